@@ -1,0 +1,305 @@
+//! `at`: the binders of all axes together.
+
+use super::binder::{Binder, Single};
+use super::binding::Binding;
+use super::source::{Axes, RankDyn, Source, SourceMut, check_rank};
+use crate::error::{DimError, Origin, unwrap};
+use crate::expr::index::IndexExprs;
+use crate::named::Named;
+use crate::rank::{Rank, Rank0, Rank1};
+use crate::scalar::Element;
+use crate::set::{Dims, Union};
+use crate::storage::View;
+use crate::storage::axes::{Axis, AxisBlock};
+use std::panic::Location;
+
+/// One binder, or a tuple of them, for all axes of an array.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be bound to the axes of an array",
+    label = "expected one binder for each axis: a dim, `..`, `Ellipsis`, an integer, a range, a tuple of dims, or a tensor of integers"
+)]
+pub trait BinderList {
+    /// The dims that all binders introduce.
+    type Dims: Dims;
+    /// How many axes they take, `Ellipsis` aside.
+    type Taken: Rank;
+    /// How many of those stay positional.
+    type Left: Rank;
+    /// How many times `Ellipsis` is among them.
+    type Ellipses: Rank;
+    /// The computed indices.
+    type Indices: IndexExprs;
+    #[doc(hidden)]
+    fn bind_all(self, binding: &mut Binding) -> Result<Self::Indices, DimError>;
+}
+
+#[diagnostic::do_not_recommend]
+impl<B: Single> BinderList for B {
+    type Dims = B::Dims;
+    type Taken = B::Taken<Rank0>;
+    type Left = B::Left<Rank0>;
+    type Ellipses = B::Ellipses<Rank0>;
+    type Indices = B::Indices<()>;
+
+    #[inline(always)]
+    fn bind_all(self, binding: &mut Binding) -> Result<Self::Indices, DimError> {
+        self.bind(binding, ())
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl BinderList for () {
+    type Dims = ();
+    type Taken = Rank0;
+    type Left = Rank0;
+    type Ellipses = Rank0;
+    type Indices = ();
+
+    #[inline(always)]
+    fn bind_all(self, _: &mut Binding) -> Result<(), DimError> {
+        Ok(())
+    }
+}
+
+macro_rules! binder_lists {
+    ($(($first:ident $($d:ident)*) $taken:ty, $left:ty, $ellipses:ty, $indices:ty;)*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl<$first: Binder, $($d: Binder),*> BinderList for ($first, $($d,)*)
+        where
+            $first::Dims: UnionAll<($($d::Dims,)*)>,
+        {
+            type Dims = <$first::Dims as UnionAll<($($d::Dims,)*)>>::Out;
+            type Taken = $taken;
+            type Left = $left;
+            type Ellipses = $ellipses;
+            type Indices = $indices;
+
+            #[inline(always)]
+            #[allow(non_snake_case)]
+            fn bind_all(self, binding: &mut Binding) -> Result<Self::Indices, DimError> {
+                let ($first, $($d,)*) = self;
+                let indices = $first.bind(binding, ())?;
+                $(let indices = $d.bind(binding, indices)?;)*
+                Ok(indices)
+            }
+        }
+    )*};
+}
+
+binder_lists! {
+    (D0) D0::Taken<Rank0>, D0::Left<Rank0>, D0::Ellipses<Rank0>, D0::Indices<()>;
+    (D0 D1) D1::Taken<D0::Taken<Rank0>>, D1::Left<D0::Left<Rank0>>, D1::Ellipses<D0::Ellipses<Rank0>>, D1::Indices<D0::Indices<()>>;
+    (D0 D1 D2) D2::Taken<D1::Taken<D0::Taken<Rank0>>>, D2::Left<D1::Left<D0::Left<Rank0>>>, D2::Ellipses<D1::Ellipses<D0::Ellipses<Rank0>>>, D2::Indices<D1::Indices<D0::Indices<()>>>;
+    (D0 D1 D2 D3) D3::Taken<D2::Taken<D1::Taken<D0::Taken<Rank0>>>>, D3::Left<D2::Left<D1::Left<D0::Left<Rank0>>>>, D3::Ellipses<D2::Ellipses<D1::Ellipses<D0::Ellipses<Rank0>>>>, D3::Indices<D2::Indices<D1::Indices<D0::Indices<()>>>>;
+    (D0 D1 D2 D3 D4) D4::Taken<D3::Taken<D2::Taken<D1::Taken<D0::Taken<Rank0>>>>>, D4::Left<D3::Left<D2::Left<D1::Left<D0::Left<Rank0>>>>>, D4::Ellipses<D3::Ellipses<D2::Ellipses<D1::Ellipses<D0::Ellipses<Rank0>>>>>, D4::Indices<D3::Indices<D2::Indices<D1::Indices<D0::Indices<()>>>>>;
+    (D0 D1 D2 D3 D4 D5) D5::Taken<D4::Taken<D3::Taken<D2::Taken<D1::Taken<D0::Taken<Rank0>>>>>>, D5::Left<D4::Left<D3::Left<D2::Left<D1::Left<D0::Left<Rank0>>>>>>, D5::Ellipses<D4::Ellipses<D3::Ellipses<D2::Ellipses<D1::Ellipses<D0::Ellipses<Rank0>>>>>>, D5::Indices<D4::Indices<D3::Indices<D2::Indices<D1::Indices<D0::Indices<()>>>>>>;
+    (D0 D1 D2 D3 D4 D5 D6) D6::Taken<D5::Taken<D4::Taken<D3::Taken<D2::Taken<D1::Taken<D0::Taken<Rank0>>>>>>>, D6::Left<D5::Left<D4::Left<D3::Left<D2::Left<D1::Left<D0::Left<Rank0>>>>>>>, D6::Ellipses<D5::Ellipses<D4::Ellipses<D3::Ellipses<D2::Ellipses<D1::Ellipses<D0::Ellipses<Rank0>>>>>>>, D6::Indices<D5::Indices<D4::Indices<D3::Indices<D2::Indices<D1::Indices<D0::Indices<()>>>>>>>;
+    (D0 D1 D2 D3 D4 D5 D6 D7) D7::Taken<D6::Taken<D5::Taken<D4::Taken<D3::Taken<D2::Taken<D1::Taken<D0::Taken<Rank0>>>>>>>>, D7::Left<D6::Left<D5::Left<D4::Left<D3::Left<D2::Left<D1::Left<D0::Left<Rank0>>>>>>>>, D7::Ellipses<D6::Ellipses<D5::Ellipses<D4::Ellipses<D3::Ellipses<D2::Ellipses<D1::Ellipses<D0::Ellipses<Rank0>>>>>>>>, D7::Indices<D6::Indices<D5::Indices<D4::Indices<D3::Indices<D2::Indices<D1::Indices<D0::Indices<()>>>>>>>>;
+    (D0 D1 D2 D3 D4 D5 D6 D7 D8) D8::Taken<D7::Taken<D6::Taken<D5::Taken<D4::Taken<D3::Taken<D2::Taken<D1::Taken<D0::Taken<Rank0>>>>>>>>>, D8::Left<D7::Left<D6::Left<D5::Left<D4::Left<D3::Left<D2::Left<D1::Left<D0::Left<Rank0>>>>>>>>>, D8::Ellipses<D7::Ellipses<D6::Ellipses<D5::Ellipses<D4::Ellipses<D3::Ellipses<D2::Ellipses<D1::Ellipses<D0::Ellipses<Rank0>>>>>>>>>, D8::Indices<D7::Indices<D6::Indices<D5::Indices<D4::Indices<D3::Indices<D2::Indices<D1::Indices<D0::Indices<()>>>>>>>>>;
+    (D0 D1 D2 D3 D4 D5 D6 D7 D8 D9) D9::Taken<D8::Taken<D7::Taken<D6::Taken<D5::Taken<D4::Taken<D3::Taken<D2::Taken<D1::Taken<D0::Taken<Rank0>>>>>>>>>>, D9::Left<D8::Left<D7::Left<D6::Left<D5::Left<D4::Left<D3::Left<D2::Left<D1::Left<D0::Left<Rank0>>>>>>>>>>, D9::Ellipses<D8::Ellipses<D7::Ellipses<D6::Ellipses<D5::Ellipses<D4::Ellipses<D3::Ellipses<D2::Ellipses<D1::Ellipses<D0::Ellipses<Rank0>>>>>>>>>>, D9::Indices<D8::Indices<D7::Indices<D6::Indices<D5::Indices<D4::Indices<D3::Indices<D2::Indices<D1::Indices<D0::Indices<()>>>>>>>>>>;
+    (D0 D1 D2 D3 D4 D5 D6 D7 D8 D9 D10) D10::Taken<D9::Taken<D8::Taken<D7::Taken<D6::Taken<D5::Taken<D4::Taken<D3::Taken<D2::Taken<D1::Taken<D0::Taken<Rank0>>>>>>>>>>>, D10::Left<D9::Left<D8::Left<D7::Left<D6::Left<D5::Left<D4::Left<D3::Left<D2::Left<D1::Left<D0::Left<Rank0>>>>>>>>>>>, D10::Ellipses<D9::Ellipses<D8::Ellipses<D7::Ellipses<D6::Ellipses<D5::Ellipses<D4::Ellipses<D3::Ellipses<D2::Ellipses<D1::Ellipses<D0::Ellipses<Rank0>>>>>>>>>>>, D10::Indices<D9::Indices<D8::Indices<D7::Indices<D6::Indices<D5::Indices<D4::Indices<D3::Indices<D2::Indices<D1::Indices<D0::Indices<()>>>>>>>>>>>;
+    (D0 D1 D2 D3 D4 D5 D6 D7 D8 D9 D10 D11) D11::Taken<D10::Taken<D9::Taken<D8::Taken<D7::Taken<D6::Taken<D5::Taken<D4::Taken<D3::Taken<D2::Taken<D1::Taken<D0::Taken<Rank0>>>>>>>>>>>>, D11::Left<D10::Left<D9::Left<D8::Left<D7::Left<D6::Left<D5::Left<D4::Left<D3::Left<D2::Left<D1::Left<D0::Left<Rank0>>>>>>>>>>>>, D11::Ellipses<D10::Ellipses<D9::Ellipses<D8::Ellipses<D7::Ellipses<D6::Ellipses<D5::Ellipses<D4::Ellipses<D3::Ellipses<D2::Ellipses<D1::Ellipses<D0::Ellipses<Rank0>>>>>>>>>>>>, D11::Indices<D10::Indices<D9::Indices<D8::Indices<D7::Indices<D6::Indices<D5::Indices<D4::Indices<D3::Indices<D2::Indices<D1::Indices<D0::Indices<()>>>>>>>>>>>>;
+    (D0 D1 D2 D3 D4 D5 D6 D7 D8 D9 D10 D11 D12) D12::Taken<D11::Taken<D10::Taken<D9::Taken<D8::Taken<D7::Taken<D6::Taken<D5::Taken<D4::Taken<D3::Taken<D2::Taken<D1::Taken<D0::Taken<Rank0>>>>>>>>>>>>>, D12::Left<D11::Left<D10::Left<D9::Left<D8::Left<D7::Left<D6::Left<D5::Left<D4::Left<D3::Left<D2::Left<D1::Left<D0::Left<Rank0>>>>>>>>>>>>>, D12::Ellipses<D11::Ellipses<D10::Ellipses<D9::Ellipses<D8::Ellipses<D7::Ellipses<D6::Ellipses<D5::Ellipses<D4::Ellipses<D3::Ellipses<D2::Ellipses<D1::Ellipses<D0::Ellipses<Rank0>>>>>>>>>>>>>, D12::Indices<D11::Indices<D10::Indices<D9::Indices<D8::Indices<D7::Indices<D6::Indices<D5::Indices<D4::Indices<D3::Indices<D2::Indices<D1::Indices<D0::Indices<()>>>>>>>>>>>>>;
+    (D0 D1 D2 D3 D4 D5 D6 D7 D8 D9 D10 D11 D12 D13) D13::Taken<D12::Taken<D11::Taken<D10::Taken<D9::Taken<D8::Taken<D7::Taken<D6::Taken<D5::Taken<D4::Taken<D3::Taken<D2::Taken<D1::Taken<D0::Taken<Rank0>>>>>>>>>>>>>>, D13::Left<D12::Left<D11::Left<D10::Left<D9::Left<D8::Left<D7::Left<D6::Left<D5::Left<D4::Left<D3::Left<D2::Left<D1::Left<D0::Left<Rank0>>>>>>>>>>>>>>, D13::Ellipses<D12::Ellipses<D11::Ellipses<D10::Ellipses<D9::Ellipses<D8::Ellipses<D7::Ellipses<D6::Ellipses<D5::Ellipses<D4::Ellipses<D3::Ellipses<D2::Ellipses<D1::Ellipses<D0::Ellipses<Rank0>>>>>>>>>>>>>>, D13::Indices<D12::Indices<D11::Indices<D10::Indices<D9::Indices<D8::Indices<D7::Indices<D6::Indices<D5::Indices<D4::Indices<D3::Indices<D2::Indices<D1::Indices<D0::Indices<()>>>>>>>>>>>>>>;
+    (D0 D1 D2 D3 D4 D5 D6 D7 D8 D9 D10 D11 D12 D13 D14) D14::Taken<D13::Taken<D12::Taken<D11::Taken<D10::Taken<D9::Taken<D8::Taken<D7::Taken<D6::Taken<D5::Taken<D4::Taken<D3::Taken<D2::Taken<D1::Taken<D0::Taken<Rank0>>>>>>>>>>>>>>>, D14::Left<D13::Left<D12::Left<D11::Left<D10::Left<D9::Left<D8::Left<D7::Left<D6::Left<D5::Left<D4::Left<D3::Left<D2::Left<D1::Left<D0::Left<Rank0>>>>>>>>>>>>>>>, D14::Ellipses<D13::Ellipses<D12::Ellipses<D11::Ellipses<D10::Ellipses<D9::Ellipses<D8::Ellipses<D7::Ellipses<D6::Ellipses<D5::Ellipses<D4::Ellipses<D3::Ellipses<D2::Ellipses<D1::Ellipses<D0::Ellipses<Rank0>>>>>>>>>>>>>>>, D14::Indices<D13::Indices<D12::Indices<D11::Indices<D10::Indices<D9::Indices<D8::Indices<D7::Indices<D6::Indices<D5::Indices<D4::Indices<D3::Indices<D2::Indices<D1::Indices<D0::Indices<()>>>>>>>>>>>>>>>;
+    (D0 D1 D2 D3 D4 D5 D6 D7 D8 D9 D10 D11 D12 D13 D14 D15) D15::Taken<D14::Taken<D13::Taken<D12::Taken<D11::Taken<D10::Taken<D9::Taken<D8::Taken<D7::Taken<D6::Taken<D5::Taken<D4::Taken<D3::Taken<D2::Taken<D1::Taken<D0::Taken<Rank0>>>>>>>>>>>>>>>>, D15::Left<D14::Left<D13::Left<D12::Left<D11::Left<D10::Left<D9::Left<D8::Left<D7::Left<D6::Left<D5::Left<D4::Left<D3::Left<D2::Left<D1::Left<D0::Left<Rank0>>>>>>>>>>>>>>>>, D15::Ellipses<D14::Ellipses<D13::Ellipses<D12::Ellipses<D11::Ellipses<D10::Ellipses<D9::Ellipses<D8::Ellipses<D7::Ellipses<D6::Ellipses<D5::Ellipses<D4::Ellipses<D3::Ellipses<D2::Ellipses<D1::Ellipses<D0::Ellipses<Rank0>>>>>>>>>>>>>>>>, D15::Indices<D14::Indices<D13::Indices<D12::Indices<D11::Indices<D10::Indices<D9::Indices<D8::Indices<D7::Indices<D6::Indices<D5::Indices<D4::Indices<D3::Indices<D2::Indices<D1::Indices<D0::Indices<()>>>>>>>>>>>>>>>>;
+    (D0 D1 D2 D3 D4 D5 D6 D7 D8 D9 D10 D11 D12 D13 D14 D15 D16) D16::Taken<D15::Taken<D14::Taken<D13::Taken<D12::Taken<D11::Taken<D10::Taken<D9::Taken<D8::Taken<D7::Taken<D6::Taken<D5::Taken<D4::Taken<D3::Taken<D2::Taken<D1::Taken<D0::Taken<Rank0>>>>>>>>>>>>>>>>>, D16::Left<D15::Left<D14::Left<D13::Left<D12::Left<D11::Left<D10::Left<D9::Left<D8::Left<D7::Left<D6::Left<D5::Left<D4::Left<D3::Left<D2::Left<D1::Left<D0::Left<Rank0>>>>>>>>>>>>>>>>>, D16::Ellipses<D15::Ellipses<D14::Ellipses<D13::Ellipses<D12::Ellipses<D11::Ellipses<D10::Ellipses<D9::Ellipses<D8::Ellipses<D7::Ellipses<D6::Ellipses<D5::Ellipses<D4::Ellipses<D3::Ellipses<D2::Ellipses<D1::Ellipses<D0::Ellipses<Rank0>>>>>>>>>>>>>>>>>, D16::Indices<D15::Indices<D14::Indices<D13::Indices<D12::Indices<D11::Indices<D10::Indices<D9::Indices<D8::Indices<D7::Indices<D6::Indices<D5::Indices<D4::Indices<D3::Indices<D2::Indices<D1::Indices<D0::Indices<()>>>>>>>>>>>>>>>>>;
+    (D0 D1 D2 D3 D4 D5 D6 D7 D8 D9 D10 D11 D12 D13 D14 D15 D16 D17) D17::Taken<D16::Taken<D15::Taken<D14::Taken<D13::Taken<D12::Taken<D11::Taken<D10::Taken<D9::Taken<D8::Taken<D7::Taken<D6::Taken<D5::Taken<D4::Taken<D3::Taken<D2::Taken<D1::Taken<D0::Taken<Rank0>>>>>>>>>>>>>>>>>>, D17::Left<D16::Left<D15::Left<D14::Left<D13::Left<D12::Left<D11::Left<D10::Left<D9::Left<D8::Left<D7::Left<D6::Left<D5::Left<D4::Left<D3::Left<D2::Left<D1::Left<D0::Left<Rank0>>>>>>>>>>>>>>>>>>, D17::Ellipses<D16::Ellipses<D15::Ellipses<D14::Ellipses<D13::Ellipses<D12::Ellipses<D11::Ellipses<D10::Ellipses<D9::Ellipses<D8::Ellipses<D7::Ellipses<D6::Ellipses<D5::Ellipses<D4::Ellipses<D3::Ellipses<D2::Ellipses<D1::Ellipses<D0::Ellipses<Rank0>>>>>>>>>>>>>>>>>>, D17::Indices<D16::Indices<D15::Indices<D14::Indices<D13::Indices<D12::Indices<D11::Indices<D10::Indices<D9::Indices<D8::Indices<D7::Indices<D6::Indices<D5::Indices<D4::Indices<D3::Indices<D2::Indices<D1::Indices<D0::Indices<()>>>>>>>>>>>>>>>>>>;
+    (D0 D1 D2 D3 D4 D5 D6 D7 D8 D9 D10 D11 D12 D13 D14 D15 D16 D17 D18) D18::Taken<D17::Taken<D16::Taken<D15::Taken<D14::Taken<D13::Taken<D12::Taken<D11::Taken<D10::Taken<D9::Taken<D8::Taken<D7::Taken<D6::Taken<D5::Taken<D4::Taken<D3::Taken<D2::Taken<D1::Taken<D0::Taken<Rank0>>>>>>>>>>>>>>>>>>>, D18::Left<D17::Left<D16::Left<D15::Left<D14::Left<D13::Left<D12::Left<D11::Left<D10::Left<D9::Left<D8::Left<D7::Left<D6::Left<D5::Left<D4::Left<D3::Left<D2::Left<D1::Left<D0::Left<Rank0>>>>>>>>>>>>>>>>>>>, D18::Ellipses<D17::Ellipses<D16::Ellipses<D15::Ellipses<D14::Ellipses<D13::Ellipses<D12::Ellipses<D11::Ellipses<D10::Ellipses<D9::Ellipses<D8::Ellipses<D7::Ellipses<D6::Ellipses<D5::Ellipses<D4::Ellipses<D3::Ellipses<D2::Ellipses<D1::Ellipses<D0::Ellipses<Rank0>>>>>>>>>>>>>>>>>>>, D18::Indices<D17::Indices<D16::Indices<D15::Indices<D14::Indices<D13::Indices<D12::Indices<D11::Indices<D10::Indices<D9::Indices<D8::Indices<D7::Indices<D6::Indices<D5::Indices<D4::Indices<D3::Indices<D2::Indices<D1::Indices<D0::Indices<()>>>>>>>>>>>>>>>>>>>;
+    (D0 D1 D2 D3 D4 D5 D6 D7 D8 D9 D10 D11 D12 D13 D14 D15 D16 D17 D18 D19) D19::Taken<D18::Taken<D17::Taken<D16::Taken<D15::Taken<D14::Taken<D13::Taken<D12::Taken<D11::Taken<D10::Taken<D9::Taken<D8::Taken<D7::Taken<D6::Taken<D5::Taken<D4::Taken<D3::Taken<D2::Taken<D1::Taken<D0::Taken<Rank0>>>>>>>>>>>>>>>>>>>>, D19::Left<D18::Left<D17::Left<D16::Left<D15::Left<D14::Left<D13::Left<D12::Left<D11::Left<D10::Left<D9::Left<D8::Left<D7::Left<D6::Left<D5::Left<D4::Left<D3::Left<D2::Left<D1::Left<D0::Left<Rank0>>>>>>>>>>>>>>>>>>>>, D19::Ellipses<D18::Ellipses<D17::Ellipses<D16::Ellipses<D15::Ellipses<D14::Ellipses<D13::Ellipses<D12::Ellipses<D11::Ellipses<D10::Ellipses<D9::Ellipses<D8::Ellipses<D7::Ellipses<D6::Ellipses<D5::Ellipses<D4::Ellipses<D3::Ellipses<D2::Ellipses<D1::Ellipses<D0::Ellipses<Rank0>>>>>>>>>>>>>>>>>>>>, D19::Indices<D18::Indices<D17::Indices<D16::Indices<D15::Indices<D14::Indices<D13::Indices<D12::Indices<D11::Indices<D10::Indices<D9::Indices<D8::Indices<D7::Indices<D6::Indices<D5::Indices<D4::Indices<D3::Indices<D2::Indices<D1::Indices<D0::Indices<()>>>>>>>>>>>>>>>>>>>>;
+    (D0 D1 D2 D3 D4 D5 D6 D7 D8 D9 D10 D11 D12 D13 D14 D15 D16 D17 D18 D19 D20) D20::Taken<D19::Taken<D18::Taken<D17::Taken<D16::Taken<D15::Taken<D14::Taken<D13::Taken<D12::Taken<D11::Taken<D10::Taken<D9::Taken<D8::Taken<D7::Taken<D6::Taken<D5::Taken<D4::Taken<D3::Taken<D2::Taken<D1::Taken<D0::Taken<Rank0>>>>>>>>>>>>>>>>>>>>>, D20::Left<D19::Left<D18::Left<D17::Left<D16::Left<D15::Left<D14::Left<D13::Left<D12::Left<D11::Left<D10::Left<D9::Left<D8::Left<D7::Left<D6::Left<D5::Left<D4::Left<D3::Left<D2::Left<D1::Left<D0::Left<Rank0>>>>>>>>>>>>>>>>>>>>>, D20::Ellipses<D19::Ellipses<D18::Ellipses<D17::Ellipses<D16::Ellipses<D15::Ellipses<D14::Ellipses<D13::Ellipses<D12::Ellipses<D11::Ellipses<D10::Ellipses<D9::Ellipses<D8::Ellipses<D7::Ellipses<D6::Ellipses<D5::Ellipses<D4::Ellipses<D3::Ellipses<D2::Ellipses<D1::Ellipses<D0::Ellipses<Rank0>>>>>>>>>>>>>>>>>>>>>, D20::Indices<D19::Indices<D18::Indices<D17::Indices<D16::Indices<D15::Indices<D14::Indices<D13::Indices<D12::Indices<D11::Indices<D10::Indices<D9::Indices<D8::Indices<D7::Indices<D6::Indices<D5::Indices<D4::Indices<D3::Indices<D2::Indices<D1::Indices<D0::Indices<()>>>>>>>>>>>>>>>>>>>>>;
+    (D0 D1 D2 D3 D4 D5 D6 D7 D8 D9 D10 D11 D12 D13 D14 D15 D16 D17 D18 D19 D20 D21) D21::Taken<D20::Taken<D19::Taken<D18::Taken<D17::Taken<D16::Taken<D15::Taken<D14::Taken<D13::Taken<D12::Taken<D11::Taken<D10::Taken<D9::Taken<D8::Taken<D7::Taken<D6::Taken<D5::Taken<D4::Taken<D3::Taken<D2::Taken<D1::Taken<D0::Taken<Rank0>>>>>>>>>>>>>>>>>>>>>>, D21::Left<D20::Left<D19::Left<D18::Left<D17::Left<D16::Left<D15::Left<D14::Left<D13::Left<D12::Left<D11::Left<D10::Left<D9::Left<D8::Left<D7::Left<D6::Left<D5::Left<D4::Left<D3::Left<D2::Left<D1::Left<D0::Left<Rank0>>>>>>>>>>>>>>>>>>>>>>, D21::Ellipses<D20::Ellipses<D19::Ellipses<D18::Ellipses<D17::Ellipses<D16::Ellipses<D15::Ellipses<D14::Ellipses<D13::Ellipses<D12::Ellipses<D11::Ellipses<D10::Ellipses<D9::Ellipses<D8::Ellipses<D7::Ellipses<D6::Ellipses<D5::Ellipses<D4::Ellipses<D3::Ellipses<D2::Ellipses<D1::Ellipses<D0::Ellipses<Rank0>>>>>>>>>>>>>>>>>>>>>>, D21::Indices<D20::Indices<D19::Indices<D18::Indices<D17::Indices<D16::Indices<D15::Indices<D14::Indices<D13::Indices<D12::Indices<D11::Indices<D10::Indices<D9::Indices<D8::Indices<D7::Indices<D6::Indices<D5::Indices<D4::Indices<D3::Indices<D2::Indices<D1::Indices<D0::Indices<()>>>>>>>>>>>>>>>>>>>>>>;
+    (D0 D1 D2 D3 D4 D5 D6 D7 D8 D9 D10 D11 D12 D13 D14 D15 D16 D17 D18 D19 D20 D21 D22) D22::Taken<D21::Taken<D20::Taken<D19::Taken<D18::Taken<D17::Taken<D16::Taken<D15::Taken<D14::Taken<D13::Taken<D12::Taken<D11::Taken<D10::Taken<D9::Taken<D8::Taken<D7::Taken<D6::Taken<D5::Taken<D4::Taken<D3::Taken<D2::Taken<D1::Taken<D0::Taken<Rank0>>>>>>>>>>>>>>>>>>>>>>>, D22::Left<D21::Left<D20::Left<D19::Left<D18::Left<D17::Left<D16::Left<D15::Left<D14::Left<D13::Left<D12::Left<D11::Left<D10::Left<D9::Left<D8::Left<D7::Left<D6::Left<D5::Left<D4::Left<D3::Left<D2::Left<D1::Left<D0::Left<Rank0>>>>>>>>>>>>>>>>>>>>>>>, D22::Ellipses<D21::Ellipses<D20::Ellipses<D19::Ellipses<D18::Ellipses<D17::Ellipses<D16::Ellipses<D15::Ellipses<D14::Ellipses<D13::Ellipses<D12::Ellipses<D11::Ellipses<D10::Ellipses<D9::Ellipses<D8::Ellipses<D7::Ellipses<D6::Ellipses<D5::Ellipses<D4::Ellipses<D3::Ellipses<D2::Ellipses<D1::Ellipses<D0::Ellipses<Rank0>>>>>>>>>>>>>>>>>>>>>>>, D22::Indices<D21::Indices<D20::Indices<D19::Indices<D18::Indices<D17::Indices<D16::Indices<D15::Indices<D14::Indices<D13::Indices<D12::Indices<D11::Indices<D10::Indices<D9::Indices<D8::Indices<D7::Indices<D6::Indices<D5::Indices<D4::Indices<D3::Indices<D2::Indices<D1::Indices<D0::Indices<()>>>>>>>>>>>>>>>>>>>>>>>;
+    (D0 D1 D2 D3 D4 D5 D6 D7 D8 D9 D10 D11 D12 D13 D14 D15 D16 D17 D18 D19 D20 D21 D22 D23) D23::Taken<D22::Taken<D21::Taken<D20::Taken<D19::Taken<D18::Taken<D17::Taken<D16::Taken<D15::Taken<D14::Taken<D13::Taken<D12::Taken<D11::Taken<D10::Taken<D9::Taken<D8::Taken<D7::Taken<D6::Taken<D5::Taken<D4::Taken<D3::Taken<D2::Taken<D1::Taken<D0::Taken<Rank0>>>>>>>>>>>>>>>>>>>>>>>>, D23::Left<D22::Left<D21::Left<D20::Left<D19::Left<D18::Left<D17::Left<D16::Left<D15::Left<D14::Left<D13::Left<D12::Left<D11::Left<D10::Left<D9::Left<D8::Left<D7::Left<D6::Left<D5::Left<D4::Left<D3::Left<D2::Left<D1::Left<D0::Left<Rank0>>>>>>>>>>>>>>>>>>>>>>>>, D23::Ellipses<D22::Ellipses<D21::Ellipses<D20::Ellipses<D19::Ellipses<D18::Ellipses<D17::Ellipses<D16::Ellipses<D15::Ellipses<D14::Ellipses<D13::Ellipses<D12::Ellipses<D11::Ellipses<D10::Ellipses<D9::Ellipses<D8::Ellipses<D7::Ellipses<D6::Ellipses<D5::Ellipses<D4::Ellipses<D3::Ellipses<D2::Ellipses<D1::Ellipses<D0::Ellipses<Rank0>>>>>>>>>>>>>>>>>>>>>>>>, D23::Indices<D22::Indices<D21::Indices<D20::Indices<D19::Indices<D18::Indices<D17::Indices<D16::Indices<D15::Indices<D14::Indices<D13::Indices<D12::Indices<D11::Indices<D10::Indices<D9::Indices<D8::Indices<D7::Indices<D6::Indices<D5::Indices<D4::Indices<D3::Indices<D2::Indices<D1::Indices<D0::Indices<()>>>>>>>>>>>>>>>>>>>>>>>>;
+    (D0 D1 D2 D3 D4 D5 D6 D7 D8 D9 D10 D11 D12 D13 D14 D15 D16 D17 D18 D19 D20 D21 D22 D23 D24) D24::Taken<D23::Taken<D22::Taken<D21::Taken<D20::Taken<D19::Taken<D18::Taken<D17::Taken<D16::Taken<D15::Taken<D14::Taken<D13::Taken<D12::Taken<D11::Taken<D10::Taken<D9::Taken<D8::Taken<D7::Taken<D6::Taken<D5::Taken<D4::Taken<D3::Taken<D2::Taken<D1::Taken<D0::Taken<Rank0>>>>>>>>>>>>>>>>>>>>>>>>>, D24::Left<D23::Left<D22::Left<D21::Left<D20::Left<D19::Left<D18::Left<D17::Left<D16::Left<D15::Left<D14::Left<D13::Left<D12::Left<D11::Left<D10::Left<D9::Left<D8::Left<D7::Left<D6::Left<D5::Left<D4::Left<D3::Left<D2::Left<D1::Left<D0::Left<Rank0>>>>>>>>>>>>>>>>>>>>>>>>>, D24::Ellipses<D23::Ellipses<D22::Ellipses<D21::Ellipses<D20::Ellipses<D19::Ellipses<D18::Ellipses<D17::Ellipses<D16::Ellipses<D15::Ellipses<D14::Ellipses<D13::Ellipses<D12::Ellipses<D11::Ellipses<D10::Ellipses<D9::Ellipses<D8::Ellipses<D7::Ellipses<D6::Ellipses<D5::Ellipses<D4::Ellipses<D3::Ellipses<D2::Ellipses<D1::Ellipses<D0::Ellipses<Rank0>>>>>>>>>>>>>>>>>>>>>>>>>, D24::Indices<D23::Indices<D22::Indices<D21::Indices<D20::Indices<D19::Indices<D18::Indices<D17::Indices<D16::Indices<D15::Indices<D14::Indices<D13::Indices<D12::Indices<D11::Indices<D10::Indices<D9::Indices<D8::Indices<D7::Indices<D6::Indices<D5::Indices<D4::Indices<D3::Indices<D2::Indices<D1::Indices<D0::Indices<()>>>>>>>>>>>>>>>>>>>>>>>>>;
+    (D0 D1 D2 D3 D4 D5 D6 D7 D8 D9 D10 D11 D12 D13 D14 D15 D16 D17 D18 D19 D20 D21 D22 D23 D24 D25) D25::Taken<D24::Taken<D23::Taken<D22::Taken<D21::Taken<D20::Taken<D19::Taken<D18::Taken<D17::Taken<D16::Taken<D15::Taken<D14::Taken<D13::Taken<D12::Taken<D11::Taken<D10::Taken<D9::Taken<D8::Taken<D7::Taken<D6::Taken<D5::Taken<D4::Taken<D3::Taken<D2::Taken<D1::Taken<D0::Taken<Rank0>>>>>>>>>>>>>>>>>>>>>>>>>>, D25::Left<D24::Left<D23::Left<D22::Left<D21::Left<D20::Left<D19::Left<D18::Left<D17::Left<D16::Left<D15::Left<D14::Left<D13::Left<D12::Left<D11::Left<D10::Left<D9::Left<D8::Left<D7::Left<D6::Left<D5::Left<D4::Left<D3::Left<D2::Left<D1::Left<D0::Left<Rank0>>>>>>>>>>>>>>>>>>>>>>>>>>, D25::Ellipses<D24::Ellipses<D23::Ellipses<D22::Ellipses<D21::Ellipses<D20::Ellipses<D19::Ellipses<D18::Ellipses<D17::Ellipses<D16::Ellipses<D15::Ellipses<D14::Ellipses<D13::Ellipses<D12::Ellipses<D11::Ellipses<D10::Ellipses<D9::Ellipses<D8::Ellipses<D7::Ellipses<D6::Ellipses<D5::Ellipses<D4::Ellipses<D3::Ellipses<D2::Ellipses<D1::Ellipses<D0::Ellipses<Rank0>>>>>>>>>>>>>>>>>>>>>>>>>>, D25::Indices<D24::Indices<D23::Indices<D22::Indices<D21::Indices<D20::Indices<D19::Indices<D18::Indices<D17::Indices<D16::Indices<D15::Indices<D14::Indices<D13::Indices<D12::Indices<D11::Indices<D10::Indices<D9::Indices<D8::Indices<D7::Indices<D6::Indices<D5::Indices<D4::Indices<D3::Indices<D2::Indices<D1::Indices<D0::Indices<()>>>>>>>>>>>>>>>>>>>>>>>>>>;
+}
+
+/// The union of a set with several others.
+pub trait UnionAll<L> {
+    /// All their dims.
+    type Out: Dims;
+}
+
+#[diagnostic::do_not_recommend]
+impl<S: Dims> UnionAll<()> for S {
+    type Out = S;
+}
+
+macro_rules! union_all {
+    ($(($first:ident $($d:ident)*))*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl<S: Union<$first>, $first, $($d),*> UnionAll<($first, $($d,)*)> for S
+        where
+            S::Out: UnionAll<($($d,)*)>,
+        {
+            type Out = <S::Out as UnionAll<($($d,)*)>>::Out;
+        }
+    )*};
+}
+
+union_all! {
+    (D0)
+    (D0 D1)
+    (D0 D1 D2)
+    (D0 D1 D2 D3)
+    (D0 D1 D2 D3 D4)
+    (D0 D1 D2 D3 D4 D5)
+    (D0 D1 D2 D3 D4 D5 D6)
+    (D0 D1 D2 D3 D4 D5 D6 D7)
+    (D0 D1 D2 D3 D4 D5 D6 D7 D8)
+    (D0 D1 D2 D3 D4 D5 D6 D7 D8 D9)
+    (D0 D1 D2 D3 D4 D5 D6 D7 D8 D9 D10)
+    (D0 D1 D2 D3 D4 D5 D6 D7 D8 D9 D10 D11)
+    (D0 D1 D2 D3 D4 D5 D6 D7 D8 D9 D10 D11 D12)
+    (D0 D1 D2 D3 D4 D5 D6 D7 D8 D9 D10 D11 D12 D13)
+    (D0 D1 D2 D3 D4 D5 D6 D7 D8 D9 D10 D11 D12 D13 D14)
+    (D0 D1 D2 D3 D4 D5 D6 D7 D8 D9 D10 D11 D12 D13 D14 D15)
+    (D0 D1 D2 D3 D4 D5 D6 D7 D8 D9 D10 D11 D12 D13 D14 D15 D16)
+    (D0 D1 D2 D3 D4 D5 D6 D7 D8 D9 D10 D11 D12 D13 D14 D15 D16 D17)
+    (D0 D1 D2 D3 D4 D5 D6 D7 D8 D9 D10 D11 D12 D13 D14 D15 D16 D17 D18)
+    (D0 D1 D2 D3 D4 D5 D6 D7 D8 D9 D10 D11 D12 D13 D14 D15 D16 D17 D18 D19)
+    (D0 D1 D2 D3 D4 D5 D6 D7 D8 D9 D10 D11 D12 D13 D14 D15 D16 D17 D18 D19 D20)
+    (D0 D1 D2 D3 D4 D5 D6 D7 D8 D9 D10 D11 D12 D13 D14 D15 D16 D17 D18 D19 D20 D21)
+    (D0 D1 D2 D3 D4 D5 D6 D7 D8 D9 D10 D11 D12 D13 D14 D15 D16 D17 D18 D19 D20 D21 D22)
+    (D0 D1 D2 D3 D4 D5 D6 D7 D8 D9 D10 D11 D12 D13 D14 D15 D16 D17 D18 D19 D20 D21 D22 D23)
+    (D0 D1 D2 D3 D4 D5 D6 D7 D8 D9 D10 D11 D12 D13 D14 D15 D16 D17 D18 D19 D20 D21 D22 D23 D24)
+}
+
+/// Whether an array has as many axes as are bound.
+#[diagnostic::on_unimplemented(
+    message = "an array of `{Self}` cannot be bound to binders for `{Taken}`",
+    label = "there must be one binder for each axis",
+    note = "`..` leaves one axis positional, `Ellipsis` all that are left"
+)]
+pub trait HasAxes<Taken, Ellipses> {
+    /// How many axes `Ellipsis` stands for.
+    type Rest: Rank;
+}
+
+#[diagnostic::do_not_recommend]
+impl<R: Rank> HasAxes<R, Rank0> for R {
+    type Rest = Rank0;
+}
+
+#[diagnostic::do_not_recommend]
+impl<Taken: Rank> HasAxes<Taken, Rank0> for RankDyn {
+    type Rest = Rank0;
+}
+
+#[diagnostic::do_not_recommend]
+impl<Taken: Rank, R: Rank> HasAxes<Taken, Rank1> for R
+where
+    R::Max<Taken>: Is<R>,
+{
+    type Rest = Taken::TakenFrom<R>;
+}
+
+/// Type equality.
+pub trait Is<T> {}
+impl<T> Is<T> for T {}
+
+/// `Ellipsis` can be used once.
+#[diagnostic::on_unimplemented(
+    message = "only one `Ellipsis` can be among the binders of an array",
+    label = "which axes each of them stands for would be unclear"
+)]
+pub trait AtMostOneEllipsis {}
+impl AtMostOneEllipsis for Rank0 {}
+impl AtMostOneEllipsis for Rank1 {}
+
+/// Binders that fit an array of rank `R` whose elements have the dims `S` already.
+pub trait Binds<R, S = ()>: BinderList {
+    /// The dims of the bound tensor.
+    type Out: Dims;
+    /// Its positional axes.
+    type Rank: Rank;
+    /// How many axes `Ellipsis` stands for.
+    #[doc(hidden)]
+    const REST: usize;
+}
+
+impl<L: BinderList, R, S> Binds<R, S> for L
+where
+    L::Ellipses: AtMostOneEllipsis,
+    R: HasAxes<L::Taken, L::Ellipses>,
+    S: Union<L::Dims>,
+{
+    type Out = S::Out;
+    type Rank = <L::Left as Rank>::Plus<R::Rest>;
+    const REST: usize = <R::Rest as Rank>::N;
+}
+
+/// The tensor that binding `B` to an array of rank `R` yields.
+pub type Bound<'a, T, B, R, S = ()> = Named<
+    T,
+    <B as Binds<R, S>>::Out,
+    <B as Binds<R, S>>::Rank,
+    View<'a, T, <B as Binds<R, S>>::Out, <B as Binds<R, S>>::Rank, <B as BinderList>::Indices>,
+>;
+
+/// What binders make of a source: how far the first element moves, the axes, and the computed indices.
+type Read<B, R, S> = (
+    isize,
+    <<B as Binds<R, S>>::Out as Dims>::Axes,
+    <<B as Binds<R, S>>::Rank as Rank>::Axes,
+    <B as BinderList>::Indices,
+);
+
+/// Reads binders for axes.
+#[inline(always)]
+fn read<B: Binds<R, S>, R, S: Dims>(
+    binder: B,
+    axes: Axes,
+    named: &S::Axes,
+    origin: Origin,
+) -> Result<Read<B, R, S>, DimError> {
+    check_rank(axes.len(), B::Taken::N + B::REST)?;
+    let mut binding = Binding::new(axes, B::REST, origin);
+    binding.carry::<S>(named);
+    let indices = binder.bind_all(&mut binding)?;
+    let offset = binding.offset;
+    let (named, positional) = binding.finish::<B::Out, <B::Rank as Rank>::Axes>();
+    Ok((offset, named, positional, indices))
+}
+
+/// Binds the axes of an array to dims.
+///
+/// ```text
+/// a.at((i, k))          element [i][k] of a, for all i and k
+/// ```
+pub trait At: Source {
+    /// The array as a tensor, each axis bound as its binder says; see [`Binder`]. Nothing is copied.
+    ///
+    /// # Panics
+    ///
+    /// If a dim already has another size, an integer or a range is out of range, or a group cannot split its axis.
+    #[track_caller]
+    #[inline(always)]
+    fn at<B: Binds<Self::Rank>>(&self, binder: B) -> Bound<'_, Self::Elem, B, Self::Rank>
+    where
+        Self::Elem: Element,
+    {
+        unwrap(self.try_at(binder))
+    }
+
+    /// As [`at`](At::at), but what sizes decide is an error.
+    #[track_caller]
+    #[inline(always)]
+    fn try_at<B: Binds<Self::Rank>>(&self, binder: B) -> Result<Bound<'_, Self::Elem, B, Self::Rank>, DimError>
+    where
+        Self::Elem: Element,
+    {
+        let origin = Some(Location::caller());
+        let (start, axes) = self.raw();
+        let (offset, named, positional, indices) =
+            read::<B, Self::Rank, ()>(binder, axes, &[], origin)?;
+        // SAFETY: the binders split, pick, cut and move along the source's axes, so each position of the new axes is
+        // one of the old ones: see `Binding`. Active indices are checked against the axis that they select from.
+        Ok(Named::from_expr(unsafe {
+            View::new(start.wrapping_offset(offset), named, positional, indices, origin)
+        }))
+    }
+}
+
+impl<A: Source + ?Sized> At for A {}

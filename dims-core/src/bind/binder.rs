@@ -1,0 +1,374 @@
+//! What can stand for an axis in `at`.
+
+use super::binding::Binding;
+use super::split::Group;
+use crate::dim::{DimRef, UNSIZED};
+use crate::error::DimError;
+use crate::expr::index::{ComputedIndex, IndexExprs};
+use crate::expr::{Affine, Expr};
+use crate::kernel::gather::Target;
+use crate::named::Named;
+use crate::plan::shape::Shape;
+use crate::rank::{Rank, Rank0};
+use crate::scalar::IndexInt;
+use crate::set::Dims;
+use crate::size::Dyn;
+use crate::storage::axes::Axis;
+use std::ops::{Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
+
+/// Leaves all axes that no other binder takes positional.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Ellipsis;
+
+/// What stands for one axis of an array in `at`:
+///
+/// | binder | effect |
+/// |---|---|
+/// | a dim `i`, `Batch` | the axis becomes the dim; a dim used twice takes the diagonal |
+/// | `..` | the axis stays positional |
+/// | [`Ellipsis`] | all axes that are left stay positional |
+/// | an integer `3`, `-1` | picks one element; a negative one counts from the end |
+/// | a range `1..4` | the axis stays positional, cut to the range |
+/// | a tuple `(h, w)` | splits the axis; the last dim is the fastest, and one may be without a size |
+/// | an index expression `2 * i + 1` | a strided view; one dim may be without a size, and gets the greatest one that fits |
+/// | a tensor of integers | selects by value; each value is checked when its element is read |
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be bound to an axis",
+    label = "expected a dim, `..`, `Ellipsis`, an integer, a range, a tuple of dims, or a tensor of integers"
+)]
+pub trait Binder {
+    /// The dims that the binder introduces.
+    type Dims: Dims;
+    /// The static size that the axis must have, if any.
+    #[doc(hidden)]
+    type Size;
+    /// How many axes have been taken, this one included.
+    #[doc(hidden)]
+    type Taken<N: Rank>: Rank;
+    /// How many axes have stayed positional, this one included.
+    #[doc(hidden)]
+    type Left<N: Rank>: Rank;
+    /// How many times `Ellipsis` was used, this one included.
+    #[doc(hidden)]
+    type Ellipses<N: Rank>: Rank;
+    /// The computed indices, this one included.
+    #[doc(hidden)]
+    type Indices<X: IndexExprs>: IndexExprs;
+    /// Binds the next axis.
+    #[doc(hidden)]
+    fn bind<X: IndexExprs>(self, binding: &mut Binding, indices: X) -> Result<Self::Indices<X>, DimError>;
+}
+
+/// A binder that can stand alone: `a.at(i)`. A tuple cannot, because at the top it is the list of binders.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be bound to an axis",
+    label = "expected a dim, `..`, `Ellipsis`, an integer, a range, a tuple of dims, or a tensor of integers"
+)]
+pub trait Single: Binder {}
+
+macro_rules! one_axis {
+    ($left:ident, $indices:ty) => {
+        type Taken<N: Rank> = N::Succ;
+        type Left<N: Rank> = one_axis!(@$left N);
+        type Ellipses<N: Rank> = N;
+        type Indices<X: IndexExprs> = $indices;
+    };
+    (@goes $n:ident) => { $n };
+    (@stays $n:ident) => { $n::Succ };
+}
+
+#[diagnostic::do_not_recommend]
+impl<D: DimRef> Binder for D {
+    type Dims = (D::Brand,);
+    type Size = <D::Brand as crate::Brand>::Size;
+    one_axis!(goes, X);
+
+    #[inline(always)]
+    fn bind<X: IndexExprs>(self, binding: &mut Binding, indices: X) -> Result<X, DimError> {
+        let (axis, _) = binding.take();
+        binding.bind(&self.info(), axis)?;
+        Ok(indices)
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<D: DimRef> Single for D {}
+
+#[diagnostic::do_not_recommend]
+impl Binder for RangeFull {
+    type Dims = ();
+    type Size = Dyn;
+    one_axis!(stays, X);
+
+    #[inline(always)]
+    fn bind<X: IndexExprs>(self, binding: &mut Binding, indices: X) -> Result<X, DimError> {
+        let (axis, _) = binding.take();
+        binding.leave(axis);
+        Ok(indices)
+    }
+}
+
+impl Single for RangeFull {}
+
+#[diagnostic::do_not_recommend]
+impl Binder for Ellipsis {
+    type Dims = ();
+    type Size = Dyn;
+    type Taken<N: Rank> = N;
+    type Left<N: Rank> = N;
+    type Ellipses<N: Rank> = N::Succ;
+    type Indices<X: IndexExprs> = X;
+
+    #[inline(always)]
+    fn bind<X: IndexExprs>(self, binding: &mut Binding, indices: X) -> Result<X, DimError> {
+        for _ in 0..binding.rest {
+            let (axis, _) = binding.take();
+            binding.leave(axis);
+        }
+        Ok(indices)
+    }
+}
+
+impl Single for Ellipsis {}
+
+/// Integers with which one element or a range of an axis is picked; negative ones count from the end.
+pub trait Position: Copy {
+    #[doc(hidden)]
+    fn to_i128(self) -> i128;
+}
+
+/// `position` counted from the start.
+fn from_start(position: i128, size: usize) -> i128 {
+    if position < 0 { position + size as i128 } else { position }
+}
+
+/// Cuts an axis to the elements from `start` to `end`, exclusive.
+pub(crate) fn cut(axis: Axis, start: i128, end: i128, what: impl Fn() -> String) -> Result<(Axis, isize), DimError> {
+    let (from, to) = (from_start(start, axis.size), from_start(end, axis.size));
+    if from < 0 || to > axis.size as i128 || from > to {
+        return Err(DimError::RangeOutOfBounds { what: what(), start, end, size: axis.size });
+    }
+    let (from, to) = (from as usize, to as usize);
+    Ok((Axis::new(to - from, axis.stride), from as isize * axis.stride))
+}
+
+/// The position of one element of an axis.
+pub(crate) fn pick(
+    axis: Axis,
+    index: i128,
+    what: impl Fn() -> String,
+    origin: crate::error::Origin,
+) -> Result<isize, DimError> {
+    let position = from_start(index, axis.size);
+    if position < 0 || position >= axis.size as i128 {
+        return Err(DimError::OutOfBounds { what: what(), index, size: axis.size, origin });
+    }
+    Ok(position as isize * axis.stride)
+}
+
+macro_rules! positions {
+    ($($t:ident)*) => {$(
+        impl Position for $t {
+            #[inline(always)]
+            fn to_i128(self) -> i128 { self as i128 }
+        }
+
+        #[diagnostic::do_not_recommend]
+        impl Binder for $t {
+            type Dims = ();
+            type Size = Dyn;
+            one_axis!(goes, X);
+
+            #[inline(always)]
+            fn bind<X: IndexExprs>(self, binding: &mut Binding, indices: X) -> Result<X, DimError> {
+                let (axis, at) = binding.take();
+                binding.offset += pick(axis, self as i128, || format!("axis {at}"), binding.origin)?;
+                Ok(indices)
+            }
+        }
+
+        impl Single for $t {}
+    )*};
+}
+
+positions!(i32 i64 isize usize u32 u64);
+
+macro_rules! ranges {
+    ($($range:ident |$r:ident, $size:ident| $start:expr, $end:expr;)*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl<P: Position> Binder for $range<P> {
+            type Dims = ();
+            type Size = Dyn;
+            one_axis!(stays, X);
+
+            #[inline(always)]
+            fn bind<X: IndexExprs>(self, binding: &mut Binding, indices: X) -> Result<X, DimError> {
+                let (axis, at) = binding.take();
+                let ($r, $size) = (self, axis.size as i128);
+                let _ = $size;
+                let (axis, offset) = cut(axis, $start, $end, || format!("axis {at}"))?;
+                binding.offset += offset;
+                binding.leave(axis);
+                Ok(indices)
+            }
+        }
+
+        impl<P: Position> Single for $range<P> {}
+    )*};
+}
+
+ranges! {
+    Range |r, size| r.start.to_i128(), r.end.to_i128();
+    RangeFrom |r, size| r.start.to_i128(), size;
+    RangeTo |r, size| 0, r.end.to_i128();
+    RangeInclusive |r, size| r.start().to_i128(), after(r.end().to_i128(), size);
+    RangeToInclusive |r, size| 0, after(r.end.to_i128(), size);
+}
+
+/// The end behind an inclusive one; `-1` is the last element.
+fn after(end: i128, size: i128) -> i128 {
+    if end < 0 { end + size + 1 } else { end + 1 }
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: IndexInt, S: Dims, E: Expr<Elem = T>> Binder for Named<T, S, Rank0, E> {
+    type Dims = S;
+    type Size = Dyn;
+    one_axis!(goes, ComputedIndex<E, X>);
+
+    #[inline(always)]
+    fn bind<X: IndexExprs>(self, binding: &mut Binding, indices: X) -> Result<Self::Indices<X>, DimError> {
+        computed::<S, E, X>(self.expr, binding, indices)
+    }
+}
+
+impl<T: IndexInt, S: Dims, E: Expr<Elem = T>> Single for Named<T, S, Rank0, E> {}
+
+#[diagnostic::do_not_recommend]
+impl<'a, T: IndexInt, S: Dims, E: Expr<Elem = T>> Binder for &'a Named<T, S, Rank0, E> {
+    type Dims = S;
+    type Size = Dyn;
+    one_axis!(goes, ComputedIndex<&'a E, X>);
+
+    #[inline(always)]
+    fn bind<X: IndexExprs>(self, binding: &mut Binding, indices: X) -> Result<Self::Indices<X>, DimError> {
+        computed::<S, &'a E, X>(&self.expr, binding, indices)
+    }
+}
+
+impl<T: IndexInt, S: Dims, E: Expr<Elem = T>> Single for &Named<T, S, Rank0, E> {}
+
+/// Binds an axis to an index expression: by strides if it is affine and stays within the axis, else element by element.
+#[inline]
+fn computed<S: Dims, E: Expr, X: IndexExprs>(
+    index: E,
+    binding: &mut Binding,
+    rest: X,
+) -> Result<ComputedIndex<E, X>, DimError> {
+    let (axis, at) = binding.take();
+    let target =
+        Target { stride: axis.stride, size: axis.size, axis: at, dims: S::KEYS.as_slice(), origin: binding.origin };
+    let active = match index.affine() {
+        Some(affine) => !bind_affine(&affine, axis, binding)?,
+        None => {
+            let mut shape = Shape::new::<S, Rank0>();
+            index.meet::<S, Rank0>(&mut shape)?;
+            for (key, size) in S::KEYS.as_slice().iter().zip(shape.sizes()) {
+                binding.name(*key, Axis::new(size, 0))?;
+            }
+            true
+        }
+    };
+    Ok(ComputedIndex { index, active, target, rest })
+}
+
+/// Binds an axis to `offset + sum of coefficient x dim`. Returns whether all its values lie within the axis; if not, the
+/// dims are bound without a stride, and the index has to be computed and checked where it is read.
+fn bind_affine(affine: &Affine<'_>, axis: Axis, binding: &mut Binding) -> Result<bool, DimError> {
+    let (mut least, mut greatest) = (affine.offset as i128, affine.offset as i128);
+    let mut open = None;
+    let mut empty = false;
+    for (dim, coefficient) in &affine.terms {
+        match dim.size() {
+            Some(size) => {
+                empty |= size == 0;
+                let reach = *coefficient as i128 * (size as i128 - 1).max(0);
+                least += reach.min(0);
+                greatest += reach.max(0);
+            }
+            None if dim.cell.is_some() => {
+                if let Some((other, _)) = open.replace((dim, *coefficient)) {
+                    return Err(DimError::Unsized { dim: other.name });
+                }
+            }
+            // A declared dim without a size gets it from other operands, when all is run.
+            None => {
+                for (dim, _) in &affine.terms {
+                    binding.name(dim.key(), Axis::new(dim.size().unwrap_or(UNSIZED), 0))?;
+                }
+                return Ok(false);
+            }
+        }
+    }
+    if let Some((dim, coefficient)) = open {
+        // The one dim without a size gets the greatest size with which the index stays within the axis.
+        let last = axis.size as i128 - 1;
+        let size = if empty || least < 0 || greatest > last {
+            0
+        } else if coefficient == 0 {
+            return Err(DimError::Unsized { dim: dim.name });
+        } else {
+            let room = if coefficient > 0 { last - greatest } else { least };
+            room / coefficient.unsigned_abs() as i128 + 1
+        };
+        let size = size as usize;
+        dim.meet(size, binding.origin)?;
+        let reach = coefficient as i128 * (size as i128 - 1).max(0);
+        least += reach.min(0);
+        greatest += reach.max(0);
+        empty |= size == 0;
+    }
+    let within = empty || (least >= 0 && greatest < axis.size as i128);
+    for (dim, coefficient) in &affine.terms {
+        let stride = if within { axis.stride.wrapping_mul(*coefficient) } else { 0 };
+        let size = dim.size().expect("every dim of the index has a size by now");
+        dim.meet(size, binding.origin)?;
+        binding.name(dim.key(), Axis::new(size, stride))?;
+    }
+    if within && !empty {
+        binding.offset += axis.stride * affine.offset;
+    }
+    Ok(within)
+}
+
+macro_rules! groups {
+    ($(($($d:ident $n:tt)*) $nested:ty;)*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl<$($d: DimRef),*> Binder for ($($d,)*)
+        where
+            $nested: Group,
+        {
+            type Dims = <$nested as Group>::Set;
+            type Size = Dyn;
+            one_axis!(goes, X);
+
+            #[inline(always)]
+            fn bind<X: IndexExprs>(self, binding: &mut Binding, indices: X) -> Result<X, DimError> {
+                super::split::split(&[$(self.$n.info()),*], binding)?;
+                Ok(indices)
+            }
+        }
+    )*};
+}
+
+groups! {
+    (D0 0) (D0::Brand, ());
+    (D0 0 D1 1) (D0::Brand, (D1::Brand, ()));
+    (D0 0 D1 1 D2 2) (D0::Brand, (D1::Brand, (D2::Brand, ())));
+    (D0 0 D1 1 D2 2 D3 3) (D0::Brand, (D1::Brand, (D2::Brand, (D3::Brand, ()))));
+    (D0 0 D1 1 D2 2 D3 3 D4 4) (D0::Brand, (D1::Brand, (D2::Brand, (D3::Brand, (D4::Brand, ())))));
+    (D0 0 D1 1 D2 2 D3 3 D4 4 D5 5) (D0::Brand, (D1::Brand, (D2::Brand, (D3::Brand, (D4::Brand, (D5::Brand, ()))))));
+    (D0 0 D1 1 D2 2 D3 3 D4 4 D5 5 D6 6) (D0::Brand, (D1::Brand, (D2::Brand, (D3::Brand, (D4::Brand, (D5::Brand, (D6::Brand, ())))))));
+    (D0 0 D1 1 D2 2 D3 3 D4 4 D5 5 D6 6 D7 7) (D0::Brand, (D1::Brand, (D2::Brand, (D3::Brand, (D4::Brand, (D5::Brand, (D6::Brand, (D7::Brand, ()))))))));
+}
+

@@ -1,0 +1,14 @@
+//! Binding: the axes of an array become dims of a tensor.
+//!
+//! `a.at((i, k))` reads its binders from left to right, one for each axis: see [`Binder`] for what they can be. Nothing is
+//! copied; the result is a view.
+
+pub mod at;
+pub mod binder;
+pub mod binding;
+pub mod source;
+pub mod split;
+
+pub use at::{At, Binds};
+pub use binder::{Binder, Ellipsis};
+pub use source::{Axes, Source};

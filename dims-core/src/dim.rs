@@ -1,0 +1,314 @@
+//! Dims as values: what users pass to `at`, `sum` and `order`.
+
+use crate::brand::{Brand, Declared, DimInfo};
+use crate::error::{DimError, Origin, unwrap};
+use crate::set::DimKey;
+use crate::size::Size;
+use generativity::{Id, LifetimeBrand};
+use std::cell::Cell;
+use std::fmt;
+use std::marker::PhantomData;
+use std::panic::Location;
+
+/// Stands for a size that nothing has given yet.
+pub const UNSIZED: usize = usize::MAX;
+
+/// The size of a local dim, set by the first binding, and where that was.
+#[derive(Debug)]
+pub struct DimCell {
+    size: Cell<usize>,
+    origin: Cell<Origin>,
+}
+
+impl DimCell {
+    /// The size, if the dim has one.
+    #[inline]
+    pub fn get(&self) -> Option<usize> {
+        let size = self.size.get();
+        (size != UNSIZED).then_some(size)
+    }
+}
+
+impl DimInfo<'_> {
+    /// The size, if it is known without looking at any tensor.
+    #[inline]
+    pub fn size(&self) -> Option<usize> {
+        match (self.fixed, self.cell) {
+            (Some(size), _) => Some(size),
+            (None, Some(cell)) => cell.get(),
+            (None, None) => None,
+        }
+    }
+
+    /// The dim meets an axis of `size` elements: the first such meeting sets the size, later ones must agree.
+    #[inline]
+    pub fn meet(&self, size: usize, origin: Origin) -> Result<(), DimError> {
+        if let Some(fixed) = self.fixed {
+            if fixed != size {
+                return Err(DimError::StaticSize { dim: self.name, fixed, found: size, origin });
+            }
+        } else if let Some(cell) = self.cell {
+            let first = cell.size.get();
+            if first == UNSIZED {
+                cell.size.set(size);
+                cell.origin.set(origin);
+            } else if first != size {
+                return Err(DimError::SizeConflict {
+                    dim: self.name,
+                    first,
+                    first_origin: cell.origin.get(),
+                    second: size,
+                    second_origin: origin,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// The dim's key among those of a tensor that names it.
+    #[inline(always)]
+    pub const fn key(&self) -> DimKey {
+        DimKey { depth: 0, id: self.id, name: self.name, fixed: self.fixed }
+    }
+}
+
+/// A local dim, made by `dims!(i, j);`. Its type `B` is unique to one execution of that line.
+///
+/// `i` is a `&Dim<..>`, so it can be used as often as needed.
+pub struct Dim<B> {
+    cell: DimCell,
+    brand: PhantomData<B>,
+}
+
+impl<B: Brand> Dim<B> {
+    /// A dim without a size. For `dims!` alone.
+    #[doc(hidden)]
+    pub fn minted() -> Self {
+        Dim { cell: DimCell { size: Cell::new(UNSIZED), origin: Cell::new(None) }, brand: PhantomData }
+    }
+
+    /// A dim with a size. For `dims!` alone.
+    #[doc(hidden)]
+    #[track_caller]
+    pub fn minted_with(size: usize) -> Self {
+        let dim = Self::minted();
+        dim.cell.size.set(size);
+        dim.cell.origin.set(Some(Location::caller()));
+        dim
+    }
+
+    /// How many elements lie along the dim.
+    ///
+    /// # Panics
+    ///
+    /// If the dim has not been bound and was given no size.
+    #[track_caller]
+    pub fn size(&self) -> usize {
+        unwrap(self.cell.get().ok_or(DimError::Unsized { dim: B::NAME }))
+    }
+
+    /// How many elements lie along the dim, if it has been bound or given a size.
+    pub fn try_size(&self) -> Option<usize> {
+        self.cell.get()
+    }
+
+    /// Gives the dim a size, as the first binding to an axis would.
+    ///
+    /// # Panics
+    ///
+    /// If the dim already has another size.
+    #[track_caller]
+    pub fn set_size(&self, size: usize) {
+        unwrap(self.info_ref().meet(size, Some(Location::caller())));
+    }
+
+    fn info_ref(&self) -> DimInfo<'_> {
+        DimInfo { id: B::ID, name: B::NAME, fixed: None, cell: Some(&self.cell) }
+    }
+}
+
+impl<B: Brand> fmt::Debug for Dim<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.cell.get() {
+            Some(size) => write!(f, "{} = {size}", B::NAME),
+            None => write!(f, "{}", B::NAME),
+        }
+    }
+}
+
+/// A declared dim together with a size, `Batch.of(2)`: for constructors, and where a dim is used as a value.
+#[derive(Clone, Copy, Debug)]
+pub struct Of<D> {
+    pub(crate) dim: D,
+    pub(crate) size: usize,
+}
+
+impl<D: Declared> Of<D> {
+    /// How many elements lie along the dim.
+    pub fn size(&self) -> usize {
+        self.size
+    }
+}
+
+/// Gives declared dims a size.
+pub trait DimOf: Declared {
+    /// The dim with `size` elements.
+    ///
+    /// # Panics
+    ///
+    /// If the dim has another static size.
+    #[track_caller]
+    fn of(self, size: usize) -> Of<Self> {
+        unwrap(self.info().meet(size, Some(Location::caller())));
+        Of { dim: self, size }
+    }
+}
+
+impl<D: Declared> DimOf for D {}
+
+/// A value that stands for one dim: `i`, `Batch`, or `Batch.of(2)`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a dim",
+    label = "a dim is expected here",
+    note = "a declared dim is passed by its name, `Batch`; a local one too, after `dims!(i);`"
+)]
+pub trait DimRef: Copy {
+    /// The dim's type.
+    type Brand: Brand;
+
+    /// What is known of the dim.
+    #[doc(hidden)]
+    fn info<'a>(self) -> DimInfo<'a>
+    where
+        Self: 'a;
+
+    /// The size that comes with the value, if any.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn known_size(self) -> Option<usize> {
+        self.info().size()
+    }
+}
+
+impl<B: Brand> DimRef for &Dim<B> {
+    type Brand = B;
+
+    #[inline(always)]
+    fn info<'a>(self) -> DimInfo<'a>
+    where
+        Self: 'a,
+    {
+        DimInfo { id: B::ID, name: B::NAME, fixed: None, cell: Some(&self.cell) }
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<D: Declared> DimRef for D {
+    type Brand = D;
+
+    #[inline(always)]
+    fn info<'a>(self) -> DimInfo<'a>
+    where
+        Self: 'a,
+    {
+        DimInfo { id: D::ID, name: D::NAME, fixed: D::Size::FIXED, cell: None }
+    }
+}
+
+impl<D: Declared> DimRef for Of<D> {
+    type Brand = D;
+
+    #[inline(always)]
+    fn info<'a>(self) -> DimInfo<'a>
+    where
+        Self: 'a,
+    {
+        DimInfo { id: D::ID, name: D::NAME, fixed: Some(self.size), cell: None }
+    }
+}
+
+/// One dim, or a tuple of dims: what reductions take.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a dim or a tuple of dims",
+    label = "a dim or a tuple of dims is expected here"
+)]
+pub trait DimList {
+    /// The brands as nested pairs.
+    #[doc(hidden)]
+    type Brands;
+
+    /// Calls `visit` with each dim in order.
+    #[doc(hidden)]
+    fn each(&self, visit: impl FnMut(DimInfo<'_>));
+}
+
+#[diagnostic::do_not_recommend]
+impl<D: DimRef> DimList for D {
+    type Brands = (D::Brand, ());
+
+    #[inline(always)]
+    fn each(&self, mut visit: impl FnMut(DimInfo<'_>)) {
+        visit(self.info());
+    }
+}
+
+macro_rules! lists {
+    ($($nested:ty, ($($d:ident $n:tt)*);)*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl<$($d: DimRef),*> DimList for ($($d,)*) {
+            type Brands = $nested;
+
+            #[inline(always)]
+            #[allow(unused_variables, unused_mut)]
+            fn each(&self, mut visit: impl FnMut(DimInfo<'_>)) {
+                $(visit(self.$n.info());)*
+            }
+        }
+    )*};
+}
+
+lists! {
+    (), ();
+    (D0::Brand, ()), (D0 0);
+    (D0::Brand, (D1::Brand, ())), (D0 0 D1 1);
+    (D0::Brand, (D1::Brand, (D2::Brand, ()))), (D0 0 D1 1 D2 2);
+    (D0::Brand, (D1::Brand, (D2::Brand, (D3::Brand, ())))), (D0 0 D1 1 D2 2 D3 3);
+    (D0::Brand, (D1::Brand, (D2::Brand, (D3::Brand, (D4::Brand, ()))))), (D0 0 D1 1 D2 2 D3 3 D4 4);
+    (D0::Brand, (D1::Brand, (D2::Brand, (D3::Brand, (D4::Brand, (D5::Brand, ())))))), (D0 0 D1 1 D2 2 D3 3 D4 4 D5 5);
+    (D0::Brand, (D1::Brand, (D2::Brand, (D3::Brand, (D4::Brand, (D5::Brand, (D6::Brand, ()))))))), (D0 0 D1 1 D2 2 D3 3 D4 4 D5 5 D6 6);
+    (D0::Brand, (D1::Brand, (D2::Brand, (D3::Brand, (D4::Brand, (D5::Brand, (D6::Brand, (D7::Brand, ())))))))), (D0 0 D1 1 D2 2 D3 3 D4 4 D5 5 D6 6 D7 7);
+    (D0::Brand, (D1::Brand, (D2::Brand, (D3::Brand, (D4::Brand, (D5::Brand, (D6::Brand, (D7::Brand, (D8::Brand, ()))))))))), (D0 0 D1 1 D2 2 D3 3 D4 4 D5 5 D6 6 D7 7 D8 8);
+    (D0::Brand, (D1::Brand, (D2::Brand, (D3::Brand, (D4::Brand, (D5::Brand, (D6::Brand, (D7::Brand, (D8::Brand, (D9::Brand, ())))))))))), (D0 0 D1 1 D2 2 D3 3 D4 4 D5 5 D6 6 D7 7 D8 8 D9 9);
+    (D0::Brand, (D1::Brand, (D2::Brand, (D3::Brand, (D4::Brand, (D5::Brand, (D6::Brand, (D7::Brand, (D8::Brand, (D9::Brand, (D10::Brand, ()))))))))))), (D0 0 D1 1 D2 2 D3 3 D4 4 D5 5 D6 6 D7 7 D8 8 D9 9 D10 10);
+    (D0::Brand, (D1::Brand, (D2::Brand, (D3::Brand, (D4::Brand, (D5::Brand, (D6::Brand, (D7::Brand, (D8::Brand, (D9::Brand, (D10::Brand, (D11::Brand, ())))))))))))), (D0 0 D1 1 D2 2 D3 3 D4 4 D5 5 D6 6 D7 7 D8 8 D9 9 D10 10 D11 11);
+    (D0::Brand, (D1::Brand, (D2::Brand, (D3::Brand, (D4::Brand, (D5::Brand, (D6::Brand, (D7::Brand, (D8::Brand, (D9::Brand, (D10::Brand, (D11::Brand, (D12::Brand, ()))))))))))))), (D0 0 D1 1 D2 2 D3 3 D4 4 D5 5 D6 6 D7 7 D8 8 D9 9 D10 10 D11 11 D12 12);
+    (D0::Brand, (D1::Brand, (D2::Brand, (D3::Brand, (D4::Brand, (D5::Brand, (D6::Brand, (D7::Brand, (D8::Brand, (D9::Brand, (D10::Brand, (D11::Brand, (D12::Brand, (D13::Brand, ())))))))))))))), (D0 0 D1 1 D2 2 D3 3 D4 4 D5 5 D6 6 D7 7 D8 8 D9 9 D10 10 D11 11 D12 12 D13 13);
+    (D0::Brand, (D1::Brand, (D2::Brand, (D3::Brand, (D4::Brand, (D5::Brand, (D6::Brand, (D7::Brand, (D8::Brand, (D9::Brand, (D10::Brand, (D11::Brand, (D12::Brand, (D13::Brand, (D14::Brand, ()))))))))))))))), (D0 0 D1 1 D2 2 D3 3 D4 4 D5 5 D6 6 D7 7 D8 8 D9 9 D10 10 D11 11 D12 12 D13 13 D14 14);
+    (D0::Brand, (D1::Brand, (D2::Brand, (D3::Brand, (D4::Brand, (D5::Brand, (D6::Brand, (D7::Brand, (D8::Brand, (D9::Brand, (D10::Brand, (D11::Brand, (D12::Brand, (D13::Brand, (D14::Brand, (D15::Brand, ())))))))))))))))), (D0 0 D1 1 D2 2 D3 3 D4 4 D5 5 D6 6 D7 7 D8 8 D9 9 D10 10 D11 11 D12 12 D13 13 D14 14 D15 15);
+    (D0::Brand, (D1::Brand, (D2::Brand, (D3::Brand, (D4::Brand, (D5::Brand, (D6::Brand, (D7::Brand, (D8::Brand, (D9::Brand, (D10::Brand, (D11::Brand, (D12::Brand, (D13::Brand, (D14::Brand, (D15::Brand, (D16::Brand, ()))))))))))))))))), (D0 0 D1 1 D2 2 D3 3 D4 4 D5 5 D6 6 D7 7 D8 8 D9 9 D10 10 D11 11 D12 12 D13 13 D14 14 D15 15 D16 16);
+    (D0::Brand, (D1::Brand, (D2::Brand, (D3::Brand, (D4::Brand, (D5::Brand, (D6::Brand, (D7::Brand, (D8::Brand, (D9::Brand, (D10::Brand, (D11::Brand, (D12::Brand, (D13::Brand, (D14::Brand, (D15::Brand, (D16::Brand, (D17::Brand, ())))))))))))))))))), (D0 0 D1 1 D2 2 D3 3 D4 4 D5 5 D6 6 D7 7 D8 8 D9 9 D10 10 D11 11 D12 12 D13 13 D14 14 D15 15 D16 16 D17 17);
+    (D0::Brand, (D1::Brand, (D2::Brand, (D3::Brand, (D4::Brand, (D5::Brand, (D6::Brand, (D7::Brand, (D8::Brand, (D9::Brand, (D10::Brand, (D11::Brand, (D12::Brand, (D13::Brand, (D14::Brand, (D15::Brand, (D16::Brand, (D17::Brand, (D18::Brand, ()))))))))))))))))))), (D0 0 D1 1 D2 2 D3 3 D4 4 D5 5 D6 6 D7 7 D8 8 D9 9 D10 10 D11 11 D12 12 D13 13 D14 14 D15 15 D16 16 D17 17 D18 18);
+    (D0::Brand, (D1::Brand, (D2::Brand, (D3::Brand, (D4::Brand, (D5::Brand, (D6::Brand, (D7::Brand, (D8::Brand, (D9::Brand, (D10::Brand, (D11::Brand, (D12::Brand, (D13::Brand, (D14::Brand, (D15::Brand, (D16::Brand, (D17::Brand, (D18::Brand, (D19::Brand, ())))))))))))))))))))), (D0 0 D1 1 D2 2 D3 3 D4 4 D5 5 D6 6 D7 7 D8 8 D9 9 D10 10 D11 11 D12 12 D13 13 D14 14 D15 15 D16 16 D17 17 D18 18 D19 19);
+    (D0::Brand, (D1::Brand, (D2::Brand, (D3::Brand, (D4::Brand, (D5::Brand, (D6::Brand, (D7::Brand, (D8::Brand, (D9::Brand, (D10::Brand, (D11::Brand, (D12::Brand, (D13::Brand, (D14::Brand, (D15::Brand, (D16::Brand, (D17::Brand, (D18::Brand, (D19::Brand, (D20::Brand, ()))))))))))))))))))))), (D0 0 D1 1 D2 2 D3 3 D4 4 D5 5 D6 6 D7 7 D8 8 D9 9 D10 10 D11 11 D12 12 D13 13 D14 14 D15 15 D16 16 D17 17 D18 18 D19 19 D20 20);
+    (D0::Brand, (D1::Brand, (D2::Brand, (D3::Brand, (D4::Brand, (D5::Brand, (D6::Brand, (D7::Brand, (D8::Brand, (D9::Brand, (D10::Brand, (D11::Brand, (D12::Brand, (D13::Brand, (D14::Brand, (D15::Brand, (D16::Brand, (D17::Brand, (D18::Brand, (D19::Brand, (D20::Brand, (D21::Brand, ())))))))))))))))))))))), (D0 0 D1 1 D2 2 D3 3 D4 4 D5 5 D6 6 D7 7 D8 8 D9 9 D10 10 D11 11 D12 12 D13 13 D14 14 D15 15 D16 16 D17 17 D18 18 D19 19 D20 20 D21 21);
+    (D0::Brand, (D1::Brand, (D2::Brand, (D3::Brand, (D4::Brand, (D5::Brand, (D6::Brand, (D7::Brand, (D8::Brand, (D9::Brand, (D10::Brand, (D11::Brand, (D12::Brand, (D13::Brand, (D14::Brand, (D15::Brand, (D16::Brand, (D17::Brand, (D18::Brand, (D19::Brand, (D20::Brand, (D21::Brand, (D22::Brand, ()))))))))))))))))))))))), (D0 0 D1 1 D2 2 D3 3 D4 4 D5 5 D6 6 D7 7 D8 8 D9 9 D10 10 D11 11 D12 12 D13 13 D14 14 D15 15 D16 16 D17 17 D18 18 D19 19 D20 20 D21 21 D22 22);
+    (D0::Brand, (D1::Brand, (D2::Brand, (D3::Brand, (D4::Brand, (D5::Brand, (D6::Brand, (D7::Brand, (D8::Brand, (D9::Brand, (D10::Brand, (D11::Brand, (D12::Brand, (D13::Brand, (D14::Brand, (D15::Brand, (D16::Brand, (D17::Brand, (D18::Brand, (D19::Brand, (D20::Brand, (D21::Brand, (D22::Brand, (D23::Brand, ())))))))))))))))))))))))), (D0 0 D1 1 D2 2 D3 3 D4 4 D5 5 D6 6 D7 7 D8 8 D9 9 D10 10 D11 11 D12 12 D13 13 D14 14 D15 15 D16 16 D17 17 D18 18 D19 19 D20 20 D21 21 D22 22 D23 23);
+    (D0::Brand, (D1::Brand, (D2::Brand, (D3::Brand, (D4::Brand, (D5::Brand, (D6::Brand, (D7::Brand, (D8::Brand, (D9::Brand, (D10::Brand, (D11::Brand, (D12::Brand, (D13::Brand, (D14::Brand, (D15::Brand, (D16::Brand, (D17::Brand, (D18::Brand, (D19::Brand, (D20::Brand, (D21::Brand, (D22::Brand, (D23::Brand, (D24::Brand, ()))))))))))))))))))))))))), (D0 0 D1 1 D2 2 D3 3 D4 4 D5 5 D6 6 D7 7 D8 8 D9 9 D10 10 D11 11 D12 12 D13 13 D14 14 D15 15 D16 16 D17 17 D18 18 D19 19 D20 20 D21 21 D22 22 D23 23 D24 24);
+    (D0::Brand, (D1::Brand, (D2::Brand, (D3::Brand, (D4::Brand, (D5::Brand, (D6::Brand, (D7::Brand, (D8::Brand, (D9::Brand, (D10::Brand, (D11::Brand, (D12::Brand, (D13::Brand, (D14::Brand, (D15::Brand, (D16::Brand, (D17::Brand, (D18::Brand, (D19::Brand, (D20::Brand, (D21::Brand, (D22::Brand, (D23::Brand, (D24::Brand, (D25::Brand, ())))))))))))))))))))))))))), (D0 0 D1 1 D2 2 D3 3 D4 4 D5 5 D6 6 D7 7 D8 8 D9 9 D10 10 D11 11 D12 12 D13 13 D14 14 D15 15 D16 16 D17 17 D18 18 D19 19 D20 20 D21 21 D22 22 D23 23 D24 24 D25 25);
+}
+
+/// The anchor of a local dim's lifetime. For `dims!` alone.
+#[doc(hidden)]
+pub fn anchor<'id>() -> Id<'id> {
+    // SAFETY: the brand that `generativity` trusts is made by `tie`; nothing in this crate relies on its uniqueness for
+    // memory safety: sizes are checked whenever two tensors meet.
+    unsafe { Id::new() }
+}
+
+/// Ties a local dim's lifetime to its anchor and to the scope's end. For `dims!` alone.
+#[doc(hidden)]
+pub fn tie<'id>(anchor: &'id Id<'id>) -> LifetimeBrand<'id> {
+    // SAFETY: as in `anchor`. The value has drop glue, so the lifetime ends between its drop and the anchor's, which no
+    // other execution of `dims!` shares.
+    unsafe { LifetimeBrand::new(anchor) }
+}

@@ -1,0 +1,553 @@
+//! Elementwise operations as methods and operators. They run nothing: they build expressions.
+
+use crate::brand::{Brand, Declared};
+use crate::dim::{Dim, Of};
+use crate::expr::{Binary, Expr, Operand, Scalar, Select, Unary};
+use crate::named::Named;
+use crate::ops::{self, BinaryOp, Cast, Clamp, Map, Powi, UnaryOp};
+use crate::rank::Rank;
+use crate::scalar::*;
+use crate::set::{Dims, Union};
+use crate::tensor::{AsTensor, NamedOf};
+use std::marker::PhantomData;
+
+/// The result of an operation on one tensor.
+pub type UnaryOut<O, A> = Named<
+    <O as UnaryOp<<A as AsTensor>::Elem>>::Out,
+    <A as AsTensor>::Dims,
+    <A as AsTensor>::Rank,
+    Unary<O, <A as AsTensor>::Expr>,
+>;
+
+/// The result of an operation on a tensor and an operand with elements `U`: it has the dims of both.
+pub type BinaryOut<O, A, B, U = <A as AsTensor>::Elem> = Named<
+    <O as BinaryOp<<A as AsTensor>::Elem, U>>::Out,
+    <<A as AsTensor>::Dims as Union<<B as Operand<U>>::Dims>>::Out,
+    <<A as AsTensor>::Rank as Rank>::Max<<B as Operand<U>>::Rank>,
+    Binary<O, <A as AsTensor>::Expr, <B as Operand<U>>::Expr>,
+>;
+
+#[inline(always)]
+fn unary<O: UnaryOp<A::Elem>, A: AsTensor>(op: O, a: A) -> UnaryOut<O, A> {
+    Named::from_expr(Unary { op, a: a.into_named().expr })
+}
+
+#[inline(always)]
+fn binary<O, A, B, U>(op: O, a: A, b: B) -> BinaryOut<O, A, B, U>
+where
+    O: BinaryOp<A::Elem, U>,
+    A: AsTensor<Dims: Union<B::Dims>>,
+    B: Operand<U>,
+{
+    Named::from_expr(Binary { op, a: a.into_named().expr, b: b.into_expr() })
+}
+
+macro_rules! unary_methods {
+    ($($(#[$doc:meta])* $method:ident $op:ident [$bound:ident];)*) => {$(
+        $(#[$doc])*
+        #[inline(always)]
+        fn $method(self) -> UnaryOut<ops::$op, Self>
+        where
+            Self::Elem: $bound,
+        {
+            unary(ops::$op, self)
+        }
+    )*};
+}
+
+macro_rules! binary_methods {
+    ($($(#[$doc:meta])* $method:ident $op:ident [$bound:path];)*) => {$(
+        $(#[$doc])*
+        #[inline(always)]
+        fn $method<B: Operand<Self::Elem>>(self, other: B) -> BinaryOut<ops::$op, Self, B>
+        where
+            Self::Elem: $bound,
+            Self::Dims: Union<B::Dims>,
+        {
+            binary(ops::$op, self, other)
+        }
+    )*};
+}
+
+/// Operations on each element, for tensors, references to tensors, and dims.
+///
+/// The result has the dims of all operands and is computed when it is reduced, ordered, assigned or evaluated, in one
+/// pass with whatever else the expression holds. The operators `+ - * / % & | ^ !` and unary `-` belong here as well; a scalar can
+/// stand on either side of them.
+pub trait Elementwise: AsTensor {
+    unary_methods! {
+        /// `|x|`, for complex numbers the real magnitude. The least integer wraps around to itself.
+        abs Abs [Magnitude];
+        /// `e^x`
+        exp Exp [Analytic];
+        /// `e^x - 1`, exact near 0.
+        exp_m1 ExpM1 [Real];
+        /// `2^x`
+        exp2 Exp2 [Real];
+        /// The natural logarithm.
+        ln Ln [Analytic];
+        /// `ln(1 + x)`, exact near 0.
+        ln_1p Ln1p [Real];
+        /// The logarithm to base 2.
+        log2 Log2 [Real];
+        /// The logarithm to base 10.
+        log10 Log10 [Real];
+        /// The square root.
+        sqrt Sqrt [Analytic];
+        /// The cube root.
+        cbrt Cbrt [Real];
+        /// `1 / sqrt(x)`
+        rsqrt Rsqrt [Analytic];
+        /// `1 / x`
+        recip Recip [Analytic];
+        /// `x * x`
+        square Square [Num];
+        /// The sine of an angle in radians.
+        sin Sin [Analytic];
+        /// The cosine of an angle in radians.
+        cos Cos [Analytic];
+        /// The tangent of an angle in radians.
+        tan Tan [Analytic];
+        /// The inverse sine, in radians.
+        asin Asin [Real];
+        /// The inverse cosine, in radians.
+        acos Acos [Real];
+        /// The inverse tangent, in radians.
+        atan Atan [Real];
+        /// The hyperbolic sine.
+        sinh Sinh [Analytic];
+        /// The hyperbolic cosine.
+        cosh Cosh [Analytic];
+        /// The hyperbolic tangent.
+        tanh Tanh [Analytic];
+        /// The inverse hyperbolic sine.
+        asinh Asinh [Real];
+        /// The inverse hyperbolic cosine.
+        acosh Acosh [Real];
+        /// The inverse hyperbolic tangent.
+        atanh Atanh [Real];
+        /// The error function.
+        erf Erf [Real];
+        /// `1 / (1 + e^-x)`
+        sigmoid Sigmoid [Real];
+        /// `max(x, 0)`
+        relu Relu [Ordered];
+        /// `x / 2 * (1 + erf(x / sqrt 2))`, the exact form.
+        gelu Gelu [Real];
+        /// `x * sigmoid(x)`
+        silu Silu [Real];
+        /// `ln(1 + e^x)`
+        softplus Softplus [Real];
+        /// The greatest whole number that is not greater.
+        floor Floor [Real];
+        /// The least whole number that is not less.
+        ceil Ceil [Real];
+        /// The nearest whole number; halves go away from 0.
+        round Round [Real];
+        /// The whole part.
+        trunc Trunc [Real];
+        /// What the whole part leaves.
+        fract Fract [Real];
+        /// -1, 0 or 1; not-a-number for itself.
+        signum Signum [Ordered];
+        /// Whether the element is not a number.
+        is_nan IsNan [Ordered];
+        /// Whether the element is neither infinite nor not-a-number.
+        is_finite IsFinite [Real];
+    }
+
+    binary_methods! {
+        /// The greater one; not-a-number if one of them is.
+        maximum Maximum [Ordered];
+        /// The lesser one; not-a-number if one of them is.
+        minimum Minimum [Ordered];
+        /// `x^y`
+        powf Powf [Real];
+        /// The angle of the point `(y, x)`, in radians: `y.atan2(x)`.
+        atan2 Atan2 [Real];
+        /// `sqrt(x * x + y * y)`, without overflow in between.
+        hypot Hypot [Real];
+        /// `x < y`
+        lt Lt [ops::PartialOrder];
+        /// `x <= y`
+        le Le [ops::PartialOrder];
+        /// `x > y`
+        gt Gt [ops::PartialOrder];
+        /// `x >= y`
+        ge Ge [ops::PartialOrder];
+        /// `x == y`
+        eq Eq [ops::Equality];
+        /// `x != y`
+        ne Ne [ops::Equality];
+    }
+
+    /// `x^n` for a whole `n`.
+    #[inline(always)]
+    fn powi(self, n: i32) -> UnaryOut<Powi, Self>
+    where
+        Self::Elem: Analytic,
+    {
+        unary(Powi(n), self)
+    }
+
+    /// `min(max(x, low), high)`; not-a-number stays.
+    #[inline(always)]
+    fn clamp(self, low: Self::Elem, high: Self::Elem) -> UnaryOut<Clamp<Self::Elem>, Self>
+    where
+        Self::Elem: Ordered,
+    {
+        unary(Clamp(low, high), self)
+    }
+
+    /// Each element in another type, as Rust's `as` converts it.
+    #[inline(always)]
+    fn cast<U: Element>(self) -> UnaryOut<Cast<U>, Self>
+    where
+        Self::Elem: CastTo<U>,
+    {
+        unary(Cast(PhantomData), self)
+    }
+
+    /// `f` of each element.
+    #[inline(always)]
+    fn map<U: Element, F: Fn(Self::Elem) -> U>(self, f: F) -> UnaryOut<Map<F>, Self> {
+        unary(Map(f), self)
+    }
+
+    /// `f` of each element and of the other tensor's element at the same position.
+    #[inline(always)]
+    fn zip_map<B, V, U, F>(self, other: B, f: F) -> BinaryOut<Map<F>, Self, B, V>
+    where
+        B: Operand<V>,
+        U: Element,
+        F: Fn(Self::Elem, V) -> U,
+        Self::Dims: Union<B::Dims>,
+    {
+        binary(Map(f), self, other)
+    }
+
+    /// `a` where this condition holds, else `b`. See [`select`].
+    #[inline(always)]
+    fn select<T, A, B>(self, a: A, b: B) -> Selected<T, Self, A, B>
+    where
+        Self: AsTensor<Elem = bool>,
+        T: Element,
+        A: Operand<T>,
+        B: Operand<T>,
+        Self::Dims: Union<A::Dims, Out: Union<B::Dims>>,
+    {
+        Named::from_expr(Select { cond: self.into_named().expr, a: a.into_expr(), b: b.into_expr() })
+    }
+}
+
+impl<A: AsTensor> Elementwise for A {}
+
+/// The result of [`select`].
+pub type Selected<T, C, A, B> = Named<
+    T,
+    <<<C as AsTensor>::Dims as Union<<A as Operand<T>>::Dims>>::Out as Union<<B as Operand<T>>::Dims>>::Out,
+    <<<C as AsTensor>::Rank as Rank>::Max<<A as Operand<T>>::Rank> as Rank>::Max<<B as Operand<T>>::Rank>,
+    Select<<C as AsTensor>::Expr, <A as Operand<T>>::Expr, <B as Operand<T>>::Expr>,
+>;
+
+/// `if cond { a } else { b }` at each position; `a` and `b` are tensors or scalars.
+///
+/// What is not taken is not read: an index that is out of range there is no error.
+#[inline(always)]
+pub fn select<T, C, A, B>(cond: C, a: A, b: B) -> Selected<T, C, A, B>
+where
+    C: AsTensor<Elem = bool>,
+    T: Element,
+    A: Operand<T>,
+    B: Operand<T>,
+    C::Dims: Union<A::Dims, Out: Union<B::Dims>>,
+{
+    cond.select(a, b)
+}
+
+// `PartialEq::eq` would be as good a candidate as `Elementwise::eq` for a reference; an inherent method goes before both.
+impl<T: ops::Equality, S: Dims, R: Rank, E: Expr<Elem = T>> Named<T, S, R, E> {
+    /// `x == y` at each position.
+    #[allow(clippy::should_implement_trait)]
+    #[inline(always)]
+    pub fn eq<'a, B: Operand<T>>(&'a self, other: B) -> BinaryOut<ops::Eq, &'a Self, B>
+    where
+        S: Union<B::Dims>,
+    {
+        binary(ops::Eq, self, other)
+    }
+
+    /// `x != y` at each position.
+    #[allow(clippy::should_implement_trait)]
+    #[inline(always)]
+    pub fn ne<'a, B: Operand<T>>(&'a self, other: B) -> BinaryOut<ops::Ne, &'a Self, B>
+    where
+        S: Union<B::Dims>,
+    {
+        binary(ops::Ne, self, other)
+    }
+}
+
+macro_rules! operators {
+    ($($trait:ident $method:ident [$bound:ident];)*) => {$(
+        impl<T: $bound, S: Dims, R: Rank, E: Expr<Elem = T>, B: Operand<T>> std::ops::$trait<B> for Named<T, S, R, E>
+        where
+            S: Union<B::Dims>,
+        {
+            type Output = BinaryOut<ops::$trait, Self, B>;
+
+            #[inline(always)]
+            fn $method(self, other: B) -> Self::Output {
+                binary(ops::$trait, self, other)
+            }
+        }
+
+        impl<'a, T: $bound, S: Dims, R: Rank, E: Expr<Elem = T>, B: Operand<T>> std::ops::$trait<B>
+            for &'a Named<T, S, R, E>
+        where
+            S: Union<B::Dims>,
+        {
+            type Output = BinaryOut<ops::$trait, Self, B>;
+
+            #[inline(always)]
+            fn $method(self, other: B) -> Self::Output {
+                binary(ops::$trait, self, other)
+            }
+        }
+    )*};
+}
+
+operators! {
+    Add add [Num];
+    Sub sub [Num];
+    Mul mul [Num];
+    Div div [Num];
+    Rem rem [Ordered];
+}
+
+macro_rules! logic_operators {
+    ($($trait:ident $method:ident $op:ident;)*) => {$(
+        impl<T: Logic, S: Dims, R: Rank, E: Expr<Elem = T>, B: Operand<T>> std::ops::$trait<B> for Named<T, S, R, E>
+        where
+            S: Union<B::Dims>,
+        {
+            type Output = BinaryOut<ops::$op, Self, B>;
+
+            #[inline(always)]
+            fn $method(self, other: B) -> Self::Output {
+                binary(ops::$op, self, other)
+            }
+        }
+
+        impl<'a, T: Logic, S: Dims, R: Rank, E: Expr<Elem = T>, B: Operand<T>> std::ops::$trait<B>
+            for &'a Named<T, S, R, E>
+        where
+            S: Union<B::Dims>,
+        {
+            type Output = BinaryOut<ops::$op, Self, B>;
+
+            #[inline(always)]
+            fn $method(self, other: B) -> Self::Output {
+                binary(ops::$op, self, other)
+            }
+        }
+    )*};
+}
+
+logic_operators! {
+    BitAnd bitand And;
+    BitOr bitor Or;
+    BitXor bitxor Xor;
+}
+
+impl<T: Signed, S: Dims, R: Rank, E: Expr<Elem = T>> std::ops::Neg for Named<T, S, R, E> {
+    type Output = UnaryOut<ops::Neg, Self>;
+
+    #[inline(always)]
+    fn neg(self) -> Self::Output {
+        unary(ops::Neg, self)
+    }
+}
+
+impl<T: Signed, S: Dims, R: Rank, E: Expr<Elem = T>> std::ops::Neg for &Named<T, S, R, E> {
+    type Output = UnaryOut<ops::Neg, Self>;
+
+    #[inline(always)]
+    fn neg(self) -> Self::Output {
+        unary(ops::Neg, self)
+    }
+}
+
+impl<T: Logic, S: Dims, R: Rank, E: Expr<Elem = T>> std::ops::Not for Named<T, S, R, E> {
+    type Output = UnaryOut<ops::Not, Self>;
+
+    #[inline(always)]
+    fn not(self) -> Self::Output {
+        unary(ops::Not, self)
+    }
+}
+
+impl<T: Logic, S: Dims, R: Rank, E: Expr<Elem = T>> std::ops::Not for &Named<T, S, R, E> {
+    type Output = UnaryOut<ops::Not, Self>;
+
+    #[inline(always)]
+    fn not(self) -> Self::Output {
+        unary(ops::Not, self)
+    }
+}
+
+/// A scalar on the left of a tensor.
+pub type ScalarOut<O, T, A> = Named<
+    <O as BinaryOp<T, T>>::Out,
+    <A as AsTensor>::Dims,
+    <A as AsTensor>::Rank,
+    Binary<O, Scalar<T>, <A as AsTensor>::Expr>,
+>;
+
+macro_rules! left_scalars {
+    ($($t:ty),*) => {$(
+        left_scalars!(@ops $t: Add add, Sub sub, Mul mul, Div div);
+    )*};
+    (@ops $t:ty: $($trait:ident $method:ident),*) => {$(
+        impl<S: Dims, R: Rank, E: Expr<Elem = $t>> std::ops::$trait<Named<$t, S, R, E>> for $t {
+            type Output = ScalarOut<ops::$trait, $t, Named<$t, S, R, E>>;
+
+            #[inline(always)]
+            fn $method(self, other: Named<$t, S, R, E>) -> Self::Output {
+                Named::from_expr(Binary { op: ops::$trait, a: Scalar(self), b: other.expr })
+            }
+        }
+
+        impl<'a, S: Dims, R: Rank, E: Expr<Elem = $t>> std::ops::$trait<&'a Named<$t, S, R, E>> for $t {
+            type Output = ScalarOut<ops::$trait, $t, &'a Named<$t, S, R, E>>;
+
+            #[inline(always)]
+            fn $method(self, other: &'a Named<$t, S, R, E>) -> Self::Output {
+                Named::from_expr(Binary { op: ops::$trait, a: Scalar(self), b: &other.expr })
+            }
+        }
+    )*};
+}
+
+left_scalars!(i8, i16, i32, i64, isize, u8, u16, u32, u64, usize, f32, f64);
+left_scalars!(num_complex::Complex32, num_complex::Complex64);
+#[cfg(feature = "half")]
+left_scalars!(half::f16, half::bf16);
+
+macro_rules! left_remainders {
+    ($($t:ty),*) => { $(left_scalars!(@ops $t: Rem rem);)* };
+}
+
+left_remainders!(i8, i16, i32, i64, isize, u8, u16, u32, u64, usize, f32, f64);
+#[cfg(feature = "half")]
+left_remainders!(half::f16, half::bf16);
+
+macro_rules! dim_operators {
+    ($($trait:ident $method:ident;)*) => {$(
+        impl<'a, B: Brand, O: Operand<isize>> std::ops::$trait<O> for &'a Dim<B>
+        where
+            (B,): Union<O::Dims>,
+        {
+            type Output = BinaryOut<ops::$trait, Self, O>;
+
+            #[inline(always)]
+            fn $method(self, other: O) -> Self::Output {
+                binary(ops::$trait, self, other)
+            }
+        }
+
+        impl<D: Declared, O: Operand<isize>> std::ops::$trait<O> for Of<D>
+        where
+            (D,): Union<O::Dims>,
+        {
+            type Output = BinaryOut<ops::$trait, Self, O>;
+
+            #[inline(always)]
+            fn $method(self, other: O) -> Self::Output {
+                binary(ops::$trait, self, other)
+            }
+        }
+
+        impl<'a, B: Brand> std::ops::$trait<&'a Dim<B>> for isize {
+            type Output = ScalarOut<ops::$trait, isize, &'a Dim<B>>;
+
+            #[inline(always)]
+            fn $method(self, dim: &'a Dim<B>) -> Self::Output {
+                Named::from_expr(Binary { op: ops::$trait, a: Scalar(self), b: dim.into_named().expr })
+            }
+        }
+
+        impl<D: Declared> std::ops::$trait<Of<D>> for isize {
+            type Output = ScalarOut<ops::$trait, isize, Of<D>>;
+
+            #[inline(always)]
+            fn $method(self, dim: Of<D>) -> Self::Output {
+                Named::from_expr(Binary { op: ops::$trait, a: Scalar(self), b: dim.into_named().expr })
+            }
+        }
+    )*};
+}
+
+dim_operators! {
+    Add add;
+    Sub sub;
+    Mul mul;
+    Div div;
+    Rem rem;
+}
+
+// `n - 1 - i` for the size `n` of an array. (A second integer type on the left of the other operators would leave the type
+// of the literal in `2 * i` open.)
+impl<'a, B: Brand> std::ops::Sub<&'a Dim<B>> for usize {
+    type Output = ScalarOut<ops::Sub, isize, &'a Dim<B>>;
+
+    #[inline(always)]
+    fn sub(self, dim: &'a Dim<B>) -> Self::Output {
+        self as isize - dim
+    }
+}
+
+impl<B: Brand> std::ops::Neg for &Dim<B> {
+    type Output = UnaryOut<ops::Neg, Self>;
+
+    #[inline(always)]
+    fn neg(self) -> Self::Output {
+        unary(ops::Neg, self)
+    }
+}
+
+/// The operators of a declared dim; `dims!` calls it for each.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! declared_dim_operators {
+    ($dim:ident) => {
+        $crate::declared_dim_operators!(@ $dim Add add, Sub sub, Mul mul, Div div, Rem rem);
+    };
+    (@ $dim:ident $($trait:ident $method:ident),*) => {$(
+        impl<O> ::core::ops::$trait<O> for $dim
+        where
+            $crate::tensor::NamedOf<$dim>: ::core::ops::$trait<O>,
+        {
+            type Output = <$crate::tensor::NamedOf<$dim> as ::core::ops::$trait<O>>::Output;
+
+            #[inline(always)]
+            fn $method(self, other: O) -> Self::Output {
+                ::core::ops::$trait::$method($crate::tensor::AsTensor::into_named(self), other)
+            }
+        }
+
+        impl ::core::ops::$trait<$dim> for isize {
+            type Output = $crate::elementwise::ScalarOut<$crate::ops::$trait, isize, $dim>;
+
+            #[inline(always)]
+            fn $method(self, dim: $dim) -> Self::Output {
+                ::core::ops::$trait::$method(self, $crate::tensor::AsTensor::into_named(dim))
+            }
+        }
+    )*};
+}
+
+/// The tensor of a dim's indices, for those who look for it by that name: `iota(i)` is `i` as a tensor.
+pub fn iota<D: AsTensor<Elem = isize>>(dim: D) -> NamedOf<D> {
+    dim.into_named()
+}

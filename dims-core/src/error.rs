@@ -1,0 +1,206 @@
+//! What can go wrong while a program runs, with names and sizes.
+//!
+//! Everything that sizes or indices decide has a `try_` form that returns [`DimError`]; the short form panics with the
+//! same text.
+
+use std::fmt;
+use std::panic::Location;
+
+/// Where a size came from: a place in the user's code.
+pub type Origin = Option<&'static Location<'static>>;
+
+/// Why an operation on tensors could not run.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum DimError {
+    /// One dim was given two sizes.
+    SizeConflict {
+        /// The dim's name.
+        dim: &'static str,
+        /// The size that it had first.
+        first: usize,
+        /// Where it got the first size.
+        first_origin: Origin,
+        /// The size that it met next.
+        second: usize,
+        /// Where the second size came from.
+        second_origin: Origin,
+    },
+    /// A dim with a static size met an axis of another size.
+    StaticSize {
+        /// The dim's name.
+        dim: &'static str,
+        /// Its static size.
+        fixed: usize,
+        /// The size of the axis.
+        found: usize,
+        /// Where they met.
+        origin: Origin,
+    },
+    /// The size of a dim was needed, but nothing has given it one.
+    Unsized {
+        /// The dim's name.
+        dim: &'static str,
+    },
+    /// An index lies outside of the axis that it selects from.
+    OutOfBounds {
+        /// The dims that make up the index, or the position of the axis.
+        what: String,
+        /// The index.
+        index: i128,
+        /// The size of the axis.
+        size: usize,
+        /// Where the array was bound.
+        origin: Origin,
+    },
+    /// A range does not lie inside of the axis that it selects from.
+    RangeOutOfBounds {
+        /// The name of the dim, or the position of the axis.
+        what: String,
+        /// Where the range starts.
+        start: i128,
+        /// Where it ends, exclusive.
+        end: i128,
+        /// The size of the axis.
+        size: usize,
+    },
+    /// An axis cannot be split into the dims of a group.
+    Split {
+        /// The group as written, with the sizes that are known.
+        group: String,
+        /// The size of the axis.
+        size: usize,
+        /// Why not.
+        why: &'static str,
+        /// Where it was bound.
+        origin: Origin,
+    },
+    /// An array does not have as many axes as were bound.
+    Rank {
+        /// How many it has.
+        found: usize,
+        /// How many were bound.
+        bound: usize,
+    },
+    /// Two positional axes differ, and neither is of size 1.
+    Broadcast {
+        /// The axis, counted from the right, from 0.
+        axis: usize,
+        /// The size in one operand.
+        first: usize,
+        /// The size in another.
+        second: usize,
+    },
+    /// The data given do not fill the shape.
+    Length {
+        /// The dims with their sizes.
+        dims: String,
+        /// How many elements there should be.
+        expected: usize,
+        /// How many were given.
+        found: usize,
+    },
+    /// A reduction that needs at least one element found none.
+    EmptyReduction {
+        /// The reduction.
+        op: &'static str,
+        /// The dims that it ran over.
+        dims: String,
+    },
+    /// A result would be too large for the address space or for the memory that can be had.
+    TooLarge {
+        /// The sizes of the result.
+        dims: String,
+    },
+    /// The sizes of an operation's parts do not fit together.
+    Shape {
+        /// What was expected, and what was found.
+        what: String,
+    },
+}
+
+struct At(Origin);
+
+impl fmt::Display for At {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(place) => write!(f, " (at {}:{}:{})", place.file(), place.line(), place.column()),
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for DimError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            DimError::SizeConflict { dim, first, first_origin, second, second_origin } => write!(
+                f,
+                "dim `{dim}` has size {first}{}, but was also given size {second}{}",
+                At(*first_origin),
+                At(*second_origin)
+            ),
+            DimError::StaticSize { dim, fixed, found, origin } => {
+                write!(f, "dim `{dim}` has the static size {fixed}, but its axis has size {found}{}", At(*origin))
+            }
+            DimError::Unsized { dim } => write!(
+                f,
+                "the size of dim `{dim}` is not known here: bind it to an axis first, or give it a size"
+            ),
+            DimError::OutOfBounds { what, index, size, origin } => {
+                write!(f, "index {index} of {what} is out of range for an axis of size {size}{}", At(*origin))
+            }
+            DimError::RangeOutOfBounds { what, start, end, size } => {
+                write!(f, "the range {start}..{end} of {what} is out of range for an axis of size {size}")
+            }
+            DimError::Split { group, size, why, origin } => {
+                write!(f, "an axis of size {size} cannot be split into {group}: {why}{}", At(*origin))
+            }
+            DimError::Rank { found, bound } => {
+                write!(f, "the array has {found} axes, but {bound} were bound")
+            }
+            DimError::Broadcast { axis, first, second } => write!(
+                f,
+                "positional axis {axis} from the right has size {first} in one operand and {second} in another"
+            ),
+            DimError::Length { dims, expected, found } => {
+                write!(f, "a tensor with {dims} has {expected} elements, but {found} were given")
+            }
+            DimError::EmptyReduction { op, dims } => {
+                write!(f, "`{op}` over {dims} has no elements to choose from")
+            }
+            DimError::TooLarge { dims } => {
+                write!(f, "a result with {dims} does not fit into memory")
+            }
+            DimError::Shape { what } => f.write_str(what),
+        }
+    }
+}
+
+impl std::error::Error for DimError {}
+
+/// Panics with the error's text, at the caller's place.
+#[track_caller]
+#[inline]
+pub(crate) fn unwrap<T>(result: Result<T, DimError>) -> T {
+    match result {
+        Ok(value) => value,
+        Err(error) => fail(&error),
+    }
+}
+
+#[track_caller]
+#[cold]
+#[inline(never)]
+fn fail(error: &DimError) -> ! {
+    panic!("{error}")
+}
+
+/// Dims and sizes for messages: "dims `Batch` = 2, `Seq` = 3", or "no dims".
+pub(crate) fn list_sizes<'a>(dims: impl IntoIterator<Item = (&'a str, usize)>) -> String {
+    let parts: Vec<String> = dims.into_iter().map(|(name, size)| format!("`{name}` = {size}")).collect();
+    match parts.len() {
+        0 => "no dims".into(),
+        1 => format!("dim {}", parts[0]),
+        _ => format!("dims {}", parts.join(", ")),
+    }
+}

@@ -1,0 +1,232 @@
+//! Leaves of expressions: tensors, scalars, and dims as values.
+
+use super::affine::Affine;
+use super::index::IndexExprs;
+use super::{Expr, Factors};
+use crate::brand::{Brand, DimInfo};
+use crate::dim::{DimRef, UNSIZED};
+use crate::error::DimError;
+use crate::kernel::elementwise::{Constant, Counter};
+use crate::kernel::strided::Strided;
+use crate::plan::contract;
+use crate::plan::nest::Operands;
+use crate::plan::rows::Rows;
+use crate::plan::shape::Shape;
+use crate::rank::Rank;
+use crate::scalar::{Element, Num};
+use crate::set::{Dims, MAX_DIMS};
+use crate::storage::axes::{Axis, AxisBlock};
+use crate::storage::{Owned, View};
+use std::any::Any;
+use std::marker::PhantomData;
+
+/// Where the dims of an operand stand among those of the loops; a constant, so that it costs nothing at run time.
+struct Embedding<S, U>(PhantomData<(S, U)>);
+
+impl<S: Dims, U: Dims> Embedding<S, U> {
+    const POSITIONS: [usize; MAX_DIMS] = S::KEYS.positions_in(U::KEYS);
+}
+
+/// One operand's axes meet the loops.
+#[inline(always)]
+fn meet_axes<S: Dims, U: Dims>(
+    named: &S::Axes,
+    positional: &[Axis],
+    origin: crate::error::Origin,
+    shape: &mut Shape,
+) -> Result<(), DimError> {
+    for (axis, &at) in named.as_slice().iter().zip(&Embedding::<S, U>::POSITIONS) {
+        shape.meet(at, axis.size, origin)?;
+    }
+    for (from_right, axis) in positional.iter().rev().enumerate() {
+        shape.meet_positional(from_right, axis.size)?;
+    }
+    Ok(())
+}
+
+/// One operand's strides along the loops. An axis of size 1 that is broadcast does not advance.
+#[inline(always)]
+fn axes_row<S: Dims, U: Dims>(named: &S::Axes, positional: &[Axis], row: &mut [isize]) {
+    for (axis, &at) in named.as_slice().iter().zip(&Embedding::<S, U>::POSITIONS) {
+        row[at] += axis.stride;
+    }
+    let loops = row.len();
+    for (from_right, axis) in positional.iter().rev().enumerate() {
+        row[loops - 1 - from_right] = if axis.size == 1 { 0 } else { axis.stride };
+    }
+}
+
+impl<T: Element, S: Dims, R: Rank> Expr for Owned<T, S, R> {
+    type Elem = T;
+    type Kernel<'k>
+        = Strided<'k, T, ()>
+    where
+        Self: 'k;
+
+    #[inline(always)]
+    fn meet<U: Dims, V: Rank>(&self, shape: &mut Shape) -> Result<(), DimError> {
+        meet_axes::<S, U>(self.named(), self.positional().as_slice(), self.origin(), shape)
+    }
+
+    #[inline(always)]
+    fn rows<U: Dims, V: Rank>(&self, _: &Shape, rows: &mut Rows) {
+        axes_row::<S, U>(self.named(), self.positional().as_slice(), rows.push());
+    }
+
+    #[inline(always)]
+    fn kernel<'k>(&'k self, operands: &mut Operands<'k>) -> Self::Kernel<'k> {
+        // SAFETY: the loops have the sizes of this tensor's axes (they met), so their positions are positions of the axes,
+        // each of which is an element of the data, which `self` keeps alive for `'k`.
+        unsafe { Strided::new(self.as_ptr(), operands.next_row(), ()) }
+    }
+
+    #[inline(always)]
+    fn factors<'s, U: Dims, V: Rank>(&'s self, shape: &Shape, factors: &mut Factors<'s, T>) -> Result<(), DimError>
+    where
+        T: Num,
+    {
+        let mut row = smallvec::SmallVec::from_elem(0, shape.sizes().len());
+        axes_row::<S, U>(self.named(), self.positional().as_slice(), &mut row);
+        // SAFETY: as in `kernel`.
+        factors.operands.push(unsafe { contract::Operand::borrowed(self.as_ptr(), row) });
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn into_contiguous(self, order: &[usize]) -> Result<Vec<T>, Self> {
+        Owned::into_contiguous(self, order)
+    }
+}
+
+impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Expr for View<'_, T, S, R, X> {
+    type Elem = T;
+    type Kernel<'k>
+        = Strided<'k, T, X::Kernels<'k>>
+    where
+        Self: 'k;
+
+    #[inline(always)]
+    fn meet<U: Dims, V: Rank>(&self, shape: &mut Shape) -> Result<(), DimError> {
+        meet_axes::<S, U>(self.named(), self.positional().as_slice(), self.origin(), shape)?;
+        self.indices().meet::<U, V>(shape)
+    }
+
+    #[inline(always)]
+    fn rows<U: Dims, V: Rank>(&self, shape: &Shape, rows: &mut Rows) {
+        axes_row::<S, U>(self.named(), self.positional().as_slice(), rows.push());
+        self.indices().rows::<U, V>(shape, rows);
+    }
+
+    #[inline(always)]
+    fn kernel<'k>(&'k self, operands: &mut Operands<'k>) -> Self::Kernel<'k> {
+        let row = operands.next_row();
+        let indices = self.indices().kernels(operands);
+        // SAFETY: the loops have the sizes of this view's axes (they met), so their positions are positions of the axes;
+        // active indices are checked by the kernel; the memory is borrowed for longer than `'k`.
+        unsafe { Strided::new(self.as_ptr(), row, indices) }
+    }
+
+    #[inline(always)]
+    fn factors<'s, U: Dims, V: Rank>(&'s self, shape: &Shape, factors: &mut Factors<'s, T>) -> Result<(), DimError>
+    where
+        T: Num,
+    {
+        if self.indices().any_active() {
+            return super::computed_factor::<U, V, _>(self, shape, factors);
+        }
+        let mut row = smallvec::SmallVec::from_elem(0, shape.sizes().len());
+        axes_row::<S, U>(self.named(), self.positional().as_slice(), &mut row);
+        // SAFETY: as in `kernel`; no index is active.
+        factors.operands.push(unsafe { contract::Operand::borrowed(self.as_ptr(), row) });
+        Ok(())
+    }
+}
+
+/// One value for all positions.
+#[derive(Clone, Copy, Debug)]
+pub struct Scalar<T>(pub T);
+
+impl<T: Element> Expr for Scalar<T> {
+    type Elem = T;
+    type Kernel<'k> = Constant<T>;
+
+    #[inline(always)]
+    fn meet<U: Dims, R: Rank>(&self, _: &mut Shape) -> Result<(), DimError> {
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn rows<U: Dims, R: Rank>(&self, _: &Shape, _: &mut Rows) {}
+
+    #[inline(always)]
+    fn kernel<'k>(&'k self, _: &mut Operands<'k>) -> Constant<T> {
+        Constant(self.0)
+    }
+
+    const FACTORS: usize = 0;
+
+    #[inline(always)]
+    fn factors<'s, U: Dims, R: Rank>(&'s self, _: &Shape, factors: &mut Factors<'s, T>) -> Result<(), DimError>
+    where
+        T: Num,
+    {
+        factors.scale = factors.scale.mul(self.0);
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn supports<U: Dims, R: Rank>(&self, _: &Shape, _: &mut contract::Supports) {}
+
+    fn affine(&self) -> Option<Affine<'_>> {
+        (&self.0 as &dyn Any).downcast_ref::<isize>().map(|&offset| Affine::constant(offset))
+    }
+}
+
+/// A dim as a value: its index along itself, 0, 1, 2, ..
+pub struct Iota<'a, B> {
+    dim: DimInfo<'a>,
+    marker: PhantomData<fn() -> B>,
+}
+
+impl<B> Clone for Iota<'_, B> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<B> Copy for Iota<'_, B> {}
+
+impl<'a, B: Brand> Iota<'a, B> {
+    /// The indices of a dim.
+    pub fn new<D: DimRef<Brand = B> + 'a>(dim: D) -> Self {
+        Iota { dim: dim.info(), marker: PhantomData }
+    }
+}
+
+impl<B: Brand> Expr for Iota<'_, B> {
+    type Elem = isize;
+    type Kernel<'k>
+        = Counter<'k>
+    where
+        Self: 'k;
+
+    #[inline(always)]
+    fn meet<U: Dims, R: Rank>(&self, shape: &mut Shape) -> Result<(), DimError> {
+        let at = shape.position(&self.dim.key()).expect("a dim as a value is among the dims of the loops");
+        shape.meet(at, self.dim.size().unwrap_or(UNSIZED), None)
+    }
+
+    #[inline(always)]
+    fn rows<U: Dims, R: Rank>(&self, shape: &Shape, rows: &mut Rows) {
+        let at = shape.position(&self.dim.key()).expect("a dim as a value is among the dims of the loops");
+        rows.push()[at] = 1;
+    }
+
+    #[inline(always)]
+    fn kernel<'k>(&'k self, operands: &mut Operands<'k>) -> Counter<'k> {
+        Counter::new(operands.next_row())
+    }
+
+    fn affine(&self) -> Option<Affine<'_>> {
+        Some(Affine::dim(self.dim))
+    }
+}

@@ -1,0 +1,175 @@
+//! Expressions: what a tensor's elements are made of, before anything runs.
+//!
+//! An elementwise operation on tensors builds a value of one of the types here. Reductions, `order`, `eval` and
+//! assignments run it: they let the operands meet ([`Expr::meet`]), take down their strides ([`Expr::rows`]), plan the
+//! loops, and lower the expression to a kernel ([`Expr::kernel`]). The dims of the loops are a parameter of the first two
+//! steps; an expression does not know its own dims, only its leaves do.
+
+pub mod affine;
+pub mod index;
+pub mod leaf;
+pub mod node;
+pub mod operand;
+
+pub use affine::Affine;
+pub use leaf::{Iota, Scalar};
+pub use node::{Binary, Select, Unary};
+pub use operand::Operand;
+
+use crate::error::DimError;
+use crate::kernel::{Kernel, elementwise};
+use crate::plan::nest::{Nest, Operands};
+use crate::plan::rows::Rows;
+use crate::plan::shape::Shape;
+use crate::plan::contract;
+use crate::rank::Rank;
+use crate::scalar::{Element, Num};
+use crate::set::Dims;
+use smallvec::SmallVec;
+
+/// Something with an element for each position of some loops.
+pub trait Expr {
+    /// The type of the elements.
+    type Elem: Element;
+
+    /// What runs in the loops.
+    #[doc(hidden)]
+    type Kernel<'k>: Kernel<Elem = Self::Elem>
+    where
+        Self: 'k;
+
+    /// How many factors the expression is a product of.
+    #[doc(hidden)]
+    const FACTORS: usize = 1;
+
+    /// Tells the sizes of the operands to loops over the dims `U` and the positional axes `R`.
+    #[doc(hidden)]
+    fn meet<U: Dims, R: Rank>(&self, shape: &mut Shape) -> Result<(), DimError>;
+
+    /// Tells the strides of the operands along the same loops.
+    #[doc(hidden)]
+    fn rows<U: Dims, R: Rank>(&self, shape: &Shape, rows: &mut Rows);
+
+    /// The expression as a kernel, each operand with its row of the loop nest.
+    #[doc(hidden)]
+    fn kernel<'k>(&'k self, operands: &mut Operands<'k>) -> Self::Kernel<'k>;
+
+    /// The factors of a product as operands of a contraction, and its constant factor. Factors that do not lie in
+    /// memory are computed, over the axes along which they vary.
+    #[doc(hidden)]
+    fn factors<'s, U: Dims, R: Rank>(
+        &'s self,
+        shape: &Shape,
+        factors: &mut Factors<'s, Self::Elem>,
+    ) -> Result<(), DimError>
+    where
+        Self::Elem: Num,
+    {
+        computed_factor::<U, R, _>(self, shape, factors)
+    }
+
+    /// For each factor of a product the set of loop axes along which it varies.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn supports<U: Dims, R: Rank>(&self, shape: &Shape, supports: &mut contract::Supports) {
+        support::<U, R, _>(self, shape, supports);
+    }
+
+    /// The index as a sum of dims, each with a constant coefficient, if it is one.
+    #[doc(hidden)]
+    fn affine(&self) -> Option<Affine<'_>> {
+        None
+    }
+
+    /// The elements without a copy, if the expression owns them and they lie contiguously in this order of axes.
+    #[doc(hidden)]
+    fn into_contiguous(self, _order: &[usize]) -> Result<Vec<Self::Elem>, Self>
+    where
+        Self: Sized,
+    {
+        Err(self)
+    }
+}
+
+/// The factors of a product.
+pub struct Factors<'s, T> {
+    /// The constant factor.
+    pub scale: T,
+    /// The others.
+    pub operands: SmallVec<[contract::Operand<'s, T>; 4]>,
+}
+
+/// The whole expression as one factor, computed over the axes along which it varies.
+fn computed_factor<U: Dims, R: Rank, E: Expr + ?Sized>(
+    expr: &E,
+    shape: &Shape,
+    factors: &mut Factors<'_, E::Elem>,
+) -> Result<(), DimError>
+where
+    E::Elem: Num,
+{
+    let sizes = shape.sizes();
+    let mut rows = Rows::new(sizes.len());
+    expr.rows::<U, R>(shape, &mut rows);
+    let order: SmallVec<[usize; 8]> = (0..sizes.len()).filter(|&axis| sizes[axis] != 1 && rows.varies(axis)).collect();
+    let len = shape.volume(order.iter().copied(), size_of::<E::Elem>())?;
+    let nest = Nest::map(&sizes, &order, &rows);
+    let data = elementwise::collect(expr.kernel(&mut nest.operands()), &nest, len)?;
+    factors.operands.push(contract::Operand::owned(data, &order, &sizes));
+    Ok(())
+}
+
+/// The axes along which the whole expression varies.
+fn support<U: Dims, R: Rank, E: Expr + ?Sized>(expr: &E, shape: &Shape, supports: &mut contract::Supports) {
+    let sizes = shape.sizes();
+    let mut rows = Rows::new(sizes.len());
+    expr.rows::<U, R>(shape, &mut rows);
+    let varies = |axis: &usize| sizes[*axis] != 1 && rows.varies(*axis);
+    supports.push((0..sizes.len()).filter(varies).fold(0, |axes, axis| axes | 1 << axis));
+}
+
+impl<E: Expr> Expr for &E {
+    type Elem = E::Elem;
+    type Kernel<'k>
+        = E::Kernel<'k>
+    where
+        Self: 'k;
+    const FACTORS: usize = E::FACTORS;
+
+    #[inline(always)]
+    fn meet<U: Dims, R: Rank>(&self, shape: &mut Shape) -> Result<(), DimError> {
+        (**self).meet::<U, R>(shape)
+    }
+
+    #[inline(always)]
+    fn rows<U: Dims, R: Rank>(&self, shape: &Shape, rows: &mut Rows) {
+        (**self).rows::<U, R>(shape, rows);
+    }
+
+    #[inline(always)]
+    fn kernel<'k>(&'k self, operands: &mut Operands<'k>) -> Self::Kernel<'k> {
+        (**self).kernel(operands)
+    }
+
+    #[inline(always)]
+    fn factors<'s, U: Dims, R: Rank>(
+        &'s self,
+        shape: &Shape,
+        factors: &mut Factors<'s, Self::Elem>,
+    ) -> Result<(), DimError>
+    where
+        Self::Elem: Num,
+    {
+        (**self).factors::<U, R>(shape, factors)
+    }
+
+    #[inline(always)]
+    fn supports<U: Dims, R: Rank>(&self, shape: &Shape, supports: &mut contract::Supports) {
+        (**self).supports::<U, R>(shape, supports);
+    }
+
+    #[inline(always)]
+    fn affine(&self) -> Option<Affine<'_>> {
+        (**self).affine()
+    }
+}

@@ -1,0 +1,153 @@
+//! Inner nodes of expressions.
+
+use super::affine::Affine;
+use super::{Expr, Factors};
+use crate::error::DimError;
+use crate::kernel::elementwise::{BinaryKernel, SelectKernel, UnaryKernel};
+use crate::ops::{BinaryOp, UnaryOp};
+use crate::plan::contract;
+use crate::plan::nest::Operands;
+use crate::plan::rows::Rows;
+use crate::plan::shape::Shape;
+use crate::rank::Rank;
+use crate::scalar::Num;
+use crate::set::Dims;
+
+/// An operation on each element of an expression.
+#[derive(Clone, Copy, Debug)]
+pub struct Unary<O, A> {
+    pub(crate) op: O,
+    pub(crate) a: A,
+}
+
+impl<O: UnaryOp<A::Elem>, A: Expr> Expr for Unary<O, A> {
+    type Elem = O::Out;
+    type Kernel<'k>
+        = UnaryKernel<'k, O, A::Kernel<'k>>
+    where
+        Self: 'k;
+
+    #[inline(always)]
+    fn meet<U: Dims, R: Rank>(&self, shape: &mut Shape) -> Result<(), DimError> {
+        self.a.meet::<U, R>(shape)
+    }
+
+    #[inline(always)]
+    fn rows<U: Dims, R: Rank>(&self, shape: &Shape, rows: &mut Rows) {
+        self.a.rows::<U, R>(shape, rows);
+    }
+
+    #[inline(always)]
+    fn kernel<'k>(&'k self, operands: &mut Operands<'k>) -> Self::Kernel<'k> {
+        UnaryKernel { op: &self.op, a: self.a.kernel(operands) }
+    }
+}
+
+/// An operation on the elements of two expressions at the same position.
+#[derive(Clone, Copy, Debug)]
+pub struct Binary<O, A, B> {
+    pub(crate) op: O,
+    pub(crate) a: A,
+    pub(crate) b: B,
+}
+
+impl<O: BinaryOp<A::Elem, B::Elem>, A: Expr, B: Expr> Expr for Binary<O, A, B> {
+    type Elem = O::Out;
+    type Kernel<'k>
+        = BinaryKernel<'k, O, A::Kernel<'k>, B::Kernel<'k>>
+    where
+        Self: 'k;
+    const FACTORS: usize = if O::IS_PRODUCT { A::FACTORS + B::FACTORS } else { 1 };
+
+    #[inline(always)]
+    fn meet<U: Dims, R: Rank>(&self, shape: &mut Shape) -> Result<(), DimError> {
+        self.a.meet::<U, R>(shape)?;
+        self.b.meet::<U, R>(shape)
+    }
+
+    #[inline(always)]
+    fn rows<U: Dims, R: Rank>(&self, shape: &Shape, rows: &mut Rows) {
+        self.a.rows::<U, R>(shape, rows);
+        self.b.rows::<U, R>(shape, rows);
+    }
+
+    #[inline(always)]
+    fn kernel<'k>(&'k self, operands: &mut Operands<'k>) -> Self::Kernel<'k> {
+        BinaryKernel { op: &self.op, a: self.a.kernel(operands), b: self.b.kernel(operands) }
+    }
+
+    #[inline(always)]
+    fn factors<'s, U: Dims, R: Rank>(
+        &'s self,
+        shape: &Shape,
+        factors: &mut Factors<'s, Self::Elem>,
+    ) -> Result<(), DimError>
+    where
+        Self::Elem: Num,
+    {
+        if O::IS_PRODUCT {
+            return O::factors::<U, R, A, B>(&self.a, &self.b, shape, factors);
+        }
+        super::computed_factor::<U, R, _>(self, shape, factors)
+    }
+
+    #[inline(always)]
+    fn supports<U: Dims, R: Rank>(&self, shape: &Shape, supports: &mut contract::Supports) {
+        if O::IS_PRODUCT {
+            self.a.supports::<U, R>(shape, supports);
+            self.b.supports::<U, R>(shape, supports);
+        } else {
+            super::support::<U, R, _>(self, shape, supports);
+        }
+    }
+
+    fn affine(&self) -> Option<Affine<'_>> {
+        let (a, b) = (self.a.affine()?, self.b.affine()?);
+        if O::IS_PRODUCT {
+            a.times(b)
+        } else if O::AFFINE_SIGN != 0 {
+            a.plus(O::AFFINE_SIGN, b)
+        } else {
+            None
+        }
+    }
+}
+
+/// One of two expressions at each position, as a condition says.
+#[derive(Clone, Copy, Debug)]
+pub struct Select<C, A, B> {
+    pub(crate) cond: C,
+    pub(crate) a: A,
+    pub(crate) b: B,
+}
+
+impl<C: Expr<Elem = bool>, A: Expr, B: Expr<Elem = A::Elem>> Expr for Select<C, A, B> {
+    type Elem = A::Elem;
+    type Kernel<'k>
+        = SelectKernel<C::Kernel<'k>, A::Kernel<'k>, B::Kernel<'k>>
+    where
+        Self: 'k;
+
+    #[inline(always)]
+    fn meet<U: Dims, R: Rank>(&self, shape: &mut Shape) -> Result<(), DimError> {
+        self.cond.meet::<U, R>(shape)?;
+        self.a.meet::<U, R>(shape)?;
+        self.b.meet::<U, R>(shape)
+    }
+
+    #[inline(always)]
+    fn rows<U: Dims, R: Rank>(&self, shape: &Shape, rows: &mut Rows) {
+        self.cond.rows::<U, R>(shape, rows);
+        self.a.rows::<U, R>(shape, rows);
+        self.b.rows::<U, R>(shape, rows);
+    }
+
+    #[inline(always)]
+    fn kernel<'k>(&'k self, operands: &mut Operands<'k>) -> Self::Kernel<'k> {
+        SelectKernel {
+            cond: self.cond.kernel(operands),
+            a: self.a.kernel(operands),
+            b: self.b.kernel(operands),
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! What can stand on either side of an operation: tensors, references to them, scalars, and dims.
+
+use super::{Expr, Iota, Scalar};
+use crate::brand::{Brand, Declared};
+use crate::dim::{Dim, Of};
+use crate::named::Named;
+use crate::rank::{Rank, Rank0};
+use crate::scalar::Element;
+use crate::set::Dims;
+
+/// A value that takes part in operations on tensors of `T`.
+///
+/// Tensors and references to tensors of the same element type; a single `T`, which is the same everywhere; and for
+/// `T = isize` dims, which stand for their indices.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be combined with a tensor of `{T}`",
+    label = "expected a tensor of `{T}`, or a `{T}`",
+    note = "tensors of different element types do not mix: convert one with `.cast::<{T}>()`"
+)]
+pub trait Operand<T> {
+    /// The dims that the value has.
+    type Dims: Dims;
+    /// Its positional axes.
+    type Rank: Rank;
+    /// Its elements.
+    type Expr: Expr<Elem = T>;
+    /// The elements.
+    #[doc(hidden)]
+    fn into_expr(self) -> Self::Expr;
+}
+
+impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>> Operand<T> for Named<T, S, R, E> {
+    type Dims = S;
+    type Rank = R;
+    type Expr = E;
+
+    #[inline(always)]
+    fn into_expr(self) -> E {
+        self.expr
+    }
+}
+
+impl<'a, T: Element, S: Dims, R: Rank, E: Expr<Elem = T>> Operand<T> for &'a Named<T, S, R, E> {
+    type Dims = S;
+    type Rank = R;
+    type Expr = &'a E;
+
+    #[inline(always)]
+    fn into_expr(self) -> &'a E {
+        &self.expr
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Element> Operand<T> for T {
+    type Dims = ();
+    type Rank = Rank0;
+    type Expr = Scalar<T>;
+
+    #[inline(always)]
+    fn into_expr(self) -> Scalar<T> {
+        Scalar(self)
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<'a, B: Brand> Operand<isize> for &'a Dim<B> {
+    type Dims = (B,);
+    type Rank = Rank0;
+    type Expr = Iota<'a, B>;
+
+    #[inline(always)]
+    fn into_expr(self) -> Iota<'a, B> {
+        Iota::new(self)
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<D: Declared> Operand<isize> for D {
+    type Dims = (D,);
+    type Rank = Rank0;
+    type Expr = Iota<'static, D>;
+
+    #[inline(always)]
+    fn into_expr(self) -> Iota<'static, D> {
+        Iota::new(self)
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<D: Declared> Operand<isize> for Of<D> {
+    type Dims = (D,);
+    type Rank = Rank0;
+    type Expr = Iota<'static, D>;
+
+    #[inline(always)]
+    fn into_expr(self) -> Iota<'static, D> {
+        Iota::new(self)
+    }
+}

@@ -1,0 +1,132 @@
+//! Computed indices of a gather: each adds `index x stride` to the offset, and is checked against its axis.
+
+use super::isa::Baseline;
+use super::{Fault, Faults, Kernel, Tile};
+use crate::error::Origin;
+use crate::scalar::IndexInt;
+
+/// The computed indices of one operand.
+pub trait Indices {
+    /// Whether there are any, as far as the types tell.
+    const ANY: bool;
+
+    /// Whether any index has to be computed per element; affine ones within their axis are strides already.
+    fn is_active(&self) -> bool;
+
+    /// Whether the offset is the same along the innermost loop.
+    fn is_uniform(&self) -> bool;
+
+    /// Computes the indices of a tile.
+    fn load(&mut self, tile: &Tile<'_>, faults: &mut Faults);
+
+    /// What the indices add to the offset of the tile's `x`th element; nothing if one is out of range.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Kernel::get`].
+    unsafe fn offset(&self, x: usize, faults: &mut Faults) -> Option<isize>;
+}
+
+impl Indices for () {
+    const ANY: bool = false;
+
+    #[inline(always)]
+    fn is_active(&self) -> bool {
+        false
+    }
+
+    #[inline(always)]
+    fn is_uniform(&self) -> bool {
+        true
+    }
+
+    #[inline(always)]
+    fn load(&mut self, _: &Tile<'_>, _: &mut Faults) {}
+
+    #[inline(always)]
+    unsafe fn offset(&self, _: usize, _: &mut Faults) -> Option<isize> {
+        Some(0)
+    }
+}
+
+/// The axis that an index selects from.
+#[derive(Clone, Copy, Debug)]
+pub struct Target {
+    /// Distance between neighbours along the axis.
+    pub stride: isize,
+    /// How many elements lie along it.
+    pub size: usize,
+    /// Which axis of the array it was.
+    pub axis: usize,
+    /// The names of the dims that make up the index.
+    pub dims: &'static [crate::set::DimKey],
+    /// Where the array was bound.
+    pub origin: Origin,
+}
+
+/// One computed index, and the others.
+pub struct Computed<K, X> {
+    pub(crate) index: K,
+    pub(crate) active: bool,
+    pub(crate) target: Target,
+    pub(crate) rest: X,
+}
+
+impl<K: Kernel, X: Indices> Indices for Computed<K, X>
+where
+    K::Elem: IndexInt,
+{
+    const ANY: bool = true;
+
+    #[inline(always)]
+    fn is_active(&self) -> bool {
+        self.active || self.rest.is_active()
+    }
+
+    #[inline(always)]
+    fn is_uniform(&self) -> bool {
+        (!self.active || self.index.is_uniform()) && self.rest.is_uniform()
+    }
+
+    fn load(&mut self, tile: &Tile<'_>, faults: &mut Faults) {
+        if self.active {
+            self.index.load(tile, faults);
+        }
+        self.rest.load(tile, faults);
+    }
+
+    #[inline(always)]
+    unsafe fn offset(&self, x: usize, faults: &mut Faults) -> Option<isize> {
+        // SAFETY: the caller's promise.
+        let rest = unsafe { self.rest.offset(x, faults) };
+        if !self.active {
+            return rest;
+        }
+        // SAFETY: the caller's promise.
+        let index = unsafe { self.index.get::<Baseline>(x) };
+        match index.to_position(self.target.size) {
+            Some(position) => rest.map(|rest| rest + position as isize * self.target.stride),
+            None => {
+                let target = self.target;
+                faults.record(|| Fault {
+                    what: target.describe(),
+                    index: index.to_i128(),
+                    size: target.size,
+                    origin: target.origin,
+                });
+                None
+            }
+        }
+    }
+}
+
+impl Target {
+    fn describe(&self) -> String {
+        let names: Vec<_> = self.dims.iter().map(|key| format!("`{}`", key.name)).collect();
+        match names.len() {
+            0 => format!("axis {}", self.axis),
+            1 => format!("axis {}, computed from dim {},", self.axis, names[0]),
+            _ => format!("axis {}, computed from dims {},", self.axis, names.join(", ")),
+        }
+    }
+}

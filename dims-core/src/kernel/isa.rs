@@ -1,0 +1,70 @@
+//! Run-time dispatch: the same loop, compiled for the instructions that the machine has.
+//!
+//! A default build may use only the oldest instructions of its target. So each driver is a [`Task`] whose `run` is
+//! inlined into a function with `#[target_feature]`; the loops inside are then vectorised by the compiler for that
+//! feature set. What the scalar code must know is handed down as an [`Isa`].
+
+/// An instruction set, as far as scalar code must know it.
+pub trait Isa: Copy {
+    /// `a * b + c`; with one rounding where the machine has an instruction for it.
+    fn fma32(a: f32, b: f32, c: f32) -> f32;
+    /// `a * b + c`; with one rounding where the machine has an instruction for it.
+    fn fma64(a: f64, b: f64, c: f64) -> f64;
+}
+
+/// What the target guarantees. A fused multiply-add would be a library call here.
+#[derive(Clone, Copy)]
+pub struct Baseline;
+
+impl Isa for Baseline {
+    #[inline(always)]
+    fn fma32(a: f32, b: f32, c: f32) -> f32 {
+        a * b + c
+    }
+
+    #[inline(always)]
+    fn fma64(a: f64, b: f64, c: f64) -> f64 {
+        a * b + c
+    }
+}
+
+/// Instructions with fused multiply-add: x86-64 with AVX2 and FMA.
+#[derive(Clone, Copy)]
+pub struct Fused;
+
+impl Isa for Fused {
+    #[inline(always)]
+    fn fma32(a: f32, b: f32, c: f32) -> f32 {
+        a.mul_add(b, c)
+    }
+
+    #[inline(always)]
+    fn fma64(a: f64, b: f64, c: f64) -> f64 {
+        a.mul_add(b, c)
+    }
+}
+
+/// Work to be compiled for several instruction sets. `run` must be `#[inline(always)]`.
+pub trait Task {
+    /// What the work yields.
+    type Out;
+    /// Does the work.
+    fn run<I: Isa>(self) -> Self::Out;
+}
+
+/// Runs the task with the best instructions that this machine has.
+#[inline]
+pub fn dispatch<W: Task>(task: W) -> W::Out {
+    #[cfg(target_arch = "x86_64")]
+    {
+        #[target_feature(enable = "avx2,fma")]
+        unsafe fn with_avx2<W: Task>(task: W) -> W::Out {
+            task.run::<Fused>()
+        }
+        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+            // SAFETY: both features were just detected.
+            return unsafe { with_avx2(task) };
+        }
+    }
+    task.run::<Baseline>()
+}

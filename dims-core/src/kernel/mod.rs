@@ -1,0 +1,93 @@
+//! Kernels: loops over untyped operands. Nothing here knows of dims; sizes have been checked before.
+
+pub mod elementwise;
+pub mod gather;
+pub mod gemm;
+pub mod isa;
+pub mod reduce;
+pub mod scan;
+pub mod strided;
+
+use crate::error::{DimError, Origin};
+use isa::Isa;
+
+/// The most elements that a kernel has at hand at once: a few buffers of this length fit into the first-level cache.
+pub const TILE: usize = 512;
+
+/// A piece of the innermost loop.
+#[derive(Clone, Copy)]
+pub struct Tile<'t> {
+    /// The position in every loop of the nest, the innermost last.
+    pub at: &'t [usize],
+    /// How many elements of the innermost loop, at most [`TILE`].
+    pub len: usize,
+    /// Which elements are wanted; all of them if there is no mask.
+    pub mask: Option<&'t [bool]>,
+}
+
+/// A lowered expression: makes a tile's elements available, one by one.
+///
+/// What is strided, gathered or masked happens in [`load`](Kernel::load), so that [`get`](Kernel::get) is straight-line
+/// code on neighbouring elements, which the compiler vectorises.
+pub trait Kernel {
+    /// The type of the elements.
+    type Elem: Copy;
+
+    /// Prepares the elements of a tile. Elements that cannot be had are recorded as faults.
+    fn load(&mut self, tile: &Tile<'_>, faults: &mut Faults);
+
+    /// The tile's `x`th element.
+    ///
+    /// # Safety
+    ///
+    /// `x` is less than the length of the tile that was loaded last, and not masked out.
+    unsafe fn get<I: Isa>(&self, x: usize) -> Self::Elem;
+
+    /// Whether all elements along the innermost loop are the same.
+    fn is_uniform(&self) -> bool;
+
+    /// Whether loading can fault, so that elements which a `select` does not take must be masked.
+    fn can_fault(&self) -> bool;
+}
+
+/// An index that was out of range in an element that was really read.
+#[derive(Clone, Debug)]
+pub struct Fault {
+    /// The dims that make up the index.
+    pub what: String,
+    /// The index.
+    pub index: i128,
+    /// The size of the axis.
+    pub size: usize,
+    /// Where the array was bound.
+    pub origin: Origin,
+}
+
+/// Faults met so far; the first one is kept.
+#[derive(Debug, Default)]
+pub struct Faults {
+    first: Option<Fault>,
+}
+
+impl Faults {
+    /// Records a fault.
+    #[cold]
+    pub fn record(&mut self, fault: impl FnOnce() -> Fault) {
+        self.first.get_or_insert_with(fault);
+    }
+
+    /// Whether there was a fault.
+    #[inline]
+    pub fn any(&self) -> bool {
+        self.first.is_some()
+    }
+
+    /// The first fault as an error.
+    #[inline]
+    pub fn into_result(self) -> Result<(), DimError> {
+        match self.first {
+            None => Ok(()),
+            Some(Fault { what, index, size, origin }) => Err(DimError::OutOfBounds { what, index, size, origin }),
+        }
+    }
+}

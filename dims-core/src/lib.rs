@@ -1,0 +1,33 @@
+//! The types, expressions, plans and kernels of `typed-dims`. Use that crate; this one holds what it re-exports.
+
+pub mod bind;
+pub mod brand;
+pub mod dim;
+pub mod elementwise;
+pub mod error;
+pub mod expr;
+pub mod kernel;
+pub mod named;
+pub mod ops;
+pub mod order;
+pub mod plan;
+pub mod rank;
+pub mod reduce;
+pub mod scalar;
+pub mod set;
+pub mod size;
+pub mod storage;
+pub mod tensor;
+
+pub use brand::{Brand, Declared, Rest};
+
+/// What macros expand to. Not part of the public interface.
+#[doc(hidden)]
+pub mod __private {
+    pub use crate::brand::{Brand, Declared, digits};
+    pub use crate::declared_dim_operators;
+    pub use crate::dim::{Dim, anchor, tie};
+    pub use crate::size::{Dyn, Static};
+    pub use generativity::Id;
+    pub use typenum;
+}

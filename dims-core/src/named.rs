@@ -1,0 +1,121 @@
+//! The tensor type, and the operations that run nothing.
+
+use crate::brand::DimInfo;
+use crate::dim::DimRef;
+use crate::error::{DimError, unwrap};
+use crate::expr::Expr;
+use crate::plan::shape::Shape;
+use crate::rank::{Rank, Rank0, RankOf};
+use crate::scalar::Element;
+use crate::set::{Dims, Reduce, SetOf};
+use crate::storage::Owned;
+use std::marker::PhantomData;
+
+/// A tensor of `T` with the dims `D`, in whatever order they are written, and `R` positional axes.
+///
+/// ```text
+/// Tensor<f32, (Batch, Seq)>            two dims
+/// Tensor<f32, (Seq, Rest<B>)>          Seq, and whatever else the caller has bound
+/// Tensor<f32, (), U2>                  two positional axes: a matrix without names
+/// ```
+///
+/// This is an alias of [`Named`] that sorts the dims. Because it sorts, rustc cannot infer `D` through it; functions
+/// generic over all dims of a tensor name `Named<T, S>`.
+pub type Tensor<T, D, R = typenum::U0> = Named<T, <D as SetOf>::Set, <R as RankOf>::Rank>;
+
+/// A tensor of `T` with the set of dims `S` (sorted), the positional axes `R`, and elements that `E` yields.
+///
+/// Where `E` is left out the tensor owns its elements. Bound arrays and the results of elementwise operations
+/// are tensors too, with an `E` that says where their elements come from; they are computed when the tensor is
+/// reduced, ordered, assigned or `eval`uated.
+pub struct Named<T, S: Dims, R: Rank = Rank0, E = Owned<T, S, R>> {
+    pub(crate) expr: E,
+    marker: PhantomData<fn() -> (T, S, R)>,
+}
+
+impl<T, S: Dims, R: Rank, E: Clone> Clone for Named<T, S, R, E> {
+    fn clone(&self) -> Self {
+        Named::from_expr(self.expr.clone())
+    }
+}
+
+impl<T, S: Dims, R: Rank, E: Copy> Copy for Named<T, S, R, E> {}
+
+impl<T, S: Dims, R: Rank, E> Named<T, S, R, E> {
+    #[inline(always)]
+    pub(crate) fn from_expr(expr: E) -> Self {
+        Named { expr, marker: PhantomData }
+    }
+}
+
+impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>> Named<T, S, R, E> {
+    /// The sizes of all axes, once the operands have met.
+    #[inline]
+    pub(crate) fn shape(&self) -> Result<Shape, DimError> {
+        let mut shape = Shape::new::<S, R>();
+        self.expr.meet::<S, R>(&mut shape)?;
+        shape.finish()?;
+        Ok(shape)
+    }
+
+    /// How many elements lie along a dim.
+    ///
+    /// # Panics
+    ///
+    /// If operands of the tensor have different sizes for one dim.
+    #[track_caller]
+    pub fn size<D: DimRef>(&self, dim: D) -> usize
+    where
+        S: Reduce<D>,
+    {
+        let shape = unwrap(self.shape());
+        shape.size(position(&shape, dim.info()))
+    }
+
+    /// The names and sizes of the dims, in the order of the set.
+    ///
+    /// # Panics
+    ///
+    /// If operands of the tensor have different sizes for one dim.
+    #[track_caller]
+    pub fn dims(&self) -> Vec<(&'static str, usize)> {
+        let shape = unwrap(self.shape());
+        let names = S::KEYS.as_slice().iter().map(|key| key.name);
+        names.zip(shape.sizes()).collect()
+    }
+
+    /// The sizes of the positional axes.
+    ///
+    /// # Panics
+    ///
+    /// If operands of the tensor have different sizes for one dim.
+    #[track_caller]
+    pub fn positional_sizes(&self) -> Vec<usize> {
+        let shape = unwrap(self.shape());
+        shape.sizes()[shape.named_len()..].to_vec()
+    }
+
+    /// How many elements the tensor has.
+    ///
+    /// # Panics
+    ///
+    /// If operands of the tensor have different sizes for one dim, or if the number is too great to count.
+    #[track_caller]
+    pub fn len(&self) -> usize {
+        let shape = unwrap(self.shape());
+        let axes = shape.sizes().len();
+        unwrap(shape.volume(0..axes, 1))
+    }
+
+    /// Whether the tensor has no elements.
+    #[track_caller]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// Where a dim that the types say is bound stands among the loops.
+#[inline]
+pub(crate) fn position(shape: &Shape, dim: DimInfo<'_>) -> usize {
+    shape.position(&dim.key()).expect("the dim is one of the tensor's")
+}

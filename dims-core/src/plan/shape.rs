@@ -1,0 +1,127 @@
+//! The sizes of the loop axes, as the operands of an expression meet.
+
+use crate::dim::UNSIZED;
+use crate::error::{DimError, Origin, list_sizes};
+use crate::rank::Rank;
+use crate::set::{DimKey, Dims, Keys};
+use smallvec::SmallVec;
+
+/// Sizes of loop axes, and where each came from.
+pub struct Shape {
+    keys: &'static Keys,
+    named: SmallVec<[(usize, Origin); 8]>,
+    positional: SmallVec<[usize; 4]>,
+}
+
+impl Shape {
+    /// Loop axes for the dims `U` and the positional axes `R`, with no size known.
+    #[inline]
+    pub fn new<U: Dims, R: Rank>() -> Self {
+        Shape {
+            keys: U::KEYS,
+            named: SmallVec::from_elem((UNSIZED, None), U::KEYS.as_slice().len()),
+            positional: SmallVec::from_elem(1, R::N),
+        }
+    }
+
+    /// An operand has `size` elements along the `at`th dim.
+    #[inline]
+    pub fn meet(&mut self, at: usize, size: usize, origin: Origin) -> Result<(), DimError> {
+        if size == UNSIZED {
+            return Ok(());
+        }
+        let key = &self.keys.as_slice()[at];
+        let (first, first_origin) = self.named[at];
+        if first == UNSIZED {
+            if let Some(fixed) = key.fixed {
+                if fixed != size {
+                    return Err(DimError::StaticSize { dim: key.name, fixed, found: size, origin });
+                }
+            }
+            self.named[at] = (size, origin);
+        } else if first != size {
+            return Err(DimError::SizeConflict {
+                dim: key.name,
+                first,
+                first_origin,
+                second: size,
+                second_origin: origin,
+            });
+        }
+        Ok(())
+    }
+
+    /// An operand has `size` elements along the positional axis `from_right`; size 1 broadcasts.
+    #[inline]
+    pub fn meet_positional(&mut self, from_right: usize, size: usize) -> Result<(), DimError> {
+        let at = self.positional.len() - 1 - from_right;
+        let first = &mut self.positional[at];
+        if *first == 1 {
+            *first = size;
+        } else if size != 1 && *first != size {
+            return Err(DimError::Broadcast { axis: from_right, first: *first, second: size });
+        }
+        Ok(())
+    }
+
+    /// Every dim must have a size by now, and the elements that operands repeat must still be countable.
+    #[inline]
+    pub fn finish(&mut self) -> Result<(), DimError> {
+        for (key, (size, _)) in self.keys.as_slice().iter().zip(&mut self.named) {
+            if *size == UNSIZED {
+                *size = key.fixed.ok_or(DimError::Unsized { dim: key.name })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// How many named axes there are; the positional ones follow.
+    #[inline]
+    pub fn named_len(&self) -> usize {
+        self.named.len()
+    }
+
+    /// The sizes of all loop axes: the named ones, then the positional ones.
+    #[inline]
+    pub fn sizes(&self) -> SmallVec<[usize; 8]> {
+        self.named.iter().map(|&(size, _)| size).chain(self.positional.iter().copied()).collect()
+    }
+
+    /// Where the dim with this key stands, if it is one of the loop axes.
+    #[inline]
+    pub fn position(&self, key: &DimKey) -> Option<usize> {
+        self.keys.position(key)
+    }
+
+    /// The size of the `at`th dim.
+    #[inline]
+    pub fn size(&self, at: usize) -> usize {
+        self.named[at].0
+    }
+
+    /// The chosen loop axes with their sizes, for messages.
+    pub fn describe(&self, axes: impl IntoIterator<Item = usize>) -> String {
+        let sizes = self.sizes();
+        let names = self.keys.as_slice();
+        list_sizes(axes.into_iter().map(|at| (names.get(at).map_or("positional axis", |key| key.name), sizes[at])))
+    }
+
+    /// The product of the sizes of some axes, if it and its bytes can be counted.
+    #[inline]
+    pub fn volume(&self, axes: impl Iterator<Item = usize> + Clone, bytes: usize) -> Result<usize, DimError> {
+        let sizes = self.sizes();
+        if axes.clone().any(|at| sizes[at] == 0) {
+            return Ok(0);
+        }
+        let mut volume: usize = 1;
+        let mut fits = true;
+        for at in axes.clone() {
+            match volume.checked_mul(sizes[at]) {
+                Some(product) => volume = product,
+                None => fits = false,
+            }
+        }
+        fits &= volume.checked_mul(bytes).is_some_and(|bytes| bytes <= isize::MAX as usize);
+        if fits { Ok(volume) } else { Err(DimError::TooLarge { dims: self.describe(axes) }) }
+    }
+}

@@ -1,0 +1,400 @@
+//! Reductions, and what else runs along dims: softmax and cumulative sums.
+
+use crate::dim::{DimList, DimRef};
+use crate::error::{DimError, unwrap};
+use crate::expr::{Expr, Factors};
+use crate::kernel::elementwise;
+use crate::kernel::reduce::{Reducer, reducers};
+use crate::kernel::scan::{self, Lines};
+use crate::named::{Named, position};
+use crate::plan::contract;
+use crate::plan::nest::Nest;
+use crate::plan::rows::Rows;
+use crate::plan::shape::Shape;
+use crate::rank::Rank;
+use crate::scalar::*;
+use crate::set::{Dims, Reduce};
+use crate::storage::Owned;
+use crate::tensor::AsTensor;
+use smallvec::SmallVec;
+use std::marker::PhantomData;
+
+/// A tensor without the dims `D`.
+pub type Reduced<U, A, D> = Named<U, <<A as AsTensor>::Dims as Reduce<D>>::Out, <A as AsTensor>::Rank>;
+
+/// A tensor with the dims that it had.
+pub type Evaluated<A> = Named<<A as AsTensor>::Elem, <A as AsTensor>::Dims, <A as AsTensor>::Rank>;
+
+type Order = SmallVec<[usize; 8]>;
+
+/// Which loop axes a reduction keeps, in their order, and which it removes, in the order in which they are named.
+#[inline]
+fn split_axes<D: DimList>(shape: &Shape, dims: &D) -> (Order, Order) {
+    let mut reduced = Order::new();
+    dims.each(|dim| reduced.push(position(shape, dim)));
+    let kept = (0..shape.sizes().len()).filter(|axis| !reduced.contains(axis)).collect();
+    (kept, reduced)
+}
+
+/// Whether a reduction has a result where there is nothing to reduce.
+#[derive(Clone, Copy, PartialEq)]
+enum Empty {
+    Allowed,
+    /// The name of the reduction, for the error.
+    Refused(&'static str),
+}
+
+/// Runs a reduction over `dims` in one pass over the expression, without a temporary.
+#[inline]
+fn run<A, D, Q>(tensor: A, dims: &D, reducer: Q, empty: Empty) -> Result<Reduced<Q::Out, A, D>, DimError>
+where
+    A: AsTensor<Dims: Reduce<D>>,
+    D: DimList,
+    Q: Reducer<A::Elem, Out: Element>,
+{
+    let tensor = tensor.into_named();
+    let shape = tensor.shape()?;
+    fused::<A::Dims, A::Rank, _, _, _>(&tensor.expr, &shape, dims, reducer, empty)
+}
+
+#[inline]
+fn fused<S, R, E, D, Q>(
+    expr: &E,
+    shape: &Shape,
+    dims: &D,
+    reducer: Q,
+    empty: Empty,
+) -> Result<Named<Q::Out, S::Out, R>, DimError>
+where
+    S: Reduce<D>,
+    R: Rank,
+    E: Expr,
+    D: DimList,
+    Q: Reducer<E::Elem, Out: Element>,
+{
+    let sizes = shape.sizes();
+    let (kept, reduced) = split_axes(shape, dims);
+    let len = shape.volume(kept.iter().copied(), size_of::<Q::Out>())?;
+    let count = shape.volume(reduced.iter().copied(), 1)?;
+    if let (Empty::Refused(op), 0, 1..) = (empty, count, len) {
+        return Err(DimError::EmptyReduction { op, dims: shape.describe(reduced) });
+    }
+    let mut rows = Rows::new(sizes.len());
+    expr.rows::<S, R>(shape, &mut rows);
+    let nest = Nest::reduce(&sizes, &kept, &reduced, &rows);
+    let kernel = expr.kernel(&mut nest.operands());
+    let data = crate::kernel::reduce::reduce(kernel, &nest, len, count, reducer)?;
+    Ok(finished(data, &kept, &sizes))
+}
+
+#[inline]
+fn finished<T, S: Dims, R: Rank>(data: Vec<T>, kept: &[usize], sizes: &[usize]) -> Named<T, S, R> {
+    let sizes: SmallVec<[usize; 8]> = kept.iter().map(|&axis| sizes[axis]).collect();
+    Named::from_expr(Owned::contiguous(data, &sizes))
+}
+
+/// A sum: a contraction where the expression is a product whose factors lack dims of one another, else one fused pass.
+#[inline]
+fn sum<A, D>(tensor: A, dims: &D) -> Result<Reduced<A::Elem, A, D>, DimError>
+where
+    A: AsTensor<Dims: Reduce<D>, Elem: Num>,
+    D: DimList,
+{
+    let tensor = tensor.into_named();
+    let shape = tensor.shape()?;
+    if A::Expr::FACTORS >= 2 {
+        let (kept, _) = split_axes(&shape, dims);
+        let sizes = shape.sizes();
+        shape.volume(kept.iter().copied(), size_of::<A::Elem>())?;
+        let mut supports = contract::Supports::new();
+        tensor.expr.supports::<A::Dims, A::Rank>(&shape, &mut supports);
+        if contract::is_worthwhile(&supports, &sizes, &kept) {
+            let mut factors = Factors { scale: A::Elem::ONE, operands: SmallVec::new() };
+            tensor.expr.factors::<A::Dims, A::Rank>(&shape, &mut factors)?;
+            let mut data = contract::contract(factors.operands, &sizes, &kept)?;
+            if factors.scale != A::Elem::ONE {
+                data.iter_mut().for_each(|value| *value = value.mul(factors.scale));
+            }
+            return Ok(finished(data, &kept, &sizes));
+        }
+    }
+    fused::<A::Dims, A::Rank, _, _, _>(&tensor.expr, &shape, dims, reducers::Sum, Empty::Allowed)
+}
+
+/// Evaluates, and works along one dim in place.
+fn along<A, D>(
+    tensor: A,
+    dim: D,
+    work: impl FnOnce(Lines<'_, A::Elem>),
+) -> Result<Evaluated<A>, DimError>
+where
+    A: AsTensor<Dims: Reduce<D>>,
+    D: DimRef,
+{
+    let tensor = tensor.into_named();
+    let shape = tensor.shape()?;
+    let at = position(&shape, dim.info());
+    let sizes = shape.sizes();
+    let order: Order = (0..sizes.len()).collect();
+    let mut data = evaluate_in::<A::Dims, A::Rank, _>(tensor.expr, &shape, &order)?;
+    let inner = sizes[at + 1..].iter().product();
+    work(Lines { data: &mut data, len: sizes[at], inner });
+    Ok(Named::from_expr(Owned::contiguous(data, &sizes)))
+}
+
+/// The elements of an expression, contiguous in an order of all its loop axes.
+#[inline]
+pub(crate) fn evaluate_in<S: Dims, R: Rank, E: Expr>(
+    expr: E,
+    shape: &Shape,
+    order: &[usize],
+) -> Result<Vec<E::Elem>, DimError> {
+    let len = shape.volume(order.iter().copied(), size_of::<E::Elem>())?;
+    let expr = match expr.into_contiguous(order) {
+        Ok(data) => return Ok(data),
+        Err(expr) => expr,
+    };
+    let sizes = shape.sizes();
+    let mut rows = Rows::new(sizes.len());
+    expr.rows::<S, R>(shape, &mut rows);
+    let nest = Nest::map(&sizes, order, &rows);
+    elementwise::collect(expr.kernel(&mut nest.operands()), &nest, len)
+}
+
+macro_rules! reductions {
+    ($($(#[$doc:meta])* $name:ident $try_name:ident [$($bound:tt)*] $out:ty, $reducer:expr, $empty:expr;)*) => {$(
+        $(#[$doc])*
+        ///
+        /// # Panics
+        ///
+        /// Where the `try_` form returns an error.
+        #[track_caller]
+        #[inline]
+        fn $name<D: DimList>(self, dims: D) -> Reduced<$out, Self, D>
+        where
+            Self::Dims: Reduce<D>,
+            Self: AsTensor<Elem: $($bound)*>,
+        {
+            unwrap(self.$try_name(dims))
+        }
+
+        #[doc = concat!("As [`", stringify!($name), "`](Reductions::", stringify!($name), "), but what sizes decide is an error.")]
+        #[inline]
+        fn $try_name<D: DimList>(self, dims: D) -> Result<Reduced<$out, Self, D>, DimError>
+        where
+            Self::Dims: Reduce<D>,
+            Self: AsTensor<Elem: $($bound)*>,
+        {
+            run(self, &dims, $reducer, $empty)
+        }
+    )*};
+}
+
+/// Operations along dims, for tensors and references to tensors.
+///
+/// `dims` is one dim or a tuple of them; the result has the others. A reduction runs at once, in one pass over the whole
+/// expression, whose elements are never stored.
+pub trait Reductions: AsTensor {
+    /// The sum: `out[..] = sum over dims of x[.., dims]`; 0 where there is nothing to add.
+    ///
+    /// Where the expression is a product of tensors, this is a contraction: `(a * b).sum(k)` is a matrix product if `a` and
+    /// `b` have dims of their own besides `k`, and a product of more tensors is contracted pair by pair. Integers wrap
+    /// around. Sums of floats are accumulated pairwise.
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_sum`](Reductions::try_sum) returns an error.
+    #[track_caller]
+    #[inline]
+    fn sum<D: DimList>(self, dims: D) -> Reduced<Self::Elem, Self, D>
+    where
+        Self::Dims: Reduce<D>,
+        Self::Elem: Num,
+    {
+        unwrap(sum(self, &dims))
+    }
+
+    /// As [`sum`](Reductions::sum), but what sizes decide is an error.
+    #[inline]
+    fn try_sum<D: DimList>(self, dims: D) -> Result<Reduced<Self::Elem, Self, D>, DimError>
+    where
+        Self::Dims: Reduce<D>,
+        Self::Elem: Num,
+    {
+        sum(self, &dims)
+    }
+
+    reductions! {
+        /// The product; 1 where there is nothing to multiply.
+        prod try_prod [Num] Self::Elem, reducers::Prod, Empty::Allowed;
+        /// The mean, `sum / count`; not-a-number where there is nothing.
+        mean try_mean [Analytic] Self::Elem, reducers::Mean, Empty::Allowed;
+        /// The greatest element; not-a-number if there is one among them. Nothing to choose from is an error.
+        max try_max [Ordered] Self::Elem, reducers::Max, Empty::Refused("max");
+        /// The least element; not-a-number if there is one among them. Nothing to choose from is an error.
+        min try_min [Ordered] Self::Elem, reducers::Min, Empty::Refused("min");
+        /// The index of the greatest element, of the first if there are several; for a tuple of dims the index into all of
+        /// them, the last dim fastest. Nothing to choose from is an error.
+        argmax try_argmax [Ordered] usize, reducers::Arg::<true>, Empty::Refused("argmax");
+        /// The index of the least element, as for `argmax`.
+        argmin try_argmin [Ordered] usize, reducers::Arg::<false>, Empty::Refused("argmin");
+        /// The variance of a whole population, `mean of (x - mean)^2`; see [`var_with`](Reductions::var_with) for others.
+        var try_var [Real] Self::Elem, reducers::Variance::<_, false> { ddof: Num::ZERO }, Empty::Allowed;
+        /// The standard deviation, the square root of the variance.
+        std try_std [Real] Self::Elem, reducers::Variance::<_, true> { ddof: Num::ZERO }, Empty::Allowed;
+        /// The Euclidean norm, `sqrt(sum of |x|^2)`.
+        norm try_norm [Magnitude<Abs: Real>] <Self::Elem as Magnitude>::Abs, reducers::Norm, Empty::Allowed;
+        /// `ln(sum of e^x)`, without overflow; minus infinity where there is nothing.
+        logsumexp try_logsumexp [Real] Self::Elem, reducers::LogSumExp(PhantomData), Empty::Allowed;
+    }
+
+    /// Whether any element is true; false where there is none.
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_any`](Reductions::try_any) returns an error.
+    #[track_caller]
+    fn any<D: DimList>(self, dims: D) -> Reduced<bool, Self, D>
+    where
+        Self: AsTensor<Elem = bool>,
+        Self::Dims: Reduce<D>,
+    {
+        unwrap(self.try_any(dims))
+    }
+
+    /// As [`any`](Reductions::any), but what sizes decide is an error.
+    fn try_any<D: DimList>(self, dims: D) -> Result<Reduced<bool, Self, D>, DimError>
+    where
+        Self: AsTensor<Elem = bool>,
+        Self::Dims: Reduce<D>,
+    {
+        run(self, &dims, reducers::Any, Empty::Allowed)
+    }
+
+    /// Whether all elements are true; true where there is none.
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_all`](Reductions::try_all) returns an error.
+    #[track_caller]
+    fn all<D: DimList>(self, dims: D) -> Reduced<bool, Self, D>
+    where
+        Self: AsTensor<Elem = bool>,
+        Self::Dims: Reduce<D>,
+    {
+        unwrap(self.try_all(dims))
+    }
+
+    /// As [`all`](Reductions::all), but what sizes decide is an error.
+    fn try_all<D: DimList>(self, dims: D) -> Result<Reduced<bool, Self, D>, DimError>
+    where
+        Self: AsTensor<Elem = bool>,
+        Self::Dims: Reduce<D>,
+    {
+        run(self, &dims, reducers::All, Empty::Allowed)
+    }
+
+    /// How many elements are true.
+    ///
+    /// # Panics
+    ///
+    /// If operands have different sizes for one dim, or an index is out of range.
+    #[track_caller]
+    fn count<D: DimList>(self, dims: D) -> Reduced<usize, Self, D>
+    where
+        Self: AsTensor<Elem = bool>,
+        Self::Dims: Reduce<D>,
+    {
+        unwrap(run(self, &dims, reducers::Count, Empty::Allowed))
+    }
+
+    /// The variance with `ddof` taken off the count: `sum of (x - mean)^2 / (count - ddof)`; 1 gives the unbiased estimate
+    /// for a sample.
+    ///
+    /// # Panics
+    ///
+    /// If operands have different sizes for one dim, or an index is out of range.
+    #[track_caller]
+    fn var_with<D: DimList>(self, dims: D, ddof: Self::Elem) -> Reduced<Self::Elem, Self, D>
+    where
+        Self::Dims: Reduce<D>,
+        Self::Elem: Real,
+    {
+        unwrap(run(self, &dims, reducers::Variance::<_, false> { ddof }, Empty::Allowed))
+    }
+
+    /// `e^x / sum over dim of e^x`, without overflow.
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_softmax`](Reductions::try_softmax) returns an error.
+    #[track_caller]
+    fn softmax<D: DimRef>(self, dim: D) -> Evaluated<Self>
+    where
+        Self::Dims: Reduce<D>,
+        Self::Elem: Real,
+    {
+        unwrap(self.try_softmax(dim))
+    }
+
+    /// As [`softmax`](Reductions::softmax), but what sizes decide is an error.
+    fn try_softmax<D: DimRef>(self, dim: D) -> Result<Evaluated<Self>, DimError>
+    where
+        Self::Dims: Reduce<D>,
+        Self::Elem: Real,
+    {
+        along(self, dim, |lines| scan::softmax(lines, false))
+    }
+
+    /// `x - ln(sum over dim of e^x)`: the logarithm of the softmax, without loss where that is small.
+    ///
+    /// # Panics
+    ///
+    /// If operands have different sizes for one dim, or an index is out of range.
+    #[track_caller]
+    fn log_softmax<D: DimRef>(self, dim: D) -> Evaluated<Self>
+    where
+        Self::Dims: Reduce<D>,
+        Self::Elem: Real,
+    {
+        unwrap(along(self, dim, |lines| scan::softmax(lines, true)))
+    }
+
+    /// The running sum along a dim: `out[i] = x[0] + .. + x[i]`.
+    ///
+    /// # Panics
+    ///
+    /// If operands have different sizes for one dim, or an index is out of range.
+    #[track_caller]
+    fn cumsum<D: DimRef>(self, dim: D) -> Evaluated<Self>
+    where
+        Self::Dims: Reduce<D>,
+        Self::Elem: Num,
+    {
+        unwrap(along(self, dim, |lines| scan::cumulate(lines, |a, b| a.add(b))))
+    }
+
+    /// The elements in memory of their own: dims in the order of the set, then the positional axes.
+    ///
+    /// # Panics
+    ///
+    /// If operands have different sizes for one dim, or an index is out of range.
+    #[track_caller]
+    #[inline]
+    fn eval(self) -> Evaluated<Self> {
+        unwrap(self.try_eval())
+    }
+
+    /// As [`eval`](Reductions::eval), but what sizes decide is an error.
+    #[inline]
+    fn try_eval(self) -> Result<Evaluated<Self>, DimError> {
+        let tensor = self.into_named();
+        let shape = tensor.shape()?;
+        let sizes = shape.sizes();
+        let order: Order = (0..sizes.len()).collect();
+        let data = evaluate_in::<Self::Dims, Self::Rank, _>(tensor.expr, &shape, &order)?;
+        Ok(Named::from_expr(Owned::contiguous(data, &sizes)))
+    }
+}
+
+impl<A: AsTensor> Reductions for A {}

@@ -1,0 +1,511 @@
+//! Element types, and what each kind of them can do.
+
+use num_complex::Complex;
+use num_traits::Float;
+use std::fmt::Debug;
+
+/// What a tensor can hold: any plain value.
+pub trait Element: Copy + Default + Debug + Send + Sync + 'static {}
+impl<T: Copy + Default + Debug + Send + Sync + 'static> Element for T {}
+
+/// A type with the four operations: integers (which wrap around), floats, complex numbers.
+#[diagnostic::on_unimplemented(
+    message = "there is no arithmetic on tensors of `{Self}`",
+    label = "numbers are needed here",
+    note = "cast the tensor first: `.cast::<f32>()`"
+)]
+pub trait Num: Element + PartialEq {
+    /// 0
+    const ZERO: Self;
+    /// 1
+    const ONE: Self;
+    /// In which type sums are accumulated: `f32` for the half precisions, else the type itself.
+    #[doc(hidden)]
+    type Acc: Num;
+    #[doc(hidden)]
+    fn to_acc(self) -> Self::Acc;
+    #[doc(hidden)]
+    fn from_acc(acc: Self::Acc) -> Self;
+    /// `self + other`
+    fn add(self, other: Self) -> Self;
+    /// `self - other`
+    fn sub(self, other: Self) -> Self;
+    /// `self * other`
+    fn mul(self, other: Self) -> Self;
+    /// `self / other`. Integers: rounded towards zero; panics if `other` is 0, as Rust does.
+    fn div(self, other: Self) -> Self;
+}
+
+/// A type with an order and a remainder: integers and floats.
+#[diagnostic::on_unimplemented(
+    message = "tensors of `{Self}` have no order or remainder",
+    label = "integers or floats are needed here"
+)]
+pub trait Ordered: Num + PartialOrd {
+    /// The least value.
+    const LOWEST: Self;
+    /// The greatest value.
+    const HIGHEST: Self;
+    /// The remainder with the sign of `self`, as Rust's `%`.
+    fn rem(self, other: Self) -> Self;
+    /// The greater one; not-a-number if one of them is.
+    fn maximum(self, other: Self) -> Self;
+    /// The lesser one; not-a-number if one of them is.
+    fn minimum(self, other: Self) -> Self;
+    /// Whether the value is not a number.
+    fn is_nan_value(self) -> bool;
+}
+
+/// A type with negative values.
+#[diagnostic::on_unimplemented(
+    message = "tensors of `{Self}` have no negative values",
+    label = "a signed type is needed here",
+    note = "cast the tensor first: `.cast::<i64>()`"
+)]
+pub trait Signed: Num {
+    /// `-self`
+    fn neg(self) -> Self;
+}
+
+/// Floating-point numbers: `f32`, `f64`, `f16`, `bf16`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a floating-point type",
+    label = "floats are needed here",
+    note = "cast the tensor first: `.cast::<f32>()`"
+)]
+pub trait Real: Ordered + Analytic + Magnitude<Abs = Self> + Float {
+    /// In which type sums of the values and of what is computed from them are accumulated.
+    #[doc(hidden)]
+    type Wide: Real;
+    #[doc(hidden)]
+    fn widen(self) -> Self::Wide;
+    #[doc(hidden)]
+    fn narrow(wide: Self::Wide) -> Self;
+    /// The error function.
+    fn erf(self) -> Self;
+}
+
+/// Floats and complex numbers: types with `exp`, `ln`, `sqrt` and the trigonometric functions.
+#[diagnostic::on_unimplemented(
+    message = "tensors of `{Self}` have no `exp`, `sqrt` and the like",
+    label = "floats or complex numbers are needed here",
+    note = "cast the tensor first: `.cast::<f32>()`"
+)]
+#[allow(missing_docs)]
+pub trait Analytic: Signed {
+    fn exp(self) -> Self;
+    fn ln(self) -> Self;
+    fn sqrt(self) -> Self;
+    fn sin(self) -> Self;
+    fn cos(self) -> Self;
+    fn tan(self) -> Self;
+    fn sinh(self) -> Self;
+    fn cosh(self) -> Self;
+    fn tanh(self) -> Self;
+    fn powi(self, n: i32) -> Self;
+    /// `n` as an element.
+    fn from_usize(n: usize) -> Self;
+    /// `total / count`
+    #[doc(hidden)]
+    fn mean_of(total: Self::Acc, count: usize) -> Self;
+}
+
+/// Types with a magnitude: all numbers.
+pub trait Magnitude: Num {
+    /// The type of the magnitude: that of a complex number is real.
+    type Abs: Num + PartialOrd + Magnitude;
+    /// `|self|`; the least integer wraps around to itself.
+    fn magnitude(self) -> Self::Abs;
+}
+
+/// Whole numbers.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an integer type",
+    label = "integers are needed here"
+)]
+pub trait Integer: Ordered {}
+
+/// Types on which `& | ^ !` work: `bool` and the integers.
+#[diagnostic::on_unimplemented(
+    message = "there is no logic on tensors of `{Self}`",
+    label = "`bool`s or integers are needed here"
+)]
+#[allow(missing_docs)]
+pub trait Logic: Element {
+    fn and(self, other: Self) -> Self;
+    fn or(self, other: Self) -> Self;
+    fn xor(self, other: Self) -> Self;
+    fn not(self) -> Self;
+}
+
+/// Integers that can select an element of an axis.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be an index",
+    label = "integers are needed here"
+)]
+pub trait IndexInt: Element {
+    /// The index as a position, if it lies within `size`.
+    #[doc(hidden)]
+    fn to_position(self, size: usize) -> Option<usize>;
+    #[doc(hidden)]
+    fn to_i128(self) -> i128;
+}
+
+/// Conversion between element types, with the meaning of Rust's `as`: `bool` gives 0 and 1, a number gives `true` where
+/// it is not 0, and a complex number loses its imaginary part.
+#[diagnostic::on_unimplemented(
+    message = "a tensor of `{Self}` cannot be cast to `{To}`",
+    label = "there is no such cast"
+)]
+pub trait CastTo<To>: Element {
+    /// The value in the other type.
+    fn cast_to(self) -> To;
+}
+
+macro_rules! integers {
+    ($($t:ident)*) => {$(
+        impl Num for $t {
+            const ZERO: Self = 0;
+            const ONE: Self = 1;
+            type Acc = $t;
+            #[inline(always)]
+            fn to_acc(self) -> Self { self }
+            #[inline(always)]
+            fn from_acc(acc: Self) -> Self { acc }
+            #[inline(always)]
+            fn add(self, other: Self) -> Self { self.wrapping_add(other) }
+            #[inline(always)]
+            fn sub(self, other: Self) -> Self { self.wrapping_sub(other) }
+            #[inline(always)]
+            fn mul(self, other: Self) -> Self { self.wrapping_mul(other) }
+            #[inline(always)]
+            fn div(self, other: Self) -> Self { self.wrapping_div(other) }
+        }
+        impl Ordered for $t {
+            const LOWEST: Self = $t::MIN;
+            const HIGHEST: Self = $t::MAX;
+            #[inline(always)]
+            fn rem(self, other: Self) -> Self { self.wrapping_rem(other) }
+            #[inline(always)]
+            fn maximum(self, other: Self) -> Self { if self > other { self } else { other } }
+            #[inline(always)]
+            fn minimum(self, other: Self) -> Self { if self < other { self } else { other } }
+            #[inline(always)]
+            fn is_nan_value(self) -> bool { false }
+        }
+        impl Integer for $t {}
+        impl Logic for $t {
+            #[inline(always)]
+            fn and(self, other: Self) -> Self { self & other }
+            #[inline(always)]
+            fn or(self, other: Self) -> Self { self | other }
+            #[inline(always)]
+            fn xor(self, other: Self) -> Self { self ^ other }
+            #[inline(always)]
+            fn not(self) -> Self { !self }
+        }
+        impl IndexInt for $t {
+            #[inline(always)]
+            fn to_position(self, size: usize) -> Option<usize> {
+                usize::try_from(self).ok().filter(|&position| position < size)
+            }
+            #[inline(always)]
+            fn to_i128(self) -> i128 { self as i128 }
+        }
+    )*};
+}
+
+integers!(i8 i16 i32 i64 isize u8 u16 u32 u64 usize);
+
+macro_rules! signed_integers {
+    ($($t:ident)*) => {$(
+        impl Signed for $t {
+            #[inline(always)]
+            fn neg(self) -> Self { self.wrapping_neg() }
+        }
+        impl Magnitude for $t {
+            type Abs = $t;
+            #[inline(always)]
+            fn magnitude(self) -> Self { self.wrapping_abs() }
+        }
+    )*};
+}
+
+signed_integers!(i8 i16 i32 i64 isize);
+
+macro_rules! unsigned_integers {
+    ($($t:ident)*) => {$(
+        impl Magnitude for $t {
+            type Abs = $t;
+            #[inline(always)]
+            fn magnitude(self) -> Self { self }
+        }
+    )*};
+}
+
+unsigned_integers!(u8 u16 u32 u64 usize);
+
+macro_rules! floats {
+    ($($t:ty, $acc:ty, $zero:expr, $one:expr;)*) => {$(
+        impl Num for $t {
+            const ZERO: Self = $zero;
+            const ONE: Self = $one;
+            type Acc = $acc;
+            #[inline(always)]
+            fn to_acc(self) -> $acc { self.into() }
+            #[inline(always)]
+            fn from_acc(acc: $acc) -> Self { CastTo::<$t>::cast_to(acc) }
+            #[inline(always)]
+            fn add(self, other: Self) -> Self { self + other }
+            #[inline(always)]
+            fn sub(self, other: Self) -> Self { self - other }
+            #[inline(always)]
+            fn mul(self, other: Self) -> Self { self * other }
+            #[inline(always)]
+            fn div(self, other: Self) -> Self { self / other }
+        }
+        impl Ordered for $t {
+            const LOWEST: Self = <$t>::NEG_INFINITY;
+            const HIGHEST: Self = <$t>::INFINITY;
+            #[inline(always)]
+            fn rem(self, other: Self) -> Self { self % other }
+            // `self != self` keeps a not-a-number on the left; the comparison lets one on the right through.
+            #[inline(always)]
+            #[allow(clippy::eq_op)]
+            fn maximum(self, other: Self) -> Self { if self > other || self != self { self } else { other } }
+            #[inline(always)]
+            #[allow(clippy::eq_op)]
+            fn minimum(self, other: Self) -> Self { if self < other || self != self { self } else { other } }
+            #[inline(always)]
+            fn is_nan_value(self) -> bool { self.is_nan() }
+        }
+        impl Signed for $t {
+            #[inline(always)]
+            fn neg(self) -> Self { -self }
+        }
+        impl Magnitude for $t {
+            type Abs = $t;
+            #[inline(always)]
+            fn magnitude(self) -> Self { Float::abs(self) }
+        }
+        impl Real for $t {
+            type Wide = $acc;
+            #[inline(always)]
+            fn widen(self) -> $acc { self.into() }
+            #[inline(always)]
+            fn narrow(wide: $acc) -> Self { CastTo::<$t>::cast_to(wide) }
+            #[inline(always)]
+            fn erf(self) -> Self { CastTo::<$t>::cast_to(crate::ops::special::erf(CastTo::<f64>::cast_to(self))) }
+        }
+        impl Analytic for $t {
+            #[inline(always)]
+            fn exp(self) -> Self { Float::exp(self) }
+            #[inline(always)]
+            fn ln(self) -> Self { Float::ln(self) }
+            #[inline(always)]
+            fn sqrt(self) -> Self { Float::sqrt(self) }
+            #[inline(always)]
+            fn sin(self) -> Self { Float::sin(self) }
+            #[inline(always)]
+            fn cos(self) -> Self { Float::cos(self) }
+            #[inline(always)]
+            fn tan(self) -> Self { Float::tan(self) }
+            #[inline(always)]
+            fn sinh(self) -> Self { Float::sinh(self) }
+            #[inline(always)]
+            fn cosh(self) -> Self { Float::cosh(self) }
+            #[inline(always)]
+            fn tanh(self) -> Self { Float::tanh(self) }
+            #[inline(always)]
+            fn powi(self, n: i32) -> Self { Float::powi(self, n) }
+            #[inline(always)]
+            fn from_usize(n: usize) -> Self { CastTo::<$t>::cast_to(n) }
+            #[inline(always)]
+            fn mean_of(total: $acc, count: usize) -> Self { Self::from_acc(total / CastTo::<$acc>::cast_to(count)) }
+        }
+    )*};
+}
+
+macro_rules! complexes {
+    ($($part:ident)*) => {$(
+        impl Num for Complex<$part> {
+            const ZERO: Self = Complex::new(0.0, 0.0);
+            const ONE: Self = Complex::new(1.0, 0.0);
+            type Acc = Self;
+            #[inline(always)]
+            fn to_acc(self) -> Self { self }
+            #[inline(always)]
+            fn from_acc(acc: Self) -> Self { acc }
+            #[inline(always)]
+            fn add(self, other: Self) -> Self { self + other }
+            #[inline(always)]
+            fn sub(self, other: Self) -> Self { self - other }
+            #[inline(always)]
+            fn mul(self, other: Self) -> Self { self * other }
+            #[inline(always)]
+            fn div(self, other: Self) -> Self { self / other }
+        }
+        impl Signed for Complex<$part> {
+            #[inline(always)]
+            fn neg(self) -> Self { -self }
+        }
+        impl Magnitude for Complex<$part> {
+            type Abs = $part;
+            #[inline(always)]
+            fn magnitude(self) -> $part { self.norm() }
+        }
+        impl Analytic for Complex<$part> {
+            #[inline(always)]
+            fn exp(self) -> Self { Complex::exp(self) }
+            #[inline(always)]
+            fn ln(self) -> Self { Complex::ln(self) }
+            #[inline(always)]
+            fn sqrt(self) -> Self { Complex::sqrt(self) }
+            #[inline(always)]
+            fn sin(self) -> Self { Complex::sin(self) }
+            #[inline(always)]
+            fn cos(self) -> Self { Complex::cos(self) }
+            #[inline(always)]
+            fn tan(self) -> Self { Complex::tan(self) }
+            #[inline(always)]
+            fn sinh(self) -> Self { Complex::sinh(self) }
+            #[inline(always)]
+            fn cosh(self) -> Self { Complex::cosh(self) }
+            #[inline(always)]
+            fn tanh(self) -> Self { Complex::tanh(self) }
+            #[inline(always)]
+            fn powi(self, n: i32) -> Self { Complex::powi(&self, n) }
+            #[inline(always)]
+            fn from_usize(n: usize) -> Self { Complex::new(n as $part, 0.0) }
+            #[inline(always)]
+            fn mean_of(total: Self, count: usize) -> Self { total / Self::from_usize(count) }
+        }
+        impl CastTo<Complex<f32>> for Complex<$part> {
+            #[inline(always)]
+            fn cast_to(self) -> Complex<f32> { Complex::new(self.re as f32, self.im as f32) }
+        }
+        impl CastTo<Complex<f64>> for Complex<$part> {
+            #[inline(always)]
+            fn cast_to(self) -> Complex<f64> { Complex::new(self.re as f64, self.im as f64) }
+        }
+    )*};
+}
+
+floats! {
+    f32, f32, 0.0, 1.0;
+    f64, f64, 0.0, 1.0;
+}
+
+#[cfg(feature = "half")]
+floats! {
+    half::f16, f32, half::f16::from_f32_const(0.0), half::f16::from_f32_const(1.0);
+    half::bf16, f32, half::bf16::from_f32_const(0.0), half::bf16::from_f32_const(1.0);
+}
+
+complexes!(f32 f64);
+
+macro_rules! casts {
+    ($($from:ident)*) => { $(casts!(@from $from: i8 i16 i32 i64 isize u8 u16 u32 u64 usize f32 f64);)* };
+    (@from $from:ident: $($to:ident)*) => {
+        $(impl CastTo<$to> for $from {
+            #[inline(always)]
+            fn cast_to(self) -> $to { self as $to }
+        })*
+        impl CastTo<bool> for $from {
+            #[inline(always)]
+            fn cast_to(self) -> bool { self != Self::ZERO }
+        }
+        impl CastTo<$from> for bool {
+            #[inline(always)]
+            fn cast_to(self) -> $from { if self { <$from>::ONE } else { <$from>::ZERO } }
+        }
+        impl CastTo<Complex<f32>> for $from {
+            #[inline(always)]
+            fn cast_to(self) -> Complex<f32> { Complex::new(self as f32, 0.0) }
+        }
+        impl CastTo<Complex<f64>> for $from {
+            #[inline(always)]
+            fn cast_to(self) -> Complex<f64> { Complex::new(self as f64, 0.0) }
+        }
+        impl CastTo<$from> for Complex<f32> {
+            #[inline(always)]
+            fn cast_to(self) -> $from { self.re as $from }
+        }
+        impl CastTo<$from> for Complex<f64> {
+            #[inline(always)]
+            fn cast_to(self) -> $from { self.re as $from }
+        }
+        #[cfg(feature = "half")]
+        casts!(@half $from half::f16);
+        #[cfg(feature = "half")]
+        casts!(@half $from half::bf16);
+    };
+    (@half $other:ident $half:ty) => {
+        impl CastTo<$half> for $other {
+            #[inline(always)]
+            fn cast_to(self) -> $half { <$half>::from_f64(self as f64) }
+        }
+        impl CastTo<$other> for $half {
+            #[inline(always)]
+            fn cast_to(self) -> $other { self.to_f64() as $other }
+        }
+    };
+}
+
+casts!(i8 i16 i32 i64 isize u8 u16 u32 u64 usize f32 f64);
+
+impl CastTo<bool> for bool {
+    #[inline(always)]
+    fn cast_to(self) -> bool {
+        self
+    }
+}
+
+#[cfg(feature = "half")]
+macro_rules! half_casts {
+    ($($from:ty => $to:ty),*) => {$(
+        impl CastTo<$to> for $from {
+            #[inline(always)]
+            fn cast_to(self) -> $to { <$to>::from_f32(self.to_f32()) }
+        }
+    )*};
+}
+
+#[cfg(feature = "half")]
+half_casts!(half::f16 => half::f16, half::f16 => half::bf16, half::bf16 => half::f16, half::bf16 => half::bf16);
+
+#[cfg(feature = "half")]
+macro_rules! half_logic_casts {
+    ($($half:ty),*) => {$(
+        impl CastTo<bool> for $half {
+            #[inline(always)]
+            fn cast_to(self) -> bool { self != Self::ZERO }
+        }
+        impl CastTo<$half> for bool {
+            #[inline(always)]
+            fn cast_to(self) -> $half { if self { <$half>::ONE } else { <$half>::ZERO } }
+        }
+    )*};
+}
+
+#[cfg(feature = "half")]
+half_logic_casts!(half::f16, half::bf16);
+
+impl Logic for bool {
+    #[inline(always)]
+    fn and(self, other: Self) -> Self {
+        self & other
+    }
+    #[inline(always)]
+    fn or(self, other: Self) -> Self {
+        self | other
+    }
+    #[inline(always)]
+    fn xor(self, other: Self) -> Self {
+        self ^ other
+    }
+    #[inline(always)]
+    fn not(self) -> Self {
+        !self
+    }
+}

@@ -1,0 +1,113 @@
+//! What is left of a set of dims once its types are gone: constants that the compiler folds away.
+
+use crate::brand::DimInfo;
+
+/// The most dims a tensor can have, those behind a `Rest` included.
+pub const MAX_DIMS: usize = 32;
+
+/// Identifies one dim of a set at run time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DimKey {
+    /// Behind how many `Rest`s the dim lies. Two dims with one id at different depths are different dims: a function
+    /// that calls itself under `Rest<B>` mints its dims anew each time.
+    pub depth: u32,
+    /// [`Brand::ID`](crate::Brand::ID).
+    pub id: u64,
+    /// [`Brand::NAME`](crate::Brand::NAME).
+    pub name: &'static str,
+    /// The static size, if there is one.
+    pub fixed: Option<usize>,
+}
+
+impl DimKey {
+    const BLANK: DimKey = DimKey { depth: 0, id: 0, name: "", fixed: None };
+
+    /// Whether both stand for the same dim of one set.
+    pub const fn same(&self, other: &DimKey) -> bool {
+        self.id == other.id && self.depth == other.depth
+    }
+
+    /// The key of a dim that is named in the signature at hand.
+    pub const fn of(info: &DimInfo<'_>) -> DimKey {
+        DimKey { depth: 0, id: info.id, name: info.name, fixed: info.fixed }
+    }
+}
+
+/// The keys of a set in its order.
+#[derive(Clone, Copy, Debug)]
+pub struct Keys {
+    len: usize,
+    keys: [DimKey; MAX_DIMS],
+}
+
+impl Keys {
+    /// The keys of the empty set.
+    pub const EMPTY: Keys = Keys { len: 0, keys: [DimKey::BLANK; MAX_DIMS] };
+
+    /// These keys followed by `more`.
+    pub const fn join(mut self, more: &Keys) -> Keys {
+        let mut i = 0;
+        while i < more.len {
+            self = self.with(more.keys[i]);
+            i += 1;
+        }
+        self
+    }
+
+    /// These keys seen from outside a `Rest` that holds them.
+    pub const fn behind_rest(mut self) -> Keys {
+        let mut i = 0;
+        while i < self.len {
+            self.keys[i].depth += 1;
+            i += 1;
+        }
+        self
+    }
+
+    /// The keys of a set of one dim.
+    pub const fn one(key: DimKey) -> Keys {
+        Keys::EMPTY.with(key)
+    }
+
+    const fn with(mut self, key: DimKey) -> Keys {
+        assert!(self.len < MAX_DIMS, "a tensor can have 32 dims at the most");
+        self.keys[self.len] = key;
+        self.len += 1;
+        self
+    }
+
+    /// The keys in the order of the set.
+    pub const fn as_slice(&self) -> &[DimKey] {
+        self.keys.split_at(self.len).0
+    }
+
+    /// Where each of these keys stands in `outer`.
+    ///
+    /// # Panics
+    ///
+    /// If a key is not in `outer`: the types would not have let that pass.
+    pub const fn positions_in(&self, outer: &Keys) -> [usize; MAX_DIMS] {
+        let mut map = [0; MAX_DIMS];
+        let mut i = 0;
+        while i < self.len {
+            map[i] = match outer.position(&self.keys[i]) {
+                Some(at) => at,
+                None => panic!("a dim of an operand is not among the dims of the result"),
+            };
+            i += 1;
+        }
+        map
+    }
+
+    /// Where `key` stands, if it is there.
+    pub const fn position(&self, key: &DimKey) -> Option<usize> {
+        let mut i = 0;
+        while i < self.len {
+            if self.keys[i].same(key) {
+                return Some(i);
+            }
+            i += 1;
+        }
+        None
+    }
+}

@@ -1,0 +1,83 @@
+//! Sets of dims as flat tuples, `(Batch, Seq)`, and what can be done with them.
+//!
+//! People read flat tuples; the recursion wants nested pairs, `(Batch, (Seq, ()))`. [`Dims::List`] goes one way and
+//! [`list::List::Tuple`] the other. A set is canonical when it is sorted by key; [`SetOf`] sorts what users write.
+//!
+//! The operations never fail: where a dim is missing, they also yield a *verdict* type, and the one trait that a user's
+//! mistake leaves without an impl ([`Bound`], [`NamedOnce`]) is asked about that verdict. So a mistake gives one
+//! error, in the user's words, and nothing cascades from it.
+
+pub mod keys;
+pub mod list;
+pub mod remove;
+pub mod rename;
+pub mod union;
+
+pub use keys::{DimKey, Keys, MAX_DIMS};
+pub use remove::{Reduce, Without};
+pub use rename::Rename;
+pub use union::Union;
+
+use crate::storage::axes::AxisBlock;
+use list::List;
+use union::Sort;
+
+/// A set of dims, as a tuple: `()`, `(Batch,)`, `(Batch, Seq)`, `(Seq, Rest<B>)`.
+///
+/// The one bound that a function generic over its caller's dims needs: `fn f<B: Dims>(x: Tensor<f32, (Seq, Rest<B>)>)`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a set of dims",
+    label = "a tuple of dims is expected here",
+    note = "a set of one dim is written `(Batch,)`, an empty one `()`"
+)]
+pub trait Dims {
+    /// The same elements as nested pairs.
+    #[doc(hidden)]
+    type List: List<Axes = Self::Axes>;
+    /// Sizes and strides of the dims, in the order of the set.
+    #[doc(hidden)]
+    type Axes: AxisBlock;
+    /// What is left of the dims' types at run time.
+    #[doc(hidden)]
+    const KEYS: &'static Keys;
+}
+
+/// The canonical set of the dims in a tuple, in whatever order they are written.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a set of dims",
+    label = "a tuple of dims is expected here",
+    note = "a set of one dim is written `(Batch,)`, an empty one `()`"
+)]
+pub trait SetOf {
+    /// The sorted tuple.
+    type Set: Dims;
+}
+
+#[diagnostic::do_not_recommend]
+impl<D: Dims> SetOf for D
+where
+    D::List: Sort,
+{
+    type Set = <<D::List as Sort>::Out as List>::Tuple;
+}
+
+/// The verdict that nothing is wrong.
+pub struct Nothing;
+
+/// `D` is one of the dims of the set, or [`Nothing`] that was asked for is missing.
+#[diagnostic::on_unimplemented(
+    message = "dimension `{D}` is not bound in a tensor with dims `{Self}`",
+    label = "`{D}` is not a dim of this tensor"
+)]
+pub trait Bound<D> {}
+#[diagnostic::do_not_recommend]
+impl<S> Bound<Nothing> for S {}
+
+/// No dim of the list `Self` is named twice; `D` is the first one that is, or [`Nothing`].
+#[diagnostic::on_unimplemented(
+    message = "dimension `{D}` is named twice in `{Self}`",
+    label = "each dim can be named once here"
+)]
+pub trait NamedOnce<D> {}
+#[diagnostic::do_not_recommend]
+impl<L> NamedOnce<Nothing> for L {}

@@ -1,0 +1,109 @@
+//! Union of two sets, a merge of two sorted lists; and sorting, as repeated union with one element.
+
+use super::Dims;
+use super::list::List;
+use crate::brand::{Compare, CompareKeys, Element, Equal, Greater, Less};
+
+/// The dims of either set: what an operation on two tensors loops over.
+///
+/// ```text
+/// (Batch, Seq) with (Seq, Feat) gives (Batch, Seq, Feat)
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "the dims `{Self}` and `{O}` cannot be united",
+    label = "two different dims here have the same key",
+    note = "this takes two dims of the same name at the same place of the same file: rename one of them"
+)]
+pub trait Union<O>: Dims {
+    /// The united set.
+    type Out: Dims;
+}
+
+#[diagnostic::do_not_recommend]
+impl<S: Dims, O: Dims> Union<O> for S
+where
+    S::List: Merge<O::List>,
+{
+    type Out = <<S::List as Merge<O::List>>::Out as List>::Tuple;
+}
+
+/// Union of sorted lists.
+pub trait Merge<O> {
+    /// The sorted union.
+    type Out: List;
+}
+
+#[diagnostic::do_not_recommend]
+impl<O: List> Merge<O> for () {
+    type Out = O;
+}
+
+#[diagnostic::do_not_recommend]
+impl<H, T> Merge<()> for (H, T)
+where
+    (H, T): List,
+{
+    type Out = (H, T);
+}
+
+#[diagnostic::do_not_recommend]
+impl<H1: Element, T1, H2: Element, T2> Merge<(H2, T2)> for (H1, T1)
+where
+    H1::Key: CompareKeys<H2::Key>,
+    Compare<H1, H2>: MergeStep<H1, T1, H2, T2>,
+{
+    type Out = <Compare<H1, H2> as MergeStep<H1, T1, H2, T2>>::Out;
+}
+
+/// Takes the lesser head, or one of two equal ones.
+pub trait MergeStep<H1, T1, H2, T2> {
+    /// The sorted union.
+    type Out: List;
+}
+
+#[diagnostic::do_not_recommend]
+impl<H1, T1, H2, T2> MergeStep<H1, T1, H2, T2> for Less
+where
+    T1: Merge<(H2, T2)>,
+    (H1, T1::Out): List,
+{
+    type Out = (H1, T1::Out);
+}
+
+#[diagnostic::do_not_recommend]
+impl<H1, T1, H2, T2> MergeStep<H1, T1, H2, T2> for Greater
+where
+    (H1, T1): Merge<T2>,
+    (H2, <(H1, T1) as Merge<T2>>::Out): List,
+{
+    type Out = (H2, <(H1, T1) as Merge<T2>>::Out);
+}
+
+// Equal keys must be one type: this is where a collision of hashes, or a dim of another execution, is refused.
+#[diagnostic::do_not_recommend]
+impl<H, T1, T2> MergeStep<H, T1, H, T2> for Equal
+where
+    T1: Merge<T2>,
+    (H, T1::Out): List,
+{
+    type Out = (H, T1::Out);
+}
+
+/// The elements of a list in canonical order.
+pub trait Sort {
+    /// The sorted list.
+    type Out: List;
+}
+
+#[diagnostic::do_not_recommend]
+impl Sort for () {
+    type Out = ();
+}
+
+#[diagnostic::do_not_recommend]
+impl<H, T: Sort> Sort for (H, T)
+where
+    (H, ()): Merge<T::Out>,
+{
+    type Out = <(H, ()) as Merge<T::Out>>::Out;
+}

@@ -1,0 +1,101 @@
+//! Sizes of dims: known to rustc, or to the run alone.
+//!
+//! [`Static<N>`] is what people read in messages; typenum does the arithmetic behind it, where one static size must be
+//! the product of others.
+
+use std::ops::Mul;
+use typenum::{B1, IsEqual, Prod, UInt, UTerm};
+
+/// The size of a dim that only the run knows.
+#[derive(Clone, Copy, Debug)]
+pub struct Dyn;
+
+/// A size that is part of the type: `N` elements.
+#[derive(Clone, Copy, Debug)]
+pub struct Static<const N: usize>;
+
+/// [`Dyn`] or [`Static<N>`].
+pub trait Size {
+    /// The size, where rustc knows it.
+    const FIXED: Option<usize>;
+}
+
+impl Size for Dyn {
+    const FIXED: Option<usize> = None;
+}
+
+impl<const N: usize> Size for Static<N> {
+    const FIXED: Option<usize> = Some(N);
+}
+
+/// Two sizes that may belong to the same axis: equal ones, or at least one that only the run knows.
+#[diagnostic::on_unimplemented(
+    message = "a dim of `{Self}` elements cannot be an axis of `{Other}` elements",
+    label = "the static sizes differ"
+)]
+pub trait SameSize<Other> {}
+impl<const N: usize> SameSize<Static<N>> for Static<N> {}
+impl<const N: usize> SameSize<Dyn> for Static<N> {}
+impl<O: Size> SameSize<O> for Dyn {}
+
+/// The product of two sizes as typenums; [`Dyn`] if one of them is.
+pub trait Times<O> {
+    /// The product.
+    type Out;
+}
+
+impl<O> Times<O> for Dyn {
+    type Out = Dyn;
+}
+impl Times<Dyn> for UTerm {
+    type Out = Dyn;
+}
+impl<U, B> Times<Dyn> for UInt<U, B> {
+    type Out = Dyn;
+}
+impl Times<UTerm> for UTerm {
+    type Out = UTerm;
+}
+impl<U, B> Times<UTerm> for UInt<U, B> {
+    type Out = UTerm;
+}
+impl<U, B> Times<UInt<U, B>> for UTerm {
+    type Out = UTerm;
+}
+impl<U1, B1, U2, B2> Times<UInt<U2, B2>> for UInt<U1, B1>
+where
+    UInt<U1, B1>: Mul<UInt<U2, B2>>,
+{
+    type Out = Prod<Self, UInt<U2, B2>>;
+}
+
+/// Whether two sizes as typenums may be the same: `B1` if they are, or if one of them is [`Dyn`].
+pub trait MaySame<O> {
+    /// `B0` or `B1`.
+    type Out;
+}
+
+impl<O> MaySame<O> for Dyn {
+    type Out = B1;
+}
+impl MaySame<Dyn> for UTerm {
+    type Out = B1;
+}
+impl<U, B> MaySame<Dyn> for UInt<U, B> {
+    type Out = B1;
+}
+impl MaySame<UTerm> for UTerm {
+    type Out = B1;
+}
+impl<U, B> MaySame<UTerm> for UInt<U, B> {
+    type Out = typenum::B0;
+}
+impl<U, B> MaySame<UInt<U, B>> for UTerm {
+    type Out = typenum::B0;
+}
+impl<U, B, U2, B2> MaySame<UInt<U2, B2>> for UInt<U, B>
+where
+    UInt<U, B>: IsEqual<UInt<U2, B2>>,
+{
+    type Out = typenum::Eq<Self, UInt<U2, B2>>;
+}

@@ -1,0 +1,75 @@
+//! Fixed-size blocks of axes, one block for each set of dims.
+//!
+//! The axes of a set with an unknown rest (`Rest<B>`) are the axes of the named dims followed by those of `B`. Their
+//! number is known once `B` is, so they stay on the stack; [`Cons`] lays the two parts out one after the other.
+
+/// The size of one axis, and the distance in elements between neighbours along it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Axis {
+    /// How many elements lie along the axis.
+    pub size: usize,
+    /// How far the next element is.
+    pub stride: isize,
+}
+
+impl Axis {
+    /// An axis of `size` elements, `stride` apart.
+    pub const fn new(size: usize, stride: isize) -> Self {
+        Axis { size, stride }
+    }
+}
+
+/// A fixed number of axes that can be seen as a slice.
+///
+/// # Safety
+///
+/// The type must consist of exactly [`AxisBlock::LEN`] values of [`Axis`], one after the other, with no other bytes.
+pub unsafe trait AxisBlock: Copy + Send + Sync + 'static {
+    /// How many axes.
+    const LEN: usize;
+
+    /// A block of `LEN` copies of `axis`.
+    fn filled(axis: Axis) -> Self;
+
+    /// The axes in order.
+    #[inline(always)]
+    fn as_slice(&self) -> &[Axis] {
+        // SAFETY: an implementor consists of exactly `LEN` axes without padding, so `self` is valid for reading them,
+        // and the slice borrows `self`.
+        unsafe { std::slice::from_raw_parts((self as *const Self).cast(), Self::LEN) }
+    }
+
+    /// The axes in order, to change them.
+    #[inline(always)]
+    fn as_mut_slice(&mut self) -> &mut [Axis] {
+        // SAFETY: as in `as_slice`; the borrow of `self` is exclusive, and every bit pattern written is a valid `Axis`.
+        unsafe { std::slice::from_raw_parts_mut((self as *mut Self).cast(), Self::LEN) }
+    }
+}
+
+// SAFETY: an array of `N` axes is `N` axes.
+unsafe impl<const N: usize> AxisBlock for [Axis; N] {
+    const LEN: usize = N;
+
+    #[inline(always)]
+    fn filled(axis: Axis) -> Self {
+        [axis; N]
+    }
+}
+
+/// Two blocks, one after the other.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct Cons<H, T>(H, T);
+
+// SAFETY: `repr(C)` puts `T` directly behind `H`: both have the alignment of `Axis` (or are empty and no more aligned),
+// whose size is a multiple of it, so there is no padding.
+unsafe impl<H: AxisBlock, T: AxisBlock> AxisBlock for Cons<H, T> {
+    const LEN: usize = H::LEN + T::LEN;
+
+    #[inline(always)]
+    fn filled(axis: Axis) -> Self {
+        Cons(H::filled(axis), T::filled(axis))
+    }
+}

@@ -1,0 +1,8 @@
+//! Memory: who owns the elements of a tensor, and where its axes lie in it.
+
+pub mod axes;
+pub mod owned;
+pub mod view;
+
+pub use owned::Owned;
+pub use view::View;

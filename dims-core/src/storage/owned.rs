@@ -1,0 +1,121 @@
+//! Tensors that own their elements.
+
+use super::axes::{Axis, AxisBlock};
+use crate::error::Origin;
+use crate::rank::{Rank, Rank0};
+use crate::set::Dims;
+use std::marker::PhantomData;
+
+/// Elements, with a size and a stride for each dim of the set `S` and for each of the positional axes `R`.
+pub struct Owned<T, S: Dims, R: Rank = Rank0> {
+    data: Vec<T>,
+    /// Where the element at the origin is; behind others where strides are negative.
+    start: usize,
+    named: S::Axes,
+    positional: R::Axes,
+    origin: Origin,
+    marker: PhantomData<fn() -> S>,
+}
+
+impl<T: Clone, S: Dims, R: Rank> Clone for Owned<T, S, R> {
+    fn clone(&self) -> Self {
+        Owned { data: self.data.clone(), marker: PhantomData, ..*self }
+    }
+}
+
+impl<T, S: Dims, R: Rank> Owned<T, S, R> {
+    /// Elements that lie contiguously: the dims in the order of the set, then the positional axes.
+    ///
+    /// # Panics
+    ///
+    /// If `sizes` is not the shape of `data`.
+    pub(crate) fn contiguous(data: Vec<T>, sizes: &[usize]) -> Self {
+        let mut owned: Owned<T, S, R> = Owned {
+            data,
+            start: 0,
+            named: S::Axes::filled(Axis::default()),
+            positional: R::Axes::filled(Axis::default()),
+            origin: None,
+            marker: PhantomData,
+        };
+        let mut step: usize = 1;
+        let (named, positional) = sizes.split_at(S::Axes::LEN);
+        for (axes, sizes) in [(owned.positional.as_mut_slice(), positional), (owned.named.as_mut_slice(), named)] {
+            assert_eq!(axes.len(), sizes.len(), "one size for each axis");
+            for (axis, &size) in axes.iter_mut().zip(sizes).rev() {
+                *axis = Axis::new(size, step as isize);
+                step = step.saturating_mul(size);
+            }
+        }
+        assert_eq!(step, owned.data.len(), "the sizes are the shape of the data");
+        owned
+    }
+
+    /// Elements with axes anywhere among them.
+    ///
+    /// # Safety
+    ///
+    /// If no axis is empty, then for every position the element at `start` plus the strides lies within `data`.
+    pub(crate) unsafe fn strided(
+        data: Vec<T>,
+        start: usize,
+        named: S::Axes,
+        positional: R::Axes,
+        origin: Origin,
+    ) -> Self {
+        Owned { data, start, named, positional, origin, marker: PhantomData }
+    }
+
+    /// The element at the origin.
+    #[inline(always)]
+    pub(crate) fn as_ptr(&self) -> *const T {
+        self.data.as_ptr().wrapping_add(self.start)
+    }
+
+    /// The element at the origin, to change it and those that the axes reach from it.
+    #[inline(always)]
+    pub(crate) fn as_mut_ptr(&mut self) -> *mut T {
+        self.data.as_mut_ptr().wrapping_add(self.start)
+    }
+
+    /// The axes of the dims, in the order of the set.
+    #[inline(always)]
+    pub(crate) fn named(&self) -> &S::Axes {
+        &self.named
+    }
+
+    /// The positional axes.
+    #[inline(always)]
+    pub(crate) fn positional(&self) -> &R::Axes {
+        &self.positional
+    }
+
+    #[inline(always)]
+    pub(crate) fn origin(&self) -> Origin {
+        self.origin
+    }
+
+    /// The elements, if they lie contiguously in this order of axes (dims first, then positional axes), and nothing
+    /// else with them.
+    #[inline]
+    pub(crate) fn into_contiguous(self, order: &[usize]) -> Result<Vec<T>, Self> {
+        let axis = |at: usize| {
+            let named = self.named.as_slice();
+            named.get(at).copied().unwrap_or_else(|| self.positional.as_slice()[at - named.len()])
+        };
+        let mut step: usize = 1;
+        let mut fits = self.start == 0;
+        for &at in order.iter().rev() {
+            let Axis { size, stride } = axis(at);
+            fits &= size == 1 || stride == step as isize;
+            step = step.saturating_mul(size);
+        }
+        if fits && step == self.data.len() { Ok(self.data) } else { Err(self) }
+    }
+
+    /// The elements in memory, in whatever order the axes have there.
+    #[inline]
+    pub(crate) fn into_parts(self) -> (Vec<T>, usize, S::Axes, R::Axes, Origin) {
+        (self.data, self.start, self.named, self.positional, self.origin)
+    }
+}

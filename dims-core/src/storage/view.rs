@@ -1,0 +1,86 @@
+//! Tensors that borrow their elements: what binding an array to dims yields.
+
+use super::axes::AxisBlock;
+use crate::error::Origin;
+use crate::rank::{Rank, Rank0};
+use crate::set::Dims;
+use std::marker::PhantomData;
+
+/// Borrowed elements, with a size and a stride for each dim of `S` and for each of the positional axes `R`.
+///
+/// `X` lists the computed indices, for `w.at((ids.at(i), j))`; it is `()` where there are none.
+pub struct View<'a, T, S: Dims, R: Rank = Rank0, X = ()> {
+    start: *const T,
+    named: S::Axes,
+    positional: R::Axes,
+    indices: X,
+    origin: Origin,
+    memory: PhantomData<(&'a [T], fn() -> S)>,
+}
+
+// SAFETY: a view is a shared borrow of its elements, whose types are `Sync` where `&[T]` may go to another thread; the
+// pointer adds nothing to that.
+unsafe impl<T: Sync, S: Dims, R: Rank, X: Send> Send for View<'_, T, S, R, X> {}
+// SAFETY: as above.
+unsafe impl<T: Sync, S: Dims, R: Rank, X: Sync> Sync for View<'_, T, S, R, X> {}
+
+impl<T, S: Dims, R: Rank, X: Clone> Clone for View<'_, T, S, R, X> {
+    fn clone(&self) -> Self {
+        View { indices: self.indices.clone(), ..*self }
+    }
+}
+
+impl<T, S: Dims, R: Rank, X: Copy> Copy for View<'_, T, S, R, X> {}
+
+impl<'a, T, S: Dims, R: Rank, X> View<'a, T, S, R, X> {
+    /// A view.
+    ///
+    /// # Safety
+    ///
+    /// If no axis is empty, then for every position of the axes, and every in-range value of the active indices, `start`
+    /// offset by the strides is a valid element for `'a`.
+    #[inline(always)]
+    pub(crate) unsafe fn new(
+        start: *const T,
+        named: S::Axes,
+        positional: R::Axes,
+        indices: X,
+        origin: Origin,
+    ) -> Self {
+        View { start, named, positional, indices, origin, memory: PhantomData }
+    }
+
+    /// The element at the origin.
+    #[inline(always)]
+    pub(crate) fn as_ptr(&self) -> *const T {
+        self.start
+    }
+
+    /// The axes of the dims, in the order of the set.
+    #[inline(always)]
+    pub(crate) fn named(&self) -> &S::Axes {
+        &self.named
+    }
+
+    /// The positional axes.
+    #[inline(always)]
+    pub(crate) fn positional(&self) -> &R::Axes {
+        &self.positional
+    }
+
+    /// The computed indices.
+    #[inline(always)]
+    pub(crate) fn indices(&self) -> &X {
+        &self.indices
+    }
+
+    #[inline(always)]
+    pub(crate) fn origin(&self) -> Origin {
+        self.origin
+    }
+
+    /// The axes, for reading their sizes.
+    pub(crate) fn all_axes(&self) -> impl Iterator<Item = &super::axes::Axis> {
+        self.named.as_slice().iter().chain(self.positional.as_slice())
+    }
+}

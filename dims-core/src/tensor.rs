@@ -1,0 +1,94 @@
+//! What methods of tensors can be called on: tensors, references to tensors, and dims.
+
+use crate::brand::{Brand, Declared};
+use crate::dim::{Dim, Of};
+use crate::expr::{Expr, Iota};
+use crate::named::Named;
+use crate::rank::{Rank, Rank0};
+use crate::scalar::Element;
+use crate::set::Dims;
+
+/// A tensor, a reference to one, or a dim, which stands for its indices 0, 1, 2, .. along itself.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a tensor",
+    label = "a tensor is expected here",
+    note = "an array becomes a tensor when it is bound to dims: `a.at((i, j))`"
+)]
+pub trait AsTensor: Sized {
+    /// The type of the elements.
+    type Elem: Element;
+    /// The dims.
+    type Dims: Dims;
+    /// The positional axes.
+    type Rank: Rank;
+    /// Where the elements come from.
+    type Expr: Expr<Elem = Self::Elem>;
+    /// The tensor.
+    #[doc(hidden)]
+    fn into_named(self) -> NamedOf<Self>;
+}
+
+/// The tensor that a value is.
+pub type NamedOf<A> =
+    Named<<A as AsTensor>::Elem, <A as AsTensor>::Dims, <A as AsTensor>::Rank, <A as AsTensor>::Expr>;
+
+impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>> AsTensor for Named<T, S, R, E> {
+    type Elem = T;
+    type Dims = S;
+    type Rank = R;
+    type Expr = E;
+
+    #[inline(always)]
+    fn into_named(self) -> Self {
+        self
+    }
+}
+
+impl<'a, T: Element, S: Dims, R: Rank, E: Expr<Elem = T>> AsTensor for &'a Named<T, S, R, E> {
+    type Elem = T;
+    type Dims = S;
+    type Rank = R;
+    type Expr = &'a E;
+
+    #[inline(always)]
+    fn into_named(self) -> NamedOf<Self> {
+        Named::from_expr(&self.expr)
+    }
+}
+
+impl<'a, B: Brand> AsTensor for &'a Dim<B> {
+    type Elem = isize;
+    type Dims = (B,);
+    type Rank = Rank0;
+    type Expr = Iota<'a, B>;
+
+    #[inline(always)]
+    fn into_named(self) -> NamedOf<Self> {
+        Named::from_expr(Iota::new(self))
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<D: Declared> AsTensor for D {
+    type Elem = isize;
+    type Dims = (D,);
+    type Rank = Rank0;
+    type Expr = Iota<'static, D>;
+
+    #[inline(always)]
+    fn into_named(self) -> NamedOf<Self> {
+        Named::from_expr(Iota::new(self))
+    }
+}
+
+impl<D: Declared> AsTensor for Of<D> {
+    type Elem = isize;
+    type Dims = (D,);
+    type Rank = Rank0;
+    type Expr = Iota<'static, D>;
+
+    #[inline(always)]
+    fn into_named(self) -> NamedOf<Self> {
+        Named::from_expr(Iota::new(self))
+    }
+}

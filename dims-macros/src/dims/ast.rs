@@ -1,0 +1,105 @@
+//! What users write in `dims!`.
+
+use crate::key::MOST;
+use std::collections::HashMap;
+use syn::ext::IdentExt;
+use syn::parse::{Parse, ParseStream};
+use syn::punctuated::Punctuated;
+use syn::{Attribute, Error, Expr, Ident, Result, Token, Visibility};
+
+/// `dims! { pub struct Batch; }` or `dims!(i, j)`.
+pub enum Input {
+    Declared(Vec<Declared>),
+    Local(Vec<Local>),
+}
+
+/// `/// doc` `pub struct Heads = 12;`
+pub struct Declared {
+    pub attrs: Vec<Attribute>,
+    pub vis: Visibility,
+    pub name: Ident,
+    pub size: Option<Expr>,
+}
+
+/// `i` or `i = n`
+pub struct Local {
+    pub name: Ident,
+    pub size: Option<Expr>,
+}
+
+impl Parse for Input {
+    fn parse(input: ParseStream<'_>) -> Result<Self> {
+        let declared = input.peek(Token![#]) || input.peek(Token![pub]) || input.peek(Token![struct]);
+        if declared {
+            let mut dims: Vec<Declared> = Vec::new();
+            while !input.is_empty() {
+                dims.push(input.parse()?);
+            }
+            check(dims.iter().map(|dim| &dim.name))?;
+            Ok(Input::Declared(dims))
+        } else {
+            let dims = Punctuated::<Local, Token![,]>::parse_terminated(input)?;
+            check(dims.iter().map(|dim| &dim.name))?;
+            Ok(Input::Local(dims.into_iter().collect()))
+        }
+    }
+}
+
+impl Parse for Declared {
+    fn parse(input: ParseStream<'_>) -> Result<Self> {
+        let attrs = input.call(Attribute::parse_outer)?;
+        let vis = input.parse()?;
+        input.parse::<Token![struct]>()?;
+        let name = input.parse()?;
+        let size = size(input)?;
+        if !input.peek(Token![;]) {
+            return Err(input.error("expected `;`, or `=` and a size: `pub struct Heads = 12;`"));
+        }
+        input.parse::<Token![;]>()?;
+        Ok(Declared { attrs, vis, name, size })
+    }
+}
+
+impl Parse for Local {
+    fn parse(input: ParseStream<'_>) -> Result<Self> {
+        if !input.peek(Ident::peek_any) {
+            return Err(input.error("expected the name of a dim: `dims!(i, j = 4);`"));
+        }
+        let name = input.parse()?;
+        let size = size(input)?;
+        if !input.is_empty() && !input.peek(Token![,]) {
+            return Err(input.error("expected `,` between dims, or `=` and a size"));
+        }
+        Ok(Local { name, size })
+    }
+}
+
+fn size(input: ParseStream<'_>) -> Result<Option<Expr>> {
+    if input.peek(Token![=]) {
+        input.parse::<Token![=]>()?;
+        Ok(Some(input.parse()?))
+    } else {
+        Ok(None)
+    }
+}
+
+/// No name twice, and not more dims than keys can order.
+fn check<'a>(names: impl Iterator<Item = &'a Ident>) -> Result<()> {
+    let mut seen = HashMap::new();
+    let mut errors: Option<Error> = None;
+    for (position, name) in names.enumerate() {
+        let message = if seen.insert(name.to_string(), ()).is_some() {
+            format!("the dim `{name}` is declared twice")
+        } else if position >= MOST {
+            format!("one `dims!` can make {MOST} dims at the most")
+        } else {
+            continue;
+        };
+        let error = Error::new(name.span(), message);
+        match &mut errors {
+            Some(all) => all.combine(error),
+            None => errors = Some(error),
+        }
+    }
+    errors.map_or(Ok(()), Err)
+}

@@ -1,0 +1,109 @@
+//! What `dims!` becomes.
+
+use super::ast::{Declared, Input, Local};
+use crate::key::Key;
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{quote, quote_spanned};
+use syn::{Expr, ExprLit, Lit};
+
+/// The dims, as types and values.
+pub fn expand(input: &Input) -> TokenStream {
+    let krate = quote!(::typed_dims::__private);
+    match input {
+        Input::Declared(dims) => {
+            dims.iter().enumerate().map(|(position, dim)| declared(dim, position, &krate)).collect()
+        }
+        Input::Local(dims) => {
+            dims.iter().enumerate().map(|(position, dim)| local(dim, position, &krate)).collect()
+        }
+    }
+}
+
+/// A unit struct that is a [`Brand`] and its own value.
+fn declared(dim: &Declared, position: usize, krate: &TokenStream) -> TokenStream {
+    let Declared { attrs, vis, name, size } = dim;
+    let key = Key::new(name, position);
+    let (digits, id, text) = (key.digits(krate), key.id(), name.to_string());
+    let (size_type, num, constant) = match size {
+        Some(size) => {
+            let num = number(size, krate);
+            let constant = quote! {
+                impl #name {
+                    /// The static size.
+                    #vis const SIZE: usize = #size;
+                }
+            };
+            (quote!(#krate::Static<{ #size }>), num, constant)
+        }
+        None => (quote!(#krate::Dyn), quote!(#krate::Dyn), TokenStream::new()),
+    };
+    quote! {
+        #(#attrs)*
+        #[derive(Clone, Copy, Debug, Default)]
+        #vis struct #name;
+        #constant
+        impl #krate::Brand for #name {
+            type Key = #digits;
+            const ID: u64 = #id;
+            type Size = #size_type;
+            type Num = #num;
+            const NAME: &'static str = #text;
+        }
+        impl #krate::Declared for #name {}
+        #krate::declared_dim_operators!(#name);
+    }
+}
+
+/// A static size as a typenum. Literals are written out, so that any size will do.
+fn number(size: &Expr, krate: &TokenStream) -> TokenStream {
+    if let Expr::Lit(ExprLit { lit: Lit::Int(literal), .. }) = size {
+        if let Ok(value) = literal.base10_parse::<u64>() {
+            let mut num = quote!(#krate::typenum::UTerm);
+            for bit in (0..u64::BITS - value.leading_zeros()).rev() {
+                let digit = if value >> bit & 1 == 1 { quote!(B1) } else { quote!(B0) };
+                num = quote!(#krate::typenum::UInt<#num, #krate::typenum::#digit>);
+            }
+            return num;
+        }
+    }
+    quote!(#krate::typenum::U<{ #size }>)
+}
+
+/// A type with an invariant lifetime, and a reference to the one value of its dim.
+///
+/// The anchor and the tie bear the dim's own name with the macro's hygiene: users cannot see them, and rustc's messages
+/// about a dim that leaves its scope speak of the dim.
+fn local(dim: &Local, position: usize, krate: &TokenStream) -> TokenStream {
+    let name = &dim.name;
+    let key = Key::new(name, position);
+    let (digits, id, text) = (key.digits(krate), key.id(), name.to_string());
+    let hidden = Ident::new(&text, Span::mixed_site().located_at(name.span()));
+    let tie = Ident::new("_tie", Span::mixed_site().located_at(name.span()));
+    let mint = match &dim.size {
+        Some(size) => quote_spanned!(name.span()=> #krate::Dim::<#name<'_>>::minted_with(#size)),
+        None => quote!(#krate::Dim::<#name<'_>>::minted()),
+    };
+    quote! {
+        let #hidden = #krate::anchor();
+        let #tie = #krate::tie(&#hidden);
+        #[allow(unused_variables, non_snake_case)]
+        let #name = &{
+            #[allow(non_camel_case_types)]
+            struct #name<'id> {
+                _id: ::core::marker::PhantomData<#krate::Id<'id>>,
+            }
+            impl<'id> #krate::Brand for #name<'id> {
+                type Key = #digits;
+                const ID: u64 = #id;
+                type Size = #krate::Dyn;
+                type Num = #krate::Dyn;
+                const NAME: &'static str = #text;
+            }
+            #[inline(always)]
+            fn tied<'id>(_: &'id #krate::Id<'id>, dim: #krate::Dim<#name<'id>>) -> #krate::Dim<#name<'id>> {
+                dim
+            }
+            tied(&#hidden, #mint)
+        };
+    }
+}

@@ -1,0 +1,4 @@
+//! `dims!`: parsed into [`ast`], written out by [`expand`].
+
+pub mod ast;
+pub mod expand;

@@ -1,0 +1,74 @@
+//! Keys of brands: where a dim stands in its invocation, then a hash of where it was written and of its name.
+//!
+//! Nothing here is stateful: the same source gives the same keys, so builds are reproducible and incremental.
+
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{format_ident, quote};
+
+/// Digits of the hash that take part in a key: 48 bits.
+const HASH_DIGITS: u32 = 12;
+
+/// Digits of the position in the invocation.
+const POSITION_DIGITS: u32 = 2;
+
+/// The key of one dim.
+pub struct Key(u64);
+
+impl Key {
+    /// The key of the dim `name`, the `position`th of its invocation.
+    pub fn new(name: &Ident, position: usize) -> Self {
+        let span = name.span();
+        let place = span.unwrap();
+        let krate = |var| std::env::var(var).unwrap_or_default();
+        let text = format!(
+            "{}\0{}\0{}\0{}\0{}\0{}\0{}",
+            krate("CARGO_PKG_NAME"),
+            krate("CARGO_PKG_VERSION"),
+            place.file(),
+            place.line(),
+            place.column(),
+            expansion(span),
+            name
+        );
+        let hash = fnv1a(text.as_bytes()) >> (64 - 4 * HASH_DIGITS);
+        Key(((position as u64) << (4 * HASH_DIGITS)) | hash)
+    }
+
+    /// The key as a number.
+    pub fn id(&self) -> u64 {
+        self.0
+    }
+
+    /// The key as nested pairs of digits.
+    pub fn digits(&self, krate: &TokenStream) -> TokenStream {
+        let mut list = quote!(());
+        for at in 0..HASH_DIGITS + POSITION_DIGITS {
+            let digit = format_ident!("H{:x}", (self.0 >> (4 * at)) & 0xf);
+            list = quote!((#krate::digits::#digit, #list));
+        }
+        list
+    }
+}
+
+/// The greatest number of dims that one invocation can make.
+pub const MOST: usize = 1 << (4 * POSITION_DIGITS);
+
+/// Which expansion of a `macro_rules!` macro the token comes from: two expansions share file, line and column.
+///
+/// Spans tell this in their debug text alone (`#12 bytes(..)`); tokens that were written in place have `#0`.
+fn expansion(span: Span) -> String {
+    let text = format!("{:?}", span.unwrap());
+    let digits: String = text.chars().skip(1).take_while(char::is_ascii_digit).collect();
+    if digits == "0" { String::new() } else { digits }
+}
+
+/// FNV-1a with 64 bits, with its result mixed so that the high digits are as good as the low ones.
+fn fnv1a(bytes: &[u8]) -> u64 {
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    for &byte in bytes {
+        hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+    }
+    hash ^= hash >> 32;
+    hash = hash.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    hash ^ (hash >> 29)
+}
