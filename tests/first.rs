@@ -1,5 +1,5 @@
-use typed_dims::prelude::*;
 use ndarray::array;
+use typed_dims::prelude::*;
 
 fn mm(a: &Array2<f32>, b: &Array2<f32>) -> Array2<f32> {
     dims!(i, j, k);
@@ -71,10 +71,16 @@ fn attention(
     let scores = (q * k).sum(Feat) * (Feat::SIZE as f32).powf(-0.5);
     (scores.softmax(Key) * v).sum(Key)
 }
-fn norm<B: Dims>(x: Tensor<f32, (Seq, Feat, Rest<B>)>, g: Tensor<f32, (Feat,)>) -> Tensor<f32, (Seq, Rest<B>)> {
+fn norm<B: Dims>(
+    x: Tensor<f32, (Seq, Feat, Rest<B>)>,
+    g: Tensor<f32, (Feat,)>,
+) -> Tensor<f32, (Seq, Rest<B>)> {
     (x * g).sum(Feat)
 }
-fn gmm<B: Dims>(a: Tensor<f32, (Rest<B>,), U2>, b: Tensor<f32, (Rest<B>,), U2>) -> Tensor<f32, (Rest<B>,), U2> {
+fn gmm<B: Dims>(
+    a: Tensor<f32, (Rest<B>,), U2>,
+    b: Tensor<f32, (Rest<B>,), U2>,
+) -> Tensor<f32, (Rest<B>,), U2> {
     dims!(i, j, k);
     (a.at((i, k)) * b.at((k, j))).sum(k).order((i, j))
 }

@@ -237,6 +237,10 @@ pub trait DimList {
     #[doc(hidden)]
     type Brands;
 
+    /// The sizes of the brands.
+    #[doc(hidden)]
+    type Sizes;
+
     /// Calls `visit` with each dim in order.
     #[doc(hidden)]
     fn each(&self, visit: impl FnMut(DimInfo<'_>));
@@ -245,6 +249,7 @@ pub trait DimList {
 #[diagnostic::do_not_recommend]
 impl<D: DimRef> DimList for D {
     type Brands = (D::Brand, ());
+    type Sizes = (<D::Brand as Brand>::Size,);
 
     #[inline(always)]
     fn each(&self, mut visit: impl FnMut(DimInfo<'_>)) {
@@ -257,6 +262,7 @@ macro_rules! lists {
         #[diagnostic::do_not_recommend]
         impl<$($d: DimRef),*> DimList for ($($d,)*) {
             type Brands = $nested;
+            type Sizes = ($(<$d::Brand as Brand>::Size,)*);
 
             #[inline(always)]
             #[allow(unused_variables, unused_mut)]

@@ -140,7 +140,11 @@ impl fmt::Display for DimError {
                 At(*second_origin)
             ),
             DimError::StaticSize { dim, fixed, found, origin } => {
-                write!(f, "dim `{dim}` has the static size {fixed}, but its axis has size {found}{}", At(*origin))
+                write!(
+                    f,
+                    "dim `{dim}` has the static size {fixed}, but its axis has size {found}{}",
+                    At(*origin)
+                )
             }
             DimError::Unsized { dim } => write!(
                 f,

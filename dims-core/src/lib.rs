@@ -1,11 +1,15 @@
 //! The types, expressions, plans and kernels of `typed-dims`. Use that crate; this one holds what it re-exports.
 
+pub mod assign;
 pub mod bind;
 pub mod brand;
+pub mod convert;
+pub mod create;
 pub mod dim;
 pub mod elementwise;
 pub mod error;
 pub mod expr;
+pub mod join;
 pub mod kernel;
 pub mod named;
 pub mod ops;
@@ -13,8 +17,10 @@ pub mod order;
 pub mod plan;
 pub mod rank;
 pub mod reduce;
+pub mod restructure;
 pub mod scalar;
 pub mod set;
+pub mod show;
 pub mod size;
 pub mod storage;
 pub mod tensor;

@@ -284,10 +284,10 @@ pub type OrderOut<A, L> = <<<A as AsTensor>::Dims as OrderBy<L>>::Rest as Ordere
 >>::Out;
 
 /// The loop axes in the order of the result, and the sizes of its axes.
-type Plan = (SmallVec<[usize; 8]>, SmallVec<[usize; 8]>);
+pub(crate) type Plan = (SmallVec<[usize; 8]>, SmallVec<[usize; 8]>);
 
 #[inline]
-fn plan<L: OrderList>(shape: &Shape, list: &L) -> Result<Plan, DimError> {
+pub(crate) fn plan<L: OrderList>(shape: &Shape, list: &L) -> Result<Plan, DimError> {
     let loops = shape.sizes();
     let mut named: SmallVec<[usize; 8]> = SmallVec::new();
     let mut made: SmallVec<[usize; 8]> = SmallVec::new();

@@ -122,11 +122,7 @@ where
 }
 
 /// Evaluates, and works along one dim in place.
-fn along<A, D>(
-    tensor: A,
-    dim: D,
-    work: impl FnOnce(Lines<'_, A::Elem>),
-) -> Result<Evaluated<A>, DimError>
+fn along<A, D>(tensor: A, dim: D, work: impl FnOnce(Lines<'_, A::Elem>)) -> Result<Evaluated<A>, DimError>
 where
     A: AsTensor<Dims: Reduce<D>>,
     D: DimRef,

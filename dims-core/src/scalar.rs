@@ -139,10 +139,7 @@ pub trait Logic: Element {
 }
 
 /// Integers that can select an element of an axis.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be an index",
-    label = "integers are needed here"
-)]
+#[diagnostic::on_unimplemented(message = "`{Self}` cannot be an index", label = "integers are needed here")]
 pub trait IndexInt: Element {
     /// The index as a position, if it lies within `size`.
     #[doc(hidden)]

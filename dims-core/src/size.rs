@@ -4,7 +4,7 @@
 //! the product of others.
 
 use std::ops::Mul;
-use typenum::{B1, IsEqual, Prod, UInt, UTerm};
+use typenum::{IsEqual, Prod, UInt, UTerm};
 
 /// The size of a dim that only the run knows.
 #[derive(Clone, Copy, Debug)]
@@ -69,33 +69,51 @@ where
     type Out = Prod<Self, UInt<U2, B2>>;
 }
 
-/// Whether two sizes as typenums may be the same: `B1` if they are, or if one of them is [`Dyn`].
+/// The verdict that sizes may be the same.
+pub struct SizesAgree;
+/// The verdict that static sizes are not the same.
+pub struct SizesDiffer;
+
+/// Whether two sizes as typenums may be the same; they may if one of them is [`Dyn`].
 pub trait MaySame<O> {
-    /// `B0` or `B1`.
+    /// [`SizesAgree`] or [`SizesDiffer`].
     type Out;
 }
 
 impl<O> MaySame<O> for Dyn {
-    type Out = B1;
+    type Out = SizesAgree;
 }
 impl MaySame<Dyn> for UTerm {
-    type Out = B1;
+    type Out = SizesAgree;
 }
 impl<U, B> MaySame<Dyn> for UInt<U, B> {
-    type Out = B1;
+    type Out = SizesAgree;
 }
 impl MaySame<UTerm> for UTerm {
-    type Out = B1;
+    type Out = SizesAgree;
 }
 impl<U, B> MaySame<UTerm> for UInt<U, B> {
-    type Out = typenum::B0;
+    type Out = SizesDiffer;
 }
 impl<U, B> MaySame<UInt<U, B>> for UTerm {
-    type Out = typenum::B0;
+    type Out = SizesDiffer;
 }
 impl<U, B, U2, B2> MaySame<UInt<U2, B2>> for UInt<U, B>
 where
     UInt<U, B>: IsEqual<UInt<U2, B2>>,
+    typenum::Eq<Self, UInt<U2, B2>>: Verdict,
 {
-    type Out = typenum::Eq<Self, UInt<U2, B2>>;
+    type Out = <typenum::Eq<Self, UInt<U2, B2>> as Verdict>::Out;
+}
+
+/// A typenum bit as a verdict.
+pub trait Verdict {
+    /// [`SizesAgree`] or [`SizesDiffer`].
+    type Out;
+}
+impl Verdict for typenum::B1 {
+    type Out = SizesAgree;
+}
+impl Verdict for typenum::B0 {
+    type Out = SizesDiffer;
 }

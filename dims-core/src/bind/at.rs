@@ -9,8 +9,9 @@ use crate::named::Named;
 use crate::rank::{Rank, Rank0, Rank1};
 use crate::scalar::Element;
 use crate::set::{Dims, Union};
-use crate::storage::View;
-use crate::storage::axes::{Axis, AxisBlock};
+use crate::storage::axes::AxisBlock;
+use crate::storage::view::Leaf;
+use crate::storage::{Place, View};
 use std::panic::Location;
 
 /// One binder, or a tuple of them, for all axes of an array.
@@ -246,6 +247,8 @@ type Read<B, R, S> = (
     <B as BinderList>::Indices,
 );
 
+const NO_AXES: <() as Dims>::Axes = [];
+
 /// Reads binders for axes.
 #[inline(always)]
 fn read<B: Binds<R, S>, R, S: Dims>(
@@ -286,14 +289,16 @@ pub trait At: Source {
     /// As [`at`](At::at), but what sizes decide is an error.
     #[track_caller]
     #[inline(always)]
-    fn try_at<B: Binds<Self::Rank>>(&self, binder: B) -> Result<Bound<'_, Self::Elem, B, Self::Rank>, DimError>
+    fn try_at<B: Binds<Self::Rank>>(
+        &self,
+        binder: B,
+    ) -> Result<Bound<'_, Self::Elem, B, Self::Rank>, DimError>
     where
         Self::Elem: Element,
     {
         let origin = Some(Location::caller());
         let (start, axes) = self.raw();
-        let (offset, named, positional, indices) =
-            read::<B, Self::Rank, ()>(binder, axes, &[], origin)?;
+        let (offset, named, positional, indices) = read::<B, Self::Rank, ()>(binder, axes, &NO_AXES, origin)?;
         // SAFETY: the binders split, pick, cut and move along the source's axes, so each position of the new axes is
         // one of the old ones: see `Binding`. Active indices are checked against the axis that they select from.
         Ok(Named::from_expr(unsafe {
@@ -303,3 +308,74 @@ pub trait At: Source {
 }
 
 impl<A: Source + ?Sized> At for A {}
+
+/// Binds the axes of an array that is written to.
+pub trait AtMut: SourceMut {
+    /// The elements as a place to assign to: `out.at_mut((i, j)).assign(x)`, or `add_assign` and the like.
+    ///
+    /// With a tensor of integers as a binder this scatters: `e.at_mut((ids.at(i), f)).add_assign(v.at((i, f)))`.
+    ///
+    /// # Panics
+    ///
+    /// As [`At::at`].
+    #[track_caller]
+    #[inline(always)]
+    fn at_mut<B: Binds<Self::Rank>>(&mut self, binder: B) -> PlaceOf<'_, Self::Elem, B, Self::Rank>
+    where
+        Self::Elem: Element,
+    {
+        unwrap(self.try_at_mut(binder))
+    }
+
+    /// As [`at_mut`](AtMut::at_mut), but what sizes decide is an error.
+    #[track_caller]
+    #[inline(always)]
+    fn try_at_mut<B: Binds<Self::Rank>>(
+        &mut self,
+        binder: B,
+    ) -> Result<PlaceOf<'_, Self::Elem, B, Self::Rank>, DimError>
+    where
+        Self::Elem: Element,
+    {
+        let origin = Some(Location::caller());
+        let (start, axes) = self.raw_mut();
+        let (offset, named, positional, indices) = read::<B, Self::Rank, ()>(binder, axes, &NO_AXES, origin)?;
+        // SAFETY: as in `try_at`; the source is borrowed exclusively.
+        Ok(unsafe { Place::new(start.wrapping_offset(offset), named, positional, indices, origin) })
+    }
+}
+
+impl<A: SourceMut + ?Sized> AtMut for A {}
+
+/// The place that binding `B` to an array of rank `R` yields.
+pub type PlaceOf<'a, T, B, R> =
+    Place<'a, T, <B as Binds<R>>::Out, <B as Binds<R>>::Rank, <B as BinderList>::Indices>;
+
+impl<T: Element, S: Dims, R: Rank, E: Leaf<T, S, R>> Named<T, S, R, E> {
+    /// The tensor with its positional axes bound, from the left. Nothing is copied.
+    ///
+    /// An expression that is not yet evaluated cannot be bound: `eval` it first.
+    ///
+    /// # Panics
+    ///
+    /// As [`At::at`].
+    #[track_caller]
+    #[inline(always)]
+    pub fn at<B: Binds<R, S>>(&self, binder: B) -> Bound<'_, T, B, R, S> {
+        unwrap(self.try_at(binder))
+    }
+
+    /// As [`at`](Named::at), but what sizes decide is an error.
+    #[track_caller]
+    #[inline(always)]
+    pub fn try_at<B: Binds<R, S>>(&self, binder: B) -> Result<Bound<'_, T, B, R, S>, DimError> {
+        let origin = Some(Location::caller());
+        let (start, named, positional) = self.expr.leaf();
+        let axes = Axes::from_slice(positional.as_slice());
+        let (offset, named, positional, indices) = read::<B, R, S>(binder, axes, named, origin)?;
+        // SAFETY: as in `At::try_at`; the dims that the tensor has already keep their axes.
+        Ok(Named::from_expr(unsafe {
+            View::new(start.wrapping_offset(offset), named, positional, indices, origin)
+        }))
+    }
+}

@@ -69,12 +69,16 @@ pub trait Single: Binder {}
 macro_rules! one_axis {
     ($left:ident, $indices:ty) => {
         type Taken<N: Rank> = N::Succ;
-        type Left<N: Rank> = one_axis!(@$left N);
+type Left<N: Rank> = one_axis!(@$left N);
         type Ellipses<N: Rank> = N;
         type Indices<X: IndexExprs> = $indices;
     };
-    (@goes $n:ident) => { $n };
-    (@stays $n:ident) => { $n::Succ };
+    (@goes $n:ident) => {
+        $n
+    };
+    (@stays $n:ident) => {
+        $n::Succ
+    };
 }
 
 #[diagnostic::do_not_recommend]
@@ -143,7 +147,12 @@ fn from_start(position: i128, size: usize) -> i128 {
 }
 
 /// Cuts an axis to the elements from `start` to `end`, exclusive.
-pub(crate) fn cut(axis: Axis, start: i128, end: i128, what: impl Fn() -> String) -> Result<(Axis, isize), DimError> {
+pub(crate) fn cut(
+    axis: Axis,
+    start: i128,
+    end: i128,
+    what: impl Fn() -> String,
+) -> Result<(Axis, isize), DimError> {
     let (from, to) = (from_start(start, axis.size), from_start(end, axis.size));
     if from < 0 || to > axis.size as i128 || from > to {
         return Err(DimError::RangeOutOfBounds { what: what(), start, end, size: axis.size });
@@ -266,8 +275,13 @@ fn computed<S: Dims, E: Expr, X: IndexExprs>(
     rest: X,
 ) -> Result<ComputedIndex<E, X>, DimError> {
     let (axis, at) = binding.take();
-    let target =
-        Target { stride: axis.stride, size: axis.size, axis: at, dims: S::KEYS.as_slice(), origin: binding.origin };
+    let target = Target {
+        stride: axis.stride,
+        size: axis.size,
+        axis: at,
+        dims: S::KEYS.as_slice(),
+        origin: binding.origin,
+    };
     let active = match index.affine() {
         Some(affine) => !bind_affine(&affine, axis, binding)?,
         None => {
@@ -371,4 +385,3 @@ groups! {
     (D0 0 D1 1 D2 2 D3 3 D4 4 D5 5 D6 6) (D0::Brand, (D1::Brand, (D2::Brand, (D3::Brand, (D4::Brand, (D5::Brand, (D6::Brand, ())))))));
     (D0 0 D1 1 D2 2 D3 3 D4 4 D5 5 D6 6 D7 7) (D0::Brand, (D1::Brand, (D2::Brand, (D3::Brand, (D4::Brand, (D5::Brand, (D6::Brand, (D7::Brand, ()))))))));
 }
-

@@ -26,7 +26,15 @@ impl Binding {
     /// Nothing read yet.
     #[inline(always)]
     pub fn new(axes: Axes, rest: usize, origin: Origin) -> Self {
-        Binding { axes, next: 0, rest, offset: 0, origin, named: SmallVec::new(), positional: SmallVec::new() }
+        Binding {
+            axes,
+            next: 0,
+            rest,
+            offset: 0,
+            origin,
+            named: SmallVec::new(),
+            positional: SmallVec::new(),
+        }
     }
 
     /// The next axis of the source, and its number.

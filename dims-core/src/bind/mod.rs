@@ -9,6 +9,6 @@ pub mod binding;
 pub mod source;
 pub mod split;
 
-pub use at::{At, Binds};
+pub use at::{At, AtMut, Binds};
 pub use binder::{Binder, Ellipsis};
 pub use source::{Axes, Source};

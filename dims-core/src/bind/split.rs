@@ -1,8 +1,9 @@
 //! Splitting an axis into the dims of a group: `(c, h2, w2)`, the last one fastest.
 
 use super::binding::Binding;
-use crate::brand::{Brand, DimInfo};
-use crate::error::DimError;
+use crate::brand::DimInfo;
+use crate::dim::DimList;
+use crate::error::{DimError, Origin};
 use crate::set::Dims;
 use crate::set::list::List;
 use crate::set::union::Sort;
@@ -23,38 +24,7 @@ impl<L: Sort> Group for L {
 /// Binds the next axis to a group. The size of one dim may be unknown: it is what the others leave.
 pub fn split(dims: &[DimInfo<'_>], binding: &mut Binding) -> Result<(), DimError> {
     let (axis, _) = binding.take();
-    let fail = |why| {
-        let parts: Vec<_> = dims
-            .iter()
-            .map(|dim| match dim.size() {
-                Some(size) => format!("{} = {size}", dim.name),
-                None => dim.name.to_string(),
-            })
-            .collect();
-        Err(DimError::Split { group: format!("`({})`", parts.join(", ")), size: axis.size, why, origin: binding.origin })
-    };
-    let mut known: usize = 1;
-    let mut open = None;
-    for dim in dims {
-        match dim.size() {
-            Some(size) => match known.checked_mul(size) {
-                Some(product) => known = product,
-                None => return fail("the product of the sizes overflows"),
-            },
-            None if open.is_some() => return fail("the size of one dim can be found, but more are unknown"),
-            None => open = Some(dim),
-        }
-    }
-    let found = match open {
-        None if known != axis.size => return fail("the product of the sizes differs"),
-        None => 0,
-        Some(_) if known == 0 => {
-            return fail("the other sizes multiply to 0, so that of the unknown dim cannot be found");
-        }
-        Some(_) if axis.size % known != 0 => return fail("the known sizes do not divide it"),
-        Some(_) => axis.size / known,
-    };
-    let sizes: SmallVec<[usize; 6]> = dims.iter().map(|dim| dim.size().unwrap_or(found)).collect();
+    let sizes = sizes(dims, axis.size, binding.origin)?;
     let mut stride = axis.stride;
     for (dim, &size) in dims.iter().zip(&sizes).rev() {
         binding.bind(dim, Axis::new(size, stride))?;
@@ -63,5 +33,54 @@ pub fn split(dims: &[DimInfo<'_>], binding: &mut Binding) -> Result<(), DimError
     Ok(())
 }
 
-/// The static size of a brand as a typenum.
-pub type NumOf<B> = <B as Brand>::Num;
+/// Calls `visit` with each dim of a group and its size, for an axis of `size` elements.
+pub(crate) fn sizes_of<L: DimList>(
+    dims: &L,
+    size: usize,
+    origin: Origin,
+    mut visit: impl FnMut(&DimInfo<'_>, usize),
+) -> Result<(), DimError> {
+    let mut known: SmallVec<[(Option<usize>, &str); 6]> = SmallVec::new();
+    dims.each(|dim| known.push((dim.size(), dim.name)));
+    let found = solve(&known, size, origin)?;
+    dims.each(|dim| visit(&dim, dim.size().unwrap_or(found)));
+    Ok(())
+}
+
+/// The sizes of the dims of a group that an axis of `size` elements is split into.
+fn sizes(dims: &[DimInfo<'_>], size: usize, origin: Origin) -> Result<SmallVec<[usize; 6]>, DimError> {
+    let known: SmallVec<[(Option<usize>, &str); 6]> = dims.iter().map(|dim| (dim.size(), dim.name)).collect();
+    let found = solve(&known, size, origin)?;
+    Ok(known.iter().map(|(size, _)| size.unwrap_or(found)).collect())
+}
+
+/// The size of the one dim of a group whose size is not known (0 if all are), given the size of the axis.
+fn solve(dims: &[(Option<usize>, &str)], size: usize, origin: Origin) -> Result<usize, DimError> {
+    let fail = |why| {
+        let part = |(size, name): &(Option<usize>, &str)| match size {
+            Some(size) => format!("{name} = {size}"),
+            None => name.to_string(),
+        };
+        let parts: Vec<_> = dims.iter().map(part).collect();
+        Err(DimError::Split { group: format!("`({})`", parts.join(", ")), size, why, origin })
+    };
+    let mut known: usize = 1;
+    let mut open = 0;
+    let mut zero = false;
+    for (size, _) in dims {
+        match size {
+            Some(0) => zero = true,
+            Some(size) => known = known.saturating_mul(*size),
+            None => open += 1,
+        }
+    }
+    known = if zero { 0 } else { known };
+    match open {
+        0 if known != size => fail("the product of the sizes differs"),
+        0 => Ok(0),
+        1 if known == 0 => fail("the other sizes multiply to 0, so that of the unknown dim cannot be found"),
+        1 if size % known != 0 => fail("the known sizes do not divide it"),
+        1 => Ok(size / known),
+        _ => fail("the size of one dim can be found, but more are unknown"),
+    }
+}

@@ -92,7 +92,8 @@ where
 
     fn kernels<'k>(&'k self, operands: &mut Operands<'k>) -> Self::Kernels<'k> {
         // An index that is not active has no rows to take; its kernel is never asked.
-        let index = if self.active { self.index.kernel(operands) } else { self.index.kernel(&mut Operands::none()) };
+        let index =
+            if self.active { self.index.kernel(operands) } else { self.index.kernel(&mut Operands::none()) };
         Computed { index, active: self.active, target: self.target, rest: self.rest.kernels(operands) }
     }
 }

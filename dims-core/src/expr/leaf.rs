@@ -29,7 +29,7 @@ impl<S: Dims, U: Dims> Embedding<S, U> {
 
 /// One operand's axes meet the loops.
 #[inline(always)]
-fn meet_axes<S: Dims, U: Dims>(
+pub(crate) fn meet_axes<S: Dims, U: Dims>(
     named: &S::Axes,
     positional: &[Axis],
     origin: crate::error::Origin,
@@ -46,7 +46,7 @@ fn meet_axes<S: Dims, U: Dims>(
 
 /// One operand's strides along the loops. An axis of size 1 that is broadcast does not advance.
 #[inline(always)]
-fn axes_row<S: Dims, U: Dims>(named: &S::Axes, positional: &[Axis], row: &mut [isize]) {
+pub(crate) fn axes_row<S: Dims, U: Dims>(named: &S::Axes, positional: &[Axis], row: &mut [isize]) {
     for (axis, &at) in named.as_slice().iter().zip(&Embedding::<S, U>::POSITIONS) {
         row[at] += axis.stride;
     }
@@ -81,7 +81,11 @@ impl<T: Element, S: Dims, R: Rank> Expr for Owned<T, S, R> {
     }
 
     #[inline(always)]
-    fn factors<'s, U: Dims, V: Rank>(&'s self, shape: &Shape, factors: &mut Factors<'s, T>) -> Result<(), DimError>
+    fn factors<'s, U: Dims, V: Rank>(
+        &'s self,
+        shape: &Shape,
+        factors: &mut Factors<'s, T>,
+    ) -> Result<(), DimError>
     where
         T: Num,
     {
@@ -127,7 +131,11 @@ impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Expr for View<'_, T, S, R, X> 
     }
 
     #[inline(always)]
-    fn factors<'s, U: Dims, V: Rank>(&'s self, shape: &Shape, factors: &mut Factors<'s, T>) -> Result<(), DimError>
+    fn factors<'s, U: Dims, V: Rank>(
+        &'s self,
+        shape: &Shape,
+        factors: &mut Factors<'s, T>,
+    ) -> Result<(), DimError>
     where
         T: Num,
     {
@@ -166,7 +174,11 @@ impl<T: Element> Expr for Scalar<T> {
     const FACTORS: usize = 0;
 
     #[inline(always)]
-    fn factors<'s, U: Dims, R: Rank>(&'s self, _: &Shape, factors: &mut Factors<'s, T>) -> Result<(), DimError>
+    fn factors<'s, U: Dims, R: Rank>(
+        &'s self,
+        _: &Shape,
+        factors: &mut Factors<'s, T>,
+    ) -> Result<(), DimError>
     where
         T: Num,
     {

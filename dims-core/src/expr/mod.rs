@@ -10,18 +10,20 @@ pub mod index;
 pub mod leaf;
 pub mod node;
 pub mod operand;
+pub mod remap;
 
 pub use affine::Affine;
 pub use leaf::{Iota, Scalar};
 pub use node::{Binary, Select, Unary};
 pub use operand::Operand;
+pub use remap::Remap;
 
 use crate::error::DimError;
 use crate::kernel::{Kernel, elementwise};
+use crate::plan::contract;
 use crate::plan::nest::{Nest, Operands};
 use crate::plan::rows::Rows;
 use crate::plan::shape::Shape;
-use crate::plan::contract;
 use crate::rank::Rank;
 use crate::scalar::{Element, Num};
 use crate::set::Dims;
@@ -111,7 +113,8 @@ where
     let sizes = shape.sizes();
     let mut rows = Rows::new(sizes.len());
     expr.rows::<U, R>(shape, &mut rows);
-    let order: SmallVec<[usize; 8]> = (0..sizes.len()).filter(|&axis| sizes[axis] != 1 && rows.varies(axis)).collect();
+    let order: SmallVec<[usize; 8]> =
+        (0..sizes.len()).filter(|&axis| sizes[axis] != 1 && rows.varies(axis)).collect();
     let len = shape.volume(order.iter().copied(), size_of::<E::Elem>())?;
     let nest = Nest::map(&sizes, &order, &rows);
     let data = elementwise::collect(expr.kernel(&mut nest.operands()), &nest, len)?;

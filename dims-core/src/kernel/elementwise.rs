@@ -5,7 +5,7 @@ use super::isa::{Isa, Task, dispatch};
 use super::{Faults, Kernel, TILE, Tile};
 use crate::error::DimError;
 use crate::ops::{BinaryOp, UnaryOp};
-use crate::plan::nest::{Nest, Odometer};
+use crate::plan::nest::{Nest, Odometer, Row};
 use crate::scalar::Element;
 use smallvec::SmallVec;
 use std::mem::MaybeUninit;
@@ -37,19 +37,19 @@ impl<T: Copy> Kernel for Constant<T> {
 
 /// The position along a dim.
 pub struct Counter<'k> {
-    steps: &'k [isize],
+    row: Row<'k>,
     start: isize,
 }
 
 impl<'k> Counter<'k> {
-    /// Counts `steps` along the loops.
-    pub fn new(steps: &'k [isize]) -> Self {
-        Counter { steps, start: 0 }
+    /// Counts as the row says.
+    pub fn new(row: Row<'k>) -> Self {
+        Counter { row, start: 0 }
     }
 
     #[inline(always)]
     fn step(&self) -> isize {
-        self.steps.last().copied().unwrap_or(0)
+        self.row.strides.last().copied().unwrap_or(0)
     }
 }
 
@@ -58,7 +58,8 @@ impl Kernel for Counter<'_> {
 
     #[inline(always)]
     fn load(&mut self, tile: &Tile<'_>, _: &mut Faults) {
-        self.start = tile.at.iter().zip(self.steps).map(|(&at, &step)| at as isize * step).sum();
+        let steps = tile.at.iter().zip(self.row.strides).map(|(&at, &step)| at as isize * step);
+        self.start = self.row.offset + steps.sum::<isize>();
     }
 
     #[inline(always)]
@@ -271,8 +272,8 @@ impl<'n, T, X: Indices> Target<'n, T, X> {
     /// # Safety
     ///
     /// As for [`super::strided::Strided::new`], with exclusive access for as long as the target lives.
-    pub unsafe fn new(base: *mut T, strides: &'n [isize], indices: X) -> Self {
-        Target { base, strides, indices }
+    pub unsafe fn new(origin: *mut T, row: Row<'n>, indices: X) -> Self {
+        Target { base: origin.wrapping_offset(row.offset), strides: row.strides, indices }
     }
 }
 
@@ -314,11 +315,11 @@ impl<T: Element, K: Kernel, X: Indices, O: BinaryOp<T, K::Elem, Out = T>> Task f
                 failed = true;
                 return;
             }
-            let start: isize = tile.at.iter().zip(target.strides).map(|(&at, &stride)| at as isize * stride).sum();
+            let start: isize =
+                tile.at.iter().zip(target.strides).map(|(&at, &stride)| at as isize * stride).sum();
             for x in 0..tile.len {
                 // SAFETY: a tile of this length was loaded by both, without a mask.
-                let (offset, value) =
-                    unsafe { (target.indices.offset(x, &mut faults), kernel.get::<I>(x)) };
+                let (offset, value) = unsafe { (target.indices.offset(x, &mut faults), kernel.get::<I>(x)) };
                 let Some(offset) = offset else {
                     failed = true;
                     return;

@@ -87,15 +87,43 @@ macro_rules! complex {
     ($name:ident $t:ty, $part:ty, $call:path) => {
         #[allow(clippy::too_many_arguments)]
         unsafe fn $name(
-            m: usize, k: usize, n: usize, alpha: $t, a: *const $t, a_row: isize, a_col: isize, b: *const $t,
-            b_row: isize, b_col: isize, beta: $t, c: *mut $t, c_row: isize, c_col: isize,
+            m: usize,
+            k: usize,
+            n: usize,
+            alpha: $t,
+            a: *const $t,
+            a_row: isize,
+            a_col: isize,
+            b: *const $t,
+            b_row: isize,
+            b_col: isize,
+            beta: $t,
+            c: *mut $t,
+            c_row: isize,
+            c_col: isize,
         ) {
             let flag = matrixmultiply::CGemmOption::Standard;
             let parts = |z: $t| [z.re, z.im];
             // SAFETY: a complex number is laid out as its two parts; the rest is the caller's promise.
             unsafe {
-                $call(flag, flag, m, k, n, parts(alpha), a.cast::<[$part; 2]>(), a_row, a_col, b.cast(), b_row, b_col,
-                    parts(beta), c.cast(), c_row, c_col)
+                $call(
+                    flag,
+                    flag,
+                    m,
+                    k,
+                    n,
+                    parts(alpha),
+                    a.cast::<[$part; 2]>(),
+                    a_row,
+                    a_col,
+                    b.cast(),
+                    b_row,
+                    b_col,
+                    parts(beta),
+                    c.cast(),
+                    c_row,
+                    c_col,
+                )
             }
         }
     };

@@ -87,7 +87,9 @@ impl Faults {
     pub fn into_result(self) -> Result<(), DimError> {
         match self.first {
             None => Ok(()),
-            Some(Fault { what, index, size, origin }) => Err(DimError::OutOfBounds { what, index, size, origin }),
+            Some(Fault { what, index, size, origin }) => {
+                Err(DimError::OutOfBounds { what, index, size, origin })
+            }
         }
     }
 }

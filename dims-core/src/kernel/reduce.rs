@@ -69,10 +69,12 @@ impl<K: Kernel, R: Reducer<K::Elem>> Task for Reduce<'_, K, R> {
         let mut odometer = Odometer::new(&nest.sizes[..nest.outer]);
         let Reduce { mut kernel, count, reducer, out, .. } = self;
         while !odometer.is_done() {
-            let place: isize = at.iter().zip(&nest.result).take(nest.outer).map(|(&at, &step)| at as isize * step).sum();
+            let place: isize =
+                at.iter().zip(&nest.result).take(nest.outer).map(|(&at, &step)| at as isize * step).sum();
             let place = place as usize;
             if nest.inner_kept {
-                written += across::<I, K, R>(&mut kernel, nest, &mut at, count, reducer, place, out, &mut faults);
+                written +=
+                    across::<I, K, R>(&mut kernel, nest, &mut at, count, reducer, place, out, &mut faults);
             } else {
                 let acc = along::<I, K, R>(&mut kernel, nest, &mut at, reducer, &mut faults);
                 out[place].write(reducer.finish(acc, count));
@@ -107,7 +109,12 @@ fn along<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
             at[last] = start;
             kernel.load(&Tile { at, len, mask: None }, faults);
             tiles += 1;
-            push::<I, K::Elem, R>(&mut totals, tiles, along_tile::<I, K, R>(kernel, len, seen, reducer), reducer);
+            push::<I, K::Elem, R>(
+                &mut totals,
+                tiles,
+                along_tile::<I, K, R>(kernel, len, seen, reducer),
+                reducer,
+            );
             seen += len;
             start += len;
         }
@@ -117,7 +124,12 @@ fn along<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
 }
 
 #[inline(always)]
-fn along_tile<I: Isa, K: Kernel, R: Reducer<K::Elem>>(kernel: &K, len: usize, seen: usize, reducer: R) -> R::Acc {
+fn along_tile<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
+    kernel: &K,
+    len: usize,
+    seen: usize,
+    reducer: R,
+) -> R::Acc {
     let mut tail = reducer.start();
     let whole = if len >= LANES { len - len % LANES } else { 0 };
     for x in whole..len {
@@ -196,7 +208,12 @@ fn across<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
 }
 
 #[inline(always)]
-fn across_tile<I: Isa, K: Kernel, R: Reducer<K::Elem>>(kernel: &K, block: &mut [R::Acc], seen: usize, reducer: R) {
+fn across_tile<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
+    kernel: &K,
+    block: &mut [R::Acc],
+    seen: usize,
+    reducer: R,
+) {
     for (x, acc) in block.iter_mut().enumerate() {
         // SAFETY: `x` is less than the length of the tile that was just loaded, without a mask.
         *acc = reducer.step::<I>(*acc, unsafe { kernel.get::<I>(x) }, seen);
@@ -206,7 +223,12 @@ fn across_tile<I: Isa, K: Kernel, R: Reducer<K::Elem>>(kernel: &K, block: &mut [
 /// Combines totals of equal weight, like the carries of a binary counter, so that rounding errors grow with the
 /// logarithm of their number. `count` totals, this one included, have been pushed.
 #[inline(always)]
-fn push<I: Isa, T, R: Reducer<T>>(levels: &mut SmallVec<[R::Acc; 12]>, count: usize, total: R::Acc, reducer: R) {
+fn push<I: Isa, T, R: Reducer<T>>(
+    levels: &mut SmallVec<[R::Acc; 12]>,
+    count: usize,
+    total: R::Acc,
+    reducer: R,
+) {
     let mut total = total;
     for _ in 0..count.trailing_zeros() {
         if let Some(previous) = levels.pop() {
@@ -219,7 +241,11 @@ fn push<I: Isa, T, R: Reducer<T>>(levels: &mut SmallVec<[R::Acc; 12]>, count: us
 /// The total of all levels.
 #[inline(always)]
 fn total<I: Isa, T, R: Reducer<T>>(levels: SmallVec<[R::Acc; 12]>, reducer: R) -> R::Acc {
-    levels.into_iter().rev().reduce(|right, left| reducer.join::<I>(left, right)).unwrap_or_else(|| reducer.start())
+    levels
+        .into_iter()
+        .rev()
+        .reduce(|right, left| reducer.join::<I>(left, right))
+        .unwrap_or_else(|| reducer.start())
 }
 
 /// What each reduction combines.

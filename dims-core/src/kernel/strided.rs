@@ -3,6 +3,7 @@
 use super::gather::Indices;
 use super::isa::Isa;
 use super::{Faults, Kernel, Tile};
+use crate::plan::nest::Row;
 
 /// Reads elements at `base + sum over loops of position x stride`, plus what computed indices add.
 pub struct Strided<'k, T, X> {
@@ -19,13 +20,14 @@ impl<'k, T: Copy, X: Indices> Strided<'k, T, X> {
     ///
     /// # Safety
     ///
-    /// For every position of the loop nest, `base` offset by the strides is a valid element for `'k`; where `indices`
+    /// For every position of the loop nest, `origin` moved as the row says is a valid element for `'k`; where `indices`
     /// are active, this holds for every combination of in-range indices.
     #[inline(always)]
-    pub unsafe fn new(base: *const T, strides: &'k [isize], indices: X) -> Self {
+    pub unsafe fn new(origin: *const T, row: Row<'k>, indices: X) -> Self {
+        let base = origin.wrapping_offset(row.offset);
         Strided {
             base,
-            strides,
+            strides: row.strides,
             indices,
             current: base,
             buffer: Vec::new(),

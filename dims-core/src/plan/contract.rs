@@ -85,7 +85,12 @@ impl<'a, T: Num> Operand<'a, T> {
     }
 
     /// The sums over all axes that are not in `order`.
-    fn summed(&self, order: &[usize], reduced: &[usize], sizes: &[usize]) -> Result<Operand<'a, T>, DimError> {
+    fn summed(
+        &self,
+        order: &[usize],
+        reduced: &[usize],
+        sizes: &[usize],
+    ) -> Result<Operand<'a, T>, DimError> {
         let mut rows = Rows::new(sizes.len());
         self.row(&mut rows);
         let nest = Nest::reduce(sizes, order, reduced, &rows);
@@ -141,7 +146,8 @@ pub fn is_worthwhile(supports: &[Axes], sizes: &[usize], kept: &[usize]) -> bool
     if let [a, b] = *supports {
         // Rows, columns, and a common sum; or a part of one factor can be summed before the product.
         let kept = set(kept);
-        return (a & !b != 0 && b & !a != 0 && a & b & !kept != 0) || (a & !b & !kept) | (b & !a & !kept) != 0;
+        return (a & !b != 0 && b & !a != 0 && a & b & !kept != 0)
+            || (a & !b & !kept) | (b & !a & !kept) != 0;
     }
     supports.iter().any(|&axes| axes != all)
 }
@@ -230,7 +236,11 @@ fn pair<T: Num>(
 }
 
 /// What only one operand has, and the result has not, is summed before the product.
-fn without<'a, T: Num>(operand: Operand<'a, T>, lone: Axes, sizes: &[usize]) -> Result<Operand<'a, T>, DimError> {
+fn without<'a, T: Num>(
+    operand: Operand<'a, T>,
+    lone: Axes,
+    sizes: &[usize],
+) -> Result<Operand<'a, T>, DimError> {
     if lone == 0 {
         return Ok(operand);
     }

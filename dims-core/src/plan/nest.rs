@@ -15,6 +15,7 @@ pub struct Nest {
     /// For each loop, the stride of the result; 0 along reduced loops.
     pub result: SmallVec<[isize; 6]>,
     strides: SmallVec<[isize; 24]>,
+    offsets: SmallVec<[isize; 6]>,
 }
 
 /// Loops that are being merged: the size, and the axis whose strides are the loop's.
@@ -93,13 +94,14 @@ impl Nest {
             inner_kept,
             result: loops.iter().map(|&(_, axis)| stride(&result_row, axis)).collect(),
             strides,
+            offsets: SmallVec::from_slice(rows.offsets()),
         }
     }
 
     /// The strides of the operands, one row for each.
     #[inline]
     pub fn operands(&self) -> Operands<'_> {
-        Operands { loops: self.sizes.len(), rest: &self.strides }
+        Operands { loops: self.sizes.len(), strides: &self.strides, offsets: &self.offsets }
     }
 
     /// How many loops there are.
@@ -135,24 +137,35 @@ fn merge(sizes: &[usize], order: impl Iterator<Item = usize>, rows: &Rows) -> Lo
 /// Hands each operand its strides, in the order in which the expression visits its operands.
 pub struct Operands<'n> {
     loops: usize,
-    rest: &'n [isize],
+    strides: &'n [isize],
+    offsets: &'n [isize],
+}
+
+/// Where one operand lies along the loops.
+#[derive(Clone, Copy, Debug)]
+pub struct Row<'n> {
+    /// How far from the origin of its axes the operand starts.
+    pub offset: isize,
+    /// Its stride along each loop.
+    pub strides: &'n [isize],
 }
 
 impl<'n> Operands<'n> {
     /// No rows: for expressions that are not going to be read.
     pub fn none() -> Self {
-        Operands { loops: 0, rest: &[] }
+        Operands { loops: 0, strides: &[], offsets: &[] }
     }
 
-    /// The strides of the next operand. An expression without axes has no strides.
+    /// The row of the next operand.
     #[inline]
-    pub fn next_row(&mut self) -> &'n [isize] {
-        if self.rest.is_empty() {
-            return &[];
-        }
-        let (row, rest) = self.rest.split_at(self.loops);
-        self.rest = rest;
-        row
+    pub fn next_row(&mut self) -> Row<'n> {
+        let Some((&offset, offsets)) = self.offsets.split_first() else {
+            return Row { offset: 0, strides: &[] };
+        };
+        let (row, strides) = self.strides.split_at(self.loops);
+        self.offsets = offsets;
+        self.strides = strides;
+        Row { offset, strides: row }
     }
 }
 

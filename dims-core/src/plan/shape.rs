@@ -99,11 +99,25 @@ impl Shape {
         self.named[at].0
     }
 
+    /// The size of the `at`th dim, or [`UNSIZED`], and where it came from.
+    #[inline]
+    pub fn known(&self, at: usize) -> (usize, Origin) {
+        self.named[at]
+    }
+
+    /// The sizes of the positional axes.
+    #[inline]
+    pub fn positional(&self) -> &[usize] {
+        &self.positional
+    }
+
     /// The chosen loop axes with their sizes, for messages.
     pub fn describe(&self, axes: impl IntoIterator<Item = usize>) -> String {
         let sizes = self.sizes();
         let names = self.keys.as_slice();
-        list_sizes(axes.into_iter().map(|at| (names.get(at).map_or("positional axis", |key| key.name), sizes[at])))
+        list_sizes(
+            axes.into_iter().map(|at| (names.get(at).map_or("positional axis", |key| key.name), sizes[at])),
+        )
     }
 
     /// The product of the sizes of some axes, if it and its bytes can be counted.

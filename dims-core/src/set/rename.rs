@@ -23,8 +23,7 @@ where
     (New::Brand, ()): Merge<<S::List as Remove<Old::Brand>>::Out>,
     <Old::Brand as Brand>::Size: SameSize<<New::Brand as Brand>::Size>,
 {
-    type Out =
-        <<(New::Brand, ()) as Merge<<S::List as Remove<Old::Brand>>::Out>>::Out as List>::Tuple;
+    type Out = <<(New::Brand, ()) as Merge<<S::List as Remove<Old::Brand>>::Out>>::Out as List>::Tuple;
 }
 
 /// `D` is not yet a dim of the set.

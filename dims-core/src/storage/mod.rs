@@ -2,7 +2,9 @@
 
 pub mod axes;
 pub mod owned;
+pub mod place;
 pub mod view;
 
 pub use owned::Owned;
+pub use place::Place;
 pub use view::View;

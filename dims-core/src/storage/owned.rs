@@ -40,7 +40,9 @@ impl<T, S: Dims, R: Rank> Owned<T, S, R> {
         };
         let mut step: usize = 1;
         let (named, positional) = sizes.split_at(S::Axes::LEN);
-        for (axes, sizes) in [(owned.positional.as_mut_slice(), positional), (owned.named.as_mut_slice(), named)] {
+        for (axes, sizes) in
+            [(owned.positional.as_mut_slice(), positional), (owned.named.as_mut_slice(), named)]
+        {
             assert_eq!(axes.len(), sizes.len(), "one size for each axis");
             for (axis, &size) in axes.iter_mut().zip(sizes).rev() {
                 *axis = Axis::new(size, step as isize);

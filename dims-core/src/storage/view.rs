@@ -1,6 +1,6 @@
 //! Tensors that borrow their elements: what binding an array to dims yields.
 
-use super::axes::AxisBlock;
+use super::Owned;
 use crate::error::Origin;
 use crate::rank::{Rank, Rank0};
 use crate::set::Dims;
@@ -78,9 +78,37 @@ impl<'a, T, S: Dims, R: Rank, X> View<'a, T, S, R, X> {
     pub(crate) fn origin(&self) -> Origin {
         self.origin
     }
+}
 
-    /// The axes, for reading their sizes.
-    pub(crate) fn all_axes(&self) -> impl Iterator<Item = &super::axes::Axis> {
-        self.named.as_slice().iter().chain(self.positional.as_slice())
+/// Elements in memory, whose positional axes can be bound.
+#[diagnostic::on_unimplemented(
+    message = "only tensors in memory can be bound to further dims",
+    label = "this is an expression that has not been evaluated",
+    note = "evaluate it first: `.eval()`"
+)]
+pub trait Leaf<T, S: Dims, R: Rank> {
+    /// The element at the origin, the axes of the dims, and the positional axes.
+    #[doc(hidden)]
+    fn leaf(&self) -> (*const T, &S::Axes, &R::Axes);
+}
+
+impl<T, S: Dims, R: Rank> Leaf<T, S, R> for View<'_, T, S, R> {
+    #[inline(always)]
+    fn leaf(&self) -> (*const T, &S::Axes, &R::Axes) {
+        (self.start, &self.named, &self.positional)
+    }
+}
+
+impl<T, S: Dims, R: Rank> Leaf<T, S, R> for Owned<T, S, R> {
+    #[inline(always)]
+    fn leaf(&self) -> (*const T, &S::Axes, &R::Axes) {
+        (self.as_ptr(), self.named(), self.positional())
+    }
+}
+
+impl<T, S: Dims, R: Rank, E: Leaf<T, S, R>> Leaf<T, S, R> for &E {
+    #[inline(always)]
+    fn leaf(&self) -> (*const T, &S::Axes, &R::Axes) {
+        (**self).leaf()
     }
 }

@@ -1,0 +1,245 @@
+//! Assignment: expressions that run into memory which is there already.
+
+use crate::bind::source::{SourceMut, check_rank};
+use crate::error::{DimError, unwrap};
+use crate::expr::index::IndexExprs;
+use crate::expr::leaf::{axes_row, meet_axes};
+use crate::expr::{Expr, Operand};
+use crate::kernel::elementwise::{Target, update};
+use crate::kernel::isa::Isa;
+use crate::named::Named;
+use crate::ops::{self, BinaryOp};
+use crate::order::{OrderBy, OrderList, plan};
+use crate::plan::nest::Nest;
+use crate::plan::rows::Rows;
+use crate::plan::shape::Shape;
+use crate::rank::Rank;
+use crate::scalar::{Element, Num, Ordered};
+use crate::set::{Dims, Union};
+use crate::storage::axes::{Axis, AxisBlock};
+use crate::storage::{Owned, Place};
+use crate::tensor::AsTensor;
+use smallvec::SmallVec;
+
+/// The new value alone.
+#[derive(Clone, Copy)]
+struct Replace;
+
+impl<T: Element> BinaryOp<T, T> for Replace {
+    type Out = T;
+    const NAME: &'static str = "assign";
+    #[inline(always)]
+    fn apply<I: Isa>(&self, _: T, new: T) -> T {
+        new
+    }
+}
+
+/// What is assigned has no dims besides those of the place; scatters into computed places may have more.
+#[diagnostic::on_unimplemented(
+    message = "a tensor with dims `{O}` cannot be assigned to one with dims `{Self}`",
+    label = "the assigned tensor has dims that the place does not have",
+    note = "reduce them first, for example with `.sum(..)`"
+)]
+pub trait Covers<O>: Dims {}
+#[diagnostic::do_not_recommend]
+impl<S: Dims + Union<O, Out = S>, O: Dims> Covers<O> for S {}
+
+impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Place<'_, T, S, R, X> {
+    /// Runs `place = op(place, value)` over all dims of the place.
+    fn update<B, O>(&mut self, value: B, op: O) -> Result<(), DimError>
+    where
+        B: Operand<T>,
+        O: BinaryOp<T, T, Out = T>,
+    {
+        let value = value.into_expr();
+        let mut shape = Shape::new::<S, R>();
+        meet_axes::<S, S>(self.named(), self.positional().as_slice(), self.origin(), &mut shape)?;
+        self.indices().meet::<S, R>(&mut shape)?;
+        value.meet::<S, R>(&mut shape)?;
+        shape.finish()?;
+        let sizes = shape.sizes();
+        for (at, axis) in self.positional().as_slice().iter().enumerate() {
+            let size = sizes[shape.named_len() + at];
+            if axis.size != size {
+                let axis_from_right = self.positional().as_slice().len() - 1 - at;
+                return Err(DimError::Broadcast { axis: axis_from_right, first: axis.size, second: size });
+            }
+        }
+        let order: SmallVec<[usize; 8]> = (0..sizes.len()).collect();
+        shape.volume(order.iter().copied(), 1)?;
+        let mut rows = Rows::new(sizes.len());
+        axes_row::<S, S>(self.named(), self.positional().as_slice(), rows.push());
+        self.indices().rows::<S, R>(&shape, &mut rows);
+        value.rows::<S, R>(&shape, &mut rows);
+        let nest = Nest::map(&sizes, &order, &rows);
+        let start = self.as_mut_ptr();
+        let mut operands = nest.operands();
+        let row = operands.next_row();
+        let indices = self.indices().kernels(&mut operands);
+        let kernel = value.kernel(&mut operands);
+        // SAFETY: the loops have the sizes of the place's axes (they met, and positional ones were compared), so their
+        // positions are elements of the memory that the place borrows exclusively; active indices are checked.
+        let target = unsafe { Target::new(start, row, indices) };
+        update(kernel, &nest, target, op)
+    }
+}
+
+macro_rules! assignments {
+    ($($(#[$doc:meta])* $name:ident $try_name:ident $op:expr, [$bound:ident];)*) => {
+        impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Place<'_, T, S, R, X> {$(
+            $(#[$doc])*
+            ///
+            /// # Panics
+            ///
+            /// Where the `try_` form returns an error.
+            #[track_caller]
+            pub fn $name<B: Operand<T>>(mut self, value: B)
+            where
+                T: $bound,
+                S: Covers<B::Dims>,
+            {
+                unwrap(self.update(value, $op));
+            }
+
+            #[doc = concat!("As [`", stringify!($name), "`](Place::", stringify!($name), "), but what sizes decide is an error. ")]
+            /// After an error some of the elements may have been assigned to.
+            pub fn $try_name<B: Operand<T>>(mut self, value: B) -> Result<(), DimError>
+            where
+                T: $bound,
+                S: Covers<B::Dims>,
+            {
+                self.update(value, $op)
+            }
+        )*}
+    };
+}
+
+assignments! {
+    /// Replaces the elements by those of `value`. Where a place is met several times the last value stays.
+    assign try_assign Replace, [Element];
+    /// Adds `value` to the elements. Where a place is met several times all values are added.
+    add_assign try_add_assign ops::Add, [Num];
+    /// Subtracts `value` from the elements.
+    sub_assign try_sub_assign ops::Sub, [Num];
+    /// Multiplies the elements by `value`.
+    mul_assign try_mul_assign ops::Mul, [Num];
+    /// Divides the elements by `value`.
+    div_assign try_div_assign ops::Div, [Num];
+    /// Replaces each element by the greater of it and `value`.
+    max_assign try_max_assign ops::Maximum, [Ordered];
+    /// Replaces each element by the lesser of it and `value`.
+    min_assign try_min_assign ops::Minimum, [Ordered];
+}
+
+impl<T: Element, S: Dims, R: Rank> Named<T, S, R> {
+    /// The tensor as a place to assign to.
+    pub fn as_place(&mut self) -> Place<'_, T, S, R> {
+        let (named, positional, origin) = (*self.expr.named(), *self.expr.positional(), self.expr.origin());
+        // SAFETY: the axes of an owned tensor reach its elements alone, and the tensor is borrowed exclusively.
+        unsafe { Place::new(self.expr.as_mut_ptr(), named, positional, (), origin) }
+    }
+
+    /// Replaces the elements by those of `value`, which is broadcast along the dims that it does not have.
+    ///
+    /// # Panics
+    ///
+    /// If sizes conflict, or an index of `value` is out of range.
+    #[track_caller]
+    pub fn assign<B: Operand<T>>(&mut self, value: B)
+    where
+        S: Covers<B::Dims>,
+    {
+        self.as_place().assign(value);
+    }
+}
+
+macro_rules! assign_operators {
+    ($($trait:ident $method:ident $op:ident [$bound:ident];)*) => {$(
+        impl<T: $bound, S: Dims, R: Rank, B: Operand<T>> std::ops::$trait<B> for Named<T, S, R, Owned<T, S, R>>
+        where
+            S: Covers<B::Dims>,
+        {
+            #[track_caller]
+            fn $method(&mut self, value: B) {
+                unwrap(self.as_place().update(value, ops::$op));
+            }
+        }
+    )*};
+}
+
+assign_operators! {
+    AddAssign add_assign Add [Num];
+    SubAssign sub_assign Sub [Num];
+    MulAssign mul_assign Mul [Num];
+    DivAssign div_assign Div [Num];
+    RemAssign rem_assign Rem [Ordered];
+}
+
+/// Runs a tensor into an array that is there already.
+pub trait OrderInto: AsTensor {
+    /// Writes the elements into `out`, whose axes are the named dims in this order; a tuple of dims is one axis.
+    ///
+    /// No dim may be left. As [`order`](crate::order::OrderExt::order), without the allocation.
+    ///
+    /// # Panics
+    ///
+    /// If `out` has another shape, operands have different sizes for one dim, or an index is out of range.
+    #[track_caller]
+    fn order_into<L: OrderList, O: SourceMut<Elem = Self::Elem> + ?Sized>(self, out: &mut O, dims: L)
+    where
+        Self::Dims: OrderBy<L, Rest = ()>,
+    {
+        unwrap(self.try_order_into(out, dims));
+    }
+
+    /// As [`order_into`](OrderInto::order_into), but what sizes decide is an error.
+    fn try_order_into<L: OrderList, O: SourceMut<Elem = Self::Elem> + ?Sized>(
+        self,
+        out: &mut O,
+        dims: L,
+    ) -> Result<(), DimError>
+    where
+        Self::Dims: OrderBy<L, Rest = ()>,
+    {
+        let tensor = self.into_named();
+        let shape = tensor.shape()?;
+        let (order, sizes) = plan(&shape, &dims)?;
+        let (start, axes) = out.raw_mut();
+        check_rank(axes.len(), sizes.len())?;
+        if axes.iter().map(|axis| axis.size).ne(sizes.iter().copied()) {
+            let found: Vec<_> = axes.iter().map(|axis| axis.size).collect();
+            let what = format!("{} do not fit into an array of shape {found:?}", shape.describe(order));
+            return Err(DimError::Shape { what });
+        }
+        let loops = shape.sizes();
+        let mut rows = Rows::new(loops.len());
+        // Each axis of `out` is one or more loop axes, the last one fastest.
+        let row = rows.push();
+        let mut rest = order.as_slice();
+        for &Axis { size, stride } in &axes {
+            let mut taken = 1;
+            let mut end = 0;
+            while end < rest.len() && (end == 0 || taken < size) {
+                taken *= loops[rest[end]];
+                end += 1;
+            }
+            let mut step = stride;
+            for &at in rest[..end].iter().rev() {
+                row[at] = step;
+                step = step.wrapping_mul(loops[at] as isize);
+            }
+            rest = &rest[end..];
+        }
+        tensor.expr.rows::<Self::Dims, Self::Rank>(&shape, &mut rows);
+        let nest = Nest::map(&loops, &order, &rows);
+        let mut operands = nest.operands();
+        let row = operands.next_row();
+        let kernel = tensor.expr.kernel(&mut operands);
+        // SAFETY: the loops along each axis of `out` multiply to its size, so every position is one of its elements,
+        // which it borrows exclusively.
+        let target = unsafe { Target::new(start, row, ()) };
+        update(kernel, &nest, target, Replace)
+    }
+}
+
+impl<A: AsTensor> OrderInto for A {}

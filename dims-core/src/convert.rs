@@ -1,0 +1,125 @@
+//! Arrays that become tensors for good: `into_tensor` takes ownership and copies nothing.
+
+use crate::bind::at::HasAxes;
+use crate::bind::source::{NdRank, check_rank};
+use crate::dim::DimList;
+use crate::error::{DimError, unwrap};
+use crate::named::Named;
+use crate::rank::{Rank, Rank0};
+use crate::set::list::List;
+use crate::set::remove::RemoveAll;
+use crate::set::union::Sort;
+use crate::set::{Dims, NamedOnce};
+use crate::storage::Owned;
+use crate::storage::axes::{Axis, AxisBlock};
+use ndarray::{Array, Dimension};
+use std::panic::Location;
+
+/// Dims for all axes of an array, each dim once.
+pub trait AxisDims<R>: DimList {
+    /// The dims as a set.
+    type Set: Dims;
+}
+
+impl<L, R> AxisDims<R> for L
+where
+    L: DimList<Brands: Sort>,
+    <L::Brands as Sort>::Out: RemoveAll<L::Brands, <<L::Brands as Sort>::Out as List>::Tuple>,
+    L: NamedOnce<
+        <<L::Brands as Sort>::Out as RemoveAll<L::Brands, <<L::Brands as Sort>::Out as List>::Tuple>>::Twice,
+    >,
+    L: Counted,
+    R: HasAxes<L::Count, Rank0>,
+{
+    type Set = <<L::Brands as Sort>::Out as List>::Tuple;
+}
+
+/// How many dims are listed.
+pub trait Counted: DimList {
+    /// The number.
+    type Count: Rank;
+}
+
+impl<L: DimList<Brands: Length>> Counted for L {
+    type Count = <L::Brands as Length>::Rank;
+}
+
+/// The length of nested pairs.
+pub trait Length {
+    /// The number.
+    type Rank: Rank;
+}
+
+impl Length for () {
+    type Rank = Rank0;
+}
+
+impl<H, T: Length> Length for (H, T) {
+    type Rank = <T::Rank as Rank>::Succ;
+}
+
+/// Turns owned arrays into tensors.
+pub trait IntoTensor {
+    /// The type of the elements.
+    type Elem;
+    /// How many axes there are.
+    type Rank;
+
+    /// The array as a tensor with a dim for each axis. Nothing is copied.
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_into_tensor`](IntoTensor::try_into_tensor) returns an error.
+    #[track_caller]
+    fn into_tensor<L: AxisDims<Self::Rank>>(self, dims: L) -> Named<Self::Elem, L::Set>
+    where
+        Self: Sized,
+    {
+        unwrap(self.try_into_tensor(dims))
+    }
+
+    /// As [`into_tensor`](IntoTensor::into_tensor), but what sizes decide is an error.
+    fn try_into_tensor<L: AxisDims<Self::Rank>>(self, dims: L)
+    -> Result<Named<Self::Elem, L::Set>, DimError>;
+}
+
+impl<T, D: Dimension + NdRank> IntoTensor for Array<T, D> {
+    type Elem = T;
+    type Rank = D::Rank;
+
+    #[track_caller]
+    fn try_into_tensor<L: AxisDims<D::Rank>>(self, dims: L) -> Result<Named<T, L::Set>, DimError> {
+        let origin = Some(Location::caller());
+        let mut axes = <L::Set as Dims>::Axes::filled(Axis::default());
+        let mut at = 0;
+        let mut failed = None;
+        let (sizes, strides) = (self.shape().to_vec(), self.strides().to_vec());
+        dims.each(|dim| {
+            if let (Some(&size), Some(&stride)) = (sizes.get(at), strides.get(at)) {
+                if let Err(error) = dim.meet(size, origin) {
+                    failed.get_or_insert(error);
+                }
+                let place = L::Set::KEYS.position(&dim.key()).expect("the dim is in the set");
+                axes.as_mut_slice()[place] = Axis::new(size, stride);
+            }
+            at += 1;
+        });
+        check_rank(sizes.len(), at)?;
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        let (data, start) = self.into_raw_vec_and_offset();
+        // SAFETY: ndarray guarantees that every index within the shape is an element of the vector, counted from the offset.
+        Ok(Named::from_expr(unsafe { Owned::strided(data, start.unwrap_or(0), axes, [], origin) }))
+    }
+}
+
+impl<T> IntoTensor for Vec<T> {
+    type Elem = T;
+    type Rank = crate::rank::Rank1;
+
+    #[track_caller]
+    fn try_into_tensor<L: AxisDims<crate::rank::Rank1>>(self, dims: L) -> Result<Named<T, L::Set>, DimError> {
+        ndarray::Array1::from_vec(self).try_into_tensor(dims)
+    }
+}

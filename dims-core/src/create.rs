@@ -1,0 +1,255 @@
+//! Tensors from nothing: `zeros`, `ones`, `full`, `eye`, `from_fn`, `from_vec`.
+//!
+//! Free functions, as in numpy and torch: the type alias [`Tensor`](crate::named::Tensor) sorts its dims, so rustc could not find them through it.
+
+use crate::brand::Brand;
+use crate::dim::{DimRef, Of};
+use crate::error::{DimError, list_sizes, unwrap};
+use crate::kernel::elementwise::reserve;
+use crate::named::Named;
+use crate::rank::Rank0;
+use crate::scalar::{Element, Num};
+use crate::set::list::List;
+use crate::set::union::Sort;
+use crate::set::{DimKey, Dims};
+use crate::storage::Owned;
+use crate::storage::axes::{Axis, AxisBlock};
+use smallvec::SmallVec;
+
+/// Dims with sizes: `Batch.of(2)`, a dim with a static size, or a local dim that has one; and tuples of them.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a list of dims with sizes",
+    label = "expected dims with sizes",
+    note = "give a dim a size with `Batch.of(2)`; dims with a static size and local dims have their own"
+)]
+pub trait SizedDims {
+    /// The dims as a set.
+    type Set: Dims;
+    /// How many there are.
+    const COUNT: usize;
+    /// The indices of an element, in the order in which the dims are written.
+    type Index: Copy;
+    /// Calls `visit` with each dim and its size.
+    #[doc(hidden)]
+    fn each(&self, visit: impl FnMut(DimKey, Option<usize>));
+    #[doc(hidden)]
+    fn index(at: &[usize]) -> Self::Index;
+}
+
+/// One dim with a size.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no size",
+    label = "expected a dim with a size",
+    note = "give a dim a size with `Batch.of(2)`; dims with a static size and local dims have their own"
+)]
+pub trait SizedDim: DimRef {}
+impl<D: crate::Declared> SizedDim for Of<D> {}
+impl<B: Brand> SizedDim for &crate::dim::Dim<B> {}
+#[diagnostic::do_not_recommend]
+impl<D: crate::Declared> SizedDim for D where D::Size: IsStatic {}
+
+/// A size that is part of the type.
+#[diagnostic::on_unimplemented(
+    message = "the dim has no static size",
+    label = "expected a dim with a size",
+    note = "give a dim a size with `Batch.of(2)`"
+)]
+pub trait IsStatic {}
+impl<const N: usize> IsStatic for crate::size::Static<N> {}
+
+#[diagnostic::do_not_recommend]
+impl<D: SizedDim> SizedDims for D {
+    type Set = (D::Brand,);
+    const COUNT: usize = 1;
+    type Index = usize;
+
+    fn each(&self, mut visit: impl FnMut(DimKey, Option<usize>)) {
+        visit(self.info().key(), self.info().size());
+    }
+
+    fn index(at: &[usize]) -> usize {
+        at[0]
+    }
+}
+
+impl SizedDims for () {
+    type Set = ();
+    const COUNT: usize = 0;
+    type Index = ();
+
+    fn each(&self, _: impl FnMut(DimKey, Option<usize>)) {}
+
+    fn index(_: &[usize]) {}
+}
+
+macro_rules! sized_lists {
+    ($($count:literal ($($d:ident $n:tt)*) $nested:ty;)*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl<$($d: SizedDim),*> SizedDims for ($($d,)*)
+        where
+            $nested: Sort,
+        {
+            type Set = <<$nested as Sort>::Out as List>::Tuple;
+            const COUNT: usize = $count;
+            type Index = ($(sized_lists!(@usize $d),)*);
+
+            fn each(&self, mut visit: impl FnMut(DimKey, Option<usize>)) {
+                $(visit(self.$n.info().key(), self.$n.info().size());)*
+            }
+
+            fn index(at: &[usize]) -> Self::Index {
+                ($(at[$n],)*)
+            }
+        }
+    )*};
+    (@usize $d:ident) => { usize };
+}
+
+sized_lists! {
+    1 (D0 0) (D0::Brand, ());
+    2 (D0 0 D1 1) (D0::Brand, (D1::Brand, ()));
+    3 (D0 0 D1 1 D2 2) (D0::Brand, (D1::Brand, (D2::Brand, ())));
+    4 (D0 0 D1 1 D2 2 D3 3) (D0::Brand, (D1::Brand, (D2::Brand, (D3::Brand, ()))));
+    5 (D0 0 D1 1 D2 2 D3 3 D4 4) (D0::Brand, (D1::Brand, (D2::Brand, (D3::Brand, (D4::Brand, ())))));
+    6 (D0 0 D1 1 D2 2 D3 3 D4 4 D5 5) (D0::Brand, (D1::Brand, (D2::Brand, (D3::Brand, (D4::Brand, (D5::Brand, ()))))));
+    7 (D0 0 D1 1 D2 2 D3 3 D4 4 D5 5 D6 6) (D0::Brand, (D1::Brand, (D2::Brand, (D3::Brand, (D4::Brand, (D5::Brand, (D6::Brand, ())))))));
+    8 (D0 0 D1 1 D2 2 D3 3 D4 4 D5 5 D6 6 D7 7) (D0::Brand, (D1::Brand, (D2::Brand, (D3::Brand, (D4::Brand, (D5::Brand, (D6::Brand, (D7::Brand, ()))))))));
+    9 (D0 0 D1 1 D2 2 D3 3 D4 4 D5 5 D6 6 D7 7 D8 8) (D0::Brand, (D1::Brand, (D2::Brand, (D3::Brand, (D4::Brand, (D5::Brand, (D6::Brand, (D7::Brand, (D8::Brand, ())))))))));
+    10 (D0 0 D1 1 D2 2 D3 3 D4 4 D5 5 D6 6 D7 7 D8 8 D9 9) (D0::Brand, (D1::Brand, (D2::Brand, (D3::Brand, (D4::Brand, (D5::Brand, (D6::Brand, (D7::Brand, (D8::Brand, (D9::Brand, ()))))))))));
+    11 (D0 0 D1 1 D2 2 D3 3 D4 4 D5 5 D6 6 D7 7 D8 8 D9 9 D10 10) (D0::Brand, (D1::Brand, (D2::Brand, (D3::Brand, (D4::Brand, (D5::Brand, (D6::Brand, (D7::Brand, (D8::Brand, (D9::Brand, (D10::Brand, ())))))))))));
+    12 (D0 0 D1 1 D2 2 D3 3 D4 4 D5 5 D6 6 D7 7 D8 8 D9 9 D10 10 D11 11) (D0::Brand, (D1::Brand, (D2::Brand, (D3::Brand, (D4::Brand, (D5::Brand, (D6::Brand, (D7::Brand, (D8::Brand, (D9::Brand, (D10::Brand, (D11::Brand, ()))))))))))));
+}
+
+/// The dims as written, with their sizes.
+fn sizes<D: SizedDims>(dims: &D) -> Result<SmallVec<[(DimKey, usize); 8]>, DimError> {
+    let mut sizes = SmallVec::new();
+    let mut failed = None;
+    dims.each(|key, size| match size {
+        Some(size) => sizes.push((key, size)),
+        None => {
+            failed.get_or_insert(DimError::Unsized { dim: key.name });
+        }
+    });
+    failed.map_or(Ok(sizes), Err)
+}
+
+/// How many elements there are; `Err` if that cannot be counted.
+fn volume<T>(sizes: &[(DimKey, usize)]) -> Result<usize, DimError> {
+    if sizes.iter().any(|&(_, size)| size == 0) {
+        return Ok(0);
+    }
+    sizes
+        .iter()
+        .try_fold(1usize, |volume, &(_, size)| volume.checked_mul(size))
+        .filter(|volume| {
+            volume.checked_mul(size_of::<T>().max(1)).is_some_and(|bytes| bytes <= isize::MAX as usize)
+        })
+        .ok_or_else(|| DimError::TooLarge { dims: describe(sizes) })
+}
+
+fn describe(sizes: &[(DimKey, usize)]) -> String {
+    list_sizes(sizes.iter().map(|(key, size)| (key.name, *size)))
+}
+
+/// A tensor of elements in the order in which its dims are written.
+fn build<T: Element, D: SizedDims>(sizes: &[(DimKey, usize)], data: Vec<T>) -> Named<T, D::Set, Rank0> {
+    let mut axes = <D::Set as Dims>::Axes::filled(Axis::default());
+    let mut stride = 1;
+    for (key, size) in sizes.iter().rev() {
+        let at = D::Set::KEYS.position(key).expect("the dim is in the set");
+        // A dim that is written twice is one dim: the diagonal.
+        let axis = &mut axes.as_mut_slice()[at];
+        axis.size = *size;
+        axis.stride += stride;
+        stride *= *size as isize;
+    }
+    // SAFETY: `data` has one element for each position along the dims as written, the last one fastest.
+    Named::from_expr(unsafe { Owned::strided(data, 0, axes, [], None) })
+}
+
+/// A tensor with the value of `f` at each position, given the indices in the order in which the dims are written.
+///
+/// # Panics
+///
+/// If a dim has no size, or the tensor does not fit into memory.
+#[track_caller]
+pub fn from_fn<T: Element, D: SizedDims>(dims: D, mut f: impl FnMut(D::Index) -> T) -> Named<T, D::Set> {
+    let sizes = unwrap(sizes(&dims));
+    let len = unwrap(volume::<T>(&sizes));
+    let mut data = unwrap(reserve(len));
+    let mut at: SmallVec<[usize; 8]> = SmallVec::from_elem(0, sizes.len());
+    let counts: SmallVec<[usize; 8]> = sizes.iter().map(|&(_, size)| size).collect();
+    let mut odometer = crate::plan::nest::Odometer::new(&counts);
+    while !odometer.is_done() {
+        data.push(f(D::index(&at)));
+        odometer.advance(&mut at);
+    }
+    build::<T, D>(&sizes, data)
+}
+
+/// A tensor of one value.
+///
+/// # Panics
+///
+/// If a dim has no size, or the tensor does not fit into memory.
+#[track_caller]
+pub fn full<T: Element, D: SizedDims>(dims: D, value: T) -> Named<T, D::Set> {
+    let sizes = unwrap(sizes(&dims));
+    let len = unwrap(volume::<T>(&sizes));
+    let mut data = unwrap(reserve(len));
+    data.resize(len, value);
+    build::<T, D>(&sizes, data)
+}
+
+/// A tensor of zeros: `zeros::<f32, _>((Batch.of(2), Seq.of(3)))`.
+///
+/// # Panics
+///
+/// If a dim has no size, or the tensor does not fit into memory.
+#[track_caller]
+pub fn zeros<T: Num, D: SizedDims>(dims: D) -> Named<T, D::Set> {
+    full(dims, T::ZERO)
+}
+
+/// A tensor of ones.
+///
+/// # Panics
+///
+/// If a dim has no size, or the tensor does not fit into memory.
+#[track_caller]
+pub fn ones<T: Num, D: SizedDims>(dims: D) -> Named<T, D::Set> {
+    full(dims, T::ONE)
+}
+
+/// 1 where the indices along both dims are equal, else 0.
+///
+/// # Panics
+///
+/// If a dim has no size, or the tensor does not fit into memory.
+#[track_caller]
+pub fn eye<T: Num, A: SizedDim, B: SizedDim>(rows: A, columns: B) -> Named<T, <(A, B) as SizedDims>::Set>
+where
+    (A, B): SizedDims<Index = (usize, usize)>,
+{
+    from_fn((rows, columns), |(i, j)| if i == j { T::ONE } else { T::ZERO })
+}
+
+/// A tensor of the given elements, which lie in the order in which the dims are written, the last one fastest.
+///
+/// # Panics
+///
+/// If there are not as many elements as the sizes say.
+#[track_caller]
+pub fn from_vec<T: Element, D: SizedDims>(dims: D, data: Vec<T>) -> Named<T, D::Set> {
+    unwrap(try_from_vec(dims, data))
+}
+
+/// As [`from_vec`], but what sizes decide is an error.
+pub fn try_from_vec<T: Element, D: SizedDims>(dims: D, data: Vec<T>) -> Result<Named<T, D::Set>, DimError> {
+    let sizes = sizes(&dims)?;
+    let expected = volume::<T>(&sizes)?;
+    if expected != data.len() {
+        return Err(DimError::Length { dims: describe(&sizes), expected, found: data.len() });
+    }
+    Ok(build::<T, D>(&sizes, data))
+}

@@ -1,0 +1,171 @@
+//! Joining tensors: `concat` along a dim that they have, `stack` along a new one.
+
+use crate::dim::DimRef;
+use crate::error::{DimError, unwrap};
+use crate::kernel::elementwise::reserve;
+use crate::named::{Named, position};
+use crate::reduce::evaluate_in;
+use crate::set::{Dims, Reduce, Union};
+use crate::storage::Owned;
+use crate::tensor::AsTensor;
+use smallvec::SmallVec;
+
+type Order = SmallVec<[usize; 8]>;
+
+/// The parts one after the other along `dim`, whose size is the sum of theirs; all other sizes must agree.
+///
+/// `parts` is an array, a vector or any other collection of tensors of one type; expressions of different types are
+/// `eval`uated first.
+///
+/// # Panics
+///
+/// Where [`try_concat`] returns an error.
+#[track_caller]
+pub fn concat<D, A>(dim: D, parts: impl IntoIterator<Item = A>) -> Named<A::Elem, A::Dims, A::Rank>
+where
+    D: DimRef,
+    A: AsTensor<Dims: Reduce<D>>,
+{
+    unwrap(try_concat(dim, parts))
+}
+
+/// As [`concat`], but what sizes decide is an error; so is having no parts.
+pub fn try_concat<D, A>(
+    dim: D,
+    parts: impl IntoIterator<Item = A>,
+) -> Result<Named<A::Elem, A::Dims, A::Rank>, DimError>
+where
+    D: DimRef,
+    A: AsTensor<Dims: Reduce<D>>,
+{
+    // With `dim` outermost, the result is the parts one after the other; then it is put into its set's order.
+    let mut data = Vec::new();
+    let mut sizes: Option<SmallVec<[usize; 8]>> = None;
+    let mut along = 0;
+    for part in parts {
+        let part = part.into_named();
+        let shape = part.shape()?;
+        along = position(&shape, dim.info());
+        let own = shape.sizes();
+        match &mut sizes {
+            None => sizes = Some(own.clone()),
+            Some(sizes) => {
+                for axis in (0..own.len()).filter(|&axis| axis != along) {
+                    if sizes[axis] != own[axis] {
+                        let what = format!(
+                            "parts of a concatenation along `{}` differ: {} and {}",
+                            dim.info().name,
+                            describe::<A>(sizes),
+                            describe::<A>(&own)
+                        );
+                        return Err(DimError::Shape { what });
+                    }
+                }
+                sizes[along] += own[along];
+            }
+        }
+        let order: Order =
+            std::iter::once(along).chain((0..own.len()).filter(|&axis| axis != along)).collect();
+        let part = evaluate_in::<A::Dims, A::Rank, _>(part.expr, &shape, &order)?;
+        data.try_reserve(part.len()).map_err(|_| DimError::TooLarge { dims: shape.describe(order) })?;
+        data.extend_from_slice(&part);
+    }
+    let Some(sizes) = sizes else {
+        return Err(DimError::Shape { what: format!("nothing to concatenate along `{}`", dim.info().name) });
+    };
+    Ok(Named::from_expr(Owned::contiguous(inwards(data, &sizes, along)?, &sizes)))
+}
+
+fn describe<A: AsTensor>(sizes: &[usize]) -> String {
+    let names = A::Dims::KEYS.as_slice().iter().map(|key| key.name);
+    crate::error::list_sizes(names.chain(std::iter::repeat("positional axis")).zip(sizes.iter().copied()))
+}
+
+/// Elements with the axis `along` outermost, in the order of the axes.
+fn inwards<T: Copy>(data: Vec<T>, sizes: &[usize], along: usize) -> Result<Vec<T>, DimError> {
+    let outer: usize = sizes[..along].iter().product();
+    if outer == 1 || data.is_empty() {
+        return Ok(data);
+    }
+    let inner: usize = sizes[along + 1..].iter().product();
+    let mut out = reserve(data.len())?;
+    for block in 0..outer {
+        for at in 0..sizes[along] {
+            let start = (at * outer + block) * inner;
+            out.extend_from_slice(&data[start..start + inner]);
+        }
+    }
+    Ok(out)
+}
+
+/// A tensor stacked along a new dim.
+pub type Stacked<A, D> = Named<
+    <A as AsTensor>::Elem,
+    <<A as AsTensor>::Dims as Union<(<D as DimRef>::Brand,)>>::Out,
+    <A as AsTensor>::Rank,
+>;
+
+/// A dim that a set does not have.
+#[diagnostic::on_unimplemented(
+    message = "the dim `{D}` to stack along is already bound in tensors with dims `{Self}`",
+    label = "stack along a dim that the parts do not have",
+    note = "to join tensors along a dim that they have, use `concat`"
+)]
+pub trait Lacks<D> {}
+#[diagnostic::do_not_recommend]
+impl<S: Dims, D> Lacks<D> for S where S::List: crate::set::rename::Has<D, Found = crate::set::Nothing> {}
+
+/// The parts along the new dim `dim`, which gets as many elements as there are parts; all sizes must agree.
+///
+/// # Panics
+///
+/// Where [`try_stack`] returns an error.
+#[track_caller]
+pub fn stack<D, A>(dim: D, parts: impl IntoIterator<Item = A>) -> Stacked<A, D>
+where
+    D: DimRef,
+    A: AsTensor<Dims: Union<(D::Brand,)> + Lacks<D::Brand>>,
+{
+    unwrap(try_stack(dim, parts))
+}
+
+/// As [`stack`], but what sizes decide is an error; so is having no parts.
+pub fn try_stack<D, A>(dim: D, parts: impl IntoIterator<Item = A>) -> Result<Stacked<A, D>, DimError>
+where
+    D: DimRef,
+    A: AsTensor<Dims: Union<(D::Brand,)> + Lacks<D::Brand>>,
+{
+    let mut data = Vec::new();
+    let mut sizes: Option<SmallVec<[usize; 8]>> = None;
+    let mut count = 0;
+    for part in parts {
+        let part = part.into_named();
+        let shape = part.shape()?;
+        let own = shape.sizes();
+        if let Some(first) = &sizes {
+            if *first != own {
+                let what = format!(
+                    "parts of a stack along `{}` differ: {} and {}",
+                    dim.info().name,
+                    describe::<A>(first),
+                    describe::<A>(&own)
+                );
+                return Err(DimError::Shape { what });
+            }
+        }
+        let order: Order = (0..own.len()).collect();
+        sizes = Some(own);
+        let part = evaluate_in::<A::Dims, A::Rank, _>(part.expr, &shape, &order)?;
+        data.try_reserve(part.len()).map_err(|_| DimError::TooLarge { dims: shape.describe(order) })?;
+        data.extend_from_slice(&part);
+        count += 1;
+    }
+    let Some(mut sizes) = sizes else {
+        return Err(DimError::Shape { what: format!("nothing to stack along `{}`", dim.info().name) });
+    };
+    dim.info().meet(count, None)?;
+    let keys = <<A::Dims as Union<(D::Brand,)>>::Out as Dims>::KEYS;
+    let along = keys.position(&dim.info().key()).expect("the new dim is one of the result's");
+    sizes.insert(along, count);
+    Ok(Named::from_expr(Owned::contiguous(inwards(data, &sizes, along)?, &sizes)))
+}

@@ -1,0 +1,361 @@
+//! Other dims over the same elements: `rename`, `index`, `slice`, `flatten`, `unflatten`, `split`.
+
+use crate::bind::binder::{Position, cut, pick};
+use crate::bind::split::Group;
+use crate::brand::Brand;
+use crate::dim::{DimList, DimRef};
+use crate::error::{DimError, unwrap};
+use crate::expr::Remap;
+use crate::expr::remap::Along;
+use crate::named::{Named, position};
+use crate::order::OrderList;
+use crate::reduce::evaluate_in;
+use crate::set::{Dims, Reduce, Rename, Union};
+use crate::size::{MaySame, SizesAgree, Times};
+use crate::storage::Owned;
+use crate::storage::axes::Axis;
+use crate::tensor::AsTensor;
+use smallvec::SmallVec;
+use std::ops::{Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
+
+/// A tensor over other dims `S`.
+pub type Remapped<A, S> = Named<
+    <A as AsTensor>::Elem,
+    S,
+    <A as AsTensor>::Rank,
+    Remap<<A as AsTensor>::Expr, <A as AsTensor>::Dims, <A as AsTensor>::Rank>,
+>;
+
+/// The elements from a start to an end along a dim: `1..4`, `..n`, `2..`; negative positions count from the end.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a range of positions",
+    label = "expected a range of integers, such as `1..4`"
+)]
+pub trait DimRange {
+    /// The start and the end, exclusive.
+    #[doc(hidden)]
+    fn bounds(self, size: usize) -> (i128, i128);
+}
+
+macro_rules! ranges {
+    ($($range:ident |$r:ident, $size:ident| $start:expr, $end:expr;)*) => {$(
+        impl<P: Position> DimRange for $range<P> {
+            fn bounds(self, $size: usize) -> (i128, i128) {
+                let $r = self;
+                ($start, $end)
+            }
+        }
+    )*};
+}
+
+ranges! {
+    Range |r, _size| r.start.to_i128(), r.end.to_i128();
+    RangeFrom |r, size| r.start.to_i128(), size as i128;
+    RangeTo |r, _size| 0, r.end.to_i128();
+    RangeInclusive |r, size| r.start().to_i128(), after(r.end().to_i128(), size);
+    RangeToInclusive |r, size| 0, after(r.end.to_i128(), size);
+}
+
+impl DimRange for RangeFull {
+    fn bounds(self, size: usize) -> (i128, i128) {
+        (0, size as i128)
+    }
+}
+
+/// The end behind an inclusive one; `-1` is the last position.
+fn after(end: i128, size: usize) -> i128 {
+    if end == -1 { size as i128 } else { end + 1 }
+}
+
+/// Static sizes that multiply to that of `Whole`; a size that only the run knows is checked there.
+#[diagnostic::on_unimplemented(
+    message = "`{Whole}` has `{Size}` elements, which is not the product of `{Sizes}`",
+    label = "the static sizes do not fit together"
+)]
+pub trait FitsInto<Whole, Size, Sizes> {}
+#[diagnostic::do_not_recommend]
+impl<Whole, Size, Sizes> FitsInto<Whole, Size, Sizes> for SizesAgree {}
+
+/// The product of the sizes of brands, as a typenum.
+pub trait SizeProduct {
+    /// The product.
+    type Out;
+}
+
+#[diagnostic::do_not_recommend]
+impl SizeProduct for () {
+    type Out = typenum::U1;
+}
+
+#[diagnostic::do_not_recommend]
+impl<H: Brand, T: SizeProduct> SizeProduct for (H, T)
+where
+    H::Num: Times<T::Out>,
+{
+    type Out = <H::Num as Times<T::Out>>::Out;
+}
+
+/// The verdict on the product of the sizes of the dims `L` and the size of `Whole`.
+type ProductVerdict<L, Whole> =
+    <<<L as DimList>::Brands as SizeProduct>::Out as MaySame<<<Whole as DimRef>::Brand as Brand>::Num>>::Out;
+
+/// Dims that a dim `Whole` can be split into, or flattened from.
+pub trait PartsOf<Whole: DimRef>: DimList {
+    /// The set of the dims.
+    type Set: Dims;
+}
+
+impl<L, Whole> PartsOf<Whole> for L
+where
+    Whole: DimRef,
+    L: DimList<Brands: Group + SizeProduct<Out: MaySame<<Whole::Brand as Brand>::Num>>>,
+    ProductVerdict<L, Whole>: FitsInto<Whole::Brand, <Whole::Brand as Brand>::Size, L::Sizes>,
+{
+    type Set = <L::Brands as Group>::Set;
+}
+
+/// A tensor in which the dim `W` is split into `P`.
+pub type Unflattened<A, W, P> =
+    Remapped<A, <<<A as AsTensor>::Dims as Reduce<W>>::Out as Union<<P as PartsOf<W>>::Set>>::Out>;
+
+/// A tensor in which the dims `P` are one dim `W`.
+pub type Flattened<A, P, W> = Named<
+    <A as AsTensor>::Elem,
+    <<<A as AsTensor>::Dims as Reduce<P>>::Out as Union<(<W as DimRef>::Brand,)>>::Out,
+    <A as AsTensor>::Rank,
+>;
+
+fn whole(key: crate::set::DimKey) -> Along {
+    Along { offset: 0, inner: None, terms: SmallVec::from_iter([(key, 1, None)]) }
+}
+
+/// Operations that change the dims of a tensor, but not its elements. All but `flatten` are views of whatever the tensor's
+/// elements come from.
+pub trait Restructure: AsTensor {
+    /// The tensor with the dim `old` under the name `new`; free.
+    ///
+    /// This is how one axis is used twice: `(&x * (&x).rename(Seq, Key)).sum(Feat)` has `Seq` and `Key`.
+    ///
+    /// # Panics
+    ///
+    /// If `new` already has another size.
+    #[track_caller]
+    fn rename<Old: DimRef, New: DimRef>(
+        self,
+        old: Old,
+        new: New,
+    ) -> Remapped<Self, <Self::Dims as Rename<Old, New>>::Out>
+    where
+        Self::Dims: Rename<Old, New>,
+    {
+        let tensor = self.into_named();
+        let old = old.info().key();
+        if new.info().cell.is_some() || new.info().fixed.is_some() {
+            let shape = unwrap(tensor.shape());
+            let at = shape.position(&old).expect("the dim is one of the tensor's");
+            unwrap(new.info().meet(shape.size(at), shape.known(at).1));
+        }
+        Named::from_expr(Remap::new(tensor.expr, old, whole(new.info().key())))
+    }
+
+    /// The elements at one position along a dim; a negative one counts from the end.
+    ///
+    /// # Panics
+    ///
+    /// If the position is out of range.
+    #[track_caller]
+    fn index<D: DimRef, P: Position>(
+        self,
+        dim: D,
+        position: P,
+    ) -> Remapped<Self, <Self::Dims as Reduce<D>>::Out>
+    where
+        Self::Dims: Reduce<D>,
+    {
+        unwrap(self.try_index(dim, position))
+    }
+
+    /// As [`index`](Restructure::index), but what sizes decide is an error.
+    #[track_caller]
+    fn try_index<D: DimRef, P: Position>(
+        self,
+        dim: D,
+        at: P,
+    ) -> Result<Remapped<Self, <Self::Dims as Reduce<D>>::Out>, DimError>
+    where
+        Self::Dims: Reduce<D>,
+    {
+        let tensor = self.into_named();
+        let shape = tensor.shape()?;
+        let info = dim.info();
+        let (size, origin) = shape.known(position(&shape, info));
+        let offset = pick(Axis::new(size, 1), at.to_i128(), || format!("dim `{}`", info.name), origin)?;
+        let along = Along { offset: offset as usize, inner: Some(size), terms: SmallVec::new() };
+        Ok(Named::from_expr(Remap::new(tensor.expr, info.key(), along)))
+    }
+
+    /// The elements in a range of positions along a dim; negative positions count from the end.
+    ///
+    /// # Panics
+    ///
+    /// If the range is not within the dim.
+    #[track_caller]
+    fn slice<D: DimRef, P: DimRange>(self, dim: D, range: P) -> Remapped<Self, Self::Dims>
+    where
+        Self::Dims: Reduce<D>,
+    {
+        unwrap(self.try_slice(dim, range))
+    }
+
+    /// As [`slice`](Restructure::slice), but what sizes decide is an error.
+    fn try_slice<D: DimRef, P: DimRange>(
+        self,
+        dim: D,
+        range: P,
+    ) -> Result<Remapped<Self, Self::Dims>, DimError>
+    where
+        Self::Dims: Reduce<D>,
+    {
+        let tensor = self.into_named();
+        let shape = tensor.shape()?;
+        let info = dim.info();
+        let size = shape.size(position(&shape, info));
+        let (start, end) = range.bounds(size);
+        let (axis, offset) = cut(Axis::new(size, 1), start, end, || format!("dim `{}`", info.name))?;
+        let terms = SmallVec::from_iter([(info.key(), 1, Some(axis.size))]);
+        let along = Along { offset: offset as usize, inner: Some(size), terms };
+        Ok(Named::from_expr(Remap::new(tensor.expr, info.key(), along)))
+    }
+
+    /// The tensor cut along a dim into pieces of the given sizes, which must add up to the dim's.
+    ///
+    /// # Panics
+    ///
+    /// If the sizes do not add up.
+    #[track_caller]
+    fn split<D: DimRef>(self, dim: D, sizes: &[usize]) -> Vec<Remapped<Self, Self::Dims>>
+    where
+        Self: Copy,
+        Self::Dims: Reduce<D>,
+    {
+        let tensor = self.into_named();
+        let shape = unwrap(tensor.shape());
+        let size = shape.size(position(&shape, dim.info()));
+        let total = sizes.iter().try_fold(0, |total: usize, &part| total.checked_add(part));
+        if total != Some(size) {
+            let what = format!(
+                "dim `{}` of size {size} cannot be split into pieces of sizes {sizes:?}",
+                dim.info().name
+            );
+            return unwrap(Err(DimError::Shape { what }));
+        }
+        let mut start = 0;
+        let mut pieces = Vec::with_capacity(sizes.len());
+        for &part in sizes {
+            pieces.push(self.slice(dim, start..start + part));
+            start += part;
+        }
+        pieces
+    }
+
+    /// The dim `whole` as several dims, the last one fastest: the inverse of [`flatten`](Restructure::flatten).
+    ///
+    /// Static sizes must multiply to that of `whole`, which rustc checks; of the other sizes one may be unknown.
+    ///
+    /// # Panics
+    ///
+    /// If the sizes do not multiply to that of `whole`.
+    #[track_caller]
+    fn unflatten<W: DimRef, P: PartsOf<W>>(self, whole: W, parts: P) -> Unflattened<Self, W, P>
+    where
+        Self::Dims: Reduce<W, Out: Union<P::Set>>,
+    {
+        unwrap(self.try_unflatten(whole, parts))
+    }
+
+    /// As [`unflatten`](Restructure::unflatten), but what sizes decide is an error.
+    fn try_unflatten<W: DimRef, P: PartsOf<W>>(
+        self,
+        whole: W,
+        parts: P,
+    ) -> Result<Unflattened<Self, W, P>, DimError>
+    where
+        Self::Dims: Reduce<W, Out: Union<P::Set>>,
+    {
+        let tensor = self.into_named();
+        let shape = tensor.shape()?;
+        let info = whole.info();
+        let (size, origin) = shape.known(position(&shape, info));
+        let mut keys = SmallVec::<[_; 4]>::new();
+        let mut sizes = SmallVec::<[_; 4]>::new();
+        let mut failed = None;
+        crate::bind::split::sizes_of(&parts, size, origin, |dim, size| {
+            keys.push(dim.key());
+            sizes.push(size);
+            if let Err(error) = dim.meet(size, origin) {
+                failed.get_or_insert(error);
+            }
+        })?;
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        let mut step = 1;
+        let mut terms = SmallVec::new();
+        for (&key, &size) in keys.iter().zip(&sizes).rev() {
+            terms.push((key, step, Some(size)));
+            step *= size;
+        }
+        let along = Along { offset: 0, inner: Some(size), terms };
+        Ok(Named::from_expr(Remap::new(tensor.expr, info.key(), along)))
+    }
+
+    /// Several dims as one dim `whole`, the last one fastest: `whole = (a * size(b)) + b`. The result is evaluated.
+    ///
+    /// # Panics
+    ///
+    /// If `whole` has another size, operands have different sizes for one dim, or an index is out of range.
+    #[track_caller]
+    fn flatten<P: PartsOf<W> + OrderList, W: DimRef>(self, parts: P, whole: W) -> Flattened<Self, P, W>
+    where
+        Self::Dims: Reduce<P, Out: Union<(W::Brand,)>>,
+    {
+        unwrap(self.try_flatten(parts, whole))
+    }
+
+    /// As [`flatten`](Restructure::flatten), but what sizes decide is an error.
+    fn try_flatten<P: PartsOf<W> + OrderList, W: DimRef>(
+        self,
+        parts: P,
+        whole: W,
+    ) -> Result<Flattened<Self, P, W>, DimError>
+    where
+        Self::Dims: Reduce<P, Out: Union<(W::Brand,)>>,
+    {
+        let tensor = self.into_named();
+        let shape = tensor.shape()?;
+        let mut group: SmallVec<[usize; 8]> = SmallVec::new();
+        DimList::each(&parts, |dim| group.push(position(&shape, dim)));
+        let size = shape.volume(group.iter().copied(), 1)?;
+        whole.info().meet(size, None)?;
+        // The axes of the result are those of its set; that of `whole` stands for the whole group.
+        let own = <<<Self::Dims as Reduce<P>>::Out as Union<(W::Brand,)>>::Out as Dims>::KEYS.as_slice();
+        let mut order: SmallVec<[usize; 8]> = SmallVec::new();
+        let mut sizes: SmallVec<[usize; 8]> = SmallVec::new();
+        for key in own {
+            if key.same(&whole.info().key()) {
+                order.extend(group.iter().copied());
+                sizes.push(size);
+            } else {
+                let at = shape.position(key).expect("the dim is one of the tensor's");
+                order.push(at);
+                sizes.push(shape.size(at));
+            }
+        }
+        order.extend(shape.named_len()..shape.sizes().len());
+        sizes.extend(shape.positional().iter().copied());
+        let data = evaluate_in::<Self::Dims, Self::Rank, _>(tensor.expr, &shape, &order)?;
+        Ok(Named::from_expr(Owned::contiguous(data, &sizes)))
+    }
+}
+
+impl<A: AsTensor> Restructure for A {}

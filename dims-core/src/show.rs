@@ -1,0 +1,153 @@
+//! How tensors are shown and compared.
+
+use crate::expr::Expr;
+use crate::named::Named;
+use crate::plan::shape::Shape;
+use crate::rank::Rank;
+use crate::reduce::evaluate_in;
+use crate::scalar::Element;
+use crate::set::Dims;
+use ndarray::ArrayViewD;
+use smallvec::SmallVec;
+use std::fmt;
+
+impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>> Named<T, S, R, E> {
+    /// The elements in the order of the set, with their shape.
+    fn elements(&self) -> Result<(Vec<T>, Shape), crate::error::DimError> {
+        let shape = self.shape()?;
+        let order: SmallVec<[usize; 8]> = (0..shape.sizes().len()).collect();
+        let data = evaluate_in::<S, R, _>(&self.expr, &shape, &order)?;
+        Ok((data, shape))
+    }
+
+    fn show(
+        &self,
+        f: &mut fmt::Formatter<'_>,
+        element: impl Fn(&ArrayViewD<'_, T>, &mut fmt::Formatter<'_>) -> fmt::Result,
+    ) -> fmt::Result {
+        let (data, shape) = match self.elements() {
+            Ok(elements) => elements,
+            Err(error) => return write!(f, "<tensor that cannot be evaluated: {error}>"),
+        };
+        let sizes = shape.sizes();
+        match ArrayViewD::from_shape(&sizes[..], &data) {
+            Ok(view) => element(&view, f)?,
+            Err(_) => f.write_str("[]")?,
+        }
+        let axes: Vec<String> = S::KEYS
+            .as_slice()
+            .iter()
+            .map(|key| key.name)
+            .chain(std::iter::repeat(".."))
+            .zip(&sizes)
+            .map(|(name, size)| format!("{name}: {size}"))
+            .collect();
+        write!(f, "\nwith dims ({})", axes.join(", "))
+    }
+}
+
+/// The elements, as ndarray shows them, then the dims with their sizes. An expression is evaluated for it.
+impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>> fmt::Debug for Named<T, S, R, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // ndarray's `Debug` adds shape and strides, which say less than the dims do.
+        self.show(f, |view, f| {
+            let shown = view.map(|element| Shown(format!("{element:?}")));
+            fmt::Display::fmt(&shown, f)
+        })
+    }
+}
+
+/// The elements, as ndarray shows them, then the dims with their sizes. An expression is evaluated for it.
+impl<T: Element + fmt::Display, S: Dims, R: Rank, E: Expr<Elem = T>> fmt::Display for Named<T, S, R, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.show(f, |view, f| fmt::Display::fmt(view, f))
+    }
+}
+
+/// Text as it is.
+#[derive(Clone)]
+struct Shown(String);
+
+impl fmt::Display for Shown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+/// Two tensors are equal if their sizes and all their elements are.
+impl<T, S, R, E1, E2> PartialEq<Named<T, S, R, E2>> for Named<T, S, R, E1>
+where
+    T: Element + PartialEq,
+    S: Dims,
+    R: Rank,
+    E1: Expr<Elem = T>,
+    E2: Expr<Elem = T>,
+{
+    fn eq(&self, other: &Named<T, S, R, E2>) -> bool {
+        match (self.elements(), other.elements()) {
+            (Ok((a, a_shape)), Ok((b, b_shape))) => a_shape.sizes() == b_shape.sizes() && a == b,
+            _ => false,
+        }
+    }
+}
+
+#[cfg(feature = "approx")]
+mod approximate {
+    use super::*;
+    use approx::{AbsDiffEq, RelativeEq};
+
+    impl<T, S, R, E1, E2> AbsDiffEq<Named<T, S, R, E2>> for Named<T, S, R, E1>
+    where
+        T: Element + AbsDiffEq<Epsilon: Clone>,
+        S: Dims,
+        R: Rank,
+        E1: Expr<Elem = T>,
+        E2: Expr<Elem = T>,
+    {
+        type Epsilon = T::Epsilon;
+
+        fn default_epsilon() -> T::Epsilon {
+            T::default_epsilon()
+        }
+
+        fn abs_diff_eq(&self, other: &Named<T, S, R, E2>, epsilon: T::Epsilon) -> bool {
+            match (self.elements(), other.elements()) {
+                (Ok((a, a_shape)), Ok((b, b_shape))) => {
+                    a_shape.sizes() == b_shape.sizes()
+                        && a.iter().zip(&b).all(|(a, b)| a.abs_diff_eq(b, epsilon.clone()))
+                }
+                _ => false,
+            }
+        }
+    }
+
+    impl<T, S, R, E1, E2> RelativeEq<Named<T, S, R, E2>> for Named<T, S, R, E1>
+    where
+        T: Element + RelativeEq<Epsilon: Clone>,
+        S: Dims,
+        R: Rank,
+        E1: Expr<Elem = T>,
+        E2: Expr<Elem = T>,
+    {
+        fn default_max_relative() -> T::Epsilon {
+            T::default_max_relative()
+        }
+
+        fn relative_eq(
+            &self,
+            other: &Named<T, S, R, E2>,
+            epsilon: T::Epsilon,
+            max_relative: T::Epsilon,
+        ) -> bool {
+            match (self.elements(), other.elements()) {
+                (Ok((a, a_shape)), Ok((b, b_shape))) => {
+                    a_shape.sizes() == b_shape.sizes()
+                        && a.iter()
+                            .zip(&b)
+                            .all(|(a, b)| a.relative_eq(b, epsilon.clone(), max_relative.clone()))
+                }
+                _ => false,
+            }
+        }
+    }
+}
