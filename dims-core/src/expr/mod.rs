@@ -116,7 +116,7 @@ where
     let order: SmallVec<[usize; 8]> =
         (0..sizes.len()).filter(|&axis| sizes[axis] != 1 && rows.varies(axis)).collect();
     let len = shape.volume(order.iter().copied(), size_of::<E::Elem>())?;
-    let nest = Nest::map(&sizes, &order, &rows);
+    let nest = Nest::map(sizes, &order, &rows);
     let data = elementwise::collect(expr.kernel(&mut nest.operands()), &nest, len)?;
     factors.operands.push(contract::Operand::owned(data, &order, &sizes));
     Ok(())
