@@ -3,6 +3,7 @@
 use crate::brand::Element;
 use crate::dim::DimRef;
 use crate::error::{DimError, unwrap};
+use crate::expr::Expr;
 use crate::named::Named;
 use crate::plan::axes::AxisList;
 use crate::plan::shape::Shape;
@@ -10,9 +11,9 @@ use crate::rank::*;
 use crate::reduce::evaluate_in;
 use crate::set::list::List;
 use crate::set::remove::RemoveAll;
-use crate::set::{Bound, Dims, Keys, NamedOnce};
+use crate::set::{Bound, Dims, Keys, MAX_DIMS, NamedOnce};
 use crate::storage::Owned;
-use crate::tensor::AsTensor;
+use crate::tensor::{AsTensor, NamedOf};
 use crate::tuples::{each_tuple, fold_back, nested};
 use ndarray::{Array, ArrayD};
 use smallvec::SmallVec;
@@ -226,6 +227,31 @@ impl<S: Dims, R: Rank, L: OrderList> Ordering<S, R, L> {
     /// How many dims are left.
     const LEFT: usize = S::KEYS.as_slice().len() - L::KEYS.as_slice().len();
 
+    /// Whether every dim becomes an axis of its own.
+    const PLAIN: bool = {
+        let mut plain = R::N == 0 && Self::LEFT == 0 && L::GROUPS.len() <= MAX_DIMS;
+        let mut i = 0;
+        while i < L::GROUPS.len() {
+            plain &= L::GROUPS[i] == 1;
+            i += 1;
+        }
+        plain
+    };
+
+    /// The elements and sizes of a tensor that owns them and has them in this order, which is what most reductions yield.
+    #[inline(always)]
+    fn as_it_is<E: Expr>(expr: E) -> Result<(Vec<E::Elem>, [usize; MAX_DIMS]), E> {
+        if !Self::PLAIN || E::MEMORY.is_none() {
+            return Err(expr);
+        }
+        let mut sizes = [0; MAX_DIMS];
+        let (_, axes) = expr.memory();
+        for (size, &axis) in sizes.iter_mut().zip(Self::ORDER.as_slice()) {
+            *size = axes[axis].size;
+        }
+        expr.into_contiguous(Self::ORDER.as_slice()).map(|data| (data, sizes))
+    }
+
     /// The sizes of the result's axes.
     #[inline]
     pub(crate) fn sizes(shape: &Shape) -> Result<SmallVec<[usize; 8]>, DimError> {
@@ -274,6 +300,13 @@ pub trait OrderExt: AsTensor {
         Self::Dims: OrderBy<L, Rest: Ordered<Self::Elem, <L::Count as Rank>::Plus<Self::Rank>>>,
     {
         let tensor = self.into_named();
+        let tensor = match Ordering::<Self::Dims, Self::Rank, L>::as_it_is(tensor.expr) {
+            Ok((data, sizes)) => {
+                let rank = Self::Dims::KEYS.as_slice().len();
+                return Ok(<<Self::Dims as OrderBy<L>>::Rest as Ordered<_, _>>::build(data, &sizes[..rank]));
+            }
+            Err(expr) => NamedOf::<Self>::from_expr(expr),
+        };
         let shape = tensor.shape()?;
         let sizes = Ordering::<Self::Dims, Self::Rank, L>::sizes(&shape)?;
         let order = Ordering::<Self::Dims, Self::Rank, L>::ORDER.as_slice();

@@ -9,6 +9,7 @@ use crate::kernel::scan::{self, Lines};
 use crate::named::{Named, position};
 use crate::plan::axes::AxisList;
 use crate::plan::contract;
+use crate::plan::direct::Roles;
 use crate::plan::nest::Nest;
 use crate::plan::rows::Rows;
 use crate::plan::shape::Shape;
@@ -38,6 +39,14 @@ impl<S: Dims, R: Rank, D: DimList> Split<S, R, D> {
     /// The axes that stay, in their order.
     const KEPT: &'static AxisList =
         &AxisList::range(0, S::KEYS.as_slice().len() + R::N).without(Self::REDUCED);
+
+    /// The roles of the axes, if `E` is a product of two tensors in memory in which each role is clear.
+    const fn roles<E: Expr>() -> Option<Roles> {
+        match (E::PAIR, R::N) {
+            (Some((a, b)), 0) => Roles::of(a, b, S::KEYS, D::KEYS),
+            _ => None,
+        }
+    }
 }
 
 /// Whether a reduction has a result where there is nothing to reduce.
@@ -104,6 +113,14 @@ where
     D: DimList,
 {
     let tensor = tensor.into_named();
+    if let Some(roles) = const { Split::<A::Dims, A::Rank, D>::roles::<A::Expr>() } {
+        let (a, b) = tensor.expr.pair();
+        if let Some(result) = roles.run(a, b) {
+            let (data, sizes) = result?;
+            let rank = Split::<A::Dims, A::Rank, D>::KEPT.as_slice().len();
+            return Ok(Named::from_expr(Owned::contiguous(data, &sizes[..rank])));
+        }
+    }
     let shape = tensor.shape()?;
     if A::Expr::FACTORS >= 2 {
         let kept = Split::<A::Dims, A::Rank, D>::KEPT.as_slice();

@@ -9,12 +9,13 @@ use crate::error::DimError;
 use crate::kernel::elementwise::{Constant, Counter};
 use crate::kernel::strided::Strided;
 use crate::plan::contract;
+use crate::plan::direct::Memory;
 use crate::plan::nest::Operands;
 use crate::plan::rows::Rows;
 use crate::plan::shape::Shape;
 use crate::rank::Rank;
 use crate::scalar::{Element, Num};
-use crate::set::{Dims, MAX_DIMS};
+use crate::set::{Dims, Keys, MAX_DIMS};
 use crate::storage::axes::{Axis, AxisBlock};
 use crate::storage::{Owned, View};
 use std::any::Any;
@@ -62,6 +63,12 @@ impl<T: Element, S: Dims, R: Rank> Expr for Owned<T, S, R> {
         = Strided<'k, T, ()>
     where
         Self: 'k;
+    const MEMORY: Option<&'static Keys> = if R::N == 0 { Some(S::KEYS) } else { None };
+
+    #[inline(always)]
+    fn memory(&self) -> Memory<'_, T> {
+        (self.as_ptr(), self.named().as_slice())
+    }
 
     #[inline(always)]
     fn meet<U: Dims, V: Rank>(&self, shape: &mut Shape) -> Result<(), DimError> {
@@ -108,6 +115,12 @@ impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Expr for View<'_, T, S, R, X> 
         = Strided<'k, T, X::Kernels<'k>>
     where
         Self: 'k;
+    const MEMORY: Option<&'static Keys> = if R::N == 0 && !X::ANY { Some(S::KEYS) } else { None };
+
+    #[inline(always)]
+    fn memory(&self) -> Memory<'_, T> {
+        (self.as_ptr(), self.named().as_slice())
+    }
 
     #[inline(always)]
     fn meet<U: Dims, V: Rank>(&self, shape: &mut Shape) -> Result<(), DimError> {

@@ -9,6 +9,7 @@ pub mod special;
 use crate::error::DimError;
 use crate::expr::{Expr, Factors};
 use crate::kernel::isa::Isa;
+use crate::plan::direct::Memory;
 use crate::plan::shape::Shape;
 use crate::rank::Rank;
 use crate::scalar::*;
@@ -36,6 +37,14 @@ pub trait BinaryOp<A, B> {
     const AFFINE_SIGN: isize = 0;
     /// Its value.
     fn apply<I: Isa>(&self, a: A, b: B) -> Self::Out;
+    /// Where both operands are, if it is the product and they are nothing but memory.
+    #[doc(hidden)]
+    fn pair<'s, EA: Expr<Elem = A>, EB: Expr<Elem = B>>(
+        _: &'s EA,
+        _: &'s EB,
+    ) -> (Memory<'s, Self::Out>, Memory<'s, Self::Out>) {
+        unreachable!("only products have factors")
+    }
     /// The factors of both operands, if it is the product.
     #[doc(hidden)]
     fn factors<'s, U: Dims, R: Rank, EA: Expr<Elem = A>, EB: Expr<Elem = B>>(
@@ -176,6 +185,10 @@ macro_rules! binary {
     )*};
     (@item product $set:expr) => {
         const IS_PRODUCT: bool = $set;
+        #[inline(always)]
+        fn pair<'s, EA: Expr<Elem = T>, EB: Expr<Elem = T>>(a: &'s EA, b: &'s EB) -> (Memory<'s, T>, Memory<'s, T>) {
+            (a.memory(), b.memory())
+        }
         #[inline(always)]
         fn factors<'s, U: Dims, R: Rank, EA: Expr<Elem = T>, EB: Expr<Elem = T>>(
             a: &'s EA,

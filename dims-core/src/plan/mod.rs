@@ -5,6 +5,7 @@
 
 pub mod axes;
 pub mod contract;
+pub mod direct;
 pub mod nest;
 pub mod rows;
 pub mod shape;
