@@ -5,7 +5,6 @@
 use crate::brand::Brand;
 use crate::dim::{DimRef, Of};
 use crate::error::{DimError, list_sizes, unwrap};
-use crate::kernel::elementwise::reserve;
 use crate::named::Named;
 use crate::rank::Rank0;
 use crate::scalar::{Element, Num};
@@ -14,6 +13,7 @@ use crate::set::union::Sort;
 use crate::set::{DimKey, Dims};
 use crate::storage::Owned;
 use crate::storage::axes::{Axis, AxisBlock};
+use crate::storage::memory::reserve;
 use crate::tuples::{each_tuple, nested};
 use smallvec::SmallVec;
 

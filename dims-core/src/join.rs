@@ -2,11 +2,11 @@
 
 use crate::dim::DimRef;
 use crate::error::{DimError, unwrap};
-use crate::kernel::elementwise::reserve;
 use crate::named::{Named, position};
 use crate::reduce::evaluate_in;
 use crate::set::{Dims, Reduce, Union};
 use crate::storage::Owned;
+use crate::storage::memory::reserve;
 use crate::tensor::AsTensor;
 use smallvec::SmallVec;
 

@@ -3,7 +3,6 @@
 use crate::dim::{DimList, DimRef};
 use crate::error::{DimError, unwrap};
 use crate::expr::{Expr, Factors};
-use crate::kernel::elementwise;
 use crate::kernel::reduce::{Reducer, reducers};
 use crate::kernel::scan::{self, Lines};
 use crate::named::{Named, position};
@@ -174,7 +173,7 @@ pub(crate) fn evaluate_in<S: Dims, R: Rank, E: Expr>(
     let mut rows = Rows::new(sizes.len());
     expr.rows::<S, R>(shape, &mut rows);
     let nest = Nest::map(sizes, order, &rows);
-    elementwise::collect(expr.kernel(&mut nest.operands()), &nest, len)
+    expr.collect(&nest, len)
 }
 
 macro_rules! reductions {

@@ -104,6 +104,13 @@ pub trait Expr {
         None
     }
 
+    /// The `len` elements of a loop nest that was planned for this expression.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn collect(&self, nest: &Nest, len: usize) -> Result<Vec<Self::Elem>, DimError> {
+        elementwise::collect(self.kernel(&mut nest.operands()), nest, len)
+    }
+
     /// The elements without a copy, if the expression owns them and they lie contiguously in this order of axes.
     #[doc(hidden)]
     fn into_contiguous(self, _order: &[usize]) -> Result<Vec<Self::Elem>, Self>
@@ -138,7 +145,7 @@ where
         (0..sizes.len()).filter(|&axis| sizes[axis] != 1 && rows.varies(axis)).collect();
     let len = shape.volume(order.iter().copied(), size_of::<E::Elem>())?;
     let nest = Nest::map(sizes, &order, &rows);
-    let data = elementwise::collect(expr.kernel(&mut nest.operands()), &nest, len)?;
+    let data = expr.collect(&nest, len)?;
     factors.operands.push(contract::Operand::owned(data, &order, &sizes));
     Ok(())
 }
@@ -207,5 +214,10 @@ impl<E: Expr> Expr for &E {
     #[inline(always)]
     fn affine(&self) -> Option<Affine<'_>> {
         (**self).affine()
+    }
+
+    #[inline(always)]
+    fn collect(&self, nest: &Nest, len: usize) -> Result<Vec<Self::Elem>, DimError> {
+        (**self).collect(nest, len)
     }
 }

@@ -4,6 +4,7 @@
 //! (fusion, broadcasting, batching, methods on tensors) is derived from that. What else the library ever has to know of
 //! an operation (its derivative, its name in other systems) belongs into the same line.
 
+pub mod math;
 pub mod special;
 
 use crate::error::DimError;
@@ -82,11 +83,11 @@ unary! {
     /// `|a|`
     Abs "abs" [Magnitude] T::Abs, |a| a.magnitude();
     /// The exponential function.
-    Exp "exp" [Analytic] T, |a| a.exp();
+    Exp "exp" [Analytic] T, |a| Analytic::exp::<I>(a);
     /// `exp(a) - 1`, exact near 0.
     ExpM1 "exp_m1" [Real] T, |a| a.exp_m1();
     /// The natural logarithm.
-    Ln "ln" [Analytic] T, |a| a.ln();
+    Ln "ln" [Analytic] T, |a| Analytic::ln::<I>(a);
     /// `ln(1 + a)`, exact near 0.
     Ln1p "ln_1p" [Real] T, |a| a.ln_1p();
     /// The logarithm to base 2.
@@ -122,7 +123,7 @@ unary! {
     /// The hyperbolic cosine.
     Cosh "cosh" [Analytic] T, |a| a.cosh();
     /// The hyperbolic tangent.
-    Tanh "tanh" [Analytic] T, |a| a.tanh();
+    Tanh "tanh" [Analytic] T, |a| Analytic::tanh::<I>(a);
     /// The inverse hyperbolic sine.
     Asinh "asinh" [Real] T, |a| a.asinh();
     /// The inverse hyperbolic cosine.
@@ -130,7 +131,7 @@ unary! {
     /// The inverse hyperbolic tangent.
     Atanh "atanh" [Real] T, |a| a.atanh();
     /// The error function.
-    Erf "erf" [Real] T, |a| Real::erf(a);
+    Erf "erf" [Real] T, |a| Real::erf::<I>(a);
     /// The greatest whole number that is not greater.
     Floor "floor" [Real] T, |a| a.floor();
     /// The least whole number that is not less.
@@ -144,15 +145,15 @@ unary! {
     /// -1, 0 or 1 (and not-a-number for itself).
     Signum "signum" [Ordered] T, |a| signum(a);
     /// `1 / (1 + exp(-a))`
-    Sigmoid "sigmoid" [Real] T, |a| T::one() / (T::one() + Analytic::exp(-a));
+    Sigmoid "sigmoid" [Real] T, |a| T::one() / (T::one() + Analytic::exp::<I>(-a));
     /// `max(a, 0)`
     Relu "relu" [Ordered] T, |a| a.maximum(T::ZERO);
     /// `a * sigmoid(a)`
-    Silu "silu" [Real] T, |a| a / (T::one() + Analytic::exp(-a));
+    Silu "silu" [Real] T, |a| a / (T::one() + Analytic::exp::<I>(-a));
     /// `a/2 * (1 + erf(a / sqrt(2)))`, the exact form.
-    Gelu "gelu" [Real] T, |a| special::gelu(a);
+    Gelu "gelu" [Real] T, |a| special::gelu::<I, T>(a);
     /// `ln(1 + exp(a))`
-    Softplus "softplus" [Real] T, |a| special::softplus(a);
+    Softplus "softplus" [Real] T, |a| special::softplus::<I, T>(a);
     /// Whether the value is not a number.
     IsNan "is_nan" [Ordered] bool, |a| a.is_nan_value();
     /// Whether the value is neither infinite nor not-a-number.

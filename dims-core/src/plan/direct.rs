@@ -4,11 +4,11 @@
 //! product so costs little more than its multiplications.
 
 use crate::error::DimError;
-use crate::kernel::elementwise::reserve;
 use crate::kernel::gemm::{Matrix, Product, multiply};
 use crate::scalar::Num;
 use crate::set::Keys;
 use crate::storage::axes::Axis;
+use crate::storage::memory::reserve;
 
 /// Elements in memory, with the axes of their dims.
 pub type Memory<'s, T> = (*const T, &'s [Axis]);
