@@ -5,6 +5,7 @@
 //! as they are where their axes merge into one row and one column stride; else the operand is packed, unless
 //! that would multiply its memory (windows overlap), and then the axes that do not merge are loops as well.
 
+use super::explain::{Loops, Step, record};
 use super::nest::{Nest, Odometer, Parts};
 use super::rows::Rows;
 use crate::error::DimError;
@@ -82,7 +83,7 @@ impl<'a, T: Num> Operand<'a, T> {
         let nest = Nest::map(sizes, order, &rows);
         let len = order.iter().map(|&axis| sizes[axis]).product();
         // SAFETY: positions along `order` are positions of the loop axes, the others being 0.
-        let data = unsafe { collect_memory(self.start, nest, len) }?;
+        let data = unsafe { collect_memory(self.start, nest, len, "operand of a product") }?;
         Ok(Operand::owned(data, order, sizes))
     }
 
@@ -98,6 +99,12 @@ impl<'a, T: Num> Operand<'a, T> {
         let nest = Nest::reduce(sizes, order, reduced, &rows);
         let len = order.iter().map(|&axis| sizes[axis]).product();
         // SAFETY: as in `packed`.
+        record(|| Step::Reduce {
+            reduction: "sum",
+            expression: "tensor".into(),
+            loops: Loops::new::<T>(&nest, len, threads::parts(nest.positions())),
+            count: reduced.iter().map(|&axis| sizes[axis]).product(),
+        });
         let parts = for_threads(nest);
         let mut kernels = elementwise::Parts::new();
         for nest in &parts {
@@ -270,6 +277,12 @@ fn fused_pair<T: Num>(
     let reduced: SmallVec<[usize; 8]> = each((a.axes(sizes) | b.axes(sizes)) & !set(kept)).collect();
     let nest = Nest::reduce(sizes, kept, &reduced, &rows);
     let len = kept.iter().map(|&axis| sizes[axis]).product();
+    record(|| Step::Reduce {
+        reduction: "sum",
+        expression: "mul(tensor, tensor)".into(),
+        loops: Loops::new::<T>(&nest, len, threads::parts(nest.positions())),
+        count: reduced.iter().map(|&axis| sizes[axis]).product(),
+    });
     let parts = for_threads(nest);
     let kernels = parts.iter().map(|nest| {
         let mut operands = nest.operands();
@@ -365,6 +378,7 @@ fn matrix_pair<T: Num>(
             accumulate: false,
         },
     };
+    record(|| products.step());
     // SAFETY: every position of the loops is a position of the loop axes, valid for both operands; for the result it is one of
     // its `len` places, distinct for distinct rows and columns, and written before it is added to.
     unsafe { products.run() };
@@ -384,15 +398,38 @@ struct Products<T> {
 }
 
 impl<T: Num> Products<T> {
+    /// How many threads are worthwhile.
+    fn parts(&self) -> usize {
+        let loops: usize = self.loops.iter().map(|l| l.size).product();
+        threads::parts(loops.saturating_mul(self.first.m * self.first.n).saturating_mul(self.first.k) / 32)
+    }
+
+    /// The products as a step of a plan.
+    fn step(&self) -> Step {
+        let Product { m, k, n, a, b, c_row, c_col, .. } = self.first;
+        let count = |loops: &[Loop]| loops.iter().map(|l| l.size).product::<usize>();
+        let (results, sums) = self.loops.split_at(self.results);
+        Step::Product {
+            batch: count(results),
+            m,
+            k,
+            n,
+            a: (a.row, a.col),
+            b: (b.row, b.col),
+            c: (c_row, c_col),
+            summed: count(sums),
+            bytes: count(results) * m * n * size_of::<T>(),
+            threads: self.parts(),
+        }
+    }
+
     /// Runs all products, on as many threads as are worthwhile: each takes a part of the results.
     ///
     /// # Safety
     ///
     /// As for [`multiply`], for all positions; different results are different memory.
     unsafe fn run(self) {
-        let loops: usize = self.loops.iter().map(|l| l.size).product();
-        let work = loops.saturating_mul(self.first.m * self.first.n).saturating_mul(self.first.k) / 32;
-        let parts = threads::parts(work);
+        let parts = self.parts();
         if parts == 1 {
             // SAFETY: the caller's promise.
             unsafe { self.run_all() };
