@@ -87,6 +87,11 @@ impl<'a, T: Num> Operand<'a, T> {
         Ok(Operand::owned(data, order, sizes))
     }
 
+    /// The strides that [`packed`](Operand::packed) would give, over no memory.
+    fn as_if_packed(&self, order: &[usize], sizes: &[usize]) -> Operand<'a, T> {
+        Operand { start: self.start, owned: None, strides: contiguous(order, sizes), memory: PhantomData }
+    }
+
     /// The sums over all axes that are not in `order`.
     fn summed(
         &self,
@@ -331,24 +336,31 @@ fn matrix_pair<T: Num>(
     roles: Roles,
 ) -> Result<Vec<T>, DimError> {
     let c = contiguous(kept, sizes);
-    let order = |axes: Axes| each(axes);
     let loops = |axes, a: &Operand<'_, T>, b: &Operand<'_, T>| merge(axes, sizes, &a.strides, &b.strides, &c);
-    // An operand whose rows, columns or sums do not merge is packed once, if that does not multiply its memory and
-    // its elements are used often enough.
-    let scattered = |axes, a: &Operand<'_, T>, b: &Operand<'_, T>| loops(axes, a, b).len() > 1;
-    if scattered(roles.k, &a, &b) || scattered(roles.m, &a, &b) {
-        let axes = roles.batch | roles.m | roles.k;
-        if volume(roles.n, sizes) >= 4.0 && a.is_injective(axes, sizes) {
-            let order: SmallVec<[usize; 8]> =
-                order(roles.batch).chain(sorted(roles.m, &c)).chain(sorted(roles.k, &b.strides)).collect();
+    // An operand is packed if then fewer loops are left around the products, if that does not multiply its memory (windows
+    // overlap), and if its elements are used often enough.
+    let count = |a: &Operand<'_, T>, b: &Operand<'_, T>| -> usize {
+        [roles.m, roles.n, roles.k].iter().map(|&axes| loops(axes, a, b).len()).sum()
+    };
+    let a_axes = roles.batch | roles.m | roles.k;
+    if volume(roles.n, sizes) >= 4.0 && a.is_injective(a_axes, sizes) {
+        let order: SmallVec<[usize; 8]> = sorted(roles.batch, &c)
+            .into_iter()
+            .chain(sorted(roles.m, &c))
+            .chain(sorted(roles.k, &b.strides))
+            .collect();
+        if count(&a.as_if_packed(&order, sizes), &b) < count(&a, &b) {
             a = a.packed(&order, sizes)?;
         }
     }
-    if scattered(roles.k, &a, &b) || scattered(roles.n, &a, &b) {
-        let axes = roles.batch | roles.n | roles.k;
-        if volume(roles.m, sizes) >= 4.0 && b.is_injective(axes, sizes) {
-            let order: SmallVec<[usize; 8]> =
-                order(roles.batch).chain(sorted(roles.k, &a.strides)).chain(sorted(roles.n, &c)).collect();
+    let b_axes = roles.batch | roles.n | roles.k;
+    if volume(roles.m, sizes) >= 4.0 && b.is_injective(b_axes, sizes) {
+        let order: SmallVec<[usize; 8]> = sorted(roles.batch, &c)
+            .into_iter()
+            .chain(sorted(roles.k, &a.strides))
+            .chain(sorted(roles.n, &c))
+            .collect();
+        if count(&a, &b.as_if_packed(&order, sizes)) < count(&a, &b) {
             b = b.packed(&order, sizes)?;
         }
     }
