@@ -120,8 +120,16 @@ fn along<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
     reducer: R,
     faults: &mut Faults,
 ) -> R::Acc {
-    let inner = nest.sizes[nest.depth() - 1];
     let last = nest.depth() - 1;
+    let inner = nest.sizes[last];
+    if nest.outer == last && inner <= TILE {
+        // One short loop, the common case, needs no totals.
+        if inner == 0 {
+            return reducer.start();
+        }
+        kernel.load(&Tile { at, len: inner, mask: None }, faults);
+        return along_tile::<I, K, R>(kernel, inner, 0, reducer);
+    }
     let mut totals = SmallVec::new();
     let mut tiles = 0;
     let mut seen = 0;
