@@ -144,6 +144,11 @@ pub struct Of<D> {
 }
 
 impl<D: Declared> Of<D> {
+    /// The dim without the size.
+    pub fn dim(&self) -> D {
+        self.dim
+    }
+
     /// How many elements lie along the dim.
     pub fn size(&self) -> usize {
         self.size

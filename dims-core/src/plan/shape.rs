@@ -33,10 +33,10 @@ impl Shape {
         let key = &self.keys.as_slice()[at];
         let (first, first_origin) = self.named[at];
         if first == UNSIZED {
-            if let Some(fixed) = key.fixed {
-                if fixed != size {
-                    return Err(DimError::StaticSize { dim: key.name, fixed, found: size, origin });
-                }
+            if let Some(fixed) = key.fixed
+                && fixed != size
+            {
+                return Err(DimError::StaticSize { dim: key.name, fixed, found: size, origin });
             }
             self.named[at] = (size, origin);
         } else if first != size {

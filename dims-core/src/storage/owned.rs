@@ -114,10 +114,4 @@ impl<T, S: Dims, R: Rank> Owned<T, S, R> {
         }
         if fits && step == self.data.len() { Ok(self.data) } else { Err(self) }
     }
-
-    /// The elements in memory, in whatever order the axes have there.
-    #[inline]
-    pub(crate) fn into_parts(self) -> (Vec<T>, usize, S::Axes, R::Axes, Origin) {
-        (self.data, self.start, self.named, self.positional, self.origin)
-    }
 }
