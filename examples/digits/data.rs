@@ -25,10 +25,9 @@ impl Digits {
     pub fn read(path: &Path) -> Result<Self, BadFile> {
         let bad = |line, what: String| BadFile { path: path.into(), line, what };
         let file = File::open(path).map_err(|error| bad(None, error.to_string()))?;
-        let mut reader = csv::ReaderBuilder::new()
-            .has_headers(false)
-            .flexible(true)
-            .from_reader(MultiGzDecoder::new(file));
+        let mut lines = csv::ReaderBuilder::new();
+        lines.has_headers(false).flexible(true).quoting(false);
+        let mut reader = lines.from_reader(MultiGzDecoder::new(file));
 
         let (mut pixels, mut classes) = (Vec::new(), Vec::new());
         let mut line = 0;
@@ -91,7 +90,7 @@ fn describe(error: &csv::Error) -> String {
     match error.kind() {
         csv::ErrorKind::Io(error) => match error.kind() {
             io::ErrorKind::InvalidInput => format!("not a gzip file ({error})"),
-            io::ErrorKind::UnexpectedEof => "the gzip file ends too early".into(),
+            io::ErrorKind::UnexpectedEof => "not a whole gzip file: it ends too early".into(),
             _ => format!("the gzip file cannot be read: {error}"),
         },
         csv::ErrorKind::Utf8 { .. } => "not text in UTF-8".into(),

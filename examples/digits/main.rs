@@ -1,7 +1,7 @@
 //! Reads handwritten digits: a network of two layers, trained from nothing.
 //!
 //! ```text
-//! cargo run --release --example digits -- --seed 1 --epochs 40 --hidden 64
+//! cargo run --release --example digits -- --seed 1 --epochs 40 --hidden 256
 //! ```
 
 mod data;
@@ -32,7 +32,7 @@ struct Args {
     #[arg(long, default_value_t = 40)]
     epochs: usize,
     /// Units of the hidden layer
-    #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, default_value_t = 256, value_parser = clap::value_parser!(u16).range(1..))]
     hidden: u16,
 }
 

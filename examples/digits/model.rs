@@ -109,3 +109,51 @@ impl Descent {
         descend!(w1, b1, w2, b2);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::SeedableRng;
+    use rand::rngs::StdRng;
+
+    /// The derivative by some weights of each layer, against the difference quotient.
+    #[test]
+    fn gradients_are_slopes() {
+        let mut rng = StdRng::seed_from_u64(1);
+        let units = 5;
+        let network = Network::random(units, &mut rng);
+        let images = from_fn((Example.of(3), Pixel), |_| rng.random_range(0.0..1.0));
+        let labels = from_vec(Example.of(3), vec![4, 0, 9]);
+        let (_, gradients) = network.gradients(&images, &labels);
+
+        let step = 0.01;
+        let slope = |bump: &dyn Fn(&mut Network, f32)| {
+            let loss = |by| {
+                let mut bumped = Network {
+                    w1: network.w1.clone(),
+                    b1: network.b1.clone(),
+                    w2: network.w2.clone(),
+                    b2: network.b2.clone(),
+                };
+                bump(&mut bumped, by);
+                bumped.gradients(&images, &labels).0
+            };
+            (loss(step) - loss(-step)) / (2.0 * step)
+        };
+        let hidden = Hidden.of(units);
+        for unit in 0..units as isize {
+            let (pixel, class) = (7 * unit, 2 * unit);
+            let by_w1 = slope(&|net, by| net.w1 += select(Pixel.eq(pixel) & hidden.eq(unit), by, 0.0));
+            let by_b1 = slope(&|net, by| net.b1 += select(hidden.eq(unit), by, 0.0));
+            let by_w2 = slope(&|net, by| net.w2 += select(hidden.eq(unit) & Class.eq(class), by, 0.0));
+            let by_b2 = slope(&|net, by| net.b2 += select(Class.eq(class), by, 0.0));
+
+            let close =
+                |slope: f32, gradient: f32| assert!((slope - gradient).abs() < 2e-3, "{slope} {gradient}");
+            close(by_w1, (&gradients.w1).index(Pixel, pixel).index(Hidden, unit).order(()));
+            close(by_b1, (&gradients.b1).index(Hidden, unit).order(()));
+            close(by_w2, (&gradients.w2).index(Hidden, unit).index(Class, class).order(()));
+            close(by_b2, (&gradients.b2).index(Class, class).order(()));
+        }
+    }
+}

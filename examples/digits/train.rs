@@ -9,7 +9,7 @@ use typed_dims::prelude::*;
 
 /// Images in a mini-batch.
 const BATCH: usize = 32;
-const RATE: f32 = 0.05;
+const RATE: f32 = 0.1;
 const MOMENTUM: f32 = 0.9;
 
 /// What the user decides.
