@@ -29,7 +29,7 @@ where
     unwrap(try_concat(dim, parts))
 }
 
-/// As [`concat`], but what sizes decide is an error; so is having no parts.
+/// As [`concat()`], but what sizes decide is an error; so is having no parts.
 pub fn try_concat<D, A>(
     dim: D,
     parts: impl IntoIterator<Item = A>,

@@ -70,7 +70,7 @@ impl Network {
         let log_p = self.scores(&hidden).log_softmax(Class);
 
         let one_hot = labels.eq(Class).cast::<f32>();
-        let loss = -(&log_p * &one_hot).sum(Class).mean(Example).order(());
+        let loss = -(&log_p * one_hot).sum(Class).mean(Example).order(());
 
         let d_scores = ((log_p.exp() - one_hot) / images.size(Example) as f32).eval();
         let d_hidden = select((&hidden).gt(0.0), (&d_scores * &self.w2).sum(Class), 0.0).eval();
