@@ -7,6 +7,7 @@ use crate::error::DimError;
 use crate::ops::{BinaryOp, UnaryOp};
 use crate::plan::nest::{Nest, Odometer, Row};
 use crate::scalar::Element;
+use crate::storage::memory::reserve;
 use smallvec::SmallVec;
 use std::mem::MaybeUninit;
 
@@ -200,11 +201,19 @@ pub fn collect<K: Kernel>(kernel: K, nest: &Nest, len: usize) -> Result<Vec<K::E
     Ok(out)
 }
 
-/// Memory for `len` elements, or an error instead of an abort.
+/// As [`collect`], for elements that lie in memory already: a copy.
+///
+/// # Safety
+///
+/// As for [`copy`](super::copy::copy).
 #[inline]
-pub fn reserve<T>(len: usize) -> Result<Vec<T>, DimError> {
-    let mut out = Vec::new();
-    out.try_reserve_exact(len).map_err(|_| DimError::TooLarge { dims: format!("{len} elements") })?;
+pub unsafe fn collect_memory<T: Copy>(origin: *const T, nest: &Nest, len: usize) -> Result<Vec<T>, DimError> {
+    let mut out = reserve(len)?;
+    // SAFETY: the caller's promise; `copy` writes all `len` places.
+    unsafe {
+        super::copy::copy(origin, nest, &mut out.spare_capacity_mut()[..len]);
+        out.set_len(len);
+    }
     Ok(out)
 }
 
@@ -222,11 +231,13 @@ impl<K: Kernel> Task for Fill<'_, K> {
         let Fill { mut kernel, nest, out } = self;
         let mut faults = Faults::default();
         let mut done = 0;
-        each_tile(&nest.sizes, |tile| {
+        let mut tiles = Tiles::new(nest);
+        while let Some(tile) = tiles.tile() {
             kernel.load(&tile, &mut faults);
             fill_tile::<I, K>(&kernel, &mut out[done..done + tile.len]);
             done += tile.len;
-        });
+            tiles.advance();
+        }
         assert_eq!(done, out.len(), "the loop nest covers the result");
         faults.into_result()
     }
@@ -240,22 +251,53 @@ fn fill_tile<I: Isa, K: Kernel>(kernel: &K, out: &mut [MaybeUninit<K::Elem>]) {
     }
 }
 
-/// Calls `visit` with each tile of a loop nest.
 #[inline(always)]
-fn each_tile(sizes: &[usize], mut visit: impl FnMut(Tile<'_>)) {
-    let (&inner, outer) = sizes.split_last().expect("a nest has a loop");
-    let mut at: SmallVec<[usize; 8]> = SmallVec::from_elem(0, sizes.len());
-    let last = outer.len();
-    let mut odometer = Odometer::new(outer);
-    while !odometer.is_done() {
-        let mut start = 0;
-        while start < inner {
-            let len = TILE.min(inner - start);
-            at[last] = start;
-            visit(Tile { at: &at, len, mask: None });
-            start += len;
+fn update_tile<I: Isa, T: Copy, K: Kernel, O: BinaryOp<T, K::Elem, Out = T>>(
+    kernel: &K,
+    places: &mut [T],
+    op: &O,
+) {
+    for (x, place) in places.iter_mut().enumerate() {
+        // SAFETY: a tile of this length was just loaded, without a mask.
+        *place = op.apply::<I>(*place, unsafe { kernel.get::<I>(x) });
+    }
+}
+
+/// Walks through a loop nest, tile by tile. (No closure is called with the tiles: its body would be compiled for the
+/// instructions of the baseline wherever it is not inlined.)
+struct Tiles<'n> {
+    odometer: Odometer<'n>,
+    at: SmallVec<[usize; 8]>,
+    inner: usize,
+    len: usize,
+}
+
+impl<'n> Tiles<'n> {
+    /// Before the first tile.
+    #[inline(always)]
+    fn new(nest: &'n Nest) -> Self {
+        let (&inner, outer) = nest.sizes.split_last().expect("a nest has a loop");
+        let at = SmallVec::from_elem(0, nest.sizes.len());
+        Tiles { odometer: Odometer::new(outer), at, inner, len: TILE.min(inner) }
+    }
+
+    /// The tile at hand, if there is one.
+    #[inline(always)]
+    fn tile(&self) -> Option<Tile<'_>> {
+        let done = self.odometer.is_done() || self.len == 0;
+        (!done).then_some(Tile { at: &self.at, len: self.len, mask: None })
+    }
+
+    /// Goes on to the next tile.
+    #[inline(always)]
+    fn advance(&mut self) {
+        let (start, outer) = self.at.split_last_mut().expect("a nest has a loop");
+        *start += self.len;
+        if *start == self.inner {
+            *start = 0;
+            self.odometer.advance(outer);
         }
-        odometer.advance(&mut at[..last]);
+        self.len = TILE.min(self.inner - *start);
     }
 }
 
@@ -303,32 +345,36 @@ impl<T: Element, K: Kernel, X: Indices, O: BinaryOp<T, K::Elem, Out = T>> Task f
     fn run<I: Isa>(self) -> Result<(), DimError> {
         let Update { mut kernel, nest, mut target, op } = self;
         let mut faults = Faults::default();
-        let mut failed = false;
         let stride = target.strides.last().copied().unwrap_or(0);
-        each_tile(&nest.sizes, |tile| {
-            if failed {
-                return;
-            }
+        let mut tiles = Tiles::new(nest);
+        while let Some(tile) = tiles.tile() {
             kernel.load(&tile, &mut faults);
             target.indices.load(&tile, &mut faults);
             if faults.any() {
-                failed = true;
-                return;
+                break;
             }
-            let start: isize =
-                tile.at.iter().zip(target.strides).map(|(&at, &stride)| at as isize * stride).sum();
-            for x in 0..tile.len {
-                // SAFETY: a tile of this length was loaded by both, without a mask.
-                let (offset, value) = unsafe { (target.indices.offset(x, &mut faults), kernel.get::<I>(x)) };
-                let Some(offset) = offset else {
-                    failed = true;
-                    return;
-                };
-                let place = target.base.wrapping_offset(start + offset + x as isize * stride);
-                // SAFETY: the place is a valid element that nothing else has access to, by the contract of `new`.
-                unsafe { *place = op.apply::<I>(*place, value) };
+            let steps = tile.at.iter().zip(target.strides).map(|(&at, &stride)| at as isize * stride);
+            let start = target.base.wrapping_offset(steps.sum());
+            if stride == 1 && !(X::ANY && target.indices.is_active()) {
+                // SAFETY: the tile's places are neighbours, each a valid element that nothing else has access to, by the
+                // contract of `new`.
+                let places = unsafe { std::slice::from_raw_parts_mut(start, tile.len) };
+                update_tile::<I, T, K, O>(&kernel, places, &op);
+            } else {
+                for x in 0..tile.len {
+                    // SAFETY: a tile of this length was loaded by both, without a mask.
+                    let (offset, value) =
+                        unsafe { (target.indices.offset(x, &mut faults), kernel.get::<I>(x)) };
+                    let Some(offset) = offset else {
+                        return faults.into_result();
+                    };
+                    let place = start.wrapping_offset(offset + x as isize * stride);
+                    // SAFETY: the place is a valid element that nothing else has access to, by the contract of `new`.
+                    unsafe { *place = op.apply::<I>(*place, value) };
+                }
             }
-        });
+            tiles.advance();
+        }
         faults.into_result()
     }
 }

@@ -1,5 +1,6 @@
 //! Kernels: loops over untyped operands. Nothing here knows of dims; sizes have been checked before.
 
+pub mod copy;
 pub mod elementwise;
 pub mod gather;
 pub mod gemm;
