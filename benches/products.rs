@@ -1,6 +1,7 @@
 //! Matrix products through dims, against calling `matrixmultiply` directly; and tiny ones, where every nanosecond shows.
 
 use criterion::{Criterion, criterion_group};
+use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 use typed_dims::ndarray::Array;
@@ -55,16 +56,16 @@ fn time<T>(run: impl FnOnce() -> T) -> Duration {
     start.elapsed()
 }
 
-/// Large products, in turns, so that whatever slows the machine down meets all of them alike.
-fn large() {
+/// Large products, in turns, so that whatever slows the machine down meets all of them alike. Dims have as many threads as
+/// the pool; `matrixmultiply` has one.
+fn large(pool: &ThreadPool) {
     const ROUNDS: usize = 25;
     for n in [256, 1024] {
         let (a, b) = (matrix(n, 0), matrix(n, 1));
-        assert_eq!(mm(&a, &b), direct(&a, &b), "both ways give the same product");
         let mut times = [const { Vec::new() }; 2];
         for _ in 0..ROUNDS {
-            times[0].push(time(|| mm(black_box(&a), black_box(&b))));
-            times[1].push(time(|| direct(black_box(&a), black_box(&b))));
+            times[0].push(pool.install(|| time(|| mm(black_box(&a), black_box(&b)))));
+            times[1].push(pool.install(|| time(|| direct(black_box(&a), black_box(&b)))));
         }
         let [dims, direct] = times.map(|mut times| {
             times.sort_unstable();
@@ -72,7 +73,9 @@ fn large() {
         });
         let gflops = |seconds: f64| 2e-9 * (n as f64).powi(3) / seconds;
         println!(
-            "{n} x {n} f32: dims {:.3} ms ({:.1} GFLOP/s), matrixmultiply {:.3} ms ({:.1} GFLOP/s): dims reach {:.1} %",
+            "{n} x {n} f32: dims on {} threads {:.3} ms ({:.1} GFLOP/s), matrixmultiply {:.3} ms ({:.1} GFLOP/s): \
+             dims reach {:.1} %",
+            pool.current_num_threads(),
             1e3 * dims,
             gflops(dims),
             1e3 * direct,
@@ -85,7 +88,10 @@ fn large() {
 criterion_group!(benches, tiny);
 
 fn main() {
-    large();
+    for threads in [1, 0] {
+        // 0 is as many as rayon finds.
+        large(&ThreadPoolBuilder::new().num_threads(threads).build().expect("threads can be started"));
+    }
     benches();
     Criterion::default().configure_from_args().final_summary();
 }

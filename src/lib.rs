@@ -65,9 +65,11 @@
 //!
 //! # Features
 //!
+//! * `rayon` (on by default): large results are computed on several threads. What is computed does not depend on how many.
 //! * `approx`: tensors can be compared with `approx::assert_relative_eq!` and the like.
 //! * `half`: elements of type `half::f16` and `half::bf16`.
-//! * `rand`, `serde`: reserved; they do nothing yet.
+//! * `rand`: `random`, tensors of random elements.
+//! * `serde`: tensors with the names of their dims, in any format of serde's; reading checks the names.
 
 pub use ndarray;
 pub use typed_dims_core::*;
@@ -87,6 +89,8 @@ pub mod prelude {
     pub use crate::join::{concat, stack, try_concat, try_stack};
     pub use crate::named::{Named, Tensor};
     pub use crate::order::OrderExt;
+    #[cfg(feature = "rand")]
+    pub use crate::random::random;
     pub use crate::reduce::Reductions;
     pub use crate::restructure::Restructure;
     pub use crate::set::Dims;

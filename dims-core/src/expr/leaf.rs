@@ -104,7 +104,7 @@ impl<T: Element, S: Dims, R: Rank> Expr for Owned<T, S, R> {
     }
 
     #[inline]
-    fn collect(&self, nest: &Nest, len: usize) -> Result<Vec<T>, DimError> {
+    fn collect(&self, nest: Nest, len: usize) -> Result<Vec<T>, DimError> {
         // SAFETY: as in `kernel`.
         unsafe { elementwise::collect_memory(self.as_ptr(), nest, len) }
     }
@@ -150,9 +150,9 @@ impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Expr for View<'_, T, S, R, X> 
     }
 
     #[inline]
-    fn collect(&self, nest: &Nest, len: usize) -> Result<Vec<T>, DimError> {
+    fn collect(&self, nest: Nest, len: usize) -> Result<Vec<T>, DimError> {
         if self.indices().any_active() {
-            return elementwise::collect(self.kernel(&mut nest.operands()), nest, len);
+            return super::collect_parts(self, nest, len);
         }
         // SAFETY: as in `kernel`; no index is active.
         unsafe { elementwise::collect_memory(self.as_ptr(), nest, len) }

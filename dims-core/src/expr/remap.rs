@@ -115,7 +115,7 @@ impl<E: Expr, S: Dims, R: Rank> Expr for Remap<E, S, R> {
     }
 
     #[inline(always)]
-    fn collect(&self, nest: &Nest, len: usize) -> Result<Vec<Self::Elem>, DimError> {
+    fn collect(&self, nest: Nest, len: usize) -> Result<Vec<Self::Elem>, DimError> {
         self.inner.collect(nest, len)
     }
 }

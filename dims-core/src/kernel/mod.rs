@@ -8,6 +8,7 @@ pub mod isa;
 pub mod reduce;
 pub mod scan;
 pub mod strided;
+pub mod threads;
 
 use crate::error::{DimError, Origin};
 use isa::Isa;
@@ -34,6 +35,13 @@ pub trait Kernel {
     /// The type of the elements.
     type Elem: Copy;
 
+    /// Whether every element can be computed, also those that a `select` does not take: nothing divides by an integer 0, and
+    /// no closure of the user's is called.
+    const TOTAL: bool = true;
+
+    /// Whether kernels of one expression can run on several threads: not with closures of the user's in them.
+    const PARALLEL: bool = true;
+
     /// Prepares the elements of a tile. Elements that cannot be had are recorded as faults.
     fn load(&mut self, tile: &Tile<'_>, faults: &mut Faults);
 
@@ -41,7 +49,7 @@ pub trait Kernel {
     ///
     /// # Safety
     ///
-    /// `x` is less than the length of the tile that was loaded last, and not masked out.
+    /// `x` is less than the length of the tile that was loaded last. An element that was masked out has some value or other.
     unsafe fn get<I: Isa>(&self, x: usize) -> Self::Elem;
 
     /// Whether all elements along the innermost loop are the same.

@@ -3,7 +3,9 @@
 //! Sums are as accurate as pairwise summation: along the innermost loop there are many accumulators, whose totals are
 //! combined like a binary counter; across it, partial sums over `BLOCK` elements are combined.
 
+use super::elementwise::Parts;
 use super::isa::{Isa, Task, dispatch};
+use super::threads::{self, Carried};
 use super::{Faults, Kernel, TILE, Tile};
 use crate::error::DimError;
 use crate::plan::nest::{Nest, Odometer};
@@ -36,19 +38,35 @@ pub trait Reducer<T>: Copy {
     fn finish(&self, acc: Self::Acc, count: usize) -> Self::Out;
 }
 
-/// Runs a reduction; the result has `len` elements in the order of the kept axes.
+/// Runs a reduction in parts of the loops that it keeps; the result has `len` elements in the order of the kept axes.
+///
+/// Each part has a kernel of its own; several parts run on several threads.
 #[inline]
-pub fn reduce<K: Kernel, R: Reducer<K::Elem>>(
-    kernel: K,
-    nest: &Nest,
+pub fn reduce<K: Kernel, R: Reducer<K::Elem, Out: Send>>(
+    parts: Parts<'_, K>,
     len: usize,
     count: usize,
     reducer: R,
 ) -> Result<Vec<R::Out>, DimError> {
     let mut out = reserve(len)?;
-    dispatch(Reduce { kernel, nest, count, reducer, out: &mut out.spare_capacity_mut()[..len] })?;
-    // SAFETY: the kept loops cover each of the `len` places once, as `Reduce` writes one for each of their positions;
-    // it returned no error.
+    let mut rest = &mut out.spare_capacity_mut()[..len];
+    if parts.len() == 1 {
+        for (kernel, nest) in parts {
+            dispatch(Reduce { kernel, nest, count, reducer, out: rest })?;
+        }
+    } else {
+        let mut work = Vec::with_capacity(parts.len());
+        for (kernel, nest) in parts {
+            let (own, others) = rest.split_at_mut(nest.results());
+            rest = others;
+            // SAFETY: kernels read elements, which are `Sync`; operations are plain values wherever `PARALLEL` lets
+            // there be several parts; the places are each part's own.
+            work.push(unsafe { Carried::new(Reduce { kernel, nest, count, reducer, out: own }) });
+        }
+        threads::each(work, |part| dispatch(part.into_inner())).into_iter().collect::<Result<(), _>>()?;
+    }
+    // SAFETY: the kept loops of all parts cover each of the `len` places once, as `Reduce` writes one for each of their
+    // positions; it returned no error.
     unsafe { out.set_len(len) };
     Ok(out)
 }

@@ -76,7 +76,7 @@ impl Roles {
     }
 
     /// Runs the product. Returns the elements of the result and the sizes of its axes, or nothing if the operands' sizes call for
-    /// the general path: conflicting, zero, or too great to count.
+    /// the general path: conflicting, zero, or great.
     #[inline(always)]
     pub fn run<T: Num>(
         &self,
@@ -102,6 +102,10 @@ impl Roles {
             return None;
         }
         let len = sizes[0].checked_mul(sizes[1])?.checked_mul(sizes[2])?;
+        // What may be worth several threads, or another kernel, is planned in full.
+        if len.checked_mul(a_sum.size)? > 64 * 64 * 64 {
+            return None;
+        }
         if len == 0
             || a_sum.size == 0
             || len.checked_mul(size_of::<T>()).is_none_or(|bytes| bytes > isize::MAX as usize)
