@@ -22,6 +22,7 @@ use crate::error::DimError;
 use crate::kernel::{Kernel, elementwise, threads};
 use crate::plan::contract;
 use crate::plan::direct::Memory;
+use crate::plan::explain::{Loops, Step, record};
 use crate::plan::nest::{Nest, Operands};
 use crate::plan::rows::Rows;
 use crate::plan::shape::Shape;
@@ -104,6 +105,10 @@ pub trait Expr {
         None
     }
 
+    /// The expression in words, for plans.
+    #[doc(hidden)]
+    fn describe(&self) -> String;
+
     /// The `len` elements of a loop nest that was planned for this expression.
     #[doc(hidden)]
     #[inline(always)]
@@ -136,7 +141,12 @@ pub(crate) fn collect_parts<E: Expr + ?Sized>(
     nest: Nest,
     len: usize,
 ) -> Result<Vec<E::Elem>, DimError> {
-    let parts = nest.split(0, if E::Kernel::<'_>::PARALLEL { threads::parts(len) } else { 1 });
+    let threads = if E::Kernel::<'_>::PARALLEL { threads::parts(len) } else { 1 };
+    record(|| Step::Elementwise {
+        expression: expr.describe(),
+        loops: Loops::new::<E::Elem>(&nest, len, threads),
+    });
+    let parts = nest.split(0, threads);
     let parts = parts.iter().map(|nest| (expr.kernel(&mut nest.operands()), nest)).collect();
     elementwise::collect(parts, len)
 }
@@ -226,6 +236,10 @@ impl<E: Expr> Expr for &E {
     #[inline(always)]
     fn affine(&self) -> Option<Affine<'_>> {
         (**self).affine()
+    }
+
+    fn describe(&self) -> String {
+        (**self).describe()
     }
 
     #[inline(always)]

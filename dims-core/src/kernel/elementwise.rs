@@ -6,6 +6,7 @@ use super::threads::{self, Carried};
 use super::{Faults, Kernel, TILE, Tile};
 use crate::error::DimError;
 use crate::ops::{BinaryOp, UnaryOp};
+use crate::plan::explain::{Loops, Step, record};
 use crate::plan::nest::{Nest, Odometer, Row};
 use crate::scalar::Element;
 use crate::storage::memory::reserve;
@@ -245,10 +246,13 @@ pub unsafe fn collect_memory<T: Copy + Send + Sync>(
     origin: *const T,
     nest: Nest,
     len: usize,
+    reason: &'static str,
 ) -> Result<Vec<T>, DimError> {
     let mut out = reserve(len)?;
     let mut rest = &mut out.spare_capacity_mut()[..len];
-    let parts = nest.split(0, threads::parts(len));
+    let threads = threads::parts(len);
+    record(|| Step::Copy { reason, loops: Loops::new::<T>(&nest, len, threads) });
+    let parts = nest.split(0, threads);
     if let [nest] = &parts[..] {
         // SAFETY: the caller's promise; `copy` writes all places.
         unsafe { super::copy::copy(origin, nest, rest) };

@@ -24,6 +24,8 @@ const BLOCK: usize = 128;
 
 /// How elements are combined.
 pub trait Reducer<T>: Copy {
+    /// Its name in plans.
+    const NAME: &'static str;
     /// The state of a partial result.
     type Acc: Copy;
     /// The result.
@@ -284,6 +286,7 @@ pub mod reducers {
     pub struct Sum;
 
     impl<T: Num> Reducer<T> for Sum {
+        const NAME: &'static str = "sum";
         type Acc = T::Acc;
         type Out = T;
         #[inline(always)]
@@ -309,6 +312,7 @@ pub mod reducers {
     pub struct Prod;
 
     impl<T: Num> Reducer<T> for Prod {
+        const NAME: &'static str = "prod";
         type Acc = T::Acc;
         type Out = T;
         #[inline(always)]
@@ -334,6 +338,7 @@ pub mod reducers {
     pub struct Mean;
 
     impl<T: Analytic> Reducer<T> for Mean {
+        const NAME: &'static str = "mean";
         type Acc = T::Acc;
         type Out = T;
         #[inline(always)]
@@ -359,6 +364,7 @@ pub mod reducers {
     pub struct Max;
 
     impl<T: Ordered> Reducer<T> for Max {
+        const NAME: &'static str = "max";
         type Acc = T;
         type Out = T;
         #[inline(always)]
@@ -384,6 +390,7 @@ pub mod reducers {
     pub struct Min;
 
     impl<T: Ordered> Reducer<T> for Min {
+        const NAME: &'static str = "min";
         type Acc = T;
         type Out = T;
         #[inline(always)]
@@ -426,6 +433,7 @@ pub mod reducers {
     }
 
     impl<T: Ordered, const GREATEST: bool> Reducer<T> for Arg<GREATEST> {
+        const NAME: &'static str = if GREATEST { "argmax" } else { "argmin" };
         type Acc = (Option<T>, usize);
         type Out = usize;
         #[inline(always)]
@@ -451,6 +459,7 @@ pub mod reducers {
     pub struct Any;
 
     impl Reducer<bool> for Any {
+        const NAME: &'static str = "any";
         type Acc = bool;
         type Out = bool;
         #[inline(always)]
@@ -476,6 +485,7 @@ pub mod reducers {
     pub struct All;
 
     impl Reducer<bool> for All {
+        const NAME: &'static str = "all";
         type Acc = bool;
         type Out = bool;
         #[inline(always)]
@@ -501,6 +511,7 @@ pub mod reducers {
     pub struct Count;
 
     impl Reducer<bool> for Count {
+        const NAME: &'static str = "count";
         type Acc = usize;
         type Out = usize;
         #[inline(always)]
@@ -531,6 +542,7 @@ pub mod reducers {
     }
 
     impl<T: Real, const ROOT: bool> Reducer<T> for Variance<T, ROOT> {
+        const NAME: &'static str = if ROOT { "std" } else { "var" };
         type Acc = (T::Wide, T::Wide, T::Wide);
         type Out = T;
         #[inline(always)]
@@ -567,6 +579,7 @@ pub mod reducers {
     pub struct Norm;
 
     impl<T: Magnitude<Abs: Real>> Reducer<T> for Norm {
+        const NAME: &'static str = "norm";
         type Acc = <T::Abs as Real>::Wide;
         type Out = T::Abs;
         #[inline(always)]
@@ -593,6 +606,7 @@ pub mod reducers {
     pub struct LogSumExp<T>(pub PhantomData<T>);
 
     impl<T: Real> Reducer<T> for LogSumExp<T> {
+        const NAME: &'static str = "logsumexp";
         type Acc = (T::Wide, T::Wide);
         type Out = T;
         #[inline(always)]

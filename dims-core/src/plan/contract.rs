@@ -5,6 +5,7 @@
 //! as they are where their axes merge into one row and one column stride; else the operand is packed, unless
 //! that would multiply its memory (windows overlap), and then the axes that do not merge are loops as well.
 
+use super::explain::{Loops, Step, record};
 use super::nest::{Nest, Odometer, Parts};
 use super::rows::Rows;
 use crate::error::DimError;
@@ -82,8 +83,13 @@ impl<'a, T: Num> Operand<'a, T> {
         let nest = Nest::map(sizes, order, &rows);
         let len = order.iter().map(|&axis| sizes[axis]).product();
         // SAFETY: positions along `order` are positions of the loop axes, the others being 0.
-        let data = unsafe { collect_memory(self.start, nest, len) }?;
+        let data = unsafe { collect_memory(self.start, nest, len, "operand of a product") }?;
         Ok(Operand::owned(data, order, sizes))
+    }
+
+    /// The strides that [`packed`](Operand::packed) would give, over no memory.
+    fn as_if_packed(&self, order: &[usize], sizes: &[usize]) -> Operand<'a, T> {
+        Operand { start: self.start, owned: None, strides: contiguous(order, sizes), memory: PhantomData }
     }
 
     /// The sums over all axes that are not in `order`.
@@ -98,6 +104,12 @@ impl<'a, T: Num> Operand<'a, T> {
         let nest = Nest::reduce(sizes, order, reduced, &rows);
         let len = order.iter().map(|&axis| sizes[axis]).product();
         // SAFETY: as in `packed`.
+        record(|| Step::Reduce {
+            reduction: "sum",
+            expression: "tensor".into(),
+            loops: Loops::new::<T>(&nest, len, threads::parts(nest.positions())),
+            count: reduced.iter().map(|&axis| sizes[axis]).product(),
+        });
         let parts = for_threads(nest);
         let mut kernels = elementwise::Parts::new();
         for nest in &parts {
@@ -270,6 +282,12 @@ fn fused_pair<T: Num>(
     let reduced: SmallVec<[usize; 8]> = each((a.axes(sizes) | b.axes(sizes)) & !set(kept)).collect();
     let nest = Nest::reduce(sizes, kept, &reduced, &rows);
     let len = kept.iter().map(|&axis| sizes[axis]).product();
+    record(|| Step::Reduce {
+        reduction: "sum",
+        expression: "mul(tensor, tensor)".into(),
+        loops: Loops::new::<T>(&nest, len, threads::parts(nest.positions())),
+        count: reduced.iter().map(|&axis| sizes[axis]).product(),
+    });
     let parts = for_threads(nest);
     let kernels = parts.iter().map(|nest| {
         let mut operands = nest.operands();
@@ -318,24 +336,31 @@ fn matrix_pair<T: Num>(
     roles: Roles,
 ) -> Result<Vec<T>, DimError> {
     let c = contiguous(kept, sizes);
-    let order = |axes: Axes| each(axes);
     let loops = |axes, a: &Operand<'_, T>, b: &Operand<'_, T>| merge(axes, sizes, &a.strides, &b.strides, &c);
-    // An operand whose rows, columns or sums do not merge is packed once, if that does not multiply its memory and
-    // its elements are used often enough.
-    let scattered = |axes, a: &Operand<'_, T>, b: &Operand<'_, T>| loops(axes, a, b).len() > 1;
-    if scattered(roles.k, &a, &b) || scattered(roles.m, &a, &b) {
-        let axes = roles.batch | roles.m | roles.k;
-        if volume(roles.n, sizes) >= 4.0 && a.is_injective(axes, sizes) {
-            let order: SmallVec<[usize; 8]> =
-                order(roles.batch).chain(sorted(roles.m, &c)).chain(sorted(roles.k, &b.strides)).collect();
+    // An operand is packed if then fewer loops are left around the products, if that does not multiply its memory (windows
+    // overlap), and if its elements are used often enough.
+    let count = |a: &Operand<'_, T>, b: &Operand<'_, T>| -> usize {
+        [roles.m, roles.n, roles.k].iter().map(|&axes| loops(axes, a, b).len()).sum()
+    };
+    let a_axes = roles.batch | roles.m | roles.k;
+    if volume(roles.n, sizes) >= 4.0 && a.is_injective(a_axes, sizes) {
+        let order: SmallVec<[usize; 8]> = sorted(roles.batch, &c)
+            .into_iter()
+            .chain(sorted(roles.m, &c))
+            .chain(sorted(roles.k, &b.strides))
+            .collect();
+        if count(&a.as_if_packed(&order, sizes), &b) < count(&a, &b) {
             a = a.packed(&order, sizes)?;
         }
     }
-    if scattered(roles.k, &a, &b) || scattered(roles.n, &a, &b) {
-        let axes = roles.batch | roles.n | roles.k;
-        if volume(roles.m, sizes) >= 4.0 && b.is_injective(axes, sizes) {
-            let order: SmallVec<[usize; 8]> =
-                order(roles.batch).chain(sorted(roles.k, &a.strides)).chain(sorted(roles.n, &c)).collect();
+    let b_axes = roles.batch | roles.n | roles.k;
+    if volume(roles.m, sizes) >= 4.0 && b.is_injective(b_axes, sizes) {
+        let order: SmallVec<[usize; 8]> = sorted(roles.batch, &c)
+            .into_iter()
+            .chain(sorted(roles.k, &a.strides))
+            .chain(sorted(roles.n, &c))
+            .collect();
+        if count(&a, &b.as_if_packed(&order, sizes)) < count(&a, &b) {
             b = b.packed(&order, sizes)?;
         }
     }
@@ -365,6 +390,7 @@ fn matrix_pair<T: Num>(
             accumulate: false,
         },
     };
+    record(|| products.step());
     // SAFETY: every position of the loops is a position of the loop axes, valid for both operands; for the result it is one of
     // its `len` places, distinct for distinct rows and columns, and written before it is added to.
     unsafe { products.run() };
@@ -384,15 +410,38 @@ struct Products<T> {
 }
 
 impl<T: Num> Products<T> {
+    /// How many threads are worthwhile.
+    fn parts(&self) -> usize {
+        let loops: usize = self.loops.iter().map(|l| l.size).product();
+        threads::parts(loops.saturating_mul(self.first.m * self.first.n).saturating_mul(self.first.k) / 32)
+    }
+
+    /// The products as a step of a plan.
+    fn step(&self) -> Step {
+        let Product { m, k, n, a, b, c_row, c_col, .. } = self.first;
+        let count = |loops: &[Loop]| loops.iter().map(|l| l.size).product::<usize>();
+        let (results, sums) = self.loops.split_at(self.results);
+        Step::Product {
+            batch: count(results),
+            m,
+            k,
+            n,
+            a: (a.row, a.col),
+            b: (b.row, b.col),
+            c: (c_row, c_col),
+            summed: count(sums),
+            bytes: count(results) * m * n * size_of::<T>(),
+            threads: self.parts(),
+        }
+    }
+
     /// Runs all products, on as many threads as are worthwhile: each takes a part of the results.
     ///
     /// # Safety
     ///
     /// As for [`multiply`], for all positions; different results are different memory.
     unsafe fn run(self) {
-        let loops: usize = self.loops.iter().map(|l| l.size).product();
-        let work = loops.saturating_mul(self.first.m * self.first.n).saturating_mul(self.first.k) / 32;
-        let parts = threads::parts(work);
+        let parts = self.parts();
         if parts == 1 {
             // SAFETY: the caller's promise.
             unsafe { self.run_all() };

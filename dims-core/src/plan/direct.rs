@@ -3,6 +3,7 @@
 //! Which axis is what follows from the types, so it is a constant; at run time only sizes and strides are looked up. A small
 //! product so costs little more than its multiplications.
 
+use super::explain::{Step, record};
 use crate::error::DimError;
 use crate::kernel::gemm::{Matrix, Product, multiply};
 use crate::scalar::Num;
@@ -121,6 +122,18 @@ impl Roles {
             let at = self.result.iter().position(|&own| own == role);
             at.map_or(0, |at| steps[at] as isize)
         };
+        record(|| Step::Product {
+            batch: a_batch.size,
+            m: row.size,
+            k: a_sum.size,
+            n: column.size,
+            a: (row.stride, a_sum.stride),
+            b: (b_sum.stride, column.stride),
+            c: (step(Role::Row), step(Role::Column)),
+            summed: 1,
+            bytes: len * size_of::<T>(),
+            threads: 1,
+        });
         for at in 0..a_batch.size as isize {
             let product = Product {
                 m: row.size,

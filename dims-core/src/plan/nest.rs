@@ -108,6 +108,11 @@ impl Nest {
         Operands { loops: self.sizes.len(), strides: &self.strides, offsets: &self.offsets }
     }
 
+    /// The strides of each operand along the loops.
+    pub fn operand_strides(&self) -> Vec<Vec<isize>> {
+        self.strides.chunks(self.depth()).map(<[isize]>::to_vec).collect()
+    }
+
     /// How many positions there are.
     #[inline]
     pub fn positions(&self) -> usize {
