@@ -1,4 +1,75 @@
 //! First-class, statically checked tensor dimensions.
+//!
+//! A *dim* is a Rust item. Bound to an axis of an array it becomes part of the tensor's type, every operation loops over
+//! it, and rustc checks that each dim which is named is there and that none is left over.
+//!
+//! ```
+//! use typed_dims::prelude::*;
+//!
+//! dims! {
+//!     /// Samples that are looked at together.
+//!     pub struct Batch;
+//!     pub struct Input;
+//!     pub struct Output = 2;
+//! }
+//!
+//! /// `out[batch, output] = max(sum over input of x[batch, input] * weight[input, output] + bias[output], 0)`
+//! fn layer(
+//!     x: &Tensor<f32, (Batch, Input)>,
+//!     weight: &Tensor<f32, (Input, Output)>,
+//!     bias: &Tensor<f32, (Output,)>,
+//! ) -> Tensor<f32, (Batch, Output)> {
+//!     ((x * weight).sum(Input) + bias).relu().eval()
+//! }
+//!
+//! let x = ndarray::array![[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]].into_tensor((Batch, Input));
+//! let weight = from_fn((Input.of(3), Output), |(input, output)| if input == output { 1.0 } else { -0.1 });
+//! let out = layer(&x, &weight, &full(Output, 0.5));
+//! assert_eq!(out.order((Batch, Output)), ndarray::array![[1.0, 2.1], [3.4, 4.5]]);
+//! ```
+//!
+//! A line that forgets a dim, reduces one that is not there, or passes a tensor of other dims does not compile:
+//!
+//! ```compile_fail
+//! # use typed_dims::prelude::*;
+//! # dims! { pub struct Batch; pub struct Input; pub struct Output = 2; }
+//! fn layer(
+//!     x: &Tensor<f32, (Batch, Input)>,
+//!     weight: &Tensor<f32, (Input, Output)>,
+//! ) -> Tensor<f32, (Batch, Output)> {
+//!     (x * weight).sum(Batch) // this has the dims (Input, Output)
+//! }
+//! ```
+//!
+//! # Finding one's way
+//!
+//! * [`dims!`] makes dims, declared ones (`pub struct Batch;`) and local ones (`dims!(i, j);`).
+//! * [`At::at`](bind::At::at) binds the axes of an array, a slice or a tensor to dims; [`Binder`](bind::Binder) lists
+//!   what can stand for an axis. [`IntoTensor`](convert::IntoTensor) takes an array for good, and [`create`] makes tensors from
+//!   nothing.
+//! * [`Elementwise`](elementwise::Elementwise) and the operators build expressions, which are lazy.
+//! * [`Reductions`](reduce::Reductions), [`order`](order::OrderExt::order), `eval` and [assignment](assign) run them, each in one
+//!   pass or as matrix products.
+//! * [`Restructure`](restructure::Restructure) renames, slices, splits and flattens dims; [`concat`](join::concat) and
+//!   [`stack`](join::stack) join tensors.
+//! * [`Tensor`](named::Tensor) is the type to write in signatures, [`Named`](named::Named) the one that messages show.
+//!   A function that takes a tensor with further dims of its caller says `Tensor<f32, (Seq, Rest<B>)>`: see
+//!   [`Rest`].
+//! * [`DimError`](error::DimError) is what the `try_` form of an operation returns; the short form panics with its text.
+//!
+//! # When things run, and what they allocate
+//!
+//! Operators, elementwise methods, views and comparisons compute nothing. `((a - b).abs()).sum(k)` is one pass without a
+//! temporary; `(a * b * c).sum((j, k))` is one contraction, taken apart into matrix products along the cheapest path. A
+//! result lies contiguously in the order that `order` was asked for, or else in the order in which its dims were declared.
+//!
+//! # Features
+//!
+//! * `rayon` (on by default): large results are computed on several threads. What is computed does not depend on how many.
+//! * `approx`: tensors can be compared with `approx::assert_relative_eq!` and the like.
+//! * `half`: elements of type `half::f16` and `half::bf16`.
+//! * `rand`: `random`, tensors of random elements.
+//! * `serde`: tensors with the names of their dims, in any format of serde's; reading checks the names.
 
 pub use ndarray;
 pub use typed_dims_core::*;
@@ -29,3 +100,8 @@ pub mod prelude {
     pub use typed_dims_macros::dims;
     pub use typenum::{U0, U1, U2, U3, U4, U5, U6};
 }
+
+/// The README's programs, as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct Readme;

@@ -1,3 +1,5 @@
+#![allow(missing_docs)]
+
 use ndarray::array;
 use typed_dims::prelude::*;
 

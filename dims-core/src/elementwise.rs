@@ -45,6 +45,7 @@ where
 macro_rules! unary_methods {
     ($($(#[$doc:meta])* $method:ident $op:ident [$bound:ident];)*) => {$(
         $(#[$doc])*
+        #[allow(clippy::wrong_self_convention)] // `is_nan` takes its tensor, as every operation here does
         #[inline(always)]
         fn $method(self) -> UnaryOut<ops::$op, Self>
         where
@@ -270,7 +271,7 @@ impl<T: ops::Equality, S: Dims, R: Rank, E: Expr<Elem = T>> Named<T, S, R, E> {
     /// `x == y` at each position.
     #[allow(clippy::should_implement_trait)]
     #[inline(always)]
-    pub fn eq<'a, B: Operand<T>>(&'a self, other: B) -> BinaryOut<ops::Eq, &'a Self, B>
+    pub fn eq<B: Operand<T>>(&self, other: B) -> BinaryOut<ops::Eq, &Self, B>
     where
         S: Union<B::Dims>,
     {
@@ -280,7 +281,7 @@ impl<T: ops::Equality, S: Dims, R: Rank, E: Expr<Elem = T>> Named<T, S, R, E> {
     /// `x != y` at each position.
     #[allow(clippy::should_implement_trait)]
     #[inline(always)]
-    pub fn ne<'a, B: Operand<T>>(&'a self, other: B) -> BinaryOut<ops::Ne, &'a Self, B>
+    pub fn ne<B: Operand<T>>(&self, other: B) -> BinaryOut<ops::Ne, &Self, B>
     where
         S: Union<B::Dims>,
     {

@@ -29,7 +29,7 @@ where
     unwrap(try_concat(dim, parts))
 }
 
-/// As [`concat`], but what sizes decide is an error; so is having no parts.
+/// As [`concat()`], but what sizes decide is an error; so is having no parts.
 pub fn try_concat<D, A>(
     dim: D,
     parts: impl IntoIterator<Item = A>,
@@ -142,16 +142,16 @@ where
         let part = part.into_named();
         let shape = part.shape()?;
         let own = shape.sizes();
-        if let Some(first) = &sizes {
-            if first[..] != *own {
-                let what = format!(
-                    "parts of a stack along `{}` differ: {} and {}",
-                    dim.info().name,
-                    describe::<A>(first),
-                    describe::<A>(own)
-                );
-                return Err(DimError::Shape { what });
-            }
+        if let Some(first) = &sizes
+            && first[..] != *own
+        {
+            let what = format!(
+                "parts of a stack along `{}` differ: {} and {}",
+                dim.info().name,
+                describe::<A>(first),
+                describe::<A>(own)
+            );
+            return Err(DimError::Shape { what });
         }
         let order: Order = (0..own.len()).collect();
         sizes = Some(own.into());

@@ -105,7 +105,7 @@ where
     let parts = nest.for_threads(work);
     let parts = parts.iter().map(|nest| (expr.kernel(&mut nest.operands()), nest)).collect();
     let data = kernel::reduce::reduce(parts, len, count, reducer)?;
-    Ok(finished(data, kept, &sizes))
+    Ok(finished(data, kept, sizes))
 }
 
 #[inline]
@@ -137,14 +137,14 @@ where
         shape.volume(kept.iter().copied(), size_of::<A::Elem>())?;
         let mut supports = contract::Supports::new();
         tensor.expr.supports::<A::Dims, A::Rank>(&shape, &mut supports);
-        if contract::is_worthwhile(&supports, &sizes, kept) {
+        if contract::is_worthwhile(&supports, sizes, kept) {
             let mut factors = Factors { scale: A::Elem::ONE, operands: SmallVec::new() };
             tensor.expr.factors::<A::Dims, A::Rank>(&shape, &mut factors)?;
-            let mut data = contract::contract(factors.operands, &sizes, kept)?;
+            let mut data = contract::contract(factors.operands, sizes, kept)?;
             if factors.scale != A::Elem::ONE {
                 data.iter_mut().for_each(|value| *value = value.mul(factors.scale));
             }
-            return Ok(finished(data, kept, &sizes));
+            return Ok(finished(data, kept, sizes));
         }
     }
     fused::<A::Dims, A::Rank, _, D, _>(&tensor.expr, &shape, reducers::Sum, Empty::Allowed)
@@ -164,7 +164,7 @@ where
     let mut data = evaluate_in::<A::Dims, A::Rank, _>(tensor.expr, &shape, &order)?;
     let inner = sizes[at + 1..].iter().product();
     work(Lines { data: &mut data, len: sizes[at], inner });
-    Ok(Named::from_expr(Owned::contiguous(data, &sizes)))
+    Ok(Named::from_expr(Owned::contiguous(data, sizes)))
 }
 
 /// The elements of an expression, contiguous in an order of all its loop axes.
@@ -418,7 +418,7 @@ pub trait Reductions: AsTensor {
         let sizes = shape.sizes();
         let order: Order = (0..sizes.len()).collect();
         let data = evaluate_in::<Self::Dims, Self::Rank, _>(tensor.expr, &shape, &order)?;
-        Ok(Named::from_expr(Owned::contiguous(data, &sizes)))
+        Ok(Named::from_expr(Owned::contiguous(data, sizes)))
     }
 }
 

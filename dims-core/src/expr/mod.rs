@@ -168,7 +168,7 @@ where
     let len = shape.volume(order.iter().copied(), size_of::<E::Elem>())?;
     let nest = Nest::map(sizes, &order, &rows);
     let data = expr.collect(nest, len)?;
-    factors.operands.push(contract::Operand::owned(data, &order, &sizes));
+    factors.operands.push(contract::Operand::owned(data, &order, sizes));
     Ok(())
 }
 

@@ -163,6 +163,7 @@ impl<T: Copy> Block<T> {
         }
     }
 
+    #[allow(clippy::needless_range_loop)] // a transposition reads best with both indices
     #[inline(always)]
     unsafe fn square<const B: usize>(&self, row: usize, column: usize) {
         // SAFETY: the square lies in both matrices; a row of the source's transpose is `B` neighbours (its row stride is 1).

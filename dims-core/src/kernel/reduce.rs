@@ -1,7 +1,7 @@
 //! Reductions: loops that combine many elements into one.
 //!
 //! Sums are as accurate as pairwise summation: along the innermost loop there are many accumulators, whose totals are
-//! combined like a binary counter; across it, partial sums over [`BLOCK`] elements are combined.
+//! combined like a binary counter; across it, partial sums over `BLOCK` elements are combined.
 
 use super::elementwise::Parts;
 use super::isa::{Isa, Task, dispatch};

@@ -36,10 +36,10 @@ impl Shape {
         if first != UNSIZED {
             return Err(self.conflict(at, size, origin));
         }
-        if let Some(fixed) = key.fixed {
-            if fixed != size {
-                return Err(DimError::StaticSize { dim: key.name, fixed, found: size, origin });
-            }
+        if let Some(fixed) = key.fixed
+            && fixed != size
+        {
+            return Err(DimError::StaticSize { dim: key.name, fixed, found: size, origin });
         }
         self.sizes[at] = size;
         self.origins[at] = origin;

@@ -56,15 +56,15 @@ fn declared(dim: &Declared, position: usize, krate: &TokenStream) -> TokenStream
 
 /// A static size as a typenum. Literals are written out, so that any size will do.
 fn number(size: &Expr, krate: &TokenStream) -> TokenStream {
-    if let Expr::Lit(ExprLit { lit: Lit::Int(literal), .. }) = size {
-        if let Ok(value) = literal.base10_parse::<u64>() {
-            let mut num = quote!(#krate::typenum::UTerm);
-            for bit in (0..u64::BITS - value.leading_zeros()).rev() {
-                let digit = if value >> bit & 1 == 1 { quote!(B1) } else { quote!(B0) };
-                num = quote!(#krate::typenum::UInt<#num, #krate::typenum::#digit>);
-            }
-            return num;
+    if let Expr::Lit(ExprLit { lit: Lit::Int(literal), .. }) = size
+        && let Ok(value) = literal.base10_parse::<u64>()
+    {
+        let mut num = quote!(#krate::typenum::UTerm);
+        for bit in (0..u64::BITS - value.leading_zeros()).rev() {
+            let digit = if value >> bit & 1 == 1 { quote!(B1) } else { quote!(B0) };
+            num = quote!(#krate::typenum::UInt<#num, #krate::typenum::#digit>);
         }
+        return num;
     }
     quote!(#krate::typenum::U<{ #size }>)
 }

@@ -1,0 +1,159 @@
+//! A network of two layers. Every tensor has its dims in its type; every gradient is a contraction.
+
+use rand::Rng;
+use typed_dims::prelude::*;
+
+dims! {
+    /// Images that are looked at together.
+    pub struct Example;
+    /// Pixels of an image, row by row.
+    pub struct Pixel = 64;
+    /// Units between the two layers.
+    pub struct Hidden;
+    /// What an image can show.
+    pub struct Class = 10;
+}
+
+/// Images, each pixel between 0 (white) and 1 (black).
+pub type Images = Tensor<f32, (Example, Pixel)>;
+/// What each image shows: an index along [`Class`].
+pub type Labels = Tensor<isize, (Example,)>;
+
+/// The weights of the network; also a step for each of them.
+pub struct Network {
+    w1: Tensor<f32, (Pixel, Hidden)>,
+    b1: Tensor<f32, (Hidden,)>,
+    w2: Tensor<f32, (Hidden, Class)>,
+    b2: Tensor<f32, (Class,)>,
+}
+
+impl Network {
+    /// Random weights, scaled as in He et al. (2015).
+    pub fn random(hidden: usize, rng: &mut impl Rng) -> Self {
+        let mut uniform = |fan_in: usize| {
+            let bound = (6.0 / fan_in as f32).sqrt();
+            rng.random_range(-bound..bound)
+        };
+        Network {
+            w1: from_fn((Pixel, Hidden.of(hidden)), |_| uniform(Pixel::SIZE)),
+            w2: from_fn((Hidden.of(hidden), Class), |_| uniform(hidden)),
+            ..Network::zeros(hidden)
+        }
+    }
+
+    fn zeros(hidden: usize) -> Self {
+        let hidden = Hidden.of(hidden);
+        Network {
+            w1: zeros((Pixel, hidden)),
+            b1: zeros(hidden),
+            w2: zeros((hidden, Class)),
+            b2: zeros(Class),
+        }
+    }
+
+    fn hidden(&self, images: &Images) -> Tensor<f32, (Example, Hidden)> {
+        ((images * &self.w1).sum(Pixel) + &self.b1).relu().eval()
+    }
+
+    fn scores(&self, hidden: &Tensor<f32, (Example, Hidden)>) -> Tensor<f32, (Example, Class)> {
+        ((hidden * &self.w2).sum(Hidden) + &self.b2).eval()
+    }
+
+    /// The most likely class of each image.
+    pub fn classify(&self, images: &Images) -> Labels {
+        self.scores(&self.hidden(images)).argmax(Class).cast().eval()
+    }
+
+    /// The mean cross-entropy, and its derivative by every weight.
+    pub fn gradients(&self, images: &Images, labels: &Labels) -> (f32, Network) {
+        let hidden = self.hidden(images);
+        let log_p = self.scores(&hidden).log_softmax(Class);
+
+        let one_hot = labels.eq(Class).cast::<f32>();
+        let loss = -(&log_p * one_hot).sum(Class).mean(Example).order(());
+
+        let d_scores = ((log_p.exp() - one_hot) / images.size(Example) as f32).eval();
+        let d_hidden = select((&hidden).gt(0.0), (&d_scores * &self.w2).sum(Class), 0.0).eval();
+        let gradients = Network {
+            w1: (images * &d_hidden).sum(Example),
+            b1: d_hidden.sum(Example),
+            w2: (&hidden * &d_scores).sum(Example),
+            b2: d_scores.sum(Example),
+        };
+        (loss, gradients)
+    }
+}
+
+/// Gradient descent with momentum.
+pub struct Descent {
+    rate: f32,
+    momentum: f32,
+    velocity: Network,
+}
+
+impl Descent {
+    /// Nothing has moved yet.
+    pub fn new(network: &Network, rate: f32, momentum: f32) -> Self {
+        Descent { rate, momentum, velocity: Network::zeros(network.b1.size(Hidden)) }
+    }
+
+    /// Moves every weight against its gradient.
+    pub fn step(&mut self, network: &mut Network, gradients: &Network) {
+        macro_rules! descend {
+            ($($weight:ident),*) => {$(
+                self.velocity.$weight *= self.momentum;
+                self.velocity.$weight += &gradients.$weight;
+                network.$weight -= &self.velocity.$weight * self.rate;
+            )*};
+        }
+        descend!(w1, b1, w2, b2);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::SeedableRng;
+    use rand::rngs::StdRng;
+
+    /// The derivative by some weights of each layer, against the difference quotient.
+    #[test]
+    fn gradients_are_slopes() {
+        let mut rng = StdRng::seed_from_u64(1);
+        let units = 5;
+        let network = Network::random(units, &mut rng);
+        let images = from_fn((Example.of(3), Pixel), |_| rng.random_range(0.0..1.0));
+        let labels = from_vec(Example.of(3), vec![4, 0, 9]);
+        let (_, gradients) = network.gradients(&images, &labels);
+
+        let step = 0.01;
+        let slope = |bump: &dyn Fn(&mut Network, f32)| {
+            let loss = |by| {
+                let mut bumped = Network {
+                    w1: network.w1.clone(),
+                    b1: network.b1.clone(),
+                    w2: network.w2.clone(),
+                    b2: network.b2.clone(),
+                };
+                bump(&mut bumped, by);
+                bumped.gradients(&images, &labels).0
+            };
+            (loss(step) - loss(-step)) / (2.0 * step)
+        };
+        let hidden = Hidden.of(units);
+        for unit in 0..units as isize {
+            let (pixel, class) = (7 * unit, 2 * unit);
+            let by_w1 = slope(&|net, by| net.w1 += select(Pixel.eq(pixel) & hidden.eq(unit), by, 0.0));
+            let by_b1 = slope(&|net, by| net.b1 += select(hidden.eq(unit), by, 0.0));
+            let by_w2 = slope(&|net, by| net.w2 += select(hidden.eq(unit) & Class.eq(class), by, 0.0));
+            let by_b2 = slope(&|net, by| net.b2 += select(Class.eq(class), by, 0.0));
+
+            let close =
+                |slope: f32, gradient: f32| assert!((slope - gradient).abs() < 2e-3, "{slope} {gradient}");
+            close(by_w1, (&gradients.w1).index(Pixel, pixel).index(Hidden, unit).order(()));
+            close(by_b1, (&gradients.b1).index(Hidden, unit).order(()));
+            close(by_w2, (&gradients.w2).index(Hidden, unit).index(Class, class).order(()));
+            close(by_b2, (&gradients.b2).index(Class, class).order(()));
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! The digits example: what its loader refuses, and that its network learns.
+
+#[path = "../examples/digits/data.rs"]
+mod data;
+#[path = "../examples/digits/model.rs"]
+mod model;
+#[path = "../examples/digits/train.rs"]
+mod train;
+
+use data::Digits;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use train::Options;
+
+fn file(name: &str, bytes: &[u8]) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    fs::write(&path, bytes).unwrap();
+    path
+}
+
+fn gzipped(name: &str, text: &str) -> PathBuf {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(text.as_bytes()).unwrap();
+    file(name, &encoder.finish().unwrap())
+}
+
+/// A line of pixels of one value, and a class.
+fn line(pixel: &str, class: &str) -> String {
+    format!("{},{class}\n", [pixel; 64].join(","))
+}
+
+#[track_caller]
+fn refused(path: &Path, expected: &str) {
+    let message = Digits::read(path).unwrap_err().to_string();
+    let rest = message.strip_prefix(&*path.display().to_string()).expect("the message begins with the file");
+    assert!(rest.starts_with(expected), "{message}");
+    assert_eq!(message.lines().count(), 1, "{message}");
+}
+
+#[test]
+fn a_good_file_is_read() {
+    let digits = Digits::read(&gzipped("good.csv.gz", &(line("0", "3") + &line("16", "9")))).unwrap();
+    assert_eq!(digits.len(), 2);
+    let (images, labels) = digits.batch(&[1, 0, 1]);
+    assert_eq!(labels.dims(), [("Example", 3)]);
+    assert_eq!(format!("{labels}"), "[9, 3, 9]\nwith dims (Example: 3)");
+    assert_eq!(images.dims(), [("Example", 3), ("Pixel", 64)]);
+    assert_eq!(images.len(), 3 * 64);
+}
+
+#[test]
+fn a_missing_file_is_refused() {
+    refused(&Path::new(env!("CARGO_TARGET_TMPDIR")).join("none.csv.gz"), ": ");
+}
+
+#[test]
+fn what_is_not_gzip_is_refused() {
+    refused(&file("plain.csv.gz", line("0", "3").as_bytes()), ": not a gzip file");
+    refused(&file("nothing.csv.gz", b""), ": not a whole gzip file");
+}
+
+#[test]
+fn a_file_that_ends_too_early_is_refused() {
+    let whole = fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/data/digits.csv.gz")).unwrap();
+    let path = file("early.csv.gz", &whole[..whole.len() / 2]);
+    let message = Digits::read(&path).unwrap_err().to_string();
+    let rest = message.strip_prefix(&format!("{}:", path.display())).unwrap();
+    let (line, what) = rest.split_once(": ").unwrap();
+    assert!(line.parse::<usize>().unwrap() > 100, "{message}");
+    assert_eq!(what, "not a whole gzip file: it ends too early");
+}
+
+#[test]
+fn bad_lines_are_refused() {
+    let good = line("7", "1");
+    let short = good.clone() + "1,2,3\n";
+    refused(&gzipped("short.csv.gz", &short), ":2: 3 columns, expected 65");
+    let long = good.clone() + &good + &line("7", "1,1");
+    refused(&gzipped("long.csv.gz", &long), ":3: 66 columns, expected 65");
+    let word = good.clone() + &line("x", "1");
+    refused(&gzipped("word.csv.gz", &word), ":2: column 1: `x` is not a pixel");
+    let dark = line("17", "1");
+    refused(&gzipped("dark.csv.gz", &dark), ":1: column 1: `17` is not a pixel, a whole number from 0 to 16");
+    let nan = line("nan", "1");
+    refused(&gzipped("nan.csv.gz", &nan), ":1: column 1: `nan` is not a pixel");
+    let class = good.clone() + &line("7", "10");
+    refused(
+        &gzipped("class.csv.gz", &class),
+        ":2: column 65: `10` is not a class, a whole number from 0 to 9",
+    );
+    let negative = line("7", "-1");
+    refused(&gzipped("negative.csv.gz", &negative), ":1: column 65: `-1` is not a class");
+}
+
+#[test]
+fn too_few_images_are_refused() {
+    refused(&gzipped("empty.csv.gz", ""), ": 0 images, expected at least 2");
+    refused(&gzipped("one.csv.gz", &line("7", "1")), ": 1 images, expected at least 2");
+}
+
+#[test]
+fn training_is_deterministic_and_learns() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/data/digits.csv.gz");
+    let digits = Digits::read(Path::new(path)).unwrap();
+    assert_eq!(digits.len(), 1797);
+
+    let train = |seed| {
+        let mut losses = Vec::new();
+        let options = Options { seed, epochs: 4, hidden: 16 };
+        let outcome = train::run(&digits, options, |_, loss| losses.push(loss));
+        (losses, outcome)
+    };
+    let (losses, outcome) = train(1);
+    assert_eq!((losses.clone(), outcome.clone()), train(1));
+    assert_ne!(losses, train(2).0);
+
+    assert_eq!(losses.len(), 4);
+    assert!(losses[3] < losses[0] / 3.0, "{losses:?}");
+    assert!(outcome.accuracy > 0.85, "{}", outcome.accuracy);
+    assert_eq!(outcome.confusion.sum(), 899);
+    let correct = outcome.confusion.diag().sum() as f64;
+    assert_eq!(correct / 899.0, outcome.accuracy);
+}
