@@ -1,0 +1,7 @@
+//~ words: cannot be bound | &str
+use typed_dims::prelude::*;
+
+fn main() {
+    let a = Array1::<f32>::zeros(2);
+    a.at("i");
+}

@@ -1,0 +1,14 @@
+//~ words: isize | f32
+use typed_dims::prelude::*;
+
+dims! {
+    struct Seq;
+}
+
+fn positions(x: Tensor<f32, (Seq,)>) {
+    let _ = x * Seq;
+}
+
+fn main() {
+    let _ = positions;
+}

@@ -1,0 +1,15 @@
+//~ words: `k` | live long enough
+use typed_dims::prelude::*;
+
+fn main() {
+    let a = Array1::<f32>::zeros(3);
+    let mut last = None;
+    for _ in 0..3 {
+        dims!(k);
+        let x = a.at(k).eval();
+        if let Some(before) = last {
+            let _ = &x + before;
+        }
+        last = Some(x);
+    }
+}
