@@ -175,6 +175,15 @@ assign_operators! {
     RemAssign rem_assign Rem [Ordered];
 }
 
+/// The dims that an order leaves: none.
+#[diagnostic::on_unimplemented(
+    message = "the dims `{Self}` are left over",
+    label = "all dims of the tensor must be named here",
+    note = "name them, or reduce them first, for example with `.sum(..)`"
+)]
+pub trait NoneLeft: Dims {}
+impl NoneLeft for () {}
+
 /// Runs a tensor into an array that is there already.
 pub trait OrderInto: AsTensor {
     /// Writes the elements into `out`, whose axes are the named dims in this order; a tuple of dims is one axis.
@@ -187,7 +196,7 @@ pub trait OrderInto: AsTensor {
     #[track_caller]
     fn order_into<L: OrderList, O: SourceMut<Elem = Self::Elem> + ?Sized>(self, out: &mut O, dims: L)
     where
-        Self::Dims: OrderBy<L, Rest = ()>,
+        Self::Dims: OrderBy<L, Rest: NoneLeft>,
     {
         unwrap(self.try_order_into(out, dims));
     }
@@ -199,7 +208,7 @@ pub trait OrderInto: AsTensor {
         dims: L,
     ) -> Result<(), DimError>
     where
-        Self::Dims: OrderBy<L, Rest = ()>,
+        Self::Dims: OrderBy<L, Rest: NoneLeft>,
     {
         let tensor = self.into_named();
         let shape = tensor.shape()?;

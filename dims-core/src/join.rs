@@ -5,7 +5,8 @@ use crate::error::{DimError, unwrap};
 use crate::kernel::elementwise::reserve;
 use crate::named::{Named, position};
 use crate::reduce::evaluate_in;
-use crate::set::{Dims, Reduce, Union};
+use crate::set::rename::Has;
+use crate::set::{Dims, Reduce, Right, Union, Verdict};
 use crate::storage::Owned;
 use crate::tensor::AsTensor;
 use smallvec::SmallVec;
@@ -105,15 +106,24 @@ pub type Stacked<A, D> = Named<
     <A as AsTensor>::Rank,
 >;
 
-/// A dim that a set does not have.
+/// The dim to stack along is not in the set `S`; `D` is that dim if it is, or [`Nothing`](crate::set::Nothing).
 #[diagnostic::on_unimplemented(
-    message = "the dim `{D}` to stack along is already bound in tensors with dims `{Self}`",
+    message = "dimension `{D}` is already bound in tensors with dims `{S}`",
     label = "stack along a dim that the parts do not have",
     note = "to join tensors along a dim that they have, use `concat`"
 )]
-pub trait Lacks<D> {}
+pub trait Stackable<D, S> {}
 #[diagnostic::do_not_recommend]
-impl<S: Dims, D> Lacks<D> for S where S::List: crate::set::rename::Has<D, Found = crate::set::Nothing> {}
+impl<D, S> Stackable<D, S> for Right {}
+
+/// A set that does not have the dim `D`.
+pub trait Lacks<D>: Dims {}
+impl<S: Dims, D> Lacks<D> for S
+where
+    S::List: Has<D>,
+    Verdict<<S::List as Has<D>>::Found>: Stackable<<S::List as Has<D>>::Found, S>,
+{
+}
 
 /// The parts along the new dim `dim`, which gets as many elements as there are parts; all sizes must agree.
 ///

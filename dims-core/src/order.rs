@@ -9,7 +9,7 @@ use crate::rank::*;
 use crate::reduce::evaluate_in;
 use crate::set::list::List;
 use crate::set::remove::RemoveAll;
-use crate::set::{Bound, Dims, NamedOnce};
+use crate::set::{Bound, Dims, NamedOnce, Verdict};
 use crate::storage::Owned;
 use crate::tensor::AsTensor;
 use ndarray::{Array, ArrayD};
@@ -158,8 +158,10 @@ pub trait OrderBy<L: OrderList>: Dims {
 impl<S: Dims, L: OrderList> OrderBy<L> for S
 where
     S::List: RemoveAll<L::Brands, S>,
-    S: Bound<<S::List as RemoveAll<L::Brands, S>>::Missing>,
-    L: NamedOnce<<S::List as RemoveAll<L::Brands, S>>::Twice>,
+    Verdict<<S::List as RemoveAll<L::Brands, S>>::Missing>:
+        Bound<<S::List as RemoveAll<L::Brands, S>>::Missing, S>,
+    Verdict<<S::List as RemoveAll<L::Brands, S>>::Twice>:
+        NamedOnce<<S::List as RemoveAll<L::Brands, S>>::Twice, L>,
 {
     type Rest = <<S::List as RemoveAll<L::Brands, S>>::Out as List>::Tuple;
 }

@@ -161,6 +161,7 @@ pub trait CastTo<To>: Element {
 
 macro_rules! integers {
     ($($t:ident)*) => {$(
+        #[diagnostic::do_not_recommend]
         impl Num for $t {
             const ZERO: Self = 0;
             const ONE: Self = 1;
@@ -178,6 +179,7 @@ macro_rules! integers {
             #[inline(always)]
             fn div(self, other: Self) -> Self { self.wrapping_div(other) }
         }
+        #[diagnostic::do_not_recommend]
         impl Ordered for $t {
             const LOWEST: Self = $t::MIN;
             const HIGHEST: Self = $t::MAX;
@@ -190,7 +192,9 @@ macro_rules! integers {
             #[inline(always)]
             fn is_nan_value(self) -> bool { false }
         }
+        #[diagnostic::do_not_recommend]
         impl Integer for $t {}
+        #[diagnostic::do_not_recommend]
         impl Logic for $t {
             #[inline(always)]
             fn and(self, other: Self) -> Self { self & other }
@@ -201,6 +205,7 @@ macro_rules! integers {
             #[inline(always)]
             fn not(self) -> Self { !self }
         }
+        #[diagnostic::do_not_recommend]
         impl IndexInt for $t {
             #[inline(always)]
             fn to_position(self, size: usize) -> Option<usize> {
@@ -216,6 +221,7 @@ integers!(i8 i16 i32 i64 isize u8 u16 u32 u64 usize);
 
 macro_rules! signed_integers {
     ($($t:ident)*) => {$(
+        #[diagnostic::do_not_recommend]
         impl Signed for $t {
             #[inline(always)]
             fn neg(self) -> Self { self.wrapping_neg() }
@@ -244,6 +250,7 @@ unsigned_integers!(u8 u16 u32 u64 usize);
 
 macro_rules! floats {
     ($($t:ty, $acc:ty, $zero:expr, $one:expr;)*) => {$(
+        #[diagnostic::do_not_recommend]
         impl Num for $t {
             const ZERO: Self = $zero;
             const ONE: Self = $one;
@@ -261,6 +268,7 @@ macro_rules! floats {
             #[inline(always)]
             fn div(self, other: Self) -> Self { self / other }
         }
+        #[diagnostic::do_not_recommend]
         impl Ordered for $t {
             const LOWEST: Self = <$t>::NEG_INFINITY;
             const HIGHEST: Self = <$t>::INFINITY;
@@ -276,6 +284,7 @@ macro_rules! floats {
             #[inline(always)]
             fn is_nan_value(self) -> bool { self.is_nan() }
         }
+        #[diagnostic::do_not_recommend]
         impl Signed for $t {
             #[inline(always)]
             fn neg(self) -> Self { -self }
@@ -285,6 +294,7 @@ macro_rules! floats {
             #[inline(always)]
             fn magnitude(self) -> Self { Float::abs(self) }
         }
+        #[diagnostic::do_not_recommend]
         impl Real for $t {
             type Wide = $acc;
             #[inline(always)]
@@ -294,6 +304,7 @@ macro_rules! floats {
             #[inline(always)]
             fn erf(self) -> Self { CastTo::<$t>::cast_to(crate::ops::special::erf(CastTo::<f64>::cast_to(self))) }
         }
+        #[diagnostic::do_not_recommend]
         impl Analytic for $t {
             #[inline(always)]
             fn exp(self) -> Self { Float::exp(self) }
@@ -488,6 +499,7 @@ macro_rules! half_logic_casts {
 #[cfg(feature = "half")]
 half_logic_casts!(half::f16, half::bf16);
 
+#[diagnostic::do_not_recommend]
 impl Logic for bool {
     #[inline(always)]
     fn and(self, other: Self) -> Self {

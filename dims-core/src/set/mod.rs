@@ -18,6 +18,7 @@ pub use remove::{Reduce, Without};
 pub use rename::Rename;
 pub use union::Union;
 
+use crate::brand::Brand;
 use crate::storage::axes::AxisBlock;
 use list::List;
 use union::Sort;
@@ -53,7 +54,6 @@ pub trait SetOf {
     type Set: Dims;
 }
 
-#[diagnostic::do_not_recommend]
 impl<D: Dims> SetOf for D
 where
     D::List: Sort,
@@ -61,23 +61,48 @@ where
     type Set = <<D::List as Sort>::Out as List>::Tuple;
 }
 
-/// The verdict that nothing is wrong.
+/// In the place of a dim: there is none about which anything is wrong.
 pub struct Nothing;
 
-/// `D` is one of the dims of the set, or [`Nothing`] that was asked for is missing.
+/// The verdict that nothing is wrong.
+pub struct Right;
+/// The verdict that something is wrong.
+pub struct Wrong;
+
+/// A dim about which something is wrong, or [`Nothing`].
+///
+/// The traits that carry the messages are asked about the verdict, not about the dim or the set: rustc speaks of the
+/// trait whose `Self` is that of the method's own bound, and it guesses a parameter of a trait if there is only one impl.
+pub trait Judged {
+    /// [`Right`] or [`Wrong`].
+    type Verdict;
+}
+
+impl Judged for Nothing {
+    type Verdict = Right;
+}
+
+impl<D: Brand> Judged for D {
+    type Verdict = Wrong;
+}
+
+/// The verdict on a dim, or on [`Nothing`].
+pub type Verdict<D> = <D as Judged>::Verdict;
+
+/// `D` is one of the dims of the set `S`, or [`Nothing`] that was asked for is missing.
 #[diagnostic::on_unimplemented(
-    message = "dimension `{D}` is not bound in a tensor with dims `{Self}`",
+    message = "dimension `{D}` is not bound in a tensor with dims `{S}`",
     label = "`{D}` is not a dim of this tensor"
 )]
-pub trait Bound<D> {}
+pub trait Bound<D, S> {}
 #[diagnostic::do_not_recommend]
-impl<S> Bound<Nothing> for S {}
+impl<D, S> Bound<D, S> for Right {}
 
-/// No dim of the list `Self` is named twice; `D` is the first one that is, or [`Nothing`].
+/// No dim of the list `L` is named twice; `D` is the first one that is, or [`Nothing`].
 #[diagnostic::on_unimplemented(
-    message = "dimension `{D}` is named twice in `{Self}`",
+    message = "dimension `{D}` is named twice in `{L}`",
     label = "each dim can be named once here"
 )]
-pub trait NamedOnce<D> {}
+pub trait NamedOnce<D, L> {}
 #[diagnostic::do_not_recommend]
-impl<L> NamedOnce<Nothing> for L {}
+impl<D, L> NamedOnce<D, L> for Right {}

@@ -19,9 +19,9 @@ pub fn expand(input: &Input) -> TokenStream {
     }
 }
 
-/// A unit struct that is a [`Brand`] and its own value.
+/// A unit struct that is a [`Brand`] and its own value. Its tokens are the user's, so that rustc points at them.
 fn declared(dim: &Declared, position: usize, krate: &TokenStream) -> TokenStream {
-    let Declared { attrs, vis, name, size } = dim;
+    let Declared { attrs, vis, token, name, size } = dim;
     let key = Key::new(name, position);
     let (digits, id, text) = (key.digits(krate), key.id(), name.to_string());
     let (size_type, num, constant) = match size {
@@ -40,7 +40,7 @@ fn declared(dim: &Declared, position: usize, krate: &TokenStream) -> TokenStream
     quote! {
         #(#attrs)*
         #[derive(Clone, Copy, Debug, Default)]
-        #vis struct #name;
+        #vis #token #name;
         #constant
         impl #krate::Brand for #name {
             type Key = #digits;
@@ -71,8 +71,8 @@ fn number(size: &Expr, krate: &TokenStream) -> TokenStream {
 
 /// A type with an invariant lifetime, and a reference to the one value of its dim.
 ///
-/// The anchor and the tie bear the dim's own name with the macro's hygiene: users cannot see them, and rustc's messages
-/// about a dim that leaves its scope speak of the dim.
+/// The anchor and the dim behind the reference bear the dim's own name with the macro's hygiene: users cannot see them, and
+/// rustc's messages about a dim that leaves its scope speak of the dim.
 fn local(dim: &Local, position: usize, krate: &TokenStream) -> TokenStream {
     let name = &dim.name;
     let key = Key::new(name, position);
@@ -86,8 +86,8 @@ fn local(dim: &Local, position: usize, krate: &TokenStream) -> TokenStream {
     quote! {
         let #hidden = #krate::anchor();
         let #tie = #krate::tie(&#hidden);
-        #[allow(unused_variables, non_snake_case)]
-        let #name = &{
+        #[allow(non_snake_case)]
+        let #hidden = {
             #[allow(non_camel_case_types)]
             struct #name<'id> {
                 _id: ::core::marker::PhantomData<#krate::Id<'id>>,
@@ -105,5 +105,7 @@ fn local(dim: &Local, position: usize, krate: &TokenStream) -> TokenStream {
             }
             tied(&#hidden, #mint)
         };
+        #[allow(unused_variables, non_snake_case)]
+        let #name = &#hidden;
     }
 }
