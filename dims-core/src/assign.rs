@@ -182,6 +182,7 @@ assign_operators! {
     note = "name them, or reduce them first, for example with `.sum(..)`"
 )]
 pub trait NoneLeft: Dims {}
+#[diagnostic::do_not_recommend]
 impl NoneLeft for () {}
 
 /// Runs a tensor into an array that is there already.

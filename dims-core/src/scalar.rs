@@ -336,6 +336,7 @@ macro_rules! floats {
 
 macro_rules! complexes {
     ($($part:ident)*) => {$(
+        #[diagnostic::do_not_recommend]
         impl Num for Complex<$part> {
             const ZERO: Self = Complex::new(0.0, 0.0);
             const ONE: Self = Complex::new(1.0, 0.0);
@@ -353,6 +354,7 @@ macro_rules! complexes {
             #[inline(always)]
             fn div(self, other: Self) -> Self { self / other }
         }
+        #[diagnostic::do_not_recommend]
         impl Signed for Complex<$part> {
             #[inline(always)]
             fn neg(self) -> Self { -self }
@@ -362,6 +364,7 @@ macro_rules! complexes {
             #[inline(always)]
             fn magnitude(self) -> $part { self.norm() }
         }
+        #[diagnostic::do_not_recommend]
         impl Analytic for Complex<$part> {
             #[inline(always)]
             fn exp(self) -> Self { Complex::exp(self) }

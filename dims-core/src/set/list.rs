@@ -32,6 +32,7 @@ macro_rules! tuples {
             type Axes = $axes;
         }
 
+        #[diagnostic::do_not_recommend]
         impl<$($d: Element),*> Dims for ($($d,)*) {
             type List = $nested;
             type Axes = $axes;

@@ -29,7 +29,7 @@ use union::Sort;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a set of dims",
     label = "a tuple of dims is expected here",
-    note = "a set of one dim is written `(Batch,)`, an empty one `()`"
+    note = "a set of one dim is written `(Batch,)`, an empty one `()`; with `Rest<B>` it takes `B: Dims`"
 )]
 pub trait Dims {
     /// The same elements as nested pairs.
@@ -47,7 +47,7 @@ pub trait Dims {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a set of dims",
     label = "a tuple of dims is expected here",
-    note = "a set of one dim is written `(Batch,)`, an empty one `()`"
+    note = "a set of one dim is written `(Batch,)`, an empty one `()`; with `Rest<B>` it takes `B: Dims`"
 )]
 pub trait SetOf {
     /// The sorted tuple.
@@ -76,14 +76,18 @@ pub struct Wrong;
 pub trait Judged {
     /// [`Right`] or [`Wrong`].
     type Verdict;
+    /// The dim itself, or else `Next`.
+    type Or<Next: Judged>: Judged;
 }
 
 impl Judged for Nothing {
     type Verdict = Right;
+    type Or<Next: Judged> = Next;
 }
 
 impl<D: Brand> Judged for D {
     type Verdict = Wrong;
+    type Or<Next: Judged> = D;
 }
 
 /// The verdict on a dim, or on [`Nothing`].
@@ -92,7 +96,8 @@ pub type Verdict<D> = <D as Judged>::Verdict;
 /// `D` is one of the dims of the set `S`, or [`Nothing`] that was asked for is missing.
 #[diagnostic::on_unimplemented(
     message = "dimension `{D}` is not bound in a tensor with dims `{S}`",
-    label = "`{D}` is not a dim of this tensor"
+    label = "`{D}` is not a dim of this tensor",
+    note = "dims are bound by `at` and `into_tensor`; each `dims!` makes new ones, even under the same name"
 )]
 pub trait Bound<D, S> {}
 #[diagnostic::do_not_recommend]

@@ -92,6 +92,7 @@ pub trait Leaf<T, S: Dims, R: Rank> {
     fn leaf(&self) -> (*const T, &S::Axes, &R::Axes);
 }
 
+#[diagnostic::do_not_recommend]
 impl<T, S: Dims, R: Rank> Leaf<T, S, R> for View<'_, T, S, R> {
     #[inline(always)]
     fn leaf(&self) -> (*const T, &S::Axes, &R::Axes) {
@@ -99,6 +100,7 @@ impl<T, S: Dims, R: Rank> Leaf<T, S, R> for View<'_, T, S, R> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<T, S: Dims, R: Rank> Leaf<T, S, R> for Owned<T, S, R> {
     #[inline(always)]
     fn leaf(&self) -> (*const T, &S::Axes, &R::Axes) {
@@ -106,6 +108,7 @@ impl<T, S: Dims, R: Rank> Leaf<T, S, R> for Owned<T, S, R> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<T, S: Dims, R: Rank, E: Leaf<T, S, R>> Leaf<T, S, R> for &E {
     #[inline(always)]
     fn leaf(&self) -> (*const T, &S::Axes, &R::Axes) {

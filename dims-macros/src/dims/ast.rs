@@ -20,6 +20,7 @@ pub struct Declared {
     pub token: Token![struct],
     pub name: Ident,
     pub size: Option<Expr>,
+    pub end: Token![;],
 }
 
 /// `i` or `i = n`
@@ -56,8 +57,8 @@ impl Parse for Declared {
         if !input.peek(Token![;]) {
             return Err(input.error("expected `;`, or `=` and a size: `pub struct Heads = 12;`"));
         }
-        input.parse::<Token![;]>()?;
-        Ok(Declared { attrs, vis, token, name, size })
+        let end = input.parse()?;
+        Ok(Declared { attrs, vis, token, name, size, end })
     }
 }
 
