@@ -9,7 +9,7 @@ use crate::kernel::elementwise::{Target, update};
 use crate::kernel::isa::Isa;
 use crate::named::Named;
 use crate::ops::{self, BinaryOp};
-use crate::order::{OrderBy, OrderList, plan};
+use crate::order::{OrderBy, OrderList, Ordering};
 use crate::plan::nest::Nest;
 use crate::plan::rows::Rows;
 use crate::plan::shape::Shape;
@@ -71,7 +71,7 @@ impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Place<'_, T, S, R, X> {
         axes_row::<S, S>(self.named(), self.positional().as_slice(), rows.push());
         self.indices().rows::<S, R>(&shape, &mut rows);
         value.rows::<S, R>(&shape, &mut rows);
-        let nest = Nest::map(&sizes, &order, &rows);
+        let nest = Nest::map(sizes, &order, &rows);
         let start = self.as_mut_ptr();
         let mut operands = nest.operands();
         let row = operands.next_row();
@@ -206,26 +206,30 @@ pub trait OrderInto: AsTensor {
     fn try_order_into<L: OrderList, O: SourceMut<Elem = Self::Elem> + ?Sized>(
         self,
         out: &mut O,
-        dims: L,
+        _: L,
     ) -> Result<(), DimError>
     where
         Self::Dims: OrderBy<L, Rest: NoneLeft>,
     {
         let tensor = self.into_named();
         let shape = tensor.shape()?;
-        let (order, sizes) = plan(&shape, &dims)?;
+        let sizes = Ordering::<Self::Dims, Self::Rank, L>::sizes(&shape)?;
+        let order = Ordering::<Self::Dims, Self::Rank, L>::ORDER.as_slice();
         let (start, axes) = out.raw_mut();
         check_rank(axes.len(), sizes.len())?;
         if axes.iter().map(|axis| axis.size).ne(sizes.iter().copied()) {
             let found: Vec<_> = axes.iter().map(|axis| axis.size).collect();
-            let what = format!("{} do not fit into an array of shape {found:?}", shape.describe(order));
+            let what = format!(
+                "{} do not fit into an array of shape {found:?}",
+                shape.describe(order.iter().copied())
+            );
             return Err(DimError::Shape { what });
         }
         let loops = shape.sizes();
         let mut rows = Rows::new(loops.len());
         // Each axis of `out` is one or more loop axes, the last one fastest.
         let row = rows.push();
-        let mut rest = order.as_slice();
+        let mut rest = order;
         for &Axis { size, stride } in &axes {
             let mut taken = 1;
             let mut end = 0;
@@ -241,7 +245,7 @@ pub trait OrderInto: AsTensor {
             rest = &rest[end..];
         }
         tensor.expr.rows::<Self::Dims, Self::Rank>(&shape, &mut rows);
-        let nest = Nest::map(&loops, &order, &rows);
+        let nest = Nest::map(loops, order, &rows);
         let mut operands = nest.operands();
         let row = operands.next_row();
         let kernel = tensor.expr.kernel(&mut operands);

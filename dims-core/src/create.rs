@@ -5,7 +5,6 @@
 use crate::brand::Brand;
 use crate::dim::{DimRef, Of};
 use crate::error::{DimError, list_sizes, unwrap};
-use crate::kernel::elementwise::reserve;
 use crate::named::Named;
 use crate::rank::Rank0;
 use crate::scalar::{Element, Num};
@@ -15,6 +14,8 @@ use crate::set::{DimKey, Dims, Judged, Nothing, Right, Verdict};
 use crate::size::{Dyn, Static};
 use crate::storage::Owned;
 use crate::storage::axes::{Axis, AxisBlock};
+use crate::storage::memory::reserve;
+use crate::tuples::{each_tuple, nested};
 use smallvec::SmallVec;
 
 /// One dim or a tuple of them, as written: the axes that a constructor makes.
@@ -115,16 +116,16 @@ impl Written for () {
 }
 
 macro_rules! sized_lists {
-    ($($count:literal ($($d:ident $n:tt)*) $nested:ty;)*) => {$(
+    ($($d:ident $n:tt)*) => {
         #[diagnostic::do_not_recommend]
         impl<$($d: MaybeSized),*> Written for ($($d,)*)
         where
-            $nested: Sort,
+            nested![$($d::Brand),*]: Sort,
         {
-            type Set = <<$nested as Sort>::Out as List>::Tuple;
-            type Unsized = sized_lists!(@unsized $($d)*);
-            const COUNT: usize = $count;
-            type Index = ($(sized_lists!(@usize $d),)*);
+            type Set = <<nested![$($d::Brand),*] as Sort>::Out as List>::Tuple;
+            type Unsized = first_unsized!($($d)*);
+            const COUNT: usize = [$($n),*].len();
+            type Index = ($(usize_for!($d),)*);
 
             fn each(&self, mut visit: impl FnMut(DimKey, Option<usize>)) {
                 $(visit(self.$n.info().key(), self.$n.info().size());)*
@@ -134,28 +135,21 @@ macro_rules! sized_lists {
                 ($(at[$n],)*)
             }
         }
-    )*};
-    (@usize $d:ident) => { usize };
-    (@unsized $d:ident) => { <$d as MaybeSized>::Unsized };
-    (@unsized $d:ident $($later:ident)+) => {
-        <<$d as MaybeSized>::Unsized as Judged>::Or<sized_lists!(@unsized $($later)+)>
     };
 }
 
-sized_lists! {
-    1 (D0 0) (D0::Brand, ());
-    2 (D0 0 D1 1) (D0::Brand, (D1::Brand, ()));
-    3 (D0 0 D1 1 D2 2) (D0::Brand, (D1::Brand, (D2::Brand, ())));
-    4 (D0 0 D1 1 D2 2 D3 3) (D0::Brand, (D1::Brand, (D2::Brand, (D3::Brand, ()))));
-    5 (D0 0 D1 1 D2 2 D3 3 D4 4) (D0::Brand, (D1::Brand, (D2::Brand, (D3::Brand, (D4::Brand, ())))));
-    6 (D0 0 D1 1 D2 2 D3 3 D4 4 D5 5) (D0::Brand, (D1::Brand, (D2::Brand, (D3::Brand, (D4::Brand, (D5::Brand, ()))))));
-    7 (D0 0 D1 1 D2 2 D3 3 D4 4 D5 5 D6 6) (D0::Brand, (D1::Brand, (D2::Brand, (D3::Brand, (D4::Brand, (D5::Brand, (D6::Brand, ())))))));
-    8 (D0 0 D1 1 D2 2 D3 3 D4 4 D5 5 D6 6 D7 7) (D0::Brand, (D1::Brand, (D2::Brand, (D3::Brand, (D4::Brand, (D5::Brand, (D6::Brand, (D7::Brand, ()))))))));
-    9 (D0 0 D1 1 D2 2 D3 3 D4 4 D5 5 D6 6 D7 7 D8 8) (D0::Brand, (D1::Brand, (D2::Brand, (D3::Brand, (D4::Brand, (D5::Brand, (D6::Brand, (D7::Brand, (D8::Brand, ())))))))));
-    10 (D0 0 D1 1 D2 2 D3 3 D4 4 D5 5 D6 6 D7 7 D8 8 D9 9) (D0::Brand, (D1::Brand, (D2::Brand, (D3::Brand, (D4::Brand, (D5::Brand, (D6::Brand, (D7::Brand, (D8::Brand, (D9::Brand, ()))))))))));
-    11 (D0 0 D1 1 D2 2 D3 3 D4 4 D5 5 D6 6 D7 7 D8 8 D9 9 D10 10) (D0::Brand, (D1::Brand, (D2::Brand, (D3::Brand, (D4::Brand, (D5::Brand, (D6::Brand, (D7::Brand, (D8::Brand, (D9::Brand, (D10::Brand, ())))))))))));
-    12 (D0 0 D1 1 D2 2 D3 3 D4 4 D5 5 D6 6 D7 7 D8 8 D9 9 D10 10 D11 11) (D0::Brand, (D1::Brand, (D2::Brand, (D3::Brand, (D4::Brand, (D5::Brand, (D6::Brand, (D7::Brand, (D8::Brand, (D9::Brand, (D10::Brand, (D11::Brand, ()))))))))))));
+macro_rules! first_unsized {
+    ($d:ident) => { <$d as MaybeSized>::Unsized };
+    ($d:ident $($later:ident)+) => { <<$d as MaybeSized>::Unsized as Judged>::Or<first_unsized!($($later)+)> };
 }
+
+macro_rules! usize_for {
+    ($d:ident) => {
+        usize
+    };
+}
+
+each_tuple!(sized_lists);
 
 /// The dims as written, with their sizes.
 fn sizes<D: SizedDims>(dims: &D) -> Result<SmallVec<[(DimKey, usize); 8]>, DimError> {

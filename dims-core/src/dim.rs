@@ -1,9 +1,10 @@
 //! Dims as values: what users pass to `at`, `sum` and `order`.
 
-use crate::brand::{Brand, Declared, DimInfo};
+use crate::brand::{Brand, Declared, DimInfo, Element};
 use crate::error::{DimError, Origin, unwrap};
-use crate::set::DimKey;
+use crate::set::{DimKey, Keys};
 use crate::size::Size;
+use crate::tuples::{each_tuple, nested};
 use generativity::{Id, LifetimeBrand};
 use std::cell::Cell;
 use std::fmt;
@@ -151,6 +152,11 @@ impl<D: Declared> Of<D> {
     pub fn size(&self) -> usize {
         self.size
     }
+
+    /// The dim alone.
+    pub fn dim(&self) -> D {
+        self.dim
+    }
 }
 
 /// Gives declared dims a size.
@@ -246,6 +252,10 @@ pub trait DimList {
     #[doc(hidden)]
     type Sizes;
 
+    /// What is left of the brands at run time.
+    #[doc(hidden)]
+    const KEYS: &'static Keys;
+
     /// Calls `visit` with each dim in order.
     #[doc(hidden)]
     fn each(&self, visit: impl FnMut(DimInfo<'_>));
@@ -255,6 +265,7 @@ pub trait DimList {
 impl<D: DimRef> DimList for D {
     type Brands = (D::Brand, ());
     type Sizes = (<D::Brand as Brand>::Size,);
+    const KEYS: &'static Keys = &<D::Brand as Element>::KEYS;
 
     #[inline(always)]
     fn each(&self, mut visit: impl FnMut(DimInfo<'_>)) {
@@ -263,49 +274,31 @@ impl<D: DimRef> DimList for D {
 }
 
 macro_rules! lists {
-    ($($nested:ty, ($($d:ident $n:tt)*);)*) => {$(
+    ($($d:ident $n:tt)*) => {
         #[diagnostic::do_not_recommend]
         impl<$($d: DimRef),*> DimList for ($($d,)*) {
-            type Brands = $nested;
+            type Brands = nested![$($d::Brand),*];
             type Sizes = ($(<$d::Brand as Brand>::Size,)*);
+            const KEYS: &'static Keys = &Keys::EMPTY$(.join(&<$d::Brand as Element>::KEYS))*;
 
             #[inline(always)]
-            #[allow(unused_variables, unused_mut)]
             fn each(&self, mut visit: impl FnMut(DimInfo<'_>)) {
                 $(visit(self.$n.info());)*
             }
         }
-    )*};
+    };
 }
 
-lists! {
-    (), ();
-    (D0::Brand, ()), (D0 0);
-    (D0::Brand, (D1::Brand, ())), (D0 0 D1 1);
-    (D0::Brand, (D1::Brand, (D2::Brand, ()))), (D0 0 D1 1 D2 2);
-    (D0::Brand, (D1::Brand, (D2::Brand, (D3::Brand, ())))), (D0 0 D1 1 D2 2 D3 3);
-    (D0::Brand, (D1::Brand, (D2::Brand, (D3::Brand, (D4::Brand, ()))))), (D0 0 D1 1 D2 2 D3 3 D4 4);
-    (D0::Brand, (D1::Brand, (D2::Brand, (D3::Brand, (D4::Brand, (D5::Brand, ())))))), (D0 0 D1 1 D2 2 D3 3 D4 4 D5 5);
-    (D0::Brand, (D1::Brand, (D2::Brand, (D3::Brand, (D4::Brand, (D5::Brand, (D6::Brand, ()))))))), (D0 0 D1 1 D2 2 D3 3 D4 4 D5 5 D6 6);
-    (D0::Brand, (D1::Brand, (D2::Brand, (D3::Brand, (D4::Brand, (D5::Brand, (D6::Brand, (D7::Brand, ())))))))), (D0 0 D1 1 D2 2 D3 3 D4 4 D5 5 D6 6 D7 7);
-    (D0::Brand, (D1::Brand, (D2::Brand, (D3::Brand, (D4::Brand, (D5::Brand, (D6::Brand, (D7::Brand, (D8::Brand, ()))))))))), (D0 0 D1 1 D2 2 D3 3 D4 4 D5 5 D6 6 D7 7 D8 8);
-    (D0::Brand, (D1::Brand, (D2::Brand, (D3::Brand, (D4::Brand, (D5::Brand, (D6::Brand, (D7::Brand, (D8::Brand, (D9::Brand, ())))))))))), (D0 0 D1 1 D2 2 D3 3 D4 4 D5 5 D6 6 D7 7 D8 8 D9 9);
-    (D0::Brand, (D1::Brand, (D2::Brand, (D3::Brand, (D4::Brand, (D5::Brand, (D6::Brand, (D7::Brand, (D8::Brand, (D9::Brand, (D10::Brand, ()))))))))))), (D0 0 D1 1 D2 2 D3 3 D4 4 D5 5 D6 6 D7 7 D8 8 D9 9 D10 10);
-    (D0::Brand, (D1::Brand, (D2::Brand, (D3::Brand, (D4::Brand, (D5::Brand, (D6::Brand, (D7::Brand, (D8::Brand, (D9::Brand, (D10::Brand, (D11::Brand, ())))))))))))), (D0 0 D1 1 D2 2 D3 3 D4 4 D5 5 D6 6 D7 7 D8 8 D9 9 D10 10 D11 11);
-    (D0::Brand, (D1::Brand, (D2::Brand, (D3::Brand, (D4::Brand, (D5::Brand, (D6::Brand, (D7::Brand, (D8::Brand, (D9::Brand, (D10::Brand, (D11::Brand, (D12::Brand, ()))))))))))))), (D0 0 D1 1 D2 2 D3 3 D4 4 D5 5 D6 6 D7 7 D8 8 D9 9 D10 10 D11 11 D12 12);
-    (D0::Brand, (D1::Brand, (D2::Brand, (D3::Brand, (D4::Brand, (D5::Brand, (D6::Brand, (D7::Brand, (D8::Brand, (D9::Brand, (D10::Brand, (D11::Brand, (D12::Brand, (D13::Brand, ())))))))))))))), (D0 0 D1 1 D2 2 D3 3 D4 4 D5 5 D6 6 D7 7 D8 8 D9 9 D10 10 D11 11 D12 12 D13 13);
-    (D0::Brand, (D1::Brand, (D2::Brand, (D3::Brand, (D4::Brand, (D5::Brand, (D6::Brand, (D7::Brand, (D8::Brand, (D9::Brand, (D10::Brand, (D11::Brand, (D12::Brand, (D13::Brand, (D14::Brand, ()))))))))))))))), (D0 0 D1 1 D2 2 D3 3 D4 4 D5 5 D6 6 D7 7 D8 8 D9 9 D10 10 D11 11 D12 12 D13 13 D14 14);
-    (D0::Brand, (D1::Brand, (D2::Brand, (D3::Brand, (D4::Brand, (D5::Brand, (D6::Brand, (D7::Brand, (D8::Brand, (D9::Brand, (D10::Brand, (D11::Brand, (D12::Brand, (D13::Brand, (D14::Brand, (D15::Brand, ())))))))))))))))), (D0 0 D1 1 D2 2 D3 3 D4 4 D5 5 D6 6 D7 7 D8 8 D9 9 D10 10 D11 11 D12 12 D13 13 D14 14 D15 15);
-    (D0::Brand, (D1::Brand, (D2::Brand, (D3::Brand, (D4::Brand, (D5::Brand, (D6::Brand, (D7::Brand, (D8::Brand, (D9::Brand, (D10::Brand, (D11::Brand, (D12::Brand, (D13::Brand, (D14::Brand, (D15::Brand, (D16::Brand, ()))))))))))))))))), (D0 0 D1 1 D2 2 D3 3 D4 4 D5 5 D6 6 D7 7 D8 8 D9 9 D10 10 D11 11 D12 12 D13 13 D14 14 D15 15 D16 16);
-    (D0::Brand, (D1::Brand, (D2::Brand, (D3::Brand, (D4::Brand, (D5::Brand, (D6::Brand, (D7::Brand, (D8::Brand, (D9::Brand, (D10::Brand, (D11::Brand, (D12::Brand, (D13::Brand, (D14::Brand, (D15::Brand, (D16::Brand, (D17::Brand, ())))))))))))))))))), (D0 0 D1 1 D2 2 D3 3 D4 4 D5 5 D6 6 D7 7 D8 8 D9 9 D10 10 D11 11 D12 12 D13 13 D14 14 D15 15 D16 16 D17 17);
-    (D0::Brand, (D1::Brand, (D2::Brand, (D3::Brand, (D4::Brand, (D5::Brand, (D6::Brand, (D7::Brand, (D8::Brand, (D9::Brand, (D10::Brand, (D11::Brand, (D12::Brand, (D13::Brand, (D14::Brand, (D15::Brand, (D16::Brand, (D17::Brand, (D18::Brand, ()))))))))))))))))))), (D0 0 D1 1 D2 2 D3 3 D4 4 D5 5 D6 6 D7 7 D8 8 D9 9 D10 10 D11 11 D12 12 D13 13 D14 14 D15 15 D16 16 D17 17 D18 18);
-    (D0::Brand, (D1::Brand, (D2::Brand, (D3::Brand, (D4::Brand, (D5::Brand, (D6::Brand, (D7::Brand, (D8::Brand, (D9::Brand, (D10::Brand, (D11::Brand, (D12::Brand, (D13::Brand, (D14::Brand, (D15::Brand, (D16::Brand, (D17::Brand, (D18::Brand, (D19::Brand, ())))))))))))))))))))), (D0 0 D1 1 D2 2 D3 3 D4 4 D5 5 D6 6 D7 7 D8 8 D9 9 D10 10 D11 11 D12 12 D13 13 D14 14 D15 15 D16 16 D17 17 D18 18 D19 19);
-    (D0::Brand, (D1::Brand, (D2::Brand, (D3::Brand, (D4::Brand, (D5::Brand, (D6::Brand, (D7::Brand, (D8::Brand, (D9::Brand, (D10::Brand, (D11::Brand, (D12::Brand, (D13::Brand, (D14::Brand, (D15::Brand, (D16::Brand, (D17::Brand, (D18::Brand, (D19::Brand, (D20::Brand, ()))))))))))))))))))))), (D0 0 D1 1 D2 2 D3 3 D4 4 D5 5 D6 6 D7 7 D8 8 D9 9 D10 10 D11 11 D12 12 D13 13 D14 14 D15 15 D16 16 D17 17 D18 18 D19 19 D20 20);
-    (D0::Brand, (D1::Brand, (D2::Brand, (D3::Brand, (D4::Brand, (D5::Brand, (D6::Brand, (D7::Brand, (D8::Brand, (D9::Brand, (D10::Brand, (D11::Brand, (D12::Brand, (D13::Brand, (D14::Brand, (D15::Brand, (D16::Brand, (D17::Brand, (D18::Brand, (D19::Brand, (D20::Brand, (D21::Brand, ())))))))))))))))))))))), (D0 0 D1 1 D2 2 D3 3 D4 4 D5 5 D6 6 D7 7 D8 8 D9 9 D10 10 D11 11 D12 12 D13 13 D14 14 D15 15 D16 16 D17 17 D18 18 D19 19 D20 20 D21 21);
-    (D0::Brand, (D1::Brand, (D2::Brand, (D3::Brand, (D4::Brand, (D5::Brand, (D6::Brand, (D7::Brand, (D8::Brand, (D9::Brand, (D10::Brand, (D11::Brand, (D12::Brand, (D13::Brand, (D14::Brand, (D15::Brand, (D16::Brand, (D17::Brand, (D18::Brand, (D19::Brand, (D20::Brand, (D21::Brand, (D22::Brand, ()))))))))))))))))))))))), (D0 0 D1 1 D2 2 D3 3 D4 4 D5 5 D6 6 D7 7 D8 8 D9 9 D10 10 D11 11 D12 12 D13 13 D14 14 D15 15 D16 16 D17 17 D18 18 D19 19 D20 20 D21 21 D22 22);
-    (D0::Brand, (D1::Brand, (D2::Brand, (D3::Brand, (D4::Brand, (D5::Brand, (D6::Brand, (D7::Brand, (D8::Brand, (D9::Brand, (D10::Brand, (D11::Brand, (D12::Brand, (D13::Brand, (D14::Brand, (D15::Brand, (D16::Brand, (D17::Brand, (D18::Brand, (D19::Brand, (D20::Brand, (D21::Brand, (D22::Brand, (D23::Brand, ())))))))))))))))))))))))), (D0 0 D1 1 D2 2 D3 3 D4 4 D5 5 D6 6 D7 7 D8 8 D9 9 D10 10 D11 11 D12 12 D13 13 D14 14 D15 15 D16 16 D17 17 D18 18 D19 19 D20 20 D21 21 D22 22 D23 23);
-    (D0::Brand, (D1::Brand, (D2::Brand, (D3::Brand, (D4::Brand, (D5::Brand, (D6::Brand, (D7::Brand, (D8::Brand, (D9::Brand, (D10::Brand, (D11::Brand, (D12::Brand, (D13::Brand, (D14::Brand, (D15::Brand, (D16::Brand, (D17::Brand, (D18::Brand, (D19::Brand, (D20::Brand, (D21::Brand, (D22::Brand, (D23::Brand, (D24::Brand, ()))))))))))))))))))))))))), (D0 0 D1 1 D2 2 D3 3 D4 4 D5 5 D6 6 D7 7 D8 8 D9 9 D10 10 D11 11 D12 12 D13 13 D14 14 D15 15 D16 16 D17 17 D18 18 D19 19 D20 20 D21 21 D22 22 D23 23 D24 24);
-    (D0::Brand, (D1::Brand, (D2::Brand, (D3::Brand, (D4::Brand, (D5::Brand, (D6::Brand, (D7::Brand, (D8::Brand, (D9::Brand, (D10::Brand, (D11::Brand, (D12::Brand, (D13::Brand, (D14::Brand, (D15::Brand, (D16::Brand, (D17::Brand, (D18::Brand, (D19::Brand, (D20::Brand, (D21::Brand, (D22::Brand, (D23::Brand, (D24::Brand, (D25::Brand, ())))))))))))))))))))))))))), (D0 0 D1 1 D2 2 D3 3 D4 4 D5 5 D6 6 D7 7 D8 8 D9 9 D10 10 D11 11 D12 12 D13 13 D14 14 D15 15 D16 16 D17 17 D18 18 D19 19 D20 20 D21 21 D22 22 D23 23 D24 24 D25 25);
+each_tuple!(lists);
+
+#[diagnostic::do_not_recommend]
+impl DimList for () {
+    type Brands = ();
+    type Sizes = ();
+    const KEYS: &'static Keys = &Keys::EMPTY;
+
+    #[inline(always)]
+    fn each(&self, _: impl FnMut(DimInfo<'_>)) {}
 }
 
 /// The anchor of a local dim's lifetime. For `dims!` alone.

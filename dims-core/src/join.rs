@@ -2,12 +2,12 @@
 
 use crate::dim::DimRef;
 use crate::error::{DimError, unwrap};
-use crate::kernel::elementwise::reserve;
 use crate::named::{Named, position};
 use crate::reduce::evaluate_in;
 use crate::set::rename::Has;
 use crate::set::{Dims, Reduce, Right, Union, Verdict};
 use crate::storage::Owned;
+use crate::storage::memory::reserve;
 use crate::tensor::AsTensor;
 use smallvec::SmallVec;
 
@@ -49,7 +49,7 @@ where
         along = position(&shape, dim.info());
         let own = shape.sizes();
         match &mut sizes {
-            None => sizes = Some(own.clone()),
+            None => sizes = Some(own.into()),
             Some(sizes) => {
                 for axis in (0..own.len()).filter(|&axis| axis != along) {
                     if sizes[axis] != own[axis] {
@@ -57,7 +57,7 @@ where
                             "parts of a concatenation along `{}` differ: {} and {}",
                             dim.info().name,
                             describe::<A>(sizes),
-                            describe::<A>(&own)
+                            describe::<A>(own)
                         );
                         return Err(DimError::Shape { what });
                     }
@@ -153,18 +153,18 @@ where
         let shape = part.shape()?;
         let own = shape.sizes();
         if let Some(first) = &sizes {
-            if *first != own {
+            if first[..] != *own {
                 let what = format!(
                     "parts of a stack along `{}` differ: {} and {}",
                     dim.info().name,
                     describe::<A>(first),
-                    describe::<A>(&own)
+                    describe::<A>(own)
                 );
                 return Err(DimError::Shape { what });
             }
         }
         let order: Order = (0..own.len()).collect();
-        sizes = Some(own);
+        sizes = Some(own.into());
         let part = evaluate_in::<A::Dims, A::Rank, _>(part.expr, &shape, &order)?;
         data.try_reserve(part.len()).map_err(|_| DimError::TooLarge { dims: shape.describe(order) })?;
         data.extend_from_slice(&part);

@@ -24,6 +24,7 @@ pub mod show;
 pub mod size;
 pub mod storage;
 pub mod tensor;
+mod tuples;
 
 pub use brand::{Brand, Declared, Rest};
 

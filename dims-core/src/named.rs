@@ -81,7 +81,7 @@ impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>> Named<T, S, R, E> {
     pub fn dims(&self) -> Vec<(&'static str, usize)> {
         let shape = unwrap(self.shape());
         let names = S::KEYS.as_slice().iter().map(|key| key.name);
-        names.zip(shape.sizes()).collect()
+        names.zip(shape.sizes().iter().copied()).collect()
     }
 
     /// The sizes of the positional axes.

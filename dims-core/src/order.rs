@@ -1,19 +1,23 @@
 //! `order`: dims become positional axes again.
 
-use crate::brand::DimInfo;
+use crate::brand::Element;
 use crate::dim::DimRef;
 use crate::error::{DimError, unwrap};
-use crate::named::{Named, position};
+use crate::expr::Expr;
+use crate::named::Named;
+use crate::plan::axes::AxisList;
 use crate::plan::shape::Shape;
 use crate::rank::*;
 use crate::reduce::evaluate_in;
 use crate::set::list::List;
 use crate::set::remove::RemoveAll;
-use crate::set::{Bound, Dims, NamedOnce, Verdict};
+use crate::set::{Bound, Dims, Keys, MAX_DIMS, NamedOnce, Verdict};
 use crate::storage::Owned;
-use crate::tensor::AsTensor;
+use crate::tensor::{AsTensor, NamedOf};
+use crate::tuples::{each_tuple, fold_back, nested};
 use ndarray::{Array, ArrayD};
 use smallvec::SmallVec;
+use std::marker::PhantomData;
 
 /// The axes that `order` makes: each a dim, or a tuple of dims that are flattened into one axis, the last one fastest.
 #[diagnostic::on_unimplemented(
@@ -27,9 +31,12 @@ pub trait OrderList {
     /// How many axes there will be.
     #[doc(hidden)]
     type Count: Rank;
-    /// Calls `visit` with each dim, and whether it begins an axis.
+    /// What is left of the brands at run time.
     #[doc(hidden)]
-    fn each(&self, visit: &mut dyn FnMut(DimInfo<'_>, bool));
+    const KEYS: &'static Keys;
+    /// How many dims each axis has.
+    #[doc(hidden)]
+    const GROUPS: &'static [usize];
 }
 
 /// One axis of an order.
@@ -41,113 +48,63 @@ pub trait OrderAxis {
     /// `Tail` with the brands of this axis in front, as nested pairs.
     #[doc(hidden)]
     type Before<Tail>;
+    /// What is left of the brands at run time.
     #[doc(hidden)]
-    fn each(&self, visit: &mut dyn FnMut(DimInfo<'_>, bool));
+    const KEYS: Keys;
 }
 
 #[diagnostic::do_not_recommend]
 impl<D: DimRef> OrderAxis for D {
     type Before<Tail> = (D::Brand, Tail);
-
-    #[inline(always)]
-    fn each(&self, visit: &mut dyn FnMut(DimInfo<'_>, bool)) {
-        visit(self.info(), true);
-    }
+    const KEYS: Keys = <D::Brand as Element>::KEYS;
 }
 
 macro_rules! groups {
-    ($(($first:ident $n0:tt $($d:ident $n:tt)*) $nested:ty;)*) => {$(
+    ($($d:ident $n:tt)*) => {
         #[diagnostic::do_not_recommend]
-        impl<$first: DimRef, $($d: DimRef),*> OrderAxis for ($first, $($d,)*) {
-            type Before<Tail> = $nested;
-
-            #[inline(always)]
-            fn each(&self, visit: &mut dyn FnMut(DimInfo<'_>, bool)) {
-                visit(self.$n0.info(), true);
-                $(visit(self.$n.info(), false);)*
-            }
+        impl<$($d: DimRef),*> OrderAxis for ($($d,)*) {
+            type Before<Tail> = nested![$($d::Brand),*; Tail];
+            const KEYS: Keys = Keys::EMPTY$(.join(&<$d::Brand as Element>::KEYS))*;
         }
-    )*};
+    };
 }
 
-groups! {
-    (D0 0) (D0::Brand, Tail);
-    (D0 0 D1 1) (D0::Brand, (D1::Brand, Tail));
-    (D0 0 D1 1 D2 2) (D0::Brand, (D1::Brand, (D2::Brand, Tail)));
-    (D0 0 D1 1 D2 2 D3 3) (D0::Brand, (D1::Brand, (D2::Brand, (D3::Brand, Tail))));
-    (D0 0 D1 1 D2 2 D3 3 D4 4) (D0::Brand, (D1::Brand, (D2::Brand, (D3::Brand, (D4::Brand, Tail)))));
-    (D0 0 D1 1 D2 2 D3 3 D4 4 D5 5) (D0::Brand, (D1::Brand, (D2::Brand, (D3::Brand, (D4::Brand, (D5::Brand, Tail))))));
-    (D0 0 D1 1 D2 2 D3 3 D4 4 D5 5 D6 6) (D0::Brand, (D1::Brand, (D2::Brand, (D3::Brand, (D4::Brand, (D5::Brand, (D6::Brand, Tail)))))));
-    (D0 0 D1 1 D2 2 D3 3 D4 4 D5 5 D6 6 D7 7) (D0::Brand, (D1::Brand, (D2::Brand, (D3::Brand, (D4::Brand, (D5::Brand, (D6::Brand, (D7::Brand, Tail))))))));
-    (D0 0 D1 1 D2 2 D3 3 D4 4 D5 5 D6 6 D7 7 D8 8) (D0::Brand, (D1::Brand, (D2::Brand, (D3::Brand, (D4::Brand, (D5::Brand, (D6::Brand, (D7::Brand, (D8::Brand, Tail)))))))));
-    (D0 0 D1 1 D2 2 D3 3 D4 4 D5 5 D6 6 D7 7 D8 8 D9 9) (D0::Brand, (D1::Brand, (D2::Brand, (D3::Brand, (D4::Brand, (D5::Brand, (D6::Brand, (D7::Brand, (D8::Brand, (D9::Brand, Tail))))))))));
-    (D0 0 D1 1 D2 2 D3 3 D4 4 D5 5 D6 6 D7 7 D8 8 D9 9 D10 10) (D0::Brand, (D1::Brand, (D2::Brand, (D3::Brand, (D4::Brand, (D5::Brand, (D6::Brand, (D7::Brand, (D8::Brand, (D9::Brand, (D10::Brand, Tail)))))))))));
-    (D0 0 D1 1 D2 2 D3 3 D4 4 D5 5 D6 6 D7 7 D8 8 D9 9 D10 10 D11 11) (D0::Brand, (D1::Brand, (D2::Brand, (D3::Brand, (D4::Brand, (D5::Brand, (D6::Brand, (D7::Brand, (D8::Brand, (D9::Brand, (D10::Brand, (D11::Brand, Tail))))))))))));
-}
+each_tuple!(groups);
 
 #[diagnostic::do_not_recommend]
 impl<D: DimRef> OrderList for D {
     type Brands = (D::Brand, ());
     type Count = Rank1;
-
-    #[inline(always)]
-    fn each(&self, visit: &mut dyn FnMut(DimInfo<'_>, bool)) {
-        visit(self.info(), true);
-    }
+    const KEYS: &'static Keys = &<D::Brand as Element>::KEYS;
+    const GROUPS: &'static [usize] = &[1];
 }
 
 #[diagnostic::do_not_recommend]
 impl OrderList for () {
     type Brands = ();
     type Count = Rank0;
-
-    #[inline(always)]
-    fn each(&self, _: &mut dyn FnMut(DimInfo<'_>, bool)) {}
+    const KEYS: &'static Keys = &Keys::EMPTY;
+    const GROUPS: &'static [usize] = &[];
 }
 
 macro_rules! lists {
-    ($($count:ident ($($d:ident $n:tt)*) $nested:ty;)*) => {$(
+    ($($d:ident $n:tt)*) => {
         #[diagnostic::do_not_recommend]
         impl<$($d: OrderAxis),*> OrderList for ($($d,)*) {
-            type Brands = $nested;
-            type Count = $count;
-
-            #[inline(always)]
-            fn each(&self, visit: &mut dyn FnMut(DimInfo<'_>, bool)) {
-                $(self.$n.each(visit);)*
-            }
+            type Brands = fold_back![Before; (); $($d)*];
+            type Count = count![$($d)*];
+            const KEYS: &'static Keys = &Keys::EMPTY$(.join(&$d::KEYS))*;
+            const GROUPS: &'static [usize] = &[$($d::KEYS.as_slice().len()),*];
         }
-    )*};
+    };
 }
 
-lists! {
-    Rank1 (D0 0) D0::Before<()>;
-    Rank2 (D0 0 D1 1) D0::Before<D1::Before<()>>;
-    Rank3 (D0 0 D1 1 D2 2) D0::Before<D1::Before<D2::Before<()>>>;
-    Rank4 (D0 0 D1 1 D2 2 D3 3) D0::Before<D1::Before<D2::Before<D3::Before<()>>>>;
-    Rank5 (D0 0 D1 1 D2 2 D3 3 D4 4) D0::Before<D1::Before<D2::Before<D3::Before<D4::Before<()>>>>>;
-    Rank6 (D0 0 D1 1 D2 2 D3 3 D4 4 D5 5) D0::Before<D1::Before<D2::Before<D3::Before<D4::Before<D5::Before<()>>>>>>;
-    Rank7 (D0 0 D1 1 D2 2 D3 3 D4 4 D5 5 D6 6) D0::Before<D1::Before<D2::Before<D3::Before<D4::Before<D5::Before<D6::Before<()>>>>>>>;
-    Rank8 (D0 0 D1 1 D2 2 D3 3 D4 4 D5 5 D6 6 D7 7) D0::Before<D1::Before<D2::Before<D3::Before<D4::Before<D5::Before<D6::Before<D7::Before<()>>>>>>>>;
-    Rank9 (D0 0 D1 1 D2 2 D3 3 D4 4 D5 5 D6 6 D7 7 D8 8) D0::Before<D1::Before<D2::Before<D3::Before<D4::Before<D5::Before<D6::Before<D7::Before<D8::Before<()>>>>>>>>>;
-    Rank10 (D0 0 D1 1 D2 2 D3 3 D4 4 D5 5 D6 6 D7 7 D8 8 D9 9) D0::Before<D1::Before<D2::Before<D3::Before<D4::Before<D5::Before<D6::Before<D7::Before<D8::Before<D9::Before<()>>>>>>>>>>;
-    Rank11 (D0 0 D1 1 D2 2 D3 3 D4 4 D5 5 D6 6 D7 7 D8 8 D9 9 D10 10) D0::Before<D1::Before<D2::Before<D3::Before<D4::Before<D5::Before<D6::Before<D7::Before<D8::Before<D9::Before<D10::Before<()>>>>>>>>>>>;
-    Rank12 (D0 0 D1 1 D2 2 D3 3 D4 4 D5 5 D6 6 D7 7 D8 8 D9 9 D10 10 D11 11) D0::Before<D1::Before<D2::Before<D3::Before<D4::Before<D5::Before<D6::Before<D7::Before<D8::Before<D9::Before<D10::Before<D11::Before<()>>>>>>>>>>>>;
-    Rank13 (D0 0 D1 1 D2 2 D3 3 D4 4 D5 5 D6 6 D7 7 D8 8 D9 9 D10 10 D11 11 D12 12) D0::Before<D1::Before<D2::Before<D3::Before<D4::Before<D5::Before<D6::Before<D7::Before<D8::Before<D9::Before<D10::Before<D11::Before<D12::Before<()>>>>>>>>>>>>>;
-    Rank14 (D0 0 D1 1 D2 2 D3 3 D4 4 D5 5 D6 6 D7 7 D8 8 D9 9 D10 10 D11 11 D12 12 D13 13) D0::Before<D1::Before<D2::Before<D3::Before<D4::Before<D5::Before<D6::Before<D7::Before<D8::Before<D9::Before<D10::Before<D11::Before<D12::Before<D13::Before<()>>>>>>>>>>>>>>;
-    Rank15 (D0 0 D1 1 D2 2 D3 3 D4 4 D5 5 D6 6 D7 7 D8 8 D9 9 D10 10 D11 11 D12 12 D13 13 D14 14) D0::Before<D1::Before<D2::Before<D3::Before<D4::Before<D5::Before<D6::Before<D7::Before<D8::Before<D9::Before<D10::Before<D11::Before<D12::Before<D13::Before<D14::Before<()>>>>>>>>>>>>>>>;
-    Rank16 (D0 0 D1 1 D2 2 D3 3 D4 4 D5 5 D6 6 D7 7 D8 8 D9 9 D10 10 D11 11 D12 12 D13 13 D14 14 D15 15) D0::Before<D1::Before<D2::Before<D3::Before<D4::Before<D5::Before<D6::Before<D7::Before<D8::Before<D9::Before<D10::Before<D11::Before<D12::Before<D13::Before<D14::Before<D15::Before<()>>>>>>>>>>>>>>>>;
-    Rank17 (D0 0 D1 1 D2 2 D3 3 D4 4 D5 5 D6 6 D7 7 D8 8 D9 9 D10 10 D11 11 D12 12 D13 13 D14 14 D15 15 D16 16) D0::Before<D1::Before<D2::Before<D3::Before<D4::Before<D5::Before<D6::Before<D7::Before<D8::Before<D9::Before<D10::Before<D11::Before<D12::Before<D13::Before<D14::Before<D15::Before<D16::Before<()>>>>>>>>>>>>>>>>>;
-    Rank18 (D0 0 D1 1 D2 2 D3 3 D4 4 D5 5 D6 6 D7 7 D8 8 D9 9 D10 10 D11 11 D12 12 D13 13 D14 14 D15 15 D16 16 D17 17) D0::Before<D1::Before<D2::Before<D3::Before<D4::Before<D5::Before<D6::Before<D7::Before<D8::Before<D9::Before<D10::Before<D11::Before<D12::Before<D13::Before<D14::Before<D15::Before<D16::Before<D17::Before<()>>>>>>>>>>>>>>>>>>;
-    Rank19 (D0 0 D1 1 D2 2 D3 3 D4 4 D5 5 D6 6 D7 7 D8 8 D9 9 D10 10 D11 11 D12 12 D13 13 D14 14 D15 15 D16 16 D17 17 D18 18) D0::Before<D1::Before<D2::Before<D3::Before<D4::Before<D5::Before<D6::Before<D7::Before<D8::Before<D9::Before<D10::Before<D11::Before<D12::Before<D13::Before<D14::Before<D15::Before<D16::Before<D17::Before<D18::Before<()>>>>>>>>>>>>>>>>>>>;
-    Rank20 (D0 0 D1 1 D2 2 D3 3 D4 4 D5 5 D6 6 D7 7 D8 8 D9 9 D10 10 D11 11 D12 12 D13 13 D14 14 D15 15 D16 16 D17 17 D18 18 D19 19) D0::Before<D1::Before<D2::Before<D3::Before<D4::Before<D5::Before<D6::Before<D7::Before<D8::Before<D9::Before<D10::Before<D11::Before<D12::Before<D13::Before<D14::Before<D15::Before<D16::Before<D17::Before<D18::Before<D19::Before<()>>>>>>>>>>>>>>>>>>>>;
-    Rank21 (D0 0 D1 1 D2 2 D3 3 D4 4 D5 5 D6 6 D7 7 D8 8 D9 9 D10 10 D11 11 D12 12 D13 13 D14 14 D15 15 D16 16 D17 17 D18 18 D19 19 D20 20) D0::Before<D1::Before<D2::Before<D3::Before<D4::Before<D5::Before<D6::Before<D7::Before<D8::Before<D9::Before<D10::Before<D11::Before<D12::Before<D13::Before<D14::Before<D15::Before<D16::Before<D17::Before<D18::Before<D19::Before<D20::Before<()>>>>>>>>>>>>>>>>>>>>>;
-    Rank22 (D0 0 D1 1 D2 2 D3 3 D4 4 D5 5 D6 6 D7 7 D8 8 D9 9 D10 10 D11 11 D12 12 D13 13 D14 14 D15 15 D16 16 D17 17 D18 18 D19 19 D20 20 D21 21) D0::Before<D1::Before<D2::Before<D3::Before<D4::Before<D5::Before<D6::Before<D7::Before<D8::Before<D9::Before<D10::Before<D11::Before<D12::Before<D13::Before<D14::Before<D15::Before<D16::Before<D17::Before<D18::Before<D19::Before<D20::Before<D21::Before<()>>>>>>>>>>>>>>>>>>>>>>;
-    Rank23 (D0 0 D1 1 D2 2 D3 3 D4 4 D5 5 D6 6 D7 7 D8 8 D9 9 D10 10 D11 11 D12 12 D13 13 D14 14 D15 15 D16 16 D17 17 D18 18 D19 19 D20 20 D21 21 D22 22) D0::Before<D1::Before<D2::Before<D3::Before<D4::Before<D5::Before<D6::Before<D7::Before<D8::Before<D9::Before<D10::Before<D11::Before<D12::Before<D13::Before<D14::Before<D15::Before<D16::Before<D17::Before<D18::Before<D19::Before<D20::Before<D21::Before<D22::Before<()>>>>>>>>>>>>>>>>>>>>>>>;
-    Rank24 (D0 0 D1 1 D2 2 D3 3 D4 4 D5 5 D6 6 D7 7 D8 8 D9 9 D10 10 D11 11 D12 12 D13 13 D14 14 D15 15 D16 16 D17 17 D18 18 D19 19 D20 20 D21 21 D22 22 D23 23) D0::Before<D1::Before<D2::Before<D3::Before<D4::Before<D5::Before<D6::Before<D7::Before<D8::Before<D9::Before<D10::Before<D11::Before<D12::Before<D13::Before<D14::Before<D15::Before<D16::Before<D17::Before<D18::Before<D19::Before<D20::Before<D21::Before<D22::Before<D23::Before<()>>>>>>>>>>>>>>>>>>>>>>>>;
-    Rank25 (D0 0 D1 1 D2 2 D3 3 D4 4 D5 5 D6 6 D7 7 D8 8 D9 9 D10 10 D11 11 D12 12 D13 13 D14 14 D15 15 D16 16 D17 17 D18 18 D19 19 D20 20 D21 21 D22 22 D23 23 D24 24) D0::Before<D1::Before<D2::Before<D3::Before<D4::Before<D5::Before<D6::Before<D7::Before<D8::Before<D9::Before<D10::Before<D11::Before<D12::Before<D13::Before<D14::Before<D15::Before<D16::Before<D17::Before<D18::Before<D19::Before<D20::Before<D21::Before<D22::Before<D23::Before<D24::Before<()>>>>>>>>>>>>>>>>>>>>>>>>>;
-    Rank26 (D0 0 D1 1 D2 2 D3 3 D4 4 D5 5 D6 6 D7 7 D8 8 D9 9 D10 10 D11 11 D12 12 D13 13 D14 14 D15 15 D16 16 D17 17 D18 18 D19 19 D20 20 D21 21 D22 22 D23 23 D24 24 D25 25) D0::Before<D1::Before<D2::Before<D3::Before<D4::Before<D5::Before<D6::Before<D7::Before<D8::Before<D9::Before<D10::Before<D11::Before<D12::Before<D13::Before<D14::Before<D15::Before<D16::Before<D17::Before<D18::Before<D19::Before<D20::Before<D21::Before<D22::Before<D23::Before<D24::Before<D25::Before<()>>>>>>>>>>>>>>>>>>>>>>>>>>;
+macro_rules! count {
+    () => { Rank0 };
+    ($head:ident $($tail:ident)*) => { <count![$($tail)*] as Rank>::Succ };
 }
+
+each_tuple!(lists);
 
 /// A set of dims that can be ordered as `L` says: every dim named is bound, and named once.
 pub trait OrderBy<L: OrderList>: Dims {
@@ -237,9 +194,9 @@ dynamic_arrays! {
 }
 
 macro_rules! left_over {
-    ($(($($d:ident)*))*) => {$(
+    ($($d:ident $n:tt)*) => {
         #[diagnostic::do_not_recommend]
-        impl<T, R: Rank, $($d: crate::brand::Element),*> Ordered<T, R> for ($($d,)*) {
+        impl<T, R: Rank, $($d: Element),*> Ordered<T, R> for ($($d,)*) {
             type Out = Named<T, Self, R>;
 
             #[inline]
@@ -247,37 +204,10 @@ macro_rules! left_over {
                 Named::from_expr(Owned::contiguous(data, sizes))
             }
         }
-    )*};
+    };
 }
 
-left_over! {
-    (D0)
-    (D0 D1)
-    (D0 D1 D2)
-    (D0 D1 D2 D3)
-    (D0 D1 D2 D3 D4)
-    (D0 D1 D2 D3 D4 D5)
-    (D0 D1 D2 D3 D4 D5 D6)
-    (D0 D1 D2 D3 D4 D5 D6 D7)
-    (D0 D1 D2 D3 D4 D5 D6 D7 D8)
-    (D0 D1 D2 D3 D4 D5 D6 D7 D8 D9)
-    (D0 D1 D2 D3 D4 D5 D6 D7 D8 D9 D10)
-    (D0 D1 D2 D3 D4 D5 D6 D7 D8 D9 D10 D11)
-    (D0 D1 D2 D3 D4 D5 D6 D7 D8 D9 D10 D11 D12)
-    (D0 D1 D2 D3 D4 D5 D6 D7 D8 D9 D10 D11 D12 D13)
-    (D0 D1 D2 D3 D4 D5 D6 D7 D8 D9 D10 D11 D12 D13 D14)
-    (D0 D1 D2 D3 D4 D5 D6 D7 D8 D9 D10 D11 D12 D13 D14 D15)
-    (D0 D1 D2 D3 D4 D5 D6 D7 D8 D9 D10 D11 D12 D13 D14 D15 D16)
-    (D0 D1 D2 D3 D4 D5 D6 D7 D8 D9 D10 D11 D12 D13 D14 D15 D16 D17)
-    (D0 D1 D2 D3 D4 D5 D6 D7 D8 D9 D10 D11 D12 D13 D14 D15 D16 D17 D18)
-    (D0 D1 D2 D3 D4 D5 D6 D7 D8 D9 D10 D11 D12 D13 D14 D15 D16 D17 D18 D19)
-    (D0 D1 D2 D3 D4 D5 D6 D7 D8 D9 D10 D11 D12 D13 D14 D15 D16 D17 D18 D19 D20)
-    (D0 D1 D2 D3 D4 D5 D6 D7 D8 D9 D10 D11 D12 D13 D14 D15 D16 D17 D18 D19 D20 D21)
-    (D0 D1 D2 D3 D4 D5 D6 D7 D8 D9 D10 D11 D12 D13 D14 D15 D16 D17 D18 D19 D20 D21 D22)
-    (D0 D1 D2 D3 D4 D5 D6 D7 D8 D9 D10 D11 D12 D13 D14 D15 D16 D17 D18 D19 D20 D21 D22 D23)
-    (D0 D1 D2 D3 D4 D5 D6 D7 D8 D9 D10 D11 D12 D13 D14 D15 D16 D17 D18 D19 D20 D21 D22 D23 D24)
-    (D0 D1 D2 D3 D4 D5 D6 D7 D8 D9 D10 D11 D12 D13 D14 D15 D16 D17 D18 D19 D20 D21 D22 D23 D24 D25)
-}
+each_tuple!(left_over);
 
 /// The type that ordering a tensor `A` as `L` says yields.
 pub type OrderOut<A, L> = <<<A as AsTensor>::Dims as OrderBy<L>>::Rest as Ordered<
@@ -285,38 +215,64 @@ pub type OrderOut<A, L> = <<<A as AsTensor>::Dims as OrderBy<L>>::Rest as Ordere
     <<L as OrderList>::Count as Rank>::Plus<<A as AsTensor>::Rank>,
 >>::Out;
 
-/// The loop axes in the order of the result, and the sizes of its axes.
-pub(crate) type Plan = (SmallVec<[usize; 8]>, SmallVec<[usize; 8]>);
+/// How a tensor with the dims `S` and the positional axes `R` is ordered as `L` says: known to rustc, but for the sizes.
+pub(crate) struct Ordering<S, R, L>(PhantomData<(S, R, L)>);
 
-#[inline]
-pub(crate) fn plan<L: OrderList>(shape: &Shape, list: &L) -> Result<Plan, DimError> {
-    let loops = shape.sizes();
-    let mut named: SmallVec<[usize; 8]> = SmallVec::new();
-    let mut made: SmallVec<[usize; 8]> = SmallVec::new();
-    let mut overflow = false;
-    list.each(&mut |dim, begins| {
-        let at = position(shape, dim);
-        named.push(at);
-        if begins {
-            made.push(loops[at]);
-        } else if let Some(last) = made.last_mut() {
-            match last.checked_mul(loops[at]) {
-                Some(size) => *last = size,
-                None => overflow = true,
+impl<S: Dims, R: Rank, L: OrderList> Ordering<S, R, L> {
+    /// The loop axes in the order of the result: the dims that are left, the named ones, the positional axes.
+    pub(crate) const ORDER: &'static AxisList = &{
+        let named = AxisList::of(L::KEYS, S::KEYS);
+        let all = S::KEYS.as_slice().len();
+        AxisList::range(0, all).without(&named).join(&named).join(&AxisList::range(all, all + R::N))
+    };
+
+    /// How many dims are left.
+    const LEFT: usize = S::KEYS.as_slice().len() - L::KEYS.as_slice().len();
+
+    /// Whether every dim becomes an axis of its own.
+    const PLAIN: bool = {
+        let mut plain = R::N == 0 && Self::LEFT == 0 && L::GROUPS.len() <= MAX_DIMS;
+        let mut i = 0;
+        while i < L::GROUPS.len() {
+            plain &= L::GROUPS[i] == 1;
+            i += 1;
+        }
+        plain
+    };
+
+    /// The elements and sizes of a tensor that owns them and has them in this order, which is what most reductions yield.
+    #[inline(always)]
+    fn as_it_is<E: Expr>(expr: E) -> Result<(Vec<E::Elem>, [usize; MAX_DIMS]), E> {
+        if !Self::PLAIN || E::MEMORY.is_none() {
+            return Err(expr);
+        }
+        let mut sizes = [0; MAX_DIMS];
+        let (_, axes) = expr.memory();
+        for (size, &axis) in sizes.iter_mut().zip(Self::ORDER.as_slice()) {
+            *size = axes[axis].size;
+        }
+        expr.into_contiguous(Self::ORDER.as_slice()).map(|data| (data, sizes))
+    }
+
+    /// The sizes of the result's axes.
+    #[inline]
+    pub(crate) fn sizes(shape: &Shape) -> Result<SmallVec<[usize; 8]>, DimError> {
+        let loops = shape.sizes();
+        let order = Self::ORDER.as_slice();
+        let mut sizes: SmallVec<[usize; 8]> = SmallVec::new();
+        let mut next = 0;
+        for group in std::iter::repeat_n(1, Self::LEFT).chain(L::GROUPS.iter().copied()) {
+            let axes = &order[next..next + group];
+            next += group;
+            match axes.iter().try_fold(1usize, |size, &axis| size.checked_mul(loops[axis])) {
+                Some(size) => sizes.push(size),
+                None if axes.iter().any(|&axis| loops[axis] == 0) => sizes.push(0),
+                None => return Err(DimError::TooLarge { dims: shape.describe(axes.iter().copied()) }),
             }
         }
-    });
-    if overflow {
-        return Err(DimError::TooLarge { dims: shape.describe(named) });
+        sizes.extend(order[next..].iter().map(|&axis| loops[axis]));
+        Ok(sizes)
     }
-    let left = (0..shape.named_len()).filter(|at| !named.contains(at));
-    let mut order: SmallVec<[usize; 8]> = left.collect();
-    let mut sizes: SmallVec<[usize; 8]> = order.iter().map(|&at| loops[at]).collect();
-    order.extend(named);
-    sizes.extend(made);
-    order.extend(shape.named_len()..loops.len());
-    sizes.extend(loops[shape.named_len()..].iter().copied());
-    Ok((order, sizes))
 }
 
 /// Turns dims back into positional axes.
@@ -341,14 +297,22 @@ pub trait OrderExt: AsTensor {
 
     /// As [`order`](OrderExt::order), but what sizes decide is an error.
     #[inline]
-    fn try_order<L: OrderList>(self, dims: L) -> Result<OrderOut<Self, L>, DimError>
+    fn try_order<L: OrderList>(self, _: L) -> Result<OrderOut<Self, L>, DimError>
     where
         Self::Dims: OrderBy<L, Rest: Ordered<Self::Elem, <L::Count as Rank>::Plus<Self::Rank>>>,
     {
         let tensor = self.into_named();
+        let tensor = match Ordering::<Self::Dims, Self::Rank, L>::as_it_is(tensor.expr) {
+            Ok((data, sizes)) => {
+                let rank = Self::Dims::KEYS.as_slice().len();
+                return Ok(<<Self::Dims as OrderBy<L>>::Rest as Ordered<_, _>>::build(data, &sizes[..rank]));
+            }
+            Err(expr) => NamedOf::<Self>::from_expr(expr),
+        };
         let shape = tensor.shape()?;
-        let (order, sizes) = plan(&shape, &dims)?;
-        let data = evaluate_in::<Self::Dims, Self::Rank, _>(tensor.expr, &shape, &order)?;
+        let sizes = Ordering::<Self::Dims, Self::Rank, L>::sizes(&shape)?;
+        let order = Ordering::<Self::Dims, Self::Rank, L>::ORDER.as_slice();
+        let data = evaluate_in::<Self::Dims, Self::Rank, _>(tensor.expr, &shape, order)?;
         Ok(<<Self::Dims as OrderBy<L>>::Rest as Ordered<_, _>>::build(data, &sizes))
     }
 }

@@ -3,11 +3,12 @@
 use crate::dim::{DimList, DimRef};
 use crate::error::{DimError, unwrap};
 use crate::expr::{Expr, Factors};
-use crate::kernel::elementwise;
 use crate::kernel::reduce::{Reducer, reducers};
 use crate::kernel::scan::{self, Lines};
 use crate::named::{Named, position};
+use crate::plan::axes::AxisList;
 use crate::plan::contract;
+use crate::plan::direct::Roles;
 use crate::plan::nest::Nest;
 use crate::plan::rows::Rows;
 use crate::plan::shape::Shape;
@@ -27,13 +28,24 @@ pub type Evaluated<A> = Named<<A as AsTensor>::Elem, <A as AsTensor>::Dims, <A a
 
 type Order = SmallVec<[usize; 8]>;
 
-/// Which loop axes a reduction keeps, in their order, and which it removes, in the order in which they are named.
-#[inline]
-fn split_axes<D: DimList>(shape: &Shape, dims: &D) -> (Order, Order) {
-    let mut reduced = Order::new();
-    dims.each(|dim| reduced.push(position(shape, dim)));
-    let kept = (0..shape.sizes().len()).filter(|axis| !reduced.contains(axis)).collect();
-    (kept, reduced)
+/// Which loop axes a reduction of the dims `D` of a tensor keeps, and which it removes: known to rustc.
+struct Split<S, R, D>(PhantomData<(S, R, D)>);
+
+impl<S: Dims, R: Rank, D: DimList> Split<S, R, D> {
+    /// The axes that go, in the order in which they are named.
+    const REDUCED: &'static AxisList = &AxisList::of(D::KEYS, S::KEYS);
+
+    /// The axes that stay, in their order.
+    const KEPT: &'static AxisList =
+        &AxisList::range(0, S::KEYS.as_slice().len() + R::N).without(Self::REDUCED);
+
+    /// The roles of the axes, if `E` is a product of two tensors in memory in which each role is clear.
+    const fn roles<E: Expr>() -> Option<Roles> {
+        match (E::PAIR, R::N) {
+            (Some((a, b)), 0) => Roles::of(a, b, S::KEYS, D::KEYS),
+            _ => None,
+        }
+    }
 }
 
 /// Whether a reduction has a result where there is nothing to reduce.
@@ -46,7 +58,7 @@ enum Empty {
 
 /// Runs a reduction over `dims` in one pass over the expression, without a temporary.
 #[inline]
-fn run<A, D, Q>(tensor: A, dims: &D, reducer: Q, empty: Empty) -> Result<Reduced<Q::Out, A, D>, DimError>
+fn run<A, D, Q>(tensor: A, reducer: Q, empty: Empty) -> Result<Reduced<Q::Out, A, D>, DimError>
 where
     A: AsTensor<Dims: Reduce<D>>,
     D: DimList,
@@ -54,14 +66,13 @@ where
 {
     let tensor = tensor.into_named();
     let shape = tensor.shape()?;
-    fused::<A::Dims, A::Rank, _, _, _>(&tensor.expr, &shape, dims, reducer, empty)
+    fused::<A::Dims, A::Rank, _, D, _>(&tensor.expr, &shape, reducer, empty)
 }
 
 #[inline]
 fn fused<S, R, E, D, Q>(
     expr: &E,
     shape: &Shape,
-    dims: &D,
     reducer: Q,
     empty: Empty,
 ) -> Result<Named<Q::Out, S::Out, R>, DimError>
@@ -73,18 +84,18 @@ where
     Q: Reducer<E::Elem, Out: Element>,
 {
     let sizes = shape.sizes();
-    let (kept, reduced) = split_axes(shape, dims);
+    let (kept, reduced) = (Split::<S, R, D>::KEPT.as_slice(), Split::<S, R, D>::REDUCED.as_slice());
     let len = shape.volume(kept.iter().copied(), size_of::<Q::Out>())?;
     let count = shape.volume(reduced.iter().copied(), 1)?;
     if let (Empty::Refused(op), 0, 1..) = (empty, count, len) {
-        return Err(DimError::EmptyReduction { op, dims: shape.describe(reduced) });
+        return Err(DimError::EmptyReduction { op, dims: shape.describe(reduced.iter().copied()) });
     }
     let mut rows = Rows::new(sizes.len());
     expr.rows::<S, R>(shape, &mut rows);
-    let nest = Nest::reduce(&sizes, &kept, &reduced, &rows);
+    let nest = Nest::reduce(sizes, kept, reduced, &rows);
     let kernel = expr.kernel(&mut nest.operands());
     let data = crate::kernel::reduce::reduce(kernel, &nest, len, count, reducer)?;
-    Ok(finished(data, &kept, &sizes))
+    Ok(finished(data, kept, &sizes))
 }
 
 #[inline]
@@ -95,30 +106,38 @@ fn finished<T, S: Dims, R: Rank>(data: Vec<T>, kept: &[usize], sizes: &[usize]) 
 
 /// A sum: a contraction where the expression is a product whose factors lack dims of one another, else one fused pass.
 #[inline]
-fn sum<A, D>(tensor: A, dims: &D) -> Result<Reduced<A::Elem, A, D>, DimError>
+fn sum<A, D>(tensor: A) -> Result<Reduced<A::Elem, A, D>, DimError>
 where
     A: AsTensor<Dims: Reduce<D>, Elem: Num>,
     D: DimList,
 {
     let tensor = tensor.into_named();
+    if let Some(roles) = const { Split::<A::Dims, A::Rank, D>::roles::<A::Expr>() } {
+        let (a, b) = tensor.expr.pair();
+        if let Some(result) = roles.run(a, b) {
+            let (data, sizes) = result?;
+            let rank = Split::<A::Dims, A::Rank, D>::KEPT.as_slice().len();
+            return Ok(Named::from_expr(Owned::contiguous(data, &sizes[..rank])));
+        }
+    }
     let shape = tensor.shape()?;
     if A::Expr::FACTORS >= 2 {
-        let (kept, _) = split_axes(&shape, dims);
+        let kept = Split::<A::Dims, A::Rank, D>::KEPT.as_slice();
         let sizes = shape.sizes();
         shape.volume(kept.iter().copied(), size_of::<A::Elem>())?;
         let mut supports = contract::Supports::new();
         tensor.expr.supports::<A::Dims, A::Rank>(&shape, &mut supports);
-        if contract::is_worthwhile(&supports, &sizes, &kept) {
+        if contract::is_worthwhile(&supports, &sizes, kept) {
             let mut factors = Factors { scale: A::Elem::ONE, operands: SmallVec::new() };
             tensor.expr.factors::<A::Dims, A::Rank>(&shape, &mut factors)?;
-            let mut data = contract::contract(factors.operands, &sizes, &kept)?;
+            let mut data = contract::contract(factors.operands, &sizes, kept)?;
             if factors.scale != A::Elem::ONE {
                 data.iter_mut().for_each(|value| *value = value.mul(factors.scale));
             }
-            return Ok(finished(data, &kept, &sizes));
+            return Ok(finished(data, kept, &sizes));
         }
     }
-    fused::<A::Dims, A::Rank, _, _, _>(&tensor.expr, &shape, dims, reducers::Sum, Empty::Allowed)
+    fused::<A::Dims, A::Rank, _, D, _>(&tensor.expr, &shape, reducers::Sum, Empty::Allowed)
 }
 
 /// Evaluates, and works along one dim in place.
@@ -153,8 +172,8 @@ pub(crate) fn evaluate_in<S: Dims, R: Rank, E: Expr>(
     let sizes = shape.sizes();
     let mut rows = Rows::new(sizes.len());
     expr.rows::<S, R>(shape, &mut rows);
-    let nest = Nest::map(&sizes, order, &rows);
-    elementwise::collect(expr.kernel(&mut nest.operands()), &nest, len)
+    let nest = Nest::map(sizes, order, &rows);
+    expr.collect(&nest, len)
 }
 
 macro_rules! reductions {
@@ -176,12 +195,12 @@ macro_rules! reductions {
 
         #[doc = concat!("As [`", stringify!($name), "`](Reductions::", stringify!($name), "), but what sizes decide is an error.")]
         #[inline]
-        fn $try_name<D: DimList>(self, dims: D) -> Result<Reduced<$out, Self, D>, DimError>
+        fn $try_name<D: DimList>(self, _: D) -> Result<Reduced<$out, Self, D>, DimError>
         where
             Self::Dims: Reduce<D>,
             Self: AsTensor<Elem: $($bound)*>,
         {
-            run(self, &dims, $reducer, $empty)
+            run(self, $reducer, $empty)
         }
     )*};
 }
@@ -202,22 +221,22 @@ pub trait Reductions: AsTensor {
     /// Where [`try_sum`](Reductions::try_sum) returns an error.
     #[track_caller]
     #[inline]
-    fn sum<D: DimList>(self, dims: D) -> Reduced<Self::Elem, Self, D>
+    fn sum<D: DimList>(self, _: D) -> Reduced<Self::Elem, Self, D>
     where
         Self::Dims: Reduce<D>,
         Self::Elem: Num,
     {
-        unwrap(sum(self, &dims))
+        unwrap(sum::<Self, D>(self))
     }
 
     /// As [`sum`](Reductions::sum), but what sizes decide is an error.
     #[inline]
-    fn try_sum<D: DimList>(self, dims: D) -> Result<Reduced<Self::Elem, Self, D>, DimError>
+    fn try_sum<D: DimList>(self, _: D) -> Result<Reduced<Self::Elem, Self, D>, DimError>
     where
         Self::Dims: Reduce<D>,
         Self::Elem: Num,
     {
-        sum(self, &dims)
+        sum::<Self, D>(self)
     }
 
     reductions! {
@@ -259,12 +278,12 @@ pub trait Reductions: AsTensor {
     }
 
     /// As [`any`](Reductions::any), but what sizes decide is an error.
-    fn try_any<D: DimList>(self, dims: D) -> Result<Reduced<bool, Self, D>, DimError>
+    fn try_any<D: DimList>(self, _: D) -> Result<Reduced<bool, Self, D>, DimError>
     where
         Self: AsTensor<Elem = bool>,
         Self::Dims: Reduce<D>,
     {
-        run(self, &dims, reducers::Any, Empty::Allowed)
+        run(self, reducers::Any, Empty::Allowed)
     }
 
     /// Whether all elements are true; true where there is none.
@@ -282,12 +301,12 @@ pub trait Reductions: AsTensor {
     }
 
     /// As [`all`](Reductions::all), but what sizes decide is an error.
-    fn try_all<D: DimList>(self, dims: D) -> Result<Reduced<bool, Self, D>, DimError>
+    fn try_all<D: DimList>(self, _: D) -> Result<Reduced<bool, Self, D>, DimError>
     where
         Self: AsTensor<Elem = bool>,
         Self::Dims: Reduce<D>,
     {
-        run(self, &dims, reducers::All, Empty::Allowed)
+        run(self, reducers::All, Empty::Allowed)
     }
 
     /// How many elements are true.
@@ -296,12 +315,12 @@ pub trait Reductions: AsTensor {
     ///
     /// If operands have different sizes for one dim, or an index is out of range.
     #[track_caller]
-    fn count<D: DimList>(self, dims: D) -> Reduced<usize, Self, D>
+    fn count<D: DimList>(self, _: D) -> Reduced<usize, Self, D>
     where
         Self: AsTensor<Elem = bool>,
         Self::Dims: Reduce<D>,
     {
-        unwrap(run(self, &dims, reducers::Count, Empty::Allowed))
+        unwrap(run(self, reducers::Count, Empty::Allowed))
     }
 
     /// The variance with `ddof` taken off the count: `sum of (x - mean)^2 / (count - ddof)`; 1 gives the unbiased estimate
@@ -311,12 +330,12 @@ pub trait Reductions: AsTensor {
     ///
     /// If operands have different sizes for one dim, or an index is out of range.
     #[track_caller]
-    fn var_with<D: DimList>(self, dims: D, ddof: Self::Elem) -> Reduced<Self::Elem, Self, D>
+    fn var_with<D: DimList>(self, _: D, ddof: Self::Elem) -> Reduced<Self::Elem, Self, D>
     where
         Self::Dims: Reduce<D>,
         Self::Elem: Real,
     {
-        unwrap(run(self, &dims, reducers::Variance::<_, false> { ddof }, Empty::Allowed))
+        unwrap(run(self, reducers::Variance::<_, false> { ddof }, Empty::Allowed))
     }
 
     /// `e^x / sum over dim of e^x`, without overflow.

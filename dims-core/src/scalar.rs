@@ -1,5 +1,7 @@
 //! Element types, and what each kind of them can do.
 
+use crate::kernel::isa::Isa;
+use crate::ops::math::Math;
 use num_complex::Complex;
 use num_traits::Float;
 use std::fmt::Debug;
@@ -82,7 +84,7 @@ pub trait Real: Ordered + Analytic + Magnitude<Abs = Self> + Float {
     #[doc(hidden)]
     fn narrow(wide: Self::Wide) -> Self;
     /// The error function.
-    fn erf(self) -> Self;
+    fn erf<I: Isa>(self) -> Self;
 }
 
 /// Floats and complex numbers: types with `exp`, `ln`, `sqrt` and the trigonometric functions.
@@ -93,15 +95,15 @@ pub trait Real: Ordered + Analytic + Magnitude<Abs = Self> + Float {
 )]
 #[allow(missing_docs)]
 pub trait Analytic: Signed {
-    fn exp(self) -> Self;
-    fn ln(self) -> Self;
+    fn exp<I: Isa>(self) -> Self;
+    fn ln<I: Isa>(self) -> Self;
     fn sqrt(self) -> Self;
     fn sin(self) -> Self;
     fn cos(self) -> Self;
     fn tan(self) -> Self;
     fn sinh(self) -> Self;
     fn cosh(self) -> Self;
-    fn tanh(self) -> Self;
+    fn tanh<I: Isa>(self) -> Self;
     fn powi(self, n: i32) -> Self;
     /// `n` as an element.
     fn from_usize(n: usize) -> Self;
@@ -302,14 +304,14 @@ macro_rules! floats {
             #[inline(always)]
             fn narrow(wide: $acc) -> Self { CastTo::<$t>::cast_to(wide) }
             #[inline(always)]
-            fn erf(self) -> Self { CastTo::<$t>::cast_to(crate::ops::special::erf(CastTo::<f64>::cast_to(self))) }
+            fn erf<I: Isa>(self) -> Self { self.erf_in::<I>() }
         }
         #[diagnostic::do_not_recommend]
         impl Analytic for $t {
             #[inline(always)]
-            fn exp(self) -> Self { Float::exp(self) }
+            fn exp<I: Isa>(self) -> Self { self.exp_in::<I>() }
             #[inline(always)]
-            fn ln(self) -> Self { Float::ln(self) }
+            fn ln<I: Isa>(self) -> Self { self.ln_in::<I>() }
             #[inline(always)]
             fn sqrt(self) -> Self { Float::sqrt(self) }
             #[inline(always)]
@@ -323,7 +325,7 @@ macro_rules! floats {
             #[inline(always)]
             fn cosh(self) -> Self { Float::cosh(self) }
             #[inline(always)]
-            fn tanh(self) -> Self { Float::tanh(self) }
+            fn tanh<I: Isa>(self) -> Self { self.tanh_in::<I>() }
             #[inline(always)]
             fn powi(self, n: i32) -> Self { Float::powi(self, n) }
             #[inline(always)]
@@ -367,9 +369,9 @@ macro_rules! complexes {
         #[diagnostic::do_not_recommend]
         impl Analytic for Complex<$part> {
             #[inline(always)]
-            fn exp(self) -> Self { Complex::exp(self) }
+            fn exp<I: Isa>(self) -> Self { Complex::exp(self) }
             #[inline(always)]
-            fn ln(self) -> Self { Complex::ln(self) }
+            fn ln<I: Isa>(self) -> Self { Complex::ln(self) }
             #[inline(always)]
             fn sqrt(self) -> Self { Complex::sqrt(self) }
             #[inline(always)]
@@ -383,7 +385,7 @@ macro_rules! complexes {
             #[inline(always)]
             fn cosh(self) -> Self { Complex::cosh(self) }
             #[inline(always)]
-            fn tanh(self) -> Self { Complex::tanh(self) }
+            fn tanh<I: Isa>(self) -> Self { Complex::tanh(self) }
             #[inline(always)]
             fn powi(self, n: i32) -> Self { Complex::powi(&self, n) }
             #[inline(always)]

@@ -30,7 +30,7 @@ impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>> Named<T, S, R, E> {
             Err(error) => return write!(f, "<tensor that cannot be evaluated: {error}>"),
         };
         let sizes = shape.sizes();
-        match ArrayViewD::from_shape(&sizes[..], &data) {
+        match ArrayViewD::from_shape(sizes, &data) {
             Ok(view) => element(&view, f)?,
             Err(_) => f.write_str("[]")?,
         }
@@ -39,7 +39,7 @@ impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>> Named<T, S, R, E> {
             .iter()
             .map(|key| key.name)
             .chain(std::iter::repeat(".."))
-            .zip(&sizes)
+            .zip(sizes)
             .map(|(name, size)| format!("{name}: {size}"))
             .collect();
         write!(f, "\nwith dims ({})", axes.join(", "))

@@ -12,6 +12,7 @@ use crate::set::{Dims, Union};
 use crate::storage::axes::AxisBlock;
 use crate::storage::view::Leaf;
 use crate::storage::{Place, View};
+use crate::tuples::{each_tuple, fold};
 use std::panic::Location;
 
 /// One binder, or a tuple of them, for all axes of an array.
@@ -63,58 +64,29 @@ impl BinderList for () {
 }
 
 macro_rules! binder_lists {
-    ($(($first:ident $($d:ident)*) $taken:ty, $left:ty, $ellipses:ty, $indices:ty;)*) => {$(
+    ($first:ident $n0:tt $($d:ident $n:tt)*) => {
         #[diagnostic::do_not_recommend]
         impl<$first: Binder, $($d: Binder),*> BinderList for ($first, $($d,)*)
         where
             $first::Dims: UnionAll<($($d::Dims,)*)>,
         {
             type Dims = <$first::Dims as UnionAll<($($d::Dims,)*)>>::Out;
-            type Taken = $taken;
-            type Left = $left;
-            type Ellipses = $ellipses;
-            type Indices = $indices;
+            type Taken = fold![Taken; Rank0; $first $($d)*];
+            type Left = fold![Left; Rank0; $first $($d)*];
+            type Ellipses = fold![Ellipses; Rank0; $first $($d)*];
+            type Indices = fold![Indices; (); $first $($d)*];
 
             #[inline(always)]
-            #[allow(non_snake_case)]
             fn bind_all(self, binding: &mut Binding) -> Result<Self::Indices, DimError> {
-                let ($first, $($d,)*) = self;
-                let indices = $first.bind(binding, ())?;
-                $(let indices = $d.bind(binding, indices)?;)*
+                let indices = self.$n0.bind(binding, ())?;
+                $(let indices = self.$n.bind(binding, indices)?;)*
                 Ok(indices)
             }
         }
-    )*};
+    };
 }
 
-binder_lists! {
-    (D0) D0::Taken<Rank0>, D0::Left<Rank0>, D0::Ellipses<Rank0>, D0::Indices<()>;
-    (D0 D1) D1::Taken<D0::Taken<Rank0>>, D1::Left<D0::Left<Rank0>>, D1::Ellipses<D0::Ellipses<Rank0>>, D1::Indices<D0::Indices<()>>;
-    (D0 D1 D2) D2::Taken<D1::Taken<D0::Taken<Rank0>>>, D2::Left<D1::Left<D0::Left<Rank0>>>, D2::Ellipses<D1::Ellipses<D0::Ellipses<Rank0>>>, D2::Indices<D1::Indices<D0::Indices<()>>>;
-    (D0 D1 D2 D3) D3::Taken<D2::Taken<D1::Taken<D0::Taken<Rank0>>>>, D3::Left<D2::Left<D1::Left<D0::Left<Rank0>>>>, D3::Ellipses<D2::Ellipses<D1::Ellipses<D0::Ellipses<Rank0>>>>, D3::Indices<D2::Indices<D1::Indices<D0::Indices<()>>>>;
-    (D0 D1 D2 D3 D4) D4::Taken<D3::Taken<D2::Taken<D1::Taken<D0::Taken<Rank0>>>>>, D4::Left<D3::Left<D2::Left<D1::Left<D0::Left<Rank0>>>>>, D4::Ellipses<D3::Ellipses<D2::Ellipses<D1::Ellipses<D0::Ellipses<Rank0>>>>>, D4::Indices<D3::Indices<D2::Indices<D1::Indices<D0::Indices<()>>>>>;
-    (D0 D1 D2 D3 D4 D5) D5::Taken<D4::Taken<D3::Taken<D2::Taken<D1::Taken<D0::Taken<Rank0>>>>>>, D5::Left<D4::Left<D3::Left<D2::Left<D1::Left<D0::Left<Rank0>>>>>>, D5::Ellipses<D4::Ellipses<D3::Ellipses<D2::Ellipses<D1::Ellipses<D0::Ellipses<Rank0>>>>>>, D5::Indices<D4::Indices<D3::Indices<D2::Indices<D1::Indices<D0::Indices<()>>>>>>;
-    (D0 D1 D2 D3 D4 D5 D6) D6::Taken<D5::Taken<D4::Taken<D3::Taken<D2::Taken<D1::Taken<D0::Taken<Rank0>>>>>>>, D6::Left<D5::Left<D4::Left<D3::Left<D2::Left<D1::Left<D0::Left<Rank0>>>>>>>, D6::Ellipses<D5::Ellipses<D4::Ellipses<D3::Ellipses<D2::Ellipses<D1::Ellipses<D0::Ellipses<Rank0>>>>>>>, D6::Indices<D5::Indices<D4::Indices<D3::Indices<D2::Indices<D1::Indices<D0::Indices<()>>>>>>>;
-    (D0 D1 D2 D3 D4 D5 D6 D7) D7::Taken<D6::Taken<D5::Taken<D4::Taken<D3::Taken<D2::Taken<D1::Taken<D0::Taken<Rank0>>>>>>>>, D7::Left<D6::Left<D5::Left<D4::Left<D3::Left<D2::Left<D1::Left<D0::Left<Rank0>>>>>>>>, D7::Ellipses<D6::Ellipses<D5::Ellipses<D4::Ellipses<D3::Ellipses<D2::Ellipses<D1::Ellipses<D0::Ellipses<Rank0>>>>>>>>, D7::Indices<D6::Indices<D5::Indices<D4::Indices<D3::Indices<D2::Indices<D1::Indices<D0::Indices<()>>>>>>>>;
-    (D0 D1 D2 D3 D4 D5 D6 D7 D8) D8::Taken<D7::Taken<D6::Taken<D5::Taken<D4::Taken<D3::Taken<D2::Taken<D1::Taken<D0::Taken<Rank0>>>>>>>>>, D8::Left<D7::Left<D6::Left<D5::Left<D4::Left<D3::Left<D2::Left<D1::Left<D0::Left<Rank0>>>>>>>>>, D8::Ellipses<D7::Ellipses<D6::Ellipses<D5::Ellipses<D4::Ellipses<D3::Ellipses<D2::Ellipses<D1::Ellipses<D0::Ellipses<Rank0>>>>>>>>>, D8::Indices<D7::Indices<D6::Indices<D5::Indices<D4::Indices<D3::Indices<D2::Indices<D1::Indices<D0::Indices<()>>>>>>>>>;
-    (D0 D1 D2 D3 D4 D5 D6 D7 D8 D9) D9::Taken<D8::Taken<D7::Taken<D6::Taken<D5::Taken<D4::Taken<D3::Taken<D2::Taken<D1::Taken<D0::Taken<Rank0>>>>>>>>>>, D9::Left<D8::Left<D7::Left<D6::Left<D5::Left<D4::Left<D3::Left<D2::Left<D1::Left<D0::Left<Rank0>>>>>>>>>>, D9::Ellipses<D8::Ellipses<D7::Ellipses<D6::Ellipses<D5::Ellipses<D4::Ellipses<D3::Ellipses<D2::Ellipses<D1::Ellipses<D0::Ellipses<Rank0>>>>>>>>>>, D9::Indices<D8::Indices<D7::Indices<D6::Indices<D5::Indices<D4::Indices<D3::Indices<D2::Indices<D1::Indices<D0::Indices<()>>>>>>>>>>;
-    (D0 D1 D2 D3 D4 D5 D6 D7 D8 D9 D10) D10::Taken<D9::Taken<D8::Taken<D7::Taken<D6::Taken<D5::Taken<D4::Taken<D3::Taken<D2::Taken<D1::Taken<D0::Taken<Rank0>>>>>>>>>>>, D10::Left<D9::Left<D8::Left<D7::Left<D6::Left<D5::Left<D4::Left<D3::Left<D2::Left<D1::Left<D0::Left<Rank0>>>>>>>>>>>, D10::Ellipses<D9::Ellipses<D8::Ellipses<D7::Ellipses<D6::Ellipses<D5::Ellipses<D4::Ellipses<D3::Ellipses<D2::Ellipses<D1::Ellipses<D0::Ellipses<Rank0>>>>>>>>>>>, D10::Indices<D9::Indices<D8::Indices<D7::Indices<D6::Indices<D5::Indices<D4::Indices<D3::Indices<D2::Indices<D1::Indices<D0::Indices<()>>>>>>>>>>>;
-    (D0 D1 D2 D3 D4 D5 D6 D7 D8 D9 D10 D11) D11::Taken<D10::Taken<D9::Taken<D8::Taken<D7::Taken<D6::Taken<D5::Taken<D4::Taken<D3::Taken<D2::Taken<D1::Taken<D0::Taken<Rank0>>>>>>>>>>>>, D11::Left<D10::Left<D9::Left<D8::Left<D7::Left<D6::Left<D5::Left<D4::Left<D3::Left<D2::Left<D1::Left<D0::Left<Rank0>>>>>>>>>>>>, D11::Ellipses<D10::Ellipses<D9::Ellipses<D8::Ellipses<D7::Ellipses<D6::Ellipses<D5::Ellipses<D4::Ellipses<D3::Ellipses<D2::Ellipses<D1::Ellipses<D0::Ellipses<Rank0>>>>>>>>>>>>, D11::Indices<D10::Indices<D9::Indices<D8::Indices<D7::Indices<D6::Indices<D5::Indices<D4::Indices<D3::Indices<D2::Indices<D1::Indices<D0::Indices<()>>>>>>>>>>>>;
-    (D0 D1 D2 D3 D4 D5 D6 D7 D8 D9 D10 D11 D12) D12::Taken<D11::Taken<D10::Taken<D9::Taken<D8::Taken<D7::Taken<D6::Taken<D5::Taken<D4::Taken<D3::Taken<D2::Taken<D1::Taken<D0::Taken<Rank0>>>>>>>>>>>>>, D12::Left<D11::Left<D10::Left<D9::Left<D8::Left<D7::Left<D6::Left<D5::Left<D4::Left<D3::Left<D2::Left<D1::Left<D0::Left<Rank0>>>>>>>>>>>>>, D12::Ellipses<D11::Ellipses<D10::Ellipses<D9::Ellipses<D8::Ellipses<D7::Ellipses<D6::Ellipses<D5::Ellipses<D4::Ellipses<D3::Ellipses<D2::Ellipses<D1::Ellipses<D0::Ellipses<Rank0>>>>>>>>>>>>>, D12::Indices<D11::Indices<D10::Indices<D9::Indices<D8::Indices<D7::Indices<D6::Indices<D5::Indices<D4::Indices<D3::Indices<D2::Indices<D1::Indices<D0::Indices<()>>>>>>>>>>>>>;
-    (D0 D1 D2 D3 D4 D5 D6 D7 D8 D9 D10 D11 D12 D13) D13::Taken<D12::Taken<D11::Taken<D10::Taken<D9::Taken<D8::Taken<D7::Taken<D6::Taken<D5::Taken<D4::Taken<D3::Taken<D2::Taken<D1::Taken<D0::Taken<Rank0>>>>>>>>>>>>>>, D13::Left<D12::Left<D11::Left<D10::Left<D9::Left<D8::Left<D7::Left<D6::Left<D5::Left<D4::Left<D3::Left<D2::Left<D1::Left<D0::Left<Rank0>>>>>>>>>>>>>>, D13::Ellipses<D12::Ellipses<D11::Ellipses<D10::Ellipses<D9::Ellipses<D8::Ellipses<D7::Ellipses<D6::Ellipses<D5::Ellipses<D4::Ellipses<D3::Ellipses<D2::Ellipses<D1::Ellipses<D0::Ellipses<Rank0>>>>>>>>>>>>>>, D13::Indices<D12::Indices<D11::Indices<D10::Indices<D9::Indices<D8::Indices<D7::Indices<D6::Indices<D5::Indices<D4::Indices<D3::Indices<D2::Indices<D1::Indices<D0::Indices<()>>>>>>>>>>>>>>;
-    (D0 D1 D2 D3 D4 D5 D6 D7 D8 D9 D10 D11 D12 D13 D14) D14::Taken<D13::Taken<D12::Taken<D11::Taken<D10::Taken<D9::Taken<D8::Taken<D7::Taken<D6::Taken<D5::Taken<D4::Taken<D3::Taken<D2::Taken<D1::Taken<D0::Taken<Rank0>>>>>>>>>>>>>>>, D14::Left<D13::Left<D12::Left<D11::Left<D10::Left<D9::Left<D8::Left<D7::Left<D6::Left<D5::Left<D4::Left<D3::Left<D2::Left<D1::Left<D0::Left<Rank0>>>>>>>>>>>>>>>, D14::Ellipses<D13::Ellipses<D12::Ellipses<D11::Ellipses<D10::Ellipses<D9::Ellipses<D8::Ellipses<D7::Ellipses<D6::Ellipses<D5::Ellipses<D4::Ellipses<D3::Ellipses<D2::Ellipses<D1::Ellipses<D0::Ellipses<Rank0>>>>>>>>>>>>>>>, D14::Indices<D13::Indices<D12::Indices<D11::Indices<D10::Indices<D9::Indices<D8::Indices<D7::Indices<D6::Indices<D5::Indices<D4::Indices<D3::Indices<D2::Indices<D1::Indices<D0::Indices<()>>>>>>>>>>>>>>>;
-    (D0 D1 D2 D3 D4 D5 D6 D7 D8 D9 D10 D11 D12 D13 D14 D15) D15::Taken<D14::Taken<D13::Taken<D12::Taken<D11::Taken<D10::Taken<D9::Taken<D8::Taken<D7::Taken<D6::Taken<D5::Taken<D4::Taken<D3::Taken<D2::Taken<D1::Taken<D0::Taken<Rank0>>>>>>>>>>>>>>>>, D15::Left<D14::Left<D13::Left<D12::Left<D11::Left<D10::Left<D9::Left<D8::Left<D7::Left<D6::Left<D5::Left<D4::Left<D3::Left<D2::Left<D1::Left<D0::Left<Rank0>>>>>>>>>>>>>>>>, D15::Ellipses<D14::Ellipses<D13::Ellipses<D12::Ellipses<D11::Ellipses<D10::Ellipses<D9::Ellipses<D8::Ellipses<D7::Ellipses<D6::Ellipses<D5::Ellipses<D4::Ellipses<D3::Ellipses<D2::Ellipses<D1::Ellipses<D0::Ellipses<Rank0>>>>>>>>>>>>>>>>, D15::Indices<D14::Indices<D13::Indices<D12::Indices<D11::Indices<D10::Indices<D9::Indices<D8::Indices<D7::Indices<D6::Indices<D5::Indices<D4::Indices<D3::Indices<D2::Indices<D1::Indices<D0::Indices<()>>>>>>>>>>>>>>>>;
-    (D0 D1 D2 D3 D4 D5 D6 D7 D8 D9 D10 D11 D12 D13 D14 D15 D16) D16::Taken<D15::Taken<D14::Taken<D13::Taken<D12::Taken<D11::Taken<D10::Taken<D9::Taken<D8::Taken<D7::Taken<D6::Taken<D5::Taken<D4::Taken<D3::Taken<D2::Taken<D1::Taken<D0::Taken<Rank0>>>>>>>>>>>>>>>>>, D16::Left<D15::Left<D14::Left<D13::Left<D12::Left<D11::Left<D10::Left<D9::Left<D8::Left<D7::Left<D6::Left<D5::Left<D4::Left<D3::Left<D2::Left<D1::Left<D0::Left<Rank0>>>>>>>>>>>>>>>>>, D16::Ellipses<D15::Ellipses<D14::Ellipses<D13::Ellipses<D12::Ellipses<D11::Ellipses<D10::Ellipses<D9::Ellipses<D8::Ellipses<D7::Ellipses<D6::Ellipses<D5::Ellipses<D4::Ellipses<D3::Ellipses<D2::Ellipses<D1::Ellipses<D0::Ellipses<Rank0>>>>>>>>>>>>>>>>>, D16::Indices<D15::Indices<D14::Indices<D13::Indices<D12::Indices<D11::Indices<D10::Indices<D9::Indices<D8::Indices<D7::Indices<D6::Indices<D5::Indices<D4::Indices<D3::Indices<D2::Indices<D1::Indices<D0::Indices<()>>>>>>>>>>>>>>>>>;
-    (D0 D1 D2 D3 D4 D5 D6 D7 D8 D9 D10 D11 D12 D13 D14 D15 D16 D17) D17::Taken<D16::Taken<D15::Taken<D14::Taken<D13::Taken<D12::Taken<D11::Taken<D10::Taken<D9::Taken<D8::Taken<D7::Taken<D6::Taken<D5::Taken<D4::Taken<D3::Taken<D2::Taken<D1::Taken<D0::Taken<Rank0>>>>>>>>>>>>>>>>>>, D17::Left<D16::Left<D15::Left<D14::Left<D13::Left<D12::Left<D11::Left<D10::Left<D9::Left<D8::Left<D7::Left<D6::Left<D5::Left<D4::Left<D3::Left<D2::Left<D1::Left<D0::Left<Rank0>>>>>>>>>>>>>>>>>>, D17::Ellipses<D16::Ellipses<D15::Ellipses<D14::Ellipses<D13::Ellipses<D12::Ellipses<D11::Ellipses<D10::Ellipses<D9::Ellipses<D8::Ellipses<D7::Ellipses<D6::Ellipses<D5::Ellipses<D4::Ellipses<D3::Ellipses<D2::Ellipses<D1::Ellipses<D0::Ellipses<Rank0>>>>>>>>>>>>>>>>>>, D17::Indices<D16::Indices<D15::Indices<D14::Indices<D13::Indices<D12::Indices<D11::Indices<D10::Indices<D9::Indices<D8::Indices<D7::Indices<D6::Indices<D5::Indices<D4::Indices<D3::Indices<D2::Indices<D1::Indices<D0::Indices<()>>>>>>>>>>>>>>>>>>;
-    (D0 D1 D2 D3 D4 D5 D6 D7 D8 D9 D10 D11 D12 D13 D14 D15 D16 D17 D18) D18::Taken<D17::Taken<D16::Taken<D15::Taken<D14::Taken<D13::Taken<D12::Taken<D11::Taken<D10::Taken<D9::Taken<D8::Taken<D7::Taken<D6::Taken<D5::Taken<D4::Taken<D3::Taken<D2::Taken<D1::Taken<D0::Taken<Rank0>>>>>>>>>>>>>>>>>>>, D18::Left<D17::Left<D16::Left<D15::Left<D14::Left<D13::Left<D12::Left<D11::Left<D10::Left<D9::Left<D8::Left<D7::Left<D6::Left<D5::Left<D4::Left<D3::Left<D2::Left<D1::Left<D0::Left<Rank0>>>>>>>>>>>>>>>>>>>, D18::Ellipses<D17::Ellipses<D16::Ellipses<D15::Ellipses<D14::Ellipses<D13::Ellipses<D12::Ellipses<D11::Ellipses<D10::Ellipses<D9::Ellipses<D8::Ellipses<D7::Ellipses<D6::Ellipses<D5::Ellipses<D4::Ellipses<D3::Ellipses<D2::Ellipses<D1::Ellipses<D0::Ellipses<Rank0>>>>>>>>>>>>>>>>>>>, D18::Indices<D17::Indices<D16::Indices<D15::Indices<D14::Indices<D13::Indices<D12::Indices<D11::Indices<D10::Indices<D9::Indices<D8::Indices<D7::Indices<D6::Indices<D5::Indices<D4::Indices<D3::Indices<D2::Indices<D1::Indices<D0::Indices<()>>>>>>>>>>>>>>>>>>>;
-    (D0 D1 D2 D3 D4 D5 D6 D7 D8 D9 D10 D11 D12 D13 D14 D15 D16 D17 D18 D19) D19::Taken<D18::Taken<D17::Taken<D16::Taken<D15::Taken<D14::Taken<D13::Taken<D12::Taken<D11::Taken<D10::Taken<D9::Taken<D8::Taken<D7::Taken<D6::Taken<D5::Taken<D4::Taken<D3::Taken<D2::Taken<D1::Taken<D0::Taken<Rank0>>>>>>>>>>>>>>>>>>>>, D19::Left<D18::Left<D17::Left<D16::Left<D15::Left<D14::Left<D13::Left<D12::Left<D11::Left<D10::Left<D9::Left<D8::Left<D7::Left<D6::Left<D5::Left<D4::Left<D3::Left<D2::Left<D1::Left<D0::Left<Rank0>>>>>>>>>>>>>>>>>>>>, D19::Ellipses<D18::Ellipses<D17::Ellipses<D16::Ellipses<D15::Ellipses<D14::Ellipses<D13::Ellipses<D12::Ellipses<D11::Ellipses<D10::Ellipses<D9::Ellipses<D8::Ellipses<D7::Ellipses<D6::Ellipses<D5::Ellipses<D4::Ellipses<D3::Ellipses<D2::Ellipses<D1::Ellipses<D0::Ellipses<Rank0>>>>>>>>>>>>>>>>>>>>, D19::Indices<D18::Indices<D17::Indices<D16::Indices<D15::Indices<D14::Indices<D13::Indices<D12::Indices<D11::Indices<D10::Indices<D9::Indices<D8::Indices<D7::Indices<D6::Indices<D5::Indices<D4::Indices<D3::Indices<D2::Indices<D1::Indices<D0::Indices<()>>>>>>>>>>>>>>>>>>>>;
-    (D0 D1 D2 D3 D4 D5 D6 D7 D8 D9 D10 D11 D12 D13 D14 D15 D16 D17 D18 D19 D20) D20::Taken<D19::Taken<D18::Taken<D17::Taken<D16::Taken<D15::Taken<D14::Taken<D13::Taken<D12::Taken<D11::Taken<D10::Taken<D9::Taken<D8::Taken<D7::Taken<D6::Taken<D5::Taken<D4::Taken<D3::Taken<D2::Taken<D1::Taken<D0::Taken<Rank0>>>>>>>>>>>>>>>>>>>>>, D20::Left<D19::Left<D18::Left<D17::Left<D16::Left<D15::Left<D14::Left<D13::Left<D12::Left<D11::Left<D10::Left<D9::Left<D8::Left<D7::Left<D6::Left<D5::Left<D4::Left<D3::Left<D2::Left<D1::Left<D0::Left<Rank0>>>>>>>>>>>>>>>>>>>>>, D20::Ellipses<D19::Ellipses<D18::Ellipses<D17::Ellipses<D16::Ellipses<D15::Ellipses<D14::Ellipses<D13::Ellipses<D12::Ellipses<D11::Ellipses<D10::Ellipses<D9::Ellipses<D8::Ellipses<D7::Ellipses<D6::Ellipses<D5::Ellipses<D4::Ellipses<D3::Ellipses<D2::Ellipses<D1::Ellipses<D0::Ellipses<Rank0>>>>>>>>>>>>>>>>>>>>>, D20::Indices<D19::Indices<D18::Indices<D17::Indices<D16::Indices<D15::Indices<D14::Indices<D13::Indices<D12::Indices<D11::Indices<D10::Indices<D9::Indices<D8::Indices<D7::Indices<D6::Indices<D5::Indices<D4::Indices<D3::Indices<D2::Indices<D1::Indices<D0::Indices<()>>>>>>>>>>>>>>>>>>>>>;
-    (D0 D1 D2 D3 D4 D5 D6 D7 D8 D9 D10 D11 D12 D13 D14 D15 D16 D17 D18 D19 D20 D21) D21::Taken<D20::Taken<D19::Taken<D18::Taken<D17::Taken<D16::Taken<D15::Taken<D14::Taken<D13::Taken<D12::Taken<D11::Taken<D10::Taken<D9::Taken<D8::Taken<D7::Taken<D6::Taken<D5::Taken<D4::Taken<D3::Taken<D2::Taken<D1::Taken<D0::Taken<Rank0>>>>>>>>>>>>>>>>>>>>>>, D21::Left<D20::Left<D19::Left<D18::Left<D17::Left<D16::Left<D15::Left<D14::Left<D13::Left<D12::Left<D11::Left<D10::Left<D9::Left<D8::Left<D7::Left<D6::Left<D5::Left<D4::Left<D3::Left<D2::Left<D1::Left<D0::Left<Rank0>>>>>>>>>>>>>>>>>>>>>>, D21::Ellipses<D20::Ellipses<D19::Ellipses<D18::Ellipses<D17::Ellipses<D16::Ellipses<D15::Ellipses<D14::Ellipses<D13::Ellipses<D12::Ellipses<D11::Ellipses<D10::Ellipses<D9::Ellipses<D8::Ellipses<D7::Ellipses<D6::Ellipses<D5::Ellipses<D4::Ellipses<D3::Ellipses<D2::Ellipses<D1::Ellipses<D0::Ellipses<Rank0>>>>>>>>>>>>>>>>>>>>>>, D21::Indices<D20::Indices<D19::Indices<D18::Indices<D17::Indices<D16::Indices<D15::Indices<D14::Indices<D13::Indices<D12::Indices<D11::Indices<D10::Indices<D9::Indices<D8::Indices<D7::Indices<D6::Indices<D5::Indices<D4::Indices<D3::Indices<D2::Indices<D1::Indices<D0::Indices<()>>>>>>>>>>>>>>>>>>>>>>;
-    (D0 D1 D2 D3 D4 D5 D6 D7 D8 D9 D10 D11 D12 D13 D14 D15 D16 D17 D18 D19 D20 D21 D22) D22::Taken<D21::Taken<D20::Taken<D19::Taken<D18::Taken<D17::Taken<D16::Taken<D15::Taken<D14::Taken<D13::Taken<D12::Taken<D11::Taken<D10::Taken<D9::Taken<D8::Taken<D7::Taken<D6::Taken<D5::Taken<D4::Taken<D3::Taken<D2::Taken<D1::Taken<D0::Taken<Rank0>>>>>>>>>>>>>>>>>>>>>>>, D22::Left<D21::Left<D20::Left<D19::Left<D18::Left<D17::Left<D16::Left<D15::Left<D14::Left<D13::Left<D12::Left<D11::Left<D10::Left<D9::Left<D8::Left<D7::Left<D6::Left<D5::Left<D4::Left<D3::Left<D2::Left<D1::Left<D0::Left<Rank0>>>>>>>>>>>>>>>>>>>>>>>, D22::Ellipses<D21::Ellipses<D20::Ellipses<D19::Ellipses<D18::Ellipses<D17::Ellipses<D16::Ellipses<D15::Ellipses<D14::Ellipses<D13::Ellipses<D12::Ellipses<D11::Ellipses<D10::Ellipses<D9::Ellipses<D8::Ellipses<D7::Ellipses<D6::Ellipses<D5::Ellipses<D4::Ellipses<D3::Ellipses<D2::Ellipses<D1::Ellipses<D0::Ellipses<Rank0>>>>>>>>>>>>>>>>>>>>>>>, D22::Indices<D21::Indices<D20::Indices<D19::Indices<D18::Indices<D17::Indices<D16::Indices<D15::Indices<D14::Indices<D13::Indices<D12::Indices<D11::Indices<D10::Indices<D9::Indices<D8::Indices<D7::Indices<D6::Indices<D5::Indices<D4::Indices<D3::Indices<D2::Indices<D1::Indices<D0::Indices<()>>>>>>>>>>>>>>>>>>>>>>>;
-    (D0 D1 D2 D3 D4 D5 D6 D7 D8 D9 D10 D11 D12 D13 D14 D15 D16 D17 D18 D19 D20 D21 D22 D23) D23::Taken<D22::Taken<D21::Taken<D20::Taken<D19::Taken<D18::Taken<D17::Taken<D16::Taken<D15::Taken<D14::Taken<D13::Taken<D12::Taken<D11::Taken<D10::Taken<D9::Taken<D8::Taken<D7::Taken<D6::Taken<D5::Taken<D4::Taken<D3::Taken<D2::Taken<D1::Taken<D0::Taken<Rank0>>>>>>>>>>>>>>>>>>>>>>>>, D23::Left<D22::Left<D21::Left<D20::Left<D19::Left<D18::Left<D17::Left<D16::Left<D15::Left<D14::Left<D13::Left<D12::Left<D11::Left<D10::Left<D9::Left<D8::Left<D7::Left<D6::Left<D5::Left<D4::Left<D3::Left<D2::Left<D1::Left<D0::Left<Rank0>>>>>>>>>>>>>>>>>>>>>>>>, D23::Ellipses<D22::Ellipses<D21::Ellipses<D20::Ellipses<D19::Ellipses<D18::Ellipses<D17::Ellipses<D16::Ellipses<D15::Ellipses<D14::Ellipses<D13::Ellipses<D12::Ellipses<D11::Ellipses<D10::Ellipses<D9::Ellipses<D8::Ellipses<D7::Ellipses<D6::Ellipses<D5::Ellipses<D4::Ellipses<D3::Ellipses<D2::Ellipses<D1::Ellipses<D0::Ellipses<Rank0>>>>>>>>>>>>>>>>>>>>>>>>, D23::Indices<D22::Indices<D21::Indices<D20::Indices<D19::Indices<D18::Indices<D17::Indices<D16::Indices<D15::Indices<D14::Indices<D13::Indices<D12::Indices<D11::Indices<D10::Indices<D9::Indices<D8::Indices<D7::Indices<D6::Indices<D5::Indices<D4::Indices<D3::Indices<D2::Indices<D1::Indices<D0::Indices<()>>>>>>>>>>>>>>>>>>>>>>>>;
-    (D0 D1 D2 D3 D4 D5 D6 D7 D8 D9 D10 D11 D12 D13 D14 D15 D16 D17 D18 D19 D20 D21 D22 D23 D24) D24::Taken<D23::Taken<D22::Taken<D21::Taken<D20::Taken<D19::Taken<D18::Taken<D17::Taken<D16::Taken<D15::Taken<D14::Taken<D13::Taken<D12::Taken<D11::Taken<D10::Taken<D9::Taken<D8::Taken<D7::Taken<D6::Taken<D5::Taken<D4::Taken<D3::Taken<D2::Taken<D1::Taken<D0::Taken<Rank0>>>>>>>>>>>>>>>>>>>>>>>>>, D24::Left<D23::Left<D22::Left<D21::Left<D20::Left<D19::Left<D18::Left<D17::Left<D16::Left<D15::Left<D14::Left<D13::Left<D12::Left<D11::Left<D10::Left<D9::Left<D8::Left<D7::Left<D6::Left<D5::Left<D4::Left<D3::Left<D2::Left<D1::Left<D0::Left<Rank0>>>>>>>>>>>>>>>>>>>>>>>>>, D24::Ellipses<D23::Ellipses<D22::Ellipses<D21::Ellipses<D20::Ellipses<D19::Ellipses<D18::Ellipses<D17::Ellipses<D16::Ellipses<D15::Ellipses<D14::Ellipses<D13::Ellipses<D12::Ellipses<D11::Ellipses<D10::Ellipses<D9::Ellipses<D8::Ellipses<D7::Ellipses<D6::Ellipses<D5::Ellipses<D4::Ellipses<D3::Ellipses<D2::Ellipses<D1::Ellipses<D0::Ellipses<Rank0>>>>>>>>>>>>>>>>>>>>>>>>>, D24::Indices<D23::Indices<D22::Indices<D21::Indices<D20::Indices<D19::Indices<D18::Indices<D17::Indices<D16::Indices<D15::Indices<D14::Indices<D13::Indices<D12::Indices<D11::Indices<D10::Indices<D9::Indices<D8::Indices<D7::Indices<D6::Indices<D5::Indices<D4::Indices<D3::Indices<D2::Indices<D1::Indices<D0::Indices<()>>>>>>>>>>>>>>>>>>>>>>>>>;
-    (D0 D1 D2 D3 D4 D5 D6 D7 D8 D9 D10 D11 D12 D13 D14 D15 D16 D17 D18 D19 D20 D21 D22 D23 D24 D25) D25::Taken<D24::Taken<D23::Taken<D22::Taken<D21::Taken<D20::Taken<D19::Taken<D18::Taken<D17::Taken<D16::Taken<D15::Taken<D14::Taken<D13::Taken<D12::Taken<D11::Taken<D10::Taken<D9::Taken<D8::Taken<D7::Taken<D6::Taken<D5::Taken<D4::Taken<D3::Taken<D2::Taken<D1::Taken<D0::Taken<Rank0>>>>>>>>>>>>>>>>>>>>>>>>>>, D25::Left<D24::Left<D23::Left<D22::Left<D21::Left<D20::Left<D19::Left<D18::Left<D17::Left<D16::Left<D15::Left<D14::Left<D13::Left<D12::Left<D11::Left<D10::Left<D9::Left<D8::Left<D7::Left<D6::Left<D5::Left<D4::Left<D3::Left<D2::Left<D1::Left<D0::Left<Rank0>>>>>>>>>>>>>>>>>>>>>>>>>>, D25::Ellipses<D24::Ellipses<D23::Ellipses<D22::Ellipses<D21::Ellipses<D20::Ellipses<D19::Ellipses<D18::Ellipses<D17::Ellipses<D16::Ellipses<D15::Ellipses<D14::Ellipses<D13::Ellipses<D12::Ellipses<D11::Ellipses<D10::Ellipses<D9::Ellipses<D8::Ellipses<D7::Ellipses<D6::Ellipses<D5::Ellipses<D4::Ellipses<D3::Ellipses<D2::Ellipses<D1::Ellipses<D0::Ellipses<Rank0>>>>>>>>>>>>>>>>>>>>>>>>>>, D25::Indices<D24::Indices<D23::Indices<D22::Indices<D21::Indices<D20::Indices<D19::Indices<D18::Indices<D17::Indices<D16::Indices<D15::Indices<D14::Indices<D13::Indices<D12::Indices<D11::Indices<D10::Indices<D9::Indices<D8::Indices<D7::Indices<D6::Indices<D5::Indices<D4::Indices<D3::Indices<D2::Indices<D1::Indices<D0::Indices<()>>>>>>>>>>>>>>>>>>>>>>>>>>;
-}
+each_tuple!(binder_lists);
 
 /// The union of a set with several others.
 pub trait UnionAll<L> {
@@ -128,7 +100,7 @@ impl<S: Dims> UnionAll<()> for S {
 }
 
 macro_rules! union_all {
-    ($(($first:ident $($d:ident)*))*) => {$(
+    ($first:ident $n0:tt $($d:ident $n:tt)*) => {
         #[diagnostic::do_not_recommend]
         impl<S: Union<$first>, $first, $($d),*> UnionAll<($first, $($d,)*)> for S
         where
@@ -136,36 +108,10 @@ macro_rules! union_all {
         {
             type Out = <S::Out as UnionAll<($($d,)*)>>::Out;
         }
-    )*};
+    };
 }
 
-union_all! {
-    (D0)
-    (D0 D1)
-    (D0 D1 D2)
-    (D0 D1 D2 D3)
-    (D0 D1 D2 D3 D4)
-    (D0 D1 D2 D3 D4 D5)
-    (D0 D1 D2 D3 D4 D5 D6)
-    (D0 D1 D2 D3 D4 D5 D6 D7)
-    (D0 D1 D2 D3 D4 D5 D6 D7 D8)
-    (D0 D1 D2 D3 D4 D5 D6 D7 D8 D9)
-    (D0 D1 D2 D3 D4 D5 D6 D7 D8 D9 D10)
-    (D0 D1 D2 D3 D4 D5 D6 D7 D8 D9 D10 D11)
-    (D0 D1 D2 D3 D4 D5 D6 D7 D8 D9 D10 D11 D12)
-    (D0 D1 D2 D3 D4 D5 D6 D7 D8 D9 D10 D11 D12 D13)
-    (D0 D1 D2 D3 D4 D5 D6 D7 D8 D9 D10 D11 D12 D13 D14)
-    (D0 D1 D2 D3 D4 D5 D6 D7 D8 D9 D10 D11 D12 D13 D14 D15)
-    (D0 D1 D2 D3 D4 D5 D6 D7 D8 D9 D10 D11 D12 D13 D14 D15 D16)
-    (D0 D1 D2 D3 D4 D5 D6 D7 D8 D9 D10 D11 D12 D13 D14 D15 D16 D17)
-    (D0 D1 D2 D3 D4 D5 D6 D7 D8 D9 D10 D11 D12 D13 D14 D15 D16 D17 D18)
-    (D0 D1 D2 D3 D4 D5 D6 D7 D8 D9 D10 D11 D12 D13 D14 D15 D16 D17 D18 D19)
-    (D0 D1 D2 D3 D4 D5 D6 D7 D8 D9 D10 D11 D12 D13 D14 D15 D16 D17 D18 D19 D20)
-    (D0 D1 D2 D3 D4 D5 D6 D7 D8 D9 D10 D11 D12 D13 D14 D15 D16 D17 D18 D19 D20 D21)
-    (D0 D1 D2 D3 D4 D5 D6 D7 D8 D9 D10 D11 D12 D13 D14 D15 D16 D17 D18 D19 D20 D21 D22)
-    (D0 D1 D2 D3 D4 D5 D6 D7 D8 D9 D10 D11 D12 D13 D14 D15 D16 D17 D18 D19 D20 D21 D22 D23)
-    (D0 D1 D2 D3 D4 D5 D6 D7 D8 D9 D10 D11 D12 D13 D14 D15 D16 D17 D18 D19 D20 D21 D22 D23 D24)
-}
+each_tuple!(union_all);
 
 /// Whether an array has as many axes as are bound.
 #[diagnostic::on_unimplemented(

@@ -14,6 +14,7 @@ use crate::scalar::IndexInt;
 use crate::set::Dims;
 use crate::size::Dyn;
 use crate::storage::axes::Axis;
+use crate::tuples::{each_tuple, nested};
 use std::ops::{Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
 
 /// Leaves all axes that no other binder takes positional.
@@ -287,7 +288,7 @@ fn computed<S: Dims, E: Expr, X: IndexExprs>(
         None => {
             let mut shape = Shape::new::<S, Rank0>();
             index.meet::<S, Rank0>(&mut shape)?;
-            for (key, size) in S::KEYS.as_slice().iter().zip(shape.sizes()) {
+            for (key, &size) in S::KEYS.as_slice().iter().zip(shape.sizes()) {
                 binding.name(*key, Axis::new(size, 0))?;
             }
             true
@@ -356,13 +357,13 @@ fn bind_affine(affine: &Affine<'_>, axis: Axis, binding: &mut Binding) -> Result
 }
 
 macro_rules! groups {
-    ($(($($d:ident $n:tt)*) $nested:ty;)*) => {$(
+    ($($d:ident $n:tt)*) => {
         #[diagnostic::do_not_recommend]
         impl<$($d: DimRef),*> Binder for ($($d,)*)
         where
-            $nested: Group,
+            nested![$($d::Brand),*]: Group,
         {
-            type Dims = <$nested as Group>::Set;
+            type Dims = <nested![$($d::Brand),*] as Group>::Set;
             type Size = Dyn;
             one_axis!(goes, X);
 
@@ -372,16 +373,7 @@ macro_rules! groups {
                 Ok(indices)
             }
         }
-    )*};
+    };
 }
 
-groups! {
-    (D0 0) (D0::Brand, ());
-    (D0 0 D1 1) (D0::Brand, (D1::Brand, ()));
-    (D0 0 D1 1 D2 2) (D0::Brand, (D1::Brand, (D2::Brand, ())));
-    (D0 0 D1 1 D2 2 D3 3) (D0::Brand, (D1::Brand, (D2::Brand, (D3::Brand, ()))));
-    (D0 0 D1 1 D2 2 D3 3 D4 4) (D0::Brand, (D1::Brand, (D2::Brand, (D3::Brand, (D4::Brand, ())))));
-    (D0 0 D1 1 D2 2 D3 3 D4 4 D5 5) (D0::Brand, (D1::Brand, (D2::Brand, (D3::Brand, (D4::Brand, (D5::Brand, ()))))));
-    (D0 0 D1 1 D2 2 D3 3 D4 4 D5 5 D6 6) (D0::Brand, (D1::Brand, (D2::Brand, (D3::Brand, (D4::Brand, (D5::Brand, (D6::Brand, ())))))));
-    (D0 0 D1 1 D2 2 D3 3 D4 4 D5 5 D6 6 D7 7) (D0::Brand, (D1::Brand, (D2::Brand, (D3::Brand, (D4::Brand, (D5::Brand, (D6::Brand, (D7::Brand, ()))))))));
-}
+each_tuple!(groups);

@@ -17,6 +17,10 @@ pub trait IndexExprs {
     where
         Self: 'k;
 
+    /// Whether there are any.
+    #[doc(hidden)]
+    const ANY: bool;
+
     /// Whether any of them has to be computed per element.
     #[doc(hidden)]
     fn any_active(&self) -> bool;
@@ -36,6 +40,7 @@ pub trait IndexExprs {
 
 impl IndexExprs for () {
     type Kernels<'k> = ();
+    const ANY: bool = false;
 
     #[inline(always)]
     fn any_active(&self) -> bool {
@@ -72,6 +77,7 @@ where
         = Computed<E::Kernel<'k>, X::Kernels<'k>>
     where
         Self: 'k;
+    const ANY: bool = true;
 
     #[inline(always)]
     fn any_active(&self) -> bool {

@@ -6,15 +6,16 @@ use super::{Expr, Factors};
 use crate::brand::{Brand, DimInfo};
 use crate::dim::{DimRef, UNSIZED};
 use crate::error::DimError;
-use crate::kernel::elementwise::{Constant, Counter};
+use crate::kernel::elementwise::{self, Constant, Counter};
 use crate::kernel::strided::Strided;
 use crate::plan::contract;
-use crate::plan::nest::Operands;
+use crate::plan::direct::Memory;
+use crate::plan::nest::{Nest, Operands};
 use crate::plan::rows::Rows;
 use crate::plan::shape::Shape;
 use crate::rank::Rank;
 use crate::scalar::{Element, Num};
-use crate::set::{Dims, MAX_DIMS};
+use crate::set::{Dims, Keys, MAX_DIMS};
 use crate::storage::axes::{Axis, AxisBlock};
 use crate::storage::{Owned, View};
 use std::any::Any;
@@ -62,6 +63,12 @@ impl<T: Element, S: Dims, R: Rank> Expr for Owned<T, S, R> {
         = Strided<'k, T, ()>
     where
         Self: 'k;
+    const MEMORY: Option<&'static Keys> = if R::N == 0 { Some(S::KEYS) } else { None };
+
+    #[inline(always)]
+    fn memory(&self) -> Memory<'_, T> {
+        (self.as_ptr(), self.named().as_slice())
+    }
 
     #[inline(always)]
     fn meet<U: Dims, V: Rank>(&self, shape: &mut Shape) -> Result<(), DimError> {
@@ -96,6 +103,12 @@ impl<T: Element, S: Dims, R: Rank> Expr for Owned<T, S, R> {
         Ok(())
     }
 
+    #[inline]
+    fn collect(&self, nest: &Nest, len: usize) -> Result<Vec<T>, DimError> {
+        // SAFETY: as in `kernel`.
+        unsafe { elementwise::collect_memory(self.as_ptr(), nest, len) }
+    }
+
     #[inline(always)]
     fn into_contiguous(self, order: &[usize]) -> Result<Vec<T>, Self> {
         Owned::into_contiguous(self, order)
@@ -108,6 +121,12 @@ impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Expr for View<'_, T, S, R, X> 
         = Strided<'k, T, X::Kernels<'k>>
     where
         Self: 'k;
+    const MEMORY: Option<&'static Keys> = if R::N == 0 && !X::ANY { Some(S::KEYS) } else { None };
+
+    #[inline(always)]
+    fn memory(&self) -> Memory<'_, T> {
+        (self.as_ptr(), self.named().as_slice())
+    }
 
     #[inline(always)]
     fn meet<U: Dims, V: Rank>(&self, shape: &mut Shape) -> Result<(), DimError> {
@@ -128,6 +147,15 @@ impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Expr for View<'_, T, S, R, X> 
         // SAFETY: the loops have the sizes of this view's axes (they met), so their positions are positions of the axes;
         // active indices are checked by the kernel; the memory is borrowed for longer than `'k`.
         unsafe { Strided::new(self.as_ptr(), row, indices) }
+    }
+
+    #[inline]
+    fn collect(&self, nest: &Nest, len: usize) -> Result<Vec<T>, DimError> {
+        if self.indices().any_active() {
+            return elementwise::collect(self.kernel(&mut nest.operands()), nest, len);
+        }
+        // SAFETY: as in `kernel`; no index is active.
+        unsafe { elementwise::collect_memory(self.as_ptr(), nest, len) }
     }
 
     #[inline(always)]

@@ -21,12 +21,13 @@ pub use remap::Remap;
 use crate::error::DimError;
 use crate::kernel::{Kernel, elementwise};
 use crate::plan::contract;
+use crate::plan::direct::Memory;
 use crate::plan::nest::{Nest, Operands};
 use crate::plan::rows::Rows;
 use crate::plan::shape::Shape;
 use crate::rank::Rank;
 use crate::scalar::{Element, Num};
-use crate::set::Dims;
+use crate::set::{Dims, Keys};
 use smallvec::SmallVec;
 
 /// Something with an element for each position of some loops.
@@ -43,6 +44,26 @@ pub trait Expr {
     /// How many factors the expression is a product of.
     #[doc(hidden)]
     const FACTORS: usize = 1;
+
+    /// The dims of an expression that is nothing but elements in memory, without positional axes.
+    #[doc(hidden)]
+    const MEMORY: Option<&'static Keys> = None;
+
+    /// The dims of both factors, if the expression is a product of two such.
+    #[doc(hidden)]
+    const PAIR: Option<(&'static Keys, &'static Keys)> = None;
+
+    /// Where the elements are, if [`MEMORY`](Expr::MEMORY) says so.
+    #[doc(hidden)]
+    fn memory(&self) -> Memory<'_, Self::Elem> {
+        unreachable!("the expression is not memory alone")
+    }
+
+    /// Where the factors are, if [`PAIR`](Expr::PAIR) says so.
+    #[doc(hidden)]
+    fn pair(&self) -> (Memory<'_, Self::Elem>, Memory<'_, Self::Elem>) {
+        unreachable!("the expression is not a product of two tensors in memory")
+    }
 
     /// Tells the sizes of the operands to loops over the dims `U` and the positional axes `R`.
     #[doc(hidden)]
@@ -83,6 +104,13 @@ pub trait Expr {
         None
     }
 
+    /// The `len` elements of a loop nest that was planned for this expression.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn collect(&self, nest: &Nest, len: usize) -> Result<Vec<Self::Elem>, DimError> {
+        elementwise::collect(self.kernel(&mut nest.operands()), nest, len)
+    }
+
     /// The elements without a copy, if the expression owns them and they lie contiguously in this order of axes.
     #[doc(hidden)]
     fn into_contiguous(self, _order: &[usize]) -> Result<Vec<Self::Elem>, Self>
@@ -116,8 +144,8 @@ where
     let order: SmallVec<[usize; 8]> =
         (0..sizes.len()).filter(|&axis| sizes[axis] != 1 && rows.varies(axis)).collect();
     let len = shape.volume(order.iter().copied(), size_of::<E::Elem>())?;
-    let nest = Nest::map(&sizes, &order, &rows);
-    let data = elementwise::collect(expr.kernel(&mut nest.operands()), &nest, len)?;
+    let nest = Nest::map(sizes, &order, &rows);
+    let data = expr.collect(&nest, len)?;
     factors.operands.push(contract::Operand::owned(data, &order, &sizes));
     Ok(())
 }
@@ -138,6 +166,18 @@ impl<E: Expr> Expr for &E {
     where
         Self: 'k;
     const FACTORS: usize = E::FACTORS;
+    const MEMORY: Option<&'static Keys> = E::MEMORY;
+    const PAIR: Option<(&'static Keys, &'static Keys)> = E::PAIR;
+
+    #[inline(always)]
+    fn memory(&self) -> Memory<'_, Self::Elem> {
+        (**self).memory()
+    }
+
+    #[inline(always)]
+    fn pair(&self) -> (Memory<'_, Self::Elem>, Memory<'_, Self::Elem>) {
+        (**self).pair()
+    }
 
     #[inline(always)]
     fn meet<U: Dims, R: Rank>(&self, shape: &mut Shape) -> Result<(), DimError> {
@@ -174,5 +214,10 @@ impl<E: Expr> Expr for &E {
     #[inline(always)]
     fn affine(&self) -> Option<Affine<'_>> {
         (**self).affine()
+    }
+
+    #[inline(always)]
+    fn collect(&self, nest: &Nest, len: usize) -> Result<Vec<Self::Elem>, DimError> {
+        (**self).collect(nest, len)
     }
 }

@@ -6,12 +6,13 @@ use crate::error::DimError;
 use crate::kernel::elementwise::{BinaryKernel, SelectKernel, UnaryKernel};
 use crate::ops::{BinaryOp, UnaryOp};
 use crate::plan::contract;
+use crate::plan::direct::Memory;
 use crate::plan::nest::Operands;
 use crate::plan::rows::Rows;
 use crate::plan::shape::Shape;
 use crate::rank::Rank;
 use crate::scalar::Num;
-use crate::set::Dims;
+use crate::set::{Dims, Keys};
 
 /// An operation on each element of an expression.
 #[derive(Clone, Copy, Debug)]
@@ -58,6 +59,15 @@ impl<O: BinaryOp<A::Elem, B::Elem>, A: Expr, B: Expr> Expr for Binary<O, A, B> {
     where
         Self: 'k;
     const FACTORS: usize = if O::IS_PRODUCT { A::FACTORS + B::FACTORS } else { 1 };
+    const PAIR: Option<(&'static Keys, &'static Keys)> = match (O::IS_PRODUCT, A::MEMORY, B::MEMORY) {
+        (true, Some(a), Some(b)) => Some((a, b)),
+        _ => None,
+    };
+
+    #[inline(always)]
+    fn pair(&self) -> (Memory<'_, O::Out>, Memory<'_, O::Out>) {
+        O::pair(&self.a, &self.b)
+    }
 
     #[inline(always)]
     fn meet<U: Dims, R: Rank>(&self, shape: &mut Shape) -> Result<(), DimError> {

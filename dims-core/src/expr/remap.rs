@@ -6,7 +6,7 @@
 use super::Expr;
 use crate::dim::UNSIZED;
 use crate::error::DimError;
-use crate::plan::nest::Operands;
+use crate::plan::nest::{Nest, Operands};
 use crate::plan::rows::Rows;
 use crate::plan::shape::Shape;
 use crate::rank::Rank;
@@ -112,6 +112,11 @@ impl<E: Expr, S: Dims, R: Rank> Expr for Remap<E, S, R> {
     #[inline(always)]
     fn kernel<'k>(&'k self, operands: &mut Operands<'k>) -> Self::Kernel<'k> {
         self.inner.kernel(operands)
+    }
+
+    #[inline(always)]
+    fn collect(&self, nest: &Nest, len: usize) -> Result<Vec<Self::Elem>, DimError> {
+        self.inner.collect(nest, len)
     }
 }
 

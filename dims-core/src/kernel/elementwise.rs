@@ -7,6 +7,7 @@ use crate::error::DimError;
 use crate::ops::{BinaryOp, UnaryOp};
 use crate::plan::nest::{Nest, Odometer, Row};
 use crate::scalar::Element;
+use crate::storage::memory::reserve;
 use smallvec::SmallVec;
 use std::mem::MaybeUninit;
 
@@ -39,17 +40,13 @@ impl<T: Copy> Kernel for Constant<T> {
 pub struct Counter<'k> {
     row: Row<'k>,
     start: isize,
+    step: isize,
 }
 
 impl<'k> Counter<'k> {
     /// Counts as the row says.
     pub fn new(row: Row<'k>) -> Self {
-        Counter { row, start: 0 }
-    }
-
-    #[inline(always)]
-    fn step(&self) -> isize {
-        self.row.strides.last().copied().unwrap_or(0)
+        Counter { row, start: 0, step: row.strides.last().copied().unwrap_or(0) }
     }
 }
 
@@ -64,12 +61,12 @@ impl Kernel for Counter<'_> {
 
     #[inline(always)]
     unsafe fn get<I: Isa>(&self, x: usize) -> isize {
-        self.start + x as isize * self.step()
+        self.start + x as isize * self.step
     }
 
     #[inline(always)]
     fn is_uniform(&self) -> bool {
-        self.step() == 0
+        self.step == 0
     }
 
     #[inline(always)]
@@ -86,6 +83,7 @@ pub struct UnaryKernel<'k, O, A> {
 
 impl<A: Kernel, O: UnaryOp<A::Elem>> Kernel for UnaryKernel<'_, O, A> {
     type Elem = O::Out;
+    const TOTAL: bool = O::TOTAL && A::TOTAL;
 
     #[inline(always)]
     fn load(&mut self, tile: &Tile<'_>, faults: &mut Faults) {
@@ -118,6 +116,7 @@ pub struct BinaryKernel<'k, O, A, B> {
 
 impl<A: Kernel, B: Kernel, O: BinaryOp<A::Elem, B::Elem>> Kernel for BinaryKernel<'_, O, A, B> {
     type Elem = O::Out;
+    const TOTAL: bool = O::TOTAL && A::TOTAL && B::TOTAL;
 
     #[inline(always)]
     fn load(&mut self, tile: &Tile<'_>, faults: &mut Faults) {
@@ -151,6 +150,7 @@ pub struct SelectKernel<C, A, B> {
 
 impl<C: Kernel<Elem = bool>, A: Kernel, B: Kernel<Elem = A::Elem>> Kernel for SelectKernel<C, A, B> {
     type Elem = A::Elem;
+    const TOTAL: bool = C::TOTAL && A::TOTAL && B::TOTAL;
 
     #[inline(always)]
     fn load(&mut self, tile: &Tile<'_>, faults: &mut Faults) {
@@ -175,8 +175,19 @@ impl<C: Kernel<Elem = bool>, A: Kernel, B: Kernel<Elem = A::Elem>> Kernel for Se
 
     #[inline(always)]
     unsafe fn get<I: Isa>(&self, x: usize) -> A::Elem {
-        // SAFETY: the caller's promise; each side was loaded where the condition takes it.
-        unsafe { if self.cond.get::<I>(x) { self.a.get::<I>(x) } else { self.b.get::<I>(x) } }
+        // SAFETY: the caller's promise; each side was loaded where the condition takes it, and has some value elsewhere.
+        unsafe {
+            let cond = self.cond.get::<I>(x);
+            if A::TOTAL && B::TOTAL {
+                // Without a branch the loop can be vectorised.
+                let (a, b) = (self.a.get::<I>(x), self.b.get::<I>(x));
+                if cond { a } else { b }
+            } else if cond {
+                self.a.get::<I>(x)
+            } else {
+                self.b.get::<I>(x)
+            }
+        }
     }
 
     #[inline(always)]
@@ -200,11 +211,19 @@ pub fn collect<K: Kernel>(kernel: K, nest: &Nest, len: usize) -> Result<Vec<K::E
     Ok(out)
 }
 
-/// Memory for `len` elements, or an error instead of an abort.
+/// As [`collect`], for elements that lie in memory already: a copy.
+///
+/// # Safety
+///
+/// As for [`copy`](super::copy::copy).
 #[inline]
-pub fn reserve<T>(len: usize) -> Result<Vec<T>, DimError> {
-    let mut out = Vec::new();
-    out.try_reserve_exact(len).map_err(|_| DimError::TooLarge { dims: format!("{len} elements") })?;
+pub unsafe fn collect_memory<T: Copy>(origin: *const T, nest: &Nest, len: usize) -> Result<Vec<T>, DimError> {
+    let mut out = reserve(len)?;
+    // SAFETY: the caller's promise; `copy` writes all `len` places.
+    unsafe {
+        super::copy::copy(origin, nest, &mut out.spare_capacity_mut()[..len]);
+        out.set_len(len);
+    }
     Ok(out)
 }
 
@@ -222,11 +241,13 @@ impl<K: Kernel> Task for Fill<'_, K> {
         let Fill { mut kernel, nest, out } = self;
         let mut faults = Faults::default();
         let mut done = 0;
-        each_tile(&nest.sizes, |tile| {
+        let mut tiles = Tiles::new(nest);
+        while let Some(tile) = tiles.tile() {
             kernel.load(&tile, &mut faults);
             fill_tile::<I, K>(&kernel, &mut out[done..done + tile.len]);
             done += tile.len;
-        });
+            tiles.advance();
+        }
         assert_eq!(done, out.len(), "the loop nest covers the result");
         faults.into_result()
     }
@@ -240,22 +261,53 @@ fn fill_tile<I: Isa, K: Kernel>(kernel: &K, out: &mut [MaybeUninit<K::Elem>]) {
     }
 }
 
-/// Calls `visit` with each tile of a loop nest.
 #[inline(always)]
-fn each_tile(sizes: &[usize], mut visit: impl FnMut(Tile<'_>)) {
-    let (&inner, outer) = sizes.split_last().expect("a nest has a loop");
-    let mut at: SmallVec<[usize; 8]> = SmallVec::from_elem(0, sizes.len());
-    let last = outer.len();
-    let mut odometer = Odometer::new(outer);
-    while !odometer.is_done() {
-        let mut start = 0;
-        while start < inner {
-            let len = TILE.min(inner - start);
-            at[last] = start;
-            visit(Tile { at: &at, len, mask: None });
-            start += len;
+fn update_tile<I: Isa, T: Copy, K: Kernel, O: BinaryOp<T, K::Elem, Out = T>>(
+    kernel: &K,
+    places: &mut [T],
+    op: &O,
+) {
+    for (x, place) in places.iter_mut().enumerate() {
+        // SAFETY: a tile of this length was just loaded, without a mask.
+        *place = op.apply::<I>(*place, unsafe { kernel.get::<I>(x) });
+    }
+}
+
+/// Walks through a loop nest, tile by tile. (No closure is called with the tiles: its body would be compiled for the
+/// instructions of the baseline wherever it is not inlined.)
+struct Tiles<'n> {
+    odometer: Odometer<'n>,
+    at: SmallVec<[usize; 8]>,
+    inner: usize,
+    len: usize,
+}
+
+impl<'n> Tiles<'n> {
+    /// Before the first tile.
+    #[inline(always)]
+    fn new(nest: &'n Nest) -> Self {
+        let (&inner, outer) = nest.sizes.split_last().expect("a nest has a loop");
+        let at = SmallVec::from_elem(0, nest.sizes.len());
+        Tiles { odometer: Odometer::new(outer), at, inner, len: TILE.min(inner) }
+    }
+
+    /// The tile at hand, if there is one.
+    #[inline(always)]
+    fn tile(&self) -> Option<Tile<'_>> {
+        let done = self.odometer.is_done() || self.len == 0;
+        (!done).then_some(Tile { at: &self.at, len: self.len, mask: None })
+    }
+
+    /// Goes on to the next tile.
+    #[inline(always)]
+    fn advance(&mut self) {
+        let (start, outer) = self.at.split_last_mut().expect("a nest has a loop");
+        *start += self.len;
+        if *start == self.inner {
+            *start = 0;
+            self.odometer.advance(outer);
         }
-        odometer.advance(&mut at[..last]);
+        self.len = TILE.min(self.inner - *start);
     }
 }
 
@@ -303,32 +355,36 @@ impl<T: Element, K: Kernel, X: Indices, O: BinaryOp<T, K::Elem, Out = T>> Task f
     fn run<I: Isa>(self) -> Result<(), DimError> {
         let Update { mut kernel, nest, mut target, op } = self;
         let mut faults = Faults::default();
-        let mut failed = false;
         let stride = target.strides.last().copied().unwrap_or(0);
-        each_tile(&nest.sizes, |tile| {
-            if failed {
-                return;
-            }
+        let mut tiles = Tiles::new(nest);
+        while let Some(tile) = tiles.tile() {
             kernel.load(&tile, &mut faults);
             target.indices.load(&tile, &mut faults);
             if faults.any() {
-                failed = true;
-                return;
+                break;
             }
-            let start: isize =
-                tile.at.iter().zip(target.strides).map(|(&at, &stride)| at as isize * stride).sum();
-            for x in 0..tile.len {
-                // SAFETY: a tile of this length was loaded by both, without a mask.
-                let (offset, value) = unsafe { (target.indices.offset(x, &mut faults), kernel.get::<I>(x)) };
-                let Some(offset) = offset else {
-                    failed = true;
-                    return;
-                };
-                let place = target.base.wrapping_offset(start + offset + x as isize * stride);
-                // SAFETY: the place is a valid element that nothing else has access to, by the contract of `new`.
-                unsafe { *place = op.apply::<I>(*place, value) };
+            let steps = tile.at.iter().zip(target.strides).map(|(&at, &stride)| at as isize * stride);
+            let start = target.base.wrapping_offset(steps.sum());
+            if stride == 1 && !(X::ANY && target.indices.is_active()) {
+                // SAFETY: the tile's places are neighbours, each a valid element that nothing else has access to, by the
+                // contract of `new`.
+                let places = unsafe { std::slice::from_raw_parts_mut(start, tile.len) };
+                update_tile::<I, T, K, O>(&kernel, places, &op);
+            } else {
+                for x in 0..tile.len {
+                    // SAFETY: a tile of this length was loaded by both, without a mask.
+                    let (offset, value) =
+                        unsafe { (target.indices.offset(x, &mut faults), kernel.get::<I>(x)) };
+                    let Some(offset) = offset else {
+                        return faults.into_result();
+                    };
+                    let place = start.wrapping_offset(offset + x as isize * stride);
+                    // SAFETY: the place is a valid element that nothing else has access to, by the contract of `new`.
+                    unsafe { *place = op.apply::<I>(*place, value) };
+                }
             }
-        });
+            tiles.advance();
+        }
         faults.into_result()
     }
 }

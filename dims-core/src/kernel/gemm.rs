@@ -2,6 +2,7 @@
 //!
 //! `matrixmultiply` does the work for the types that it knows; small products and other types have loops of their own.
 
+use super::isa::{Isa, Task, dispatch};
 use crate::scalar::Num;
 use num_complex::{Complex32, Complex64};
 use std::any::TypeId;
@@ -132,30 +133,79 @@ macro_rules! complex {
 complex!(complex32 Complex32, f32, matrixmultiply::cgemm);
 complex!(complex64 Complex64, f64, matrixmultiply::zgemm);
 
-/// One sum after the other, each in a register.
+/// A small product, without packing.
 #[inline]
 unsafe fn small<T: Num>(product: &Product<T>) {
-    let Product { m, k, n, a, b, c, c_row, c_col, accumulate } = *product;
-    for i in 0..m {
-        for j in 0..n {
-            let mut sum = T::ZERO;
-            for p in 0..k {
-                // SAFETY: the element lies in the matrix, and the caller promised that it is valid.
-                let (x, y) = unsafe {
-                    (
-                        *a.start.offset(i as isize * a.row + p as isize * a.col),
-                        *b.start.offset(p as isize * b.row + j as isize * b.col),
-                    )
-                };
-                sum = sum.add(x.mul(y));
+    dispatch(Small(*product));
+}
+
+struct Small<T>(Product<T>);
+
+impl<T: Num> Task for Small<T> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run<I: Isa>(self) {
+        let mut product = self.0;
+        if product.b.col != 1 && product.a.row == 1 {
+            // The transposed product has neighbours in its rows.
+            product = Product {
+                m: product.n,
+                n: product.m,
+                a: Matrix { row: product.b.col, col: product.b.row, ..product.b },
+                b: Matrix { row: product.a.col, col: product.a.row, ..product.a },
+                c_row: product.c_col,
+                c_col: product.c_row,
+                ..product
+            };
+        }
+        // SAFETY: `multiply`, whose caller promised that all elements are valid, made this task.
+        unsafe {
+            let mut column = 0;
+            if product.b.col == 1 {
+                column = columns::<T, 16>(&product, column);
+                column = columns::<T, 8>(&product, column);
+                column = columns::<T, 4>(&product, column);
             }
-            // SAFETY: as above.
-            unsafe {
-                let out = c.offset(i as isize * c_row + j as isize * c_col);
-                *out = if accumulate { (*out).add(sum) } else { sum };
-            }
+            columns::<T, 1>(&product, column);
         }
     }
+}
+
+/// Blocks of `W` neighbouring columns from `start` on, as many as there are, each row of a block in registers. Returns the
+/// column behind the last block.
+///
+/// # Safety
+///
+/// As for [`multiply`]; if `W` is not 1, the columns of the right matrix are neighbours.
+#[inline(always)]
+unsafe fn columns<T: Num, const W: usize>(product: &Product<T>, start: usize) -> usize {
+    let Product { m, k, n, a, b, c, c_row, c_col, accumulate } = *product;
+    let mut column = start;
+    while column + W <= n {
+        for i in 0..m {
+            let mut sums = [T::ZERO; W];
+            for p in 0..k {
+                // SAFETY: row `i`, sum `p` and the columns lie in the matrices, and the caller promised that those are valid.
+                unsafe {
+                    let x = *a.start.offset(i as isize * a.row + p as isize * a.col);
+                    let right = b.start.offset(p as isize * b.row + column as isize * b.col);
+                    for (at, sum) in sums.iter_mut().enumerate() {
+                        *sum = sum.add(x.mul(*right.add(at)));
+                    }
+                }
+            }
+            for (at, &sum) in sums.iter().enumerate() {
+                // SAFETY: as above.
+                unsafe {
+                    let out = c.offset(i as isize * c_row + (column + at) as isize * c_col);
+                    *out = if accumulate { (*out).add(sum) } else { sum };
+                }
+            }
+        }
+        column += W;
+    }
+    column
 }
 
 /// Rows of the result as sums of rows of the right matrix, for types without a library.

@@ -7,11 +7,15 @@ use super::isa::{Isa, Task, dispatch};
 use super::{Faults, Kernel, TILE, Tile};
 use crate::error::DimError;
 use crate::plan::nest::{Nest, Odometer};
+use crate::storage::memory::reserve;
 use smallvec::SmallVec;
 use std::mem::MaybeUninit;
 
 /// Accumulators along the innermost loop.
 const LANES: usize = 32;
+
+/// How many accumulators are at hand across the innermost loop: they fit into the first-level cache.
+const WIDTH: usize = 4 * TILE;
 
 /// How many elements are added to one accumulator before it is combined with others.
 const BLOCK: usize = 128;
@@ -41,7 +45,7 @@ pub fn reduce<K: Kernel, R: Reducer<K::Elem>>(
     count: usize,
     reducer: R,
 ) -> Result<Vec<R::Out>, DimError> {
-    let mut out = super::elementwise::reserve(len)?;
+    let mut out = reserve(len)?;
     dispatch(Reduce { kernel, nest, count, reducer, out: &mut out.spare_capacity_mut()[..len] })?;
     // SAFETY: the kept loops cover each of the `len` places once, as `Reduce` writes one for each of their positions;
     // it returned no error.
@@ -178,15 +182,17 @@ fn across<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
     let reduced = &nest.sizes[nest.outer..last];
     let mut start = 0;
     while start < inner {
-        let len = TILE.min(inner - start);
-        at[last] = start;
+        let len = WIDTH.min(inner - start);
         let mut blocks: Vec<R::Acc> = Vec::new();
         let mut block: SmallVec<[R::Acc; 32]> = SmallVec::from_elem(reducer.start(), len);
         let mut seen = 0;
         let mut odometer = Odometer::new(reduced);
         while !odometer.is_done() {
-            kernel.load(&Tile { at, len, mask: None }, faults);
-            across_tile::<I, K, R>(kernel, &mut block, seen, reducer);
+            for (tile, block) in block.chunks_mut(TILE).enumerate() {
+                at[last] = start + tile * TILE;
+                kernel.load(&Tile { at, len: block.len(), mask: None }, faults);
+                across_tile::<I, K, R>(kernel, block, seen, reducer);
+            }
             seen += 1;
             if seen % BLOCK == 0 {
                 if blocks.is_empty() {
@@ -584,13 +590,13 @@ pub mod reducers {
             let greatest = a.0.maximum(b.0);
             // Infinite elements would give `inf - inf`; what they mean is decided by the greatest alone.
             let part = |(top, sum): Self::Acc| {
-                if top == greatest { sum } else { sum * Analytic::exp(top - greatest) }
+                if top == greatest { sum } else { sum * Analytic::exp::<I>(top - greatest) }
             };
             (greatest, part(a) + part(b))
         }
         #[inline(always)]
         fn finish(&self, acc: Self::Acc, _: usize) -> T {
-            T::narrow(acc.0 + Analytic::ln(acc.1))
+            T::narrow(acc.0 + num_traits::Float::ln(acc.1))
         }
     }
 }

@@ -4,11 +4,13 @@
 //! (fusion, broadcasting, batching, methods on tensors) is derived from that. What else the library ever has to know of
 //! an operation (its derivative, its name in other systems) belongs into the same line.
 
+pub mod math;
 pub mod special;
 
 use crate::error::DimError;
 use crate::expr::{Expr, Factors};
 use crate::kernel::isa::Isa;
+use crate::plan::direct::Memory;
 use crate::plan::shape::Shape;
 use crate::rank::Rank;
 use crate::scalar::*;
@@ -20,6 +22,8 @@ pub trait UnaryOp<A> {
     type Out: Element;
     /// Its name in plans.
     const NAME: &'static str;
+    /// Whether it has a value for every element.
+    const TOTAL: bool = true;
     /// Its value.
     fn apply<I: Isa>(&self, a: A) -> Self::Out;
 }
@@ -30,12 +34,22 @@ pub trait BinaryOp<A, B> {
     type Out: Element;
     /// Its name in plans.
     const NAME: &'static str;
+    /// Whether it has a value for every pair of elements.
+    const TOTAL: bool = true;
     /// Whether it is the product that contractions are made of.
     const IS_PRODUCT: bool = false;
     /// Whether it is the sum of affine index expressions (1), their difference (-1), or neither (0).
     const AFFINE_SIGN: isize = 0;
     /// Its value.
     fn apply<I: Isa>(&self, a: A, b: B) -> Self::Out;
+    /// Where both operands are, if it is the product and they are nothing but memory.
+    #[doc(hidden)]
+    fn pair<'s, EA: Expr<Elem = A>, EB: Expr<Elem = B>>(
+        _: &'s EA,
+        _: &'s EB,
+    ) -> (Memory<'s, Self::Out>, Memory<'s, Self::Out>) {
+        unreachable!("only products have factors")
+    }
     /// The factors of both operands, if it is the product.
     #[doc(hidden)]
     fn factors<'s, U: Dims, R: Rank, EA: Expr<Elem = A>, EB: Expr<Elem = B>>(
@@ -73,11 +87,11 @@ unary! {
     /// `|a|`
     Abs "abs" [Magnitude] T::Abs, |a| a.magnitude();
     /// The exponential function.
-    Exp "exp" [Analytic] T, |a| a.exp();
+    Exp "exp" [Analytic] T, |a| Analytic::exp::<I>(a);
     /// `exp(a) - 1`, exact near 0.
     ExpM1 "exp_m1" [Real] T, |a| a.exp_m1();
     /// The natural logarithm.
-    Ln "ln" [Analytic] T, |a| a.ln();
+    Ln "ln" [Analytic] T, |a| Analytic::ln::<I>(a);
     /// `ln(1 + a)`, exact near 0.
     Ln1p "ln_1p" [Real] T, |a| a.ln_1p();
     /// The logarithm to base 2.
@@ -113,7 +127,7 @@ unary! {
     /// The hyperbolic cosine.
     Cosh "cosh" [Analytic] T, |a| a.cosh();
     /// The hyperbolic tangent.
-    Tanh "tanh" [Analytic] T, |a| a.tanh();
+    Tanh "tanh" [Analytic] T, |a| Analytic::tanh::<I>(a);
     /// The inverse hyperbolic sine.
     Asinh "asinh" [Real] T, |a| a.asinh();
     /// The inverse hyperbolic cosine.
@@ -121,7 +135,7 @@ unary! {
     /// The inverse hyperbolic tangent.
     Atanh "atanh" [Real] T, |a| a.atanh();
     /// The error function.
-    Erf "erf" [Real] T, |a| Real::erf(a);
+    Erf "erf" [Real] T, |a| Real::erf::<I>(a);
     /// The greatest whole number that is not greater.
     Floor "floor" [Real] T, |a| a.floor();
     /// The least whole number that is not less.
@@ -135,15 +149,15 @@ unary! {
     /// -1, 0 or 1 (and not-a-number for itself).
     Signum "signum" [Ordered] T, |a| signum(a);
     /// `1 / (1 + exp(-a))`
-    Sigmoid "sigmoid" [Real] T, |a| T::one() / (T::one() + Analytic::exp(-a));
+    Sigmoid "sigmoid" [Real] T, |a| T::one() / (T::one() + Analytic::exp::<I>(-a));
     /// `max(a, 0)`
     Relu "relu" [Ordered] T, |a| a.maximum(T::ZERO);
     /// `a * sigmoid(a)`
-    Silu "silu" [Real] T, |a| a / (T::one() + Analytic::exp(-a));
+    Silu "silu" [Real] T, |a| a / (T::one() + Analytic::exp::<I>(-a));
     /// `a/2 * (1 + erf(a / sqrt(2)))`, the exact form.
-    Gelu "gelu" [Real] T, |a| special::gelu(a);
+    Gelu "gelu" [Real] T, |a| special::gelu::<I, T>(a);
     /// `ln(1 + exp(a))`
-    Softplus "softplus" [Real] T, |a| special::softplus(a);
+    Softplus "softplus" [Real] T, |a| special::softplus::<I, T>(a);
     /// Whether the value is not a number.
     IsNan "is_nan" [Ordered] bool, |a| a.is_nan_value();
     /// Whether the value is neither infinite nor not-a-number.
@@ -177,6 +191,10 @@ macro_rules! binary {
     (@item product $set:expr) => {
         const IS_PRODUCT: bool = $set;
         #[inline(always)]
+        fn pair<'s, EA: Expr<Elem = T>, EB: Expr<Elem = T>>(a: &'s EA, b: &'s EB) -> (Memory<'s, T>, Memory<'s, T>) {
+            (a.memory(), b.memory())
+        }
+        #[inline(always)]
         fn factors<'s, U: Dims, R: Rank, EA: Expr<Elem = T>, EB: Expr<Elem = T>>(
             a: &'s EA,
             b: &'s EB,
@@ -187,6 +205,7 @@ macro_rules! binary {
             b.factors::<U, R>(shape, factors)
         }
     };
+    (@item total $set:expr) => { const TOTAL: bool = $set; };
     (@item affine $set:expr) => { const AFFINE_SIGN: isize = $set; };
 }
 
@@ -198,9 +217,9 @@ binary! {
     /// `a * b`
     Mul "mul" [Num] T, |a, b| a.mul(b), product = true;
     /// `a / b`
-    Div "div" [Num] T, |a, b| a.div(b);
+    Div "div" [Num] T, |a, b| a.div(b), total = T::DIVIDES_BY_ZERO;
     /// `a % b`, with the sign of `a`.
-    Rem "rem" [Ordered] T, |a, b| a.rem(b);
+    Rem "rem" [Ordered] T, |a, b| a.rem(b), total = T::DIVIDES_BY_ZERO;
     /// `a & b`
     And "and" [Logic] T, |a, b| a.and(b);
     /// `a | b`
@@ -300,6 +319,7 @@ pub struct Map<F>(pub F);
 impl<T, U: Element, F: Fn(T) -> U> UnaryOp<T> for Map<F> {
     type Out = U;
     const NAME: &'static str = "map";
+    const TOTAL: bool = false;
     #[inline(always)]
     fn apply<I: Isa>(&self, a: T) -> U {
         (self.0)(a)
@@ -309,6 +329,7 @@ impl<T, U: Element, F: Fn(T) -> U> UnaryOp<T> for Map<F> {
 impl<T, O, U: Element, F: Fn(T, O) -> U> BinaryOp<T, O> for Map<F> {
     type Out = U;
     const NAME: &'static str = "zip_map";
+    const TOTAL: bool = false;
     #[inline(always)]
     fn apply<I: Isa>(&self, a: T, b: O) -> U {
         (self.0)(a, b)

@@ -8,12 +8,13 @@
 use super::nest::{Nest, Odometer};
 use super::rows::Rows;
 use crate::error::DimError;
-use crate::kernel::elementwise::{BinaryKernel, collect, reserve};
+use crate::kernel::elementwise::{BinaryKernel, collect_memory};
 use crate::kernel::gemm::{Matrix, Product, multiply};
 use crate::kernel::reduce::{reduce, reducers};
 use crate::kernel::strided::Strided;
 use crate::ops::Mul;
 use crate::scalar::Num;
+use crate::storage::memory::reserve;
 use smallvec::SmallVec;
 use std::any::TypeId;
 use std::marker::PhantomData;
@@ -80,8 +81,8 @@ impl<'a, T: Num> Operand<'a, T> {
         let nest = Nest::map(sizes, order, &rows);
         let len = order.iter().map(|&axis| sizes[axis]).product();
         // SAFETY: positions along `order` are positions of the loop axes, the others being 0.
-        let kernel = unsafe { Strided::new(self.start, nest.operands().next_row(), ()) };
-        Ok(Operand::owned(collect(kernel, &nest, len)?, order, sizes))
+        let data = unsafe { collect_memory(self.start, &nest, len) }?;
+        Ok(Operand::owned(data, order, sizes))
     }
 
     /// The sums over all axes that are not in `order`.

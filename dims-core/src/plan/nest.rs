@@ -37,14 +37,14 @@ impl Nest {
     pub fn reduce(sizes: &[usize], kept: &[usize], reduced: &[usize], rows: &Rows) -> Self {
         let outer = merge(sizes, kept.iter().copied(), rows);
         let inner = merge(sizes, reduced.iter().copied(), rows);
-        let neighbours = |loops: &Loops| {
-            loops.last().map_or(-1, |&(size, axis)| {
-                let unit = rows.iter().filter(|row| row[axis].unsigned_abs() == 1).count() as isize;
-                if size < 4 { unit.min(0) } else { unit }
+        // Neighbours in memory along the loop, and how many elements it has at hand; a long loop is as good as an endless one.
+        let merit = |loops: &Loops| {
+            loops.last().map_or(0, |&(size, axis)| {
+                size.min(64) * rows.iter().filter(|row| row[axis].unsigned_abs() == 1).count()
             })
         };
         let mut loops = outer.clone();
-        if neighbours(&inner) >= neighbours(&outer) || outer.is_empty() {
+        if merit(&inner) > merit(&outer) || outer.is_empty() {
             loops.extend(inner);
             let count = outer.len();
             Self::assemble(&loops, count, false, sizes, kept, rows)

@@ -9,53 +9,59 @@ use smallvec::SmallVec;
 /// Sizes of loop axes, and where each came from.
 pub struct Shape {
     keys: &'static Keys,
-    named: SmallVec<[(usize, Origin); 8]>,
-    positional: SmallVec<[usize; 4]>,
+    /// Of the dims, then of the positional axes.
+    sizes: SmallVec<[usize; 8]>,
+    /// Of the dims.
+    origins: SmallVec<[Origin; 8]>,
 }
 
 impl Shape {
     /// Loop axes for the dims `U` and the positional axes `R`, with no size known.
     #[inline]
     pub fn new<U: Dims, R: Rank>() -> Self {
-        Shape {
-            keys: U::KEYS,
-            named: SmallVec::from_elem((UNSIZED, None), U::KEYS.as_slice().len()),
-            positional: SmallVec::from_elem(1, R::N),
-        }
+        let named = U::KEYS.as_slice().len();
+        let mut sizes = SmallVec::from_elem(UNSIZED, named);
+        sizes.resize(named + R::N, 1);
+        Shape { keys: U::KEYS, sizes, origins: SmallVec::from_elem(None, named) }
     }
 
     /// An operand has `size` elements along the `at`th dim.
     #[inline]
     pub fn meet(&mut self, at: usize, size: usize, origin: Origin) -> Result<(), DimError> {
-        if size == UNSIZED {
+        let first = self.sizes[at];
+        if first == size || size == UNSIZED {
             return Ok(());
         }
         let key = &self.keys.as_slice()[at];
-        let (first, first_origin) = self.named[at];
-        if first == UNSIZED {
-            if let Some(fixed) = key.fixed {
-                if fixed != size {
-                    return Err(DimError::StaticSize { dim: key.name, fixed, found: size, origin });
-                }
-            }
-            self.named[at] = (size, origin);
-        } else if first != size {
-            return Err(DimError::SizeConflict {
-                dim: key.name,
-                first,
-                first_origin,
-                second: size,
-                second_origin: origin,
-            });
+        if first != UNSIZED {
+            return Err(self.conflict(at, size, origin));
         }
+        if let Some(fixed) = key.fixed {
+            if fixed != size {
+                return Err(DimError::StaticSize { dim: key.name, fixed, found: size, origin });
+            }
+        }
+        self.sizes[at] = size;
+        self.origins[at] = origin;
         Ok(())
+    }
+
+    #[cold]
+    fn conflict(&self, at: usize, second: usize, second_origin: Origin) -> DimError {
+        DimError::SizeConflict {
+            dim: self.keys.as_slice()[at].name,
+            first: self.sizes[at],
+            first_origin: self.origins[at],
+            second,
+            second_origin,
+        }
     }
 
     /// An operand has `size` elements along the positional axis `from_right`; size 1 broadcasts.
     #[inline]
     pub fn meet_positional(&mut self, from_right: usize, size: usize) -> Result<(), DimError> {
-        let at = self.positional.len() - 1 - from_right;
-        let first = &mut self.positional[at];
+        let at = self.sizes.len() - 1 - from_right;
+        let first = &mut self.sizes[at];
         if *first == 1 {
             *first = size;
         } else if size != 1 && *first != size {
@@ -64,10 +70,10 @@ impl Shape {
         Ok(())
     }
 
-    /// Every dim must have a size by now, and the elements that operands repeat must still be countable.
+    /// Every dim must have a size by now; a static one may come from the dim itself.
     #[inline]
     pub fn finish(&mut self) -> Result<(), DimError> {
-        for (key, (size, _)) in self.keys.as_slice().iter().zip(&mut self.named) {
+        for (key, size) in self.keys.as_slice().iter().zip(&mut self.sizes) {
             if *size == UNSIZED {
                 *size = key.fixed.ok_or(DimError::Unsized { dim: key.name })?;
             }
@@ -78,13 +84,13 @@ impl Shape {
     /// How many named axes there are; the positional ones follow.
     #[inline]
     pub fn named_len(&self) -> usize {
-        self.named.len()
+        self.origins.len()
     }
 
     /// The sizes of all loop axes: the named ones, then the positional ones.
     #[inline]
-    pub fn sizes(&self) -> SmallVec<[usize; 8]> {
-        self.named.iter().map(|&(size, _)| size).chain(self.positional.iter().copied()).collect()
+    pub fn sizes(&self) -> &[usize] {
+        &self.sizes
     }
 
     /// Where the dim with this key stands, if it is one of the loop axes.
@@ -96,24 +102,24 @@ impl Shape {
     /// The size of the `at`th dim.
     #[inline]
     pub fn size(&self, at: usize) -> usize {
-        self.named[at].0
+        self.sizes[at]
     }
 
     /// The size of the `at`th dim, or [`UNSIZED`], and where it came from.
     #[inline]
     pub fn known(&self, at: usize) -> (usize, Origin) {
-        self.named[at]
+        (self.sizes[at], self.origins[at])
     }
 
     /// The sizes of the positional axes.
     #[inline]
     pub fn positional(&self) -> &[usize] {
-        &self.positional
+        &self.sizes[self.named_len()..]
     }
 
     /// The chosen loop axes with their sizes, for messages.
     pub fn describe(&self, axes: impl IntoIterator<Item = usize>) -> String {
-        let sizes = self.sizes();
+        let sizes = &self.sizes;
         let names = self.keys.as_slice();
         list_sizes(
             axes.into_iter().map(|at| (names.get(at).map_or("positional axis", |key| key.name), sizes[at])),
@@ -123,7 +129,7 @@ impl Shape {
     /// The product of the sizes of some axes, if it and its bytes can be counted.
     #[inline]
     pub fn volume(&self, axes: impl Iterator<Item = usize> + Clone, bytes: usize) -> Result<usize, DimError> {
-        let sizes = self.sizes();
+        let sizes = &self.sizes;
         if axes.clone().any(|at| sizes[at] == 0) {
             return Ok(0);
         }

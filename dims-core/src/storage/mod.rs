@@ -1,6 +1,7 @@
 //! Memory: who owns the elements of a tensor, and where its axes lie in it.
 
 pub mod axes;
+pub mod memory;
 pub mod owned;
 pub mod place;
 pub mod view;

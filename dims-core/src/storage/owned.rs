@@ -29,6 +29,7 @@ impl<T, S: Dims, R: Rank> Owned<T, S, R> {
     /// # Panics
     ///
     /// If `sizes` is not the shape of `data`.
+    #[inline]
     pub(crate) fn contiguous(data: Vec<T>, sizes: &[usize]) -> Self {
         let mut owned: Owned<T, S, R> = Owned {
             data,
@@ -99,7 +100,7 @@ impl<T, S: Dims, R: Rank> Owned<T, S, R> {
 
     /// The elements, if they lie contiguously in this order of axes (dims first, then positional axes), and nothing
     /// else with them.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn into_contiguous(self, order: &[usize]) -> Result<Vec<T>, Self> {
         let axis = |at: usize| {
             let named = self.named.as_slice();
@@ -113,11 +114,5 @@ impl<T, S: Dims, R: Rank> Owned<T, S, R> {
             step = step.saturating_mul(size);
         }
         if fits && step == self.data.len() { Ok(self.data) } else { Err(self) }
-    }
-
-    /// The elements in memory, in whatever order the axes have there.
-    #[inline]
-    pub(crate) fn into_parts(self) -> (Vec<T>, usize, S::Axes, R::Axes, Origin) {
-        (self.data, self.start, self.named, self.positional, self.origin)
     }
 }

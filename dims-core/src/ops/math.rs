@@ -1,0 +1,278 @@
+//! Elementary functions as straight-line code, which the compiler vectorises.
+//!
+//! Within 2 units in the last place over the whole range for `f32` (`exp`, `ln`, `tanh`, `erf`) and `f64` (`exp`); tests
+//! compare every exponent. Polynomials for `f32` are those of the Cephes library (S. Moshier, 1992); those of `erf` are N. Juffa's.
+
+// The coefficients stand as published, though `f32` rounds their last digits away.
+#![allow(clippy::excessive_precision, clippy::unreadable_literal)]
+
+use crate::kernel::isa::Isa;
+
+/// `e^x`: `x = n ln 2 + r`, a polynomial in `r`, and `2^n` in two factors so that subnormal results round once.
+#[inline(always)]
+pub fn exp32<I: Isa>(x: f32) -> f32 {
+    // Adding 1.5 x 2^23 leaves the rounded integer in the low bits of the mantissa.
+    const ROUND: f32 = 12582912.0;
+    // Not-a-number fails both comparisons and stays.
+    let x = if x > 89.0 { 89.0 } else { x };
+    let x = if x < -105.0 { -105.0 } else { x };
+    let shifted = I::fma32(x, std::f32::consts::LOG2_E, ROUND);
+    let n = shifted - ROUND;
+    let r = I::fma32(n, -0.693359375, x);
+    let r = I::fma32(n, 2.12194440e-4, r);
+    let p = 1.9875691500e-4;
+    let p = I::fma32(p, r, 1.3981999507e-3);
+    let p = I::fma32(p, r, 8.3334519073e-3);
+    let p = I::fma32(p, r, 4.1665795894e-2);
+    let p = I::fma32(p, r, 1.6666665459e-1);
+    let p = I::fma32(p, r, 5.0000001201e-1);
+    let p = I::fma32(p * r, r, r) + 1.0;
+    let n = (shifted.to_bits() as i32).wrapping_sub(ROUND.to_bits() as i32);
+    let half = n >> 1;
+    let scale = |n: i32| f32::from_bits((n.wrapping_add(127) as u32) << 23);
+    p * scale(half) * scale(n.wrapping_sub(half))
+}
+
+/// `e^x`, as [`exp32`]; the polynomial is the series to degree 13.
+#[inline(always)]
+pub fn exp64<I: Isa>(x: f64) -> f64 {
+    const ROUND: f64 = 6755399441055744.0;
+    let x = if x > 710.0 { 710.0 } else { x };
+    let x = if x < -746.0 { -746.0 } else { x };
+    let shifted = I::fma64(x, std::f64::consts::LOG2_E, ROUND);
+    let n = shifted - ROUND;
+    let r = I::fma64(n, -6.93147180369123816490e-1, x);
+    let r = I::fma64(n, -1.90821492927058770002e-10, r);
+    let mut p = 1.0 / 6227020800.0;
+    for c in [479001600.0, 39916800.0, 3628800.0, 362880.0, 40320.0, 5040.0, 720.0, 120.0, 24.0, 6.0, 2.0_f64]
+    {
+        p = I::fma64(p, r, 1.0 / c);
+    }
+    let p = I::fma64(p * r, r, r) + 1.0;
+    let n = (shifted.to_bits() as i64).wrapping_sub(ROUND.to_bits() as i64);
+    let half = n >> 1;
+    let scale = |n: i64| f64::from_bits((n.wrapping_add(1023) as u64) << 52);
+    p * scale(half) * scale(n.wrapping_sub(half))
+}
+
+/// The natural logarithm: `x = 2^n m` with `m` between `sqrt(1/2)` and `sqrt(2)`, and a polynomial in `m - 1`.
+#[inline(always)]
+pub fn ln32<I: Isa>(x: f32) -> f32 {
+    // Subnormal numbers are made normal first.
+    let small = x < f32::MIN_POSITIVE;
+    let scaled = if small { x * 8388608.0 } else { x };
+    let bits = scaled.to_bits() as i32;
+    // The bits of sqrt(1/2): what is above belongs to the exponent.
+    let shifted = bits.wrapping_sub(0x3f3504f3);
+    let n = (shifted >> 23) as f32 - if small { 23.0 } else { 0.0 };
+    let m = f32::from_bits(((shifted & 0x007fffff) + 0x3f3504f3) as u32) - 1.0;
+    let z = m * m;
+    let p = 7.0376836292e-2;
+    let p = I::fma32(p, m, -1.1514610310e-1);
+    let p = I::fma32(p, m, 1.1676998740e-1);
+    let p = I::fma32(p, m, -1.2420140846e-1);
+    let p = I::fma32(p, m, 1.4249322787e-1);
+    let p = I::fma32(p, m, -1.6668057665e-1);
+    let p = I::fma32(p, m, 2.0000714765e-1);
+    let p = I::fma32(p, m, -2.4999993993e-1);
+    let p = I::fma32(p, m, 3.3333331174e-1);
+    let y = p * m * z;
+    let y = I::fma32(n, -2.12194440e-4, y);
+    let y = I::fma32(z, -0.5, y);
+    let y = I::fma32(n, 0.693359375, m + y);
+    let y = if x == f32::INFINITY { x } else { y };
+    let y = if x == 0.0 { f32::NEG_INFINITY } else { y };
+    // Negative numbers have no logarithm, and not-a-number stays.
+    if x >= 0.0 { y } else { f32::NAN }
+}
+
+/// The hyperbolic tangent.
+#[inline(always)]
+pub fn tanh32<I: Isa>(x: f32) -> f32 {
+    let a = x.abs();
+    let z = x * x;
+    let p = -5.70498872745e-3;
+    let p = I::fma32(p, z, 2.06390887954e-2);
+    let p = I::fma32(p, z, -5.37397155531e-2);
+    let p = I::fma32(p, z, 1.33314422036e-1);
+    let p = I::fma32(p, z, -3.33332819422e-1);
+    let near = I::fma32(p * z, x, x);
+    let far = (1.0 - 2.0 / (exp32::<I>(2.0 * a) + 1.0)).copysign(x);
+    if a < 0.625 { near } else { far }
+}
+
+/// The error function.
+#[inline(always)]
+pub fn erf32<I: Isa>(x: f32) -> f32 {
+    let a = x.abs();
+    let s = x * x;
+    let r = I::fma32(-1.72853470e-5, a, 3.83197126e-4);
+    let u = I::fma32(-3.88396438e-3, a, 2.42546219e-2);
+    let r = I::fma32(r, s, u);
+    let r = I::fma32(r, a, -1.06777877e-1);
+    let r = I::fma32(r, a, -6.34846687e-1);
+    let r = I::fma32(r, a, -1.28717512e-1);
+    let r = I::fma32(r, a, -a);
+    let far = (1.0 - exp32::<I>(r)).copysign(x);
+    let p = -5.96761703e-4;
+    let p = I::fma32(p, s, 4.99119423e-3);
+    let p = I::fma32(p, s, -2.67681349e-2);
+    let p = I::fma32(p, s, 1.12819925e-1);
+    let p = I::fma32(p, s, -3.76125336e-1);
+    let p = I::fma32(p, s, 1.28379166e-1);
+    let near = I::fma32(p, x, x);
+    // Beyond 4 the polynomial of the exponent would turn back; the function is 1 to the last place.
+    let far = if a > 4.0 { 1.0_f32.copysign(x) } else { far };
+    if a > 0.927734375 { far } else { near }
+}
+
+/// What the standard library or `libm` computes, one element at a time, and what is vectorised here.
+pub trait Math: Sized {
+    /// `e^x`
+    fn exp_in<I: Isa>(self) -> Self;
+    /// The natural logarithm.
+    fn ln_in<I: Isa>(self) -> Self;
+    /// The hyperbolic tangent.
+    fn tanh_in<I: Isa>(self) -> Self;
+    /// The error function.
+    fn erf_in<I: Isa>(self) -> Self;
+}
+
+impl Math for f32 {
+    #[inline(always)]
+    fn exp_in<I: Isa>(self) -> f32 {
+        exp32::<I>(self)
+    }
+    #[inline(always)]
+    fn ln_in<I: Isa>(self) -> f32 {
+        ln32::<I>(self)
+    }
+    #[inline(always)]
+    fn tanh_in<I: Isa>(self) -> f32 {
+        tanh32::<I>(self)
+    }
+    #[inline(always)]
+    fn erf_in<I: Isa>(self) -> f32 {
+        erf32::<I>(self)
+    }
+}
+
+impl Math for f64 {
+    #[inline(always)]
+    fn exp_in<I: Isa>(self) -> f64 {
+        exp64::<I>(self)
+    }
+    #[inline(always)]
+    fn ln_in<I: Isa>(self) -> f64 {
+        self.ln()
+    }
+    #[inline(always)]
+    fn tanh_in<I: Isa>(self) -> f64 {
+        self.tanh()
+    }
+    #[inline(always)]
+    fn erf_in<I: Isa>(self) -> f64 {
+        libm::erf(self)
+    }
+}
+
+#[cfg(feature = "half")]
+macro_rules! through_f32 {
+    ($($t:ty),*) => {$(
+        impl Math for $t {
+            #[inline(always)]
+            fn exp_in<I: Isa>(self) -> Self {
+                Self::from_f32(exp32::<I>(self.to_f32()))
+            }
+            #[inline(always)]
+            fn ln_in<I: Isa>(self) -> Self {
+                Self::from_f32(ln32::<I>(self.to_f32()))
+            }
+            #[inline(always)]
+            fn tanh_in<I: Isa>(self) -> Self {
+                Self::from_f32(tanh32::<I>(self.to_f32()))
+            }
+            #[inline(always)]
+            fn erf_in<I: Isa>(self) -> Self {
+                Self::from_f32(erf32::<I>(self.to_f32()))
+            }
+        }
+    )*};
+}
+
+#[cfg(feature = "half")]
+through_f32!(half::f16, half::bf16);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::isa::{Baseline, Fused};
+
+    /// How many floats lie between two, or 0 if both are not-a-number.
+    fn ulps32(a: f32, exact: f64) -> f64 {
+        if a.is_nan() && exact.is_nan() {
+            return 0.0;
+        }
+        let rounded = exact as f32;
+        if a == rounded {
+            return 0.0;
+        }
+        if !a.is_finite() || !rounded.is_finite() {
+            return f64::INFINITY;
+        }
+        let spacing =
+            f64::from(f32::from_bits((rounded.abs().to_bits()).max(1) + 1)) - f64::from(rounded.abs());
+        (f64::from(a) - exact).abs() / spacing
+    }
+
+    /// Every 251st `f32`, which meets every exponent thousands of times, and the special ones.
+    fn sweep(f: impl Fn(f32) -> f32, exact: impl Fn(f64) -> f64) -> (f64, f32) {
+        let specials = [0.0, -0.0, f32::NAN, f32::INFINITY, f32::NEG_INFINITY, f32::MAX, f32::MIN, 1.0, -1.0];
+        let mut worst = (0.0, 0.0);
+        for x in (0..u32::MAX).step_by(251).map(f32::from_bits).chain(specials) {
+            let error = ulps32(f(x), exact(f64::from(x)));
+            if error > worst.0 {
+                worst = (error, x);
+            }
+        }
+        worst
+    }
+
+    macro_rules! within {
+        ($($name:ident $f:ident $exact:expr, $ulps:expr;)*) => {$(
+            #[test]
+            fn $name() {
+                for worst in [sweep($f::<Fused>, $exact), sweep($f::<Baseline>, $exact)] {
+                    assert!(worst.0 <= $ulps, "{} ulp at {:e}", worst.0, worst.1);
+                }
+            }
+        )*};
+    }
+
+    within! {
+        exp_of_f32 exp32 f64::exp, 2.0;
+        ln_of_f32 ln32 f64::ln, 2.0;
+        tanh_of_f32 tanh32 f64::tanh, 2.0;
+        erf_of_f32 erf32 libm::erf, 2.0;
+    }
+
+    #[test]
+    fn exp_of_f64() {
+        let mut worst = (0.0, 0.0);
+        let mut x = -760.0_f64;
+        while x < 720.0 {
+            for value in [exp64::<Fused>(x), exp64::<Baseline>(x)] {
+                let exact = x.exp();
+                let distance = value.to_bits().abs_diff(exact.to_bits()) as f64;
+                if distance > worst.0 {
+                    worst = (distance, x);
+                }
+            }
+            x += 0.000_713;
+        }
+        assert!(worst.0 <= 2.0, "{} ulp at {:e}", worst.0, worst.1);
+        assert!(exp64::<Fused>(f64::NAN).is_nan());
+        assert_eq!(exp64::<Fused>(f64::INFINITY), f64::INFINITY);
+        assert_eq!(exp64::<Fused>(f64::NEG_INFINITY), 0.0);
+    }
+}

@@ -1,0 +1,148 @@
+//! Products of two tensors in memory whose roles rustc knows: at most one axis each for batch, rows, columns and sum.
+//!
+//! Which axis is what follows from the types, so it is a constant; at run time only sizes and strides are looked up. A small
+//! product so costs little more than its multiplications.
+
+use crate::error::DimError;
+use crate::kernel::gemm::{Matrix, Product, multiply};
+use crate::scalar::Num;
+use crate::set::Keys;
+use crate::storage::axes::Axis;
+use crate::storage::memory::reserve;
+
+/// Elements in memory, with the axes of their dims.
+pub type Memory<'s, T> = (*const T, &'s [Axis]);
+
+/// Which axis of each operand is what in a product.
+#[derive(Clone, Copy, Debug)]
+pub struct Roles {
+    m: usize,
+    n: usize,
+    k: (usize, usize),
+    batch: Option<(usize, usize)>,
+    /// The axes of the result in order.
+    result: [Role; 3],
+}
+
+/// An axis of the result.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Role {
+    None,
+    Batch,
+    Row,
+    Column,
+}
+
+impl Roles {
+    /// The roles in the product of operands with the dims `a` and `b`, summed over the dims `reduced`, whose result has the dims
+    /// `all` without those; nothing if a role has no axis or several.
+    pub const fn of(a: &Keys, b: &Keys, all: &Keys, reduced: &Keys) -> Option<Roles> {
+        let (mut m, mut n, mut k, mut batch) = (None, None, None, None);
+        let mut result = [Role::None; 3];
+        let mut count = 0;
+        let mut i = 0;
+        while i < all.as_slice().len() {
+            let key = &all.as_slice()[i];
+            let goes = reduced.position(key).is_some();
+            let role = match (a.position(key), b.position(key), goes) {
+                (Some(x), Some(y), true) if k.is_none() => {
+                    k = Some((x, y));
+                    Role::None
+                }
+                (Some(x), Some(y), false) if batch.is_none() => {
+                    batch = Some((x, y));
+                    Role::Batch
+                }
+                (Some(x), None, false) if m.is_none() => {
+                    m = Some(x);
+                    Role::Row
+                }
+                (None, Some(y), false) if n.is_none() => {
+                    n = Some(y);
+                    Role::Column
+                }
+                _ => return None,
+            };
+            if !matches!(role, Role::None) {
+                result[count] = role;
+                count += 1;
+            }
+            i += 1;
+        }
+        match (m, n, k) {
+            (Some(m), Some(n), Some(k)) => Some(Roles { m, n, k, batch, result }),
+            _ => None,
+        }
+    }
+
+    /// Runs the product. Returns the elements of the result and the sizes of its axes, or nothing if the operands' sizes call for
+    /// the general path: conflicting, zero, or too great to count.
+    #[inline(always)]
+    pub fn run<T: Num>(
+        &self,
+        a: Memory<'_, T>,
+        b: Memory<'_, T>,
+    ) -> Option<Result<(Vec<T>, [usize; 3]), DimError>> {
+        let (a_start, a) = a;
+        let (b_start, b) = b;
+        let (row, column) = (a[self.m], b[self.n]);
+        let (a_sum, b_sum) = (a[self.k.0], b[self.k.1]);
+        let (a_batch, b_batch) = match self.batch {
+            Some((x, y)) => (a[x], b[y]),
+            None => (Axis::new(1, 0), Axis::new(1, 0)),
+        };
+        let size = |role| match role {
+            Role::None => 1,
+            Role::Batch => a_batch.size,
+            Role::Row => row.size,
+            Role::Column => column.size,
+        };
+        let sizes = self.result.map(size);
+        if a_sum.size != b_sum.size || a_batch.size != b_batch.size {
+            return None;
+        }
+        let len = sizes[0].checked_mul(sizes[1])?.checked_mul(sizes[2])?;
+        if len == 0
+            || a_sum.size == 0
+            || len.checked_mul(size_of::<T>()).is_none_or(|bytes| bytes > isize::MAX as usize)
+        {
+            return None;
+        }
+        let mut out = match reserve::<T>(len) {
+            Ok(out) => out,
+            Err(error) => return Some(Err(error)),
+        };
+        let steps = [sizes[1] * sizes[2], sizes[2], 1];
+        let step = |role| {
+            let at = self.result.iter().position(|&own| own == role);
+            at.map_or(0, |at| steps[at] as isize)
+        };
+        for at in 0..a_batch.size as isize {
+            let product = Product {
+                m: row.size,
+                k: a_sum.size,
+                n: column.size,
+                a: Matrix {
+                    start: a_start.wrapping_offset(at * a_batch.stride),
+                    row: row.stride,
+                    col: a_sum.stride,
+                },
+                b: Matrix {
+                    start: b_start.wrapping_offset(at * b_batch.stride),
+                    row: b_sum.stride,
+                    col: column.stride,
+                },
+                c: out.as_mut_ptr().wrapping_offset(at * step(Role::Batch)),
+                c_row: step(Role::Row),
+                c_col: step(Role::Column),
+                accumulate: false,
+            };
+            // SAFETY: the positions of rows, columns, sum and batch are positions of the operands' axes (the sizes agree),
+            // all of which are elements of theirs; together they are all places of the result, each once.
+            unsafe { multiply(&product) };
+        }
+        // SAFETY: the products wrote every place of the result.
+        unsafe { out.set_len(len) };
+        Some(Ok((out, sizes)))
+    }
+}
