@@ -21,6 +21,8 @@ pub trait Num: Element + PartialEq {
     const ZERO: Self;
     /// 1
     const ONE: Self;
+    /// Whether dividing by 0 has a value.
+    const DIVIDES_BY_ZERO: bool;
     /// In which type sums are accumulated: `f32` for the half precisions, else the type itself.
     #[doc(hidden)]
     type Acc: Num;
@@ -167,6 +169,7 @@ macro_rules! integers {
         impl Num for $t {
             const ZERO: Self = 0;
             const ONE: Self = 1;
+            const DIVIDES_BY_ZERO: bool = false;
             type Acc = $t;
             #[inline(always)]
             fn to_acc(self) -> Self { self }
@@ -256,6 +259,7 @@ macro_rules! floats {
         impl Num for $t {
             const ZERO: Self = $zero;
             const ONE: Self = $one;
+            const DIVIDES_BY_ZERO: bool = true;
             type Acc = $acc;
             #[inline(always)]
             fn to_acc(self) -> $acc { self.into() }
@@ -342,6 +346,7 @@ macro_rules! complexes {
         impl Num for Complex<$part> {
             const ZERO: Self = Complex::new(0.0, 0.0);
             const ONE: Self = Complex::new(1.0, 0.0);
+            const DIVIDES_BY_ZERO: bool = true;
             type Acc = Self;
             #[inline(always)]
             fn to_acc(self) -> Self { self }

@@ -40,17 +40,13 @@ impl<T: Copy> Kernel for Constant<T> {
 pub struct Counter<'k> {
     row: Row<'k>,
     start: isize,
+    step: isize,
 }
 
 impl<'k> Counter<'k> {
     /// Counts as the row says.
     pub fn new(row: Row<'k>) -> Self {
-        Counter { row, start: 0 }
-    }
-
-    #[inline(always)]
-    fn step(&self) -> isize {
-        self.row.strides.last().copied().unwrap_or(0)
+        Counter { row, start: 0, step: row.strides.last().copied().unwrap_or(0) }
     }
 }
 
@@ -65,12 +61,12 @@ impl Kernel for Counter<'_> {
 
     #[inline(always)]
     unsafe fn get<I: Isa>(&self, x: usize) -> isize {
-        self.start + x as isize * self.step()
+        self.start + x as isize * self.step
     }
 
     #[inline(always)]
     fn is_uniform(&self) -> bool {
-        self.step() == 0
+        self.step == 0
     }
 
     #[inline(always)]
@@ -87,6 +83,7 @@ pub struct UnaryKernel<'k, O, A> {
 
 impl<A: Kernel, O: UnaryOp<A::Elem>> Kernel for UnaryKernel<'_, O, A> {
     type Elem = O::Out;
+    const TOTAL: bool = O::TOTAL && A::TOTAL;
 
     #[inline(always)]
     fn load(&mut self, tile: &Tile<'_>, faults: &mut Faults) {
@@ -119,6 +116,7 @@ pub struct BinaryKernel<'k, O, A, B> {
 
 impl<A: Kernel, B: Kernel, O: BinaryOp<A::Elem, B::Elem>> Kernel for BinaryKernel<'_, O, A, B> {
     type Elem = O::Out;
+    const TOTAL: bool = O::TOTAL && A::TOTAL && B::TOTAL;
 
     #[inline(always)]
     fn load(&mut self, tile: &Tile<'_>, faults: &mut Faults) {
@@ -152,6 +150,7 @@ pub struct SelectKernel<C, A, B> {
 
 impl<C: Kernel<Elem = bool>, A: Kernel, B: Kernel<Elem = A::Elem>> Kernel for SelectKernel<C, A, B> {
     type Elem = A::Elem;
+    const TOTAL: bool = C::TOTAL && A::TOTAL && B::TOTAL;
 
     #[inline(always)]
     fn load(&mut self, tile: &Tile<'_>, faults: &mut Faults) {
@@ -176,8 +175,19 @@ impl<C: Kernel<Elem = bool>, A: Kernel, B: Kernel<Elem = A::Elem>> Kernel for Se
 
     #[inline(always)]
     unsafe fn get<I: Isa>(&self, x: usize) -> A::Elem {
-        // SAFETY: the caller's promise; each side was loaded where the condition takes it.
-        unsafe { if self.cond.get::<I>(x) { self.a.get::<I>(x) } else { self.b.get::<I>(x) } }
+        // SAFETY: the caller's promise; each side was loaded where the condition takes it, and has some value elsewhere.
+        unsafe {
+            let cond = self.cond.get::<I>(x);
+            if A::TOTAL && B::TOTAL {
+                // Without a branch the loop can be vectorised.
+                let (a, b) = (self.a.get::<I>(x), self.b.get::<I>(x));
+                if cond { a } else { b }
+            } else if cond {
+                self.a.get::<I>(x)
+            } else {
+                self.b.get::<I>(x)
+            }
+        }
     }
 
     #[inline(always)]

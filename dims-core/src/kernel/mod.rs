@@ -34,6 +34,10 @@ pub trait Kernel {
     /// The type of the elements.
     type Elem: Copy;
 
+    /// Whether every element can be computed, also those that a `select` does not take: nothing divides by an integer 0, and
+    /// no closure of the user's is called.
+    const TOTAL: bool = true;
+
     /// Prepares the elements of a tile. Elements that cannot be had are recorded as faults.
     fn load(&mut self, tile: &Tile<'_>, faults: &mut Faults);
 
@@ -41,7 +45,7 @@ pub trait Kernel {
     ///
     /// # Safety
     ///
-    /// `x` is less than the length of the tile that was loaded last, and not masked out.
+    /// `x` is less than the length of the tile that was loaded last. An element that was masked out has some value or other.
     unsafe fn get<I: Isa>(&self, x: usize) -> Self::Elem;
 
     /// Whether all elements along the innermost loop are the same.

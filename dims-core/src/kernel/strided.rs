@@ -9,6 +9,7 @@ use crate::plan::nest::Row;
 pub struct Strided<'k, T, X> {
     base: *const T,
     strides: &'k [isize],
+    inner: isize,
     indices: X,
     current: *const T,
     buffer: Vec<T>,
@@ -28,16 +29,12 @@ impl<'k, T: Copy, X: Indices> Strided<'k, T, X> {
         Strided {
             base,
             strides: row.strides,
+            inner: row.strides.last().copied().unwrap_or(0),
             indices,
             current: base,
             buffer: Vec::new(),
             filled: (std::ptr::null(), 0),
         }
-    }
-
-    #[inline(always)]
-    fn inner_stride(&self) -> isize {
-        self.strides.last().copied().unwrap_or(0)
     }
 
     #[inline(always)]
@@ -48,7 +45,7 @@ impl<'k, T: Copy, X: Indices> Strided<'k, T, X> {
     /// Makes `len` elements from `start` on available.
     #[inline(always)]
     fn line(&mut self, start: *const T, len: usize) {
-        let stride = self.inner_stride();
+        let stride = self.inner;
         if stride == 1 || len <= 1 {
             self.current = start;
             return;
@@ -75,7 +72,7 @@ impl<'k, T: Copy, X: Indices> Strided<'k, T, X> {
     /// Gathers element by element, with every index checked.
     #[inline(never)]
     fn gather(&mut self, start: *const T, tile: &Tile<'_>, faults: &mut Faults) {
-        let stride = self.inner_stride();
+        let stride = self.inner;
         self.buffer.clear();
         self.buffer.reserve(tile.len);
         // An element that is masked out or faulty is never read, but its place must hold some value: a neighbour's.
@@ -140,7 +137,7 @@ impl<T: Copy + Default, X: Indices> Kernel for Strided<'_, T, X> {
 
     #[inline(always)]
     fn is_uniform(&self) -> bool {
-        self.inner_stride() == 0 && (!X::ANY || !self.indices.is_active() || self.indices.is_uniform())
+        self.inner == 0 && (!X::ANY || !self.indices.is_active() || self.indices.is_uniform())
     }
 
     #[inline(always)]

@@ -22,6 +22,8 @@ pub trait UnaryOp<A> {
     type Out: Element;
     /// Its name in plans.
     const NAME: &'static str;
+    /// Whether it has a value for every element.
+    const TOTAL: bool = true;
     /// Its value.
     fn apply<I: Isa>(&self, a: A) -> Self::Out;
 }
@@ -32,6 +34,8 @@ pub trait BinaryOp<A, B> {
     type Out: Element;
     /// Its name in plans.
     const NAME: &'static str;
+    /// Whether it has a value for every pair of elements.
+    const TOTAL: bool = true;
     /// Whether it is the product that contractions are made of.
     const IS_PRODUCT: bool = false;
     /// Whether it is the sum of affine index expressions (1), their difference (-1), or neither (0).
@@ -201,6 +205,7 @@ macro_rules! binary {
             b.factors::<U, R>(shape, factors)
         }
     };
+    (@item total $set:expr) => { const TOTAL: bool = $set; };
     (@item affine $set:expr) => { const AFFINE_SIGN: isize = $set; };
 }
 
@@ -212,9 +217,9 @@ binary! {
     /// `a * b`
     Mul "mul" [Num] T, |a, b| a.mul(b), product = true;
     /// `a / b`
-    Div "div" [Num] T, |a, b| a.div(b);
+    Div "div" [Num] T, |a, b| a.div(b), total = T::DIVIDES_BY_ZERO;
     /// `a % b`, with the sign of `a`.
-    Rem "rem" [Ordered] T, |a, b| a.rem(b);
+    Rem "rem" [Ordered] T, |a, b| a.rem(b), total = T::DIVIDES_BY_ZERO;
     /// `a & b`
     And "and" [Logic] T, |a, b| a.and(b);
     /// `a | b`
@@ -314,6 +319,7 @@ pub struct Map<F>(pub F);
 impl<T, U: Element, F: Fn(T) -> U> UnaryOp<T> for Map<F> {
     type Out = U;
     const NAME: &'static str = "map";
+    const TOTAL: bool = false;
     #[inline(always)]
     fn apply<I: Isa>(&self, a: T) -> U {
         (self.0)(a)
@@ -323,6 +329,7 @@ impl<T, U: Element, F: Fn(T) -> U> UnaryOp<T> for Map<F> {
 impl<T, O, U: Element, F: Fn(T, O) -> U> BinaryOp<T, O> for Map<F> {
     type Out = U;
     const NAME: &'static str = "zip_map";
+    const TOTAL: bool = false;
     #[inline(always)]
     fn apply<I: Isa>(&self, a: T, b: O) -> U {
         (self.0)(a, b)
