@@ -9,7 +9,7 @@ use crate::kernel::elementwise::{Target, update};
 use crate::kernel::isa::Isa;
 use crate::named::Named;
 use crate::ops::{self, BinaryOp};
-use crate::order::{OrderBy, OrderList, Ordering};
+use crate::order::{OrderList, OrderOf, Ordering};
 use crate::plan::nest::Nest;
 use crate::plan::rows::Rows;
 use crate::plan::shape::Shape;
@@ -195,21 +195,24 @@ pub trait OrderInto: AsTensor {
     ///
     /// If `out` has another shape, operands have different sizes for one dim, or an index is out of range.
     #[track_caller]
-    fn order_into<L: OrderList, O: SourceMut<Elem = Self::Elem> + ?Sized>(self, out: &mut O, dims: L)
-    where
-        Self::Dims: OrderBy<L, Rest: NoneLeft>,
+    fn order_into<L: OrderOf<Self::Dims>, O: SourceMut<Elem = Self::Elem> + ?Sized>(
+        self,
+        out: &mut O,
+        dims: L,
+    ) where
+        L::Rest: NoneLeft,
     {
         unwrap(self.try_order_into(out, dims));
     }
 
     /// As [`order_into`](OrderInto::order_into), but what sizes decide is an error.
-    fn try_order_into<L: OrderList, O: SourceMut<Elem = Self::Elem> + ?Sized>(
+    fn try_order_into<L: OrderOf<Self::Dims>, O: SourceMut<Elem = Self::Elem> + ?Sized>(
         self,
         out: &mut O,
         _: L,
     ) -> Result<(), DimError>
     where
-        Self::Dims: OrderBy<L, Rest: NoneLeft>,
+        L::Rest: NoneLeft,
     {
         let tensor = self.into_named();
         let shape = tensor.shape()?;

@@ -5,7 +5,7 @@ use crate::error::{DimError, unwrap};
 use crate::named::{Named, position};
 use crate::reduce::evaluate_in;
 use crate::set::rename::Has;
-use crate::set::{Dims, Reduce, Right, Union, Verdict};
+use crate::set::{Dims, DimsOf, Right, Union, Verdict};
 use crate::storage::Owned;
 use crate::storage::memory::reserve;
 use crate::tensor::AsTensor;
@@ -24,8 +24,8 @@ type Order = SmallVec<[usize; 8]>;
 #[track_caller]
 pub fn concat<D, A>(dim: D, parts: impl IntoIterator<Item = A>) -> Named<A::Elem, A::Dims, A::Rank>
 where
-    D: DimRef,
-    A: AsTensor<Dims: Reduce<D>>,
+    D: DimRef + DimsOf<A::Dims>,
+    A: AsTensor,
 {
     unwrap(try_concat(dim, parts))
 }
@@ -36,8 +36,8 @@ pub fn try_concat<D, A>(
     parts: impl IntoIterator<Item = A>,
 ) -> Result<Named<A::Elem, A::Dims, A::Rank>, DimError>
 where
-    D: DimRef,
-    A: AsTensor<Dims: Reduce<D>>,
+    D: DimRef + DimsOf<A::Dims>,
+    A: AsTensor,
 {
     // With `dim` outermost, the result is the parts one after the other; then it is put into its set's order.
     let mut data = Vec::new();

@@ -14,7 +14,7 @@ pub mod rename;
 pub mod union;
 
 pub use keys::{DimKey, Keys, MAX_DIMS};
-pub use remove::{Reduce, Without};
+pub use remove::{DimsOf, Without};
 pub use rename::Rename;
 pub use union::Union;
 

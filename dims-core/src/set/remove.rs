@@ -5,15 +5,16 @@ use super::{Bound, Dims, Judged, NamedOnce, Nothing, Verdict};
 use crate::brand::{Brand, Compare, CompareKeys, Element, Equal, Greater, Less};
 use crate::dim::DimList;
 
-/// What is left when the dims `D` (one, or a tuple of them) are gone; each must be bound.
+/// Dims, one or a tuple of them, that a tensor with the dims `S` has: each is bound, and named once.
 ///
-/// The bound of everything that works along dims of a tensor: reductions, `softmax`, `index`, `order`.
-pub trait Reduce<D: DimList>: Dims {
-    /// The dims that remain.
-    type Out: Dims;
+/// The bound of everything that works along dims of a tensor: reductions, `softmax`, `index`. It is a bound of the dims
+/// that a method is given, not of the tensor's, because rustc then reports it without quoting the method's signature.
+pub trait DimsOf<S: Dims>: DimList {
+    /// The other dims of `S`.
+    type Others: Dims;
 }
 
-impl<S: Dims, D: DimList> Reduce<D> for S
+impl<S: Dims, D: DimList> DimsOf<S> for D
 where
     S::List: RemoveAll<D::Brands, S>,
     Verdict<<S::List as RemoveAll<D::Brands, S>>::Missing>:
@@ -21,10 +22,10 @@ where
     Verdict<<S::List as RemoveAll<D::Brands, S>>::Twice>:
         NamedOnce<<S::List as RemoveAll<D::Brands, S>>::Twice, D>,
 {
-    type Out = <<S::List as RemoveAll<D::Brands, S>>::Out as List>::Tuple;
+    type Others = <<S::List as RemoveAll<D::Brands, S>>::Out as List>::Tuple;
 }
 
-/// [`Reduce`] for one brand.
+/// What is left of a set without one brand.
 pub type Without<S, D> = <<<S as Dims>::List as Remove<D>>::Out as List>::Tuple;
 
 /// Removes one brand from a sorted list.
