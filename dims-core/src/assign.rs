@@ -37,8 +37,7 @@ impl<T: Element> BinaryOp<T, T> for Replace {
 /// What is assigned has no dims besides those of the place; scatters into computed places may have more.
 #[diagnostic::on_unimplemented(
     message = "a tensor with dims `{O}` cannot be assigned to one with dims `{Self}`",
-    label = "the assigned tensor has dims that the place does not have",
-    note = "reduce them first, for example with `.sum(..)`"
+    label = "this has dims that the place does not have; reduce them first, for example with `.sum(..)`"
 )]
 pub trait Covers<O>: Dims {}
 #[diagnostic::do_not_recommend]
@@ -178,8 +177,7 @@ assign_operators! {
 /// The dims that an order leaves: none.
 #[diagnostic::on_unimplemented(
     message = "the dims `{Self}` are left over",
-    label = "all dims of the tensor must be named here",
-    note = "name them, or reduce them first, for example with `.sum(..)`"
+    label = "name them here, or reduce them first, for example with `.sum(..)`"
 )]
 pub trait NoneLeft: Dims {}
 #[diagnostic::do_not_recommend]
@@ -195,24 +193,18 @@ pub trait OrderInto: AsTensor {
     ///
     /// If `out` has another shape, operands have different sizes for one dim, or an index is out of range.
     #[track_caller]
-    fn order_into<L: OrderOf<Self::Dims>, O: SourceMut<Elem = Self::Elem> + ?Sized>(
-        self,
-        out: &mut O,
-        dims: L,
-    ) where
-        L::Rest: NoneLeft,
+    fn order_into<L: OrderOf<Self::Dims, Rest: NoneLeft>, O>(self, out: &mut O, dims: L)
+    where
+        O: SourceMut<Elem = Self::Elem> + ?Sized,
     {
         unwrap(self.try_order_into(out, dims));
     }
 
     /// As [`order_into`](OrderInto::order_into), but what sizes decide is an error.
-    fn try_order_into<L: OrderOf<Self::Dims>, O: SourceMut<Elem = Self::Elem> + ?Sized>(
-        self,
-        out: &mut O,
-        _: L,
-    ) -> Result<(), DimError>
+    fn try_order_into<L, O>(self, out: &mut O, _: L) -> Result<(), DimError>
     where
-        L::Rest: NoneLeft,
+        L: OrderOf<Self::Dims, Rest: NoneLeft>,
+        O: SourceMut<Elem = Self::Elem> + ?Sized,
     {
         let tensor = self.into_named();
         let shape = tensor.shape()?;

@@ -120,7 +120,10 @@ where
     Verdict<<S::List as RemoveAll<L::Brands, S>>::Twice>:
         NamedOnce<<S::List as RemoveAll<L::Brands, S>>::Twice, L>,
 {
-    type Rest = <<S::List as RemoveAll<L::Brands, S>>::Out as List>::Tuple;
+    type Rest = <Verdict<<S::List as RemoveAll<L::Brands, S>>::Missing> as Bound<
+        <S::List as RemoveAll<L::Brands, S>>::Missing,
+        S,
+    >>::Then<<<S::List as RemoveAll<L::Brands, S>>::Out as List>::Tuple>;
 }
 
 /// What `order` yields, by the dims that are left: without any, an array (a single element if it has no axes); else a

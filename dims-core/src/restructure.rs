@@ -10,7 +10,7 @@ use crate::expr::remap::Along;
 use crate::named::{Named, position};
 use crate::order::OrderList;
 use crate::reduce::evaluate_in;
-use crate::set::{Dims, DimsOf, Rename, Union};
+use crate::set::{Dims, DimsOf, NameFor, Union};
 use crate::size::{MaySame, SizesAgree, Times};
 use crate::storage::Owned;
 use crate::storage::axes::Axis;
@@ -140,14 +140,11 @@ pub trait Restructure: AsTensor {
     ///
     /// If `new` already has another size.
     #[track_caller]
-    fn rename<Old: DimRef, New: DimRef>(
+    fn rename<Old: DimRef, New: NameFor<Old, Self::Dims>>(
         self,
         old: Old,
         new: New,
-    ) -> Remapped<Self, <Self::Dims as Rename<Old, New>>::Out>
-    where
-        Self::Dims: Rename<Old, New>,
-    {
+    ) -> Remapped<Self, New::Out> {
         let tensor = self.into_named();
         let old = old.info().key();
         if new.info().cell.is_some() || new.info().fixed.is_some() {

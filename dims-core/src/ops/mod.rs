@@ -70,6 +70,7 @@ macro_rules! unary {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, Default)]
         pub struct $name;
+        #[diagnostic::do_not_recommend]
         impl<T: $bound> UnaryOp<T> for $name {
             type Out = $out;
             const NAME: &'static str = $text;
@@ -180,6 +181,7 @@ macro_rules! binary {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, Default)]
         pub struct $name;
+        #[diagnostic::do_not_recommend]
         impl<T: $bound> BinaryOp<T, T> for $name {
             type Out = $out;
             const NAME: &'static str = $text;

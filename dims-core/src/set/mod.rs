@@ -15,7 +15,7 @@ pub mod union;
 
 pub use keys::{DimKey, Keys, MAX_DIMS};
 pub use remove::{DimsOf, Without};
-pub use rename::Rename;
+pub use rename::NameFor;
 pub use union::Union;
 
 use crate::brand::Brand;
@@ -96,12 +96,16 @@ pub type Verdict<D> = <D as Judged>::Verdict;
 /// `D` is one of the dims of the set `S`, or [`Nothing`] that was asked for is missing.
 #[diagnostic::on_unimplemented(
     message = "dimension `{D}` is not bound in a tensor with dims `{S}`",
-    label = "`{D}` is not a dim of this tensor",
-    note = "dims are bound by `at` and `into_tensor`; each `dims!` makes new ones, even under the same name"
+    label = "`{D}` is not a dim of this tensor"
 )]
-pub trait Bound<D, S> {}
+pub trait Bound<D, S> {
+    /// `X`, if nothing is wrong: what depends on it gives no error of its own.
+    type Then<X: Dims>: Dims;
+}
 #[diagnostic::do_not_recommend]
-impl<D, S> Bound<D, S> for Right {}
+impl<D, S> Bound<D, S> for Right {
+    type Then<X: Dims> = X;
+}
 
 /// No dim of the list `L` is named twice; `D` is the first one that is, or [`Nothing`].
 #[diagnostic::on_unimplemented(

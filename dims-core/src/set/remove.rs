@@ -22,7 +22,10 @@ where
     Verdict<<S::List as RemoveAll<D::Brands, S>>::Twice>:
         NamedOnce<<S::List as RemoveAll<D::Brands, S>>::Twice, D>,
 {
-    type Others = <<S::List as RemoveAll<D::Brands, S>>::Out as List>::Tuple;
+    type Others = <Verdict<<S::List as RemoveAll<D::Brands, S>>::Missing> as Bound<
+        <S::List as RemoveAll<D::Brands, S>>::Missing,
+        S,
+    >>::Then<<<S::List as RemoveAll<D::Brands, S>>::Out as List>::Tuple>;
 }
 
 /// What is left of a set without one brand.

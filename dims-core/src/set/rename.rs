@@ -8,13 +8,13 @@ use crate::brand::{Brand, Compare, CompareKeys, Element, Equal, Greater, Less};
 use crate::dim::DimRef;
 use crate::size::SameSize;
 
-/// The set with `Old` replaced by `New`; `Old` must be bound, `New` must not, and their static sizes must not differ.
-pub trait Rename<Old: DimRef, New: DimRef>: Dims {
+/// A name for the dim `Old` of the set `S`: `Old` must be bound, the name must not, and their static sizes must not differ.
+pub trait NameFor<Old: DimRef, S: Dims>: DimRef {
     /// The set after renaming.
     type Out: Dims;
 }
 
-impl<S: Dims, Old: DimRef, New: DimRef> Rename<Old, New> for S
+impl<S: Dims, Old: DimRef, New: DimRef> NameFor<Old, S> for New
 where
     S::List: Remove<Old::Brand>,
     Verdict<<S::List as Remove<Old::Brand>>::Missing>: Bound<<S::List as Remove<Old::Brand>>::Missing, S>,

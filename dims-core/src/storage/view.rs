@@ -83,8 +83,7 @@ impl<'a, T, S: Dims, R: Rank, X> View<'a, T, S, R, X> {
 /// Elements in memory, whose positional axes can be bound.
 #[diagnostic::on_unimplemented(
     message = "only tensors in memory can be bound to further dims",
-    label = "this is an expression that has not been evaluated",
-    note = "evaluate it first: `.eval()`"
+    label = "this is an expression that has not been evaluated: call `.eval()` first"
 )]
 pub trait Leaf<T, S: Dims, R: Rank> {
     /// The element at the origin, the axes of the dims, and the positional axes.

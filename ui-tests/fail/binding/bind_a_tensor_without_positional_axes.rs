@@ -1,4 +1,4 @@
-//~ words: 0 axes | 1 axis
+//~ words: Rank0 | Rank1 | one binder for each axis
 use typed_dims::prelude::*;
 
 dims! {

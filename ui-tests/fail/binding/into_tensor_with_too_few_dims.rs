@@ -1,4 +1,4 @@
-//~ words: 2 axes | 1 axis
+//~ words: Rank2 | Rank1
 use typed_dims::prelude::*;
 
 dims! {

@@ -1,4 +1,4 @@
-//~ words: cannot be bound | &str
+//~ words: &str | not a dim
 use typed_dims::prelude::*;
 
 fn main() {

@@ -1,4 +1,4 @@
-//~ words: cannot be bound to an axis
+//~ words: {float} | cannot be bound
 use typed_dims::prelude::*;
 
 fn main() {

@@ -1,4 +1,4 @@
-//~ words: 2 axes | 1 axis
+//~ words: Rank2 | Rank1 | one binder for each axis
 use typed_dims::prelude::*;
 
 fn main() {

@@ -1,4 +1,4 @@
-//~ words: 2 axes | 3 axes
+//~ words: Rank2 | Rank3
 use typed_dims::prelude::*;
 
 fn main() {

@@ -1,4 +1,4 @@
-//~ words: eval
+//~ words: .eval()
 use typed_dims::prelude::*;
 
 fn double(x: Tensor<f32, (), U1>) -> Array1<f32> {

@@ -1,4 +1,4 @@
-//~ words: isize | f32
+//~ words: `Seq` | f32 | cast
 use typed_dims::prelude::*;
 
 dims! {

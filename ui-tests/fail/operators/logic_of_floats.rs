@@ -1,4 +1,4 @@
-//~ words: f32 | logic
+//~ words: f32 | &
 use typed_dims::prelude::*;
 
 dims! {

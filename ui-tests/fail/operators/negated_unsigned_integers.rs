@@ -1,4 +1,4 @@
-//~ words: negative | usize
+//~ words: cannot apply unary operator | usize
 use typed_dims::prelude::*;
 
 dims! {

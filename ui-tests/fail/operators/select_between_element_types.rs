@@ -6,7 +6,7 @@ dims! {
 }
 
 fn chosen(x: Tensor<f32, (Seq,)>) {
-    select(x.gt(0.0), &x, 0.0_f64);
+    x.gt(0.0).select(&x, 0.0_f64);
 }
 
 fn main() {

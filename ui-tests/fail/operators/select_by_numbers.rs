@@ -6,7 +6,7 @@ dims! {
 }
 
 fn chosen(x: Tensor<f32, (Seq,)>) {
-    select(&x, &x, 0.0_f32);
+    x.select(1.0_f32, 0.0);
 }
 
 fn main() {

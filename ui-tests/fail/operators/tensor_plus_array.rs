@@ -1,4 +1,4 @@
-//~ words: cannot be combined | at((i, j))
+//~ words: cannot be combined | ArrayBase
 use typed_dims::prelude::*;
 
 dims! {

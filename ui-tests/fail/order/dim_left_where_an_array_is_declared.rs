@@ -1,4 +1,4 @@
-//~ words: mismatched types | `j<'_>`
+//~ words: mismatched types | j<'_>
 use typed_dims::prelude::*;
 
 fn rows(a: &Array2<f32>) -> Array1<f32> {

@@ -1,4 +1,4 @@
-//~ words: not an order of dims
+//~ words: not a dim
 use typed_dims::prelude::*;
 
 fn main() {

@@ -1,4 +1,4 @@
-//~ words: j
+//~ words: (j<'_>,) | left over
 use typed_dims::prelude::*;
 
 fn rows(a: &Array2<f32>, out: &mut Array1<f32>) {

@@ -1,14 +1,14 @@
-//~ words: bool
+//~ words: bool | cast
 use typed_dims::prelude::*;
 
 dims! {
     struct Seq;
 }
 
-fn positive(x: Tensor<f32, (Seq,)>) {
-    x.gt(0.0).sum(Seq);
+fn count(x: Tensor<bool, (Seq,)>) {
+    x.sum(Seq);
 }
 
 fn main() {
-    let _ = positive;
+    let _ = count;
 }

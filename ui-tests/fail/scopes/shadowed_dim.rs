@@ -1,4 +1,4 @@
-//~ words: `i<'_>` | not bound
+//~ words: i<'_> | not bound
 use typed_dims::prelude::*;
 
 fn main() {

@@ -1,4 +1,4 @@
-//~ words: `k` | live long enough
+//~ words: `k` does not live long enough
 use typed_dims::prelude::*;
 
 fn main() {
@@ -7,9 +7,7 @@ fn main() {
     for _ in 0..3 {
         dims!(k);
         let x = a.at(k).eval();
-        if let Some(before) = last {
-            let _ = &x + before;
-        }
+        last.map(|last| &x + last);
         last = Some(x);
     }
 }

@@ -1,4 +1,4 @@
-//~ words: k
+//~ words: `k`
 use typed_dims::prelude::*;
 
 fn main() {

@@ -1,4 +1,4 @@
-//~ words: `k` | live long enough
+//~ words: `k` does not live long enough
 use typed_dims::prelude::*;
 
 fn main() {

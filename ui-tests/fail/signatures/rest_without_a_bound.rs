@@ -1,4 +1,4 @@
-//~ words: `B` | Dims
+//~ words: `B: Dims`
 use typed_dims::prelude::*;
 
 dims! {

@@ -1,4 +1,4 @@
-//~ words: `Model` | 768 | (12, 32)
+//~ words: `Model` | 768 | 12 | 32
 use typed_dims::prelude::*;
 
 dims! {

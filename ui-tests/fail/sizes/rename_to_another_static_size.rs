@@ -1,4 +1,4 @@
-//~ words: 12 | 64
+//~ words: `Heads` | 12 | `Feat` | 64
 use typed_dims::prelude::*;
 
 dims! {
