@@ -9,7 +9,7 @@ use crate::kernel::elementwise::{Target, update};
 use crate::kernel::isa::Isa;
 use crate::named::Named;
 use crate::ops::{self, BinaryOp};
-use crate::order::{OrderList, OrderOf, Ordering};
+use crate::order::{OrderOf, Ordering};
 use crate::plan::nest::Nest;
 use crate::plan::rows::Rows;
 use crate::plan::shape::Shape;

@@ -22,11 +22,10 @@ type Order = SmallVec<[usize; 8]>;
 ///
 /// Where [`try_concat`] returns an error.
 #[track_caller]
-pub fn concat<D, A>(dim: D, parts: impl IntoIterator<Item = A>) -> Named<A::Elem, A::Dims, A::Rank>
-where
-    D: DimRef + DimsOf<A::Dims>,
-    A: AsTensor,
-{
+pub fn concat<A: AsTensor, D: DimRef + DimsOf<A::Dims>>(
+    dim: D,
+    parts: impl IntoIterator<Item = A>,
+) -> Named<A::Elem, A::Dims, A::Rank> {
     unwrap(try_concat(dim, parts))
 }
 
@@ -109,19 +108,18 @@ pub type Stacked<A, D> = Named<
 /// The dim to stack along is not in the set `S`; `D` is that dim if it is, or [`Nothing`](crate::set::Nothing).
 #[diagnostic::on_unimplemented(
     message = "dimension `{D}` is already bound in tensors with dims `{S}`",
-    label = "stack along a dim that the parts do not have",
-    note = "to join tensors along a dim that they have, use `concat`"
+    label = "`stack` takes a new dim; along one that the parts have, `concat` joins them"
 )]
 pub trait Stackable<D, S> {}
 #[diagnostic::do_not_recommend]
 impl<D, S> Stackable<D, S> for Right {}
 
-/// A set that does not have the dim `D`.
-pub trait Lacks<D>: Dims {}
-impl<S: Dims, D> Lacks<D> for S
+/// A dim that the set `S` does not have.
+pub trait NewDim<S: Dims>: DimRef {}
+impl<S: Dims, D: DimRef> NewDim<S> for D
 where
-    S::List: Has<D>,
-    Verdict<<S::List as Has<D>>::Found>: Stackable<<S::List as Has<D>>::Found, S>,
+    S::List: Has<D::Brand>,
+    Verdict<<S::List as Has<D::Brand>>::Found>: Stackable<<S::List as Has<D::Brand>>::Found, S>,
 {
 }
 
@@ -131,19 +129,20 @@ where
 ///
 /// Where [`try_stack`] returns an error.
 #[track_caller]
-pub fn stack<D, A>(dim: D, parts: impl IntoIterator<Item = A>) -> Stacked<A, D>
+pub fn stack<A: AsTensor, D: NewDim<A::Dims>>(dim: D, parts: impl IntoIterator<Item = A>) -> Stacked<A, D>
 where
-    D: DimRef,
-    A: AsTensor<Dims: Union<(D::Brand,)> + Lacks<D::Brand>>,
+    A::Dims: Union<(D::Brand,)>,
 {
     unwrap(try_stack(dim, parts))
 }
 
 /// As [`stack`], but what sizes decide is an error; so is having no parts.
-pub fn try_stack<D, A>(dim: D, parts: impl IntoIterator<Item = A>) -> Result<Stacked<A, D>, DimError>
+pub fn try_stack<A: AsTensor, D: NewDim<A::Dims>>(
+    dim: D,
+    parts: impl IntoIterator<Item = A>,
+) -> Result<Stacked<A, D>, DimError>
 where
-    D: DimRef,
-    A: AsTensor<Dims: Union<(D::Brand,)> + Lacks<D::Brand>>,
+    A::Dims: Union<(D::Brand,)>,
 {
     let mut data = Vec::new();
     let mut sizes: Option<SmallVec<[usize; 8]>> = None;

@@ -13,8 +13,7 @@ impl<T: Copy + Default + Debug + Send + Sync + 'static> Element for T {}
 /// A type with the four operations: integers (which wrap around), floats, complex numbers.
 #[diagnostic::on_unimplemented(
     message = "there is no arithmetic on tensors of `{Self}`",
-    label = "numbers are needed here",
-    note = "cast the tensor first: `.cast::<f32>()`"
+    label = "numbers are needed here; cast the tensor first: `.cast::<f32>()`"
 )]
 pub trait Num: Element + PartialEq {
     /// 0
@@ -63,8 +62,7 @@ pub trait Ordered: Num + PartialOrd {
 /// A type with negative values.
 #[diagnostic::on_unimplemented(
     message = "tensors of `{Self}` have no negative values",
-    label = "a signed type is needed here",
-    note = "cast the tensor first: `.cast::<i64>()`"
+    label = "a signed type is needed here; cast the tensor first: `.cast::<i64>()`"
 )]
 pub trait Signed: Num {
     /// `-self`
@@ -74,8 +72,7 @@ pub trait Signed: Num {
 /// Floating-point numbers: `f32`, `f64`, `f16`, `bf16`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a floating-point type",
-    label = "floats are needed here",
-    note = "cast the tensor first: `.cast::<f32>()`"
+    label = "floats are needed here; cast the tensor first: `.cast::<f32>()`"
 )]
 pub trait Real: Ordered + Analytic + Magnitude<Abs = Self> + Float {
     /// In which type sums of the values and of what is computed from them are accumulated.
@@ -92,8 +89,7 @@ pub trait Real: Ordered + Analytic + Magnitude<Abs = Self> + Float {
 /// Floats and complex numbers: types with `exp`, `ln`, `sqrt` and the trigonometric functions.
 #[diagnostic::on_unimplemented(
     message = "tensors of `{Self}` have no `exp`, `sqrt` and the like",
-    label = "floats or complex numbers are needed here",
-    note = "cast the tensor first: `.cast::<f32>()`"
+    label = "floats or complex numbers are needed here; cast the tensor first: `.cast::<f32>()`"
 )]
 #[allow(missing_docs)]
 pub trait Analytic: Signed {

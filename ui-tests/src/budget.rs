@@ -15,7 +15,6 @@ pub const INTERNALS: &[&str] = &[
     "OrElse",
     "SizeProduct",
     "UnionAll",
-    "SizedDims",
     "BinderList as",
     " as List>",
     "::List",

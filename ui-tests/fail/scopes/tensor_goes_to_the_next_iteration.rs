@@ -6,8 +6,6 @@ fn main() {
     let mut last = None;
     for _ in 0..3 {
         dims!(k);
-        let x = a.at(k).eval();
-        last.map(|last| &x + last);
-        last = Some(x);
+        last.replace(a.at(k).eval());
     }
 }

@@ -12,7 +12,8 @@ fn main() {
     assert_eq!(Array2::<f32>::eye(3).at((i, i)).sum(i).order(()), 3.0);
     dims!(i, j);
     let ids = [0usize, 2];
-    assert_eq!(a.at((0, ids.at(i), j)).order((i, j)).shape(), [2, 4]);
+    let picked: Array2<f32> = a.at((0, ids.at(i), j)).order((i, j));
+    assert_eq!(picked.shape(), [2, 4]);
     dims!(i, j);
     assert_eq!([[1.0, 2.0], [3.0, 4.0]].at((i, j)).sum((i, j)).order(()), 10.0);
 }
