@@ -18,6 +18,9 @@ pub mod prelude {
     pub use crate::join::{concat, stack, try_concat, try_stack};
     pub use crate::named::{Named, Tensor};
     pub use crate::order::OrderExt;
+    pub use crate::plan::explain::explain;
+    #[cfg(feature = "rand")]
+    pub use crate::random::random;
     pub use crate::reduce::Reductions;
     pub use crate::restructure::Restructure;
     pub use crate::set::Dims;

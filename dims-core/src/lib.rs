@@ -15,10 +15,14 @@ pub mod named;
 pub mod ops;
 pub mod order;
 pub mod plan;
+#[cfg(feature = "rand")]
+pub mod random;
 pub mod rank;
 pub mod reduce;
 pub mod restructure;
 pub mod scalar;
+#[cfg(feature = "serde")]
+mod serialize;
 pub mod set;
 pub mod show;
 pub mod size;

@@ -5,10 +5,12 @@ use crate::error::{DimError, unwrap};
 use crate::expr::{Expr, Factors};
 use crate::kernel::reduce::{Reducer, reducers};
 use crate::kernel::scan::{self, Lines};
+use crate::kernel::{self, Kernel, threads};
 use crate::named::{Named, position};
 use crate::plan::axes::AxisList;
 use crate::plan::contract;
 use crate::plan::direct::Roles;
+use crate::plan::explain::{Loops, Step, record};
 use crate::plan::nest::Nest;
 use crate::plan::rows::Rows;
 use crate::plan::shape::Shape;
@@ -93,8 +95,16 @@ where
     let mut rows = Rows::new(sizes.len());
     expr.rows::<S, R>(shape, &mut rows);
     let nest = Nest::reduce(sizes, kept, reduced, &rows);
-    let kernel = expr.kernel(&mut nest.operands());
-    let data = crate::kernel::reduce::reduce(kernel, &nest, len, count, reducer)?;
+    let work = if E::Kernel::<'_>::PARALLEL { len.saturating_mul(count) } else { 0 };
+    record(|| Step::Reduce {
+        reduction: Q::NAME,
+        expression: expr.describe(),
+        loops: Loops::new::<Q::Out>(&nest, len, threads::parts(work)),
+        count,
+    });
+    let parts = nest.for_threads(work);
+    let parts = parts.iter().map(|nest| (expr.kernel(&mut nest.operands()), nest)).collect();
+    let data = kernel::reduce::reduce(parts, len, count, reducer)?;
     Ok(finished(data, kept, &sizes))
 }
 
@@ -173,7 +183,7 @@ pub(crate) fn evaluate_in<S: Dims, R: Rank, E: Expr>(
     let mut rows = Rows::new(sizes.len());
     expr.rows::<S, R>(shape, &mut rows);
     let nest = Nest::map(sizes, order, &rows);
-    expr.collect(&nest, len)
+    expr.collect(nest, len)
 }
 
 macro_rules! reductions {

@@ -10,6 +10,7 @@ use crate::kernel::elementwise::{self, Constant, Counter};
 use crate::kernel::strided::Strided;
 use crate::plan::contract;
 use crate::plan::direct::Memory;
+use crate::plan::explain::element;
 use crate::plan::nest::{Nest, Operands};
 use crate::plan::rows::Rows;
 use crate::plan::shape::Shape;
@@ -103,10 +104,14 @@ impl<T: Element, S: Dims, R: Rank> Expr for Owned<T, S, R> {
         Ok(())
     }
 
+    fn describe(&self) -> String {
+        "tensor".into()
+    }
+
     #[inline]
-    fn collect(&self, nest: &Nest, len: usize) -> Result<Vec<T>, DimError> {
+    fn collect(&self, nest: Nest, len: usize) -> Result<Vec<T>, DimError> {
         // SAFETY: as in `kernel`.
-        unsafe { elementwise::collect_memory(self.as_ptr(), nest, len) }
+        unsafe { elementwise::collect_memory(self.as_ptr(), nest, len, "order of the result") }
     }
 
     #[inline(always)]
@@ -149,13 +154,17 @@ impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Expr for View<'_, T, S, R, X> 
         unsafe { Strided::new(self.as_ptr(), row, indices) }
     }
 
+    fn describe(&self) -> String {
+        if self.indices().any_active() { "gather".into() } else { "view".into() }
+    }
+
     #[inline]
-    fn collect(&self, nest: &Nest, len: usize) -> Result<Vec<T>, DimError> {
+    fn collect(&self, nest: Nest, len: usize) -> Result<Vec<T>, DimError> {
         if self.indices().any_active() {
-            return elementwise::collect(self.kernel(&mut nest.operands()), nest, len);
+            return super::collect_parts(self, nest, len);
         }
         // SAFETY: as in `kernel`; no index is active.
-        unsafe { elementwise::collect_memory(self.as_ptr(), nest, len) }
+        unsafe { elementwise::collect_memory(self.as_ptr(), nest, len, "order of the result") }
     }
 
     #[inline(always)]
@@ -217,6 +226,10 @@ impl<T: Element> Expr for Scalar<T> {
     #[inline(always)]
     fn supports<U: Dims, R: Rank>(&self, _: &Shape, _: &mut contract::Supports) {}
 
+    fn describe(&self) -> String {
+        element(&self.0)
+    }
+
     fn affine(&self) -> Option<Affine<'_>> {
         (&self.0 as &dyn Any).downcast_ref::<isize>().map(|&offset| Affine::constant(offset))
     }
@@ -264,6 +277,10 @@ impl<B: Brand> Expr for Iota<'_, B> {
     #[inline(always)]
     fn kernel<'k>(&'k self, operands: &mut Operands<'k>) -> Counter<'k> {
         Counter::new(operands.next_row())
+    }
+
+    fn describe(&self) -> String {
+        self.dim.name.into()
     }
 
     fn affine(&self) -> Option<Affine<'_>> {

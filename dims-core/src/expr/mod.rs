@@ -19,9 +19,10 @@ pub use operand::Operand;
 pub use remap::Remap;
 
 use crate::error::DimError;
-use crate::kernel::{Kernel, elementwise};
+use crate::kernel::{Kernel, elementwise, threads};
 use crate::plan::contract;
 use crate::plan::direct::Memory;
+use crate::plan::explain::{Loops, Step, record};
 use crate::plan::nest::{Nest, Operands};
 use crate::plan::rows::Rows;
 use crate::plan::shape::Shape;
@@ -104,11 +105,15 @@ pub trait Expr {
         None
     }
 
+    /// The expression in words, for plans.
+    #[doc(hidden)]
+    fn describe(&self) -> String;
+
     /// The `len` elements of a loop nest that was planned for this expression.
     #[doc(hidden)]
     #[inline(always)]
-    fn collect(&self, nest: &Nest, len: usize) -> Result<Vec<Self::Elem>, DimError> {
-        elementwise::collect(self.kernel(&mut nest.operands()), nest, len)
+    fn collect(&self, nest: Nest, len: usize) -> Result<Vec<Self::Elem>, DimError> {
+        collect_parts(self, nest, len)
     }
 
     /// The elements without a copy, if the expression owns them and they lie contiguously in this order of axes.
@@ -129,6 +134,23 @@ pub struct Factors<'s, T> {
     pub operands: SmallVec<[contract::Operand<'s, T>; 4]>,
 }
 
+/// The elements of a loop nest, on as many threads as are worthwhile.
+#[inline(always)]
+pub(crate) fn collect_parts<E: Expr + ?Sized>(
+    expr: &E,
+    nest: Nest,
+    len: usize,
+) -> Result<Vec<E::Elem>, DimError> {
+    let threads = if E::Kernel::<'_>::PARALLEL { threads::parts(len) } else { 1 };
+    record(|| Step::Elementwise {
+        expression: expr.describe(),
+        loops: Loops::new::<E::Elem>(&nest, len, threads),
+    });
+    let parts = nest.split(0, threads);
+    let parts = parts.iter().map(|nest| (expr.kernel(&mut nest.operands()), nest)).collect();
+    elementwise::collect(parts, len)
+}
+
 /// The whole expression as one factor, computed over the axes along which it varies.
 fn computed_factor<U: Dims, R: Rank, E: Expr + ?Sized>(
     expr: &E,
@@ -145,7 +167,7 @@ where
         (0..sizes.len()).filter(|&axis| sizes[axis] != 1 && rows.varies(axis)).collect();
     let len = shape.volume(order.iter().copied(), size_of::<E::Elem>())?;
     let nest = Nest::map(sizes, &order, &rows);
-    let data = expr.collect(&nest, len)?;
+    let data = expr.collect(nest, len)?;
     factors.operands.push(contract::Operand::owned(data, &order, &sizes));
     Ok(())
 }
@@ -216,8 +238,12 @@ impl<E: Expr> Expr for &E {
         (**self).affine()
     }
 
+    fn describe(&self) -> String {
+        (**self).describe()
+    }
+
     #[inline(always)]
-    fn collect(&self, nest: &Nest, len: usize) -> Result<Vec<Self::Elem>, DimError> {
+    fn collect(&self, nest: Nest, len: usize) -> Result<Vec<Self::Elem>, DimError> {
         (**self).collect(nest, len)
     }
 }

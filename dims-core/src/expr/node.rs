@@ -42,6 +42,10 @@ impl<O: UnaryOp<A::Elem>, A: Expr> Expr for Unary<O, A> {
     fn kernel<'k>(&'k self, operands: &mut Operands<'k>) -> Self::Kernel<'k> {
         UnaryKernel { op: &self.op, a: self.a.kernel(operands) }
     }
+
+    fn describe(&self) -> String {
+        format!("{}({})", O::NAME, self.a.describe())
+    }
 }
 
 /// An operation on the elements of two expressions at the same position.
@@ -84,6 +88,10 @@ impl<O: BinaryOp<A::Elem, B::Elem>, A: Expr, B: Expr> Expr for Binary<O, A, B> {
     #[inline(always)]
     fn kernel<'k>(&'k self, operands: &mut Operands<'k>) -> Self::Kernel<'k> {
         BinaryKernel { op: &self.op, a: self.a.kernel(operands), b: self.b.kernel(operands) }
+    }
+
+    fn describe(&self) -> String {
+        format!("{}({}, {})", O::NAME, self.a.describe(), self.b.describe())
     }
 
     #[inline(always)]
@@ -159,5 +167,9 @@ impl<C: Expr<Elem = bool>, A: Expr, B: Expr<Elem = A::Elem>> Expr for Select<C, 
             a: self.a.kernel(operands),
             b: self.b.kernel(operands),
         }
+    }
+
+    fn describe(&self) -> String {
+        format!("select({}, {}, {})", self.cond.describe(), self.a.describe(), self.b.describe())
     }
 }

@@ -114,8 +114,12 @@ impl<E: Expr, S: Dims, R: Rank> Expr for Remap<E, S, R> {
         self.inner.kernel(operands)
     }
 
+    fn describe(&self) -> String {
+        self.inner.describe()
+    }
+
     #[inline(always)]
-    fn collect(&self, nest: &Nest, len: usize) -> Result<Vec<Self::Elem>, DimError> {
+    fn collect(&self, nest: Nest, len: usize) -> Result<Vec<Self::Elem>, DimError> {
         self.inner.collect(nest, len)
     }
 }

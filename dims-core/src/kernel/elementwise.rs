@@ -2,9 +2,11 @@
 
 use super::gather::Indices;
 use super::isa::{Isa, Task, dispatch};
+use super::threads::{self, Carried};
 use super::{Faults, Kernel, TILE, Tile};
 use crate::error::DimError;
 use crate::ops::{BinaryOp, UnaryOp};
+use crate::plan::explain::{Loops, Step, record};
 use crate::plan::nest::{Nest, Odometer, Row};
 use crate::scalar::Element;
 use crate::storage::memory::reserve;
@@ -84,6 +86,7 @@ pub struct UnaryKernel<'k, O, A> {
 impl<A: Kernel, O: UnaryOp<A::Elem>> Kernel for UnaryKernel<'_, O, A> {
     type Elem = O::Out;
     const TOTAL: bool = O::TOTAL && A::TOTAL;
+    const PARALLEL: bool = O::PARALLEL && A::PARALLEL;
 
     #[inline(always)]
     fn load(&mut self, tile: &Tile<'_>, faults: &mut Faults) {
@@ -117,6 +120,7 @@ pub struct BinaryKernel<'k, O, A, B> {
 impl<A: Kernel, B: Kernel, O: BinaryOp<A::Elem, B::Elem>> Kernel for BinaryKernel<'_, O, A, B> {
     type Elem = O::Out;
     const TOTAL: bool = O::TOTAL && A::TOTAL && B::TOTAL;
+    const PARALLEL: bool = O::PARALLEL && A::PARALLEL && B::PARALLEL;
 
     #[inline(always)]
     fn load(&mut self, tile: &Tile<'_>, faults: &mut Faults) {
@@ -151,6 +155,7 @@ pub struct SelectKernel<C, A, B> {
 impl<C: Kernel<Elem = bool>, A: Kernel, B: Kernel<Elem = A::Elem>> Kernel for SelectKernel<C, A, B> {
     type Elem = A::Elem;
     const TOTAL: bool = C::TOTAL && A::TOTAL && B::TOTAL;
+    const PARALLEL: bool = C::PARALLEL && A::PARALLEL && B::PARALLEL;
 
     #[inline(always)]
     fn load(&mut self, tile: &Tile<'_>, faults: &mut Faults) {
@@ -201,15 +206,35 @@ impl<C: Kernel<Elem = bool>, A: Kernel, B: Kernel<Elem = A::Elem>> Kernel for Se
     }
 }
 
-/// The elements of a loop nest in its order, as a new vector of `len` elements.
+/// The elements of loop nests, each in its order and one after the other, as a new vector of `len` elements.
+///
+/// Each part has a kernel of its own; several parts run on several threads.
 #[inline]
-pub fn collect<K: Kernel>(kernel: K, nest: &Nest, len: usize) -> Result<Vec<K::Elem>, DimError> {
+pub fn collect<K: Kernel<Elem: Send>>(parts: Parts<'_, K>, len: usize) -> Result<Vec<K::Elem>, DimError> {
     let mut out = reserve(len)?;
-    dispatch(Fill { kernel, nest, out: &mut out.spare_capacity_mut()[..len] })?;
-    // SAFETY: `Fill` wrote `len` elements, the product of the nest's sizes, or returned an error.
+    let mut rest = &mut out.spare_capacity_mut()[..len];
+    if parts.len() == 1 {
+        for (kernel, nest) in parts {
+            dispatch(Fill { kernel, nest, out: rest })?;
+        }
+    } else {
+        let mut work = Vec::with_capacity(parts.len());
+        for (kernel, nest) in parts {
+            let (own, others) = rest.split_at_mut(nest.positions());
+            rest = others;
+            // SAFETY: kernels read elements, which are `Sync`; operations are plain values wherever `PARALLEL` lets
+            // there be several parts; the places are each part's own.
+            work.push(unsafe { Carried::new(Fill { kernel, nest, out: own }) });
+        }
+        threads::each(work, |fill| dispatch(fill.into_inner())).into_iter().collect::<Result<(), _>>()?;
+    }
+    // SAFETY: each `Fill` wrote as many elements as its nest has positions, all together `len`, or returned an error.
     unsafe { out.set_len(len) };
     Ok(out)
 }
+
+/// Kernels with their loop nests.
+pub type Parts<'n, K> = SmallVec<[(K, &'n Nest); 1]>;
 
 /// As [`collect`], for elements that lie in memory already: a copy.
 ///
@@ -217,13 +242,36 @@ pub fn collect<K: Kernel>(kernel: K, nest: &Nest, len: usize) -> Result<Vec<K::E
 ///
 /// As for [`copy`](super::copy::copy).
 #[inline]
-pub unsafe fn collect_memory<T: Copy>(origin: *const T, nest: &Nest, len: usize) -> Result<Vec<T>, DimError> {
+pub unsafe fn collect_memory<T: Copy + Send + Sync>(
+    origin: *const T,
+    nest: Nest,
+    len: usize,
+    reason: &'static str,
+) -> Result<Vec<T>, DimError> {
     let mut out = reserve(len)?;
-    // SAFETY: the caller's promise; `copy` writes all `len` places.
-    unsafe {
-        super::copy::copy(origin, nest, &mut out.spare_capacity_mut()[..len]);
-        out.set_len(len);
+    let mut rest = &mut out.spare_capacity_mut()[..len];
+    let threads = threads::parts(len);
+    record(|| Step::Copy { reason, loops: Loops::new::<T>(&nest, len, threads) });
+    let parts = nest.split(0, threads);
+    if let [nest] = &parts[..] {
+        // SAFETY: the caller's promise; `copy` writes all places.
+        unsafe { super::copy::copy(origin, nest, rest) };
+    } else {
+        let mut work = Vec::with_capacity(parts.len());
+        for nest in &parts {
+            let (own, others) = rest.split_at_mut(nest.positions());
+            rest = others;
+            // SAFETY: the elements are `Sync`, and the places each part's own.
+            work.push(unsafe { Carried::new((origin, nest, own)) });
+        }
+        threads::each(work, |part| {
+            let (origin, nest, out) = part.into_inner();
+            // SAFETY: the positions of the parts are positions of the whole.
+            unsafe { super::copy::copy(origin, nest, out) }
+        });
     }
+    // SAFETY: `copy` wrote all places of each part, all together `len`.
+    unsafe { out.set_len(len) };
     Ok(out)
 }
 

@@ -8,7 +8,7 @@ use num_complex::{Complex32, Complex64};
 use std::any::TypeId;
 
 /// A strided matrix for reading.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub struct Matrix<T> {
     /// The first element.
     pub start: *const T,
@@ -19,7 +19,7 @@ pub struct Matrix<T> {
 }
 
 /// A product of an `m` x `k` and a `k` x `n` matrix.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub struct Product<T> {
     /// Rows of the result.
     pub m: usize,
@@ -40,6 +40,33 @@ pub struct Product<T> {
     /// Whether the product is added to what the result holds.
     pub accumulate: bool,
 }
+
+impl<T> Product<T> {
+    /// The same product on elements that lie elsewhere.
+    #[inline]
+    pub fn moved(&self, a: isize, b: isize, c: isize) -> Self {
+        Product {
+            a: Matrix { start: self.a.start.wrapping_offset(a), ..self.a },
+            b: Matrix { start: self.b.start.wrapping_offset(b), ..self.b },
+            c: self.c.wrapping_offset(c),
+            ..*self
+        }
+    }
+}
+
+impl<T> Clone for Product<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T> Copy for Product<T> {}
+
+impl<T> Clone for Matrix<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T> Copy for Matrix<T> {}
 
 /// Products of at most this many multiplications are not worth a library's packing.
 const SMALL: usize = 16 * 16 * 16;

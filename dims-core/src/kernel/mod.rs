@@ -8,6 +8,7 @@ pub mod isa;
 pub mod reduce;
 pub mod scan;
 pub mod strided;
+pub mod threads;
 
 use crate::error::{DimError, Origin};
 use isa::Isa;
@@ -37,6 +38,9 @@ pub trait Kernel {
     /// Whether every element can be computed, also those that a `select` does not take: nothing divides by an integer 0, and
     /// no closure of the user's is called.
     const TOTAL: bool = true;
+
+    /// Whether kernels of one expression can run on several threads: not with closures of the user's in them.
+    const PARALLEL: bool = true;
 
     /// Prepares the elements of a tile. Elements that cannot be had are recorded as faults.
     fn load(&mut self, tile: &Tile<'_>, faults: &mut Faults);

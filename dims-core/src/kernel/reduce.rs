@@ -3,7 +3,9 @@
 //! Sums are as accurate as pairwise summation: along the innermost loop there are many accumulators, whose totals are
 //! combined like a binary counter; across it, partial sums over [`BLOCK`] elements are combined.
 
+use super::elementwise::Parts;
 use super::isa::{Isa, Task, dispatch};
+use super::threads::{self, Carried};
 use super::{Faults, Kernel, TILE, Tile};
 use crate::error::DimError;
 use crate::plan::nest::{Nest, Odometer};
@@ -22,6 +24,8 @@ const BLOCK: usize = 128;
 
 /// How elements are combined.
 pub trait Reducer<T>: Copy {
+    /// Its name in plans.
+    const NAME: &'static str;
     /// The state of a partial result.
     type Acc: Copy;
     /// The result.
@@ -36,19 +40,35 @@ pub trait Reducer<T>: Copy {
     fn finish(&self, acc: Self::Acc, count: usize) -> Self::Out;
 }
 
-/// Runs a reduction; the result has `len` elements in the order of the kept axes.
+/// Runs a reduction in parts of the loops that it keeps; the result has `len` elements in the order of the kept axes.
+///
+/// Each part has a kernel of its own; several parts run on several threads.
 #[inline]
-pub fn reduce<K: Kernel, R: Reducer<K::Elem>>(
-    kernel: K,
-    nest: &Nest,
+pub fn reduce<K: Kernel, R: Reducer<K::Elem, Out: Send>>(
+    parts: Parts<'_, K>,
     len: usize,
     count: usize,
     reducer: R,
 ) -> Result<Vec<R::Out>, DimError> {
     let mut out = reserve(len)?;
-    dispatch(Reduce { kernel, nest, count, reducer, out: &mut out.spare_capacity_mut()[..len] })?;
-    // SAFETY: the kept loops cover each of the `len` places once, as `Reduce` writes one for each of their positions;
-    // it returned no error.
+    let mut rest = &mut out.spare_capacity_mut()[..len];
+    if parts.len() == 1 {
+        for (kernel, nest) in parts {
+            dispatch(Reduce { kernel, nest, count, reducer, out: rest })?;
+        }
+    } else {
+        let mut work = Vec::with_capacity(parts.len());
+        for (kernel, nest) in parts {
+            let (own, others) = rest.split_at_mut(nest.results());
+            rest = others;
+            // SAFETY: kernels read elements, which are `Sync`; operations are plain values wherever `PARALLEL` lets
+            // there be several parts; the places are each part's own.
+            work.push(unsafe { Carried::new(Reduce { kernel, nest, count, reducer, out: own }) });
+        }
+        threads::each(work, |part| dispatch(part.into_inner())).into_iter().collect::<Result<(), _>>()?;
+    }
+    // SAFETY: the kept loops of all parts cover each of the `len` places once, as `Reduce` writes one for each of their
+    // positions; it returned no error.
     unsafe { out.set_len(len) };
     Ok(out)
 }
@@ -266,6 +286,7 @@ pub mod reducers {
     pub struct Sum;
 
     impl<T: Num> Reducer<T> for Sum {
+        const NAME: &'static str = "sum";
         type Acc = T::Acc;
         type Out = T;
         #[inline(always)]
@@ -291,6 +312,7 @@ pub mod reducers {
     pub struct Prod;
 
     impl<T: Num> Reducer<T> for Prod {
+        const NAME: &'static str = "prod";
         type Acc = T::Acc;
         type Out = T;
         #[inline(always)]
@@ -316,6 +338,7 @@ pub mod reducers {
     pub struct Mean;
 
     impl<T: Analytic> Reducer<T> for Mean {
+        const NAME: &'static str = "mean";
         type Acc = T::Acc;
         type Out = T;
         #[inline(always)]
@@ -341,6 +364,7 @@ pub mod reducers {
     pub struct Max;
 
     impl<T: Ordered> Reducer<T> for Max {
+        const NAME: &'static str = "max";
         type Acc = T;
         type Out = T;
         #[inline(always)]
@@ -366,6 +390,7 @@ pub mod reducers {
     pub struct Min;
 
     impl<T: Ordered> Reducer<T> for Min {
+        const NAME: &'static str = "min";
         type Acc = T;
         type Out = T;
         #[inline(always)]
@@ -408,6 +433,7 @@ pub mod reducers {
     }
 
     impl<T: Ordered, const GREATEST: bool> Reducer<T> for Arg<GREATEST> {
+        const NAME: &'static str = if GREATEST { "argmax" } else { "argmin" };
         type Acc = (Option<T>, usize);
         type Out = usize;
         #[inline(always)]
@@ -433,6 +459,7 @@ pub mod reducers {
     pub struct Any;
 
     impl Reducer<bool> for Any {
+        const NAME: &'static str = "any";
         type Acc = bool;
         type Out = bool;
         #[inline(always)]
@@ -458,6 +485,7 @@ pub mod reducers {
     pub struct All;
 
     impl Reducer<bool> for All {
+        const NAME: &'static str = "all";
         type Acc = bool;
         type Out = bool;
         #[inline(always)]
@@ -483,6 +511,7 @@ pub mod reducers {
     pub struct Count;
 
     impl Reducer<bool> for Count {
+        const NAME: &'static str = "count";
         type Acc = usize;
         type Out = usize;
         #[inline(always)]
@@ -513,6 +542,7 @@ pub mod reducers {
     }
 
     impl<T: Real, const ROOT: bool> Reducer<T> for Variance<T, ROOT> {
+        const NAME: &'static str = if ROOT { "std" } else { "var" };
         type Acc = (T::Wide, T::Wide, T::Wide);
         type Out = T;
         #[inline(always)]
@@ -549,6 +579,7 @@ pub mod reducers {
     pub struct Norm;
 
     impl<T: Magnitude<Abs: Real>> Reducer<T> for Norm {
+        const NAME: &'static str = "norm";
         type Acc = <T::Abs as Real>::Wide;
         type Out = T::Abs;
         #[inline(always)]
@@ -575,6 +606,7 @@ pub mod reducers {
     pub struct LogSumExp<T>(pub PhantomData<T>);
 
     impl<T: Real> Reducer<T> for LogSumExp<T> {
+        const NAME: &'static str = "logsumexp";
         type Acc = (T::Wide, T::Wide);
         type Out = T;
         #[inline(always)]

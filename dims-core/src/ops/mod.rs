@@ -29,6 +29,8 @@ pub trait UnaryOp<A> {
     const NAME: &'static str;
     /// Whether it has a value for every element.
     const TOTAL: bool = true;
+    /// Whether it can run on several threads.
+    const PARALLEL: bool = true;
     /// Its value.
     fn apply<I: Isa>(&self, a: A) -> Self::Out;
 }
@@ -46,6 +48,8 @@ pub trait BinaryOp<A, B> {
     const NAME: &'static str;
     /// Whether it has a value for every pair of elements.
     const TOTAL: bool = true;
+    /// Whether it can run on several threads.
+    const PARALLEL: bool = true;
     /// Whether it is the product that contractions are made of.
     const IS_PRODUCT: bool = false;
     /// Whether it is the sum of affine index expressions (1), their difference (-1), or neither (0).
@@ -336,6 +340,7 @@ impl<T, U: Element, F: Fn(T) -> U> UnaryOp<T> for Map<F> {
     type Out = U;
     const NAME: &'static str = "map";
     const TOTAL: bool = false;
+    const PARALLEL: bool = false;
     #[inline(always)]
     fn apply<I: Isa>(&self, a: T) -> U {
         (self.0)(a)
@@ -347,6 +352,7 @@ impl<T, O, U: Element, F: Fn(T, O) -> U> BinaryOp<T, O> for Map<F> {
     type Out = U;
     const NAME: &'static str = "zip_map";
     const TOTAL: bool = false;
+    const PARALLEL: bool = false;
     #[inline(always)]
     fn apply<I: Isa>(&self, a: T, b: O) -> U {
         (self.0)(a, b)

@@ -5,13 +5,15 @@
 //! as they are where their axes merge into one row and one column stride; else the operand is packed, unless
 //! that would multiply its memory (windows overlap), and then the axes that do not merge are loops as well.
 
-use super::nest::{Nest, Odometer};
+use super::explain::{Loops, Step, record};
+use super::nest::{Nest, Odometer, Parts};
 use super::rows::Rows;
 use crate::error::DimError;
-use crate::kernel::elementwise::{BinaryKernel, collect_memory};
+use crate::kernel::elementwise::{self, BinaryKernel, collect_memory};
 use crate::kernel::gemm::{Matrix, Product, multiply};
 use crate::kernel::reduce::{reduce, reducers};
 use crate::kernel::strided::Strided;
+use crate::kernel::threads::{self, Carried};
 use crate::ops::Mul;
 use crate::scalar::Num;
 use crate::storage::memory::reserve;
@@ -81,7 +83,7 @@ impl<'a, T: Num> Operand<'a, T> {
         let nest = Nest::map(sizes, order, &rows);
         let len = order.iter().map(|&axis| sizes[axis]).product();
         // SAFETY: positions along `order` are positions of the loop axes, the others being 0.
-        let data = unsafe { collect_memory(self.start, &nest, len) }?;
+        let data = unsafe { collect_memory(self.start, nest, len, "operand of a product") }?;
         Ok(Operand::owned(data, order, sizes))
     }
 
@@ -97,8 +99,20 @@ impl<'a, T: Num> Operand<'a, T> {
         let nest = Nest::reduce(sizes, order, reduced, &rows);
         let len = order.iter().map(|&axis| sizes[axis]).product();
         // SAFETY: as in `packed`.
-        let kernel = unsafe { Strided::new(self.start, nest.operands().next_row(), ()) };
-        Ok(Operand::owned(reduce(kernel, &nest, len, 0, reducers::Sum)?, order, sizes))
+        record(|| Step::Reduce {
+            reduction: "sum",
+            expression: "tensor".into(),
+            loops: Loops::new::<T>(&nest, len, threads::parts(nest.positions())),
+            count: reduced.iter().map(|&axis| sizes[axis]).product(),
+        });
+        let parts = for_threads(nest);
+        let mut kernels = elementwise::Parts::new();
+        for nest in &parts {
+            // SAFETY: as in `packed`.
+            kernels.push((unsafe { Strided::new(self.start, nest.operands().next_row(), ()) }, nest));
+        }
+        let data = reduce(kernels, len, 0, reducers::Sum)?;
+        Ok(Operand::owned(data, order, sizes))
     }
 }
 
@@ -262,17 +276,33 @@ fn fused_pair<T: Num>(
     b.row(&mut rows);
     let reduced: SmallVec<[usize; 8]> = each((a.axes(sizes) | b.axes(sizes)) & !set(kept)).collect();
     let nest = Nest::reduce(sizes, kept, &reduced, &rows);
-    let mut operands = nest.operands();
-    // SAFETY: positions of the nest are positions of the loop axes.
-    let kernel = unsafe {
-        BinaryKernel {
-            op: &Mul,
-            a: Strided::new(a.start, operands.next_row(), ()),
-            b: Strided::new(b.start, operands.next_row(), ()),
-        }
-    };
     let len = kept.iter().map(|&axis| sizes[axis]).product();
-    reduce(kernel, &nest, len, 0, reducers::Sum)
+    record(|| Step::Reduce {
+        reduction: "sum",
+        expression: "mul(tensor, tensor)".into(),
+        loops: Loops::new::<T>(&nest, len, threads::parts(nest.positions())),
+        count: reduced.iter().map(|&axis| sizes[axis]).product(),
+    });
+    let parts = for_threads(nest);
+    let kernels = parts.iter().map(|nest| {
+        let mut operands = nest.operands();
+        // SAFETY: positions of the nest are positions of the loop axes.
+        let kernel = unsafe {
+            BinaryKernel {
+                op: &Mul,
+                a: Strided::new(a.start, operands.next_row(), ()),
+                b: Strided::new(b.start, operands.next_row(), ()),
+            }
+        };
+        (kernel, nest)
+    });
+    reduce(kernels.collect(), len, 0, reducers::Sum)
+}
+
+/// The nest of a sum, cut for threads.
+fn for_threads(nest: Nest) -> Parts {
+    let work = nest.positions();
+    nest.for_threads(work)
 }
 
 /// What each axis is in a matrix product.
@@ -333,32 +363,143 @@ fn matrix_pair<T: Num>(
 
     let len = kept.iter().map(|&axis| sizes[axis]).product();
     let mut out = reserve::<T>(len)?;
-    let counts: SmallVec<[usize; 8]> = outer.iter().map(|l| l.size).collect();
-    let mut at: SmallVec<[usize; 8]> = SmallVec::from_elem(0, counts.len());
-    let mut odometer = Odometer::new(&counts);
-    while !odometer.is_done() {
-        let offset = |stride: fn(&Loop) -> isize| -> isize {
-            outer.iter().zip(&at).map(|(l, &at)| at as isize * stride(l)).sum()
-        };
-        let product = Product {
+    let products = Products {
+        loops: outer,
+        results: products,
+        first: Product {
             m: m.size,
             k: k.size,
             n: n.size,
-            a: Matrix { start: a.start.wrapping_offset(offset(|l| l.a)), row: m.a, col: k.a },
-            b: Matrix { start: b.start.wrapping_offset(offset(|l| l.b)), row: k.b, col: n.b },
-            c: out.as_mut_ptr().wrapping_offset(offset(|l| l.c)),
+            a: Matrix { start: a.start, row: m.a, col: k.a },
+            b: Matrix { start: b.start, row: k.b, col: n.b },
+            c: out.as_mut_ptr(),
             c_row: m.c,
             c_col: n.c,
-            accumulate: at[products..].iter().any(|&at| at != 0),
-        };
-        // SAFETY: every position of the loops is a position of the loop axes, valid for both operands; for the result
-        // it is one of its `len` places, distinct for distinct rows and columns, and written before it is added to.
-        unsafe { multiply(&product) };
-        odometer.advance(&mut at);
-    }
+            accumulate: false,
+        },
+    };
+    record(|| products.step());
+    // SAFETY: every position of the loops is a position of the loop axes, valid for both operands; for the result it is one of
+    // its `len` places, distinct for distinct rows and columns, and written before it is added to.
+    unsafe { products.run() };
     // SAFETY: batch, rows and columns are all axes of `kept` that have more than one element, so every place was written.
     unsafe { out.set_len(len) };
     Ok(out)
+}
+
+/// A product for each position of some loops.
+#[derive(Clone)]
+struct Products<T> {
+    loops: SmallVec<[Loop; 8]>,
+    /// How many of the loops run over results; the others add to the same result.
+    results: usize,
+    /// The product at the origin of the loops.
+    first: Product<T>,
+}
+
+impl<T: Num> Products<T> {
+    /// How many threads are worthwhile.
+    fn parts(&self) -> usize {
+        let loops: usize = self.loops.iter().map(|l| l.size).product();
+        threads::parts(loops.saturating_mul(self.first.m * self.first.n).saturating_mul(self.first.k) / 32)
+    }
+
+    /// The products as a step of a plan.
+    fn step(&self) -> Step {
+        let Product { m, k, n, a, b, c_row, c_col, .. } = self.first;
+        let count = |loops: &[Loop]| loops.iter().map(|l| l.size).product::<usize>();
+        let (results, sums) = self.loops.split_at(self.results);
+        Step::Product {
+            batch: count(results),
+            m,
+            k,
+            n,
+            a: (a.row, a.col),
+            b: (b.row, b.col),
+            c: (c_row, c_col),
+            summed: count(sums),
+            bytes: count(results) * m * n * size_of::<T>(),
+            threads: self.parts(),
+        }
+    }
+
+    /// Runs all products, on as many threads as are worthwhile: each takes a part of the results.
+    ///
+    /// # Safety
+    ///
+    /// As for [`multiply`], for all positions; different results are different memory.
+    unsafe fn run(self) {
+        let parts = self.parts();
+        if parts == 1 {
+            // SAFETY: the caller's promise.
+            unsafe { self.run_all() };
+            return;
+        }
+        let widest = (0..self.results).max_by_key(|&at| self.loops[at].size);
+        let pieces = match widest {
+            Some(at) if self.loops[at].size >= 2 * parts => self.split_loop(at, parts),
+            _ => self.split_product(parts),
+        };
+        // SAFETY: the operands' elements are `Sync`, and each piece has results of its own.
+        let pieces = pieces.into_iter().map(|piece| unsafe { Carried::new(piece) }).collect();
+        // SAFETY: the caller's promise: the positions of the pieces are positions of the whole.
+        threads::each(pieces, |piece| unsafe { piece.into_inner().run_all() });
+    }
+
+    /// Parts of one loop over results.
+    fn split_loop(&self, at: usize, parts: usize) -> Vec<Self> {
+        let Loop { size, a, b, c } = self.loops[at];
+        let piece = |part: usize| {
+            let (start, end) = (part * size / parts, (part + 1) * size / parts);
+            let mut piece = self.clone();
+            piece.loops[at].size = end - start;
+            piece.first = self.first.moved(start as isize * a, start as isize * b, start as isize * c);
+            piece
+        };
+        (0..parts).map(piece).collect()
+    }
+
+    /// Parts of the rows or columns of each product.
+    fn split_product(&self, parts: usize) -> Vec<Self> {
+        let first = self.first;
+        let piece = |part: usize| {
+            let mut piece = self.clone();
+            if first.m >= first.n {
+                let (start, end) = (part * first.m / parts, (part + 1) * first.m / parts);
+                let start_row = start as isize;
+                piece.first = first.moved(start_row * first.a.row, 0, start_row * first.c_row);
+                piece.first.m = end - start;
+            } else {
+                let (start, end) = (part * first.n / parts, (part + 1) * first.n / parts);
+                let start_column = start as isize;
+                piece.first = first.moved(0, start_column * first.b.col, start_column * first.c_col);
+                piece.first.n = end - start;
+            }
+            piece
+        };
+        (0..parts).map(piece).collect()
+    }
+
+    /// Runs all products, one after the other.
+    ///
+    /// # Safety
+    ///
+    /// As for [`run`](Products::run).
+    unsafe fn run_all(&self) {
+        let counts: SmallVec<[usize; 8]> = self.loops.iter().map(|l| l.size).collect();
+        let mut at: SmallVec<[usize; 8]> = SmallVec::from_elem(0, counts.len());
+        let mut odometer = Odometer::new(&counts);
+        while !odometer.is_done() {
+            let offset = |stride: fn(&Loop) -> isize| -> isize {
+                self.loops.iter().zip(&at).map(|(l, &at)| at as isize * stride(l)).sum()
+            };
+            let mut product = self.first.moved(offset(|l| l.a), offset(|l| l.b), offset(|l| l.c));
+            product.accumulate = at[self.results..].iter().any(|&at| at != 0);
+            // SAFETY: the caller's promise.
+            unsafe { multiply(&product) };
+            odometer.advance(&mut at);
+        }
+    }
 }
 
 /// Axes from the greatest stride to the least.

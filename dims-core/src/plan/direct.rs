@@ -3,6 +3,7 @@
 //! Which axis is what follows from the types, so it is a constant; at run time only sizes and strides are looked up. A small
 //! product so costs little more than its multiplications.
 
+use super::explain::{Step, record};
 use crate::error::DimError;
 use crate::kernel::gemm::{Matrix, Product, multiply};
 use crate::scalar::Num;
@@ -76,7 +77,7 @@ impl Roles {
     }
 
     /// Runs the product. Returns the elements of the result and the sizes of its axes, or nothing if the operands' sizes call for
-    /// the general path: conflicting, zero, or too great to count.
+    /// the general path: conflicting, zero, or great.
     #[inline(always)]
     pub fn run<T: Num>(
         &self,
@@ -102,6 +103,10 @@ impl Roles {
             return None;
         }
         let len = sizes[0].checked_mul(sizes[1])?.checked_mul(sizes[2])?;
+        // What may be worth several threads, or another kernel, is planned in full.
+        if len.checked_mul(a_sum.size)? > 64 * 64 * 64 {
+            return None;
+        }
         if len == 0
             || a_sum.size == 0
             || len.checked_mul(size_of::<T>()).is_none_or(|bytes| bytes > isize::MAX as usize)
@@ -117,6 +122,18 @@ impl Roles {
             let at = self.result.iter().position(|&own| own == role);
             at.map_or(0, |at| steps[at] as isize)
         };
+        record(|| Step::Product {
+            batch: a_batch.size,
+            m: row.size,
+            k: a_sum.size,
+            n: column.size,
+            a: (row.stride, a_sum.stride),
+            b: (b_sum.stride, column.stride),
+            c: (step(Role::Row), step(Role::Column)),
+            summed: 1,
+            bytes: len * size_of::<T>(),
+            threads: 1,
+        });
         for at in 0..a_batch.size as isize {
             let product = Product {
                 m: row.size,

@@ -6,6 +6,7 @@
 pub mod axes;
 pub mod contract;
 pub mod direct;
+pub mod explain;
 pub mod nest;
 pub mod rows;
 pub mod shape;

@@ -1,6 +1,7 @@
 //! Loop nests: axes of size 1 dropped, neighbours merged where every operand allows it.
 
 use super::rows::Rows;
+use crate::kernel::threads;
 use smallvec::SmallVec;
 
 /// Loops from the outermost to the innermost, with each operand's stride along each of them.
@@ -17,6 +18,9 @@ pub struct Nest {
     strides: SmallVec<[isize; 24]>,
     offsets: SmallVec<[isize; 6]>,
 }
+
+/// Parts of a loop nest.
+pub type Parts = SmallVec<[Nest; 1]>;
 
 /// Loops that are being merged: the size, and the axis whose strides are the loop's.
 type Loops = SmallVec<[(usize, usize); 6]>;
@@ -102,6 +106,60 @@ impl Nest {
     #[inline]
     pub fn operands(&self) -> Operands<'_> {
         Operands { loops: self.sizes.len(), strides: &self.strides, offsets: &self.offsets }
+    }
+
+    /// The strides of each operand along the loops.
+    pub fn operand_strides(&self) -> Vec<Vec<isize>> {
+        self.strides.chunks(self.depth()).map(<[isize]>::to_vec).collect()
+    }
+
+    /// How many positions there are.
+    #[inline]
+    pub fn positions(&self) -> usize {
+        self.sizes.iter().product()
+    }
+
+    /// How many positions the kept loops have.
+    #[inline]
+    pub fn results(&self) -> usize {
+        let inner = if self.inner_kept { self.sizes[self.depth() - 1] } else { 1 };
+        self.sizes[..self.outer].iter().product::<usize>() * inner
+    }
+
+    /// The nest cut along one of its loops into at most `parts` parts of about the same size.
+    #[inline]
+    pub fn split(self, at: usize, parts: usize) -> Parts {
+        let size = self.sizes[at];
+        let parts = parts.min(size);
+        if parts <= 1 {
+            return Parts::from_iter([self]);
+        }
+        let depth = self.depth();
+        (0..parts)
+            .map(|part| {
+                let (start, end) = (part * size / parts, (part + 1) * size / parts);
+                let mut nest = self.clone();
+                nest.sizes[at] = end - start;
+                for (row, offset) in nest.offsets.iter_mut().enumerate() {
+                    *offset += self.strides[row * depth + at] * start as isize;
+                }
+                nest
+            })
+            .collect()
+    }
+
+    /// A reduction's nest cut for as many threads as its work is worth: along the outermost loop that it keeps.
+    #[inline]
+    pub fn for_threads(self, work: usize) -> Parts {
+        let parts = threads::parts(work);
+        match (self.outer, self.inner_kept) {
+            (1.., _) => self.split(0, parts),
+            (0, true) => {
+                let last = self.depth() - 1;
+                self.split(last, parts)
+            }
+            (0, false) => Parts::from_iter([self]),
+        }
     }
 
     /// How many loops there are.

@@ -1,0 +1,210 @@
+//! What runs: each step that a piece of code takes, as plain data that can be printed and tested.
+
+use super::nest::Nest;
+use crate::scalar::Element;
+use std::cell::{Cell, RefCell};
+use std::fmt;
+
+/// One pass over memory, or one family of matrix products.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Step {
+    /// Each element of the result is computed from elements of the operands.
+    Elementwise {
+        /// The expression.
+        expression: String,
+        /// The loops.
+        loops: Loops,
+    },
+    /// Elements are put into another layout.
+    Copy {
+        /// Why: the result's order, or a contraction that needs its operand packed.
+        reason: &'static str,
+        /// The loops.
+        loops: Loops,
+    },
+    /// Elements of an expression are combined along some loops, without being stored.
+    Reduce {
+        /// The reduction.
+        reduction: &'static str,
+        /// The expression.
+        expression: String,
+        /// The loops, those that the result keeps first.
+        loops: Loops,
+        /// How many elements each element of the result is made of.
+        count: usize,
+    },
+    /// Matrix products with the same sizes and strides.
+    Product {
+        /// How many products there are.
+        batch: usize,
+        /// Rows, sum and columns of each.
+        m: usize,
+        /// See `m`.
+        k: usize,
+        /// See `m`.
+        n: usize,
+        /// Strides of the left matrix: between rows, between columns.
+        a: (isize, isize),
+        /// Strides of the right matrix.
+        b: (isize, isize),
+        /// Strides of the result.
+        c: (isize, isize),
+        /// How many products are added to one result.
+        summed: usize,
+        /// Bytes of the result.
+        bytes: usize,
+        /// Into how many parts the work was split for threads.
+        threads: usize,
+    },
+}
+
+/// A loop nest as it was planned.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Loops {
+    /// How often each loop runs, the innermost last.
+    pub sizes: Vec<usize>,
+    /// The strides of each operand along the loops, in elements.
+    pub operands: Vec<Vec<isize>>,
+    /// Bytes of the result.
+    pub bytes: usize,
+    /// Into how many parts the loops were split for threads.
+    pub threads: usize,
+}
+
+impl Loops {
+    pub(crate) fn new<T>(nest: &Nest, len: usize, threads: usize) -> Self {
+        let operands = nest.operand_strides();
+        Loops { sizes: nest.sizes.to_vec(), operands, bytes: len * size_of::<T>(), threads }
+    }
+}
+
+/// The steps of a piece of code, in their order.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Plan {
+    /// The steps.
+    pub steps: Vec<Step>,
+}
+
+impl Plan {
+    /// Bytes of all results, intermediate ones and packed operands included.
+    pub fn bytes(&self) -> usize {
+        self.steps.iter().map(Step::bytes).sum()
+    }
+
+    /// Multiplications and additions of all matrix products, each counted as one operation.
+    pub fn flops(&self) -> usize {
+        self.steps
+            .iter()
+            .map(|step| match step {
+                Step::Product { batch, m, k, n, summed, .. } => 2 * batch * m * k * n * summed,
+                _ => 0,
+            })
+            .sum()
+    }
+}
+
+impl Step {
+    /// Bytes of the step's result.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Step::Elementwise { loops, .. } | Step::Copy { loops, .. } | Step::Reduce { loops, .. } => {
+                loops.bytes
+            }
+            Step::Product { bytes, .. } => *bytes,
+        }
+    }
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, step) in self.steps.iter().enumerate() {
+            writeln!(f, "{}. {step}", at + 1)?;
+        }
+        write!(f, "{} bytes written, {} flops in products", self.bytes(), self.flops())
+    }
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Step::Elementwise { expression, loops } => write!(f, "elementwise {expression}\n{loops}"),
+            Step::Copy { reason, loops } => write!(f, "copy ({reason})\n{loops}"),
+            Step::Reduce { reduction, expression, loops, count } => {
+                write!(f, "{reduction} over {count} of {expression}\n{loops}")
+            }
+            Step::Product { batch, m, k, n, a, b, c, summed, bytes, threads } => {
+                write!(f, "product {m} x {k} by {k} x {n}")?;
+                if *batch > 1 {
+                    write!(f, ", {batch} times")?;
+                }
+                if *summed > 1 {
+                    write!(f, ", each the sum of {summed}")?;
+                }
+                write!(
+                    f,
+                    "\n   strides (row, column): left {a:?}, right {b:?}, result {c:?}; {bytes} bytes, {threads} thread(s)"
+                )
+            }
+        }
+    }
+}
+
+impl fmt::Display for Loops {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "   loops {:?}, operand strides", self.sizes)?;
+        for strides in &self.operands {
+            write!(f, " {strides:?}")?;
+        }
+        write!(f, "; {} bytes, {} thread(s)", self.bytes, self.threads)
+    }
+}
+
+thread_local! {
+    static RECORDING: Cell<bool> = const { Cell::new(false) };
+    static STEPS: RefCell<Vec<Step>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Runs `f`, and returns what it returns with the plan of every tensor operation that it ran on this thread.
+///
+/// ```text
+/// let (c, plan) = explain(|| (a.at((i, k)) * b.at((k, j))).sum(k));
+/// println!("{plan}");
+/// ```
+///
+/// Calls can be nested; each sees its own steps.
+pub fn explain<T>(f: impl FnOnce() -> T) -> (T, Plan) {
+    /// Puts back what was recorded before, also when `f` panics.
+    struct Outer(bool, Vec<Step>);
+
+    impl Drop for Outer {
+        fn drop(&mut self) {
+            let mut steps = std::mem::take(&mut self.1);
+            let inner = STEPS.take();
+            if self.0 {
+                steps.extend(inner);
+            }
+            STEPS.set(steps);
+            RECORDING.set(self.0);
+        }
+    }
+
+    let outer = Outer(RECORDING.replace(true), STEPS.take());
+    let result = f();
+    let plan = Plan { steps: STEPS.with_borrow(Clone::clone) };
+    drop(outer);
+    (result, plan)
+}
+
+/// Takes down a step, if anyone asked for it.
+#[inline(always)]
+pub(crate) fn record(step: impl FnOnce() -> Step) {
+    if RECORDING.get() {
+        STEPS.with_borrow_mut(|steps| steps.push(step()));
+    }
+}
+
+/// An element as it stands in an expression.
+pub(crate) fn element<T: Element>(value: &T) -> String {
+    format!("{value:?}")
+}

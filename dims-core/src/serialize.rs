@@ -1,0 +1,101 @@
+//! Tensors in the formats of `serde` (feature `serde`): the names and sizes of the dims, and the elements in their order.
+//!
+//! Reading checks names and sizes: a tensor of other dims is an error, not a tensor.
+
+use crate::expr::Expr;
+use crate::named::Named;
+use crate::rank::Rank0;
+use crate::scalar::Element;
+use crate::set::Dims;
+use crate::storage::Owned;
+use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::ser::{Serialize, SerializeStruct, Serializer};
+use std::fmt;
+use std::marker::PhantomData;
+
+const FIELDS: &[&str] = &["dims", "sizes", "elements"];
+
+impl<T: Element + Serialize, S: Dims, E: Expr<Elem = T>> Serialize for Named<T, S, Rank0, E> {
+    fn serialize<F: Serializer>(&self, serializer: F) -> Result<F::Ok, F::Error> {
+        let (elements, shape) = self.elements().map_err(serde::ser::Error::custom)?;
+        let names: Vec<&str> = S::KEYS.as_slice().iter().map(|key| key.name).collect();
+        let mut tensor = serializer.serialize_struct("Tensor", FIELDS.len())?;
+        tensor.serialize_field("dims", &names)?;
+        tensor.serialize_field("sizes", shape.sizes())?;
+        tensor.serialize_field("elements", &elements)?;
+        tensor.end()
+    }
+}
+
+impl<'de, T: Element + Deserialize<'de>, S: Dims> Deserialize<'de> for Named<T, S> {
+    fn deserialize<F: Deserializer<'de>>(deserializer: F) -> Result<Self, F::Error> {
+        deserializer.deserialize_struct("Tensor", FIELDS, Fields(PhantomData))
+    }
+}
+
+struct Fields<T, S>(PhantomData<(T, S)>);
+
+impl<'de, T: Element + Deserialize<'de>, S: Dims> Visitor<'de> for Fields<T, S> {
+    type Value = Named<T, S>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a tensor: the names of its dims, their sizes, and its elements")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut fields: A) -> Result<Self::Value, A::Error> {
+        let missing = |field| A::Error::missing_field(field);
+        let names = fields.next_element()?.ok_or_else(|| missing("dims"))?;
+        let sizes = fields.next_element()?.ok_or_else(|| missing("sizes"))?;
+        let elements = fields.next_element()?.ok_or_else(|| missing("elements"))?;
+        assemble(names, sizes, elements)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Self::Value, A::Error> {
+        let (mut names, mut sizes, mut elements) = (None, None, None);
+        while let Some(field) = fields.next_key::<String>()? {
+            match field.as_str() {
+                "dims" => names = Some(fields.next_value()?),
+                "sizes" => sizes = Some(fields.next_value()?),
+                "elements" => elements = Some(fields.next_value()?),
+                _ => drop(fields.next_value::<IgnoredAny>()?),
+            }
+        }
+        let missing = |field| A::Error::missing_field(field);
+        assemble(
+            names.ok_or_else(|| missing("dims"))?,
+            sizes.ok_or_else(|| missing("sizes"))?,
+            elements.ok_or_else(|| missing("elements"))?,
+        )
+    }
+}
+
+/// The tensor, if the names are those of `S` and the sizes fit the elements.
+fn assemble<T: Element, S: Dims, F: Error>(
+    names: Vec<String>,
+    sizes: Vec<usize>,
+    elements: Vec<T>,
+) -> Result<Named<T, S>, F> {
+    let keys = S::KEYS.as_slice();
+    if names.len() != keys.len() || names.iter().zip(keys).any(|(name, key)| name != key.name) {
+        let expected: Vec<&str> = keys.iter().map(|key| key.name).collect();
+        return Err(F::custom(format!(
+            "expected a tensor with dims {expected:?}, found one with dims {names:?}"
+        )));
+    }
+    for (key, &size) in keys.iter().zip(&sizes) {
+        if let Some(fixed) = key.fixed.filter(|&fixed| fixed != size) {
+            let name = key.name;
+            return Err(F::custom(format!(
+                "dim `{name}` has the static size {fixed}, but size {size} was read"
+            )));
+        }
+    }
+    let expected = sizes.iter().try_fold(1usize, |count, &size| count.checked_mul(size));
+    if sizes.len() != keys.len() || expected != Some(elements.len()) {
+        let found = elements.len();
+        return Err(F::custom(format!(
+            "{found} elements do not fill a tensor with dims {names:?} of sizes {sizes:?}"
+        )));
+    }
+    Ok(Named::from_expr(Owned::contiguous(elements, &sizes)))
+}

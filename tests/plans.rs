@@ -1,0 +1,116 @@
+//! What runs for an expression: how many passes, which products, what is copied.
+
+use ndarray::{Array1, Array2, Array3, Array4};
+use typed_dims::plan::explain::{Plan, Step};
+use typed_dims::prelude::*;
+
+fn products(plan: &Plan) -> usize {
+    plan.steps.iter().filter(|step| matches!(step, Step::Product { .. })).count()
+}
+
+fn copies(plan: &Plan) -> usize {
+    plan.steps.iter().filter(|step| matches!(step, Step::Copy { .. })).count()
+}
+
+#[test]
+fn a_batched_product_is_one_contraction_without_a_copy() {
+    let a = Array3::<f32>::ones((64, 128, 100));
+    let b = Array3::<f32>::ones((64, 100, 120));
+    dims!(n, i, j, k);
+    let (c, plan) = explain(|| (a.at((n, i, k)) * b.at((n, k, j))).sum(k).order((n, i, j)));
+    assert_eq!(c[[63, 127, 119]], 100.0);
+    let [Step::Product { batch: 64, m: 128, k: 100, n: 120, summed: 1, .. }] = plan.steps[..] else {
+        panic!("{plan}");
+    };
+    assert_eq!(plan.bytes(), 64 * 128 * 120 * 4);
+    assert_eq!(plan.flops(), 2 * 64 * 128 * 100 * 120);
+}
+
+#[test]
+fn a_small_product_is_planned_alike() {
+    let a = Array2::<f64>::ones((4, 5));
+    dims!(i, j, k);
+    let (_, plan) = explain(|| (a.at((i, k)) * a.at((j, k))).sum(k).order((j, i)));
+    assert_eq!(products(&plan), 1, "{plan}");
+}
+
+#[test]
+fn a_convolution_copies_no_input() {
+    let x = Array4::<f32>::ones((2, 3, 10, 12));
+    let w = Array4::<f32>::ones((4, 3, 3, 3));
+    dims!(b, c, o, h, y, kh, kw);
+    let w = w.at((o, c, kh, kw));
+    let (out, plan) = explain(|| (x.at((b, c, h + kh, y + kw)) * w).sum((c, kh, kw)).order((b, o, h, y)));
+    assert_eq!(out.shape(), [2, 4, 8, 10]);
+    assert!(out.iter().all(|&value| value == 27.0));
+    assert_eq!(copies(&plan), 0, "{plan}");
+    assert_eq!(products(&plan), 1, "{plan}");
+}
+
+#[test]
+fn an_elementwise_expression_is_one_pass_into_its_result() {
+    let x = Array4::<f32>::ones((2, 3, 4, 5));
+    let scale = Array1::<f32>::ones(3);
+    dims!(b, c, h, w);
+    let scale = scale.at(c);
+    let (_, plan) = explain(|| (x.at((b, c, h, w)) * scale + 0.5).relu().order((b, c, h, w)));
+    let [Step::Elementwise { expression, loops }] = &plan.steps[..] else { panic!("{plan}") };
+    assert_eq!(expression, "relu(add(mul(view, view), 0.5))");
+    assert_eq!(loops.sizes, [2, 3, 20]);
+    assert_eq!(loops.bytes, 2 * 3 * 4 * 5 * 4);
+}
+
+#[test]
+fn a_reduction_stores_no_elements() {
+    let x = Array2::<f32>::ones((30, 7));
+    dims!(i, j, k);
+    let (_, plan) = explain(|| (x.at((i, k)) - x.at((j, k))).abs().sum(k));
+    let [Step::Reduce { reduction: "sum", count: 7, loops, .. }] = &plan.steps[..] else { panic!("{plan}") };
+    assert_eq!(loops.bytes, 30 * 30 * 4);
+}
+
+#[test]
+fn a_product_of_several_tensors_goes_pair_by_pair() {
+    let thin = |rows, columns| Array2::<f32>::ones((rows, columns));
+    let (a, b, c, d) = (thin(10, 1000), thin(1000, 10), thin(10, 1000), thin(1000, 10));
+    dims!(i, j, k, l, m);
+    let product = || a.at((i, j)) * b.at((j, k)) * c.at((k, l)) * d.at((l, m));
+    let (out, plan) = explain(|| product().sum((j, k, l)).order((i, m)));
+    assert!(out.iter().all(|&value| value == 1000.0 * 10.0 * 1000.0));
+    assert_eq!(products(&plan), 3, "{plan}");
+    // Never through a 1000 x 1000 matrix.
+    assert!(plan.flops() <= 2 * (2 * 10 * 1000 * 10 + 10 * 10 * 10), "{plan}");
+}
+
+#[test]
+fn a_factor_that_lacks_dims_is_computed_once_not_for_each_pair() {
+    let a = Array2::<f32>::ones((20, 30));
+    let b = Array2::<f32>::ones((30, 40));
+    dims!(i, j, k);
+    let (_, plan) = explain(|| (a.at((i, k)).exp() * b.at((k, j))).sum(k));
+    let [Step::Elementwise { loops, .. }, Step::Product { .. }] = &plan.steps[..] else { panic!("{plan}") };
+    assert_eq!(loops.bytes, 20 * 30 * 4);
+}
+
+#[test]
+fn plans_are_readable() {
+    let a = Array2::<f32>::ones((2, 3));
+    dims!(i, j);
+    let (_, plan) = explain(|| (a.at((i, j)) * 2.0).order((j, i)));
+    assert_eq!(
+        plan.to_string(),
+        "1. elementwise mul(view, 2.0)\n   loops [3, 2], operand strides [1, 3]; 24 bytes, 1 thread(s)\n\
+         24 bytes written, 0 flops in products"
+    );
+}
+
+#[test]
+fn what_is_not_asked_for_is_not_taken_down() {
+    let a = Array1::<f32>::ones(3);
+    dims!(i);
+    let (inner, outer) = explain(|| explain(|| a.at(i).eval()).1);
+    assert_eq!(inner.steps.len(), 1);
+    assert_eq!(outer.steps.len(), 1);
+    let _ = a.at(i).eval();
+    assert_eq!(explain(|| ()).1.steps.len(), 0);
+}
