@@ -9,7 +9,7 @@ use crate::kernel::elementwise::{Target, update};
 use crate::kernel::isa::Isa;
 use crate::named::Named;
 use crate::ops::{self, BinaryOp};
-use crate::order::{OrderBy, OrderList, Ordering};
+use crate::order::{OrderOf, Ordering};
 use crate::plan::nest::Nest;
 use crate::plan::rows::Rows;
 use crate::plan::shape::Shape;
@@ -37,8 +37,7 @@ impl<T: Element> BinaryOp<T, T> for Replace {
 /// What is assigned has no dims besides those of the place; scatters into computed places may have more.
 #[diagnostic::on_unimplemented(
     message = "a tensor with dims `{O}` cannot be assigned to one with dims `{Self}`",
-    label = "the assigned tensor has dims that the place does not have",
-    note = "reduce them first, for example with `.sum(..)`"
+    label = "this has dims that the place does not have; reduce them first, for example with `.sum(..)`"
 )]
 pub trait Covers<O>: Dims {}
 #[diagnostic::do_not_recommend]
@@ -175,6 +174,15 @@ assign_operators! {
     RemAssign rem_assign Rem [Ordered];
 }
 
+/// The dims that an order leaves: none.
+#[diagnostic::on_unimplemented(
+    message = "the dims `{Self}` are left over",
+    label = "name them here, or reduce them first, for example with `.sum(..)`"
+)]
+pub trait NoneLeft: Dims {}
+#[diagnostic::do_not_recommend]
+impl NoneLeft for () {}
+
 /// Runs a tensor into an array that is there already.
 pub trait OrderInto: AsTensor {
     /// Writes the elements into `out`, whose axes are the named dims in this order; a tuple of dims is one axis.
@@ -185,21 +193,18 @@ pub trait OrderInto: AsTensor {
     ///
     /// If `out` has another shape, operands have different sizes for one dim, or an index is out of range.
     #[track_caller]
-    fn order_into<L: OrderList, O: SourceMut<Elem = Self::Elem> + ?Sized>(self, out: &mut O, dims: L)
+    fn order_into<L: OrderOf<Self::Dims, Rest: NoneLeft>, O>(self, out: &mut O, dims: L)
     where
-        Self::Dims: OrderBy<L, Rest = ()>,
+        O: SourceMut<Elem = Self::Elem> + ?Sized,
     {
         unwrap(self.try_order_into(out, dims));
     }
 
     /// As [`order_into`](OrderInto::order_into), but what sizes decide is an error.
-    fn try_order_into<L: OrderList, O: SourceMut<Elem = Self::Elem> + ?Sized>(
-        self,
-        out: &mut O,
-        _: L,
-    ) -> Result<(), DimError>
+    fn try_order_into<L, O>(self, out: &mut O, _: L) -> Result<(), DimError>
     where
-        Self::Dims: OrderBy<L, Rest = ()>,
+        L: OrderOf<Self::Dims, Rest: NoneLeft>,
+        O: SourceMut<Elem = Self::Elem> + ?Sized,
     {
         let tensor = self.into_named();
         let shape = tensor.shape()?;

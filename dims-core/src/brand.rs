@@ -74,7 +74,6 @@ impl<D: Brand> Element for D {
     const KEYS: Keys = Keys::one(DimKey { depth: 0, id: D::ID, name: D::NAME, fixed: D::Size::FIXED });
 }
 
-#[diagnostic::do_not_recommend]
 impl<B: Dims> Element for Rest<B> {
     type Key = Last;
     type Axes = B::Axes;

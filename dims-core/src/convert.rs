@@ -9,7 +9,7 @@ use crate::rank::{Rank, Rank0};
 use crate::set::list::List;
 use crate::set::remove::RemoveAll;
 use crate::set::union::Sort;
-use crate::set::{Dims, NamedOnce};
+use crate::set::{Dims, NamedOnce, Verdict};
 use crate::storage::Owned;
 use crate::storage::axes::{Axis, AxisBlock};
 use ndarray::{Array, Dimension};
@@ -25,14 +25,18 @@ impl<L, R> AxisDims<R> for L
 where
     L: DimList<Brands: Sort>,
     <L::Brands as Sort>::Out: RemoveAll<L::Brands, <<L::Brands as Sort>::Out as List>::Tuple>,
-    L: NamedOnce<
-        <<L::Brands as Sort>::Out as RemoveAll<L::Brands, <<L::Brands as Sort>::Out as List>::Tuple>>::Twice,
-    >,
+    Verdict<Twice<L>>: NamedOnce<Twice<L>, L>,
     L: Counted,
     R: HasAxes<L::Count, Rank0>,
 {
     type Set = <<L::Brands as Sort>::Out as List>::Tuple;
 }
+
+/// The first dim that `L` names twice, or [`Nothing`](crate::set::Nothing).
+type Twice<L> = <<<L as DimList>::Brands as Sort>::Out as RemoveAll<
+    <L as DimList>::Brands,
+    <<<L as DimList>::Brands as Sort>::Out as List>::Tuple,
+>>::Twice;
 
 /// How many dims are listed.
 pub trait Counted: DimList {

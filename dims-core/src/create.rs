@@ -10,22 +10,25 @@ use crate::rank::Rank0;
 use crate::scalar::{Element, Num};
 use crate::set::list::List;
 use crate::set::union::Sort;
-use crate::set::{DimKey, Dims};
+use crate::set::{DimKey, Dims, Judged, Nothing, Right, Verdict};
+use crate::size::{Dyn, Static};
 use crate::storage::Owned;
 use crate::storage::axes::{Axis, AxisBlock};
 use crate::storage::memory::reserve;
 use crate::tuples::{each_tuple, nested};
 use smallvec::SmallVec;
 
-/// Dims with sizes: `Batch.of(2)`, a dim with a static size, or a local dim that has one; and tuples of them.
+/// One dim or a tuple of them, as written: the axes that a constructor makes.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a list of dims with sizes",
     label = "expected dims with sizes",
     note = "give a dim a size with `Batch.of(2)`; dims with a static size and local dims have their own"
 )]
-pub trait SizedDims {
+pub trait Written {
     /// The dims as a set.
     type Set: Dims;
+    /// The first dim without a size, or [`Nothing`].
+    type Unsized: Judged;
     /// How many there are.
     const COUNT: usize;
     /// The indices of an element, in the order in which the dims are written.
@@ -37,30 +40,57 @@ pub trait SizedDims {
     fn index(at: &[usize]) -> Self::Index;
 }
 
-/// One dim with a size.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` has no size",
-    label = "expected a dim with a size",
-    note = "give a dim a size with `Batch.of(2)`; dims with a static size and local dims have their own"
-)]
-pub trait SizedDim: DimRef {}
-impl<D: crate::Declared> SizedDim for Of<D> {}
-impl<B: Brand> SizedDim for &crate::dim::Dim<B> {}
-#[diagnostic::do_not_recommend]
-impl<D: crate::Declared> SizedDim for D where D::Size: IsStatic {}
+/// Dims with sizes: `Batch.of(2)`, a dim with a static size, or a local dim that has one; and tuples of them.
+pub trait SizedDims: Written {}
+impl<L: Written> SizedDims for L where Verdict<L::Unsized>: HasSize<L::Unsized> {}
 
-/// A size that is part of the type.
+/// Every dim of a list has a size; `D` is the first one that has none, or [`Nothing`].
 #[diagnostic::on_unimplemented(
-    message = "the dim has no static size",
-    label = "expected a dim with a size",
-    note = "give a dim a size with `Batch.of(2)`"
+    message = "dimension `{D}` has no size",
+    label = "expected dims with sizes",
+    note = "give a dim a size with `{D}.of(2)`; dims with a static size and local dims have their own"
 )]
-pub trait IsStatic {}
-impl<const N: usize> IsStatic for crate::size::Static<N> {}
+pub trait HasSize<D> {}
+#[diagnostic::do_not_recommend]
+impl<D> HasSize<D> for Right {}
+
+/// A value that stands for a dim, and maybe for its size.
+pub trait MaybeSized: DimRef {
+    /// The dim if it comes without a size, or [`Nothing`].
+    type Unsized: Judged;
+}
+#[diagnostic::do_not_recommend]
+impl<D: crate::Declared> MaybeSized for Of<D> {
+    type Unsized = Nothing;
+}
+#[diagnostic::do_not_recommend]
+impl<B: Brand> MaybeSized for &crate::dim::Dim<B> {
+    type Unsized = Nothing;
+}
+#[diagnostic::do_not_recommend]
+impl<D: crate::Declared> MaybeSized for D
+where
+    D::Size: UnsizedOr<D>,
+{
+    type Unsized = <D::Size as UnsizedOr<D>>::Out;
+}
+
+/// The dim `D` where the size is [`Dyn`], else [`Nothing`].
+pub trait UnsizedOr<D> {
+    /// `D`, or [`Nothing`].
+    type Out: Judged;
+}
+impl<D: Brand> UnsizedOr<D> for Dyn {
+    type Out = D;
+}
+impl<D, const N: usize> UnsizedOr<D> for Static<N> {
+    type Out = Nothing;
+}
 
 #[diagnostic::do_not_recommend]
-impl<D: SizedDim> SizedDims for D {
+impl<D: MaybeSized> Written for D {
     type Set = (D::Brand,);
+    type Unsized = D::Unsized;
     const COUNT: usize = 1;
     type Index = usize;
 
@@ -73,8 +103,10 @@ impl<D: SizedDim> SizedDims for D {
     }
 }
 
-impl SizedDims for () {
+#[diagnostic::do_not_recommend]
+impl Written for () {
     type Set = ();
+    type Unsized = Nothing;
     const COUNT: usize = 0;
     type Index = ();
 
@@ -86,11 +118,12 @@ impl SizedDims for () {
 macro_rules! sized_lists {
     ($($d:ident $n:tt)*) => {
         #[diagnostic::do_not_recommend]
-        impl<$($d: SizedDim),*> SizedDims for ($($d,)*)
+        impl<$($d: MaybeSized),*> Written for ($($d,)*)
         where
             nested![$($d::Brand),*]: Sort,
         {
             type Set = <<nested![$($d::Brand),*] as Sort>::Out as List>::Tuple;
+            type Unsized = first_unsized!($($d)*);
             const COUNT: usize = [$($n),*].len();
             type Index = ($(usize_for!($d),)*);
 
@@ -103,6 +136,11 @@ macro_rules! sized_lists {
             }
         }
     };
+}
+
+macro_rules! first_unsized {
+    ($d:ident) => { <$d as MaybeSized>::Unsized };
+    ($d:ident $($later:ident)+) => { <<$d as MaybeSized>::Unsized as Judged>::Or<first_unsized!($($later)+)> };
 }
 
 macro_rules! usize_for {
@@ -220,9 +258,9 @@ pub fn ones<T: Num, D: SizedDims>(dims: D) -> Named<T, D::Set> {
 ///
 /// If a dim has no size, or the tensor does not fit into memory.
 #[track_caller]
-pub fn eye<T: Num, A: SizedDim, B: SizedDim>(rows: A, columns: B) -> Named<T, <(A, B) as SizedDims>::Set>
+pub fn eye<T: Num, A: MaybeSized, B: MaybeSized>(rows: A, columns: B) -> Named<T, <(A, B) as Written>::Set>
 where
-    (A, B): SizedDims<Index = (usize, usize)>,
+    (A, B): SizedDims + Written<Index = (usize, usize)>,
 {
     from_fn((rows, columns), |(i, j)| if i == j { T::ONE } else { T::ZERO })
 }

@@ -76,10 +76,13 @@ impl DimInfo<'_> {
 /// A local dim, made by `dims!(i, j);`. Its type `B` is unique to one execution of that line.
 ///
 /// `i` is a `&Dim<..>`, so it can be used as often as needed.
-pub struct Dim<B> {
+pub struct LocalDim<B> {
     cell: DimCell,
     brand: PhantomData<B>,
 }
+
+/// A local dim; the longer name is for rustc's messages, where `Dim` could be ndarray's.
+pub type Dim<B> = LocalDim<B>;
 
 impl<B: Brand> Dim<B> {
     /// A dim without a size. For `dims!` alone.
@@ -196,6 +199,7 @@ pub trait DimRef: Copy {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<B: Brand> DimRef for &Dim<B> {
     type Brand = B;
 
@@ -221,6 +225,7 @@ impl<D: Declared> DimRef for D {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<D: Declared> DimRef for Of<D> {
     type Brand = D;
 

@@ -229,12 +229,9 @@ pub trait Elementwise: AsTensor {
 
     /// `a` where this condition holds, else `b`. See [`select`].
     #[inline(always)]
-    fn select<T, A, B>(self, a: A, b: B) -> Selected<T, Self, A, B>
+    fn select<T: Element, A: Operand<T>, B: Operand<T>>(self, a: A, b: B) -> Selected<T, Self, A, B>
     where
         Self: AsTensor<Elem = bool>,
-        T: Element,
-        A: Operand<T>,
-        B: Operand<T>,
         Self::Dims: Union<A::Dims, Out: Union<B::Dims>>,
     {
         Named::from_expr(Select { cond: self.into_named().expr, a: a.into_expr(), b: b.into_expr() })

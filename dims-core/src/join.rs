@@ -4,7 +4,8 @@ use crate::dim::DimRef;
 use crate::error::{DimError, unwrap};
 use crate::named::{Named, position};
 use crate::reduce::evaluate_in;
-use crate::set::{Dims, Reduce, Union};
+use crate::set::rename::Has;
+use crate::set::{Dims, DimsOf, Right, Union, Verdict};
 use crate::storage::Owned;
 use crate::storage::memory::reserve;
 use crate::tensor::AsTensor;
@@ -21,11 +22,10 @@ type Order = SmallVec<[usize; 8]>;
 ///
 /// Where [`try_concat`] returns an error.
 #[track_caller]
-pub fn concat<D, A>(dim: D, parts: impl IntoIterator<Item = A>) -> Named<A::Elem, A::Dims, A::Rank>
-where
-    D: DimRef,
-    A: AsTensor<Dims: Reduce<D>>,
-{
+pub fn concat<A: AsTensor, D: DimRef + DimsOf<A::Dims>>(
+    dim: D,
+    parts: impl IntoIterator<Item = A>,
+) -> Named<A::Elem, A::Dims, A::Rank> {
     unwrap(try_concat(dim, parts))
 }
 
@@ -35,8 +35,8 @@ pub fn try_concat<D, A>(
     parts: impl IntoIterator<Item = A>,
 ) -> Result<Named<A::Elem, A::Dims, A::Rank>, DimError>
 where
-    D: DimRef,
-    A: AsTensor<Dims: Reduce<D>>,
+    D: DimRef + DimsOf<A::Dims>,
+    A: AsTensor,
 {
     // With `dim` outermost, the result is the parts one after the other; then it is put into its set's order.
     let mut data = Vec::new();
@@ -105,15 +105,23 @@ pub type Stacked<A, D> = Named<
     <A as AsTensor>::Rank,
 >;
 
-/// A dim that a set does not have.
+/// The dim to stack along is not in the set `S`; `D` is that dim if it is, or [`Nothing`](crate::set::Nothing).
 #[diagnostic::on_unimplemented(
-    message = "the dim `{D}` to stack along is already bound in tensors with dims `{Self}`",
-    label = "stack along a dim that the parts do not have",
-    note = "to join tensors along a dim that they have, use `concat`"
+    message = "dimension `{D}` is already bound in tensors with dims `{S}`",
+    label = "`stack` takes a new dim; along one that the parts have, `concat` joins them"
 )]
-pub trait Lacks<D> {}
+pub trait Stackable<D, S> {}
 #[diagnostic::do_not_recommend]
-impl<S: Dims, D> Lacks<D> for S where S::List: crate::set::rename::Has<D, Found = crate::set::Nothing> {}
+impl<D, S> Stackable<D, S> for Right {}
+
+/// A dim that the set `S` does not have.
+pub trait NewDim<S: Dims>: DimRef {}
+impl<S: Dims, D: DimRef> NewDim<S> for D
+where
+    S::List: Has<D::Brand>,
+    Verdict<<S::List as Has<D::Brand>>::Found>: Stackable<<S::List as Has<D::Brand>>::Found, S>,
+{
+}
 
 /// The parts along the new dim `dim`, which gets as many elements as there are parts; all sizes must agree.
 ///
@@ -121,19 +129,20 @@ impl<S: Dims, D> Lacks<D> for S where S::List: crate::set::rename::Has<D, Found 
 ///
 /// Where [`try_stack`] returns an error.
 #[track_caller]
-pub fn stack<D, A>(dim: D, parts: impl IntoIterator<Item = A>) -> Stacked<A, D>
+pub fn stack<A: AsTensor, D: NewDim<A::Dims>>(dim: D, parts: impl IntoIterator<Item = A>) -> Stacked<A, D>
 where
-    D: DimRef,
-    A: AsTensor<Dims: Union<(D::Brand,)> + Lacks<D::Brand>>,
+    A::Dims: Union<(D::Brand,)>,
 {
     unwrap(try_stack(dim, parts))
 }
 
 /// As [`stack`], but what sizes decide is an error; so is having no parts.
-pub fn try_stack<D, A>(dim: D, parts: impl IntoIterator<Item = A>) -> Result<Stacked<A, D>, DimError>
+pub fn try_stack<A: AsTensor, D: NewDim<A::Dims>>(
+    dim: D,
+    parts: impl IntoIterator<Item = A>,
+) -> Result<Stacked<A, D>, DimError>
 where
-    D: DimRef,
-    A: AsTensor<Dims: Union<(D::Brand,)> + Lacks<D::Brand>>,
+    A::Dims: Union<(D::Brand,)>,
 {
     let mut data = Vec::new();
     let mut sizes: Option<SmallVec<[usize; 8]>> = None;

@@ -7,7 +7,7 @@ use crate::expr::Expr;
 use crate::plan::shape::Shape;
 use crate::rank::{Rank, Rank0, RankOf};
 use crate::scalar::Element;
-use crate::set::{Dims, Reduce, SetOf};
+use crate::set::{Dims, DimsOf, SetOf};
 use crate::storage::Owned;
 use std::marker::PhantomData;
 
@@ -64,10 +64,7 @@ impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>> Named<T, S, R, E> {
     ///
     /// If operands of the tensor have different sizes for one dim.
     #[track_caller]
-    pub fn size<D: DimRef>(&self, dim: D) -> usize
-    where
-        S: Reduce<D>,
-    {
+    pub fn size<D: DimRef + DimsOf<S>>(&self, dim: D) -> usize {
         let shape = unwrap(self.shape());
         shape.size(position(&shape, dim.info()))
     }

@@ -11,7 +11,7 @@ use crate::rank::*;
 use crate::reduce::evaluate_in;
 use crate::set::list::List;
 use crate::set::remove::RemoveAll;
-use crate::set::{Bound, Dims, Keys, MAX_DIMS, NamedOnce};
+use crate::set::{Bound, Dims, Keys, MAX_DIMS, NamedOnce, Verdict};
 use crate::storage::Owned;
 use crate::tensor::{AsTensor, NamedOf};
 use crate::tuples::{each_tuple, fold_back, nested};
@@ -106,19 +106,24 @@ macro_rules! count {
 
 each_tuple!(lists);
 
-/// A set of dims that can be ordered as `L` says: every dim named is bound, and named once.
-pub trait OrderBy<L: OrderList>: Dims {
+/// An order of dims of `S`: every dim named is bound, and named once.
+pub trait OrderOf<S: Dims>: OrderList {
     /// The dims that are left.
     type Rest: Dims;
 }
 
-impl<S: Dims, L: OrderList> OrderBy<L> for S
+impl<S: Dims, L: OrderList> OrderOf<S> for L
 where
     S::List: RemoveAll<L::Brands, S>,
-    S: Bound<<S::List as RemoveAll<L::Brands, S>>::Missing>,
-    L: NamedOnce<<S::List as RemoveAll<L::Brands, S>>::Twice>,
+    Verdict<<S::List as RemoveAll<L::Brands, S>>::Missing>:
+        Bound<<S::List as RemoveAll<L::Brands, S>>::Missing, S>,
+    Verdict<<S::List as RemoveAll<L::Brands, S>>::Twice>:
+        NamedOnce<<S::List as RemoveAll<L::Brands, S>>::Twice, L>,
 {
-    type Rest = <<S::List as RemoveAll<L::Brands, S>>::Out as List>::Tuple;
+    type Rest = <Verdict<<S::List as RemoveAll<L::Brands, S>>::Missing> as Bound<
+        <S::List as RemoveAll<L::Brands, S>>::Missing,
+        S,
+    >>::Then<<<S::List as RemoveAll<L::Brands, S>>::Out as List>::Tuple>;
 }
 
 /// What `order` yields, by the dims that are left: without any, an array (a single element if it has no axes); else a
@@ -208,7 +213,7 @@ macro_rules! left_over {
 each_tuple!(left_over);
 
 /// The type that ordering a tensor `A` as `L` says yields.
-pub type OrderOut<A, L> = <<<A as AsTensor>::Dims as OrderBy<L>>::Rest as Ordered<
+pub type OrderOut<A, L> = <<L as OrderOf<<A as AsTensor>::Dims>>::Rest as Ordered<
     <A as AsTensor>::Elem,
     <<L as OrderList>::Count as Rank>::Plus<<A as AsTensor>::Rank>,
 >>::Out;
@@ -286,24 +291,24 @@ pub trait OrderExt: AsTensor {
     /// If operands have different sizes for one dim, an index is out of range, or the result does not fit into memory.
     #[track_caller]
     #[inline]
-    fn order<L: OrderList>(self, dims: L) -> OrderOut<Self, L>
+    fn order<L: OrderOf<Self::Dims>>(self, dims: L) -> OrderOut<Self, L>
     where
-        Self::Dims: OrderBy<L, Rest: Ordered<Self::Elem, <L::Count as Rank>::Plus<Self::Rank>>>,
+        L::Rest: Ordered<Self::Elem, <L::Count as Rank>::Plus<Self::Rank>>,
     {
         unwrap(self.try_order(dims))
     }
 
     /// As [`order`](OrderExt::order), but what sizes decide is an error.
     #[inline]
-    fn try_order<L: OrderList>(self, _: L) -> Result<OrderOut<Self, L>, DimError>
+    fn try_order<L: OrderOf<Self::Dims>>(self, _: L) -> Result<OrderOut<Self, L>, DimError>
     where
-        Self::Dims: OrderBy<L, Rest: Ordered<Self::Elem, <L::Count as Rank>::Plus<Self::Rank>>>,
+        L::Rest: Ordered<Self::Elem, <L::Count as Rank>::Plus<Self::Rank>>,
     {
         let tensor = self.into_named();
         let tensor = match Ordering::<Self::Dims, Self::Rank, L>::as_it_is(tensor.expr) {
             Ok((data, sizes)) => {
                 let rank = Self::Dims::KEYS.as_slice().len();
-                return Ok(<<Self::Dims as OrderBy<L>>::Rest as Ordered<_, _>>::build(data, &sizes[..rank]));
+                return Ok(<L::Rest as Ordered<_, _>>::build(data, &sizes[..rank]));
             }
             Err(expr) => NamedOf::<Self>::from_expr(expr),
         };
@@ -311,7 +316,7 @@ pub trait OrderExt: AsTensor {
         let sizes = Ordering::<Self::Dims, Self::Rank, L>::sizes(&shape)?;
         let order = Ordering::<Self::Dims, Self::Rank, L>::ORDER.as_slice();
         let data = evaluate_in::<Self::Dims, Self::Rank, _>(tensor.expr, &shape, order)?;
-        Ok(<<Self::Dims as OrderBy<L>>::Rest as Ordered<_, _>>::build(data, &sizes))
+        Ok(<L::Rest as Ordered<_, _>>::build(data, &sizes))
     }
 }
 

@@ -57,6 +57,7 @@ macro_rules! ranks {
             type TakenFrom<O: Rank> = ranks!(@taken $n $pred O);
         }
 
+        #[diagnostic::do_not_recommend]
         impl RankOf for typenum::$num {
             type Rank = $name;
         }

@@ -16,14 +16,14 @@ use crate::plan::rows::Rows;
 use crate::plan::shape::Shape;
 use crate::rank::Rank;
 use crate::scalar::*;
-use crate::set::{Dims, Reduce};
+use crate::set::{Dims, DimsOf};
 use crate::storage::Owned;
 use crate::tensor::AsTensor;
 use smallvec::SmallVec;
 use std::marker::PhantomData;
 
 /// A tensor without the dims `D`.
-pub type Reduced<U, A, D> = Named<U, <<A as AsTensor>::Dims as Reduce<D>>::Out, <A as AsTensor>::Rank>;
+pub type Reduced<U, A, D> = Named<U, <D as DimsOf<<A as AsTensor>::Dims>>::Others, <A as AsTensor>::Rank>;
 
 /// A tensor with the dims that it had.
 pub type Evaluated<A> = Named<<A as AsTensor>::Elem, <A as AsTensor>::Dims, <A as AsTensor>::Rank>;
@@ -62,8 +62,8 @@ enum Empty {
 #[inline]
 fn run<A, D, Q>(tensor: A, reducer: Q, empty: Empty) -> Result<Reduced<Q::Out, A, D>, DimError>
 where
-    A: AsTensor<Dims: Reduce<D>>,
-    D: DimList,
+    A: AsTensor,
+    D: DimsOf<A::Dims>,
     Q: Reducer<A::Elem, Out: Element>,
 {
     let tensor = tensor.into_named();
@@ -77,12 +77,12 @@ fn fused<S, R, E, D, Q>(
     shape: &Shape,
     reducer: Q,
     empty: Empty,
-) -> Result<Named<Q::Out, S::Out, R>, DimError>
+) -> Result<Named<Q::Out, D::Others, R>, DimError>
 where
-    S: Reduce<D>,
+    S: Dims,
     R: Rank,
     E: Expr,
-    D: DimList,
+    D: DimsOf<S>,
     Q: Reducer<E::Elem, Out: Element>,
 {
     let sizes = shape.sizes();
@@ -118,8 +118,8 @@ fn finished<T, S: Dims, R: Rank>(data: Vec<T>, kept: &[usize], sizes: &[usize]) 
 #[inline]
 fn sum<A, D>(tensor: A) -> Result<Reduced<A::Elem, A, D>, DimError>
 where
-    A: AsTensor<Dims: Reduce<D>, Elem: Num>,
-    D: DimList,
+    A: AsTensor<Elem: Num>,
+    D: DimsOf<A::Dims>,
 {
     let tensor = tensor.into_named();
     if let Some(roles) = const { Split::<A::Dims, A::Rank, D>::roles::<A::Expr>() } {
@@ -153,8 +153,8 @@ where
 /// Evaluates, and works along one dim in place.
 fn along<A, D>(tensor: A, dim: D, work: impl FnOnce(Lines<'_, A::Elem>)) -> Result<Evaluated<A>, DimError>
 where
-    A: AsTensor<Dims: Reduce<D>>,
-    D: DimRef,
+    A: AsTensor,
+    D: DimRef + DimsOf<A::Dims>,
 {
     let tensor = tensor.into_named();
     let shape = tensor.shape()?;
@@ -195,9 +195,8 @@ macro_rules! reductions {
         /// Where the `try_` form returns an error.
         #[track_caller]
         #[inline]
-        fn $name<D: DimList>(self, dims: D) -> Reduced<$out, Self, D>
+        fn $name<D: DimsOf<Self::Dims>>(self, dims: D) -> Reduced<$out, Self, D>
         where
-            Self::Dims: Reduce<D>,
             Self: AsTensor<Elem: $($bound)*>,
         {
             unwrap(self.$try_name(dims))
@@ -205,12 +204,11 @@ macro_rules! reductions {
 
         #[doc = concat!("As [`", stringify!($name), "`](Reductions::", stringify!($name), "), but what sizes decide is an error.")]
         #[inline]
-        fn $try_name<D: DimList>(self, _: D) -> Result<Reduced<$out, Self, D>, DimError>
+        fn $try_name<D: DimsOf<Self::Dims>>(self, _: D) -> Result<Reduced<$out, Self, D>, DimError>
         where
-            Self::Dims: Reduce<D>,
             Self: AsTensor<Elem: $($bound)*>,
         {
-            run(self, $reducer, $empty)
+            run::<Self, D, _>(self, $reducer, $empty)
         }
     )*};
 }
@@ -231,9 +229,8 @@ pub trait Reductions: AsTensor {
     /// Where [`try_sum`](Reductions::try_sum) returns an error.
     #[track_caller]
     #[inline]
-    fn sum<D: DimList>(self, _: D) -> Reduced<Self::Elem, Self, D>
+    fn sum<D: DimsOf<Self::Dims>>(self, _: D) -> Reduced<Self::Elem, Self, D>
     where
-        Self::Dims: Reduce<D>,
         Self::Elem: Num,
     {
         unwrap(sum::<Self, D>(self))
@@ -241,9 +238,8 @@ pub trait Reductions: AsTensor {
 
     /// As [`sum`](Reductions::sum), but what sizes decide is an error.
     #[inline]
-    fn try_sum<D: DimList>(self, _: D) -> Result<Reduced<Self::Elem, Self, D>, DimError>
+    fn try_sum<D: DimsOf<Self::Dims>>(self, _: D) -> Result<Reduced<Self::Elem, Self, D>, DimError>
     where
-        Self::Dims: Reduce<D>,
         Self::Elem: Num,
     {
         sum::<Self, D>(self)
@@ -279,21 +275,19 @@ pub trait Reductions: AsTensor {
     ///
     /// Where [`try_any`](Reductions::try_any) returns an error.
     #[track_caller]
-    fn any<D: DimList>(self, dims: D) -> Reduced<bool, Self, D>
+    fn any<D: DimsOf<Self::Dims>>(self, dims: D) -> Reduced<bool, Self, D>
     where
         Self: AsTensor<Elem = bool>,
-        Self::Dims: Reduce<D>,
     {
         unwrap(self.try_any(dims))
     }
 
     /// As [`any`](Reductions::any), but what sizes decide is an error.
-    fn try_any<D: DimList>(self, _: D) -> Result<Reduced<bool, Self, D>, DimError>
+    fn try_any<D: DimsOf<Self::Dims>>(self, _: D) -> Result<Reduced<bool, Self, D>, DimError>
     where
         Self: AsTensor<Elem = bool>,
-        Self::Dims: Reduce<D>,
     {
-        run(self, reducers::Any, Empty::Allowed)
+        run::<Self, D, _>(self, reducers::Any, Empty::Allowed)
     }
 
     /// Whether all elements are true; true where there is none.
@@ -302,21 +296,19 @@ pub trait Reductions: AsTensor {
     ///
     /// Where [`try_all`](Reductions::try_all) returns an error.
     #[track_caller]
-    fn all<D: DimList>(self, dims: D) -> Reduced<bool, Self, D>
+    fn all<D: DimsOf<Self::Dims>>(self, dims: D) -> Reduced<bool, Self, D>
     where
         Self: AsTensor<Elem = bool>,
-        Self::Dims: Reduce<D>,
     {
         unwrap(self.try_all(dims))
     }
 
     /// As [`all`](Reductions::all), but what sizes decide is an error.
-    fn try_all<D: DimList>(self, _: D) -> Result<Reduced<bool, Self, D>, DimError>
+    fn try_all<D: DimsOf<Self::Dims>>(self, _: D) -> Result<Reduced<bool, Self, D>, DimError>
     where
         Self: AsTensor<Elem = bool>,
-        Self::Dims: Reduce<D>,
     {
-        run(self, reducers::All, Empty::Allowed)
+        run::<Self, D, _>(self, reducers::All, Empty::Allowed)
     }
 
     /// How many elements are true.
@@ -325,12 +317,11 @@ pub trait Reductions: AsTensor {
     ///
     /// If operands have different sizes for one dim, or an index is out of range.
     #[track_caller]
-    fn count<D: DimList>(self, _: D) -> Reduced<usize, Self, D>
+    fn count<D: DimsOf<Self::Dims>>(self, _: D) -> Reduced<usize, Self, D>
     where
         Self: AsTensor<Elem = bool>,
-        Self::Dims: Reduce<D>,
     {
-        unwrap(run(self, reducers::Count, Empty::Allowed))
+        unwrap(run::<Self, D, _>(self, reducers::Count, Empty::Allowed))
     }
 
     /// The variance with `ddof` taken off the count: `sum of (x - mean)^2 / (count - ddof)`; 1 gives the unbiased estimate
@@ -340,12 +331,11 @@ pub trait Reductions: AsTensor {
     ///
     /// If operands have different sizes for one dim, or an index is out of range.
     #[track_caller]
-    fn var_with<D: DimList>(self, _: D, ddof: Self::Elem) -> Reduced<Self::Elem, Self, D>
+    fn var_with<D: DimsOf<Self::Dims>>(self, _: D, ddof: Self::Elem) -> Reduced<Self::Elem, Self, D>
     where
-        Self::Dims: Reduce<D>,
         Self::Elem: Real,
     {
-        unwrap(run(self, reducers::Variance::<_, false> { ddof }, Empty::Allowed))
+        unwrap(run::<Self, D, _>(self, reducers::Variance::<_, false> { ddof }, Empty::Allowed))
     }
 
     /// `e^x / sum over dim of e^x`, without overflow.
@@ -354,18 +344,16 @@ pub trait Reductions: AsTensor {
     ///
     /// Where [`try_softmax`](Reductions::try_softmax) returns an error.
     #[track_caller]
-    fn softmax<D: DimRef>(self, dim: D) -> Evaluated<Self>
+    fn softmax<D: DimRef + DimsOf<Self::Dims>>(self, dim: D) -> Evaluated<Self>
     where
-        Self::Dims: Reduce<D>,
         Self::Elem: Real,
     {
         unwrap(self.try_softmax(dim))
     }
 
     /// As [`softmax`](Reductions::softmax), but what sizes decide is an error.
-    fn try_softmax<D: DimRef>(self, dim: D) -> Result<Evaluated<Self>, DimError>
+    fn try_softmax<D: DimRef + DimsOf<Self::Dims>>(self, dim: D) -> Result<Evaluated<Self>, DimError>
     where
-        Self::Dims: Reduce<D>,
         Self::Elem: Real,
     {
         along(self, dim, |lines| scan::softmax(lines, false))
@@ -377,9 +365,8 @@ pub trait Reductions: AsTensor {
     ///
     /// If operands have different sizes for one dim, or an index is out of range.
     #[track_caller]
-    fn log_softmax<D: DimRef>(self, dim: D) -> Evaluated<Self>
+    fn log_softmax<D: DimRef + DimsOf<Self::Dims>>(self, dim: D) -> Evaluated<Self>
     where
-        Self::Dims: Reduce<D>,
         Self::Elem: Real,
     {
         unwrap(along(self, dim, |lines| scan::softmax(lines, true)))
@@ -391,9 +378,8 @@ pub trait Reductions: AsTensor {
     ///
     /// If operands have different sizes for one dim, or an index is out of range.
     #[track_caller]
-    fn cumsum<D: DimRef>(self, dim: D) -> Evaluated<Self>
+    fn cumsum<D: DimRef + DimsOf<Self::Dims>>(self, dim: D) -> Evaluated<Self>
     where
-        Self::Dims: Reduce<D>,
         Self::Elem: Num,
     {
         unwrap(along(self, dim, |lines| scan::cumulate(lines, |a, b| a.add(b))))

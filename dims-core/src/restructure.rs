@@ -10,7 +10,7 @@ use crate::expr::remap::Along;
 use crate::named::{Named, position};
 use crate::order::OrderList;
 use crate::reduce::evaluate_in;
-use crate::set::{Dims, Reduce, Rename, Union};
+use crate::set::{Dims, DimsOf, NameFor, Union};
 use crate::size::{MaySame, SizesAgree, Times};
 use crate::storage::Owned;
 use crate::storage::axes::Axis;
@@ -116,12 +116,12 @@ where
 
 /// A tensor in which the dim `W` is split into `P`.
 pub type Unflattened<A, W, P> =
-    Remapped<A, <<<A as AsTensor>::Dims as Reduce<W>>::Out as Union<<P as PartsOf<W>>::Set>>::Out>;
+    Remapped<A, <<W as DimsOf<<A as AsTensor>::Dims>>::Others as Union<<P as PartsOf<W>>::Set>>::Out>;
 
 /// A tensor in which the dims `P` are one dim `W`.
 pub type Flattened<A, P, W> = Named<
     <A as AsTensor>::Elem,
-    <<<A as AsTensor>::Dims as Reduce<P>>::Out as Union<(<W as DimRef>::Brand,)>>::Out,
+    <<P as DimsOf<<A as AsTensor>::Dims>>::Others as Union<(<W as DimRef>::Brand,)>>::Out,
     <A as AsTensor>::Rank,
 >;
 
@@ -140,14 +140,11 @@ pub trait Restructure: AsTensor {
     ///
     /// If `new` already has another size.
     #[track_caller]
-    fn rename<Old: DimRef, New: DimRef>(
+    fn rename<Old: DimRef, New: NameFor<Old, Self::Dims>>(
         self,
         old: Old,
         new: New,
-    ) -> Remapped<Self, <Self::Dims as Rename<Old, New>>::Out>
-    where
-        Self::Dims: Rename<Old, New>,
-    {
+    ) -> Remapped<Self, New::Out> {
         let tensor = self.into_named();
         let old = old.info().key();
         if new.info().cell.is_some() || new.info().fixed.is_some() {
@@ -164,27 +161,21 @@ pub trait Restructure: AsTensor {
     ///
     /// If the position is out of range.
     #[track_caller]
-    fn index<D: DimRef, P: Position>(
+    fn index<D: DimRef + DimsOf<Self::Dims>, P: Position>(
         self,
         dim: D,
         position: P,
-    ) -> Remapped<Self, <Self::Dims as Reduce<D>>::Out>
-    where
-        Self::Dims: Reduce<D>,
-    {
+    ) -> Remapped<Self, <D as DimsOf<Self::Dims>>::Others> {
         unwrap(self.try_index(dim, position))
     }
 
     /// As [`index`](Restructure::index), but what sizes decide is an error.
     #[track_caller]
-    fn try_index<D: DimRef, P: Position>(
+    fn try_index<D: DimRef + DimsOf<Self::Dims>, P: Position>(
         self,
         dim: D,
         at: P,
-    ) -> Result<Remapped<Self, <Self::Dims as Reduce<D>>::Out>, DimError>
-    where
-        Self::Dims: Reduce<D>,
-    {
+    ) -> Result<Remapped<Self, <D as DimsOf<Self::Dims>>::Others>, DimError> {
         let tensor = self.into_named();
         let shape = tensor.shape()?;
         let info = dim.info();
@@ -200,22 +191,20 @@ pub trait Restructure: AsTensor {
     ///
     /// If the range is not within the dim.
     #[track_caller]
-    fn slice<D: DimRef, P: DimRange>(self, dim: D, range: P) -> Remapped<Self, Self::Dims>
-    where
-        Self::Dims: Reduce<D>,
-    {
+    fn slice<D: DimRef + DimsOf<Self::Dims>, P: DimRange>(
+        self,
+        dim: D,
+        range: P,
+    ) -> Remapped<Self, Self::Dims> {
         unwrap(self.try_slice(dim, range))
     }
 
     /// As [`slice`](Restructure::slice), but what sizes decide is an error.
-    fn try_slice<D: DimRef, P: DimRange>(
+    fn try_slice<D: DimRef + DimsOf<Self::Dims>, P: DimRange>(
         self,
         dim: D,
         range: P,
-    ) -> Result<Remapped<Self, Self::Dims>, DimError>
-    where
-        Self::Dims: Reduce<D>,
-    {
+    ) -> Result<Remapped<Self, Self::Dims>, DimError> {
         let tensor = self.into_named();
         let shape = tensor.shape()?;
         let info = dim.info();
@@ -233,10 +222,9 @@ pub trait Restructure: AsTensor {
     ///
     /// If the sizes do not add up.
     #[track_caller]
-    fn split<D: DimRef>(self, dim: D, sizes: &[usize]) -> Vec<Remapped<Self, Self::Dims>>
+    fn split<D: DimRef + DimsOf<Self::Dims>>(self, dim: D, sizes: &[usize]) -> Vec<Remapped<Self, Self::Dims>>
     where
         Self: Copy,
-        Self::Dims: Reduce<D>,
     {
         let tensor = self.into_named();
         let shape = unwrap(tensor.shape());
@@ -266,21 +254,25 @@ pub trait Restructure: AsTensor {
     ///
     /// If the sizes do not multiply to that of `whole`.
     #[track_caller]
-    fn unflatten<W: DimRef, P: PartsOf<W>>(self, whole: W, parts: P) -> Unflattened<Self, W, P>
+    fn unflatten<W: DimRef + DimsOf<Self::Dims>, P: PartsOf<W>>(
+        self,
+        whole: W,
+        parts: P,
+    ) -> Unflattened<Self, W, P>
     where
-        Self::Dims: Reduce<W, Out: Union<P::Set>>,
+        <W as DimsOf<Self::Dims>>::Others: Union<P::Set>,
     {
         unwrap(self.try_unflatten(whole, parts))
     }
 
     /// As [`unflatten`](Restructure::unflatten), but what sizes decide is an error.
-    fn try_unflatten<W: DimRef, P: PartsOf<W>>(
+    fn try_unflatten<W: DimRef + DimsOf<Self::Dims>, P: PartsOf<W>>(
         self,
         whole: W,
         parts: P,
     ) -> Result<Unflattened<Self, W, P>, DimError>
     where
-        Self::Dims: Reduce<W, Out: Union<P::Set>>,
+        <W as DimsOf<Self::Dims>>::Others: Union<P::Set>,
     {
         let tensor = self.into_named();
         let shape = tensor.shape()?;
@@ -315,21 +307,25 @@ pub trait Restructure: AsTensor {
     ///
     /// If `whole` has another size, operands have different sizes for one dim, or an index is out of range.
     #[track_caller]
-    fn flatten<P: PartsOf<W> + OrderList, W: DimRef>(self, parts: P, whole: W) -> Flattened<Self, P, W>
+    fn flatten<P: PartsOf<W> + OrderList + DimsOf<Self::Dims>, W: DimRef>(
+        self,
+        parts: P,
+        whole: W,
+    ) -> Flattened<Self, P, W>
     where
-        Self::Dims: Reduce<P, Out: Union<(W::Brand,)>>,
+        <P as DimsOf<Self::Dims>>::Others: Union<(W::Brand,)>,
     {
         unwrap(self.try_flatten(parts, whole))
     }
 
     /// As [`flatten`](Restructure::flatten), but what sizes decide is an error.
-    fn try_flatten<P: PartsOf<W> + OrderList, W: DimRef>(
+    fn try_flatten<P: PartsOf<W> + OrderList + DimsOf<Self::Dims>, W: DimRef>(
         self,
         parts: P,
         whole: W,
     ) -> Result<Flattened<Self, P, W>, DimError>
     where
-        Self::Dims: Reduce<P, Out: Union<(W::Brand,)>>,
+        <P as DimsOf<Self::Dims>>::Others: Union<(W::Brand,)>,
     {
         let tensor = self.into_named();
         let shape = tensor.shape()?;
@@ -338,7 +334,7 @@ pub trait Restructure: AsTensor {
         let size = shape.volume(group.iter().copied(), 1)?;
         whole.info().meet(size, None)?;
         // The axes of the result are those of its set; that of `whole` stands for the whole group.
-        let own = <<<Self::Dims as Reduce<P>>::Out as Union<(W::Brand,)>>::Out as Dims>::KEYS.as_slice();
+        let own = <<<P as DimsOf<Self::Dims>>::Others as Union<(W::Brand,)>>::Out as Dims>::KEYS.as_slice();
         let mut order: SmallVec<[usize; 8]> = SmallVec::new();
         let mut sizes: SmallVec<[usize; 8]> = SmallVec::new();
         for key in own {

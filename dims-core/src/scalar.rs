@@ -13,8 +13,7 @@ impl<T: Copy + Default + Debug + Send + Sync + 'static> Element for T {}
 /// A type with the four operations: integers (which wrap around), floats, complex numbers.
 #[diagnostic::on_unimplemented(
     message = "there is no arithmetic on tensors of `{Self}`",
-    label = "numbers are needed here",
-    note = "cast the tensor first: `.cast::<f32>()`"
+    label = "numbers are needed here; cast the tensor first: `.cast::<f32>()`"
 )]
 pub trait Num: Element + PartialEq {
     /// 0
@@ -63,8 +62,7 @@ pub trait Ordered: Num + PartialOrd {
 /// A type with negative values.
 #[diagnostic::on_unimplemented(
     message = "tensors of `{Self}` have no negative values",
-    label = "a signed type is needed here",
-    note = "cast the tensor first: `.cast::<i64>()`"
+    label = "a signed type is needed here; cast the tensor first: `.cast::<i64>()`"
 )]
 pub trait Signed: Num {
     /// `-self`
@@ -74,8 +72,7 @@ pub trait Signed: Num {
 /// Floating-point numbers: `f32`, `f64`, `f16`, `bf16`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a floating-point type",
-    label = "floats are needed here",
-    note = "cast the tensor first: `.cast::<f32>()`"
+    label = "floats are needed here; cast the tensor first: `.cast::<f32>()`"
 )]
 pub trait Real: Ordered + Analytic + Magnitude<Abs = Self> + Float {
     /// In which type sums of the values and of what is computed from them are accumulated.
@@ -92,8 +89,7 @@ pub trait Real: Ordered + Analytic + Magnitude<Abs = Self> + Float {
 /// Floats and complex numbers: types with `exp`, `ln`, `sqrt` and the trigonometric functions.
 #[diagnostic::on_unimplemented(
     message = "tensors of `{Self}` have no `exp`, `sqrt` and the like",
-    label = "floats or complex numbers are needed here",
-    note = "cast the tensor first: `.cast::<f32>()`"
+    label = "floats or complex numbers are needed here; cast the tensor first: `.cast::<f32>()`"
 )]
 #[allow(missing_docs)]
 pub trait Analytic: Signed {
@@ -165,6 +161,7 @@ pub trait CastTo<To>: Element {
 
 macro_rules! integers {
     ($($t:ident)*) => {$(
+        #[diagnostic::do_not_recommend]
         impl Num for $t {
             const ZERO: Self = 0;
             const ONE: Self = 1;
@@ -183,6 +180,7 @@ macro_rules! integers {
             #[inline(always)]
             fn div(self, other: Self) -> Self { self.wrapping_div(other) }
         }
+        #[diagnostic::do_not_recommend]
         impl Ordered for $t {
             const LOWEST: Self = $t::MIN;
             const HIGHEST: Self = $t::MAX;
@@ -195,7 +193,9 @@ macro_rules! integers {
             #[inline(always)]
             fn is_nan_value(self) -> bool { false }
         }
+        #[diagnostic::do_not_recommend]
         impl Integer for $t {}
+        #[diagnostic::do_not_recommend]
         impl Logic for $t {
             #[inline(always)]
             fn and(self, other: Self) -> Self { self & other }
@@ -206,6 +206,7 @@ macro_rules! integers {
             #[inline(always)]
             fn not(self) -> Self { !self }
         }
+        #[diagnostic::do_not_recommend]
         impl IndexInt for $t {
             #[inline(always)]
             fn to_position(self, size: usize) -> Option<usize> {
@@ -221,6 +222,7 @@ integers!(i8 i16 i32 i64 isize u8 u16 u32 u64 usize);
 
 macro_rules! signed_integers {
     ($($t:ident)*) => {$(
+        #[diagnostic::do_not_recommend]
         impl Signed for $t {
             #[inline(always)]
             fn neg(self) -> Self { self.wrapping_neg() }
@@ -249,6 +251,7 @@ unsigned_integers!(u8 u16 u32 u64 usize);
 
 macro_rules! floats {
     ($($t:ty, $acc:ty, $zero:expr, $one:expr;)*) => {$(
+        #[diagnostic::do_not_recommend]
         impl Num for $t {
             const ZERO: Self = $zero;
             const ONE: Self = $one;
@@ -267,6 +270,7 @@ macro_rules! floats {
             #[inline(always)]
             fn div(self, other: Self) -> Self { self / other }
         }
+        #[diagnostic::do_not_recommend]
         impl Ordered for $t {
             const LOWEST: Self = <$t>::NEG_INFINITY;
             const HIGHEST: Self = <$t>::INFINITY;
@@ -282,6 +286,7 @@ macro_rules! floats {
             #[inline(always)]
             fn is_nan_value(self) -> bool { self.is_nan() }
         }
+        #[diagnostic::do_not_recommend]
         impl Signed for $t {
             #[inline(always)]
             fn neg(self) -> Self { -self }
@@ -291,6 +296,7 @@ macro_rules! floats {
             #[inline(always)]
             fn magnitude(self) -> Self { Float::abs(self) }
         }
+        #[diagnostic::do_not_recommend]
         impl Real for $t {
             type Wide = $acc;
             #[inline(always)]
@@ -300,6 +306,7 @@ macro_rules! floats {
             #[inline(always)]
             fn erf<I: Isa>(self) -> Self { self.erf_in::<I>() }
         }
+        #[diagnostic::do_not_recommend]
         impl Analytic for $t {
             #[inline(always)]
             fn exp<I: Isa>(self) -> Self { self.exp_in::<I>() }
@@ -331,6 +338,7 @@ macro_rules! floats {
 
 macro_rules! complexes {
     ($($part:ident)*) => {$(
+        #[diagnostic::do_not_recommend]
         impl Num for Complex<$part> {
             const ZERO: Self = Complex::new(0.0, 0.0);
             const ONE: Self = Complex::new(1.0, 0.0);
@@ -349,6 +357,7 @@ macro_rules! complexes {
             #[inline(always)]
             fn div(self, other: Self) -> Self { self / other }
         }
+        #[diagnostic::do_not_recommend]
         impl Signed for Complex<$part> {
             #[inline(always)]
             fn neg(self) -> Self { -self }
@@ -358,6 +367,7 @@ macro_rules! complexes {
             #[inline(always)]
             fn magnitude(self) -> $part { self.norm() }
         }
+        #[diagnostic::do_not_recommend]
         impl Analytic for Complex<$part> {
             #[inline(always)]
             fn exp<I: Isa>(self) -> Self { Complex::exp(self) }
@@ -495,6 +505,7 @@ macro_rules! half_logic_casts {
 #[cfg(feature = "half")]
 half_logic_casts!(half::f16, half::bf16);
 
+#[diagnostic::do_not_recommend]
 impl Logic for bool {
     #[inline(always)]
     fn and(self, other: Self) -> Self {

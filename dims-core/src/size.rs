@@ -28,15 +28,18 @@ impl<const N: usize> Size for Static<N> {
     const FIXED: Option<usize> = Some(N);
 }
 
-/// Two sizes that may belong to the same axis: equal ones, or at least one that only the run knows.
+/// The sizes of two dims that may be names of one axis: equal ones, or at least one that only the run knows.
 #[diagnostic::on_unimplemented(
-    message = "a dim of `{Self}` elements cannot be an axis of `{Other}` elements",
+    message = "`{Old}` has the size `{Self}` and `{New}` has the size `{Other}`: one cannot be renamed to the other",
     label = "the static sizes differ"
 )]
-pub trait SameSize<Other> {}
-impl<const N: usize> SameSize<Static<N>> for Static<N> {}
-impl<const N: usize> SameSize<Dyn> for Static<N> {}
-impl<O: Size> SameSize<O> for Dyn {}
+pub trait SameSize<Other, Old, New> {}
+#[diagnostic::do_not_recommend]
+impl<const N: usize, Old, New> SameSize<Static<N>, Old, New> for Static<N> {}
+#[diagnostic::do_not_recommend]
+impl<const N: usize, Old, New> SameSize<Dyn, Old, New> for Static<N> {}
+#[diagnostic::do_not_recommend]
+impl<O: Size, Old, New> SameSize<O, Old, New> for Dyn {}
 
 /// The product of two sizes as typenums; [`Dyn`] if one of them is.
 pub trait Times<O> {

@@ -1,1 +1,10 @@
-//! Programs that rustc must refuse, and the messages it must give: see `fail/` and `pass/`.
+//! What the tests in `tests/` share: finding the cases, reading golden messages, and asking rustc.
+//!
+//! A *case* is a program in `fail/<topic>/` or `pass/<topic>/`. A program that must not compile names, in a line
+//! `//~ words: a | b`, the words that its message has under every rustc; beside it lies the golden message, word for word,
+//! for the rustc in `RUSTC_VERSION`.
+
+pub mod budget;
+pub mod case;
+pub mod check;
+pub mod rustc;

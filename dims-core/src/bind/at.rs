@@ -115,7 +115,7 @@ each_tuple!(union_all);
 
 /// Whether an array has as many axes as are bound.
 #[diagnostic::on_unimplemented(
-    message = "an array of `{Self}` cannot be bound to binders for `{Taken}`",
+    message = "an array of `{Self}` cannot be bound by binders for `{Taken}`",
     label = "there must be one binder for each axis",
     note = "`..` leaves one axis positional, `Ellipsis` all that are left"
 )]
@@ -152,8 +152,14 @@ impl<T> Is<T> for T {}
     label = "which axes each of them stands for would be unclear"
 )]
 pub trait AtMostOneEllipsis {}
+#[diagnostic::do_not_recommend]
 impl AtMostOneEllipsis for Rank0 {}
+#[diagnostic::do_not_recommend]
 impl AtMostOneEllipsis for Rank1 {}
+
+/// `Rank0` without an `Ellipsis`, `Rank1` with one or more: more are one mistake, and give one error.
+type AnyEllipsis<L> =
+    <<<L as BinderList>::Ellipses as Rank>::Pred as Rank>::TakenFrom<<L as BinderList>::Ellipses>;
 
 /// Binders that fit an array of rank `R` whose elements have the dims `S` already.
 pub trait Binds<R, S = ()>: BinderList {
@@ -169,7 +175,7 @@ pub trait Binds<R, S = ()>: BinderList {
 impl<L: BinderList, R, S> Binds<R, S> for L
 where
     L::Ellipses: AtMostOneEllipsis,
-    R: HasAxes<L::Taken, L::Ellipses>,
+    R: HasAxes<L::Taken, AnyEllipsis<L>>,
     S: Union<L::Dims>,
 {
     type Out = S::Out;
@@ -297,7 +303,7 @@ impl<A: SourceMut + ?Sized> AtMut for A {}
 pub type PlaceOf<'a, T, B, R> =
     Place<'a, T, <B as Binds<R>>::Out, <B as Binds<R>>::Rank, <B as BinderList>::Indices>;
 
-impl<T: Element, S: Dims, R: Rank, E: Leaf<T, S, R>> Named<T, S, R, E> {
+impl<T: Element, S: Dims, R: Rank, E> Named<T, S, R, E> {
     /// The tensor with its positional axes bound, from the left. Nothing is copied.
     ///
     /// An expression that is not yet evaluated cannot be bound: `eval` it first.
@@ -307,14 +313,20 @@ impl<T: Element, S: Dims, R: Rank, E: Leaf<T, S, R>> Named<T, S, R, E> {
     /// As [`At::at`].
     #[track_caller]
     #[inline(always)]
-    pub fn at<B: Binds<R, S>>(&self, binder: B) -> Bound<'_, T, B, R, S> {
+    pub fn at<B: Binds<R, S>>(&self, binder: B) -> Bound<'_, T, B, R, S>
+    where
+        E: Leaf<T, S, R>,
+    {
         unwrap(self.try_at(binder))
     }
 
     /// As [`at`](Named::at), but what sizes decide is an error.
     #[track_caller]
     #[inline(always)]
-    pub fn try_at<B: Binds<R, S>>(&self, binder: B) -> Result<Bound<'_, T, B, R, S>, DimError> {
+    pub fn try_at<B: Binds<R, S>>(&self, binder: B) -> Result<Bound<'_, T, B, R, S>, DimError>
+    where
+        E: Leaf<T, S, R>,
+    {
         let origin = Some(Location::caller());
         let (start, named, positional) = self.expr.leaf();
         let axes = Axes::from_slice(positional.as_slice());

@@ -14,7 +14,7 @@ use crate::set::Dims;
 /// `T = isize` dims, which stand for their indices.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be combined with a tensor of `{T}`",
-    label = "expected a tensor of `{T}`, or a `{T}`",
+    label = "expected a tensor of `{T}`, or one value of type `{T}`",
     note = "tensors of different element types do not mix: convert one with `.cast::<{T}>()`"
 )]
 pub trait Operand<T> {
@@ -29,6 +29,7 @@ pub trait Operand<T> {
     fn into_expr(self) -> Self::Expr;
 }
 
+#[diagnostic::do_not_recommend]
 impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>> Operand<T> for Named<T, S, R, E> {
     type Dims = S;
     type Rank = R;
@@ -40,6 +41,7 @@ impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>> Operand<T> for Named<T, S,
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<'a, T: Element, S: Dims, R: Rank, E: Expr<Elem = T>> Operand<T> for &'a Named<T, S, R, E> {
     type Dims = S;
     type Rank = R;

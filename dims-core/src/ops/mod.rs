@@ -17,6 +17,11 @@ use crate::scalar::*;
 use crate::set::Dims;
 
 /// An operation on one element.
+#[diagnostic::on_unimplemented(
+    message = "there is no operation `{Self}` on tensors of `{A}`",
+    label = "not for elements of type `{A}`",
+    note = "cast the tensor first, for example `.cast::<f32>()`"
+)]
 pub trait UnaryOp<A> {
     /// What it yields.
     type Out: Element;
@@ -31,6 +36,11 @@ pub trait UnaryOp<A> {
 }
 
 /// An operation on two elements.
+#[diagnostic::on_unimplemented(
+    message = "there is no operation `{Self}` on tensors of `{A}` and `{B}`",
+    label = "not for elements of type `{A}` and `{B}`",
+    note = "cast the tensors first, for example `.cast::<f32>()`"
+)]
 pub trait BinaryOp<A, B> {
     /// What it yields.
     type Out: Element;
@@ -74,6 +84,7 @@ macro_rules! unary {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, Default)]
         pub struct $name;
+        #[diagnostic::do_not_recommend]
         impl<T: $bound> UnaryOp<T> for $name {
             type Out = $out;
             const NAME: &'static str = $text;
@@ -184,6 +195,7 @@ macro_rules! binary {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, Default)]
         pub struct $name;
+        #[diagnostic::do_not_recommend]
         impl<T: $bound> BinaryOp<T, T> for $name {
             type Out = $out;
             const NAME: &'static str = $text;
@@ -270,6 +282,7 @@ impl<T: Element + PartialEq> Equality for T {}
 #[derive(Clone, Copy, Debug)]
 pub struct Powi(pub i32);
 
+#[diagnostic::do_not_recommend]
 impl<T: Analytic> UnaryOp<T> for Powi {
     type Out = T;
     const NAME: &'static str = "powi";
@@ -287,6 +300,7 @@ impl<T: Analytic> UnaryOp<T> for Powi {
 #[derive(Clone, Copy, Debug)]
 pub struct Clamp<T>(pub T, pub T);
 
+#[diagnostic::do_not_recommend]
 impl<T: Ordered> UnaryOp<T> for Clamp<T> {
     type Out = T;
     const NAME: &'static str = "clamp";
@@ -307,6 +321,7 @@ impl<To> Clone for Cast<To> {
 }
 impl<To> Copy for Cast<To> {}
 
+#[diagnostic::do_not_recommend]
 impl<T: CastTo<To>, To: Element> UnaryOp<T> for Cast<To> {
     type Out = To;
     const NAME: &'static str = "cast";
@@ -320,6 +335,7 @@ impl<T: CastTo<To>, To: Element> UnaryOp<T> for Cast<To> {
 #[derive(Clone, Copy, Debug)]
 pub struct Map<F>(pub F);
 
+#[diagnostic::do_not_recommend]
 impl<T, U: Element, F: Fn(T) -> U> UnaryOp<T> for Map<F> {
     type Out = U;
     const NAME: &'static str = "map";
@@ -331,6 +347,7 @@ impl<T, U: Element, F: Fn(T) -> U> UnaryOp<T> for Map<F> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<T, O, U: Element, F: Fn(T, O) -> U> BinaryOp<T, O> for Map<F> {
     type Out = U;
     const NAME: &'static str = "zip_map";

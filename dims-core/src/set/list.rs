@@ -19,6 +19,7 @@ impl List for () {
     type Axes = [Axis; 0];
 }
 
+#[diagnostic::do_not_recommend]
 impl Dims for () {
     type List = ();
     type Axes = [Axis; 0];

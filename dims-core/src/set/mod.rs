@@ -14,10 +14,11 @@ pub mod rename;
 pub mod union;
 
 pub use keys::{DimKey, Keys, MAX_DIMS};
-pub use remove::{Reduce, Without};
-pub use rename::Rename;
+pub use remove::{DimsOf, Without};
+pub use rename::NameFor;
 pub use union::Union;
 
+use crate::brand::Brand;
 use crate::storage::axes::AxisBlock;
 use list::List;
 use union::Sort;
@@ -28,7 +29,7 @@ use union::Sort;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a set of dims",
     label = "a tuple of dims is expected here",
-    note = "a set of one dim is written `(Batch,)`, an empty one `()`"
+    note = "a set of one dim is written `(Batch,)`, an empty one `()`; with `Rest<B>` it takes `B: Dims`"
 )]
 pub trait Dims {
     /// The same elements as nested pairs.
@@ -46,14 +47,13 @@ pub trait Dims {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a set of dims",
     label = "a tuple of dims is expected here",
-    note = "a set of one dim is written `(Batch,)`, an empty one `()`"
+    note = "a set of one dim is written `(Batch,)`, an empty one `()`; with `Rest<B>` it takes `B: Dims`"
 )]
 pub trait SetOf {
     /// The sorted tuple.
     type Set: Dims;
 }
 
-#[diagnostic::do_not_recommend]
 impl<D: Dims> SetOf for D
 where
     D::List: Sort,
@@ -61,23 +61,57 @@ where
     type Set = <<D::List as Sort>::Out as List>::Tuple;
 }
 
-/// The verdict that nothing is wrong.
+/// In the place of a dim: there is none about which anything is wrong.
 pub struct Nothing;
 
-/// `D` is one of the dims of the set, or [`Nothing`] that was asked for is missing.
+/// The verdict that nothing is wrong.
+pub struct Right;
+/// The verdict that something is wrong.
+pub struct Wrong;
+
+/// A dim about which something is wrong, or [`Nothing`].
+///
+/// The traits that carry the messages are asked about the verdict, not about the dim or the set: rustc speaks of the
+/// trait whose `Self` is that of the method's own bound, and it guesses a parameter of a trait if there is only one impl.
+pub trait Judged {
+    /// [`Right`] or [`Wrong`].
+    type Verdict;
+    /// The dim itself, or else `Next`.
+    type Or<Next: Judged>: Judged;
+}
+
+impl Judged for Nothing {
+    type Verdict = Right;
+    type Or<Next: Judged> = Next;
+}
+
+impl<D: Brand> Judged for D {
+    type Verdict = Wrong;
+    type Or<Next: Judged> = D;
+}
+
+/// The verdict on a dim, or on [`Nothing`].
+pub type Verdict<D> = <D as Judged>::Verdict;
+
+/// `D` is one of the dims of the set `S`, or [`Nothing`] that was asked for is missing.
 #[diagnostic::on_unimplemented(
-    message = "dimension `{D}` is not bound in a tensor with dims `{Self}`",
+    message = "dimension `{D}` is not bound in a tensor with dims `{S}`",
     label = "`{D}` is not a dim of this tensor"
 )]
-pub trait Bound<D> {}
+pub trait Bound<D, S> {
+    /// `X`, if nothing is wrong: what depends on it gives no error of its own.
+    type Then<X: Dims>: Dims;
+}
 #[diagnostic::do_not_recommend]
-impl<S> Bound<Nothing> for S {}
+impl<D, S> Bound<D, S> for Right {
+    type Then<X: Dims> = X;
+}
 
-/// No dim of the list `Self` is named twice; `D` is the first one that is, or [`Nothing`].
+/// No dim of the list `L` is named twice; `D` is the first one that is, or [`Nothing`].
 #[diagnostic::on_unimplemented(
-    message = "dimension `{D}` is named twice in `{Self}`",
+    message = "dimension `{D}` is named twice in `{L}`",
     label = "each dim can be named once here"
 )]
-pub trait NamedOnce<D> {}
+pub trait NamedOnce<D, L> {}
 #[diagnostic::do_not_recommend]
-impl<L> NamedOnce<Nothing> for L {}
+impl<D, L> NamedOnce<D, L> for Right {}

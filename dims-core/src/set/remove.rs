@@ -1,29 +1,34 @@
 //! Removing dims from a set: what reductions and `order` do.
 
 use super::list::List;
-use super::{Bound, Dims, NamedOnce, Nothing};
+use super::{Bound, Dims, Judged, NamedOnce, Nothing, Verdict};
 use crate::brand::{Brand, Compare, CompareKeys, Element, Equal, Greater, Less};
 use crate::dim::DimList;
 
-/// What is left when the dims `D` (one, or a tuple of them) are gone; each must be bound.
+/// Dims, one or a tuple of them, that a tensor with the dims `S` has: each is bound, and named once.
 ///
-/// The bound of everything that works along dims of a tensor: reductions, `softmax`, `index`, `order`.
-pub trait Reduce<D: DimList>: Dims {
-    /// The dims that remain.
-    type Out: Dims;
+/// The bound of everything that works along dims of a tensor: reductions, `softmax`, `index`. It is a bound of the dims
+/// that a method is given, not of the tensor's, because rustc then reports it without quoting the method's signature.
+pub trait DimsOf<S: Dims>: DimList {
+    /// The other dims of `S`.
+    type Others: Dims;
 }
 
-impl<S: Dims, D: DimList> Reduce<D> for S
+impl<S: Dims, D: DimList> DimsOf<S> for D
 where
     S::List: RemoveAll<D::Brands, S>,
-    S: Bound<<S::List as RemoveAll<D::Brands, S>>::Missing>,
-    D::Brands: Sized,
-    D: NamedOnce<<S::List as RemoveAll<D::Brands, S>>::Twice>,
+    Verdict<<S::List as RemoveAll<D::Brands, S>>::Missing>:
+        Bound<<S::List as RemoveAll<D::Brands, S>>::Missing, S>,
+    Verdict<<S::List as RemoveAll<D::Brands, S>>::Twice>:
+        NamedOnce<<S::List as RemoveAll<D::Brands, S>>::Twice, D>,
 {
-    type Out = <<S::List as RemoveAll<D::Brands, S>>::Out as List>::Tuple;
+    type Others = <Verdict<<S::List as RemoveAll<D::Brands, S>>::Missing> as Bound<
+        <S::List as RemoveAll<D::Brands, S>>::Missing,
+        S,
+    >>::Then<<<S::List as RemoveAll<D::Brands, S>>::Out as List>::Tuple>;
 }
 
-/// [`Reduce`] for one brand.
+/// What is left of a set without one brand.
 pub type Without<S, D> = <<<S as Dims>::List as Remove<D>>::Out as List>::Tuple;
 
 /// Removes one brand from a sorted list.
@@ -31,11 +36,11 @@ pub trait Remove<D> {
     /// The list without it.
     type Out: List;
     /// [`Nothing`], or `D` if the list did not have it.
-    type Missing;
+    type Missing: Judged;
 }
 
 #[diagnostic::do_not_recommend]
-impl<D> Remove<D> for () {
+impl<D: Brand> Remove<D> for () {
     type Out = ();
     type Missing = D;
 }
@@ -55,11 +60,11 @@ pub trait RemoveStep<D, H, T> {
     /// The list without the brand.
     type Out: List;
     /// [`Nothing`], or `D`.
-    type Missing;
+    type Missing: Judged;
 }
 
 #[diagnostic::do_not_recommend]
-impl<D, H, T> RemoveStep<D, H, T> for Less
+impl<D: Brand, H, T> RemoveStep<D, H, T> for Less
 where
     (H, T): List,
 {
@@ -87,9 +92,9 @@ pub trait RemoveAll<L, S> {
     /// The list without them.
     type Out: List;
     /// The first brand that `S` does not have, or [`Nothing`].
-    type Missing;
+    type Missing: Judged;
     /// The first brand that `L` names twice, or [`Nothing`].
-    type Twice;
+    type Twice: Judged;
 }
 
 #[diagnostic::do_not_recommend]
@@ -115,9 +120,9 @@ pub trait RemoveNext<X, T, S> {
     /// The list without the brands.
     type Out: List;
     /// See [`RemoveAll::Missing`].
-    type Missing;
+    type Missing: Judged;
     /// See [`RemoveAll::Twice`].
-    type Twice;
+    type Twice: Judged;
 }
 
 #[diagnostic::do_not_recommend]
@@ -141,11 +146,11 @@ where
 /// A brand that the original set has was named twice.
 pub trait NeverBound<D> {
     /// [`Nothing`], or `D`.
-    type Twice;
+    type Twice: Judged;
 }
 
 #[diagnostic::do_not_recommend]
-impl<D> NeverBound<D> for Nothing {
+impl<D: Brand> NeverBound<D> for Nothing {
     type Twice = D;
 }
 

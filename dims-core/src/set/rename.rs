@@ -3,43 +3,44 @@
 use super::list::List;
 use super::remove::Remove;
 use super::union::Merge;
-use super::{Bound, Dims, Nothing};
+use super::{Bound, Dims, Judged, Nothing, Right, Verdict};
 use crate::brand::{Brand, Compare, CompareKeys, Element, Equal, Greater, Less};
 use crate::dim::DimRef;
 use crate::size::SameSize;
 
-/// The set with `Old` replaced by `New`; `Old` must be bound, `New` must not, and their static sizes must not differ.
-pub trait Rename<Old: DimRef, New: DimRef>: Dims {
+/// A name for the dim `Old` of the set `S`: `Old` must be bound, the name must not, and their static sizes must not differ.
+pub trait NameFor<Old: DimRef, S: Dims>: DimRef {
     /// The set after renaming.
     type Out: Dims;
 }
 
-impl<S: Dims, Old: DimRef, New: DimRef> Rename<Old, New> for S
+impl<S: Dims, Old: DimRef, New: DimRef> NameFor<Old, S> for New
 where
     S::List: Remove<Old::Brand>,
-    S: Bound<<S::List as Remove<Old::Brand>>::Missing>,
+    Verdict<<S::List as Remove<Old::Brand>>::Missing>: Bound<<S::List as Remove<Old::Brand>>::Missing, S>,
     <S::List as Remove<Old::Brand>>::Out: Has<New::Brand>,
-    S: Free<<<S::List as Remove<Old::Brand>>::Out as Has<New::Brand>>::Found>,
+    Verdict<<<S::List as Remove<Old::Brand>>::Out as Has<New::Brand>>::Found>:
+        Free<<<S::List as Remove<Old::Brand>>::Out as Has<New::Brand>>::Found, S>,
     (New::Brand, ()): Merge<<S::List as Remove<Old::Brand>>::Out>,
-    <Old::Brand as Brand>::Size: SameSize<<New::Brand as Brand>::Size>,
+    <Old::Brand as Brand>::Size: SameSize<<New::Brand as Brand>::Size, Old::Brand, New::Brand>,
 {
     type Out = <<(New::Brand, ()) as Merge<<S::List as Remove<Old::Brand>>::Out>>::Out as List>::Tuple;
 }
 
 /// `D` is not yet a dim of the set.
 #[diagnostic::on_unimplemented(
-    message = "dimension `{D}` is already bound in a tensor with dims `{Self}`",
+    message = "dimension `{D}` is already bound in a tensor with dims `{S}`",
     label = "this tensor has `{D}` already",
     note = "a tensor has a dim once: choose another name"
 )]
-pub trait Free<D> {}
+pub trait Free<D, S> {}
 #[diagnostic::do_not_recommend]
-impl<S> Free<Nothing> for S {}
+impl<D, S> Free<D, S> for Right {}
 
 /// Whether a sorted list has the brand `D`.
 pub trait Has<D> {
     /// `D`, or [`Nothing`].
-    type Found;
+    type Found: Judged;
 }
 
 #[diagnostic::do_not_recommend]
@@ -59,7 +60,7 @@ where
 /// One step of [`Has`].
 pub trait HasStep<D, H, T> {
     /// `D`, or [`Nothing`].
-    type Found;
+    type Found: Judged;
 }
 
 #[diagnostic::do_not_recommend]
@@ -68,7 +69,7 @@ impl<D, H, T> HasStep<D, H, T> for Less {
 }
 
 #[diagnostic::do_not_recommend]
-impl<D, T> HasStep<D, D, T> for Equal {
+impl<D: Brand, T> HasStep<D, D, T> for Equal {
     type Found = D;
 }
 

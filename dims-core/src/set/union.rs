@@ -101,7 +101,7 @@ impl Sort for () {
 }
 
 #[diagnostic::do_not_recommend]
-impl<H, T: Sort> Sort for (H, T)
+impl<H: Element, T: Sort> Sort for (H, T)
 where
     (H, ()): Merge<T::Out>,
 {

@@ -83,8 +83,7 @@ impl<'a, T, S: Dims, R: Rank, X> View<'a, T, S, R, X> {
 /// Elements in memory, whose positional axes can be bound.
 #[diagnostic::on_unimplemented(
     message = "only tensors in memory can be bound to further dims",
-    label = "this is an expression that has not been evaluated",
-    note = "evaluate it first: `.eval()`"
+    label = "this is an expression that has not been evaluated: call `.eval()` first"
 )]
 pub trait Leaf<T, S: Dims, R: Rank> {
     /// The element at the origin, the axes of the dims, and the positional axes.
@@ -92,6 +91,7 @@ pub trait Leaf<T, S: Dims, R: Rank> {
     fn leaf(&self) -> (*const T, &S::Axes, &R::Axes);
 }
 
+#[diagnostic::do_not_recommend]
 impl<T, S: Dims, R: Rank> Leaf<T, S, R> for View<'_, T, S, R> {
     #[inline(always)]
     fn leaf(&self) -> (*const T, &S::Axes, &R::Axes) {
@@ -99,6 +99,7 @@ impl<T, S: Dims, R: Rank> Leaf<T, S, R> for View<'_, T, S, R> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<T, S: Dims, R: Rank> Leaf<T, S, R> for Owned<T, S, R> {
     #[inline(always)]
     fn leaf(&self) -> (*const T, &S::Axes, &R::Axes) {
@@ -106,6 +107,7 @@ impl<T, S: Dims, R: Rank> Leaf<T, S, R> for Owned<T, S, R> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<T, S: Dims, R: Rank, E: Leaf<T, S, R>> Leaf<T, S, R> for &E {
     #[inline(always)]
     fn leaf(&self) -> (*const T, &S::Axes, &R::Axes) {

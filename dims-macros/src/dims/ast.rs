@@ -17,8 +17,10 @@ pub enum Input {
 pub struct Declared {
     pub attrs: Vec<Attribute>,
     pub vis: Visibility,
+    pub token: Token![struct],
     pub name: Ident,
     pub size: Option<Expr>,
+    pub end: Token![;],
 }
 
 /// `i` or `i = n`
@@ -49,14 +51,14 @@ impl Parse for Declared {
     fn parse(input: ParseStream<'_>) -> Result<Self> {
         let attrs = input.call(Attribute::parse_outer)?;
         let vis = input.parse()?;
-        input.parse::<Token![struct]>()?;
+        let token = input.parse()?;
         let name = input.parse()?;
         let size = size(input)?;
         if !input.peek(Token![;]) {
             return Err(input.error("expected `;`, or `=` and a size: `pub struct Heads = 12;`"));
         }
-        input.parse::<Token![;]>()?;
-        Ok(Declared { attrs, vis, name, size })
+        let end = input.parse()?;
+        Ok(Declared { attrs, vis, token, name, size, end })
     }
 }
 

@@ -19,9 +19,9 @@ pub fn expand(input: &Input) -> TokenStream {
     }
 }
 
-/// A unit struct that is a [`Brand`] and its own value.
+/// A unit struct that is a [`Brand`] and its own value. Its tokens are the user's, so that rustc points at them.
 fn declared(dim: &Declared, position: usize, krate: &TokenStream) -> TokenStream {
-    let Declared { attrs, vis, name, size } = dim;
+    let Declared { attrs, vis, token, name, size, end } = dim;
     let key = Key::new(name, position);
     let (digits, id, text) = (key.digits(krate), key.id(), name.to_string());
     let (size_type, num, constant) = match size {
@@ -40,7 +40,7 @@ fn declared(dim: &Declared, position: usize, krate: &TokenStream) -> TokenStream
     quote! {
         #(#attrs)*
         #[derive(Clone, Copy, Debug, Default)]
-        #vis struct #name;
+        #vis #token #name #end
         #constant
         impl #krate::Brand for #name {
             type Key = #digits;
@@ -71,23 +71,29 @@ fn number(size: &Expr, krate: &TokenStream) -> TokenStream {
 
 /// A type with an invariant lifetime, and a reference to the one value of its dim.
 ///
-/// The anchor and the tie bear the dim's own name with the macro's hygiene: users cannot see them, and rustc's messages
-/// about a dim that leaves its scope speak of the dim.
+/// The anchor and the value bear the dim's own name, each hidden by the next, so that rustc's messages about a dim that
+/// leaves its scope speak of the dim. (To rustc, a variable with the macro's hygiene is a nameless temporary.)
 fn local(dim: &Local, position: usize, krate: &TokenStream) -> TokenStream {
     let name = &dim.name;
     let key = Key::new(name, position);
     let (digits, id, text) = (key.digits(krate), key.id(), name.to_string());
-    let hidden = Ident::new(&text, Span::mixed_site().located_at(name.span()));
-    let tie = Ident::new("_tie", Span::mixed_site().located_at(name.span()));
-    let mint = match &dim.size {
-        Some(size) => quote_spanned!(name.span()=> #krate::Dim::<#name<'_>>::minted_with(#size)),
-        None => quote!(#krate::Dim::<#name<'_>>::minted()),
+    let span = Span::mixed_site().located_at(name.span());
+    let (tie, size) = (Ident::new("_tie", span), Ident::new("size", span));
+    // The size comes first: it may mention a variable of the same name.
+    let (given, mint) = match &dim.size {
+        Some(value) => {
+            (quote_spanned!(span=> let #size: usize = #value;), quote_spanned!(span=> minted_with(#size)))
+        }
+        None => (TokenStream::new(), quote!(minted())),
     };
+    let anchor = quote_spanned!(span=> &#name);
     quote! {
-        let #hidden = #krate::anchor();
-        let #tie = #krate::tie(&#hidden);
-        #[allow(unused_variables, non_snake_case)]
-        let #name = &{
+        #given
+        #[allow(non_snake_case)]
+        let #name = #krate::anchor();
+        let #tie = #krate::tie(#anchor);
+        #[allow(non_snake_case)]
+        let #name = {
             #[allow(non_camel_case_types)]
             struct #name<'id> {
                 _id: ::core::marker::PhantomData<#krate::Id<'id>>,
@@ -103,7 +109,9 @@ fn local(dim: &Local, position: usize, krate: &TokenStream) -> TokenStream {
             fn tied<'id>(_: &'id #krate::Id<'id>, dim: #krate::Dim<#name<'id>>) -> #krate::Dim<#name<'id>> {
                 dim
             }
-            tied(&#hidden, #mint)
+            tied(#anchor, #krate::Dim::<#name<'_>>::#mint)
         };
+        #[allow(unused_variables, non_snake_case)]
+        let #name = &#name;
     }
 }

@@ -1,0 +1,8 @@
+//~ words: Rank2 | Rank1 | one binder for each axis
+use typed_dims::prelude::*;
+
+fn main() {
+    dims!(i);
+    let a = Array2::<f32>::zeros((2, 3));
+    a.at(i);
+}

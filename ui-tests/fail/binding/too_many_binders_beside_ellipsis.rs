@@ -1,0 +1,8 @@
+//~ words: Rank2 | Rank3
+use typed_dims::prelude::*;
+
+fn main() {
+    dims!(i, j, k);
+    let a = Array2::<f32>::zeros((2, 3));
+    a.at((i, j, k, Ellipsis));
+}

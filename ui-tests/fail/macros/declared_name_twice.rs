@@ -1,0 +1,9 @@
+//~ words: `Batch` | twice
+use typed_dims::prelude::*;
+
+dims! {
+    struct Batch;
+    struct Batch;
+}
+
+fn main() {}

@@ -1,0 +1,6 @@
+//~ words: expected `,`
+use typed_dims::prelude::*;
+
+fn main() {
+    dims!(i j);
+}

@@ -1,0 +1,6 @@
+//~ words: `i` | twice
+use typed_dims::prelude::*;
+
+fn main() {
+    dims!(i, j, i);
+}

@@ -1,0 +1,8 @@
+//~ words: not a dim
+use typed_dims::prelude::*;
+
+fn main() {
+    dims!(i);
+    let a = Array1::<f32>::zeros(2);
+    a.at(i).order(0);
+}

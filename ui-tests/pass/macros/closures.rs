@@ -1,0 +1,10 @@
+use typed_dims::prelude::*;
+
+fn main() {
+    let total = |a: &Array1<f32>| {
+        dims!(i);
+        a.at(i).sum(i).order(())
+    };
+    assert_eq!(total(&Array1::ones(3)), 3.0);
+    assert_eq!(total(&Array1::ones(4)), 4.0);
+}

@@ -1,0 +1,8 @@
+use typed_dims::prelude::*;
+
+fn main() {
+    let n = 3;
+    dims!(n = n, m = n.size() + 1,);
+    assert_eq!((n.size(), m.size()), (3, 4));
+    dims!();
+}

@@ -1,0 +1,58 @@
+//! Checks all programs by one call of cargo, for a rustc of which there are no golden messages.
+
+use crate::case::{Case, home};
+use serde_json::Value;
+use std::collections::HashMap;
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+/// What rustc says about each case, by its name: the errors as a user sees them, empty if it compiles.
+///
+/// A package is generated in `folder`, with one binary for each case.
+///
+/// # Panics
+///
+/// If the package cannot be written, or cargo cannot be run or checks nothing.
+pub fn messages(cases: &[Case], folder: &Path) -> HashMap<String, String> {
+    fs::create_dir_all(folder).expect("the folder can be made");
+    fs::write(folder.join("Cargo.toml"), manifest(cases)).expect("the manifest can be written");
+    // The same versions of dependencies as the workspace, so that nothing has to be fetched.
+    let _ = fs::copy(home().join("../Cargo.lock"), folder.join("Cargo.lock"));
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let output = Command::new(cargo)
+        .args(["check", "--offline", "--keep-going", "--message-format=json", "--bins", "--target-dir"])
+        .arg(folder.join("target"))
+        .current_dir(folder)
+        .output()
+        .expect("cargo can be run");
+    let mut messages: HashMap<_, _> = cases.iter().map(|case| (case.name.clone(), String::new())).collect();
+    let mut checked = 0;
+    for line in String::from_utf8_lossy(&output.stdout).lines() {
+        let Ok(line) = serde_json::from_str::<Value>(line) else { continue };
+        let Some(path) = line["target"]["src_path"].as_str() else { continue };
+        let Some(case) = cases.iter().find(|case| Path::new(path) == case.path) else { continue };
+        checked += 1;
+        let message = &line["message"];
+        if message["level"] == "error" {
+            let all = messages.get_mut(&case.name).expect("there is a message for each case");
+            all.push_str(message["rendered"].as_str().unwrap_or_default());
+        }
+    }
+    assert!(checked > 0, "cargo checked nothing:\n{}", String::from_utf8_lossy(&output.stderr));
+    messages
+}
+
+fn manifest(cases: &[Case]) -> String {
+    let library = home().parent().expect("the package lies in the workspace");
+    let mut text = format!(
+        "[package]\nname = \"ui-cases\"\nversion = \"0.0.0\"\nedition = \"2024\"\npublish = false\n\n\
+         [workspace]\n\n[dependencies]\ntyped-dims = {{ path = {library:?} }}\n"
+    );
+    for (at, case) in cases.iter().enumerate() {
+        let path = &case.path;
+        write!(text, "\n[[bin]]\nname = \"case{at}\"\npath = {path:?}\n").expect("a string takes all");
+    }
+    text
+}

@@ -1,0 +1,89 @@
+//! What rustc says about mistakes, and what must compile. See `README.md`.
+
+use std::collections::HashSet;
+use std::path::Path;
+use ui_tests::case::{Case, cases, home, lacking};
+use ui_tests::{budget, check, rustc};
+
+/// Under the rustc of the golden messages: word for word. Under any other: the mistake is refused, and its message has the
+/// words that matter.
+///
+/// With `UI_WORDS_ONLY` set, the second way is taken in any case.
+#[test]
+fn rustc_says() {
+    if rustc::running() == rustc::golden() && std::env::var_os("UI_WORDS_ONLY").is_none() {
+        let tests = trybuild::TestCases::new();
+        tests.compile_fail("fail/*/*.rs");
+        tests.pass("pass/*/*.rs");
+    } else {
+        says_the_words();
+    }
+}
+
+fn says_the_words() {
+    let mut all = cases("fail");
+    let mistakes = all.len();
+    all.extend(cases("pass"));
+    let messages = check::messages(&all, &Path::new(env!("CARGO_TARGET_TMPDIR")).join("ui-cases"));
+    let mut wrong = Vec::new();
+    for case in &all[..mistakes] {
+        let (message, words) = (&messages[&case.name], case.words());
+        if message.is_empty() {
+            wrong.push(format!("{}: compiles", case.name));
+        } else if !lacking(&words, message).is_empty() {
+            wrong.push(format!("{}: lacks {:?} in\n{message}", case.name, lacking(&words, message)));
+        }
+    }
+    for case in &all[mistakes..] {
+        if !messages[&case.name].is_empty() {
+            wrong.push(format!("{}: must compile\n{}", case.name, messages[&case.name]));
+        }
+    }
+    report(&wrong);
+}
+
+#[test]
+fn every_mistake_has_a_golden_message_with_its_words() {
+    let mut wrong = Vec::new();
+    for case in cases("fail") {
+        let words = case.words();
+        if words.is_empty() {
+            wrong.push(format!("{}: has no line `//~ words: ..`", case.name));
+        }
+        match case.golden() {
+            None => wrong.push(format!("{}: has no golden message", case.name)),
+            Some(golden) if !lacking(&words, &golden).is_empty() => {
+                wrong.push(format!("{}: the golden message lacks {:?}", case.name, lacking(&words, &golden)));
+            }
+            Some(_) => {}
+        }
+    }
+    report(&wrong);
+}
+
+#[test]
+fn every_golden_message_keeps_the_budget() {
+    let complaints = |case: Case| {
+        let golden = case.golden()?;
+        let complaints = budget::complaints(&golden);
+        (!complaints.is_empty()).then(|| format!("{}: {}\n{golden}", case.name, complaints.join("; ")))
+    };
+    report(&cases("fail").into_iter().filter_map(complaints).collect::<Vec<_>>());
+}
+
+#[test]
+fn every_golden_message_has_its_program() {
+    let programs: HashSet<_> =
+        cases("fail").into_iter().map(|case| case.path.with_extension("stderr")).collect();
+    let topics = std::fs::read_dir(home().join("fail")).expect("there are mistakes");
+    let files = topics.flat_map(|topic| std::fs::read_dir(topic.unwrap().path()).unwrap());
+    let orphan = |path: &std::path::PathBuf| {
+        path.extension().is_some_and(|extension| extension == "stderr") && !programs.contains(path)
+    };
+    let orphans: Vec<_> = files.map(|file| file.unwrap().path()).filter(orphan).collect();
+    report(&orphans.iter().map(|path| format!("{}: has no program", path.display())).collect::<Vec<_>>());
+}
+
+fn report(wrong: &[String]) {
+    assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
+}
