@@ -114,7 +114,7 @@ pub trait OrderOf<S: Dims>: OrderList {
 
 impl<S: Dims, L: OrderList> OrderOf<S> for L
 where
-    S::List: RemoveAll<L::Brands, S>,
+    S::List: RemoveAll<L::Brands, S, Out: List>,
     Verdict<<S::List as RemoveAll<L::Brands, S>>::Missing>:
         Bound<<S::List as RemoveAll<L::Brands, S>>::Missing, S>,
     Verdict<<S::List as RemoveAll<L::Brands, S>>::Twice>:

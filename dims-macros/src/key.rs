@@ -5,14 +5,18 @@
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote};
 
-/// Digits of the hash that take part in a key: 48 bits.
-const HASH_DIGITS: u32 = 12;
+/// Digits of the hash that take part in a key: 24 bits. Every digit costs rustc time wherever a dim meets itself; two dims that
+/// share all of them, and their position, and meet in one tensor, are a compile error that asks for another name.
+const HASH_DIGITS: u32 = 6;
 
-/// Digits of the position in the invocation.
-const POSITION_DIGITS: u32 = 2;
+/// Positions below this are one digit. Greater ones are the digit `f` and two more.
+const SHORT: usize = 15;
 
 /// The key of one dim.
-pub struct Key(u64);
+pub struct Key {
+    number: u64,
+    short: bool,
+}
 
 impl Key {
     /// The key of the dim `name`, the `position`th of its invocation.
@@ -31,19 +35,20 @@ impl Key {
             name
         );
         let hash = fnv1a(text.as_bytes()) >> (64 - 4 * HASH_DIGITS);
-        Key(((position as u64) << (4 * HASH_DIGITS)) | hash)
+        let position = if position < SHORT { position } else { 0xf00 | position };
+        Key { number: ((position as u64) << (4 * HASH_DIGITS)) | hash, short: position < SHORT }
     }
 
     /// The key as a number.
     pub fn id(&self) -> u64 {
-        self.0
+        self.number
     }
 
     /// The key as nested pairs of digits.
     pub fn digits(&self, krate: &TokenStream) -> TokenStream {
         let mut list = quote!(());
-        for at in 0..HASH_DIGITS + POSITION_DIGITS {
-            let digit = format_ident!("H{:x}", (self.0 >> (4 * at)) & 0xf);
+        for at in 0..HASH_DIGITS + if self.short { 1 } else { 3 } {
+            let digit = format_ident!("H{:x}", (self.number >> (4 * at)) & 0xf);
             list = quote!((#krate::digits::#digit, #list));
         }
         list
@@ -51,7 +56,7 @@ impl Key {
 }
 
 /// The greatest number of dims that one invocation can make.
-pub const MOST: usize = 1 << (4 * POSITION_DIGITS);
+pub const MOST: usize = 0x100;
 
 /// Which expansion of a `macro_rules!` macro the token comes from: two expansions share file, line and column.
 ///

@@ -14,7 +14,7 @@ pub mod rename;
 pub mod union;
 
 pub use keys::{DimKey, Keys, MAX_DIMS};
-pub use remove::{DimsOf, Without};
+pub use remove::DimsOf;
 pub use rename::NameFor;
 pub use union::Union;
 

@@ -16,7 +16,7 @@ pub trait DimsOf<S: Dims>: DimList {
 
 impl<S: Dims, D: DimList> DimsOf<S> for D
 where
-    S::List: RemoveAll<D::Brands, S>,
+    S::List: RemoveAll<D::Brands, S, Out: List>,
     Verdict<<S::List as RemoveAll<D::Brands, S>>::Missing>:
         Bound<<S::List as RemoveAll<D::Brands, S>>::Missing, S>,
     Verdict<<S::List as RemoveAll<D::Brands, S>>::Twice>:
@@ -28,13 +28,10 @@ where
     >>::Then<<<S::List as RemoveAll<D::Brands, S>>::Out as List>::Tuple>;
 }
 
-/// What is left of a set without one brand.
-pub type Without<S, D> = <<<S as Dims>::List as Remove<D>>::Out as List>::Tuple;
-
 /// Removes one brand from a sorted list.
 pub trait Remove<D> {
     /// The list without it.
-    type Out: List;
+    type Out;
     /// [`Nothing`], or `D` if the list did not have it.
     type Missing: Judged;
 }
@@ -58,31 +55,25 @@ where
 /// Stops at the brand, or at an element behind it, or goes on.
 pub trait RemoveStep<D, H, T> {
     /// The list without the brand.
-    type Out: List;
+    type Out;
     /// [`Nothing`], or `D`.
     type Missing: Judged;
 }
 
 #[diagnostic::do_not_recommend]
-impl<D: Brand, H, T> RemoveStep<D, H, T> for Less
-where
-    (H, T): List,
-{
+impl<D: Brand, H, T> RemoveStep<D, H, T> for Less {
     type Out = (H, T);
     type Missing = D;
 }
 
 #[diagnostic::do_not_recommend]
-impl<D, T: List> RemoveStep<D, D, T> for Equal {
+impl<D, T> RemoveStep<D, D, T> for Equal {
     type Out = T;
     type Missing = Nothing;
 }
 
 #[diagnostic::do_not_recommend]
-impl<D, H, T: Remove<D>> RemoveStep<D, H, T> for Greater
-where
-    (H, T::Out): List,
-{
+impl<D, H, T: Remove<D>> RemoveStep<D, H, T> for Greater {
     type Out = (H, T::Out);
     type Missing = T::Missing;
 }
@@ -90,7 +81,7 @@ where
 /// Removes each brand of the list `L` from a sorted list that was that of the set `S` at first.
 pub trait RemoveAll<L, S> {
     /// The list without them.
-    type Out: List;
+    type Out;
     /// The first brand that `S` does not have, or [`Nothing`].
     type Missing: Judged;
     /// The first brand that `L` names twice, or [`Nothing`].
@@ -98,7 +89,7 @@ pub trait RemoveAll<L, S> {
 }
 
 #[diagnostic::do_not_recommend]
-impl<S, X: List> RemoveAll<(), S> for X {
+impl<S, X> RemoveAll<(), S> for X {
     type Out = X;
     type Missing = Nothing;
     type Twice = Nothing;
@@ -118,7 +109,7 @@ where
 /// Goes on after [`Nothing`] was missing; else finds out whether the missing brand was named twice or never bound.
 pub trait RemoveNext<X, T, S> {
     /// The list without the brands.
-    type Out: List;
+    type Out;
     /// See [`RemoveAll::Missing`].
     type Missing: Judged;
     /// See [`RemoveAll::Twice`].
@@ -133,7 +124,7 @@ impl<X: RemoveAll<T, S>, T, S> RemoveNext<X, T, S> for Nothing {
 }
 
 #[diagnostic::do_not_recommend]
-impl<D: Brand, X: List, T, S: Dims> RemoveNext<X, T, S> for D
+impl<D: Brand, X, T, S: Dims> RemoveNext<X, T, S> for D
 where
     S::List: Remove<D>,
     <S::List as Remove<D>>::Missing: NeverBound<D>,

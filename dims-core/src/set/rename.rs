@@ -21,7 +21,7 @@ where
     <S::List as Remove<Old::Brand>>::Out: Has<New::Brand>,
     Verdict<<<S::List as Remove<Old::Brand>>::Out as Has<New::Brand>>::Found>:
         Free<<<S::List as Remove<Old::Brand>>::Out as Has<New::Brand>>::Found, S>,
-    (New::Brand, ()): Merge<<S::List as Remove<Old::Brand>>::Out>,
+    (New::Brand, ()): Merge<<S::List as Remove<Old::Brand>>::Out, Out: List>,
     <Old::Brand as Brand>::Size: SameSize<<New::Brand as Brand>::Size, Old::Brand, New::Brand>,
 {
     type Out = <<(New::Brand, ()) as Merge<<S::List as Remove<Old::Brand>>::Out>>::Out as List>::Tuple;

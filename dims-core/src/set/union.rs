@@ -22,7 +22,7 @@ pub trait Union<O>: Dims {
 #[diagnostic::do_not_recommend]
 impl<S: Dims, O: Dims> Union<O> for S
 where
-    S::List: Merge<O::List>,
+    S::List: Merge<O::List, Out: List>,
 {
     type Out = <<S::List as Merge<O::List>>::Out as List>::Tuple;
 }
@@ -30,19 +30,16 @@ where
 /// Union of sorted lists.
 pub trait Merge<O> {
     /// The sorted union.
-    type Out: List;
+    type Out;
 }
 
 #[diagnostic::do_not_recommend]
-impl<O: List> Merge<O> for () {
+impl<O> Merge<O> for () {
     type Out = O;
 }
 
 #[diagnostic::do_not_recommend]
-impl<H, T> Merge<()> for (H, T)
-where
-    (H, T): List,
-{
+impl<H, T> Merge<()> for (H, T) {
     type Out = (H, T);
 }
 
@@ -58,14 +55,13 @@ where
 /// Takes the lesser head, or one of two equal ones.
 pub trait MergeStep<H1, T1, H2, T2> {
     /// The sorted union.
-    type Out: List;
+    type Out;
 }
 
 #[diagnostic::do_not_recommend]
 impl<H1, T1, H2, T2> MergeStep<H1, T1, H2, T2> for Less
 where
     T1: Merge<(H2, T2)>,
-    (H1, T1::Out): List,
 {
     type Out = (H1, T1::Out);
 }
@@ -74,7 +70,6 @@ where
 impl<H1, T1, H2, T2> MergeStep<H1, T1, H2, T2> for Greater
 where
     (H1, T1): Merge<T2>,
-    (H2, <(H1, T1) as Merge<T2>>::Out): List,
 {
     type Out = (H2, <(H1, T1) as Merge<T2>>::Out);
 }
@@ -84,7 +79,6 @@ where
 impl<H, T1, T2> MergeStep<H, T1, H, T2> for Equal
 where
     T1: Merge<T2>,
-    (H, T1::Out): List,
 {
     type Out = (H, T1::Out);
 }
@@ -103,7 +97,7 @@ impl Sort for () {
 #[diagnostic::do_not_recommend]
 impl<H: Element, T: Sort> Sort for (H, T)
 where
-    (H, ()): Merge<T::Out>,
+    (H, ()): Merge<T::Out, Out: List>,
 {
     type Out = <(H, ()) as Merge<T::Out>>::Out;
 }
