@@ -305,7 +305,10 @@ fn special_values() {
     let x = [nan, -inf, inf, -1000.0, 1000.0, -0.0];
     let same = |found: Array1<f64>, expected: [f64; 6]| {
         for (at, (&found, expected)) in found.iter().zip(expected).enumerate() {
-            assert!(found == expected || found.is_nan() && expected.is_nan(), "at {at}: {found}, not {expected}");
+            assert!(
+                found == expected || found.is_nan() && expected.is_nan(),
+                "at {at}: {found}, not {expected}"
+            );
         }
     };
     dims!(i);
@@ -344,8 +347,14 @@ fn binary_functions(case: &Case) {
     };
     let order: [&[&str]; 3] = [&["C"], &["A"], &["B"]];
     close(ordered!(bound!(x[A B]).powf(bound!(y[B C])), [C A B]), rx.zip(ry, |x, y| x.powf(y)).order(&order));
-    close(ordered!(bound!(x[A B]).atan2(bound!(y[B C])), [C A B]), rx.zip(ry, |x, y| x.atan2(y)).order(&order));
-    close(ordered!(bound!(x[A B]).hypot(bound!(y[B C])), [C A B]), rx.zip(ry, |x, y| x.hypot(y)).order(&order));
+    close(
+        ordered!(bound!(x[A B]).atan2(bound!(y[B C])), [C A B]),
+        rx.zip(ry, |x, y| x.atan2(y)).order(&order),
+    );
+    close(
+        ordered!(bound!(x[A B]).hypot(bound!(y[B C])), [C A B]),
+        rx.zip(ry, |x, y| x.hypot(y)).order(&order),
+    );
     assert_same!(bound!(x[A B]) % 2.0, [A B], rx.map(|x| x % 2.0));
     for n in [-3, 0, 1, 2, 3, 5] {
         close(ordered!(bound!(x[A B]).powi(n), [A B]), rx.map(|x| x.powi(n)).order(&order[1..]));
@@ -361,7 +370,8 @@ fn binary_functions(case: &Case) {
 /// Complex functions are those of `num-complex` at each element.
 #[test]
 fn functions_of_complex_numbers() {
-    let x: Vec<Complex<f64>> = (0..12).map(|n| Complex::new(f64::from(n % 4) - 1.5, f64::from(n / 4) - 0.7)).collect();
+    let x: Vec<Complex<f64>> =
+        (0..12).map(|n| Complex::new(f64::from(n % 4) - 1.5, f64::from(n / 4) - 0.7)).collect();
     dims!(i);
     macro_rules! same {
         ($($method:ident)*) => {$(

@@ -5,7 +5,7 @@ mod reference;
 
 mod assignment;
 mod contractions;
-//mod elementwise;
+mod elementwise;
 mod indices;
 mod order;
 mod reductions;

@@ -40,10 +40,10 @@ fn into_strided(case: &Case) {
     let (rows, columns) = (expected.shape()[0], expected.shape()[1]);
     let steps = [1isize, -1, 2, -3];
     let (down, right) = (steps[random.below(4)], steps[random.below(4)]);
-    let before = Array2::from_shape_fn(
-        (1 + rows * down.unsigned_abs(), columns * right.unsigned_abs()),
-        |(i, j)| 1_000_000 + (100 * i + j) as i32,
-    );
+    let before =
+        Array2::from_shape_fn((1 + rows * down.unsigned_abs(), columns * right.unsigned_abs()), |(i, j)| {
+            1_000_000 + (100 * i + j) as i32
+        });
     let part = |axis: usize| if axis == 0 { Slice::new(1, None, down) } else { Slice::new(0, None, right) };
     let mut out = before.clone();
     let mut view = out.slice_axis_mut(Axis(0), part(0));
@@ -70,9 +70,12 @@ fn broadcasting(case: &Case) {
     inputs!(wide, random, i32; y[B C D] => ry);
     inputs!(wide, random, i32; z[D] => rz);
     let [rx, ry, rz] = [&rx[0], &ry[0], &rz[0]];
-    let dims: Vec<_> = [("B", case.size("B")), ("A", case.size("A")), ("C", case.size("C")), ("D", case.size("D"))].into();
-    let at_most = |r: &Reference<i32>, at: &crate::reference::At| {
-        let at = at.iter().map(|&(n, i)| (n, r.dims.iter().find(|d| d.0 == n).map_or(i, |d| i.min(d.1.saturating_sub(1)))));
+    let dims: Vec<_> =
+        [("B", case.size("B")), ("A", case.size("A")), ("C", case.size("C")), ("D", case.size("D"))].into();
+    let at_most = |r: &Reference<i32>, at: &crate::reference::Place| {
+        let at = at
+            .iter()
+            .map(|&(n, i)| (n, r.dims.iter().find(|d| d.0 == n).map_or(i, |d| i.min(d.1.saturating_sub(1)))));
         r.get(&at.collect())
     };
     let expected = Reference::build(&dims, |at| rx.get(at).plus(at_most(ry, at)).times(at_most(rz, at)));
@@ -91,7 +94,10 @@ fn owned(case: &Case) {
     inputs!(case, random, f32; x[C A D B] => refs);
     let [rx] = &refs;
     let t = bound!(x[C A D B]).eval();
-    assert_eq!(t.dims(), [("A", case.size("A")), ("B", case.size("B")), ("C", case.size("C")), ("D", case.size("D"))]);
+    assert_eq!(
+        t.dims(),
+        [("A", case.size("A")), ("B", case.size("B")), ("C", case.size("C")), ("D", case.size("D"))]
+    );
     assert_eq!(t.len(), rx.data.len());
     assert_eq!(t.is_empty(), rx.data.is_empty());
     assert_eq!((&t).order((D, B, A, C)).into_dyn(), rx.order(&[&["D"], &["B"], &["A"], &["C"]]));
@@ -112,7 +118,9 @@ trait IndexOrZero {
     fn index_or_zero(self) -> Array3<f32>;
 }
 
-impl<E2: typed_dims::expr::Expr<Elem = f32>> IndexOrZero for Named<f32, (A, B, C, D), typed_dims::rank::Rank0, E2> {
+impl<E2: typed_dims::expr::Expr<Elem = f32>> IndexOrZero
+    for Named<f32, (A, B, C, D), typed_dims::rank::Rank0, E2>
+{
     fn index_or_zero(self) -> Array3<f32> {
         let (a, b, c) = (self.size(A), self.size(B), self.size(C));
         if self.size(D) == 0 { Array3::zeros((a, b, c)) } else { self.index(D, 0).order((A, B, C)) }

@@ -80,7 +80,11 @@ fn booleans(case: &Case) {
     assert_same!(bound!(x[A B C]).all((C, A)), [B], rx.reduce(&["A", "C"], |line| !line.contains(&false)));
     let count = |line: Vec<bool>| line.iter().filter(|&&x| x).count();
     assert_same!(bound!(x[A B C]).count((A, B, C)), [], rx.reduce(&["A", "B", "C"], count));
-    assert_same!(bound!(x[A B C]).any((A, B, C)), [], rx.reduce(&["A", "B", "C"], |line| line.contains(&true)));
+    assert_same!(
+        bound!(x[A B C]).any((A, B, C)),
+        [],
+        rx.reduce(&["A", "B", "C"], |line| line.contains(&true))
+    );
 }
 
 /// Whether floats agree up to `bound`, not-a-number and infinities exactly.
@@ -168,14 +172,21 @@ fn expressions(case: &Case) {
     let sum = |line: Vec<i32>| line.into_iter().fold(0i32, i32::wrapping_add);
     let value = rx.zip(ry, |x, y| x.minus(y)).zip(rz, |d, z| d.max(z));
     assert_same!((bound!(x[A B]) - bound!(y[B C])).maximum(bound!(z[C])).sum(B), [C A], value.reduce(&["B"], sum));
-    assert_same!((bound!(x[A B]) - bound!(y[B C])).maximum(bound!(z[C])).sum((A, C)), [B], value.reduce(&["A", "C"], sum));
+    assert_same!(
+        (bound!(x[A B]) - bound!(y[B C])).maximum(bound!(z[C])).sum((A, C)),
+        [B],
+        value.reduce(&["A", "C"], sum)
+    );
     // Dims along which nothing varies count as often as they are long.
     dims!(n = 3);
     let thrice = rx.map(|x| x.times(3)).reduce(&["A"], sum);
     assert_same!((bound!(x[A B]) + (n * 0).cast::<i32>()).sum((A, n)), [B], thrice);
     let indices = Reference::build(&[("A", case.size("A"))], |at| at[0].1 as isize);
     dims!(a = case.size("A"));
-    assert_eq!(ordered!((a * a - 1).sum(a), []), indices.reduce(&["A"], |x| x.iter().map(|x| x * x - 1).sum::<isize>()).order(&[]));
+    assert_eq!(
+        ordered!((a * a - 1).sum(a), []),
+        indices.reduce(&["A"], |x| x.iter().map(|x| x * x - 1).sum::<isize>()).order(&[])
+    );
 }
 
 fn positional(case: &Case) {

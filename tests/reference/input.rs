@@ -120,13 +120,21 @@ pub struct Buffer<T> {
 
 impl<T: Clone> Buffer<T> {
     /// An array of the given sizes, laid out at random, with elements from `f`.
-    pub fn new(sizes: &[usize], random: &mut Random, plain: bool, mut f: impl FnMut(&mut Random) -> T) -> Self {
+    pub fn new(
+        sizes: &[usize],
+        random: &mut Random,
+        plain: bool,
+        mut f: impl FnMut(&mut Random) -> T,
+    ) -> Self {
         let layout = Layout::new(sizes.len(), if plain { 0 } else { random.next() | 1 });
-        let shape: Vec<usize> = layout
-            .order
-            .iter()
-            .map(|&axis| if layout.steps[axis] == 0 { 1 } else { sizes[axis] * layout.steps[axis].unsigned_abs() })
-            .collect();
+        let shape: Vec<usize> =
+            layout
+                .order
+                .iter()
+                .map(|&axis| {
+                    if layout.steps[axis] == 0 { 1 } else { sizes[axis] * layout.steps[axis].unsigned_abs() }
+                })
+                .collect();
         let memory = ArrayD::from_shape_simple_fn(shape, || f(random));
         Buffer { memory, sizes: sizes.to_vec(), layout }
     }

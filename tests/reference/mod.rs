@@ -10,10 +10,10 @@ pub mod input;
 use ndarray::{ArrayD, ArrayViewD};
 
 /// Where each dim stands: the loop variables of the definition.
-pub type At = Vec<(&'static str, usize)>;
+pub type Place = Vec<(&'static str, usize)>;
 
 /// The index of one dim.
-pub fn index_of(at: &At, name: &str) -> usize {
+pub fn index_of(at: &Place, name: &str) -> usize {
     at.iter().find(|(own, _)| *own == name).unwrap_or_else(|| panic!("no dim {name}")).1
 }
 
@@ -27,13 +27,13 @@ pub struct Reference<T> {
 }
 
 /// All positions of some dims, the last dim fastest.
-pub fn positions(dims: &[(&'static str, usize)]) -> Vec<At> {
+pub fn positions(dims: &[(&'static str, usize)]) -> Vec<Place> {
     let mut all = vec![Vec::new()];
     for &(name, size) in dims {
         let mut next = Vec::new();
         for at in &all {
             for index in 0..size {
-                let mut at: At = at.clone();
+                let mut at: Place = at.clone();
                 at.push((name, index));
                 next.push(at);
             }
@@ -57,14 +57,14 @@ pub fn union(a: &[(&'static str, usize)], b: &[(&'static str, usize)]) -> Vec<(&
 
 impl<T: Clone> Reference<T> {
     /// The value of `f` at each position.
-    pub fn build(dims: &[(&'static str, usize)], mut f: impl FnMut(&At) -> T) -> Self {
+    pub fn build(dims: &[(&'static str, usize)], mut f: impl FnMut(&Place) -> T) -> Self {
         Reference { dims: dims.to_vec(), data: positions(dims).iter().map(&mut f).collect() }
     }
 
     /// As `build`, but the first error ends it.
     pub fn try_build<E>(
         dims: &[(&'static str, usize)],
-        f: impl FnMut(&At) -> Result<T, E>,
+        f: impl FnMut(&Place) -> Result<T, E>,
     ) -> Result<Self, E> {
         let data = positions(dims).iter().map(f).collect::<Result<_, _>>()?;
         Ok(Reference { dims: dims.to_vec(), data })
@@ -90,7 +90,7 @@ impl<T: Clone> Reference<T> {
     }
 
     /// The element at a position, which may have further dims.
-    pub fn get(&self, at: &At) -> T {
+    pub fn get(&self, at: &Place) -> T {
         let mut offset = 0;
         for &(name, size) in &self.dims {
             let index = index_of(at, name);
@@ -158,8 +158,11 @@ impl<T: Clone> Reference<T> {
 
     /// The elements from `start` to `end` along a dim.
     pub fn slice(&self, name: &'static str, start: usize, end: usize) -> Self {
-        let dims: Vec<_> =
-            self.dims.iter().map(|&(own, size)| (own, if own == name { end - start } else { size })).collect();
+        let dims: Vec<_> = self
+            .dims
+            .iter()
+            .map(|&(own, size)| (own, if own == name { end - start } else { size }))
+            .collect();
         Self::build(&dims, |at| {
             self.get(&at.iter().map(|&(own, i)| (own, if own == name { i + start } else { i })).collect())
         })
@@ -237,8 +240,9 @@ pub fn select<T: Clone>(cond: &Reference<bool>, a: &Reference<T>, b: &Reference<
 
 /// The product of all factors, summed over some dims: the definition of a contraction.
 pub fn contract<T: input::Sample>(factors: &[Reference<T>], summed: &[&str]) -> Reference<T> {
-    let product =
-        factors[1..].iter().fold(factors[0].clone(), |product, factor| product.zip(factor, |a, b| a.times(b)));
+    let product = factors[1..]
+        .iter()
+        .fold(factors[0].clone(), |product, factor| product.zip(factor, |a, b| a.times(b)));
     product.reduce(summed, |line| line.into_iter().fold(T::ZERO_VALUE, |sum, x| sum.plus(x)))
 }
 
