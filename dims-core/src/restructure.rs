@@ -2,7 +2,7 @@
 
 use crate::bind::binder::{Position, cut, pick};
 use crate::bind::split::Group;
-use crate::brand::Brand;
+use crate::brand::{Brand, DimInfo};
 use crate::dim::{DimList, DimRef};
 use crate::error::{DimError, unwrap};
 use crate::expr::Remap;
@@ -148,14 +148,27 @@ pub trait Restructure: AsTensor {
     where
         Self::Dims: Rename<Old, New>,
     {
+        unwrap(self.try_rename(old, new))
+    }
+
+    /// As [`rename`](Restructure::rename), but what sizes decide is an error.
+    fn try_rename<Old: DimRef, New: DimRef>(
+        self,
+        old: Old,
+        new: New,
+    ) -> Result<Remapped<Self, <Self::Dims as Rename<Old, New>>::Out>, DimError>
+    where
+        Self::Dims: Rename<Old, New>,
+    {
         let tensor = self.into_named();
         let old = old.info().key();
         if new.info().cell.is_some() || new.info().fixed.is_some() {
-            let shape = unwrap(tensor.shape());
+            let shape = tensor.shape()?;
             let at = shape.position(&old).expect("the dim is one of the tensor's");
-            unwrap(new.info().meet(shape.size(at), shape.known(at).1));
+            let (size, origin) = shape.known(at);
+            new.info().meet(size, origin)?;
         }
-        Named::from_expr(Remap::new(tensor.expr, old, whole(new.info().key())))
+        Ok(Named::from_expr(Remap::new(tensor.expr, old, whole(new.info().key()))))
     }
 
     /// The elements at one position along a dim; a negative one counts from the end.
@@ -222,6 +235,8 @@ pub trait Restructure: AsTensor {
         let size = shape.size(position(&shape, info));
         let (start, end) = range.bounds(size);
         let (axis, offset) = cut(Axis::new(size, 1), start, end, || format!("dim `{}`", info.name))?;
+        // A local dim keeps its own size, but a static one is part of the type.
+        DimInfo { cell: None, ..info }.meet(axis.size, None)?;
         let terms = SmallVec::from_iter([(info.key(), 1, Some(axis.size))]);
         let along = Along { offset: offset as usize, inner: Some(size), terms };
         Ok(Named::from_expr(Remap::new(tensor.expr, info.key(), along)))
@@ -238,8 +253,21 @@ pub trait Restructure: AsTensor {
         Self: Copy,
         Self::Dims: Reduce<D>,
     {
+        unwrap(self.try_split(dim, sizes))
+    }
+
+    /// As [`split`](Restructure::split), but what sizes decide is an error.
+    fn try_split<D: DimRef>(
+        self,
+        dim: D,
+        sizes: &[usize],
+    ) -> Result<Vec<Remapped<Self, Self::Dims>>, DimError>
+    where
+        Self: Copy,
+        Self::Dims: Reduce<D>,
+    {
         let tensor = self.into_named();
-        let shape = unwrap(tensor.shape());
+        let shape = tensor.shape()?;
         let size = shape.size(position(&shape, dim.info()));
         let total = sizes.iter().try_fold(0, |total: usize, &part| total.checked_add(part));
         if total != Some(size) {
@@ -247,15 +275,15 @@ pub trait Restructure: AsTensor {
                 "dim `{}` of size {size} cannot be split into pieces of sizes {sizes:?}",
                 dim.info().name
             );
-            return unwrap(Err(DimError::Shape { what }));
+            return Err(DimError::Shape { what });
         }
         let mut start = 0;
         let mut pieces = Vec::with_capacity(sizes.len());
         for &part in sizes {
-            pieces.push(self.slice(dim, start..start + part));
+            pieces.push(self.try_slice(dim, start..start + part)?);
             start += part;
         }
-        pieces
+        Ok(pieces)
     }
 
     /// The dim `whole` as several dims, the last one fastest: the inverse of [`flatten`](Restructure::flatten).

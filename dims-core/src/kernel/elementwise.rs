@@ -195,7 +195,7 @@ impl<C: Kernel<Elem = bool>, A: Kernel, B: Kernel<Elem = A::Elem>> Kernel for Se
 pub fn collect<K: Kernel>(kernel: K, nest: &Nest, len: usize) -> Result<Vec<K::Elem>, DimError> {
     let mut out = reserve(len)?;
     dispatch(Fill { kernel, nest, out: &mut out.spare_capacity_mut()[..len] })?;
-    // SAFETY: `Fill` wrote `len` elements, the product of the nest's sizes, or returned an error.
+    // SAFETY: `Fill` wrote `len` elements, the product of the nest's sizes, or met a fault and returned an error.
     unsafe { out.set_len(len) };
     Ok(out)
 }
@@ -224,7 +224,10 @@ impl<K: Kernel> Task for Fill<'_, K> {
         let mut done = 0;
         each_tile(&nest.sizes, |tile| {
             kernel.load(&tile, &mut faults);
-            fill_tile::<I, K>(&kernel, &mut out[done..done + tile.len]);
+            // After a fault nothing is computed: what stands in for the element could, for one, be divided by.
+            if !faults.any() {
+                fill_tile::<I, K>(&kernel, &mut out[done..done + tile.len]);
+            }
             done += tile.len;
         });
         assert_eq!(done, out.len(), "the loop nest covers the result");
@@ -244,6 +247,10 @@ fn fill_tile<I: Isa, K: Kernel>(kernel: &K, out: &mut [MaybeUninit<K::Elem>]) {
 #[inline(always)]
 fn each_tile(sizes: &[usize], mut visit: impl FnMut(Tile<'_>)) {
     let (&inner, outer) = sizes.split_last().expect("a nest has a loop");
+    if inner == 0 {
+        // The outer loops may be long, though there is nothing in them.
+        return;
+    }
     let mut at: SmallVec<[usize; 8]> = SmallVec::from_elem(0, sizes.len());
     let last = outer.len();
     let mut odometer = Odometer::new(outer);
