@@ -323,7 +323,8 @@ mod too_large {
     #[test]
     fn without_elements() {
         dims!(none = 0, i = BIG, j = BIG);
-        let text = format!("a result with dims `none` = 0, `i` = {BIG}, `j` = {BIG} does not fit into memory");
+        let text =
+            format!("a result with dims `none` = 0, `i` = {BIG}, `j` = {BIG} does not fit into memory");
         assert_eq!((none + i + j).try_order((none, i, j)).unwrap_err().to_string(), text);
         assert_eq!(panic_of(|| zeros::<f32, _>((none, i, j))), text);
         assert_eq!(panic_of(|| from_fn((none, i, j), |_| 0)), text);
@@ -331,7 +332,9 @@ mod too_large {
         let t = none + i + j;
         assert!(t.try_eval().is_err() && t.try_sum((i, j)).is_err());
         let t = (none + i + j).cast::<f64>();
-        assert!((&t).try_softmax(none).is_err() && (&t).try_log_softmax(i).is_err() && t.try_cumsum(j).is_err());
+        assert!(
+            (&t).try_softmax(none).is_err() && (&t).try_log_softmax(i).is_err() && t.try_cumsum(j).is_err()
+        );
     }
 
     /// Loops in which there is nothing take no time, however long the loops around them are.
@@ -407,7 +410,10 @@ mod restructured {
     fn a_static_size_is_kept() {
         let t = zeros::<f32, _>((Two, Three));
         assert!(matches!(try_concat(Two, [&t, &t]), Err(DimError::StaticSize { dim: "Two", found: 4, .. })));
-        assert!(matches!((&t).try_slice(Three, 1..), Err(DimError::StaticSize { dim: "Three", found: 2, .. })));
+        assert!(matches!(
+            (&t).try_slice(Three, 1..),
+            Err(DimError::StaticSize { dim: "Three", found: 2, .. })
+        ));
         assert!(panic_of(|| (&t).split(Three, &[1, 2])).contains("`Three`"));
         assert_eq!(concat(Two, [&t]), t);
     }
@@ -450,7 +456,10 @@ mod degenerate {
         assert_eq!(t().prod(Row).order(Col), array![1., 1., 1.]);
         assert!(t().mean(Row).order(Col).iter().all(|x| x.is_nan()));
         assert!(t().var(Row).order(Col).iter().all(|x| x.is_nan()));
-        assert_eq!(t().logsumexp(Row).order(Col), array![f32::NEG_INFINITY, f32::NEG_INFINITY, f32::NEG_INFINITY]);
+        assert_eq!(
+            t().logsumexp(Row).order(Col),
+            array![f32::NEG_INFINITY, f32::NEG_INFINITY, f32::NEG_INFINITY]
+        );
         assert_eq!(t().softmax(Row).order((Col, Row)).shape(), [3, 0]);
         assert_eq!(t().order(((Row, Col),)).shape(), [0]);
         assert_eq!((t() * t().rename(Col, Key)).sum(Row).order((Key, Col)), Array2::<f32>::zeros((3, 3)));

@@ -10,6 +10,7 @@ use crate::expr::remap::Along;
 use crate::named::{Named, position};
 use crate::order::OrderList;
 use crate::reduce::evaluate_in;
+use crate::set::rename::CanGain;
 use crate::set::{Dims, Reduce, Rename, Union};
 use crate::size::{MaySame, SizesAgree, Times};
 use crate::storage::Owned;
@@ -345,7 +346,7 @@ pub trait Restructure: AsTensor {
     #[track_caller]
     fn flatten<P: PartsOf<W> + OrderList, W: DimRef>(self, parts: P, whole: W) -> Flattened<Self, P, W>
     where
-        Self::Dims: Reduce<P, Out: Union<(W::Brand,)>>,
+        Self::Dims: Reduce<P, Out: Union<(W::Brand,)> + CanGain<W::Brand>>,
     {
         unwrap(self.try_flatten(parts, whole))
     }
@@ -357,7 +358,7 @@ pub trait Restructure: AsTensor {
         whole: W,
     ) -> Result<Flattened<Self, P, W>, DimError>
     where
-        Self::Dims: Reduce<P, Out: Union<(W::Brand,)>>,
+        Self::Dims: Reduce<P, Out: Union<(W::Brand,)> + CanGain<W::Brand>>,
     {
         let tensor = self.into_named();
         let shape = tensor.shape()?;

@@ -36,6 +36,16 @@ pub trait Free<D> {}
 #[diagnostic::do_not_recommend]
 impl<S> Free<Nothing> for S {}
 
+/// A set that `D` can join as a new dim.
+#[diagnostic::on_unimplemented(
+    message = "dimension `{D}` is already bound in a tensor with dims `{Self}`",
+    label = "this tensor has `{D}` already",
+    note = "a tensor has a dim once: choose another name"
+)]
+pub trait CanGain<D>: Dims {}
+#[diagnostic::do_not_recommend]
+impl<S: Dims<List: Has<D, Found = Nothing>>, D> CanGain<D> for S {}
+
 /// Whether a sorted list has the brand `D`.
 pub trait Has<D> {
     /// `D`, or [`Nothing`].
