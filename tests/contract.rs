@@ -6,10 +6,15 @@ use typed_dims::prelude::*;
 dims! {
     /// Examples in a mini-batch.
     pub struct Batch;
+    /// Positions of a sequence.
     pub struct Seq;
+    /// Positions that are attended to.
     pub struct Key;
+    /// Heads of an attention.
     pub struct Heads = 12;
+    /// Features of a head.
     pub struct Feat = 64;
+    /// Features of all heads.
     pub struct Model = 768;
 }
 
@@ -240,7 +245,8 @@ mod binding {
         dims!(i, j);
         let expected = array![[1, 3], [2, 4]];
         assert_eq!(owned.at((i, j)).order((j, i)), expected);
-        assert_eq!((&owned).at((i, j)).order((j, i)), expected);
+        let reference = &owned;
+        assert_eq!(reference.at((i, j)).order((j, i)), expected);
         assert_eq!(view.at((i, j)).order((j, i)), expected);
         assert_eq!(owned.t().at((j, i)).order((j, i)), expected);
         assert_eq!(dynamic.at((i, j)).order((j, i)), expected);

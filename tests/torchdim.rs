@@ -506,7 +506,7 @@ mod avoiding_naming_conflicts {
     // `mm` has an `i` of its own; the `i` here is another one.
     #[test]
     fn the_same_name_in_a_callee_is_another_dim() {
-        fn scaled<'a>(a: &'a Array2<f32>, factor: f32) -> Array2<f32> {
+        fn scaled(a: &Array2<f32>, factor: f32) -> Array2<f32> {
             dims!(i, j);
             (a.at((i, j)) * factor).order((i, j))
         }

@@ -153,6 +153,7 @@ pub trait Restructure: AsTensor {
     }
 
     /// As [`rename`](Restructure::rename), but what sizes decide is an error.
+    #[allow(clippy::type_complexity)]
     fn try_rename<Old: DimRef, New: DimRef>(
         self,
         old: Old,

@@ -2,7 +2,7 @@
 
 use crate::reference::input::{Case, cases, filled_cases};
 use crate::reference::{Reference, index_of};
-use crate::{A, B, C, D, bound, inputs, properties};
+use crate::{A, B, C, D, inputs, properties};
 use ndarray::{Ix1, Ix2, Ix3};
 use typed_dims::prelude::*;
 

@@ -16,12 +16,12 @@ use typed_dims::prelude::*;
 
 // The dims of all cases. Their sizes are those of the run.
 dims! {
-    pub struct A;
-    pub struct B;
-    pub struct C;
-    pub struct D;
-    pub struct E;
-    pub struct F;
+    struct A;
+    struct B;
+    struct C;
+    struct D;
+    struct E;
+    struct F;
 }
 
 /// The view of a buffer with one axis for each dim that is listed, bound to them.

@@ -136,7 +136,7 @@ impl<T: Clone> Reference<T> {
 
     /// `f` of each line along a dim, which yields a line of the same length.
     pub fn along<U: Clone>(&self, name: &'static str, mut f: impl FnMut(Vec<T>) -> Vec<U>) -> Reference<U> {
-        let lines = self.reduce(&[name], |line| f(line));
+        let lines = self.reduce(&[name], &mut f);
         Reference::build(&self.dims, |at| lines.get(at)[index_of(at, name)].clone())
     }
 
