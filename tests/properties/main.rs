@@ -60,12 +60,12 @@ macro_rules! inputs {
     };
 }
 
-/// One property test for each line, with the number of random cases that it runs.
+/// One property test for each line, with the number of random cases that it runs, in tens.
 #[macro_export]
 macro_rules! properties {
     ($($name:ident $count:literal: |$case:ident in $cases:expr, $which:ident| $body:expr;)*) => {$(
         proptest::proptest! {
-            #![proptest_config(proptest::prelude::ProptestConfig::with_cases($count))]
+            #![proptest_config(proptest::prelude::ProptestConfig::with_cases(10 * $count))]
             #[test]
             fn $name($case in $cases, $which in proptest::prelude::any::<usize>()) {
                 $body;
