@@ -43,6 +43,16 @@ pub trait Covers<O>: Dims {}
 #[diagnostic::do_not_recommend]
 impl<S: Dims + Union<O, Out = S>, O: Dims> Covers<O> for S {}
 
+/// What is assigned has no more positional axes than the place: the value broadcasts to the place, not the other way round.
+#[diagnostic::on_unimplemented(
+    message = "a tensor of `{O}` cannot be assigned to one of `{Self}`",
+    label = "the assigned tensor has more positional axes than the place",
+    note = "bind or reduce them first"
+)]
+pub trait CoversAxes<O>: Rank {}
+#[diagnostic::do_not_recommend]
+impl<R: Rank<Max<O> = R>, O: Rank> CoversAxes<O> for R {}
+
 impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Place<'_, T, S, R, X> {
     /// Runs `place = op(place, value)` over all dims of the place.
     fn update<B, O>(&mut self, value: B, op: O) -> Result<(), DimError>
@@ -96,6 +106,7 @@ macro_rules! assignments {
             where
                 T: $bound,
                 S: Covers<B::Dims>,
+                R: CoversAxes<B::Rank>,
             {
                 unwrap(self.update(value, $op));
             }
@@ -106,6 +117,7 @@ macro_rules! assignments {
             where
                 T: $bound,
                 S: Covers<B::Dims>,
+                R: CoversAxes<B::Rank>,
             {
                 self.update(value, $op)
             }
@@ -147,6 +159,7 @@ impl<T: Element, S: Dims, R: Rank> Named<T, S, R> {
     pub fn assign<B: Operand<T>>(&mut self, value: B)
     where
         S: Covers<B::Dims>,
+        R: CoversAxes<B::Rank>,
     {
         self.as_place().assign(value);
     }
@@ -157,6 +170,7 @@ macro_rules! assign_operators {
         impl<T: $bound, S: Dims, R: Rank, B: Operand<T>> std::ops::$trait<B> for Named<T, S, R, Owned<T, S, R>>
         where
             S: Covers<B::Dims>,
+            R: CoversAxes<B::Rank>,
         {
             #[track_caller]
             fn $method(&mut self, value: B) {

@@ -166,16 +166,15 @@ fn sizes<D: SizedDims>(dims: &D) -> Result<SmallVec<[(DimKey, usize); 8]>, DimEr
 
 /// How many elements there are; `Err` if that cannot be counted.
 fn volume<T>(sizes: &[(DimKey, usize)]) -> Result<usize, DimError> {
-    if sizes.iter().any(|&(_, size)| size == 0) {
-        return Ok(0);
-    }
-    sizes
-        .iter()
-        .try_fold(1usize, |volume, &(_, size)| volume.checked_mul(size))
-        .filter(|volume| {
-            volume.checked_mul(size_of::<T>().max(1)).is_some_and(|bytes| bytes <= isize::MAX as usize)
-        })
+    crate::plan::shape::volume(sizes.iter().map(|&(_, size)| size), size_of::<T>())
         .ok_or_else(|| DimError::TooLarge { dims: describe(sizes) })
+}
+
+/// Memory for the elements of such dims.
+fn memory<T>(sizes: &[(DimKey, usize)]) -> Result<(Vec<T>, usize), DimError> {
+    let len = volume::<T>(sizes)?;
+    let data = reserve(len).map_err(|_| DimError::TooLarge { dims: describe(sizes) })?;
+    Ok((data, len))
 }
 
 fn describe(sizes: &[(DimKey, usize)]) -> String {
@@ -204,10 +203,17 @@ fn build<T: Element, D: SizedDims>(sizes: &[(DimKey, usize)], data: Vec<T>) -> N
 ///
 /// If a dim has no size, or the tensor does not fit into memory.
 #[track_caller]
-pub fn from_fn<T: Element, D: SizedDims>(dims: D, mut f: impl FnMut(D::Index) -> T) -> Named<T, D::Set> {
-    let sizes = unwrap(sizes(&dims));
-    let len = unwrap(volume::<T>(&sizes));
-    let mut data = unwrap(reserve(len));
+pub fn from_fn<T: Element, D: SizedDims>(dims: D, f: impl FnMut(D::Index) -> T) -> Named<T, D::Set> {
+    unwrap(try_from_fn(dims, f))
+}
+
+/// As [`from_fn`], but what sizes decide is an error.
+pub fn try_from_fn<T: Element, D: SizedDims>(
+    dims: D,
+    mut f: impl FnMut(D::Index) -> T,
+) -> Result<Named<T, D::Set>, DimError> {
+    let sizes = sizes(&dims)?;
+    let (mut data, _) = memory(&sizes)?;
     let mut at: SmallVec<[usize; 8]> = SmallVec::from_elem(0, sizes.len());
     let counts: SmallVec<[usize; 8]> = sizes.iter().map(|&(_, size)| size).collect();
     let mut odometer = crate::plan::nest::Odometer::new(&counts);
@@ -215,7 +221,7 @@ pub fn from_fn<T: Element, D: SizedDims>(dims: D, mut f: impl FnMut(D::Index) ->
         data.push(f(D::index(&at)));
         odometer.advance(&mut at);
     }
-    build::<T, D>(&sizes, data)
+    Ok(build::<T, D>(&sizes, data))
 }
 
 /// A tensor of one value.
@@ -225,11 +231,15 @@ pub fn from_fn<T: Element, D: SizedDims>(dims: D, mut f: impl FnMut(D::Index) ->
 /// If a dim has no size, or the tensor does not fit into memory.
 #[track_caller]
 pub fn full<T: Element, D: SizedDims>(dims: D, value: T) -> Named<T, D::Set> {
-    let sizes = unwrap(sizes(&dims));
-    let len = unwrap(volume::<T>(&sizes));
-    let mut data = unwrap(reserve(len));
+    unwrap(try_full(dims, value))
+}
+
+/// As [`full`], but what sizes decide is an error.
+pub fn try_full<T: Element, D: SizedDims>(dims: D, value: T) -> Result<Named<T, D::Set>, DimError> {
+    let sizes = sizes(&dims)?;
+    let (mut data, len) = memory(&sizes)?;
     data.resize(len, value);
-    build::<T, D>(&sizes, data)
+    Ok(build::<T, D>(&sizes, data))
 }
 
 /// A tensor of zeros: `zeros::<f32, _>((Batch.of(2), Seq.of(3)))`.

@@ -1,8 +1,10 @@
 //! Joining tensors: `concat` along a dim that they have, `stack` along a new one.
 
+use crate::brand::DimInfo;
 use crate::dim::DimRef;
 use crate::error::{DimError, unwrap};
 use crate::named::{Named, position};
+use crate::plan::shape::volume;
 use crate::reduce::evaluate_in;
 use crate::set::rename::Has;
 use crate::set::{Dims, DimsOf, Right, Union, Verdict};
@@ -61,7 +63,8 @@ where
                         return Err(DimError::Shape { what });
                     }
                 }
-                sizes[along] += own[along];
+                let total = sizes[along].checked_add(own[along]);
+                sizes[along] = total.ok_or_else(|| DimError::TooLarge { dims: describe::<A>(&own) })?;
             }
         }
         let order: Order =
@@ -73,7 +76,21 @@ where
     let Some(sizes) = sizes else {
         return Err(DimError::Shape { what: format!("nothing to concatenate along `{}`", dim.info().name) });
     };
+    keep_static(dim.info(), sizes[along])?;
+    countable::<A>(&sizes)?;
     Ok(Named::from_expr(Owned::contiguous(inwards(data, &sizes, along)?, &sizes)))
+}
+
+/// The total of the parts must be the static size, if the dim has one.
+fn keep_static(dim: DimInfo<'_>, size: usize) -> Result<(), DimError> {
+    DimInfo { cell: None, ..dim }.meet(size, None)
+}
+
+fn countable<A: AsTensor>(sizes: &[usize]) -> Result<(), DimError> {
+    match volume(sizes.iter().copied(), size_of::<A::Elem>()) {
+        Some(_) => Ok(()),
+        None => Err(DimError::TooLarge { dims: describe::<A>(sizes) }),
+    }
 }
 
 fn describe<A: AsTensor>(sizes: &[usize]) -> String {
@@ -83,8 +100,11 @@ fn describe<A: AsTensor>(sizes: &[usize]) -> String {
 
 /// Elements with the axis `along` outermost, in the order of the axes.
 fn inwards<T: Copy>(data: Vec<T>, sizes: &[usize], along: usize) -> Result<Vec<T>, DimError> {
+    if data.is_empty() {
+        return Ok(data);
+    }
     let outer: usize = sizes[..along].iter().product();
-    if outer == 1 || data.is_empty() {
+    if outer == 1 {
         return Ok(data);
     }
     let inner: usize = sizes[along + 1..].iter().product();

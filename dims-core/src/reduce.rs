@@ -104,7 +104,7 @@ where
     });
     let parts = nest.for_threads(work);
     let parts = parts.iter().map(|nest| (expr.kernel(&mut nest.operands()), nest)).collect();
-    let data = kernel::reduce::reduce(parts, len, count, reducer)?;
+    let data = kernel::reduce::reduce(parts, len, count, reducer).map_err(|error| shape.blame(error, kept))?;
     Ok(finished(data, kept, sizes))
 }
 
@@ -140,10 +140,8 @@ where
         if contract::is_worthwhile(&supports, sizes, kept) {
             let mut factors = Factors { scale: A::Elem::ONE, operands: SmallVec::new() };
             tensor.expr.factors::<A::Dims, A::Rank>(&shape, &mut factors)?;
-            let mut data = contract::contract(factors.operands, sizes, kept)?;
-            if factors.scale != A::Elem::ONE {
-                data.iter_mut().for_each(|value| *value = value.mul(factors.scale));
-            }
+            let data = contract::contract(factors.operands, factors.scale, sizes, kept)
+                .map_err(|error| shape.blame(error, kept))?;
             return Ok(finished(data, kept, sizes));
         }
     }
@@ -162,8 +160,10 @@ where
     let sizes = shape.sizes();
     let order: Order = (0..sizes.len()).collect();
     let mut data = evaluate_in::<A::Dims, A::Rank, _>(tensor.expr, &shape, &order)?;
-    let inner = sizes[at + 1..].iter().product();
-    work(Lines { data: &mut data, len: sizes[at], inner });
+    if !data.is_empty() {
+        let inner = sizes[at + 1..].iter().product();
+        work(Lines { data: &mut data, len: sizes[at], inner });
+    }
     Ok(Named::from_expr(Owned::contiguous(data, sizes)))
 }
 
@@ -183,7 +183,7 @@ pub(crate) fn evaluate_in<S: Dims, R: Rank, E: Expr>(
     let mut rows = Rows::new(sizes.len());
     expr.rows::<S, R>(shape, &mut rows);
     let nest = Nest::map(sizes, order, &rows);
-    expr.collect(nest, len)
+    expr.collect(nest, len).map_err(|error| shape.blame(error, order))
 }
 
 macro_rules! reductions {
@@ -315,13 +315,21 @@ pub trait Reductions: AsTensor {
     ///
     /// # Panics
     ///
-    /// If operands have different sizes for one dim, or an index is out of range.
+    /// Where [`try_count`](Reductions::try_count) returns an error.
     #[track_caller]
-    fn count<D: DimsOf<Self::Dims>>(self, _: D) -> Reduced<usize, Self, D>
+    fn count<D: DimsOf<Self::Dims>>(self, dims: D) -> Reduced<usize, Self, D>
     where
         Self: AsTensor<Elem = bool>,
     {
-        unwrap(run::<Self, D, _>(self, reducers::Count, Empty::Allowed))
+        unwrap(self.try_count(dims))
+    }
+
+    /// As [`count`](Reductions::count), but what sizes decide is an error.
+    fn try_count<D: DimsOf<Self::Dims>>(self, _: D) -> Result<Reduced<usize, Self, D>, DimError>
+    where
+        Self: AsTensor<Elem = bool>,
+    {
+        run::<Self, D, _>(self, reducers::Count, Empty::Allowed)
     }
 
     /// The variance with `ddof` taken off the count: `sum of (x - mean)^2 / (count - ddof)`; 1 gives the unbiased estimate
@@ -329,13 +337,25 @@ pub trait Reductions: AsTensor {
     ///
     /// # Panics
     ///
-    /// If operands have different sizes for one dim, or an index is out of range.
+    /// Where [`try_var_with`](Reductions::try_var_with) returns an error.
     #[track_caller]
-    fn var_with<D: DimsOf<Self::Dims>>(self, _: D, ddof: Self::Elem) -> Reduced<Self::Elem, Self, D>
+    fn var_with<D: DimsOf<Self::Dims>>(self, dims: D, ddof: Self::Elem) -> Reduced<Self::Elem, Self, D>
     where
         Self::Elem: Real,
     {
-        unwrap(run::<Self, D, _>(self, reducers::Variance::<_, false> { ddof }, Empty::Allowed))
+        unwrap(self.try_var_with(dims, ddof))
+    }
+
+    /// As [`var_with`](Reductions::var_with), but what sizes decide is an error.
+    fn try_var_with<D: DimsOf<Self::Dims>>(
+        self,
+        _: D,
+        ddof: Self::Elem,
+    ) -> Result<Reduced<Self::Elem, Self, D>, DimError>
+    where
+        Self::Elem: Real,
+    {
+        run::<Self, D, _>(self, reducers::Variance::<_, false> { ddof }, Empty::Allowed)
     }
 
     /// `e^x / sum over dim of e^x`, without overflow.
@@ -363,26 +383,42 @@ pub trait Reductions: AsTensor {
     ///
     /// # Panics
     ///
-    /// If operands have different sizes for one dim, or an index is out of range.
+    /// Where [`try_log_softmax`](Reductions::try_log_softmax) returns an error.
     #[track_caller]
     fn log_softmax<D: DimRef + DimsOf<Self::Dims>>(self, dim: D) -> Evaluated<Self>
     where
         Self::Elem: Real,
     {
-        unwrap(along(self, dim, |lines| scan::softmax(lines, true)))
+        unwrap(self.try_log_softmax(dim))
+    }
+
+    /// As [`log_softmax`](Reductions::log_softmax), but what sizes decide is an error.
+    fn try_log_softmax<D: DimRef + DimsOf<Self::Dims>>(self, dim: D) -> Result<Evaluated<Self>, DimError>
+    where
+        Self::Elem: Real,
+    {
+        along(self, dim, |lines| scan::softmax(lines, true))
     }
 
     /// The running sum along a dim: `out[i] = x[0] + .. + x[i]`.
     ///
     /// # Panics
     ///
-    /// If operands have different sizes for one dim, or an index is out of range.
+    /// Where [`try_cumsum`](Reductions::try_cumsum) returns an error.
     #[track_caller]
     fn cumsum<D: DimRef + DimsOf<Self::Dims>>(self, dim: D) -> Evaluated<Self>
     where
         Self::Elem: Num,
     {
-        unwrap(along(self, dim, |lines| scan::cumulate(lines, |a, b| a.add(b))))
+        unwrap(self.try_cumsum(dim))
+    }
+
+    /// As [`cumsum`](Reductions::cumsum), but what sizes decide is an error.
+    fn try_cumsum<D: DimRef + DimsOf<Self::Dims>>(self, dim: D) -> Result<Evaluated<Self>, DimError>
+    where
+        Self::Elem: Num,
+    {
+        along(self, dim, |lines| scan::cumulate(lines, |a, b| a.add(b)))
     }
 
     /// The elements in memory of their own: dims in the order of the set, then the positional axes.

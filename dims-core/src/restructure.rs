@@ -2,7 +2,7 @@
 
 use crate::bind::binder::{Position, cut, pick};
 use crate::bind::split::Group;
-use crate::brand::Brand;
+use crate::brand::{Brand, DimInfo};
 use crate::dim::{DimList, DimRef};
 use crate::error::{DimError, unwrap};
 use crate::expr::Remap;
@@ -10,6 +10,7 @@ use crate::expr::remap::Along;
 use crate::named::{Named, position};
 use crate::order::OrderList;
 use crate::reduce::evaluate_in;
+use crate::set::rename::CanGain;
 use crate::set::{Dims, DimsOf, NameFor, Union};
 use crate::size::{MaySame, SizesAgree, Times};
 use crate::storage::Owned;
@@ -145,14 +146,24 @@ pub trait Restructure: AsTensor {
         old: Old,
         new: New,
     ) -> Remapped<Self, New::Out> {
+        unwrap(self.try_rename(old, new))
+    }
+
+    /// As [`rename`](Restructure::rename), but what sizes decide is an error.
+    fn try_rename<Old: DimRef, New: NameFor<Old, Self::Dims>>(
+        self,
+        old: Old,
+        new: New,
+    ) -> Result<Remapped<Self, New::Out>, DimError> {
         let tensor = self.into_named();
         let old = old.info().key();
         if new.info().cell.is_some() || new.info().fixed.is_some() {
-            let shape = unwrap(tensor.shape());
+            let shape = tensor.shape()?;
             let at = shape.position(&old).expect("the dim is one of the tensor's");
-            unwrap(new.info().meet(shape.size(at), shape.known(at).1));
+            let (size, origin) = shape.known(at);
+            new.info().meet(size, origin)?;
         }
-        Named::from_expr(Remap::new(tensor.expr, old, whole(new.info().key())))
+        Ok(Named::from_expr(Remap::new(tensor.expr, old, whole(new.info().key()))))
     }
 
     /// The elements at one position along a dim; a negative one counts from the end.
@@ -211,6 +222,8 @@ pub trait Restructure: AsTensor {
         let size = shape.size(position(&shape, info));
         let (start, end) = range.bounds(size);
         let (axis, offset) = cut(Axis::new(size, 1), start, end, || format!("dim `{}`", info.name))?;
+        // A local dim keeps its own size, but a static one is part of the type.
+        DimInfo { cell: None, ..info }.meet(axis.size, None)?;
         let terms = SmallVec::from_iter([(info.key(), 1, Some(axis.size))]);
         let along = Along { offset: offset as usize, inner: Some(size), terms };
         Ok(Named::from_expr(Remap::new(tensor.expr, info.key(), along)))
@@ -226,8 +239,20 @@ pub trait Restructure: AsTensor {
     where
         Self: Copy,
     {
+        unwrap(self.try_split(dim, sizes))
+    }
+
+    /// As [`split`](Restructure::split), but what sizes decide is an error.
+    fn try_split<D: DimRef + DimsOf<Self::Dims>>(
+        self,
+        dim: D,
+        sizes: &[usize],
+    ) -> Result<Vec<Remapped<Self, Self::Dims>>, DimError>
+    where
+        Self: Copy,
+    {
         let tensor = self.into_named();
-        let shape = unwrap(tensor.shape());
+        let shape = tensor.shape()?;
         let size = shape.size(position(&shape, dim.info()));
         let total = sizes.iter().try_fold(0, |total: usize, &part| total.checked_add(part));
         if total != Some(size) {
@@ -235,15 +260,15 @@ pub trait Restructure: AsTensor {
                 "dim `{}` of size {size} cannot be split into pieces of sizes {sizes:?}",
                 dim.info().name
             );
-            return unwrap(Err(DimError::Shape { what }));
+            return Err(DimError::Shape { what });
         }
         let mut start = 0;
         let mut pieces = Vec::with_capacity(sizes.len());
         for &part in sizes {
-            pieces.push(self.slice(dim, start..start + part));
+            pieces.push(self.try_slice(dim, start..start + part)?);
             start += part;
         }
-        pieces
+        Ok(pieces)
     }
 
     /// The dim `whole` as several dims, the last one fastest: the inverse of [`flatten`](Restructure::flatten).
@@ -313,7 +338,7 @@ pub trait Restructure: AsTensor {
         whole: W,
     ) -> Flattened<Self, P, W>
     where
-        <P as DimsOf<Self::Dims>>::Others: Union<(W::Brand,)>,
+        <P as DimsOf<Self::Dims>>::Others: Union<(W::Brand,)> + CanGain<W::Brand>,
     {
         unwrap(self.try_flatten(parts, whole))
     }
@@ -325,7 +350,7 @@ pub trait Restructure: AsTensor {
         whole: W,
     ) -> Result<Flattened<Self, P, W>, DimError>
     where
-        <P as DimsOf<Self::Dims>>::Others: Union<(W::Brand,)>,
+        <P as DimsOf<Self::Dims>>::Others: Union<(W::Brand,)> + CanGain<W::Brand>,
     {
         let tensor = self.into_named();
         let shape = tensor.shape()?;

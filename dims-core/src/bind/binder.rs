@@ -307,9 +307,10 @@ fn bind_affine(affine: &Affine<'_>, axis: Axis, binding: &mut Binding) -> Result
         match dim.size() {
             Some(size) => {
                 empty |= size == 0;
-                let reach = *coefficient as i128 * (size as i128 - 1).max(0);
-                least += reach.min(0);
-                greatest += reach.max(0);
+                // A reach that `i128` cannot count lies outside of every axis, and so does one that saturates.
+                let reach = (*coefficient as i128).saturating_mul((size as i128 - 1).max(0));
+                least = least.saturating_add(reach.min(0));
+                greatest = greatest.saturating_add(reach.max(0));
             }
             None if dim.cell.is_some() => {
                 if let Some((other, _)) = open.replace((dim, *coefficient)) {

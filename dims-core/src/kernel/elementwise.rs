@@ -292,7 +292,10 @@ impl<K: Kernel> Task for Fill<'_, K> {
         let mut tiles = Tiles::new(nest);
         while let Some(tile) = tiles.tile() {
             kernel.load(&tile, &mut faults);
-            fill_tile::<I, K>(&kernel, &mut out[done..done + tile.len]);
+            // After a fault nothing is computed: what stands in for the element could, for one, be divided by.
+            if !faults.any() {
+                fill_tile::<I, K>(&kernel, &mut out[done..done + tile.len]);
+            }
             done += tile.len;
             tiles.advance();
         }

@@ -87,6 +87,10 @@ impl<K: Kernel, R: Reducer<K::Elem>> Task for Reduce<'_, K, R> {
     #[inline(always)]
     fn run<I: Isa>(self) -> Result<(), DimError> {
         let nest = self.nest;
+        if self.out.is_empty() {
+            // The loops may be long, though there is nothing to write.
+            return Ok(());
+        }
         let mut faults = Faults::default();
         let mut at: SmallVec<[usize; 8]> = SmallVec::from_elem(0, nest.depth());
         let mut written = 0;
@@ -103,6 +107,9 @@ impl<K: Kernel, R: Reducer<K::Elem>> Task for Reduce<'_, K, R> {
                 let acc = along::<I, K, R>(&mut kernel, nest, &mut at, reducer, &mut faults);
                 out[place].write(reducer.finish(acc, count));
                 written += 1;
+            }
+            if faults.any() {
+                return faults.into_result();
             }
             odometer.advance(&mut at[..nest.outer]);
         }
@@ -140,6 +147,10 @@ fn along<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
             let len = TILE.min(inner - start);
             at[last] = start;
             kernel.load(&Tile { at, len, mask: None }, faults);
+            // After a fault nothing is computed: what stands in for the element could, for one, be divided by.
+            if faults.any() {
+                return reducer.start();
+            }
             tiles += 1;
             push::<I, K::Elem, R>(
                 &mut totals,
@@ -219,6 +230,9 @@ fn across<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
             for (tile, block) in block.chunks_mut(TILE).enumerate() {
                 at[last] = start + tile * TILE;
                 kernel.load(&Tile { at, len: block.len(), mask: None }, faults);
+                if faults.any() {
+                    return inner;
+                }
                 across_tile::<I, K, R>(kernel, block, seen, reducer);
             }
             seen += 1;

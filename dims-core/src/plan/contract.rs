@@ -172,15 +172,28 @@ pub fn is_worthwhile(supports: &[Axes], sizes: &[usize], kept: &[usize]) -> bool
     supports.iter().any(|&axes| axes != all)
 }
 
-/// The product of the operands, summed over all axes but `kept`, contiguous in the order of `kept`.
+/// `scale` times the product of the operands, summed over all axes but `kept`, contiguous in the order of `kept`.
 pub fn contract<T: Num>(
-    mut operands: SmallVec<[Operand<'_, T>; 4]>,
+    operands: SmallVec<[Operand<'_, T>; 4]>,
+    scale: T,
     sizes: &[usize],
     kept: &[usize],
 ) -> Result<Vec<T>, DimError> {
     if TypeId::of::<T>() != TypeId::of::<T::Acc>() {
-        return through_accumulator(&operands, sizes, kept);
+        return through_accumulator(&operands, scale, sizes, kept);
     }
+    let mut data = contract_all(operands, sizes, kept)?;
+    if scale != T::ONE {
+        data.iter_mut().for_each(|value| *value = value.mul(scale));
+    }
+    Ok(data)
+}
+
+fn contract_all<T: Num>(
+    mut operands: SmallVec<[Operand<'_, T>; 4]>,
+    sizes: &[usize],
+    kept: &[usize],
+) -> Result<Vec<T>, DimError> {
     let result = set(kept);
     while operands.len() > 2 {
         let (i, j) = cheapest(&operands, sizes, result);
@@ -199,6 +212,7 @@ pub fn contract<T: Num>(
 /// Half precisions: operands are widened, and only the result is rounded.
 fn through_accumulator<T: Num>(
     operands: &[Operand<'_, T>],
+    scale: T,
     sizes: &[usize],
     kept: &[usize],
 ) -> Result<Vec<T>, DimError> {
@@ -209,7 +223,7 @@ fn through_accumulator<T: Num>(
         let data = packed.owned.iter().flatten().map(|value| value.to_acc()).collect();
         wide.push(Operand::owned(data, &order, sizes));
     }
-    Ok(contract::<T::Acc>(wide, sizes, kept)?.into_iter().map(T::from_acc).collect())
+    Ok(contract(wide, scale.to_acc(), sizes, kept)?.into_iter().map(T::from_acc).collect())
 }
 
 /// The pair whose product costs least for what it saves: the greedy choice of opt_einsum, size of the result less the

@@ -6,6 +6,24 @@ use crate::rank::Rank;
 use crate::set::{DimKey, Dims, Keys};
 use smallvec::SmallVec;
 
+/// The product of sizes, if it and its bytes can be counted.
+///
+/// As in ndarray, this holds for the product of the sizes that are not 0, so that strides can be counted as well, and the
+/// sizes of any of the axes multiplied, though there may be no elements.
+#[inline]
+pub fn volume(sizes: impl Iterator<Item = usize>, bytes: usize) -> Option<usize> {
+    let mut volume: usize = 1;
+    let mut empty = false;
+    for size in sizes {
+        match size {
+            0 => empty = true,
+            size => volume = volume.checked_mul(size)?,
+        }
+    }
+    let fits = volume.checked_mul(bytes.max(1))? <= isize::MAX as usize;
+    fits.then_some(if empty { 0 } else { volume })
+}
+
 /// Sizes of loop axes, and where each came from.
 pub struct Shape {
     keys: &'static Keys,
@@ -126,22 +144,20 @@ impl Shape {
         )
     }
 
-    /// The product of the sizes of some axes, if it and its bytes can be counted.
+    /// The product of the sizes of some axes, if it and its bytes can be counted. See [`volume`].
     #[inline]
     pub fn volume(&self, axes: impl Iterator<Item = usize> + Clone, bytes: usize) -> Result<usize, DimError> {
-        let sizes = &self.sizes;
-        if axes.clone().any(|at| sizes[at] == 0) {
-            return Ok(0);
+        let sizes = self.sizes();
+        volume(axes.clone().map(|at| sizes[at]), bytes)
+            .ok_or_else(|| DimError::TooLarge { dims: self.describe(axes) })
+    }
+
+    /// The error of a run whose result has the axes `kept`: where memory was short, the result's sizes are named.
+    #[cold]
+    pub fn blame(&self, error: DimError, kept: &[usize]) -> DimError {
+        match error {
+            DimError::TooLarge { .. } => DimError::TooLarge { dims: self.describe(kept.iter().copied()) },
+            error => error,
         }
-        let mut volume: usize = 1;
-        let mut fits = true;
-        for at in axes.clone() {
-            match volume.checked_mul(sizes[at]) {
-                Some(product) => volume = product,
-                None => fits = false,
-            }
-        }
-        fits &= volume.checked_mul(bytes).is_some_and(|bytes| bytes <= isize::MAX as usize);
-        if fits { Ok(volume) } else { Err(DimError::TooLarge { dims: self.describe(axes) }) }
     }
 }

@@ -37,6 +37,15 @@ pub trait Free<D, S> {}
 #[diagnostic::do_not_recommend]
 impl<D, S> Free<D, S> for Right {}
 
+/// A set that `D` can join as a new dim.
+pub trait CanGain<D>: Dims {}
+impl<S: Dims, D> CanGain<D> for S
+where
+    S::List: Has<D>,
+    Verdict<<S::List as Has<D>>::Found>: Free<<S::List as Has<D>>::Found, S>,
+{
+}
+
 /// Whether a sorted list has the brand `D`.
 pub trait Has<D> {
     /// `D`, or [`Nothing`].

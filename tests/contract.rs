@@ -1,0 +1,436 @@
+//! The programs of the contract, with their numbers: dims, binding, arithmetic, reductions, order, and dims as values.
+
+use ndarray::{Array3, ArrayView2, Axis, array, s};
+use typed_dims::prelude::*;
+
+dims! {
+    /// Examples in a mini-batch.
+    pub struct Batch;
+    /// Positions of a sequence.
+    pub struct Seq;
+    /// Positions that are attended to.
+    pub struct Key;
+    /// Heads of an attention.
+    pub struct Heads = 12;
+    /// Features of a head.
+    pub struct Feat = 64;
+    /// Features of all heads.
+    pub struct Model = 768;
+}
+
+dims! {
+    struct Row;
+    struct Col;
+    struct Two = 2;
+    struct Three = 3;
+    struct Six = 6;
+}
+
+mod dims {
+    use super::*;
+
+    #[test]
+    fn declared_dims_know_their_static_size() {
+        assert_eq!((Heads::SIZE, Feat::SIZE, Model::SIZE), (12, 64, 768));
+    }
+
+    #[test]
+    fn local_dims_take_the_first_size_they_meet() {
+        let a = Array2::<f32>::zeros((3, 4));
+        dims!(i, j);
+        assert_eq!((i.try_size(), j.try_size()), (None, None));
+        let _ = a.at((i, j));
+        assert_eq!((i.size(), j.size()), (3, 4));
+    }
+
+    #[test]
+    fn local_dims_can_be_given_a_size() {
+        let n = 5;
+        dims!(h2 = 2, w2 = n);
+        assert_eq!((h2.size(), w2.size()), (2, 5));
+    }
+
+    #[test]
+    fn the_order_in_which_a_type_lists_dims_does_not_matter() {
+        fn swapped(x: Tensor<f32, (Seq, Batch)>) -> Tensor<f32, (Batch, Seq)> {
+            x
+        }
+        let x = swapped(from_fn((Batch.of(2), Seq.of(3)), |(b, s)| (10 * b + s) as f32));
+        assert_eq!(x.order((Seq, Batch)), array![[0., 10.], [1., 11.], [2., 12.]]);
+    }
+}
+
+mod products {
+    use super::*;
+
+    fn mm(a: &Array2<f32>, b: &Array2<f32>) -> Array2<f32> {
+        dims!(i, j, k);
+        (a.at((i, k)) * b.at((k, j))).sum(k).order((i, j))
+    }
+
+    #[test]
+    fn matrix_product() {
+        let a = array![[1., 2., 3.], [4., 5., 6.]];
+        let b = array![[1., 0.], [0., 1.], [2., -1.]];
+        assert_eq!(mm(&a, &b), array![[7., -1.], [16., -1.]]);
+    }
+
+    #[test]
+    fn matrix_product_of_nothing() {
+        assert_eq!(mm(&Array2::ones((2, 0)), &Array2::ones((0, 3))), Array2::zeros((2, 3)));
+        assert_eq!(mm(&Array2::ones((0, 2)), &Array2::ones((2, 3))), Array2::zeros((0, 3)));
+    }
+
+    #[test]
+    fn large_matrix_product() {
+        // (i + 2k)(k - j) summed over k < n: i(s1 - nj) + 2(s2 - s1 j), s1 and s2 the sums of k and k^2.
+        let n = 40;
+        let a = Array2::from_shape_fn((30, n), |(i, k)| (i + 2 * k) as f32);
+        let b = Array2::from_shape_fn((n, 20), |(k, j)| k as f32 - j as f32);
+        let (n, s1, s2) = (40., 780., 20_540.);
+        let closed = |(i, j): (usize, usize)| {
+            let (i, j) = (i as f32, j as f32);
+            i * (s1 - n * j) + 2. * (s2 - s1 * j)
+        };
+        assert_eq!(mm(&a, &b), Array2::from_shape_fn((30, 20), closed));
+    }
+
+    fn norm<B: Dims>(
+        x: Tensor<f32, (Seq, Feat, Rest<B>)>,
+        g: Tensor<f32, (Feat,)>,
+    ) -> Tensor<f32, (Seq, Rest<B>)> {
+        (x * g).sum(Feat)
+    }
+
+    fn generic_mm<B: Dims>(
+        a: Tensor<f32, (Rest<B>,), U2>,
+        b: Tensor<f32, (Rest<B>,), U2>,
+    ) -> Tensor<f32, (Rest<B>,), U2> {
+        dims!(i, j, k);
+        (a.at((i, k)) * b.at((k, j))).sum(k).order((i, j))
+    }
+
+    #[test]
+    fn functions_over_a_rest_need_one_bound() {
+        // That they compile is the point: what they are instantiated with is opaque to them.
+        let norm: fn(_, _) -> _ = norm::<(Batch, Row)>;
+        let mm: fn(_, _) -> _ = generic_mm::<(Batch,)>;
+        let _ = (norm, mm);
+    }
+}
+
+mod reshaping {
+    use super::*;
+
+    fn pixel_shuffle(img: &Array4<f32>, r: usize) -> Array4<f32> {
+        dims!(b, c, h, w, h2 = r, w2 = r);
+        img.at((b, (c, h2, w2), h, w)).order((b, c, (h, h2), (w, w2)))
+    }
+
+    #[test]
+    fn pixels_are_shuffled() {
+        let x = Array4::from_shape_fn((1, 8, 2, 3), |(_, c, h, w)| (c * 100 + h * 10 + w) as f32);
+        let y = pixel_shuffle(&x, 2);
+        assert_eq!(y.shape(), [1, 2, 4, 6]);
+        for ((_, c, h, w), &value) in y.indexed_iter() {
+            let channel = c * 4 + (h % 2) * 2 + w % 2;
+            assert_eq!(value, (channel * 100 + h / 2 * 10 + w / 2) as f32, "at {c} {h} {w}");
+        }
+    }
+
+    #[test]
+    fn order_flattens_tuples() {
+        let a = Array3::from_shape_fn((2, 3, 4), |(i, j, k)| 100 * i + 10 * j + k);
+        dims!(i, j, k);
+        let r = a.at((i, j, k)).order(((k, i), j));
+        assert_eq!(r.shape(), [8, 3]);
+        assert_eq!(r[[5, 2]], 100 + 20 + 2);
+    }
+
+    #[test]
+    fn order_of_nothing_is_a_scalar() {
+        dims!(i);
+        let total: i32 = vec![1, 2, 3].at(i).sum(i).order(());
+        assert_eq!(total, 6);
+    }
+
+    #[test]
+    fn order_leaves_a_tensor_where_dims_are_left() {
+        let x = from_fn((Batch.of(2), Seq.of(3)), |(b, s)| 10 * b + s);
+        let y: Tensor<usize, (Batch,), U1> = x.order(Seq);
+        assert_eq!(y.positional_sizes(), [3]);
+        let z: Array2<usize> = y.order(Batch);
+        assert_eq!(z, array![[0usize, 1, 2], [10, 11, 12]]);
+    }
+
+    #[test]
+    fn order_into_an_array_that_is_there() {
+        let a = array![[1, 2, 3], [4, 5, 6]];
+        let mut out = Array2::from_elem((6, 4), -1);
+        dims!(i, j);
+        a.at((i, j)).order_into(&mut out.slice_mut(s![..;2, 1..3]), (j, i));
+        let expected = array![
+            [-1, 1, 4, -1],
+            [-1, -1, -1, -1],
+            [-1, 2, 5, -1],
+            [-1, -1, -1, -1],
+            [-1, 3, 6, -1],
+            [-1, -1, -1, -1]
+        ];
+        assert_eq!(out, expected);
+    }
+
+    #[test]
+    fn flatten_and_unflatten_static_dims() {
+        let x = from_fn((Two, Three, Batch.of(2)), |(a, b, c)| 100 * a + 10 * b + c);
+        let flat = x.clone().flatten((Two, Three), Six);
+        assert_eq!(
+            (&flat).order((Six, Batch)),
+            array![[0, 1], [10, 11], [20, 21], [100, 101], [110, 111], [120, 121]]
+        );
+        assert_eq!(flat.unflatten(Six, (Two, Three)), x);
+    }
+}
+
+mod attention {
+    use super::*;
+
+    fn attention(
+        q: &Tensor<f32, (Batch, Seq, Heads, Feat)>,
+        k: &Tensor<f32, (Batch, Key, Heads, Feat)>,
+        v: &Tensor<f32, (Batch, Key, Heads, Feat)>,
+    ) -> Tensor<f32, (Batch, Seq, Heads, Feat)> {
+        let scores = (q * k).sum(Feat) * (Feat::SIZE as f32).powf(-0.5);
+        (scores.softmax(Key) * v).sum(Key)
+    }
+
+    #[test]
+    fn equal_scores_give_the_mean_of_the_values() {
+        let q = zeros((Batch.of(2), Seq.of(3), Heads, Feat));
+        let k = from_fn((Batch.of(2), Key.of(4), Heads, Feat), |(b, k, h, f)| (b + k + h + f) as f32);
+        let v = from_fn((Batch.of(2), Key.of(4), Heads, Feat), |(b, k, h, f)| (b + 2 * k + h + f) as f32);
+        let out = attention(&q, &k, &v).order((Batch, Seq, Heads, Feat));
+        // The mean of 2k over k < 4 is 3.
+        assert_eq!(out, Array4::from_shape_fn((2, 3, 12, 64), |(b, _, h, f)| (b + h + f + 3) as f32));
+    }
+
+    #[test]
+    fn one_key_that_fits_takes_all() {
+        // Scores of 64 * 16 / 8 = 128 for the key s, else 0: its share is 1 up to e^-128.
+        let hot = |s: usize, k: usize| if s == k { 4.0 } else { 0.0 };
+        let q = from_fn((Batch.of(1), Seq.of(2), Heads, Feat), |(_, s, _, f)| hot(s, f % 2));
+        let k = from_fn((Batch.of(1), Key.of(2), Heads, Feat), |(_, k, _, f)| 2.0 * hot(k, f % 2));
+        let v = from_fn((Batch.of(1), Key.of(2), Heads, Feat), |(_, k, h, f)| (1000 * k + 10 * h + f) as f32);
+        let out = attention(&q, &k, &v).order((Batch, Seq, Heads, Feat));
+        assert_eq!(out, Array4::from_shape_fn((1, 2, 12, 64), |(_, s, h, f)| (1000 * s + 10 * h + f) as f32));
+    }
+
+    #[test]
+    fn self_attention_uses_one_axis_twice() {
+        let x = from_fn((Seq.of(3), Row.of(2)), |(s, r)| (s + r) as f32);
+        let gram = (&x * (&x).rename(Seq, Key)).sum(Row).order((Seq, Key));
+        assert_eq!(gram, array![[1., 2., 3.], [2., 5., 8.], [3., 8., 13.]]);
+    }
+}
+
+mod binding {
+    use super::*;
+
+    #[test]
+    fn everything_that_has_elements_can_be_bound() {
+        let owned = array![[1, 2], [3, 4]];
+        let view: ArrayView2<'_, i32> = owned.view();
+        let dynamic = owned.clone().into_dyn();
+        let nested = [[1, 2], [3, 4]];
+        dims!(i, j);
+        let expected = array![[1, 3], [2, 4]];
+        assert_eq!(owned.at((i, j)).order((j, i)), expected);
+        let reference = &owned;
+        assert_eq!(reference.at((i, j)).order((j, i)), expected);
+        assert_eq!(view.at((i, j)).order((j, i)), expected);
+        assert_eq!(owned.t().at((j, i)).order((j, i)), expected);
+        assert_eq!(dynamic.at((i, j)).order((j, i)), expected);
+        assert_eq!(nested.at((i, j)).order((j, i)), expected);
+        assert_eq!(vec![5, 6].at(i).order(i), array![5, 6]);
+        assert_eq!([5, 6][..].at(i).order(i), array![5, 6]);
+        assert_eq!(ndarray::arr0(7).at(()).order(()), 7);
+        assert_eq!(owned.to_shared().at((i, j)).order((j, i)), expected);
+        assert_eq!([true, false].at(i).order(i), array![true, false]);
+    }
+
+    #[test]
+    fn lengths_of_fixed_size_arrays_meet_static_dims() {
+        let a = [[1, 2, 3], [4, 5, 6]];
+        assert_eq!(a.at((Two, Three)).order((Three, Two)), array![[1, 4], [2, 5], [3, 6]]);
+    }
+
+    #[test]
+    fn binders_of_every_kind() {
+        let a = Array3::from_shape_fn((2, 3, 6), |(i, j, k)| 100 * i + 10 * j + k);
+        dims!(i, j, k);
+        assert_eq!(a.at((i, 1, k)).order((i, k)), a.slice(s![.., 1, ..]));
+        assert_eq!(a.at((i, -1, k)).order((i, k)), a.slice(s![.., 2, ..]));
+        assert_eq!(a.at((i, 1.., k)).order((i, k)), a.slice(s![.., 1.., ..]).permuted_axes([0, 2, 1]));
+        assert_eq!(a.at((0, .., ..)).order(()), a.slice(s![0, .., ..]));
+        assert_eq!(a.at((0, Ellipsis)).order(()), a.slice(s![0, .., ..]));
+        assert_eq!(a.at((Ellipsis, k)).order(k), a.view().permuted_axes([2, 0, 1]));
+        assert_eq!(a.at((i, 1..=2, -2..)).order(i), a.slice(s![.., 1..=2, 4..]));
+        assert_eq!(a.at((i, ..2, ..=1)).order(i), a.slice(s![.., ..2, ..2]));
+        let square = a.slice(s![1, .., ..3]).to_owned();
+        dims!(d);
+        assert_eq!(square.at((d, d)).order(d), array![100usize, 111, 122]);
+        dims!(h = 3, w);
+        let split: Array3<usize> = a.at((0, j, (h, w))).order((w, j, h));
+        assert_eq!(split, Array3::from_shape_fn((2, 3, 3), |(w, j, h)| 10 * j + 2 * h + w));
+    }
+
+    #[test]
+    fn an_array_becomes_a_tensor_without_a_copy() {
+        let a = Array2::from_shape_fn((2, 3), |(i, j)| 10 * i + j);
+        let address = a.as_ptr();
+        let t: Tensor<usize, (Batch, Seq)> = a.into_tensor((Batch, Seq));
+        assert_eq!((t.size(Batch), t.size(Seq)), (2, 3));
+        assert_eq!(t.dims(), [("Batch", 2), ("Seq", 3)]);
+        let back = t.order((Batch, Seq));
+        assert_eq!(back.as_ptr(), address);
+        let mut flipped = back.reversed_axes();
+        flipped.invert_axis(Axis(0));
+        let t = flipped.into_tensor((Seq, Batch));
+        assert_eq!(t.order((Batch, Seq)), array![[2, 1, 0], [12, 11, 10]]);
+    }
+
+    #[test]
+    fn constructors() {
+        assert_eq!(zeros::<f32, _>((Row.of(2), Col.of(3))).order((Row, Col)), Array2::<f32>::zeros((2, 3)));
+        assert_eq!(ones::<i8, _>(Row.of(2)).order(Row), array![1, 1]);
+        assert_eq!(full(Two, 7u8).order(Two), array![7, 7]);
+        assert_eq!(
+            eye::<f64, _, _>(Row.of(2), Col.of(3)).order((Row, Col)),
+            array![[1., 0., 0.], [0., 1., 0.]]
+        );
+        assert_eq!(
+            from_fn((Col.of(2), Row.of(2)), |(c, r)| 10 * c + r).order((Row, Col)),
+            array![[0, 10], [1, 11]]
+        );
+        assert_eq!(
+            from_vec((Col.of(2), Row.of(2)), vec![1, 2, 3, 4]).order((Row, Col)),
+            array![[1, 3], [2, 4]]
+        );
+        dims!(i = 2);
+        assert_eq!(from_vec(i, vec![1, 2]).order(i), array![1, 2]);
+        assert_eq!(from_vec((), vec![4]).order(()), 4);
+    }
+}
+
+mod structure {
+    use super::*;
+
+    fn x() -> Tensor<usize, (Batch, Seq)> {
+        from_fn((Batch.of(2), Seq.of(5)), |(b, s)| 10 * b + s)
+    }
+
+    #[test]
+    fn rename_index_slice() {
+        let x = x();
+        assert_eq!((&x).rename(Seq, Key).order((Key, Batch)), x.clone().order((Seq, Batch)));
+        assert_eq!((&x).index(Seq, 3).order(Batch), array![3, 13]);
+        assert_eq!((&x).index(Seq, -1).order(Batch), array![4, 14]);
+        assert_eq!((&x).slice(Seq, 1..4).order((Batch, Seq)), array![[1, 2, 3], [11, 12, 13]]);
+        assert_eq!((&x).slice(Seq, -2..).order((Batch, Seq)), array![[3, 4], [13, 14]]);
+        assert_eq!((&x).slice(Seq, ..=-4).order((Batch, Seq)), array![[0, 1], [10, 11]]);
+        assert_eq!((&x).slice(Seq, ..).eval(), x);
+        assert_eq!(x.size(Seq), 5);
+    }
+
+    #[test]
+    fn concat_stack_split() {
+        let x = x();
+        let parts = (&x).split(Seq, &[2, 0, 3]);
+        assert_eq!(parts.iter().map(|part| part.size(Seq)).collect::<Vec<_>>(), [2, 0, 3]);
+        assert_eq!(concat(Seq, parts), x);
+        let stacked = stack(Row, [&x, &x]);
+        assert_eq!(stacked.dims().len(), 3);
+        assert_eq!((&stacked).index(Row, 1), x);
+        assert_eq!(stacked.size(Row), 2);
+    }
+}
+
+mod dims_are_values {
+    use super::*;
+
+    fn triu(a: &Array2<f32>) -> Array2<f32> {
+        dims!(i, j);
+        select(i.le(j), a.at((i, j)), 0.0).order((i, j))
+    }
+
+    fn embedding_bag(ids: &Array2<usize>, w: &Array2<f32>) -> Array2<f32> {
+        dims!(batch, seq, feat);
+        w.at((ids.at((batch, seq)), feat)).sum(seq).order((batch, feat))
+    }
+
+    fn conv2d(x: &Array4<f32>, w: &Array4<f32>) -> Array4<f32> {
+        dims!(b, c, o, h, y, kh, kw);
+        let w = w.at((o, c, kh, kw));
+        (x.at((b, c, h + kh, y + kw)) * w).sum((c, kh, kw)).order((b, o, h, y))
+    }
+
+    fn scatter(e: &mut Array2<f32>, ids: &Array1<usize>, v: &Array2<f32>) {
+        dims!(i, f);
+        e.at_mut((ids.at(i), f)).add_assign(v.at((i, f)));
+    }
+
+    #[test]
+    fn upper_triangle() {
+        let a = array![[1., 2., 3.], [4., 5., 6.], [7., 8., 9.]];
+        assert_eq!(triu(&a), array![[1., 2., 3.], [0., 5., 6.], [0., 0., 9.]]);
+    }
+
+    #[test]
+    fn bags_of_embeddings() {
+        let w = array![[1., 2.], [3., 4.], [5., 6.]];
+        assert_eq!(embedding_bag(&array![[0, 2], [1, 1]], &w), array![[6., 8.], [6., 8.]]);
+    }
+
+    #[test]
+    fn convolution() {
+        // The sum over c < 2, kh < 2, kw < 3 of w = o + 1 times x = c + 10 (h + kh) + (y + kw).
+        let x = Array4::from_shape_fn((2, 2, 4, 5), |(_, c, h, w)| (c + 10 * h + w) as f32);
+        let w = Array4::from_shape_fn((3, 2, 2, 3), |(o, ..)| (o + 1) as f32);
+        let closed =
+            |(_, o, h, y): (usize, usize, usize, usize)| ((o + 1) * (6 + 120 * h + 60 + 12 * y + 12)) as f32;
+        assert_eq!(conv2d(&x, &w), Array4::from_shape_fn((2, 3, 3, 3), closed));
+    }
+
+    #[test]
+    fn duplicates_accumulate() {
+        let mut e = Array2::ones((3, 2));
+        scatter(&mut e, &array![2, 0, 2], &array![[1., 2.], [10., 20.], [100., 200.]]);
+        assert_eq!(e, array![[11., 21.], [1., 1.], [102., 203.]]);
+    }
+
+    #[test]
+    fn strides_and_negative_steps() {
+        let a = array![1, 2, 3, 4, 5];
+        dims!(i, j);
+        assert_eq!(a.at(2 * i + 1).order(i), array![2, 4]);
+        assert_eq!(a.at(a.len() - 1 - j).order(j), array![5, 4, 3, 2, 1]);
+    }
+
+    #[test]
+    fn what_a_select_does_not_take_may_be_out_of_range() {
+        let a = array![1, 3, 6, 10, 15];
+        dims!(i = 5);
+        let d = select((i - 1).ge(0), a.at(i) - a.at(i - 1), a.at(i)).order(i);
+        assert_eq!(d, array![1, 2, 3, 4, 5]);
+        let error = a.at(i - 1).try_order(i).unwrap_err().to_string();
+        assert!(error.contains("`i`") && error.contains("-1") && error.contains("size 5"), "{error}");
+    }
+
+    #[test]
+    fn dims_wrap_around() {
+        let a = array![1, 2, 3];
+        let n = a.len() as isize;
+        dims!(i = 3);
+        assert_eq!(a.at((i + 1) % n).order(i), array![2, 3, 1]);
+    }
+}

@@ -1,0 +1,493 @@
+//! What sizes and indices decide is a `DimError` from the `try_` form, and a panic with the same text from the short
+//! form. Odd input ends in an error with a name in it, or in the right result.
+
+use ndarray::{Array1, Array2, ArrayD, Axis, array};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use typed_dims::prelude::*;
+
+dims! {
+    struct Row;
+    struct Col;
+    struct Key;
+    struct Two = 2;
+    struct Three = 3;
+    struct Six = 6;
+}
+
+/// The text of a panic.
+#[track_caller]
+fn panic_of<T>(f: impl FnOnce() -> T) -> String {
+    match catch_unwind(AssertUnwindSafe(f)) {
+        Ok(_) => panic!("there was no panic"),
+        Err(payload) => payload
+            .downcast_ref::<String>()
+            .cloned()
+            .or_else(|| payload.downcast_ref::<&str>().map(ToString::to_string))
+            .expect("a panic has a text"),
+    }
+}
+
+/// Without the places in the program, which differ between two calls.
+fn without_places(text: &str) -> String {
+    let mut parts = text.split(" (at ");
+    let first = parts.next().unwrap_or_default().to_string();
+    parts.fold(first, |text, part| text + part.split_once(')').map_or(part, |(_, rest)| rest))
+}
+
+/// That both forms fail with one text, which is `$text` up to the places; the error matches `$pattern`.
+macro_rules! assert_fails {
+    ($try:expr, $short:expr, $pattern:pat, $text:expr) => {{
+        let error = $try.map(|_| ()).expect_err("the try_ form fails");
+        assert!(matches!(error, $pattern), "{error:?}");
+        assert_eq!(without_places(&error.to_string()), $text);
+        assert_eq!(without_places(&panic_of(|| $short)), $text);
+    }};
+}
+
+mod variants {
+    use super::*;
+
+    #[test]
+    fn size_conflict() {
+        let a = Array2::<f32>::zeros((2, 3));
+        dims!(i = 2, j = 4);
+        assert_fails!(
+            a.try_at((i, j)),
+            a.at((i, j)),
+            DimError::SizeConflict { dim: "j", first: 4, second: 3, .. },
+            "dim `j` has size 4, but was also given size 3"
+        );
+        // Between two operands, when all is run; where each size came from is told.
+        let x = array![1, 2, 3];
+        let y = array![1, 2];
+        assert_fails!(
+            (x.at(Row) + y.at(Row)).try_order(Row),
+            (x.at(Row) + y.at(Row)).order(Row),
+            DimError::SizeConflict { dim: "Row", first: 3, second: 2, .. },
+            "dim `Row` has size 3, but was also given size 2"
+        );
+        let error = (x.at(Row) + y.at(Row)).try_eval().unwrap_err().to_string();
+        assert_eq!(error.matches(file!()).count(), 2, "{error}");
+        // The diagonal of what is not square.
+        assert!(matches!(a.try_at((Row, Row)), Err(DimError::SizeConflict { dim: "Row", .. })));
+        dims!(d);
+        assert!(matches!(a.try_at((d, d)), Err(DimError::SizeConflict { dim: "d", .. })));
+    }
+
+    #[test]
+    fn every_operation_lets_its_operands_meet() {
+        let (x, y) = (array![1.0, 2.0, 3.0], array![1.0, 2.0]);
+        let sum = x.at(Row) + y.at(Row);
+        assert!(sum.try_eval().is_err() && sum.try_order(Row).is_err() && sum.try_sum(Row).is_err());
+        assert!((x.at(Row) * y.at(Row)).try_sum(Row).is_err());
+        assert!(sum.try_max(Row).is_err() && sum.try_softmax(Row).is_err() && sum.try_index(Row, 0).is_err());
+        assert!(sum.try_slice(Row, ..1).is_err() && try_concat(Row, [sum]).is_err());
+        assert!(try_stack(Col, [sum]).is_err());
+        let mut out = Array1::zeros(3);
+        assert!(sum.try_order_into(&mut out, Row).is_err());
+        assert!(out.at_mut(Row).try_assign(sum).is_err());
+        assert!(out.at_mut(Row).try_add_assign(y.at(Row)).is_err());
+        assert_eq!(out, array![0.0, 0.0, 0.0]);
+        assert!(sum.to_string().contains("`Row`"));
+        assert!(sum != sum);
+    }
+
+    #[test]
+    fn static_size() {
+        let a = array![1, 2, 3, 4];
+        assert_fails!(
+            a.try_at(Three),
+            a.at(Three),
+            DimError::StaticSize { dim: "Three", fixed: 3, found: 4, .. },
+            "dim `Three` has the static size 3, but its axis has size 4"
+        );
+        assert_fails!(
+            vec![1].try_into_tensor(Two),
+            vec![1].into_tensor(Two),
+            DimError::StaticSize { dim: "Two", .. },
+            "dim `Two` has the static size 2, but its axis has size 1"
+        );
+        assert!(panic_of(|| Two.of(3)).contains("`Two`"));
+    }
+
+    #[test]
+    fn unsized_dims() {
+        dims!(i, j);
+        let a = array![1, 2, 3];
+        assert_fails!(
+            (i + 1).try_order(i),
+            (i + 1).order(i),
+            DimError::Unsized { dim: "i" },
+            "the size of dim `i` is not known here: bind it to an axis first, or give it a size"
+        );
+        assert!(matches!(Row.le(Col).try_order((Row, Col)), Err(DimError::Unsized { .. })));
+        assert!(matches!(a.try_at(i + j), Err(DimError::Unsized { .. })));
+        assert!(panic_of(|| i.size()).contains("`i`"));
+        assert!(matches!(try_from_vec(j, vec![1]), Err(DimError::Unsized { dim: "j" })));
+        assert!(panic_of(|| zeros::<f32, _>(j)).contains("`j`"));
+    }
+
+    #[test]
+    fn out_of_bounds() {
+        let a = array![1, 2, 3];
+        let ids = array![0usize, 7];
+        assert_fails!(
+            a.at(ids.at(Row)).try_order(Row),
+            a.at(ids.at(Row)).order(Row),
+            DimError::OutOfBounds { index: 7, size: 3, .. },
+            "index 7 of axis 0, computed from dim `Row`, is out of range for an axis of size 3"
+        );
+        assert_fails!(
+            a.try_at(3),
+            a.at(3),
+            DimError::OutOfBounds { index: 3, size: 3, .. },
+            "index 3 of axis 0 is out of range for an axis of size 3"
+        );
+        assert_fails!(
+            a.at(Row).try_index(Row, -4),
+            a.at(Row).index(Row, -4),
+            DimError::OutOfBounds { index: -4, .. },
+            "index -4 of dim `Row` is out of range for an axis of size 3"
+        );
+        let mut out = [0; 3];
+        assert_fails!(
+            out.at_mut(ids.at(Row)).try_assign(1),
+            [0; 3].at_mut(ids.at(Row)).assign(1),
+            DimError::OutOfBounds { index: 7, .. },
+            "index 7 of axis 0, computed from dim `Row`, is out of range for an axis of size 3"
+        );
+    }
+
+    fn backwards() -> std::ops::Range<i32> {
+        let start = 2;
+        start..start - 1
+    }
+
+    #[test]
+    fn range_out_of_bounds() {
+        let a = array![1, 2, 3];
+        assert_fails!(
+            a.try_at(1..4),
+            a.at(1..4),
+            DimError::RangeOutOfBounds { start: 1, end: 4, size: 3, .. },
+            "the range 1..4 of axis 0 is out of range for an axis of size 3"
+        );
+        assert_fails!(
+            a.at(Row).try_slice(Row, backwards()),
+            a.at(Row).slice(Row, backwards()),
+            DimError::RangeOutOfBounds { start: 2, end: 1, .. },
+            "the range 2..1 of dim `Row` is out of range for an axis of size 3"
+        );
+        assert!(a.try_at(-4..).is_err());
+        assert!(a.try_at(u64::MAX..).is_err());
+        assert!(a.at(Row).try_slice(Row, ..=i64::MAX).is_err());
+        assert!(a.at(Row).try_slice(Row, i64::MIN..).is_err());
+    }
+
+    #[test]
+    fn split() {
+        let a = Array1::<f32>::zeros(6);
+        dims!(i = 4, j, k, zero = 0);
+        assert_fails!(
+            a.try_at(((i, j),)),
+            a.at(((i, j),)),
+            DimError::Split { size: 6, .. },
+            "an axis of size 6 cannot be split into `(i = 4, j)`: the known sizes do not divide it"
+        );
+        assert!(a.try_at(((j, k),)).unwrap_err().to_string().contains("more are unknown"));
+        assert!(a.try_at(((i, i),)).unwrap_err().to_string().contains("the product of the sizes differs"));
+        assert!(a.try_at(((zero, k),)).unwrap_err().to_string().contains("multiply to 0"));
+        assert_fails!(
+            a.at(Row).try_unflatten(Row, (i, k)),
+            a.at(Row).unflatten(Row, (i, k)),
+            DimError::Split { .. },
+            "an axis of size 6 cannot be split into `(i = 4, k)`: the known sizes do not divide it"
+        );
+        dims!(big = usize::MAX / 2, bigger = usize::MAX / 2);
+        assert!(matches!(a.try_at(((big, bigger),)), Err(DimError::Split { .. })));
+    }
+
+    #[test]
+    fn rank() {
+        let a = ArrayD::<f32>::zeros(vec![2, 3]);
+        assert_fails!(
+            a.try_at((Row, Col, Key)),
+            a.at((Row, Col, Key)),
+            DimError::Rank { found: 2, bound: 3 },
+            "the array has 2 axes, but 3 were bound"
+        );
+        assert!(matches!(a.clone().try_into_tensor(Row), Err(DimError::Rank { found: 2, bound: 1 })));
+        let mut out = ArrayD::<f32>::zeros(vec![2, 3]);
+        assert!(matches!(array![1.0f32].at(Row).try_order_into(&mut out, Row), Err(DimError::Rank { .. })));
+    }
+
+    #[test]
+    fn broadcast() {
+        let (a, b) = (Array2::<i32>::zeros((2, 3)), Array2::<i32>::zeros((2, 4)));
+        assert_fails!(
+            (a.at((Row, ..)) + b.at((Row, ..))).try_order(Row),
+            (a.at((Row, ..)) + b.at((Row, ..))).order(Row),
+            DimError::Broadcast { axis: 0, first: 3, second: 4 },
+            "positional axis 0 from the right has size 3 in one operand and 4 in another"
+        );
+        let mut out = Array2::<i32>::zeros((2, 1));
+        assert!(matches!(out.at_mut((Row, ..)).try_assign(a.at((Row, ..))), Err(DimError::Broadcast { .. })));
+    }
+
+    #[test]
+    fn length() {
+        assert_fails!(
+            try_from_vec((Row.of(2), Three), vec![1; 5]),
+            from_vec((Row.of(2), Three), vec![1; 5]),
+            DimError::Length { expected: 6, found: 5, .. },
+            "a tensor with dims `Row` = 2, `Three` = 3 has 6 elements, but 5 were given"
+        );
+    }
+
+    #[test]
+    fn empty_reduction() {
+        let a = Array2::<f32>::zeros((2, 0));
+        assert_fails!(
+            a.at((Row, Col)).try_max(Col),
+            a.at((Row, Col)).max(Col),
+            DimError::EmptyReduction { op: "max", .. },
+            "`max` over dim `Col` = 0 has no elements to choose from"
+        );
+        assert!(a.at((Row, Col)).try_argmin((Col, Row)).is_err());
+        // No element of the result is missing where there is none.
+        assert_eq!(a.at((Row, Col)).max(Row).order(Col), Array1::<f32>::zeros(0));
+    }
+
+    #[test]
+    fn shape() {
+        let x = array![1, 2, 3];
+        let mut out = Array1::zeros(2);
+        assert_fails!(
+            x.at(Row).try_order_into(&mut out, Row),
+            x.at(Row).order_into(&mut out, Row),
+            DimError::Shape { .. },
+            "dim `Row` = 3 do not fit into an array of shape [2]"
+        );
+        let (a, b) = (Array2::<i32>::zeros((2, 3)), Array2::<i32>::zeros((2, 4)));
+        let parts = || [a.at((Row, Col)), b.at((Row, Col))];
+        assert_fails!(
+            try_concat(Row, parts()),
+            concat(Row, parts()),
+            DimError::Shape { .. },
+            "parts of a concatenation along `Row` differ: dims `Row` = 2, `Col` = 3 and dims `Row` = 2, `Col` = 4"
+        );
+        assert_fails!(
+            try_stack(Key, parts()),
+            stack(Key, parts()),
+            DimError::Shape { .. },
+            "parts of a stack along `Key` differ: dims `Row` = 2, `Col` = 3 and dims `Row` = 2, `Col` = 4"
+        );
+        let none: [Tensor<i32, (Row,)>; 0] = [];
+        assert!(matches!(try_concat(Row, &none), Err(DimError::Shape { .. })));
+        assert!(matches!(try_stack(Col, &none), Err(DimError::Shape { .. })));
+        assert!(panic_of(|| x.at(Row).split(Row, &[1, 1])).contains("`Row` of size 3"));
+        assert!(panic_of(|| x.at(Row).split(Row, &[usize::MAX, 4])).contains("`Row` of size 3"));
+    }
+}
+
+/// Sizes that cannot be counted, or that no memory holds.
+mod too_large {
+    use super::*;
+
+    const BIG: usize = 1 << 40;
+
+    #[test]
+    fn results() {
+        dims!(i = BIG, j = BIG);
+        assert_fails!(
+            (i + j).try_order((i, j)),
+            (i + j).order((i, j)),
+            DimError::TooLarge { .. },
+            format!("a result with dims `i` = {BIG}, `j` = {BIG} does not fit into memory")
+        );
+        assert!(panic_of(|| zeros::<f32, _>((i, j))).contains("`i`"));
+        assert!(panic_of(|| (i + j).len()).contains("`i`"));
+        assert!(matches!((i + j).try_sum((i, j)), Err(DimError::TooLarge { .. })));
+        assert!(matches!((i + j).try_flatten((i, j), Key), Err(DimError::TooLarge { .. })));
+        assert!(matches!((i + j).try_order(((i, j),)), Err(DimError::TooLarge { .. })));
+    }
+
+    /// A size that can be counted, but not allocated: still the dims are named.
+    #[test]
+    fn memory() {
+        dims!(i = 1 << 57, j = 2);
+        let text = format!("a result with dims `i` = {}, `j` = 2 does not fit into memory", 1usize << 57);
+        assert_eq!((i + j).try_order((i, j)).unwrap_err().to_string(), text);
+        assert_eq!((i + j).try_eval().unwrap_err().to_string(), text);
+        assert_eq!(panic_of(|| zeros::<f64, _>((i, j))), text);
+        let reduced = format!("a result with dim `i` = {} does not fit into memory", 1usize << 57);
+        assert_eq!((i + j).try_sum(j).unwrap_err().to_string(), reduced);
+    }
+
+    /// No elements, but sizes whose product overflows: ndarray refuses such shapes, and so do we.
+    #[test]
+    fn without_elements() {
+        dims!(none = 0, i = BIG, j = BIG);
+        let text =
+            format!("a result with dims `none` = 0, `i` = {BIG}, `j` = {BIG} does not fit into memory");
+        assert_eq!((none + i + j).try_order((none, i, j)).unwrap_err().to_string(), text);
+        assert_eq!(panic_of(|| zeros::<f32, _>((none, i, j))), text);
+        assert_eq!(panic_of(|| from_fn((none, i, j), |_| 0)), text);
+        assert_eq!(try_from_vec((none, i, j), vec![0; 0]).unwrap_err().to_string(), text);
+        let t = none + i + j;
+        assert!(t.try_eval().is_err() && t.try_sum((i, j)).is_err());
+        let t = (none + i + j).cast::<f64>();
+        assert!(
+            (&t).try_softmax(none).is_err() && (&t).try_log_softmax(i).is_err() && t.try_cumsum(j).is_err()
+        );
+    }
+
+    /// Loops in which there is nothing take no time, however long the loops around them are.
+    #[test]
+    fn loops_without_elements() {
+        dims!(none = 0, i = BIG);
+        assert_eq!((none + i).sum(i).order(none).len(), 0);
+        assert_eq!((none + i).sum((i, none)).order(()), 0);
+        assert_eq!((none + i).sum((none, i)).order(()), 0);
+        assert_eq!((none + i).order((i, none)).shape(), [BIG, 0]);
+        assert_eq!((none + i).order(((i, none),)).shape(), [0]);
+        assert!(matches!((none + i).try_max(none), Err(DimError::EmptyReduction { op: "max", .. })));
+    }
+
+    /// Scans need no memory besides that of their result.
+    #[test]
+    fn scans_without_elements() {
+        dims!(none = 0, i = 1 << 50);
+        let t = zeros::<f32, _>((none, i));
+        assert_eq!((&t).softmax(none).size(i), 1 << 50);
+        assert!((&t).log_softmax(none).is_empty());
+        assert!((&t).cumsum(i).is_empty());
+    }
+
+    #[test]
+    fn joined() {
+        dims!(none = 0, i = isize::MAX as usize);
+        let t = zeros::<u8, _>((none, i));
+        assert!(matches!(try_concat(i, [&t, &t, &t]), Err(DimError::TooLarge { .. })));
+    }
+
+    #[test]
+    fn indices() {
+        let a = array![1, 2, 3];
+        dims!(i = usize::MAX - 1, j = usize::MAX - 1);
+        let error = a.at(i * isize::MIN + j * isize::MIN).try_order((i, j)).unwrap_err();
+        assert!(matches!(error, DimError::TooLarge { .. }), "{error}");
+        let error = a.at(i * isize::MAX).index(i, 1).try_order(()).unwrap_err();
+        assert!(matches!(error, DimError::OutOfBounds { size: 3, .. }), "{error}");
+        let picked = a.at(i * isize::MIN + j * isize::MIN).index(i, 1).index(j, 1).try_order(());
+        assert!(picked.is_ok_and(|value| value == 1), "it wraps around to 0");
+    }
+}
+
+/// An error ends an operation before anything else can go wrong.
+mod order_of_events {
+    use super::*;
+
+    #[test]
+    fn an_index_outside_comes_before_a_division_by_what_was_not_read() {
+        let (w, ids) = (array![2, 5], array![7u8, 8, 9]);
+        let gathered = w.at(ids.at(Row));
+        assert!(matches!((10i32 / &gathered).try_order(Row), Err(DimError::OutOfBounds { index: 7, .. })));
+        assert!(matches!((10i32 / &gathered).try_sum(Row), Err(DimError::OutOfBounds { index: 7, .. })));
+        let wide = Array2::<i32>::zeros((3, 9));
+        let across = (10i32 / &gathered) + wide.at((Row, Col));
+        assert!(matches!(across.try_max(Row), Err(DimError::OutOfBounds { index: 7, .. })));
+    }
+
+    #[test]
+    fn a_scatter_outside_keeps_what_came_before() {
+        let mut out = [0; 3];
+        assert!(out.at_mut([1usize, 5, 2].at(Row)).try_add_assign(1).is_err());
+        assert!(out[0] == 0 && out[2] == 0, "{out:?}");
+    }
+}
+
+/// Restructuring is refused where the result would not be what its type says.
+mod restructured {
+    use super::*;
+
+    #[test]
+    fn a_static_size_is_kept() {
+        let t = zeros::<f32, _>((Two, Three));
+        assert!(matches!(try_concat(Two, [&t, &t]), Err(DimError::StaticSize { dim: "Two", found: 4, .. })));
+        assert!(matches!(
+            (&t).try_slice(Three, 1..),
+            Err(DimError::StaticSize { dim: "Three", found: 2, .. })
+        ));
+        assert!(panic_of(|| (&t).split(Three, &[1, 2])).contains("`Three`"));
+        assert_eq!(concat(Two, [&t]), t);
+    }
+
+    #[test]
+    fn other_sizes() {
+        let t = zeros::<f32, _>((Row.of(2), Col.of(3)));
+        dims!(k = 7);
+        assert!(matches!((&t).try_flatten((Row, Col), k), Err(DimError::SizeConflict { dim: "k", .. })));
+        assert!(matches!((&t).try_rename(Row, k), Err(DimError::SizeConflict { dim: "k", .. })));
+        assert!(matches!((&t).try_rename(Row, Three), Err(DimError::StaticSize { dim: "Three", .. })));
+        assert!(matches!((&t).try_flatten((Col, Row), Three), Err(DimError::StaticSize { .. })));
+        assert!((&t).try_flatten((Col, Row), Six).is_ok());
+    }
+}
+
+/// Arrays without elements, or without axes.
+mod degenerate {
+    use super::*;
+
+    #[test]
+    fn rank_0() {
+        let a = ndarray::arr0(3.0);
+        let t = a.at(());
+        assert_eq!((t * t).sum(()).order(()), 9.0);
+        assert_eq!((t.max(()).order(()), t.argmax(()).order(()), t.mean(()).order(())), (3.0, 0, 3.0));
+        assert_eq!((t.len(), t.dims().len()), (1, 0));
+        assert_eq!((t + 1.0).eval().to_string(), "4\nwith dims ()");
+        let mut out = ndarray::arr0(0.0);
+        t.order_into(&mut out, ());
+        out.at_mut(()).add_assign(t);
+        assert_eq!(out, ndarray::arr0(6.0));
+    }
+
+    #[test]
+    fn no_elements() {
+        let a = Array2::<f32>::zeros((0, 3));
+        let t = || a.at((Row, Col));
+        assert_eq!(t().sum(Row).order(Col), array![0., 0., 0.]);
+        assert_eq!(t().prod(Row).order(Col), array![1., 1., 1.]);
+        assert!(t().mean(Row).order(Col).iter().all(|x| x.is_nan()));
+        assert!(t().var(Row).order(Col).iter().all(|x| x.is_nan()));
+        assert_eq!(
+            t().logsumexp(Row).order(Col),
+            array![f32::NEG_INFINITY, f32::NEG_INFINITY, f32::NEG_INFINITY]
+        );
+        assert_eq!(t().softmax(Row).order((Col, Row)).shape(), [3, 0]);
+        assert_eq!(t().order(((Row, Col),)).shape(), [0]);
+        assert_eq!((t() * t().rename(Col, Key)).sum(Row).order((Key, Col)), Array2::<f32>::zeros((3, 3)));
+        assert_eq!(t().to_string(), "[[]]\nwith dims (Row: 0, Col: 3)");
+        let ids = Array1::<usize>::zeros(0);
+        assert_eq!(array![1, 2].at(ids.at(Row)).order(Row).len(), 0);
+        let empty = Array1::<i32>::zeros(0);
+        dims!(i);
+        assert_eq!(empty.at(2 * i).order(i).len(), 0);
+        dims!(j = 0);
+        assert_eq!(empty.at(empty.len() as isize - 1 - j).order(j).len(), 0);
+    }
+
+    #[test]
+    fn broadcast_views_of_any_size() {
+        let one = ndarray::arr0(1u8);
+        let x = one.broadcast((1 << 30, 1 << 30)).expect("it repeats");
+        dims!(i, j);
+        let t = x.at((i, j));
+        assert_eq!(t.index(i, -1).index(j, 5).order(()), 1);
+        assert!(t.try_order((i, j)).is_err());
+        let y = x.slice_axis(Axis(0), (0..0).into());
+        dims!(k);
+        assert_eq!(y.at((k, j)).sum(j).order(k).len(), 0);
+    }
+}

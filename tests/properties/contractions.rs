@@ -1,0 +1,171 @@
+//! Products summed over some of their dims.
+
+use crate::reference::contract;
+use crate::reference::input::{Case, Sample, cases, filled_cases};
+use crate::{A, B, C, D, E, F, assert_same, bound, inputs, ordered, properties};
+use num_complex::Complex;
+use typed_dims::prelude::*;
+use typed_dims::scalar::Num;
+
+/// One check for each line: the product of the operands, summed over some dims, in the order of the others.
+macro_rules! contractions {
+    ($name:ident: $($(($first:ident [$($d:ident)*]))+ sum [$($s:ident)*] to [$($o:ident)*];)*) => {
+        fn $name<T: Sample + Num>(case: &Case, which: usize) {
+            let mut checks: Vec<fn(&Case)> = Vec::new();
+            $(checks.push(|case| {
+                let mut random = case.random();
+                inputs!(case, random, T; $($first[$($d)*]),+ => references);
+                let expected = contract(&references, &[$(stringify!($s)),*]);
+                let expected = expected.order(&[$(&[stringify!($o)]),*]);
+                let found = ordered!((contractions!(@product $($first [$($d)*])+)).sum(($($s,)*)), [$($o)*]);
+                assert_eq!(found, expected);
+            });)*
+            checks[which % checks.len()](case);
+        }
+    };
+    (@product $x:ident [$($d:ident)*] $($more:ident [$($e:ident)*])*) => {
+        bound!($x[$($d)*]) $(* bound!($more[$($e)*]))*
+    };
+}
+
+// What an element type can get wrong: rows, columns, sums, batches, lone dims.
+contractions! { pairs:
+    (x [A B]) (y [B C]) sum [B] to [A C];
+    (x [A B]) (y [B C]) sum [B] to [C A];
+    (x [D A B]) (y [B D C]) sum [B] to [D A C];
+    (x [A B C]) (y [C B D]) sum [C B] to [A D];
+    (x [A B]) (y [B C]) sum [A B] to [C];
+    (x [A B]) (y [A B]) sum [A B] to [];
+    (x [A]) (y [B]) sum [] to [B A];
+}
+
+// What dims can be: every role in every place.
+contractions! { two:
+    (x [A B C D]) (y [D C E F]) sum [C D] to [A F E B];
+    (x [A B C D]) (y [D C E F]) sum [D] to [C A B F E];
+    (x [A C B]) (y [F B A]) sum [B] to [A F C];
+    (x [A B]) (y [C D]) sum [B D] to [C A];
+    (x [A B]) (y [C D]) sum [A B C D] to [];
+    (x [A B C]) (y [B]) sum [C] to [B A];
+    (x [A B C]) (y [B]) sum [B] to [C A];
+    (x [A]) (y [A B C D]) sum [A C] to [D B];
+    (x [A B C]) (y [A B C]) sum [B] to [C A];
+    (x [A B C D E F]) (y [F B]) sum [A B F] to [E C D];
+    (x []) (y [A B]) sum [A] to [B];
+    (x [B A]) (y [C B A]) sum [A] to [B C];
+}
+
+contractions! { three:
+    (x [A B]) (y [B C]) (z [C D]) sum [B C] to [A D];
+    (x [A B]) (y [B C]) (z [C A]) sum [A B C] to [];
+    (x [A B]) (y [A C]) (z [A D]) sum [A] to [D C B];
+    (x [A]) (y [B]) (z [C]) sum [B] to [C A];
+    (x [A B C]) (y [C D]) (z [D E F]) sum [A C D] to [F B E];
+    (x [E A B]) (y [E B C]) (z [E C D]) sum [B C] to [E A D];
+    (x [A B]) (y [A B]) (z [B]) sum [B] to [A];
+    (x [A B]) (y []) (z [B C]) sum [B] to [C A];
+    (x [A B]) (y [C]) (z [C]) sum [C] to [B A];
+}
+
+contractions! { four:
+    (x [A B]) (y [B C]) (z [C D]) (w [D E]) sum [B C D] to [A E];
+    (x [A B]) (y [A C]) (z [B D]) (w [C D]) sum [A B C D] to [];
+    (x [A]) (y [A B]) (z [B]) (w [C]) sum [A] to [C B];
+    (x [F A B]) (y [B C]) (z [F C]) (w [D]) sum [C D] to [B A F];
+}
+
+contractions! { five:
+    (x [A B]) (y [B C]) (z [C D]) (w [D E]) (v [E F]) sum [B C D E] to [F A];
+    (x [A]) (y [B]) (z [C]) (w [D]) (v [E]) sum [B D] to [E A C];
+    (x [A B]) (y [B]) (z [A]) (w [A C]) (v [C D]) sum [A C] to [D B];
+    (x [A B]) (y [C D]) (z [A D]) (w [B C]) (v [E]) sum [A B C D E] to [];
+}
+
+properties! {
+    pairs_f32 40: |case in cases(5), which| pairs::<f32>(&case, which);
+    pairs_f64 40: |case in cases(5), which| pairs::<f64>(&case, which);
+    pairs_i8 20: |case in cases(4), which| pairs::<i8>(&case, which);
+    pairs_i16 20: |case in cases(4), which| pairs::<i16>(&case, which);
+    pairs_i32 20: |case in cases(4), which| pairs::<i32>(&case, which);
+    pairs_i64 20: |case in cases(4), which| pairs::<i64>(&case, which);
+    pairs_isize 20: |case in cases(4), which| pairs::<isize>(&case, which);
+    pairs_u8 20: |case in cases(4), which| pairs::<u8>(&case, which);
+    pairs_u16 20: |case in cases(4), which| pairs::<u16>(&case, which);
+    pairs_u32 20: |case in cases(4), which| pairs::<u32>(&case, which);
+    pairs_u64 20: |case in cases(4), which| pairs::<u64>(&case, which);
+    pairs_usize 20: |case in cases(4), which| pairs::<usize>(&case, which);
+    pairs_complex32 30: |case in cases(5), which| pairs::<Complex<f32>>(&case, which);
+    pairs_complex64 30: |case in cases(5), which| pairs::<Complex<f64>>(&case, which);
+    pairs_of_large_f32 8: |case in filled_cases(28), which| pairs::<f32>(&case, which % 2);
+    pairs_of_large_complex 4: |case in filled_cases(28), which| pairs::<Complex<f64>>(&case, which % 2);
+    pairs_of_large_i32 4: |case in filled_cases(28), which| pairs::<i32>(&case, which % 2);
+    two_f32 120: |case in cases(4), which| two::<f32>(&case, which);
+    two_i32 60: |case in cases(4), which| two::<i32>(&case, which);
+    three_f32 100: |case in cases(4), which| three::<f32>(&case, which);
+    three_i64 50: |case in cases(4), which| three::<i64>(&case, which);
+    four_f64 60: |case in cases(4), which| four::<f64>(&case, which);
+    five_f64 60: |case in cases(3), which| five::<f64>(&case, which);
+}
+
+#[cfg(feature = "half")]
+properties! {
+    pairs_f16 20: |case in cases(4), which| pairs::<half::f16>(&case, which);
+    pairs_bf16 20: |case in cases(4), which| pairs::<half::bf16>(&case, which);
+}
+
+/// The shapes that a matrix product library packs and tiles for, with odd remainders.
+#[test]
+fn matrix_products_across_tiles() {
+    for (m, k, n) in [(1, 300, 1), (65, 17, 33), (7, 513, 9), (130, 3, 70)] {
+        let case = Case { sizes: [m, k, n, 1, 1, 1], seed: (m * k * n) as u64, plain: false };
+        for which in 0..2 {
+            pairs::<f32>(&case, which);
+            pairs::<f64>(&case, which);
+            pairs::<Complex<f32>>(&case, which);
+        }
+    }
+}
+
+fn scaled(case: &Case) {
+    let mut random = case.random();
+    inputs!(case, random, f64; x[A B], y[B C] => references);
+    let expected = contract(&references, &["B"]).map(|x| 6.0 * x);
+    let product = (2.0 * bound!(x[A B]) * 3.0 * bound!(y[B C])).sum(B);
+    assert_same!(product, [C A], expected);
+    // A factor that is computed: (x + 1) y, (x + x) x.
+    let expected = references[0].map(|x| x + 1.0).zip(&references[1], |x, y| x * y);
+    let expected = expected.reduce(&["B"], |line| line.iter().sum::<f64>());
+    assert_same!(((bound!(x[A B]) + 1.0) * bound!(y[B C])).sum(B), [A C], expected);
+    let expected = references[0].map(|x| 2.0 * x * x).reduce(&["A"], |line| line.iter().sum::<f64>());
+    assert_same!(((bound!(x[A B]) + bound!(x[A B])) * bound!(x[A B])).sum(A), [B], expected);
+    // A factor that does not vary along a dim of the sum.
+    dims!(z = 3);
+    let total = (bound!(x[A B]) * bound!(y[B C]) * (z * 0 + 1).cast::<f64>()).sum((B, z));
+    assert_same!(total, [A C], contract(&references, &["B"]).map(|x| 3.0 * x));
+}
+
+fn with_positional_axes(case: &Case) {
+    let mut random = case.random();
+    inputs!(case, random, f64; x[A B D], y[B C D] => references);
+    let expected = contract(&references, &["B"]);
+    let (x, y) = (x.view::<ndarray::Ix3>(), y.view::<ndarray::Ix3>());
+    let product = (x.at((A, B, ..)) * y.at((B, C, ..))).sum(B).order((C, A));
+    assert_eq!(product.into_dyn(), expected.order(&[&["C"], &["A"], &["D"]]));
+}
+
+properties! {
+    scalars_and_computed_factors 40: |case in cases(4), _which| scaled(&case);
+    positional_axes_are_batches 40: |case in cases(4), _which| with_positional_axes(&case);
+}
+
+/// Half precisions are summed in `f32`, constant factors included: nothing overflows on the way to a result that fits.
+#[cfg(feature = "half")]
+#[test]
+fn constant_factors_of_half_precisions_come_before_rounding() {
+    use half::f16;
+    let x = ndarray::Array2::from_elem((2, 8), f16::from_f32(200.0));
+    let eighth = f16::from_f32(0.125);
+    dims!(i, j, k);
+    let scores = (x.at((i, k)) * eighth * x.at((j, k))).sum(k);
+    assert_eq!(scores.order((i, j)), ndarray::Array2::from_elem((2, 2), f16::from_f32(40_000.0)));
+}

@@ -1,0 +1,75 @@
+//! Every operation equals the reference evaluator: random sizes (0 and 1 among them), layouts, dims and element types.
+
+#[path = "../reference/mod.rs"]
+mod reference;
+
+mod assignment;
+mod contractions;
+mod elementwise;
+mod indices;
+mod order;
+mod reductions;
+mod restructure;
+mod shown;
+
+use typed_dims::prelude::*;
+
+// The dims of all cases. Their sizes are those of the run.
+dims! {
+    struct A;
+    struct B;
+    struct C;
+    struct D;
+    struct E;
+    struct F;
+}
+
+/// The view of a buffer with one axis for each dim that is listed, bound to them.
+#[macro_export]
+macro_rules! bound {
+    ($buffer:ident[$($dim:ident)*]) => { bound!(@ $buffer [$($dim)*] [$($dim)*]).at(($($dim,)*)) };
+    (@ $b:ident [] [$($d:ident)*]) => { $b.view::<ndarray::Ix0>() };
+    (@ $b:ident [$a:ident] [$($d:ident)*]) => { $b.view::<ndarray::Ix1>() };
+    (@ $b:ident [$a0:ident $a1:ident] [$($d:ident)*]) => { $b.view::<ndarray::Ix2>() };
+    (@ $b:ident [$a0:ident $a1:ident $a2:ident] [$($d:ident)*]) => { $b.view::<ndarray::Ix3>() };
+    (@ $b:ident [$a0:ident $a1:ident $a2:ident $a3:ident] [$($d:ident)*]) => { $b.view::<ndarray::Ix4>() };
+    (@ $b:ident [$($more:ident)*] [$($d:ident)*]) => { $b.dynamic() };
+}
+
+/// A tensor in the order of some dims, as an array of a rank that only the run knows.
+#[macro_export]
+macro_rules! ordered {
+    ($tensor:expr, []) => { ndarray::arr0($tensor.order(())).into_dyn() };
+    ($tensor:expr, [$($dim:ident)+]) => { $tensor.order(($($dim,)+)).into_dyn() };
+}
+
+/// Asserts that a tensor is the reference, in the order of some dims.
+#[macro_export]
+macro_rules! assert_same {
+    ($tensor:expr, [$($dim:ident)*], $reference:expr) => {
+        assert_eq!($crate::ordered!($tensor, [$($dim)*]), $reference.order(&[$(&[stringify!($dim)]),*]))
+    };
+}
+
+/// Buffers of random elements, and their references in an array: `inputs!(case, random, f32; x[A B], y[B] => references);`
+#[macro_export]
+macro_rules! inputs {
+    ($case:expr, $random:expr, $t:ty; $($x:ident[$($dim:ident)*]),* => $references:ident) => {
+        $(let $x = $case.buffer::<$t>(&mut $random, &[$(stringify!($dim)),*], $crate::reference::input::Sample::sample);)*
+        let $references = [$($crate::reference::Reference::bind(&$x.dynamic(), &[$(stringify!($dim)),*])),*];
+    };
+}
+
+/// One property test for each line, with the number of random cases that it runs, in tens.
+#[macro_export]
+macro_rules! properties {
+    ($($name:ident $count:literal: |$case:ident in $cases:expr, $which:ident| $body:expr;)*) => {$(
+        proptest::proptest! {
+            #![proptest_config(proptest::prelude::ProptestConfig::with_cases(10 * $count))]
+            #[test]
+            fn $name($case in $cases, $which in proptest::prelude::any::<usize>()) {
+                $body;
+            }
+        }
+    )*};
+}

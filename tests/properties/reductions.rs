@@ -1,0 +1,282 @@
+//! Reductions, scans and softmax.
+
+use crate::reference::input::{Case, Sample, cases, filled_cases};
+use crate::reference::{Reference, arg};
+use crate::{A, B, C, D, assert_same, bound, inputs, ordered, properties};
+use ndarray::ArrayD;
+use num_complex::Complex;
+use typed_dims::prelude::*;
+use typed_dims::scalar::Num;
+
+fn sums<T: Sample + Num>(case: &Case) {
+    let mut random = case.random();
+    inputs!(case, random, T; x[A B C D] => refs);
+    let [rx] = &refs;
+    let sum = |line: Vec<T>| line.into_iter().fold(T::ZERO_VALUE, T::plus);
+    assert_same!(bound!(x[A B C D]).sum(B), [D C A], rx.reduce(&["B"], sum));
+    assert_same!(bound!(x[A B C D]).sum(D), [A B C], rx.reduce(&["D"], sum));
+    assert_same!(bound!(x[A B C D]).sum(A), [B C D], rx.reduce(&["A"], sum));
+    assert_same!(bound!(x[A B C D]).sum((D, A)), [C B], rx.reduce(&["A", "D"], sum));
+    assert_same!(bound!(x[A B C D]).sum((B, C, A, D)), [], rx.reduce(&["A", "B", "C", "D"], sum));
+    assert_same!(bound!(x[A B C D]).sum(()), [B A D C], rx);
+    // Short products stay exact: the squares of two dims of three elements at the most are below 9^9.
+    inputs!(case, random, T; y[A B] => refs);
+    let one = T::ONE;
+    let prod = |line: Vec<T>| line.into_iter().fold(one, T::times);
+    assert_same!(bound!(y[A B]).prod(B), [A], refs[0].reduce(&["B"], prod));
+    assert_same!(bound!(y[A B]).prod((A, B)), [], refs[0].reduce(&["A", "B"], prod));
+    let running = refs[0].along("A", |line| {
+        let mut total = T::ZERO_VALUE;
+        line.into_iter()
+            .map(|x| {
+                total = total.plus(x);
+                total
+            })
+            .collect()
+    });
+    assert_same!(bound!(y[A B]).cumsum(A), [B A], running);
+}
+
+/// Greatest and least elements over some dims, and where they are.
+macro_rules! over {
+    ($x:ident $rx:ident $t:ty: $dims:expr, [$($dim:ident)*], $names:expr) => {
+        let pick = |greatest| move |line: Vec<$t>| line[arg(&line, greatest)].to_ne_bytes();
+        let bits = |x: $t| x.to_ne_bytes();
+        assert_same!(bound!($x[A B C]).max($dims).map(bits), [$($dim)*], $rx.reduce($names, pick(true)));
+        assert_same!(bound!($x[A B C]).min($dims).map(bits), [$($dim)*], $rx.reduce($names, pick(false)));
+        assert_same!(bound!($x[A B C]).argmax($dims), [$($dim)*], $rx.reduce($names, |line| arg(&line, true)));
+        assert_same!(bound!($x[A B C]).argmin($dims), [$($dim)*], $rx.reduce($names, |line| arg(&line, false)));
+    };
+}
+
+macro_rules! extremes {
+    ($($name:ident $t:ty, $sample:expr;)*) => {$(
+        fn $name(case: &Case) {
+            let mut random = case.random();
+            let x = case.buffer::<$t>(&mut random, &["A", "B", "C"], $sample);
+            let rx = Reference::bind(&x.dynamic(), &["A", "B", "C"]);
+            over!(x rx $t: A, [B C], &["A"]);
+            over!(x rx $t: C, [B A], &["C"]);
+            over!(x rx $t: (C, A), [B], &["C", "A"]);
+            over!(x rx $t: (A, B, C), [], &["A", "B", "C"]);
+        }
+    )*};
+}
+
+// Few different values, so that many are equal; now and then one that is not a number.
+extremes! {
+    extremes_f32 f32, |r| if r.below(12) == 0 { f32::NAN } else { r.small() as f32 };
+    extremes_f64 f64, |r| if r.below(40) == 0 { f64::NAN } else { [f64::NEG_INFINITY, -1.0, 2.0, f64::INFINITY][r.below(4)] };
+    extremes_i8 i8, |r| r.next() as i8;
+    extremes_u64 u64, |r| r.next() % 3;
+}
+
+fn booleans(case: &Case) {
+    let mut random = case.random();
+    let likely = 1 + random.below(8);
+    let x = case.buffer(&mut random, &["A", "B", "C"], |r| r.below(9) < likely);
+    let rx = Reference::bind(&x.dynamic(), &["A", "B", "C"]);
+    assert_same!(bound!(x[A B C]).any(B), [C A], rx.reduce(&["B"], |line| line.contains(&true)));
+    assert_same!(bound!(x[A B C]).all((C, A)), [B], rx.reduce(&["A", "C"], |line| !line.contains(&false)));
+    let count = |line: Vec<bool>| line.iter().filter(|&&x| x).count();
+    assert_same!(bound!(x[A B C]).count((A, B, C)), [], rx.reduce(&["A", "B", "C"], count));
+    assert_same!(
+        bound!(x[A B C]).any((A, B, C)),
+        [],
+        rx.reduce(&["A", "B", "C"], |line| line.contains(&true))
+    );
+}
+
+/// Whether floats agree up to `bound`, not-a-number and infinities exactly.
+#[track_caller]
+fn assert_close(found: ArrayD<f64>, expected: ArrayD<f64>, bound: impl Fn(f64) -> f64) {
+    assert_eq!(found.shape(), expected.shape());
+    for (&found, &expected) in found.iter().zip(&expected) {
+        let same = found == expected || found.is_nan() && expected.is_nan();
+        assert!(same || (found - expected).abs() <= bound(expected), "{found:?} is not {expected:?}");
+    }
+}
+
+/// Statistics of fractions, in `f32` against `f64`. Elements are below 4 in magnitude, and there are at most 125: any
+/// order of summation is off by at most 125 roundings of sums of at most 125 * 4 (125 * 16 for squares); in
+/// practice a reduction is far below that.
+fn statistics(case: &Case) {
+    let mut random = case.random();
+    let x = case.buffer(&mut random, &["A", "B", "C"], |r| (r.below(8001) as f32 - 4000.0) / 1000.0);
+    let rx = Reference::bind(&x.dynamic(), &["A", "B", "C"]).map(f64::from);
+    let eps = f64::from(f32::EPSILON);
+    let few = |expected: f64| 16.0 * eps * expected.abs().max(1.0);
+    let mean = |line: &[f64]| line.iter().sum::<f64>() / line.len() as f64;
+    let var = |line: &[f64], ddof: f64| {
+        let mean = mean(line);
+        line.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / (line.len() as f64 - ddof)
+    };
+    let lse = |line: &[f64]| line.iter().map(|x| x.exp()).sum::<f64>().ln();
+    macro_rules! check {
+        ($dims:expr, [$($dim:ident)*], $names:expr) => {
+            let to = |found: ArrayD<f32>| found.mapv(f64::from);
+            let by = |f: &dyn Fn(&[f64]) -> f64| rx.reduce($names, |line| f(&line)).order(&[$(&[stringify!($dim)]),*]);
+            assert_close(to(ordered!(bound!(x[A B C]).mean($dims), [$($dim)*])), by(&mean), few);
+            assert_close(to(ordered!(bound!(x[A B C]).var($dims), [$($dim)*])), by(&|x| var(x, 0.0)), |e| 4.0 * few(e));
+            // The root of a variance that is off by d is off by the root of d where it is near 0.
+            let found = to(ordered!(bound!(x[A B C]).std($dims), [$($dim)*])).mapv(|s| s * s);
+            assert_close(found, by(&|x| var(x, 0.0)), |e| 4.0 * few(e));
+            let norm = |x: &[f64]| x.iter().map(|x| x * x).sum::<f64>().sqrt();
+            assert_close(to(ordered!(bound!(x[A B C]).norm($dims), [$($dim)*])), by(&norm), few);
+            assert_close(to(ordered!(bound!(x[A B C]).logsumexp($dims), [$($dim)*])), by(&lse), few);
+            let unbiased = |x: &[f64]| if x.len() == 1 { f64::NAN } else { var(x, 1.0) };
+            let found = to(ordered!(bound!(x[A B C]).var_with($dims, 1.0), [$($dim)*]));
+            let expected = by(&unbiased);
+            // One element has no unbiased variance, 0 / 0; no element gives 0 / -1.
+            assert_close(found, expected.mapv(|x| if case.sizes[..3].contains(&0) { 0.0 * x } else { x }), |e| 4.0 * few(e));
+        };
+    }
+    check!(B, [C A], &["B"]);
+    check!((A, C), [B], &["A", "C"]);
+    check!((C, B, A), [], &["A", "B", "C"]);
+}
+
+fn softmaxes(case: &Case) {
+    let mut random = case.random();
+    let x = case.buffer(&mut random, &["A", "B", "C"], |r| (r.below(8001) as f64 - 4000.0) / 40.0);
+    let rx = Reference::bind(&x.dynamic(), &["A", "B", "C"]);
+    let exact = |line: Vec<f64>| -> Vec<f64> {
+        // With the greatest taken out, by the definition: shares of the sum.
+        let greatest = line.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let sum: f64 = line.iter().map(|x| (x - greatest).exp()).sum();
+        line.iter().map(|x| x - greatest - sum.ln()).collect()
+    };
+    let logs = |name| rx.along(name, exact);
+    let order: [&[&str]; 3] = [&["C"], &["A"], &["B"]];
+    let relative = |e: f64| 64.0 * f64::EPSILON * e.abs();
+    macro_rules! check {
+        ($dim:ident) => {
+            let expected = logs(stringify!($dim)).order(&order);
+            let found = ordered!(bound!(x[A B C]).log_softmax($dim), [C A B]);
+            assert_close(found, expected.clone(), |e| relative(e.abs().max(1.0)));
+            // An error of the exponent, which is at most 200 here, is a relative one of the share.
+            let found = ordered!(bound!(x[A B C]).softmax($dim), [C A B]);
+            assert_close(found, expected.mapv(f64::exp), |e| 200.0 * relative(e));
+        };
+    }
+    check!(A);
+    check!(B);
+    check!(C);
+}
+
+/// A reduction of an expression is that of its elements.
+fn expressions(case: &Case) {
+    let mut random = case.random();
+    inputs!(case, random, i32; x[A B], y[B C], z[C] => refs);
+    let [rx, ry, rz] = &refs;
+    let sum = |line: Vec<i32>| line.into_iter().fold(0i32, i32::wrapping_add);
+    let value = rx.zip(ry, |x, y| x.minus(y)).zip(rz, |d, z| d.max(z));
+    assert_same!((bound!(x[A B]) - bound!(y[B C])).maximum(bound!(z[C])).sum(B), [C A], value.reduce(&["B"], sum));
+    assert_same!(
+        (bound!(x[A B]) - bound!(y[B C])).maximum(bound!(z[C])).sum((A, C)),
+        [B],
+        value.reduce(&["A", "C"], sum)
+    );
+    // Dims along which nothing varies count as often as they are long.
+    dims!(n = 3);
+    let thrice = rx.map(|x| x.times(3)).reduce(&["A"], sum);
+    assert_same!((bound!(x[A B]) + (n * 0).cast::<i32>()).sum((A, n)), [B], thrice);
+    let indices = Reference::build(&[("A", case.size("A"))], |at| at[0].1 as isize);
+    dims!(a = case.size("A"));
+    assert_eq!(
+        ordered!((a * a - 1).sum(a), []),
+        indices.reduce(&["A"], |x| x.iter().map(|x| x * x - 1).sum::<isize>()).order(&[])
+    );
+}
+
+fn positional(case: &Case) {
+    let mut random = case.random();
+    inputs!(case, random, i64; x[C A D B] => refs);
+    let sum = |line: Vec<i64>| line.into_iter().fold(0i64, i64::wrapping_add);
+    let found = x.view::<ndarray::Ix4>().at((.., A, .., B)).sum(A).order(B).into_dyn();
+    assert_eq!(found, refs[0].reduce(&["A"], sum).order(&[&["B"], &["C"], &["D"]]));
+}
+
+properties! {
+    sums_i8 20: |case in cases(4), _which| sums::<i8>(&case);
+    sums_i16 10: |case in cases(4), _which| sums::<i16>(&case);
+    sums_i32 30: |case in cases(5), _which| sums::<i32>(&case);
+    sums_i64 10: |case in cases(4), _which| sums::<i64>(&case);
+    sums_isize 10: |case in cases(4), _which| sums::<isize>(&case);
+    sums_u8 10: |case in cases(4), _which| sums::<u8>(&case);
+    sums_u16 10: |case in cases(4), _which| sums::<u16>(&case);
+    sums_u32 10: |case in cases(4), _which| sums::<u32>(&case);
+    sums_u64 10: |case in cases(4), _which| sums::<u64>(&case);
+    sums_usize 10: |case in cases(4), _which| sums::<usize>(&case);
+    sums_f32 30: |case in cases(3), _which| sums::<f32>(&case);
+    sums_f64 20: |case in cases(4), _which| sums::<f64>(&case);
+    sums_complex32 10: |case in cases(3), _which| sums::<Complex<f32>>(&case);
+    sums_complex64 10: |case in cases(3), _which| sums::<Complex<f64>>(&case);
+    long_sums_i32 6: |case in filled_cases(12), _which| sums::<i32>(&case);
+    extremes_of_f32 40: |case in filled_cases(5), _which| extremes_f32(&case);
+    extremes_of_long_f32 6: |case in filled_cases(20), _which| extremes_f32(&case);
+    extremes_of_f64 40: |case in filled_cases(5), _which| extremes_f64(&case);
+    extremes_of_i8 20: |case in filled_cases(5), _which| extremes_i8(&case);
+    extremes_of_u64 40: |case in filled_cases(5), _which| extremes_u64(&case);
+    any_all_count 40: |case in cases(5), _which| booleans(&case);
+    statistics_of_f32 40: |case in cases(5), _which| statistics(&case);
+    softmax_along_each_dim 40: |case in cases(5), _which| softmaxes(&case);
+    reductions_of_expressions 40: |case in cases(5), _which| expressions(&case);
+    reductions_keep_positional_axes 30: |case in cases(4), _which| positional(&case);
+}
+
+#[cfg(feature = "half")]
+properties! {
+    sums_f16 10: |case in cases(3), _which| sums::<half::f16>(&case);
+    sums_bf16 10: |case in cases(3), _which| sums::<half::bf16>(&case);
+}
+
+/// Long lines go through blocks and lanes of accumulators: along the innermost loop, and across it.
+#[test]
+fn long_lines() {
+    for n in [31, 32, 33, 127, 128, 129, 1000, 4097] {
+        let x = ndarray::Array2::from_shape_fn((n, 3), |(i, j)| ((i * 7 + j) % 11) as f64);
+        dims!(i, j);
+        let expected: Vec<f64> = (0..3).map(|j| (0..n).map(|i| ((i * 7 + j) % 11) as f64).sum()).collect();
+        assert_eq!(x.at((i, j)).sum(i).order(j).to_vec(), expected);
+        assert_eq!(x.t().at((j, i)).sum(i).order(j).to_vec(), expected);
+        assert_eq!(x.t().as_standard_layout().at((j, i)).sum(i).order(j).to_vec(), expected);
+        let last = ndarray::Array1::from_shape_fn(n, |i| if i + 1 == n { 2 } else { i32::from(i % 2 == 0) });
+        assert_eq!(last.at(i).argmax(i).order(()), n - 1);
+        assert_eq!(last.at(i).argmin(i).order(()), 1);
+    }
+}
+
+/// The sum of 10 million equal floats, which a single accumulator gets wrong in the third digit.
+#[test]
+fn long_sums_are_accurate() {
+    let n = 10_000_000;
+    let tenth = ndarray::arr0(0.1f32);
+    let x = tenth.broadcast(n).expect("one element repeats");
+    dims!(i);
+    let found = f64::from(x.at(i).sum(i).order(()));
+    let exact = f64::from(0.1f32) * n as f64;
+    // Pairwise summation of blocks of 128: about 7 + log2(n / 128) roundings.
+    assert!((found - exact).abs() <= 24.0 * f64::from(f32::EPSILON) * exact, "{found} is not {exact}");
+}
+
+/// Infinities and not-a-number.
+#[test]
+fn special_values() {
+    let (nan, inf) = (f32::NAN, f32::INFINITY);
+    dims!(i, j);
+    let x = [[1.0, nan, 3.0], [-inf, -inf, -inf], [0.0, inf, inf], [-inf, 0.0, -inf]];
+    let same = |found: ndarray::Array1<f32>, expected: [f32; 4]| {
+        for (&found, expected) in found.iter().zip(expected) {
+            assert!(found == expected || found.is_nan() && expected.is_nan(), "{found}, not {expected}");
+        }
+    };
+    same(x.at((i, j)).max(j).order(i), [nan, -inf, inf, 0.0]);
+    same(x.at((i, j)).min(j).order(i), [nan, -inf, 0.0, -inf]);
+    same(x.at((i, j)).logsumexp(j).order(i), [nan, -inf, inf, 0.0]);
+    assert_eq!(x.at((i, j)).argmax(j).order(i).to_vec(), [1, 0, 1, 1]);
+    assert_eq!(x.at((i, j)).argmin(j).order(i).to_vec(), [1, 0, 0, 0]);
+    let softmax = x.at((i, j)).softmax(j).order((i, j));
+    assert!(softmax.row(0).iter().all(|x| x.is_nan()));
+    assert_eq!(softmax.row(3).to_vec(), [0.0, 1.0, 0.0]);
+}

@@ -1,0 +1,518 @@
+//! The README of torchdim, block by block: every one that computes something, with numbers worked out by hand.
+
+use ndarray::{Array3, Axis, array, concatenate};
+use typed_dims::prelude::*;
+
+/// 0, 1, 2, .. in row-major order.
+fn counting<D: ndarray::Dimension>(shape: impl ndarray::ShapeBuilder<Dim = D>) -> Array<f32, D> {
+    let mut next = -1.0;
+    Array::from_shape_simple_fn(shape, || {
+        next += 1.0;
+        next
+    })
+}
+
+fn mm(a: &Array2<f32>, b: &Array2<f32>) -> Array2<f32> {
+    dims!(i, j, k);
+    (a.at((i, k)) * b.at((k, j))).sum(k).order((i, j))
+}
+
+mod creating_and_binding_dims {
+    use super::*;
+
+    #[test]
+    fn binding_makes_a_new_tensor() {
+        let input = counting((2, 3, 5, 4));
+        dims!(batch, channel, width, height);
+        let input_fc = input.at((batch, channel, width, height));
+        assert_eq!(input_fc.dims(), [("batch", 2), ("channel", 3), ("width", 5), ("height", 4)]);
+        assert_eq!(input_fc.positional_sizes(), []);
+        assert_eq!(input.ndim(), 4);
+    }
+
+    #[test]
+    fn positional_and_first_class_dims_mix() {
+        let input = counting((2, 3, 5, 4));
+        dims!(batch, height);
+        let mixed = input.at((batch, .., .., height));
+        assert_eq!(mixed.dims(), [("batch", 2), ("height", 4)]);
+        assert_eq!(mixed.positional_sizes(), [3, 5]);
+    }
+
+    #[test]
+    fn index_works_on_first_class_dims() {
+        let input = counting((2, 3));
+        dims!(batch, channel);
+        assert_eq!(input.at((batch, channel)).index(batch, 0).order(channel), array![0., 1., 2.]);
+    }
+}
+
+mod dimension_sizes {
+    use super::*;
+
+    #[test]
+    fn the_first_binding_gives_the_size() {
+        let input = counting(3);
+        dims!(x);
+        let _ = input.at(x);
+        assert_eq!(x.size(), 3);
+    }
+
+    #[test]
+    fn a_size_can_be_set_again_if_it_is_the_same() {
+        dims!(i, j = 4);
+        i.set_size(5);
+        i.set_size(5);
+        assert_eq!((i.size(), j.size()), (5, 4));
+    }
+
+    #[test]
+    #[should_panic(expected = "dim `i` has size 5")]
+    fn a_size_cannot_change() {
+        dims!(i);
+        i.set_size(5);
+        i.set_size(3);
+    }
+
+    #[test]
+    fn the_error_names_the_dim_and_both_sizes() {
+        dims!(i = 5);
+        let text = counting(3).try_at(i).unwrap_err().to_string();
+        for part in ["`i`", "5", "3", file!()] {
+            assert!(text.contains(part), "{part} is not in: {text}");
+        }
+    }
+}
+
+mod rule_1_implicit_batching {
+    use super::*;
+
+    #[test]
+    fn operands_are_batched_over_the_union_of_their_dims() {
+        let input = array![[1., 2., 3.], [4., 5., 6.]];
+        let bias = array![10., 20., 30.];
+        dims!(batch, channel);
+        let result = input.at((batch, channel)) + bias.at(channel);
+        assert_eq!(result.dims(), [("batch", 2), ("channel", 3)]);
+        assert_eq!(result.order((batch, channel)), array![[11., 22., 33.], [14., 25., 36.]]);
+    }
+
+    #[test]
+    fn positional_dims_broadcast_within_the_loops() {
+        let a = array![[1., 2., 3.], [4., 5., 6.]];
+        let b = array![[10.], [20.]];
+        dims!(i);
+        // For each i the row a[i] of shape (3,) plus the row b[i] of shape (1,).
+        assert_eq!((a.at((i, ..)) + b.at((i, ..))).order(i), array![[11., 12., 13.], [24., 25., 26.]]);
+        // For each i the matrix b of shape (2, 1) and the row a[i] of shape (3,).
+        let outer = (a.at((i, ..)) + b.at((.., ..))).order(i);
+        assert_eq!(outer.shape(), [2, 2, 3]);
+        assert_eq!(outer.index_axis(Axis(0), 1), array![[14., 15., 16.], [24., 25., 26.]]);
+    }
+}
+
+mod rule_2_specifying_dimensions {
+    use super::*;
+
+    #[test]
+    fn avg_pixel_color() {
+        let input = counting((2, 3, 4, 5));
+        dims!(batch, channel, width, height);
+        let average = input.at((batch, channel, width, height)).mean((width, height));
+        assert_eq!(average.dims(), [("batch", 2), ("channel", 3)]);
+        // Each channel counts on by 20; the mean of 0 .. 19 is 9.5.
+        assert_eq!(average.order((batch, channel)), array![[9.5, 29.5, 49.5], [69.5, 89.5, 109.5]]);
+    }
+}
+
+mod rule_3_dims_are_tensors {
+    use super::*;
+
+    #[test]
+    fn a_dim_is_its_indices() {
+        dims!(channel = 3);
+        let shown = channel + 1000;
+        assert_eq!(shown.to_string(), "[1000, 1001, 1002]\nwith dims (channel: 3)");
+        assert_eq!(shown.order(channel), array![1000, 1001, 1002]);
+    }
+
+    #[test]
+    fn a_mask() {
+        dims!(i = 4, j = 4);
+        let (t, f) = (true, false);
+        let expected = array![[t, t, t, t], [f, t, t, t], [f, f, t, t], [f, f, f, t]];
+        assert_eq!(i.le(j).order((i, j)), expected);
+    }
+
+    #[test]
+    fn an_embedding_table() {
+        let embeddings = counting((8, 3));
+        let words = array![5, 4, 0];
+        dims!(sequence, features);
+        let state = embeddings.at((words.at(sequence), features));
+        assert_eq!(state.dims(), [("sequence", 3), ("features", 3)]);
+        assert_eq!(state.order((sequence, features)), array![[15., 16., 17.], [12., 13., 14.], [0., 1., 2.]]);
+    }
+}
+
+mod unbinding_dims {
+    use super::*;
+
+    #[test]
+    fn transposition() {
+        let a = counting((3, 4));
+        dims!(i, j);
+        assert_eq!(a.at((i, j)).order((j, i)), a.t());
+    }
+
+    #[test]
+    fn transposition_with_a_positional_dim() {
+        let b = counting((3, 4, 5));
+        dims!(i, j);
+        assert_eq!(b.at((i, j, ..)).order((j, i)), b.view().permuted_axes([1, 0, 2]));
+    }
+}
+
+mod flattening_and_splitting_dims {
+    use super::*;
+
+    #[test]
+    fn split_and_flatten() {
+        let a = counting((6, 4));
+        dims!(i, j = 2, k);
+        let bound = a.at(((i, j), k));
+        assert_eq!((i.size(), j.size(), k.size()), (3, 2, 4));
+        assert_eq!(bound.order((i, (j, k))), counting((3, 8)));
+    }
+}
+
+mod einsum_style_products {
+    use super::*;
+
+    #[test]
+    fn matrix_multiply() {
+        let product = mm(&counting((3, 4)), &counting((4, 5)));
+        assert_eq!(
+            product,
+            array![[70., 76., 82., 88., 94.], [190., 212., 234., 256., 278.], [310., 348., 386., 424., 462.]]
+        );
+    }
+
+    fn gram_matrix(y: &Array4<f32>) -> Array3<f32> {
+        dims!(b, c, c2, h, w);
+        let r = (y.at((b, c, h, w)) * y.at((b, c2, h, w))).sum((h, w));
+        let r = r / (h.size() * w.size()) as f32;
+        r.order((b, c, c2))
+    }
+
+    #[test]
+    fn style_transfer() {
+        // Channels hold 0 .. 11 and 12 .. 23: sums of squares 506 and 3818, of products 12 * 66 + 506 = 1298.
+        let expected = array![[[506. / 12., 1298. / 12.], [1298. / 12., 3818. / 12.]]];
+        assert_eq!(gram_matrix(&counting((1, 2, 3, 4))), expected);
+    }
+
+    fn attention(k: &Array3<f32>, q: &Array3<f32>, v: &Array3<f32>) -> Array3<f32> {
+        dims!(batch, channel, key, query);
+        let a = (k.at((batch, channel, key)) * q.at((batch, channel, query))).sum(channel);
+        let a = (a * (channel_scale(k.shape()[1]))).softmax(key);
+        let r = (v.at((batch, channel, key)) * a).sum(key);
+        concatenate(Axis(1), &[r.order((batch, channel, query)).view(), q.view()]).expect("the shapes agree")
+    }
+
+    fn channel_scale(channels: usize) -> f32 {
+        (channels as f32).powf(-0.5)
+    }
+
+    #[test]
+    fn attention_with_equal_scores_averages() {
+        let q = counting((2, 3, 4));
+        let out = attention(&Array3::zeros((2, 3, 4)), &q, &counting((2, 3, 4)));
+        // Each line of four keys counts up from 4 * line: its mean is 4 * line + 1.5.
+        let expected = Array3::from_shape_fn((2, 6, 4), |(b, c, at)| match c {
+            0..3 => (12 * b + 4 * c) as f32 + 1.5,
+            _ => q[[b, c - 3, at]],
+        });
+        assert_eq!(out, expected);
+    }
+
+    #[test]
+    fn attention_weighs_by_the_score() {
+        // One channel of four: scores are ln 3 for the second key, 0 for the first, after scaling by 1/2.
+        let score = 2.0 * 3f32.ln();
+        let mut k = Array3::zeros((1, 4, 2));
+        k[[0, 0, 1]] = score;
+        let mut q = Array3::zeros((1, 4, 1));
+        q[[0, 0, 0]] = 1.0;
+        let v = Array3::from_shape_fn((1, 4, 2), |(_, c, key)| (10 * c + 4 * key) as f32);
+        let out = attention(&k, &q, &v);
+        for c in 0..4 {
+            // Shares of 1/4 and 3/4.
+            let expected = (10 * c) as f32 + 3.0;
+            assert!((out[[0, c, 0]] - expected).abs() < 1e-5, "{out}");
+        }
+    }
+}
+
+mod reshaping_tensors {
+    use super::*;
+
+    fn pixel_shuffle(img: &Array4<f32>, upscale_factor: usize) -> Array4<f32> {
+        dims!(h2 = upscale_factor, w2 = upscale_factor, c, b, h, w);
+        img.at((b, (c, h2, w2), h, w)).order((b, c, (h, h2), (w, w2)))
+    }
+
+    #[test]
+    fn channels_become_pixels() {
+        let out = pixel_shuffle(&counting((1, 4, 2, 2)), 2);
+        let expected =
+            array![[[[0., 4., 1., 5.], [8., 12., 9., 13.], [2., 6., 3., 7.], [10., 14., 11., 15.]]]];
+        assert_eq!(out, expected);
+    }
+}
+
+mod automatically_batching_code {
+    use super::*;
+
+    #[test]
+    fn a_linear_model_with_a_batch_bound() {
+        let weights = array![1., -1., 2.];
+        let examples = array![[1., 2., 3.], [0., 5., 1.]];
+        dims!(batch, feature);
+        let r = (examples.at((batch, feature)) * weights.at(feature)).sum(feature).relu();
+        assert_eq!(r.order(batch), array![5., 0.]);
+    }
+
+    // The function knows nothing of the batch: it is generic over the dims that come with both operands.
+    fn bmm(a: &Array3<f32>, b: &Array3<f32>) -> Array3<f32> {
+        dims!(n, i, j, k);
+        let (a, b) = (a.at((n, .., ..)), b.at((n, .., ..)));
+        (a.at((i, k)) * b.at((k, j))).sum(k).order((n, i, j))
+    }
+
+    #[test]
+    fn a_batched_matrix_multiply() {
+        let (a, b) = (counting((2, 3, 4)), counting((2, 4, 5)));
+        let out = bmm(&a, &b);
+        assert_eq!(out.shape(), [2, 3, 5]);
+        for n in 0..2 {
+            let (a, b) = (a.index_axis(Axis(0), n).to_owned(), b.index_axis(Axis(0), n).to_owned());
+            assert_eq!(out.index_axis(Axis(0), n), mm(&a, &b));
+        }
+        assert_eq!(out[[1, 0, 0]], 12. * 20. + 13. * 25. + 14. * 30. + 15. * 35.);
+    }
+}
+
+mod composing_matrix_products_reshaping_and_batching {
+    use super::*;
+
+    fn multi_head_attention(q: &Array3<f32>, k: &Array3<f32>, v: &Array3<f32>, n: usize) -> Array3<f32> {
+        dims!(batch, query_sequence, key_sequence, heads = n, features);
+        let q = q.at((batch, query_sequence, (heads, features)));
+        let k = k.at((batch, key_sequence, (heads, features)));
+        let v = v.at((batch, key_sequence, (heads, features)));
+        let attention_scores = (q * k).sum(features) * (features.size() as f32).powf(-0.5);
+        let attention_probs = attention_scores.softmax(key_sequence);
+        let context_layer = (attention_probs * v).sum(key_sequence);
+        context_layer.order((batch, query_sequence, (heads, features)))
+    }
+
+    #[test]
+    fn heads_attend_on_their_own() {
+        // Two heads of one feature, two keys. Head 0 weighs them 1 : 3, head 1 sees equal scores.
+        let k = array![[[0., 5.], [3f32.ln(), 5.]]];
+        let q = array![[[1., 1.]]];
+        let v = array![[[8., 1.], [16., 3.]]];
+        let out = multi_head_attention(&q, &k, &v, 2);
+        assert_eq!(out.shape(), [1, 1, 2]);
+        assert!((out[[0, 0, 0]] - 14.).abs() < 1e-5, "{out}");
+        assert!((out[[0, 0, 1]] - 2.).abs() < 1e-5, "{out}");
+    }
+
+    #[test]
+    fn equal_keys_give_the_mean_of_the_values() {
+        let q = counting((2, 3, 8));
+        let out = multi_head_attention(&q, &Array3::zeros((2, 4, 8)), &counting((2, 4, 8)), 4);
+        // The mean over four keys, 8 apart, is that of the second and the third: 12 further than the first.
+        assert_eq!(out, Array3::from_shape_fn((2, 3, 8), |(b, _, f)| (32 * b + f + 12) as f32));
+    }
+}
+
+mod indexing {
+    use super::*;
+
+    fn triu(a: &Array2<f32>) -> Array2<f32> {
+        dims!(i, j);
+        let a = a.at((i, j));
+        select(i.le(j), a, 0.0).order((i, j))
+    }
+
+    #[test]
+    fn the_upper_triangle() {
+        let expected = array![[0., 1., 2., 3.], [0., 5., 6., 7.], [0., 0., 10., 11.]];
+        assert_eq!(triu(&counting((3, 4))), expected);
+    }
+
+    fn embedding_bag(input: &Array2<usize>, embedding_weights: &Array2<f32>) -> Array2<f32> {
+        dims!(batch, sequence, features);
+        let r = embedding_weights.at((input.at((batch, sequence)), features)).sum(sequence);
+        r.order((batch, features))
+    }
+
+    #[test]
+    fn a_bag_of_embeddings() {
+        // Rows 1, 0, 4 and 3 of (2r, 2r + 1).
+        assert_eq!(embedding_bag(&array![[1, 0, 4, 3]], &counting((5, 2))), array![[16., 20.]]);
+    }
+
+    fn relative_positional_embedding(
+        q: &Array3<f32>,
+        k: &Array3<f32>,
+        distance_embedding_weight: &Array2<f32>,
+        n: usize,
+    ) -> Array4<f32> {
+        dims!(batch, query_sequence, key_sequence, heads = n, features);
+        let q = q.at((batch, query_sequence, (heads, features)));
+        let k = k.at((batch, key_sequence, (heads, features)));
+        let distance = query_sequence - key_sequence;
+        let n_embeddings = distance_embedding_weight.shape()[0];
+        let index_bias = (n_embeddings / 2) as isize;
+        assert!(key_sequence.size() + index_bias as usize <= n_embeddings);
+        let positional_embedding = distance_embedding_weight.at((distance + index_bias, features));
+        let scores_query = (q * &positional_embedding).sum(features);
+        let scores_key = (k * &positional_embedding).sum(features);
+        (scores_query + scores_key).order((batch, heads, key_sequence, query_sequence))
+    }
+
+    #[test]
+    fn embeddings_of_distances() {
+        let (q, k) = (counting((2, 3, 4)), Array3::ones((2, 3, 4)));
+        // Row r of the table holds r and -r; two heads of two features.
+        let table = Array2::from_shape_fn((7, 2), |(r, f)| if f == 0 { r as f32 } else { -(r as f32) });
+        let out = relative_positional_embedding(&q, &k, &table, 2);
+        assert_eq!(out.shape(), [2, 2, 3, 3]);
+        // Of neighbouring features the first counts r times, the second -r times: q gives -r, k gives 0.
+        for ((_, _, key, query), &score) in out.indexed_iter() {
+            assert_eq!(score, key as f32 - query as f32 - 3.0, "key {key}, query {query}");
+        }
+    }
+}
+
+mod tensor_puzzlers {
+    use super::*;
+
+    fn outer(a: &Array1<f32>, b: &Array1<f32>) -> Array2<f32> {
+        dims!(i, j);
+        (a.at(i) * b.at(j)).order((i, j))
+    }
+
+    #[test]
+    fn puzzle_3_outer() {
+        assert_eq!(outer(&array![1., 2.], &array![3., 4., 5.]), array![[3., 4., 5.], [6., 8., 10.]]);
+    }
+
+    fn diag(a: &Array2<f32>) -> Array1<f32> {
+        dims!(i);
+        a.at((i, i)).order(i)
+    }
+
+    #[test]
+    fn puzzle_4_diag() {
+        assert_eq!(diag(&counting((3, 3))), array![0., 4., 8.]);
+    }
+
+    fn eye_of(n: usize) -> Array2<i32> {
+        dims!(i = n, j = n);
+        select(i.eq(j), 1, 0).order((i, j))
+    }
+
+    #[test]
+    fn puzzle_5_eye() {
+        assert_eq!(eye_of(3), array![[1, 0, 0], [0, 1, 0], [0, 0, 1]]);
+        assert_eq!(eye_of(0), Array2::<i32>::zeros((0, 0)));
+    }
+
+    fn triu(n: usize) -> Array2<i32> {
+        dims!(i = n, j = n);
+        select(i.le(j), 1, 0).order((i, j))
+    }
+
+    #[test]
+    fn puzzle_6_triu() {
+        assert_eq!(triu(3), array![[1, 1, 1], [0, 1, 1], [0, 0, 1]]);
+    }
+
+    fn diff(a: &Array1<i32>) -> Array1<i32> {
+        dims!(i = a.len());
+        let d = a.at(i) - a.at(i - 1);
+        select((i - 1).ge(0), d, a.at(i)).order(i)
+    }
+
+    #[test]
+    fn puzzle_8_diff() {
+        assert_eq!(diff(&array![3, 5, 4, 10]), array![3, 2, -1, 6]);
+        assert_eq!(diff(&array![3]), array![3]);
+        assert_eq!(diff(&array![]), array![]);
+    }
+
+    fn vstack(a: &Array1<i32>, b: &Array1<i32>) -> Array2<i32> {
+        dims!(v = 2, i);
+        select(v.eq(0), a.at(i), b.at(i)).order((v, i))
+    }
+
+    #[test]
+    fn puzzle_9_vstack() {
+        assert_eq!(vstack(&array![1, 2, 3], &array![4, 5, 6]), array![[1, 2, 3], [4, 5, 6]]);
+    }
+
+    fn roll(a: &Array1<i32>) -> Array1<i32> {
+        dims!(i = a.len());
+        let n = i.size() as isize;
+        a.at(select((i + 1).lt(n), i + 1, 0)).order(i)
+    }
+
+    #[test]
+    fn puzzle_10_roll() {
+        assert_eq!(roll(&array![1, 2, 3, 4]), array![2, 3, 4, 1]);
+    }
+
+    fn flip(a: &Array1<i32>) -> Array1<i32> {
+        dims!(i = a.len());
+        a.at(i.size() as isize - i - 1).order(i)
+    }
+
+    #[test]
+    fn puzzle_11_flip() {
+        assert_eq!(flip(&array![1, 2, 3, 4]), array![4, 3, 2, 1]);
+        assert_eq!(flip(&array![]), array![]);
+    }
+
+    fn sequence_mask(values: &Array2<f32>, length: &Array1<isize>) -> Array2<f32> {
+        dims!(i, j);
+        let v = values.at((i, j));
+        select(j.lt(length.at(i)), v, 0.0).order((i, j))
+    }
+
+    #[test]
+    fn puzzle_14_sequence_mask() {
+        let out = sequence_mask(&counting((3, 3)), &array![2, 0, 3]);
+        assert_eq!(out, array![[0., 1., 0.], [0., 0., 0.], [6., 7., 8.]]);
+    }
+}
+
+mod avoiding_naming_conflicts {
+    use super::*;
+
+    // `mm` has an `i` of its own; the `i` here is another one.
+    #[test]
+    fn the_same_name_in_a_callee_is_another_dim() {
+        fn scaled(a: &Array2<f32>, factor: f32) -> Array2<f32> {
+            dims!(i, j);
+            (a.at((i, j)) * factor).order((i, j))
+        }
+        let a = counting((2, 2));
+        dims!(i, j);
+        let doubled = scaled(&a, 2.0);
+        assert_eq!((doubled.at((i, j)) - a.at((i, j))).order((i, j)), a);
+    }
+}
