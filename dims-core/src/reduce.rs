@@ -104,7 +104,8 @@ where
     });
     let parts = nest.for_threads(work);
     let parts = parts.iter().map(|nest| (expr.kernel(&mut nest.operands()), nest)).collect();
-    let data = kernel::reduce::reduce(parts, len, count, reducer).map_err(|error| shape.blame(error, kept))?;
+    let data =
+        kernel::reduce::reduce(parts, len, count, reducer).map_err(|error| shape.blame(error, kept))?;
     Ok(finished(data, kept, sizes))
 }
 

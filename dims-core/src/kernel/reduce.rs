@@ -129,12 +129,16 @@ fn along<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
 ) -> R::Acc {
     let last = nest.depth() - 1;
     let inner = nest.sizes[last];
+    if inner == 0 {
+        // The loops around may be long, though there is nothing in them.
+        return reducer.start();
+    }
     if nest.outer == last && inner <= TILE {
         // One short loop, the common case, needs no totals.
-        if inner == 0 {
+        kernel.load(&Tile { at, len: inner, mask: None }, faults);
+        if faults.any() {
             return reducer.start();
         }
-        kernel.load(&Tile { at, len: inner, mask: None }, faults);
         return along_tile::<I, K, R>(kernel, inner, 0, reducer);
     }
     let mut totals = SmallVec::new();
