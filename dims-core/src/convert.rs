@@ -7,7 +7,7 @@ use crate::error::{DimError, unwrap};
 use crate::named::Named;
 use crate::rank::{Rank, Rank0};
 use crate::set::list::List;
-use crate::set::remove::RemoveAll;
+use crate::set::remove::{Removal, RemoveAll};
 use crate::set::union::Sort;
 use crate::set::{Dims, NamedOnce, Verdict};
 use crate::storage::Owned;
@@ -24,7 +24,7 @@ pub trait AxisDims<R>: DimList {
 impl<L, R> AxisDims<R> for L
 where
     L: DimList<Brands: Sort>,
-    <L::Brands as Sort>::Out: RemoveAll<L::Brands, <<L::Brands as Sort>::Out as List>::Tuple>,
+    <L::Brands as Sort>::Out: RemoveAll<L::Brands, SetOf<L>, Out: Removal>,
     Verdict<Twice<L>>: NamedOnce<Twice<L>, L>,
     L: Counted,
     R: HasAxes<L::Count, Rank0>,
@@ -32,11 +32,12 @@ where
     type Set = <<L::Brands as Sort>::Out as List>::Tuple;
 }
 
+/// The set of the dims in `L`.
+type SetOf<L> = <<<L as DimList>::Brands as Sort>::Out as List>::Tuple;
+
 /// The first dim that `L` names twice, or [`Nothing`](crate::set::Nothing).
-type Twice<L> = <<<L as DimList>::Brands as Sort>::Out as RemoveAll<
-    <L as DimList>::Brands,
-    <<<L as DimList>::Brands as Sort>::Out as List>::Tuple,
->>::Twice;
+type Twice<L> =
+    <<<<L as DimList>::Brands as Sort>::Out as RemoveAll<<L as DimList>::Brands, SetOf<L>>>::Out as Removal>::Twice;
 
 /// How many dims are listed.
 pub trait Counted: DimList {

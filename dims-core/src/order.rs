@@ -10,7 +10,7 @@ use crate::plan::shape::Shape;
 use crate::rank::*;
 use crate::reduce::evaluate_in;
 use crate::set::list::List;
-use crate::set::remove::RemoveAll;
+use crate::set::remove::{Missing, Others, Removal, RemoveAll, Twice};
 use crate::set::{Bound, Dims, Keys, MAX_DIMS, NamedOnce, Verdict};
 use crate::storage::Owned;
 use crate::tensor::{AsTensor, NamedOf};
@@ -114,16 +114,11 @@ pub trait OrderOf<S: Dims>: OrderList {
 
 impl<S: Dims, L: OrderList> OrderOf<S> for L
 where
-    S::List: RemoveAll<L::Brands, S, Out: List>,
-    Verdict<<S::List as RemoveAll<L::Brands, S>>::Missing>:
-        Bound<<S::List as RemoveAll<L::Brands, S>>::Missing, S>,
-    Verdict<<S::List as RemoveAll<L::Brands, S>>::Twice>:
-        NamedOnce<<S::List as RemoveAll<L::Brands, S>>::Twice, L>,
+    S::List: RemoveAll<L::Brands, S, Out: Removal<Left: List>>,
+    Verdict<Missing<S, L::Brands>>: Bound<Missing<S, L::Brands>, S>,
+    Verdict<Twice<S, L::Brands>>: NamedOnce<Twice<S, L::Brands>, L>,
 {
-    type Rest = <Verdict<<S::List as RemoveAll<L::Brands, S>>::Missing> as Bound<
-        <S::List as RemoveAll<L::Brands, S>>::Missing,
-        S,
-    >>::Then<<<S::List as RemoveAll<L::Brands, S>>::Out as List>::Tuple>;
+    type Rest = <Verdict<Missing<S, L::Brands>> as Bound<Missing<S, L::Brands>, S>>::Then<Others<S, L::Brands>>;
 }
 
 /// What `order` yields, by the dims that are left: without any, an array (a single element if it has no axes); else a

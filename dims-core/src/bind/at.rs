@@ -1,18 +1,19 @@
 //! `at`: the binders of all axes together.
 
-use super::binder::{Binder, Single};
+use super::binder::{Binder, Reading, Single, Unread};
 use super::binding::Binding;
 use super::source::{Axes, RankDyn, Source, SourceMut, check_rank};
 use crate::error::{DimError, Origin, unwrap};
-use crate::expr::index::IndexExprs;
 use crate::named::Named;
 use crate::rank::{Rank, Rank0, Rank1};
 use crate::scalar::Element;
-use crate::set::{Dims, Union};
+use crate::set::Dims;
+use crate::set::list::List;
+use crate::set::union::Merge;
 use crate::storage::axes::AxisBlock;
 use crate::storage::view::Leaf;
 use crate::storage::{Place, View};
-use crate::tuples::{each_tuple, fold};
+use crate::tuples::{each_tuple, fold, nested};
 use std::panic::Location;
 
 /// One binder, or a tuple of them, for all axes of an array.
@@ -21,41 +22,31 @@ use std::panic::Location;
     label = "expected one binder for each axis: a dim, `..`, `Ellipsis`, an integer, a range, a tuple of dims, or a tensor of integers"
 )]
 pub trait BinderList {
-    /// The dims that all binders introduce.
-    type Dims: Dims;
-    /// How many axes they take, `Ellipsis` aside.
-    type Taken: Rank;
-    /// How many of those stay positional.
-    type Left: Rank;
-    /// How many times `Ellipsis` is among them.
-    type Ellipses: Rank;
-    /// The computed indices.
-    type Indices: IndexExprs;
+    /// The dims that all binders introduce, sorted, as nested pairs.
     #[doc(hidden)]
-    fn bind_all(self, binding: &mut Binding) -> Result<Self::Indices, DimError>;
+    type Dims;
+    /// What all binders together read of the array's axes.
+    #[doc(hidden)]
+    type Reads: Reading;
+    #[doc(hidden)]
+    fn bind_all(self, binding: &mut Binding) -> Result<<Self::Reads as Reading>::Indices, DimError>;
 }
 
 #[diagnostic::do_not_recommend]
 impl<B: Single> BinderList for B {
     type Dims = B::Dims;
-    type Taken = B::Taken<Rank0>;
-    type Left = B::Left<Rank0>;
-    type Ellipses = B::Ellipses<Rank0>;
-    type Indices = B::Indices<()>;
+    type Reads = B::Reads<Unread>;
 
     #[inline(always)]
-    fn bind_all(self, binding: &mut Binding) -> Result<Self::Indices, DimError> {
-        self.bind(binding, ())
+    fn bind_all(self, binding: &mut Binding) -> Result<<Self::Reads as Reading>::Indices, DimError> {
+        self.bind::<Unread>(binding, ())
     }
 }
 
 #[diagnostic::do_not_recommend]
 impl BinderList for () {
     type Dims = ();
-    type Taken = Rank0;
-    type Left = Rank0;
-    type Ellipses = Rank0;
-    type Indices = ();
+    type Reads = Unread;
 
     #[inline(always)]
     fn bind_all(self, _: &mut Binding) -> Result<(), DimError> {
@@ -64,54 +55,52 @@ impl BinderList for () {
 }
 
 macro_rules! binder_lists {
-    ($first:ident $n0:tt $($d:ident $n:tt)*) => {
+    ($($d:ident $n:tt)*) => {
         #[diagnostic::do_not_recommend]
-        impl<$first: Binder, $($d: Binder),*> BinderList for ($first, $($d,)*)
+        impl<$($d: Binder),*> BinderList for ($($d,)*)
         where
-            $first::Dims: UnionAll<($($d::Dims,)*)>,
+            nested![$($d::Dims),*]: MergeAll,
         {
-            type Dims = <$first::Dims as UnionAll<($($d::Dims,)*)>>::Out;
-            type Taken = fold![Taken; Rank0; $first $($d)*];
-            type Left = fold![Left; Rank0; $first $($d)*];
-            type Ellipses = fold![Ellipses; Rank0; $first $($d)*];
-            type Indices = fold![Indices; (); $first $($d)*];
+            type Dims = <nested![$($d::Dims),*] as MergeAll>::Out;
+            type Reads = fold![Reads; Unread; $($d)*];
 
             #[inline(always)]
-            fn bind_all(self, binding: &mut Binding) -> Result<Self::Indices, DimError> {
-                let indices = self.$n0.bind(binding, ())?;
-                $(let indices = self.$n.bind(binding, indices)?;)*
-                Ok(indices)
+            fn bind_all(self, binding: &mut Binding) -> Result<<Self::Reads as Reading>::Indices, DimError> {
+                bind_each!(binding, (), Unread, $(self.$n, $d;)*)
             }
         }
     };
 }
 
+/// Binds one axis after the other; each binder is told what those before it have read.
+macro_rules! bind_each {
+    ($binding:ident, $indices:expr, $read:ty,) => { Ok($indices) };
+    ($binding:ident, $indices:expr, $read:ty, $binder:expr, $d:ident; $($rest:tt)*) => {{
+        let indices = $binder.bind::<$read>($binding, $indices)?;
+        bind_each!($binding, indices, $d::Reads<$read>, $($rest)*)
+    }};
+}
+
 each_tuple!(binder_lists);
 
-/// The union of a set with several others.
-pub trait UnionAll<L> {
-    /// All their dims.
-    type Out: Dims;
+/// The union of several sorted lists.
+pub trait MergeAll {
+    /// All their elements, sorted.
+    type Out;
 }
 
 #[diagnostic::do_not_recommend]
-impl<S: Dims> UnionAll<()> for S {
-    type Out = S;
+impl MergeAll for () {
+    type Out = ();
 }
 
-macro_rules! union_all {
-    ($first:ident $n0:tt $($d:ident $n:tt)*) => {
-        #[diagnostic::do_not_recommend]
-        impl<S: Union<$first>, $first, $($d),*> UnionAll<($first, $($d,)*)> for S
-        where
-            S::Out: UnionAll<($($d,)*)>,
-        {
-            type Out = <S::Out as UnionAll<($($d,)*)>>::Out;
-        }
-    };
+#[diagnostic::do_not_recommend]
+impl<H, T: MergeAll> MergeAll for (H, T)
+where
+    H: Merge<T::Out>,
+{
+    type Out = H::Out;
 }
-
-each_tuple!(union_all);
 
 /// Whether an array has as many axes as are bound.
 #[diagnostic::on_unimplemented(
@@ -158,11 +147,10 @@ impl AtMostOneEllipsis for Rank0 {}
 impl AtMostOneEllipsis for Rank1 {}
 
 /// `Rank0` without an `Ellipsis`, `Rank1` with one or more: more are one mistake, and give one error.
-type AnyEllipsis<L> =
-    <<<L as BinderList>::Ellipses as Rank>::Pred as Rank>::TakenFrom<<L as BinderList>::Ellipses>;
+type AnyEllipsis<N> = <<N as Rank>::Pred as Rank>::TakenFrom<N>;
 
 /// Binders that fit an array of rank `R` whose elements have the dims `S` already.
-pub trait Binds<R, S = ()>: BinderList {
+pub trait Binds<R, S: Dims = ()>: BinderList {
     /// The dims of the bound tensor.
     type Out: Dims;
     /// Its positional axes.
@@ -172,32 +160,31 @@ pub trait Binds<R, S = ()>: BinderList {
     const REST: usize;
 }
 
-impl<L: BinderList, R, S> Binds<R, S> for L
+impl<L: BinderList, R, S: Dims> Binds<R, S> for L
 where
-    L::Ellipses: AtMostOneEllipsis,
-    R: HasAxes<L::Taken, AnyEllipsis<L>>,
-    S: Union<L::Dims>,
+    <L::Reads as Reading>::Ellipses: AtMostOneEllipsis,
+    R: HasAxes<<L::Reads as Reading>::Taken, AnyEllipsis<<L::Reads as Reading>::Ellipses>>,
+    S::List: Merge<L::Dims, Out: List>,
 {
-    type Out = S::Out;
-    type Rank = <L::Left as Rank>::Plus<R::Rest>;
+    type Out = <<S::List as Merge<L::Dims>>::Out as List>::Tuple;
+    type Rank = <<L::Reads as Reading>::Left as Rank>::Plus<R::Rest>;
     const REST: usize = <R::Rest as Rank>::N;
 }
+
+/// The computed indices of binders.
+type Indices<B> = <<B as BinderList>::Reads as Reading>::Indices;
 
 /// The tensor that binding `B` to an array of rank `R` yields.
 pub type Bound<'a, T, B, R, S = ()> = Named<
     T,
     <B as Binds<R, S>>::Out,
     <B as Binds<R, S>>::Rank,
-    View<'a, T, <B as Binds<R, S>>::Out, <B as Binds<R, S>>::Rank, <B as BinderList>::Indices>,
+    View<'a, T, <B as Binds<R, S>>::Out, <B as Binds<R, S>>::Rank, Indices<B>>,
 >;
 
 /// What binders make of a source: how far the first element moves, the axes, and the computed indices.
-type Read<B, R, S> = (
-    isize,
-    <<B as Binds<R, S>>::Out as Dims>::Axes,
-    <<B as Binds<R, S>>::Rank as Rank>::Axes,
-    <B as BinderList>::Indices,
-);
+type Parts<B, R, S> =
+    (isize, <<B as Binds<R, S>>::Out as Dims>::Axes, <<B as Binds<R, S>>::Rank as Rank>::Axes, Indices<B>);
 
 const NO_AXES: <() as Dims>::Axes = [];
 
@@ -208,8 +195,8 @@ fn read<B: Binds<R, S>, R, S: Dims>(
     axes: Axes,
     named: &S::Axes,
     origin: Origin,
-) -> Result<Read<B, R, S>, DimError> {
-    check_rank(axes.len(), B::Taken::N + B::REST)?;
+) -> Result<Parts<B, R, S>, DimError> {
+    check_rank(axes.len(), <B::Reads as Reading>::Taken::N + B::REST)?;
     let mut binding = Binding::new(axes, B::REST, origin);
     binding.carry::<S>(named);
     let indices = binder.bind_all(&mut binding)?;
@@ -301,7 +288,7 @@ impl<A: SourceMut + ?Sized> AtMut for A {}
 
 /// The place that binding `B` to an array of rank `R` yields.
 pub type PlaceOf<'a, T, B, R> =
-    Place<'a, T, <B as Binds<R>>::Out, <B as Binds<R>>::Rank, <B as BinderList>::Indices>;
+    Place<'a, T, <B as Binds<R>>::Out, <B as Binds<R>>::Rank, Indices<B>>;
 
 impl<T: Element, S: Dims, R: Rank, E> Named<T, S, R, E> {
     /// The tensor with its positional axes bound, from the left. Nothing is copied.

@@ -12,9 +12,9 @@ use crate::plan::shape::Shape;
 use crate::rank::{Rank, Rank0};
 use crate::scalar::IndexInt;
 use crate::set::Dims;
-use crate::size::Dyn;
 use crate::storage::axes::Axis;
 use crate::tuples::{each_tuple, nested};
+use std::marker::PhantomData;
 use std::ops::{Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
 
 /// Leaves all axes that no other binder takes positional.
@@ -38,26 +38,57 @@ pub struct Ellipsis;
     label = "expected a dim, `..`, `Ellipsis`, an integer, a range, a tuple of dims, or a tensor of integers"
 )]
 pub trait Binder {
-    /// The dims that the binder introduces.
-    type Dims: Dims;
-    /// The static size that the axis must have, if any.
+    /// The dims that the binder introduces, sorted, as nested pairs.
     #[doc(hidden)]
-    type Size;
-    /// How many axes have been taken, this one included.
+    type Dims;
+    /// What has been read of the array's axes after this binder, if `S` had been before it.
     #[doc(hidden)]
-    type Taken<N: Rank>: Rank;
-    /// How many axes have stayed positional, this one included.
-    #[doc(hidden)]
-    type Left<N: Rank>: Rank;
-    /// How many times `Ellipsis` was used, this one included.
-    #[doc(hidden)]
-    type Ellipses<N: Rank>: Rank;
-    /// The computed indices, this one included.
-    #[doc(hidden)]
-    type Indices<X: IndexExprs>: IndexExprs;
+    type Reads<S: Reading>: Reading;
     /// Binds the next axis.
     #[doc(hidden)]
-    fn bind<X: IndexExprs>(self, binding: &mut Binding, indices: X) -> Result<Self::Indices<X>, DimError>;
+    fn bind<S: Reading>(self, binding: &mut Binding, indices: S::Indices) -> Result<IndicesOf<Self, S>, DimError>
+    where
+        Self: Sized;
+}
+
+/// The computed indices after a binder.
+pub type IndicesOf<B, S> = <<B as Binder>::Reads<S> as Reading>::Indices;
+
+/// What the binders so far have read of an array's axes, as a type.
+pub trait Reading {
+    /// How many axes they have taken, `Ellipsis` aside.
+    type Taken: Rank;
+    /// How many of those have stayed positional.
+    type Left: Rank;
+    /// How many times `Ellipsis` was among them.
+    type Ellipses: Rank;
+    /// The computed indices.
+    type Indices: IndexExprs;
+    /// One axis more has become a dim, or was picked from.
+    type Goes: Reading<Indices = Self::Indices>;
+    /// One axis more stays positional.
+    type Stays: Reading<Indices = Self::Indices>;
+    /// `Ellipsis` was met.
+    type Skips: Reading<Indices = Self::Indices>;
+    /// One axis more is selected from by the computed index `E`.
+    type Computes<E: Expr<Elem: IndexInt>>: Reading<Indices = ComputedIndex<E, Self::Indices>>;
+}
+
+/// See [`Reading`].
+pub struct Read<Taken, Left, Ellipses, Indices>(PhantomData<(Taken, Left, Ellipses, Indices)>);
+
+/// Before the first binder.
+pub type Unread = Read<Rank0, Rank0, Rank0, ()>;
+
+impl<T: Rank, L: Rank, E: Rank, X: IndexExprs> Reading for Read<T, L, E, X> {
+    type Taken = T;
+    type Left = L;
+    type Ellipses = E;
+    type Indices = X;
+    type Goes = Read<T::Succ, L, E, X>;
+    type Stays = Read<T::Succ, L::Succ, E, X>;
+    type Skips = Read<T, L, E::Succ, X>;
+    type Computes<I: Expr<Elem: IndexInt>> = Read<T::Succ, L, E, ComputedIndex<I, X>>;
 }
 
 /// A binder that can stand alone: `a.at(i)`. A tuple cannot, because at the top it is the list of binders.
@@ -67,29 +98,13 @@ pub trait Binder {
 )]
 pub trait Single: Binder {}
 
-macro_rules! one_axis {
-    ($left:ident, $indices:ty) => {
-        type Taken<N: Rank> = N::Succ;
-type Left<N: Rank> = one_axis!(@$left N);
-        type Ellipses<N: Rank> = N;
-        type Indices<X: IndexExprs> = $indices;
-    };
-    (@goes $n:ident) => {
-        $n
-    };
-    (@stays $n:ident) => {
-        $n::Succ
-    };
-}
-
 #[diagnostic::do_not_recommend]
 impl<D: DimRef> Binder for D {
-    type Dims = (D::Brand,);
-    type Size = <D::Brand as crate::Brand>::Size;
-    one_axis!(goes, X);
+    type Dims = (D::Brand, ());
+    type Reads<S: Reading> = S::Goes;
 
     #[inline(always)]
-    fn bind<X: IndexExprs>(self, binding: &mut Binding, indices: X) -> Result<X, DimError> {
+    fn bind<S: Reading>(self, binding: &mut Binding, indices: S::Indices) -> Result<S::Indices, DimError> {
         let (axis, _) = binding.take();
         binding.bind(&self.info(), axis)?;
         Ok(indices)
@@ -102,11 +117,10 @@ impl<D: DimRef> Single for D {}
 #[diagnostic::do_not_recommend]
 impl Binder for RangeFull {
     type Dims = ();
-    type Size = Dyn;
-    one_axis!(stays, X);
+    type Reads<S: Reading> = S::Stays;
 
     #[inline(always)]
-    fn bind<X: IndexExprs>(self, binding: &mut Binding, indices: X) -> Result<X, DimError> {
+    fn bind<S: Reading>(self, binding: &mut Binding, indices: S::Indices) -> Result<S::Indices, DimError> {
         let (axis, _) = binding.take();
         binding.leave(axis);
         Ok(indices)
@@ -118,14 +132,10 @@ impl Single for RangeFull {}
 #[diagnostic::do_not_recommend]
 impl Binder for Ellipsis {
     type Dims = ();
-    type Size = Dyn;
-    type Taken<N: Rank> = N;
-    type Left<N: Rank> = N;
-    type Ellipses<N: Rank> = N::Succ;
-    type Indices<X: IndexExprs> = X;
+    type Reads<S: Reading> = S::Skips;
 
     #[inline(always)]
-    fn bind<X: IndexExprs>(self, binding: &mut Binding, indices: X) -> Result<X, DimError> {
+    fn bind<S: Reading>(self, binding: &mut Binding, indices: S::Indices) -> Result<S::Indices, DimError> {
         for _ in 0..binding.rest {
             let (axis, _) = binding.take();
             binding.leave(axis);
@@ -186,11 +196,10 @@ macro_rules! positions {
         #[diagnostic::do_not_recommend]
         impl Binder for $t {
             type Dims = ();
-            type Size = Dyn;
-            one_axis!(goes, X);
+            type Reads<S: Reading> = S::Goes;
 
             #[inline(always)]
-            fn bind<X: IndexExprs>(self, binding: &mut Binding, indices: X) -> Result<X, DimError> {
+            fn bind<S: Reading>(self, binding: &mut Binding, indices: S::Indices) -> Result<S::Indices, DimError> {
                 let (axis, at) = binding.take();
                 binding.offset += pick(axis, self as i128, || format!("axis {at}"), binding.origin)?;
                 Ok(indices)
@@ -208,11 +217,10 @@ macro_rules! ranges {
         #[diagnostic::do_not_recommend]
         impl<P: Position> Binder for $range<P> {
             type Dims = ();
-            type Size = Dyn;
-            one_axis!(stays, X);
+            type Reads<S: Reading> = S::Stays;
 
             #[inline(always)]
-            fn bind<X: IndexExprs>(self, binding: &mut Binding, indices: X) -> Result<X, DimError> {
+            fn bind<S: Reading>(self, binding: &mut Binding, indices: S::Indices) -> Result<S::Indices, DimError> {
                 let (axis, at) = binding.take();
                 let ($r, $size) = (self, axis.size as i128);
                 let _ = $size;
@@ -242,13 +250,12 @@ fn after(end: i128, size: i128) -> i128 {
 
 #[diagnostic::do_not_recommend]
 impl<T: IndexInt, S: Dims, E: Expr<Elem = T>> Binder for Named<T, S, Rank0, E> {
-    type Dims = S;
-    type Size = Dyn;
-    one_axis!(goes, ComputedIndex<E, X>);
+    type Dims = S::List;
+    type Reads<Q: Reading> = Q::Computes<E>;
 
     #[inline(always)]
-    fn bind<X: IndexExprs>(self, binding: &mut Binding, indices: X) -> Result<Self::Indices<X>, DimError> {
-        computed::<S, E, X>(self.expr, binding, indices)
+    fn bind<Q: Reading>(self, binding: &mut Binding, indices: Q::Indices) -> Result<ComputedIndex<E, Q::Indices>, DimError> {
+        computed::<S, E, Q::Indices>(self.expr, binding, indices)
     }
 }
 
@@ -256,13 +263,12 @@ impl<T: IndexInt, S: Dims, E: Expr<Elem = T>> Single for Named<T, S, Rank0, E> {
 
 #[diagnostic::do_not_recommend]
 impl<'a, T: IndexInt, S: Dims, E: Expr<Elem = T>> Binder for &'a Named<T, S, Rank0, E> {
-    type Dims = S;
-    type Size = Dyn;
-    one_axis!(goes, ComputedIndex<&'a E, X>);
+    type Dims = S::List;
+    type Reads<Q: Reading> = Q::Computes<&'a E>;
 
     #[inline(always)]
-    fn bind<X: IndexExprs>(self, binding: &mut Binding, indices: X) -> Result<Self::Indices<X>, DimError> {
-        computed::<S, &'a E, X>(&self.expr, binding, indices)
+    fn bind<Q: Reading>(self, binding: &mut Binding, indices: Q::Indices) -> Result<ComputedIndex<&'a E, Q::Indices>, DimError> {
+        computed::<S, &'a E, Q::Indices>(&self.expr, binding, indices)
     }
 }
 
@@ -364,12 +370,11 @@ macro_rules! groups {
         where
             nested![$($d::Brand),*]: Group,
         {
-            type Dims = <nested![$($d::Brand),*] as Group>::Set;
-            type Size = Dyn;
-            one_axis!(goes, X);
+            type Dims = <<nested![$($d::Brand),*] as Group>::Set as Dims>::List;
+            type Reads<S: Reading> = S::Goes;
 
             #[inline(always)]
-            fn bind<X: IndexExprs>(self, binding: &mut Binding, indices: X) -> Result<X, DimError> {
+            fn bind<S: Reading>(self, binding: &mut Binding, indices: S::Indices) -> Result<S::Indices, DimError> {
                 super::split::split(&[$(self.$n.info()),*], binding)?;
                 Ok(indices)
             }

@@ -1,9 +1,13 @@
 //! Removing dims from a set: what reductions and `order` do.
+//!
+//! Each step has one result type that holds all there is to say of it; rustc works out a projection each time it meets
+//! one, so one is much less work than three.
 
 use super::list::List;
 use super::{Bound, Dims, Judged, NamedOnce, Nothing, Verdict};
 use crate::brand::{Brand, Compare, CompareKeys, Element, Equal, Greater, Less};
 use crate::dim::DimList;
+use std::marker::PhantomData;
 
 /// Dims, one or a tuple of them, that a tensor with the dims `S` has: each is bound, and named once.
 ///
@@ -16,30 +20,54 @@ pub trait DimsOf<S: Dims>: DimList {
 
 impl<S: Dims, D: DimList> DimsOf<S> for D
 where
-    S::List: RemoveAll<D::Brands, S, Out: List>,
-    Verdict<<S::List as RemoveAll<D::Brands, S>>::Missing>:
-        Bound<<S::List as RemoveAll<D::Brands, S>>::Missing, S>,
-    Verdict<<S::List as RemoveAll<D::Brands, S>>::Twice>:
-        NamedOnce<<S::List as RemoveAll<D::Brands, S>>::Twice, D>,
+    S::List: RemoveAll<D::Brands, S, Out: Removal<Left: List>>,
+    Verdict<Missing<S, D::Brands>>: Bound<Missing<S, D::Brands>, S>,
+    Verdict<Twice<S, D::Brands>>: NamedOnce<Twice<S, D::Brands>, D>,
 {
-    type Others = <Verdict<<S::List as RemoveAll<D::Brands, S>>::Missing> as Bound<
-        <S::List as RemoveAll<D::Brands, S>>::Missing,
-        S,
-    >>::Then<<<S::List as RemoveAll<D::Brands, S>>::Out as List>::Tuple>;
+    type Others = <Verdict<Missing<S, D::Brands>> as Bound<Missing<S, D::Brands>, S>>::Then<Others<S, D::Brands>>;
 }
+
+/// All that is to be said of removing the brands `L` from the set `S`.
+type RemovalOf<S, L> = <<S as Dims>::List as RemoveAll<L, S>>::Out;
+/// The first brand of `L` that `S` does not have, or [`Nothing`].
+pub type Missing<S, L> = <RemovalOf<S, L> as Removal>::Missing;
+/// The first brand that `L` names twice, or [`Nothing`].
+pub type Twice<S, L> = <RemovalOf<S, L> as Removal>::Twice;
+/// The set `S` without the brands `L`.
+pub type Others<S, L> = <<RemovalOf<S, L> as Removal>::Left as List>::Tuple;
 
 /// Removes one brand from a sorted list.
 pub trait Remove<D> {
-    /// The list without it.
+    /// [`Taken`] or [`Absent`].
     type Out;
-    /// [`Nothing`], or `D` if the list did not have it.
+}
+
+/// The list had the brand; `X` is left.
+pub struct Taken<X>(PhantomData<X>);
+/// The list `X` does not have the brand `D`.
+pub struct Absent<D, X>(PhantomData<(D, X)>);
+
+/// What came of removing one brand.
+pub trait Taking {
+    /// The list that is left.
+    type Left;
+    /// The brand, if the list did not have it, or [`Nothing`].
     type Missing: Judged;
 }
 
-#[diagnostic::do_not_recommend]
-impl<D: Brand> Remove<D> for () {
-    type Out = ();
+impl<X> Taking for Taken<X> {
+    type Left = X;
+    type Missing = Nothing;
+}
+
+impl<D: Brand, X> Taking for Absent<D, X> {
+    type Left = X;
     type Missing = D;
+}
+
+#[diagnostic::do_not_recommend]
+impl<D> Remove<D> for () {
+    type Out = Absent<D, ()>;
 }
 
 #[diagnostic::do_not_recommend]
@@ -49,103 +77,117 @@ where
     Compare<D, H>: RemoveStep<D, H, T>,
 {
     type Out = <Compare<D, H> as RemoveStep<D, H, T>>::Out;
-    type Missing = <Compare<D, H> as RemoveStep<D, H, T>>::Missing;
 }
 
 /// Stops at the brand, or at an element behind it, or goes on.
 pub trait RemoveStep<D, H, T> {
-    /// The list without the brand.
+    /// [`Taken`] or [`Absent`].
     type Out;
-    /// [`Nothing`], or `D`.
-    type Missing: Judged;
 }
 
 #[diagnostic::do_not_recommend]
-impl<D: Brand, H, T> RemoveStep<D, H, T> for Less {
-    type Out = (H, T);
-    type Missing = D;
+impl<D, H, T> RemoveStep<D, H, T> for Less {
+    type Out = Absent<D, (H, T)>;
 }
 
 #[diagnostic::do_not_recommend]
 impl<D, T> RemoveStep<D, D, T> for Equal {
-    type Out = T;
-    type Missing = Nothing;
+    type Out = Taken<T>;
 }
 
 #[diagnostic::do_not_recommend]
-impl<D, H, T: Remove<D>> RemoveStep<D, H, T> for Greater {
-    type Out = (H, T::Out);
-    type Missing = T::Missing;
+impl<D, H, T> RemoveStep<D, H, T> for Greater
+where
+    T: Remove<D, Out: Behind<H>>,
+{
+    type Out = <T::Out as Behind<H>>::Out;
+}
+
+/// The same result for a list with `H` in front.
+pub trait Behind<H> {
+    /// [`Taken`] or [`Absent`].
+    type Out;
+}
+
+#[diagnostic::do_not_recommend]
+impl<H, X> Behind<H> for Taken<X> {
+    type Out = Taken<(H, X)>;
+}
+
+#[diagnostic::do_not_recommend]
+impl<H, D, X> Behind<H> for Absent<D, X> {
+    type Out = Absent<D, (H, X)>;
 }
 
 /// Removes each brand of the list `L` from a sorted list that was that of the set `S` at first.
 pub trait RemoveAll<L, S> {
-    /// The list without them.
+    /// [`Removed`].
     type Out;
-    /// The first brand that `S` does not have, or [`Nothing`].
+}
+
+/// What came of removing several brands: the list `X` is left; `M` was not in it, `W` was named twice.
+pub struct Removed<X, M, W>(PhantomData<(X, M, W)>);
+
+/// The parts of [`Removed`].
+pub trait Removal {
+    /// The list that is left.
+    type Left;
+    /// The first brand that was not there, or [`Nothing`].
     type Missing: Judged;
-    /// The first brand that `L` names twice, or [`Nothing`].
+    /// The first brand that was named twice, or [`Nothing`].
     type Twice: Judged;
+}
+
+impl<X, M: Judged, W: Judged> Removal for Removed<X, M, W> {
+    type Left = X;
+    type Missing = M;
+    type Twice = W;
 }
 
 #[diagnostic::do_not_recommend]
 impl<S, X> RemoveAll<(), S> for X {
-    type Out = X;
-    type Missing = Nothing;
-    type Twice = Nothing;
+    type Out = Removed<X, Nothing, Nothing>;
 }
 
 #[diagnostic::do_not_recommend]
 impl<S, X, H, T> RemoveAll<(H, T), S> for X
 where
-    X: Remove<H>,
-    X::Missing: RemoveNext<X::Out, T, S>,
+    X: Remove<H, Out: AndThen<T, S>>,
 {
-    type Out = <X::Missing as RemoveNext<X::Out, T, S>>::Out;
-    type Missing = <X::Missing as RemoveNext<X::Out, T, S>>::Missing;
-    type Twice = <X::Missing as RemoveNext<X::Out, T, S>>::Twice;
+    type Out = <X::Out as AndThen<T, S>>::Out;
 }
 
-/// Goes on after [`Nothing`] was missing; else finds out whether the missing brand was named twice or never bound.
-pub trait RemoveNext<X, T, S> {
-    /// The list without the brands.
+/// Goes on after a brand was taken; else finds out whether it was named twice or never bound.
+pub trait AndThen<T, S> {
+    /// [`Removed`].
     type Out;
-    /// See [`RemoveAll::Missing`].
-    type Missing: Judged;
-    /// See [`RemoveAll::Twice`].
-    type Twice: Judged;
 }
 
 #[diagnostic::do_not_recommend]
-impl<X: RemoveAll<T, S>, T, S> RemoveNext<X, T, S> for Nothing {
+impl<X: RemoveAll<T, S>, T, S> AndThen<T, S> for Taken<X> {
     type Out = X::Out;
-    type Missing = X::Missing;
-    type Twice = X::Twice;
 }
 
 #[diagnostic::do_not_recommend]
-impl<D: Brand, X, T, S: Dims> RemoveNext<X, T, S> for D
+impl<D, X, T, S: Dims> AndThen<T, S> for Absent<D, X>
 where
-    S::List: Remove<D>,
-    <S::List as Remove<D>>::Missing: NeverBound<D>,
+    S::List: Remove<D, Out: Mistake<D, X>>,
 {
-    type Out = X;
-    type Missing = <S::List as Remove<D>>::Missing;
-    type Twice = <<S::List as Remove<D>>::Missing as NeverBound<D>>::Twice;
+    type Out = <<S::List as Remove<D>>::Out as Mistake<D, X>>::Out;
 }
 
-/// A brand that the original set has was named twice.
-pub trait NeverBound<D> {
-    /// [`Nothing`], or `D`.
-    type Twice: Judged;
-}
-
-#[diagnostic::do_not_recommend]
-impl<D: Brand> NeverBound<D> for Nothing {
-    type Twice = D;
+/// A brand that the original set has was named twice; one that it does not have was never bound.
+pub trait Mistake<D, X> {
+    /// [`Removed`].
+    type Out;
 }
 
 #[diagnostic::do_not_recommend]
-impl<D: Brand> NeverBound<D> for D {
-    type Twice = Nothing;
+impl<D, X, Y> Mistake<D, X> for Taken<Y> {
+    type Out = Removed<X, Nothing, D>;
+}
+
+#[diagnostic::do_not_recommend]
+impl<D, X, Y> Mistake<D, X> for Absent<D, Y> {
+    type Out = Removed<X, D, Nothing>;
 }

@@ -1,7 +1,7 @@
 //! Replacing one dim of a set by another.
 
 use super::list::List;
-use super::remove::Remove;
+use super::remove::{Remove, Taking};
 use super::union::Merge;
 use super::{Bound, Dims, Judged, Nothing, Right, Verdict};
 use crate::brand::{Brand, Compare, CompareKeys, Element, Equal, Greater, Less};
@@ -16,16 +16,22 @@ pub trait NameFor<Old: DimRef, S: Dims>: DimRef {
 
 impl<S: Dims, Old: DimRef, New: DimRef> NameFor<Old, S> for New
 where
-    S::List: Remove<Old::Brand>,
-    Verdict<<S::List as Remove<Old::Brand>>::Missing>: Bound<<S::List as Remove<Old::Brand>>::Missing, S>,
-    <S::List as Remove<Old::Brand>>::Out: Has<New::Brand>,
-    Verdict<<<S::List as Remove<Old::Brand>>::Out as Has<New::Brand>>::Found>:
-        Free<<<S::List as Remove<Old::Brand>>::Out as Has<New::Brand>>::Found, S>,
-    (New::Brand, ()): Merge<<S::List as Remove<Old::Brand>>::Out, Out: List>,
+    S::List: Remove<Old::Brand, Out: Taking>,
+    Verdict<MissingOld<S, Old>>: Bound<MissingOld<S, Old>, S>,
+    WithoutOld<S, Old>: Has<New::Brand>,
+    Verdict<<WithoutOld<S, Old> as Has<New::Brand>>::Found>: Free<<WithoutOld<S, Old> as Has<New::Brand>>::Found, S>,
+    (New::Brand, ()): Merge<WithoutOld<S, Old>, Out: List>,
     <Old::Brand as Brand>::Size: SameSize<<New::Brand as Brand>::Size, Old::Brand, New::Brand>,
 {
-    type Out = <<(New::Brand, ()) as Merge<<S::List as Remove<Old::Brand>>::Out>>::Out as List>::Tuple;
+    type Out = <<(New::Brand, ()) as Merge<WithoutOld<S, Old>>>::Out as List>::Tuple;
 }
+
+/// What came of taking the dim `Old` out of the set `S`.
+type TakingOld<S, Old> = <<S as Dims>::List as Remove<<Old as DimRef>::Brand>>::Out;
+/// The list that is left.
+type WithoutOld<S, Old> = <TakingOld<S, Old> as Taking>::Left;
+/// `Old`, if it was not there.
+type MissingOld<S, Old> = <TakingOld<S, Old> as Taking>::Missing;
 
 /// `D` is not yet a dim of the set.
 #[diagnostic::on_unimplemented(
