@@ -18,7 +18,7 @@ use crate::scalar::{Element, Num, Ordered};
 use crate::set::{Dims, Union};
 use crate::storage::axes::{Axis, AxisBlock};
 use crate::storage::{Owned, Place};
-use crate::tensor::AsTensor;
+use crate::tensor::Computable;
 use smallvec::SmallVec;
 
 /// The new value alone.
@@ -57,7 +57,7 @@ impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Place<'_, T, S, R, X> {
     /// Runs `place = op(place, value)` over all dims of the place.
     fn update<B, O>(&mut self, value: B, op: O) -> Result<(), DimError>
     where
-        B: Operand<T>,
+        B: Operand<T, Expr: Expr<Elem = T>>,
         O: BinaryOp<T, T, Out = T>,
     {
         let value = value.into_expr();
@@ -102,7 +102,7 @@ macro_rules! assignments {
             ///
             /// Where the `try_` form returns an error.
             #[track_caller]
-            pub fn $name<B: Operand<T>>(mut self, value: B)
+            pub fn $name<B: Operand<T, Expr: Expr<Elem = T>>>(mut self, value: B)
             where
                 T: $bound,
                 S: Covers<B::Dims>,
@@ -113,7 +113,7 @@ macro_rules! assignments {
 
             #[doc = concat!("As [`", stringify!($name), "`](Place::", stringify!($name), "), but what sizes decide is an error. ")]
             /// After an error some of the elements may have been assigned to.
-            pub fn $try_name<B: Operand<T>>(mut self, value: B) -> Result<(), DimError>
+            pub fn $try_name<B: Operand<T, Expr: Expr<Elem = T>>>(mut self, value: B) -> Result<(), DimError>
             where
                 T: $bound,
                 S: Covers<B::Dims>,
@@ -156,7 +156,7 @@ impl<T: Element, S: Dims, R: Rank> Named<T, S, R> {
     ///
     /// If sizes conflict, or an index of `value` is out of range.
     #[track_caller]
-    pub fn assign<B: Operand<T>>(&mut self, value: B)
+    pub fn assign<B: Operand<T, Expr: Expr<Elem = T>>>(&mut self, value: B)
     where
         S: Covers<B::Dims>,
         R: CoversAxes<B::Rank>,
@@ -167,7 +167,7 @@ impl<T: Element, S: Dims, R: Rank> Named<T, S, R> {
 
 macro_rules! assign_operators {
     ($($trait:ident $method:ident $op:ident [$bound:ident];)*) => {$(
-        impl<T: $bound, S: Dims, R: Rank, B: Operand<T>> std::ops::$trait<B> for Named<T, S, R, Owned<T, S, R>>
+        impl<T: $bound, S: Dims, R: Rank, B: Operand<T, Expr: Expr<Elem = T>>> std::ops::$trait<B> for Named<T, S, R, Owned<T, S, R>>
         where
             S: Covers<B::Dims>,
             R: CoversAxes<B::Rank>,
@@ -198,7 +198,7 @@ pub trait NoneLeft: Dims {}
 impl NoneLeft for () {}
 
 /// Runs a tensor into an array that is there already.
-pub trait OrderInto: AsTensor {
+pub trait OrderInto: Computable {
     /// Writes the elements into `out`, whose axes are the named dims in this order; a tuple of dims is one axis.
     ///
     /// No dim may be left. As [`order`](crate::order::OrderExt::order), without the allocation.
@@ -265,4 +265,4 @@ pub trait OrderInto: AsTensor {
     }
 }
 
-impl<A: AsTensor> OrderInto for A {}
+impl<A: Computable> OrderInto for A {}

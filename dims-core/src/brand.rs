@@ -1,8 +1,8 @@
 //! Brands: zero-sized types, one for each dimension, and the keys that order them.
 //!
 //! Stable Rust cannot ask whether two types differ, so the question is computed: each brand carries a *key*, a list of
-//! hexadecimal digits as types, and [`CompareKeys`] walks two keys until the first digit that differs. The first two
-//! digits are the position of the dim inside its `dims!` invocation, so that dims declared together sort in the order in
+//! digits to base 64 as types, and [`CompareKeys`] walks two keys until the first digit that differs. The first
+//! digit is the position of the dim inside its `dims!` invocation, so that dims declared together sort in the order in
 //! which they were declared; the others are a hash of where the dim was declared and of its name.
 //!
 //! A hash can collide. Two different brands with one key never unify in silence: wherever two keys compare as
@@ -11,7 +11,7 @@
 use crate::dim::DimCell;
 use crate::set::{DimKey, Dims, Keys};
 use crate::size::Size;
-use crate::storage::axes::{Axis, AxisBlock};
+use crate::storage::axes::AxisBlock;
 use std::marker::PhantomData;
 
 /// A dimension, as a type. Made by `dims!` alone.
@@ -23,11 +23,8 @@ use std::marker::PhantomData;
     label = "a dim is expected here",
     note = "declare dims with `dims! {{ pub struct Batch; }}`, or local ones with `dims!(i, j);`"
 )]
-pub trait Brand: Sized {
-    /// The digits that order this brand among others.
-    #[doc(hidden)]
-    type Key;
-    /// The digits of [`Self::Key`] as a number, for use at run time.
+pub trait Brand: Element + Sized {
+    /// The digits of [`Element::Key`] as a number, for use at run time.
     #[doc(hidden)]
     const ID: u64;
     /// [`Dyn`](crate::size::Dyn), or [`Static<N>`](crate::size::Static).
@@ -57,6 +54,7 @@ pub struct Rest<B>(PhantomData<B>);
     note = "declare dims with `dims! {{ pub struct Batch; }}`, or local ones with `dims!(i, j);`"
 )]
 pub trait Element {
+    /// The digits that order the element among others.
     #[doc(hidden)]
     type Key;
     /// Sizes and strides of the element's dims.
@@ -65,13 +63,6 @@ pub trait Element {
     /// What is left of the element at run time.
     #[doc(hidden)]
     const KEYS: Keys;
-}
-
-#[diagnostic::do_not_recommend]
-impl<D: Brand> Element for D {
-    type Key = D::Key;
-    type Axes = [Axis; 1];
-    const KEYS: Keys = Keys::one(DimKey { depth: 0, id: D::ID, name: D::NAME, fixed: D::Size::FIXED });
 }
 
 impl<B: Dims> Element for Rest<B> {
@@ -160,7 +151,7 @@ pub struct DimInfo<'a> {
     pub cell: Option<&'a DimCell>,
 }
 
-/// The hexadecimal digits as types, and their 16 x 16 comparison table.
+/// The digits to base 64 as types, and their comparison table.
 pub mod digits {
     use super::{CompareDigits, Equal, Greater, Less};
 
@@ -177,5 +168,16 @@ pub mod digits {
         };
     }
 
-    table!(H0 H1 H2 H3 H4 H5 H6 H7 H8 H9 Ha Hb Hc Hd He Hf);
+    table!(
+        H0 H1 H2 H3 H4 H5 H6 H7 H8 H9 H10 H11 H12 H13 H14 H15
+        H16 H17 H18 H19 H20 H21 H22 H23 H24 H25 H26 H27 H28 H29 H30 H31
+        H32 H33 H34 H35 H36 H37 H38 H39 H40 H41 H42 H43 H44 H45 H46 H47
+        H48 H49 H50 H51 H52 H53 H54 H55 H56 H57 H58 H59 H60 H61 H62 H63
+    );
+}
+
+/// The keys of a set of one brand, for `dims!`.
+#[doc(hidden)]
+pub const fn keys_of<D: Brand>() -> Keys {
+    Keys::one(DimKey { depth: 0, id: D::ID, name: D::NAME, fixed: D::Size::FIXED })
 }

@@ -2,7 +2,7 @@
 
 use crate::brand::{Brand, Declared};
 use crate::dim::{Dim, Of};
-use crate::expr::{Binary, Expr, Operand, Scalar, Select, Unary};
+use crate::expr::{Binary, Operand, Scalar, Select, Unary};
 use crate::named::Named;
 use crate::ops::{self, BinaryOp, Cast, Clamp, Map, Powi, UnaryOp};
 use crate::rank::Rank;
@@ -25,6 +25,14 @@ pub type BinaryOut<O, A, B, U = <A as AsTensor>::Elem> = Named<
     <<A as AsTensor>::Dims as Union<<B as Operand<U>>::Dims>>::Out,
     <<A as AsTensor>::Rank as Rank>::Max<<B as Operand<U>>::Rank>,
     Binary<O, <A as AsTensor>::Expr, <B as Operand<U>>::Expr>,
+>;
+
+/// [`BinaryOut`] for a tensor of `T` with the dims `S`, the positional axes `R` and the elements `E`.
+pub type Joined<O, T, S, R, E, B> = Named<
+    <O as BinaryOp<T, T>>::Out,
+    <S as Union<<B as Operand<T>>::Dims>>::Out,
+    <R as Rank>::Max<<B as Operand<T>>::Rank>,
+    Binary<O, E, <B as Operand<T>>::Expr>,
 >;
 
 #[inline(always)]
@@ -264,7 +272,7 @@ where
 }
 
 // `PartialEq::eq` would be as good a candidate as `Elementwise::eq` for a reference; an inherent method goes before both.
-impl<T: ops::Equality, S: Dims, R: Rank, E: Expr<Elem = T>> Named<T, S, R, E> {
+impl<T: ops::Equality, S: Dims, R: Rank, E> Named<T, S, R, E> {
     /// `x == y` at each position.
     #[allow(clippy::should_implement_trait)]
     #[inline(always)]
@@ -288,11 +296,11 @@ impl<T: ops::Equality, S: Dims, R: Rank, E: Expr<Elem = T>> Named<T, S, R, E> {
 
 macro_rules! operators {
     ($($trait:ident $method:ident [$bound:ident];)*) => {$(
-        impl<T: $bound, S: Dims, R: Rank, E: Expr<Elem = T>, B: Operand<T>> std::ops::$trait<B> for Named<T, S, R, E>
+        impl<T: $bound, S: Dims, R: Rank, E, B: Operand<T>> std::ops::$trait<B> for Named<T, S, R, E>
         where
             S: Union<B::Dims>,
         {
-            type Output = BinaryOut<ops::$trait, Self, B>;
+            type Output = Joined<ops::$trait, T, S, R, E, B>;
 
             #[inline(always)]
             fn $method(self, other: B) -> Self::Output {
@@ -300,12 +308,12 @@ macro_rules! operators {
             }
         }
 
-        impl<'a, T: $bound, S: Dims, R: Rank, E: Expr<Elem = T>, B: Operand<T>> std::ops::$trait<B>
+        impl<'a, T: $bound, S: Dims, R: Rank, E, B: Operand<T>> std::ops::$trait<B>
             for &'a Named<T, S, R, E>
         where
             S: Union<B::Dims>,
         {
-            type Output = BinaryOut<ops::$trait, Self, B>;
+            type Output = Joined<ops::$trait, T, S, R, &'a E, B>;
 
             #[inline(always)]
             fn $method(self, other: B) -> Self::Output {
@@ -325,11 +333,11 @@ operators! {
 
 macro_rules! logic_operators {
     ($($trait:ident $method:ident $op:ident;)*) => {$(
-        impl<T: Logic, S: Dims, R: Rank, E: Expr<Elem = T>, B: Operand<T>> std::ops::$trait<B> for Named<T, S, R, E>
+        impl<T: Logic, S: Dims, R: Rank, E, B: Operand<T>> std::ops::$trait<B> for Named<T, S, R, E>
         where
             S: Union<B::Dims>,
         {
-            type Output = BinaryOut<ops::$op, Self, B>;
+            type Output = Joined<ops::$op, T, S, R, E, B>;
 
             #[inline(always)]
             fn $method(self, other: B) -> Self::Output {
@@ -337,12 +345,12 @@ macro_rules! logic_operators {
             }
         }
 
-        impl<'a, T: Logic, S: Dims, R: Rank, E: Expr<Elem = T>, B: Operand<T>> std::ops::$trait<B>
+        impl<'a, T: Logic, S: Dims, R: Rank, E, B: Operand<T>> std::ops::$trait<B>
             for &'a Named<T, S, R, E>
         where
             S: Union<B::Dims>,
         {
-            type Output = BinaryOut<ops::$op, Self, B>;
+            type Output = Joined<ops::$op, T, S, R, &'a E, B>;
 
             #[inline(always)]
             fn $method(self, other: B) -> Self::Output {
@@ -358,7 +366,7 @@ logic_operators! {
     BitXor bitxor Xor;
 }
 
-impl<T: Signed, S: Dims, R: Rank, E: Expr<Elem = T>> std::ops::Neg for Named<T, S, R, E> {
+impl<T: Signed, S: Dims, R: Rank, E> std::ops::Neg for Named<T, S, R, E> {
     type Output = UnaryOut<ops::Neg, Self>;
 
     #[inline(always)]
@@ -367,7 +375,7 @@ impl<T: Signed, S: Dims, R: Rank, E: Expr<Elem = T>> std::ops::Neg for Named<T, 
     }
 }
 
-impl<T: Signed, S: Dims, R: Rank, E: Expr<Elem = T>> std::ops::Neg for &Named<T, S, R, E> {
+impl<T: Signed, S: Dims, R: Rank, E> std::ops::Neg for &Named<T, S, R, E> {
     type Output = UnaryOut<ops::Neg, Self>;
 
     #[inline(always)]
@@ -376,7 +384,7 @@ impl<T: Signed, S: Dims, R: Rank, E: Expr<Elem = T>> std::ops::Neg for &Named<T,
     }
 }
 
-impl<T: Logic, S: Dims, R: Rank, E: Expr<Elem = T>> std::ops::Not for Named<T, S, R, E> {
+impl<T: Logic, S: Dims, R: Rank, E> std::ops::Not for Named<T, S, R, E> {
     type Output = UnaryOut<ops::Not, Self>;
 
     #[inline(always)]
@@ -385,7 +393,7 @@ impl<T: Logic, S: Dims, R: Rank, E: Expr<Elem = T>> std::ops::Not for Named<T, S
     }
 }
 
-impl<T: Logic, S: Dims, R: Rank, E: Expr<Elem = T>> std::ops::Not for &Named<T, S, R, E> {
+impl<T: Logic, S: Dims, R: Rank, E> std::ops::Not for &Named<T, S, R, E> {
     type Output = UnaryOut<ops::Not, Self>;
 
     #[inline(always)]
@@ -407,7 +415,7 @@ macro_rules! left_scalars {
         left_scalars!(@ops $t: Add add, Sub sub, Mul mul, Div div);
     )*};
     (@ops $t:ty: $($trait:ident $method:ident),*) => {$(
-        impl<S: Dims, R: Rank, E: Expr<Elem = $t>> std::ops::$trait<Named<$t, S, R, E>> for $t {
+        impl<S: Dims, R: Rank, E> std::ops::$trait<Named<$t, S, R, E>> for $t {
             type Output = ScalarOut<ops::$trait, $t, Named<$t, S, R, E>>;
 
             #[inline(always)]
@@ -416,7 +424,7 @@ macro_rules! left_scalars {
             }
         }
 
-        impl<'a, S: Dims, R: Rank, E: Expr<Elem = $t>> std::ops::$trait<&'a Named<$t, S, R, E>> for $t {
+        impl<'a, S: Dims, R: Rank, E> std::ops::$trait<&'a Named<$t, S, R, E>> for $t {
             type Output = ScalarOut<ops::$trait, $t, &'a Named<$t, S, R, E>>;
 
             #[inline(always)]

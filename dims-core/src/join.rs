@@ -10,7 +10,7 @@ use crate::set::rename::Has;
 use crate::set::{Dims, DimsOf, Right, Union, Verdict};
 use crate::storage::Owned;
 use crate::storage::memory::reserve;
-use crate::tensor::AsTensor;
+use crate::tensor::{AsTensor, Computable};
 use smallvec::SmallVec;
 
 type Order = SmallVec<[usize; 8]>;
@@ -24,7 +24,7 @@ type Order = SmallVec<[usize; 8]>;
 ///
 /// Where [`try_concat`] returns an error.
 #[track_caller]
-pub fn concat<A: AsTensor, D: DimRef + DimsOf<A::Dims>>(
+pub fn concat<A: Computable, D: DimRef + DimsOf<A::Dims>>(
     dim: D,
     parts: impl IntoIterator<Item = A>,
 ) -> Named<A::Elem, A::Dims, A::Rank> {
@@ -38,7 +38,7 @@ pub fn try_concat<D, A>(
 ) -> Result<Named<A::Elem, A::Dims, A::Rank>, DimError>
 where
     D: DimRef + DimsOf<A::Dims>,
-    A: AsTensor,
+    A: Computable,
 {
     // With `dim` outermost, the result is the parts one after the other; then it is put into its set's order.
     let mut data = Vec::new();
@@ -149,7 +149,7 @@ where
 ///
 /// Where [`try_stack`] returns an error.
 #[track_caller]
-pub fn stack<A: AsTensor, D: NewDim<A::Dims>>(dim: D, parts: impl IntoIterator<Item = A>) -> Stacked<A, D>
+pub fn stack<A: Computable, D: NewDim<A::Dims>>(dim: D, parts: impl IntoIterator<Item = A>) -> Stacked<A, D>
 where
     A::Dims: Union<(D::Brand,)>,
 {
@@ -157,7 +157,7 @@ where
 }
 
 /// As [`stack`], but what sizes decide is an error; so is having no parts.
-pub fn try_stack<A: AsTensor, D: NewDim<A::Dims>>(
+pub fn try_stack<A: Computable, D: NewDim<A::Dims>>(
     dim: D,
     parts: impl IntoIterator<Item = A>,
 ) -> Result<Stacked<A, D>, DimError>

@@ -35,7 +35,9 @@ pub use brand::{Brand, Declared, Rest};
 /// What macros expand to. Not part of the public interface.
 #[doc(hidden)]
 pub mod __private {
-    pub use crate::brand::{Brand, Declared, digits};
+    pub use crate::brand::{Brand, Declared, Element, digits, keys_of};
+    pub use crate::set::Keys;
+    pub use crate::storage::axes::Axis;
     pub use crate::declared_dim_operators;
     pub use crate::dim::{Dim, anchor, tie};
     pub use crate::size::{Dyn, Static};

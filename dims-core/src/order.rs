@@ -13,7 +13,7 @@ use crate::set::list::List;
 use crate::set::remove::{Missing, Others, Removal, RemoveAll, Twice};
 use crate::set::{Bound, Dims, Keys, MAX_DIMS, NamedOnce, Verdict};
 use crate::storage::Owned;
-use crate::tensor::{AsTensor, NamedOf};
+use crate::tensor::{AsTensor, Computable, NamedOf};
 use crate::tuples::{each_tuple, fold_back, nested};
 use ndarray::{Array, ArrayD};
 use smallvec::SmallVec;
@@ -274,7 +274,7 @@ impl<S: Dims, R: Rank, L: OrderList> Ordering<S, R, L> {
 }
 
 /// Turns dims back into positional axes.
-pub trait OrderExt: AsTensor {
+pub trait OrderExt: Computable {
     /// The tensor with the named dims as axes, in the order given; a tuple of dims becomes one axis.
     ///
     /// Where no dim is left, the result is an ndarray array (`order(())` of a single element is that element); else it is
@@ -315,4 +315,4 @@ pub trait OrderExt: AsTensor {
     }
 }
 
-impl<A: AsTensor> OrderExt for A {}
+impl<A: Computable> OrderExt for A {}

@@ -18,7 +18,7 @@ use crate::rank::Rank;
 use crate::scalar::*;
 use crate::set::{Dims, DimsOf};
 use crate::storage::Owned;
-use crate::tensor::AsTensor;
+use crate::tensor::{AsTensor, Computable};
 use smallvec::SmallVec;
 use std::marker::PhantomData;
 
@@ -62,7 +62,7 @@ enum Empty {
 #[inline]
 fn run<A, D, Q>(tensor: A, reducer: Q, empty: Empty) -> Result<Reduced<Q::Out, A, D>, DimError>
 where
-    A: AsTensor,
+    A: Computable,
     D: DimsOf<A::Dims>,
     Q: Reducer<A::Elem, Out: Element>,
 {
@@ -119,7 +119,7 @@ fn finished<T, S: Dims, R: Rank>(data: Vec<T>, kept: &[usize], sizes: &[usize]) 
 #[inline]
 fn sum<A, D>(tensor: A) -> Result<Reduced<A::Elem, A, D>, DimError>
 where
-    A: AsTensor<Elem: Num>,
+    A: Computable<Elem: Num>,
     D: DimsOf<A::Dims>,
 {
     let tensor = tensor.into_named();
@@ -152,7 +152,7 @@ where
 /// Evaluates, and works along one dim in place.
 fn along<A, D>(tensor: A, dim: D, work: impl FnOnce(Lines<'_, A::Elem>)) -> Result<Evaluated<A>, DimError>
 where
-    A: AsTensor,
+    A: Computable,
     D: DimRef + DimsOf<A::Dims>,
 {
     let tensor = tensor.into_named();
@@ -218,7 +218,7 @@ macro_rules! reductions {
 ///
 /// `dims` is one dim or a tuple of them; the result has the others. A reduction runs at once, in one pass over the whole
 /// expression, whose elements are never stored.
-pub trait Reductions: AsTensor {
+pub trait Reductions: Computable {
     /// The sum: `out[..] = sum over dims of x[.., dims]`; 0 where there is nothing to add.
     ///
     /// Where the expression is a product of tensors, this is a contraction: `(a * b).sum(k)` is a matrix product if `a` and
@@ -445,4 +445,4 @@ pub trait Reductions: AsTensor {
     }
 }
 
-impl<A: AsTensor> Reductions for A {}
+impl<A: Computable> Reductions for A {}

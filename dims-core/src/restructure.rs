@@ -15,7 +15,7 @@ use crate::set::{Dims, DimsOf, NameFor, Union};
 use crate::size::{MaySame, SizesAgree, Times};
 use crate::storage::Owned;
 use crate::storage::axes::Axis;
-use crate::tensor::AsTensor;
+use crate::tensor::{AsTensor, Computable};
 use smallvec::SmallVec;
 use std::ops::{Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
 
@@ -132,7 +132,7 @@ fn whole(key: crate::set::DimKey) -> Along {
 
 /// Operations that change the dims of a tensor, but not its elements. All but `flatten` are views of whatever the tensor's
 /// elements come from.
-pub trait Restructure: AsTensor {
+pub trait Restructure: Computable {
     /// The tensor with the dim `old` under the name `new`; free.
     ///
     /// This is how one axis is used twice: `(&x * (&x).rename(Seq, Key)).sum(Feat)` has `Seq` and `Key`.
@@ -379,4 +379,4 @@ pub trait Restructure: AsTensor {
     }
 }
 
-impl<A: AsTensor> Restructure for A {}
+impl<A: Computable> Restructure for A {}

@@ -21,18 +21,25 @@ pub trait AsTensor: Sized {
     type Dims: Dims;
     /// The positional axes.
     type Rank: Rank;
-    /// Where the elements come from.
-    type Expr: Expr<Elem = Self::Elem>;
+    /// Where the elements come from: an [`Expr`], which is looked at where the tensor is computed.
+    type Expr;
     /// The tensor.
     #[doc(hidden)]
     fn into_named(self) -> NamedOf<Self>;
 }
 
+/// A tensor whose elements can be computed. Every [`AsTensor`] is one; the bound is apart because rustc would prove it anew, down to
+/// the leaves of the expression, at every operation.
+pub trait Computable: AsTensor<Expr: Expr<Elem = <Self as AsTensor>::Elem>> {}
+
+#[diagnostic::do_not_recommend]
+impl<A: AsTensor<Expr: Expr<Elem = <A as AsTensor>::Elem>>> Computable for A {}
+
 /// The tensor that a value is.
 pub type NamedOf<A> =
     Named<<A as AsTensor>::Elem, <A as AsTensor>::Dims, <A as AsTensor>::Rank, <A as AsTensor>::Expr>;
 
-impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>> AsTensor for Named<T, S, R, E> {
+impl<T: Element, S: Dims, R: Rank, E> AsTensor for Named<T, S, R, E> {
     type Elem = T;
     type Dims = S;
     type Rank = R;
@@ -44,7 +51,7 @@ impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>> AsTensor for Named<T, S, R
     }
 }
 
-impl<'a, T: Element, S: Dims, R: Rank, E: Expr<Elem = T>> AsTensor for &'a Named<T, S, R, E> {
+impl<'a, T: Element, S: Dims, R: Rank, E> AsTensor for &'a Named<T, S, R, E> {
     type Elem = T;
     type Dims = S;
     type Rank = R;

@@ -5,12 +5,15 @@
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote};
 
-/// Digits of the hash that take part in a key: 24 bits. Every digit costs rustc time wherever a dim meets itself; two dims that
-/// share all of them, and their position, and meet in one tensor, are a compile error that asks for another name.
-const HASH_DIGITS: u32 = 6;
+/// Digits of the hash that take part in a key: 24 bits to base 64. Every digit costs rustc time wherever a dim meets itself; two
+/// dims that share all of them, and their position, and meet in one tensor, are a compile error that asks for another name.
+const HASH_DIGITS: u32 = 4;
 
-/// Positions below this are one digit. Greater ones are the digit `f` and two more.
-const SHORT: usize = 15;
+/// Bits of a digit.
+const BITS: u32 = 6;
+
+/// Positions below this are one digit. Greater ones are the last digit and two more.
+const SHORT: usize = 63;
 
 /// The key of one dim.
 pub struct Key {
@@ -34,9 +37,10 @@ impl Key {
             expansion(span),
             name
         );
-        let hash = fnv1a(text.as_bytes()) >> (64 - 4 * HASH_DIGITS);
-        let position = if position < SHORT { position } else { 0xf00 | position };
-        Key { number: ((position as u64) << (4 * HASH_DIGITS)) | hash, short: position < SHORT }
+        let hash = fnv1a(text.as_bytes()) >> (64 - BITS * HASH_DIGITS);
+        let short = position < SHORT;
+        let position = if short { position } else { SHORT << (2 * BITS) | position };
+        Key { number: ((position as u64) << (BITS * HASH_DIGITS)) | hash, short }
     }
 
     /// The key as a number.
@@ -48,7 +52,7 @@ impl Key {
     pub fn digits(&self, krate: &TokenStream) -> TokenStream {
         let mut list = quote!(());
         for at in 0..HASH_DIGITS + if self.short { 1 } else { 3 } {
-            let digit = format_ident!("H{:x}", (self.number >> (4 * at)) & 0xf);
+            let digit = format_ident!("H{}", (self.number >> (BITS * at)) & 0x3f);
             list = quote!((#krate::digits::#digit, #list));
         }
         list

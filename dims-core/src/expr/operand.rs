@@ -1,6 +1,6 @@
 //! What can stand on either side of an operation: tensors, references to them, scalars, and dims.
 
-use super::{Expr, Iota, Scalar};
+use super::{Iota, Scalar};
 use crate::brand::{Brand, Declared};
 use crate::dim::{Dim, Of};
 use crate::named::Named;
@@ -22,15 +22,15 @@ pub trait Operand<T> {
     type Dims: Dims;
     /// Its positional axes.
     type Rank: Rank;
-    /// Its elements.
-    type Expr: Expr<Elem = T>;
+    /// Its elements: an [`Expr`](super::Expr), which is looked at where the operation runs.
+    type Expr;
     /// The elements.
     #[doc(hidden)]
     fn into_expr(self) -> Self::Expr;
 }
 
 #[diagnostic::do_not_recommend]
-impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>> Operand<T> for Named<T, S, R, E> {
+impl<T: Element, S: Dims, R: Rank, E> Operand<T> for Named<T, S, R, E> {
     type Dims = S;
     type Rank = R;
     type Expr = E;
@@ -42,7 +42,7 @@ impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>> Operand<T> for Named<T, S,
 }
 
 #[diagnostic::do_not_recommend]
-impl<'a, T: Element, S: Dims, R: Rank, E: Expr<Elem = T>> Operand<T> for &'a Named<T, S, R, E> {
+impl<'a, T: Element, S: Dims, R: Rank, E> Operand<T> for &'a Named<T, S, R, E> {
     type Dims = S;
     type Rank = R;
     type Expr = &'a E;

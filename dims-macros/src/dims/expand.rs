@@ -42,8 +42,12 @@ fn declared(dim: &Declared, position: usize, krate: &TokenStream) -> TokenStream
         #[derive(Clone, Copy, Debug, Default)]
         #vis #token #name #end
         #constant
-        impl #krate::Brand for #name {
+        impl #krate::Element for #name {
             type Key = #digits;
+            type Axes = [#krate::Axis; 1];
+            const KEYS: #krate::Keys = #krate::keys_of::<#name>();
+        }
+        impl #krate::Brand for #name {
             const ID: u64 = #id;
             type Size = #size_type;
             type Num = #num;
@@ -98,8 +102,12 @@ fn local(dim: &Local, position: usize, krate: &TokenStream) -> TokenStream {
             struct #name<'id> {
                 _id: ::core::marker::PhantomData<#krate::Id<'id>>,
             }
-            impl<'id> #krate::Brand for #name<'id> {
+            impl<'id> #krate::Element for #name<'id> {
                 type Key = #digits;
+                type Axes = [#krate::Axis; 1];
+                const KEYS: #krate::Keys = #krate::keys_of::<#name<'id>>();
+            }
+            impl<'id> #krate::Brand for #name<'id> {
                 const ID: u64 = #id;
                 type Size = #krate::Dyn;
                 type Num = #krate::Dyn;
