@@ -36,11 +36,11 @@ pub use brand::{Brand, Declared, Rest};
 #[doc(hidden)]
 pub mod __private {
     pub use crate::brand::{Brand, Declared, Element, digits, keys_of};
-    pub use crate::set::Keys;
-    pub use crate::storage::axes::Axis;
     pub use crate::declared_dim_operators;
     pub use crate::dim::{Dim, anchor, tie};
+    pub use crate::set::Keys;
     pub use crate::size::{Dyn, Static};
+    pub use crate::storage::axes::Axis;
     pub use generativity::Id;
     pub use typenum;
 }

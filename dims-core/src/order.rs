@@ -118,7 +118,8 @@ where
     Verdict<Missing<S, L::Brands>>: Bound<Missing<S, L::Brands>, S>,
     Verdict<Twice<S, L::Brands>>: NamedOnce<Twice<S, L::Brands>, L>,
 {
-    type Rest = <Verdict<Missing<S, L::Brands>> as Bound<Missing<S, L::Brands>, S>>::Then<Others<S, L::Brands>>;
+    type Rest =
+        <Verdict<Missing<S, L::Brands>> as Bound<Missing<S, L::Brands>, S>>::Then<Others<S, L::Brands>>;
 }
 
 /// What `order` yields, by the dims that are left: without any, an array (a single element if it has no axes); else a

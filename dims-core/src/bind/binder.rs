@@ -46,7 +46,11 @@ pub trait Binder {
     type Reads<S: Reading>: Reading;
     /// Binds the next axis.
     #[doc(hidden)]
-    fn bind<S: Reading>(self, binding: &mut Binding, indices: S::Indices) -> Result<IndicesOf<Self, S>, DimError>
+    fn bind<S: Reading>(
+        self,
+        binding: &mut Binding,
+        indices: S::Indices,
+    ) -> Result<IndicesOf<Self, S>, DimError>
     where
         Self: Sized;
 }
@@ -254,7 +258,11 @@ impl<T: IndexInt, S: Dims, E: Expr<Elem = T>> Binder for Named<T, S, Rank0, E> {
     type Reads<Q: Reading> = Q::Computes<E>;
 
     #[inline(always)]
-    fn bind<Q: Reading>(self, binding: &mut Binding, indices: Q::Indices) -> Result<ComputedIndex<E, Q::Indices>, DimError> {
+    fn bind<Q: Reading>(
+        self,
+        binding: &mut Binding,
+        indices: Q::Indices,
+    ) -> Result<ComputedIndex<E, Q::Indices>, DimError> {
         computed::<S, E, Q::Indices>(self.expr, binding, indices)
     }
 }
@@ -267,7 +275,11 @@ impl<'a, T: IndexInt, S: Dims, E: Expr<Elem = T>> Binder for &'a Named<T, S, Ran
     type Reads<Q: Reading> = Q::Computes<&'a E>;
 
     #[inline(always)]
-    fn bind<Q: Reading>(self, binding: &mut Binding, indices: Q::Indices) -> Result<ComputedIndex<&'a E, Q::Indices>, DimError> {
+    fn bind<Q: Reading>(
+        self,
+        binding: &mut Binding,
+        indices: Q::Indices,
+    ) -> Result<ComputedIndex<&'a E, Q::Indices>, DimError> {
         computed::<S, &'a E, Q::Indices>(&self.expr, binding, indices)
     }
 }

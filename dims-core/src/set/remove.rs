@@ -24,7 +24,8 @@ where
     Verdict<Missing<S, D::Brands>>: Bound<Missing<S, D::Brands>, S>,
     Verdict<Twice<S, D::Brands>>: NamedOnce<Twice<S, D::Brands>, D>,
 {
-    type Others = <Verdict<Missing<S, D::Brands>> as Bound<Missing<S, D::Brands>, S>>::Then<Others<S, D::Brands>>;
+    type Others =
+        <Verdict<Missing<S, D::Brands>> as Bound<Missing<S, D::Brands>, S>>::Then<Others<S, D::Brands>>;
 }
 
 /// All that is to be said of removing the brands `L` from the set `S`.

@@ -19,7 +19,8 @@ where
     S::List: Remove<Old::Brand, Out: Taking>,
     Verdict<MissingOld<S, Old>>: Bound<MissingOld<S, Old>, S>,
     WithoutOld<S, Old>: Has<New::Brand>,
-    Verdict<<WithoutOld<S, Old> as Has<New::Brand>>::Found>: Free<<WithoutOld<S, Old> as Has<New::Brand>>::Found, S>,
+    Verdict<<WithoutOld<S, Old> as Has<New::Brand>>::Found>:
+        Free<<WithoutOld<S, Old> as Has<New::Brand>>::Found, S>,
     (New::Brand, ()): Merge<WithoutOld<S, Old>, Out: List>,
     <Old::Brand as Brand>::Size: SameSize<<New::Brand as Brand>::Size, Old::Brand, New::Brand>,
 {
