@@ -54,10 +54,8 @@ pub trait SetOf {
     type Set: Dims;
 }
 
-impl<D: Dims> SetOf for D
-where
-    D::List: Sort,
-{
+#[diagnostic::do_not_recommend]
+impl<D: Dims<List: Sort>> SetOf for D {
     type Set = <<D::List as Sort>::Out as List>::Tuple;
 }
 

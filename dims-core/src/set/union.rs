@@ -84,6 +84,10 @@ where
 }
 
 /// The elements of a list in canonical order.
+#[diagnostic::on_unimplemented(
+    message = "these are not the dims of a set",
+    label = "a tuple of dims is expected here; `Rest<B>` takes `B: Dims`"
+)]
 pub trait Sort {
     /// The sorted list.
     type Out: List;
