@@ -20,7 +20,7 @@ impl<T: Copy> Kernel for Constant<T> {
     type Elem = T;
 
     #[inline(always)]
-    fn load(&mut self, _: &Tile<'_>, _: &mut Faults) {}
+    fn load<I: Isa>(&mut self, _: &Tile<'_>, _: &mut Faults) {}
 
     #[inline(always)]
     unsafe fn get<I: Isa>(&self, _: usize) -> T {
@@ -56,7 +56,7 @@ impl Kernel for Counter<'_> {
     type Elem = isize;
 
     #[inline(always)]
-    fn load(&mut self, tile: &Tile<'_>, _: &mut Faults) {
+    fn load<I: Isa>(&mut self, tile: &Tile<'_>, _: &mut Faults) {
         let steps = tile.at.iter().zip(self.row.strides).map(|(&at, &step)| at as isize * step);
         self.start = self.row.offset + steps.sum::<isize>();
     }
@@ -89,8 +89,8 @@ impl<A: Kernel, O: UnaryOp<A::Elem>> Kernel for UnaryKernel<'_, O, A> {
     const PARALLEL: bool = O::PARALLEL && A::PARALLEL;
 
     #[inline(always)]
-    fn load(&mut self, tile: &Tile<'_>, faults: &mut Faults) {
-        self.a.load(tile, faults);
+    fn load<I: Isa>(&mut self, tile: &Tile<'_>, faults: &mut Faults) {
+        self.a.load::<I>(tile, faults);
     }
 
     #[inline(always)]
@@ -123,9 +123,9 @@ impl<A: Kernel, B: Kernel, O: BinaryOp<A::Elem, B::Elem>> Kernel for BinaryKerne
     const PARALLEL: bool = O::PARALLEL && A::PARALLEL && B::PARALLEL;
 
     #[inline(always)]
-    fn load(&mut self, tile: &Tile<'_>, faults: &mut Faults) {
-        self.a.load(tile, faults);
-        self.b.load(tile, faults);
+    fn load<I: Isa>(&mut self, tile: &Tile<'_>, faults: &mut Faults) {
+        self.a.load::<I>(tile, faults);
+        self.b.load::<I>(tile, faults);
     }
 
     #[inline(always)]
@@ -158,24 +158,24 @@ impl<C: Kernel<Elem = bool>, A: Kernel, B: Kernel<Elem = A::Elem>> Kernel for Se
     const PARALLEL: bool = C::PARALLEL && A::PARALLEL && B::PARALLEL;
 
     #[inline(always)]
-    fn load(&mut self, tile: &Tile<'_>, faults: &mut Faults) {
-        self.cond.load(tile, faults);
+    fn load<I: Isa>(&mut self, tile: &Tile<'_>, faults: &mut Faults) {
+        self.cond.load::<I>(tile, faults);
         if !self.a.can_fault() && !self.b.can_fault() {
-            self.a.load(tile, faults);
-            self.b.load(tile, faults);
+            self.a.load::<I>(tile, faults);
+            self.b.load::<I>(tile, faults);
             return;
         }
         let mut mask = [false; TILE];
         let wanted = |x: usize| tile.mask.is_none_or(|mask| mask[x]);
         for (x, taken) in mask[..tile.len].iter_mut().enumerate() {
             // SAFETY: `x` is less than the tile's length, and wanted.
-            *taken = wanted(x) && unsafe { self.cond.get::<super::isa::Baseline>(x) };
+            *taken = wanted(x) && unsafe { self.cond.get::<I>(x) };
         }
-        self.a.load(&Tile { mask: Some(&mask[..tile.len]), ..*tile }, faults);
+        self.a.load::<I>(&Tile { mask: Some(&mask[..tile.len]), ..*tile }, faults);
         for (x, taken) in mask[..tile.len].iter_mut().enumerate() {
             *taken = wanted(x) && !*taken;
         }
-        self.b.load(&Tile { mask: Some(&mask[..tile.len]), ..*tile }, faults);
+        self.b.load::<I>(&Tile { mask: Some(&mask[..tile.len]), ..*tile }, faults);
     }
 
     #[inline(always)]
@@ -291,7 +291,7 @@ impl<K: Kernel> Task for Fill<'_, K> {
         let mut done = 0;
         let mut tiles = Tiles::new(nest);
         while let Some(tile) = tiles.tile() {
-            kernel.load(&tile, &mut faults);
+            kernel.load::<I>(&tile, &mut faults);
             // After a fault nothing is computed: what stands in for the element could, for one, be divided by.
             if !faults.any() {
                 fill_tile::<I, K>(&kernel, &mut out[done..done + tile.len]);
@@ -409,8 +409,8 @@ impl<T: Element, K: Kernel, X: Indices, O: BinaryOp<T, K::Elem, Out = T>> Task f
         let stride = target.strides.last().copied().unwrap_or(0);
         let mut tiles = Tiles::new(nest);
         while let Some(tile) = tiles.tile() {
-            kernel.load(&tile, &mut faults);
-            target.indices.load(&tile, &mut faults);
+            kernel.load::<I>(&tile, &mut faults);
+            target.indices.load::<I>(&tile, &mut faults);
             if faults.any() {
                 break;
             }
@@ -425,7 +425,7 @@ impl<T: Element, K: Kernel, X: Indices, O: BinaryOp<T, K::Elem, Out = T>> Task f
                 for x in 0..tile.len {
                     // SAFETY: a tile of this length was loaded by both, without a mask.
                     let (offset, value) =
-                        unsafe { (target.indices.offset(x, &mut faults), kernel.get::<I>(x)) };
+                        unsafe { (target.indices.offset::<I>(x, &mut faults), kernel.get::<I>(x)) };
                     let Some(offset) = offset else {
                         return faults.into_result();
                     };

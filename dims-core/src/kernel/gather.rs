@@ -1,6 +1,6 @@
 //! Computed indices of a gather: each adds `index x stride` to the offset, and is checked against its axis.
 
-use super::isa::Baseline;
+use super::isa::Isa;
 use super::{Fault, Faults, Kernel, Tile};
 use crate::error::Origin;
 use crate::scalar::IndexInt;
@@ -10,6 +10,9 @@ pub trait Indices {
     /// Whether there are any, as far as the types tell.
     const ANY: bool;
 
+    /// As [`Kernel::PARALLEL`].
+    const PARALLEL: bool;
+
     /// Whether any index has to be computed per element; affine ones within their axis are strides already.
     fn is_active(&self) -> bool;
 
@@ -17,18 +20,19 @@ pub trait Indices {
     fn is_uniform(&self) -> bool;
 
     /// Computes the indices of a tile.
-    fn load(&mut self, tile: &Tile<'_>, faults: &mut Faults);
+    fn load<I: Isa>(&mut self, tile: &Tile<'_>, faults: &mut Faults);
 
     /// What the indices add to the offset of the tile's `x`th element; nothing if one is out of range.
     ///
     /// # Safety
     ///
     /// As for [`Kernel::get`].
-    unsafe fn offset(&self, x: usize, faults: &mut Faults) -> Option<isize>;
+    unsafe fn offset<I: Isa>(&self, x: usize, faults: &mut Faults) -> Option<isize>;
 }
 
 impl Indices for () {
     const ANY: bool = false;
+    const PARALLEL: bool = true;
 
     #[inline(always)]
     fn is_active(&self) -> bool {
@@ -41,10 +45,10 @@ impl Indices for () {
     }
 
     #[inline(always)]
-    fn load(&mut self, _: &Tile<'_>, _: &mut Faults) {}
+    fn load<I: Isa>(&mut self, _: &Tile<'_>, _: &mut Faults) {}
 
     #[inline(always)]
-    unsafe fn offset(&self, _: usize, _: &mut Faults) -> Option<isize> {
+    unsafe fn offset<I: Isa>(&self, _: usize, _: &mut Faults) -> Option<isize> {
         Some(0)
     }
 }
@@ -77,6 +81,7 @@ where
     K::Elem: IndexInt,
 {
     const ANY: bool = true;
+    const PARALLEL: bool = K::PARALLEL && X::PARALLEL;
 
     #[inline(always)]
     fn is_active(&self) -> bool {
@@ -88,22 +93,22 @@ where
         (!self.active || self.index.is_uniform()) && self.rest.is_uniform()
     }
 
-    fn load(&mut self, tile: &Tile<'_>, faults: &mut Faults) {
+    fn load<I: Isa>(&mut self, tile: &Tile<'_>, faults: &mut Faults) {
         if self.active {
-            self.index.load(tile, faults);
+            self.index.load::<I>(tile, faults);
         }
-        self.rest.load(tile, faults);
+        self.rest.load::<I>(tile, faults);
     }
 
     #[inline(always)]
-    unsafe fn offset(&self, x: usize, faults: &mut Faults) -> Option<isize> {
+    unsafe fn offset<I: Isa>(&self, x: usize, faults: &mut Faults) -> Option<isize> {
         // SAFETY: the caller's promise.
-        let rest = unsafe { self.rest.offset(x, faults) };
+        let rest = unsafe { self.rest.offset::<I>(x, faults) };
         if !self.active {
             return rest;
         }
         // SAFETY: the caller's promise.
-        let index = unsafe { self.index.get::<Baseline>(x) };
+        let index = unsafe { self.index.get::<I>(x) };
         match index.to_position(self.target.size) {
             Some(position) => rest.map(|rest| rest + position as isize * self.target.stride),
             None => {

@@ -43,7 +43,9 @@ pub trait Kernel {
     const PARALLEL: bool = true;
 
     /// Prepares the elements of a tile. Elements that cannot be had are recorded as faults.
-    fn load(&mut self, tile: &Tile<'_>, faults: &mut Faults);
+    ///
+    /// `I` must be that of [`get`](Kernel::get): a condition that rounds differently there would take what was masked out here.
+    fn load<I: Isa>(&mut self, tile: &Tile<'_>, faults: &mut Faults);
 
     /// The tile's `x`th element.
     ///

@@ -135,7 +135,7 @@ fn along<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
     }
     if nest.outer == last && inner <= TILE {
         // One short loop, the common case, needs no totals.
-        kernel.load(&Tile { at, len: inner, mask: None }, faults);
+        kernel.load::<I>(&Tile { at, len: inner, mask: None }, faults);
         if faults.any() {
             return reducer.start();
         }
@@ -150,7 +150,7 @@ fn along<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
         while start < inner {
             let len = TILE.min(inner - start);
             at[last] = start;
-            kernel.load(&Tile { at, len, mask: None }, faults);
+            kernel.load::<I>(&Tile { at, len, mask: None }, faults);
             // After a fault nothing is computed: what stands in for the element could, for one, be divided by.
             if faults.any() {
                 return reducer.start();
@@ -233,7 +233,7 @@ fn across<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
         while !odometer.is_done() {
             for (tile, block) in block.chunks_mut(TILE).enumerate() {
                 at[last] = start + tile * TILE;
-                kernel.load(&Tile { at, len: block.len(), mask: None }, faults);
+                kernel.load::<I>(&Tile { at, len: block.len(), mask: None }, faults);
                 if faults.any() {
                     return inner;
                 }

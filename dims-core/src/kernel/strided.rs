@@ -71,7 +71,7 @@ impl<'k, T: Copy, X: Indices> Strided<'k, T, X> {
 
     /// Gathers element by element, with every index checked.
     #[inline(never)]
-    fn gather(&mut self, start: *const T, tile: &Tile<'_>, faults: &mut Faults) {
+    fn gather<I: Isa>(&mut self, start: *const T, tile: &Tile<'_>, faults: &mut Faults) {
         let stride = self.inner;
         self.buffer.clear();
         self.buffer.reserve(tile.len);
@@ -81,7 +81,7 @@ impl<'k, T: Copy, X: Indices> Strided<'k, T, X> {
         for x in 0..tile.len {
             let wanted = tile.mask.is_none_or(|mask| mask[x]);
             // SAFETY: `x` lies in the tile that the indices have loaded, and is not masked out.
-            let offset = if wanted { unsafe { self.indices.offset(x, faults) } } else { None };
+            let offset = if wanted { unsafe { self.indices.offset::<I>(x, faults) } } else { None };
             let value = match offset {
                 // SAFETY: the indices are in range, so the element is valid by the contract of `new`.
                 Some(offset) => unsafe { *start.offset(offset + x as isize * stride) },
@@ -107,22 +107,23 @@ impl<'k, T: Copy, X: Indices> Strided<'k, T, X> {
 
 impl<T: Copy + Default, X: Indices> Kernel for Strided<'_, T, X> {
     type Elem = T;
+    const PARALLEL: bool = X::PARALLEL;
 
     #[inline(always)]
-    fn load(&mut self, tile: &Tile<'_>, faults: &mut Faults) {
+    fn load<I: Isa>(&mut self, tile: &Tile<'_>, faults: &mut Faults) {
         let start = self.base.wrapping_offset(self.offset(tile.at));
         if !X::ANY || !self.indices.is_active() {
             self.line(start, tile.len);
         } else if self.indices.is_uniform() && tile.mask.is_none() {
-            self.indices.load(&Tile { len: tile.len.min(1), ..*tile }, faults);
+            self.indices.load::<I>(&Tile { len: tile.len.min(1), ..*tile }, faults);
             // SAFETY: a tile has at least one element, and there is no mask.
-            match unsafe { self.indices.offset(0, faults) } {
+            match unsafe { self.indices.offset::<I>(0, faults) } {
                 Some(offset) => self.line(start.wrapping_offset(offset), tile.len),
                 None => self.current = std::ptr::null(),
             }
         } else {
-            self.indices.load(tile, faults);
-            self.gather(start, tile, faults);
+            self.indices.load::<I>(tile, faults);
+            self.gather::<I>(start, tile, faults);
         }
     }
 
