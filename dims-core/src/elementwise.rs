@@ -502,16 +502,22 @@ dim_operators! {
     Rem rem;
 }
 
-// `n - 1 - i` for the size `n` of an array. (A second integer type on the left of the other operators would leave the type
-// of the literal in `2 * i` open.)
-impl<'a, B: Brand> std::ops::Sub<&'a Dim<B>> for usize {
-    type Output = ScalarOut<ops::Sub, isize, &'a Dim<B>>;
+// `n - 1 - i` for the size `n` of an array. With two integer types on the left the literal in `9 - i` is an `i32`, as rustc
+// falls back to that, so there is a third one.
+macro_rules! sizes_less_dims {
+    ($($t:ty),*) => {$(
+        impl<'a, B: Brand> std::ops::Sub<&'a Dim<B>> for $t {
+            type Output = ScalarOut<ops::Sub, isize, &'a Dim<B>>;
 
-    #[inline(always)]
-    fn sub(self, dim: &'a Dim<B>) -> Self::Output {
-        self as isize - dim
-    }
+            #[inline(always)]
+            fn sub(self, dim: &'a Dim<B>) -> Self::Output {
+                self as isize - dim
+            }
+        }
+    )*};
 }
+
+sizes_less_dims!(usize, i32);
 
 impl<B: Brand> std::ops::Neg for &Dim<B> {
     type Output = UnaryOut<ops::Neg, Self>;

@@ -1,0 +1,110 @@
+//! Mistakes that were found once.
+
+use ndarray::{Array1, arr0, array};
+use std::collections::HashSet;
+use std::sync::Mutex;
+use std::thread::ThreadId;
+use typed_dims::prelude::*;
+
+dims! {
+    struct Left;
+    struct Right;
+    struct Whole;
+}
+
+/// The text of a panic.
+fn panic_text<T>(f: impl FnOnce() -> T) -> String {
+    let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(f));
+    let payload = result.err().expect("the call panics");
+    payload.downcast_ref::<String>().expect("a panic with a text").clone()
+}
+
+#[test]
+fn a_dim_with_two_sizes_in_one_constructor_is_an_error() {
+    let error = try_from_vec((Left.of(5), Left.of(2)), vec![0; 10]).unwrap_err();
+    assert_eq!(error.to_string(), "dim `Left` has size 5, but was also given size 2");
+    assert!(panic_text(|| eye::<f32, _, _>(Left.of(5), Left.of(2))).contains("`Left`"));
+    // With one size it is the diagonal.
+    assert_eq!(from_vec((Left.of(2), Left.of(2)), vec![1, 2, 3, 4]).order(Left), array![1, 4]);
+}
+
+#[test]
+fn closures_in_an_index_stay_on_the_callers_thread() {
+    let table = Array1::from_iter(0..1 << 20);
+    let threads: Mutex<HashSet<ThreadId>> = Mutex::default();
+    dims!(i = table.len());
+    let ids = i.map(|position| {
+        threads.lock().unwrap().insert(std::thread::current().id());
+        position
+    });
+    let out = table.at(ids).order(i);
+    assert_eq!(out, table);
+    assert_eq!(threads.into_inner().unwrap(), HashSet::from([std::thread::current().id()]));
+}
+
+#[test]
+fn select_takes_what_its_condition_says_however_it_rounds() {
+    // `exp` with and without fused multiply-add differs in the last bit for some of these.
+    let x = Array1::from_iter((0..20_000).map(|value| value as f32 * 0.0005 - 5.0));
+    let table = Array1::from_iter(0..20_000);
+    dims!(i);
+    let positions = i.map(|position| position);
+    let exp = x.at(i).exp().eval();
+    let out = select(x.at(i).exp().ge(&exp), table.at(positions), -1).order(i);
+    assert_eq!(out, table);
+}
+
+#[test]
+fn empty_results_of_sizes_that_cannot_be_counted_are_errors_with_names() {
+    const HUGE: usize = 1 << 40;
+    let text = panic_text(|| zeros::<f32, _>((Left.of(0), Right.of(HUGE), Whole.of(HUGE))));
+    assert!(text.contains("`Right` = 1099511627776"), "{text}");
+
+    let (none, one) = (Array1::<f32>::zeros(0), arr0(1.0f32));
+    let many = one.broadcast(HUGE).unwrap();
+    dims!(i, j, k);
+    let (x, y, z) = (none.at(i), many.at(j), many.at(k));
+    let expected = DimError::TooLarge { dims: format!("dims `i` = 0, `j` = {HUGE}, `k` = {HUGE}") };
+    assert_eq!((x * y * z).try_order((i, j, k)).unwrap_err(), expected);
+    assert_eq!((x * y * z).try_eval().unwrap_err(), expected);
+    assert_eq!((x * y * z).try_softmax(i).unwrap_err(), expected);
+    assert!(panic_text(|| (x * y * z).order((j, k, i))).contains("`j`"));
+    assert!(panic_text(|| (x * y * z).order(((j, k, i),))).contains("`j`"));
+}
+
+#[test]
+fn a_result_that_memory_does_not_hold_is_an_error_with_names() {
+    let one = arr0(1.0);
+    let many = one.broadcast(1 << 23).unwrap();
+    dims!(i, j, two = 2);
+    let large = many.at(i) * many.at(j);
+    let expected = DimError::TooLarge { dims: "dims `i` = 8388608, `j` = 8388608".into() };
+    assert_eq!(large.try_eval().unwrap_err(), expected);
+    assert_eq!((large + two.cast::<f64>()).try_max(two).unwrap_err(), expected);
+    let text = panic_text(|| ones::<f64, _>((Left.of(1 << 23), Right.of(1 << 23))));
+    assert!(text.contains("`Left` = 8388608"), "{text}");
+}
+
+#[test]
+fn a_literal_less_a_dim_is_an_index() {
+    let a = array![0, 1, 2, 3];
+    dims!(i, j);
+    assert_eq!(a.at(3 - i).order(i), array![3, 2, 1, 0]);
+    assert_eq!(a.at(a.len() - 1 - j).order(j), array![3, 2, 1, 0]);
+}
+
+/// `out[i, j] = sum over k of 1`: 2048 is where half precision stops counting, and 65504 where it ends.
+#[cfg(feature = "half")]
+#[test]
+fn products_of_half_precision_are_summed_in_single_precision() {
+    use half::f16;
+    use ndarray::Array2;
+    let (ones, tens) = (f16::from_f32(1.0), f16::from_f32(10.0));
+    let a = Array2::from_elem((2, 4096), ones);
+    let b = Array2::from_elem((2, 4096), tens);
+    dims!(i, j, k);
+    let sums = (a.at((i, k)) * a.at((j, k))).sum(k).order((i, j));
+    assert!(sums.iter().all(|&sum| sum == f16::from_f32(4096.0)), "{sums}");
+    let scaled = (b.at((i, k)) * b.at((j, k)) * f16::from_f32(0.125)).sum(k).order((i, j));
+    assert!(scaled.iter().all(|&sum| sum == f16::from_f32(51200.0)), "{scaled}");
+}
