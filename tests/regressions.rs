@@ -108,3 +108,13 @@ fn products_of_half_precision_are_summed_in_single_precision() {
     let scaled = (b.at((i, k)) * b.at((j, k)) * f16::from_f32(0.125)).sum(k).order((i, j));
     assert!(scaled.iter().all(|&sum| sum == f16::from_f32(51200.0)), "{scaled}");
 }
+
+#[cfg(feature = "serde")]
+#[test]
+fn sizes_that_cannot_be_counted_are_not_read() {
+    for sizes in ["[18446744073709551615,0]", "[0,18446744073709551615]", "[4294967296,4294967296]"] {
+        let json = format!(r#"{{"dims":["Left","Right"],"sizes":{sizes},"elements":[]}}"#);
+        let error = serde_json::from_str::<Tensor<f32, (Left, Right)>>(&json).unwrap_err();
+        assert!(error.to_string().contains("Left"), "{error}");
+    }
+}
