@@ -118,3 +118,16 @@ fn sizes_that_cannot_be_counted_are_not_read() {
         assert!(error.to_string().contains("Left"), "{error}");
     }
 }
+
+#[test]
+#[allow(clippy::reversed_empty_ranges)] // a negative end counts from the end
+fn inclusive_ranges_count_from_the_end_once() {
+    let a = array![1, 2, 3];
+    dims!(i);
+    assert_eq!(a.at(0..=-1).positional_sizes(), [3]);
+    assert_eq!(a.at(0..=-2).positional_sizes(), [2]);
+    assert!(a.try_at(0..=-5).is_err());
+    assert!(a.try_at(..=-5).is_err());
+    assert_eq!(a.at(i).slice(i, 1..=-1).order(i), array![2, 3]);
+    assert!(a.at(i).try_slice(i, 0..=-5).is_err());
+}

@@ -224,6 +224,7 @@ pub trait OrderInto: Computable {
         let shape = tensor.shape()?;
         let sizes = Ordering::<Self::Dims, Self::Rank, L>::sizes(&shape)?;
         let order = Ordering::<Self::Dims, Self::Rank, L>::ORDER.as_slice();
+        shape.volume(order.iter().copied(), 1)?;
         let (start, axes) = out.raw_mut();
         check_rank(axes.len(), sizes.len())?;
         if axes.iter().map(|axis| axis.size).ne(sizes.iter().copied()) {

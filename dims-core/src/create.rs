@@ -156,7 +156,19 @@ fn sizes<D: SizedDims>(dims: &D) -> Result<SmallVec<[(DimKey, usize); 8]>, DimEr
     let mut sizes = SmallVec::new();
     let mut failed = None;
     dims.each(|key, size| match size {
-        Some(size) => sizes.push((key, size)),
+        Some(size) => {
+            let earlier = sizes.iter().find(|(own, _): &&(DimKey, usize)| own.same(&key));
+            if let Some(&(_, first)) = earlier.filter(|&&(_, first)| first != size) {
+                failed.get_or_insert(DimError::SizeConflict {
+                    dim: key.name,
+                    first,
+                    first_origin: None,
+                    second: size,
+                    second_origin: None,
+                });
+            }
+            sizes.push((key, size));
+        }
         None => {
             failed.get_or_insert(DimError::Unsized { dim: key.name });
         }

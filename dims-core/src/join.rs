@@ -64,7 +64,7 @@ where
                     }
                 }
                 let total = sizes[along].checked_add(own[along]);
-                sizes[along] = total.ok_or_else(|| DimError::TooLarge { dims: describe::<A>(&own) })?;
+                sizes[along] = total.ok_or_else(|| DimError::TooLarge { dims: describe::<A>(own) })?;
             }
         }
         let order: Order =

@@ -1,6 +1,6 @@
 //! Other dims over the same elements: `rename`, `index`, `slice`, `flatten`, `unflatten`, `split`.
 
-use crate::bind::binder::{Position, cut, pick};
+use crate::bind::binder::{Position, after, cut, pick};
 use crate::bind::split::Group;
 use crate::brand::{Brand, DimInfo};
 use crate::dim::{DimList, DimRef};
@@ -53,19 +53,14 @@ ranges! {
     Range |r, _size| r.start.to_i128(), r.end.to_i128();
     RangeFrom |r, size| r.start.to_i128(), size as i128;
     RangeTo |r, _size| 0, r.end.to_i128();
-    RangeInclusive |r, size| r.start().to_i128(), after(r.end().to_i128(), size);
-    RangeToInclusive |r, size| 0, after(r.end.to_i128(), size);
+    RangeInclusive |r, size| r.start().to_i128(), after(r.end().to_i128(), size as i128);
+    RangeToInclusive |r, size| 0, after(r.end.to_i128(), size as i128);
 }
 
 impl DimRange for RangeFull {
     fn bounds(self, size: usize) -> (i128, i128) {
         (0, size as i128)
     }
-}
-
-/// The end behind an inclusive one; `-1` is the last position.
-fn after(end: i128, size: usize) -> i128 {
-    if end == -1 { size as i128 } else { end + 1 }
 }
 
 /// Static sizes that multiply to that of `Whole`; a size that only the run knows is checked there.

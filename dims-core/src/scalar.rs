@@ -138,9 +138,9 @@ pub trait Logic: Element {
     fn not(self) -> Self;
 }
 
-/// Integers that can select an element of an axis.
+/// Integers that can select an element of an axis. (Kernels trust the positions, so the trait is the library's own.)
 #[diagnostic::on_unimplemented(message = "`{Self}` cannot be an index", label = "integers are needed here")]
-pub trait IndexInt: Element {
+pub trait IndexInt: Element + sealed::Integer {
     /// The index as a position, if it lies within `size`.
     #[doc(hidden)]
     fn to_position(self, size: usize) -> Option<usize>;
@@ -157,6 +157,11 @@ pub trait IndexInt: Element {
 pub trait CastTo<To>: Element {
     /// The value in the other type.
     fn cast_to(self) -> To;
+}
+
+mod sealed {
+    /// What users cannot implement.
+    pub trait Integer {}
 }
 
 macro_rules! integers {
@@ -207,6 +212,7 @@ macro_rules! integers {
             fn not(self) -> Self { !self }
         }
         #[diagnostic::do_not_recommend]
+        impl sealed::Integer for $t {}
         impl IndexInt for $t {
             #[inline(always)]
             fn to_position(self, size: usize) -> Option<usize> {

@@ -4,7 +4,7 @@
 
 use crate::expr::Expr;
 use crate::named::Named;
-use crate::plan::shape::countable;
+use crate::plan::shape::volume;
 use crate::rank::Rank0;
 use crate::scalar::Element;
 use crate::set::Dims;
@@ -91,7 +91,7 @@ fn assemble<T: Element, S: Dims, F: Error>(
             )));
         }
     }
-    let expected = countable(sizes.iter().copied(), size_of::<T>().max(1));
+    let expected = volume(sizes.iter().copied(), size_of::<T>().max(1));
     if sizes.len() != keys.len() || expected != Some(elements.len()) {
         let found = elements.len();
         return Err(F::custom(format!(

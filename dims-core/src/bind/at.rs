@@ -158,13 +158,6 @@ pub trait Binds<R, S: Dims = ()>: BinderList {
     /// How many axes `Ellipsis` stands for.
     #[doc(hidden)]
     const REST: usize;
-    /// The bound tensor.
-    type Tensor<'a, T: 'a>;
-    /// The tensor that a view is.
-    #[doc(hidden)]
-    fn tensor<'a, T>(view: View<'a, T, Self::Out, Self::Rank, Indices<Self>>) -> Self::Tensor<'a, T>
-    where
-        Self: Sized;
 }
 
 impl<L: BinderList, R, S: Dims> Binds<R, S> for L
@@ -176,30 +169,21 @@ where
     type Out = <<S::List as Merge<L::Dims>>::Out as List>::Tuple;
     type Rank = <<L::Reads as Reading>::Left as Rank>::Plus<R::Rest>;
     const REST: usize = <R::Rest as Rank>::N;
-    type Tensor<'a, T: 'a> = Named<
-        T,
-        <<S::List as Merge<L::Dims>>::Out as List>::Tuple,
-        <<L::Reads as Reading>::Left as Rank>::Plus<R::Rest>,
-        View<
-            'a,
-            T,
-            <<S::List as Merge<L::Dims>>::Out as List>::Tuple,
-            <<L::Reads as Reading>::Left as Rank>::Plus<R::Rest>,
-            <L::Reads as Reading>::Indices,
-        >,
-    >;
-
-    #[inline(always)]
-    fn tensor<'a, T>(view: View<'a, T, Self::Out, Self::Rank, Indices<Self>>) -> Self::Tensor<'a, T> {
-        Named::from_expr(view)
-    }
 }
 
 /// The computed indices of binders.
 type Indices<B> = <<B as BinderList>::Reads as Reading>::Indices;
 
 /// The tensor that binding `B` to an array of rank `R` yields.
-pub type Bound<'a, T, B, R, S = ()> = <B as Binds<R, S>>::Tensor<'a, T>;
+///
+/// (It is written out, and not one projection of `B`, so that rustc knows it for a tensor even while the type of an integer
+/// among the binders is still open.)
+pub type Bound<'a, T, B, R, S = ()> = Named<
+    T,
+    <B as Binds<R, S>>::Out,
+    <B as Binds<R, S>>::Rank,
+    View<'a, T, <B as Binds<R, S>>::Out, <B as Binds<R, S>>::Rank, Indices<B>>,
+>;
 
 /// What binders make of a source: how far the first element moves, the axes, and the computed indices.
 type Parts<B, R, S> =
@@ -259,7 +243,9 @@ pub trait At: Source {
         let (offset, named, positional, indices) = read::<B, Self::Rank, ()>(binder, axes, &NO_AXES, origin)?;
         // SAFETY: the binders split, pick, cut and move along the source's axes, so each position of the new axes is
         // one of the old ones: see `Binding`. Active indices are checked against the axis that they select from.
-        Ok(B::tensor(unsafe { View::new(start.wrapping_offset(offset), named, positional, indices, origin) }))
+        Ok(Named::from_expr(unsafe {
+            View::new(start.wrapping_offset(offset), named, positional, indices, origin)
+        }))
     }
 }
 
@@ -335,6 +321,8 @@ impl<T: Element, S: Dims, R: Rank, E> Named<T, S, R, E> {
         let axes = Axes::from_slice(positional.as_slice());
         let (offset, named, positional, indices) = read::<B, R, S>(binder, axes, named, origin)?;
         // SAFETY: as in `At::try_at`; the dims that the tensor has already keep their axes.
-        Ok(B::tensor(unsafe { View::new(start.wrapping_offset(offset), named, positional, indices, origin) }))
+        Ok(Named::from_expr(unsafe {
+            View::new(start.wrapping_offset(offset), named, positional, indices, origin)
+        }))
     }
 }

@@ -248,8 +248,8 @@ ranges! {
 }
 
 /// The end behind an inclusive one; `-1` is the last element.
-fn after(end: i128, size: i128) -> i128 {
-    if end < 0 { end + size + 1 } else { end + 1 }
+pub(crate) fn after(end: i128, size: i128) -> i128 {
+    if end == -1 { size } else { end.saturating_add(1) }
 }
 
 #[diagnostic::do_not_recommend]

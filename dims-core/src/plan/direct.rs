@@ -10,6 +10,7 @@ use crate::scalar::Num;
 use crate::set::Keys;
 use crate::storage::axes::Axis;
 use crate::storage::memory::reserve;
+use std::any::TypeId;
 
 /// Elements in memory, with the axes of their dims.
 pub type Memory<'s, T> = (*const T, &'s [Axis]);
@@ -76,14 +77,18 @@ impl Roles {
         }
     }
 
-    /// Runs the product. Returns the elements of the result and the sizes of its axes, or nothing if the operands' sizes call for
-    /// the general path: conflicting, zero, or great.
+    /// Runs the product. Returns the elements of the result and the sizes of its axes, or nothing if the operands call for
+    /// the general path: their sizes conflict, are zero or great, or their elements are half precisions.
     #[inline(always)]
     pub fn run<T: Num>(
         &self,
         a: Memory<'_, T>,
         b: Memory<'_, T>,
     ) -> Option<Result<(Vec<T>, [usize; 3]), DimError>> {
+        // Half precisions are summed in another type.
+        if TypeId::of::<T>() != TypeId::of::<T::Acc>() {
+            return None;
+        }
         let (a_start, a) = a;
         let (b_start, b) = b;
         let (row, column) = (a[self.m], b[self.n]);
