@@ -3,7 +3,8 @@
 use crate::dim::{DimList, DimRef};
 use crate::error::{DimError, unwrap};
 use crate::expr::{Expr, Factors};
-use crate::kernel::reduce::{Reducer, reducers};
+use crate::kernel::reduce::Reducer;
+use crate::kernel::reducers;
 use crate::kernel::scan::{self, Lines};
 use crate::kernel::{self, Kernel, threads};
 use crate::named::{Named, position};

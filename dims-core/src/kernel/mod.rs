@@ -6,6 +6,7 @@ pub mod gather;
 pub mod gemm;
 pub mod isa;
 pub mod reduce;
+pub mod reducers;
 pub mod scan;
 pub mod strided;
 pub mod threads;

@@ -1,0 +1,357 @@
+//! What each reduction combines.
+
+use super::reduce::Reducer;
+use crate::kernel::isa::Isa;
+use crate::scalar::{Analytic, Magnitude, Num, Ordered, Real};
+use std::marker::PhantomData;
+
+/// A sum.
+#[derive(Clone, Copy)]
+pub struct Sum;
+
+impl<T: Num> Reducer<T> for Sum {
+    const NAME: &'static str = "sum";
+    type Acc = T::Acc;
+    type Out = T;
+    #[inline(always)]
+    fn start(&self) -> T::Acc {
+        T::Acc::ZERO
+    }
+    #[inline(always)]
+    fn step<I: Isa>(&self, acc: T::Acc, value: T, _: usize) -> T::Acc {
+        acc.add(value.to_acc())
+    }
+    #[inline(always)]
+    fn join<I: Isa>(&self, a: T::Acc, b: T::Acc) -> T::Acc {
+        a.add(b)
+    }
+    #[inline(always)]
+    fn finish(&self, acc: T::Acc, _: usize) -> T {
+        T::from_acc(acc)
+    }
+}
+
+/// A product.
+#[derive(Clone, Copy)]
+pub struct Prod;
+
+impl<T: Num> Reducer<T> for Prod {
+    const NAME: &'static str = "prod";
+    type Acc = T::Acc;
+    type Out = T;
+    #[inline(always)]
+    fn start(&self) -> T::Acc {
+        T::Acc::ONE
+    }
+    #[inline(always)]
+    fn step<I: Isa>(&self, acc: T::Acc, value: T, _: usize) -> T::Acc {
+        acc.mul(value.to_acc())
+    }
+    #[inline(always)]
+    fn join<I: Isa>(&self, a: T::Acc, b: T::Acc) -> T::Acc {
+        a.mul(b)
+    }
+    #[inline(always)]
+    fn finish(&self, acc: T::Acc, _: usize) -> T {
+        T::from_acc(acc)
+    }
+}
+
+/// A mean.
+#[derive(Clone, Copy)]
+pub struct Mean;
+
+impl<T: Analytic> Reducer<T> for Mean {
+    const NAME: &'static str = "mean";
+    type Acc = T::Acc;
+    type Out = T;
+    #[inline(always)]
+    fn start(&self) -> T::Acc {
+        T::Acc::ZERO
+    }
+    #[inline(always)]
+    fn step<I: Isa>(&self, acc: T::Acc, value: T, _: usize) -> T::Acc {
+        acc.add(value.to_acc())
+    }
+    #[inline(always)]
+    fn join<I: Isa>(&self, a: T::Acc, b: T::Acc) -> T::Acc {
+        a.add(b)
+    }
+    #[inline(always)]
+    fn finish(&self, acc: T::Acc, count: usize) -> T {
+        T::mean_of(acc, count)
+    }
+}
+
+/// The greatest element.
+#[derive(Clone, Copy)]
+pub struct Max;
+
+impl<T: Ordered> Reducer<T> for Max {
+    const NAME: &'static str = "max";
+    type Acc = T;
+    type Out = T;
+    #[inline(always)]
+    fn start(&self) -> T {
+        T::LOWEST
+    }
+    #[inline(always)]
+    fn step<I: Isa>(&self, acc: T, value: T, _: usize) -> T {
+        acc.maximum(value)
+    }
+    #[inline(always)]
+    fn join<I: Isa>(&self, a: T, b: T) -> T {
+        a.maximum(b)
+    }
+    #[inline(always)]
+    fn finish(&self, acc: T, _: usize) -> T {
+        acc
+    }
+}
+
+/// The least element.
+#[derive(Clone, Copy)]
+pub struct Min;
+
+impl<T: Ordered> Reducer<T> for Min {
+    const NAME: &'static str = "min";
+    type Acc = T;
+    type Out = T;
+    #[inline(always)]
+    fn start(&self) -> T {
+        T::HIGHEST
+    }
+    #[inline(always)]
+    fn step<I: Isa>(&self, acc: T, value: T, _: usize) -> T {
+        acc.minimum(value)
+    }
+    #[inline(always)]
+    fn join<I: Isa>(&self, a: T, b: T) -> T {
+        a.minimum(b)
+    }
+    #[inline(always)]
+    fn finish(&self, acc: T, _: usize) -> T {
+        acc
+    }
+}
+
+/// Where the greatest (`GREATEST`) or least element is: the first of several, and the first not-a-number if any.
+#[derive(Clone, Copy)]
+pub struct Arg<const GREATEST: bool>;
+
+impl<const GREATEST: bool> Arg<GREATEST> {
+    #[inline(always)]
+    fn better<T: Ordered>(a: (Option<T>, usize), b: (Option<T>, usize)) -> (Option<T>, usize) {
+        let (Some(x), Some(y)) = (a.0, b.0) else {
+            return if a.0.is_some() { a } else { b };
+        };
+        let b_wins = match (x.is_nan_value(), y.is_nan_value()) {
+            (true, true) => b.1 < a.1,
+            (true, false) => false,
+            (false, true) => true,
+            (false, false) if x == y => b.1 < a.1,
+            (false, false) => (y > x) == GREATEST,
+        };
+        if b_wins { b } else { a }
+    }
+}
+
+impl<T: Ordered, const GREATEST: bool> Reducer<T> for Arg<GREATEST> {
+    const NAME: &'static str = if GREATEST { "argmax" } else { "argmin" };
+    type Acc = (Option<T>, usize);
+    type Out = usize;
+    #[inline(always)]
+    fn start(&self) -> Self::Acc {
+        (None, usize::MAX)
+    }
+    #[inline(always)]
+    fn step<I: Isa>(&self, acc: Self::Acc, value: T, at: usize) -> Self::Acc {
+        Self::better(acc, (Some(value), at))
+    }
+    #[inline(always)]
+    fn join<I: Isa>(&self, a: Self::Acc, b: Self::Acc) -> Self::Acc {
+        Self::better(a, b)
+    }
+    #[inline(always)]
+    fn finish(&self, acc: Self::Acc, _: usize) -> usize {
+        acc.1
+    }
+}
+
+/// Whether any element is true.
+#[derive(Clone, Copy)]
+pub struct Any;
+
+impl Reducer<bool> for Any {
+    const NAME: &'static str = "any";
+    type Acc = bool;
+    type Out = bool;
+    #[inline(always)]
+    fn start(&self) -> bool {
+        false
+    }
+    #[inline(always)]
+    fn step<I: Isa>(&self, acc: bool, value: bool, _: usize) -> bool {
+        acc | value
+    }
+    #[inline(always)]
+    fn join<I: Isa>(&self, a: bool, b: bool) -> bool {
+        a | b
+    }
+    #[inline(always)]
+    fn finish(&self, acc: bool, _: usize) -> bool {
+        acc
+    }
+}
+
+/// Whether all elements are true.
+#[derive(Clone, Copy)]
+pub struct All;
+
+impl Reducer<bool> for All {
+    const NAME: &'static str = "all";
+    type Acc = bool;
+    type Out = bool;
+    #[inline(always)]
+    fn start(&self) -> bool {
+        true
+    }
+    #[inline(always)]
+    fn step<I: Isa>(&self, acc: bool, value: bool, _: usize) -> bool {
+        acc & value
+    }
+    #[inline(always)]
+    fn join<I: Isa>(&self, a: bool, b: bool) -> bool {
+        a & b
+    }
+    #[inline(always)]
+    fn finish(&self, acc: bool, _: usize) -> bool {
+        acc
+    }
+}
+
+/// How many elements are true.
+#[derive(Clone, Copy)]
+pub struct Count;
+
+impl Reducer<bool> for Count {
+    const NAME: &'static str = "count";
+    type Acc = usize;
+    type Out = usize;
+    #[inline(always)]
+    fn start(&self) -> usize {
+        0
+    }
+    #[inline(always)]
+    fn step<I: Isa>(&self, acc: usize, value: bool, _: usize) -> usize {
+        acc + usize::from(value)
+    }
+    #[inline(always)]
+    fn join<I: Isa>(&self, a: usize, b: usize) -> usize {
+        a + b
+    }
+    #[inline(always)]
+    fn finish(&self, acc: usize, _: usize) -> usize {
+        acc
+    }
+}
+
+/// The sum of the squared deviations from the mean, divided by the count less `ddof`; its root if `ROOT`.
+///
+/// Welford's update, and the pairwise one of Chan, Golub and LeVeque (1979).
+#[derive(Clone, Copy)]
+pub struct Variance<T, const ROOT: bool> {
+    /// Delta degrees of freedom.
+    pub ddof: T,
+}
+
+impl<T: Real, const ROOT: bool> Reducer<T> for Variance<T, ROOT> {
+    const NAME: &'static str = if ROOT { "std" } else { "var" };
+    type Acc = (T::Wide, T::Wide, T::Wide);
+    type Out = T;
+    #[inline(always)]
+    fn start(&self) -> Self::Acc {
+        (T::Wide::ZERO, T::Wide::ZERO, T::Wide::ZERO)
+    }
+    #[inline(always)]
+    fn step<I: Isa>(&self, (count, mean, squares): Self::Acc, value: T, _: usize) -> Self::Acc {
+        let value = value.widen();
+        let count = count + T::Wide::ONE;
+        let delta = value - mean;
+        let mean = mean + delta / count;
+        (count, mean, squares + delta * (value - mean))
+    }
+    #[inline(always)]
+    fn join<I: Isa>(&self, a: Self::Acc, b: Self::Acc) -> Self::Acc {
+        let count = a.0 + b.0;
+        if count == T::Wide::ZERO {
+            return a;
+        }
+        let delta = b.1 - a.1;
+        let share = b.0 / count;
+        (count, a.1 + delta * share, a.2 + b.2 + delta * delta * a.0 * share)
+    }
+    #[inline(always)]
+    fn finish(&self, acc: Self::Acc, count: usize) -> T {
+        let variance = acc.2 / (T::Wide::from_usize(count) - self.ddof.widen());
+        T::narrow(if ROOT { Analytic::sqrt(variance) } else { variance })
+    }
+}
+
+/// The Euclidean norm, the root of the sum of squared magnitudes.
+#[derive(Clone, Copy)]
+pub struct Norm;
+
+impl<T: Magnitude<Abs: Real>> Reducer<T> for Norm {
+    const NAME: &'static str = "norm";
+    type Acc = <T::Abs as Real>::Wide;
+    type Out = T::Abs;
+    #[inline(always)]
+    fn start(&self) -> Self::Acc {
+        <T::Abs as Real>::Wide::ZERO
+    }
+    #[inline(always)]
+    fn step<I: Isa>(&self, acc: Self::Acc, value: T, _: usize) -> Self::Acc {
+        let size = value.magnitude().widen();
+        acc + size * size
+    }
+    #[inline(always)]
+    fn join<I: Isa>(&self, a: Self::Acc, b: Self::Acc) -> Self::Acc {
+        a + b
+    }
+    #[inline(always)]
+    fn finish(&self, acc: Self::Acc, _: usize) -> T::Abs {
+        T::Abs::narrow(Analytic::sqrt(acc))
+    }
+}
+
+/// `ln(sum of exp(x))`, with the greatest element taken out of the sum.
+#[derive(Clone, Copy)]
+pub struct LogSumExp<T>(pub PhantomData<T>);
+
+impl<T: Real> Reducer<T> for LogSumExp<T> {
+    const NAME: &'static str = "logsumexp";
+    type Acc = (T::Wide, T::Wide);
+    type Out = T;
+    #[inline(always)]
+    fn start(&self) -> Self::Acc {
+        (T::Wide::LOWEST, T::Wide::ZERO)
+    }
+    #[inline(always)]
+    fn step<I: Isa>(&self, acc: Self::Acc, value: T, _: usize) -> Self::Acc {
+        self.join::<I>(acc, (value.widen(), T::Wide::ONE))
+    }
+    #[inline(always)]
+    fn join<I: Isa>(&self, a: Self::Acc, b: Self::Acc) -> Self::Acc {
+        let greatest = a.0.maximum(b.0);
+        // Infinite elements would give `inf - inf`; what they mean is decided by the greatest alone.
+        let part = |(top, sum): Self::Acc| {
+            if top == greatest { sum } else { sum * Analytic::exp::<I>(top - greatest) }
+        };
+        (greatest, part(a) + part(b))
+    }
+    #[inline(always)]
+    fn finish(&self, acc: Self::Acc, _: usize) -> T {
+        T::narrow(acc.0 + num_traits::Float::ln(acc.1))
+    }
+}
