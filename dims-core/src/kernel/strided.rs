@@ -73,6 +73,8 @@ impl<'k, T: Copy, X: Indices> Strided<'k, T, X> {
     #[inline(never)]
     fn gather<I: Isa>(&mut self, start: *const T, tile: &Tile<'_>, faults: &mut Faults) {
         let stride = self.inner;
+        // The buffer no longer holds the broadcast element that `line` may have put there.
+        self.filled = (std::ptr::null(), 0);
         self.buffer.clear();
         self.buffer.reserve(tile.len);
         // An element that is masked out or faulty is never read, but its place must hold some value: a neighbour's.
