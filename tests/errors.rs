@@ -490,4 +490,33 @@ mod degenerate {
         dims!(k);
         assert_eq!(y.at((k, j)).sum(j).order(k).len(), 0);
     }
+
+    #[test]
+    fn a_window_that_does_not_fit_is_an_error_and_one_that_just_does_not_is_empty() {
+        let x = array![1, 2, 3];
+        dims!(t, k = 5);
+        let error = x.try_at(t + k).map(|_| ()).unwrap_err().to_string();
+        assert!(
+            error.starts_with(
+                "index 4 of axis 0, computed from dims `t`, `k`, is out of range for an axis of size 3"
+            ),
+            "{error}"
+        );
+        dims!(t, k = 4);
+        assert_eq!(x.at(t + k).order((t, k)).shape(), [0, 4]);
+        dims!(t);
+        assert_eq!(x.at(t + 3).order(t).len(), 0);
+        dims!(t);
+        let error = x.try_at(t - 1).map(|_| ()).unwrap_err().to_string();
+        assert!(
+            error.starts_with(
+                "index -1 of axis 0, computed from dim `t`, is out of range for an axis of size 3"
+            ),
+            "{error}"
+        );
+        dims!(t);
+        assert!(x.try_at(t + 4).is_err());
+        dims!(t);
+        assert!(x.try_at(3 - t).is_err());
+    }
 }

@@ -5,12 +5,13 @@ use crate::error::{DimError, unwrap};
 use crate::expr::index::IndexExprs;
 use crate::expr::leaf::{axes_row, meet_axes};
 use crate::expr::{Expr, Operand};
+use crate::kernel::copy::copy_between;
 use crate::kernel::elementwise::{Target, update};
 use crate::kernel::isa::Isa;
 use crate::named::Named;
 use crate::ops::{self, BinaryOp};
 use crate::order::{OrderOf, Ordering};
-use crate::plan::nest::Nest;
+use crate::plan::nest::{Nest, Parts};
 use crate::plan::rows::Rows;
 use crate::plan::shape::Shape;
 use crate::rank::Rank;
@@ -58,7 +59,7 @@ impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Place<'_, T, S, R, X> {
     fn update<B, O>(&mut self, value: B, op: O) -> Result<(), DimError>
     where
         B: Operand<T, Expr: Expr<Elem = T>>,
-        O: BinaryOp<T, T, Out = T>,
+        O: BinaryOp<T, T, Out = T> + Copy,
     {
         let value = value.into_expr();
         let mut shape = Shape::new::<S, R>();
@@ -82,14 +83,16 @@ impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Place<'_, T, S, R, X> {
         value.rows::<S, R>(&shape, &mut rows);
         let nest = Nest::map(sizes, &order, &rows);
         let start = self.as_mut_ptr();
-        let mut operands = nest.operands();
-        let row = operands.next_row();
-        let indices = self.indices().kernels(&mut operands);
-        let kernel = value.kernel(&mut operands);
-        // SAFETY: the loops have the sizes of the place's axes (they met, and positional ones were compared), so their
-        // positions are elements of the memory that the place borrows exclusively; active indices are checked.
-        let target = unsafe { Target::new(start, row, indices) };
-        update(kernel, &nest, target, op)
+        let lower = |nest| {
+            let mut operands = Nest::operands(nest);
+            let row = operands.next_row();
+            let indices = self.indices().kernels(&mut operands);
+            // SAFETY: the loops have the sizes of the place's axes (they met, and positional ones were compared), so their
+            // positions are elements of the memory that the place borrows exclusively; active indices are checked.
+            let target = unsafe { Target::new(start, row, indices) };
+            (value.kernel(&mut operands), target)
+        };
+        update(&nest, &mut Parts::new(), lower, op)
     }
 }
 
@@ -197,6 +200,35 @@ pub trait NoneLeft: Dims {}
 #[diagnostic::do_not_recommend]
 impl NoneLeft for () {}
 
+/// The strides along the loops of an array whose axes are groups of them, in this order, the last one of each the fastest; axes
+/// behind the groups are single loops. Returns whether the sizes are those of the array.
+fn spread(axes: &[Axis], groups: &[usize], order: &[usize], loops: &[usize], row: &mut [isize]) -> bool {
+    let mut next = 0;
+    for (number, &Axis { size, stride }) in axes.iter().enumerate() {
+        let start = next;
+        next += groups.get(number).copied().unwrap_or(1);
+        let mut step = stride;
+        let mut volume: usize = 1;
+        for &at in order[start..next].iter().rev() {
+            row[at] = step;
+            step = step.wrapping_mul(loops[at] as isize);
+            volume = volume.saturating_mul(loops[at]);
+        }
+        if volume != size {
+            return false;
+        }
+    }
+    true
+}
+
+#[cold]
+fn misfit(axes: &[Axis], order: &[usize], shape: &Shape) -> DimError {
+    let found: Vec<_> = axes.iter().map(|axis| axis.size).collect();
+    let what =
+        format!("{} do not fit into an array of shape {found:?}", shape.describe(order.iter().copied()));
+    DimError::Shape { what }
+}
+
 /// Runs a tensor into an array that is there already.
 pub trait OrderInto: Computable {
     /// Writes the elements into `out`, whose axes are the named dims in this order; a tuple of dims is one axis.
@@ -207,7 +239,7 @@ pub trait OrderInto: Computable {
     ///
     /// If `out` has another shape, operands have different sizes for one dim, or an index is out of range.
     #[track_caller]
-    fn order_into<L: OrderOf<Self::Dims, Rest: NoneLeft>, O>(self, out: &mut O, dims: L)
+    fn order_into<L: OrderOf<Self::Dims, X>, X: NoneLeft, O>(self, out: &mut O, dims: L)
     where
         O: SourceMut<Elem = Self::Elem> + ?Sized,
     {
@@ -215,54 +247,48 @@ pub trait OrderInto: Computable {
     }
 
     /// As [`order_into`](OrderInto::order_into), but what sizes decide is an error.
-    fn try_order_into<L, O>(self, out: &mut O, _: L) -> Result<(), DimError>
+    fn try_order_into<L, X, O>(self, out: &mut O, _: L) -> Result<(), DimError>
     where
-        L: OrderOf<Self::Dims, Rest: NoneLeft>,
+        L: OrderOf<Self::Dims, X>,
+        X: NoneLeft,
         O: SourceMut<Elem = Self::Elem> + ?Sized,
     {
         let tensor = self.into_named();
-        let shape = tensor.shape()?;
-        let sizes = Ordering::<Self::Dims, Self::Rank, L>::sizes(&shape)?;
+        let (start, axes) = out.raw_mut();
+        if let Some((from, len)) = Ordering::<Self::Dims, Self::Rank, L>::same_layout(&tensor.expr, &axes) {
+            // SAFETY: both are contiguous in the same order of axes with the same sizes, which multiply to `len`; `out` is
+            // borrowed exclusively, so that the tensor's elements are others.
+            unsafe { std::ptr::copy_nonoverlapping(from, start, len) };
+            return Ok(());
+        }
+        let mut shape = Shape::new::<Self::Dims, Self::Rank>();
+        tensor.meet(&mut shape)?;
         let order = Ordering::<Self::Dims, Self::Rank, L>::ORDER.as_slice();
         shape.volume(order.iter().copied(), 1)?;
-        let (start, axes) = out.raw_mut();
-        check_rank(axes.len(), sizes.len())?;
-        if axes.iter().map(|axis| axis.size).ne(sizes.iter().copied()) {
-            let found: Vec<_> = axes.iter().map(|axis| axis.size).collect();
-            let what = format!(
-                "{} do not fit into an array of shape {found:?}",
-                shape.describe(order.iter().copied())
-            );
-            return Err(DimError::Shape { what });
-        }
+        check_rank(axes.len(), L::GROUPS.len() + Self::Rank::N)?;
         let loops = shape.sizes();
         let mut rows = Rows::new(loops.len());
-        // Each axis of `out` is one or more loop axes, the last one fastest.
-        let row = rows.push();
-        let mut rest = order;
-        for &Axis { size, stride } in &axes {
-            let mut taken = 1;
-            let mut end = 0;
-            while end < rest.len() && (end == 0 || taken < size) {
-                taken *= loops[rest[end]];
-                end += 1;
-            }
-            let mut step = stride;
-            for &at in rest[..end].iter().rev() {
-                row[at] = step;
-                step = step.wrapping_mul(loops[at] as isize);
-            }
-            rest = &rest[end..];
+        if !spread(&axes, L::GROUPS, order, loops, rows.push()) {
+            return Err(misfit(&axes, order, &shape));
         }
         tensor.expr.rows::<Self::Dims, Self::Rank>(&shape, &mut rows);
         let nest = Nest::map(loops, order, &rows);
         let mut operands = nest.operands();
         let row = operands.next_row();
-        let kernel = tensor.expr.kernel(&mut operands);
-        // SAFETY: the loops along each axis of `out` multiply to its size, so every position is one of its elements,
-        // which it borrows exclusively.
-        let target = unsafe { Target::new(start, row, ()) };
-        update(kernel, &nest, target, Replace)
+        if Self::Expr::MEMORY.is_some() && row.strides.last() == Some(&1) {
+            let (from, _) = tensor.expr.memory();
+            // SAFETY: as below, and the tensor is nothing but elements in memory along the loops.
+            unsafe { copy_between(from, operands.next_row(), start, row.strides, &nest.sizes) };
+            return Ok(());
+        }
+        let lower = |nest| {
+            let mut operands = Nest::operands(nest);
+            // SAFETY: the loops along each axis of `out` multiply to its size, so every position is one of its elements,
+            // which it borrows exclusively.
+            let target = unsafe { Target::new(start, operands.next_row(), ()) };
+            (tensor.expr.kernel(&mut operands), target)
+        };
+        update(&nest, &mut Parts::new(), lower, Replace)
     }
 }
 

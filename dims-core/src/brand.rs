@@ -1,7 +1,7 @@
 //! Brands: zero-sized types, one for each dimension, and the keys that order them.
 //!
 //! Stable Rust cannot ask whether two types differ, so the question is computed: each brand carries a *key*, a list of
-//! digits to base 64 as types, and [`CompareKeys`] walks two keys until the first digit that differs. The first
+//! digits to base 16 as types, and [`CompareKeys`] walks two keys until the first digit that differs. The first
 //! digit is the position of the dim inside its `dims!` invocation, so that dims declared together sort in the order in
 //! which they were declared; the others are a hash of where the dim was declared and of its name.
 //!
@@ -26,14 +26,17 @@ use std::marker::PhantomData;
 pub trait Brand: Element + Sized {
     /// The digits of [`Element::Key`] as a number, for use at run time.
     #[doc(hidden)]
-    const ID: u64;
+    const ID: u64 = Self::KEYS.as_slice()[0].id;
     /// [`Dyn`](crate::size::Dyn), or [`Static<N>`](crate::size::Static).
     type Size: Size;
     /// The static size as a typenum, or [`Dyn`](crate::size::Dyn).
     #[doc(hidden)]
     type Num;
+    /// What a dim is made from: for a local dim, a borrow of its scope that gives the brand its lifetime.
+    #[doc(hidden)]
+    type Anchor;
     /// The name, as written where the dim was declared.
-    const NAME: &'static str;
+    const NAME: &'static str = Self::KEYS.as_slice()[0].name;
 }
 
 /// A brand that can be named anywhere: one made by `dims! { pub struct Batch; }`.
@@ -81,12 +84,6 @@ pub struct Equal;
 /// Verdict of a comparison: the right key sorts first.
 pub struct Greater;
 
-/// Compares two digits.
-pub trait CompareDigits<O> {
-    /// [`Less`], [`Equal`] or [`Greater`].
-    type Out;
-}
-
 /// Compares two keys, digit by digit.
 pub trait CompareKeys<O> {
     /// [`Less`], [`Equal`] or [`Greater`].
@@ -101,38 +98,36 @@ impl CompareKeys<Last> for Last {
     type Out = Equal;
 }
 
-impl<H, T> CompareKeys<Last> for (H, T) {
-    type Out = Less;
+/// The end of the key of a loop variable: less than any other, and equal to itself.
+pub struct Inner;
+
+impl CompareKeys<Inner> for Inner {
+    type Out = Equal;
 }
 
-impl<H, T> CompareKeys<(H, T)> for Last {
-    type Out = Greater;
-}
-
-impl<H1, T1, H2, T2> CompareKeys<(H2, T2)> for (H1, T1)
-where
-    H1: CompareDigits<H2>,
-    H1::Out: OrElse<T1, T2>,
-{
-    type Out = <H1::Out as OrElse<T1, T2>>::Out;
-}
-
-/// The verdict so far, or else the comparison of what is left of both keys.
-pub trait OrElse<A, B> {
-    /// [`Less`], [`Equal`] or [`Greater`].
-    type Out;
-}
-
-impl<A, B> OrElse<A, B> for Less {
-    type Out = Less;
-}
-
-impl<A, B> OrElse<A, B> for Greater {
-    type Out = Greater;
-}
-
-impl<A: CompareKeys<B>, B> OrElse<A, B> for Equal {
-    type Out = A::Out;
+/// Declares the dim of a loop variable: made by `tensor!` or `einsum!`, and gone before they return.
+///
+/// Such a dim meets those of its own comprehension and those that operands have already, never those of another
+/// comprehension. So its key needs no hash: the position among the loops, then [`Inner`]. Its number has a bit that those
+/// of other dims lack: see `key.rs` of the macros.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! loop_variable {
+    ($name:ident, $text:literal, $at:literal, $digits:ty) => {
+        #[allow(non_camel_case_types)]
+        enum $name {}
+        impl $crate::__private::Element for $name {
+            type Key = $digits;
+            type Axes = $crate::__private::OneAxis;
+            const KEYS: $crate::__private::Keys =
+                $crate::__private::keys_of::<$crate::__private::Dyn>(1 << 63 | $at, $text);
+        }
+        impl $crate::__private::Brand for $name {
+            type Size = $crate::__private::Dyn;
+            type Num = $crate::__private::Dyn;
+            type Anchor = ();
+        }
+    };
 }
 
 /// The verdict on two elements of a set.
@@ -151,33 +146,40 @@ pub struct DimInfo<'a> {
     pub cell: Option<&'a DimCell>,
 }
 
-/// The digits to base 64 as types, and their comparison table.
+/// The digits to base 16 as types, each followed by the rest of its key, and their comparison table.
+///
+/// The table compares whole keys, so that a digit is one step for rustc, and the base
+/// is small because rustc tries each row of the table: both were measured.
 pub mod digits {
-    use super::{CompareDigits, Equal, Greater, Less};
+    use super::{CompareKeys, Greater, Inner, Last, Less};
+    use std::marker::PhantomData;
 
     macro_rules! table {
         ($($digit:ident)*) => {
-            $(#[doc(hidden)] pub struct $digit; impl CompareDigits<$digit> for $digit { type Out = Equal; })*
+            $(
+                #[doc(hidden)]
+                pub struct $digit<T>(PhantomData<T>);
+                impl<T: CompareKeys<U>, U> CompareKeys<$digit<U>> for $digit<T> { type Out = T::Out; }
+                impl<T> CompareKeys<Last> for $digit<T> { type Out = Less; }
+                impl<T> CompareKeys<$digit<T>> for Last { type Out = Greater; }
+                impl<T> CompareKeys<Inner> for $digit<T> { type Out = Greater; }
+                impl<T> CompareKeys<$digit<T>> for Inner { type Out = Less; }
+            )*
             table!(@pairs $($digit)*);
         };
         (@pairs) => {};
         (@pairs $first:ident $($later:ident)*) => {
-            $(impl CompareDigits<$later> for $first { type Out = Less; }
-              impl CompareDigits<$first> for $later { type Out = Greater; })*
+            $(impl<T, U> CompareKeys<$later<U>> for $first<T> { type Out = Less; }
+              impl<T, U> CompareKeys<$first<U>> for $later<T> { type Out = Greater; })*
             table!(@pairs $($later)*);
         };
     }
 
-    table!(
-        H0 H1 H2 H3 H4 H5 H6 H7 H8 H9 H10 H11 H12 H13 H14 H15
-        H16 H17 H18 H19 H20 H21 H22 H23 H24 H25 H26 H27 H28 H29 H30 H31
-        H32 H33 H34 H35 H36 H37 H38 H39 H40 H41 H42 H43 H44 H45 H46 H47
-        H48 H49 H50 H51 H52 H53 H54 H55 H56 H57 H58 H59 H60 H61 H62 H63
-    );
+    table!(H0 H1 H2 H3 H4 H5 H6 H7 H8 H9 H10 H11 H12 H13 H14 H15);
 }
 
 /// The keys of a set of one brand, for `dims!`.
 #[doc(hidden)]
-pub const fn keys_of<D: Brand>() -> Keys {
-    Keys::one(DimKey { depth: 0, id: D::ID, name: D::NAME, fixed: D::Size::FIXED })
+pub const fn keys_of<N: Size>(id: u64, name: &'static str) -> Keys {
+    Keys::one(DimKey { depth: 0, id, name, fixed: N::FIXED })
 }

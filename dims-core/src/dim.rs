@@ -87,15 +87,15 @@ pub type Dim<B> = LocalDim<B>;
 impl<B: Brand> Dim<B> {
     /// A dim without a size. For `dims!` alone.
     #[doc(hidden)]
-    pub fn minted() -> Self {
+    pub fn minted(_: B::Anchor) -> Self {
         Dim { cell: DimCell { size: Cell::new(UNSIZED), origin: Cell::new(None) }, brand: PhantomData }
     }
 
     /// A dim with a size. For `dims!` alone.
     #[doc(hidden)]
     #[track_caller]
-    pub fn minted_with(size: usize) -> Self {
-        let dim = Self::minted();
+    pub fn minted_with(anchor: B::Anchor, size: usize) -> Self {
+        let dim = Self::minted(anchor);
         dim.cell.size.set(size);
         dim.cell.origin.set(Some(Location::caller()));
         dim
@@ -123,7 +123,13 @@ impl<B: Brand> Dim<B> {
     /// If the dim already has another size.
     #[track_caller]
     pub fn set_size(&self, size: usize) {
-        unwrap(self.info_ref().meet(size, Some(Location::caller())));
+        unwrap(self.try_set_size(size));
+    }
+
+    /// As [`set_size`](Self::set_size), but another size is an error.
+    #[track_caller]
+    pub fn try_set_size(&self, size: usize) -> Result<(), DimError> {
+        self.info_ref().meet(size, Some(Location::caller()))
     }
 
     fn info_ref(&self) -> DimInfo<'_> {

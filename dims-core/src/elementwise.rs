@@ -536,14 +536,14 @@ macro_rules! declared_dim_operators {
         $crate::declared_dim_operators!(@ $dim Add add, Sub sub, Mul mul, Div div, Rem rem);
     };
     (@ $dim:ident $($trait:ident $method:ident),*) => {$(
-        impl<O> ::core::ops::$trait<O> for $dim
+        impl<__Operand> ::core::ops::$trait<__Operand> for $dim
         where
-            $crate::tensor::NamedOf<$dim>: ::core::ops::$trait<O>,
+            $crate::tensor::NamedOf<$dim>: ::core::ops::$trait<__Operand>,
         {
-            type Output = <$crate::tensor::NamedOf<$dim> as ::core::ops::$trait<O>>::Output;
+            type Output = <$crate::tensor::NamedOf<$dim> as ::core::ops::$trait<__Operand>>::Output;
 
             #[inline(always)]
-            fn $method(self, other: O) -> Self::Output {
+            fn $method(self, other: __Operand) -> Self::Output {
                 ::core::ops::$trait::$method($crate::tensor::AsTensor::into_named(self), other)
             }
         }

@@ -82,6 +82,30 @@ pub enum DimError {
         /// How many were bound.
         bound: usize,
     },
+    /// One axis of a pattern has two sizes.
+    AxisConflict {
+        /// The axis, as the pattern names it.
+        axis: &'static str,
+        /// The size that it had first.
+        first: usize,
+        /// Where it got the first size.
+        first_place: String,
+        /// The size that it met next.
+        second: usize,
+        /// Where the second size came from.
+        second_place: String,
+        /// The pattern.
+        pattern: &'static str,
+    },
+    /// An array does not have as many axes as a pattern names.
+    PatternRank {
+        /// How many it has.
+        found: usize,
+        /// How many the pattern names.
+        named: usize,
+        /// Whether the pattern has `...` for more.
+        spread: bool,
+    },
     /// Two positional axes differ, and neither is of size 1.
     Broadcast {
         /// The axis, counted from the right, from 0.
@@ -162,6 +186,14 @@ impl fmt::Display for DimError {
             DimError::Rank { found, bound } => {
                 write!(f, "the array has {found} axes, but {bound} were bound")
             }
+            DimError::AxisConflict { axis, first, first_place, second, second_place, pattern } => write!(
+                f,
+                "axis `{axis}` has size {first} {first_place}, but {second} {second_place}, in the pattern `{pattern}`"
+            ),
+            DimError::PatternRank { found, named, spread } => {
+                let least = if *spread { "at least " } else { "" };
+                write!(f, "the array has {found} axes, but the pattern names {least}{named}")
+            }
             DimError::Broadcast { axis, first, second } => write!(
                 f,
                 "positional axis {axis} from the right has size {first} in one operand and {second} in another"
@@ -185,7 +217,7 @@ impl std::error::Error for DimError {}
 /// Panics with the error's text, at the caller's place.
 #[track_caller]
 #[inline]
-pub(crate) fn unwrap<T>(result: Result<T, DimError>) -> T {
+pub fn unwrap<T>(result: Result<T, DimError>) -> T {
     match result {
         Ok(value) => value,
         Err(error) => fail(&error),

@@ -24,7 +24,7 @@ type Order = SmallVec<[usize; 8]>;
 ///
 /// Where [`try_concat`] returns an error.
 #[track_caller]
-pub fn concat<A: Computable, D: DimRef + DimsOf<A::Dims>>(
+pub fn concat<A: Computable, D: DimRef + DimsOf<A::Dims, X>, X: Dims>(
     dim: D,
     parts: impl IntoIterator<Item = A>,
 ) -> Named<A::Elem, A::Dims, A::Rank> {
@@ -32,12 +32,13 @@ pub fn concat<A: Computable, D: DimRef + DimsOf<A::Dims>>(
 }
 
 /// As [`concat()`], but what sizes decide is an error; so is having no parts.
-pub fn try_concat<D, A>(
+pub fn try_concat<D, A, X>(
     dim: D,
     parts: impl IntoIterator<Item = A>,
 ) -> Result<Named<A::Elem, A::Dims, A::Rank>, DimError>
 where
-    D: DimRef + DimsOf<A::Dims>,
+    D: DimRef + DimsOf<A::Dims, X>,
+    X: Dims,
     A: Computable,
 {
     // With `dim` outermost, the result is the parts one after the other; then it is put into its set's order.

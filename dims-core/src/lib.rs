@@ -1,8 +1,12 @@
 //! The types, expressions, plans and kernels of `typed-dims`. Use that crate; this one holds what it re-exports.
 
 pub mod assign;
+pub mod attention;
+pub mod batch;
 pub mod bind;
 pub mod brand;
+#[doc(hidden)]
+pub mod comprehension;
 pub mod convert;
 pub mod create;
 pub mod dim;
@@ -10,10 +14,11 @@ pub mod elementwise;
 pub mod error;
 pub mod expr;
 pub mod join;
-pub mod kernel;
+mod kernel;
 pub mod named;
 pub mod ops;
 pub mod order;
+pub mod pattern;
 pub mod plan;
 #[cfg(feature = "rand")]
 pub mod random;
@@ -35,12 +40,27 @@ pub use brand::{Brand, Declared, Rest};
 /// What macros expand to. Not part of the public interface.
 #[doc(hidden)]
 pub mod __private {
-    pub use crate::brand::{Brand, Declared, Element, digits, keys_of};
+    pub mod batch {
+        pub use crate::batch::argument::Batch;
+        pub use crate::batch::*;
+        pub use crate::error::unwrap;
+    }
+    pub use crate::brand::{Brand, Declared, Element, Inner, digits, keys_of};
+    pub use crate::comprehension::*;
     pub use crate::declared_dim_operators;
     pub use crate::dim::{Dim, anchor, tie};
+    pub use crate::elementwise::{Elementwise, iota};
+    pub use crate::error::DimError;
+    pub use crate::loop_variable;
+    pub use crate::reduce::Reductions;
+    pub mod pattern {
+        pub use crate::bind::source::RankDyn;
+        pub use crate::pattern::*;
+        pub use crate::rank::*;
+    }
     pub use crate::set::Keys;
     pub use crate::size::{Dyn, Static};
-    pub use crate::storage::axes::Axis;
+    pub use crate::storage::axes::OneAxis;
     pub use generativity::Id;
     pub use typenum;
 }

@@ -53,9 +53,15 @@ impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>> Named<T, S, R, E> {
     #[inline]
     pub(crate) fn shape(&self) -> Result<Shape, DimError> {
         let mut shape = Shape::new::<S, R>();
-        self.expr.meet::<S, R>(&mut shape)?;
-        shape.finish()?;
+        self.meet(&mut shape)?;
         Ok(shape)
+    }
+
+    /// Lets the operands meet in a shape that is new.
+    #[inline]
+    pub(crate) fn meet(&self, shape: &mut Shape) -> Result<(), DimError> {
+        self.expr.meet::<S, R>(shape)?;
+        shape.finish()
     }
 
     /// How many elements lie along a dim.
@@ -64,7 +70,7 @@ impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>> Named<T, S, R, E> {
     ///
     /// If operands of the tensor have different sizes for one dim.
     #[track_caller]
-    pub fn size<D: DimRef + DimsOf<S>>(&self, dim: D) -> usize {
+    pub fn size<D: DimRef + DimsOf<S, X>, X: Dims>(&self, dim: D) -> usize {
         let shape = unwrap(self.shape());
         shape.size(position(&shape, dim.info()))
     }

@@ -10,10 +10,11 @@ use crate::plan::shape::Shape;
 use crate::rank::*;
 use crate::reduce::evaluate_in;
 use crate::set::list::List;
-use crate::set::remove::{Missing, Others, Removal, RemoveAll, Twice};
+use crate::set::remove::{Left, Missing, Removal, RemoveAll, Twice};
 use crate::set::{Bound, Dims, Keys, MAX_DIMS, NamedOnce, Verdict};
 use crate::storage::Owned;
-use crate::tensor::{AsTensor, Computable, NamedOf};
+use crate::storage::axes::Axis;
+use crate::tensor::{Computable, NamedOf};
 use crate::tuples::{each_tuple, fold_back, nested};
 use ndarray::{Array, ArrayD};
 use smallvec::SmallVec;
@@ -106,20 +107,20 @@ macro_rules! count {
 
 each_tuple!(lists);
 
-/// An order of dims of `S`: every dim named is bound, and named once.
-pub trait OrderOf<S: Dims>: OrderList {
-    /// The dims that are left.
-    type Rest: Dims;
-}
+/// An order of dims of `S`: every dim named is bound, and named once. The dims that are left are `Rest`, which rustc infers;
+/// see [`DimsOf`](crate::set::DimsOf).
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an order of dims",
+    label = "expected a dim, or a tuple of dims and of tuples of dims: `(b, (h, h2), w)`"
+)]
+pub trait OrderOf<S: Dims, Rest: Dims>: OrderList {}
 
-impl<S: Dims, L: OrderList> OrderOf<S> for L
+impl<S: Dims, Rest: Dims, L: OrderList> OrderOf<S, Rest> for L
 where
     S::List: RemoveAll<L::Brands, S, Out: Removal<Left: List>>,
-    Verdict<Missing<S, L::Brands>>: Bound<Missing<S, L::Brands>, S>,
+    Verdict<Missing<S, L::Brands>>: Bound<Missing<S, L::Brands>, S, Then<Left<S, L::Brands>> = Rest>,
     Verdict<Twice<S, L::Brands>>: NamedOnce<Twice<S, L::Brands>, L>,
 {
-    type Rest =
-        <Verdict<Missing<S, L::Brands>> as Bound<Missing<S, L::Brands>, S>>::Then<Others<S, L::Brands>>;
 }
 
 /// What `order` yields, by the dims that are left: without any, an array (a single element if it has no axes); else a
@@ -199,20 +200,14 @@ macro_rules! left_over {
             type Out = Named<T, Self, R>;
 
             #[inline]
-            fn build(data: Vec<T>, sizes: &[usize]) -> Self::Out {
-                Named::from_expr(Owned::contiguous(data, sizes))
+            fn build(data: Vec<T>, sizes: &[usize]) -> Named<T, Self, R> {
+                Named::from_expr(Owned::laid_out(data, sizes))
             }
         }
     };
 }
 
 each_tuple!(left_over);
-
-/// The type that ordering a tensor `A` as `L` says yields.
-pub type OrderOut<A, L> = <<L as OrderOf<<A as AsTensor>::Dims>>::Rest as Ordered<
-    <A as AsTensor>::Elem,
-    <<L as OrderList>::Count as Rank>::Plus<<A as AsTensor>::Rank>,
->>::Out;
 
 /// How a tensor with the dims `S` and the positional axes `R` is ordered as `L` says: known to rustc, but for the sizes.
 pub(crate) struct Ordering<S, R, L>(PhantomData<(S, R, L)>);
@@ -222,7 +217,7 @@ impl<S: Dims, R: Rank, L: OrderList> Ordering<S, R, L> {
     pub(crate) const ORDER: &'static AxisList = &{
         let named = AxisList::of(L::KEYS, S::KEYS);
         let all = S::KEYS.as_slice().len();
-        AxisList::range(0, all).without(&named).join(&named).join(&AxisList::range(all, all + R::N))
+        AxisList::in_memory(S::KEYS, 0).without(&named).join(&named).join(&AxisList::range(all, all + R::N))
     };
 
     /// How many dims are left.
@@ -251,6 +246,23 @@ impl<S: Dims, R: Rank, L: OrderList> Ordering<S, R, L> {
             *size = axes[axis].size;
         }
         expr.into_contiguous(Self::ORDER.as_slice()).map(|data| (data, sizes))
+    }
+
+    /// Where the elements are, and how many, if they lie in memory as in an array with these axes, contiguously.
+    #[inline(always)]
+    pub(crate) fn same_layout<E: Expr>(expr: &E, out: &[Axis]) -> Option<(*const E::Elem, usize)> {
+        if !Self::PLAIN || E::MEMORY.is_none() {
+            return None;
+        }
+        let (from, axes) = expr.memory();
+        let order = Self::ORDER.as_slice();
+        let mut len: usize = 1;
+        let mut same = out.len() == order.len();
+        for (own, &at) in out.iter().zip(order).rev() {
+            same &= axes[at] == *own && own.stride == len as isize;
+            len = len.saturating_mul(own.size);
+        }
+        same.then_some((from, len))
     }
 
     /// The sizes of the result's axes.
@@ -287,32 +299,33 @@ pub trait OrderExt: Computable {
     /// If operands have different sizes for one dim, an index is out of range, or the result does not fit into memory.
     #[track_caller]
     #[inline]
-    fn order<L: OrderOf<Self::Dims>>(self, dims: L) -> OrderOut<Self, L>
+    fn order<L: OrderOf<Self::Dims, X>, X, Out>(self, dims: L) -> Out
     where
-        L::Rest: Ordered<Self::Elem, <L::Count as Rank>::Plus<Self::Rank>>,
+        X: Ordered<Self::Elem, <L::Count as Rank>::Plus<Self::Rank>, Out = Out>,
     {
         unwrap(self.try_order(dims))
     }
 
     /// As [`order`](OrderExt::order), but what sizes decide is an error.
     #[inline]
-    fn try_order<L: OrderOf<Self::Dims>>(self, _: L) -> Result<OrderOut<Self, L>, DimError>
+    fn try_order<L: OrderOf<Self::Dims, X>, X, Out>(self, _: L) -> Result<Out, DimError>
     where
-        L::Rest: Ordered<Self::Elem, <L::Count as Rank>::Plus<Self::Rank>>,
+        X: Ordered<Self::Elem, <L::Count as Rank>::Plus<Self::Rank>, Out = Out>,
     {
         let tensor = self.into_named();
         let tensor = match Ordering::<Self::Dims, Self::Rank, L>::as_it_is(tensor.expr) {
             Ok((data, sizes)) => {
                 let rank = Self::Dims::KEYS.as_slice().len();
-                return Ok(<L::Rest as Ordered<_, _>>::build(data, &sizes[..rank]));
+                return Ok(X::build(data, &sizes[..rank]));
             }
             Err(expr) => NamedOf::<Self>::from_expr(expr),
         };
-        let shape = tensor.shape()?;
+        let mut shape = Shape::new::<Self::Dims, Self::Rank>();
+        tensor.meet(&mut shape)?;
         let sizes = Ordering::<Self::Dims, Self::Rank, L>::sizes(&shape)?;
         let order = Ordering::<Self::Dims, Self::Rank, L>::ORDER.as_slice();
         let data = evaluate_in::<Self::Dims, Self::Rank, _>(tensor.expr, &shape, order)?;
-        Ok(<L::Rest as Ordered<_, _>>::build(data, &sizes))
+        Ok(X::build(data, &sizes))
     }
 }
 

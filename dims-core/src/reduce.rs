@@ -5,14 +5,14 @@ use crate::error::{DimError, unwrap};
 use crate::expr::{Expr, Factors};
 use crate::kernel::reduce::Reducer;
 use crate::kernel::reducers;
-use crate::kernel::scan::{self, Lines};
+use crate::kernel::scan::{self, Along};
 use crate::kernel::{self, Kernel, threads};
 use crate::named::{Named, position};
 use crate::plan::axes::AxisList;
 use crate::plan::contract;
 use crate::plan::direct::Roles;
 use crate::plan::explain::{Loops, Step, record};
-use crate::plan::nest::Nest;
+use crate::plan::nest::{Nest, Parts};
 use crate::plan::rows::Rows;
 use crate::plan::shape::Shape;
 use crate::rank::Rank;
@@ -23,8 +23,8 @@ use crate::tensor::{AsTensor, Computable};
 use smallvec::SmallVec;
 use std::marker::PhantomData;
 
-/// A tensor without the dims `D`.
-pub type Reduced<U, A, D> = Named<U, <D as DimsOf<<A as AsTensor>::Dims>>::Others, <A as AsTensor>::Rank>;
+/// What reducing a tensor `A` yields: a tensor of `U` with the dims `X` that are left.
+pub type Reduced<U, A, X> = Named<U, X, <A as AsTensor>::Rank>;
 
 /// A tensor with the dims that it had.
 pub type Evaluated<A> = Named<<A as AsTensor>::Elem, <A as AsTensor>::Dims, <A as AsTensor>::Rank>;
@@ -39,13 +39,12 @@ impl<S: Dims, R: Rank, D: DimList> Split<S, R, D> {
     const REDUCED: &'static AxisList = &AxisList::of(D::KEYS, S::KEYS);
 
     /// The axes that stay, in their order.
-    const KEPT: &'static AxisList =
-        &AxisList::range(0, S::KEYS.as_slice().len() + R::N).without(Self::REDUCED);
+    const KEPT: &'static AxisList = &AxisList::in_memory(S::KEYS, R::N).without(Self::REDUCED);
 
     /// The roles of the axes, if `E` is a product of two tensors in memory in which each role is clear.
     const fn roles<E: Expr>() -> Option<Roles> {
         match (E::PAIR, R::N) {
-            (Some((a, b)), 0) => Roles::of(a, b, S::KEYS, D::KEYS),
+            (Some((a, b)), 0) => Roles::of(a, b, S::KEYS, D::KEYS, &AxisList::in_memory(S::KEYS, 0)),
             _ => None,
         }
     }
@@ -61,29 +60,32 @@ enum Empty {
 
 /// Runs a reduction over `dims` in one pass over the expression, without a temporary.
 #[inline]
-fn run<A, D, Q>(tensor: A, reducer: Q, empty: Empty) -> Result<Reduced<Q::Out, A, D>, DimError>
+fn run<A, D, X, Q>(tensor: A, reducer: Q, empty: Empty) -> Result<Reduced<Q::Out, A, X>, DimError>
 where
     A: Computable,
-    D: DimsOf<A::Dims>,
+    D: DimsOf<A::Dims, X>,
+    X: Dims,
     Q: Reducer<A::Elem, Out: Element>,
 {
     let tensor = tensor.into_named();
-    let shape = tensor.shape()?;
-    fused::<A::Dims, A::Rank, _, D, _>(&tensor.expr, &shape, reducer, empty)
+    let mut shape = Shape::new::<A::Dims, A::Rank>();
+    tensor.meet(&mut shape)?;
+    fused::<A::Dims, A::Rank, _, D, X, _>(&tensor.expr, &shape, reducer, empty)
 }
 
 #[inline]
-fn fused<S, R, E, D, Q>(
+fn fused<S, R, E, D, X, Q>(
     expr: &E,
     shape: &Shape,
     reducer: Q,
     empty: Empty,
-) -> Result<Named<Q::Out, D::Others, R>, DimError>
+) -> Result<Named<Q::Out, X, R>, DimError>
 where
     S: Dims,
     R: Rank,
     E: Expr,
-    D: DimsOf<S>,
+    D: DimsOf<S, X>,
+    X: Dims,
     Q: Reducer<E::Elem, Out: Element>,
 {
     let sizes = shape.sizes();
@@ -103,25 +105,26 @@ where
         loops: Loops::new::<Q::Out>(&nest, len, threads::parts(work)),
         count,
     });
-    let parts = nest.for_threads(work);
-    let parts = parts.iter().map(|nest| (expr.kernel(&mut nest.operands()), nest)).collect();
-    let data =
-        kernel::reduce::reduce(parts, len, count, reducer).map_err(|error| shape.blame(error, kept))?;
+    let mut parts = Parts::new();
+    let lower = |nest| expr.kernel(&mut Nest::operands(nest));
+    let data = kernel::reduce::reduce(&nest, &mut parts, lower, work, len, count, reducer)
+        .map_err(|error| shape.blame(error, kept))?;
     Ok(finished(data, kept, sizes))
 }
 
 #[inline]
 fn finished<T, S: Dims, R: Rank>(data: Vec<T>, kept: &[usize], sizes: &[usize]) -> Named<T, S, R> {
     let sizes: SmallVec<[usize; 8]> = kept.iter().map(|&axis| sizes[axis]).collect();
-    Named::from_expr(Owned::contiguous(data, &sizes))
+    Named::from_expr(Owned::laid_out(data, &sizes))
 }
 
 /// A sum: a contraction where the expression is a product whose factors lack dims of one another, else one fused pass.
 #[inline]
-fn sum<A, D>(tensor: A) -> Result<Reduced<A::Elem, A, D>, DimError>
+fn sum<A, D, X>(tensor: A) -> Result<Reduced<A::Elem, A, X>, DimError>
 where
     A: Computable<Elem: Num>,
-    D: DimsOf<A::Dims>,
+    D: DimsOf<A::Dims, X>,
+    X: Dims,
 {
     let tensor = tensor.into_named();
     if let Some(roles) = const { Split::<A::Dims, A::Rank, D>::roles::<A::Expr>() } {
@@ -129,10 +132,11 @@ where
         if let Some(result) = roles.run(a, b) {
             let (data, sizes) = result?;
             let rank = Split::<A::Dims, A::Rank, D>::KEPT.as_slice().len();
-            return Ok(Named::from_expr(Owned::contiguous(data, &sizes[..rank])));
+            return Ok(Named::from_expr(Owned::laid_out(data, &sizes[..rank])));
         }
     }
-    let shape = tensor.shape()?;
+    let mut shape = Shape::new::<A::Dims, A::Rank>();
+    tensor.meet(&mut shape)?;
     if A::Expr::FACTORS >= 2 {
         let kept = Split::<A::Dims, A::Rank, D>::KEPT.as_slice();
         let sizes = shape.sizes();
@@ -147,26 +151,63 @@ where
             return Ok(finished(data, kept, sizes));
         }
     }
-    fused::<A::Dims, A::Rank, _, D, _>(&tensor.expr, &shape, reducers::Sum, Empty::Allowed)
+    fused::<A::Dims, A::Rank, _, D, X, _>(&tensor.expr, &shape, reducers::Sum, Empty::Allowed)
 }
 
-/// Evaluates, and works along one dim in place.
-fn along<A, D>(tensor: A, dim: D, work: impl FnOnce(Lines<'_, A::Elem>)) -> Result<Evaluated<A>, DimError>
+/// Evaluates, and works along one dim, block by block.
+fn along<A, D, X, W>(tensor: A, dim: D, work: W) -> Result<Evaluated<A>, DimError>
 where
     A: Computable,
-    D: DimRef + DimsOf<A::Dims>,
+    D: DimRef + DimsOf<A::Dims, X>,
+    X: Dims,
+    W: Along<A::Elem>,
 {
     let tensor = tensor.into_named();
-    let shape = tensor.shape()?;
-    let at = position(&shape, dim.info());
+    let mut shape = Shape::new::<A::Dims, A::Rank>();
+    tensor.meet(&mut shape)?;
+    let dim = position(&shape, dim.info());
     let sizes = shape.sizes();
-    let order: Order = (0..sizes.len()).collect();
-    let mut data = evaluate_in::<A::Dims, A::Rank, _>(tensor.expr, &shape, &order)?;
-    if !data.is_empty() {
-        let inner = sizes[at + 1..].iter().product();
-        work(Lines { data: &mut data, len: sizes[at], inner });
-    }
-    Ok(Named::from_expr(Owned::contiguous(data, sizes)))
+    let order = AxisList::in_memory_of::<A::Dims, A::Rank>().as_slice();
+    let at = order.iter().position(|&axis| axis == dim).expect("the dim is one of the axes");
+    let len = shape.volume(order.iter().copied(), size_of::<A::Elem>())?;
+    let inner: usize = order[at + 1..].iter().map(|&axis| sizes[axis]).product();
+    let block = inner * sizes[dim];
+    let data = match tensor.expr.into_contiguous(order) {
+        Ok(mut data) => {
+            scan::in_place(&mut data, block, inner, threads::parts(len), work);
+            data
+        }
+        Err(expr) => {
+            let mut rows = Rows::new(sizes.len());
+            expr.rows::<A::Dims, A::Rank>(&shape, &mut rows);
+            let nest = Nest::blocks(sizes, &order[..at], &order[at..], &rows);
+            let parts = <A::Expr as Expr>::Kernel::<'_>::PARALLEL && nest.outer > 0;
+            let threads = if parts { threads::parts(len) } else { 1 };
+            record(|| Step::Reduce {
+                reduction: W::NAME,
+                expression: expr.describe(),
+                loops: Loops::new::<A::Elem>(&nest, len, threads),
+                count: sizes[dim],
+            });
+            let parts = nest.split(0, threads);
+            let parts = parts.iter().map(|nest| (expr.kernel(&mut nest.operands()), nest));
+            scan::collect(parts, len, inner, work).map_err(|error| shape.blame(error, order))?
+        }
+    };
+    let sizes: Order = order.iter().map(|&axis| sizes[axis]).collect();
+    Ok(Named::from_expr(Owned::laid_out(data, &sizes)))
+}
+
+/// The elements of an expression over the dims `S`, as results lie in memory.
+#[inline]
+pub(crate) fn laid_out<S: Dims, R: Rank, E: Expr>(
+    expr: E,
+    shape: &Shape,
+) -> Result<Owned<E::Elem, S, R>, DimError> {
+    let order = AxisList::in_memory_of::<S, R>().as_slice();
+    let data = evaluate_in::<S, R, _>(expr, shape, order)?;
+    let sizes: Order = order.iter().map(|&axis| shape.size(axis)).collect();
+    Ok(Owned::laid_out(data, &sizes))
 }
 
 /// The elements of an expression, contiguous in an order of all its loop axes.
@@ -185,11 +226,12 @@ pub(crate) fn evaluate_in<S: Dims, R: Rank, E: Expr>(
     let mut rows = Rows::new(sizes.len());
     expr.rows::<S, R>(shape, &mut rows);
     let nest = Nest::map(sizes, order, &rows);
-    expr.collect(nest, len).map_err(|error| shape.blame(error, order))
+    expr.collect(&nest, len).map_err(|error| shape.blame(error, order))
 }
 
+// The bound of the dims is written in each line, not in the macro, because rustc quotes it from there.
 macro_rules! reductions {
-    ($($(#[$doc:meta])* $name:ident $try_name:ident [$($bound:tt)*] $out:ty, $reducer:expr, $empty:expr;)*) => {$(
+    ($($(#[$doc:meta])* $name:ident $try_name:ident [$($dims:tt)*] [$($bound:tt)*] $out:ty, $reducer:expr, $empty:expr;)*) => {$(
         $(#[$doc])*
         ///
         /// # Panics
@@ -197,7 +239,7 @@ macro_rules! reductions {
         /// Where the `try_` form returns an error.
         #[track_caller]
         #[inline]
-        fn $name<D: DimsOf<Self::Dims>>(self, dims: D) -> Reduced<$out, Self, D>
+        fn $name<$($dims)*>(self, dims: D) -> Reduced<$out, Self, X>
         where
             Self: AsTensor<Elem: $($bound)*>,
         {
@@ -206,18 +248,18 @@ macro_rules! reductions {
 
         #[doc = concat!("As [`", stringify!($name), "`](Reductions::", stringify!($name), "), but what sizes decide is an error.")]
         #[inline]
-        fn $try_name<D: DimsOf<Self::Dims>>(self, _: D) -> Result<Reduced<$out, Self, D>, DimError>
+        fn $try_name<$($dims)*>(self, _: D) -> Result<Reduced<$out, Self, X>, DimError>
         where
             Self: AsTensor<Elem: $($bound)*>,
         {
-            run::<Self, D, _>(self, $reducer, $empty)
+            run::<Self, D, X, _>(self, $reducer, $empty)
         }
     )*};
 }
 
 /// Operations along dims, for tensors and references to tensors.
 ///
-/// `dims` is one dim or a tuple of them; the result has the others. A reduction runs at once, in one pass over the whole
+/// `dims` is one dim or a tuple of them; the result has the others, `X` (rustc infers it). A reduction runs at once, in one pass over the whole
 /// expression, whose elements are never stored.
 pub trait Reductions: Computable {
     /// The sum: `out[..] = sum over dims of x[.., dims]`; 0 where there is nothing to add.
@@ -232,44 +274,47 @@ pub trait Reductions: Computable {
     /// Where [`try_sum`](Reductions::try_sum) returns an error.
     #[track_caller]
     #[inline]
-    fn sum<D: DimsOf<Self::Dims>>(self, _: D) -> Reduced<Self::Elem, Self, D>
+    fn sum<D: DimsOf<Self::Dims, X>, X: Dims>(self, _: D) -> Reduced<Self::Elem, Self, X>
     where
         Self::Elem: Num,
     {
-        unwrap(sum::<Self, D>(self))
+        unwrap(sum::<Self, D, X>(self))
     }
 
     /// As [`sum`](Reductions::sum), but what sizes decide is an error.
     #[inline]
-    fn try_sum<D: DimsOf<Self::Dims>>(self, _: D) -> Result<Reduced<Self::Elem, Self, D>, DimError>
+    fn try_sum<D: DimsOf<Self::Dims, X>, X: Dims>(
+        self,
+        _: D,
+    ) -> Result<Reduced<Self::Elem, Self, X>, DimError>
     where
         Self::Elem: Num,
     {
-        sum::<Self, D>(self)
+        sum::<Self, D, X>(self)
     }
 
     reductions! {
         /// The product; 1 where there is nothing to multiply.
-        prod try_prod [Num] Self::Elem, reducers::Prod, Empty::Allowed;
+        prod try_prod [D: DimsOf<Self::Dims, X>, X: Dims] [Num] Self::Elem, reducers::Prod, Empty::Allowed;
         /// The mean, `sum / count`; not-a-number where there is nothing.
-        mean try_mean [Analytic] Self::Elem, reducers::Mean, Empty::Allowed;
+        mean try_mean [D: DimsOf<Self::Dims, X>, X: Dims] [Analytic] Self::Elem, reducers::Mean, Empty::Allowed;
         /// The greatest element; not-a-number if there is one among them. Nothing to choose from is an error.
-        max try_max [Ordered] Self::Elem, reducers::Max, Empty::Refused("max");
+        max try_max [D: DimsOf<Self::Dims, X>, X: Dims] [Ordered] Self::Elem, reducers::Max, Empty::Refused("max");
         /// The least element; not-a-number if there is one among them. Nothing to choose from is an error.
-        min try_min [Ordered] Self::Elem, reducers::Min, Empty::Refused("min");
+        min try_min [D: DimsOf<Self::Dims, X>, X: Dims] [Ordered] Self::Elem, reducers::Min, Empty::Refused("min");
         /// The index of the greatest element, of the first if there are several; for a tuple of dims the index into all of
         /// them, the last dim fastest. Nothing to choose from is an error.
-        argmax try_argmax [Ordered] usize, reducers::Arg::<true>, Empty::Refused("argmax");
+        argmax try_argmax [D: DimsOf<Self::Dims, X>, X: Dims] [Ordered] usize, reducers::Arg::<true>, Empty::Refused("argmax");
         /// The index of the least element, as for `argmax`.
-        argmin try_argmin [Ordered] usize, reducers::Arg::<false>, Empty::Refused("argmin");
+        argmin try_argmin [D: DimsOf<Self::Dims, X>, X: Dims] [Ordered] usize, reducers::Arg::<false>, Empty::Refused("argmin");
         /// The variance of a whole population, `mean of (x - mean)^2`; see [`var_with`](Reductions::var_with) for others.
-        var try_var [Real] Self::Elem, reducers::Variance::<_, false> { ddof: Num::ZERO }, Empty::Allowed;
+        var try_var [D: DimsOf<Self::Dims, X>, X: Dims] [Real] Self::Elem, reducers::Variance::<_, false> { ddof: Num::ZERO }, Empty::Allowed;
         /// The standard deviation, the square root of the variance.
-        std try_std [Real] Self::Elem, reducers::Variance::<_, true> { ddof: Num::ZERO }, Empty::Allowed;
+        std try_std [D: DimsOf<Self::Dims, X>, X: Dims] [Real] Self::Elem, reducers::Variance::<_, true> { ddof: Num::ZERO }, Empty::Allowed;
         /// The Euclidean norm, `sqrt(sum of |x|^2)`.
-        norm try_norm [Magnitude<Abs: Real>] <Self::Elem as Magnitude>::Abs, reducers::Norm, Empty::Allowed;
+        norm try_norm [D: DimsOf<Self::Dims, X>, X: Dims] [Magnitude<Abs: Real>] <Self::Elem as Magnitude>::Abs, reducers::Norm, Empty::Allowed;
         /// `ln(sum of e^x)`, without overflow; minus infinity where there is nothing.
-        logsumexp try_logsumexp [Real] Self::Elem, reducers::LogSumExp(PhantomData), Empty::Allowed;
+        logsumexp try_logsumexp [D: DimsOf<Self::Dims, X>, X: Dims] [Real] Self::Elem, reducers::LogSumExp(PhantomData), Empty::Allowed;
     }
 
     /// Whether any element is true; false where there is none.
@@ -278,7 +323,7 @@ pub trait Reductions: Computable {
     ///
     /// Where [`try_any`](Reductions::try_any) returns an error.
     #[track_caller]
-    fn any<D: DimsOf<Self::Dims>>(self, dims: D) -> Reduced<bool, Self, D>
+    fn any<D: DimsOf<Self::Dims, X>, X: Dims>(self, dims: D) -> Reduced<bool, Self, X>
     where
         Self: AsTensor<Elem = bool>,
     {
@@ -286,11 +331,11 @@ pub trait Reductions: Computable {
     }
 
     /// As [`any`](Reductions::any), but what sizes decide is an error.
-    fn try_any<D: DimsOf<Self::Dims>>(self, _: D) -> Result<Reduced<bool, Self, D>, DimError>
+    fn try_any<D: DimsOf<Self::Dims, X>, X: Dims>(self, _: D) -> Result<Reduced<bool, Self, X>, DimError>
     where
         Self: AsTensor<Elem = bool>,
     {
-        run::<Self, D, _>(self, reducers::Any, Empty::Allowed)
+        run::<Self, D, X, _>(self, reducers::Any, Empty::Allowed)
     }
 
     /// Whether all elements are true; true where there is none.
@@ -299,7 +344,7 @@ pub trait Reductions: Computable {
     ///
     /// Where [`try_all`](Reductions::try_all) returns an error.
     #[track_caller]
-    fn all<D: DimsOf<Self::Dims>>(self, dims: D) -> Reduced<bool, Self, D>
+    fn all<D: DimsOf<Self::Dims, X>, X: Dims>(self, dims: D) -> Reduced<bool, Self, X>
     where
         Self: AsTensor<Elem = bool>,
     {
@@ -307,11 +352,11 @@ pub trait Reductions: Computable {
     }
 
     /// As [`all`](Reductions::all), but what sizes decide is an error.
-    fn try_all<D: DimsOf<Self::Dims>>(self, _: D) -> Result<Reduced<bool, Self, D>, DimError>
+    fn try_all<D: DimsOf<Self::Dims, X>, X: Dims>(self, _: D) -> Result<Reduced<bool, Self, X>, DimError>
     where
         Self: AsTensor<Elem = bool>,
     {
-        run::<Self, D, _>(self, reducers::All, Empty::Allowed)
+        run::<Self, D, X, _>(self, reducers::All, Empty::Allowed)
     }
 
     /// How many elements are true.
@@ -320,7 +365,7 @@ pub trait Reductions: Computable {
     ///
     /// Where [`try_count`](Reductions::try_count) returns an error.
     #[track_caller]
-    fn count<D: DimsOf<Self::Dims>>(self, dims: D) -> Reduced<usize, Self, D>
+    fn count<D: DimsOf<Self::Dims, X>, X: Dims>(self, dims: D) -> Reduced<usize, Self, X>
     where
         Self: AsTensor<Elem = bool>,
     {
@@ -328,11 +373,11 @@ pub trait Reductions: Computable {
     }
 
     /// As [`count`](Reductions::count), but what sizes decide is an error.
-    fn try_count<D: DimsOf<Self::Dims>>(self, _: D) -> Result<Reduced<usize, Self, D>, DimError>
+    fn try_count<D: DimsOf<Self::Dims, X>, X: Dims>(self, _: D) -> Result<Reduced<usize, Self, X>, DimError>
     where
         Self: AsTensor<Elem = bool>,
     {
-        run::<Self, D, _>(self, reducers::Count, Empty::Allowed)
+        run::<Self, D, X, _>(self, reducers::Count, Empty::Allowed)
     }
 
     /// The variance with `ddof` taken off the count: `sum of (x - mean)^2 / (count - ddof)`; 1 gives the unbiased estimate
@@ -342,7 +387,11 @@ pub trait Reductions: Computable {
     ///
     /// Where [`try_var_with`](Reductions::try_var_with) returns an error.
     #[track_caller]
-    fn var_with<D: DimsOf<Self::Dims>>(self, dims: D, ddof: Self::Elem) -> Reduced<Self::Elem, Self, D>
+    fn var_with<D: DimsOf<Self::Dims, X>, X: Dims>(
+        self,
+        dims: D,
+        ddof: Self::Elem,
+    ) -> Reduced<Self::Elem, Self, X>
     where
         Self::Elem: Real,
     {
@@ -350,15 +399,15 @@ pub trait Reductions: Computable {
     }
 
     /// As [`var_with`](Reductions::var_with), but what sizes decide is an error.
-    fn try_var_with<D: DimsOf<Self::Dims>>(
+    fn try_var_with<D: DimsOf<Self::Dims, X>, X: Dims>(
         self,
         _: D,
         ddof: Self::Elem,
-    ) -> Result<Reduced<Self::Elem, Self, D>, DimError>
+    ) -> Result<Reduced<Self::Elem, Self, X>, DimError>
     where
         Self::Elem: Real,
     {
-        run::<Self, D, _>(self, reducers::Variance::<_, false> { ddof }, Empty::Allowed)
+        run::<Self, D, X, _>(self, reducers::Variance::<_, false> { ddof }, Empty::Allowed)
     }
 
     /// `e^x / sum over dim of e^x`, without overflow.
@@ -367,7 +416,7 @@ pub trait Reductions: Computable {
     ///
     /// Where [`try_softmax`](Reductions::try_softmax) returns an error.
     #[track_caller]
-    fn softmax<D: DimRef + DimsOf<Self::Dims>>(self, dim: D) -> Evaluated<Self>
+    fn softmax<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(self, dim: D) -> Evaluated<Self>
     where
         Self::Elem: Real,
     {
@@ -375,11 +424,14 @@ pub trait Reductions: Computable {
     }
 
     /// As [`softmax`](Reductions::softmax), but what sizes decide is an error.
-    fn try_softmax<D: DimRef + DimsOf<Self::Dims>>(self, dim: D) -> Result<Evaluated<Self>, DimError>
+    fn try_softmax<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(
+        self,
+        dim: D,
+    ) -> Result<Evaluated<Self>, DimError>
     where
         Self::Elem: Real,
     {
-        along(self, dim, |lines| scan::softmax(lines, false))
+        along(self, dim, scan::Softmax::<false>)
     }
 
     /// `x - ln(sum over dim of e^x)`: the logarithm of the softmax, without loss where that is small.
@@ -388,7 +440,7 @@ pub trait Reductions: Computable {
     ///
     /// Where [`try_log_softmax`](Reductions::try_log_softmax) returns an error.
     #[track_caller]
-    fn log_softmax<D: DimRef + DimsOf<Self::Dims>>(self, dim: D) -> Evaluated<Self>
+    fn log_softmax<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(self, dim: D) -> Evaluated<Self>
     where
         Self::Elem: Real,
     {
@@ -396,11 +448,14 @@ pub trait Reductions: Computable {
     }
 
     /// As [`log_softmax`](Reductions::log_softmax), but what sizes decide is an error.
-    fn try_log_softmax<D: DimRef + DimsOf<Self::Dims>>(self, dim: D) -> Result<Evaluated<Self>, DimError>
+    fn try_log_softmax<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(
+        self,
+        dim: D,
+    ) -> Result<Evaluated<Self>, DimError>
     where
         Self::Elem: Real,
     {
-        along(self, dim, |lines| scan::softmax(lines, true))
+        along(self, dim, scan::Softmax::<true>)
     }
 
     /// The running sum along a dim: `out[i] = x[0] + .. + x[i]`.
@@ -409,7 +464,7 @@ pub trait Reductions: Computable {
     ///
     /// Where [`try_cumsum`](Reductions::try_cumsum) returns an error.
     #[track_caller]
-    fn cumsum<D: DimRef + DimsOf<Self::Dims>>(self, dim: D) -> Evaluated<Self>
+    fn cumsum<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(self, dim: D) -> Evaluated<Self>
     where
         Self::Elem: Num,
     {
@@ -417,11 +472,14 @@ pub trait Reductions: Computable {
     }
 
     /// As [`cumsum`](Reductions::cumsum), but what sizes decide is an error.
-    fn try_cumsum<D: DimRef + DimsOf<Self::Dims>>(self, dim: D) -> Result<Evaluated<Self>, DimError>
+    fn try_cumsum<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(
+        self,
+        dim: D,
+    ) -> Result<Evaluated<Self>, DimError>
     where
         Self::Elem: Num,
     {
-        along(self, dim, |lines| scan::cumulate(lines, |a, b| a.add(b)))
+        along(self, dim, scan::Cumulate)
     }
 
     /// The elements in memory of their own: dims in the order of the set, then the positional axes.
@@ -439,11 +497,9 @@ pub trait Reductions: Computable {
     #[inline]
     fn try_eval(self) -> Result<Evaluated<Self>, DimError> {
         let tensor = self.into_named();
-        let shape = tensor.shape()?;
-        let sizes = shape.sizes();
-        let order: Order = (0..sizes.len()).collect();
-        let data = evaluate_in::<Self::Dims, Self::Rank, _>(tensor.expr, &shape, &order)?;
-        Ok(Named::from_expr(Owned::contiguous(data, sizes)))
+        let mut shape = Shape::new::<Self::Dims, Self::Rank>();
+        tensor.meet(&mut shape)?;
+        Ok(Named::from_expr(laid_out::<Self::Dims, Self::Rank, _>(tensor.expr, &shape)?))
     }
 }
 

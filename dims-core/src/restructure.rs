@@ -110,16 +110,12 @@ where
     type Set = <L::Brands as Group>::Set;
 }
 
-/// A tensor in which the dim `W` is split into `P`.
-pub type Unflattened<A, W, P> =
-    Remapped<A, <<W as DimsOf<<A as AsTensor>::Dims>>::Others as Union<<P as PartsOf<W>>::Set>>::Out>;
+/// A tensor in which the dim `W` is split into `P`; `X` are its other dims.
+pub type Unflattened<A, W, X, P> = Remapped<A, <X as Union<<P as PartsOf<W>>::Set>>::Out>;
 
-/// A tensor in which the dims `P` are one dim `W`.
-pub type Flattened<A, P, W> = Named<
-    <A as AsTensor>::Elem,
-    <<P as DimsOf<<A as AsTensor>::Dims>>::Others as Union<(<W as DimRef>::Brand,)>>::Out,
-    <A as AsTensor>::Rank,
->;
+/// A tensor in which some dims are one dim `W`; `X` are its other dims.
+pub type Flattened<A, X, W> =
+    Named<<A as AsTensor>::Elem, <X as Union<(<W as DimRef>::Brand,)>>::Out, <A as AsTensor>::Rank>;
 
 fn whole(key: crate::set::DimKey) -> Along {
     Along { offset: 0, inner: None, terms: SmallVec::from_iter([(key, 1, None)]) }
@@ -167,21 +163,21 @@ pub trait Restructure: Computable {
     ///
     /// If the position is out of range.
     #[track_caller]
-    fn index<D: DimRef + DimsOf<Self::Dims>, P: Position>(
+    fn index<D: DimRef + DimsOf<Self::Dims, X>, X: Dims, P: Position>(
         self,
         dim: D,
         position: P,
-    ) -> Remapped<Self, <D as DimsOf<Self::Dims>>::Others> {
+    ) -> Remapped<Self, X> {
         unwrap(self.try_index(dim, position))
     }
 
     /// As [`index`](Restructure::index), but what sizes decide is an error.
     #[track_caller]
-    fn try_index<D: DimRef + DimsOf<Self::Dims>, P: Position>(
+    fn try_index<D: DimRef + DimsOf<Self::Dims, X>, X: Dims, P: Position>(
         self,
         dim: D,
         at: P,
-    ) -> Result<Remapped<Self, <D as DimsOf<Self::Dims>>::Others>, DimError> {
+    ) -> Result<Remapped<Self, X>, DimError> {
         let tensor = self.into_named();
         let shape = tensor.shape()?;
         let info = dim.info();
@@ -197,7 +193,7 @@ pub trait Restructure: Computable {
     ///
     /// If the range is not within the dim.
     #[track_caller]
-    fn slice<D: DimRef + DimsOf<Self::Dims>, P: DimRange>(
+    fn slice<D: DimRef + DimsOf<Self::Dims, X>, X: Dims, P: DimRange>(
         self,
         dim: D,
         range: P,
@@ -206,7 +202,7 @@ pub trait Restructure: Computable {
     }
 
     /// As [`slice`](Restructure::slice), but what sizes decide is an error.
-    fn try_slice<D: DimRef + DimsOf<Self::Dims>, P: DimRange>(
+    fn try_slice<D: DimRef + DimsOf<Self::Dims, X>, X: Dims, P: DimRange>(
         self,
         dim: D,
         range: P,
@@ -230,7 +226,11 @@ pub trait Restructure: Computable {
     ///
     /// If the sizes do not add up.
     #[track_caller]
-    fn split<D: DimRef + DimsOf<Self::Dims>>(self, dim: D, sizes: &[usize]) -> Vec<Remapped<Self, Self::Dims>>
+    fn split<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(
+        self,
+        dim: D,
+        sizes: &[usize],
+    ) -> Vec<Remapped<Self, Self::Dims>>
     where
         Self: Copy,
     {
@@ -238,7 +238,7 @@ pub trait Restructure: Computable {
     }
 
     /// As [`split`](Restructure::split), but what sizes decide is an error.
-    fn try_split<D: DimRef + DimsOf<Self::Dims>>(
+    fn try_split<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(
         self,
         dim: D,
         sizes: &[usize],
@@ -274,25 +274,25 @@ pub trait Restructure: Computable {
     ///
     /// If the sizes do not multiply to that of `whole`.
     #[track_caller]
-    fn unflatten<W: DimRef + DimsOf<Self::Dims>, P: PartsOf<W>>(
+    fn unflatten<W: DimRef + DimsOf<Self::Dims, X>, X, P: PartsOf<W>>(
         self,
         whole: W,
         parts: P,
-    ) -> Unflattened<Self, W, P>
+    ) -> Unflattened<Self, W, X, P>
     where
-        <W as DimsOf<Self::Dims>>::Others: Union<P::Set>,
+        X: Union<P::Set>,
     {
         unwrap(self.try_unflatten(whole, parts))
     }
 
     /// As [`unflatten`](Restructure::unflatten), but what sizes decide is an error.
-    fn try_unflatten<W: DimRef + DimsOf<Self::Dims>, P: PartsOf<W>>(
+    fn try_unflatten<W: DimRef + DimsOf<Self::Dims, X>, X, P: PartsOf<W>>(
         self,
         whole: W,
         parts: P,
-    ) -> Result<Unflattened<Self, W, P>, DimError>
+    ) -> Result<Unflattened<Self, W, X, P>, DimError>
     where
-        <W as DimsOf<Self::Dims>>::Others: Union<P::Set>,
+        X: Union<P::Set>,
     {
         let tensor = self.into_named();
         let shape = tensor.shape()?;
@@ -327,25 +327,25 @@ pub trait Restructure: Computable {
     ///
     /// If `whole` has another size, operands have different sizes for one dim, or an index is out of range.
     #[track_caller]
-    fn flatten<P: PartsOf<W> + OrderList + DimsOf<Self::Dims>, W: DimRef>(
+    fn flatten<P: PartsOf<W> + OrderList + DimsOf<Self::Dims, X>, X, W: DimRef>(
         self,
         parts: P,
         whole: W,
-    ) -> Flattened<Self, P, W>
+    ) -> Flattened<Self, X, W>
     where
-        <P as DimsOf<Self::Dims>>::Others: Union<(W::Brand,)> + CanGain<W::Brand>,
+        X: Union<(W::Brand,)> + CanGain<W::Brand>,
     {
         unwrap(self.try_flatten(parts, whole))
     }
 
     /// As [`flatten`](Restructure::flatten), but what sizes decide is an error.
-    fn try_flatten<P: PartsOf<W> + OrderList + DimsOf<Self::Dims>, W: DimRef>(
+    fn try_flatten<P: PartsOf<W> + OrderList + DimsOf<Self::Dims, X>, X, W: DimRef>(
         self,
         parts: P,
         whole: W,
-    ) -> Result<Flattened<Self, P, W>, DimError>
+    ) -> Result<Flattened<Self, X, W>, DimError>
     where
-        <P as DimsOf<Self::Dims>>::Others: Union<(W::Brand,)> + CanGain<W::Brand>,
+        X: Union<(W::Brand,)> + CanGain<W::Brand>,
     {
         let tensor = self.into_named();
         let shape = tensor.shape()?;
@@ -354,7 +354,7 @@ pub trait Restructure: Computable {
         let size = shape.volume(group.iter().copied(), 1)?;
         whole.info().meet(size, None)?;
         // The axes of the result are those of its set; that of `whole` stands for the whole group.
-        let own = <<<P as DimsOf<Self::Dims>>::Others as Union<(W::Brand,)>>::Out as Dims>::KEYS.as_slice();
+        let own = <<X as Union<(W::Brand,)>>::Out as Dims>::KEYS.as_slice();
         let mut order: SmallVec<[usize; 8]> = SmallVec::new();
         let mut sizes: SmallVec<[usize; 8]> = SmallVec::new();
         for key in own {

@@ -146,6 +146,9 @@ pub trait IndexInt: Element + sealed::Integer {
     fn to_position(self, size: usize) -> Option<usize>;
     #[doc(hidden)]
     fn to_i128(self) -> i128;
+    /// The nearest `isize`.
+    #[doc(hidden)]
+    fn to_isize(self) -> isize;
 }
 
 /// Conversion between element types, with the meaning of Rust's `as`: `bool` gives 0 and 1, a number gives `true` where
@@ -220,6 +223,11 @@ macro_rules! integers {
             }
             #[inline(always)]
             fn to_i128(self) -> i128 { self as i128 }
+            #[inline(always)]
+            #[allow(unused_comparisons)] // unsigned types have no value below 0
+            fn to_isize(self) -> isize {
+                isize::try_from(self).unwrap_or(if self < 0 as $t { isize::MIN } else { isize::MAX })
+            }
         }
     )*};
 }

@@ -5,20 +5,20 @@
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote};
 
-/// Digits of the hash that take part in a key: 24 bits to base 64. Every digit costs rustc time wherever a dim meets itself; two
+/// Digits of the hash that take part in a key: 24 bits to base 16. Every digit costs rustc time wherever a dim meets itself; two
 /// dims that share all of them, and their position, and meet in one tensor, are a compile error that asks for another name.
-const HASH_DIGITS: u32 = 4;
+const HASH_DIGITS: u32 = 6;
 
 /// Bits of a digit.
-const BITS: u32 = 6;
+const BITS: u32 = 4;
 
 /// Positions below this are one digit. Greater ones are the last digit and two more.
-const SHORT: usize = 63;
+const SHORT: usize = 15;
 
 /// The key of one dim.
 pub struct Key {
     number: u64,
-    short: bool,
+    digits: u32,
 }
 
 impl Key {
@@ -38,9 +38,8 @@ impl Key {
             name
         );
         let hash = fnv1a(text.as_bytes()) >> (64 - BITS * HASH_DIGITS);
-        let short = position < SHORT;
-        let position = if short { position } else { SHORT << (2 * BITS) | position };
-        Key { number: ((position as u64) << (BITS * HASH_DIGITS)) | hash, short }
+        let (position, digits) = spread(position);
+        Key { number: (position << (BITS * HASH_DIGITS)) | hash, digits: HASH_DIGITS + digits }
     }
 
     /// The key as a number.
@@ -48,15 +47,28 @@ impl Key {
         self.number
     }
 
-    /// The key as nested pairs of digits.
+    /// The key as nested digits.
     pub fn digits(&self, krate: &TokenStream) -> TokenStream {
-        let mut list = quote!(());
-        for at in 0..HASH_DIGITS + if self.short { 1 } else { 3 } {
-            let digit = format_ident!("H{}", (self.number >> (BITS * at)) & 0x3f);
-            list = quote!((#krate::digits::#digit, #list));
-        }
-        list
+        nested(self.number, self.digits, quote!(()), krate)
     }
+}
+
+/// The digits of a position, without a hash, and `end` behind them.
+pub fn position_digits(position: usize, end: TokenStream, krate: &TokenStream) -> TokenStream {
+    let (number, digits) = spread(position);
+    nested(number, digits, end, krate)
+}
+
+/// A position as a number, and how many digits it has.
+fn spread(position: usize) -> (u64, u32) {
+    if position < SHORT { (position as u64, 1) } else { ((SHORT << (2 * BITS) | position) as u64, 3) }
+}
+
+fn nested(number: u64, digits: u32, end: TokenStream, krate: &TokenStream) -> TokenStream {
+    (0..digits).fold(end, |rest, at| {
+        let digit = format_ident!("H{}", (number >> (BITS * at)) & 0xf);
+        quote!(#krate::digits::#digit<#rest>)
+    })
 }
 
 /// The greatest number of dims that one invocation can make.

@@ -169,3 +169,38 @@ fn constant_factors_of_half_precisions_come_before_rounding() {
     let scores = (x.at((i, k)) * eighth * x.at((j, k))).sum(k);
     assert_eq!(scores.order((i, j)), ndarray::Array2::from_elem((2, 2), f16::from_f32(40_000.0)));
 }
+
+/// A product whose operands are larger than the blocks in which products run, against three loops. Elements are whole numbers, so
+/// that sums are exact in any order.
+fn across_blocks(case: &Case, which: usize) {
+    let near = |edge: usize, shift: usize| edge - 2 + shift % 5;
+    let [p, q, r, ..] = case.sizes;
+    let (m, n, k) = [
+        (near(16, p), near(256, q), near(256, r)),
+        (near(17, p), near(40, q), near(1640, r)),
+        (near(64, p), near(32, q), near(48, r)),
+        (near(4, p), near(16, q), near(16, r)),
+    ][which % 4];
+    let mut random = case.random();
+    let mut matrix =
+        |rows, columns| ndarray::Array2::from_shape_simple_fn((rows, columns), || random.small() as f32);
+    // Columns of the right operand a page or more apart.
+    let (left, right) = (matrix(m, k), matrix(n, 1024 + k));
+    let right = right.slice(ndarray::s![.., 3..3 + k]);
+    let expected = ndarray::Array2::from_shape_fn((m, n), |(i, j)| {
+        left.row(i).iter().zip(right.row(j)).map(|(x, y)| x * y).sum::<f32>()
+    });
+    dims!(i, j, l);
+    assert_eq!((left.at((i, l)) * right.at((j, l))).sum(l).order((i, j)), expected);
+    assert_eq!((right.at((j, l)) * left.at((i, l))).sum(l).order((j, i)), expected.t());
+    let backwards = right.slice(ndarray::s![.., ..;-1]);
+    let turned = left.slice(ndarray::s![.., ..;-1]);
+    assert_eq!((turned.at((i, l)) * backwards.at((j, l))).sum(l).order((i, j)), expected);
+    let doubles = (left.mapv(f64::from), right.mapv(f64::from));
+    let product = (doubles.0.at((i, l)) * doubles.1.at((j, l))).sum(l).order((i, j));
+    assert_eq!(product, expected.mapv(f64::from));
+}
+
+properties! {
+    products_across_blocks 6: |case in filled_cases(5), which| across_blocks(&case, which);
+}

@@ -4,6 +4,7 @@
 mod reference;
 
 mod assignment;
+mod attention;
 mod contractions;
 mod elementwise;
 mod indices;

@@ -6,6 +6,7 @@
 #![allow(dead_code)] // Each test file uses a part of it.
 
 pub mod input;
+pub mod patterns;
 
 use ndarray::{ArrayD, ArrayViewD};
 

@@ -10,7 +10,7 @@ use crate::scalar::Element;
 use crate::set::Dims;
 use crate::set::list::List;
 use crate::set::union::Merge;
-use crate::storage::axes::AxisBlock;
+use crate::storage::axes::{Axis, AxisBlock};
 use crate::storage::view::Leaf;
 use crate::storage::{Place, View};
 use crate::tuples::{each_tuple, fold, nested};
@@ -29,7 +29,7 @@ pub trait BinderList {
     #[doc(hidden)]
     type Reads: Reading;
     #[doc(hidden)]
-    fn bind_all(self, binding: &mut Binding) -> Result<<Self::Reads as Reading>::Indices, DimError>;
+    fn bind_all(self, binding: &mut Binding<'_>) -> Result<<Self::Reads as Reading>::Indices, DimError>;
 }
 
 #[diagnostic::do_not_recommend]
@@ -38,7 +38,7 @@ impl<B: Single> BinderList for B {
     type Reads = B::Reads<Unread>;
 
     #[inline(always)]
-    fn bind_all(self, binding: &mut Binding) -> Result<<Self::Reads as Reading>::Indices, DimError> {
+    fn bind_all(self, binding: &mut Binding<'_>) -> Result<<Self::Reads as Reading>::Indices, DimError> {
         self.bind::<Unread>(binding, ())
     }
 }
@@ -49,7 +49,7 @@ impl BinderList for () {
     type Reads = Unread;
 
     #[inline(always)]
-    fn bind_all(self, _: &mut Binding) -> Result<(), DimError> {
+    fn bind_all(self, _: &mut Binding<'_>) -> Result<(), DimError> {
         Ok(())
     }
 }
@@ -65,7 +65,7 @@ macro_rules! binder_lists {
             type Reads = fold![Reads; Unread; $($d)*];
 
             #[inline(always)]
-            fn bind_all(self, binding: &mut Binding) -> Result<<Self::Reads as Reading>::Indices, DimError> {
+            fn bind_all(self, binding: &mut Binding<'_>) -> Result<<Self::Reads as Reading>::Indices, DimError> {
                 bind_each!(binding, (), Unread, $(self.$n, $d;)*)
             }
         }
@@ -105,8 +105,7 @@ where
 /// Whether an array has as many axes as are bound.
 #[diagnostic::on_unimplemented(
     message = "an array of `{Self}` cannot be bound by binders for `{Taken}`",
-    label = "there must be one binder for each axis",
-    note = "`..` leaves one axis positional, `Ellipsis` all that are left"
+    label = "there must be one binder for each axis; `..` leaves one positional, `Ellipsis` all that are left"
 )]
 pub trait HasAxes<Taken, Ellipses> {
     /// How many axes `Ellipsis` stands for.
@@ -149,63 +148,52 @@ impl AtMostOneEllipsis for Rank1 {}
 /// `Rank0` without an `Ellipsis`, `Rank1` with one or more: more are one mistake, and give one error.
 type AnyEllipsis<N> = <<N as Rank>::Pred as Rank>::TakenFrom<N>;
 
-/// Binders that fit an array of rank `R` whose elements have the dims `S` already.
-pub trait Binds<R, S: Dims = ()>: BinderList {
-    /// The dims of the bound tensor.
-    type Out: Dims;
-    /// Its positional axes.
-    type Rank: Rank;
+/// Binders that fit an array of rank `R` whose elements have the dims `S` already. The bound tensor has the dims `X`, the
+/// positional axes `Q`, and the computed indices `I`, all of which rustc infers; see [`DimsOf`](crate::set::DimsOf).
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be bound to the axes of an array",
+    label = "expected one binder for each axis: a dim, `..`, `Ellipsis`, an integer, a range, a tuple of dims, or a tensor of integers"
+)]
+pub trait Binds<R, S: Dims, X: Dims, Q: Rank, I>: BinderList<Reads: Reading<Indices = I>> {
     /// How many axes `Ellipsis` stands for.
     #[doc(hidden)]
     const REST: usize;
 }
 
-impl<L: BinderList, R, S: Dims> Binds<R, S> for L
+impl<L, R, S: Dims, X: Dims, Q: Rank, I> Binds<R, S, X, Q, I> for L
 where
-    <L::Reads as Reading>::Ellipses: AtMostOneEllipsis,
+    L: BinderList<Reads: Reading<Indices = I, Ellipses: AtMostOneEllipsis>>,
     R: HasAxes<<L::Reads as Reading>::Taken, AnyEllipsis<<L::Reads as Reading>::Ellipses>>,
-    S::List: Merge<L::Dims, Out: List>,
+    <L::Reads as Reading>::Left: Rank<Plus<R::Rest> = Q>,
+    S::List: Merge<L::Dims, Out: List<Tuple = X>>,
 {
-    type Out = <<S::List as Merge<L::Dims>>::Out as List>::Tuple;
-    type Rank = <<L::Reads as Reading>::Left as Rank>::Plus<R::Rest>;
     const REST: usize = <R::Rest as Rank>::N;
 }
 
-/// The computed indices of binders.
-type Indices<B> = <<B as BinderList>::Reads as Reading>::Indices;
-
-/// The tensor that binding `B` to an array of rank `R` yields.
-///
-/// (It is written out, and not one projection of `B`, so that rustc knows it for a tensor even while the type of an integer
-/// among the binders is still open.)
-pub type Bound<'a, T, B, R, S = ()> = Named<
-    T,
-    <B as Binds<R, S>>::Out,
-    <B as Binds<R, S>>::Rank,
-    View<'a, T, <B as Binds<R, S>>::Out, <B as Binds<R, S>>::Rank, Indices<B>>,
->;
+/// A tensor that an array of `T` is bound as: a view of it.
+pub type Bound<'a, T, X, Q, I> = Named<T, X, Q, View<'a, T, X, Q, I>>;
 
 /// What binders make of a source: how far the first element moves, the axes, and the computed indices.
-type Parts<B, R, S> =
-    (isize, <<B as Binds<R, S>>::Out as Dims>::Axes, <<B as Binds<R, S>>::Rank as Rank>::Axes, Indices<B>);
+type Parts<X, Q, I> = (isize, <X as Dims>::Axes, <Q as Rank>::Axes, I);
 
 const NO_AXES: <() as Dims>::Axes = [];
 
 /// Reads binders for axes.
 #[inline(always)]
-fn read<B: Binds<R, S>, R, S: Dims>(
+fn read<B: Binds<R, S, X, Q, I>, R, S: Dims, X: Dims, Q: Rank, I>(
     binder: B,
     axes: Axes,
     named: &S::Axes,
     origin: Origin,
-) -> Result<Parts<B, R, S>, DimError> {
+) -> Result<Parts<X, Q, I>, DimError> {
     check_rank(axes.len(), <B::Reads as Reading>::Taken::N + B::REST)?;
-    let mut binding = Binding::new(axes, B::REST, origin);
-    binding.carry::<S>(named);
+    let mut out = X::Axes::filled(Axis::default());
+    let mut positional = Q::Axes::filled(Axis::default());
+    let mut binding = Binding::new::<X>(axes, B::REST, origin, &mut out, positional.as_mut_slice());
+    binding.carry::<S>(named)?;
     let indices = binder.bind_all(&mut binding)?;
     let offset = binding.offset;
-    let (named, positional) = binding.finish::<B::Out, <B::Rank as Rank>::Axes>();
-    Ok((offset, named, positional, indices))
+    Ok((offset, out, positional, indices))
 }
 
 /// Binds the axes of an array to dims.
@@ -221,7 +209,10 @@ pub trait At: Source {
     /// If a dim already has another size, an integer or a range is out of range, or a group cannot split its axis.
     #[track_caller]
     #[inline(always)]
-    fn at<B: Binds<Self::Rank>>(&self, binder: B) -> Bound<'_, Self::Elem, B, Self::Rank>
+    fn at<B: Binds<Self::Rank, (), X, Q, I>, X: Dims, Q: Rank, I>(
+        &self,
+        binder: B,
+    ) -> Bound<'_, Self::Elem, X, Q, I>
     where
         Self::Elem: Element,
     {
@@ -231,16 +222,17 @@ pub trait At: Source {
     /// As [`at`](At::at), but what sizes decide is an error.
     #[track_caller]
     #[inline(always)]
-    fn try_at<B: Binds<Self::Rank>>(
+    fn try_at<B: Binds<Self::Rank, (), X, Q, I>, X: Dims, Q: Rank, I>(
         &self,
         binder: B,
-    ) -> Result<Bound<'_, Self::Elem, B, Self::Rank>, DimError>
+    ) -> Result<Bound<'_, Self::Elem, X, Q, I>, DimError>
     where
         Self::Elem: Element,
     {
         let origin = Some(Location::caller());
         let (start, axes) = self.raw();
-        let (offset, named, positional, indices) = read::<B, Self::Rank, ()>(binder, axes, &NO_AXES, origin)?;
+        let (offset, named, positional, indices) =
+            read::<B, Self::Rank, (), X, Q, I>(binder, axes, &NO_AXES, origin)?;
         // SAFETY: the binders split, pick, cut and move along the source's axes, so each position of the new axes is
         // one of the old ones: see `Binding`. Active indices are checked against the axis that they select from.
         Ok(Named::from_expr(unsafe {
@@ -262,7 +254,10 @@ pub trait AtMut: SourceMut {
     /// As [`At::at`].
     #[track_caller]
     #[inline(always)]
-    fn at_mut<B: Binds<Self::Rank>>(&mut self, binder: B) -> PlaceOf<'_, Self::Elem, B, Self::Rank>
+    fn at_mut<B: Binds<Self::Rank, (), X, Q, I>, X: Dims, Q: Rank, I>(
+        &mut self,
+        binder: B,
+    ) -> Place<'_, Self::Elem, X, Q, I>
     where
         Self::Elem: Element,
     {
@@ -272,25 +267,23 @@ pub trait AtMut: SourceMut {
     /// As [`at_mut`](AtMut::at_mut), but what sizes decide is an error.
     #[track_caller]
     #[inline(always)]
-    fn try_at_mut<B: Binds<Self::Rank>>(
+    fn try_at_mut<B: Binds<Self::Rank, (), X, Q, I>, X: Dims, Q: Rank, I>(
         &mut self,
         binder: B,
-    ) -> Result<PlaceOf<'_, Self::Elem, B, Self::Rank>, DimError>
+    ) -> Result<Place<'_, Self::Elem, X, Q, I>, DimError>
     where
         Self::Elem: Element,
     {
         let origin = Some(Location::caller());
         let (start, axes) = self.raw_mut();
-        let (offset, named, positional, indices) = read::<B, Self::Rank, ()>(binder, axes, &NO_AXES, origin)?;
+        let (offset, named, positional, indices) =
+            read::<B, Self::Rank, (), X, Q, I>(binder, axes, &NO_AXES, origin)?;
         // SAFETY: as in `try_at`; the source is borrowed exclusively.
         Ok(unsafe { Place::new(start.wrapping_offset(offset), named, positional, indices, origin) })
     }
 }
 
 impl<A: SourceMut + ?Sized> AtMut for A {}
-
-/// The place that binding `B` to an array of rank `R` yields.
-pub type PlaceOf<'a, T, B, R> = Place<'a, T, <B as Binds<R>>::Out, <B as Binds<R>>::Rank, Indices<B>>;
 
 impl<T: Element, S: Dims, R: Rank, E> Named<T, S, R, E> {
     /// The tensor with its positional axes bound, from the left. Nothing is copied.
@@ -302,7 +295,7 @@ impl<T: Element, S: Dims, R: Rank, E> Named<T, S, R, E> {
     /// As [`At::at`].
     #[track_caller]
     #[inline(always)]
-    pub fn at<B: Binds<R, S>>(&self, binder: B) -> Bound<'_, T, B, R, S>
+    pub fn at<B: Binds<R, S, X, Q, I>, X: Dims, Q: Rank, I>(&self, binder: B) -> Bound<'_, T, X, Q, I>
     where
         E: Leaf<T, S, R>,
     {
@@ -312,14 +305,17 @@ impl<T: Element, S: Dims, R: Rank, E> Named<T, S, R, E> {
     /// As [`at`](Named::at), but what sizes decide is an error.
     #[track_caller]
     #[inline(always)]
-    pub fn try_at<B: Binds<R, S>>(&self, binder: B) -> Result<Bound<'_, T, B, R, S>, DimError>
+    pub fn try_at<B: Binds<R, S, X, Q, I>, X: Dims, Q: Rank, I>(
+        &self,
+        binder: B,
+    ) -> Result<Bound<'_, T, X, Q, I>, DimError>
     where
         E: Leaf<T, S, R>,
     {
         let origin = Some(Location::caller());
         let (start, named, positional) = self.expr.leaf();
         let axes = Axes::from_slice(positional.as_slice());
-        let (offset, named, positional, indices) = read::<B, R, S>(binder, axes, named, origin)?;
+        let (offset, named, positional, indices) = read::<B, R, S, X, Q, I>(binder, axes, named, origin)?;
         // SAFETY: as in `At::try_at`; the dims that the tensor has already keep their axes.
         Ok(Named::from_expr(unsafe {
             View::new(start.wrapping_offset(offset), named, positional, indices, origin)

@@ -6,7 +6,7 @@ use crate::dim::{DimRef, UNSIZED};
 use crate::error::DimError;
 use crate::expr::index::{ComputedIndex, IndexExprs};
 use crate::expr::{Affine, Expr};
-use crate::kernel::gather::Target;
+use crate::kernel::gather::{Target, computed_axis};
 use crate::named::Named;
 use crate::plan::shape::Shape;
 use crate::rank::{Rank, Rank0};
@@ -48,7 +48,7 @@ pub trait Binder {
     #[doc(hidden)]
     fn bind<S: Reading>(
         self,
-        binding: &mut Binding,
+        binding: &mut Binding<'_>,
         indices: S::Indices,
     ) -> Result<IndicesOf<Self, S>, DimError>
     where
@@ -108,7 +108,11 @@ impl<D: DimRef> Binder for D {
     type Reads<S: Reading> = S::Goes;
 
     #[inline(always)]
-    fn bind<S: Reading>(self, binding: &mut Binding, indices: S::Indices) -> Result<S::Indices, DimError> {
+    fn bind<S: Reading>(
+        self,
+        binding: &mut Binding<'_>,
+        indices: S::Indices,
+    ) -> Result<S::Indices, DimError> {
         let (axis, _) = binding.take();
         binding.bind(&self.info(), axis)?;
         Ok(indices)
@@ -124,7 +128,11 @@ impl Binder for RangeFull {
     type Reads<S: Reading> = S::Stays;
 
     #[inline(always)]
-    fn bind<S: Reading>(self, binding: &mut Binding, indices: S::Indices) -> Result<S::Indices, DimError> {
+    fn bind<S: Reading>(
+        self,
+        binding: &mut Binding<'_>,
+        indices: S::Indices,
+    ) -> Result<S::Indices, DimError> {
         let (axis, _) = binding.take();
         binding.leave(axis);
         Ok(indices)
@@ -139,7 +147,11 @@ impl Binder for Ellipsis {
     type Reads<S: Reading> = S::Skips;
 
     #[inline(always)]
-    fn bind<S: Reading>(self, binding: &mut Binding, indices: S::Indices) -> Result<S::Indices, DimError> {
+    fn bind<S: Reading>(
+        self,
+        binding: &mut Binding<'_>,
+        indices: S::Indices,
+    ) -> Result<S::Indices, DimError> {
         for _ in 0..binding.rest {
             let (axis, _) = binding.take();
             binding.leave(axis);
@@ -203,7 +215,7 @@ macro_rules! positions {
             type Reads<S: Reading> = S::Goes;
 
             #[inline(always)]
-            fn bind<S: Reading>(self, binding: &mut Binding, indices: S::Indices) -> Result<S::Indices, DimError> {
+            fn bind<S: Reading>(self, binding: &mut Binding<'_>, indices: S::Indices) -> Result<S::Indices, DimError> {
                 let (axis, at) = binding.take();
                 binding.offset += pick(axis, self as i128, || format!("axis {at}"), binding.origin)?;
                 Ok(indices)
@@ -224,7 +236,7 @@ macro_rules! ranges {
             type Reads<S: Reading> = S::Stays;
 
             #[inline(always)]
-            fn bind<S: Reading>(self, binding: &mut Binding, indices: S::Indices) -> Result<S::Indices, DimError> {
+            fn bind<S: Reading>(self, binding: &mut Binding<'_>, indices: S::Indices) -> Result<S::Indices, DimError> {
                 let (axis, at) = binding.take();
                 let ($r, $size) = (self, axis.size as i128);
                 let _ = $size;
@@ -260,7 +272,7 @@ impl<T: IndexInt, S: Dims, E: Expr<Elem = T>> Binder for Named<T, S, Rank0, E> {
     #[inline(always)]
     fn bind<Q: Reading>(
         self,
-        binding: &mut Binding,
+        binding: &mut Binding<'_>,
         indices: Q::Indices,
     ) -> Result<ComputedIndex<E, Q::Indices>, DimError> {
         computed::<S, E, Q::Indices>(self.expr, binding, indices)
@@ -277,7 +289,7 @@ impl<'a, T: IndexInt, S: Dims, E: Expr<Elem = T>> Binder for &'a Named<T, S, Ran
     #[inline(always)]
     fn bind<Q: Reading>(
         self,
-        binding: &mut Binding,
+        binding: &mut Binding<'_>,
         indices: Q::Indices,
     ) -> Result<ComputedIndex<&'a E, Q::Indices>, DimError> {
         computed::<S, &'a E, Q::Indices>(&self.expr, binding, indices)
@@ -290,7 +302,7 @@ impl<T: IndexInt, S: Dims, E: Expr<Elem = T>> Single for &Named<T, S, Rank0, E> 
 #[inline]
 fn computed<S: Dims, E: Expr, X: IndexExprs>(
     index: E,
-    binding: &mut Binding,
+    binding: &mut Binding<'_>,
     rest: X,
 ) -> Result<ComputedIndex<E, X>, DimError> {
     let (axis, at) = binding.take();
@@ -302,7 +314,7 @@ fn computed<S: Dims, E: Expr, X: IndexExprs>(
         origin: binding.origin,
     };
     let active = match index.affine() {
-        Some(affine) => !bind_affine(&affine, axis, binding)?,
+        Some(affine) => !bind_affine(&affine, axis, at, binding)?,
         None => {
             let mut shape = Shape::new::<S, Rank0>();
             index.meet::<S, Rank0>(&mut shape)?;
@@ -317,7 +329,12 @@ fn computed<S: Dims, E: Expr, X: IndexExprs>(
 
 /// Binds an axis to `offset + sum of coefficient x dim`. Returns whether all its values lie within the axis; if not, the
 /// dims are bound without a stride, and the index has to be computed and checked where it is read.
-fn bind_affine(affine: &Affine<'_>, axis: Axis, binding: &mut Binding) -> Result<bool, DimError> {
+pub(crate) fn bind_affine(
+    affine: &Affine<'_>,
+    axis: Axis,
+    at: usize,
+    binding: &mut Binding<'_>,
+) -> Result<bool, DimError> {
     let (mut least, mut greatest) = (affine.offset as i128, affine.offset as i128);
     let mut open = None;
     let mut empty = false;
@@ -347,13 +364,21 @@ fn bind_affine(affine: &Affine<'_>, axis: Axis, binding: &mut Binding) -> Result
     if let Some((dim, coefficient)) = open {
         // The one dim without a size gets the greatest size with which the index stays within the axis.
         let last = axis.size as i128 - 1;
-        let size = if empty || least < 0 || greatest > last {
+        let size = if empty {
             0
         } else if coefficient == 0 {
             return Err(DimError::Unsized { dim: dim.name });
         } else {
-            let room = if coefficient > 0 { last - greatest } else { least };
-            room / coefficient.unsigned_abs() as i128 + 1
+            let (room, outside) =
+                if coefficient > 0 { (last - greatest, least < 0) } else { (least, greatest > last) };
+            let size = room.div_euclid(coefficient.unsigned_abs() as i128) + 1;
+            if outside || size < 0 {
+                // Not even index 0 of the open dim stays within the axis.
+                let index = if least < 0 { least } else { greatest };
+                let what = computed_axis(at, affine.terms.iter().map(|(dim, _)| dim.name));
+                return Err(DimError::OutOfBounds { what, index, size: axis.size, origin: binding.origin });
+            }
+            size
         };
         let size = size as usize;
         dim.meet(size, binding.origin)?;
@@ -386,7 +411,7 @@ macro_rules! groups {
             type Reads<S: Reading> = S::Goes;
 
             #[inline(always)]
-            fn bind<S: Reading>(self, binding: &mut Binding, indices: S::Indices) -> Result<S::Indices, DimError> {
+            fn bind<S: Reading>(self, binding: &mut Binding<'_>, indices: S::Indices) -> Result<S::Indices, DimError> {
                 super::split::split(&[$(self.$n.info()),*], binding)?;
                 Ok(indices)
             }

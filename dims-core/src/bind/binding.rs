@@ -6,10 +6,9 @@ use crate::dim::UNSIZED;
 use crate::error::{DimError, Origin};
 use crate::set::{DimKey, Dims};
 use crate::storage::axes::{Axis, AxisBlock};
-use smallvec::SmallVec;
 
 /// What the binders read so far have made of the source's axes.
-pub struct Binding {
+pub struct Binding<'b> {
     axes: Axes,
     next: usize,
     /// How many axes `Ellipsis` stands for.
@@ -18,22 +17,36 @@ pub struct Binding {
     pub offset: isize,
     /// Where `at` was called.
     pub origin: Origin,
-    named: SmallVec<[(DimKey, Axis); 8]>,
-    positional: SmallVec<[Axis; 4]>,
+    /// The dims of the bound tensor, and the axis of each as far as it is known.
+    keys: &'static [DimKey],
+    named: &'b mut [Axis],
+    /// The positional axes, of which the first `left` are known.
+    positional: &'b mut [Axis],
+    left: usize,
 }
 
-impl Binding {
-    /// Nothing read yet.
+impl<'b> Binding<'b> {
+    /// Nothing read yet. What is read goes into `named`, one axis for each dim of `S`, and into `positional`.
     #[inline(always)]
-    pub fn new(axes: Axes, rest: usize, origin: Origin) -> Self {
+    pub fn new<S: Dims>(
+        axes: Axes,
+        rest: usize,
+        origin: Origin,
+        named: &'b mut S::Axes,
+        positional: &'b mut [Axis],
+    ) -> Self {
+        let named = named.as_mut_slice();
+        named.fill(Axis::new(UNSIZED, 0));
         Binding {
             axes,
             next: 0,
             rest,
             offset: 0,
             origin,
-            named: SmallVec::new(),
-            positional: SmallVec::new(),
+            keys: S::KEYS.as_slice(),
+            named,
+            positional,
+            left: 0,
         }
     }
 
@@ -48,7 +61,8 @@ impl Binding {
     /// An axis stays positional.
     #[inline(always)]
     pub fn leave(&mut self, axis: Axis) {
-        self.positional.push(axis);
+        self.positional[self.left] = axis;
+        self.left += 1;
     }
 
     /// An axis becomes a dim. A dim that is bound twice moves along both axes at once: the diagonal.
@@ -61,43 +75,29 @@ impl Binding {
     /// As [`bind`](Binding::bind), for a dim whose size has been looked at.
     #[inline(always)]
     pub fn name(&mut self, key: DimKey, axis: Axis) -> Result<(), DimError> {
-        match self.named.iter_mut().find(|(own, _)| own.same(&key)) {
-            None => self.named.push((key, axis)),
-            Some((_, own)) => {
-                if own.size == UNSIZED {
-                    own.size = axis.size;
-                } else if axis.size != UNSIZED && own.size != axis.size {
-                    return Err(DimError::SizeConflict {
-                        dim: key.name,
-                        first: own.size,
-                        first_origin: self.origin,
-                        second: axis.size,
-                        second_origin: self.origin,
-                    });
-                }
-                own.stride += axis.stride;
-            }
+        let at = self.keys.iter().position(|own| own.same(&key)).expect("the dim is one of the tensor's");
+        let own = &mut self.named[at];
+        if own.size == UNSIZED {
+            own.size = axis.size;
+        } else if axis.size != UNSIZED && own.size != axis.size {
+            return Err(DimError::SizeConflict {
+                dim: key.name,
+                first: own.size,
+                first_origin: self.origin,
+                second: axis.size,
+                second_origin: self.origin,
+            });
         }
+        own.stride += axis.stride;
         Ok(())
-    }
-
-    /// The axes of the dims `S`, which are those that were named, and the positional axes.
-    #[inline(always)]
-    pub fn finish<S: Dims, R: AxisBlock>(self) -> (S::Axes, R) {
-        let mut named = S::Axes::filled(Axis::new(UNSIZED, 0));
-        for (own, key) in named.as_mut_slice().iter_mut().zip(S::KEYS.as_slice()) {
-            if let Some((_, axis)) = self.named.iter().find(|(other, _)| other.same(key)) {
-                *own = *axis;
-            }
-        }
-        let mut positional = R::filled(Axis::default());
-        positional.as_mut_slice().copy_from_slice(&self.positional);
-        (named, positional)
     }
 
     /// The axes that the source's dims have already.
     #[inline(always)]
-    pub fn carry<S: Dims>(&mut self, axes: &S::Axes) {
-        self.named.extend(S::KEYS.as_slice().iter().copied().zip(axes.as_slice().iter().copied()));
+    pub fn carry<S: Dims>(&mut self, axes: &S::Axes) -> Result<(), DimError> {
+        for (key, &axis) in S::KEYS.as_slice().iter().zip(axes.as_slice()) {
+            self.name(*key, axis)?;
+        }
+        Ok(())
     }
 }

@@ -5,7 +5,7 @@
 
 pub mod at;
 pub mod binder;
-pub mod binding;
+pub(crate) mod binding;
 pub mod source;
 pub mod split;
 

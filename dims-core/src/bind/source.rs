@@ -7,8 +7,11 @@ use crate::storage::axes::Axis;
 use ndarray::{ArrayBase, Data, DataMut, Dimension, Ix0, Ix1, Ix2, Ix3, Ix4, Ix5, Ix6, IxDyn};
 use smallvec::SmallVec;
 
+/// How many axes need no allocation.
+const INLINE: usize = 6;
+
 /// Axes as they lie in memory.
-pub type Axes = SmallVec<[Axis; 6]>;
+pub type Axes = SmallVec<[Axis; INLINE]>;
 
 /// A number of axes that only the run knows.
 #[derive(Clone, Copy, Debug)]
@@ -55,8 +58,18 @@ macro_rules! nd_ranks {
 
 nd_ranks!(Ix0 Rank0, Ix1 Rank1, Ix2 Rank2, Ix3 Rank3, Ix4 Rank4, Ix5 Rank5, Ix6 Rank6, IxDyn RankDyn);
 
+#[inline(always)]
 fn nd_axes(sizes: &[usize], strides: &[isize]) -> Axes {
-    sizes.iter().zip(strides).map(|(&size, &stride)| Axis::new(size, stride)).collect()
+    let axes = sizes.iter().zip(strides).map(|(&size, &stride)| Axis::new(size, stride));
+    if sizes.len() > INLINE {
+        return axes.collect();
+    }
+    // For a rank that rustc knows this is straight-line code.
+    let mut inline = [Axis::default(); INLINE];
+    for (own, axis) in inline.iter_mut().zip(axes) {
+        *own = axis;
+    }
+    Axes::from_buf_and_len(inline, sizes.len())
 }
 
 // SAFETY: ndarray guarantees that every index within the shape is an element of the array.

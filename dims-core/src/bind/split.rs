@@ -22,7 +22,7 @@ impl<L: Sort> Group for L {
 }
 
 /// Binds the next axis to a group. The size of one dim may be unknown: it is what the others leave.
-pub fn split(dims: &[DimInfo<'_>], binding: &mut Binding) -> Result<(), DimError> {
+pub fn split(dims: &[DimInfo<'_>], binding: &mut Binding<'_>) -> Result<(), DimError> {
     let (axis, _) = binding.take();
     let sizes = sizes(dims, axis.size, binding.origin)?;
     let mut stride = axis.stride;

@@ -2,7 +2,7 @@
 
 use super::affine::Affine;
 use super::index::IndexExprs;
-use super::{Expr, Factors};
+use super::{Expr, Factors, Raw};
 use crate::brand::{Brand, DimInfo};
 use crate::dim::{DimRef, UNSIZED};
 use crate::error::DimError;
@@ -72,6 +72,16 @@ impl<T: Element, S: Dims, R: Rank> Expr for Owned<T, S, R> {
     }
 
     #[inline(always)]
+    fn in_memory<U: Dims>(&self) -> Option<Raw<T>> {
+        Some(Raw {
+            start: self.as_ptr(),
+            named: self.named().as_slice().into(),
+            positional: self.positional().as_slice().into(),
+            origin: self.origin(),
+        })
+    }
+
+    #[inline(always)]
     fn meet<U: Dims, V: Rank>(&self, shape: &mut Shape) -> Result<(), DimError> {
         meet_axes::<S, U>(self.named(), self.positional().as_slice(), self.origin(), shape)
     }
@@ -109,7 +119,7 @@ impl<T: Element, S: Dims, R: Rank> Expr for Owned<T, S, R> {
     }
 
     #[inline]
-    fn collect(&self, nest: Nest, len: usize) -> Result<Vec<T>, DimError> {
+    fn collect(&self, nest: &Nest, len: usize) -> Result<Vec<T>, DimError> {
         // SAFETY: as in `kernel`.
         unsafe { elementwise::collect_memory(self.as_ptr(), nest, len, "order of the result") }
     }
@@ -131,6 +141,19 @@ impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Expr for View<'_, T, S, R, X> 
     #[inline(always)]
     fn memory(&self) -> Memory<'_, T> {
         (self.as_ptr(), self.named().as_slice())
+    }
+
+    #[inline(always)]
+    fn in_memory<U: Dims>(&self) -> Option<Raw<T>> {
+        if self.indices().any_active() {
+            return None;
+        }
+        Some(Raw {
+            start: self.as_ptr(),
+            named: self.named().as_slice().into(),
+            positional: self.positional().as_slice().into(),
+            origin: self.origin(),
+        })
     }
 
     #[inline(always)]
@@ -159,7 +182,7 @@ impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Expr for View<'_, T, S, R, X> 
     }
 
     #[inline]
-    fn collect(&self, nest: Nest, len: usize) -> Result<Vec<T>, DimError> {
+    fn collect(&self, nest: &Nest, len: usize) -> Result<Vec<T>, DimError> {
         if self.indices().any_active() {
             return super::collect_parts(self, nest, len);
         }

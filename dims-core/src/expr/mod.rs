@@ -18,7 +18,7 @@ pub use node::{Binary, Select, Unary};
 pub use operand::Operand;
 pub use remap::Remap;
 
-use crate::error::DimError;
+use crate::error::{DimError, Origin};
 use crate::kernel::{Kernel, elementwise, threads};
 use crate::plan::contract;
 use crate::plan::direct::Memory;
@@ -29,7 +29,20 @@ use crate::plan::shape::Shape;
 use crate::rank::Rank;
 use crate::scalar::{Element, Num};
 use crate::set::{Dims, Keys};
+use crate::storage::axes::Axis;
 use smallvec::SmallVec;
+
+/// Elements in memory: the one at the origin, the axes of the dims in the order of their set, and the positional axes.
+pub struct Raw<T> {
+    /// The element at the origin.
+    pub start: *const T,
+    /// The axes of the dims.
+    pub named: SmallVec<[Axis; 8]>,
+    /// The positional axes.
+    pub positional: SmallVec<[Axis; 4]>,
+    /// Where they were bound.
+    pub origin: Origin,
+}
 
 /// Something with an element for each position of some loops.
 pub trait Expr {
@@ -64,6 +77,13 @@ pub trait Expr {
     #[doc(hidden)]
     fn pair(&self) -> (Memory<'_, Self::Elem>, Memory<'_, Self::Elem>) {
         unreachable!("the expression is not a product of two tensors in memory")
+    }
+
+    /// The elements as a tensor with the dims `U`, if they lie in memory as they are, without computed indices.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn in_memory<U: Dims>(&self) -> Option<Raw<Self::Elem>> {
+        None
     }
 
     /// Tells the sizes of the operands to loops over the dims `U` and the positional axes `R`.
@@ -112,7 +132,7 @@ pub trait Expr {
     /// The `len` elements of a loop nest that was planned for this expression.
     #[doc(hidden)]
     #[inline(always)]
-    fn collect(&self, nest: Nest, len: usize) -> Result<Vec<Self::Elem>, DimError> {
+    fn collect(&self, nest: &Nest, len: usize) -> Result<Vec<Self::Elem>, DimError> {
         collect_parts(self, nest, len)
     }
 
@@ -138,21 +158,23 @@ pub struct Factors<'s, T> {
 #[inline(always)]
 pub(crate) fn collect_parts<E: Expr + ?Sized>(
     expr: &E,
-    nest: Nest,
+    nest: &Nest,
     len: usize,
 ) -> Result<Vec<E::Elem>, DimError> {
     let threads = if E::Kernel::<'_>::PARALLEL { threads::parts(len) } else { 1 };
     record(|| Step::Elementwise {
         expression: expr.describe(),
-        loops: Loops::new::<E::Elem>(&nest, len, threads),
+        loops: Loops::new::<E::Elem>(nest, len, threads),
     });
+    if threads <= 1 {
+        return elementwise::collect(expr.kernel(&mut nest.operands()), nest, len);
+    }
     let parts = nest.split(0, threads);
-    let parts = parts.iter().map(|nest| (expr.kernel(&mut nest.operands()), nest)).collect();
-    elementwise::collect(parts, len)
+    elementwise::collect_parts(parts.iter().map(|nest| (expr.kernel(&mut nest.operands()), nest)), len)
 }
 
 /// The whole expression as one factor, computed over the axes along which it varies.
-fn computed_factor<U: Dims, R: Rank, E: Expr + ?Sized>(
+pub(crate) fn computed_factor<U: Dims, R: Rank, E: Expr + ?Sized>(
     expr: &E,
     shape: &Shape,
     factors: &mut Factors<'_, E::Elem>,
@@ -167,7 +189,7 @@ where
         (0..sizes.len()).filter(|&axis| sizes[axis] != 1 && rows.varies(axis)).collect();
     let len = shape.volume(order.iter().copied(), size_of::<E::Elem>())?;
     let nest = Nest::map(sizes, &order, &rows);
-    let data = expr.collect(nest, len)?;
+    let data = expr.collect(&nest, len)?;
     factors.operands.push(contract::Operand::owned(data, &order, sizes));
     Ok(())
 }
@@ -199,6 +221,11 @@ impl<E: Expr> Expr for &E {
     #[inline(always)]
     fn pair(&self) -> (Memory<'_, Self::Elem>, Memory<'_, Self::Elem>) {
         (**self).pair()
+    }
+
+    #[inline(always)]
+    fn in_memory<U: Dims>(&self) -> Option<Raw<Self::Elem>> {
+        (**self).in_memory::<U>()
     }
 
     #[inline(always)]
@@ -243,7 +270,7 @@ impl<E: Expr> Expr for &E {
     }
 
     #[inline(always)]
-    fn collect(&self, nest: Nest, len: usize) -> Result<Vec<Self::Elem>, DimError> {
+    fn collect(&self, nest: &Nest, len: usize) -> Result<Vec<Self::Elem>, DimError> {
         (**self).collect(nest, len)
     }
 }

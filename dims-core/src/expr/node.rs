@@ -162,11 +162,10 @@ impl<C: Expr<Elem = bool>, A: Expr, B: Expr<Elem = A::Elem>> Expr for Select<C, 
 
     #[inline(always)]
     fn kernel<'k>(&'k self, operands: &mut Operands<'k>) -> Self::Kernel<'k> {
-        SelectKernel {
-            cond: self.cond.kernel(operands),
-            a: self.a.kernel(operands),
-            b: self.b.kernel(operands),
-        }
+        let cond = self.cond.kernel(operands);
+        let a = self.a.kernel(operands);
+        let b = self.b.kernel(operands);
+        SelectKernel::new(cond, a, b)
     }
 
     fn describe(&self) -> String {

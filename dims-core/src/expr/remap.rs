@@ -3,7 +3,7 @@
 //! Each axis of the inner expression is an affine function of the outer axes. That carries over to every operand's strides,
 //! whatever the expression is made of.
 
-use super::Expr;
+use super::{Expr, Raw};
 use crate::dim::UNSIZED;
 use crate::error::DimError;
 use crate::plan::nest::{Nest, Operands};
@@ -11,6 +11,7 @@ use crate::plan::rows::Rows;
 use crate::plan::shape::Shape;
 use crate::rank::Rank;
 use crate::set::{DimKey, Dims};
+use crate::storage::axes::Axis;
 use smallvec::SmallVec;
 use std::marker::PhantomData;
 
@@ -109,6 +110,36 @@ impl<E: Expr, S: Dims, R: Rank> Expr for Remap<E, S, R> {
         }
     }
 
+    fn in_memory<U: Dims>(&self) -> Option<Raw<E::Elem>> {
+        let inner = self.inner.in_memory::<S>()?;
+        let mut named: SmallVec<[Axis; 8]> =
+            SmallVec::from_elem(Axis::new(UNSIZED, 0), U::KEYS.as_slice().len());
+        let mut start = inner.start;
+        let mut along = |key: &DimKey, size, stride: isize| {
+            let own = &mut named[U::KEYS.position(key)?];
+            // Two inner dims that become one outer dim must agree in size: that is for the general path to say.
+            if own.size != UNSIZED && own.size != size {
+                return None;
+            }
+            *own = Axis::new(size, own.stride + stride);
+            Some(())
+        };
+        for (key, axis) in S::KEYS.as_slice().iter().zip(&inner.named) {
+            if !key.same(&self.changed) {
+                along(key, axis.size, axis.stride)?;
+                continue;
+            }
+            if self.along.inner.is_some_and(|size| size != axis.size) {
+                return None;
+            }
+            start = start.wrapping_offset(axis.stride * self.along.offset as isize);
+            for (key, step, own) in &self.along.terms {
+                along(key, own.unwrap_or(axis.size), axis.stride * *step as isize)?;
+            }
+        }
+        named.iter().all(|axis| axis.size != UNSIZED).then_some(Raw { start, named, ..inner })
+    }
+
     #[inline(always)]
     fn kernel<'k>(&'k self, operands: &mut Operands<'k>) -> Self::Kernel<'k> {
         self.inner.kernel(operands)
@@ -119,7 +150,7 @@ impl<E: Expr, S: Dims, R: Rank> Expr for Remap<E, S, R> {
     }
 
     #[inline(always)]
-    fn collect(&self, nest: Nest, len: usize) -> Result<Vec<Self::Elem>, DimError> {
+    fn collect(&self, nest: &Nest, len: usize) -> Result<Vec<Self::Elem>, DimError> {
         self.inner.collect(nest, len)
     }
 }

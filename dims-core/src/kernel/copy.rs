@@ -1,7 +1,7 @@
 //! Copies between layouts: rows at once where both sides have them, else square blocks that fit into registers and cache.
 
 use super::isa::{Isa, Task, dispatch};
-use crate::plan::nest::{Nest, Odometer};
+use crate::plan::nest::{Nest, Odometer, Row};
 use smallvec::SmallVec;
 use std::mem::MaybeUninit;
 
@@ -10,23 +10,65 @@ use std::mem::MaybeUninit;
 /// # Safety
 ///
 /// For every position of the nest, `origin` moved as the nest's only operand says is a valid element.
-#[inline]
 pub unsafe fn copy<T: Copy>(origin: *const T, nest: &Nest, out: &mut [MaybeUninit<T>]) {
+    assert_eq!(nest.positions(), out.len(), "the loop nest covers the result");
+    // SAFETY: the caller's promise; the nest's own result is contiguous, and as long as `out`.
+    unsafe { copy_to(origin, nest, out.as_mut_ptr().cast()) };
+}
+
+/// As [`copy`], where the result lies as the nest says: `out` has every place that it reaches.
+///
+/// # Safety
+///
+/// As for [`copy`].
+#[inline]
+pub unsafe fn copy_strided<T: Copy>(origin: *const T, nest: &Nest, out: &mut [T]) {
+    let reach: isize =
+        nest.sizes.iter().zip(&nest.result).map(|(&size, &step)| (size as isize - 1).max(0) * step).sum();
+    let forwards = nest.result.iter().all(|&step| step >= 0);
+    assert!(
+        nest.positions() == 0 || forwards && (reach as usize) < out.len(),
+        "the result has the nest's places"
+    );
+    // SAFETY: the caller's promise; the farthest place lies within `out`.
+    unsafe { copy_to(origin, nest, out.as_mut_ptr()) };
+}
+
+/// # Safety
+///
+/// As for [`copy`], and each position of the nest has a place of its own at `target`.
+#[inline]
+unsafe fn copy_to<T: Copy>(origin: *const T, nest: &Nest, target: *mut T) {
     let row = nest.operands().next_row();
-    let source = origin.wrapping_offset(row.offset);
-    let count: usize = nest.sizes.iter().product();
-    assert_eq!(count, out.len(), "the loop nest covers the result");
-    if count == 0 {
-        return;
+    // SAFETY: the caller's promise.
+    unsafe { copy_between(origin, row, target, &nest.result, &nest.sizes) };
+}
+
+/// Writes the elements at `origin`, moved as `row` says, to those at `target`, along loops whose innermost is one of neighbours
+/// in the target.
+///
+/// # Safety
+///
+/// For every position of the loops the source has a valid element, and the target one of its own that nothing else has access to.
+pub unsafe fn copy_between<T: Copy>(
+    origin: *const T,
+    row: Row<'_>,
+    target: *mut T,
+    result: &[isize],
+    sizes: &[usize],
+) {
+    if !sizes.contains(&0) {
+        let source = origin.wrapping_offset(row.offset);
+        dispatch(Copying { source, strides: row.strides, target, result, sizes });
     }
-    dispatch(Copying { source, strides: row.strides, nest, out });
 }
 
 struct Copying<'n, T> {
     source: *const T,
     strides: &'n [isize],
-    nest: &'n Nest,
-    out: &'n mut [MaybeUninit<T>],
+    target: *mut T,
+    result: &'n [isize],
+    sizes: &'n [usize],
 }
 
 /// A matrix of elements that is copied: `rows` lines of the result, each `columns` neighbours long.
@@ -36,6 +78,7 @@ struct Block<T> {
     source_column: isize,
     target: *mut T,
     target_row: isize,
+    target_column: isize,
     rows: usize,
     columns: usize,
 }
@@ -45,23 +88,22 @@ impl<T: Copy> Task for Copying<'_, T> {
 
     #[inline(always)]
     fn run<I: Isa>(self) {
-        let Copying { source, strides, nest, out } = self;
-        let last = nest.depth() - 1;
+        let Copying { source, strides, target, result, sizes: loops } = self;
+        let last = loops.len() - 1;
         // Besides the innermost loop of the result, the one along which the source has neighbours.
         let near = (0..last)
             .filter(|&at| strides[at] != 0)
             .min_by_key(|&at| strides[at].unsigned_abs())
             .filter(|&at| strides[last].unsigned_abs() > strides[at].unsigned_abs());
         let row = near.unwrap_or(last.saturating_sub(1));
-        let mut sizes = nest.sizes.clone();
+        let mut sizes: SmallVec<[usize; 8]> = SmallVec::from_slice(loops);
         sizes[last] = 1;
         let (rows, source_row, target_row) = if row < last {
             sizes[row] = 1;
-            (nest.sizes[row], strides[row], nest.result[row])
+            (loops[row], strides[row], result[row])
         } else {
             (1, 0, 0)
         };
-        let target = out.as_mut_ptr().cast::<T>();
         let mut at: SmallVec<[usize; 8]> = SmallVec::from_elem(0, sizes.len());
         let mut odometer = Odometer::new(&sizes);
         while !odometer.is_done() {
@@ -69,7 +111,7 @@ impl<T: Copy> Task for Copying<'_, T> {
             let mut to = 0;
             for (loop_, &at) in at.iter().enumerate() {
                 from += at as isize * strides[loop_];
-                to += at as isize * nest.result[loop_];
+                to += at as isize * result[loop_];
             }
             let block = Block {
                 source: source.wrapping_offset(from),
@@ -77,13 +119,15 @@ impl<T: Copy> Task for Copying<'_, T> {
                 source_column: strides[last],
                 target: target.wrapping_offset(to),
                 target_row,
+                target_column: if loops[last] == 1 { 1 } else { result[last] },
                 rows,
-                columns: nest.sizes[last],
+                columns: loops[last],
             };
             // SAFETY: rows and columns are loops of the nest: the source's elements are valid, by the contract of `copy`, and
-            // the target's are places of `out`, which has as many as the nest has positions.
+            // the target's are places of the result.
             unsafe {
                 match size_of::<T>() {
+                    _ if block.target_column != 1 => block.scattered(),
                     _ if block.source_column == 1 => block.by_rows(),
                     _ if near.is_none() || block.source_row != 1 => block.by_elements(),
                     1 | 2 => block.by_squares::<32>(),
@@ -106,6 +150,20 @@ impl<T: Copy> Block<T> {
                 let (from, to) =
                     (self.source.offset(row * self.source_row), self.target.offset(row * self.target_row));
                 std::ptr::copy_nonoverlapping(from, to, self.columns);
+            }
+        }
+    }
+
+    /// Elements that are not neighbours in the result.
+    #[inline(always)]
+    unsafe fn scattered(&self) {
+        for row in 0..self.rows as isize {
+            for column in 0..self.columns as isize {
+                // SAFETY: the element lies in both matrices.
+                unsafe {
+                    *self.target.offset(row * self.target_row + column * self.target_column) =
+                        *self.source.offset(row * self.source_row + column * self.source_column);
+                }
             }
         }
     }

@@ -3,11 +3,11 @@
 use super::gather::Indices;
 use super::isa::{Isa, Task, dispatch};
 use super::threads::{self, Carried};
-use super::{Faults, Kernel, TILE, Tile};
+use super::{Faults, Kernel, TILE, Tile, change};
 use crate::error::DimError;
 use crate::ops::{BinaryOp, UnaryOp};
 use crate::plan::explain::{Loops, Step, record};
-use crate::plan::nest::{Nest, Odometer, Row};
+use crate::plan::nest::{Nest, Odometer, Parts, Row};
 use crate::scalar::Element;
 use crate::storage::memory::reserve;
 use smallvec::SmallVec;
@@ -18,6 +18,8 @@ pub struct Constant<T>(pub T);
 
 impl<T: Copy> Kernel for Constant<T> {
     type Elem = T;
+    const VARIES: bool = false;
+    const STEADY: bool = true;
 
     #[inline(always)]
     fn load<I: Isa>(&mut self, _: &Tile<'_>, _: &mut Faults) {}
@@ -54,6 +56,7 @@ impl<'k> Counter<'k> {
 
 impl Kernel for Counter<'_> {
     type Elem = isize;
+    const STEADY: bool = true;
 
     #[inline(always)]
     fn load<I: Isa>(&mut self, tile: &Tile<'_>, _: &mut Faults) {
@@ -87,6 +90,13 @@ impl<A: Kernel, O: UnaryOp<A::Elem>> Kernel for UnaryKernel<'_, O, A> {
     type Elem = O::Out;
     const TOTAL: bool = O::TOTAL && A::TOTAL;
     const PARALLEL: bool = O::PARALLEL && A::PARALLEL;
+    const VARIES: bool = A::VARIES || !O::PARALLEL;
+    const GATHERS: bool = A::GATHERS;
+
+    #[inline(always)]
+    fn fetch<I: Isa>(&mut self, tile: &Tile<'_>) {
+        self.a.fetch::<I>(tile);
+    }
 
     #[inline(always)]
     fn load<I: Isa>(&mut self, tile: &Tile<'_>, faults: &mut Faults) {
@@ -121,6 +131,15 @@ impl<A: Kernel, B: Kernel, O: BinaryOp<A::Elem, B::Elem>> Kernel for BinaryKerne
     type Elem = O::Out;
     const TOTAL: bool = O::TOTAL && A::TOTAL && B::TOTAL;
     const PARALLEL: bool = O::PARALLEL && A::PARALLEL && B::PARALLEL;
+    const VARIES: bool = A::VARIES || B::VARIES || !O::PARALLEL;
+    const MONOTONE: bool = O::MONOTONE && A::STEADY && B::STEADY;
+    const GATHERS: bool = A::GATHERS || B::GATHERS;
+
+    #[inline(always)]
+    fn fetch<I: Isa>(&mut self, tile: &Tile<'_>) {
+        self.a.fetch::<I>(tile);
+        self.b.fetch::<I>(tile);
+    }
 
     #[inline(always)]
     fn load<I: Isa>(&mut self, tile: &Tile<'_>, faults: &mut Faults) {
@@ -147,9 +166,19 @@ impl<A: Kernel, B: Kernel, O: BinaryOp<A::Elem, B::Elem>> Kernel for BinaryKerne
 
 /// One of two operands, as a condition says. What is not taken is not read.
 pub struct SelectKernel<C, A, B> {
-    pub(crate) cond: C,
-    pub(crate) a: A,
-    pub(crate) b: B,
+    cond: C,
+    a: A,
+    b: B,
+    /// What a monotone condition is at first along a tile, and before which element.
+    first: bool,
+    until: i32,
+}
+
+impl<C: Kernel<Elem = bool>, A, B> SelectKernel<C, A, B> {
+    /// `a` where `cond` holds, else `b`.
+    pub(crate) fn new(cond: C, a: A, b: B) -> Self {
+        SelectKernel { cond, a, b, first: false, until: 0 }
+    }
 }
 
 impl<C: Kernel<Elem = bool>, A: Kernel, B: Kernel<Elem = A::Elem>> Kernel for SelectKernel<C, A, B> {
@@ -160,6 +189,10 @@ impl<C: Kernel<Elem = bool>, A: Kernel, B: Kernel<Elem = A::Elem>> Kernel for Se
     #[inline(always)]
     fn load<I: Isa>(&mut self, tile: &Tile<'_>, faults: &mut Faults) {
         self.cond.load::<I>(tile, faults);
+        if C::MONOTONE {
+            let (first, until) = change::<I, C>(&self.cond, tile.len);
+            (self.first, self.until) = (first, until as i32);
+        }
         if !self.a.can_fault() && !self.b.can_fault() {
             self.a.load::<I>(tile, faults);
             self.b.load::<I>(tile, faults);
@@ -182,7 +215,9 @@ impl<C: Kernel<Elem = bool>, A: Kernel, B: Kernel<Elem = A::Elem>> Kernel for Se
     unsafe fn get<I: Isa>(&self, x: usize) -> A::Elem {
         // SAFETY: the caller's promise; each side was loaded where the condition takes it, and has some value elsewhere.
         unsafe {
-            let cond = self.cond.get::<I>(x);
+            // (Positions in a tile compare in lanes as narrow as the elements, positions along dims in wide ones.)
+            let cond =
+                if C::MONOTONE { ((x as i32) < self.until) == self.first } else { self.cond.get::<I>(x) };
             if A::TOTAL && B::TOTAL {
                 // Without a branch the loop can be vectorised.
                 let (a, b) = (self.a.get::<I>(x), self.b.get::<I>(x));
@@ -206,35 +241,35 @@ impl<C: Kernel<Elem = bool>, A: Kernel, B: Kernel<Elem = A::Elem>> Kernel for Se
     }
 }
 
-/// The elements of loop nests, each in its order and one after the other, as a new vector of `len` elements.
-///
-/// Each part has a kernel of its own; several parts run on several threads.
-#[inline]
-pub fn collect<K: Kernel<Elem: Send>>(parts: Parts<'_, K>, len: usize) -> Result<Vec<K::Elem>, DimError> {
+/// The elements of a loop nest in its order, as a new vector of `len` elements.
+pub fn collect<K: Kernel>(kernel: K, nest: &Nest, len: usize) -> Result<Vec<K::Elem>, DimError> {
     let mut out = reserve(len)?;
-    let mut rest = &mut out.spare_capacity_mut()[..len];
-    if parts.len() == 1 {
-        for (kernel, nest) in parts {
-            dispatch(Fill { kernel, nest, out: rest })?;
-        }
-    } else {
-        let mut work = Vec::with_capacity(parts.len());
-        for (kernel, nest) in parts {
-            let (own, others) = rest.split_at_mut(nest.positions());
-            rest = others;
-            // SAFETY: kernels read elements, which are `Sync`; operations are plain values wherever `PARALLEL` lets
-            // there be several parts; the places are each part's own.
-            work.push(unsafe { Carried::new(Fill { kernel, nest, out: own }) });
-        }
-        threads::each(work, |fill| dispatch(fill.into_inner())).into_iter().collect::<Result<(), _>>()?;
-    }
-    // SAFETY: each `Fill` wrote as many elements as its nest has positions, all together `len`, or returned an error.
+    dispatch(Fill { kernel, nest, out: &mut out.spare_capacity_mut()[..len] })?;
+    // SAFETY: `Fill` wrote as many elements as the nest has positions, which are `len`, or returned an error.
     unsafe { out.set_len(len) };
     Ok(out)
 }
 
-/// Kernels with their loop nests.
-pub type Parts<'n, K> = SmallVec<[(K, &'n Nest); 1]>;
+/// As [`collect`], for the parts of a loop nest one after the other, each with a kernel of its own, on several threads.
+pub fn collect_parts<'n, K: Kernel<Elem: Send>>(
+    parts: impl IntoIterator<Item = (K, &'n Nest)>,
+    len: usize,
+) -> Result<Vec<K::Elem>, DimError> {
+    let mut out = reserve(len)?;
+    let mut rest = &mut out.spare_capacity_mut()[..len];
+    let mut work = Vec::new();
+    for (kernel, nest) in parts {
+        let (own, others) = rest.split_at_mut(nest.positions());
+        rest = others;
+        // SAFETY: kernels read elements, which are `Sync`; operations are plain values wherever `PARALLEL` lets
+        // there be several parts; the places are each part's own.
+        work.push(unsafe { Carried::new(Fill { kernel, nest, out: own }) });
+    }
+    threads::each(work, |fill| dispatch(fill.into_inner())).into_iter().collect::<Result<(), _>>()?;
+    // SAFETY: each `Fill` wrote as many elements as its nest has positions, all together `len`, or returned an error.
+    unsafe { out.set_len(len) };
+    Ok(out)
+}
 
 /// As [`collect`], for elements that lie in memory already: a copy.
 ///
@@ -244,19 +279,19 @@ pub type Parts<'n, K> = SmallVec<[(K, &'n Nest); 1]>;
 #[inline]
 pub unsafe fn collect_memory<T: Copy + Send + Sync>(
     origin: *const T,
-    nest: Nest,
+    nest: &Nest,
     len: usize,
     reason: &'static str,
 ) -> Result<Vec<T>, DimError> {
     let mut out = reserve(len)?;
     let mut rest = &mut out.spare_capacity_mut()[..len];
     let threads = threads::parts(len);
-    record(|| Step::Copy { reason, loops: Loops::new::<T>(&nest, len, threads) });
-    let parts = nest.split(0, threads);
-    if let [nest] = &parts[..] {
+    record(|| Step::Copy { reason, loops: Loops::new::<T>(nest, len, threads) });
+    if threads <= 1 {
         // SAFETY: the caller's promise; `copy` writes all places.
         unsafe { super::copy::copy(origin, nest, rest) };
     } else {
+        let parts = nest.split(0, threads);
         let mut work = Vec::with_capacity(parts.len());
         for nest in &parts {
             let (own, others) = rest.split_at_mut(nest.positions());
@@ -305,7 +340,7 @@ impl<K: Kernel> Task for Fill<'_, K> {
 }
 
 #[inline(always)]
-fn fill_tile<I: Isa, K: Kernel>(kernel: &K, out: &mut [MaybeUninit<K::Elem>]) {
+pub(super) fn fill_tile<I: Isa, K: Kernel>(kernel: &K, out: &mut [MaybeUninit<K::Elem>]) {
     for (x, out) in out.iter_mut().enumerate() {
         // SAFETY: a tile of this length was just loaded, without a mask.
         out.write(unsafe { kernel.get::<I>(x) });
@@ -326,37 +361,40 @@ fn update_tile<I: Isa, T: Copy, K: Kernel, O: BinaryOp<T, K::Elem, Out = T>>(
 
 /// Walks through a loop nest, tile by tile. (No closure is called with the tiles: its body would be compiled for the
 /// instructions of the baseline wherever it is not inlined.)
-struct Tiles<'n> {
+pub(super) struct Tiles<'n> {
     odometer: Odometer<'n>,
     at: SmallVec<[usize; 8]>,
     inner: usize,
     len: usize,
+    moved: Option<(usize, usize)>,
 }
 
 impl<'n> Tiles<'n> {
     /// Before the first tile.
     #[inline(always)]
-    fn new(nest: &'n Nest) -> Self {
+    pub(super) fn new(nest: &'n Nest) -> Self {
         let (&inner, outer) = nest.sizes.split_last().expect("a nest has a loop");
         let at = SmallVec::from_elem(0, nest.sizes.len());
-        Tiles { odometer: Odometer::new(outer), at, inner, len: TILE.min(inner) }
+        Tiles { odometer: Odometer::new(outer), at, inner, len: TILE.min(inner), moved: None }
     }
 
     /// The tile at hand, if there is one.
     #[inline(always)]
-    fn tile(&self) -> Option<Tile<'_>> {
+    pub(super) fn tile(&self) -> Option<Tile<'_>> {
         let done = self.odometer.is_done() || self.len == 0;
-        (!done).then_some(Tile { at: &self.at, len: self.len, mask: None })
+        (!done).then_some(Tile { at: &self.at, len: self.len, mask: None, moved: self.moved })
     }
 
     /// Goes on to the next tile.
     #[inline(always)]
-    fn advance(&mut self) {
+    pub(super) fn advance(&mut self) {
         let (start, outer) = self.at.split_last_mut().expect("a nest has a loop");
         *start += self.len;
+        self.moved = Some((outer.len(), self.len));
         if *start == self.inner {
             *start = 0;
-            self.odometer.advance(outer);
+            let moved = self.odometer.advance(outer).map(|at| (at, 1));
+            self.moved = if self.len == self.inner { moved } else { None };
         }
         self.len = TILE.min(self.inner - *start);
     }
@@ -382,14 +420,43 @@ impl<'n, T, X: Indices> Target<'n, T, X> {
 
 /// Puts `op(old, new)` for each element of the nest into the target, one after the other in the nest's order.
 ///
-/// A place that is met several times accumulates; after a fault nothing more is written.
-pub fn update<T: Element, K: Kernel, X: Indices, O: BinaryOp<T, K::Elem, Out = T>>(
-    kernel: K,
-    nest: &Nest,
-    target: Target<'_, T, X>,
+/// `lower` makes a kernel and the target for a nest, or for a part of one: where no place can be met in two parts, there
+/// are as many as the work is worth threads. A place that is met several times accumulates; after a fault nothing more is written.
+pub fn update<'n, T, K, X, O>(
+    nest: &'n Nest,
+    parts: &'n mut Parts,
+    lower: impl Fn(&'n Nest) -> (K, Target<'n, T, X>),
     op: O,
-) -> Result<(), DimError> {
-    dispatch(Update { kernel, nest, target, op })
+) -> Result<(), DimError>
+where
+    T: Element,
+    K: Kernel,
+    X: Indices,
+    O: BinaryOp<T, K::Elem, Out = T> + Copy,
+{
+    let (kernel, target) = lower(nest);
+    let threads = threads::parts(nest.positions());
+    let scatters = X::ANY && target.indices.is_active();
+    if threads <= 1 || !K::PARALLEL || !O::PARALLEL || scatters || !is_apart(&nest.sizes, target.strides) {
+        return dispatch(Update { kernel, nest, target, op });
+    }
+    *parts = nest.split(0, threads);
+    let mut work = Vec::with_capacity(parts.len());
+    for nest in &*parts {
+        let (kernel, target) = lower(nest);
+        // SAFETY: kernels read elements, which are `Sync`; operations are plain values, as `PARALLEL` says; the places of
+        // different parts are different, and the target has exclusive access to all of them.
+        work.push(unsafe { Carried::new(Update { kernel, nest, target, op }) });
+    }
+    threads::each(work, |update| dispatch(update.into_inner())).into_iter().collect()
+}
+
+/// Whether the places at different positions of the outermost loop differ, whatever the positions of the others.
+fn is_apart(sizes: &[usize], strides: &[isize]) -> bool {
+    let reach =
+        |(&size, &stride): (&usize, &isize)| stride.unsigned_abs().saturating_mul(size.saturating_sub(1));
+    let others = sizes.iter().zip(strides).skip(1).map(reach).fold(0, usize::saturating_add);
+    strides[0].unsigned_abs() > others
 }
 
 struct Update<'n, T, K, X, O> {

@@ -127,11 +127,16 @@ where
 
 impl Target {
     fn describe(&self) -> String {
-        let names: Vec<_> = self.dims.iter().map(|key| format!("`{}`", key.name)).collect();
-        match names.len() {
-            0 => format!("axis {}", self.axis),
-            1 => format!("axis {}, computed from dim {},", self.axis, names[0]),
-            _ => format!("axis {}, computed from dims {},", self.axis, names.join(", ")),
-        }
+        computed_axis(self.axis, self.dims.iter().map(|key| key.name))
+    }
+}
+
+/// An axis that is selected from by an index of the dims `names`, for errors.
+pub fn computed_axis<'n>(axis: usize, names: impl Iterator<Item = &'n str>) -> String {
+    let names: Vec<_> = names.map(|name| format!("`{name}`")).collect();
+    match names.len() {
+        0 => format!("axis {axis}"),
+        1 => format!("axis {axis}, computed from dim {},", names[0]),
+        _ => format!("axis {axis}, computed from dims {},", names.join(", ")),
     }
 }

@@ -53,7 +53,9 @@ pub trait Task {
 }
 
 /// Runs the task with the best instructions that this machine has.
-#[inline]
+///
+/// (It is never inlined, so that there is one copy of a task for each instruction set, however often it is dispatched.)
+#[inline(never)]
 pub fn dispatch<W: Task>(task: W) -> W::Out {
     #[cfg(target_arch = "x86_64")]
     {

@@ -1,5 +1,6 @@
 //! Kernels: loops over untyped operands. Nothing here knows of dims; sizes have been checked before.
 
+pub mod attention;
 pub mod copy;
 pub mod elementwise;
 pub mod gather;
@@ -26,6 +27,9 @@ pub struct Tile<'t> {
     pub len: usize,
     /// Which elements are wanted; all of them if there is no mask.
     pub mask: Option<&'t [bool]>,
+    /// The one loop in which the position differs from that of the tile that was loaded before, and by how much; nothing if
+    /// there was none before, or more has changed.
+    pub moved: Option<(usize, usize)>,
 }
 
 /// A lowered expression: makes a tile's elements available, one by one.
@@ -42,6 +46,23 @@ pub trait Kernel {
 
     /// Whether kernels of one expression can run on several threads: not with closures of the user's in them.
     const PARALLEL: bool = true;
+
+    /// Whether elements are not the same everywhere, in every nest.
+    const VARIES: bool = true;
+
+    /// Whether the elements of a tile go on in equal steps: positions along dims, and constants.
+    const STEADY: bool = false;
+
+    /// Whether the elements of a tile are truth values that change at most once along it.
+    const MONOTONE: bool = false;
+
+    /// Whether elements may lie at computed places.
+    const GATHERS: bool = false;
+
+    /// Asks the memory for a tile's elements at computed places, ahead of time. The next tile must be loaded without
+    /// [`moved`](Tile::moved).
+    #[inline(always)]
+    fn fetch<I: Isa>(&mut self, _: &Tile<'_>) {}
 
     /// Prepares the elements of a tile. Elements that cannot be had are recorded as faults.
     ///
@@ -60,6 +81,28 @@ pub trait Kernel {
 
     /// Whether loading can fault, so that elements which a `select` does not take must be masked.
     fn can_fault(&self) -> bool;
+}
+
+/// What a monotone kernel is at first along a tile of `len` elements that was loaded without a mask, and where it changes (at `len` if
+/// it does not).
+#[inline(always)]
+fn change<I: Isa, K: Kernel<Elem = bool>>(kernel: &K, len: usize) -> (bool, usize) {
+    // SAFETY: elements of the tile, which has one at least.
+    let value = |x: usize| unsafe { kernel.get::<I>(x) };
+    let first = value(0);
+    if value(len - 1) == first {
+        return (first, len);
+    }
+    let (mut same, mut other) = (0, len - 1);
+    while same + 1 < other {
+        let middle = same.midpoint(other);
+        if value(middle) == first {
+            same = middle;
+        } else {
+            other = middle;
+        }
+    }
+    (first, other)
 }
 
 /// An index that was out of range in an element that was really read.

@@ -1,83 +1,162 @@
-//! Running along one axis of contiguous data, in place: cumulative sums, softmax.
+//! Running along one axis: cumulative sums, softmax. A block of lines is computed, and worked on in place while it is in the cache.
 
+use super::elementwise::{Tiles, fill_tile};
 use super::isa::{Isa, Task, dispatch};
+use super::threads::{self, Carried};
+use super::{Faults, Kernel};
+use crate::error::DimError;
+use crate::plan::nest::Nest;
 use crate::scalar::{Analytic, Num, Real};
-use std::marker::PhantomData;
+use crate::storage::memory::reserve;
+use std::mem::MaybeUninit;
 
-/// Contiguous data seen as `outer` x `len` x `inner`, to be worked on along the middle axis.
-pub struct Lines<'d, T> {
-    /// The data.
-    pub data: &'d mut [T],
-    /// How many elements each line has.
-    pub len: usize,
-    /// How far apart neighbours on a line are.
-    pub inner: usize,
+/// Something done along lines, in place.
+pub trait Along<T>: Copy + Send + Sync {
+    /// Its name in plans.
+    const NAME: &'static str;
+    /// Works on a block of lines: neighbours on a line lie `inner` apart, and there are `inner` lines.
+    fn block<I: Isa>(&self, block: &mut [T], inner: usize);
 }
 
-impl<T: Copy> Lines<'_, T> {
-    /// Blocks of `len` x `inner` elements.
-    #[inline(always)]
-    fn blocks(&mut self) -> std::slice::ChunksExactMut<'_, T> {
-        // Without lines there are no blocks, whatever their size.
-        self.data.chunks_exact_mut((self.len * self.inner).max(1))
+/// The elements of a nest whose first loops, `nest.outer` of them, run over blocks of lines, and what is done along those.
+pub fn collect<'n, K: Kernel<Elem: Send>, W: Along<K::Elem>>(
+    parts: impl ExactSizeIterator<Item = (K, &'n Nest)>,
+    len: usize,
+    inner: usize,
+    along: W,
+) -> Result<Vec<K::Elem>, DimError> {
+    let mut out = reserve(len)?;
+    let mut rest = &mut out.spare_capacity_mut()[..len];
+    let mut work = Vec::with_capacity(parts.len());
+    for (kernel, nest) in parts {
+        let (own, others) = rest.split_at_mut(nest.positions());
+        rest = others;
+        // SAFETY: kernels read elements, which are `Sync`; operations are plain values wherever `PARALLEL` lets
+        // there be several parts; the places are each part's own.
+        work.push(unsafe { Carried::new(Scan { kernel, nest, out: own, inner, along }) });
     }
+    threads::each(work, |scan| dispatch(scan.into_inner())).into_iter().collect::<Result<(), _>>()?;
+    // SAFETY: each `Scan` wrote as many elements as its nest has positions, all together `len`, or returned an error.
+    unsafe { out.set_len(len) };
+    Ok(out)
 }
 
-/// Running totals: element `i` becomes `op` of the elements up to it.
-pub fn cumulate<T: Copy>(mut lines: Lines<'_, T>, op: impl Fn(T, T) -> T) {
-    let inner = lines.inner;
-    for block in lines.blocks() {
-        for at in inner..block.len() {
-            block[at] = op(block[at - inner], block[at]);
+/// As [`collect`], for elements that are there already, in blocks of `block` elements.
+pub fn in_place<T: Send, W: Along<T>>(data: &mut [T], block: usize, inner: usize, parts: usize, along: W) {
+    if data.is_empty() {
+        return;
+    }
+    let blocks = data.len() / block;
+    let pieces: Vec<_> = data.chunks_mut(blocks.div_ceil(parts.max(1)) * block).collect();
+    threads::each(pieces, |data| dispatch(InPlace { data, block, inner, along }));
+}
+
+struct InPlace<'d, T, W> {
+    data: &'d mut [T],
+    block: usize,
+    inner: usize,
+    along: W,
+}
+
+impl<T, W: Along<T>> Task for InPlace<'_, T, W> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run<I: Isa>(self) {
+        for block in self.data.chunks_exact_mut(self.block) {
+            self.along.block::<I>(block, self.inner);
         }
     }
 }
 
-/// `exp(x - max) / sum of exp(x - max)` along each line; the logarithm of that if `log`.
-pub fn softmax<T: Real>(lines: Lines<'_, T>, log: bool) {
-    if log {
-        dispatch(Softmax::<T, true> { lines, marker: PhantomData });
-    } else {
-        dispatch(Softmax::<T, false> { lines, marker: PhantomData });
+struct Scan<'n, K: Kernel, W> {
+    kernel: K,
+    nest: &'n Nest,
+    out: &'n mut [MaybeUninit<K::Elem>],
+    inner: usize,
+    along: W,
+}
+
+impl<K: Kernel, W: Along<K::Elem>> Task for Scan<'_, K, W> {
+    type Out = Result<(), DimError>;
+
+    #[inline(always)]
+    fn run<I: Isa>(self) -> Result<(), DimError> {
+        let Scan { mut kernel, nest, out, inner, along } = self;
+        let block: usize = nest.sizes[nest.outer..].iter().product();
+        if out.is_empty() {
+            return Ok(());
+        }
+        let mut faults = Faults::default();
+        let mut tiles = Tiles::new(nest);
+        for block in out.chunks_exact_mut(block) {
+            let mut done = 0;
+            while done < block.len() {
+                let Some(tile) = tiles.tile() else { unreachable!("the loop nest covers the result") };
+                kernel.load::<I>(&tile, &mut faults);
+                // After a fault nothing is computed: what stands in for the element could, for one, be divided by.
+                if faults.any() {
+                    return faults.into_result();
+                }
+                fill_tile::<I, K>(&kernel, &mut block[done..done + tile.len]);
+                done += tile.len;
+                tiles.advance();
+            }
+            // SAFETY: all of the block was just written.
+            let block = unsafe { &mut *(block as *mut [MaybeUninit<K::Elem>] as *mut [K::Elem]) };
+            along.block::<I>(block, inner);
+        }
+        Ok(())
     }
 }
 
-struct Softmax<'d, T, const LOG: bool> {
-    lines: Lines<'d, T>,
-    marker: PhantomData<T>,
-}
+/// Running sums: each element becomes the sum of those up to it.
+#[derive(Clone, Copy)]
+pub struct Cumulate;
 
-impl<T: Real, const LOG: bool> Task for Softmax<'_, T, LOG> {
-    type Out = ();
+impl<T: Num> Along<T> for Cumulate {
+    const NAME: &'static str = "cumsum";
 
     #[inline(always)]
-    fn run<I: Isa>(mut self) {
-        let inner = self.lines.inner;
+    fn block<I: Isa>(&self, block: &mut [T], inner: usize) {
+        for at in inner..block.len() {
+            block[at] = block[at - inner].add(block[at]);
+        }
+    }
+}
+
+/// `exp(x - max) / sum of exp(x - max)` along each line; the logarithm of that if `LOG`.
+#[derive(Clone, Copy)]
+pub struct Softmax<const LOG: bool>;
+
+impl<T: Real, const LOG: bool> Along<T> for Softmax<LOG> {
+    const NAME: &'static str = if LOG { "log_softmax" } else { "softmax" };
+
+    #[inline(always)]
+    fn block<I: Isa>(&self, block: &mut [T], inner: usize) {
         if inner == 1 {
-            for line in self.lines.blocks() {
-                softmax_line::<I, T, LOG>(line);
-            }
+            softmax_line::<I, T, LOG>(block);
             return;
         }
         let mut greatest = vec![T::LOWEST; inner];
         let mut sum = vec![T::Wide::ZERO; inner];
-        for block in self.lines.blocks() {
-            greatest.fill(T::LOWEST);
-            sum.fill(T::Wide::ZERO);
-            for row in block.chunks_exact(inner) {
-                for (greatest, &value) in greatest.iter_mut().zip(row) {
-                    *greatest = greatest.maximum(value);
-                }
+        for row in block.chunks_exact(inner) {
+            for (greatest, &value) in greatest.iter_mut().zip(row) {
+                *greatest = greatest.maximum(value);
             }
-            for row in block.chunks_exact_mut(inner) {
-                for ((value, &greatest), sum) in row.iter_mut().zip(&greatest).zip(&mut sum) {
-                    *value = share::<I, T, LOG>(*value, greatest, sum);
-                }
+        }
+        for row in block.chunks_exact_mut(inner) {
+            for ((value, &greatest), sum) in row.iter_mut().zip(&greatest).zip(&mut sum) {
+                *value = share::<I, T, LOG>(*value, greatest, sum);
             }
-            for row in block.chunks_exact_mut(inner) {
-                for (value, &sum) in row.iter_mut().zip(&sum) {
-                    *value = normalised::<T, LOG>(*value, sum);
-                }
+        }
+        if LOG {
+            sum.iter_mut().for_each(|sum| *sum = num_traits::Float::ln(*sum));
+        }
+        for row in block.chunks_exact_mut(inner) {
+            for (value, &sum) in row.iter_mut().zip(&sum) {
+                let exact = value.widen();
+                *value = T::narrow(if LOG { exact - sum } else { exact / sum });
             }
         }
     }
@@ -137,10 +216,4 @@ fn share<I: Isa, T: Real, const LOG: bool>(value: T, greatest: T, sum: &mut T::W
     let share = Analytic::exp::<I>(shifted);
     *sum = *sum + share.widen();
     if LOG { shifted } else { share }
-}
-
-#[inline(always)]
-fn normalised<T: Real, const LOG: bool>(value: T, sum: T::Wide) -> T {
-    let exact = value.widen();
-    T::narrow(if LOG { exact - num_traits::Float::ln(sum) } else { exact / sum })
 }

@@ -1,9 +1,11 @@
 //! The innermost loop over memory: a unit stride is read in place, any other is copied into a buffer first.
 
+use super::copy::copy_between;
 use super::gather::Indices;
 use super::isa::Isa;
 use super::{Faults, Kernel, Tile};
 use crate::plan::nest::Row;
+use smallvec::SmallVec;
 
 /// Reads elements at `base + sum over loops of position x stride`, plus what computed indices add.
 pub struct Strided<'k, T, X> {
@@ -11,12 +13,16 @@ pub struct Strided<'k, T, X> {
     strides: &'k [isize],
     inner: isize,
     indices: X,
+    /// Where the tile that was loaded last starts, computed indices aside.
+    start: *const T,
     current: *const T,
     buffer: Vec<T>,
+    /// The elements, if they were put in line.
+    packed: Vec<T>,
     filled: (*const T, usize),
 }
 
-impl<'k, T: Copy, X: Indices> Strided<'k, T, X> {
+impl<'k, T: Copy + Default, X: Indices> Strided<'k, T, X> {
     /// A reader.
     ///
     /// # Safety
@@ -26,15 +32,27 @@ impl<'k, T: Copy, X: Indices> Strided<'k, T, X> {
     #[inline(always)]
     pub unsafe fn new(origin: *const T, row: Row<'k>, indices: X) -> Self {
         let base = origin.wrapping_offset(row.offset);
-        Strided {
+        let mut strided = Strided {
             base,
             strides: row.strides,
             inner: row.strides.last().copied().unwrap_or(0),
             indices,
+            start: base,
             current: base,
             buffer: Vec::new(),
+            packed: Vec::new(),
             filled: (std::ptr::null(), 0),
+        };
+        if let Some((sizes, strides)) = row.packed
+            && !(X::ANY && strided.indices.is_active())
+        {
+            // SAFETY: the caller's promise; no index is active.
+            strided.packed = unsafe { pack(origin, row, sizes, strides) };
+            strided.base = strided.packed.as_ptr();
+            strided.strides = strides;
+            strided.inner = 1;
         }
+        strided
     }
 
     #[inline(always)]
@@ -61,10 +79,13 @@ impl<'k, T: Copy, X: Indices> Strided<'k, T, X> {
         } else {
             self.buffer.clear();
             self.buffer.reserve(len);
-            for x in 0..len {
+            let places = &mut self.buffer.spare_capacity_mut()[..len];
+            for (x, place) in places.iter_mut().enumerate() {
                 // SAFETY: each of the tile's positions is a valid element, by the contract of `new`.
-                self.buffer.push(unsafe { *start.offset(x as isize * stride) });
+                place.write(unsafe { *start.offset(x as isize * stride) });
             }
+            // SAFETY: all of them were just written.
+            unsafe { self.buffer.set_len(len) };
         }
         self.current = self.buffer.as_ptr();
     }
@@ -101,19 +122,88 @@ impl<'k, T: Copy, X: Indices> Strided<'k, T, X> {
             }
             self.buffer.push(value);
         }
-        // Without any valid element the buffer stays unfilled: nothing of this tile is read (a fault is on record, or
-        // all of it is masked out), and `get` is told so by the null pointer.
-        self.current = if filler.is_some() { self.buffer.as_ptr() } else { std::ptr::null() };
+        if filler.is_some() {
+            self.current = self.buffer.as_ptr();
+        } else {
+            self.stand_in(tile.len);
+        }
     }
+
+    /// Elements for a tile without any valid one: a fault is on record, or all of it is masked out.
+    #[cold]
+    fn stand_in(&mut self, len: usize) {
+        self.filled = (std::ptr::null(), 0);
+        self.buffer.clear();
+        self.buffer.resize(len, T::default());
+        self.current = self.buffer.as_ptr();
+    }
+}
+
+/// Bytes that come from memory together.
+const LINE: usize = 64;
+
+/// Asks the memory for what lies at `place`.
+#[inline(always)]
+fn fetch<T>(place: *const T) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a hint, which cannot fault wherever it points; every x86-64 has it.
+    unsafe {
+        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(place.cast())
+    };
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = place;
+}
+
+/// The elements of an operand, once each, as the packed strides say.
+///
+/// # Safety
+///
+/// As for [`Strided::new`], without active indices.
+#[cold]
+unsafe fn pack<T: Copy>(origin: *const T, row: Row<'_>, sizes: &[usize], packed: &[isize]) -> Vec<T> {
+    let own: SmallVec<[usize; 8]> = (0..sizes.len()).filter(|&at| row.strides[at] != 0).collect();
+    let of = |strides: &[isize]| -> SmallVec<[isize; 8]> { own.iter().map(|&at| strides[at]).collect() };
+    let (from, to) = (of(row.strides), of(packed));
+    let sizes: SmallVec<[usize; 8]> = own.iter().map(|&at| sizes[at]).collect();
+    let len = sizes.iter().product();
+    let mut data = Vec::with_capacity(len);
+    let row = Row { strides: &from, packed: None, ..row };
+    // SAFETY: the caller's promise; the packed strides reach each of the `len` places once, as they count through the loops.
+    unsafe {
+        copy_between(origin, row, data.as_mut_ptr(), &to, &sizes);
+        data.set_len(len);
+    }
+    data
 }
 
 impl<T: Copy + Default, X: Indices> Kernel for Strided<'_, T, X> {
     type Elem = T;
     const PARALLEL: bool = X::PARALLEL;
+    const GATHERS: bool = X::ANY;
+
+    #[inline(always)]
+    fn fetch<I: Isa>(&mut self, tile: &Tile<'_>) {
+        if !X::ANY || !self.indices.is_active() || !self.indices.is_uniform() || self.inner != 1 {
+            return;
+        }
+        let mut faults = Faults::default();
+        self.indices.load::<I>(&Tile { len: tile.len.min(1), ..*tile }, &mut faults);
+        // SAFETY: a tile has at least one element, and was loaded without a mask.
+        if let Some(offset) = unsafe { self.indices.offset::<I>(0, &mut faults) } {
+            let start = self.base.wrapping_offset(self.offset(tile.at) + offset);
+            for x in (0..tile.len).step_by((LINE / size_of::<T>().max(1)).max(1)) {
+                fetch(start.wrapping_add(x));
+            }
+        }
+    }
 
     #[inline(always)]
     fn load<I: Isa>(&mut self, tile: &Tile<'_>, faults: &mut Faults) {
-        let start = self.base.wrapping_offset(self.offset(tile.at));
+        let start = match tile.moved {
+            Some((at, steps)) => self.start.wrapping_offset(self.strides[at] * steps as isize),
+            None => self.base.wrapping_offset(self.offset(tile.at)),
+        };
+        self.start = start;
         if !X::ANY || !self.indices.is_active() {
             self.line(start, tile.len);
         } else if self.indices.is_uniform() && tile.mask.is_none() {
@@ -121,7 +211,7 @@ impl<T: Copy + Default, X: Indices> Kernel for Strided<'_, T, X> {
             // SAFETY: a tile has at least one element, and there is no mask.
             match unsafe { self.indices.offset::<I>(0, faults) } {
                 Some(offset) => self.line(start.wrapping_offset(offset), tile.len),
-                None => self.current = std::ptr::null(),
+                None => self.stand_in(tile.len),
             }
         } else {
             self.indices.load::<I>(tile, faults);
@@ -131,9 +221,6 @@ impl<T: Copy + Default, X: Indices> Kernel for Strided<'_, T, X> {
 
     #[inline(always)]
     unsafe fn get<I: Isa>(&self, x: usize) -> T {
-        if X::ANY && self.current.is_null() {
-            return T::default();
-        }
         // SAFETY: `current` points at the `len` elements of the tile, in memory or in the buffer, and `x < len`.
         unsafe { *self.current.add(x) }
     }

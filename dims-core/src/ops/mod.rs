@@ -9,7 +9,7 @@ pub mod special;
 
 use crate::error::DimError;
 use crate::expr::{Expr, Factors};
-use crate::kernel::isa::Isa;
+pub use crate::kernel::isa::Isa;
 use crate::plan::direct::Memory;
 use crate::plan::shape::Shape;
 use crate::rank::Rank;
@@ -50,6 +50,8 @@ pub trait BinaryOp<A, B> {
     const TOTAL: bool = true;
     /// Whether it can run on several threads.
     const PARALLEL: bool = true;
+    /// Whether it turns from one truth value to the other at most once, as one operand grows and the other stays or shrinks.
+    const MONOTONE: bool = false;
     /// Whether it is the product that contractions are made of.
     const IS_PRODUCT: bool = false;
     /// Whether it is the sum of affine index expressions (1), their difference (-1), or neither (0).
@@ -204,6 +206,9 @@ macro_rules! binary {
             fn apply<I: Isa>(&self, $a: T, $b: T) -> $out { $value }
         }
     )*};
+    (@item monotone $set:expr) => {
+        const MONOTONE: bool = $set;
+    };
     (@item product $set:expr) => {
         const IS_PRODUCT: bool = $set;
         #[inline(always)]
@@ -253,13 +258,13 @@ binary! {
     /// `sqrt(a * a + b * b)` without overflow in between.
     Hypot "hypot" [Real] T, |a, b| a.hypot(b);
     /// `a < b`
-    Lt "lt" [PartialOrder] bool, |a, b| a < b;
+    Lt "lt" [PartialOrder] bool, |a, b| a < b, monotone = true;
     /// `a <= b`
-    Le "le" [PartialOrder] bool, |a, b| a <= b;
+    Le "le" [PartialOrder] bool, |a, b| a <= b, monotone = true;
     /// `a > b`
-    Gt "gt" [PartialOrder] bool, |a, b| a > b;
+    Gt "gt" [PartialOrder] bool, |a, b| a > b, monotone = true;
     /// `a >= b`
-    Ge "ge" [PartialOrder] bool, |a, b| a >= b;
+    Ge "ge" [PartialOrder] bool, |a, b| a >= b, monotone = true;
     /// `a == b`
     Eq "eq" [Equality] bool, |a, b| a == b;
     /// `a != b`
@@ -328,6 +333,62 @@ impl<T: CastTo<To>, To: Element> UnaryOp<T> for Cast<To> {
     #[inline(always)]
     fn apply<I: Isa>(&self, a: T) -> To {
         a.cast_to()
+    }
+}
+
+/// The left one: a tensor along the dims of another.
+#[derive(Clone, Copy, Debug)]
+pub struct Left;
+
+#[diagnostic::do_not_recommend]
+impl<A: Element, B> BinaryOp<A, B> for Left {
+    type Out = A;
+    const NAME: &'static str = "left";
+    #[inline(always)]
+    fn apply<I: Isa>(&self, a: A, _: B) -> A {
+        a
+    }
+}
+
+/// Both, as a pair.
+#[derive(Clone, Copy, Debug)]
+pub struct Pair;
+
+#[diagnostic::do_not_recommend]
+impl<A: Element, B: Element> BinaryOp<A, B> for Pair {
+    type Out = (A, B);
+    const NAME: &'static str = "pair";
+    #[inline(always)]
+    fn apply<I: Isa>(&self, a: A, b: B) -> (A, B) {
+        (a, b)
+    }
+}
+
+/// An integer as an index: the nearest `isize`, so that comparisons with indices hold for all values.
+#[derive(Clone, Copy, Debug)]
+pub struct Index;
+
+#[diagnostic::do_not_recommend]
+impl<T: IndexInt> UnaryOp<T> for Index {
+    type Out = isize;
+    const NAME: &'static str = "index";
+    #[inline(always)]
+    fn apply<I: Isa>(&self, a: T) -> isize {
+        a.to_isize()
+    }
+}
+
+/// A condition as it is. (For other types there is no such condition, and no way to ask for it.)
+#[derive(Clone, Copy, Debug)]
+pub struct Holds;
+
+#[diagnostic::do_not_recommend]
+impl<T: Element> UnaryOp<T> for Holds {
+    type Out = bool;
+    const NAME: &'static str = "holds";
+    #[inline(always)]
+    fn apply<I: Isa>(&self, a: T) -> bool {
+        (&a as &dyn std::any::Any).downcast_ref::<bool>().is_some_and(|&holds| holds)
     }
 }
 

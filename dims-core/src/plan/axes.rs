@@ -1,6 +1,7 @@
 //! Lists of loop axes that follow from the types alone: constants, so that they cost nothing at run time.
 
-use crate::set::{Keys, MAX_DIMS};
+use crate::rank::Rank;
+use crate::set::{Dims, Keys, MAX_DIMS};
 
 /// The most loop axes: dims and positional ones.
 const MOST: usize = MAX_DIMS + 26;
@@ -34,6 +35,42 @@ impl AxisList {
             list = list.with(positions[list.len]);
         }
         list
+    }
+
+    /// The loop axes of a tensor with the dims of `keys` and `rank` positional axes, as results lie in memory: the dims in the order of
+    /// the set, then the positional axes; but a rest comes first.
+    ///
+    /// What a function does for one example so lies together, and a batch is many of these, one behind the other. (What is behind
+    /// several rests is the batch of a batch.)
+    pub const fn in_memory(keys: &Keys, rank: usize) -> Self {
+        let keys = keys.as_slice();
+        let mut list = Self::EMPTY;
+        let mut deepest = 0;
+        let mut i = 0;
+        while i < keys.len() {
+            if keys[i].depth > deepest {
+                deepest = keys[i].depth;
+            }
+            i += 1;
+        }
+        let mut left = deepest + 1;
+        while left > 0 {
+            left -= 1;
+            i = 0;
+            while i < keys.len() {
+                if keys[i].depth == left {
+                    list = list.with(i);
+                }
+                i += 1;
+            }
+        }
+        list.join(&Self::range(keys.len(), keys.len() + rank))
+    }
+
+    /// [`in_memory`](AxisList::in_memory) for a tensor with the dims `S` and the positional axes `R`.
+    #[inline(always)]
+    pub fn in_memory_of<S: Dims, R: Rank>() -> &'static AxisList {
+        const { &AxisList::in_memory(S::KEYS, R::N) }
     }
 
     /// These axes but those of `other`.

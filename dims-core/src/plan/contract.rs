@@ -9,7 +9,7 @@ use super::explain::{Loops, Step, record};
 use super::nest::{Nest, Odometer, Parts};
 use super::rows::Rows;
 use crate::error::DimError;
-use crate::kernel::elementwise::{self, BinaryKernel, collect_memory};
+use crate::kernel::elementwise::{BinaryKernel, collect_memory};
 use crate::kernel::gemm::{Matrix, Product, multiply};
 use crate::kernel::reduce::reduce;
 use crate::kernel::reducers;
@@ -22,8 +22,11 @@ use smallvec::SmallVec;
 use std::any::TypeId;
 use std::marker::PhantomData;
 
+/// The most loop axes that a contraction can have.
+pub const MOST_AXES: usize = 128;
+
 /// A set of loop axes, as bits.
-pub type Axes = u64;
+pub type Axes = u128;
 
 /// One factor of a contraction: memory, and a stride along each loop axis.
 pub struct Operand<'a, T> {
@@ -48,6 +51,38 @@ impl<'a, T: Num> Operand<'a, T> {
     pub fn owned(data: Vec<T>, order: &[usize], sizes: &[usize]) -> Self {
         let strides = contiguous(order, sizes);
         Operand { start: data.as_ptr(), owned: Some(data), strides, memory: PhantomData }
+    }
+
+    /// The same elements over other loop axes: `strides` says what the strides along these are.
+    pub fn over(self, strides: impl FnOnce(&[isize]) -> SmallVec<[isize; 8]>) -> Self {
+        Operand { strides: strides(&self.strides), ..self }
+    }
+
+    /// The element at the origin.
+    pub(crate) fn start(&self) -> *const T {
+        self.start
+    }
+
+    /// The stride along each loop axis.
+    pub(crate) fn strides(&self) -> &[isize] {
+        &self.strides
+    }
+
+    /// The operand with elements of another type; itself if it is the same type.
+    pub(crate) fn converted<W: Num>(
+        self,
+        sizes: &[usize],
+        convert: impl Fn(T) -> W,
+    ) -> Result<Operand<'a, W>, DimError> {
+        if TypeId::of::<T>() == TypeId::of::<W>() {
+            let owned = self.owned.map(|data| data.into_iter().map(convert).collect::<Vec<W>>());
+            let start = owned.as_ref().map_or(self.start.cast::<W>(), |data| data.as_ptr());
+            return Ok(Operand { start, owned, strides: self.strides, memory: PhantomData });
+        }
+        let order: SmallVec<[usize; 8]> = each(self.axes(sizes)).collect();
+        let packed = self.packed(&order, sizes)?;
+        let data = packed.owned.into_iter().flatten().map(convert).collect();
+        Ok(Operand::owned(data, &order, sizes))
     }
 
     /// The axes along which the operand varies.
@@ -84,7 +119,7 @@ impl<'a, T: Num> Operand<'a, T> {
         let nest = Nest::map(sizes, order, &rows);
         let len = order.iter().map(|&axis| sizes[axis]).product();
         // SAFETY: positions along `order` are positions of the loop axes, the others being 0.
-        let data = unsafe { collect_memory(self.start, nest, len, "operand of a product") }?;
+        let data = unsafe { collect_memory(self.start, &nest, len, "operand of a product") }?;
         Ok(Operand::owned(data, order, sizes))
     }
 
@@ -111,13 +146,9 @@ impl<'a, T: Num> Operand<'a, T> {
             loops: Loops::new::<T>(&nest, len, threads::parts(nest.positions())),
             count: reduced.iter().map(|&axis| sizes[axis]).product(),
         });
-        let parts = for_threads(nest);
-        let mut kernels = elementwise::Parts::new();
-        for nest in &parts {
-            // SAFETY: as in `packed`.
-            kernels.push((unsafe { Strided::new(self.start, nest.operands().next_row(), ()) }, nest));
-        }
-        let data = reduce(kernels, len, 0, reducers::Sum)?;
+        // SAFETY: as in `packed`.
+        let lower = |nest| unsafe { Strided::new(self.start, Nest::operands(nest).next_row(), ()) };
+        let data = reduce(&nest, &mut Parts::new(), lower, nest.positions(), len, 0, reducers::Sum)?;
         Ok(Operand::owned(data, order, sizes))
     }
 }
@@ -197,7 +228,8 @@ fn contract_all<T: Num>(
 ) -> Result<Vec<T>, DimError> {
     let result = set(kept);
     while operands.len() > 2 {
-        let (i, j) = cheapest(&operands, sizes, result);
+        let sets: Supports = operands.iter().map(|operand| operand.axes(sizes)).collect();
+        let (i, j) = cheapest(&sets, sizes, result);
         let b = operands.remove(j);
         let a = operands.remove(i);
         let others = operands.iter().fold(result, |axes, operand| axes | operand.axes(sizes));
@@ -229,8 +261,7 @@ fn through_accumulator<T: Num>(
 
 /// The pair whose product costs least for what it saves: the greedy choice of opt_einsum, size of the result less the
 /// sizes of what it replaces, then the number of multiplications.
-fn cheapest<T: Num>(operands: &[Operand<'_, T>], sizes: &[usize], result: Axes) -> (usize, usize) {
-    let sets: SmallVec<[Axes; 8]> = operands.iter().map(|operand| operand.axes(sizes)).collect();
+fn cheapest(sets: &[Axes], sizes: &[usize], result: Axes) -> (usize, usize) {
     let mut best = (f64::INFINITY, f64::INFINITY, (0, 1));
     for j in 1..sets.len() {
         for i in 0..j {
@@ -248,6 +279,21 @@ fn cheapest<T: Num>(operands: &[Operand<'_, T>], sizes: &[usize], result: Axes) 
         }
     }
     best.2
+}
+
+/// The pairs that [`contract`] multiplies, in order: the numbers of both operands in the list of those that are left, whose
+/// product goes to its end, and the axes that the product has.
+pub fn path(mut sets: Supports, sizes: &[usize], kept: &[usize]) -> Vec<(usize, usize, Axes)> {
+    let result = set(kept);
+    let mut pairs = Vec::new();
+    while sets.len() > 1 {
+        let (i, j) = if sets.len() > 2 { cheapest(&sets, sizes, result) } else { (0, 1) };
+        let both = sets.remove(j) | sets.remove(i);
+        let product = both & sets.iter().fold(result, |axes, others| axes | others);
+        sets.push(product);
+        pairs.push((i, j, product));
+    }
+    pairs
 }
 
 /// The product of two operands, summed over all axes but `kept`.
@@ -303,26 +349,18 @@ fn fused_pair<T: Num>(
         loops: Loops::new::<T>(&nest, len, threads::parts(nest.positions())),
         count: reduced.iter().map(|&axis| sizes[axis]).product(),
     });
-    let parts = for_threads(nest);
-    let kernels = parts.iter().map(|nest| {
-        let mut operands = nest.operands();
+    let lower = |nest| {
+        let mut operands = Nest::operands(nest);
         // SAFETY: positions of the nest are positions of the loop axes.
-        let kernel = unsafe {
+        unsafe {
             BinaryKernel {
                 op: &Mul,
                 a: Strided::new(a.start, operands.next_row(), ()),
                 b: Strided::new(b.start, operands.next_row(), ()),
             }
-        };
-        (kernel, nest)
-    });
-    reduce(kernels.collect(), len, 0, reducers::Sum)
-}
-
-/// The nest of a sum, cut for threads.
-fn for_threads(nest: Nest) -> Parts {
-    let work = nest.positions();
-    nest.for_threads(work)
+        }
+    };
+    reduce(&nest, &mut Parts::new(), lower, nest.positions(), len, 0, reducers::Sum)
 }
 
 /// What each axis is in a matrix product.

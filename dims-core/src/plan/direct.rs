@@ -3,6 +3,7 @@
 //! Which axis is what follows from the types, so it is a constant; at run time only sizes and strides are looked up. A small
 //! product so costs little more than its multiplications.
 
+use super::axes::AxisList;
 use super::explain::{Step, record};
 use crate::error::DimError;
 use crate::kernel::gemm::{Matrix, Product, multiply};
@@ -28,23 +29,41 @@ pub struct Roles {
 
 /// An axis of the result.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Role {
+pub enum Role {
+    /// There is no such axis.
     None,
+    /// Both operands have it.
     Batch,
+    /// The left operand has it.
     Row,
+    /// The right operand has it.
     Column,
 }
 
 impl Roles {
+    /// The roles in a product of operands whose axes these are: the rows of the left one, the columns of the right one, the sum and
+    /// the batch of both, and the axes of the result in order.
+    pub const fn new(
+        m: usize,
+        n: usize,
+        k: (usize, usize),
+        batch: Option<(usize, usize)>,
+        result: [Role; 3],
+    ) -> Self {
+        Roles { m, n, k, batch, result }
+    }
+
     /// The roles in the product of operands with the dims `a` and `b`, summed over the dims `reduced`, whose result has the dims
     /// `all` without those; nothing if a role has no axis or several.
-    pub const fn of(a: &Keys, b: &Keys, all: &Keys, reduced: &Keys) -> Option<Roles> {
+    ///
+    /// `order` is that of the axes of `all` in memory.
+    pub const fn of(a: &Keys, b: &Keys, all: &Keys, reduced: &Keys, order: &AxisList) -> Option<Roles> {
         let (mut m, mut n, mut k, mut batch) = (None, None, None, None);
         let mut result = [Role::None; 3];
         let mut count = 0;
         let mut i = 0;
         while i < all.as_slice().len() {
-            let key = &all.as_slice()[i];
+            let key = &all.as_slice()[order.as_slice()[i]];
             let goes = reduced.position(key).is_some();
             let role = match (a.position(key), b.position(key), goes) {
                 (Some(x), Some(y), true) if k.is_none() => {
@@ -105,6 +124,11 @@ impl Roles {
         };
         let sizes = self.result.map(size);
         if a_sum.size != b_sum.size || a_batch.size != b_batch.size {
+            return None;
+        }
+        // An operand that is the same for the whole batch, as an argument of a batched function can be: the batch may then be rows
+        // or columns of one product.
+        if a_batch.size > 1 && (a_batch.stride == 0 || b_batch.stride == 0) {
             return None;
         }
         let len = sizes[0].checked_mul(sizes[1])?.checked_mul(sizes[2])?;

@@ -34,6 +34,25 @@ pub enum Step {
         /// How many elements each element of the result is made of.
         count: usize,
     },
+    /// Means weighted by a softmax of products, in tiles.
+    Attention {
+        /// How many batches there are.
+        batch: usize,
+        /// Queries of each.
+        queries: usize,
+        /// Keys of each.
+        keys: usize,
+        /// Elements of each product of a query and a key.
+        features: usize,
+        /// Columns of the values.
+        values: usize,
+        /// The mask.
+        mask: String,
+        /// Bytes of the result.
+        bytes: usize,
+        /// How many threads the work is worth.
+        threads: usize,
+    },
     /// Matrix products with the same sizes and strides.
     Product {
         /// How many products there are.
@@ -98,6 +117,9 @@ impl Plan {
             .iter()
             .map(|step| match step {
                 Step::Product { batch, m, k, n, summed, .. } => 2 * batch * m * k * n * summed,
+                Step::Attention { batch, queries, keys, features, values, .. } => {
+                    2 * batch * queries * keys * (features + values)
+                }
                 _ => 0,
             })
             .sum()
@@ -111,7 +133,7 @@ impl Step {
             Step::Elementwise { loops, .. } | Step::Copy { loops, .. } | Step::Reduce { loops, .. } => {
                 loops.bytes
             }
-            Step::Product { bytes, .. } => *bytes,
+            Step::Product { bytes, .. } | Step::Attention { bytes, .. } => *bytes,
         }
     }
 }
@@ -133,6 +155,11 @@ impl fmt::Display for Step {
             Step::Reduce { reduction, expression, loops, count } => {
                 write!(f, "{reduction} over {count} of {expression}\n{loops}")
             }
+            Step::Attention { batch, queries, keys, features, values, mask, bytes, threads } => write!(
+                f,
+                "attention of {queries} queries to {keys} keys of {features}, values of {values}, {batch} times, mask {mask}\n   \
+                 {bytes} bytes, {threads} thread(s)"
+            ),
             Step::Product { batch, m, k, n, a, b, c, summed, bytes, threads } => {
                 write!(f, "product {m} x {k} by {k} x {n}")?;
                 if *batch > 1 {
@@ -200,8 +227,14 @@ pub fn explain<T>(f: impl FnOnce() -> T) -> (T, Plan) {
 #[inline(always)]
 pub(crate) fn record(step: impl FnOnce() -> Step) {
     if RECORDING.get() {
-        STEPS.with_borrow_mut(|steps| steps.push(step()));
+        take_down(step);
     }
+}
+
+#[cold]
+#[inline(never)]
+fn take_down(step: impl FnOnce() -> Step) {
+    STEPS.with_borrow_mut(|steps| steps.push(step()));
 }
 
 /// An element as it stands in an expression.

@@ -4,75 +4,114 @@ use super::rows::Rows;
 use crate::kernel::threads;
 use smallvec::SmallVec;
 
+/// How many loops need no allocation.
+const LOOPS: usize = 6;
+
+/// How many strides need none.
+const STRIDES: usize = 16;
+
 /// Loops from the outermost to the innermost, with each operand's stride along each of them.
 #[derive(Clone, Debug)]
 pub struct Nest {
     /// How often each loop runs. There is at least one loop.
-    pub sizes: SmallVec<[usize; 6]>,
+    pub sizes: SmallVec<[usize; LOOPS]>,
     /// How many of the first loops run over elements of the result.
     pub outer: usize,
     /// Whether the innermost loop is one of the result's. (All loops between are reduced.)
     pub inner_kept: bool,
     /// For each loop, the stride of the result; 0 along reduced loops.
-    pub result: SmallVec<[isize; 6]>,
-    strides: SmallVec<[isize; 24]>,
-    offsets: SmallVec<[isize; 6]>,
+    pub result: SmallVec<[isize; LOOPS]>,
+    strides: SmallVec<[isize; STRIDES]>,
+    offsets: SmallVec<[isize; LOOPS]>,
+    /// Which operands are packed, as bits, and the strides of all once they are; none if none is.
+    packed: (u64, Vec<isize>),
 }
 
 /// Parts of a loop nest.
 pub type Parts = SmallVec<[Nest; 1]>;
 
 /// Loops that are being merged: the size, and the axis whose strides are the loop's.
-type Loops = SmallVec<[(usize, usize); 6]>;
+type Loops = SmallVec<[(usize, usize); LOOPS]>;
 
 impl Nest {
     /// Loops over `order`, in that order: for a result that is laid out so.
-    #[inline]
     pub fn map(sizes: &[usize], order: &[usize], rows: &Rows) -> Self {
-        let loops = merge(sizes, order.iter().copied(), rows);
-        let kept = loops.len();
-        Self::assemble(&loops, kept, true, sizes, order, rows)
+        let mut loops = Loops::new();
+        merge(&mut loops, sizes, order, rows);
+        let outer = loops.len();
+        Self::assemble(&mut loops, outer, true, rows)
     }
 
     /// Loops over `kept`, each element of which reduces the loops over `reduced`.
     ///
     /// The innermost loop is the one along which more operands have neighbours in memory.
-    #[inline]
     pub fn reduce(sizes: &[usize], kept: &[usize], reduced: &[usize], rows: &Rows) -> Self {
-        let outer = merge(sizes, kept.iter().copied(), rows);
-        let inner = merge(sizes, reduced.iter().copied(), rows);
         // Neighbours in memory along the loop, and how many elements it has at hand; a long loop is as good as an endless one.
-        let merit = |loops: &Loops| {
+        let merit = |loops: &[(usize, usize)]| {
             loops.last().map_or(0, |&(size, axis)| {
                 size.min(64) * rows.iter().filter(|row| row[axis].unsigned_abs() == 1).count()
             })
         };
-        let mut loops = outer.clone();
-        if merit(&inner) > merit(&outer) || outer.is_empty() {
-            loops.extend(inner);
-            let count = outer.len();
-            Self::assemble(&loops, count, false, sizes, kept, rows)
+        let mut loops = Loops::new();
+        merge(&mut loops, sizes, kept, rows);
+        let outer = loops.len();
+        merge(&mut loops, sizes, reduced, rows);
+        if outer == 0 || merit(&loops[outer..]) > merit(&loops[..outer]) {
+            if let Some(packed) = worth_packing(&loops, outer, rows) {
+                loops[outer - 1..].rotate_left(1);
+                let mut nest = Self::assemble(&mut loops, outer - 1, true, rows);
+                nest.packed.0 = packed;
+                nest.pack();
+                return nest;
+            }
+            Self::assemble(&mut loops, outer, false, rows)
         } else {
-            let last = loops.pop().expect("there is an outer loop");
-            let count = loops.len();
-            loops.extend(inner);
-            loops.push(last);
-            Self::assemble(&loops, count, true, sizes, kept, rows)
+            loops[outer - 1..].rotate_left(1);
+            Self::assemble(&mut loops, outer - 1, true, rows)
         }
     }
 
-    #[inline]
-    fn assemble(
-        loops: &Loops,
-        outer: usize,
-        inner_kept: bool,
-        sizes: &[usize],
-        kept: &[usize],
-        rows: &Rows,
-    ) -> Self {
-        let mut loops = loops.clone();
-        let mut outer = outer;
-        let mut inner_kept = inner_kept;
+    /// Loops over `blocks`, and within each over `lines`: for a result that is laid out so, and is worked on block by block.
+    pub fn blocks(sizes: &[usize], blocks: &[usize], lines: &[usize], rows: &Rows) -> Self {
+        let mut loops = Loops::new();
+        merge(&mut loops, sizes, blocks, rows);
+        let outer = loops.len();
+        merge(&mut loops, sizes, lines, rows);
+        if loops.len() == outer {
+            loops.push((1, usize::MAX));
+        }
+        Self::assemble(&mut loops, outer, false, rows)
+    }
+
+    /// Loops over the axes of several groups, merged within each; the longest loop of a group is its last. Returns how many loops each
+    /// group has, which is 1 at least.
+    pub fn grouped(sizes: &[usize], groups: &[&[usize]], rows: &Rows) -> (Self, SmallVec<[usize; 4]>) {
+        let mut loops = Loops::new();
+        let mut counts = SmallVec::new();
+        for group in groups {
+            let first = loops.len();
+            merge(&mut loops, sizes, group, rows);
+            let own = &mut loops[first..];
+            if let Some(longest) = (0..own.len()).max_by_key(|&at| own[at].0) {
+                own[longest..].rotate_left(1);
+            } else {
+                loops.push((1, usize::MAX));
+            }
+            counts.push(loops.len() - first);
+        }
+        let outer = loops.len();
+        (Self::assemble(&mut loops, outer, false, rows), counts)
+    }
+
+    /// The strides of one operand along the loops.
+    pub fn strides_of(&self, operand: usize) -> &[isize] {
+        let depth = self.depth();
+        &self.strides[operand * depth..(operand + 1) * depth]
+    }
+
+    /// The loops with the strides along them. The first `outer` are those of the result, and the last one if `inner_kept`.
+    fn assemble(loops: &mut Loops, outer: usize, inner_kept: bool, rows: &Rows) -> Self {
+        let (mut outer, mut inner_kept) = (outer, inner_kept);
         if loops.is_empty() {
             // A single element: one loop that runs once, along no axis.
             loops.push((1, usize::MAX));
@@ -81,31 +120,60 @@ impl Nest {
         } else if inner_kept && outer == loops.len() {
             outer -= 1;
         }
-        let stride = |row: &[isize], axis: usize| row.get(axis).copied().unwrap_or(0);
-        let mut strides = SmallVec::new();
-        for row in rows.iter() {
-            strides.extend(loops.iter().map(|&(_, axis)| stride(row, axis)));
-        }
-        let mut result_row: SmallVec<[isize; 8]> = SmallVec::from_elem(0, sizes.len());
-        let mut step = 1;
-        for &axis in kept.iter().rev() {
-            result_row[axis] = step;
-            step = step.wrapping_mul(sizes[axis] as isize);
-        }
-        Nest {
-            sizes: loops.iter().map(|&(size, _)| size).collect(),
+        let loops = &loops[..];
+        let depth = loops.len();
+        let mut nest = Nest {
+            sizes: zeros(depth, [0; LOOPS]),
             outer,
             inner_kept,
-            result: loops.iter().map(|&(_, axis)| stride(&result_row, axis)).collect(),
-            strides,
-            offsets: SmallVec::from_slice(rows.offsets()),
+            result: zeros(depth, [0; LOOPS]),
+            strides: zeros(depth * rows.offsets().len(), [0; STRIDES]),
+            offsets: zeros(rows.offsets().len(), [0; LOOPS]),
+            packed: (0, Vec::new()),
+        };
+        // The result is contiguous in the order of its loops.
+        let mut step: isize = 1;
+        for (at, ((&(size, _), own), result)) in
+            loops.iter().zip(&mut nest.sizes[..]).zip(&mut nest.result[..]).enumerate().rev()
+        {
+            *own = size;
+            if at < outer || inner_kept && at + 1 == depth {
+                *result = step;
+                step = step.wrapping_mul(size as isize);
+            }
         }
+        nest.offsets.copy_from_slice(rows.offsets());
+        for (row, strides) in rows.iter().zip(nest.strides.chunks_exact_mut(depth)) {
+            for (stride, &(_, axis)) in strides.iter_mut().zip(loops) {
+                *stride = row.get(axis).copied().unwrap_or(0);
+            }
+        }
+        nest
     }
 
     /// The strides of the operands, one row for each.
     #[inline]
     pub fn operands(&self) -> Operands<'_> {
-        Operands { loops: self.sizes.len(), strides: &self.strides, offsets: &self.offsets }
+        Operands {
+            sizes: &self.sizes,
+            strides: &self.strides,
+            offsets: &self.offsets,
+            packed: self.packed.0,
+            packed_strides: &self.packed.1,
+        }
+    }
+
+    /// The strides of the operands that are packed: the innermost loop runs over neighbours, and the others follow.
+    fn pack(&mut self) {
+        let depth = self.depth();
+        self.packed.1 = vec![0; self.strides.len()];
+        for (row, packed) in self.strides.chunks_exact(depth).zip(self.packed.1.chunks_exact_mut(depth)) {
+            let mut step = 1;
+            for at in (0..depth).rev().filter(|&at| row[at] != 0) {
+                packed[at] = step;
+                step *= self.sizes[at] as isize;
+            }
+        }
     }
 
     /// The strides of each operand along the loops.
@@ -127,13 +195,9 @@ impl Nest {
     }
 
     /// The nest cut along one of its loops into at most `parts` parts of about the same size.
-    #[inline]
-    pub fn split(self, at: usize, parts: usize) -> Parts {
+    pub fn split(&self, at: usize, parts: usize) -> Parts {
         let size = self.sizes[at];
-        let parts = parts.min(size);
-        if parts <= 1 {
-            return Parts::from_iter([self]);
-        }
+        let parts = parts.clamp(1, size.max(1));
         let depth = self.depth();
         (0..parts)
             .map(|part| {
@@ -143,22 +207,21 @@ impl Nest {
                 for (row, offset) in nest.offsets.iter_mut().enumerate() {
                     *offset += self.strides[row * depth + at] * start as isize;
                 }
+                if nest.packed.0 != 0 {
+                    nest.pack();
+                }
                 nest
             })
             .collect()
     }
 
     /// A reduction's nest cut for as many threads as its work is worth: along the outermost loop that it keeps.
-    #[inline]
-    pub fn for_threads(self, work: usize) -> Parts {
+    pub fn for_threads(&self, work: usize) -> Parts {
         let parts = threads::parts(work);
         match (self.outer, self.inner_kept) {
             (1.., _) => self.split(0, parts),
-            (0, true) => {
-                let last = self.depth() - 1;
-                self.split(last, parts)
-            }
-            (0, false) => Parts::from_iter([self]),
+            (0, true) => self.split(self.depth() - 1, parts),
+            (0, false) => self.split(0, 1),
         }
     }
 
@@ -169,17 +232,27 @@ impl Nest {
     }
 }
 
-/// Merges neighbouring axes into one loop where for every operand the outer stride is the inner stride times the inner
-/// size. A merged loop has the strides of its innermost axis.
-#[inline]
-fn merge(sizes: &[usize], order: impl Iterator<Item = usize>, rows: &Rows) -> Loops {
-    let mut loops = Loops::new();
-    for axis in order {
+/// So many zeros, without an allocation if they are no more than `few`.
+#[inline(always)]
+fn zeros<T: Copy + Default, const N: usize>(len: usize, few: [T; N]) -> SmallVec<[T; N]>
+where
+    [T; N]: smallvec::Array<Item = T>,
+{
+    if len <= N { SmallVec::from_buf_and_len(few, len) } else { SmallVec::from_elem(T::default(), len) }
+}
+
+/// Appends loops over some axes, and merges neighbouring axes into one loop where for every operand the outer stride is the
+/// inner stride times the inner size. A merged loop has the strides of its innermost axis.
+fn merge(loops: &mut Loops, sizes: &[usize], order: &[usize], rows: &Rows) {
+    let first = loops.len();
+    for &axis in order {
         let size = sizes[axis];
         if size == 1 {
             continue;
         }
-        if let Some((outer_size, outer_axis)) = loops.last_mut() {
+        if loops.len() > first
+            && let Some((outer_size, outer_axis)) = loops.last_mut()
+        {
             let merges = rows.iter().all(|row| row[*outer_axis] == row[axis].wrapping_mul(size as isize));
             if merges {
                 *outer_size *= size;
@@ -189,14 +262,42 @@ fn merge(sizes: &[usize], order: impl Iterator<Item = usize>, rows: &Rows) -> Lo
         }
         loops.push((size, axis));
     }
-    loops
+}
+
+/// A reduced loop of fewer elements is short: to combine its accumulators costs as much as to fill them.
+const SHORT: usize = 256;
+
+/// Which operands have to be packed so that the last kept loop can be the innermost one, for reductions over a short loop; nothing if
+/// there is another way, or operands are not used often enough to be packed.
+fn worth_packing(loops: &[(usize, usize)], outer: usize, rows: &Rows) -> Option<u64> {
+    let &(width, axis) = loops[..outer].last()?;
+    let &(short, _) = loops[outer..].last()?;
+    if width < 32 || short >= SHORT || rows.offsets().len() > u64::BITS as usize {
+        return None;
+    }
+    let positions: f64 = loops.iter().map(|&(size, _)| size as f64).product();
+    let mut packed = 0;
+    for (number, row) in rows.iter().enumerate() {
+        if matches!(row[axis], 0 | 1) {
+            continue;
+        }
+        let own = loops.iter().filter(|&&(_, axis)| row[axis] != 0).map(|&(size, _)| size as f64);
+        if own.product::<f64>() * 16.0 > positions {
+            return None;
+        }
+        packed |= 1 << number;
+    }
+    (packed != 0).then_some(packed)
 }
 
 /// Hands each operand its strides, in the order in which the expression visits its operands.
 pub struct Operands<'n> {
-    loops: usize,
+    sizes: &'n [usize],
     strides: &'n [isize],
     offsets: &'n [isize],
+    /// Which of the operands are packed, the next one first.
+    packed: u64,
+    packed_strides: &'n [isize],
 }
 
 /// Where one operand lies along the loops.
@@ -206,24 +307,35 @@ pub struct Row<'n> {
     pub offset: isize,
     /// Its stride along each loop.
     pub strides: &'n [isize],
+    /// If its elements should be put in line before the loops run: how often each loop runs, and the stride along each of them
+    /// thereafter.
+    pub packed: Option<(&'n [usize], &'n [isize])>,
 }
 
 impl<'n> Operands<'n> {
     /// No rows: for expressions that are not going to be read.
     pub fn none() -> Self {
-        Operands { loops: 0, strides: &[], offsets: &[] }
+        Operands { sizes: &[], strides: &[], offsets: &[], packed: 0, packed_strides: &[] }
     }
 
     /// The row of the next operand.
     #[inline]
     pub fn next_row(&mut self) -> Row<'n> {
         let Some((&offset, offsets)) = self.offsets.split_first() else {
-            return Row { offset: 0, strides: &[] };
+            return Row { offset: 0, strides: &[], packed: None };
         };
-        let (row, strides) = self.strides.split_at(self.loops);
+        let loops = self.sizes.len();
+        let (row, strides) = self.strides.split_at(loops);
         self.offsets = offsets;
         self.strides = strides;
-        Row { offset, strides: row }
+        let mut packed = None;
+        if !self.packed_strides.is_empty() {
+            let (own, others) = self.packed_strides.split_at(loops);
+            packed = (self.packed & 1 == 1).then_some((self.sizes, own));
+            self.packed >>= 1;
+            self.packed_strides = others;
+        }
+        Row { offset, strides: row, packed }
     }
 }
 
@@ -247,16 +359,18 @@ impl<'s> Odometer<'s> {
         self.done
     }
 
-    /// The next position.
+    /// The next position. If it differs from the one before in the last loop alone, that is by 1, and this is the loop's number.
     #[inline]
-    pub fn advance(&mut self, at: &mut [usize]) {
-        for (at, &size) in at.iter_mut().zip(self.sizes).rev() {
+    pub fn advance(&mut self, at: &mut [usize]) -> Option<usize> {
+        let last = self.sizes.len().wrapping_sub(1);
+        for (number, (at, &size)) in at.iter_mut().zip(self.sizes).enumerate().rev() {
             *at += 1;
             if *at < size {
-                return;
+                return (number == last).then_some(number);
             }
             *at = 0;
         }
         self.done = true;
+        None
     }
 }

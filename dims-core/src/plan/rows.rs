@@ -2,41 +2,64 @@
 
 use smallvec::SmallVec;
 
+/// How many strides need no allocation.
+const STRIDES: usize = 16;
+
+/// How many operands need none.
+const ROWS: usize = 6;
+
 /// One row of strides for each operand of an expression, in the order in which the expression visits them.
 pub struct Rows {
     axes: usize,
-    strides: SmallVec<[isize; 24]>,
-    offsets: SmallVec<[isize; 6]>,
+    len: usize,
+    /// At least `axes * len` strides; those behind are 0.
+    strides: SmallVec<[isize; STRIDES]>,
+    /// As many as there are rows, or more.
+    offsets: SmallVec<[isize; ROWS]>,
 }
 
 impl Rows {
     /// No operands yet, for this many loop axes.
     #[inline]
     pub fn new(axes: usize) -> Self {
-        Rows { axes, strides: SmallVec::new(), offsets: SmallVec::new() }
+        Rows {
+            axes,
+            len: 0,
+            strides: SmallVec::from_buf([0; STRIDES]),
+            offsets: SmallVec::from_buf([0; ROWS]),
+        }
     }
 
     /// A row of zeros for the next operand: it does not vary along any axis yet.
     #[inline]
     pub fn push(&mut self) -> &mut [isize] {
-        let start = self.strides.len();
-        self.offsets.push(0);
-        self.strides.resize(start + self.axes, 0);
-        &mut self.strides[start..]
+        let start = self.len * self.axes;
+        let end = start + self.axes;
+        self.len += 1;
+        if end > self.strides.len() || self.len > self.offsets.len() {
+            self.grow(end);
+        }
+        &mut self.strides[start..end]
+    }
+
+    #[cold]
+    fn grow(&mut self, end: usize) {
+        self.strides.resize(2 * end, 0);
+        self.offsets.resize(2 * self.len, 0);
     }
 
     /// A row for the next operand, whose element at the origin of the loops lies `offset` away.
     pub fn push_at(&mut self, offset: isize) -> &mut [isize] {
         self.push();
-        *self.offsets.last_mut().expect("a row was just pushed") = offset;
-        let start = self.strides.len() - self.axes;
-        &mut self.strides[start..]
+        self.offsets[self.len - 1] = offset;
+        let start = (self.len - 1) * self.axes;
+        &mut self.strides[start..start + self.axes]
     }
 
     /// How far from the origin of its axes each operand starts.
     #[inline]
     pub fn offsets(&self) -> &[isize] {
-        &self.offsets
+        &self.offsets[..self.len]
     }
 
     /// How many loop axes each row has.
@@ -48,7 +71,7 @@ impl Rows {
     /// The rows.
     #[inline]
     pub fn iter(&self) -> impl Iterator<Item = &[isize]> + Clone {
-        (0..self.offsets.len()).map(|row| &self.strides[row * self.axes..(row + 1) * self.axes])
+        (0..self.len).map(|row| &self.strides[row * self.axes..(row + 1) * self.axes])
     }
 
     /// Whether any operand varies along the axis.

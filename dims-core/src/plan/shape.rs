@@ -24,13 +24,16 @@ pub fn volume(sizes: impl Iterator<Item = usize>, bytes: usize) -> Option<usize>
     fits.then_some(if empty { 0 } else { volume })
 }
 
+/// How many axes need no allocation.
+const INLINE: usize = 8;
+
 /// Sizes of loop axes, and where each came from.
 pub struct Shape {
     keys: &'static Keys,
     /// Of the dims, then of the positional axes.
-    sizes: SmallVec<[usize; 8]>,
+    sizes: SmallVec<[usize; INLINE]>,
     /// Of the dims.
-    origins: SmallVec<[Origin; 8]>,
+    origins: SmallVec<[Origin; INLINE]>,
 }
 
 impl Shape {
@@ -38,8 +41,24 @@ impl Shape {
     #[inline]
     pub fn new<U: Dims, R: Rank>() -> Self {
         let named = U::KEYS.as_slice().len();
+        let axes = named + R::N;
+        if axes > INLINE {
+            let mut sizes = SmallVec::from_elem(UNSIZED, named);
+            sizes.resize(axes, 1);
+            return Shape { keys: U::KEYS, sizes, origins: SmallVec::from_elem(None, named) };
+        }
+        let mut sizes = [1; INLINE];
+        sizes[..named].fill(UNSIZED);
+        let sizes = SmallVec::from_buf_and_len(sizes, axes);
+        Shape { keys: U::KEYS, sizes, origins: SmallVec::from_buf_and_len([None; INLINE], named) }
+    }
+
+    /// Loop axes for the dims `U`, with no size known, and for positional axes of these sizes.
+    #[inline]
+    pub fn of_axes<U: Dims>(positional: impl Iterator<Item = usize>) -> Self {
+        let named = U::KEYS.as_slice().len();
         let mut sizes = SmallVec::from_elem(UNSIZED, named);
-        sizes.resize(named + R::N, 1);
+        sizes.extend(positional);
         Shape { keys: U::KEYS, sizes, origins: SmallVec::from_elem(None, named) }
     }
 
@@ -50,14 +69,9 @@ impl Shape {
         if first == size || size == UNSIZED {
             return Ok(());
         }
-        let key = &self.keys.as_slice()[at];
-        if first != UNSIZED {
+        let fixed = self.keys.as_slice()[at].fixed;
+        if first != UNSIZED || fixed.is_some_and(|fixed| fixed != size) {
             return Err(self.conflict(at, size, origin));
-        }
-        if let Some(fixed) = key.fixed
-            && fixed != size
-        {
-            return Err(DimError::StaticSize { dim: key.name, fixed, found: size, origin });
         }
         self.sizes[at] = size;
         self.origins[at] = origin;
@@ -66,8 +80,12 @@ impl Shape {
 
     #[cold]
     fn conflict(&self, at: usize, second: usize, second_origin: Origin) -> DimError {
+        let key = &self.keys.as_slice()[at];
+        if let (Some(fixed), UNSIZED) = (key.fixed, self.sizes[at]) {
+            return DimError::StaticSize { dim: key.name, fixed, found: second, origin: second_origin };
+        }
         DimError::SizeConflict {
-            dim: self.keys.as_slice()[at].name,
+            dim: key.name,
             first: self.sizes[at],
             first_origin: self.origins[at],
             second,

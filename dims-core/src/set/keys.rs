@@ -42,10 +42,10 @@ pub struct Keys {
 
 impl Keys {
     /// The keys of the empty set.
-    pub const EMPTY: Keys = Keys { len: 0, keys: [DimKey::BLANK; MAX_DIMS] };
+    pub(crate) const EMPTY: Keys = Keys { len: 0, keys: [DimKey::BLANK; MAX_DIMS] };
 
     /// These keys followed by `more`.
-    pub const fn join(mut self, more: &Keys) -> Keys {
+    pub(crate) const fn join(mut self, more: &Keys) -> Keys {
         let mut i = 0;
         while i < more.len {
             self = self.with(more.keys[i]);
@@ -55,7 +55,7 @@ impl Keys {
     }
 
     /// These keys seen from outside a `Rest` that holds them.
-    pub const fn behind_rest(mut self) -> Keys {
+    pub(crate) const fn behind_rest(mut self) -> Keys {
         let mut i = 0;
         while i < self.len {
             self.keys[i].depth += 1;
@@ -65,7 +65,7 @@ impl Keys {
     }
 
     /// The keys of a set of one dim.
-    pub const fn one(key: DimKey) -> Keys {
+    pub(crate) const fn one(key: DimKey) -> Keys {
         Keys::EMPTY.with(key)
     }
 

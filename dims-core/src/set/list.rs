@@ -2,7 +2,7 @@
 
 use super::Dims;
 use super::keys::Keys;
-use crate::brand::Element;
+use crate::brand::{Element, Rest};
 use crate::storage::axes::{Axis, AxisBlock, Cons};
 use crate::tuples::{each_tuple, nested};
 
@@ -23,6 +23,7 @@ impl List for () {
 impl Dims for () {
     type List = ();
     type Axes = [Axis; 0];
+    type Sealed<B: Dims> = (Rest<B>,);
     const KEYS: &'static Keys = &Keys::EMPTY;
 }
 
@@ -38,6 +39,7 @@ macro_rules! lists {
         impl<$($d: Element),*> Dims for ($($d,)*) {
             type List = nested![$($d),*];
             type Axes = axes![$($d)*];
+            type Sealed<B: Dims> = sealed![B $($d)*];
             const KEYS: &'static Keys = &Keys::EMPTY$(.join(&$d::KEYS))*;
         }
     };
@@ -46,6 +48,12 @@ macro_rules! lists {
 macro_rules! axes {
     () => { [Axis; 0] };
     ($head:ident $($tail:ident)*) => { Cons<$head::Axes, axes![$($tail)*]> };
+}
+
+/// A tuple of the most dims has no room for a rest; `batch::route` refuses what comes of that.
+macro_rules! sealed {
+    ($b:ident D0 D1 D2 D3 D4 D5 D6 D7 D8 D9 D10 D11 D12 D13 D14 D15 D16 D17 D18 D19 D20 D21 D22 D23 D24 D25) => { Self };
+    ($b:ident $($d:ident)*) => { ($($d,)* Rest<$b>,) };
 }
 
 each_tuple!(lists);

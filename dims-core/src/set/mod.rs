@@ -38,6 +38,9 @@ pub trait Dims {
     /// Sizes and strides of the dims, in the order of the set.
     #[doc(hidden)]
     type Axes: AxisBlock;
+    /// The same set with `Rest<B>` at its end, where it sorts.
+    #[doc(hidden)]
+    type Sealed<B: Dims>: Dims;
     /// What is left of the dims' types at run time.
     #[doc(hidden)]
     const KEYS: &'static Keys;
@@ -98,11 +101,11 @@ pub type Verdict<D> = <D as Judged>::Verdict;
 )]
 pub trait Bound<D, S> {
     /// `X`, if nothing is wrong: what depends on it gives no error of its own.
-    type Then<X: Dims>: Dims;
+    type Then<X>;
 }
 #[diagnostic::do_not_recommend]
 impl<D, S> Bound<D, S> for Right {
-    type Then<X: Dims> = X;
+    type Then<X> = X;
 }
 
 /// No dim of the list `L` is named twice; `D` is the first one that is, or [`Nothing`].

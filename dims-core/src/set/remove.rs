@@ -9,23 +9,26 @@ use crate::brand::{Brand, Compare, CompareKeys, Element, Equal, Greater, Less};
 use crate::dim::DimList;
 use std::marker::PhantomData;
 
-/// Dims, one or a tuple of them, that a tensor with the dims `S` has: each is bound, and named once.
+/// Dims, one or a tuple of them, that a tensor with the dims `S` has: each is bound, and named once. The other dims of `S`
+/// are `Others`, which rustc infers.
 ///
 /// The bound of everything that works along dims of a tensor: reductions, `softmax`, `index`. It is a bound of the dims
 /// that a method is given, not of the tensor's, because rustc then reports it without quoting the method's signature.
-pub trait DimsOf<S: Dims>: DimList {
-    /// The other dims of `S`.
-    type Others: Dims;
-}
+/// `Others` is a parameter, not an associated type: a method's result then is a plain type, and rustc works out the
+/// removal once for each call, not once more for each mention.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a dim",
+    label = "a dim of the tensor, or a tuple of its dims, is expected here",
+    note = "a declared dim is passed by its name, `Batch`; a local one too, after `dims!(i);`"
+)]
+pub trait DimsOf<S: Dims, Others: Dims>: DimList {}
 
-impl<S: Dims, D: DimList> DimsOf<S> for D
+impl<S: Dims, Others: Dims, D: DimList> DimsOf<S, Others> for D
 where
     S::List: RemoveAll<D::Brands, S, Out: Removal<Left: List>>,
-    Verdict<Missing<S, D::Brands>>: Bound<Missing<S, D::Brands>, S>,
+    Verdict<Missing<S, D::Brands>>: Bound<Missing<S, D::Brands>, S, Then<Left<S, D::Brands>> = Others>,
     Verdict<Twice<S, D::Brands>>: NamedOnce<Twice<S, D::Brands>, D>,
 {
-    type Others =
-        <Verdict<Missing<S, D::Brands>> as Bound<Missing<S, D::Brands>, S>>::Then<Others<S, D::Brands>>;
 }
 
 /// All that is to be said of removing the brands `L` from the set `S`.
@@ -34,8 +37,9 @@ type RemovalOf<S, L> = <<S as Dims>::List as RemoveAll<L, S>>::Out;
 pub type Missing<S, L> = <RemovalOf<S, L> as Removal>::Missing;
 /// The first brand that `L` names twice, or [`Nothing`].
 pub type Twice<S, L> = <RemovalOf<S, L> as Removal>::Twice;
+
 /// The set `S` without the brands `L`.
-pub type Others<S, L> = <<RemovalOf<S, L> as Removal>::Left as List>::Tuple;
+pub type Left<S, L> = <<RemovalOf<S, L> as Removal>::Left as List>::Tuple;
 
 /// Removes one brand from a sorted list.
 pub trait Remove<D> {

@@ -13,6 +13,9 @@ pub struct Axis {
     pub stride: isize,
 }
 
+/// The one axis of a dim. (Macros write its name: an array's length would be one more expression for rustc to check.)
+pub type OneAxis = [Axis; 1];
+
 impl Axis {
     /// An axis of `size` elements, `stride` apart.
     pub const fn new(size: usize, stride: isize) -> Self {
@@ -72,4 +75,36 @@ unsafe impl<H: AxisBlock, T: AxisBlock> AxisBlock for Cons<H, T> {
     fn filled(axis: Axis) -> Self {
         Cons(H::filled(axis), T::filled(axis))
     }
+}
+
+/// No such axis, in a list of those that [`permuted`] takes.
+pub(crate) const ABSENT: usize = usize::MAX;
+
+/// The same axes in another order: the axis `at` is `axes[from[at]]`, or where that is [`ABSENT`], one along which nothing varies, of the
+/// size `sizes(at)`.
+///
+/// # Panics
+///
+/// If `from` does not name each axis once.
+#[inline]
+pub(crate) fn permuted<X: AxisBlock>(
+    axes: &impl AxisBlock,
+    from: &[usize],
+    sizes: impl Fn(usize) -> usize,
+) -> X {
+    let axes = axes.as_slice();
+    let mut out = X::filled(Axis::default());
+    let mut taken: u64 = 0;
+    for (at, axis) in out.as_mut_slice().iter_mut().enumerate() {
+        *axis = match from[at] {
+            ABSENT => Axis::new(sizes(at), 0),
+            from => {
+                assert!(taken >> from & 1 == 0, "each axis once");
+                taken |= 1 << from;
+                axes[from]
+            }
+        };
+    }
+    assert_eq!(taken.count_ones() as usize, axes.len(), "each axis is taken");
+    out
 }

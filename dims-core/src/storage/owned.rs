@@ -1,7 +1,8 @@
 //! Tensors that own their elements.
 
-use super::axes::{Axis, AxisBlock};
+use super::axes::{Axis, AxisBlock, permuted};
 use crate::error::Origin;
+use crate::plan::axes::AxisList;
 use crate::rank::{Rank, Rank0};
 use crate::set::Dims;
 use std::marker::PhantomData;
@@ -24,6 +25,36 @@ impl<T: Clone, S: Dims, R: Rank> Clone for Owned<T, S, R> {
 }
 
 impl<T, S: Dims, R: Rank> Owned<T, S, R> {
+    /// Elements that lie contiguously in the order in which results lie: see [`AxisList::in_memory`]. `sizes` is in that order.
+    ///
+    /// # Panics
+    ///
+    /// If `sizes` is not the shape of `data`.
+    #[inline]
+    pub(crate) fn laid_out(data: Vec<T>, sizes: &[usize]) -> Self {
+        let order = AxisList::in_memory_of::<S, R>().as_slice();
+        assert_eq!(order.len(), sizes.len(), "one size for each axis");
+        let mut owned: Owned<T, S, R> = Owned {
+            data,
+            start: 0,
+            named: S::Axes::filled(Axis::default()),
+            positional: R::Axes::filled(Axis::default()),
+            origin: None,
+            marker: PhantomData,
+        };
+        let mut step: usize = 1;
+        for (&at, &size) in order.iter().zip(sizes).rev() {
+            let axis = Axis::new(size, step as isize);
+            match at.checked_sub(S::Axes::LEN) {
+                None => owned.named.as_mut_slice()[at] = axis,
+                Some(at) => owned.positional.as_mut_slice()[at] = axis,
+            }
+            step = step.saturating_mul(size);
+        }
+        assert_eq!(step, owned.data.len(), "the sizes are the shape of the data");
+        owned
+    }
+
     /// Elements that lie contiguously: the dims in the order of the set, then the positional axes.
     ///
     /// # Panics
@@ -96,6 +127,19 @@ impl<T, S: Dims, R: Rank> Owned<T, S, R> {
     #[inline(always)]
     pub(crate) fn origin(&self) -> Origin {
         self.origin
+    }
+
+    /// The same elements with other dims along the same axes: the new axis `at` is the old axis `from[at]`, or one of the size `sizes(at)`
+    /// along which nothing varies; see [`permuted`].
+    ///
+    /// # Panics
+    ///
+    /// If `from` does not name each axis once.
+    #[inline]
+    pub(crate) fn with_dims<X: Dims>(self, from: &[usize], sizes: impl Fn(usize) -> usize) -> Owned<T, X, R> {
+        let named = permuted(&self.named, from, sizes);
+        let Owned { data, start, positional, origin, .. } = self;
+        Owned { data, start, named, positional, origin, marker: PhantomData }
     }
 
     /// The elements, if they lie contiguously in this order of axes (dims first, then positional axes), and nothing

@@ -85,7 +85,7 @@ impl<'a, T, S: Dims, R: Rank, X> View<'a, T, S, R, X> {
     message = "only tensors in memory can be bound to further dims",
     label = "this is an expression that has not been evaluated: call `.eval()` first"
 )]
-pub trait Leaf<T, S: Dims, R: Rank> {
+pub trait Leaf<T, S: Dims, R: Rank>: sealed::Leaf {
     /// The element at the origin, the axes of the dims, and the positional axes.
     #[doc(hidden)]
     fn leaf(&self) -> (*const T, &S::Axes, &R::Axes);
@@ -113,4 +113,14 @@ impl<T, S: Dims, R: Rank, E: Leaf<T, S, R>> Leaf<T, S, R> for &E {
     fn leaf(&self) -> (*const T, &S::Axes, &R::Axes) {
         (**self).leaf()
     }
+}
+
+/// What `Leaf` says is trusted by code that reads memory, so only this crate says it.
+mod sealed {
+    use super::*;
+
+    pub trait Leaf {}
+    impl<T, S: Dims, R: Rank> Leaf for View<'_, T, S, R> {}
+    impl<T, S: Dims, R: Rank> Leaf for Owned<T, S, R> {}
+    impl<E: Leaf> Leaf for &E {}
 }

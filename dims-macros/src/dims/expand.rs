@@ -44,14 +44,13 @@ fn declared(dim: &Declared, position: usize, krate: &TokenStream) -> TokenStream
         #constant
         impl #krate::Element for #name {
             type Key = #digits;
-            type Axes = [#krate::Axis; 1];
-            const KEYS: #krate::Keys = #krate::keys_of::<#name>();
+            type Axes = #krate::OneAxis;
+            const KEYS: #krate::Keys = #krate::keys_of::<#size_type>(#id, #text);
         }
         impl #krate::Brand for #name {
-            const ID: u64 = #id;
             type Size = #size_type;
             type Num = #num;
-            const NAME: &'static str = #text;
+            type Anchor = ();
         }
         impl #krate::Declared for #name {}
         #krate::declared_dim_operators!(#name);
@@ -83,14 +82,15 @@ fn local(dim: &Local, position: usize, krate: &TokenStream) -> TokenStream {
     let (digits, id, text) = (key.digits(krate), key.id(), name.to_string());
     let span = Span::mixed_site().located_at(name.span());
     let (tie, size) = (Ident::new("_tie", span), Ident::new("size", span));
+    let anchor = quote_spanned!(span=> &#name);
     // The size comes first: it may mention a variable of the same name.
     let (given, mint) = match &dim.size {
-        Some(value) => {
-            (quote_spanned!(span=> let #size: usize = #value;), quote_spanned!(span=> minted_with(#size)))
-        }
-        None => (TokenStream::new(), quote!(minted())),
+        Some(value) => (
+            quote_spanned!(span=> let #size: usize = #value;),
+            quote_spanned!(span=> minted_with(#anchor, #size)),
+        ),
+        None => (TokenStream::new(), quote!(minted(#anchor))),
     };
-    let anchor = quote_spanned!(span=> &#name);
     quote! {
         #given
         #[allow(non_snake_case)]
@@ -104,20 +104,15 @@ fn local(dim: &Local, position: usize, krate: &TokenStream) -> TokenStream {
             }
             impl<'id> #krate::Element for #name<'id> {
                 type Key = #digits;
-                type Axes = [#krate::Axis; 1];
-                const KEYS: #krate::Keys = #krate::keys_of::<#name<'id>>();
+                type Axes = #krate::OneAxis;
+                const KEYS: #krate::Keys = #krate::keys_of::<#krate::Dyn>(#id, #text);
             }
             impl<'id> #krate::Brand for #name<'id> {
-                const ID: u64 = #id;
                 type Size = #krate::Dyn;
                 type Num = #krate::Dyn;
-                const NAME: &'static str = #text;
+                type Anchor = &'id #krate::Id<'id>;
             }
-            #[inline(always)]
-            fn tied<'id>(_: &'id #krate::Id<'id>, dim: #krate::Dim<#name<'id>>) -> #krate::Dim<#name<'id>> {
-                dim
-            }
-            tied(#anchor, #krate::Dim::<#name<'_>>::#mint)
+            #krate::Dim::<#name<'_>>::#mint
         };
         #[allow(unused_variables, non_snake_case)]
         let #name = &#name;

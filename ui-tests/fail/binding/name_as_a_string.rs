@@ -1,4 +1,4 @@
-//~ words: &str | not a dim
+//~ words: &str | cannot be bound
 use typed_dims::prelude::*;
 
 fn main() {

@@ -1,4 +1,4 @@
-//~ words: not a dim
+//~ words: not an order of dims
 use typed_dims::prelude::*;
 
 fn main() {

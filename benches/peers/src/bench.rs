@@ -1,0 +1,168 @@
+//! What a case consists of: inputs that every peer gets, and the peers, each a closure that computes the result once.
+
+use ndarray::{Array, Dimension, IntoDimension};
+use ndarray_npy::{WritableElement, write_npy};
+use rand::distr::{Distribution, StandardUniform};
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+use std::cell::RefCell;
+use std::error::Error;
+use std::hint::black_box;
+use std::path::Path;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// A result, as any of the libraries returns it.
+pub trait Outcome {
+    /// The elements in row-major order.
+    fn elements(&self) -> Vec<f64>;
+}
+
+impl<T: Copy + Into<f64>, D: Dimension> Outcome for Array<T, D> {
+    fn elements(&self) -> Vec<f64> {
+        self.iter().map(|&element| element.into()).collect()
+    }
+}
+
+impl Outcome for candle_core::Tensor {
+    fn elements(&self) -> Vec<f64> {
+        let flat = self.flatten_all().and_then(|flat| flat.to_dtype(candle_core::DType::F64));
+        flat.and_then(|flat| flat.to_vec1()).expect("a tensor of numbers can be read")
+    }
+}
+
+#[cfg(feature = "burn")]
+impl<const D: usize> Outcome for burn::tensor::Tensor<D> {
+    fn elements(&self) -> Vec<f64> {
+        self.to_data().iter::<f64>().collect()
+    }
+}
+
+/// One way to compute the result of a case.
+pub struct Peer {
+    pub name: &'static str,
+    /// How long so many calls take, the release of their results included.
+    pub time: Box<dyn FnMut(usize) -> Duration>,
+    /// The result in row-major order.
+    pub result: Box<dyn FnMut() -> Vec<f64>>,
+}
+
+type Export = Box<dyn Fn(&Path) -> Result<(), Box<dyn Error>>>;
+
+/// Collects what a case sets up.
+pub struct Bench {
+    /// How many threads each peer may use.
+    pub threads: usize,
+    pub peers: Vec<Peer>,
+    inputs: Vec<(&'static str, Export)>,
+    rng: StdRng,
+}
+
+impl Bench {
+    /// The inputs depend on the seed alone.
+    pub fn new(threads: usize, seed: u64) -> Bench {
+        Bench { threads, peers: Vec::new(), inputs: Vec::new(), rng: StdRng::seed_from_u64(seed) }
+    }
+
+    /// An input of elements in -1 .. 1.
+    pub fn input<T, S>(&mut self, name: &'static str, shape: S) -> Arc<Array<T, S::Dim>>
+    where
+        T: WritableElement + Copy + num_traits::Float + 'static,
+        S: IntoDimension<Dim: 'static>,
+        StandardUniform: Distribution<T>,
+    {
+        let (one, two) = (T::one(), T::one() + T::one());
+        let rng = &mut self.rng;
+        let array =
+            Arc::new(Array::from_shape_simple_fn(shape.into_dimension(), || rng.random::<T>() * two - one));
+        let stored = array.clone();
+        self.inputs.push((name, Box::new(move |path| Ok(write_npy(path, &*stored)?))));
+        array
+    }
+
+    /// An input of row numbers below `rows`.
+    pub fn ids<S>(&mut self, name: &'static str, shape: S, rows: usize) -> Arc<Array<usize, S::Dim>>
+    where
+        S: IntoDimension<Dim: 'static>,
+    {
+        let rng = &mut self.rng;
+        let array =
+            Arc::new(Array::from_shape_simple_fn(shape.into_dimension(), || rng.random_range(0..rows)));
+        let stored = array.clone();
+        self.inputs.push((name, Box::new(move |path| Ok(write_npy(path, &stored.mapv(|id| id as i64))?))));
+        array
+    }
+
+    /// Adds a peer.
+    pub fn peer<O: Outcome>(&mut self, name: &'static str, call: impl Fn() -> O + 'static) {
+        let call = Rc::new(call);
+        let timed = call.clone();
+        self.peers.push(Peer {
+            name,
+            time: Box::new(move |calls| {
+                let start = Instant::now();
+                for _ in 0..calls {
+                    black_box(timed());
+                }
+                start.elapsed()
+            }),
+            result: Box::new(move || call().elements()),
+        });
+    }
+
+    /// Adds a peer that writes into `out`, which is there already.
+    pub fn peer_into<O: Outcome + 'static>(
+        &mut self,
+        name: &'static str,
+        out: O,
+        call: impl Fn(&mut O) + 'static,
+    ) {
+        let shared = Rc::new((RefCell::new(out), call));
+        let timed = shared.clone();
+        self.peers.push(Peer {
+            name,
+            time: Box::new(move |calls| {
+                let (out, call) = &*timed;
+                let mut out = out.borrow_mut();
+                let start = Instant::now();
+                for _ in 0..calls {
+                    call(black_box(&mut out));
+                }
+                start.elapsed()
+            }),
+            result: Box::new(move || {
+                let (out, call) = &*shared;
+                let mut out = out.borrow_mut();
+                call(&mut out);
+                out.elements()
+            }),
+        });
+    }
+
+    /// Writes each input into `folder`, as `name.npy`.
+    pub fn export(&self, folder: &Path) -> Result<(), Box<dyn Error>> {
+        self.inputs.iter().try_for_each(|(name, write)| write(&folder.join(format!("{name}.npy"))))
+    }
+}
+
+/// The array as a candle tensor.
+pub fn candle<T: candle_core::WithDType, D: Dimension>(array: &Array<T, D>) -> candle_core::Tensor {
+    let elements = array.as_slice().expect("inputs are in standard layout");
+    candle_core::Tensor::from_slice(elements, array.shape(), &candle_core::Device::Cpu)
+        .expect("the shape fits")
+}
+
+/// Row numbers as a candle tensor.
+pub fn candle_ids<D: Dimension>(array: &Array<usize, D>) -> candle_core::Tensor {
+    candle(&array.mapv(|id| id as u32))
+}
+
+/// The array as a burn tensor on its CPU backend.
+#[cfg(feature = "burn")]
+pub fn burn<const N: usize, T: burn::tensor::Element, D: Dimension>(
+    array: &Array<T, D>,
+) -> burn::tensor::Tensor<N> {
+    let data = burn::tensor::TensorData::new(array.iter().copied().collect::<Vec<_>>(), array.shape());
+    burn::tensor::Tensor::from_data(data, (&burn::tensor::Device::flex(), T::dtype()))
+}

@@ -1,0 +1,206 @@
+//! typed-dims beside what a Rust user would pick instead: the same cases, the same data, one process, in turns.
+
+mod bench;
+mod cases;
+mod check;
+mod gemms;
+mod measure;
+mod plain;
+mod probe;
+mod report;
+
+use cases::{CASES, Case};
+use clap::{Args, Parser, Subcommand};
+use measure::Effort;
+use probe::Limits;
+use report::{Entry, Language, Record, Report};
+use std::error::Error;
+use std::path::PathBuf;
+
+/// Times typed-dims and its alternatives, case by case.
+#[derive(Parser)]
+#[command(version)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Lists the cases.
+    List,
+    /// Measures cases.
+    Run(Run),
+    /// Writes the inputs of one case as .npy files, and the result as `out.npy`.
+    Export {
+        /// The name of the case.
+        case: String,
+        /// An existing folder.
+        folder: PathBuf,
+    },
+    /// Joins files of results and prints them as tables.
+    Table {
+        /// Files that `run --json` or compare.py wrote; later ones replace what is in earlier ones.
+        #[arg(required = true)]
+        files: Vec<PathBuf>,
+        /// Prints the times of all peers as well.
+        #[arg(long)]
+        full: bool,
+    },
+}
+
+#[derive(Args)]
+struct Run {
+    /// Cases by name or by the beginning of it; all if there are none.
+    cases: Vec<String>,
+    /// How many threads each peer may use.
+    #[arg(long, short, default_value_t = 1)]
+    threads: usize,
+    /// Peers by the beginning of their names; all if there are none.
+    #[arg(long, short)]
+    peer: Vec<String>,
+    /// A file of results to write, or to add to.
+    #[arg(long, short)]
+    json: Option<PathBuf>,
+    #[command(flatten)]
+    effort: Effort,
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    match Cli::parse().command {
+        Command::List => {
+            for case in CASES {
+                println!("{:16} {}", case.name, case.formula);
+            }
+            Ok(())
+        }
+        Command::Run(run) => run_cases(&run),
+        Command::Export { case, folder } => {
+            let case = selected(&[case])?[0];
+            let mut bench = case.bench(1);
+            bench.export(&folder)?;
+            let result = (bench.peers[0].result)();
+            Ok(ndarray_npy::write_npy(folder.join("out.npy"), &ndarray::Array1::from(result))?)
+        }
+        Command::Table { files, full } => {
+            let mut report = Report::default();
+            for file in files {
+                report.merge(Report::read(&file)?);
+            }
+            print_tables(&report, full);
+            Ok(())
+        }
+    }
+}
+
+/// The cases whose names begin so.
+fn selected(names: &[String]) -> Result<Vec<&'static Case>, String> {
+    if names.is_empty() {
+        return Ok(CASES.iter().collect());
+    }
+    let exact = |name: &String| CASES.iter().find(|case| case.name == *name);
+    let mut all = Vec::new();
+    for name in names {
+        let found: Vec<_> = match exact(name) {
+            Some(case) => vec![case],
+            None => CASES.iter().filter(|case| case.name.starts_with(name.as_str())).collect(),
+        };
+        if found.is_empty() {
+            return Err(format!("no case begins with `{name}`; `peers list` prints their names"));
+        }
+        all.extend(found);
+    }
+    Ok(all)
+}
+
+/// Gives every library the same number of threads.
+fn set_threads(threads: usize) -> Result<(), Box<dyn Error>> {
+    for name in ["RAYON_NUM_THREADS", "MATMUL_NUM_THREADS"] {
+        // SAFETY: no thread was started yet, so none reads the environment.
+        unsafe { std::env::set_var(name, threads.to_string()) };
+    }
+    Ok(rayon::ThreadPoolBuilder::new().num_threads(threads).build_global()?)
+}
+
+fn run_cases(run: &Run) -> Result<(), Box<dyn Error>> {
+    let cases = selected(&run.cases)?;
+    set_threads(run.threads)?;
+    measure::wait_for_quiet(std::time::Instant::now() + std::time::Duration::from_secs(5));
+    let limits = Limits::probe(run.threads);
+    eprintln!(
+        "{} threads: {:.0} GFLOP/s in f32, {:.0} in f64; {} GB/s",
+        run.threads,
+        1e-9 * limits.f32_flops,
+        1e-9 * limits.f64_flops,
+        limits.bandwidth.iter().map(|(_, rate)| format!("{:.0}", 1e-9 * rate)).collect::<Vec<_>>().join(", "),
+    );
+    for case in &cases {
+        let mut bench = case.bench(run.threads);
+        if !run.peer.is_empty() {
+            bench.peers.retain(|peer| run.peer.iter().any(|name| peer.name.starts_with(name.as_str())));
+        }
+        check::agree(case, &mut bench.peers)?;
+        let measured = measure::measure(&mut bench.peers, run.effort);
+        let entries: Vec<Entry> = bench
+            .peers
+            .iter()
+            .zip(&measured.times)
+            .map(|(peer, times)| Entry {
+                peer: peer.name.into(),
+                language: Language::Rust,
+                min: times.min,
+                median: times.median,
+                rounds: times.rounds,
+            })
+            .collect();
+        eprint!("{} ({} quiet rounds), ms:", case.name, measured.quiet_rounds);
+        for entry in &entries {
+            eprint!("  {} {:.4}", entry.peer, 1e3 * entry.min);
+        }
+        eprintln!();
+        let record = Record {
+            case: case.name.into(),
+            threads: run.threads,
+            limit: case.limit(&limits),
+            quiet_rounds: measured.quiet_rounds,
+            entries,
+        };
+        let report = Report { machine: machine(), limits: vec![limits.clone()], records: vec![record] };
+        if let Some(path) = &run.json {
+            let mut all = Report::read(path)?;
+            all.merge(report);
+            all.write(path)?;
+        } else {
+            print_tables(&report, false);
+        }
+    }
+    Ok(())
+}
+
+/// The CPU's name and how many there are.
+fn machine() -> String {
+    let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model =
+        info.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": ").map(|(_, name)| name));
+    let cpus = std::thread::available_parallelism().map_or(1, |n| n.get());
+    format!("{}, {cpus} CPUs, {}", model.unwrap_or(std::env::consts::ARCH), std::env::consts::OS)
+}
+
+fn print_tables(report: &Report, full: bool) {
+    let names: Vec<&str> = CASES.iter().map(|case| case.name).collect();
+    let mut threads: Vec<usize> = report.records.iter().map(|record| record.threads).collect();
+    threads.sort_unstable();
+    threads.dedup();
+    for threads in threads {
+        println!(
+            "\n{threads} thread{}\n\n{}",
+            if threads == 1 { "" } else { "s" },
+            report.summary(threads, &names)
+        );
+        if full {
+            for language in [Language::Rust, Language::Python] {
+                println!("\n{}", report.full(threads, &names, language));
+            }
+        }
+    }
+}

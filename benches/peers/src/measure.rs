@@ -1,0 +1,139 @@
+//! Interleaved repetitions: in each round every peer has its turn, in an order that changes, so that whatever slows the machine down
+//! meets all of them alike.
+
+use crate::bench::Peer;
+use clap::Args;
+use rand::seq::SliceRandom;
+use std::time::{Duration, Instant};
+
+/// A turn of short calls lasts about this long.
+const TURN: Duration = Duration::from_millis(2);
+/// Peers whose calls take both longer than this, and ten times as long as the fastest, have their turn in a few rounds only.
+const SLOW: Duration = Duration::from_millis(30);
+const ROUNDS_OF_SLOW_PEERS: usize = 3;
+/// A round is quiet if other processes had less than this share of one CPU.
+const QUIET: f64 = 0.1;
+
+/// How long to measure.
+#[derive(Args, Clone, Copy)]
+pub struct Effort {
+    /// Rounds without other work on the machine, per case.
+    #[arg(long, default_value_t = 20)]
+    pub rounds: usize,
+    /// Seconds after which a case ends even if its rounds were not quiet.
+    #[arg(long, default_value_t = 8.0)]
+    pub seconds: f64,
+}
+
+/// Seconds per call of one peer.
+#[derive(Clone, Copy)]
+pub struct Times {
+    pub min: f64,
+    pub median: f64,
+    pub rounds: usize,
+}
+
+/// The times of all peers, and how many rounds were quiet.
+pub struct Measured {
+    pub times: Vec<Times>,
+    pub quiet_rounds: usize,
+}
+
+/// CPU seconds that all processes, and this one, have used.
+#[cfg(target_os = "linux")]
+fn cpu_seconds() -> Option<(f64, f64)> {
+    let stat = std::fs::read_to_string("/proc/stat").ok()?;
+    let fields: Vec<f64> =
+        stat.lines().next()?.split_whitespace().skip(1).filter_map(|n| n.parse().ok()).collect();
+    // SAFETY: the calls have no preconditions but that `usage` can be written.
+    let (ticks, usage) = unsafe {
+        let mut usage = std::mem::zeroed::<libc::rusage>();
+        libc::getrusage(libc::RUSAGE_SELF, &mut usage);
+        (libc::sysconf(libc::_SC_CLK_TCK) as f64, usage)
+    };
+    let seconds = |time: libc::timeval| time.tv_sec as f64 + 1e-6 * time.tv_usec as f64;
+    // user, nice and system; irq, softirq and steal.
+    let all = fields.get(..3)?.iter().sum::<f64>() + fields.get(5..8)?.iter().sum::<f64>();
+    Some((all / ticks, seconds(usage.ru_utime) + seconds(usage.ru_stime)))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn cpu_seconds() -> Option<(f64, f64)> {
+    None
+}
+
+/// What others use while something runs, as a share of one CPU; 0 where that cannot be known.
+fn others(run: impl FnOnce()) -> f64 {
+    let (start, before) = (Instant::now(), cpu_seconds());
+    run();
+    let (Some((all, own)), Some((all_after, own_after))) = (before, cpu_seconds()) else { return 0.0 };
+    ((all_after - all) - (own_after - own)).max(0.0) / start.elapsed().as_secs_f64()
+}
+
+/// Waits until other processes leave the machine alone, or the time is over.
+pub fn wait_for_quiet(until: Instant) {
+    while Instant::now() < until && others(|| std::thread::sleep(Duration::from_millis(60))) > QUIET {}
+}
+
+fn median(sorted: &[f64]) -> f64 {
+    (sorted[(sorted.len() - 1) / 2] + sorted[sorted.len() / 2]) / 2.0
+}
+
+/// Measures the peers in turns.
+pub fn measure(peers: &mut [Peer], effort: Effort) -> Measured {
+    let first: Vec<Duration> = peers.iter_mut().map(|peer| (peer.time)(1).min((peer.time)(1))).collect();
+    let fastest = first.iter().min().copied().unwrap_or_default();
+    let calls: Vec<usize> = peers
+        .iter_mut()
+        .zip(&first)
+        .map(|(peer, &first)| {
+            // The first calls of something tiny say little.
+            let probe = if first < TURN / 100 { (peer.time)(1000) / 1000 } else { first };
+            (TURN.as_secs_f64() / probe.as_secs_f64().max(1e-10)).ceil().clamp(1.0, 1e7) as usize
+        })
+        .collect();
+    let slow = |at: usize| first[at] > SLOW && first[at] > fastest * 10;
+
+    let end = Instant::now() + Duration::from_secs_f64(effort.seconds);
+    let mut order: Vec<usize> = (0..peers.len()).collect();
+    let mut rounds: Vec<(f64, Vec<Option<f64>>)> = Vec::new();
+    let mut quiet_rounds = 0;
+    while quiet_rounds < effort.rounds && (Instant::now() < end || rounds.len() < ROUNDS_OF_SLOW_PEERS) {
+        wait_for_quiet(end.min(Instant::now() + Duration::from_millis(500)));
+        order.shuffle(&mut rand::rng());
+        let mut times = vec![None; peers.len()];
+        let load = others(|| {
+            for &at in &order {
+                if slow(at) && rounds.len() >= ROUNDS_OF_SLOW_PEERS {
+                    continue;
+                }
+                if !slow(at) {
+                    (peers[at].time)(1); // the caches are those of another peer
+                }
+                times[at] = Some((peers[at].time)(calls[at]).as_secs_f64() / calls[at] as f64);
+            }
+        });
+        quiet_rounds += usize::from(load < QUIET);
+        rounds.push((load, times));
+    }
+    let times = (0..peers.len())
+        .map(|at| {
+            let of = |most: f64| {
+                let mut times: Vec<f64> = rounds
+                    .iter()
+                    .filter(|(load, _)| *load <= most)
+                    .filter_map(|(_, times)| times[at])
+                    .collect();
+                times.sort_unstable_by(f64::total_cmp);
+                times
+            };
+            let (all, quiet) = (of(f64::INFINITY), of(QUIET));
+            Times {
+                min: all[0],
+                median: median(if quiet.is_empty() { &all } else { &quiet }),
+                rounds: all.len(),
+            }
+        })
+        .collect();
+    Measured { times, quiet_rounds }
+}

@@ -1,0 +1,257 @@
+//! `attention`: softmax-weighted means, without the scores in memory.
+
+use crate::dim::DimList;
+use crate::error::{DimError, unwrap};
+use crate::expr::{Expr, Factors, Operand, computed_factor};
+use crate::kernel::Kernel;
+use crate::kernel::attention::{Strides, Work, attend};
+use crate::kernel::threads;
+use crate::named::Named;
+use crate::plan::axes::AxisList;
+use crate::plan::contract;
+use crate::plan::explain::{Step, record};
+use crate::plan::nest::Nest;
+use crate::plan::rows::Rows;
+use crate::plan::shape::Shape;
+use crate::rank::Rank0;
+use crate::scalar::{Num, Real};
+use crate::set::{Dims, DimsOf, Union};
+use crate::storage::Owned;
+use crate::tensor::{AsTensor, Computable};
+use smallvec::SmallVec;
+use std::any::TypeId;
+
+/// The dims of queries and keys.
+type Both<Q, K> = <<Q as AsTensor>::Dims as Union<<K as AsTensor>::Dims>>::Out;
+
+/// The dims of scores and values.
+type Weighed<S, V> = <S as Union<<V as AsTensor>::Dims>>::Out;
+
+/// A mask has no dims besides those of the scores.
+#[diagnostic::on_unimplemented(
+    message = "a mask with dims `{M}` does not fit scores with dims `{Self}`",
+    label = "the mask has dims that the scores do not have"
+)]
+pub trait MaskedBy<M>: Dims {}
+#[diagnostic::do_not_recommend]
+impl<S: Dims + Union<M, Out = S>, M: Dims> MaskedBy<M> for S {}
+
+/// Attention: the mean of `v` over the dims `over`, weighted by the softmax of `scale * (q * k).sum(features)`.
+///
+/// ```text
+/// scores[.., over] = scale * sum over features of q[.., features] * k[.., over, features]     where the mask is true
+/// scores[.., over] = -infinity                                                              elsewhere
+/// out[..]          = sum over `over` of softmax(scores)[.., over] * v[.., over]
+/// ```
+///
+/// Any dims can be batched, shared or missing, as in the three operations written out. The scores are never in memory as a whole:
+/// they are computed in tiles that stay in the cache, with a running maximum and a running sum for each query (M. Milakov,
+/// N. Gimelshein, 2018, "Online normalizer calculation for softmax"; T. Dao et al., 2022, "FlashAttention"). The result is that of the
+/// operations written out, up to rounding.
+///
+/// `mask` is `true`, or a tensor of `bool` whose dims are among those of the scores. It stays an expression: `i.ge(j)` is the
+/// causal mask of queries `i` and keys `j`, and is computed tile by tile; tiles without any key are skipped. A query
+/// that may look at no key at all yields not-a-number, as a softmax of minus infinities does.
+///
+/// ```text
+/// attention(&q, &k, &v, Feat, Key, (Feat::SIZE as f32).powf(-0.5), true)
+/// ```
+///
+/// # Panics
+///
+/// Where [`try_attention`] returns an error.
+#[track_caller]
+pub fn attention<Q, K, V, F, O, M, S, P, X>(
+    q: Q,
+    k: K,
+    v: V,
+    features: F,
+    over: O,
+    scale: Q::Elem,
+    mask: M,
+) -> Named<Q::Elem, X>
+where
+    Q: Computable<Elem: Real, Rank = Rank0, Dims: Union<K::Dims>>,
+    K: Computable<Elem = Q::Elem, Rank = Rank0>,
+    V: Computable<Elem = Q::Elem, Rank = Rank0>,
+    F: DimsOf<Both<Q, K>, S>,
+    O: DimsOf<S, P> + DimsOf<Weighed<S, V>, X>,
+    Both<Q, K>: Union<V::Dims>,
+    S: Union<V::Dims> + MaskedBy<M::Dims>,
+    P: Dims,
+    X: Dims,
+    M: Operand<bool, Rank = Rank0, Expr: Expr<Elem = bool>>,
+{
+    unwrap(try_attention(q, k, v, features, over, scale, mask))
+}
+
+/// As [`attention`], but what sizes decide is an error; so are queries that have one of the dims `over`.
+pub fn try_attention<Q, K, V, F, O, M, S, P, X>(
+    q: Q,
+    k: K,
+    v: V,
+    _: F,
+    _: O,
+    scale: Q::Elem,
+    mask: M,
+) -> Result<Named<Q::Elem, X>, DimError>
+where
+    Q: Computable<Elem: Real, Rank = Rank0, Dims: Union<K::Dims>>,
+    K: Computable<Elem = Q::Elem, Rank = Rank0>,
+    V: Computable<Elem = Q::Elem, Rank = Rank0>,
+    F: DimsOf<Both<Q, K>, S>,
+    O: DimsOf<S, P> + DimsOf<Weighed<S, V>, X>,
+    Both<Q, K>: Union<V::Dims>,
+    S: Union<V::Dims> + MaskedBy<M::Dims>,
+    P: Dims,
+    X: Dims,
+    M: Operand<bool, Rank = Rank0, Expr: Expr<Elem = bool>>,
+{
+    let (q, k, v, mask) = (q.into_named().expr, k.into_named().expr, v.into_named().expr, mask.into_expr());
+    let mut shape = Shape::new::<All<Q, K, V>, Rank0>();
+    q.meet::<All<Q, K, V>, Rank0>(&mut shape)?;
+    k.meet::<All<Q, K, V>, Rank0>(&mut shape)?;
+    v.meet::<All<Q, K, V>, Rank0>(&mut shape)?;
+    mask.meet::<All<Q, K, V>, Rank0>(&mut shape)?;
+    shape.finish()?;
+    let q = in_memory::<All<Q, K, V>, _, <Q::Elem as Real>::Wide>(&q, &shape)?;
+    let k = in_memory::<All<Q, K, V>, _, <Q::Elem as Real>::Wide>(&k, &shape)?;
+    let v = in_memory::<All<Q, K, V>, _, <Q::Elem as Real>::Wide>(&v, &shape)?;
+    let axes = Axes {
+        kept: Of::<X, All<Q, K, V>>::AXES.as_slice(),
+        features: listed::<F, All<Q, K, V>>(),
+        over: listed::<O, All<Q, K, V>>(),
+        scores: Of::<S, All<Q, K, V>>::AXES.as_slice(),
+    };
+    let data = planned::<All<Q, K, V>, _, _>(&shape, &axes, [q, k, v], scale.widen(), &mask)
+        .map_err(|error| shape.blame(error, axes.kept))?;
+    let data = data.into_iter().map(Real::narrow).collect();
+    let sizes: SmallVec<[usize; 8]> = axes.kept.iter().map(|&axis| shape.size(axis)).collect();
+    Ok(Named::from_expr(Owned::contiguous(data, &sizes)))
+}
+
+/// All dims of an attention.
+type All<Q, K, V> = <Both<Q, K> as Union<<V as AsTensor>::Dims>>::Out;
+
+/// Where the dims `S` stand among the dims `U`: a constant.
+struct Of<S, U>(std::marker::PhantomData<(S, U)>);
+
+impl<S: Dims, U: Dims> Of<S, U> {
+    const AXES: &'static AxisList = &AxisList::of(S::KEYS, U::KEYS);
+}
+
+struct Listed<L, U>(std::marker::PhantomData<(L, U)>);
+
+impl<L: DimList, U: Dims> Listed<L, U> {
+    const AXES: &'static AxisList = &AxisList::of(L::KEYS, U::KEYS);
+}
+
+fn listed<L: DimList, U: Dims>() -> &'static [usize] {
+    Listed::<L, U>::AXES.as_slice()
+}
+
+/// Which of the loop axes are what.
+struct Axes {
+    kept: &'static [usize],
+    features: &'static [usize],
+    over: &'static [usize],
+    scores: &'static [usize],
+}
+
+/// An operand in memory, in the type that is computed with.
+fn in_memory<'e, U: Dims, E: Expr<Elem: Real>, W: Real>(
+    expr: &'e E,
+    shape: &Shape,
+) -> Result<contract::Operand<'e, W>, DimError> {
+    let mut factors = Factors { scale: E::Elem::ONE, operands: SmallVec::new() };
+    if E::MEMORY.is_some() {
+        expr.factors::<U, Rank0>(shape, &mut factors)?;
+    } else {
+        computed_factor::<U, Rank0, _>(expr, shape, &mut factors)?;
+    }
+    let operand = factors.operands.pop().expect("a factor is one operand");
+    debug_assert!(TypeId::of::<<E::Elem as Real>::Wide>() == TypeId::of::<W>());
+    operand.converted(shape.sizes(), |value| {
+        let wide = value.widen();
+        // SAFETY: both are the same type, as was asserted: `W` is what the caller calls `Wide`.
+        unsafe { std::mem::transmute_copy(&wide) }
+    })
+}
+
+fn planned<U: Dims, W: Real, M: Expr<Elem = bool>>(
+    shape: &Shape,
+    axes: &Axes,
+    operands: [contract::Operand<'_, W>; 3],
+    scale: W,
+    mask: &M,
+) -> Result<Vec<W>, DimError> {
+    let sizes = shape.sizes();
+    let len = shape.volume(axes.kept.iter().copied(), size_of::<W>())?;
+    let [q, k, v] = &operands;
+    if let Some(&axis) = axes.over.iter().find(|&&axis| q.strides()[axis] != 0 && sizes[axis] != 1) {
+        let what = format!(
+            "attention over {}, which the queries have as well: rename it there",
+            shape.describe([axis])
+        );
+        return Err(DimError::Shape { what });
+    }
+    let mut out = vec![0; sizes.len()];
+    let mut step = 1;
+    for &axis in axes.kept.iter().rev() {
+        out[axis] = step;
+        step *= sizes[axis] as isize;
+    }
+    // The axes of the scores, by role. Queries are what only they have; the rest of the result's dims, if the values have it, is a
+    // column of theirs.
+    let is_query =
+        |axis: &usize| q.strides()[*axis] != 0 && k.strides()[*axis] == 0 && v.strides()[*axis] == 0;
+    let rest = || axes.scores.iter().copied().filter(|axis| !axes.over.contains(axis));
+    let queries: Vec<usize> = rest().filter(is_query).collect();
+    let batch: Vec<usize> = rest().filter(|axis| !is_query(axis)).collect();
+    let values: Vec<usize> = axes.kept.iter().copied().filter(|axis| !axes.scores.contains(axis)).collect();
+    let mut rows = Rows::new(sizes.len());
+    for strides in [q.strides(), k.strides(), v.strides(), &out] {
+        rows.push().copy_from_slice(strides);
+    }
+    mask.rows::<U, Rank0>(shape, &mut rows);
+    let (nest, counts) = Nest::grouped(sizes, &[&batch, &queries, axes.over], &rows);
+    let pair = |a: &[isize], b: &[isize], axes: &[usize]| {
+        let mut rows = Rows::new(sizes.len());
+        rows.push().copy_from_slice(a);
+        rows.push().copy_from_slice(b);
+        Nest::grouped(sizes, &[axes], &rows).0
+    };
+    let work = Work {
+        features: pair(q.strides(), k.strides(), axes.features),
+        values: pair(v.strides(), &out, &values),
+        nest: &nest,
+        query: counts[0] + counts[1] - 1,
+        strides: Strides { q: q.start(), k: k.start(), v: v.start() },
+        scale,
+    };
+    let threads = if M::Kernel::<'_>::PARALLEL { threads::parts(work.multiplications() / 32) } else { 1 };
+    record(|| work.step(mask.describe(), len, threads));
+    attend(&work, len, threads, || {
+        let mut operands = nest.operands();
+        for _ in 0..4 {
+            operands.next_row();
+        }
+        mask.kernel(&mut operands)
+    })
+}
+
+impl<W: Real> Work<'_, W> {
+    fn step(&self, mask: String, len: usize, threads: usize) -> Step {
+        let (queries, keys) = self.nest.sizes.split_at(self.query + 1);
+        Step::Attention {
+            batch: queries[..self.query].iter().product(),
+            queries: queries[self.query],
+            keys: keys.iter().product(),
+            features: self.features.sizes.iter().product(),
+            values: self.values.sizes.iter().product(),
+            mask,
+            bytes: len * size_of::<W>(),
+            threads,
+        }
+    }
+}

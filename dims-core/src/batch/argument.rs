@@ -1,0 +1,277 @@
+//! Arguments of batched functions: held in memory, their further dims united, sealed.
+
+use super::example::{Alone, Example, Param};
+use crate::brand::DimInfo;
+use crate::dim::UNSIZED;
+use crate::error::{DimError, Origin};
+use crate::expr::{Expr, Raw};
+use crate::named::Named;
+use crate::plan::shape::Shape;
+use crate::rank::{Rank, Rank0};
+use crate::reduce::Reductions;
+use crate::set::list::List;
+use crate::set::remove::{Left, Missing, Removal, RemoveAll};
+use crate::set::{Bound, Dims, Keys, MAX_DIMS, Union, Verdict};
+use crate::storage::axes::{ABSENT, Axis, AxisBlock};
+use crate::storage::{Owned, View};
+use crate::tensor::{AsTensor, Computable};
+use smallvec::SmallVec;
+use std::marker::PhantomData;
+
+/// An argument for a parameter of type `W` of a batched function: it has the dims of `W`, and any others.
+///
+/// The others, united with the further dims `Before` of the arguments in front of it, are `After`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a tensor",
+    label = "a tensor is expected here",
+    note = "an array becomes a tensor when it is bound: `a.at((n, .., ..))` has the further dim `n` and two axes of its own"
+)]
+pub trait Argument<W: Example, Before: Dims, After: Dims>: Computable {
+    /// The argument with the dims of `W` and the rest `B`, which stands for `U`.
+    #[doc(hidden)]
+    fn seal<'h, U: Dims, B: Dims>(held: &'h Held<Self>, further: &Further<U>) -> Param<'h, W, B>;
+
+    /// The argument with the dims of `W`, where it has no others.
+    #[doc(hidden)]
+    fn alone(held: &Held<Self>) -> Alone<'_, W>;
+}
+
+impl<A, W, Before, After> Argument<W, Before, After> for A
+where
+    A: Computable<Elem: IsElem<W::Elem>, Rank: IsRank<W::Rank>>,
+    W: Example,
+    Before: Dims,
+    After: Dims,
+    <A::Dims as Dims>::List: RemoveAll<ListOf<W>, A::Dims, Out: Removal<Left: List>>,
+    Verdict<Missing<A::Dims, ListOf<W>>>: Bound<
+            Missing<A::Dims, ListOf<W>>,
+            A::Dims,
+            Then<Left<A::Dims, ListOf<W>>>: Union<Before, Out = After>,
+        >,
+{
+    #[inline]
+    fn seal<'h, U: Dims, B: Dims>(held: &'h Held<Self>, further: &Further<U>) -> Param<'h, W, B> {
+        const { Route::<A::Dims, W::Dims, U>::fits::<<W::Dims as Dims>::Sealed<B>>() };
+        let raw = held.raw();
+        let mut named = <<W::Dims as Dims>::Sealed<B> as Dims>::Axes::filled(Axis::default());
+        let own = W::Dims::KEYS.as_slice().len();
+        for (at, axis) in named.as_mut_slice().iter_mut().enumerate() {
+            let from = Route::<A::Dims, W::Dims, U>::FROM[at];
+            *axis = match from {
+                ABSENT => Axis::new(further.sizes()[at - own], 0),
+                from => raw.named[from],
+            };
+        }
+        let mut positional = <W::Rank as Rank>::Axes::filled(Axis::default());
+        positional.as_mut_slice().copy_from_slice(&raw.positional);
+        let start = <A::Elem as IsElem<W::Elem>>::elements(raw.start);
+        // SAFETY: each axis is one of the argument's, once, or has the stride 0, so every position is one of the argument's; where
+        // an axis is empty here but not in the argument, nothing is read.
+        Named::from_expr(unsafe { View::new(start, named, positional, (), raw.origin) })
+    }
+
+    #[inline]
+    fn alone(held: &Held<Self>) -> Alone<'_, W> {
+        let raw = held.raw();
+        assert_eq!(A::Dims::KEYS.as_slice().len(), W::Dims::KEYS.as_slice().len(), "no further dims");
+        let mut named = <W::Dims as Dims>::Axes::filled(Axis::default());
+        for (axis, &from) in named.as_mut_slice().iter_mut().zip(&Route::<A::Dims, W::Dims, ()>::FROM) {
+            *axis = raw.named[from];
+        }
+        let mut positional = <W::Rank as Rank>::Axes::filled(Axis::default());
+        positional.as_mut_slice().copy_from_slice(&raw.positional);
+        let start = <A::Elem as IsElem<W::Elem>>::elements(raw.start);
+        // SAFETY: the axes are those of the argument.
+        Named::from_expr(unsafe { View::new(start, named, positional, (), raw.origin) })
+    }
+}
+
+/// No further dims: what a parameter without `Rest` takes in a function that names `Rest<B>` itself.
+#[diagnostic::on_unimplemented(
+    message = "this parameter takes no further dims, but its argument has `{Self}`",
+    label = "this has further dims",
+    note = "the function takes further dims where its signature says `Rest<B>`"
+)]
+pub trait NoFurther: Dims {}
+#[diagnostic::do_not_recommend]
+impl NoFurther for () {}
+
+/// The dims of an example as nested pairs.
+type ListOf<W> = <<W as Example>::Dims as Dims>::List;
+
+/// The element type is the one that the function was written for.
+#[diagnostic::on_unimplemented(
+    message = "this function takes a tensor of `{T}`, not of `{Self}`",
+    label = "the elements of this argument are `{Self}`",
+    note = "convert them: `.cast::<{T}>()`"
+)]
+pub trait IsElem<T>: Sized {
+    /// The same pointer.
+    #[doc(hidden)]
+    fn elements(start: *const Self) -> *const T;
+}
+#[diagnostic::do_not_recommend]
+impl<T> IsElem<T> for T {
+    #[inline(always)]
+    fn elements(start: *const T) -> *const T {
+        start
+    }
+}
+
+/// The argument has as many positional axes as the function was written for.
+#[diagnostic::on_unimplemented(
+    message = "this function takes a tensor with positional axes of `{R}`, not of `{Self}`",
+    label = "the positional axes of this argument are those of `{Self}`",
+    note = "bind the axes that are further dims, and leave the others: `a.at((n, .., ..))`"
+)]
+pub trait IsRank<R> {}
+#[diagnostic::do_not_recommend]
+impl<R: Rank> IsRank<R> for R {}
+
+/// An argument in memory: as it came, or computed.
+pub struct Held<A: AsTensor>(Holding<A>);
+
+enum Holding<A: AsTensor> {
+    AsItCame(A::Expr),
+    Computed(Owned<A::Elem, A::Dims, A::Rank>),
+}
+
+impl<A: Computable> Held<A> {
+    /// Computes the argument, if it is not in memory.
+    #[inline]
+    pub fn new(argument: A) -> Result<Self, DimError> {
+        let tensor = argument.into_named();
+        if tensor.expr.in_memory::<A::Dims>().is_some() {
+            return Ok(Held(Holding::AsItCame(tensor.expr)));
+        }
+        Ok(Held(Holding::Computed(tensor.try_eval()?.expr)))
+    }
+
+    #[inline]
+    pub(super) fn raw(&self) -> Raw<A::Elem> {
+        let raw = match &self.0 {
+            Holding::AsItCame(expr) => expr.in_memory::<A::Dims>(),
+            Holding::Computed(owned) => owned.in_memory::<A::Dims>(),
+        };
+        raw.expect("the argument is in memory")
+    }
+}
+
+/// The sizes of the further dims of all arguments of one call.
+pub struct Further<U: Dims> {
+    shape: Shape,
+    marker: PhantomData<fn() -> U>,
+}
+
+impl<U: Dims> Further<U> {
+    /// No size known yet.
+    #[inline]
+    #[allow(clippy::new_without_default)] // nothing is known by default, so nothing can be done with it
+    pub fn new() -> Self {
+        Further { shape: Shape::new::<U, Rank0>(), marker: PhantomData }
+    }
+
+    /// One argument, for a parameter of type `W`, tells the sizes of its further dims.
+    #[inline]
+    pub fn meet<W: Example, A: Computable>(&mut self, held: &Held<A>) -> Result<(), DimError> {
+        let raw = held.raw();
+        self.meet_axes::<A::Dims, W::Dims>(&raw.named, raw.origin)
+    }
+
+    /// The same for the axes of a tensor with the dims `S`, of which the function sees `K`.
+    #[inline]
+    pub(super) fn meet_axes<S: Dims, K: Dims>(
+        &mut self,
+        axes: &[Axis],
+        origin: Origin,
+    ) -> Result<(), DimError> {
+        let own = K::KEYS.as_slice().len();
+        for at in 0..U::KEYS.as_slice().len() {
+            let from = Route::<S, K, U>::FROM[own + at];
+            if from != ABSENT {
+                self.shape.meet(at, axes[from].size, origin)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A dim tells the size that it has by itself, if any.
+    pub(super) fn meet_dim(&mut self, dim: DimInfo<'_>) -> Result<(), DimError> {
+        match (self.shape.position(&dim.key()), dim.size()) {
+            (Some(at), Some(size)) => self.shape.meet(at, size, None),
+            _ => Ok(()),
+        }
+    }
+
+    /// Every dim must have a size by now.
+    pub(super) fn finish(&mut self) -> Result<(), DimError> {
+        self.shape.finish()
+    }
+
+    /// The sizes, in the order of the set.
+    #[inline]
+    pub fn sizes(&self) -> &[usize] {
+        self.shape.sizes()
+    }
+
+    /// The same for the function that was called, to whom the dims are a rest.
+    #[inline]
+    pub fn closed<B: Dims>(&self) -> Batch<B> {
+        debug_assert_eq!(B::KEYS.as_slice().len(), self.sizes().len(), "a rest stands for all further dims");
+        let sizes = (0..self.sizes().len()).map(|at| self.shape.known(at)).collect();
+        Batch { sizes, marker: PhantomData }
+    }
+}
+
+/// The sizes of the dims that `Rest<B>` stands for in one call.
+pub struct Batch<B> {
+    sizes: SmallVec<[(usize, Origin); 4]>,
+    marker: PhantomData<fn() -> B>,
+}
+
+impl<B> Batch<B> {
+    /// A tensor whose last dims are those of the rest gets their sizes, though it may not vary along them.
+    pub(super) fn meet(&self, shape: &mut Shape) -> Result<(), DimError> {
+        let first = shape.named_len() - self.sizes.len();
+        for (at, &(size, origin)) in self.sizes.iter().enumerate() {
+            if size != UNSIZED {
+                shape.meet(first + at, size, origin)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Where the axes of a sealed tensor come from: those of the dims `K` of one example, then those of the further dims `U`, among those of a
+/// tensor with the dims `S`.
+pub(super) struct Route<S, K, U>(PhantomData<(S, K, U)>);
+
+impl<S: Dims, K: Dims, U: Dims> Route<S, K, U> {
+    pub(super) const FROM: [usize; MAX_DIMS] = from(S::KEYS, K::KEYS, U::KEYS);
+
+    /// Refuses a set that has no room for a rest.
+    pub(super) const fn fits<Sealed: Dims>() {
+        let len = K::KEYS.as_slice().len() + U::KEYS.as_slice().len();
+        assert!(
+            Sealed::KEYS.as_slice().len() == len,
+            "a function for a tensor of 26 dims cannot be batched: there is no room for further dims"
+        );
+    }
+}
+
+const fn from(all: &Keys, own: &Keys, further: &Keys) -> [usize; MAX_DIMS] {
+    let mut map = [ABSENT; MAX_DIMS];
+    let (own_len, len) = (own.as_slice().len(), further.as_slice().len());
+    let mut i = 0;
+    while i < own_len + len && i < MAX_DIMS {
+        let key = if i < own_len { &own.as_slice()[i] } else { &further.as_slice()[i - own_len] };
+        // A dim of one example is not a further one, though another argument may have it as such.
+        if (i < own_len || own.position(key).is_none())
+            && let Some(at) = all.position(key)
+        {
+            map[i] = at;
+        }
+        i += 1;
+    }
+    map
+}

@@ -1,0 +1,111 @@
+//! Types as they are written for one example, and the types that stand for them in a batch.
+
+use crate::named::Named;
+use crate::rank::Rank;
+use crate::scalar::Element;
+use crate::set::Dims;
+use crate::storage::View;
+use std::marker::PhantomData;
+
+/// A tensor type, as the signature of a batched function has it: `Tensor<f32, (Seq,)>`, or a reference to one.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a tensor, so it cannot be batched",
+    label = "`Tensor<..>` or `&Tensor<..>` is expected here"
+)]
+pub trait Example {
+    /// The type of the elements.
+    type Elem: Element;
+    /// The dims of one example.
+    type Dims: Dims;
+    /// Its positional axes.
+    type Rank: Rank;
+}
+
+impl<T: Element, S: Dims, R: Rank> Example for Named<T, S, R> {
+    type Elem = T;
+    type Dims = S;
+    type Rank = R;
+}
+
+impl<W: Example> Example for &W {
+    type Elem = W::Elem;
+    type Dims = W::Dims;
+    type Rank = W::Rank;
+}
+
+/// The dims of an example, and a rest.
+type SealedDims<W, B> = <<W as Example>::Dims as Dims>::Sealed<B>;
+
+/// What a tensor type is with the further dims `B`: `Tensor<f32, (Seq,)>` becomes `Tensor<f32, (Seq, Rest<B>)>`.
+pub type In<W, B> = Named<<W as Example>::Elem, SealedDims<W, B>, <W as Example>::Rank>;
+
+/// What a parameter of that type is inside of a batched function: a view of the argument.
+pub type Param<'a, W, B> = Named<
+    <W as Example>::Elem,
+    SealedDims<W, B>,
+    <W as Example>::Rank,
+    View<'a, <W as Example>::Elem, SealedDims<W, B>, <W as Example>::Rank>,
+>;
+
+/// What a parameter is inside of a batched function, if it takes no further dims.
+pub type Alone<'a, W> = Named<
+    <W as Example>::Elem,
+    <W as Example>::Dims,
+    <W as Example>::Rank,
+    View<'a, <W as Example>::Elem, <W as Example>::Dims, <W as Example>::Rank>,
+>;
+
+/// A part of a result that is the same for all examples: a type that is no tensor.
+pub struct Plain<T>(PhantomData<T>);
+
+/// A result type as it is written for one example: a tensor, or tensors in a tuple, `Option`, `Result`, `Vec` or array.
+#[diagnostic::on_unimplemented(
+    message = "a batched function cannot return `{Self}`",
+    label = "`Tensor<..>`, or a tuple, `Option`, `Result`, `Vec` or array of tensors, is expected here"
+)]
+pub trait Output {
+    /// The type with the further dims `B`.
+    type In<B: Dims>;
+}
+
+impl<T: Element, S: Dims, R: Rank> Output for Named<T, S, R> {
+    type In<B: Dims> = In<Self, B>;
+}
+
+impl<T> Output for Plain<T> {
+    type In<B: Dims> = T;
+}
+
+impl<W: Output> Output for Option<W> {
+    type In<B: Dims> = Option<W::In<B>>;
+}
+
+impl<W: Output, E> Output for Result<W, E> {
+    type In<B: Dims> = Result<W::In<B>, E>;
+}
+
+impl<W: Output> Output for Vec<W> {
+    type In<B: Dims> = Vec<W::In<B>>;
+}
+
+impl<W: Output, const N: usize> Output for [W; N] {
+    type In<B: Dims> = [W::In<B>; N];
+}
+
+macro_rules! tuples {
+    ($($w:ident)*) => {
+        impl<$($w: Output),*> Output for ($($w,)*) {
+            type In<X: Dims> = ($($w::In<X>,)*);
+        }
+    };
+}
+
+tuples! {}
+tuples! { A }
+tuples! { A B }
+tuples! { A B C }
+tuples! { A B C D }
+tuples! { A B C D E }
+tuples! { A B C D E F }
+tuples! { A B C D E F G }
+tuples! { A B C D E F G H }

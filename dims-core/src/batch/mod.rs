@@ -1,0 +1,35 @@
+//! Batching: functions that are written for one example, and called with any further dims bound.
+//!
+//! `Rest<B>` stands for the dims of the caller. A call of a batched function takes three steps, none of which moves an element:
+//!
+//! ```text
+//! seal      (n, Seq, Feat)  becomes  (Seq, Feat, Rest<(n,)>)      for each argument
+//! call      the function, whose dims cannot clash with the caller's, which it cannot name
+//! unseal    (Seq, Rest<(n,)>)  becomes  (n, Seq)                  for the result
+//! ```
+//!
+//! An argument that lacks a further dim which another one has is the same all along that dim: its stride there is 0. So what the function
+//! does is planned as a whole, and a batched contraction stays one contraction.
+//!
+//! | file | subject |
+//! |---|---|
+//! | `example` | types as they are written for one example, and the types that stand for them in a batch |
+//! | `argument` | arguments: held in memory, their further dims united, sealed |
+//! | `result` | results: computed, and opened to the dims of the caller |
+//! | `closed` | which rest a function sees, and dims that clash |
+//! | `seal` | `seal` and `unseal`, for functions that name `Rest<B>` themselves |
+//! | `vmap` | `batched` and `vmap`, for closures and for functions that were not made for batches |
+
+pub mod argument;
+pub mod closed;
+pub mod example;
+pub mod result;
+pub mod seal;
+pub mod vmap;
+
+pub use argument::{Argument, Further, Held, NoFurther};
+pub use closed::Closes;
+pub use example::{Alone, Example, In, Output, Param, Plain};
+pub use result::{Finish, Opens};
+pub use seal::Seal;
+pub use vmap::{batched, vmap};

@@ -1,0 +1,237 @@
+//! Results of batched functions: computed, and opened to the dims of the caller.
+
+use super::argument::Batch;
+use super::closed::{Apart, Common};
+use super::example::{In, Output, Plain};
+use crate::brand::Rest;
+use crate::error::DimError;
+use crate::expr::Expr;
+use crate::named::Named;
+use crate::plan::shape::Shape;
+use crate::rank::Rank;
+use crate::reduce::laid_out;
+use crate::scalar::Element;
+use crate::set::list::List;
+use crate::set::remove::{Left, Missing, Removal, RemoveAll};
+use crate::set::{Bound, Dims, Keys, MAX_DIMS, Union, Verdict};
+use crate::storage::Owned;
+use std::marker::PhantomData;
+
+/// What the body of a batched function yields can be the result `W` that it declares.
+#[diagnostic::on_unimplemented(
+    message = "the body of this batched function yields `{Self}`, not the `{W}` that it declares",
+    label = "this is not the declared result"
+)]
+pub trait Finish<W: Output, B: Dims> {
+    /// The result in memory, with the rest `B`.
+    #[doc(hidden)]
+    fn finish(self, batch: &Batch<B>) -> Result<W::In<B>, DimError>;
+}
+
+impl<T, S, R, E, Q, U, K, B> Finish<Named<U, K, Q>, B> for Named<T, S, R, E>
+where
+    T: Element,
+    U: Element + Returns<T>,
+    S: Dims,
+    R: Rank,
+    Q: Rank + ReturnsAxes<R>,
+    E: Expr<Elem = T>,
+    K: Dims,
+    B: Dims,
+    S::List: RemoveAll<K::List, S, Out: Removal<Left: List>>,
+    Verdict<Missing<S, K::List>>: Bound<Missing<S, K::List>, S, Then<Left<S, K::List>>: NothingBut<B, S>>,
+{
+    fn finish(self, batch: &Batch<B>) -> Result<In<Named<U, K, Q>, B>, DimError> {
+        let mut shape = Shape::new::<K::Sealed<B>, Q>();
+        self.expr.meet::<K::Sealed<B>, Q>(&mut shape)?;
+        batch.meet(&mut shape)?;
+        Shape::finish(&mut shape)?;
+        // Memory that is in place is taken as it is, but not where the result lacks the rest and has to be repeated.
+        let complete = S::KEYS.as_slice().len() == K::Sealed::<B>::KEYS.as_slice().len();
+        let owned = if complete {
+            laid_out::<K::Sealed<B>, Q, _>(self.expr, &shape)?
+        } else {
+            laid_out::<K::Sealed<B>, Q, _>(&self.expr, &shape)?
+        };
+        Ok(Named::from_expr(U::elements(owned)))
+    }
+}
+
+impl<'a, T, S, R, E, U, K, Q, B> Finish<Named<U, K, Q>, B> for &'a Named<T, S, R, E>
+where
+    T: Element,
+    S: Dims,
+    R: Rank,
+    U: Element,
+    K: Dims,
+    Q: Rank,
+    B: Dims,
+    Named<T, S, R, &'a E>: Finish<Named<U, K, Q>, B>,
+{
+    fn finish(self, batch: &Batch<B>) -> Result<In<Named<U, K, Q>, B>, DimError> {
+        Named::<T, S, R, &'a E>::from_expr(&self.expr).finish(batch)
+    }
+}
+
+impl<T, B: Dims> Finish<Plain<T>, B> for T {
+    #[inline]
+    fn finish(self, _: &Batch<B>) -> Result<T, DimError> {
+        Ok(self)
+    }
+}
+
+impl<Y: Finish<W, B>, W: Output, B: Dims> Finish<Option<W>, B> for Option<Y> {
+    fn finish(self, batch: &Batch<B>) -> Result<Option<W::In<B>>, DimError> {
+        self.map(|value| value.finish(batch)).transpose()
+    }
+}
+
+impl<Y: Finish<W, B>, W: Output, B: Dims, E> Finish<Result<W, E>, B> for Result<Y, E> {
+    fn finish(self, batch: &Batch<B>) -> Result<Result<W::In<B>, E>, DimError> {
+        self.map(|value| value.finish(batch)).map_or_else(|error| Ok(Err(error)), |value| value.map(Ok))
+    }
+}
+
+impl<Y: Finish<W, B>, W: Output, B: Dims> Finish<Vec<W>, B> for Vec<Y> {
+    fn finish(self, batch: &Batch<B>) -> Result<Vec<W::In<B>>, DimError> {
+        self.into_iter().map(|value| value.finish(batch)).collect()
+    }
+}
+
+impl<Y: Finish<W, B>, W: Output, B: Dims, const N: usize> Finish<[W; N], B> for [Y; N] {
+    fn finish(self, batch: &Batch<B>) -> Result<[W::In<B>; N], DimError> {
+        let values = self.into_iter().map(|value| value.finish(batch)).collect::<Result<Vec<_>, _>>()?;
+        Ok(values.try_into().ok().expect("there are as many results as values"))
+    }
+}
+
+/// The elements that are declared are those of the body's value. (Which are a parameter, so that rustc can infer them.)
+#[diagnostic::on_unimplemented(
+    message = "this function is declared with a result of `{Self}`, but its body yields elements of `{T}`",
+    label = "these elements are `{T}`",
+    note = "convert them: `.cast::<{Self}>()`"
+)]
+pub trait Returns<T>: Sized {
+    /// The same elements.
+    #[doc(hidden)]
+    fn elements<S: Dims, R: Rank>(owned: Owned<T, S, R>) -> Owned<Self, S, R>;
+}
+#[diagnostic::do_not_recommend]
+impl<T> Returns<T> for T {
+    #[inline]
+    fn elements<S: Dims, R: Rank>(owned: Owned<T, S, R>) -> Owned<T, S, R> {
+        owned
+    }
+}
+
+/// As many positional axes are declared as the body's value has.
+#[diagnostic::on_unimplemented(
+    message = "this function is declared with a result with positional axes of `{Self}`, but its body yields those of `{R}`",
+    label = "the positional axes of this are those of `{R}`",
+    note = "`order((i, j))` makes axes of dims, `at((i, j))` dims of axes"
+)]
+pub trait ReturnsAxes<R> {}
+#[diagnostic::do_not_recommend]
+impl<R: Rank> ReturnsAxes<R> for R {}
+
+/// No dims are left but the rest.
+#[diagnostic::on_unimplemented(
+    message = "the result of this function is declared without `{Self}`, but its body yields a tensor with dims `{S}`",
+    label = "dims are left over: reduce them, for example with `.sum(..)`, or declare them"
+)]
+pub trait NothingBut<B, S> {}
+#[diagnostic::do_not_recommend]
+impl<B, S> NothingBut<B, S> for () {}
+#[diagnostic::do_not_recommend]
+impl<B, S> NothingBut<B, S> for (Rest<B>,) {}
+
+/// The result `W` of a function that was called with the further dims `U`, to it the rest `B`, is `O` to the caller.
+#[diagnostic::on_unimplemented(
+    message = "a batched function cannot return `{Self}`",
+    label = "`Tensor<..>`, or a tuple, `Option`, `Result`, `Vec` or array of tensors, is expected here"
+)]
+pub trait Opens<U: Dims, B: Dims, O>: Output {
+    /// The result with its dims opened. Nothing is copied.
+    #[doc(hidden)]
+    fn open(inner: Self::In<B>) -> O;
+}
+
+impl<T: Element, K: Dims, R: Rank, U: Dims, B: Dims, X: Dims> Opens<U, B, Named<T, X, R>> for Named<T, K, R>
+where
+    K: Union<U, Out = X>,
+    K::List: Common<U::List>,
+    Verdict<<K::List as Common<U::List>>::Found>: Apart<<K::List as Common<U::List>>::Found>,
+{
+    #[inline]
+    fn open(inner: In<Self, B>) -> Named<T, X, R> {
+        Named::from_expr(inner.expr.with_dims(&Opened::<K, U, X>::FROM, |_| 0))
+    }
+}
+
+/// Where the axes of the dims `X` come from: those of `K`, then those of `U`.
+pub(super) struct Opened<K, U, X>(PhantomData<(K, U, X)>);
+
+impl<K: Dims, U: Dims, X: Dims> Opened<K, U, X> {
+    pub(super) const FROM: [usize; MAX_DIMS] = {
+        let parts: Keys = Keys::EMPTY.join(K::KEYS).join(U::KEYS);
+        X::KEYS.positions_in(&parts)
+    };
+}
+
+impl<T, U: Dims, B: Dims> Opens<U, B, T> for Plain<T> {
+    #[inline]
+    fn open(inner: T) -> T {
+        inner
+    }
+}
+
+impl<W: Opens<U, B, O>, U: Dims, B: Dims, O> Opens<U, B, Option<O>> for Option<W> {
+    fn open(inner: Self::In<B>) -> Option<O> {
+        inner.map(W::open)
+    }
+}
+
+impl<W: Opens<U, B, O>, U: Dims, B: Dims, O, E> Opens<U, B, Result<O, E>> for Result<W, E> {
+    fn open(inner: Self::In<B>) -> Result<O, E> {
+        inner.map(W::open)
+    }
+}
+
+impl<W: Opens<U, B, O>, U: Dims, B: Dims, O> Opens<U, B, Vec<O>> for Vec<W> {
+    fn open(inner: Self::In<B>) -> Vec<O> {
+        inner.into_iter().map(W::open).collect()
+    }
+}
+
+impl<W: Opens<U, B, O>, U: Dims, B: Dims, O, const N: usize> Opens<U, B, [O; N]> for [W; N] {
+    fn open(inner: Self::In<B>) -> [O; N] {
+        inner.map(W::open)
+    }
+}
+
+macro_rules! tuples {
+    ($($w:ident $y:ident $o:ident $n:tt)*) => {
+        impl<$($y: Finish<$w, Further>, $w: Output,)* Further: Dims> Finish<($($w,)*), Further> for ($($y,)*) {
+            fn finish(self, _batch: &Batch<Further>) -> Result<($($w::In<Further>,)*), DimError> {
+                Ok(($(self.$n.finish(_batch)?,)*))
+            }
+        }
+
+        impl<$($w: Opens<All, Further, $o>, $o,)* All: Dims, Further: Dims> Opens<All, Further, ($($o,)*)> for ($($w,)*) {
+            #[allow(clippy::unused_unit)] // of the empty tuple
+            fn open(_inner: Self::In<Further>) -> ($($o,)*) {
+                ($($w::open(_inner.$n),)*)
+            }
+        }
+    };
+}
+
+tuples! {}
+tuples! { W0 Y0 O0 0 }
+tuples! { W0 Y0 O0 0 W1 Y1 O1 1 }
+tuples! { W0 Y0 O0 0 W1 Y1 O1 1 W2 Y2 O2 2 }
+tuples! { W0 Y0 O0 0 W1 Y1 O1 1 W2 Y2 O2 2 W3 Y3 O3 3 }
+tuples! { W0 Y0 O0 0 W1 Y1 O1 1 W2 Y2 O2 2 W3 Y3 O3 3 W4 Y4 O4 4 }
+tuples! { W0 Y0 O0 0 W1 Y1 O1 1 W2 Y2 O2 2 W3 Y3 O3 3 W4 Y4 O4 4 W5 Y5 O5 5 }
+tuples! { W0 Y0 O0 0 W1 Y1 O1 1 W2 Y2 O2 2 W3 Y3 O3 3 W4 Y4 O4 4 W5 Y5 O5 5 W6 Y6 O6 6 }
+tuples! { W0 Y0 O0 0 W1 Y1 O1 1 W2 Y2 O2 2 W3 Y3 O3 3 W4 Y4 O4 4 W5 Y5 O5 5 W6 Y6 O6 6 W7 Y7 O7 7 }

@@ -1,0 +1,184 @@
+//! `seal` and `unseal`: the dims of a caller become a rest, and the rest becomes dims again.
+
+use super::argument::Route;
+use super::closed::{Apart, Common};
+use super::result::Opened;
+use crate::brand::{Brand, Rest};
+use crate::dim::DimList;
+use crate::error::Origin;
+use crate::named::Named;
+use crate::rank::Rank;
+use crate::scalar::Element;
+use crate::set::list::List;
+use crate::set::union::Sort;
+use crate::set::{Dims, DimsOf, MAX_DIMS, Union, Verdict};
+use crate::storage::axes::{Axis, AxisBlock, permuted};
+use crate::storage::{Owned, View};
+
+/// Elements in memory, whose dims can be sealed and unsealed.
+#[diagnostic::on_unimplemented(
+    message = "only tensors in memory can be sealed",
+    label = "this is an expression that has not been evaluated: call `.eval()` first"
+)]
+pub trait Seal<S: Dims, X: Dims> {
+    /// The same elements with the dims `X`.
+    type Out;
+
+    /// The axes of the dims, and where they were bound.
+    #[doc(hidden)]
+    fn axes(&self) -> (&[Axis], Origin);
+
+    /// The elements with other dims: the axis `at` of the new ones is the axis `from[at]` of the old ones, each taken once, or a new one of
+    /// the size `sizes(at)`.
+    #[doc(hidden)]
+    fn with_dims(self, from: &[usize; MAX_DIMS], sizes: impl Fn(usize) -> usize) -> Self::Out;
+}
+
+impl<T, S: Dims, R: Rank, X: Dims> Seal<S, X> for Owned<T, S, R> {
+    type Out = Owned<T, X, R>;
+
+    fn axes(&self) -> (&[Axis], Origin) {
+        (self.named().as_slice(), self.origin())
+    }
+
+    fn with_dims(self, from: &[usize; MAX_DIMS], sizes: impl Fn(usize) -> usize) -> Owned<T, X, R> {
+        Owned::with_dims(self, from, sizes)
+    }
+}
+
+impl<'a, T, S: Dims, R: Rank, X: Dims> Seal<S, X> for &'a Owned<T, S, R> {
+    type Out = View<'a, T, X, R>;
+
+    fn axes(&self) -> (&[Axis], Origin) {
+        (self.named().as_slice(), self.origin())
+    }
+
+    fn with_dims(self, from: &[usize; MAX_DIMS], sizes: impl Fn(usize) -> usize) -> View<'a, T, X, R> {
+        view(self.as_ptr(), permuted(self.named(), from, sizes), *self.positional(), self.origin())
+    }
+}
+
+impl<'a, T, S: Dims, R: Rank, X: Dims> Seal<S, X> for View<'a, T, S, R> {
+    type Out = View<'a, T, X, R>;
+
+    fn axes(&self) -> (&[Axis], Origin) {
+        (self.named().as_slice(), self.origin())
+    }
+
+    fn with_dims(self, from: &[usize; MAX_DIMS], sizes: impl Fn(usize) -> usize) -> View<'a, T, X, R> {
+        view(self.as_ptr(), permuted(self.named(), from, sizes), *self.positional(), self.origin())
+    }
+}
+
+impl<'a, T, S: Dims, R: Rank, X: Dims> Seal<S, X> for &View<'a, T, S, R> {
+    type Out = View<'a, T, X, R>;
+
+    fn axes(&self) -> (&[Axis], Origin) {
+        (self.named().as_slice(), self.origin())
+    }
+
+    fn with_dims(self, from: &[usize; MAX_DIMS], sizes: impl Fn(usize) -> usize) -> View<'a, T, X, R> {
+        (*self).with_dims(from, sizes)
+    }
+}
+
+fn view<'a, T, X: Dims, R: Rank>(
+    start: *const T,
+    named: X::Axes,
+    positional: R::Axes,
+    origin: Origin,
+) -> View<'a, T, X, R> {
+    // SAFETY: the axes are those of a view or of a borrowed tensor, in another order.
+    unsafe { View::new(start, named, positional, (), origin) }
+}
+
+/// The dims in `D` as a set.
+pub(super) type Visible<D> = <<<D as DimList>::Brands as Sort>::Out as List>::Tuple;
+
+impl<T: Element, S: Dims, R: Rank, E> Named<T, S, R, E> {
+    /// The tensor with the dims that are named, and all others behind `Rest`: what a function generic over its caller's dims takes.
+    ///
+    /// ```text
+    /// (Batch, Seq, Feat)  .seal((Seq, Feat))  (Seq, Feat, Rest<(Batch,)>)
+    /// ```
+    ///
+    /// Nothing is copied. [`unseal`](Named::unseal) is the way back. Functions with `#[batched]` do both themselves.
+    #[inline]
+    pub fn seal<D, B>(self, _visible: D) -> Named<T, <Visible<D> as Dims>::Sealed<B>, R, E::Out>
+    where
+        D: DimsOf<S, B> + DimList<Brands: Sort>,
+        B: Dims,
+        E: Seal<S, <Visible<D> as Dims>::Sealed<B>>,
+    {
+        const { Route::<S, Visible<D>, B>::fits::<<Visible<D> as Dims>::Sealed<B>>() };
+        Named::from_expr(self.expr.with_dims(&Route::<S, Visible<D>, B>::FROM, |_| 0))
+    }
+
+    /// The tensor with the dims that its `Rest` stands for as dims again.
+    ///
+    /// ```text
+    /// (Seq, Rest<(Batch,)>)  .unseal()  (Batch, Seq)
+    /// ```
+    ///
+    /// Nothing is copied. A tensor without a `Rest` stays as it is.
+    #[inline]
+    pub fn unseal<X: Dims>(self) -> Named<T, X, R, E::Out>
+    where
+        S: Opening<X>,
+        E: Seal<S, X>,
+    {
+        Named::from_expr(self.expr.with_dims(&S::FROM, |_| 0))
+    }
+}
+
+/// A set that can end in a rest; opened it is `X`.
+pub trait Opening<X: Dims>: Dims {
+    #[doc(hidden)]
+    const FROM: [usize; MAX_DIMS];
+}
+
+impl<S: Dims, X: Dims> Opening<X> for S
+where
+    S::List: EndsInRest,
+    <S::List as EndsInRest>::Visible: List<Tuple: Union<<S::List as EndsInRest>::Behind, Out = X>>,
+    <S::List as EndsInRest>::Visible: Common<<<S::List as EndsInRest>::Behind as Dims>::List>,
+    Verdict<Clash<S>>: Apart<Clash<S>>,
+{
+    const FROM: [usize; MAX_DIMS] =
+        Opened::<<<S::List as EndsInRest>::Visible as List>::Tuple, <S::List as EndsInRest>::Behind, X>::FROM;
+}
+
+/// A dim of the set that is behind its rest as well.
+type Clash<S> = <<<S as Dims>::List as EndsInRest>::Visible as Common<
+    <<<S as Dims>::List as EndsInRest>::Behind as Dims>::List,
+>>::Found;
+
+/// A sorted list whose last element can be a rest.
+pub trait EndsInRest {
+    /// The others.
+    type Visible;
+    /// What the rest stands for; nothing if there is none.
+    type Behind: Dims;
+    /// The set of the rest alone.
+    type Rest: Dims;
+}
+
+impl EndsInRest for () {
+    type Visible = ();
+    type Behind = ();
+    type Rest = ();
+}
+
+#[diagnostic::do_not_recommend]
+impl<B: Dims> EndsInRest for (Rest<B>, ()) {
+    type Visible = ();
+    type Behind = B;
+    type Rest = (Rest<B>,);
+}
+
+#[diagnostic::do_not_recommend]
+impl<H: Brand, T: EndsInRest> EndsInRest for (H, T) {
+    type Visible = (H, T::Visible);
+    type Behind = T::Behind;
+    type Rest = T::Rest;
+}

@@ -1,0 +1,460 @@
+//! Closures and functions batched in place: `vmap` and `batched`.
+
+use super::argument::{Further, Route};
+use super::seal::{EndsInRest, Opening, Seal, Visible};
+use crate::brand::{Brand, Rest};
+use crate::dim::DimList;
+use crate::error::{DimError, unwrap};
+use crate::expr::Expr;
+use crate::named::Named;
+use crate::plan::shape::Shape;
+use crate::rank::Rank;
+use crate::reduce::laid_out;
+use crate::scalar::Element;
+use crate::set::list::List;
+use crate::set::remove::{Absent, Remove, Taken, Taking};
+use crate::set::union::Sort;
+use crate::set::{Dims, DimsOf, Union};
+use crate::tuples::nested;
+
+/// Runs a closure that is written for one example on tensors that have the further dims `dims`.
+///
+/// The closure sees the tensors without those dims, which are behind `Rest`; what it returns has them again, but where it does not
+/// depend on them. Several tensors go in as a tuple; one that has none of the dims goes in as it is.
+///
+/// ```text
+/// batched(n, (&a, &b), |(a, b)| ..)          for n { .. a and b at n .. }
+/// ```
+///
+/// Nothing is looped over: what the closure does is planned for all examples together.
+///
+/// # Panics
+///
+/// If the tensors have different sizes for one of the dims, if none says the size of one of them, or if the closure panics.
+#[track_caller]
+pub fn batched<D, X, F, Y>(dims: D, tensors: X, f: F) -> Y::Out
+where
+    D: DimList + DimsOf<X::All, X::Others>,
+    X: Mapped<D>,
+    F: FnOnce(X::Sealed) -> Y,
+    Y: Unmapped,
+{
+    unwrap(unwrap(tensors.seal(&dims).map(f)).try_open())
+}
+
+/// The function `f`, written for one example, as a function of tensors that have the further dims `dims`: the `vmap` of JAX and
+/// PyTorch, with dims in the place of axis numbers.
+///
+/// It takes one tensor, or a tuple of as many as `f` takes. In and out, the mapped axes are chosen by the dims: bind `n` to whichever axis
+/// is mapped over, and ask for it in `order` where it shall be in the result.
+///
+/// ```text
+/// JAX                                          here
+/// vmap(f)(x)                                   vmap(f, n)(x.at((n, ..)))
+/// vmap(f, in_axes=(1, None), out_axes=2)       vmap(f, n)((x.at((.., n)), y))  ..  .order((i, j, n))
+/// ```
+///
+/// A closure names its parameters' types, `|x: Tensor<f32, (Seq, Rest<_>)>| ..`; where that is a burden, [`batched`] infers them.
+///
+/// # Panics
+///
+/// As for [`batched`]: the function that is returned.
+pub fn vmap<F, D, X, O>(f: F, dims: D) -> impl Fn(X) -> O
+where
+    D: DimList + DimsOf<X::All, X::Others>,
+    X: Mapped<D>,
+    F: Applies<X::Each, Out: Unmapped<Out = O>>,
+{
+    move |tensors: X| unwrap(unwrap(tensors.seal_each(&dims).map(|each| f.apply(each))).try_open())
+}
+
+/// One tensor or a tuple of them, whose dims `D` are sealed.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be mapped over",
+    label = "a tensor, or a tuple of up to 6 tensors, is expected here",
+    note = "an array becomes a tensor when it is bound: `a.at((n, ..))`"
+)]
+pub trait Mapped<D: DimList>: Sized {
+    /// The dims of all tensors.
+    type All: Dims;
+    /// Those that are not sealed.
+    type Others: Dims;
+    /// The tensor or the tuple, sealed.
+    type Sealed;
+    /// The same as a tuple of arguments.
+    type Each;
+    #[doc(hidden)]
+    fn seal(self, dims: &D) -> Result<Self::Sealed, DimError>;
+    #[doc(hidden)]
+    fn seal_each(self, dims: &D) -> Result<Self::Each, DimError>;
+}
+
+/// One tensor of several, whose rest stands for `M`.
+pub trait MappedOne<D: DimList, M: Dims>: Sized {
+    /// The tensor, sealed.
+    type Sealed;
+    #[doc(hidden)]
+    fn meet(&self, further: &mut Further<M>) -> Result<(), DimError>;
+    #[doc(hidden)]
+    fn seal(self, further: &Further<M>) -> Self::Sealed;
+}
+
+/// The dims that a function sees of a tensor with the dims `S` of which `D` are sealed.
+type Seen<S, D> =
+    <<<<S as Dims>::List as Without<<D as DimList>::Brands>>::Out as EndsInRest>::Visible as List>::Tuple;
+
+/// The rest of the set `S`, as a set.
+type RestOf<S> = <<S as Dims>::List as EndsInRest>::Rest;
+
+macro_rules! tensors {
+    ($(($($life:lifetime)?) $tensor:ty, $expr:ty;)*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl<$($life,)? T, S, R, E, D, M> SealIf<$tensor, D, M> for Yes
+        where
+            T: Element,
+            S: Dims<List: Without<D::Brands, Out: EndsInRest<Visible: List>>>,
+            R: Rank,
+            D: DimList,
+            M: Dims,
+            $expr: Seal<S, <Seen<S, D> as Dims>::Sealed<M>>,
+        {
+            type Sealed =
+                Named<T, <Seen<S, D> as Dims>::Sealed<M>, R, <$expr as Seal<S, <Seen<S, D> as Dims>::Sealed<M>>>::Out>;
+
+            fn meet(tensor: &$tensor, further: &mut Further<M>) -> Result<(), DimError> {
+                #[allow(clippy::needless_borrow)] // of the one that is no reference yet
+                let expr: &$expr = borrowed!($($life)? tensor.expr);
+                let (axes, origin) = expr.axes();
+                further.meet_axes::<S, Seen<S, D>>(axes, origin)
+            }
+
+            fn seal(tensor: $tensor, further: &Further<M>) -> Self::Sealed {
+                const { Route::<S, Seen<S, D>, M>::fits::<<Seen<S, D> as Dims>::Sealed<M>>() };
+                let own = Seen::<S, D>::KEYS.as_slice().len();
+                let expr: $expr = taken!($($life)? tensor.expr);
+                Named::from_expr(expr.with_dims(&Route::<S, Seen<S, D>, M>::FROM, |at| further.sizes()[at - own]))
+            }
+        }
+
+        #[diagnostic::do_not_recommend]
+        impl<$($life,)? T, S, R, E, D, M, V> MappedOne<D, M> for $tensor
+        where
+            T: Element,
+            S: Dims<List: Touched<D::Brands, Out = V>>,
+            R: Rank,
+            D: DimList,
+            M: Dims,
+            V: SealIf<Self, D, M>,
+        {
+            type Sealed = V::Sealed;
+
+            fn meet(&self, further: &mut Further<M>) -> Result<(), DimError> {
+                V::meet(self, further)
+            }
+
+            fn seal(self, further: &Further<M>) -> Self::Sealed {
+                V::seal(self, further)
+            }
+        }
+
+        impl<$($life,)? T, S, R, E, D, M, O> Mapped<D> for $tensor
+        where
+            T: Element,
+            S: Dims<List: EndsInRest>,
+            R: Rank,
+            D: DimList<Brands: Sort> + DimsOf<S, O>,
+            O: Dims,
+            Visible<D>: Union<RestOf<S>, Out = M>,
+            M: Dims,
+            Self: MappedOne<D, M>,
+            S::List: Without<D::Brands, Out: List<Tuple = O>>,
+        {
+            type All = S;
+            type Others = O;
+            type Sealed = <Self as MappedOne<D, M>>::Sealed;
+            type Each = (<Self as MappedOne<D, M>>::Sealed,);
+
+            fn seal(self, dims: &D) -> Result<Self::Sealed, DimError> {
+                let mut further = Further::<M>::new();
+                self.meet(&mut further)?;
+                met(&mut further, dims)?;
+                Ok(MappedOne::seal(self, &further))
+            }
+
+            fn seal_each(self, dims: &D) -> Result<Self::Each, DimError> {
+                Mapped::seal(self, dims).map(|sealed| (sealed,))
+            }
+        }
+    )*};
+}
+
+/// The tensor has one of the dims that are sealed, or a rest.
+pub struct Yes;
+/// The tensor has none of the dims that are sealed: the function sees it as it is.
+pub struct No;
+
+/// What becomes of a tensor `A`.
+pub trait SealIf<A, D, M: Dims> {
+    /// See [`MappedOne`].
+    type Sealed;
+    #[doc(hidden)]
+    fn meet(tensor: &A, further: &mut Further<M>) -> Result<(), DimError>;
+    #[doc(hidden)]
+    fn seal(tensor: A, further: &Further<M>) -> Self::Sealed;
+}
+
+impl<A, D, M: Dims> SealIf<A, D, M> for No {
+    type Sealed = A;
+
+    fn meet(_: &A, _: &mut Further<M>) -> Result<(), DimError> {
+        Ok(())
+    }
+
+    fn seal(tensor: A, _: &Further<M>) -> A {
+        tensor
+    }
+}
+
+/// Whether a sorted list has a rest, or any brand of the list `L`.
+pub trait Touched<L> {
+    /// [`Yes`] or [`No`].
+    type Out;
+}
+
+#[diagnostic::do_not_recommend]
+impl<X: HasRest> Touched<()> for X {
+    type Out = X::Out;
+}
+
+#[diagnostic::do_not_recommend]
+impl<X, H, T> Touched<(H, T)> for X
+where
+    X: Remove<H, Out: Touch<X, T>>,
+{
+    type Out = <X::Out as Touch<X, T>>::Out;
+}
+
+/// One step of [`Touched`].
+pub trait Touch<X, T> {
+    /// [`Yes`] or [`No`].
+    type Out;
+}
+
+#[diagnostic::do_not_recommend]
+impl<X, T, L> Touch<X, T> for Taken<L> {
+    type Out = Yes;
+}
+
+#[diagnostic::do_not_recommend]
+impl<X: Touched<T>, T, H, L> Touch<X, T> for Absent<H, L> {
+    type Out = X::Out;
+}
+
+/// Whether a sorted list has a rest.
+pub trait HasRest {
+    /// [`Yes`] or [`No`].
+    type Out;
+}
+
+impl HasRest for () {
+    type Out = No;
+}
+
+#[diagnostic::do_not_recommend]
+impl<B: Dims> HasRest for (Rest<B>, ()) {
+    type Out = Yes;
+}
+
+#[diagnostic::do_not_recommend]
+impl<H: Brand, T: HasRest> HasRest for (H, T) {
+    type Out = T::Out;
+}
+
+macro_rules! borrowed {
+    ($self:ident . $expr:ident) => {
+        &$self.$expr
+    };
+    ($life:lifetime $self:ident . $expr:ident) => {
+        &&$self.$expr
+    };
+}
+
+macro_rules! taken {
+    ($self:ident . $expr:ident) => {
+        $self.$expr
+    };
+    ($life:lifetime $self:ident . $expr:ident) => {
+        &$self.$expr
+    };
+}
+
+tensors! {
+    () Named<T, S, R, E>, E;
+    ('a) &'a Named<T, S, R, E>, &'a E;
+}
+
+/// The dims tell their own sizes, and all must be known.
+fn met<M: Dims>(further: &mut Further<M>, dims: &impl DimList) -> Result<(), DimError> {
+    let mut met = Ok(());
+    dims.each(|dim| {
+        if met.is_ok() {
+            met = further.meet_dim(dim);
+        }
+    });
+    met?;
+    further.finish()
+}
+
+/// The dims of several tensors, as nested pairs.
+pub trait United {
+    /// The dims of all.
+    type All: Dims;
+}
+
+impl United for () {
+    type All = ();
+}
+
+impl<T, S: Dims, R: Rank, E> United for Named<T, S, R, E> {
+    type All = S;
+}
+
+impl<T, S: Dims, R: Rank, E> United for &Named<T, S, R, E> {
+    type All = S;
+}
+
+#[diagnostic::do_not_recommend]
+impl<H: United<All: Union<T::All>>, T: United> United for (H, T) {
+    type All = <H::All as Union<T::All>>::Out;
+}
+
+macro_rules! tuples {
+    ($($a:ident $n:tt)*) => {
+        #[diagnostic::do_not_recommend]
+        impl<Along, Others, All, Further_, $($a),*> Mapped<Along> for ($($a,)*)
+        where
+            nested![$($a),*]: United<All = All>,
+            All: Dims<List: EndsInRest + Without<Along::Brands, Out: List<Tuple = Others>>>,
+            Along: DimList<Brands: Sort> + DimsOf<All, Others>,
+            Others: Dims,
+            Visible<Along>: Union<RestOf<All>, Out = Further_>,
+            Further_: Dims,
+            $($a: MappedOne<Along, Further_>,)*
+        {
+            type All = All;
+            type Others = Others;
+            type Sealed = ($(<$a as MappedOne<Along, Further_>>::Sealed,)*);
+            type Each = Self::Sealed;
+
+            fn seal(self, dims: &Along) -> Result<Self::Sealed, DimError> {
+                let mut further = Further::<Further_>::new();
+                $(self.$n.meet(&mut further)?;)*
+                met(&mut further, dims)?;
+                Ok(($(MappedOne::seal(self.$n, &further),)*))
+            }
+
+            fn seal_each(self, dims: &Along) -> Result<Self::Each, DimError> {
+                Mapped::seal(self, dims)
+            }
+        }
+
+        impl<Function, Result_, $($a),*> Applies<($($a,)*)> for Function
+        where
+            Function: Fn($($a),*) -> Result_,
+        {
+            type Out = Result_;
+
+            fn apply(&self, tensors: ($($a,)*)) -> Result_ {
+                self($(tensors.$n),*)
+            }
+        }
+
+        #[diagnostic::do_not_recommend]
+        impl<$($a: Unmapped),*> Unmapped for ($($a,)*) {
+            type Out = ($($a::Out,)*);
+
+            fn try_open(self) -> Result<Self::Out, DimError> {
+                Ok(($(self.$n.try_open()?,)*))
+            }
+        }
+    };
+}
+
+/// A function of as many arguments as the tuple has.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a function of such tensors",
+    label = "this function takes other arguments",
+    note = "it is called with the tensors as they are for one example: without the mapped dims, which are behind `Rest`"
+)]
+pub trait Applies<Tensors> {
+    /// What it returns.
+    type Out;
+    #[doc(hidden)]
+    fn apply(&self, tensors: Tensors) -> Self::Out;
+}
+
+/// What a mapped function returns: a tensor or an expression, or a tuple of such.
+#[diagnostic::on_unimplemented(
+    message = "a function that is mapped cannot return `{Self}`",
+    label = "a tensor, or a tuple of tensors, is expected here"
+)]
+pub trait Unmapped {
+    /// The tensor in memory, without a rest.
+    type Out;
+    #[doc(hidden)]
+    fn try_open(self) -> Result<Self::Out, DimError>;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Element, S: Dims + Opening<X>, R: Rank, E: Expr<Elem = T>, X: Dims> Unmapped for Named<T, S, R, E>
+where
+    S: Opened<All = X>,
+{
+    type Out = Named<T, X, R>;
+
+    fn try_open(self) -> Result<Self::Out, DimError> {
+        let mut shape = Shape::new::<S, R>();
+        self.meet(&mut shape)?;
+        let owned = laid_out::<S, R, E>(self.expr, &shape)?;
+        Ok(Named::from_expr(owned.with_dims(&S::FROM, |_| 0)))
+    }
+}
+
+/// A set with its rest opened.
+pub trait Opened {
+    /// The dims.
+    type All: Dims;
+}
+
+impl<S, X> Opened for S
+where
+    S: Dims<List: EndsInRest<Visible: List<Tuple: Union<<S::List as EndsInRest>::Behind, Out = X>>>>,
+    X: Dims,
+{
+    type All = X;
+}
+
+/// A sorted list without the brands of another, whether it has them or not.
+pub trait Without<L> {
+    /// What is left.
+    type Out;
+}
+
+impl<X> Without<()> for X {
+    type Out = X;
+}
+
+#[diagnostic::do_not_recommend]
+impl<X, H, T> Without<(H, T)> for X
+where
+    X: Remove<H, Out: Taking<Left: Without<T>>>,
+{
+    type Out = <<X::Out as Taking>::Left as Without<T>>::Out;
+}
+
+tuples!(A 0);
+tuples!(A 0 B 1);
+tuples!(A 0 B 1 C 2);
+tuples!(A 0 B 1 C 2 G 3);
+tuples!(A 0 B 1 C 2 G 3 H 4);
+tuples!(A 0 B 1 C 2 G 3 H 4 I 5);

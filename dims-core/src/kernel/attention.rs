@@ -1,0 +1,425 @@
+//! Attention in tiles: scores of a block of queries and a block of keys, which never leave the cache, with a running maximum and
+//! sum for each query.
+
+use super::gemm::{Matrix, Product, multiply};
+use super::isa::{Isa, Task, dispatch};
+use super::threads::{self, Carried};
+use super::{Faults, Kernel, TILE, Tile, change};
+use crate::error::DimError;
+use crate::plan::nest::{Nest, Odometer};
+use crate::scalar::{Analytic, Real};
+use crate::storage::memory::reserve;
+
+/// Queries of a tile.
+const QUERIES: usize = 128;
+
+/// Keys of a tile: its scores fit into the second-level cache.
+const KEYS: usize = 256;
+
+/// How many neighbouring scores are worked on at once.
+const LANES: usize = 16;
+
+/// Where the operands begin.
+#[derive(Clone, Copy)]
+pub struct Strides<T> {
+    /// Queries.
+    pub q: *const T,
+    /// Keys.
+    pub k: *const T,
+    /// Values.
+    pub v: *const T,
+}
+
+/// What there is to do.
+pub struct Work<'n, T> {
+    /// Loops over batches, one over queries, those over keys; rows for queries, keys, values, result, and the mask.
+    pub nest: &'n Nest,
+    /// Which loop is the one over queries.
+    pub query: usize,
+    /// Loops over features; rows for queries and keys.
+    pub features: Nest,
+    /// Loops over columns of the values; rows for values and result.
+    pub values: Nest,
+    /// Where the operands begin.
+    pub strides: Strides<T>,
+    /// What the products are multiplied by.
+    pub scale: T,
+}
+
+impl<T> Work<'_, T> {
+    /// How many multiplications all products take.
+    pub fn multiplications(&self) -> usize {
+        self.nest.positions().saturating_mul(self.features.positions() + self.values.positions())
+    }
+}
+
+/// Computes the attention; the result has `len` elements. `mask` makes a kernel for the mask, one for each thread.
+pub fn attend<T: Real, M: Kernel<Elem = bool>>(
+    work: &Work<'_, T>,
+    len: usize,
+    threads: usize,
+    mask: impl Fn() -> M,
+) -> Result<Vec<T>, DimError> {
+    let mut out = reserve(len)?;
+    let queries = work.nest.sizes[work.query];
+    let blocks = queries.div_ceil(QUERIES);
+    let batches: usize = work.nest.sizes[..work.query].iter().product();
+    let units = batches * blocks;
+    // A mask may leave more to do at one end than at the other, so there are more parts than threads.
+    let parts = if threads == 1 { 1 } else { (8 * threads).min(units) };
+    let mut pieces = Vec::with_capacity(parts);
+    for part in 0..parts {
+        let units = part * units / parts..(part + 1) * units / parts;
+        let piece = Piece { work, units, blocks, out: out.as_mut_ptr(), mask: mask() };
+        // SAFETY: elements are `Sync`, kernels with closures of the user's get one thread, and each piece writes the results of
+        // its own queries.
+        pieces.push(unsafe { Carried::new(piece) });
+    }
+    threads::each(pieces, |piece| piece.into_inner().run()).into_iter().collect::<Result<(), _>>()?;
+    // SAFETY: batches, queries and columns of the values are all dims of the result, so that every place was written.
+    unsafe { out.set_len(len) };
+    Ok(out)
+}
+
+/// Some of the blocks of queries.
+struct Piece<'w, T, M> {
+    work: &'w Work<'w, T>,
+    units: std::ops::Range<usize>,
+    blocks: usize,
+    out: *mut T,
+    mask: M,
+}
+
+/// The memory that a piece works in.
+struct Scratch<T> {
+    scores: Vec<T>,
+    greatest: Vec<T>,
+    sums: Vec<T>,
+    results: Vec<T>,
+    allowed: Vec<bool>,
+}
+
+/// What a mask leaves of a tile.
+#[derive(Clone, Copy, PartialEq)]
+enum Allowed {
+    None,
+    Some,
+    All,
+}
+
+impl<T: Real, M: Kernel<Elem = bool>> Piece<'_, T, M> {
+    fn run(mut self) -> Result<(), DimError> {
+        let work = self.work;
+        let (rows, columns) = (QUERIES.min(work.nest.sizes[work.query]), work.values.positions());
+        let keys = KEYS.min(work.nest.sizes[work.nest.depth() - 1]);
+        let mut scratch = Scratch {
+            scores: vec![T::ZERO; rows * keys],
+            greatest: vec![T::LOWEST; rows],
+            sums: vec![T::ZERO; rows],
+            results: vec![T::ZERO; rows * columns],
+            allowed: vec![true; rows * keys],
+        };
+        let mut at = vec![0; work.nest.depth()];
+        for unit in self.units.clone() {
+            let (mut batch, block) = (unit / self.blocks, unit % self.blocks);
+            for (at, &size) in at[..work.query].iter_mut().zip(&work.nest.sizes).rev() {
+                *at = batch % size;
+                batch /= size;
+            }
+            at[work.query] = block * QUERIES;
+            self.block(&mut at, &mut scratch)?;
+        }
+        Ok(())
+    }
+
+    /// One block of queries, from the one at `at` on.
+    fn block(&mut self, at: &mut [usize], scratch: &mut Scratch<T>) -> Result<(), DimError> {
+        let work = self.work;
+        let nest = work.nest;
+        let (query, last) = (work.query, nest.depth() - 1);
+        let rows = QUERIES.min(nest.sizes[query] - at[query]);
+        let columns = work.values.positions();
+        scratch.greatest.fill(T::LOWEST);
+        scratch.sums.fill(T::ZERO);
+        scratch.results.fill(T::ZERO);
+        let keys = nest.sizes[last];
+        at[query + 1..].fill(0);
+        let mut odometer = Odometer::new(&nest.sizes[query + 1..last]);
+        while !odometer.is_done() {
+            for start in (0..keys).step_by(KEYS) {
+                at[last] = start;
+                let width = KEYS.min(keys - start);
+                let allowed = self.masked(at, rows, width, &mut scratch.allowed)?;
+                if allowed == Allowed::None {
+                    continue;
+                }
+                self.scores(at, rows, width, &mut scratch.scores);
+                dispatch(Fold {
+                    scratch,
+                    rows,
+                    width,
+                    columns,
+                    scale: work.scale,
+                    masked: allowed == Allowed::Some,
+                });
+                self.weigh(at, rows, width, scratch);
+            }
+            at[last] = 0;
+            odometer.advance(&mut at[query + 1..last]);
+        }
+        let empty = nest.sizes[query + 1..].contains(&0);
+        self.write(at, rows, scratch, empty);
+        Ok(())
+    }
+
+    /// Asks the mask about a tile.
+    fn masked(
+        &mut self,
+        at: &mut [usize],
+        rows: usize,
+        width: usize,
+        allowed: &mut [bool],
+    ) -> Result<Allowed, DimError> {
+        if !M::VARIES {
+            // SAFETY: a kernel that does not vary needs no tile.
+            return Ok(if unsafe { self.mask.get::<super::isa::Baseline>(0) } {
+                Allowed::All
+            } else {
+                Allowed::None
+            });
+        }
+        dispatch(Ask { mask: &mut self.mask, at, query: self.work.query, rows, width, allowed })
+    }
+
+    /// The products of a tile's queries and keys.
+    fn scores(&self, at: &[usize], rows: usize, width: usize, scores: &mut [T]) {
+        let Work { nest, query, ref features, strides, .. } = *self.work;
+        let last = nest.depth() - 1;
+        let (q, k) = (nest.strides_of(0), nest.strides_of(1));
+        let (qf, kf) = (features.strides_of(0), features.strides_of(1));
+        let inner = features.depth() - 1;
+        let mut accumulate = false;
+        let mut place = vec![0; features.depth()];
+        let mut odometer = Odometer::new(&features.sizes[..inner]);
+        if features.positions() == 0 {
+            scores[..rows * width].fill(T::ZERO);
+            return;
+        }
+        while !odometer.is_done() {
+            let product = Product {
+                m: rows,
+                k: features.sizes[inner],
+                n: width,
+                a: Matrix {
+                    start: strides.q.wrapping_offset(dot(at, q) + dot(&place, qf)),
+                    row: q[query],
+                    col: qf[inner],
+                },
+                b: Matrix {
+                    start: strides.k.wrapping_offset(dot(at, k) + dot(&place, kf)),
+                    row: kf[inner],
+                    col: k[last],
+                },
+                c: scores.as_mut_ptr(),
+                c_row: width as isize,
+                c_col: 1,
+                accumulate,
+            };
+            // SAFETY: queries, keys and features of the tile are positions of the loops, and the scores have room for it.
+            unsafe { multiply(&product) };
+            accumulate = true;
+            odometer.advance(&mut place[..inner]);
+        }
+    }
+
+    /// Adds the values of a tile's keys, weighted by what the scores have become, to the results.
+    fn weigh(&self, at: &[usize], rows: usize, width: usize, scratch: &mut Scratch<T>) {
+        let Work { nest, ref values, strides, .. } = *self.work;
+        let v = nest.strides_of(2);
+        let vc = values.strides_of(0);
+        let inner = values.depth() - 1;
+        let columns = values.positions();
+        let mut place = vec![0; values.depth()];
+        let mut odometer = Odometer::new(&values.sizes[..inner]);
+        let mut column = 0;
+        while !odometer.is_done() && columns > 0 {
+            let product = Product {
+                m: rows,
+                k: width,
+                n: values.sizes[inner],
+                a: Matrix { start: scratch.scores.as_ptr(), row: width as isize, col: 1 },
+                b: Matrix {
+                    start: strides.v.wrapping_offset(dot(at, v) + dot(&place, vc)),
+                    row: v[nest.depth() - 1],
+                    col: vc[inner],
+                },
+                c: scratch.results[column..].as_mut_ptr(),
+                c_row: columns as isize,
+                c_col: 1,
+                accumulate: true,
+            };
+            // SAFETY: keys and columns of the tile are positions of the loops, and the results have room for them.
+            unsafe { multiply(&product) };
+            column += values.sizes[inner];
+            odometer.advance(&mut place[..inner]);
+        }
+    }
+
+    /// Puts the results of a block where they belong.
+    fn write(&self, at: &[usize], rows: usize, scratch: &Scratch<T>, empty: bool) {
+        let Work { nest, query, ref values, .. } = *self.work;
+        let out = nest.strides_of(3);
+        let to = values.strides_of(1);
+        let columns = values.positions();
+        let mut place = vec![0; values.depth()];
+        let base: isize = at[..=query].iter().zip(out).map(|(&at, &step)| at as isize * step).sum();
+        let mut odometer = Odometer::new(&values.sizes);
+        for column in 0..columns {
+            let start = base + dot(&place, to);
+            for row in 0..rows {
+                let sum = scratch.sums[row];
+                let value = scratch.results[row * columns + column];
+                // SAFETY: queries and columns are positions of the result, which nothing else writes.
+                unsafe {
+                    let place = self.out.offset(start + row as isize * out[query]);
+                    place.write(if empty { T::ZERO } else { value / sum });
+                }
+            }
+            odometer.advance(&mut place);
+        }
+    }
+}
+
+fn dot(at: &[usize], strides: &[isize]) -> isize {
+    at.iter().zip(strides).map(|(&at, &stride)| at as isize * stride).sum()
+}
+
+/// Whether a tile's queries may look at its keys.
+struct Ask<'m, M> {
+    mask: &'m mut M,
+    at: &'m mut [usize],
+    query: usize,
+    rows: usize,
+    width: usize,
+    allowed: &'m mut [bool],
+}
+
+impl<M: Kernel<Elem = bool>> Task for Ask<'_, M> {
+    type Out = Result<Allowed, DimError>;
+
+    #[inline(always)]
+    fn run<I: Isa>(self) -> Self::Out {
+        const { assert!(KEYS <= TILE) };
+        let Ask { mask, at, query, rows, width, allowed } = self;
+        let mut faults = Faults::default();
+        let first = at[query];
+        let (mut any, mut all) = (false, true);
+        for (row, allowed) in allowed.chunks_exact_mut(width).take(rows).enumerate() {
+            at[query] = first + row;
+            mask.load::<I>(
+                &Tile { at, len: width, mask: None, moved: (row > 0).then_some((query, 1)) },
+                &mut faults,
+            );
+            if faults.any() {
+                break;
+            }
+            if M::MONOTONE {
+                let (first, until) = change::<I, M>(mask, width);
+                allowed[..until].fill(first);
+                allowed[until..].fill(!first);
+                any |= first || until < width;
+                all &= first && until == width;
+                continue;
+            }
+            for (x, allowed) in allowed.iter_mut().enumerate() {
+                // SAFETY: a tile of this width was just loaded, without a mask.
+                *allowed = unsafe { mask.get::<I>(x) };
+            }
+            any |= allowed.contains(&true);
+            all &= !allowed.contains(&false);
+        }
+        at[query] = first;
+        faults.into_result()?;
+        Ok(match (any, all) {
+            (false, _) => Allowed::None,
+            (true, true) => Allowed::All,
+            (true, false) => Allowed::Some,
+        })
+    }
+}
+
+/// Turns the scores of a tile into weights, and takes the maximum and the sum of each query along.
+struct Fold<'s, T> {
+    scratch: &'s mut Scratch<T>,
+    rows: usize,
+    width: usize,
+    columns: usize,
+    scale: T,
+    masked: bool,
+}
+
+impl<T: Real> Task for Fold<'_, T> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run<I: Isa>(self) {
+        let Fold { scratch, rows, width, columns, scale, masked } = self;
+        for row in 0..rows {
+            let scores = &mut scratch.scores[row * width..][..width];
+            if masked {
+                let allowed = &scratch.allowed[row * width..][..width];
+                for (score, &allowed) in scores.iter_mut().zip(allowed) {
+                    *score = if allowed { *score * scale } else { T::LOWEST };
+                }
+            } else {
+                for score in scores.iter_mut() {
+                    *score = *score * scale;
+                }
+            }
+            let before = scratch.greatest[row];
+            let greatest = before.maximum(top(scores));
+            // Without any key so far there is nothing to subtract: `-inf - -inf` would not be a number.
+            let shift = if greatest == T::LOWEST { T::ZERO } else { greatest };
+            let sum = weights::<I, T>(scores, shift);
+            let shrink = if before == T::LOWEST { T::ZERO } else { Analytic::exp::<I>(before - greatest) };
+            scratch.greatest[row] = greatest;
+            scratch.sums[row] = scratch.sums[row] * shrink + sum;
+            if before != greatest {
+                for result in &mut scratch.results[row * columns..][..columns] {
+                    *result = *result * shrink;
+                }
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn top<T: Real>(scores: &[T]) -> T {
+    let mut lanes = [T::LOWEST; LANES];
+    let (chunks, tail) = scores.as_chunks::<LANES>();
+    for chunk in chunks {
+        for (lane, &score) in lanes.iter_mut().zip(chunk) {
+            *lane = lane.maximum(score);
+        }
+    }
+    lanes.iter().chain(tail).fold(T::LOWEST, |a, &b| a.maximum(b))
+}
+
+/// Replaces each score by `e^(score - shift)`, and returns their sum.
+#[inline(always)]
+fn weights<I: Isa, T: Real>(scores: &mut [T], shift: T) -> T {
+    let mut sums = [T::ZERO; LANES];
+    let (chunks, tail) = scores.as_chunks_mut::<LANES>();
+    for chunk in chunks {
+        for (score, sum) in chunk.iter_mut().zip(&mut sums) {
+            *score = Analytic::exp::<I>(*score - shift);
+            *sum = *sum + *score;
+        }
+    }
+    let mut total = T::ZERO;
+    for score in tail {
+        *score = Analytic::exp::<I>(*score - shift);
+        total = total + *score;
+    }
+    sums.iter().fold(total, |a, &b| a + b)
+}

@@ -1,0 +1,406 @@
+//! The operands of one pattern together.
+
+use super::data::{Given, Pattern};
+use super::input::{Input, Memory, Values};
+use super::join::Arrays;
+use super::layout::{Layout, contiguous};
+use super::rank::{AnyRank, HasAtLeast, HasExactly};
+use super::solve::solve;
+use crate::error::DimError;
+use crate::expr::Factors;
+use crate::kernel::Kernel;
+use crate::kernel::elementwise::{BinaryKernel, Constant};
+use crate::ops::Mul;
+use crate::plan::direct;
+use crate::plan::nest::{Nest, Operands};
+use crate::plan::rows::Rows;
+use crate::plan::shape::Shape;
+use crate::rank::Rank0;
+use crate::scalar::{Element, Num};
+use crate::set::{Dims, Union};
+use smallvec::SmallVec;
+use std::marker::PhantomData;
+
+/// The elements `V` of an operand whose number of axes fits its part of the pattern. `S` are its dims, and `Rest` is what `...` stands for.
+pub struct Arg<V, S, Rest> {
+    pub(super) values: V,
+    marker: PhantomData<fn() -> (S, Rest)>,
+}
+
+/// An operand of a pattern without `...`.
+#[inline]
+pub fn exactly<N, A: Input<Rank: HasExactly<N>> + ?Sized>(input: &A) -> Arg<A::Values<'_>, A::Dims, Rank0> {
+    Arg { values: input.values(), marker: PhantomData }
+}
+
+/// An operand of a pattern with `...`.
+#[inline]
+pub fn at_least<N, A: Input<Rank: HasAtLeast<N>> + ?Sized>(
+    input: &A,
+) -> Arg<A::Values<'_>, A::Dims, <A::Rank as HasAtLeast<N>>::Rest> {
+    Arg { values: input.values(), marker: PhantomData }
+}
+
+/// The end of a list of operands.
+#[derive(Clone, Copy, Debug)]
+pub struct End;
+
+/// All operands, as nested pairs.
+#[diagnostic::on_unimplemented(
+    message = "the operands of a pattern have elements of one type, which here is `{T}`",
+    label = "the elements of the first operand are `{T}`, and those of another are not",
+    note = "convert an array with `a.mapv(|x| x as f64)`, a tensor with `x.cast::<f64>()`"
+)]
+pub trait Args<T: Element> {
+    /// The dims of all of them.
+    type Dims: Dims;
+    /// What `...` stands for, once they are broadcast.
+    type Rest: AnyRank;
+    #[doc(hidden)]
+    type Values: ValueList<T>;
+    #[doc(hidden)]
+    fn values(self) -> Self::Values;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Element> Args<T> for End {
+    type Dims = ();
+    type Rest = Rank0;
+    type Values = End;
+
+    #[inline]
+    fn values(self) -> End {
+        self
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<T, V, S, Rest, L> Args<T> for (Arg<V, S, Rest>, L)
+where
+    T: Element,
+    V: Values<Elem = T>,
+    S: Dims + Union<L::Dims>,
+    Rest: AnyRank,
+    L: Args<T>,
+{
+    type Dims = <S as Union<L::Dims>>::Out;
+    type Rest = Rest::Or<L::Rest>;
+    type Values = (V, L::Values);
+
+    #[inline]
+    fn values(self) -> Self::Values {
+        (self.0.values, self.1.values())
+    }
+}
+
+/// The shapes of the operands.
+pub type Shapes = SmallVec<[Shape; 2]>;
+
+/// The elements of all operands.
+#[doc(hidden)]
+pub trait ValueList<T: Element> {
+    /// The shape of each operand, in order.
+    fn shapes<U: Dims>(&self, shapes: &mut Shapes) -> Result<(), DimError>;
+
+    /// The strides of each operand along the dims `U` and its own axes.
+    fn rows<U: Dims>(&self, shapes: &[Shape], each: &mut dyn FnMut(&Shape, &Rows));
+
+    /// The factors of each operand, with strides as above; `each` is called after those of one operand.
+    fn factors<'s, U: Dims>(
+        &'s self,
+        shapes: &[Shape],
+        factors: &mut Factors<'s, T>,
+        each: &mut dyn FnMut(usize, &Shape, &mut Factors<'s, T>),
+    ) -> Result<(), DimError>
+    where
+        T: Num;
+
+    /// Puts each list into one array.
+    fn settle(&mut self) -> Result<(), DimError>;
+
+    /// Both operands, if there are two that are nothing but memory.
+    fn pair(&self) -> Option<(direct::Memory<'_, T>, direct::Memory<'_, T>)> {
+        None
+    }
+
+    /// The first operand, if it is nothing but memory.
+    fn first(&self) -> Option<direct::Memory<'_, T>> {
+        None
+    }
+
+    /// The elements of the first operand in the order of a loop nest.
+    fn collect_first(&self, nest: Nest, len: usize) -> Result<Vec<T>, DimError>;
+
+    /// Whether the first operand is a list of arrays.
+    fn starts_with_list(&self) -> bool;
+
+    /// Each operand in memory, with its number; what is not in memory is computed.
+    fn arrays<U: Dims>(
+        &self,
+        shapes: &[Shape],
+        each: &mut dyn FnMut(usize, &Arrays<'_, T>) -> Result<(), DimError>,
+    ) -> Result<(), DimError>;
+
+    /// In words.
+    fn describe(&self) -> String;
+
+    /// What reads the product of `K` and all operands.
+    type Times<'k, K: Kernel<Elem = T>>: Kernel<Elem = T>
+    where
+        Self: 'k,
+        T: Num;
+
+    /// What reads the product of all operands, of which there is one at least.
+    type Product<'k>: Kernel<Elem = T>
+    where
+        Self: 'k,
+        T: Num;
+
+    /// The reader of the product of `left` and all operands.
+    fn times<'k, K: Kernel<Elem = T>>(&'k self, left: K, operands: &mut Operands<'k>) -> Self::Times<'k, K>
+    where
+        T: Num;
+
+    /// The reader of the product of all operands.
+    fn product<'k>(&'k self, operands: &mut Operands<'k>) -> Self::Product<'k>
+    where
+        T: Num;
+}
+
+impl<T: Element> ValueList<T> for End {
+    fn collect_first(&self, _: Nest, _: usize) -> Result<Vec<T>, DimError> {
+        unreachable!("there is no operand")
+    }
+
+    fn starts_with_list(&self) -> bool {
+        false
+    }
+
+    fn arrays<U: Dims>(
+        &self,
+        _: &[Shape],
+        _: &mut dyn FnMut(usize, &Arrays<'_, T>) -> Result<(), DimError>,
+    ) -> Result<(), DimError> {
+        Ok(())
+    }
+
+    fn shapes<U: Dims>(&self, _: &mut Shapes) -> Result<(), DimError> {
+        Ok(())
+    }
+
+    fn rows<U: Dims>(&self, _: &[Shape], _: &mut dyn FnMut(&Shape, &Rows)) {}
+
+    fn factors<'s, U: Dims>(
+        &'s self,
+        _: &[Shape],
+        _: &mut Factors<'s, T>,
+        _: &mut dyn FnMut(usize, &Shape, &mut Factors<'s, T>),
+    ) -> Result<(), DimError>
+    where
+        T: Num,
+    {
+        Ok(())
+    }
+
+    fn settle(&mut self) -> Result<(), DimError> {
+        Ok(())
+    }
+
+    fn describe(&self) -> String {
+        String::new()
+    }
+
+    type Times<'k, K: Kernel<Elem = T>>
+        = K
+    where
+        T: Num;
+    type Product<'k>
+        = Constant<T>
+    where
+        T: Num;
+
+    #[inline]
+    fn times<'k, K: Kernel<Elem = T>>(&'k self, left: K, _: &mut Operands<'k>) -> K
+    where
+        T: Num,
+    {
+        left
+    }
+
+    #[inline]
+    fn product<'k>(&'k self, _: &mut Operands<'k>) -> Constant<T>
+    where
+        T: Num,
+    {
+        Constant(T::ONE)
+    }
+}
+
+impl<T: Element, V: Values<Elem = T>, L: ValueList<T>> ValueList<T> for (V, L) {
+    #[inline]
+    fn shapes<U: Dims>(&self, shapes: &mut Shapes) -> Result<(), DimError> {
+        shapes.push(self.0.shape::<U>()?);
+        self.1.shapes::<U>(shapes)
+    }
+
+    #[inline]
+    fn rows<U: Dims>(&self, shapes: &[Shape], each: &mut dyn FnMut(&Shape, &Rows)) {
+        let mut own = Rows::new(shapes[0].sizes().len());
+        self.0.rows::<U>(&shapes[0], &mut own);
+        each(&shapes[0], &own);
+        self.1.rows::<U>(&shapes[1..], each);
+    }
+
+    fn factors<'s, U: Dims>(
+        &'s self,
+        shapes: &[Shape],
+        factors: &mut Factors<'s, T>,
+        each: &mut dyn FnMut(usize, &Shape, &mut Factors<'s, T>),
+    ) -> Result<(), DimError>
+    where
+        T: Num,
+    {
+        let before = factors.operands.len();
+        self.0.factors::<U>(&shapes[0], factors)?;
+        each(before, &shapes[0], factors);
+        self.1.factors::<U>(&shapes[1..], factors, each)
+    }
+
+    #[inline]
+    fn settle(&mut self) -> Result<(), DimError> {
+        self.0.settle()?;
+        self.1.settle()
+    }
+
+    #[inline]
+    fn pair(&self) -> Option<(direct::Memory<'_, T>, direct::Memory<'_, T>)> {
+        Some((self.first()?, self.1.first()?))
+    }
+
+    #[inline]
+    fn first(&self) -> Option<direct::Memory<'_, T>> {
+        let memory = self.0.memory().filter(|memory| memory.list.is_none())?;
+        Some((memory.start, &memory.axes))
+    }
+
+    #[inline]
+    fn collect_first(&self, nest: Nest, len: usize) -> Result<Vec<T>, DimError> {
+        self.0.collect(nest, len)
+    }
+
+    #[inline]
+    fn starts_with_list(&self) -> bool {
+        self.0.memory().is_some_and(|memory| memory.list.is_some())
+    }
+
+    fn arrays<U: Dims>(
+        &self,
+        shapes: &[Shape],
+        each: &mut dyn FnMut(usize, &Arrays<'_, T>) -> Result<(), DimError>,
+    ) -> Result<(), DimError> {
+        let shape = &shapes[0];
+        let named = shape.named_len();
+        match self.0.memory() {
+            Some(Memory { list: Some(items), .. }) => {
+                each(0, &Arrays::list(items.iter().map(|(start, axes)| (*start, &axes[..])), named))?;
+            }
+            Some(memory) => each(0, &Arrays::one(memory.start, named, &memory.axes))?,
+            None => {
+                let sizes = shape.sizes();
+                let order: SmallVec<[usize; 8]> = (0..sizes.len()).collect();
+                let len = shape.volume(order.iter().copied(), size_of::<T>())?;
+                let mut rows = Rows::new(sizes.len());
+                self.0.rows::<U>(shape, &mut rows);
+                let data = self.0.collect(Nest::map(sizes, &order, &rows), len)?;
+                let items = [(data.as_ptr(), contiguous(sizes))].into_iter().collect();
+                each(0, &Arrays { items, is_list: false, memory: PhantomData })?;
+            }
+        }
+        self.1.arrays::<U>(&shapes[1..], &mut |operand, arrays| each(operand + 1, arrays))
+    }
+
+    fn describe(&self) -> String {
+        let rest = self.1.describe();
+        if rest.is_empty() { self.0.describe() } else { format!("{}, {rest}", self.0.describe()) }
+    }
+
+    type Times<'k, K: Kernel<Elem = T>>
+        = L::Times<'k, BinaryKernel<'k, Mul, K, V::Kernel<'k>>>
+    where
+        Self: 'k,
+        T: Num;
+    type Product<'k>
+        = L::Times<'k, V::Kernel<'k>>
+    where
+        Self: 'k,
+        T: Num;
+
+    #[inline]
+    fn times<'k, K: Kernel<Elem = T>>(&'k self, left: K, operands: &mut Operands<'k>) -> Self::Times<'k, K>
+    where
+        T: Num,
+    {
+        let product = BinaryKernel { op: &Mul, a: left, b: self.0.kernel(operands) };
+        self.1.times(product, operands)
+    }
+
+    #[inline]
+    fn product<'k>(&'k self, operands: &mut Operands<'k>) -> Self::Product<'k>
+    where
+        T: Num,
+    {
+        let first = self.0.kernel(operands);
+        self.1.times(first, operands)
+    }
+}
+
+/// The shapes of the operands, whose dims have met, and the loops of the pattern.
+pub(super) fn meet<T: Element, U: Dims>(
+    pattern: &'static Pattern,
+    given: &[Given],
+    values: &impl ValueList<T>,
+) -> Result<(Shapes, Layout), DimError> {
+    let mut shapes = Shapes::new();
+    values.shapes::<U>(&mut shapes)?;
+    let mut dims = Shape::of_axes::<U>(std::iter::empty());
+    for shape in &shapes {
+        for at in 0..dims.named_len() {
+            let (size, origin) = shape.known(at);
+            dims.meet(at, size, origin)?;
+        }
+    }
+    dims.finish()?;
+    for shape in &mut shapes {
+        for at in 0..dims.named_len() {
+            let (size, origin) = dims.known(at);
+            shape.meet(at, size, origin)?;
+        }
+    }
+    let positional: SmallVec<[&[usize]; 4]> = shapes.iter().map(Shape::positional).collect();
+    let solved = solve(pattern, given, &positional)?;
+    drop(positional);
+    let layout = Layout::new(pattern, solved, dims.sizes());
+    Ok((shapes, layout))
+}
+
+/// The strides of all operands along the loops of a pattern.
+pub(super) fn lay_out<T: Element, U: Dims>(
+    layout: &Layout,
+    shapes: &[Shape],
+    values: &impl ValueList<T>,
+) -> Result<Rows, DimError> {
+    let mut rows = Rows::new(layout.sizes.len());
+    let mut operand = 0;
+    let mut result = Ok(());
+    values.rows::<U>(shapes, &mut |shape, own| {
+        let slots = layout.pattern.inputs[operand];
+        for (strides, &offset) in own.iter().zip(own.offsets()) {
+            let row = rows.push_at(offset);
+            if let Err(error) = layout.spread(slots, &[], shape.positional(), strides, row) {
+                result = Err(error);
+            }
+        }
+        operand += 1;
+    });
+    result.map(|()| rows)
+}

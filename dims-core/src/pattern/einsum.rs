@@ -1,0 +1,219 @@
+//! Sums of products.
+
+use super::args::{Args, ValueList, lay_out, meet};
+use super::data::{Given, Pattern, Slot};
+use super::layout::{Layout, List};
+use super::rank::{OutRank, ResultOf};
+use crate::error::DimError;
+use crate::expr::Factors;
+use crate::kernel;
+use crate::kernel::Kernel;
+use crate::kernel::elementwise::collect_memory;
+use crate::kernel::reducers::Sum;
+use crate::kernel::threads;
+use crate::plan::contract::{self, Supports};
+use crate::plan::explain::{Loops, Step, record};
+use crate::plan::nest::{Nest, Parts};
+use crate::plan::rows::Rows;
+use crate::plan::shape::{Shape, volume};
+use crate::scalar::Num;
+use crate::set::Dims;
+use smallvec::SmallVec;
+
+/// A result of elements `U` with the axes `O`, from operands `L` of elements `T`.
+pub type Output<U, O, T, L> =
+    <<O as OutRank<<L as Args<T>>::Rest>>::Rank as ResultOf<U, <L as Args<T>>::Dims>>::Out;
+
+/// `out[output] = sum over all other axes of the product of the operands`
+#[inline]
+pub fn einsum<O, T: Num, L: Args<T>>(
+    pattern: &'static Pattern,
+    operands: L,
+    given: &[Given],
+) -> Result<Output<T, O, T, L>, DimError>
+where
+    O: OutRank<L::Rest>,
+    O::Rank: ResultOf<T, L::Dims>,
+{
+    let mut values = operands.values();
+    if let Some(roles) = &pattern.roles
+        && let Some((a, b)) = values.pair()
+        && [a.1.len(), b.1.len()] == [pattern.inputs[0].len(), pattern.inputs[1].len()]
+        && let Some(result) = roles.run(a, b)
+    {
+        let (data, sizes) = result?;
+        return Ok(<O::Rank as ResultOf<T, L::Dims>>::build(data, &sizes[..pattern.output.len()]));
+    }
+    values.settle()?;
+    let (data, sizes) = run::<T, L::Dims>(pattern, given, &values)?;
+    Ok(<O::Rank as ResultOf<T, L::Dims>>::build(data, &sizes))
+}
+
+/// The elements and the sizes of the result.
+fn run<T: Num, U: Dims>(
+    pattern: &'static Pattern,
+    given: &[Given],
+    values: &impl ValueList<T>,
+) -> Result<(Vec<T>, List), DimError> {
+    let (shapes, layout) = meet::<T, U>(pattern, given, values)?;
+    let rows = lay_out::<T, U>(&layout, &shapes, values)?;
+    let sizes = layout.shape(pattern.output)?;
+    let kept = layout.order(pattern.output);
+    let len = volume(sizes.iter().copied(), size_of::<T>()).ok_or_else(|| too_large(pattern, &sizes))?;
+    let data = if pattern.inputs.len() > 1 && layout.sizes.len() < contract::MOST_AXES {
+        product::<T, U>(&layout, &shapes, values, &rows, &kept, len)
+    } else {
+        fused(&layout, values, &rows, &kept, len)
+    };
+    let data = data.map_err(|error| match error {
+        DimError::TooLarge { .. } => too_large(pattern, &sizes),
+        error => error,
+    })?;
+    Ok((data, sizes))
+}
+
+#[cold]
+pub(super) fn too_large(pattern: &Pattern, sizes: &[usize]) -> DimError {
+    DimError::TooLarge { dims: format!("the sizes {sizes:?}, in the pattern `{}`,", pattern.text) }
+}
+
+/// A contraction where that shares work, else one fused pass.
+fn product<T: Num, U: Dims>(
+    layout: &Layout,
+    shapes: &[Shape],
+    values: &impl ValueList<T>,
+    rows: &Rows,
+    kept: &[usize],
+    len: usize,
+) -> Result<Vec<T>, DimError> {
+    let supports = supports::<T, U>(layout, shapes, values)?;
+    let union = supports.iter().fold(0, |union, axes| union | axes);
+    // Along some axes nothing varies. The contraction takes them for axes of one element; then its result is repeated along those that
+    // are kept, and multiplied by the sizes of those that are summed.
+    let varies = |axis: usize| union >> axis & 1 == 1;
+    let live: List = layout
+        .sizes
+        .iter()
+        .enumerate()
+        .map(|(axis, &size)| if varies(axis) || size == 0 { size } else { 1 })
+        .collect();
+    if !contract::is_worthwhile(&supports, &live, kept) {
+        return fused(layout, values, rows, kept, len);
+    }
+    let mut factors = Factors { scale: T::ONE, operands: SmallVec::new() };
+    for axis in (0..live.len()).filter(|axis| !kept.contains(axis) && live[*axis] != layout.sizes[*axis]) {
+        factors.scale = factors.scale.mul(whole(layout.sizes[axis]));
+    }
+    let mut operand = 0;
+    let mut result = Ok(());
+    values.factors::<U>(shapes, &mut factors, &mut |before, shape, factors| {
+        let slots = layout.pattern.inputs[operand];
+        let taken: SmallVec<[_; 4]> = factors.operands.drain(before..).collect();
+        for factor in taken {
+            factors.operands.push(factor.over(|strides| {
+                let mut row = SmallVec::from_elem(0, layout.sizes.len());
+                if let Err(error) = layout.spread(slots, &[], shape.positional(), strides, &mut row) {
+                    result = Err(error);
+                }
+                row
+            }));
+        }
+        operand += 1;
+    })?;
+    result?;
+    let own: List = kept.iter().copied().filter(|&axis| live[axis] == layout.sizes[axis]).collect();
+    let data = contract::contract(factors.operands, factors.scale, &live, &own)?;
+    if own.len() == kept.len() {
+        return Ok(data);
+    }
+    repeat(&data, layout, &own, kept, len)
+}
+
+/// `n` as an element: 1, added up by doubling.
+fn whole<T: Num>(n: usize) -> T {
+    let mut value = T::ZERO;
+    for bit in (0..usize::BITS - n.leading_zeros()).rev() {
+        value = value.add(value);
+        if n >> bit & 1 == 1 {
+            value = value.add(T::ONE);
+        }
+    }
+    value
+}
+
+/// Elements that lie along some axes, repeated along others.
+fn repeat<T: Num>(
+    data: &[T],
+    layout: &Layout,
+    own: &[usize],
+    kept: &[usize],
+    len: usize,
+) -> Result<Vec<T>, DimError> {
+    let mut rows = Rows::new(layout.sizes.len());
+    let row = rows.push();
+    let mut step = 1;
+    for &axis in own.iter().rev() {
+        row[axis] = step;
+        step *= layout.sizes[axis] as isize;
+    }
+    let nest = Nest::map(&layout.sizes, kept, &rows);
+    // SAFETY: along its own axes `data` is contiguous, and it does not vary along the others.
+    unsafe { collect_memory(data.as_ptr(), &nest, len, "repeated along axes of size 1") }
+}
+
+/// For each operand the loops along which it varies.
+pub(super) fn supports<T: Num, U: Dims>(
+    layout: &Layout,
+    shapes: &[Shape],
+    values: &impl ValueList<T>,
+) -> Result<Supports, DimError> {
+    let mut supports = Supports::new();
+    let mut result = Ok(());
+    let mut row: SmallVec<[isize; 8]> = SmallVec::new();
+    values.rows::<U>(shapes, &mut |shape, own| {
+        let slots: &[Slot] = layout.pattern.inputs[supports.len()];
+        let mut axes = 0;
+        for strides in own.iter() {
+            row.clear();
+            row.resize(layout.sizes.len(), 0);
+            if let Err(error) = layout.spread(slots, &[], shape.positional(), strides, &mut row) {
+                result = Err(error);
+            }
+            for (axis, (&stride, &size)) in row.iter().zip(&layout.sizes).enumerate() {
+                axes |= contract::Axes::from(stride != 0 && size != 1) << axis;
+            }
+        }
+        supports.push(axes);
+    });
+    result.map(|()| supports)
+}
+
+/// One pass over the product of all operands.
+fn fused<T: Num>(
+    layout: &Layout,
+    values: &impl ValueList<T>,
+    rows: &Rows,
+    kept: &[usize],
+    len: usize,
+) -> Result<Vec<T>, DimError> {
+    let sizes = &layout.sizes;
+    let reduced: List = (0..sizes.len()).filter(|axis| !kept.contains(axis)).collect();
+    let count =
+        volume(reduced.iter().map(|&axis| sizes[axis]), 1).ok_or_else(|| too_large(layout.pattern, sizes))?;
+    let nest = Nest::reduce(sizes, kept, &reduced, rows);
+    let work = if parallel(values) { len.saturating_mul(count) } else { 0 };
+    record(|| Step::Reduce {
+        reduction: "sum",
+        expression: values.describe(),
+        loops: Loops::new::<T>(&nest, len, threads::parts(work)),
+        count,
+    });
+    let mut parts = Parts::new();
+    let lower = |nest| values.product(&mut Nest::operands(nest));
+    kernel::reduce::reduce(&nest, &mut parts, lower, work, len, count, Sum)
+}
+
+/// Whether the reader of the operands may run on several threads.
+fn parallel<T: Num, V: ValueList<T>>(_: &V) -> bool {
+    V::Product::<'_>::PARALLEL
+}

@@ -1,0 +1,493 @@
+//! What the operands of a pattern can be: arrays of any rank and storage, slices and fixed-size arrays of numbers, single
+//! numbers, lists of arrays, and tensors.
+
+use super::rank::AnyRank;
+use crate::bind::source::{Axes, Nested, Source};
+use crate::error::DimError;
+use crate::expr::{Expr, Factors};
+use crate::kernel::Kernel;
+use crate::kernel::elementwise::collect_memory;
+use crate::kernel::strided::Strided;
+use crate::named::Named;
+use crate::plan::contract;
+use crate::plan::nest::{Nest, Operands};
+use crate::plan::rows::Rows;
+use crate::plan::shape::Shape;
+use crate::rank::{Rank, Rank0};
+use crate::scalar::{Element, Num};
+use crate::set::Dims;
+use crate::storage::axes::Axis;
+use crate::storage::memory::reserve;
+use ndarray::{ArrayBase, Data};
+use smallvec::SmallVec;
+use std::marker::PhantomData;
+
+/// An operand of a pattern.
+///
+/// | operand | its axes |
+/// |---|---|
+/// | an ndarray array, owned or a view, or a reference to one | its own; their number may be known to the run alone |
+/// | a slice or vector of numbers, a nested fixed-size array | its own |
+/// | a number | none |
+/// | a list of these (slice, vector or fixed-size array of arrays) | the list is the first axis |
+/// | a tensor, lazy or not | its positional axes; the pattern is applied for each position of its dims |
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be an operand of a pattern",
+    label = "expected an array, a list of arrays, a number, or a tensor"
+)]
+pub trait Input {
+    /// The type of the elements.
+    type Elem: Element;
+    /// The dims that every position of the pattern has beside its axes.
+    type Dims: Dims;
+    /// How many axes there are.
+    type Rank: AnyRank;
+    #[doc(hidden)]
+    type Values<'a>: Values<Elem = Self::Elem>
+    where
+        Self: 'a;
+    #[doc(hidden)]
+    fn values(&self) -> Self::Values<'_>;
+}
+
+/// The elements of an operand, with the number of its axes gone from the type.
+#[doc(hidden)]
+pub trait Values {
+    /// The type of the elements.
+    type Elem: Element;
+    /// What reads them.
+    type Kernel<'k>: Kernel<Elem = Self::Elem>
+    where
+        Self: 'k;
+
+    /// The sizes along the dims `U` and along the own positional axes.
+    fn shape<U: Dims>(&self) -> Result<Shape, DimError>;
+
+    /// The strides along the same axes, a row for each array that is read.
+    fn rows<U: Dims>(&self, shape: &Shape, rows: &mut Rows);
+
+    /// The reader, each array with its row of a loop nest.
+    fn kernel<'k>(&'k self, operands: &mut Operands<'k>) -> Self::Kernel<'k>;
+
+    /// The elements in the order of a loop nest.
+    fn collect(&self, nest: Nest, len: usize) -> Result<Vec<Self::Elem>, DimError>;
+
+    /// The factors that these elements are the product of, with strides along the dims `U` and the own axes.
+    fn factors<'s, U: Dims>(
+        &'s self,
+        shape: &Shape,
+        factors: &mut Factors<'s, Self::Elem>,
+    ) -> Result<(), DimError>
+    where
+        Self::Elem: Num;
+
+    /// The elements in words, for plans.
+    fn describe(&self) -> String;
+
+    /// Puts the arrays of a list into one, for what reads all of them at once.
+    fn settle(&mut self) -> Result<(), DimError> {
+        Ok(())
+    }
+
+    /// The elements as they lie in memory, if that is all there is.
+    fn memory(&self) -> Option<&Memory<'_, Self::Elem>> {
+        None
+    }
+}
+
+/// Elements in memory, without dims: an array, or a list of arrays.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct Memory<'a, T> {
+    /// The element at the origin of the axes.
+    pub(super) start: *const T,
+    /// The axes, that of the list first.
+    pub(super) axes: Axes,
+    /// The arrays of a list, each with its axes, if the list is not one array in memory.
+    pub(super) list: Option<Vec<(*const T, Axes)>>,
+    /// What was put together from a list.
+    owned: Vec<T>,
+    /// Why a list within a list could not be put together.
+    fault: Option<DimError>,
+    borrowed: PhantomData<&'a [T]>,
+}
+
+impl<T> Memory<'_, T> {
+    /// # Safety
+    ///
+    /// If no axis is empty, then for every position of the axes `start` offset by the strides is an element that is borrowed for
+    /// the lifetime of the value.
+    #[inline]
+    unsafe fn new(start: *const T, axes: Axes) -> Self {
+        Memory { start, axes, list: None, owned: Vec::new(), fault: None, borrowed: PhantomData }
+    }
+
+    /// A list of arrays.
+    ///
+    /// # Safety
+    ///
+    /// As for [`new`](Memory::new), for each of the arrays.
+    unsafe fn list(items: Vec<(*const T, Axes)>) -> Self {
+        let own = items.first().map(|(_, axes)| axes.iter().map(|axis| Axis::new(axis.size, 0)));
+        let axes = std::iter::once(Axis::new(items.len(), 0)).chain(own.into_iter().flatten()).collect();
+        let start = std::ptr::null();
+        Memory { start, axes, list: Some(items), owned: Vec::new(), fault: None, borrowed: PhantomData }
+    }
+
+    /// The sizes of a list's arrays agree, and there are arrays.
+    pub(super) fn check_list(&self) -> Result<(), DimError> {
+        if let Some(fault) = &self.fault {
+            return Err(fault.clone());
+        }
+        let Some(items) = &self.list else { return Ok(()) };
+        let sizes = |axes: &Axes| axes.iter().map(|axis| axis.size).collect::<Vec<_>>();
+        let Some((_, first)) = items.first() else {
+            return Err(DimError::Shape { what: "a list of no arrays has no sizes".into() });
+        };
+        match items.iter().position(|(_, axes)| sizes(axes) != sizes(first)) {
+            None => Ok(()),
+            Some(at) => Err(DimError::Shape {
+                what: format!(
+                    "the arrays of a list differ: the first has the sizes {:?}, number {} has {:?}",
+                    sizes(first),
+                    at + 1,
+                    sizes(&items[at].1)
+                ),
+            }),
+        }
+    }
+
+    fn row(&self, rows: &mut Rows) {
+        let row = rows.push();
+        let named = row.len() - self.axes.len();
+        for (step, axis) in row[named..].iter_mut().zip(&self.axes) {
+            *step = axis.stride;
+        }
+    }
+}
+
+impl<T: Element> Values for Memory<'_, T> {
+    type Elem = T;
+    type Kernel<'k>
+        = Strided<'k, T, ()>
+    where
+        Self: 'k;
+
+    #[inline]
+    fn shape<U: Dims>(&self) -> Result<Shape, DimError> {
+        self.check_list()?;
+        Ok(Shape::of_axes::<U>(self.axes.iter().map(|axis| axis.size)))
+    }
+
+    #[inline]
+    fn rows<U: Dims>(&self, _: &Shape, rows: &mut Rows) {
+        self.row(rows);
+    }
+
+    #[inline]
+    fn kernel<'k>(&'k self, operands: &mut Operands<'k>) -> Strided<'k, T, ()> {
+        // SAFETY: the loops move along the axes, whose positions are elements.
+        unsafe { Strided::new(self.start, operands.next_row(), ()) }
+    }
+
+    #[inline]
+    fn collect(&self, nest: Nest, len: usize) -> Result<Vec<T>, DimError> {
+        // SAFETY: as in `kernel`.
+        unsafe { collect_memory(self.start, &nest, len, "order of the result") }
+    }
+
+    fn factors<'s, U: Dims>(&'s self, shape: &Shape, factors: &mut Factors<'s, T>) -> Result<(), DimError>
+    where
+        T: Num,
+    {
+        let mut row: SmallVec<[isize; 8]> = SmallVec::from_elem(0, shape.named_len());
+        row.extend(self.axes.iter().map(|axis| axis.stride));
+        // SAFETY: as in `kernel`.
+        factors.operands.push(unsafe { contract::Operand::borrowed(self.start, row) });
+        Ok(())
+    }
+
+    fn describe(&self) -> String {
+        "array".into()
+    }
+
+    fn settle(&mut self) -> Result<(), DimError> {
+        self.check_list()?;
+        let Some(items) = self.list.take() else { return Ok(()) };
+        let sizes: SmallVec<[usize; 6]> = self.axes.iter().map(|axis| axis.size).collect();
+        let shape = Shape::of_axes::<()>(sizes.iter().copied());
+        let len = shape.volume(0..sizes.len(), size_of::<T>())?;
+        let mut data = reserve(len)?;
+        if len > 0 {
+            for (start, axes) in &items {
+                // SAFETY: the items' elements are borrowed for longer than `self` lives.
+                let item = unsafe { Memory::new(*start, axes.clone()) };
+                let mut rows = Rows::new(axes.len());
+                item.row(&mut rows);
+                let order: SmallVec<[usize; 8]> = (0..axes.len()).collect();
+                data.extend(item.collect(Nest::map(&sizes[1..], &order, &rows), len / items.len())?);
+            }
+        }
+        let mut step = 1;
+        for axis in self.axes.iter_mut().rev() {
+            axis.stride = step;
+            step = step.wrapping_mul(axis.size as isize);
+        }
+        self.start = data.as_ptr();
+        self.owned = data;
+        Ok(())
+    }
+
+    #[inline]
+    fn memory(&self) -> Option<&Memory<'_, T>> {
+        Some(self)
+    }
+}
+
+/// The elements of a tensor, which may be yet to be computed.
+#[doc(hidden)]
+pub struct Lazy<'a, E, S, R> {
+    expr: &'a E,
+    axes: PhantomData<(fn() -> S, R)>,
+}
+
+impl<E: Expr, S: Dims, R: Rank> Values for Lazy<'_, E, S, R> {
+    type Elem = E::Elem;
+    type Kernel<'k>
+        = E::Kernel<'k>
+    where
+        Self: 'k;
+
+    fn shape<U: Dims>(&self) -> Result<Shape, DimError> {
+        let mut shape = Shape::new::<U, R>();
+        self.expr.meet::<U, R>(&mut shape)?;
+        Ok(shape)
+    }
+
+    fn rows<U: Dims>(&self, shape: &Shape, rows: &mut Rows) {
+        self.expr.rows::<U, R>(shape, rows);
+    }
+
+    fn kernel<'k>(&'k self, operands: &mut Operands<'k>) -> E::Kernel<'k> {
+        self.expr.kernel(operands)
+    }
+
+    fn collect(&self, nest: Nest, len: usize) -> Result<Vec<E::Elem>, DimError> {
+        self.expr.collect(&nest, len)
+    }
+
+    fn factors<'s, U: Dims>(
+        &'s self,
+        shape: &Shape,
+        factors: &mut Factors<'s, E::Elem>,
+    ) -> Result<(), DimError>
+    where
+        E::Elem: Num,
+    {
+        self.expr.factors::<U, R>(shape, factors)
+    }
+
+    fn describe(&self) -> String {
+        self.expr.describe()
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<A: Input + ?Sized> Input for &A {
+    type Elem = A::Elem;
+    type Dims = A::Dims;
+    type Rank = A::Rank;
+    type Values<'a>
+        = A::Values<'a>
+    where
+        Self: 'a;
+
+    #[inline]
+    fn values(&self) -> Self::Values<'_> {
+        (**self).values()
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>> Input for Named<T, S, R, E> {
+    type Elem = T;
+    type Dims = S;
+    type Rank = R;
+    type Values<'a>
+        = Lazy<'a, E, S, R>
+    where
+        Self: 'a;
+
+    #[inline]
+    fn values(&self) -> Lazy<'_, E, S, R> {
+        Lazy { expr: &self.expr, axes: PhantomData }
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Element, S: Data<Elem = T>, D: crate::bind::source::NdRank<Rank: AnyRank>> Input for ArrayBase<S, D> {
+    type Elem = T;
+    type Dims = ();
+    type Rank = D::Rank;
+    type Values<'a>
+        = Memory<'a, T>
+    where
+        Self: 'a;
+
+    #[inline]
+    fn values(&self) -> Memory<'_, T> {
+        let (start, axes) = self.raw();
+        // SAFETY: as `Source` says.
+        unsafe { Memory::new(start, axes) }
+    }
+}
+
+/// What lists can be made of: arrays, fixed-size arrays of numbers, and numbers.
+#[diagnostic::on_unimplemented(
+    message = "a list of `{Self}` cannot be an operand of a pattern",
+    label = "expected a list of arrays, or of numbers"
+)]
+pub trait Item: Input<Dims = ()> {
+    #[doc(hidden)]
+    fn list(items: &[Self]) -> Memory<'_, Self::Elem>
+    where
+        Self: Sized;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Element, S: Data<Elem = T>, D: crate::bind::source::NdRank<Rank: AnyRank>> Item for ArrayBase<S, D> {
+    fn list(items: &[Self]) -> Memory<'_, T> {
+        // SAFETY: as `Source` says.
+        unsafe { Memory::list(items.iter().map(Source::raw).collect()) }
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<A: Item> Item for &A {
+    fn list(items: &[Self]) -> Memory<'_, A::Elem> {
+        let raw = |item: &&A| {
+            let Memory { start, axes, list, .. } = A::list(std::slice::from_ref(*item));
+            match list {
+                Some(mut own) => own.remove(0),
+                None => (start, axes[1..].into()),
+            }
+        };
+        // SAFETY: each item is a list of one, without the axis of that list.
+        unsafe { Memory::list(items.iter().map(raw).collect()) }
+    }
+}
+
+macro_rules! numbers {
+    ($($t:ty),*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl Input for $t {
+            type Elem = $t;
+            type Dims = ();
+            type Rank = Rank0;
+            type Values<'a> = Memory<'a, $t>;
+
+            #[inline]
+            fn values(&self) -> Memory<'_, $t> {
+                // SAFETY: without axes, the origin is the only position.
+                unsafe { Memory::new(self, Axes::new()) }
+            }
+        }
+
+        #[diagnostic::do_not_recommend]
+        impl Item for $t {
+            fn list(items: &[Self]) -> Memory<'_, $t> {
+                // SAFETY: neighbouring elements of a slice lie one apart.
+                unsafe { Memory::new(items.as_ptr(), Axes::from_slice(&[Axis::new(items.len(), 1)])) }
+            }
+        }
+    )*};
+}
+
+numbers!(i8, i16, i32, i64, isize, u8, u16, u32, u64, usize, f32, f64, bool);
+numbers!(num_complex::Complex32, num_complex::Complex64);
+#[cfg(feature = "half")]
+numbers!(half::f16, half::bf16);
+
+#[diagnostic::do_not_recommend]
+impl<X: Nested + Item, const N: usize> Item for [X; N]
+where
+    [X; N]: Nested<Elem = <X as Input>::Elem>,
+{
+    fn list(items: &[Self]) -> Memory<'_, <X as Input>::Elem> {
+        let mut axes = Axes::from_slice(&[Axis::new(items.len(), <[X; N]>::LEN as isize)]);
+        <[X; N]>::sizes(&mut axes);
+        // SAFETY: as `Nested` says.
+        unsafe { Memory::new(items.as_ptr().cast(), axes) }
+    }
+}
+
+macro_rules! lists {
+    ($(($($params:tt)*) $list:ty;)*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl<X: Item, $($params)*> Input for $list {
+            type Elem = X::Elem;
+            type Dims = ();
+            type Rank = <X::Rank as AnyRank>::Next;
+            type Values<'a>
+                = Memory<'a, X::Elem>
+            where
+                Self: 'a;
+
+            #[inline]
+            fn values(&self) -> Memory<'_, X::Elem> {
+                X::list(&self[..])
+            }
+        }
+    )*};
+}
+
+lists! {
+    () [X];
+    () Vec<X>;
+    (const N: usize) [X; N];
+}
+
+/// An array in a list that is written out, `[x0, x1]`, whose arrays need not be of one type.
+#[doc(hidden)]
+pub struct Part<'a, T, R> {
+    memory: Memory<'a, T>,
+    rank: PhantomData<R>,
+}
+
+/// A part of a list that is written out.
+#[doc(hidden)]
+pub fn part<'a, A>(array: &'a A) -> Part<'a, A::Elem, A::Rank>
+where
+    A: Input<Dims = (), Values<'a> = Memory<'a, <A as Input>::Elem>> + ?Sized,
+{
+    let mut memory = array.values();
+    if let Err(fault) = memory.settle() {
+        memory.fault = Some(fault);
+    }
+    Part { memory, rank: PhantomData }
+}
+
+impl<T: Element, R: AnyRank> Input for Part<'_, T, R> {
+    type Elem = T;
+    type Dims = ();
+    type Rank = R;
+    type Values<'a>
+        = Memory<'a, T>
+    where
+        Self: 'a;
+
+    fn values(&self) -> Memory<'_, T> {
+        // SAFETY: the memory is borrowed for longer than `self` is.
+        unsafe { Memory::new(self.memory.start, self.memory.axes.clone()) }
+    }
+}
+
+impl<T: Element, R: AnyRank> Item for Part<'_, T, R> {
+    fn list(items: &[Self]) -> Memory<'_, T> {
+        let raw = |part: &Self| (part.memory.start, part.memory.axes.clone());
+        // SAFETY: as in `values`; where a part has a fault, so has the list, and nothing is read.
+        let mut list = unsafe { Memory::list(items.iter().map(raw).collect()) };
+        list.fault = items.iter().find_map(|part| part.memory.fault.clone());
+        list
+    }
+}

@@ -1,0 +1,151 @@
+//! Results that are put together of several arrays: those of a list, or those that a pattern joins (`w1 + w2`).
+
+use super::args::ValueList;
+use super::data::{Pattern, Piece, Slot};
+use super::layout::{Layout, List, contiguous};
+use crate::error::DimError;
+use crate::kernel::copy::copy_strided;
+use crate::plan::explain::{Loops, Step, record};
+use crate::plan::nest::Nest;
+use crate::plan::rows::Rows;
+use crate::plan::shape::Shape;
+use crate::scalar::Element;
+use crate::set::Dims;
+use crate::storage::axes::Axis;
+use crate::storage::memory::reserve;
+use smallvec::SmallVec;
+
+/// One operand in memory: where it starts and its strides along dims and own axes, for each array of a list.
+pub struct Arrays<'a, T> {
+    /// The arrays. A list's arrays have a stride of 0 along the list.
+    pub items: SmallVec<[(*const T, SmallVec<[isize; 8]>); 1]>,
+    /// Whether the operand is a list.
+    pub is_list: bool,
+    /// What keeps them alive.
+    pub memory: std::marker::PhantomData<&'a [T]>,
+}
+
+impl<T> Arrays<'_, T> {
+    /// One array with these axes, without dims.
+    pub fn one(start: *const T, named: usize, axes: &[Axis]) -> Self {
+        Arrays::new([(start, axes)].into_iter(), false, named)
+    }
+
+    /// The arrays of a list.
+    pub fn list<'i>(items: impl Iterator<Item = (*const T, &'i [Axis])>, named: usize) -> Self {
+        Arrays::new(items, true, named)
+    }
+
+    fn new<'i>(items: impl Iterator<Item = (*const T, &'i [Axis])>, is_list: bool, named: usize) -> Self {
+        let strides = |axes: &[Axis]| {
+            let list = if is_list { named + 1 } else { named };
+            std::iter::repeat_n(0, list).chain(axes.iter().map(|axis| axis.stride)).collect()
+        };
+        let items = items.map(|(start, axes)| (start, strides(axes))).collect();
+        Arrays { items, is_list, memory: std::marker::PhantomData }
+    }
+}
+
+/// A whole operand is the whole result.
+const WHOLE: &[Piece] = &[Piece { input: 0, from: &[], to: &[] }];
+
+/// Whether the result is put together of several arrays.
+pub fn needs_joining<T: Element>(pattern: &Pattern, values: &impl ValueList<T>) -> bool {
+    !pattern.pieces.is_empty() || values.starts_with_list()
+}
+
+/// The elements of the result, copied piece by piece.
+pub fn joined<T: Element, U: Dims>(
+    layout: &Layout,
+    shapes: &[Shape],
+    values: &impl ValueList<T>,
+    sizes: &[usize],
+    len: usize,
+) -> Result<Vec<T>, DimError> {
+    let pattern = layout.pattern;
+    let pieces = if pattern.pieces.is_empty() { WHOLE } else { pattern.pieces };
+    // Memory of zeros costs nothing where it is new, and a place that no piece covered would have a value.
+    drop(reserve::<T>(len)?);
+    let mut out = vec![T::default(); len];
+    if len == 0 {
+        return Ok(out);
+    }
+    let strides = contiguous(sizes);
+    values.arrays::<U>(shapes, &mut |operand, arrays| {
+        for piece in pieces.iter().filter(|piece| piece.input == operand) {
+            Copying { layout, piece, sizes, strides: &strides, own: shapes[operand].positional() }
+                .run(arrays, &mut out)?;
+        }
+        Ok(())
+    })?;
+    Ok(out)
+}
+
+struct Copying<'a> {
+    layout: &'a Layout,
+    piece: &'a Piece,
+    /// Of the result: dims, then axes.
+    sizes: &'a [usize],
+    strides: &'a [isize],
+    /// The sizes of the operand's axes.
+    own: &'a [usize],
+}
+
+impl Copying<'_> {
+    fn run<T: Element>(&self, arrays: &Arrays<'_, T>, out: &mut [T]) -> Result<(), DimError> {
+        let Copying { layout, piece, sizes, strides, own } = *self;
+        let (slots, output) = (layout.pattern.inputs[piece.input], layout.pattern.output);
+        let loops = layout.sizes.len();
+        let mut to: SmallVec<[isize; 8]> = SmallVec::from_elem(0, loops);
+        let target = layout.spread(output, piece.to, &sizes[layout.named..], strides, &mut to)?;
+        let order = layout.order_of(output, piece.to);
+        let (fixed, first) = self.fixed(slots, arrays.is_list);
+        let count: usize = fixed.iter().map(|&axis| layout.sizes[axis]).product();
+        let rest: List = order.into_iter().filter(|axis| !fixed.contains(axis)).collect();
+        for item in 0..count {
+            let (start, strides) = &arrays.items[first + item];
+            let mut from: SmallVec<[isize; 8]> = SmallVec::from_elem(0, loops);
+            let mut source = layout.spread(slots, piece.from, own, strides, &mut from)?;
+            let mut target = target;
+            let mut index = item;
+            for &axis in fixed.iter().rev() {
+                let digit = (index % layout.sizes[axis]) as isize;
+                index /= layout.sizes[axis];
+                source += digit * from[axis];
+                target += digit * to[axis];
+            }
+            let mut rows = Rows::new(loops);
+            rows.push().copy_from_slice(&from);
+            rows.push().copy_from_slice(&to);
+            let mut nest = Nest::map(&layout.sizes, &rest, &rows);
+            let mut operands = nest.operands();
+            operands.next_row();
+            nest.result = operands.next_row().strides.into();
+            let len = rest.iter().map(|&axis| layout.sizes[axis]).product();
+            record(|| Step::Copy { reason: "part of the result", loops: Loops::new::<T>(&nest, len, 1) });
+            // SAFETY: the loops have the sizes of the array's axes, so that each position is an element; the strides of the result are
+            // those of `out`, of whose axes the loops are parts as well.
+            unsafe { copy_strided(start.wrapping_offset(source), &nest, &mut out[target as usize..]) };
+        }
+        Ok(())
+    }
+
+    /// The loops that run over the arrays of a list, and the number of the first array.
+    fn fixed(&self, slots: &[Slot], is_list: bool) -> (List, usize) {
+        if !is_list {
+            return (List::new(), 0);
+        }
+        let choice = self.piece.from.first().copied().unwrap_or(0);
+        let first = match &slots[0] {
+            Slot::Sum(groups) => {
+                groups[..choice].iter().filter_map(|terms| self.layout.solved.group(terms)).sum()
+            }
+            _ => 0,
+        };
+        let mut loops = self.layout.loops_of(&slots[0], choice);
+        if matches!(slots[0], Slot::Rest) {
+            loops.truncate(1);
+        }
+        (loops, first)
+    }
+}

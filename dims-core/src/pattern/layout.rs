@@ -1,0 +1,149 @@
+//! The loops of a pattern: the dims of its operands, the axes that `...` stands for, and the named axes; and where operands and
+//! results lie along them.
+
+use super::data::{Pattern, Slot, Term};
+use super::solve::{Solved, rest_of};
+use crate::error::DimError;
+use smallvec::SmallVec;
+
+/// Numbers of loops, or sizes.
+pub type List = SmallVec<[usize; 8]>;
+
+/// The loops of a pattern whose sizes are known.
+pub struct Layout {
+    /// The pattern.
+    pub pattern: &'static Pattern,
+    /// The sizes of its axes.
+    pub solved: Solved,
+    /// How many loops are dims: the first ones.
+    pub named: usize,
+    /// How often each loop runs.
+    pub sizes: List,
+}
+
+impl Layout {
+    /// The loops over dims of these sizes and the axes of a pattern.
+    pub fn new(pattern: &'static Pattern, solved: Solved, named: &[usize]) -> Self {
+        let mut sizes = List::from_slice(named);
+        sizes.extend_from_slice(&solved.rest);
+        sizes.extend_from_slice(&solved.axes);
+        Layout { pattern, solved, named: named.len(), sizes }
+    }
+
+    /// The loops of a part of a group, the last one fastest.
+    #[inline]
+    fn loops(&self, term: Term) -> std::ops::Range<usize> {
+        let rest = self.named + self.solved.rest.len();
+        match term {
+            Term::Rest => self.named..rest,
+            Term::Axis(axis) => rest + axis..rest + axis + 1,
+        }
+    }
+
+    /// The loop of an axis.
+    #[inline]
+    pub fn axis(&self, axis: usize) -> usize {
+        self.named + self.solved.rest.len() + axis
+    }
+
+    /// The loops along an axis of an array, of whose sums the `choice`th group is taken.
+    pub fn loops_of(&self, slot: &Slot, choice: usize) -> List {
+        match slot {
+            Slot::Rest => self.loops(Term::Rest).collect(),
+            Slot::Axis(axis) => List::from_elem(self.axis(*axis), 1),
+            slot => slot.group(choice).iter().flat_map(|&term| self.loops(term)).collect(),
+        }
+    }
+
+    /// The loops along all axes of an array in its order, dims first.
+    pub fn order(&self, slots: &[Slot]) -> List {
+        self.order_of(slots, &[])
+    }
+
+    /// The same, where these groups of sums are chosen.
+    ///
+    /// # Panics
+    ///
+    /// If the array has one axis twice: that is a diagonal, which can be read, but not made.
+    pub fn order_of(&self, slots: &[Slot], choices: &[usize]) -> List {
+        let mut choices = choices.iter().copied();
+        let mut order: List = (0..self.named).collect();
+        for slot in slots {
+            let choice = if matches!(slot, Slot::Sum(_)) { choices.next().unwrap_or(0) } else { 0 };
+            order.extend(self.loops_of(slot, choice));
+        }
+        let twice = (1..order.len()).any(|at| order[..at].contains(&order[at]));
+        assert!(!twice, "an axis of the result stands in it once");
+        order
+    }
+
+    /// The sizes of an array with these slots, dims first.
+    pub fn shape(&self, slots: &[Slot]) -> Result<List, DimError> {
+        let mut sizes = List::from_slice(&self.sizes[..self.named]);
+        sizes.extend(self.solved.sizes(self.pattern, slots)?);
+        Ok(sizes)
+    }
+
+    /// The strides of an array along the loops, from those along its dims and its own axes; where groups of sums are chosen, the
+    /// array starts `offset` further.
+    pub fn spread(
+        &self,
+        slots: &[Slot],
+        choices: &[usize],
+        sizes: &[usize],
+        strides: &[isize],
+        row: &mut [isize],
+    ) -> Result<isize, DimError> {
+        let (named, strides) = strides.split_at(self.named);
+        row[..self.named].copy_from_slice(named);
+        let rest = rest_of(slots, sizes.len())?;
+        let mut choices = choices.iter();
+        let (mut at, mut offset) = (0, 0);
+        for slot in slots {
+            let stride = strides.get(at).copied().unwrap_or(0);
+            match slot {
+                Slot::Axis(axis) => row[self.axis(*axis)] += stride,
+                Slot::Rest => {
+                    let loops = self.loops(Term::Rest);
+                    for (axis, own) in loops.rev().zip((at..at + rest).rev()) {
+                        row[axis] += if sizes[own] == 1 { 0 } else { strides[own] };
+                    }
+                    at += rest;
+                    continue;
+                }
+                Slot::Group(terms) => self.split(terms, stride, row),
+                Slot::Sum(groups) => {
+                    let choice = choices.next().copied().unwrap_or(0);
+                    let before: usize =
+                        groups[..choice].iter().filter_map(|terms| self.solved.group(terms)).sum();
+                    offset += before as isize * stride;
+                    self.split(groups[choice], stride, row);
+                }
+            }
+            at += 1;
+        }
+        Ok(offset)
+    }
+
+    /// The strides along the parts of a group.
+    fn split(&self, terms: &[Term], stride: isize, row: &mut [isize]) {
+        let mut stride = stride;
+        for &term in terms.iter().rev() {
+            for axis in self.loops(term).rev() {
+                row[axis] += stride;
+                stride = stride.wrapping_mul(self.sizes[axis] as isize);
+            }
+        }
+    }
+}
+
+/// The strides of memory that is contiguous along axes of these sizes.
+pub fn contiguous(sizes: &[usize]) -> SmallVec<[isize; 8]> {
+    let mut strides = SmallVec::from_elem(0, sizes.len());
+    let mut step = 1_isize;
+    for (stride, &size) in strides.iter_mut().zip(sizes).rev() {
+        *stride = step;
+        step = step.wrapping_mul(size as isize);
+    }
+    strides
+}

@@ -1,0 +1,48 @@
+//! What the pattern macros run: a pattern as plain data, applied to operands whose dims and axes are loops of one nest.
+//!
+//! A macro reads its pattern while it compiles and leaves a constant [`Pattern`] and one call. rustc checks how many axes each
+//! operand has ([`rank`]), and computes the type of the result; at run time the sizes of all axes are found and compared once
+//! ([`solve`]), the operands' strides are spread over the loops of the pattern ([`layout`]), and the kernels of everything else run.
+
+pub mod args;
+pub mod data;
+pub mod einsum;
+pub mod input;
+pub mod join;
+pub mod layout;
+pub mod pack;
+pub mod path;
+pub mod rank;
+pub mod reductions;
+pub mod sizes;
+pub mod solve;
+pub mod transform;
+pub mod view;
+
+pub use args::{End, at_least, exactly};
+pub use data::{Pattern, Piece, Slot, Term};
+pub use einsum::einsum;
+pub use input::{Input, part};
+pub use pack::{Items, List, Many, PackPattern, PackedShape, Several, pack, unpack};
+pub use path::{EinsumPath, PathStep, einsum_path};
+pub use rank::{Fixed, Spread};
+pub use sizes::parse_shape;
+pub use transform::{rearrange, reduce};
+pub use view::rearrange_view;
+
+use crate::error::{DimError, unwrap};
+
+/// The names that the constant of a pattern is written in.
+pub mod plan {
+    pub use super::data::Slot::{Axis, Group, Rest, Sum};
+    pub use super::data::{Pattern, Piece, Term};
+    pub use crate::plan::direct::Role::{Batch, Column, None as Nothing, Row};
+    pub use crate::plan::direct::Roles;
+}
+
+/// The value of a result, or a panic with the text of its error.
+#[track_caller]
+#[inline]
+pub fn done<T>(result: Result<T, DimError>) -> T {
+    unwrap(result)
+}

@@ -1,0 +1,418 @@
+//! `pack!` and `unpack!`: arrays of different ranks, joined along one axis, and back.
+
+use super::args::{Arg, End};
+use super::input::{Input, Memory, Values};
+use super::rank::{AnyRank, HasAtLeast, ResultOf};
+use crate::bind::source::{Axes, RankDyn};
+use crate::error::DimError;
+use crate::kernel::copy::copy_strided;
+use crate::plan::nest::Nest;
+use crate::plan::rows::Rows;
+use crate::plan::shape::volume;
+use crate::rank::Rank;
+use crate::scalar::Element;
+use crate::storage::memory::reserve;
+use smallvec::SmallVec;
+use std::marker::PhantomData;
+
+/// The axes that `*` stands for in each array that was packed: what [`unpack!`](../../macro.unpack.html) needs to take the result apart.
+///
+/// `R` is the number of these axes, if all arrays have the same, and `K` what the arrays came in: [`Several<N>`], or [`Many`]. It can be made
+/// from sizes as well: `PackedShape::from(vec![vec![2, 3], vec![4]])`.
+pub struct PackedShape<R = RankDyn, K = Many> {
+    parts: Vec<Vec<usize>>,
+    marker: PhantomData<fn() -> (R, K)>,
+}
+
+/// Arrays written out, `[x0, x1]`.
+#[derive(Clone, Copy, Debug)]
+pub struct Several<const N: usize>;
+
+/// Arrays in a vector or a slice.
+#[derive(Clone, Copy, Debug)]
+pub struct Many;
+
+impl<R, K> PackedShape<R, K> {
+    /// The sizes of the axes that `*` stands for, for each array.
+    pub fn sizes(&self) -> &[Vec<usize>] {
+        &self.parts
+    }
+
+    fn new(parts: Vec<Vec<usize>>) -> Self {
+        PackedShape { parts, marker: PhantomData }
+    }
+}
+
+impl<R, K> Clone for PackedShape<R, K> {
+    fn clone(&self) -> Self {
+        PackedShape::new(self.parts.clone())
+    }
+}
+
+impl<R, K> PartialEq for PackedShape<R, K> {
+    fn eq(&self, other: &Self) -> bool {
+        self.parts == other.parts
+    }
+}
+
+impl<R, K> std::fmt::Debug for PackedShape<R, K> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("PackedShape").field(&self.parts).finish()
+    }
+}
+
+impl From<Vec<Vec<usize>>> for PackedShape {
+    fn from(parts: Vec<Vec<usize>>) -> Self {
+        PackedShape::new(parts)
+    }
+}
+
+/// The number of axes that two arrays have both, or [`RankDyn`].
+pub trait Common<O>: AnyRank {
+    /// The number.
+    type Out: AnyRank;
+}
+
+impl<R: Rank, O: Rank> Common<O> for R
+where
+    <R::TakenFrom<O> as Rank>::Max<O::TakenFrom<R>>: IfNone<R>,
+{
+    type Out = <<R::TakenFrom<O> as Rank>::Max<O::TakenFrom<R>> as IfNone<R>>::Out;
+}
+impl<R: Rank> Common<RankDyn> for R {
+    type Out = RankDyn;
+}
+impl<O> Common<O> for RankDyn {
+    type Out = RankDyn;
+}
+
+/// `R` for `Rank0`, else [`RankDyn`].
+pub trait IfNone<R> {
+    /// Which.
+    type Out: AnyRank;
+}
+
+macro_rules! if_none {
+    ($($some:ident)*) => {
+        impl<R: AnyRank> IfNone<R> for crate::rank::Rank0 {
+            type Out = R;
+        }
+        $(impl<R> IfNone<R> for crate::rank::$some {
+            type Out = RankDyn;
+        })*
+    };
+}
+
+if_none!(Rank1 Rank2 Rank3 Rank4 Rank5 Rank6);
+
+/// The arrays that are packed.
+pub trait Packable<'a, N, T> {
+    /// How many axes `*` stands for.
+    type Rest: AnyRank;
+    /// [`Several`] or [`Many`].
+    type Kind;
+    #[doc(hidden)]
+    fn arrays(self) -> Vec<Memory<'a, T>>;
+}
+
+/// Arrays written out, as nested pairs, with how many there are.
+pub struct List<L, const N: usize>(pub L);
+
+/// A part of such a list.
+pub trait PackList<'a, T> {
+    /// How many axes `*` stands for.
+    type Rest: AnyRank;
+    #[doc(hidden)]
+    fn push(self, arrays: &mut Vec<Memory<'a, T>>);
+}
+
+impl<'a, T: Element, Rest: AnyRank> PackList<'a, T> for (Arg<Memory<'a, T>, (), Rest>, End) {
+    type Rest = Rest;
+
+    fn push(self, arrays: &mut Vec<Memory<'a, T>>) {
+        arrays.push(self.0.values);
+    }
+}
+
+impl<'a, T: Element, Rest, B, L> PackList<'a, T> for (Arg<Memory<'a, T>, (), Rest>, (B, L))
+where
+    (B, L): PackList<'a, T>,
+    Rest: Common<<(B, L) as PackList<'a, T>>::Rest>,
+{
+    type Rest = Rest::Out;
+
+    fn push(self, arrays: &mut Vec<Memory<'a, T>>) {
+        arrays.push(self.0.values);
+        self.1.push(arrays);
+    }
+}
+
+impl<'a, M, T, L: PackList<'a, T>, const N: usize> Packable<'a, M, T> for List<L, N> {
+    type Rest = L::Rest;
+    type Kind = Several<N>;
+
+    fn arrays(self) -> Vec<Memory<'a, T>> {
+        let mut arrays = Vec::with_capacity(N);
+        self.0.push(&mut arrays);
+        arrays
+    }
+}
+
+/// A vector or slice of arrays.
+pub struct Items<'a, A>(pub &'a [A]);
+
+impl<'i, M, T: Element, A> Packable<'i, M, T> for Items<'i, A>
+where
+    A: Input<Elem = T, Dims = (), Values<'i> = Memory<'i, T>, Rank: HasAtLeast<M>>,
+{
+    type Rest = <A::Rank as HasAtLeast<M>>::Rest;
+    type Kind = Many;
+
+    fn arrays(self) -> Vec<Memory<'i, T>> {
+        self.0.iter().map(|array: &'i A| array.values()).collect()
+    }
+}
+
+/// The names of the axes before and behind `*`.
+#[derive(Clone, Copy, Debug)]
+pub struct PackPattern {
+    /// The pattern as it was written.
+    pub text: &'static str,
+    /// Those before.
+    pub before: &'static [&'static str],
+    /// Those behind.
+    pub after: &'static [&'static str],
+}
+
+impl PackPattern {
+    fn named(&self) -> usize {
+        self.before.len() + self.after.len()
+    }
+}
+
+/// An array's sizes around `*`, and within.
+struct Around {
+    named: SmallVec<[usize; 6]>,
+    within: Vec<usize>,
+}
+
+fn around(pattern: &PackPattern, axes: &Axes) -> Result<Around, DimError> {
+    let (rank, named) = (axes.len(), pattern.named());
+    if rank < named {
+        return Err(DimError::PatternRank { found: rank, named, spread: true });
+    }
+    let sizes: SmallVec<[usize; 6]> = axes.iter().map(|axis| axis.size).collect();
+    let (first, last) = (pattern.before.len(), rank - pattern.after.len());
+    let around = [&sizes[..first], &sizes[last..]].concat();
+    Ok(Around { named: around.into(), within: sizes[first..last].to_vec() })
+}
+
+/// The arrays joined along the axis `*`.
+pub fn pack<'a, M, O, T, P>(
+    pattern: &'static PackPattern,
+    arrays: P,
+) -> Result<(O::Out, PackedShape<P::Rest, P::Kind>), DimError>
+where
+    T: Element,
+    P: Packable<'a, M, T>,
+    O: ResultOf<T, ()>,
+{
+    let mut arrays = arrays.arrays();
+    let mut parts = Vec::new();
+    let mut total = 0_usize;
+    let mut common: Option<Around> = None;
+    for (at, array) in arrays.iter_mut().enumerate() {
+        array.settle()?;
+        let own = around(pattern, &array.axes)?;
+        let count = volume(own.within.iter().copied(), 1).and_then(|count| total.checked_add(count));
+        total = count.ok_or_else(|| DimError::TooLarge { dims: format!("`{}`", pattern.text) })?;
+        parts.push(own.within.clone());
+        match &common {
+            None => common = Some(own),
+            Some(first) => compare(pattern, first, &own, at)?,
+        }
+    }
+    let Some(common) = common else {
+        return Err(DimError::Shape { what: "nothing to pack: a list of no arrays has no sizes".into() });
+    };
+    let (before, after) = common.named.split_at(pattern.before.len());
+    let sizes: Vec<usize> = [before, &[total], after].concat();
+    let len = volume(sizes.iter().copied(), size_of::<T>()).ok_or_else(|| DimError::TooLarge {
+        dims: format!("the sizes {sizes:?}, in the pattern `{}`,", pattern.text),
+    })?;
+    drop(reserve::<T>(len)?);
+    let mut out = vec![T::default(); len];
+    let inner: usize = after.iter().product();
+    let mut start = 0;
+    for (array, within) in arrays.iter().zip(&parts) {
+        let count: usize = within.iter().product();
+        if len > 0 && count > 0 {
+            copy_part(array, &mut out[start * inner..], total * inner, before.len());
+        }
+        start += count;
+    }
+    Ok((O::build(out, &sizes), PackedShape::new(parts)))
+}
+
+fn compare(pattern: &PackPattern, first: &Around, own: &Around, at: usize) -> Result<(), DimError> {
+    let names = pattern.before.iter().chain(pattern.after);
+    for ((name, &one), &other) in names.zip(&first.named).zip(&own.named) {
+        if one != other {
+            return Err(DimError::AxisConflict {
+                axis: name,
+                first: one,
+                first_place: "in array 1".into(),
+                second: other,
+                second_place: format!("in array {}", at + 1),
+                pattern: pattern.text,
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Copies an array to where it belongs in the result, whose axis `*` is `row` elements long.
+fn copy_part<T: Element>(array: &Memory<'_, T>, out: &mut [T], row: usize, before: usize) {
+    let sizes: SmallVec<[usize; 6]> = array.axes.iter().map(|axis| axis.size).collect();
+    let order: SmallVec<[usize; 6]> = (0..sizes.len()).collect();
+    let mut rows = Rows::new(sizes.len());
+    for (stride, axis) in rows.push().iter_mut().zip(&array.axes) {
+        *stride = axis.stride;
+    }
+    // Within one position of the axes before `*`, the part is contiguous; from one to the next lies a whole row.
+    let target = rows.push();
+    let mut step = 1;
+    for axis in (before..sizes.len()).rev() {
+        target[axis] = step;
+        step *= sizes[axis] as isize;
+    }
+    let mut step = row as isize;
+    for axis in (0..before).rev() {
+        target[axis] = step;
+        step *= sizes[axis] as isize;
+    }
+    let mut nest = Nest::map(&sizes, &order, &rows);
+    let mut operands = nest.operands();
+    operands.next_row();
+    nest.result = operands.next_row().strides.into();
+    // SAFETY: the loops are the array's own axes.
+    unsafe { copy_strided(array.start, &nest, out) };
+}
+
+/// What `unpack!` yields: as many arrays as were written out, or a vector.
+pub trait Unpacked<A> {
+    /// The list.
+    type Out;
+    #[doc(hidden)]
+    fn list(arrays: Vec<A>) -> Self::Out;
+}
+
+impl<A, const N: usize> Unpacked<A> for Several<N> {
+    type Out = [A; N];
+
+    fn list(arrays: Vec<A>) -> [A; N] {
+        arrays.try_into().ok().expect("there are as many arrays as were packed")
+    }
+}
+
+impl<A> Unpacked<A> for Many {
+    type Out = Vec<A>;
+
+    fn list(arrays: Vec<A>) -> Vec<A> {
+        arrays
+    }
+}
+
+/// The shape of what was packed.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not the shape of packed arrays",
+    label = "expected the `PackedShape` that `pack!` returns beside the packed array"
+)]
+pub trait AsPackedShape {
+    /// How many axes `*` stands for.
+    type Rank;
+    /// [`Several`] or [`Many`].
+    type Kind;
+    #[doc(hidden)]
+    fn parts(&self) -> &[Vec<usize>];
+}
+
+#[diagnostic::do_not_recommend]
+impl<R, K> AsPackedShape for PackedShape<R, K> {
+    type Rank = R;
+    type Kind = K;
+
+    fn parts(&self) -> &[Vec<usize>] {
+        &self.parts
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<S: AsPackedShape> AsPackedShape for &S {
+    type Rank = S::Rank;
+    type Kind = S::Kind;
+
+    fn parts(&self) -> &[Vec<usize>] {
+        (**self).parts()
+    }
+}
+
+/// A list of arrays that were packed.
+pub type UnpackedAs<M, T, S> = <<S as AsPackedShape>::Kind as Unpacked<
+    <<<S as AsPackedShape>::Rank as AnyRank>::With<M> as ResultOf<T, ()>>::Out,
+>>::Out;
+
+/// The arrays that were packed.
+pub fn unpack<'a, M, T, S: AsPackedShape>(
+    pattern: &'static PackPattern,
+    packed: Arg<Memory<'a, T>, (), crate::rank::Rank0>,
+    shape: &S,
+) -> Result<UnpackedAs<M, T, S>, DimError>
+where
+    T: Element,
+    M: Rank,
+    S::Rank: AnyRank<With<M>: ResultOf<T, ()>>,
+    S::Kind: Unpacked<<<S::Rank as AnyRank>::With<M> as ResultOf<T, ()>>::Out>,
+{
+    let parts = shape.parts();
+    let mut packed = packed.values;
+    packed.settle()?;
+    let (before, named) = (pattern.before.len(), pattern.named());
+    if packed.axes.len() != named + 1 {
+        return Err(DimError::PatternRank { found: packed.axes.len(), named: named + 1, spread: false });
+    }
+    let total: Option<usize> = parts.iter().try_fold(0_usize, |total, part| {
+        volume(part.iter().copied(), 1).and_then(|count| total.checked_add(count))
+    });
+    let size = packed.axes[before].size;
+    if total != Some(size) {
+        let what = format!(
+            "axis `*` has size {size}, but the arrays to unpack have {:?}, in the pattern `{}`",
+            parts, pattern.text
+        );
+        return Err(DimError::Shape { what });
+    }
+    let mut start = 0;
+    let mut arrays = Vec::new();
+    for part in parts {
+        let count: usize = part.iter().product();
+        let own: Vec<usize> = packed
+            .axes
+            .iter()
+            .enumerate()
+            .map(|(at, axis)| if at == before { count } else { axis.size })
+            .collect();
+        let mut rows = Rows::new(own.len());
+        for (stride, axis) in
+            rows.push_at(packed.axes[before].stride * start as isize).iter_mut().zip(&packed.axes)
+        {
+            *stride = axis.stride;
+        }
+        let order: SmallVec<[usize; 6]> = (0..own.len()).collect();
+        let data = packed.collect(Nest::map(&own, &order, &rows), own.iter().product())?;
+        let sizes: Vec<usize> = [&own[..before], part, &own[before + 1..]].concat();
+        arrays.push(<<S::Rank as AnyRank>::With<M> as ResultOf<T, ()>>::build(data, &sizes));
+        start += count;
+    }
+    Ok(S::Kind::list(arrays))
+}

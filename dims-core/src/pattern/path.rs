@@ -1,0 +1,114 @@
+//! In which order an einsum multiplies its operands.
+
+use super::args::{Args, ValueList, meet};
+use super::data::{Given, Pattern};
+use super::einsum::supports;
+use super::layout::Layout;
+use crate::error::DimError;
+use crate::plan::contract::{self, Axes};
+use crate::scalar::Num;
+use std::fmt;
+
+/// The pairs that an einsum multiplies, one after the other, and what that costs. It prints as a table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EinsumPath {
+    /// The pattern.
+    pub pattern: String,
+    /// The products in order.
+    pub steps: Vec<PathStep>,
+    /// Multiplications and additions without any order: one loop over all indices.
+    pub naive_flops: f64,
+    /// Multiplications and additions of all steps.
+    pub flops: f64,
+    /// Elements of the greatest intermediate result.
+    pub largest: f64,
+}
+
+/// One product of two operands.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PathStep {
+    /// The numbers of both operands in the list of those that are left; their product goes to its end.
+    pub operands: (usize, usize),
+    /// The product as a pattern, `ik,kj->ij`.
+    pub pattern: String,
+    /// Multiplications and additions.
+    pub flops: f64,
+    /// Elements of the product.
+    pub size: f64,
+}
+
+/// The path of an einsum over these operands, which are not read.
+pub fn einsum_path<T: Num, L: Args<T>>(
+    pattern: &'static Pattern,
+    operands: L,
+    given: &[Given],
+) -> Result<EinsumPath, DimError> {
+    let mut values = operands.values();
+    values.settle()?;
+    let (shapes, layout) = meet::<T, L::Dims>(pattern, given, &values)?;
+    let mut sets = supports::<T, L::Dims>(&layout, &shapes, &values)?;
+    let kept = layout.order(pattern.output);
+    let all = |axes: Axes| {
+        let within = (0..layout.sizes.len()).filter(|&axis| axes >> axis & 1 == 1);
+        within.map(|axis| layout.sizes[axis] as f64).product::<f64>()
+    };
+    let mut steps = Vec::new();
+    for (i, j, product) in contract::path(sets.clone(), &layout.sizes, &kept) {
+        let (b, a) = (sets.remove(j), sets.remove(i));
+        sets.push(product);
+        let shown = format!("{},{}->{}", names(&layout, a), names(&layout, b), names(&layout, product));
+        let factor = if (a | b) == product { 1.0 } else { 2.0 };
+        steps.push(PathStep {
+            operands: (i, j),
+            pattern: shown,
+            flops: all(a | b) * factor,
+            size: all(product),
+        });
+    }
+    let everything: f64 = layout.sizes.iter().map(|&size| size as f64).product();
+    Ok(EinsumPath {
+        pattern: pattern.text.into(),
+        naive_flops: everything * pattern.inputs.len() as f64,
+        flops: steps.iter().map(|step| step.flops).sum(),
+        largest: steps.iter().map(|step| step.size).fold(0.0, f64::max),
+        steps,
+    })
+}
+
+/// The names of loops.
+fn names(layout: &Layout, axes: Axes) -> String {
+    let pattern = layout.pattern;
+    let short = pattern.axes.iter().all(|name| name.chars().count() == 1);
+    let first = layout.axis(0);
+    let name = |axis: usize| match axis.checked_sub(first) {
+        Some(axis) => pattern.axes[axis].to_owned(),
+        None => "...".to_owned(),
+    };
+    let mut names: Vec<String> =
+        (0..layout.sizes.len()).filter(|&axis| axes >> axis & 1 == 1).map(name).collect();
+    names.dedup();
+    names.join(if short { "" } else { " " })
+}
+
+impl fmt::Display for EinsumPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "einsum path of `{}`", self.pattern)?;
+        writeln!(f, "  one loop over all indices: {:.3e} flops", self.naive_flops)?;
+        writeln!(
+            f,
+            "  along the path:            {:.3e} flops, largest intermediate {:.3e} elements",
+            self.flops, self.largest
+        )?;
+        for (at, step) in self.steps.iter().enumerate() {
+            let (i, j) = step.operands;
+            writeln!(
+                f,
+                "  {:>2}. operands {i} and {j}: {} ({:.3e} flops)",
+                at + 1,
+                step.pattern,
+                step.flops
+            )?;
+        }
+        Ok(())
+    }
+}

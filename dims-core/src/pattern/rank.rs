@@ -1,0 +1,120 @@
+//! How many axes the operands and the results of patterns have, as types.
+
+use crate::bind::at::Is;
+use crate::bind::source::RankDyn;
+use crate::order::Ordered;
+use crate::rank::*;
+use crate::set::Dims;
+use ndarray::ArrayD;
+
+/// A number of axes: known to rustc ([`Rank0`] to [`Rank26`]), or to the run alone ([`RankDyn`]).
+pub trait AnyRank: 'static {
+    /// One more.
+    type Next: AnyRank;
+    /// `N` more.
+    type With<N: Rank>: AnyRank;
+    /// The greater of both.
+    type Or<O: AnyRank>: AnyRank;
+    #[doc(hidden)]
+    type OrStatic<O: Rank>: AnyRank;
+}
+
+impl<R: Rank> AnyRank for R {
+    type Next = R::Succ;
+    type With<N: Rank> = R::Plus<N>;
+    type Or<O: AnyRank> = O::OrStatic<R>;
+    type OrStatic<O: Rank> = R::Max<O>;
+}
+
+impl AnyRank for RankDyn {
+    type Next = RankDyn;
+    type With<N: Rank> = RankDyn;
+    type Or<O: AnyRank> = RankDyn;
+    type OrStatic<O: Rank> = RankDyn;
+}
+
+/// The operand has as many axes as the pattern names.
+#[diagnostic::on_unimplemented(
+    message = "the pattern names the axes of `{N}`, but this operand has `{Self}`",
+    label = "has `{Self}`, where the pattern has `{N}`",
+    note = "name each axis of the operand once, or write `...` for those that the pattern leaves alone"
+)]
+pub trait HasExactly<N> {}
+#[diagnostic::do_not_recommend]
+impl<R: Rank> HasExactly<R> for R {}
+#[diagnostic::do_not_recommend]
+impl<R> HasExactly<R> for RankDyn {}
+
+/// The operand has at least as many axes as the pattern names beside its `...`.
+#[diagnostic::on_unimplemented(
+    message = "the pattern names at least the axes of `{N}`, but this operand has `{Self}`",
+    label = "has `{Self}`, where the pattern names `{N}`"
+)]
+pub trait HasAtLeast<N> {
+    /// How many axes `...` stands for.
+    type Rest: AnyRank;
+}
+#[diagnostic::do_not_recommend]
+impl<N: Rank, R: Rank> HasAtLeast<N> for R
+where
+    R::Max<N>: Is<R>,
+{
+    type Rest = N::TakenFrom<R>;
+}
+#[diagnostic::do_not_recommend]
+impl<N> HasAtLeast<N> for RankDyn {
+    type Rest = RankDyn;
+}
+
+/// The axes of a result whose pattern has no `...` of its own.
+#[derive(Clone, Copy, Debug)]
+pub struct Fixed<N>(N);
+
+/// The axes of a result whose pattern has `N` axes beside `...`.
+#[derive(Clone, Copy, Debug)]
+pub struct Spread<N>(N);
+
+/// The number of axes of a result, by what `...` stands for.
+pub trait OutRank<Rest> {
+    /// The number.
+    type Rank: AnyRank;
+}
+impl<N: AnyRank, Rest> OutRank<Rest> for Fixed<N> {
+    type Rank = N;
+}
+impl<N: Rank, Rest: AnyRank> OutRank<Rest> for Spread<N> {
+    type Rank = Rest::With<N>;
+}
+
+/// What a result with the dims `S` and `Self` positional axes is: an ndarray array, or its one element, where there are no dims;
+/// else a tensor.
+#[diagnostic::on_unimplemented(
+    message = "a tensor with dims `{S}` cannot have a number of further axes that only the run knows",
+    label = "bind the array's axes, or convert it to a static rank first: `a.into_dimensionality::<Ix3>()`"
+)]
+pub trait ResultOf<T, S: Dims>: AnyRank {
+    /// The result.
+    type Out;
+    #[doc(hidden)]
+    fn build(data: Vec<T>, sizes: &[usize]) -> Self::Out;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T, R: Rank, S: Dims + Ordered<T, R>> ResultOf<T, S> for R {
+    type Out = S::Out;
+
+    #[inline]
+    fn build(data: Vec<T>, sizes: &[usize]) -> S::Out {
+        S::build(data, sizes)
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<T> ResultOf<T, ()> for RankDyn {
+    type Out = ArrayD<T>;
+
+    #[inline]
+    fn build(data: Vec<T>, sizes: &[usize]) -> ArrayD<T> {
+        ArrayD::from_shape_vec(sizes, data).expect("the sizes are the shape of the data")
+    }
+}

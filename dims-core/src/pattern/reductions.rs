@@ -1,0 +1,134 @@
+//! The reductions of `reduce!`, by name.
+
+use crate::kernel::isa::Isa;
+use crate::kernel::reduce::Reducer;
+use crate::kernel::reducers;
+use crate::scalar::{Analytic, Element, Magnitude, Num, Ordered, Real};
+use ::std::marker::PhantomData;
+
+/// A reduction of elements of the type `T`.
+#[diagnostic::on_unimplemented(
+    message = "there is no `{Self}` of elements of the type `{T}`",
+    label = "not for elements of the type `{T}`",
+    note = "`mean`, `var`, `std`, `norm` and `logsumexp` need floats: cast the array first, `a.mapv(|x| x as f64)`; `any`, `all` and `count` need `bool`s"
+)]
+pub trait Reduction<T> {
+    /// What it yields.
+    type Out: Element;
+    #[doc(hidden)]
+    type Reducer: Reducer<T, Out = Self::Out>;
+    #[doc(hidden)]
+    const NEEDS_ELEMENTS: bool = false;
+    #[doc(hidden)]
+    fn reducer(self) -> Self::Reducer;
+}
+
+macro_rules! reductions {
+    ($($(#[$doc:meta])* $name:ident [$($bound:tt)*] $out:ty, $reducer:ty = $value:expr, $needs:literal;)*) => {$(
+        $(#[$doc])*
+        #[allow(non_camel_case_types)]
+        #[derive(Clone, Copy, Debug)]
+        pub struct $name;
+
+        #[diagnostic::do_not_recommend]
+        impl<T: $($bound)*> Reduction<T> for $name {
+            type Out = $out;
+            type Reducer = $reducer;
+            const NEEDS_ELEMENTS: bool = $needs;
+            fn reducer(self) -> $reducer {
+                $value
+            }
+        }
+    )*};
+}
+
+reductions! {
+    /// The sum.
+    sum [Num] T, reducers::Sum = reducers::Sum, false;
+    /// The product.
+    prod [Num] T, reducers::Prod = reducers::Prod, false;
+    /// The mean.
+    mean [Analytic] T, reducers::Mean = reducers::Mean, false;
+    /// The greatest element.
+    max [Ordered] T, reducers::Max = reducers::Max, true;
+    /// The least element.
+    min [Ordered] T, reducers::Min = reducers::Min, true;
+    /// Where the greatest element is, counted along the reduced axes.
+    argmax [Ordered] usize, reducers::Arg<true> = reducers::Arg, true;
+    /// Where the least element is.
+    argmin [Ordered] usize, reducers::Arg<false> = reducers::Arg, true;
+    /// The variance of a whole population.
+    var [Real] T, reducers::Variance<T, false> = reducers::Variance { ddof: T::ZERO }, false;
+    /// The standard deviation.
+    std [Real] T, reducers::Variance<T, true> = reducers::Variance { ddof: T::ZERO }, false;
+    /// The Euclidean norm.
+    norm [Magnitude<Abs: Real>] T::Abs, reducers::Norm = reducers::Norm, false;
+    /// The logarithm of the sum of exponentials.
+    logsumexp [Real] T, reducers::LogSumExp<T> = reducers::LogSumExp(PhantomData), false;
+}
+
+/// What is true or false.
+pub trait Truth: Element {
+    #[doc(hidden)]
+    fn is_true(self) -> bool;
+}
+
+impl Truth for bool {
+    #[inline(always)]
+    fn is_true(self) -> bool {
+        self
+    }
+}
+
+/// A reduction of conditions. (It is generic in what they are, so that rustc does not take `bool` for the only type there is.)
+#[derive(Clone, Copy, Debug)]
+pub struct Conditions<R>(R);
+
+impl<T: Truth, R: Reducer<bool>> Reducer<T> for Conditions<R> {
+    const NAME: &'static str = R::NAME;
+    type Acc = R::Acc;
+    type Out = R::Out;
+    #[inline(always)]
+    fn start(&self) -> R::Acc {
+        self.0.start()
+    }
+    #[inline(always)]
+    fn step<I: Isa>(&self, acc: R::Acc, value: T, at: usize) -> R::Acc {
+        self.0.step::<I>(acc, value.is_true(), at)
+    }
+    #[inline(always)]
+    fn join<I: Isa>(&self, a: R::Acc, b: R::Acc) -> R::Acc {
+        self.0.join::<I>(a, b)
+    }
+    #[inline(always)]
+    fn finish(&self, acc: R::Acc, number: usize) -> R::Out {
+        self.0.finish(acc, number)
+    }
+}
+
+macro_rules! conditions {
+    ($($(#[$doc:meta])* $name:ident $out:ty, $reducer:ident;)*) => {$(
+        $(#[$doc])*
+        #[allow(non_camel_case_types)]
+        #[derive(Clone, Copy, Debug)]
+        pub struct $name;
+
+        #[diagnostic::do_not_recommend]
+        impl<T: Truth> Reduction<T> for $name {
+            type Out = $out;
+            type Reducer = Conditions<reducers::$reducer>;
+            fn reducer(self) -> Self::Reducer {
+                Conditions(reducers::$reducer)
+            }
+        }
+    )*};
+}
+
+conditions! {
+    /// Whether any element is true.
+    any bool, Any;
+    /// Whether all elements are true.
+    all bool, All;
+    /// How many elements are true.
+    count usize, Count;
+}

@@ -1,0 +1,17 @@
+//! The sizes of an array's axes, by the names of a pattern.
+
+use super::args::{Args, meet};
+use super::data::{Given, Pattern};
+use crate::error::DimError;
+use crate::scalar::Element;
+use smallvec::SmallVec;
+
+/// The size of each axis of the pattern.
+pub fn parse_shape<T: Element, L: Args<T>>(
+    pattern: &'static Pattern,
+    operands: L,
+    given: &[Given],
+) -> Result<SmallVec<[usize; 8]>, DimError> {
+    let (_, layout) = meet::<T, L::Dims>(pattern, given, &operands.values())?;
+    Ok(layout.solved.axes)
+}

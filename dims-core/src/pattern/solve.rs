@@ -1,0 +1,235 @@
+//! The sizes of a pattern's axes, from those of the operands' axes and those that are given.
+
+use super::data::{Given, Pattern, Slot, Term};
+use crate::error::DimError;
+use smallvec::SmallVec;
+
+/// A size that is not known yet.
+const OPEN: usize = usize::MAX;
+
+/// The sizes of all axes of a pattern.
+pub struct Solved {
+    /// Of each axis.
+    pub axes: SmallVec<[usize; 8]>,
+    /// Of the axes that `...` stands for, once operands have been broadcast; the last ones belong together.
+    pub rest: SmallVec<[usize; 4]>,
+}
+
+impl Solved {
+    /// How many elements lie along a group.
+    #[inline]
+    pub fn group(&self, terms: &[Term]) -> Option<usize> {
+        let size = |total: usize, term: &Term| match term {
+            Term::Axis(axis) => total.checked_mul(self.axes[*axis]),
+            Term::Rest => self.rest.iter().try_fold(total, |total, &size| total.checked_mul(size)),
+        };
+        terms.iter().try_fold(1, size)
+    }
+
+    /// The sizes of the axes of an array with these slots.
+    pub fn sizes(&self, pattern: &Pattern, slots: &[Slot]) -> Result<SmallVec<[usize; 8]>, DimError> {
+        let mut sizes = SmallVec::new();
+        for slot in slots {
+            let size = match slot {
+                Slot::Rest => {
+                    sizes.extend_from_slice(&self.rest);
+                    continue;
+                }
+                Slot::Axis(axis) => Some(self.axes[*axis]),
+                Slot::Group(terms) => self.group(terms),
+                Slot::Sum(groups) => groups
+                    .iter()
+                    .try_fold(0, |total: usize, terms| self.group(terms).and_then(|n| total.checked_add(n))),
+            };
+            sizes.push(size.ok_or_else(|| DimError::TooLarge { dims: format!("`{}`", pattern.text) })?);
+        }
+        Ok(sizes)
+    }
+}
+
+/// Where an operand's slots lie among its axes: how many `...` stands for.
+pub fn rest_of(slots: &[Slot], rank: usize) -> Result<usize, DimError> {
+    let spread = slots.iter().any(|slot| matches!(slot, Slot::Rest));
+    let named = slots.len() - usize::from(spread);
+    match rank.checked_sub(named) {
+        Some(rest) if spread || rest == 0 => Ok(rest),
+        _ => Err(DimError::PatternRank { found: rank, named, spread }),
+    }
+}
+
+/// Finds the sizes of all axes. `shapes` are the sizes of each operand's axes.
+pub fn solve(pattern: &Pattern, given: &[Given], shapes: &[&[usize]]) -> Result<Solved, DimError> {
+    let mut solver = Solver {
+        pattern,
+        solved: Solved { axes: SmallVec::from_elem(OPEN, pattern.axes.len()), rest: SmallVec::new() },
+        from: SmallVec::from_elem(usize::MAX, pattern.axes.len()),
+    };
+    for &(axis, size) in given {
+        solver.solved.axes[axis] = size;
+    }
+    let mut open: SmallVec<[(usize, &Slot, usize); 4]> = SmallVec::new();
+    for (operand, (slots, sizes)) in pattern.inputs.iter().zip(shapes).enumerate() {
+        let rest = rest_of(slots, sizes.len())?;
+        let mut at = 0;
+        for slot in *slots {
+            match slot {
+                Slot::Rest => {
+                    solver.broadcast(operand, &sizes[at..at + rest])?;
+                    at += rest;
+                    continue;
+                }
+                Slot::Axis(axis) => solver.meet(*axis, sizes[at], operand)?,
+                Slot::Group(_) | Slot::Sum(_) => open.push((operand, slot, sizes[at])),
+            }
+            at += 1;
+        }
+    }
+    // Each pass finds what the sizes known so far decide; a group that is fully known is checked, and done.
+    while !open.is_empty() {
+        let before = open.len();
+        let mut left = SmallVec::new();
+        for &(operand, slot, size) in &open {
+            if !solver.group(slot, size, operand)? {
+                left.push((operand, slot, size));
+            }
+        }
+        if left.len() == before {
+            let &(operand, slot, size) = &left[0];
+            return Err(solver.split(
+                slot,
+                size,
+                operand,
+                "the size of one axis can be found, but more are unknown",
+            ));
+        }
+        open = left;
+    }
+    match solver.solved.axes.iter().position(|&size| size == OPEN) {
+        None => Ok(solver.solved),
+        Some(axis) => Err(DimError::Unsized { dim: pattern.axes[axis] }),
+    }
+}
+
+struct Solver<'p> {
+    pattern: &'p Pattern,
+    solved: Solved,
+    /// From which operand each size is; none where it is given.
+    from: SmallVec<[usize; 8]>,
+}
+
+impl Solver<'_> {
+    /// An operand has `size` elements along an axis.
+    #[inline]
+    fn meet(&mut self, axis: usize, size: usize, operand: usize) -> Result<(), DimError> {
+        let own = &mut self.solved.axes[axis];
+        if *own == OPEN {
+            *own = size;
+            self.from[axis] = operand;
+        } else if *own != size {
+            return Err(self.conflict(axis, size, operand));
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn conflict(&self, axis: usize, size: usize, operand: usize) -> DimError {
+        let inputs = self.pattern.inputs.len();
+        let place = |operand: usize| match operand {
+            usize::MAX => "as given".to_owned(),
+            operand if inputs > 1 => format!("in operand {}", operand + 1),
+            _ => "in the operand".to_owned(),
+        };
+        DimError::AxisConflict {
+            axis: self.pattern.axes[axis],
+            first: self.solved.axes[axis],
+            first_place: place(self.from[axis]),
+            second: size,
+            second_place: place(operand),
+            pattern: self.pattern.text,
+        }
+    }
+
+    /// The axes that `...` stands for in one operand meet those in others: from the right, and size 1 broadcasts.
+    fn broadcast(&mut self, operand: usize, sizes: &[usize]) -> Result<(), DimError> {
+        let rest = &mut self.solved.rest;
+        while rest.len() < sizes.len() {
+            rest.insert(0, 1);
+        }
+        for (from_right, (own, &size)) in rest.iter_mut().rev().zip(sizes.iter().rev()).enumerate() {
+            if *own == 1 {
+                *own = size;
+            } else if size != 1 && *own != size {
+                return Err(DimError::AxisConflict {
+                    axis: "...",
+                    first: *own,
+                    first_place: format!("along axis {from_right} from the right before"),
+                    second: size,
+                    second_place: format!("in operand {}", operand + 1),
+                    pattern: self.pattern.text,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// What the size of one axis says of the groups it is made of. Whether all is known now, and fits.
+    fn group(&mut self, slot: &Slot, size: usize, operand: usize) -> Result<bool, DimError> {
+        let groups: &[&[Term]] = match slot {
+            Slot::Group(terms) => &[terms],
+            Slot::Sum(groups) => groups,
+            Slot::Rest | Slot::Axis(_) => &[],
+        };
+        let mut left = Some(size);
+        let mut unknown = None;
+        for &terms in groups {
+            let mut known = 1_usize;
+            let mut axis = None;
+            for term in terms {
+                let Term::Axis(own) = *term else { continue };
+                match self.solved.axes[own] {
+                    OPEN if axis.is_some() || unknown.is_some() => return Ok(false),
+                    OPEN => axis = Some(own),
+                    size => known = known.saturating_mul(size),
+                }
+            }
+            match axis {
+                Some(axis) => unknown = Some((axis, known)),
+                None => left = left.and_then(|left| left.checked_sub(known)),
+            }
+        }
+        let sum = groups.len() > 1;
+        let Some(left) = left.or_else(|| (!sum).then_some(1)) else {
+            return Err(self.split(slot, size, operand, "the known sizes are more than it has"));
+        };
+        match unknown {
+            None if left == 0 => Ok(true),
+            None if sum => Err(self.split(slot, size, operand, "the sum of the sizes differs")),
+            None => Err(self.split(slot, size, operand, "the product of the sizes differs")),
+            Some((_, 0)) => {
+                let why = "the other sizes multiply to 0, so that of the unknown axis cannot be found";
+                Err(self.split(slot, size, operand, why))
+            }
+            Some((_, known)) if !left.is_multiple_of(known) => {
+                Err(self.split(slot, size, operand, "the known sizes do not divide it"))
+            }
+            Some((axis, known)) => self.meet(axis, left / known, operand).map(|()| true),
+        }
+    }
+
+    #[cold]
+    fn split(&self, slot: &Slot, size: usize, _: usize, why: &'static str) -> DimError {
+        let term = |term: &Term| match term {
+            Term::Rest => "...".to_owned(),
+            Term::Axis(axis) => match self.solved.axes[*axis] {
+                OPEN => self.pattern.axes[*axis].to_owned(),
+                size => format!("{} = {size}", self.pattern.axes[*axis]),
+            },
+        };
+        let terms = |terms: &&[Term]| terms.iter().map(term).collect::<Vec<_>>().join(", ");
+        let group = match slot {
+            Slot::Sum(groups) => groups.iter().map(terms).collect::<Vec<_>>().join(" + "),
+            slot => terms(&slot.group(0)),
+        };
+        DimError::Split { group: format!("`({group})`"), size, why, origin: None }
+    }
+}

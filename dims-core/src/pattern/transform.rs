@@ -1,0 +1,135 @@
+//! Rearrangements, repetitions and reductions.
+
+use super::args::{Args, End, ValueList, lay_out, meet};
+use super::data::{Given, Pattern};
+use super::einsum::{Output, too_large};
+use super::input::Values;
+use super::join::{self, needs_joining};
+use super::layout::{Layout, List};
+use super::rank::{OutRank, ResultOf};
+use super::reductions::Reduction;
+use crate::error::DimError;
+use crate::kernel::reduce::{Reducer, reduce as run_reduction};
+use crate::kernel::{Kernel, threads};
+use crate::plan::explain::{Loops, Step, record};
+use crate::plan::nest::{Nest, Parts};
+use crate::plan::shape::volume;
+use crate::scalar::Element;
+use crate::set::Dims;
+
+/// The elements of the operands along the axes of the output: permuted, split, merged, repeated, or put together of several.
+#[inline]
+pub fn rearrange<O, T, L>(
+    pattern: &'static Pattern,
+    operands: L,
+    given: &[Given],
+) -> Result<Output<T, O, T, L>, DimError>
+where
+    T: Element,
+    L: Args<T>,
+    O: OutRank<L::Rest>,
+    O::Rank: ResultOf<T, L::Dims>,
+{
+    let values = operands.values();
+    let (data, sizes) = moved::<T, L::Dims>(pattern, given, &values)?;
+    Ok(<O::Rank as ResultOf<T, L::Dims>>::build(data, &sizes))
+}
+
+/// The elements and the sizes of the result.
+fn moved<T: Element, U: Dims>(
+    pattern: &'static Pattern,
+    given: &[Given],
+    values: &impl ValueList<T>,
+) -> Result<(Vec<T>, List), DimError> {
+    let (shapes, layout) = meet::<T, U>(pattern, given, values)?;
+    let sizes = layout.shape(pattern.output)?;
+    let len = volume(sizes.iter().copied(), size_of::<T>()).ok_or_else(|| too_large(pattern, &sizes))?;
+    if needs_joining(pattern, values) {
+        let data = join::joined::<T, U>(&layout, &shapes, values, &sizes, len)?;
+        return Ok((data, sizes));
+    }
+    let rows = lay_out::<T, U>(&layout, &shapes, values)?;
+    let nest = Nest::map(&layout.sizes, &layout.order(pattern.output), &rows);
+    let data = values.collect_first(nest, len).map_err(|error| named(error, pattern, &sizes))?;
+    Ok((data, sizes))
+}
+
+/// The error of a run: where memory was short, the result's sizes are named.
+pub(super) fn named(error: DimError, pattern: &Pattern, sizes: &[usize]) -> DimError {
+    match error {
+        DimError::TooLarge { .. } => too_large(pattern, sizes),
+        error => error,
+    }
+}
+
+/// Combines the elements along all axes that the output has not.
+#[inline]
+pub fn reduce<O, T, L, V, Q: Reduction<T>>(
+    pattern: &'static Pattern,
+    reduction: Q,
+    operands: L,
+    given: &[Given],
+) -> Result<Output<Q::Out, O, T, L>, DimError>
+where
+    T: Element,
+    L: Args<T, Values = (V, End)>,
+    V: Values<Elem = T>,
+    O: OutRank<L::Rest>,
+    O::Rank: ResultOf<Q::Out, L::Dims>,
+{
+    let mut values = operands.values();
+    values.settle()?;
+    let refuses = Q::NEEDS_ELEMENTS;
+    let (data, sizes) = reduced::<T, L::Dims, _, _>(pattern, reduction.reducer(), refuses, given, &values)?;
+    Ok(<O::Rank as ResultOf<Q::Out, L::Dims>>::build(data, &sizes))
+}
+
+/// The elements and the sizes of the result.
+fn reduced<T: Element, U: Dims, V: Values<Elem = T>, R: Reducer<T, Out: Element>>(
+    pattern: &'static Pattern,
+    reducer: R,
+    needs_elements: bool,
+    given: &[Given],
+    values: &(V, End),
+) -> Result<(Vec<R::Out>, List), DimError> {
+    let (shapes, layout) = meet::<T, U>(pattern, given, values)?;
+    let rows = lay_out::<T, U>(&layout, &shapes, values)?;
+    let sizes = layout.shape(pattern.output)?;
+    let len = volume(sizes.iter().copied(), size_of::<R::Out>()).ok_or_else(|| too_large(pattern, &sizes))?;
+    let kept = layout.order(pattern.output);
+    let reduced: List = reduced_loops(&layout, &kept);
+    let count = volume(reduced.iter().map(|&axis| layout.sizes[axis]), 1)
+        .ok_or_else(|| too_large(pattern, &layout.sizes))?;
+    if needs_elements && count == 0 && len > 0 {
+        let dims = reduced.iter().filter_map(|&axis| axis.checked_sub(layout.axis(0)));
+        let dims: Vec<_> = dims.map(|axis| format!("`{}`", pattern.axes[axis])).collect();
+        return Err(DimError::EmptyReduction { op: R::NAME, dims: format!("axes {}", dims.join(", ")) });
+    }
+    let nest = Nest::reduce(&layout.sizes, &kept, &reduced, &rows);
+    let work = if V::Kernel::<'_>::PARALLEL { len.saturating_mul(count) } else { 0 };
+    record(|| Step::Reduce {
+        reduction: R::NAME,
+        expression: values.0.describe(),
+        loops: Loops::new::<R::Out>(&nest, len, threads::parts(work)),
+        count,
+    });
+    let mut parts = Parts::new();
+    let lower = |nest| values.0.kernel(&mut Nest::operands(nest));
+    let data = run_reduction(&nest, &mut parts, lower, work, len, count, reducer)
+        .map_err(|error| named(error, pattern, &sizes))?;
+    Ok((data, sizes))
+}
+
+/// The loops that are not kept, in the order in which the operand has them: the first position of an `argmax` is that of
+/// the reduced axes as they were written.
+fn reduced_loops(layout: &Layout, kept: &[usize]) -> List {
+    let mut loops = List::new();
+    for slot in layout.pattern.inputs[0] {
+        for axis in layout.loops_of(slot, 0) {
+            if !kept.contains(&axis) && !loops.contains(&axis) {
+                loops.push(axis);
+            }
+        }
+    }
+    loops
+}

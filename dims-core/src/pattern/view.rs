@@ -1,0 +1,105 @@
+//! Rearrangements that copy nothing.
+
+use super::args::{Arg, End, meet};
+use super::data::{Given, Pattern, Slot};
+use super::input::Memory;
+use super::rank::{AnyRank, OutRank};
+use crate::bind::source::RankDyn;
+use crate::error::DimError;
+use crate::rank::Rank;
+use crate::scalar::Element;
+use ndarray::{ArrayView, Axis, Dimension, IxDyn, RawArrayView, ShapeBuilder};
+use smallvec::SmallVec;
+
+/// A number of axes that an ndarray view can have.
+pub trait ViewRank: AnyRank {
+    /// The dimension type.
+    type Nd: Dimension;
+}
+impl<R: Rank> ViewRank for R {
+    type Nd = R::Nd;
+}
+impl ViewRank for RankDyn {
+    type Nd = IxDyn;
+}
+
+/// The dimension type of a view.
+type Nd<O, Rest> = <<O as OutRank<Rest>>::Rank as ViewRank>::Nd;
+
+/// An array seen along other axes.
+pub fn rearrange_view<'a, O: OutRank<Rest, Rank: ViewRank>, T: Element, Rest: AnyRank>(
+    pattern: &'static Pattern,
+    operand: (Arg<Memory<'a, T>, (), Rest>, End),
+    given: &[Given],
+) -> Result<ArrayView<'a, T, Nd<O, Rest>>, DimError> {
+    let values = (operand.0.values, End);
+    if values.0.list.is_some() {
+        let what = "a list of arrays is not one array in memory, so there is no view of it: use `rearrange!`";
+        return Err(DimError::Shape { what: what.into() });
+    }
+    let (shapes, layout) = meet::<T, ()>(pattern, given, &values)?;
+    let own: SmallVec<[isize; 8]> = values.0.axes.iter().map(|axis| axis.stride).collect();
+    let mut row: SmallVec<[isize; 8]> = SmallVec::from_elem(0, layout.sizes.len());
+    layout.spread(pattern.inputs[0], &[], shapes[0].positional(), &own, &mut row)?;
+    let mut axes: SmallVec<[(usize, isize); 6]> = SmallVec::new();
+    layout.order(pattern.output);
+    for slot in pattern.output {
+        let loops = layout.loops_of(slot, 0);
+        if matches!(slot, Slot::Rest) {
+            axes.extend(loops.iter().map(|&axis| (layout.sizes[axis], row[axis])));
+            continue;
+        }
+        let parts = loops.iter().map(|&axis| (layout.sizes[axis], row[axis]));
+        axes.push(merged(parts).ok_or_else(|| apart(pattern))?);
+    }
+    // SAFETY: the loops have the sizes of the array's axes, along which its strides were spread, so each position of the view is one of
+    // the array, which is borrowed for `'a`.
+    Ok(unsafe { view(values.0.start, &axes) })
+}
+
+#[cold]
+fn apart(pattern: &Pattern) -> DimError {
+    let what = format!(
+        "the axes of a group in `{}` do not lie one within the other in memory, so there is no view of them as one axis: use `rearrange!`, which copies",
+        pattern.text
+    );
+    DimError::Shape { what }
+}
+
+/// The axis that several axes make together, the last one fastest, if memory has it.
+fn merged(parts: impl DoubleEndedIterator<Item = (usize, isize)> + Clone) -> Option<(usize, isize)> {
+    let size: usize = parts.clone().map(|(size, _)| size).product();
+    if size == 0 {
+        return Some((0, 0));
+    }
+    let mut whole: Option<(usize, isize)> = None;
+    for (size, stride) in parts.rev().filter(|&(size, _)| size != 1) {
+        whole = match whole {
+            None => Some((size, stride)),
+            Some((inner, step)) if stride == step * inner as isize => Some((inner * size, step)),
+            Some(_) => return None,
+        };
+    }
+    Some(whole.unwrap_or((1, 0)))
+}
+
+/// # Safety
+///
+/// Every position of the axes is a valid element for `'a`.
+unsafe fn view<'a, T, D: Dimension>(start: *const T, axes: &[(usize, isize)]) -> ArrayView<'a, T, D> {
+    // ndarray takes strides that go forwards; the axes that go backwards are turned around afterwards.
+    let back =
+        |&(size, stride): &(usize, isize)| if stride < 0 { stride * (size as isize - 1).max(0) } else { 0 };
+    let empty = axes.iter().any(|&(size, _)| size == 0);
+    let first = if empty { start } else { start.wrapping_offset(axes.iter().map(back).sum()) };
+    let (mut sizes, mut strides) = (IxDyn::zeros(axes.len()), IxDyn::zeros(axes.len()));
+    for (at, &(size, stride)) in axes.iter().enumerate() {
+        (sizes[at], strides[at]) = (size, if empty { 0 } else { stride.unsigned_abs() });
+    }
+    // SAFETY: the caller's promise: from the element at the far end of the axes that go backwards, all others lie forwards.
+    let mut view = unsafe { RawArrayView::from_shape_ptr(sizes.strides(strides), first).deref_into_view() };
+    for (at, _) in axes.iter().enumerate().filter(|(_, (_, stride))| *stride < 0) {
+        view.invert_axis(Axis(at));
+    }
+    view.into_dimensionality().expect("the rank is that of the pattern")
+}

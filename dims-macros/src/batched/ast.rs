@@ -1,0 +1,111 @@
+//! What `#[batched]` stands on: a function, a method with or without a body, or all methods of a trait or an implementation.
+
+use proc_macro2::TokenStream;
+use quote::{ToTokens, quote};
+use syn::parse::{Parse, ParseStream};
+use syn::{
+    Attribute, Block, Error, ImplItem, Item, ItemImpl, ItemTrait, Result, Signature, Token, TraitItem,
+    Visibility,
+};
+
+/// What the attribute stands on.
+pub enum Input {
+    Function(Box<Function>),
+    Block(Box<Methods>),
+}
+
+/// A function, or a method; a method of a trait may have no body.
+pub struct Function {
+    pub attrs: Vec<Attribute>,
+    pub vis: Visibility,
+    pub sig: Signature,
+    pub block: Option<Block>,
+}
+
+/// All methods of a trait or an implementation.
+pub enum Methods {
+    Trait(ItemTrait),
+    Impl(ItemImpl),
+}
+
+impl Parse for Input {
+    fn parse(input: ParseStream<'_>) -> Result<Self> {
+        let ahead = input.fork();
+        let _ = ahead.call(Attribute::parse_outer)?;
+        let _: Visibility = ahead.parse()?;
+        let _: Option<Token![unsafe]> = ahead.parse()?;
+        if ahead.peek(Token![trait]) || ahead.peek(Token![impl]) {
+            return match input.parse()? {
+                Item::Trait(item) => Ok(Input::Block(Box::new(Methods::Trait(item)))),
+                Item::Impl(item) => Ok(Input::Block(Box::new(Methods::Impl(item)))),
+                item => Err(Error::new_spanned(item, EXPECTED)),
+            };
+        }
+        let ahead = input.fork();
+        let _ = ahead.call(Attribute::parse_outer)?;
+        let _: Visibility = ahead.parse()?;
+        if ahead.parse::<Signature>().is_err() {
+            return Err(Error::new(ahead.span(), EXPECTED));
+        }
+        input.parse().map(|function| Input::Function(Box::new(function)))
+    }
+}
+
+const EXPECTED: &str = "`#[batched]` stands on a function, a method, a trait or an `impl`";
+
+impl Parse for Function {
+    fn parse(input: ParseStream<'_>) -> Result<Self> {
+        let attrs = input.call(Attribute::parse_outer)?;
+        let vis = input.parse()?;
+        let sig = input.parse()?;
+        let block = if input.peek(Token![;]) {
+            input.parse::<Token![;]>()?;
+            None
+        } else {
+            Some(input.parse()?)
+        };
+        Ok(Function { attrs, vis, sig, block })
+    }
+}
+
+impl ToTokens for Function {
+    fn to_tokens(&self, tokens: &mut TokenStream) {
+        let Function { attrs, vis, sig, block } = self;
+        let block = block.as_ref().map_or_else(|| quote!(;), ToTokens::to_token_stream);
+        tokens.extend(quote!(#(#attrs)* #vis #sig #block));
+    }
+}
+
+impl Methods {
+    /// The block with each method that mentions tensors replaced. A method for which `expand` gives nothing is left out.
+    pub fn expand(self, mut expand: impl FnMut(Function) -> Option<TokenStream>) -> TokenStream {
+        match self {
+            Methods::Trait(mut item) => {
+                let items = std::mem::take(&mut item.items).into_iter().map(|member| match member {
+                    TraitItem::Fn(method) if super::valid::takes_tensors(&method.sig) => {
+                        let vis = Visibility::Inherited;
+                        let block = method.default;
+                        let function = Function { attrs: method.attrs, vis, sig: method.sig, block };
+                        TraitItem::Verbatim(expand(function).unwrap_or_default())
+                    }
+                    member => member,
+                });
+                item.items = items.collect();
+                item.into_token_stream()
+            }
+            Methods::Impl(mut item) => {
+                let items = std::mem::take(&mut item.items).into_iter().map(|member| match member {
+                    ImplItem::Fn(method) if super::valid::takes_tensors(&method.sig) => {
+                        let (attrs, vis, block) = (method.attrs, method.vis, Some(method.block));
+                        ImplItem::Verbatim(
+                            expand(Function { attrs, vis, sig: method.sig, block }).unwrap_or_default(),
+                        )
+                    }
+                    member => member,
+                });
+                item.items = items.collect();
+                item.into_token_stream()
+            }
+        }
+    }
+}

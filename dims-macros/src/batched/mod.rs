@@ -1,0 +1,41 @@
+//! `#[batched]`: a function that is written for one example, and called with any further dims bound.
+//!
+//! It becomes two: the one that was written, whose tensors have a rest, and a caller, which seals the arguments, calls it, and opens the
+//! result. What they have to do with each other is in `typed_dims_core::batch`; here are only names and bounds.
+
+mod ast;
+mod expand;
+mod valid;
+
+use crate::pattern::errors::Errors;
+use ast::Input;
+use proc_macro2::TokenStream;
+
+/// Expands the attribute.
+pub fn expand(attribute: TokenStream, item: TokenStream) -> TokenStream {
+    if let Some(token) = attribute.into_iter().next() {
+        return failed(&syn::Error::new(token.span(), "`#[batched]` takes nothing in parentheses"), &item);
+    }
+    let input = match syn::parse2::<Input>(item.clone()) {
+        Ok(input) => input,
+        Err(error) => return failed(&error, &item),
+    };
+    let mut errors = Errors::default();
+    let tokens = match input {
+        Input::Function(function) => match valid::check(*function, &mut errors) {
+            Some(function) => expand::function(&function),
+            None => TokenStream::new(),
+        },
+        Input::Block(block) => block.expand(|function| {
+            let function = valid::check(function, &mut errors)?;
+            Some(expand::function(&function))
+        }),
+    };
+    if errors.is_empty() { tokens } else { errors.items() }
+}
+
+/// The error, and the item as it was, so that nothing that mentions it fails as well.
+fn failed(error: &syn::Error, item: &TokenStream) -> TokenStream {
+    let error = error.to_compile_error();
+    quote::quote!(#error #item)
+}

@@ -1,0 +1,275 @@
+//! What a batched function must be, and what is known of its parameters and its result.
+
+use super::ast::Function;
+use crate::pattern::errors::Errors;
+use proc_macro2::{Ident, Span};
+use syn::spanned::Spanned;
+use syn::{
+    FnArg, GenericArgument, GenericParam, Pat, PatIdent, PathArguments, PathSegment, Receiver, ReturnType,
+    Signature, Type, TypePath, TypeReference,
+};
+
+/// A function that can be batched.
+pub struct Batched {
+    pub function: Function,
+    pub receiver: Option<Receiver>,
+    pub params: Vec<Param>,
+    /// The results: one, or the parts of a tuple.
+    pub results: Vec<Output>,
+    /// Whether they are the parts of a tuple.
+    pub tuple: bool,
+    /// The rows of further dims: one that the macro makes, or those that the signature names.
+    pub rows: Vec<Row>,
+}
+
+/// A parameter besides `self`.
+pub struct Param {
+    pub pat: Pat,
+    pub ty: Type,
+    /// The type for one example, and the number of its row, if it is a tensor.
+    pub tensor: Option<(Type, Option<usize>)>,
+}
+
+/// A result.
+pub struct Output {
+    pub ty: Type,
+    /// The type for one example, and the number of its row, if there are tensors in it.
+    pub tensor: Option<(Type, Option<usize>)>,
+}
+
+/// `B` of `Rest<B>`.
+pub struct Row {
+    pub name: Ident,
+    /// Whether the macro adds it to the generics.
+    pub added: bool,
+}
+
+/// Whether any parameter is a tensor.
+pub fn takes_tensors(sig: &Signature) -> bool {
+    sig.inputs.iter().any(|input| matches!(input, FnArg::Typed(arg) if tensor(&arg.ty).is_some()))
+}
+
+/// Looks at a function; without a word about it in `errors` it can be batched.
+pub fn check(function: Function, errors: &mut Errors) -> Option<Batched> {
+    let sig = &function.sig;
+    if let Some(token) = &sig.asyncness {
+        errors
+            .span(token.span, "an `async` function cannot be batched: call a batched function in it instead");
+    }
+    if let Some(token) = &sig.constness {
+        errors.span(token.span, "a `const` function cannot be batched");
+    }
+    if let Some(token) = &sig.unsafety {
+        errors.span(token.span, "an `unsafe` function cannot be batched");
+    }
+    if let Some(abi) = &sig.abi {
+        errors.span(abi.span(), "a function with another ABI cannot be batched");
+    }
+    let named = row_names(sig);
+    let explicit = !named.is_empty();
+    let rows: Vec<Row> = if explicit {
+        named.iter().map(|name| Row { name: name.clone(), added: false }).collect()
+    } else {
+        vec![Row { name: Ident::new("Further", Span::call_site()), added: true }]
+    };
+    let (mut receiver, mut params) = (None, Vec::new());
+    for input in &sig.inputs {
+        match input {
+            FnArg::Receiver(own) => receiver = Some(own.clone()),
+            FnArg::Typed(arg) => {
+                params.push(param(&arg.pat, &arg.ty, &named, errors));
+            }
+        }
+    }
+    if !params.iter().any(|param| param.tensor.is_some()) {
+        let what = "a batched function takes at least one tensor: `x: Tensor<f32, (Seq,)>`, or `&Tensor<..>`";
+        errors.span(sig.ident.span(), what);
+    }
+    if let Some(row) = rows.iter().enumerate().find(|(at, _)| explicit && !in_params(&params, *at)) {
+        let what =
+            format!("no parameter has `Rest<{0}>`, so nothing says which dims `{0}` stands for", row.1.name);
+        errors.span(row.1.name.span(), what);
+    }
+    let (results, tuple) = match &sig.output {
+        ReturnType::Default => (Vec::new(), true),
+        ReturnType::Type(_, ty) => match &**ty {
+            Type::Tuple(tuple) => (tuple.elems.iter().map(|ty| output(ty, &named, errors)).collect(), true),
+            ty => (vec![output(ty, &named, errors)], false),
+        },
+    };
+    if !errors.is_empty() {
+        return None;
+    }
+    Some(Batched { receiver, params, results, tuple, rows, function })
+}
+
+fn in_params(params: &[Param], row: usize) -> bool {
+    params.iter().any(|param| matches!(param.tensor, Some((_, Some(at))) if at == row))
+}
+
+fn param(pat: &Pat, ty: &Type, named: &[Ident], errors: &mut Errors) -> Param {
+    let tensor = match ty {
+        Type::Reference(TypeReference { mutability: Some(token), elem, .. }) if mentions_tensor(elem) => {
+            let what = "a batched function cannot change its arguments: return the new value instead";
+            errors.span(token.span, what);
+            None
+        }
+        ty => match tensor(ty) {
+            Some(path) => Some(one_example(path, named)),
+            None => {
+                if mentions_tensor(ty) {
+                    let what = "a batched function takes each tensor as a parameter of its own";
+                    errors.span(ty.span(), what);
+                }
+                None
+            }
+        },
+    };
+    if tensor.is_some()
+        && !matches!(pat, Pat::Ident(PatIdent { by_ref: None, subpat: None, .. }) | Pat::Wild(_))
+    {
+        errors.span(pat.span(), "a tensor that is batched needs a name here");
+    }
+    Param { pat: pat.clone(), ty: ty.clone(), tensor }
+}
+
+fn output(ty: &Type, named: &[Ident], errors: &mut Errors) -> Output {
+    if let Type::ImplTrait(_) = ty {
+        errors.span(ty.span(), "a batched function needs a result with a name: `Tensor<f32, (Seq,)>`");
+    }
+    if let Type::Reference(_) = ty
+        && mentions_tensor(ty)
+    {
+        errors.span(ty.span(), "a batched function returns a tensor of its own, not a reference to one");
+    }
+    let mut row = if named.is_empty() { Some(0) } else { None };
+    let example = replaced(ty, named, &mut row);
+    let tensor = example.map(|ty| (ty, row));
+    Output { ty: ty.clone(), tensor }
+}
+
+/// A result type with each tensor as it is for one example, and other types marked as such; nothing if there is no tensor in it.
+fn replaced(ty: &Type, named: &[Ident], row: &mut Option<usize>) -> Option<Type> {
+    if !mentions_tensor(ty) {
+        return None;
+    }
+    let part = |ty: &Type, row: &mut Option<usize>| -> Type {
+        replaced(ty, named, row)
+            .unwrap_or_else(|| syn::parse_quote!(::typed_dims::__private::batch::Plain<#ty>))
+    };
+    match ty {
+        Type::Tuple(tuple) => {
+            let mut tuple = tuple.clone();
+            tuple.elems.iter_mut().for_each(|ty| *ty = part(ty, row));
+            Some(Type::Tuple(tuple))
+        }
+        Type::Array(array) => {
+            let mut array = array.clone();
+            *array.elem = part(&array.elem, row);
+            Some(Type::Array(array))
+        }
+        Type::Path(path) => {
+            if let Some(path) = tensor(ty) {
+                let (ty, own) = one_example(path, named);
+                if own.is_some() {
+                    *row = own;
+                }
+                return Some(ty);
+            }
+            let mut path = path.clone();
+            // In `Result<Tensor<..>, E>` the first argument is the tensor.
+            if let Some(GenericArgument::Type(inner)) = arguments(&mut path)?.first_mut() {
+                *inner = part(inner, row);
+            }
+            Some(Type::Path(path))
+        }
+        other => Some(other.clone()),
+    }
+}
+
+fn arguments(
+    path: &mut TypePath,
+) -> Option<&mut syn::punctuated::Punctuated<GenericArgument, syn::Token![,]>> {
+    match &mut path.path.segments.last_mut()?.arguments {
+        PathArguments::AngleBracketed(arguments) => Some(&mut arguments.args),
+        _ => None,
+    }
+}
+
+/// The path of `Tensor<..>`, `&Tensor<..>` or `Named<..>`.
+fn tensor(ty: &Type) -> Option<&TypePath> {
+    match ty {
+        Type::Reference(TypeReference { mutability: None, elem, .. }) => tensor(elem),
+        Type::Group(group) => tensor(&group.elem),
+        Type::Paren(paren) => tensor(&paren.elem),
+        Type::Path(path) if is_tensor(path.path.segments.last()?) => Some(path),
+        _ => None,
+    }
+}
+
+fn is_tensor(segment: &PathSegment) -> bool {
+    segment.ident == "Tensor" || segment.ident == "Named"
+}
+
+fn mentions_tensor(ty: &Type) -> bool {
+    struct Finder(bool);
+    impl syn::visit::Visit<'_> for Finder {
+        fn visit_path_segment(&mut self, segment: &PathSegment) {
+            self.0 |= is_tensor(segment);
+            syn::visit::visit_path_segment(self, segment);
+        }
+    }
+    let mut finder = Finder(false);
+    syn::visit::Visit::visit_type(&mut finder, ty);
+    finder.0
+}
+
+/// The tensor type without its rest, and which row that is.
+fn one_example(path: &TypePath, named: &[Ident]) -> (Type, Option<usize>) {
+    let mut path = path.clone();
+    let mut row = if named.is_empty() { Some(0) } else { None };
+    if let Some(arguments) = arguments(&mut path)
+        && let Some(GenericArgument::Type(Type::Tuple(dims))) = arguments.iter_mut().nth(1)
+    {
+        let all = std::mem::take(&mut dims.elems);
+        for dim in all {
+            match rest(&dim).and_then(|name| named.iter().position(|own| own == name)) {
+                Some(at) => row = Some(at),
+                None => dims.elems.push(dim),
+            }
+        }
+        if !dims.elems.is_empty() && !dims.elems.trailing_punct() {
+            dims.elems.push_punct(syn::token::Comma::default());
+        }
+    }
+    (Type::Path(path), row)
+}
+
+/// `B` of `Rest<B>`.
+fn rest(ty: &Type) -> Option<&Ident> {
+    let Type::Path(path) = ty else { return None };
+    let segment = path.path.segments.last()?;
+    let PathArguments::AngleBracketed(arguments) = &segment.arguments else { return None };
+    match arguments.args.first() {
+        Some(GenericArgument::Type(Type::Path(inner))) if segment.ident == "Rest" => inner.path.get_ident(),
+        _ => None,
+    }
+}
+
+/// The generic parameters that stand in a `Rest<..>` of the signature.
+fn row_names(sig: &Signature) -> Vec<Ident> {
+    struct Finder(Vec<Ident>);
+    impl syn::visit::Visit<'_> for Finder {
+        fn visit_type(&mut self, ty: &Type) {
+            self.0.extend(rest(ty).cloned());
+            syn::visit::visit_type(self, ty);
+        }
+    }
+    let mut finder = Finder(Vec::new());
+    syn::visit::Visit::visit_signature(&mut finder, sig);
+    let own = |param: &GenericParam| match param {
+        GenericParam::Type(param) => finder.0.contains(&param.ident).then(|| param.ident.clone()),
+        _ => None,
+    };
+    sig.generics.params.iter().filter_map(own).collect()
+}

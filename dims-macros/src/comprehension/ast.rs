@@ -1,0 +1,186 @@
+//! What users write: `[i, j in 0..n] => body` and `body => [i, j]`.
+
+use super::Notation;
+use super::tokens::wrap;
+use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
+use syn::ext::IdentExt;
+use syn::parse::{Parse, ParseStream, Parser};
+use syn::punctuated::Punctuated;
+use syn::{Block, Error, Expr, ExprBlock, Ident, Result, Stmt, Token, token};
+
+/// A whole call.
+pub struct Call {
+    /// The axes of the result.
+    pub axes: Vec<Axis>,
+    /// What is computed, with its brackets [wrapped](super::tokens).
+    pub body: Expr,
+}
+
+/// One axis of the result.
+pub enum Axis {
+    One(LoopRef),
+    /// `(i, j)`: several loops, flattened into one axis.
+    Group(Vec<LoopRef>),
+}
+
+/// A loop where it is introduced: `i`, `i in 0..n`, or `$i`.
+pub struct LoopRef {
+    pub name: Ident,
+    /// Whether it is a dim of the surrounding scope.
+    pub outer: bool,
+    pub range: Option<Expr>,
+}
+
+/// Reads a call.
+pub fn parse(input: TokenStream, notation: Notation) -> Result<Call> {
+    let mut tokens: Vec<TokenTree> = input.into_iter().collect();
+    let arrow = position_of_arrow(&tokens)
+        .ok_or_else(|| Error::new(proc_macro2::Span::call_site(), expected(notation)))?;
+    let right = tokens.split_off(arrow + 2);
+    tokens.truncate(arrow);
+    let (output, body) = match notation {
+        Notation::Tensor => (tokens, right),
+        Notation::Einsum => (right, tokens),
+    };
+    let brackets = match without_comma(output, notation).as_slice() {
+        [TokenTree::Group(group)] if group.delimiter() == Delimiter::Bracket => group.clone(),
+        [] => return Err(Error::new(proc_macro2::Span::call_site(), expected(notation))),
+        [first, ..] => return Err(Error::new(first.span(), expected(notation))),
+    };
+    let axes = Axis::list.parse2(brackets.stream()).map_err(|error| within(error, &brackets))?;
+    let body: TokenStream = without_comma(body, Notation::Einsum).into_iter().collect();
+    if body.is_empty() {
+        let side = if notation == Notation::Tensor { "behind" } else { "before" };
+        return Err(Error::new_spanned(
+            &brackets,
+            format!("there is nothing to compute {side} the `=>`: {}", expected(notation)),
+        ));
+    }
+    Ok(Call { axes, body: parse_body.parse2(wrap(body))? })
+}
+
+fn expected(notation: Notation) -> &'static str {
+    match notation {
+        Notation::Tensor => {
+            "expected loops and what is computed in them: `tensor!([i, j] => a[i, j] + b[j])`"
+        }
+        Notation::Einsum => {
+            "expected an expression and the indices of its result: `einsum!(a[i, k] * b[k, j] => [i, j])`"
+        }
+    }
+}
+
+/// Where the `=>` stands that is not in a group. The arms of a `match` are in braces.
+fn position_of_arrow(tokens: &[TokenTree]) -> Option<usize> {
+    let is = |token: &TokenTree, char| matches!(token, TokenTree::Punct(punct) if punct.as_char() == char);
+    tokens.windows(2).position(|pair| is(&pair[0], '=') && is(&pair[1], '>'))
+}
+
+/// Without a comma at the very end, which the list of a function's arguments may have.
+fn without_comma(mut tokens: Vec<TokenTree>, notation: Notation) -> Vec<TokenTree> {
+    let comma = matches!(tokens.last(), Some(TokenTree::Punct(punct)) if punct.as_char() == ',');
+    if comma && notation == Notation::Einsum {
+        tokens.pop();
+    }
+    tokens
+}
+
+/// An error about the end of a group's content stands at the group.
+fn within(error: Error, group: &Group) -> Error {
+    let nowhere = group.stream().is_empty();
+    if nowhere { Error::new_spanned(group, error) } else { error }
+}
+
+/// An expression, or statements with an expression at the end.
+fn parse_body(input: ParseStream<'_>) -> Result<Expr> {
+    if !input.peek(Token![let]) {
+        let body = input.parse()?;
+        if !input.is_empty() {
+            return Err(input.error("expected an operator, or the end of the expression"));
+        }
+        return Ok(body);
+    }
+    let stmts: Vec<Stmt> = input.call(Block::parse_within)?;
+    let block = Block { brace_token: token::Brace::default(), stmts };
+    Ok(Expr::Block(ExprBlock { attrs: Vec::new(), label: None, block }))
+}
+
+impl Axis {
+    fn list(input: ParseStream<'_>) -> Result<Vec<Axis>> {
+        separated(input, |input| {
+            if input.peek(token::Paren) {
+                let content;
+                syn::parenthesized!(content in input);
+                return Ok(Axis::Group(separated(&content, LoopRef::parse)?));
+            }
+            Ok(Axis::One(input.parse()?))
+        })
+    }
+}
+
+/// What [`Punctuated`] reads, with a message about commas that speaks of loops.
+fn separated<T>(
+    input: ParseStream<'_>,
+    mut item: impl FnMut(ParseStream<'_>) -> Result<T>,
+) -> Result<Vec<T>> {
+    let mut items = Vec::new();
+    while !input.is_empty() {
+        items.push(item(input)?);
+        if !input.is_empty() && !input.peek(Token![,]) {
+            return Err(input.error("expected `,` between loops, or `in` and a range: `i in 0..n`"));
+        }
+        let _comma: Option<Token![,]> = input.parse()?;
+    }
+    Ok(items)
+}
+
+impl Parse for LoopRef {
+    fn parse(input: ParseStream<'_>) -> Result<Self> {
+        let dollar: Option<Token![$]> = input.parse()?;
+        if input.peek(Token![_]) {
+            return Err(input.error("a loop needs a name of its own"));
+        }
+        if !input.peek(Ident::peek_any) {
+            return Err(input.error(
+                "expected the name of a loop: `i`, `i in 0..n`, or `$i` for a dim that exists already",
+            ));
+        }
+        let name: Ident = input.parse()?;
+        let mut range = None;
+        if input.peek(Token![in]) {
+            input.parse::<Token![in]>()?;
+            range = Some(parse_range(input)?);
+        }
+        Ok(LoopRef { name, outer: dollar.is_some(), range })
+    }
+}
+
+/// The range of a loop, up to the next comma.
+fn parse_range(input: ParseStream<'_>) -> Result<Expr> {
+    let mut tokens = TokenStream::new();
+    while !input.is_empty() && !input.peek(Token![,]) {
+        tokens.extend([input.parse::<TokenTree>()?]);
+    }
+    if tokens.is_empty() {
+        return Err(input.error("expected a range: `i in 0..n`"));
+    }
+    let range = syn::parse2(wrap(tokens))?;
+    match &range {
+        Expr::Range(bounds) if bounds.start.is_some() && bounds.end.is_some() => Ok(range),
+        _ => Err(Error::new_spanned(
+            super::tokens::unwrap(quote::quote!(#range)),
+            "a loop runs over a range with both ends: `i in 0..n`",
+        )),
+    }
+}
+
+/// The indices in wrapped brackets.
+pub fn indices(content: TokenStream) -> Result<Vec<Expr>> {
+    let list = Punctuated::<Expr, Token![,]>::parse_terminated.parse2(wrap(content))?;
+    Ok(list.into_iter().collect())
+}
+
+/// The loops in the wrapped brackets of a reduction.
+pub fn loops(content: TokenStream) -> Result<Vec<LoopRef>> {
+    (|input: ParseStream<'_>| separated(input, LoopRef::parse)).parse2(content)
+}

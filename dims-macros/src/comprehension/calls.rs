@@ -1,0 +1,191 @@
+//! Calls: reductions, methods of the library, and Rust code that is called for each element.
+
+use super::elements::{compact, wrapped};
+use super::errors::nearest;
+use super::node::{LoopId, Method, Node, Reduce};
+use super::tokens::unwrap;
+use super::valid::{Checker, Meaning};
+use super::{ast, names};
+use proc_macro2::{Ident, Span};
+use quote::{ToTokens, quote};
+use syn::spanned::Spanned;
+use syn::{Error, Expr, ExprIndex, ExprMethodCall};
+
+/// The reductions, by the names of their methods.
+pub const REDUCTIONS: [&str; 14] = [
+    "sum",
+    "prod",
+    "mean",
+    "max",
+    "min",
+    "argmax",
+    "argmin",
+    "any",
+    "all",
+    "count",
+    "var",
+    "std",
+    "norm",
+    "logsumexp",
+];
+
+/// The methods on elements that the library has itself. All others are Rust's, called in a closure.
+const METHODS: [&str; 52] = [
+    "abs",
+    "exp",
+    "exp_m1",
+    "exp2",
+    "ln",
+    "ln_1p",
+    "log2",
+    "log10",
+    "sqrt",
+    "cbrt",
+    "rsqrt",
+    "recip",
+    "square",
+    "sin",
+    "cos",
+    "tan",
+    "asin",
+    "acos",
+    "atan",
+    "sinh",
+    "cosh",
+    "tanh",
+    "asinh",
+    "acosh",
+    "atanh",
+    "erf",
+    "sigmoid",
+    "relu",
+    "gelu",
+    "silu",
+    "softplus",
+    "floor",
+    "ceil",
+    "round",
+    "trunc",
+    "fract",
+    "signum",
+    "is_nan",
+    "is_finite",
+    "maximum",
+    "minimum",
+    "powf",
+    "atan2",
+    "hypot",
+    "powi",
+    "clamp",
+    "cast",
+    "map",
+    "max",
+    "min",
+    "lt",
+    "le",
+];
+
+impl Checker {
+    pub(super) fn reduction(&mut self, name: &Ident, index: &ExprIndex, call: &syn::ExprCall) -> Node {
+        let text = name.to_string();
+        if !REDUCTIONS.contains(&text.as_str()) {
+            let hint = match nearest(&text, REDUCTIONS) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("there are {}", REDUCTIONS.map(|name| format!("`{name}`")).join(", ")),
+            };
+            return self.wrong(Error::new(name.span(), format!("there is no reduction `{text}`: {hint}")));
+        }
+        let loops = match wrapped(&index.index).map(ast::loops) {
+            Some(Ok(loops)) => loops,
+            Some(Err(error)) => return self.wrong(error),
+            None => unreachable!("brackets behind a name are wrapped"),
+        };
+        if loops.is_empty() {
+            return self.wrong(Error::new(
+                index.bracket_token.span.join(),
+                format!("`{text}` needs a loop: `{text}[k](..)`"),
+            ));
+        }
+        let [body] = call.args.iter().collect::<Vec<_>>()[..] else {
+            return self.wrong(Error::new(
+                call.paren_token.span.join(),
+                format!("`{text}[..]` takes one expression: `{text}[k](a[i, k])`"),
+            ));
+        };
+        let depth = self.scope.len();
+        let loops: Vec<LoopId> = loops.iter().filter_map(|one| self.loop_of(one, "a reduction")).collect();
+        let body = self.node(body);
+        self.scope.truncate(depth);
+        Node::Reduce(Box::new(Reduce { name: name.clone(), loops, body }))
+    }
+
+    pub(super) fn method(&mut self, expr: &Expr, call: &ExprMethodCall) -> Node {
+        let name = call.method.to_string();
+        let loops = call.args.iter().any(|arg| matches!(arg, Expr::Path(path) if path.path.get_ident().is_some_and(|name| matches!(self.meaning(name), Some(Meaning::Loop(_))))));
+        if REDUCTIONS.contains(&name.as_str()) && loops && !["max", "min"].contains(&name.as_str()) {
+            let args = &call.args;
+            let message = format!(
+                "a reduction stands before what it reduces: `{name}[{}](..)`",
+                compact(&quote!(#args).to_string())
+            );
+            return self.wrong(Error::new(call.method.span(), message));
+        }
+        if !METHODS.contains(&name.as_str()) {
+            if self.is_fixed_element(&call.receiver) && !call.args.iter().any(|arg| self.loops(arg)) {
+                return Node::Rust(self.rust(expr, "this"));
+            }
+            return self.closure(expr);
+        }
+        let receiver = self.node(&call.receiver);
+        let arguments: Vec<Node> = call.args.iter().map(|arg| self.node(arg)).collect();
+        if receiver.is_rust() && arguments.iter().all(Node::is_rust) {
+            return Node::Rust(self.rust(expr, "this"));
+        }
+        // Of the library's methods these alone take tensors as arguments.
+        let broadcasts =
+            ["max", "min", "maximum", "minimum", "powf", "atan2", "hypot"].contains(&name.as_str());
+        if (receiver.is_rust() || arguments.iter().any(|argument| !argument.is_rust()))
+            && !(broadcasts && arguments.len() == 1)
+        {
+            return self.closure(expr);
+        }
+        let name = match name.as_str() {
+            "max" => Ident::new("maximum", call.method.span()),
+            "min" => Ident::new("minimum", call.method.span()),
+            _ => call.method.clone(),
+        };
+        let turbofish = call.turbofish.as_ref().map(ToTokens::to_token_stream);
+        Node::Method(Box::new(Method { receiver, name, turbofish, arguments }))
+    }
+
+    /// Rust code in which elements stand: a closure of them.
+    pub(super) fn closure(&mut self, expr: &Expr) -> Node {
+        let mut code = expr.clone();
+        let mut slots = Vec::new();
+        for part in names::parts_mut(&mut code) {
+            let tokens = match self.node(part) {
+                Node::Rust(code) => code,
+                Node::Closure(code, inner) => {
+                    slots.extend(inner);
+                    code
+                }
+                node => {
+                    let slot =
+                        Ident::new(&format!("_{}", self.slots), Span::mixed_site().located_at(part.span()));
+                    self.slots += 1;
+                    slots.push((slot.clone(), node));
+                    slot.to_token_stream()
+                }
+            };
+            *part = Expr::Verbatim(tokens);
+        }
+        if slots.is_empty() {
+            return Node::Rust(self.rust(expr, "this"));
+        }
+        if let Expr::Match(code) = &code {
+            let arms = &code.arms;
+            let _ = self.rust(&quote!(#(#arms)*), "an arm of `match`");
+        }
+        Node::Closure(unwrap(code.to_token_stream()), slots)
+    }
+}

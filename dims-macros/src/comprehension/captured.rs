@@ -1,0 +1,93 @@
+//! Rust code that is evaluated once: it may use what the macro's surroundings and its own `let`s name, and no loop.
+
+use super::tokens::{OUTER, is_dot, unwrap};
+use super::valid::{Checker, Meaning};
+use proc_macro2::{Group, Ident, TokenStream, TokenTree};
+use quote::ToTokens;
+use std::collections::HashSet;
+use syn::ext::IdentExt;
+
+impl Checker {
+    /// Code in which nothing loops, with the names that its `let`s have in the expansion.
+    pub fn rust(&mut self, code: &impl ToTokens, what: &str) -> TokenStream {
+        self.rust_but(code, what, &HashSet::new())
+    }
+
+    /// The same, where some names are the code's own.
+    pub fn rust_but(&mut self, code: &impl ToTokens, what: &str, hidden: &HashSet<String>) -> TokenStream {
+        self.renamed(unwrap(code.to_token_stream()), Some(what), hidden)
+    }
+
+    /// `what` the code is, if loops in it are refused. What another macro is given may be names of its own.
+    fn renamed(&mut self, tokens: TokenStream, what: Option<&str>, hidden: &HashSet<String>) -> TokenStream {
+        let mut out = TokenStream::new();
+        let (mut before, mut after_dot) = (None, false);
+        for token in tokens {
+            let dot = is_dot(&token, before.as_ref());
+            let bang = is_punct(before.as_ref(), '!');
+            before = Some(token.clone());
+            out.extend([match token {
+                TokenTree::Ident(name) if !after_dot && !hidden.contains(&name.unraw().to_string()) => {
+                    TokenTree::Ident(self.name(name, what))
+                }
+                TokenTree::Punct(punct) if punct.as_char() == '$' => {
+                    if let Some(what) = what {
+                        self.mistakes.at(&punct, format!("{what} cannot depend on a dim"));
+                        continue;
+                    }
+                    TokenTree::Punct(punct)
+                }
+                TokenTree::Group(group) => {
+                    let content = self.renamed(group.stream(), what.filter(|_| !bang), hidden);
+                    let mut new = Group::new(group.delimiter(), content);
+                    new.set_span(group.span());
+                    TokenTree::Group(new)
+                }
+                token => token,
+            }]);
+            after_dot = dot;
+        }
+        out
+    }
+
+    fn name(&mut self, name: Ident, what: Option<&str>) -> Ident {
+        let refused = match (self.meaning(&name), what) {
+            (Some(Meaning::Rust(own)), _) => {
+                let mut own = own.clone();
+                own.set_span(own.span().located_at(name.span()));
+                return own;
+            }
+            (Some(Meaning::Loop(_)), Some(what)) => format!("{what} cannot depend on the loop `{name}`"),
+            (Some(Meaning::Local(_)), Some(what)) => {
+                format!("{what} cannot depend on `{name}`, which differs from element to element")
+            }
+            _ => return name,
+        };
+        self.mistakes.at(&name, refused);
+        name
+    }
+
+    /// Whether code mentions anything that loops.
+    pub fn loops_in(&self, tokens: TokenStream) -> bool {
+        let (mut before, mut after_dot) = (None, false);
+        tokens.into_iter().any(|token| {
+            let dot = is_dot(&token, before.as_ref());
+            before = Some(token.clone());
+            let found = match token {
+                TokenTree::Ident(name) => {
+                    name == OUTER
+                        || !after_dot
+                            && matches!(self.meaning(&name), Some(Meaning::Loop(_) | Meaning::Local(_)))
+                }
+                TokenTree::Group(group) => self.loops_in(group.stream()),
+                _ => false,
+            };
+            after_dot = dot;
+            found
+        })
+    }
+}
+
+fn is_punct(token: Option<&TokenTree>, char: char) -> bool {
+    matches!(token, Some(TokenTree::Punct(punct)) if punct.as_char() == char)
+}

@@ -1,0 +1,117 @@
+//! Elements: what is indexed, and by what.
+
+use super::ast;
+use super::node::{Element, Node};
+use super::tokens::{INDICES, unwrap};
+use super::valid::Checker;
+use proc_macro2::TokenStream;
+use quote::{ToTokens, quote};
+use syn::spanned::Spanned;
+use syn::{Error, Expr, ExprIndex, ExprLit, Lit};
+
+impl Checker {
+    /// `a[i, j]`, or `a[i][j]`.
+    pub(super) fn element(&mut self, index: &ExprIndex) -> Node {
+        let mut brackets = vec![index];
+        while let Expr::Index(inner) = &*brackets[brackets.len() - 1].expr
+            && self.loops_in(inner.index.to_token_stream())
+        {
+            brackets.push(inner);
+        }
+        let base = &brackets[brackets.len() - 1].expr;
+        let mut indices = Vec::new();
+        for brackets in brackets.iter().rev() {
+            match wrapped(&brackets.index).map(ast::indices) {
+                Some(Ok(list)) => {
+                    for one in &list {
+                        indices.push(self.index(one));
+                    }
+                }
+                Some(Err(error)) => return self.wrong(error),
+                None => unreachable!("brackets behind an operand are wrapped"),
+            }
+        }
+        let operand = self.operand(base);
+        let text = unwrap(quote!(#index)).to_string();
+        let last = unwrap(quote!(#base)).into_iter().last();
+        let end = last.map_or_else(|| index.index.span(), |token| token.span());
+        let brackets = index.index.span();
+        Node::Element(Element { operand, indices, text: compact(&text), base: end, brackets })
+    }
+
+    fn index(&mut self, expr: &Expr) -> Node {
+        if let Expr::Range(range) = expr {
+            let message = "an index picks one element; the range of a loop stands in its list: `[i in 1..n]`";
+            return self.wrong(Error::new_spanned(range.limits, message));
+        }
+        match expr {
+            Expr::Lit(ExprLit { lit: Lit::Int(_), .. }) => {}
+            Expr::Lit(literal) => return self.wrong(Error::new_spanned(literal, "an index is an integer")),
+            Expr::Tuple(tuple) => {
+                return self.wrong(Error::new_spanned(
+                    tuple,
+                    "an index for each axis is written without parentheses: `a[i, j]`",
+                ));
+            }
+            _ => {}
+        }
+        self.node(expr)
+    }
+
+    /// The position of an operand; places that are written alike are one.
+    fn operand(&mut self, base: &Expr) -> usize {
+        let code = self.rust(base, "an operand");
+        if let Expr::Lit(literal) = base {
+            self.mistakes.at(literal, "a literal has no elements");
+        }
+        let text = is_place(base).then(|| code.to_string());
+        if let Some(known) = self.operands.iter().position(|(known, _)| known.is_some() && *known == text) {
+            return known;
+        }
+        self.operands.push((text, code));
+        self.operands.len() - 1
+    }
+
+    /// Whether an element is always the same one, and so may be anything that Rust can index.
+    pub(super) fn is_fixed_element(&self, expr: &Expr) -> bool {
+        matches!(expr, Expr::Index(_)) && !self.loops_in(expr.to_token_stream())
+    }
+}
+
+/// What is in wrapped brackets.
+pub fn wrapped(index: &Expr) -> Option<TokenStream> {
+    match index {
+        Expr::Macro(call) if call.mac.path.is_ident(INDICES) => Some(call.mac.tokens.clone()),
+        _ => None,
+    }
+}
+
+/// Whether an operand is a name or a field, and so the same wherever it is written.
+fn is_place(base: &Expr) -> bool {
+    match base {
+        Expr::Path(_) => true,
+        Expr::Field(field) => is_place(&field.base),
+        Expr::Paren(inner) => is_place(&inner.expr),
+        Expr::Group(inner) => is_place(&inner.expr),
+        _ => false,
+    }
+}
+
+/// Tokens as one would write them.
+pub fn compact(text: &str) -> String {
+    let mut out = text.to_owned();
+    for (spaced, tight) in [
+        (" [", "["),
+        ("[ ", "["),
+        (" ]", "]"),
+        (" ,", ","),
+        (" .", "."),
+        (". ", "."),
+        (" (", "("),
+        ("( ", "("),
+        (" )", ")"),
+    ] {
+        out = out.replace(spaced, tight);
+    }
+    out
+}

@@ -1,0 +1,64 @@
+//! Errors of a call: all of them at once, with the operands still there for the tools that look at them.
+
+use proc_macro2::TokenStream;
+use quote::quote;
+use std::fmt::Display;
+use syn::Error;
+
+/// The mistakes found so far.
+#[derive(Default)]
+pub struct Mistakes(Option<Error>);
+
+impl Mistakes {
+    /// One more mistake, at these tokens.
+    pub fn at(&mut self, tokens: impl quote::ToTokens, message: impl Display) {
+        self.add(Error::new_spanned(tokens, message));
+    }
+
+    /// One more mistake.
+    pub fn add(&mut self, error: Error) {
+        match &mut self.0 {
+            Some(all) => all.combine(error),
+            None => self.0 = Some(error),
+        }
+    }
+
+    /// The value, if there was no mistake.
+    pub fn or<T>(self, value: T) -> Result<T, Error> {
+        self.0.map_or(Ok(value), Err)
+    }
+}
+
+/// An expression that rustc refuses with these errors and no others. The operands stay in it, so that editors know their
+/// types and complete their names.
+pub fn refuse(error: &Error, bases: &[TokenStream]) -> TokenStream {
+    let errors = error.to_compile_error();
+    quote!({ #(let _ = &#bases;)* #errors })
+}
+
+/// The name that was probably meant: the nearest one, by one edit in a short name and by two in a longer one.
+pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let allowed = if name.chars().count() < 4 { 1 } else { 2 };
+    known
+        .into_iter()
+        .map(|other| (distance(name, other), other))
+        .filter(|&(edits, other)| edits <= allowed && edits < other.chars().count())
+        .min_by_key(|&(edits, _)| edits)
+        .map(|(_, other)| other)
+}
+
+/// How many letters have to be added, removed or changed (Levenshtein).
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, letter) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for j in 0..b.len() {
+            let changed = diagonal + usize::from(letter != b[j]);
+            diagonal = row[j + 1];
+            row[j + 1] = changed.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}

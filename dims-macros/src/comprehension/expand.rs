@@ -1,0 +1,158 @@
+//! What a comprehension becomes: dims for its loops, the operands bound to them, and an expression that is ordered.
+
+use super::lower::Lower;
+use super::node::{Node, Program};
+use super::sizes::Step;
+use super::tokens::own;
+use crate::key::position_digits;
+use proc_macro2::{Ident, Literal, Span, TokenStream};
+use quote::{format_ident, quote};
+use std::collections::HashMap;
+use syn::ext::IdentExt;
+
+/// The names of a comprehension in its expansion.
+pub struct Names {
+    /// Of the operands.
+    pub operands: Vec<Ident>,
+    /// Of the loops' dims.
+    pub loops: Vec<Ident>,
+    /// Of the first indices of ranges that do not start at 0.
+    pub starts: Vec<Ident>,
+}
+
+/// The path of what macros call.
+pub fn krate() -> TokenStream {
+    quote!(::typed_dims::__private)
+}
+
+/// The comprehension as an expression.
+pub fn expand(program: &Program, fallible: bool) -> TokenStream {
+    let krate = krate();
+    let names = names(program);
+    let mut lower = Lower::new(program, &names, fallible);
+    let steps: Vec<TokenStream> = program.sizes.iter().map(|step| size(step, &names, &mut lower)).collect();
+    let value = lower.whole(&program.body);
+    let (fixed, stmts) = lower.finish();
+
+    let (mut inputs, mut inner) = (Vec::new(), Vec::new());
+    for (base, name) in program.operands.iter().zip(&names.operands) {
+        inputs.push(quote!(&#base));
+        inner.push(quote!(#name));
+    }
+    let mut dims = Vec::new();
+    for (one, (name, start)) in program.loops.iter().zip(names.loops.iter().zip(&names.starts)) {
+        if one.outer {
+            continue;
+        }
+        let ty = own(&one.name);
+        let minted = match &one.range {
+            Some(range) => {
+                let (code, size) = (&range.tokens, format_ident!("{name}_size", span = name.span()));
+                inputs.push(quote!(#krate::extent(#code)));
+                inner.push(if range.from_zero { quote!((_, #size)) } else { quote!((#start, #size)) });
+                quote!(minted_with((), #size))
+            }
+            None => quote!(minted(())),
+        };
+        dims.push(quote!(#[allow(non_snake_case)] let #name = &#krate::Dim::<#ty>::#minted;));
+    }
+    let types = types(program, &krate);
+    let label = fallible.then(|| {
+        let label = syn::Lifetime::new("'_comprehension", Span::mixed_site());
+        quote!(#label:)
+    });
+    let body = quote!({ #types use #krate::methods::*; #(#dims)* #(#steps)* #(#stmts)* #value });
+    let body = if inputs.is_empty() { body } else { quote!(match (#(#inputs,)*) { (#(#inner,)*) => #body }) };
+    quote!(#label { #(#fixed)* #body })
+}
+
+fn names(program: &Program) -> Names {
+    let mut seen: HashMap<String, usize> = HashMap::new();
+    let loops: Vec<Ident> = program
+        .loops
+        .iter()
+        .map(|one| {
+            if one.outer {
+                return one.name.clone();
+            }
+            let again = seen.entry(one.name.unraw().to_string()).or_default();
+            *again += 1;
+            let name = own(&one.name);
+            if *again == 1 { name } else { format_ident!("{name}_{again}", span = name.span()) }
+        })
+        .collect();
+    let starts = loops.iter().map(|name| format_ident!("{name}_start", span = name.span())).collect();
+    let operands = (0..program.operands.len())
+        .map(|at| Ident::new(&format!("operand{at}"), Span::mixed_site()))
+        .collect();
+    Names { operands, loops, starts }
+}
+
+/// One type for each name of a loop. Loops of one name are never around one another.
+fn types(program: &Program, krate: &TokenStream) -> TokenStream {
+    let mut seen = HashMap::new();
+    let mut types = TokenStream::new();
+    for one in program.loops.iter().filter(|one| !one.outer) {
+        let text = one.name.unraw().to_string();
+        let at = seen.len();
+        if seen.contains_key(&text) {
+            continue;
+        }
+        seen.insert(text.clone(), at);
+        let (name, digits) = (own(&one.name), position_digits(at, quote!(#krate::Inner), krate));
+        let at = Literal::usize_unsuffixed(at);
+        types.extend(quote!(#krate::loop_variable!(#name, #text, #at, #digits);));
+    }
+    types
+}
+
+/// One loop gets its size.
+fn size(step: &Step, names: &Names, lower: &mut Lower<'_>) -> TokenStream {
+    let (operand, method, arguments) = match step {
+        Step::Axis { operand, at, rank, of } => {
+            let dim = &names.loops[*of];
+            (operand, "size", quote!(#at, #rank, #dim))
+        }
+        Step::Fit { operand, at, rank, index } => {
+            let index = lower.linear(index);
+            (operand, "fit", quote!(#at, #rank, #index))
+        }
+    };
+    let operand = &names.operands[*operand];
+    let call = lower.call(quote!(#operand), &Ident::new(method, Span::mixed_site()), &arguments);
+    quote!(#call;)
+}
+
+/// The dims of the output, as `order` takes them.
+pub fn order(program: &Program, names: &Names) -> TokenStream {
+    let name = |id: &usize| {
+        let name = &names.loops[*id];
+        quote!(#name)
+    };
+    let axes: Vec<TokenStream> = program
+        .axes
+        .iter()
+        .map(|axis| match &axis[..] {
+            [one] => name(one),
+            group => {
+                let group = group.iter().map(name);
+                quote!((#(#group,)*))
+            }
+        })
+        .collect();
+    match &axes[..] {
+        [one] if program.axes[0].len() == 1 => one.clone(),
+        axes => quote!((#(#axes,)*)),
+    }
+}
+
+impl Program {
+    /// Whether a reduction that can fail stands in a node, or in what its names stand for.
+    pub fn runs_what_can_fail(&self, node: &Node) -> bool {
+        match node {
+            Node::Reduce(reduce) => self.can_fail(&reduce.body),
+            Node::Local(id, _) => self.runs_what_can_fail(&self.locals[*id]),
+            node => node.parts().into_iter().any(|part| self.runs_what_can_fail(part)),
+        }
+    }
+}

@@ -1,0 +1,504 @@
+//! Nodes as typed operations of the library.
+
+use super::expand::{self, Names, krate};
+use super::node::*;
+use super::tokens::own_at;
+use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
+use quote::{ToTokens, quote, quote_spanned};
+use syn::spanned::Spanned;
+use syn::{BinOp, Expr, ExprLit, ExprUnary, Lit, LitInt, Type, UnOp};
+
+/// What a lowered node is.
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    /// One value.
+    Rust,
+    /// Indices: a tensor of `isize`, which takes the integer type of what it meets.
+    Index,
+    /// Elements: any other tensor.
+    Element,
+}
+
+struct Lowered {
+    kind: Kind,
+    code: TokenStream,
+}
+
+use Kind::{Element, Index, Rust};
+
+fn lowered(kind: Kind, code: TokenStream) -> Lowered {
+    Lowered { kind, code }
+}
+
+pub struct Lower<'a> {
+    program: &'a Program,
+    names: &'a Names,
+    fallible: bool,
+    krate: TokenStream,
+    /// `let`s without loops, which stand before everything else.
+    fixed: Vec<TokenStream>,
+    /// The statements of the body, and of each reduction that is being written.
+    frames: Vec<Vec<TokenStream>>,
+    /// Where the code that is being written is not taken for all positions: the conditions, outermost first.
+    guards: Vec<TokenStream>,
+    locals: Vec<Option<(Kind, Ident)>>,
+    conditions: usize,
+    /// Whether `let`s are written out where they are used.
+    inline: bool,
+}
+
+impl<'a> Lower<'a> {
+    pub fn new(program: &'a Program, names: &'a Names, fallible: bool) -> Self {
+        Lower {
+            program,
+            names,
+            fallible,
+            krate: krate(),
+            fixed: Vec::new(),
+            frames: vec![Vec::new()],
+            guards: Vec::new(),
+            locals: vec![None; program.locals.len()],
+            conditions: 0,
+            inline: false,
+        }
+    }
+
+    /// The whole body, ordered.
+    pub fn whole(&mut self, body: &Node) -> TokenStream {
+        let dims: Vec<LoopId> = self.program.axes.iter().flatten().copied().collect();
+        let code = self.over(body, &dims);
+        let order = expand::order(self.program, self.names);
+        let name = Ident::new(if self.fallible { "try_order" } else { "order" }, Span::mixed_site());
+        quote!(#code.#name(#order))
+    }
+
+    /// The statements: those without loops, and the others.
+    pub fn finish(mut self) -> (Vec<TokenStream>, Vec<TokenStream>) {
+        (self.fixed, self.frames.remove(0))
+    }
+
+    /// A linear index as a tensor, with what `let`s stand for written out.
+    pub fn linear(&mut self, index: &Node) -> TokenStream {
+        self.inline = true;
+        let index = self.node(index);
+        self.inline = false;
+        let krate = &self.krate;
+        let code = index.code;
+        quote!(#krate::iota(#code))
+    }
+
+    /// A call of a method that can fail.
+    pub fn call(&self, receiver: TokenStream, name: &Ident, arguments: &TokenStream) -> TokenStream {
+        if !self.fallible {
+            return quote!(#receiver.#name(#arguments));
+        }
+        let name = Ident::new(&format!("try_{name}"), name.span());
+        self.or_break(quote!(#receiver.#name(#arguments)))
+    }
+
+    /// The value of a result, or else the end of the comprehension.
+    fn or_break(&self, result: TokenStream) -> TokenStream {
+        let label = syn::Lifetime::new("'_comprehension", Span::mixed_site());
+        let (value, error) = (mixed("value"), mixed("error"));
+        quote!(match #result {
+            ::core::result::Result::Ok(#value) => #value,
+            ::core::result::Result::Err(#error) => break #label ::core::result::Result::Err(#error),
+        })
+    }
+
+    /// A node as a tensor that has all these dims.
+    fn over(&mut self, node: &Node, dims: &[LoopId]) -> TokenStream {
+        let own = self.program.dims(node);
+        let body = self.node(node);
+        let mut code = self.tensor(body);
+        let krate = &self.krate;
+        for &id in dims.iter().filter(|id| !own.contains(id)) {
+            let dim = &self.names.loops[id];
+            code = quote!(#krate::along(#code, #dim));
+        }
+        code
+    }
+
+    /// A value as a tensor.
+    fn tensor(&self, value: Lowered) -> TokenStream {
+        let (krate, code) = (&self.krate, value.code);
+        if value.kind == Rust { quote!(#krate::scalar(#code)) } else { code }
+    }
+
+    /// A value as an index, if it is none yet.
+    fn index(&self, value: Lowered) -> TokenStream {
+        let code = value.code;
+        match value.kind {
+            Rust => match syn::parse2::<Lit>(code.clone()) {
+                Ok(Lit::Int(literal)) if literal.suffix().is_empty() => {
+                    LitInt::new(&format!("{literal}isize"), literal.span()).to_token_stream()
+                }
+                _ => {
+                    let path = path("index", code.span());
+                    quote!(#path(#code))
+                }
+            },
+            Index => code,
+            Element => {
+                let path = path("indices", code.span());
+                quote!(#path(#code))
+            }
+        }
+    }
+
+    fn node(&mut self, node: &Node) -> Lowered {
+        let krate = self.krate.clone();
+        match node {
+            Node::Rust(code) => lowered(Rust, code.clone()),
+            Node::Loop(id, used) => lowered(Index, self.variable(*id, used.span())),
+            Node::Local(id, _) if self.inline => self.node(&self.program.locals[*id]),
+            Node::Local(id, used) => {
+                let (kind, name) = self.locals[*id].as_ref().expect("a name is given before it is used");
+                let name = own_at(name, used.span());
+                lowered(*kind, parens(quote!(&#name)))
+            }
+            Node::Element(element) => self.element(element),
+            Node::Reduce(reduce) => self.reduce(reduce),
+            Node::Neg(minus, a) => {
+                let a = self.node(a);
+                let code = a.code;
+                lowered(a.kind, parens(quote!(#minus #code)))
+            }
+            Node::Not(bang, a) => {
+                let a = self.node(a);
+                let code = if a.kind == Index { self.iota(&a.code) } else { a.code };
+                lowered(a.kind, parens(quote!(#bang #code)))
+            }
+            Node::Binary(op, a, b) => self.binary(op, a, b),
+            Node::Cast(a, token, ty) => {
+                let a = self.node(a);
+                let code = a.code;
+                if a.kind == Index && matches!(&**ty, Type::Path(path) if path.path.is_ident("isize")) {
+                    return lowered(Index, code);
+                }
+                let name = Ident::new("cast", Span::mixed_site().located_at(token.span));
+                lowered(Element, quote!(#code.#name::<#ty>()))
+            }
+            Node::If(token, parts) => self.choice(token.span, parts),
+            Node::Let(stmt) => {
+                let (name, value) = (&stmt.name, self.node(&stmt.value));
+                let mut code = value.code;
+                let Some(local) = stmt.local else {
+                    let ty = stmt.ty.as_ref().map(|ty| quote!(: #ty));
+                    self.fixed.push(quote!(let #name #ty = #code;));
+                    return self.node(&stmt.rest);
+                };
+                if value.kind == Index {
+                    code = self.iota(&code);
+                }
+                if let Some(ty) = &stmt.ty {
+                    code = quote!(#krate::typed::<#ty, _>(#code));
+                }
+                // A name of its own for each, since `let`s of several blocks become statements of one.
+                let unique = quote::format_ident!("{name}_{local}", span = name.span());
+                self.statement(quote!(let #unique = #code;));
+                self.locals[local] = Some((value.kind, unique));
+                self.node(&stmt.rest)
+            }
+            Node::Method(method) => self.method(method),
+            Node::Closure(code, slots) => {
+                let mut slots = slots.iter();
+                let (first, node) = slots.next().expect("a closure has an element");
+                let (mut names, mut values) = (quote!(#first), self.node(node).code);
+                for (name, node) in slots {
+                    let value = self.node(node).code;
+                    (names, values) = (quote!((#names, #name)), quote!(#krate::pairs(#values, #value)));
+                }
+                lowered(Element, quote!(#krate::Elementwise::map(#values, |#names| #code)))
+            }
+        }
+    }
+
+    fn statement(&mut self, code: TokenStream) {
+        self.frames.last_mut().expect("there is the body").push(code);
+    }
+
+    fn iota(&self, code: &TokenStream) -> TokenStream {
+        let krate = &self.krate;
+        quote!(#krate::iota(#code))
+    }
+
+    /// A loop variable as a value.
+    fn variable(&self, id: LoopId, place: Span) -> TokenStream {
+        let one = &self.program.loops[id];
+        if one.outer {
+            let name = &one.name;
+            return quote!(#name);
+        }
+        let name = own_at(&self.names.loops[id], place);
+        match &one.range {
+            Some(range) if !range.from_zero => {
+                let start = &self.names.starts[id];
+                parens(quote!(#name + #start))
+            }
+            _ => quote!(#name),
+        }
+    }
+
+    fn element(&mut self, element: &super::node::Element) -> Lowered {
+        let indices: Vec<TokenStream> = element
+            .indices
+            .iter()
+            .map(|index| match index {
+                // A range may end before the axis does, and then the index is computed.
+                Node::Loop(id, used) if self.program.loops[*id].range.is_some() => {
+                    let code = self.variable(*id, used.span());
+                    self.iota(&code)
+                }
+                Node::Rust(code) => position(code),
+                index => self.node(index).code,
+            })
+            .collect();
+        // The user's own places: then messages about the operand's rank point at its indices, and those about its type at
+        // itself, and so do panics.
+        let mut binder = Group::new(Delimiter::Parenthesis, quote!(#(#indices,)*));
+        binder.set_span(element.brackets);
+        let at = Ident::new("at", element.base);
+        let operand = own_at(&self.names.operands[element.operand], element.base);
+        lowered(Element, self.call(quote!(#operand), &at, &binder.into_token_stream()))
+    }
+
+    fn reduce(&mut self, reduce: &Reduce) -> Lowered {
+        self.frames.push(Vec::new());
+        let mut body = self.over(&reduce.body, &reduce.loops);
+        if self.program.can_fail(&reduce.body) {
+            let krate = &self.krate;
+            for guard in self.guards.iter().rev() {
+                body = quote!(#krate::masked(#guard, #body));
+            }
+        }
+        let stmts = self.frames.pop().expect("it was pushed");
+        let dims: Vec<&Ident> = reduce.loops.iter().map(|&id| &self.names.loops[id]).collect();
+        let dims = match dims[..] {
+            [one] => quote!(#one),
+            _ => quote!((#(#dims),*)),
+        };
+        let name = Ident::new(&reduce.name.to_string(), Span::mixed_site().located_at(reduce.name.span()));
+        let path = path("Reductions", name.span());
+        let code = if self.fallible {
+            let name = quote::format_ident!("try_{name}", span = name.span());
+            self.or_break(quote!(#path::#name(#body, #dims)))
+        } else {
+            quote!(#path::#name(#body, #dims))
+        };
+        lowered(Element, if stmts.is_empty() { code } else { quote!({ #(#stmts)* #code }) })
+    }
+
+    fn binary(&mut self, op: &BinOp, a: &Node, b: &Node) -> Lowered {
+        if let BinOp::And(_) | BinOp::Or(_) = op {
+            return self.logic(op, a, b);
+        }
+        let (a, b) = (self.node(a), self.node(b));
+        if let Some((method, turned)) = comparison(op) {
+            return self.comparison(method, turned, op.span(), a, b);
+        }
+        let bits = matches!(op, BinOp::BitAnd(_) | BinOp::BitOr(_) | BinOp::BitXor(_));
+        let (kind, a, b) = match (a.kind, b.kind) {
+            (Index, Rust | Index) => (Index, a.code.clone(), self.index(b)),
+            (Rust, Index) => (Index, self.index(a), b.code),
+            (Index, Element) | (Element, Index) => return self.alike(a, b, |a, b| quote!(#a #op #b)),
+            (Rust, _) => (Element, self.tensor(a), b.code),
+            (Element, _) => (Element, a.code, b.code),
+        };
+        // Dims have no operators on bits; tensors of their indices have.
+        let a = if bits && kind == Index { self.iota(&a) } else { a };
+        lowered(kind, parens(quote!(#a #op #b)))
+    }
+
+    /// Indices and elements, once the indices have the elements' type.
+    fn alike(&self, a: Lowered, b: Lowered, code: impl FnOnce(&Ident, &Ident) -> TokenStream) -> Lowered {
+        let (x, y) = (mixed("x"), mixed("y"));
+        let (first, second) = (a.code, b.code);
+        let path = path("alike", if a.kind == Index { second.span() } else { first.span() });
+        let code = code(&x, &y);
+        lowered(
+            Element,
+            if a.kind == Index {
+                quote!({ let (#y, #x) = #path(#second, #first); #code })
+            } else {
+                quote!({ let (#x, #y) = #path(#first, #second); #code })
+            },
+        )
+    }
+
+    fn comparison(&mut self, method: &str, turned: &str, place: Span, a: Lowered, b: Lowered) -> Lowered {
+        let (method, a, b) = match (a.kind, b.kind) {
+            (Index, _) | (_, Index) if a.kind != Rust => (method, self.index(a), self.index(b)),
+            (Rust, Index) => (turned, b.code, self.index(a)),
+            (Rust, _) => (turned, b.code, a.code),
+            _ => (method, a.code, b.code),
+        };
+        let (path, method) =
+            (path("Elementwise", place), Ident::new(method, Span::mixed_site().located_at(place)));
+        lowered(Element, quote!(#path::#method(#a, #b)))
+    }
+
+    /// `a && b` and `a || b`: the right side is not read where the left one decides.
+    fn logic(&mut self, op: &BinOp, a: &Node, b: &Node) -> Lowered {
+        let and = matches!(op, BinOp::And(_));
+        let lazy = self.program.can_fail(b) || matches!(b, Node::Closure(..));
+        let left = self.node(a);
+        let mut left = self.tensor(left);
+        let guarded = self.program.runs_what_can_fail(b);
+        if guarded {
+            left = self.condition(left);
+            self.guards.push(if and { left.clone() } else { parens(quote!(!#left)) });
+        }
+        let right = self.node(b).code;
+        if guarded {
+            self.guards.pop();
+        }
+        let place = Span::mixed_site().located_at(op.span());
+        lowered(
+            Element,
+            match (lazy, and) {
+                (true, true) => quote_spanned!(place=> #left.select(#right, false)),
+                (true, false) => quote_spanned!(place=> #left.select(true, #right)),
+                (false, true) => parens(quote_spanned!(place=> #left & #right)),
+                (false, false) => parens(quote_spanned!(place=> #left | #right)),
+            },
+        )
+    }
+
+    /// A condition that is used more than once: a statement, and a reference to its value.
+    fn condition(&mut self, code: TokenStream) -> TokenStream {
+        let name = mixed(&format!("condition{}", self.conditions));
+        self.conditions += 1;
+        self.statement(quote!(let #name = #code;));
+        parens(quote!(&#name))
+    }
+
+    fn choice(&mut self, place: Span, parts: &[Node; 3]) -> Lowered {
+        let [cond, a, b] = parts;
+        let select = Ident::new("select", Span::mixed_site().located_at(place));
+        let guarded = [a, b].map(|side| self.program.runs_what_can_fail(side));
+        let is_condition = is_condition(cond);
+        let cond = self.node(cond);
+        let mut cond = self.tensor(cond);
+        if !is_condition {
+            let path = path("condition", cond.span());
+            cond = quote!(#path(#cond));
+        }
+        if guarded[0] || guarded[1] {
+            cond = self.condition(cond);
+        }
+        let guards = [cond.clone(), parens(quote!(!#cond))];
+        let [a, b] = [(a, 0), (b, 1)].map(|(side, at)| {
+            self.guards.push(guards[at].clone());
+            let side = self.node(side);
+            self.guards.pop();
+            side
+        });
+        match (a.kind, b.kind) {
+            (Index, Rust | Index) | (Rust, Index) => {
+                let (a, b) = (self.index(a), self.index(b));
+                lowered(Index, quote!(#cond.#select(#a, #b)))
+            }
+            (Index, Element) | (Element, Index) => self.alike(a, b, |a, b| quote!(#cond.#select(#a, #b))),
+            _ => {
+                let (a, b) = (a.code, b.code);
+                lowered(Element, quote!(#cond.#select(#a, #b)))
+            }
+        }
+    }
+
+    fn method(&mut self, method: &Method) -> Lowered {
+        let Method { receiver, name, turbofish, arguments } = method;
+        let receiver = self.node(receiver);
+        let mut arguments: Vec<Lowered> = arguments.iter().map(|argument| self.node(argument)).collect();
+        let with_index = receiver.kind == Index || arguments.iter().any(|argument| argument.kind == Index);
+        if with_index && let [_] = arguments[..] {
+            let argument = arguments.remove(0);
+            return match (receiver.kind, argument.kind) {
+                (Index, Element) | (Element, Index) => {
+                    self.alike(receiver, argument, |a, b| quote!(#a.#name(#b)))
+                }
+                (Rust, _) => {
+                    let code = self.index(receiver);
+                    let code = self.tensor(lowered(Rust, code));
+                    let argument = argument.code;
+                    lowered(Index, quote!(#code.#name #turbofish(#argument)))
+                }
+                _ => {
+                    let stays = ["maximum", "minimum"].iter().any(|known| name == known);
+                    let code = receiver.code;
+                    let argument = if stays { self.index(argument) } else { argument.code };
+                    lowered(if stays { Index } else { Element }, quote!(#code.#name #turbofish(#argument)))
+                }
+            };
+        }
+        let stays =
+            receiver.kind == Index && ["abs", "clamp", "signum", "square"].iter().any(|known| name == known);
+        let code = self.tensor(receiver);
+        let arguments: Vec<TokenStream> = arguments
+            .into_iter()
+            .map(|argument| if stays { self.index(argument) } else { argument.code })
+            .collect();
+        lowered(if stays { Index } else { Element }, quote!(#code.#name #turbofish(#(#arguments),*)))
+    }
+}
+
+/// An index without a loop. It is looked at where an element is read, as all are; but a negative literal counts from the end.
+fn position(index: &TokenStream) -> TokenStream {
+    let suffixed = |literal: &LitInt, ty| LitInt::new(&format!("{literal}{ty}"), literal.span());
+    match syn::parse2::<Expr>(index.clone()) {
+        Ok(Expr::Unary(ExprUnary { op: UnOp::Neg(minus), expr, .. })) => match &*expr {
+            Expr::Lit(ExprLit { lit: Lit::Int(literal), .. }) if literal.suffix().is_empty() => {
+                let literal = suffixed(literal, "isize");
+                return quote!(#minus #literal);
+            }
+            _ => {}
+        },
+        Ok(Expr::Lit(ExprLit { lit: Lit::Int(literal), .. })) if literal.suffix().is_empty() => {
+            let (path, literal) = (path("position", index.span()), suffixed(&literal, "usize"));
+            return quote!(#path(#literal));
+        }
+        _ => {}
+    }
+    let path = path("position", index.span());
+    quote!(#path(#index))
+}
+
+/// The method of a comparison, and the one with the sides exchanged.
+fn comparison(op: &BinOp) -> Option<(&'static str, &'static str)> {
+    Some(match op {
+        BinOp::Eq(_) => ("eq", "eq"),
+        BinOp::Ne(_) => ("ne", "ne"),
+        BinOp::Lt(_) => ("lt", "gt"),
+        BinOp::Le(_) => ("le", "ge"),
+        BinOp::Gt(_) => ("gt", "lt"),
+        BinOp::Ge(_) => ("ge", "le"),
+        _ => return None,
+    })
+}
+
+/// Whether a node is a condition by what it looks like.
+fn is_condition(node: &Node) -> bool {
+    match node {
+        Node::Binary(op, ..) => comparison(op).is_some() || matches!(op, BinOp::And(_) | BinOp::Or(_)),
+        Node::Not(..) => true,
+        _ => false,
+    }
+}
+
+/// One of the library's functions for macros; messages about its argument point at this place alone.
+fn path(name: &str, place: Span) -> TokenStream {
+    let place = Span::mixed_site().located_at(place);
+    let name = Ident::new(name, place);
+    quote_spanned!(place=> ::typed_dims::__private::#name)
+}
+
+fn mixed(name: &str) -> Ident {
+    Ident::new(name, Span::mixed_site())
+}
+
+fn parens(code: TokenStream) -> TokenStream {
+    let mut group = Group::new(Delimiter::Parenthesis, code);
+    group.set_span(Span::mixed_site());
+    TokenTree::Group(group).into_token_stream()
+}

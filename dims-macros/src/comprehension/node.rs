@@ -1,0 +1,182 @@
+//! A checked comprehension as a tree: which parts loop, and over what.
+
+use proc_macro2::{Ident, Span, TokenStream};
+use std::collections::BTreeSet;
+use syn::{BinOp, Token, Type};
+
+/// A loop, as its position in [`Program::loops`].
+pub type LoopId = usize;
+/// A `let` of something that loops, as its position in [`Program::locals`].
+pub type LocalId = usize;
+
+/// A whole comprehension.
+pub struct Program {
+    pub loops: Vec<Loop>,
+    /// What is indexed, each evaluated once.
+    pub operands: Vec<TokenStream>,
+    /// What each `let` of something that loops stands for.
+    pub locals: Vec<Node>,
+    /// The axes of the result, each of one or more loops.
+    pub axes: Vec<Vec<LoopId>>,
+    pub body: Node,
+    /// How loops get their sizes, if not by the operands being bound one after the other.
+    pub sizes: Vec<super::sizes::Step>,
+}
+
+/// A loop variable.
+pub struct Loop {
+    pub name: Ident,
+    /// Whether it is a dim of the surrounding scope, `$i`.
+    pub outer: bool,
+    pub range: Option<Range>,
+}
+
+/// `0..n`
+pub struct Range {
+    pub tokens: TokenStream,
+    /// Whether it starts at a literal 0, so that the dim's index is the variable's value.
+    pub from_zero: bool,
+}
+
+/// A part of the body.
+#[derive(Clone)]
+pub enum Node {
+    /// Rust code without a loop variable in it: a captured value.
+    Rust(TokenStream),
+    /// A loop variable, where it was used.
+    Loop(LoopId, Ident),
+    /// A name given by `let`, where it was used.
+    Local(LocalId, Ident),
+    /// An element of an operand.
+    Element(Element),
+    Reduce(Box<Reduce>),
+    Neg(Token![-], Box<Node>),
+    Not(Token![!], Box<Node>),
+    Binary(BinOp, Box<Node>, Box<Node>),
+    Cast(Box<Node>, Token![as], Box<Type>),
+    /// `if` the first, the second, `else` the third.
+    If(Token![if], Box<[Node; 3]>),
+    Let(Box<Let>),
+    /// A method of the library's own.
+    Method(Box<Method>),
+    /// Any other Rust code with elements in it, each of which has a name there.
+    Closure(TokenStream, Vec<(Ident, Node)>),
+}
+
+/// `a[i, j + 1]`
+#[derive(Clone)]
+pub struct Element {
+    pub operand: usize,
+    pub indices: Vec<Node>,
+    /// What was written, for messages.
+    pub text: String,
+    /// Where the operand ends.
+    pub base: Span,
+    /// Where the indices stand.
+    pub brackets: Span,
+}
+
+/// `sum[k](..)`
+#[derive(Clone)]
+pub struct Reduce {
+    pub name: Ident,
+    pub loops: Vec<LoopId>,
+    pub body: Node,
+}
+
+/// `let x = ..;` and what follows.
+#[derive(Clone)]
+pub struct Let {
+    pub name: Ident,
+    pub ty: Option<Type>,
+    /// Which local it is, if it loops.
+    pub local: Option<LocalId>,
+    pub value: Node,
+    pub rest: Node,
+}
+
+/// `x.clamp(0.0, 1.0)`
+#[derive(Clone)]
+pub struct Method {
+    pub receiver: Node,
+    pub name: Ident,
+    pub turbofish: Option<TokenStream>,
+    pub arguments: Vec<Node>,
+}
+
+impl Node {
+    /// Whether nothing in it loops.
+    pub fn is_rust(&self) -> bool {
+        matches!(self, Node::Rust(_))
+    }
+
+    /// The parts.
+    pub fn parts(&self) -> Vec<&Node> {
+        match self {
+            Node::Rust(_) | Node::Loop(..) | Node::Local(..) => Vec::new(),
+            Node::Element(element) => element.indices.iter().collect(),
+            Node::Reduce(reduce) => vec![&reduce.body],
+            Node::Neg(_, a) | Node::Not(_, a) | Node::Cast(a, ..) => vec![a],
+            Node::Binary(_, a, b) => vec![a, b],
+            Node::If(_, parts) => parts.iter().collect(),
+            Node::Let(stmt) => vec![&stmt.value, &stmt.rest],
+            Node::Method(method) => std::iter::once(&method.receiver).chain(&method.arguments).collect(),
+            Node::Closure(_, slots) => slots.iter().map(|(_, node)| node).collect(),
+        }
+    }
+
+    /// Calls `visit` with this node and all within it, locals' values aside.
+    pub fn walk<'a>(&'a self, visit: &mut impl FnMut(&'a Node)) {
+        visit(self);
+        for part in self.parts() {
+            part.walk(visit);
+        }
+    }
+}
+
+impl Program {
+    /// The loops along which a node varies.
+    pub fn dims(&self, node: &Node) -> BTreeSet<LoopId> {
+        match node {
+            Node::Loop(id, _) => BTreeSet::from([*id]),
+            Node::Local(id, _) => self.dims(&self.locals[*id]),
+            // What a `let` stands for counts where it is used.
+            Node::Let(stmt) => self.dims(&stmt.rest),
+            Node::Reduce(reduce) => {
+                let mut dims = self.dims(&reduce.body);
+                dims.retain(|id| !reduce.loops.contains(id));
+                dims
+            }
+            _ => node.parts().into_iter().flat_map(|part| self.dims(part)).collect(),
+        }
+    }
+
+    /// Whether reading the elements of a node can fail: all indices but loops of their own can be out of range.
+    pub fn can_fail(&self, node: &Node) -> bool {
+        let own = match node {
+            Node::Element(element) => element.indices.iter().any(|index| !self.is_whole_axis(index)),
+            Node::Local(id, _) => self.can_fail(&self.locals[*id]),
+            _ => false,
+        };
+        own || node.parts().into_iter().any(|part| self.can_fail(part))
+    }
+
+    /// Whether an index is a loop over the whole axis.
+    pub fn is_whole_axis(&self, index: &Node) -> bool {
+        match index {
+            Node::Loop(id, _) => self.loops[*id].range.is_none(),
+            _ => false,
+        }
+    }
+
+    /// All elements that are read, with what `let`s stand for.
+    pub fn elements(&self) -> Vec<&Element> {
+        let mut elements = Vec::new();
+        self.body.walk(&mut |node| {
+            if let Node::Element(element) = node {
+                elements.push(element);
+            }
+        });
+        elements
+    }
+}

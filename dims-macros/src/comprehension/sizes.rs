@@ -1,0 +1,116 @@
+//! Where each loop has its size from.
+//!
+//! A range gives it. Else the first axis does of which the loop alone is the index, and if there is none, an index like
+//! `2 * i + k` in which all other loops have a size: `i` gets the greatest with which the index stays within the axis.
+
+use super::errors::Mistakes;
+use super::node::{Element, LoopId, Node, Program};
+use std::collections::HashSet;
+use syn::ext::IdentExt;
+use syn::{BinOp, Result};
+
+/// How one loop gets its size before anything is bound.
+pub enum Step {
+    /// From the whole axis.
+    Axis { operand: usize, at: usize, rank: usize, of: LoopId },
+    /// From an index with which it has to stay within the axis.
+    Fit { operand: usize, at: usize, rank: usize, index: Node },
+}
+
+/// The steps for all loops; none where binding the operands in any order does it.
+pub fn steps(program: &Program) -> Result<Vec<Step>> {
+    let mut known: Vec<bool> = program.loops.iter().map(|one| one.outer || one.range.is_some()).collect();
+    let elements = program.elements();
+    let mut steps = Vec::new();
+    for (element, at, index) in axes(&elements) {
+        if let Node::Loop(id, _) = index
+            && !known[*id]
+        {
+            known[*id] = true;
+            steps.push(Step::Axis { operand: element.operand, at, rank: element.indices.len(), of: *id });
+        }
+    }
+    loop {
+        let before = steps.len();
+        for (element, at, index) in axes(&elements) {
+            let Some(loops) = linear(program, index) else { continue };
+            let mut open: Vec<LoopId> = loops.into_iter().filter(|&id| !known[id]).collect();
+            open.dedup();
+            if let [id] = open[..] {
+                known[id] = true;
+                let (operand, rank, index) = (element.operand, element.indices.len(), index.clone());
+                steps.push(Step::Fit { operand, at, rank, index });
+            }
+        }
+        if steps.len() == before {
+            break;
+        }
+    }
+    let mut mistakes = Mistakes::default();
+    // Loops that one index leaves open are one mistake: a range for all but one of them would do.
+    let mut blamed = HashSet::new();
+    for (id, one) in program.loops.iter().enumerate().filter(|&(id, _)| !known[id]) {
+        let name = one.name.unraw();
+        let (mut single, mut among) = (None, None);
+        for (element, _, index) in axes(&elements) {
+            if linear(program, index).is_some_and(|loops| loops.contains(&id)) {
+                among.get_or_insert(&element.text);
+            } else if program.dims(index).contains(&id) {
+                single.get_or_insert(&element.text);
+            }
+        }
+        let why = match (among, single) {
+            (Some(text), _) if !blamed.insert(text) => continue,
+            (Some(text), _) => format!("`{text}` leaves open how far each of its loops goes"),
+            (None, Some(text)) => format!("it cannot be told from `{text}`"),
+            (None, None) => "it is no index of anything".to_owned(),
+        };
+        mistakes.at(
+            &one.name,
+            format!("the loop `{name}` has no size: {why}; give it a range, `{name} in 0..n`"),
+        );
+    }
+    mistakes.or(())?;
+    Ok(if is_simple(program, &program.body) { Vec::new() } else { steps })
+}
+
+fn axes<'a>(elements: &'a [&'a Element]) -> impl Iterator<Item = (&'a Element, usize, &'a Node)> {
+    elements
+        .iter()
+        .flat_map(|element| element.indices.iter().enumerate().map(|(at, index)| (*element, at, index)))
+}
+
+/// The loops of an index that is a sum of them with constant coefficients.
+fn linear(program: &Program, index: &Node) -> Option<Vec<LoopId>> {
+    match index {
+        Node::Rust(_) => Some(Vec::new()),
+        Node::Loop(id, _) => Some(vec![*id]),
+        Node::Local(id, _) => linear(program, &program.locals[*id]),
+        Node::Neg(_, a) => linear(program, a),
+        Node::Binary(BinOp::Add(_) | BinOp::Sub(_), a, b) => {
+            let mut loops = linear(program, a)?;
+            loops.extend(linear(program, b)?);
+            Some(loops)
+        }
+        Node::Binary(BinOp::Mul(_), a, b) => {
+            let (a, b) = (linear(program, a)?, linear(program, b)?);
+            match (a.is_empty(), b.is_empty()) {
+                (_, true) => Some(a),
+                (true, _) => Some(b),
+                (false, false) => None,
+            }
+        }
+        _ => None,
+    }
+}
+
+/// Whether loops are nothing but whole axes: then the operands tell all sizes while they are bound.
+fn is_simple(program: &Program, node: &Node) -> bool {
+    match node {
+        Node::Loop(id, _) => program.loops[*id].outer,
+        Node::Element(element) => {
+            element.indices.iter().all(|index| matches!(index, Node::Loop(..)) || is_simple(program, index))
+        }
+        node => node.parts().into_iter().all(|part| is_simple(program, part)),
+    }
+}

@@ -1,0 +1,152 @@
+//! Brackets behind an operand, before syn reads them: `a[i, k]` is no expression to syn, `a[indices!{i, k}]` is.
+
+use proc_macro2::{Delimiter, Group, Ident, Punct, Spacing, Span, TokenStream, TokenTree};
+use quote::{quote, quote_spanned};
+
+/// The macro that stands for a list of indices.
+pub const INDICES: &str = "__indices";
+/// The macro that stands for `$name`.
+pub const OUTER: &str = "__outer";
+
+/// Wraps what is in brackets behind an operand, and `$name`.
+pub fn wrap(tokens: TokenStream) -> TokenStream {
+    let mut out = TokenStream::new();
+    let mut tokens = tokens.into_iter().peekable();
+    let mut operand = false;
+    let mut bang = false;
+    while let Some(token) = tokens.next() {
+        let (mut is_operand, mut is_bang) = (false, false);
+        match token {
+            TokenTree::Group(group) if group.delimiter() == Delimiter::Bracket && operand => {
+                let name = Ident::new(INDICES, group.span());
+                let content = group.stream();
+                out.extend([regrouped(&group, quote!(#name!{#content}))]);
+                is_operand = true;
+            }
+            // What other macros are given is theirs.
+            TokenTree::Group(group) if bang => {
+                out.extend([TokenTree::Group(group)]);
+                is_operand = true;
+            }
+            TokenTree::Group(group) => {
+                is_operand = group.delimiter() != Delimiter::Brace;
+                out.extend([regrouped(&group, wrap(group.stream()))]);
+            }
+            TokenTree::Punct(punct)
+                if punct.as_char() == '$' && matches!(tokens.peek(), Some(TokenTree::Ident(_))) =>
+            {
+                let Some(TokenTree::Ident(name)) = tokens.next() else { unreachable!("a name was seen") };
+                let outer = Ident::new(OUTER, name.span());
+                out.extend(quote_spanned!(name.span()=> #outer!{#name}));
+                is_operand = true;
+            }
+            TokenTree::Punct(punct) => {
+                is_bang = punct.as_char() == '!' && operand;
+                is_operand = punct.as_char() == '?';
+                out.extend([TokenTree::Punct(punct)]);
+            }
+            TokenTree::Ident(ident) => {
+                is_operand = !is_keyword(&ident);
+                out.extend([TokenTree::Ident(ident)]);
+            }
+            TokenTree::Literal(literal) => out.extend([TokenTree::Literal(literal)]),
+        }
+        (operand, bang) = (is_operand, is_bang);
+    }
+    out
+}
+
+/// The tokens as they were written.
+pub fn unwrap(tokens: TokenStream) -> TokenStream {
+    let mut out = TokenStream::new();
+    let mut tokens = tokens.into_iter().peekable();
+    while let Some(token) = tokens.next() {
+        match token {
+            TokenTree::Ident(ident) if ident == INDICES || ident == OUTER => {
+                tokens.next();
+                let Some(TokenTree::Group(group)) = tokens.next() else {
+                    unreachable!("wrapped tokens are a group")
+                };
+                if ident == OUTER {
+                    out.extend([TokenTree::Punct(Punct::new('$', Spacing::Alone))]);
+                }
+                out.extend(group.stream());
+            }
+            TokenTree::Group(group) => out.extend([regrouped(&group, unwrap(group.stream()))]),
+            token => out.extend([token]),
+        }
+    }
+    out
+}
+
+/// Everything that stands before an index bracket, as it was written: the operands of a call that cannot be read.
+pub fn bases(tokens: TokenStream) -> Vec<TokenStream> {
+    let mut found = Vec::new();
+    collect_bases(tokens, &mut found);
+    found
+}
+
+fn collect_bases(tokens: TokenStream, found: &mut Vec<TokenStream>) {
+    let mut base: Vec<TokenTree> = Vec::new();
+    let (mut after_dot, mut before) = (false, None);
+    let mut tokens = tokens.into_iter().peekable();
+    while let Some(token) = tokens.next() {
+        let dot = is_dot(&token, before.as_ref());
+        before = Some(token.clone());
+        match token {
+            TokenTree::Group(group) if group.delimiter() == Delimiter::Bracket && !base.is_empty() => {
+                let reduction = matches!(tokens.peek(), Some(TokenTree::Group(next)) if next.delimiter() == Delimiter::Parenthesis);
+                if !reduction {
+                    found.push(base.drain(..).collect());
+                }
+                base.clear();
+                collect_bases(group.stream(), found);
+            }
+            TokenTree::Group(group) => {
+                base.clear();
+                collect_bases(group.stream(), found);
+            }
+            TokenTree::Ident(ident) if !is_keyword(&ident) => {
+                if !after_dot {
+                    base.clear();
+                }
+                base.push(TokenTree::Ident(ident));
+            }
+            TokenTree::Punct(punct) if dot && !base.is_empty() => base.push(TokenTree::Punct(punct)),
+            _ => base.clear(),
+        }
+        after_dot = dot;
+    }
+}
+
+/// Whether a token is the dot of a field or a method, and not the end of `..`.
+pub fn is_dot(token: &TokenTree, before: Option<&TokenTree>) -> bool {
+    let dot = |token: &TokenTree| matches!(token, TokenTree::Punct(punct) if punct.as_char() == '.');
+    dot(token) && !before.is_some_and(dot)
+}
+
+fn regrouped(group: &Group, content: TokenStream) -> TokenTree {
+    let mut new = Group::new(group.delimiter(), content);
+    new.set_span(group.span());
+    TokenTree::Group(new)
+}
+
+fn is_keyword(ident: &Ident) -> bool {
+    const NO_OPERANDS: [&str; 16] = [
+        "as", "break", "const", "dyn", "else", "if", "impl", "in", "let", "loop", "match", "move", "mut",
+        "ref", "return", "while",
+    ];
+    NO_OPERANDS.iter().any(|keyword| ident == keyword)
+}
+
+/// A name of the macro's own where the user's token stands.
+pub fn own(name: &Ident) -> Ident {
+    own_at(name, name.span())
+}
+
+/// The same at another place.
+pub fn own_at(name: &Ident, place: Span) -> Ident {
+    let mut own = name.clone();
+    own.set_span(Span::mixed_site().located_at(place));
+    own
+}

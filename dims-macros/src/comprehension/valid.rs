@@ -1,0 +1,329 @@
+//! Which names are loops, what of the body loops, and what is wrong with it.
+
+use super::Notation;
+use super::ast::{Axis, Call, LoopRef};
+use super::errors::Mistakes;
+use super::node::*;
+use super::tokens::{OUTER, own, unwrap};
+use super::{names, sizes};
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{ToTokens, quote};
+use std::collections::HashSet;
+use syn::ext::IdentExt;
+use syn::spanned::Spanned;
+use syn::{BinOp, Block, Error, Expr, ExprLit, Lit, Pat, Result, Stmt, UnOp};
+
+/// What a name means.
+pub enum Meaning {
+    Loop(LoopId),
+    Local(LocalId),
+    /// A `let` without loops, by its name in the expansion.
+    Rust(Ident),
+}
+
+pub struct Checker {
+    pub(super) loops: Vec<Loop>,
+    pub(super) operands: Vec<(Option<String>, TokenStream)>,
+    pub(super) locals: Vec<Node>,
+    pub(super) scope: Vec<(String, Meaning)>,
+    pub(super) slots: usize,
+    pub mistakes: Mistakes,
+}
+
+/// Checks a call.
+pub fn check(call: &Call, notation: Notation) -> Result<Program> {
+    let mut checker = Checker {
+        loops: Vec::new(),
+        operands: Vec::new(),
+        locals: Vec::new(),
+        scope: Vec::new(),
+        slots: 0,
+        mistakes: Mistakes::default(),
+    };
+    let axes = checker.output(&call.axes);
+    let listed = checker.loops.len();
+    if notation == Notation::Einsum {
+        for name in names::in_indices(&call.body) {
+            if checker.meaning(&name).is_none() {
+                checker.introduce(name, None);
+            }
+        }
+    }
+    let summed: Vec<LoopId> = (listed..checker.loops.len()).collect();
+    let body = checker.node(&call.body);
+    let Checker { loops, operands, locals, mut mistakes, .. } = checker;
+    let operands = operands.into_iter().map(|(_, base)| base).collect();
+    let mut program = Program { loops, operands, locals, axes, body, sizes: Vec::new() };
+    if notation == Notation::Einsum {
+        names::check_einsum(&program, listed, &summed, &mut mistakes);
+        if !summed.is_empty() {
+            let name = Ident::new("sum", Span::call_site());
+            let body = std::mem::replace(&mut program.body, Node::Rust(TokenStream::new()));
+            program.body = Node::Reduce(Box::new(Reduce { name, loops: summed, body }));
+        }
+    }
+    // Sizes are looked for where the rest is right: every loop that was misspelt would be without one.
+    mistakes.or(())?;
+    program.sizes = sizes::steps(&program)?;
+    Ok(program)
+}
+
+impl Checker {
+    /// The loops of the output's axes.
+    fn output(&mut self, axes: &[Axis]) -> Vec<Vec<LoopId>> {
+        axes.iter()
+            .map(|axis| match axis {
+                Axis::One(one) => self.loop_of(one, "the output").into_iter().collect(),
+                Axis::Group(group) => {
+                    group.iter().filter_map(|one| self.loop_of(one, "the output")).collect()
+                }
+            })
+            .collect()
+    }
+
+    /// The loop that a list introduces.
+    pub(super) fn loop_of(&mut self, one: &LoopRef, list: &str) -> Option<LoopId> {
+        let name = &one.name;
+        if one.outer {
+            if let Some(range) = &one.range {
+                self.mistakes.at(
+                    unwrap(quote!(#range)),
+                    format!("`${name}` is a dim of the surrounding scope, which has its size already"),
+                );
+            }
+            return Some(self.outer(name));
+        }
+        if name == "_" {
+            self.mistakes.at(name, "a loop needs a name of its own");
+            return None;
+        }
+        match self.meaning(name) {
+            Some(Meaning::Loop(_)) if list == "the output" => {
+                self.mistakes.at(
+                    name,
+                    format!("the loop `{name}` is named twice in the output; a diagonal is `[i] => a[i, i]`"),
+                );
+                None
+            }
+            Some(Meaning::Loop(_)) => {
+                self.mistakes.at(
+                    name,
+                    format!(
+                        "`{name}` is a loop already, and cannot be reduced here: give this one another name"
+                    ),
+                );
+                None
+            }
+            _ => Some(self.introduce(name.clone(), one.range.as_ref())),
+        }
+    }
+
+    fn introduce(&mut self, name: Ident, range: Option<&Expr>) -> LoopId {
+        let range = range.map(|range| {
+            let from_zero = matches!(range, Expr::Range(bounds) if is_zero(bounds.start.as_deref()));
+            Range { tokens: self.rust(range, "the range of a loop"), from_zero }
+        });
+        let id = self.loops.len();
+        self.scope.push((name.unraw().to_string(), Meaning::Loop(id)));
+        self.loops.push(Loop { name, outer: false, range });
+        id
+    }
+
+    /// The dim `$name`.
+    pub(super) fn outer(&mut self, name: &Ident) -> LoopId {
+        let known = self.loops.iter().position(|known| known.outer && known.name == *name);
+        known.unwrap_or_else(|| {
+            self.loops.push(Loop { name: name.clone(), outer: true, range: None });
+            self.loops.len() - 1
+        })
+    }
+
+    pub fn meaning(&self, name: &Ident) -> Option<&Meaning> {
+        let name = name.unraw().to_string();
+        self.scope.iter().rev().find(|(known, _)| *known == name).map(|(_, meaning)| meaning)
+    }
+
+    pub(super) fn node(&mut self, expr: &Expr) -> Node {
+        match expr {
+            Expr::Paren(inner) => match self.node(&inner.expr) {
+                Node::Rust(code) => Node::Rust(quote!((#code))),
+                node => node,
+            },
+            Expr::Group(inner) => self.node(&inner.expr),
+            Expr::Path(path) => match path.path.get_ident() {
+                Some(name) => match self.meaning(name) {
+                    Some(&Meaning::Loop(id)) => Node::Loop(id, name.clone()),
+                    Some(&Meaning::Local(id)) => Node::Local(id, name.clone()),
+                    _ => Node::Rust(self.rust(expr, "this")),
+                },
+                None => Node::Rust(self.rust(expr, "this")),
+            },
+            Expr::Macro(call) if call.mac.path.is_ident(OUTER) => match syn::parse2::<Ident>(call.mac.tokens.clone()) {
+                Ok(name) => Node::Loop(self.outer(&name), name),
+                Err(error) => self.wrong(error),
+            },
+            Expr::Unary(unary) => {
+                let node = self.node(&unary.expr);
+                match (&unary.op, node) {
+                    (op, Node::Rust(code)) => Node::Rust(quote!(#op #code)),
+                    (UnOp::Neg(minus), node) => Node::Neg(*minus, Box::new(node)),
+                    (UnOp::Not(bang), node) => Node::Not(*bang, Box::new(node)),
+                    (op, _) => self.wrong(Error::new(op.span(), "an element is a value: there is nothing to dereference")),
+                }
+            }
+            Expr::Binary(binary) => self.binary(expr, &binary.left, binary.op, &binary.right),
+            Expr::Cast(cast) => match self.node(&cast.expr) {
+                Node::Rust(code) => {
+                    let (token, ty) = (&cast.as_token, &cast.ty);
+                    Node::Rust(quote!(#code #token #ty))
+                }
+                node => Node::Cast(Box::new(node), cast.as_token, cast.ty.clone()),
+            },
+            Expr::If(_) if !self.loops(expr) => Node::Rust(self.rust(expr, "this")),
+            Expr::If(branch) => {
+                if let Expr::Let(_) = &*branch.cond {
+                    return self.wrong(Error::new_spanned(&branch.cond, "`if let` cannot be part of a comprehension: compare with `==`, `<` and so on"));
+                }
+                let Some((_, otherwise)) = &branch.else_branch else {
+                    return self.wrong(Error::new_spanned(branch.if_token, "an `if` needs an `else`: every element has a value"));
+                };
+                let parts = [self.node(&branch.cond), self.block(&branch.then_branch), self.node(otherwise)];
+                Node::If(branch.if_token, Box::new(parts))
+            }
+            Expr::Block(block) => match &block.block.stmts[..] {
+                [Stmt::Expr(value, None)] => self.node(value),
+                _ if self.loops(expr) => self.block(&block.block),
+                _ => Node::Rust(self.rust(expr, "this")),
+            },
+            Expr::Index(index) => self.element(index),
+            Expr::Call(call) => {
+                if let Expr::Index(index) = &*call.func
+                    && let Expr::Path(path) = &*index.expr
+                    && let Some(name) = path.path.get_ident()
+                {
+                    return self.reduction(name, index, call);
+                }
+                self.closure(expr)
+            }
+            Expr::MethodCall(call) => self.method(expr, call),
+            Expr::Field(field) if self.is_fixed_element(&field.base) => Node::Rust(self.rust(expr, "this")),
+            Expr::Field(_) | Expr::Reference(_) | Expr::Tuple(_) | Expr::Array(_) | Expr::Match(_) | Expr::Try(_) => {
+                self.closure(expr)
+            }
+            Expr::Closure(closure) => {
+                let bound: HashSet<String> = names::bound(&closure.inputs);
+                Node::Rust(self.rust_but(expr, "a closure", &bound))
+            }
+            Expr::Assign(assign) => self.wrong(Error::new(assign.eq_token.span(), "a comprehension has no assignments: `==` compares, `let` gives a name")),
+            Expr::Range(range) => self.wrong(Error::new_spanned(range.limits, "a range can stand in a list of loops, as in `[i in 0..n]`, but is no element")),
+            Expr::ForLoop(_) | Expr::While(_) | Expr::Loop(_) => {
+                self.wrong(Error::new_spanned(unwrap(quote!(#expr)), "a comprehension has no statements that loop: its loops are those of the list and of reductions, `sum[k](..)`"))
+            }
+            _ => Node::Rust(self.rust(expr, "this")),
+        }
+    }
+
+    pub(super) fn wrong(&mut self, error: Error) -> Node {
+        self.mistakes.add(error);
+        Node::Rust(TokenStream::new())
+    }
+
+    pub(super) fn loops(&self, expr: &Expr) -> bool {
+        self.loops_in(expr.to_token_stream()) || names::has_elements(expr)
+    }
+
+    fn binary(&mut self, expr: &Expr, left: &Expr, op: BinOp, right: &Expr) -> Node {
+        if names::is_assignment(expr) {
+            return self
+                .wrong(Error::new_spanned(op, "a comprehension has no assignments: sum with `sum[k](..)`"));
+        }
+        if let BinOp::Shl(_) | BinOp::Shr(_) = op {
+            return self.closure(expr);
+        }
+        match (self.node(left), self.node(right)) {
+            (Node::Rust(a), Node::Rust(b)) => Node::Rust(quote!(#a #op #b)),
+            (a, b) => {
+                for (one, other) in [(&a, right), (&b, left)] {
+                    if let (Node::Loop(_, name), Expr::Lit(ExprLit { lit: Lit::Float(literal), .. })) =
+                        (one, other)
+                    {
+                        let message = format!(
+                            "`{name}` is an integer: `{name} as f32` can be combined with `{literal}`"
+                        );
+                        self.mistakes.at(literal, message);
+                    }
+                }
+                Node::Binary(op, Box::new(a), Box::new(b))
+            }
+        }
+    }
+
+    /// Statements and a value. What they name is known until the block ends.
+    fn block(&mut self, block: &Block) -> Node {
+        let depth = self.scope.len();
+        let node = self.statements(&block.stmts, block);
+        self.scope.truncate(depth);
+        node
+    }
+
+    fn statements(&mut self, stmts: &[Stmt], block: &Block) -> Node {
+        let [first, rest @ ..] = stmts else {
+            let message = "the block needs a value: an expression at its end";
+            let place = block.stmts.last().map_or(block.brace_token.span.join(), |stmt| stmt.span());
+            return self.wrong(Error::new(place, message));
+        };
+        match first {
+            Stmt::Expr(value, None) if rest.is_empty() => self.node(value),
+            // Their own messages are better than that on statements.
+            Stmt::Expr(value @ (Expr::Assign(_) | Expr::ForLoop(_) | Expr::While(_) | Expr::Loop(_)), _) => {
+                self.node(value)
+            }
+            Stmt::Expr(value @ Expr::Binary(_), Some(_)) if names::is_assignment(value) => self.node(value),
+            Stmt::Local(stmt) => {
+                let (pat, ty) = match &stmt.pat {
+                    Pat::Type(typed) => (&*typed.pat, Some((*typed.ty).clone())),
+                    pat => (pat, None),
+                };
+                let (Pat::Ident(pat), Some(init)) = (pat, &stmt.init) else {
+                    return self.wrong(Error::new_spanned(
+                        &stmt.pat,
+                        "`let` gives one name to one value here: `let x = a[i];`",
+                    ));
+                };
+                if pat.mutability.is_some()
+                    || pat.by_ref.is_some()
+                    || pat.subpat.is_some()
+                    || init.diverge.is_some()
+                {
+                    return self.wrong(Error::new_spanned(
+                        &stmt.pat,
+                        "`let` gives one name to one value here: `let x = a[i];`",
+                    ));
+                }
+                if let Some(Meaning::Loop(_)) = self.meaning(&pat.ident) {
+                    let name = &pat.ident;
+                    self.mistakes
+                        .at(name, format!("`{name}` is a loop already: give the value another name"));
+                }
+                let value = self.node(&init.expr);
+                let name = own(&pat.ident);
+                let local = (!value.is_rust()).then(|| {
+                    self.locals.push(value.clone());
+                    self.locals.len() - 1
+                });
+                let meaning = local.map_or_else(|| Meaning::Rust(name.clone()), Meaning::Local);
+                self.scope.push((pat.ident.unraw().to_string(), meaning));
+                let rest = self.statements(rest, block);
+                Node::Let(Box::new(Let { name, ty, local, value, rest }))
+            }
+            other => {
+                let message = "a block is `let` statements and one expression at its end, without `;`";
+                self.wrong(Error::new_spanned(unwrap(quote!(#other)), message))
+            }
+        }
+    }
+}
+
+fn is_zero(start: Option<&Expr>) -> bool {
+    matches!(start, Some(Expr::Lit(ExprLit { lit: Lit::Int(literal), .. })) if literal.base10_digits() == "0")
+}

@@ -1,0 +1,152 @@
+//! What an einsum means: which axes it keeps, and which it sums.
+
+use super::Call;
+use crate::pattern::axes::{Numbered, Rules, Slot, Table, given, number, solvable};
+use crate::pattern::errors::Errors;
+use crate::pattern::lex::Notation;
+use crate::pattern::near::hint;
+use crate::pattern::parse::{Sides, parse};
+use syn::Expr;
+
+/// An einsum without errors.
+pub struct Valid {
+    pub table: Table,
+    pub inputs: Vec<Numbered>,
+    pub output: Numbered,
+    pub given: Vec<(usize, Expr)>,
+}
+
+const GROUPED_DOTS: &str = "`...` cannot be split off from a group: which sizes it has would be unknown";
+
+/// Checks a call. What it returns is to be used only if there are no errors.
+pub fn check(call: &Call, notation: Notation, errors: &mut Errors) -> Valid {
+    let words = &call.words;
+    let mut table = Table::default();
+    let Sides { left, right } = parse(words, errors);
+    let numbers = match notation {
+        Notation::Letters => Some("an index is a letter"),
+        Notation::Names => None,
+    };
+    let rules = Rules {
+        numbers,
+        dots_in_groups: Some(GROUPED_DOTS),
+        sums: Some("the operands of an einsum have no sums of axes: split them by `rearrange!` first"),
+        ..Rules::USUAL
+    };
+    let inputs: Vec<Numbered> =
+        left.iter().map(|array| number(array, &rules, &mut table, words, errors)).collect();
+    if inputs.len() != call.operands.len() {
+        let (arrays, operands) = (inputs.len(), call.operands.len());
+        let is_are = if operands == 1 { "is" } else { "are" };
+        let what = format!("the pattern has {arrays} operand(s), but {operands} {is_are} given");
+        errors.span(call.span, format!("{what}\n  {}", words.shown()));
+    }
+    let output = match right {
+        Some((outputs, arrow)) => {
+            if let [_, second, ..] = &outputs[..] {
+                errors.at(words, &second.place, "an einsum has one result");
+            }
+            let known = table.entries.len();
+            let rules = Rules {
+                numbers: Some("a new axis of a result has nothing to be filled with: use `repeat!`"),
+                dots_in_groups: None,
+                twice: Some(
+                    "stands in the result twice; once is enough, and a diagonal matrix is none of an einsum's results",
+                ),
+                ..rules
+            };
+            let output = number(&outputs[0], &rules, &mut table, words, errors);
+            for (axis, place) in &output.places {
+                let Some(axis) = *axis else { continue };
+                if axis >= known && table.entries[axis].number.is_none() {
+                    let name = table.entries[axis].name.clone();
+                    let names: Vec<&str> =
+                        table.names().filter(|own| table.find(own).unwrap() < known).collect();
+                    let hint = if name.chars().count() > 1 { hint(&name, names) } else { String::new() };
+                    errors.at(
+                        words,
+                        place,
+                        format!("`{name}` is an index of the result, but of no operand{hint}"),
+                    );
+                }
+            }
+            if inputs.iter().any(Numbered::has_rest) && !output.has_rest() {
+                let place = if output.slots.is_empty() { &arrow } else { &output.place };
+                errors.at(words, place, "`...` is in an operand, but not in the result: the axes that it stands for would be summed unseen");
+            }
+            output
+        }
+        None => implicit(&inputs, &table, words.end.clone()),
+    };
+    let given = given(&call.sizes, &table, errors);
+    if errors.is_empty() {
+        solvable(&inputs, &given, &table, words, errors);
+    }
+    Valid { table, inputs, output, given }
+}
+
+/// The result of a pattern without `->`: `...`, and the indices that stand once among the operands, in alphabetical order.
+fn implicit(inputs: &[Numbered], table: &Table, place: crate::pattern::lex::Place) -> Numbered {
+    let count = |axis: usize| {
+        inputs.iter().flat_map(|input| &input.places).filter(|(own, _)| *own == Some(axis)).count()
+    };
+    let mut axes: Vec<usize> = (0..table.entries.len()).filter(|&axis| count(axis) == 1).collect();
+    axes.sort_by(|&a, &b| table.entries[a].name.cmp(&table.entries[b].name));
+    let rest = inputs.iter().any(Numbered::has_rest);
+    let mut slots: Vec<Slot> = if rest { vec![Slot::Rest] } else { Vec::new() };
+    slots.extend(axes.iter().map(|&axis| Slot::Axis(axis)));
+    let mut places: Vec<_> =
+        slots.iter().filter(|slot| **slot == Slot::Rest).map(|_| (None, place.clone())).collect();
+    places.extend(axes.into_iter().map(|axis| (Some(axis), place.clone())));
+    Numbered { slots, places, place }
+}
+
+impl Valid {
+    /// The axes of an array that is nothing but named axes, each once.
+    fn plain(array: &Numbered) -> Option<Vec<usize>> {
+        let mut axes = Vec::new();
+        for slot in &array.slots {
+            let Slot::Axis(axis) = slot else { return None };
+            if axes.contains(axis) {
+                return None;
+            }
+            axes.push(*axis);
+        }
+        Some(axes)
+    }
+
+    /// Whether each axis of the pattern has one place among the rows, columns, sum and batch of a matrix product; then that.
+    pub fn roles(&self) -> Option<Roles> {
+        let [a, b] = &self.inputs[..] else { return None };
+        let (a, b, out) = (Self::plain(a)?, Self::plain(b)?, Self::plain(&self.output)?);
+        let (mut m, mut n, mut k, mut batch) = (None, None, None, None);
+        for axis in 0..self.table.entries.len() {
+            let at = |list: &[usize]| list.iter().position(|own| *own == axis);
+            let role = match (at(&a), at(&b), at(&out)) {
+                (Some(x), Some(y), None) => k.replace((x, y)).is_some(),
+                (Some(x), Some(y), Some(_)) => batch.replace((x, y)).is_some(),
+                (Some(x), None, Some(_)) => m.replace(x).is_some(),
+                (None, Some(y), Some(_)) => n.replace(y).is_some(),
+                _ => return None,
+            };
+            if role {
+                return None;
+            }
+        }
+        let role = |axis: &usize| match (a.contains(axis), b.contains(axis)) {
+            (true, true) => "Batch",
+            (true, false) => "Row",
+            _ => "Column",
+        };
+        Some(Roles { m: m?, n: n?, k: k?, batch, result: out.iter().map(role).collect() })
+    }
+}
+
+/// Which axis of each operand is what in a matrix product.
+pub struct Roles {
+    pub m: usize,
+    pub n: usize,
+    pub k: (usize, usize),
+    pub batch: Option<(usize, usize)>,
+    pub result: Vec<&'static str>,
+}

@@ -1,0 +1,278 @@
+//! `gather!`: elements at computed positions, by pattern.
+
+use crate::pattern::axes::{Rules, Slot, Table, Term, given, number};
+use crate::pattern::call::{self, Size, looked_at, plain_reference};
+use crate::pattern::errors::Errors;
+use crate::pattern::lex::{self, Words};
+use crate::pattern::near::hint;
+use crate::pattern::parse::{Array, Kind, parse};
+use crate::pattern::plan::finish;
+use proc_macro2::{Delimiter, Ident, Span, TokenStream, TokenTree};
+use quote::{ToTokens, format_ident, quote};
+use syn::parse::{ParseStream, Parser};
+use syn::{Expr, LitStr, Result, Token};
+
+const EXAMPLE: &str = "`gather!(w[_ f], ids[b s] => b s f)`";
+
+/// `w[_ f]`
+struct Operand {
+    expr: Expr,
+    words: Words,
+}
+
+struct Call {
+    operands: Vec<Operand>,
+    output: Words,
+    sizes: Vec<Size>,
+}
+
+/// The macro, or its `try_` form.
+pub fn expand(input: TokenStream, fallible: bool) -> TokenStream {
+    let mut errors = Errors::default();
+    let call = match (|input: ParseStream<'_>| read(input, &mut errors)).parse2(input) {
+        Ok(call) => call,
+        Err(error) => {
+            errors.syn(&error);
+            return errors.stub(&TokenStream::new());
+        }
+    };
+    let valid = check(&call, &mut errors);
+    if errors.is_empty() {
+        written(&call, &valid, fallible)
+    } else {
+        errors.stub(&looked_at(call.operands.iter().map(|operand| &operand.expr)))
+    }
+}
+
+fn read(input: ParseStream<'_>, errors: &mut Errors) -> Result<Call> {
+    let mut operands = Vec::new();
+    loop {
+        let mut tokens: Vec<TokenTree> = Vec::new();
+        while !input.is_empty() && !input.peek(Token![,]) && !input.peek(Token![=>]) {
+            tokens.push(input.parse()?);
+        }
+        let brackets = match tokens.pop() {
+            Some(TokenTree::Group(group))
+                if group.delimiter() == Delimiter::Bracket && !tokens.is_empty() =>
+            {
+                group
+            }
+            other => {
+                let span = other.map_or_else(|| input.span(), |token| token.span());
+                let what = format!("expected an array and its axes in brackets: {EXAMPLE}");
+                return Err(syn::Error::new(span, what));
+            }
+        };
+        let expr = syn::parse2(tokens.into_iter().collect())?;
+        let words = axes(brackets.stream(), brackets.span_close(), errors);
+        operands.push(Operand { expr, words });
+        if input.is_empty() {
+            return Err(call::missing(format!("expected `=>` and the axes of the result: {EXAMPLE}")));
+        }
+        if input.peek(Token![=>]) {
+            input.parse::<Token![=>]>()?;
+            break;
+        }
+        input.parse::<Token![,]>()?;
+    }
+    let mut tokens: Vec<TokenTree> = Vec::new();
+    while !input.is_empty() && !input.peek(Token![,]) {
+        tokens.push(input.parse()?);
+    }
+    let end = tokens.last().map_or_else(Span::call_site, TokenTree::span);
+    let output = axes(tokens.into_iter().collect(), end, errors);
+    let sizes = call::sizes(input)?;
+    Ok(Call { operands, output, sizes })
+}
+
+/// The axes of an array, as tokens or in a string.
+fn axes(tokens: TokenStream, end: Span, errors: &mut Errors) -> Words {
+    match syn::parse2::<LitStr>(tokens.clone()) {
+        Ok(literal) => lex::string(&literal, lex::Notation::Names, errors),
+        Err(_) => lex::tokens(tokens, end, errors),
+    }
+}
+
+struct Valid {
+    table: Table,
+    /// The axes of each array: those that are gathered from are none of the table's.
+    arrays: Vec<Vec<Slot>>,
+    /// The numbers of the axes that stand for `_`.
+    gathered: Vec<usize>,
+    output: Vec<Slot>,
+    given: Vec<(usize, Expr)>,
+}
+
+fn check(call: &Call, errors: &mut Errors) -> Valid {
+    let mut table = Table::default();
+    let rules = Rules {
+        numbers: Some("an axis of a number has no place in `gather!`: give it a name"),
+        dots_in_groups: Some("`...` has no place in `gather!`: name the axes"),
+        sums: Some("`gather!` joins no arrays: use `rearrange!`"),
+        ..Rules::USUAL
+    };
+    let mut valid_arrays = Vec::new();
+    let mut gathered = Vec::new();
+    for (at, operand) in call.operands.iter().enumerate() {
+        let words = &operand.words;
+        let array = one_array(words, errors);
+        no_dots(&array, words, errors);
+        let source = Rules { under: None, ..rules };
+        let index = Rules {
+            under: Some(
+                "`_` is an axis to gather from, and only the first array has any: these are positions along them",
+            ),
+            ..rules
+        };
+        let before = table.entries.len();
+        let numbered = number(&array, if at == 0 { &source } else { &index }, &mut table, words, errors);
+        if at == 0 {
+            gathered =
+                (before..table.entries.len()).filter(|&axis| table.entries[axis].name == "_").collect();
+            for slot in &numbered.slots {
+                if let Slot::Group(terms) = slot
+                    && let Some(place) = place_of(&array, terms, &gathered)
+                {
+                    errors.at(words, &place, "`_` is a whole axis: it cannot be a part of a group");
+                }
+            }
+        }
+        valid_arrays.push(numbered.slots);
+    }
+    let indices = call.operands.len() - 1;
+    if errors.is_empty() && gathered.len() != indices {
+        let what = format!(
+            "the first array has {} axes `_` to gather from, and {indices} arrays of positions follow: {EXAMPLE}",
+            gathered.len()
+        );
+        errors.at(&call.operands[0].words, &call.operands[0].words.end, what);
+    }
+    let words = &call.output;
+    let array = one_array(words, errors);
+    no_dots(&array, words, errors);
+    let known = table.entries.len();
+    let right =
+        Rules { twice: Some("stands twice in the result: each of its axes has a name of its own"), ..rules };
+    let output = number(&array, &right, &mut table, words, errors);
+    for (axis, place) in &output.places {
+        if let Some(axis) = axis.filter(|&axis| axis >= known && table.entries[axis].number.is_none()) {
+            let name = table.entries[axis].name.clone();
+            let hint = hint(&name, table.names().filter(|own| *own != name));
+            errors.at(words, place, format!("the axis `{name}` of the result is one of no array{hint}"));
+        }
+    }
+    for axis in (0..known).filter(|axis| table.entries[*axis].number.is_none()) {
+        if !output.has(axis) {
+            let name = &table.entries[axis].name;
+            let what =
+                format!("the axis `{name}` is missing in the result: `gather!` keeps all axes but `_`");
+            errors.at(words, &words.end, what);
+        }
+    }
+    let given = given(&call.sizes, &table, errors);
+    Valid { table, arrays: valid_arrays, gathered, output: output.slots, given }
+}
+
+fn one_array(words: &Words, errors: &mut Errors) -> Array {
+    let sides = parse(words, errors);
+    if let Some((_, arrow)) = &sides.right {
+        errors.at(words, arrow, format!("the result of `gather!` follows `=>`: {EXAMPLE}"));
+    }
+    let mut arrays = sides.left;
+    if let Some(second) = arrays.get(1) {
+        errors.at(words, &second.place, "axes have spaces between them, and no commas");
+    }
+    arrays.remove(0)
+}
+
+fn no_dots(array: &Array, words: &Words, errors: &mut Errors) {
+    for axis in array.axes.iter().filter(|axis| matches!(axis.kind, Kind::Dots)) {
+        errors.at(words, &axis.place, "`...` has no place in `gather!`: name the axes");
+    }
+}
+
+fn place_of(array: &Array, terms: &[Term], gathered: &[usize]) -> Option<lex::Place> {
+    let inside = terms.iter().any(|term| matches!(term, Term::Axis(axis) if gathered.contains(axis)));
+    let group = || array.axes.iter().find(|axis| matches!(axis.kind, Kind::Group(_)));
+    inside.then(group).flatten().map(|axis| axis.place.clone())
+}
+
+/// Dims of its own for all axes; the arrays of positions are bound to theirs, and stand for the axes `_` of the first.
+fn written(call: &Call, valid: &Valid, fallible: bool) -> TokenStream {
+    let span = Span::mixed_site();
+    let dim = |axis: usize| {
+        let name = &valid.table.entries[axis].name;
+        syn::parse_str::<Ident>(name)
+            .map_or_else(|_| format_ident!("r#{name}", span = span), |_| Ident::new(name, span))
+    };
+    let of_terms = |terms: &[Term]| {
+        let dims = terms.iter().map(|term| match term {
+            Term::Axis(axis) => dim(*axis).into_token_stream(),
+            Term::Rest => TokenStream::new(),
+        });
+        quote!((#(#dims,)*))
+    };
+    let indices: Vec<Ident> =
+        (1..call.operands.len()).map(|at| Ident::new(&format!("positions{at}"), span)).collect();
+    let binders = |slots: &[Slot]| {
+        let binders = slots.iter().map(|slot| match slot {
+            Slot::Axis(axis) => match valid.gathered.iter().position(|own| own == axis) {
+                Some(at) => indices[at].to_token_stream(),
+                None => dim(*axis).into_token_stream(),
+            },
+            Slot::Group(terms) => of_terms(terms),
+            Slot::Rest | Slot::Sum(_) => TokenStream::new(),
+        });
+        quote!((#(#binders,)*))
+    };
+    let operands: Vec<Ident> =
+        (0..call.operands.len()).map(|at| Ident::new(&format!("operand{at}"), span)).collect();
+    let references = call.operands.iter().map(|operand| plain_reference(&operand.expr));
+    let sizes: Vec<Ident> =
+        (0..valid.given.len()).map(|at| Ident::new(&format!("given{at}"), span)).collect();
+    let values = valid.given.iter().map(|(_, value)| value);
+    let axes = (0..valid.table.entries.len()).filter(|&axis| valid.table.entries[axis].number.is_none());
+    let dims = axes.map(|axis| {
+        let name = dim(axis);
+        match valid.given.iter().position(|(own, _)| *own == axis) {
+            Some(at) => {
+                let size = &sizes[at];
+                quote!(#name = #size)
+            }
+            None => quote!(#name),
+        }
+    });
+    let source = &operands[0];
+    let source_binders = binders(&valid.arrays[0]);
+    let order = binders(&valid.output);
+    let error = Ident::new("error", span);
+    let gathered = Ident::new("gathered", span);
+    let mut result = quote! {
+        match #source.try_at(#source_binders) {
+            Ok(#gathered) => #gathered.try_order(#order),
+            Err(#error) => Err(#error),
+        }
+    };
+    for (at, index) in indices.iter().enumerate().rev() {
+        let (operand, own) = (&operands[at + 1], binders(&valid.arrays[at + 1]));
+        result = quote! {
+            match #operand.try_at(#own) {
+                Ok(#index) => #result,
+                Err(#error) => Err(#error),
+            }
+        };
+    }
+    finish(
+        quote! {
+            match ((#(#references,)*), (#(#values,)*)) {
+                ((#(#operands,)*), (#(#sizes,)*)) => {
+                    use ::typed_dims::bind::At as _;
+                    use ::typed_dims::order::OrderExt as _;
+                    ::typed_dims::dims!(#(#dims),*);
+                    #result
+                }
+            }
+        },
+        fallible,
+    )
+}

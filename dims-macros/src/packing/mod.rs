@@ -1,0 +1,150 @@
+//! `pack!` and `unpack!`.
+
+use crate::pattern::call::{self, Form, looked_at, reference};
+use crate::pattern::errors::Errors;
+use crate::pattern::lex::Words;
+use crate::pattern::parse::{Array, Axis, Kind, Sides, parse};
+use crate::pattern::plan::{finish, home, nested, rank};
+use proc_macro2::{Span, TokenStream};
+use quote::{quote, quote_spanned};
+use syn::Expr;
+use syn::parse::{ParseStream, Parser};
+use syn::spanned::Spanned;
+
+const PACK: Form = Form { name: "pack", example: "pack!([x0, x1], h w *)", op: false, operands: Some(1) };
+const UNPACK: Form =
+    Form { name: "unpack", example: "unpack!(y, shape, h w *)", op: false, operands: Some(2) };
+
+/// The names around `*`.
+struct Valid {
+    before: Vec<String>,
+    after: Vec<String>,
+}
+
+/// `pack!`
+pub fn pack(input: TokenStream, fallible: bool) -> TokenStream {
+    expand(input, &PACK, |call, valid, plan| {
+        let home = home();
+        let (around, out) = (rank(valid.named()), rank(valid.named() + 1));
+        let list = listed(&call.operands[0], &around);
+        finish(quote!(#home::pack::<#around, #out, _, _>(#plan, #list)), fallible)
+    })
+}
+
+/// `unpack!`
+pub fn unpack(input: TokenStream, fallible: bool) -> TokenStream {
+    expand(input, &UNPACK, |call, valid, plan| {
+        let home = home();
+        let (around, whole) = (rank(valid.named()), rank(valid.named() + 1));
+        let packed = reference(&call.operands[0]);
+        let shape = reference(&call.operands[1]);
+        let span = Span::mixed_site().located_at(call.operands[0].span());
+        let packed = quote_spanned!(span=> ::typed_dims::__private::pattern::exactly::<#whole, _>(#packed));
+        finish(quote!(#home::unpack::<#around, _, _>(#plan, #packed, #shape)), fallible)
+    })
+}
+
+impl Valid {
+    fn named(&self) -> usize {
+        self.before.len() + self.after.len()
+    }
+}
+
+fn expand(
+    input: TokenStream,
+    form: &Form,
+    write: impl FnOnce(&call::Call, &Valid, TokenStream) -> TokenStream,
+) -> TokenStream {
+    let mut errors = Errors::default();
+    let call = match (|input: ParseStream<'_>| call::parse(input, form, &mut errors)).parse2(input) {
+        Ok(call) => call,
+        Err(error) => {
+            errors.syn(&error);
+            return errors.stub(&TokenStream::new());
+        }
+    };
+    let valid = check(&call.words, form, &mut errors);
+    for size in &call.sizes {
+        errors.span(size.name.span(), format!("`{}!` takes no sizes", form.name));
+    }
+    if !errors.is_empty() {
+        return errors.stub(&looked_at(call.operands.iter()));
+    }
+    let (text, before, after) = (call.words.shown(), &valid.before, &valid.after);
+    let home = home();
+    let plan = quote! {
+        const { &#home::PackPattern { text: #text, before: &[#(#before),*], after: &[#(#after),*] } }
+    };
+    write(&call, &valid, plan)
+}
+
+/// The list of arrays: those that are written out each with a reference of its own.
+fn listed(list: &Expr, around: &TokenStream) -> TokenStream {
+    let home = home();
+    let mut list = list;
+    while let Expr::Group(group) = list {
+        list = &group.expr;
+    }
+    let Expr::Array(array) = list else {
+        let span = Span::mixed_site().located_at(list.span());
+        let reference = reference(list);
+        return quote_spanned!(span=> ::typed_dims::__private::pattern::Items(&(*#reference)[..]));
+    };
+    let arguments: Vec<_> = array
+        .elems
+        .iter()
+        .map(|item| {
+            let span = Span::mixed_site().located_at(item.span());
+            let item = reference(item);
+            quote_spanned!(span=> ::typed_dims::__private::pattern::at_least::<#around, _>(#item))
+        })
+        .collect();
+    let (count, list) = (arguments.len(), nested(&arguments));
+    quote!(#home::List::<_, #count>(#list))
+}
+
+/// Names, each once, and one `*`.
+fn check(words: &Words, form: &Form, errors: &mut Errors) -> Valid {
+    let Sides { left, right } = parse(words, errors);
+    if let Some((_, arrow)) = &right {
+        let what = format!("the pattern of `{}!` has one side: `{}`", form.name, form.example);
+        errors.at(words, arrow, what);
+    }
+    if let [_, second, ..] = &left[..] {
+        errors.at(words, &second.place, format!("the pattern of `{}!` is that of one array", form.name));
+    }
+    let Array { axes, place } = &left[0];
+    let mut valid = Valid { before: Vec::new(), after: Vec::new() };
+    let mut star = false;
+    for Axis { kind, place } in axes {
+        let what = match kind {
+            Kind::Name(name) => {
+                if valid.before.contains(name) || valid.after.contains(name) {
+                    errors.at(
+                        words,
+                        place,
+                        format!("the axis `{name}` stands twice: each axis has a name of its own"),
+                    );
+                }
+                let side = if star { &mut valid.after } else { &mut valid.before };
+                side.push(name.clone());
+                continue;
+            }
+            Kind::Star if star => "`*` stands twice: which axes each of them stands for would be unclear",
+            Kind::Star => {
+                star = true;
+                continue;
+            }
+            Kind::Dots => "`...` has no place beside `*`, which stands for any number of axes",
+            Kind::Under => "`_` has no place here: the axes around `*` have names",
+            Kind::Number(_) => "a number has no place here: the axes around `*` have names",
+            Kind::Group(_) => "a group has no place here: `rearrange!` the arrays first",
+        };
+        errors.at(words, place, what);
+    }
+    if !star {
+        let what = format!("expected `*` for the axes that differ: `{}`", form.example);
+        errors.at(words, place, what);
+    }
+    valid
+}

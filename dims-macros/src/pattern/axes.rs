@@ -1,0 +1,364 @@
+//! The axes of a pattern, numbered, and which of them each array has.
+
+use super::errors::Errors;
+use super::lex::{Place, Words};
+use super::near::hint;
+use super::parse::{Array, Axis, Kind};
+
+/// One axis of an array: as `Slot` of the core.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Slot {
+    Rest,
+    Axis(usize),
+    Group(Vec<Term>),
+    Sum(Vec<Vec<Term>>),
+}
+
+/// A part of a group.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Term {
+    Rest,
+    Axis(usize),
+}
+
+impl Slot {
+    /// The groups that it is made of.
+    pub fn groups(&self) -> Vec<Vec<Term>> {
+        match self {
+            Slot::Rest => vec![vec![Term::Rest]],
+            Slot::Axis(axis) => vec![vec![Term::Axis(*axis)]],
+            Slot::Group(terms) => vec![terms.clone()],
+            Slot::Sum(groups) => groups.clone(),
+        }
+    }
+
+    /// All its parts.
+    pub fn terms(&self) -> Vec<Term> {
+        self.groups().concat()
+    }
+}
+
+/// An axis of the pattern.
+pub struct Entry {
+    /// Its name, or its number.
+    pub name: String,
+    /// The number of elements, where that is its name.
+    pub number: Option<usize>,
+}
+
+/// All axes of a pattern.
+#[derive(Default)]
+pub struct Table {
+    pub entries: Vec<Entry>,
+}
+
+impl Table {
+    /// The number of the axis with this name.
+    pub fn find(&self, name: &str) -> Option<usize> {
+        self.entries.iter().position(|entry| entry.number.is_none() && entry.name == name)
+    }
+
+    /// The number of the axis with this name, which may be new.
+    fn named(&mut self, name: &str) -> usize {
+        self.find(name).unwrap_or_else(|| self.push(name.to_owned(), None))
+    }
+
+    /// A new axis.
+    pub fn push(&mut self, name: String, number: Option<usize>) -> usize {
+        self.entries.push(Entry { name, number });
+        self.entries.len() - 1
+    }
+
+    /// The names among the axes.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.entries.iter().filter(|entry| entry.number.is_none()).map(|entry| &entry.name[..])
+    }
+}
+
+/// What may stand in an array. Where something may not, this is what to say about it.
+#[derive(Clone, Copy)]
+pub struct Rules {
+    pub numbers: Option<&'static str>,
+    pub dots_in_groups: Option<&'static str>,
+    pub under: Option<&'static str>,
+    pub star: Option<&'static str>,
+    pub groups: Option<&'static str>,
+    pub sums: Option<&'static str>,
+    /// Whether an axis may stand twice: the diagonal.
+    pub twice: Option<&'static str>,
+}
+
+impl Rules {
+    /// `_` and `*` mean nothing in most patterns.
+    pub const USUAL: Rules = Rules {
+        numbers: None,
+        dots_in_groups: None,
+        under: Some(
+            "`_` stands for an axis that a pattern only matches: here it would get lost, so give it a name",
+        ),
+        star: Some(
+            "`*` stands for the axes that `pack!` and `unpack!` join; here, `...` stands for any number of axes",
+        ),
+        groups: None,
+        sums: None,
+        twice: None,
+    };
+}
+
+/// An array whose axes are numbered.
+pub struct Numbered {
+    pub slots: Vec<Slot>,
+    /// The place of each axis, and of each part of a group: the number of the axis, none for `...`.
+    pub places: Vec<(Option<usize>, Place)>,
+    pub place: Place,
+}
+
+impl Numbered {
+    /// Whether `...` is one of the axes.
+    pub fn spreads(&self) -> bool {
+        self.slots.contains(&Slot::Rest)
+    }
+
+    /// How many axes there are beside `...`.
+    pub fn count(&self) -> usize {
+        self.slots.iter().filter(|slot| **slot != Slot::Rest).count()
+    }
+
+    /// Whether the axis is among those of the array.
+    pub fn has(&self, axis: usize) -> bool {
+        self.places.iter().any(|(own, _)| *own == Some(axis))
+    }
+
+    /// Whether `...` is among them, in a group or not.
+    pub fn has_rest(&self) -> bool {
+        self.places.iter().any(|(own, _)| own.is_none())
+    }
+}
+
+/// Numbers the axes of an array.
+pub fn number(
+    array: &Array,
+    rules: &Rules,
+    table: &mut Table,
+    words: &Words,
+    errors: &mut Errors,
+) -> Numbered {
+    let mut numbered = Numbered { slots: Vec::new(), places: Vec::new(), place: array.place.clone() };
+    let mut numberer =
+        Numberer { rules, table, words, errors, places: &mut numbered.places, alternative: None };
+    for axis in &array.axes {
+        let slot = numberer.slot(axis);
+        numbered.slots.extend(slot);
+    }
+    numbered
+}
+
+struct Numberer<'n> {
+    rules: &'n Rules,
+    table: &'n mut Table,
+    words: &'n Words,
+    errors: &'n mut Errors,
+    places: &'n mut Vec<(Option<usize>, Place)>,
+    /// In a sum: where the places of the group at hand begin. An axis may stand once in each group.
+    alternative: Option<usize>,
+}
+
+impl Numberer<'_> {
+    fn refuse(&mut self, place: &Place, what: Option<&'static str>) {
+        if let Some(what) = what {
+            self.errors.at(self.words, place, what);
+        }
+    }
+
+    fn slot(&mut self, axis: &Axis) -> Option<Slot> {
+        match &axis.kind {
+            Kind::Dots => {
+                self.dots(&axis.place);
+                Some(Slot::Rest)
+            }
+            Kind::Group(groups) => {
+                self.refuse(&axis.place, self.rules.groups);
+                if groups.len() == 1 {
+                    let terms = self.terms(&groups[0]);
+                    return Some(match terms[..] {
+                        [Term::Axis(axis)] => Slot::Axis(axis),
+                        _ => Slot::Group(terms),
+                    });
+                }
+                self.refuse(&axis.place, self.rules.sums);
+                let mut sum = Vec::new();
+                for group in groups {
+                    self.alternative = Some(self.places.len());
+                    sum.push(self.terms(group));
+                }
+                self.alternative = None;
+                Some(Slot::Sum(sum))
+            }
+            _ => Some(match self.term(axis) {
+                Some(Term::Axis(axis)) => Slot::Axis(axis),
+                Some(Term::Rest) => Slot::Rest,
+                None => Slot::Group(Vec::new()),
+            }),
+        }
+    }
+
+    fn terms(&mut self, group: &[Axis]) -> Vec<Term> {
+        let mut terms = Vec::new();
+        for axis in group {
+            match &axis.kind {
+                Kind::Group(inner) if inner.len() == 1 => terms.extend(self.terms(&inner[0])),
+                Kind::Group(groups) => {
+                    let what =
+                        "`+` joins the parts of a whole axis: `(w1 + w2)` cannot be a part of another group";
+                    self.errors.at(self.words, &axis.place, what);
+                    for group in groups {
+                        terms.extend(self.terms(group));
+                    }
+                }
+                Kind::Dots => {
+                    self.refuse(&axis.place, self.rules.dots_in_groups);
+                    self.dots(&axis.place);
+                    terms.push(Term::Rest);
+                }
+                _ => terms.extend(self.term(axis)),
+            }
+        }
+        terms
+    }
+
+    fn dots(&mut self, place: &Place) {
+        if self.places.iter().any(|(axis, _)| axis.is_none()) {
+            self.errors.at(self.words, place, "`...` can stand for axes of an array once");
+        }
+        self.places.push((None, place.clone()));
+    }
+
+    /// A single axis; nothing for `1`.
+    fn term(&mut self, axis: &Axis) -> Option<Term> {
+        let place = &axis.place;
+        let number = match &axis.kind {
+            Kind::Name(name) => {
+                let number = self.table.named(name);
+                let from = self.alternative.unwrap_or(0);
+                if self.places[from..].iter().any(|(own, _)| *own == Some(number))
+                    && let Some(what) = self.rules.twice
+                {
+                    self.errors.at(self.words, place, format!("the axis `{name}` {what}"));
+                }
+                number
+            }
+            Kind::Number(1) => return None,
+            Kind::Number(0) => {
+                self.errors.at(
+                    self.words,
+                    place,
+                    "an axis of a pattern has at least one element: `0` is none",
+                );
+                return None;
+            }
+            Kind::Number(number) => {
+                self.refuse(place, self.rules.numbers);
+                self.table.push(number.to_string(), Some(*number))
+            }
+            Kind::Under => {
+                self.refuse(place, self.rules.under);
+                self.table.push("_".into(), Some(usize::MAX))
+            }
+            Kind::Star => {
+                self.refuse(place, self.rules.star);
+                self.table.push("*".into(), Some(usize::MAX))
+            }
+            Kind::Dots | Kind::Group(_) => return None,
+        };
+        self.places.push((Some(number), place.clone()));
+        Some(Term::Axis(number))
+    }
+}
+
+/// The sizes that a call gives, as the numbers of axes; each is one of the pattern's, and given once.
+pub fn given(sizes: &[super::call::Size], table: &Table, errors: &mut Errors) -> Vec<(usize, syn::Expr)> {
+    let mut given: Vec<(usize, syn::Expr)> = Vec::new();
+    for size in sizes {
+        let name = size.name.to_string();
+        let name = name.strip_prefix("r#").unwrap_or(&name);
+        match table.find(name) {
+            None => {
+                let hint = hint(name, table.names());
+                errors.span(size.name.span(), format!("the pattern has no axis `{name}`{hint}"));
+            }
+            Some(axis) if given.iter().any(|(own, _)| *own == axis) => {
+                errors.span(size.name.span(), format!("the size of `{name}` is given twice"));
+            }
+            Some(axis) => given.push((axis, size.value.clone())),
+        }
+    }
+    given
+}
+
+/// Finds which sizes can be known: from axes of their own, from numbers, from those given, and from groups of which all but one are
+/// known. Each group of which more are unknown is an error; `known` tells what is known in the end.
+pub fn solvable(
+    inputs: &[Numbered],
+    given: &[(usize, syn::Expr)],
+    table: &Table,
+    words: &Words,
+    errors: &mut Errors,
+) -> Vec<bool> {
+    let mut known: Vec<bool> = table.entries.iter().map(|entry| entry.number.is_some()).collect();
+    for (axis, _) in given {
+        known[*axis] = true;
+    }
+    let mut open: Vec<(&Numbered, Vec<Term>)> = Vec::new();
+    for input in inputs {
+        for slot in &input.slots {
+            match slot {
+                Slot::Axis(axis) => known[*axis] = true,
+                Slot::Rest => {}
+                slot => open.push((input, slot.terms())),
+            }
+        }
+    }
+    loop {
+        let before = open.len();
+        open.retain(|(_, terms)| {
+            let unknown: Vec<usize> = unknown(terms, &known);
+            if let [axis] = unknown[..] {
+                known[axis] = true;
+            }
+            unknown.len() > 1
+        });
+        if open.len() == before {
+            break;
+        }
+    }
+    for (input, terms) in open {
+        let unknown = unknown(&terms, &known);
+        let Some(&last) = unknown.last() else { continue };
+        let names: Vec<String> = unknown.iter().map(|&axis| table.entries[axis].name.clone()).collect();
+        let mut distinct = names.clone();
+        distinct.dedup();
+        let place = input.places.iter().find(|(own, _)| *own == Some(last)).map(|(_, place)| place);
+        let what = if distinct.len() == 1 {
+            format!("the size of `{0}` cannot be found, as it is there twice: give it, `{0} = 2`", names[0])
+        } else {
+            format!(
+                "the sizes of {} are unknown, and one array axis tells only one of them: give the others, `{} = 2`",
+                super::near::list(&distinct),
+                table.entries[last].name
+            )
+        };
+        errors.at(words, place.unwrap_or(&input.place), what);
+        for axis in unknown {
+            known[axis] = true;
+        }
+    }
+    known
+}
+
+fn unknown(terms: &[Term], known: &[bool]) -> Vec<usize> {
+    let axis = |term: &Term| match term {
+        Term::Axis(axis) if !known[*axis] => Some(*axis),
+        _ => None,
+    };
+    terms.iter().filter_map(axis).collect()
+}

@@ -1,0 +1,260 @@
+//! The arguments of a call: operands, a pattern, sizes.
+
+use super::errors::Errors;
+use super::lex::{self, Notation, Words};
+use proc_macro2::{Ident, Span, TokenStream, TokenTree};
+use quote::{ToTokens, quote, quote_spanned};
+use syn::ext::IdentExt;
+use syn::parse::ParseStream;
+use syn::spanned::Spanned;
+use syn::{Expr, ExprLit, Lit, LitStr, Result, Token};
+
+/// `h = 2`
+pub struct Size {
+    pub name: Ident,
+    pub value: Expr,
+}
+
+/// The name of a reduction, and where it stands.
+pub struct Op {
+    pub name: String,
+    pub span: Span,
+}
+
+/// What stands in the parentheses of a macro.
+pub struct Call {
+    pub operands: Vec<Expr>,
+    pub words: Words,
+    pub op: Option<Op>,
+    pub sizes: Vec<Size>,
+}
+
+/// How the arguments of a macro are arranged.
+#[derive(Clone, Copy)]
+pub struct Form {
+    /// The macro, for messages.
+    pub name: &'static str,
+    /// Operands and then a pattern, for messages.
+    pub example: &'static str,
+    /// Whether a reduction follows the pattern.
+    pub op: bool,
+    /// How many operands come first; as many as the pattern has arrays, if none.
+    pub operands: Option<usize>,
+}
+
+/// Reads operands, pattern, reduction and sizes.
+pub fn parse(input: ParseStream<'_>, form: &Form, errors: &mut Errors) -> Result<Call> {
+    let mut operands = vec![operand(input, form)?];
+    let count = form.operands.or_else(|| count_operands(input));
+    while count.is_none_or(|count| operands.len() < count) && !input.peek(LitStr) {
+        operands.push(operand(input, form)?);
+    }
+    let (words, op) = if input.peek(LitStr) {
+        let literal: LitStr = input.parse()?;
+        let words = lex::string(&literal, Notation::Names, errors);
+        let op = if form.op { Some(reduction(input, form, errors)?) } else { None };
+        (words, op)
+    } else {
+        bare(input, form, errors)?
+    };
+    let sizes = sizes(input)?;
+    Ok(Call { operands, words, op: op.flatten(), sizes })
+}
+
+fn operand(input: ParseStream<'_>, form: &Form) -> Result<Expr> {
+    if input.is_empty() {
+        return Err(missing(format!("expected an array and a pattern: `{}`", form.example)));
+    }
+    let start = input.span();
+    let expr: Expr = input.parse().map_err(|_| {
+        syn::Error::new(start, format!("expected an array and then a pattern: `{}`", form.example))
+    })?;
+    if let Expr::Lit(ExprLit { lit: Lit::Str(literal), .. }) = &expr {
+        let what = format!("the array comes first, and then the pattern: `{}`", form.example);
+        return Err(syn::Error::new(literal.span(), what));
+    }
+    if input.is_empty() {
+        return Err(missing(format!("expected `,` and a pattern: `{}`", form.example)));
+    }
+    if !input.peek(Token![,]) {
+        return Err(
+            input.error(format!("expected `,` between the array and the pattern: `{}`", form.example))
+        );
+    }
+    input.parse::<Token![,]>()?;
+    Ok(expr)
+}
+
+/// Something is missing at the end of a call.
+pub fn missing(what: String) -> syn::Error {
+    syn::Error::new(Span::call_site(), what)
+}
+
+/// How many operands there are before a pattern: as many as it has arrays on the left of `->`, so that of `x, y, a, b -> ..` the first
+/// half are operands. Before a string all are.
+fn count_operands(input: ParseStream<'_>) -> Option<usize> {
+    let fork = input.fork();
+    let (mut commas, mut last) = (0, ' ');
+    while let Ok(token) = fork.parse::<TokenTree>() {
+        let this = match &token {
+            TokenTree::Punct(punct) => punct.as_char(),
+            _ => ' ',
+        };
+        match (last, this) {
+            ('-', '>') => return Some(commas / 2 + 1),
+            (_, ',') => {
+                commas += 1;
+                if fork.peek(LitStr) {
+                    return None;
+                }
+            }
+            _ => {}
+        }
+        last = this;
+    }
+    Some(1)
+}
+
+/// A pattern among the tokens: up to the end, or to a size.
+fn bare(input: ParseStream<'_>, form: &Form, errors: &mut Errors) -> Result<(Words, Option<Option<Op>>)> {
+    let mut tokens: Vec<TokenTree> = Vec::new();
+    while !input.is_empty() && !size_follows(input) {
+        tokens.push(input.parse()?);
+    }
+    let trailing = matches!(tokens.last(), Some(TokenTree::Punct(punct)) if punct.as_char() == ',');
+    if trailing {
+        tokens.pop();
+    }
+    let mut op = None;
+    if form.op {
+        let arrow =
+            tokens.iter().position(|token| matches!(token, TokenTree::Punct(p) if p.as_char() == '>'));
+        let comma =
+            tokens.iter().rposition(|token| matches!(token, TokenTree::Punct(p) if p.as_char() == ','));
+        match comma.filter(|&comma| arrow.is_none_or(|arrow| comma > arrow)) {
+            Some(comma) => {
+                let name: TokenStream = tokens[comma + 1..].iter().cloned().collect();
+                let span = tokens.get(comma + 1).map_or_else(|| tokens[comma].span(), TokenTree::span);
+                tokens.truncate(comma);
+                op = Some(op_named(name, span));
+            }
+            None => {
+                let span = tokens.last().map_or_else(Span::call_site, TokenTree::span);
+                errors.span(span, format!("expected a reduction behind the pattern: `{}`", form.example));
+            }
+        }
+    }
+    let end = tokens.last().map_or_else(Span::call_site, TokenTree::span);
+    Ok((lex::tokens(tokens.into_iter().collect(), end, errors), Some(op)))
+}
+
+fn op_named(tokens: TokenStream, span: Span) -> Op {
+    let name = match syn::parse2::<LitStr>(tokens.clone()) {
+        Ok(literal) => literal.value(),
+        Err(_) => tokens.to_string(),
+    };
+    Op { name: name.trim_start_matches("r#").to_owned(), span }
+}
+
+/// `, max` behind a string.
+fn reduction(input: ParseStream<'_>, form: &Form, errors: &mut Errors) -> Result<Option<Op>> {
+    if !input.peek(Token![,]) || size_follows(input) {
+        let what = format!("expected a reduction behind the pattern: `{}`", form.example);
+        errors.span(if input.is_empty() { Span::call_site() } else { input.span() }, what);
+        return Ok(None);
+    }
+    input.parse::<Token![,]>()?;
+    if input.is_empty() {
+        errors
+            .span(Span::call_site(), format!("expected a reduction behind the pattern: `{}`", form.example));
+        return Ok(None);
+    }
+    let token: TokenTree = input.parse()?;
+    Ok(Some(op_named(token.to_token_stream(), token.span())))
+}
+
+fn size_follows(input: ParseStream<'_>) -> bool {
+    let fork = input.fork();
+    fork.parse::<Token![,]>().is_ok()
+        && fork.call(Ident::parse_any).is_ok()
+        && fork.peek(Token![=])
+        && !fork.peek(Token![==])
+        && !fork.peek(Token![=>])
+}
+
+/// `, h = 2, w = 3`
+pub fn sizes(input: ParseStream<'_>) -> Result<Vec<Size>> {
+    let mut sizes = Vec::new();
+    while !input.is_empty() {
+        if !input.peek(Token![,]) {
+            return Err(input.error("expected `,` and the size of an axis, `h = 2`"));
+        }
+        input.parse::<Token![,]>()?;
+        if input.is_empty() {
+            break;
+        }
+        if !size_name_follows(input) {
+            return Err(input.error("expected the size of an axis: `h = 2`"));
+        }
+        let name = input.call(Ident::parse_any)?;
+        input.parse::<Token![=]>()?;
+        if input.is_empty() {
+            return Err(syn::Error::new(name.span(), format!("expected a size: `{name} = 2`")));
+        }
+        sizes.push(Size { name, value: input.parse()? });
+    }
+    Ok(sizes)
+}
+
+/// Whether the size of an axis comes next.
+pub fn size_name_follows(input: ParseStream<'_>) -> bool {
+    let fork = input.fork();
+    fork.call(Ident::parse_any).is_ok() && fork.peek(Token![=]) && !fork.peek(Token![==])
+}
+
+/// A reference to an operand; a list that is written out is made of references to its parts.
+pub fn reference(operand: &Expr) -> TokenStream {
+    let operand = bared(operand);
+    let span = Span::mixed_site().located_at(operand.span());
+    if let Expr::Array(list) = operand {
+        let parts = list.elems.iter().map(|part| {
+            let span = Span::mixed_site().located_at(part.span());
+            let part = reference(part);
+            quote_spanned!(span=> ::typed_dims::__private::pattern::part(#part))
+        });
+        return quote_spanned!(span=> &[#(#parts),*]);
+    }
+    plain_reference(operand)
+}
+
+/// A reference to an operand, list or not.
+pub fn plain_reference(operand: &Expr) -> TokenStream {
+    let operand = bared(operand);
+    let span = Span::mixed_site().located_at(operand.span());
+    match operand {
+        Expr::Path(_)
+        | Expr::Field(_)
+        | Expr::Call(_)
+        | Expr::MethodCall(_)
+        | Expr::Index(_)
+        | Expr::Lit(_)
+        | Expr::Paren(_)
+        | Expr::Macro(_)
+        | Expr::Reference(_) => quote_spanned!(span=> & #operand),
+        _ => quote_spanned!(span=> &(#operand)),
+    }
+}
+
+/// An operand without the invisible parentheses that a `macro_rules!` macro puts around what it passes on.
+fn bared(operand: &Expr) -> &Expr {
+    match operand {
+        Expr::Group(group) => bared(&group.expr),
+        operand => operand,
+    }
+}
+
+/// The operands and sizes, looked at and not used: for calls with errors.
+pub fn looked_at<'e>(operands: impl Iterator<Item = &'e Expr>) -> TokenStream {
+    let references = operands.map(reference);
+    quote!(#(let _ = #references;)*)
+}

@@ -1,0 +1,260 @@
+//! The words of a pattern, from tokens, from a string, or from numpy's notation.
+
+use super::errors::Errors;
+use proc_macro2::{Delimiter, Span, TokenStream, TokenTree};
+use syn::LitStr;
+
+/// Where a word stands: a token, or a literal and the characters of its text from the first to behind the last.
+#[derive(Clone, Debug)]
+pub struct Place {
+    pub span: Span,
+    pub range: Option<(usize, usize)>,
+}
+
+/// A word.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Word {
+    Name(String),
+    Number(usize),
+    Dots,
+    Under,
+    Star,
+    Open,
+    Close,
+    Plus,
+    Comma,
+    Arrow,
+}
+
+/// A pattern as words.
+pub struct Words {
+    pub words: Vec<(Word, Place)>,
+    /// The text of a string literal.
+    pub text: Option<String>,
+    /// Behind the last word.
+    pub end: Place,
+}
+
+/// How the words of a string are told apart.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Notation {
+    /// Names of any length, with spaces between them: einops.
+    Names,
+    /// Each letter is a name, and spaces do not matter: numpy.
+    Letters,
+}
+
+impl Words {
+    /// The pattern as it is shown in messages.
+    pub fn shown(&self) -> String {
+        if let Some(text) = &self.text {
+            return text.trim().to_owned();
+        }
+        let mut shown = String::new();
+        let mut last: Option<&Word> = None;
+        for (word, _) in &self.words {
+            let tight = matches!(last, None | Some(Word::Open)) || matches!(word, Word::Close | Word::Comma);
+            if !tight {
+                shown.push(' ');
+            }
+            shown.push_str(&word.shown());
+            last = Some(word);
+        }
+        shown
+    }
+}
+
+impl Word {
+    /// As it is written.
+    pub fn shown(&self) -> String {
+        match self {
+            Word::Name(name) => name.clone(),
+            Word::Number(number) => number.to_string(),
+            Word::Dots => "...".into(),
+            Word::Under => "_".into(),
+            Word::Star => "*".into(),
+            Word::Open => "(".into(),
+            Word::Close => ")".into(),
+            Word::Plus => "+".into(),
+            Word::Comma => ",".into(),
+            Word::Arrow => "->".into(),
+        }
+    }
+}
+
+/// The words among the tokens of a call.
+pub fn tokens(tokens: TokenStream, end: Span, errors: &mut Errors) -> Words {
+    let mut words = Words { words: Vec::new(), text: None, end: Place { span: end, range: None } };
+    read(tokens, &mut words, errors);
+    if let Some((_, place)) = words.words.last() {
+        words.end = place.clone();
+    }
+    words
+}
+
+fn read(tokens: TokenStream, words: &mut Words, errors: &mut Errors) {
+    let mut tokens = tokens.into_iter().peekable();
+    while let Some(token) = tokens.next() {
+        let place = Place { span: token.span(), range: None };
+        let mut is =
+            |next: char| tokens.next_if(|token| matches!(token, TokenTree::Punct(p) if p.as_char() == next));
+        let word = match &token {
+            TokenTree::Group(group) => match group.delimiter() {
+                Delimiter::None => {
+                    read(group.stream(), words, errors);
+                    continue;
+                }
+                Delimiter::Parenthesis => {
+                    words.words.push((Word::Open, Place { span: group.span_open(), range: None }));
+                    read(group.stream(), words, errors);
+                    words.words.push((Word::Close, Place { span: group.span_close(), range: None }));
+                    continue;
+                }
+                Delimiter::Bracket | Delimiter::Brace => {
+                    errors.at(words, &place, "axes are grouped by parentheses: `(h w)`");
+                    continue;
+                }
+            },
+            TokenTree::Ident(ident) => {
+                let name = ident.to_string();
+                match name.strip_prefix("r#").unwrap_or(&name) {
+                    "_" => Word::Under,
+                    name => named(name, words, &place, errors),
+                }
+            }
+            TokenTree::Literal(literal) => {
+                let text = literal.to_string();
+                match text.parse() {
+                    Ok(number) => Word::Number(number),
+                    Err(_) => {
+                        errors.at(words, &place, malformed(&text));
+                        continue;
+                    }
+                }
+            }
+            TokenTree::Punct(punct) => match punct.as_char() {
+                ',' => Word::Comma,
+                '+' => Word::Plus,
+                '*' => Word::Star,
+                '-' if is('>').is_some() => Word::Arrow,
+                '.' if is('.').is_some() => {
+                    if is('.').is_none() {
+                        errors.at(words, &place, "expected `...`: three dots stand for any number of axes");
+                    }
+                    Word::Dots
+                }
+                '.' => {
+                    errors.at(words, &place, "expected `...`: three dots stand for any number of axes");
+                    Word::Dots
+                }
+                other => {
+                    errors.at(words, &place, unexpected(other));
+                    continue;
+                }
+            },
+        };
+        words.words.push((word, place));
+    }
+}
+
+/// The words of a string literal.
+pub fn string(literal: &LitStr, notation: Notation, errors: &mut Errors) -> Words {
+    let text = literal.value();
+    let chars: Vec<char> = text.chars().map(|c| if c.is_whitespace() { ' ' } else { c }).collect();
+    let span = literal.span();
+    let place = |start: usize, end: usize| Place { span, range: Some((start, end)) };
+    let mut words = Words {
+        words: Vec::new(),
+        text: Some(chars.iter().collect()),
+        end: place(chars.len(), chars.len() + 1),
+    };
+    let mut at = 0;
+    while at < chars.len() {
+        let start = at;
+        let c = chars[at];
+        at += 1;
+        let run = |mut end: usize, of: &dyn Fn(char) -> bool| {
+            while end < chars.len() && of(chars[end]) {
+                end += 1;
+            }
+            end
+        };
+        let in_name = |c: char| c.is_alphanumeric() || c == '_';
+        let word = match c {
+            ' ' => continue,
+            '(' => Word::Open,
+            ')' => Word::Close,
+            ',' => Word::Comma,
+            '+' => Word::Plus,
+            '*' => Word::Star,
+            '…' => Word::Dots,
+            '.' => {
+                at = run(at, &|c| c == '.');
+                if at - start != 3 {
+                    let what = "expected `...`: three dots stand for any number of axes";
+                    errors.at(&words, &place(start, at), what);
+                }
+                Word::Dots
+            }
+            '-' if chars.get(at) == Some(&'>') => {
+                at += 1;
+                Word::Arrow
+            }
+            c if notation == Notation::Letters && c.is_alphabetic() => Word::Name(c.to_string()),
+            c if notation == Notation::Letters && in_name(c) => {
+                errors.at(
+                    &words,
+                    &place(start, at),
+                    format!("`{c}` is not an index: each index is one letter"),
+                );
+                continue;
+            }
+            '_' if !chars.get(at).is_some_and(|&c| in_name(c)) => Word::Under,
+            c if c.is_ascii_digit() => {
+                at = run(at, &in_name);
+                let text: String = chars[start..at].iter().collect();
+                match text.parse() {
+                    Ok(number) => Word::Number(number),
+                    Err(_) => {
+                        errors.at(&words, &place(start, at), malformed(&text));
+                        continue;
+                    }
+                }
+            }
+            c if in_name(c) => {
+                at = run(at, &in_name);
+                let text: String = chars[start..at].iter().collect();
+                named(&text, &words, &place(start, at), errors)
+            }
+            c => {
+                errors.at(&words, &place(start, at), unexpected(c));
+                continue;
+            }
+        };
+        words.words.push((word, place(start, at)));
+    }
+    words
+}
+
+/// As in einops, `_` marks no end of a name: it stands for an axis that is left alone.
+fn named(name: &str, words: &Words, place: &Place, errors: &mut Errors) -> Word {
+    if name.starts_with('_') || name.ends_with('_') {
+        errors.at(words, place, format!("the axis name `{name}` starts or ends with `_`"));
+    }
+    Word::Name(name.to_owned())
+}
+
+fn malformed(text: &str) -> String {
+    format!(
+        "`{text}` is neither a name nor a number of elements: names start with a letter, and numbers are whole"
+    )
+}
+
+fn unexpected(c: char) -> String {
+    match c {
+        '-' | '>' => "expected `->` between both sides of the pattern".into(),
+        '=' => "expected an axis, found `=`: sizes follow the pattern, `, h = 2`".into(),
+        '[' | ']' | '{' | '}' => "axes are grouped by parentheses: `(h w)`".into(),
+        c => format!("expected an axis (a name, a number, `...`, or a group in parentheses), found `{c}`"),
+    }
+}

@@ -1,0 +1,47 @@
+//! What a misspelt name may have meant.
+
+/// The candidate that is nearest to `name`, if one is near.
+pub fn nearest<'c>(name: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
+    let most = if name.chars().count() < 3 { 1 } else { 2 };
+    candidates
+        .into_iter()
+        .map(|candidate| (distance(name, candidate), candidate))
+        .filter(|&(distance, candidate)| {
+            distance > 0 && distance <= most && distance < name.chars().count().max(candidate.chars().count())
+        })
+        .min_by_key(|&(distance, candidate)| (distance, candidate.len().abs_diff(name.len())))
+        .map(|(_, candidate)| candidate)
+}
+
+/// How many letters have to be put in, taken out or changed.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, &y) in b.iter().enumerate() {
+            let change = diagonal + usize::from(x != y);
+            diagonal = row[j + 1];
+            row[j + 1] = change.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
+/// `` (did you mean `h2`?) ``, or nothing.
+pub fn hint<'c>(name: &str, candidates: impl IntoIterator<Item = &'c str>) -> String {
+    nearest(name, candidates).map_or(String::new(), |near| format!("; did you mean `{near}`?"))
+}
+
+/// Names as a list: `` `a`, `b` and `c` ``.
+pub fn list(names: &[String]) -> String {
+    match names {
+        [] => "none".into(),
+        [name] => format!("`{name}`"),
+        [names @ .., last] => {
+            let names: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
+            format!("{} and `{last}`", names.join(", "))
+        }
+    }
+}

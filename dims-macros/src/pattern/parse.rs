@@ -1,0 +1,176 @@
+//! Patterns as trees.
+
+use super::errors::Errors;
+use super::lex::{Place, Word, Words};
+
+/// The arrays on both sides of `->`.
+pub struct Sides {
+    pub left: Vec<Array>,
+    /// Those on the right, and where the arrow is, if there is one.
+    pub right: Option<(Vec<Array>, Place)>,
+}
+
+/// The axes of one array.
+#[derive(Clone, Debug)]
+pub struct Array {
+    pub axes: Vec<Axis>,
+    /// Its first word, or where it should be.
+    pub place: Place,
+}
+
+/// One axis of an array, or a part of a group.
+#[derive(Clone, Debug)]
+pub struct Axis {
+    pub kind: Kind,
+    pub place: Place,
+}
+
+/// What an axis is.
+#[derive(Clone, Debug)]
+pub enum Kind {
+    Name(String),
+    Number(usize),
+    Dots,
+    Under,
+    Star,
+    /// Groups that lie one behind the other; one, where there is no `+`.
+    Group(Vec<Vec<Axis>>),
+}
+
+/// Reads a pattern.
+pub fn parse(words: &Words, errors: &mut Errors) -> Sides {
+    let mut reader = Reader { words, at: 0, errors };
+    let left = reader.arrays();
+    let mut sides = Sides { left, right: None };
+    while let Some((word, place)) = reader.next() {
+        match word {
+            Word::Arrow if sides.right.is_none() => {
+                let right = reader.arrays();
+                sides.right = Some((right, place));
+            }
+            Word::Arrow => {
+                reader.errors.at(words, &place, "a pattern has one `->`");
+                reader.arrays();
+            }
+            Word::Close => reader.errors.at(words, &place, "`)` closes nothing: its `(` is missing"),
+            _ => reader.errors.at(words, &place, "`+` joins groups within parentheses: `(w1 + w2)`"),
+        }
+    }
+    sides
+}
+
+struct Reader<'w, 'e> {
+    words: &'w Words,
+    at: usize,
+    errors: &'e mut Errors,
+}
+
+impl Reader<'_, '_> {
+    fn peek(&self) -> Option<&Word> {
+        self.words.words.get(self.at).map(|(word, _)| word)
+    }
+
+    fn next(&mut self) -> Option<(Word, Place)> {
+        let word = self.words.words.get(self.at).cloned();
+        self.at += 1;
+        word
+    }
+
+    fn place(&self) -> Place {
+        self.words.words.get(self.at).map_or(&self.words.end, |(_, place)| place).clone()
+    }
+
+    fn arrays(&mut self) -> Vec<Array> {
+        let mut arrays = vec![self.array()];
+        while self.peek() == Some(&Word::Comma) {
+            self.next();
+            arrays.push(self.array());
+        }
+        arrays
+    }
+
+    fn array(&mut self) -> Array {
+        let place = self.place();
+        let mut axes = self.axes();
+        // A stray word is one error, and the axes behind it belong to the same array.
+        while let Some(Word::Close | Word::Plus) = self.peek() {
+            let (word, place) = self.next().expect("a word was seen");
+            let what = match word {
+                Word::Close => "`)` closes nothing: its `(` is missing",
+                _ => "`+` joins groups within parentheses: `(w1 + w2)`",
+            };
+            self.errors.at(self.words, &place, what);
+            axes.extend(self.axes());
+        }
+        Array { axes, place }
+    }
+
+    /// Axes up to a word that is none.
+    fn axes(&mut self) -> Vec<Axis> {
+        let mut axes = Vec::new();
+        loop {
+            let place = self.place();
+            let kind = match self.peek() {
+                Some(Word::Name(name)) => Kind::Name(name.clone()),
+                Some(Word::Number(number)) => Kind::Number(*number),
+                Some(Word::Dots) => Kind::Dots,
+                Some(Word::Under) => Kind::Under,
+                Some(Word::Star) => Kind::Star,
+                Some(Word::Open) => {
+                    self.next();
+                    let groups = self.groups(&place);
+                    axes.push(Axis { kind: Kind::Group(groups), place });
+                    continue;
+                }
+                _ => return axes,
+            };
+            self.next();
+            axes.push(Axis { kind, place });
+        }
+    }
+
+    /// Groups up to the closing parenthesis.
+    fn groups(&mut self, open: &Place) -> Vec<Vec<Axis>> {
+        let mut groups = vec![self.axes()];
+        loop {
+            match self.peek() {
+                Some(Word::Plus) => {
+                    let (_, place) = self.next().expect("a word was seen");
+                    if groups.last().is_some_and(Vec::is_empty) {
+                        self.errors.at(
+                            self.words,
+                            &place,
+                            "expected an axis on both sides of `+`; `1` is an axis of one element",
+                        );
+                    }
+                    groups.push(self.axes());
+                    if groups.last().is_some_and(Vec::is_empty) && self.peek() != Some(&Word::Plus) {
+                        self.errors.at(
+                            self.words,
+                            &place,
+                            "expected an axis on both sides of `+`; `1` is an axis of one element",
+                        );
+                    }
+                }
+                Some(Word::Close) => {
+                    self.next();
+                    return groups;
+                }
+                Some(Word::Comma) => {
+                    let (_, place) = self.next().expect("a word was seen");
+                    self.errors.at(
+                        self.words,
+                        &place,
+                        "the parts of a group have spaces between them, and no commas: `(h w)`",
+                    );
+                    let more = self.axes();
+                    groups.last_mut().expect("there is a group").extend(more);
+                }
+                _ => {
+                    self.errors.at(self.words, open, "`(` is not closed: its `)` is missing");
+                    return groups;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! The constant that a pattern becomes.
+
+use super::axes::{Numbered, Slot, Table, Term};
+use super::call::reference;
+use proc_macro2::{Literal, Span, TokenStream};
+use quote::{ToTokens, format_ident, quote, quote_spanned};
+use syn::Expr;
+use syn::spanned::Spanned;
+
+/// Where what macros expand to lives.
+pub fn home() -> TokenStream {
+    quote!(::typed_dims::__private::pattern)
+}
+
+/// Numbers below this are ranks that are types.
+const MOST_RANK: usize = 26;
+
+/// The type that stands for a number of axes.
+pub fn rank(count: usize) -> TokenStream {
+    if count > MOST_RANK {
+        return quote!(::typed_dims::__private::pattern::RankDyn);
+    }
+    let name = format_ident!("Rank{count}");
+    quote!(::typed_dims::__private::pattern::#name)
+}
+
+/// The type that stands for the axes of a result.
+pub fn out_rank(array: &Numbered) -> TokenStream {
+    let (home, rank) = (home(), rank(array.count()));
+    if array.spreads() { quote!(#home::Spread<#rank>) } else { quote!(#home::Fixed<#rank>) }
+}
+
+/// An operand as an argument, with its number of axes checked.
+pub fn argument(operand: &Expr, array: &Numbered) -> TokenStream {
+    bound_argument(&reference(operand), operand.span(), array)
+}
+
+/// The same for a reference that is there already.
+pub fn bound_argument(reference: &TokenStream, span: Span, array: &Numbered) -> TokenStream {
+    let rank = rank(array.count());
+    let check = if array.spreads() { format_ident!("at_least") } else { format_ident!("exactly") };
+    let span = Span::mixed_site().located_at(span);
+    quote_spanned!(span=> ::typed_dims::__private::pattern::#check::<#rank, _>(#reference))
+}
+
+/// Arguments as nested pairs.
+pub fn nested(arguments: &[TokenStream]) -> TokenStream {
+    arguments
+        .iter()
+        .rev()
+        .fold(quote!(::typed_dims::__private::pattern::End), |list, argument| quote!((#argument, #list)))
+}
+
+/// The sizes that are given, or written as numbers.
+pub fn given(table: &Table, given: &[(usize, Expr)]) -> TokenStream {
+    let numbers = table.entries.iter().enumerate().filter_map(|(axis, entry)| {
+        let axis = Literal::usize_unsuffixed(axis);
+        let number = Literal::usize_unsuffixed(entry.number.filter(|&number| number != usize::MAX)?);
+        Some(quote!((#axis, #number)))
+    });
+    let given = given.iter().map(|(axis, size)| {
+        let axis = Literal::usize_unsuffixed(*axis);
+        quote!((#axis, #size))
+    });
+    quote!(&[#(#numbers,)* #(#given),*])
+}
+
+/// A piece: the number of the operand, and the groups that are chosen on both sides.
+pub struct Piece {
+    pub input: usize,
+    pub from: Vec<usize>,
+    pub to: Vec<usize>,
+}
+
+/// The constant.
+pub struct Plan<'p> {
+    pub text: String,
+    pub table: &'p Table,
+    pub inputs: Vec<&'p [Slot]>,
+    pub output: &'p [Slot],
+    pub pieces: Vec<Piece>,
+    pub roles: TokenStream,
+}
+
+impl ToTokens for Plan<'_> {
+    fn to_tokens(&self, tokens: &mut TokenStream) {
+        let names = self.table.entries.iter().map(|entry| &entry.name);
+        let inputs = self.inputs.iter().map(|slots| slot_list(slots));
+        let output = slot_list(self.output);
+        let pieces = self.pieces.iter().map(|Piece { input, from, to }| {
+            let input = Literal::usize_unsuffixed(*input);
+            let from = from.iter().map(|&choice| Literal::usize_unsuffixed(choice));
+            let to = to.iter().map(|&choice| Literal::usize_unsuffixed(choice));
+            quote!(Piece { input: #input, from: &[#(#from),*], to: &[#(#to),*] })
+        });
+        let (text, roles) = (&self.text, &self.roles);
+        tokens.extend(quote! {
+            const {
+                use ::typed_dims::__private::pattern::plan::*;
+                &Pattern {
+                    text: #text,
+                    axes: &[#(#names),*],
+                    inputs: &[#(#inputs),*],
+                    output: #output,
+                    pieces: &[#(#pieces),*],
+                    roles: #roles,
+                }
+            }
+        });
+    }
+}
+
+fn slot_list(slots: &[Slot]) -> TokenStream {
+    let slots = slots.iter().map(|slot| match slot {
+        Slot::Rest => quote!(Rest),
+        Slot::Axis(axis) => {
+            let axis = Literal::usize_unsuffixed(*axis);
+            quote!(Axis(#axis))
+        }
+        Slot::Group(terms) => {
+            let terms = term_list(terms);
+            quote!(Group(#terms))
+        }
+        Slot::Sum(groups) => {
+            let groups = groups.iter().map(|terms| term_list(terms));
+            quote!(Sum(&[#(#groups),*]))
+        }
+    });
+    quote!(&[#(#slots),*])
+}
+
+fn term_list(terms: &[Term]) -> TokenStream {
+    let terms = terms.iter().map(|term| match term {
+        Term::Rest => quote!(Term::Rest),
+        Term::Axis(axis) => {
+            let axis = Literal::usize_unsuffixed(*axis);
+            quote!(Term::Axis(#axis))
+        }
+    });
+    quote!(&[#(#terms),*])
+}
+
+/// The whole call: the value, or a panic with the error's text; or, for the `try_` form, the result.
+pub fn finish(call: TokenStream, fallible: bool) -> TokenStream {
+    if fallible { call } else { quote!(::typed_dims::__private::pattern::done(#call)) }
+}

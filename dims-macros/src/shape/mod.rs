@@ -1,0 +1,89 @@
+//! `parse_shape!`.
+
+use crate::pattern::axes::{Numbered, Rules, Slot, Table, given, number, solvable};
+use crate::pattern::call::{self, Form, looked_at};
+use crate::pattern::errors::Errors;
+use crate::pattern::parse::{Sides, parse};
+use crate::pattern::plan::{self, Plan, argument, finish, home, nested};
+use proc_macro2::{Ident, Literal, Span, TokenStream};
+use quote::quote;
+use syn::parse::{ParseStream, Parser};
+
+const FORM: Form =
+    Form { name: "parse_shape", example: "parse_shape!(x, b _ h w)", op: false, operands: Some(1) };
+
+/// The sizes of an array's axes as the fields of a value.
+pub fn expand(input: TokenStream, fallible: bool) -> TokenStream {
+    let mut errors = Errors::default();
+    let call = match (|input: ParseStream<'_>| call::parse(input, &FORM, &mut errors)).parse2(input) {
+        Ok(call) => call,
+        Err(error) => {
+            errors.syn(&error);
+            return errors.stub(&TokenStream::new());
+        }
+    };
+    let words = &call.words;
+    let Sides { left, right } = parse(words, &mut errors);
+    if let Some((_, arrow)) = &right {
+        errors.at(words, arrow, format!("the pattern of a shape has one side: `{}`", FORM.example));
+    }
+    if let [_, second, ..] = &left[..] {
+        errors.at(words, &second.place, "the pattern of a shape is that of one array");
+    }
+    let mut table = Table::default();
+    let rules = Rules {
+        under: None,
+        dots_in_groups: Some("`...` cannot be split off from a group: which sizes it has would be unknown"),
+        sums: Some("a shape has no sums of axes"),
+        twice: Some("stands twice: each axis has a name of its own"),
+        ..Rules::USUAL
+    };
+    let array: Numbered = number(&left[0], &rules, &mut table, words, &mut errors);
+    let given = given(&call.sizes, &table, &mut errors);
+    if errors.is_empty() {
+        solvable(std::slice::from_ref(&array), &given, &table, words, &mut errors);
+    }
+    let mut fields = Vec::new();
+    for (axis, place) in &array.places {
+        let Some(axis) = axis.filter(|&axis| table.entries[axis].number.is_none()) else { continue };
+        let name = &table.entries[axis].name;
+        // The name of a field, keyword or not; a few words cannot be one.
+        match syn::parse_str::<Ident>(name).or_else(|_| syn::parse_str::<Ident>(&format!("r#{name}"))) {
+            Ok(mut field) => {
+                field.set_span(if place.range.is_some() { Span::call_site() } else { place.span });
+                fields.push((axis, field));
+            }
+            Err(_) => errors.at(words, place, format!("`{name}` cannot be the name of a field")),
+        }
+    }
+    if !errors.is_empty() {
+        return errors.stub(&looked_at(call.operands.iter()));
+    }
+    let slots: &[Slot] = &array.slots;
+    let plan = Plan {
+        text: words.shown(),
+        table: &table,
+        inputs: vec![slots],
+        output: &[],
+        pieces: Vec::new(),
+        roles: quote!(None),
+    };
+    let arguments = nested(&[argument(&call.operands[0], &array)]);
+    let given = plan::given(&table, &given);
+    let home = home();
+    let sizes = quote!(#home::parse_shape(#plan, #arguments, #given));
+    let names: Vec<_> = fields.iter().map(|(_, field)| field).collect();
+    let axes = fields.iter().map(|(axis, _)| Literal::usize_unsuffixed(*axis));
+    let value = finish(quote!(sizes.map(|sizes| Shape { #(#names: sizes[#axes]),* })), fallible);
+    quote! {
+        {
+            #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+            #[allow(dead_code, non_snake_case)]
+            struct Shape {
+                #(#names: usize),*
+            }
+            let sizes = #sizes;
+            #value
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! What a rearrangement, a reduction or a repetition becomes.
+
+use super::Kind;
+use super::pieces::Part;
+use super::valid::Valid;
+use crate::pattern::axes::Numbered;
+use crate::pattern::call::{Call, reference};
+use crate::pattern::plan::{self, Plan, bound_argument, finish, home, nested, out_rank};
+use proc_macro2::{Span, TokenStream};
+use quote::{format_ident, quote};
+use syn::spanned::Spanned;
+
+/// One call for each result, with the pattern as a constant.
+pub fn expand(call: &Call, valid: &Valid, kind: Kind, fallible: bool) -> TokenStream {
+    if let [output] = &valid.outputs[..] {
+        let references: Vec<_> = call.operands.iter().map(reference).collect();
+        let call = result(call, valid, kind, &references, output, &valid.pieces[0]);
+        return finish(call, fallible);
+    }
+    // The operands are evaluated once, for all results.
+    let span = Span::mixed_site();
+    let names: Vec<_> =
+        (0..call.operands.len()).map(|at| proc_macro2::Ident::new(&format!("operand{at}"), span)).collect();
+    let references = call.operands.iter().map(reference);
+    let bound: Vec<_> = names.iter().map(|name| quote!(#name)).collect();
+    let results: Vec<_> = valid
+        .outputs
+        .iter()
+        .zip(&valid.pieces)
+        .map(|(output, pieces)| result(call, valid, kind, &bound, output, pieces))
+        .collect();
+    let values: Vec<_> = (0..results.len()).map(|at| format_ident!("result{at}", span = span)).collect();
+    let tuple = quote!(Ok((#(#values),*)));
+    let chain = results.iter().zip(&values).rev().fold(tuple, |rest, (result, value)| {
+        quote! { match #result { Ok(#value) => #rest, Err(error) => Err(error) } }
+    });
+    finish(quote! { match (#(#references,)*) { (#(#names,)*) => #chain } }, fallible)
+}
+
+fn result(
+    call: &Call,
+    valid: &Valid,
+    kind: Kind,
+    references: &[TokenStream],
+    output: &Numbered,
+    pieces: &[Part],
+) -> TokenStream {
+    let home = home();
+    let plan = Plan {
+        text: call.words.shown(),
+        table: &valid.table,
+        inputs: valid.inputs.iter().map(|input| &input.slots[..]).collect(),
+        output: &output.slots,
+        pieces: pieces
+            .iter()
+            .map(|part| plan::Piece { input: part.input, from: part.from.clone(), to: part.to.clone() })
+            .collect(),
+        roles: quote!(None),
+    };
+    let arguments: Vec<_> = references
+        .iter()
+        .zip(&call.operands)
+        .zip(&valid.inputs)
+        .map(|((reference, operand), array)| bound_argument(reference, operand.span(), array))
+        .collect();
+    let arguments = nested(&arguments);
+    let (given, out) = (plan::given(&valid.table, &valid.given), out_rank(output));
+    match kind {
+        Kind::Reduce => {
+            let op = format_ident!("{}", valid.op.expect("a call without errors has a reduction"));
+            let span = call.op.as_ref().map_or_else(Span::call_site, |op| op.span);
+            let op = {
+                let mut op = op;
+                op.set_span(Span::mixed_site().located_at(span));
+                op
+            };
+            quote!(#home::reduce::<#out, _, _, _, _>(#plan, #home::reductions::#op, #arguments, #given))
+        }
+        Kind::View => quote!(#home::rearrange_view::<#out, _, _>(#plan, #arguments, #given)),
+        Kind::Rearrange | Kind::Repeat => quote!(#home::rearrange::<#out, _, _>(#plan, #arguments, #given)),
+    }
+}

@@ -1,0 +1,210 @@
+//! Which axes stay, go or are new, and whether that is what the macro does.
+
+use super::Kind;
+use super::pieces::{self, Part};
+use crate::pattern::axes::{Numbered, Rules, Table, given, number, solvable};
+use crate::pattern::call::Call;
+use crate::pattern::errors::Errors;
+use crate::pattern::lex::Words;
+use crate::pattern::near::{hint, list, nearest};
+use crate::pattern::parse::{Sides, parse};
+use syn::Expr;
+
+/// A call without errors.
+pub struct Valid {
+    pub table: Table,
+    pub inputs: Vec<Numbered>,
+    pub outputs: Vec<Numbered>,
+    /// For each output, what it is put together of, if it is.
+    pub pieces: Vec<Vec<Part>>,
+    pub given: Vec<(usize, Expr)>,
+    /// The reduction.
+    pub op: Option<&'static str>,
+}
+
+/// The reductions, by name.
+const OPS: &[&str] = &[
+    "sum",
+    "mean",
+    "max",
+    "min",
+    "prod",
+    "any",
+    "all",
+    "var",
+    "std",
+    "norm",
+    "logsumexp",
+    "argmax",
+    "argmin",
+    "count",
+];
+
+const GROUPED_DOTS: &str =
+    "`...` in a group on the left cannot be split off: which sizes it has would be unknown";
+
+impl Kind {
+    fn left(self) -> Rules {
+        let numbers = match self {
+            Kind::Rearrange | Kind::View => Some(
+                "an axis of a number stands on one side only, and `rearrange!` keeps all axes: give it a name",
+            ),
+            Kind::Repeat => {
+                Some("an axis of a number would be lost, and `repeat!` keeps all axes: give it a name")
+            }
+            Kind::Reduce => None,
+        };
+        Rules { numbers, dots_in_groups: Some(GROUPED_DOTS), sums: self.sums(), ..Rules::USUAL }
+    }
+
+    fn right(self) -> Rules {
+        let numbers = match self {
+            Kind::Rearrange | Kind::View => {
+                Some("an axis of a number would be new, and `rearrange!` makes no axes: use `repeat!`")
+            }
+            Kind::Reduce => {
+                Some("an axis of a number would be new, and `reduce!` makes no axes: use `repeat!`")
+            }
+            Kind::Repeat => None,
+        };
+        let twice = Some("stands twice on the right: each axis of a result has a name of its own");
+        Rules { numbers, sums: self.sums(), twice, ..Rules::USUAL }
+    }
+
+    fn sums(self) -> Option<&'static str> {
+        match self {
+            Kind::Rearrange => None,
+            Kind::View => {
+                Some("a view has its elements where they are: to join or to split arrays, use `rearrange!`")
+            }
+            Kind::Reduce | Kind::Repeat => Some("only `rearrange!` joins and splits arrays by `+`"),
+        }
+    }
+}
+
+/// Checks a call. What it returns is to be used only if there are no errors.
+pub fn check(call: &Call, kind: Kind, errors: &mut Errors) -> Valid {
+    let words = &call.words;
+    let mut table = Table::default();
+    let Sides { left, right } = parse(words, errors);
+    let well_formed = errors.is_empty();
+    let Some((right, _)) = right else {
+        let what = format!("expected `->` and the axes of the result: `{}`", kind.form().example);
+        errors.at(words, &words.end, what);
+        return Valid {
+            table,
+            inputs: Vec::new(),
+            outputs: Vec::new(),
+            pieces: Vec::new(),
+            given: Vec::new(),
+            op: None,
+        };
+    };
+    let inputs: Vec<_> =
+        left.iter().map(|array| number(array, &kind.left(), &mut table, words, errors)).collect();
+    let known = table.entries.len();
+    let outputs: Vec<_> =
+        right.iter().map(|array| number(array, &kind.right(), &mut table, words, errors)).collect();
+    if inputs.len() != call.operands.len() {
+        let (arrays, operands) = (inputs.len(), call.operands.len());
+        let what =
+            format!("the pattern has {arrays} array(s) on the left, but {operands} operand(s) are given");
+        errors.at(words, &inputs.last().expect("there is one at least").place, what);
+    }
+    if kind != Kind::Rearrange
+        && let Some(second) = outputs.get(1)
+    {
+        errors.at(words, &second.place, format!("`{}!` has one result", kind.form().name));
+    }
+    // Where words are missing or wrong, an axis may seem to be on one side that is on both.
+    if well_formed {
+        sides(kind, &inputs, &outputs, &table, known, words, errors);
+    }
+    let given = given(&call.sizes, &table, errors);
+    let mut pieces = Vec::new();
+    if errors.is_empty() {
+        let sizes = solvable(&inputs, &given, &table, words, errors);
+        unknown_sizes(&outputs, &sizes, &table, words, errors);
+        pieces = pieces::find(&inputs, &outputs, &table, words, errors);
+    }
+    let op = call.op.as_ref().and_then(|op| {
+        let known = OPS.iter().find(|own| **own == op.name);
+        if known.is_none() {
+            let hint = hint(&op.name, OPS.iter().copied());
+            let names: Vec<String> = OPS.iter().map(|name| (*name).to_owned()).collect();
+            errors
+                .span(op.span, format!("`{}` is not a reduction{hint} There are {}", op.name, list(&names)));
+        }
+        known.copied()
+    });
+    Valid { table, inputs, outputs, pieces, given, op }
+}
+
+/// Each axis stands on the sides where the macro has it.
+fn sides(
+    kind: Kind,
+    inputs: &[Numbered],
+    outputs: &[Numbered],
+    table: &Table,
+    known: usize,
+    words: &Words,
+    errors: &mut Errors,
+) {
+    let in_output = |axis: usize| outputs.iter().any(|output| output.has(axis));
+    let left_names = || table.names().filter(|name| table.find(name).is_some_and(|axis| axis < known));
+    let right_names = || table.names().filter(|name| table.find(name).is_some_and(in_output));
+    let of_name = |axis: &Option<usize>| axis.filter(|&axis| table.entries[axis].number.is_none());
+    if kind != Kind::Reduce {
+        for (axis, place) in inputs.iter().flat_map(|input| &input.places) {
+            let Some(axis) = of_name(axis).filter(|&axis| !in_output(axis)) else { continue };
+            let name = &table.entries[axis].name;
+            // One misspelt name is one error: at the right, where the other is not known.
+            let mut new = right_names().filter(|own| table.find(own).is_some_and(|axis| axis >= known));
+            if kind != Kind::Repeat && new.any(|own| nearest(own, left_names()) == Some(name)) {
+                continue;
+            }
+            let what = match kind {
+                Kind::Repeat => "and `repeat!` keeps all axes",
+                _ => "and `rearrange!` keeps all axes; `reduce!` combines the elements along some",
+            };
+            errors.at(words, place, format!("the axis `{name}` is missing on the right, {what}"));
+        }
+    }
+    if kind != Kind::Repeat {
+        for (axis, place) in outputs.iter().flat_map(|output| &output.places) {
+            let Some(axis) = of_name(axis).filter(|&axis| axis >= known) else { continue };
+            let name = &table.entries[axis].name;
+            let hint = hint(name, left_names());
+            let what = format!("`{}!` makes no new axes; `repeat!` does", kind.form().name);
+            errors.at(words, place, format!("the axis `{name}` is missing on the left, and {what}{hint}"));
+        }
+    }
+    let spread = |arrays: &[Numbered]| {
+        arrays.iter().find_map(|array| {
+            array.places.iter().find(|(axis, _)| axis.is_none()).map(|(_, place)| place.clone())
+        })
+    };
+    match (spread(inputs), spread(outputs)) {
+        (Some(place), None) if kind != Kind::Reduce => {
+            errors.at(
+                words,
+                &place,
+                "`...` is missing on the right: the axes that it stands for would get lost",
+            );
+        }
+        (None, Some(place)) => {
+            errors.at(words, &place, "`...` is missing on the left: it stands for axes that the array has");
+        }
+        _ => {}
+    }
+}
+
+/// The size of a new axis is given.
+fn unknown_sizes(outputs: &[Numbered], known: &[bool], table: &Table, words: &Words, errors: &mut Errors) {
+    for (axis, place) in outputs.iter().flat_map(|output| &output.places) {
+        if let Some(axis) = axis.filter(|&axis| !known[axis]) {
+            let name = &table.entries[axis].name;
+            errors.at(words, place, format!("the axis `{name}` is new: give its size, `{name} = 2`"));
+        }
+    }
+}

@@ -1,0 +1,716 @@
+//! Batching: functions written for one example, called with further dims.
+
+use ndarray::{Array2, Array3, ArrayD, Dimension, IxDyn};
+use typed_dims::plan::explain::{Plan, Step};
+use typed_dims::prelude::*;
+
+dims! {
+    /// Examples.
+    pub struct Batch;
+    /// Further examples.
+    pub struct Group;
+    /// Steps of time.
+    pub struct Time;
+    /// Positions.
+    pub struct Seq;
+    /// Positions that are attended to.
+    pub struct Key;
+    /// Features that go in.
+    pub struct Feat;
+    /// Features that come out.
+    pub struct Out;
+    /// Hidden features.
+    pub struct Hidden;
+    /// The same once more.
+    pub struct Hidden2;
+    /// Points of a cloud.
+    pub struct Point;
+    /// Coordinates of a point.
+    pub struct Coord;
+    /// Clusters of points.
+    pub struct Cluster;
+    /// Parts of a state.
+    pub struct State;
+    /// The same once more.
+    pub struct State2;
+    /// The same a third time.
+    pub struct State3;
+}
+
+/// Numbers that look random, the same in each run.
+fn numbers<D: Dimension>(sizes: impl ndarray::ShapeBuilder<Dim = D>, seed: u64) -> ndarray::Array<f32, D> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    ndarray::Array::from_shape_simple_fn(sizes, || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        ((state >> 40) as f32 / (1u64 << 24) as f32) * 2.0 - 1.0
+    })
+}
+
+fn products(plan: &Plan) -> usize {
+    plan.steps.iter().filter(|step| matches!(step, Step::Product { .. })).count()
+}
+
+fn close<A: Dimension, B: Dimension>(a: ndarray::Array<f32, A>, b: ndarray::Array<f32, B>) {
+    assert_eq!(a.shape(), b.shape());
+    for (x, y) in a.iter().zip(&b) {
+        assert!((x - y).abs() <= 1e-5 * x.abs().max(y.abs()).max(1.0), "{x} is not {y}");
+    }
+}
+
+/// Two further dims: this many examples along each.
+const N: usize = 3;
+const M: usize = 2;
+
+/// The results of single calls, with an axis for each of the two further dims in front.
+fn looped(mut one: impl FnMut(usize, usize) -> ArrayD<f32>) -> ArrayD<f32> {
+    let parts: Vec<ArrayD<f32>> =
+        (0..N).flat_map(|n| (0..M).map(move |m| (n, m))).map(|(n, m)| one(n, m)).collect();
+    let views: Vec<_> = parts.iter().map(|part| part.view()).collect();
+    let all = ndarray::stack(ndarray::Axis(0), &views).unwrap();
+    let mut sizes = vec![N, M];
+    sizes.extend(parts[0].shape());
+    all.into_shape_with_order(IxDyn(&sizes)).unwrap()
+}
+
+#[batched]
+fn mm(a: Tensor<f32, (), U2>, b: Tensor<f32, (), U2>) -> Tensor<f32, (), U2> {
+    dims!(i, j, k);
+    (a.at((i, k)) * b.at((k, j))).sum(k).order((i, j))
+}
+
+mod products {
+    use super::*;
+
+    #[test]
+    fn a_batch_of_products_is_one_contraction() {
+        let (a, b) = (numbers((64, 5, 7), 1), numbers((64, 7, 6), 2));
+        dims!(n);
+        let (c, plan) = explain(|| mm(a.at((n, .., ..)), b.at((n, .., ..))));
+        let [Step::Product { batch: 64, m: 5, k: 7, n: 6, .. }] = plan.steps[..] else { panic!("{plan}") };
+        let c: Array3<f32> = c.order(n);
+        for at in 0..64 {
+            close(
+                c.index_axis(ndarray::Axis(0), at).to_owned(),
+                a.index_axis(ndarray::Axis(0), at).dot(&b.index_axis(ndarray::Axis(0), at)),
+            );
+        }
+    }
+
+    #[test]
+    fn an_argument_that_lacks_the_further_dim_makes_rows_of_it() {
+        let (a, b) = (numbers((64, 5, 7), 1), numbers((7, 6), 2));
+        dims!(n);
+        let (c, plan) = explain(|| mm(a.at((n, .., ..)), b.at((.., ..))));
+        let [Step::Product { batch: 1, m: 320, k: 7, n: 6, .. }] = plan.steps[..] else { panic!("{plan}") };
+        let flat = a.clone().into_shape_with_order((320, 7)).unwrap().dot(&b);
+        close(c.order(n), flat.into_shape_with_order((64, 5, 6)).unwrap());
+    }
+
+    #[test]
+    fn different_dims_per_argument_are_an_outer_batch() {
+        let (a, b) = (numbers((N, 2, 3), 1), numbers((M, 3, 4), 2));
+        dims!(n, m);
+        let (c, plan) = explain(|| mm(a.at((n, .., ..)), b.at((m, .., ..))));
+        assert_eq!(products(&plan), 1, "{plan}");
+        let expected = looped(|n, m| {
+            a.index_axis(ndarray::Axis(0), n).dot(&b.index_axis(ndarray::Axis(0), m)).into_dyn()
+        });
+        close(c.order((n, m)), expected);
+    }
+
+    #[test]
+    fn two_further_dims_and_transposed_views() {
+        let (a, b) = (numbers((2, N, 3, M), 1), numbers((M, 3, N, 4), 2));
+        dims!(n, m);
+        let (c, plan) = explain(|| mm(a.at((.., n, .., m)), b.at((m, .., n, ..))));
+        assert_eq!(products(&plan), 1, "{plan}");
+        close(
+            c.order((n, m)),
+            looped(|n, m| mm(a.at((.., n, .., m)), b.at((m, .., n, ..))).order(()).into_dyn()),
+        );
+    }
+
+    #[test]
+    fn without_further_dims_it_is_the_function() {
+        let (a, b) = (numbers((2, 3), 1), numbers((3, 4), 2));
+        let c: Tensor<f32, (), U2> = mm(a.at((.., ..)), &b.at((.., ..)));
+        close(c.order(()), a.dot(&b));
+    }
+
+    #[test]
+    fn expressions_and_owned_tensors_are_arguments() {
+        let (a, b) = (numbers((N, 2, 3), 1), numbers((3, 4), 2));
+        dims!(n);
+        let c = mm(a.at((n, .., ..)) * 2.0 + 1.0, b.at((.., ..)).eval());
+        let plain = mm((a.mapv(|x| x * 2.0 + 1.0)).at((n, .., ..)), b.at((.., ..)));
+        assert_eq!(c.order(n), plain.order(n));
+    }
+
+    #[test]
+    fn an_empty_batch_has_an_empty_result() {
+        let (a, b) = (Array3::<f32>::zeros((0, 2, 3)), numbers((3, 4), 2));
+        dims!(n);
+        assert_eq!(mm(a.at((n, .., ..)), b.at((.., ..))).order(n).shape(), [0, 2, 4]);
+    }
+
+    #[test]
+    #[should_panic(expected = "dim `n` has size 3")]
+    fn sizes_of_further_dims_must_agree() {
+        dims!(n);
+        let (a, b) = (numbers((3, 2, 2), 1), numbers((4, 2, 2), 2));
+        let _ = mm(a.at((n, .., ..)), b.at((n, .., ..)));
+    }
+
+    #[test]
+    #[should_panic(expected = "dim `Batch` has size 3, but was also given size 4")]
+    fn sizes_of_declared_further_dims_must_agree() {
+        #[batched]
+        fn add(a: Tensor<f32, (Feat,)>, b: Tensor<f32, (Feat,)>) -> Tensor<f32, (Feat,)> {
+            a + b
+        }
+        let _ = add(ones::<f32, _>((Batch.of(3), Feat.of(2))), ones::<f32, _>((Batch.of(4), Feat.of(2))));
+    }
+}
+
+mod declared {
+    use super::*;
+
+    #[batched]
+    fn attention(
+        q: &Tensor<f32, (Seq, Feat)>,
+        k: &Tensor<f32, (Key, Feat)>,
+        v: &Tensor<f32, (Key, Feat)>,
+    ) -> Tensor<f32, (Seq, Feat)> {
+        let scores = (q * k).sum(Feat) * (q.size(Feat) as f32).powf(-0.5);
+        (scores.softmax(Key) * v).sum(Key)
+    }
+
+    #[test]
+    fn attention_over_two_further_dims() {
+        let q = numbers((N, M, 4, 5), 1).into_tensor((Batch, Group, Seq, Feat));
+        let k = numbers((N, 6, 5), 2).into_tensor((Batch, Key, Feat));
+        let v = numbers((N, M, 6, 5), 3).into_tensor((Batch, Group, Key, Feat));
+        let (out, plan) = explain(|| attention(&q, &k, &v));
+        assert_eq!(products(&plan), 2, "{plan}");
+        let expected = looped(|n, m| {
+            let (q, v) = ((&q).index(Batch, n).index(Group, m), (&v).index(Batch, n).index(Group, m));
+            attention(q, (&k).index(Batch, n), v).order((Seq, Feat)).into_dyn()
+        });
+        close(out.order((Batch, Group, Seq, Feat)), expected);
+    }
+
+    #[batched]
+    fn mlp(
+        x: &Tensor<f32, (Feat,)>,
+        w1: &Tensor<f32, (Feat, Hidden)>,
+        w2: &Tensor<f32, (Hidden, Hidden2)>,
+        w3: &Tensor<f32, (Hidden2, Out)>,
+    ) -> Tensor<f32, (Out,)> {
+        let h = (x * w1).sum(Feat).relu();
+        let h = (h * w2).sum(Hidden).relu();
+        (h * w3).sum(Hidden2)
+    }
+
+    #[test]
+    fn mlp_over_two_further_dims() {
+        let x = numbers((N, M, 5), 1).into_tensor((Batch, Group, Feat));
+        let w1 = numbers((5, 6), 2).into_tensor((Feat, Hidden));
+        let w2 = numbers((6, 7), 3).into_tensor((Hidden, Hidden2));
+        let w3 = numbers((7, 4), 4).into_tensor((Hidden2, Out));
+        let (out, plan) = explain(|| mlp(&x, &w1, &w2, &w3));
+        let rows = |step: &Step| matches!(step, Step::Product { batch: 1, m: 6, .. });
+        assert_eq!(plan.steps.iter().filter(|step| rows(step)).count(), 3, "{plan}");
+        let expected =
+            looped(|n, m| mlp((&x).index(Batch, n).index(Group, m), &w1, &w2, &w3).order(Out).into_dyn());
+        close(out.order((Batch, Group, Out)), expected);
+    }
+
+    /// The weights can be batched as well: an ensemble of networks.
+    #[test]
+    fn mlp_with_batched_weights() {
+        let x = numbers((N, 5), 1).into_tensor((Batch, Feat));
+        let w1 = numbers((M, 5, 6), 2).into_tensor((Group, Feat, Hidden));
+        let w2 = numbers((6, 7), 3).into_tensor((Hidden, Hidden2));
+        let w3 = numbers((7, 4), 4).into_tensor((Hidden2, Out));
+        let expected =
+            looped(|n, m| mlp((&x).index(Batch, n), (&w1).index(Group, m), &w2, &w3).order(Out).into_dyn());
+        close(mlp(&x, &w1, &w2, &w3).order((Batch, Group, Out)), expected);
+    }
+
+    #[batched]
+    fn conv_block(
+        x: &Tensor<f32, (), U3>,
+        w: &Tensor<f32, (), U4>,
+        gain: &Tensor<f32, (), U1>,
+    ) -> Tensor<f32, (), U3> {
+        dims!(c, o, h, y, kh, kw);
+        let w = w.at((o, c, kh, kw));
+        let conv = (x.at((c, h + kh, y + kw)) * w).sum((c, kh, kw));
+        let mean = (&conv).mean((h, y));
+        let spread = ((&conv).var((h, y)) + 1e-5).rsqrt();
+        ((conv - mean) * spread * gain.at(o)).relu().order((o, h, y))
+    }
+
+    #[test]
+    fn conv_block_over_two_further_dims() {
+        let (x, w, gain) = (numbers((N, M, 3, 6, 7), 1), numbers((4, 3, 3, 2), 2), numbers(4, 3));
+        dims!(n, m);
+        let (w, gain) = (w.at((.., .., .., ..)), gain.at(..));
+        let (out, plan) = explain(|| conv_block(x.at((n, m, .., .., ..)), w, gain));
+        assert_eq!(products(&plan), 1, "{plan}");
+        let expected = looped(|n, m| conv_block(x.at((n, m, .., .., ..)), w, gain).order(()).into_dyn());
+        close(out.order((n, m)), expected);
+    }
+
+    #[batched]
+    fn cell(
+        h: &Tensor<f32, (Hidden,)>,
+        x: &Tensor<f32, (Feat,)>,
+        wx: &Tensor<f32, (Feat, Hidden)>,
+        wh: &Tensor<f32, (Hidden, Hidden2)>,
+    ) -> Tensor<f32, (Hidden,)> {
+        let recurrent = (h * wh).sum(Hidden).rename(Hidden2, Hidden);
+        ((x * wx).sum(Feat) + recurrent).tanh()
+    }
+
+    #[batched]
+    fn rnn(
+        mut h: Tensor<f32, (Hidden,)>,
+        x: &Tensor<f32, (Time, Feat)>,
+        wx: &Tensor<f32, (Feat, Hidden)>,
+        wh: &Tensor<f32, (Hidden, Hidden2)>,
+    ) -> Tensor<f32, (Hidden,)> {
+        for t in 0..x.size(Time) {
+            h = cell(&h, x.index(Time, t), wx, wh);
+        }
+        h
+    }
+
+    #[test]
+    fn rnn_over_two_further_dims() {
+        let x = numbers((N, M, 5, 4), 1).into_tensor((Batch, Group, Time, Feat));
+        let wx = numbers((4, 6), 2).into_tensor((Feat, Hidden));
+        let wh = numbers((6, 6), 3).into_tensor((Hidden, Hidden2));
+        let h = numbers((M, 6), 4).into_tensor((Group, Hidden));
+        let (out, plan) = explain(|| rnn(&h, &x, &wx, &wh));
+        assert_eq!(products(&plan), 2 * 5, "{plan}");
+        let expected = looped(|n, m| {
+            rnn((&h).index(Group, m), (&x).index(Batch, n).index(Group, m), &wx, &wh).order(Hidden).into_dyn()
+        });
+        close(out.order((Batch, Group, Hidden)), expected);
+    }
+
+    #[batched]
+    fn kmeans(
+        points: &Tensor<f32, (Point, Coord)>,
+        mut centers: Tensor<f32, (Cluster, Coord)>,
+        rounds: usize,
+    ) -> (Tensor<f32, (Cluster, Coord)>, Tensor<usize, (Point,)>) {
+        let clusters = Cluster.of(centers.size(Cluster));
+        for _ in 0..rounds {
+            let nearest = (points - &centers).square().sum(Coord).argmin(Cluster);
+            let member = nearest.cast::<isize>().eq(clusters).cast::<f32>().eval();
+            let count = (&member).sum(Point).maximum(1.0);
+            centers = ((&member * points).sum(Point) / count).eval();
+        }
+        let nearest = (points - &centers).square().sum(Coord).argmin(Cluster);
+        (centers, nearest)
+    }
+
+    #[test]
+    fn kmeans_over_two_further_dims() {
+        let points = numbers((N, M, 20, 2), 1).into_tensor((Batch, Group, Point, Coord));
+        let centers = numbers((N, 3, 2), 2).into_tensor((Batch, Cluster, Coord));
+        let (found, nearest) = kmeans(&points, &centers, 4);
+        let single = |n: usize, m: usize| {
+            kmeans((&points).index(Batch, n).index(Group, m), (&centers).index(Batch, n), 4)
+        };
+        close(
+            found.order((Batch, Group, Cluster, Coord)),
+            looped(|n, m| single(n, m).0.order((Cluster, Coord)).into_dyn()),
+        );
+        close(
+            nearest.cast::<f32>().order((Batch, Group, Point)),
+            looped(|n, m| single(n, m).1.cast::<f32>().order(Point).into_dyn()),
+        );
+    }
+
+    /// One step of a Kalman filter whose observation is one number: predict, then correct.
+    #[batched]
+    fn kalman(
+        mean: &Tensor<f32, (State,)>,
+        covariance: &Tensor<f32, (State, State2)>,
+        observed: &Tensor<f32, ()>,
+        transition: &Tensor<f32, (State, State2)>,
+        observation: &Tensor<f32, (State,)>,
+        noise: (f32, f32),
+    ) -> (Tensor<f32, (State,)>, Tensor<f32, (State, State2)>) {
+        let step = transition.rename(State, State3).rename(State2, State).eval();
+        let mean = (mean * &step).sum(State).rename(State3, State);
+        // F P F^T: rows through State, columns through State2.
+        let columns = transition.rename(State, State3).eval();
+        let half = (covariance * &step).sum(State).rename(State3, State);
+        let moved = (half * &columns).sum(State2).rename(State3, State2);
+        let same = State.of(mean.size(State)).eq(State2.of(mean.size(State)));
+        let covariance = (moved + select(same, noise.0, 0.0)).eval();
+        let gain = (&covariance * observation.rename(State, State2)).sum(State2);
+        let spread = (&gain * observation).sum(State) + noise.1;
+        let error = observed - (&mean * observation).sum(State);
+        let weight = (&gain / spread).eval();
+        let corrected = mean + &weight * error;
+        let less = &weight * gain.rename(State, State2);
+        (corrected.eval(), (covariance - less).eval())
+    }
+
+    #[test]
+    fn kalman_over_two_further_dims() {
+        let mean = numbers((N, M, 3), 1).into_tensor((Batch, Group, State));
+        let root = numbers((N, 3, 3), 2);
+        dims!(b, i, j, k);
+        let square = (root.at((b, i, k)) * root.at((b, j, k))).sum(k).order((b, i, j));
+        let covariance = square.into_tensor((Batch, State, State2));
+        let observed = numbers((N, M), 3).into_tensor((Batch, Group));
+        let transition = numbers((3, 3), 4).into_tensor((State, State2));
+        let observation = numbers((M, 3), 5).into_tensor((Group, State));
+        let single = |n: usize, m: usize| {
+            kalman(
+                (&mean).index(Batch, n).index(Group, m),
+                (&covariance).index(Batch, n),
+                (&observed).index(Batch, n).index(Group, m),
+                &transition,
+                (&observation).index(Group, m),
+                (0.1, 0.2),
+            )
+        };
+        let (new, spread) = kalman(&mean, &covariance, &observed, &transition, &observation, (0.1, 0.2));
+        close(new.order((Batch, Group, State)), looped(|n, m| single(n, m).0.order(State).into_dyn()));
+        close(
+            spread.order((Batch, Group, State, State2)),
+            looped(|n, m| single(n, m).1.order((State, State2)).into_dyn()),
+        );
+    }
+}
+
+mod methods {
+    use super::*;
+
+    #[batched]
+    trait Layer {
+        /// The layer's answer.
+        fn forward(&self, x: &Tensor<f32, (Feat,)>) -> Tensor<f32, (Feat,)>;
+
+        /// What is no tensor stays as it is.
+        fn name(&self) -> String;
+    }
+
+    struct Dense(Tensor<f32, (Feat, Out)>);
+    struct Shift(f32);
+    struct Both<A, B>(A, B);
+
+    #[batched]
+    impl Layer for Dense {
+        fn forward(&self, x: &Tensor<f32, (Feat,)>) -> Tensor<f32, (Feat,)> {
+            (x * &self.0).sum(Feat).rename(Out, Feat)
+        }
+
+        fn name(&self) -> String {
+            "dense".into()
+        }
+    }
+
+    #[batched]
+    impl Layer for Shift {
+        fn forward(&self, x: &Tensor<f32, (Feat,)>) -> Tensor<f32, (Feat,)> {
+            x + self.0
+        }
+
+        fn name(&self) -> String {
+            "shift".into()
+        }
+    }
+
+    #[batched]
+    impl<A: Layer, B: Layer> Layer for Both<A, B> {
+        fn forward(&self, x: &Tensor<f32, (Feat,)>) -> Tensor<f32, (Feat,)> {
+            self.1.forward(self.0.forward(x))
+        }
+
+        fn name(&self) -> String {
+            format!("{}, {}", self.0.name(), self.1.name())
+        }
+    }
+
+    impl Dense {
+        #[batched]
+        fn transposed(&self, y: Tensor<f32, (Out,)>) -> Tensor<f32, (Feat,)> {
+            (y * &self.0).sum(Out)
+        }
+
+        #[batched]
+        fn identity(like: Tensor<f32, (Feat,)>) -> Self
+        where
+            Self: Sized,
+        {
+            Dense(ones((Feat.of(like.size(Feat)), Out.of(1))))
+        }
+    }
+
+    #[test]
+    fn a_layer_is_written_once() {
+        let dense = || Dense(numbers((4, 4), 1).into_tensor((Feat, Out)));
+        let model = Both(dense(), Both(Shift(0.5), dense()));
+        let x = numbers((N, M, 4), 2).into_tensor((Batch, Group, Feat));
+        let (y, plan) = explain(|| model.forward(&x));
+        assert_eq!(products(&plan), 2, "{plan}");
+        let expected =
+            looped(|n, m| model.forward((&x).index(Batch, n).index(Group, m)).order(Feat).into_dyn());
+        close(y.order((Batch, Group, Feat)), expected);
+        assert_eq!(model.name(), "dense, shift, dense");
+    }
+
+    #[test]
+    fn methods_of_a_type() {
+        let dense = Dense(numbers((4, 3), 1).into_tensor((Feat, Out)));
+        let y = numbers((N, M, 3), 2).into_tensor((Batch, Group, Out));
+        let expected =
+            looped(|n, m| dense.transposed((&y).index(Batch, n).index(Group, m)).order(Feat).into_dyn());
+        close(dense.transposed(&y).order((Batch, Group, Feat)), expected);
+        assert_eq!(
+            Dense::identity(numbers((N, 4), 1).into_tensor((Batch, Feat))).0.dims(),
+            [("Feat", 4), ("Out", 1)]
+        );
+    }
+}
+
+mod names {
+    use super::*;
+
+    /// Mints `n` anew in each call, one call inside of another.
+    #[batched]
+    fn total(x: Tensor<f32, (), U1>, depth: usize) -> Tensor<f32, ()> {
+        dims!(n);
+        let sum = x.at(n).sum(n);
+        if depth == 0 {
+            return sum;
+        }
+        let rest = total(x, depth - 1);
+        sum + rest
+    }
+
+    #[test]
+    fn dims_of_the_caller_and_of_each_call_are_different_ones() {
+        let x = numbers((N, 4), 1);
+        dims!(n);
+        let sums = total(x.at((n, ..)), 3).order(n);
+        close(sums, x.sum_axis(ndarray::Axis(1)) * 4.0);
+    }
+
+    #[batched]
+    fn sum_over_batch(x: &Tensor<f32, (Batch, Feat)>) -> Tensor<f32, (Feat,)> {
+        x.sum(Batch)
+    }
+
+    /// A function that names `Batch` is called on something that has another dim of that kind behind its rest.
+    #[batched]
+    fn outer(x: &Tensor<f32, (Feat,)>, y: &Tensor<f32, (Seq,)>) -> Tensor<f32, (Feat,)> {
+        let both = (x * y).rename(Seq, Batch);
+        sum_over_batch(&both)
+    }
+
+    #[test]
+    fn a_declared_dim_behind_the_rest_is_not_the_one_in_front() {
+        let x = numbers((N, 4), 1).into_tensor((Batch, Feat));
+        let y = numbers((N, 5), 2).into_tensor((Batch, Seq));
+        let out = outer(&x, &y).order((Batch, Feat));
+        let expected = Array2::from_shape_fn((N, 4), |(n, f)| {
+            (&x).index(Batch, n).index(Feat, f).order(()) * (&y).index(Batch, n).sum(Seq).order(())
+        });
+        close(out, expected);
+    }
+}
+
+mod rests {
+    use super::*;
+
+    fn norm<B: Dims>(
+        x: Tensor<f32, (Seq, Feat, Rest<B>)>,
+        g: Tensor<f32, (Feat,)>,
+    ) -> Tensor<f32, (Seq, Rest<B>)> {
+        (x * g).sum(Feat)
+    }
+
+    #[test]
+    fn seal_and_unseal_by_hand() {
+        let x = numbers((N, M, 4, 5), 1).into_tensor((Batch, Group, Seq, Feat));
+        let g = numbers(5, 2).into_tensor(Feat);
+        let direct = (&x * &g).sum(Feat);
+        let (out, plan) = explain(|| norm(x.seal((Seq, Feat)), g).unseal());
+        assert_eq!(plan.steps.len(), 1, "{plan}");
+        let out: Tensor<f32, (Batch, Group, Seq)> = out;
+        close(out.order((Batch, Group, Seq)), direct.order((Batch, Group, Seq)));
+    }
+
+    #[test]
+    fn views_are_sealed_as_views() {
+        let x = numbers((N, 4, 5), 1);
+        dims!(n, i, j);
+        let sealed = x.at((n, i, j)).seal(i);
+        let (sum, plan) = explain(|| sealed.sum(i).unseal());
+        assert_eq!(plan.steps.len(), 1);
+        close(sum.order((n, j)), x.sum_axis(ndarray::Axis(1)));
+        let reference = &x.at((n, i, j));
+        close(reference.seal((i, j)).unseal().order((n, i, j)), x.clone());
+    }
+
+    #[batched]
+    fn apart<B: Dims, C: Dims>(
+        x: Tensor<f32, (Seq, Rest<B>)>,
+        g: &Tensor<f32, (Feat, Rest<C>)>,
+        scale: &Tensor<f32, (Feat,)>,
+    ) -> (Tensor<f32, (Rest<B>,)>, Tensor<f32, (Feat, Rest<C>)>, usize) {
+        (x.sum(Seq), g * scale, g.size(Feat))
+    }
+
+    #[test]
+    fn a_result_has_no_dim_that_it_does_not_depend_on() {
+        let x = numbers((N, 4), 1).into_tensor((Batch, Seq));
+        let g = numbers((M, 5), 2).into_tensor((Group, Feat));
+        let scale = numbers(5, 3).into_tensor(Feat);
+        let (sum, scaled, features) = apart(&x, &g, &scale);
+        let sum: Tensor<f32, (Batch,)> = sum;
+        let scaled: Tensor<f32, (Group, Feat)> = scaled;
+        close(sum.order(Batch), (&x).sum(Seq).order(Batch));
+        close(scaled.order((Group, Feat)), (&g * &scale).order((Group, Feat)));
+        assert_eq!(features, 5);
+    }
+}
+
+mod in_place {
+    use super::*;
+
+    #[test]
+    fn closures_are_batched_in_place() {
+        let x = numbers((N, 4, 5), 1).into_tensor((Batch, Seq, Feat));
+        let g = numbers(5, 2).into_tensor(Feat);
+        let (out, plan) = explain(|| batched(Batch, (&x, &g), |(x, g)| (x * g).sum(Feat)));
+        assert_eq!(plan.steps.len(), 1, "{plan}");
+        let out: Tensor<f32, (Batch, Seq)> = out;
+        close(out.order((Batch, Seq)), (&x * &g).sum(Feat).order((Batch, Seq)));
+    }
+
+    #[test]
+    fn what_does_not_depend_on_a_dim_does_not_have_it() {
+        let x = numbers((N, 4), 1);
+        let g = numbers(4, 2).into_tensor(Feat);
+        dims!(n);
+        let (all, one) = batched(n, (x.at((n, ..)), &g), |(x, g)| {
+            dims!(n);
+            (x.at(n).sum(n), g.square().sum(Feat))
+        });
+        close(all.order(n), x.sum_axis(ndarray::Axis(1)));
+        let one: Tensor<f32, ()> = one;
+        assert_eq!(one.order(()), g.square().sum(Feat).order(()));
+    }
+
+    #[test]
+    fn vmap_takes_functions_and_closures() {
+        fn total<B: Dims>(x: Tensor<f32, (Seq, Feat, Rest<B>)>) -> Tensor<f32, (Seq, Rest<B>)> {
+            x.sum(Feat)
+        }
+        fn scaled<B: Dims>(
+            x: Tensor<f32, (Seq, Rest<B>)>,
+            g: Tensor<f32, (Seq,)>,
+        ) -> Tensor<f32, (Seq, Rest<B>)> {
+            (x * g).eval()
+        }
+        let x = numbers((N, M, 4, 5), 1).into_tensor((Batch, Group, Seq, Feat));
+        let sums = (&x).sum(Feat).order((Batch, Group, Seq));
+        close(vmap(total, (Batch, Group))(x).order((Batch, Group, Seq)), sums.clone());
+        let y = sums.into_tensor((Batch, Group, Seq));
+        let g = numbers(4, 2).into_tensor(Seq);
+        let expected = (&y * &g).order((Batch, Group, Seq));
+        close(
+            vmap(scaled, (Group, Batch))((y.clone(), g.clone())).order((Batch, Group, Seq)),
+            expected.clone(),
+        );
+        let closure = |x: Tensor<f32, (Seq, Rest<_>)>| x * 2.0;
+        close(
+            vmap(closure, (Batch, Group))(y.clone()).order((Batch, Group, Seq)),
+            (&y * 2.0).order((Batch, Group, Seq)),
+        );
+    }
+
+    #[test]
+    fn axes_are_chosen_by_dims() {
+        let (x, y) = (numbers((4, N), 1), numbers(4, 2));
+        dims!(n);
+        // `vmap(outer, in_axes=(1, None), out_axes=2)`
+        let outer = batched(n, (x.at((.., n)), y.at(..)), |(x, y)| {
+            dims!(i, j);
+            (x.at(i) * y.at(j)).order((i, j))
+        });
+        dims!(i, j);
+        let out = outer.at((i, j)).order((i, j, n));
+        close(out, Array3::from_shape_fn((4, 4, N), |(i, j, n)| x[[i, n]] * y[j]));
+    }
+
+    #[test]
+    fn inside_of_a_batched_function() {
+        #[batched]
+        fn each_row(x: &Tensor<f32, (), U2>) -> Tensor<f32, (), U1> {
+            dims!(row);
+            batched(row, x.at((row, ..)), |x| {
+                dims!(i);
+                x.at(i).norm(i)
+            })
+            .order(row)
+        }
+        let x = numbers((N, M, 4, 5), 1);
+        dims!(n, m);
+        let out = each_row(x.at((n, m, .., ..))).order((n, m));
+        let squares = x.mapv(|x| x * x).sum_axis(ndarray::Axis(3));
+        close(out, squares.mapv(f32::sqrt));
+    }
+
+    #[test]
+    #[should_panic(expected = "dim `Batch` has size 3, but was also given size 2")]
+    fn sizes_must_agree() {
+        let (x, y) = (ones::<f32, _>((Batch.of(3), Feat.of(2))), ones::<f32, _>((Batch.of(2), Feat.of(2))));
+        let _ = batched(Batch, (&x, &y), |(x, y)| x + y);
+    }
+}
+
+mod results {
+    use super::*;
+
+    #[batched]
+    fn parts(x: &Tensor<f32, (Feat,)>, n: usize) -> Result<Vec<Tensor<f32, (Feat,)>>, DimError> {
+        if n == 0 {
+            return Err(DimError::Shape { what: "nothing asked for".into() });
+        }
+        let doubled = x.try_index(Feat, 0)?.order(());
+        let _ = doubled;
+        Ok((0..n).map(|i| x * i as f32).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn results_in_results_and_vectors() {
+        let x = numbers((N, 4), 1).into_tensor((Batch, Feat));
+        let all = parts(&x, 3).unwrap();
+        close((&all[2]).order((Batch, Feat)), (&x * 2.0).order((Batch, Feat)));
+        assert!(parts(&x, 0).is_err());
+    }
+
+    #[batched]
+    fn constant(x: &Tensor<f32, (Feat,)>) -> [Tensor<f32, (Feat,)>; 2] {
+        [ones(Feat.of(x.size(Feat))), ones(Feat.of(2))]
+    }
+
+    #[test]
+    fn what_does_not_vary_is_repeated() {
+        let x = numbers((N, 4), 1).into_tensor((Batch, Feat));
+        let [a, b] = constant(&x);
+        assert_eq!(a.order((Batch, Feat)), Array2::<f32>::ones((N, 4)));
+        assert_eq!(b.order((Batch, Feat)), Array2::<f32>::ones((N, 2)));
+    }
+}

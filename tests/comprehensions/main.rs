@@ -1,0 +1,149 @@
+//! `tensor!` and the indexed notation of `einsum!`.
+
+mod errors;
+mod loops;
+
+use ndarray::{Array1, Array2, Array3, array};
+use typed_dims::plan::explain::Step;
+use typed_dims::prelude::*;
+
+#[test]
+fn the_forms_of_the_contract() {
+    let a = array![[1.0f32, 2.0], [3.0, 4.0]];
+    let b = array![[1.0f32, 0.5], [0.0, 2.0]];
+    let n = a.nrows();
+    let out = tensor!([i, j] => sum[k](a[i, k] * b[k, j]));
+    assert_eq!(out, a.dot(&b));
+    let out = tensor!([i, j] => if i <= j { a[i, j] } else { 0.0 });
+    assert_eq!(out, array![[1.0, 2.0], [0.0, 4.0]]);
+    let v = array![1, 2, 3];
+    let m = v.len();
+    let out = tensor!([i in 0..m] => v[(i + 1) % m]);
+    assert_eq!(out, array![2, 3, 1]);
+    let ids = array![[0usize, 1], [1, 1]];
+    let w = array![[1.0f32, 2.0, 3.0], [4.0, 5.0, 6.0]];
+    let out = tensor!([b, f] => sum[s](w[ids[b, s], f]));
+    assert_eq!(out, array![[5.0, 7.0, 9.0], [8.0, 10.0, 12.0]]);
+    let c = einsum!(a[i, k] * b[k, j] => [i, j]);
+    assert_eq!(c, a.dot(&b));
+    let c = einsum!((a[i, k] - b[j, k]).abs() => [i, j]);
+    assert_eq!(c, array![[1.5, 1.0], [5.5, 5.0]]);
+    let m = einsum!(max[k](a[i, k] + b[k, j]) => [i, j]);
+    assert_eq!(m, array![[2.0, 4.0], [4.0, 6.0]]);
+    let t: f32 = einsum!(a[i, i] => []);
+    assert_eq!(t, 5.0);
+    assert!(try_tensor!([i in 0..n + 1] => a[i, 0]).is_err());
+    let s: Result<f32, DimError> = try_tensor!([] => sum[i](a[i, 0]));
+    assert_eq!(s, Ok(4.0));
+}
+
+#[test]
+fn the_same_matrix_product() {
+    let (a, b) = (Array2::<f32>::ones((30, 40)), Array2::<f32>::ones((40, 50)));
+    let (_, plan) = explain(|| tensor!([i, j] => sum[k](a[i, k] * b[k, j])));
+    dims!(i, j, k);
+    let (_, typed) = explain(|| (a.at((i, k)) * b.at((k, j))).sum(k).order((i, j)));
+    assert_eq!(plan.to_string(), typed.to_string());
+    let [Step::Product { .. }] = plan.steps[..] else { panic!("{plan}") };
+}
+
+#[test]
+fn branches_that_are_not_taken_are_not_read() {
+    let a = array![3, 1, 4];
+    let shifted = tensor!([i] => if i > 0 { a[i - 1] } else { a[i] });
+    assert_eq!(shifted, array![3, 3, 1]);
+    let n = 5;
+    let padded = tensor!([i in 0..n] => if i < a.len() { a[i] } else { 0 });
+    assert_eq!(padded, array![3, 1, 4, 0, 0]);
+    let ok = tensor!([i in 0..n] => i < a.len() && a[i] > 2);
+    assert_eq!(ok, array![true, false, true, false, false]);
+    assert_eq!(tensor!([i] => if a.len() > 5 { a[5] } else { a[i] }), a);
+    let empty = Array2::<i32>::zeros((0, 0));
+    assert_eq!(tensor!([i] => empty[i, 0]), Array1::<i32>::zeros(0));
+    let m = array![[1, 2], [3, 4], [5, 6]];
+    assert_eq!(tensor!([i] => m[i, -1]), array![2, 4, 6]);
+    let above = tensor!([i in 0..3] => if i > 0 { sum[k](m[i - 1, k]) } else { -1 });
+    assert_eq!(above, array![-1, 3, 7]);
+}
+
+#[test]
+fn all_sorts_of_expressions() {
+    let a = array![[1.5f32, -2.0], [0.25, 4.0]];
+    let scale = 2.0f32;
+    let f = |x: f32| x * x + 1.0;
+    assert_eq!(tensor!([i, j] => f(a[i, j])), a.mapv(f));
+    assert_eq!(tensor!([i, j] => scale - a[i, j]), a.mapv(|x| 2.0 - x));
+    assert_eq!(tensor!([i, j] => 1.0 - a[i, j]), a.mapv(|x| 1.0 - x));
+    assert_eq!(tensor!([i, j] => a[i, j].max(0.0)), a.mapv(|x| x.max(0.0)));
+    assert_eq!(tensor!([i, j] => 0.0f32.max(a[i, j])), a.mapv(|x| x.max(0.0)));
+    assert_eq!(tensor!([i, j] => i as f32 + a[i, j] * j as f32), array![[0.0, -2.0], [1.0, 5.0]]);
+    assert_eq!(tensor!([i, j] => { let x = a[i, j]; let y = x * x; y + x }), a.mapv(|x| x * x + x));
+    assert_eq!(tensor!([i, j] => let x = a[i, j]; let c = 3.0; x * c), a.mapv(|x| x * 3.0));
+    assert_eq!(
+        tensor!([i, j] => a[i, j].mul_add(scale, a[j, i])),
+        Array2::from_shape_fn((2, 2), |(i, j)| a[[i, j]].mul_add(2.0, a[[j, i]]))
+    );
+    let ints = array![1i32, 5, 1];
+    assert_eq!(tensor!([v in 0..6] => sum[i](if ints[i] == v { 1 } else { 0 })), array![0, 2, 0, 0, 0, 1]);
+    assert_eq!(tensor!([i] => ints[i] * i), array![0, 5, 2]);
+    assert_eq!(tensor!([i] => i + ints[i]), array![1, 6, 3]);
+    assert_eq!(tensor!([i] => ints[i].pow(2)), array![1, 25, 1]);
+    assert_eq!(tensor!([i] => match ints[i] { 1 => 'a' as u32, _ => 0 }), array![97, 0, 97]);
+    assert_eq!(tensor!([i in 0..3, j in 0..2] => i * 2 + j), array![[0, 1], [2, 3], [4, 5]]);
+    let t: Array2<f32> = tensor!([i in 0..2, j in 0..2] => if i == j { 1.0 } else { 0.0 });
+    assert_eq!(t, array![[1.0, 0.0], [0.0, 1.0]]);
+    assert_eq!(tensor!([i in -1..=1] => i), array![-1, 0, 1]);
+    assert_eq!(tensor!([i] => argmax[j](a[i, j])), array![0, 1]);
+    assert_eq!(tensor!([i] => any[j](a[i, j] < 0.0)), array![true, false]);
+    assert_eq!(tensor!([] => sum[i, j](a[i, j])), 3.75);
+    assert_eq!(tensor!([i, j in 0..3] => a[i, 0]), array![[1.5f32, 1.5, 1.5], [0.25, 0.25, 0.25]]);
+    assert_eq!(tensor!([i] => { let best = argmax[j](a[i, j]); a[i, best] }), array![1.5, 4.0]);
+    assert_eq!(tensor!([(i, j)] => a[i, j]), array![1.5, -2.0, 0.25, 4.0]);
+    let rows = [array![1.0, 2.0], array![3.0, 4.0]];
+    assert_eq!(tensor!([i] => rows[1][i]), array![3.0, 4.0]);
+    assert_eq!(tensor!([i in 0..rows[0].len()] => i), array![0, 1]);
+    assert_eq!(tensor!([i in 0..3] => 7u8), array![7, 7, 7]);
+}
+
+#[test]
+fn windows_take_their_size_from_what_fits() {
+    let x = array![1, 2, 4, 8, 16];
+    let w = array![1, 10];
+    assert_eq!(tensor!([i] => sum[k](x[i + k] * w[k])), array![21, 42, 84, 168]);
+    assert_eq!(tensor!([i] => x[2 * i]), array![1, 4, 16]);
+    assert_eq!(tensor!([i] => x[x.len() - 1 - i]), array![16, 8, 4, 2, 1]);
+    let x = Array3::<f32>::ones((2, 6, 7));
+    let w = Array3::<f32>::ones((2, 3, 3));
+    let (out, plan) = explain(|| tensor!([h, y] => sum[c, kh, kw](x[c, h + kh, y + kw] * w[c, kh, kw])));
+    assert_eq!(out, Array2::from_elem((4, 5), 18.0));
+    assert!(plan.steps.iter().all(|step| !matches!(step, Step::Copy { .. })), "{plan}");
+}
+
+#[test]
+fn dims_of_the_scope_and_tensors() {
+    let a = array![[1.0, 2.0], [3.0, 4.0]];
+    dims!(n);
+    let x = a.at((n, ..));
+    assert_eq!(tensor!([$n, i] => x[i] * 2.0), &a * 2.0);
+    let y = tensor!([] => sum[i](x[i]));
+    assert_eq!(y.order(n), array![3.0, 7.0]);
+    let z = tensor!([$n] => a[$n, 0]);
+    assert_eq!(z, array![1.0, 3.0]);
+}
+
+struct Layer {
+    w: Array2<f32>,
+    b: Array1<f32>,
+}
+
+impl Layer {
+    fn run(&self, x: &Array1<f32>) -> Array1<f32> {
+        tensor!([o] => (sum[i](self.w[o, i] * x[i]) + self.b[o]).relu())
+    }
+}
+
+#[test]
+fn fields_are_operands() {
+    let layer = Layer { w: array![[1.0, -1.0], [2.0, 2.0]], b: array![0.5, -10.0] };
+    assert_eq!(layer.run(&array![1.0, 1.0]), array![0.5, 0.0]);
+}

@@ -1,0 +1,131 @@
+//! The test body: what holds for every operator.
+
+use crate::table::{Case, Operator};
+use crate::value::{Argument, Domain, Elements, Layout, Random};
+
+/// Sizes of dims, by name.
+struct Sizes(Vec<(&'static str, usize)>);
+
+impl Sizes {
+    fn usual() -> Self {
+        Sizes(crate::SIZES.to_vec())
+    }
+
+    fn of(&self, name: &str) -> usize {
+        self.0.iter().find(|(own, _)| *own == name).unwrap_or_else(|| panic!("no size for {name}")).1
+    }
+
+    fn with(mut self, name: &str, size: usize) -> Self {
+        self.0.iter_mut().filter(|(own, _)| *own == name).for_each(|entry| entry.1 = size);
+        self
+    }
+}
+
+/// The dims of the `at`th argument in the `run`th way to call an operator.
+fn dims_of(operator: &Operator, run: usize, at: usize) -> Vec<&'static str> {
+    let own = operator.parameters[at].dims.iter().copied();
+    let outer = (run >= 1 && at == 0).then_some("Outer");
+    let inner = (run == 2).then_some("Inner");
+    outer.into_iter().chain(own).chain(inner).collect()
+}
+
+fn draw(
+    operator: &Operator,
+    case: &Case,
+    run: usize,
+    sizes: &Sizes,
+    layout: Layout,
+    random: &mut Random,
+) -> Vec<Argument> {
+    let mut arguments = Vec::new();
+    for (at, parameter) in operator.parameters.iter().enumerate() {
+        let shape: Vec<usize> = dims_of(operator, run, at).iter().map(|dim| sizes.of(dim)).collect();
+        let limit = if let Domain::Below(dim) = parameter.domain { sizes.of(dim) } else { 0 };
+        // Positions repeat, whatever the layout: for the others every argument lies differently.
+        let layout = Layout::ALL[(layout as usize + at) % Layout::ALL.len()];
+        arguments.push(case.draw[at](&shape, layout, random, parameter.domain, limit));
+    }
+    arguments
+}
+
+/// Calls an operator once for each position of the further dims, compares each call with the loops, and all of them with one call.
+fn compare(operator: &Operator, case: &Case, run: usize, arguments: &[Argument], what: &str) {
+    let found = case.runs[run](arguments);
+    let context = || format!("{} of {}, {what}, {} further dims", operator.name, case.dtype, run);
+    if run == 0 {
+        let plain: Vec<Elements> = arguments.iter().map(Argument::elements).collect();
+        let expected = (case.loops)(&plain);
+        assert!(
+            found.close(&expected),
+            "{}:\n{found:?}\nis not\n{expected:?}\narguments: {plain:?}",
+            context()
+        );
+        return;
+    }
+    let shape = arguments[0].elements().shape();
+    let inner = if run == 2 { *shape.last().expect("an axis for `Inner`") } else { 1 };
+    for outer_at in 0..shape[0] {
+        for inner_at in 0..inner {
+            let pick = |elements: Elements, outer: bool| {
+                let elements = if outer { elements.index(0, outer_at) } else { elements };
+                if run == 2 { elements.index(elements.shape().len() - 1, inner_at) } else { elements }
+            };
+            let single: Vec<Argument> = arguments
+                .iter()
+                .enumerate()
+                .map(|(at, argument)| Argument::plain(pick(argument.elements(), at == 0)))
+                .collect();
+            let expected = case.runs[0](&single);
+            let found = pick(found.clone(), true);
+            assert!(
+                found.close(&expected),
+                "{}, at {outer_at}, {inner_at}:\n{found:?}\nis not\n{expected:?}",
+                context()
+            );
+            if outer_at == 0 && inner_at == 0 {
+                compare(operator, case, 0, &single, what);
+            }
+        }
+    }
+}
+
+/// Runs an operator in every way.
+pub fn check(operator: &Operator) {
+    assert!(!operator.cases.is_empty(), "{} has no element types", operator.name);
+    for case in &operator.cases {
+        let mut random = Random(1);
+        let mut run_all = |sizes: &Sizes, layout: Layout, what: &str| {
+            for run in 0..case.runs.len() {
+                let arguments = draw(operator, case, run, sizes, layout, &mut random);
+                compare(operator, case, run, &arguments, what);
+            }
+        };
+        for layout in Layout::ALL {
+            run_all(&Sizes::usual(), layout, &format!("{layout:?}"));
+        }
+        let mut dims: Vec<_> = operator.parameters.iter().flat_map(|parameter| parameter.dims).collect();
+        dims.sort();
+        dims.dedup();
+        let free = dims.iter().filter(|dim| !operator.keep.contains(dim));
+        let bounds =
+            |dim: &&'static str| operator.parameters.iter().any(|own| own.domain == Domain::Below(dim));
+        for dim in free.clone().copied().chain([&"Outer", &"Inner"]) {
+            if !bounds(dim) {
+                run_all(
+                    &Sizes::usual().with(dim, 0),
+                    Layout::Contiguous,
+                    &format!("no elements along {dim}"),
+                );
+            }
+            run_all(&Sizes::usual().with(dim, 1), Layout::Contiguous, &format!("one element along {dim}"));
+        }
+        let ones = free.fold(Sizes::usual(), |sizes, dim| sizes.with(dim, 1));
+        run_all(&ones, Layout::Transposed, "one element along each dim");
+    }
+    for (at, error) in operator.errors.iter().enumerate() {
+        let (found, expected) = error();
+        // Where it was bound is a place in the entry.
+        let found = found.as_deref().map(|text| text.split(" (at ").next().expect("a first piece"));
+        assert_eq!(found, Some(expected), "error {at} of {}", operator.name);
+    }
+}

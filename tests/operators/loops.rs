@@ -1,0 +1,66 @@
+//! What reference implementations are written with: loops over positions and over lines.
+
+use ndarray::{ArrayD, IxDyn};
+
+/// The value of `f` at each position.
+pub fn build<T>(shape: &[usize], mut f: impl FnMut(&[usize]) -> T) -> ArrayD<T> {
+    use ndarray::Dimension;
+    ArrayD::from_shape_fn(IxDyn(shape), |at| f(at.slice()))
+}
+
+/// `f` of each line along an axis, which goes.
+pub fn fold<T: Copy, U>(x: &ArrayD<T>, axis: usize, mut f: impl FnMut(&[T]) -> U) -> ArrayD<U> {
+    let mut shape = x.shape().to_vec();
+    shape.remove(axis);
+    build(&shape, |at| {
+        let line: Vec<T> = (0..x.shape()[axis])
+            .map(|i| {
+                let mut at = at.to_vec();
+                at.insert(axis, i);
+                x[IxDyn(&at)]
+            })
+            .collect();
+        f(&line)
+    })
+}
+
+/// `f` of each line along an axis, which yields a line of `len` elements.
+pub fn lines<T: Copy, U: Copy>(
+    x: &ArrayD<T>,
+    axis: usize,
+    len: usize,
+    mut f: impl FnMut(&[T]) -> Vec<U>,
+) -> ArrayD<U> {
+    let lines = fold(x, axis, |line| {
+        let line = f(line);
+        assert_eq!(line.len(), len, "a line of the result");
+        line
+    });
+    let mut shape = x.shape().to_vec();
+    shape[axis] = len;
+    build(&shape, |at| {
+        let mut rest = at.to_vec();
+        let i = rest.remove(axis);
+        lines[IxDyn(&rest)][i]
+    })
+}
+
+/// As `lines`, of the same length.
+pub fn along<T: Copy, U: Copy>(x: &ArrayD<T>, axis: usize, f: impl FnMut(&[T]) -> Vec<U>) -> ArrayD<U> {
+    lines(x, axis, x.shape()[axis], f)
+}
+
+/// The array with its axes in another order.
+pub fn transpose<T: Copy>(x: &ArrayD<T>, axes: &[usize]) -> ArrayD<T> {
+    x.view().permuted_axes(IxDyn(axes)).to_owned()
+}
+
+/// The error function, from its series: 60 terms are exact to rounding for arguments up to 3.
+pub fn erf(x: f64) -> f64 {
+    let (mut term, mut sum) = (x, x);
+    for n in 1..60 {
+        term *= -x * x / n as f64;
+        sum += term / (2 * n + 1) as f64;
+    }
+    sum * 2.0 / std::f64::consts::PI.sqrt()
+}

@@ -1,0 +1,68 @@
+//! The operator database: one entry for each operator of the library, and one test body that runs them all.
+//!
+//! An entry says how inputs are made, calls the operator, and computes the same with plain loops. From that, `check` runs it over all
+//! its element types, with every layout in memory, with zero-sized dims, and under one and two further dims that its arguments
+//! have and it does not know of. `docs` writes `docs/operators.md` from the same entries.
+
+// Entries are written once for all their element types, and ranges may count from the end.
+#![allow(clippy::useless_conversion, clippy::reversed_empty_ranges)]
+
+mod check;
+mod docs;
+mod loops;
+mod table;
+mod value;
+
+mod elementwise;
+mod reductions;
+mod restructure;
+
+use table::Family;
+use typed_dims::prelude::*;
+
+// `Outer` and `Inner` are the further dims: one sorts before the others, one behind them.
+dims! {
+    pub(crate) struct Outer;
+    pub(crate) struct I;
+    pub(crate) struct J;
+    pub(crate) struct K;
+    pub(crate) struct L;
+    pub(crate) struct B;
+    pub(crate) struct C;
+    pub(crate) struct G;
+    pub(crate) struct O;
+    pub(crate) struct H;
+    pub(crate) struct W;
+    pub(crate) struct D;
+    pub(crate) struct P;
+    pub(crate) struct Q;
+    pub(crate) struct R;
+    pub(crate) struct V;
+    pub(crate) struct Inner;
+}
+
+/// How many elements the dims of entries have, unless an entry needs others.
+const SIZES: &[(&str, usize)] = &[
+    ("I", 3),
+    ("J", 4),
+    ("K", 2),
+    ("L", 5),
+    ("B", 2),
+    ("C", 4),
+    ("G", 2),
+    ("O", 3),
+    ("H", 6),
+    ("W", 5),
+    ("D", 4),
+    ("P", 3),
+    ("Q", 2),
+    ("R", 2),
+    ("V", 7),
+    ("Outer", 2),
+    ("Inner", 3),
+];
+
+/// All entries, family by family.
+fn families() -> Vec<Family> {
+    vec![elementwise::family(), elementwise::pairs(), reductions::family(), restructure::family()]
+}

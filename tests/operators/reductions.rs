@@ -1,0 +1,179 @@
+//! Reductions and scans.
+
+use crate::loops::{along, build, fold};
+use crate::table::Family;
+use crate::{I, Inner, J, K, L, Outer};
+use typed_dims::prelude::*;
+
+/// Reductions and scans.
+pub fn family() -> Family {
+    Family {
+        title: "Reductions and scans",
+        about: "They run at once, in one pass over the expression. Reductions take one dim or a tuple of them, scans one dim.",
+        operators: entries(),
+    }
+}
+
+fn none() -> Array2<f32> {
+    Array2::zeros((2, 0))
+}
+
+fn mean(x: &[f64]) -> f64 {
+    x.iter().sum::<f64>() / x.len() as f64
+}
+
+fn var(x: &[f64], ddof: f64) -> f64 {
+    let mean = mean(x);
+    x.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / (x.len() as f64 - ddof)
+}
+
+fn wide<T: Copy + Into<f64>>(line: &[T]) -> Vec<f64> {
+    line.iter().map(|&x| x.into()).collect()
+}
+
+/// Where the first best element is.
+fn best<T: Copy>(line: &[T], better: impl Fn(T, T) -> bool) -> usize {
+    (1..line.len()).fold(0, |best, at| if better(line[at], line[best]) { at } else { best })
+}
+
+crate::operators! {
+    /// The sum; 0 of nothing. A contraction where the expression is a product
+    sum [f32 f64 i32 u8] (x: T [I J]) -> [I],
+        call: x.sum(J),
+        loops: fold(x, 1, |x| x.iter().fold(0 as T, |a, b| a + b)),
+        along: [J], keep: [],
+        names: "sum" "numpy.sum" "sum";
+    /// `sum over J of x * y`: a matrix product
+    contraction [f32 f64 i32] (x: T [I J L], y: T [J K L]) -> [K L I],
+        call: (x * y).sum(J),
+        loops: build(&[y.shape()[1], x.shape()[2], x.shape()[0]], |at| {
+            (0..x.shape()[1]).fold(0 as T, |sum, j| sum + x[[at[2], j, at[1]]] * y[[j, at[0], at[1]]])
+        }),
+        along: [J], keep: [],
+        names: "einsum, matmul, bmm" "numpy.einsum" "einsum";
+    /// The product; 1 of nothing
+    prod [f32 i64] (x: T [I J]) -> [I],
+        call: x.prod(J),
+        loops: fold(x, 1, |x| x.iter().fold(1 as T, |a, b| a * b)),
+        along: [J], keep: [],
+        names: "prod" "numpy.prod" "prod";
+    /// The mean; not-a-number of nothing
+    mean [f32 f64] (x: T [I J]) -> [I],
+        call: x.mean(J),
+        loops: fold(x, 1, |x| mean(&wide(x)) as T),
+        along: [J], keep: [],
+        names: "mean" "numpy.mean" "mean";
+    /// The greatest element; not-a-number if there is one
+    max [f32 i32 u8] (x: T [I J]) -> [I],
+        call: x.max(J),
+        loops: fold(x, 1, |x| x[best(x, |a, b| a > b)]),
+        along: [J], keep: [J],
+        errors: [none().at((I, J)).try_max(J) => "`max` over dim `J` = 0 has no elements to choose from"],
+        names: "amax" "numpy.max" "max";
+    /// The least element; not-a-number if there is one
+    min [f32 i32 u8] (x: T [I J]) -> [I],
+        call: x.min(J),
+        loops: fold(x, 1, |x| x[best(x, |a, b| a < b)]),
+        along: [J], keep: [J],
+        errors: [none().at((I, J)).try_min(J) => "`min` over dim `J` = 0 has no elements to choose from"],
+        names: "amin" "numpy.min" "min";
+    /// The index of the greatest element, of the first if there are several
+    argmax [f32 i32] (x: T [I J] in Ties) -> [I],
+        call: x.argmax(J),
+        loops: fold(x, 1, |x| best(x, |a, b| a > b)),
+        along: [J], keep: [J],
+        errors: [none().at((I, J)).try_argmax(J) => "`argmax` over dim `J` = 0 has no elements to choose from"],
+        names: "argmax" "numpy.argmax" "argmax";
+    /// The index of the least element, of the first if there are several
+    argmin [f32 i32] (x: T [I J] in Ties) -> [I],
+        call: x.argmin(J),
+        loops: fold(x, 1, |x| best(x, |a, b| a < b)),
+        along: [J], keep: [J],
+        errors: [none().at((I, J)).try_argmin(J) => "`argmin` over dim `J` = 0 has no elements to choose from"],
+        names: "argmin" "numpy.argmin" "argmin";
+    /// `mean of (x - mean)^2`
+    var [f32 f64] (x: T [I J]) -> [I],
+        call: x.var(J),
+        loops: fold(x, 1, |x| var(&wide(x), 0.0) as T),
+        along: [J], keep: [],
+        names: "var(correction=0)" "numpy.var" "var";
+    /// `sum of (x - mean)^2 / (count - ddof)`
+    var_with [f32 f64] (x: T [I J]) -> [I],
+        call: x.var_with(J, 1.0),
+        loops: fold(x, 1, |x| var(&wide(x), 1.0) as T),
+        along: [J], keep: [J],
+        names: "var(correction=ddof)" "numpy.var(ddof)" "var(ddof)";
+    /// `sqrt(mean of (x - mean)^2)`
+    std_of [f32 f64] (x: T [I J]) -> [I],
+        call: x.std(J),
+        loops: fold(x, 1, |x| var(&wide(x), 0.0).sqrt() as T),
+        along: [J], keep: [],
+        names: "std(correction=0)" "numpy.std" "std";
+    /// `sqrt(sum of |x|^2)`
+    norm [f32 f64] (x: T [I J]) -> [I],
+        call: x.norm(J),
+        loops: fold(x, 1, |x| wide(x).iter().map(|x| x * x).sum::<f64>().sqrt() as T),
+        along: [J], keep: [],
+        names: "linalg.vector_norm" "numpy.linalg.norm" "linalg.norm";
+    /// `ln(sum of e^x)`
+    logsumexp [f32 f64] (x: T [I J]) -> [I],
+        call: x.logsumexp(J),
+        loops: fold(x, 1, |x| wide(x).iter().map(|x| x.exp()).sum::<f64>().ln() as T),
+        along: [J], keep: [],
+        names: "logsumexp" "nn.logsumexp" "logaddexp.reduce";
+    /// Whether any element is true
+    any [bool] (x: T [I J]) -> [I],
+        call: x.any(J),
+        loops: fold(x, 1, |x| x.iter().any(|&x| x)),
+        along: [J], keep: [],
+        names: "any" "numpy.any" "any";
+    /// Whether all elements are true
+    all [bool] (x: T [I J]) -> [I],
+        call: x.all(J),
+        loops: fold(x, 1, |x| x.iter().all(|&x| x)),
+        along: [J], keep: [],
+        names: "all" "numpy.all" "all";
+    /// How many elements are true
+    count [bool] (x: T [I J]) -> [I],
+        call: x.count(J),
+        loops: fold(x, 1, |x| x.iter().filter(|&&x| x).count()),
+        along: [J], keep: [],
+        names: "count_nonzero" "numpy.count_nonzero" "count_nonzero";
+    /// `e^x / sum of e^x`
+    softmax [f32 f64] (x: T [I J]) -> [J I],
+        call: x.softmax(J),
+        loops: along(x, 1, |x| {
+            let sum: f64 = wide(x).iter().map(|x| x.exp()).sum();
+            wide(x).iter().map(|x| (x.exp() / sum) as T).collect()
+        }).reversed_axes(),
+        along: [J], keep: [],
+        names: "softmax" "nn.softmax" "scipy.special.softmax";
+    /// `x - ln(sum of e^x)`
+    log_softmax [f32 f64] (x: T [I J]) -> [I J],
+        call: x.log_softmax(J),
+        loops: along(x, 1, |x| {
+            let sum: f64 = wide(x).iter().map(|x| x.exp()).sum();
+            wide(x).iter().map(|x| (x - sum.ln()) as T).collect()
+        }),
+        along: [J], keep: [],
+        names: "log_softmax" "nn.log_softmax" "scipy.special.log_softmax";
+    /// `out[j] = x[0] + .. + x[j]`
+    cumsum [f32 i32 u8] (x: T [J I]) -> [I J],
+        call: x.cumsum(J),
+        loops: along(x, 0, |x| {
+            x.iter().scan(0 as T, |sum, &x| { *sum += x; Some(*sum) }).collect()
+        }).reversed_axes(),
+        along: [J], keep: [],
+        names: "cumsum" "numpy.cumsum" "cumsum";
+    /// `softmax over J of scale * sum over K of q * k`, times `v`, without the scores in memory
+    attention [f32 f64] (q: T [I K], k: T [J K], v: T [J L]) -> [I L],
+        call: attention(q, k, v, K, J, 0.5, true),
+        loops: build(&[q.shape()[0], v.shape()[1]], |at| {
+            let score = |j: usize| 0.5 * (0..q.shape()[1]).map(|d| f64::from(q[[at[0], d]] * k[[j, d]])).sum::<f64>();
+            let keys = 0..k.shape()[0];
+            let sum: f64 = keys.clone().map(|j| score(j).exp()).sum();
+            keys.map(|j| score(j).exp() / sum * f64::from(v[[j, at[1]]])).sum::<f64>() as T
+        }),
+        along: [K J], keep: [J],
+        names: "scaled_dot_product_attention" "nn.dot_product_attention" "";
+}

@@ -1,0 +1,99 @@
+//! Other dims over the same elements, and joins.
+
+use crate::loops::{build, transpose};
+use crate::table::Family;
+use crate::{I, Inner, J, K, L, Outer, V};
+use ndarray::Axis;
+use typed_dims::prelude::*;
+
+/// Restructuring.
+pub fn family() -> Family {
+    Family {
+        title: "Restructuring",
+        about: "All but `flatten`, `concat` and `stack` are views, also of expressions that have not been computed.",
+        operators: entries(),
+    }
+}
+
+fn two_by_four() -> Array2<f32> {
+    Array2::zeros((2, 4))
+}
+
+crate::operators! {
+    /// The elements with the dims as axes in any order; a tuple of dims becomes one axis
+    order [f32 i32 bool] (x: T [I J K]) -> [K I J],
+        call: x,
+        loops: transpose(x, &[2, 0, 1]),
+        along: [], keep: [],
+        names: "permute" "lax.transpose" "transpose";
+    /// The dim under another name
+    rename [f32 i32] (x: T [I J]) -> [K I],
+        call: x.rename(J, K),
+        loops: transpose(x, &[1, 0]),
+        along: [J], keep: [],
+        names: "rename" "" "";
+    /// The elements at one position along a dim
+    index [f32 i32] (x: T [I J]) -> [I],
+        call: x.index(J, -2),
+        loops: x.index_axis(Axis(1), x.shape()[1] - 2).to_owned(),
+        along: [J], keep: [J],
+        errors: [two_by_four().at((I, J)).try_index(J, 4)
+            => "index 4 of dim `J` is out of range for an axis of size 4"],
+        names: "select" "lax.index_in_dim" "take";
+    /// The elements in a range of positions along a dim
+    slice [f32 i32] (x: T [I J]) -> [I J],
+        call: x.slice(J, 1..-1),
+        loops: x.slice_axis(Axis(1), ndarray::Slice::new(1, Some(-1), 1)).to_owned(),
+        along: [J], keep: [J],
+        errors: [two_by_four().at((I, J)).try_slice(J, 3..5)
+            => "the range 3..5 of dim `J` is out of range for an axis of size 4"],
+        names: "narrow" "lax.slice_in_dim" "x[.., 1:-1]";
+    /// Several dims as one, the last one fastest
+    flatten [f32 i32] (x: T [I J K]) -> [L J],
+        call: x.flatten((K, I), L),
+        loops: transpose(x, &[2, 0, 1]).to_shape((x.shape()[2] * x.shape()[0], x.shape()[1])).unwrap().to_owned(),
+        along: [K I], keep: [],
+        names: "flatten, reshape" "lax.collapse" "reshape";
+    /// A dim as several, the last one fastest
+    unflatten [f32 i32] (x: T [I J]) -> [K L I],
+        call: x.unflatten(J, (K, L.of(2))),
+        loops: build(&[x.shape()[1] / 2, 2, x.shape()[0]], |at| x[[at[2], 2 * at[0] + at[1]]]),
+        along: [J], keep: [J],
+        names: "unflatten, view" "lax.reshape" "reshape";
+    /// The dim cut into pieces of given sizes
+    split [f32 i32] (x: T [I J]) -> [J I],
+        call: concat(J, (&x.eval()).split(J, &[1, 3]).into_iter().rev()),
+        loops: {
+            let swap = |j: usize| if j < 3 { j + 1 } else { 0 };
+            build(&[x.shape()[1], x.shape()[0]], |at| x[[at[1], swap(at[0])]])
+        },
+        along: [J], keep: [J],
+        errors: [(&two_by_four().at((I, J)).eval()).try_split(J, &[1, 2])
+            => "dim `J` of size 4 cannot be split into pieces of sizes [1, 2]"],
+        names: "split" "lax.split" "split";
+    /// The parts one after the other along a dim that they have
+    concat [f32 i32] (x: T [I J]) -> [J I],
+        call: concat(J, [x, x]),
+        loops: build(&[2 * x.shape()[1], x.shape()[0]], |at| x[[at[1], at[0] % x.shape()[1]]]),
+        along: [J], keep: [],
+        errors: [try_concat(J, [two_by_four().at((I, J)), Array2::zeros((3, 4)).at((I, J))])
+            => "parts of a concatenation along `J` differ: dims `I` = 2, `J` = 4 and dims `I` = 3, `J` = 4"],
+        names: "cat" "lax.concatenate" "concatenate";
+    /// The parts along a new dim
+    stack [f32 i32] (x: T [I J]) -> [K I J],
+        call: stack(K, [x, x, x]),
+        loops: build(&[3, x.shape()[0], x.shape()[1]], |at| x[[at[1], at[2]]]),
+        along: [K], keep: [],
+        errors: [try_stack(K, [two_by_four().at((I, J)), Array2::zeros((3, 4)).at((I, J))])
+            => "parts of a stack along `K` differ: dims `I` = 2, `J` = 4 and dims `I` = 3, `J` = 4"],
+        names: "stack" "numpy.stack" "stack";
+    /// A dim used twice: the diagonal
+    diagonal [f32 i32] (x: T [I]) -> [I],
+        call: {
+            let square = from_fn((V.of(x.size(I)), L.of(x.size(I))), |(v, l)| (10 * v + l) as T);
+            x + square.order((V, L)).into_tensor((I, K)).rename(K, J).order((I, J)).at((I, I)).eval()
+        },
+        loops: build(x.shape(), |at| x[[at[0]]] + (11 * at[0]) as T),
+        along: [I], keep: [],
+        names: "diagonal" "numpy.diagonal" "diagonal";
+}

@@ -1,0 +1,231 @@
+//! What an entry is, and the macros with which entries are written.
+
+use crate::value::{Argument, Domain, Elements, Layout, Random};
+
+/// Operators that belong together.
+pub struct Family {
+    /// The heading in `docs/operators.md`.
+    pub title: &'static str,
+    /// What holds for all of them.
+    pub about: &'static str,
+    /// The entries.
+    pub operators: Vec<Operator>,
+}
+
+/// An argument of an operator.
+pub struct Parameter {
+    /// Its name.
+    pub name: &'static str,
+    /// The element type as written: `T`, or a fixed one.
+    pub elem: &'static str,
+    /// Its dims.
+    pub dims: &'static [&'static str],
+    /// Which elements it may have.
+    pub domain: Domain,
+}
+
+/// Makes an argument.
+pub type Draw = fn(&[usize], Layout, &mut Random, Domain, usize) -> Argument;
+/// A call of an operator.
+pub type Run = fn(&[Argument]) -> Elements;
+
+/// An operator with one element type in the place of `T`.
+pub struct Case {
+    /// The name of the element type.
+    pub dtype: &'static str,
+    /// Random arguments: for each the shape, a layout, the domain, and the size that bounds positions.
+    pub draw: Vec<Draw>,
+    /// The operator on arguments as they are; with `Outer` in the first one; with `Outer` and `Inner` in the first one and `Inner` in the
+    /// others. Without arguments there is nothing to batch.
+    pub runs: Vec<Run>,
+    /// The same as plain loops, on one example.
+    pub loops: fn(&[Elements]) -> Elements,
+}
+
+/// An input that is refused, and the message.
+pub type Refusal = fn() -> (Option<String>, &'static str);
+
+/// An entry.
+pub struct Operator {
+    /// The name, as it is called.
+    pub name: &'static str,
+    /// What it computes.
+    pub doc: &'static str,
+    /// The call, as written in the entry.
+    pub call: &'static str,
+    /// Its arguments.
+    pub parameters: &'static [Parameter],
+    /// The dims of the result.
+    pub out: &'static [&'static str],
+    /// The dims that it treats specially; all others come along.
+    pub along: &'static [&'static str],
+    /// Of these, the ones whose size must stay as it is: other sizes mean something else, or are errors.
+    pub keep: &'static [&'static str],
+    /// The element types.
+    pub cases: Vec<Case>,
+    /// Inputs that are errors, with their messages.
+    pub errors: Vec<Refusal>,
+    /// What it is called in PyTorch, JAX and NumPy.
+    pub names: [&'static str; 3],
+}
+
+/// Entries, each a module with the entry and a test that checks it; `entries` is the list of them.
+///
+/// ```text
+/// /// What it computes.
+/// name [f32 i32] (x: T [I J], ids: usize [K] in Below("J")) -> [I K],
+///     call: x.take(J, ids),            the operator, on tensors with these dims
+///     loops: build(&[..], |at| ..),    the same on arrays
+///     along: [J], keep: [],            see `Operator`
+///     errors: [x.try_take(..) => "message"],
+///     names: "PyTorch" "JAX" "NumPy";
+/// ```
+#[macro_export]
+macro_rules! operators {
+    ($(
+        $(#[doc = $doc:literal])*
+        $name:ident [$($t:ty)*] $params:tt -> $out:tt,
+            call: $call:expr,
+            loops: $loops:expr,
+            along: [$($along:ident)*], keep: [$($keep:ident)*],
+            $(errors: [$($error:expr => $message:expr),* $(,)?],)?
+            names: $torch:literal $jax:literal $numpy:literal;
+    )*) => {
+        $(
+            // A module is no obstacle to calling a function of the same name.
+            pub mod $name {
+                #[allow(unused_imports)]
+                use super::*;
+
+                #[allow(unused_variables, clippy::redundant_closure_call)]
+                pub fn entry() -> $crate::table::Operator {
+                    $crate::table::Operator {
+                        name: stringify!($name),
+                        doc: concat!($($doc),*),
+                        call: stringify!($call),
+                        parameters: $crate::operator!(@parameters $params),
+                        out: $crate::operator!(@names $out),
+                        along: &[$(stringify!($along)),*],
+                        keep: &[$(stringify!($keep)),*],
+                        cases: vec![$({
+                            type T = $t;
+                            $crate::operator!(@case T, $params, $out, $call, $loops)
+                        }),*],
+                        errors: vec![$($(
+                            (|| (($error).err().map(|error| error.to_string()), $message)) as $crate::table::Refusal
+                        ),*)?],
+                        names: [$torch, $jax, $numpy],
+                    }
+                }
+
+                #[test]
+                fn is_right() {
+                    $crate::check::check(&entry());
+                }
+            }
+        )*
+
+        /// All entries of this list.
+        pub fn entries() -> Vec<$crate::table::Operator> {
+            vec![$($name::entry()),*]
+        }
+    };
+}
+
+/// Parts of an entry.
+#[macro_export]
+macro_rules! operator {
+    (@parameters ($($x:ident: $e:tt [$($d:ident)*] $(in $domain:expr)?),*)) => {
+        &[$($crate::table::Parameter {
+            name: stringify!($x),
+            elem: stringify!($e),
+            dims: &[$(stringify!($d)),*],
+            domain: $crate::operator!(@domain $($domain)?),
+        }),*]
+    };
+    (@names [$($name:ident)*]) => { &[$(stringify!($name)),*] };
+    (@domain) => { $crate::value::Domain::Any };
+    (@domain $domain:expr) => {{
+        use $crate::value::Domain::*;
+        $domain
+    }};
+    // Nothing is given, so nothing can be batched.
+    (@case $t:ident, (), [$($out:ident)*], $call:expr, $loops:expr) => {
+        $crate::table::Case {
+            dtype: <$t as $crate::value::Dtype>::NAME,
+            draw: vec![],
+            runs: vec![|_| $crate::value::IntoElements::into_elements(($call).order(($($out,)*)))],
+            loops: |_| $crate::value::IntoElements::into_elements($loops),
+        }
+    };
+    (@case $t:ident, ($x:ident: $e:tt [$($d:ident)*] $(in $domain:expr)? $(, $y:ident: $ye:tt [$($yd:ident)*] $(in $ydomain:expr)?)*),
+        [$($out:ident)*], $call:expr, $loops:expr) => {
+        $crate::table::Case {
+            dtype: <$t as $crate::value::Dtype>::NAME,
+            draw: vec![$crate::value::Argument::random::<$e> as $crate::table::Draw $(, $crate::value::Argument::random::<$ye> as $crate::table::Draw)*],
+            runs: vec![
+                (|arguments| {
+                    let mut arguments = arguments.iter();
+                    let $x = $crate::operator!(@next arguments, $e);
+                    let $x = $x.at(($($d,)*));
+                    $(let $y = $crate::operator!(@next arguments, $ye); let $y = $y.at(($($yd,)*));)*
+                    $crate::value::IntoElements::into_elements(($call).order(($($out,)*)))
+                }) as $crate::table::Run,
+                (|arguments| {
+                    let mut arguments = arguments.iter();
+                    let $x = $crate::operator!(@next arguments, $e);
+                    let $x = $x.at((Outer, $($d,)*));
+                    $(let $y = $crate::operator!(@next arguments, $ye); let $y = $y.at(($($yd,)*));)*
+                    $crate::value::IntoElements::into_elements(($call).order((Outer, $($out,)*)))
+                }) as $crate::table::Run,
+                (|arguments| {
+                    let mut arguments = arguments.iter();
+                    let $x = $crate::operator!(@next arguments, $e);
+                    let $x = $x.at((Outer, $($d,)* Inner));
+                    $(let $y = $crate::operator!(@next arguments, $ye); let $y = $y.at(($($yd,)* Inner));)*
+                    $crate::value::IntoElements::into_elements(($call).order((Outer, $($out,)* Inner)))
+                }) as $crate::table::Run,
+            ],
+            loops: |arguments| {
+                let mut arguments = arguments.iter();
+                let $x = <$e as $crate::value::Dtype>::unwrap(arguments.next().unwrap());
+                $(let $y = <$ye as $crate::value::Dtype>::unwrap(arguments.next().unwrap());)*
+                $crate::value::IntoElements::into_elements($loops)
+            },
+        }
+    };
+    (@next $arguments:ident, $e:ty) => { $arguments.next().expect("an argument").view::<$e>() };
+}
+
+/// Entries for operations on each element: `exp [f32] (x in Any), exp(x) "torch" "jax" "numpy" |x| the same;`
+#[macro_export]
+macro_rules! pointwise {
+    ($($(#[doc = $doc:literal])* $name:ident [$($t:ty)*] ($x:ident $(in $domain:expr)?), $call:expr, $value:expr, $torch:literal $jax:literal $numpy:literal;)*) => {
+        $crate::operators! {$(
+            $(#[doc = $doc])*
+            $name [$($t)*] ($x: T [I J] $(in $domain)?) -> [J I],
+                call: $call,
+                loops: { let $x = $x.t().mapv(|$x: T| $value); $x },
+                along: [], keep: [],
+                names: $torch $jax $numpy;
+        )*}
+    };
+}
+
+/// Entries for operations on the elements of two tensors.
+#[macro_export]
+macro_rules! pointwise2 {
+    ($($(#[doc = $doc:literal])* $name:ident [$($t:ty)*] ($x:ident $(in $domain:expr)?, $y:ident $(in $ydomain:expr)?), $call:expr, $value:expr, $torch:literal $jax:literal $numpy:literal;)*) => {
+        $crate::operators! {$(
+            $(#[doc = $doc])*
+            $name [$($t)*] ($x: T [I J] $(in $domain)?, $y: T [K J] $(in $ydomain)?) -> [K I J],
+                call: $call,
+                loops: $crate::loops::build(&[$y.shape()[0], $x.shape()[0], $x.shape()[1]], |at| {
+                    let ($x, $y): (T, T) = ($x[[at[1], at[2]]], $y[[at[0], at[2]]]);
+                    $value
+                }),
+                along: [], keep: [],
+                names: $torch $jax $numpy;
+        )*}
+    };
+}

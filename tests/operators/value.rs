@@ -1,0 +1,293 @@
+//! Arrays whose element type only the run knows, and the ways in which they lie in memory.
+
+use ndarray::{Array, ArrayD, ArrayViewD, Axis, Dimension, IxDyn, Slice};
+use num_complex::Complex;
+
+/// A small generator of pseudo-random numbers (splitmix64): every run draws the same.
+#[derive(Clone, Debug)]
+pub struct Random(pub u64);
+
+impl Random {
+    /// The next number.
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+
+    /// A number from 0 to 1, exclusive.
+    fn unit(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1u64 << 53) as f64
+    }
+}
+
+/// Which elements an argument may have.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Domain {
+    /// From -3 to 3.
+    Any,
+    /// Few different values, so that some are equal.
+    Ties,
+    /// Greater than 0.
+    Positive,
+    /// Between -1 and 1.
+    Unit,
+    /// From 1 on.
+    Above,
+    /// Not 0.
+    Nonzero,
+    /// Positions along a dim.
+    Below(&'static str),
+}
+
+/// An element type of the database.
+pub trait Dtype: Copy + Default + std::fmt::Debug + 'static {
+    /// Its name.
+    const NAME: &'static str;
+    /// An array of it as a value.
+    fn wrap(array: ArrayD<Self>) -> Elements;
+    /// The array that a value is.
+    fn unwrap(elements: &Elements) -> &ArrayD<Self>;
+    /// An element of the domain; `limit` is the size of the dim that positions lie along.
+    fn draw(random: &mut Random, domain: Domain, limit: usize) -> Self;
+    /// Whether two results are the same but for rounding.
+    fn close(self, other: Self) -> bool;
+}
+
+/// The elements of an array, by type.
+#[derive(Clone, Debug)]
+pub enum Elements {
+    F32(ArrayD<f32>),
+    F64(ArrayD<f64>),
+    I32(ArrayD<i32>),
+    I64(ArrayD<i64>),
+    U8(ArrayD<u8>),
+    Usize(ArrayD<usize>),
+    Isize(ArrayD<isize>),
+    Bool(ArrayD<bool>),
+    C64(ArrayD<Complex<f64>>),
+}
+
+/// Does the same with the array of whatever type.
+macro_rules! each {
+    ($elements:expr, $array:ident => $value:expr) => {
+        match $elements {
+            Elements::F32($array) => $value,
+            Elements::F64($array) => $value,
+            Elements::I32($array) => $value,
+            Elements::I64($array) => $value,
+            Elements::U8($array) => $value,
+            Elements::Usize($array) => $value,
+            Elements::Isize($array) => $value,
+            Elements::Bool($array) => $value,
+            Elements::C64($array) => $value,
+        }
+    };
+}
+
+macro_rules! dtypes {
+    ($($t:ty, $variant:ident, $name:literal, |$random:ident, $domain:ident, $limit:ident| $draw:expr, |$a:ident, $b:ident| $close:expr;)*) => {$(
+        impl Dtype for $t {
+            const NAME: &'static str = $name;
+            fn wrap(array: ArrayD<Self>) -> Elements { Elements::$variant(array) }
+            fn unwrap(elements: &Elements) -> &ArrayD<Self> {
+                match elements {
+                    Elements::$variant(array) => array,
+                    other => panic!("expected elements of type {}, found {other:?}", $name),
+                }
+            }
+            fn draw($random: &mut Random, $domain: Domain, $limit: usize) -> Self { $draw }
+            fn close(self, other: Self) -> bool { let ($a, $b) = (self, other); $close }
+        }
+    )*};
+}
+
+/// Two floats are the same up to `tolerance`, relative where they are greater than 1; not-a-number is itself.
+fn near(a: f64, b: f64, tolerance: f64) -> bool {
+    a == b || (a.is_nan() && b.is_nan()) || (a - b).abs() <= tolerance * (1.0 + b.abs())
+}
+
+fn float(random: &mut Random, domain: Domain) -> f64 {
+    let unit = random.unit();
+    match domain {
+        Domain::Any => unit * 6.0 - 3.0,
+        Domain::Ties => (unit * 4.0).floor() - 2.0,
+        Domain::Positive => 0.1 + unit * 3.0,
+        Domain::Unit => unit * 1.8 - 0.9,
+        Domain::Above => 1.0 + unit * 3.0,
+        Domain::Nonzero => (0.5 + unit * 3.0) * if random.next().is_multiple_of(2) { -1.0 } else { 1.0 },
+        Domain::Below(_) => unreachable!("positions are integers"),
+    }
+}
+
+fn integer(random: &mut Random, domain: Domain, limit: usize) -> i64 {
+    let number =
+        |from: i64, below: i64, random: &mut Random| from + (random.next() % (below - from) as u64) as i64;
+    match domain {
+        Domain::Any => number(-5, 6, random),
+        Domain::Ties => number(-2, 2, random),
+        Domain::Positive | Domain::Above => number(1, 6, random),
+        Domain::Unit => number(-1, 2, random),
+        Domain::Nonzero => [-3, -2, -1, 1, 2, 5][(random.next() % 6) as usize],
+        Domain::Below(_) => number(0, limit.max(1) as i64, random),
+    }
+}
+
+dtypes! {
+    f32, F32, "f32", |random, domain, _limit| float(random, domain) as f32, |a, b| near(a.into(), b.into(), 1e-5);
+    f64, F64, "f64", |random, domain, _limit| float(random, domain), |a, b| near(a, b, 1e-12);
+    i32, I32, "i32", |random, domain, limit| integer(random, domain, limit) as i32, |a, b| a == b;
+    i64, I64, "i64", |random, domain, limit| integer(random, domain, limit), |a, b| a == b;
+    u8, U8, "u8", |random, domain, limit| integer(random, domain, limit).unsigned_abs() as u8, |a, b| a == b;
+    usize, Usize, "usize", |random, domain, limit| integer(random, domain, limit).unsigned_abs() as usize, |a, b| a == b;
+    isize, Isize, "isize", |random, domain, limit| integer(random, domain, limit) as isize, |a, b| a == b;
+    bool, Bool, "bool", |random, _domain, _limit| random.next().is_multiple_of(2), |a, b| a == b;
+    Complex<f64>, C64, "Complex<f64>",
+        |random, domain, _limit| Complex::new(float(random, domain), float(random, domain)),
+        |a, b| near(a.re, b.re, 1e-12) && near(a.im, b.im, 1e-12);
+}
+
+/// What an operator or a loop yields.
+pub trait IntoElements {
+    /// The same as a value.
+    fn into_elements(self) -> Elements;
+}
+
+impl<T: Dtype> IntoElements for T {
+    fn into_elements(self) -> Elements {
+        T::wrap(ndarray::arr0(self).into_dyn())
+    }
+}
+
+impl<T: Dtype, D: Dimension> IntoElements for Array<T, D> {
+    fn into_elements(self) -> Elements {
+        T::wrap(self.into_dyn())
+    }
+}
+
+impl Elements {
+    /// The sizes of the axes.
+    pub fn shape(&self) -> Vec<usize> {
+        each!(self, array => array.shape().to_vec())
+    }
+
+    /// The name of the element type.
+    pub fn dtype(&self) -> &'static str {
+        fn name<T: Dtype>(_: &ArrayD<T>) -> &'static str {
+            T::NAME
+        }
+        each!(self, array => name(array))
+    }
+
+    /// The elements at one position along an axis.
+    pub fn index(&self, axis: usize, at: usize) -> Elements {
+        fn index<T: Dtype>(array: &ArrayD<T>, axis: usize, at: usize) -> Elements {
+            T::wrap(array.index_axis(Axis(axis), at).to_owned())
+        }
+        each!(self, array => index(array, axis, at))
+    }
+
+    /// Whether the other has the same shape, and the same elements but for rounding.
+    pub fn close(&self, other: &Elements) -> bool {
+        fn close<T: Dtype>(a: &ArrayD<T>, b: &Elements) -> bool {
+            let b = T::unwrap(b);
+            a.shape() == b.shape() && a.iter().zip(b.iter()).all(|(&a, &b)| a.close(b))
+        }
+        self.dtype() == other.dtype() && each!(self, array => close(array, other))
+    }
+}
+
+/// How an array lies in memory.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Layout {
+    /// The last axis fastest.
+    Contiguous,
+    /// The first axis fastest.
+    Transposed,
+    /// Every other element of a larger array, from the second on.
+    Sliced,
+    /// All axes backwards.
+    Reversed,
+    /// The first axis repeats one element.
+    Broadcast,
+    /// The last axis repeats one element.
+    BroadcastLast,
+}
+
+impl Layout {
+    /// All of them.
+    pub const ALL: [Layout; 6] = [
+        Layout::Contiguous,
+        Layout::Transposed,
+        Layout::Sliced,
+        Layout::Reversed,
+        Layout::Broadcast,
+        Layout::BroadcastLast,
+    ];
+}
+
+/// An argument: elements, and memory in which they lie in a certain way.
+#[derive(Clone, Debug)]
+pub struct Argument {
+    shape: Vec<usize>,
+    memory: Elements,
+}
+
+impl Argument {
+    /// Random elements.
+    pub fn random<T: Dtype>(
+        shape: &[usize],
+        layout: Layout,
+        random: &mut Random,
+        domain: Domain,
+        limit: usize,
+    ) -> Argument {
+        let mut sizes = shape.to_vec();
+        let repeated = match layout {
+            Layout::Broadcast => sizes.first_mut(),
+            Layout::BroadcastLast => sizes.last_mut(),
+            _ => None,
+        };
+        if let Some(size) = repeated {
+            *size = 1;
+        }
+        if layout == Layout::Sliced {
+            sizes.iter_mut().for_each(|size| *size = 2 * *size + 1);
+        }
+        if layout == Layout::Transposed {
+            sizes.reverse();
+        }
+        let mut array = ArrayD::from_shape_simple_fn(IxDyn(&sizes), || T::draw(random, domain, limit));
+        for axis in (0..sizes.len()).map(Axis) {
+            match layout {
+                Layout::Sliced => array.slice_axis_inplace(axis, Slice::new(1, None, 2)),
+                Layout::Reversed => array.invert_axis(axis),
+                _ => {}
+            }
+        }
+        if layout == Layout::Transposed {
+            array = array.reversed_axes();
+        }
+        Argument { shape: shape.to_vec(), memory: T::wrap(array) }
+    }
+
+    /// Elements in the standard layout.
+    pub fn plain(elements: Elements) -> Argument {
+        Argument { shape: elements.shape(), memory: elements }
+    }
+
+    /// The elements where they lie.
+    pub fn view<T: Dtype>(&self) -> ArrayViewD<'_, T> {
+        T::unwrap(&self.memory).broadcast(IxDyn(&self.shape)).expect("the memory has these sizes or 1")
+    }
+
+    /// The elements in an array of their own.
+    pub fn elements(&self) -> Elements {
+        fn owned<T: Dtype>(_: &ArrayD<T>, argument: &Argument) -> Elements {
+            T::wrap(argument.view::<T>().to_owned())
+        }
+        each!(&self.memory, array => owned(array, self))
+    }
+}

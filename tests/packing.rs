@@ -1,0 +1,119 @@
+//! `pack!`, `unpack!`, `parse_shape!` and `gather!`.
+
+mod reference;
+
+use ndarray::{Array, Array1, Array2, Array3, Array4, ArrayD, array, s};
+use reference::input::Random;
+use reference::patterns::random;
+use typed_dims::prelude::*;
+
+#[test]
+fn arrays_of_different_ranks_are_packed() {
+    let mut generator = Random(1);
+    let image: Array3<i32> = random(&mut generator, (4, 5, 3));
+    let mask: Array2<i32> = random(&mut generator, (4, 5));
+    let (packed, shape) = pack!([image, mask], h w *);
+    assert_eq!(packed.slice(s![.., .., ..3]), image);
+    assert_eq!(packed.slice(s![.., .., 3]), mask);
+    assert_eq!(shape.sizes(), [vec![3], vec![]]);
+    let [first, second] = unpack!(packed, shape, h w *);
+    assert_eq!((first, second), (image.clone().into_dyn(), mask.clone().into_dyn()));
+    let parts = unpack!(packed, shape, "h w *");
+    assert_eq!((parts.len(), parts[1].ndim()), (2, 2));
+}
+
+#[test]
+fn the_star_stands_anywhere() {
+    let mut generator = Random(2);
+    let x: Array4<f64> = random(&mut generator, (2, 3, 4, 5));
+    let y: Array4<f64> = random(&mut generator, (2, 6, 1, 5));
+    let (packed, shape) = pack!([x, y.view()], a * e);
+    assert_eq!(packed.dim(), (2, 18, 5));
+    assert_eq!(packed.slice(s![.., ..12, ..]), rearrange!(x, a b c e -> a (b c) e));
+    assert_eq!(packed.slice(s![.., 12.., ..]), rearrange!(y, a b c e -> a (b c) e));
+    let back: [Array4<f64>; 2] = unpack!(packed, shape, a * e);
+    assert_eq!(back, [x.clone(), y.clone()]);
+    let (packed, shape) = pack!([x, y], "* e");
+    assert_eq!(packed.dim(), (36, 5));
+    assert_eq!(unpack!(packed, shape, "* e"), [x.clone(), y.clone()]);
+    let (packed, shape) = pack!([x, y, x.slice(s![..1, 0, 0, 0])], *);
+    assert_eq!((packed.len(), shape.sizes()[2].clone()), (181, vec![1]));
+    let (packed, shape) = pack!([x.slice(s![.., .., ..;-1, 0]), x.slice(s![.., .., 0, 0])], a b *);
+    assert_eq!(packed.dim(), (2, 3, 5));
+    assert_eq!(unpack!(packed, shape, a b *)[0], x.slice(s![.., .., ..;-1, 0]).into_dyn());
+}
+
+#[test]
+fn lists_are_packed() {
+    let mut generator = Random(3);
+    let parts: Vec<Array2<f32>> = (1..4).map(|n| random(&mut generator, (n, 3))).collect();
+    let (packed, shape) = pack!(parts, *c);
+    assert_eq!(packed.dim(), (6, 3));
+    assert_eq!(unpack!(packed, shape, *c), parts);
+    let (packed, shape) = pack!(&parts[1..], "* c");
+    assert_eq!(unpack!(packed, shape, "* c"), parts[1..]);
+    let dynamic: Vec<ArrayD<f32>> = vec![parts[0].clone().into_dyn(), array![1.0, 2.0, 3.0].into_dyn()];
+    let (packed, shape) = pack!(dynamic, *c);
+    assert_eq!(packed.dim(), (2, 3));
+    assert_eq!(unpack!(packed, shape, *c), dynamic);
+    let (packed, shape) = pack!([5, 6, 7], *);
+    assert_eq!((packed, unpack!(array![5, 6, 7], shape, *)), (array![5, 6, 7], [5, 6, 7]));
+}
+
+#[test]
+fn what_does_not_fit_is_an_error() {
+    let (x, y) = (Array2::<i32>::zeros((2, 3)), Array2::<i32>::zeros((4, 5)));
+    assert_eq!(
+        try_pack!([x, y], a *).unwrap_err().to_string(),
+        "axis `a` has size 2 in array 1, but 4 in array 2, in the pattern `a *`"
+    );
+    let (packed, shape) = pack!([x, x], a *);
+    let error = try_unpack!(packed.slice(s![.., ..5]), shape, a *).unwrap_err();
+    assert!(error.to_string().contains("axis `*` has size 5"), "{error}");
+    let none: Vec<Array1<i32>> = Vec::new();
+    assert!(try_pack!(none, *).unwrap_err().to_string().contains("nothing to pack"));
+    let error = try_pack!([x.view().into_dyn()], a b c *).unwrap_err();
+    assert_eq!(error.to_string(), "the array has 2 axes, but the pattern names at least 3");
+}
+
+#[test]
+fn sizes_by_name() {
+    let x = Array4::<f32>::zeros((2, 3, 5, 7));
+    let s = parse_shape!(x, b _ h w);
+    assert_eq!((s.b, s.h, s.w), (2, 5, 7));
+    assert_eq!(format!("{s:?}"), "Shape { b: 2, h: 5, w: 7 }");
+    let s = parse_shape!(x, "batch ... width");
+    assert_eq!((s.batch, s.width), (2, 7));
+    let s = parse_shape!(x.view().into_dyn(), type 3 h (v w), v = 7);
+    assert_eq!((s.r#type, s.h, s.v, s.w), (2, 5, 7, 1));
+    let flat = Array::<i32, _>::zeros(70);
+    let s = parse_shape!(x, b _ h w);
+    assert_eq!(rearrange!(flat, (b h w) -> w h b, b = s.b, h = s.h).dim(), (7, 5, 2));
+    assert!(try_parse_shape!(x, b 4 h w).is_err());
+    assert!(try_parse_shape!(x.view().into_dyn(), b h w).unwrap_err().to_string().contains("4 axes"));
+}
+
+#[test]
+fn elements_are_gathered() {
+    let mut generator = Random(4);
+    let table: Array2<f64> = random(&mut generator, (6, 3));
+    let words = array![[5, 0, 1], [2, 2, 4]];
+    let found = gather!(table[_ f], words[b s] => b s f);
+    assert_eq!(found, Array3::from_shape_fn((2, 3, 3), |(b, s, f)| table[(words[(b, s)] as usize, f)]));
+    assert_eq!(gather!(table[_ f], words[b s] => f (b s)), rearrange!(found, b s f -> f (b s)));
+    assert_eq!(gather!(table["_ f"], words["b s"] => "b s f"), found);
+    let along: Array2<usize> = array![[0, 2], [1, 1], [2, 0], [0, 0], [1, 2], [2, 2]];
+    assert_eq!(
+        gather!(table[b _], along[b k] => b k),
+        Array2::from_shape_fn((6, 2), |(b, k)| table[(b, along[(b, k)])])
+    );
+    let image: Array3<f64> = random(&mut generator, (4, 5, 2));
+    let (ys, xs) = (array![0_u8, 3, 2], array![4, 0, 1]);
+    assert_eq!(
+        gather!(image[_ _ c], ys[p], xs[p] => p c),
+        Array2::from_shape_fn((3, 2), |(p, c)| image[(ys[p] as usize, xs[p] as usize, c)])
+    );
+    assert_eq!(gather!(image[(y y2) _ c], xs[p] => p y2 y c, y2 = 2).dim(), (3, 2, 2, 2));
+    let error = try_gather!(table[_ f], array![6][p] => p f).unwrap_err().to_string();
+    assert!(error.contains("index 6") && error.contains("size 6"), "{error}");
+}

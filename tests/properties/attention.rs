@@ -1,0 +1,145 @@
+//! `attention` equals the operations that it stands for, written out.
+
+use crate::reference::Reference;
+use crate::reference::input::{Case, Random, cases};
+use crate::{A, B, C, D, E, F, bound, ordered, properties};
+use ndarray::{Array2, Array3, ArrayD};
+use typed_dims::prelude::*;
+
+fn fraction(random: &mut Random) -> f64 {
+    (random.below(4001) as f64 - 2000.0) / 500.0
+}
+
+/// Whether all elements agree up to `bound`, not-a-number with itself.
+#[track_caller]
+fn assert_near(found: &ArrayD<f64>, expected: &ArrayD<f64>, bound: f64) {
+    assert_eq!(found.shape(), expected.shape());
+    for (&found, &expected) in found.iter().zip(expected) {
+        let same = found.is_nan() && expected.is_nan() || (found - expected).abs() <= bound;
+        assert!(same, "{found:?} is not {expected:?}");
+    }
+}
+
+/// Small tensors of any layout, with dims of every role: `A` batches, `B` queries, `C` keys, `D` features, `E` and `F` columns of the
+/// values, and others where they are unusual.
+fn small(case: &Case, which: usize) {
+    let mut random = case.random();
+    macro_rules! check {
+        ($q:ident[$($qd:ident)*] $k:ident[$($kd:ident)*] $v:ident[$($vd:ident)*], $features:expr, $over:expr,
+            $mask:ident[$($md:ident)*] => [$($out:ident)*]) => {{
+            let $q = case.buffer(&mut random, &[$(stringify!($qd)),*], fraction);
+            let $k = case.buffer(&mut random, &[$(stringify!($kd)),*], fraction);
+            let $v = case.buffer(&mut random, &[$(stringify!($vd)),*], fraction);
+            let $mask = case.buffer(&mut random, &[$(stringify!($md)),*], |r| r.below(4) > 0);
+            let scores = (bound!($q[$($qd)*]) * bound!($k[$($kd)*])).sum($features) * 0.7;
+            let scores = select(bound!($mask[$($md)*]), scores, f64::NEG_INFINITY).eval();
+            let expected = (scores.softmax($over) * bound!($v[$($vd)*])).sum($over);
+            let found = attention(bound!($q[$($qd)*]), bound!($k[$($kd)*]), bound!($v[$($vd)*]), $features, $over, 0.7,
+                bound!($mask[$($md)*]));
+            assert_near(&ordered!(found, [$($out)*]), &ordered!(expected, [$($out)*]), 1e-12);
+        }};
+    }
+    match which % 7 {
+        0 => check!(q[A B D] k[A C D] v[A C E], D, C, m[B C] => [A B E]),
+        // The features of the values are those of the keys.
+        1 => check!(q[B A D] k[C A D] v[C A D], D, C, m[A B C] => [A B D]),
+        // No dim in common but what has to be; a mask of the keys alone.
+        2 => check!(q[B D] k[D C] v[C], D, C, m[C] => [B]),
+        // Several columns, several queries, a batch that the values lack.
+        3 => check!(q[A B E D] k[C D] v[F C], D, C, m[A C] => [F A B E]),
+        // Values that vary with the queries.
+        4 => check!(q[A B D] k[C D] v[B C E], D, C, m[B C] => [A B E]),
+        5 => check!(q[B D F] k[A D C F] v[A C E], (F, D), C, m[A B C] => [E B A]),
+        // Values that do not vary with the keys: their mean is they themselves.
+        _ => check!(q[B D] k[C D] v[E], D, C, m[C] => [B E]),
+    }
+}
+
+fn several_keys(case: &Case) {
+    let mut random = case.random();
+    let q = case.buffer(&mut random, &["B", "D"], fraction);
+    let k = case.buffer(&mut random, &["A", "D", "C"], fraction);
+    let v = case.buffer(&mut random, &["C", "A", "E"], fraction);
+    let (rq, rk, rv) = (
+        Reference::bind(&q.dynamic(), &["B", "D"]),
+        Reference::bind(&k.dynamic(), &["A", "D", "C"]),
+        Reference::bind(&v.dynamic(), &["C", "A", "E"]),
+    );
+    let scores = rq.zip(&rk, |x, y| x * y).reduce(&["D"], |line| line.iter().sum::<f64>() * 0.5);
+    let exps = scores.map(f64::exp);
+    let sums = exps.reduce(&["A", "C"], |line| line.iter().sum::<f64>());
+    let expected = exps.zip(&rv, |w, x| w * x).reduce(&["A", "C"], |line| line.iter().sum::<f64>());
+    let expected = expected.zip(&sums, |total, sum| if sum == 0.0 { 0.0 } else { total / sum });
+    let found = attention(bound!(q[B D]), bound!(k[A D C]), bound!(v[C A E]), D, (C, A), 0.5, true);
+    assert_near(&ordered!(found, [B E]), &expected.order(&[&["B"], &["E"]]), 1e-11);
+}
+
+/// Sizes about the edges of tiles, masks as expressions of dims.
+fn across_tiles(case: &Case, which: usize) {
+    let mut random = case.random();
+    let near = |edge: usize, random: &mut Random| edge - 1 + random.below(3);
+    let (queries, keys) = [(128, 256), (1, 513), (257, 31), (130, 512)][which % 4];
+    let (queries, keys) = (near(queries.max(2), &mut random), near(keys, &mut random));
+    let (features, columns) = (1 + random.below(20), 1 + random.below(20));
+    let mut matrix =
+        |rows, columns| Array2::from_shape_simple_fn((rows, columns), || fraction(&mut random) as f32);
+    let (q, k, v) = (matrix(queries, features), matrix(keys, features), matrix(keys, columns));
+    dims!(i, j, d, e);
+    let wide = |x: &Array2<f32>| x.mapv(f64::from);
+    let (wq, wk, wv) = (wide(&q), wide(&k), wide(&v));
+    macro_rules! check {
+        ($mask:expr) => {{
+            let found = attention(q.at((i, d)), k.at((j, d)), v.at((j, e)), d, j, 0.25, $mask).order((i, e));
+            let scores = (wq.at((i, d)) * wk.at((j, d))).sum(d) * 0.25;
+            let scores = select($mask, scores, f64::NEG_INFINITY).eval();
+            let expected = (scores.softmax(j) * wv.at((j, e))).sum(j).order((i, e));
+            // Values are 4 at the most; scores are off by 20 roundings of 80 at the most.
+            assert_near(&found.mapv(f64::from).into_dyn(), &expected.into_dyn(), 2e-4);
+        }};
+    }
+    let edge = random.below(keys) as isize;
+    check!(i.ge(j));
+    check!(i.le(j));
+    check!(j.lt(edge));
+    check!((i - j).abs().le(3));
+    check!(i.ge(j) & j.ge(edge));
+    check!(j.ne(edge));
+}
+
+#[test]
+fn threads_do_not_change_attention() {
+    let mut random = Random(7);
+    let x = Array3::from_shape_simple_fn((3, 300, 64), || fraction(&mut random) as f32);
+    dims!(b, i, j, d, e);
+    let run = || {
+        attention(x.at((b, i, d)), x.at((b, j, d)), x.at((b, j, e)), d, j, 0.125, i.ge(j)).order((b, i, e))
+    };
+    let on = |threads| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool");
+        // Dims stay on their thread, so each pool runs a function of its own.
+        pool.install(|| {
+            dims!(b, i, j, d, e);
+            attention(x.at((b, i, d)), x.at((b, j, d)), x.at((b, j, e)), d, j, 0.125, i.ge(j))
+                .order((b, i, e))
+        })
+    };
+    assert_eq!(on(1), run());
+    assert_eq!(on(3), run());
+}
+
+#[test]
+fn queries_with_the_dim_of_the_keys_are_refused() {
+    let x = Array2::<f32>::ones((3, 3));
+    dims!(j, d, e);
+    let refused =
+        typed_dims::attention::try_attention(x.at((j, d)), x.at((j, d)), x.at((j, e)), d, j, 1.0, true);
+    let Err(error) = refused else { panic!("an error") };
+    let message = error.to_string();
+    assert_eq!(message, "attention over dim `j` = 3, which the queries have as well: rename it there");
+}
+
+properties! {
+    attention_in_any_dims 40: |case in cases(5), which| small(&case, which);
+    attention_over_several_dims 15: |case in cases(4), _which| several_keys(&case);
+    attention_across_tiles 1: |case in cases(3), which| across_tiles(&case, which);
+}

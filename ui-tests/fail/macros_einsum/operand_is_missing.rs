@@ -1,0 +1,9 @@
+//~ words: 2 operand(s) | 1 is given
+use typed_dims::prelude::*;
+
+fn main() {
+    let (a, b) = (Array2::<f64>::ones((2, 2)), Array2::<f64>::ones((2, 2)));
+    let c = Array2::<i32>::ones((2, 2));
+    let _ = einsum!("ij,jk->ik", a);
+    drop((a, b, c));
+}

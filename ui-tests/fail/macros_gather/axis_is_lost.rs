@@ -1,0 +1,9 @@
+//~ words: `f` is missing in the result
+use typed_dims::prelude::*;
+
+fn main() {
+    let (a, b) = (Array2::<f64>::ones((2, 2)), Array2::<f64>::ones((2, 2)));
+    let c = Array2::<i32>::ones((2, 2));
+    let _ = gather!(a[_ f], c[b s] => b s);
+    drop((a, b, c));
+}

@@ -1,0 +1,9 @@
+//~ words: 0 arrays of positions
+use typed_dims::prelude::*;
+
+fn main() {
+    let (a, b) = (Array2::<f64>::ones((2, 2)), Array2::<f64>::ones((2, 2)));
+    let c = Array2::<i32>::ones((2, 2));
+    let _ = gather!(a[_ f] => f);
+    drop((a, b, c));
+}

@@ -1,0 +1,9 @@
+//~ words: expected `*`
+use typed_dims::prelude::*;
+
+fn main() {
+    let (a, b) = (Array2::<f64>::ones((2, 2)), Array2::<f64>::ones((2, 2)));
+    let c = Array2::<i32>::ones((2, 2));
+    let _ = pack!([a, b], h w);
+    drop((a, b, c));
+}

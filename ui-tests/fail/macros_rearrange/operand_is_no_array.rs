@@ -1,0 +1,9 @@
+//~ words: cannot be an operand
+use typed_dims::prelude::*;
+
+fn main() {
+    let (a, b) = (Array2::<f64>::ones((2, 2)), Array2::<f64>::ones((2, 2)));
+    let c = Array2::<i32>::ones((2, 2));
+    let _ = rearrange!("a".len().to_string(), h w -> w h);
+    drop((a, b, c));
+}

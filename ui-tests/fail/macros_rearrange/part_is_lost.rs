@@ -1,0 +1,9 @@
+//~ words: `w2` is missing on the right
+use typed_dims::prelude::*;
+
+fn main() {
+    let (a, b) = (Array2::<f64>::ones((2, 2)), Array2::<f64>::ones((2, 2)));
+    let c = Array2::<i32>::ones((2, 2));
+    let _ = rearrange!(a, h (w1 + w2) -> h w1, w1 = 1);
+    drop((a, b, c));
+}

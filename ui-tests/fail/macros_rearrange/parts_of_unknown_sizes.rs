@@ -1,0 +1,9 @@
+//~ words: `w1` and `w2` are unknown
+use typed_dims::prelude::*;
+
+fn main() {
+    let (a, b) = (Array2::<f64>::ones((2, 2)), Array2::<f64>::ones((2, 2)));
+    let c = Array2::<i32>::ones((2, 2));
+    let _ = rearrange!(a, h (w1 + w2) -> h w1, h w2);
+    drop((a, b, c));
+}

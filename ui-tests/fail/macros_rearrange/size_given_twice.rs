@@ -1,0 +1,9 @@
+//~ words: `h2` is given twice
+use typed_dims::prelude::*;
+
+fn main() {
+    let (a, b) = (Array2::<f64>::ones((2, 2)), Array2::<f64>::ones((2, 2)));
+    let c = Array2::<i32>::ones((2, 2));
+    let _ = rearrange!(a, (h h2) w -> h h2 w, h2 = 2, h2 = 3);
+    drop((a, b, c));
+}

@@ -1,0 +1,9 @@
+//~ words: Rank1 | Rank2
+use typed_dims::prelude::*;
+
+fn main() {
+    let (a, b) = (Array2::<f64>::ones((2, 2)), Array2::<f64>::ones((2, 2)));
+    let c = Array2::<i32>::ones((2, 2));
+    let _ = rearrange!(a, h -> h 1);
+    drop((a, b, c));
+}

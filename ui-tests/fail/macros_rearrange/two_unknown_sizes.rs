@@ -1,0 +1,9 @@
+//~ words: `h` and `h3` are unknown
+use typed_dims::prelude::*;
+
+fn main() {
+    let (a, b) = (Array2::<f64>::ones((2, 2)), Array2::<f64>::ones((2, 2)));
+    let c = Array2::<i32>::ones((2, 2));
+    let _ = rearrange!(a, (h h2 h3) w -> h h2 h3 w, h2 = 2);
+    drop((a, b, c));
+}

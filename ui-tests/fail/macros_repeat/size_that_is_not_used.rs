@@ -1,0 +1,9 @@
+//~ words: no axis `d`
+use typed_dims::prelude::*;
+
+fn main() {
+    let (a, b) = (Array2::<f64>::ones((2, 2)), Array2::<f64>::ones((2, 2)));
+    let c = Array2::<i32>::ones((2, 2));
+    let _ = repeat!(a, h w -> h w c, c = 2, d = 3);
+    drop((a, b, c));
+}

@@ -1,0 +1,7 @@
+//~ words: no assignments
+use typed_dims::prelude::*;
+
+fn main() {
+    let a = Array2::<f32>::ones((2, 3));
+    let _ = tensor!([i, j] => { out = a[i, j]; out });
+}

@@ -1,0 +1,7 @@
+//~ words: a loop cannot run over | 0..n
+use typed_dims::prelude::*;
+
+fn main() {
+    let a = Array2::<f32>::ones((2, 3));
+    let _ = tensor!([i in 0.0..2.0, j] => a[i, j]);
+}

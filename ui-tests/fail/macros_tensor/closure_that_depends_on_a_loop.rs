@@ -1,0 +1,7 @@
+//~ words: a closure cannot depend on the loop `j`
+use typed_dims::prelude::*;
+
+fn main() {
+    let a = Array2::<f32>::ones((2, 3));
+    let _ = tensor!([i, j] => a[i, j].map(|x| x * j as f32));
+}

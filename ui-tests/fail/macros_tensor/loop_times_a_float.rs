@@ -1,0 +1,7 @@
+//~ words: `i` is an integer | i as f32
+use typed_dims::prelude::*;
+
+fn main() {
+    let a = Array2::<f32>::ones((2, 3));
+    let _ = tensor!([i, j] => a[i, j] + i * 0.5);
+}
