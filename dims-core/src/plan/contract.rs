@@ -1,12 +1,13 @@
 //! Contractions: a product of several operands, summed over the axes that are not asked for.
 //!
-//! The path goes pair by pair, cheapest first. Each pair is a matrix product where it has rows (axes of the left operand
+//! The [`path`](super::path) goes pair by pair. Each pair is a matrix product where it has rows (axes of the left operand
 //! alone), columns (of the right one alone) and a common sum; axes that both keep are looped over. Strided operands go in
 //! as they are where their axes merge into one row and one column stride; else the operand is packed, unless
 //! that would multiply its memory (windows overlap), and then the axes that do not merge are loops as well.
 
 use super::explain::{Loops, Step, record};
 use super::nest::{Nest, Odometer, Parts};
+use super::path::path;
 use super::rows::Rows;
 use crate::error::DimError;
 use crate::kernel::elementwise::{BinaryKernel, collect_memory};
@@ -164,9 +165,14 @@ fn contiguous(order: &[usize], sizes: &[usize]) -> SmallVec<[isize; 8]> {
     strides
 }
 
+/// The axes of a set, the first one first.
 #[inline]
-fn each(axes: Axes) -> impl Iterator<Item = usize> + Clone {
-    (0..Axes::BITS as usize).filter(move |&axis| axes >> axis & 1 == 1)
+pub(super) fn each(mut axes: Axes) -> impl Iterator<Item = usize> + Clone {
+    std::iter::from_fn(move || {
+        let axis = axes.trailing_zeros() as usize;
+        axes &= axes.wrapping_sub(1);
+        (axis < Axes::BITS as usize).then_some(axis)
+    })
 }
 
 #[inline]
@@ -174,8 +180,9 @@ fn volume(axes: Axes, sizes: &[usize]) -> f64 {
     each(axes).map(|axis| sizes[axis] as f64).product()
 }
 
+/// The axes of an order as a set.
 #[inline]
-fn set(order: &[usize]) -> Axes {
+pub(super) fn set(order: &[usize]) -> Axes {
     order.iter().fold(0, |axes, &axis| axes | 1 << axis)
 }
 
@@ -226,16 +233,17 @@ fn contract_all<T: Num>(
     sizes: &[usize],
     kept: &[usize],
 ) -> Result<Vec<T>, DimError> {
-    let result = set(kept);
-    while operands.len() > 2 {
+    if operands.len() > 2 {
         let sets: Supports = operands.iter().map(|operand| operand.axes(sizes)).collect();
-        let (i, j) = cheapest(&sets, sizes, result);
-        let b = operands.remove(j);
-        let a = operands.remove(i);
-        let others = operands.iter().fold(result, |axes, operand| axes | operand.axes(sizes));
-        let order: SmallVec<[usize; 8]> = each((a.axes(sizes) | b.axes(sizes)) & others).collect();
-        let data = pair(a, b, sizes, &order)?;
-        operands.push(Operand::owned(data, &order, sizes));
+        let mut pairs = path(&sets, sizes, kept);
+        pairs.pop();
+        for (i, j, axes) in pairs {
+            let b = operands.remove(j);
+            let a = operands.remove(i);
+            let order: SmallVec<[usize; 8]> = each(axes).collect();
+            let data = pair(a, b, sizes, &order)?;
+            operands.push(Operand::owned(data, &order, sizes));
+        }
     }
     let b = operands.pop().expect("a contraction has two operands");
     let a = operands.pop().expect("a contraction has two operands");
@@ -257,43 +265,6 @@ fn through_accumulator<T: Num>(
         wide.push(Operand::owned(data, &order, sizes));
     }
     Ok(contract(wide, scale.to_acc(), sizes, kept)?.into_iter().map(T::from_acc).collect())
-}
-
-/// The pair whose product costs least for what it saves: the greedy choice of opt_einsum, size of the result less the
-/// sizes of what it replaces, then the number of multiplications.
-fn cheapest(sets: &[Axes], sizes: &[usize], result: Axes) -> (usize, usize) {
-    let mut best = (f64::INFINITY, f64::INFINITY, (0, 1));
-    for j in 1..sets.len() {
-        for i in 0..j {
-            let others = sets
-                .iter()
-                .enumerate()
-                .filter(|&(at, _)| at != i && at != j)
-                .fold(result, |axes, (_, other)| axes | other);
-            let both = sets[i] | sets[j];
-            let saved = volume(both & others, sizes) - volume(sets[i], sizes) - volume(sets[j], sizes);
-            let flops = volume(both, sizes);
-            if (saved, flops) < (best.0, best.1) {
-                best = (saved, flops, (i, j));
-            }
-        }
-    }
-    best.2
-}
-
-/// The pairs that [`contract`] multiplies, in order: the numbers of both operands in the list of those that are left, whose
-/// product goes to its end, and the axes that the product has.
-pub fn path(mut sets: Supports, sizes: &[usize], kept: &[usize]) -> Vec<(usize, usize, Axes)> {
-    let result = set(kept);
-    let mut pairs = Vec::new();
-    while sets.len() > 1 {
-        let (i, j) = if sets.len() > 2 { cheapest(&sets, sizes, result) } else { (0, 1) };
-        let both = sets.remove(j) | sets.remove(i);
-        let product = both & sets.iter().fold(result, |axes, others| axes | others);
-        sets.push(product);
-        pairs.push((i, j, product));
-    }
-    pairs
 }
 
 /// The product of two operands, summed over all axes but `kept`.
