@@ -136,16 +136,11 @@ impl Model {
                 let x = rows(runs, size);
                 move || drop(black_box((&x).softmax(Feat)))
             }),
-            product: Cost::measured(
-                4,
-                16,
-                |size| line_cubed(size),
-                |runs, size| {
-                    let a = ones::<f32, _>((Batch.of(runs), Feat.of(size), Hidden.of(size)));
-                    let b = ones::<f32, _>((Batch.of(runs), Hidden.of(size), Out.of(size)));
-                    move || drop(black_box((&a * &b).sum(Hidden)))
-                },
-            ),
+            product: Cost::measured(4, 16, cubed, |runs, size| {
+                let a = ones::<f32, _>((Batch.of(runs), Feat.of(size), Hidden.of(size)));
+                let b = ones::<f32, _>((Batch.of(runs), Hidden.of(size), Out.of(size)));
+                move || drop(black_box((&a * &b).sum(Hidden)))
+            }),
             call: (call / 100.0 - copy.of(1, 4)).max(0.0),
             copy,
         }
@@ -173,7 +168,7 @@ impl Model {
     }
 }
 
-fn line_cubed(size: usize) -> f64 {
+fn cubed(size: usize) -> f64 {
     (size * size * size) as f64
 }
 

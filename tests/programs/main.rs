@@ -2,6 +2,7 @@
 //! for one example is one for all of them.
 
 mod cases;
+mod fallback;
 mod suite;
 
 use typed_dims::ndarray::Axis;
