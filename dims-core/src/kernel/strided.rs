@@ -55,9 +55,16 @@ impl<'k, T: Copy + Default, X: Indices> Strided<'k, T, X> {
         strided
     }
 
+    /// The positions were written one by one just before, and a load of several at once would wait until those stores have reached the
+    /// cache: so they are read one by one, too, which rustc is told by `read_volatile`.
     #[inline(always)]
     fn offset(&self, at: &[usize]) -> isize {
-        at.iter().zip(self.strides).map(|(&at, &stride)| at as isize * stride).sum()
+        let mut offset = 0;
+        for (at, &stride) in at.iter().zip(self.strides) {
+            // SAFETY: `at` is a reference.
+            offset += unsafe { std::ptr::from_ref(at).read_volatile() } as isize * stride;
+        }
+        offset
     }
 
     /// Makes `len` elements from `start` on available.

@@ -11,7 +11,7 @@ use super::path::path;
 use super::rows::Rows;
 use crate::error::DimError;
 use crate::kernel::elementwise::{BinaryKernel, collect_memory};
-use crate::kernel::gemm::{Matrix, Product, multiply};
+use crate::kernel::gemm::{Matrix, Product, is_small_product, multiply, multiply_scattered};
 use crate::kernel::reduce::reduce;
 use crate::kernel::reducers;
 use crate::kernel::strided::Strided;
@@ -165,14 +165,12 @@ fn contiguous(order: &[usize], sizes: &[usize]) -> SmallVec<[isize; 8]> {
     strides
 }
 
-/// The axes of a set, the first one first.
+/// The axes of a set, from the first on: one step for each, not one for each axis that there could be, as every product asks often.
 #[inline]
-pub(super) fn each(mut axes: Axes) -> impl Iterator<Item = usize> + Clone {
-    std::iter::from_fn(move || {
-        let axis = axes.trailing_zeros() as usize;
-        axes &= axes.wrapping_sub(1);
-        (axis < Axes::BITS as usize).then_some(axis)
-    })
+pub(super) fn each(axes: Axes) -> impl Iterator<Item = usize> + Clone {
+    let some = |left: Axes| (left != 0).then_some(left);
+    std::iter::successors(some(axes), move |left| some(left & (left - 1)))
+        .map(|left| left.trailing_zeros() as usize)
 }
 
 #[inline]
@@ -388,9 +386,16 @@ fn matrix_pair<T: Num>(
             b = b.packed(&order, sizes)?;
         }
     }
-    let (m, m_rest) = widest(loops(roles.m, &a, &b));
-    let (n, n_rest) = widest(loops(roles.n, &a, &b));
+    let (mut m, mut m_rest) = widest(loops(roles.m, &a, &b));
+    let (mut n, mut n_rest) = widest(loops(roles.n, &a, &b));
     let (k, k_rest) = widest(loops(roles.k, &a, &b));
+    if is_small_product(m.size, n.size, k.size) && m.a != 1 && n.b != 1 {
+        // Small products want neighbours rather than many rows: these go into registers side by side.
+        (m, m_rest) = neighbours(m, m_rest, |l| l.a);
+        if m.a != 1 {
+            (n, n_rest) = neighbours(n, n_rest, |l| l.b);
+        }
+    }
     let mut outer: SmallVec<[Loop; 8]> = loops(roles.batch, &a, &b);
     outer.extend(m_rest);
     outer.extend(n_rest);
@@ -522,19 +527,61 @@ impl<T: Num> Products<T> {
     ///
     /// As for [`run`](Products::run).
     unsafe fn run_all(&self) {
-        let counts: SmallVec<[usize; 8]> = self.loops.iter().map(|l| l.size).collect();
-        let mut at: SmallVec<[usize; 8]> = SmallVec::from_elem(0, counts.len());
-        let mut odometer = Odometer::new(&counts);
-        while !odometer.is_done() {
-            let offset = |stride: fn(&Loop) -> isize| -> isize {
-                self.loops.iter().zip(&at).map(|(l, &at)| at as isize * stride(l)).sum()
-            };
-            let mut product = self.first.moved(offset(|l| l.a), offset(|l| l.b), offset(|l| l.c));
+        if let Some(sum) = self.scattered() {
+            for_each(&self.loops[..self.results], |_, [a, b, c]| {
+                // SAFETY: the caller's promise: the elements of the sum are those of all products that are added to one result.
+                unsafe { multiply_scattered(&self.first.moved(a, b, c).oriented(), &sum) };
+            });
+            return;
+        }
+        for_each(&self.loops, |at, [a, b, c]| {
+            let mut product = self.first.moved(a, b, c);
             product.accumulate = at[self.results..].iter().any(|&at| at != 0);
             // SAFETY: the caller's promise.
             unsafe { multiply(&product) };
-            odometer.advance(&mut at);
+        });
+    }
+
+    /// Where the elements of a sum lie that has more loops than one, if the products are small: one sum over all then takes less than
+    /// many short ones, each of which reads and writes the result.
+    fn scattered(&self) -> Option<Vec<(isize, isize)>> {
+        let sums = &self.loops[self.results..];
+        let count = sums.iter().map(|l| l.size).product::<usize>().saturating_mul(self.first.k);
+        if sums.is_empty()
+            || !is_small_product(self.first.m, self.first.n, self.first.k)
+            || count > MOST_SCATTERED
+        {
+            return None;
         }
+        let mut all = Vec::with_capacity(count);
+        for_each(sums, |_, [a, b, _]| {
+            let along = |p: isize| (a + p * self.first.a.col, b + p * self.first.b.row);
+            all.extend((0..self.first.k as isize).map(along));
+        });
+        if self.first.is_sideways() {
+            all.iter_mut().for_each(|(a, b)| std::mem::swap(a, b));
+        }
+        Some(all)
+    }
+}
+
+/// The longest sum whose elements are listed one by one: the list stays in the first-level cache.
+const MOST_SCATTERED: usize = 1 << 10;
+
+/// Calls `f` with each position of the loops, and with how far that is in each of the matrices.
+fn for_each(loops: &[Loop], mut f: impl FnMut(&[usize], [isize; 3])) {
+    let counts: SmallVec<[usize; 8]> = loops.iter().map(|l| l.size).collect();
+    let mut at: SmallVec<[usize; 8]> = SmallVec::from_elem(0, counts.len());
+    let mut odometer = Odometer::new(&counts);
+    while !odometer.is_done() {
+        let mut offsets = [0; 3];
+        for (l, &at) in loops.iter().zip(&at) {
+            for (offset, stride) in offsets.iter_mut().zip([l.a, l.b, l.c]) {
+                *offset += at as isize * stride;
+            }
+        }
+        f(&at, offsets);
+        odometer.advance(&mut at);
     }
 }
 
@@ -562,6 +609,18 @@ fn merge(axes: Axes, sizes: &[usize], a: &[isize], b: &[isize], c: &[isize]) -> 
         loops.push(next);
     }
     loops
+}
+
+/// A loop along neighbours in place of the one that was chosen, if there is one that is not too short; and the others.
+fn neighbours(
+    chosen: Loop,
+    mut others: SmallVec<[Loop; 8]>,
+    stride: fn(&Loop) -> isize,
+) -> (Loop, SmallVec<[Loop; 8]>) {
+    match others.iter_mut().find(|l| stride(l) == 1 && l.size >= 4) {
+        Some(found) => (std::mem::replace(found, chosen), others),
+        None => (chosen, others),
+    }
 }
 
 /// The longest loop, and the others.
