@@ -19,7 +19,7 @@ pub mod solve;
 pub mod transform;
 pub mod view;
 
-pub use args::{End, at_least, exactly};
+pub use args::*;
 pub use data::{Pattern, Piece, Slot, Term};
 pub use einsum::einsum;
 pub use input::{Input, part};

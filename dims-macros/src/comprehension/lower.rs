@@ -100,9 +100,11 @@ impl<'a> Lower<'a> {
     fn or_break(&self, result: TokenStream) -> TokenStream {
         let label = syn::Lifetime::new("'_comprehension", Span::mixed_site());
         let (value, error) = (mixed("value"), mixed("error"));
+        // Without parentheses, syn takes `'label ::` for the start of a loop.
+        let failed = parens(quote!(::core::result::Result::Err(#error)));
         quote!(match #result {
             ::core::result::Result::Ok(#value) => #value,
-            ::core::result::Result::Err(#error) => break #label ::core::result::Result::Err(#error),
+            ::core::result::Result::Err(#error) => break #label #failed,
         })
     }
 

@@ -4,7 +4,7 @@ use crate::pattern::call::{self, Form, looked_at, reference};
 use crate::pattern::errors::Errors;
 use crate::pattern::lex::Words;
 use crate::pattern::parse::{Array, Axis, Kind, Sides, parse};
-use crate::pattern::plan::{finish, home, nested, rank};
+use crate::pattern::plan::{finish, home, nested, rank, taking};
 use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::Expr;
@@ -26,7 +26,7 @@ pub fn pack(input: TokenStream, fallible: bool) -> TokenStream {
     expand(input, &PACK, |call, valid, plan| {
         let home = home();
         let (around, out) = (rank(valid.named()), rank(valid.named() + 1));
-        let list = listed(&call.operands[0], &around);
+        let list = listed(&call.operands[0], valid.named());
         finish(quote!(#home::pack::<#around, #out, _, _>(#plan, #list)), fallible)
     })
 }
@@ -35,11 +35,12 @@ pub fn pack(input: TokenStream, fallible: bool) -> TokenStream {
 pub fn unpack(input: TokenStream, fallible: bool) -> TokenStream {
     expand(input, &UNPACK, |call, valid, plan| {
         let home = home();
-        let (around, whole) = (rank(valid.named()), rank(valid.named() + 1));
+        let around = rank(valid.named());
         let packed = reference(&call.operands[0]);
         let shape = reference(&call.operands[1]);
         let span = Span::mixed_site().located_at(call.operands[0].span());
-        let packed = quote_spanned!(span=> ::typed_dims::__private::pattern::exactly::<#whole, _>(#packed));
+        let taking = taking(valid.named() + 1, false, span);
+        let packed = quote_spanned!(span=> #taking(#packed));
         finish(quote!(#home::unpack::<#around, _, _>(#plan, #packed, #shape)), fallible)
     })
 }
@@ -79,7 +80,7 @@ fn expand(
 }
 
 /// The list of arrays: those that are written out each with a reference of its own.
-fn listed(list: &Expr, around: &TokenStream) -> TokenStream {
+fn listed(list: &Expr, around: usize) -> TokenStream {
     let home = home();
     let mut list = list;
     while let Expr::Group(group) = list {
@@ -96,7 +97,8 @@ fn listed(list: &Expr, around: &TokenStream) -> TokenStream {
         .map(|item| {
             let span = Span::mixed_site().located_at(item.span());
             let item = reference(item);
-            quote_spanned!(span=> ::typed_dims::__private::pattern::at_least::<#around, _>(#item))
+            let taking = taking(around, true, span);
+            quote_spanned!(span=> #taking(#item))
         })
         .collect();
     let (count, list) = (arguments.len(), nested(&arguments));

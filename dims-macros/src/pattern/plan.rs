@@ -15,13 +15,22 @@ pub fn home() -> TokenStream {
 /// Numbers below this are ranks that are types.
 const MOST_RANK: usize = 26;
 
+/// The end of the names of types that stand for a number of axes.
+fn counted(count: usize) -> String {
+    if count > MOST_RANK { "Dyn".to_owned() } else { count.to_string() }
+}
+
 /// The type that stands for a number of axes.
 pub fn rank(count: usize) -> TokenStream {
-    if count > MOST_RANK {
-        return quote!(::typed_dims::__private::pattern::RankDyn);
-    }
-    let name = format_ident!("Rank{count}");
+    let name = format_ident!("Rank{}", counted(count));
     quote!(::typed_dims::__private::pattern::#name)
+}
+
+/// The function that makes an argument of an operand, once it has so many axes, or more if the pattern `spreads`.
+pub fn taking(count: usize, spreads: bool, span: Span) -> TokenStream {
+    let name = format_ident!("Taking{}", counted(count));
+    let check = if spreads { format_ident!("at_least") } else { format_ident!("exactly") };
+    quote_spanned!(span=> ::typed_dims::__private::pattern::#name::#check)
 }
 
 /// The type that stands for the axes of a result.
@@ -37,10 +46,9 @@ pub fn argument(operand: &Expr, array: &Numbered) -> TokenStream {
 
 /// The same for a reference that is there already.
 pub fn bound_argument(reference: &TokenStream, span: Span, array: &Numbered) -> TokenStream {
-    let rank = rank(array.count());
-    let check = if array.spreads() { format_ident!("at_least") } else { format_ident!("exactly") };
     let span = Span::mixed_site().located_at(span);
-    quote_spanned!(span=> ::typed_dims::__private::pattern::#check::<#rank, _>(#reference))
+    let taking = taking(array.count(), array.spreads(), span);
+    quote_spanned!(span=> #taking(#reference))
 }
 
 /// Arguments as nested pairs.
