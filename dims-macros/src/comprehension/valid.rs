@@ -166,7 +166,6 @@ impl Checker {
                 Node::Rust(code) => Node::Rust(quote!((#code))),
                 node => node,
             },
-            Expr::Group(inner) => self.node(&inner.expr),
             Expr::Path(path) => match path.path.get_ident() {
                 Some(name) => match self.meaning(name) {
                     Some(&Meaning::Loop(id)) => Node::Loop(id, name.clone()),

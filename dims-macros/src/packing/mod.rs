@@ -82,10 +82,6 @@ fn expand(
 /// The list of arrays: those that are written out each with a reference of its own.
 fn listed(list: &Expr, around: usize) -> TokenStream {
     let home = home();
-    let mut list = list;
-    while let Expr::Group(group) = list {
-        list = &group.expr;
-    }
     let Expr::Array(array) = list else {
         let span = Span::mixed_site().located_at(list.span());
         let reference = reference(list);

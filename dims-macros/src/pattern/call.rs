@@ -214,7 +214,6 @@ pub fn size_name_follows(input: ParseStream<'_>) -> bool {
 
 /// A reference to an operand; a list that is written out is made of references to its parts.
 pub fn reference(operand: &Expr) -> TokenStream {
-    let operand = bared(operand);
     let span = Span::mixed_site().located_at(operand.span());
     if let Expr::Array(list) = operand {
         let parts = list.elems.iter().map(|part| {
@@ -229,7 +228,6 @@ pub fn reference(operand: &Expr) -> TokenStream {
 
 /// A reference to an operand, list or not.
 pub fn plain_reference(operand: &Expr) -> TokenStream {
-    let operand = bared(operand);
     let span = Span::mixed_site().located_at(operand.span());
     match operand {
         Expr::Path(_)
@@ -242,14 +240,6 @@ pub fn plain_reference(operand: &Expr) -> TokenStream {
         | Expr::Macro(_)
         | Expr::Reference(_) => quote_spanned!(span=> & #operand),
         _ => quote_spanned!(span=> &(#operand)),
-    }
-}
-
-/// An operand without the invisible parentheses that a `macro_rules!` macro puts around what it passes on.
-fn bared(operand: &Expr) -> &Expr {
-    match operand {
-        Expr::Group(group) => bared(&group.expr),
-        operand => operand,
     }
 }
 

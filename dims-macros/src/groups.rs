@@ -1,0 +1,57 @@
+//! What a `macro_rules!` macro hands on as one expression stays one.
+//!
+//! Where `$x:expr` stands among the tokens of a call, it comes in a group without delimiters. rustc forgets such groups once they went
+//! through a procedural macro, so that `$x * 2` would become `a + b * 2`.
+
+use proc_macro2::{Delimiter, Group, Span, TokenStream, TokenTree};
+use syn::Expr;
+
+/// The tokens of a call, with parentheses around what needs them.
+pub fn visible(tokens: TokenStream) -> TokenStream {
+    let mut out = TokenStream::new();
+    for token in tokens {
+        let TokenTree::Group(group) = token else {
+            out.extend([token]);
+            continue;
+        };
+        let content = visible(group.stream());
+        let (mut delimiter, mut span) = (group.delimiter(), group.span());
+        if delimiter == Delimiter::None {
+            match syn::parse2::<Expr>(content.clone()) {
+                Ok(expr) if is_compound(&expr) => {
+                    delimiter = Delimiter::Parenthesis;
+                    span = Span::mixed_site().located_at(span);
+                }
+                Ok(_) => {
+                    out.extend(content);
+                    continue;
+                }
+                // A type or a pattern.
+                Err(_) => {}
+            }
+        }
+        let mut group = Group::new(delimiter, content);
+        group.set_span(span);
+        out.extend([TokenTree::Group(group)]);
+    }
+    out
+}
+
+/// Whether an operator beside an expression could take a part of it.
+fn is_compound(expr: &Expr) -> bool {
+    !matches!(
+        expr,
+        Expr::Array(_)
+            | Expr::Block(_)
+            | Expr::Call(_)
+            | Expr::Field(_)
+            | Expr::Index(_)
+            | Expr::Infer(_)
+            | Expr::Lit(_)
+            | Expr::Macro(_)
+            | Expr::MethodCall(_)
+            | Expr::Paren(_)
+            | Expr::Path(_)
+            | Expr::Tuple(_)
+    )
+}
