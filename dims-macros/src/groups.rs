@@ -8,6 +8,10 @@ use syn::Expr;
 
 /// The tokens of a call, with parentheses around what needs them.
 pub fn visible(tokens: TokenStream) -> TokenStream {
+    // Other groups stay as they are: a new one would lose the places of its delimiters.
+    if !has_invisible(tokens.clone()) {
+        return tokens;
+    }
     let mut out = TokenStream::new();
     for token in tokens {
         let TokenTree::Group(group) = token else {
@@ -29,12 +33,22 @@ pub fn visible(tokens: TokenStream) -> TokenStream {
                 // A type or a pattern.
                 Err(_) => {}
             }
+        } else if !has_invisible(group.stream()) {
+            out.extend([TokenTree::Group(group)]);
+            continue;
         }
         let mut group = Group::new(delimiter, content);
         group.set_span(span);
         out.extend([TokenTree::Group(group)]);
     }
     out
+}
+
+fn has_invisible(tokens: TokenStream) -> bool {
+    tokens.into_iter().any(|token| match token {
+        TokenTree::Group(group) => group.delimiter() == Delimiter::None || has_invisible(group.stream()),
+        _ => false,
+    })
 }
 
 /// Whether an operator beside an expression could take a part of it.

@@ -1,7 +1,7 @@
 //! The operands of one pattern together.
 
 use super::data::{Given, Pattern};
-use super::input::{Input, Memory, Values};
+use super::input::{InMemory, Input, Memory, Values};
 use super::join::Arrays;
 use super::layout::{Layout, contiguous};
 use super::rank::{AnyRank, HasAtLeast, HasExactly};
@@ -46,6 +46,18 @@ impl<N> Taking<N> {
         operand: &A,
     ) -> Arg<A::Values<'_>, A::Dims, <A::Rank as HasAtLeast<N>>::Rest> {
         Arg { values: operand.values(), marker: PhantomData }
+    }
+
+    /// As [`exactly`](Self::exactly), and the operand is in memory.
+    #[rustfmt::skip] // rustc quotes the line
+    pub fn exactly_in_memory<'a, A: Input<Rank: HasExactly<N>, Values<'a>: InMemory<'a, Elem = A::Elem>> + ?Sized>(operand: &'a A) -> Arg<Memory<'a, A::Elem>, (), Rank0> {
+        Arg { values: operand.values().into_memory(), marker: PhantomData }
+    }
+
+    /// As [`at_least`](Self::at_least), and the operand is in memory.
+    #[rustfmt::skip] // rustc quotes the line
+    pub fn at_least_in_memory<'a, A: Input<Rank: HasAtLeast<N>, Values<'a>: InMemory<'a, Elem = A::Elem>> + ?Sized>(operand: &'a A) -> Arg<Memory<'a, A::Elem>, (), <A::Rank as HasAtLeast<N>>::Rest> {
+        Arg { values: operand.values().into_memory(), marker: PhantomData }
     }
 }
 

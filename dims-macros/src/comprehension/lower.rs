@@ -253,7 +253,14 @@ impl<'a> Lower<'a> {
                     self.iota(&code)
                 }
                 Node::Rust(code) => position(code),
-                index => self.node(index).code,
+                index => {
+                    let Lowered { kind, code } = self.node(index);
+                    if kind == Element {
+                        let path = path("lookup", code.span());
+                        return quote!(#path(#code));
+                    }
+                    code
+                }
             })
             .collect();
         // The user's own places: then messages about the operand's rank point at its indices, and those about its type at
@@ -500,7 +507,8 @@ fn mixed(name: &str) -> Ident {
 }
 
 fn parens(code: TokenStream) -> TokenStream {
+    let place = code.span();
     let mut group = Group::new(Delimiter::Parenthesis, code);
-    group.set_span(Span::mixed_site());
+    group.set_span(Span::mixed_site().located_at(place));
     TokenTree::Group(group).into_token_stream()
 }

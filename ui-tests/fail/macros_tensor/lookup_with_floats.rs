@@ -1,4 +1,4 @@
-//~ words: f32 | a tensor of integers
+//~ words: an index is an integer | f32
 use typed_dims::prelude::*;
 
 fn main() {
