@@ -189,42 +189,6 @@ pub fn extent<R: Extent>(range: R) -> (isize, usize) {
     range.extent()
 }
 
-/// What looks elements up.
-#[inline(always)]
-pub fn lookup<A: AsTensor<Elem: Lookup>>(indices: A) -> <A::Elem as Lookup>::Then<A> {
-    A::Elem::then(indices)
-}
-
-/// Elements that can be indices themselves: integers.
-#[diagnostic::on_unimplemented(
-    message = "an index is an integer, and not of type `{Self}`",
-    label = "expected integers",
-    note = "cast them, as in `a[ids[i] as usize]`"
-)]
-pub trait Lookup: Element {
-    /// `A`: what depends on it gives no error of its own.
-    type Then<A>;
-    #[doc(hidden)]
-    fn then<A>(indices: A) -> Self::Then<A>;
-}
-
-macro_rules! lookups {
-    ($($t:ty)*) => {$(
-        // One for each type: of a blanket impl, rustc would take `Then` where the type is none of these.
-        #[diagnostic::do_not_recommend]
-        impl Lookup for $t {
-            type Then<A> = A;
-
-            #[inline(always)]
-            fn then<A>(indices: A) -> A {
-                indices
-            }
-        }
-    )*};
-}
-
-lookups!(i8 i16 i32 i64 isize u8 u16 u32 u64 usize);
-
 /// Operands whose axes give loop variables their sizes.
 pub trait Operands {
     /// The axes that are to be bound.

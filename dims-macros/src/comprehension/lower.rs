@@ -253,14 +253,7 @@ impl<'a> Lower<'a> {
                     self.iota(&code)
                 }
                 Node::Rust(code) => position(code),
-                index => {
-                    let Lowered { kind, code } = self.node(index);
-                    if kind == Element {
-                        let path = path("lookup", code.span());
-                        return quote!(#path(#code));
-                    }
-                    code
-                }
+                index => self.node(index).code,
             })
             .collect();
         // The user's own places: then messages about the operand's rank point at its indices, and those about its type at

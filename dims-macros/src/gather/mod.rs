@@ -8,7 +8,7 @@ use crate::pattern::near::hint;
 use crate::pattern::parse::{Array, Kind, parse};
 use crate::pattern::plan::finish;
 use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
-use quote::{ToTokens, format_ident, quote, quote_spanned};
+use quote::{ToTokens, format_ident, quote};
 use syn::parse::{ParseStream, Parser};
 use syn::spanned::Spanned;
 use syn::{Expr, LitStr, Result, Token};
@@ -257,13 +257,12 @@ fn written(call: &Call, valid: &Valid, fallible: bool) -> TokenStream {
         }
     });
     let source = &operands[0];
-    let source_binders = tuple(binders(&valid.arrays[0]), &call.operands[0]);
+    let source_binders = binders(&valid.arrays[0]);
     let order = binders(&valid.output);
     let error = Ident::new("error", span);
     let gathered = Ident::new("gathered", span);
-    let try_at = Ident::new("try_at", at(&call.operands[0]));
     let mut result = quote! {
-        match #source.#try_at(#source_binders) {
+        match #source.try_at((#source_binders)) {
             Ok(#gathered) => #gathered.try_order((#order)),
             Err(#error) => Err(#error),
         }
@@ -273,14 +272,9 @@ fn written(call: &Call, valid: &Valid, fallible: bool) -> TokenStream {
         let operand = &operands[at + 1];
         let span = self::at(&call.operands[at + 1]);
         let try_at = Ident::new("try_at", span);
-        let looked_up = Ident::new("positions", span);
-        let lookup = quote_spanned!(span=> ::typed_dims::__private::lookup);
         result = quote! {
             match #operand.#try_at(#own) {
-                Ok(#looked_up) => {
-                    let #index = #lookup(#looked_up);
-                    #result
-                }
+                Ok(#index) => #result,
                 Err(#error) => Err(#error),
             }
         };

@@ -1,4 +1,4 @@
-//~ words: an index is an integer | f32
+//~ words: f32 | a tensor of integers
 use typed_dims::prelude::*;
 
 fn main() {
