@@ -64,3 +64,12 @@ pub fn erf(x: f64) -> f64 {
     }
     sum * 2.0 / std::f64::consts::PI.sqrt()
 }
+
+/// The logarithm of the gamma function, from Stirling's series far from 0 and the recurrence `gamma(x + 1) = x gamma(x)`.
+pub fn ln_gamma(x: f64) -> f64 {
+    let shift: f64 = (0..20).map(|n| (x + f64::from(n)).ln()).sum();
+    let z = x + 20.0;
+    let series = 1.0 / (12.0 * z) - 1.0 / (360.0 * z.powi(3)) + 1.0 / (1260.0 * z.powi(5))
+        - 1.0 / (1680.0 * z.powi(7));
+    (z - 0.5) * z.ln() - z + (2.0 * std::f64::consts::PI).ln() / 2.0 + series - shift
+}
