@@ -113,9 +113,9 @@ impl CompareKeys<Inner> for Inner {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! loop_variable {
-    ($name:ident, $text:literal, $at:literal, $digits:ty) => {
+    ($vis:vis $name:ident, $text:literal, $at:literal, $digits:ty) => {
         #[allow(non_camel_case_types)]
-        enum $name {}
+        $vis enum $name {}
         impl $crate::__private::Element for $name {
             type Key = $digits;
             type Axes = $crate::__private::OneAxis;

@@ -16,13 +16,20 @@ use crate::rank::Rank;
 use crate::scalar::*;
 use crate::set::Dims;
 
-/// An operation on one element.
+/// What is an operation of the library. Kernels run operations on several threads where [`UnaryOp::PARALLEL`] says that they may, and
+/// trust that: so users' operations come in through [`ScalarOp`](crate::custom::ScalarOp), which asks for what threads need.
+mod sealed {
+    pub trait Operation {}
+}
+pub(crate) use sealed::Operation;
+
+/// An operation on one element. (Users' own are [`ScalarOp`](crate::custom::ScalarOp)s.)
 #[diagnostic::on_unimplemented(
     message = "there is no operation `{Self}` on tensors of `{A}`",
     label = "not for elements of type `{A}`",
     note = "cast the tensor first, for example `.cast::<f32>()`"
 )]
-pub trait UnaryOp<A> {
+pub trait UnaryOp<A>: Operation {
     /// What it yields.
     type Out: Element;
     /// Its name in plans.
@@ -41,7 +48,7 @@ pub trait UnaryOp<A> {
     label = "not for elements of type `{A}` and `{B}`",
     note = "cast the tensors first, for example `.cast::<f32>()`"
 )]
-pub trait BinaryOp<A, B> {
+pub trait BinaryOp<A, B>: Operation {
     /// What it yields.
     type Out: Element;
     /// Its name in plans.
@@ -86,6 +93,7 @@ macro_rules! unary {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, Default)]
         pub struct $name;
+        impl Operation for $name {}
         #[diagnostic::do_not_recommend]
         impl<T: $bound> UnaryOp<T> for $name {
             type Out = $out;
@@ -233,6 +241,7 @@ macro_rules! binary {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, Default)]
         pub struct $name;
+        impl Operation for $name {}
         #[diagnostic::do_not_recommend]
         impl<T: $bound> BinaryOp<T, T> for $name {
             type Out = $out;
@@ -348,6 +357,7 @@ impl<T: Element + PartialEq> Equality for T {}
 /// `a` to a whole power.
 #[derive(Clone, Copy, Debug)]
 pub struct Powi(pub i32);
+impl Operation for Powi {}
 
 #[diagnostic::do_not_recommend]
 impl<T: Analytic> UnaryOp<T> for Powi {
@@ -366,6 +376,7 @@ impl<T: Analytic> UnaryOp<T> for Powi {
 /// The value, or the nearer bound. A value that is not a number stays.
 #[derive(Clone, Copy, Debug)]
 pub struct Clamp<T>(pub T, pub T);
+impl<T> Operation for Clamp<T> {}
 
 #[diagnostic::do_not_recommend]
 impl<T: Ordered> UnaryOp<T> for Clamp<T> {
@@ -383,6 +394,7 @@ macro_rules! unary_with {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug)]
         pub struct $name<T>(pub T);
+        impl<T> Operation for $name<T> {}
         #[diagnostic::do_not_recommend]
         impl<T: $bound> UnaryOp<T> for $name<T> {
             type Out = T;
@@ -417,6 +429,7 @@ macro_rules! binary_with {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug)]
         pub struct $name<T>(pub T);
+        impl<T> Operation for $name<T> {}
         #[diagnostic::do_not_recommend]
         impl<T: $bound> BinaryOp<T, T> for $name<T> {
             type Out = T;
@@ -449,6 +462,7 @@ impl<To> Clone for Cast<To> {
     }
 }
 impl<To> Copy for Cast<To> {}
+impl<To> Operation for Cast<To> {}
 
 #[diagnostic::do_not_recommend]
 impl<T: CastTo<To>, To: Element> UnaryOp<T> for Cast<To> {
@@ -463,6 +477,7 @@ impl<T: CastTo<To>, To: Element> UnaryOp<T> for Cast<To> {
 /// The left one: a tensor along the dims of another.
 #[derive(Clone, Copy, Debug)]
 pub struct Left;
+impl Operation for Left {}
 
 #[diagnostic::do_not_recommend]
 impl<A: Element, B> BinaryOp<A, B> for Left {
@@ -477,6 +492,7 @@ impl<A: Element, B> BinaryOp<A, B> for Left {
 /// Both, as a pair.
 #[derive(Clone, Copy, Debug)]
 pub struct Pair;
+impl Operation for Pair {}
 
 #[diagnostic::do_not_recommend]
 impl<A: Element, B: Element> BinaryOp<A, B> for Pair {
@@ -491,6 +507,7 @@ impl<A: Element, B: Element> BinaryOp<A, B> for Pair {
 /// An integer as an index: the nearest `isize`, so that comparisons with indices hold for all values.
 #[derive(Clone, Copy, Debug)]
 pub struct Index;
+impl Operation for Index {}
 
 #[diagnostic::do_not_recommend]
 impl<T: IndexInt> UnaryOp<T> for Index {
@@ -505,6 +522,7 @@ impl<T: IndexInt> UnaryOp<T> for Index {
 /// A condition as it is. (For other types there is no such condition, and no way to ask for it.)
 #[derive(Clone, Copy, Debug)]
 pub struct Holds;
+impl Operation for Holds {}
 
 #[diagnostic::do_not_recommend]
 impl<T: Element> UnaryOp<T> for Holds {
@@ -519,6 +537,7 @@ impl<T: Element> UnaryOp<T> for Holds {
 /// A user's closure.
 #[derive(Clone, Copy, Debug)]
 pub struct Map<F>(pub F);
+impl<F> Operation for Map<F> {}
 
 #[diagnostic::do_not_recommend]
 impl<T, U: Element, F: Fn(T) -> U> UnaryOp<T> for Map<F> {
