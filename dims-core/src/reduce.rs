@@ -52,7 +52,7 @@ impl<S: Dims, R: Rank, D: DimList> Split<S, R, D> {
 
 /// Whether a reduction has a result where there is nothing to reduce.
 #[derive(Clone, Copy, PartialEq)]
-enum Empty {
+pub(crate) enum Empty {
     Allowed,
     /// The name of the reduction, for the error.
     Refused(&'static str),
@@ -60,7 +60,7 @@ enum Empty {
 
 /// Runs a reduction over `dims` in one pass over the expression, without a temporary.
 #[inline]
-fn run<A, D, X, Q>(tensor: A, reducer: Q, empty: Empty) -> Result<Reduced<Q::Out, A, X>, DimError>
+pub(crate) fn run<A, D, X, Q>(tensor: A, reducer: Q, empty: Empty) -> Result<Reduced<Q::Out, A, X>, DimError>
 where
     A: Computable,
     D: DimsOf<A::Dims, X>,
@@ -73,8 +73,9 @@ where
     fused::<A::Dims, A::Rank, _, D, X, _>(&tensor.expr, &shape, reducer, empty)
 }
 
+/// As [`run`], for an expression whose operands have met; `X` are the dims of `S` without those of `D`.
 #[inline]
-fn fused<S, R, E, D, X, Q>(
+pub(crate) fn fused<S, R, E, D, X, Q>(
     expr: &E,
     shape: &Shape,
     reducer: Q,
@@ -84,7 +85,7 @@ where
     S: Dims,
     R: Rank,
     E: Expr,
-    D: DimsOf<S, X>,
+    D: DimList,
     X: Dims,
     Q: Reducer<E::Elem, Out: Element>,
 {
@@ -120,10 +121,10 @@ fn finished<T, S: Dims, R: Rank>(data: Vec<T>, kept: &[usize], sizes: &[usize]) 
 
 /// A sum: a contraction where the expression is a product whose factors lack dims of one another, else one fused pass.
 #[inline]
-fn sum<A, D, X>(tensor: A) -> Result<Reduced<A::Elem, A, X>, DimError>
+pub(crate) fn sum<A, D, X>(tensor: A) -> Result<Reduced<A::Elem, A, X>, DimError>
 where
     A: Computable<Elem: Num>,
-    D: DimsOf<A::Dims, X>,
+    D: DimList,
     X: Dims,
 {
     let tensor = tensor.into_named();
@@ -155,7 +156,7 @@ where
 }
 
 /// Evaluates, and works along one dim, block by block.
-fn along<A, D, X, W>(tensor: A, dim: D, work: W) -> Result<Evaluated<A>, DimError>
+pub(crate) fn along<A, D, X, W>(tensor: A, dim: D, work: W) -> Result<Evaluated<A>, DimError>
 where
     A: Computable,
     D: DimRef + DimsOf<A::Dims, X>,

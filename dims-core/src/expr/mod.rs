@@ -11,12 +11,14 @@ pub mod leaf;
 pub mod node;
 pub mod operand;
 pub mod remap;
+pub mod take;
 
 pub use affine::Affine;
 pub use leaf::{Iota, Scalar};
 pub use node::{Binary, Select, Unary};
 pub use operand::Operand;
 pub use remap::Remap;
+pub use take::Take;
 
 use crate::error::{DimError, Origin};
 use crate::kernel::{Kernel, elementwise, threads};

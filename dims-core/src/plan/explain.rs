@@ -34,6 +34,28 @@ pub enum Step {
         /// How many elements each element of the result is made of.
         count: usize,
     },
+    /// Each line of a tensor is worked on as a whole.
+    Lines {
+        /// What is done.
+        work: &'static str,
+        /// How many lines there are.
+        lines: usize,
+        /// How many elements each has.
+        len: usize,
+        /// Bytes of the result.
+        bytes: usize,
+        /// Into how many parts the lines were split for threads.
+        threads: usize,
+    },
+    /// An operation that is called once for each example, one after the other.
+    Calls {
+        /// The operation.
+        operation: &'static str,
+        /// How often it is called.
+        calls: usize,
+        /// Bytes of the result.
+        bytes: usize,
+    },
     /// Means weighted by a softmax of products, in tiles.
     Attention {
         /// How many batches there are.
@@ -145,7 +167,10 @@ impl Step {
             Step::Elementwise { loops, .. } | Step::Copy { loops, .. } | Step::Reduce { loops, .. } => {
                 loops.bytes
             }
-            Step::Product { bytes, .. } | Step::Attention { bytes, .. } => *bytes,
+            Step::Product { bytes, .. }
+            | Step::Attention { bytes, .. }
+            | Step::Lines { bytes, .. }
+            | Step::Calls { bytes, .. } => *bytes,
             Step::Loop { steps, bytes, .. } => bytes + steps.iter().map(Step::bytes).sum::<usize>(),
         }
     }
@@ -167,6 +192,15 @@ impl fmt::Display for Step {
             Step::Copy { reason, loops } => write!(f, "copy ({reason})\n{loops}"),
             Step::Reduce { reduction, expression, loops, count } => {
                 write!(f, "{reduction} over {count} of {expression}\n{loops}")
+            }
+            Step::Lines { work, lines, len, bytes, threads } => {
+                write!(f, "{work} of {lines} lines of {len}\n   {bytes} bytes, {threads} thread(s)")
+            }
+            Step::Calls { operation, calls, bytes } => {
+                write!(
+                    f,
+                    "{operation}, called {calls} times, once for each example\n   {bytes} bytes, 1 thread(s)"
+                )
             }
             Step::Attention { batch, queries, keys, features, values, mask, bytes, threads } => write!(
                 f,

@@ -32,8 +32,19 @@ impl<T, S: Dims, R: Rank> Owned<T, S, R> {
     /// If `sizes` is not the shape of `data`.
     #[inline]
     pub(crate) fn laid_out(data: Vec<T>, sizes: &[usize]) -> Self {
-        let order = AxisList::in_memory_of::<S, R>().as_slice();
+        Self::in_order(data, AxisList::in_memory_of::<S, R>().as_slice(), sizes)
+    }
+
+    /// Elements that lie contiguously in an order of all axes, dims first; `sizes` is in that order.
+    ///
+    /// # Panics
+    ///
+    /// If `order` does not name each axis once, or `sizes` is not the shape of `data`.
+    #[inline]
+    pub(crate) fn in_order(data: Vec<T>, order: &[usize], sizes: &[usize]) -> Self {
         assert_eq!(order.len(), sizes.len(), "one size for each axis");
+        assert_eq!(order.len(), S::Axes::LEN + R::N, "one size for each axis");
+        let mut named: u64 = 0;
         let mut owned: Owned<T, S, R> = Owned {
             data,
             start: 0,
@@ -45,6 +56,8 @@ impl<T, S: Dims, R: Rank> Owned<T, S, R> {
         let mut step: usize = 1;
         for (&at, &size) in order.iter().zip(sizes).rev() {
             let axis = Axis::new(size, step as isize);
+            assert!(named >> at & 1 == 0, "each axis once");
+            named |= 1 << at;
             match at.checked_sub(S::Axes::LEN) {
                 None => owned.named.as_mut_slice()[at] = axis,
                 Some(at) => owned.positional.as_mut_slice()[at] = axis,
