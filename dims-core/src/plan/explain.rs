@@ -47,15 +47,6 @@ pub enum Step {
         /// Into how many parts the lines were split for threads.
         threads: usize,
     },
-    /// An operation that is called once for each example, one after the other.
-    Calls {
-        /// The operation.
-        operation: &'static str,
-        /// How often it is called.
-        calls: usize,
-        /// Bytes of the result.
-        bytes: usize,
-    },
     /// Means weighted by a softmax of products, in tiles.
     Attention {
         /// How many batches there are.
@@ -75,8 +66,10 @@ pub enum Step {
         /// How many threads the work is worth.
         threads: usize,
     },
-    /// A function that is called once for each example of a batch.
+    /// An operation or a function that is called once for each example of a batch, one after the other.
     Loop {
+        /// Its name.
+        operation: &'static str,
         /// How often.
         calls: usize,
         /// The steps of all calls, in their order.
@@ -167,10 +160,7 @@ impl Step {
             Step::Elementwise { loops, .. } | Step::Copy { loops, .. } | Step::Reduce { loops, .. } => {
                 loops.bytes
             }
-            Step::Product { bytes, .. }
-            | Step::Attention { bytes, .. }
-            | Step::Lines { bytes, .. }
-            | Step::Calls { bytes, .. } => *bytes,
+            Step::Product { bytes, .. } | Step::Attention { bytes, .. } | Step::Lines { bytes, .. } => *bytes,
             Step::Loop { steps, bytes, .. } => bytes + steps.iter().map(Step::bytes).sum::<usize>(),
         }
     }
@@ -196,20 +186,14 @@ impl fmt::Display for Step {
             Step::Lines { work, lines, len, bytes, threads } => {
                 write!(f, "{work} of {lines} lines of {len}\n   {bytes} bytes, {threads} thread(s)")
             }
-            Step::Calls { operation, calls, bytes } => {
-                write!(
-                    f,
-                    "{operation}, called {calls} times, once for each example\n   {bytes} bytes, 1 thread(s)"
-                )
-            }
             Step::Attention { batch, queries, keys, features, values, mask, bytes, threads } => write!(
                 f,
                 "attention of {queries} queries to {keys} keys of {features}, values of {values}, {batch} times, mask {mask}\n   \
                  {bytes} bytes, {threads} thread(s)"
             ),
-            Step::Loop { calls, steps, bytes } => write!(
+            Step::Loop { operation, calls, steps, bytes } => write!(
                 f,
-                "loop of {calls} call(s), one for each example, with {} step(s) of their own\n   {bytes} bytes",
+                "{operation}, called {calls} time(s), once for each example, with {} step(s) of its own\n   {bytes} bytes",
                 steps.len()
             ),
             Step::Product { batch, m, k, n, a, b, c, summed, bytes, threads } => {
