@@ -180,9 +180,10 @@ pub(crate) fn placed<S: Dims, R: Rank, E: Expr>(
     Ok(Named::from_expr(Owned::laid_out(data, &sizes)))
 }
 
-crate::loop_variable!(pub(crate) Window0, "window 0", 0, crate::brand::digits::H0<crate::brand::Inner>);
-crate::loop_variable!(pub(crate) Window1, "window 1", 1, crate::brand::digits::H1<crate::brand::Inner>);
-crate::loop_variable!(pub(crate) Window2, "window 2", 2, crate::brand::digits::H2<crate::brand::Inner>);
+// Their numbers are none of a comprehension's loops, which can be behind a rest as well.
+crate::loop_variable!(pub(crate) Window0, "window 0", 0x4000_0000, crate::brand::digits::H0<crate::brand::Inner>);
+crate::loop_variable!(pub(crate) Window1, "window 1", 0x4000_0001, crate::brand::digits::H1<crate::brand::Inner>);
+crate::loop_variable!(pub(crate) Window2, "window 2", 0x4000_0002, crate::brand::digits::H2<crate::brand::Inner>);
 
 /// The dims of the positions in windows that no user's dim stands for. They are behind a rest, so they clash with no other.
 pub(crate) type Inside = (Window0, Window1, Window2);
