@@ -102,7 +102,7 @@ pub mod prelude {
 
     pub use crate::assign::OrderInto;
     pub use crate::attention::{attention, try_attention};
-    pub use crate::batch::{batched, vmap};
+    pub use crate::batch::{batched, map_each, try_map_each, vmap};
     pub use crate::bind::{At, AtMut, Ellipsis};
     pub use crate::brand::{Brand, Rest};
     pub use crate::convert::IntoTensor;

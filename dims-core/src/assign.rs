@@ -6,8 +6,9 @@ use crate::expr::index::IndexExprs;
 use crate::expr::leaf::{axes_row, meet_axes};
 use crate::expr::{Expr, Operand};
 use crate::kernel::copy::copy_between;
-use crate::kernel::elementwise::{Target, update};
+use crate::kernel::elementwise::{Target, fill, update};
 use crate::kernel::isa::Isa;
+use crate::kernel::threads;
 use crate::named::Named;
 use crate::ops::{self, BinaryOp};
 use crate::order::{OrderOf, Ordering};
@@ -299,6 +300,16 @@ pub trait OrderInto: Computable {
             // borrowed exclusively, so that the tensor's elements are others.
             unsafe { std::ptr::copy_nonoverlapping(from, start, len) };
             return Ok(());
+        }
+        if let Some((like, len, operands)) = Ordering::<Self::Dims, Self::Rank, L>::in_line(&tensor.expr)
+            && Ordering::<Self::Dims, Self::Rank, L>::is_like(&axes, like)
+            && threads::parts(len) <= 1
+        {
+            let nest = Nest::line(len, operands);
+            // SAFETY: `out` has as many elements, contiguous in the same order, which it borrows exclusively. They are valid, and
+            // written alone.
+            let places = unsafe { std::slice::from_raw_parts_mut(start.cast(), len) };
+            return fill(tensor.expr.kernel(&mut nest.operands()), &nest, places);
         }
         let mut shape = Shape::new::<Self::Dims, Self::Rank>();
         tensor.meet(&mut shape)?;

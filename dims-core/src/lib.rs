@@ -56,13 +56,12 @@ pub mod __private {
         pub use crate::batch::*;
         pub use crate::error::unwrap;
     }
-    pub use crate::brand::{Brand, Declared, Element, Inner, digits, keys_of};
+    pub use crate::brand::{Brand, Declared, Element, Loop, digits, keys_of};
     pub use crate::comprehension::*;
     pub use crate::declared_dim_operators;
     pub use crate::dim::{Dim, anchor, tie};
     pub use crate::elementwise::{Elementwise, iota};
     pub use crate::error::DimError;
-    pub use crate::loop_variable;
     pub use crate::reduce::Reductions;
     pub mod pattern {
         pub use crate::bind::source::RankDyn;

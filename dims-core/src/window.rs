@@ -1,7 +1,7 @@
 //! Windows that slide along dims: what convolutions and pooling have in common.
 
 use crate::assign::write_into;
-use crate::brand::{DimInfo, Rest};
+use crate::brand::{Brand, DimInfo, Element, Inner, Rest, digits, keys_of};
 use crate::dim::DimList;
 use crate::error::DimError;
 use crate::expr::Expr;
@@ -10,8 +10,10 @@ use crate::named::Named;
 use crate::plan::axes::AxisList;
 use crate::plan::shape::Shape;
 use crate::rank::Rank;
-use crate::set::{DimKey, Dims};
+use crate::set::{DimKey, Dims, Keys};
+use crate::size::Dyn;
 use crate::storage::Owned;
+use crate::storage::axes::OneAxis;
 use crate::storage::memory::reserve;
 use smallvec::SmallVec;
 
@@ -180,10 +182,31 @@ pub(crate) fn placed<S: Dims, R: Rank, E: Expr>(
     Ok(Named::from_expr(Owned::laid_out(data, &sizes)))
 }
 
-// Their numbers are none of a comprehension's loops, which can be behind a rest as well.
-crate::loop_variable!(pub(crate) Window0, "window 0", 0x4000_0000, crate::brand::digits::H0<crate::brand::Inner>);
-crate::loop_variable!(pub(crate) Window1, "window 1", 0x4000_0001, crate::brand::digits::H1<crate::brand::Inner>);
-crate::loop_variable!(pub(crate) Window2, "window 2", 0x4000_0002, crate::brand::digits::H2<crate::brand::Inner>);
+macro_rules! positions {
+    ($($name:ident $at:literal $digit:ident $text:literal;)*) => {$(
+        /// A dim for the positions in a window.
+        pub(crate) enum $name {}
+
+        impl Element for $name {
+            type Key = digits::$digit<Inner>;
+            type Axes = OneAxis;
+            // No loop of a comprehension has this number: those can be behind a rest as well.
+            const KEYS: Keys = keys_of::<Dyn>(1 << 63 | 1 << 62 | $at, $text);
+        }
+
+        impl Brand for $name {
+            type Size = Dyn;
+            type Num = Dyn;
+            type Anchor = ();
+        }
+    )*};
+}
+
+positions! {
+    Window0 0 H0 "window 0";
+    Window1 1 H1 "window 1";
+    Window2 2 H2 "window 2";
+}
 
 /// The dims of the positions in windows that no user's dim stands for. They are behind a rest, so they clash with no other.
 pub(crate) type Inside = (Window0, Window1, Window2);
@@ -197,7 +220,7 @@ pub(crate) struct Positions;
 impl DimList for Positions {
     type Brands = ();
     type Sizes = ();
-    const KEYS: &'static crate::set::Keys = &<Rest<Inside> as crate::brand::Element>::KEYS;
+    const KEYS: &'static Keys = &<Rest<Inside> as Element>::KEYS;
 
     fn each(&self, _: impl FnMut(DimInfo<'_>)) {}
 }

@@ -88,6 +88,14 @@ pub trait Expr {
         None
     }
 
+    /// Whether all operands with elements lie in memory alike, each with all dims of `U` and nothing else: with the axes `like`, which the
+    /// first of them sets. Counts them.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn alike<'s, U: Dims>(&'s self, _like: &mut Option<&'s [Axis]>, _operands: &mut usize) -> bool {
+        false
+    }
+
     /// Tells the sizes of the operands to loops over the dims `U` and the positional axes `R`.
     #[doc(hidden)]
     fn meet<U: Dims, R: Rank>(&self, shape: &mut Shape) -> Result<(), DimError>;
@@ -228,6 +236,11 @@ impl<E: Expr> Expr for &E {
     #[inline(always)]
     fn in_memory<U: Dims>(&self) -> Option<Raw<Self::Elem>> {
         (**self).in_memory::<U>()
+    }
+
+    #[inline(always)]
+    fn alike<'s, U: Dims>(&'s self, like: &mut Option<&'s [Axis]>, operands: &mut usize) -> bool {
+        (**self).alike::<U>(like, operands)
     }
 
     #[inline(always)]

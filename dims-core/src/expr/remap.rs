@@ -123,7 +123,6 @@ impl<E: Expr, S: Dims, R: Rank> Expr for Remap<E, S, R> {
         let inner = self.inner_shape().expect("the operands have met");
         let mut own = Rows::new(inner.sizes().len());
         self.inner.rows::<S, R>(&inner, &mut own);
-        let named = inner.named_len();
         for (strides, &offset) in own.iter().zip(own.offsets()) {
             let mut row: SmallVec<[isize; 8]> = SmallVec::from_elem(0, shape.sizes().len());
             let moved = self.spread(strides, shape, &mut row);
