@@ -16,7 +16,7 @@ use crate::set::rename::Free;
 use crate::set::union::Sort;
 use crate::set::{Dims, DimsOf, Union, Verdict};
 use crate::tensor::Computable;
-use crate::window::{Placing, Window, placed, slid};
+use crate::window::{Placing, Window, placed_windows, slid};
 use smallvec::SmallVec;
 
 /// Dims for the positions in a window that slides along the dims `P` of a tensor with the dims `S`: as many as there are in `P`, and
@@ -160,10 +160,11 @@ where
         }
     }
     if placings.is_empty() {
-        return slide::<_, _, Joined<C, K>, A::Dims, U, X>(x.expr, changes, weight.expr);
+        let windows = Remap::<_, A::Dims, Rank0>::of(x.expr, changes);
+        return multiplied::<_, _, Joined<C, K>, U, X>(windows, weight.expr);
     }
-    let padded = placed::<A::Dims, Rank0, _>(&x.expr, &shape, &placings, Num::ZERO)?;
-    slide::<_, _, Joined<C, K>, A::Dims, U, X>(padded.expr, changes, weight.expr)
+    let windows = placed_windows::<A::Dims, Rank0, _>(&x.expr, &shape, &placings, Num::ZERO, &changes)?;
+    multiplied::<_, _, Joined<C, K>, U, X>(windows, weight.expr)
 }
 
 /// How many elements a dim has, with `step - 1` more between neighbours, and with padding on either side.
@@ -176,19 +177,17 @@ fn widened(slide: &Slide<'_>, before: usize, after: usize, step: usize) -> Resul
     })
 }
 
-/// Windows of an expression over the dims `S`, times the weight, summed over `D`: `X` of the dims `U` are left.
-fn slide<E, F, D, S, U, X>(expr: E, changes: Changes, weight: F) -> Result<Named<E::Elem, X>, DimError>
+/// Windows times the weight, summed over `D`: `X` of the dims `U` are left.
+fn multiplied<E, F, D, U, X>(windows: E, weight: F) -> Result<Named<E::Elem, X>, DimError>
 where
     E: Expr<Elem: Num>,
     F: Expr<Elem = E::Elem>,
     D: DimList,
-    S: Dims,
     U: Dims,
     X: Dims,
 {
-    let windows = Remap::<E, S, Rank0>::of(expr, changes);
     let product = Binary { op: ops::Mul, a: windows, b: weight };
-    sum::<Named<E::Elem, U, Rank0, Binary<ops::Mul, Remap<E, S, Rank0>, F>>, D, X>(Named::from_expr(product))
+    sum::<Named<E::Elem, U, Rank0, Binary<ops::Mul, E, F>>, D, X>(Named::from_expr(product))
 }
 
 /// The transpose of a convolution: every element is spread over a window, and what overlaps is added.
@@ -300,7 +299,7 @@ where
         let terms = SmallVec::from_iter([(slide.window.key(), -1, Some(slide.len))]);
         backwards.push((slide.window.key(), Along { offset: slide.len - 1, inner: Some(slide.len), terms }));
     }
-    let spread = placed::<A::Dims, Rank0, _>(&x.expr, &shape, &placings, Num::ZERO)?;
+    let windows = placed_windows::<A::Dims, Rank0, _>(&x.expr, &shape, &placings, Num::ZERO, &changes)?;
     let weight = Remap::<_, W::Dims, Rank0>::of(weight.expr, backwards);
-    slide::<_, _, Joined<C, K>, A::Dims, U, X>(spread.expr, changes, weight)
+    multiplied::<_, _, Joined<C, K>, U, X>(windows, weight)
 }
