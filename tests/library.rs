@@ -196,6 +196,70 @@ mod sizes {
     }
 }
 
+mod batches {
+    use super::*;
+
+    dims! {
+        struct Class;
+        struct Feat;
+    }
+
+    /// One function for each family, written for one example.
+    #[batched]
+    fn block(x: Tensor<f32, (C, H, W)>, weight: &Tensor<f32, (O, C, Kh, Kw)>) -> Tensor<f32, (O, H, W)> {
+        let x = conv(x, weight, C, (H, W), (Kh, Kw), &Window::new().padding(1));
+        let x = x.group_norm(O, 2, (H, W), 1e-3).relu();
+        x.max_pool((H, W), 2, &Window::new().stride(2)).flip(H).roll(W, 1)
+    }
+
+    #[batched]
+    fn loss(
+        x: Tensor<f32, (Feat,)>,
+        weight: &Tensor<f32, (Feat, Class)>,
+        label: Tensor<usize, ()>,
+    ) -> Tensor<f32, ()> {
+        x.layer_norm(Feat, 1e-3).dot(weight, Feat).cross_entropy(Class, label)
+    }
+
+    #[batched]
+    fn ranked(x: Tensor<f32, (Feat,)>) -> Tensor<f32, (Feat,)> {
+        let order = x.argsort(Feat);
+        x.take(Feat, order).cumprod(Feat)
+            + x.median(Feat)
+            + x.sort_descending(Feat).pad(Feat, 0, 0, Pad::Circular)
+    }
+
+    #[test]
+    fn functions_made_of_the_library_take_further_dims() {
+        dims!(m);
+        let (x, w) = (image(), weight().into_tensor((O, C, Kh, Kw)));
+        let all = block(x.at((Batch, C, H, W)), &w).order((Batch, O, H, W));
+        for n in 0..2 {
+            assert_eq!(block(x.at((n, C, H, W)), &w).order((O, H, W)), all.index_axis(ndarray::Axis(0), n));
+        }
+        let x = Array3::from_shape_fn((2, 3, 5), |(n, m, f)| ((3 * n + 5 * m + 7 * f) % 11) as f32);
+        let weight = from_fn((Feat.of(5), Class.of(4)), |(f, c)| (f as f32 - c as f32) / 4.0);
+        let labels = ndarray::array![[0usize, 1, 2], [3, 0, 1]];
+        let losses = loss(x.at((Batch, m, Feat)), &weight, labels.at((Batch, m))).order((Batch, m));
+        let ranks = ranked(x.at((Batch, m, Feat))).order((Batch, m, Feat));
+        for n in 0..2 {
+            for m in 0..3 {
+                let one = loss(x.at((n, m, Feat)), &weight, labels.at((n, m))).order(());
+                assert!((one - losses[[n, m]]).abs() < 1e-6);
+                let one = ranked(x.at((n, m, Feat))).order(Feat);
+                assert_eq!(one, ranks.slice(ndarray::s![n, m, ..]));
+            }
+        }
+    }
+
+    #[test]
+    fn a_convolution_of_a_batch_is_one_contraction() {
+        let (x, w) = (image(), weight().into_tensor((O, C, Kh, Kw)));
+        let (_, plan) = explain(|| block(x.at((Batch, C, H, W)), &w));
+        assert_eq!(count(&plan, |step| matches!(step, Step::Product { .. })), 1, "{plan}");
+    }
+}
+
 mod dynamic {
     use super::*;
 

@@ -10,7 +10,7 @@ use crate::named::Named;
 use crate::ops::{BinaryOp, Isa, Operation, UnaryOp};
 use crate::plan::axes::AxisList;
 use crate::plan::explain::{Step, record};
-use crate::rank::Rank;
+use crate::rank::*;
 use crate::reduce::evaluate_in;
 use crate::scalar::Element;
 use crate::set::Union;
@@ -29,8 +29,7 @@ use smallvec::SmallVec;
 /// The value can hold constants of its own, such as a slope.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an operation on `{Args}`",
-    label = "no such operation for elements of this type",
-    note = "write `impl ScalarOp<{Args}> for {Self}`; an operation on two tensors takes a pair, `ScalarOp<(f32, f32)>`"
+    label = "no such operation for elements of this type"
 )]
 pub trait ScalarOp<Args>: Copy + Send + Sync + 'static {
     /// The type of the result.
@@ -40,6 +39,17 @@ pub trait ScalarOp<Args>: Copy + Send + Sync + 'static {
     /// The value.
     fn apply<I: Isa>(self, args: Args) -> Self::Out;
 }
+
+/// A [`ScalarOp`] on elements of a tensor.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an operation on `{Args}`",
+    label = "no such operation for elements of this type",
+    note = "write `impl ScalarOp<{Args}> for {Self}`; an operation on two tensors takes a pair, `ScalarOp<(f32, f32)>`"
+)]
+pub trait OperatesOn<Args>: ScalarOp<Args> {}
+
+#[diagnostic::do_not_recommend]
+impl<Args, O: ScalarOp<Args>> OperatesOn<Args> for O {}
 
 /// A user's operation as one of the library's.
 #[derive(Clone, Copy, Debug)]
@@ -84,9 +94,9 @@ impl<A, B, O: ScalarOp<(A, B)>> BinaryOp<A, B> for Custom<O> {
 )]
 pub trait ArrayOp<T: Element> {
     /// How many positional axes it takes: `U1` for vectors.
-    type In: crate::rank::RankOf;
+    type In: RankOf;
     /// How many it yields.
-    type Out: crate::rank::RankOf;
+    type Out: RankOf;
     /// The type of the elements that it yields.
     type Elem: Element;
     /// The name in plans.
@@ -103,13 +113,13 @@ pub trait ArrayOp<T: Element> {
 }
 
 /// The ndarray dimension of a number of axes.
-pub type NdOf<N> = <<N as crate::rank::RankOf>::Rank as Rank>::Nd;
+pub type NdOf<N> = <<N as RankOf>::Rank as Rank>::Nd;
 
 /// The result of [`apply_array`](ApplyOp::apply_array).
 pub type ArrayOut<O, A> = Named<
     <O as ArrayOp<<A as AsTensor>::Elem>>::Elem,
     <A as AsTensor>::Dims,
-    <<O as ArrayOp<<A as AsTensor>::Elem>>::Out as crate::rank::RankOf>::Rank,
+    <<O as ArrayOp<<A as AsTensor>::Elem>>::Out as RankOf>::Rank,
 >;
 
 /// A tensor has as many positional axes as an operation takes.
@@ -118,14 +128,24 @@ pub type ArrayOut<O, A> = Named<
     label = "bind the axes that are not the operation's: `x.at((n, ..))`"
 )]
 pub trait TakesAxes<R> {}
-#[diagnostic::do_not_recommend]
-impl<R: Rank> TakesAxes<R> for R {}
+// An impl for each rank, for with one for all rustc would take the tensor's rank for the operation's.
+macro_rules! takes {
+    ($($rank:ident)*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl TakesAxes<$rank> for $rank {}
+    )*};
+}
+
+takes! {
+    Rank0 Rank1 Rank2 Rank3 Rank4 Rank5 Rank6 Rank7 Rank8 Rank9 Rank10 Rank11 Rank12 Rank13 Rank14 Rank15 Rank16 Rank17 Rank18
+    Rank19 Rank20 Rank21 Rank22 Rank23 Rank24 Rank25 Rank26
+}
 
 /// Users' operators as methods of tensors.
 pub trait ApplyOp: AsTensor {
     /// The operation of each element. Lazy.
     #[inline(always)]
-    fn apply<O: ScalarOp<Self::Elem>>(self, op: O) -> UnaryOut<Custom<O>, Self> {
+    fn apply<O: OperatesOn<Self::Elem>>(self, op: O) -> UnaryOut<Custom<O>, Self> {
         Named::from_expr(Unary { op: Custom(op), a: self.into_named().expr })
     }
 
@@ -133,7 +153,7 @@ pub trait ApplyOp: AsTensor {
     #[inline(always)]
     fn apply_with<O, B, V>(self, other: B, op: O) -> BinaryOut<Custom<O>, Self, B, V>
     where
-        O: ScalarOp<(Self::Elem, V)>,
+        O: OperatesOn<(Self::Elem, V)>,
         B: Operand<V>,
         Self::Dims: Union<B::Dims>,
     {
@@ -146,19 +166,21 @@ pub trait ApplyOp: AsTensor {
     ///
     /// Where [`try_apply_array`](ApplyOp::try_apply_array) returns an error, and if the operation panics.
     #[track_caller]
-    fn apply_array<O>(self, op: O) -> ArrayOut<O, Self>
+    fn apply_array<O, N>(self, op: O) -> ArrayOut<O, Self>
     where
-        Self: Computable<Rank: TakesAxes<<O::In as crate::rank::RankOf>::Rank>>,
-        O: ArrayOp<Self::Elem>,
+        O: ArrayOp<Self::Elem, In: RankOf<Rank = N>>,
+        N: Rank,
+        Self: Computable<Rank: TakesAxes<N>>,
     {
         unwrap(self.try_apply_array(op))
     }
 
     /// As [`apply_array`](ApplyOp::apply_array), but what sizes decide is an error; so are results of different shapes.
-    fn try_apply_array<O>(self, op: O) -> Result<ArrayOut<O, Self>, DimError>
+    fn try_apply_array<O, N>(self, op: O) -> Result<ArrayOut<O, Self>, DimError>
     where
-        Self: Computable<Rank: TakesAxes<<O::In as crate::rank::RankOf>::Rank>>,
-        O: ArrayOp<Self::Elem>,
+        O: ArrayOp<Self::Elem, In: RankOf<Rank = N>>,
+        N: Rank,
+        Self: Computable<Rank: TakesAxes<N>>,
     {
         apply_array(self, op)
     }
@@ -176,7 +198,7 @@ fn apply_array<A: Computable, O: ArrayOp<A::Elem>>(tensor: A, op: O) -> Result<A
     let (dims, axes) = sizes.split_at(named);
     let calls: usize = dims.iter().product();
     let one: usize = axes.iter().product();
-    let rank = <<O::Out as crate::rank::RankOf>::Rank as Rank>::N;
+    let rank = <<O::Out as RankOf>::Rank as Rank>::N;
     let mut all: Vec<usize> = vec![calls];
     all.extend(axes);
     let view = ArrayViewD::from_shape(IxDyn(&all), &data).expect("the sizes are the shape of the data");

@@ -1,7 +1,6 @@
 //! Convolutions, and their transposes.
 
 use crate::batch::closed::Common;
-use crate::bind::at::Is;
 use crate::convert::Counted;
 use crate::dim::{DimList, Joined};
 use crate::error::{DimError, unwrap};
@@ -12,7 +11,7 @@ use crate::ops;
 use crate::rank::Rank0;
 use crate::reduce::sum;
 use crate::scalar::Num;
-use crate::set::rename::Free;
+use crate::set::rename::New;
 use crate::set::union::Sort;
 use crate::set::{Dims, DimsOf, Union, Verdict};
 use crate::tensor::Computable;
@@ -28,14 +27,25 @@ use smallvec::SmallVec;
 pub trait WindowOver<P, S>: DimList {}
 impl<K, P, S> WindowOver<P, S> for K
 where
-    K: Counted,
-    P: Counted<Count: Is<K::Count>>,
-    K::Brands: Sort,
-    S: Dims<List: Common<<K::Brands as Sort>::Out>>,
-    Verdict<<S::List as Common<<K::Brands as Sort>::Out>>::Found>:
-        Free<<S::List as Common<<K::Brands as Sort>::Out>>::Found, S>,
+    K: Counted<Brands: Sort>,
+    P: Counted<Count: AsMany<K::Count>>,
+    S: Dims,
+    <K::Brands as Sort>::Out: Common<S::List>,
+    Verdict<Shared<K, S>>: New<Shared<K, S>, S>,
 {
 }
+
+/// A window has as many dims as it slides along.
+#[diagnostic::on_unimplemented(
+    message = "a window that slides along several dims has as many dims itself",
+    label = "there are not as many dims as the window slides along"
+)]
+pub trait AsMany<N> {}
+#[diagnostic::do_not_recommend]
+impl<N> AsMany<N> for N {}
+
+/// The first of the dims `K` that the set `S` has, or [`Nothing`](crate::set::Nothing).
+type Shared<K, S> = <<<K as DimList>::Brands as Sort>::Out as Common<<S as Dims>::List>>::Found;
 
 /// The dims of a list, and the dims of windows along them, with their sizes.
 struct Slide<'a> {
@@ -69,83 +79,127 @@ fn slides<'a, P: DimList + 'a, K: DimList + 'a>(
     all
 }
 
-/// A convolution (a cross-correlation, as everywhere in neural networks) along any number of dims: one for `conv1d`, two for `conv2d`, three
-/// for `conv3d`.
-///
-/// ```text
-/// out[.., h, w] = sum over channels, kh, kw of
-///                 x[.., channels, h * stride + kh * dilation - padding, w * .. ] * weight[.., channels, kh, kw]
-/// ```
-///
-/// `dims` are the dims `(h, w)` that the window slides along, `window` the dims `(kh, kw)` of the weight for the positions in it, and `channels`
-/// one or more dims that both have. All other dims are as in any product: those of the weight alone are output channels, those of the
-/// tensor alone are batches, and those of both are *groups*: a grouped convolution is one whose channels are split into a group and
-/// its channels, and a depthwise one has no `channels` to sum over (`()`).
-///
-/// ```text
-/// conv(&x, &weight, C, (H, W), (Kh, Kw), &Window::new().stride(2).padding(1))
-/// ```
-///
-/// It is one contraction over views: without padding nothing of the input is copied, with padding it is copied once.
-///
-/// # Panics
-///
-/// Where [`try_conv`] returns an error.
-#[doc(alias = "conv1d")]
-#[doc(alias = "conv2d")]
-#[doc(alias = "conv3d")]
-#[track_caller]
-pub fn conv<A, W, C, P, K, XP, XC, YC, U, UC, X>(
-    x: A,
-    weight: W,
-    channels: C,
-    dims: P,
-    window: K,
-    steps: &Window,
-) -> Named<A::Elem, X>
-where
-    A: Computable<Elem: Num, Rank = Rank0, Dims: Union<W::Dims, Out = U>>,
-    W: Computable<Elem = A::Elem, Rank = Rank0>,
-    C: DimsOf<A::Dims, XC> + DimsOf<W::Dims, YC> + DimsOf<U, UC>,
-    P: DimsOf<A::Dims, XP>,
-    K: WindowOver<P, A::Dims> + DimsOf<UC, X>,
-    XP: Dims,
-    XC: Dims,
-    YC: Dims,
-    U: Dims,
-    UC: Dims,
-    X: Dims,
-{
-    unwrap(try_conv(x, weight, channels, dims, window, steps))
+/// The four functions, which have the same parameters and bounds. (The bounds are written in one place and not in each `where`, because rustc
+/// quotes them from there.)
+macro_rules! convolutions {
+    (
+        $bounds:tt
+        $($(#[$doc:meta])* $name:ident, $(#[$try_doc:meta])* $try_name:ident = $run:ident $extra:tt;)*
+    ) => {$(
+        convolutions!(@one $bounds $(#[$doc])* $name, $(#[$try_doc])* $try_name = $run $extra);
+    )*};
+    (
+        @one [$($bounds:tt)*]
+        $(#[$doc:meta])* $name:ident, $(#[$try_doc:meta])* $try_name:ident = $run:ident ($($extra:ident: $extra_type:ty)?)
+    ) => {
+        $(#[$doc])*
+        #[track_caller]
+        #[allow(clippy::too_many_arguments)]
+        pub fn $name<$($bounds)*>(
+            x: A,
+            weight: W,
+            channels: C,
+            dims: P,
+            window: K,
+            steps: &Window,
+            $($extra: $extra_type,)?
+        ) -> Named<A::Elem, X> {
+            unwrap($try_name(x, weight, channels, dims, window, steps $(, $extra)?))
+        }
+
+        $(#[$try_doc])*
+        #[allow(clippy::too_many_arguments)]
+        pub fn $try_name<$($bounds)*>(
+            x: A,
+            weight: W,
+            _: C,
+            dims: P,
+            window: K,
+            steps: &Window,
+            $($extra: $extra_type,)?
+        ) -> Result<Named<A::Elem, X>, DimError> {
+            $run::<A, W, C, P, K, U, X>(x, weight, &dims, &window, steps $(, $extra)?)
+        }
+    };
 }
 
-/// As [`conv`], but what sizes decide is an error; so is a window that is longer than what it slides along.
-pub fn try_conv<A, W, C, P, K, XP, XC, YC, U, UC, X>(
+convolutions! {
+    [
+        A: Computable<Elem: Num, Rank = Rank0, Dims: Union<W::Dims, Out = U>>,
+        W: Computable<Elem = A::Elem, Rank = Rank0>,
+        C: DimsOf<A::Dims, XC> + DimsOf<W::Dims, YC> + DimsOf<U, UC>,
+        P: DimsOf<A::Dims, XP>,
+        K: WindowOver<P, A::Dims> + DimsOf<UC, X>,
+        XP: Dims, XC: Dims, YC: Dims, U: Dims, UC: Dims, X: Dims
+    ]
+    /// A convolution (a cross-correlation, as everywhere in neural networks) along any number of dims: one for `conv1d`, two for `conv2d`, three
+    /// for `conv3d`.
+    ///
+    /// ```text
+    /// out[.., h, w] = sum over channels, kh, kw of
+    ///                 x[.., channels, h * stride + kh * dilation - padding, w * .. ] * weight[.., channels, kh, kw]
+    /// ```
+    ///
+    /// `dims` are the dims `(h, w)` that the window slides along, `window` the dims `(kh, kw)` of the weight for the positions in it, and `channels`
+    /// one or more dims that both have. All other dims are as in any product: those of the weight alone are output channels, those of the
+    /// tensor alone are batches, and those of both are *groups*: a grouped convolution is one whose channels are split into a group and
+    /// its channels, and a depthwise one has no `channels` to sum over (`()`).
+    ///
+    /// ```text
+    /// conv(&x, &weight, C, (H, W), (Kh, Kw), &Window::new().stride(2).padding(1))
+    /// ```
+    ///
+    /// It is one contraction over views: without padding nothing of the input is copied, with padding it is copied once.
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_conv`] returns an error.
+    #[doc(alias = "conv1d")]
+    #[doc(alias = "conv2d")]
+    #[doc(alias = "conv3d")]
+    conv,
+    /// As [`conv`], but what sizes decide is an error; so is a window that is longer than what it slides along.
+    try_conv = convolve ();
+
+    /// The transpose of a convolution: every element is spread over a window, and what overlaps is added.
+    ///
+    /// ```text
+    /// out[.., h * stride + kh * dilation - padding] += x[.., channels, h] * weight[.., channels, kh]
+    /// ```
+    ///
+    /// The arguments are those of [`conv`]; `channels` are summed over. The result has `(n - 1) * stride + (k - 1) * dilation + 1 - 2 * padding`
+    /// elements along a dim of `n`, for a window of `k`. `extra` more can be asked for at the end, which tells apart the sizes that a
+    /// convolution with a stride maps to one.
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_conv_transpose`] returns an error.
+    conv_transpose,
+    /// As [`conv_transpose`], but what sizes decide is an error; so are a step of 0, and padding that leaves nothing.
+    try_conv_transpose = transpose (extra: usize);
+}
+
+fn convolve<A, W, C, P, K, U, X>(
     x: A,
     weight: W,
-    _: C,
-    dims: P,
-    window: K,
+    dims: &P,
+    window: &K,
     steps: &Window,
 ) -> Result<Named<A::Elem, X>, DimError>
 where
-    A: Computable<Elem: Num, Rank = Rank0, Dims: Union<W::Dims, Out = U>>,
+    A: Computable<Elem: Num, Rank = Rank0>,
     W: Computable<Elem = A::Elem, Rank = Rank0>,
-    C: DimsOf<A::Dims, XC> + DimsOf<W::Dims, YC> + DimsOf<U, UC>,
-    P: DimsOf<A::Dims, XP>,
-    K: WindowOver<P, A::Dims> + DimsOf<UC, X>,
-    XP: Dims,
-    XC: Dims,
-    YC: Dims,
+    C: DimList,
+    P: DimList,
+    K: DimList,
     U: Dims,
-    UC: Dims,
     X: Dims,
 {
     let (x, weight) = (x.into_named(), weight.into_named());
     let (shape, own) = (x.shape()?, weight.shape()?);
     let size = |key| shape.size(shape.position(&key).expect("the dim is one of the tensor's"));
     let len = |key| own.size(own.position(&key).expect("the dim is one of the weight's"));
-    let slides = slides(&dims, &window, size, len);
+    let slides = slides(dims, window, size, len);
     steps.check(slides.len())?;
     let mut changes = Changes::new();
     let mut placings: SmallVec<[Placing; 3]> = SmallVec::new();
@@ -190,66 +244,21 @@ where
     sum::<Named<E::Elem, U, Rank0, Binary<ops::Mul, E, F>>, D, X>(Named::from_expr(product))
 }
 
-/// The transpose of a convolution: every element is spread over a window, and what overlaps is added.
-///
-/// ```text
-/// out[.., h * stride + kh * dilation - padding] += x[.., channels, h] * weight[.., channels, kh]
-/// ```
-///
-/// The arguments are those of [`conv`]; `channels` are summed over. The result has `(n - 1) * stride + (k - 1) * dilation + 1 - 2 * padding`
-/// elements along a dim of `n`, for a window of `k`. `extra` more can be asked for at the end, which tells apart the sizes that a
-/// convolution with a stride maps to one.
-///
-/// # Panics
-///
-/// Where [`try_conv_transpose`] returns an error.
-#[track_caller]
-pub fn conv_transpose<A, W, C, P, K, XP, XC, YC, U, UC, X>(
+fn transpose<A, W, C, P, K, U, X>(
     x: A,
     weight: W,
-    channels: C,
-    dims: P,
-    window: K,
-    steps: &Window,
-    extra: usize,
-) -> Named<A::Elem, X>
-where
-    A: Computable<Elem: Num, Rank = Rank0, Dims: Union<W::Dims, Out = U>>,
-    W: Computable<Elem = A::Elem, Rank = Rank0>,
-    C: DimsOf<A::Dims, XC> + DimsOf<W::Dims, YC> + DimsOf<U, UC>,
-    P: DimsOf<A::Dims, XP>,
-    K: WindowOver<P, A::Dims> + DimsOf<UC, X>,
-    XP: Dims,
-    XC: Dims,
-    YC: Dims,
-    U: Dims,
-    UC: Dims,
-    X: Dims,
-{
-    unwrap(try_conv_transpose(x, weight, channels, dims, window, steps, extra))
-}
-
-/// As [`conv_transpose`], but what sizes decide is an error; so are a step of 0, and padding that leaves nothing.
-pub fn try_conv_transpose<A, W, C, P, K, XP, XC, YC, U, UC, X>(
-    x: A,
-    weight: W,
-    _: C,
-    dims: P,
-    window: K,
+    dims: &P,
+    window: &K,
     steps: &Window,
     extra: usize,
 ) -> Result<Named<A::Elem, X>, DimError>
 where
-    A: Computable<Elem: Num, Rank = Rank0, Dims: Union<W::Dims, Out = U>>,
+    A: Computable<Elem: Num, Rank = Rank0>,
     W: Computable<Elem = A::Elem, Rank = Rank0>,
-    C: DimsOf<A::Dims, XC> + DimsOf<W::Dims, YC> + DimsOf<U, UC>,
-    P: DimsOf<A::Dims, XP>,
-    K: WindowOver<P, A::Dims> + DimsOf<UC, X>,
-    XP: Dims,
-    XC: Dims,
-    YC: Dims,
+    C: DimList,
+    P: DimList,
+    K: DimList,
     U: Dims,
-    UC: Dims,
     X: Dims,
 {
     // The elements with zeros between and around them, convolved with the window backwards.
@@ -257,7 +266,7 @@ where
     let (shape, own) = (x.shape()?, weight.shape()?);
     let size = |key| shape.size(shape.position(&key).expect("the dim is one of the tensor's"));
     let len = |key| own.size(own.position(&key).expect("the dim is one of the weight's"));
-    let slides = slides(&dims, &window, size, len);
+    let slides = slides(dims, window, size, len);
     steps.check(slides.len())?;
     let (mut changes, mut backwards, mut placings) =
         (Changes::new(), Changes::new(), SmallVec::<[Placing; 3]>::new());
