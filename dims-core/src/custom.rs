@@ -10,7 +10,7 @@ use crate::named::Named;
 use crate::ops::{BinaryOp, Isa, Operation, UnaryOp};
 use crate::plan::axes::AxisList;
 use crate::plan::explain::{Step, record};
-use crate::rank::*;
+use crate::rank::{Rank, RankOf};
 use crate::reduce::evaluate_in;
 use crate::scalar::Element;
 use crate::set::Union;
@@ -122,24 +122,14 @@ pub type ArrayOut<O, A> = Named<
     <<O as ArrayOp<<A as AsTensor>::Elem>>::Out as RankOf>::Rank,
 >;
 
-/// A tensor has as many positional axes as an operation takes.
+/// An operation takes as many axes as a tensor has positional ones.
 #[diagnostic::on_unimplemented(
-    message = "an operation on arrays of `{R}` cannot be applied to a tensor with positional axes of `{Self}`",
+    message = "an operation on arrays of `{Self}` cannot be applied to a tensor with positional axes of `{R}`",
     label = "bind the axes that are not the operation's: `x.at((n, ..))`"
 )]
-pub trait TakesAxes<R> {}
-// An impl for each rank, for with one for all rustc would take the tensor's rank for the operation's.
-macro_rules! takes {
-    ($($rank:ident)*) => {$(
-        #[diagnostic::do_not_recommend]
-        impl TakesAxes<$rank> for $rank {}
-    )*};
-}
-
-takes! {
-    Rank0 Rank1 Rank2 Rank3 Rank4 Rank5 Rank6 Rank7 Rank8 Rank9 Rank10 Rank11 Rank12 Rank13 Rank14 Rank15 Rank16 Rank17 Rank18
-    Rank19 Rank20 Rank21 Rank22 Rank23 Rank24 Rank25 Rank26
-}
+pub trait AxesOf<R>: Rank {}
+#[diagnostic::do_not_recommend]
+impl<R: Rank> AxesOf<R> for R {}
 
 /// Users' operators as methods of tensors.
 pub trait ApplyOp: AsTensor {
@@ -166,21 +156,23 @@ pub trait ApplyOp: AsTensor {
     ///
     /// Where [`try_apply_array`](ApplyOp::try_apply_array) returns an error, and if the operation panics.
     #[track_caller]
-    fn apply_array<O, N>(self, op: O) -> ArrayOut<O, Self>
+    fn apply_array<O: ArrayOp<Self::Elem, In: RankOf<Rank = N>>, N: AxesOf<Self::Rank>>(
+        self,
+        op: O,
+    ) -> ArrayOut<O, Self>
     where
-        O: ArrayOp<Self::Elem, In: RankOf<Rank = N>>,
-        N: Rank,
-        Self: Computable<Rank: TakesAxes<N>>,
+        Self: Computable,
     {
         unwrap(self.try_apply_array(op))
     }
 
     /// As [`apply_array`](ApplyOp::apply_array), but what sizes decide is an error; so are results of different shapes.
-    fn try_apply_array<O, N>(self, op: O) -> Result<ArrayOut<O, Self>, DimError>
+    fn try_apply_array<O: ArrayOp<Self::Elem, In: RankOf<Rank = N>>, N: AxesOf<Self::Rank>>(
+        self,
+        op: O,
+    ) -> Result<ArrayOut<O, Self>, DimError>
     where
-        O: ArrayOp<Self::Elem, In: RankOf<Rank = N>>,
-        N: Rank,
-        Self: Computable<Rank: TakesAxes<N>>,
+        Self: Computable,
     {
         apply_array(self, op)
     }

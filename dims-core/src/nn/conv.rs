@@ -79,18 +79,14 @@ fn slides<'a, P: DimList + 'a, K: DimList + 'a>(
     all
 }
 
-/// The four functions, which have the same parameters and bounds. (The bounds are written in one place and not in each `where`, because rustc
-/// quotes them from there.)
+// Each function stands in one line with its bounds, because rustc quotes from there the function and the bound that is not met.
 macro_rules! convolutions {
-    (
-        $bounds:tt
-        $($(#[$doc:meta])* $name:ident, $(#[$try_doc:meta])* $try_name:ident = $run:ident $extra:tt;)*
-    ) => {$(
-        convolutions!(@one $bounds $(#[$doc])* $name, $(#[$try_doc])* $try_name = $run $extra);
+    ($($(#[$doc:meta])*; $(#[$try_doc:meta])* $name:ident $try_name:ident $run:ident $extra:tt $bounds:tt;)*) => {$(
+        convolutions!(@one [$(#[$doc])*] [$(#[$try_doc])*] $name $try_name $run $extra $bounds);
     )*};
     (
-        @one [$($bounds:tt)*]
-        $(#[$doc:meta])* $name:ident, $(#[$try_doc:meta])* $try_name:ident = $run:ident ($($extra:ident: $extra_type:ty)?)
+        @one [$(#[$doc:meta])*] [$(#[$try_doc:meta])*] $name:ident $try_name:ident $run:ident
+        ($($extra:ident: $extra_type:ty)?) [$($bounds:tt)*]
     ) => {
         $(#[$doc])*
         #[track_caller]
@@ -124,15 +120,7 @@ macro_rules! convolutions {
 }
 
 convolutions! {
-    [
-        A: Computable<Elem: Num, Rank = Rank0, Dims: Union<W::Dims, Out = U>>,
-        W: Computable<Elem = A::Elem, Rank = Rank0>,
-        C: DimsOf<A::Dims, XC> + DimsOf<W::Dims, YC> + DimsOf<U, UC>,
-        P: DimsOf<A::Dims, XP>,
-        K: WindowOver<P, A::Dims> + DimsOf<UC, X>,
-        XP: Dims, XC: Dims, YC: Dims, U: Dims, UC: Dims, X: Dims
-    ]
-    /// A convolution (a cross-correlation, as everywhere in neural networks) along any number of dims: one for `conv1d`, two for `conv2d`, three
+        /// A convolution (a cross-correlation, as everywhere in neural networks) along any number of dims: one for `conv1d`, two for `conv2d`, three
     /// for `conv3d`.
     ///
     /// ```text
@@ -157,9 +145,9 @@ convolutions! {
     #[doc(alias = "conv1d")]
     #[doc(alias = "conv2d")]
     #[doc(alias = "conv3d")]
-    conv,
+    ;
     /// As [`conv`], but what sizes decide is an error; so is a window that is longer than what it slides along.
-    try_conv = convolve ();
+    conv try_conv convolve () [A: Computable<Elem: Num, Rank = Rank0, Dims: Union<W::Dims, Out = U>>, W: Computable<Elem = A::Elem, Rank = Rank0>, C: DimsOf<A::Dims, Q> + DimsOf<W::Dims, R> + DimsOf<U, V>, P: DimsOf<A::Dims, S>, K: WindowOver<P, A::Dims> + DimsOf<V, X>, Q: Dims, R: Dims, S: Dims, U: Dims, V: Dims, X: Dims];
 
     /// The transpose of a convolution: every element is spread over a window, and what overlaps is added.
     ///
@@ -174,9 +162,9 @@ convolutions! {
     /// # Panics
     ///
     /// Where [`try_conv_transpose`] returns an error.
-    conv_transpose,
+    ;
     /// As [`conv_transpose`], but what sizes decide is an error; so are a step of 0, and padding that leaves nothing.
-    try_conv_transpose = transpose (extra: usize);
+    conv_transpose try_conv_transpose transpose (extra: usize) [A: Computable<Elem: Num, Rank = Rank0, Dims: Union<W::Dims, Out = U>>, W: Computable<Elem = A::Elem, Rank = Rank0>, C: DimsOf<A::Dims, Q> + DimsOf<W::Dims, R> + DimsOf<U, V>, P: DimsOf<A::Dims, S>, K: WindowOver<P, A::Dims> + DimsOf<V, X>, Q: Dims, R: Dims, S: Dims, U: Dims, V: Dims, X: Dims];
 }
 
 fn convolve<A, W, C, P, K, U, X>(
