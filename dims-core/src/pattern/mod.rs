@@ -40,4 +40,5 @@ pub mod plan {
     pub use super::data::{Pattern, Piece, Term};
     pub use crate::plan::direct::Role::{Batch, Column, None as Nothing, Row};
     pub use crate::plan::direct::Roles;
+    pub use ::core::option::Option::{None, Some};
 }
