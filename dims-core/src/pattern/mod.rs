@@ -29,7 +29,7 @@ pub use parts::list;
 pub use path::{EinsumPath, PathStep, einsum_path};
 pub use rank::{Fixed, Spread};
 pub use sizes::parse_shape;
-pub use transform::{rearrange, reduce};
+pub use transform::{rearrange, reduce, reduce_by};
 pub use view::rearrange_view;
 
 pub use crate::error::fail;

@@ -71,6 +71,10 @@ fn result(
     let arguments = nested(&arguments);
     let (given, out) = (plan::given(&valid.table, &valid.given), out_rank(output));
     match kind {
+        Kind::Reduce if valid.op.is_none() => {
+            let closure = call.op.as_ref().and_then(|op| op.closure.as_ref());
+            quote!(#home::reduce_by::<#out, _, _, _, _, _>(#plan, #arguments, #given, #closure))
+        }
         Kind::Reduce => {
             let op = format_ident!("{}", valid.op.expect("a call without errors has a reduction"));
             let span = call.op.as_ref().map_or_else(Span::call_site, |op| op.span);
