@@ -482,7 +482,8 @@ fn functions_reduce_as_well() {
     assert_eq!(reduce!(x, h w c -> c h, |part| spread(part)).into_dyn(), expected);
     assert_eq!(reduce!(x.view().into_dyn(), "h w c -> c h", |part| spread(part)).into_dyn(), expected);
     // The elements come in the order of the axes; the result may be of another type.
-    let digits = |part: &[i32]| part.iter().fold(0_i64, |number, &digit| number.wrapping_mul(100) + i64::from(digit));
+    let digits =
+        |part: &[i32]| part.iter().fold(0_i64, |number, &digit| number.wrapping_mul(100) + i64::from(digit));
     let flat = rearrange!(x, h w c -> (h w) c);
     assert_eq!(
         reduce!(x, h w c -> c, |part| digits(part)),

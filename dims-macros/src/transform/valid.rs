@@ -138,6 +138,7 @@ pub fn check(call: &Call, kind: Kind, errors: &mut Errors) -> Valid {
         if known.is_none() {
             let hint = hint(&op.name, OPS.iter().copied());
             let names: Vec<String> = OPS.iter().map(|name| (*name).to_owned()).collect();
+            let hint = if hint.is_empty() { "." } else { &hint };
             let what = format!("`{}` is not a reduction{hint} There are {}", op.name, list(&names));
             errors
                 .span(op.span, format!("{what}; a function is written as a closure, `|part| median(part)`"));
