@@ -13,6 +13,8 @@ pub mod dim;
 pub mod elementwise;
 pub mod error;
 pub mod expr;
+#[cfg(any(feature = "safetensors", feature = "npy"))]
+pub mod file;
 pub mod join;
 mod kernel;
 pub mod named;
