@@ -4,6 +4,7 @@
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote};
+use std::path::{Path, PathBuf};
 
 /// Digits of the hash that take part in a key: 24 bits to base 16. Every digit costs rustc time wherever a dim meets itself; two
 /// dims that share all of them, and their position, and meet in one tensor, are a compile error that asks for another name.
@@ -31,7 +32,7 @@ impl Key {
             "{}\0{}\0{}\0{}\0{}\0{}\0{}",
             krate("CARGO_PKG_NAME"),
             krate("CARGO_PKG_VERSION"),
-            place.file(),
+            from_here(Path::new(&place.file()), Path::new(&krate("CARGO_MANIFEST_DIR"))).display(),
             place.line(),
             place.column(),
             expansion(span),
@@ -53,12 +54,6 @@ impl Key {
     }
 }
 
-/// The digits of a position, without a hash, and `end` behind them.
-pub fn position_digits(position: usize, end: TokenStream, krate: &TokenStream) -> TokenStream {
-    let (number, digits) = spread(position);
-    nested(number, digits, end, krate)
-}
-
 /// A position as a number, and how many digits it has.
 fn spread(position: usize) -> (u64, u32) {
     if position < SHORT { (position as u64, 1) } else { ((SHORT << (2 * BITS) | position) as u64, 3) }
@@ -73,6 +68,16 @@ fn nested(number: u64, digits: u32, end: TokenStream, krate: &TokenStream) -> To
 
 /// The greatest number of dims that one invocation can make.
 pub const MOST: usize = 0x100;
+
+/// The path of a file without what it shares with the folder of its package, so that keys, and with them the order of dims in
+/// rustc's messages, do not depend on where a checkout or cargo's registry lies. Relative paths start at the workspace already.
+fn from_here(file: &Path, package: &Path) -> PathBuf {
+    if file.is_relative() {
+        return file.to_owned();
+    }
+    let shared = file.components().zip(package.components()).take_while(|(a, b)| a == b).count();
+    file.components().skip(shared).collect()
+}
 
 /// Which expansion of a `macro_rules!` macro the token comes from: two expansions share file, line and column.
 ///
@@ -92,4 +97,22 @@ fn fnv1a(bytes: &[u8]) -> u64 {
     hash ^= hash >> 32;
     hash = hash.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     hash ^ (hash >> 29)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::from_here;
+    use std::path::Path;
+
+    #[test]
+    fn keys_do_not_depend_on_where_a_checkout_lies() {
+        for (file, package, expected) in [
+            ("src/a.rs", "/home/me/project", "src/a.rs"),
+            ("/home/me/registry/dep-1.0/src/a.rs", "/home/me/registry/dep-1.0", "src/a.rs"),
+            ("/home/me/project/ui/fail/a.rs", "/home/me/project/target/tests/ui", "ui/fail/a.rs"),
+            ("/elsewhere/a.rs", "/home/me/project", "elsewhere/a.rs"),
+        ] {
+            assert_eq!(from_here(Path::new(file), Path::new(package)), Path::new(expected));
+        }
+    }
 }

@@ -1,12 +1,13 @@
 //! Contractions: a product of several operands, summed over the axes that are not asked for.
 //!
-//! The path goes pair by pair, cheapest first. Each pair is a matrix product where it has rows (axes of the left operand
+//! The [`path`](super::path) goes pair by pair. Each pair is a matrix product where it has rows (axes of the left operand
 //! alone), columns (of the right one alone) and a common sum; axes that both keep are looped over. Strided operands go in
 //! as they are where their axes merge into one row and one column stride; else the operand is packed, unless
 //! that would multiply its memory (windows overlap), and then the axes that do not merge are loops as well.
 
 use super::explain::{Loops, Step, record};
 use super::nest::{Nest, Odometer, Parts};
+use super::path::path;
 use super::rows::Rows;
 use crate::error::DimError;
 use crate::kernel::elementwise::{BinaryKernel, collect_memory};
@@ -17,7 +18,7 @@ use crate::kernel::strided::Strided;
 use crate::kernel::threads::{self, Carried};
 use crate::ops::Mul;
 use crate::scalar::Num;
-use crate::storage::memory::reserve;
+use crate::storage::memory::{Buffer, reserve};
 use smallvec::SmallVec;
 use std::any::TypeId;
 use std::marker::PhantomData;
@@ -31,7 +32,7 @@ pub type Axes = u128;
 /// One factor of a contraction: memory, and a stride along each loop axis.
 pub struct Operand<'a, T> {
     start: *const T,
-    owned: Option<Vec<T>>,
+    owned: Option<Buffer<T>>,
     strides: SmallVec<[isize; 8]>,
     memory: PhantomData<&'a [T]>,
 }
@@ -50,7 +51,7 @@ impl<'a, T: Num> Operand<'a, T> {
     /// Elements laid out contiguously along `order`.
     pub fn owned(data: Vec<T>, order: &[usize], sizes: &[usize]) -> Self {
         let strides = contiguous(order, sizes);
-        Operand { start: data.as_ptr(), owned: Some(data), strides, memory: PhantomData }
+        Operand { start: data.as_ptr(), owned: Some(data.into()), strides, memory: PhantomData }
     }
 
     /// The same elements over other loop axes: `strides` says what the strides along these are.
@@ -75,13 +76,14 @@ impl<'a, T: Num> Operand<'a, T> {
         convert: impl Fn(T) -> W,
     ) -> Result<Operand<'a, W>, DimError> {
         if TypeId::of::<T>() == TypeId::of::<W>() {
-            let owned = self.owned.map(|data| data.into_iter().map(convert).collect::<Vec<W>>());
-            let start = owned.as_ref().map_or(self.start.cast::<W>(), |data| data.as_ptr());
+            let owned =
+                self.owned.map(|data| data.into_vec().into_iter().map(convert).collect::<Vec<W>>().into());
+            let start = owned.as_ref().map_or(self.start.cast::<W>(), |data: &Buffer<W>| data.as_ptr());
             return Ok(Operand { start, owned, strides: self.strides, memory: PhantomData });
         }
         let order: SmallVec<[usize; 8]> = each(self.axes(sizes)).collect();
         let packed = self.packed(&order, sizes)?;
-        let data = packed.owned.into_iter().flatten().map(convert).collect();
+        let data = packed.owned.iter().flat_map(|data| data.iter().copied()).map(convert).collect();
         Ok(Operand::owned(data, &order, sizes))
     }
 
@@ -166,7 +168,7 @@ fn contiguous(order: &[usize], sizes: &[usize]) -> SmallVec<[isize; 8]> {
 
 /// The axes of a set, from the first on: one step for each, not one for each axis that there could be, as every product asks often.
 #[inline]
-fn each(axes: Axes) -> impl Iterator<Item = usize> + Clone {
+pub(super) fn each(axes: Axes) -> impl Iterator<Item = usize> + Clone {
     let some = |left: Axes| (left != 0).then_some(left);
     std::iter::successors(some(axes), move |left| some(left & (left - 1)))
         .map(|left| left.trailing_zeros() as usize)
@@ -177,8 +179,9 @@ fn volume(axes: Axes, sizes: &[usize]) -> f64 {
     each(axes).map(|axis| sizes[axis] as f64).product()
 }
 
+/// The axes of an order as a set.
 #[inline]
-fn set(order: &[usize]) -> Axes {
+pub(super) fn set(order: &[usize]) -> Axes {
     order.iter().fold(0, |axes, &axis| axes | 1 << axis)
 }
 
@@ -229,16 +232,17 @@ fn contract_all<T: Num>(
     sizes: &[usize],
     kept: &[usize],
 ) -> Result<Vec<T>, DimError> {
-    let result = set(kept);
-    while operands.len() > 2 {
+    if operands.len() > 2 {
         let sets: Supports = operands.iter().map(|operand| operand.axes(sizes)).collect();
-        let (i, j) = cheapest(&sets, sizes, result);
-        let b = operands.remove(j);
-        let a = operands.remove(i);
-        let others = operands.iter().fold(result, |axes, operand| axes | operand.axes(sizes));
-        let order: SmallVec<[usize; 8]> = each((a.axes(sizes) | b.axes(sizes)) & others).collect();
-        let data = pair(a, b, sizes, &order)?;
-        operands.push(Operand::owned(data, &order, sizes));
+        let mut pairs = path(&sets, sizes, kept);
+        pairs.pop();
+        for (i, j, axes) in pairs {
+            let b = operands.remove(j);
+            let a = operands.remove(i);
+            let order: SmallVec<[usize; 8]> = each(axes).collect();
+            let data = pair(a, b, sizes, &order)?;
+            operands.push(Operand::owned(data, &order, sizes));
+        }
     }
     let b = operands.pop().expect("a contraction has two operands");
     let a = operands.pop().expect("a contraction has two operands");
@@ -256,47 +260,10 @@ fn through_accumulator<T: Num>(
     for operand in operands {
         let order: SmallVec<[usize; 8]> = each(operand.axes(sizes)).collect();
         let packed = operand.packed(&order, sizes)?;
-        let data = packed.owned.iter().flatten().map(|value| value.to_acc()).collect();
+        let data = packed.owned.iter().flat_map(|data| data.iter()).map(|value| value.to_acc()).collect();
         wide.push(Operand::owned(data, &order, sizes));
     }
     Ok(contract(wide, scale.to_acc(), sizes, kept)?.into_iter().map(T::from_acc).collect())
-}
-
-/// The pair whose product costs least for what it saves: the greedy choice of opt_einsum, size of the result less the
-/// sizes of what it replaces, then the number of multiplications.
-fn cheapest(sets: &[Axes], sizes: &[usize], result: Axes) -> (usize, usize) {
-    let mut best = (f64::INFINITY, f64::INFINITY, (0, 1));
-    for j in 1..sets.len() {
-        for i in 0..j {
-            let others = sets
-                .iter()
-                .enumerate()
-                .filter(|&(at, _)| at != i && at != j)
-                .fold(result, |axes, (_, other)| axes | other);
-            let both = sets[i] | sets[j];
-            let saved = volume(both & others, sizes) - volume(sets[i], sizes) - volume(sets[j], sizes);
-            let flops = volume(both, sizes);
-            if (saved, flops) < (best.0, best.1) {
-                best = (saved, flops, (i, j));
-            }
-        }
-    }
-    best.2
-}
-
-/// The pairs that [`contract`] multiplies, in order: the numbers of both operands in the list of those that are left, whose
-/// product goes to its end, and the axes that the product has.
-pub fn path(mut sets: Supports, sizes: &[usize], kept: &[usize]) -> Vec<(usize, usize, Axes)> {
-    let result = set(kept);
-    let mut pairs = Vec::new();
-    while sets.len() > 1 {
-        let (i, j) = if sets.len() > 2 { cheapest(&sets, sizes, result) } else { (0, 1) };
-        let both = sets.remove(j) | sets.remove(i);
-        let product = both & sets.iter().fold(result, |axes, others| axes | others);
-        sets.push(product);
-        pairs.push((i, j, product));
-    }
-    pairs
 }
 
 /// The product of two operands, summed over all axes but `kept`.

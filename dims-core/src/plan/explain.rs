@@ -34,6 +34,19 @@ pub enum Step {
         /// How many elements each element of the result is made of.
         count: usize,
     },
+    /// Each line of a tensor is worked on as a whole.
+    Lines {
+        /// What is done.
+        work: &'static str,
+        /// How many lines there are.
+        lines: usize,
+        /// How many elements each has.
+        len: usize,
+        /// Bytes of the result.
+        bytes: usize,
+        /// Into how many parts the lines were split for threads.
+        threads: usize,
+    },
     /// Means weighted by a softmax of products, in tiles.
     Attention {
         /// How many batches there are.
@@ -53,8 +66,10 @@ pub enum Step {
         /// How many threads the work is worth.
         threads: usize,
     },
-    /// A function that is called once for each example of a batch.
+    /// An operation or a function that is called once for each example of a batch, one after the other.
     Loop {
+        /// Its name.
+        operation: &'static str,
         /// How often.
         calls: usize,
         /// The steps of all calls, in their order.
@@ -145,7 +160,7 @@ impl Step {
             Step::Elementwise { loops, .. } | Step::Copy { loops, .. } | Step::Reduce { loops, .. } => {
                 loops.bytes
             }
-            Step::Product { bytes, .. } | Step::Attention { bytes, .. } => *bytes,
+            Step::Product { bytes, .. } | Step::Attention { bytes, .. } | Step::Lines { bytes, .. } => *bytes,
             Step::Loop { steps, bytes, .. } => bytes + steps.iter().map(Step::bytes).sum::<usize>(),
         }
     }
@@ -168,14 +183,17 @@ impl fmt::Display for Step {
             Step::Reduce { reduction, expression, loops, count } => {
                 write!(f, "{reduction} over {count} of {expression}\n{loops}")
             }
+            Step::Lines { work, lines, len, bytes, threads } => {
+                write!(f, "{work} of {lines} lines of {len}\n   {bytes} bytes, {threads} thread(s)")
+            }
             Step::Attention { batch, queries, keys, features, values, mask, bytes, threads } => write!(
                 f,
                 "attention of {queries} queries to {keys} keys of {features}, values of {values}, {batch} times, mask {mask}\n   \
                  {bytes} bytes, {threads} thread(s)"
             ),
-            Step::Loop { calls, steps, bytes } => write!(
+            Step::Loop { operation, calls, steps, bytes } => write!(
                 f,
-                "loop of {calls} call(s), one for each example, with {} step(s) of their own\n   {bytes} bytes",
+                "{operation}, called {calls} time(s), once for each example, with {} step(s) of its own\n   {bytes} bytes",
                 steps.len()
             ),
             Step::Product { batch, m, k, n, a, b, c, summed, bytes, threads } => {

@@ -1,6 +1,7 @@
 //! Tensors that own their elements.
 
 use super::axes::{Axis, AxisBlock, permuted};
+use super::memory::Buffer;
 use crate::error::Origin;
 use crate::plan::axes::AxisList;
 use crate::rank::{Rank, Rank0};
@@ -9,7 +10,7 @@ use std::marker::PhantomData;
 
 /// Elements, with a size and a stride for each dim of the set `S` and for each of the positional axes `R`.
 pub struct Owned<T, S: Dims, R: Rank = Rank0> {
-    data: Vec<T>,
+    data: Buffer<T>,
     /// Where the element at the origin is; behind others where strides are negative.
     start: usize,
     named: S::Axes,
@@ -32,10 +33,21 @@ impl<T, S: Dims, R: Rank> Owned<T, S, R> {
     /// If `sizes` is not the shape of `data`.
     #[inline]
     pub(crate) fn laid_out(data: Vec<T>, sizes: &[usize]) -> Self {
-        let order = AxisList::in_memory_of::<S, R>().as_slice();
+        Self::in_order(data, AxisList::in_memory_of::<S, R>().as_slice(), sizes)
+    }
+
+    /// Elements that lie contiguously in an order of all axes, dims first; `sizes` is in that order.
+    ///
+    /// # Panics
+    ///
+    /// If `order` does not name each axis once, or `sizes` is not the shape of `data`.
+    #[inline]
+    pub(crate) fn in_order(data: Vec<T>, order: &[usize], sizes: &[usize]) -> Self {
         assert_eq!(order.len(), sizes.len(), "one size for each axis");
+        assert_eq!(order.len(), S::Axes::LEN + R::N, "one size for each axis");
+        let mut named: u64 = 0;
         let mut owned: Owned<T, S, R> = Owned {
-            data,
+            data: data.into(),
             start: 0,
             named: S::Axes::filled(Axis::default()),
             positional: R::Axes::filled(Axis::default()),
@@ -45,6 +57,8 @@ impl<T, S: Dims, R: Rank> Owned<T, S, R> {
         let mut step: usize = 1;
         for (&at, &size) in order.iter().zip(sizes).rev() {
             let axis = Axis::new(size, step as isize);
+            assert!(named >> at & 1 == 0, "each axis once");
+            named |= 1 << at;
             match at.checked_sub(S::Axes::LEN) {
                 None => owned.named.as_mut_slice()[at] = axis,
                 Some(at) => owned.positional.as_mut_slice()[at] = axis,
@@ -63,7 +77,7 @@ impl<T, S: Dims, R: Rank> Owned<T, S, R> {
     #[inline]
     pub(crate) fn contiguous(data: Vec<T>, sizes: &[usize]) -> Self {
         let mut owned: Owned<T, S, R> = Owned {
-            data,
+            data: data.into(),
             start: 0,
             named: S::Axes::filled(Axis::default()),
             positional: R::Axes::filled(Axis::default()),
@@ -110,7 +124,7 @@ impl<T, S: Dims, R: Rank> Owned<T, S, R> {
         positional: R::Axes,
         origin: Origin,
     ) -> Self {
-        Owned { data, start, named, positional, origin, marker: PhantomData }
+        Owned { data: data.into(), start, named, positional, origin, marker: PhantomData }
     }
 
     /// The element at the origin.
@@ -170,6 +184,6 @@ impl<T, S: Dims, R: Rank> Owned<T, S, R> {
             fits &= size == 1 || stride == step as isize;
             step = step.saturating_mul(size);
         }
-        if fits && step == self.data.len() { Ok(self.data) } else { Err(self) }
+        if fits && step == self.data.len() { Ok(self.data.into_vec()) } else { Err(self) }
     }
 }

@@ -6,7 +6,7 @@ dims! {
 }
 
 fn main() {
-    dims!(i);
+    dims!(_h, i);
     let x = zeros::<f32, _>(Batch.of(2));
     x.at(i);
 }
