@@ -99,19 +99,6 @@ impl<T, S: Dims, R: Rank> Owned<T, S, R> {
         owned
     }
 
-    /// Elements that lie contiguously, the axis `order[0]` of the dims outermost.
-    ///
-    /// # Panics
-    ///
-    /// If `sizes`, which are in that order, are not the shape of `data`.
-    #[cfg(any(feature = "safetensors", feature = "npy"))]
-    pub(crate) fn in_order(data: Vec<T>, order: &[usize], sizes: &[usize]) -> Self {
-        assert_eq!(R::N, 0, "all axes are those of dims");
-        let named = super::axes::in_order(data.len(), order, sizes);
-        let positional = R::Axes::filled(Axis::default());
-        Owned { data, start: 0, named, positional, origin: None, marker: PhantomData }
-    }
-
     /// Elements with axes anywhere among them.
     ///
     /// # Safety
