@@ -473,3 +473,31 @@ fn works_in_macros_and_generic_functions() {
     assert_eq!(pattern!(x, "(h r) w -> r h w", 1 + 1).shape(), [2, 1, 2]);
     assert_eq!((transposed(&x), greatest(&x)), (x.t().to_owned(), 4));
 }
+
+#[test]
+fn functions_reduce_as_well() {
+    let x = random::<i32, _>(&mut Random(8), (3, 4, 5)).mapv(|x| x % 10);
+    let spread = |part: &[i32]| part.iter().max().unwrap() - part.iter().min().unwrap();
+    let expected = oracle("h w c -> c h", &x.clone().into_dyn(), &[], spread);
+    assert_eq!(reduce!(x, h w c -> c h, |part| spread(part)).into_dyn(), expected);
+    assert_eq!(reduce!(x.view().into_dyn(), "h w c -> c h", |part| spread(part)).into_dyn(), expected);
+    // The elements come in the order of the axes; the result may be of another type.
+    let digits =
+        |part: &[i32]| part.iter().fold(0_i64, |number, &digit| number.wrapping_mul(100) + i64::from(digit));
+    let flat = rearrange!(x, h w c -> (h w) c);
+    assert_eq!(
+        reduce!(x, h w c -> c, |part| digits(part)),
+        reduce!(flat, n c -> c, move |part| digits(part))
+    );
+    assert_eq!(reduce!(x, (h k) w c -> h, |part| part.len(), k = 3), array![60]);
+    assert_eq!(
+        reduce!(Array2::<i32>::zeros((2, 0)), h w -> h, |part: &[i32]| part.is_empty()),
+        array![true, true]
+    );
+    assert_eq!(reduce!([&x, &x], n h w c -> , |part| part.len()), 120);
+    dims!(n);
+    assert_eq!(
+        reduce!(x.at((n, .., ..)), w c -> c, |part| spread(part)).order(n),
+        reduce!(x, n w c -> n c, |part| spread(part))
+    );
+}

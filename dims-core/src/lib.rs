@@ -15,6 +15,8 @@ pub mod dynamic;
 pub mod elementwise;
 pub mod error;
 pub mod expr;
+#[cfg(any(feature = "safetensors", feature = "npy"))]
+pub mod file;
 pub mod join;
 mod kernel;
 pub mod linalg;

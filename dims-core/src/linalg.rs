@@ -5,10 +5,10 @@ use crate::dim::DimRef;
 use crate::error::{DimError, unwrap};
 use crate::expr::remap::{Along, Changes};
 use crate::expr::{Binary, Iota, Remap, Scalar, Select, Unary};
+use crate::kernel::norm::UnitLength;
 use crate::kernel::reducers;
-use crate::lines::Lines;
+use crate::lines::along_lines;
 use crate::named::{Named, position};
-use crate::nn::norm::total;
 use crate::ops;
 use crate::reduce::{Empty, Evaluated, Reduced, Reductions, run, sum};
 use crate::restructure::Remapped;
@@ -385,13 +385,7 @@ pub trait LinearAlgebra: Computable {
     where
         Self::Elem: Real,
     {
-        let lines = Lines::of::<Self, D>(self)?;
-        let len = lines.len();
-        lines.in_place("normalize", len, |line| {
-            let length = num_traits::Float::sqrt(total(line, |value| value * value));
-            let norm = num_traits::Float::max(length, eps.widen());
-            line.iter_mut().for_each(|value| *value = Real::narrow(value.widen() / norm));
-        })
+        along_lines::<Self, D, _>(self, UnitLength(eps))
     }
 }
 

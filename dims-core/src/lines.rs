@@ -5,13 +5,14 @@
 
 use crate::dim::DimList;
 use crate::error::DimError;
+use crate::kernel::scan::{self, Along};
 use crate::kernel::threads;
 use crate::named::Named;
 use crate::plan::axes::AxisList;
 use crate::plan::explain::{Step, record};
 use crate::plan::shape::Shape;
 use crate::rank::Rank;
-use crate::reduce::{evaluate_in, laid_out};
+use crate::reduce::{Evaluated, along_axes, evaluate_in, laid_out};
 use crate::scalar::Element;
 use crate::set::Dims;
 use crate::storage::Owned;
@@ -88,6 +89,22 @@ impl<T: Element> Lines<T> {
         arranged(self.data, &self.order, &sizes)
     }
 
+    /// As [`in_place`](Lines::in_place), by a kernel.
+    pub(crate) fn along<S: Dims, R: Rank, W: Along<T>>(
+        mut self,
+        len: usize,
+        work: W,
+    ) -> Result<Named<T, S, R>, DimError> {
+        if !self.data.is_empty() {
+            let (lines, bytes) = (self.data.len() / len, self.data.len() * size_of::<T>());
+            let threads = threads::parts(self.data.len());
+            record(|| Step::Lines { work: W::NAME, lines, len, bytes, threads });
+            scan::in_place(&mut self.data, len, 1, threads, work);
+        }
+        let sizes: Axes = self.order.iter().map(|&axis| self.shape.size(axis)).collect();
+        arranged(self.data, &self.order, &sizes)
+    }
+
     /// Makes `len` elements of each line.
     pub(crate) fn map<U: Element>(
         &self,
@@ -130,6 +147,23 @@ impl<T: Element> Lines<T> {
         let kept = self.order[..self.kept].iter().map(|&axis| self.shape.size(axis));
         kept.chain(along.iter().copied()).collect()
     }
+}
+
+/// Computes a tensor, and works along each line over the dims `D` by a kernel: line by line while it is in the cache, if results lie so that
+/// the elements of a line are neighbours.
+pub(crate) fn along_lines<A: Computable, D: DimList, W: Along<A::Elem>>(
+    tensor: A,
+    work: W,
+) -> Result<Evaluated<A>, DimError> {
+    let along = Split::<A::Dims, A::Rank, D>::ALONG.as_slice();
+    let order = AxisList::in_memory_of::<A::Dims, A::Rank>().as_slice();
+    let kept = order.len() - along.len();
+    if order[kept..].iter().all(|axis| along.contains(axis)) {
+        return along_axes(tensor, kept, order.len(), work);
+    }
+    let lines = Lines::of::<A, D>(tensor)?;
+    let len = lines.len();
+    lines.along(len, work)
 }
 
 /// Elements that lie contiguously in an order of all axes, put into the order in which results lie.

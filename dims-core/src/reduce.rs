@@ -7,7 +7,7 @@ use crate::kernel::reduce::Reducer;
 use crate::kernel::reducers;
 use crate::kernel::scan::{self, Along};
 use crate::kernel::{self, Kernel, threads};
-use crate::named::{Named, position};
+use crate::named::Named;
 use crate::plan::axes::AxisList;
 use crate::plan::contract;
 use crate::plan::direct::Roles;
@@ -163,32 +163,43 @@ where
     X: Dims,
     W: Along<A::Elem>,
 {
+    let key = dim.info().key();
+    let axis = A::Dims::KEYS.position(&key).expect("the dim is one of the tensor's");
+    let order = AxisList::in_memory_of::<A::Dims, A::Rank>().as_slice();
+    let at = order.iter().position(|&own| own == axis).expect("the dim is one of the axes");
+    along_axes(tensor, at, at + 1, work)
+}
+
+/// Evaluates, and works along the axes from the `first` to before the `end` of those of a result as they lie in memory, block by block.
+pub(crate) fn along_axes<A, W>(tensor: A, first: usize, end: usize, work: W) -> Result<Evaluated<A>, DimError>
+where
+    A: Computable,
+    W: Along<A::Elem>,
+{
     let tensor = tensor.into_named();
     let mut shape = Shape::new::<A::Dims, A::Rank>();
     tensor.meet(&mut shape)?;
-    let dim = position(&shape, dim.info());
     let sizes = shape.sizes();
     let order = AxisList::in_memory_of::<A::Dims, A::Rank>().as_slice();
-    let at = order.iter().position(|&axis| axis == dim).expect("the dim is one of the axes");
     let len = shape.volume(order.iter().copied(), size_of::<A::Elem>())?;
-    let inner: usize = order[at + 1..].iter().map(|&axis| sizes[axis]).product();
-    let block = inner * sizes[dim];
+    let volume = |axes: &[usize]| axes.iter().map(|&axis| sizes[axis]).product::<usize>();
+    let (line, inner) = (volume(&order[first..end]), volume(&order[end..]));
     let data = match tensor.expr.into_contiguous(order) {
         Ok(mut data) => {
-            scan::in_place(&mut data, block, inner, threads::parts(len), work);
+            scan::in_place(&mut data, line * inner, inner, threads::parts(len), work);
             data
         }
         Err(expr) => {
             let mut rows = Rows::new(sizes.len());
             expr.rows::<A::Dims, A::Rank>(&shape, &mut rows);
-            let nest = Nest::blocks(sizes, &order[..at], &order[at..], &rows);
+            let nest = Nest::blocks(sizes, &order[..first], &order[first..], &rows);
             let parts = <A::Expr as Expr>::Kernel::<'_>::PARALLEL && nest.outer > 0;
             let threads = if parts { threads::parts(len) } else { 1 };
             record(|| Step::Reduce {
                 reduction: W::NAME,
                 expression: expr.describe(),
                 loops: Loops::new::<A::Elem>(&nest, len, threads),
-                count: sizes[dim],
+                count: line,
             });
             let parts = nest.split(0, threads);
             let parts = parts.iter().map(|nest| (expr.kernel(&mut nest.operands()), nest));

@@ -6,6 +6,7 @@ pub mod elementwise;
 pub mod gather;
 pub mod gemm;
 pub mod isa;
+pub mod norm;
 pub mod reduce;
 pub mod reducers;
 pub mod scan;

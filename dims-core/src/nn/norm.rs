@@ -3,15 +3,15 @@
 use crate::dim::{DimRef, Joined};
 use crate::error::{DimError, unwrap};
 use crate::expr::{Binary, Operand, Scalar, Unary};
-use crate::lines::Lines;
+use crate::kernel::norm::{RootMeanSquare, Standardize, moments};
+use crate::lines::{Lines, along_lines};
 use crate::named::Named;
 use crate::ops;
 use crate::rank::Rank;
 use crate::reduce::{Evaluated, Reduced};
-use crate::scalar::{Num, Real};
+use crate::scalar::Real;
 use crate::set::{Dims, DimsOf, Union};
 use crate::tensor::{AsTensor, Computable};
-use num_traits::Float;
 
 /// What [`batch_norm`](Normalization::batch_norm) yields: the elements, and what they were normalised by.
 pub struct BatchNorm<A: AsTensor, X: Dims> {
@@ -41,41 +41,6 @@ pub type NormalizedBy<A, M, V> = Named<
         >,
     >,
 >;
-
-/// Subtracts the mean, and divides by the standard deviation.
-fn standardize<T: Real>(line: &mut [T], eps: T) {
-    let (mean, var) = moments(line);
-    let factor = Float::recip(Float::sqrt(var + eps.widen()));
-    line.iter_mut().for_each(|value| *value = T::narrow((value.widen() - mean) * factor));
-}
-
-/// The mean and the variance of a line.
-fn moments<T: Real>(line: &[T]) -> (T::Wide, T::Wide) {
-    let mean = total(line, |value| value) / count::<T>(line);
-    (mean, total(line, |value| (value - mean) * (value - mean)) / count::<T>(line))
-}
-
-fn count<T: Real>(line: &[T]) -> T::Wide {
-    <T::Wide as num_traits::NumCast>::from(line.len()).expect("a float can be any size")
-}
-
-/// The sum of `f` of the elements of a line, in halves, so that rounding grows with the logarithm of the length.
-pub(crate) fn total<T: Real>(line: &[T], f: impl Fn(T::Wide) -> T::Wide + Copy) -> T::Wide {
-    const LANES: usize = 8;
-    if line.len() > 32 * LANES {
-        let (a, b) = line.split_at(line.len().div_ceil(2 * LANES) * LANES);
-        return total(a, f) + total(b, f);
-    }
-    let mut sums = [<T::Wide as Num>::ZERO; LANES];
-    let (chunks, tail) = line.as_chunks::<LANES>();
-    for chunk in chunks {
-        for (sum, value) in sums.iter_mut().zip(chunk) {
-            *sum = *sum + f(value.widen());
-        }
-    }
-    let tail = tail.iter().fold(<T::Wide as Num>::ZERO, |sum, value| sum + f(value.widen()));
-    sums.into_iter().fold(tail, |sum, part| sum + part)
-}
 
 /// Normalisations. They run at once, but for [`batch_norm_with`](Normalization::batch_norm_with). A learnt scale and bias are factors and summands as
 /// any other: `x.layer_norm(Feat, 1e-5) * &weight + &bias` fuses with what follows.
@@ -113,9 +78,7 @@ pub trait Normalization: Computable {
     where
         Self::Elem: Real,
     {
-        let lines = Lines::of::<Self, D>(self)?;
-        let len = lines.len();
-        lines.in_place("layer_norm", len, |line| standardize(line, eps))
+        along_lines::<Self, D, _>(self, Standardize(eps))
     }
 
     /// `x / sqrt(mean of x^2 + eps)`, the mean being over dims.
@@ -140,13 +103,7 @@ pub trait Normalization: Computable {
     where
         Self::Elem: Real,
     {
-        let lines = Lines::of::<Self, D>(self)?;
-        let len = lines.len();
-        lines.in_place("rms_norm", len, |line| {
-            let mean = total(line, |value| value * value) / count::<Self::Elem>(line);
-            let factor = Float::recip(Float::sqrt(mean + eps.widen()));
-            line.iter_mut().for_each(|value| *value = Real::narrow(value.widen() * factor));
-        })
+        along_lines::<Self, D, _>(self, RootMeanSquare(eps))
     }
 
     /// As [`layer_norm`](Normalization::layer_norm), over `dims` and over each of `groups` equal parts of `channels`.
@@ -189,7 +146,7 @@ pub trait Normalization: Computable {
             return Err(DimError::Shape { what });
         }
         let len = lines.len() / groups;
-        lines.in_place("group_norm", len, |group| standardize(group, eps))
+        lines.along(len, Standardize(eps))
     }
 
     /// As [`layer_norm`](Normalization::layer_norm), with the mean and the variance that were used: what batch normalisation does in training, over
@@ -224,7 +181,7 @@ pub trait Normalization: Computable {
         let (mean, var): (Vec<_>, Vec<_>) = found.into_iter().unzip();
         let mean = lines.reduced::<_, X, Self::Rank, Self::Dims>(mean)?;
         let var = lines.reduced::<_, X, Self::Rank, Self::Dims>(var)?;
-        let output = lines.in_place("batch_norm", len, |line| standardize(line, eps))?;
+        let output = lines.along(len, Standardize(eps))?;
         Ok(BatchNorm { output, mean, var })
     }
 

@@ -18,7 +18,7 @@ use crate::kernel::strided::Strided;
 use crate::kernel::threads::{self, Carried};
 use crate::ops::Mul;
 use crate::scalar::Num;
-use crate::storage::memory::reserve;
+use crate::storage::memory::{Buffer, reserve};
 use smallvec::SmallVec;
 use std::any::TypeId;
 use std::marker::PhantomData;
@@ -32,7 +32,7 @@ pub type Axes = u128;
 /// One factor of a contraction: memory, and a stride along each loop axis.
 pub struct Operand<'a, T> {
     start: *const T,
-    owned: Option<Vec<T>>,
+    owned: Option<Buffer<T>>,
     strides: SmallVec<[isize; 8]>,
     memory: PhantomData<&'a [T]>,
 }
@@ -51,7 +51,7 @@ impl<'a, T: Num> Operand<'a, T> {
     /// Elements laid out contiguously along `order`.
     pub fn owned(data: Vec<T>, order: &[usize], sizes: &[usize]) -> Self {
         let strides = contiguous(order, sizes);
-        Operand { start: data.as_ptr(), owned: Some(data), strides, memory: PhantomData }
+        Operand { start: data.as_ptr(), owned: Some(data.into()), strides, memory: PhantomData }
     }
 
     /// The same elements over other loop axes: `strides` says what the strides along these are.
@@ -76,13 +76,14 @@ impl<'a, T: Num> Operand<'a, T> {
         convert: impl Fn(T) -> W,
     ) -> Result<Operand<'a, W>, DimError> {
         if TypeId::of::<T>() == TypeId::of::<W>() {
-            let owned = self.owned.map(|data| data.into_iter().map(convert).collect::<Vec<W>>());
-            let start = owned.as_ref().map_or(self.start.cast::<W>(), |data| data.as_ptr());
+            let owned =
+                self.owned.map(|data| data.into_vec().into_iter().map(convert).collect::<Vec<W>>().into());
+            let start = owned.as_ref().map_or(self.start.cast::<W>(), |data: &Buffer<W>| data.as_ptr());
             return Ok(Operand { start, owned, strides: self.strides, memory: PhantomData });
         }
         let order: SmallVec<[usize; 8]> = each(self.axes(sizes)).collect();
         let packed = self.packed(&order, sizes)?;
-        let data = packed.owned.into_iter().flatten().map(convert).collect();
+        let data = packed.owned.iter().flat_map(|data| data.iter().copied()).map(convert).collect();
         Ok(Operand::owned(data, &order, sizes))
     }
 
@@ -259,7 +260,7 @@ fn through_accumulator<T: Num>(
     for operand in operands {
         let order: SmallVec<[usize; 8]> = each(operand.axes(sizes)).collect();
         let packed = operand.packed(&order, sizes)?;
-        let data = packed.owned.iter().flatten().map(|value| value.to_acc()).collect();
+        let data = packed.owned.iter().flat_map(|data| data.iter()).map(|value| value.to_acc()).collect();
         wide.push(Operand::owned(data, &order, sizes));
     }
     Ok(contract(wide, scale.to_acc(), sizes, kept)?.into_iter().map(T::from_acc).collect())

@@ -1,6 +1,7 @@
 //! Tensors that own their elements.
 
 use super::axes::{Axis, AxisBlock, permuted};
+use super::memory::Buffer;
 use crate::error::Origin;
 use crate::plan::axes::AxisList;
 use crate::rank::{Rank, Rank0};
@@ -9,7 +10,7 @@ use std::marker::PhantomData;
 
 /// Elements, with a size and a stride for each dim of the set `S` and for each of the positional axes `R`.
 pub struct Owned<T, S: Dims, R: Rank = Rank0> {
-    data: Vec<T>,
+    data: Buffer<T>,
     /// Where the element at the origin is; behind others where strides are negative.
     start: usize,
     named: S::Axes,
@@ -46,7 +47,7 @@ impl<T, S: Dims, R: Rank> Owned<T, S, R> {
         assert_eq!(order.len(), S::Axes::LEN + R::N, "one size for each axis");
         let mut named: u64 = 0;
         let mut owned: Owned<T, S, R> = Owned {
-            data,
+            data: data.into(),
             start: 0,
             named: S::Axes::filled(Axis::default()),
             positional: R::Axes::filled(Axis::default()),
@@ -76,7 +77,7 @@ impl<T, S: Dims, R: Rank> Owned<T, S, R> {
     #[inline]
     pub(crate) fn contiguous(data: Vec<T>, sizes: &[usize]) -> Self {
         let mut owned: Owned<T, S, R> = Owned {
-            data,
+            data: data.into(),
             start: 0,
             named: S::Axes::filled(Axis::default()),
             positional: R::Axes::filled(Axis::default()),
@@ -110,7 +111,7 @@ impl<T, S: Dims, R: Rank> Owned<T, S, R> {
         positional: R::Axes,
         origin: Origin,
     ) -> Self {
-        Owned { data, start, named, positional, origin, marker: PhantomData }
+        Owned { data: data.into(), start, named, positional, origin, marker: PhantomData }
     }
 
     /// The element at the origin.
@@ -170,6 +171,6 @@ impl<T, S: Dims, R: Rank> Owned<T, S, R> {
             fits &= size == 1 || stride == step as isize;
             step = step.saturating_mul(size);
         }
-        if fits && step == self.data.len() { Ok(self.data) } else { Err(self) }
+        if fits && step == self.data.len() { Ok(self.data.into_vec()) } else { Err(self) }
     }
 }

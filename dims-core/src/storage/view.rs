@@ -1,6 +1,8 @@
 //! Tensors that borrow their elements: what binding an array to dims yields.
 
 use super::Owned;
+#[cfg(any(feature = "safetensors", feature = "npy"))]
+use super::axes::AxisBlock;
 use crate::error::Origin;
 use crate::rank::{Rank, Rank0};
 use crate::set::Dims;
@@ -48,6 +50,23 @@ impl<'a, T, S: Dims, R: Rank, X> View<'a, T, S, R, X> {
         origin: Origin,
     ) -> Self {
         View { start, named, positional, indices, origin, memory: PhantomData }
+    }
+
+    /// All elements of a slice, the axis `order[0]` of the dims outermost.
+    ///
+    /// # Panics
+    ///
+    /// If `sizes`, which are in that order, are not the shape of `data`.
+    #[cfg(any(feature = "safetensors", feature = "npy"))]
+    pub(crate) fn in_order(data: &'a [T], order: &[usize], sizes: &[usize]) -> Self
+    where
+        X: Default,
+    {
+        assert_eq!(R::N, 0, "all axes are those of dims");
+        let named = super::axes::in_order(data.len(), order, sizes);
+        let positional = R::Axes::filled(crate::storage::axes::Axis::default());
+        // SAFETY: the strides count the elements of the slice, which is borrowed for `'a`, row by row; there are no indices.
+        unsafe { View::new(data.as_ptr(), named, positional, X::default(), None) }
     }
 
     /// The element at the origin.
