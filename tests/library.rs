@@ -149,10 +149,7 @@ mod sizes {
         let lost = try_conv(&x, &ones::<f32, _>((Kh, Kw)), (), (Rows, Columns), (Kh, Kw), &Window::new());
         let x = &x;
         assert!(
-            lost.err()
-                .expect("two rows are lost")
-                .to_string()
-                .starts_with("dim `Rows` has the static size 4")
+            lost.expect_err("two rows are lost").to_string().starts_with("dim `Rows` has the static size 4")
         );
         assert!(x.try_pad(Rows, 0, 1, Pad::Replicate).is_err());
         assert!(x.try_repeat(Rows, 2).is_err());
