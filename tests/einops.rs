@@ -308,7 +308,7 @@ fn arrays_are_joined_and_split() {
     let bias = array![1, 2];
     let padded = rearrange!(m, bias, h w, c -> h (w + c));
     assert_eq!(padded.slice(s![.., 7..]), bias.broadcast((5, 2)).unwrap());
-    assert_eq!(rearrange!(m, [0], h w, 1 -> (1 + h) w).row(0), Array::zeros(7));
+    assert_eq!(rearrange!(m, [0], h w, 1 -> (1 + h) w).row(0), Array1::<i32>::zeros(7));
 }
 
 #[test]
@@ -332,7 +332,10 @@ fn what_sizes_decide_of_joined_arrays_is_an_error() {
 fn diagonals() {
     let x = random::<f64, _>(&mut Random(8), (4, 4, 3));
     assert_eq!(rearrange!(x, i i c -> i c), Array2::from_shape_fn((4, 3), |(i, c)| x[(i, i, c)]));
-    assert_eq!(reduce!(x, i i c -> c, sum), Array::from_shape_fn(3, |c| (0..4).map(|i| x[(i, i, c)]).sum()));
+    assert_eq!(
+        reduce!(x, i i c -> c, sum),
+        Array::from_shape_fn(3, |c| (0..4).map(|i| x[(i, i, c)]).sum::<f64>())
+    );
     assert!(try_rearrange!(x, i j i -> i j).unwrap_err().to_string().contains("axis `i` has size 4"));
     let flat = random::<i32, _>(&mut Random(8), 9);
     assert_eq!(rearrange!(flat, (i i) -> i, i = 3), array![flat[0], flat[4], flat[8]]);
