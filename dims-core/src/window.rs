@@ -1,7 +1,7 @@
 //! Windows that slide along dims: what convolutions and pooling have in common.
 
 use crate::assign::write_into;
-use crate::brand::Loop;
+use crate::brand::LoopVar;
 use crate::brand::{DimInfo, Rest};
 use crate::dim::DimList;
 use crate::error::DimError;
@@ -181,9 +181,9 @@ pub(crate) fn placed<S: Dims, R: Rank, E: Expr>(
     Ok(Named::from_expr(Owned::laid_out(data, &sizes)))
 }
 
-type Window0 = Loop<0, 'w', 'i', 'n', 'd', 'o', 'w'>;
-type Window1 = Loop<1, 'w', 'i', 'n', 'd', 'o', 'w'>;
-type Window2 = Loop<2, 'w', 'i', 'n', 'd', 'o', 'w'>;
+type Window0 = LoopVar<0, 'w', 'i', 'n', 'd', 'o', 'w'>;
+type Window1 = LoopVar<1, 'w', 'i', 'n', 'd', 'o', 'w'>;
+type Window2 = LoopVar<2, 'w', 'i', 'n', 'd', 'o', 'w'>;
 
 /// The dims of the positions in windows that no user's dim stands for. They are behind a rest, so they clash with no other.
 pub(crate) type Inside = (Window0, Window1, Window2);
