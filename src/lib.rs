@@ -83,10 +83,13 @@
 //! * `approx`: tensors can be compared with `approx::assert_relative_eq!` and the like.
 //! * `half`: elements of type `half::f16` and `half::bf16`.
 //! * `rand`: `random`, tensors of random elements.
+//! * `safetensors`: structs of tensors from files of weights, by `#[derive(Load)]`.
 //! * `serde`: tensors with the names of their dims, in any format of serde's; reading checks the names.
 
 pub use ndarray;
 pub use typed_dims_core::*;
+#[cfg(feature = "safetensors")]
+pub use typed_dims_macros::Load;
 pub use typed_dims_macros::{
     batched, dims, einsum, einsum_path, gather, pack, parse_shape, rearrange, rearrange_view, reduce, repeat,
     tensor, try_einsum, try_gather, try_pack, try_parse_shape, try_rearrange, try_rearrange_view, try_reduce,
@@ -107,7 +110,9 @@ pub mod prelude {
     pub use crate::elementwise::{Elementwise, iota, select};
     pub use crate::error::DimError;
     pub use crate::join::{concat, stack, try_concat, try_stack};
-    pub use crate::named::{Named, Tensor};
+    #[cfg(feature = "safetensors")]
+    pub use crate::load::{Load, LoadError, Weights};
+    pub use crate::named::{Named, Tensor, TensorView};
     pub use crate::order::OrderExt;
     pub use crate::pattern::PackedShape;
     pub use crate::plan::explain::explain;
@@ -118,6 +123,8 @@ pub mod prelude {
     pub use crate::set::Dims;
     pub use crate::tensor::AsTensor;
     pub use ndarray::{self, Array, Array0, Array1, Array2, Array3, Array4, Array5, Array6, ArrayD};
+    #[cfg(feature = "safetensors")]
+    pub use typed_dims_macros::Load;
     pub use typed_dims_macros::{
         batched, dims, einsum, einsum_path, gather, pack, parse_shape, rearrange, rearrange_view, reduce,
         repeat, tensor, try_einsum, try_gather, try_pack, try_parse_shape, try_rearrange, try_rearrange_view,

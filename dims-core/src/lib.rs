@@ -15,6 +15,8 @@ pub mod error;
 pub mod expr;
 pub mod join;
 mod kernel;
+#[cfg(feature = "safetensors")]
+pub mod load;
 pub mod named;
 pub mod ops;
 pub mod order;

@@ -80,6 +80,20 @@ impl<'a, T, S: Dims, R: Rank, X> View<'a, T, S, R, X> {
     }
 }
 
+#[cfg(feature = "safetensors")]
+impl<'a, T, S: Dims> View<'a, T, S> {
+    /// All elements of a slice, which lie contiguously in any order of the dims: as [`Owned::in_order`].
+    ///
+    /// # Panics
+    ///
+    /// If `order` does not number each dim once, or `sizes` is not the shape of `data`.
+    pub(crate) fn in_order(data: &'a [T], order: &[usize], sizes: &[usize]) -> Self {
+        let (named, positional) = super::owned::contiguous_axes::<S, Rank0>(data.len(), order, sizes);
+        // SAFETY: the axes lie contiguously, and their sizes multiply to the length of the slice.
+        unsafe { View::new(data.as_ptr(), named, positional, (), None) }
+    }
+}
+
 /// Elements in memory, whose positional axes can be bound.
 #[diagnostic::on_unimplemented(
     message = "only tensors in memory can be bound to further dims",

@@ -1,0 +1,134 @@
+//! What is wrong with a file of weights.
+
+use std::fmt;
+
+/// Why a struct could not be loaded: everything that does not fit, one line for each.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LoadError {
+    faults: Vec<Fault>,
+}
+
+impl LoadError {
+    pub(super) fn new(faults: Vec<Fault>) -> Self {
+        LoadError { faults }
+    }
+
+    pub(super) fn unreadable(why: String) -> Self {
+        LoadError { faults: vec![Fault::Unreadable { why }] }
+    }
+
+    /// All that does not fit: first what fields do not find, in their order, then what is left over, by name.
+    pub fn faults(&self) -> &[Fault] {
+        &self.faults
+    }
+}
+
+/// One thing that does not fit.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Fault {
+    /// The file is not one of weights.
+    Unreadable {
+        /// What is wrong with it.
+        why: String,
+    },
+    /// There is no array of this name.
+    Missing {
+        /// The name.
+        name: String,
+        /// The element type and the axes of the field.
+        expected: String,
+    },
+    /// No field takes an array.
+    LeftOver {
+        /// Its name.
+        name: String,
+        /// Its sizes.
+        sizes: Vec<usize>,
+    },
+    /// The elements are of another type.
+    Element {
+        /// The name of the array.
+        name: String,
+        /// The type of the field's elements.
+        expected: &'static str,
+        /// The type in the file.
+        found: String,
+    },
+    /// The number of axes differs.
+    Axes {
+        /// The name of the array.
+        name: String,
+        /// The axes of the field.
+        expected: String,
+        /// The sizes in the file.
+        found: Vec<usize>,
+    },
+    /// An axis cannot be split into the dims of a group.
+    Split {
+        /// The name of the array.
+        name: String,
+        /// The group, with the sizes that are known.
+        group: String,
+        /// The size of the axis.
+        size: usize,
+    },
+    /// A dim has another size in another array.
+    Size {
+        /// The name of the array.
+        name: String,
+        /// The dim.
+        dim: &'static str,
+        /// Its size in this array.
+        size: usize,
+        /// The size that it has already.
+        first: usize,
+        /// The array that it has that size from; none if the size was given, or is static.
+        from: Option<String>,
+    },
+    /// The elements do not lie where elements of the type can be borrowed.
+    Unaligned {
+        /// The name of the array.
+        name: String,
+    },
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Fault::Unreadable { why } => f.write_str(why),
+            Fault::Missing { name, expected } => write!(f, "`{name}` is missing: expected {expected}"),
+            Fault::LeftOver { name, sizes } => {
+                write!(f, "`{name}` of sizes {sizes:?} is not used by any field")
+            }
+            Fault::Element { name, expected, found } => {
+                write!(f, "`{name}` has elements of type {found}, not {expected}")
+            }
+            Fault::Axes { name, expected, found } => {
+                write!(f, "`{name}` has the sizes {found:?}, but its axes are {expected}")
+            }
+            Fault::Split { name, group, size } => {
+                write!(f, "`{name}` has an axis of size {size}, which cannot be split into {group}")
+            }
+            Fault::Size { name, dim, size, first, from } => {
+                write!(f, "`{name}` has size {size} for dim `{dim}`, which has size {first}")?;
+                from.as_ref().map_or(Ok(()), |from| write!(f, " in `{from}`"))
+            }
+            Fault::Unaligned { name } => {
+                write!(
+                    f,
+                    "`{name}` does not lie where its elements could be borrowed: load it into a `Tensor`"
+                )
+            }
+        }
+    }
+}
+
+impl fmt::Display for LoadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the weights do not fit:")?;
+        self.faults.iter().try_for_each(|fault| write!(f, "\n  {fault}"))
+    }
+}
+
+impl std::error::Error for LoadError {}

@@ -1,0 +1,57 @@
+//! The files of a model: `model.safetensors`, mapped into memory, and what `config.json` says of it.
+
+use crate::model::{Encoder, Head};
+use memmap2::Mmap;
+use serde::Deserialize;
+use std::error::Error;
+use std::fs::File;
+use std::path::Path;
+use typed_dims::prelude::*;
+
+/// What is not in the weights.
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub struct Settings {
+    /// How many parts a layer has.
+    #[serde(rename = "num_attention_heads")]
+    pub heads: usize,
+    /// What is added to variances.
+    #[serde(rename = "layer_norm_eps")]
+    pub epsilon: f32,
+    /// The most tokens of a sentence.
+    #[serde(rename = "max_position_embeddings")]
+    pub positions: usize,
+}
+
+/// A model's files.
+pub struct Files {
+    bytes: Mmap,
+    /// What `config.json` says.
+    pub settings: Settings,
+}
+
+impl Files {
+    /// Opens the files in a folder.
+    pub fn open(folder: &Path) -> Result<Self, Box<dyn Error>> {
+        let path = folder.join("model.safetensors");
+        let file = File::open(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        // SAFETY: the file is not changed while the program runs; whoever does that anyway, gets wrong numbers.
+        let bytes = unsafe { Mmap::map(&file)? };
+        let settings = read_json(&folder.join("config.json"))?;
+        Ok(Files { bytes, settings })
+    }
+
+    /// The model; its tables stay in the file.
+    pub fn encoder(&self) -> Result<Encoder<'_>, Box<dyn Error>> {
+        let weights = Weights::from_safetensors(&self.bytes)?
+            .with(Head.of(self.settings.heads))?
+            .ignoring("pooler") // for another task
+            .ignoring("embeddings.position_ids"); // 0, 1, 2, ..
+        Ok(weights.load()?)
+    }
+}
+
+/// A file in the format JSON, as a struct.
+pub fn read_json<T: for<'a> Deserialize<'a>>(path: &Path) -> Result<T, Box<dyn Error>> {
+    let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    serde_json::from_str(&text).map_err(|error| format!("{}: {error}", path.display()).into())
+}
