@@ -24,7 +24,7 @@ pub struct Part {
 /// What a field is made from.
 pub enum How {
     /// The array of this name, with axes that are the dims of this type.
-    Tensor { name: String, axes: Type },
+    Tensor { name: String, axes: Box<Type> },
     /// Whatever `Load` says, from the arrays below this name.
     Nested { name: String },
     /// `Default::default()`.
@@ -77,7 +77,8 @@ fn part(field: Field, at: usize, is_tuple: bool) -> Result<Part> {
     );
     let how = match (options.axes, written_axes(&field.ty)?) {
         _ if options.default => How::Default,
-        (Some(axes), _) | (None, Written::Dims(axes)) => How::Tensor { name, axes },
+        (Some(axes), _) => How::Tensor { name, axes: Box::new(axes) },
+        (None, Written::Dims(axes)) => How::Tensor { name, axes },
         (None, Written::Nothing) => How::Default,
         (None, Written::Other) => How::Nested { name },
     };
@@ -111,7 +112,7 @@ fn options(field: &Field) -> Result<Options> {
 /// What the type of a field says by itself.
 enum Written {
     /// `Tensor<T, (A, B)>`: these dims, in this order.
-    Dims(Type),
+    Dims(Box<Type>),
     /// `PhantomData<..>`
     Nothing,
     /// Any other type.
@@ -134,7 +135,7 @@ fn written_axes(ty: &Type) -> Result<Written> {
         .filter_map(|arg| if let GenericArgument::Type(ty) = arg { Some(ty) } else { None })
         .collect();
     match types[..] {
-        [_, dims @ Type::Tuple(_)] => Ok(Written::Dims(dims.clone())),
+        [_, dims @ Type::Tuple(_)] => Ok(Written::Dims(Box::new(dims.clone()))),
         [_, dims] => {
             let message = "the order of the axes in the file is not written here: add `#[load(axes = (..))]`";
             Err(Error::new(dims.span(), message))
