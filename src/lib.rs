@@ -53,6 +53,10 @@
 //!   pass or as matrix products.
 //! * [`Restructure`](restructure::Restructure) renames, slices, splits and flattens dims; [`concat`](join::concat) and
 //!   [`stack`](join::stack) join tensors.
+//! * [`Selecting`](select::Selecting) and [`Dynamic`](dynamic::Dynamic) select by value, [`Rearranging`](shift::Rearranging) moves and pads,
+//!   [`Sorting`](sort::Sorting) and [`Scans`](scans::Scans) run along a dim, [`LinearAlgebra`](linalg::LinearAlgebra) has products and
+//!   norms, and [`nn`] has convolutions, pooling, normalisation and losses. `docs/operators.md` lists all operators, with their names
+//!   in PyTorch, JAX and NumPy; [`custom`] is for operators of one's own.
 //! * [`Tensor`](named::Tensor) is the type to write in signatures, [`Named`](named::Named) the one that messages show.
 //!   A function that takes a tensor with further dims of its caller says `Tensor<f32, (Seq, Rest<B>)>`: see
 //!   [`Rest`].
@@ -82,8 +86,9 @@
 //! * `rayon` (on by default): large results are computed on several threads. What is computed does not depend on how many.
 //! * `approx`: tensors can be compared with `approx::assert_relative_eq!` and the like.
 //! * `half`: elements of type `half::f16` and `half::bf16`.
+//! * `safetensors`, `npy`, `memmap`: tensors in files, with the names of their dims (`file`; npz belongs to `npy`); with the last,
+//!   files are looked at in place. With `safetensors` there is `#[derive(Load)]`: structs of tensors from files of weights.
 //! * `rand`: `random`, tensors of random elements.
-//! * `safetensors`: structs of tensors from files of weights, by `#[derive(Load)]`.
 //! * `serde`: tensors with the names of their dims, in any format of serde's; reading checks the names.
 
 pub use ndarray;
@@ -101,18 +106,30 @@ pub mod prelude {
 
     pub use crate::assign::OrderInto;
     pub use crate::attention::{attention, try_attention};
-    pub use crate::batch::{batched, vmap};
+    pub use crate::batch::{batched, map_each, try_map_each, vmap};
     pub use crate::bind::{At, AtMut, Ellipsis};
     pub use crate::brand::{Brand, Rest};
     pub use crate::convert::IntoTensor;
-    pub use crate::create::{eye, from_fn, from_vec, full, ones, try_from_vec, zeros};
+    pub use crate::create::{
+        arange, eye, from_fn, from_vec, full, full_like, linspace, ones, tri, try_from_vec, zeros,
+    };
+    pub use crate::custom::{ApplyOp, ArrayOp, ScalarOp};
     pub use crate::dim::DimOf;
+    pub use crate::dynamic::Dynamic;
     pub use crate::elementwise::{Elementwise, iota, select};
     pub use crate::error::DimError;
-    pub use crate::join::{concat, stack, try_concat, try_stack};
     #[cfg(feature = "safetensors")]
-    pub use crate::load::{Load, LoadError, Weights};
+    pub use crate::file::load::{Load, LoadError, Weights};
+    pub use crate::join::{concat, stack, try_concat, try_stack};
+    pub use crate::linalg::LinearAlgebra;
     pub use crate::named::{Named, Tensor, TensorView};
+    pub use crate::nn::conv::{conv, conv_transpose, try_conv, try_conv_transpose};
+    pub use crate::nn::dropout::Dropout;
+    pub use crate::nn::loss::ClassLosses;
+    pub use crate::nn::norm::Normalization;
+    pub use crate::nn::pool::Pooling;
+    pub use crate::noise::{rand, randn};
+    pub use crate::ops::Isa;
     pub use crate::order::OrderExt;
     pub use crate::pattern::PackedShape;
     pub use crate::plan::explain::explain;
@@ -120,8 +137,13 @@ pub mod prelude {
     pub use crate::random::random;
     pub use crate::reduce::Reductions;
     pub use crate::restructure::Restructure;
+    pub use crate::scans::Scans;
+    pub use crate::select::Selecting;
     pub use crate::set::Dims;
+    pub use crate::shift::{Pad, Rearranging};
+    pub use crate::sort::Sorting;
     pub use crate::tensor::AsTensor;
+    pub use crate::window::Window;
     pub use ndarray::{self, Array, Array0, Array1, Array2, Array3, Array4, Array5, Array6, ArrayD};
     #[cfg(feature = "safetensors")]
     pub use typed_dims_macros::Load;
@@ -132,6 +154,16 @@ pub mod prelude {
     };
     pub use typenum::{U0, U1, U2, U3, U4, U5, U6};
 }
+
+/// The programs of the page on custom operators, as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/custom-operators.md")]
+pub struct CustomOperators;
+
+/// Those of the page on operators.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/operators.md")]
+pub struct Operators;
 
 /// The README's programs, as tests.
 #[cfg(doctest)]

@@ -1,4 +1,4 @@
-//! Batching: functions written for one example, called with further dims.
+//! Batching: functions written for one example, called with further dims. (`programs` has larger ones.)
 
 use ndarray::{Array2, Array3, ArrayD, Dimension, IxDyn};
 use typed_dims::plan::explain::{Plan, Step};
@@ -9,12 +9,8 @@ dims! {
     pub struct Batch;
     /// Further examples.
     pub struct Group;
-    /// Steps of time.
-    pub struct Time;
     /// Positions.
     pub struct Seq;
-    /// Positions that are attended to.
-    pub struct Key;
     /// Features that go in.
     pub struct Feat;
     /// Features that come out.
@@ -23,18 +19,6 @@ dims! {
     pub struct Hidden;
     /// The same once more.
     pub struct Hidden2;
-    /// Points of a cloud.
-    pub struct Point;
-    /// Coordinates of a point.
-    pub struct Coord;
-    /// Clusters of points.
-    pub struct Cluster;
-    /// Parts of a state.
-    pub struct State;
-    /// The same once more.
-    pub struct State2;
-    /// The same a third time.
-    pub struct State3;
 }
 
 /// Numbers that look random, the same in each run.
@@ -176,30 +160,6 @@ mod declared {
     use super::*;
 
     #[batched]
-    fn attention(
-        q: &Tensor<f32, (Seq, Feat)>,
-        k: &Tensor<f32, (Key, Feat)>,
-        v: &Tensor<f32, (Key, Feat)>,
-    ) -> Tensor<f32, (Seq, Feat)> {
-        let scores = (q * k).sum(Feat) * (q.size(Feat) as f32).powf(-0.5);
-        (scores.softmax(Key) * v).sum(Key)
-    }
-
-    #[test]
-    fn attention_over_two_further_dims() {
-        let q = numbers((N, M, 4, 5), 1).into_tensor((Batch, Group, Seq, Feat));
-        let k = numbers((N, 6, 5), 2).into_tensor((Batch, Key, Feat));
-        let v = numbers((N, M, 6, 5), 3).into_tensor((Batch, Group, Key, Feat));
-        let (out, plan) = explain(|| attention(&q, &k, &v));
-        assert_eq!(products(&plan), 2, "{plan}");
-        let expected = looped(|n, m| {
-            let (q, v) = ((&q).index(Batch, n).index(Group, m), (&v).index(Batch, n).index(Group, m));
-            attention(q, (&k).index(Batch, n), v).order((Seq, Feat)).into_dyn()
-        });
-        close(out.order((Batch, Group, Seq, Feat)), expected);
-    }
-
-    #[batched]
     fn mlp(
         x: &Tensor<f32, (Feat,)>,
         w1: &Tensor<f32, (Feat, Hidden)>,
@@ -235,159 +195,6 @@ mod declared {
         let expected =
             looped(|n, m| mlp((&x).index(Batch, n), (&w1).index(Group, m), &w2, &w3).order(Out).into_dyn());
         close(mlp(&x, &w1, &w2, &w3).order((Batch, Group, Out)), expected);
-    }
-
-    #[batched]
-    fn conv_block(
-        x: &Tensor<f32, (), U3>,
-        w: &Tensor<f32, (), U4>,
-        gain: &Tensor<f32, (), U1>,
-    ) -> Tensor<f32, (), U3> {
-        dims!(c, o, h, y, kh, kw);
-        let w = w.at((o, c, kh, kw));
-        let conv = (x.at((c, h + kh, y + kw)) * w).sum((c, kh, kw));
-        let mean = (&conv).mean((h, y));
-        let spread = ((&conv).var((h, y)) + 1e-5).rsqrt();
-        ((conv - mean) * spread * gain.at(o)).relu().order((o, h, y))
-    }
-
-    #[test]
-    fn conv_block_over_two_further_dims() {
-        let (x, w, gain) = (numbers((N, M, 3, 6, 7), 1), numbers((4, 3, 3, 2), 2), numbers(4, 3));
-        dims!(n, m);
-        let (w, gain) = (w.at((.., .., .., ..)), gain.at(..));
-        let (out, plan) = explain(|| conv_block(x.at((n, m, .., .., ..)), w, gain));
-        assert_eq!(products(&plan), 1, "{plan}");
-        let expected = looped(|n, m| conv_block(x.at((n, m, .., .., ..)), w, gain).order(()).into_dyn());
-        close(out.order((n, m)), expected);
-    }
-
-    #[batched]
-    fn cell(
-        h: &Tensor<f32, (Hidden,)>,
-        x: &Tensor<f32, (Feat,)>,
-        wx: &Tensor<f32, (Feat, Hidden)>,
-        wh: &Tensor<f32, (Hidden, Hidden2)>,
-    ) -> Tensor<f32, (Hidden,)> {
-        let recurrent = (h * wh).sum(Hidden).rename(Hidden2, Hidden);
-        ((x * wx).sum(Feat) + recurrent).tanh()
-    }
-
-    #[batched]
-    fn rnn(
-        mut h: Tensor<f32, (Hidden,)>,
-        x: &Tensor<f32, (Time, Feat)>,
-        wx: &Tensor<f32, (Feat, Hidden)>,
-        wh: &Tensor<f32, (Hidden, Hidden2)>,
-    ) -> Tensor<f32, (Hidden,)> {
-        for t in 0..x.size(Time) {
-            h = cell(&h, x.index(Time, t), wx, wh);
-        }
-        h
-    }
-
-    #[test]
-    fn rnn_over_two_further_dims() {
-        let x = numbers((N, M, 5, 4), 1).into_tensor((Batch, Group, Time, Feat));
-        let wx = numbers((4, 6), 2).into_tensor((Feat, Hidden));
-        let wh = numbers((6, 6), 3).into_tensor((Hidden, Hidden2));
-        let h = numbers((M, 6), 4).into_tensor((Group, Hidden));
-        let (out, plan) = explain(|| rnn(&h, &x, &wx, &wh));
-        assert_eq!(products(&plan), 2 * 5, "{plan}");
-        let expected = looped(|n, m| {
-            rnn((&h).index(Group, m), (&x).index(Batch, n).index(Group, m), &wx, &wh).order(Hidden).into_dyn()
-        });
-        close(out.order((Batch, Group, Hidden)), expected);
-    }
-
-    #[batched]
-    fn kmeans(
-        points: &Tensor<f32, (Point, Coord)>,
-        mut centers: Tensor<f32, (Cluster, Coord)>,
-        rounds: usize,
-    ) -> (Tensor<f32, (Cluster, Coord)>, Tensor<usize, (Point,)>) {
-        let clusters = Cluster.of(centers.size(Cluster));
-        for _ in 0..rounds {
-            let nearest = (points - &centers).square().sum(Coord).argmin(Cluster);
-            let member = nearest.cast::<isize>().eq(clusters).cast::<f32>().eval();
-            let count = (&member).sum(Point).maximum(1.0);
-            centers = ((&member * points).sum(Point) / count).eval();
-        }
-        let nearest = (points - &centers).square().sum(Coord).argmin(Cluster);
-        (centers, nearest)
-    }
-
-    #[test]
-    fn kmeans_over_two_further_dims() {
-        let points = numbers((N, M, 20, 2), 1).into_tensor((Batch, Group, Point, Coord));
-        let centers = numbers((N, 3, 2), 2).into_tensor((Batch, Cluster, Coord));
-        let (found, nearest) = kmeans(&points, &centers, 4);
-        let single = |n: usize, m: usize| {
-            kmeans((&points).index(Batch, n).index(Group, m), (&centers).index(Batch, n), 4)
-        };
-        close(
-            found.order((Batch, Group, Cluster, Coord)),
-            looped(|n, m| single(n, m).0.order((Cluster, Coord)).into_dyn()),
-        );
-        close(
-            nearest.cast::<f32>().order((Batch, Group, Point)),
-            looped(|n, m| single(n, m).1.cast::<f32>().order(Point).into_dyn()),
-        );
-    }
-
-    /// One step of a Kalman filter whose observation is one number: predict, then correct.
-    #[batched]
-    fn kalman(
-        mean: &Tensor<f32, (State,)>,
-        covariance: &Tensor<f32, (State, State2)>,
-        observed: &Tensor<f32, ()>,
-        transition: &Tensor<f32, (State, State2)>,
-        observation: &Tensor<f32, (State,)>,
-        noise: (f32, f32),
-    ) -> (Tensor<f32, (State,)>, Tensor<f32, (State, State2)>) {
-        let step = transition.rename(State, State3).rename(State2, State).eval();
-        let mean = (mean * &step).sum(State).rename(State3, State);
-        // F P F^T: rows through State, columns through State2.
-        let columns = transition.rename(State, State3).eval();
-        let half = (covariance * &step).sum(State).rename(State3, State);
-        let moved = (half * &columns).sum(State2).rename(State3, State2);
-        let same = State.of(mean.size(State)).eq(State2.of(mean.size(State)));
-        let covariance = (moved + select(same, noise.0, 0.0)).eval();
-        let gain = (&covariance * observation.rename(State, State2)).sum(State2);
-        let spread = (&gain * observation).sum(State) + noise.1;
-        let error = observed - (&mean * observation).sum(State);
-        let weight = (&gain / spread).eval();
-        let corrected = mean + &weight * error;
-        let less = &weight * gain.rename(State, State2);
-        (corrected.eval(), (covariance - less).eval())
-    }
-
-    #[test]
-    fn kalman_over_two_further_dims() {
-        let mean = numbers((N, M, 3), 1).into_tensor((Batch, Group, State));
-        let root = numbers((N, 3, 3), 2);
-        dims!(b, i, j, k);
-        let square = (root.at((b, i, k)) * root.at((b, j, k))).sum(k).order((b, i, j));
-        let covariance = square.into_tensor((Batch, State, State2));
-        let observed = numbers((N, M), 3).into_tensor((Batch, Group));
-        let transition = numbers((3, 3), 4).into_tensor((State, State2));
-        let observation = numbers((M, 3), 5).into_tensor((Group, State));
-        let single = |n: usize, m: usize| {
-            kalman(
-                (&mean).index(Batch, n).index(Group, m),
-                (&covariance).index(Batch, n),
-                (&observed).index(Batch, n).index(Group, m),
-                &transition,
-                (&observation).index(Group, m),
-                (0.1, 0.2),
-            )
-        };
-        let (new, spread) = kalman(&mean, &covariance, &observed, &transition, &observation, (0.1, 0.2));
-        close(new.order((Batch, Group, State)), looped(|n, m| single(n, m).0.order(State).into_dyn()));
-        close(
-            spread.order((Batch, Group, State, State2)),
-            looped(|n, m| single(n, m).1.order((State, State2)).into_dyn()),
-        );
     }
 }
 

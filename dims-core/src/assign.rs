@@ -6,8 +6,9 @@ use crate::expr::index::IndexExprs;
 use crate::expr::leaf::{axes_row, meet_axes};
 use crate::expr::{Expr, Operand};
 use crate::kernel::copy::copy_between;
-use crate::kernel::elementwise::{Target, update};
+use crate::kernel::elementwise::{Target, fill, update};
 use crate::kernel::isa::Isa;
+use crate::kernel::threads;
 use crate::named::Named;
 use crate::ops::{self, BinaryOp};
 use crate::order::{OrderOf, Ordering};
@@ -24,7 +25,9 @@ use smallvec::SmallVec;
 
 /// The new value alone.
 #[derive(Clone, Copy)]
-struct Replace;
+pub(crate) struct Replace;
+
+impl ops::Operation for Replace {}
 
 impl<T: Element> BinaryOp<T, T> for Replace {
     type Out = T;
@@ -33,6 +36,43 @@ impl<T: Element> BinaryOp<T, T> for Replace {
     fn apply<I: Isa>(&self, _: T, new: T) -> T {
         new
     }
+}
+
+/// Writes the elements of an expression, whose operands have met, into a part of `out`: the one at a position of the loops goes `offset`
+/// elements behind the start, and the position's strides farther.
+///
+/// # Panics
+///
+/// If a place does not lie in `out`.
+pub(crate) fn write_into<S: Dims, R: Rank, E: Expr>(
+    expr: &E,
+    shape: &Shape,
+    out: &mut [E::Elem],
+    offset: usize,
+    strides: &[isize],
+) -> Result<(), DimError> {
+    let sizes = shape.sizes();
+    if sizes.contains(&0) {
+        return Ok(());
+    }
+    let reach = |sign: i128| -> i128 {
+        let last = sizes.iter().zip(strides).map(|(&size, &stride)| (size as i128 - 1) * stride as i128);
+        offset as i128 + last.filter(|reach| reach * sign > 0).sum::<i128>()
+    };
+    assert!(reach(-1) >= 0 && reach(1) < out.len() as i128, "every place lies in the memory");
+    let order: SmallVec<[usize; 8]> = (0..sizes.len()).collect();
+    let mut rows = Rows::new(sizes.len());
+    rows.push().copy_from_slice(strides);
+    expr.rows::<S, R>(shape, &mut rows);
+    let nest = Nest::map(sizes, &order, &rows);
+    let start = out.as_mut_ptr().wrapping_add(offset);
+    let lower = |nest| {
+        let mut operands = Nest::operands(nest);
+        // SAFETY: every position of the loops is an element of `out`, as was asserted, which is borrowed exclusively.
+        let target = unsafe { Target::new(start, operands.next_row(), ()) };
+        (expr.kernel(&mut operands), target)
+    };
+    update(&nest, &mut Parts::new(), lower, Replace)
 }
 
 /// What is assigned has no dims besides those of the place; scatters into computed places may have more.
@@ -56,7 +96,7 @@ impl<R: Rank<Max<O> = R>, O: Rank> CoversAxes<O> for R {}
 
 impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Place<'_, T, S, R, X> {
     /// Runs `place = op(place, value)` over all dims of the place.
-    fn update<B, O>(&mut self, value: B, op: O) -> Result<(), DimError>
+    pub(crate) fn update<B, O>(&mut self, value: B, op: O) -> Result<(), DimError>
     where
         B: Operand<T, Expr: Expr<Elem = T>>,
         O: BinaryOp<T, T, Out = T> + Copy,
@@ -260,6 +300,16 @@ pub trait OrderInto: Computable {
             // borrowed exclusively, so that the tensor's elements are others.
             unsafe { std::ptr::copy_nonoverlapping(from, start, len) };
             return Ok(());
+        }
+        if let Some((like, len, operands)) = Ordering::<Self::Dims, Self::Rank, L>::in_line(&tensor.expr)
+            && Ordering::<Self::Dims, Self::Rank, L>::is_like(&axes, like)
+            && threads::parts(len) <= 1
+        {
+            let nest = Nest::line(len, operands);
+            // SAFETY: `out` has as many elements, contiguous in the same order, which it borrows exclusively. They are valid, and
+            // written alone.
+            let places = unsafe { std::slice::from_raw_parts_mut(start.cast(), len) };
+            return fill(tensor.expr.kernel(&mut nest.operands()), &nest, places);
         }
         let mut shape = Shape::new::<Self::Dims, Self::Rank>();
         tensor.meet(&mut shape)?;

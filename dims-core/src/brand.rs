@@ -8,10 +8,10 @@
 //! A hash can collide. Two different brands with one key never unify in silence: wherever two keys compare as
 //! [`Equal`], the impl behind it demands the very same type, and rustc refuses anything else.
 
-use crate::dim::DimCell;
+use crate::dim::{Dim, DimCell};
 use crate::set::{DimKey, Dims, Keys};
-use crate::size::Size;
-use crate::storage::axes::AxisBlock;
+use crate::size::{Dyn, Size};
+use crate::storage::axes::{AxisBlock, OneAxis};
 use std::marker::PhantomData;
 
 /// A dimension, as a type. Made by `dims!` alone.
@@ -105,29 +105,127 @@ impl CompareKeys<Inner> for Inner {
     type Out = Equal;
 }
 
-/// Declares the dim of a loop variable: made by `tensor!` or `einsum!`, and gone before they return.
-///
-/// Such a dim meets those of its own comprehension and those that operands have already, never those of another
-/// comprehension. So its key needs no hash: the position among the loops, then [`Inner`]. Its number has a bit that those
-/// of other dims lack: see `key.rs` of the macros.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! loop_variable {
-    ($name:ident, $text:literal, $at:literal, $digits:ty) => {
-        #[allow(non_camel_case_types)]
-        enum $name {}
-        impl $crate::__private::Element for $name {
-            type Key = $digits;
-            type Axes = $crate::__private::OneAxis;
-            const KEYS: $crate::__private::Keys =
-                $crate::__private::keys_of::<$crate::__private::Dyn>(1 << 63 | $at, $text);
+macro_rules! loop_brand {
+    ($($letter:ident)*) => {
+        /// The brand of a loop variable of `tensor!` or `einsum!`: its position among the loops, and the letters of its name.
+        ///
+        /// Such a dim meets those of its own comprehension and those that operands have already, never those of another
+        /// comprehension, since it is gone before the macro returns. So its key needs no hash: the position, then [`Inner`].
+        /// Being one type for all comprehensions, it costs rustc nothing to declare. Its number has a bit that those of other
+        /// dims lack: see `key.rs` of the macros.
+        pub enum Loop<const AT: usize, $(const $letter: char = '\0'),*> {}
+
+        impl<const AT: usize, $(const $letter: char),*> Loop<AT, $($letter),*> {
+            const NAME: &'static Text = &Text::new(&[$($letter),*]);
         }
-        impl $crate::__private::Brand for $name {
-            type Size = $crate::__private::Dyn;
-            type Num = $crate::__private::Dyn;
+
+        impl<const AT: usize, $(const $letter: char),*> Loop<AT, $($letter),*>
+        where
+            Position<AT>: Placed,
+        {
+            /// The loop variable, whose size is yet to be found.
+            #[inline(always)]
+            pub fn minted() -> Dim<Self> {
+                Dim::minted(())
+            }
+
+            /// The loop variable with a range of so many indices.
+            #[inline(always)]
+            #[track_caller]
+            pub fn minted_with(size: usize) -> Dim<Self> {
+                Dim::minted_with((), size)
+            }
+        }
+
+        impl<const AT: usize, $(const $letter: char),*> Element for Loop<AT, $($letter),*>
+        where
+            Position<AT>: Placed,
+        {
+            type Key = <Position<AT> as Placed>::Key;
+            type Axes = OneAxis;
+            const KEYS: Keys = keys_of::<Dyn>(1 << 63 | AT as u64, Self::NAME.as_str());
+        }
+
+        impl<const AT: usize, $(const $letter: char),*> Brand for Loop<AT, $($letter),*>
+        where
+            Position<AT>: Placed,
+        {
+            type Size = Dyn;
+            type Num = Dyn;
             type Anchor = ();
         }
     };
+}
+
+// The macros cut longer names off.
+loop_brand!(A B C D E F G H I J K L M N O P);
+
+/// Text in a constant.
+struct Text {
+    bytes: [u8; 4 * 16],
+    len: usize,
+}
+
+impl Text {
+    /// Letters, without those that are none.
+    const fn new(letters: &[char; 16]) -> Text {
+        let mut text = Text { bytes: [0; 4 * 16], len: 0 };
+        let mut letter = 0;
+        while letter < letters.len() && letters[letter] != '\0' {
+            let mut bytes = [0; 4];
+            let width = letters[letter].encode_utf8(&mut bytes).len();
+            let mut at = 0;
+            while at < width {
+                text.bytes[text.len] = bytes[at];
+                text.len += 1;
+                at += 1;
+            }
+            letter += 1;
+        }
+        text
+    }
+
+    const fn as_str(&self) -> &str {
+        match std::str::from_utf8(self.bytes.split_at(self.len).0) {
+            Ok(text) => text,
+            Err(_) => panic!("letters are UTF-8"),
+        }
+    }
+}
+
+/// A position among the loops of a comprehension.
+pub struct Position<const AT: usize>;
+
+/// A position that a loop can have.
+pub trait Placed {
+    /// The digits of the position.
+    type Key;
+}
+
+macro_rules! positions {
+    ($($at:literal $key:ty,)*) => {$(
+        impl Placed for Position<$at> {
+            type Key = $key;
+        }
+    )*};
+}
+
+#[rustfmt::skip]
+mod positions {
+    use super::digits::*;
+    use super::{Inner, Placed, Position};
+
+    type Far<T> = H15<T>;
+
+    positions! {
+        0 H0<Inner>, 1 H1<Inner>, 2 H2<Inner>, 3 H3<Inner>, 4 H4<Inner>,
+        5 H5<Inner>, 6 H6<Inner>, 7 H7<Inner>, 8 H8<Inner>, 9 H9<Inner>,
+        10 H10<Inner>, 11 H11<Inner>, 12 H12<Inner>, 13 H13<Inner>, 14 H14<Inner>,
+        15 Far<H0<Inner>>, 16 Far<H1<Inner>>, 17 Far<H2<Inner>>, 18 Far<H3<Inner>>, 19 Far<H4<Inner>>,
+        20 Far<H5<Inner>>, 21 Far<H6<Inner>>, 22 Far<H7<Inner>>, 23 Far<H8<Inner>>, 24 Far<H9<Inner>>,
+        25 Far<H10<Inner>>, 26 Far<H11<Inner>>, 27 Far<H12<Inner>>, 28 Far<H13<Inner>>, 29 Far<H14<Inner>>,
+        30 Far<H15<Inner>>,
+    }
 }
 
 /// The verdict on two elements of a set.

@@ -1,4 +1,4 @@
-//! Tensors from nothing: `zeros`, `ones`, `full`, `eye`, `from_fn`, `from_vec`.
+//! Tensors from nothing: `zeros`, `ones`, `full`, `eye`, `tri`, `arange`, `linspace`, `from_fn`, `from_vec`.
 //!
 //! Free functions, as in numpy and torch: the type alias [`Tensor`](crate::named::Tensor) sorts its dims, so rustc could not find them through it.
 
@@ -6,8 +6,10 @@ use crate::brand::Brand;
 use crate::dim::{DimRef, Of};
 use crate::error::{DimError, list_sizes, unwrap};
 use crate::named::Named;
+use crate::plan::axes::AxisList;
 use crate::rank::Rank0;
-use crate::scalar::{Element, Num};
+use crate::reduce::Evaluated;
+use crate::scalar::{CastTo, Element, Num, Real};
 use crate::set::list::List;
 use crate::set::union::Sort;
 use crate::set::{DimKey, Dims, Judged, Nothing, Right, Verdict};
@@ -15,6 +17,7 @@ use crate::size::{Dyn, Static};
 use crate::storage::Owned;
 use crate::storage::axes::{Axis, AxisBlock};
 use crate::storage::memory::reserve;
+use crate::tensor::Computable;
 use crate::tuples::{each_tuple, nested};
 use smallvec::SmallVec;
 
@@ -285,6 +288,78 @@ where
     (A, B): SizedDims + Written<Index = (usize, usize)>,
 {
     from_fn((rows, columns), |(i, j)| if i == j { T::ONE } else { T::ZERO })
+}
+
+/// 1 where the index along `columns` is at most that along `rows` plus `offset`, else 0: a lower triangle.
+///
+/// # Panics
+///
+/// If a dim has no size, or the tensor does not fit into memory.
+#[track_caller]
+pub fn tri<T: Num, A: MaybeSized, B: MaybeSized>(
+    rows: A,
+    columns: B,
+    offset: isize,
+) -> Named<T, <(A, B) as Written>::Set>
+where
+    (A, B): SizedDims + Written<Index = (usize, usize)>,
+{
+    // Sizes are less than half of what can be counted, so the sum cannot wrap, and an offset that would is beyond all of them.
+    let reach = |i: usize| (i as isize).saturating_add(offset);
+    from_fn((rows, columns), |(i, j)| if j as isize <= reach(i) { T::ONE } else { T::ZERO })
+}
+
+/// `start + i * step` along a dim: `arange(i, 10, 2)` is 10, 12, 14, .. (The indices themselves are the dim as a value, `i`.)
+///
+/// # Panics
+///
+/// If the dim has no size, or the tensor does not fit into memory.
+#[track_caller]
+pub fn arange<T: Num, D: MaybeSized>(dim: D, start: T, step: T) -> Named<T, <D as Written>::Set>
+where
+    usize: CastTo<T>,
+    D: SizedDims + Written<Index = usize>,
+{
+    from_fn(dim, |i| start.add(step.mul(CastTo::<T>::cast_to(i))))
+}
+
+/// Numbers from `start` to `end`, both included, evenly spaced along a dim: `start + i * (end - start) / (n - 1)`. Of one element it is
+/// `start`.
+///
+/// # Panics
+///
+/// If the dim has no size, or the tensor does not fit into memory.
+#[track_caller]
+pub fn linspace<T: Real, D: MaybeSized>(dim: D, start: T, end: T) -> Named<T, <D as Written>::Set>
+where
+    D: SizedDims + Written<Index = usize>,
+{
+    let last = dim.info().size().map_or(0, |size| size.saturating_sub(1));
+    let number = |i: usize| <T as num_traits::NumCast>::from(i).expect("a float can be any size");
+    let step = if last == 0 { T::zero() } else { (end - start) / number(last) };
+    // From the nearer end, so that the last element is `end` itself.
+    from_fn(dim, |i| if 2 * i <= last { start + step * number(i) } else { end - step * number(last - i) })
+}
+
+/// A tensor of one value, with the dims and sizes of another.
+///
+/// # Panics
+///
+/// If operands of the tensor have different sizes for one dim, or the result does not fit into memory.
+#[track_caller]
+pub fn full_like<A: Computable>(tensor: A, value: A::Elem) -> Evaluated<A> {
+    unwrap(try_full_like(tensor, value))
+}
+
+/// As [`full_like`], but what sizes decide is an error.
+pub fn try_full_like<A: Computable>(tensor: A, value: A::Elem) -> Result<Evaluated<A>, DimError> {
+    let shape = tensor.into_named().shape()?;
+    let order = AxisList::in_memory_of::<A::Dims, A::Rank>().as_slice();
+    let len = shape.volume(order.iter().copied(), size_of::<A::Elem>())?;
+    let mut data = reserve(len).map_err(|error| shape.blame(error, order))?;
+    data.resize(len, value);
+    let sizes: SmallVec<[usize; 8]> = order.iter().map(|&axis| shape.size(axis)).collect();
+    Ok(Named::from_expr(Owned::laid_out(data, &sizes)))
 }
 
 /// A tensor of the given elements, which lie in the order in which the dims are written, the last one fastest.

@@ -132,6 +132,11 @@ impl<B: Brand> Dim<B> {
         self.info_ref().meet(size, Some(Location::caller()))
     }
 
+    /// The dim's key among those of a tensor that names it.
+    pub(crate) fn key(&self) -> DimKey {
+        self.info_ref().key()
+    }
+
     fn info_ref(&self) -> DimInfo<'_> {
         DimInfo { id: B::ID, name: B::NAME, fixed: None, cell: Some(&self.cell) }
     }
@@ -304,6 +309,17 @@ impl DimList for () {
     const KEYS: &'static Keys = &Keys::EMPTY;
 
     #[inline(always)]
+    fn each(&self, _: impl FnMut(DimInfo<'_>)) {}
+}
+
+/// The dims of two lists, one behind the other.
+pub(crate) struct Joined<C, K>(PhantomData<(C, K)>);
+
+impl<C: DimList, K: DimList> DimList for Joined<C, K> {
+    type Brands = ();
+    type Sizes = ();
+    const KEYS: &'static Keys = &Keys::EMPTY.join(C::KEYS).join(K::KEYS);
+
     fn each(&self, _: impl FnMut(DimInfo<'_>)) {}
 }
 

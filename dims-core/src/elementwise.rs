@@ -78,6 +78,37 @@ macro_rules! binary_methods {
     )*};
 }
 
+macro_rules! unary_methods_with {
+    ($($(#[$doc:meta])* $method:ident $op:ident($c:ident) [$bound:ident];)*) => {$(
+        $(#[$doc])*
+        #[inline(always)]
+        fn $method(self, $c: Self::Elem) -> UnaryOut<ops::$op<Self::Elem>, Self>
+        where
+            Self::Elem: $bound,
+        {
+            unary(ops::$op($c), self)
+        }
+    )*};
+}
+
+macro_rules! binary_methods_with {
+    ($($(#[$doc:meta])* $method:ident $op:ident($c:ident) [$bound:path];)*) => {$(
+        $(#[$doc])*
+        #[inline(always)]
+        fn $method<B: Operand<Self::Elem>>(
+            self,
+            other: B,
+            $c: Self::Elem,
+        ) -> BinaryOut<ops::$op<Self::Elem>, Self, B>
+        where
+            Self::Elem: $bound,
+            Self::Dims: Union<B::Dims>,
+        {
+            binary(ops::$op($c), self, other)
+        }
+    )*};
+}
+
 /// Operations on each element, for tensors, references to tensors, and dims.
 ///
 /// The result has the dims of all operands and is computed when it is reduced, ordered, assigned or evaluated, in one
@@ -147,12 +178,44 @@ pub trait Elementwise: AsTensor {
         silu Silu [Real];
         /// `ln(1 + e^x)`
         softplus Softplus [Real];
+        /// `1 - erf(x)`, exact where that is small.
+        erfc Erfc [Real];
+        /// The logarithm of the absolute value of the gamma function.
+        ln_gamma LnGamma [Real];
+        /// `ln(x / (1 - x))`, the inverse of `sigmoid`.
+        logit Logit [Real];
+        /// `ln(sigmoid(x))`, exact where that is small.
+        ln_sigmoid LnSigmoid [Real];
+        /// `min(max(x, 0), 6)`
+        relu6 Relu6 [Ordered];
+        /// `1.0507 * x`, or `1.7581 * (e^x - 1)` where that is negative: the scaled exponential linear unit.
+        selu Selu [Real];
+        /// `x * tanh(softplus(x))`
+        mish Mish [Real];
+        /// `min(max(x / 6 + 1/2, 0), 1)`
+        hard_sigmoid HardSigmoid [Real];
+        /// `x * hard_sigmoid(x)`
+        hard_swish HardSwish [Real];
+        /// `x / (1 + |x|)`
+        softsign Softsign [Real];
+        /// `x - tanh(x)`
+        tanh_shrink TanhShrink [Real];
+        /// The approximation of [`gelu`](Elementwise::gelu) by a hyperbolic tangent.
+        gelu_tanh GeluTanh [Real];
+        /// `sin(pi x) / (pi x)`, 1 at 0.
+        sinc Sinc [Real];
+        /// An angle in radians, in degrees.
+        to_degrees ToDegrees [Real];
+        /// An angle in degrees, in radians.
+        to_radians ToRadians [Real];
         /// The greatest whole number that is not greater.
         floor Floor [Real];
         /// The least whole number that is not less.
         ceil Ceil [Real];
         /// The nearest whole number; halves go away from 0.
         round Round [Real];
+        /// The nearest whole number; halves go to the even one.
+        round_ties_even RoundTiesEven [Real];
         /// The whole part.
         trunc Trunc [Real];
         /// What the whole part leaves.
@@ -163,6 +226,10 @@ pub trait Elementwise: AsTensor {
         is_nan IsNan [Ordered];
         /// Whether the element is neither infinite nor not-a-number.
         is_finite IsFinite [Real];
+        /// Whether the element is infinite.
+        is_infinite IsInfinite [Real];
+        /// Whether the sign is negative, that of -0 too.
+        signbit Signbit [Real];
     }
 
     binary_methods! {
@@ -176,6 +243,33 @@ pub trait Elementwise: AsTensor {
         atan2 Atan2 [Real];
         /// `sqrt(x * x + y * y)`, without overflow in between.
         hypot Hypot [Real];
+        /// The remainder with the sign of `y`, `x - y * floor(x / y)`, where `%` has that of `x`.
+        remainder Remainder [Ordered];
+        /// `x / y` of integers, rounded down, where `/` rounds towards 0.
+        floor_div FloorDiv [Integer];
+        /// `x` with the sign of `y`.
+        copysign Copysign [Real];
+        /// The greater one; of a number and not-a-number, the number.
+        fmax Fmax [Ordered];
+        /// The lesser one; of a number and not-a-number, the number.
+        fmin Fmin [Ordered];
+        /// `ln(e^x + e^y)`, without overflow.
+        logaddexp LogAddExp [Real];
+        /// `x * ln(y)`, and 0 where `x` is 0.
+        xlogy Xlogy [Real];
+        /// 0 where `x` is negative, `y` where it is 0, else 1.
+        heaviside Heaviside [Ordered];
+        /// `(x - y)^2`, the squared error; `.mean(dims)` makes it the loss.
+        mse_loss SquaredError [Num];
+        /// `|x - y|`, the absolute error; `.mean(dims)` makes it the loss.
+        l1_loss AbsoluteError [Real];
+        /// `-(y * ln(x) + (1 - y) * ln(1 - x))`, for probabilities `x` and targets `y`; each logarithm is at least -100.
+        bce_loss Bce [Real];
+        /// [`bce_loss`](Elementwise::bce_loss) of `sigmoid(x)`, exact where that is near 0 or 1.
+        bce_with_logits_loss BceWithLogits [Real];
+        /// `y * (ln(y) - x)`, 0 where `y` is 0: for logarithms of probabilities `x` and probabilities `y`, the terms of the
+        /// Kullback-Leibler divergence.
+        kl_div_loss KlDiv [Real];
         /// `x < y`
         lt Lt [ops::PartialOrder];
         /// `x <= y`
@@ -206,6 +300,30 @@ pub trait Elementwise: AsTensor {
         Self::Elem: Ordered,
     {
         unary(Clamp(low, high), self)
+    }
+
+    unary_methods_with! {
+        /// `x`, or `slope * x` where that is negative.
+        leaky_relu LeakyRelu(slope) [Ordered];
+        /// `x`, or `alpha * (e^x - 1)` where that is negative.
+        elu Elu(alpha) [Real];
+        /// `x`, or `alpha * (e^(x / alpha) - 1)` where that is negative.
+        celu Celu(alpha) [Real];
+        /// `x`, or 0 where `|x| <= lambda`.
+        hard_shrink HardShrink(lambda) [Real];
+        /// `x` moved towards 0 by `lambda`, or 0 where that would pass it.
+        soft_shrink SoftShrink(lambda) [Real];
+        /// `x`, or `value` where `x` is not a number.
+        nan_to NanTo(value) [Real];
+    }
+
+    binary_methods_with! {
+        /// `(x - y)^2 / 2` where `|x - y| <= delta`, else `delta * (|x - y| - delta / 2)`; `.mean(dims)` makes it the loss.
+        huber_loss Huber(delta) [Real];
+        /// [`huber_loss`](Elementwise::huber_loss) divided by `beta`.
+        smooth_l1_loss SmoothL1(beta) [Real];
+        /// `x + (y - x) * weight`
+        lerp Lerp(weight) [Real];
     }
 
     /// Each element in another type, as Rust's `as` converts it.

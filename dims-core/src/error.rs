@@ -214,7 +214,7 @@ impl fmt::Display for DimError {
 
 impl std::error::Error for DimError {}
 
-/// Panics with the error's text, at the caller's place.
+/// The value, or a panic with the error's text, at the caller's place.
 #[track_caller]
 #[inline]
 pub fn unwrap<T>(result: Result<T, DimError>) -> T {
@@ -224,10 +224,11 @@ pub fn unwrap<T>(result: Result<T, DimError>) -> T {
     }
 }
 
+/// Panics with the error's text, at the caller's place, where a value would have been.
 #[track_caller]
 #[cold]
 #[inline(never)]
-fn fail(error: &DimError) -> ! {
+pub fn fail<T>(error: &DimError) -> T {
     panic!("{error}")
 }
 

@@ -9,15 +9,21 @@ pub mod brand;
 pub mod comprehension;
 pub mod convert;
 pub mod create;
+pub mod custom;
 pub mod dim;
+pub mod dynamic;
 pub mod elementwise;
 pub mod error;
 pub mod expr;
+#[cfg(any(feature = "safetensors", feature = "npy"))]
+pub mod file;
 pub mod join;
 mod kernel;
-#[cfg(feature = "safetensors")]
-pub mod load;
+pub mod linalg;
+mod lines;
 pub mod named;
+pub mod nn;
+pub mod noise;
 pub mod ops;
 pub mod order;
 pub mod pattern;
@@ -28,14 +34,19 @@ pub mod rank;
 pub mod reduce;
 pub mod restructure;
 pub mod scalar;
+pub mod scans;
+pub mod select;
 #[cfg(feature = "serde")]
 mod serialize;
 pub mod set;
+pub mod shift;
 pub mod show;
 pub mod size;
+pub mod sort;
 pub mod storage;
 pub mod tensor;
 mod tuples;
+pub mod window;
 
 pub use brand::{Brand, Declared, Rest};
 
@@ -47,13 +58,12 @@ pub mod __private {
         pub use crate::batch::*;
         pub use crate::error::unwrap;
     }
-    pub use crate::brand::{Brand, Declared, Element, Inner, digits, keys_of};
+    pub use crate::brand::{Brand, Declared, Element, Loop, digits, keys_of};
     pub use crate::comprehension::*;
     pub use crate::declared_dim_operators;
     pub use crate::dim::{Dim, anchor, tie};
     pub use crate::elementwise::{Elementwise, iota};
     pub use crate::error::DimError;
-    pub use crate::loop_variable;
     pub use crate::reduce::Reductions;
     pub mod pattern {
         pub use crate::bind::source::RankDyn;

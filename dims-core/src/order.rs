@@ -6,6 +6,7 @@ use crate::error::{DimError, unwrap};
 use crate::expr::Expr;
 use crate::named::Named;
 use crate::plan::axes::AxisList;
+use crate::plan::nest::Nest;
 use crate::plan::shape::Shape;
 use crate::rank::*;
 use crate::reduce::evaluate_in;
@@ -265,6 +266,36 @@ impl<S: Dims, R: Rank, L: OrderList> Ordering<S, R, L> {
         same.then_some((from, len))
     }
 
+    /// The axes that all operands have, in the order of the set, if their elements lie in memory as those of the result will: then one
+    /// loop is all there is to plan. And how many elements, and how many operands there are.
+    #[inline(always)]
+    pub(crate) fn in_line<E: Expr>(expr: &E) -> Option<(&[Axis], usize, usize)> {
+        if !Self::PLAIN {
+            return None;
+        }
+        let (mut like, mut operands) = (None, 0);
+        if !expr.alike::<S>(&mut like, &mut operands) {
+            return None;
+        }
+        let axes = like?;
+        let mut len: usize = 1;
+        for &at in Self::ORDER.as_slice().iter().rev() {
+            let Axis { size, stride } = axes[at];
+            if stride != len as isize && size != 1 {
+                return None;
+            }
+            len = len.checked_mul(size)?;
+        }
+        Some((axes, len, operands))
+    }
+
+    /// Whether an array has the axes of the result, laid out as the operands are.
+    #[inline(always)]
+    pub(crate) fn is_like(out: &[Axis], like: &[Axis]) -> bool {
+        let order = Self::ORDER.as_slice();
+        out.len() == order.len() && out.iter().zip(order).all(|(own, &at)| *own == like[at])
+    }
+
     /// The sizes of the result's axes.
     #[inline]
     pub(crate) fn sizes(shape: &Shape) -> Result<SmallVec<[usize; 8]>, DimError> {
@@ -320,6 +351,15 @@ pub trait OrderExt: Computable {
             }
             Err(expr) => NamedOf::<Self>::from_expr(expr),
         };
+        if let Some((axes, len, operands)) = Ordering::<Self::Dims, Self::Rank, L>::in_line(&tensor.expr) {
+            let order = Ordering::<Self::Dims, Self::Rank, L>::ORDER.as_slice();
+            // (If memory is short, the error below says for what.)
+            if let Ok(data) = tensor.expr.collect(&Nest::line(len, operands), len) {
+                let mut sizes = [0; MAX_DIMS];
+                sizes.iter_mut().zip(order).for_each(|(size, &at)| *size = axes[at].size);
+                return Ok(X::build(data, &sizes[..order.len()]));
+            }
+        }
         let mut shape = Shape::new::<Self::Dims, Self::Rank>();
         tensor.meet(&mut shape)?;
         let sizes = Ordering::<Self::Dims, Self::Rank, L>::sizes(&shape)?;

@@ -7,7 +7,7 @@ use crate::kernel::reduce::Reducer;
 use crate::kernel::reducers;
 use crate::kernel::scan::{self, Along};
 use crate::kernel::{self, Kernel, threads};
-use crate::named::{Named, position};
+use crate::named::Named;
 use crate::plan::axes::AxisList;
 use crate::plan::contract;
 use crate::plan::direct::Roles;
@@ -52,7 +52,7 @@ impl<S: Dims, R: Rank, D: DimList> Split<S, R, D> {
 
 /// Whether a reduction has a result where there is nothing to reduce.
 #[derive(Clone, Copy, PartialEq)]
-enum Empty {
+pub(crate) enum Empty {
     Allowed,
     /// The name of the reduction, for the error.
     Refused(&'static str),
@@ -60,7 +60,7 @@ enum Empty {
 
 /// Runs a reduction over `dims` in one pass over the expression, without a temporary.
 #[inline]
-fn run<A, D, X, Q>(tensor: A, reducer: Q, empty: Empty) -> Result<Reduced<Q::Out, A, X>, DimError>
+pub(crate) fn run<A, D, X, Q>(tensor: A, reducer: Q, empty: Empty) -> Result<Reduced<Q::Out, A, X>, DimError>
 where
     A: Computable,
     D: DimsOf<A::Dims, X>,
@@ -73,8 +73,9 @@ where
     fused::<A::Dims, A::Rank, _, D, X, _>(&tensor.expr, &shape, reducer, empty)
 }
 
+/// As [`run`], for an expression whose operands have met; `X` are the dims of `S` without those of `D`.
 #[inline]
-fn fused<S, R, E, D, X, Q>(
+pub(crate) fn fused<S, R, E, D, X, Q>(
     expr: &E,
     shape: &Shape,
     reducer: Q,
@@ -84,7 +85,7 @@ where
     S: Dims,
     R: Rank,
     E: Expr,
-    D: DimsOf<S, X>,
+    D: DimList,
     X: Dims,
     Q: Reducer<E::Elem, Out: Element>,
 {
@@ -120,10 +121,10 @@ fn finished<T, S: Dims, R: Rank>(data: Vec<T>, kept: &[usize], sizes: &[usize]) 
 
 /// A sum: a contraction where the expression is a product whose factors lack dims of one another, else one fused pass.
 #[inline]
-fn sum<A, D, X>(tensor: A) -> Result<Reduced<A::Elem, A, X>, DimError>
+pub(crate) fn sum<A, D, X>(tensor: A) -> Result<Reduced<A::Elem, A, X>, DimError>
 where
     A: Computable<Elem: Num>,
-    D: DimsOf<A::Dims, X>,
+    D: DimList,
     X: Dims,
 {
     let tensor = tensor.into_named();
@@ -155,39 +156,50 @@ where
 }
 
 /// Evaluates, and works along one dim, block by block.
-fn along<A, D, X, W>(tensor: A, dim: D, work: W) -> Result<Evaluated<A>, DimError>
+pub(crate) fn along<A, D, X, W>(tensor: A, dim: D, work: W) -> Result<Evaluated<A>, DimError>
 where
     A: Computable,
     D: DimRef + DimsOf<A::Dims, X>,
     X: Dims,
     W: Along<A::Elem>,
 {
+    let key = dim.info().key();
+    let axis = A::Dims::KEYS.position(&key).expect("the dim is one of the tensor's");
+    let order = AxisList::in_memory_of::<A::Dims, A::Rank>().as_slice();
+    let at = order.iter().position(|&own| own == axis).expect("the dim is one of the axes");
+    along_axes(tensor, at, at + 1, work)
+}
+
+/// Evaluates, and works along the axes from the `first` to before the `end` of those of a result as they lie in memory, block by block.
+pub(crate) fn along_axes<A, W>(tensor: A, first: usize, end: usize, work: W) -> Result<Evaluated<A>, DimError>
+where
+    A: Computable,
+    W: Along<A::Elem>,
+{
     let tensor = tensor.into_named();
     let mut shape = Shape::new::<A::Dims, A::Rank>();
     tensor.meet(&mut shape)?;
-    let dim = position(&shape, dim.info());
     let sizes = shape.sizes();
     let order = AxisList::in_memory_of::<A::Dims, A::Rank>().as_slice();
-    let at = order.iter().position(|&axis| axis == dim).expect("the dim is one of the axes");
     let len = shape.volume(order.iter().copied(), size_of::<A::Elem>())?;
-    let inner: usize = order[at + 1..].iter().map(|&axis| sizes[axis]).product();
-    let block = inner * sizes[dim];
+    let volume = |axes: &[usize]| axes.iter().map(|&axis| sizes[axis]).product::<usize>();
+    let (line, inner) = (volume(&order[first..end]), volume(&order[end..]));
     let data = match tensor.expr.into_contiguous(order) {
         Ok(mut data) => {
-            scan::in_place(&mut data, block, inner, threads::parts(len), work);
+            scan::in_place(&mut data, line * inner, inner, threads::parts(len), work);
             data
         }
         Err(expr) => {
             let mut rows = Rows::new(sizes.len());
             expr.rows::<A::Dims, A::Rank>(&shape, &mut rows);
-            let nest = Nest::blocks(sizes, &order[..at], &order[at..], &rows);
+            let nest = Nest::blocks(sizes, &order[..first], &order[first..], &rows);
             let parts = <A::Expr as Expr>::Kernel::<'_>::PARALLEL && nest.outer > 0;
             let threads = if parts { threads::parts(len) } else { 1 };
             record(|| Step::Reduce {
                 reduction: W::NAME,
                 expression: expr.describe(),
                 loops: Loops::new::<A::Elem>(&nest, len, threads),
-                count: sizes[dim],
+                count: line,
             });
             let parts = nest.split(0, threads);
             let parts = parts.iter().map(|nest| (expr.kernel(&mut nest.operands()), nest));
@@ -208,6 +220,17 @@ pub(crate) fn laid_out<S: Dims, R: Rank, E: Expr>(
     let data = evaluate_in::<S, R, _>(expr, shape, order)?;
     let sizes: Order = order.iter().map(|&axis| shape.size(axis)).collect();
     Ok(Owned::laid_out(data, &sizes))
+}
+
+/// The same in an order of all axes, dims first.
+pub(crate) fn laid_out_in<S: Dims, R: Rank, E: Expr>(
+    expr: E,
+    shape: &Shape,
+    order: &[usize],
+) -> Result<Owned<E::Elem, S, R>, DimError> {
+    let data = evaluate_in::<S, R, _>(expr, shape, order)?;
+    let sizes: Order = order.iter().map(|&axis| shape.size(axis)).collect();
+    Ok(Owned::in_order(data, order, &sizes))
 }
 
 /// The elements of an expression, contiguous in an order of all its loop axes.
@@ -500,6 +523,39 @@ pub trait Reductions: Computable {
         let mut shape = Shape::new::<Self::Dims, Self::Rank>();
         tensor.meet(&mut shape)?;
         Ok(Named::from_expr(laid_out::<Self::Dims, Self::Rank, _>(tensor.expr, &shape)?))
+    }
+
+    /// As [`eval`](Reductions::eval), but the elements lie in the order in which the dims are named here, the last one fastest.
+    ///
+    /// It is the same tensor, but how it lies decides how fast it is read: a matrix of weights that is used often is read best with the
+    /// dims first that are summed.
+    ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    /// dims! { pub struct Row; pub struct Column; }
+    ///
+    /// let a = from_fn((Row.of(2), Column.of(3)), |(row, column)| 10 * row + column);
+    /// let b = (&a).eval_in((Column, Row));
+    /// assert_eq!(a, b);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// As [`eval`](Reductions::eval).
+    #[track_caller]
+    fn eval_in<D: DimsOf<Self::Dims, ()>>(self, dims: D) -> Evaluated<Self> {
+        unwrap(self.try_eval_in(dims))
+    }
+
+    /// As [`eval_in`](Reductions::eval_in), but what sizes decide is an error.
+    fn try_eval_in<D: DimsOf<Self::Dims, ()>>(self, _: D) -> Result<Evaluated<Self>, DimError> {
+        let tensor = self.into_named();
+        let mut shape = Shape::new::<Self::Dims, Self::Rank>();
+        tensor.meet(&mut shape)?;
+        let named = D::KEYS.as_slice().len();
+        let mut order = Order::from_slice(AxisList::of(D::KEYS, Self::Dims::KEYS).as_slice());
+        order.extend(named..named + Self::Rank::N);
+        Ok(Named::from_expr(laid_out_in::<Self::Dims, Self::Rank, _>(tensor.expr, &shape, &order)?))
     }
 }
 

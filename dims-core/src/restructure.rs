@@ -5,9 +5,10 @@ use crate::bind::split::Group;
 use crate::brand::{Brand, DimInfo};
 use crate::dim::{DimList, DimRef};
 use crate::error::{DimError, unwrap};
-use crate::expr::Remap;
 use crate::expr::remap::Along;
+use crate::expr::{Binary, Iota, Remap};
 use crate::named::{Named, position};
+use crate::ops;
 use crate::order::OrderList;
 use crate::reduce::evaluate_in;
 use crate::set::rename::CanGain;
@@ -116,6 +117,14 @@ pub type Unflattened<A, W, X, P> = Remapped<A, <X as Union<<P as PartsOf<W>>::Se
 /// A tensor in which some dims are one dim `W`; `X` are its other dims.
 pub type Flattened<A, X, W> =
     Named<<A as AsTensor>::Elem, <X as Union<(<W as DimRef>::Brand,)>>::Out, <A as AsTensor>::Rank>;
+
+/// The result of [`expand`](Restructure::expand).
+pub type Expanded<'a, A, D> = Named<
+    <A as AsTensor>::Elem,
+    <<A as AsTensor>::Dims as Union<(<D as DimRef>::Brand,)>>::Out,
+    <A as AsTensor>::Rank,
+    Binary<ops::Left, <A as AsTensor>::Expr, Iota<'a, <D as DimRef>::Brand>>,
+>;
 
 fn whole(key: crate::set::DimKey) -> Along {
     Along { offset: 0, inner: None, terms: SmallVec::from_iter([(key, 1, None)]) }
@@ -266,6 +275,70 @@ pub trait Restructure: Computable {
         Ok(pieces)
     }
 
+    /// The tensor cut along a dim into `count` pieces, as equal as can be: the first ones have `ceil(n / count)` elements, the last one what is
+    /// left, and pieces that would be empty are left out.
+    ///
+    /// # Panics
+    ///
+    /// If `count` is 0, or operands of the tensor have different sizes for one dim.
+    #[track_caller]
+    fn chunk<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(
+        self,
+        dim: D,
+        count: usize,
+    ) -> Vec<Remapped<Self, Self::Dims>>
+    where
+        Self: Copy,
+    {
+        unwrap(self.try_chunk(dim, count))
+    }
+
+    /// As [`chunk`](Restructure::chunk), but what sizes decide is an error.
+    fn try_chunk<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(
+        self,
+        dim: D,
+        count: usize,
+    ) -> Result<Vec<Remapped<Self, Self::Dims>>, DimError>
+    where
+        Self: Copy,
+    {
+        let shape = self.into_named().shape()?;
+        let size = shape.size(position(&shape, dim.info()));
+        if count == 0 {
+            return Err(DimError::Shape {
+                what: format!("dim `{}` cannot be cut into 0 pieces", dim.info().name),
+            });
+        }
+        let each = size.div_ceil(count).max(1);
+        let sizes: Vec<usize> = (0..size).step_by(each).map(|start| each.min(size - start)).collect();
+        self.try_split(dim, &sizes)
+    }
+
+    /// The tensors at all positions along a dim: the inverse of [`stack`](crate::join::stack).
+    ///
+    /// # Panics
+    ///
+    /// If operands of the tensor have different sizes for one dim.
+    #[track_caller]
+    fn unbind<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(self, dim: D) -> Vec<Remapped<Self, X>>
+    where
+        Self: Copy,
+    {
+        let shape = unwrap(self.into_named().shape());
+        let size = shape.size(position(&shape, dim.info()));
+        (0..size).map(|at| self.index(dim, at)).collect()
+    }
+
+    /// The tensor along a new dim, which comes with its size: the same at all its positions. Lazy. (Operations broadcast by themselves; this
+    /// is for results that must have the dim.)
+    fn expand<'a, D>(self, dim: D) -> Expanded<'a, Self, D>
+    where
+        D: DimRef + 'a,
+        Self::Dims: Union<(D::Brand,)> + CanGain<D::Brand>,
+    {
+        Named::from_expr(Binary { op: ops::Left, a: self.into_named().expr, b: Iota::new(dim) })
+    }
+
     /// The dim `whole` as several dims, the last one fastest: the inverse of [`flatten`](Restructure::flatten).
     ///
     /// Static sizes must multiply to that of `whole`, which rustc checks; of the other sizes one may be unknown.
@@ -315,7 +388,7 @@ pub trait Restructure: Computable {
         let mut terms = SmallVec::new();
         for (&key, &size) in keys.iter().zip(&sizes).rev() {
             terms.push((key, step, Some(size)));
-            step *= size;
+            step *= size as isize;
         }
         let along = Along { offset: 0, inner: Some(size), terms };
         Ok(Named::from_expr(Remap::new(tensor.expr, info.key(), along)))

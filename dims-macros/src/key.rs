@@ -54,12 +54,6 @@ impl Key {
     }
 }
 
-/// The digits of a position, without a hash, and `end` behind them.
-pub fn position_digits(position: usize, end: TokenStream, krate: &TokenStream) -> TokenStream {
-    let (number, digits) = spread(position);
-    nested(number, digits, end, krate)
-}
-
 /// A position as a number, and how many digits it has.
 fn spread(position: usize) -> (u64, u32) {
     if position < SHORT { (position as u64, 1) } else { ((SHORT << (2 * BITS) | position) as u64, 3) }

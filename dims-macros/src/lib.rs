@@ -5,6 +5,7 @@ mod comprehension;
 mod dims;
 mod einsum;
 mod gather;
+mod groups;
 mod key;
 mod load;
 mod packing;
@@ -12,6 +13,7 @@ mod pattern;
 mod shape;
 mod transform;
 
+use groups::visible;
 use proc_macro::TokenStream;
 use transform::Kind;
 
@@ -178,7 +180,7 @@ pub fn batched(attribute: TokenStream, item: TokenStream) -> TokenStream {
 /// Where [`try_tensor!`] returns an error.
 #[proc_macro]
 pub fn tensor(input: TokenStream) -> TokenStream {
-    comprehension::expand(input.into(), comprehension::Notation::Tensor, false).into()
+    comprehension::expand(visible(input.into()), comprehension::Notation::Tensor, false).into()
 }
 
 /// As [`tensor!`], but what sizes decide is an error: a `Result<_, DimError>`.
@@ -198,7 +200,7 @@ pub fn tensor(input: TokenStream) -> TokenStream {
 /// ```
 #[proc_macro]
 pub fn try_tensor(input: TokenStream) -> TokenStream {
-    comprehension::expand(input.into(), comprehension::Notation::Tensor, true).into()
+    comprehension::expand(visible(input.into()), comprehension::Notation::Tensor, true).into()
 }
 
 /// Sums of products, in numpy's notation: `einsum!("ik,kj->ij", a, b)`.
@@ -210,13 +212,13 @@ pub fn try_tensor(input: TokenStream) -> TokenStream {
 #[doc = include_str!("../docs/einsum_indexed.md")]
 #[proc_macro]
 pub fn einsum(input: TokenStream) -> TokenStream {
-    einsum::expand(input.into(), einsum::What::Value { fallible: false }).into()
+    einsum::expand(visible(input.into()), einsum::What::Value { fallible: false }).into()
 }
 
 /// As [`einsum!`], but what sizes decide is an error: a `Result<_, DimError>`.
 #[proc_macro]
 pub fn try_einsum(input: TokenStream) -> TokenStream {
-    einsum::expand(input.into(), einsum::What::Value { fallible: true }).into()
+    einsum::expand(visible(input.into()), einsum::What::Value { fallible: true }).into()
 }
 
 /// In which order [`einsum!`] multiplies its operands, and what that costs: an `EinsumPath`, which prints.
@@ -233,7 +235,7 @@ pub fn try_einsum(input: TokenStream) -> TokenStream {
 /// ```
 #[proc_macro]
 pub fn einsum_path(input: TokenStream) -> TokenStream {
-    einsum::expand(input.into(), einsum::What::Path).into()
+    einsum::expand(visible(input.into()), einsum::What::Path).into()
 }
 
 /// The axes of an array in another order, split, merged, joined: `rearrange!(x, b h w c -> b (c h w))`.
@@ -241,13 +243,13 @@ pub fn einsum_path(input: TokenStream) -> TokenStream {
 #[doc = include_str!("../docs/rearrange.md")]
 #[proc_macro]
 pub fn rearrange(input: TokenStream) -> TokenStream {
-    transform::expand(input.into(), Kind::Rearrange, false).into()
+    transform::expand(visible(input.into()), Kind::Rearrange, false).into()
 }
 
 /// As [`rearrange!`], but what sizes decide is an error: a `Result<_, DimError>`.
 #[proc_macro]
 pub fn try_rearrange(input: TokenStream) -> TokenStream {
-    transform::expand(input.into(), Kind::Rearrange, true).into()
+    transform::expand(visible(input.into()), Kind::Rearrange, true).into()
 }
 
 /// As [`rearrange!`], but a view: nothing is copied.
@@ -273,13 +275,13 @@ pub fn try_rearrange(input: TokenStream) -> TokenStream {
 /// Where [`try_rearrange_view!`] returns an error.
 #[proc_macro]
 pub fn rearrange_view(input: TokenStream) -> TokenStream {
-    transform::expand(input.into(), Kind::View, false).into()
+    transform::expand(visible(input.into()), Kind::View, false).into()
 }
 
 /// As [`rearrange_view!`], but what sizes and strides decide is an error: a `Result<_, DimError>`.
 #[proc_macro]
 pub fn try_rearrange_view(input: TokenStream) -> TokenStream {
-    transform::expand(input.into(), Kind::View, true).into()
+    transform::expand(visible(input.into()), Kind::View, true).into()
 }
 
 /// The elements along some axes combined into one: `reduce!(x, b c (h h2) (w w2) -> b c h w, max, h2 = 2, w2 = 2)`.
@@ -287,13 +289,13 @@ pub fn try_rearrange_view(input: TokenStream) -> TokenStream {
 #[doc = include_str!("../docs/reduce.md")]
 #[proc_macro]
 pub fn reduce(input: TokenStream) -> TokenStream {
-    transform::expand(input.into(), Kind::Reduce, false).into()
+    transform::expand(visible(input.into()), Kind::Reduce, false).into()
 }
 
 /// As [`reduce!`], but what sizes decide is an error: a `Result<_, DimError>`.
 #[proc_macro]
 pub fn try_reduce(input: TokenStream) -> TokenStream {
-    transform::expand(input.into(), Kind::Reduce, true).into()
+    transform::expand(visible(input.into()), Kind::Reduce, true).into()
 }
 
 /// An array repeated along new axes: `repeat!(x, h w -> h (w r), r = 3)`.
@@ -301,13 +303,13 @@ pub fn try_reduce(input: TokenStream) -> TokenStream {
 #[doc = include_str!("../docs/repeat.md")]
 #[proc_macro]
 pub fn repeat(input: TokenStream) -> TokenStream {
-    transform::expand(input.into(), Kind::Repeat, false).into()
+    transform::expand(visible(input.into()), Kind::Repeat, false).into()
 }
 
 /// As [`repeat!`], but what sizes decide is an error: a `Result<_, DimError>`.
 #[proc_macro]
 pub fn try_repeat(input: TokenStream) -> TokenStream {
-    transform::expand(input.into(), Kind::Repeat, true).into()
+    transform::expand(visible(input.into()), Kind::Repeat, true).into()
 }
 
 /// Arrays of different ranks joined into one, as by `einops.pack`: `let (packed, shape) = pack!([x0, x1], h w *);`
@@ -315,13 +317,13 @@ pub fn try_repeat(input: TokenStream) -> TokenStream {
 #[doc = include_str!("../docs/pack.md")]
 #[proc_macro]
 pub fn pack(input: TokenStream) -> TokenStream {
-    packing::pack(input.into(), false).into()
+    packing::pack(visible(input.into()), false).into()
 }
 
 /// As [`pack!`], but what sizes decide is an error: a `Result<_, DimError>`.
 #[proc_macro]
 pub fn try_pack(input: TokenStream) -> TokenStream {
-    packing::pack(input.into(), true).into()
+    packing::pack(visible(input.into()), true).into()
 }
 
 /// The arrays that [`pack!`] joined: `let [x0, x1] = unpack!(packed, shape, h w *);`
@@ -342,13 +344,13 @@ pub fn try_pack(input: TokenStream) -> TokenStream {
 /// Where [`try_unpack!`] returns an error: if the sizes do not add up to the axis `*`.
 #[proc_macro]
 pub fn unpack(input: TokenStream) -> TokenStream {
-    packing::unpack(input.into(), false).into()
+    packing::unpack(visible(input.into()), false).into()
 }
 
 /// As [`unpack!`], but what sizes decide is an error: a `Result<_, DimError>`.
 #[proc_macro]
 pub fn try_unpack(input: TokenStream) -> TokenStream {
-    packing::unpack(input.into(), true).into()
+    packing::unpack(visible(input.into()), true).into()
 }
 
 /// The sizes of an array's axes by name: `let s = parse_shape!(x, b _ h w);` has the fields `s.b`, `s.h` and `s.w`.
@@ -380,13 +382,13 @@ pub fn try_unpack(input: TokenStream) -> TokenStream {
 /// of axes.
 #[proc_macro]
 pub fn parse_shape(input: TokenStream) -> TokenStream {
-    shape::expand(input.into(), false).into()
+    shape::expand(visible(input.into()), false).into()
 }
 
 /// As [`parse_shape!`], but what sizes decide is an error: a `Result<_, DimError>`.
 #[proc_macro]
 pub fn try_parse_shape(input: TokenStream) -> TokenStream {
-    shape::expand(input.into(), true).into()
+    shape::expand(visible(input.into()), true).into()
 }
 
 /// Elements at computed positions: `gather!(table[_ feat], words[batch seq] => batch seq feat)`.
@@ -425,13 +427,13 @@ pub fn try_parse_shape(input: TokenStream) -> TokenStream {
 /// Where [`try_gather!`] returns an error: if a position is out of range, or an axis has two sizes.
 #[proc_macro]
 pub fn gather(input: TokenStream) -> TokenStream {
-    gather::expand(input.into(), false).into()
+    gather::expand(visible(input.into()), false).into()
 }
 
 /// As [`gather!`], but what sizes and positions decide is an error: a `Result<_, DimError>`.
 #[proc_macro]
 pub fn try_gather(input: TokenStream) -> TokenStream {
-    gather::expand(input.into(), true).into()
+    gather::expand(visible(input.into()), true).into()
 }
 
 #[doc = include_str!("../docs/load.md")]

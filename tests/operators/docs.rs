@@ -30,7 +30,7 @@ fn row(operator: &Operator) -> String {
         operator.doc.trim().replace('|', "\\|"),
         inputs.join(", "),
         operator.out.join(" "),
-        set(operator.along),
+        if operator.alone { "all".into() } else { set(operator.along) },
         dtypes.join(", "),
         if errors.is_empty() { "-".into() } else { errors.join("; ").replace('|', "\\|") },
         names[0],
@@ -39,6 +39,50 @@ fn row(operator: &Operator) -> String {
     )
 }
 
+/// Which element types mix: what stands before the tables.
+const TYPES: &str = r#"
+## Element types
+
+Operands of one operation have one element type. Nothing is converted in silence: where types differ, rustc says so, and `cast` converts as Rust's
+`as` does.
+
+| mixture | result |
+|---|---|
+| a tensor of `T` and a tensor of `T`, in arithmetic (`+ - * / %`, `maximum`, `powf`, ..) | `T`; integers wrap around |
+| a tensor of `T` and a scalar of `T`, on either side | `T`; a literal takes the tensor's type, `x * 2.0`, `1.0 - x`, `ids % 2` |
+| a tensor of `isize` and a dim, `x + i` | `isize`: a dim is the tensor of its indices |
+| tensors of two element types, or a scalar of another type: `f32` and `f64`, `i32` and `f32`, `f32` and `bool`, `f32` and a dim | refused: "cannot be combined with a tensor of `f32`"; write `x.cast::<f64>() + y` |
+| comparisons of `T` and `T`: `lt le gt ge eq ne`; `is_nan` and the like | `bool` |
+| `& \| ^ !` of `bool`, or of one integer type | the same type |
+| `select` with a condition of `bool`, and `T` and `T` | `T` |
+| `sum`, `prod`, `max`, `min`, `cumsum`, `sort` of `T` | `T`; sums of integers wrap around, those of `f16` and `bf16` are accumulated in `f32` |
+| `mean`, `var`, `std`, `softmax`, norms of layers, losses, of floats | the same type; integers are refused: "cast the tensor first: `.cast::<f32>()`" |
+| `exp`, `sqrt`, `sin`, .. | the same type: floats and complex numbers; integers are refused |
+| `abs` and `norm` of `Complex<T>` | `T` |
+| `any`, `all` of `bool` | `bool` |
+| `count`, `argmax`, `argmin`, `argsort`, positions of `topk`, `nonzero` | `usize` |
+| an index, in `at`, `take` or `scatter_add`, and targets of `cross_entropy` | any integer type; it does not take part in the result's type |
+| `map`, `zip_map`, and [operations of your own](custom-operators.md) | what they return; they can take two element types |
+| `cast::<U>()` | `U`: `bool` gives 0 and 1, a number gives `true` where it is not 0, a complex number loses its imaginary part |
+
+```rust
+use typed_dims::prelude::*;
+
+dims!(i, j);
+let (x, n) = (ndarray::array![1.5f32, -2.0], ndarray::array![1i32, 2, 3]);
+let mixed = (x.at(i).cast::<f64>() * n.at(j).cast::<f64>() + 0.5).sum(j).order(i);
+assert_eq!(mixed, ndarray::array![1.5 * 6.0 + 1.5, -2.0 * 6.0 + 1.5]);
+```
+
+```compile_fail
+use typed_dims::prelude::*;
+
+dims!(i, j);
+let (x, n) = (ndarray::array![1.5f32, -2.0], ndarray::array![1i32, 2, 3]);
+let mixed = x.at(i) * n.at(j); // `f32` and `i32`
+```
+"#;
+
 fn page() -> String {
     let families = families();
     let count: usize = families.iter().map(|family| family.operators.len()).sum();
@@ -46,8 +90,9 @@ fn page() -> String {
         "# Operators\n\nThis page is written from the entries in `tests/operators/` (`UPDATE=1 cargo test --test operators docs`): {count} \
          operators, each compared with plain loops there. In the column *dims*, an argument has the dims in its brackets, and the \
          result those behind the arrow; every operator takes tensors with any further dims as well, different ones for each \
-         argument, and loops over them. *Along* are the dims that it treats specially. *Element types* are those that the tests run.\n"
+         argument, and loops over them. *Along* are the dims that it treats specially; where that is *all*, it takes no further ones. *Element types* are those that the tests run.\n"
     );
+    page.push_str(TYPES);
     for Family { title, about, operators } in &families {
         write!(page, "\n## {title}\n\n{about}\n\n| call | computes | dims | along | element types | errors | PyTorch | JAX | NumPy |\n|---|---|---|---|---|---|---|---|---|\n").unwrap();
         for operator in operators {

@@ -117,6 +117,54 @@ mod one {
         is_finite [f32 f64] (x in Ties), x.recip().is_finite(), x != 0.0, "isfinite" "lax.is_finite" "isfinite";
         /// `min(max(x, low), high)`
         clamp [f32 i32] (x), x.clamp(0 as T, 2 as T), x.clamp(0 as T, 2 as T), "clamp" "lax.clamp" "clip";
+        /// `1 - erf(x)`
+        erfc [f32 f64] (x), x.erfc(), (1.0 - loops::erf(f64::from(x))) as T, "erfc" "lax.erfc" "";
+        /// The logarithm of the absolute value of the gamma function
+        ln_gamma [f32 f64] (x in Positive), x.ln_gamma(), loops::ln_gamma(f64::from(x)) as T, "lgamma" "lax.lgamma" "scipy.special.gammaln";
+        /// `ln(x / (1 - x))`
+        logit [f32 f64] (x in Share), x.logit(), (x / (1.0 - x)).ln(), "logit" "scipy.special.logit" "scipy.special.logit";
+        /// `ln(sigmoid(x))`
+        ln_sigmoid [f32 f64] (x), x.ln_sigmoid(), -(1.0 + (-x).exp()).ln(), "logsigmoid" "nn.log_sigmoid" "scipy.special.log_expit";
+        /// `min(max(x, 0), 6)`
+        relu6 [f32 i32] (x), x.relu6(), if x < 0 as T { 0 as T } else if x > 6 as T { 6 as T } else { x }, "relu6" "nn.relu6" "";
+        /// The scaled exponential linear unit
+        selu [f32 f64] (x), x.selu(), 1.050_700_987_355_480_5 * if x > 0.0 { x } else { 1.673_263_242_354_377_2 * (x.exp() - 1.0) }, "selu" "nn.selu" "";
+        /// `x * tanh(softplus(x))`
+        mish [f32 f64] (x), x.mish(), x * (1.0 + x.exp()).ln().tanh(), "mish" "nn.mish" "";
+        /// `min(max(x / 6 + 1/2, 0), 1)`
+        hard_sigmoid [f32 f64] (x), x.hard_sigmoid(), (x / 6.0 + 0.5).clamp(0.0, 1.0), "hardsigmoid" "nn.hard_sigmoid" "";
+        /// `x * hard_sigmoid(x)`
+        hard_swish [f32 f64] (x), x.hard_swish(), x * (x / 6.0 + 0.5).clamp(0.0, 1.0), "hardswish" "nn.hard_swish" "";
+        /// `x / (1 + |x|)`
+        softsign [f32 f64] (x), x.softsign(), x / (1.0 + x.abs()), "softsign" "nn.soft_sign" "";
+        /// `x - tanh(x)`
+        tanh_shrink [f32 f64] (x), x.tanh_shrink(), x - x.tanh(), "tanhshrink" "" "";
+        /// The approximation of `gelu` by a hyperbolic tangent
+        gelu_tanh [f32 f64] (x), x.gelu_tanh(), 0.5 * x * (1.0 + ((2.0 / std::f64::consts::PI).sqrt() as T * (x + 0.044715 * x * x * x)).tanh()), "gelu(approximate='tanh')" "nn.gelu" "";
+        /// `x`, or `slope * x` where that is negative
+        leaky_relu [f32 i32] (x), x.leaky_relu(2 as T), if x < 0 as T { 2 as T * x } else { x }, "leaky_relu" "nn.leaky_relu" "";
+        /// `x`, or `alpha * (e^x - 1)` where that is negative
+        elu [f32 f64] (x), x.elu(0.5), if x < 0.0 { 0.5 * (x.exp() - 1.0) } else { x }, "elu" "nn.elu" "";
+        /// `x`, or `alpha * (e^(x / alpha) - 1)` where that is negative
+        celu [f32 f64] (x), x.celu(0.5), if x < 0.0 { 0.5 * ((x / 0.5).exp() - 1.0) } else { x }, "celu" "nn.celu" "";
+        /// `x`, or 0 where `|x| <= lambda`
+        hard_shrink [f32 f64] (x), x.hard_shrink(1.0), if x.abs() <= 1.0 { 0.0 } else { x }, "hardshrink" "" "";
+        /// `x` moved towards 0 by `lambda`, or 0
+        soft_shrink [f32 f64] (x), x.soft_shrink(1.0), if x.abs() <= 1.0 { 0.0 } else { x - x.signum() }, "softshrink" "" "";
+        /// `x`, or a constant where it is not a number
+        nan_to [f32 f64] (x), x.ln().nan_to(7.0), if x < 0.0 { 7.0 } else { x.ln() }, "nan_to_num" "numpy.nan_to_num" "nan_to_num";
+        /// `sin(pi x) / (pi x)`, 1 at 0
+        sinc [f32 f64] (x in Ties), (x * 0.25).sinc(), if x == 0.0 { 1.0 } else { let a = x * 0.25 * std::f64::consts::PI as T; a.sin() / a }, "sinc" "numpy.sinc" "sinc";
+        /// Radians in degrees
+        to_degrees [f32 f64] (x), x.to_degrees(), x.to_degrees(), "rad2deg" "numpy.degrees" "degrees";
+        /// Degrees in radians
+        to_radians [f32 f64] (x), x.to_radians(), x.to_radians(), "deg2rad" "numpy.radians" "radians";
+        /// The nearest whole number, halves to the even one
+        round_ties_even [f32 f64] (x in Ties), (x * 0.5).round_ties_even(), (x * 0.5).round_ties_even(), "round" "numpy.round" "round";
+        /// Whether the element is infinite
+        is_infinite [f32 f64] (x in Ties), x.recip().is_infinite(), x == 0.0, "isinf" "numpy.isinf" "isinf";
+        /// Whether the sign is negative
+        signbit [f32 f64] (x), x.signbit(), x < 0.0, "signbit" "numpy.signbit" "signbit";
         /// The element in another type, as Rust's `as` converts it
         cast [f32 i32 u8] (x), x.cast::<i64>(), x as i64, "to" "lax.convert_element_type" "astype";
         /// `f(x)` for any Rust closure
@@ -157,6 +205,40 @@ mod two {
         atan2 [f32 f64] (x, y), x.atan2(y), x.atan2(y), "atan2" "lax.atan2" "arctan2";
         /// `sqrt(x * x + y * y)`
         hypot [f32 f64] (x, y), x.hypot(y), x.hypot(y), "hypot" "numpy.hypot" "hypot";
+        /// The remainder with the sign of `y`
+        remainder [f32 i32] (x, y in Nonzero), x.remainder(y), { let r = x % y; if r != 0 as T && (r < 0 as T) != (y < 0 as T) { r + y } else { r } }, "remainder" "numpy.remainder" "mod";
+        /// `x / y` of integers, rounded down
+        floor_div [i32 i64] (x, y in Nonzero), x.floor_div(y), (f64::from(x as i32) / f64::from(y as i32)).floor() as T, "floor_divide" "numpy.floor_divide" "floor_divide";
+        /// `x` with the sign of `y`
+        copysign [f32 f64] (x, y), x.copysign(y), x.copysign(y), "copysign" "numpy.copysign" "copysign";
+        /// The greater one, a number rather than not-a-number
+        fmax [f32 f64] (x, y), x.ln().fmax(y), x.ln().max(y), "fmax" "numpy.fmax" "fmax";
+        /// The lesser one, a number rather than not-a-number
+        fmin [f32 f64] (x, y), x.fmin(y.ln()), x.min(y.ln()), "fmin" "numpy.fmin" "fmin";
+        /// `ln(e^x + e^y)`
+        logaddexp [f32 f64] (x, y), x.logaddexp(y), (x.exp() + y.exp()).ln(), "logaddexp" "numpy.logaddexp" "logaddexp";
+        /// `x * ln(y)`, 0 where `x` is 0
+        xlogy [f32 f64] (x in Ties, y in Positive), x.xlogy(y), x * y.ln(), "xlogy" "scipy.special.xlogy" "scipy.special.xlogy";
+        /// 0 before 0, `y` at 0, 1 behind it
+        heaviside [f32 i32] (x in Ties, y), x.heaviside(y), if x < 0 as T { 0 as T } else if x > 0 as T { 1 as T } else { y }, "heaviside" "numpy.heaviside" "heaviside";
+        /// `x + (y - x) * weight`
+        lerp [f32 f64] (x, y), x.lerp(y, 0.25), x * 0.75 + y * 0.25, "lerp" "" "";
+        /// `(x - y)^2`: the squared error
+        mse_loss [f32 i32] (x, y), x.mse_loss(y), (x - y) * (x - y), "mse_loss(reduction='none')" "optax.squared_error" "";
+        /// `|x - y|`: the absolute error
+        l1_loss [f32 f64] (x, y), x.l1_loss(y), (x - y).abs(), "l1_loss(reduction='none')" "optax.l1_loss" "";
+        /// Half the squared error near 0, a line farther away
+        huber_loss [f32 f64] (x, y), x.huber_loss(y, 1.5), { let d = (x - y).abs(); if d <= 1.5 { d * d / 2.0 } else { 1.5 * (d - 0.75) } }, "huber_loss(reduction='none')" "optax.huber_loss" "";
+        /// Huber's loss divided by its bound
+        smooth_l1_loss [f32 f64] (x, y), x.smooth_l1_loss(y, 0.5), { let d = (x - y).abs(); if d < 0.5 { d * d } else { d - 0.25 } }, "smooth_l1_loss(reduction='none')" "" "";
+        /// `-(y * ln(x) + (1 - y) * ln(1 - x))`
+        bce_loss [f32 f64] (x in Share, y in Share), x.bce_loss(y), -(y * x.ln() + (1.0 - y) * (1.0 - x).ln()), "binary_cross_entropy(reduction='none')" "" "";
+        /// `bce_loss` of `sigmoid(x)`
+        bce_with_logits_loss [f32 f64] (x, y in Share), x.bce_with_logits_loss(y),
+            { let p = 1.0 / (1.0 + (-x).exp()); -(y * p.ln() + (1.0 - y) * (1.0 - p).ln()) },
+            "binary_cross_entropy_with_logits(reduction='none')" "optax.sigmoid_binary_cross_entropy" "";
+        /// `y * (ln(y) - x)`
+        kl_div_loss [f32 f64] (x, y in Share), x.kl_div_loss(y), y * (y.ln() - x), "kl_div(reduction='none')" "optax.kl_divergence" "";
         /// `x < y`
         lt [f32 i32] (x in Ties, y in Ties), x.lt(y), x < y, "lt" "lax.lt" "less";
         /// `x <= y`

@@ -64,3 +64,35 @@ pub fn erf(x: f64) -> f64 {
     }
     sum * 2.0 / std::f64::consts::PI.sqrt()
 }
+
+/// The logarithm of the gamma function, from Stirling's series far from 0 and the recurrence `gamma(x + 1) = x gamma(x)`.
+pub fn ln_gamma(x: f64) -> f64 {
+    let shift: f64 = (0..20).map(|n| (x + f64::from(n)).ln()).sum();
+    let z = x + 20.0;
+    let series = 1.0 / (12.0 * z) - 1.0 / (360.0 * z.powi(3)) + 1.0 / (1260.0 * z.powi(5))
+        - 1.0 / (1680.0 * z.powi(7));
+    (z - 0.5) * z.ln() - z + (2.0 * std::f64::consts::PI).ln() / 2.0 + series - shift
+}
+
+/// The `at`th number of a seed, from 0 to 1: splitmix64, started from a hash of the seed.
+pub fn unit(seed: u64, at: u64) -> f64 {
+    let mix = |z: u64| {
+        let z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    };
+    let bits = mix(mix(seed).wrapping_add((at + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15)));
+    (bits >> 11) as f64 / (1u64 << 53) as f64
+}
+
+/// The position that is read in a convolution, if it is not in the padding.
+pub fn tap(
+    position: usize,
+    stride: usize,
+    at: usize,
+    dilation: usize,
+    padding: usize,
+    size: usize,
+) -> Option<usize> {
+    (position * stride + at * dilation).checked_sub(padding).filter(|&at| at < size)
+}

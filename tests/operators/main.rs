@@ -14,8 +14,14 @@ mod table;
 mod value;
 
 mod elementwise;
+mod factories;
+mod linalg;
+mod moving;
+mod nn;
 mod reductions;
 mod restructure;
+mod selecting;
+mod sorting;
 
 use table::Family;
 use typed_dims::prelude::*;
@@ -64,5 +70,16 @@ const SIZES: &[(&str, usize)] = &[
 
 /// All entries, family by family.
 fn families() -> Vec<Family> {
-    vec![elementwise::family(), elementwise::pairs(), reductions::family(), restructure::family()]
+    vec![
+        elementwise::family(),
+        elementwise::pairs(),
+        reductions::family(),
+        sorting::family(),
+        restructure::family(),
+        moving::family(),
+        selecting::family(),
+        linalg::family(),
+        nn::family(),
+        factories::family(),
+    ]
 }

@@ -165,6 +165,42 @@ crate::operators! {
         }).reversed_axes(),
         along: [J], keep: [],
         names: "cumsum" "numpy.cumsum" "cumsum";
+    /// `out[j] = x[0] * .. * x[j]`
+    cumprod [f32 i64] (x: T [J I]) -> [I J],
+        call: x.cumprod(J),
+        loops: along(x, 0, |x| {
+            x.iter().scan(1 as T, |product, &x| { *product *= x; Some(*product) }).collect()
+        }).reversed_axes(),
+        along: [J], keep: [],
+        names: "cumprod" "numpy.cumprod" "cumprod";
+    /// `out[j] = max(x[0], .., x[j])`
+    cummax [f32 i32] (x: T [I J]) -> [I J],
+        call: x.cummax(J),
+        loops: along(x, 1, |x| (0..x.len()).map(|end| x[best(&x[..=end], |a, b| a > b)]).collect()),
+        along: [J], keep: [],
+        names: "cummax" "lax.cummax" "maximum.accumulate";
+    /// `out[j] = min(x[0], .., x[j])`
+    cummin [f32 i32] (x: T [I J]) -> [I J],
+        call: x.cummin(J),
+        loops: along(x, 1, |x| (0..x.len()).map(|end| x[best(&x[..=end], |a, b| a < b)]).collect()),
+        along: [J], keep: [],
+        names: "cummin" "lax.cummin" "minimum.accumulate";
+    /// `out[j] = ln(e^x[0] + .. + e^x[j])`
+    logcumsumexp [f32 f64] (x: T [I J]) -> [I J],
+        call: x.logcumsumexp(J),
+        loops: along(x, 1, |x| {
+            wide(x).iter().scan(0.0, |sum, x| { *sum += x.exp(); Some(sum.ln() as T) }).collect()
+        }),
+        along: [J], keep: [],
+        names: "logcumsumexp" "lax.cumlogsumexp" "logaddexp.accumulate";
+    /// `out[j] = x[j + 1] - x[j]`
+    diff [f32 i32] (x: T [I J]) -> [J I],
+        call: (x + x).diff(J),
+        loops: crate::loops::lines(x, 1, x.shape()[1].saturating_sub(1), |x| {
+            x.windows(2).map(|x| x[1] + x[1] - x[0] - x[0]).collect()
+        }).reversed_axes(),
+        along: [J], keep: [],
+        names: "diff" "numpy.diff" "diff";
     /// `softmax over J of scale * sum over K of q * k`, times `v`, without the scores in memory
     attention [f32 f64] (q: T [I K], k: T [J K], v: T [J L]) -> [I L],
         call: attention(q, k, v, K, J, 0.5, true),

@@ -63,6 +63,9 @@ pub struct Operator {
     pub keep: &'static [&'static str],
     /// The element types.
     pub cases: Vec<Case>,
+    /// Whether it takes no further dims, because its result has as many elements as the arguments' elements decide, or depends on where
+    /// they are.
+    pub alone: bool,
     /// Inputs that are errors, with their messages.
     pub errors: Vec<Refusal>,
     /// What it is called in PyTorch, JAX and NumPy.
@@ -80,6 +83,8 @@ pub struct Operator {
 ///     errors: [x.try_take(..) => "message"],
 ///     names: "PyTorch" "JAX" "NumPy";
 /// ```
+///
+/// `(alone x: ..)` stands for parameters that take no further dims.
 #[macro_export]
 macro_rules! operators {
     ($(
@@ -111,6 +116,7 @@ macro_rules! operators {
                             type T = $t;
                             $crate::operator!(@case T, $params, $out, $call, $loops)
                         }),*],
+                        alone: $crate::operator!(@alone $params),
                         errors: vec![$($(
                             (|| (($error).err().map(|error| error.to_string()), $message)) as $crate::table::Refusal
                         ),*)?],
@@ -135,6 +141,9 @@ macro_rules! operators {
 /// Parts of an entry.
 #[macro_export]
 macro_rules! operator {
+    (@alone (alone $($params:tt)*)) => { true };
+    (@alone $params:tt) => { false };
+    (@parameters (alone $($params:tt)*)) => { $crate::operator!(@parameters ($($params)*)) };
     (@parameters ($($x:ident: $e:tt [$($d:ident)*] $(in $domain:expr)?),*)) => {
         &[$($crate::table::Parameter {
             name: stringify!($x),
@@ -156,6 +165,24 @@ macro_rules! operator {
             draw: vec![],
             runs: vec![|_| $crate::value::IntoElements::into_elements(($call).order(($($out,)*)))],
             loops: |_| $crate::value::IntoElements::into_elements($loops),
+        }
+    };
+    (@case $t:ident, (alone $($x:ident: $e:tt [$($d:ident)*] $(in $domain:expr)?),*), [$($out:ident)*], $call:expr, $loops:expr) => {
+        $crate::table::Case {
+            dtype: <$t as $crate::value::Dtype>::NAME,
+            draw: vec![$($crate::value::Argument::random::<$e> as $crate::table::Draw),*],
+            runs: vec![
+                (|arguments| {
+                    let mut arguments = arguments.iter();
+                    $(let $x = $crate::operator!(@next arguments, $e); let $x = $x.at(($($d,)*));)*
+                    $crate::value::IntoElements::into_elements(($call).order(($($out,)*)))
+                }) as $crate::table::Run,
+            ],
+            loops: |arguments| {
+                let mut arguments = arguments.iter();
+                $(let $x = <$e as $crate::value::Dtype>::unwrap(arguments.next().unwrap());)*
+                $crate::value::IntoElements::into_elements($loops)
+            },
         }
     };
     (@case $t:ident, ($x:ident: $e:tt [$($d:ident)*] $(in $domain:expr)? $(, $y:ident: $ye:tt [$($yd:ident)*] $(in $ydomain:expr)?)*),

@@ -1,4 +1,8 @@
 //! Every operation equals the reference evaluator: random sizes (0 and 1 among them), layouts, dims and element types.
+//!
+//! The same file is the root of the fuzz target.
+
+#![cfg_attr(fuzzing, no_main)]
 
 #[path = "../reference/mod.rs"]
 mod reference;
@@ -7,6 +11,8 @@ mod assignment;
 mod attention;
 mod contractions;
 mod elementwise;
+#[cfg(fuzzing)]
+mod fuzz;
 mod indices;
 mod order;
 mod reductions;
@@ -62,6 +68,7 @@ macro_rules! inputs {
 }
 
 /// One property test for each line, with the number of random cases that it runs, in tens.
+#[cfg(not(fuzzing))]
 #[macro_export]
 macro_rules! properties {
     ($($name:ident $count:literal: |$case:ident in $cases:expr, $which:ident| $body:expr;)*) => {$(
@@ -72,5 +79,23 @@ macro_rules! properties {
                 $body;
             }
         }
+    )*};
+}
+
+/// The same, as properties for the fuzz target.
+#[cfg(fuzzing)]
+#[macro_export]
+macro_rules! properties {
+    ($($name:ident $count:literal: |$case:pat_param in $cases:expr, $which:pat_param| $body:expr;)*) => {$(
+        inventory::submit!($crate::fuzz::Property {
+            name: stringify!($name),
+            run: |runner| {
+                use proptest::strategy::{Strategy, ValueTree};
+                let strategy = ($cases, proptest::prelude::any::<usize>());
+                let Ok(tree) = strategy.new_tree(runner) else { return };
+                let ($case, $which) = tree.current();
+                $body;
+            },
+        });
     )*};
 }

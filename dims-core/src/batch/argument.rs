@@ -148,7 +148,7 @@ impl<A: Computable> Held<A> {
     }
 
     #[inline]
-    pub(super) fn raw(&self) -> Raw<A::Elem> {
+    pub(crate) fn raw(&self) -> Raw<A::Elem> {
         let raw = match &self.0 {
             Holding::AsItCame(expr) => expr.in_memory::<A::Dims>(),
             Holding::Computed(owned) => owned.in_memory::<A::Dims>(),

@@ -18,10 +18,12 @@
 //! | `result` | results: computed, and opened to the dims of the caller |
 //! | `closed` | which rest a function sees, and dims that clash |
 //! | `seal` | `seal` and `unseal`, for functions that name `Rest<B>` themselves |
+//! | `each` | `map_each`, a loop of calls for what cannot be planned as a whole |
 //! | `vmap` | `batched` and `vmap`, for closures and for functions that were not made for batches |
 
 pub mod argument;
 pub mod closed;
+pub mod each;
 pub mod example;
 pub mod result;
 pub mod seal;
@@ -29,6 +31,7 @@ pub mod vmap;
 
 pub use argument::{Argument, Further, Held, NoFurther};
 pub use closed::Closes;
+pub use each::{map_each, try_map_each};
 pub use example::{Alone, Example, In, Output, Param, Plain};
 pub use result::{Finish, Opens};
 pub use seal::Seal;

@@ -310,6 +310,7 @@ fn computed<S: Dims, E: Expr, X: IndexExprs>(
         stride: axis.stride,
         size: axis.size,
         axis: at,
+        dim: None,
         dims: S::KEYS.as_slice(),
         origin: binding.origin,
     };

@@ -58,6 +58,20 @@ pub(crate) fn axes_row<S: Dims, U: Dims>(named: &S::Axes, positional: &[Axis], r
     }
 }
 
+/// As [`Expr::alike`], for one operand with axes for the dims `S`.
+#[inline(always)]
+fn alike_axes<'s, S: Dims, U: Dims>(
+    named: &'s S::Axes,
+    like: &mut Option<&'s [Axis]>,
+    operands: &mut usize,
+) -> bool {
+    *operands += 1;
+    let (own, keys) = (named.as_slice(), U::KEYS.as_slice());
+    own.len() == keys.len()
+        && own.iter().zip(keys).all(|(axis, key)| key.fixed.is_none_or(|size| size == axis.size))
+        && *like.get_or_insert(own) == own
+}
+
 impl<T: Element, S: Dims, R: Rank> Expr for Owned<T, S, R> {
     type Elem = T;
     type Kernel<'k>
@@ -79,6 +93,11 @@ impl<T: Element, S: Dims, R: Rank> Expr for Owned<T, S, R> {
             positional: self.positional().as_slice().into(),
             origin: self.origin(),
         })
+    }
+
+    #[inline(always)]
+    fn alike<'s, U: Dims>(&'s self, like: &mut Option<&'s [Axis]>, operands: &mut usize) -> bool {
+        R::N == 0 && alike_axes::<S, U>(self.named(), like, operands)
     }
 
     #[inline(always)]
@@ -157,6 +176,11 @@ impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Expr for View<'_, T, S, R, X> 
     }
 
     #[inline(always)]
+    fn alike<'s, U: Dims>(&'s self, like: &mut Option<&'s [Axis]>, operands: &mut usize) -> bool {
+        R::N == 0 && !X::ANY && alike_axes::<S, U>(self.named(), like, operands)
+    }
+
+    #[inline(always)]
     fn meet<U: Dims, V: Rank>(&self, shape: &mut Shape) -> Result<(), DimError> {
         meet_axes::<S, U>(self.named(), self.positional().as_slice(), self.origin(), shape)?;
         self.indices().meet::<U, V>(shape)
@@ -217,6 +241,11 @@ pub struct Scalar<T>(pub T);
 impl<T: Element> Expr for Scalar<T> {
     type Elem = T;
     type Kernel<'k> = Constant<T>;
+
+    #[inline(always)]
+    fn alike<'s, U: Dims>(&'s self, _: &mut Option<&'s [Axis]>, _: &mut usize) -> bool {
+        true
+    }
 
     #[inline(always)]
     fn meet<U: Dims, R: Rank>(&self, _: &mut Shape) -> Result<(), DimError> {

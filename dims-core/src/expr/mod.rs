@@ -11,12 +11,14 @@ pub mod leaf;
 pub mod node;
 pub mod operand;
 pub mod remap;
+pub mod take;
 
 pub use affine::Affine;
 pub use leaf::{Iota, Scalar};
 pub use node::{Binary, Select, Unary};
 pub use operand::Operand;
 pub use remap::Remap;
+pub use take::Take;
 
 use crate::error::{DimError, Origin};
 use crate::kernel::{Kernel, elementwise, threads};
@@ -84,6 +86,14 @@ pub trait Expr {
     #[inline(always)]
     fn in_memory<U: Dims>(&self) -> Option<Raw<Self::Elem>> {
         None
+    }
+
+    /// Whether all operands with elements lie in memory alike, each with all dims of `U` and nothing else: with the axes `like`, which the
+    /// first of them sets. Counts them.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn alike<'s, U: Dims>(&'s self, _like: &mut Option<&'s [Axis]>, _operands: &mut usize) -> bool {
+        false
     }
 
     /// Tells the sizes of the operands to loops over the dims `U` and the positional axes `R`.
@@ -226,6 +236,11 @@ impl<E: Expr> Expr for &E {
     #[inline(always)]
     fn in_memory<U: Dims>(&self) -> Option<Raw<Self::Elem>> {
         (**self).in_memory::<U>()
+    }
+
+    #[inline(always)]
+    fn alike<'s, U: Dims>(&'s self, like: &mut Option<&'s [Axis]>, operands: &mut usize) -> bool {
+        (**self).alike::<U>(like, operands)
     }
 
     #[inline(always)]

@@ -13,6 +13,7 @@ use crate::plan::shape::Shape;
 use crate::rank::Rank;
 use crate::scalar::Num;
 use crate::set::{Dims, Keys};
+use crate::storage::axes::Axis;
 
 /// An operation on each element of an expression.
 #[derive(Clone, Copy, Debug)]
@@ -27,6 +28,11 @@ impl<O: UnaryOp<A::Elem>, A: Expr> Expr for Unary<O, A> {
         = UnaryKernel<'k, O, A::Kernel<'k>>
     where
         Self: 'k;
+
+    #[inline(always)]
+    fn alike<'s, U: Dims>(&'s self, like: &mut Option<&'s [Axis]>, operands: &mut usize) -> bool {
+        self.a.alike::<U>(like, operands)
+    }
 
     #[inline(always)]
     fn meet<U: Dims, R: Rank>(&self, shape: &mut Shape) -> Result<(), DimError> {
@@ -71,6 +77,11 @@ impl<O: BinaryOp<A::Elem, B::Elem>, A: Expr, B: Expr> Expr for Binary<O, A, B> {
     #[inline(always)]
     fn pair(&self) -> (Memory<'_, O::Out>, Memory<'_, O::Out>) {
         O::pair(&self.a, &self.b)
+    }
+
+    #[inline(always)]
+    fn alike<'s, U: Dims>(&'s self, like: &mut Option<&'s [Axis]>, operands: &mut usize) -> bool {
+        self.a.alike::<U>(like, operands) && self.b.alike::<U>(like, operands)
     }
 
     #[inline(always)]
@@ -145,6 +156,13 @@ impl<C: Expr<Elem = bool>, A: Expr, B: Expr<Elem = A::Elem>> Expr for Select<C, 
         = SelectKernel<C::Kernel<'k>, A::Kernel<'k>, B::Kernel<'k>>
     where
         Self: 'k;
+
+    #[inline(always)]
+    fn alike<'s, U: Dims>(&'s self, like: &mut Option<&'s [Axis]>, operands: &mut usize) -> bool {
+        self.cond.alike::<U>(like, operands)
+            && self.a.alike::<U>(like, operands)
+            && self.b.alike::<U>(like, operands)
+    }
 
     #[inline(always)]
     fn meet<U: Dims, R: Rank>(&self, shape: &mut Shape) -> Result<(), DimError> {

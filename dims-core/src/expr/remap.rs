@@ -3,13 +3,15 @@
 //! Each axis of the inner expression is an affine function of the outer axes. That carries over to every operand's strides,
 //! whatever the expression is made of.
 
-use super::{Expr, Raw};
+use super::{Expr, Factors, Raw};
 use crate::dim::UNSIZED;
 use crate::error::DimError;
+use crate::plan::contract;
 use crate::plan::nest::{Nest, Operands};
 use crate::plan::rows::Rows;
 use crate::plan::shape::Shape;
 use crate::rank::Rank;
+use crate::scalar::Num;
 use crate::set::{DimKey, Dims};
 use crate::storage::axes::Axis;
 use smallvec::SmallVec;
@@ -23,32 +25,39 @@ pub struct Along {
     /// How many elements the inner dim must have, if that has been looked at.
     pub inner: Option<usize>,
     /// The outer dims, each with its step and its size (or none, if that is the inner dim's).
-    pub terms: SmallVec<[(DimKey, usize, Option<usize>); 2]>,
+    pub terms: SmallVec<[(DimKey, isize, Option<usize>); 2]>,
 }
+
+/// The dims that are changed, and what each is.
+pub type Changes = SmallVec<[(DimKey, Along); 1]>;
 
 /// An expression over the dims `S`, seen along other dims. The dims that are not changed stay as they are.
 pub struct Remap<E, S, R> {
     inner: E,
-    changed: DimKey,
-    along: Along,
+    changes: Changes,
     marker: PhantomData<fn() -> (S, R)>,
 }
 
 impl<E: Clone, S, R> Clone for Remap<E, S, R> {
     fn clone(&self) -> Self {
-        Remap {
-            inner: self.inner.clone(),
-            changed: self.changed,
-            along: self.along.clone(),
-            marker: PhantomData,
-        }
+        Remap { inner: self.inner.clone(), changes: self.changes.clone(), marker: PhantomData }
     }
 }
 
 impl<E: Expr, S: Dims, R: Rank> Remap<E, S, R> {
     /// `inner` with its dim `changed` along other dims.
     pub(crate) fn new(inner: E, changed: DimKey, along: Along) -> Self {
-        Remap { inner, changed, along, marker: PhantomData }
+        Remap { inner, changes: SmallVec::from_iter([(changed, along)]), marker: PhantomData }
+    }
+
+    /// `inner` with several of its dims along others.
+    pub(crate) fn of(inner: E, changes: Changes) -> Self {
+        Remap { inner, changes, marker: PhantomData }
+    }
+
+    /// What has become of an inner dim, if it is changed.
+    fn change(&self, key: &DimKey) -> Option<&Along> {
+        self.changes.iter().find(|(changed, _)| changed.same(key)).map(|(_, along)| along)
     }
 
     /// The inner expression's own sizes, where the outer ones are not given by it.
@@ -70,14 +79,14 @@ impl<E: Expr, S: Dims, R: Rank> Expr for Remap<E, S, R> {
         let inner = self.inner_shape()?;
         for (at, key) in S::KEYS.as_slice().iter().enumerate() {
             let (size, origin) = inner.known(at);
-            if !key.same(&self.changed) {
+            let Some(along) = self.change(key) else {
                 shape.meet(outer(shape, key), size, origin)?;
                 continue;
-            }
-            if let (Some(expected), true) = (self.along.inner, size != UNSIZED) {
+            };
+            if let (Some(expected), true) = (along.inner, size != UNSIZED) {
                 assert_eq!(expected, size, "the size of `{}` has been looked at", key.name);
             }
-            for (key, _, own) in &self.along.terms {
+            for (key, _, own) in &along.terms {
                 shape.meet(outer(shape, key), own.unwrap_or(size), origin)?;
             }
         }
@@ -93,15 +102,19 @@ impl<E: Expr, S: Dims, R: Rank> Expr for Remap<E, S, R> {
         self.inner.rows::<S, R>(&inner, &mut own);
         let named = inner.named_len();
         for (strides, &offset) in own.iter().zip(own.offsets()) {
-            let changed = inner.position(&self.changed).expect("the changed dim is an inner one");
-            let row = rows.push_at(offset + strides[changed] * self.along.offset as isize);
-            for (at, key) in S::KEYS.as_slice().iter().enumerate() {
-                if at != changed {
-                    row[outer(shape, key)] += strides[at];
+            let keys = || S::KEYS.as_slice().iter().map(|key| (key, self.change(key))).zip(strides);
+            let moved =
+                keys().map(|((_, along), stride)| along.map_or(0, |along| along.offset as isize * stride));
+            let row = rows.push_at(offset + moved.sum::<isize>());
+            for ((key, along), stride) in keys() {
+                match along {
+                    None => row[outer(shape, key)] += stride,
+                    Some(along) => {
+                        for (key, step, _) in &along.terms {
+                            row[outer(shape, key)] += stride * step;
+                        }
+                    }
                 }
-            }
-            for (key, step, _) in &self.along.terms {
-                row[outer(shape, key)] += strides[changed] * *step as isize;
             }
             let loops = row.len();
             for (from_right, &stride) in strides[named..].iter().rev().enumerate() {
@@ -125,16 +138,16 @@ impl<E: Expr, S: Dims, R: Rank> Expr for Remap<E, S, R> {
             Some(())
         };
         for (key, axis) in S::KEYS.as_slice().iter().zip(&inner.named) {
-            if !key.same(&self.changed) {
+            let Some(change) = self.change(key) else {
                 along(key, axis.size, axis.stride)?;
                 continue;
-            }
-            if self.along.inner.is_some_and(|size| size != axis.size) {
+            };
+            if change.inner.is_some_and(|size| size != axis.size) {
                 return None;
             }
-            start = start.wrapping_offset(axis.stride * self.along.offset as isize);
-            for (key, step, own) in &self.along.terms {
-                along(key, own.unwrap_or(axis.size), axis.stride * *step as isize)?;
+            start = start.wrapping_offset(axis.stride * change.offset as isize);
+            for (key, step, own) in &change.terms {
+                along(key, own.unwrap_or(axis.size), axis.stride * step)?;
             }
         }
         named.iter().all(|axis| axis.size != UNSIZED).then_some(Raw { start, named, ..inner })
@@ -147,6 +160,30 @@ impl<E: Expr, S: Dims, R: Rank> Expr for Remap<E, S, R> {
 
     fn describe(&self) -> String {
         self.inner.describe()
+    }
+
+    fn factors<'s, U: Dims, V: Rank>(
+        &'s self,
+        shape: &Shape,
+        factors: &mut Factors<'s, E::Elem>,
+    ) -> Result<(), DimError>
+    where
+        E::Elem: Num,
+    {
+        // Windows and slices of what lies in memory go into a contraction as they are.
+        let Some(raw) = self.inner.in_memory::<S>() else {
+            return super::computed_factor::<U, V, _>(self, shape, factors);
+        };
+        let mut rows = Rows::new(shape.sizes().len());
+        self.rows::<U, V>(shape, &mut rows);
+        let (Some(row), Some(&offset)) = (rows.iter().next(), rows.offsets().first()) else {
+            unreachable!("elements in memory are one operand")
+        };
+        let start = raw.start.wrapping_offset(offset);
+        // SAFETY: the operands have met, so the loops' positions are positions of the inner axes, each of which is an
+        // element of memory that `self` borrows or owns.
+        factors.operands.push(unsafe { contract::Operand::borrowed(start, SmallVec::from_slice(row)) });
+        Ok(())
     }
 
     #[inline(always)]

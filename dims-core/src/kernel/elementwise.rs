@@ -250,6 +250,11 @@ pub fn collect<K: Kernel>(kernel: K, nest: &Nest, len: usize) -> Result<Vec<K::E
     Ok(out)
 }
 
+/// As [`collect`], into memory that is there already.
+pub fn fill<K: Kernel>(kernel: K, nest: &Nest, out: &mut [MaybeUninit<K::Elem>]) -> Result<(), DimError> {
+    dispatch(Fill { kernel, nest, out })
+}
+
 /// As [`collect`], for the parts of a loop nest one after the other, each with a kernel of its own, on several threads.
 pub fn collect_parts<'n, K: Kernel<Elem: Send>>(
     parts: impl IntoIterator<Item = (K, &'n Nest)>,

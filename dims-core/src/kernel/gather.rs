@@ -62,6 +62,8 @@ pub struct Target {
     pub size: usize,
     /// Which axis of the array it was.
     pub axis: usize,
+    /// The name of the dim that it was, if it was one.
+    pub dim: Option<&'static str>,
     /// The names of the dims that make up the index.
     pub dims: &'static [crate::set::DimKey],
     /// Where the array was bound.
@@ -127,16 +129,24 @@ where
 
 impl Target {
     fn describe(&self) -> String {
-        computed_axis(self.axis, self.dims.iter().map(|key| key.name))
+        let names = self.dims.iter().map(|key| key.name);
+        match self.dim {
+            Some(dim) => computed(format!("dim `{dim}`"), names),
+            None => computed_axis(self.axis, names),
+        }
     }
 }
 
 /// An axis that is selected from by an index of the dims `names`, for errors.
 pub fn computed_axis<'n>(axis: usize, names: impl Iterator<Item = &'n str>) -> String {
+    computed(format!("axis {axis}"), names)
+}
+
+fn computed<'n>(what: String, names: impl Iterator<Item = &'n str>) -> String {
     let names: Vec<_> = names.map(|name| format!("`{name}`")).collect();
     match names.len() {
-        0 => format!("axis {axis}"),
-        1 => format!("axis {axis}, computed from dim {},", names[0]),
-        _ => format!("axis {axis}, computed from dims {},", names.join(", ")),
+        0 => what,
+        1 => format!("{what}, computed from dim {},", names[0]),
+        _ => format!("{what}, computed from dims {},", names.join(", ")),
     }
 }

@@ -73,6 +73,18 @@ impl<T> Product<T> {
             ..*self
         }
     }
+
+    /// The product, or its transposed, so that the rows of the right matrix have neighbours where those of either do.
+    #[inline]
+    pub fn oriented(&self) -> Self {
+        if self.is_sideways() { self.transposed() } else { *self }
+    }
+
+    /// Whether [`oriented`](Product::oriented) exchanges the matrices.
+    #[inline]
+    pub fn is_sideways(&self) -> bool {
+        self.b.col != 1 && self.a.row == 1
+    }
 }
 
 impl<T> Clone for Product<T> {
@@ -100,9 +112,10 @@ const SMALL: usize = 16 * 16 * 16;
 /// else accesses `c`, whose elements are distinct.
 #[inline]
 pub unsafe fn multiply<T: Num>(product: &Product<T>) {
-    if product.m * product.n * product.k <= SMALL {
-        // SAFETY: the caller's promise.
-        unsafe { small(product) };
+    if is_small_product(product.m, product.n, product.k) {
+        let product = product.oriented();
+        let sum = Even { count: product.k, a: product.a.col, b: product.b.row };
+        dispatch(Small { product, sum });
         return;
     }
     // SAFETY: the caller's promise.
@@ -113,94 +126,149 @@ pub unsafe fn multiply<T: Num>(product: &Product<T>) {
     unsafe { plain(product) }
 }
 
-/// A small product, without packing.
+/// Whether a product of these sizes has a loop of its own here.
 #[inline]
-unsafe fn small<T: Num>(product: &Product<T>) {
-    dispatch(Small(*product));
+pub fn is_small_product(m: usize, n: usize, k: usize) -> bool {
+    m * n * k <= SMALL
 }
 
-struct Small<T>(Product<T>);
+/// Runs a product whose sum is over elements anywhere: `sum` lists how far they lie from the first of their row (of the left matrix) and of
+/// their column (of the right one). So the windows of a convolution are one sum, which stays in registers. `k` and the strides
+/// along it are not looked at.
+///
+/// The product must be [`oriented`](Product::oriented).
+///
+/// # Safety
+///
+/// As for [`multiply`], with these elements.
+#[inline]
+pub unsafe fn multiply_scattered<T: Num>(product: &Product<T>, sum: &[(isize, isize)]) {
+    dispatch(Small { product: *product, sum });
+}
 
-impl<T: Num> Task for Small<T> {
+/// Where the elements of a sum lie, as distances from the first in the left and in the right matrix.
+trait Sum: Copy {
+    fn count(self) -> usize;
+    fn at(self, at: usize) -> (isize, isize);
+}
+
+/// Elements at even distances.
+#[derive(Clone, Copy)]
+struct Even {
+    count: usize,
+    a: isize,
+    b: isize,
+}
+
+impl Sum for Even {
+    #[inline(always)]
+    fn count(self) -> usize {
+        self.count
+    }
+
+    #[inline(always)]
+    fn at(self, at: usize) -> (isize, isize) {
+        (at as isize * self.a, at as isize * self.b)
+    }
+}
+
+impl Sum for &[(isize, isize)] {
+    #[inline(always)]
+    fn count(self) -> usize {
+        self.len()
+    }
+
+    #[inline(always)]
+    fn at(self, at: usize) -> (isize, isize) {
+        self[at]
+    }
+}
+
+/// A small product, without packing.
+struct Small<T, S> {
+    product: Product<T>,
+    sum: S,
+}
+
+impl<T: Num, S: Sum> Task for Small<T, S> {
     type Out = ();
 
     #[inline(always)]
     fn run<I: Isa>(self) {
-        let mut product = self.0;
-        if product.b.col != 1 && product.a.row == 1 {
-            // The transposed product has neighbours in its rows.
-            product = product.transposed();
-        }
-        // SAFETY: `multiply`, whose caller promised that all elements are valid, made this task.
+        // SAFETY: `multiply` and `multiply_scattered`, whose callers promised that all elements are valid, make this task.
         unsafe {
             let mut column = 0;
-            if product.b.col == 1 {
-                column = columns::<T, 16>(&product, column);
-                column = columns::<T, 8>(&product, column);
-                column = columns::<T, 4>(&product, column);
+            if self.product.b.col == 1 {
+                column = self.columns::<16>(column);
+                column = self.columns::<8>(column);
+                column = self.columns::<4>(column);
+                column = self.columns::<2>(column);
             }
-            columns::<T, 1>(&product, column);
+            self.columns::<1>(column);
         }
     }
 }
 
-/// Blocks of `W` neighbouring columns from `start` on, as many as there are. Returns the column behind the last block.
-///
-/// # Safety
-///
-/// As for [`multiply`]; if `W` is not 1, the columns of the right matrix are neighbours.
-#[inline(always)]
-unsafe fn columns<T: Num, const W: usize>(product: &Product<T>, start: usize) -> usize {
-    let mut column = start;
-    while column + W <= product.n {
-        let mut row = 0;
-        // SAFETY: the rows and columns lie in the result; the rest is the caller's promise.
-        unsafe {
-            while row + 4 <= product.m {
-                block::<T, W, 4>(product, row, column);
-                row += 4;
+impl<T: Num, S: Sum> Small<T, S> {
+    /// Blocks of `W` neighbouring columns from `start` on, as many as there are. Returns the column behind the last block.
+    ///
+    /// # Safety
+    ///
+    /// As for [`multiply`]; if `W` is not 1, the columns of the right matrix are neighbours.
+    #[inline(always)]
+    unsafe fn columns<const W: usize>(&self, start: usize) -> usize {
+        let mut column = start;
+        while column + W <= self.product.n {
+            let mut row = 0;
+            // SAFETY: the rows and columns lie in the result; the rest is the caller's promise.
+            unsafe {
+                while row + 4 <= self.product.m {
+                    self.block::<W, 4>(row, column);
+                    row += 4;
+                }
+                while row < self.product.m {
+                    self.block::<W, 1>(row, column);
+                    row += 1;
+                }
             }
-            while row < product.m {
-                block::<T, W, 1>(product, row, column);
-                row += 1;
-            }
+            column += W;
         }
-        column += W;
+        column
     }
-    column
-}
 
-/// `R` rows of `W` neighbouring columns, in registers.
-///
-/// # Safety
-///
-/// As for [`columns`]; the rows and columns lie in the result.
-#[inline(always)]
-unsafe fn block<T: Num, const W: usize, const R: usize>(product: &Product<T>, row: usize, column: usize) {
-    let Product { k, a, b, c, c_row, c_col, accumulate, .. } = *product;
-    let mut sums = [[T::ZERO; W]; R];
-    for p in 0..k {
-        // SAFETY: the rows, the sum `p` and the columns lie in the matrices, and the caller promised that those are valid.
-        unsafe {
-            let right = b.start.offset(p as isize * b.row + column as isize * b.col);
-            let mut line = [T::ZERO; W];
-            for (at, value) in line.iter_mut().enumerate() {
-                *value = *right.add(at);
-            }
-            for (i, sums) in sums.iter_mut().enumerate() {
-                let x = *a.start.offset((row + i) as isize * a.row + p as isize * a.col);
-                for (sum, value) in sums.iter_mut().zip(line) {
-                    *sum = sum.add(x.mul(value));
+    /// `R` rows of `W` neighbouring columns, in registers.
+    ///
+    /// # Safety
+    ///
+    /// As for [`columns`](Small::columns); the rows and columns lie in the result.
+    #[inline(always)]
+    unsafe fn block<const W: usize, const R: usize>(&self, row: usize, column: usize) {
+        let Product { a, b, c, c_row, c_col, accumulate, .. } = self.product;
+        let mut sums = [[T::ZERO; W]; R];
+        for p in 0..self.sum.count() {
+            let (in_a, in_b) = self.sum.at(p);
+            // SAFETY: the rows, the sum `p` and the columns lie in the matrices, and the caller promised that those are valid.
+            unsafe {
+                let right = b.start.offset(in_b + column as isize * b.col);
+                let mut line = [T::ZERO; W];
+                for (at, value) in line.iter_mut().enumerate() {
+                    *value = *right.add(at);
+                }
+                for (i, sums) in sums.iter_mut().enumerate() {
+                    let x = *a.start.offset((row + i) as isize * a.row + in_a);
+                    for (sum, value) in sums.iter_mut().zip(line) {
+                        *sum = sum.add(x.mul(value));
+                    }
                 }
             }
         }
-    }
-    for (i, sums) in sums.iter().enumerate() {
-        for (at, &sum) in sums.iter().enumerate() {
-            // SAFETY: as above.
-            unsafe {
-                let out = c.offset((row + i) as isize * c_row + (column + at) as isize * c_col);
-                *out = if accumulate { (*out).add(sum) } else { sum };
+        for (i, sums) in sums.iter().enumerate() {
+            for (at, &sum) in sums.iter().enumerate() {
+                // SAFETY: as above.
+                unsafe {
+                    let out = c.offset((row + i) as isize * c_row + (column + at) as isize * c_col);
+                    *out = if accumulate { (*out).add(sum) } else { sum };
+                }
             }
         }
     }

@@ -6,6 +6,7 @@ pub mod elementwise;
 pub mod gather;
 pub mod gemm;
 pub mod isa;
+pub mod norm;
 pub mod reduce;
 pub mod reducers;
 pub mod scan;
@@ -63,6 +64,20 @@ pub trait Kernel {
     /// [`moved`](Tile::moved).
     #[inline(always)]
     fn fetch<I: Isa>(&mut self, _: &Tile<'_>) {}
+
+    /// Where rows lie that are read as they are: `starts[r]` is the element at `at`, `r` steps further along the loop `along`, and its
+    /// neighbours in memory are its neighbours along the innermost loop. Returns whether this is so, which it is for tensors at computed
+    /// places alone; a place that cannot be had is recorded as a fault. The next tile must be loaded without [`moved`](Tile::moved).
+    #[inline(always)]
+    fn starts<I: Isa>(
+        &mut self,
+        _at: &mut [usize],
+        _along: usize,
+        _starts: &mut [*const Self::Elem],
+        _faults: &mut Faults,
+    ) -> bool {
+        false
+    }
 
     /// Prepares the elements of a tile. Elements that cannot be had are recorded as faults.
     ///

@@ -4,6 +4,7 @@
 //! combined like a binary counter; across it, partial sums over `BLOCK` elements are combined.
 
 use super::isa::{Baseline, Isa, Task, dispatch};
+use super::strided::fetch_row;
 use super::threads::{self, Carried};
 use super::{Faults, Kernel, TILE, Tile};
 use crate::error::DimError;
@@ -404,6 +405,12 @@ fn across_block<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
     faults: &mut Faults,
 ) {
     let last = nest.depth() - 1;
+    if K::GATHERS
+        && last == nest.outer + 1
+        && across_rows::<I, K, R>(kernel, nest, at, start, reducer, block, levels, faults)
+    {
+        return;
+    }
     let mut odometer = Odometer::new(&nest.sizes[nest.outer..last]);
     let mut seen = 0;
     let mut moved = None;
@@ -430,6 +437,65 @@ fn across_block<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
         let next = odometer.advance(&mut at[nest.outer..last]).map(|at| (nest.outer + at, 1));
         moved = if block.len() <= TILE { next } else { None };
     }
+}
+
+/// As `across_block`, for rows at computed places in memory along one reduced loop: their places are computed first, then the rows are
+/// added, a strip of each at a time, whose accumulators stay in registers. Returns whether the kernel could do that.
+#[inline(always)]
+#[allow(clippy::too_many_arguments)]
+fn across_rows<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
+    kernel: &mut K,
+    nest: &Nest,
+    at: &mut [usize],
+    start: usize,
+    reducer: R,
+    block: &mut [R::Acc],
+    levels: &mut Levels<R::Acc>,
+    faults: &mut Faults,
+) -> bool {
+    let (along, last) = (nest.outer, nest.outer + 1);
+    let rows = nest.sizes[along];
+    let mut starts = [std::ptr::null(); BLOCK];
+    let mut seen = 0;
+    while seen < rows {
+        let starts = &mut starts[..BLOCK.min(rows - seen)];
+        (at[along], at[last]) = (seen, start);
+        if !kernel.starts::<I>(at, along, starts, faults) {
+            at[along] = 0;
+            return false;
+        }
+        if faults.any() {
+            break;
+        }
+        for (strip, accs) in block.chunks_mut(LANES).enumerate() {
+            let skipped = strip * LANES;
+            let rest = if strip == 0 { nest.sizes[last].min(TILE) } else { 0 };
+            if let Ok(accs) = <&mut [R::Acc; LANES]>::try_from(&mut *accs) {
+                let mut own = *accs;
+                for (row, &place) in starts.iter().enumerate() {
+                    fetch_row(starts[(row + AHEAD).min(starts.len() - 1)], rest);
+                    for (x, acc) in own.iter_mut().enumerate() {
+                        // SAFETY: the row lies in memory from its start on, and is as long as the innermost loop.
+                        *acc = reducer.step::<I>(*acc, unsafe { *place.add(skipped + x) }, seen + row);
+                    }
+                }
+                *accs = own;
+            } else {
+                for (row, &place) in starts.iter().enumerate() {
+                    for (x, acc) in accs.iter_mut().enumerate() {
+                        // SAFETY: as above.
+                        *acc = reducer.step::<I>(*acc, unsafe { *place.add(skipped + x) }, seen + row);
+                    }
+                }
+            }
+        }
+        seen += starts.len();
+        if seen % BLOCK == 0 {
+            levels.push::<I, K::Elem, R>(block, reducer);
+        }
+    }
+    at[along] = 0;
+    true
 }
 
 /// How many tiles ahead elements at computed places are asked for.

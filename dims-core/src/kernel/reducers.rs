@@ -325,6 +325,34 @@ impl<T: Magnitude<Abs: Real>> Reducer<T> for Norm {
     }
 }
 
+/// The cosine of the angle between two vectors, given pair by pair; each norm counts as `eps` at least.
+#[derive(Clone, Copy)]
+pub struct Cosine<T>(pub T);
+
+impl<T: Real> Reducer<(T, T)> for Cosine<T> {
+    const NAME: &'static str = "cosine_similarity";
+    type Acc = [T::Wide; 3];
+    type Out = T;
+    #[inline(always)]
+    fn start(&self) -> Self::Acc {
+        [T::Wide::ZERO; 3]
+    }
+    #[inline(always)]
+    fn step<I: Isa>(&self, [xy, xx, yy]: Self::Acc, (x, y): (T, T), _: usize) -> Self::Acc {
+        let (x, y) = (x.widen(), y.widen());
+        [xy + x * y, xx + x * x, yy + y * y]
+    }
+    #[inline(always)]
+    fn join<I: Isa>(&self, a: Self::Acc, b: Self::Acc) -> Self::Acc {
+        [a[0] + b[0], a[1] + b[1], a[2] + b[2]]
+    }
+    #[inline(always)]
+    fn finish(&self, [xy, xx, yy]: Self::Acc, _: usize) -> T {
+        let norm = |square: T::Wide| Analytic::sqrt(square).maximum(self.0.widen());
+        T::narrow(xy / (norm(xx) * norm(yy)))
+    }
+}
+
 /// `ln(sum of exp(x))`, with the greatest element taken out of the sum.
 #[derive(Clone, Copy)]
 pub struct LogSumExp<T>(pub PhantomData<T>);

@@ -5,8 +5,9 @@ use super::isa::{Isa, Task, dispatch};
 use super::threads::{self, Carried};
 use super::{Faults, Kernel};
 use crate::error::DimError;
+use crate::ops::special::logaddexp;
 use crate::plan::nest::Nest;
-use crate::scalar::{Analytic, Num, Real};
+use crate::scalar::{Analytic, Num, Ordered, Real};
 use crate::storage::memory::reserve;
 use std::mem::MaybeUninit;
 
@@ -121,6 +122,52 @@ impl<T: Num> Along<T> for Cumulate {
     fn block<I: Isa>(&self, block: &mut [T], inner: usize) {
         for at in inner..block.len() {
             block[at] = block[at - inner].add(block[at]);
+        }
+    }
+}
+
+/// Running products.
+#[derive(Clone, Copy)]
+pub struct CumulateProduct;
+
+impl<T: Num> Along<T> for CumulateProduct {
+    const NAME: &'static str = "cumprod";
+
+    #[inline(always)]
+    fn block<I: Isa>(&self, block: &mut [T], inner: usize) {
+        for at in inner..block.len() {
+            block[at] = block[at - inner].mul(block[at]);
+        }
+    }
+}
+
+/// The greatest (`GREATEST`) or least element so far; not-a-number from the first one on.
+#[derive(Clone, Copy)]
+pub struct CumulateBest<const GREATEST: bool>;
+
+impl<T: Ordered, const GREATEST: bool> Along<T> for CumulateBest<GREATEST> {
+    const NAME: &'static str = if GREATEST { "cummax" } else { "cummin" };
+
+    #[inline(always)]
+    fn block<I: Isa>(&self, block: &mut [T], inner: usize) {
+        for at in inner..block.len() {
+            let (last, own) = (block[at - inner], block[at]);
+            block[at] = if GREATEST { last.maximum(own) } else { last.minimum(own) };
+        }
+    }
+}
+
+/// `ln(e^x + ..)` of the elements so far.
+#[derive(Clone, Copy)]
+pub struct CumulateLogSumExp;
+
+impl<T: Real> Along<T> for CumulateLogSumExp {
+    const NAME: &'static str = "logcumsumexp";
+
+    #[inline(always)]
+    fn block<I: Isa>(&self, block: &mut [T], inner: usize) {
+        for at in inner..block.len() {
+            block[at] = logaddexp::<I, T>(block[at - inner], block[at]);
         }
     }
 }

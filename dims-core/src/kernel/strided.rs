@@ -55,9 +55,16 @@ impl<'k, T: Copy + Default, X: Indices> Strided<'k, T, X> {
         strided
     }
 
+    /// The positions were written one by one just before, and a load of several at once would wait until those stores have reached the
+    /// cache: so they are read one by one, too, which rustc is told by `read_volatile`.
     #[inline(always)]
     fn offset(&self, at: &[usize]) -> isize {
-        at.iter().zip(self.strides).map(|(&at, &stride)| at as isize * stride).sum()
+        let mut offset = 0;
+        for (at, &stride) in at.iter().zip(self.strides) {
+            // SAFETY: `at` is a reference.
+            offset += unsafe { std::ptr::from_ref(at).read_volatile() } as isize * stride;
+        }
+        offset
     }
 
     /// Makes `len` elements from `start` on available.
@@ -139,6 +146,14 @@ impl<'k, T: Copy + Default, X: Indices> Strided<'k, T, X> {
     }
 }
 
+/// Asks the memory for `len` elements from `start` on.
+#[inline(always)]
+pub(super) fn fetch_row<T>(start: *const T, len: usize) {
+    for x in (0..len).step_by((LINE / size_of::<T>().max(1)).max(1)) {
+        fetch(start.wrapping_add(x));
+    }
+}
+
 /// Bytes that come from memory together.
 const LINE: usize = 64;
 
@@ -190,11 +205,35 @@ impl<T: Copy + Default, X: Indices> Kernel for Strided<'_, T, X> {
         self.indices.load::<I>(&Tile { len: tile.len.min(1), ..*tile }, &mut faults);
         // SAFETY: a tile has at least one element, and was loaded without a mask.
         if let Some(offset) = unsafe { self.indices.offset::<I>(0, &mut faults) } {
-            let start = self.base.wrapping_offset(self.offset(tile.at) + offset);
-            for x in (0..tile.len).step_by((LINE / size_of::<T>().max(1)).max(1)) {
-                fetch(start.wrapping_add(x));
-            }
+            fetch_row(self.base.wrapping_offset(self.offset(tile.at) + offset), tile.len);
         }
+    }
+
+    #[inline(always)]
+    fn starts<I: Isa>(
+        &mut self,
+        at: &mut [usize],
+        along: usize,
+        starts: &mut [*const T],
+        faults: &mut Faults,
+    ) -> bool {
+        if !X::ANY || !self.indices.is_active() || !self.indices.is_uniform() || self.inner != 1 {
+            return false;
+        }
+        let first = at[along];
+        let mut place = self.base.wrapping_offset(self.offset(at));
+        let mut moved = None;
+        for start in starts {
+            self.indices.load::<I>(&Tile { at, len: 1, mask: None, moved }, faults);
+            // SAFETY: the tile of one element was just loaded without a mask.
+            let Some(offset) = (unsafe { self.indices.offset::<I>(0, faults) }) else { break };
+            *start = place.wrapping_offset(offset);
+            place = place.wrapping_offset(self.strides[along]);
+            at[along] += 1;
+            moved = Some((along, 1));
+        }
+        at[along] = first;
+        true
     }
 
     #[inline(always)]

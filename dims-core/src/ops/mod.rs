@@ -16,13 +16,20 @@ use crate::rank::Rank;
 use crate::scalar::*;
 use crate::set::Dims;
 
-/// An operation on one element.
+/// What is an operation of the library. Kernels run operations on several threads where [`UnaryOp::PARALLEL`] says that they may, and
+/// trust that: so users' operations come in through [`ScalarOp`](crate::custom::ScalarOp), which asks for what threads need.
+mod sealed {
+    pub trait Operation {}
+}
+pub(crate) use sealed::Operation;
+
+/// An operation on one element. (Users' own are [`ScalarOp`](crate::custom::ScalarOp)s.)
 #[diagnostic::on_unimplemented(
     message = "there is no operation `{Self}` on tensors of `{A}`",
     label = "not for elements of type `{A}`",
     note = "cast the tensor first, for example `.cast::<f32>()`"
 )]
-pub trait UnaryOp<A> {
+pub trait UnaryOp<A>: Operation {
     /// What it yields.
     type Out: Element;
     /// Its name in plans.
@@ -41,7 +48,7 @@ pub trait UnaryOp<A> {
     label = "not for elements of type `{A}` and `{B}`",
     note = "cast the tensors first, for example `.cast::<f32>()`"
 )]
-pub trait BinaryOp<A, B> {
+pub trait BinaryOp<A, B>: Operation {
     /// What it yields.
     type Out: Element;
     /// Its name in plans.
@@ -86,6 +93,7 @@ macro_rules! unary {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, Default)]
         pub struct $name;
+        impl Operation for $name {}
         #[diagnostic::do_not_recommend]
         impl<T: $bound> UnaryOp<T> for $name {
             type Out = $out;
@@ -175,6 +183,42 @@ unary! {
     Gelu "gelu" [Real] T, |a| special::gelu::<I, T>(a);
     /// `ln(1 + exp(a))`
     Softplus "softplus" [Real] T, |a| special::softplus::<I, T>(a);
+    /// `1 - erf(a)`, exact where that is small.
+    Erfc "erfc" [Real] T, |a| special::erfc(a);
+    /// The logarithm of the absolute value of the gamma function.
+    LnGamma "ln_gamma" [Real] T, |a| special::ln_gamma(a);
+    /// `ln(a / (1 - a))`
+    Logit "logit" [Real] T, |a| Analytic::ln::<I>(a / (T::one() - a));
+    /// `ln(sigmoid(a))`
+    LnSigmoid "ln_sigmoid" [Real] T, |a| -special::softplus::<I, T>(-a);
+    /// `min(max(a, 0), 6)`
+    Relu6 "relu6" [Ordered] T, |a| a.maximum(T::ZERO).minimum(special::small(6));
+    /// `scale * max(a, 0) + scale * alpha * min(e^a - 1, 0)` with the constants of self-normalising networks.
+    Selu "selu" [Real] T, |a| special::selu(a);
+    /// `a * tanh(softplus(a))`
+    Mish "mish" [Real] T, |a| a * Analytic::tanh::<I>(special::softplus::<I, T>(a));
+    /// `min(max(a / 6 + 1/2, 0), 1)`
+    HardSigmoid "hard_sigmoid" [Real] T, |a| special::hard_sigmoid(a);
+    /// `a * hard_sigmoid(a)`
+    HardSwish "hard_swish" [Real] T, |a| a * special::hard_sigmoid(a);
+    /// `a / (1 + |a|)`
+    Softsign "softsign" [Real] T, |a| a / (T::one() + num_traits::Float::abs(a));
+    /// `a - tanh(a)`
+    TanhShrink "tanh_shrink" [Real] T, |a| a - Analytic::tanh::<I>(a);
+    /// `a/2 * (1 + tanh(sqrt(2/pi) * (a + 0.044715 a^3)))`, the approximation of [`Gelu`] by a hyperbolic tangent.
+    GeluTanh "gelu_tanh" [Real] T, |a| special::gelu_tanh::<I, T>(a);
+    /// `sin(pi a) / (pi a)`, 1 at 0.
+    Sinc "sinc" [Real] T, |a| special::sinc(a);
+    /// The nearest whole number; halves go to the even one.
+    RoundTiesEven "round_ties_even" [Real] T, |a| special::round_ties_even(a);
+    /// An angle in radians, in degrees.
+    ToDegrees "to_degrees" [Real] T, |a| num_traits::Float::to_degrees(a);
+    /// An angle in degrees, in radians.
+    ToRadians "to_radians" [Real] T, |a| num_traits::Float::to_radians(a);
+    /// Whether the value is infinite.
+    IsInfinite "is_infinite" [Real] bool, |a| a.is_infinite();
+    /// Whether the sign is negative, that of -0 too.
+    Signbit "signbit" [Real] bool, |a| a.is_sign_negative();
     /// Whether the value is not a number.
     IsNan "is_nan" [Ordered] bool, |a| a.is_nan_value();
     /// Whether the value is neither infinite nor not-a-number.
@@ -197,6 +241,7 @@ macro_rules! binary {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, Default)]
         pub struct $name;
+        impl Operation for $name {}
         #[diagnostic::do_not_recommend]
         impl<T: $bound> BinaryOp<T, T> for $name {
             type Out = $out;
@@ -257,6 +302,32 @@ binary! {
     Atan2 "atan2" [Real] T, |a, b| a.atan2(b);
     /// `sqrt(a * a + b * b)` without overflow in between.
     Hypot "hypot" [Real] T, |a, b| a.hypot(b);
+    /// The remainder with the sign of `b`: `a - b * floor(a / b)`.
+    Remainder "remainder" [Ordered] T, |a, b| special::remainder(a, b), total = T::DIVIDES_BY_ZERO;
+    /// `a / b`, rounded down.
+    FloorDiv "floor_div" [Integer] T, |a, b| a.sub(special::remainder(a, b)).div(b), total = T::DIVIDES_BY_ZERO;
+    /// `a` with the sign of `b`.
+    Copysign "copysign" [Real] T, |a, b| num_traits::Float::copysign(a, b);
+    /// The greater one; of a number and not-a-number, the number.
+    Fmax "fmax" [Ordered] T, |a, b| if a.is_nan_value() || b > a { b } else { a };
+    /// The lesser one; of a number and not-a-number, the number.
+    Fmin "fmin" [Ordered] T, |a, b| if a.is_nan_value() || b < a { b } else { a };
+    /// `ln(e^a + e^b)`, without overflow.
+    LogAddExp "logaddexp" [Real] T, |a, b| special::logaddexp::<I, T>(a, b);
+    /// `a * ln(b)`, and 0 where `a` is 0.
+    Xlogy "xlogy" [Real] T, |a, b| special::xlogy::<I, T>(a, b);
+    /// 0 where `a` is negative, `b` where it is 0, else 1; not-a-number for itself.
+    Heaviside "heaviside" [Ordered] T, |a, b| special::heaviside(a, b);
+    /// `(a - b)^2`
+    SquaredError "mse_loss" [Num] T, |a, b| { let d = a.sub(b); d.mul(d) };
+    /// `|a - b|`
+    AbsoluteError "l1_loss" [Real] T, |a, b| num_traits::Float::abs(a - b);
+    /// `-(b * ln(a) + (1 - b) * ln(1 - a))`, each logarithm at least -100.
+    Bce "bce_loss" [Real] T, |a, b| special::bce::<I, T>(a, b);
+    /// `Bce` of `sigmoid(a)` and `b`, without loss where that is near 0 or 1.
+    BceWithLogits "bce_with_logits_loss" [Real] T, |a, b| special::softplus::<I, T>(a) - a * b;
+    /// `b * (ln(b) - a)`, 0 where `b` is 0; `a` is a logarithm of probabilities.
+    KlDiv "kl_div_loss" [Real] T, |a, b| special::xlogy::<I, T>(b, b) - a * b;
     /// `a < b`
     Lt "lt" [PartialOrder] bool, |a, b| a < b, monotone = true;
     /// `a <= b`
@@ -286,6 +357,7 @@ impl<T: Element + PartialEq> Equality for T {}
 /// `a` to a whole power.
 #[derive(Clone, Copy, Debug)]
 pub struct Powi(pub i32);
+impl Operation for Powi {}
 
 #[diagnostic::do_not_recommend]
 impl<T: Analytic> UnaryOp<T> for Powi {
@@ -304,6 +376,7 @@ impl<T: Analytic> UnaryOp<T> for Powi {
 /// The value, or the nearer bound. A value that is not a number stays.
 #[derive(Clone, Copy, Debug)]
 pub struct Clamp<T>(pub T, pub T);
+impl<T> Operation for Clamp<T> {}
 
 #[diagnostic::do_not_recommend]
 impl<T: Ordered> UnaryOp<T> for Clamp<T> {
@@ -313,6 +386,70 @@ impl<T: Ordered> UnaryOp<T> for Clamp<T> {
     fn apply<I: Isa>(&self, a: T) -> T {
         a.maximum(self.0).minimum(self.1)
     }
+}
+
+/// Operations with a constant of their own: the type holds it.
+macro_rules! unary_with {
+    ($($(#[$doc:meta])* $name:ident($c:ident) $text:literal [$bound:ident], |$a:ident| $value:expr;)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug)]
+        pub struct $name<T>(pub T);
+        impl<T> Operation for $name<T> {}
+        #[diagnostic::do_not_recommend]
+        impl<T: $bound> UnaryOp<T> for $name<T> {
+            type Out = T;
+            const NAME: &'static str = $text;
+            #[inline(always)]
+            fn apply<I: Isa>(&self, $a: T) -> T {
+                let $c = self.0;
+                $value
+            }
+        }
+    )*};
+}
+
+unary_with! {
+    /// `a`, or `slope * a` where that is negative.
+    LeakyRelu(slope) "leaky_relu" [Ordered], |a| if a < T::ZERO { slope.mul(a) } else { a };
+    /// `a`, or `alpha * (e^a - 1)` where that is negative.
+    Elu(alpha) "elu" [Real], |a| if a < T::zero() { alpha * a.exp_m1() } else { a };
+    /// `a`, or `alpha * (e^(a / alpha) - 1)` where that is negative.
+    Celu(alpha) "celu" [Real], |a| if a < T::zero() { alpha * (a / alpha).exp_m1() } else { a };
+    /// `a`, or 0 where `|a| <= lambda`.
+    HardShrink(lambda) "hard_shrink" [Real], |a| if num_traits::Float::abs(a) <= lambda { T::zero() } else { a };
+    /// `a` moved towards 0 by `lambda`, or 0 where that would pass it.
+    SoftShrink(lambda) "soft_shrink" [Real], |a| special::soft_shrink(a, lambda);
+    /// `a`, or the constant where `a` is not a number.
+    NanTo(value) "nan_to" [Real], |a| if a.is_nan() { value } else { a };
+}
+
+/// Operations on two elements with a constant of their own.
+macro_rules! binary_with {
+    ($($(#[$doc:meta])* $name:ident($c:ident) $text:literal [$bound:ident], |$a:ident, $b:ident| $value:expr;)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug)]
+        pub struct $name<T>(pub T);
+        impl<T> Operation for $name<T> {}
+        #[diagnostic::do_not_recommend]
+        impl<T: $bound> BinaryOp<T, T> for $name<T> {
+            type Out = T;
+            const NAME: &'static str = $text;
+            #[inline(always)]
+            fn apply<I: Isa>(&self, $a: T, $b: T) -> T {
+                let $c = self.0;
+                $value
+            }
+        }
+    )*};
+}
+
+binary_with! {
+    /// `(a - b)^2 / 2` where `|a - b| <= delta`, else `delta * (|a - b| - delta / 2)`.
+    Huber(delta) "huber_loss" [Real], |a, b| special::huber(a - b, delta);
+    /// Huber's loss divided by `beta`.
+    SmoothL1(beta) "smooth_l1_loss" [Real], |a, b| special::huber(a - b, beta) / beta;
+    /// `a + (b - a) * weight`
+    Lerp(weight) "lerp" [Real], |a, b| a + (b - a) * weight;
 }
 
 /// Conversion to another element type.
@@ -325,6 +462,7 @@ impl<To> Clone for Cast<To> {
     }
 }
 impl<To> Copy for Cast<To> {}
+impl<To> Operation for Cast<To> {}
 
 #[diagnostic::do_not_recommend]
 impl<T: CastTo<To>, To: Element> UnaryOp<T> for Cast<To> {
@@ -339,6 +477,7 @@ impl<T: CastTo<To>, To: Element> UnaryOp<T> for Cast<To> {
 /// The left one: a tensor along the dims of another.
 #[derive(Clone, Copy, Debug)]
 pub struct Left;
+impl Operation for Left {}
 
 #[diagnostic::do_not_recommend]
 impl<A: Element, B> BinaryOp<A, B> for Left {
@@ -353,6 +492,7 @@ impl<A: Element, B> BinaryOp<A, B> for Left {
 /// Both, as a pair.
 #[derive(Clone, Copy, Debug)]
 pub struct Pair;
+impl Operation for Pair {}
 
 #[diagnostic::do_not_recommend]
 impl<A: Element, B: Element> BinaryOp<A, B> for Pair {
@@ -367,6 +507,7 @@ impl<A: Element, B: Element> BinaryOp<A, B> for Pair {
 /// An integer as an index: the nearest `isize`, so that comparisons with indices hold for all values.
 #[derive(Clone, Copy, Debug)]
 pub struct Index;
+impl Operation for Index {}
 
 #[diagnostic::do_not_recommend]
 impl<T: IndexInt> UnaryOp<T> for Index {
@@ -381,6 +522,7 @@ impl<T: IndexInt> UnaryOp<T> for Index {
 /// A condition as it is. (For other types there is no such condition, and no way to ask for it.)
 #[derive(Clone, Copy, Debug)]
 pub struct Holds;
+impl Operation for Holds {}
 
 #[diagnostic::do_not_recommend]
 impl<T: Element> UnaryOp<T> for Holds {
@@ -395,6 +537,7 @@ impl<T: Element> UnaryOp<T> for Holds {
 /// A user's closure.
 #[derive(Clone, Copy, Debug)]
 pub struct Map<F>(pub F);
+impl<F> Operation for Map<F> {}
 
 #[diagnostic::do_not_recommend]
 impl<T, U: Element, F: Fn(T) -> U> UnaryOp<T> for Map<F> {

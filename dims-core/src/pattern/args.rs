@@ -1,11 +1,12 @@
 //! The operands of one pattern together.
 
 use super::data::{Given, Pattern};
-use super::input::{Input, Memory, Values};
+use super::input::{InMemory, Input, Memory, Values};
 use super::join::Arrays;
 use super::layout::{Layout, contiguous};
 use super::rank::{AnyRank, HasAtLeast, HasExactly};
 use super::solve::solve;
+use crate::bind::source::RankDyn;
 use crate::error::DimError;
 use crate::expr::Factors;
 use crate::kernel::Kernel;
@@ -15,7 +16,7 @@ use crate::plan::direct;
 use crate::plan::nest::{Nest, Operands};
 use crate::plan::rows::Rows;
 use crate::plan::shape::Shape;
-use crate::rank::Rank0;
+use crate::rank::*;
 use crate::scalar::{Element, Num};
 use crate::set::{Dims, Union};
 use smallvec::SmallVec;
@@ -27,18 +28,52 @@ pub struct Arg<V, S, Rest> {
     marker: PhantomData<fn() -> (S, Rest)>,
 }
 
-/// An operand of a pattern without `...`.
-#[inline]
-pub fn exactly<N, A: Input<Rank: HasExactly<N>> + ?Sized>(input: &A) -> Arg<A::Values<'_>, A::Dims, Rank0> {
-    Arg { values: input.values(), marker: PhantomData }
+/// What makes arguments of the operands that a pattern gives `N` axes beside `...`.
+pub struct Taking<N>(PhantomData<N>);
+
+impl<N> Taking<N> {
+    /// An operand of a pattern without `...`.
+    #[inline]
+    pub fn exactly<A: Input<Rank: HasExactly<N>> + ?Sized>(
+        operand: &A,
+    ) -> Arg<A::Values<'_>, A::Dims, Rank0> {
+        Arg { values: operand.values(), marker: PhantomData }
+    }
+
+    /// An operand of a pattern with `...`.
+    #[inline]
+    pub fn at_least<A: Input<Rank: HasAtLeast<N>> + ?Sized>(
+        operand: &A,
+    ) -> Arg<A::Values<'_>, A::Dims, <A::Rank as HasAtLeast<N>>::Rest> {
+        Arg { values: operand.values(), marker: PhantomData }
+    }
+
+    /// As [`exactly`](Self::exactly), and the operand is in memory.
+    #[rustfmt::skip] // rustc quotes the line
+    pub fn exactly_in_memory<'a, A: Input<Rank: HasExactly<N>, Values<'a>: InMemory<'a, Elem = A::Elem>> + ?Sized>(operand: &'a A) -> Arg<Memory<'a, A::Elem>, (), Rank0> {
+        Arg { values: operand.values().into_memory(), marker: PhantomData }
+    }
+
+    /// As [`at_least`](Self::at_least), and the operand is in memory.
+    #[rustfmt::skip] // rustc quotes the line
+    pub fn at_least_in_memory<'a, A: Input<Rank: HasAtLeast<N>, Values<'a>: InMemory<'a, Elem = A::Elem>> + ?Sized>(operand: &'a A) -> Arg<Memory<'a, A::Elem>, (), <A::Rank as HasAtLeast<N>>::Rest> {
+        Arg { values: operand.values().into_memory(), marker: PhantomData }
+    }
 }
 
-/// An operand of a pattern with `...`.
-#[inline]
-pub fn at_least<N, A: Input<Rank: HasAtLeast<N>> + ?Sized>(
-    input: &A,
-) -> Arg<A::Values<'_>, A::Dims, <A::Rank as HasAtLeast<N>>::Rest> {
-    Arg { values: input.values(), marker: PhantomData }
+macro_rules! taking {
+    ($($name:ident $rank:ident)*) => {$(
+        #[doc = concat!("[`Taking<", stringify!($rank), ">`](Taking), as macros write it.")]
+        pub type $name = Taking<$rank>;
+    )*};
+}
+
+taking! {
+    Taking0 Rank0 Taking1 Rank1 Taking2 Rank2 Taking3 Rank3 Taking4 Rank4 Taking5 Rank5 Taking6 Rank6
+    Taking7 Rank7 Taking8 Rank8 Taking9 Rank9 Taking10 Rank10 Taking11 Rank11 Taking12 Rank12
+    Taking13 Rank13 Taking14 Rank14 Taking15 Rank15 Taking16 Rank16 Taking17 Rank17 Taking18 Rank18
+    Taking19 Rank19 Taking20 Rank20 Taking21 Rank21 Taking22 Rank22 Taking23 Rank23 Taking24 Rank24
+    Taking25 Rank25 Taking26 Rank26 TakingDyn RankDyn
 }
 
 /// The end of a list of operands.

@@ -21,12 +21,14 @@ use crate::storage::memory::reserve;
 use ndarray::{ArrayBase, Data};
 use smallvec::SmallVec;
 use std::marker::PhantomData;
+use std::rc::Rc;
+use std::sync::Arc;
 
 /// An operand of a pattern.
 ///
 /// | operand | its axes |
 /// |---|---|
-/// | an ndarray array, owned or a view, or a reference to one | its own; their number may be known to the run alone |
+/// | an ndarray array, owned or a view, or a reference, a `Box`, `Rc` or `Arc` to one | its own; their number may be known to the run alone |
 /// | a slice or vector of numbers, a nested fixed-size array | its own |
 /// | a number | none |
 /// | a list of these (slice, vector or fixed-size array of arrays) | the list is the first axis |
@@ -108,7 +110,7 @@ pub struct Memory<'a, T> {
     /// What was put together from a list.
     owned: Vec<T>,
     /// Why a list within a list could not be put together.
-    fault: Option<DimError>,
+    pub(super) fault: Option<DimError>,
     borrowed: PhantomData<&'a [T]>,
 }
 
@@ -118,7 +120,7 @@ impl<T> Memory<'_, T> {
     /// If no axis is empty, then for every position of the axes `start` offset by the strides is an element that is borrowed for
     /// the lifetime of the value.
     #[inline]
-    unsafe fn new(start: *const T, axes: Axes) -> Self {
+    pub(super) unsafe fn new(start: *const T, axes: Axes) -> Self {
         Memory { start, axes, list: None, owned: Vec::new(), fault: None, borrowed: PhantomData }
     }
 
@@ -127,7 +129,7 @@ impl<T> Memory<'_, T> {
     /// # Safety
     ///
     /// As for [`new`](Memory::new), for each of the arrays.
-    unsafe fn list(items: Vec<(*const T, Axes)>) -> Self {
+    pub(super) unsafe fn list(items: Vec<(*const T, Axes)>) -> Self {
         let own = items.first().map(|(_, axes)| axes.iter().map(|axis| Axis::new(axis.size, 0)));
         let axes = std::iter::once(Axis::new(items.len(), 0)).chain(own.into_iter().flatten()).collect();
         let start = std::ptr::null();
@@ -244,6 +246,47 @@ impl<T: Element> Values for Memory<'_, T> {
     }
 }
 
+/// Elements in memory, which are all that lists, views and `pack!` take.
+#[diagnostic::on_unimplemented(
+    message = "a tensor has no place here: its elements may be yet to be computed",
+    label = "expected an array",
+    note = "`x.order((i, j))` makes an array of a tensor"
+)]
+pub trait InMemory<'a> {
+    /// The type of the elements.
+    type Elem;
+    #[doc(hidden)]
+    fn into_memory(self) -> Memory<'a, Self::Elem>;
+}
+
+#[diagnostic::do_not_recommend]
+impl<'a, T> InMemory<'a> for Memory<'a, T> {
+    type Elem = T;
+
+    #[inline]
+    fn into_memory(self) -> Memory<'a, T> {
+        self
+    }
+}
+
+/// Arrays that are put into one have elements of one type.
+#[diagnostic::on_unimplemented(
+    message = "the arrays of a list have elements of one type: those of the first are `{T}`, and these are `{Self}`",
+    label = "elements of the type `{Self}`, and those of the first array are `{T}`",
+    note = "convert an array with `a.mapv(|x| x as f64)`"
+)]
+pub trait SameElem<T>: Sized {
+    #[doc(hidden)]
+    fn same(memory: Memory<'_, Self>) -> Memory<'_, T>;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T> SameElem<T> for T {
+    fn same(memory: Memory<'_, T>) -> Memory<'_, T> {
+        memory
+    }
+}
+
 /// The elements of a tensor, which may be yet to be computed.
 #[doc(hidden)]
 pub struct Lazy<'a, E, S, R> {
@@ -292,21 +335,42 @@ impl<E: Expr, S: Dims, R: Rank> Values for Lazy<'_, E, S, R> {
     }
 }
 
-#[diagnostic::do_not_recommend]
-impl<A: Input + ?Sized> Input for &A {
-    type Elem = A::Elem;
-    type Dims = A::Dims;
-    type Rank = A::Rank;
-    type Values<'a>
-        = A::Values<'a>
-    where
-        Self: 'a;
+macro_rules! pointers {
+    ($($pointer:ty),*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl<A: Input + ?Sized> Input for $pointer {
+            type Elem = A::Elem;
+            type Dims = A::Dims;
+            type Rank = A::Rank;
+            type Values<'a>
+                = A::Values<'a>
+            where
+                Self: 'a;
 
-    #[inline]
-    fn values(&self) -> Self::Values<'_> {
-        (**self).values()
-    }
+            #[inline]
+            fn values(&self) -> Self::Values<'_> {
+                (**self).values()
+            }
+        }
+
+        #[diagnostic::do_not_recommend]
+        impl<A: Item> Item for $pointer {
+            fn list(items: &[Self]) -> Memory<'_, A::Elem> {
+                let raw = |item: &Self| {
+                    let Memory { start, axes, list, .. } = A::list(std::slice::from_ref(&**item));
+                    match list {
+                        Some(mut own) => own.remove(0),
+                        None => (start, axes[1..].into()),
+                    }
+                };
+                // SAFETY: each item is a list of one, without the axis of that list.
+                unsafe { Memory::list(items.iter().map(raw).collect()) }
+            }
+        }
+    )*};
 }
+
+pointers!(&A, &mut A, Box<A>, Rc<A>, Arc<A>);
 
 #[diagnostic::do_not_recommend]
 impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>> Input for Named<T, S, R, E> {
@@ -359,21 +423,6 @@ impl<T: Element, S: Data<Elem = T>, D: crate::bind::source::NdRank<Rank: AnyRank
     fn list(items: &[Self]) -> Memory<'_, T> {
         // SAFETY: as `Source` says.
         unsafe { Memory::list(items.iter().map(Source::raw).collect()) }
-    }
-}
-
-#[diagnostic::do_not_recommend]
-impl<A: Item> Item for &A {
-    fn list(items: &[Self]) -> Memory<'_, A::Elem> {
-        let raw = |item: &&A| {
-            let Memory { start, axes, list, .. } = A::list(std::slice::from_ref(*item));
-            match list {
-                Some(mut own) => own.remove(0),
-                None => (start, axes[1..].into()),
-            }
-        };
-        // SAFETY: each item is a list of one, without the axis of that list.
-        unsafe { Memory::list(items.iter().map(raw).collect()) }
     }
 }
 
@@ -445,49 +494,4 @@ lists! {
     () [X];
     () Vec<X>;
     (const N: usize) [X; N];
-}
-
-/// An array in a list that is written out, `[x0, x1]`, whose arrays need not be of one type.
-#[doc(hidden)]
-pub struct Part<'a, T, R> {
-    memory: Memory<'a, T>,
-    rank: PhantomData<R>,
-}
-
-/// A part of a list that is written out.
-#[doc(hidden)]
-pub fn part<'a, A>(array: &'a A) -> Part<'a, A::Elem, A::Rank>
-where
-    A: Input<Dims = (), Values<'a> = Memory<'a, <A as Input>::Elem>> + ?Sized,
-{
-    let mut memory = array.values();
-    if let Err(fault) = memory.settle() {
-        memory.fault = Some(fault);
-    }
-    Part { memory, rank: PhantomData }
-}
-
-impl<T: Element, R: AnyRank> Input for Part<'_, T, R> {
-    type Elem = T;
-    type Dims = ();
-    type Rank = R;
-    type Values<'a>
-        = Memory<'a, T>
-    where
-        Self: 'a;
-
-    fn values(&self) -> Memory<'_, T> {
-        // SAFETY: the memory is borrowed for longer than `self` is.
-        unsafe { Memory::new(self.memory.start, self.memory.axes.clone()) }
-    }
-}
-
-impl<T: Element, R: AnyRank> Item for Part<'_, T, R> {
-    fn list(items: &[Self]) -> Memory<'_, T> {
-        let raw = |part: &Self| (part.memory.start, part.memory.axes.clone());
-        // SAFETY: as in `values`; where a part has a fault, so has the list, and nothing is read.
-        let mut list = unsafe { Memory::list(items.iter().map(raw).collect()) };
-        list.fault = items.iter().find_map(|part| part.memory.fault.clone());
-        list
-    }
 }

@@ -11,6 +11,7 @@ pub mod input;
 pub mod join;
 pub mod layout;
 pub mod pack;
+pub mod parts;
 pub mod path;
 pub mod rank;
 pub mod reductions;
@@ -19,18 +20,19 @@ pub mod solve;
 pub mod transform;
 pub mod view;
 
-pub use args::{End, at_least, exactly};
+pub use args::*;
 pub use data::{Pattern, Piece, Slot, Term};
 pub use einsum::einsum;
-pub use input::{Input, part};
-pub use pack::{Items, List, Many, PackPattern, PackedShape, Several, pack, unpack};
+pub use input::Input;
+pub use pack::{Many, PackPattern, PackedShape, Several, pack, unpack};
+pub use parts::list;
 pub use path::{EinsumPath, PathStep, einsum_path};
 pub use rank::{Fixed, Spread};
 pub use sizes::parse_shape;
 pub use transform::{rearrange, reduce};
 pub use view::rearrange_view;
 
-use crate::error::{DimError, unwrap};
+pub use crate::error::fail;
 
 /// The names that the constant of a pattern is written in.
 pub mod plan {
@@ -38,11 +40,4 @@ pub mod plan {
     pub use super::data::{Pattern, Piece, Term};
     pub use crate::plan::direct::Role::{Batch, Column, None as Nothing, Row};
     pub use crate::plan::direct::Roles;
-}
-
-/// The value of a result, or a panic with the text of its error.
-#[track_caller]
-#[inline]
-pub fn done<T>(result: Result<T, DimError>) -> T {
-    unwrap(result)
 }

@@ -1,7 +1,7 @@
 //! `pack!` and `unpack!`: arrays of different ranks, joined along one axis, and back.
 
-use super::args::{Arg, End};
-use super::input::{Input, Memory, Values};
+use super::args::{Arg, Taking};
+use super::input::{InMemory, Input, Memory, SameElem, Values};
 use super::rank::{AnyRank, HasAtLeast, ResultOf};
 use crate::bind::source::{Axes, RankDyn};
 use crate::error::DimError;
@@ -105,73 +105,86 @@ macro_rules! if_none {
 
 if_none!(Rank1 Rank2 Rank3 Rank4 Rank5 Rank6);
 
-/// The arrays that are packed.
-pub trait Packable<'a, N, T> {
-    /// How many axes `*` stands for.
-    type Rest: AnyRank;
-    /// [`Several`] or [`Many`].
-    type Kind;
-    #[doc(hidden)]
-    fn arrays(self) -> Vec<Memory<'a, T>>;
+/// Arrays that are to be packed. Beside the `N` axes of the pattern they have `Rest`, if that is the same for all of them.
+pub struct Packing<'a, T, Rest, K> {
+    arrays: Vec<Memory<'a, T>>,
+    marker: PhantomData<(Rest, K)>,
 }
 
-/// Arrays written out, as nested pairs, with how many there are.
-pub struct List<L, const N: usize>(pub L);
-
-/// A part of such a list.
-pub trait PackList<'a, T> {
-    /// How many axes `*` stands for.
-    type Rest: AnyRank;
-    #[doc(hidden)]
-    fn push(self, arrays: &mut Vec<Memory<'a, T>>);
-}
-
-impl<'a, T: Element, Rest: AnyRank> PackList<'a, T> for (Arg<Memory<'a, T>, (), Rest>, End) {
-    type Rest = Rest;
-
-    fn push(self, arrays: &mut Vec<Memory<'a, T>>) {
-        arrays.push(self.0.values);
+impl<N> Taking<N> {
+    /// The first of the arrays that are packed.
+    #[rustfmt::skip] // rustc quotes the line
+    pub fn packing<'a, const COUNT: usize, A: Input<Rank: HasAtLeast<N>, Values<'a>: InMemory<'a, Elem = A::Elem>> + ?Sized>(array: &'a A) -> Packing<'a, A::Elem, <A::Rank as HasAtLeast<N>>::Rest, Several<COUNT>> {
+        Packing { arrays: vec![array.values().into_memory()], marker: PhantomData }
     }
-}
 
-impl<'a, T: Element, Rest, B, L> PackList<'a, T> for (Arg<Memory<'a, T>, (), Rest>, (B, L))
-where
-    (B, L): PackList<'a, T>,
-    Rest: Common<<(B, L) as PackList<'a, T>>::Rest>,
-{
-    type Rest = Rest::Out;
-
-    fn push(self, arrays: &mut Vec<Memory<'a, T>>) {
-        arrays.push(self.0.values);
-        self.1.push(arrays);
+    /// All arrays of a vector or slice.
+    pub fn packing_all<'a, L: ArrayList + ?Sized>(
+        list: &'a L,
+    ) -> Packing<'a, <L::Array as Input>::Elem, <<L::Array as Input>::Rank as HasAtLeast<N>>::Rest, Many>
+    where
+        L::Array: Input<Rank: HasAtLeast<N>, Values<'a>: InMemory<'a, Elem = <L::Array as Input>::Elem>>,
+    {
+        let arrays = list.arrays().iter().map(|array| array.values().into_memory());
+        Packing { arrays: arrays.collect(), marker: PhantomData }
     }
-}
 
-impl<'a, M, T, L: PackList<'a, T>, const N: usize> Packable<'a, M, T> for List<L, N> {
-    type Rest = L::Rest;
-    type Kind = Several<N>;
-
-    fn arrays(self) -> Vec<Memory<'a, T>> {
-        let mut arrays = Vec::with_capacity(N);
-        self.0.push(&mut arrays);
-        arrays
+    /// One more array.
+    #[rustfmt::skip] // rustc quotes the line
+    pub fn and<'a, const COUNT: usize, T, Rest, A: Input<Elem: SameElem<T>, Rank: HasAtLeast<N>, Values<'a>: InMemory<'a, Elem = A::Elem>> + ?Sized>(mut packing: Packing<'a, T, Rest, Several<COUNT>>, array: &'a A) -> Packing<'a, T, Rest::Out, Several<COUNT>>
+    where
+        Rest: Common<<A::Rank as HasAtLeast<N>>::Rest>,
+    {
+        packing.arrays.push(SameElem::same(array.values().into_memory()));
+        Packing { arrays: packing.arrays, marker: PhantomData }
     }
 }
 
 /// A vector or slice of arrays.
-pub struct Items<'a, A>(pub &'a [A]);
-
-impl<'i, M, T: Element, A> Packable<'i, M, T> for Items<'i, A>
-where
-    A: Input<Elem = T, Dims = (), Values<'i> = Memory<'i, T>, Rank: HasAtLeast<M>>,
-{
-    type Rest = <A::Rank as HasAtLeast<M>>::Rest;
-    type Kind = Many;
-
-    fn arrays(self) -> Vec<Memory<'i, T>> {
-        self.0.iter().map(|array: &'i A| array.values()).collect()
-    }
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a list of arrays",
+    label = "expected a list: `[x0, x1]`, or a vector or slice of arrays"
+)]
+pub trait ArrayList {
+    /// Its arrays.
+    type Array;
+    #[doc(hidden)]
+    fn arrays(&self) -> &[Self::Array];
 }
+
+macro_rules! array_lists {
+    ($(($($params:tt)*) $list:ty;)*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl<A, $($params)*> ArrayList for $list {
+            type Array = A;
+
+            fn arrays(&self) -> &[A] {
+                self
+            }
+        }
+    )*};
+}
+
+array_lists! {
+    () [A];
+    () Vec<A>;
+    (const N: usize) [A; N];
+}
+
+macro_rules! array_list_pointers {
+    ($($pointer:ty),*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl<L: ArrayList + ?Sized> ArrayList for $pointer {
+            type Array = L::Array;
+
+            fn arrays(&self) -> &[L::Array] {
+                (**self).arrays()
+            }
+        }
+    )*};
+}
+
+array_list_pointers!(&L, &mut L, Box<L>, std::rc::Rc<L>, std::sync::Arc<L>);
 
 /// The names of the axes before and behind `*`.
 #[derive(Clone, Copy, Debug)]
@@ -208,16 +221,15 @@ fn around(pattern: &PackPattern, axes: &Axes) -> Result<Around, DimError> {
 }
 
 /// The arrays joined along the axis `*`.
-pub fn pack<'a, M, O, T, P>(
+pub fn pack<O, T, Rest, K>(
     pattern: &'static PackPattern,
-    arrays: P,
-) -> Result<(O::Out, PackedShape<P::Rest, P::Kind>), DimError>
+    packing: Packing<'_, T, Rest, K>,
+) -> Result<(O::Out, PackedShape<Rest, K>), DimError>
 where
     T: Element,
-    P: Packable<'a, M, T>,
     O: ResultOf<T, ()>,
 {
-    let mut arrays = arrays.arrays();
+    let mut arrays = packing.arrays;
     let mut parts = Vec::new();
     let mut total = 0_usize;
     let mut common: Option<Around> = None;

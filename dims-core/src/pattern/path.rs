@@ -5,7 +5,8 @@ use super::data::{Given, Pattern};
 use super::einsum::supports;
 use super::layout::Layout;
 use crate::error::DimError;
-use crate::plan::contract::{self, Axes};
+use crate::plan::contract::Axes;
+use crate::plan::path::path;
 use crate::scalar::Num;
 use std::fmt;
 
@@ -53,7 +54,7 @@ pub fn einsum_path<T: Num, L: Args<T>>(
         within.map(|axis| layout.sizes[axis] as f64).product::<f64>()
     };
     let mut steps = Vec::new();
-    for (i, j, product) in contract::path(sets.clone(), &layout.sizes, &kept) {
+    for (i, j, product) in path(&sets, &layout.sizes, &kept) {
         let (b, a) = (sets.remove(j), sets.remove(i));
         sets.push(product);
         let shown = format!("{},{}->{}", names(&layout, a), names(&layout, b), names(&layout, product));

@@ -1,23 +1,24 @@
 //! Contractions: a product of several operands, summed over the axes that are not asked for.
 //!
-//! The path goes pair by pair, cheapest first. Each pair is a matrix product where it has rows (axes of the left operand
+//! The [`path`](super::path) goes pair by pair. Each pair is a matrix product where it has rows (axes of the left operand
 //! alone), columns (of the right one alone) and a common sum; axes that both keep are looped over. Strided operands go in
 //! as they are where their axes merge into one row and one column stride; else the operand is packed, unless
 //! that would multiply its memory (windows overlap), and then the axes that do not merge are loops as well.
 
 use super::explain::{Loops, Step, record};
 use super::nest::{Nest, Odometer, Parts};
+use super::path::path;
 use super::rows::Rows;
 use crate::error::DimError;
 use crate::kernel::elementwise::{BinaryKernel, collect_memory};
-use crate::kernel::gemm::{Matrix, Product, multiply};
+use crate::kernel::gemm::{Matrix, Product, is_small_product, multiply, multiply_scattered};
 use crate::kernel::reduce::reduce;
 use crate::kernel::reducers;
 use crate::kernel::strided::Strided;
 use crate::kernel::threads::{self, Carried};
 use crate::ops::Mul;
 use crate::scalar::Num;
-use crate::storage::memory::reserve;
+use crate::storage::memory::{Buffer, reserve};
 use smallvec::SmallVec;
 use std::any::TypeId;
 use std::marker::PhantomData;
@@ -31,7 +32,7 @@ pub type Axes = u128;
 /// One factor of a contraction: memory, and a stride along each loop axis.
 pub struct Operand<'a, T> {
     start: *const T,
-    owned: Option<Vec<T>>,
+    owned: Option<Buffer<T>>,
     strides: SmallVec<[isize; 8]>,
     memory: PhantomData<&'a [T]>,
 }
@@ -50,7 +51,7 @@ impl<'a, T: Num> Operand<'a, T> {
     /// Elements laid out contiguously along `order`.
     pub fn owned(data: Vec<T>, order: &[usize], sizes: &[usize]) -> Self {
         let strides = contiguous(order, sizes);
-        Operand { start: data.as_ptr(), owned: Some(data), strides, memory: PhantomData }
+        Operand { start: data.as_ptr(), owned: Some(data.into()), strides, memory: PhantomData }
     }
 
     /// The same elements over other loop axes: `strides` says what the strides along these are.
@@ -75,13 +76,14 @@ impl<'a, T: Num> Operand<'a, T> {
         convert: impl Fn(T) -> W,
     ) -> Result<Operand<'a, W>, DimError> {
         if TypeId::of::<T>() == TypeId::of::<W>() {
-            let owned = self.owned.map(|data| data.into_iter().map(convert).collect::<Vec<W>>());
-            let start = owned.as_ref().map_or(self.start.cast::<W>(), |data| data.as_ptr());
+            let owned =
+                self.owned.map(|data| data.into_vec().into_iter().map(convert).collect::<Vec<W>>().into());
+            let start = owned.as_ref().map_or(self.start.cast::<W>(), |data: &Buffer<W>| data.as_ptr());
             return Ok(Operand { start, owned, strides: self.strides, memory: PhantomData });
         }
         let order: SmallVec<[usize; 8]> = each(self.axes(sizes)).collect();
         let packed = self.packed(&order, sizes)?;
-        let data = packed.owned.into_iter().flatten().map(convert).collect();
+        let data = packed.owned.iter().flat_map(|data| data.iter().copied()).map(convert).collect();
         Ok(Operand::owned(data, &order, sizes))
     }
 
@@ -164,9 +166,12 @@ fn contiguous(order: &[usize], sizes: &[usize]) -> SmallVec<[isize; 8]> {
     strides
 }
 
+/// The axes of a set, from the first on: one step for each, not one for each axis that there could be, as every product asks often.
 #[inline]
-fn each(axes: Axes) -> impl Iterator<Item = usize> + Clone {
-    (0..Axes::BITS as usize).filter(move |&axis| axes >> axis & 1 == 1)
+pub(super) fn each(axes: Axes) -> impl Iterator<Item = usize> + Clone {
+    let some = |left: Axes| (left != 0).then_some(left);
+    std::iter::successors(some(axes), move |left| some(left & (left - 1)))
+        .map(|left| left.trailing_zeros() as usize)
 }
 
 #[inline]
@@ -174,8 +179,9 @@ fn volume(axes: Axes, sizes: &[usize]) -> f64 {
     each(axes).map(|axis| sizes[axis] as f64).product()
 }
 
+/// The axes of an order as a set.
 #[inline]
-fn set(order: &[usize]) -> Axes {
+pub(super) fn set(order: &[usize]) -> Axes {
     order.iter().fold(0, |axes, &axis| axes | 1 << axis)
 }
 
@@ -226,16 +232,17 @@ fn contract_all<T: Num>(
     sizes: &[usize],
     kept: &[usize],
 ) -> Result<Vec<T>, DimError> {
-    let result = set(kept);
-    while operands.len() > 2 {
+    if operands.len() > 2 {
         let sets: Supports = operands.iter().map(|operand| operand.axes(sizes)).collect();
-        let (i, j) = cheapest(&sets, sizes, result);
-        let b = operands.remove(j);
-        let a = operands.remove(i);
-        let others = operands.iter().fold(result, |axes, operand| axes | operand.axes(sizes));
-        let order: SmallVec<[usize; 8]> = each((a.axes(sizes) | b.axes(sizes)) & others).collect();
-        let data = pair(a, b, sizes, &order)?;
-        operands.push(Operand::owned(data, &order, sizes));
+        let mut pairs = path(&sets, sizes, kept);
+        pairs.pop();
+        for (i, j, axes) in pairs {
+            let b = operands.remove(j);
+            let a = operands.remove(i);
+            let order: SmallVec<[usize; 8]> = each(axes).collect();
+            let data = pair(a, b, sizes, &order)?;
+            operands.push(Operand::owned(data, &order, sizes));
+        }
     }
     let b = operands.pop().expect("a contraction has two operands");
     let a = operands.pop().expect("a contraction has two operands");
@@ -253,47 +260,10 @@ fn through_accumulator<T: Num>(
     for operand in operands {
         let order: SmallVec<[usize; 8]> = each(operand.axes(sizes)).collect();
         let packed = operand.packed(&order, sizes)?;
-        let data = packed.owned.iter().flatten().map(|value| value.to_acc()).collect();
+        let data = packed.owned.iter().flat_map(|data| data.iter()).map(|value| value.to_acc()).collect();
         wide.push(Operand::owned(data, &order, sizes));
     }
     Ok(contract(wide, scale.to_acc(), sizes, kept)?.into_iter().map(T::from_acc).collect())
-}
-
-/// The pair whose product costs least for what it saves: the greedy choice of opt_einsum, size of the result less the
-/// sizes of what it replaces, then the number of multiplications.
-fn cheapest(sets: &[Axes], sizes: &[usize], result: Axes) -> (usize, usize) {
-    let mut best = (f64::INFINITY, f64::INFINITY, (0, 1));
-    for j in 1..sets.len() {
-        for i in 0..j {
-            let others = sets
-                .iter()
-                .enumerate()
-                .filter(|&(at, _)| at != i && at != j)
-                .fold(result, |axes, (_, other)| axes | other);
-            let both = sets[i] | sets[j];
-            let saved = volume(both & others, sizes) - volume(sets[i], sizes) - volume(sets[j], sizes);
-            let flops = volume(both, sizes);
-            if (saved, flops) < (best.0, best.1) {
-                best = (saved, flops, (i, j));
-            }
-        }
-    }
-    best.2
-}
-
-/// The pairs that [`contract`] multiplies, in order: the numbers of both operands in the list of those that are left, whose
-/// product goes to its end, and the axes that the product has.
-pub fn path(mut sets: Supports, sizes: &[usize], kept: &[usize]) -> Vec<(usize, usize, Axes)> {
-    let result = set(kept);
-    let mut pairs = Vec::new();
-    while sets.len() > 1 {
-        let (i, j) = if sets.len() > 2 { cheapest(&sets, sizes, result) } else { (0, 1) };
-        let both = sets.remove(j) | sets.remove(i);
-        let product = both & sets.iter().fold(result, |axes, others| axes | others);
-        sets.push(product);
-        pairs.push((i, j, product));
-    }
-    pairs
 }
 
 /// The product of two operands, summed over all axes but `kept`.
@@ -417,9 +387,16 @@ fn matrix_pair<T: Num>(
             b = b.packed(&order, sizes)?;
         }
     }
-    let (m, m_rest) = widest(loops(roles.m, &a, &b));
-    let (n, n_rest) = widest(loops(roles.n, &a, &b));
+    let (mut m, mut m_rest) = widest(loops(roles.m, &a, &b));
+    let (mut n, mut n_rest) = widest(loops(roles.n, &a, &b));
     let (k, k_rest) = widest(loops(roles.k, &a, &b));
+    if is_small_product(m.size, n.size, k.size) && m.a != 1 && n.b != 1 {
+        // Small products want neighbours rather than many rows: these go into registers side by side.
+        (m, m_rest) = neighbours(m, m_rest, |l| l.a);
+        if m.a != 1 {
+            (n, n_rest) = neighbours(n, n_rest, |l| l.b);
+        }
+    }
     let mut outer: SmallVec<[Loop; 8]> = loops(roles.batch, &a, &b);
     outer.extend(m_rest);
     outer.extend(n_rest);
@@ -551,19 +528,61 @@ impl<T: Num> Products<T> {
     ///
     /// As for [`run`](Products::run).
     unsafe fn run_all(&self) {
-        let counts: SmallVec<[usize; 8]> = self.loops.iter().map(|l| l.size).collect();
-        let mut at: SmallVec<[usize; 8]> = SmallVec::from_elem(0, counts.len());
-        let mut odometer = Odometer::new(&counts);
-        while !odometer.is_done() {
-            let offset = |stride: fn(&Loop) -> isize| -> isize {
-                self.loops.iter().zip(&at).map(|(l, &at)| at as isize * stride(l)).sum()
-            };
-            let mut product = self.first.moved(offset(|l| l.a), offset(|l| l.b), offset(|l| l.c));
+        if let Some(sum) = self.scattered() {
+            for_each(&self.loops[..self.results], |_, [a, b, c]| {
+                // SAFETY: the caller's promise: the elements of the sum are those of all products that are added to one result.
+                unsafe { multiply_scattered(&self.first.moved(a, b, c).oriented(), &sum) };
+            });
+            return;
+        }
+        for_each(&self.loops, |at, [a, b, c]| {
+            let mut product = self.first.moved(a, b, c);
             product.accumulate = at[self.results..].iter().any(|&at| at != 0);
             // SAFETY: the caller's promise.
             unsafe { multiply(&product) };
-            odometer.advance(&mut at);
+        });
+    }
+
+    /// Where the elements of a sum lie that has more loops than one, if the products are small: one sum over all then takes less than
+    /// many short ones, each of which reads and writes the result.
+    fn scattered(&self) -> Option<Vec<(isize, isize)>> {
+        let sums = &self.loops[self.results..];
+        let count = sums.iter().map(|l| l.size).product::<usize>().saturating_mul(self.first.k);
+        if sums.is_empty()
+            || !is_small_product(self.first.m, self.first.n, self.first.k)
+            || count > MOST_SCATTERED
+        {
+            return None;
         }
+        let mut all = Vec::with_capacity(count);
+        for_each(sums, |_, [a, b, _]| {
+            let along = |p: isize| (a + p * self.first.a.col, b + p * self.first.b.row);
+            all.extend((0..self.first.k as isize).map(along));
+        });
+        if self.first.is_sideways() {
+            all.iter_mut().for_each(|(a, b)| std::mem::swap(a, b));
+        }
+        Some(all)
+    }
+}
+
+/// The longest sum whose elements are listed one by one: the list stays in the first-level cache.
+const MOST_SCATTERED: usize = 1 << 10;
+
+/// Calls `f` with each position of the loops, and with how far that is in each of the matrices.
+fn for_each(loops: &[Loop], mut f: impl FnMut(&[usize], [isize; 3])) {
+    let counts: SmallVec<[usize; 8]> = loops.iter().map(|l| l.size).collect();
+    let mut at: SmallVec<[usize; 8]> = SmallVec::from_elem(0, counts.len());
+    let mut odometer = Odometer::new(&counts);
+    while !odometer.is_done() {
+        let mut offsets = [0; 3];
+        for (l, &at) in loops.iter().zip(&at) {
+            for (offset, stride) in offsets.iter_mut().zip([l.a, l.b, l.c]) {
+                *offset += at as isize * stride;
+            }
+        }
+        f(&at, offsets);
+        odometer.advance(&mut at);
     }
 }
 
@@ -591,6 +610,18 @@ fn merge(axes: Axes, sizes: &[usize], a: &[isize], b: &[isize], c: &[isize]) -> 
         loops.push(next);
     }
     loops
+}
+
+/// A loop along neighbours in place of the one that was chosen, if there is one that is not too short; and the others.
+fn neighbours(
+    chosen: Loop,
+    mut others: SmallVec<[Loop; 8]>,
+    stride: fn(&Loop) -> isize,
+) -> (Loop, SmallVec<[Loop; 8]>) {
+    match others.iter_mut().find(|l| stride(l) == 1 && l.size >= 4) {
+        Some(found) => (std::mem::replace(found, chosen), others),
+        None => (chosen, others),
+    }
 }
 
 /// The longest loop, and the others.

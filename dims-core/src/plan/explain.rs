@@ -34,6 +34,19 @@ pub enum Step {
         /// How many elements each element of the result is made of.
         count: usize,
     },
+    /// Each line of a tensor is worked on as a whole.
+    Lines {
+        /// What is done.
+        work: &'static str,
+        /// How many lines there are.
+        lines: usize,
+        /// How many elements each has.
+        len: usize,
+        /// Bytes of the result.
+        bytes: usize,
+        /// Into how many parts the lines were split for threads.
+        threads: usize,
+    },
     /// Means weighted by a softmax of products, in tiles.
     Attention {
         /// How many batches there are.
@@ -52,6 +65,17 @@ pub enum Step {
         bytes: usize,
         /// How many threads the work is worth.
         threads: usize,
+    },
+    /// An operation or a function that is called once for each example of a batch, one after the other.
+    Loop {
+        /// Its name.
+        operation: &'static str,
+        /// How often.
+        calls: usize,
+        /// The steps of all calls, in their order.
+        steps: Vec<Step>,
+        /// Bytes of the result.
+        bytes: usize,
     },
     /// Matrix products with the same sizes and strides.
     Product {
@@ -113,27 +137,31 @@ impl Plan {
 
     /// Multiplications and additions of all matrix products, each counted as one operation.
     pub fn flops(&self) -> usize {
-        self.steps
-            .iter()
-            .map(|step| match step {
-                Step::Product { batch, m, k, n, summed, .. } => 2 * batch * m * k * n * summed,
-                Step::Attention { batch, queries, keys, features, values, .. } => {
-                    2 * batch * queries * keys * (features + values)
-                }
-                _ => 0,
-            })
-            .sum()
+        self.steps.iter().map(Step::flops).sum()
     }
 }
 
 impl Step {
-    /// Bytes of the step's result.
+    /// Multiplications and additions of matrix products, each counted as one operation.
+    fn flops(&self) -> usize {
+        match self {
+            Step::Product { batch, m, k, n, summed, .. } => 2 * batch * m * k * n * summed,
+            Step::Attention { batch, queries, keys, features, values, .. } => {
+                2 * batch * queries * keys * (features + values)
+            }
+            Step::Loop { steps, .. } => steps.iter().map(Step::flops).sum(),
+            _ => 0,
+        }
+    }
+
+    /// Bytes of the step's result, and of those of the steps in it.
     pub fn bytes(&self) -> usize {
         match self {
             Step::Elementwise { loops, .. } | Step::Copy { loops, .. } | Step::Reduce { loops, .. } => {
                 loops.bytes
             }
-            Step::Product { bytes, .. } | Step::Attention { bytes, .. } => *bytes,
+            Step::Product { bytes, .. } | Step::Attention { bytes, .. } | Step::Lines { bytes, .. } => *bytes,
+            Step::Loop { steps, bytes, .. } => bytes + steps.iter().map(Step::bytes).sum::<usize>(),
         }
     }
 }
@@ -155,10 +183,18 @@ impl fmt::Display for Step {
             Step::Reduce { reduction, expression, loops, count } => {
                 write!(f, "{reduction} over {count} of {expression}\n{loops}")
             }
+            Step::Lines { work, lines, len, bytes, threads } => {
+                write!(f, "{work} of {lines} lines of {len}\n   {bytes} bytes, {threads} thread(s)")
+            }
             Step::Attention { batch, queries, keys, features, values, mask, bytes, threads } => write!(
                 f,
                 "attention of {queries} queries to {keys} keys of {features}, values of {values}, {batch} times, mask {mask}\n   \
                  {bytes} bytes, {threads} thread(s)"
+            ),
+            Step::Loop { operation, calls, steps, bytes } => write!(
+                f,
+                "{operation}, called {calls} time(s), once for each example, with {} step(s) of its own\n   {bytes} bytes",
+                steps.len()
             ),
             Step::Product { batch, m, k, n, a, b, c, summed, bytes, threads } => {
                 write!(f, "product {m} x {k} by {k} x {n}")?;
@@ -201,26 +237,42 @@ thread_local! {
 ///
 /// Calls can be nested; each sees its own steps.
 pub fn explain<T>(f: impl FnOnce() -> T) -> (T, Plan) {
-    /// Puts back what was recorded before, also when `f` panics.
-    struct Outer(bool, Vec<Step>);
-
-    impl Drop for Outer {
-        fn drop(&mut self) {
-            let mut steps = std::mem::take(&mut self.1);
-            let inner = STEPS.take();
-            if self.0 {
-                steps.extend(inner);
-            }
-            STEPS.set(steps);
-            RECORDING.set(self.0);
-        }
-    }
-
-    let outer = Outer(RECORDING.replace(true), STEPS.take());
+    let outer = Outer { recording: RECORDING.replace(true), steps: STEPS.take() };
     let result = f();
-    let plan = Plan { steps: STEPS.with_borrow(Clone::clone) };
+    let steps = STEPS.with_borrow(Clone::clone);
     drop(outer);
-    (result, plan)
+    (result, Plan { steps })
+}
+
+/// Runs `f`, and takes its steps out of what is recorded, if anything is: they go into a step of their own.
+pub(crate) fn aside<T>(f: impl FnOnce() -> T) -> (T, Vec<Step>) {
+    if !RECORDING.get() {
+        return (f(), Vec::new());
+    }
+    let outer = Outer { recording: true, steps: STEPS.take() };
+    let result = f();
+    let steps = STEPS.take();
+    drop(outer);
+    (result, steps)
+}
+
+/// What was recorded before, and whether anything was: put back when it is dropped, also while a panic goes by, with what was recorded
+/// since.
+struct Outer {
+    recording: bool,
+    steps: Vec<Step>,
+}
+
+impl Drop for Outer {
+    fn drop(&mut self) {
+        let mut steps = std::mem::take(&mut self.steps);
+        let inner = STEPS.take();
+        if self.recording {
+            steps.extend(inner);
+        }
+        STEPS.set(steps);
+        RECORDING.set(self.recording);
+    }
 }
 
 /// Takes down a step, if anyone asked for it.

@@ -8,5 +8,6 @@ pub(crate) mod contract;
 pub(crate) mod direct;
 pub mod explain;
 pub(crate) mod nest;
+pub(crate) mod path;
 pub(crate) mod rows;
 pub(crate) mod shape;

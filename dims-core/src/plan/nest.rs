@@ -42,6 +42,22 @@ impl Nest {
         Self::assemble(&mut loops, outer, true, rows)
     }
 
+    /// One loop over neighbours in memory, for so many operands.
+    #[inline]
+    pub fn line(len: usize, operands: usize) -> Self {
+        let mut strides = zeros(operands, [0; STRIDES]);
+        strides.fill(1);
+        Nest {
+            sizes: zeros(1, [len; LOOPS]),
+            outer: 0,
+            inner_kept: true,
+            result: zeros(1, [1; LOOPS]),
+            strides,
+            offsets: zeros(operands, [0; LOOPS]),
+            packed: (0, Vec::new()),
+        }
+    }
+
     /// Loops over `kept`, each element of which reduces the loops over `reduced`.
     ///
     /// The innermost loop is the one along which more operands have neighbours in memory.

@@ -77,6 +77,27 @@ unsafe impl<H: AxisBlock, T: AxisBlock> AxisBlock for Cons<H, T> {
     }
 }
 
+/// The axes of elements that lie contiguously: `order` says which axis is the outermost, and so on, and `sizes` how long they are, in
+/// the same order.
+///
+/// # Panics
+///
+/// If the sizes are not those of `len` elements, or `order` does not name each axis once.
+#[cfg(any(feature = "safetensors", feature = "npy"))]
+pub(crate) fn in_order<X: AxisBlock>(len: usize, order: &[usize], sizes: &[usize]) -> X {
+    let mut axes = X::filled(Axis::new(usize::MAX, 0));
+    assert!(order.len() == X::LEN && sizes.len() == X::LEN, "one size for each axis");
+    let mut step: usize = 1;
+    for (&at, &size) in order.iter().zip(sizes).rev() {
+        let axis = &mut axes.as_mut_slice()[at];
+        assert!(axis.size == usize::MAX && size != usize::MAX, "each axis once");
+        *axis = Axis::new(size, step as isize);
+        step = step.saturating_mul(size);
+    }
+    assert_eq!(step, len, "the sizes are the shape of the data");
+    axes
+}
+
 /// No such axis, in a list of those that [`permuted`] takes.
 pub(crate) const ABSENT: usize = usize::MAX;
 

@@ -1,6 +1,8 @@
 //! Memory: who owns the elements of a tensor, and where its axes lie in it.
 
 pub mod axes;
+#[cfg(all(feature = "memmap", any(feature = "safetensors", feature = "npy")))]
+pub(crate) mod mapped;
 pub mod memory;
 pub mod owned;
 pub mod place;

@@ -1,6 +1,7 @@
 //! Tensors that own their elements.
 
 use super::axes::{Axis, AxisBlock, permuted};
+use super::memory::Buffer;
 use crate::error::Origin;
 use crate::plan::axes::AxisList;
 use crate::rank::{Rank, Rank0};
@@ -9,7 +10,7 @@ use std::marker::PhantomData;
 
 /// Elements, with a size and a stride for each dim of the set `S` and for each of the positional axes `R`.
 pub struct Owned<T, S: Dims, R: Rank = Rank0> {
-    data: Vec<T>,
+    data: Buffer<T>,
     /// Where the element at the origin is; behind others where strides are negative.
     start: usize,
     named: S::Axes,
@@ -35,16 +36,37 @@ impl<T, S: Dims, R: Rank> Owned<T, S, R> {
         Self::in_order(data, AxisList::in_memory_of::<S, R>().as_slice(), sizes)
     }
 
-    /// Elements that lie contiguously in any order of axes: `order` numbers the dims of the set, then the positional axes, and `sizes` is in
-    /// that order.
+    /// Elements that lie contiguously in an order of all axes, dims first; `sizes` is in that order.
     ///
     /// # Panics
     ///
-    /// If `order` does not number each axis once, or `sizes` is not the shape of `data`.
+    /// If `order` does not name each axis once, or `sizes` is not the shape of `data`.
     #[inline]
     pub(crate) fn in_order(data: Vec<T>, order: &[usize], sizes: &[usize]) -> Self {
-        let (named, positional) = contiguous_axes::<S, R>(data.len(), order, sizes);
-        Owned { data, start: 0, named, positional, origin: None, marker: PhantomData }
+        assert_eq!(order.len(), sizes.len(), "one size for each axis");
+        assert_eq!(order.len(), S::Axes::LEN + R::N, "one size for each axis");
+        let mut named: u64 = 0;
+        let mut owned: Owned<T, S, R> = Owned {
+            data: data.into(),
+            start: 0,
+            named: S::Axes::filled(Axis::default()),
+            positional: R::Axes::filled(Axis::default()),
+            origin: None,
+            marker: PhantomData,
+        };
+        let mut step: usize = 1;
+        for (&at, &size) in order.iter().zip(sizes).rev() {
+            let axis = Axis::new(size, step as isize);
+            assert!(named >> at & 1 == 0, "each axis once");
+            named |= 1 << at;
+            match at.checked_sub(S::Axes::LEN) {
+                None => owned.named.as_mut_slice()[at] = axis,
+                Some(at) => owned.positional.as_mut_slice()[at] = axis,
+            }
+            step = step.saturating_mul(size);
+        }
+        assert_eq!(step, owned.data.len(), "the sizes are the shape of the data");
+        owned
     }
 
     /// Elements that lie contiguously: the dims in the order of the set, then the positional axes.
@@ -55,7 +77,7 @@ impl<T, S: Dims, R: Rank> Owned<T, S, R> {
     #[inline]
     pub(crate) fn contiguous(data: Vec<T>, sizes: &[usize]) -> Self {
         let mut owned: Owned<T, S, R> = Owned {
-            data,
+            data: data.into(),
             start: 0,
             named: S::Axes::filled(Axis::default()),
             positional: R::Axes::filled(Axis::default()),
@@ -89,7 +111,7 @@ impl<T, S: Dims, R: Rank> Owned<T, S, R> {
         positional: R::Axes,
         origin: Origin,
     ) -> Self {
-        Owned { data, start, named, positional, origin, marker: PhantomData }
+        Owned { data: data.into(), start, named, positional, origin, marker: PhantomData }
     }
 
     /// The element at the origin.
@@ -149,36 +171,6 @@ impl<T, S: Dims, R: Rank> Owned<T, S, R> {
             fits &= size == 1 || stride == step as isize;
             step = step.saturating_mul(size);
         }
-        if fits && step == self.data.len() { Ok(self.data) } else { Err(self) }
+        if fits && step == self.data.len() { Ok(self.data.into_vec()) } else { Err(self) }
     }
-}
-
-/// The axes of `len` elements that lie contiguously in an order of axes, which have their sizes in that order.
-///
-/// # Panics
-///
-/// If `order` does not number each axis once, or the sizes do not multiply to `len`.
-#[inline]
-pub(super) fn contiguous_axes<S: Dims, R: Rank>(
-    len: usize,
-    order: &[usize],
-    sizes: &[usize],
-) -> (S::Axes, R::Axes) {
-    assert_eq!(order.len(), sizes.len(), "one size for each axis");
-    assert_eq!(order.len(), S::Axes::LEN + R::Axes::LEN, "each axis is in the order");
-    let mut named = S::Axes::filled(Axis::default());
-    let mut positional = R::Axes::filled(Axis::default());
-    let (mut step, mut seen): (usize, u64) = (1, 0);
-    for (&at, &size) in order.iter().zip(sizes).rev() {
-        let axis = Axis::new(size, step as isize);
-        match at.checked_sub(S::Axes::LEN) {
-            None => named.as_mut_slice()[at] = axis,
-            Some(at) => positional.as_mut_slice()[at] = axis,
-        }
-        seen |= 1 << at;
-        step = step.saturating_mul(size);
-    }
-    assert_eq!(seen.count_ones() as usize, order.len(), "each axis once");
-    assert_eq!(step, len, "the sizes are the shape of the data");
-    (named, positional)
 }

@@ -1,6 +1,8 @@
 //! Tensors that borrow their elements: what binding an array to dims yields.
 
 use super::Owned;
+#[cfg(any(feature = "safetensors", feature = "npy"))]
+use super::axes::AxisBlock;
 use crate::error::Origin;
 use crate::rank::{Rank, Rank0};
 use crate::set::Dims;
@@ -50,6 +52,23 @@ impl<'a, T, S: Dims, R: Rank, X> View<'a, T, S, R, X> {
         View { start, named, positional, indices, origin, memory: PhantomData }
     }
 
+    /// All elements of a slice, the axis `order[0]` of the dims outermost.
+    ///
+    /// # Panics
+    ///
+    /// If `sizes`, which are in that order, are not the shape of `data`.
+    #[cfg(any(feature = "safetensors", feature = "npy"))]
+    pub(crate) fn in_order(data: &'a [T], order: &[usize], sizes: &[usize]) -> Self
+    where
+        X: Default,
+    {
+        assert_eq!(R::N, 0, "all axes are those of dims");
+        let named = super::axes::in_order(data.len(), order, sizes);
+        let positional = R::Axes::filled(crate::storage::axes::Axis::default());
+        // SAFETY: the strides count the elements of the slice, which is borrowed for `'a`, row by row; there are no indices.
+        unsafe { View::new(data.as_ptr(), named, positional, X::default(), None) }
+    }
+
     /// The element at the origin.
     #[inline(always)]
     pub(crate) fn as_ptr(&self) -> *const T {
@@ -77,20 +96,6 @@ impl<'a, T, S: Dims, R: Rank, X> View<'a, T, S, R, X> {
     #[inline(always)]
     pub(crate) fn origin(&self) -> Origin {
         self.origin
-    }
-}
-
-#[cfg(feature = "safetensors")]
-impl<'a, T, S: Dims> View<'a, T, S> {
-    /// All elements of a slice, which lie contiguously in any order of the dims: as [`Owned::in_order`].
-    ///
-    /// # Panics
-    ///
-    /// If `order` does not number each dim once, or `sizes` is not the shape of `data`.
-    pub(crate) fn in_order(data: &'a [T], order: &[usize], sizes: &[usize]) -> Self {
-        let (named, positional) = super::owned::contiguous_axes::<S, Rank0>(data.len(), order, sizes);
-        // SAFETY: the axes lie contiguously, and their sizes multiply to the length of the slice.
-        unsafe { View::new(data.as_ptr(), named, positional, (), None) }
     }
 }
 

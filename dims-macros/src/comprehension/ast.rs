@@ -164,7 +164,10 @@ fn parse_range(input: ParseStream<'_>) -> Result<Expr> {
     if tokens.is_empty() {
         return Err(input.error("expected a range: `i in 0..n`"));
     }
-    let range = syn::parse2(wrap(tokens))?;
+    let mut range = syn::parse2(wrap(tokens))?;
+    while let Expr::Paren(inner) = range {
+        range = *inner.expr;
+    }
     match &range {
         Expr::Range(bounds) if bounds.start.is_some() && bounds.end.is_some() => Ok(range),
         _ => Err(Error::new_spanned(

@@ -92,7 +92,6 @@ fn is_place(base: &Expr) -> bool {
         Expr::Path(_) => true,
         Expr::Field(field) => is_place(&field.base),
         Expr::Paren(inner) => is_place(&inner.expr),
-        Expr::Group(inner) => is_place(&inner.expr),
         _ => false,
     }
 }

@@ -1,10 +1,9 @@
 //! What a comprehension becomes: dims for its loops, the operands bound to them, and an expression that is ordered.
 
 use super::lower::Lower;
-use super::node::{Node, Program};
+use super::node::{Loop, Node, Program};
 use super::sizes::Step;
 use super::tokens::own;
-use crate::key::position_digits;
 use proc_macro2::{Ident, Literal, Span, TokenStream};
 use quote::{format_ident, quote};
 use std::collections::HashMap;
@@ -39,29 +38,27 @@ pub fn expand(program: &Program, fallible: bool) -> TokenStream {
         inputs.push(quote!(&#base));
         inner.push(quote!(#name));
     }
+    let variables = variables(program);
     let mut dims = Vec::new();
-    for (one, (name, start)) in program.loops.iter().zip(names.loops.iter().zip(&names.starts)) {
-        if one.outer {
-            continue;
-        }
-        let ty = own(&one.name);
-        let minted = match &one.range {
+    for (at, (one, name)) in program.loops.iter().zip(&names.loops).enumerate() {
+        let Some(variable) = &variables[at] else { continue };
+        let made = match &one.range {
             Some(range) => {
-                let (code, size) = (&range.tokens, format_ident!("{name}_size", span = name.span()));
+                let (code, start) = (&range.tokens, &names.starts[at]);
+                let size = format_ident!("{name}_size", span = name.span());
                 inputs.push(quote!(#krate::extent(#code)));
                 inner.push(if range.from_zero { quote!((_, #size)) } else { quote!((#start, #size)) });
-                quote!(minted_with((), #size))
+                quote!(minted_with(#size))
             }
-            None => quote!(minted(())),
+            None => quote!(minted()),
         };
-        dims.push(quote!(#[allow(non_snake_case)] let #name = &#krate::Dim::<#ty>::#minted;));
+        dims.push(quote!(let #name = &<#krate::Loop<#variable>>::#made;));
     }
-    let types = types(program, &krate);
     let label = fallible.then(|| {
         let label = syn::Lifetime::new("'_comprehension", Span::mixed_site());
         quote!(#label:)
     });
-    let body = quote!({ #types use #krate::methods::*; #(#dims)* #(#steps)* #(#stmts)* #value });
+    let body = quote!({ use #krate::methods::*; #(#dims)* #(#steps)* #(#stmts)* #value });
     let body = if inputs.is_empty() { body } else { quote!(match (#(#inputs,)*) { (#(#inner,)*) => #body }) };
     quote!(#label { #(#fixed)* #body })
 }
@@ -88,22 +85,28 @@ fn names(program: &Program) -> Names {
     Names { operands, loops, starts }
 }
 
-/// One type for each name of a loop. Loops of one name are never around one another.
-fn types(program: &Program, krate: &TokenStream) -> TokenStream {
-    let mut seen = HashMap::new();
-    let mut types = TokenStream::new();
-    for one in program.loops.iter().filter(|one| !one.outer) {
-        let text = one.name.unraw().to_string();
-        let at = seen.len();
-        if seen.contains_key(&text) {
-            continue;
-        }
-        seen.insert(text.clone(), at);
-        let (name, digits) = (own(&one.name), position_digits(at, quote!(#krate::Inner), krate));
+/// How many letters of a loop's name messages have.
+const MOST_LETTERS: usize = 16;
+
+/// For each loop of its own its position and the letters of its name, as `Loop` of the core has them. Loops of one name are never
+/// around one another, and have one type.
+fn variables(program: &Program) -> Vec<Option<TokenStream>> {
+    let mut seen: Vec<String> = Vec::new();
+    let mut variable = |one: &Loop| {
+        let name = one.name.unraw().to_string();
+        let at = seen.iter().position(|known| *known == name).unwrap_or_else(|| {
+            seen.push(name.clone());
+            seen.len() - 1
+        });
         let at = Literal::usize_unsuffixed(at);
-        types.extend(quote!(#krate::loop_variable!(#name, #text, #at, #digits);));
-    }
-    types
+        let mut letters: Vec<char> = name.chars().collect();
+        if letters.len() > MOST_LETTERS {
+            letters.truncate(MOST_LETTERS - 1);
+            letters.push('…');
+        }
+        quote!(#at #(, #letters)*)
+    };
+    program.loops.iter().map(|one| (!one.outer).then(|| variable(one))).collect()
 }
 
 /// One loop gets its size.

@@ -100,9 +100,11 @@ impl<'a> Lower<'a> {
     fn or_break(&self, result: TokenStream) -> TokenStream {
         let label = syn::Lifetime::new("'_comprehension", Span::mixed_site());
         let (value, error) = (mixed("value"), mixed("error"));
+        // Without parentheses, syn takes `'label ::` for the start of a loop.
+        let failed = parens(quote!(::core::result::Result::Err(#error)));
         quote!(match #result {
             ::core::result::Result::Ok(#value) => #value,
-            ::core::result::Result::Err(#error) => break #label ::core::result::Result::Err(#error),
+            ::core::result::Result::Err(#error) => break #label #failed,
         })
     }
 
@@ -498,7 +500,8 @@ fn mixed(name: &str) -> Ident {
 }
 
 fn parens(code: TokenStream) -> TokenStream {
+    let place = code.span();
     let mut group = Group::new(Delimiter::Parenthesis, code);
-    group.set_span(Span::mixed_site());
+    group.set_span(Span::mixed_site().located_at(place));
     TokenTree::Group(group).into_token_stream()
 }

@@ -13,6 +13,9 @@ use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{BinOp, Block, Error, Expr, ExprLit, Lit, Pat, Result, Stmt, UnOp};
 
+/// How many names of loops there can be: a tensor cannot have many more dims.
+const MOST_LOOPS: usize = 31;
+
 /// What a name means.
 pub enum Meaning {
     Loop(LoopId),
@@ -124,6 +127,20 @@ impl Checker {
             Range { tokens: self.rust(range, "the range of a loop"), from_zero }
         });
         let id = self.loops.len();
+        if self
+            .loops
+            .iter()
+            .map(|one| &one.name)
+            .filter(|known| **known != name)
+            .collect::<HashSet<_>>()
+            .len()
+            >= MOST_LOOPS
+        {
+            self.mistakes.at(
+                &name,
+                format!("a comprehension can have {MOST_LOOPS} loops of different names at the most"),
+            );
+        }
         self.scope.push((name.unraw().to_string(), Meaning::Loop(id)));
         self.loops.push(Loop { name, outer: false, range });
         id
@@ -149,7 +166,6 @@ impl Checker {
                 Node::Rust(code) => Node::Rust(quote!((#code))),
                 node => node,
             },
-            Expr::Group(inner) => self.node(&inner.expr),
             Expr::Path(path) => match path.path.get_ident() {
                 Some(name) => match self.meaning(name) {
                     Some(&Meaning::Loop(id)) => Node::Loop(id, name.clone()),

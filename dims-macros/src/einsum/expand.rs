@@ -3,7 +3,7 @@
 use super::valid::{Roles, Valid};
 use super::{Call, What};
 use crate::pattern::plan::{Plan, argument, finish, given, home, nested, out_rank};
-use proc_macro2::TokenStream;
+use proc_macro2::{Literal, TokenStream};
 use quote::{format_ident, quote};
 
 /// One call, with the pattern as a constant.
@@ -31,7 +31,14 @@ pub fn expand(call: &Call, valid: &Valid, what: What) -> TokenStream {
 
 fn written(roles: &Roles) -> TokenStream {
     let Roles { m, n, k: (k_a, k_b), batch, result } = roles;
-    let batch = batch.map_or_else(|| quote!(None), |(a, b)| quote!(Some((#a, #b))));
+    let [m, n, k_a, k_b] = [m, n, k_a, k_b].map(|at| Literal::usize_unsuffixed(*at));
+    let batch = batch.map_or_else(
+        || quote!(None),
+        |batch| {
+            let [a, b] = [batch.0, batch.1].map(Literal::usize_unsuffixed);
+            quote!(Some((#a, #b)))
+        },
+    );
     let result = (0..3).map(|at| format_ident!("{}", result.get(at).copied().unwrap_or("Nothing")));
     quote!(Some(Roles::new(#m, #n, (#k_a, #k_b), #batch, [#(#result),*])))
 }

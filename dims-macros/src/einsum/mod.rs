@@ -124,3 +124,35 @@ fn parse(input: ParseStream<'_>, notation: Notation, errors: &mut Errors) -> Res
     let sizes = call::sizes(input)?;
     Ok(Call { words, operands, sizes, span: literal.span() })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{What, expand};
+    use proc_macro2::TokenStream;
+    use quote::quote;
+
+    /// How many lines `cargo expand` shows of a call.
+    fn lines(call: TokenStream, fallible: bool) -> usize {
+        let code = expand(call, What::Value { fallible });
+        let file = syn::parse2(quote!(fn f() { #code })).expect("it is an expression");
+        prettyplease::unparse(&file).lines().count() - 2
+    }
+
+    #[test]
+    fn what_two_operands_expand_to_can_be_read() {
+        let calls = [
+            quote!(a[i, k] * b[k, j] => [i, j]),
+            quote!(q[b, h, s, d] * k[b, h, t, d] => [b, h, s, t]),
+            quote!((a[i, k] - b[j, k]).abs() => [i, j]),
+            quote!("ik,kj->ij", a, b),
+            quote!("bhqd,bhkd->bhqk", a, b),
+            quote!(a, b, "... (head c), head c out -> ... out", head = 8),
+        ];
+        for call in calls {
+            for fallible in [false, true] {
+                let lines = lines(call.clone(), fallible);
+                assert!(lines < 40, "{lines} lines of {call}");
+            }
+        }
+    }
+}

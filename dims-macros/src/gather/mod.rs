@@ -7,9 +7,10 @@ use crate::pattern::lex::{self, Words};
 use crate::pattern::near::hint;
 use crate::pattern::parse::{Array, Kind, parse};
 use crate::pattern::plan::finish;
-use proc_macro2::{Delimiter, Ident, Span, TokenStream, TokenTree};
+use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident, quote};
 use syn::parse::{ParseStream, Parser};
+use syn::spanned::Spanned;
 use syn::{Expr, LitStr, Result, Token};
 
 const EXAMPLE: &str = "`gather!(w[_ f], ids[b s] => b s f)`";
@@ -18,6 +19,7 @@ const EXAMPLE: &str = "`gather!(w[_ f], ids[b s] => b s f)`";
 struct Operand {
     expr: Expr,
     words: Words,
+    brackets: Span,
 }
 
 struct Call {
@@ -65,7 +67,7 @@ fn read(input: ParseStream<'_>, errors: &mut Errors) -> Result<Call> {
         };
         let expr = syn::parse2(tokens.into_iter().collect())?;
         let words = axes(brackets.stream(), brackets.span_close(), errors);
-        operands.push(Operand { expr, words });
+        operands.push(Operand { expr, words, brackets: brackets.span() });
         if input.is_empty() {
             return Err(call::missing(format!("expected `=>` and the axes of the result: {EXAMPLE}")));
         }
@@ -197,6 +199,18 @@ fn place_of(array: &Array, terms: &[Term], gathered: &[usize]) -> Option<lex::Pl
     inside.then(group).flatten().map(|axis| axis.place.clone())
 }
 
+/// Where messages about an operand stand.
+fn at(operand: &Operand) -> Span {
+    Span::mixed_site().located_at(operand.expr.span())
+}
+
+/// Binders as a tuple, where the axes of their array stand.
+fn tuple(binders: TokenStream, operand: &Operand) -> Group {
+    let mut tuple = Group::new(Delimiter::Parenthesis, binders);
+    tuple.set_span(Span::mixed_site().located_at(operand.brackets));
+    tuple
+}
+
 /// Dims of its own for all axes; the arrays of positions are bound to theirs, and stand for the axes `_` of the first.
 fn written(call: &Call, valid: &Valid, fallible: bool) -> TokenStream {
     let span = Span::mixed_site();
@@ -223,7 +237,7 @@ fn written(call: &Call, valid: &Valid, fallible: bool) -> TokenStream {
             Slot::Group(terms) => of_terms(terms),
             Slot::Rest | Slot::Sum(_) => TokenStream::new(),
         });
-        quote!((#(#binders,)*))
+        quote!(#(#binders,)*)
     };
     let operands: Vec<Ident> =
         (0..call.operands.len()).map(|at| Ident::new(&format!("operand{at}"), span)).collect();
@@ -248,15 +262,18 @@ fn written(call: &Call, valid: &Valid, fallible: bool) -> TokenStream {
     let error = Ident::new("error", span);
     let gathered = Ident::new("gathered", span);
     let mut result = quote! {
-        match #source.try_at(#source_binders) {
-            Ok(#gathered) => #gathered.try_order(#order),
+        match #source.try_at((#source_binders)) {
+            Ok(#gathered) => #gathered.try_order((#order)),
             Err(#error) => Err(#error),
         }
     };
     for (at, index) in indices.iter().enumerate().rev() {
-        let (operand, own) = (&operands[at + 1], binders(&valid.arrays[at + 1]));
+        let own = tuple(binders(&valid.arrays[at + 1]), &call.operands[at + 1]);
+        let operand = &operands[at + 1];
+        let span = self::at(&call.operands[at + 1]);
+        let try_at = Ident::new("try_at", span);
         result = quote! {
-            match #operand.try_at(#own) {
+            match #operand.#try_at(#own) {
                 Ok(#index) => #result,
                 Err(#error) => Err(#error),
             }

@@ -23,8 +23,8 @@ pub struct Part {
 
 /// What a field is made from.
 pub enum How {
-    /// The array of this name, with axes that are the dims of this type.
-    Tensor { name: String, axes: Box<Type> },
+    /// The array of this name, with axes that are the dims of this type, and in memory those of another.
+    Tensor { name: String, axes: Box<Type>, layout: Option<Type> },
     /// Whatever `Load` says, from the arrays below this name.
     Nested { name: String },
     /// `Default::default()`.
@@ -36,6 +36,7 @@ pub enum How {
 struct Options {
     name: Option<LitStr>,
     axes: Option<Type>,
+    layout: Option<Type>,
     default: bool,
 }
 
@@ -77,8 +78,8 @@ fn part(field: Field, at: usize, is_tuple: bool) -> Result<Part> {
     );
     let how = match (options.axes, written_axes(&field.ty)?) {
         _ if options.default => How::Default,
-        (Some(axes), _) => How::Tensor { name, axes: Box::new(axes) },
-        (None, Written::Dims(axes)) => How::Tensor { name, axes },
+        (Some(axes), _) => How::Tensor { name, axes: Box::new(axes), layout: options.layout },
+        (None, Written::Dims(axes)) => How::Tensor { name, axes, layout: options.layout },
         (None, Written::Nothing) => How::Default,
         (None, Written::Other) => How::Nested { name },
     };
@@ -92,21 +93,29 @@ fn options(field: &Field) -> Result<Options> {
             if meta.path.is_ident("name") {
                 options.name = Some(meta.value()?.parse()?);
             } else if meta.path.is_ident("axes") {
-                let axes: Type = meta.value()?.parse()?;
-                if !matches!(axes, Type::Tuple(_)) {
-                    let message = "expected a tuple with a dim for each axis, or a tuple of dims for one that is split: `((Head, HeadDim), Width)`";
-                    return Err(Error::new(axes.span(), message));
-                }
-                options.axes = Some(axes);
+                options.axes = Some(axes(meta.value()?.parse()?)?);
+            } else if meta.path.is_ident("layout") {
+                options.layout = Some(axes(meta.value()?.parse()?)?);
             } else if meta.path.is_ident("default") {
                 options.default = true;
             } else {
-                return Err(meta.error("expected `name = \"..\"`, `axes = (..)` or `default`"));
+                return Err(
+                    meta.error("expected `name = \"..\"`, `axes = (..)`, `layout = (..)` or `default`")
+                );
             }
             Ok(())
         })?;
     }
     Ok(options)
+}
+
+/// A list of axes.
+fn axes(axes: Type) -> Result<Type> {
+    if matches!(axes, Type::Tuple(_)) {
+        return Ok(axes);
+    }
+    let message = "expected a tuple with a dim for each axis, or a tuple of dims for one that is split: `((Head, HeadDim), Width)`";
+    Err(Error::new(axes.span(), message))
 }
 
 /// What the type of a field says by itself.

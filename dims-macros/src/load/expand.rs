@@ -24,17 +24,24 @@ pub fn expand(input: &Input) -> TokenStream {
     let bounds = generics_of_impl.make_where_clause();
     for part in fields {
         match &part.how {
-            How::Tensor { axes, .. } => {
-                if mentions(axes, &params) {
-                    let ty = &part.ty;
-                    bounds.predicates.push(parse_quote!(#axes: ::typed_dims::load::FileAxes));
-                    bounds.predicates.push(parse_quote!(#ty: ::typed_dims::load::LoadTensor<#file>));
+            How::Tensor { axes, layout, .. } => {
+                let ty = &part.ty;
+                for axes in std::iter::once(&**axes).chain(layout) {
+                    if mentions(axes, &params) {
+                        bounds.predicates.push(parse_quote!(#axes: ::typed_dims::file::load::FileAxes));
+                    }
+                }
+                if mentions(ty, &params) {
+                    bounds.predicates.push(match layout {
+                        Some(_) => parse_quote!(#ty: ::typed_dims::file::load::LayOut<#file>),
+                        None => parse_quote!(#ty: ::typed_dims::file::load::LoadTensor<#file>),
+                    });
                 }
             }
             How::Nested { .. } => {
                 if mentions(&part.ty, &params) {
                     let ty = &part.ty;
-                    bounds.predicates.push(parse_quote!(#ty: ::typed_dims::load::Load<#file>));
+                    bounds.predicates.push(parse_quote!(#ty: ::typed_dims::file::load::Load<#file>));
                 }
             }
             How::Default => {}
@@ -47,9 +54,9 @@ pub fn expand(input: &Input) -> TokenStream {
     let (_, own_generics, _) = generics.split_for_impl();
     quote! {
         #[automatically_derived]
-        impl #impl_generics ::typed_dims::load::Load<#file> for #ident #own_generics #bounds {
+        impl #impl_generics ::typed_dims::file::load::Load<#file> for #ident #own_generics #bounds {
             fn load(
-                from: &mut ::typed_dims::load::Loader<'_, #file>,
+                from: &mut ::typed_dims::file::load::Loader<'_, #file>,
             ) -> ::core::option::Option<Self> {
                 #(let #names = #values;)*
                 ::core::option::Option::Some(#ident { #(#members: #names?),* })
@@ -61,11 +68,14 @@ pub fn expand(input: &Input) -> TokenStream {
 fn value(part: &Part, file: &Lifetime) -> TokenStream {
     let ty = &part.ty;
     match &part.how {
-        How::Tensor { name, axes } => {
+        How::Tensor { name, axes, layout: None } => {
             quote_spanned!(ty.span()=> from.field(#name, |from| from.tensor::<#ty, #axes>()))
         }
+        How::Tensor { name, axes, layout: Some(layout) } => {
+            quote_spanned!(ty.span()=> from.field(#name, |from| from.tensor_laid_out::<#ty, #axes, #layout>()))
+        }
         How::Nested { name } => {
-            quote_spanned!(ty.span()=> from.field(#name, <#ty as ::typed_dims::load::Load<#file>>::load))
+            quote_spanned!(ty.span()=> from.field(#name, <#ty as ::typed_dims::file::load::Load<#file>>::load))
         }
         How::Default => {
             quote_spanned!(ty.span()=> ::core::option::Option::Some(<#ty as ::core::default::Default>::default()))

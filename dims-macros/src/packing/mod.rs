@@ -1,10 +1,10 @@
 //! `pack!` and `unpack!`.
 
-use crate::pattern::call::{self, Form, looked_at, reference};
+use crate::pattern::call::{self, Form, looked_at, plain_reference, reference};
 use crate::pattern::errors::Errors;
 use crate::pattern::lex::Words;
 use crate::pattern::parse::{Array, Axis, Kind, Sides, parse};
-use crate::pattern::plan::{finish, home, nested, rank};
+use crate::pattern::plan::{finish, home, rank, taking};
 use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::Expr;
@@ -24,10 +24,9 @@ struct Valid {
 /// `pack!`
 pub fn pack(input: TokenStream, fallible: bool) -> TokenStream {
     expand(input, &PACK, |call, valid, plan| {
-        let home = home();
-        let (around, out) = (rank(valid.named()), rank(valid.named() + 1));
-        let list = listed(&call.operands[0], &around);
-        finish(quote!(#home::pack::<#around, #out, _, _>(#plan, #list)), fallible)
+        let (home, out) = (home(), rank(valid.named() + 1));
+        let list = listed(&call.operands[0], valid.named());
+        finish(quote!(#home::pack::<#out, _, _, _>(#plan, #list)), fallible)
     })
 }
 
@@ -35,11 +34,12 @@ pub fn pack(input: TokenStream, fallible: bool) -> TokenStream {
 pub fn unpack(input: TokenStream, fallible: bool) -> TokenStream {
     expand(input, &UNPACK, |call, valid, plan| {
         let home = home();
-        let (around, whole) = (rank(valid.named()), rank(valid.named() + 1));
+        let around = rank(valid.named());
         let packed = reference(&call.operands[0]);
-        let shape = reference(&call.operands[1]);
+        let shape = plain_reference(&call.operands[1]);
         let span = Span::mixed_site().located_at(call.operands[0].span());
-        let packed = quote_spanned!(span=> ::typed_dims::__private::pattern::exactly::<#whole, _>(#packed));
+        let taking = taking(valid.named() + 1, "exactly_in_memory", span);
+        let packed = quote_spanned!(span=> #taking(#packed));
         finish(quote!(#home::unpack::<#around, _, _>(#plan, #packed, #shape)), fallible)
     })
 }
@@ -78,29 +78,29 @@ fn expand(
     write(&call, &valid, plan)
 }
 
-/// The list of arrays: those that are written out each with a reference of its own.
-fn listed(list: &Expr, around: &TokenStream) -> TokenStream {
-    let home = home();
-    let mut list = list;
-    while let Expr::Group(group) = list {
-        list = &group.expr;
-    }
+/// The list of arrays; those that are written out may have different numbers of axes.
+fn listed(list: &Expr, around: usize) -> TokenStream {
+    let at = |expr: &Expr| Span::mixed_site().located_at(expr.span());
     let Expr::Array(array) = list else {
-        let span = Span::mixed_site().located_at(list.span());
-        let reference = reference(list);
-        return quote_spanned!(span=> ::typed_dims::__private::pattern::Items(&(*#reference)[..]));
+        let (span, reference) = (at(list), plain_reference(list));
+        let taking = taking(around, "packing_all", span);
+        return quote_spanned!(span=> #taking(#reference));
     };
-    let arguments: Vec<_> = array
-        .elems
-        .iter()
-        .map(|item| {
-            let span = Span::mixed_site().located_at(item.span());
-            let item = reference(item);
-            quote_spanned!(span=> ::typed_dims::__private::pattern::at_least::<#around, _>(#item))
+    let count = array.elems.len();
+    let chain = array.elems.iter().fold(None, |list, item| {
+        let (span, item) = (at(item), reference(item));
+        Some(match list {
+            None => {
+                let first = taking(around, "packing", span);
+                quote_spanned!(span=> #first::<#count, _>(#item))
+            }
+            Some(list) => {
+                let and = taking(around, "and", span);
+                quote_spanned!(span=> #and(#list, #item))
+            }
         })
-        .collect();
-    let (count, list) = (arguments.len(), nested(&arguments));
-    quote!(#home::List::<_, #count>(#list))
+    });
+    chain.unwrap_or_else(|| reference(list))
 }
 
 /// Names, each once, and one `*`.

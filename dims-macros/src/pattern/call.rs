@@ -212,24 +212,44 @@ pub fn size_name_follows(input: ParseStream<'_>) -> bool {
     fork.call(Ident::parse_any).is_ok() && fork.peek(Token![=]) && !fork.peek(Token![==])
 }
 
-/// A reference to an operand; a list that is written out is made of references to its parts.
+/// A reference to an operand. A list that is written out is made of references to its parts, each of which may be of a type of its own.
 pub fn reference(operand: &Expr) -> TokenStream {
-    let operand = bared(operand);
-    let span = Span::mixed_site().located_at(operand.span());
-    if let Expr::Array(list) = operand {
-        let parts = list.elems.iter().map(|part| {
-            let span = Span::mixed_site().located_at(part.span());
-            let part = reference(part);
-            quote_spanned!(span=> ::typed_dims::__private::pattern::part(#part))
-        });
-        return quote_spanned!(span=> &[#(#parts),*]);
+    let Expr::Array(list) = operand else { return plain_reference(operand) };
+    let span = Span::mixed_site().located_at(list.span());
+    if !list.elems.is_empty() && list.elems.iter().all(is_number) {
+        return plain_reference(operand);
     }
-    plain_reference(operand)
+    let parts = list.elems.iter().map(|part| {
+        let span = Span::mixed_site().located_at(part.span());
+        (span, reference(part))
+    });
+    let chain = parts.fold(None, |list, (span, part)| {
+        Some(match list {
+            None => quote_spanned!(span=> ::typed_dims::__private::pattern::list(#part)),
+            Some(list) => quote_spanned!(span=> #list.and(#part)),
+        })
+    });
+    match chain {
+        Some(chain) => quote_spanned!(span=> &#chain),
+        None => {
+            let span = list.span();
+            quote_spanned!(span=> ::core::compile_error!("a list of no arrays has no sizes"))
+        }
+    }
+}
+
+/// Whether an expression is a number, or a nested list of numbers.
+fn is_number(expr: &Expr) -> bool {
+    match expr {
+        Expr::Lit(_) => true,
+        Expr::Unary(minus) => is_number(&minus.expr),
+        Expr::Array(list) => list.elems.iter().all(is_number),
+        _ => false,
+    }
 }
 
 /// A reference to an operand, list or not.
 pub fn plain_reference(operand: &Expr) -> TokenStream {
-    let operand = bared(operand);
     let span = Span::mixed_site().located_at(operand.span());
     match operand {
         Expr::Path(_)
@@ -242,14 +262,6 @@ pub fn plain_reference(operand: &Expr) -> TokenStream {
         | Expr::Macro(_)
         | Expr::Reference(_) => quote_spanned!(span=> & #operand),
         _ => quote_spanned!(span=> &(#operand)),
-    }
-}
-
-/// An operand without the invisible parentheses that a `macro_rules!` macro puts around what it passes on.
-fn bared(operand: &Expr) -> &Expr {
-    match operand {
-        Expr::Group(group) => bared(&group.expr),
-        operand => operand,
     }
 }
 

@@ -15,13 +15,21 @@ pub fn home() -> TokenStream {
 /// Numbers below this are ranks that are types.
 const MOST_RANK: usize = 26;
 
+/// The end of the names of types that stand for a number of axes.
+fn counted(count: usize) -> String {
+    if count > MOST_RANK { "Dyn".to_owned() } else { count.to_string() }
+}
+
 /// The type that stands for a number of axes.
 pub fn rank(count: usize) -> TokenStream {
-    if count > MOST_RANK {
-        return quote!(::typed_dims::__private::pattern::RankDyn);
-    }
-    let name = format_ident!("Rank{count}");
+    let name = format_ident!("Rank{}", counted(count));
     quote!(::typed_dims::__private::pattern::#name)
+}
+
+/// One of the functions that make an argument of an operand, if it has so many axes.
+pub fn taking(count: usize, function: &str, span: Span) -> TokenStream {
+    let (name, function) = (format_ident!("Taking{}", counted(count)), format_ident!("{function}"));
+    quote_spanned!(span=> ::typed_dims::__private::pattern::#name::#function)
 }
 
 /// The type that stands for the axes of a result.
@@ -30,17 +38,30 @@ pub fn out_rank(array: &Numbered) -> TokenStream {
     if array.spreads() { quote!(#home::Spread<#rank>) } else { quote!(#home::Fixed<#rank>) }
 }
 
+/// Where the elements of an operand have to be.
+#[derive(Clone, Copy)]
+pub enum Where {
+    /// In memory, or they are yet to be computed.
+    Anywhere,
+    InMemory,
+}
+
 /// An operand as an argument, with its number of axes checked.
 pub fn argument(operand: &Expr, array: &Numbered) -> TokenStream {
-    bound_argument(&reference(operand), operand.span(), array)
+    bound_argument(&reference(operand), operand.span(), array, Where::Anywhere)
 }
 
 /// The same for a reference that is there already.
-pub fn bound_argument(reference: &TokenStream, span: Span, array: &Numbered) -> TokenStream {
-    let rank = rank(array.count());
-    let check = if array.spreads() { format_ident!("at_least") } else { format_ident!("exactly") };
+pub fn bound_argument(reference: &TokenStream, span: Span, array: &Numbered, place: Where) -> TokenStream {
     let span = Span::mixed_site().located_at(span);
-    quote_spanned!(span=> ::typed_dims::__private::pattern::#check::<#rank, _>(#reference))
+    let function = match (place, array.spreads()) {
+        (Where::Anywhere, false) => "exactly",
+        (Where::Anywhere, true) => "at_least",
+        (Where::InMemory, false) => "exactly_in_memory",
+        (Where::InMemory, true) => "at_least_in_memory",
+    };
+    let taking = taking(array.count(), function, span);
+    quote_spanned!(span=> #taking(#reference))
 }
 
 /// Arguments as nested pairs.
@@ -142,5 +163,15 @@ fn term_list(terms: &[Term]) -> TokenStream {
 
 /// The whole call: the value, or a panic with the error's text; or, for the `try_` form, the result.
 pub fn finish(call: TokenStream, fallible: bool) -> TokenStream {
-    if fallible { call } else { quote!(::typed_dims::__private::pattern::done(#call)) }
+    if fallible {
+        return call;
+    }
+    let span = Span::mixed_site();
+    // No function takes the result: a value of another type than is expected is one, and no `Result` of it.
+    quote_spanned! {span=>
+        match #call {
+            ::core::result::Result::Ok(value) => value,
+            ::core::result::Result::Err(error) => ::typed_dims::__private::pattern::fail(&error),
+        }
+    }
 }

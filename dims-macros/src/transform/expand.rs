@@ -5,7 +5,7 @@ use super::pieces::Part;
 use super::valid::Valid;
 use crate::pattern::axes::Numbered;
 use crate::pattern::call::{Call, reference};
-use crate::pattern::plan::{self, Plan, bound_argument, finish, home, nested, out_rank};
+use crate::pattern::plan::{self, Plan, Where, bound_argument, finish, home, nested, out_rank};
 use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote};
 use syn::spanned::Spanned;
@@ -57,11 +57,12 @@ fn result(
             .collect(),
         roles: quote!(None),
     };
+    let place = if kind == Kind::View { Where::InMemory } else { Where::Anywhere };
     let arguments: Vec<_> = references
         .iter()
         .zip(&call.operands)
         .zip(&valid.inputs)
-        .map(|((reference, operand), array)| bound_argument(reference, operand.span(), array))
+        .map(|((reference, operand), array)| bound_argument(reference, operand.span(), array, place))
         .collect();
     let arguments = nested(&arguments);
     let (given, out) = (plan::given(&valid.table, &valid.given), out_rank(output));

@@ -111,6 +111,12 @@ pub fn check(call: &Call, kind: Kind, errors: &mut Errors) -> Valid {
             format!("the pattern has {arrays} array(s) on the left, but {operands} operand(s) are given");
         errors.at(words, &inputs.last().expect("there is one at least").place, what);
     }
+    if kind == Kind::View
+        && let [Expr::Array(list)] = &call.operands[..]
+    {
+        let what = "a list of arrays is not one array in memory, so there is no view of it: use `rearrange!`";
+        errors.span(list.bracket_token.span.join(), what);
+    }
     if kind != Kind::Rearrange
         && let Some(second) = outputs.get(1)
     {

@@ -1,11 +1,11 @@
 //! The files of a model: `model.safetensors`, mapped into memory, and what `config.json` says of it.
 
 use crate::model::{Encoder, Head};
-use memmap2::Mmap;
 use serde::Deserialize;
 use std::error::Error;
-use std::fs::File;
 use std::path::Path;
+use typed_dims::file::Mapped;
+use typed_dims::file::safetensors::Reader;
 use typed_dims::prelude::*;
 
 /// What is not in the weights.
@@ -24,7 +24,7 @@ pub struct Settings {
 
 /// A model's files.
 pub struct Files {
-    bytes: Mmap,
+    weights: Reader<Mapped>,
     /// What `config.json` says.
     pub settings: Settings,
 }
@@ -32,17 +32,15 @@ pub struct Files {
 impl Files {
     /// Opens the files in a folder.
     pub fn open(folder: &Path) -> Result<Self, Box<dyn Error>> {
-        let path = folder.join("model.safetensors");
-        let file = File::open(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-        // SAFETY: the file is not changed while the program runs; whoever does that anyway, gets wrong numbers.
-        let bytes = unsafe { Mmap::map(&file)? };
+        // SAFETY: nobody changes the file of a model while it is in use.
+        let bytes = unsafe { Mapped::open(folder.join("model.safetensors"))? };
         let settings = read_json(&folder.join("config.json"))?;
-        Ok(Files { bytes, settings })
+        Ok(Files { weights: Reader::new(bytes)?, settings })
     }
 
     /// The model; its tables stay in the file.
     pub fn encoder(&self) -> Result<Encoder<'_>, Box<dyn Error>> {
-        let weights = Weights::from_safetensors(&self.bytes)?
+        let weights = Weights::of(&self.weights)?
             .with(Head.of(self.settings.heads))?
             .ignoring("pooler") // for another task
             .ignoring("embeddings.position_ids"); // 0, 1, 2, ..

@@ -15,6 +15,7 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
+use typed_dims::file::npy;
 use typed_dims::prelude::*;
 
 /// Sentence embeddings by all-MiniLM-L6-v2: how alike sentences are, or one row of numbers for each line of a file.
@@ -73,7 +74,8 @@ fn run(args: &Args) -> Result<(), Box<dyn Error>> {
 }
 
 fn write(path: &Path, embeddings: &Array2<f32>) -> Result<(), Box<dyn Error>> {
-    ndarray_npy::write_npy(path, embeddings).map_err(|error| format!("{}: {error}", path.display()).into())
+    dims!(line, width);
+    Ok(npy::save(path, embeddings.at((line, width)))?)
 }
 
 /// A bar on a terminal.

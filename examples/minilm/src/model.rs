@@ -4,7 +4,9 @@
 
 use typed_dims::dim::DimList;
 use typed_dims::prelude::*;
+use typed_dims::rank::Rank0;
 use typed_dims::set::{DimsOf, Union};
+use typed_dims::tensor::Computable;
 
 dims! {
     /// Sentences that are looked at together.
@@ -35,7 +37,7 @@ pub type Features = Tensor<f32, (Batch, Token, Width)>;
 /// `out[.., O] = sum over I of x[.., I] * weight[O, I] + bias[O]`, for any dims `I` and `O`.
 #[derive(Load)]
 struct Linear<I: Dims, O: Dims + Union<I>> {
-    #[load(axes = (O, I))]
+    #[load(axes = (O, I), layout = (I, O))] // sums run over `I`, and read `O` by lines
     weight: Named<f32, <O as Union<I>>::Out>,
     #[load(axes = (O,))]
     bias: Named<f32, O>,
@@ -63,10 +65,11 @@ struct LayerNorm {
 }
 
 impl LayerNorm {
-    fn of(&self, x: &Features, epsilon: f32) -> Features {
-        let centred = (x - x.mean(Width)).eval();
-        let variance = (&centred * &centred).mean(Width);
-        (centred * (variance + epsilon).rsqrt() * &self.weight + &self.bias).eval()
+    fn of<X>(&self, x: X, epsilon: f32) -> Features
+    where
+        X: Computable<Elem = f32, Rank = Rank0, Dims = (Batch, Token, Width)>,
+    {
+        (x.layer_norm(Width, epsilon) * &self.weight + &self.bias).eval()
     }
 }
 
@@ -87,7 +90,7 @@ impl Embeddings<'_> {
     fn of(&self, tokens: &Tokens, epsilon: f32) -> Features {
         let words = self.words.lookup(Word, &tokens.ids);
         let positions = self.positions.slice(Position, ..tokens.ids.size(Token)).rename(Position, Token);
-        self.norm.of(&(words + positions + self.segments.index(Segment, 0)).eval(), epsilon)
+        self.norm.of(words + positions + self.segments.index(Segment, 0), epsilon)
     }
 }
 
@@ -119,9 +122,9 @@ impl Layer {
         let scale = (query.size(HeadDim) as f32).powf(-0.5);
         let (key, value) = (key.rename(Token, Key), value.rename(Token, Key));
         let heard = attention(&query, key, value, HeadDim, Key, scale, Key.lt(lengths));
-        let x = self.heard_norm.of(&(x + self.heard.of(&heard)).eval(), epsilon);
+        let x = self.heard_norm.of(x + self.heard.of(&heard), epsilon);
         let inner = self.inner.of(&x).gelu().eval();
-        self.outer_norm.of(&(&x + self.outer.of(&inner)).eval(), epsilon)
+        self.outer_norm.of(&x + self.outer.of(&inner), epsilon)
     }
 }
 

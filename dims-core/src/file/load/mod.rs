@@ -1,39 +1,33 @@
-//! Structs of tensors from a file of named arrays (feature `safetensors`).
+//! Structs of tensors from a file (feature `safetensors`).
 //!
-//! `#[derive(Load)]` says which array each field is; [`Weights`] is the file. Names, element types and sizes are all checked before there is
-//! a struct, and all that is wrong is told at once.
+//! `#[derive(Load)]` says which tensor of the file each field is; [`Weights`] is the file. Names, element types and sizes are all checked before
+//! there is a struct, and all that is wrong is told at once.
 
 mod error;
 
 pub use error::{Fault, LoadError};
 
+use super::element::{Stored, decoded, in_place};
+use super::entry::Entry;
+use super::error::FileError;
+use super::safetensors::Reader;
 use crate::dim::DimList;
 use crate::error::DimError;
 use crate::named::Named;
 use crate::rank::Rank0;
-use crate::scalar::Element;
+use crate::reduce::laid_out_in;
 use crate::set::{DimKey, Dims, Keys};
 use crate::storage::{Owned, View};
-use bytemuck::Pod;
-use safetensors::{Dtype, SafeTensors};
 use smallvec::SmallVec;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The arrays of a file, by name, and the sizes of dims that are known without it.
+/// The tensors of a file, by name, and the sizes of dims that are known without it.
 ///
-/// The bytes are borrowed: those of a file that is mapped into memory are read when an array is, and fields of the type
-/// [`TensorView`](crate::named::TensorView) stay in them.
+/// The file's bytes are borrowed: fields of the type [`TensorView`](crate::named::TensorView) stay in them.
 pub struct Weights<'a> {
-    arrays: BTreeMap<String, Array<'a>>,
+    arrays: BTreeMap<String, Entry<'a>>,
     sizes: Vec<Known>,
     ignored: Vec<String>,
-}
-
-/// An array in a file, its elements in row-major order.
-struct Array<'a> {
-    element: Dtype,
-    sizes: Vec<usize>,
-    bytes: &'a [u8],
 }
 
 /// The size of a dim, and which array it is from.
@@ -44,21 +38,14 @@ struct Known {
 }
 
 impl<'a> Weights<'a> {
-    /// The arrays of a file in the format safetensors.
+    /// The tensors of a file.
     ///
     /// # Errors
     ///
-    /// If these are not the bytes of such a file.
-    pub fn from_safetensors(bytes: &'a [u8]) -> Result<Self, LoadError> {
-        let file =
-            SafeTensors::deserialize(bytes).map_err(|error| LoadError::unreadable(error.to_string()))?;
-        let array = |view: safetensors::tensor::TensorView<'a>| Array {
-            element: view.dtype(),
-            sizes: view.shape().to_vec(),
-            bytes: view.data(),
-        };
-        let arrays = file.tensors().into_iter().map(|(name, view)| (name, array(view))).collect();
-        Ok(Weights { arrays, sizes: Vec::new(), ignored: Vec::new() })
+    /// If the file has names of dims that are not right.
+    pub fn of<B: AsRef<[u8]>>(file: &'a Reader<B>) -> Result<Self, FileError> {
+        let arrays = file.tensors().into_iter().map(|name| file.get(&name).map(|entry| (name, entry)));
+        Ok(Weights { arrays: arrays.collect::<Result<_, _>>()?, sizes: Vec::new(), ignored: Vec::new() })
     }
 
     /// Gives dims a size that does not follow from the arrays, such as the number of heads: `weights.with((Head.of(12), Position.of(512)))`.
@@ -97,7 +84,7 @@ impl<'a> Weights<'a> {
         let Loader { taken, mut faults, .. } = loader;
         for (name, array) in &self.arrays {
             if !taken.contains(name) && !self.ignored.iter().any(|ignored| within(ignored, name)) {
-                faults.push(Fault::LeftOver { name: name.clone(), sizes: array.sizes.clone() });
+                faults.push(Fault::LeftOver { name: name.clone(), sizes: array.sizes().to_vec() });
             }
         }
         match value {
@@ -175,10 +162,10 @@ impl<'a> Loader<'_, 'a> {
         behind.take_while(|name| name.starts_with(&self.name)).any(|name| within(&self.name, name))
     }
 
-    /// The array of the present name, whose axes are `A`.
+    /// The tensor of the present name, whose axes in the file are `A`.
     pub fn tensor<M: LoadTensor<'a>, A: FileAxes>(&mut self) -> Option<M> {
         const { assert!(covers(A::GROUPS, M::Set::KEYS), "the axes of this field are not the dims of its tensor") };
-        let Some(array) = self.weights.arrays.get(&self.name) else {
+        let Some(entry) = self.weights.arrays.get(&self.name) else {
             self.faults.push(Fault::Missing {
                 name: self.name.clone(),
                 expected: format!("{} {}", M::Elem::NAME, described(A::GROUPS)),
@@ -186,31 +173,57 @@ impl<'a> Loader<'_, 'a> {
             return None;
         };
         self.taken.insert(self.name.clone());
-        if array.element != M::Elem::DTYPE {
-            self.faults.push(Fault::Element {
-                name: self.name.clone(),
-                expected: M::Elem::NAME,
-                found: format!("{:?}", array.element).to_lowercase(),
-            });
+        if let Err(error) = entry.check_elements::<M::Elem>() {
+            self.unreadable(error);
             return None;
         }
-        let (order, sizes) = self.sized::<M::Set>(A::GROUPS, &array.sizes)?;
-        let loaded = M::from_bytes(array.bytes, &order, &sizes);
-        if loaded.is_none() {
-            self.faults.push(Fault::Unaligned { name: self.name.clone() });
-        }
-        loaded
+        let (order, sizes) = self.sized::<M::Set>(A::GROUPS, entry)?;
+        M::from_bytes(entry.bytes, entry.foreign, &order, &sizes).map_err(|error| self.unreadable(error)).ok()
+    }
+
+    /// As [`tensor`](Loader::tensor), but in memory the axes are those of `L`, the last one fastest.
+    pub fn tensor_laid_out<M: LayOut<'a>, A: FileAxes, L: FileAxes>(&mut self) -> Option<M> {
+        const {
+            assert!(
+                covers(L::GROUPS, M::Set::KEYS),
+                "the layout of this field has not the dims of its tensor"
+            )
+        };
+        let order: Option<SmallVec<[usize; 8]>> = L::GROUPS
+            .iter()
+            .flat_map(|group| group.as_slice())
+            .map(|key| M::Set::KEYS.position(key))
+            .collect();
+        let loaded = self.tensor::<M, A>()?;
+        loaded.laid_out(&order?).map_err(|error| self.unreadable(error.into())).ok()
+    }
+
+    fn unreadable(&mut self, error: FileError) {
+        self.faults.push(match error {
+            FileError::Elements { file, wanted, .. } => {
+                Fault::Element { name: self.name.clone(), expected: wanted, found: file }
+            }
+            error => Fault::Unreadable { name: self.name.clone(), why: error.to_string() },
+        });
     }
 
     /// Which dims of the set the axes are, and their sizes, a group one dim after the other.
     fn sized<S: Dims>(
         &mut self,
         groups: &[&Keys],
-        found: &[usize],
+        entry: &Entry<'_>,
     ) -> Option<(SmallVec<[usize; 8]>, SmallVec<[usize; 8]>)> {
+        let found = entry.sizes();
         let axes =
             || Fault::Axes { name: self.name.clone(), expected: described(groups), found: found.to_vec() };
-        if groups.len() != found.len() {
+        // A file that names its axes must agree where a field does not split them.
+        let named_otherwise = |names: Vec<&str>| {
+            names
+                .iter()
+                .zip(groups)
+                .any(|(name, group)| matches!(group.as_slice(), [key] if key.name != *name))
+        };
+        if groups.len() != found.len() || entry.names().is_some_and(named_otherwise) {
             self.faults.push(axes());
             return None;
         }
@@ -313,72 +326,65 @@ impl FileAxes for () {
     const GROUPS: &'static [&'static Keys] = &[];
 }
 
-/// An element type that files of weights have.
-pub trait FileElement: Element + Pod {
-    /// The type in the file.
-    #[doc(hidden)]
-    const DTYPE: Dtype;
-    /// The name in messages.
-    #[doc(hidden)]
-    const NAME: &'static str;
-}
-
-macro_rules! elements {
-    ($($t:ty, $name:literal, $dtype:ident;)*) => {$(
-        impl FileElement for $t {
-            const DTYPE: Dtype = Dtype::$dtype;
-            const NAME: &'static str = $name;
-        }
-    )*};
-}
-
-elements! {
-    f32, "f32", F32;
-    f64, "f64", F64;
-    i8, "i8", I8;
-    i16, "i16", I16;
-    i32, "i32", I32;
-    i64, "i64", I64;
-    u8, "u8", U8;
-    u16, "u16", U16;
-    u32, "u32", U32;
-    u64, "u64", U64;
-}
-#[cfg(feature = "half")]
-elements! {
-    half::f16, "f16", F16;
-    half::bf16, "bf16", BF16;
-}
-
-#[cfg(target_endian = "big")]
-compile_error!("files of weights are little-endian, and are not converted");
-
 /// A tensor that can be a field: one that owns its elements, or one that borrows them from the file.
 pub trait LoadTensor<'a>: Sized {
     /// The type of the elements.
-    type Elem: FileElement;
+    type Elem: Stored;
     /// The dims.
     type Set: Dims;
-    /// The elements of a file; `None` if they cannot be borrowed, since they do not lie where such elements must.
     #[doc(hidden)]
-    fn from_bytes(bytes: &'a [u8], order: &[usize], sizes: &[usize]) -> Option<Self>;
+    fn from_bytes(
+        bytes: &'a [u8],
+        foreign: bool,
+        order: &[usize],
+        sizes: &[usize],
+    ) -> Result<Self, FileError>;
 }
 
-impl<'a, T: FileElement, S: Dims> LoadTensor<'a> for Named<T, S> {
+impl<'a, T: Stored, S: Dims> LoadTensor<'a> for Named<T, S> {
     type Elem = T;
     type Set = S;
 
-    fn from_bytes(bytes: &'a [u8], order: &[usize], sizes: &[usize]) -> Option<Self> {
-        Some(Named::from_expr(Owned::in_order(bytemuck::pod_collect_to_vec(bytes), order, sizes)))
+    fn from_bytes(
+        bytes: &'a [u8],
+        foreign: bool,
+        order: &[usize],
+        sizes: &[usize],
+    ) -> Result<Self, FileError> {
+        Ok(Named::from_expr(Owned::in_order(decoded(bytes, foreign)?, order, sizes)))
     }
 }
 
-impl<'a, T: FileElement, S: Dims> LoadTensor<'a> for Named<T, S, Rank0, View<'a, T, S>> {
+impl<'a, T: Stored, S: Dims> LoadTensor<'a> for Named<T, S, Rank0, View<'a, T, S>> {
     type Elem = T;
     type Set = S;
 
-    fn from_bytes(bytes: &'a [u8], order: &[usize], sizes: &[usize]) -> Option<Self> {
-        let elements = bytemuck::try_cast_slice(bytes).ok()?;
-        Some(Named::from_expr(View::in_order(elements, order, sizes)))
+    fn from_bytes(
+        bytes: &'a [u8],
+        foreign: bool,
+        order: &[usize],
+        sizes: &[usize],
+    ) -> Result<Self, FileError> {
+        let elements = in_place(bytes, foreign)
+            .map_err(|why| FileError::Format { what: format!("{why}: load it into a `Tensor`") })?;
+        Ok(Named::from_expr(View::in_order(elements, order, sizes)))
+    }
+}
+
+/// A tensor that can be a field with a layout of its own: one that owns its elements.
+#[diagnostic::on_unimplemented(
+    message = "only a `Tensor` can have a `layout`",
+    label = "this borrows its elements, which lie as they do in the file"
+)]
+pub trait LayOut<'a>: LoadTensor<'a> {
+    #[doc(hidden)]
+    fn laid_out(self, order: &[usize]) -> Result<Self, DimError>;
+}
+
+#[diagnostic::do_not_recommend]
+impl<'a, T: Stored, S: Dims> LayOut<'a> for Named<T, S> {
+    fn laid_out(self, order: &[usize]) -> Result<Self, DimError> {
+        let shape = self.shape()?;
+        Ok(Named::from_expr(laid_out_in::<S, Rank0, _>(self.expr, &shape, order)?))
     }
 }

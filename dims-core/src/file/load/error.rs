@@ -13,10 +13,6 @@ impl LoadError {
         LoadError { faults }
     }
 
-    pub(super) fn unreadable(why: String) -> Self {
-        LoadError { faults: vec![Fault::Unreadable { why }] }
-    }
-
     /// All that does not fit: first what fields do not find, in their order, then what is left over, by name.
     pub fn faults(&self) -> &[Fault] {
         &self.faults
@@ -27,9 +23,11 @@ impl LoadError {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Fault {
-    /// The file is not one of weights.
+    /// An array cannot be read, or its elements cannot be borrowed.
     Unreadable {
-        /// What is wrong with it.
+        /// Its name.
+        name: String,
+        /// Why not.
         why: String,
     },
     /// There is no array of this name.
@@ -55,7 +53,7 @@ pub enum Fault {
         /// The type in the file.
         found: String,
     },
-    /// The number of axes differs.
+    /// The number of axes differs, or the file names them otherwise.
     Axes {
         /// The name of the array.
         name: String,
@@ -86,17 +84,12 @@ pub enum Fault {
         /// The array that it has that size from; none if the size was given, or is static.
         from: Option<String>,
     },
-    /// The elements do not lie where elements of the type can be borrowed.
-    Unaligned {
-        /// The name of the array.
-        name: String,
-    },
 }
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Fault::Unreadable { why } => f.write_str(why),
+            Fault::Unreadable { name, why } => write!(f, "`{name}` cannot be read: {why}"),
             Fault::Missing { name, expected } => write!(f, "`{name}` is missing: expected {expected}"),
             Fault::LeftOver { name, sizes } => {
                 write!(f, "`{name}` of sizes {sizes:?} is not used by any field")
@@ -113,12 +106,6 @@ impl fmt::Display for Fault {
             Fault::Size { name, dim, size, first, from } => {
                 write!(f, "`{name}` has size {size} for dim `{dim}`, which has size {first}")?;
                 from.as_ref().map_or(Ok(()), |from| write!(f, " in `{from}`"))
-            }
-            Fault::Unaligned { name } => {
-                write!(
-                    f,
-                    "`{name}` does not lie where its elements could be borrowed: load it into a `Tensor`"
-                )
             }
         }
     }

@@ -1,0 +1,214 @@
+//! Seven programs written for one example, at 64 examples: a loop of single calls against one call with two further dims, and the factor
+//! between them that the plans predict.
+//!
+//! # The prediction
+//!
+//! The time of a step is taken to be
+//!
+//! ```text
+//! fixed(kind) + runs * run(kind) + elements * element(kind)
+//! ```
+//!
+//! where the kind, the runs and the elements are what `explain` says: a run is one turn of the innermost loop (or one matrix product of a
+//! family), and elements are the positions of all loops (or the multiplications). The three constants of each kind are measured at steps
+//! of the library on synthetic operands, with one short run, many short ones, and many long ones; nothing is fitted to the programs. A
+//! plan costs the sum of its steps, and the constant `call` for each batched call: the prediction is 64 times the plan of one
+//! example, over the plan of all.
+//!
+//! What it says is where batching gains: the fixed parts are paid once, and short runs become long ones, or products with vectors products of
+//! matrices, where further dims merge with others. What it cannot see are caches, and how far apart elements lie.
+//! Times are the best of many, on one thread.
+
+use rayon::ThreadPoolBuilder;
+use std::hint::black_box;
+use std::time::Instant;
+use typed_dims::plan::explain::{Loops, Plan, Step};
+use typed_dims::prelude::*;
+
+#[path = "../tests/programs/cases.rs"]
+mod cases;
+#[allow(missing_docs)]
+#[path = "../tests/programs/suite.rs"]
+mod suite;
+
+use suite::{Batch, Feat, Hidden, Out};
+
+/// Examples along each of the two further dims.
+const ALONG: usize = 8;
+/// How often the times are taken, in turns, so that whatever slows the machine down meets all of them alike.
+const ROUNDS: usize = 300;
+
+fn seconds(run: &mut dyn FnMut()) -> f64 {
+    let start = Instant::now();
+    run();
+    start.elapsed().as_secs_f64()
+}
+
+/// The best time of each.
+fn best<const N: usize>(mut runs: [&mut dyn FnMut(); N]) -> [f64; N] {
+    let mut best = [f64::INFINITY; N];
+    for _ in 0..ROUNDS {
+        for (best, run) in best.iter_mut().zip(&mut runs) {
+            *best = best.min(seconds(*run));
+        }
+    }
+    best
+}
+
+/// What a step of some kind costs, in seconds.
+#[derive(Clone, Copy)]
+struct Cost {
+    fixed: f64,
+    run: f64,
+    element: f64,
+}
+
+impl Cost {
+    /// Measured at `step(runs, size)`, which takes so many runs of `count(size)` elements.
+    fn measured<T>(
+        short: usize,
+        long: usize,
+        count: fn(usize) -> f64,
+        step: impl Fn(usize, usize) -> T,
+    ) -> Self
+    where
+        T: Fn(),
+    {
+        const RUNS: usize = 64;
+        const REPEATS: usize = 20;
+        let (one, many, large) = (step(1, short), step(RUNS, short), step(RUNS, long));
+        let repeat = |run: &dyn Fn()| (0..REPEATS).for_each(|_| run());
+        let times = best([&mut || repeat(&one), &mut || repeat(&many), &mut || repeat(&large)]);
+        let [one, many, large] = times.map(|seconds| seconds / REPEATS as f64);
+        let element = ((large - many) / (RUNS as f64 * (count(long) - count(short)))).max(0.0);
+        let run = ((many - one) / (RUNS - 1) as f64 - count(short) * element).max(0.0);
+        Cost { fixed: (one - run - count(short) * element).max(0.0), run, element }
+    }
+
+    fn of(self, runs: usize, elements: usize) -> f64 {
+        self.fixed + runs as f64 * self.run + elements as f64 * self.element
+    }
+}
+
+#[batched]
+fn same(x: &Tensor<f32, (Feat,)>) -> Tensor<f32, (Feat,)> {
+    x.eval()
+}
+
+/// The costs of all kinds of steps.
+struct Model {
+    elementwise: Cost,
+    transcendental: Cost,
+    copy: Cost,
+    reduce: Cost,
+    softmax: Cost,
+    product: Cost,
+    call: f64,
+}
+
+impl Model {
+    fn measured() -> Self {
+        let rows = |runs: usize, size: usize| ones::<f32, _>((Batch.of(runs), Feat.of(size)));
+        let row = |size: usize| ones::<f32, _>(Feat.of(size));
+        // Of tensors with one element more in each row, so that the rows stay apart.
+        let part = |runs: usize, size: usize| rows(runs, size + 1);
+        let line = |size: usize| size as f64;
+        let copy = Cost::measured(4, 64, line, |runs, size| {
+            let x = part(runs, size);
+            move || drop(black_box((&x).slice(Feat, 0..size).eval()))
+        });
+        let x = rows(2, 2);
+        let [call] = best([&mut || (0..100).for_each(|_| drop(black_box(same(&x))))]);
+        Model {
+            elementwise: Cost::measured(4, 64, line, |runs, size| {
+                let (x, y) = (rows(runs, size), row(size));
+                move || drop(black_box((&x + &y).relu().eval()))
+            }),
+            transcendental: Cost::measured(4, 64, line, |runs, size| {
+                let (x, y) = (rows(runs, size), row(size));
+                move || drop(black_box((&x + &y).tanh().eval()))
+            }),
+            reduce: Cost::measured(4, 64, line, |runs, size| {
+                let (x, y) = (rows(runs, size), row(size));
+                move || drop(black_box((&x - &y).square().sum(Feat)))
+            }),
+            softmax: Cost::measured(4, 64, line, |runs, size| {
+                let x = rows(runs, size);
+                move || drop(black_box((&x).softmax(Feat)))
+            }),
+            product: Cost::measured(4, 16, cubed, |runs, size| {
+                let a = ones::<f32, _>((Batch.of(runs), Feat.of(size), Hidden.of(size)));
+                let b = ones::<f32, _>((Batch.of(runs), Hidden.of(size), Out.of(size)));
+                move || drop(black_box((&a * &b).sum(Hidden)))
+            }),
+            call: (call / 100.0 - copy.of(1, 4)).max(0.0),
+            copy,
+        }
+    }
+
+    fn of(&self, plan: &Plan) -> f64 {
+        let loops = |cost: Cost, loops: &Loops| {
+            let elements = loops.sizes.iter().product();
+            cost.of(elements / loops.sizes.last().copied().unwrap_or(1).max(1), elements)
+        };
+        let step = |step: &Step| match step {
+            Step::Product { batch, m, k, n, summed, .. } => {
+                self.product.of(batch * summed, batch * summed * m * k * n)
+            }
+            Step::Copy { loops: nest, .. } => loops(self.copy, nest),
+            Step::Reduce { reduction: "softmax", loops: nest, .. } => loops(self.softmax, nest),
+            Step::Reduce { loops: nest, .. } => loops(self.reduce, nest),
+            Step::Elementwise { expression, loops: nest } if expression.contains("tanh") => {
+                loops(self.transcendental, nest)
+            }
+            Step::Elementwise { loops: nest, .. } => loops(self.elementwise, nest),
+            other => panic!("the model does not know {other}"),
+        };
+        self.call + plan.steps.iter().map(step).sum::<f64>()
+    }
+}
+
+fn cubed(size: usize) -> f64 {
+    (size * size * size) as f64
+}
+
+fn compare() {
+    let model = Model::measured();
+    println!("in nanoseconds          fixed       each run   each element");
+    for (name, cost) in [
+        ("elementwise", model.elementwise),
+        ("transcendental", model.transcendental),
+        ("copy", model.copy),
+        ("reduction", model.reduce),
+        ("softmax", model.softmax),
+        ("product", model.product),
+    ] {
+        println!("{name:<15}{:>14.1}{:>15.2}{:>15.3}", 1e9 * cost.fixed, 1e9 * cost.run, 1e9 * cost.element);
+    }
+    println!("{:<15}{:>14.1}\n", "batched call", 1e9 * model.call);
+    println!("64 examples          loop us     batched us   factor   the plan predicts");
+    for case in cases::all(ALONG, ALONG) {
+        let (_, all) = explain(|| case.batched());
+        let (_, one) = explain(|| case.single(0, 0));
+        let [looped, batched] = best([
+            &mut || {
+                for at in 0..ALONG * ALONG {
+                    black_box(case.single(at / ALONG, at % ALONG));
+                }
+            },
+            &mut || drop(black_box(case.batched())),
+        ]);
+        let predicted = (ALONG * ALONG) as f64 * model.of(&one) / model.of(&all);
+        let factor = looped / batched;
+        println!(
+            "{:<12}{:>16.1}{:>15.1}{factor:>9.2}{predicted:>20.2}",
+            case.name(),
+            1e6 * looped,
+            1e6 * batched
+        );
+    }
+}
+
+fn main() {
+    ThreadPoolBuilder::new().num_threads(1).build().expect("a thread can be started").install(compare);
+}

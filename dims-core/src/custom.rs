@@ -1,0 +1,219 @@
+//! Operators of users: scalar ones, which fuse like those of the library, and ones on whole arrays, which are batched.
+//!
+//! [`docs/custom-operators.md`](https://github.com/typed-dims/typed-dims/blob/main/docs/custom-operators.md) shows both.
+
+use crate::elementwise::{BinaryOut, UnaryOut};
+use crate::error::{DimError, unwrap};
+use crate::expr::{Binary, Operand, Unary};
+use crate::lines::arranged;
+use crate::named::Named;
+use crate::ops::{BinaryOp, Isa, Operation, UnaryOp};
+use crate::plan::axes::AxisList;
+use crate::plan::explain::{Step, record};
+use crate::rank::Rank;
+use crate::reduce::evaluate_in;
+use crate::scalar::Element;
+use crate::set::Union;
+use crate::tensor::{AsTensor, Computable};
+use ndarray::{Array, ArrayD, ArrayView, ArrayViewD, IxDyn};
+use smallvec::SmallVec;
+
+/// An operation on single elements, `Args` being the element, or a pair of elements of two tensors.
+///
+/// One impl makes an operator of it: `x.apply(Op)`, `x.apply_with(y, Op)`. It stays an expression, fuses with the others around it, broadcasts,
+/// is batched, and runs in the library's loops, compiled for the machine's vector instructions, on several threads.
+///
+/// `apply` should be small and marked `#[inline(always)]`: it is compiled into each loop that it is used in. `I` says for which
+/// instructions; pass it on to what takes it, such as [`Analytic::exp`](crate::scalar::Analytic::exp), and ignore it otherwise.
+///
+/// The value can hold constants of its own, such as a slope.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an operation on `{Args}`",
+    label = "no such operation for elements of this type",
+    note = "write `impl ScalarOp<{Args}> for {Self}`; an operation on two tensors takes a pair, `ScalarOp<(f32, f32)>`"
+)]
+pub trait ScalarOp<Args>: Copy + Send + Sync + 'static {
+    /// The type of the result.
+    type Out: Element;
+    /// The name in plans.
+    const NAME: &'static str;
+    /// The value.
+    fn apply<I: Isa>(self, args: Args) -> Self::Out;
+}
+
+/// A user's operation as one of the library's.
+#[derive(Clone, Copy, Debug)]
+pub struct Custom<O>(O);
+
+impl<O> Operation for Custom<O> {}
+
+#[diagnostic::do_not_recommend]
+impl<A, O: ScalarOp<A>> UnaryOp<A> for Custom<O> {
+    type Out = O::Out;
+    const NAME: &'static str = O::NAME;
+    // A user's operation may panic for elements that no one asked for: what a condition does not take, say.
+    const TOTAL: bool = false;
+
+    #[inline(always)]
+    fn apply<I: Isa>(&self, a: A) -> O::Out {
+        self.0.apply::<I>(a)
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<A, B, O: ScalarOp<(A, B)>> BinaryOp<A, B> for Custom<O> {
+    type Out = O::Out;
+    const NAME: &'static str = O::NAME;
+    const TOTAL: bool = false;
+
+    #[inline(always)]
+    fn apply<I: Isa>(&self, a: A, b: B) -> O::Out {
+        self.0.apply::<I>((a, b))
+    }
+}
+
+/// An operation on whole arrays of rank `In`, the positional axes of a tensor, which yields arrays of rank `Out`.
+///
+/// One impl makes an operator of it, `x.apply_array(Op)`, for tensors with any dims besides those axes. Without a rule of its own for
+/// batches, `one` is called for each example, one after the other, and [`explain`](crate::plan::explain::explain) says so. With `batch`
+/// there is one call for all of them.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an operation on arrays of `{T}`",
+    label = "no such operation for elements of this type",
+    note = "write `impl ArrayOp<{T}> for {Self}`"
+)]
+pub trait ArrayOp<T: Element> {
+    /// How many positional axes it takes: `U1` for vectors.
+    type In: crate::rank::RankOf;
+    /// How many it yields.
+    type Out: crate::rank::RankOf;
+    /// The type of the elements that it yields.
+    type Elem: Element;
+    /// The name in plans.
+    const NAME: &'static str;
+
+    /// The operation on one example. All results of one call must have the same shape.
+    fn one(&self, x: ArrayView<'_, T, NdOf<Self::In>>) -> Array<Self::Elem, NdOf<Self::Out>>;
+
+    /// The operation on many examples at once, one behind the other along axis 0 of `x` and of the result; `None` where there is no
+    /// rule for that.
+    fn batch(&self, _x: ArrayViewD<'_, T>) -> Option<ArrayD<Self::Elem>> {
+        None
+    }
+}
+
+/// The ndarray dimension of a number of axes.
+pub type NdOf<N> = <<N as crate::rank::RankOf>::Rank as Rank>::Nd;
+
+/// The result of [`apply_array`](ApplyOp::apply_array).
+pub type ArrayOut<O, A> = Named<
+    <O as ArrayOp<<A as AsTensor>::Elem>>::Elem,
+    <A as AsTensor>::Dims,
+    <<O as ArrayOp<<A as AsTensor>::Elem>>::Out as crate::rank::RankOf>::Rank,
+>;
+
+/// A tensor has as many positional axes as an operation takes.
+#[diagnostic::on_unimplemented(
+    message = "an operation on arrays of `{R}` cannot be applied to a tensor with positional axes of `{Self}`",
+    label = "bind the axes that are not the operation's: `x.at((n, ..))`"
+)]
+pub trait TakesAxes<R> {}
+#[diagnostic::do_not_recommend]
+impl<R: Rank> TakesAxes<R> for R {}
+
+/// Users' operators as methods of tensors.
+pub trait ApplyOp: AsTensor {
+    /// The operation of each element. Lazy.
+    #[inline(always)]
+    fn apply<O: ScalarOp<Self::Elem>>(self, op: O) -> UnaryOut<Custom<O>, Self> {
+        Named::from_expr(Unary { op: Custom(op), a: self.into_named().expr })
+    }
+
+    /// The operation of each element and of the other tensor's at the same position. Lazy.
+    #[inline(always)]
+    fn apply_with<O, B, V>(self, other: B, op: O) -> BinaryOut<Custom<O>, Self, B, V>
+    where
+        O: ScalarOp<(Self::Elem, V)>,
+        B: Operand<V>,
+        Self::Dims: Union<B::Dims>,
+    {
+        Named::from_expr(Binary { op: Custom(op), a: self.into_named().expr, b: other.into_expr() })
+    }
+
+    /// The operation of the array that the tensor's positional axes are, for each position of its dims. It runs at once.
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_apply_array`](ApplyOp::try_apply_array) returns an error, and if the operation panics.
+    #[track_caller]
+    fn apply_array<O>(self, op: O) -> ArrayOut<O, Self>
+    where
+        Self: Computable<Rank: TakesAxes<<O::In as crate::rank::RankOf>::Rank>>,
+        O: ArrayOp<Self::Elem>,
+    {
+        unwrap(self.try_apply_array(op))
+    }
+
+    /// As [`apply_array`](ApplyOp::apply_array), but what sizes decide is an error; so are results of different shapes.
+    fn try_apply_array<O>(self, op: O) -> Result<ArrayOut<O, Self>, DimError>
+    where
+        Self: Computable<Rank: TakesAxes<<O::In as crate::rank::RankOf>::Rank>>,
+        O: ArrayOp<Self::Elem>,
+    {
+        apply_array(self, op)
+    }
+}
+
+impl<A: AsTensor> ApplyOp for A {}
+
+fn apply_array<A: Computable, O: ArrayOp<A::Elem>>(tensor: A, op: O) -> Result<ArrayOut<O, A>, DimError> {
+    let tensor = tensor.into_named();
+    let shape = tensor.shape()?;
+    let order = AxisList::in_memory_of::<A::Dims, A::Rank>().as_slice();
+    let named = order.len() - <A::Rank as Rank>::N;
+    let data = evaluate_in::<A::Dims, A::Rank, _>(tensor.expr, &shape, order)?;
+    let sizes: SmallVec<[usize; 8]> = order.iter().map(|&axis| shape.size(axis)).collect();
+    let (dims, axes) = sizes.split_at(named);
+    let calls: usize = dims.iter().product();
+    let one: usize = axes.iter().product();
+    let rank = <<O::Out as crate::rank::RankOf>::Rank as Rank>::N;
+    let mut all: Vec<usize> = vec![calls];
+    all.extend(axes);
+    let view = ArrayViewD::from_shape(IxDyn(&all), &data).expect("the sizes are the shape of the data");
+    let fail = |what: String| Err(DimError::Shape { what: format!("the operation `{}`: {what}", O::NAME) });
+    let (out, mut found): (Vec<O::Elem>, Vec<usize>) = match op.batch(view) {
+        Some(results) => {
+            if results.ndim() != rank + 1 || results.shape()[0] != calls {
+                return fail(format!(
+                    "of {calls} examples it yields an array of shape {:?}",
+                    results.shape()
+                ));
+            }
+            (results.iter().copied().collect(), results.shape()[1..].to_vec())
+        }
+        None if calls == 0 => {
+            return fail("without any example, the sizes of its results are not known".into());
+        }
+        None => {
+            let (mut out, mut found) = (Vec::new(), None);
+            for call in 0..calls {
+                let x = ArrayViewD::from_shape(IxDyn(axes), &data[call * one..(call + 1) * one])
+                    .expect("the sizes are the shape of the data");
+                let result = op.one(x.into_dimensionality().expect("the ranks are the same"));
+                let first = found.get_or_insert_with(|| result.shape().to_vec());
+                if *first != result.shape() {
+                    return fail(format!("its results have the shapes {first:?} and {:?}", result.shape()));
+                }
+                out.extend(result.iter().copied());
+            }
+            let bytes = out.len() * size_of::<O::Elem>();
+            record(|| Step::Loop { operation: O::NAME, calls, steps: Vec::new(), bytes });
+            (out, found.unwrap_or_default())
+        }
+    };
+    let mut sizes = dims.to_vec();
+    sizes.append(&mut found);
+    let mut order: Vec<usize> = order[..named].to_vec();
+    order.extend(named..named + rank);
+    arranged(out, &order, &sizes)
+}

@@ -1,0 +1,93 @@
+//! Elements selected along a dim by a computed index.
+
+use super::Expr;
+use crate::batch::Held;
+use crate::brand::DimInfo;
+use crate::error::DimError;
+use crate::kernel::gather::{Computed, Target};
+use crate::kernel::strided::Strided;
+use crate::plan::nest::Operands;
+use crate::plan::rows::Rows;
+use crate::plan::shape::Shape;
+use crate::rank::Rank;
+use crate::scalar::IndexInt;
+use crate::set::{DimKey, Dims};
+use crate::tensor::Computable;
+
+/// A tensor in memory, of which one dim is selected from by an index; each index is checked when its element is read.
+pub struct Take<A: Computable, I> {
+    source: Held<A>,
+    from: DimKey,
+    index: I,
+}
+
+impl<A: Computable, I> Take<A, I> {
+    /// `source` at `index` along the dim `from`, which it has.
+    pub(crate) fn new(source: A, from: DimInfo<'_>, index: I) -> Result<Self, DimError> {
+        Ok(Take { source: Held::new(source)?, from: from.key(), index })
+    }
+}
+
+impl<A: Computable, I: Expr<Elem: IndexInt>> Expr for Take<A, I> {
+    type Elem = A::Elem;
+    type Kernel<'k>
+        = Strided<'k, A::Elem, Computed<I::Kernel<'k>, ()>>
+    where
+        Self: 'k;
+
+    fn meet<U: Dims, R: Rank>(&self, shape: &mut Shape) -> Result<(), DimError> {
+        let raw = self.source.raw();
+        for (key, axis) in A::Dims::KEYS.as_slice().iter().zip(&raw.named) {
+            if !key.same(&self.from) {
+                shape.meet(outer(shape, key), axis.size, raw.origin)?;
+            }
+        }
+        for (from_right, axis) in raw.positional.iter().rev().enumerate() {
+            shape.meet_positional(from_right, axis.size)?;
+        }
+        self.index.meet::<U, R>(shape)
+    }
+
+    fn rows<U: Dims, R: Rank>(&self, shape: &Shape, rows: &mut Rows) {
+        let raw = self.source.raw();
+        let row = rows.push();
+        for (key, axis) in A::Dims::KEYS.as_slice().iter().zip(&raw.named) {
+            if !key.same(&self.from) {
+                row[outer(shape, key)] += axis.stride;
+            }
+        }
+        let loops = row.len();
+        for (from_right, axis) in raw.positional.iter().rev().enumerate() {
+            row[loops - 1 - from_right] = if axis.size == 1 { 0 } else { axis.stride };
+        }
+        self.index.rows::<U, R>(shape, rows);
+    }
+
+    fn kernel<'k>(&'k self, operands: &mut Operands<'k>) -> Self::Kernel<'k> {
+        let raw = self.source.raw();
+        let at = A::Dims::KEYS.position(&self.from).expect("the dim is one of the tensor's");
+        let axis = raw.named[at];
+        let target = Target {
+            stride: axis.stride,
+            size: axis.size,
+            axis: at,
+            dim: Some(self.from.name),
+            dims: &[],
+            origin: raw.origin,
+        };
+        let row = operands.next_row();
+        let index = self.index.kernel(operands);
+        let indices = Computed { index, active: true, target, rest: () };
+        // SAFETY: the loops have the sizes of the tensor's other axes (they met), and the index is checked against its axis, so
+        // every position is an element of the tensor, which `self` keeps alive for `'k`.
+        unsafe { Strided::new(raw.start, row, indices) }
+    }
+
+    fn describe(&self) -> String {
+        format!("take({}, {})", self.from.name, self.index.describe())
+    }
+}
+
+fn outer(shape: &Shape, key: &DimKey) -> usize {
+    shape.position(key).expect("the dim is one of the loops'")
+}

@@ -1,0 +1,68 @@
+//! Bytes of a file in memory, aligned for any element.
+
+use super::FileError;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+/// The bytes of a file, at an address where elements of any type can lie: what is aligned in the file is aligned here.
+pub struct Buffer {
+    words: Vec<u64>,
+    len: usize,
+}
+
+impl Buffer {
+    /// Reads a file.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be read, or does not fit into memory.
+    pub fn read(path: impl AsRef<Path>) -> Result<Self, FileError> {
+        let path = path.as_ref();
+        let failed = |error| FileError::Io { what: path.display().to_string(), error };
+        let mut file = File::open(path).map_err(failed)?;
+        let mut buffer = Buffer { words: Vec::new(), len: 0 };
+        let mut part = vec![0; 1 << 16];
+        loop {
+            // What the system says of a file's size can be wrong; what it yields is not.
+            let read = match file.read(&mut part) {
+                Ok(0) => return Ok(buffer),
+                Ok(read) => read,
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(failed(error)),
+            };
+            buffer
+                .extend(&part[..read])
+                .map_err(|error| FileError::Io { what: path.display().to_string(), error })?;
+        }
+    }
+
+    /// A copy of bytes.
+    ///
+    /// # Errors
+    ///
+    /// If there is no memory for it.
+    pub fn copied(bytes: &[u8]) -> Result<Self, FileError> {
+        let mut buffer = Buffer { words: Vec::new(), len: 0 };
+        buffer.extend(bytes).map_err(|error| FileError::Io { what: "a buffer".into(), error })?;
+        Ok(buffer)
+    }
+
+    fn extend(&mut self, bytes: &[u8]) -> Result<(), std::io::Error> {
+        let len = self.len + bytes.len();
+        let words = len.div_ceil(size_of::<u64>());
+        if let Some(more) = words.checked_sub(self.words.len()) {
+            self.words.try_reserve(more).map_err(|_| std::io::ErrorKind::OutOfMemory)?;
+        }
+        self.words.resize(words, 0);
+        bytemuck::cast_slice_mut(&mut self.words)[self.len..len].copy_from_slice(bytes);
+        self.len = len;
+        Ok(())
+    }
+}
+
+impl AsRef<[u8]> for Buffer {
+    fn as_ref(&self) -> &[u8] {
+        &bytemuck::cast_slice(&self.words)[..self.len]
+    }
+}

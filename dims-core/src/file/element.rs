@@ -1,0 +1,132 @@
+//! Elements as bytes.
+
+use super::FileError;
+use crate::error::DimError;
+use crate::scalar::Element;
+use bytemuck::{CheckedBitPattern, NoUninit};
+use num_complex::Complex;
+
+/// What an element is in a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// `false` or `true`, one byte.
+    Bool,
+    /// An integer without a sign, of so many bytes.
+    Unsigned(usize),
+    /// An integer with a sign.
+    Signed(usize),
+    /// A float of IEEE 754.
+    Float(usize),
+    /// `bfloat16`
+    Brain,
+    /// Two floats, of so many bytes together.
+    Complex(usize),
+}
+
+impl Kind {
+    /// Bytes of an element.
+    pub fn bytes(self) -> usize {
+        match self {
+            Kind::Bool => 1,
+            Kind::Brain => 2,
+            Kind::Unsigned(bytes) | Kind::Signed(bytes) | Kind::Float(bytes) | Kind::Complex(bytes) => bytes,
+        }
+    }
+
+    /// Bytes whose order is that of the machine that wrote them.
+    fn part(self) -> usize {
+        match self {
+            Kind::Complex(bytes) => bytes / 2,
+            kind => kind.bytes(),
+        }
+    }
+}
+
+/// A type whose elements can be in files: numbers and `bool`.
+#[diagnostic::on_unimplemented(
+    message = "tensors of `{Self}` cannot be in a file",
+    label = "elements of a file are numbers or `bool`; half precisions need the feature `half`"
+)]
+pub trait Stored: Element + CheckedBitPattern + NoUninit {
+    #[doc(hidden)]
+    const KIND: Kind;
+    #[doc(hidden)]
+    const NAME: &'static str;
+}
+
+macro_rules! stored {
+    ($($t:ty, $name:literal, $kind:expr;)*) => {$(
+        impl Stored for $t {
+            const KIND: Kind = $kind;
+            const NAME: &'static str = $name;
+        }
+    )*};
+}
+
+stored! {
+    bool, "bool", Kind::Bool;
+    u8, "u8", Kind::Unsigned(1);
+    u16, "u16", Kind::Unsigned(2);
+    u32, "u32", Kind::Unsigned(4);
+    u64, "u64", Kind::Unsigned(8);
+    usize, "usize", Kind::Unsigned(size_of::<usize>());
+    i8, "i8", Kind::Signed(1);
+    i16, "i16", Kind::Signed(2);
+    i32, "i32", Kind::Signed(4);
+    i64, "i64", Kind::Signed(8);
+    isize, "isize", Kind::Signed(size_of::<isize>());
+    f32, "f32", Kind::Float(4);
+    f64, "f64", Kind::Float(8);
+    Complex<f32>, "Complex<f32>", Kind::Complex(8);
+    Complex<f64>, "Complex<f64>", Kind::Complex(16);
+}
+
+#[cfg(feature = "half")]
+stored! {
+    half::f16, "f16", Kind::Float(2);
+    half::bf16, "bf16", Kind::Brain;
+}
+
+/// The elements as the bytes of a little-endian machine.
+pub fn encoded<T: Stored>(elements: &[T]) -> Vec<u8> {
+    let mut bytes = bytemuck::cast_slice::<T, u8>(elements).to_vec();
+    if cfg!(target_endian = "big") {
+        bytes.chunks_exact_mut(T::KIND.part()).for_each(<[u8]>::reverse);
+    }
+    bytes
+}
+
+/// The elements where they are, if they can be looked at there.
+pub fn in_place<T: Stored>(bytes: &[u8], foreign: bool) -> Result<&[T], &'static str> {
+    if foreign && T::KIND.part() > 1 {
+        return Err("its bytes are in the order of another machine");
+    }
+    bytemuck::checked::try_cast_slice(bytes).map_err(|error| match error {
+        bytemuck::checked::CheckedCastError::InvalidBitPattern => "an element is no value of its type",
+        _ => "its elements are not aligned in memory",
+    })
+}
+
+/// The elements copied.
+pub fn decoded<T: Stored>(bytes: &[u8], foreign: bool) -> Result<Vec<T>, FileError> {
+    let len = bytes.len() / size_of::<T>();
+    let mut elements = Vec::new();
+    let short = |_| FileError::Dim(DimError::TooLarge { dims: format!("{len} elements") });
+    elements.try_reserve_exact(len).map_err(short)?;
+    if let Ok(all) = in_place::<T>(bytes, foreign) {
+        elements.extend_from_slice(all);
+        return Ok(elements);
+    }
+    let mut one = vec![0; size_of::<T>()];
+    for bytes in bytes.chunks_exact(size_of::<T>()) {
+        one.copy_from_slice(bytes);
+        if foreign {
+            one.chunks_exact_mut(T::KIND.part()).for_each(<[u8]>::reverse);
+        }
+        let value = bytemuck::checked::try_pod_read_unaligned(&one).map_err(|_| FileError::Format {
+            what: format!("an element is no value of type `{}`", T::NAME),
+        })?;
+        elements.push(value);
+    }
+    Ok(elements)
+}

@@ -1,0 +1,223 @@
+//! One tensor of a file.
+
+use super::element::{self, Kind, Stored};
+use super::error::FileError;
+use super::names::AxisName;
+use crate::convert::{AxisDims, Counted};
+use crate::named::Named;
+use crate::plan::shape::volume;
+use crate::rank::Rank0;
+use crate::set::{DimKey, Dims, MAX_DIMS};
+use crate::storage::{Owned, View};
+use smallvec::SmallVec;
+
+/// A tensor as it stands in a file.
+pub struct Entry<'f> {
+    pub(super) tensor: String,
+    /// What the elements are, and what the file calls it.
+    pub(super) kind: Option<Kind>,
+    pub(super) called: String,
+    pub(super) sizes: Vec<usize>,
+    /// Whether the first axis is the innermost one, as in Fortran.
+    pub(super) reversed: bool,
+    /// Whether the bytes of an element are in the order of another machine.
+    pub(super) foreign: bool,
+    pub(super) names: Option<Vec<AxisName>>,
+    pub(super) bytes: &'f [u8],
+}
+
+type Positions = SmallVec<[usize; 8]>;
+
+impl<'f> Entry<'f> {
+    /// The sizes of the axes, in the file's order.
+    pub fn sizes(&self) -> &[usize] {
+        &self.sizes
+    }
+
+    /// The names of the axes, if the file has them.
+    pub fn names(&self) -> Option<Vec<&str>> {
+        self.names.as_ref().map(|names| names.iter().map(|axis| axis.name.as_str()).collect())
+    }
+
+    /// The tensor with the dims `S`, which the file must name, in any order.
+    ///
+    /// # Errors
+    ///
+    /// [`FileError::Dims`] if the file has no names, others, or an axis whose size is not the static size of its dim;
+    /// [`FileError::Elements`] if its elements are of another type.
+    pub fn load<T: Stored, S: Dims>(&self) -> Result<Named<T, S>, FileError> {
+        let order = self.named::<S>()?;
+        self.owned(&order)
+    }
+
+    /// The tensor with a dim for each axis, in the order of the file's axes. If the file has names, they must be these.
+    ///
+    /// # Errors
+    ///
+    /// As for [`load`](Entry::load), and if there are not as many axes as dims, or a dim has another size already.
+    pub fn load_as<T: Stored, L>(&self, dims: L) -> Result<Named<T, L::Set>, FileError>
+    where
+        L: Counted + AxisDims<<L as Counted>::Count>,
+    {
+        let order = self.stated::<L>(&dims)?;
+        self.owned(&order)
+    }
+
+    /// As [`load`](Entry::load), but the tensor is a view of the file's bytes: nothing is copied.
+    ///
+    /// # Errors
+    ///
+    /// As for [`load`](Entry::load), and [`FileError::NotInPlace`] if the elements are not aligned, or their bytes in the order of another
+    /// machine.
+    pub fn view<T: Stored, S: Dims>(&self) -> Result<Named<T, S, Rank0, View<'f, T, S>>, FileError> {
+        let order = self.named::<S>()?;
+        self.viewed(&order)
+    }
+
+    /// As [`load_as`](Entry::load_as), but the tensor is a view of the file's bytes: nothing is copied.
+    ///
+    /// # Errors
+    ///
+    /// As for [`load_as`](Entry::load_as) and [`view`](Entry::view).
+    pub fn view_as<T: Stored, L>(
+        &self,
+        dims: L,
+    ) -> Result<Named<T, L::Set, Rank0, View<'f, T, L::Set>>, FileError>
+    where
+        L: Counted + AxisDims<<L as Counted>::Count>,
+    {
+        let order = self.stated::<L>(&dims)?;
+        self.viewed(&order)
+    }
+
+    fn owned<T: Stored, S: Dims>(&self, order: &[usize]) -> Result<Named<T, S>, FileError> {
+        self.check_elements::<T>()?;
+        let data = element::decoded(self.bytes, self.foreign)?;
+        let (order, sizes) = self.outermost_first(order);
+        Ok(Named::from_expr(Owned::in_order(data, &order, &sizes)))
+    }
+
+    fn viewed<T: Stored, S: Dims>(
+        &self,
+        order: &[usize],
+    ) -> Result<Named<T, S, Rank0, View<'f, T, S>>, FileError> {
+        self.check_elements::<T>()?;
+        let not = |why| FileError::NotInPlace { tensor: self.tensor.clone(), why };
+        let data = element::in_place(self.bytes, self.foreign).map_err(not)?;
+        let (order, sizes) = self.outermost_first(order);
+        Ok(Named::from_expr(View::in_order(data, &order, &sizes)))
+    }
+
+    /// The positions and the sizes of the axes, as they lie in memory.
+    fn outermost_first(&self, order: &[usize]) -> (Positions, Positions) {
+        let (mut order, mut sizes) = (Positions::from(order), Positions::from(&self.sizes[..]));
+        if self.reversed {
+            order.reverse();
+            sizes.reverse();
+        }
+        (order, sizes)
+    }
+
+    pub(super) fn check_elements<T: Stored>(&self) -> Result<(), FileError> {
+        if self.kind != Some(T::KIND) {
+            let (tensor, file) = (self.tensor.clone(), self.called.clone());
+            return Err(FileError::Elements { tensor, file, wanted: T::NAME });
+        }
+        let elements = volume(self.sizes.iter().copied(), size_of::<T>());
+        if elements.and_then(|elements| elements.checked_mul(size_of::<T>())) != Some(self.bytes.len()) {
+            let (tensor, axes, bytes) = (&self.tensor, self.described(), self.bytes.len());
+            let what = format!("tensor `{tensor}` with the axes {axes} has {bytes} bytes");
+            return Err(FileError::Format { what });
+        }
+        Ok(())
+    }
+
+    /// Where each of the file's axes stands in the set `S`, by their names.
+    fn named<S: Dims>(&self) -> Result<Positions, FileError> {
+        let keys = S::KEYS.as_slice();
+        let Some(names) = &self.names else {
+            let why = "the file does not name its axes, so say their order: `load_as` or `view_as`";
+            return Err(self.mismatch(keys, why.into()));
+        };
+        let mut order = Positions::new();
+        for (axis, &size) in names.iter().zip(&self.sizes) {
+            let Some(at) = keys.iter().position(|key| key.name == axis.name) else {
+                return Err(self.mismatch(keys, format!("`{}` is not one of them", axis.name)));
+            };
+            if keys.iter().filter(|key| key.name == axis.name).count() > 1 {
+                return Err(self.mismatch(keys, format!("two of them are called `{}`", axis.name)));
+            }
+            self.check_static(keys, &keys[at], size)?;
+            order.push(at);
+        }
+        match keys.iter().find(|key| names.iter().all(|axis| axis.name != key.name)) {
+            Some(key) => Err(self.mismatch(keys, format!("the file has no `{}`", key.name))),
+            None => Ok(order),
+        }
+    }
+
+    /// Where each of the dims, as they are stated, stands in their set.
+    fn stated<L>(&self, dims: &L) -> Result<Positions, FileError>
+    where
+        L: Counted + AxisDims<<L as Counted>::Count>,
+    {
+        let keys = L::KEYS.as_slice();
+        if keys.len() != self.sizes.len() {
+            return Err(self.mismatch(keys, format!("these are {}, not {}", keys.len(), self.sizes.len())));
+        }
+        for (key, &size) in keys.iter().zip(&self.sizes) {
+            self.check_static(keys, key, size)?;
+        }
+        if let Some(names) = &self.names
+            && let Some((axis, key)) = names.iter().zip(keys).find(|(axis, key)| axis.name != key.name)
+        {
+            return Err(
+                self.mismatch(keys, format!("the file has `{}` where `{}` was said", axis.name, key.name))
+            );
+        }
+        let mut met = Ok(());
+        let mut sizes = self.sizes.iter();
+        dims.each(|dim| {
+            if let (Ok(()), Some(&size)) = (&met, sizes.next()) {
+                met = dim.meet(size, None);
+            }
+        });
+        met?;
+        let positions: [usize; MAX_DIMS] = L::KEYS.positions_in(L::Set::KEYS);
+        Ok(positions[..keys.len()].into())
+    }
+
+    fn check_static(&self, keys: &[DimKey], key: &DimKey, size: usize) -> Result<(), FileError> {
+        match key.fixed {
+            Some(fixed) if fixed != size => {
+                let why = format!("`{}` has the static size {fixed}, but {size} elements there", key.name);
+                Err(self.mismatch(keys, why))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    #[cold]
+    fn mismatch(&self, keys: &[DimKey], why: String) -> FileError {
+        let wanted = keys.iter().map(|key| match key.fixed {
+            Some(size) => format!("{} = {size}", key.name),
+            None => key.name.to_string(),
+        });
+        let wanted = format!("({})", wanted.collect::<Vec<_>>().join(", "));
+        FileError::Dims { tensor: self.tensor.clone(), file: self.described(), wanted, why }
+    }
+
+    /// The axes with their names and sizes.
+    fn described(&self) -> String {
+        const MOST: usize = 40;
+        let axis = |(at, size): (usize, &usize)| match &self.names {
+            Some(names) => format!("{} = {size}", super::names::shortened(&names[at].name)),
+            None => size.to_string(),
+        };
+        let mut axes: Vec<String> = self.sizes.iter().enumerate().take(MOST).map(axis).collect();
+        if self.sizes.len() > MOST {
+            axes.push("..".into());
+        }
+        format!("({})", axes.join(", "))
+    }
+}

@@ -1,0 +1,46 @@
+//! Tensors in files (features `safetensors`, `npy`, `memmap`): the names of their dims go with them, and are checked when they come back.
+//!
+//! | module | files | where the names are |
+//! |---|---|---|
+//! | [`safetensors`] | `.safetensors`, many tensors | in the file's metadata, under `dims of` and the tensor's name |
+//! | [`npy`] | `.npy`, one tensor | in a comment of the header, which numpy skips |
+//! | [`npz`] | `.npz`, many | as in npy |
+//!
+//! A name is written as in `dims!`: `Batch`, or `Feat = 64` for a dim with a static size. A file that somebody else wrote has none;
+//! then the order of its axes must be said.
+//!
+//! ```text
+//! let file = safetensors::Reader::open("model.safetensors")?;
+//! let w: Tensor<f32, (Out, In)> = file.get("w")?.load()?;        // names, sizes and element type are checked
+//! let w = file.get("w")?.load_as::<f32, _>((Out, In))?;          // the file has no names: this is the order of its axes
+//! let w: Tensor<f32, (Out, In)> = file.get("w")?.view()?.eval(); // `view` copies nothing
+//! ```
+//!
+//! A struct of tensors is loaded as a whole with `#[derive(Load)]`: see [`load`].
+//!
+//! A file is read with suspicion: one that is cut off, or lies, or claims what it has not, is a [`FileError`]. Nothing is
+//! allocated for what a file merely says; only what is there is read.
+//!
+//! With `memmap`, [`Mapped`] is a file in the address space: a reader of one yields views that the system reads from disk when they
+//! are looked at.
+
+mod buffer;
+mod element;
+mod entry;
+mod error;
+#[cfg(feature = "safetensors")]
+pub mod load;
+mod names;
+#[cfg(feature = "npy")]
+pub mod npy;
+#[cfg(feature = "npy")]
+pub mod npz;
+#[cfg(feature = "safetensors")]
+pub mod safetensors;
+
+#[cfg(feature = "memmap")]
+pub use crate::storage::mapped::Mapped;
+pub use buffer::Buffer;
+pub use element::Stored;
+pub use entry::Entry;
+pub use error::FileError;

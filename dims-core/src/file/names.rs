@@ -1,0 +1,77 @@
+//! Names of axes as text: `Batch, Feat = 64`, as they stand in `dims!`.
+
+use super::FileError;
+use crate::set::DimKey;
+use std::fmt::Write;
+
+/// What a file says of an axis.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AxisName {
+    /// The dim's name.
+    pub name: String,
+    /// Its static size, if it had one when it was written.
+    pub fixed: Option<usize>,
+}
+
+/// The names of dims, for a file.
+pub fn written<'k>(keys: impl Iterator<Item = &'k DimKey> + Clone) -> Result<String, FileError> {
+    let mut text = String::new();
+    for (at, key) in keys.clone().enumerate() {
+        if keys.clone().take(at).any(|earlier| earlier.name == key.name) {
+            let what = format!("a file cannot tell two dims named `{}` apart: rename one of them", key.name);
+            return Err(FileError::Format { what });
+        }
+        if at > 0 {
+            text.push_str(", ");
+        }
+        text.push_str(key.name);
+        if let Some(size) = key.fixed {
+            let _ = write!(text, " = {size}");
+        }
+    }
+    Ok(text)
+}
+
+/// The names that a file has for axes of these sizes.
+pub fn read(text: &str, sizes: &[usize]) -> Result<Vec<AxisName>, FileError> {
+    let wrong =
+        |what: String| FileError::Format { what: format!("the names of dims `{}` {what}", shortened(text)) };
+    let mut axes: Vec<AxisName> = Vec::new();
+    if text.trim().is_empty() && sizes.is_empty() {
+        return Ok(axes);
+    }
+    for part in text.split(',') {
+        let (name, fixed) = match part.split_once('=') {
+            None => (part, None),
+            Some((name, size)) => match size.trim().parse() {
+                Ok(size) => (name, Some(size)),
+                Err(_) => return Err(wrong(format!("have no number behind `{}=`", shortened(name)))),
+            },
+        };
+        let name = name.trim();
+        if name.is_empty() || axes.iter().any(|axis| axis.name == name) {
+            return Err(wrong("are not names, each of its own".into()));
+        }
+        let Some(&size) = sizes.get(axes.len()) else {
+            return Err(wrong(format!("are more than the {} axes", sizes.len())));
+        };
+        if let Some(fixed) = fixed.filter(|&fixed| fixed != size) {
+            return Err(wrong(format!("say {fixed} for an axis of size {size}")));
+        }
+        axes.push(AxisName { name: name.into(), fixed });
+    }
+    if axes.len() != sizes.len() {
+        return Err(wrong(format!("are {} for {} axes", axes.len(), sizes.len())));
+    }
+    Ok(axes)
+}
+
+/// Text of a file in a message: not all of it, if it is long.
+pub fn shortened(text: &str) -> String {
+    const MOST: usize = 60;
+    let mut out: String = text.chars().take(MOST).flat_map(char::escape_debug).collect();
+    if text.chars().nth(MOST).is_some() {
+        out.push_str("..");
+    }
+    out
+}

@@ -1,0 +1,299 @@
+//! Files of numpy's with one tensor, `.npy`.
+//!
+//! A file is a header and the elements. The header is a Python dictionary with three entries:
+//!
+//! ```text
+//! {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }  # dims: Batch, Feat = 3
+//! ```
+//!
+//! The comment is ours: numpy skips it. What is read here is that dictionary and nothing else of Python, by hand, because a parser of all
+//! literals goes as deep as a file nests its brackets.
+
+use super::element::{Kind, Stored, encoded};
+use super::names::{read, shortened, written};
+use super::{Buffer, Entry, FileError};
+use crate::rank::Rank0;
+use crate::set::Dims;
+use crate::tensor::Computable;
+use std::path::Path;
+
+const MAGIC: &[u8] = b"\x93NUMPY";
+
+/// What precedes the names in a header.
+const COMMENT: &str = "# dims:";
+
+/// Headers are padded to so many bytes, that elements are aligned.
+const ALIGNED: usize = 64;
+
+/// No longer header is read. (Numpy draws the line at 10000.)
+const LONGEST: usize = 1 << 16;
+
+fn wrong(what: impl Into<String>) -> FileError {
+    FileError::Format { what: what.into() }
+}
+
+/// A file for reading.
+pub struct Reader<B = Buffer> {
+    bytes: B,
+    header: Header,
+    start: usize,
+}
+
+impl Reader {
+    /// Reads a file into memory.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be read, or is not a valid one.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, FileError> {
+        Self::new(Buffer::read(path)?)
+    }
+}
+
+impl<B: AsRef<[u8]>> Reader<B> {
+    /// A file that is in memory already, or mapped into it.
+    ///
+    /// # Errors
+    ///
+    /// If it is not a valid one.
+    pub fn new(bytes: B) -> Result<Self, FileError> {
+        let (header, start) = Header::read(bytes.as_ref())?;
+        Ok(Reader { bytes, header, start })
+    }
+
+    /// The tensor.
+    ///
+    /// # Errors
+    ///
+    /// If the names of its dims are not right.
+    pub fn get(&self) -> Result<Entry<'_>, FileError> {
+        let Header { descr, reversed, sizes, names } = &self.header;
+        let (kind, foreign) = kind(descr).map_or((None, false), |(kind, foreign)| (Some(kind), foreign));
+        Ok(Entry {
+            tensor: "npy".into(),
+            kind,
+            called: shortened(descr),
+            sizes: sizes.clone(),
+            reversed: *reversed,
+            foreign,
+            names: names.as_deref().map(|text| read(text, sizes)).transpose()?,
+            bytes: &self.bytes.as_ref()[self.start..],
+        })
+    }
+}
+
+/// What a header says.
+#[derive(Debug, PartialEq)]
+struct Header {
+    descr: String,
+    reversed: bool,
+    sizes: Vec<usize>,
+    names: Option<String>,
+}
+
+impl Header {
+    /// The header, and where the elements start.
+    fn read(bytes: &[u8]) -> Result<(Self, usize), FileError> {
+        let cut = || wrong("the file ends before its header does");
+        let version =
+            bytes.strip_prefix(MAGIC).ok_or_else(|| wrong("it does not start as files of numpy's do"))?;
+        let (len, start) = match *version.get(..6).ok_or_else(cut)? {
+            [1, 0, a, b, ..] => (usize::from(u16::from_le_bytes([a, b])), MAGIC.len() + 4),
+            [2 | 3, 0, a, b, c, d] => (u32::from_le_bytes([a, b, c, d]) as usize, MAGIC.len() + 6),
+            [major, minor, ..] => return Err(wrong(format!("version {major}.{minor} is not known"))),
+            _ => return Err(cut()),
+        };
+        if len > LONGEST {
+            return Err(wrong(format!("a header of {len} bytes is too long")));
+        }
+        let text = bytes.get(start..start + len).ok_or_else(cut)?;
+        let text = std::str::from_utf8(text).map_err(|_| wrong("the header is no text"))?;
+        Ok((Self::parse(text)?, start + len))
+    }
+
+    fn parse(text: &str) -> Result<Self, FileError> {
+        let mut words = Words(text);
+        let (mut descr, mut reversed, mut sizes) = (None, None, None);
+        words.expect('{')?;
+        while !words.skip('}') {
+            let key = words.string()?;
+            words.expect(':')?;
+            match key {
+                "descr" if descr.is_none() => descr = Some(words.string()?.to_string()),
+                "fortran_order" if reversed.is_none() => reversed = Some(words.boolean()?),
+                "shape" if sizes.is_none() => sizes = Some(words.sizes()?),
+                key => return Err(wrong(format!("the header has `{}` in it", shortened(key)))),
+            }
+            if !words.skip(',') {
+                words.expect('}')?;
+                break;
+            }
+        }
+        let rest = words.0.trim();
+        let names = rest.strip_prefix(COMMENT).map(|names| names.trim().to_string());
+        if names.is_none() && !rest.is_empty() && !rest.starts_with('#') {
+            return Err(wrong(format!("the header ends in `{}`", shortened(rest))));
+        }
+        match (descr, reversed, sizes) {
+            (Some(descr), Some(reversed), Some(sizes)) => Ok(Header { descr, reversed, sizes, names }),
+            _ => Err(wrong("the header lacks one of `descr`, `fortran_order` and `shape`")),
+        }
+    }
+}
+
+/// The rest of a header.
+struct Words<'t>(&'t str);
+
+impl<'t> Words<'t> {
+    fn skip(&mut self, c: char) -> bool {
+        match self.0.trim_start().strip_prefix(c) {
+            Some(rest) => {
+                self.0 = rest;
+                true
+            }
+            None => false,
+        }
+    }
+
+    fn expect(&mut self, c: char) -> Result<(), FileError> {
+        if self.skip(c) { Ok(()) } else { Err(self.not(&format!("`{c}`"))) }
+    }
+
+    fn not(&self, expected: &str) -> FileError {
+        wrong(format!("the header has `{}` where {expected} is expected", shortened(self.0.trim_start())))
+    }
+
+    fn string(&mut self) -> Result<&'t str, FileError> {
+        let quote = if self.skip('\'') {
+            '\''
+        } else if self.skip('"') {
+            '"'
+        } else {
+            return Err(self.not("a plain string"));
+        };
+        let (text, rest) = self.0.split_once(quote).ok_or_else(|| self.not("the end of a string"))?;
+        self.0 = rest;
+        Ok(text)
+    }
+
+    fn boolean(&mut self) -> Result<bool, FileError> {
+        let text = self.0.trim_start();
+        for (word, value) in [("True", true), ("False", false)] {
+            if let Some(rest) = text.strip_prefix(word) {
+                self.0 = rest;
+                return Ok(value);
+            }
+        }
+        Err(self.not("`True` or `False`"))
+    }
+
+    fn sizes(&mut self) -> Result<Vec<usize>, FileError> {
+        let mut sizes = Vec::new();
+        self.expect('(')?;
+        while !self.skip(')') {
+            let text = self.0.trim_start();
+            let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+            sizes.push(text[..end].parse().map_err(|_| self.not("a size"))?);
+            // Python 2 wrote `3L`.
+            self.0 = text[end..].strip_prefix('L').unwrap_or(&text[end..]);
+            if !self.skip(',') {
+                self.expect(')')?;
+                break;
+            }
+        }
+        Ok(sizes)
+    }
+}
+
+/// What `descr` says: the kind of the elements, and whether their bytes are in the order of another machine.
+fn kind(descr: &str) -> Option<(Kind, bool)> {
+    let mut chars = descr.chars();
+    let foreign = match chars.next()? {
+        '<' => cfg!(target_endian = "big"),
+        '>' => cfg!(target_endian = "little"),
+        '|' | '=' => false,
+        _ => return None,
+    };
+    let kind = match (chars.next()?, chars.as_str()) {
+        ('b', "1") => Kind::Bool,
+        ('u', "1") => Kind::Unsigned(1),
+        ('u', "2") => Kind::Unsigned(2),
+        ('u', "4") => Kind::Unsigned(4),
+        ('u', "8") => Kind::Unsigned(8),
+        ('i', "1") => Kind::Signed(1),
+        ('i', "2") => Kind::Signed(2),
+        ('i', "4") => Kind::Signed(4),
+        ('i', "8") => Kind::Signed(8),
+        ('f', "2") => Kind::Float(2),
+        ('f', "4") => Kind::Float(4),
+        ('f', "8") => Kind::Float(8),
+        ('c', "8") => Kind::Complex(8),
+        ('c', "16") => Kind::Complex(16),
+        _ => return None,
+    };
+    Some((kind, foreign))
+}
+
+fn descr(kind: Kind) -> Option<String> {
+    let letter = match kind {
+        Kind::Bool => 'b',
+        Kind::Unsigned(_) => 'u',
+        Kind::Signed(_) => 'i',
+        Kind::Float(_) => 'f',
+        Kind::Complex(_) => 'c',
+        Kind::Brain => return None,
+    };
+    let order = if kind.bytes() == 1 { '|' } else { '<' };
+    Some(format!("{order}{letter}{}", kind.bytes()))
+}
+
+/// The tensor as the bytes of a file, computed if it is an expression. Its axes are its dims in the order in which they were declared.
+///
+/// # Errors
+///
+/// If two of its dims have one name, if numpy does not have its elements (`bf16`), or if its sizes do not fit together.
+pub fn to_bytes<A>(tensor: A) -> Result<Vec<u8>, FileError>
+where
+    A: Computable<Rank = Rank0, Elem: Stored>,
+{
+    let descr = descr(A::Elem::KIND)
+        .ok_or_else(|| wrong(format!("numpy has no elements of type `{}`", A::Elem::NAME)))?;
+    let names = written(A::Dims::KEYS.as_slice().iter())?;
+    let tensor = tensor.into_named();
+    let shape = tensor.shape()?;
+    let order: Vec<usize> = (0..shape.sizes().len()).collect();
+    let data = crate::reduce::evaluate_in::<A::Dims, A::Rank, _>(tensor.expr, &shape, &order)?;
+    let sizes: String = shape.sizes().iter().map(|size| format!("{size}, ")).collect();
+    let sizes =
+        if order.len() == 1 { sizes.trim_end().into() } else { sizes.trim_end_matches(", ").to_string() };
+    let mut text =
+        format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({sizes}), }}  {COMMENT} {names}");
+    // The second version has room for longer headers, which the names of many dims may take; names need not be ASCII, which is the third's.
+    let version = if !text.is_ascii() { 3 } else { 1 + u8::from(text.len() + ALIGNED > u16::MAX.into()) };
+    let before = MAGIC.len() + if version == 1 { 4 } else { 6 };
+    let len = (before + text.len() + 1).next_multiple_of(ALIGNED) - before;
+    text.extend(std::iter::repeat_n(' ', len - 1 - text.len()));
+    text.push('\n');
+    let mut bytes = [MAGIC, &[version, 0]].concat();
+    match version {
+        1 => bytes.extend((len as u16).to_le_bytes()),
+        _ => bytes.extend((len as u32).to_le_bytes()),
+    }
+    bytes.extend(text.as_bytes());
+    bytes.extend(encoded(&data));
+    Ok(bytes)
+}
+
+/// Writes the tensor to a file.
+///
+/// # Errors
+///
+/// As for [`to_bytes`], and if the file cannot be written.
+pub fn save<A>(path: impl AsRef<Path>, tensor: A) -> Result<(), FileError>
+where
+    A: Computable<Rank = Rank0, Elem: Stored>,
+{
+    let path = path.as_ref();
+    let failed = |error| FileError::Io { what: path.display().to_string(), error };
+    std::fs::write(path, to_bytes(tensor)?).map_err(failed)
+}

@@ -1,0 +1,209 @@
+//! Files of [safetensors](https://github.com/huggingface/safetensors), by the crate of that name.
+
+use super::element::{Kind, Stored, encoded};
+use super::names::{read, shortened, written};
+use super::{Buffer, Entry, FileError};
+use crate::rank::Rank0;
+use crate::set::Dims;
+use crate::tensor::Computable;
+use safetensors::tensor::{Metadata, TensorView};
+use safetensors::{Dtype, SafeTensorError, SafeTensors, serialize};
+use std::collections::HashMap;
+use std::path::Path;
+
+/// Where the names of a tensor's dims are in the metadata.
+fn names_of(tensor: &str) -> String {
+    format!("dims of {tensor}")
+}
+
+fn dtype(kind: Kind) -> Option<Dtype> {
+    Some(match kind {
+        Kind::Bool => Dtype::BOOL,
+        Kind::Unsigned(1) => Dtype::U8,
+        Kind::Unsigned(2) => Dtype::U16,
+        Kind::Unsigned(4) => Dtype::U32,
+        Kind::Unsigned(8) => Dtype::U64,
+        Kind::Signed(1) => Dtype::I8,
+        Kind::Signed(2) => Dtype::I16,
+        Kind::Signed(4) => Dtype::I32,
+        Kind::Signed(8) => Dtype::I64,
+        Kind::Float(2) => Dtype::F16,
+        Kind::Float(4) => Dtype::F32,
+        Kind::Float(8) => Dtype::F64,
+        Kind::Brain => Dtype::BF16,
+        Kind::Complex(8) => Dtype::C64,
+        _ => return None,
+    })
+}
+
+fn kind(dtype: Dtype) -> Option<Kind> {
+    Some(match dtype {
+        Dtype::BOOL => Kind::Bool,
+        Dtype::U8 => Kind::Unsigned(1),
+        Dtype::U16 => Kind::Unsigned(2),
+        Dtype::U32 => Kind::Unsigned(4),
+        Dtype::U64 => Kind::Unsigned(8),
+        Dtype::I8 => Kind::Signed(1),
+        Dtype::I16 => Kind::Signed(2),
+        Dtype::I32 => Kind::Signed(4),
+        Dtype::I64 => Kind::Signed(8),
+        Dtype::F16 => Kind::Float(2),
+        Dtype::F32 => Kind::Float(4),
+        Dtype::F64 => Kind::Float(8),
+        Dtype::BF16 => Kind::Brain,
+        Dtype::C64 => Kind::Complex(8),
+        _ => return None,
+    })
+}
+
+fn invalid(error: &SafeTensorError) -> FileError {
+    FileError::Format { what: shortened(&error.to_string()) }
+}
+
+/// A file for reading: its bytes, and what its header says of them.
+pub struct Reader<B = Buffer> {
+    bytes: B,
+    header: usize,
+    metadata: Metadata,
+}
+
+impl Reader {
+    /// Reads a file into memory.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be read, or is not a valid one.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, FileError> {
+        Self::new(Buffer::read(path)?)
+    }
+}
+
+impl<B: AsRef<[u8]>> Reader<B> {
+    /// A file that is in memory already, or mapped into it.
+    ///
+    /// # Errors
+    ///
+    /// If it is not a valid one: the header must describe all bytes behind it, each once.
+    pub fn new(bytes: B) -> Result<Self, FileError> {
+        let (header, metadata) =
+            SafeTensors::read_metadata(bytes.as_ref()).map_err(|error| invalid(&error))?;
+        Ok(Reader { bytes, header: size_of::<u64>() + header, metadata })
+    }
+
+    /// The names of the tensors, sorted.
+    pub fn tensors(&self) -> Vec<String> {
+        let mut names = self.metadata.offset_keys();
+        names.sort_unstable();
+        names
+    }
+
+    /// The tensor of that name.
+    ///
+    /// # Errors
+    ///
+    /// If there is none, or the names of its dims are not right.
+    pub fn get(&self, tensor: &str) -> Result<Entry<'_>, FileError> {
+        let Some(info) = self.metadata.info(tensor) else {
+            return Err(FileError::Missing { tensor: tensor.into(), has: self.tensors() });
+        };
+        let (start, end) = info.data_offsets;
+        let bytes = self.bytes.as_ref().get(self.header + start..self.header + end);
+        let bytes = bytes
+            .ok_or_else(|| FileError::Format { what: format!("`{tensor}` lies outside of the file") })?;
+        let names = self.metadata.metadata().as_ref().and_then(|all| all.get(&names_of(tensor)));
+        Ok(Entry {
+            tensor: tensor.into(),
+            kind: kind(info.dtype),
+            called: info.dtype.to_string(),
+            sizes: info.shape.clone(),
+            reversed: false,
+            foreign: cfg!(target_endian = "big"),
+            names: names.map(|text| read(text, &info.shape)).transpose()?,
+            bytes,
+        })
+    }
+}
+
+/// A file for writing: tensors, with the names of their dims.
+///
+/// ```text
+/// let mut file = safetensors::Writer::new();
+/// file.put("w", &w)?.put("b", &b)?;
+/// file.save("model.safetensors")?;
+/// ```
+#[derive(Default)]
+pub struct Writer {
+    tensors: Vec<(String, Dtype, Vec<usize>, Vec<u8>)>,
+    metadata: HashMap<String, String>,
+}
+
+impl Writer {
+    /// No tensors yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a tensor, computed if it is an expression. Its axes are its dims in the order in which they were declared.
+    ///
+    /// # Errors
+    ///
+    /// If there is a tensor of that name already, if two of its dims have one name, if the format does not have the elements (complex
+    /// numbers of `f64`), or if its sizes do not fit together.
+    pub fn put<A>(&mut self, name: &str, tensor: A) -> Result<&mut Self, FileError>
+    where
+        A: Computable<Rank = Rank0, Elem: Stored>,
+    {
+        let wrong = |what: String| FileError::Format { what };
+        if name == "__metadata__" || self.tensors.iter().any(|(other, ..)| other == name) {
+            return Err(wrong(format!("`{name}` is in the file already")));
+        }
+        let dtype = dtype(A::Elem::KIND)
+            .ok_or_else(|| wrong(format!("safetensors has no elements of type `{}`", A::Elem::NAME)))?;
+        let names = written(A::Dims::KEYS.as_slice().iter())?;
+        let tensor = tensor.into_named();
+        let shape = tensor.shape()?;
+        let order: Vec<usize> = (0..shape.sizes().len()).collect();
+        let data = crate::reduce::evaluate_in::<A::Dims, A::Rank, _>(tensor.expr, &shape, &order)?;
+        self.metadata.insert(names_of(name), names);
+        self.tensors.push((name.into(), dtype, shape.sizes().to_vec(), encoded(&data)));
+        Ok(self)
+    }
+
+    /// Adds an entry to the metadata: text under a name.
+    ///
+    /// # Errors
+    ///
+    /// If there is text under that name already.
+    pub fn note(&mut self, name: &str, text: &str) -> Result<&mut Self, FileError> {
+        if self.metadata.contains_key(name) {
+            return Err(FileError::Format { what: format!("`{name}` is in the metadata already") });
+        }
+        self.metadata.insert(name.into(), text.into());
+        Ok(self)
+    }
+
+    /// The bytes of the file.
+    ///
+    /// # Errors
+    ///
+    /// If the header is too large for the format, which takes 100 MB.
+    pub fn to_bytes(&self) -> Result<Vec<u8>, FileError> {
+        let mut views = Vec::with_capacity(self.tensors.len());
+        for (name, dtype, sizes, bytes) in &self.tensors {
+            let view = TensorView::new(*dtype, sizes.clone(), bytes).map_err(|error| invalid(&error))?;
+            views.push((name, view));
+        }
+        serialize(views, Some(self.metadata.clone())).map_err(|error| invalid(&error))
+    }
+
+    /// Writes the file.
+    ///
+    /// # Errors
+    ///
+    /// As for [`to_bytes`](Writer::to_bytes), and if the file cannot be written.
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<(), FileError> {
+        let path = path.as_ref();
+        let failed = |error| FileError::Io { what: path.display().to_string(), error };
+        std::fs::write(path, self.to_bytes()?).map_err(failed)
+    }
+}

@@ -1,0 +1,94 @@
+//! Normalising lines: work along neighbours in memory, for [`scan`](super::scan).
+
+use super::isa::Isa;
+use super::scan::Along;
+use crate::scalar::{Num, Real};
+use num_traits::Float;
+
+/// Subtracts the mean of a line, and divides by its standard deviation: `(x - mean) / sqrt(var + eps)`.
+#[derive(Clone, Copy)]
+pub struct Standardize<T>(pub T);
+
+impl<T: Real> Along<T> for Standardize<T> {
+    const NAME: &'static str = "standardize";
+
+    #[inline(always)]
+    fn block<I: Isa>(&self, line: &mut [T], _: usize) {
+        let (mean, var) = moments(line);
+        let factor = Float::recip(Float::sqrt(var + self.0.widen()));
+        line.iter_mut().for_each(|value| *value = T::narrow((value.widen() - mean) * factor));
+    }
+}
+
+/// Divides a line by the root of its mean square: `x / sqrt(mean of x^2 + eps)`.
+#[derive(Clone, Copy)]
+pub struct RootMeanSquare<T>(pub T);
+
+impl<T: Real> Along<T> for RootMeanSquare<T> {
+    const NAME: &'static str = "rms_norm";
+
+    #[inline(always)]
+    fn block<I: Isa>(&self, line: &mut [T], _: usize) {
+        let mean = total(line, |value| value * value) / count::<T>(line);
+        let factor = Float::recip(Float::sqrt(mean + self.0.widen()));
+        line.iter_mut().for_each(|value| *value = T::narrow(value.widen() * factor));
+    }
+}
+
+/// Divides a line by its length: `x / max(sqrt(sum of x^2), eps)`.
+#[derive(Clone, Copy)]
+pub struct UnitLength<T>(pub T);
+
+impl<T: Real> Along<T> for UnitLength<T> {
+    const NAME: &'static str = "normalize";
+
+    #[inline(always)]
+    fn block<I: Isa>(&self, line: &mut [T], _: usize) {
+        let length = Float::max(Float::sqrt(total(line, |value| value * value)), self.0.widen());
+        line.iter_mut().for_each(|value| *value = T::narrow(value.widen() / length));
+    }
+}
+
+/// The mean and the variance of a line.
+#[inline(always)]
+pub fn moments<T: Real>(line: &[T]) -> (T::Wide, T::Wide) {
+    let mean = total(line, |value| value) / count::<T>(line);
+    (mean, total(line, |value| (value - mean) * (value - mean)) / count::<T>(line))
+}
+
+fn count<T: Real>(line: &[T]) -> T::Wide {
+    <T::Wide as num_traits::NumCast>::from(line.len()).expect("a float can be any size")
+}
+
+/// Accumulators of a sum.
+const LANES: usize = 16;
+
+/// How many elements are added to one accumulator before it is combined with others.
+const BLOCK: usize = 32;
+
+/// The sum of `f` of the elements of a line. Sums of blocks are combined like the carries of a binary counter, so that rounding grows with
+/// the logarithm of the length.
+#[inline(always)]
+fn total<T: Real>(line: &[T], f: impl Fn(T::Wide) -> T::Wide + Copy) -> T::Wide {
+    let zero = <T::Wide as Num>::ZERO;
+    let mut levels = [zero; usize::BITS as usize];
+    let mut blocks: usize = 0;
+    for block in line.chunks(LANES * BLOCK) {
+        let mut sums = [zero; LANES];
+        let (chunks, tail) = block.as_chunks::<LANES>();
+        for chunk in chunks {
+            for (sum, value) in sums.iter_mut().zip(chunk) {
+                *sum = *sum + f(value.widen());
+            }
+        }
+        let tail = tail.iter().fold(zero, |sum, value| sum + f(value.widen()));
+        let mut sum = sums.into_iter().fold(tail, |sum, part| sum + part);
+        for level in &levels[..blocks.trailing_ones() as usize] {
+            sum = *level + sum;
+        }
+        levels[blocks.trailing_ones() as usize] = sum;
+        blocks += 1;
+    }
+    let levels = levels.iter().enumerate().filter(|(level, _)| blocks >> level & 1 == 1);
+    levels.fold(zero, |sum, (_, level)| *level + sum)
+}

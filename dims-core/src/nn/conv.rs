@@ -1,0 +1,306 @@
+//! Convolutions, and their transposes.
+
+use crate::batch::closed::Common;
+use crate::bind::at::Is;
+use crate::convert::Counted;
+use crate::dim::{DimList, Joined};
+use crate::error::{DimError, unwrap};
+use crate::expr::remap::{Along, Changes};
+use crate::expr::{Binary, Expr, Remap};
+use crate::named::Named;
+use crate::ops;
+use crate::rank::Rank0;
+use crate::reduce::sum;
+use crate::scalar::Num;
+use crate::set::rename::Free;
+use crate::set::union::Sort;
+use crate::set::{Dims, DimsOf, Union, Verdict};
+use crate::tensor::Computable;
+use crate::window::{Placing, Window, placed, slid};
+use smallvec::SmallVec;
+
+/// Dims for the positions in a window that slides along the dims `P` of a tensor with the dims `S`: as many as there are in `P`, and
+/// none of `S`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be the dims of windows along `{P}`",
+    label = "as many dims as the window slides along are expected here"
+)]
+pub trait WindowOver<P, S>: DimList {}
+impl<K, P, S> WindowOver<P, S> for K
+where
+    K: Counted,
+    P: Counted<Count: Is<K::Count>>,
+    K::Brands: Sort,
+    S: Dims<List: Common<<K::Brands as Sort>::Out>>,
+    Verdict<<S::List as Common<<K::Brands as Sort>::Out>>::Found>:
+        Free<<S::List as Common<<K::Brands as Sort>::Out>>::Found, S>,
+{
+}
+
+/// The dims of a list, and the dims of windows along them, with their sizes.
+struct Slide<'a> {
+    dim: crate::brand::DimInfo<'a>,
+    size: usize,
+    window: crate::brand::DimInfo<'a>,
+    len: usize,
+}
+
+fn slides<'a, P: DimList + 'a, K: DimList + 'a>(
+    dims: &'a P,
+    windows: &'a K,
+    mut size: impl FnMut(crate::set::DimKey) -> usize,
+    mut len: impl FnMut(crate::set::DimKey) -> usize,
+) -> SmallVec<[Slide<'static>; 3]> {
+    // What a local dim remembers of its size is left behind: here sizes are those of the tensors.
+    let plain = |dim: crate::brand::DimInfo<'_>| crate::brand::DimInfo {
+        cell: None,
+        id: dim.id,
+        name: dim.name,
+        fixed: dim.fixed,
+    };
+    let mut all = SmallVec::new();
+    let mut inside: SmallVec<[crate::brand::DimInfo<'static>; 3]> = SmallVec::new();
+    windows.each(|dim| inside.push(plain(dim)));
+    let mut inside = inside.into_iter();
+    dims.each(|dim| {
+        let window = inside.next().expect("one window for each dim");
+        all.push(Slide { dim: plain(dim), size: size(dim.key()), window, len: len(window.key()) });
+    });
+    all
+}
+
+/// A convolution (a cross-correlation, as everywhere in neural networks) along any number of dims: one for `conv1d`, two for `conv2d`, three
+/// for `conv3d`.
+///
+/// ```text
+/// out[.., h, w] = sum over channels, kh, kw of
+///                 x[.., channels, h * stride + kh * dilation - padding, w * .. ] * weight[.., channels, kh, kw]
+/// ```
+///
+/// `dims` are the dims `(h, w)` that the window slides along, `window` the dims `(kh, kw)` of the weight for the positions in it, and `channels`
+/// one or more dims that both have. All other dims are as in any product: those of the weight alone are output channels, those of the
+/// tensor alone are batches, and those of both are *groups*: a grouped convolution is one whose channels are split into a group and
+/// its channels, and a depthwise one has no `channels` to sum over (`()`).
+///
+/// ```text
+/// conv(&x, &weight, C, (H, W), (Kh, Kw), &Window::new().stride(2).padding(1))
+/// ```
+///
+/// It is one contraction over views: without padding nothing of the input is copied, with padding it is copied once.
+///
+/// # Panics
+///
+/// Where [`try_conv`] returns an error.
+#[doc(alias = "conv1d")]
+#[doc(alias = "conv2d")]
+#[doc(alias = "conv3d")]
+#[track_caller]
+pub fn conv<A, W, C, P, K, XP, XC, YC, U, UC, X>(
+    x: A,
+    weight: W,
+    channels: C,
+    dims: P,
+    window: K,
+    steps: &Window,
+) -> Named<A::Elem, X>
+where
+    A: Computable<Elem: Num, Rank = Rank0, Dims: Union<W::Dims, Out = U>>,
+    W: Computable<Elem = A::Elem, Rank = Rank0>,
+    C: DimsOf<A::Dims, XC> + DimsOf<W::Dims, YC> + DimsOf<U, UC>,
+    P: DimsOf<A::Dims, XP>,
+    K: WindowOver<P, A::Dims> + DimsOf<UC, X>,
+    XP: Dims,
+    XC: Dims,
+    YC: Dims,
+    U: Dims,
+    UC: Dims,
+    X: Dims,
+{
+    unwrap(try_conv(x, weight, channels, dims, window, steps))
+}
+
+/// As [`conv`], but what sizes decide is an error; so is a window that is longer than what it slides along.
+pub fn try_conv<A, W, C, P, K, XP, XC, YC, U, UC, X>(
+    x: A,
+    weight: W,
+    _: C,
+    dims: P,
+    window: K,
+    steps: &Window,
+) -> Result<Named<A::Elem, X>, DimError>
+where
+    A: Computable<Elem: Num, Rank = Rank0, Dims: Union<W::Dims, Out = U>>,
+    W: Computable<Elem = A::Elem, Rank = Rank0>,
+    C: DimsOf<A::Dims, XC> + DimsOf<W::Dims, YC> + DimsOf<U, UC>,
+    P: DimsOf<A::Dims, XP>,
+    K: WindowOver<P, A::Dims> + DimsOf<UC, X>,
+    XP: Dims,
+    XC: Dims,
+    YC: Dims,
+    U: Dims,
+    UC: Dims,
+    X: Dims,
+{
+    let (x, weight) = (x.into_named(), weight.into_named());
+    let (shape, own) = (x.shape()?, weight.shape()?);
+    let size = |key| shape.size(shape.position(&key).expect("the dim is one of the tensor's"));
+    let len = |key| own.size(own.position(&key).expect("the dim is one of the weight's"));
+    let slides = slides(&dims, &window, size, len);
+    steps.check(slides.len())?;
+    let mut changes = Changes::new();
+    let mut placings: SmallVec<[Placing; 3]> = SmallVec::new();
+    for (at, slide) in slides.iter().enumerate() {
+        let padding = steps.padding.at(at);
+        let padded = widened(slide, padding, padding, 1)?;
+        let (stride, dilation) = (steps.stride.at(at), steps.dilation.at(at));
+        let along = slid(slide.dim, padded, slide.window.key(), slide.len, stride, dilation)?;
+        changes.push((slide.dim.key(), along));
+        if padding > 0 {
+            placings.push(Placing { dim: slide.dim.key(), len: padded, start: padding, step: 1 });
+        }
+    }
+    if placings.is_empty() {
+        return slide::<_, _, Joined<C, K>, A::Dims, U, X>(x.expr, changes, weight.expr);
+    }
+    let padded = placed::<A::Dims, Rank0, _>(&x.expr, &shape, &placings, Num::ZERO)?;
+    slide::<_, _, Joined<C, K>, A::Dims, U, X>(padded.expr, changes, weight.expr)
+}
+
+/// How many elements a dim has, with `step - 1` more between neighbours, and with padding on either side.
+fn widened(slide: &Slide<'_>, before: usize, after: usize, step: usize) -> Result<usize, DimError> {
+    let spread =
+        slide.size.saturating_sub(1).checked_mul(step).and_then(|len| len.checked_add(slide.size.min(1)));
+    let len = spread.and_then(|len| len.checked_add(before)).and_then(|len| len.checked_add(after));
+    len.filter(|&len| len <= isize::MAX as usize).ok_or_else(|| DimError::TooLarge {
+        dims: format!("dim `{}` = {} and its padding", slide.dim.name, slide.size),
+    })
+}
+
+/// Windows of an expression over the dims `S`, times the weight, summed over `D`: `X` of the dims `U` are left.
+fn slide<E, F, D, S, U, X>(expr: E, changes: Changes, weight: F) -> Result<Named<E::Elem, X>, DimError>
+where
+    E: Expr<Elem: Num>,
+    F: Expr<Elem = E::Elem>,
+    D: DimList,
+    S: Dims,
+    U: Dims,
+    X: Dims,
+{
+    let windows = Remap::<E, S, Rank0>::of(expr, changes);
+    let product = Binary { op: ops::Mul, a: windows, b: weight };
+    sum::<Named<E::Elem, U, Rank0, Binary<ops::Mul, Remap<E, S, Rank0>, F>>, D, X>(Named::from_expr(product))
+}
+
+/// The transpose of a convolution: every element is spread over a window, and what overlaps is added.
+///
+/// ```text
+/// out[.., h * stride + kh * dilation - padding] += x[.., channels, h] * weight[.., channels, kh]
+/// ```
+///
+/// The arguments are those of [`conv`]; `channels` are summed over. The result has `(n - 1) * stride + (k - 1) * dilation + 1 - 2 * padding`
+/// elements along a dim of `n`, for a window of `k`. `extra` more can be asked for at the end, which tells apart the sizes that a
+/// convolution with a stride maps to one.
+///
+/// # Panics
+///
+/// Where [`try_conv_transpose`] returns an error.
+#[track_caller]
+pub fn conv_transpose<A, W, C, P, K, XP, XC, YC, U, UC, X>(
+    x: A,
+    weight: W,
+    channels: C,
+    dims: P,
+    window: K,
+    steps: &Window,
+    extra: usize,
+) -> Named<A::Elem, X>
+where
+    A: Computable<Elem: Num, Rank = Rank0, Dims: Union<W::Dims, Out = U>>,
+    W: Computable<Elem = A::Elem, Rank = Rank0>,
+    C: DimsOf<A::Dims, XC> + DimsOf<W::Dims, YC> + DimsOf<U, UC>,
+    P: DimsOf<A::Dims, XP>,
+    K: WindowOver<P, A::Dims> + DimsOf<UC, X>,
+    XP: Dims,
+    XC: Dims,
+    YC: Dims,
+    U: Dims,
+    UC: Dims,
+    X: Dims,
+{
+    unwrap(try_conv_transpose(x, weight, channels, dims, window, steps, extra))
+}
+
+/// As [`conv_transpose`], but what sizes decide is an error; so are a step of 0, and padding that leaves nothing.
+pub fn try_conv_transpose<A, W, C, P, K, XP, XC, YC, U, UC, X>(
+    x: A,
+    weight: W,
+    _: C,
+    dims: P,
+    window: K,
+    steps: &Window,
+    extra: usize,
+) -> Result<Named<A::Elem, X>, DimError>
+where
+    A: Computable<Elem: Num, Rank = Rank0, Dims: Union<W::Dims, Out = U>>,
+    W: Computable<Elem = A::Elem, Rank = Rank0>,
+    C: DimsOf<A::Dims, XC> + DimsOf<W::Dims, YC> + DimsOf<U, UC>,
+    P: DimsOf<A::Dims, XP>,
+    K: WindowOver<P, A::Dims> + DimsOf<UC, X>,
+    XP: Dims,
+    XC: Dims,
+    YC: Dims,
+    U: Dims,
+    UC: Dims,
+    X: Dims,
+{
+    // The elements with zeros between and around them, convolved with the window backwards.
+    let (x, weight) = (x.into_named(), weight.into_named());
+    let (shape, own) = (x.shape()?, weight.shape()?);
+    let size = |key| shape.size(shape.position(&key).expect("the dim is one of the tensor's"));
+    let len = |key| own.size(own.position(&key).expect("the dim is one of the weight's"));
+    let slides = slides(&dims, &window, size, len);
+    steps.check(slides.len())?;
+    let (mut changes, mut backwards, mut placings) =
+        (Changes::new(), Changes::new(), SmallVec::<[Placing; 3]>::new());
+    for (at, slide) in slides.iter().enumerate() {
+        let (stride, dilation, padding) = (steps.stride.at(at), steps.dilation.at(at), steps.padding.at(at));
+        let fail = |why: &str| {
+            Err(DimError::Shape {
+                what: format!("a transposed convolution along dim `{}`: {why}", slide.dim.name),
+            })
+        };
+        if stride == 0 || dilation == 0 || slide.len == 0 {
+            return fail("stride, dilation and window must be 1 at least");
+        }
+        if slide.size == 0 {
+            return fail("there is no element");
+        }
+        let Some(span) = (slide.len - 1).checked_mul(dilation) else {
+            return fail("the window's span cannot be counted");
+        };
+        // What padding takes away goes from the windows' positions: a margin of the whole span is there in any case.
+        let spread = widened(slide, span, span.saturating_add(extra), stride)?;
+        let mut along = slid(
+            crate::brand::DimInfo { fixed: None, ..slide.dim },
+            spread,
+            slide.window.key(),
+            slide.len,
+            1,
+            dilation,
+        )?;
+        let positions = along.terms[0].2.expect("the number of windows is known");
+        let Some(left) = positions.checked_sub(2 * padding).filter(|&left| left > 0) else {
+            return fail("the padding leaves nothing");
+        };
+        slide.dim.meet(left, None)?;
+        along.offset = padding;
+        along.terms[0].2 = Some(left);
+        changes.push((slide.dim.key(), along));
+        placings.push(Placing { dim: slide.dim.key(), len: spread, start: span, step: stride });
+        let terms = SmallVec::from_iter([(slide.window.key(), -1, Some(slide.len))]);
+        backwards.push((slide.window.key(), Along { offset: slide.len - 1, inner: Some(slide.len), terms }));
+    }
+    let spread = placed::<A::Dims, Rank0, _>(&x.expr, &shape, &placings, Num::ZERO)?;
+    let weight = Remap::<_, W::Dims, Rank0>::of(weight.expr, backwards);
+    slide::<_, _, Joined<C, K>, A::Dims, U, X>(spread.expr, changes, weight)
+}

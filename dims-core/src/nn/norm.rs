@@ -1,0 +1,203 @@
+//! Normalisation: elements with the mean 0 and the variance 1 over some dims.
+
+use crate::dim::{DimRef, Joined};
+use crate::error::{DimError, unwrap};
+use crate::expr::{Binary, Operand, Scalar, Unary};
+use crate::kernel::norm::{RootMeanSquare, Standardize, moments};
+use crate::lines::{Lines, along_lines};
+use crate::named::Named;
+use crate::ops;
+use crate::rank::Rank;
+use crate::reduce::{Evaluated, Reduced};
+use crate::scalar::Real;
+use crate::set::{Dims, DimsOf, Union};
+use crate::tensor::{AsTensor, Computable};
+
+/// What [`batch_norm`](Normalization::batch_norm) yields: the elements, and what they were normalised by.
+pub struct BatchNorm<A: AsTensor, X: Dims> {
+    /// The normalised elements.
+    pub output: Evaluated<A>,
+    /// The mean over the dims.
+    pub mean: Reduced<A::Elem, A, X>,
+    /// The variance of the population, over the dims.
+    pub var: Reduced<A::Elem, A, X>,
+}
+
+/// The result of [`batch_norm_with`](Normalization::batch_norm_with).
+pub type NormalizedBy<A, M, V> = Named<
+    <A as AsTensor>::Elem,
+    <<<A as AsTensor>::Dims as Union<<M as Operand<<A as AsTensor>::Elem>>::Dims>>::Out as Union<
+        <V as Operand<<A as AsTensor>::Elem>>::Dims,
+    >>::Out,
+    <<<A as AsTensor>::Rank as Rank>::Max<<M as Operand<<A as AsTensor>::Elem>>::Rank> as Rank>::Max<
+        <V as Operand<<A as AsTensor>::Elem>>::Rank,
+    >,
+    Binary<
+        ops::Mul,
+        Binary<ops::Sub, <A as AsTensor>::Expr, <M as Operand<<A as AsTensor>::Elem>>::Expr>,
+        Unary<
+            ops::Rsqrt,
+            Binary<ops::Add, <V as Operand<<A as AsTensor>::Elem>>::Expr, Scalar<<A as AsTensor>::Elem>>,
+        >,
+    >,
+>;
+
+/// Normalisations. They run at once, but for [`batch_norm_with`](Normalization::batch_norm_with). A learnt scale and bias are factors and summands as
+/// any other: `x.layer_norm(Feat, 1e-5) * &weight + &bias` fuses with what follows.
+///
+/// Over which dims decides what a normalisation is called:
+///
+/// | name | call |
+/// |---|---|
+/// | layer norm | `x.layer_norm(Feat, eps)` |
+/// | instance norm | `x.layer_norm((H, W), eps)` |
+/// | group norm | `x.group_norm(C, groups, (H, W), eps)` |
+/// | batch norm, training | `x.batch_norm((Batch, H, W), eps)` |
+/// | batch norm, inference | `x.batch_norm_with(&mean, &var, eps)` |
+pub trait Normalization: Computable {
+    /// `(x - mean) / sqrt(var + eps)`, with the mean and the variance of the population over dims.
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_layer_norm`](Normalization::try_layer_norm) returns an error.
+    #[doc(alias = "instance_norm")]
+    #[track_caller]
+    fn layer_norm<D: DimsOf<Self::Dims, X>, X: Dims>(self, dims: D, eps: Self::Elem) -> Evaluated<Self>
+    where
+        Self::Elem: Real,
+    {
+        unwrap(self.try_layer_norm(dims, eps))
+    }
+
+    /// As [`layer_norm`](Normalization::layer_norm), but what sizes decide is an error.
+    fn try_layer_norm<D: DimsOf<Self::Dims, X>, X: Dims>(
+        self,
+        _: D,
+        eps: Self::Elem,
+    ) -> Result<Evaluated<Self>, DimError>
+    where
+        Self::Elem: Real,
+    {
+        along_lines::<Self, D, _>(self, Standardize(eps))
+    }
+
+    /// `x / sqrt(mean of x^2 + eps)`, the mean being over dims.
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_rms_norm`](Normalization::try_rms_norm) returns an error.
+    #[track_caller]
+    fn rms_norm<D: DimsOf<Self::Dims, X>, X: Dims>(self, dims: D, eps: Self::Elem) -> Evaluated<Self>
+    where
+        Self::Elem: Real,
+    {
+        unwrap(self.try_rms_norm(dims, eps))
+    }
+
+    /// As [`rms_norm`](Normalization::rms_norm), but what sizes decide is an error.
+    fn try_rms_norm<D: DimsOf<Self::Dims, X>, X: Dims>(
+        self,
+        _: D,
+        eps: Self::Elem,
+    ) -> Result<Evaluated<Self>, DimError>
+    where
+        Self::Elem: Real,
+    {
+        along_lines::<Self, D, _>(self, RootMeanSquare(eps))
+    }
+
+    /// As [`layer_norm`](Normalization::layer_norm), over `dims` and over each of `groups` equal parts of `channels`.
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_group_norm`](Normalization::try_group_norm) returns an error.
+    #[track_caller]
+    fn group_norm<C, D, X, Y>(self, channels: C, groups: usize, dims: D, eps: Self::Elem) -> Evaluated<Self>
+    where
+        Self::Elem: Real,
+        C: DimRef + DimsOf<Self::Dims, X>,
+        D: DimsOf<X, Y>,
+        X: Dims,
+        Y: Dims,
+    {
+        unwrap(self.try_group_norm(channels, groups, dims, eps))
+    }
+
+    /// As [`group_norm`](Normalization::group_norm), but what sizes decide is an error; so are groups that do not divide the channels.
+    fn try_group_norm<C, D, X, Y>(
+        self,
+        channels: C,
+        groups: usize,
+        _: D,
+        eps: Self::Elem,
+    ) -> Result<Evaluated<Self>, DimError>
+    where
+        Self::Elem: Real,
+        C: DimRef + DimsOf<Self::Dims, X>,
+        D: DimsOf<X, Y>,
+        X: Dims,
+        Y: Dims,
+    {
+        // The channels come first along a line, so that equal parts of it are groups.
+        let lines = Lines::of::<Self, Joined<C, D>>(self)?;
+        let size = lines.shape.size(crate::named::position(&lines.shape, channels.info()));
+        if groups == 0 || size % groups != 0 {
+            let what = format!("{groups} groups of dim `{}` of size {size}", channels.info().name);
+            return Err(DimError::Shape { what });
+        }
+        let len = lines.len() / groups;
+        lines.along(len, Standardize(eps))
+    }
+
+    /// As [`layer_norm`](Normalization::layer_norm), with the mean and the variance that were used: what batch normalisation does in training, over
+    /// the batch and all dims but the channels.
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_batch_norm`](Normalization::try_batch_norm) returns an error.
+    #[track_caller]
+    fn batch_norm<D: DimsOf<Self::Dims, X>, X: Dims>(self, dims: D, eps: Self::Elem) -> BatchNorm<Self, X>
+    where
+        Self::Elem: Real,
+    {
+        unwrap(self.try_batch_norm(dims, eps))
+    }
+
+    /// As [`batch_norm`](Normalization::batch_norm), but what sizes decide is an error.
+    fn try_batch_norm<D: DimsOf<Self::Dims, X>, X: Dims>(
+        self,
+        _: D,
+        eps: Self::Elem,
+    ) -> Result<BatchNorm<Self, X>, DimError>
+    where
+        Self::Elem: Real,
+    {
+        let lines = Lines::of::<Self, D>(self)?;
+        let len = lines.len();
+        let found = lines.map::<(Self::Elem, Self::Elem)>("moments", 1, |line, out| {
+            let (mean, var) = moments(line);
+            out[0] = (Real::narrow(mean), Real::narrow(var));
+        })?;
+        let (mean, var): (Vec<_>, Vec<_>) = found.into_iter().unzip();
+        let mean = lines.reduced::<_, X, Self::Rank, Self::Dims>(mean)?;
+        let var = lines.reduced::<_, X, Self::Rank, Self::Dims>(var)?;
+        let output = lines.along(len, Standardize(eps))?;
+        Ok(BatchNorm { output, mean, var })
+    }
+
+    /// `(x - mean) / sqrt(var + eps)`, with a mean and a variance that are given: batch normalisation in inference. Lazy.
+    fn batch_norm_with<M, V>(self, mean: M, var: V, eps: Self::Elem) -> NormalizedBy<Self, M, V>
+    where
+        Self::Elem: Real,
+        M: Operand<Self::Elem>,
+        V: Operand<Self::Elem>,
+        Self::Dims: Union<M::Dims, Out: Union<V::Dims>>,
+    {
+        let centred = Binary { op: ops::Sub, a: self.into_named().expr, b: mean.into_expr() };
+        let raised = Binary { op: ops::Add, a: var.into_expr(), b: Scalar(eps) };
+        let factor = Unary { op: ops::Rsqrt, a: raised };
+        Named::from_expr(Binary { op: ops::Mul, a: centred, b: factor })
+    }
+}
+
+impl<A: Computable> Normalization for A {}

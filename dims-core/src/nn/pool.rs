@@ -1,0 +1,324 @@
+//! Pooling: reductions over windows.
+
+use crate::brand::DimInfo;
+use crate::dim::DimList;
+use crate::error::{DimError, unwrap};
+use crate::expr::remap::Changes;
+use crate::expr::{Expr, Remap};
+use crate::kernel::reduce::Reducer;
+use crate::kernel::reducers;
+use crate::named::{Named, position};
+use crate::plan::axes::AxisList;
+use crate::plan::explain::{Step, record};
+use crate::plan::shape::Shape;
+use crate::rank::Rank;
+use crate::reduce::{Empty, Evaluated, Reductions, evaluate_in, fused};
+use crate::scalar::{Analytic, Element, Num, Ordered, Real};
+use crate::set::{Dims, DimsOf};
+use crate::storage::Owned;
+use crate::tensor::Computable;
+use crate::window::{PerDim, Placing, Positions, Window, Windowed, placed, slid};
+use smallvec::SmallVec;
+
+/// Pooling along dims, one to three of them. They run at once, in one pass over windows that are views; with padding the elements are copied
+/// once.
+///
+/// `size` is the window's, and `steps` how it moves, as in a [convolution](crate::nn::conv::conv); what is added around the elements does
+/// not count for a maximum, and counts as 0 for a mean.
+///
+/// ```text
+/// x.max_pool((H, W), 2, &Window::new().stride(2))       halves H and W
+/// ```
+pub trait Pooling: Computable {
+    /// The greatest element of each window: `out[h] = max over kh of x[h * stride + kh * dilation - padding]`.
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_max_pool`](Pooling::try_max_pool) returns an error.
+    #[track_caller]
+    fn max_pool<D: DimsOf<Self::Dims, X>, X: Dims>(
+        self,
+        dims: D,
+        size: impl Into<PerDim>,
+        steps: &Window,
+    ) -> Evaluated<Self>
+    where
+        Self::Elem: Ordered,
+    {
+        unwrap(self.try_max_pool(dims, size, steps))
+    }
+
+    /// As [`max_pool`](Pooling::max_pool), but what sizes decide is an error; so is a window that is longer than what it slides along.
+    fn try_max_pool<D: DimsOf<Self::Dims, X>, X: Dims>(
+        self,
+        dims: D,
+        size: impl Into<PerDim>,
+        steps: &Window,
+    ) -> Result<Evaluated<Self>, DimError>
+    where
+        Self::Elem: Ordered,
+    {
+        pool(self, &dims, &size.into(), steps, Self::Elem::LOWEST, reducers::Max)
+    }
+
+    /// The mean of each window, whose padding counts as zeros: `out[h] = mean over kh of x[h * stride + kh * dilation - padding]`.
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_avg_pool`](Pooling::try_avg_pool) returns an error.
+    #[track_caller]
+    fn avg_pool<D: DimsOf<Self::Dims, X>, X: Dims>(
+        self,
+        dims: D,
+        size: impl Into<PerDim>,
+        steps: &Window,
+    ) -> Evaluated<Self>
+    where
+        Self::Elem: Analytic,
+    {
+        unwrap(self.try_avg_pool(dims, size, steps))
+    }
+
+    /// As [`avg_pool`](Pooling::avg_pool), but what sizes decide is an error; so is a window that is longer than what it slides along.
+    fn try_avg_pool<D: DimsOf<Self::Dims, X>, X: Dims>(
+        self,
+        dims: D,
+        size: impl Into<PerDim>,
+        steps: &Window,
+    ) -> Result<Evaluated<Self>, DimError>
+    where
+        Self::Elem: Analytic,
+    {
+        pool(self, &dims, &size.into(), steps, Self::Elem::ZERO, reducers::Mean)
+    }
+
+    /// The Euclidean norm of each window: `out[h] = sqrt(sum over kh of x[h * stride + kh * dilation - padding]^2)`.
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_norm_pool`](Pooling::try_norm_pool) returns an error.
+    #[doc(alias = "lp_pool")]
+    #[track_caller]
+    fn norm_pool<D: DimsOf<Self::Dims, X>, X: Dims>(
+        self,
+        dims: D,
+        size: impl Into<PerDim>,
+        steps: &Window,
+    ) -> Evaluated<Self>
+    where
+        Self::Elem: Real,
+    {
+        unwrap(self.try_norm_pool(dims, size, steps))
+    }
+
+    /// As [`norm_pool`](Pooling::norm_pool), but what sizes decide is an error; so is a window that is longer than what it slides along.
+    fn try_norm_pool<D: DimsOf<Self::Dims, X>, X: Dims>(
+        self,
+        dims: D,
+        size: impl Into<PerDim>,
+        steps: &Window,
+    ) -> Result<Evaluated<Self>, DimError>
+    where
+        Self::Elem: Real,
+    {
+        pool(self, &dims, &size.into(), steps, Self::Elem::ZERO, reducers::Norm)
+    }
+
+    /// The means of as many parts of each dim as asked for, which are as equal as can be: `out[i] = mean of x[floor(i * n / size) ..
+    /// ceil((i + 1) * n / size)]`.
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_adaptive_avg_pool`](Pooling::try_adaptive_avg_pool) returns an error.
+    #[track_caller]
+    fn adaptive_avg_pool<D: DimsOf<Self::Dims, X>, X: Dims>(
+        self,
+        dims: D,
+        sizes: impl Into<PerDim>,
+    ) -> Evaluated<Self>
+    where
+        Self::Elem: Real,
+    {
+        unwrap(self.try_adaptive_avg_pool(dims, sizes))
+    }
+
+    /// As [`adaptive_avg_pool`](Pooling::adaptive_avg_pool), but what sizes decide is an error; so is having no element.
+    fn try_adaptive_avg_pool<D: DimsOf<Self::Dims, X>, X: Dims>(
+        self,
+        dims: D,
+        sizes: impl Into<PerDim>,
+    ) -> Result<Evaluated<Self>, DimError>
+    where
+        Self::Elem: Real,
+    {
+        let mean = |total: Self::Elem, count| Self::Elem::mean_of(total.to_acc(), count);
+        adaptive(self, &dims, &sizes.into(), "adaptive_avg_pool", |a, b| a + b, mean)
+    }
+
+    /// The greatest elements of as many parts of each dim as asked for, as in [`adaptive_avg_pool`](Pooling::adaptive_avg_pool).
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_adaptive_max_pool`](Pooling::try_adaptive_max_pool) returns an error.
+    #[track_caller]
+    fn adaptive_max_pool<D: DimsOf<Self::Dims, X>, X: Dims>(
+        self,
+        dims: D,
+        sizes: impl Into<PerDim>,
+    ) -> Evaluated<Self>
+    where
+        Self::Elem: Ordered,
+    {
+        unwrap(self.try_adaptive_max_pool(dims, sizes))
+    }
+
+    /// As [`adaptive_max_pool`](Pooling::adaptive_max_pool), but what sizes decide is an error; so is having no element.
+    fn try_adaptive_max_pool<D: DimsOf<Self::Dims, X>, X: Dims>(
+        self,
+        dims: D,
+        sizes: impl Into<PerDim>,
+    ) -> Result<Evaluated<Self>, DimError>
+    where
+        Self::Elem: Ordered,
+    {
+        adaptive(self, &dims, &sizes.into(), "adaptive_max_pool", Ordered::maximum, |best, _| best)
+    }
+}
+
+impl<A: Computable> Pooling for A {}
+
+fn pool<A: Computable, Q: Reducer<A::Elem, Out = A::Elem>>(
+    tensor: A,
+    dims: &impl DimList,
+    size: &PerDim,
+    steps: &Window,
+    fill: A::Elem,
+    reducer: Q,
+) -> Result<Evaluated<A>, DimError> {
+    const { Positions::fit::<A::Dims>() };
+    let tensor = tensor.into_named();
+    let shape = tensor.shape()?;
+    let mut all: SmallVec<[DimInfo<'static>; 3]> = SmallVec::new();
+    dims.each(|dim| all.push(DimInfo { cell: None, id: dim.id, name: dim.name, fixed: dim.fixed }));
+    if all.len() > Positions::COUNT {
+        return Err(DimError::Shape { what: format!("windows along {} dims; there can be 3", all.len()) });
+    }
+    size.check("size", all.len())?;
+    steps.check(all.len())?;
+    let mut changes = Changes::new();
+    let mut placings: SmallVec<[Placing; 3]> = SmallVec::new();
+    for (at, &dim) in all.iter().enumerate() {
+        let (own, padding) = (shape.size(position(&shape, dim)), steps.padding.at(at));
+        let padded = padding.checked_mul(2).and_then(|around| around.checked_add(own));
+        let padded = padded.filter(|&len| len <= isize::MAX as usize).ok_or_else(|| DimError::TooLarge {
+            dims: format!("dim `{}` = {own} and its padding", dim.name),
+        })?;
+        // Behind half a window there would be windows of padding alone.
+        if padding > size.at(at).saturating_sub(1).saturating_mul(steps.dilation.at(at)).div_ceil(2) {
+            let what = format!(
+                "windows along dim `{}`: the padding {padding} is more than half of the window of {}",
+                dim.name,
+                size.at(at)
+            );
+            return Err(DimError::Shape { what });
+        }
+        let (stride, dilation) = (steps.stride.at(at), steps.dilation.at(at));
+        changes.push((dim.key(), slid(dim, padded, Positions::key(at), size.at(at), stride, dilation)?));
+        if padding > 0 {
+            placings.push(Placing { dim: dim.key(), len: padded, start: padding, step: 1 });
+        }
+    }
+    let Some((_, first)) = changes.first_mut() else {
+        return tensor.try_eval();
+    };
+    for at in all.len()..Positions::COUNT {
+        first.terms.push((Positions::key(at), 0, Some(1)));
+    }
+    if placings.is_empty() {
+        return windows::<A::Dims, A::Rank, _, Q>(tensor.expr, changes, reducer);
+    }
+    let padded = placed::<A::Dims, A::Rank, _>(&tensor.expr, &shape, &placings, fill)?;
+    windows::<A::Dims, A::Rank, _, Q>(padded.expr, changes, reducer)
+}
+
+/// Reduces the windows of an expression over the dims `S`.
+fn windows<S, R, E, Q>(expr: E, changes: Changes, reducer: Q) -> Result<Named<E::Elem, S, R>, DimError>
+where
+    S: Dims,
+    R: Rank,
+    E: Expr,
+    Q: Reducer<E::Elem, Out = E::Elem>,
+{
+    let windows = Remap::<E, S, R>::of(expr, changes);
+    let mut shape = Shape::new::<Windowed<S>, R>();
+    windows.meet::<Windowed<S>, R>(&mut shape)?;
+    shape.finish()?;
+    fused::<Windowed<S>, R, _, Positions, S, Q>(&windows, &shape, reducer, Empty::Allowed)
+}
+
+/// Combines parts of each dim, one dim after the other.
+fn adaptive<A: Computable>(
+    tensor: A,
+    dims: &impl DimList,
+    sizes: &PerDim,
+    name: &'static str,
+    combine: impl Fn(A::Elem, A::Elem) -> A::Elem,
+    finish: impl Fn(A::Elem, usize) -> A::Elem,
+) -> Result<Evaluated<A>, DimError> {
+    let mut all: SmallVec<[DimInfo<'static>; 3]> = SmallVec::new();
+    dims.each(|dim| all.push(DimInfo { cell: None, id: dim.id, name: dim.name, fixed: dim.fixed }));
+    sizes.check("size", all.len())?;
+    let mut tensor = tensor.into_named().try_eval()?;
+    for (at, &dim) in all.iter().enumerate() {
+        tensor = parts(tensor, dim, sizes.at(at), name, &combine, &finish)?;
+    }
+    Ok(tensor)
+}
+
+fn parts<T: Element, S: Dims, R: Rank>(
+    tensor: Named<T, S, R>,
+    dim: DimInfo<'_>,
+    len: usize,
+    name: &'static str,
+    combine: &impl Fn(T, T) -> T,
+    finish: &impl Fn(T, usize) -> T,
+) -> Result<Named<T, S, R>, DimError> {
+    let shape = tensor.shape()?;
+    let axis = position(&shape, dim);
+    let size = shape.size(axis);
+    dim.meet(len, None)?;
+    let order = AxisList::in_memory_of::<S, R>().as_slice();
+    let at = order.iter().position(|&own| own == axis).expect("the dim is one of the axes");
+    let data = evaluate_in::<S, R, _>(tensor.expr, &shape, order)?;
+    let mut sizes: SmallVec<[usize; 8]> = order.iter().map(|&axis| shape.size(axis)).collect();
+    let inner: usize = sizes[at + 1..].iter().product();
+    let outer: usize = sizes[..at].iter().product();
+    sizes[at] = len;
+    if size == 0 && len * outer * inner > 0 {
+        return Err(DimError::EmptyReduction { op: name, dims: shape.describe([axis]) });
+    }
+    let total = crate::plan::shape::volume(sizes.iter().copied(), size_of::<T>())
+        .ok_or_else(|| DimError::TooLarge { dims: format!("dim `{}` = {len}", dim.name) })?;
+    let mut out = crate::storage::memory::reserve(total)?;
+    let bytes = total * size_of::<T>();
+    record(|| Step::Lines { work: name, lines: outer, len: size * inner, bytes, threads: 1 });
+    if total > 0 {
+        for block in data.chunks_exact(size * inner) {
+            for part in 0..len {
+                let bound = |part: usize, up: usize| {
+                    ((part as u128 * size as u128 + up as u128) / len as u128) as usize
+                };
+                let (from, to) = (bound(part, 0), bound(part + 1, len - 1));
+                let start = out.len();
+                out.extend_from_slice(&block[from * inner..(from + 1) * inner]);
+                for row in block[(from + 1) * inner..to * inner].chunks_exact(inner) {
+                    for (out, &value) in out[start..].iter_mut().zip(row) {
+                        *out = combine(*out, value);
+                    }
+                }
+                out[start..].iter_mut().for_each(|out| *out = finish(*out, to - from));
+            }
+        }
+    }
+    Ok(Named::from_expr(Owned::laid_out(out, &sizes)))
+}

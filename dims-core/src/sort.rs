@@ -1,0 +1,283 @@
+//! Sorting along a dim, and what is found by order: `sort`, `argsort`, `topk`, `median`, `quantile`.
+
+use crate::brand::DimInfo;
+use crate::dim::DimRef;
+use crate::error::{DimError, unwrap};
+use crate::lines::{Lines, arranged};
+use crate::named::Named;
+use crate::reduce::{Evaluated, Reduced};
+use crate::scalar::{Ordered, Real};
+use crate::set::{Dims, DimsOf};
+use crate::tensor::{AsTensor, Computable};
+use std::cmp::Ordering;
+
+/// Positions along a dim, for each element of a tensor.
+pub type Positions<A> = Named<usize, <A as AsTensor>::Dims, <A as AsTensor>::Rank>;
+
+/// The order of elements: not-a-number is the greatest, as in NumPy and PyTorch.
+pub(crate) fn ascending<T: Ordered>(a: &T, b: &T) -> Ordering {
+    match (a.is_nan_value(), b.is_nan_value()) {
+        (false, false) => a.partial_cmp(b).unwrap_or(Ordering::Equal),
+        (a, b) => a.cmp(&b),
+    }
+}
+
+/// The positions of a line in the order of their elements; equal ones as they stand.
+fn positions<T: Ordered>(line: &[T], descending: bool, out: &mut [usize]) {
+    out.iter_mut().enumerate().for_each(|(at, out)| *out = at);
+    out.sort_by(|&a, &b| directed(descending, ascending(&line[a], &line[b])));
+}
+
+fn directed(descending: bool, order: Ordering) -> Ordering {
+    if descending { order.reverse() } else { order }
+}
+
+fn sort<A, D>(tensor: A, descending: bool) -> Result<Evaluated<A>, DimError>
+where
+    A: Computable<Elem: Ordered>,
+    D: DimRef,
+{
+    let lines = Lines::of::<A, D>(tensor)?;
+    let len = lines.len();
+    lines.in_place("sort", len, |line| line.sort_by(|a, b| directed(descending, ascending(a, b))))
+}
+
+fn argsort<A, D>(tensor: A, descending: bool) -> Result<Positions<A>, DimError>
+where
+    A: Computable<Elem: Ordered>,
+    D: DimRef,
+{
+    let lines = Lines::of::<A, D>(tensor)?;
+    let len = lines.len();
+    let out = lines.map("argsort", len, |line, out| positions(line, descending, out))?;
+    arranged(out, &lines.order, &lines.sizes(&[len]))
+}
+
+/// The element at a share `q` of a line's order; between two, the line through them.
+fn quantile_of<T: Real>(line: &mut [T], q: T) -> T {
+    if let Some(&nan) = line.iter().find(|value| value.is_nan()) {
+        return nan;
+    }
+    let last = line.len() - 1;
+    let place = q.widen() * <T::Wide as num_traits::NumCast>::from(last).expect("a float can be any size");
+    let below = num_traits::Float::floor(place);
+    let at = num_traits::ToPrimitive::to_usize(&below).unwrap_or(0).min(last);
+    let (_, &mut low, above) = line.select_nth_unstable_by(at, ascending);
+    let share = place - below;
+    match above.iter().copied().min_by(ascending) {
+        Some(high) if share > num_traits::Zero::zero() => {
+            T::narrow(low.widen() + (high.widen() - low.widen()) * share)
+        }
+        _ => low,
+    }
+}
+
+/// Operations that put the elements along a dim into order. They run at once.
+pub trait Sorting: Computable {
+    /// The elements in ascending order along a dim; not-a-number comes last.
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_sort`](Sorting::try_sort) returns an error.
+    #[track_caller]
+    fn sort<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(self, dim: D) -> Evaluated<Self>
+    where
+        Self::Elem: Ordered,
+    {
+        unwrap(self.try_sort(dim))
+    }
+
+    /// As [`sort`](Sorting::sort), but what sizes decide is an error.
+    fn try_sort<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(self, _: D) -> Result<Evaluated<Self>, DimError>
+    where
+        Self::Elem: Ordered,
+    {
+        sort::<Self, D>(self, false)
+    }
+
+    /// The elements in descending order along a dim; not-a-number comes first.
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_sort`](Sorting::try_sort) returns an error.
+    #[track_caller]
+    fn sort_descending<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(self, _: D) -> Evaluated<Self>
+    where
+        Self::Elem: Ordered,
+    {
+        unwrap(sort::<Self, D>(self, true))
+    }
+
+    /// The positions along a dim that put its elements into ascending order; equal elements stay in theirs, and not-a-number comes
+    /// last.
+    ///
+    /// ```text
+    /// x.take(i, x.argsort(i))      is x.sort(i)
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_argsort`](Sorting::try_argsort) returns an error.
+    #[track_caller]
+    fn argsort<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(self, dim: D) -> Positions<Self>
+    where
+        Self::Elem: Ordered,
+    {
+        unwrap(self.try_argsort(dim))
+    }
+
+    /// As [`argsort`](Sorting::argsort), but what sizes decide is an error.
+    fn try_argsort<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(
+        self,
+        _: D,
+    ) -> Result<Positions<Self>, DimError>
+    where
+        Self::Elem: Ordered,
+    {
+        argsort::<Self, D>(self, false)
+    }
+
+    /// The positions along a dim that put its elements into descending order; equal elements stay in theirs, and not-a-number comes
+    /// first.
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_argsort`](Sorting::try_argsort) returns an error.
+    #[track_caller]
+    fn argsort_descending<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(self, _: D) -> Positions<Self>
+    where
+        Self::Elem: Ordered,
+    {
+        unwrap(argsort::<Self, D>(self, true))
+    }
+
+    /// The `k` greatest elements along a dim in descending order, and where they were: `(values, positions)`. Of equal elements the
+    /// first ones are taken; not-a-number is the greatest.
+    ///
+    /// The dim has `k` elements in both results.
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_topk`](Sorting::try_topk) returns an error.
+    #[track_caller]
+    fn topk<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(
+        self,
+        dim: D,
+        k: usize,
+    ) -> (Evaluated<Self>, Positions<Self>)
+    where
+        Self::Elem: Ordered,
+    {
+        unwrap(self.try_topk(dim, k))
+    }
+
+    /// As [`topk`](Sorting::topk), but what sizes decide is an error; so are fewer than `k` elements.
+    fn try_topk<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(
+        self,
+        dim: D,
+        k: usize,
+    ) -> Result<(Evaluated<Self>, Positions<Self>), DimError>
+    where
+        Self::Elem: Ordered,
+    {
+        let lines = Lines::of::<Self, D>(self)?;
+        let len = lines.len();
+        if k > len {
+            let what = format!("the {k} greatest elements along {}", lines.describe());
+            return Err(DimError::Shape { what });
+        }
+        DimInfo { cell: None, ..dim.info() }.meet(k, None)?;
+        let found = lines.map::<(Self::Elem, usize)>("topk", k, |line, out| {
+            let order = |a: &usize, b: &usize| ascending(&line[*b], &line[*a]).then(a.cmp(b));
+            let mut all: Vec<usize> = (0..line.len()).collect();
+            if k < all.len() {
+                all.select_nth_unstable_by(k, order);
+                all.truncate(k);
+            }
+            all.sort_unstable_by(order);
+            for (out, at) in out.iter_mut().zip(all) {
+                *out = (line[at], at);
+            }
+        })?;
+        let sizes = lines.sizes(&[k]);
+        let (values, at): (Vec<_>, Vec<_>) = found.into_iter().unzip();
+        Ok((arranged(values, &lines.order, &sizes)?, arranged(at, &lines.order, &sizes)?))
+    }
+
+    /// The median over dims: the middle element in order, or the mean of the two in the middle; not-a-number if there is one.
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_median`](Sorting::try_median) returns an error.
+    #[track_caller]
+    fn median<D: DimsOf<Self::Dims, X>, X: Dims>(self, dims: D) -> Reduced<Self::Elem, Self, X>
+    where
+        Self::Elem: Real,
+    {
+        unwrap(self.try_median(dims))
+    }
+
+    /// As [`median`](Sorting::median), but what sizes decide is an error; so is having no elements.
+    fn try_median<D: DimsOf<Self::Dims, X>, X: Dims>(
+        self,
+        _: D,
+    ) -> Result<Reduced<Self::Elem, Self, X>, DimError>
+    where
+        Self::Elem: Real,
+    {
+        let half = num_traits::NumCast::from(0.5).expect("a float can be a half");
+        quantile::<Self, D, X>(self, half, "median")
+    }
+
+    /// The element at the share `q` of the order over dims, from 0 for the least to 1 for the greatest; between two elements, the
+    /// point of the line through them. Not-a-number if there is one.
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_quantile`](Sorting::try_quantile) returns an error.
+    #[track_caller]
+    fn quantile<D: DimsOf<Self::Dims, X>, X: Dims>(
+        self,
+        dims: D,
+        q: Self::Elem,
+    ) -> Reduced<Self::Elem, Self, X>
+    where
+        Self::Elem: Real,
+    {
+        unwrap(self.try_quantile(dims, q))
+    }
+
+    /// As [`quantile`](Sorting::quantile), but what sizes decide is an error; so are having no elements, and a `q` that is not between 0
+    /// and 1.
+    fn try_quantile<D: DimsOf<Self::Dims, X>, X: Dims>(
+        self,
+        _: D,
+        q: Self::Elem,
+    ) -> Result<Reduced<Self::Elem, Self, X>, DimError>
+    where
+        Self::Elem: Real,
+    {
+        if !(num_traits::Zero::zero()..=num_traits::One::one()).contains(&q) {
+            return Err(DimError::Shape {
+                what: format!("a quantile of {q:?}, which is not between 0 and 1"),
+            });
+        }
+        quantile::<Self, D, X>(self, q, "quantile")
+    }
+}
+
+fn quantile<A, D, X>(tensor: A, q: A::Elem, op: &'static str) -> Result<Reduced<A::Elem, A, X>, DimError>
+where
+    A: Computable<Elem: Real>,
+    D: DimsOf<A::Dims, X>,
+    X: Dims,
+{
+    let lines = Lines::of::<A, D>(tensor)?;
+    if lines.len() == 0 && lines.count() > 0 {
+        return Err(DimError::EmptyReduction { op, dims: lines.describe() });
+    }
+    let out = lines.map(op, 1, |line, out| out[0] = quantile_of(&mut line.to_vec(), q))?;
+    lines.reduced::<A::Elem, X, A::Rank, A::Dims>(out)
+}
+
+impl<A: Computable> Sorting for A {}

@@ -1,0 +1,221 @@
+//! Windows that slide along dims: what convolutions and pooling have in common.
+
+use crate::assign::write_into;
+use crate::brand::Loop;
+use crate::brand::{DimInfo, Rest};
+use crate::dim::DimList;
+use crate::error::DimError;
+use crate::expr::Expr;
+use crate::expr::remap::Along;
+use crate::named::Named;
+use crate::plan::axes::AxisList;
+use crate::plan::shape::Shape;
+use crate::rank::Rank;
+use crate::set::{DimKey, Dims};
+use crate::storage::Owned;
+use crate::storage::memory::reserve;
+use smallvec::SmallVec;
+
+/// A number for each of several dims: one number for all, or one each, `2` or `(2, 1)` or `[2, 1]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PerDim(SmallVec<[usize; 4]>);
+
+impl From<usize> for PerDim {
+    fn from(all: usize) -> Self {
+        PerDim(SmallVec::from_elem(all, 1))
+    }
+}
+
+impl<const N: usize> From<[usize; N]> for PerDim {
+    fn from(each: [usize; N]) -> Self {
+        PerDim(SmallVec::from_slice(&each))
+    }
+}
+
+impl From<(usize, usize)> for PerDim {
+    fn from((a, b): (usize, usize)) -> Self {
+        PerDim::from([a, b])
+    }
+}
+
+impl From<(usize, usize, usize)> for PerDim {
+    fn from((a, b, c): (usize, usize, usize)) -> Self {
+        PerDim::from([a, b, c])
+    }
+}
+
+impl PerDim {
+    /// The number for the `at`th dim.
+    pub(crate) fn at(&self, at: usize) -> usize {
+        self.0[if self.0.len() == 1 { 0 } else { at }]
+    }
+
+    /// There must be one number, or one for each of `dims` dims.
+    pub(crate) fn check(&self, what: &str, dims: usize) -> Result<(), DimError> {
+        if self.0.len() == 1 || self.0.len() == dims {
+            return Ok(());
+        }
+        Err(DimError::Shape { what: format!("{} numbers for the {what} of {dims} dims", self.0.len()) })
+    }
+}
+
+/// How a window moves: its steps, what is added around the elements, and how far apart those in a window are.
+///
+/// ```text
+/// Window::new()                                    stride 1, padding 0, dilation 1
+/// Window::new().stride(2).padding((1, 0))          one number for all dims, or one for each
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Window {
+    pub(crate) stride: PerDim,
+    pub(crate) padding: PerDim,
+    pub(crate) dilation: PerDim,
+}
+
+impl Default for Window {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Window {
+    /// Steps of 1 without padding or dilation.
+    pub fn new() -> Self {
+        Window { stride: 1.into(), padding: 0.into(), dilation: 1.into() }
+    }
+
+    /// How far the window moves from one position to the next.
+    pub fn stride(self, stride: impl Into<PerDim>) -> Self {
+        Window { stride: stride.into(), ..self }
+    }
+
+    /// How many elements are added on either side.
+    pub fn padding(self, padding: impl Into<PerDim>) -> Self {
+        Window { padding: padding.into(), ..self }
+    }
+
+    /// How far apart neighbours in a window are.
+    pub fn dilation(self, dilation: impl Into<PerDim>) -> Self {
+        Window { dilation: dilation.into(), ..self }
+    }
+
+    /// There must be one number of each kind, or one for each of `dims` dims.
+    pub(crate) fn check(&self, dims: usize) -> Result<(), DimError> {
+        self.stride.check("stride", dims)?;
+        self.padding.check("padding", dims)?;
+        self.dilation.check("dilation", dims)
+    }
+}
+
+/// A dim of `size` elements as positions of a window of `len` elements, and positions in it: `position * stride + at * dilation`.
+pub(crate) fn slid(
+    dim: DimInfo<'_>,
+    size: usize,
+    window: DimKey,
+    len: usize,
+    stride: usize,
+    dilation: usize,
+) -> Result<Along, DimError> {
+    let fail =
+        |why: String| Err(DimError::Shape { what: format!("windows along dim `{}`: {why}", dim.name) });
+    if stride == 0 || dilation == 0 || len == 0 {
+        return fail(format!(
+            "of {len} elements, with stride {stride} and dilation {dilation}; each must be 1 at least"
+        ));
+    }
+    let Some(span) = (len - 1).checked_mul(dilation).and_then(|span| span.checked_add(1)) else {
+        return fail("their span cannot be counted".into());
+    };
+    if span > size {
+        return fail(format!("they span {span} elements, and there are {size}"));
+    }
+    let positions = (size - span) / stride + 1;
+    DimInfo { cell: None, ..dim }.meet(positions, None)?;
+    // Where there is one position, the step is never taken, and may be greater than can be counted.
+    let steps = |step: usize, count: usize| if count > 1 { step as isize } else { 0 };
+    let terms = SmallVec::from_iter([
+        (dim.key(), steps(stride, positions), Some(positions)),
+        (window, steps(dilation, len), Some(len)),
+    ]);
+    Ok(Along { offset: 0, inner: Some(size), terms })
+}
+
+/// Where the elements along a dim go in a larger one of `len` elements: the first to `start`, the others `step` apart.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Placing {
+    pub dim: DimKey,
+    pub len: usize,
+    pub start: usize,
+    pub step: usize,
+}
+
+/// A tensor of `fill` in which the elements of an expression are placed; its operands have met.
+pub(crate) fn placed<S: Dims, R: Rank, E: Expr>(
+    expr: &E,
+    shape: &Shape,
+    placings: &[Placing],
+    fill: E::Elem,
+) -> Result<Named<E::Elem, S, R>, DimError> {
+    let order = AxisList::in_memory_of::<S, R>().as_slice();
+    let keys = S::KEYS.as_slice();
+    let placing =
+        |axis: usize| placings.iter().find(|own| keys.get(axis).is_some_and(|key| key.same(&own.dim)));
+    let sizes: SmallVec<[usize; 8]> =
+        order.iter().map(|&axis| placing(axis).map_or(shape.size(axis), |placing| placing.len)).collect();
+    let named = |axis: usize| keys.get(axis).map_or("positional axis", |key| key.name);
+    let describe =
+        || crate::error::list_sizes(order.iter().map(|&axis| named(axis)).zip(sizes.iter().copied()));
+    let len = crate::plan::shape::volume(sizes.iter().copied(), size_of::<E::Elem>())
+        .ok_or_else(|| DimError::TooLarge { dims: describe() })?;
+    let mut data = reserve(len).map_err(|_| DimError::TooLarge { dims: describe() })?;
+    data.resize(len, fill);
+    let mut strides: SmallVec<[isize; 8]> = SmallVec::from_elem(0, order.len());
+    let (mut offset, mut step) = (0, 1);
+    for (&axis, &size) in order.iter().zip(&sizes).rev() {
+        let (start, every) = placing(axis).map_or((0, 1), |placing| (placing.start, placing.step));
+        offset += start * step;
+        strides[axis] = (every * step) as isize;
+        step *= size;
+    }
+    write_into::<S, R, E>(expr, shape, &mut data, offset, &strides)?;
+    Ok(Named::from_expr(Owned::laid_out(data, &sizes)))
+}
+
+type Window0 = Loop<0, 'w', 'i', 'n', 'd', 'o', 'w'>;
+type Window1 = Loop<1, 'w', 'i', 'n', 'd', 'o', 'w'>;
+type Window2 = Loop<2, 'w', 'i', 'n', 'd', 'o', 'w'>;
+
+/// The dims of the positions in windows that no user's dim stands for. They are behind a rest, so they clash with no other.
+pub(crate) type Inside = (Window0, Window1, Window2);
+
+/// The dims `S`, and those of the positions in a window.
+pub(crate) type Windowed<S> = <S as Dims>::Sealed<Inside>;
+
+/// The dims of the positions in a window.
+pub(crate) struct Positions;
+
+impl DimList for Positions {
+    type Brands = ();
+    type Sizes = ();
+    const KEYS: &'static crate::set::Keys = &<Rest<Inside> as crate::brand::Element>::KEYS;
+
+    fn each(&self, _: impl FnMut(DimInfo<'_>)) {}
+}
+
+impl Positions {
+    /// How many there are.
+    pub(crate) const COUNT: usize = 3;
+
+    /// The key of the `at`th among those of [`Windowed`].
+    pub(crate) fn key(at: usize) -> DimKey {
+        Self::KEYS.as_slice()[at]
+    }
+
+    /// Refuses a set of dims that has no room for more.
+    pub(crate) const fn fit<S: Dims>() {
+        assert!(
+            Windowed::<S>::KEYS.as_slice().len() == S::KEYS.as_slice().len() + Self::COUNT,
+            "windows of a tensor of 26 dims: there is no room for the dims of their positions"
+        );
+    }
+}

@@ -1,0 +1,71 @@
+//! What a `macro_rules!` macro hands on as one expression stays one.
+//!
+//! Where `$x:expr` stands among the tokens of a call, it comes in a group without delimiters. rustc forgets such groups once they went
+//! through a procedural macro, so that `$x * 2` would become `a + b * 2`.
+
+use proc_macro2::{Delimiter, Group, Span, TokenStream, TokenTree};
+use syn::Expr;
+
+/// The tokens of a call, with parentheses around what needs them.
+pub fn visible(tokens: TokenStream) -> TokenStream {
+    // Other groups stay as they are: a new one would lose the places of its delimiters.
+    if !has_invisible(tokens.clone()) {
+        return tokens;
+    }
+    let mut out = TokenStream::new();
+    for token in tokens {
+        let TokenTree::Group(group) = token else {
+            out.extend([token]);
+            continue;
+        };
+        let content = visible(group.stream());
+        let (mut delimiter, mut span) = (group.delimiter(), group.span());
+        if delimiter == Delimiter::None {
+            match syn::parse2::<Expr>(content.clone()) {
+                Ok(expr) if is_compound(&expr) => {
+                    delimiter = Delimiter::Parenthesis;
+                    span = Span::mixed_site().located_at(span);
+                }
+                Ok(_) => {
+                    out.extend(content);
+                    continue;
+                }
+                // A type or a pattern.
+                Err(_) => {}
+            }
+        } else if !has_invisible(group.stream()) {
+            out.extend([TokenTree::Group(group)]);
+            continue;
+        }
+        let mut group = Group::new(delimiter, content);
+        group.set_span(span);
+        out.extend([TokenTree::Group(group)]);
+    }
+    out
+}
+
+fn has_invisible(tokens: TokenStream) -> bool {
+    tokens.into_iter().any(|token| match token {
+        TokenTree::Group(group) => group.delimiter() == Delimiter::None || has_invisible(group.stream()),
+        _ => false,
+    })
+}
+
+/// Whether an operator beside an expression could take a part of it.
+fn is_compound(expr: &Expr) -> bool {
+    !matches!(
+        expr,
+        Expr::Array(_)
+            | Expr::Block(_)
+            | Expr::Call(_)
+            | Expr::Field(_)
+            | Expr::Index(_)
+            | Expr::Infer(_)
+            | Expr::Lit(_)
+            | Expr::Macro(_)
+            | Expr::MethodCall(_)
+            | Expr::Paren(_)
+            | Expr::Path(_)
+            | Expr::Tuple(_)
+    )
+}

@@ -1,0 +1,265 @@
+//! Files that are cut off, or lie: each is an error.
+
+use super::{In, Out, counted};
+use typed_dims::file::{npy, npz, safetensors};
+use typed_dims::prelude::*;
+
+fn try_all(bytes: &[u8]) {
+    if let Ok(file) = safetensors::Reader::new(bytes) {
+        for tensor in file.tensors() {
+            if let Ok(entry) = file.get(&tensor) {
+                let _ = (entry.load::<f32, (Out, In)>(), entry.load_as::<u8, _>((Out, In)), entry.names());
+                let _ = (entry.view::<f32, (Out, In)>().is_ok(), entry.view_as::<bool, _>(Out).is_ok());
+            }
+        }
+    }
+    if let Ok(file) = npy::Reader::new(bytes)
+        && let Ok(entry) = file.get()
+    {
+        let _ = (entry.load::<f32, (Out, In)>(), entry.load_as::<u8, _>((Out, In)), entry.names());
+        let _ = (entry.view::<f32, (Out, In)>().is_ok(), entry.view_as::<bool, _>(Out).is_ok());
+    }
+    if let Ok(mut file) = npz::Reader::new(bytes) {
+        for tensor in file.tensors() {
+            if let Ok(file) = file.get(&tensor) {
+                let _ = file.get().map(|entry| entry.load::<f32, (Out, In)>().is_ok());
+            }
+        }
+    }
+}
+
+fn samples() -> Vec<Vec<u8>> {
+    let mut many = safetensors::Writer::new();
+    many.put("w", counted(2)).unwrap().put("flag", full(Out.of(3), true)).unwrap();
+    let (mut stored, mut packed) = (npz::Writer::new(), npz::Writer::compressed());
+    stored.put("w", counted(2)).unwrap();
+    packed.put("w", counted(2)).unwrap();
+    let files = [many.to_bytes(), npy::to_bytes(counted(2)), stored.into_bytes(), packed.into_bytes()];
+    files.into_iter().map(Result::unwrap).collect()
+}
+
+#[test]
+fn files_that_are_cut_off_anywhere() {
+    for file in samples() {
+        for end in 0..file.len() {
+            try_all(&file[..end]);
+        }
+        assert!(safetensors::Reader::new(&file[..file.len() - 1]).is_err());
+        let cut = npy::Reader::new(&file[..file.len() - 1]);
+        assert!(cut.is_err() || cut.unwrap().get().unwrap().load::<f32, (Out, In)>().is_err());
+    }
+}
+
+/// Every byte of every file, changed in several ways.
+#[test]
+fn files_with_a_wrong_byte() {
+    for file in samples() {
+        for at in 0..file.len() {
+            for change in [0x01, 0x80, 0xff, b'9' ^ file[at], b'(' ^ file[at]] {
+                let mut file = file.clone();
+                file[at] ^= change;
+                try_all(&file);
+            }
+        }
+    }
+}
+
+/// Random changes, as many as there is time for: `FUZZ_SECONDS=600` runs for ten minutes.
+#[test]
+fn random_changes() {
+    use rand::{Rng, SeedableRng};
+    let seconds = std::env::var("FUZZ_SECONDS").ok().and_then(|seconds| seconds.parse().ok()).unwrap_or(2.0);
+    let mut random = rand::rngs::StdRng::seed_from_u64(1);
+    let started = std::time::Instant::now();
+    let words: [&[u8]; 12] = [
+        b"9999999999999999999",
+        b"-1",
+        b"NaN",
+        b"((((((((",
+        b"}",
+        b"\"",
+        b"data_offsets",
+        b"[0,0]",
+        b"F64",
+        b"'<f8'",
+        b"\xff\xff",
+        b"0",
+    ];
+    let samples = samples();
+    while started.elapsed().as_secs_f64() < seconds {
+        let mut file = samples[random.random_range(0..samples.len())].clone();
+        for _ in 0..random.random_range(1..6) {
+            let at = random.random_range(0..file.len());
+            match random.random_range(0..4) {
+                0 => file[at] = random.random(),
+                1 => file.truncate(at.max(1)),
+                2 => drop(file.splice(at..at, words[random.random_range(0..words.len())].iter().copied())),
+                _ => {
+                    let end = random.random_range(at..file.len()) + 1;
+                    let with = words[random.random_range(0..words.len())];
+                    drop(file.splice(at..end.min(at + 20), with.iter().copied()));
+                }
+            }
+        }
+        try_all(&file);
+    }
+}
+
+fn with_header(json: &str, data: &[u8]) -> Vec<u8> {
+    [&(json.len() as u64).to_le_bytes()[..], json.as_bytes(), data].concat()
+}
+
+fn refused(json: &str, data: &[u8]) -> String {
+    let bytes = with_header(json, data);
+    let reader = match safetensors::Reader::new(bytes) {
+        Err(error) => return error.to_string(),
+        Ok(reader) => reader,
+    };
+    let entry = match reader.get("x") {
+        Err(error) => return error.to_string(),
+        Ok(entry) => entry,
+    };
+    entry.load_as::<f32, _>((Out, In)).expect_err("an error").to_string()
+}
+
+#[test]
+fn lies_in_headers_of_safetensors() {
+    for (json, len) in [
+        // Lengths that the file does not have, or not all of.
+        (r#"{"x":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]}}"#, 20),
+        (r#"{"x":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]}}"#, 28),
+        (r#"{"x":{"dtype":"F32","shape":[2,3],"data_offsets":[0,18446744073709551615]}}"#, 24),
+        (r#"{"x":{"dtype":"F32","shape":[2,3],"data_offsets":[24,0]}}"#, 24),
+        // Sizes whose product is not what is there, or overflows.
+        (r#"{"x":{"dtype":"F32","shape":[2,4],"data_offsets":[0,24]}}"#, 24),
+        (r#"{"x":{"dtype":"F32","shape":[4294967296,4294967296,4294967296],"data_offsets":[0,0]}}"#, 0),
+        (r#"{"x":{"dtype":"F32","shape":[18446744073709551615,0],"data_offsets":[0,0]}}"#, 0),
+        // Tensors that overlap, and holes.
+        (
+            r#"{"x":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]},"y":{"dtype":"F32","shape":[2,3],"data_offsets":[4,28]}}"#,
+            28,
+        ),
+        (r#"{"x":{"dtype":"F32","shape":[2,3],"data_offsets":[8,32]}}"#, 32),
+        // Names that are none, or none of these axes.
+        (
+            r#"{"__metadata__":{"dims of x":"Out"},"x":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]}}"#,
+            24,
+        ),
+        (
+            r#"{"__metadata__":{"dims of x":"Out, In, Feat"},"x":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]}}"#,
+            24,
+        ),
+        (
+            r#"{"__metadata__":{"dims of x":"Out, Out"},"x":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]}}"#,
+            24,
+        ),
+        (
+            r#"{"__metadata__":{"dims of x":"Out, NaN"},"x":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]}}"#,
+            24,
+        ),
+        (
+            r#"{"__metadata__":{"dims of x":"Out, In = 4"},"x":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]}}"#,
+            24,
+        ),
+        (
+            r#"{"__metadata__":{"dims of x":"Out, In = NaN"},"x":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]}}"#,
+            24,
+        ),
+        (
+            r#"{"__metadata__":{"dims of x":"Out,"},"x":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]}}"#,
+            24,
+        ),
+        (
+            r#"{"__metadata__":{"dims of x":"\u0000\u202e, In"},"x":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]}}"#,
+            24,
+        ),
+    ] {
+        let message = refused(json, &vec![0; len]);
+        assert!(message.len() < 400, "{message}");
+    }
+    let nested = "[".repeat(1 << 20);
+    assert!(refused(&nested, &[]).contains("not a valid file"));
+    let long = format!(
+        r#"{{"__metadata__":{{"dims of x":"{}"}},"x":{{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]}}}}"#,
+        "N".repeat(1 << 16)
+    );
+    assert!(refused(&long, &[0; 24]).len() < 400);
+    // A header that is said to be larger than anything.
+    for len in [u64::MAX, 1 << 62, 1 << 32, 100_000_001] {
+        assert!(safetensors::Reader::new(len.to_le_bytes()).is_err());
+    }
+}
+
+fn npy(header: &str, data: &[u8]) -> String {
+    let bytes =
+        [b"\x93NUMPY\x01\x00", &(header.len() as u16).to_le_bytes()[..], header.as_bytes(), data].concat();
+    match npy::Reader::new(bytes) {
+        Err(error) => error.to_string(),
+        Ok(reader) => match reader.get() {
+            Err(error) => error.to_string(),
+            Ok(entry) => entry.load_as::<f32, _>((Out, In)).expect_err("an error").to_string(),
+        },
+    }
+}
+
+#[test]
+fn lies_in_headers_of_npy() {
+    for header in [
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 4), }",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999, 3), }",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (18446744073709551615, 3), }",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999999, 3), }",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (-2, 3), }",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), 'shape': (2, 3)}",
+        "{'descr': '<f4', 'fortran_order': None, 'shape': (2, 3), }",
+        "{'descr': '|O', 'fortran_order': False, 'shape': (2, 3), }",
+        "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2, 3), }",
+        "{'descr': '<f4', 'fortran_order': False}",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), } __import__('os')",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }  # dims: Out",
+        "{'descr': '<f4",
+        "",
+    ] {
+        assert!(npy(header, &[0; 24]).len() < 400);
+    }
+    assert!(npy(&"(".repeat(60_000), &[]).contains("where `{` is expected"));
+    // Longer than anything; and a version that is not known.
+    assert!(
+        npy::Reader::new(b"\x93NUMPY\x02\x00\xff\xff\xff\xff{")
+            .err()
+            .unwrap()
+            .to_string()
+            .contains("too long")
+    );
+    assert!(
+        npy::Reader::new(b"\x93NUMPY\x09\x01\xff\xff\xff\xff{")
+            .err()
+            .unwrap()
+            .to_string()
+            .contains("version 9.1")
+    );
+}
+
+#[test]
+fn a_bool_that_is_none() {
+    let mut bytes = npy::to_bytes(full(Out.of(3), true)).unwrap();
+    *bytes.last_mut().unwrap() = 2;
+    let file = npy::Reader::new(bytes).unwrap();
+    let entry = file.get().unwrap();
+    assert!(
+        entry
+            .load::<bool, (Out,)>()
+            .err()
+            .unwrap()
+            .to_string()
+            .contains("an element is no value of type `bool`")
+    );
+    assert!(
+        entry
+            .view::<bool, (Out,)>()
+            .err()
+            .unwrap()
+            .to_string()
+            .contains("an element is no value of its type")
+    );
+}

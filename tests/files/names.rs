@@ -1,0 +1,116 @@
+use super::{Feat, In, Out, counted};
+use typed_dims::file::{FileError, npy, safetensors};
+use typed_dims::prelude::*;
+
+mod elsewhere {
+    typed_dims::dims! {
+        /// Another dim of the name.
+        pub struct Out;
+        /// The dim of the name, without its static size.
+        pub struct In;
+    }
+}
+
+fn message<T>(result: Result<T, FileError>) -> String {
+    result.err().expect("an error").to_string()
+}
+
+fn file() -> safetensors::Reader<Vec<u8>> {
+    let mut file = safetensors::Writer::new();
+    file.put("w", counted(2)).unwrap().put("b", ones::<f32, _>(Out.of(2))).unwrap();
+    safetensors::Reader::new(file.to_bytes().unwrap()).unwrap()
+}
+
+/// The same without names, as others write it.
+fn nameless() -> npy::Reader<Vec<u8>> {
+    let mut bytes = npy::to_bytes(counted(2)).unwrap();
+    let comment = bytes.windows(7).position(|part| part == b"# dims:").unwrap();
+    let end = bytes.iter().position(|&byte| byte == b'\n').unwrap();
+    bytes[comment..end].fill(b' ');
+    npy::Reader::new(bytes).unwrap()
+}
+
+#[test]
+fn names_are_checked() {
+    let file = file();
+    let w = file.get("w").unwrap();
+    assert_eq!(
+        message(w.load::<f32, (Out, Feat)>()),
+        "tensor `w` has the axes (Out = 2, In = 3) in the file, but the dims (Out, Feat) were asked for: `In` is not one of them"
+    );
+    assert_eq!(
+        message(w.load::<f32, (Out,)>()),
+        "tensor `w` has the axes (Out = 2, In = 3) in the file, but the dims (Out) were asked for: `In` is not one of them"
+    );
+    assert_eq!(
+        message(file.get("b").unwrap().load::<f32, (Out, In)>()),
+        "tensor `b` has the axes (Out = 2) in the file, but the dims (Out, In = 3) were asked for: the file has no `In`"
+    );
+    assert_eq!(
+        message(w.load_as::<f32, _>((In, Out))),
+        "tensor `w` has the axes (Out = 2, In = 3) in the file, but the dims (In = 3, Out) were asked for: `In` has the static size 3, but 2 \
+         elements there"
+    );
+    assert_eq!(
+        message(w.load_as::<f32, _>((elsewhere::In, elsewhere::Out))),
+        "tensor `w` has the axes (Out = 2, In = 3) in the file, but the dims (In, Out) were asked for: the file has `Out` where `In` was said"
+    );
+    assert_eq!(message(file.get("v")), "there is no tensor `v` in the file, which has `b`, `w`");
+}
+
+/// The names decide, not the order in which the file has them.
+#[test]
+fn any_order() {
+    dims! { pub struct Wide; pub struct High; }
+    let high_wide = npy::to_bytes(ones::<u8, _>((Wide.of(2), High.of(5)))).unwrap();
+    mod other {
+        typed_dims::dims! { pub struct High; pub struct Wide; }
+    }
+    let file = npy::Reader::new(high_wide).unwrap();
+    let back: Tensor<u8, (other::High, other::Wide)> = file.get().unwrap().load().unwrap();
+    assert_eq!(back.dims(), [("High", 5), ("Wide", 2)]);
+}
+
+#[test]
+fn static_sizes_and_element_types_are_checked() {
+    dims! { pub struct Out = 7; }
+    let file = file();
+    let why = message(file.get("w").unwrap().load::<f32, (Out, In)>());
+    assert!(why.ends_with("`Out` has the static size 7, but 2 elements there"), "{why}");
+    assert_eq!(
+        message(file.get("w").unwrap().load::<f64, (super::Out, In)>()),
+        "tensor `w` has elements of type F32 in the file, but `f64` was asked for"
+    );
+}
+
+#[test]
+fn files_without_names_want_the_order_of_their_axes() {
+    let file = nameless();
+    let entry = file.get().unwrap();
+    assert_eq!(
+        message(entry.load::<f32, (Out, In)>()),
+        "tensor `npy` has the axes (2, 3) in the file, but the dims (Out, In = 3) were asked for: the file does not name its axes, so say their \
+         order: `load_as` or `view_as`"
+    );
+    assert_eq!(entry.load_as::<f32, _>((Out, In)).unwrap().order((Out, In)), counted(2).order((Out, In)));
+    assert!(message(entry.load_as::<f32, _>(Out)).ends_with("these are 1, not 2"));
+    dims!(i = 4, j);
+    let why = message(entry.load_as::<f32, _>((i, j)));
+    assert!(why.starts_with("dim `i` has size 4") && why.contains("was also given size 2"), "{why}");
+    dims!(i, j);
+    entry.load_as::<f32, _>((i, j)).unwrap();
+    assert_eq!((i.size(), j.size()), (2, 3));
+}
+
+#[test]
+fn names_that_a_file_cannot_tell_apart() {
+    let tensor = ones::<f32, _>((Out.of(2), elsewhere::Out.of(3)));
+    let what = "not a valid file: a file cannot tell two dims named `Out` apart: rename one of them";
+    assert_eq!(message(npy::to_bytes(&tensor)), what);
+    assert_eq!(message(safetensors::Writer::new().put("x", &tensor)), what);
+    let why = message(file().get("b").unwrap().load::<f32, (Out, elsewhere::Out)>());
+    assert!(why.ends_with("two of them are called `Out`"), "{why}");
+    let mut twice = safetensors::Writer::new();
+    twice.put("x", counted(1)).unwrap();
+    assert!(message(twice.put("x", counted(1))).contains("`x` is in the file already"));
+}

@@ -1,0 +1,96 @@
+//! Tensors from nothing.
+
+use crate::loops::{self, build};
+use crate::table::Family;
+use crate::{I, Inner, J, Outer};
+use typed_dims::prelude::*;
+
+/// Factories.
+pub fn family() -> Family {
+    Family {
+        title: "Factories",
+        about: "A dim comes with its size, `I.of(3)`, unless it has a static one or is a local dim that has been bound.",
+        operators: entries(),
+    }
+}
+
+crate::operators! {
+    /// Zeros
+    zeros_of [f32 i32] () -> [I J],
+        call: zeros::<T, _>((I.of(3), J.of(4))),
+        loops: build(&[3, 4], |_| 0 as T),
+        along: [], keep: [],
+        names: "zeros" "numpy.zeros" "zeros";
+    /// Ones
+    ones_of [f32 i32] () -> [J I],
+        call: ones::<T, _>((I.of(3), J.of(4))),
+        loops: build(&[4, 3], |_| 1 as T),
+        along: [], keep: [],
+        names: "ones" "numpy.ones" "ones";
+    /// One value
+    full_of [f32 bool] () -> [I],
+        call: full(I.of(3), T::default()),
+        loops: build(&[3], |_| T::default()),
+        along: [], keep: [],
+        names: "full" "numpy.full" "full";
+    /// One value, with the dims of another tensor
+    full_like [f32 i32] (x: T [I J]) -> [J I],
+        call: typed_dims::create::full_like(x + x, 7 as T),
+        loops: build(&[x.shape()[1], x.shape()[0]], |_| 7 as T),
+        along: [], keep: [],
+        names: "full_like" "numpy.full_like" "full_like";
+    /// 1 on the diagonal
+    eye_of [f32 i32] () -> [J I],
+        call: eye::<T, _, _>(I.of(3), J.of(4)),
+        loops: build(&[4, 3], |at| if at[0] == at[1] { 1 as T } else { 0 as T }),
+        along: [], keep: [],
+        names: "eye" "numpy.eye" "eye";
+    /// A lower triangle of ones: 1 where `j <= i - 1`
+    tri_of [f32 i32] () -> [J I],
+        call: tri::<T, _, _>(I.of(3), J.of(4), -1),
+        loops: build(&[4, 3], |at| if at[0] < at[1] { 1 as T } else { 0 as T }),
+        along: [], keep: [],
+        names: "tril(ones)" "numpy.tri" "tri";
+    /// `start + i * step`
+    arange_of [f32 i32] () -> [I],
+        call: arange(I.of(5), 10 as T, 2 as T),
+        loops: build(&[5], |at| (10 + 2 * at[0]) as T),
+        along: [], keep: [],
+        names: "arange" "numpy.arange" "arange";
+    /// Evenly spaced numbers, both ends included
+    linspace_of [f32 f64] () -> [I],
+        call: linspace(I.of(5), -1.0 as T, 3.0),
+        loops: build(&[5], |at| at[0] as T - 1.0),
+        along: [], keep: [],
+        names: "linspace" "numpy.linspace" "linspace";
+    /// The value of a function at each position
+    from_fn_of [f32 i32] () -> [J I],
+        call: from_fn((I.of(3), J.of(4)), |(i, j)| (10 * i + j) as T),
+        loops: build(&[4, 3], |at| (10 * at[1] + at[0]) as T),
+        along: [], keep: [],
+        names: "" "numpy.fromfunction" "fromfunction";
+    /// Given elements
+    from_vec_of [f32 i32] () -> [J I],
+        call: from_vec((I.of(2), J.of(2)), vec![1 as T, 2 as T, 3 as T, 4 as T]),
+        loops: build(&[2, 2], |at| (1 + 2 * at[1] + at[0]) as T),
+        along: [], keep: [],
+        errors: [typed_dims::create::try_from_vec((I.of(2), J.of(2)), vec![1.0f32])
+            => "a tensor with dims `I` = 2, `J` = 2 has 4 elements, but 1 were given"],
+        names: "tensor" "numpy.asarray" "array";
+    /// Numbers drawn evenly from 0 to 1, from a seed
+    rand_of [f32 f64] () -> [I J],
+        call: rand::<T, _>((I.of(3), J.of(4)), 7),
+        loops: build(&[3, 4], |at| loops::unit(7, (4 * at[0] + at[1]) as u64) as T),
+        along: [], keep: [],
+        names: "rand" "random.uniform" "random.random";
+    /// Numbers with a normal distribution, from a seed
+    randn_of [f32 f64] () -> [I J],
+        call: randn::<T, _>((I.of(3), J.of(4)), 7),
+        loops: build(&[3, 4], |at| {
+            let n = 2 * (4 * at[0] + at[1]) as u64;
+            let radius = (-2.0 * (1.0 - loops::unit(7, n)).ln()).sqrt();
+            (radius * (2.0 * std::f64::consts::PI * loops::unit(7, n + 1)).cos()) as T
+        }),
+        along: [], keep: [],
+        names: "randn" "random.normal" "random.standard_normal";
+}

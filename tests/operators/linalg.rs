@@ -1,0 +1,155 @@
+//! Linear algebra without solving.
+
+use crate::loops::{build, fold};
+use crate::table::Family;
+use crate::{I, Inner, J, K, L, Outer, P, Q};
+use typed_dims::prelude::*;
+
+/// Linear algebra.
+pub fn family() -> Family {
+    Family {
+        title: "Linear algebra",
+        about: "`diagonal`, `tril`, `triu` and products without a sum are lazy; the others run at once, products as contractions.",
+        operators: entries(),
+    }
+}
+
+fn p_norm<T: Copy + Into<f64>>(line: impl Iterator<Item = T>, p: f64) -> f64 {
+    line.map(|x| x.into().abs().powf(p)).sum::<f64>().powf(1.0 / p)
+}
+
+crate::operators! {
+    /// The elements on a diagonal: `out[i] = x[i, i + 1]`
+    diagonal_at [f32 i32] (x: T [I J K]) -> [K I],
+        call: x.diagonal(I, J, 1),
+        loops: build(&[x.shape()[2], x.shape()[0].min(x.shape()[1] - 1)], |at| x[[at[1], at[1] + 1, at[0]]]),
+        along: [I J], keep: [J],
+        errors: [Array2::<f32>::zeros((2, 4)).at((I, J)).try_diagonal(I, J, 5)
+            => "the diagonal 5 of a matrix of dims `I` = 2, `J` = 4"],
+        names: "diagonal" "numpy.diagonal" "diagonal";
+    /// `sum over i of x[i, i]`
+    trace [f32 i32] (x: T [I K J]) -> [K],
+        call: x.trace(I, J),
+        loops: build(&[x.shape()[1]], |at| {
+            (0..x.shape()[0].min(x.shape()[2])).fold(0 as T, |sum, i| sum + x[[i, at[0], i]])
+        }),
+        along: [I J], keep: [],
+        names: "trace" "numpy.trace" "trace";
+    /// A matrix with the elements on its diagonal
+    diag_embed [f32 i32] (x: T [I K]) -> [J K I],
+        call: x.diag_embed(I, J),
+        loops: build(&[x.shape()[0], x.shape()[1], x.shape()[0]], |at| if at[0] == at[2] { x[[at[0], at[1]]] } else { 0 as T }),
+        along: [I J], keep: [],
+        names: "diag_embed" "numpy.diag" "diag";
+    /// The lower triangle: `x[i, j]` where `j <= i + 1`, else 0
+    tril [f32 i32] (x: T [I J]) -> [J I],
+        call: x.tril(I, J, 1),
+        loops: build(&[x.shape()[1], x.shape()[0]], |at| if at[0] <= at[1] + 1 { x[[at[1], at[0]]] } else { 0 as T }),
+        along: [I J], keep: [],
+        names: "tril" "numpy.tril" "tril";
+    /// The upper triangle: `x[i, j]` where `j >= i`, else 0
+    triu [f32 i32] (x: T [I J]) -> [I J],
+        call: x.triu(I, J, 0),
+        loops: build(x.shape(), |at| if at[1] >= at[0] { x[[at[0], at[1]]] } else { 0 as T }),
+        along: [I J], keep: [],
+        names: "triu" "numpy.triu" "triu";
+    /// `sum over i of x[i] * y[i]`
+    dot [f32 f64 i32] (x: T [I], y: T [I]) -> [],
+        call: x.dot(y, I),
+        loops: x.iter().zip(y).fold(0 as T, |sum, (x, y)| sum + x * y),
+        along: [I], keep: [],
+        names: "dot" "numpy.dot" "dot";
+    /// `sum over j of x[i, j] * y[j, k]`
+    matmul [f32 f64 i32] (x: T [I J], y: T [J K]) -> [K I],
+        call: x.dot(y, J),
+        loops: build(&[y.shape()[1], x.shape()[0]], |at| {
+            (0..x.shape()[1]).fold(0 as T, |sum, j| sum + x[[at[1], j]] * y[[j, at[0]]])
+        }),
+        along: [J], keep: [],
+        names: "matmul" "numpy.matmul" "matmul";
+    /// `sum over j and k of x[i, j, k] * y[k, j, l]`
+    tensordot [f32 i32] (x: T [I J K], y: T [K J L]) -> [I L],
+        call: x.dot(y, (J, K)),
+        loops: build(&[x.shape()[0], y.shape()[2]], |at| {
+            let pairs = (0..x.shape()[1]).flat_map(|j| (0..x.shape()[2]).map(move |k| (j, k)));
+            pairs.fold(0 as T, |sum, (j, k)| sum + x[[at[0], j, k]] * y[[k, j, at[1]]])
+        }),
+        along: [J K], keep: [],
+        names: "tensordot" "numpy.tensordot" "tensordot";
+    /// `x[i] * y[j]`
+    outer [f32 i32] (x: T [I], y: T [J]) -> [J I],
+        call: x * y,
+        loops: build(&[y.len(), x.len()], |at| x[[at[1]]] * y[[at[0]]]),
+        along: [], keep: [],
+        names: "outer" "numpy.outer" "outer";
+    /// The Kronecker product: `out[(i, k), (j, l)] = x[i, j] * y[k, l]`
+    kron [f32 i32] (x: T [I J], y: T [K L]) -> [P Q],
+        call: (x * y).flatten((I, K), P).flatten((J, L), Q),
+        loops: build(&[x.shape()[0] * y.shape()[0], x.shape()[1] * y.shape()[1]], |at| {
+            let (k, l) = (y.shape()[0], y.shape()[1]);
+            x[[at[0] / k, at[1] / l]] * y[[at[0] % k, at[1] % l]]
+        }),
+        along: [I J K L], keep: [],
+        names: "kron" "numpy.kron" "kron";
+    /// `sum of |x|`
+    norm_l1 [f32 f64] (x: T [I J]) -> [I],
+        call: x.norm_p(J, 1.0),
+        loops: fold(x, 1, |x| p_norm(x.iter().copied(), 1.0) as T),
+        along: [J], keep: [],
+        names: "linalg.vector_norm(ord=1)" "numpy.linalg.norm(ord=1)" "linalg.norm(ord=1)";
+    /// `max of |x|`
+    norm_inf [f32 f64] (x: T [I J]) -> [I],
+        call: x.norm_p(J, T::INFINITY),
+        loops: fold(x, 1, |x| x.iter().fold(0.0, |max: T, x| max.max(x.abs()))),
+        along: [J], keep: [J],
+        errors: [Array2::<f32>::zeros((2, 0)).at((I, J)).try_norm_p(J, f32::INFINITY)
+            => "`norm` over dim `J` = 0 has no elements to choose from"],
+        names: "linalg.vector_norm(ord=inf)" "numpy.linalg.norm(ord=inf)" "linalg.norm(ord=inf)";
+    /// How many elements are not 0
+    norm_zero [f32 f64] (x: T [I J] in Ties) -> [I],
+        call: x.norm_p(J, 0.0),
+        loops: fold(x, 1, |x| x.iter().filter(|x| **x != 0.0).count() as T),
+        along: [J], keep: [],
+        names: "linalg.vector_norm(ord=0)" "numpy.linalg.norm(ord=0)" "linalg.norm(ord=0)";
+    /// `(sum of |x|^p)^(1/p)`
+    norm_p [f32 f64] (x: T [J I]) -> [I],
+        call: x.norm_p(J, 3.0),
+        loops: fold(x, 0, |x| p_norm(x.iter().copied(), 3.0) as T),
+        along: [J], keep: [],
+        names: "linalg.vector_norm" "numpy.linalg.norm" "linalg.norm";
+    /// Euclidean distances between two sets of points: `norm over k of x[i, k] - y[j, k]`
+    cdist [f32 f64] (x: T [I K], y: T [J K]) -> [J I],
+        call: x.cdist(y, K, 2.0),
+        loops: build(&[y.shape()[0], x.shape()[0]], |at| {
+            p_norm((0..x.shape()[1]).map(|k| x[[at[1], k]] - y[[at[0], k]]), 2.0) as T
+        }),
+        along: [K], keep: [],
+        names: "cdist" "" "scipy.spatial.distance.cdist";
+    /// Distances in the `p`-norm
+    cdist_p [f32 f64] (x: T [I K], y: T [J K]) -> [I J],
+        call: x.cdist(y, K, 1.0),
+        loops: build(&[x.shape()[0], y.shape()[0]], |at| {
+            p_norm((0..x.shape()[1]).map(|k| x[[at[0], k]] - y[[at[1], k]]), 1.0) as T
+        }),
+        along: [K], keep: [],
+        names: "cdist(p=1)" "" "scipy.spatial.distance.cdist(metric='cityblock')";
+    /// The cosine of the angle between vectors
+    cosine_similarity [f32 f64] (x: T [I K], y: T [J K]) -> [J I],
+        call: x.cosine_similarity(y, K, 1e-8),
+        loops: build(&[y.shape()[0], x.shape()[0]], |at| {
+            let dot = |a: &dyn Fn(usize) -> T, b: &dyn Fn(usize) -> T| (0..x.shape()[1]).map(|k| f64::from(a(k) * b(k))).sum::<f64>();
+            let (a, b) = (|k: usize| x[[at[1], k]], |k: usize| y[[at[0], k]]);
+            (dot(&a, &b) / (dot(&a, &a).sqrt().max(1e-8) * dot(&b, &b).sqrt().max(1e-8))) as T
+        }),
+        along: [K], keep: [],
+        names: "cosine_similarity" "optax.cosine_similarity" "";
+    /// Vectors of length 1: `x / max(norm, eps)`
+    normalize [f32 f64] (x: T [J I]) -> [I J],
+        call: x.normalize(J, 1e-8),
+        loops: crate::loops::along(x, 0, |x| {
+            let norm = p_norm(x.iter().copied(), 2.0).max(1e-8);
+            x.iter().map(|&x| (f64::from(x) / norm) as T).collect()
+        }).reversed_axes(),
+        along: [J], keep: [],
+        names: "nn.functional.normalize" "" "";
+}

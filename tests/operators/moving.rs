@@ -1,0 +1,145 @@
+//! Elements moved and repeated along dims.
+
+use crate::loops::{build, lines};
+use crate::table::Family;
+use crate::{C, H, I, Inner, J, K, O, Outer, P, Q, W};
+use typed_dims::prelude::*;
+
+/// Moving and repeating.
+pub fn family() -> Family {
+    Family {
+        title: "Moving and repeating",
+        about: "`flip`, `unfold`, `chunk`, `unbind` and `expand` are views, also of expressions that have not been computed; the others run at \
+                once. Where a dim gets another size, it must not have a static one.",
+        operators: entries(),
+    }
+}
+
+fn two_by_four() -> Array2<f32> {
+    Array2::zeros((2, 4))
+}
+
+crate::operators! {
+    /// The elements backwards
+    flip [f32 i32] (x: T [I J]) -> [I J],
+        call: (x + x).flip((I, J)),
+        loops: build(x.shape(), |at| {
+            let x = x[[x.shape()[0] - 1 - at[0], x.shape()[1] - 1 - at[1]]];
+            x + x
+        }),
+        along: [I J], keep: [],
+        names: "flip" "numpy.flip" "flip";
+    /// `out[j] = x[(j - by) mod n]`
+    roll [f32 i32] (x: T [I J K]) -> [J K I],
+        call: x.roll(J, -3),
+        loops: build(&[x.shape()[1], x.shape()[2], x.shape()[0]], |at| x[[at[2], (at[0] + 3) % x.shape()[1], at[1]]]),
+        along: [J], keep: [],
+        names: "roll" "numpy.roll" "roll";
+    /// `out[j] = x[j - by]`, and a constant where there is none
+    shift [f32 i32] (x: T [I J]) -> [I J],
+        call: x.shift(J, 2, 7 as T),
+        loops: lines(x, 1, x.shape()[1], |x| (0..x.len()).map(|j| if j < 2 { 7 as T } else { x[j - 2] }).collect()),
+        along: [J], keep: [],
+        names: "" "" "";
+    /// A constant around the elements
+    pad_constant [f32 i32] (x: T [I J]) -> [J I],
+        call: x.pad((I, J), 1, 2, Pad::Constant(7 as T)),
+        loops: build(&[x.shape()[1] + 3, x.shape()[0] + 3], |at| {
+            let inside = |at: usize, size: usize| at.checked_sub(1).filter(|&at| at < size);
+            match (inside(at[1], x.shape()[0]), inside(at[0], x.shape()[1])) {
+                (Some(i), Some(j)) => x[[i, j]],
+                _ => 7 as T,
+            }
+        }),
+        along: [I J], keep: [],
+        names: "nn.functional.pad" "numpy.pad" "pad";
+    /// The elements mirrored at the first and the last
+    pad_reflect [f32 i32] (x: T [I J]) -> [I J],
+        call: x.pad(J, 2, 3, Pad::Reflect),
+        loops: lines(x, 1, x.shape()[1] + 5, |x| {
+            let (n, period) = (x.len() as isize, (2 * x.len() as isize - 2).max(1));
+            (-2..n + 3).map(|j| { let j = j.rem_euclid(period); x[j.min(period - j) as usize % x.len()] }).collect()
+        }),
+        along: [J], keep: [J],
+        errors: [Array2::<f32>::zeros((2, 0)).at((I, J)).try_pad(J, 1, 1, Pad::Reflect)
+            => "nothing to pad dim `J` of size 0 with"],
+        names: "nn.functional.pad(mode='reflect')" "numpy.pad(mode='reflect')" "pad(mode='reflect')";
+    /// The first and the last element repeated
+    pad_replicate [f32 i32] (x: T [J I]) -> [I J],
+        call: x.pad(J, 2, 1, Pad::Replicate),
+        loops: lines(x, 0, x.shape()[0] + 3, |x| {
+            (0..x.len() + 3).map(|j| x[j.saturating_sub(2).min(x.len() - 1)]).collect()
+        }).reversed_axes(),
+        along: [J], keep: [J],
+        names: "nn.functional.pad(mode='replicate')" "numpy.pad(mode='edge')" "pad(mode='edge')";
+    /// The elements from the other end
+    pad_circular [f32 i32] (x: T [I J]) -> [I J],
+        call: x.pad((I, J), 1, 2, Pad::Circular),
+        loops: build(&[x.shape()[0] + 3, x.shape()[1] + 3], |at| {
+            let wrap = |at: usize, size: usize| (at + size - 1) % size;
+            x[[wrap(at[0], x.shape()[0]), wrap(at[1], x.shape()[1])]]
+        }),
+        along: [I J], keep: [I J],
+        names: "nn.functional.pad(mode='circular')" "numpy.pad(mode='wrap')" "pad(mode='wrap')";
+    /// The tensor several times, one behind the other
+    repeat [f32 i32] (x: T [I J K]) -> [J I K],
+        call: x.repeat(J, 3),
+        loops: build(&[3 * x.shape()[1], x.shape()[0], x.shape()[2]], |at| x[[at[1], at[0] % x.shape()[1], at[2]]]),
+        along: [J], keep: [],
+        names: "repeat, tile" "numpy.tile" "tile";
+    /// Each element several times
+    repeat_interleave [f32 i32] (x: T [I J]) -> [I J],
+        call: x.repeat_interleave(J, 3),
+        loops: build(&[x.shape()[0], 3 * x.shape()[1]], |at| x[[at[0], at[1] / 3]]),
+        along: [J], keep: [],
+        names: "repeat_interleave" "numpy.repeat" "repeat";
+    /// Other sizes, with the nearest element before: `out[h] = x[floor(h * n / size)]`
+    interpolate_nearest [f32 i32] (x: T [C H W]) -> [C H W],
+        call: x.interpolate_nearest((H, W), (9, 3)),
+        loops: build(&[x.shape()[0], 9, 3], |at| x[[at[0], at[1] * x.shape()[1] / 9, at[2] * x.shape()[2] / 3]]),
+        along: [H W], keep: [H W],
+        names: "nn.functional.interpolate" "image.resize" "";
+    /// Windows: `out[h, p] = x[h * stride + p * dilation]`
+    unfold [f32 i32] (x: T [I H]) -> [P I H],
+        call: (x + x).unfold(H, P.of(2), 2, 3),
+        loops: build(&[2, x.shape()[0], 2], |at| { let x = x[[at[1], at[2] * 2 + at[0] * 3]]; x + x }),
+        along: [H], keep: [H],
+        errors: [two_by_four().at((I, H)).try_unfold(H, P.of(3), 1, 2)
+            => "windows along dim `H`: they span 5 elements, and there are 4"],
+        names: "unfold" "lax.conv_general_dilated_patches" "lib.stride_tricks.sliding_window_view";
+    /// The dim cut into pieces that are as equal as can be
+    chunk [f32 i32] (x: T [I J]) -> [J I],
+        call: concat(J, x.chunk(J, 3).into_iter().rev()),
+        loops: build(&[x.shape()[1], x.shape()[0]], |at| x[[at[1], (at[0] + 2) % 4]]),
+        along: [J], keep: [J],
+        errors: [two_by_four().at((I, J)).try_chunk(J, 0).map(|_| ()) => "dim `J` cannot be cut into 0 pieces"],
+        names: "chunk" "numpy.array_split" "array_split";
+    /// The tensors at all positions
+    unbind [f32 i32] (x: T [I J]) -> [I K],
+        call: stack(K, x.unbind(J).into_iter().rev()),
+        loops: build(x.shape(), |at| x[[at[0], x.shape()[1] - 1 - at[1]]]),
+        along: [J], keep: [J],
+        names: "unbind" "numpy.unstack" "unstack";
+    /// The same at all positions of a new dim
+    expand [f32 i32] (x: T [I J]) -> [K I J],
+        call: x.expand(K.of(2)),
+        loops: build(&[2, x.shape()[0], x.shape()[1]], |at| x[[at[1], at[2]]]),
+        along: [K], keep: [],
+        names: "unsqueeze, expand" "numpy.broadcast_to" "broadcast_to";
+    /// Channels as blocks of pixels
+    pixel_shuffle [f32 i32] (x: T [C H W]) -> [O I J],
+        call: x.unflatten(C, (O, P.of(2), Q.of(2))).flatten((H, P), I).flatten((W, Q), J),
+        loops: build(&[x.shape()[0] / 4, 2 * x.shape()[1], 2 * x.shape()[2]], |at| {
+            x[[4 * at[0] + at[1] % 2 * 2 + at[2] % 2, at[1] / 2, at[2] / 2]]
+        }),
+        along: [C H W], keep: [C],
+        names: "pixel_shuffle" "" "";
+    /// Blocks of pixels as channels
+    pixel_unshuffle [f32 i32] (x: T [C H I]) -> [O K J],
+        call: x.unflatten(H, (K, P.of(2))).unflatten(I, (J, Q.of(3))).flatten((C, P, Q), O),
+        loops: build(&[6 * x.shape()[0], x.shape()[1] / 2, x.shape()[2] / 3], |at| {
+            x[[at[0] / 6, 2 * at[1] + at[0] / 3 % 2, 3 * at[2] + at[0] % 3]]
+        }),
+        along: [C H I], keep: [H I],
+        names: "pixel_unshuffle" "" "";
+}

@@ -1,0 +1,340 @@
+//! Convolutions, pooling, normalisation, losses, dropout.
+
+use crate::loops::{self, build, tap};
+use crate::table::Family;
+use crate::{B, C, D, G, H, I, Inner, J, K, O, Outer, P, Q, V, W};
+use ndarray::{ArrayD, Axis};
+use typed_dims::prelude::*;
+
+/// Neural networks.
+pub fn family() -> Family {
+    Family {
+        title: "Neural networks",
+        about: "A convolution is one contraction over windows that are views; without padding nothing is copied. Pooling is one pass over such \
+                windows. Normalisations take the dims that they run over, so one function has several names elsewhere; scale and bias are factors \
+                and summands as any other. Losses of classes are lazy, one for each prediction: `.mean(dims)` makes one number of them. The \
+                losses of single elements are above, among the elementwise operations. `attention` is with the reductions.",
+        operators: entries(),
+    }
+}
+
+/// The mean and the variance of all elements.
+fn moments<'a, T: Copy + Into<f64> + 'a>(x: impl Iterator<Item = &'a T> + Clone) -> (f64, f64) {
+    let n = x.clone().count() as f64;
+    let mean = x.clone().map(|&x| x.into()).sum::<f64>() / n;
+    (mean, x.map(|&x| (x.into() - mean) * (x.into() - mean)).sum::<f64>() / n)
+}
+
+/// The windows of two axes behind the first one.
+fn pooled<T: Copy>(
+    x: &ArrayD<T>,
+    size: [usize; 2],
+    stride: [usize; 2],
+    padding: [usize; 2],
+    f: impl Fn(&mut dyn Iterator<Item = Option<T>>) -> T,
+) -> ArrayD<T> {
+    let n = |at: usize| (x.shape()[at + 1] + 2 * padding[at] - size[at]) / stride[at] + 1;
+    build(&[x.shape()[0], n(0), n(1)], |at| {
+        let places = (0..size[0]).flat_map(|p| (0..size[1]).map(move |q| (p, q)));
+        f(&mut places.map(|(p, q)| {
+            let h = tap(at[1], stride[0], p, 1, padding[0], x.shape()[1])?;
+            let w = tap(at[2], stride[1], q, 1, padding[1], x.shape()[2])?;
+            Some(x[[at[0], h, w]])
+        }))
+    })
+}
+
+/// The parts of two axes behind the first one, as equal as can be.
+fn adaptive<T: Copy>(x: &ArrayD<T>, sizes: [usize; 2], f: impl Fn(Vec<T>) -> T) -> ArrayD<T> {
+    let part = |at: usize, n: usize, size: usize| at * n / size..((at + 1) * n).div_ceil(size);
+    build(&[x.shape()[0], sizes[0], sizes[1]], |at| {
+        let h = part(at[1], x.shape()[1], sizes[0]);
+        f(h.flat_map(|h| part(at[2], x.shape()[2], sizes[1]).map(move |w| x[[at[0], h, w]])).collect())
+    })
+}
+
+fn image() -> Array2<f32> {
+    Array2::zeros((4, 2))
+}
+
+crate::operators! {
+    /// `out[o, h] = sum over c, p of x[c, h + p] * w[o, c, p]`
+    conv1d [f32 f64 i32] (x: T [B C H], w: T [O C P]) -> [B O H],
+        call: conv(x, w, C, H, P, &Window::new()),
+        loops: build(&[x.shape()[0], w.shape()[0], x.shape()[2] + 1 - w.shape()[2]], |at| {
+            let mut sum = 0 as T;
+            for c in 0..x.shape()[1] {
+                for p in 0..w.shape()[2] {
+                    sum += x[[at[0], c, at[2] + p]] * w[[at[1], c, p]];
+                }
+            }
+            sum
+        }),
+        along: [C H P], keep: [H P],
+        errors: [
+            try_conv(image().at((C, H)), Array2::<f32>::zeros((4, 3)).at((C, P)), C, H, P, &Window::new())
+                => "windows along dim `H`: they span 3 elements, and there are 2",
+            try_conv(image().at((C, H)), Array2::<f32>::zeros((4, 2)).at((C, P)), C, H, P, &Window::new().stride(0))
+                => "windows along dim `H`: of 2 elements, with stride 0 and dilation 1; each must be 1 at least",
+            try_conv(image().at((C, H)), Array2::<f32>::zeros((3, 2)).at((C, P)), C, H, P, &Window::new())
+                => "dim `C` has size 4",
+        ],
+        names: "nn.functional.conv1d" "lax.conv_general_dilated" "correlate";
+    /// The same along two dims, with stride, padding and dilation
+    conv2d [f32 i32] (x: T [C H W], w: T [O C P Q]) -> [O H W],
+        call: conv(x, w, C, (H, W), (P, Q), &Window::new().stride((2, 1)).padding(1).dilation((1, 2))),
+        loops: build(&[w.shape()[0], (x.shape()[1] + 2 - 3) / 2 + 1, x.shape()[2] + 2 - 3 + 1], |at| {
+            let mut sum = 0 as T;
+            for c in 0..x.shape()[0] {
+                for p in 0..3 {
+                    for q in 0..2 {
+                        let (h, w_) = (tap(at[1], 2, p, 1, 1, x.shape()[1]), tap(at[2], 1, q, 2, 1, x.shape()[2]));
+                        if let (Some(h), Some(w_)) = (h, w_) {
+                            sum += x[[c, h, w_]] * w[[at[0], c, p, q]];
+                        }
+                    }
+                }
+            }
+            sum
+        }),
+        along: [C H W P Q], keep: [H W P Q],
+        errors: [
+            try_conv(image().at((C, H)), Array2::<f32>::zeros((4, 2)).at((C, P)), C, H, P, &Window::new().stride((1, 2)))
+                => "2 numbers for the stride of 1 dims",
+        ],
+        names: "nn.functional.conv2d" "lax.conv_general_dilated" "scipy.signal.correlate2d";
+    /// The same along three dims
+    conv3d [f32] (x: T [C D H W], w: T [C O K P Q]) -> [O D H W],
+        call: conv(x, w, C, (D, H, W), (K, P, Q), &Window::new()),
+        loops: build(&[w.shape()[1], x.shape()[1] - 1, x.shape()[2] - 2, x.shape()[3] - 1], |at| {
+            let mut sum = 0 as T;
+            for c in 0..x.shape()[0] {
+                for k in 0..2 {
+                    for p in 0..3 {
+                        for q in 0..2 {
+                            sum += x[[c, at[1] + k, at[2] + p, at[3] + q]] * w[[c, at[0], k, p, q]];
+                        }
+                    }
+                }
+            }
+            sum
+        }),
+        along: [C D H W K P Q], keep: [D H W K P Q],
+        names: "nn.functional.conv3d" "lax.conv_general_dilated" "scipy.signal.correlate";
+    /// Groups of channels: a dim that both have and that is not summed over
+    conv_grouped [f32 i32] (x: T [G C H], w: T [G O C P]) -> [G O H],
+        call: conv(x, w, C, H, P, &Window::new().padding(1)),
+        loops: build(&[x.shape()[0], w.shape()[1], x.shape()[2]], |at| {
+            let mut sum = 0 as T;
+            for c in 0..x.shape()[1] {
+                for p in 0..3 {
+                    if let Some(h) = tap(at[2], 1, p, 1, 1, x.shape()[2]) {
+                        sum += x[[at[0], c, h]] * w[[at[0], at[1], c, p]];
+                    }
+                }
+            }
+            sum
+        }),
+        along: [C H P], keep: [H P],
+        names: "nn.functional.conv1d(groups)" "lax.conv_general_dilated(feature_group_count)" "";
+    /// Each channel by itself: nothing is summed over but the window
+    conv_depthwise [f32 i32] (x: T [C H], w: T [C P]) -> [H C],
+        call: conv(x, w, (), H, P, &Window::new().stride(2)),
+        loops: build(&[(x.shape()[1] - 3) / 2 + 1, x.shape()[0]], |at| {
+            (0..3).fold(0 as T, |sum, p| sum + x[[at[1], at[0] * 2 + p]] * w[[at[1], p]])
+        }),
+        along: [H P], keep: [H P],
+        names: "nn.functional.conv1d(groups=C)" "lax.conv_general_dilated(feature_group_count)" "";
+    /// `out[o, 2 h + p - 1] += x[c, h] * w[c, o, p]`
+    conv_transpose1d [f32 i32] (x: T [C H], w: T [C O P]) -> [O H],
+        call: conv_transpose(x, w, C, H, P, &Window::new().stride(2).padding(1), 1),
+        loops: {
+            let mut out = build(&[w.shape()[1], 2 * x.shape()[1]], |_| 0 as T);
+            for o in 0..w.shape()[1] {
+                for (c, h, p) in (0..x.shape()[0]).flat_map(|c| (0..x.shape()[1]).flat_map(move |h| (0..3).map(move |p| (c, h, p)))) {
+                    if let Some(at) = tap(h, 2, p, 1, 1, 2 * x.shape()[1]) {
+                        out[[o, at]] += x[[c, h]] * w[[c, o, p]];
+                    }
+                }
+            }
+            out
+        },
+        along: [C H P], keep: [H P],
+        errors: [try_conv_transpose(image().at((C, H)), Array2::<f32>::zeros((4, 2)).at((C, P)), C, H, P, &Window::new().padding(2), 0)
+            => "a transposed convolution along dim `H`: the padding leaves nothing"],
+        names: "nn.functional.conv_transpose1d" "lax.conv_transpose" "convolve";
+    /// The same along two dims
+    conv_transpose2d [f32] (x: T [C H W], w: T [C O P Q]) -> [O H W],
+        call: conv_transpose(x, w, C, (H, W), (P, Q), &Window::new().stride((1, 3)).dilation((2, 1)), 0),
+        loops: {
+            let (h_out, w_out) = (x.shape()[1] - 1 + 4 + 1, (x.shape()[2] - 1) * 3 + 1 + 1);
+            let mut out = build(&[w.shape()[1], h_out, w_out], |_| 0 as T);
+            for o in 0..w.shape()[1] {
+                for c in 0..x.shape()[0] {
+                    for h in 0..x.shape()[1] {
+                        for i in 0..x.shape()[2] {
+                            for (p, q) in (0..3).flat_map(|p| (0..2).map(move |q| (p, q))) {
+                                out[[o, h + 2 * p, 3 * i + q]] += x[[c, h, i]] * w[[c, o, p, q]];
+                            }
+                        }
+                    }
+                }
+            }
+            out
+        },
+        along: [C H W P Q], keep: [H W P Q],
+        names: "nn.functional.conv_transpose2d" "lax.conv_transpose" "";
+    /// The greatest element of each window
+    max_pool [f32 i32] (x: T [C H W]) -> [C H W],
+        call: x.max_pool((H, W), (3, 2), &Window::new().stride(2).padding((1, 0))),
+        loops: pooled(x, [3, 2], [2, 2], [1, 0], |window| {
+            window.flatten().reduce(|a, b| if b > a { b } else { a }).expect("an element")
+        }),
+        along: [H W], keep: [H W],
+        errors: [image().at((C, H)).try_max_pool(H, 2, &Window::new().padding(2))
+            => "windows along dim `H`: the padding 2 is more than half of the window of 2"],
+        names: "nn.functional.max_pool2d" "lax.reduce_window" "";
+    /// The mean of each window
+    avg_pool [f32 f64] (x: T [C H W]) -> [H W C],
+        call: x.avg_pool((H, W), (3, 2), &Window::new().stride((1, 2)).padding((1, 0))),
+        loops: pooled(x, [3, 2], [1, 2], [1, 0], |window| window.map(|x| x.unwrap_or(0.0)).sum::<T>() / 6.0)
+            .permuted_axes(ndarray::IxDyn(&[1, 2, 0])),
+        along: [H W], keep: [H W],
+        names: "nn.functional.avg_pool2d" "nn.avg_pool" "";
+    /// The Euclidean norm of each window
+    norm_pool [f32 f64] (x: T [C H W]) -> [C H W],
+        call: (x + x).norm_pool((H, W), 2, &Window::new()),
+        loops: pooled(x, [2, 2], [1, 1], [0, 0], |window| 2.0 * window.flatten().map(|x| x * x).sum::<T>().sqrt()),
+        along: [H W], keep: [H W],
+        names: "nn.functional.lp_pool2d" "" "";
+    /// The means of a given number of parts
+    adaptive_avg_pool [f32 f64] (x: T [C H W]) -> [C H W],
+        call: x.adaptive_avg_pool((H, W), (4, 2)),
+        loops: adaptive(x, [4, 2], |part| part.iter().sum::<T>() / part.len() as T),
+        along: [H W], keep: [H W],
+        names: "nn.functional.adaptive_avg_pool2d" "" "";
+    /// The greatest elements of a given number of parts
+    adaptive_max_pool [f32 i32] (x: T [C H W]) -> [C H W],
+        call: x.adaptive_max_pool((H, W), (4, 7)),
+        loops: adaptive(x, [4, 7], |part| part.into_iter().reduce(|a, b| if b > a { b } else { a }).expect("an element")),
+        along: [H W], keep: [H W],
+        names: "nn.functional.adaptive_max_pool2d" "" "";
+    /// `(x - mean) / sqrt(var + eps)` over dims
+    layer_norm [f32 f64] (x: T [B C H]) -> [B C H],
+        call: x.layer_norm((C, H), 1e-3),
+        loops: build(x.shape(), |at| {
+            let (mean, var) = moments(x.index_axis(Axis(0), at[0]).iter());
+            ((f64::from(x[[at[0], at[1], at[2]]]) - mean) / (var + 1e-3).sqrt()) as T
+        }),
+        along: [C H], keep: [],
+        names: "nn.functional.layer_norm" "nn.standardize" "";
+    /// The same over the dims of an image
+    instance_norm [f32 f64] (x: T [H C W]) -> [C H W],
+        call: x.layer_norm((H, W), 1e-3),
+        loops: build(&[x.shape()[1], x.shape()[0], x.shape()[2]], |at| {
+            let (mean, var) = moments(x.index_axis(Axis(1), at[0]).iter());
+            ((f64::from(x[[at[1], at[0], at[2]]]) - mean) / (var + 1e-3).sqrt()) as T
+        }),
+        along: [H W], keep: [],
+        names: "nn.functional.instance_norm" "nn.standardize" "";
+    /// `x / sqrt(mean of x^2 + eps)` over dims
+    rms_norm [f32 f64] (x: T [B C]) -> [C B],
+        call: x.rms_norm(C, 1e-3),
+        loops: loops::along(x, 1, |x| {
+            let mean = x.iter().map(|&x| f64::from(x) * f64::from(x)).sum::<f64>() / x.len() as f64;
+            x.iter().map(|&x| (f64::from(x) / (mean + 1e-3).sqrt()) as T).collect()
+        }).reversed_axes(),
+        along: [C], keep: [],
+        names: "nn.functional.rms_norm" "" "";
+    /// `layer_norm` over groups of channels and over dims
+    group_norm [f32 f64] (x: T [B C H]) -> [B C H],
+        call: x.group_norm(C, 2, H, 1e-3),
+        loops: build(x.shape(), |at| {
+            let example = x.index_axis(Axis(0), at[0]);
+            let start = at[1] / 2 * 2;
+            let group = (start..start + 2).flat_map(|c| example.index_axis(Axis(0), c).iter().copied().collect::<Vec<T>>());
+            let group: Vec<T> = group.collect();
+            let (mean, var) = moments(group.iter());
+            ((f64::from(x[[at[0], at[1], at[2]]]) - mean) / (var + 1e-3).sqrt()) as T
+        }),
+        along: [C H], keep: [C],
+        errors: [image().at((C, H)).try_group_norm(C, 3, H, 1e-3) => "3 groups of dim `C` of size 4"],
+        names: "nn.functional.group_norm" "" "";
+    /// `layer_norm` over the batch, with the moments that were used
+    batch_norm [f32 f64] (x: T [B C H]) -> [B C H],
+        call: x.batch_norm((B, H), 1e-3).output,
+        loops: build(x.shape(), |at| {
+            let (mean, var) = moments(x.index_axis(Axis(1), at[1]).iter());
+            ((f64::from(x[[at[0], at[1], at[2]]]) - mean) / (var + 1e-3).sqrt()) as T
+        }),
+        along: [B H], keep: [],
+        names: "nn.functional.batch_norm(training=True)" "nn.standardize" "";
+    /// The mean and the variance that batch normalisation uses
+    batch_norm_moments [f32 f64] (x: T [B C H]) -> [C],
+        call: {
+            let norm = x.batch_norm((B, H), 1e-3);
+            norm.mean + norm.var
+        },
+        loops: build(&[x.shape()[1]], |at| {
+            let (mean, var) = moments(x.index_axis(Axis(1), at[0]).iter());
+            (mean + var) as T
+        }),
+        along: [B H], keep: [B H],
+        names: "var_mean" "" "";
+    /// `(x - mean) / sqrt(var + eps)` with a mean and a variance that are given
+    batch_norm_with [f32 f64] (x: T [B C H], mean: T [C], var: T [C] in Positive) -> [C B H],
+        call: x.batch_norm_with(mean, var, 1e-3),
+        loops: build(&[x.shape()[1], x.shape()[0], x.shape()[2]], |at| {
+            (x[[at[1], at[0], at[2]]] - mean[[at[0]]]) / (var[[at[0]]] + 1e-3).sqrt()
+        }),
+        along: [], keep: [],
+        names: "nn.functional.batch_norm" "" "";
+    /// `ln(sum over v of e^x[v]) - x[target]`
+    cross_entropy [f32 f64] (x: T [B V], target: usize [B] in Below("V")) -> [B],
+        call: x.cross_entropy(V, target),
+        loops: build(&[x.shape()[0]], |at| {
+            let line = x.index_axis(Axis(0), at[0]);
+            (line.iter().map(|&x| f64::from(x).exp()).sum::<f64>().ln() - f64::from(line[target[[at[0]]]])) as T
+        }),
+        along: [V], keep: [],
+        errors: [image().at((B, V)).cross_entropy(V, ndarray::array![0usize, 1, 2, 0].at(B)).try_eval()
+            => "index 2 of dim `V` is out of range for an axis of size 2"],
+        names: "nn.functional.cross_entropy(reduction='none')" "optax.softmax_cross_entropy_with_integer_labels" "";
+    /// `-x[target]`
+    nll_loss [f32 f64] (x: T [V I J], target: usize [I J] in Below("V")) -> [J I],
+        call: x.nll_loss(V, target),
+        loops: build(&[x.shape()[2], x.shape()[1]], |at| -x[[target[[at[1], at[0]]], at[1], at[0]]]),
+        along: [V], keep: [],
+        names: "nn.functional.nll_loss(reduction='none')" "" "";
+    /// The mean loss of all predictions, in one pass
+    cross_entropy_mean [f32 f64] (x: T [I V], target: usize [I] in Below("V")) -> [],
+        call: x.cross_entropy(V, target).mean(I),
+        loops: {
+            let each = x.outer_iter().zip(target).map(|(line, &target)| {
+                line.iter().map(|&x| f64::from(x).exp()).sum::<f64>().ln() - f64::from(line[target])
+            });
+            (each.sum::<f64>() / x.shape()[0] as f64) as T
+        },
+        along: [V I], keep: [],
+        names: "nn.functional.cross_entropy" "" "";
+    /// The cross entropy of predictions and probabilities
+    cross_entropy_of_shares [f32 f64] (x: T [B V], shares: T [B V] in Share) -> [B],
+        call: -(x.log_softmax(V) * shares).sum(V),
+        loops: build(&[x.shape()[0]], |at| {
+            let line = x.index_axis(Axis(0), at[0]);
+            let sum = line.iter().map(|&x| f64::from(x).exp()).sum::<f64>().ln();
+            line.iter().enumerate().map(|(v, &x)| (sum - f64::from(x)) * f64::from(shares[[at[0], v]])).sum::<f64>() as T
+        }),
+        along: [V], keep: [],
+        names: "nn.functional.cross_entropy" "optax.softmax_cross_entropy" "";
+    /// Elements left out with a probability, the others times `1 / (1 - p)`; which ones follows from a seed and from their places
+    dropout [f32 f64] (alone x: T [I J]) -> [I J],
+        call: x.dropout(0.25, 7),
+        loops: build(x.shape(), |at| {
+            let place = at[0] * x.shape()[1] + at[1];
+            if loops::unit(7, place as u64) < 0.25 { 0.0 } else { x[[at[0], at[1]]] / 0.75 }
+        }),
+        along: [], keep: [],
+        errors: [image().at((C, H)).try_dropout(1.5, 1) => "dropout with the probability 1.5, which is not between 0 and 1"],
+        names: "nn.functional.dropout" "" "";
+}

@@ -1,0 +1,107 @@
+//! Programs written for a single example, run with two further dims: each equals a loop of single calls, and what is one contraction
+//! for one example is one for all of them.
+
+mod cases;
+mod fallback;
+mod suite;
+
+use typed_dims::ndarray::Axis;
+use typed_dims::plan::explain::{Plan, Step, explain};
+
+/// Examples along each of the two further dims.
+const EXAMPLES: (usize, usize) = (3, 2);
+
+/// The program equals a loop of single calls. Returns the plans: of all examples in one call, and of one example.
+fn equals_a_loop(name: &str) -> (Plan, Plan) {
+    let case = cases::all(EXAMPLES.0, EXAMPLES.1).into_iter().find(|case| case.name() == name).unwrap();
+    let (batched, plan) = explain(|| case.batched());
+    for n in 0..EXAMPLES.0 {
+        for m in 0..EXAMPLES.1 {
+            let single = case.single(n, m);
+            assert_eq!(batched.len(), single.len());
+            for (batched, single) in batched.iter().zip(single) {
+                let batched = batched.index_axis(Axis(0), n);
+                let batched = batched.index_axis(Axis(0), m);
+                assert_eq!(batched.shape(), single.shape());
+                for (x, y) in batched.iter().zip(&single) {
+                    assert!((x - y).abs() <= 1e-5 * x.abs().max(y.abs()).max(1.0), "{name}: {x} is not {y}");
+                }
+            }
+        }
+    }
+    (plan, explain(|| case.single(0, 0)).1)
+}
+
+/// The products in a plan: how many matrices, of which rows, sums and columns.
+fn products(plan: &Plan) -> Vec<[usize; 4]> {
+    let product = |step: &Step| match *step {
+        Step::Product { batch, m, k, n, .. } => Some([batch, m, k, n]),
+        _ => None,
+    };
+    plan.steps.iter().filter_map(product).collect()
+}
+
+/// Sums over products that are no matrix products: of a vector and a matrix, or of two vectors.
+fn sums(plan: &Plan) -> usize {
+    let sum = |step: &&Step| matches!(step, Step::Reduce { reduction: "sum", expression, .. } if expression.starts_with("mul("));
+    plan.steps.iter().filter(sum).count()
+}
+
+#[test]
+fn mm() {
+    let (plan, one) = equals_a_loop("mm");
+    assert_eq!(products(&one), [[1, 12, 20, 16]]);
+    assert_eq!(products(&plan), [[6, 12, 20, 16]], "{plan}");
+    assert_eq!(plan.steps.len(), 1, "{plan}");
+}
+
+#[test]
+fn attention() {
+    let (plan, one) = equals_a_loop("attention");
+    assert_eq!(products(&one), [[1, 12, 8, 10], [1, 12, 10, 8]]);
+    assert_eq!(products(&plan), [[6, 12, 8, 10], [6, 12, 10, 8]], "{plan}");
+    assert_eq!(plan.steps.len(), one.steps.len(), "{plan}");
+}
+
+/// The weights are shared, so the examples are rows: one matrix product for each layer, where an example has a product with a vector.
+#[test]
+fn mlp() {
+    let (plan, one) = equals_a_loop("mlp");
+    assert_eq!(sums(&one), 3);
+    assert_eq!(products(&plan), [[1, 6, 16, 32], [1, 6, 32, 24], [1, 6, 24, 10]], "{plan}");
+    assert_eq!(plan.steps.len(), one.steps.len(), "{plan}");
+}
+
+#[test]
+fn conv_block() {
+    let (plan, one) = equals_a_loop("conv block");
+    let ([single], [batched]) = (&products(&one)[..], &products(&plan)[..]) else { panic!("{plan}") };
+    assert_eq!([6 * single[0], single[1], single[2], single[3]], *batched);
+    assert_eq!(plan.steps.len(), one.steps.len(), "{plan}");
+}
+
+/// Two products for each step of time, whose rows are the examples.
+#[test]
+fn rnn() {
+    let (plan, one) = equals_a_loop("rnn");
+    assert_eq!(sums(&one), 2 * 6);
+    assert_eq!(products(&plan), [[1, 6, 24, 24], [1, 6, 16, 24]].repeat(6), "{plan}");
+}
+
+/// New centers are members by points; distances are no product.
+#[test]
+fn k_means() {
+    let (plan, one) = equals_a_loop("k-means");
+    assert_eq!(products(&one), [[1, 4, 40, 3]; 4]);
+    assert_eq!(products(&plan), [[6, 4, 40, 3]; 4], "{plan}");
+    assert_eq!(plan.steps.len(), one.steps.len(), "{plan}");
+}
+
+/// As many contractions for all examples as for one. A step may take copies of its own on top, where the examples lie otherwise.
+#[test]
+fn kalman() {
+    let (plan, one) = equals_a_loop("kalman");
+    assert_eq!(products(&plan).len() + sums(&plan), products(&one).len() + sums(&one), "{plan}");
+    let copies = |plan: &Plan| plan.steps.iter().filter(|step| matches!(step, Step::Copy { .. })).count();
+    assert_eq!(plan.steps.len() - copies(&plan), one.steps.len() - copies(&one), "{plan}");
+}

@@ -1,0 +1,8 @@
+//~ words: the arrays of a list have elements of one type | f32 | f64
+use typed_dims::prelude::*;
+
+fn main() {
+    let a = Array2::<f64>::ones((2, 2));
+    let b = Array2::<f32>::ones((2, 2));
+    let _ = rearrange!([a, b], n h w -> n w h);
+}
