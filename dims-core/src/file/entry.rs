@@ -208,7 +208,7 @@ impl<'f> Entry<'f> {
     }
 
     /// The axes with their names and sizes.
-    fn described(&self) -> String {
+    pub(super) fn described(&self) -> String {
         const MOST: usize = 40;
         let axis = |(at, size): (usize, &usize)| match &self.names {
             Some(names) => format!("{} = {size}", super::names::shortened(&names[at].name)),

@@ -59,8 +59,8 @@ pub enum Fault {
         name: String,
         /// The axes of the field.
         expected: String,
-        /// The sizes in the file.
-        found: Vec<usize>,
+        /// The axes in the file.
+        found: String,
     },
     /// An axis cannot be split into the dims of a group.
     Split {
@@ -98,7 +98,7 @@ impl fmt::Display for Fault {
                 write!(f, "`{name}` has elements of type {found}, not {expected}")
             }
             Fault::Axes { name, expected, found } => {
-                write!(f, "`{name}` has the sizes {found:?}, but its axes are {expected}")
+                write!(f, "`{name}` has the axes {found}, but its field the axes {expected}")
             }
             Fault::Split { name, group, size } => {
                 write!(f, "`{name}` has an axis of size {size}, which cannot be split into {group}")

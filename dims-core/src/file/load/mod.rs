@@ -215,7 +215,7 @@ impl<'a> Loader<'_, 'a> {
     ) -> Option<(SmallVec<[usize; 8]>, SmallVec<[usize; 8]>)> {
         let found = entry.sizes();
         let axes =
-            || Fault::Axes { name: self.name.clone(), expected: described(groups), found: found.to_vec() };
+            || Fault::Axes { name: self.name.clone(), expected: described(groups), found: entry.described() };
         // A file that names its axes must agree where a field does not split them.
         let named_otherwise = |names: Vec<&str>| {
             names
