@@ -122,12 +122,14 @@
 //! * `approx`: tensors can be compared with `approx::assert_relative_eq!` and the like.
 //! * `half`: elements of type `half::f16` and `half::bf16`.
 //! * `safetensors`, `npy`, `memmap`: tensors in files, with the names of their dims (`file`; npz belongs to `npy`); with the last,
-//!   files are looked at in place.
+//!   files are looked at in place. With `safetensors` there is `#[derive(Load)]`: structs of tensors from files of weights.
 //! * `rand`: `random`, tensors of random elements.
 //! * `serde`: tensors with the names of their dims, in any format of serde's; reading checks the names.
 
 pub use ndarray;
 pub use typed_dims_core::*;
+#[cfg(feature = "safetensors")]
+pub use typed_dims_macros::Load;
 pub use typed_dims_macros::{
     batched, dims, einsum, einsum_path, gather, pack, parse_shape, rearrange, rearrange_view, reduce, repeat,
     tensor, try_einsum, try_gather, try_pack, try_parse_shape, try_rearrange, try_rearrange_view, try_reduce,
@@ -151,9 +153,11 @@ pub mod prelude {
     pub use crate::dynamic::Dynamic;
     pub use crate::elementwise::{Elementwise, iota, select};
     pub use crate::error::DimError;
+    #[cfg(feature = "safetensors")]
+    pub use crate::file::load::{Load, LoadError, Weights};
     pub use crate::join::{concat, stack, try_concat, try_stack};
     pub use crate::linalg::LinearAlgebra;
-    pub use crate::named::{Named, Tensor};
+    pub use crate::named::{Named, Tensor, TensorView};
     pub use crate::nn::conv::{conv, conv_transpose, try_conv, try_conv_transpose};
     pub use crate::nn::dropout::Dropout;
     pub use crate::nn::loss::ClassLosses;
@@ -176,6 +180,8 @@ pub mod prelude {
     pub use crate::tensor::AsTensor;
     pub use crate::window::Window;
     pub use ndarray::{self, Array, Array0, Array1, Array2, Array3, Array4, Array5, Array6, ArrayD};
+    #[cfg(feature = "safetensors")]
+    pub use typed_dims_macros::Load;
     pub use typed_dims_macros::{
         batched, dims, einsum, einsum_path, gather, pack, parse_shape, rearrange, rearrange_view, reduce,
         repeat, tensor, try_einsum, try_gather, try_pack, try_parse_shape, try_rearrange, try_rearrange_view,

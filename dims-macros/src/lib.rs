@@ -7,6 +7,7 @@ mod einsum;
 mod gather;
 mod groups;
 mod key;
+mod load;
 mod packing;
 mod pattern;
 mod shape;
@@ -462,4 +463,11 @@ pub fn gather(input: TokenStream) -> TokenStream {
 #[proc_macro]
 pub fn try_gather(input: TokenStream) -> TokenStream {
     gather::expand(visible(input.into()), true).into()
+}
+
+#[doc = include_str!("../docs/load.md")]
+#[proc_macro_derive(Load, attributes(load))]
+pub fn load(input: TokenStream) -> TokenStream {
+    let input = syn::parse_macro_input!(input as syn::DeriveInput);
+    load::Input::new(input).map_or_else(syn::Error::into_compile_error, |input| load::expand(&input)).into()
 }

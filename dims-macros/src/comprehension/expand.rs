@@ -104,7 +104,7 @@ fn variables(program: &Program) -> Vec<Option<TokenStream>> {
 /// How many letters of a loop's name messages have.
 const MOST_LETTERS: usize = 16;
 
-/// The type of a loop's dim: `Loop` of the core, with the loop's position among those of the call and the letters of its name.
+/// The type of a loop's dim: `LoopVar` of the core, with the loop's position among those of the call and the letters of its name.
 pub fn loop_type(at: usize, name: &str) -> TokenStream {
     let at = Literal::usize_unsuffixed(at);
     let mut letters: Vec<char> = name.chars().collect();
@@ -112,7 +112,7 @@ pub fn loop_type(at: usize, name: &str) -> TokenStream {
         letters.truncate(MOST_LETTERS - 1);
         letters.push('…');
     }
-    quote!(::typed_dims::__private::Loop<#at #(, #letters)*>)
+    quote!(::typed_dims::__private::LoopVar<#at #(, #letters)*>)
 }
 
 /// One loop gets its size.
