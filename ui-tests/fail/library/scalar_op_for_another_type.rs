@@ -1,4 +1,4 @@
-//~ words: Custom<Half> | i32
+//~ words: Half | i32
 use typed_dims::prelude::*;
 
 dims! {
