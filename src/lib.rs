@@ -95,8 +95,8 @@ pub use ndarray;
 pub use typed_dims_core::*;
 pub use typed_dims_macros::{
     batched, dims, einsum, einsum_path, gather, pack, parse_shape, rearrange, rearrange_view, reduce, repeat,
-    tensor, try_einsum, try_gather, try_pack, try_parse_shape, try_rearrange, try_rearrange_view, try_reduce,
-    try_repeat, try_tensor, try_unpack, unpack,
+    roles, tensor, try_einsum, try_gather, try_pack, try_parse_shape, try_rearrange, try_rearrange_view,
+    try_reduce, try_repeat, try_tensor, try_unpack, unpack,
 };
 
 pub mod prelude {
@@ -133,6 +133,11 @@ pub mod prelude {
     pub use crate::random::random;
     pub use crate::reduce::Reductions;
     pub use crate::restructure::Restructure;
+    pub use crate::role::{
+        DataBatch, DataChannel, DataFeature, DataTime, FilterInChannel, FilterOutChannel, FilterSpatial,
+        Plays,
+    };
+    pub use crate::scan::{scan, try_scan};
     pub use crate::scans::Scans;
     pub use crate::select::Selecting;
     pub use crate::set::Dims;
@@ -143,8 +148,8 @@ pub mod prelude {
     pub use ndarray::{self, Array, Array0, Array1, Array2, Array3, Array4, Array5, Array6, ArrayD};
     pub use typed_dims_macros::{
         batched, dims, einsum, einsum_path, gather, pack, parse_shape, rearrange, rearrange_view, reduce,
-        repeat, tensor, try_einsum, try_gather, try_pack, try_parse_shape, try_rearrange, try_rearrange_view,
-        try_reduce, try_repeat, try_tensor, try_unpack, unpack,
+        repeat, roles, tensor, try_einsum, try_gather, try_pack, try_parse_shape, try_rearrange,
+        try_rearrange_view, try_reduce, try_repeat, try_tensor, try_unpack, unpack,
     };
     pub use typenum::{U0, U1, U2, U3, U4, U5, U6};
 }

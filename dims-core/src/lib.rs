@@ -33,7 +33,9 @@ pub mod random;
 pub mod rank;
 pub mod reduce;
 pub mod restructure;
+pub mod role;
 pub mod scalar;
+pub mod scan;
 pub mod scans;
 pub mod select;
 #[cfg(feature = "serde")]
@@ -65,6 +67,7 @@ pub mod __private {
     pub use crate::elementwise::{Elementwise, iota};
     pub use crate::error::DimError;
     pub use crate::reduce::Reductions;
+    pub use crate::role::{DeclaredRole, Role, Undenoted, prepended};
     pub mod pattern {
         pub use crate::bind::source::RankDyn;
         pub use crate::pattern::*;

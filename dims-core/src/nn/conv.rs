@@ -11,6 +11,7 @@ use crate::named::Named;
 use crate::ops;
 use crate::rank::Rank0;
 use crate::reduce::sum;
+use crate::role::{AnyChannel, DataFeature, FilterSpatial, Plays};
 use crate::scalar::Num;
 use crate::set::rename::Free;
 use crate::set::union::Sort;
@@ -95,7 +96,7 @@ fn slides<'a, P: DimList + 'a, K: DimList + 'a>(
 #[doc(alias = "conv2d")]
 #[doc(alias = "conv3d")]
 #[track_caller]
-pub fn conv<A, W, C, P, K, XP, XC, YC, U, UC, X>(
+pub fn conv<A, W, C: Plays<AnyChannel>, P: Plays<DataFeature>, K, XP, XC, YC, U, UC, X>(
     x: A,
     weight: W,
     channels: C,
@@ -108,7 +109,7 @@ where
     W: Computable<Elem = A::Elem, Rank = Rank0>,
     C: DimsOf<A::Dims, XC> + DimsOf<W::Dims, YC> + DimsOf<U, UC>,
     P: DimsOf<A::Dims, XP>,
-    K: WindowOver<P, A::Dims> + DimsOf<UC, X>,
+    K: WindowOver<P, A::Dims> + DimsOf<UC, X> + Plays<FilterSpatial>,
     XP: Dims,
     XC: Dims,
     YC: Dims,
@@ -120,7 +121,7 @@ where
 }
 
 /// As [`conv`], but what sizes decide is an error; so is a window that is longer than what it slides along.
-pub fn try_conv<A, W, C, P, K, XP, XC, YC, U, UC, X>(
+pub fn try_conv<A, W, C: Plays<AnyChannel>, P: Plays<DataFeature>, K, XP, XC, YC, U, UC, X>(
     x: A,
     weight: W,
     _: C,
@@ -133,7 +134,7 @@ where
     W: Computable<Elem = A::Elem, Rank = Rank0>,
     C: DimsOf<A::Dims, XC> + DimsOf<W::Dims, YC> + DimsOf<U, UC>,
     P: DimsOf<A::Dims, XP>,
-    K: WindowOver<P, A::Dims> + DimsOf<UC, X>,
+    K: WindowOver<P, A::Dims> + DimsOf<UC, X> + Plays<FilterSpatial>,
     XP: Dims,
     XC: Dims,
     YC: Dims,
@@ -205,7 +206,7 @@ where
 ///
 /// Where [`try_conv_transpose`] returns an error.
 #[track_caller]
-pub fn conv_transpose<A, W, C, P, K, XP, XC, YC, U, UC, X>(
+pub fn conv_transpose<A, W, C: Plays<AnyChannel>, P: Plays<DataFeature>, K, XP, XC, YC, U, UC, X>(
     x: A,
     weight: W,
     channels: C,
@@ -219,7 +220,7 @@ where
     W: Computable<Elem = A::Elem, Rank = Rank0>,
     C: DimsOf<A::Dims, XC> + DimsOf<W::Dims, YC> + DimsOf<U, UC>,
     P: DimsOf<A::Dims, XP>,
-    K: WindowOver<P, A::Dims> + DimsOf<UC, X>,
+    K: WindowOver<P, A::Dims> + DimsOf<UC, X> + Plays<FilterSpatial>,
     XP: Dims,
     XC: Dims,
     YC: Dims,
@@ -231,7 +232,7 @@ where
 }
 
 /// As [`conv_transpose`], but what sizes decide is an error; so are a step of 0, and padding that leaves nothing.
-pub fn try_conv_transpose<A, W, C, P, K, XP, XC, YC, U, UC, X>(
+pub fn try_conv_transpose<A, W, C: Plays<AnyChannel>, P: Plays<DataFeature>, K, XP, XC, YC, U, UC, X>(
     x: A,
     weight: W,
     _: C,
@@ -245,7 +246,7 @@ where
     W: Computable<Elem = A::Elem, Rank = Rank0>,
     C: DimsOf<A::Dims, XC> + DimsOf<W::Dims, YC> + DimsOf<U, UC>,
     P: DimsOf<A::Dims, XP>,
-    K: WindowOver<P, A::Dims> + DimsOf<UC, X>,
+    K: WindowOver<P, A::Dims> + DimsOf<UC, X> + Plays<FilterSpatial>,
     XP: Dims,
     XC: Dims,
     YC: Dims,
