@@ -1,5 +1,8 @@
 //! A function scanned over time.
 
+// rustc quotes the line of the bound that a mistake breaks: that of the roles is to be a short one.
+#![allow(clippy::multiple_bound_locations)]
+
 use crate::dim::DimRef;
 use crate::error::{DimError, unwrap};
 use crate::join::{NewDim, Stacked, try_stack};
