@@ -117,6 +117,7 @@ pub mod prelude {
     pub use crate::elementwise::{Elementwise, iota, select};
     pub use crate::error::DimError;
     pub use crate::join::{concat, stack, try_concat, try_stack};
+    pub use crate::laid::{Laid, Lay};
     pub use crate::linalg::LinearAlgebra;
     pub use crate::named::{Named, Tensor};
     pub use crate::nn::conv::{conv, conv_transpose, try_conv, try_conv_transpose};

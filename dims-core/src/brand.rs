@@ -28,12 +28,12 @@ pub trait Brand: Element + Sized {
     /// The digits of [`Element::Key`] as a number, for use at run time.
     #[doc(hidden)]
     const ID: u64 = Self::KEYS.as_slice()[0].id;
-    /// [`Dyn`](crate::size::Dyn), or [`Static<N>`](crate::size::Static).
+    /// [`Dyn`], or [`Static<N>`](crate::size::Static).
     type Size: Size;
-    /// The static size as a typenum, or [`Dyn`](crate::size::Dyn).
+    /// The static size as a typenum, or [`Dyn`].
     #[doc(hidden)]
     type Num;
-    /// What the dim means: a [`Role`], or [`Undenoted`](crate::role::Undenoted). (The bound is where a dim's name is made, so that
+    /// What the dim means: a [`Role`], or [`Undenoted`]. (The bound is where a dim's name is made, so that
     /// what is no role is one error.)
     type Role;
     /// What a dim is made from: for a local dim, a borrow of its scope that gives the brand its lifetime.

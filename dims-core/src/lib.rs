@@ -19,6 +19,7 @@ pub mod expr;
 pub mod file;
 pub mod join;
 mod kernel;
+pub mod laid;
 pub mod linalg;
 mod lines;
 pub mod named;

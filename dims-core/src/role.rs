@@ -21,7 +21,7 @@
 //! | `batch_norm`, what is left | [`DataChannel`] |
 //! | [`scan`](crate::scan::scan) over a dim | [`DataTime`] |
 //!
-//! A dim without a role is accepted everywhere. Roles of one's own are declared by [`roles!`](crate::roles), and can refine another:
+//! A dim without a role is accepted everywhere. Roles of one's own are declared by `roles!`, and can refine another:
 //!
 //! ```text
 //! roles! {

@@ -67,7 +67,7 @@ pub enum Step {
         threads: usize,
     },
     /// An operation or a function that is called once for each example of a batch, one after the other.
-    Loop {
+    PerExample {
         /// Its name.
         operation: &'static str,
         /// How often.
@@ -149,7 +149,7 @@ impl Step {
             Step::Attention { batch, queries, keys, features, values, .. } => {
                 2 * batch * queries * keys * (features + values)
             }
-            Step::Loop { steps, .. } => steps.iter().map(Step::flops).sum(),
+            Step::PerExample { steps, .. } => steps.iter().map(Step::flops).sum(),
             _ => 0,
         }
     }
@@ -161,7 +161,7 @@ impl Step {
                 loops.bytes
             }
             Step::Product { bytes, .. } | Step::Attention { bytes, .. } | Step::Lines { bytes, .. } => *bytes,
-            Step::Loop { steps, bytes, .. } => bytes + steps.iter().map(Step::bytes).sum::<usize>(),
+            Step::PerExample { steps, bytes, .. } => bytes + steps.iter().map(Step::bytes).sum::<usize>(),
         }
     }
 }
@@ -191,7 +191,7 @@ impl fmt::Display for Step {
                 "attention of {queries} queries to {keys} keys of {features}, values of {values}, {batch} times, mask {mask}\n   \
                  {bytes} bytes, {threads} thread(s)"
             ),
-            Step::Loop { operation, calls, steps, bytes } => write!(
+            Step::PerExample { operation, calls, steps, bytes } => write!(
                 f,
                 "{operation}, called {calls} time(s), once for each example, with {} step(s) of its own\n   {bytes} bytes",
                 steps.len()
