@@ -12,7 +12,7 @@
 //! ```
 
 use crate::bind::split::sizes_of;
-use crate::brand::{Brand, CompareKeys, Element as InSet, Equal, Greater, Less};
+use crate::brand::{Brand, CompareKeys, Element as InSet, Equal, Greater, Less, Rest};
 use crate::convert::Length;
 use crate::dim::{DimList, DimRef};
 use crate::error::{DimError, unwrap};
@@ -91,6 +91,8 @@ pub trait Lay: Computable<Rank = Rank0> {
 pub trait NoneLeft<D>: Dims {}
 #[diagnostic::do_not_recommend]
 impl<D> NoneLeft<D> for () {}
+#[diagnostic::do_not_recommend]
+impl<D> NoneLeft<D> for (Rest<()>,) {}
 
 impl<A: Computable<Rank = Rank0>> Lay for A {}
 
