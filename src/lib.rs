@@ -79,6 +79,41 @@
 //! assert_eq!(out.row(1), ndarray::arr1(&[0.5, 0.5, 0.0, 0.0, 0.0]));
 //! ```
 //!
+//! # The operator library
+//!
+//! Wherever other libraries take the number of an axis, operators here take a dim, and whatever other dims a tensor has come along: a
+//! convolution of one image is one of a batch.
+//!
+//! ```
+//! use typed_dims::prelude::*;
+//!
+//! dims! {
+//!     pub struct Batch;
+//!     pub struct Channel;
+//!     pub struct Height;
+//!     pub struct Width;
+//!     /// What a window sees.
+//!     pub struct Kh = 3;
+//!     pub struct Kw = 3;
+//!     pub struct Class;
+//! }
+//!
+//! fn logits<B: Dims>(
+//!     image: &Tensor<f32, (Channel, Height, Width, Rest<B>)>,
+//!     weight: &Tensor<f32, (Channel, Kh, Kw, Class)>,
+//! ) -> Tensor<f32, (Class, Rest<B>)> {
+//!     let same = Window::new().padding(1);
+//!     conv(image, weight, Channel, (Height, Width), (Kh, Kw), &same).relu().mean((Height, Width))
+//! }
+//!
+//! let images = rand::<f32, _>((Batch.of(2), Channel.of(3), Height.of(8), Width.of(8)), 1);
+//! let weight = randn::<f32, _>((Channel.of(3), Kh, Kw, Class.of(10)), 2);
+//! let labels = ndarray::array![7usize, 1];
+//! let logits = logits(&images.seal((Channel, Height, Width)), &weight).unseal();
+//! let loss = logits.cross_entropy(Class, labels.at(Batch)).mean(Batch).order(());
+//! assert!(loss > 0.0);
+//! ```
+//!
 //! # Features
 //!
 //! * `gemm` (on by default): matrix products run on the crate `gemm`, which measures 15 to 45 % faster than `matrixmultiply` at most
@@ -87,12 +122,14 @@
 //! * `approx`: tensors can be compared with `approx::assert_relative_eq!` and the like.
 //! * `half`: elements of type `half::f16` and `half::bf16`.
 //! * `safetensors`, `npy`, `memmap`: tensors in files, with the names of their dims (`file`; npz belongs to `npy`); with the last,
-//!   files are looked at in place.
+//!   files are looked at in place. With `safetensors` there is `#[derive(Load)]`: structs of tensors from files of weights.
 //! * `rand`: `random`, tensors of random elements.
 //! * `serde`: tensors with the names of their dims, in any format of serde's; reading checks the names.
 
 pub use ndarray;
 pub use typed_dims_core::*;
+#[cfg(feature = "safetensors")]
+pub use typed_dims_macros::Load;
 pub use typed_dims_macros::{
     batched, dims, einsum, einsum_path, gather, pack, parse_shape, rearrange, rearrange_view, reduce, repeat,
     roles, tensor, try_einsum, try_gather, try_pack, try_parse_shape, try_rearrange, try_rearrange_view,
@@ -116,10 +153,12 @@ pub mod prelude {
     pub use crate::dynamic::Dynamic;
     pub use crate::elementwise::{Elementwise, iota, select};
     pub use crate::error::DimError;
+    #[cfg(feature = "safetensors")]
+    pub use crate::file::load::{Load, LoadError, Weights};
     pub use crate::join::{concat, stack, try_concat, try_stack};
     pub use crate::laid::{Laid, Lay};
     pub use crate::linalg::LinearAlgebra;
-    pub use crate::named::{Named, Tensor};
+    pub use crate::named::{Named, Tensor, TensorView};
     pub use crate::nn::conv::{conv, conv_transpose, try_conv, try_conv_transpose};
     pub use crate::nn::dropout::Dropout;
     pub use crate::nn::loss::ClassLosses;
@@ -147,6 +186,8 @@ pub mod prelude {
     pub use crate::tensor::AsTensor;
     pub use crate::window::Window;
     pub use ndarray::{self, Array, Array0, Array1, Array2, Array3, Array4, Array5, Array6, ArrayD};
+    #[cfg(feature = "safetensors")]
+    pub use typed_dims_macros::Load;
     pub use typed_dims_macros::{
         batched, dims, einsum, einsum_path, gather, pack, parse_shape, rearrange, rearrange_view, reduce,
         repeat, roles, tensor, try_einsum, try_gather, try_pack, try_parse_shape, try_rearrange,

@@ -117,13 +117,13 @@ macro_rules! loop_brand {
         /// comprehension, since it is gone before the macro returns. So its key needs no hash: the position, then [`Inner`].
         /// Being one type for all comprehensions, it costs rustc nothing to declare. Its number has a bit that those of other
         /// dims lack: see `key.rs` of the macros.
-        pub enum Loop<const AT: usize, $(const $letter: char = '\0'),*> {}
+        pub enum LoopVar<const AT: usize, $(const $letter: char = '\0'),*> {}
 
-        impl<const AT: usize, $(const $letter: char),*> Loop<AT, $($letter),*> {
+        impl<const AT: usize, $(const $letter: char),*> LoopVar<AT, $($letter),*> {
             const NAME: &'static Text = &Text::new(&[$($letter),*]);
         }
 
-        impl<const AT: usize, $(const $letter: char),*> Loop<AT, $($letter),*>
+        impl<const AT: usize, $(const $letter: char),*> LoopVar<AT, $($letter),*>
         where
             Position<AT>: Placed,
         {
@@ -141,7 +141,7 @@ macro_rules! loop_brand {
             }
         }
 
-        impl<const AT: usize, $(const $letter: char),*> Element for Loop<AT, $($letter),*>
+        impl<const AT: usize, $(const $letter: char),*> Element for LoopVar<AT, $($letter),*>
         where
             Position<AT>: Placed,
         {
@@ -150,7 +150,7 @@ macro_rules! loop_brand {
             const KEYS: Keys = keys_of::<Dyn, Undenoted>(1 << 63 | AT as u64, Self::NAME.as_str());
         }
 
-        impl<const AT: usize, $(const $letter: char),*> Brand for Loop<AT, $($letter),*>
+        impl<const AT: usize, $(const $letter: char),*> Brand for LoopVar<AT, $($letter),*>
         where
             Position<AT>: Placed,
         {

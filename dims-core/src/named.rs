@@ -8,7 +8,7 @@ use crate::plan::shape::Shape;
 use crate::rank::{Rank, Rank0, RankOf};
 use crate::scalar::Element;
 use crate::set::{Dims, DimsOf, SetOf};
-use crate::storage::Owned;
+use crate::storage::{Owned, View};
 use std::marker::PhantomData;
 
 /// A tensor of `T` with the dims `D`, in whatever order they are written, and `R` positional axes.
@@ -22,6 +22,13 @@ use std::marker::PhantomData;
 /// This is an alias of [`Named`] that sorts the dims. Because it sorts, rustc cannot infer `D` through it; functions
 /// generic over all dims of a tensor name `Named<T, S>`.
 pub type Tensor<T, D, R = typenum::U0> = Named<T, <D as SetOf>::Set, <R as RankOf>::Rank>;
+
+/// A tensor that borrows its elements, with the dims `D` in whatever order they are written: `a.at((i, j))` is one.
+///
+/// ```text
+/// TensorView<'w, f32, (Word, Width)>   a table in a file that is mapped into memory
+/// ```
+pub type TensorView<'a, T, D> = Named<T, <D as SetOf>::Set, Rank0, View<'a, T, <D as SetOf>::Set>>;
 
 /// A tensor of `T` with the set of dims `S` (sorted), the positional axes `R`, and elements that `E` yields.
 ///

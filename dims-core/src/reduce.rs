@@ -222,6 +222,17 @@ pub(crate) fn laid_out<S: Dims, R: Rank, E: Expr>(
     Ok(Owned::laid_out(data, &sizes))
 }
 
+/// The same in an order of all axes, dims first.
+pub(crate) fn laid_out_in<S: Dims, R: Rank, E: Expr>(
+    expr: E,
+    shape: &Shape,
+    order: &[usize],
+) -> Result<Owned<E::Elem, S, R>, DimError> {
+    let data = evaluate_in::<S, R, _>(expr, shape, order)?;
+    let sizes: Order = order.iter().map(|&axis| shape.size(axis)).collect();
+    Ok(Owned::in_order(data, order, &sizes))
+}
+
 /// The elements of an expression, contiguous in an order of all its loop axes.
 #[inline]
 pub(crate) fn evaluate_in<S: Dims, R: Rank, E: Expr>(
@@ -512,6 +523,39 @@ pub trait Reductions: Computable {
         let mut shape = Shape::new::<Self::Dims, Self::Rank>();
         tensor.meet(&mut shape)?;
         Ok(Named::from_expr(laid_out::<Self::Dims, Self::Rank, _>(tensor.expr, &shape)?))
+    }
+
+    /// As [`eval`](Reductions::eval), but the elements lie in the order in which the dims are named here, the last one fastest.
+    ///
+    /// It is the same tensor, but how it lies decides how fast it is read: a matrix of weights that is used often is read best with the
+    /// dims first that are summed.
+    ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    /// dims! { pub struct Row; pub struct Column; }
+    ///
+    /// let a = from_fn((Row.of(2), Column.of(3)), |(row, column)| 10 * row + column);
+    /// let b = (&a).eval_in((Column, Row));
+    /// assert_eq!(a, b);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// As [`eval`](Reductions::eval).
+    #[track_caller]
+    fn eval_in<D: DimsOf<Self::Dims, ()>>(self, dims: D) -> Evaluated<Self> {
+        unwrap(self.try_eval_in(dims))
+    }
+
+    /// As [`eval_in`](Reductions::eval_in), but what sizes decide is an error.
+    fn try_eval_in<D: DimsOf<Self::Dims, ()>>(self, _: D) -> Result<Evaluated<Self>, DimError> {
+        let tensor = self.into_named();
+        let mut shape = Shape::new::<Self::Dims, Self::Rank>();
+        tensor.meet(&mut shape)?;
+        let named = D::KEYS.as_slice().len();
+        let mut order = Order::from_slice(AxisList::of(D::KEYS, Self::Dims::KEYS).as_slice());
+        order.extend(named..named + Self::Rank::N);
+        Ok(Named::from_expr(laid_out_in::<Self::Dims, Self::Rank, _>(tensor.expr, &shape, &order)?))
     }
 }
 

@@ -3,6 +3,7 @@
 #![cfg(all(feature = "safetensors", feature = "npy", feature = "memmap"))]
 
 mod hostile;
+mod load;
 mod names;
 mod python;
 mod round_trips;

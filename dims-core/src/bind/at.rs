@@ -3,13 +3,14 @@
 use super::binder::{Binder, Reading, Single, Unread};
 use super::binding::Binding;
 use super::source::{Axes, RankDyn, Source, SourceMut, check_rank};
+use crate::dim::DimRef;
 use crate::error::{DimError, Origin, unwrap};
 use crate::named::Named;
 use crate::rank::{Rank, Rank0, Rank1};
 use crate::scalar::Element;
-use crate::set::Dims;
 use crate::set::list::List;
 use crate::set::union::Merge;
+use crate::set::{Dims, DimsOf};
 use crate::storage::axes::{Axis, AxisBlock};
 use crate::storage::view::Leaf;
 use crate::storage::{Place, View};
@@ -317,6 +318,72 @@ impl<T: Element, S: Dims, R: Rank, E> Named<T, S, R, E> {
         let axes = Axes::from_slice(positional.as_slice());
         let (offset, named, positional, indices) = read::<B, R, S, X, Q, I>(binder, axes, named, origin)?;
         // SAFETY: as in `At::try_at`; the dims that the tensor has already keep their axes.
+        Ok(Named::from_expr(unsafe {
+            View::new(start.wrapping_offset(offset), named, positional, indices, origin)
+        }))
+    }
+}
+
+impl<T: Element, S: Dims, E> Named<T, S, Rank0, E> {
+    /// The tensor with a dim bound anew, as its axis would be in [`At::at`]: to a tensor of integers, which looks up, or to any other binder.
+    /// Nothing is copied.
+    ///
+    /// ```text
+    /// table.lookup(Word, &ids)        element [ids[batch, token], width] of the table, for all batch, token and width
+    /// signal.lookup(Time, t + lag)    a window: a strided view
+    /// ```
+    ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    /// dims! { pub struct Word; pub struct Width; pub struct Token; }
+    ///
+    /// let table = from_fn((Word.of(3), Width.of(2)), |(word, width)| 10 * word + width);
+    /// let ids = from_vec(Token.of(4), vec![2, 0, 0, 1]);
+    /// let out = table.lookup(Word, &ids).order((Token, Width));
+    /// assert_eq!(out, ndarray::array![[20, 21], [0, 1], [0, 1], [10, 11]]);
+    /// ```
+    ///
+    /// An expression that is not yet evaluated has no axes to bind: `eval` it first.
+    ///
+    /// # Panics
+    ///
+    /// As [`At::at`]; an index that is out of range is found when the result is computed.
+    #[track_caller]
+    #[inline(always)]
+    pub fn lookup<D, O, B, X, I>(&self, dim: D, binder: B) -> Bound<'_, T, X, Rank0, I>
+    where
+        D: DimRef + DimsOf<S, O>,
+        O: Dims,
+        B: Binds<Rank1, O, X, Rank0, I>,
+        X: Dims,
+        E: Leaf<T, S, Rank0>,
+    {
+        unwrap(self.try_lookup(dim, binder))
+    }
+
+    /// As [`lookup`](Named::lookup), but what sizes decide is an error.
+    #[track_caller]
+    #[inline(always)]
+    pub fn try_lookup<D, O, B, X, I>(&self, dim: D, binder: B) -> Result<Bound<'_, T, X, Rank0, I>, DimError>
+    where
+        D: DimRef + DimsOf<S, O>,
+        O: Dims,
+        B: Binds<Rank1, O, X, Rank0, I>,
+        X: Dims,
+        E: Leaf<T, S, Rank0>,
+    {
+        let origin = Some(Location::caller());
+        let (start, named, _) = self.expr.leaf();
+        let at = S::KEYS.position(&dim.info().key()).expect("the dim is one of the tensor's");
+        let named = named.as_slice();
+        let mut others = O::Axes::filled(Axis::default());
+        let kept = named.iter().enumerate().filter(|&(own, _)| own != at);
+        for (other, (_, axis)) in others.as_mut_slice().iter_mut().zip(kept) {
+            *other = *axis;
+        }
+        let (offset, named, positional, indices) =
+            read::<B, Rank1, O, X, Rank0, I>(binder, Axes::from_slice(&named[at..=at]), &others, origin)?;
+        // SAFETY: as in `At::try_at`; the other dims keep their axes.
         Ok(Named::from_expr(unsafe {
             View::new(start.wrapping_offset(offset), named, positional, indices, origin)
         }))

@@ -118,7 +118,7 @@ impl<'f> Entry<'f> {
         (order, sizes)
     }
 
-    fn check_elements<T: Stored>(&self) -> Result<(), FileError> {
+    pub(super) fn check_elements<T: Stored>(&self) -> Result<(), FileError> {
         if self.kind != Some(T::KIND) {
             let (tensor, file) = (self.tensor.clone(), self.called.clone());
             return Err(FileError::Elements { tensor, file, wanted: T::NAME });
@@ -220,7 +220,7 @@ impl<'f> Entry<'f> {
     }
 
     /// The axes with their names and sizes.
-    fn described(&self) -> String {
+    pub(super) fn described(&self) -> String {
         const MOST: usize = 40;
         let axis = |(at, size): (usize, &usize)| match &self.names {
             Some(names) => {

@@ -16,6 +16,8 @@
 //! let w: Tensor<f32, (Out, In)> = file.get("w")?.view()?.eval(); // `view` copies nothing
 //! ```
 //!
+//! A struct of tensors is loaded as a whole with `#[derive(Load)]`: see [`load`].
+//!
 //! A file is read with suspicion: one that is cut off, or lies, or claims what it has not, is a [`FileError`]. Nothing is
 //! allocated for what a file merely says; only what is there is read.
 //!
@@ -26,6 +28,8 @@ mod buffer;
 mod element;
 mod entry;
 mod error;
+#[cfg(feature = "safetensors")]
+pub mod load;
 mod names;
 #[cfg(feature = "npy")]
 pub mod npy;

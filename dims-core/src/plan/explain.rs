@@ -66,10 +66,10 @@ pub enum Step {
         /// How many threads the work is worth.
         threads: usize,
     },
-    /// An operation or a function that is called once for each example of a batch, one after the other.
-    PerExample {
-        /// Its name.
-        operation: &'static str,
+    /// A function that is called once for each example of a batch.
+    Loop {
+        /// What is called: a closure, or the name of an operation.
+        function: &'static str,
         /// How often.
         calls: usize,
         /// The steps of all calls, in their order.
@@ -149,7 +149,7 @@ impl Step {
             Step::Attention { batch, queries, keys, features, values, .. } => {
                 2 * batch * queries * keys * (features + values)
             }
-            Step::PerExample { steps, .. } => steps.iter().map(Step::flops).sum(),
+            Step::Loop { steps, .. } => steps.iter().map(Step::flops).sum(),
             _ => 0,
         }
     }
@@ -161,7 +161,7 @@ impl Step {
                 loops.bytes
             }
             Step::Product { bytes, .. } | Step::Attention { bytes, .. } | Step::Lines { bytes, .. } => *bytes,
-            Step::PerExample { steps, bytes, .. } => bytes + steps.iter().map(Step::bytes).sum::<usize>(),
+            Step::Loop { steps, bytes, .. } => bytes + steps.iter().map(Step::bytes).sum::<usize>(),
         }
     }
 }
@@ -191,9 +191,9 @@ impl fmt::Display for Step {
                 "attention of {queries} queries to {keys} keys of {features}, values of {values}, {batch} times, mask {mask}\n   \
                  {bytes} bytes, {threads} thread(s)"
             ),
-            Step::PerExample { operation, calls, steps, bytes } => write!(
+            Step::Loop { function, calls, steps, bytes } => write!(
                 f,
-                "{operation}, called {calls} time(s), once for each example, with {} step(s) of its own\n   {bytes} bytes",
+                "loop of {calls} call(s), one for each example, of {function}, with {} step(s) of their own\n   {bytes} bytes",
                 steps.len()
             ),
             Step::Product { batch, m, k, n, a, b, c, summed, bytes, threads } => {

@@ -1,0 +1,130 @@
+//! Sentences per second of examples/minilm, candle's BERT and PyTorch (transformers), on the same tokens, in turns, each on one thread and
+//! by CPU time: what else the machine does changes that little.
+//!
+//! ```text
+//! RAYON_NUM_THREADS=1 cargo run --release -- --model DIR --file sentences.txt --python python3
+//! ```
+
+use candle_core::{DType, Device, Tensor};
+use candle_nn::VarBuilder;
+use candle_transformers::models::bert::{BertModel, Config};
+use clap::Parser;
+use comfy_table::Table;
+use cpu_time::ProcessTime;
+use minilm::files::{Files, read_json};
+use minilm::text::{Reader, embed};
+use ndarray::Array2;
+use std::error::Error;
+use std::path::PathBuf;
+use std::process::Command;
+
+#[derive(Parser)]
+struct Args {
+    /// The folder of the model
+    #[arg(long)]
+    model: PathBuf,
+    /// One sentence per line
+    #[arg(long)]
+    file: PathBuf,
+    /// A Python with torch and transformers; PyTorch is left out without it
+    #[arg(long)]
+    python: Option<PathBuf>,
+    /// How many runs; the best of them counts
+    #[arg(long, default_value_t = 7)]
+    runs: usize,
+    /// Runs ours alone, for a profiler
+    #[arg(long)]
+    ours: bool,
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let args = Args::parse();
+    let files = Files::open(&args.model)?;
+    let (encoder, epsilon) = (files.encoder()?, files.settings.epsilon);
+    let text = std::fs::read_to_string(&args.file)?;
+    let lines: Vec<&str> = text.lines().collect();
+    let sentences = Reader::open(&args.model, files.settings)?.words(&lines)?;
+    let candle = Candle::open(&args)?;
+
+    let mut table = Table::new();
+    table.set_header(["sentences per CPU second", "typed-dims", "candle", "PyTorch"]);
+    for batch in [1, 32] {
+        let (mut ours, mut theirs) = (f64::INFINITY, f64::INFINITY);
+        let mut difference = 0f32;
+        for _ in 0..args.runs {
+            let start = ProcessTime::now();
+            let a = embed(&encoder, epsilon, &sentences, batch, |_| ());
+            ours = ours.min(start.elapsed().as_secs_f64());
+            if !args.ours {
+                let start = ProcessTime::now();
+                let b = candle.embed(&sentences, batch)?;
+                theirs = theirs.min(start.elapsed().as_secs_f64());
+                difference = (a - b).iter().fold(difference, |most, x| most.max(x.abs()));
+            }
+        }
+        let rate = |seconds: f64| format!("{:.1}", sentences.len() as f64 / seconds);
+        let torch = match &args.python {
+            Some(python) if !args.ours => pytorch(python, &args, batch)?,
+            _ => "-".into(),
+        };
+        table.add_row([format!("batches of {batch}"), rate(ours), rate(theirs), torch]);
+        eprintln!("batches of {batch}: largest difference from candle {difference:.1e}");
+    }
+    let tokens: usize = sentences.iter().map(Vec::len).sum();
+    println!("{} sentences, {tokens} tokens\n{table}", sentences.len());
+    Ok(())
+}
+
+fn pytorch(python: &PathBuf, args: &Args, batch: usize) -> Result<String, Box<dyn Error>> {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/minilm_reference.py");
+    let mut command = Command::new(python);
+    command.arg(script).arg("--model").arg(&args.model).arg("--file").arg(&args.file);
+    let out = command.args(["--threads", "1", "--time", &batch.to_string()]).output()?;
+    let line = String::from_utf8(out.stdout)?;
+    let last = line.lines().last().ok_or("no output of the Python script")?;
+    let rate: serde_json::Value = serde_json::from_str(last)?;
+    Ok(format!("{:.1}", rate["per_second"].as_f64().ok_or("no rate")?))
+}
+
+/// candle's BERT, with mean pooling.
+struct Candle {
+    model: BertModel,
+}
+
+impl Candle {
+    fn open(args: &Args) -> Result<Self, Box<dyn Error>> {
+        let config: Config = read_json(&args.model.join("config.json"))?;
+        let path = args.model.join("model.safetensors");
+        // SAFETY: the file is not changed while the program runs.
+        let vars = unsafe { VarBuilder::from_mmaped_safetensors(&[path], DType::F32, &Device::Cpu)? };
+        Ok(Candle { model: BertModel::load(vars, &config)? })
+    }
+
+    fn encode(&self, sentences: &[&[u32]]) -> candle_core::Result<Tensor> {
+        let longest = sentences.iter().map(|ids| ids.len()).max().unwrap_or(0);
+        let shape = (sentences.len(), longest);
+        let at = |f: &dyn Fn(&[u32], usize) -> u32| -> Vec<u32> {
+            sentences.iter().flat_map(|ids| (0..longest).map(move |at| f(ids, at))).collect()
+        };
+        let ids = Tensor::from_vec(at(&|ids, at| ids.get(at).copied().unwrap_or(0)), shape, &Device::Cpu)?;
+        let mask = Tensor::from_vec(at(&|ids, at| (at < ids.len()).into()), shape, &Device::Cpu)?;
+        let out = self.model.forward(&ids, &ids.zeros_like()?, Some(&mask))?;
+        let mask = mask.to_dtype(DType::F32)?.unsqueeze(2)?;
+        let mean = out.broadcast_mul(&mask)?.sum(1)?.broadcast_div(&mask.sum(1)?)?;
+        mean.broadcast_div(&mean.sqr()?.sum_keepdim(1)?.sqrt()?)
+    }
+
+    fn embed(&self, sentences: &[Vec<u32>], batch: usize) -> candle_core::Result<Array2<f32>> {
+        let mut by_length: Vec<usize> = (0..sentences.len()).collect();
+        by_length.sort_by_key(|&at| std::cmp::Reverse(sentences[at].len()));
+        let mut out = Array2::zeros((sentences.len(), 384));
+        for chunk in by_length.chunks(batch) {
+            let together: Vec<&[u32]> = chunk.iter().map(|&at| sentences[at].as_slice()).collect();
+            let rows = self.encode(&together)?.to_vec2::<f32>()?;
+            for (&at, row) in chunk.iter().zip(rows) {
+                out.row_mut(at).assign(&ndarray::ArrayView1::from(&row));
+            }
+        }
+        Ok(out)
+    }
+}

@@ -1,0 +1,121 @@
+//! What is wrong with a file of weights.
+
+use std::fmt;
+
+/// Why a struct could not be loaded: everything that does not fit, one line for each.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LoadError {
+    faults: Vec<Fault>,
+}
+
+impl LoadError {
+    pub(super) fn new(faults: Vec<Fault>) -> Self {
+        LoadError { faults }
+    }
+
+    /// All that does not fit: first what fields do not find, in their order, then what is left over, by name.
+    pub fn faults(&self) -> &[Fault] {
+        &self.faults
+    }
+}
+
+/// One thing that does not fit.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Fault {
+    /// An array cannot be read, or its elements cannot be borrowed.
+    Unreadable {
+        /// Its name.
+        name: String,
+        /// Why not.
+        why: String,
+    },
+    /// There is no array of this name.
+    Missing {
+        /// The name.
+        name: String,
+        /// The element type and the axes of the field.
+        expected: String,
+    },
+    /// No field takes an array.
+    LeftOver {
+        /// Its name.
+        name: String,
+        /// Its sizes.
+        sizes: Vec<usize>,
+    },
+    /// The elements are of another type.
+    Element {
+        /// The name of the array.
+        name: String,
+        /// The type of the field's elements.
+        expected: &'static str,
+        /// The type in the file.
+        found: String,
+    },
+    /// The number of axes differs, or the file names them otherwise.
+    Axes {
+        /// The name of the array.
+        name: String,
+        /// The axes of the field.
+        expected: String,
+        /// The axes in the file.
+        found: String,
+    },
+    /// An axis cannot be split into the dims of a group.
+    Split {
+        /// The name of the array.
+        name: String,
+        /// The group, with the sizes that are known.
+        group: String,
+        /// The size of the axis.
+        size: usize,
+    },
+    /// A dim has another size in another array.
+    Size {
+        /// The name of the array.
+        name: String,
+        /// The dim.
+        dim: &'static str,
+        /// Its size in this array.
+        size: usize,
+        /// The size that it has already.
+        first: usize,
+        /// The array that it has that size from; none if the size was given, or is static.
+        from: Option<String>,
+    },
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Fault::Unreadable { name, why } => write!(f, "`{name}` cannot be read: {why}"),
+            Fault::Missing { name, expected } => write!(f, "`{name}` is missing: expected {expected}"),
+            Fault::LeftOver { name, sizes } => {
+                write!(f, "`{name}` of sizes {sizes:?} is not used by any field")
+            }
+            Fault::Element { name, expected, found } => {
+                write!(f, "`{name}` has elements of type {found}, not {expected}")
+            }
+            Fault::Axes { name, expected, found } => {
+                write!(f, "`{name}` has the axes {found}, but its field the axes {expected}")
+            }
+            Fault::Split { name, group, size } => {
+                write!(f, "`{name}` has an axis of size {size}, which cannot be split into {group}")
+            }
+            Fault::Size { name, dim, size, first, from } => {
+                write!(f, "`{name}` has size {size} for dim `{dim}`, which has size {first}")?;
+                from.as_ref().map_or(Ok(()), |from| write!(f, " in `{from}`"))
+            }
+        }
+    }
+}
+
+impl fmt::Display for LoadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the weights do not fit:")?;
+        self.faults.iter().try_for_each(|fault| write!(f, "\n  {fault}"))
+    }
+}
+
+impl std::error::Error for LoadError {}

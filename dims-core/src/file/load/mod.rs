@@ -1,0 +1,390 @@
+//! Structs of tensors from a file (feature `safetensors`).
+//!
+//! `#[derive(Load)]` says which tensor of the file each field is; [`Weights`] is the file. Names, element types and sizes are all checked before
+//! there is a struct, and all that is wrong is told at once.
+
+mod error;
+
+pub use error::{Fault, LoadError};
+
+use super::element::{Stored, decoded, in_place};
+use super::entry::Entry;
+use super::error::FileError;
+use super::safetensors::Reader;
+use crate::dim::DimList;
+use crate::error::DimError;
+use crate::named::Named;
+use crate::rank::Rank0;
+use crate::reduce::laid_out_in;
+use crate::set::{DimKey, Dims, Keys};
+use crate::storage::{Owned, View};
+use smallvec::SmallVec;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The tensors of a file, by name, and the sizes of dims that are known without it.
+///
+/// The file's bytes are borrowed: fields of the type [`TensorView`](crate::named::TensorView) stay in them.
+pub struct Weights<'a> {
+    arrays: BTreeMap<String, Entry<'a>>,
+    sizes: Vec<Known>,
+    ignored: Vec<String>,
+}
+
+/// The size of a dim, and which array it is from.
+struct Known {
+    dim: DimKey,
+    size: usize,
+    from: Option<String>,
+}
+
+impl<'a> Weights<'a> {
+    /// The tensors of a file.
+    ///
+    /// # Errors
+    ///
+    /// If the file has names of dims that are not right.
+    pub fn of<B: AsRef<[u8]>>(file: &'a Reader<B>) -> Result<Self, FileError> {
+        let arrays = file.tensors().into_iter().map(|name| file.get(&name).map(|entry| (name, entry)));
+        Ok(Weights { arrays: arrays.collect::<Result<_, _>>()?, sizes: Vec::new(), ignored: Vec::new() })
+    }
+
+    /// Gives dims a size that does not follow from the arrays, such as the number of heads: `weights.with((Head.of(12), Position.of(512)))`.
+    ///
+    /// Dims without a size here get it from the first array that they are an axis of, and all others must agree.
+    ///
+    /// # Errors
+    ///
+    /// If a dim comes without a size.
+    pub fn with(mut self, dims: impl DimList) -> Result<Self, DimError> {
+        let mut failed = None;
+        dims.each(|dim| match dim.size() {
+            Some(size) => self.sizes.push(Known { dim: dim.key(), size, from: None }),
+            None => failed = Some(DimError::Unsized { dim: dim.name }),
+        });
+        failed.map_or(Ok(self), Err)
+    }
+
+    /// Arrays that no field has to take: one by its name, or all whose names begin with `name` and a dot.
+    pub fn ignoring(mut self, name: &str) -> Self {
+        self.ignored.push(name.to_owned());
+        self
+    }
+
+    /// The struct whose fields the arrays are.
+    ///
+    /// # Errors
+    ///
+    /// All that does not fit, in one error: arrays that are missing or left over, those of another element type or number of axes, axes that
+    /// cannot be split, and dims with two sizes.
+    pub fn load<M: Load<'a>>(&self) -> Result<M, LoadError> {
+        let sizes = self.sizes.iter().map(|known| Known { from: None, ..*known }).collect();
+        let mut loader =
+            Loader { weights: self, name: String::new(), sizes, taken: BTreeSet::new(), faults: Vec::new() };
+        let value = M::load(&mut loader);
+        let Loader { taken, mut faults, .. } = loader;
+        for (name, array) in &self.arrays {
+            if !taken.contains(name) && !self.ignored.iter().any(|ignored| within(ignored, name)) {
+                faults.push(Fault::LeftOver { name: name.clone(), sizes: array.sizes().to_vec() });
+            }
+        }
+        match value {
+            Some(value) if faults.is_empty() => Ok(value),
+            _ => Err(LoadError::new(faults)),
+        }
+    }
+}
+
+/// What is known of the size of a dim.
+fn size_of_dim<'k>(sizes: &'k [Known], dim: &DimKey) -> Option<&'k Known> {
+    sizes.iter().find(|known| known.dim.same(dim))
+}
+
+/// Whether an array belongs to what is called `prefix`.
+fn within(prefix: &str, name: &str) -> bool {
+    name.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+}
+
+/// What can be made from the arrays of a file: made by `#[derive(Load)]`.
+///
+/// A `Vec` takes the parts `name.0`, `name.1`, and so on, as many as there are and at least one. An `Option` is `None` if there is no array
+/// of that name, nor below it.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be loaded from a file of weights",
+    label = "this does not implement `Load`",
+    note = "write `#[derive(Load)]` before the struct; the fields of type `Tensor` list their dims in the order of the file's axes"
+)]
+pub trait Load<'a>: Sized {
+    /// The value under the loader's present name, or `None` if the loader has noted why there is none.
+    fn load(from: &mut Loader<'_, 'a>) -> Option<Self>;
+}
+
+impl<'a, M: Load<'a>> Load<'a> for Vec<M> {
+    fn load(from: &mut Loader<'_, 'a>) -> Option<Self> {
+        let count = (1..).find(|count| !from.field(&count.to_string(), |from| from.is_there()))?;
+        // What fails is noted, and the parts behind it are looked at as well.
+        let parts: Vec<Option<M>> = (0..count).map(|at| from.field(&at.to_string(), M::load)).collect();
+        parts.into_iter().collect()
+    }
+}
+
+impl<'a, M: Load<'a>> Load<'a> for Option<M> {
+    fn load(from: &mut Loader<'_, 'a>) -> Option<Self> {
+        if from.is_there() { M::load(from).map(Some) } else { Some(None) }
+    }
+}
+
+/// Goes through the names of a file, and notes what is wrong.
+pub struct Loader<'w, 'a> {
+    weights: &'w Weights<'a>,
+    name: String,
+    sizes: Vec<Known>,
+    taken: BTreeSet<String>,
+    faults: Vec<Fault>,
+}
+
+impl<'a> Loader<'_, 'a> {
+    /// What `load` yields one name further down: `encoder`, then `layer`, is `encoder.layer`.
+    pub fn field<R>(&mut self, name: &str, load: impl FnOnce(&mut Self) -> R) -> R {
+        let len = self.name.len();
+        if len > 0 && !name.is_empty() {
+            self.name.push('.');
+        }
+        self.name.push_str(name);
+        let out = load(self);
+        self.name.truncate(len);
+        out
+    }
+
+    /// Whether there is an array of the present name, or below it.
+    pub fn is_there(&self) -> bool {
+        let behind = self.weights.arrays.range(self.name.clone()..).map(|(name, _)| name);
+        // Names between `a` and `a.b`, such as `a-b`, are none of `a`'s.
+        behind.take_while(|name| name.starts_with(&self.name)).any(|name| within(&self.name, name))
+    }
+
+    /// The tensor of the present name, whose axes in the file are `A`.
+    pub fn tensor<M: LoadTensor<'a>, A: FileAxes>(&mut self) -> Option<M> {
+        const { assert!(covers(A::GROUPS, M::Set::KEYS), "the axes of this field are not the dims of its tensor") };
+        let Some(entry) = self.weights.arrays.get(&self.name) else {
+            self.faults.push(Fault::Missing {
+                name: self.name.clone(),
+                expected: format!("{} {}", M::Elem::NAME, described(A::GROUPS)),
+            });
+            return None;
+        };
+        self.taken.insert(self.name.clone());
+        if let Err(error) = entry.check_elements::<M::Elem>() {
+            self.unreadable(error);
+            return None;
+        }
+        let (order, sizes) = self.sized::<M::Set>(A::GROUPS, entry)?;
+        M::from_bytes(entry.bytes, entry.foreign, &order, &sizes).map_err(|error| self.unreadable(error)).ok()
+    }
+
+    /// As [`tensor`](Loader::tensor), but in memory the axes are those of `L`, the last one fastest.
+    pub fn tensor_laid_out<M: LayOut<'a>, A: FileAxes, L: FileAxes>(&mut self) -> Option<M> {
+        const {
+            assert!(
+                covers(L::GROUPS, M::Set::KEYS),
+                "the layout of this field has not the dims of its tensor"
+            )
+        };
+        let order: Option<SmallVec<[usize; 8]>> = L::GROUPS
+            .iter()
+            .flat_map(|group| group.as_slice())
+            .map(|key| M::Set::KEYS.position(key))
+            .collect();
+        let loaded = self.tensor::<M, A>()?;
+        loaded.laid_out(&order?).map_err(|error| self.unreadable(error.into())).ok()
+    }
+
+    fn unreadable(&mut self, error: FileError) {
+        self.faults.push(match error {
+            FileError::Elements { file, wanted, .. } => {
+                Fault::Element { name: self.name.clone(), expected: wanted, found: file }
+            }
+            error => Fault::Unreadable { name: self.name.clone(), why: error.to_string() },
+        });
+    }
+
+    /// Which dims of the set the axes are, and their sizes, a group one dim after the other.
+    fn sized<S: Dims>(
+        &mut self,
+        groups: &[&Keys],
+        entry: &Entry<'_>,
+    ) -> Option<(SmallVec<[usize; 8]>, SmallVec<[usize; 8]>)> {
+        let found = entry.sizes();
+        let axes =
+            || Fault::Axes { name: self.name.clone(), expected: described(groups), found: entry.described() };
+        // A file that names its axes must agree where a field does not split them.
+        let named_otherwise = |names: Vec<&str>| {
+            names
+                .iter()
+                .zip(groups)
+                .any(|(name, group)| matches!(group.as_slice(), [key] if key.name != *name))
+        };
+        if groups.len() != found.len() || entry.names().is_some_and(named_otherwise) {
+            self.faults.push(axes());
+            return None;
+        }
+        let (mut order, mut sizes) = (SmallVec::new(), SmallVec::new());
+        let mut faults = Vec::new();
+        for (group, &size) in groups.iter().zip(found) {
+            let keys = group.as_slice();
+            let known = |key: &DimKey| key.fixed.or(size_of_dim(&self.sizes, key).map(|known| known.size));
+            let open: Vec<&DimKey> = keys.iter().filter(|key| known(key).is_none()).collect();
+            let product: usize = keys.iter().filter_map(known).product();
+            let rest = match open[..] {
+                [] if keys.len() != 1 && product != size => None,
+                [] => Some(size),
+                [_] if product > 0 && size.is_multiple_of(product) => Some(size / product),
+                _ => None,
+            };
+            let Some(rest) = rest else {
+                let sizes = keys.iter().map(|key| match known(key) {
+                    Some(size) => format!("{} = {size}", key.name),
+                    None => key.name.to_owned(),
+                });
+                let group = format!("({})", sizes.collect::<Vec<_>>().join(", "));
+                faults.push(Fault::Split { name: self.name.clone(), group, size });
+                continue;
+            };
+            // The size of an axis of one dim is what the file says, and compared with what is known below.
+            let of = |key| if keys.len() == 1 { size } else { known(key).unwrap_or(rest) };
+            let parts: SmallVec<[usize; 4]> = keys.iter().map(of).collect();
+            for (key, size) in keys.iter().zip(parts) {
+                order.push(S::KEYS.position(key).expect("the axes are those of the set"));
+                sizes.push(size);
+                let (first, from) = match (key.fixed, size_of_dim(&self.sizes, key)) {
+                    (Some(fixed), _) => (fixed, None),
+                    (None, Some(known)) => (known.size, known.from.clone()),
+                    (None, None) => {
+                        let from = Some(self.name.clone());
+                        self.sizes.push(Known { dim: *key, size, from });
+                        continue;
+                    }
+                };
+                if first != size {
+                    faults.push(Fault::Size { name: self.name.clone(), dim: key.name, size, first, from });
+                }
+            }
+        }
+        let fits = faults.is_empty();
+        self.faults.extend(faults);
+        fits.then_some((order, sizes))
+    }
+}
+
+/// `(Head x HeadDim, Width)`
+fn described(groups: &[&Keys]) -> String {
+    let names = groups.iter().map(|group| {
+        let names: Vec<_> = group.as_slice().iter().map(|key| key.name).collect();
+        names.join(" x ")
+    });
+    format!("({})", names.collect::<Vec<_>>().join(", "))
+}
+
+/// Whether the groups have each dim of a set once, and no others.
+const fn covers(groups: &[&Keys], set: &Keys) -> bool {
+    let (mut group, mut count, mut seen) = (0, 0, 0u64);
+    while group < groups.len() {
+        let keys = groups[group].as_slice();
+        let mut key = 0;
+        while key < keys.len() {
+            match set.position(&keys[key]) {
+                Some(at) => seen |= 1 << at,
+                None => return false,
+            }
+            count += 1;
+            key += 1;
+        }
+        group += 1;
+    }
+    let len = set.as_slice().len();
+    count == len && seen.count_ones() as usize == len
+}
+
+/// The axes of an array in a file: a tuple with a dim for each, or a tuple of dims for one that is split.
+pub trait FileAxes {
+    /// The dims of each axis.
+    #[doc(hidden)]
+    const GROUPS: &'static [&'static Keys];
+}
+
+macro_rules! axes {
+    ($($d:ident $n:tt)*) => {
+        #[diagnostic::do_not_recommend]
+        impl<$($d: DimList),*> FileAxes for ($($d,)*) {
+            const GROUPS: &'static [&'static Keys] = &[$($d::KEYS),*];
+        }
+    };
+}
+
+crate::tuples::each_tuple!(axes);
+
+impl FileAxes for () {
+    const GROUPS: &'static [&'static Keys] = &[];
+}
+
+/// A tensor that can be a field: one that owns its elements, or one that borrows them from the file.
+pub trait LoadTensor<'a>: Sized {
+    /// The type of the elements.
+    type Elem: Stored;
+    /// The dims.
+    type Set: Dims;
+    #[doc(hidden)]
+    fn from_bytes(
+        bytes: &'a [u8],
+        foreign: bool,
+        order: &[usize],
+        sizes: &[usize],
+    ) -> Result<Self, FileError>;
+}
+
+impl<'a, T: Stored, S: Dims> LoadTensor<'a> for Named<T, S> {
+    type Elem = T;
+    type Set = S;
+
+    fn from_bytes(
+        bytes: &'a [u8],
+        foreign: bool,
+        order: &[usize],
+        sizes: &[usize],
+    ) -> Result<Self, FileError> {
+        Ok(Named::from_expr(Owned::in_order(decoded(bytes, foreign)?, order, sizes)))
+    }
+}
+
+impl<'a, T: Stored, S: Dims> LoadTensor<'a> for Named<T, S, Rank0, View<'a, T, S>> {
+    type Elem = T;
+    type Set = S;
+
+    fn from_bytes(
+        bytes: &'a [u8],
+        foreign: bool,
+        order: &[usize],
+        sizes: &[usize],
+    ) -> Result<Self, FileError> {
+        let elements = in_place(bytes, foreign)
+            .map_err(|why| FileError::Format { what: format!("{why}: load it into a `Tensor`") })?;
+        Ok(Named::from_expr(View::in_order(elements, order, sizes)))
+    }
+}
+
+/// A tensor that can be a field with a layout of its own: one that owns its elements.
+#[diagnostic::on_unimplemented(
+    message = "only a `Tensor` can have a `layout`",
+    label = "this borrows its elements, which lie as they do in the file"
+)]
+pub trait LayOut<'a>: LoadTensor<'a> {
+    #[doc(hidden)]
+    fn laid_out(self, order: &[usize]) -> Result<Self, DimError>;
+}
+
+#[diagnostic::do_not_recommend]
+impl<'a, T: Stored, S: Dims> LayOut<'a> for Named<T, S> {
+    fn laid_out(self, order: &[usize]) -> Result<Self, DimError> {
+        let shape = self.shape()?;
+        Ok(Named::from_expr(laid_out_in::<S, Rank0, _>(self.expr, &shape, order)?))
+    }
+}

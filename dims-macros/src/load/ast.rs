@@ -1,0 +1,158 @@
+//! The struct, and what is to be done with each of its fields.
+
+use proc_macro2::Ident;
+use syn::spanned::Spanned;
+use syn::{
+    Data, DeriveInput, Error, Field, Fields, GenericArgument, Generics, LitStr, Member, PathArguments,
+    Result, Type,
+};
+
+/// The struct.
+pub struct Input {
+    pub ident: Ident,
+    pub generics: Generics,
+    pub fields: Vec<Part>,
+}
+
+/// One field.
+pub struct Part {
+    pub member: Member,
+    pub ty: Type,
+    pub how: How,
+}
+
+/// What a field is made from.
+pub enum How {
+    /// The array of this name, with axes that are the dims of this type, and in memory those of another.
+    Tensor { name: String, axes: Box<Type>, layout: Option<Type> },
+    /// Whatever `Load` says, from the arrays below this name.
+    Nested { name: String },
+    /// `Default::default()`.
+    Default,
+}
+
+/// What `#[load(..)]` says of a field.
+#[derive(Default)]
+struct Options {
+    name: Option<LitStr>,
+    axes: Option<Type>,
+    layout: Option<Type>,
+    default: bool,
+}
+
+impl Input {
+    /// Reads a struct; all mistakes are found before any is reported.
+    pub fn new(input: DeriveInput) -> Result<Self> {
+        let Data::Struct(data) = input.data else {
+            return Err(Error::new(input.ident.span(), "`#[derive(Load)]` stands on a struct"));
+        };
+        let mut fields = Vec::new();
+        let mut errors: Option<Error> = None;
+        let is_tuple = matches!(data.fields, Fields::Unnamed(_));
+        for (at, field) in data.fields.into_iter().enumerate() {
+            match part(field, at, is_tuple) {
+                Ok(part) => fields.push(part),
+                Err(error) => match &mut errors {
+                    Some(errors) => errors.combine(error),
+                    None => errors = Some(error),
+                },
+            }
+        }
+        errors.map_or(Ok(Input { ident: input.ident, generics: input.generics, fields }), Err)
+    }
+}
+
+fn part(field: Field, at: usize, is_tuple: bool) -> Result<Part> {
+    let options = options(&field)?;
+    let member = match &field.ident {
+        Some(ident) if !is_tuple => Member::Named(ident.clone()),
+        _ => Member::Unnamed(at.into()),
+    };
+    let name = options.name.map_or_else(
+        || match &member {
+            // `r#type` is the array `type`.
+            Member::Named(ident) => ident.to_string().trim_start_matches("r#").to_owned(),
+            Member::Unnamed(index) => index.index.to_string(),
+        },
+        |name| name.value(),
+    );
+    let how = match (options.axes, written_axes(&field.ty)?) {
+        _ if options.default => How::Default,
+        (Some(axes), _) => How::Tensor { name, axes: Box::new(axes), layout: options.layout },
+        (None, Written::Dims(axes)) => How::Tensor { name, axes, layout: options.layout },
+        (None, Written::Nothing) => How::Default,
+        (None, Written::Other) => How::Nested { name },
+    };
+    Ok(Part { member, ty: field.ty, how })
+}
+
+fn options(field: &Field) -> Result<Options> {
+    let mut options = Options::default();
+    for attr in field.attrs.iter().filter(|attr| attr.path().is_ident("load")) {
+        attr.parse_nested_meta(|meta| {
+            if meta.path.is_ident("name") {
+                options.name = Some(meta.value()?.parse()?);
+            } else if meta.path.is_ident("axes") {
+                options.axes = Some(axes(meta.value()?.parse()?)?);
+            } else if meta.path.is_ident("layout") {
+                options.layout = Some(axes(meta.value()?.parse()?)?);
+            } else if meta.path.is_ident("default") {
+                options.default = true;
+            } else {
+                return Err(
+                    meta.error("expected `name = \"..\"`, `axes = (..)`, `layout = (..)` or `default`")
+                );
+            }
+            Ok(())
+        })?;
+    }
+    Ok(options)
+}
+
+/// A list of axes.
+fn axes(axes: Type) -> Result<Type> {
+    if matches!(axes, Type::Tuple(_)) {
+        return Ok(axes);
+    }
+    let message = "expected a tuple with a dim for each axis, or a tuple of dims for one that is split: `((Head, HeadDim), Width)`";
+    Err(Error::new(axes.span(), message))
+}
+
+/// What the type of a field says by itself.
+enum Written {
+    /// `Tensor<T, (A, B)>`: these dims, in this order.
+    Dims(Box<Type>),
+    /// `PhantomData<..>`
+    Nothing,
+    /// Any other type.
+    Other,
+}
+
+fn written_axes(ty: &Type) -> Result<Written> {
+    let Type::Path(path) = ty else { return Ok(Written::Other) };
+    let Some(last) = path.path.segments.last() else { return Ok(Written::Other) };
+    if last.ident == "PhantomData" {
+        return Ok(Written::Nothing);
+    }
+    if last.ident != "Tensor" && last.ident != "TensorView" {
+        return Ok(Written::Other);
+    }
+    let PathArguments::AngleBracketed(args) = &last.arguments else { return Ok(Written::Other) };
+    let types: Vec<&Type> = args
+        .args
+        .iter()
+        .filter_map(|arg| if let GenericArgument::Type(ty) = arg { Some(ty) } else { None })
+        .collect();
+    match types[..] {
+        [_, dims @ Type::Tuple(_)] => Ok(Written::Dims(Box::new(dims.clone()))),
+        [_, dims] => {
+            let message = "the order of the axes in the file is not written here: add `#[load(axes = (..))]`";
+            Err(Error::new(dims.span(), message))
+        }
+        [_, _, rank] => Err(Error::new(
+            rank.span(),
+            "a tensor with positional axes cannot be loaded: give each axis a dim",
+        )),
+        _ => Ok(Written::Other),
+    }
+}

@@ -1,0 +1,7 @@
+//! `#[derive(Load)]`: which array of a file of weights each field of a struct is.
+
+mod ast;
+mod expand;
+
+pub use ast::Input;
+pub use expand::expand;

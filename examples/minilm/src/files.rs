@@ -1,0 +1,55 @@
+//! The files of a model: `model.safetensors`, mapped into memory, and what `config.json` says of it.
+
+use crate::model::{Encoder, Head};
+use serde::Deserialize;
+use std::error::Error;
+use std::path::Path;
+use typed_dims::file::Mapped;
+use typed_dims::file::safetensors::Reader;
+use typed_dims::prelude::*;
+
+/// What is not in the weights.
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub struct Settings {
+    /// How many parts a layer has.
+    #[serde(rename = "num_attention_heads")]
+    pub heads: usize,
+    /// What is added to variances.
+    #[serde(rename = "layer_norm_eps")]
+    pub epsilon: f32,
+    /// The most tokens of a sentence.
+    #[serde(rename = "max_position_embeddings")]
+    pub positions: usize,
+}
+
+/// A model's files.
+pub struct Files {
+    weights: Reader<Mapped>,
+    /// What `config.json` says.
+    pub settings: Settings,
+}
+
+impl Files {
+    /// Opens the files in a folder.
+    pub fn open(folder: &Path) -> Result<Self, Box<dyn Error>> {
+        // SAFETY: nobody changes the file of a model while it is in use.
+        let bytes = unsafe { Mapped::open(folder.join("model.safetensors"))? };
+        let settings = read_json(&folder.join("config.json"))?;
+        Ok(Files { weights: Reader::new(bytes)?, settings })
+    }
+
+    /// The model; its tables stay in the file.
+    pub fn encoder(&self) -> Result<Encoder<'_>, Box<dyn Error>> {
+        let weights = Weights::of(&self.weights)?
+            .with(Head.of(self.settings.heads))?
+            .ignoring("pooler") // for another task
+            .ignoring("embeddings.position_ids"); // 0, 1, 2, ..
+        Ok(weights.load()?)
+    }
+}
+
+/// A file in the format JSON, as a struct.
+pub fn read_json<T: for<'a> Deserialize<'a>>(path: &Path) -> Result<T, Box<dyn Error>> {
+    let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    serde_json::from_str(&text).map_err(|error| format!("{}: {error}", path.display()).into())
+}

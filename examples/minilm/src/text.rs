@@ -1,0 +1,75 @@
+//! Sentences as tokens, and many of them in batches.
+
+use crate::files::{Settings, read_json};
+use crate::model::{Batch, Encoder, Token, Tokens, Width};
+use serde::Deserialize;
+use std::error::Error;
+use std::path::Path;
+use tokenizers::{Tokenizer, TruncationParams};
+use typed_dims::prelude::*;
+
+/// Turns sentences into tokens.
+pub struct Reader {
+    tokenizer: Tokenizer,
+}
+
+/// What `sentence_bert_config.json` says.
+#[derive(Deserialize)]
+struct Limit {
+    max_seq_length: usize,
+}
+
+impl Reader {
+    /// The tokenizer in a model's folder. What is longer than the model was made for is cut.
+    pub fn open(folder: &Path, settings: Settings) -> Result<Self, Box<dyn Error>> {
+        let path = folder.join("tokenizer.json");
+        let mut tokenizer =
+            Tokenizer::from_file(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        let limit = read_json(&folder.join("sentence_bert_config.json"))
+            .map_or(settings.positions, |limit: Limit| limit.max_seq_length.min(settings.positions));
+        let truncation = TruncationParams { max_length: limit, ..Default::default() };
+        tokenizer.with_truncation(Some(truncation)).map_err(|error| error.to_string())?;
+        tokenizer.with_padding(None);
+        Ok(Reader { tokenizer })
+    }
+
+    /// The words of each sentence, as numbers.
+    pub fn words<S: AsRef<str>>(&self, sentences: &[S]) -> Result<Vec<Vec<u32>>, Box<dyn Error>> {
+        let sentences = sentences.iter().map(|sentence| sentence.as_ref()).collect();
+        let encodings =
+            self.tokenizer.encode_batch_fast::<&str>(sentences, true).map_err(|error| error.to_string())?;
+        Ok(encodings.iter().map(|encoding| encoding.get_ids().to_vec()).collect())
+    }
+}
+
+/// Sentences padded to the longest of them.
+pub fn padded(sentences: &[&[u32]]) -> Tokens {
+    let longest = sentences.iter().map(|words| words.len()).max().unwrap_or(0);
+    let (batch, token) = (Batch.of(sentences.len()), Token.of(longest));
+    Tokens {
+        ids: from_fn((batch, token), |(at, token)| sentences[at].get(token).copied().unwrap_or(0)),
+        lengths: from_vec(batch, sentences.iter().map(|words| words.len() as isize).collect()),
+    }
+}
+
+/// One row for each sentence, in their order. Sentences of about one length are computed together, since padding is work as well;
+/// `done` is told how many were computed.
+pub fn embed(
+    encoder: &Encoder<'_>,
+    epsilon: f32,
+    sentences: &[Vec<u32>],
+    batch: usize,
+    mut done: impl FnMut(usize),
+) -> Array2<f32> {
+    let mut by_length: Vec<usize> = (0..sentences.len()).collect();
+    by_length.sort_by_key(|&at| std::cmp::Reverse(sentences[at].len()));
+    let mut out: Option<Array2<f32>> = None;
+    for chunk in by_length.chunks(batch) {
+        let together: Vec<&[u32]> = chunk.iter().map(|&at| sentences[at].as_slice()).collect();
+        let rows = encoder.encode(&padded(&together), epsilon);
+        let out = out.get_or_insert_with(|| Array2::zeros((sentences.len(), rows.size(Width))));
+        out.at_mut((chunk.at(Batch), Width)).assign(rows);
+        done(chunk.len());
+    }
+    out.unwrap_or_default()
+}

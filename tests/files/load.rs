@@ -1,0 +1,180 @@
+//! `#[derive(Load)]`: which tensor of a file a field is, and everything that can be wrong with it.
+
+use super::*;
+use typed_dims::dim::DimList;
+use typed_dims::file::safetensors::{Reader, Writer};
+use typed_dims::set::{DimsOf, Union};
+
+dims! {
+    pub struct Batch;
+    pub struct Width;
+    pub struct Head;
+    pub struct HeadDim;
+    pub struct Inner;
+}
+
+#[derive(Load)]
+struct Linear<I: Dims, O: Dims + Union<I>> {
+    #[load(axes = (O, I), layout = (I, O))]
+    weight: Named<f32, <O as Union<I>>::Out>,
+    #[load(axes = (O,))]
+    bias: Named<f32, O>,
+}
+
+impl<I: Dims + DimList + Default, O: Dims + Union<I>> Linear<I, O> {
+    fn of<X, Y, Z>(&self, x: &Named<f32, X>) -> Named<f32, Z>
+    where
+        X: Dims + Union<<O as Union<I>>::Out, Out = Y>,
+        I: DimsOf<Y, Z>,
+        Y: Dims,
+        Z: Dims + Union<O, Out = Z>,
+    {
+        ((x * &self.weight).sum(I::default()) + &self.bias).eval()
+    }
+}
+
+#[derive(Load)]
+struct Layer {
+    query: Linear<(Width,), (Head, HeadDim)>,
+    out: Option<Linear<(Head, HeadDim), (Width,)>>,
+}
+
+#[derive(Load)]
+struct Network<'w> {
+    layers: Vec<Layer>,
+    #[load(name = "table.weight")]
+    table: TensorView<'w, f32, (Inner, Width)>,
+    #[load(default)]
+    calls: usize,
+}
+
+/// A file whose axes have no names, as those of other programs.
+fn anonymous(tensors: &[(&str, &[usize])]) -> Vec<u8> {
+    use ::safetensors::{Dtype, serialize, tensor::TensorView};
+    let bytes: Vec<Vec<u8>> = tensors
+        .iter()
+        .map(|(_, sizes)| {
+            (0..sizes.iter().product()).flat_map(|at: usize| (at as f32).to_le_bytes()).collect()
+        })
+        .collect();
+    let views = tensors.iter().zip(&bytes).map(|((name, sizes), bytes)| {
+        (*name, TensorView::new(Dtype::F32, sizes.to_vec(), bytes).expect("the sizes fit"))
+    });
+    serialize(views, None).expect("the tensors are well-formed")
+}
+
+const WHOLE: [(&str, &[usize]); 7] = [
+    ("layers.0.query.weight", &[6, 4]),
+    ("layers.0.query.bias", &[6]),
+    ("layers.1.query.weight", &[6, 4]),
+    ("layers.1.query.bias", &[6]),
+    ("layers.1.out.weight", &[4, 6]),
+    ("layers.1.out.bias", &[4]),
+    ("table.weight", &[5, 4]),
+];
+
+fn faults(tensors: &[(&str, &[usize])]) -> String {
+    let bytes = anonymous(tensors);
+    let file = Reader::new(&bytes).unwrap();
+    let weights = Weights::of(&file).unwrap().with(Head.of(2)).unwrap();
+    weights.load::<Network<'_>>().err().expect("something is wrong").to_string()
+}
+
+#[test]
+fn fields_are_tensors_of_the_file() {
+    let bytes = anonymous(&WHOLE);
+    let file = Reader::new(&bytes).unwrap();
+    let network: Network<'_> = Weights::of(&file).unwrap().with(Head.of(2)).unwrap().load().unwrap();
+    assert_eq!((network.layers.len(), network.calls), (2, 0));
+    assert!(network.layers[0].out.is_none() && network.layers[1].out.is_some());
+    let whole = Array2::from_shape_fn((6, 4), |(row, column)| (4 * row + column) as f32);
+    dims!(h = 2, f, w);
+    let weight = whole.at(((h, f), w)).order((h, f, w));
+    assert_eq!((&network.layers[0].query.weight).order((Head, HeadDim, Width)), weight);
+    assert_eq!(network.table.dims(), [("Width", 4), ("Inner", 5)]);
+    // The elements of a view lie in the file.
+    let start = (&network.table).index(Width, 0).index(Inner, 0).order(());
+    assert_eq!(start, 0.0);
+}
+
+#[test]
+fn a_layer_is_written_once_for_any_dims() {
+    let bytes = anonymous(&WHOLE);
+    let file = Reader::new(&bytes).unwrap();
+    let network: Network<'_> = Weights::of(&file).unwrap().with(Head.of(2)).unwrap().load().unwrap();
+    let layer = &network.layers[1];
+    let x = from_fn((Batch.of(3), Width.of(4)), |(batch, width)| (batch * 2 + width) as f32);
+    let query: Tensor<f32, (Batch, Head, HeadDim)> = layer.query.of(&x);
+    let back: Tensor<f32, (Batch, Width)> = layer.out.as_ref().unwrap().of(&query);
+    for (batch, row) in back.order((Batch, Width)).rows().into_iter().enumerate() {
+        for (width, &found) in row.iter().enumerate() {
+            let at = |i: usize| (batch * 2 + i) as f32;
+            let query = |o: usize| o as f32 + (0..4).map(|i| at(i) * (4 * o + i) as f32).sum::<f32>();
+            let expected = width as f32 + (0..6).map(|o| query(o) * (6 * width + o) as f32).sum::<f32>();
+            assert_eq!(found, expected);
+        }
+    }
+}
+
+#[test]
+fn everything_that_is_wrong_is_told() {
+    let mut tensors = WHOLE.to_vec();
+    tensors[0].1 = &[7, 4];
+    tensors[2].1 = &[24];
+    tensors[3].0 = "layers.1.query.offset";
+    tensors[6].1 = &[5, 3];
+    assert_eq!(
+        faults(&tensors),
+        "the weights do not fit:
+  `layers.0.query.weight` has an axis of size 7, which cannot be split into (Head = 2, HeadDim)
+  `layers.1.query.weight` has the axes (24), but its field the axes (Head x HeadDim, Width)
+  `layers.1.query.bias` is missing: expected f32 (Head x HeadDim)
+  `table.weight` has size 3 for dim `Width`, which has size 4 in `layers.0.query.weight`
+  `layers.1.query.offset` of sizes [6] is not used by any field"
+    );
+    assert_eq!(
+        faults(&WHOLE[6..]),
+        "the weights do not fit:
+  `layers.0.query.weight` is missing: expected f32 (Head x HeadDim, Width)
+  `layers.0.query.bias` is missing: expected f32 (Head x HeadDim)"
+    );
+}
+
+#[test]
+fn names_of_axes_are_compared() {
+    #[derive(Load)]
+    #[allow(dead_code)]
+    struct Table {
+        table: Tensor<f32, (Batch, Width)>,
+    }
+
+    let mut file = Writer::new();
+    file.put("table", zeros::<f32, _>((Batch.of(2), Inner.of(3)))).unwrap();
+    let bytes = file.to_bytes().unwrap();
+    let file = Reader::new(&bytes).unwrap();
+    let error = Weights::of(&file).unwrap().load::<Table>().err().unwrap();
+    assert_eq!(
+        error.to_string(),
+        "the weights do not fit:\n  `table` has the axes (Batch = 2, Inner = 3), but its field the axes (Batch, Width)"
+    );
+}
+
+#[test]
+fn elements_and_static_sizes_are_compared() {
+    #[derive(Load)]
+    #[allow(dead_code)]
+    struct Both2 {
+        a: Tensor<f64, (Batch,)>,
+        b: Tensor<f32, (Batch, In)>,
+    }
+
+    let bytes = anonymous(&[("a", &[2]), ("b", &[2, 4])]);
+    let file = Reader::new(&bytes).unwrap();
+    let error = Weights::of(&file).unwrap().load::<Both2>().err().unwrap();
+    assert_eq!(
+        error.to_string(),
+        "the weights do not fit:
+  `a` has elements of type F32, not f64
+  `b` has size 4 for dim `In`, which has size 3"
+    );
+}
