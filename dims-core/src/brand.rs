@@ -9,7 +9,7 @@
 //! [`Equal`], the impl behind it demands the very same type, and rustc refuses anything else.
 
 use crate::dim::{Dim, DimCell};
-use crate::role::{Role, Undenoted};
+use crate::role::Undenoted;
 use crate::set::{DimKey, Dims, Keys};
 use crate::size::{Dyn, Size};
 use crate::storage::axes::{AxisBlock, OneAxis};
@@ -33,7 +33,7 @@ pub trait Brand: Element + Sized {
     /// The static size as a typenum, or [`Dyn`].
     #[doc(hidden)]
     type Num;
-    /// What the dim means: a [`Role`], or [`Undenoted`]. (The bound is where a dim's name is made, so that
+    /// What the dim means: a [`Role`](crate::role::Role), or [`Undenoted`]. (The bound is where a dim's name is made, so that
     /// what is no role is one error.)
     type Role;
     /// What a dim is made from: for a local dim, a borrow of its scope that gives the brand its lifetime.
@@ -147,7 +147,7 @@ macro_rules! loop_brand {
         {
             type Key = <Position<AT> as Placed>::Key;
             type Axes = OneAxis;
-            const KEYS: Keys = keys_of::<Dyn, Undenoted>(1 << 63 | AT as u64, Self::NAME.as_str());
+            const KEYS: Keys = keys_of::<Dyn>(1 << 63 | AT as u64, Self::NAME.as_str(), &[]);
         }
 
         impl<const AT: usize, $(const $letter: char),*> Brand for LoopVar<AT, $($letter),*>
@@ -283,6 +283,6 @@ pub mod digits {
 
 /// The keys of a set of one brand, for `dims!`.
 #[doc(hidden)]
-pub const fn keys_of<N: Size, R: Role>(id: u64, name: &'static str) -> Keys {
-    Keys::one(DimKey { depth: 0, id, name, fixed: N::FIXED, roles: R::NAMES })
+pub const fn keys_of<N: Size>(id: u64, name: &'static str, roles: &'static [&'static str]) -> Keys {
+    Keys::one(DimKey { depth: 0, id, name, fixed: N::FIXED, roles })
 }

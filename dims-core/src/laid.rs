@@ -56,7 +56,7 @@ pub trait Lay: Computable<Rank = Rank0> {
     #[track_caller]
     fn laid<D: DimsOf<Self::Dims, X>, X: NoneLeft<D>>(self, dims: D) -> Laid<Self::Elem, InOrder<D>>
     where
-        D: DimList<Brands: List>,
+        <D as DimList>::Brands: List,
         InOrder<D>: SetOf,
     {
         unwrap(self.try_laid(dims))
@@ -68,7 +68,7 @@ pub trait Lay: Computable<Rank = Rank0> {
         _dims: D,
     ) -> Result<Laid<Self::Elem, InOrder<D>>, DimError>
     where
-        D: DimList<Brands: List>,
+        <D as DimList>::Brands: List,
         InOrder<D>: SetOf,
     {
         let order = const { &AxisList::of(<D as DimList>::KEYS, Self::Dims::KEYS) }.as_slice();

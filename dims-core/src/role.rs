@@ -71,6 +71,12 @@ pub const fn prepended<const N: usize>(own: &'static str, refined: &[&'static st
     names
 }
 
+/// The names of a role, for `dims!`.
+#[doc(hidden)]
+pub const fn role_names<R: Role>() -> &'static [&'static str] {
+    R::NAMES
+}
+
 /// No role: what a dim has that was declared without one. It is accepted everywhere.
 pub struct Undenoted;
 

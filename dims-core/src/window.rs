@@ -232,7 +232,7 @@ macro_rules! positions {
             type Key = digits::$digit<Inner>;
             type Axes = OneAxis;
             // No loop of a comprehension has this number: those can be behind a rest as well.
-            const KEYS: Keys = keys_of::<Dyn, Undenoted>(1 << 63 | 1 << 62 | $at, $text);
+            const KEYS: Keys = keys_of::<Dyn>(1 << 63 | 1 << 62 | $at, $text, &[]);
         }
 
         impl Brand for $name {

@@ -46,7 +46,7 @@ fn declared(dim: &Declared, position: usize, krate: &TokenStream) -> TokenStream
         impl #krate::Element for #name {
             type Key = #digits;
             type Axes = #krate::OneAxis;
-            const KEYS: #krate::Keys = #krate::keys_of::<#size_type, #role>(#id, #text);
+            const KEYS: #krate::Keys = #krate::keys_of::<#size_type>(#id, #text, #krate::role_names::<#role>());
         }
         impl #krate::Brand for #name {
             type Size = #size_type;
@@ -113,7 +113,7 @@ fn local(dim: &Local, position: usize, krate: &TokenStream) -> TokenStream {
             impl<'id> #krate::Element for #name<'id> {
                 type Key = #digits;
                 type Axes = #krate::OneAxis;
-                const KEYS: #krate::Keys = #krate::keys_of::<#krate::Dyn, #role>(#id, #text);
+                const KEYS: #krate::Keys = #krate::keys_of::<#krate::Dyn>(#id, #text, #krate::role_names::<#role>());
             }
             impl<'id> #krate::Brand for #name<'id> {
                 type Size = #krate::Dyn;

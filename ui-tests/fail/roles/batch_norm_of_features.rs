@@ -1,4 +1,4 @@
-//~ words: `Height` | `DataFeature` | `DataChannel` is expected
+//~ words: `Height` | DataFeature` | DataChannel` is expected
 //! Normalised over the batch, the channels and the width: what is left is a height.
 
 use typed_dims::nn::norm::Normalization;

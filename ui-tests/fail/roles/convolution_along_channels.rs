@@ -1,4 +1,4 @@
-//~ words: `Width` | `DataFeature` | `AnyChannel` is expected
+//~ words: `Width` | DataFeature` | `AnyChannel` is expected
 //! The channels of a convolution are features of the data.
 
 use typed_dims::nn::conv::conv;

@@ -1,4 +1,4 @@
-//~ words: `Channel` | `DataChannel` | `DataFeature` is expected
+//~ words: `Channel` | DataChannel` | DataFeature` is expected
 //! The mistake of ONNX's text: `NCHW` is transposed to `NHCW`, and its last two axes are pooled, which are not those of the picture.
 
 use typed_dims::nn::pool::Pooling;

@@ -1,4 +1,4 @@
-//~ words: `Word` | `DataFeature` | `Pixel` is expected
+//~ words: `Word` | DataFeature` | `Pixel` is expected
 //! A function that expects a pixel is given a feature, which is less.
 
 use typed_dims::prelude::*;

@@ -1,4 +1,4 @@
-//~ words: `Feat` | `DataFeature` | `DataTime` is expected
+//~ words: `Feat` | DataFeature` | DataTime` is expected
 //! A scan over what is not time.
 
 use typed_dims::prelude::*;
