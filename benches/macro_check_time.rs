@@ -15,7 +15,7 @@ const TENSOR: &[&str] = &[
 
 const OTHERS: &[&str] = &[
     "fn fN(a: &Array2<f32>, b: &Array2<f32>) -> Array2<f32> { einsum!(\"ik,kj->ij\", a, b) }",
-    "fn fN(a: &Array4<f32>, b: &Array4<f32>) -> Array4<f32> { einsum!(a[b, h, q, d] * b[b, h, k, d] => [b, h, q, k]) }",
+    "fn fN(x: &Array4<f32>, y: &Array4<f32>) -> Array4<f32> { einsum!(x[b, h, q, d] * y[b, h, k, d] => [b, h, q, k]) }",
     "fn fN(x: &Array4<f32>) -> Array4<f32> { rearrange!(x, b (c h2 w2) h w -> b c (h h2) (w w2), h2 = 2, w2 = 2) }",
     "fn fN(x: &Array4<f32>) -> Array4<f32> { reduce!(x, b c (h h2) (w w2) -> b c h w, max, h2 = 2, w2 = 2) }",
     "fn fN(x: &Array2<f32>) -> Array3<f32> { repeat!(x, h w -> h w c, c = 3) }",

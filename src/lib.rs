@@ -79,6 +79,41 @@
 //! assert_eq!(out.row(1), ndarray::arr1(&[0.5, 0.5, 0.0, 0.0, 0.0]));
 //! ```
 //!
+//! # The operator library
+//!
+//! Wherever other libraries take the number of an axis, operators here take a dim, and whatever other dims a tensor has come along: a
+//! convolution of one image is one of a batch.
+//!
+//! ```
+//! use typed_dims::prelude::*;
+//!
+//! dims! {
+//!     pub struct Batch;
+//!     pub struct Channel;
+//!     pub struct Height;
+//!     pub struct Width;
+//!     /// What a window sees.
+//!     pub struct Kh = 3;
+//!     pub struct Kw = 3;
+//!     pub struct Class;
+//! }
+//!
+//! fn logits<B: Dims>(
+//!     image: &Tensor<f32, (Channel, Height, Width, Rest<B>)>,
+//!     weight: &Tensor<f32, (Channel, Kh, Kw, Class)>,
+//! ) -> Tensor<f32, (Class, Rest<B>)> {
+//!     let same = Window::new().padding(1);
+//!     conv(image, weight, Channel, (Height, Width), (Kh, Kw), &same).relu().mean((Height, Width))
+//! }
+//!
+//! let images = rand::<f32, _>((Batch.of(2), Channel.of(3), Height.of(8), Width.of(8)), 1);
+//! let weight = randn::<f32, _>((Channel.of(3), Kh, Kw, Class.of(10)), 2);
+//! let labels = ndarray::array![7usize, 1];
+//! let logits = logits(&images.seal((Channel, Height, Width)), &weight).unseal();
+//! let loss = logits.cross_entropy(Class, labels.at(Batch)).mean(Batch).order(());
+//! assert!(loss > 0.0);
+//! ```
+//!
 //! # Features
 //!
 //! * `gemm` (on by default): matrix products run on the crate `gemm`, which measures 15 to 45 % faster than `matrixmultiply` at most

@@ -77,8 +77,8 @@ mod products {
 
     #[test]
     fn matrix_product_of_nothing() {
-        assert_eq!(mm(&Array2::ones((2, 0)), &Array2::ones((0, 3))), Array2::zeros((2, 3)));
-        assert_eq!(mm(&Array2::ones((0, 2)), &Array2::ones((2, 3))), Array2::zeros((0, 3)));
+        assert_eq!(mm(&Array2::ones((2, 0)), &Array2::ones((0, 3))), Array2::<f32>::zeros((2, 3)));
+        assert_eq!(mm(&Array2::ones((0, 2)), &Array2::ones((2, 3))), Array2::<f32>::zeros((0, 3)));
     }
 
     #[test]

@@ -52,6 +52,11 @@ patterns! { rearrangements rearrange:
     "a ... -> a (...)", [2, 3, 4];
     "a ... -> (... a)", [2, 3, 4];
     "a b ... c -> c (b ...) a", [2, 3, 4, 2, 3];
+    "a b c d e ... -> ... a b c d e", [2, 3, 1, 2, 2];
+    "a ... c d e -> a (...) c d e", [2, 3, 1, 2, 2];
+    "... c d e -> ... (c d) e", [2, 3, 1, 2, 2];
+    "a b ... -> b (...) a", [2, 3, 1, 2, 2];
+    "a b ... e -> b (a ...) e", [2, 3, 1, 2, 2];
     "a b c d ... ->  ... c b a d", [2, 3, 1, 2, 2];
     "a b c d ... ->  (a b) c (d ...)", [2, 3, 1, 2, 2];
     "b c h w -> b h w c", [2, 3, 4, 5];
@@ -308,7 +313,7 @@ fn arrays_are_joined_and_split() {
     let bias = array![1, 2];
     let padded = rearrange!(m, bias, h w, c -> h (w + c));
     assert_eq!(padded.slice(s![.., 7..]), bias.broadcast((5, 2)).unwrap());
-    assert_eq!(rearrange!(m, [0], h w, 1 -> (1 + h) w).row(0), Array::zeros(7));
+    assert_eq!(rearrange!(m, [0], h w, 1 -> (1 + h) w).row(0), Array1::<i32>::zeros(7));
 }
 
 #[test]
@@ -332,7 +337,10 @@ fn what_sizes_decide_of_joined_arrays_is_an_error() {
 fn diagonals() {
     let x = random::<f64, _>(&mut Random(8), (4, 4, 3));
     assert_eq!(rearrange!(x, i i c -> i c), Array2::from_shape_fn((4, 3), |(i, c)| x[(i, i, c)]));
-    assert_eq!(reduce!(x, i i c -> c, sum), Array::from_shape_fn(3, |c| (0..4).map(|i| x[(i, i, c)]).sum()));
+    assert_eq!(
+        reduce!(x, i i c -> c, sum),
+        Array::from_shape_fn(3, |c| (0..4).map(|i| x[(i, i, c)]).sum::<f64>())
+    );
     assert!(try_rearrange!(x, i j i -> i j).unwrap_err().to_string().contains("axis `i` has size 4"));
     let flat = random::<i32, _>(&mut Random(8), 9);
     assert_eq!(rearrange!(flat, (i i) -> i, i = 3), array![flat[0], flat[4], flat[8]]);
@@ -472,4 +480,32 @@ fn works_in_macros_and_generic_functions() {
     assert_eq!(flat!(&x + 1, h w), array![2, 3, 4, 5]);
     assert_eq!(pattern!(x, "(h r) w -> r h w", 1 + 1).shape(), [2, 1, 2]);
     assert_eq!((transposed(&x), greatest(&x)), (x.t().to_owned(), 4));
+}
+
+#[test]
+fn functions_reduce_as_well() {
+    let x = random::<i32, _>(&mut Random(8), (3, 4, 5)).mapv(|x| x % 10);
+    let spread = |part: &[i32]| part.iter().max().unwrap() - part.iter().min().unwrap();
+    let expected = oracle("h w c -> c h", &x.clone().into_dyn(), &[], spread);
+    assert_eq!(reduce!(x, h w c -> c h, |part| spread(part)).into_dyn(), expected);
+    assert_eq!(reduce!(x.view().into_dyn(), "h w c -> c h", |part| spread(part)).into_dyn(), expected);
+    // The elements come in the order of the axes; the result may be of another type.
+    let digits =
+        |part: &[i32]| part.iter().fold(0_i64, |number, &digit| number.wrapping_mul(100) + i64::from(digit));
+    let flat = rearrange!(x, h w c -> (h w) c);
+    assert_eq!(
+        reduce!(x, h w c -> c, |part| digits(part)),
+        reduce!(flat, n c -> c, move |part| digits(part))
+    );
+    assert_eq!(reduce!(x, (h k) w c -> h, |part| part.len(), k = 3), array![60]);
+    assert_eq!(
+        reduce!(Array2::<i32>::zeros((2, 0)), h w -> h, |part: &[i32]| part.is_empty()),
+        array![true, true]
+    );
+    assert_eq!(reduce!([&x, &x], n h w c -> , |part| part.len()), 120);
+    dims!(n);
+    assert_eq!(
+        reduce!(x.at((n, .., ..)), w c -> c, |part| spread(part)).order(n),
+        reduce!(x, n w c -> n c, |part| spread(part))
+    );
 }

@@ -503,6 +503,13 @@ fn operands_are_what_users_have() {
     assert_eq!(einsum!("nij->ij", [a.view(), a.t()]), array![[2.0, 5.0], [5.0, 8.0]]);
     assert_eq!(einsum!("nij,n->ij", vec![a.clone(), a.clone()], [1.0, 2.0]), 3.0 * &a);
     assert_eq!(einsum!("ij->", &a + &a), 20.0);
+    let (boxed, counted, mut own) = (Box::new(a.clone()), std::rc::Rc::new(a.clone()), a.clone());
+    assert_eq!(einsum!("ij,jk", boxed, counted), a.dot(&a));
+    assert_eq!(einsum!("ij,jk", &mut own, std::sync::Arc::new(a.view())), a.dot(&a));
+    assert_eq!(einsum!("ij,jk", ndarray::CowArray::from(a.view()), a.to_shared()), a.dot(&a));
+    assert_eq!(einsum!("nij->ij", [&boxed, &boxed]), 2.0 * &a);
+    assert_eq!((einsum!("->", 3), einsum!(",,", 3, 2, 1), einsum!(",", ndarray::arr0(2), 3)), (3, 6, 6));
+    assert_eq!(einsum!("..., ...", ndarray::arr0(2.0_f64).into_dyn(), a), (&a * 2.0).into_dyn());
     assert_eq!(einsum!("ij->", -a.clone()), -10.0);
     assert_eq!(einsum!("ij->j", if a[(0, 0)] > 0.0 { a.view() } else { a.t() }), array![4.0, 6.0]);
 }

@@ -27,9 +27,9 @@ pub trait Brand: Element + Sized {
     /// The digits of [`Element::Key`] as a number, for use at run time.
     #[doc(hidden)]
     const ID: u64 = Self::KEYS.as_slice()[0].id;
-    /// [`Dyn`](crate::size::Dyn), or [`Static<N>`](crate::size::Static).
+    /// [`Dyn`], or [`Static<N>`](crate::size::Static).
     type Size: Size;
-    /// The static size as a typenum, or [`Dyn`](crate::size::Dyn).
+    /// The static size as a typenum, or [`Dyn`].
     #[doc(hidden)]
     type Num;
     /// What a dim is made from: for a local dim, a borrow of its scope that gives the brand its lifetime.
@@ -113,13 +113,13 @@ macro_rules! loop_brand {
         /// comprehension, since it is gone before the macro returns. So its key needs no hash: the position, then [`Inner`].
         /// Being one type for all comprehensions, it costs rustc nothing to declare. Its number has a bit that those of other
         /// dims lack: see `key.rs` of the macros.
-        pub enum Loop<const AT: usize, $(const $letter: char = '\0'),*> {}
+        pub enum LoopVar<const AT: usize, $(const $letter: char = '\0'),*> {}
 
-        impl<const AT: usize, $(const $letter: char),*> Loop<AT, $($letter),*> {
+        impl<const AT: usize, $(const $letter: char),*> LoopVar<AT, $($letter),*> {
             const NAME: &'static Text = &Text::new(&[$($letter),*]);
         }
 
-        impl<const AT: usize, $(const $letter: char),*> Loop<AT, $($letter),*>
+        impl<const AT: usize, $(const $letter: char),*> LoopVar<AT, $($letter),*>
         where
             Position<AT>: Placed,
         {
@@ -137,7 +137,7 @@ macro_rules! loop_brand {
             }
         }
 
-        impl<const AT: usize, $(const $letter: char),*> Element for Loop<AT, $($letter),*>
+        impl<const AT: usize, $(const $letter: char),*> Element for LoopVar<AT, $($letter),*>
         where
             Position<AT>: Placed,
         {
@@ -146,7 +146,7 @@ macro_rules! loop_brand {
             const KEYS: Keys = keys_of::<Dyn>(1 << 63 | AT as u64, Self::NAME.as_str());
         }
 
-        impl<const AT: usize, $(const $letter: char),*> Brand for Loop<AT, $($letter),*>
+        impl<const AT: usize, $(const $letter: char),*> Brand for LoopVar<AT, $($letter),*>
         where
             Position<AT>: Placed,
         {

@@ -315,10 +315,9 @@ where
 ///
 /// If the dim has no size, or the tensor does not fit into memory.
 #[track_caller]
-pub fn arange<T: Num, D: MaybeSized>(dim: D, start: T, step: T) -> Named<T, <D as Written>::Set>
+pub fn arange<T: Num, D: SizedDims + Written<Index = usize>>(dim: D, start: T, step: T) -> Named<T, D::Set>
 where
     usize: CastTo<T>,
-    D: SizedDims + Written<Index = usize>,
 {
     from_fn(dim, |i| start.add(step.mul(CastTo::<T>::cast_to(i))))
 }
@@ -330,10 +329,11 @@ where
 ///
 /// If the dim has no size, or the tensor does not fit into memory.
 #[track_caller]
-pub fn linspace<T: Real, D: MaybeSized>(dim: D, start: T, end: T) -> Named<T, <D as Written>::Set>
-where
-    D: SizedDims + Written<Index = usize>,
-{
+pub fn linspace<T: Real, D: MaybeSized + SizedDims + Written<Index = usize>>(
+    dim: D,
+    start: T,
+    end: T,
+) -> Named<T, <D as Written>::Set> {
     let last = dim.info().size().map_or(0, |size| size.saturating_sub(1));
     let number = |i: usize| <T as num_traits::NumCast>::from(i).expect("a float can be any size");
     let step = if last == 0 { T::zero() } else { (end - start) / number(last) };

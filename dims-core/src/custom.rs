@@ -10,7 +10,7 @@ use crate::named::Named;
 use crate::ops::{BinaryOp, Isa, Operation, UnaryOp};
 use crate::plan::axes::AxisList;
 use crate::plan::explain::{Step, record};
-use crate::rank::Rank;
+use crate::rank::{Rank, RankOf};
 use crate::reduce::evaluate_in;
 use crate::scalar::Element;
 use crate::set::Union;
@@ -29,8 +29,7 @@ use smallvec::SmallVec;
 /// The value can hold constants of its own, such as a slope.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an operation on `{Args}`",
-    label = "no such operation for elements of this type",
-    note = "write `impl ScalarOp<{Args}> for {Self}`; an operation on two tensors takes a pair, `ScalarOp<(f32, f32)>`"
+    label = "no such operation for elements of this type"
 )]
 pub trait ScalarOp<Args>: Copy + Send + Sync + 'static {
     /// The type of the result.
@@ -40,6 +39,17 @@ pub trait ScalarOp<Args>: Copy + Send + Sync + 'static {
     /// The value.
     fn apply<I: Isa>(self, args: Args) -> Self::Out;
 }
+
+/// A [`ScalarOp`] on elements of a tensor.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an operation on `{Args}`",
+    label = "no such operation for elements of this type",
+    note = "write `impl ScalarOp<{Args}> for {Self}`; an operation on two tensors takes a pair, `ScalarOp<(f32, f32)>`"
+)]
+pub trait OperatesOn<Args>: ScalarOp<Args> {}
+
+#[diagnostic::do_not_recommend]
+impl<Args, O: ScalarOp<Args>> OperatesOn<Args> for O {}
 
 /// A user's operation as one of the library's.
 #[derive(Clone, Copy, Debug)]
@@ -84,9 +94,9 @@ impl<A, B, O: ScalarOp<(A, B)>> BinaryOp<A, B> for Custom<O> {
 )]
 pub trait ArrayOp<T: Element> {
     /// How many positional axes it takes: `U1` for vectors.
-    type In: crate::rank::RankOf;
+    type In: RankOf;
     /// How many it yields.
-    type Out: crate::rank::RankOf;
+    type Out: RankOf;
     /// The type of the elements that it yields.
     type Elem: Element;
     /// The name in plans.
@@ -103,29 +113,29 @@ pub trait ArrayOp<T: Element> {
 }
 
 /// The ndarray dimension of a number of axes.
-pub type NdOf<N> = <<N as crate::rank::RankOf>::Rank as Rank>::Nd;
+pub type NdOf<N> = <<N as RankOf>::Rank as Rank>::Nd;
 
 /// The result of [`apply_array`](ApplyOp::apply_array).
 pub type ArrayOut<O, A> = Named<
     <O as ArrayOp<<A as AsTensor>::Elem>>::Elem,
     <A as AsTensor>::Dims,
-    <<O as ArrayOp<<A as AsTensor>::Elem>>::Out as crate::rank::RankOf>::Rank,
+    <<O as ArrayOp<<A as AsTensor>::Elem>>::Out as RankOf>::Rank,
 >;
 
-/// A tensor has as many positional axes as an operation takes.
+/// An operation takes as many axes as a tensor has positional ones.
 #[diagnostic::on_unimplemented(
-    message = "an operation on arrays of `{R}` cannot be applied to a tensor with positional axes of `{Self}`",
+    message = "an operation on arrays of `{Self}` cannot be applied to a tensor with positional axes of `{R}`",
     label = "bind the axes that are not the operation's: `x.at((n, ..))`"
 )]
-pub trait TakesAxes<R> {}
+pub trait AxesOf<R>: Rank {}
 #[diagnostic::do_not_recommend]
-impl<R: Rank> TakesAxes<R> for R {}
+impl<R: Rank> AxesOf<R> for R {}
 
 /// Users' operators as methods of tensors.
 pub trait ApplyOp: AsTensor {
     /// The operation of each element. Lazy.
     #[inline(always)]
-    fn apply<O: ScalarOp<Self::Elem>>(self, op: O) -> UnaryOut<Custom<O>, Self> {
+    fn apply<O: OperatesOn<Self::Elem>>(self, op: O) -> UnaryOut<Custom<O>, Self> {
         Named::from_expr(Unary { op: Custom(op), a: self.into_named().expr })
     }
 
@@ -133,7 +143,7 @@ pub trait ApplyOp: AsTensor {
     #[inline(always)]
     fn apply_with<O, B, V>(self, other: B, op: O) -> BinaryOut<Custom<O>, Self, B, V>
     where
-        O: ScalarOp<(Self::Elem, V)>,
+        O: OperatesOn<(Self::Elem, V)>,
         B: Operand<V>,
         Self::Dims: Union<B::Dims>,
     {
@@ -146,19 +156,23 @@ pub trait ApplyOp: AsTensor {
     ///
     /// Where [`try_apply_array`](ApplyOp::try_apply_array) returns an error, and if the operation panics.
     #[track_caller]
-    fn apply_array<O>(self, op: O) -> ArrayOut<O, Self>
+    fn apply_array<O: ArrayOp<Self::Elem, In: RankOf<Rank = N>>, N: AxesOf<Self::Rank>>(
+        self,
+        op: O,
+    ) -> ArrayOut<O, Self>
     where
-        Self: Computable<Rank: TakesAxes<<O::In as crate::rank::RankOf>::Rank>>,
-        O: ArrayOp<Self::Elem>,
+        Self: Computable,
     {
         unwrap(self.try_apply_array(op))
     }
 
     /// As [`apply_array`](ApplyOp::apply_array), but what sizes decide is an error; so are results of different shapes.
-    fn try_apply_array<O>(self, op: O) -> Result<ArrayOut<O, Self>, DimError>
+    fn try_apply_array<O: ArrayOp<Self::Elem, In: RankOf<Rank = N>>, N: AxesOf<Self::Rank>>(
+        self,
+        op: O,
+    ) -> Result<ArrayOut<O, Self>, DimError>
     where
-        Self: Computable<Rank: TakesAxes<<O::In as crate::rank::RankOf>::Rank>>,
-        O: ArrayOp<Self::Elem>,
+        Self: Computable,
     {
         apply_array(self, op)
     }
@@ -176,7 +190,7 @@ fn apply_array<A: Computable, O: ArrayOp<A::Elem>>(tensor: A, op: O) -> Result<A
     let (dims, axes) = sizes.split_at(named);
     let calls: usize = dims.iter().product();
     let one: usize = axes.iter().product();
-    let rank = <<O::Out as crate::rank::RankOf>::Rank as Rank>::N;
+    let rank = <<O::Out as RankOf>::Rank as Rank>::N;
     let mut all: Vec<usize> = vec![calls];
     all.extend(axes);
     let view = ArrayViewD::from_shape(IxDyn(&all), &data).expect("the sizes are the shape of the data");
@@ -207,7 +221,7 @@ fn apply_array<A: Computable, O: ArrayOp<A::Elem>>(tensor: A, op: O) -> Result<A
                 out.extend(result.iter().copied());
             }
             let bytes = out.len() * size_of::<O::Elem>();
-            record(|| Step::Loop { operation: O::NAME, calls, steps: Vec::new(), bytes });
+            record(|| Step::Loop { function: O::NAME, calls, steps: Vec::new(), bytes });
             (out, found.unwrap_or_default())
         }
     };

@@ -49,6 +49,17 @@ pub type Triangle<'a, O, A, I, J> = Named<
     Select<Side<'a, O, I, J>, <A as AsTensor>::Expr, Scalar<<A as AsTensor>::Elem>>,
 >;
 
+/// A tensor of the same elements.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be combined with a tensor of `{T}`",
+    label = "expected a tensor of `{T}`",
+    note = "tensors of different element types do not mix: convert one with `.cast::<{T}>()`"
+)]
+pub trait Operable<T>: Computable<Elem = T> {}
+
+#[diagnostic::do_not_recommend]
+impl<T, A: Computable<Elem = T>> Operable<T> for A {}
+
 /// Operations on matrices and vectors, whose axes are dims.
 ///
 /// A matrix product is `(a * b).sum(k)`, or `a.dot(b, k)`; an outer product is `a * b`; the Kronecker product of `a: (i, j)` and
@@ -232,25 +243,25 @@ pub trait LinearAlgebra: Computable {
     ///
     /// Where [`try_dot`](LinearAlgebra::try_dot) returns an error.
     #[track_caller]
-    fn dot<B, D, U, X>(self, other: B, dims: D) -> Dotted<Self, B, X>
+    fn dot<B: Operable<Self::Elem>, D: DimsOf<U, X>, U: Dims, X: Dims>(
+        self,
+        other: B,
+        dims: D,
+    ) -> Dotted<Self, B, X>
     where
         Self: AsTensor<Elem: Num, Dims: Union<B::Dims, Out = U>>,
-        B: Computable<Elem = Self::Elem>,
-        D: DimsOf<U, X>,
-        U: Dims,
-        X: Dims,
     {
         unwrap(self.try_dot(other, dims))
     }
 
     /// As [`dot`](LinearAlgebra::dot), but what sizes decide is an error.
-    fn try_dot<B, D, U, X>(self, other: B, _: D) -> Result<Dotted<Self, B, X>, DimError>
+    fn try_dot<B: Operable<Self::Elem>, D: DimsOf<U, X>, U: Dims, X: Dims>(
+        self,
+        other: B,
+        _: D,
+    ) -> Result<Dotted<Self, B, X>, DimError>
     where
         Self: AsTensor<Elem: Num, Dims: Union<B::Dims, Out = U>>,
-        B: Computable<Elem = Self::Elem>,
-        D: DimsOf<U, X>,
-        U: Dims,
-        X: Dims,
     {
         let product = Binary { op: ops::Mul, a: self.into_named().expr, b: other.into_named().expr };
         sum::<Pairwise<ops::Mul, Self::Elem, Self, B>, D, X>(Named::from_expr(product))
@@ -289,25 +300,27 @@ pub trait LinearAlgebra: Computable {
     ///
     /// Where [`try_cdist`](LinearAlgebra::try_cdist) returns an error.
     #[track_caller]
-    fn cdist<B, D, U, X>(self, other: B, dims: D, p: Self::Elem) -> Dotted<Self, B, X>
+    fn cdist<B: Operable<Self::Elem>, D: DimsOf<U, X>, U: Dims, X: Dims>(
+        self,
+        other: B,
+        dims: D,
+        p: Self::Elem,
+    ) -> Dotted<Self, B, X>
     where
         Self: AsTensor<Elem: Real, Dims: Union<B::Dims, Out = U>>,
-        B: Computable<Elem = Self::Elem>,
-        D: DimsOf<U, X>,
-        U: Dims,
-        X: Dims,
     {
         unwrap(self.try_cdist(other, dims, p))
     }
 
     /// As [`cdist`](LinearAlgebra::cdist), but what sizes decide is an error.
-    fn try_cdist<B, D, U, X>(self, other: B, _: D, p: Self::Elem) -> Result<Dotted<Self, B, X>, DimError>
+    fn try_cdist<B: Operable<Self::Elem>, D: DimsOf<U, X>, U: Dims, X: Dims>(
+        self,
+        other: B,
+        _: D,
+        p: Self::Elem,
+    ) -> Result<Dotted<Self, B, X>, DimError>
     where
         Self: AsTensor<Elem: Real, Dims: Union<B::Dims, Out = U>>,
-        B: Computable<Elem = Self::Elem>,
-        D: DimsOf<U, X>,
-        U: Dims,
-        X: Dims,
     {
         let difference = Binary { op: ops::Sub, a: self.into_named().expr, b: other.into_named().expr };
         norm::<Pairwise<ops::Sub, Self::Elem, Self, B>, D, X>(Named::from_expr(difference), p)
@@ -320,19 +333,20 @@ pub trait LinearAlgebra: Computable {
     ///
     /// Where [`try_cosine_similarity`](LinearAlgebra::try_cosine_similarity) returns an error.
     #[track_caller]
-    fn cosine_similarity<B, D, U, X>(self, other: B, dims: D, eps: Self::Elem) -> Dotted<Self, B, X>
+    fn cosine_similarity<B: Operable<Self::Elem>, D: DimsOf<U, X>, U: Dims, X: Dims>(
+        self,
+        other: B,
+        dims: D,
+        eps: Self::Elem,
+    ) -> Dotted<Self, B, X>
     where
         Self: AsTensor<Elem: Real, Dims: Union<B::Dims, Out = U>>,
-        B: Computable<Elem = Self::Elem>,
-        D: DimsOf<U, X>,
-        U: Dims,
-        X: Dims,
     {
         unwrap(self.try_cosine_similarity(other, dims, eps))
     }
 
     /// As [`cosine_similarity`](LinearAlgebra::cosine_similarity), but what sizes decide is an error.
-    fn try_cosine_similarity<B, D, U, X>(
+    fn try_cosine_similarity<B: Operable<Self::Elem>, D: DimsOf<U, X>, U: Dims, X: Dims>(
         self,
         other: B,
         _: D,
@@ -340,10 +354,6 @@ pub trait LinearAlgebra: Computable {
     ) -> Result<Dotted<Self, B, X>, DimError>
     where
         Self: AsTensor<Elem: Real, Dims: Union<B::Dims, Out = U>>,
-        B: Computable<Elem = Self::Elem>,
-        D: DimsOf<U, X>,
-        U: Dims,
-        X: Dims,
     {
         let pairs = Binary { op: ops::Pair, a: self.into_named().expr, b: other.into_named().expr };
         run::<Pairwise<ops::Pair, (Self::Elem, Self::Elem), Self, B>, D, X, _>(

@@ -49,7 +49,7 @@ pub fn rand<T: Real, D: SizedDims>(dims: D, seed: u64) -> Named<T, D::Set> {
     })
 }
 
-/// Numbers with a normal distribution, of mean 0 and variance 1, as for [`rand`].
+/// Numbers with a normal distribution, of mean 0 and variance 1, as for [`rand()`].
 ///
 /// # Panics
 ///

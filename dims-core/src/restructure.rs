@@ -11,7 +11,7 @@ use crate::named::{Named, position};
 use crate::ops;
 use crate::order::OrderList;
 use crate::reduce::evaluate_in;
-use crate::set::rename::CanGain;
+use crate::set::rename::{CanGain, NotIn};
 use crate::set::{Dims, DimsOf, NameFor, Union};
 use crate::size::{MaySame, SizesAgree, Times};
 use crate::storage::Owned;
@@ -331,10 +331,9 @@ pub trait Restructure: Computable {
 
     /// The tensor along a new dim, which comes with its size: the same at all its positions. Lazy. (Operations broadcast by themselves; this
     /// is for results that must have the dim.)
-    fn expand<'a, D>(self, dim: D) -> Expanded<'a, Self, D>
+    fn expand<'a, D: NotIn<Self::Dims> + 'a>(self, dim: D) -> Expanded<'a, Self, D>
     where
-        D: DimRef + 'a,
-        Self::Dims: Union<(D::Brand,)> + CanGain<D::Brand>,
+        Self::Dims: Union<(D::Brand,)>,
     {
         Named::from_expr(Binary { op: ops::Left, a: self.into_named().expr, b: Iota::new(dim) })
     }

@@ -47,6 +47,17 @@ pub type MaskedFill<A, M> = Named<
     Select<<M as Operand<bool>>::Expr, Scalar<<A as AsTensor>::Elem>, <A as AsTensor>::Expr>,
 >;
 
+/// A tensor of integers, each of which selects an element of a dim.
+#[diagnostic::on_unimplemented(
+    message = "the elements of `{Self}` cannot be indices",
+    label = "a tensor of integers is expected here",
+    note = "convert them with `.cast::<usize>()`; an array becomes a tensor when it is bound, `ids.at(i)`"
+)]
+pub trait Indices: Computable<Elem: IndexInt> {}
+
+#[diagnostic::do_not_recommend]
+impl<A: Computable<Elem: IndexInt>> Indices for A {}
+
 /// Operations that select by the values of a tensor of integers or `bool`s.
 pub trait Selecting: Computable {
     /// The elements at `index` along a dim: `out[.., k] = x[.., index[k]]`. Lazy: it fuses with what follows.
@@ -66,22 +77,20 @@ pub trait Selecting: Computable {
     ///
     /// Where [`try_take`](Selecting::try_take) returns an error.
     #[track_caller]
-    fn take<D, X, I>(self, dim: D, index: I) -> Taken<Self, I, X>
-    where
-        D: DimRef + DimsOf<Self::Dims, X>,
-        X: Dims + Union<I::Dims>,
-        I: Computable<Elem: IndexInt>,
-    {
+    fn take<D: DimRef + DimsOf<Self::Dims, X>, X: Dims + Union<I::Dims>, I: Indices>(
+        self,
+        dim: D,
+        index: I,
+    ) -> Taken<Self, I, X> {
         unwrap(self.try_take(dim, index))
     }
 
     /// As [`take`](Selecting::take), but what sizes decide is an error.
-    fn try_take<D, X, I>(self, dim: D, index: I) -> Result<Taken<Self, I, X>, DimError>
-    where
-        D: DimRef + DimsOf<Self::Dims, X>,
-        X: Dims + Union<I::Dims>,
-        I: Computable<Elem: IndexInt>,
-    {
+    fn try_take<D: DimRef + DimsOf<Self::Dims, X>, X: Dims + Union<I::Dims>, I: Indices>(
+        self,
+        dim: D,
+        index: I,
+    ) -> Result<Taken<Self, I, X>, DimError> {
         Ok(Named::from_expr(Take::new(self, dim.info(), index.into_named().expr)?))
     }
 
@@ -103,7 +112,7 @@ pub trait Selecting: Computable {
     fn scatter_add<D, J, I, V, X, Y>(self, dims: D, into: J, index: I) -> Named<Self::Elem, Y>
     where
         Self: AsTensor<Elem: Num, Rank = Rank0, Dims: Union<I::Dims, Out = V>>,
-        I: Computable<Elem: IndexInt, Rank = Rank0>,
+        I: Indices + AsTensor<Rank = Rank0>,
         V: Dims,
         D: DimsOf<V, X>,
         J: DimRef,
@@ -122,7 +131,7 @@ pub trait Selecting: Computable {
     ) -> Result<Named<Self::Elem, Y>, DimError>
     where
         Self: AsTensor<Elem: Num, Rank = Rank0, Dims: Union<I::Dims, Out = V>>,
-        I: Computable<Elem: IndexInt, Rank = Rank0>,
+        I: Indices + AsTensor<Rank = Rank0>,
         V: Dims,
         D: DimsOf<V, X>,
         J: DimRef,
@@ -142,7 +151,7 @@ pub trait Selecting: Computable {
     fn scatter<D, J, I, V, X, Y>(self, dims: D, into: J, index: I, fill: Self::Elem) -> Named<Self::Elem, Y>
     where
         Self: AsTensor<Rank = Rank0, Dims: Union<I::Dims, Out = V>>,
-        I: Computable<Elem: IndexInt, Rank = Rank0>,
+        I: Indices + AsTensor<Rank = Rank0>,
         V: Dims,
         D: DimsOf<V, X>,
         J: DimRef,
@@ -162,7 +171,7 @@ pub trait Selecting: Computable {
     ) -> Result<Named<Self::Elem, Y>, DimError>
     where
         Self: AsTensor<Rank = Rank0, Dims: Union<I::Dims, Out = V>>,
-        I: Computable<Elem: IndexInt, Rank = Rank0>,
+        I: Indices + AsTensor<Rank = Rank0>,
         V: Dims,
         D: DimsOf<V, X>,
         J: DimRef,
@@ -211,7 +220,7 @@ where
     A: Computable<Rank = Rank0>,
     D: DimList,
     J: DimRef,
-    I: Computable<Elem: IndexInt, Rank = Rank0>,
+    I: Indices + AsTensor<Rank = Rank0>,
     V: Dims,
     Y: Dims,
     O: BinaryOp<A::Elem, A::Elem, Out = A::Elem> + Copy,

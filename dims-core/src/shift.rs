@@ -10,7 +10,7 @@ use crate::plan::axes::AxisList;
 use crate::plan::explain::{Step, record};
 use crate::reduce::{Evaluated, Reductions, evaluate_in};
 use crate::restructure::Remapped;
-use crate::set::rename::CanGain;
+use crate::set::rename::NotIn;
 use crate::set::{Dims, DimsOf, Union};
 use crate::storage::Owned;
 use crate::storage::memory::reserve;
@@ -364,18 +364,21 @@ pub trait Rearranging: Computable {
     ///
     /// Where [`try_unfold`](Rearranging::try_unfold) returns an error.
     #[track_caller]
-    fn unfold<D, X, W>(self, dim: D, window: W, stride: usize, dilation: usize) -> Unfolded<Self, W>
+    fn unfold<D: DimRef + DimsOf<Self::Dims, X>, X: Dims, W: NotIn<Self::Dims>>(
+        self,
+        dim: D,
+        window: W,
+        stride: usize,
+        dilation: usize,
+    ) -> Unfolded<Self, W>
     where
-        D: DimRef + DimsOf<Self::Dims, X>,
-        X: Dims,
-        W: DimRef,
-        Self::Dims: Union<(W::Brand,)> + CanGain<W::Brand>,
+        Self::Dims: Union<(W::Brand,)>,
     {
         unwrap(self.try_unfold(dim, window, stride, dilation))
     }
 
     /// As [`unfold`](Rearranging::unfold), but what sizes decide is an error; so are windows that are longer than the dim.
-    fn try_unfold<D, X, W>(
+    fn try_unfold<D: DimRef + DimsOf<Self::Dims, X>, X: Dims, W: NotIn<Self::Dims>>(
         self,
         dim: D,
         window: W,
@@ -383,10 +386,7 @@ pub trait Rearranging: Computable {
         dilation: usize,
     ) -> Result<Unfolded<Self, W>, DimError>
     where
-        D: DimRef + DimsOf<Self::Dims, X>,
-        X: Dims,
-        W: DimRef,
-        Self::Dims: Union<(W::Brand,)> + CanGain<W::Brand>,
+        Self::Dims: Union<(W::Brand,)>,
     {
         let tensor = self.into_named();
         let shape = tensor.shape()?;

@@ -1,18 +1,20 @@
 //! Windows that slide along dims: what convolutions and pooling have in common.
 
 use crate::assign::write_into;
-use crate::brand::Loop;
-use crate::brand::{DimInfo, Rest};
+use crate::brand::{Brand, DimInfo, Element, Inner, Rest, digits, keys_of};
 use crate::dim::DimList;
 use crate::error::DimError;
 use crate::expr::Expr;
-use crate::expr::remap::Along;
+use crate::expr::keyed::Keyed;
+use crate::expr::remap::{Along, Changes};
 use crate::named::Named;
 use crate::plan::axes::AxisList;
 use crate::plan::shape::Shape;
 use crate::rank::Rank;
-use crate::set::{DimKey, Dims};
+use crate::set::{DimKey, Dims, Keys};
+use crate::size::Dyn;
 use crate::storage::Owned;
+use crate::storage::axes::{Axis, OneAxis};
 use crate::storage::memory::reserve;
 use smallvec::SmallVec;
 
@@ -149,25 +151,32 @@ pub(crate) struct Placing {
     pub step: usize,
 }
 
-/// A tensor of `fill` in which the elements of an expression are placed; its operands have met.
-pub(crate) fn placed<S: Dims, R: Rank, E: Expr>(
+/// Elements that are placed among others: contiguous in the order in which results lie, with these sizes.
+struct Placed<T> {
+    data: Vec<T>,
+    sizes: SmallVec<[usize; 8]>,
+}
+
+/// The elements of an expression, whose operands have met, placed among `fill`.
+fn place<S: Dims, R: Rank, E: Expr>(
     expr: &E,
     shape: &Shape,
     placings: &[Placing],
     fill: E::Elem,
-) -> Result<Named<E::Elem, S, R>, DimError> {
+) -> Result<Placed<E::Elem>, DimError> {
     let order = AxisList::in_memory_of::<S, R>().as_slice();
     let keys = S::KEYS.as_slice();
     let placing =
         |axis: usize| placings.iter().find(|own| keys.get(axis).is_some_and(|key| key.same(&own.dim)));
-    let sizes: SmallVec<[usize; 8]> =
-        order.iter().map(|&axis| placing(axis).map_or(shape.size(axis), |placing| placing.len)).collect();
+    let size = |axis: usize| placing(axis).map_or(shape.size(axis), |placing| placing.len);
+    let sizes: SmallVec<[usize; 8]> = order.iter().map(|&axis| size(axis)).collect();
     let named = |axis: usize| keys.get(axis).map_or("positional axis", |key| key.name);
-    let describe =
-        || crate::error::list_sizes(order.iter().map(|&axis| named(axis)).zip(sizes.iter().copied()));
-    let len = crate::plan::shape::volume(sizes.iter().copied(), size_of::<E::Elem>())
-        .ok_or_else(|| DimError::TooLarge { dims: describe() })?;
-    let mut data = reserve(len).map_err(|_| DimError::TooLarge { dims: describe() })?;
+    let too_large = || DimError::TooLarge {
+        dims: crate::error::list_sizes(order.iter().map(|&axis| (named(axis), size(axis)))),
+    };
+    let len =
+        crate::plan::shape::volume(sizes.iter().copied(), size_of::<E::Elem>()).ok_or_else(too_large)?;
+    let mut data = reserve(len).map_err(|_| too_large())?;
     data.resize(len, fill);
     let mut strides: SmallVec<[isize; 8]> = SmallVec::from_elem(0, order.len());
     let (mut offset, mut step) = (0, 1);
@@ -178,12 +187,66 @@ pub(crate) fn placed<S: Dims, R: Rank, E: Expr>(
         step *= size;
     }
     write_into::<S, R, E>(expr, shape, &mut data, offset, &strides)?;
+    Ok(Placed { data, sizes })
+}
+
+/// A tensor of `fill` in which the elements of an expression are placed; its operands have met.
+pub(crate) fn placed<S: Dims, R: Rank, E: Expr>(
+    expr: &E,
+    shape: &Shape,
+    placings: &[Placing],
+    fill: E::Elem,
+) -> Result<Named<E::Elem, S, R>, DimError> {
+    let Placed { data, sizes } = place::<S, R, E>(expr, shape, placings, fill)?;
     Ok(Named::from_expr(Owned::laid_out(data, &sizes)))
 }
 
-type Window0 = Loop<0, 'w', 'i', 'n', 'd', 'o', 'w'>;
-type Window1 = Loop<1, 'w', 'i', 'n', 'd', 'o', 'w'>;
-type Window2 = Loop<2, 'w', 'i', 'n', 'd', 'o', 'w'>;
+/// The same, seen along the dims that `changes` says, whatever static size the padded dims have.
+pub(crate) fn placed_windows<S: Dims, R: Rank, E: Expr>(
+    expr: &E,
+    shape: &Shape,
+    placings: &[Placing],
+    fill: E::Elem,
+    changes: &Changes,
+) -> Result<Keyed<E::Elem>, DimError> {
+    let Placed { data, sizes } = place::<S, R, E>(expr, shape, placings, fill)?;
+    let order = AxisList::in_memory_of::<S, R>().as_slice();
+    let mut axes: SmallVec<[Axis; 8]> = SmallVec::from_elem(Axis::default(), order.len());
+    let mut step: isize = 1;
+    for (&axis, &size) in order.iter().zip(&sizes).rev() {
+        axes[axis] = Axis::new(size, step);
+        step = step.saturating_mul(size as isize);
+    }
+    let keys = S::KEYS.as_slice();
+    let named = keys.iter().copied().zip(axes.iter().copied());
+    Ok(Keyed::new(data, named, axes[keys.len()..].into(), changes))
+}
+
+macro_rules! positions {
+    ($($name:ident $at:literal $digit:ident $text:literal;)*) => {$(
+        /// A dim for the positions in a window.
+        pub(crate) enum $name {}
+
+        impl Element for $name {
+            type Key = digits::$digit<Inner>;
+            type Axes = OneAxis;
+            // No loop of a comprehension has this number: those can be behind a rest as well.
+            const KEYS: Keys = keys_of::<Dyn>(1 << 63 | 1 << 62 | $at, $text);
+        }
+
+        impl Brand for $name {
+            type Size = Dyn;
+            type Num = Dyn;
+            type Anchor = ();
+        }
+    )*};
+}
+
+positions! {
+    Window0 0 H0 "window 0";
+    Window1 1 H1 "window 1";
+    Window2 2 H2 "window 2";
+}
 
 /// The dims of the positions in windows that no user's dim stands for. They are behind a rest, so they clash with no other.
 pub(crate) type Inside = (Window0, Window1, Window2);
@@ -197,7 +260,7 @@ pub(crate) struct Positions;
 impl DimList for Positions {
     type Brands = ();
     type Sizes = ();
-    const KEYS: &'static crate::set::Keys = &<Rest<Inside> as crate::brand::Element>::KEYS;
+    const KEYS: &'static Keys = &<Rest<Inside> as Element>::KEYS;
 
     fn each(&self, _: impl FnMut(DimInfo<'_>)) {}
 }

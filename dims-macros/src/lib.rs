@@ -99,6 +99,12 @@ pub fn batched(attribute: TokenStream, item: TokenStream) -> TokenStream {
 /// for i { for j { product[i, j] = sum over k of a[i, k] * b[k, j] } }
 /// ```
 ///
+/// ```text
+/// tensor!( [ axis, .. ] => body )
+/// axis := loop | "(" loop, .. ")"          loop := name | name "in" range | "$" dim
+/// body := any expression of Rust's, with   array "[" index, .. "]"   and   reduction "[" loop, .. "]" "(" body ")"
+/// ```
+///
 /// The list names the axes of the result, an ndarray array; without any, `[] =>`, the result is a single value. What
 /// follows is Rust, with indices for as many axes as an array has. It is lowered to the typed operations of this crate, so the
 /// line above *is* a matrix product, `x[h + kh, w + kw]` is a strided view and not a copy, and all else is one fused pass.
@@ -255,7 +261,12 @@ pub fn try_rearrange(input: TokenStream) -> TokenStream {
 /// As [`rearrange!`], but a view: nothing is copied.
 ///
 /// Every permutation, split and diagonal has a view. Axes are merged into one where they lie one within the other in memory; else there is no view,
-/// and `rearrange!` copies. The operand is one array, not a list and no tensor.
+/// and `rearrange!` copies. The operand is one array, not a list and no tensor. The notation is that of `rearrange!`, without sums of axes.
+///
+/// | torch, numpy | here |
+/// |---|---|
+/// | `x.view(b, h, w)`, `x.permute(1, 0)` | `rearrange_view!(x, b (h w) -> b h w, h = 2)`, `rearrange_view!(x, i j -> j i)` |
+/// | `np.diagonal(x)`, `x.unsqueeze(0)` | `rearrange_view!(x, i i -> i)`, `rearrange_view!(x, i j -> 1 i j)` |
 ///
 /// ```
 /// use typed_dims::prelude::*;
@@ -328,6 +339,15 @@ pub fn try_pack(input: TokenStream) -> TokenStream {
 
 /// The arrays that [`pack!`] joined: `let [x0, x1] = unpack!(packed, shape, h w *);`
 ///
+/// ```text
+/// unpack!( packed, shape, axes )      axes := { name } "*" { name }, as for pack!
+/// ```
+///
+/// | einops | here |
+/// |---|---|
+/// | `image, mask = unpack(packed, ps, "h w *")` | `let [image, mask] = unpack!(packed, shape, h w *);` |
+/// | `unpack(packed, [[3], []], "h w *")` | `unpack!(packed, PackedShape::from(vec![vec![3], vec![]]), h w *)` |
+///
 /// Of a list that was written out, `[x0, x1]`, these are an array of arrays; of a vector or slice a vector. Their rank is that of what was packed; if
 /// ranks differed, it is dynamic. The shape may also be made from the sizes of the axes `*`, `PackedShape::from(vec![vec![2, 3], vec![]])`.
 ///
@@ -354,6 +374,10 @@ pub fn try_unpack(input: TokenStream) -> TokenStream {
 }
 
 /// The sizes of an array's axes by name: `let s = parse_shape!(x, b _ h w);` has the fields `s.b`, `s.h` and `s.w`.
+///
+/// ```text
+/// parse_shape!( array, axes [, name = size, ..] )      axes := { name | number | "_" | "..." | "(" axes ")" }
+/// ```
 ///
 /// `_` is an axis whose size does not matter, `...` any number of them; a number must be the size of its axis, and groups are split, with sizes given
 /// behind the pattern, as in [`rearrange!`].
@@ -392,6 +416,11 @@ pub fn try_parse_shape(input: TokenStream) -> TokenStream {
 }
 
 /// Elements at computed positions: `gather!(table[_ feat], words[batch seq] => batch seq feat)`.
+///
+/// ```text
+/// gather!( array[axes], positions[axes], .. => axes [, name = size, ..] )
+/// axes := { name | "_" | "(" axes ")" }                     `_` in the first array alone; as tokens or in a string
+/// ```
 ///
 /// The first array has an axis `_` for each array of positions that follows, in this order. An axis that several arrays have is one axis:
 ///

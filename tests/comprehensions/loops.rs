@@ -75,7 +75,7 @@ proptest! {
             let inside = y >= 0 && z >= 0 && (y as usize) < h && (z as usize) < w;
             if inside { x[[c, y as usize, z as usize]] } else { 0.0 }
         };
-        let mut expected = Array2::zeros((h, w));
+        let mut expected = Array2::<f64>::zeros((h, w));
         for i in 0..h {
             for j in 0..w {
                 for c in 0..c {

@@ -128,7 +128,7 @@ mod one {
         /// `min(max(x, 0), 6)`
         relu6 [f32 i32] (x), x.relu6(), if x < 0 as T { 0 as T } else if x > 6 as T { 6 as T } else { x }, "relu6" "nn.relu6" "";
         /// The scaled exponential linear unit
-        selu [f32 f64] (x), x.selu(), 1.050_700_987_355_480_5 * if x > 0.0 { x } else { 1.673_263_242_354_377_2 * (x.exp() - 1.0) }, "selu" "nn.selu" "";
+        selu [f32 f64] (x), x.selu(), (1.050_700_987_355_480_5_f64 as T) * if x > 0.0 { x } else { (1.673_263_242_354_377_2_f64 as T) * (x.exp() - 1.0) }, "selu" "nn.selu" "";
         /// `x * tanh(softplus(x))`
         mish [f32 f64] (x), x.mish(), x * (1.0 + x.exp()).ln().tanh(), "mish" "nn.mish" "";
         /// `min(max(x / 6 + 1/2, 0), 1)`

@@ -4,10 +4,7 @@ use libfuzzer_sys::fuzz_target;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
 /// A property, on random numbers that are the bytes of an input.
-pub struct Property {
-    pub name: &'static str,
-    pub run: fn(&mut TestRunner),
-}
+pub struct Property(pub fn(&mut TestRunner));
 
 inventory::collect!(Property);
 
@@ -19,5 +16,5 @@ fuzz_target!(|data: &[u8]| {
     let all: Vec<&Property> = inventory::iter::<Property>().collect();
     let property = all[usize::from(u16::from_le_bytes(*which)) % all.len()];
     let random = TestRng::from_seed(RngAlgorithm::PassThrough, &bytes);
-    (property.run)(&mut TestRunner::new_with_rng(Config::default(), random));
+    (property.0)(&mut TestRunner::new_with_rng(Config::default(), random));
 });

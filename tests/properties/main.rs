@@ -2,7 +2,7 @@
 //!
 //! The same file is the root of the fuzz target.
 
-#![cfg_attr(fuzzing, no_main)]
+#![cfg_attr(fuzzing, no_main, allow(dead_code, unused_imports))] // The tests are left out there.
 
 #[path = "../reference/mod.rs"]
 mod reference;
@@ -87,15 +87,12 @@ macro_rules! properties {
 #[macro_export]
 macro_rules! properties {
     ($($name:ident $count:literal: |$case:pat_param in $cases:expr, $which:pat_param| $body:expr;)*) => {$(
-        inventory::submit!($crate::fuzz::Property {
-            name: stringify!($name),
-            run: |runner| {
-                use proptest::strategy::{Strategy, ValueTree};
-                let strategy = ($cases, proptest::prelude::any::<usize>());
-                let Ok(tree) = strategy.new_tree(runner) else { return };
-                let ($case, $which) = tree.current();
-                $body;
-            },
-        });
+        inventory::submit!($crate::fuzz::Property(|runner| {
+            use proptest::strategy::{Strategy, ValueTree};
+            let strategy = ($cases, proptest::prelude::any::<usize>());
+            let Ok(tree) = strategy.new_tree(runner) else { return };
+            let ($case, $which) = tree.current();
+            $body;
+        }));
     )*};
 }

@@ -7,6 +7,7 @@
 
 pub mod affine;
 pub mod index;
+pub mod keyed;
 pub mod leaf;
 pub mod node;
 pub mod operand;

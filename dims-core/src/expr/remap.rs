@@ -60,6 +60,29 @@ impl<E: Expr, S: Dims, R: Rank> Remap<E, S, R> {
         self.changes.iter().find(|(changed, _)| changed.same(key)).map(|(_, along)| along)
     }
 
+    /// Adds an operand's strides along the inner axes to those along the loops. Returns how far its first element moves.
+    fn spread(&self, strides: &[isize], shape: &Shape, row: &mut [isize]) -> isize {
+        let keys = S::KEYS.as_slice();
+        let (named, positional) = strides.split_at(keys.len());
+        let mut moved = 0;
+        for (key, &stride) in keys.iter().zip(named) {
+            match self.change(key) {
+                None => row[outer(shape, key)] += stride,
+                Some(along) => {
+                    moved += along.offset as isize * stride;
+                    for (key, step, _) in &along.terms {
+                        row[outer(shape, key)] += stride * step;
+                    }
+                }
+            }
+        }
+        let loops = row.len();
+        for (from_right, &stride) in positional.iter().rev().enumerate() {
+            row[loops - 1 - from_right] = stride;
+        }
+        moved
+    }
+
     /// The inner expression's own sizes, where the outer ones are not given by it.
     fn inner_shape(&self) -> Result<Shape, DimError> {
         let mut shape = Shape::new::<S, R>();
@@ -100,26 +123,10 @@ impl<E: Expr, S: Dims, R: Rank> Expr for Remap<E, S, R> {
         let inner = self.inner_shape().expect("the operands have met");
         let mut own = Rows::new(inner.sizes().len());
         self.inner.rows::<S, R>(&inner, &mut own);
-        let named = inner.named_len();
         for (strides, &offset) in own.iter().zip(own.offsets()) {
-            let keys = || S::KEYS.as_slice().iter().map(|key| (key, self.change(key))).zip(strides);
-            let moved =
-                keys().map(|((_, along), stride)| along.map_or(0, |along| along.offset as isize * stride));
-            let row = rows.push_at(offset + moved.sum::<isize>());
-            for ((key, along), stride) in keys() {
-                match along {
-                    None => row[outer(shape, key)] += stride,
-                    Some(along) => {
-                        for (key, step, _) in &along.terms {
-                            row[outer(shape, key)] += stride * step;
-                        }
-                    }
-                }
-            }
-            let loops = row.len();
-            for (from_right, &stride) in strides[named..].iter().rev().enumerate() {
-                row[loops - 1 - from_right] = stride;
-            }
+            let mut row: SmallVec<[isize; 8]> = SmallVec::from_elem(0, shape.sizes().len());
+            let moved = self.spread(strides, shape, &mut row);
+            rows.push_at(offset + moved).copy_from_slice(&row);
         }
     }
 
@@ -174,15 +181,14 @@ impl<E: Expr, S: Dims, R: Rank> Expr for Remap<E, S, R> {
         let Some(raw) = self.inner.in_memory::<S>() else {
             return super::computed_factor::<U, V, _>(self, shape, factors);
         };
-        let mut rows = Rows::new(shape.sizes().len());
-        self.rows::<U, V>(shape, &mut rows);
-        let (Some(row), Some(&offset)) = (rows.iter().next(), rows.offsets().first()) else {
-            unreachable!("elements in memory are one operand")
-        };
-        let start = raw.start.wrapping_offset(offset);
+        let mut row = SmallVec::from_elem(0, shape.sizes().len());
+        let strides = raw.named.iter().map(|axis| axis.stride);
+        let positional = raw.positional.iter().map(|axis| if axis.size == 1 { 0 } else { axis.stride });
+        let strides: SmallVec<[isize; 8]> = strides.chain(positional).collect();
+        let start = raw.start.wrapping_offset(self.spread(&strides, shape, &mut row));
         // SAFETY: the operands have met, so the loops' positions are positions of the inner axes, each of which is an
         // element of memory that `self` borrows or owns.
-        factors.operands.push(unsafe { contract::Operand::borrowed(start, SmallVec::from_slice(row)) });
+        factors.operands.push(unsafe { contract::Operand::borrowed(start, row) });
         Ok(())
     }
 

@@ -1,7 +1,6 @@
 //! Convolutions, and their transposes.
 
 use crate::batch::closed::Common;
-use crate::bind::at::Is;
 use crate::convert::Counted;
 use crate::dim::{DimList, Joined};
 use crate::error::{DimError, unwrap};
@@ -12,11 +11,11 @@ use crate::ops;
 use crate::rank::Rank0;
 use crate::reduce::sum;
 use crate::scalar::Num;
-use crate::set::rename::Free;
+use crate::set::rename::New;
 use crate::set::union::Sort;
 use crate::set::{Dims, DimsOf, Union, Verdict};
 use crate::tensor::Computable;
-use crate::window::{Placing, Window, placed, slid};
+use crate::window::{Placing, Window, placed_windows, slid};
 use smallvec::SmallVec;
 
 /// Dims for the positions in a window that slides along the dims `P` of a tensor with the dims `S`: as many as there are in `P`, and
@@ -28,14 +27,25 @@ use smallvec::SmallVec;
 pub trait WindowOver<P, S>: DimList {}
 impl<K, P, S> WindowOver<P, S> for K
 where
-    K: Counted,
-    P: Counted<Count: Is<K::Count>>,
-    K::Brands: Sort,
-    S: Dims<List: Common<<K::Brands as Sort>::Out>>,
-    Verdict<<S::List as Common<<K::Brands as Sort>::Out>>::Found>:
-        Free<<S::List as Common<<K::Brands as Sort>::Out>>::Found, S>,
+    K: Counted<Brands: Sort>,
+    P: Counted<Count: AsMany<K::Count>>,
+    S: Dims,
+    <K::Brands as Sort>::Out: Common<S::List>,
+    Verdict<Shared<K, S>>: New<Shared<K, S>, S>,
 {
 }
+
+/// A window has as many dims as it slides along.
+#[diagnostic::on_unimplemented(
+    message = "a window that slides along several dims has as many dims itself",
+    label = "there are not as many dims as the window slides along"
+)]
+pub trait AsMany<N> {}
+#[diagnostic::do_not_recommend]
+impl<N> AsMany<N> for N {}
+
+/// The first of the dims `K` that the set `S` has, or [`Nothing`](crate::set::Nothing).
+type Shared<K, S> = <<<K as DimList>::Brands as Sort>::Out as Common<<S as Dims>::List>>::Found;
 
 /// The dims of a list, and the dims of windows along them, with their sizes.
 struct Slide<'a> {
@@ -69,83 +79,115 @@ fn slides<'a, P: DimList + 'a, K: DimList + 'a>(
     all
 }
 
-/// A convolution (a cross-correlation, as everywhere in neural networks) along any number of dims: one for `conv1d`, two for `conv2d`, three
-/// for `conv3d`.
-///
-/// ```text
-/// out[.., h, w] = sum over channels, kh, kw of
-///                 x[.., channels, h * stride + kh * dilation - padding, w * .. ] * weight[.., channels, kh, kw]
-/// ```
-///
-/// `dims` are the dims `(h, w)` that the window slides along, `window` the dims `(kh, kw)` of the weight for the positions in it, and `channels`
-/// one or more dims that both have. All other dims are as in any product: those of the weight alone are output channels, those of the
-/// tensor alone are batches, and those of both are *groups*: a grouped convolution is one whose channels are split into a group and
-/// its channels, and a depthwise one has no `channels` to sum over (`()`).
-///
-/// ```text
-/// conv(&x, &weight, C, (H, W), (Kh, Kw), &Window::new().stride(2).padding(1))
-/// ```
-///
-/// It is one contraction over views: without padding nothing of the input is copied, with padding it is copied once.
-///
-/// # Panics
-///
-/// Where [`try_conv`] returns an error.
-#[doc(alias = "conv1d")]
-#[doc(alias = "conv2d")]
-#[doc(alias = "conv3d")]
-#[track_caller]
-pub fn conv<A, W, C, P, K, XP, XC, YC, U, UC, X>(
-    x: A,
-    weight: W,
-    channels: C,
-    dims: P,
-    window: K,
-    steps: &Window,
-) -> Named<A::Elem, X>
-where
-    A: Computable<Elem: Num, Rank = Rank0, Dims: Union<W::Dims, Out = U>>,
-    W: Computable<Elem = A::Elem, Rank = Rank0>,
-    C: DimsOf<A::Dims, XC> + DimsOf<W::Dims, YC> + DimsOf<U, UC>,
-    P: DimsOf<A::Dims, XP>,
-    K: WindowOver<P, A::Dims> + DimsOf<UC, X>,
-    XP: Dims,
-    XC: Dims,
-    YC: Dims,
-    U: Dims,
-    UC: Dims,
-    X: Dims,
-{
-    unwrap(try_conv(x, weight, channels, dims, window, steps))
+// Each function stands in one line with its bounds, because rustc quotes from there the function and the bound that is not met.
+macro_rules! convolutions {
+    ($($(#[$doc:meta])*; $(#[$try_doc:meta])* $name:ident $try_name:ident $run:ident $extra:tt $bounds:tt;)*) => {$(
+        convolutions!(@one [$(#[$doc])*] [$(#[$try_doc])*] $name $try_name $run $extra $bounds);
+    )*};
+    (
+        @one [$(#[$doc:meta])*] [$(#[$try_doc:meta])*] $name:ident $try_name:ident $run:ident
+        ($($extra:ident: $extra_type:ty)?) [$($bounds:tt)*]
+    ) => {
+        $(#[$doc])*
+        #[track_caller]
+        #[allow(clippy::too_many_arguments)]
+        pub fn $name<$($bounds)*>(
+            x: A,
+            weight: W,
+            channels: C,
+            dims: P,
+            window: K,
+            steps: &Window,
+            $($extra: $extra_type,)?
+        ) -> Named<A::Elem, X> {
+            unwrap($try_name(x, weight, channels, dims, window, steps $(, $extra)?))
+        }
+
+        $(#[$try_doc])*
+        #[allow(clippy::too_many_arguments)]
+        pub fn $try_name<$($bounds)*>(
+            x: A,
+            weight: W,
+            _: C,
+            dims: P,
+            window: K,
+            steps: &Window,
+            $($extra: $extra_type,)?
+        ) -> Result<Named<A::Elem, X>, DimError> {
+            $run::<A, W, C, P, K, U, X>(x, weight, &dims, &window, steps $(, $extra)?)
+        }
+    };
 }
 
-/// As [`conv`], but what sizes decide is an error; so is a window that is longer than what it slides along.
-pub fn try_conv<A, W, C, P, K, XP, XC, YC, U, UC, X>(
+convolutions! {
+        /// A convolution (a cross-correlation, as everywhere in neural networks) along any number of dims: one for `conv1d`, two for `conv2d`, three
+    /// for `conv3d`.
+    ///
+    /// ```text
+    /// out[.., h, w] = sum over channels, kh, kw of
+    ///                 x[.., channels, h * stride + kh * dilation - padding, w * .. ] * weight[.., channels, kh, kw]
+    /// ```
+    ///
+    /// `dims` are the dims `(h, w)` that the window slides along, `window` the dims `(kh, kw)` of the weight for the positions in it, and `channels`
+    /// one or more dims that both have. All other dims are as in any product: those of the weight alone are output channels, those of the
+    /// tensor alone are batches, and those of both are *groups*: a grouped convolution is one whose channels are split into a group and
+    /// its channels, and a depthwise one has no `channels` to sum over (`()`).
+    ///
+    /// ```text
+    /// conv(&x, &weight, C, (H, W), (Kh, Kw), &Window::new().stride(2).padding(1))
+    /// ```
+    ///
+    /// It is one contraction over views: without padding nothing of the input is copied, with padding it is copied once.
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_conv`] returns an error.
+    #[doc(alias = "conv1d")]
+    #[doc(alias = "conv2d")]
+    #[doc(alias = "conv3d")]
+    ;
+    /// As [`conv`], but what sizes decide is an error; so is a window that is longer than what it slides along.
+    conv try_conv convolve () [A: Computable<Elem: Num, Rank = Rank0, Dims: Union<W::Dims, Out = U>>, W: Computable<Elem = A::Elem, Rank = Rank0>, C: DimsOf<A::Dims, Q> + DimsOf<W::Dims, R> + DimsOf<U, V>, P: DimsOf<A::Dims, S>, K: WindowOver<P, A::Dims> + DimsOf<V, X>, Q: Dims, R: Dims, S: Dims, U: Dims, V: Dims, X: Dims];
+
+    /// The transpose of a convolution: every element is spread over a window, and what overlaps is added.
+    ///
+    /// ```text
+    /// out[.., h * stride + kh * dilation - padding] += x[.., channels, h] * weight[.., channels, kh]
+    /// ```
+    ///
+    /// The arguments are those of [`conv`]; `channels` are summed over. The result has `(n - 1) * stride + (k - 1) * dilation + 1 - 2 * padding`
+    /// elements along a dim of `n`, for a window of `k`. `extra` more can be asked for at the end, which tells apart the sizes that a
+    /// convolution with a stride maps to one.
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_conv_transpose`] returns an error.
+    ;
+    /// As [`conv_transpose`], but what sizes decide is an error; so are a step of 0, and padding that leaves nothing.
+    conv_transpose try_conv_transpose transpose (extra: usize) [A: Computable<Elem: Num, Rank = Rank0, Dims: Union<W::Dims, Out = U>>, W: Computable<Elem = A::Elem, Rank = Rank0>, C: DimsOf<A::Dims, Q> + DimsOf<W::Dims, R> + DimsOf<U, V>, P: DimsOf<A::Dims, S>, K: WindowOver<P, A::Dims> + DimsOf<V, X>, Q: Dims, R: Dims, S: Dims, U: Dims, V: Dims, X: Dims];
+}
+
+fn convolve<A, W, C, P, K, U, X>(
     x: A,
     weight: W,
-    _: C,
-    dims: P,
-    window: K,
+    dims: &P,
+    window: &K,
     steps: &Window,
 ) -> Result<Named<A::Elem, X>, DimError>
 where
-    A: Computable<Elem: Num, Rank = Rank0, Dims: Union<W::Dims, Out = U>>,
+    A: Computable<Elem: Num, Rank = Rank0>,
     W: Computable<Elem = A::Elem, Rank = Rank0>,
-    C: DimsOf<A::Dims, XC> + DimsOf<W::Dims, YC> + DimsOf<U, UC>,
-    P: DimsOf<A::Dims, XP>,
-    K: WindowOver<P, A::Dims> + DimsOf<UC, X>,
-    XP: Dims,
-    XC: Dims,
-    YC: Dims,
+    C: DimList,
+    P: DimList,
+    K: DimList,
     U: Dims,
-    UC: Dims,
     X: Dims,
 {
     let (x, weight) = (x.into_named(), weight.into_named());
     let (shape, own) = (x.shape()?, weight.shape()?);
     let size = |key| shape.size(shape.position(&key).expect("the dim is one of the tensor's"));
     let len = |key| own.size(own.position(&key).expect("the dim is one of the weight's"));
-    let slides = slides(&dims, &window, size, len);
+    let slides = slides(dims, window, size, len);
     steps.check(slides.len())?;
     let mut changes = Changes::new();
     let mut placings: SmallVec<[Placing; 3]> = SmallVec::new();
@@ -160,10 +202,11 @@ where
         }
     }
     if placings.is_empty() {
-        return slide::<_, _, Joined<C, K>, A::Dims, U, X>(x.expr, changes, weight.expr);
+        let windows = Remap::<_, A::Dims, Rank0>::of(x.expr, changes);
+        return multiplied::<_, _, Joined<C, K>, U, X>(windows, weight.expr);
     }
-    let padded = placed::<A::Dims, Rank0, _>(&x.expr, &shape, &placings, Num::ZERO)?;
-    slide::<_, _, Joined<C, K>, A::Dims, U, X>(padded.expr, changes, weight.expr)
+    let windows = placed_windows::<A::Dims, Rank0, _>(&x.expr, &shape, &placings, Num::ZERO, &changes)?;
+    multiplied::<_, _, Joined<C, K>, U, X>(windows, weight.expr)
 }
 
 /// How many elements a dim has, with `step - 1` more between neighbours, and with padding on either side.
@@ -176,81 +219,34 @@ fn widened(slide: &Slide<'_>, before: usize, after: usize, step: usize) -> Resul
     })
 }
 
-/// Windows of an expression over the dims `S`, times the weight, summed over `D`: `X` of the dims `U` are left.
-fn slide<E, F, D, S, U, X>(expr: E, changes: Changes, weight: F) -> Result<Named<E::Elem, X>, DimError>
+/// Windows times the weight, summed over `D`: `X` of the dims `U` are left.
+fn multiplied<E, F, D, U, X>(windows: E, weight: F) -> Result<Named<E::Elem, X>, DimError>
 where
     E: Expr<Elem: Num>,
     F: Expr<Elem = E::Elem>,
     D: DimList,
-    S: Dims,
     U: Dims,
     X: Dims,
 {
-    let windows = Remap::<E, S, Rank0>::of(expr, changes);
     let product = Binary { op: ops::Mul, a: windows, b: weight };
-    sum::<Named<E::Elem, U, Rank0, Binary<ops::Mul, Remap<E, S, Rank0>, F>>, D, X>(Named::from_expr(product))
+    sum::<Named<E::Elem, U, Rank0, Binary<ops::Mul, E, F>>, D, X>(Named::from_expr(product))
 }
 
-/// The transpose of a convolution: every element is spread over a window, and what overlaps is added.
-///
-/// ```text
-/// out[.., h * stride + kh * dilation - padding] += x[.., channels, h] * weight[.., channels, kh]
-/// ```
-///
-/// The arguments are those of [`conv`]; `channels` are summed over. The result has `(n - 1) * stride + (k - 1) * dilation + 1 - 2 * padding`
-/// elements along a dim of `n`, for a window of `k`. `extra` more can be asked for at the end, which tells apart the sizes that a
-/// convolution with a stride maps to one.
-///
-/// # Panics
-///
-/// Where [`try_conv_transpose`] returns an error.
-#[track_caller]
-pub fn conv_transpose<A, W, C, P, K, XP, XC, YC, U, UC, X>(
+fn transpose<A, W, C, P, K, U, X>(
     x: A,
     weight: W,
-    channels: C,
-    dims: P,
-    window: K,
-    steps: &Window,
-    extra: usize,
-) -> Named<A::Elem, X>
-where
-    A: Computable<Elem: Num, Rank = Rank0, Dims: Union<W::Dims, Out = U>>,
-    W: Computable<Elem = A::Elem, Rank = Rank0>,
-    C: DimsOf<A::Dims, XC> + DimsOf<W::Dims, YC> + DimsOf<U, UC>,
-    P: DimsOf<A::Dims, XP>,
-    K: WindowOver<P, A::Dims> + DimsOf<UC, X>,
-    XP: Dims,
-    XC: Dims,
-    YC: Dims,
-    U: Dims,
-    UC: Dims,
-    X: Dims,
-{
-    unwrap(try_conv_transpose(x, weight, channels, dims, window, steps, extra))
-}
-
-/// As [`conv_transpose`], but what sizes decide is an error; so are a step of 0, and padding that leaves nothing.
-pub fn try_conv_transpose<A, W, C, P, K, XP, XC, YC, U, UC, X>(
-    x: A,
-    weight: W,
-    _: C,
-    dims: P,
-    window: K,
+    dims: &P,
+    window: &K,
     steps: &Window,
     extra: usize,
 ) -> Result<Named<A::Elem, X>, DimError>
 where
-    A: Computable<Elem: Num, Rank = Rank0, Dims: Union<W::Dims, Out = U>>,
+    A: Computable<Elem: Num, Rank = Rank0>,
     W: Computable<Elem = A::Elem, Rank = Rank0>,
-    C: DimsOf<A::Dims, XC> + DimsOf<W::Dims, YC> + DimsOf<U, UC>,
-    P: DimsOf<A::Dims, XP>,
-    K: WindowOver<P, A::Dims> + DimsOf<UC, X>,
-    XP: Dims,
-    XC: Dims,
-    YC: Dims,
+    C: DimList,
+    P: DimList,
+    K: DimList,
     U: Dims,
-    UC: Dims,
     X: Dims,
 {
     // The elements with zeros between and around them, convolved with the window backwards.
@@ -258,7 +254,7 @@ where
     let (shape, own) = (x.shape()?, weight.shape()?);
     let size = |key| shape.size(shape.position(&key).expect("the dim is one of the tensor's"));
     let len = |key| own.size(own.position(&key).expect("the dim is one of the weight's"));
-    let slides = slides(&dims, &window, size, len);
+    let slides = slides(dims, window, size, len);
     steps.check(slides.len())?;
     let (mut changes, mut backwards, mut placings) =
         (Changes::new(), Changes::new(), SmallVec::<[Placing; 3]>::new());
@@ -300,7 +296,7 @@ where
         let terms = SmallVec::from_iter([(slide.window.key(), -1, Some(slide.len))]);
         backwards.push((slide.window.key(), Along { offset: slide.len - 1, inner: Some(slide.len), terms }));
     }
-    let spread = placed::<A::Dims, Rank0, _>(&x.expr, &shape, &placings, Num::ZERO)?;
+    let windows = placed_windows::<A::Dims, Rank0, _>(&x.expr, &shape, &placings, Num::ZERO, &changes)?;
     let weight = Remap::<_, W::Dims, Rank0>::of(weight.expr, backwards);
-    slide::<_, _, Joined<C, K>, A::Dims, U, X>(spread.expr, changes, weight)
+    multiplied::<_, _, Joined<C, K>, U, X>(windows, weight)
 }

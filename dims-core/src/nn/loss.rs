@@ -7,7 +7,8 @@ use crate::named::Named;
 use crate::ops;
 use crate::rank::Rank;
 use crate::reduce::{Evaluated, Reductions};
-use crate::scalar::{IndexInt, Real, Signed};
+use crate::scalar::{Real, Signed};
+use crate::select::Indices;
 use crate::set::{Dims, DimsOf, Union};
 use crate::tensor::{AsTensor, Computable};
 
@@ -34,27 +35,25 @@ pub trait ClassLosses: Computable {
     ///
     /// Where [`try_cross_entropy`](ClassLosses::try_cross_entropy) returns an error.
     #[track_caller]
-    fn cross_entropy<C, X, I>(self, classes: C, target: I) -> ClassLoss<Evaluated<Self>, I, X>
+    fn cross_entropy<C: DimRef + DimsOf<Self::Dims, X>, X: Dims + Union<I::Dims>, I: Indices>(
+        self,
+        classes: C,
+        target: I,
+    ) -> ClassLoss<Evaluated<Self>, I, X>
     where
         Self::Elem: Real,
-        C: DimRef + DimsOf<Self::Dims, X>,
-        X: Dims + Union<I::Dims>,
-        I: Computable<Elem: IndexInt>,
     {
         unwrap(self.try_cross_entropy(classes, target))
     }
 
     /// As [`cross_entropy`](ClassLosses::cross_entropy), but what sizes decide is an error.
-    fn try_cross_entropy<C, X, I>(
+    fn try_cross_entropy<C: DimRef + DimsOf<Self::Dims, X>, X: Dims + Union<I::Dims>, I: Indices>(
         self,
         classes: C,
         target: I,
     ) -> Result<ClassLoss<Evaluated<Self>, I, X>, DimError>
     where
         Self::Elem: Real,
-        C: DimRef + DimsOf<Self::Dims, X>,
-        X: Dims + Union<I::Dims>,
-        I: Computable<Elem: IndexInt>,
     {
         self.try_log_softmax(classes)?.try_nll_loss(classes, target)
     }
@@ -65,23 +64,25 @@ pub trait ClassLosses: Computable {
     ///
     /// Where [`try_nll_loss`](ClassLosses::try_nll_loss) returns an error.
     #[track_caller]
-    fn nll_loss<C, X, I>(self, classes: C, target: I) -> ClassLoss<Self, I, X>
+    fn nll_loss<C: DimRef + DimsOf<Self::Dims, X>, X: Dims + Union<I::Dims>, I: Indices>(
+        self,
+        classes: C,
+        target: I,
+    ) -> ClassLoss<Self, I, X>
     where
         Self::Elem: Signed,
-        C: DimRef + DimsOf<Self::Dims, X>,
-        X: Dims + Union<I::Dims>,
-        I: Computable<Elem: IndexInt>,
     {
         unwrap(self.try_nll_loss(classes, target))
     }
 
     /// As [`nll_loss`](ClassLosses::nll_loss), but what sizes decide is an error.
-    fn try_nll_loss<C, X, I>(self, classes: C, target: I) -> Result<ClassLoss<Self, I, X>, DimError>
+    fn try_nll_loss<C: DimRef + DimsOf<Self::Dims, X>, X: Dims + Union<I::Dims>, I: Indices>(
+        self,
+        classes: C,
+        target: I,
+    ) -> Result<ClassLoss<Self, I, X>, DimError>
     where
         Self::Elem: Signed,
-        C: DimRef + DimsOf<Self::Dims, X>,
-        X: Dims + Union<I::Dims>,
-        I: Computable<Elem: IndexInt>,
     {
         let taken = Take::new(self, classes.info(), target.into_named().expr)?;
         Ok(Named::from_expr(Unary { op: ops::Neg, a: taken }))

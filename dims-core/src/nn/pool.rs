@@ -17,7 +17,7 @@ use crate::scalar::{Analytic, Element, Num, Ordered, Real};
 use crate::set::{Dims, DimsOf};
 use crate::storage::Owned;
 use crate::tensor::Computable;
-use crate::window::{PerDim, Placing, Positions, Window, Windowed, placed, slid};
+use crate::window::{PerDim, Placing, Positions, Window, Windowed, placed_windows, slid};
 use smallvec::SmallVec;
 
 /// Pooling along dims, one to three of them. They run at once, in one pass over windows that are views; with padding the elements are copied
@@ -235,21 +235,23 @@ fn pool<A: Computable, Q: Reducer<A::Elem, Out = A::Elem>>(
         first.terms.push((Positions::key(at), 0, Some(1)));
     }
     if placings.is_empty() {
-        return windows::<A::Dims, A::Rank, _, Q>(tensor.expr, changes, reducer);
+        return reduced::<A::Dims, A::Rank, _, Q>(
+            Remap::<_, A::Dims, A::Rank>::of(tensor.expr, changes),
+            reducer,
+        );
     }
-    let padded = placed::<A::Dims, A::Rank, _>(&tensor.expr, &shape, &placings, fill)?;
-    windows::<A::Dims, A::Rank, _, Q>(padded.expr, changes, reducer)
+    let windows = placed_windows::<A::Dims, A::Rank, _>(&tensor.expr, &shape, &placings, fill, &changes)?;
+    reduced::<A::Dims, A::Rank, _, Q>(windows, reducer)
 }
 
-/// Reduces the windows of an expression over the dims `S`.
-fn windows<S, R, E, Q>(expr: E, changes: Changes, reducer: Q) -> Result<Named<E::Elem, S, R>, DimError>
+/// Reduces windows over the dims `S`.
+fn reduced<S, R, E, Q>(windows: E, reducer: Q) -> Result<Named<E::Elem, S, R>, DimError>
 where
     S: Dims,
     R: Rank,
     E: Expr,
     Q: Reducer<E::Elem, Out = E::Elem>,
 {
-    let windows = Remap::<E, S, R>::of(expr, changes);
     let mut shape = Shape::new::<Windowed<S>, R>();
     windows.meet::<Windowed<S>, R>(&mut shape)?;
     shape.finish()?;

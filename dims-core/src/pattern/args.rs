@@ -397,6 +397,10 @@ pub(super) fn meet<T: Element, U: Dims>(
 ) -> Result<(Shapes, Layout), DimError> {
     let mut shapes = Shapes::new();
     values.shapes::<U>(&mut shapes)?;
+    if U::KEYS.as_slice().is_empty() {
+        let layout = met(pattern, given, &shapes, &[])?;
+        return Ok((shapes, layout));
+    }
     let mut dims = Shape::of_axes::<U>(std::iter::empty());
     for shape in &shapes {
         for at in 0..dims.named_len() {
@@ -411,11 +415,23 @@ pub(super) fn meet<T: Element, U: Dims>(
             shape.meet(at, size, origin)?;
         }
     }
-    let positional: SmallVec<[&[usize]; 4]> = shapes.iter().map(Shape::positional).collect();
-    let solved = solve(pattern, given, &positional)?;
-    drop(positional);
-    let layout = Layout::new(pattern, solved, dims.sizes());
+    let layout = met(pattern, given, &shapes, dims.sizes())?;
     Ok((shapes, layout))
+}
+
+/// The loops of a pattern for operands of these shapes, whose dims have the sizes `named`.
+#[inline]
+fn met(
+    pattern: &'static Pattern,
+    given: &[Given],
+    shapes: &[Shape],
+    named: &[usize],
+) -> Result<Layout, DimError> {
+    if let [shape] = shapes {
+        return Ok(Layout::new(pattern, solve(pattern, given, &[shape.positional()])?, named));
+    }
+    let positional: SmallVec<[&[usize]; 4]> = shapes.iter().map(Shape::positional).collect();
+    Ok(Layout::new(pattern, solve(pattern, given, &positional)?, named))
 }
 
 /// The strides of all operands along the loops of a pattern.

@@ -110,7 +110,7 @@ pub struct Memory<'a, T> {
     /// What was put together from a list.
     owned: Vec<T>,
     /// Why a list within a list could not be put together.
-    pub(super) fault: Option<DimError>,
+    pub(super) fault: Option<Box<DimError>>,
     borrowed: PhantomData<&'a [T]>,
 }
 
@@ -139,7 +139,7 @@ impl<T> Memory<'_, T> {
     /// The sizes of a list's arrays agree, and there are arrays.
     pub(super) fn check_list(&self) -> Result<(), DimError> {
         if let Some(fault) = &self.fault {
-            return Err(fault.clone());
+            return Err((**fault).clone());
         }
         let Some(items) = &self.list else { return Ok(()) };
         let sizes = |axes: &Axes| axes.iter().map(|axis| axis.size).collect::<Vec<_>>();

@@ -29,7 +29,7 @@ pub use parts::list;
 pub use path::{EinsumPath, PathStep, einsum_path};
 pub use rank::{Fixed, Spread};
 pub use sizes::parse_shape;
-pub use transform::{rearrange, reduce};
+pub use transform::{rearrange, reduce, reduce_by};
 pub use view::rearrange_view;
 
 pub use crate::error::fail;
@@ -40,4 +40,5 @@ pub mod plan {
     pub use super::data::{Pattern, Piece, Term};
     pub use crate::plan::direct::Role::{Batch, Column, None as Nothing, Row};
     pub use crate::plan::direct::Roles;
+    pub use ::core::option::Option::{None, Some};
 }

@@ -30,7 +30,7 @@ pub fn list<'a, A: Input<Values<'a>: InMemory<'a, Elem = A::Elem>> + ?Sized>(arr
 /// An array that is a list itself becomes one in memory. If it cannot, the fault is that of the whole list.
 fn settled<T: Element>(mut memory: Memory<'_, T>) -> Memory<'_, T> {
     if let Err(fault) = memory.settle() {
-        memory.fault = Some(fault);
+        memory.fault = Some(Box::new(fault));
     }
     memory
 }

@@ -120,6 +120,53 @@ fn reduced<T: Element, U: Dims, V: Values<Elem = T>, R: Reducer<T, Out: Element>
     Ok((data, sizes))
 }
 
+/// As [`reduce`], by any function of the elements along the reduced axes, which come in the order in which the operand has them.
+#[inline]
+pub fn reduce_by<O, T, U, L, V, F>(
+    pattern: &'static Pattern,
+    operands: L,
+    given: &[Given],
+    function: F,
+) -> Result<Output<U, O, T, L>, DimError>
+where
+    T: Element,
+    U: Element,
+    L: Args<T, Values = (V, End)>,
+    V: Values<Elem = T>,
+    O: OutRank<L::Rest>,
+    O::Rank: ResultOf<U, L::Dims>,
+    F: FnMut(&[T]) -> U,
+{
+    let mut values = operands.values();
+    values.settle()?;
+    let (elements, count, sizes) = gathered::<T, L::Dims, _>(pattern, given, &values)?;
+    let parts = (0..volume(sizes.iter().copied(), size_of::<U>())
+        .ok_or_else(|| too_large(pattern, &sizes))?)
+        .map(|at| &elements[at * count..][..count]);
+    let data = parts.map(function).collect();
+    Ok(<O::Rank as ResultOf<U, L::Dims>>::build(data, &sizes))
+}
+
+/// The elements in the order of the result, those of each part one behind the other; how many there are in a part; and the sizes of the result.
+fn gathered<T: Element, U: Dims, V: Values<Elem = T>>(
+    pattern: &'static Pattern,
+    given: &[Given],
+    values: &(V, End),
+) -> Result<(Vec<T>, usize, List), DimError> {
+    let (shapes, layout) = meet::<T, U>(pattern, given, values)?;
+    let rows = lay_out::<T, U>(&layout, &shapes, values)?;
+    let sizes = layout.shape(pattern.output)?;
+    let mut order = layout.order(pattern.output);
+    let reduced = reduced_loops(&layout, &order);
+    let too_large = || too_large(pattern, &layout.sizes);
+    let count = volume(reduced.iter().map(|&axis| layout.sizes[axis]), 1).ok_or_else(too_large)?;
+    order.extend(reduced);
+    let len = volume(order.iter().map(|&axis| layout.sizes[axis]), size_of::<T>()).ok_or_else(too_large)?;
+    let nest = Nest::map(&layout.sizes, &order, &rows);
+    let elements = values.collect_first(nest, len).map_err(|error| named(error, pattern, &sizes))?;
+    Ok((elements, count, sizes))
+}
+
 /// The loops that are not kept, in the order in which the operand has them: the first position of an `argmax` is that of
 /// the reduced axes as they were written.
 fn reduced_loops(layout: &Layout, kept: &[usize]) -> List {

@@ -66,10 +66,10 @@ pub enum Step {
         /// How many threads the work is worth.
         threads: usize,
     },
-    /// An operation or a function that is called once for each example of a batch, one after the other.
+    /// A function that is called once for each example of a batch.
     Loop {
-        /// Its name.
-        operation: &'static str,
+        /// What is called: a closure, or the name of an operation.
+        function: &'static str,
         /// How often.
         calls: usize,
         /// The steps of all calls, in their order.
@@ -191,9 +191,9 @@ impl fmt::Display for Step {
                 "attention of {queries} queries to {keys} keys of {features}, values of {values}, {batch} times, mask {mask}\n   \
                  {bytes} bytes, {threads} thread(s)"
             ),
-            Step::Loop { operation, calls, steps, bytes } => write!(
+            Step::Loop { function, calls, steps, bytes } => write!(
                 f,
-                "{operation}, called {calls} time(s), once for each example, with {} step(s) of its own\n   {bytes} bytes",
+                "loop of {calls} call(s), one for each example, of {function}, with {} step(s) of their own\n   {bytes} bytes",
                 steps.len()
             ),
             Step::Product { batch, m, k, n, a, b, c, summed, bytes, threads } => {

@@ -53,6 +53,24 @@ where
 {
 }
 
+/// A new dim is wanted, which the set does not have.
+#[diagnostic::on_unimplemented(
+    message = "dimension `{D}` is already bound in a tensor with dims `{S}`",
+    label = "a dim that the tensor does not have is expected here"
+)]
+pub trait New<D, S> {}
+#[diagnostic::do_not_recommend]
+impl<D, S> New<D, S> for Right {}
+
+/// A dim that the set `S` does not have.
+pub trait NotIn<S>: DimRef {}
+impl<S: Dims, D: DimRef> NotIn<S> for D
+where
+    S::List: Has<D::Brand>,
+    Verdict<<S::List as Has<D::Brand>>::Found>: New<<S::List as Has<D::Brand>>::Found, S>,
+{
+}
+
 /// Whether a sorted list has the brand `D`.
 pub trait Has<D> {
     /// `D`, or [`Nothing`].

@@ -220,8 +220,9 @@ mod tests {
         let place = first.as_ptr();
         drop(Buffer::from(first));
         assert!(pool_bytes() >= 4 * len);
-        assert!(reserve::<u8>(4 * len).expect("memory").as_ptr() != place.cast());
-        assert!(reserve::<f32>(len / 4).expect("memory").as_ptr() != place);
+        let (bytes, short) =
+            (reserve::<u8>(4 * len).expect("memory"), reserve::<f32>(len / 4).expect("memory"));
+        assert!(bytes.as_ptr() != place.cast() && short.as_ptr() != place);
         let second = reserve::<i32>(len - 1).expect("memory");
         assert_eq!(second.as_ptr(), place.cast());
         assert!(second.is_empty() && second.capacity() == len);

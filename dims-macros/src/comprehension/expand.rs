@@ -3,7 +3,7 @@
 use super::lower::Lower;
 use super::node::{Loop, Node, Program};
 use super::sizes::Step;
-use super::tokens::own;
+use crate::pattern::plan::own;
 use proc_macro2::{Ident, Literal, Span, TokenStream};
 use quote::{format_ident, quote};
 use std::collections::HashMap;
@@ -52,7 +52,7 @@ pub fn expand(program: &Program, fallible: bool) -> TokenStream {
             }
             None => quote!(minted()),
         };
-        dims.push(quote!(let #name = &<#krate::Loop<#variable>>::#made;));
+        dims.push(quote!(let #name = &<#variable>::#made;));
     }
     let label = fallible.then(|| {
         let label = syn::Lifetime::new("'_comprehension", Span::mixed_site());
@@ -74,22 +74,20 @@ fn names(program: &Program) -> Names {
             }
             let again = seen.entry(one.name.unraw().to_string()).or_default();
             *again += 1;
-            let name = own(&one.name);
-            if *again == 1 { name } else { format_ident!("{name}_{again}", span = name.span()) }
+            let (name, span) = (one.name.unraw(), Span::mixed_site().located_at(one.name.span()));
+            if *again == 1 {
+                format_ident!("__{name}", span = span)
+            } else {
+                format_ident!("__{name}_{again}", span = span)
+            }
         })
         .collect();
     let starts = loops.iter().map(|name| format_ident!("{name}_start", span = name.span())).collect();
-    let operands = (0..program.operands.len())
-        .map(|at| Ident::new(&format!("operand{at}"), Span::mixed_site()))
-        .collect();
+    let operands = (0..program.operands.len()).map(|at| own(&format!("operand{at}"))).collect();
     Names { operands, loops, starts }
 }
 
-/// How many letters of a loop's name messages have.
-const MOST_LETTERS: usize = 16;
-
-/// For each loop of its own its position and the letters of its name, as `Loop` of the core has them. Loops of one name are never
-/// around one another, and have one type.
+/// For each loop of its own the type of its dim. Loops of one name are never around one another, and have one type.
 fn variables(program: &Program) -> Vec<Option<TokenStream>> {
     let mut seen: Vec<String> = Vec::new();
     let mut variable = |one: &Loop| {
@@ -98,15 +96,23 @@ fn variables(program: &Program) -> Vec<Option<TokenStream>> {
             seen.push(name.clone());
             seen.len() - 1
         });
-        let at = Literal::usize_unsuffixed(at);
-        let mut letters: Vec<char> = name.chars().collect();
-        if letters.len() > MOST_LETTERS {
-            letters.truncate(MOST_LETTERS - 1);
-            letters.push('…');
-        }
-        quote!(#at #(, #letters)*)
+        loop_type(at, &name)
     };
     program.loops.iter().map(|one| (!one.outer).then(|| variable(one))).collect()
+}
+
+/// How many letters of a loop's name messages have.
+const MOST_LETTERS: usize = 16;
+
+/// The type of a loop's dim: `LoopVar` of the core, with the loop's position among those of the call and the letters of its name.
+pub fn loop_type(at: usize, name: &str) -> TokenStream {
+    let at = Literal::usize_unsuffixed(at);
+    let mut letters: Vec<char> = name.chars().collect();
+    if letters.len() > MOST_LETTERS {
+        letters.truncate(MOST_LETTERS - 1);
+        letters.push('…');
+    }
+    quote!(::typed_dims::__private::LoopVar<#at #(, #letters)*>)
 }
 
 /// One loop gets its size.

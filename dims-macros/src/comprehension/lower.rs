@@ -3,6 +3,7 @@
 use super::expand::{self, Names, krate};
 use super::node::*;
 use super::tokens::own_at;
+use crate::pattern::plan::own;
 use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::spanned::Spanned;
@@ -99,7 +100,7 @@ impl<'a> Lower<'a> {
     /// The value of a result, or else the end of the comprehension.
     fn or_break(&self, result: TokenStream) -> TokenStream {
         let label = syn::Lifetime::new("'_comprehension", Span::mixed_site());
-        let (value, error) = (mixed("value"), mixed("error"));
+        let (value, error) = (own("value"), own("error"));
         // Without parentheses, syn takes `'label ::` for the start of a loop.
         let failed = parens(quote!(::core::result::Result::Err(#error)));
         quote!(match #result {
@@ -314,7 +315,7 @@ impl<'a> Lower<'a> {
 
     /// Indices and elements, once the indices have the elements' type.
     fn alike(&self, a: Lowered, b: Lowered, code: impl FnOnce(&Ident, &Ident) -> TokenStream) -> Lowered {
-        let (x, y) = (mixed("x"), mixed("y"));
+        let (x, y) = (own("x"), own("y"));
         let (first, second) = (a.code, b.code);
         let path = path("alike", if a.kind == Index { second.span() } else { first.span() });
         let code = code(&x, &y);
@@ -369,7 +370,7 @@ impl<'a> Lower<'a> {
 
     /// A condition that is used more than once: a statement, and a reference to its value.
     fn condition(&mut self, code: TokenStream) -> TokenStream {
-        let name = mixed(&format!("condition{}", self.conditions));
+        let name = own(&format!("condition{}", self.conditions));
         self.conditions += 1;
         self.statement(quote!(let #name = #code;));
         parens(quote!(&#name))
@@ -493,10 +494,6 @@ fn path(name: &str, place: Span) -> TokenStream {
     let place = Span::mixed_site().located_at(place);
     let name = Ident::new(name, place);
     quote_spanned!(place=> ::typed_dims::__private::#name)
-}
-
-fn mixed(name: &str) -> Ident {
-    Ident::new(name, Span::mixed_site())
 }
 
 fn parens(code: TokenStream) -> TokenStream {

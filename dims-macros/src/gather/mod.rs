@@ -1,14 +1,15 @@
 //! `gather!`: elements at computed positions, by pattern.
 
+use crate::comprehension::expand::loop_type;
 use crate::pattern::axes::{Rules, Slot, Table, Term, given, number};
 use crate::pattern::call::{self, Size, looked_at, plain_reference};
 use crate::pattern::errors::Errors;
 use crate::pattern::lex::{self, Words};
 use crate::pattern::near::hint;
 use crate::pattern::parse::{Array, Kind, parse};
-use crate::pattern::plan::finish;
+use crate::pattern::plan::{finish, own};
 use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
-use quote::{ToTokens, format_ident, quote};
+use quote::{ToTokens, quote};
 use syn::parse::{ParseStream, Parser};
 use syn::spanned::Spanned;
 use syn::{Expr, LitStr, Result, Token};
@@ -213,12 +214,7 @@ fn tuple(binders: TokenStream, operand: &Operand) -> Group {
 
 /// Dims of its own for all axes; the arrays of positions are bound to theirs, and stand for the axes `_` of the first.
 fn written(call: &Call, valid: &Valid, fallible: bool) -> TokenStream {
-    let span = Span::mixed_site();
-    let dim = |axis: usize| {
-        let name = &valid.table.entries[axis].name;
-        syn::parse_str::<Ident>(name)
-            .map_or_else(|_| format_ident!("r#{name}", span = span), |_| Ident::new(name, span))
-    };
+    let dim = |axis: usize| own(&valid.table.entries[axis].name);
     let of_terms = |terms: &[Term]| {
         let dims = terms.iter().map(|term| match term {
             Term::Axis(axis) => dim(*axis).into_token_stream(),
@@ -226,8 +222,7 @@ fn written(call: &Call, valid: &Valid, fallible: bool) -> TokenStream {
         });
         quote!((#(#dims,)*))
     };
-    let indices: Vec<Ident> =
-        (1..call.operands.len()).map(|at| Ident::new(&format!("positions{at}"), span)).collect();
+    let indices: Vec<Ident> = (1..call.operands.len()).map(|at| own(&format!("positions{at}"))).collect();
     let binders = |slots: &[Slot]| {
         let binders = slots.iter().map(|slot| match slot {
             Slot::Axis(axis) => match valid.gathered.iter().position(|own| own == axis) {
@@ -239,32 +234,30 @@ fn written(call: &Call, valid: &Valid, fallible: bool) -> TokenStream {
         });
         quote!(#(#binders,)*)
     };
-    let operands: Vec<Ident> =
-        (0..call.operands.len()).map(|at| Ident::new(&format!("operand{at}"), span)).collect();
+    let operands: Vec<Ident> = (0..call.operands.len()).map(|at| own(&format!("operand{at}"))).collect();
     let references = call.operands.iter().map(|operand| plain_reference(&operand.expr));
-    let sizes: Vec<Ident> =
-        (0..valid.given.len()).map(|at| Ident::new(&format!("given{at}"), span)).collect();
+    let sizes: Vec<Ident> = (0..valid.given.len()).map(|at| own(&format!("given{at}"))).collect();
     let values = valid.given.iter().map(|(_, value)| value);
     let axes = (0..valid.table.entries.len()).filter(|&axis| valid.table.entries[axis].number.is_none());
-    let dims = axes.map(|axis| {
-        let name = dim(axis);
+    let dims = axes.enumerate().map(|(at, axis)| {
+        let (name, ty) = (dim(axis), loop_type(at, &valid.table.entries[axis].name));
         match valid.given.iter().position(|(own, _)| *own == axis) {
             Some(at) => {
                 let size = &sizes[at];
-                quote!(#name = #size)
+                quote!(let #name = &<#ty>::minted_with(#size);)
             }
-            None => quote!(#name),
+            None => quote!(let #name = &<#ty>::minted();),
         }
     });
     let source = &operands[0];
     let source_binders = binders(&valid.arrays[0]);
     let order = binders(&valid.output);
-    let error = Ident::new("error", span);
-    let gathered = Ident::new("gathered", span);
+    let error = own("error");
+    let gathered = own("gathered");
     let mut result = quote! {
         match #source.try_at((#source_binders)) {
-            Ok(#gathered) => #gathered.try_order((#order)),
-            Err(#error) => Err(#error),
+            ::core::result::Result::Ok(#gathered) => #gathered.try_order((#order)),
+            ::core::result::Result::Err(#error) => ::core::result::Result::Err(#error),
         }
     };
     for (at, index) in indices.iter().enumerate().rev() {
@@ -274,8 +267,8 @@ fn written(call: &Call, valid: &Valid, fallible: bool) -> TokenStream {
         let try_at = Ident::new("try_at", span);
         result = quote! {
             match #operand.#try_at(#own) {
-                Ok(#index) => #result,
-                Err(#error) => Err(#error),
+                ::core::result::Result::Ok(#index) => #result,
+                ::core::result::Result::Err(#error) => ::core::result::Result::Err(#error),
             }
         };
     }
@@ -285,7 +278,7 @@ fn written(call: &Call, valid: &Valid, fallible: bool) -> TokenStream {
                 ((#(#operands,)*), (#(#sizes,)*)) => {
                     use ::typed_dims::bind::At as _;
                     use ::typed_dims::order::OrderExt as _;
-                    ::typed_dims::dims!(#(#dims),*);
+                    #(#dims)*
                     #result
                 }
             }

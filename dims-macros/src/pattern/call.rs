@@ -7,7 +7,7 @@ use quote::{ToTokens, quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::parse::ParseStream;
 use syn::spanned::Spanned;
-use syn::{Expr, ExprLit, Lit, LitStr, Result, Token};
+use syn::{Expr, ExprClosure, ExprLit, Lit, LitStr, Result, Token};
 
 /// `h = 2`
 pub struct Size {
@@ -15,10 +15,12 @@ pub struct Size {
     pub value: Expr,
 }
 
-/// The name of a reduction, and where it stands.
+/// A reduction, and where it stands.
 pub struct Op {
     pub name: String,
     pub span: Span,
+    /// A function of the user's, which has no name.
+    pub closure: Option<ExprClosure>,
 }
 
 /// What stands in the parentheses of a macro.
@@ -149,11 +151,14 @@ fn bare(input: ParseStream<'_>, form: &Form, errors: &mut Errors) -> Result<(Wor
 }
 
 fn op_named(tokens: TokenStream, span: Span) -> Op {
+    if let Ok(closure) = syn::parse2::<ExprClosure>(tokens.clone()) {
+        return Op { name: String::new(), span, closure: Some(closure) };
+    }
     let name = match syn::parse2::<LitStr>(tokens.clone()) {
         Ok(literal) => literal.value(),
         Err(_) => tokens.to_string(),
     };
-    Op { name: name.trim_start_matches("r#").to_owned(), span }
+    Op { name: name.trim_start_matches("r#").to_owned(), span, closure: None }
 }
 
 /// `, max` behind a string.
@@ -168,6 +173,10 @@ fn reduction(input: ParseStream<'_>, form: &Form, errors: &mut Errors) -> Result
         errors
             .span(Span::call_site(), format!("expected a reduction behind the pattern: `{}`", form.example));
         return Ok(None);
+    }
+    if input.peek(Token![|]) || input.peek(Token![||]) || input.peek(Token![move]) {
+        let closure: ExprClosure = input.parse()?;
+        return Ok(Some(op_named(closure.to_token_stream(), closure.span())));
     }
     let token: TokenTree = input.parse()?;
     Ok(Some(op_named(token.to_token_stream(), token.span())))

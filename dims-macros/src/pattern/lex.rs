@@ -137,6 +137,10 @@ fn read(tokens: TokenStream, words: &mut Words, errors: &mut Errors) {
                 '+' => Word::Plus,
                 '*' => Word::Star,
                 '-' if is('>').is_some() => Word::Arrow,
+                '=' if is('>').is_some() => {
+                    errors.at(words, &place, WRONG_ARROW);
+                    Word::Arrow
+                }
                 '.' if is('.').is_some() => {
                     if is('.').is_none() {
                         errors.at(words, &place, "expected `...`: three dots stand for any number of axes");
@@ -200,6 +204,11 @@ pub fn string(literal: &LitStr, notation: Notation, errors: &mut Errors) -> Word
                 at += 1;
                 Word::Arrow
             }
+            '=' if chars.get(at) == Some(&'>') => {
+                at += 1;
+                errors.at(&words, &place(start, at), WRONG_ARROW);
+                Word::Arrow
+            }
             c if notation == Notation::Letters && c.is_alphabetic() => Word::Name(c.to_string()),
             c if notation == Notation::Letters && in_name(c) => {
                 errors.at(
@@ -243,6 +252,8 @@ fn named(name: &str, words: &Words, place: &Place, errors: &mut Errors) -> Word 
     }
     Word::Name(name.to_owned())
 }
+
+const WRONG_ARROW: &str = "expected `->` between both sides of the pattern, found `=>`";
 
 fn malformed(text: &str) -> String {
     format!(

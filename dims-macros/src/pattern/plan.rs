@@ -2,10 +2,15 @@
 
 use super::axes::{Numbered, Slot, Table, Term};
 use super::call::reference;
-use proc_macro2::{Literal, Span, TokenStream};
+use proc_macro2::{Ident, Literal, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::Expr;
 use syn::spanned::Spanned;
+
+/// A variable of the macro's own. Hygiene keeps it apart from the user's variables, but not from constants and unit structs.
+pub fn own(name: &str) -> Ident {
+    Ident::new(&format!("__{name}"), Span::mixed_site())
+}
 
 /// Where what macros expand to lives.
 pub fn home() -> TokenStream {
@@ -167,11 +172,12 @@ pub fn finish(call: TokenStream, fallible: bool) -> TokenStream {
         return call;
     }
     let span = Span::mixed_site();
+    let (value, error) = (own("value"), own("error"));
     // No function takes the result: a value of another type than is expected is one, and no `Result` of it.
     quote_spanned! {span=>
         match #call {
-            ::core::result::Result::Ok(value) => value,
-            ::core::result::Result::Err(error) => ::typed_dims::__private::pattern::fail(&error),
+            ::core::result::Result::Ok(#value) => #value,
+            ::core::result::Result::Err(#error) => ::typed_dims::__private::pattern::fail(&#error),
         }
     }
 }

@@ -4,7 +4,7 @@ use crate::pattern::axes::{Numbered, Rules, Slot, Table, given, number, solvable
 use crate::pattern::call::{self, Form, looked_at};
 use crate::pattern::errors::Errors;
 use crate::pattern::parse::{Sides, parse};
-use crate::pattern::plan::{self, Plan, argument, finish, home, nested};
+use crate::pattern::plan::{self, Plan, argument, finish, home, nested, own};
 use proc_macro2::{Ident, Literal, Span, TokenStream};
 use quote::quote;
 use syn::parse::{ParseStream, Parser};
@@ -74,16 +74,19 @@ pub fn expand(input: TokenStream, fallible: bool) -> TokenStream {
     let sizes = quote!(#home::parse_shape(#plan, #arguments, #given));
     let names: Vec<_> = fields.iter().map(|(_, field)| field).collect();
     let axes = fields.iter().map(|(axis, _)| Literal::usize_unsuffixed(*axis));
-    let value = finish(quote!(sizes.map(|sizes| Shape { #(#names: sizes[#axes]),* })), fallible);
+    let result = own("sizes");
+    let value = finish(quote!(#result.map(|#result| Shape { #(#names: #result[#axes]),* })), fallible);
+    // The operand is evaluated outside of the block in which `Shape` is that of the macro.
     quote! {
-        {
-            #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-            #[allow(dead_code, non_snake_case)]
-            struct Shape {
-                #(#names: usize),*
+        match #sizes {
+            #result => {
+                #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+                #[allow(dead_code, non_snake_case)]
+                struct Shape {
+                    #(#names: usize),*
+                }
+                #value
             }
-            let sizes = #sizes;
-            #value
         }
     }
 }

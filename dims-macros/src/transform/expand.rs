@@ -5,7 +5,7 @@ use super::pieces::Part;
 use super::valid::Valid;
 use crate::pattern::axes::Numbered;
 use crate::pattern::call::{Call, reference};
-use crate::pattern::plan::{self, Plan, Where, bound_argument, finish, home, nested, out_rank};
+use crate::pattern::plan::{self, Plan, Where, bound_argument, finish, home, nested, out_rank, own};
 use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote};
 use syn::spanned::Spanned;
@@ -18,9 +18,7 @@ pub fn expand(call: &Call, valid: &Valid, kind: Kind, fallible: bool) -> TokenSt
         return finish(call, fallible);
     }
     // The operands are evaluated once, for all results.
-    let span = Span::mixed_site();
-    let names: Vec<_> =
-        (0..call.operands.len()).map(|at| proc_macro2::Ident::new(&format!("operand{at}"), span)).collect();
+    let names: Vec<_> = (0..call.operands.len()).map(|at| own(&format!("operand{at}"))).collect();
     let references = call.operands.iter().map(reference);
     let bound: Vec<_> = names.iter().map(|name| quote!(#name)).collect();
     let results: Vec<_> = valid
@@ -29,10 +27,16 @@ pub fn expand(call: &Call, valid: &Valid, kind: Kind, fallible: bool) -> TokenSt
         .zip(&valid.pieces)
         .map(|(output, pieces)| result(call, valid, kind, &bound, output, pieces))
         .collect();
-    let values: Vec<_> = (0..results.len()).map(|at| format_ident!("result{at}", span = span)).collect();
-    let tuple = quote!(Ok((#(#values),*)));
+    let values: Vec<_> = (0..results.len()).map(|at| own(&format!("result{at}"))).collect();
+    let tuple = quote!(::core::result::Result::Ok((#(#values),*)));
     let chain = results.iter().zip(&values).rev().fold(tuple, |rest, (result, value)| {
-        quote! { match #result { Ok(#value) => #rest, Err(error) => Err(error) } }
+        let error = own("error");
+        quote! {
+            match #result {
+                ::core::result::Result::Ok(#value) => #rest,
+                ::core::result::Result::Err(#error) => ::core::result::Result::Err(#error),
+            }
+        }
     });
     finish(quote! { match (#(#references,)*) { (#(#names,)*) => #chain } }, fallible)
 }
@@ -67,6 +71,10 @@ fn result(
     let arguments = nested(&arguments);
     let (given, out) = (plan::given(&valid.table, &valid.given), out_rank(output));
     match kind {
+        Kind::Reduce if valid.op.is_none() => {
+            let closure = call.op.as_ref().and_then(|op| op.closure.as_ref());
+            quote!(#home::reduce_by::<#out, _, _, _, _, _>(#plan, #arguments, #given, #closure))
+        }
         Kind::Reduce => {
             let op = format_ident!("{}", valid.op.expect("a call without errors has a reduction"));
             let span = call.op.as_ref().map_or_else(Span::call_site, |op| op.span);

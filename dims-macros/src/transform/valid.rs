@@ -18,7 +18,7 @@ pub struct Valid {
     /// For each output, what it is put together of, if it is.
     pub pieces: Vec<Vec<Part>>,
     pub given: Vec<(usize, Expr)>,
-    /// The reduction.
+    /// The reduction, if it is one of the library's.
     pub op: Option<&'static str>,
 }
 
@@ -133,13 +133,15 @@ pub fn check(call: &Call, kind: Kind, errors: &mut Errors) -> Valid {
         unknown_sizes(&outputs, &sizes, &table, words, errors);
         pieces = pieces::find(&inputs, &outputs, &table, words, errors);
     }
-    let op = call.op.as_ref().and_then(|op| {
+    let op = call.op.as_ref().filter(|op| op.closure.is_none()).and_then(|op| {
         let known = OPS.iter().find(|own| **own == op.name);
         if known.is_none() {
             let hint = hint(&op.name, OPS.iter().copied());
             let names: Vec<String> = OPS.iter().map(|name| (*name).to_owned()).collect();
+            let hint = if hint.is_empty() { "." } else { &hint };
+            let what = format!("`{}` is not a reduction{hint} There are {}", op.name, list(&names));
             errors
-                .span(op.span, format!("`{}` is not a reduction{hint} There are {}", op.name, list(&names)));
+                .span(op.span, format!("{what}; a function is written as a closure, `|part| median(part)`"));
         }
         known.copied()
     });

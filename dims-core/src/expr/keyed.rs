@@ -1,0 +1,127 @@
+//! Elements in memory whose axes are known at run time alone: a copy with padding, and the windows that slide over it.
+//!
+//! A dim can have a static size, which such a copy need not have: only its windows do.
+
+use super::remap::Changes;
+use super::{Expr, Factors};
+use crate::error::DimError;
+use crate::kernel::strided::Strided;
+use crate::plan::contract;
+use crate::plan::nest::Operands;
+use crate::plan::rows::Rows;
+use crate::plan::shape::Shape;
+use crate::rank::Rank;
+use crate::scalar::{Element, Num};
+use crate::set::{DimKey, Dims};
+use crate::storage::axes::Axis;
+use smallvec::SmallVec;
+
+/// Elements, with an axis for each of some dims, and positional axes.
+pub struct Keyed<T> {
+    data: Vec<T>,
+    start: usize,
+    named: SmallVec<[(DimKey, Axis); 8]>,
+    positional: SmallVec<[Axis; 4]>,
+}
+
+impl<T: Element> Keyed<T> {
+    /// Elements with axes anywhere among them, seen along the dims that `changes` says.
+    ///
+    /// # Panics
+    ///
+    /// If a position of the new axes is none of the elements.
+    pub(crate) fn new(
+        data: Vec<T>,
+        axes: impl Iterator<Item = (DimKey, Axis)>,
+        positional: SmallVec<[Axis; 4]>,
+        changes: &Changes,
+    ) -> Self {
+        let mut named: SmallVec<[(DimKey, Axis); 8]> = SmallVec::new();
+        let mut start: i128 = 0;
+        for (key, axis) in axes {
+            let Some((_, along)) = changes.iter().find(|(changed, _)| changed.same(&key)) else {
+                named.push((key, axis));
+                continue;
+            };
+            start += along.offset as i128 * axis.stride as i128;
+            for (key, step, size) in &along.terms {
+                let stride = axis.stride.checked_mul(*step).expect("steps that are taken can be counted");
+                named.push((*key, Axis::new(size.unwrap_or(axis.size), stride)));
+            }
+        }
+        let all = || named.iter().map(|(_, axis)| axis).chain(&positional);
+        if all().all(|axis| axis.size > 0) {
+            let reach = |axis: &Axis| (axis.size as i128 - 1) * axis.stride as i128;
+            let least = start + all().map(reach).filter(|&reach| reach < 0).sum::<i128>();
+            let greatest = start + all().map(reach).filter(|&reach| reach > 0).sum::<i128>();
+            assert!(least >= 0 && greatest < data.len() as i128, "every position is one of the elements");
+        }
+        Keyed { data, start: start as usize, named, positional }
+    }
+
+    /// The strides along the loops.
+    fn row(&self, shape: &Shape, row: &mut [isize]) {
+        for (key, axis) in &self.named {
+            row[outer(shape, key)] += axis.stride;
+        }
+        let loops = row.len();
+        for (from_right, axis) in self.positional.iter().rev().enumerate() {
+            row[loops - 1 - from_right] = if axis.size == 1 { 0 } else { axis.stride };
+        }
+    }
+
+    fn as_ptr(&self) -> *const T {
+        self.data.as_ptr().wrapping_add(self.start)
+    }
+}
+
+impl<T: Element> Expr for Keyed<T> {
+    type Elem = T;
+    type Kernel<'k>
+        = Strided<'k, T, ()>
+    where
+        Self: 'k;
+
+    fn meet<U: Dims, R: Rank>(&self, shape: &mut Shape) -> Result<(), DimError> {
+        for (key, axis) in &self.named {
+            shape.meet(outer(shape, key), axis.size, None)?;
+        }
+        for (from_right, axis) in self.positional.iter().rev().enumerate() {
+            shape.meet_positional(from_right, axis.size)?;
+        }
+        Ok(())
+    }
+
+    fn rows<U: Dims, R: Rank>(&self, shape: &Shape, rows: &mut Rows) {
+        self.row(shape, rows.push());
+    }
+
+    fn kernel<'k>(&'k self, operands: &mut Operands<'k>) -> Self::Kernel<'k> {
+        // SAFETY: the loops have the sizes of the axes (they met), every position of which is one of the elements, as `new` asserts;
+        // `self` keeps them alive for `'k`.
+        unsafe { Strided::new(self.as_ptr(), operands.next_row(), ()) }
+    }
+
+    fn factors<'s, U: Dims, R: Rank>(
+        &'s self,
+        shape: &Shape,
+        factors: &mut Factors<'s, T>,
+    ) -> Result<(), DimError>
+    where
+        T: Num,
+    {
+        let mut row = SmallVec::from_elem(0, shape.sizes().len());
+        self.row(shape, &mut row);
+        // SAFETY: as in `kernel`.
+        factors.operands.push(unsafe { contract::Operand::borrowed(self.as_ptr(), row) });
+        Ok(())
+    }
+
+    fn describe(&self) -> String {
+        "windows".into()
+    }
+}
+
+fn outer(shape: &Shape, key: &DimKey) -> usize {
+    shape.position(key).expect("the dim is one of the loops'")
+}

@@ -1,0 +1,162 @@
+//! Users' items may have the names that macros use, or those of what is everywhere; a crate may have no prelude; axes may be called as keywords.
+
+#![deny(warnings, clippy::pedantic)]
+#![forbid(unsafe_code)]
+#![allow(clippy::many_single_char_names, clippy::cast_precision_loss)]
+
+mod shadowed {
+    // Everything that a macro could trip over has a user's meaning here.
+    #![allow(dead_code, non_camel_case_types, non_upper_case_globals, clippy::upper_case_acronyms)]
+    use ::typed_dims::ndarray::{Array1, Array2};
+    use ::typed_dims::{
+        dims, einsum, einsum_path, gather, pack, parse_shape, rearrange, rearrange_view, reduce, repeat,
+        tensor, try_einsum, try_gather, try_rearrange, try_tensor, unpack,
+    };
+    pub mod typed_dims {}
+    pub mod std {}
+    pub mod core {}
+    pub mod ndarray {}
+    pub struct Some;
+    pub struct None;
+    pub struct Ok;
+    pub struct Err;
+    pub enum Result {}
+    pub enum Option {}
+    pub struct Vec;
+    pub struct Pattern;
+    pub struct Axis;
+    pub struct Group;
+    pub struct Rest;
+    pub struct Sum;
+    pub struct Roles;
+    pub struct Row;
+    pub struct Column;
+    pub struct Nothing;
+    pub struct Term;
+    pub struct Piece;
+    pub struct Shape;
+    pub struct T;
+    pub struct Loop;
+    pub struct Dim;
+    pub const value: u8 = 0;
+    pub const error: u8 = 0;
+    pub const operand0: u8 = 0;
+    pub const i: u8 = 7;
+    pub static j: u8 = 7;
+    pub struct k;
+    pub const sizes: u8 = 1;
+    pub const x: u8 = 1;
+    pub const y: u8 = 1;
+    pub const positions1: u8 = 1;
+    pub const gathered: u8 = 1;
+    pub const result0: u8 = 1;
+    pub const given0: u8 = 1;
+    pub const condition0: u8 = 1;
+    pub const i_start: u8 = 1;
+    pub const i_size: u8 = 1;
+    pub fn sum() {}
+    pub fn max() {}
+    pub trait Elementwise {
+        fn exp(&self) {}
+        fn order(&self) {}
+    }
+    impl Elementwise for Array2<f64> {}
+    pub fn all(a: &Array2<f64>, ids: &Array1<usize>) -> f64 {
+        let c = einsum!("ik,kj->ij", a, a);
+        let d = einsum!(a[i, k] * a[k, j] => [i, j]);
+        assert_eq!(c, d);
+        assert!(try_einsum!(a[i, k] * a[k, j] => [i, j]).is_ok());
+        assert!(try_einsum!("ik,kj->ij", a, a).is_ok());
+        let t = tensor!([i, j] => if i <= j && a[i, j] > 0.0 { a[i, j].exp() } else { 0.0 });
+        let u = tensor!([i in 1..2, j] => sum[k](a[i, k] * a[k, j]) + f64::from(value));
+        let v = try_tensor!([i] => max[k](a[i, k] * i as f64));
+        let w = tensor!([x, y] => a[x, y] + x as f64);
+        let r = rearrange!(a, i j -> j i);
+        let rv = rearrange_view!(a, i j -> j i);
+        let (p, q) = rearrange!(a, i (x + y) -> i x, i y, x = 1);
+        assert!(try_rearrange!(a, (i k) j -> i k j, k = 2).is_ok());
+        let m = reduce!(a, i j -> i, max);
+        let n = repeat!(a, i j -> i j value, value = 2);
+        let (packed, shape) = pack!([a, m], i *);
+        let [_, back] = unpack!(packed, shape, i *);
+        let s = parse_shape!(a, error value);
+        let g = gather!(a[_ value], ids[error] => error value);
+        let g2 = try_gather!(a[_ i], ids[sizes] => sizes i);
+        assert!(g2.is_ok());
+        dims!(free);
+        let l = a.len();
+        let _ = free;
+        assert_eq!(einsum_path!("ij,jk->ik", a, a).steps.len(), 1);
+        t.sum()
+            + u.sum()
+            + v.unwrap().sum()
+            + w.sum()
+            + r.sum()
+            + rv.sum()
+            + p.sum()
+            + q.sum()
+            + n.sum()
+            + back.sum()
+            + g.sum()
+            + (s.error + s.value + l) as f64
+    }
+}
+mod bare {
+    #![no_implicit_prelude]
+    use ::typed_dims::prelude::*;
+    pub fn all(a: &Array2<f64>, ids: &Array1<usize>) -> f64 {
+        let c = einsum!("ik,kj->ij", a, a);
+        let d = einsum!(a[i, k] * a[k, j] => [i, j]);
+        let e = try_einsum!(a[i, k] * a[k, j] => [i, j]).unwrap();
+        let t = tensor!([i, j] => if i <= j && a[i, j] > 0.0 { a[i, j].exp() } else { 0.0 });
+        let u = try_tensor!([i in 1..2, j] => sum[k](a[i, k] * a[k, j])).unwrap();
+        let r = rearrange!(a, i j -> j i);
+        let rv = rearrange_view!(a, i j -> j i);
+        let (p, q) = rearrange!(a, i (x + y) -> i x, i y, x = 1);
+        let m = reduce!(a, i j -> i, max);
+        let n = repeat!(a, i j -> i j value, value = 2);
+        let (packed, shape) = pack!([a, m], i *);
+        let [_, back] = unpack!(packed, shape, i *);
+        let s = parse_shape!(a, error value);
+        let g = gather!(a[_ value], ids[error] => error value);
+        dims!(z);
+        let o = a.at((z, ..)).order(z);
+        let f = tensor!([i, j] => (a[i, j], 1.0).0);
+        c.sum()
+            + d.sum()
+            + e.sum()
+            + t.sum()
+            + u.sum()
+            + r.sum()
+            + rv.sum()
+            + p.sum()
+            + q.sum()
+            + n.sum()
+            + back.sum()
+            + g.sum()
+            + (s.error + s.value) as f64
+            + o.sum()
+            + f.sum()
+    }
+}
+mod keywords {
+    use typed_dims::prelude::*;
+    pub fn all(a: &Array2<f64>) -> usize {
+        let s = rearrange!(a, type fn -> fn type);
+        let t = tensor!([r#type, r#in] => a[r#type, r#in]);
+        let u = parse_shape!(a, type r#fn);
+        let v = rearrange!(a, (match r#use) b -> b match use, match = 2);
+        let w = rearrange!(a, "(async await) b -> b async await", r#async = 2);
+        let e = einsum!(a, "type in -> in type");
+        let g = gather!(a[_ type], [0usize][in] => in type);
+        s.len() + t.len() + u.r#type + u.r#fn + v.len() + w.len() + e.len() + g.len()
+    }
+}
+#[test]
+fn macros_mean_what_is_theirs() {
+    let a = typed_dims::ndarray::array![[1.0, 2.0], [3.0, 4.0]];
+    let ids = typed_dims::ndarray::array![1, 0];
+    assert!((shadowed::all(&a, &ids) - 191.705_487_960_533_94).abs() < 1e-9);
+    assert!((bare::all(&a, &ids) - 353.705_487_960_533_9).abs() < 1e-9);
+    assert_eq!(keywords::all(&a), 26);
+}

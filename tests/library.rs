@@ -1,0 +1,312 @@
+//! What the operator library promises besides its numbers: plans, views, sizes, and dims that cannot be confused. (The numbers are those of
+//! `tests/operators`.)
+
+use typed_dims::plan::explain::{Plan, Step};
+use typed_dims::prelude::*;
+
+dims! {
+    /// Examples.
+    struct Batch;
+    /// Channels that go in.
+    struct C;
+    /// Channels that come out.
+    struct O;
+    /// Rows.
+    struct H;
+    /// Columns.
+    struct W;
+    /// Rows in a window.
+    struct Kh = 3;
+    /// Columns in a window.
+    struct Kw = 3;
+    /// Rows, as many as the type says.
+    struct Rows = 4;
+    /// Columns, as many as the type says.
+    struct Columns = 4;
+}
+
+fn count(plan: &Plan, which: impl Fn(&Step) -> bool) -> usize {
+    plan.steps.iter().filter(|step| which(step)).count()
+}
+
+fn image() -> ndarray::Array4<f32> {
+    Array4::from_shape_fn((2, 3, 9, 8), |(n, c, h, w)| ((7 * n + 5 * c + 3 * h + w) % 11) as f32)
+}
+
+fn weight() -> ndarray::Array4<f32> {
+    Array4::from_shape_fn((4, 3, 3, 3), |(o, c, h, w)| ((5 * o + 3 * c + 2 * h + w) % 7) as f32 - 3.0)
+}
+
+mod plans {
+    use super::*;
+
+    #[test]
+    fn a_convolution_without_padding_copies_no_input() {
+        let (x, w) = (image(), weight());
+        let (x, w) = (x.at((Batch, C, H, W)), w.at((O, C, Kh, Kw)));
+        let (y, plan) = explain(|| conv(x, w, C, (H, W), (Kh, Kw), &Window::new()));
+        assert_eq!(count(&plan, |step| matches!(step, Step::Product { .. })), 1, "{plan}");
+        // Nothing as large as the windows, which overlap, is written: the result, and the weight at the most.
+        let windows = 2 * 3 * 7 * 6 * 9 * size_of::<f32>();
+        assert!(plan.bytes() < windows, "{plan}");
+        assert_eq!(y.dims(), [("Batch", 2), ("O", 4), ("H", 7), ("W", 6)]);
+    }
+
+    #[test]
+    fn a_convolution_is_what_its_loops_say() {
+        dims!(b, c, o, h, w, kh, kw);
+        let (x, k) = (image(), weight());
+        let k = k.at((o, c, kh, kw));
+        let loops = (x.at((b, c, h + kh, w + kw)) * k).sum((c, kh, kw)).order((b, o, h, w));
+        let (x, k) = (x.at((Batch, C, H, W)), k.rename(o, O).rename(c, C).rename(kh, Kh).rename(kw, Kw));
+        assert_eq!(conv(x, k, C, (H, W), (Kh, Kw), &Window::new()).order((Batch, O, H, W)), loops);
+    }
+
+    #[test]
+    fn pooling_is_one_pass_over_windows() {
+        let x = image();
+        let x = x.at((Batch, C, H, W));
+        let (_, plan) = explain(|| (x * 2.0).max_pool((H, W), 2, &Window::new().stride(2)));
+        assert_eq!(plan.steps.len(), 1, "{plan}");
+        assert!(matches!(plan.steps[0], Step::Reduce { count: 4, .. }), "{plan}");
+    }
+
+    #[test]
+    fn selecting_fuses_with_what_follows() {
+        let table = Array2::from_shape_fn((5, 3), |(v, d)| (10 * v + d) as f32);
+        let ids = ndarray::array![[4usize, 0], [1, 1]];
+        dims!(v, d, i, j);
+        let (bags, plan) = explain(|| (table.at((v, d)).take(v, ids.at((i, j))) * 2.0).sum(j).order((d, i)));
+        assert_eq!(bags, ndarray::array![[80.0, 40.0], [84.0, 44.0], [88.0, 48.0]]);
+        assert_eq!(plan.steps.len(), 1, "{plan}");
+        assert!(plan.to_string().contains("take(v, view)"), "{plan}");
+    }
+
+    #[test]
+    fn a_loss_is_one_pass_behind_the_softmax() {
+        let x = Array2::from_shape_fn((6, 4), |(i, c)| (i + c) as f32);
+        let labels = ndarray::array![0u8, 1, 2, 3, 0, 1];
+        dims!(i, c);
+        let (loss, plan) = explain(|| x.at((i, c)).cross_entropy(c, labels.at(i)).mean(i).order(()));
+        assert!((loss - 2.2735).abs() < 1e-3, "{loss}");
+        assert_eq!(plan.steps.len(), 2, "{plan}");
+    }
+}
+
+mod views {
+    use super::*;
+
+    #[test]
+    fn of_views_go_into_products_as_they_are() {
+        let (x, y) = (image(), Array2::from_shape_fn((7, 2), |(h, o)| (h + 2 * o) as f32));
+        let whole = x.at((Batch, C, H, W));
+        // A slice of a slice, backwards, of every other window.
+        let view = whole.slice(H, 1..).slice(H, 1..).flip(H).index(C, 1);
+        let (product, plan) = explain(|| view.dot(y.at((H, O)), H).order((Batch, O, W)));
+        let expected = Array3::from_shape_fn((2, 2, 8), |(n, o, w)| {
+            (0..7).map(|h| x[[n, 1, 8 - h, w]] * y[[h, o]]).sum::<f32>()
+        });
+        assert_eq!(product, expected);
+        assert_eq!(
+            count(&plan, |step| matches!(step, Step::Elementwise { .. } | Step::Copy { .. })),
+            0,
+            "{plan}"
+        );
+    }
+
+    #[test]
+    fn windows_of_an_expression_are_not_stored() {
+        let x = ndarray::array![1.0f32, -2.0, 3.0, -4.0, 5.0];
+        dims!(i);
+        dims!(w = 3);
+        let (means, plan) = explain(|| x.at(i).abs().unfold(i, w, 1, 1).mean(w).order(i));
+        assert_eq!(means, ndarray::array![2.0, 3.0, 4.0]);
+        assert_eq!(plan.steps.len(), 1, "{plan}");
+    }
+
+    #[test]
+    fn windows_in_a_batch_have_dims_of_their_own() {
+        #[batched]
+        fn pooled(x: Tensor<f32, (H,)>) -> Tensor<f32, (H,)> {
+            x.max_pool(H, 2, &Window::new())
+        }
+        let x = Array2::from_shape_fn((3, 4), |(i, h)| ((5 * i + 3 * h) % 7) as f32);
+        dims!(i);
+        let expected = Array2::from_shape_fn((3, 3), |(i, h)| x[[i, h]].max(x[[i, h + 1]]));
+        assert_eq!(pooled(x.at((i, H))).order((i, H)), expected);
+    }
+}
+
+mod sizes {
+    use super::*;
+
+    #[test]
+    fn static_sizes_stay() {
+        let x = Array2::from_shape_fn((4, 4), |(i, j)| (i * j) as f32).into_tensor((Rows, Columns));
+        let same: Tensor<f32, (Rows, Columns)> =
+            conv(&x, &ones::<f32, _>((Kh, Kw)), (), (Rows, Columns), (Kh, Kw), &Window::new().padding(1));
+        assert_eq!(same.dims(), [("Rows", 4), ("Columns", 4)]);
+        let lost = try_conv(&x, &ones::<f32, _>((Kh, Kw)), (), (Rows, Columns), (Kh, Kw), &Window::new());
+        let x = &x;
+        assert!(
+            lost.expect_err("two rows are lost").to_string().starts_with("dim `Rows` has the static size 4")
+        );
+        assert!(x.try_pad(Rows, 0, 1, Pad::Replicate).is_err());
+        assert!(x.try_repeat(Rows, 2).is_err());
+        assert!(x.try_topk(Rows, 2).is_err());
+        assert!(x.try_diff(Rows).is_err());
+        assert!(x.try_interpolate_nearest(Rows, 8).is_err());
+    }
+
+    #[test]
+    fn what_cannot_be_counted_is_refused() {
+        let x = Array1::<f64>::zeros(3);
+        dims!(i);
+        let x = x.at(i);
+        assert!(matches!(x.try_repeat(i, usize::MAX), Err(DimError::TooLarge { .. })));
+        assert!(matches!(x.try_repeat(i, isize::MAX as usize / 16), Err(DimError::TooLarge { .. })));
+        assert!(matches!(x.try_pad(i, usize::MAX, 1, Pad::Constant(0.0)), Err(DimError::TooLarge { .. })));
+        assert!(matches!(x.try_pad(i, 1, usize::MAX - 5, Pad::Circular), Err(DimError::TooLarge { .. })));
+        assert!(x.try_max_pool(i, 2, &Window::new().padding(usize::MAX)).is_err());
+        assert!(x.try_max_pool(i, usize::MAX, &Window::new()).is_err());
+        assert!(x.try_max_pool(i, 2, &Window::new().dilation(usize::MAX)).is_err());
+        assert_eq!(x.max_pool(i, 1, &Window::new().stride(usize::MAX)).order(i).len(), 1);
+        assert!(x.try_adaptive_avg_pool(i, usize::MAX).is_err());
+        assert_eq!(x.roll(i, isize::MIN).order(i).len(), 3);
+        assert_eq!(x.shift(i, isize::MIN, 1.0).order(i), ndarray::array![1.0, 1.0, 1.0]);
+        assert!(x.try_scatter_add(i, H.of(usize::MAX), i).is_err());
+    }
+
+    #[test]
+    fn not_a_number_is_last_and_once() {
+        let x = ndarray::array![f32::NAN, 1.0, f32::NAN, -1.0];
+        dims!(i);
+        let x = x.at(i);
+        assert_eq!(x.argsort(i).order(i), ndarray::array![3, 1, 0, 2]);
+        assert_eq!(x.topk(i, 1).1.order(i), ndarray::array![0]);
+        assert!(x.median(i).order(()).is_nan());
+        assert!(x.cummax(i).index(i, 3).order(()).is_nan());
+        dims!(n);
+        let unique = x.unique(n);
+        assert_eq!(unique.counts.order(n), ndarray::array![1, 1, 2]);
+        assert_eq!(unique.inverse.order(i), ndarray::array![2, 1, 2, 0]);
+    }
+}
+
+mod batches {
+    use super::*;
+
+    dims! {
+        struct Class;
+        struct Feat;
+    }
+
+    /// One function for each family, written for one example.
+    #[batched]
+    fn block(x: Tensor<f32, (C, H, W)>, weight: &Tensor<f32, (O, C, Kh, Kw)>) -> Tensor<f32, (O, H, W)> {
+        let x = conv(x, weight, C, (H, W), (Kh, Kw), &Window::new().padding(1));
+        let x = x.group_norm(O, 2, (H, W), 1e-3).relu();
+        x.max_pool((H, W), 2, &Window::new().stride(2)).flip(H).roll(W, 1)
+    }
+
+    #[batched]
+    fn loss(
+        x: Tensor<f32, (Feat,)>,
+        weight: &Tensor<f32, (Feat, Class)>,
+        label: Tensor<usize, ()>,
+    ) -> Tensor<f32, ()> {
+        x.layer_norm(Feat, 1e-3).dot(weight, Feat).cross_entropy(Class, label)
+    }
+
+    #[batched]
+    fn ranked(x: Tensor<f32, (Feat,)>) -> Tensor<f32, (Feat,)> {
+        let order = x.argsort(Feat);
+        x.take(Feat, order).cumprod(Feat)
+            + x.median(Feat)
+            + x.sort_descending(Feat).pad(Feat, 0, 0, Pad::Circular)
+    }
+
+    #[test]
+    fn functions_made_of_the_library_take_further_dims() {
+        dims!(m);
+        let (x, w) = (image(), weight().into_tensor((O, C, Kh, Kw)));
+        let all = block(x.at((Batch, C, H, W)), &w).order((Batch, O, H, W));
+        for n in 0..2 {
+            assert_eq!(block(x.at((n, C, H, W)), &w).order((O, H, W)), all.index_axis(ndarray::Axis(0), n));
+        }
+        let x = Array3::from_shape_fn((2, 3, 5), |(n, m, f)| ((3 * n + 5 * m + 7 * f) % 11) as f32);
+        let weight = from_fn((Feat.of(5), Class.of(4)), |(f, c)| (f as f32 - c as f32) / 4.0);
+        let labels = ndarray::array![[0usize, 1, 2], [3, 0, 1]];
+        let losses = loss(x.at((Batch, m, Feat)), &weight, labels.at((Batch, m))).order((Batch, m));
+        let ranks = ranked(x.at((Batch, m, Feat))).order((Batch, m, Feat));
+        for n in 0..2 {
+            for m in 0..3 {
+                let one = loss(x.at((n, m, Feat)), &weight, labels.at((n, m))).order(());
+                assert!((one - losses[[n, m]]).abs() < 1e-6);
+                let one = ranked(x.at((n, m, Feat))).order(Feat);
+                assert_eq!(one, ranks.slice(ndarray::s![n, m, ..]));
+            }
+        }
+    }
+
+    #[test]
+    fn a_convolution_of_a_batch_is_one_contraction() {
+        let (x, w) = (image(), weight().into_tensor((O, C, Kh, Kw)));
+        let (_, plan) = explain(|| block(x.at((Batch, C, H, W)), &w));
+        assert_eq!(count(&plan, |step| matches!(step, Step::Product { .. })), 1, "{plan}");
+    }
+}
+
+mod dynamic {
+    use super::*;
+
+    #[test]
+    fn a_selection_has_a_dim_of_its_own() {
+        let x = ndarray::array![3.0f32, -1.0, 4.0, -1.0, 5.0];
+        dims!(i, n, m);
+        let x = x.at(i);
+        let (of_positive, of_negative) = (x.masked_select(x.gt(0.0), i, n), x.masked_select(x.lt(0.0), i, m));
+        assert_eq!((n.size(), m.size()), (3, 2));
+        // All pairs, not elements at one position.
+        assert_eq!((of_positive * of_negative).order((n, m)).shape(), [3, 2]);
+    }
+
+    #[test]
+    fn a_dim_is_new_once() {
+        let x = ndarray::array![true, false];
+        dims!(i, n);
+        assert_eq!(x.at(i).nonzero(i, n).order(n), ndarray::array![0]);
+        assert!(x.at(i).try_nonzero(i, n).is_err());
+    }
+
+    #[test]
+    fn rows_are_selected_as_a_whole() {
+        let x = ndarray::array![[1, 2], [3, 4], [5, 6]];
+        dims!(i, j, n);
+        let rows = x.at((i, j)).masked_select(x.at((i, j)).max(j).ge(4), i, n);
+        assert_eq!(rows.order((n, j)), ndarray::array![[3, 4], [5, 6]]);
+    }
+}
+
+mod seeds {
+    use super::*;
+
+    #[test]
+    fn the_same_on_every_number_of_threads() {
+        let x = &ones::<f32, _>((H.of(1000), W.of(300)));
+        let dropped = x.dropout(0.25, 3).order((H, W));
+        let kept = dropped.iter().filter(|&&x| x != 0.0).count();
+        assert!((kept as f64 / 300_000.0 - 0.75).abs() < 0.005, "{kept}");
+        assert!(dropped.iter().all(|&x| x == 0.0 || (x - 4.0 / 3.0).abs() < 1e-6));
+        let one = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a thread");
+        assert_eq!(one.install(|| x.dropout(0.25, 3).order((H, W))), dropped);
+        assert_ne!(x.dropout(0.25, 4).order((H, W)), dropped);
+    }
+
+    #[test]
+    fn normal_numbers_have_their_moments() {
+        let x = &randn::<f64, _>(H.of(100_000), 1);
+        let (mean, var) = (x.mean(H).order(()), x.var(H).order(()));
+        assert!(mean.abs() < 0.01 && (var - 1.0).abs() < 0.02, "{mean} {var}");
+    }
+}
