@@ -24,7 +24,7 @@ pub struct Part {
 /// What a field is made from.
 pub enum How {
     /// The array of this name, with axes that are the dims of this type, and in memory those of another.
-    Tensor { name: String, axes: Box<Type>, layout: Option<Type> },
+    Tensor { name: String, axes: Box<Type>, layout: Option<Box<Type>> },
     /// Whatever `Load` says, from the arrays below this name.
     Nested { name: String },
     /// `Default::default()`.
@@ -78,8 +78,8 @@ fn part(field: Field, at: usize, is_tuple: bool) -> Result<Part> {
     );
     let how = match (options.axes, written_axes(&field.ty)?) {
         _ if options.default => How::Default,
-        (Some(axes), _) => How::Tensor { name, axes: Box::new(axes), layout: options.layout },
-        (None, Written::Dims(axes)) => How::Tensor { name, axes, layout: options.layout },
+        (Some(axes), _) => How::Tensor { name, axes: Box::new(axes), layout: options.layout.map(Box::new) },
+        (None, Written::Dims(axes)) => How::Tensor { name, axes, layout: options.layout.map(Box::new) },
         (None, Written::Nothing) => How::Default,
         (None, Written::Other) => How::Nested { name },
     };

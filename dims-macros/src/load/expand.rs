@@ -26,7 +26,7 @@ pub fn expand(input: &Input) -> TokenStream {
         match &part.how {
             How::Tensor { axes, layout, .. } => {
                 let ty = &part.ty;
-                for axes in std::iter::once(&**axes).chain(layout) {
+                for axes in std::iter::once(axes).chain(layout) {
                     if mentions(axes, &params) {
                         bounds.predicates.push(parse_quote!(#axes: ::typed_dims::file::load::FileAxes));
                     }
