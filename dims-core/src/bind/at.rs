@@ -150,7 +150,7 @@ impl AtMostOneEllipsis for Rank1 {}
 type AnyEllipsis<N> = <<N as Rank>::Pred as Rank>::TakenFrom<N>;
 
 /// Binders that fit an array of rank `R` whose elements have the dims `S` already. The bound tensor has the dims `X`, the
-/// positional axes `Q`, and the computed indices `I`, all of which rustc infers; see [`DimsOf`](crate::set::DimsOf).
+/// positional axes `Q`, and the computed indices `I`, all of which rustc infers; see [`DimsOf`].
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be bound to the axes of an array",
     label = "expected one binder for each axis: a dim, `..`, `Ellipsis`, an integer, a range, a tuple of dims, or a tensor of integers"
