@@ -221,7 +221,7 @@ fn apply_array<A: Computable, O: ArrayOp<A::Elem>>(tensor: A, op: O) -> Result<A
                 out.extend(result.iter().copied());
             }
             let bytes = out.len() * size_of::<O::Elem>();
-            record(|| Step::Loop { function: O::NAME, calls, steps: Vec::new(), bytes });
+            record(|| Step::Calls { function: O::NAME, calls, steps: Vec::new(), bytes });
             (out, found.unwrap_or_default())
         }
     };

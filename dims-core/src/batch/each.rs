@@ -80,7 +80,7 @@ pub fn try_map_each<X: Apiece, Y: Computable>(
         steps.extend(own);
         odometer.advance(&mut at);
     }
-    record(|| Step::Loop { function: "a closure", calls, steps, bytes: size_of_val(&results.data[..]) });
+    record(|| Step::Calls { function: "a closure", calls, steps, bytes: size_of_val(&results.data[..]) });
     let own = match results.sizes {
         Some(sizes) => sizes,
         None => sizes_of_none::<Y>(&tensors)?,

@@ -67,7 +67,7 @@ pub enum Step {
         threads: usize,
     },
     /// A function that is called once for each example of a batch.
-    Loop {
+    Calls {
         /// What is called: a closure, or the name of an operation.
         function: &'static str,
         /// How often.
@@ -149,7 +149,7 @@ impl Step {
             Step::Attention { batch, queries, keys, features, values, .. } => {
                 2 * batch * queries * keys * (features + values)
             }
-            Step::Loop { steps, .. } => steps.iter().map(Step::flops).sum(),
+            Step::Calls { steps, .. } => steps.iter().map(Step::flops).sum(),
             _ => 0,
         }
     }
@@ -161,7 +161,7 @@ impl Step {
                 loops.bytes
             }
             Step::Product { bytes, .. } | Step::Attention { bytes, .. } | Step::Lines { bytes, .. } => *bytes,
-            Step::Loop { steps, bytes, .. } => bytes + steps.iter().map(Step::bytes).sum::<usize>(),
+            Step::Calls { steps, bytes, .. } => bytes + steps.iter().map(Step::bytes).sum::<usize>(),
         }
     }
 }
@@ -191,7 +191,7 @@ impl fmt::Display for Step {
                 "attention of {queries} queries to {keys} keys of {features}, values of {values}, {batch} times, mask {mask}\n   \
                  {bytes} bytes, {threads} thread(s)"
             ),
-            Step::Loop { function, calls, steps, bytes } => write!(
+            Step::Calls { function, calls, steps, bytes } => write!(
                 f,
                 "loop of {calls} call(s), one for each example, of {function}, with {} step(s) of their own\n   {bytes} bytes",
                 steps.len()

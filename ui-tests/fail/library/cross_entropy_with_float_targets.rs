@@ -1,4 +1,4 @@
-//~ words: f32 | index
+//~ words: f32 | cannot be indices
 use typed_dims::prelude::*;
 
 dims! {

@@ -1,4 +1,4 @@
-//~ words: `Half` | i32
+//~ words: Half | i32
 use typed_dims::prelude::*;
 
 dims! {

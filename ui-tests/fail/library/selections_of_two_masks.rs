@@ -1,4 +1,4 @@
-//~ words: `n<'_>` | `m<'_>`
+//~ words: f32 | m<'_>
 use typed_dims::prelude::*;
 
 dims! {

@@ -1,0 +1,113 @@
+//! What runs allocates its result, and nothing besides.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::RefCell;
+use typed_dims::prelude::*;
+
+/// The system's allocator, which notes the sizes of what the thread asks for while it is watched.
+struct Watched;
+
+thread_local! {
+    static SIZES: RefCell<Option<Vec<usize>>> = const { RefCell::new(None) };
+}
+
+fn note(bytes: usize) {
+    // What is noted allocates as well, and is not noted.
+    let _ = SIZES.try_with(|sizes| {
+        if let Ok(mut sizes) = sizes.try_borrow_mut()
+            && let Some(sizes) = sizes.as_mut()
+        {
+            sizes.push(bytes);
+        }
+    });
+}
+
+// SAFETY: it is the system's allocator.
+unsafe impl GlobalAlloc for Watched {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        note(layout.size());
+        // SAFETY: the caller's promise.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promise.
+        unsafe { System.dealloc(memory, layout) };
+    }
+
+    unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        note(size);
+        // SAFETY: the caller's promise.
+        unsafe { System.realloc(memory, layout, size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Watched = Watched;
+
+/// No allocation.
+const NONE: [usize; 0] = [];
+
+/// The sizes in bytes of all allocations of at least so many, while `f` runs.
+fn allocations<T>(least: usize, f: impl FnOnce() -> T) -> Vec<usize> {
+    SIZES.set(Some(Vec::with_capacity(1000)));
+    let result = f();
+    let sizes = SIZES.take().expect("watched");
+    drop(result);
+    sizes.into_iter().filter(|&bytes| bytes >= least).collect()
+}
+
+#[test]
+fn a_fused_expression_allocates_its_result() {
+    let (x, scale, bias) = (Array3::<f32>::ones((8, 16, 100)), Array1::ones(16), Array1::ones(16));
+    dims!(n, c, w);
+    let run = || ((x.at((n, c, w)) * scale.at(c) + bias.at(c)).relu() * 2.0).order((w, n, c));
+    let bytes = 4 * x.len();
+    assert_eq!(allocations(bytes / 4, run), [bytes]);
+}
+
+#[test]
+fn a_reduction_allocates_no_more_than_its_result() {
+    let (x, y) = (Array2::<f32>::ones((60, 50)), Array2::<f32>::ones((40, 50)));
+    dims!(i, j, k);
+    let run = || (x.at((i, k)) - y.at((j, k))).abs().sum(k).order((i, j));
+    // `y` is put in line once, which is less than the result.
+    let found = allocations(4 * 60 * 40, run);
+    assert_eq!(found, [4 * 60 * 40]);
+}
+
+#[test]
+fn a_batch_of_products_copies_no_operand() {
+    let x = Array3::<f32>::ones((64, 64, 64));
+    dims!(n, i, j, k);
+    let run = || (x.at((n, i, k)) * x.at((n, j, k))).sum(k).order((n, i, j));
+    let bytes = 4 * x.len();
+    assert_eq!(allocations(bytes, run), [bytes]);
+}
+
+#[test]
+fn a_convolution_copies_no_input() {
+    let (x, weight) = (Array4::<f32>::ones((4, 16, 40, 40)), Array4::<f32>::ones((8, 16, 3, 3)));
+    dims!(b, c, o, h = 38, w = 38, y = 3, z = 3);
+    let run = || (x.at((b, c, h + y, w + z)) * weight.at((o, c, y, z))).sum((c, y, z)).order((b, o, h, w));
+    assert_eq!(allocations(4 * x.len(), run), NONE);
+}
+
+#[test]
+fn a_small_expression_into_an_array_allocates_nothing() {
+    let (x, y) = (Array2::<f32>::ones((3, 4)), Array2::<f32>::ones((3, 4)));
+    let mut out = Array2::zeros((3, 4));
+    dims!(i, j);
+    let found = allocations(0, || (x.at((i, j)) * 2.0 + y.at((i, j))).order_into(&mut out, (i, j)));
+    assert_eq!(found, NONE);
+    let mut turned = Array2::zeros((4, 3));
+    assert_eq!(allocations(0, || x.at((i, j)).order_into(&mut turned, (j, i))), NONE);
+}
+
+#[test]
+fn a_tensor_that_is_used_up_gives_its_elements() {
+    let x = Array2::<f32>::ones((30, 40));
+    dims!(i, j, k);
+    let sums = (x.at((i, k)) * x.at((j, k))).sum(k);
+    assert_eq!(allocations(0, || sums.order((i, j))), NONE);
+}
