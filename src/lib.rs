@@ -132,8 +132,8 @@ pub use typed_dims_core::*;
 pub use typed_dims_macros::Load;
 pub use typed_dims_macros::{
     batched, dims, einsum, einsum_path, gather, pack, parse_shape, rearrange, rearrange_view, reduce, repeat,
-    tensor, try_einsum, try_gather, try_pack, try_parse_shape, try_rearrange, try_rearrange_view, try_reduce,
-    try_repeat, try_tensor, try_unpack, unpack,
+    roles, tensor, try_einsum, try_gather, try_pack, try_parse_shape, try_rearrange, try_rearrange_view,
+    try_reduce, try_repeat, try_tensor, try_unpack, unpack,
 };
 
 pub mod prelude {
@@ -156,6 +156,7 @@ pub mod prelude {
     #[cfg(feature = "safetensors")]
     pub use crate::file::load::{Load, LoadError, Weights};
     pub use crate::join::{concat, stack, try_concat, try_stack};
+    pub use crate::laid::{Laid, Lay};
     pub use crate::linalg::LinearAlgebra;
     pub use crate::named::{Named, Tensor, TensorView};
     pub use crate::nn::conv::{conv, conv_transpose, try_conv, try_conv_transpose};
@@ -172,6 +173,11 @@ pub mod prelude {
     pub use crate::random::random;
     pub use crate::reduce::Reductions;
     pub use crate::restructure::Restructure;
+    pub use crate::role::{
+        DataBatch, DataChannel, DataFeature, DataTime, FilterInChannel, FilterOutChannel, FilterSpatial,
+        Plays,
+    };
+    pub use crate::scan::{scan, try_scan};
     pub use crate::scans::Scans;
     pub use crate::select::Selecting;
     pub use crate::set::Dims;
@@ -184,8 +190,8 @@ pub mod prelude {
     pub use typed_dims_macros::Load;
     pub use typed_dims_macros::{
         batched, dims, einsum, einsum_path, gather, pack, parse_shape, rearrange, rearrange_view, reduce,
-        repeat, tensor, try_einsum, try_gather, try_pack, try_parse_shape, try_rearrange, try_rearrange_view,
-        try_reduce, try_repeat, try_tensor, try_unpack, unpack,
+        repeat, roles, tensor, try_einsum, try_gather, try_pack, try_parse_shape, try_rearrange,
+        try_rearrange_view, try_reduce, try_repeat, try_tensor, try_unpack, unpack,
     };
     pub use typenum::{U0, U1, U2, U3, U4, U5, U6};
 }

@@ -9,6 +9,7 @@
 //! [`Equal`], the impl behind it demands the very same type, and rustc refuses anything else.
 
 use crate::dim::{Dim, DimCell};
+use crate::role::Undenoted;
 use crate::set::{DimKey, Dims, Keys};
 use crate::size::{Dyn, Size};
 use crate::storage::axes::{AxisBlock, OneAxis};
@@ -32,6 +33,9 @@ pub trait Brand: Element + Sized {
     /// The static size as a typenum, or [`Dyn`].
     #[doc(hidden)]
     type Num;
+    /// What the dim means: a [`Role`](crate::role::Role), or [`Undenoted`]. (The bound is where a dim's name is made, so that
+    /// what is no role is one error.)
+    type Role;
     /// What a dim is made from: for a local dim, a borrow of its scope that gives the brand its lifetime.
     #[doc(hidden)]
     type Anchor;
@@ -143,7 +147,7 @@ macro_rules! loop_brand {
         {
             type Key = <Position<AT> as Placed>::Key;
             type Axes = OneAxis;
-            const KEYS: Keys = keys_of::<Dyn>(1 << 63 | AT as u64, Self::NAME.as_str());
+            const KEYS: Keys = keys_of::<Dyn>(1 << 63 | AT as u64, Self::NAME.as_str(), &[]);
         }
 
         impl<const AT: usize, $(const $letter: char),*> Brand for LoopVar<AT, $($letter),*>
@@ -152,6 +156,7 @@ macro_rules! loop_brand {
         {
             type Size = Dyn;
             type Num = Dyn;
+            type Role = Undenoted;
             type Anchor = ();
         }
     };
@@ -278,6 +283,6 @@ pub mod digits {
 
 /// The keys of a set of one brand, for `dims!`.
 #[doc(hidden)]
-pub const fn keys_of<N: Size>(id: u64, name: &'static str) -> Keys {
-    Keys::one(DimKey { depth: 0, id, name, fixed: N::FIXED })
+pub const fn keys_of<N: Size>(id: u64, name: &'static str, roles: &'static [&'static str]) -> Keys {
+    Keys::one(DimKey { depth: 0, id, name, fixed: N::FIXED, roles })
 }

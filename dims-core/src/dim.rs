@@ -69,7 +69,7 @@ impl DimInfo<'_> {
     /// The dim's key among those of a tensor that names it.
     #[inline(always)]
     pub const fn key(&self) -> DimKey {
-        DimKey { depth: 0, id: self.id, name: self.name, fixed: self.fixed }
+        DimKey { depth: 0, id: self.id, name: self.name, fixed: self.fixed, roles: &[] }
     }
 }
 

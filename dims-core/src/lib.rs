@@ -19,6 +19,7 @@ pub mod expr;
 pub mod file;
 pub mod join;
 mod kernel;
+pub mod laid;
 pub mod linalg;
 mod lines;
 pub mod named;
@@ -33,7 +34,9 @@ pub mod random;
 pub mod rank;
 pub mod reduce;
 pub mod restructure;
+pub mod role;
 pub mod scalar;
+pub mod scan;
 pub mod scans;
 pub mod select;
 #[cfg(feature = "serde")]
@@ -65,6 +68,7 @@ pub mod __private {
     pub use crate::elementwise::{Elementwise, iota};
     pub use crate::error::DimError;
     pub use crate::reduce::Reductions;
+    pub use crate::role::{DeclaredRole, Role, Undenoted, prepended, role_names};
     pub mod pattern {
         pub use crate::bind::source::RankDyn;
         pub use crate::pattern::*;

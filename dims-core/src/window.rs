@@ -11,6 +11,7 @@ use crate::named::Named;
 use crate::plan::axes::AxisList;
 use crate::plan::shape::Shape;
 use crate::rank::Rank;
+use crate::role::Undenoted;
 use crate::set::{DimKey, Dims, Keys};
 use crate::size::Dyn;
 use crate::storage::Owned;
@@ -231,12 +232,13 @@ macro_rules! positions {
             type Key = digits::$digit<Inner>;
             type Axes = OneAxis;
             // No loop of a comprehension has this number: those can be behind a rest as well.
-            const KEYS: Keys = keys_of::<Dyn>(1 << 63 | 1 << 62 | $at, $text);
+            const KEYS: Keys = keys_of::<Dyn>(1 << 63 | 1 << 62 | $at, $text, &[]);
         }
 
         impl Brand for $name {
             type Size = Dyn;
             type Num = Dyn;
+            type Role = Undenoted;
             type Anchor = ();
         }
     )*};

@@ -79,6 +79,9 @@ fn from_here(file: &Path, package: &Path) -> PathBuf {
     file.components().skip(shared).collect()
 }
 
+/// The greatest number of roles that one invocation can declare. Those of ONNX have keys that start where these end.
+pub const MOST_ROLES: usize = 0xf0;
+
 /// Which expansion of a `macro_rules!` macro the token comes from: two expansions share file, line and column.
 ///
 /// Spans tell this in their debug text alone (`#12 bytes(..)`); tokens that were written in place have `#0`.

@@ -10,6 +10,7 @@ mod key;
 mod load;
 mod packing;
 mod pattern;
+mod roles;
 mod shape;
 mod transform;
 
@@ -48,6 +49,20 @@ use transform::Kind;
 /// # let _ = a;
 /// ```
 ///
+/// A dim can have a role, which says what it means; operations that expect a role refuse dims of others. Dims without are taken everywhere.
+///
+/// ```
+/// use typed_dims::prelude::*;
+///
+/// dims! {
+///     pub struct Batch: DataBatch;
+///     pub struct Channel: DataChannel = 64;
+/// }
+/// dims!(t: DataTime, h: DataFeature = 3);
+/// assert_eq!(h.size(), 3);
+/// # let _ = t;
+/// ```
+///
 /// A local dim is a `&Dim<..>` whose type no other execution of the same line shares. A tensor that has it cannot leave
 /// the block, nor go from one iteration of a loop into the next.
 ///
@@ -56,6 +71,39 @@ use transform::Kind;
 pub fn dims(input: TokenStream) -> TokenStream {
     let ast = syn::parse_macro_input!(input as dims::ast::Input);
     dims::expand::expand(&ast).into()
+}
+
+/// Declares roles, what dims can mean, besides those of ONNX. A role can refine another: it is accepted where that one is expected.
+///
+/// ```
+/// use typed_dims::prelude::*;
+/// use typed_dims::set::DimsOf;
+///
+/// roles! {
+///     /// A position in a picture.
+///     pub struct Pixel: DataFeature;
+///     pub struct Sensor;
+/// }
+/// dims! {
+///     pub struct Row: Pixel;
+///     pub struct Probe: Sensor = 4;
+/// }
+///
+/// /// The mean over the pixels, whatever they are called.
+/// fn brightness<D: Plays<Pixel> + DimsOf<(Row, Probe), X>, X: Dims>(
+///     x: &Tensor<f32, (Row, Probe)>,
+///     pixels: D,
+/// ) -> Named<f32, X> {
+///     x.mean(pixels)
+/// }
+///
+/// let x = ones::<f32, _>((Row.of(2), Probe));
+/// assert_eq!(brightness(&x, Row).dims(), [("Probe", 4)]);
+/// ```
+#[proc_macro]
+pub fn roles(input: TokenStream) -> TokenStream {
+    let ast = syn::parse_macro_input!(input as roles::Input);
+    roles::expand(&ast).into()
 }
 
 /// A function that is written for one example, and called with any further dims bound.

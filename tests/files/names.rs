@@ -103,6 +103,37 @@ fn files_without_names_want_the_order_of_their_axes() {
 }
 
 #[test]
+fn roles_are_checked() {
+    mod denoted {
+        use typed_dims::prelude::*;
+        roles! { pub struct Pixel: DataFeature; }
+        dims! { pub struct Row: Pixel; pub struct Channel: DataChannel = 2; }
+    }
+    mod others {
+        use typed_dims::prelude::*;
+        dims! { pub struct Row: DataTime; pub struct Channel; }
+    }
+    mod coarser {
+        use typed_dims::prelude::*;
+        dims! { pub struct Row: DataFeature; pub struct Channel: DataChannel; }
+    }
+    let bytes = npy::to_bytes(ones::<f32, _>((denoted::Row.of(3), denoted::Channel))).unwrap();
+    let text = String::from_utf8_lossy(&bytes[..192]).into_owned();
+    assert!(text.contains("# dims: Row: Pixel/DATA_FEATURE, Channel: DATA_CHANNEL = 2"), "{text}");
+    let file = npy::Reader::new(bytes).unwrap();
+    let entry = file.get().unwrap();
+    entry.load::<f32, (denoted::Row, denoted::Channel)>().unwrap();
+    entry.load::<f32, (coarser::Row, coarser::Channel)>().unwrap();
+    let why = message(entry.load::<f32, (others::Row, others::Channel)>());
+    assert_eq!(
+        why,
+        "tensor `npy` has the axes (Row: Pixel/DATA_FEATURE = 3, Channel: DATA_CHANNEL = 2) in the file, but the dims (Row: DATA_TIME, \
+         Channel) were asked for: `Row` has the role Pixel there, but DATA_TIME here"
+    );
+    assert_eq!(message(entry.load_as::<f32, _>((others::Row, others::Channel))), why);
+}
+
+#[test]
 fn names_that_a_file_cannot_tell_apart() {
     let tensor = ones::<f32, _>((Out.of(2), elsewhere::Out.of(3)));
     let what = "not a valid file: a file cannot tell two dims named `Out` apart: rename one of them";

@@ -148,6 +148,7 @@ impl<'f> Entry<'f> {
                 return Err(self.mismatch(keys, format!("two of them are called `{}`", axis.name)));
             }
             self.check_static(keys, &keys[at], size)?;
+            self.check_role(keys, &keys[at], axis)?;
             order.push(at);
         }
         match keys.iter().find(|key| names.iter().all(|axis| axis.name != key.name)) {
@@ -175,6 +176,9 @@ impl<'f> Entry<'f> {
                 self.mismatch(keys, format!("the file has `{}` where `{}` was said", axis.name, key.name))
             );
         }
+        for (axis, key) in self.names.iter().flatten().zip(keys) {
+            self.check_role(keys, key, axis)?;
+        }
         let mut met = Ok(());
         let mut sizes = self.sizes.iter();
         dims.each(|dim| {
@@ -197,12 +201,20 @@ impl<'f> Entry<'f> {
         }
     }
 
+    /// A role in the file is that of the dim, or one of them refines the other; where one side has none, nothing is asked.
+    fn check_role(&self, keys: &[DimKey], key: &DimKey, axis: &AxisName) -> Result<(), FileError> {
+        let (Some(here), Some(there)) = (key.roles.first(), axis.roles.first()) else { return Ok(()) };
+        if key.roles.contains(&there.as_str()) || axis.roles.iter().any(|role| role == here) {
+            return Ok(());
+        }
+        let why =
+            format!("`{}` has the role {} there, but {here} here", key.name, super::names::shortened(there));
+        Err(self.mismatch(keys, why))
+    }
+
     #[cold]
     fn mismatch(&self, keys: &[DimKey], why: String) -> FileError {
-        let wanted = keys.iter().map(|key| match key.fixed {
-            Some(size) => format!("{} = {size}", key.name),
-            None => key.name.to_string(),
-        });
+        let wanted = keys.iter().map(|key| super::names::one(key.name, key.roles, key.fixed));
         let wanted = format!("({})", wanted.collect::<Vec<_>>().join(", "));
         FileError::Dims { tensor: self.tensor.clone(), file: self.described(), wanted, why }
     }
@@ -211,7 +223,9 @@ impl<'f> Entry<'f> {
     pub(super) fn described(&self) -> String {
         const MOST: usize = 40;
         let axis = |(at, size): (usize, &usize)| match &self.names {
-            Some(names) => format!("{} = {size}", super::names::shortened(&names[at].name)),
+            Some(names) => {
+                super::names::shortened(&super::names::one(&names[at].name, &names[at].roles, Some(*size)))
+            }
             None => size.to_string(),
         };
         let mut axes: Vec<String> = self.sizes.iter().enumerate().take(MOST).map(axis).collect();

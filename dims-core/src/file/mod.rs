@@ -6,7 +6,7 @@
 //! | [`npy`] | `.npy`, one tensor | in a comment of the header, which numpy skips |
 //! | [`npz`] | `.npz`, many | as in npy |
 //!
-//! A name is written as in `dims!`: `Batch`, or `Feat = 64` for a dim with a static size. A file that somebody else wrote has none;
+//! A name is written as in `dims!`: `Batch`, `Feat = 64` for a dim with a static size, `Channel: DATA_CHANNEL` for one with a role. A file that somebody else wrote has none;
 //! then the order of its axes must be said.
 //!
 //! ```text

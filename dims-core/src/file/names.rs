@@ -1,4 +1,5 @@
-//! Names of axes as text: `Batch, Feat = 64`, as they stand in `dims!`.
+//! Names of axes as text: `Batch, Feat: DATA_FEATURE = 64`, as they stand in `dims!`. The roles that a role refines are behind it:
+//! `Row: Pixel/DATA_FEATURE`.
 
 use super::FileError;
 use crate::set::DimKey;
@@ -9,6 +10,8 @@ use std::fmt::Write;
 pub struct AxisName {
     /// The dim's name.
     pub name: String,
+    /// Its role, and those that this one refines.
+    pub roles: Vec<String>,
     /// Its static size, if it had one when it was written.
     pub fixed: Option<usize>,
 }
@@ -24,12 +27,22 @@ pub fn written<'k>(keys: impl Iterator<Item = &'k DimKey> + Clone) -> Result<Str
         if at > 0 {
             text.push_str(", ");
         }
-        text.push_str(key.name);
-        if let Some(size) = key.fixed {
-            let _ = write!(text, " = {size}");
-        }
+        text.push_str(&one(key.name, key.roles, key.fixed));
     }
     Ok(text)
+}
+
+/// The name of an axis, its roles, and its size.
+pub fn one(name: &str, roles: &[impl AsRef<str>], size: Option<usize>) -> String {
+    let mut text = name.to_string();
+    for (at, role) in roles.iter().enumerate() {
+        text.push_str(if at == 0 { ": " } else { "/" });
+        text.push_str(role.as_ref());
+    }
+    if let Some(size) = size {
+        let _ = write!(text, " = {size}");
+    }
+    text
 }
 
 /// The names that a file has for axes of these sizes.
@@ -48,6 +61,10 @@ pub fn read(text: &str, sizes: &[usize]) -> Result<Vec<AxisName>, FileError> {
                 Err(_) => return Err(wrong(format!("have no number behind `{}=`", shortened(name)))),
             },
         };
+        let (name, roles) = match name.split_once(':') {
+            None => (name, Vec::new()),
+            Some((name, roles)) => (name, roles.split('/').map(|role| role.trim().to_string()).collect()),
+        };
         let name = name.trim();
         if name.is_empty() || axes.iter().any(|axis| axis.name == name) {
             return Err(wrong("are not names, each of its own".into()));
@@ -58,7 +75,7 @@ pub fn read(text: &str, sizes: &[usize]) -> Result<Vec<AxisName>, FileError> {
         if let Some(fixed) = fixed.filter(|&fixed| fixed != size) {
             return Err(wrong(format!("say {fixed} for an axis of size {size}")));
         }
-        axes.push(AxisName { name: name.into(), fixed });
+        axes.push(AxisName { name: name.into(), roles, fixed });
     }
     if axes.len() != sizes.len() {
         return Err(wrong(format!("are {} for {} axes", axes.len(), sizes.len())));

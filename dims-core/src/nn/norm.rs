@@ -9,6 +9,7 @@ use crate::named::Named;
 use crate::ops;
 use crate::rank::Rank;
 use crate::reduce::{Evaluated, Reduced};
+use crate::role::{AllPlay, DataChannel};
 use crate::scalar::Real;
 use crate::set::{Dims, DimsOf, Union};
 use crate::tensor::{AsTensor, Computable};
@@ -156,7 +157,11 @@ pub trait Normalization: Computable {
     ///
     /// Where [`try_batch_norm`](Normalization::try_batch_norm) returns an error.
     #[track_caller]
-    fn batch_norm<D: DimsOf<Self::Dims, X>, X: Dims>(self, dims: D, eps: Self::Elem) -> BatchNorm<Self, X>
+    fn batch_norm<D: DimsOf<Self::Dims, X>, X: AllPlay<DataChannel>>(
+        self,
+        dims: D,
+        eps: Self::Elem,
+    ) -> BatchNorm<Self, X>
     where
         Self::Elem: Real,
     {
@@ -164,7 +169,7 @@ pub trait Normalization: Computable {
     }
 
     /// As [`batch_norm`](Normalization::batch_norm), but what sizes decide is an error.
-    fn try_batch_norm<D: DimsOf<Self::Dims, X>, X: Dims>(
+    fn try_batch_norm<D: DimsOf<Self::Dims, X>, X: AllPlay<DataChannel>>(
         self,
         _: D,
         eps: Self::Elem,

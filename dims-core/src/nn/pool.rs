@@ -13,6 +13,7 @@ use crate::plan::explain::{Step, record};
 use crate::plan::shape::Shape;
 use crate::rank::Rank;
 use crate::reduce::{Empty, Evaluated, Reductions, evaluate_in, fused};
+use crate::role::{DataFeature, Plays};
 use crate::scalar::{Analytic, Element, Num, Ordered, Real};
 use crate::set::{Dims, DimsOf};
 use crate::storage::Owned;
@@ -36,7 +37,7 @@ pub trait Pooling: Computable {
     ///
     /// Where [`try_max_pool`](Pooling::try_max_pool) returns an error.
     #[track_caller]
-    fn max_pool<D: DimsOf<Self::Dims, X>, X: Dims>(
+    fn max_pool<D: DimsOf<Self::Dims, X> + Plays<DataFeature>, X: Dims>(
         self,
         dims: D,
         size: impl Into<PerDim>,
@@ -49,7 +50,7 @@ pub trait Pooling: Computable {
     }
 
     /// As [`max_pool`](Pooling::max_pool), but what sizes decide is an error; so is a window that is longer than what it slides along.
-    fn try_max_pool<D: DimsOf<Self::Dims, X>, X: Dims>(
+    fn try_max_pool<D: DimsOf<Self::Dims, X> + Plays<DataFeature>, X: Dims>(
         self,
         dims: D,
         size: impl Into<PerDim>,
@@ -67,7 +68,7 @@ pub trait Pooling: Computable {
     ///
     /// Where [`try_avg_pool`](Pooling::try_avg_pool) returns an error.
     #[track_caller]
-    fn avg_pool<D: DimsOf<Self::Dims, X>, X: Dims>(
+    fn avg_pool<D: DimsOf<Self::Dims, X> + Plays<DataFeature>, X: Dims>(
         self,
         dims: D,
         size: impl Into<PerDim>,
@@ -80,7 +81,7 @@ pub trait Pooling: Computable {
     }
 
     /// As [`avg_pool`](Pooling::avg_pool), but what sizes decide is an error; so is a window that is longer than what it slides along.
-    fn try_avg_pool<D: DimsOf<Self::Dims, X>, X: Dims>(
+    fn try_avg_pool<D: DimsOf<Self::Dims, X> + Plays<DataFeature>, X: Dims>(
         self,
         dims: D,
         size: impl Into<PerDim>,
@@ -99,7 +100,7 @@ pub trait Pooling: Computable {
     /// Where [`try_norm_pool`](Pooling::try_norm_pool) returns an error.
     #[doc(alias = "lp_pool")]
     #[track_caller]
-    fn norm_pool<D: DimsOf<Self::Dims, X>, X: Dims>(
+    fn norm_pool<D: DimsOf<Self::Dims, X> + Plays<DataFeature>, X: Dims>(
         self,
         dims: D,
         size: impl Into<PerDim>,
@@ -112,7 +113,7 @@ pub trait Pooling: Computable {
     }
 
     /// As [`norm_pool`](Pooling::norm_pool), but what sizes decide is an error; so is a window that is longer than what it slides along.
-    fn try_norm_pool<D: DimsOf<Self::Dims, X>, X: Dims>(
+    fn try_norm_pool<D: DimsOf<Self::Dims, X> + Plays<DataFeature>, X: Dims>(
         self,
         dims: D,
         size: impl Into<PerDim>,
@@ -131,7 +132,7 @@ pub trait Pooling: Computable {
     ///
     /// Where [`try_adaptive_avg_pool`](Pooling::try_adaptive_avg_pool) returns an error.
     #[track_caller]
-    fn adaptive_avg_pool<D: DimsOf<Self::Dims, X>, X: Dims>(
+    fn adaptive_avg_pool<D: DimsOf<Self::Dims, X> + Plays<DataFeature>, X: Dims>(
         self,
         dims: D,
         sizes: impl Into<PerDim>,
@@ -143,7 +144,7 @@ pub trait Pooling: Computable {
     }
 
     /// As [`adaptive_avg_pool`](Pooling::adaptive_avg_pool), but what sizes decide is an error; so is having no element.
-    fn try_adaptive_avg_pool<D: DimsOf<Self::Dims, X>, X: Dims>(
+    fn try_adaptive_avg_pool<D: DimsOf<Self::Dims, X> + Plays<DataFeature>, X: Dims>(
         self,
         dims: D,
         sizes: impl Into<PerDim>,
@@ -161,7 +162,7 @@ pub trait Pooling: Computable {
     ///
     /// Where [`try_adaptive_max_pool`](Pooling::try_adaptive_max_pool) returns an error.
     #[track_caller]
-    fn adaptive_max_pool<D: DimsOf<Self::Dims, X>, X: Dims>(
+    fn adaptive_max_pool<D: DimsOf<Self::Dims, X> + Plays<DataFeature>, X: Dims>(
         self,
         dims: D,
         sizes: impl Into<PerDim>,
@@ -173,7 +174,7 @@ pub trait Pooling: Computable {
     }
 
     /// As [`adaptive_max_pool`](Pooling::adaptive_max_pool), but what sizes decide is an error; so is having no element.
-    fn try_adaptive_max_pool<D: DimsOf<Self::Dims, X>, X: Dims>(
+    fn try_adaptive_max_pool<D: DimsOf<Self::Dims, X> + Plays<DataFeature>, X: Dims>(
         self,
         dims: D,
         sizes: impl Into<PerDim>,

@@ -6,7 +6,7 @@ use crate::brand::DimInfo;
 pub const MAX_DIMS: usize = 32;
 
 /// Identifies one dim of a set at run time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub struct DimKey {
     /// Behind how many `Rest`s the dim lies. Two dims with one id at different depths are different dims: a function
     /// that calls itself under `Rest<B>` mints its dims anew each time.
@@ -17,10 +17,12 @@ pub struct DimKey {
     pub name: &'static str,
     /// The static size, if there is one.
     pub fixed: Option<usize>,
+    /// The name of its role, and of those that this one refines; none if it has no role, or if nobody asked a type for it.
+    pub roles: &'static [&'static str],
 }
 
 impl DimKey {
-    const BLANK: DimKey = DimKey { depth: 0, id: 0, name: "", fixed: None };
+    const BLANK: DimKey = DimKey { depth: 0, id: 0, name: "", fixed: None, roles: &[] };
 
     /// Whether both stand for the same dim of one set.
     pub const fn same(&self, other: &DimKey) -> bool {
@@ -29,7 +31,7 @@ impl DimKey {
 
     /// The key of a dim that is named in the signature at hand.
     pub const fn of(info: &DimInfo<'_>) -> DimKey {
-        DimKey { depth: 0, id: info.id, name: info.name, fixed: info.fixed }
+        DimKey { depth: 0, id: info.id, name: info.name, fixed: info.fixed, roles: &[] }
     }
 }
 

@@ -156,6 +156,11 @@ impl<T, S: Dims, R: Rank> Owned<T, S, R> {
         Owned { data, start, named, positional, origin, marker: PhantomData }
     }
 
+    /// All elements, as they lie.
+    pub(crate) fn all(&self) -> &[T] {
+        &self.data
+    }
+
     /// The elements, if they lie contiguously in this order of axes (dims first, then positional axes), and nothing
     /// else with them.
     #[inline(always)]

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
-use syn::{Attribute, Error, Expr, Ident, Result, Token, Visibility};
+use syn::{Attribute, Error, Expr, Ident, Path, Result, Token, Visibility};
 
 /// `dims! { pub struct Batch; }` or `dims!(i, j)`.
 pub enum Input {
@@ -13,19 +13,21 @@ pub enum Input {
     Local(Vec<Local>),
 }
 
-/// `/// doc` `pub struct Heads = 12;`
+/// `/// doc` `pub struct Heads: Role = 12;`
 pub struct Declared {
     pub attrs: Vec<Attribute>,
     pub vis: Visibility,
     pub token: Token![struct],
     pub name: Ident,
+    pub role: Option<Path>,
     pub size: Option<Expr>,
     pub end: Token![;],
 }
 
-/// `i` or `i = n`
+/// `i` or `i: Role = n`
 pub struct Local {
     pub name: Ident,
+    pub role: Option<Path>,
     pub size: Option<Expr>,
 }
 
@@ -53,12 +55,13 @@ impl Parse for Declared {
         let vis = input.parse()?;
         let token = input.parse()?;
         let name = input.parse()?;
+        let role = role(input)?;
         let size = size(input)?;
         if !input.peek(Token![;]) {
             return Err(input.error("expected `;`, or `=` and a size: `pub struct Heads = 12;`"));
         }
         let end = input.parse()?;
-        Ok(Declared { attrs, vis, token, name, size, end })
+        Ok(Declared { attrs, vis, token, name, role, size, end })
     }
 }
 
@@ -68,11 +71,22 @@ impl Parse for Local {
             return Err(input.error("expected the name of a dim: `dims!(i, j = 4);`"));
         }
         let name = input.parse()?;
+        let role = role(input)?;
         let size = size(input)?;
         if !input.is_empty() && !input.peek(Token![,]) {
             return Err(input.error("expected `,` between dims, or `=` and a size"));
         }
-        Ok(Local { name, size })
+        Ok(Local { name, role, size })
+    }
+}
+
+/// What the dim means, behind a colon.
+fn role(input: ParseStream<'_>) -> Result<Option<Path>> {
+    if input.peek(Token![:]) && !input.peek(Token![::]) {
+        input.parse::<Token![:]>()?;
+        Ok(Some(input.call(Path::parse_mod_style)?))
+    } else {
+        Ok(None)
     }
 }
 

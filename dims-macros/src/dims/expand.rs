@@ -21,7 +21,8 @@ pub fn expand(input: &Input) -> TokenStream {
 
 /// A unit struct that is a [`Brand`] and its own value. Its tokens are the user's, so that rustc points at them.
 fn declared(dim: &Declared, position: usize, krate: &TokenStream) -> TokenStream {
-    let Declared { attrs, vis, token, name, size, end } = dim;
+    let Declared { attrs, vis, token, name, role, size, end } = dim;
+    let role = role_or_none(role.as_ref(), krate);
     let key = Key::new(name, position);
     let (digits, id, text) = (key.digits(krate), key.id(), name.to_string());
     let (size_type, num, constant) = match size {
@@ -45,16 +46,22 @@ fn declared(dim: &Declared, position: usize, krate: &TokenStream) -> TokenStream
         impl #krate::Element for #name {
             type Key = #digits;
             type Axes = #krate::OneAxis;
-            const KEYS: #krate::Keys = #krate::keys_of::<#size_type>(#id, #text);
+            const KEYS: #krate::Keys = #krate::keys_of::<#size_type>(#id, #text, #krate::role_names::<#role>());
         }
         impl #krate::Brand for #name {
             type Size = #size_type;
             type Num = #num;
+            type Role = #role;
             type Anchor = ();
         }
         impl #krate::Declared for #name {}
         #krate::declared_dim_operators!(#name);
     }
+}
+
+/// The role, or none.
+fn role_or_none(role: Option<&syn::Path>, krate: &TokenStream) -> TokenStream {
+    role.map_or_else(|| quote!(#krate::Undenoted), |role| quote!(#role))
 }
 
 /// A static size as a typenum. Literals are written out, so that any size will do.
@@ -78,6 +85,7 @@ fn number(size: &Expr, krate: &TokenStream) -> TokenStream {
 /// leaves its scope speak of the dim. (To rustc, a variable with the macro's hygiene is a nameless temporary.)
 fn local(dim: &Local, position: usize, krate: &TokenStream) -> TokenStream {
     let name = &dim.name;
+    let role = role_or_none(dim.role.as_ref(), krate);
     let key = Key::new(name, position);
     let (digits, id, text) = (key.digits(krate), key.id(), name.to_string());
     let span = Span::mixed_site().located_at(name.span());
@@ -105,11 +113,12 @@ fn local(dim: &Local, position: usize, krate: &TokenStream) -> TokenStream {
             impl<'id> #krate::Element for #name<'id> {
                 type Key = #digits;
                 type Axes = #krate::OneAxis;
-                const KEYS: #krate::Keys = #krate::keys_of::<#krate::Dyn>(#id, #text);
+                const KEYS: #krate::Keys = #krate::keys_of::<#krate::Dyn>(#id, #text, #krate::role_names::<#role>());
             }
             impl<'id> #krate::Brand for #name<'id> {
                 type Size = #krate::Dyn;
                 type Num = #krate::Dyn;
+                type Role = #role;
                 type Anchor = &'id #krate::Id<'id>;
             }
             #krate::Dim::<#name<'_>>::#mint

@@ -1,0 +1,67 @@
+//! A function scanned over time.
+
+// rustc quotes the line of the bound that a mistake breaks: that of the roles is to be a short one.
+#![allow(clippy::multiple_bound_locations)]
+
+use crate::dim::DimRef;
+use crate::error::{DimError, unwrap};
+use crate::join::{NewDim, Stacked, try_stack};
+use crate::named::position;
+use crate::restructure::{Remapped, Restructure};
+use crate::role::{DataTime, Plays};
+use crate::set::{Dims, DimsOf, Union};
+use crate::tensor::{AsTensor, Computable};
+
+/// The state after all steps, and what each step yields, along `time`:
+///
+/// ```text
+/// for t in time { (state, out at t) = step(state, x at t) }
+/// ```
+///
+/// `step` takes the state and one position of `x`, without `time`, and returns the next state and what the step yields: a recurrent
+/// network returns its state twice. Both are computed at each step; the loop over time is one of calls, further dims are batched as
+/// everywhere.
+///
+/// # Panics
+///
+/// Where [`try_scan`] returns an error.
+#[track_caller]
+pub fn scan<A, D: Plays<DataTime>, X, S, Y>(
+    x: A,
+    time: D,
+    state: S,
+    mut step: impl FnMut(S, Remapped<A, X>) -> (S, Y),
+) -> (S, Stacked<Y, D>)
+where
+    A: Computable + Copy,
+    D: DimRef + DimsOf<A::Dims, X> + NewDim<<Y as AsTensor>::Dims>,
+    X: Dims,
+    Y: Computable<Dims: Union<(D::Brand,)>>,
+{
+    unwrap(try_scan(x, time, state, |state, x| Ok(step(state, x))))
+}
+
+/// As [`scan`], but what sizes decide is an error, `step` can fail; having no step at all is an error, as nothing then says what a step
+/// yields.
+pub fn try_scan<A, D: Plays<DataTime>, X, S, Y>(
+    x: A,
+    time: D,
+    state: S,
+    mut step: impl FnMut(S, Remapped<A, X>) -> Result<(S, Y), DimError>,
+) -> Result<(S, Stacked<Y, D>), DimError>
+where
+    A: Computable + Copy,
+    D: DimRef + DimsOf<A::Dims, X> + NewDim<<Y as AsTensor>::Dims>,
+    X: Dims,
+    Y: Computable<Dims: Union<(D::Brand,)>>,
+{
+    let shape = x.into_named().shape()?;
+    let steps = shape.size(position(&shape, time.info()));
+    let (mut state, mut outputs) = (state, Vec::new());
+    for at in 0..steps {
+        let (next, output) = step(state, x.try_index(time, at)?)?;
+        state = next;
+        outputs.push(output);
+    }
+    Ok((state, try_stack(time, outputs)?))
+}

@@ -1,0 +1,92 @@
+//! `roles!`: what dims can mean, besides the roles of ONNX.
+
+use crate::key::{Key, MOST_ROLES};
+use proc_macro2::TokenStream;
+use quote::quote;
+use syn::parse::{Parse, ParseStream};
+use syn::{Attribute, Error, Ident, Path, Result, Token, Visibility};
+
+/// `/// doc` `pub struct Pixel: DataFeature;`
+struct Declared {
+    attrs: Vec<Attribute>,
+    vis: Visibility,
+    token: Token![struct],
+    name: Ident,
+    refined: Option<Path>,
+    end: Token![;],
+}
+
+/// Some of them.
+pub struct Input(Vec<Declared>);
+
+impl Parse for Input {
+    fn parse(input: ParseStream<'_>) -> Result<Self> {
+        let mut roles: Vec<Declared> = Vec::new();
+        while !input.is_empty() {
+            let role: Declared = input.parse()?;
+            if roles.iter().any(|other| other.name == role.name) {
+                return Err(Error::new(
+                    role.name.span(),
+                    format!("the role `{}` is declared twice", role.name),
+                ));
+            }
+            if roles.len() == MOST_ROLES {
+                let what = format!("one `roles!` can declare {MOST_ROLES} roles at the most");
+                return Err(Error::new(role.name.span(), what));
+            }
+            roles.push(role);
+        }
+        Ok(Input(roles))
+    }
+}
+
+impl Parse for Declared {
+    fn parse(input: ParseStream<'_>) -> Result<Self> {
+        let attrs = input.call(Attribute::parse_outer)?;
+        let vis = input.parse()?;
+        let token = input.parse()?;
+        let name = input.parse()?;
+        let refined = if input.peek(Token![:]) {
+            input.parse::<Token![:]>()?;
+            Some(input.call(Path::parse_mod_style)?)
+        } else {
+            None
+        };
+        if !input.peek(Token![;]) {
+            return Err(input.error(
+                "expected `;`, or `:` and the role that this one refines: `pub struct Pixel: DataFeature;`",
+            ));
+        }
+        let end = input.parse()?;
+        Ok(Declared { attrs, vis, token, name, refined, end })
+    }
+}
+
+/// The roles, as types.
+pub fn expand(Input(roles): &Input) -> TokenStream {
+    roles.iter().enumerate().map(|(position, role)| declared(role, position)).collect()
+}
+
+fn declared(role: &Declared, position: usize) -> TokenStream {
+    let krate = quote!(::typed_dims::__private);
+    let Declared { attrs, vis, token, name, refined, end } = role;
+    let (key, text) = (Key::new(name, position).digits(&krate), name.to_string());
+    let (names, path) = match refined {
+        Some(refined) => (
+            quote!(&#krate::prepended::<{ <#refined as #krate::Role>::NAMES.len() + 1 }>(#text, <#refined as #krate::Role>::NAMES)),
+            quote!((#name, <#refined as #krate::Role>::Path)),
+        ),
+        None => (quote!(&[#text]), quote!((#name, ()))),
+    };
+    quote! {
+        #(#attrs)*
+        #vis #token #name #end
+        impl #krate::Role for #name {
+            const NAMES: &'static [&'static str] = #names;
+            type Path = #path;
+        }
+        impl #krate::DeclaredRole for #name {
+            type Key = #key;
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! What dims mean: the sections of ONNX's "Dimension Denotation". What must not compile is in `ui-tests/fail/roles`.
+
+use typed_dims::nn::conv::conv;
+use typed_dims::nn::norm::Normalization;
+use typed_dims::nn::pool::Pooling;
+use typed_dims::prelude::*;
+use typed_dims::role::{AllPlay, Role};
+use typed_dims::set::DimsOf;
+use typed_dims::window::Window;
+
+roles! {
+    /// A position in a picture.
+    pub struct Pixel: DataFeature;
+    /// A position in a column of a picture.
+    pub struct Row: Pixel;
+    /// What no other role says.
+    pub struct Sensor;
+}
+
+dims! {
+    /// The `N` of `NCHW`.
+    pub struct N: DataBatch;
+    /// The `C`.
+    pub struct C: DataChannel = 3;
+    /// The `H`.
+    pub struct H: Row;
+    /// The `W`.
+    pub struct W: DataFeature;
+    /// Channels that a filter yields.
+    pub struct O: FilterOutChannel = 2;
+    /// Rows of a filter.
+    pub struct Kh: FilterSpatial = 3;
+    /// Columns of a filter.
+    pub struct Kw: FilterSpatial = 3;
+    /// Steps.
+    pub struct T: DataTime;
+    /// A probe.
+    pub struct Probe: Sensor;
+    /// A dim that means nothing in particular.
+    pub struct Plain;
+}
+
+fn image() -> Tensor<f32, (N, C, H, W)> {
+    from_fn((N.of(2), C, H.of(4), W.of(6)), |(n, c, h, w)| (n * 100 + c * 10 + h * w) as f32)
+}
+
+mod definition {
+    use super::*;
+
+    #[test]
+    fn the_seven_standard_denotations() {
+        dims! {
+            pub struct A: DataBatch; pub struct B: DataChannel; pub struct D: DataTime; pub struct E: DataFeature;
+            pub struct F: FilterInChannel; pub struct G: FilterOutChannel; pub struct I: FilterSpatial;
+        }
+        fn name<D: Brand<Role: Role>>() -> &'static [&'static str] {
+            D::Role::NAMES
+        }
+        assert_eq!(
+            [name::<A>(), name::<B>(), name::<D>(), name::<E>(), name::<F>(), name::<G>(), name::<I>()]
+                .concat(),
+            [
+                "DATA_BATCH",
+                "DATA_CHANNEL",
+                "DATA_TIME",
+                "DATA_FEATURE",
+                "FILTER_IN_CHANNEL",
+                "FILTER_OUT_CHANNEL",
+                "FILTER_SPATIAL"
+            ]
+        );
+        assert!(name::<Plain>().is_empty());
+    }
+
+    #[test]
+    fn roles_of_ones_own_refine_others() {
+        assert_eq!(Pixel::NAMES, ["Pixel", "DATA_FEATURE"]);
+        assert_eq!(Row::NAMES, ["Row", "Pixel", "DATA_FEATURE"]);
+        assert_eq!(Sensor::NAMES, ["Sensor"]);
+    }
+
+    #[test]
+    fn roles_of_local_dims() {
+        dims!(t: DataTime, h: Pixel = 2);
+        let x = ndarray::array![[1.0f32, 2.0], [3.0, 4.0], [5.0, 6.0]];
+        let (last, sums) = scan(x.at((t, h)), t, full((), 0.0f32), |sum, x| {
+            let sum = (sum + x.sum(h)).eval();
+            (sum.clone(), sum)
+        });
+        assert_eq!(last.order(()), 21.0);
+        assert_eq!(sums.order(t), ndarray::arr1(&[3.0, 10.0, 21.0]));
+    }
+}
+
+mod propagation {
+    use super::*;
+
+    fn channels<S: AllPlay<DataChannel>>(_: &Named<f32, S>) {}
+    fn features<S: AllPlay<DataFeature>>(_: &Named<f32, S>) {}
+
+    /// `out_dim_denotation[i] = in_dim_denotation[perm[i]]`: a dim has its role wherever its axis lies.
+    #[test]
+    fn transpose() {
+        let nhcw = image().order((N, H, C, W)).into_tensor((N, H, C, W));
+        let right = nhcw.avg_pool((H, W), 2, &Window::new().stride(2));
+        assert_eq!(right.dims(), [("N", 2), ("C", 3), ("H", 2), ("W", 3)]);
+    }
+
+    #[test]
+    fn reduction() {
+        channels(&image().sum((N, H, W)));
+        features(&image().sum((N, C)));
+    }
+
+    #[test]
+    fn creation_split_and_flatten() {
+        dims! { pub struct H2: DataFeature; pub struct H1: DataFeature = 2; pub struct Pixels: DataFeature; }
+        let parts = image().sum((N, C)).unflatten(H, (H2, H1)).eval();
+        features(&parts);
+        features(&parts.flatten((H2, H1, W), Pixels));
+        let stacked = stack(Pixels, [full(C, 1.0f32), full(C, 2.0)]);
+        channels(&stacked.sum(Pixels));
+    }
+
+    #[test]
+    fn windows_and_concatenation() {
+        let twice = concat(H, [image(), image()]);
+        features(&twice.sum((N, C)));
+        let (x, filter) = (image(), ones::<f32, _>((O, C, Kh, Kw)));
+        let y = conv(&x, &filter, C, (H, W), (Kh, Kw), &Window::new());
+        features(&y.clone().sum((N, O)));
+        // "A channel of the output image feature maps": the next layer's data.
+        dims! { pub struct C2: DataChannel = 2; }
+        channels(&y.rename(O, C2).sum((N, H, W)));
+    }
+}
+
+mod verification {
+    use super::*;
+
+    /// `[DATA_BATCH, DATA_CHANNEL, DATA_FEATURE, DATA_FEATURE]`
+    #[test]
+    fn pooling_wants_features() {
+        let y = image().avg_pool((H, W), 2, &Window::new().stride(2));
+        assert_eq!(y.dims(), [("N", 2), ("C", 3), ("H", 2), ("W", 3)]);
+        let y = image().max_pool(W, 2, &Window::new().stride(2));
+        assert_eq!(y.size(W), 3);
+        assert_eq!(image().adaptive_avg_pool((H, W), 1).size(H), 1);
+    }
+
+    #[test]
+    fn convolution_contracts_channels() {
+        let y = conv(image(), ones::<f32, _>((O, C, Kh, Kw)), C, (H, W), (Kh, Kw), &Window::new());
+        assert_eq!(y.dims(), [("N", 2), ("H", 2), ("W", 4), ("O", 2)]);
+    }
+
+    #[test]
+    fn batch_norm_leaves_channels() {
+        let normal = image().batch_norm((N, H, W), 1e-5);
+        assert_eq!(normal.mean.dims(), [("C", 3)]);
+    }
+
+    #[test]
+    fn a_scan_goes_over_time() {
+        let x = from_fn((T.of(4), Probe.of(2)), |(t, p)| (t * 10 + p) as f32);
+        let (last, all) = scan(&x, T, zeros::<f32, _>(Probe.of(2)), |state, x| {
+            let state = (state * 0.5 + x).eval();
+            (state.clone(), state)
+        });
+        assert_eq!(all.index(T, 3).order(Probe), last.order(Probe));
+    }
+
+    /// A function of one's own expects a role, and takes what refines it.
+    fn blur<D: Plays<Pixel> + DimsOf<(N, C, H, W), X>, X: Dims>(
+        x: &Tensor<f32, (N, C, H, W)>,
+        pixels: D,
+    ) -> Named<f32, X> {
+        x.mean(pixels)
+    }
+
+    #[test]
+    fn a_role_implies_what_it_refines() {
+        assert_eq!(blur(&image(), H).dims(), [("N", 2), ("C", 3), ("W", 6)]);
+    }
+
+    /// Nothing is asked of dims without a role.
+    #[test]
+    fn undenoted_dims_are_accepted_everywhere() {
+        dims! { pub struct A; pub struct B; pub struct D; pub struct E; pub struct F; }
+        let x = ones::<f32, _>((A.of(2), B.of(3), D.of(4)));
+        assert_eq!((&x).avg_pool((A, B, D), 2, &Window::new()).dims(), [("A", 1), ("B", 2), ("D", 3)]);
+        assert_eq!((&x).batch_norm((A, B), 1e-5).mean.dims(), [("D", 4)]);
+        let y = conv(&x, ones::<f32, _>((B.of(3), E.of(5), F.of(2))), B, A, F, &Window::new());
+        assert_eq!(y.dims(), [("A", 1), ("D", 4), ("E", 5)]);
+        let (_, all) = scan(&x, B, 0, |n, x| (n + 1, x.sum(A)));
+        assert_eq!(all.dims(), [("B", 3), ("D", 4)]);
+    }
+}

@@ -1,0 +1,19 @@
+//~ words: `Word` | DataFeature` | `Pixel` is expected
+//! A function that expects a pixel is given a feature, which is less.
+
+use typed_dims::prelude::*;
+
+roles! {
+    pub struct Pixel: DataFeature;
+}
+dims! {
+    pub struct Row: Pixel;
+    pub struct Word: DataFeature;
+}
+
+fn blur(_dims: impl Plays<Pixel>) {}
+
+fn main() {
+    blur(Row);
+    blur(Word);
+}
