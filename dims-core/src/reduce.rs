@@ -530,13 +530,9 @@ pub trait Reductions: Computable {
     /// It is the same tensor, but how it lies decides how fast it is read: a matrix of weights that is used often is read best with the
     /// dims first that are summed.
     ///
-    /// ```
-    /// use typed_dims::prelude::*;
-    /// dims! { pub struct Row; pub struct Column; }
-    ///
-    /// let a = from_fn((Row.of(2), Column.of(3)), |(row, column)| 10 * row + column);
-    /// let b = (&a).eval_in((Column, Row));
-    /// assert_eq!(a, b);
+    /// ```text
+    /// w                            (Inner, Width), neighbours along Width
+    /// w.eval_in((Width, Inner))    (Inner, Width), neighbours along Inner
     /// ```
     ///
     /// # Panics

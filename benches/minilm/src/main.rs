@@ -12,11 +12,13 @@ use clap::Parser;
 use comfy_table::Table;
 use cpu_time::ProcessTime;
 use minilm::files::{Files, read_json};
-use minilm::text::{Reader, embed};
+use minilm::model::{Batch, Width};
+use minilm::text::{Reader, padded};
 use ndarray::Array2;
 use std::error::Error;
 use std::path::PathBuf;
 use std::process::Command;
+use typed_dims::prelude::OrderExt;
 
 #[derive(Parser)]
 struct Args {
@@ -53,11 +55,13 @@ fn main() -> Result<(), Box<dyn Error>> {
         let mut difference = 0f32;
         for _ in 0..args.runs {
             let start = ProcessTime::now();
-            let a = embed(&encoder, epsilon, &sentences, batch, |_| ());
+            let a = in_batches(&sentences, batch, |sentences| {
+                Ok(encoder.encode(&padded(sentences), epsilon).order((Batch, Width)))
+            })?;
             ours = ours.min(start.elapsed().as_secs_f64());
             if !args.ours {
                 let start = ProcessTime::now();
-                let b = candle.embed(&sentences, batch)?;
+                let b = in_batches(&sentences, batch, |sentences| candle.encode(sentences))?;
                 theirs = theirs.min(start.elapsed().as_secs_f64());
                 difference = (a - b).iter().fold(difference, |most, x| most.max(x.abs()));
             }
@@ -86,6 +90,24 @@ fn pytorch(python: &PathBuf, args: &Args, batch: usize) -> Result<String, Box<dy
     Ok(format!("{:.1}", rate["per_second"].as_f64().ok_or("no rate")?))
 }
 
+/// Rows for sentences, which are computed so many at a time, sorted by length: the same batches for all.
+fn in_batches(
+    sentences: &[Vec<u32>],
+    batch: usize,
+    mut encode: impl FnMut(&[&[u32]]) -> Result<Array2<f32>, Box<dyn Error>>,
+) -> Result<Array2<f32>, Box<dyn Error>> {
+    let mut by_length: Vec<usize> = (0..sentences.len()).collect();
+    by_length.sort_by_key(|&at| std::cmp::Reverse(sentences[at].len()));
+    let mut out = Array2::zeros((sentences.len(), 384));
+    for chunk in by_length.chunks(batch) {
+        let together: Vec<&[u32]> = chunk.iter().map(|&at| sentences[at].as_slice()).collect();
+        for (&at, row) in chunk.iter().zip(encode(&together)?.rows()) {
+            out.row_mut(at).assign(&row);
+        }
+    }
+    Ok(out)
+}
+
 /// candle's BERT, with mean pooling.
 struct Candle {
     model: BertModel,
@@ -100,7 +122,7 @@ impl Candle {
         Ok(Candle { model: BertModel::load(vars, &config)? })
     }
 
-    fn encode(&self, sentences: &[&[u32]]) -> candle_core::Result<Tensor> {
+    fn encode(&self, sentences: &[&[u32]]) -> Result<Array2<f32>, Box<dyn Error>> {
         let longest = sentences.iter().map(|ids| ids.len()).max().unwrap_or(0);
         let shape = (sentences.len(), longest);
         let at = |f: &dyn Fn(&[u32], usize) -> u32| -> Vec<u32> {
@@ -111,20 +133,7 @@ impl Candle {
         let out = self.model.forward(&ids, &ids.zeros_like()?, Some(&mask))?;
         let mask = mask.to_dtype(DType::F32)?.unsqueeze(2)?;
         let mean = out.broadcast_mul(&mask)?.sum(1)?.broadcast_div(&mask.sum(1)?)?;
-        mean.broadcast_div(&mean.sqr()?.sum_keepdim(1)?.sqrt()?)
-    }
-
-    fn embed(&self, sentences: &[Vec<u32>], batch: usize) -> candle_core::Result<Array2<f32>> {
-        let mut by_length: Vec<usize> = (0..sentences.len()).collect();
-        by_length.sort_by_key(|&at| std::cmp::Reverse(sentences[at].len()));
-        let mut out = Array2::zeros((sentences.len(), 384));
-        for chunk in by_length.chunks(batch) {
-            let together: Vec<&[u32]> = chunk.iter().map(|&at| sentences[at].as_slice()).collect();
-            let rows = self.encode(&together)?.to_vec2::<f32>()?;
-            for (&at, row) in chunk.iter().zip(rows) {
-                out.row_mut(at).assign(&ndarray::ArrayView1::from(&row));
-            }
-        }
-        Ok(out)
+        let rows = mean.broadcast_div(&mean.sqr()?.sum_keepdim(1)?.sqrt()?)?;
+        Ok(Array2::from_shape_vec(rows.dims2()?, rows.flatten_all()?.to_vec1()?)?)
     }
 }

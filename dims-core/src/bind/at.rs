@@ -333,16 +333,6 @@ impl<T: Element, S: Dims, E> Named<T, S, Rank0, E> {
     /// signal.lookup(Time, t + lag)    a window: a strided view
     /// ```
     ///
-    /// ```
-    /// use typed_dims::prelude::*;
-    /// dims! { pub struct Word; pub struct Width; pub struct Token; }
-    ///
-    /// let table = from_fn((Word.of(3), Width.of(2)), |(word, width)| 10 * word + width);
-    /// let ids = from_vec(Token.of(4), vec![2, 0, 0, 1]);
-    /// let out = table.lookup(Word, &ids).order((Token, Width));
-    /// assert_eq!(out, ndarray::array![[20, 21], [0, 1], [0, 1], [10, 11]]);
-    /// ```
-    ///
     /// An expression that is not yet evaluated has no axes to bind: `eval` it first.
     ///
     /// # Panics

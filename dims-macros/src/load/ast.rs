@@ -76,6 +76,12 @@ fn part(field: Field, at: usize, is_tuple: bool) -> Result<Part> {
         },
         |name| name.value(),
     );
+    if let Some(layout) = &options.layout
+        && matches!(&field.ty, Type::Path(path) if path.path.segments.last().is_some_and(|last| last.ident == "TensorView"))
+    {
+        let message = "a `TensorView` borrows its elements, which lie as they do in the file: only a `Tensor` can have a layout";
+        return Err(Error::new(layout.span(), message));
+    }
     let how = match (options.axes, written_axes(&field.ty)?) {
         _ if options.default => How::Default,
         (Some(axes), _) => How::Tensor { name, axes: Box::new(axes), layout: options.layout.map(Box::new) },

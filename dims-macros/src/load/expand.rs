@@ -54,6 +54,7 @@ pub fn expand(input: &Input) -> TokenStream {
     let (_, own_generics, _) = generics.split_for_impl();
     quote! {
         #[automatically_derived]
+        #[diagnostic::do_not_recommend]
         impl #impl_generics ::typed_dims::file::load::Load<#file> for #ident #own_generics #bounds {
             fn load(
                 from: &mut ::typed_dims::file::load::Loader<'_, #file>,

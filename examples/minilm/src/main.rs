@@ -91,7 +91,7 @@ fn progress(lines: usize) -> ProgressBar {
 fn table(sentences: &[String], likeness: &Array2<f32>) -> Table {
     let mut table = Table::new();
     table.load_preset(comfy_table::presets::UTF8_FULL_CONDENSED);
-    let numbers = (1..=sentences.len()).map(|at| Cell::new(at));
+    let numbers = (1..=sentences.len()).map(Cell::new);
     table.set_header([Cell::new(""), Cell::new("sentence")].into_iter().chain(numbers));
     for (at, (sentence, row)) in sentences.iter().zip(likeness.rows()).enumerate() {
         let short: String = sentence.chars().take(40).collect();

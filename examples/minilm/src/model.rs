@@ -148,6 +148,11 @@ pub struct Encoder<'w> {
 }
 
 impl Encoder<'_> {
+    /// How many numbers a sentence becomes.
+    pub fn width(&self) -> usize {
+        self.embeddings.words.size(Width)
+    }
+
     /// One direction for each sentence: sentences that mean the same have nearly the same.
     pub fn encode(&self, tokens: &Tokens, epsilon: f32) -> Tensor<f32, (Batch, Width)> {
         let mut x = self.embeddings.of(tokens, epsilon);

@@ -52,8 +52,7 @@ pub fn padded(sentences: &[&[u32]]) -> Tokens {
     }
 }
 
-/// One row for each sentence, in their order. Sentences of about one length are computed together, since padding is work as well;
-/// `done` is told how many were computed.
+/// One row for each sentence, in their order; `done` is told how many were computed.
 pub fn embed(
     encoder: &Encoder<'_>,
     epsilon: f32,
@@ -61,15 +60,48 @@ pub fn embed(
     batch: usize,
     mut done: impl FnMut(usize),
 ) -> Array2<f32> {
+    let mut out = Array2::zeros((sentences.len(), encoder.width()));
+    for numbers in batches(sentences, batch) {
+        let together: Vec<&[u32]> = numbers.iter().map(|&at| sentences[at].as_slice()).collect();
+        let rows = encoder.encode(&padded(&together), epsilon);
+        out.at_mut((numbers.at(Batch), Width)).assign(rows);
+        done(numbers.len());
+    }
+    out
+}
+
+/// The numbers of sentences that are computed together, the longest first: at most `most`, and none that is less than half as long as
+/// the longest, since padding is work as well.
+fn batches(sentences: &[Vec<u32>], most: usize) -> Vec<Vec<usize>> {
     let mut by_length: Vec<usize> = (0..sentences.len()).collect();
     by_length.sort_by_key(|&at| std::cmp::Reverse(sentences[at].len()));
-    let mut out: Option<Array2<f32>> = None;
-    for chunk in by_length.chunks(batch) {
-        let together: Vec<&[u32]> = chunk.iter().map(|&at| sentences[at].as_slice()).collect();
-        let rows = encoder.encode(&padded(&together), epsilon);
-        let out = out.get_or_insert_with(|| Array2::zeros((sentences.len(), rows.size(Width))));
-        out.at_mut((chunk.at(Batch), Width)).assign(rows);
-        done(chunk.len());
+    let mut batches: Vec<Vec<usize>> = Vec::new();
+    for at in by_length {
+        let fits = |batch: &&mut Vec<usize>| {
+            batch.len() < most && 2 * sentences[at].len() >= sentences[batch[0]].len()
+        };
+        match batches.last_mut().filter(fits) {
+            Some(batch) => batch.push(at),
+            None => batches.push(vec![at]),
+        }
     }
-    out.unwrap_or_default()
+    batches
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn batches_have_each_sentence_once_and_little_padding() {
+        let lengths = [3, 40, 2, 9, 8, 256, 4, 7, 39, 5, 2];
+        let sentences: Vec<Vec<u32>> = lengths.iter().map(|&length| vec![1; length]).collect();
+        let found = batches(&sentences, 3);
+        let lengths: Vec<Vec<usize>> =
+            found.iter().map(|batch| batch.iter().map(|&at| lengths[at]).collect()).collect();
+        assert_eq!(lengths, [vec![256], vec![40, 39], vec![9, 8, 7], vec![5, 4, 3], vec![2, 2]]);
+        let mut all = found.concat();
+        all.sort_unstable();
+        assert_eq!(all, (0..sentences.len()).collect::<Vec<_>>());
+    }
 }

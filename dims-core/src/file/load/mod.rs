@@ -118,6 +118,7 @@ pub trait Load<'a>: Sized {
     fn load(from: &mut Loader<'_, 'a>) -> Option<Self>;
 }
 
+#[diagnostic::do_not_recommend]
 impl<'a, M: Load<'a>> Load<'a> for Vec<M> {
     fn load(from: &mut Loader<'_, 'a>) -> Option<Self> {
         let count = (1..).find(|count| !from.field(&count.to_string(), |from| from.is_there()))?;
@@ -127,6 +128,7 @@ impl<'a, M: Load<'a>> Load<'a> for Vec<M> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<'a, M: Load<'a>> Load<'a> for Option<M> {
     fn load(from: &mut Loader<'_, 'a>) -> Option<Self> {
         if from.is_there() { M::load(from).map(Some) } else { Some(None) }

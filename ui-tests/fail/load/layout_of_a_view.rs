@@ -1,0 +1,15 @@
+//~ words: only a `Tensor` can have a layout
+use typed_dims::prelude::*;
+
+dims! {
+    pub struct Width;
+    pub struct Inner;
+}
+
+#[derive(Load)]
+struct Layer<'w> {
+    #[load(layout = (Width, Inner))]
+    weight: TensorView<'w, f32, (Inner, Width)>,
+}
+
+fn main() {}

@@ -1,0 +1,16 @@
+//~ words: the order of the axes in the file is not written here
+use typed_dims::prelude::*;
+
+dims! {
+    pub struct Width;
+    pub struct Inner;
+}
+
+type Matrix = (Width, Inner);
+
+#[derive(Load)]
+struct Layer {
+    weight: Tensor<f32, Matrix>,
+}
+
+fn main() {}
