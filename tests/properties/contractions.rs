@@ -85,15 +85,9 @@ properties! {
     pairs_f32 40: |case in cases(5), which| pairs::<f32>(&case, which);
     pairs_f64 40: |case in cases(5), which| pairs::<f64>(&case, which);
     pairs_i8 20: |case in cases(4), which| pairs::<i8>(&case, which);
-    pairs_i16 20: |case in cases(4), which| pairs::<i16>(&case, which);
     pairs_i32 20: |case in cases(4), which| pairs::<i32>(&case, which);
-    pairs_i64 20: |case in cases(4), which| pairs::<i64>(&case, which);
-    pairs_isize 20: |case in cases(4), which| pairs::<isize>(&case, which);
     pairs_u8 20: |case in cases(4), which| pairs::<u8>(&case, which);
-    pairs_u16 20: |case in cases(4), which| pairs::<u16>(&case, which);
-    pairs_u32 20: |case in cases(4), which| pairs::<u32>(&case, which);
     pairs_u64 20: |case in cases(4), which| pairs::<u64>(&case, which);
-    pairs_usize 20: |case in cases(4), which| pairs::<usize>(&case, which);
     pairs_complex32 30: |case in cases(5), which| pairs::<Complex<f32>>(&case, which);
     pairs_complex64 30: |case in cases(5), which| pairs::<Complex<f64>>(&case, which);
     pairs_of_large_f32 8: |case in filled_cases(28), which| pairs::<f32>(&case, which % 2);

@@ -199,18 +199,11 @@ fn positional(case: &Case) {
 
 properties! {
     sums_i8 20: |case in cases(4), _which| sums::<i8>(&case);
-    sums_i16 10: |case in cases(4), _which| sums::<i16>(&case);
     sums_i32 30: |case in cases(5), _which| sums::<i32>(&case);
-    sums_i64 10: |case in cases(4), _which| sums::<i64>(&case);
-    sums_isize 10: |case in cases(4), _which| sums::<isize>(&case);
     sums_u8 10: |case in cases(4), _which| sums::<u8>(&case);
-    sums_u16 10: |case in cases(4), _which| sums::<u16>(&case);
-    sums_u32 10: |case in cases(4), _which| sums::<u32>(&case);
     sums_u64 10: |case in cases(4), _which| sums::<u64>(&case);
-    sums_usize 10: |case in cases(4), _which| sums::<usize>(&case);
     sums_f32 30: |case in cases(3), _which| sums::<f32>(&case);
     sums_f64 20: |case in cases(4), _which| sums::<f64>(&case);
-    sums_complex32 10: |case in cases(3), _which| sums::<Complex<f32>>(&case);
     sums_complex64 10: |case in cases(3), _which| sums::<Complex<f64>>(&case);
     long_sums_i32 6: |case in filled_cases(12), _which| sums::<i32>(&case);
     extremes_of_f32 40: |case in filled_cases(5), _which| extremes_f32(&case);
