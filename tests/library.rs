@@ -310,3 +310,19 @@ mod seeds {
         assert!(mean.abs() < 0.01 && (var - 1.0).abs() < 0.02, "{mean} {var}");
     }
 }
+
+mod edges {
+    use super::*;
+
+    #[test]
+    fn triangles_beyond_all_indices_are_whole_or_empty() {
+        let x = ndarray::array![[1, 2], [3, 4]];
+        let nothing = ndarray::array![[0, 0], [0, 0]];
+        dims!(i, j);
+        let m = x.at((i, j));
+        assert_eq!(m.tril(i, j, isize::MAX).order((i, j)), x);
+        assert_eq!(m.tril(i, j, isize::MIN).order((i, j)), nothing);
+        assert_eq!(m.triu(i, j, isize::MAX).order((i, j)), nothing);
+        assert_eq!(m.triu(i, j, isize::MIN).order((i, j)), x);
+    }
+}
