@@ -325,4 +325,15 @@ mod edges {
         assert_eq!(m.triu(i, j, isize::MAX).order((i, j)), nothing);
         assert_eq!(m.triu(i, j, isize::MIN).order((i, j)), x);
     }
+
+    #[test]
+    fn padding_that_cannot_be_counted_is_refused() {
+        let (x, k) = (Array1::<f32>::zeros(3), Array1::<f32>::zeros(3));
+        dims!(kh);
+        let window = Window::new().padding(usize::MAX);
+        let found = try_conv_transpose(x.at(H), k.at(kh), (), H, kh, &window, 0);
+        assert!(matches!(found, Err(DimError::Shape { .. })));
+        let none = Array1::<f32>::zeros(0);
+        assert!(matches!(none.at(H).try_pad(H, usize::MAX, 1, Pad::Reflect), Err(DimError::Shape { .. })));
+    }
 }
