@@ -336,4 +336,37 @@ mod edges {
         let none = Array1::<f32>::zeros(0);
         assert!(matches!(none.at(H).try_pad(H, usize::MAX, 1, Pad::Reflect), Err(DimError::Shape { .. })));
     }
+
+    #[test]
+    fn a_window_of_padding_alone_has_no_greatest_element() {
+        let (one, none) = (ndarray::array![7i32], Array1::<i32>::zeros(0));
+        let apart = Window::new().padding(2).dilation(3);
+        let error =
+            one.at(H).try_max_pool(H, 2, &apart).expect_err("places 0 and 3, and the element is at 2");
+        assert_eq!(
+            error.to_string(),
+            "windows along dim `H` = 1: one of 2, 3 apart, holds nothing but the padding 2"
+        );
+        assert!(none.at(H).try_max_pool(H, 2, &Window::new().padding(1)).is_err());
+        // Every window that is there against its elements.
+        for (own, len, padding, stride, dilation) in ndarray::indices((5, 4, 4, 4, 5)) {
+            if len * stride * dilation == 0 || padding > ((len - 1) * dilation).div_ceil(2) {
+                continue;
+            }
+            let x = Array1::from_shape_fn(own, |at| at as i32 - 9);
+            let steps = Window::new().padding(padding).stride(stride).dilation(dilation);
+            let span = (len - 1) * dilation + 1;
+            let expected: Option<Vec<i32>> = (0..(own + 2 * padding + 1).saturating_sub(span))
+                .step_by(stride)
+                .map(|start| {
+                    let places = (0..len).map(|k| (start + k * dilation).wrapping_sub(padding));
+                    places.filter_map(|at| x.get(at).copied()).max()
+                })
+                .collect();
+            let found = x.at(H).try_max_pool(H, len, &steps).ok().map(|found| found.order(H).to_vec());
+            assert_eq!(found, expected.filter(|all| !all.is_empty()), "{own} {len} {steps:?}");
+        }
+        // A mean counts them as zeros.
+        assert_eq!(ndarray::array![6.0].at(H).avg_pool(H, 2, &apart).order(H), ndarray::array![0.0, 0.0]);
+    }
 }
