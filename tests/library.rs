@@ -369,4 +369,16 @@ mod edges {
         // A mean counts them as zeros.
         assert_eq!(ndarray::array![6.0].at(H).avg_pool(H, 2, &apart).order(H), ndarray::array![0.0, 0.0]);
     }
+
+    #[test]
+    fn between_equal_or_distant_elements_there_is_no_overflow() {
+        dims!(i);
+        let median = |x: [f64; 2]| x.at(i).median(i).order(());
+        assert_eq!(median([f64::INFINITY; 2]), f64::INFINITY);
+        assert_eq!(median([f64::NEG_INFINITY; 2]), f64::NEG_INFINITY);
+        assert_eq!(median([f64::NEG_INFINITY, 1.0]), f64::NEG_INFINITY);
+        assert_eq!(median([f64::MAX, f64::MIN]), 0.0);
+        let upper = [f64::MIN, f64::MAX].at(i).quantile(i, 0.75).order(());
+        assert!((upper / f64::MAX - 0.5).abs() < 1e-12, "{upper}");
+    }
 }
