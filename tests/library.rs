@@ -381,4 +381,11 @@ mod edges {
         let upper = [f64::MIN, f64::MAX].at(i).quantile(i, 0.75).order(());
         assert!((upper / f64::MAX - 0.5).abs() < 1e-12, "{upper}");
     }
+
+    #[test]
+    fn numbers_between_ends_that_are_far_apart() {
+        let found = linspace(H.of(3), f64::MIN, f64::MAX).order(H);
+        assert_eq!(found, ndarray::array![f64::MIN, 0.0, f64::MAX]);
+        assert_eq!(linspace(H.of(1), f64::MIN, f64::MAX).order(H), ndarray::array![f64::MIN]);
+    }
 }
