@@ -388,4 +388,13 @@ mod edges {
         assert_eq!(found, ndarray::array![f64::MIN, 0.0, f64::MAX]);
         assert_eq!(linspace(H.of(1), f64::MIN, f64::MAX).order(H), ndarray::array![f64::MIN]);
     }
+
+    #[test]
+    fn one_seed_is_not_one_stream() {
+        let drawn = rand::<f64, _>(H.of(1000), 5).order(H);
+        let dropped = Array1::<f64>::ones(1000).at(H).dropout(0.5, 5).order(H);
+        // Of those that are left out, half are below the half, not all.
+        let both = drawn.iter().zip(&dropped).filter(|&(&drawn, &kept)| drawn < 0.5 && kept == 0.0).count();
+        assert!((200..300).contains(&both), "{both}");
+    }
 }
