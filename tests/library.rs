@@ -397,4 +397,11 @@ mod edges {
         let both = drawn.iter().zip(&dropped).filter(|&(&drawn, &kept)| drawn < 0.5 && kept == 0.0).count();
         assert!((200..300).contains(&both), "{both}");
     }
+
+    #[test]
+    fn a_smooth_loss_without_a_smooth_part_is_a_distance() {
+        dims!(i);
+        let (x, y) = ([1.0f32, 2.0, 3.0], [1.0f32, 4.0, 2.5]);
+        assert_eq!(x.at(i).smooth_l1_loss(y.at(i), 0.0).order(i), ndarray::array![0.0, 2.0, 0.5]);
+    }
 }
