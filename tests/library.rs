@@ -404,4 +404,23 @@ mod edges {
         let (x, y) = ([1.0f32, 2.0, 3.0], [1.0f32, 4.0, 2.5]);
         assert_eq!(x.at(i).smooth_l1_loss(y.at(i), 0.0).order(i), ndarray::array![0.0, 2.0, 0.5]);
     }
+
+    /// 2048 is where half precision stops counting, and 65504 where it ends.
+    #[cfg(feature = "half")]
+    #[test]
+    fn half_precision_runs_in_single_precision() {
+        use half::f16;
+        let of = f16::from_f32;
+        let ones = Array2::from_elem((4096, 2), of(1.0));
+        let x = ones.at((H, W));
+        for last in [x.cumsum(H).index(H, 4095), x.order((W, H)).at((W, H)).cumsum(H).index(H, 4095)] {
+            assert_eq!(last.order(W), ndarray::array![of(4096.0), of(4096.0)]);
+        }
+        assert_eq!(x.adaptive_avg_pool(H, 1).index(H, 0).order(W), ndarray::array![of(1.0), of(1.0)]);
+        let near = x.logcumsumexp(H).index(H, 4095).index(W, 0).order(()).to_f64();
+        assert!((near - (1.0 + 4096f64.ln())).abs() < 0.01, "{near}");
+        let growing = Array1::from_elem(512, of(1.005)).at(H).cumprod(H).index(H, 511).order(()).to_f64();
+        let exact = of(1.005).to_f64().powi(512);
+        assert!((growing / exact - 1.0).abs() < 0.001, "{growing} {exact}");
+    }
 }

@@ -153,8 +153,8 @@ pub trait Pooling: Computable {
     where
         Self::Elem: Real,
     {
-        let mean = |total: Self::Elem, count| Self::Elem::mean_of(total.to_acc(), count);
-        adaptive(self, &dims, &sizes.into(), "adaptive_avg_pool", |a, b| a + b, mean)
+        let add = |a: <Self::Elem as Num>::Acc, b: <Self::Elem as Num>::Acc| a.add(b);
+        adaptive(self, &dims, &sizes.into(), "adaptive_avg_pool", Num::to_acc, add, Analytic::mean_of)
     }
 
     /// The greatest elements of as many parts of each dim as asked for, as in [`adaptive_avg_pool`](Pooling::adaptive_avg_pool).
@@ -299,32 +299,34 @@ where
     fused::<Windowed<S>, R, _, Positions, S, Q>(&windows, &shape, reducer, Empty::Allowed)
 }
 
-/// Combines parts of each dim, one dim after the other.
-fn adaptive<A: Computable>(
+/// Combines parts of each dim, one dim after the other, in a type `W` that may be wider than the elements.
+fn adaptive<A: Computable, W: Copy>(
     tensor: A,
     dims: &impl DimList,
     sizes: &PerDim,
     name: &'static str,
-    combine: impl Fn(A::Elem, A::Elem) -> A::Elem,
-    finish: impl Fn(A::Elem, usize) -> A::Elem,
+    widen: impl Fn(A::Elem) -> W,
+    combine: impl Fn(W, W) -> W,
+    finish: impl Fn(W, usize) -> A::Elem,
 ) -> Result<Evaluated<A>, DimError> {
     let mut all: SmallVec<[DimInfo<'static>; 3]> = SmallVec::new();
     dims.each(|dim| all.push(DimInfo { cell: None, id: dim.id, name: dim.name, fixed: dim.fixed }));
     sizes.check("size", all.len())?;
     let mut tensor = tensor.into_named().try_eval()?;
     for (at, &dim) in all.iter().enumerate() {
-        tensor = parts(tensor, dim, sizes.at(at), name, &combine, &finish)?;
+        tensor = parts(tensor, dim, sizes.at(at), name, &widen, &combine, &finish)?;
     }
     Ok(tensor)
 }
 
-fn parts<T: Element, S: Dims, R: Rank>(
+fn parts<T: Element, S: Dims, R: Rank, W: Copy>(
     tensor: Named<T, S, R>,
     dim: DimInfo<'_>,
     len: usize,
     name: &'static str,
-    combine: &impl Fn(T, T) -> T,
-    finish: &impl Fn(T, usize) -> T,
+    widen: &impl Fn(T) -> W,
+    combine: &impl Fn(W, W) -> W,
+    finish: &impl Fn(W, usize) -> T,
 ) -> Result<Named<T, S, R>, DimError> {
     let shape = tensor.shape()?;
     let axis = position(&shape, dim);
@@ -346,20 +348,21 @@ fn parts<T: Element, S: Dims, R: Rank>(
     let bytes = total * size_of::<T>();
     record(|| Step::Lines { work: name, lines: outer, len: size * inner, bytes, threads: 1 });
     if total > 0 {
+        let mut states: Vec<W> = Vec::with_capacity(inner);
         for block in data.chunks_exact(size * inner) {
             for part in 0..len {
                 let bound = |part: usize, up: usize| {
                     ((part as u128 * size as u128 + up as u128) / len as u128) as usize
                 };
                 let (from, to) = (bound(part, 0), bound(part + 1, len - 1));
-                let start = out.len();
-                out.extend_from_slice(&block[from * inner..(from + 1) * inner]);
+                states.clear();
+                states.extend(block[from * inner..(from + 1) * inner].iter().map(|&value| widen(value)));
                 for row in block[(from + 1) * inner..to * inner].chunks_exact(inner) {
-                    for (out, &value) in out[start..].iter_mut().zip(row) {
-                        *out = combine(*out, value);
+                    for (state, &value) in states.iter_mut().zip(row) {
+                        *state = combine(*state, widen(value));
                     }
                 }
-                out[start..].iter_mut().for_each(|out| *out = finish(*out, to - from));
+                out.extend(states.iter().map(|&state| finish(state, to - from)));
             }
         }
     }
