@@ -423,4 +423,15 @@ mod edges {
         let exact = of(1.005).to_f64().powi(512);
         assert!((growing / exact - 1.0).abs() < 0.001, "{growing} {exact}");
     }
+
+    #[cfg(feature = "half")]
+    #[test]
+    fn half_precision_counts_in_single_precision() {
+        use half::f16;
+        let of = f16::from_f32;
+        let steps = arange(H.of(70_000), of(0.0), of(0.5)).order(H);
+        assert_eq!(steps[69_998], of(34_999.0));
+        let line = linspace(H.of(70_001), of(0.0), of(7.0)).order(H);
+        assert_eq!((line[0], line[30_000], line[70_000]), (of(0.0), of(3.0), of(7.0)));
+    }
 }

@@ -317,9 +317,11 @@ where
 #[track_caller]
 pub fn arange<T: Num, D: SizedDims + Written<Index = usize>>(dim: D, start: T, step: T) -> Named<T, D::Set>
 where
-    usize: CastTo<T>,
+    usize: CastTo<T::Acc>,
 {
-    from_fn(dim, |i| start.add(step.mul(CastTo::<T>::cast_to(i))))
+    // In single precision where the type cannot count that far.
+    let (start, step) = (start.to_acc(), step.to_acc());
+    from_fn(dim, |i| T::from_acc(start.add(step.mul(CastTo::<T::Acc>::cast_to(i)))))
 }
 
 /// Numbers from `start` to `end`, both included, evenly spaced along a dim: `start + i * (end - start) / (n - 1)`. Of one element it is
