@@ -434,4 +434,11 @@ mod edges {
         let line = linspace(H.of(70_001), of(0.0), of(7.0)).order(H);
         assert_eq!((line[0], line[30_000], line[70_000]), (of(0.0), of(3.0), of(7.0)));
     }
+
+    #[test]
+    fn chunks_are_used_up_early() {
+        let x = ndarray::array![0, 1, 2, 3, 4, 5];
+        let pieces = x.at(H).chunk(H, 4);
+        assert_eq!(pieces.iter().map(|piece| piece.size(H)).collect::<Vec<_>>(), [2, 2, 2]);
+    }
 }
