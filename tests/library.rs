@@ -441,4 +441,17 @@ mod edges {
         let pieces = x.at(H).chunk(H, 4);
         assert_eq!(pieces.iter().map(|piece| piece.size(H)).collect::<Vec<_>>(), [2, 2, 2]);
     }
+
+    #[test]
+    fn results_of_several_tensors_outlive_what_they_come_from() {
+        dims!(n);
+        let (norm, unique) = {
+            let x = ndarray::array![[1.0f32, 2.0], [3.0, 2.0]];
+            (x.at((Batch, C)).batch_norm(Batch, 1e-5), x.at((Batch, C)).unique(n))
+        };
+        assert_eq!(norm.mean.order(C), ndarray::array![2.0, 2.0]);
+        assert_eq!(norm.var.order(C), ndarray::array![1.0, 0.0]);
+        assert_eq!(unique.values.order(n), ndarray::array![1.0, 2.0, 3.0]);
+        assert_eq!(unique.inverse.order((Batch, C)), ndarray::array![[0, 1], [2, 1]]);
+    }
 }
