@@ -310,3 +310,148 @@ mod seeds {
         assert!(mean.abs() < 0.01 && (var - 1.0).abs() < 0.02, "{mean} {var}");
     }
 }
+
+mod edges {
+    use super::*;
+
+    #[test]
+    fn triangles_beyond_all_indices_are_whole_or_empty() {
+        let x = ndarray::array![[1, 2], [3, 4]];
+        let nothing = ndarray::array![[0, 0], [0, 0]];
+        dims!(i, j);
+        let m = x.at((i, j));
+        assert_eq!(m.tril(i, j, isize::MAX).order((i, j)), x);
+        assert_eq!(m.tril(i, j, isize::MIN).order((i, j)), nothing);
+        assert_eq!(m.triu(i, j, isize::MAX).order((i, j)), nothing);
+        assert_eq!(m.triu(i, j, isize::MIN).order((i, j)), x);
+    }
+
+    #[test]
+    fn padding_that_cannot_be_counted_is_refused() {
+        let (x, k) = (Array1::<f32>::zeros(3), Array1::<f32>::zeros(3));
+        dims!(kh);
+        let window = Window::new().padding(usize::MAX);
+        let found = try_conv_transpose(x.at(H), k.at(kh), (), H, kh, &window, 0);
+        assert!(matches!(found, Err(DimError::Shape { .. })));
+        let none = Array1::<f32>::zeros(0);
+        assert!(matches!(none.at(H).try_pad(H, usize::MAX, 1, Pad::Reflect), Err(DimError::Shape { .. })));
+    }
+
+    #[test]
+    fn a_window_of_padding_alone_has_no_greatest_element() {
+        let (one, none) = (ndarray::array![7i32], Array1::<i32>::zeros(0));
+        let apart = Window::new().padding(2).dilation(3);
+        let error =
+            one.at(H).try_max_pool(H, 2, &apart).expect_err("places 0 and 3, and the element is at 2");
+        assert_eq!(
+            error.to_string(),
+            "windows along dim `H` = 1: one of 2, 3 apart, holds nothing but the padding 2"
+        );
+        assert!(none.at(H).try_max_pool(H, 2, &Window::new().padding(1)).is_err());
+        // Every window that is there against its elements.
+        for (own, len, padding, stride, dilation) in ndarray::indices((5, 4, 4, 4, 5)) {
+            if len * stride * dilation == 0 || padding > ((len - 1) * dilation).div_ceil(2) {
+                continue;
+            }
+            let x = Array1::from_shape_fn(own, |at| at as i32 - 9);
+            let steps = Window::new().padding(padding).stride(stride).dilation(dilation);
+            let span = (len - 1) * dilation + 1;
+            let expected: Option<Vec<i32>> = (0..(own + 2 * padding + 1).saturating_sub(span))
+                .step_by(stride)
+                .map(|start| {
+                    let places = (0..len).map(|k| (start + k * dilation).wrapping_sub(padding));
+                    places.filter_map(|at| x.get(at).copied()).max()
+                })
+                .collect();
+            let found = x.at(H).try_max_pool(H, len, &steps).ok().map(|found| found.order(H).to_vec());
+            assert_eq!(found, expected.filter(|all| !all.is_empty()), "{own} {len} {steps:?}");
+        }
+        // A mean counts them as zeros.
+        assert_eq!(ndarray::array![6.0].at(H).avg_pool(H, 2, &apart).order(H), ndarray::array![0.0, 0.0]);
+    }
+
+    #[test]
+    fn between_equal_or_distant_elements_there_is_no_overflow() {
+        dims!(i);
+        let median = |x: [f64; 2]| x.at(i).median(i).order(());
+        assert_eq!(median([f64::INFINITY; 2]), f64::INFINITY);
+        assert_eq!(median([f64::NEG_INFINITY; 2]), f64::NEG_INFINITY);
+        assert_eq!(median([f64::NEG_INFINITY, 1.0]), f64::NEG_INFINITY);
+        assert_eq!(median([f64::MAX, f64::MIN]), 0.0);
+        let upper = [f64::MIN, f64::MAX].at(i).quantile(i, 0.75).order(());
+        assert!((upper / f64::MAX - 0.5).abs() < 1e-12, "{upper}");
+    }
+
+    #[test]
+    fn numbers_between_ends_that_are_far_apart() {
+        let found = linspace(H.of(3), f64::MIN, f64::MAX).order(H);
+        assert_eq!(found, ndarray::array![f64::MIN, 0.0, f64::MAX]);
+        assert_eq!(linspace(H.of(1), f64::MIN, f64::MAX).order(H), ndarray::array![f64::MIN]);
+    }
+
+    #[test]
+    fn one_seed_is_not_one_stream() {
+        let drawn = rand::<f64, _>(H.of(1000), 5).order(H);
+        let dropped = Array1::<f64>::ones(1000).at(H).dropout(0.5, 5).order(H);
+        // Of those that are left out, half are below the half, not all.
+        let both = drawn.iter().zip(&dropped).filter(|&(&drawn, &kept)| drawn < 0.5 && kept == 0.0).count();
+        assert!((200..300).contains(&both), "{both}");
+    }
+
+    #[test]
+    fn a_smooth_loss_without_a_smooth_part_is_a_distance() {
+        dims!(i);
+        let (x, y) = ([1.0f32, 2.0, 3.0], [1.0f32, 4.0, 2.5]);
+        assert_eq!(x.at(i).smooth_l1_loss(y.at(i), 0.0).order(i), ndarray::array![0.0, 2.0, 0.5]);
+    }
+
+    /// 2048 is where half precision stops counting, and 65504 where it ends.
+    #[cfg(feature = "half")]
+    #[test]
+    fn half_precision_runs_in_single_precision() {
+        use half::f16;
+        let of = f16::from_f32;
+        let ones = Array2::from_elem((4096, 2), of(1.0));
+        let x = ones.at((H, W));
+        for last in [x.cumsum(H).index(H, 4095), x.order((W, H)).at((W, H)).cumsum(H).index(H, 4095)] {
+            assert_eq!(last.order(W), ndarray::array![of(4096.0), of(4096.0)]);
+        }
+        assert_eq!(x.adaptive_avg_pool(H, 1).index(H, 0).order(W), ndarray::array![of(1.0), of(1.0)]);
+        let near = x.logcumsumexp(H).index(H, 4095).index(W, 0).order(()).to_f64();
+        assert!((near - (1.0 + 4096f64.ln())).abs() < 0.01, "{near}");
+        let growing = Array1::from_elem(512, of(1.005)).at(H).cumprod(H).index(H, 511).order(()).to_f64();
+        let exact = of(1.005).to_f64().powi(512);
+        assert!((growing / exact - 1.0).abs() < 0.001, "{growing} {exact}");
+    }
+
+    #[cfg(feature = "half")]
+    #[test]
+    fn half_precision_counts_in_single_precision() {
+        use half::f16;
+        let of = f16::from_f32;
+        let steps = arange(H.of(70_000), of(0.0), of(0.5)).order(H);
+        assert_eq!(steps[69_998], of(34_999.0));
+        let line = linspace(H.of(70_001), of(0.0), of(7.0)).order(H);
+        assert_eq!((line[0], line[30_000], line[70_000]), (of(0.0), of(3.0), of(7.0)));
+    }
+
+    #[test]
+    fn chunks_are_used_up_early() {
+        let x = ndarray::array![0, 1, 2, 3, 4, 5];
+        let pieces = x.at(H).chunk(H, 4);
+        assert_eq!(pieces.iter().map(|piece| piece.size(H)).collect::<Vec<_>>(), [2, 2, 2]);
+    }
+
+    #[test]
+    fn results_of_several_tensors_outlive_what_they_come_from() {
+        dims!(n);
+        let (norm, unique) = {
+            let x = ndarray::array![[1.0f32, 2.0], [3.0, 2.0]];
+            (x.at((Batch, C)).batch_norm(Batch, 1e-5), x.at((Batch, C)).unique(n))
+        };
+        assert_eq!(norm.mean.order(C), ndarray::array![2.0, 2.0]);
+        assert_eq!(norm.var.order(C), ndarray::array![1.0, 0.0]);
+        assert_eq!(unique.values.order(n), ndarray::array![1.0, 2.0, 3.0]);
+        assert_eq!(unique.inverse.order((Batch, C)), ndarray::array![[0, 1], [2, 1]]);
+    }
+}

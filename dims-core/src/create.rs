@@ -317,9 +317,11 @@ where
 #[track_caller]
 pub fn arange<T: Num, D: SizedDims + Written<Index = usize>>(dim: D, start: T, step: T) -> Named<T, D::Set>
 where
-    usize: CastTo<T>,
+    usize: CastTo<T::Acc>,
 {
-    from_fn(dim, |i| start.add(step.mul(CastTo::<T>::cast_to(i))))
+    // In single precision where the type cannot count that far.
+    let (start, step) = (start.to_acc(), step.to_acc());
+    from_fn(dim, |i| T::from_acc(start.add(step.mul(CastTo::<T::Acc>::cast_to(i)))))
 }
 
 /// Numbers from `start` to `end`, both included, evenly spaced along a dim: `start + i * (end - start) / (n - 1)`. Of one element it is
@@ -335,10 +337,22 @@ pub fn linspace<T: Real, D: MaybeSized + SizedDims + Written<Index = usize>>(
     end: T,
 ) -> Named<T, <D as Written>::Set> {
     let last = dim.info().size().map_or(0, |size| size.saturating_sub(1));
-    let number = |i: usize| <T as num_traits::NumCast>::from(i).expect("a float can be any size");
-    let step = if last == 0 { T::zero() } else { (end - start) / number(last) };
+    // In single precision where the type cannot count that far.
+    let number = |i: usize| <T::Wide as num_traits::NumCast>::from(i).expect("a float can be any size");
+    let (first, end) = (start.widen(), end.widen());
+    let whole = end - first;
+    let finite = [first, whole, end].map(num_traits::Float::is_finite);
+    if last > 0 && finite == [true, false, true] {
+        // The ends are farther apart than numbers go.
+        let share = |i: usize| number(i) / number(last);
+        return from_fn(dim, |i| T::narrow(first * share(last - i) + end * share(i)));
+    }
+    let step = if last == 0 { <T::Wide as Num>::ZERO } else { whole / number(last) };
     // From the nearer end, so that the last element is `end` itself.
-    from_fn(dim, |i| if 2 * i <= last { start + step * number(i) } else { end - step * number(last - i) })
+    from_fn(dim, |i| match i <= last - i {
+        true => T::narrow(first + step * number(i)),
+        false => T::narrow(end - step * number(last - i)),
+    })
 }
 
 /// A tensor of one value, with the dims and sizes of another.

@@ -9,7 +9,7 @@ use crate::dim::Dim;
 use crate::error::{DimError, unwrap};
 use crate::lines::{Lines, arranged, axes_in};
 use crate::named::Named;
-use crate::rank::Rank0;
+use crate::rank::{Rank, Rank0};
 use crate::scalar::Ordered;
 use crate::set::rename::CanGain;
 use crate::set::{Dims, DimsOf, Union};
@@ -36,17 +36,17 @@ fn grown<B: Brand>(dim: &Dim<B>, size: usize) -> Result<(), DimError> {
     dim.try_set_size(size)
 }
 
-/// What [`unique`](Dynamic::unique) yields.
-pub struct Unique<A: AsTensor, B: Brand>
+/// What [`unique`](Dynamic::unique) yields of a tensor of `T` with the dims `S` and the positional axes `R`; `B` is the new dim.
+pub struct Unique<T, B: Brand, S: Dims, R: Rank = Rank0>
 where
     (B,): Dims,
 {
     /// The different elements, in ascending order.
-    pub values: Named<A::Elem, (B,)>,
+    pub values: Named<T, (B,)>,
     /// How often each of them was there.
     pub counts: Named<usize, (B,)>,
     /// For each element of the tensor, which of the values it is.
-    pub inverse: Named<usize, A::Dims, A::Rank>,
+    pub inverse: Named<usize, S, R>,
 }
 
 /// Operations whose result has as many elements as the tensor's elements decide. They run at once.
@@ -147,7 +147,7 @@ pub trait Dynamic: Computable {
     ///
     /// Where [`try_unique`](Dynamic::try_unique) returns an error.
     #[track_caller]
-    fn unique<B: Brand>(self, n: &Dim<B>) -> Unique<Self, B>
+    fn unique<B: Brand>(self, n: &Dim<B>) -> Unique<Self::Elem, B, Self::Dims, Self::Rank>
     where
         Self::Elem: Ordered,
     {
@@ -155,7 +155,10 @@ pub trait Dynamic: Computable {
     }
 
     /// As [`unique`](Dynamic::unique), but what sizes decide is an error; so is a dim `n` that has a size already.
-    fn try_unique<B: Brand>(self, n: &Dim<B>) -> Result<Unique<Self, B>, DimError>
+    fn try_unique<B: Brand>(
+        self,
+        n: &Dim<B>,
+    ) -> Result<Unique<Self::Elem, B, Self::Dims, Self::Rank>, DimError>
     where
         Self::Elem: Ordered,
     {

@@ -403,6 +403,8 @@ where
     I: DimRef + 'a,
     J: DimRef + 'a,
 {
+    // An offset beyond all indices must not wrap around with one added; half of what can be counted is beyond them as well.
+    let offset = offset.clamp(isize::MIN / 2, isize::MAX / 2);
     let row = Binary { op: ops::Add, a: Iota::new(rows), b: Scalar(offset) };
     Select { cond: Binary { op, a: Iota::new(columns), b: row }, a: expr, b: Scalar(zero) }
 }

@@ -8,10 +8,20 @@ use crate::create::{SizedDims, from_fn};
 use crate::named::Named;
 use crate::scalar::Real;
 
+/// What numbers are drawn for: the same seed gives other numbers for something else, so that dropout does not leave out the small ones of
+/// `rand`. (The numbers are digits of the golden ratio and of pi.)
+#[derive(Clone, Copy)]
+#[repr(u64)]
+pub(crate) enum Stream {
+    Uniform = 0,
+    Normal = 0x9E37_79B9_7F4A_7C15,
+    Dropout = 0x243F_6A88_85A3_08D3,
+}
+
 /// The `at`th number of a seed.
 #[inline(always)]
-fn bits(seed: u64, at: u64) -> u64 {
-    mixed(mixed(seed).wrapping_add(at.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15)))
+fn bits(stream: Stream, seed: u64, at: u64) -> u64 {
+    mixed(mixed(seed ^ stream as u64).wrapping_add(at.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15)))
 }
 
 #[inline(always)]
@@ -23,8 +33,8 @@ fn mixed(z: u64) -> u64 {
 
 /// The `at`th number of a seed, from 0 to 1, exclusive.
 #[inline(always)]
-pub(crate) fn unit(seed: u64, at: u64) -> f64 {
-    (bits(seed, at) >> 11) as f64 / (1u64 << 53) as f64
+pub(crate) fn unit(stream: Stream, seed: u64, at: u64) -> f64 {
+    (bits(stream, seed, at) >> 11) as f64 / (1u64 << 53) as f64
 }
 
 fn narrowed<T: Real>(value: f64) -> T {
@@ -43,7 +53,7 @@ pub fn rand<T: Real, D: SizedDims>(dims: D, seed: u64) -> Named<T, D::Set> {
     let mut at = 0;
     from_fn(dims, |_| {
         at += 1;
-        let value = narrowed::<T>(unit(seed, at - 1));
+        let value = narrowed::<T>(unit(Stream::Uniform, seed, at - 1));
         // Rounding to a narrow type can reach 1.
         if value < T::one() { value } else { T::one() - T::epsilon() }
     })
@@ -60,7 +70,8 @@ pub fn randn<T: Real, D: SizedDims>(dims: D, seed: u64) -> Named<T, D::Set> {
     from_fn(dims, |_| {
         at += 1;
         // G. E. P. Box, M. E. Muller, 1958, "A note on the generation of random normal deviates".
-        let (u, v) = (1.0 - unit(seed, 2 * (at - 1)), unit(seed, 2 * (at - 1) + 1));
+        let unit = |at| unit(Stream::Normal, seed, at);
+        let (u, v) = (1.0 - unit(2 * (at - 1)), unit(2 * (at - 1) + 1));
         narrowed((-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos())
     })
 }

@@ -275,8 +275,9 @@ pub trait Restructure: Computable {
         Ok(pieces)
     }
 
-    /// The tensor cut along a dim into `count` pieces, as equal as can be: the first ones have `ceil(n / count)` elements, the last one what is
-    /// left, and pieces that would be empty are left out.
+    /// The tensor cut along a dim into pieces of `ceil(n / count)` elements, the last one of what is left: `count` pieces, or fewer where
+    /// that many elements are used up earlier. (6 elements in 4 are 3 pieces of 2.) As PyTorch's `chunk`; NumPy's `array_split` is
+    /// [`split`](Restructure::split) by sizes of one's own.
     ///
     /// # Panics
     ///

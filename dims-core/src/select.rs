@@ -97,7 +97,8 @@ pub trait Selecting: Computable {
     /// Adds each element to the place that `index` says: `out[.., index[k]] += x[.., k]` for all `k`, on zeros.
     ///
     /// `dims` are the dims that are summed over (`k`), `into` is the dim of the places, with its size. The index and the tensor can have
-    /// any dims; what only one of them has is broadcast. Several elements that go to one place are added in order.
+    /// any dims; what only one of them has is broadcast. Several elements that go to one place are added in order, each sum rounded to the
+    /// element type.
     ///
     /// ```text
     /// x: (k, f)    ids: (k)       x.scatter_add(k, j.of(9), ids): (j, f)

@@ -236,7 +236,7 @@ pub trait Rearranging: Computable {
                 return;
             }
             let len = |size: usize| match size {
-                0 if before + after > 0 => {
+                0 if before > 0 || after > 0 => {
                     let what = format!("nothing to pad dim `{}` of size 0 with", dim.name);
                     Err(DimError::Shape { what })
                 }

@@ -6,7 +6,7 @@ use crate::error::{DimError, unwrap};
 use crate::lines::{Lines, arranged};
 use crate::named::Named;
 use crate::reduce::{Evaluated, Reduced};
-use crate::scalar::{Ordered, Real};
+use crate::scalar::{Num, Ordered, Real};
 use crate::set::{Dims, DimsOf};
 use crate::tensor::{AsTensor, Computable};
 use std::cmp::Ordering;
@@ -65,8 +65,14 @@ fn quantile_of<T: Real>(line: &mut [T], q: T) -> T {
     let (_, &mut low, above) = line.select_nth_unstable_by(at, ascending);
     let share = place - below;
     match above.iter().copied().min_by(ascending) {
-        Some(high) if share > num_traits::Zero::zero() => {
-            T::narrow(low.widen() + (high.widen() - low.widen()) * share)
+        Some(high) if share > num_traits::Zero::zero() && low != high => {
+            let (low, high) = (low.widen(), high.widen());
+            let step = high - low;
+            // The distance of two numbers can be greater than any of them; that to an infinity times a share of it is infinite.
+            T::narrow(match num_traits::Float::is_finite(step) {
+                true => low + step * share,
+                false => low * (<T::Wide as Num>::ONE - share) + high * share,
+            })
         }
         _ => low,
     }

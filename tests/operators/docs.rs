@@ -55,7 +55,8 @@ Operands of one operation have one element type. Nothing is converted in silence
 | comparisons of `T` and `T`: `lt le gt ge eq ne`; `is_nan` and the like | `bool` |
 | `& \| ^ !` of `bool`, or of one integer type | the same type |
 | `select` with a condition of `bool`, and `T` and `T` | `T` |
-| `sum`, `prod`, `max`, `min`, `cumsum`, `sort` of `T` | `T`; sums of integers wrap around, those of `f16` and `bf16` are accumulated in `f32` |
+| `sum`, `prod`, `max`, `min`, `cumsum`, `cumprod`, `sort` of `T` | `T`; sums and products of integers wrap around, those of `f16` and `bf16` are accumulated in `f32` |
+| `scatter_add` of `T` | `T`; each addition is one in the result, so those of `f16` and `bf16` are rounded one by one |
 | `mean`, `var`, `std`, `softmax`, norms of layers, losses, of floats | the same type; integers are refused: "cast the tensor first: `.cast::<f32>()`" |
 | `exp`, `sqrt`, `sin`, .. | the same type: floats and complex numbers; integers are refused |
 | `abs` and `norm` of `Complex<T>` | `T` |

@@ -111,6 +111,36 @@ impl<K: Kernel, W: Along<K::Elem>> Task for Scan<'_, K, W> {
     }
 }
 
+/// Each element becomes what is combined of those up to it, in a wider type if there is one for sums.
+#[inline(always)]
+fn running<T: Copy, W: Copy>(
+    block: &mut [T],
+    inner: usize,
+    widen: impl Fn(T) -> W,
+    combine: impl Fn(W, W) -> W,
+    narrow: impl Fn(W) -> T,
+) {
+    let (first, rest) = block.split_at_mut(inner.min(block.len()));
+    if let [first] = first {
+        let mut state = widen(*first);
+        for value in rest {
+            state = combine(state, widen(*value));
+            *value = narrow(state);
+        }
+        return;
+    }
+    if rest.is_empty() {
+        return;
+    }
+    let mut states: Vec<W> = first.iter().map(|&value| widen(value)).collect();
+    for row in rest.chunks_exact_mut(inner) {
+        for (value, state) in row.iter_mut().zip(&mut states) {
+            *state = combine(*state, widen(*value));
+            *value = narrow(*state);
+        }
+    }
+}
+
 /// Running sums: each element becomes the sum of those up to it.
 #[derive(Clone, Copy)]
 pub struct Cumulate;
@@ -120,9 +150,7 @@ impl<T: Num> Along<T> for Cumulate {
 
     #[inline(always)]
     fn block<I: Isa>(&self, block: &mut [T], inner: usize) {
-        for at in inner..block.len() {
-            block[at] = block[at - inner].add(block[at]);
-        }
+        running(block, inner, T::to_acc, T::Acc::add, T::from_acc);
     }
 }
 
@@ -135,9 +163,7 @@ impl<T: Num> Along<T> for CumulateProduct {
 
     #[inline(always)]
     fn block<I: Isa>(&self, block: &mut [T], inner: usize) {
-        for at in inner..block.len() {
-            block[at] = block[at - inner].mul(block[at]);
-        }
+        running(block, inner, T::to_acc, T::Acc::mul, T::from_acc);
     }
 }
 
@@ -166,9 +192,7 @@ impl<T: Real> Along<T> for CumulateLogSumExp {
 
     #[inline(always)]
     fn block<I: Isa>(&self, block: &mut [T], inner: usize) {
-        for at in inner..block.len() {
-            block[at] = logaddexp::<I, T>(block[at - inner], block[at]);
-        }
+        running(block, inner, T::widen, logaddexp::<I, T::Wide>, T::narrow);
     }
 }
 

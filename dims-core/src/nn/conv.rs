@@ -286,7 +286,8 @@ where
             dilation,
         )?;
         let positions = along.terms[0].2.expect("the number of windows is known");
-        let Some(left) = positions.checked_sub(2 * padding).filter(|&left| left > 0) else {
+        let left = padding.checked_mul(2).and_then(|around| positions.checked_sub(around));
+        let Some(left) = left.filter(|&left| left > 0) else {
             return fail("the padding leaves nothing");
         };
         slide.dim.meet(left, None)?;

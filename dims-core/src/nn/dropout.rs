@@ -3,7 +3,7 @@
 use crate::error::{DimError, unwrap};
 use crate::kernel::threads;
 use crate::named::Named;
-use crate::noise::unit;
+use crate::noise::{Stream, unit};
 use crate::plan::axes::AxisList;
 use crate::reduce::{Evaluated, evaluate_in};
 use crate::scalar::Real;
@@ -49,7 +49,7 @@ pub trait Dropout: Computable {
         let parts: Vec<_> = data.chunks_mut(each).enumerate().collect();
         threads::each(parts, |(part, data)| {
             for (at, value) in data.iter_mut().enumerate() {
-                let dropped = unit(seed, (part * each + at) as u64) < p;
+                let dropped = unit(Stream::Dropout, seed, (part * each + at) as u64) < p;
                 *value = if dropped { num_traits::Zero::zero() } else { *value * scale };
             }
         });

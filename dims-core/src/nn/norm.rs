@@ -7,21 +7,22 @@ use crate::kernel::norm::{RootMeanSquare, Standardize, moments};
 use crate::lines::{Lines, along_lines};
 use crate::named::Named;
 use crate::ops;
-use crate::rank::Rank;
-use crate::reduce::{Evaluated, Reduced};
+use crate::rank::{Rank, Rank0};
+use crate::reduce::Evaluated;
 use crate::role::{AllPlay, DataChannel};
 use crate::scalar::Real;
 use crate::set::{Dims, DimsOf, Union};
 use crate::tensor::{AsTensor, Computable};
 
-/// What [`batch_norm`](Normalization::batch_norm) yields: the elements, and what they were normalised by.
-pub struct BatchNorm<A: AsTensor, X: Dims> {
+/// What [`batch_norm`](Normalization::batch_norm) yields: the elements, and what they were normalised by. The tensor was one of `T` with
+/// the dims `S` and the positional axes `R`, and `X` are the dims that it was not normalised over.
+pub struct BatchNorm<T, S: Dims, X: Dims, R: Rank = Rank0> {
     /// The normalised elements.
-    pub output: Evaluated<A>,
+    pub output: Named<T, S, R>,
     /// The mean over the dims.
-    pub mean: Reduced<A::Elem, A, X>,
+    pub mean: Named<T, X, R>,
     /// The variance of the population, over the dims.
-    pub var: Reduced<A::Elem, A, X>,
+    pub var: Named<T, X, R>,
 }
 
 /// The result of [`batch_norm_with`](Normalization::batch_norm_with).
@@ -161,7 +162,7 @@ pub trait Normalization: Computable {
         self,
         dims: D,
         eps: Self::Elem,
-    ) -> BatchNorm<Self, X>
+    ) -> BatchNorm<Self::Elem, Self::Dims, X, Self::Rank>
     where
         Self::Elem: Real,
     {
@@ -173,7 +174,7 @@ pub trait Normalization: Computable {
         self,
         _: D,
         eps: Self::Elem,
-    ) -> Result<BatchNorm<Self, X>, DimError>
+    ) -> Result<BatchNorm<Self::Elem, Self::Dims, X, Self::Rank>, DimError>
     where
         Self::Elem: Real,
     {

@@ -49,7 +49,8 @@ pub trait Pooling: Computable {
         unwrap(self.try_max_pool(dims, size, steps))
     }
 
-    /// As [`max_pool`](Pooling::max_pool), but what sizes decide is an error; so is a window that is longer than what it slides along.
+    /// As [`max_pool`](Pooling::max_pool), but what sizes decide is an error; so is a window that is longer than what it slides along, and one
+    /// that holds nothing but padding, which has no greatest element.
     fn try_max_pool<D: DimsOf<Self::Dims, X> + Plays<DataFeature>, X: Dims>(
         self,
         dims: D,
@@ -59,7 +60,7 @@ pub trait Pooling: Computable {
     where
         Self::Elem: Ordered,
     {
-        pool(self, &dims, &size.into(), steps, Self::Elem::LOWEST, reducers::Max)
+        pool(self, &dims, &size.into(), steps, Around::Ignored(Self::Elem::LOWEST), reducers::Max)
     }
 
     /// The mean of each window, whose padding counts as zeros: `out[h] = mean over kh of x[h * stride + kh * dilation - padding]`.
@@ -90,7 +91,7 @@ pub trait Pooling: Computable {
     where
         Self::Elem: Analytic,
     {
-        pool(self, &dims, &size.into(), steps, Self::Elem::ZERO, reducers::Mean)
+        pool(self, &dims, &size.into(), steps, Around::Counted(Self::Elem::ZERO), reducers::Mean)
     }
 
     /// The Euclidean norm of each window: `out[h] = sqrt(sum over kh of x[h * stride + kh * dilation - padding]^2)`.
@@ -122,7 +123,7 @@ pub trait Pooling: Computable {
     where
         Self::Elem: Real,
     {
-        pool(self, &dims, &size.into(), steps, Self::Elem::ZERO, reducers::Norm)
+        pool(self, &dims, &size.into(), steps, Around::Counted(Self::Elem::ZERO), reducers::Norm)
     }
 
     /// The means of as many parts of each dim as asked for, which are as equal as can be: `out[i] = mean of x[floor(i * n / size) ..
@@ -152,8 +153,8 @@ pub trait Pooling: Computable {
     where
         Self::Elem: Real,
     {
-        let mean = |total: Self::Elem, count| Self::Elem::mean_of(total.to_acc(), count);
-        adaptive(self, &dims, &sizes.into(), "adaptive_avg_pool", |a, b| a + b, mean)
+        let add = |a: <Self::Elem as Num>::Acc, b: <Self::Elem as Num>::Acc| a.add(b);
+        adaptive(self, &dims, &sizes.into(), "adaptive_avg_pool", Num::to_acc, add, Analytic::mean_of)
     }
 
     /// The greatest elements of as many parts of each dim as asked for, as in [`adaptive_avg_pool`](Pooling::adaptive_avg_pool).
@@ -182,18 +183,37 @@ pub trait Pooling: Computable {
     where
         Self::Elem: Ordered,
     {
-        adaptive(self, &dims, &sizes.into(), "adaptive_max_pool", Ordered::maximum, |best, _| best)
+        adaptive(self, &dims, &sizes.into(), "adaptive_max_pool", |x| x, Ordered::maximum, |best, _| best)
     }
 }
 
 impl<A: Computable> Pooling for A {}
+
+/// What padding is filled with.
+enum Around<T> {
+    /// With what the reduction never chooses, so that it does not count; a window must hold something else.
+    Ignored(T),
+    /// With elements as any others.
+    Counted(T),
+}
+
+/// Whether one of `positions` windows, `stride` apart, holds nothing but the `padding` in front of `own` elements or behind them.
+///
+/// Of such a window the first place that is not in front of the elements is behind them. (The last place never is in front: padding is not
+/// longer than half a window.)
+fn misses(own: usize, padding: usize, positions: usize, stride: usize, dilation: usize) -> bool {
+    (0..positions).map(|at| at * stride).take_while(|&start| start < padding || own == 0).any(|start| {
+        let first = start + padding.saturating_sub(start).div_ceil(dilation) * dilation;
+        first >= padding + own
+    })
+}
 
 fn pool<A: Computable, Q: Reducer<A::Elem, Out = A::Elem>>(
     tensor: A,
     dims: &impl DimList,
     size: &PerDim,
     steps: &Window,
-    fill: A::Elem,
+    around: Around<A::Elem>,
     reducer: Q,
 ) -> Result<Evaluated<A>, DimError> {
     const { Positions::fit::<A::Dims>() };
@@ -206,6 +226,16 @@ fn pool<A: Computable, Q: Reducer<A::Elem, Out = A::Elem>>(
     }
     size.check("size", all.len())?;
     steps.check(all.len())?;
+    let (fill, counted) = match around {
+        Around::Ignored(fill) => (fill, false),
+        Around::Counted(fill) => (fill, true),
+    };
+    // Without any element along the other dims there is no window at all.
+    let windows_exist = AxisList::in_memory_of::<A::Dims, A::Rank>()
+        .as_slice()
+        .iter()
+        .all(|&axis| shape.size(axis) > 0 || all.iter().any(|&dim| position(&shape, dim) == axis));
+    let alone_is_wrong = windows_exist && !counted;
     let mut changes = Changes::new();
     let mut placings: SmallVec<[Placing; 3]> = SmallVec::new();
     for (at, &dim) in all.iter().enumerate() {
@@ -224,8 +254,18 @@ fn pool<A: Computable, Q: Reducer<A::Elem, Out = A::Elem>>(
             return Err(DimError::Shape { what });
         }
         let (stride, dilation) = (steps.stride.at(at), steps.dilation.at(at));
-        changes.push((dim.key(), slid(dim, padded, Positions::key(at), size.at(at), stride, dilation)?));
+        let along = slid(dim, padded, Positions::key(at), size.at(at), stride, dilation)?;
+        let positions = along.terms[0].2.expect("the number of windows is known");
+        changes.push((dim.key(), along));
         if padding > 0 {
+            if alone_is_wrong && misses(own, padding, positions, stride, dilation) {
+                let what = format!(
+                    "windows along dim `{}` = {own}: one of {}, {dilation} apart, holds nothing but the padding {padding}",
+                    dim.name,
+                    size.at(at)
+                );
+                return Err(DimError::Shape { what });
+            }
             placings.push(Placing { dim: dim.key(), len: padded, start: padding, step: 1 });
         }
     }
@@ -259,32 +299,34 @@ where
     fused::<Windowed<S>, R, _, Positions, S, Q>(&windows, &shape, reducer, Empty::Allowed)
 }
 
-/// Combines parts of each dim, one dim after the other.
-fn adaptive<A: Computable>(
+/// Combines parts of each dim, one dim after the other, in a type `W` that may be wider than the elements.
+fn adaptive<A: Computable, W: Copy>(
     tensor: A,
     dims: &impl DimList,
     sizes: &PerDim,
     name: &'static str,
-    combine: impl Fn(A::Elem, A::Elem) -> A::Elem,
-    finish: impl Fn(A::Elem, usize) -> A::Elem,
+    widen: impl Fn(A::Elem) -> W,
+    combine: impl Fn(W, W) -> W,
+    finish: impl Fn(W, usize) -> A::Elem,
 ) -> Result<Evaluated<A>, DimError> {
     let mut all: SmallVec<[DimInfo<'static>; 3]> = SmallVec::new();
     dims.each(|dim| all.push(DimInfo { cell: None, id: dim.id, name: dim.name, fixed: dim.fixed }));
     sizes.check("size", all.len())?;
     let mut tensor = tensor.into_named().try_eval()?;
     for (at, &dim) in all.iter().enumerate() {
-        tensor = parts(tensor, dim, sizes.at(at), name, &combine, &finish)?;
+        tensor = parts(tensor, dim, sizes.at(at), name, &widen, &combine, &finish)?;
     }
     Ok(tensor)
 }
 
-fn parts<T: Element, S: Dims, R: Rank>(
+fn parts<T: Element, S: Dims, R: Rank, W: Copy>(
     tensor: Named<T, S, R>,
     dim: DimInfo<'_>,
     len: usize,
     name: &'static str,
-    combine: &impl Fn(T, T) -> T,
-    finish: &impl Fn(T, usize) -> T,
+    widen: &impl Fn(T) -> W,
+    combine: &impl Fn(W, W) -> W,
+    finish: &impl Fn(W, usize) -> T,
 ) -> Result<Named<T, S, R>, DimError> {
     let shape = tensor.shape()?;
     let axis = position(&shape, dim);
@@ -306,20 +348,21 @@ fn parts<T: Element, S: Dims, R: Rank>(
     let bytes = total * size_of::<T>();
     record(|| Step::Lines { work: name, lines: outer, len: size * inner, bytes, threads: 1 });
     if total > 0 {
+        let mut states: Vec<W> = Vec::with_capacity(inner);
         for block in data.chunks_exact(size * inner) {
             for part in 0..len {
                 let bound = |part: usize, up: usize| {
                     ((part as u128 * size as u128 + up as u128) / len as u128) as usize
                 };
                 let (from, to) = (bound(part, 0), bound(part + 1, len - 1));
-                let start = out.len();
-                out.extend_from_slice(&block[from * inner..(from + 1) * inner]);
+                states.clear();
+                states.extend(block[from * inner..(from + 1) * inner].iter().map(|&value| widen(value)));
                 for row in block[(from + 1) * inner..to * inner].chunks_exact(inner) {
-                    for (out, &value) in out[start..].iter_mut().zip(row) {
-                        *out = combine(*out, value);
+                    for (state, &value) in states.iter_mut().zip(row) {
+                        *state = combine(*state, widen(value));
                     }
                 }
-                out[start..].iter_mut().for_each(|out| *out = finish(*out, to - from));
+                out.extend(states.iter().map(|&state| finish(state, to - from)));
             }
         }
     }

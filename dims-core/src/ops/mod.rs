@@ -447,7 +447,7 @@ binary_with! {
     /// `(a - b)^2 / 2` where `|a - b| <= delta`, else `delta * (|a - b| - delta / 2)`.
     Huber(delta) "huber_loss" [Real], |a, b| special::huber(a - b, delta);
     /// Huber's loss divided by `beta`.
-    SmoothL1(beta) "smooth_l1_loss" [Real], |a, b| special::huber(a - b, beta) / beta;
+    SmoothL1(beta) "smooth_l1_loss" [Real], |a, b| special::smooth_l1(a - b, beta);
     /// `a + (b - a) * weight`
     Lerp(weight) "lerp" [Real], |a, b| a + (b - a) * weight;
 }

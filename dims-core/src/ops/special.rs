@@ -148,3 +148,9 @@ pub fn huber<T: Real>(d: T, delta: T) -> T {
     let (size, half) = (num_traits::Float::abs(d), constant::<T>(0.5));
     if size <= delta { half * d * d } else { delta * (size - half * delta) }
 }
+
+/// [`huber`] divided by its bound; for a bound of 0, where nothing is near 0, the line alone.
+#[inline(always)]
+pub fn smooth_l1<T: Real>(d: T, beta: T) -> T {
+    if beta == T::zero() { num_traits::Float::abs(d) } else { huber(d, beta) / beta }
+}
