@@ -111,7 +111,7 @@ pub fn in_place<T: Stored>(bytes: &[u8], foreign: bool) -> Result<&[T], &'static
 pub fn decoded<T: Stored>(bytes: &[u8], foreign: bool) -> Result<Vec<T>, FileError> {
     let len = bytes.len() / size_of::<T>();
     let mut elements = Vec::new();
-    let short = |_| FileError::Dim(DimError::TooLarge { dims: format!("{len} elements") });
+    let short = |_| FileError::Size(DimError::TooLarge { dims: format!("{len} elements") });
     elements.try_reserve_exact(len).map_err(short)?;
     if let Ok(all) = in_place::<T>(bytes, foreign) {
         elements.extend_from_slice(all);

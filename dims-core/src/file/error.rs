@@ -54,7 +54,7 @@ pub enum FileError {
         why: &'static str,
     },
     /// A size does not fit, or there is no memory for the tensor.
-    Dim(DimError),
+    Size(DimError),
 }
 
 impl fmt::Display for FileError {
@@ -81,7 +81,7 @@ impl fmt::Display for FileError {
             FileError::NotInPlace { tensor, why } => {
                 write!(f, "tensor `{tensor}` cannot be looked at in place: {why}; `load` makes a copy")
             }
-            FileError::Dim(error) => error.fmt(f),
+            FileError::Size(error) => error.fmt(f),
         }
     }
 }
@@ -90,7 +90,7 @@ impl std::error::Error for FileError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             FileError::Io { error, .. } => Some(error),
-            FileError::Dim(error) => Some(error),
+            FileError::Size(error) => Some(error),
             _ => None,
         }
     }
@@ -98,6 +98,6 @@ impl std::error::Error for FileError {
 
 impl From<DimError> for FileError {
     fn from(error: DimError) -> Self {
-        FileError::Dim(error)
+        FileError::Size(error)
     }
 }
