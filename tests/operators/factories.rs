@@ -87,9 +87,9 @@ crate::operators! {
     randn_of [f32 f64] () -> [I J],
         call: randn::<T, _>((I.of(3), J.of(4)), 7),
         loops: build(&[3, 4], |at| {
-            let n = 2 * (4 * at[0] + at[1]) as u64;
-            let radius = (-2.0 * (1.0 - loops::unit(7, n)).ln()).sqrt();
-            (radius * (2.0 * std::f64::consts::PI * loops::unit(7, n + 1)).cos()) as T
+            let (n, seed) = (2 * (4 * at[0] + at[1]) as u64, 7 ^ loops::NORMAL);
+            let radius = (-2.0 * (1.0 - loops::unit(seed, n)).ln()).sqrt();
+            (radius * (2.0 * std::f64::consts::PI * loops::unit(seed, n + 1)).cos()) as T
         }),
         along: [], keep: [],
         names: "randn" "random.normal" "random.standard_normal";

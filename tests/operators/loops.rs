@@ -74,6 +74,11 @@ pub fn ln_gamma(x: f64) -> f64 {
     (z - 0.5) * z.ln() - z + (2.0 * std::f64::consts::PI).ln() / 2.0 + series - shift
 }
 
+/// What a seed is combined with for numbers with a normal distribution.
+pub const NORMAL: u64 = 0x9E37_79B9_7F4A_7C15;
+/// What a seed is combined with for dropout.
+pub const DROPOUT: u64 = 0x243F_6A88_85A3_08D3;
+
 /// The `at`th number of a seed, from 0 to 1: splitmix64, started from a hash of the seed.
 pub fn unit(seed: u64, at: u64) -> f64 {
     let mix = |z: u64| {

@@ -332,7 +332,7 @@ crate::operators! {
         call: x.dropout(0.25, 7),
         loops: build(x.shape(), |at| {
             let place = at[0] * x.shape()[1] + at[1];
-            if loops::unit(7, place as u64) < 0.25 { 0.0 } else { x[[at[0], at[1]]] / 0.75 }
+            if loops::unit(7 ^ loops::DROPOUT, place as u64) < 0.25 { 0.0 } else { x[[at[0], at[1]]] / 0.75 }
         }),
         along: [], keep: [],
         errors: [image().at((C, H)).try_dropout(1.5, 1) => "dropout with the probability 1.5, which is not between 0 and 1"],
