@@ -54,7 +54,7 @@ pub trait Lay: Computable<Rank = Rank0> {
     ///
     /// If the tensor is an expression that cannot be computed, or does not fit into memory.
     #[track_caller]
-    fn laid<D: DimsOf<Self::Dims, X>, X: AllNamed<D>>(self, dims: D) -> Laid<Self::Elem, InOrder<D>>
+    fn laid<D: DimsOf<Self::Dims, X>, X: LaidWhole<D>>(self, dims: D) -> Laid<Self::Elem, InOrder<D>>
     where
         <D as DimList>::Brands: List,
         InOrder<D>: SetOf,
@@ -63,7 +63,7 @@ pub trait Lay: Computable<Rank = Rank0> {
     }
 
     /// As [`laid`](Lay::laid), but what sizes decide is an error.
-    fn try_laid<D: DimsOf<Self::Dims, X>, X: AllNamed<D>>(
+    fn try_laid<D: DimsOf<Self::Dims, X>, X: LaidWhole<D>>(
         self,
         _dims: D,
     ) -> Result<Laid<Self::Elem, InOrder<D>>, DimError>
@@ -88,11 +88,11 @@ pub trait Lay: Computable<Rank = Rank0> {
     message = "the layout `{D}` lacks the dims `{Self}` of the tensor",
     label = "a layout names all dims"
 )]
-pub trait AllNamed<D>: Dims {}
+pub trait LaidWhole<D>: Dims {}
 #[diagnostic::do_not_recommend]
-impl<D> AllNamed<D> for () {}
+impl<D> LaidWhole<D> for () {}
 #[diagnostic::do_not_recommend]
-impl<D> AllNamed<D> for (Rest<()>,) {}
+impl<D> LaidWhole<D> for (Rest<()>,) {}
 
 impl<A: Computable<Rank = Rank0>> Lay for A {}
 
