@@ -54,7 +54,8 @@ where
 /// vmap(f, in_axes=(1, None), out_axes=2)       vmap(f, n)((x.at((.., n)), y))  ..  .order((i, j, n))
 /// ```
 ///
-/// A closure names its parameters' types, `|x: Tensor<f32, (Seq, Rest<_>)>| ..`; where that is a burden, [`batched`] infers them.
+/// A closure names its parameters' types, `|x: Tensor<f32, (Seq, Rest<_>)>| ..`, which is that of a tensor that owns its elements: a bound array
+/// is given to it as `x.at((n, Seq)).eval()`. [`batched`] infers the types, and takes bound arrays as they are.
 ///
 /// # Panics
 ///
