@@ -1,5 +1,5 @@
 //! Macro forms beside the same by hand, in dims: in turns, so that whatever slows the machine down meets both alike. Prints the median of each, and
-//! of their ratios.
+//! of their ratios. `cargo bench --bench macros -- NAME` runs the cases that have `NAME` in theirs.
 
 use rayon::ThreadPoolBuilder;
 use std::hint::black_box;
@@ -27,6 +27,10 @@ fn median(values: &mut [f64]) -> f64 {
 }
 
 fn compare<T: PartialEq>(name: &str, by_macro: impl Fn() -> T, by_hand: impl Fn() -> T) {
+    let asked = std::env::args().skip(1).filter(|argument| argument != "--bench");
+    if !asked.fold(true, |asked, part| asked && name.contains(&part)) {
+        return;
+    }
     assert!(by_macro() == by_hand(), "{name}: both forms compute the same");
     let once = time(3, &by_macro).max(1.0);
     let calls = (SLICE.as_nanos() as f64 / once).clamp(1.0, 1e6) as u32;

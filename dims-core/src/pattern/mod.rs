@@ -6,6 +6,7 @@
 
 pub mod args;
 pub mod data;
+pub mod direct;
 pub mod einsum;
 pub mod input;
 pub mod join;
@@ -37,7 +38,7 @@ pub use crate::error::fail;
 /// The names that the constant of a pattern is written in.
 pub mod plan {
     pub use super::data::Slot::{Axis, Group, Rest, Sum};
-    pub use super::data::{Pattern, Piece, Term};
+    pub use super::data::{Loops, Pattern, Piece, Term};
     pub use crate::plan::direct::Role::{Batch, Column, None as Nothing, Row};
     pub use crate::plan::direct::Roles;
     pub use ::core::option::Option::{None, Some};
