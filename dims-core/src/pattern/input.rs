@@ -219,7 +219,24 @@ impl<T: Element> Values for Memory<'_, T> {
         "array".into()
     }
 
+    #[inline]
     fn settle(&mut self) -> Result<(), DimError> {
+        if self.list.is_none() && self.fault.is_none() {
+            return Ok(());
+        }
+        self.put_together()
+    }
+
+    #[inline]
+    fn memory(&self) -> Option<&Memory<'_, T>> {
+        Some(self)
+    }
+}
+
+impl<T: Element> Memory<'_, T> {
+    /// The arrays of a list as one.
+    #[cold]
+    fn put_together(&mut self) -> Result<(), DimError> {
         self.check_list()?;
         let Some(items) = self.list.take() else { return Ok(()) };
         let sizes: SmallVec<[usize; 6]> = self.axes.iter().map(|axis| axis.size).collect();
@@ -244,11 +261,6 @@ impl<T: Element> Values for Memory<'_, T> {
         self.start = data.as_ptr();
         self.owned = data;
         Ok(())
-    }
-
-    #[inline]
-    fn memory(&self) -> Option<&Memory<'_, T>> {
-        Some(self)
     }
 }
 
