@@ -519,5 +519,6 @@ pub fn try_gather(input: TokenStream) -> TokenStream {
 #[proc_macro_derive(Load, attributes(load))]
 pub fn load(input: TokenStream) -> TokenStream {
     let input = syn::parse_macro_input!(input as syn::DeriveInput);
-    found(load::Input::new(input).map_or_else(syn::Error::into_compile_error, |input| load::expand(&input))).into()
+    found(load::Input::new(input).map_or_else(syn::Error::into_compile_error, |input| load::expand(&input)))
+        .into()
 }

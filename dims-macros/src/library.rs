@@ -51,7 +51,9 @@ fn is_key(manifest: &str) -> bool {
     manifest.lines().any(|line| {
         let line = line.trim_start();
         let key = match line.strip_prefix('[') {
-            Some(table) => table.trim_end().trim_end_matches(']').rsplit("dependencies.").next().unwrap_or(table),
+            Some(table) => {
+                table.trim_end().trim_end_matches(']').rsplit("dependencies.").next().unwrap_or(table)
+            }
             None => line.split(['=', '.']).next().unwrap_or(line),
         };
         key.trim().trim_matches(['"', '\'']) == PACKAGE

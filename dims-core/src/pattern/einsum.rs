@@ -75,7 +75,8 @@ fn direct<T: Num>(
         .iter()
         .map(|row| {
             let varies = |axis: usize| row[axis] != 0 && sizes[axis] != 1;
-            let axes = (0..sizes.len()).fold(0, |axes, axis| axes | contract::Axes::from(varies(axis)) << axis);
+            let axes =
+                (0..sizes.len()).fold(0, |axes, axis| axes | contract::Axes::from(varies(axis)) << axis);
             union |= axes;
             axes
         })

@@ -149,8 +149,7 @@ impl<'a, T> Memory<'a, T> {
         let Some((_, first)) = items.first() else {
             return Err(DimError::Shape { what: "a list of no arrays has no sizes".into() });
         };
-        let differs =
-            |axes: &Axes| !axes.iter().map(|axis| axis.size).eq(first.iter().map(|axis| axis.size));
+        let differs = |axes: &Axes| !axes.iter().map(|axis| axis.size).eq(first.iter().map(|axis| axis.size));
         let sizes = |axes: &Axes| axes.iter().map(|axis| axis.size).collect::<Vec<_>>();
         match items.iter().position(|(_, axes)| differs(axes)) {
             None => Ok(()),

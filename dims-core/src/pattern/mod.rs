@@ -30,6 +30,7 @@ pub use parts::list;
 pub use path::{EinsumPath, PathStep, einsum_path};
 pub use rank::{Fixed, Spread};
 pub use sizes::parse_shape;
+pub use solve::dim_size;
 pub use transform::{rearrange, reduce, reduce_by};
 pub use view::rearrange_view;
 

@@ -241,8 +241,7 @@ where
     for array in &mut arrays {
         array.settle()?;
         let (_, within, _) = around(pattern, &array.axes)?;
-        let count =
-            volume(within.iter().map(|axis| axis.size), 1).and_then(|count| total.checked_add(count));
+        let count = volume(within.iter().map(|axis| axis.size), 1).and_then(|count| total.checked_add(count));
         total = count.ok_or_else(|| DimError::TooLarge { dims: format!("`{}`", pattern.text) })?;
         parts.push(within.iter().map(|axis| axis.size).collect());
     }
@@ -257,9 +256,8 @@ where
     sizes.extend(before.iter().map(|axis| axis.size));
     sizes.push(total);
     sizes.extend(after.iter().map(|axis| axis.size));
-    let too_large = || DimError::TooLarge {
-        dims: format!("the sizes {sizes:?}, in the pattern `{}`,", pattern.text),
-    };
+    let too_large =
+        || DimError::TooLarge { dims: format!("the sizes {sizes:?}, in the pattern `{}`,", pattern.text) };
     let len = volume(sizes.iter().copied(), size_of::<T>()).ok_or_else(too_large)?;
     let mut out = reserve::<T>(len)?;
     let places = &mut out.spare_capacity_mut()[..len];

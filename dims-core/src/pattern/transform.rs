@@ -135,8 +135,7 @@ fn reduced<T: Element, U: Dims, V: Values<Elem = T>, R: Reducer<T, Out: Element>
         return Err(DimError::EmptyReduction { op: R::NAME, dims: format!("axes {}", dims.join(", ")) });
     }
     let nest = Nest::reduce(&layout.sizes, &kept, &reduced, &rows);
-    let data =
-        combined(values, &nest, len, count, reducer).map_err(|error| named(error, pattern, &sizes))?;
+    let data = combined(values, &nest, len, count, reducer).map_err(|error| named(error, pattern, &sizes))?;
     Ok((data, sizes))
 }
 
