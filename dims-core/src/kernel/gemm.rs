@@ -13,6 +13,8 @@ use crate::scalar::Num;
 #[cfg_attr(feature = "gemm", path = "gemm/fast.rs")]
 #[cfg_attr(not(feature = "gemm"), path = "gemm/portable.rs")]
 mod library;
+#[cfg(target_arch = "x86_64")]
+pub mod panels;
 
 /// A strided matrix for reading.
 #[derive(Debug)]
