@@ -3,16 +3,10 @@
 use super::explain::Step;
 use super::products::{Loop, Loops, Roles, for_each};
 use crate::kernel::gemm::is_small_product;
-use crate::kernel::gemm::panels::{Panels, Places, are_known, multiply};
+use crate::kernel::gemm::panels::{NARROW, Panels, Places, SHORT, are_known, multiply};
 use crate::kernel::threads::{self, Carried};
 use crate::scalar::Num;
 use std::ops::Range;
-
-/// Fewer columns would leave too much of a panel empty.
-const NARROW: usize = 16;
-
-/// Fewer rows would not be worth putting columns in line.
-const SHORT: usize = 4;
 
 /// The most places that are listed.
 const MOST: usize = 1 << 20;
@@ -110,6 +104,7 @@ impl InPanels {
                 rows: within(&rows, m),
                 sums: within(&sums, 0..self.k),
                 columns: within(&columns, n),
+                accumulate: false,
             };
             // SAFETY: the elements of the operands are `Sync`, and each piece has places of the result of its own.
             unsafe { Carried::new((panels, &starts[batch], a, b, c)) }

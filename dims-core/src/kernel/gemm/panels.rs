@@ -8,10 +8,12 @@
 //! The blocking is that of Goto and van de Geijn (Anatomy of High-Performance Matrix Multiplication, 2008), the lists of
 //! places are those of Matthews (High-Performance Tensor Contraction without Transposition, 2018).
 
+use super::Product;
+use super::vector::Vector;
 use std::any::TypeId;
-use std::arch::x86_64::*;
+use std::arch::x86_64::{__m256, __m256d, __m512, __m512d};
 use std::mem::MaybeUninit;
-use std::ops::Range;
+use std::ops::{Add, Range};
 
 /// How many sums are worked on at once: a panel of so many lines lies in the first-level cache.
 const SUMS: usize = 256;
@@ -21,6 +23,12 @@ const COLUMNS: usize = 256;
 
 /// How many rows: what is put in line of them lies there as well.
 const ROWS: usize = 240;
+
+/// Fewer columns would leave too much of a panel empty.
+pub const NARROW: usize = 16;
+
+/// Fewer rows would not be worth putting columns in line.
+pub const SHORT: usize = 4;
 
 /// The fewest rows that the tiles of a machine have.
 const LOW: usize = 6;
@@ -42,6 +50,12 @@ pub struct Places<'l> {
 }
 
 impl<'l> Places<'l> {
+    /// Those in the one matrix, followed by those in the other.
+    fn both(places: &'l [isize]) -> Self {
+        let (first, second) = places.split_at(places.len() / 2);
+        Places { first, second }
+    }
+
     fn part(&self, range: Range<usize>) -> Places<'l> {
         Places { first: &self.first[range.clone()], second: &self.second[range] }
     }
@@ -60,6 +74,8 @@ pub struct Panels<'l> {
     pub sums: Places<'l>,
     /// Columns, in the right matrix and in the result.
     pub columns: Places<'l>,
+    /// Whether the product is added to what the result holds.
+    pub accumulate: bool,
 }
 
 /// Whether products of such elements have panels on this machine.
@@ -68,7 +84,7 @@ pub fn are_known<T: 'static>() -> bool {
     known && is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma")
 }
 
-/// Writes the products `c = a b`; `starts` says where the three matrices of each start, as distances from `a`, `b` and `c`.
+/// Computes the products `c = a b`, or `c += a b`; `starts` says where the three matrices of each start, as distances from `a`, `b` and `c`.
 ///
 /// # Safety
 ///
@@ -83,6 +99,33 @@ pub unsafe fn multiply<T: 'static>(
 ) {
     // SAFETY: the feature was just detected; the rest is the caller's promise.
     unsafe { multiply_by(is_x86_feature_detected!("avx512f"), panels, starts, a, b, c) }
+}
+
+/// Computes a product whose columns have neighbours along the sum alone in the right matrix, if it is one, and not too narrow.
+/// Returns whether it is.
+///
+/// # Safety
+///
+/// As for [`super::multiply`].
+pub unsafe fn multiply_sideways<T: 'static>(product: &Product<T>) -> bool {
+    let Product { m, k, n, a, b, c, c_row, c_col, accumulate } = *product;
+    if b.row != 1 || b.col == 1 || c_col != 1 || m < SHORT || n < NARROW || !are_known::<T>() {
+        return false;
+    }
+    let places = |count: usize, step: isize| (0..count as isize).map(move |at| at * step);
+    let each = [(m, a.row), (m, c_row), (k, a.col), (k, b.row), (n, b.col), (n, c_col)];
+    let all: Vec<isize> = each.into_iter().flat_map(|(count, step)| places(count, step)).collect();
+    let (rows, others) = all.split_at(2 * m);
+    let (sums, columns) = others.split_at(2 * k);
+    let panels = Panels {
+        rows: Places::both(rows),
+        sums: Places::both(sums),
+        columns: Places::both(columns),
+        accumulate,
+    };
+    // SAFETY: the caller's promise; the type was just asked for.
+    unsafe { multiply(&panels, &[[0; 3]], a.start, b.start, c) };
+    true
 }
 
 /// [`multiply`], with vectors of AVX-512 or of AVX2.
@@ -138,134 +181,6 @@ unsafe fn multiply_by<T: 'static>(
             (true, false) => f32s(panels, starts, a.cast(), b.cast(), c.cast()),
             (false, true) => wide_f64(panels, starts, a.cast(), b.cast(), c.cast()),
             (false, false) => f64s(panels, starts, a.cast(), b.cast(), c.cast()),
-        }
-    }
-}
-
-/// A vector of elements, as the machine has them.
-trait Vector: Copy {
-    type Elem: Copy + Default;
-    /// Its elements.
-    const LEN: usize;
-    /// Rows of a tile: its sums, two vectors for each row, and what they are made of, fill the registers.
-    const TALL: usize;
-    /// Elements along a side of what [`transpose`](Vector::transpose) turns round.
-    const SQUARE: usize;
-
-    unsafe fn zeros() -> Self;
-    unsafe fn all(value: *const Self::Elem) -> Self;
-    unsafe fn load(from: *const Self::Elem) -> Self;
-    unsafe fn store(self, to: *mut Self::Elem);
-    unsafe fn plus(self, other: Self) -> Self;
-    /// `self + a * b`.
-    unsafe fn plus_product(self, a: Self, b: Self) -> Self;
-    /// Columns of a matrix, whose elements are neighbours, as rows that are `step` apart.
-    unsafe fn transpose(from: *const Self::Elem, columns: &[isize], to: *mut Self::Elem, step: usize);
-}
-
-macro_rules! vector {
-    ($vector:ty, $elem:ty, $len:literal, $tall:literal, $transpose:ident $square:literal, $zeros:ident $all:ident $load:ident $store:ident $plus:ident $fma:ident) => {
-        // SAFETY: of all methods: the caller runs on a machine with these instructions, and hands over valid places.
-        impl Vector for $vector {
-            type Elem = $elem;
-            const LEN: usize = $len;
-            const TALL: usize = $tall;
-            const SQUARE: usize = $square;
-
-            #[inline(always)]
-            unsafe fn zeros() -> Self {
-                unsafe { $zeros() }
-            }
-
-            #[inline(always)]
-            unsafe fn all(value: *const $elem) -> Self {
-                unsafe { $all(*value) }
-            }
-
-            #[inline(always)]
-            unsafe fn load(from: *const $elem) -> Self {
-                unsafe { $load(from) }
-            }
-
-            #[inline(always)]
-            unsafe fn store(self, to: *mut $elem) {
-                unsafe { $store(to, self) }
-            }
-
-            #[inline(always)]
-            unsafe fn plus(self, other: Self) -> Self {
-                unsafe { $plus(self, other) }
-            }
-
-            #[inline(always)]
-            unsafe fn plus_product(self, a: Self, b: Self) -> Self {
-                unsafe { $fma(a, b, self) }
-            }
-
-            #[inline(always)]
-            unsafe fn transpose(from: *const $elem, columns: &[isize], to: *mut $elem, step: usize) {
-                unsafe { $transpose(from, columns, to, step) }
-            }
-        }
-    };
-}
-
-vector!(__m512, f32, 16, 12, transpose_f32 8, _mm512_setzero_ps _mm512_set1_ps _mm512_loadu_ps _mm512_storeu_ps _mm512_add_ps _mm512_fmadd_ps);
-vector!(__m512d, f64, 8, 12, transpose_f64 4, _mm512_setzero_pd _mm512_set1_pd _mm512_loadu_pd _mm512_storeu_pd _mm512_add_pd _mm512_fmadd_pd);
-vector!(__m256, f32, 8, 6, transpose_f32 8, _mm256_setzero_ps _mm256_set1_ps _mm256_loadu_ps _mm256_storeu_ps _mm256_add_ps _mm256_fmadd_ps);
-vector!(__m256d, f64, 4, 6, transpose_f64 4, _mm256_setzero_pd _mm256_set1_pd _mm256_loadu_pd _mm256_storeu_pd _mm256_add_pd _mm256_fmadd_pd);
-
-/// # Safety
-///
-/// As for [`Vector::transpose`]: there are 8 columns of 8 elements, and 8 rows for them.
-#[inline(always)]
-unsafe fn transpose_f32(from: *const f32, columns: &[isize], to: *mut f32, step: usize) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let [a, b, c, d, e, f, g, h] = std::array::from_fn(|at| _mm256_loadu_ps(from.offset(columns[at])));
-        let pairs = [
-            [
-                _mm256_unpacklo_ps(a, b),
-                _mm256_unpacklo_ps(c, d),
-                _mm256_unpacklo_ps(e, f),
-                _mm256_unpacklo_ps(g, h),
-            ],
-            [
-                _mm256_unpackhi_ps(a, b),
-                _mm256_unpackhi_ps(c, d),
-                _mm256_unpackhi_ps(e, f),
-                _mm256_unpackhi_ps(g, h),
-            ],
-        ];
-        for (at, [ab, cd, ef, gh]) in pairs.into_iter().enumerate() {
-            let halves = [
-                (_mm256_shuffle_ps::<0x44>(ab, cd), _mm256_shuffle_ps::<0x44>(ef, gh)),
-                (_mm256_shuffle_ps::<0xee>(ab, cd), _mm256_shuffle_ps::<0xee>(ef, gh)),
-            ];
-            for (half, (left, right)) in halves.into_iter().enumerate() {
-                let to = to.add((2 * at + half) * step);
-                _mm256_storeu_ps(to, _mm256_permute2f128_ps::<0x20>(left, right));
-                _mm256_storeu_ps(to.add(4 * step), _mm256_permute2f128_ps::<0x31>(left, right));
-            }
-        }
-    }
-}
-
-/// # Safety
-///
-/// As for [`Vector::transpose`]: there are 4 columns of 4 elements, and 4 rows for them.
-#[inline(always)]
-unsafe fn transpose_f64(from: *const f64, columns: &[isize], to: *mut f64, step: usize) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let [a, b, c, d] = std::array::from_fn(|at| _mm256_loadu_pd(from.offset(columns[at])));
-        let pairs = [
-            (_mm256_unpacklo_pd(a, b), _mm256_unpacklo_pd(c, d)),
-            (_mm256_unpackhi_pd(a, b), _mm256_unpackhi_pd(c, d)),
-        ];
-        for (at, (left, right)) in pairs.into_iter().enumerate() {
-            _mm256_storeu_pd(to.add(at * step), _mm256_permute2f128_pd::<0x20>(left, right));
-            _mm256_storeu_pd(to.add((at + 2) * step), _mm256_permute2f128_pd::<0x31>(left, right));
         }
     }
 }
@@ -334,7 +249,7 @@ unsafe fn all<V: Vector>(
                         sums,
                         columns,
                         in_place,
-                        accumulate: sum > 0,
+                        accumulate: panels.accumulate || sum > 0,
                     };
                     // SAFETY: the caller's promise; the panels were just put in line.
                     unsafe { block.run::<V>(a, b, c, &mut lines) };
@@ -480,71 +395,73 @@ struct Tile<'l, T> {
     accumulate: bool,
 }
 
-impl<T: Copy + Default> Tile<'_, T> {
+impl<T: Copy + Default + Add<Output = T>> Tile<'_, T> {
     /// # Safety
     ///
     /// As for [`multiply`]; there are `R` rows.
     #[inline(always)]
     unsafe fn run<V: Vector<Elem = T>, const R: usize>(&self, c: *mut T) {
+        /// Repeats a block for each row, whose number is a constant in it: sums at constant places are kept in registers.
+        macro_rules! each_row {
+            ($row:ident => $block:block) => { each_row!($row => $block; 0 1 2 3 4 5 6 7 8 9 10 11) };
+            ($row:ident => $block:block; $($number:literal)*) => {
+                $(if $number < R {
+                    const $row: usize = $number;
+                    $block
+                })*
+            };
+        }
         let &Tile { left: (a, row, step), panel: (mut b, line), depth, rows, columns, whole, accumulate } =
             self;
         // SAFETY: rows, sums and columns lie in the matrices, which are valid by the caller's promise.
         unsafe {
-            let mut sums = [[V::zeros(); 2]; R];
+            let (mut first, mut second) = ([V::zeros(); R], [V::zeros(); R]);
             // Three rows can be reached from one place by an address's own arithmetic.
-            let threes: [_; 4] = std::array::from_fn(|three| a.wrapping_offset(3 * three as isize * row));
-            let mut at = 0;
+            let mut threes: [_; 4] = std::array::from_fn(|three| a.wrapping_offset(3 * three as isize * row));
             for _ in 0..depth {
-                let right = [V::load(b), V::load(b.wrapping_add(V::LEN))];
-                for (i, sums) in sums.iter_mut().enumerate() {
-                    let x = V::all(threes[i / 3].wrapping_offset(at).wrapping_offset((i % 3) as isize * row));
-                    for (sum, right) in sums.iter_mut().zip(right) {
-                        *sum = sum.plus_product(x, right);
-                    }
-                }
-                at += step;
+                let right = (V::load(b), V::load(b.wrapping_add(V::LEN)));
+                each_row!(I => {
+                    let x = threes[I / 3].wrapping_offset((I % 3) as isize * row);
+                    (first[I], second[I]) = first[I].plus_products(second[I], x, right);
+                });
+                threes = threes.map(|three| three.wrapping_offset(step));
                 b = b.wrapping_offset(line);
             }
-            for (sums, &row) in sums.iter().zip(rows) {
-                if whole {
-                    let to = c.wrapping_offset(row + columns[0]);
-                    for (half, &sum) in sums.iter().enumerate() {
-                        let to = to.add(half * V::LEN);
-                        let sum = if accumulate { sum.plus(V::load(to)) } else { sum };
-                        sum.store(to);
+            if whole {
+                each_row!(I => {
+                    let to = c.wrapping_offset(rows[I] + columns[0]);
+                    if accumulate {
+                        first[I] = first[I].plus(V::load(to));
+                        second[I] = second[I].plus(V::load(to.wrapping_add(V::LEN)));
                     }
-                    continue;
-                }
-                let mut values = [T::default(); WIDE];
-                for (half, &sum) in sums.iter().enumerate() {
-                    sum.store(values[half * V::LEN..][..V::LEN].as_mut_ptr());
-                }
-                self.scatter::<V>(&mut values, c.wrapping_offset(row));
+                    first[I].store(to);
+                    second[I].store(to.wrapping_add(V::LEN));
+                });
+            } else {
+                let mut lines = [[T::default(); WIDE]; R];
+                each_row!(I => {
+                    first[I].store(lines[I].as_mut_ptr());
+                    second[I].store(lines[I].as_mut_ptr().add(V::LEN));
+                });
+                self.scatter(&lines, c);
             }
         }
     }
 
-    /// Writes the sums of a row to columns that are not side by side, or fewer than a panel has.
+    /// Writes sums to columns that are not side by side, or fewer than a panel has.
     ///
     /// # Safety
     ///
     /// As for [`multiply`].
-    #[inline(always)]
-    unsafe fn scatter<V: Vector<Elem = T>>(&self, values: &mut [T; WIDE], row: *mut T) {
-        // SAFETY: the columns of the row lie in the result.
-        unsafe {
-            if self.accumulate {
-                let mut before = [T::default(); WIDE];
-                for (before, &column) in before.iter_mut().zip(self.columns) {
-                    *before = *row.wrapping_offset(column);
+    #[inline(never)]
+    unsafe fn scatter(&self, lines: &[[T; WIDE]], c: *mut T) {
+        for (line, &row) in lines.iter().zip(self.rows) {
+            for (&value, &column) in line.iter().zip(self.columns) {
+                // SAFETY: rows and columns lie in the result.
+                unsafe {
+                    let to = c.wrapping_offset(row + column);
+                    *to = if self.accumulate { *to + value } else { value };
                 }
-                for half in [0, V::LEN] {
-                    let sum = V::load(values[half..].as_ptr()).plus(V::load(before[half..].as_ptr()));
-                    sum.store(values[half..].as_mut_ptr());
-                }
-            }
-            for (&value, &column) in values.iter().zip(self.columns) {
-                *row.wrapping_offset(column) = value;
             }
         }
     }
@@ -576,6 +493,7 @@ mod tests {
         [m, k, n]: [usize; 3],
         runs: [usize; 4],
         turned: [bool; 3],
+        accumulate: bool,
         seed: u64,
     ) {
         if !are_known::<T>() {
@@ -606,6 +524,7 @@ mod tests {
             rows: Places { first: &a_rows, second: &c_rows },
             sums: Places { first: &a_sums, second: &b_sums },
             columns: Places { first: &b_columns, second: &c_columns },
+            accumulate,
         };
         // Sums of small integers are exact in any order.
         let mut expected = vec![T::nan(); len(&c_rows, &c_columns)];
@@ -620,10 +539,15 @@ mod tests {
             if wide && !is_x86_feature_detected!("avx512f") {
                 continue;
             }
-            let mut c = vec![T::nan(); expected.len()];
+            let before = if accumulate { T::one() } else { T::nan() };
+            let mut c = vec![before; expected.len()];
             // SAFETY: all places lie within the vectors.
             unsafe { multiply_by(wide, &panels, &[[0; 3]], a.as_ptr(), b.as_ptr(), c.as_mut_ptr()) };
-            let differs = |(c, expected): (&T, &T)| c != expected && !(c.is_nan() && expected.is_nan());
+            let differs = |(&c, &sum): (&T, &T)| match (sum.is_nan(), accumulate) {
+                (true, _) => c.is_nan() != before.is_nan(),
+                (false, true) => c != sum + T::one(),
+                (false, false) => c != sum,
+            };
             assert_eq!(c.iter().zip(&expected).position(differs), None, "wide: {wide}");
         }
     }
@@ -634,10 +558,11 @@ mod tests {
         #[test]
         fn products_are_those_of_the_definition(
             m in count(ROWS), k in count(SUMS), n in count(COLUMNS),
-            runs in [run(), run(), run(), run()], turned in any::<[bool; 3]>(), seed in any::<u64>(),
+            runs in [run(), run(), run(), run()], turned in any::<[bool; 3]>(),
+            accumulate in any::<bool>(), seed in any::<u64>(),
         ) {
-            check::<f32>([m, k, n], runs, turned, seed);
-            check::<f64>([m, k, n], runs, turned, seed);
+            check::<f32>([m, k, n], runs, turned, accumulate, seed);
+            check::<f64>([m, k, n], runs, turned, accumulate, seed);
         }
     }
 }
