@@ -83,8 +83,8 @@ fn in_patterns() {
     assert_eq!(list!(a, a).dim(), (2, 4));
     assert_eq!(joined!(a, x; a, y).dim(), (2, 4));
     assert!(try_all!(a).is_ok());
-    dims!(d = 2);
-    assert_eq!(of_dim!(a, d), array![[[1.0, 2.0], [1.0, 2.0]], [[3.0, 4.0], [3.0, 4.0]]]);
+    dims!(twice = 2);
+    assert_eq!(of_dim!(a, twice), array![[[1.0, 2.0], [1.0, 2.0]], [[3.0, 4.0], [3.0, 4.0]]]);
     assert_eq!(of_own_dim!(a).dim(), (2, 2, 3));
     assert_eq!(times!(&a + 1.0), (&a.t() + 1.0) * 2.0);
 }

@@ -32,8 +32,8 @@ pub fn found(expansion: TokenStream) -> TokenStream {
     })
 }
 
-/// The name that a package has for the library, if that is another. Where the manifest does not name the library, because another crate hands
-/// it on, `extern crate .. as typed_dims;` says what it is.
+/// The name that a package has for the library, if that is another. A package that has it from another crate alone keeps the usual name,
+/// which it then has to bring in as a dependency of its own.
 fn other_name(directory: &OsString) -> Option<String> {
     let manifest = std::fs::read_to_string(Path::new(directory).join("Cargo.toml")).ok()?;
     // To ask in full starts cargo once more, for the workspace's manifest, and most packages need not.

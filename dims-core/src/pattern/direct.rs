@@ -68,7 +68,11 @@ impl Bound {
         for (number, (slots, axes)) in pattern.inputs.iter().zip(operands).enumerate() {
             let row = self.rows.row_mut(number);
             for (slot, axis) in slots.iter().zip(*axes) {
-                let Slot::Group(terms) = *slot else { continue };
+                let terms = match *slot {
+                    Slot::Axis(_) => continue,
+                    Slot::Group(terms) => terms,
+                    Slot::Rest | Slot::Sum(_) => return false,
+                };
                 let (mut known, mut open) = (1_usize, None);
                 for term in terms {
                     let &Term::Axis(at) = term else { return false };

@@ -91,7 +91,7 @@ pub fn listed<T: Element>(
     items: &[(*const T, Axes)],
 ) -> Option<(Vec<T>, SmallVec<[usize; MOST]>)> {
     let (_, first) = items.first()?;
-    if items.iter().any(|(_, axes)| axes != first) {
+    if items.iter().any(|(_, axes)| axes != first) || !bound.loops.reduced.is_empty() {
         return None;
     }
     let kept = bound.loops.kept;
