@@ -121,11 +121,16 @@
 //! * `rayon` (on by default): large results are computed on several threads. What is computed does not depend on how many.
 //! * `approx`: tensors can be compared with `approx::assert_relative_eq!` and the like.
 //! * `half`: elements of type `half::f16` and `half::bf16`.
+//! * `image`, `nalgebra`: images and matrices of these crates are bound as arrays are, and made from tensors: [`foreign`].
 //! * `safetensors`, `npy`, `memmap`: tensors in files, with the names of their dims (`file`; npz belongs to `npy`); with the last,
 //!   files are looked at in place. With `safetensors` there is `#[derive(Load)]`: structs of tensors from files of weights.
 //! * `rand`: `random`, tensors of random elements.
 //! * `serde`: tensors with the names of their dims, in any format of serde's; reading checks the names.
 
+#[cfg(feature = "image")]
+pub use image;
+#[cfg(feature = "nalgebra")]
+pub use nalgebra;
 pub use ndarray;
 pub use typed_dims_core::*;
 #[cfg(feature = "safetensors")]
@@ -150,11 +155,16 @@ pub mod prelude {
     };
     pub use crate::custom::{ApplyOp, ArrayOp, ScalarOp};
     pub use crate::dim::DimOf;
+    pub use crate::draw::Draw;
     pub use crate::dynamic::Dynamic;
     pub use crate::elementwise::{Elementwise, iota, select};
     pub use crate::error::DimError;
     #[cfg(feature = "safetensors")]
     pub use crate::file::load::{Load, LoadError, Weights};
+    #[cfg(feature = "image")]
+    pub use crate::foreign::image::IntoImage;
+    #[cfg(feature = "nalgebra")]
+    pub use crate::foreign::nalgebra::IntoMatrix;
     pub use crate::join::{concat, stack, try_concat, try_stack};
     pub use crate::laid::{Laid, Lay};
     pub use crate::linalg::LinearAlgebra;
@@ -210,3 +220,44 @@ pub struct Operators;
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 pub struct Readme;
+
+/// Those of the guide.
+#[cfg(doctest)]
+pub mod guide {
+    #[doc = include_str!("../docs/book/src/tour.md")]
+    pub struct Tour;
+
+    #[doc = include_str!("../docs/book/src/rules.md")]
+    pub struct Rules;
+
+    #[doc = include_str!("../docs/book/src/batching.md")]
+    pub struct Batching;
+
+    #[doc = include_str!("../docs/book/src/macros.md")]
+    pub struct Macros;
+
+    #[doc = include_str!("../docs/book/src/errors.md")]
+    pub struct Errors;
+
+    #[doc = include_str!("../docs/book/src/performance.md")]
+    pub struct Performance;
+
+    #[cfg(all(feature = "image", feature = "nalgebra"))]
+    #[doc = include_str!("../docs/book/src/ecosystem.md")]
+    pub struct Ecosystem;
+
+    #[doc = include_str!("../docs/book/src/coming-from/torchdim.md")]
+    pub struct Torchdim;
+
+    #[doc = include_str!("../docs/book/src/coming-from/einops.md")]
+    pub struct Einops;
+
+    #[doc = include_str!("../docs/book/src/coming-from/numpy.md")]
+    pub struct NumPy;
+
+    #[doc = include_str!("../docs/book/src/coming-from/ndarray.md")]
+    pub struct NdArray;
+
+    #[doc = include_str!("../docs/book/src/coming-from/candle.md")]
+    pub struct Candle;
+}

@@ -63,14 +63,14 @@ impl<H, T: Length> Length for (H, T) {
     type Rank = <T::Rank as Rank>::Succ;
 }
 
-/// Turns owned arrays into tensors.
+/// Turns owned arrays into tensors: those of ndarray, vectors, and with their features the matrices of nalgebra and the images of `image`.
 pub trait IntoTensor {
     /// The type of the elements.
     type Elem;
     /// How many axes there are.
     type Rank;
 
-    /// The array as a tensor with a dim for each axis. Nothing is copied.
+    /// The array as a tensor with a dim for each axis. Nothing is copied (but matrices of nalgebra that lie on the stack).
     ///
     /// # Panics
     ///
@@ -127,4 +127,58 @@ impl<T> IntoTensor for Vec<T> {
     fn try_into_tensor<L: AxisDims<crate::rank::Rank1>>(self, dims: L) -> Result<Named<T, L::Set>, DimError> {
         ndarray::Array1::from_vec(self).try_into_tensor(dims)
     }
+}
+
+/// Elements that lie contiguously, with a dim for each axis: the last axis is the innermost one, or the first if they lie `by_columns`.
+///
+/// # Panics
+///
+/// If `sizes` is not the shape of `data`.
+#[cfg(any(feature = "image", feature = "nalgebra"))]
+pub(crate) fn contiguous<T, R, L: AxisDims<R>>(
+    data: Vec<T>,
+    sizes: &[usize],
+    by_columns: bool,
+    dims: L,
+    origin: crate::error::Origin,
+) -> Result<Named<T, L::Set>, DimError> {
+    let mut axes = Vec::with_capacity(sizes.len());
+    let mut met = Ok(());
+    dims.each(|dim| {
+        if let (Ok(()), Some(&size)) = (&met, sizes.get(axes.len())) {
+            met = dim.meet(size, origin);
+        }
+        axes.push(L::Set::KEYS.position(&dim.key()).expect("the dim is in the set"));
+    });
+    check_rank(sizes.len(), axes.len())?;
+    met?;
+    let mut sizes = sizes.to_vec();
+    if by_columns {
+        axes.reverse();
+        sizes.reverse();
+    }
+    Ok(Named::from_expr(Owned::in_order(data, &axes, &sizes)))
+}
+
+/// The elements of a tensor that has the dims `D` and no others, contiguous in their order or (`by_columns`) in the opposite one; and the
+/// sizes in their order. An owned tensor that lies so gives up its memory.
+pub(crate) fn elements_in<A, D, X>(
+    tensor: A,
+    by_columns: bool,
+) -> Result<(Vec<A::Elem>, Vec<usize>), DimError>
+where
+    A: crate::tensor::Computable<Rank = Rank0>,
+    D: crate::set::DimsOf<A::Dims, X>,
+    X: Dims,
+{
+    let order = crate::plan::axes::AxisList::of(<D as DimList>::KEYS, A::Dims::KEYS);
+    let tensor = tensor.into_named();
+    let shape = tensor.shape()?;
+    let mut order = order.as_slice().to_vec();
+    let sizes = order.iter().map(|&axis| shape.size(axis)).collect();
+    if by_columns {
+        order.reverse();
+    }
+    let data = crate::reduce::evaluate_in::<A::Dims, Rank0, _>(tensor.expr, &shape, &order)?;
+    Ok((data, sizes))
 }

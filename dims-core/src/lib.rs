@@ -11,12 +11,15 @@ pub mod convert;
 pub mod create;
 pub mod custom;
 pub mod dim;
+pub mod draw;
 pub mod dynamic;
 pub mod elementwise;
 pub mod error;
 pub mod expr;
 #[cfg(any(feature = "safetensors", feature = "npy"))]
 pub mod file;
+#[cfg(any(feature = "image", feature = "nalgebra"))]
+pub mod foreign;
 pub mod join;
 mod kernel;
 pub mod laid;

@@ -1,0 +1,196 @@
+//! Tensors as heat maps.
+
+use super::svg::{CHARACTER, LINE, Svg};
+use crate::brand::Rest;
+use crate::convert::elements_in;
+use crate::dim::{DimList, DimRef};
+use crate::error::{DimError, unwrap};
+use crate::rank::Rank0;
+use crate::scalar::CastTo;
+use crate::set::{Dims, DimsOf};
+use crate::tensor::Computable;
+
+/// The most lines and columns of a heat map in the terminal, and of a drawn one.
+const IN_TERMINAL: usize = 60;
+const DRAWN: usize = 200;
+/// The sides of a cell.
+const CELL: usize = 16;
+
+/// Tensors of two dims as pictures: one dim downwards, the other one to the right, the greater the darker.
+///
+/// The scale goes from the least finite element to the greatest. What is not a number is `??`, or red.
+pub trait Draw: Computable<Rank = Rank0, Elem: CastTo<f64>> {
+    /// A heat map of characters for the terminal, two to an element, in five shades.
+    ///
+    /// ```text
+    /// println!("{}", i.maximum(j).heat_map(i, j));
+    ///
+    /// 4 i down, 4 j right, 0 to 3
+    ///   ░░▓▓██
+    /// ░░░░▓▓██
+    /// ▓▓▓▓▓▓██
+    /// ████████
+    /// ```
+    ///
+    /// Of more than 60 lines or columns every second, third, .. is shown, and the first line says so.
+    ///
+    /// # Panics
+    ///
+    /// If the tensor is an expression that cannot be computed.
+    #[track_caller]
+    fn heat_map<I: DimRef, J: DimRef, X: Flat>(self, down: I, right: J) -> String
+    where
+        (I, J): DimsOf<Self::Dims, X>,
+    {
+        unwrap(self.try_heat_map(down, right))
+    }
+
+    /// As [`heat_map`](Draw::heat_map), but what sizes decide is an error.
+    fn try_heat_map<I: DimRef, J: DimRef, X: Flat>(self, _down: I, _right: J) -> Result<String, DimError>
+    where
+        (I, J): DimsOf<Self::Dims, X>,
+    {
+        let map = Map::of::<Self, (I, J), X>(self, IN_TERMINAL)?;
+        let mut text = map.title();
+        for i in 0..map.shown(0) {
+            text.push('\n');
+            let line = (0..map.shown(1)).map(|j| match map.level(map.at(i, j)) {
+                Some(level) => ["  ", "░░", "▒▒", "▓▓", "██"][(4.0 * level).round() as usize],
+                None => "??",
+            });
+            text.extend(line);
+        }
+        Ok(text)
+    }
+
+    /// A heat map as an SVG document: a square for each element, which shows indices and value where a reader points at it.
+    ///
+    /// Of more than 200 lines or columns every second, third, .. is shown, and the caption says so.
+    ///
+    /// # Panics
+    ///
+    /// If the tensor is an expression that cannot be computed.
+    #[track_caller]
+    fn to_svg<I: DimRef, J: DimRef, X: Flat>(self, down: I, right: J) -> String
+    where
+        (I, J): DimsOf<Self::Dims, X>,
+    {
+        unwrap(self.try_to_svg(down, right))
+    }
+
+    /// As [`to_svg`](Draw::to_svg), but what sizes decide is an error.
+    fn try_to_svg<I: DimRef, J: DimRef, X: Flat>(self, _down: I, _right: J) -> Result<String, DimError>
+    where
+        (I, J): DimsOf<Self::Dims, X>,
+    {
+        let map = Map::of::<Self, (I, J), X>(self, DRAWN)?;
+        let mut svg = Svg::default();
+        let left = 8 + CHARACTER * (map.names[0].chars().count() + 1);
+        let top = 8 + 2 * LINE;
+        svg.text("small", 8, 4 + LINE / 2, &map.title());
+        svg.text("", left, top - 6, map.names[1]);
+        svg.text("", 8, top + 12, map.names[0]);
+        for i in 0..map.shown(0) {
+            for j in 0..map.shown(1) {
+                let value = map.at(i, j);
+                let [row, column] = [i * map.step[0], j * map.step[1]];
+                let title = format!("{} {row}, {} {column}: {value}", map.names[0], map.names[1]);
+                let place = [left + CELL * j, top + CELL * i, CELL, CELL];
+                svg.rect("cell", place, &colour(map.level(value)), &title);
+            }
+        }
+        Ok(svg.finish(&map.title()))
+    }
+}
+
+impl<A: Computable<Rank = Rank0, Elem: CastTo<f64>>> Draw for A {}
+
+/// No dims are left beside the two of a picture.
+#[diagnostic::on_unimplemented(
+    message = "a picture has two dims, but the tensor also has `{Self}`",
+    label = "two dims go into a picture",
+    note = "reduce the others, or pick an index of each: `x.index(Batch, 0)`"
+)]
+pub trait Flat: Dims {}
+#[diagnostic::do_not_recommend]
+impl Flat for () {}
+#[diagnostic::do_not_recommend]
+impl Flat for (Rest<()>,) {}
+
+/// Elements of two dims.
+struct Map {
+    names: [&'static str; 2],
+    sizes: [usize; 2],
+    /// Every how manyth line and column is shown.
+    step: [usize; 2],
+    elements: Vec<f64>,
+    least: f64,
+    greatest: f64,
+}
+
+impl Map {
+    fn of<A, D, X>(tensor: A, most: usize) -> Result<Map, DimError>
+    where
+        A: Computable<Rank = Rank0, Elem: CastTo<f64>>,
+        D: DimsOf<A::Dims, X>,
+        X: Dims,
+    {
+        let (elements, sizes) = elements_in::<A, D, X>(tensor, false)?;
+        let elements: Vec<f64> = elements.into_iter().map(CastTo::cast_to).collect();
+        let finite = || elements.iter().copied().filter(|value| value.is_finite());
+        let least = finite().fold(f64::INFINITY, f64::min);
+        let greatest = finite().fold(f64::NEG_INFINITY, f64::max);
+        let sizes = [sizes[0], sizes[1]];
+        let keys = <D as DimList>::KEYS.as_slice();
+        let step = sizes.map(|size| size.div_ceil(most).max(1));
+        Ok(Map { names: [keys[0].name, keys[1].name], sizes, step, elements, least, greatest })
+    }
+
+    fn shown(&self, axis: usize) -> usize {
+        self.sizes[axis].div_ceil(self.step[axis])
+    }
+
+    /// The element that is shown there.
+    fn at(&self, i: usize, j: usize) -> f64 {
+        self.elements[i * self.step[0] * self.sizes[1] + j * self.step[1]]
+    }
+
+    /// Where a value lies between the least, 0, and the greatest, 1.
+    fn level(&self, value: f64) -> Option<f64> {
+        let range = self.greatest - self.least;
+        match value {
+            _ if value.is_nan() => None,
+            _ if value >= self.greatest && range > 0.0 => Some(1.0),
+            _ if value <= self.least || range <= 0.0 => Some(0.0),
+            // The range of numbers near the greatest that there are is infinite; halves are not.
+            _ => Some((value / 2.0 - self.least / 2.0) / (self.greatest / 2.0 - self.least / 2.0)),
+        }
+    }
+
+    fn title(&self) -> String {
+        let axis = |axis: usize, way: &str| {
+            let every = match self.step[axis] {
+                1 => String::new(),
+                step => format!(" (1 in {step})"),
+            };
+            format!("{} {} {way}{every}", self.sizes[axis], self.names[axis])
+        };
+        let scale = match self.least <= self.greatest {
+            true => format!("{} to {}", self.least, self.greatest),
+            false => "no finite elements".into(),
+        };
+        format!("{}, {}, {scale}", axis(0, "down"), axis(1, "right"))
+    }
+}
+
+/// From nearly white over blue to nearly black; each step as far from the last as it looks.
+fn colour(level: Option<f64>) -> String {
+    const STOPS: [[f64; 3]; 4] =
+        [[247.0, 251.0, 255.0], [158.0, 202.0, 225.0], [33.0, 113.0, 181.0], [8.0, 29.0, 68.0]];
+    let Some(level) = level else { return "#d62728".into() };
+    let place = level * (STOPS.len() - 1) as f64;
+    let at = (place as usize).min(STOPS.len() - 2);
+    let mix =
+        |c: usize| (STOPS[at][c] + (STOPS[at + 1][c] - STOPS[at][c]) * (place - at as f64)).round() as u8;
+    format!("#{:02x}{:02x}{:02x}", mix(0), mix(1), mix(2))
+}

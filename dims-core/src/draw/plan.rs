@@ -1,0 +1,59 @@
+//! Plans as drawings.
+
+use super::svg::{CHARACTER, LINE, Svg};
+use crate::plan::explain::{Plan, Step};
+
+/// The lines of a step are cut there.
+const WIDEST: usize = 100;
+
+impl Plan {
+    /// The plan as an SVG document: a box for each step, one below the other in the order in which they run; a bar beside each says which share of
+    /// all bytes it writes. Steps of calls stand to the right of them.
+    ///
+    /// ```text
+    /// let (_, plan) = explain(|| (a.at((i, k)) * b.at((k, j))).sum(k));
+    /// std::fs::write("plan.svg", plan.to_svg())?;
+    /// ```
+    pub fn to_svg(&self) -> String {
+        let mut svg = Svg::default();
+        let caption = format!("{} bytes written, {} flops in products", self.bytes(), self.flops());
+        svg.text("small", 8, LINE, &caption);
+        steps(&mut svg, &self.steps, self.bytes(), 8, LINE + 12);
+        svg.finish("plan")
+    }
+}
+
+/// Boxes from (`left`, `top`) downwards; where they end.
+fn steps(svg: &mut Svg, steps: &[Step], all: usize, left: usize, mut top: usize) -> usize {
+    const BAR: usize = 6;
+    for (at, step) in steps.iter().enumerate() {
+        let text = step.to_string();
+        let lines: Vec<String> = text.lines().map(|line| shortened(line.trim())).collect();
+        let longest = lines.iter().map(|line| line.chars().count()).max().unwrap_or(0);
+        let (width, height) = (CHARACTER * longest + 32, LINE * lines.len() + 10);
+        if at > 0 {
+            svg.line((left + 24, top - 12), (left + 24, top));
+        }
+        svg.rect("box", [left, top, width, height], "", &text);
+        let share = step.bytes() as f64 / all.max(1) as f64;
+        let title = format!("{} of {all} bytes", step.bytes());
+        let bar = (height as f64 * share).round() as usize;
+        svg.rect("share", [left, top + height - bar, BAR, bar], "", &title);
+        for (at, line) in lines.iter().enumerate() {
+            let class = if at == 0 { "" } else { "small" };
+            svg.text(class, left + 16, top + LINE * (at + 1), line);
+        }
+        top += height + 12;
+        if let Step::Calls { steps: inner, .. } = step {
+            top = self::steps(svg, inner, all, left + 40, top);
+        }
+    }
+    top
+}
+
+fn shortened(line: &str) -> String {
+    match line.char_indices().nth(WIDEST) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line.to_owned(),
+    }
+}

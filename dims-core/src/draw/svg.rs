@@ -1,0 +1,83 @@
+//! Writing SVG: the few shapes that the drawings are made of.
+
+use std::fmt::{Display, Write};
+
+/// Height of a line of text.
+pub const LINE: usize = 18;
+/// About how wide a character is.
+pub const CHARACTER: usize = 8;
+
+/// A drawing that grows with what is put on it.
+#[derive(Default)]
+pub struct Svg {
+    body: String,
+    width: usize,
+    height: usize,
+}
+
+impl Svg {
+    fn reach(&mut self, x: usize, y: usize) {
+        self.width = self.width.max(x);
+        self.height = self.height.max(y);
+    }
+
+    /// A rectangle of a class; `fill` goes before the style of the class. `title` is shown where a reader points at it.
+    pub fn rect(&mut self, class: &str, [x, y, width, height]: [usize; 4], fill: &str, title: &str) {
+        self.reach(x + width, y + height);
+        let class = if class.is_empty() { String::new() } else { format!(r#" class="{class}""#) };
+        let fill = if fill.is_empty() { String::new() } else { format!(r#" fill="{fill}""#) };
+        let rect = format!(r#"<rect{class} x="{x}" y="{y}" width="{width}" height="{height}"{fill}"#);
+        self.body += &match title {
+            "" => format!("{rect}/>\n"),
+            title => format!("{rect}><title>{}</title></rect>\n", Escaped(title)),
+        };
+    }
+
+    /// A line of text, whose first character stands on (`x`, `y`).
+    pub fn text(&mut self, class: &str, x: usize, y: usize, text: &str) {
+        self.reach(x + CHARACTER * text.chars().count(), y + LINE / 3);
+        self.body += &format!("<text class=\"{class}\" x=\"{x}\" y=\"{y}\">{}</text>\n", Escaped(text));
+    }
+
+    /// A line between two points.
+    pub fn line(&mut self, from: (usize, usize), to: (usize, usize)) {
+        self.reach(from.0.max(to.0), from.1.max(to.1));
+        self.body +=
+            &format!("<line x1=\"{}\" y1=\"{}\" x2=\"{}\" y2=\"{}\"/>\n", from.0, from.1, to.0, to.1);
+    }
+
+    /// The whole document; `name` is what it is called.
+    pub fn finish(self, name: &str) -> String {
+        let Svg { body, width, height } = self;
+        let (width, height) = (width + 8, height + 8);
+        format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" role=\"img\">\n\
+             <title>{}</title>\n\
+             <style>text {{ font: 13px monospace; fill: #222; white-space: pre }} .small {{ font-size: 11px; fill: #555 }} \
+             line {{ stroke: #888 }} .box {{ fill: #eef3fa; stroke: #5b7fb0 }} .share {{ fill: #5b7fb0 }}</style>\n\
+             <rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n{body}</svg>\n",
+            Escaped(name)
+        )
+    }
+}
+
+/// Text as it stands in XML.
+struct Escaped<'a>(&'a str);
+
+impl Display for Escaped<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for char in self.0.chars() {
+            match char {
+                '&' => f.write_str("&amp;")?,
+                '<' => f.write_str("&lt;")?,
+                '>' => f.write_str("&gt;")?,
+                '"' => f.write_str("&quot;")?,
+                // XML has no place for other control characters, not even escaped.
+                '\n' | '\t' => f.write_char(char)?,
+                char if char.is_control() => f.write_char('\u{fffd}')?,
+                char => f.write_char(char)?,
+            }
+        }
+        Ok(())
+    }
+}

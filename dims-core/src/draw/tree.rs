@@ -1,0 +1,101 @@
+//! Paths of einsums as trees.
+
+use super::svg::{CHARACTER, LINE, Svg};
+use crate::pattern::EinsumPath;
+
+/// Between neighbouring operands, and between a product and what it is made of.
+const GAP: usize = 16;
+const DOWN: usize = 64;
+
+/// An operand or a product.
+struct Node {
+    label: String,
+    note: String,
+    parts: Option<(usize, usize)>,
+    /// How many products lie below.
+    height: usize,
+    middle: usize,
+}
+
+impl EinsumPath {
+    /// The path as an SVG document: a tree with the operands at its top and the result at its bottom; each product shows its pattern and its
+    /// multiplications and additions.
+    ///
+    /// ```text
+    /// std::fs::write("path.svg", einsum_path!("ij,jk,kl->il", a, b, c).to_svg())?;
+    /// ```
+    pub fn to_svg(&self) -> String {
+        let mut nodes = self.nodes();
+        let root = nodes.len() - 1;
+        let mut right = 8;
+        place(&mut nodes, root, &mut right);
+        let mut svg = Svg::default();
+        let top = |node: &Node| LINE + 16 + DOWN * node.height;
+        svg.text(
+            "small",
+            8,
+            LINE,
+            &format!("{}: {:.3e} flops, {:.3e} without a path", self.pattern, self.flops, self.naive_flops),
+        );
+        for node in &nodes {
+            if let Some((a, b)) = node.parts {
+                for part in [&nodes[a], &nodes[b]] {
+                    svg.line((part.middle, top(part) + 2 * LINE), (node.middle, top(node)));
+                }
+            }
+        }
+        for node in &nodes {
+            let half = node.width() / 2;
+            svg.rect("box", [node.middle - half, top(node), 2 * half, 2 * LINE], "", &node.note);
+            svg.text("", node.middle - half + 8, top(node) + LINE - 3, &node.label);
+            svg.text("small", node.middle - half + 8, top(node) + 2 * LINE - 6, &node.note);
+        }
+        svg.finish(&self.pattern)
+    }
+
+    /// The operands, then the products in their order.
+    fn nodes(&self) -> Vec<Node> {
+        let inputs: Vec<&str> =
+            self.pattern.split("->").next().unwrap_or_default().split(',').map(str::trim).collect();
+        let operands = self.steps.len() + 1;
+        let mut nodes: Vec<Node> = (0..operands)
+            .map(|at| {
+                // A pattern can be written in ways in which it does not show its operands one by one.
+                let label = if inputs.len() == operands { inputs[at].to_owned() } else { String::new() };
+                Node { label, note: format!("operand {at}"), parts: None, height: 0, middle: 0 }
+            })
+            .collect();
+        let mut left: Vec<usize> = (0..operands).collect();
+        for step in &self.steps {
+            let (i, j) = step.operands;
+            let (b, a) = (left.remove(j), left.remove(i));
+            left.push(nodes.len());
+            let height = nodes[a].height.max(nodes[b].height) + 1;
+            let note = format!("{:.2e} flops", step.flops);
+            nodes.push(Node { label: step.pattern.clone(), note, parts: Some((a, b)), height, middle: 0 });
+        }
+        nodes
+    }
+}
+
+impl Node {
+    fn width(&self) -> usize {
+        CHARACTER * self.label.chars().count().max(self.note.chars().count()) + 16
+    }
+}
+
+/// Puts a node and what it is made of to the right of all that have a place.
+fn place(nodes: &mut [Node], at: usize, right: &mut usize) {
+    let half = nodes[at].width() / 2;
+    let middle = match nodes[at].parts {
+        None => *right + half,
+        Some((a, b)) => {
+            let first = *right;
+            place(nodes, a, right);
+            place(nodes, b, right);
+            (usize::midpoint(nodes[a].middle, nodes[b].middle)).max(first + half)
+        }
+    };
+    nodes[at].middle = middle;
+    *right = (*right).max(middle + half + GAP);
+}

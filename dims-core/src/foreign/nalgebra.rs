@@ -1,0 +1,208 @@
+//! Matrices of nalgebra (feature `nalgebra`).
+//!
+//! Matrices, vectors and views are bound as arrays are, `m.at((i, j))`, and nothing is copied: nalgebra's elements lie column by column, which for a
+//! tensor is one layout among others. `m.into_tensor((Row, Col))` takes a matrix for good, [`into_matrix`](IntoMatrix::into_matrix) is the way
+//! back. A matrix has two axes. One whose type says that it has one column is a vector and has one axis.
+
+use crate::bind::source::{Axes, Source, SourceMut};
+use crate::convert::{AxisDims, Counted, IntoTensor, contiguous, elements_in};
+use crate::dim::DimList;
+use crate::error::{DimError, Origin, unwrap};
+use crate::laid::LaidWhole;
+use crate::named::Named;
+use crate::rank::{Rank, Rank0, Rank1, Rank2};
+use crate::set::DimsOf;
+use crate::storage::axes::Axis;
+use crate::tensor::Computable;
+use ::nalgebra::{
+    ArrayStorage, Const, DMatrix, DVector, Dim, Dyn, Matrix, RawStorage, SMatrix, ToTypenum, VecStorage,
+};
+use std::panic::Location;
+use typenum::{B0, B1, IsEqual, U1};
+
+/// A number of columns as nalgebra's types have it: with exactly one, there is one axis, else there are two.
+pub trait Columns: Dim {
+    /// How many axes there are.
+    type Rank: Rank;
+}
+
+impl Columns for Dyn {
+    type Rank = Rank2;
+}
+
+impl<const C: usize> Columns for Const<C>
+where
+    Const<C>: ToTypenum<Typenum: IsEqual<U1, Output: IsVector>>,
+{
+    type Rank = <<<Const<C> as ToTypenum>::Typenum as IsEqual<U1>>::Output as IsVector>::Rank;
+}
+
+/// Whether a matrix is a vector.
+pub trait IsVector {
+    /// How many axes it has.
+    type Rank: Rank;
+}
+impl IsVector for B1 {
+    type Rank = Rank1;
+}
+impl IsVector for B0 {
+    type Rank = Rank2;
+}
+
+fn axes<C: Columns>(shape: (usize, usize), strides: (usize, usize)) -> Axes {
+    let both = [Axis::new(shape.0, strides.0 as isize), Axis::new(shape.1, strides.1 as isize)];
+    Axes::from_slice(&both[..C::Rank::N])
+}
+
+// SAFETY: `RawStorage` demands that each position of the shape is an element, by its strides from its pointer. With one axis there is one
+// column, so that the rows are all elements.
+unsafe impl<T, R: Dim, C: Columns, S: RawStorage<T, R, C>> Source for Matrix<T, R, C, S> {
+    type Elem = T;
+    type Rank = C::Rank;
+    type Sizes = ();
+
+    fn raw(&self) -> (*const T, Axes) {
+        (self.data.ptr(), axes::<C>(self.shape(), self.strides()))
+    }
+}
+
+/// Storages that own their elements, whose places are all distinct.
+macro_rules! owning {
+    ($(($($params:tt)*) $matrix:ty, $rows:ty, $columns:ty, $storage:ty, $elements:expr;)*) => {$(
+        // SAFETY: as above; the elements lie column by column, and are borrowed exclusively.
+        unsafe impl<T, $($params)*> SourceMut for $matrix
+        where
+            $columns: Columns,
+            $storage: ::nalgebra::RawStorageMut<T, $rows, $columns>,
+        {
+            fn raw_mut(&mut self) -> (*mut T, Axes) {
+                let (shape, strides) = (self.shape(), self.strides());
+                (::nalgebra::RawStorageMut::ptr_mut(&mut self.data), axes::<$columns>(shape, strides))
+            }
+        }
+
+        impl<T, $($params)*> IntoTensor for $matrix
+        where
+            $columns: Columns,
+            $storage: RawStorage<T, $rows, $columns>,
+        {
+            type Elem = T;
+            type Rank = <$columns as Columns>::Rank;
+
+            #[track_caller]
+            fn try_into_tensor<L: AxisDims<Self::Rank>>(self, dims: L) -> Result<Named<T, L::Set>, DimError> {
+                let origin = Some(Location::caller());
+                let shape = self.shape();
+                let elements: fn($storage) -> Vec<T> = $elements;
+                contiguous(elements(self.data), &[shape.0, shape.1][..Self::Rank::N], true, dims, origin)
+            }
+        }
+    )*};
+}
+
+owning! {
+    (R: Dim, C: Dim) Matrix<T, R, C, VecStorage<T, R, C>>, R, C, VecStorage<T, R, C>, Vec::from;
+    (const R: usize, const C: usize) SMatrix<T, R, C>, Const<R>, Const<C>, ArrayStorage<T, R, C>, |all| {
+        all.0.into_iter().flatten().collect()
+    };
+}
+
+/// What a tensor with so many dims can become: `DMatrix` and `SMatrix` of two, `DVector` and `SVector` of one.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has not an axis for each of the dims",
+    label = "a vector has one axis, a matrix has two"
+)]
+pub trait Columnar<T, N>: Sized {
+    #[doc(hidden)]
+    fn of_columns(
+        data: Vec<T>,
+        sizes: &[usize],
+        names: &[&'static str],
+        origin: Origin,
+    ) -> Result<Self, DimError>;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T> Columnar<T, Rank2> for DMatrix<T> {
+    fn of_columns(data: Vec<T>, sizes: &[usize], _: &[&'static str], _: Origin) -> Result<Self, DimError> {
+        Ok(DMatrix::from_vec_storage(VecStorage::new(Dyn(sizes[0]), Dyn(sizes[1]), data)))
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<T> Columnar<T, Rank1> for DVector<T> {
+    fn of_columns(data: Vec<T>, sizes: &[usize], _: &[&'static str], _: Origin) -> Result<Self, DimError> {
+        Ok(DVector::from_vec_storage(VecStorage::new(Dyn(sizes[0]), Const, data)))
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<T, N, const R: usize, const C: usize> Columnar<T, N> for SMatrix<T, R, C>
+where
+    Const<C>: Columns<Rank = N>,
+{
+    fn of_columns(
+        data: Vec<T>,
+        sizes: &[usize],
+        names: &[&'static str],
+        second_origin: Origin,
+    ) -> Result<Self, DimError> {
+        for ((&found, &dim), first) in sizes.iter().zip(names).zip([R, C]) {
+            if found != first {
+                return Err(DimError::SizeConflict {
+                    dim,
+                    first: found,
+                    first_origin: None,
+                    second: first,
+                    second_origin,
+                });
+            }
+        }
+        let mut data = data.into_iter();
+        let columns =
+            std::array::from_fn(|_| std::array::from_fn(|_| data.next().expect("as many as the sizes say")));
+        Ok(SMatrix::from_array_storage(ArrayStorage(columns)))
+    }
+}
+
+/// Turns tensors into matrices of nalgebra.
+pub trait IntoMatrix: Computable<Rank = Rank0> {
+    /// The tensor as a matrix whose rows and columns are the two dims, or as a vector along one.
+    ///
+    /// `m[(i, j)] = x[i, j]`. If the tensor owns elements that lie column by column, as those of a matrix that became a tensor do,
+    /// none is copied; an expression is computed in that order.
+    ///
+    /// ```text
+    /// dims!(i = 2, j = 3);
+    /// let m: DMatrix<f64> = (dmatrix![1.0, 2.0, 3.0; 4.0, 5.0, 6.0].at((i, j)) * 10.0).into_matrix((i, j));
+    /// assert_eq!(m, dmatrix![10.0, 20.0, 30.0; 40.0, 50.0, 60.0]);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the matrix has static sizes, and these are others; or if the tensor is an expression that cannot be computed.
+    #[track_caller]
+    fn into_matrix<M, D: DimsOf<Self::Dims, X> + Counted, X: LaidWhole<D>>(self, dims: D) -> M
+    where
+        M: Columnar<Self::Elem, D::Count>,
+    {
+        unwrap(self.try_into_matrix(dims))
+    }
+
+    /// As [`into_matrix`](IntoMatrix::into_matrix), but what sizes decide is an error.
+    #[track_caller]
+    fn try_into_matrix<M, D: DimsOf<Self::Dims, X> + Counted, X: LaidWhole<D>>(
+        self,
+        _dims: D,
+    ) -> Result<M, DimError>
+    where
+        M: Columnar<Self::Elem, D::Count>,
+    {
+        let origin = Some(Location::caller());
+        let (data, sizes) = elements_in::<Self, D, X>(self, true)?;
+        let names: Vec<&'static str> = <D as DimList>::KEYS.as_slice().iter().map(|key| key.name).collect();
+        M::of_columns(data, &sizes, &names, origin)
+    }
+}
+
+impl<A: Computable<Rank = Rank0>> IntoMatrix for A {}

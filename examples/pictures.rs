@@ -1,0 +1,88 @@
+//! Pictures of a tensor, of a plan, and of the path of a contraction: those of the guide.
+//!
+//! ```text
+//! cargo run --example pictures -- folder
+//! ```
+//!
+//! The first is printed as well.
+
+use std::error::Error;
+use std::path::PathBuf;
+use typed_dims::prelude::*;
+
+dims! {
+    /// Tokens that look.
+    pub struct Token;
+    /// Tokens that are looked at.
+    pub struct Key;
+    /// Features of a token.
+    pub struct Width;
+    /// Features in the middle.
+    pub struct Hidden;
+}
+
+/// How far back each token sees each other one, and -1 where it must not look.
+fn distances(n: usize) -> Tensor<isize, (Token, Key)> {
+    let (token, key) = (Token.of(n), Key.of(n));
+    select(token.ge(key), token - key, -1).eval()
+}
+
+/// A network of two layers, as a plan.
+fn network() -> String {
+    let x = ones::<f32, _>((Token.of(8), Width.of(16)));
+    let (up, bias) = (ones::<f32, _>((Width.of(16), Hidden.of(32))), ones::<f32, _>(Hidden.of(32)));
+    let (_, plan) = explain(|| {
+        let hidden = ((&x * &up).sum(Width) + &bias).relu();
+        (hidden * &up).sum(Hidden)
+    });
+    plan.to_svg()
+}
+
+/// Four matrices in a row, the outer ones thin: from which end they are multiplied decides what it costs.
+fn chain() -> String {
+    let a = Array2::<f32>::ones((4, 200));
+    let (b, c) = (Array2::<f32>::ones((200, 300)), Array2::<f32>::ones((300, 200)));
+    let d = Array2::<f32>::ones((200, 50));
+    einsum_path!("ij,jk,kl,lm->im", a, b, c, d).to_svg()
+}
+
+fn drawn() -> [(&'static str, String); 3] {
+    [("heat.svg", distances(12).to_svg(Token, Key)), ("plan.svg", network()), ("path.svg", chain())]
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let folder = std::env::args_os().nth(1).map_or_else(std::env::temp_dir, PathBuf::from);
+    println!("{}", distances(12).heat_map(Token, Key));
+    for (name, svg) in drawn() {
+        let path = folder.join(name);
+        std::fs::write(&path, svg)?;
+        println!("{}", path.display());
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_is_a_document_with_its_parts() {
+        let count = |svg: &str, class: &str| {
+            let document = roxmltree::Document::parse(svg).unwrap();
+            document.descendants().filter(|node| node.attribute("class") == Some(class)).count()
+        };
+        let [heat, plan, path] = drawn().map(|(_, svg)| svg);
+        assert_eq!(count(&heat, "cell"), 12 * 12);
+        assert!(count(&plan, "box") >= 2, "two products at least");
+        assert_eq!(count(&path, "box"), 4 + 3);
+    }
+
+    #[test]
+    fn the_guide_shows_them() {
+        // What the plan says of threads and kernels depends on the machine.
+        for (name, svg) in drawn().into_iter().filter(|(name, _)| *name != "plan.svg") {
+            let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("docs/book/src/pictures").join(name);
+            assert_eq!(std::fs::read_to_string(path).unwrap(), svg, "draw {name} anew");
+        }
+    }
+}

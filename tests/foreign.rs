@@ -1,0 +1,146 @@
+//! Matrices of nalgebra and images of `image`, from and to tensors.
+
+#[cfg(feature = "nalgebra")]
+mod matrices {
+    use nalgebra::{DMatrix, DVector, Matrix2x3, Matrix3xX, Vector3, dmatrix, dvector, matrix, vector};
+    use typed_dims::ndarray::array;
+    use typed_dims::prelude::*;
+
+    dims! {
+        struct Row;
+        struct Col;
+        struct Three = 3;
+    }
+
+    #[test]
+    fn they_are_bound_as_arrays_are() {
+        let m = dmatrix![1.0, 2.0, 3.0; 4.0, 5.0, 6.0];
+        let fixed = matrix![1.0, 2.0, 3.0; 4.0, 5.0, 6.0];
+        dims!(i, j);
+        assert_eq!(m.at((i, j)).order((i, j)), array![[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]);
+        assert_eq!(fixed.at((i, j)).order((j, i)), array![[1.0, 4.0], [2.0, 5.0], [3.0, 6.0]]);
+        assert_eq!(m.at((1, j)).order(j), array![4.0, 5.0, 6.0]);
+        dims!(k, l);
+        assert_eq!(
+            m.view_with_steps((0, 0), (2, 2), (0, 1)).at((k, l)).order((k, l)),
+            array![[1.0, 3.0], [4.0, 6.0]]
+        );
+        // A row is a matrix; what has one column by its type is a vector.
+        dims!(one, a);
+        assert_eq!(fixed.row(1).at((one, a)).order((one, a)), array![[4.0, 5.0, 6.0]]);
+        dims!(b, c, n, p);
+        assert_eq!(fixed.column(1).at(b).order(b), array![2.0, 5.0]);
+        assert_eq!(dvector![7, 8].at(c).order(c), array![7, 8]);
+        assert_eq!(vector![7, 8, 9].at(n).order(n), array![7, 8, 9]);
+        assert_eq!(DMatrix::<f32>::zeros(0, 4).at((p, ..)).sum(p).order(()).shape(), [4]);
+    }
+
+    #[test]
+    fn they_are_written_to() {
+        let (mut m, mut v) = (Matrix2x3::<f32>::zeros(), DVector::<f32>::zeros(2));
+        dims!(i, j);
+        m.at_mut((i, j)).assign((10 * i + j).cast::<f32>());
+        v.at_mut(i).assign(m.at((i, j)).sum(j));
+        assert_eq!((m, v), (matrix![0.0, 1.0, 2.0; 10.0, 11.0, 12.0], dvector![3.0, 33.0]));
+    }
+
+    #[test]
+    fn what_is_taken_and_given_back_stays_where_it_is() {
+        let m = DMatrix::from_fn(40, 50, |i, j| (i * 50 + j) as f64);
+        let (copy, place) = (m.clone(), m.as_ptr());
+        let tensor = m.into_tensor((Row, Col));
+        assert_eq!(tensor.dims(), [("Row", 40), ("Col", 50)]);
+        let (back, plan) = explain(|| -> DMatrix<f64> { tensor.into_matrix((Row, Col)) });
+        assert_eq!((&back, back.as_ptr(), plan.steps.len()), (&copy, place, 0));
+        // In the other order elements move.
+        let across: DMatrix<f64> = back.into_tensor((Row, Col)).into_matrix((Col, Row));
+        assert_eq!(across, copy.transpose());
+        let v = dvector![1, 2, 3];
+        let place = v.as_ptr();
+        let back: DVector<i32> = v.into_tensor(Row).into_matrix(Row);
+        assert_eq!(back.as_ptr(), place);
+    }
+
+    #[test]
+    fn static_ones_and_expressions() {
+        let tensor = matrix![1.0, 2.0, 3.0; 4.0, 5.0, 6.0].into_tensor((Row, Three));
+        let twice: Matrix2x3<f64> = (&tensor * 2.0).into_matrix((Row, Three));
+        assert_eq!(twice, matrix![2.0, 4.0, 6.0; 8.0, 10.0, 12.0]);
+        let sums: Vector3<f64> = (&tensor).sum(Row).into_matrix(Three);
+        assert_eq!(sums, vector![5.0, 7.0, 9.0]);
+        let wide = Matrix3xX::from_column_slice(&[1, 2, 3, 4, 5, 6]).into_tensor((Three, Col));
+        assert_eq!(wide.order((Three, Col)), array![[1, 4], [2, 5], [3, 6]]);
+    }
+
+    #[test]
+    fn sizes_that_differ_are_errors() {
+        let tensor = zeros::<f32, _>((Row.of(2), Col.of(4)));
+        let error = (&tensor).try_into_matrix::<Matrix2x3<f32>, _, _>((Row, Col)).expect_err("4 columns");
+        assert!(matches!(error, DimError::SizeConflict { dim: "Col", first: 4, second: 3, .. }), "{error}");
+        let error =
+            DMatrix::<f32>::zeros(2, 4).try_into_tensor((Row, Three)).map(|_| ()).expect_err("4 columns");
+        assert!(matches!(error, DimError::StaticSize { dim: "Three", fixed: 3, found: 4, .. }), "{error}");
+    }
+}
+
+#[cfg(feature = "image")]
+mod images {
+    use image::{GrayImage, ImageBuffer, Luma, Rgb, RgbImage, RgbaImage};
+    use typed_dims::prelude::*;
+
+    dims! {
+        struct Y;
+        struct X;
+        struct Colour = 3;
+    }
+
+    fn picture() -> RgbImage {
+        RgbImage::from_fn(4, 2, |x, y| Rgb([x as u8, y as u8, 7]))
+    }
+
+    #[test]
+    fn they_are_bound_as_arrays_are() {
+        let (picture, grey) = (picture(), GrayImage::from_fn(3, 2, |x, y| Luma([(10 * y + x) as u8])));
+        dims!(y, x, c);
+        let found = picture.at((y, x, c)).order((c, y, x));
+        assert_eq!(found.shape(), [3, 2, 4]);
+        assert_eq!((found[[0, 1, 3]], found[[1, 1, 3]], found[[2, 0, 0]]), (3, 1, 7));
+        dims!(i, j);
+        assert_eq!(grey.at((i, j)).order((i, j)), ndarray::array![[0, 1, 2], [10, 11, 12]]);
+        // A buffer can be longer than its picture.
+        let long = ImageBuffer::<Luma<f32>, _>::from_raw(2, 1, vec![1.0, 2.0, 99.0]).expect("long enough");
+        dims!(k, l);
+        assert_eq!(long.at((k, l)).order((k, l)), ndarray::array![[1.0, 2.0]]);
+        assert_eq!(long.into_tensor((Y, X)).dims(), [("Y", 1), ("X", 2)]);
+        let mut picture = picture;
+        picture.at_mut((.., .., 2)).assign(ndarray::array![9u8].at(0));
+        assert_eq!(picture.get_pixel(3, 1), &Rgb([3, 1, 9]));
+    }
+
+    #[test]
+    fn what_is_taken_and_given_back_stays_where_it_is() {
+        let whole = picture();
+        let place = whole.as_raw().as_ptr();
+        let tensor = whole.into_tensor((Y, X, Colour));
+        let (back, plan) = explain(|| -> RgbImage { tensor.into_image((Y, X, Colour)) });
+        assert_eq!((&back, back.as_raw().as_ptr(), plan.steps.len()), (&picture(), place, 0));
+        let across: RgbImage = back.into_tensor((Y, X, Colour)).into_image((X, Y, Colour));
+        assert_eq!((across.dimensions(), across.get_pixel(1, 3)), ((2, 4), &Rgb([3, 1, 7])));
+    }
+
+    #[test]
+    fn expressions_and_grey() {
+        let tensor = picture().into_tensor((Y, X, Colour));
+        let grey: GrayImage = (&tensor).max(Colour).into_image((Y, X));
+        assert_eq!((grey.dimensions(), grey.get_pixel(3, 1)), ((4, 2), &Luma([7])));
+        let error = tensor
+            .rename(Colour, X2)
+            .try_into_image::<RgbaImage, _, _>((Y, X, X2))
+            .expect_err("three channels");
+        assert!(matches!(error, DimError::SizeConflict { dim: "X2", first: 3, second: 4, .. }), "{error}");
+    }
+
+    dims! {
+        struct X2;
+    }
+}

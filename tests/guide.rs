@@ -1,0 +1,120 @@
+//! What the pages say besides programs: links lead somewhere, and error messages are those that rustc gives. (Their programs are doc tests of the
+//! crate.)
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Where the pages say that the repository is.
+const REPOSITORY: &str = "https://github.com/typed-dims/typed-dims/blob/main/";
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The files below a folder that end so.
+fn files(folder: &Path, ending: &str, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display())) {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            files(&path, ending, found);
+        } else if path.to_string_lossy().ends_with(ending) {
+            found.push(path);
+        }
+    }
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// A page without its blocks of code.
+fn prose(page: &str) -> String {
+    let mut within = false;
+    let kept = page.lines().filter(|line| {
+        let fence = line.trim_start().starts_with("```");
+        within ^= fence;
+        !fence && !within
+    });
+    kept.collect::<Vec<_>>().join("\n")
+}
+
+/// What stands in the parentheses behind `[..]`, but for pieces of code.
+fn links(prose: &str) -> Vec<String> {
+    let without_code: String = prose.split('`').step_by(2).collect();
+    let behind = without_code.split("](").skip(1);
+    behind.filter_map(|rest| rest.split_once(')').map(|(link, _)| link.to_owned())).collect()
+}
+
+/// What a heading is called in a link.
+fn anchor(heading: &str) -> String {
+    let kept = heading.trim_start_matches('#').trim().to_lowercase();
+    kept.chars()
+        .filter(|c| c.is_alphanumeric() || " -_".contains(*c))
+        .map(|c| if c == ' ' { '-' } else { c })
+        .collect()
+}
+
+#[test]
+fn links_lead_somewhere() {
+    let mut pages: Vec<PathBuf> =
+        ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "BENCHMARKS.md"]
+            .map(|page| root().join(page))
+            .into();
+    files(&root().join("docs"), ".md", &mut pages);
+    let (mut broken, mut count) = (Vec::new(), 0);
+    for page in pages {
+        for link in links(&prose(&read(&page))) {
+            let (path, part) = link.split_once('#').unwrap_or((&link, ""));
+            let target = match path.strip_prefix(REPOSITORY) {
+                Some(path) => root().join(path),
+                None if path.contains("://") => continue,
+                None if path.is_empty() => page.clone(),
+                None => page.parent().expect("a folder").join(path),
+            };
+            let has_part = || read(&target).lines().any(|line| line.starts_with('#') && anchor(line) == part);
+            count += 1;
+            if !target.exists() || !part.is_empty() && !has_part() {
+                broken.push(format!("{}: {link}", page.display()));
+            }
+        }
+    }
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+    assert!(count > 40, "only {count} links were found");
+}
+
+#[test]
+fn all_chapters_are_in_the_summary() {
+    let book = root().join("docs/book/src");
+    let (summary, mut chapters) = (read(&book.join("SUMMARY.md")), Vec::new());
+    files(&book, ".md", &mut chapters);
+    for chapter in chapters {
+        let name =
+            chapter.strip_prefix(&book).expect("it is in the book").to_string_lossy().replace('\\', "/");
+        assert!(name == "SUMMARY.md" || summary.contains(&format!("({name})")), "{name}");
+    }
+}
+
+#[test]
+fn messages_are_those_of_rustc() {
+    let mut golden = Vec::new();
+    files(&root().join("ui-tests/fail"), ".stderr", &mut golden);
+    let golden: Vec<String> = golden.iter().map(|path| read(path)).collect();
+    let page = read(&root().join("docs/book/src/errors.md"));
+    let blocks: Vec<&str> =
+        page.split("```text\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+    assert!(blocks.len() > 15, "only {} messages were found", blocks.len());
+    for block in blocks {
+        let lines: Vec<&str> = block.lines().map(unnumbered).collect();
+        let found = golden.iter().any(|message| {
+            let message: Vec<&str> = message.lines().map(unnumbered).collect();
+            lines.iter().all(|line| message.contains(line))
+        });
+        assert!(found, "no golden file has\n{block}");
+    }
+}
+
+/// A line of a message without the number of the line, and the space around it.
+fn unnumbered(line: &str) -> &str {
+    let line = line.trim();
+    line.trim_start_matches(|c: char| c.is_ascii_digit()).trim_start().trim_start_matches('|').trim()
+}
