@@ -35,8 +35,9 @@ impl Svg {
 
     /// A line of text, whose first character stands on (`x`, `y`).
     pub fn text(&mut self, class: &str, x: usize, y: usize, text: &str) {
+        let class = if class.is_empty() { String::new() } else { format!(r#" class="{class}""#) };
         self.reach(x + CHARACTER * text.chars().count(), y + LINE / 3);
-        self.body += &format!("<text class=\"{class}\" x=\"{x}\" y=\"{y}\">{}</text>\n", Escaped(text));
+        self.body += &format!("<text{class} x=\"{x}\" y=\"{y}\">{}</text>\n", Escaped(text));
     }
 
     /// A line between two points.
@@ -46,15 +47,16 @@ impl Svg {
             &format!("<line x1=\"{}\" y1=\"{}\" x2=\"{}\" y2=\"{}\"/>\n", from.0, from.1, to.0, to.1);
     }
 
-    /// The whole document; `name` is what it is called.
+    /// The whole document; `name` is what it is called. Its styles are for itself alone, also where it stands in a page.
     pub fn finish(self, name: &str) -> String {
         let Svg { body, width, height } = self;
         let (width, height) = (width + 8, height + 8);
         format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" role=\"img\">\n\
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" class=\"typed-dims\" role=\"img\">\n\
              <title>{}</title>\n\
-             <style>text {{ font: 13px monospace; fill: #222; white-space: pre }} .small {{ font-size: 11px; fill: #555 }} \
-             line {{ stroke: #888 }} .box {{ fill: #eef3fa; stroke: #5b7fb0 }} .share {{ fill: #5b7fb0 }}</style>\n\
+             <style>.typed-dims text {{ font: 13px monospace; fill: #222; white-space: pre }} \
+             .typed-dims .small {{ font-size: 11px; fill: #555 }} .typed-dims line {{ stroke: #888 }} \
+             .typed-dims .box {{ fill: #eef3fa; stroke: #5b7fb0 }} .typed-dims .share {{ fill: #5b7fb0 }}</style>\n\
              <rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n{body}</svg>\n",
             Escaped(name)
         )
