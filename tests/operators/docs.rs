@@ -31,7 +31,7 @@ fn row(operator: &Operator) -> String {
         inputs.join(", "),
         operator.out.join(" "),
         if operator.alone { "all".into() } else { set(operator.along) },
-        dtypes.join(", "),
+        dtypes.join(", ").replace('<', "\\<"), // a page takes `<f64>` for HTML
         if errors.is_empty() { "-".into() } else { errors.join("; ").replace('|', "\\|") },
         names[0],
         names[1],
