@@ -178,3 +178,101 @@ fn elements_and_static_sizes_are_compared() {
   `b` has size 4 for dim `In`, which has size 3"
     );
 }
+
+#[test]
+fn linear_maps_of_the_library_are_fields() {
+    use typed_dims::nn::linear::Linear;
+
+    #[derive(Load)]
+    struct Heads {
+        query: Linear<(Width,), (Head, HeadDim)>,
+        out: Linear<(Head, HeadDim), (Width,)>,
+    }
+
+    let whole =
+        [("query.weight", &[6, 4][..]), ("query.bias", &[6]), ("out.weight", &[4, 6]), ("out.bias", &[4])];
+    let load = |arrays: &[(&str, &[usize])]| {
+        let bytes = anonymous(arrays);
+        let file = Reader::new(&bytes).unwrap();
+        Weights::of(&file).unwrap().with(Head.of(2)).unwrap().load::<Heads>()
+    };
+    let heads = load(&whole).unwrap();
+    let x = from_fn((Batch.of(3), Width.of(4)), |(batch, width)| (batch * 2 + width) as f32);
+    let query: Tensor<f32, (Batch, Head, HeadDim)> = heads.query.apply(&x);
+    let back: Tensor<f32, (Batch, Width)> = heads.out.apply(&query);
+    for (batch, row) in back.order((Batch, Width)).rows().into_iter().enumerate() {
+        for (width, &found) in row.iter().enumerate() {
+            let query = |o: usize| (0..4).map(|i| (batch * 2 + i) * (4 * o + i)).sum::<usize>() + o;
+            assert_eq!(found, (width + (0..6).map(|o| query(o) * (6 * width + o)).sum::<usize>()) as f32);
+        }
+    }
+    let error = load(&[whole[0], whole[2], ("out.bias", &[5])]).err().unwrap();
+    assert_eq!(
+        error.to_string(),
+        "the weights do not fit:
+  `query.bias` is missing: expected f32 (Head x HeadDim)
+  `out.bias` has size 5 for dim `Width`, which has size 4 in `query.weight`"
+    );
+}
+
+#[test]
+fn floats_are_converted_where_that_is_asked_for() {
+    #[derive(Load)]
+    struct Doubles<'w> {
+        a: Tensor<f64, (Batch,)>,
+        #[load(axes = (Head, Batch), layout = (Batch, Head))]
+        b: Tensor<f64, (Batch, Head)>,
+        same: TensorView<'w, f32, (Batch,)>,
+    }
+
+    let bytes = anonymous(&[("a", &[2]), ("b", &[3, 2]), ("same", &[2])]);
+    let file = Reader::new(&bytes).unwrap();
+    let doubles: Doubles<'_> = Weights::of(&file).unwrap().converting_floats().load().unwrap();
+    assert_eq!(doubles.a.order(Batch), ndarray::array![0.0, 1.0]);
+    assert_eq!(doubles.b.order((Batch, Head)), ndarray::array![[0.0, 2.0, 4.0], [1.0, 3.0, 5.0]]);
+    assert_eq!(doubles.same.order(Batch), ndarray::array![0.0, 1.0]);
+    assert!(Weights::of(&file).unwrap().load::<Doubles<'_>>().is_err());
+
+    // A view is what the file has; integers are no floats.
+    #[derive(Load)]
+    #[allow(dead_code)]
+    struct Others<'w> {
+        a: TensorView<'w, f64, (Batch,)>,
+        same: Tensor<i32, (Batch,)>,
+        b: Tensor<f32, (Batch, Width)>,
+    }
+    let error = Weights::of(&file).unwrap().converting_floats().load::<Others<'_>>().err().unwrap();
+    assert_eq!(
+        error.to_string(),
+        "the weights do not fit:
+  `a` has elements of type F32, not f64
+  `same` has elements of type F32, not i32"
+    );
+}
+
+#[test]
+#[cfg(feature = "half")]
+fn half_precisions_are_converted() {
+    use half::{bf16, f16};
+
+    #[derive(Load)]
+    struct Singles {
+        a: Tensor<f32, (Batch,)>,
+        b: Tensor<f32, (Batch,)>,
+        c: Tensor<f16, (Batch,)>,
+    }
+
+    let values = [1.5f32, -0.25, 3.0e-5];
+    let of = |value: fn(f32) -> f16| from_vec(Batch.of(3), values.map(value).to_vec());
+    let mut file = Writer::new();
+    file.put("a", of(f16::from_f32)).unwrap();
+    file.put("b", from_vec(Batch.of(3), values.map(bf16::from_f32).to_vec())).unwrap();
+    file.put("c", from_vec(Batch.of(3), values.to_vec())).unwrap();
+    let bytes = file.to_bytes().unwrap();
+    let file = Reader::new(&bytes).unwrap();
+    let singles: Singles = Weights::of(&file).unwrap().converting_floats().load().unwrap();
+    let all = (singles.a.order(Batch), singles.b.order(Batch), singles.c.order(Batch));
+    assert_eq!(all.0.to_vec(), values.map(|value| f16::from_f32(value).to_f32()));
+    assert_eq!(all.1.to_vec(), values.map(|value| bf16::from_f32(value).to_f32()));
+    assert_eq!(all.2.to_vec(), values.map(f16::from_f32));
+}

@@ -52,13 +52,24 @@ pub trait Stored: Element + CheckedBitPattern + NoUninit {
     const KIND: Kind;
     #[doc(hidden)]
     const NAME: &'static str;
+    /// The nearest value of the type, if it is one of floats.
+    #[doc(hidden)]
+    fn nearest(_: f64) -> Option<Self> {
+        None
+    }
 }
 
 macro_rules! stored {
-    ($($t:ty, $name:literal, $kind:expr;)*) => {$(
+    ($($t:ty, $name:literal, $kind:expr $(, $nearest:expr)?;)*) => {$(
         impl Stored for $t {
             const KIND: Kind = $kind;
             const NAME: &'static str = $name;
+            $(
+                fn nearest(value: f64) -> Option<Self> {
+                    let nearest: fn(f64) -> Self = $nearest;
+                    Some(nearest(value))
+                }
+            )?
         }
     )*};
 }
@@ -75,16 +86,16 @@ stored! {
     i32, "i32", Kind::Signed(4);
     i64, "i64", Kind::Signed(8);
     isize, "isize", Kind::Signed(size_of::<isize>());
-    f32, "f32", Kind::Float(4);
-    f64, "f64", Kind::Float(8);
+    f32, "f32", Kind::Float(4), |value| value as f32;
+    f64, "f64", Kind::Float(8), |value| value;
     Complex<f32>, "Complex<f32>", Kind::Complex(8);
     Complex<f64>, "Complex<f64>", Kind::Complex(16);
 }
 
 #[cfg(feature = "half")]
 stored! {
-    half::f16, "f16", Kind::Float(2);
-    half::bf16, "bf16", Kind::Brain;
+    half::f16, "f16", Kind::Float(2), half::f16::from_f64;
+    half::bf16, "bf16", Kind::Brain, half::bf16::from_f64;
 }
 
 /// The elements as the bytes of a little-endian machine.
@@ -129,4 +140,14 @@ pub fn decoded<T: Stored>(bytes: &[u8], foreign: bool) -> Result<Vec<T>, FileErr
         elements.push(value);
     }
     Ok(elements)
+}
+
+/// The elements copied, floats of type `F` as the nearest of type `T`, if that is one of floats.
+#[cfg(feature = "safetensors")]
+pub fn converted<F: Stored + Into<f64>, T: Stored>(
+    bytes: &[u8],
+    foreign: bool,
+) -> Result<Option<Vec<T>>, FileError> {
+    let elements = decoded::<F>(bytes, foreign)?;
+    Ok(elements.into_iter().map(|element| T::nearest(element.into())).collect())
 }

@@ -118,6 +118,26 @@ impl<'f> Entry<'f> {
         (order, sizes)
     }
 
+    /// The elements as the nearest floats of type `T`, if both the file's and these are floats.
+    #[cfg(feature = "safetensors")]
+    pub(super) fn converted<T: Stored>(&self) -> Result<Option<Vec<T>>, FileError> {
+        match self.kind {
+            Some(Kind::Float(4)) => self.converted_from::<f32, T>(),
+            Some(Kind::Float(8)) => self.converted_from::<f64, T>(),
+            #[cfg(feature = "half")]
+            Some(Kind::Float(2)) => self.converted_from::<half::f16, T>(),
+            #[cfg(feature = "half")]
+            Some(Kind::Brain) => self.converted_from::<half::bf16, T>(),
+            _ => Ok(None),
+        }
+    }
+
+    #[cfg(feature = "safetensors")]
+    fn converted_from<F: Stored + Into<f64>, T: Stored>(&self) -> Result<Option<Vec<T>>, FileError> {
+        self.check_elements::<F>()?;
+        element::converted::<F, T>(self.bytes, self.foreign)
+    }
+
     pub(super) fn check_elements<T: Stored>(&self) -> Result<(), FileError> {
         if self.kind != Some(T::KIND) {
             let (tensor, file) = (self.tensor.clone(), self.called.clone());

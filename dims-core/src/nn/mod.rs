@@ -1,7 +1,8 @@
-//! What neural networks are made of: convolutions, pooling, normalisation, losses, dropout.
+//! What neural networks are made of: convolutions, linear maps, pooling, normalisation, losses, dropout.
 
 pub mod conv;
 pub mod dropout;
+pub mod linear;
 pub mod loss;
 pub mod norm;
 pub mod pool;

@@ -2,10 +2,9 @@
 //!
 //! J. Devlin et al., 2019, "BERT"; W. Wang et al., 2020, "MiniLM"; N. Reimers, I. Gurevych, 2019, "Sentence-BERT".
 
-use typed_dims::dim::DimList;
+use typed_dims::nn::linear::Linear;
 use typed_dims::prelude::*;
 use typed_dims::rank::Rank0;
-use typed_dims::set::{DimsOf, Union};
 use typed_dims::tensor::Computable;
 
 dims! {
@@ -33,29 +32,6 @@ dims! {
 
 /// Tokens of sentences, as features.
 pub type Features = Tensor<f32, (Batch, Token, Width)>;
-
-/// `out[.., O] = sum over I of x[.., I] * weight[O, I] + bias[O]`, for any dims `I` and `O`.
-#[derive(Load)]
-struct Linear<I: Dims, O: Dims + Union<I>> {
-    #[load(axes = (O, I), layout = (I, O))] // sums run over `I`, and read `O` by lines
-    weight: Named<f32, <O as Union<I>>::Out>,
-    #[load(axes = (O,))]
-    bias: Named<f32, O>,
-}
-
-impl<I: Dims + DimList + Default, O: Dims + Union<I>> Linear<I, O> {
-    fn of<X, Y, Z>(&self, x: &Named<f32, X>) -> Named<f32, Z>
-    where
-        X: Dims + Union<<O as Union<I>>::Out, Out = Y>,
-        I: DimsOf<Y, Z>,
-        Y: Dims,
-        Z: Dims + Union<O, Out = Z>,
-    {
-        let mut out = (x * &self.weight).sum(I::default());
-        out += &self.bias;
-        out
-    }
-}
 
 /// Mean 0 and variance 1 along `Width`, then scaled and moved.
 #[derive(Load)]
@@ -117,14 +93,14 @@ struct Layer {
 
 impl Layer {
     fn of(&self, x: &Features, lengths: &Lengths, epsilon: f32) -> Features {
-        let query = self.query.of(x);
-        let (key, value) = (self.key.of(x), self.value.of(x));
+        let query = self.query.apply(x);
+        let (key, value) = (self.key.apply(x), self.value.apply(x));
         let scale = (query.size(HeadDim) as f32).powf(-0.5);
         let (key, value) = (key.rename(Token, Key), value.rename(Token, Key));
         let heard = attention(&query, key, value, HeadDim, Key, scale, Key.lt(lengths));
-        let x = self.heard_norm.of(x + self.heard.of(&heard), epsilon);
-        let inner = self.inner.of(&x).gelu().eval();
-        self.outer_norm.of(&x + self.outer.of(&inner), epsilon)
+        let x = self.heard_norm.of(x + self.heard.apply(&heard), epsilon);
+        let inner = self.inner.apply(&x).gelu().eval();
+        self.outer_norm.of(&x + self.outer.apply(&inner), epsilon)
     }
 }
 

@@ -28,6 +28,7 @@ pub struct Weights<'a> {
     arrays: BTreeMap<String, Entry<'a>>,
     sizes: Vec<Known>,
     ignored: Vec<String>,
+    converting: bool,
 }
 
 /// The size of a dim, and which array it is from.
@@ -45,7 +46,12 @@ impl<'a> Weights<'a> {
     /// If the file has names of dims that are not right.
     pub fn of<B: AsRef<[u8]>>(file: &'a Reader<B>) -> Result<Self, FileError> {
         let arrays = file.tensors().into_iter().map(|name| file.get(&name).map(|entry| (name, entry)));
-        Ok(Weights { arrays: arrays.collect::<Result<_, _>>()?, sizes: Vec::new(), ignored: Vec::new() })
+        Ok(Weights {
+            arrays: arrays.collect::<Result<_, _>>()?,
+            sizes: Vec::new(),
+            ignored: Vec::new(),
+            converting: false,
+        })
     }
 
     /// Gives dims a size that does not follow from the arrays, such as the number of heads: `weights.with((Head.of(12), Position.of(512)))`.
@@ -67,6 +73,15 @@ impl<'a> Weights<'a> {
     /// Arrays that no field has to take: one by its name, or all whose names begin with `name` and a dot.
     pub fn ignoring(mut self, name: &str) -> Self {
         self.ignored.push(name.to_owned());
+        self
+    }
+
+    /// Lets arrays of floats be fields of another type of floats, `f16` in the file be `f32` in memory for instance: each element becomes the nearest one of
+    /// that type. Without this, other types of elements are an error. (Half precisions in a file need the feature `half`.)
+    ///
+    /// Fields of type `Tensor` are converted; a view has the type that the file has.
+    pub fn converting_floats(mut self) -> Self {
+        self.converting = true;
         self
     }
 
@@ -176,11 +191,36 @@ impl<'a> Loader<'_, 'a> {
         };
         self.taken.insert(self.name.clone());
         if let Err(error) = entry.check_elements::<M::Elem>() {
+            if self.weights.converting && M::OWNS && matches!(error, FileError::Elements { .. }) {
+                return self.converted::<M, A>(entry, error);
+            }
             self.unreadable(error);
             return None;
         }
         let (order, sizes) = self.sized::<M::Set>(A::GROUPS, entry)?;
         M::from_bytes(entry.bytes, entry.foreign, &order, &sizes).map_err(|error| self.unreadable(error)).ok()
+    }
+
+    /// As [`tensor`](Loader::tensor), for elements of another type, which is what `error` says.
+    fn converted<M: LoadTensor<'a>, A: FileAxes>(
+        &mut self,
+        entry: &Entry<'a>,
+        error: FileError,
+    ) -> Option<M> {
+        match entry.converted::<M::Elem>() {
+            Ok(Some(elements)) => {
+                let (order, sizes) = self.sized::<M::Set>(A::GROUPS, entry)?;
+                M::from_elements(elements, &order, &sizes)
+            }
+            Ok(None) => {
+                self.unreadable(error);
+                None
+            }
+            Err(error) => {
+                self.unreadable(error);
+                None
+            }
+        }
     }
 
     /// As [`tensor`](Loader::tensor), but in memory the axes are those of `L`, the last one fastest.
@@ -334,6 +374,13 @@ pub trait LoadTensor<'a>: Sized {
     type Elem: Stored;
     /// The dims.
     type Set: Dims;
+    /// Whether it owns its elements, so that these can be others than the bytes of the file.
+    #[doc(hidden)]
+    const OWNS: bool = false;
+    #[doc(hidden)]
+    fn from_elements(_: Vec<Self::Elem>, _order: &[usize], _sizes: &[usize]) -> Option<Self> {
+        None
+    }
     #[doc(hidden)]
     fn from_bytes(
         bytes: &'a [u8],
@@ -346,6 +393,11 @@ pub trait LoadTensor<'a>: Sized {
 impl<'a, T: Stored, S: Dims> LoadTensor<'a> for Named<T, S> {
     type Elem = T;
     type Set = S;
+    const OWNS: bool = true;
+
+    fn from_elements(elements: Vec<T>, order: &[usize], sizes: &[usize]) -> Option<Self> {
+        Some(Named::from_expr(Owned::in_order(elements, order, sizes)))
+    }
 
     fn from_bytes(
         bytes: &'a [u8],
