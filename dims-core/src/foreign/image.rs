@@ -105,33 +105,47 @@ pub trait Lined<T, N>: Sized {
     ) -> Result<Self, DimError>;
 }
 
-#[diagnostic::do_not_recommend]
-impl<P: Channels> Lined<P::Subpixel, P::Rank> for Buffer<P> {
-    fn of_lines(
-        data: Vec<P::Subpixel>,
-        sizes: &[usize],
-        names: &[&'static str],
-        second_origin: Origin,
-    ) -> Result<Self, DimError> {
-        let channels = P::CHANNEL_COUNT.into();
-        if let (Some(&first), Some(&dim)) = (sizes.get(2), names.get(2))
-            && first != channels
+// One impl for each kind of pixel, and not one for all: rustc then says which trait is missing, and not which types differ.
+macro_rules! lined {
+    ($($pixel:ident $rank:ident),*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl<T: Primitive> Lined<T, $rank> for ImageBuffer<$pixel<T>, Vec<T>>
+        where
+            $pixel<T>: Pixel<Subpixel = T>,
         {
-            return Err(DimError::SizeConflict {
-                dim,
-                first,
-                first_origin: None,
-                second: channels,
-                second_origin,
-            });
+            fn of_lines(data: Vec<T>, sizes: &[usize], names: &[&'static str], origin: Origin) -> Result<Self, DimError> {
+                image_of(data, sizes, names, origin)
+            }
         }
-        let too_large =
-            || DimError::TooLarge { dims: list_sizes(names.iter().copied().zip(sizes.iter().copied())) };
-        let (Ok(lines), Ok(columns)) = (sizes[0].try_into(), sizes[1].try_into()) else {
-            return Err(too_large());
-        };
-        ImageBuffer::from_raw(columns, lines, data).ok_or_else(too_large)
+    )*};
+}
+
+lined!(Luma Rank2, LumaA Rank3, Rgb Rank3, Rgba Rank3);
+
+fn image_of<P: Pixel>(
+    data: Vec<P::Subpixel>,
+    sizes: &[usize],
+    names: &[&'static str],
+    second_origin: Origin,
+) -> Result<Buffer<P>, DimError> {
+    let channels = P::CHANNEL_COUNT.into();
+    if let (Some(&first), Some(&dim)) = (sizes.get(2), names.get(2))
+        && first != channels
+    {
+        return Err(DimError::SizeConflict {
+            dim,
+            first,
+            first_origin: None,
+            second: channels,
+            second_origin,
+        });
     }
+    let too_large =
+        || DimError::TooLarge { dims: list_sizes(names.iter().copied().zip(sizes.iter().copied())) };
+    let (Ok(lines), Ok(columns)) = (sizes[0].try_into(), sizes[1].try_into()) else {
+        return Err(too_large());
+    };
+    ImageBuffer::from_raw(columns, lines, data).ok_or_else(too_large)
 }
 
 /// Turns tensors into images.
