@@ -19,8 +19,10 @@
 //! | `closed` | which rest a function sees, and dims that clash |
 //! | `seal` | `seal` and `unseal`, for functions that name `Rest<B>` themselves |
 //! | `each` | `map_each`, a loop of calls for what cannot be planned as a whole |
+//! | `applies` | what `vmap` makes of a function: one call, or a loop of calls |
 //! | `vmap` | `batched` and `vmap`, for closures and for functions that were not made for batches |
 
+pub mod applies;
 pub mod argument;
 pub mod closed;
 pub mod each;

@@ -1,5 +1,6 @@
 //! Closures and functions batched in place: `vmap` and `batched`.
 
+use super::applies::{Applies, Tensors};
 use super::argument::{Further, Route};
 use super::seal::{EndsInRest, Opening, Seal, Visible};
 use crate::brand::{Brand, Rest};
@@ -45,8 +46,9 @@ where
 /// The function `f`, written for one example, as a function of tensors that have the further dims `dims`: the `vmap` of JAX and
 /// PyTorch, with dims in the place of axis numbers.
 ///
-/// It takes one tensor, or a tuple of as many as `f` takes. In and out, the mapped axes are chosen by the dims: bind `n` to whichever axis
-/// is mapped over, and ask for it in `order` where it shall be in the result.
+/// It takes one tensor, or a tuple of as many as `f` takes: bound arrays, tensors, references to them, or expressions, which are computed. In
+/// and out, the mapped axes are chosen by the dims: bind `n` to whichever axis is mapped over, and ask for it in `order` where it shall be in
+/// the result.
 ///
 /// ```text
 /// JAX                                          here
@@ -54,19 +56,29 @@ where
 /// vmap(f, in_axes=(1, None), out_axes=2)       vmap(f, n)((x.at((.., n)), y))  ..  .order((i, j, n))
 /// ```
 ///
-/// A closure names its parameters' types, `|x: Tensor<f32, (Seq, Rest<_>)>| ..`, which is that of a tensor that owns its elements: a bound array
-/// is given to it as `x.at((n, Seq)).eval()`. [`batched`] infers the types, and takes bound arrays as they are.
+/// What the parameters of `f` are decides what runs:
+///
+/// | a parameter | what runs |
+/// |---|---|
+/// | `Tensor<f32, (Seq, Rest<B>)>`, in a closure `Tensor<f32, (Seq, Rest<_>)>` | one call: what `f` does is planned for all examples together |
+/// | `Tensor<f32, (Seq,)>` | a loop of calls, one for each example, and [`explain`](crate::plan::explain::explain) says so: such a function can only be called on one |
+///
+/// A closure names the types of its parameters. [`batched`] infers them, and copies nothing; a function with `#[batched]` takes further dims as it
+/// is.
 ///
 /// # Panics
 ///
-/// As for [`batched`]: the function that is returned.
-pub fn vmap<F, D, X, O>(f: F, dims: D) -> impl Fn(X) -> O
+/// The function that is returned panics if the tensors have different sizes for one of the dims, if none says the size of one of them, and if
+/// `f` panics. A loop of calls also does if the results of single examples differ in size, or if there is no example, so that nothing says how
+/// large results are: dims of the tensors are as large as there, and static sizes are known.
+pub fn vmap<F, D, X, P, S, O>(f: F, dims: D) -> impl Fn(X) -> O
 where
-    D: DimList + DimsOf<X::All, X::Others>,
-    X: Mapped<D>,
-    F: Applies<X::Each, Out: Unmapped<Out = O>>,
+    X: Tensors,
+    D: DimList + DimsOf<X::All, S>,
+    S: Dims,
+    F: Applies<X::Each, D, P, Out = O>,
 {
-    move |tensors: X| unwrap(unwrap(tensors.seal_each(&dims).map(|each| f.apply(each))).try_open())
+    move |tensors: X| unwrap(f.try_apply(tensors.each(), &dims))
 }
 
 /// One tensor or a tuple of them, whose dims `D` are sealed.
@@ -82,12 +94,8 @@ pub trait Mapped<D: DimList>: Sized {
     type Others: Dims;
     /// The tensor or the tuple, sealed.
     type Sealed;
-    /// The same as a tuple of arguments.
-    type Each;
     #[doc(hidden)]
     fn seal(self, dims: &D) -> Result<Self::Sealed, DimError>;
-    #[doc(hidden)]
-    fn seal_each(self, dims: &D) -> Result<Self::Each, DimError>;
 }
 
 /// One tensor of several, whose rest stands for `M`.
@@ -105,7 +113,7 @@ type Seen<S, D> =
     <<<<S as Dims>::List as Without<<D as DimList>::Brands>>::Out as EndsInRest>::Visible as List>::Tuple;
 
 /// The rest of the set `S`, as a set.
-type RestOf<S> = <<S as Dims>::List as EndsInRest>::Rest;
+pub(super) type RestOf<S> = <<S as Dims>::List as EndsInRest>::Rest;
 
 macro_rules! tensors {
     ($(($($life:lifetime)?) $tensor:ty, $expr:ty;)*) => {$(
@@ -173,17 +181,12 @@ macro_rules! tensors {
             type All = S;
             type Others = O;
             type Sealed = <Self as MappedOne<D, M>>::Sealed;
-            type Each = (<Self as MappedOne<D, M>>::Sealed,);
 
             fn seal(self, dims: &D) -> Result<Self::Sealed, DimError> {
                 let mut further = Further::<M>::new();
                 self.meet(&mut further)?;
                 met(&mut further, dims)?;
                 Ok(MappedOne::seal(self, &further))
-            }
-
-            fn seal_each(self, dims: &D) -> Result<Self::Each, DimError> {
-                Mapped::seal(self, dims).map(|sealed| (sealed,))
             }
         }
     )*};
@@ -295,7 +298,7 @@ tensors! {
 }
 
 /// The dims tell their own sizes, and all must be known.
-fn met<M: Dims>(further: &mut Further<M>, dims: &impl DimList) -> Result<(), DimError> {
+pub(super) fn met<M: Dims>(further: &mut Further<M>, dims: &impl DimList) -> Result<(), DimError> {
     let mut met = Ok(());
     dims.each(|dim| {
         if met.is_ok() {
@@ -345,28 +348,12 @@ macro_rules! tuples {
             type All = All;
             type Others = Others;
             type Sealed = ($(<$a as MappedOne<Along, Further_>>::Sealed,)*);
-            type Each = Self::Sealed;
 
             fn seal(self, dims: &Along) -> Result<Self::Sealed, DimError> {
                 let mut further = Further::<Further_>::new();
                 $(self.$n.meet(&mut further)?;)*
                 met(&mut further, dims)?;
                 Ok(($(MappedOne::seal(self.$n, &further),)*))
-            }
-
-            fn seal_each(self, dims: &Along) -> Result<Self::Each, DimError> {
-                Mapped::seal(self, dims)
-            }
-        }
-
-        impl<Function, Result_, $($a),*> Applies<($($a,)*)> for Function
-        where
-            Function: Fn($($a),*) -> Result_,
-        {
-            type Out = Result_;
-
-            fn apply(&self, tensors: ($($a,)*)) -> Result_ {
-                self($(tensors.$n),*)
             }
         }
 
@@ -379,19 +366,6 @@ macro_rules! tuples {
             }
         }
     };
-}
-
-/// A function of as many arguments as the tuple has.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` is not a function of such tensors",
-    label = "this function takes other arguments",
-    note = "it is called with the tensors as they are for one example: without the mapped dims, which are behind `Rest`"
-)]
-pub trait Applies<Tensors> {
-    /// What it returns.
-    type Out;
-    #[doc(hidden)]
-    fn apply(&self, tensors: Tensors) -> Self::Out;
 }
 
 /// What a mapped function returns: a tensor or an expression, or a tuple of such.
