@@ -12,6 +12,7 @@
 //! ```
 
 use super::argument::Further;
+use super::closed::Apart;
 use super::each::{Apiece, Collect, looped};
 use super::seal::{EndsInRest, Visible};
 use super::vmap::{HasRest, MappedOne, No, RestOf, Touched, United, Unmapped, Yes, met};
@@ -22,42 +23,11 @@ use crate::rank::Rank;
 use crate::reduce::{Evaluated, Reductions};
 use crate::scalar::Element;
 use crate::set::list::List;
-use crate::set::{Dims, Union};
+use crate::set::union::Sort;
+use crate::set::{Dims, Judged, Union, Verdict};
+use crate::storage::axes::AxisBlock;
 use crate::tensor::Computable;
 use crate::tuples::nested;
-
-/// One tensor or a tuple of them, for a mapped function.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be mapped over",
-    label = "a tensor, or a tuple of up to 6 tensors, is expected here",
-    note = "an array becomes a tensor when it is bound: `a.at((n, ..))`"
-)]
-pub trait Tensors {
-    /// The dims of all tensors.
-    type All: Dims;
-    /// The same as a tuple of arguments.
-    type Each;
-    #[doc(hidden)]
-    fn each(self) -> Self::Each;
-}
-
-impl<T, S: Dims, R: Rank, E> Tensors for Named<T, S, R, E> {
-    type All = S;
-    type Each = (Self,);
-
-    fn each(self) -> Self::Each {
-        (self,)
-    }
-}
-
-impl<T, S: Dims, R: Rank, E> Tensors for &Named<T, S, R, E> {
-    type All = S;
-    type Each = (Self,);
-
-    fn each(self) -> Self::Each {
-        (self,)
-    }
-}
 
 /// All examples in one call.
 pub struct Together;
@@ -65,21 +35,38 @@ pub struct Together;
 pub struct OneByOne;
 /// The argument is the same for all examples.
 pub struct Alike;
+/// One parameter wants all examples, another one a single example.
+pub struct Mixed;
 
 /// How a parameter wants to be called.
 pub trait Way {
-    /// One parameter that takes a single example makes it a loop.
+    /// The way of two parameters.
     type Or<O: Way>: Way;
+    #[doc(hidden)]
+    type OrTogether: Way;
+    #[doc(hidden)]
+    type OrOneByOne: Way;
 }
 
 impl Way for Together {
-    type Or<O: Way> = O;
+    type Or<O: Way> = O::OrTogether;
+    type OrTogether = Together;
+    type OrOneByOne = Mixed;
+}
+impl Way for OneByOne {
+    type Or<O: Way> = O::OrOneByOne;
+    type OrTogether = Mixed;
+    type OrOneByOne = OneByOne;
 }
 impl Way for Alike {
     type Or<O: Way> = O;
+    type OrTogether = Together;
+    type OrOneByOne = OneByOne;
 }
-impl Way for OneByOne {
-    type Or<O: Way> = OneByOne;
+impl Way for Mixed {
+    type Or<O: Way> = Mixed;
+    type OrTogether = Mixed;
+    type OrOneByOne = Mixed;
 }
 
 /// The ways of all parameters, as nested pairs.
@@ -89,186 +76,51 @@ pub trait Ways {
 }
 
 impl Ways for () {
-    type All = Together;
+    type All = Alike;
 }
 
 impl<H: Way, T: Ways> Ways for (H, T) {
     type All = H::Or<T::All>;
 }
 
-/// The way of an argument that has a mapped dim, or has not, to a parameter that has a rest `H`, or has not.
-pub trait WayTo<H> {
-    /// See [`Way`].
-    type Way: Way;
-}
-
-impl WayTo<Yes> for Yes {
-    type Way = Together;
-}
-impl WayTo<No> for Yes {
-    type Way = OneByOne;
-}
-impl<H> WayTo<H> for No {
-    type Way = Alike;
-}
-
-/// An argument for a parameter of the type `P` of a mapped function.
+/// A function can be called in the way that its parameters want.
 #[diagnostic::on_unimplemented(
-    message = "a function that is mapped takes tensors of its own, not `{P}`",
-    label = "this function takes another parameter",
-    note = "a closure between them has parameters of the right type: `vmap(|x: Tensor<f32, (Seq, Rest<_>)>| f(&x), n)`"
+    message = "one parameter of this function has a `Rest`, and sees all examples, and another one has none, and can be given a single one",
+    label = "parameters of both kinds are given mapped tensors",
+    note = "write `Rest<_>` in all of them, to plan the function as a whole, or in none, to call it for each example"
 )]
-pub trait Given<P, D> {
-    /// See [`Way`].
-    type Way: Way;
-}
-
-impl<A, T, K, R, D, V, H> Given<Named<T, K, R>, D> for A
-where
-    A: Computable<Dims: Dims<List: Touched<D::Brands, Out = V>>>,
-    K: Dims<List: HasRest<Out = H>>,
-    R: Rank,
-    D: DimList,
-    V: WayTo<H>,
-{
-    type Way = V::Way;
-}
-
-impl<'a, A, N, D> Given<&'a N, D> for A
-where
-    A: Lent<'a, N, D>,
-{
-    type Way = Alike;
-}
-
-/// An argument for a parameter that is a reference: a reference to the same, without a mapped dim.
-#[diagnostic::on_unimplemented(
-    message = "a function that is mapped takes tensors of its own, but this one takes a reference to one",
-    label = "this function has a parameter `&{N}`",
-    note = "a closure in between owns what it is given: `vmap(|x: Tensor<..>| f(&x), n)`; only what has none of the mapped dims can be lent"
-)]
-pub trait Lent<'a, N, D> {}
-
-impl<'a, T, S, R, D> Lent<'a, Named<T, S, R>, D> for &'a Named<T, S, R>
-where
-    S: Dims<List: Touched<D::Brands, Out: Untouched>>,
-    R: Rank,
-    D: DimList,
-{
-}
-
-/// None of the mapped dims is there.
-#[diagnostic::on_unimplemented(
-    message = "a function that is mapped takes tensors of its own, but this one takes a reference to one",
-    label = "this function takes a reference to a tensor that is mapped over",
-    note = "a closure in between owns what it is given: `vmap(|x: Tensor<..>| f(&x), n)`; only what has none of the mapped dims can be lent"
-)]
-pub trait Untouched {}
-impl Untouched for No {}
-
-/// One example is what the function takes.
-#[diagnostic::on_unimplemented(
-    message = "this function takes `{W}`, but what it is given is `{Self}`",
-    label = "the parameter has another type than one example",
-    note = "one example has all dims of the argument but the mapped ones"
-)]
-pub trait Suits<W> {
-    #[doc(hidden)]
-    fn suited(self) -> W;
-}
+pub trait Clear {}
 #[diagnostic::do_not_recommend]
-impl<W> Suits<W> for W {
-    #[inline(always)]
-    fn suited(self) -> W {
-        self
-    }
-}
+impl Clear for Together {}
+#[diagnostic::do_not_recommend]
+impl Clear for OneByOne {}
+#[diagnostic::do_not_recommend]
+impl Clear for Alike {}
 
-/// A function of as many arguments as the tuple `X` has; its parameters are those of the tuple `P`.
+/// An argument for a parameter of the type `P` of a mapped function; it does not see the dims `M`.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is not a function of such tensors",
-    label = "this function takes other arguments",
-    note = "it is called with the tensors as they are for one example: without the mapped dims, which are behind `Rest`"
+    message = "this function takes `{P}`, which one example of `{Self}` is not",
+    label = "the parameter has another type than one example",
+    note = "one example has the dims of the argument without the mapped ones, and owns its elements; a function of references is mapped through \
+            a closure, which names the types of its parameters: `|x: Tensor<..>| f(&x)`"
 )]
-pub trait Applies<X, D, P> {
-    /// What it returns to the caller.
-    type Out;
-    #[doc(hidden)]
-    fn try_apply(&self, tensors: X, dims: &D) -> Result<Self::Out, DimError>;
-}
-
-/// How the function `F` runs on the tuple `X`, where `M` are the dims that it does not see.
-pub trait Runs<F, X, P, D, M, Y> {
-    /// What it returns to the caller.
-    type Out;
-    #[doc(hidden)]
-    fn run(function: &F, tensors: X, dims: &D) -> Result<Self::Out, DimError>;
-}
-
-/// An argument that becomes a parameter of the type `P`, once for all examples.
-pub trait Whole<P, D, M: Dims>: Sized {
+pub trait Given<P, D, M: Dims>: Sized {
+    /// See [`Way`].
+    type Way: Way;
     /// The argument in memory.
     type Held;
-    #[doc(hidden)]
-    fn hold(self) -> Result<Self::Held, DimError>;
-    #[doc(hidden)]
-    fn meet(held: &Self::Held, further: &mut Further<M>) -> Result<(), DimError>;
-    #[doc(hidden)]
-    fn give(held: Self::Held, further: &Further<M>) -> P;
-}
-
-impl<A, T, K, R, D, M> Whole<Named<T, K, R>, D, M> for A
-where
-    A: Computable,
-    K: Dims,
-    R: Rank,
-    D: DimList,
-    M: Dims,
-    Evaluated<A>: MappedOne<D, M, Sealed: Suits<Named<T, K, R>>>,
-{
-    type Held = Evaluated<A>;
-
-    fn hold(self) -> Result<Self::Held, DimError> {
-        self.try_eval()
-    }
-
-    fn meet(held: &Self::Held, further: &mut Further<M>) -> Result<(), DimError> {
-        MappedOne::meet(held, further)
-    }
-
-    fn give(held: Self::Held, further: &Further<M>) -> Named<T, K, R> {
-        MappedOne::seal(held, further).suited()
-    }
-}
-
-impl<'a, N, D, M: Dims> Whole<&'a N, D, M> for &'a N {
-    type Held = &'a N;
-
-    fn hold(self) -> Result<&'a N, DimError> {
-        Ok(self)
-    }
-
-    fn meet(_: &&'a N, _: &mut Further<M>) -> Result<(), DimError> {
-        Ok(())
-    }
-
-    fn give(held: &'a N, _: &Further<M>) -> &'a N {
-        held
-    }
-}
-
-/// An argument that becomes parameters of the type `P`, one for each example.
-pub trait Pieces<P, D, M: Dims>: Sized {
-    /// The argument in memory.
-    type Held;
-    #[doc(hidden)]
-    fn hold(self) -> Result<Self::Held, DimError>;
-    #[doc(hidden)]
-    fn meet(held: &Self::Held, further: &mut Further<M>) -> Result<(), DimError>;
-    /// The argument with its rest.
+    /// The argument with its rest, if it has a mapped dim.
     type Sealed;
     #[doc(hidden)]
+    fn hold(self) -> Result<Self::Held, DimError>;
+    #[doc(hidden)]
+    fn meet(held: &Self::Held, further: &mut Further<M>) -> Result<(), DimError>;
+    #[doc(hidden)]
     fn seal(held: Self::Held, further: &Further<M>) -> Self::Sealed;
+    /// All examples.
+    #[doc(hidden)]
+    fn whole(sealed: Self::Sealed) -> P;
+    /// One example.
     #[doc(hidden)]
     fn one(sealed: &Self::Sealed, at: &[usize]) -> Result<P, DimError>;
     /// How large a dim of the examples is, if it is one.
@@ -276,15 +128,18 @@ pub trait Pieces<P, D, M: Dims>: Sized {
     fn size(sealed: &Self::Sealed, id: u64) -> Option<usize>;
 }
 
-impl<A, T, K, R, D, M, V> Pieces<Named<T, K, R>, D, M> for A
+#[diagnostic::do_not_recommend]
+impl<A, T, K, R, D, M, V, H> Given<Named<T, K, R>, D, M> for A
 where
     A: Computable<Dims: Dims<List: Touched<D::Brands, Out = V>>>,
-    K: Dims,
+    K: Dims<List: HasRest<Out = H>>,
     R: Rank,
     D: DimList,
     M: Dims,
-    Evaluated<A>: MappedOne<D, M, Sealed: PiecesOf<V, Named<T, K, R>>>,
+    Evaluated<A>: MappedOne<D, M>,
+    V: Hands<H, <Evaluated<A> as MappedOne<D, M>>::Sealed, Named<T, K, R>>,
 {
+    type Way = V::Way;
     type Held = Evaluated<A>;
     type Sealed = <Evaluated<A> as MappedOne<D, M>>::Sealed;
 
@@ -300,160 +155,308 @@ where
         MappedOne::seal(held, further)
     }
 
+    fn whole(sealed: Self::Sealed) -> Named<T, K, R> {
+        V::whole(sealed)
+    }
+
     fn one(sealed: &Self::Sealed, at: &[usize]) -> Result<Named<T, K, R>, DimError> {
-        sealed.one(at)
+        V::one(sealed, at)
     }
 
     fn size(sealed: &Self::Sealed, id: u64) -> Option<usize> {
-        sealed.size(id)
+        V::size(sealed, id)
     }
 }
 
-impl<'a, N, D, M: Dims> Pieces<&'a N, D, M> for &'a N {
-    type Held = &'a N;
-    type Sealed = &'a N;
+/// What has no mapped dim can be lent.
+#[diagnostic::do_not_recommend]
+impl<'a, A, T, S, R, D, M> Given<&'a Named<T, S, R>, D, M> for A
+where
+    A: IsReference<'a, Named<T, S, R>>,
+    S: Dims<List: Touched<D::Brands, Out = No>>,
+    R: Rank,
+    D: DimList,
+    M: Dims,
+{
+    type Way = Alike;
+    type Held = &'a Named<T, S, R>;
+    type Sealed = &'a Named<T, S, R>;
 
-    fn hold(self) -> Result<&'a N, DimError> {
-        Ok(self)
+    fn hold(self) -> Result<Self::Held, DimError> {
+        Ok(self.same())
     }
 
-    fn meet(_: &&'a N, _: &mut Further<M>) -> Result<(), DimError> {
+    fn meet(_: &Self::Held, _: &mut Further<M>) -> Result<(), DimError> {
         Ok(())
     }
 
-    fn seal(held: &'a N, _: &Further<M>) -> &'a N {
+    fn seal(held: Self::Held, _: &Further<M>) -> Self::Held {
         held
     }
 
-    fn one(sealed: &&'a N, _: &[usize]) -> Result<&'a N, DimError> {
+    fn whole(sealed: Self::Held) -> Self::Held {
+        sealed
+    }
+
+    fn one(sealed: &Self::Held, _: &[usize]) -> Result<Self::Held, DimError> {
         Ok(*sealed)
     }
 
-    fn size(_: &&'a N, _: u64) -> Option<usize> {
+    fn size(sealed: &Self::Held, id: u64) -> Option<usize> {
+        No::size(sealed, id)
+    }
+}
+
+/// A reference to `N`.
+pub trait IsReference<'a, N> {
+    #[doc(hidden)]
+    fn same(self) -> &'a N;
+}
+
+impl<'a, N> IsReference<'a, N> for &'a N {
+    fn same(self) -> &'a N {
+        self
+    }
+}
+
+/// How a sealed tensor `X` becomes parameters of the type `P`: `Self` says whether it has a mapped dim, `H` whether the parameter has a rest.
+pub trait Hands<H, X, P> {
+    /// See [`Way`].
+    type Way: Way;
+    #[doc(hidden)]
+    fn whole(sealed: X) -> P;
+    #[doc(hidden)]
+    fn one(sealed: &X, at: &[usize]) -> Result<P, DimError>;
+    #[doc(hidden)]
+    fn size(sealed: &X, id: u64) -> Option<usize>;
+}
+
+impl<X> Hands<Yes, X, X> for Yes {
+    type Way = Together;
+
+    fn whole(sealed: X) -> X {
+        sealed
+    }
+
+    fn one(_: &X, _: &[usize]) -> Result<X, DimError> {
+        unreachable!("{APART}")
+    }
+
+    fn size(_: &X, _: u64) -> Option<usize> {
         None
     }
 }
 
-/// A sealed tensor, of which each piece is a `P`; `V` says whether it was sealed at all.
-pub trait PiecesOf<V, P> {
-    #[doc(hidden)]
-    fn one(&self, at: &[usize]) -> Result<P, DimError>;
-    #[doc(hidden)]
-    fn size(&self, id: u64) -> Option<usize>;
-}
-
-impl<T, S, R, B, X, P> PiecesOf<Yes, P> for Named<T, S, R>
+impl<T, S, R, B, X> Hands<No, Named<T, S, R>, Named<T, X, R>> for Yes
 where
     T: Element,
     S: Dims<List: EndsInRest<Visible: List<Tuple = X>, Behind = B>>,
     R: Rank,
     B: Dims,
     X: Dims,
-    Named<T, X, R>: Suits<P>,
 {
-    fn one(&self, at: &[usize]) -> Result<P, DimError> {
-        Ok(Apiece::one(&self, at).try_eval()?.suited())
+    type Way = OneByOne;
+
+    fn whole(_: Named<T, S, R>) -> Named<T, X, R> {
+        unreachable!("{APART}")
     }
 
-    fn size(&self, id: u64) -> Option<usize> {
-        Apiece::size(&self, id)
+    fn one(sealed: &Named<T, S, R>, at: &[usize]) -> Result<Named<T, X, R>, DimError> {
+        Apiece::one(&sealed, at).try_eval()
+    }
+
+    fn size(sealed: &Named<T, S, R>, id: u64) -> Option<usize> {
+        Apiece::size(&sealed, id)
     }
 }
 
-impl<T: Clone, S: Dims, R: Rank, P> PiecesOf<No, P> for Named<T, S, R>
-where
-    Self: Suits<P>,
-{
-    fn one(&self, _: &[usize]) -> Result<P, DimError> {
-        Ok(Named::<T, S, R>::from_expr(self.expr.clone()).suited())
+impl<T: Clone, S: Dims, R: Rank, H> Hands<H, Named<T, S, R>, Named<T, S, R>> for No {
+    type Way = Alike;
+
+    fn whole(sealed: Named<T, S, R>) -> Named<T, S, R> {
+        sealed
     }
 
-    fn size(&self, id: u64) -> Option<usize> {
-        let at = S::KEYS.as_slice().iter().position(|key| key.id == id)?;
-        Some(crate::storage::axes::AxisBlock::as_slice(self.expr.named())[at].size)
+    fn one(sealed: &Named<T, S, R>, _: &[usize]) -> Result<Named<T, S, R>, DimError> {
+        Ok(Named::from_expr(sealed.expr.clone()))
     }
+
+    fn size(sealed: &Named<T, S, R>, id: u64) -> Option<usize> {
+        No::size(sealed, id)
+    }
+}
+
+impl No {
+    /// The size of a dim of a tensor that is the same for all examples.
+    fn size<T, S: Dims, R: Rank>(tensor: &Named<T, S, R>, id: u64) -> Option<usize> {
+        let at = S::KEYS.as_slice().iter().position(|key| key.id == id)?;
+        Some(tensor.expr.named().as_slice()[at].size)
+    }
+}
+
+const APART: &str = "parameters that see all examples and those that see one are told apart by their types";
+
+/// A function whose parameters are those of the tuple `P`, and which returns `Y`.
+#[diagnostic::on_unimplemented(
+    message = "this is not a function of up to 6 tensors",
+    label = "a function or a closure is expected here"
+)]
+pub trait Callee<P, Y> {
+    #[doc(hidden)]
+    fn call(&self, params: P) -> Y;
+}
+
+/// A tensor or a tuple of them that a function with the parameters `P` can be mapped over, which returns `Y`; the caller gets `O`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` are not the arguments of a function of `{P}`",
+    label = "a function of so many tensors is expected here",
+    note = "an array becomes a tensor when it is bound: `a.at((n, ..))`; several tensors go in as a tuple"
+)]
+pub trait Maps<D, P, Y, O> {
+    /// The dims of all tensors.
+    type All: Dims;
+    #[doc(hidden)]
+    fn try_map(self, dims: &D, function: &impl Callee<P, Y>) -> Result<O, DimError>;
+}
+
+/// How a function with the parameters `P`, which returns `Y`, runs on the tuple `X`, where `M` are the dims that it does not see.
+#[diagnostic::on_unimplemented(
+    message = "a function that is mapped cannot return `{Y}`",
+    label = "a tensor, or a tuple of up to 6 tensors, is expected here, without the mapped dims"
+)]
+pub trait Runs<X, P, D, M, Y> {
+    /// What it returns to the caller.
+    type Out;
+    #[doc(hidden)]
+    fn run(tensors: X, dims: &D, function: &impl Callee<P, Y>) -> Result<Self::Out, DimError>;
+}
+
+/// The error is that the ways are [`Mixed`].
+#[diagnostic::do_not_recommend]
+impl<X, P, D, M, Y> Runs<X, P, D, M, Y> for Mixed {
+    type Out = Y;
+
+    fn run(_: X, _: &D, _: &impl Callee<P, Y>) -> Result<Y, DimError> {
+        unreachable!("{APART}")
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<X, P, D, M, Y> Runs<X, P, D, M, Y> for Alike
+where
+    Together: Runs<X, P, D, M, Y>,
+{
+    type Out = <Together as Runs<X, P, D, M, Y>>::Out;
+
+    fn run(tensors: X, dims: &D, function: &impl Callee<P, Y>) -> Result<Self::Out, DimError> {
+        Together::run(tensors, dims, function)
+    }
+}
+
+/// The way of a tuple, for one tensor.
+macro_rules! single {
+    ($(($($life:lifetime)?) $tensor:ty;)*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl<$($life,)? T, S: Dims, R: Rank, E, D, P, Y, O> Maps<D, P, Y, O> for $tensor
+        where
+            (Self,): Maps<D, P, Y, O>,
+        {
+            type All = S;
+
+            fn try_map(self, dims: &D, function: &impl Callee<P, Y>) -> Result<O, DimError> {
+                (self,).try_map(dims, function)
+            }
+        }
+    )*};
 }
 
 macro_rules! tuples {
     ($($a:ident $p:ident $n:tt)*) => {
-        impl<$($a),*, All> Tensors for ($($a,)*)
+        #[diagnostic::do_not_recommend]
+        impl<Function, Result_, $($p),*> Callee<($($p,)*), Result_> for Function
         where
-            nested![$($a),*]: United<All = All>,
-            All: Dims,
+            Function: Fn($($p),*) -> Result_,
         {
-            type All = All;
-            type Each = Self;
-
-            fn each(self) -> Self {
-                self
+            fn call(&self, params: ($($p,)*)) -> Result_ {
+                self($(params.$n),*)
             }
         }
 
-        #[diagnostic::do_not_recommend]
-        impl<Function, Along, All, Further_, Result_, Way_, $($a, $p),*> Applies<($($a,)*), Along, ($($p,)*)> for Function
+        impl<Along, All, Further_, Result_, Way_, Output, $($a, $p),*> Maps<Along, ($($p,)*), Result_, Output> for ($($a,)*)
         where
-            Function: Fn($($p),*) -> Result_,
-            Along: DimList<Brands: crate::set::union::Sort>,
             nested![$($a),*]: United<All = All>,
+            Along: DimList<Brands: Sort>,
             All: Dims<List: EndsInRest>,
             Visible<Along>: Union<RestOf<All>, Out = Further_>,
             Further_: Dims,
-            $($a: Given<$p, Along>,)*
-            nested![$(<$a as Given<$p, Along>>::Way),*]: Ways<All = Way_>,
-            Way_: Runs<Function, ($($a,)*), ($($p,)*), Along, Further_, Result_>,
+            $($a: Given<$p, Along, Further_>,)*
+            nested![$(<$a as Given<$p, Along, Further_>>::Way),*]: Ways<All = Way_>,
+            Way_: Clear + Runs<($($a,)*), ($($p,)*), Along, Further_, Result_, Out = Output>,
         {
-            type Out = Way_::Out;
+            type All = All;
 
-            fn try_apply(&self, tensors: ($($a,)*), dims: &Along) -> Result<Self::Out, DimError> {
-                Way_::run(self, tensors, dims)
+            fn try_map(self, dims: &Along, function: &impl Callee<($($p,)*), Result_>) -> Result<Output, DimError> {
+                Way_::run(self, dims, function)
             }
         }
 
         #[diagnostic::do_not_recommend]
-        impl<Function, Along, Further_, Result_, $($a, $p),*>
-            Runs<Function, ($($a,)*), ($($p,)*), Along, Further_, Result_> for Together
+        impl<Along, Further_, Result_, $($a, $p),*> Runs<($($a,)*), ($($p,)*), Along, Further_, Result_> for Together
         where
-            Function: Fn($($p),*) -> Result_,
             Along: DimList,
             Further_: Dims,
             Result_: Unmapped,
-            $($a: Whole<$p, Along, Further_>,)*
+            Verdict<Result_::Clash>: Apart<Result_::Clash>,
+            $($a: Given<$p, Along, Further_>,)*
         {
             type Out = Result_::Out;
 
-            fn run(function: &Function, tensors: ($($a,)*), dims: &Along) -> Result<Self::Out, DimError> {
+            fn run(
+                tensors: ($($a,)*),
+                dims: &Along,
+                function: &impl Callee<($($p,)*), Result_>,
+            ) -> Result<Self::Out, DimError> {
                 let mut further = Further::<Further_>::new();
                 let held = ($(tensors.$n.hold()?,)*);
                 $($a::meet(&held.$n, &mut further)?;)*
                 met(&mut further, dims)?;
-                function($($a::give(held.$n, &further)),*).try_open()
+                function.call(($($a::whole($a::seal(held.$n, &further)),)*)).try_open()
             }
         }
 
         #[diagnostic::do_not_recommend]
-        impl<Function, Along, Further_, Result_, $($a, $p),*>
-            Runs<Function, ($($a,)*), ($($p,)*), Along, Further_, Result_> for OneByOne
+        impl<Along, Further_, Result_, Clash, $($a, $p),*> Runs<($($a,)*), ($($p,)*), Along, Further_, Result_> for OneByOne
         where
-            Function: Fn($($p),*) -> Result_,
             Along: DimList,
             Further_: Dims,
-            Result_: Collect<Further_, All: Unmapped>,
-            $($a: Pieces<$p, Along, Further_>,)*
+            Result_: Collect<Further_, All: Unmapped<Clash = Clash>>,
+            Clash: Judged,
+            Verdict<Clash>: Apart<Clash>,
+            $($a: Given<$p, Along, Further_>,)*
         {
             type Out = <Result_::All as Unmapped>::Out;
 
-            fn run(function: &Function, tensors: ($($a,)*), dims: &Along) -> Result<Self::Out, DimError> {
+            fn run(
+                tensors: ($($a,)*),
+                dims: &Along,
+                function: &impl Callee<($($p,)*), Result_>,
+            ) -> Result<Self::Out, DimError> {
                 let mut further = Further::<Further_>::new();
                 let held = ($(tensors.$n.hold()?,)*);
                 $($a::meet(&held.$n, &mut further)?;)*
                 met(&mut further, dims)?;
                 let sealed = ($($a::seal(held.$n, &further),)*);
                 let size = |id| None$(.or_else(|| $a::size(&sealed.$n, id)))*;
-                let call = |at: &[usize]| Ok(function($($a::one(&sealed.$n, at)?),*));
+                let call = |at: &[usize]| Ok(function.call(($($a::one(&sealed.$n, at)?,)*)));
                 looped::<Further_, Result_>("a function of one example", further.sizes(), call, size)?.try_open()
             }
         }
     };
+}
+
+single! {
+    () Named<T, S, R, E>;
+    ('a) &'a Named<T, S, R, E>;
 }
 
 tuples!(A P 0);

@@ -71,7 +71,7 @@ impl<H, T: Common<O>, O: Has<H>> Common<O> for (H, T) {
 #[diagnostic::on_unimplemented(
     message = "dimension `{D}` of the result is bound in an argument as a further dim, too",
     label = "the result would have `{D}` twice",
-    note = "give the further dim another name: `.rename({D}, ..)`"
+    note = "give the further dim another name, `.rename({D}, ..)`; a tensor with `{D}` that a closure captures goes in with the others instead: `batched({D}, (x, y), |(x, y)| ..)`"
 )]
 pub trait Apart<D> {}
 #[diagnostic::do_not_recommend]

@@ -34,7 +34,7 @@ pub mod vmap;
 pub use argument::{Argument, Further, Held, NoFurther};
 pub use closed::Closes;
 pub use each::{map_each, try_map_each};
-pub use example::{Alone, Example, In, Output, Param, Plain};
+pub use example::{Alone, Example, In, NoTensor, Output, Param, Plain, Spelling};
 pub use result::{Finish, Opens};
 pub use seal::Seal;
 pub use vmap::{batched, vmap};

@@ -1,8 +1,10 @@
 //! Closures and functions batched in place: `vmap` and `batched`.
 
-use super::applies::{Applies, Tensors};
+use super::applies::{Callee, Maps};
 use super::argument::{Further, Route};
-use super::seal::{EndsInRest, Opening, Seal, Visible};
+use super::closed::{Apart, Common};
+use super::result;
+use super::seal::{EndsInRest, Seal, Visible};
 use crate::brand::{Brand, Rest};
 use crate::dim::DimList;
 use crate::error::{DimError, unwrap};
@@ -15,7 +17,7 @@ use crate::scalar::Element;
 use crate::set::list::List;
 use crate::set::remove::{Absent, Remove, Taken, Taking};
 use crate::set::union::Sort;
-use crate::set::{Dims, DimsOf, Union};
+use crate::set::{Dims, DimsOf, Judged, MAX_DIMS, Union, Verdict};
 use crate::tuples::nested;
 
 /// Runs a closure that is written for one example on tensors that have the further dims `dims`.
@@ -39,6 +41,7 @@ where
     X: Mapped<D>,
     F: FnOnce(X::Sealed) -> Y,
     Y: Unmapped,
+    Verdict<Y::Clash>: Apart<Y::Clash>,
 {
     unwrap(unwrap(tensors.seal(&dims).map(f)).try_open())
 }
@@ -71,15 +74,17 @@ where
 /// The function that is returned panics if the tensors have different sizes for one of the dims, if none says the size of one of them, and if
 /// `f` panics. A loop of calls also does if the results of single examples differ in size, or if there is no example, so that nothing says how
 /// large results are: dims of the tensors are as large as there, and static sizes are known.
-pub fn vmap<F, D, X, P, S, O>(f: F, dims: D) -> impl Fn(X) -> O
+pub fn vmap<'f, F, D: DimsOf<X::All, S>, X: Maps<D, P, Y, O>, P, Y, S, O>(f: F, dims: D) -> Mapper<'f, X, O>
 where
-    X: Tensors,
-    D: DimList + DimsOf<X::All, S>,
+    F: Callee<P, Y> + 'f,
+    D: DimList + 'f,
     S: Dims,
-    F: Applies<X::Each, D, P, Out = O>,
 {
-    move |tensors: X| unwrap(f.try_apply(tensors.each(), &dims))
+    Box::new(move |tensors: X| unwrap(tensors.try_map(&dims, &f)))
 }
+
+/// A function of `X`, one tensor or a tuple of them, that yields `O`.
+pub type Mapper<'f, X, O> = Box<dyn Fn(X) -> O + 'f>;
 
 /// One tensor or a tuple of them, whose dims `D` are sealed.
 #[diagnostic::on_unimplemented(
@@ -99,6 +104,10 @@ pub trait Mapped<D: DimList>: Sized {
 }
 
 /// One tensor of several, whose rest stands for `M`.
+#[diagnostic::on_unimplemented(
+    message = "only tensors in memory can be mapped over",
+    label = "this is an expression that has not been evaluated: call `.eval()` first"
+)]
 pub trait MappedOne<D: DimList, M: Dims>: Sized {
     /// The tensor, sealed.
     type Sealed;
@@ -332,6 +341,11 @@ impl<H: United<All: Union<T::All>>, T: United> United for (H, T) {
     type All = <H::All as Union<T::All>>::Out;
 }
 
+macro_rules! first_clash {
+    ($a:ident) => { $a::Clash };
+    ($a:ident $($later:ident)+) => { <$a::Clash as Judged>::Or<first_clash!($($later)+)> };
+}
+
 macro_rules! tuples {
     ($($a:ident $n:tt)*) => {
         #[diagnostic::do_not_recommend]
@@ -360,6 +374,7 @@ macro_rules! tuples {
         #[diagnostic::do_not_recommend]
         impl<$($a: Unmapped),*> Unmapped for ($($a,)*) {
             type Out = ($($a::Out,)*);
+            type Clash = first_clash!($($a)*);
 
             fn try_open(self) -> Result<Self::Out, DimError> {
                 Ok(($(self.$n.try_open()?,)*))
@@ -376,37 +391,48 @@ macro_rules! tuples {
 pub trait Unmapped {
     /// The tensor in memory, without a rest.
     type Out;
+    /// The first dim that is behind the rest as well, or [`Nothing`].
+    type Clash: Judged;
     #[doc(hidden)]
     fn try_open(self) -> Result<Self::Out, DimError>;
 }
 
 #[diagnostic::do_not_recommend]
-impl<T: Element, S: Dims + Opening<X>, R: Rank, E: Expr<Elem = T>, X: Dims> Unmapped for Named<T, S, R, E>
-where
-    S: Opened<All = X>,
+impl<T: Element, S: Dims + Opened<All = X>, R: Rank, E: Expr<Elem = T>, X: Dims> Unmapped
+    for Named<T, S, R, E>
 {
     type Out = Named<T, X, R>;
+    type Clash = S::Clash;
 
     fn try_open(self) -> Result<Self::Out, DimError> {
         let mut shape = Shape::new::<S, R>();
         self.meet(&mut shape)?;
         let owned = laid_out::<S, R, E>(self.expr, &shape)?;
-        Ok(Named::from_expr(owned.with_dims(&S::FROM, |_| 0)))
+        Ok(Named::from_expr(owned.with_dims(S::FROM, |_| 0)))
     }
 }
 
 /// A set with its rest opened.
-pub trait Opened {
+pub trait Opened: Dims {
     /// The dims.
     type All: Dims;
+    /// See [`Unmapped::Clash`].
+    type Clash: Judged;
+    /// Where the axes come from.
+    #[doc(hidden)]
+    const FROM: &'static [usize; MAX_DIMS];
 }
 
-impl<S, X> Opened for S
+impl<S, X, V, B> Opened for S
 where
-    S: Dims<List: EndsInRest<Visible: List<Tuple: Union<<S::List as EndsInRest>::Behind, Out = X>>>>,
+    S: Dims<List: EndsInRest<Visible = V, Behind = B>>,
+    V: List<Tuple: Union<B, Out = X>> + Common<B::List>,
+    B: Dims,
     X: Dims,
 {
     type All = X;
+    type Clash = V::Found;
+    const FROM: &'static [usize; MAX_DIMS] = &result::Opened::<V::Tuple, B, X>::FROM;
 }
 
 /// A sorted list without the brands of another, whether it has them or not.

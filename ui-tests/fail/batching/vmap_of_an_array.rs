@@ -1,0 +1,19 @@
+//~ words: at((n, ..)) | bound
+use typed_dims::prelude::*;
+
+dims! {
+    struct Batch;
+    struct Feat;
+}
+
+fn one(x: Tensor<f32, (Feat,)>) -> Tensor<f32, (Feat,)> {
+    (x * 2.0).eval()
+}
+
+fn called(x: Array2<f32>) {
+    vmap(one, Batch)(x);
+}
+
+fn main() {
+    let _ = called;
+}
