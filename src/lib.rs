@@ -146,7 +146,9 @@ pub mod prelude {
     pub use crate::brand::{Brand, Rest};
     pub use crate::convert::IntoTensor;
     pub use crate::create::{
-        arange, eye, from_fn, from_vec, full, full_like, linspace, ones, tri, try_from_vec, zeros,
+        arange, eye, from_fn, from_vec, full, full_like, linspace, ones, tri, try_arange, try_eye,
+        try_from_fn, try_from_vec, try_full, try_full_like, try_linspace, try_ones, try_tri, try_zeros,
+        zeros,
     };
     pub use crate::custom::{ApplyOp, ArrayOp, ScalarOp};
     pub use crate::dim::DimOf;
@@ -164,7 +166,7 @@ pub mod prelude {
     pub use crate::nn::loss::ClassLosses;
     pub use crate::nn::norm::Normalization;
     pub use crate::nn::pool::Pooling;
-    pub use crate::noise::{rand, randn};
+    pub use crate::noise::{rand, randn, try_rand, try_randn};
     pub use crate::ops::Isa;
     pub use crate::order::OrderExt;
     pub use crate::pattern::PackedShape;

@@ -28,8 +28,7 @@ use smallvec::SmallVec;
 /// The value can hold constants of its own, such as a slope.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an operation on `{Args}`",
-    label = "no such operation for elements of this type",
-    note = "write `impl ScalarOp<{Args}> for {Self}`; an operation on two tensors takes a pair, `ScalarOp<(f32, f32)>`; there is none on three: a third value is a field of the operation, or goes into a second one"
+    label = "no such operation for elements of this type"
 )]
 pub trait ScalarOp<Args>: Copy + Send + Sync + 'static {
     /// The type of the result.
@@ -38,6 +37,22 @@ pub trait ScalarOp<Args>: Copy + Send + Sync + 'static {
     const NAME: &'static str;
     /// The value.
     fn apply<I: Isa>(self, args: Args) -> Self::Out;
+}
+
+/// A [`ScalarOp`] on elements of a tensor.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an operation on `{Args}`",
+    label = "no such operation for elements of this type",
+    note = "write `impl ScalarOp<{Args}> for {Self}`; an operation on two tensors takes a pair, `ScalarOp<(f32, f32)>`; there is none on three: a third value is a field of the operation, or goes into a second one"
+)]
+pub trait OperatesOn<Args> {
+    /// The type of the result.
+    type Out: Element;
+}
+
+#[diagnostic::do_not_recommend]
+impl<Args, O: ScalarOp<Args>> OperatesOn<Args> for O {
+    type Out = O::Out;
 }
 
 /// A user's operation as one of the library's.
@@ -103,7 +118,7 @@ pub trait ArrayOp<T: Element> {
 
 /// The result of [`apply`](ApplyOp::apply): a tensor `A` after the operation `O`.
 pub type Applied<O, A> = Named<
-    <O as ScalarOp<<A as AsTensor>::Elem>>::Out,
+    <O as OperatesOn<<A as AsTensor>::Elem>>::Out,
     <A as AsTensor>::Dims,
     <A as AsTensor>::Rank,
     Unary<Custom<O>, <A as AsTensor>::Expr>,
@@ -111,7 +126,7 @@ pub type Applied<O, A> = Named<
 
 /// The result of [`apply_with`](ApplyOp::apply_with): a tensor `A` and an operand `B` of `V` after the operation `O`.
 pub type AppliedWith<O, A, B, V> = Named<
-    <O as ScalarOp<(<A as AsTensor>::Elem, V)>>::Out,
+    <O as OperatesOn<(<A as AsTensor>::Elem, V)>>::Out,
     <<A as AsTensor>::Dims as Union<<B as Operand<V>>::Dims>>::Out,
     <<A as AsTensor>::Rank as Rank>::Max<<B as Operand<V>>::Rank>,
     Binary<Custom<O>, <A as AsTensor>::Expr, <B as Operand<V>>::Expr>,
@@ -140,13 +155,13 @@ impl<R: Rank> AxesOf<R> for R {}
 pub trait ApplyOp: AsTensor {
     /// The operation of each element. Lazy.
     #[inline(always)]
-    fn apply<O: ScalarOp<Self::Elem>>(self, op: O) -> Applied<O, Self> {
+    fn apply<O: OperatesOn<Self::Elem>>(self, op: O) -> Applied<O, Self> {
         Named::from_expr(Unary { op: Custom(op), a: self.into_named().expr })
     }
 
     /// The operation of each element and of the other tensor's at the same position. Lazy.
     #[inline(always)]
-    fn apply_with<O: ScalarOp<(Self::Elem, V)>, B, V>(self, other: B, op: O) -> AppliedWith<O, Self, B, V>
+    fn apply_with<O: OperatesOn<(Self::Elem, V)>, B, V>(self, other: B, op: O) -> AppliedWith<O, Self, B, V>
     where
         B: Operand<V>,
         Self::Dims: Union<B::Dims>,

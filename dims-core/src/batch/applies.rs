@@ -35,7 +35,7 @@ pub struct Together;
 pub struct OneByOne;
 /// The argument is the same for all examples.
 pub struct Alike;
-/// One parameter wants all examples, another one a single example.
+/// One parameter wants all examples, another one a single example: there is no way to run that.
 pub struct Mixed;
 
 /// How a parameter wants to be called.
@@ -82,20 +82,6 @@ impl Ways for () {
 impl<H: Way, T: Ways> Ways for (H, T) {
     type All = H::Or<T::All>;
 }
-
-/// A function can be called in the way that its parameters want.
-#[diagnostic::on_unimplemented(
-    message = "one parameter of this function has a `Rest`, and sees all examples, and another one has none, and can be given a single one",
-    label = "parameters of both kinds are given mapped tensors",
-    note = "write `Rest<_>` in all of them, to plan the function as a whole, or in none, to call it for each example"
-)]
-pub trait Clear {}
-#[diagnostic::do_not_recommend]
-impl Clear for Together {}
-#[diagnostic::do_not_recommend]
-impl Clear for OneByOne {}
-#[diagnostic::do_not_recommend]
-impl Clear for Alike {}
 
 /// An argument for a parameter of the type `P` of a mapped function; it does not see the dims `M`.
 #[diagnostic::on_unimplemented(
@@ -308,9 +294,10 @@ pub trait Callee<P, Y> {
 
 /// A tensor or a tuple of them that a function with the parameters `P` can be mapped over, which returns `Y`; the caller gets `O`.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` are not the arguments of a function of `{P}`",
-    label = "a function of so many tensors is expected here",
-    note = "an array becomes a tensor when it is bound: `a.at((n, ..))`; several tensors go in as a tuple"
+    message = "`{Self}` are not arguments of a mapped function of `{P}`",
+    label = "this function takes other tensors",
+    note = "an array becomes a tensor when it is bound, `a.at((n, ..))`, and several tensors go in as a tuple; one example of each must be what the \
+            function takes; and all its parameters for mapped tensors have a `Rest`, or none has"
 )]
 pub trait Maps<D, P, Y, O> {
     /// The dims of all tensors.
@@ -331,16 +318,6 @@ pub trait Runs<X, P, D, M, Y> {
     fn run(tensors: X, dims: &D, function: &impl Callee<P, Y>) -> Result<Self::Out, DimError>;
 }
 
-/// The error is that the ways are [`Mixed`].
-#[diagnostic::do_not_recommend]
-impl<X, P, D, M, Y> Runs<X, P, D, M, Y> for Mixed {
-    type Out = Y;
-
-    fn run(_: X, _: &D, _: &impl Callee<P, Y>) -> Result<Y, DimError> {
-        unreachable!("{APART}")
-    }
-}
-
 #[diagnostic::do_not_recommend]
 impl<X, P, D, M, Y> Runs<X, P, D, M, Y> for Alike
 where
@@ -353,18 +330,22 @@ where
     }
 }
 
-/// The way of a tuple, for one tensor.
 macro_rules! single {
     ($(($($life:lifetime)?) $tensor:ty;)*) => {$(
-        #[diagnostic::do_not_recommend]
-        impl<$($life,)? T, S: Dims, R: Rank, E, D, P, Y, O> Maps<D, P, Y, O> for $tensor
+        impl<$($life,)? T, S, R, E, D, M, W, P, Y, O> Maps<D, (P,), Y, O> for $tensor
         where
-            (Self,): Maps<D, P, Y, O>,
+            S: Dims<List: EndsInRest>,
+            R: Rank,
+            D: DimList<Brands: Sort>,
+            Visible<D>: Union<RestOf<S>, Out = M>,
+            M: Dims,
+            Self: Given<P, D, M, Way = W>,
+            W: Runs<(Self,), (P,), D, M, Y, Out = O>,
         {
             type All = S;
 
-            fn try_map(self, dims: &D, function: &impl Callee<P, Y>) -> Result<O, DimError> {
-                (self,).try_map(dims, function)
+            fn try_map(self, dims: &D, function: &impl Callee<(P,), Y>) -> Result<O, DimError> {
+                W::run((self,), dims, function)
             }
         }
     )*};
@@ -382,6 +363,7 @@ macro_rules! tuples {
             }
         }
 
+        #[diagnostic::do_not_recommend]
         impl<Along, All, Further_, Result_, Way_, Output, $($a, $p),*> Maps<Along, ($($p,)*), Result_, Output> for ($($a,)*)
         where
             nested![$($a),*]: United<All = All>,
@@ -391,7 +373,7 @@ macro_rules! tuples {
             Further_: Dims,
             $($a: Given<$p, Along, Further_>,)*
             nested![$(<$a as Given<$p, Along, Further_>>::Way),*]: Ways<All = Way_>,
-            Way_: Clear + Runs<($($a,)*), ($($p,)*), Along, Further_, Result_, Out = Output>,
+            Way_: Runs<($($a,)*), ($($p,)*), Along, Further_, Result_, Out = Output>,
         {
             type All = All;
 

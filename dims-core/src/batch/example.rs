@@ -66,28 +66,24 @@ impl<T: ?Sized> Spelling<T> {
 
 impl<T: Example> Spelling<T> {
     /// Does not compile.
-    pub fn check(&self)
-    where
-        T: Spelled,
-    {
-    }
+    pub fn check(&self, _: impl Spelled<T>) {}
 }
 
 /// See [`Spelling`].
 pub trait NoTensor {
     /// Does nothing.
-    fn check(&self) {}
+    fn check(&self, (): ()) {}
 }
 
 impl<T: ?Sized> NoTensor for Spelling<T> {}
 
-/// No type is.
+/// Nothing is.
 #[diagnostic::on_unimplemented(
-    message = "this parameter of a batched function is a tensor by another name",
+    message = "this parameter of a batched function is a tensor by another name, `{T}`",
     label = "write `Tensor<..>` or `&Tensor<..>` here",
     note = "`#[batched]` sees how a type is written, and cannot look through an alias"
 )]
-pub trait Spelled {}
+pub trait Spelled<T> {}
 
 /// A part of a result that is the same for all examples: a type that is no tensor.
 pub struct Plain<T>(PhantomData<T>);

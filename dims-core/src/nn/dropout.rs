@@ -18,6 +18,13 @@ pub trait Dropout: Computable {
     /// Which ones are left out follows from the seed and from where they are, in the order of the set of dims; the same seed leaves out
     /// the same ones, whatever the number of threads. In inference, leave the call out.
     ///
+    /// Each example of a batch draws apart from the others, as along any dim. Where all are to lack the same ones, let the mask be that of one:
+    ///
+    /// ```text
+    /// x.dropout(p, seed)                                  PyTorch's vmap(.., randomness="different")
+    /// x * ones(Feat.of(n)).dropout(p, seed)               randomness="same"
+    /// ```
+    ///
     /// # Panics
     ///
     /// Where [`try_dropout`](Dropout::try_dropout) returns an error.

@@ -375,7 +375,7 @@ fn looks(batched: &Batched) -> TokenStream {
     let others = batched.params.iter().filter(|param| param.tensor.is_none() && can_be_an_alias(&param.ty));
     let looks = others.map(|Param { ty, .. }| {
         let krate = krate(ty.span());
-        quote_spanned!(ty.span()=> #krate::Spelling::<#ty>::LOOK.check();)
+        quote_spanned!(ty.span()=> #krate::Spelling::<#ty>::LOOK.check(());)
     });
     let looks: TokenStream = looks.collect();
     if looks.is_empty() {
