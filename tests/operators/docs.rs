@@ -147,6 +147,23 @@ fn docs_count_in_the_readme() {
     }
 }
 
+/// "Adding one to the library" shows lines that are there, and fewer than 15 of them.
+#[test]
+fn docs_show_an_addition_as_it_is() {
+    let text = std::fs::read_to_string(file("docs/custom-operators.md")).expect("a page on custom operators");
+    let diff = text.split("```diff\n").nth(1).and_then(|rest| rest.split("```").next()).expect("a diff");
+    let (mut changed, mut count) = (String::new(), 0);
+    for line in diff.lines() {
+        if let Some(path) = line.strip_prefix("+++ b/") {
+            changed = std::fs::read_to_string(file(path)).unwrap_or_else(|_| panic!("there is no {path}"));
+        } else if let Some(added) = line.strip_prefix('+') {
+            count += 1;
+            assert!(changed.contains(added.trim()), "{added} is not there");
+        }
+    }
+    assert!((1..15).contains(&count), "{count} lines");
+}
+
 /// No operator has two entries.
 #[test]
 fn names_are_unique() {

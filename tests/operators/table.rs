@@ -67,8 +67,6 @@ pub struct Operator {
     pub dtypes: Vec<&'static str>,
     /// The element types, those of features only with them.
     pub cases: Vec<Case>,
-    /// Whether a batched call is not compared with single ones.
-    pub alone: bool,
     /// Whether further dims are refused, because its result has as many elements as the arguments' elements decide.
     pub refuses: bool,
     /// Inputs that are errors, with their messages.
@@ -89,8 +87,8 @@ pub struct Operator {
 ///     names: "PyTorch" "JAX" "NumPy";
 /// ```
 ///
-/// `half` among the element types stands for `f16` and `bf16`: the operator is called with them, and the loops run on `f32`, whose result the
-/// operator's is to be, rounded once. `(alone x: ..)` stands for an operator that takes no further dims, `(apart x: ..)` for one whose result
+/// `f16` among the element types, and `half`, which stands for `f16` and `bf16`, are there with the feature `half`: the operator is called with
+/// them, and the loops run on `f32`, whose result the operator's is to be, rounded once. `(alone x: ..)` stands for an operator that takes no further dims, `(apart x: ..)` for one whose result
 /// depends on where elements are, and `mask: bool [I J] @alone` for a parameter that takes no further dims.
 #[macro_export]
 macro_rules! operators {
@@ -125,7 +123,6 @@ macro_rules! operators {
                             $($crate::operator!(@cases cases, $t, $params, $out, $call, $loops);)*
                             cases
                         },
-                        alone: $crate::operator!(@alone $params),
                         refuses: $crate::operator!(@refuses $params),
                         errors: vec![$($(
                             (|| (($error).err().map(|error| error.to_string()), $message)) as $crate::table::Refusal
@@ -152,6 +149,7 @@ macro_rules! operators {
 #[macro_export]
 macro_rules! operator {
     (@dtypes half) => { vec!["f16", "bf16"] };
+    (@dtypes f16) => { vec!["f16"] };
     (@dtypes $t:ident) => { vec![<$t as $crate::value::Dtype>::NAME] };
     (@cases $cases:ident, half, $params:tt, $out:tt, $call:expr, $loops:expr) => {
         #[cfg(feature = "half")]
@@ -160,12 +158,13 @@ macro_rules! operator {
             $cases.push($crate::operator!(@case ::half::bf16, $params, $out, $call, $loops));
         }
     };
+    (@cases $cases:ident, f16, $params:tt, $out:tt, $call:expr, $loops:expr) => {
+        #[cfg(feature = "half")]
+        $cases.push($crate::operator!(@case ::half::f16, $params, $out, $call, $loops));
+    };
     (@cases $cases:ident, $t:ident, $params:tt, $out:tt, $call:expr, $loops:expr) => {
         $cases.push($crate::operator!(@case $t, $params, $out, $call, $loops));
     };
-    (@alone (alone $($params:tt)*)) => { true };
-    (@alone (apart $($params:tt)*)) => { true };
-    (@alone $params:tt) => { false };
     (@refuses (alone $($params:tt)*)) => { true };
     (@refuses $params:tt) => { false };
     (@parameters (alone $($params:tt)*)) => { $crate::operator!(@parameters ($($params)*)) };

@@ -71,6 +71,11 @@ impl<W: Real> Moments<W> {
     fn of<T: Real<Wide = W>>(line: &[T]) -> Self {
         let n = count::<T>(line);
         let rough = total(line, |value| value) / n;
+        let var = total(line, |value| (value - rough) * (value - rough)) / n;
+        // Beside a deviation as large as the mean, the rest is less than what is rounded anyway.
+        if rough * rough <= var {
+            return Moments { rough, rest: W::ZERO, var };
+        }
         let rest = total(line, |value| value - rough) / n;
         let var = total(line, |value| (value - rough - rest) * (value - rough - rest)) / n;
         Moments { rough, rest, var }
