@@ -74,6 +74,7 @@ where
 /// The function that is returned panics if the tensors have different sizes for one of the dims, if none says the size of one of them, and if
 /// `f` panics. A loop of calls also does if the results of single examples differ in size, or if there is no example, so that nothing says how
 /// large results are: dims of the tensors are as large as there, and static sizes are known.
+#[allow(clippy::multiple_bound_locations)] // rustc quotes the line of a bound that does not hold: that of these two is to be this one
 pub fn vmap<'f, F, D: DimsOf<X::All, S>, X: Maps<D, P, Y, O>, P, Y, S, O>(f: F, dims: D) -> Mapper<'f, X, O>
 where
     F: Callee<P, Y> + 'f,
@@ -391,7 +392,7 @@ macro_rules! tuples {
 pub trait Unmapped {
     /// The tensor in memory, without a rest.
     type Out;
-    /// The first dim that is behind the rest as well, or [`Nothing`].
+    /// The first dim that is behind the rest as well, or [`Nothing`](crate::set::Nothing).
     type Clash: Judged;
     #[doc(hidden)]
     fn try_open(self) -> Result<Self::Out, DimError>;

@@ -106,6 +106,7 @@ macro_rules! unary {
         #[inline(always)]
         fn apply<I: Isa>(&self, $a: T) -> T {
             #[inline(always)]
+            #[allow(clippy::extra_unused_type_parameters)] // of lines that are the same for all instructions
             fn wide<T: Real, I: Isa>($a: T) -> T {
                 $value
             }
@@ -271,6 +272,7 @@ macro_rules! binary {
         #[inline(always)]
         fn apply<I: Isa>(&self, $a: T, $b: T) -> T {
             #[inline(always)]
+            #[allow(clippy::extra_unused_type_parameters)] // of lines that are the same for all instructions
             fn wide<T: Real, I: Isa>($a: T, $b: T) -> T {
                 $value
             }
