@@ -104,7 +104,7 @@ fn page() -> String {
          result those behind the arrow; every operator takes tensors with any further dims as well, different ones for each \
          argument, and loops over them. *Along* are the dims that it treats specially; where that is *all*, further dims are refused, because how large the result is depends on all \
          elements. *Element types* are those that the tests run; \
-         operations on `f16` and `bf16`, with the feature `half`, compute in `f32` and round their result once.\n"
+         operations on single elements of `f16` and `bf16`, with the feature `half`, compute in `f32` and round their result once.\n"
     );
     page.push_str(TYPES);
     for Family { title, about, operators } in &families {
