@@ -330,25 +330,21 @@ where
     }
 }
 
-macro_rules! single {
-    ($(($($life:lifetime)?) $tensor:ty;)*) => {$(
-        impl<$($life,)? T, S, R, E, D, M, W, P, Y, O> Maps<D, (P,), Y, O> for $tensor
-        where
-            S: Dims<List: EndsInRest>,
-            R: Rank,
-            D: DimList<Brands: Sort>,
-            Visible<D>: Union<RestOf<S>, Out = M>,
-            M: Dims,
-            Self: Given<P, D, M, Way = W>,
-            W: Runs<(Self,), (P,), D, M, Y, Out = O>,
-        {
-            type All = S;
+impl<A, S, D, M, W, P, Y, O> Maps<D, (P,), Y, O> for A
+where
+    A: United<All = S>,
+    S: Dims<List: EndsInRest>,
+    D: DimList<Brands: Sort>,
+    Visible<D>: Union<RestOf<S>, Out = M>,
+    M: Dims,
+    A: Given<P, D, M, Way = W>,
+    W: Runs<(A,), (P,), D, M, Y, Out = O>,
+{
+    type All = S;
 
-            fn try_map(self, dims: &D, function: &impl Callee<(P,), Y>) -> Result<O, DimError> {
-                W::run((self,), dims, function)
-            }
-        }
-    )*};
+    fn try_map(self, dims: &D, function: &impl Callee<(P,), Y>) -> Result<O, DimError> {
+        W::run((self,), dims, function)
+    }
 }
 
 macro_rules! tuples {
@@ -360,25 +356,6 @@ macro_rules! tuples {
         {
             fn call(&self, params: ($($p,)*)) -> Result_ {
                 self($(params.$n),*)
-            }
-        }
-
-        #[diagnostic::do_not_recommend]
-        impl<Along, All, Further_, Result_, Way_, Output, $($a, $p),*> Maps<Along, ($($p,)*), Result_, Output> for ($($a,)*)
-        where
-            nested![$($a),*]: United<All = All>,
-            Along: DimList<Brands: Sort>,
-            All: Dims<List: EndsInRest>,
-            Visible<Along>: Union<RestOf<All>, Out = Further_>,
-            Further_: Dims,
-            $($a: Given<$p, Along, Further_>,)*
-            nested![$(<$a as Given<$p, Along, Further_>>::Way),*]: Ways<All = Way_>,
-            Way_: Runs<($($a,)*), ($($p,)*), Along, Further_, Result_, Out = Output>,
-        {
-            type All = All;
-
-            fn try_map(self, dims: &Along, function: &impl Callee<($($p,)*), Result_>) -> Result<Output, DimError> {
-                Way_::run(self, dims, function)
             }
         }
 
@@ -436,14 +413,34 @@ macro_rules! tuples {
     };
 }
 
-single! {
-    () Named<T, S, R, E>;
-    ('a) &'a Named<T, S, R, E>;
+macro_rules! several {
+    ($($a:ident $p:ident $n:tt)*) => {
+        #[diagnostic::do_not_recommend]
+        impl<Along, All, Further_, Result_, Way_, Output, $($a, $p),*> Maps<Along, ($($p,)*), Result_, Output> for ($($a,)*)
+        where
+            nested![$($a),*]: United<All = All>,
+            Along: DimList<Brands: Sort>,
+            All: Dims<List: EndsInRest>,
+            Visible<Along>: Union<RestOf<All>, Out = Further_>,
+            Further_: Dims,
+            $($a: Given<$p, Along, Further_>,)*
+            nested![$(<$a as Given<$p, Along, Further_>>::Way),*]: Ways<All = Way_>,
+            Way_: Runs<($($a,)*), ($($p,)*), Along, Further_, Result_, Out = Output>,
+        {
+            type All = All;
+
+            fn try_map(self, dims: &Along, function: &impl Callee<($($p,)*), Result_>) -> Result<Output, DimError> {
+                Way_::run(self, dims, function)
+            }
+        }
+
+        tuples!($($a $p $n)*);
+    };
 }
 
 tuples!(A P 0);
-tuples!(A P 0 B Q 1);
-tuples!(A P 0 B Q 1 C U 2);
-tuples!(A P 0 B Q 1 C U 2 G V 3);
-tuples!(A P 0 B Q 1 C U 2 G V 3 H W 4);
-tuples!(A P 0 B Q 1 C U 2 G V 3 H W 4 I Z 5);
+several!(A P 0 B Q 1);
+several!(A P 0 B Q 1 C U 2);
+several!(A P 0 B Q 1 C U 2 G V 3);
+several!(A P 0 B Q 1 C U 2 G V 3 H W 4);
+several!(A P 0 B Q 1 C U 2 G V 3 H W 4 I Z 5);

@@ -319,20 +319,28 @@ pub(super) fn met<M: Dims>(further: &mut Further<M>, dims: &impl DimList) -> Res
     further.finish()
 }
 
-/// The dims of several tensors, as nested pairs.
+/// The dims of a tensor, or of several as nested pairs.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be mapped over",
+    label = "a tensor, or a tuple of up to 6 tensors, is expected here",
+    note = "an array becomes a tensor when it is bound: `a.at((n, ..))`"
+)]
 pub trait United {
     /// The dims of all.
     type All: Dims;
 }
 
+#[diagnostic::do_not_recommend]
 impl United for () {
     type All = ();
 }
 
+#[diagnostic::do_not_recommend]
 impl<T, S: Dims, R: Rank, E> United for Named<T, S, R, E> {
     type All = S;
 }
 
+#[diagnostic::do_not_recommend]
 impl<T, S: Dims, R: Rank, E> United for &Named<T, S, R, E> {
     type All = S;
 }

@@ -1,4 +1,4 @@
-//~ words: Rest<_> | single one
+//~ words: `Rest`, or none has
 use typed_dims::prelude::*;
 
 dims! {
