@@ -183,6 +183,7 @@ pub mod prelude {
     pub use crate::set::Dims;
     pub use crate::shift::{Pad, Rearranging};
     pub use crate::sort::Sorting;
+    pub use crate::stream::{CostClass, Stream, Streamed, ledger};
     pub use crate::tensor::AsTensor;
     pub use crate::window::Window;
     pub use ndarray::{self, Array, Array0, Array1, Array2, Array3, Array4, Array5, Array6, ArrayD};
