@@ -6,7 +6,7 @@ use crate::brand::{Brand, CompareKeys, Equal, Greater, Less};
 use crate::dim::{DimList, DimRef};
 use crate::laid::DividesInto;
 use crate::set::list::List;
-use crate::set::{Bound, Dims, Judged, Nothing, Right, Verdict, Wrong};
+use crate::set::{Dims, Judged, Nothing, Right, Verdict, Wrong};
 use crate::size::{MaySame, SizesAgree};
 
 /// Whether a brand is `D`.
@@ -90,9 +90,18 @@ pub(super) type Replaced<L, A, B> = <<L as Dims>::List as DividesInto<<A as DimR
 /// One of the axes `L` of a stream.
 pub trait StreamAxis<L>: DimRef {}
 impl<A: DimRef, L: Dims> StreamAxis<L> for A where
-    L::List: DividesInto<A::Brand, (), Verdict: Bound<A::Brand, L>>
+    L::List: DividesInto<A::Brand, (), Verdict: IsAxis<A::Brand, L>>
 {
 }
+
+/// The verdict that `D` is one of the axes `L` of a stream.
+#[diagnostic::on_unimplemented(
+    message = "dimension `{D}` is not an axis of a stream of `{L}`",
+    label = "`{D}` is not an axis of this stream"
+)]
+pub trait IsAxis<D, L> {}
+#[diagnostic::do_not_recommend]
+impl<D, L> IsAxis<D, L> for Right {}
 
 /// The first of the brands `B` that a list has already, or that `B` names twice.
 pub trait Shares<B> {
@@ -132,7 +141,7 @@ impl<P, A, L> InPlaceOf<A, L> for P
 where
     P: DimList,
     A: DimRef,
-    L: Dims<List: DividesInto<A::Brand, P::Brands> + DividesInto<A::Brand, ()>>,
+    L: Dims<List: DividesInto<A::Brand, P::Brands> + DividesInto<A::Brand, (), Verdict: IsAxis<A::Brand, L>>>,
     Replaced<L, A, ()>: Shares<P::Brands>,
     Verdict<<Replaced<L, A, ()> as Shares<P::Brands>>::Found>:
         NotYetAxis<<Replaced<L, A, ()> as Shares<P::Brands>>::Found, L>,
@@ -157,22 +166,36 @@ where
     type Data = <IsData<A, D> as Decides>::Pick<N::Brand, D>;
 }
 
-/// A dim that can stand beside the dim `A` as a new axis of a stream of `L`.
-pub trait NewBeside<A, L>: DimRef {
+/// A dim that is no axis of a stream of `L` yet.
+pub trait NoAxisYet<L>: DimRef {}
+impl<N, L> NoAxisYet<L> for N
+where
+    N: DimRef,
+    L: Dims<List: Shares<(N::Brand, ())>>,
+    Verdict<<L::List as Shares<(N::Brand, ())>>::Found>:
+        NotYetAxis<<L::List as Shares<(N::Brand, ())>>::Found, L>,
+{
+}
+
+/// The axes `L` with a new one beside the dim `A`. That `A` is one of them and the new one is not is asked elsewhere, as rustc works out the
+/// type of a result even where it has reported the mistake.
+pub trait Beside<A, L>: DimRef {
     /// The axes with the new one in front of `A`.
     type Before: Dims;
     /// The axes with the new one behind `A`.
-    type After: Dims;
+    type Behind: Dims;
 }
-impl<N, A, L> NewBeside<A, L> for N
+impl<N, A, L> Beside<A, L> for N
 where
     N: DimRef,
     A: DimRef,
-    (N, A): InPlaceOf<A, L>,
-    (A, N): InPlaceOf<A, L>,
+    L: Dims<
+        List: DividesInto<A::Brand, (N::Brand, (A::Brand, ()))>
+                  + DividesInto<A::Brand, (A::Brand, (N::Brand, ()))>,
+    >,
 {
-    type Before = <(N, A) as InPlaceOf<A, L>>::Axes;
-    type After = <(A, N) as InPlaceOf<A, L>>::Axes;
+    type Before = <Replaced<L, A, (N::Brand, (A::Brand, ()))> as List>::Tuple;
+    type Behind = <Replaced<L, A, (A::Brand, (N::Brand, ()))> as List>::Tuple;
 }
 
 /// A dim that can have one element.
@@ -180,6 +203,22 @@ pub trait UnitDim: DimRef {}
 impl<N> UnitDim for N where
     N: DimRef<Brand: Brand<Num: MaySame<typenum::U1, Out: HoldsOne<N::Brand, <N::Brand as Brand>::Size>>>>
 {
+}
+
+/// A dim of one element that can stand in the place of the dim `A`, as [`TakesPlaceOf`].
+pub trait KeptAs<A, L, D>: DimRef {
+    /// The axes afterwards.
+    type Axes: Dims;
+    /// The data dimension afterwards.
+    type Data: Brand;
+}
+impl<N, A, L, D> KeptAs<A, L, D> for N
+where
+    N: TakesPlaceOf<A, L, D>
+        + DimRef<Brand: Brand<Num: MaySame<typenum::U1, Out: HoldsOne<N::Brand, <N::Brand as Brand>::Size>>>>,
+{
+    type Axes = <N as TakesPlaceOf<A, L, D>>::Axes;
+    type Data = <N as TakesPlaceOf<A, L, D>>::Data;
 }
 
 /// The verdict that `D` can have one element.

@@ -1,7 +1,7 @@
 //! New axes, other names of axes, and broadcasting.
 
 use super::Stream;
-use super::axes::{NewBeside, StreamAxis, TakesPlaceOf, UnitDim};
+use super::axes::{Beside, NoAxisYet, StreamAxis, TakesPlaceOf, UnitDim};
 use super::ledger::CostClass;
 use crate::brand::{Brand, DimInfo};
 use crate::dim::DimRef;
@@ -33,7 +33,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     ///
     /// If `new` already has another size than 1.
     #[track_caller]
-    pub fn new_axis_before<A: StreamAxis<L>, N: UnitDim + NewBeside<A, L>>(
+    pub fn new_axis_before<A: StreamAxis<L>, N: UnitDim + NoAxisYet<L> + Beside<A, L>>(
         &self,
         axis: A,
         new: N,
@@ -42,7 +42,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     }
 
     /// As [`new_axis_before`](Stream::new_axis_before), but what sizes decide is an error.
-    pub fn try_new_axis_before<A: StreamAxis<L>, N: UnitDim + NewBeside<A, L>>(
+    pub fn try_new_axis_before<A: StreamAxis<L>, N: UnitDim + NoAxisYet<L> + Beside<A, L>>(
         &self,
         axis: A,
         new: N,
@@ -64,20 +64,20 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     ///
     /// If `new` already has another size than 1.
     #[track_caller]
-    pub fn new_axis_after<A: StreamAxis<L>, N: UnitDim + NewBeside<A, L>>(
+    pub fn new_axis_after<A: StreamAxis<L>, N: UnitDim + NoAxisYet<L> + Beside<A, L>>(
         &self,
         axis: A,
         new: N,
-    ) -> Stream<T, N::After, D> {
+    ) -> Stream<T, N::Behind, D> {
         unwrap(self.try_new_axis_after(axis, new))
     }
 
     /// As [`new_axis_after`](Stream::new_axis_after), but what sizes decide is an error.
-    pub fn try_new_axis_after<A: StreamAxis<L>, N: UnitDim + NewBeside<A, L>>(
+    pub fn try_new_axis_after<A: StreamAxis<L>, N: UnitDim + NoAxisYet<L> + Beside<A, L>>(
         &self,
         axis: A,
         new: N,
-    ) -> Result<Stream<T, N::After, D>, DimError> {
+    ) -> Result<Stream<T, N::Behind, D>, DimError> {
         self.with_new_axis(Self::position(axis) + 1, new.info())
     }
 
@@ -116,7 +116,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     ///
     /// If the axis has not one element, or `new` no size.
     #[track_caller]
-    pub fn broadcast<A: StreamAxis<L> + UnitDim, N: TakesPlaceOf<A, L, D>>(
+    pub fn broadcast<A: UnitDim, N: TakesPlaceOf<A, L, D>>(
         &self,
         one: A,
         new: N,
@@ -125,7 +125,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     }
 
     /// As [`broadcast`](Stream::broadcast), but what sizes decide is an error.
-    pub fn try_broadcast<A: StreamAxis<L> + UnitDim, N: TakesPlaceOf<A, L, D>>(
+    pub fn try_broadcast<A: UnitDim, N: TakesPlaceOf<A, L, D>>(
         &self,
         one: A,
         new: N,
@@ -161,7 +161,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     ///
     /// If `new` already has another size.
     #[track_caller]
-    pub fn rename<A: StreamAxis<L>, N: TakesPlaceOf<A, L, D> + NameOfAxis<A>>(
+    pub fn rename<A: DimRef, N: TakesPlaceOf<A, L, D> + NameOfAxis<A>>(
         &self,
         old: A,
         new: N,
@@ -170,7 +170,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     }
 
     /// As [`rename`](Stream::rename), but what sizes decide is an error.
-    pub fn try_rename<A: StreamAxis<L>, N: TakesPlaceOf<A, L, D> + NameOfAxis<A>>(
+    pub fn try_rename<A: DimRef, N: TakesPlaceOf<A, L, D> + NameOfAxis<A>>(
         &self,
         old: A,
         new: N,

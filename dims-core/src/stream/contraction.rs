@@ -1,7 +1,7 @@
 //! Contractions: sums of products along a dim that two tensors have in common.
 
 use super::Stream;
-use super::axes::{Decides, Is, IsData, Minus, Replaced};
+use super::axes::{Decides, Is, IsAxis, IsData, Minus, Replaced, StreamAxis};
 use super::ledger::{CostClass, LedgerEntry, StreamShape, record};
 use crate::brand::Brand;
 use crate::dim::DimRef;
@@ -15,7 +15,7 @@ use crate::rank::Rank0;
 use crate::reduce;
 use crate::scalar::{Element, Num};
 use crate::set::list::List;
-use crate::set::{Bound, Dims, Right, Wrong};
+use crate::set::{Dims, Right, Wrong};
 use crate::storage::View;
 use crate::tensor::AsTensor;
 use std::marker::PhantomData;
@@ -47,7 +47,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     ///
     /// If the two have different sizes for a dim, or the result does not fit into memory.
     #[track_caller]
-    pub fn contract<J: ContractedWith<L, D, W::Dims>, W: Constant<T>>(
+    pub fn contract<J: StreamAxis<L> + ContractedBy<L, D, W::Given>, W: Constant<T>>(
         &self,
         axis: J,
         constant: W,
@@ -59,7 +59,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     }
 
     /// As [`contract`](Stream::contract), but what sizes decide is an error.
-    pub fn try_contract<J: ContractedWith<L, D, W::Dims>, W: Constant<T>>(
+    pub fn try_contract<J: StreamAxis<L> + ContractedBy<L, D, W::Given>, W: Constant<T>>(
         &self,
         axis: J,
         constant: W,
@@ -141,7 +141,7 @@ impl<T: Element, L: Dims, D: Brand> DynamicWeights<'_, T, L, D> {
     ///
     /// If the two have different sizes for a dim, or the result does not fit into memory.
     #[track_caller]
-    pub fn contract<J: ContractedBy<L, D, W::Kind>, W: Multiplier<T>>(
+    pub fn contract<J: StreamAxis<L> + ContractedBy<L, D, W::Kind>, W: Multiplier<T>>(
         &self,
         axis: J,
         other: W,
@@ -153,7 +153,7 @@ impl<T: Element, L: Dims, D: Brand> DynamicWeights<'_, T, L, D> {
     }
 
     /// As [`contract`](DynamicWeights::contract), but what sizes decide is an error.
-    pub fn try_contract<J: ContractedBy<L, D, W::Kind>, W: Multiplier<T>>(
+    pub fn try_contract<J: StreamAxis<L> + ContractedBy<L, D, W::Kind>, W: Multiplier<T>>(
         &self,
         axis: J,
         other: W,
@@ -182,8 +182,8 @@ impl<T: Element, L: Dims, D: Brand> DynamicWeights<'_, T, L, D> {
     note = "two streams are contracted with dynamic weights: `x.allow_dynamic_weights().contract(dim, &y)`"
 )]
 pub trait Constant<T> {
-    /// The dims.
-    type Dims: Dims;
+    /// [`ConstantOf`] its dims.
+    type Given;
     /// The elements.
     type Expr: Expr<Elem = T>;
     /// The dims with their sizes.
@@ -200,7 +200,7 @@ pub trait Constant<T> {
     label = "expected `&y` for a stream `y`, or a tensor"
 )]
 pub trait Multiplier<T> {
-    /// [`ConstantOf`] or [`StreamOf`].
+    /// [`DynamicConstantOf`] or [`StreamOf`].
     type Kind;
     /// The elements.
     type Expr: Expr<Elem = T>;
@@ -212,6 +212,9 @@ pub trait Multiplier<T> {
     fn into_multiplier(self) -> Self::Expr;
 }
 
+/// A constant with the dims `W`, where dynamic weights are allowed.
+pub struct DynamicConstantOf<W>(PhantomData<W>);
+
 /// A constant with the dims `W`.
 pub struct ConstantOf<W>(PhantomData<W>);
 
@@ -222,7 +225,7 @@ macro_rules! constants {
     ($(($($lifetime:lifetime)?) $constant:ty;)*) => {$(
         #[diagnostic::do_not_recommend]
         impl<$($lifetime,)? T: Element, S: Dims, E: Expr<Elem = T>> Constant<T> for $constant {
-            type Dims = S;
+            type Given = ConstantOf<S>;
             type Expr = <Self as AsTensor>::Expr;
 
             fn constant_shape(&self) -> Result<StreamShape, DimError> {
@@ -239,7 +242,7 @@ macro_rules! constants {
 
         #[diagnostic::do_not_recommend]
         impl<$($lifetime,)? T: Element, S: Dims, E: Expr<Elem = T>> Multiplier<T> for $constant {
-            type Kind = ConstantOf<S>;
+            type Kind = DynamicConstantOf<S>;
             type Expr = <Self as AsTensor>::Expr;
 
             fn multiplier_shape(&self) -> Result<StreamShape, DimError> {
@@ -278,26 +281,7 @@ type Own<W, L> = <<W as Dims>::List as Minus<<L as Dims>::List>>::Out;
 /// The verdict on whether that is one dim.
 type OneOwn<W, L, D> = <Own<W, L> as OneDim<D>>::Verdict;
 
-/// The data dimension `D` of a stream of `L`, along which it can be contracted with a constant of `W`.
-pub trait ContractedWith<L, D, W>: DimRef {
-    /// The axes afterwards.
-    type Axes: Dims;
-    /// The data dimension afterwards.
-    type Data: Brand;
-    /// The axes of both.
-    #[doc(hidden)]
-    type Loops: Dims;
-}
-impl<J, L, D, W> ContractedWith<L, D, W> for J
-where
-    J: DimRef<Brand: Is<D, Out: AlongTheData<J::Brand, D, L>>> + ContractedBy<L, D, ConstantOf<W>>,
-{
-    type Axes = <J as ContractedBy<L, D, ConstantOf<W>>>::Axes;
-    type Data = <J as ContractedBy<L, D, ConstantOf<W>>>::Data;
-    type Loops = <J as ContractedBy<L, D, ConstantOf<W>>>::Loops;
-}
-
-/// A dim of a stream of `L` along `D` that it can be contracted along with `K`, where dynamic weights are allowed.
+/// A dim of a stream of `L` along `D` that it can be contracted along with `K`: with a constant of `W` for [`ConstantOf<W>`](ConstantOf), and so on.
 pub trait ContractedBy<L, D, K>: DimRef {
     /// The axes afterwards.
     type Axes: Dims;
@@ -315,9 +299,33 @@ impl<J, L, D, W> ContractedBy<L, D, ConstantOf<W>> for J
 where
     J: DimRef<Brand: Is<D>>,
     D: Brand,
-    W: Dims<List: Minus<L::List, Out: OneDim<D>> + DividesInto<J::Brand, (), Verdict: Bound<J::Brand, W>>>,
-    L: Dims<List: DividesInto<J::Brand, (), Verdict: Bound<J::Brand, L>> + DividesInto<J::Brand, Own<W, L>>>,
-    <IsData<J, D> as Decides>::Implies<OneOwn<W, L, D>>: ReplacesData<W, L>,
+    W: Dims<
+        List: Minus<L::List, Out: OneDim<D>>
+                  + DividesInto<J::Brand, (), Verdict: Decides + InConstant<J::Brand, W>>,
+    >,
+    L: Dims<List: DividesInto<J::Brand, (), Verdict: Decides> + DividesInto<J::Brand, Own<W, L>>>,
+    <InBoth<L, W, J> as Decides>::Implies<IsData<J, D>>: AlongTheData<J::Brand, D, L>,
+    <<InBoth<L, W, J> as Decides>::And<IsData<J, D>> as Decides>::Implies<OneOwn<W, L, D>>:
+        ReplacesData<W, L>,
+    (J::Brand, Replaced<L, J, Own<W, L>>): List,
+{
+    type Axes = <Replaced<L, J, Own<W, L>> as List>::Tuple;
+    type Data = <IsData<J, D> as Decides>::Pick<<Own<W, L> as OneDim<D>>::Only, D>;
+    type Loops = <(J::Brand, Replaced<L, J, Own<W, L>>) as List>::Tuple;
+    const DYNAMIC: bool = !<IsData<J, D> as Decides>::IS;
+}
+
+impl<J, L, D, W> ContractedBy<L, D, DynamicConstantOf<W>> for J
+where
+    J: DimRef<Brand: Is<D>>,
+    D: Brand,
+    W: Dims<
+        List: Minus<L::List, Out: OneDim<D>>
+                  + DividesInto<J::Brand, (), Verdict: Decides + InConstant<J::Brand, W>>,
+    >,
+    L: Dims<List: DividesInto<J::Brand, (), Verdict: Decides> + DividesInto<J::Brand, Own<W, L>>>,
+    <<InBoth<L, W, J> as Decides>::And<IsData<J, D>> as Decides>::Implies<OneOwn<W, L, D>>:
+        ReplacesData<W, L>,
     (J::Brand, Replaced<L, J, Own<W, L>>): List,
 {
     type Axes = <Replaced<L, J, Own<W, L>> as List>::Tuple;
@@ -331,9 +339,10 @@ where
     J: DimRef<Brand: Is<D> + Is<E>>,
     D: Brand,
     E: Brand,
-    M: Dims<List: Minus<L::List> + DividesInto<J::Brand, (), Verdict: Bound<J::Brand, M>>>,
-    L: Dims<List: DividesInto<J::Brand, (), Verdict: Bound<J::Brand, L>> + DividesInto<J::Brand, Own<M, L>>>,
-    <IsData<J, D> as Decides>::Differs<IsData<J, E>>: DataOfOneSide<J::Brand, D, E>,
+    M: Dims<List: Minus<L::List> + DividesInto<J::Brand, (), Verdict: Decides + IsAxis<J::Brand, M>>>,
+    L: Dims<List: DividesInto<J::Brand, (), Verdict: Decides> + DividesInto<J::Brand, Own<M, L>>>,
+    <InBoth<L, M, J> as Decides>::Implies<<IsData<J, D> as Decides>::Differs<IsData<J, E>>>:
+        DataOfOneSide<J::Brand, D, E>,
     (J::Brand, Replaced<L, J, Own<M, L>>): List,
 {
     type Axes = <Replaced<L, J, Own<M, L>> as List>::Tuple;
@@ -341,6 +350,21 @@ where
     type Loops = <(J::Brand, Replaced<L, J, Own<M, L>>) as List>::Tuple;
     const DYNAMIC: bool = true;
 }
+
+/// The verdict on whether both sets of axes have `J`: where one has not, that alone is to be said.
+type InBoth<L, W, J> =
+    <<<L as Dims>::List as DividesInto<<J as DimRef>::Brand, ()>>::Verdict as Decides>::And<
+        <<W as Dims>::List as DividesInto<<J as DimRef>::Brand, ()>>::Verdict,
+    >;
+
+/// The verdict that a constant of `W` has the dim `J`.
+#[diagnostic::on_unimplemented(
+    message = "a constant of `{W}` does not have the dim `{J}`",
+    label = "what is contracted is a dim of both"
+)]
+pub trait InConstant<J, W> {}
+#[diagnostic::do_not_recommend]
+impl<J, W> InConstant<J, W> for Right {}
 
 /// The verdict that the dim `J` is the data dimension `D` of a stream of `L`.
 #[diagnostic::on_unimplemented(

@@ -1,6 +1,6 @@
 //! Concatenation, stacking and repetition.
 
-use super::axes::{NewBeside, StreamAxis};
+use super::axes::{Beside, NoAxisYet, StreamAxis};
 use super::ledger::{CostClass, StreamShape};
 use super::{Sizes, Stream};
 use crate::brand::{Brand, DimInfo};
@@ -73,7 +73,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     ///
     /// If sizes differ, there are no parts, or `new` already has another size than their number.
     #[track_caller]
-    pub fn stack_before<'a, A: StreamAxis<L>, N: NewBeside<A, L>>(
+    pub fn stack_before<'a, A: StreamAxis<L>, N: NoAxisYet<L> + Beside<A, L>>(
         axis: A,
         new: N,
         parts: impl IntoIterator<Item = &'a Self>,
@@ -85,7 +85,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     }
 
     /// As [`stack_before`](Stream::stack_before), but what sizes decide is an error.
-    pub fn try_stack_before<'a, A: StreamAxis<L>, N: NewBeside<A, L>>(
+    pub fn try_stack_before<'a, A: StreamAxis<L>, N: NoAxisYet<L> + Beside<A, L>>(
         axis: A,
         new: N,
         parts: impl IntoIterator<Item = &'a Self>,
@@ -111,11 +111,11 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     ///
     /// As [`stack_before`](Stream::stack_before).
     #[track_caller]
-    pub fn stack_after<'a, A: StreamAxis<L>, N: NewBeside<A, L>>(
+    pub fn stack_after<'a, A: StreamAxis<L>, N: NoAxisYet<L> + Beside<A, L>>(
         axis: A,
         new: N,
         parts: impl IntoIterator<Item = &'a Self>,
-    ) -> Stream<T, N::After, D>
+    ) -> Stream<T, N::Behind, D>
     where
         Self: 'a,
     {
@@ -123,11 +123,11 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     }
 
     /// As [`stack_after`](Stream::stack_after), but what sizes decide is an error.
-    pub fn try_stack_after<'a, A: StreamAxis<L>, N: NewBeside<A, L>>(
+    pub fn try_stack_after<'a, A: StreamAxis<L>, N: NoAxisYet<L> + Beside<A, L>>(
         axis: A,
         new: N,
         parts: impl IntoIterator<Item = &'a Self>,
-    ) -> Result<Stream<T, N::After, D>, DimError>
+    ) -> Result<Stream<T, N::Behind, D>, DimError>
     where
         Self: 'a,
     {

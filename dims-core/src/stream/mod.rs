@@ -325,13 +325,17 @@ pub trait Streamed: Computable<Rank = Rank0> {
 impl<A: Computable<Rank = Rank0>> Streamed for A {}
 
 /// No dims are left: `O` names all that the tensor has.
+pub trait StreamedWhole<O>: Dims {}
+impl<X: Dims<List: IsNone<Out: NamesAll<X, O>>>, O> StreamedWhole<O> for X {}
+
+/// The verdict that the axes `O` are all dims of a tensor: `X`, which are left, are none.
 #[diagnostic::on_unimplemented(
-    message = "the axes `{O}` lack the dims `{Self}` of the tensor",
+    message = "the axes `{O}` lack the dims `{X}` of the tensor",
     label = "a stream names all its axes"
 )]
-pub trait StreamedWhole<O>: Dims {}
+pub trait NamesAll<X, O> {}
 #[diagnostic::do_not_recommend]
-impl<O> StreamedWhole<O> for () {}
+impl<X, O> NamesAll<X, O> for Right {}
 
 /// One of the dims `O`, along which a stream flows.
 pub trait DataOf<O>: DimRef {

@@ -6,7 +6,7 @@ use super::contraction::Constant;
 use super::ledger::{CostClass, StreamShape};
 use crate::brand::Brand;
 use crate::error::{DimError, unwrap};
-use crate::expr::{Binary, Expr, Scalar, Unary};
+use crate::expr::{Binary, Expr, Operand, Scalar, Unary};
 use crate::named::Named;
 use crate::ops::{self, BinaryOp, Map, UnaryOp};
 use crate::rank::Rank0;
@@ -19,7 +19,8 @@ use std::ops::{Add, Div, Mul, Neg, Sub};
 /// one; a single `T`; a constant, which is a tensor whose dims are among the axes.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not match a stream of `{T}` with the axes `{L}` and the data dimension `{D}`",
-    label = "pointwise operations take streams with the same axes, in the same order, and the same data dimension"
+    label = "pointwise operations take streams with the same axes, in the same order, and the same data dimension",
+    note = "a constant must have no other dims than the axes; to sum over one that both have, write `x.contract(dim, &constant)`"
 )]
 pub trait StreamOperand<T, L, D> {
     /// The elements.
@@ -82,7 +83,7 @@ impl<T: Element, L, D> StreamOperand<T, L, D> for T {
 #[diagnostic::do_not_recommend]
 impl<T: Element, L: Dims, D, S: Dims, E: Expr<Elem = T>> StreamOperand<T, L, D> for Named<T, S, Rank0, E>
 where
-    S::List: Minus<L::List, Out: NoOtherAxes<S, L>>,
+    S::List: Minus<L::List, Out = ()>,
 {
     type Expr<'a>
         = &'a E
@@ -101,7 +102,7 @@ where
 #[diagnostic::do_not_recommend]
 impl<T: Element, L: Dims, D, S: Dims, E: Expr<Elem = T>> StreamOperand<T, L, D> for &Named<T, S, Rank0, E>
 where
-    S::List: Minus<L::List, Out: NoOtherAxes<S, L>>,
+    S::List: Minus<L::List, Out = ()>,
 {
     type Expr<'a>
         = &'a E
@@ -117,15 +118,23 @@ where
     }
 }
 
-/// No dims of a constant of `S` are left that are no axes `L`.
+// This says what to do where a stream stands on the right of a tensor: that operation is the tensor's, which knows no streams.
+impl<T: Element, L: LeftOfConstants, D> Operand<T> for &Stream<T, L, D> {
+    type Dims = ();
+    type Rank = Rank0;
+    type Expr = Scalar<T>;
+
+    fn into_expr(self) -> Scalar<T> {
+        unreachable!("no axes are such")
+    }
+}
+
+/// Implemented for no axes.
 #[diagnostic::on_unimplemented(
-    message = "a constant with the dims `{S}` has a dim that a stream of `{L}` has not",
-    label = "pointwise operations take constants whose dims are axes of the stream",
-    note = "to sum over a dim that both have, write `x.contract(dim, &constant)`"
+    message = "a stream of `{Self}` cannot stand on the right of a tensor",
+    label = "write the stream first: `&stream + &tensor`"
 )]
-pub trait NoOtherAxes<S, L> {}
-#[diagnostic::do_not_recommend]
-impl<S, L> NoOtherAxes<S, L> for () {}
+pub trait LeftOfConstants {}
 
 impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     fn unary<O: UnaryOp<T>>(&self, name: &'static str, op: O) -> Result<Stream<O::Out, L, D>, DimError> {

@@ -1,6 +1,6 @@
 //! Reductions: along the data dimension they keep it, along another dim they are generally slower.
 
-use super::axes::{Is, Replaced, StreamAxis, TakesPlaceOf, UnitDim};
+use super::axes::{Is, IsAxis, KeptAs, Replaced};
 use super::ledger::CostClass;
 use super::{Sizes, Stream};
 use crate::brand::Brand;
@@ -14,7 +14,7 @@ use crate::rank::Rank0;
 use crate::reduce::{Empty, combined};
 use crate::scalar::{Analytic, Element, Num, Ordered, Real};
 use crate::set::list::List;
-use crate::set::{Bound, Dims, Wrong};
+use crate::set::{Dims, Wrong};
 use std::marker::PhantomData;
 
 /// A dim of a stream of `L` along `D` that can be reduced away: any but the data dimension.
@@ -25,7 +25,7 @@ pub trait ReducedAway<L, D>: DimRef {
 impl<A, L, D> ReducedAway<L, D> for A
 where
     A: DimRef<Brand: Is<D, Out: NotTheDataDim<D, L>>>,
-    L: Dims<List: DividesInto<A::Brand, (), Verdict: Bound<A::Brand, L>>>,
+    L: Dims<List: DividesInto<A::Brand, (), Verdict: IsAxis<A::Brand, L>>>,
 {
     type Left = <Replaced<L, A, ()> as List>::Tuple;
 }
@@ -78,7 +78,7 @@ macro_rules! reductions {
             ///
             /// Where the `try_` form returns an error.
             #[track_caller]
-            pub fn $keep<A: StreamAxis<L>, N: UnitDim + TakesPlaceOf<A, L, D>>(
+            pub fn $keep<A: DimRef, N: KeptAs<A, L, D>>(
                 &self,
                 axis: A,
                 one: N,
@@ -90,7 +90,7 @@ macro_rules! reductions {
             }
 
             #[doc = concat!("As [`", stringify!($keep), "`](Stream::", stringify!($keep), "), but what sizes decide is an error.")]
-            pub fn $try_keep<A: StreamAxis<L>, N: UnitDim + TakesPlaceOf<A, L, D>>(
+            pub fn $try_keep<A: DimRef, N: KeptAs<A, L, D>>(
                 &self,
                 axis: A,
                 one: N,

@@ -3,7 +3,7 @@
 //! The *stride* of an axis is the product of the sizes of all axes behind it: `[(b * c) c 1]` for `[a b c]`. (It has nothing to do with where
 //! elements lie in this computer's memory.)
 
-use super::axes::{Decides, InPlaceOf, Is, IsData, Minus, NotYetAxis, Shares, StreamAxis};
+use super::axes::{Decides, InPlaceOf, Is, IsData, Minus, NotYetAxis, Shares};
 use super::ledger::{CostClass, StreamShape};
 use super::{Sizes, Stream};
 use crate::bind::split::sizes_of;
@@ -43,7 +43,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     ///
     /// If the sizes do not multiply to that of `whole`.
     #[track_caller]
-    pub fn split<W: StreamAxis<L>, P: PartsOf<W> + PartsOfAxis<W, L, D>>(
+    pub fn split<W: DimRef, P: PartsOf<W> + PartsOfAxis<W, L, D>>(
         &self,
         whole: W,
         parts: P,
@@ -52,7 +52,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     }
 
     /// As [`split`](Stream::split), but what sizes decide is an error.
-    pub fn try_split<W: StreamAxis<L>, P: PartsOf<W> + PartsOfAxis<W, L, D>>(
+    pub fn try_split<W: DimRef, P: PartsOf<W> + PartsOfAxis<W, L, D>>(
         &self,
         whole: W,
         parts: P,
@@ -94,7 +94,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     ///
     /// If `whole` has another size, or the product of the sizes cannot be counted.
     #[track_caller]
-    pub fn merge<P: PartsOf<W> + MergesTo<W, L, D>, W: DimRef>(
+    pub fn merge<P: PartsOf<W> + UnitesTo<W, L, D>, W: DimRef>(
         &self,
         parts: P,
         whole: W,
@@ -103,7 +103,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     }
 
     /// As [`merge`](Stream::merge), but what sizes decide is an error.
-    pub fn try_merge<P: PartsOf<W> + MergesTo<W, L, D>, W: DimRef>(
+    pub fn try_merge<P: PartsOf<W> + UnitesTo<W, L, D>, W: DimRef>(
         &self,
         _: P,
         whole: W,
@@ -262,17 +262,17 @@ where
 
 /// Neighbours among the axes `L` of a stream along `D` that can be merged to one dim `W`: the data dimension is the last of them, or not among
 /// them.
-pub trait MergesTo<W, L, D>: DimList {
+pub trait UnitesTo<W, L, D>: DimList {
     /// The axes afterwards.
     type Axes: Dims;
     /// The data dimension afterwards.
     type Data: Brand;
 }
-impl<P, W, L, D> MergesTo<W, L, D> for P
+impl<P, W, L, D> UnitesTo<W, L, D> for P
 where
     W: DimRef,
     D: Brand,
-    P: DimList<Brands: PlaceOfData<D, Out: MergeKeepsStride<P, L, D>>>,
+    P: DimList<Brands: PlaceOfData<D, Out: StrideStays<P, L, D>>>,
     L: Dims<List: MergesIn<P::Brands, W::Brand, Verdict: SideBySide<P, L>> + Minus<P::Brands>>,
     <L::List as Minus<P::Brands>>::Out: Shares<(W::Brand, ())>,
     Verdict<TakenName<L, P, W>>: NotYetAxis<TakenName<L, P, W>, L>,
@@ -347,11 +347,11 @@ impl Place for BeforeOthers {
     label = "the data dimension can only be the last of the dims that are merged",
     note = "its stride is the product of the sizes behind it: `[a b! c] -> [a (b * c)!]` has c before, but 1 after"
 )]
-pub trait MergeKeepsStride<P, L, D> {}
+pub trait StrideStays<P, L, D> {}
 #[diagnostic::do_not_recommend]
-impl<P, L, D> MergeKeepsStride<P, L, D> for Outside {}
+impl<P, L, D> StrideStays<P, L, D> for Outside {}
 #[diagnostic::do_not_recommend]
-impl<P, L, D> MergeKeepsStride<P, L, D> for AtTheEnd {}
+impl<P, L, D> StrideStays<P, L, D> for AtTheEnd {}
 
 /// Dims that a stream of `L` along `D` can be reshaped to: one of them has the stride that `D` has.
 pub trait ReshapeOf<L, D>: DimList {
@@ -365,16 +365,19 @@ where
     D: Brand,
     L: Dims<List: StrideOf<D> + SizeProduct>,
     P: DimList<
-        Brands: List + SizeProduct<Out: MaySame<<L::List as SizeProduct>::Out, Out: SameVolume<P, L>>>,
+        Brands: List
+                    + SizeProduct<Out: MaySame<<L::List as SizeProduct>::Out, Out: SameVolume<AxesOf<P>, L>>>,
     >,
     (): Shares<P::Brands>,
     Verdict<NamedTwice<P>>: NamedOnce<NamedTwice<P>, P>,
-    P::Brands: WithStride<StaticStride<L, D>, OtherStride<L, D>, D, Verdict: KeepsStride<P, L, D>>,
+    P::Brands: WithStride<StaticStride<L, D>, OtherStride<L, D>, D, Verdict: KeepsStride<AxesOf<P>, L, D>>,
 {
-    type Axes = <P::Brands as List>::Tuple;
+    type Axes = AxesOf<P>;
     type Data = <P::Brands as WithStride<StaticStride<L, D>, OtherStride<L, D>, D>>::Data;
 }
 
+/// The dims `P` as the axes of a stream.
+type AxesOf<P> = <<P as DimList>::Brands as List>::Tuple;
 /// The first dim that `P` names twice, or [`Nothing`](crate::set::Nothing).
 type NamedTwice<P> = <() as Shares<<P as DimList>::Brands>>::Found;
 /// The product of the static sizes behind `D`.
