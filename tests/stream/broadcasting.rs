@@ -41,7 +41,7 @@ fn what_cannot_be_held_is_an_error_when_it_is_computed() {
     assert!(error.to_string().ends_with("does not fit into memory"), "{error}");
     assert!(huge.try_repeat(B, 2).is_err() && huge.try_merge((A, N), AB).is_err());
     assert!(huge.try_sum(A).is_err() && huge.try_reshape((AB, B)).is_err());
-    assert!(format!("{huge:?}").contains("too large"));
+    assert!(format!("{huge:?}").starts_with("<tensor that cannot be evaluated"));
 }
 
 #[test]

@@ -21,6 +21,14 @@ fn each_operation_with_its_cost() {
 }
 
 #[test]
+fn streams_are_shown_with_their_axes() {
+    let x = from_vec((A.of(2), B.of(2)), vec![1.5, 2.0, 3.0, 4.0]).stream((B, A), A);
+    assert_eq!(x.to_string(), "[[1.5, 3],\n [2, 4]]\nwith axes [B=2 A!=2]");
+    assert_eq!(format!("{x:.1?}"), "[[1.5, 3.0],\n [2.0, 4.0]]\nwith axes [B=2 A!=2]");
+    assert!(x == x.clone() && x != &x + 1.0 && x != x.slice(B, ..1));
+}
+
+#[test]
 fn ledgers_can_be_nested_and_survive_a_panic() {
     let ((inner, failed), outer): ((Ledger, _), Ledger) = ledger(|| {
         let (_, inner) = ledger(program);

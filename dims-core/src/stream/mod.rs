@@ -84,6 +84,7 @@ use crate::reduce::evaluate_in;
 use crate::scalar::Element;
 use crate::set::list::List;
 use crate::set::{Dims, DimsOf, Right, SetOf};
+use crate::show::debugged;
 use crate::storage::View;
 use crate::storage::shared::Shared;
 use crate::tensor::Computable;
@@ -270,13 +271,25 @@ impl<T: Clone, L, D> Clone for Stream<T, L, D> {
     }
 }
 
+/// The elements, as ndarray shows them, then the axes with their sizes.
 impl<T: Element, L: Dims, D: Brand> fmt::Debug for Stream<T, L, D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Stream {} ", self.shape())?;
-        match self.to_vec().map(|data| ndarray::ArrayD::from_shape_vec(self.sizes(), data)) {
-            Ok(Ok(array)) => array.fmt(f),
-            _ => f.write_str("too large to print"),
-        }
+        self.in_memory().show(f, debugged, |sizes| format!("axes {}", Self::shape_of(sizes)))
+    }
+}
+
+/// The elements, as ndarray shows them, then the axes with their sizes.
+impl<T: Element + fmt::Display, L: Dims, D: Brand> fmt::Display for Stream<T, L, D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let axes = |sizes: &[usize]| format!("axes {}", Self::shape_of(sizes));
+        self.in_memory().show(f, |view, f| fmt::Display::fmt(view, f), axes)
+    }
+}
+
+/// Two streams are equal if their sizes and all their elements are.
+impl<T: Element + PartialEq, L: Dims, D: Brand> PartialEq for Stream<T, L, D> {
+    fn eq(&self, other: &Self) -> bool {
+        self.in_memory() == other.in_memory()
     }
 }
 

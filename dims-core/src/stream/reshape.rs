@@ -69,7 +69,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         met?;
         sizes.remove(at);
         sizes.insert_many(at, own);
-        self.reshaped(&sizes, || format!("split({})", whole.info().name))
+        self.reshaped(&sizes, || format!("split({}, {})", whole.info().name, tuple::<P>()))
     }
 
     /// Neighbours among the axes as one dim `whole`, whose size is the product of theirs. The data dimension may be the last of them, and then
@@ -115,7 +115,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         let merged = merged.ok_or_else(|| DimError::TooLarge { dims: self.shape().to_string() })?;
         whole.info().meet(merged, None)?;
         sizes.insert(first, merged);
-        self.reshaped(&sizes, || format!("merge(.., {})", whole.info().name))
+        self.reshaped(&sizes, || format!("merge({}, {})", tuple::<P>(), whole.info().name))
     }
 
     /// The elements in their order under other axes. The data dimension of the result is the axis that has the stride of the data dimension
@@ -200,7 +200,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         if elements > 0 && stride(&own, Self::DATA) != stride(&sizes, data) {
             return Err(refused("the stride of the data dimension would change"));
         }
-        self.reshaped(&sizes, || "reshape".into())
+        self.reshaped(&sizes, || format!("reshape({})", tuple::<P>()))
     }
 
     /// The elements in their order under axes of other sizes.
@@ -220,6 +220,12 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         out.note(if same { CostClass::Free } else { CostClass::Compute }, operation, || vec![self.shape()]);
         Ok(out)
     }
+}
+
+/// The names of dims as they are written.
+fn tuple<P: DimList>() -> String {
+    let names: Vec<&str> = P::KEYS.as_slice().iter().map(|key| key.name).collect();
+    format!("({})", names.join(", "))
 }
 
 /// Dims that an axis `W` of a stream of `L` along `D` can be split into.
