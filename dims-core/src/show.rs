@@ -49,7 +49,15 @@ fn dims<S: Dims>(sizes: &[usize]) -> String {
 
 /// Elements by their `Debug`. (ndarray's own adds shape and strides, which say less than the dims do.)
 pub(crate) fn debugged<T: Element>(view: &ArrayViewD<'_, T>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    let shown = view.map(|element| Shown(format!("{element:?}")));
+    // Here, because a precision of text would cut it off.
+    let shown = view.map(|element| {
+        Shown(match (f.width(), f.precision()) {
+            (Some(width), Some(precision)) => format!("{element:width$.precision$?}"),
+            (None, Some(precision)) => format!("{element:.precision$?}"),
+            (Some(width), None) => format!("{element:width$?}"),
+            (None, None) => format!("{element:?}"),
+        })
+    });
     fmt::Display::fmt(&shown, f)
 }
 
@@ -73,7 +81,7 @@ struct Shown(String);
 
 impl fmt::Display for Shown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&self.0)
+        f.write_str(&self.0)
     }
 }
 
