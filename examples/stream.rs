@@ -37,7 +37,7 @@ fn convolution(
     let taps: Vec<_> = (0..Tap::SIZE).map(|tap| x.slice(Time, tap..tap + steps)).collect();
     let windows: Stream<f32, (Time, Tap, Channel), Channel> = Stream::stack_after(Time, Tap, &taps);
     let patches: Stream<f32, (Time, Patch), Patch> = windows.merge((Tap, Channel), Patch);
-    patches.contract(Patch, weight.flatten((Tap, Channel), Patch)) + bias
+    patches.contract(weight.flatten((Tap, Channel), Patch), Patch) + bias
 }
 
 /// `logits[class!] = mean over time of sum over feature of weight[feature, class] * max(x[time, feature!], 0)`
@@ -45,7 +45,7 @@ fn head(
     x: &Stream<f32, (Time, Feature), Feature>,
     weight: &Tensor<f32, (Feature, Class)>,
 ) -> Stream<f32, (Class,), Class> {
-    x.relu().contract(Feature, weight).mean(Time)
+    x.relu().contract(weight, Feature).mean(Time)
 }
 
 /// `e^x / sum of e^x` along what flows: a reduction keeps it, and a broadcast of it is close to free.

@@ -23,7 +23,7 @@ fn product() -> Array3<i64> {
 fn with_a_constant_on_the_left() {
     // [b i j] @ [b j! k] -> [b i! k]
     let x = input().stream((B, J, K), J);
-    let (y, class) = cost(|| -> Stream<i64, (B, I, K), I> { x.contract(J, &weight()) });
+    let (y, class) = cost(|| -> Stream<i64, (B, I, K), I> { x.contract(&weight(), J) });
     assert_eq!((y.to_array(), class), (product(), CostClass::Compute));
 }
 
@@ -31,7 +31,7 @@ fn with_a_constant_on_the_left() {
 fn with_a_constant_on_the_right() {
     // [b k j!] @ [b j i] -> [b k i!]: where the constant stands does not matter, as dims have names.
     let x = input().stream((B, K, J), J);
-    let (y, class) = cost(|| -> Stream<i64, (B, K, I), I> { x.contract(J, weight()) });
+    let (y, class) = cost(|| -> Stream<i64, (B, K, I), I> { x.contract(weight(), J) });
     assert_eq!((y.to_array(), class), (product().permuted_axes([0, 2, 1]), CostClass::Compute));
 }
 
@@ -40,14 +40,14 @@ fn with_a_constant_not_along_the_data_dimension() {
     // [b i j] @ [b j k!] -> [b i k!], with dynamic weights.
     let x = input().stream((B, J, K), K);
     let (y, ledger) = typed_dims::prelude::ledger(|| -> Stream<i64, (B, I, K), K> {
-        x.allow_dynamic_weights().contract(J, &weight())
+        x.allow_dynamic_weights().contract(&weight(), J)
     });
     assert_eq!(y.to_array(), product());
     assert_eq!((ledger.count(CostClass::Slower), ledger.dynamic_weights()), (1, 1));
     // Where they are allowed, but not needed, nothing is dearer.
     let x = input().stream((B, J, K), J);
     let (y, ledger) = typed_dims::prelude::ledger(|| -> Stream<i64, (B, I, K), I> {
-        x.allow_dynamic_weights().contract(J, &weight())
+        x.allow_dynamic_weights().contract(&weight(), J)
     });
     assert_eq!(y.to_array(), product());
     assert_eq!((ledger.count(CostClass::Compute), ledger.dynamic_weights()), (1, 0));
@@ -57,10 +57,10 @@ fn with_a_constant_not_along_the_data_dimension() {
 fn with_a_constant_that_has_no_dims_of_its_own_or_several() {
     let x = input().stream((B, J, K), K);
     let x = x.allow_dynamic_weights();
-    let means: Stream<i64, (B, K), K> = x.contract(J, from_vec(J.of(4), vec![1, 1, 1, 1]));
+    let means: Stream<i64, (B, K), K> = x.contract(from_vec(J.of(4), vec![1, 1, 1, 1]), J);
     assert_eq!(means.to_array(), input().sum(J).order((B, K)));
     let both = from_fn((A.of(2), I.of(3), J.of(4)), |(a, i, j)| (a + 2 * i * j) as i64);
-    let y: Stream<i64, (B, A, I, K), K> = x.contract(J, &both);
+    let y: Stream<i64, (B, A, I, K), K> = x.contract(&both, J);
     assert_eq!(y.to_array(), (&both * input()).sum(J).order((B, A, I, K)));
 }
 
@@ -71,14 +71,14 @@ fn of_two_streams() {
     let x = a.at((I, J)).stream((I, J), I);
     let y = b.at((J, K)).stream((J, K), J);
     let (z, ledger) = typed_dims::prelude::ledger(|| -> Stream<i32, (I, K), I> {
-        x.allow_dynamic_weights().contract(J, &y)
+        x.allow_dynamic_weights().contract(&y, J)
     });
     assert_eq!(z.to_array(), a.dot(&b));
     assert_eq!((ledger.count(CostClass::Slower), ledger.dynamic_weights()), (1, 1));
     // [i j!] @ [j k!] -> [i k!]: the same with the sides exchanged.
     let x = a.at((I, J)).stream((I, J), J);
     let y = b.at((J, K)).stream((J, K), K);
-    let z: Stream<i32, (I, K), K> = x.allow_dynamic_weights().contract(J, &y);
+    let z: Stream<i32, (I, K), K> = x.allow_dynamic_weights().contract(&y, J);
     assert_eq!(z.to_array(), a.dot(&b));
 }
 
@@ -87,12 +87,12 @@ fn of_two_streams_whose_result_flows_along_a_batch() {
     // [b! i j] @ [b j! k] -> [b! i k]
     let x = weight().stream((B, I, J), B);
     let y = input().stream((B, J, K), J);
-    let z: Stream<i64, (B, I, K), B> = x.allow_dynamic_weights().contract(J, &y);
+    let z: Stream<i64, (B, I, K), B> = x.allow_dynamic_weights().contract(&y, J);
     assert_eq!(z.to_array(), product());
     // [b i j!] @ [b! j k] -> [b! i k]
     let x = weight().stream((B, I, J), J);
     let y = input().stream((B, J, K), B);
-    let z: Stream<i64, (B, I, K), B> = x.allow_dynamic_weights().contract(J, &y);
+    let z: Stream<i64, (B, I, K), B> = x.allow_dynamic_weights().contract(&y, J);
     assert_eq!(z.to_array(), product());
 }
 
@@ -102,10 +102,10 @@ fn views_large_and_empty_operands() {
     let a = Array2::from_shape_fn((m, n), |(i, j)| ((i * 31 + j * 17) % 13) as f32 - 6.0);
     let w = Array2::from_shape_fn((n, m), |(i, j)| ((i * 7 + j * 29) % 11) as f32 - 5.0);
     let x = a.at((A, J)).stream((A, J), J).slice(A, 1..);
-    let y = x.contract(J, w.at((J, I)));
+    let y = x.contract(w.at((J, I)), J);
     assert_eq!(y.to_array(), a.slice_axis(typed_dims::ndarray::Axis(0), (1..).into()).dot(&w));
-    let none = x.slice(J, ..0).contract(J, w.at((J, I)).slice(J, ..0));
+    let none = x.slice(J, ..0).contract(w.at((J, I)).slice(J, ..0), J);
     assert_eq!(none.to_array(), Array2::<f32>::zeros((m - 1, m)));
-    let error = x.try_contract(J, w.at((J, I)).slice(J, 1..)).unwrap_err();
+    let error = x.try_contract(w.at((J, I)).slice(J, 1..), J).unwrap_err();
     assert!(error.to_string().starts_with("dim `J` has size 130"), "{error}");
 }

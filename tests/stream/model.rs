@@ -34,7 +34,7 @@ fn network(
     second: &Tensor<f64, (Hidden, Output)>,
     bias: &Tensor<f64, (Output,)>,
 ) -> Stream<f64, (Time, Output), Output> {
-    x.contract(Input, first).relu().contract(Hidden, second) + bias
+    x.contract(first, Input).relu().contract(second, Hidden) + bias
 }
 
 #[test]
@@ -80,8 +80,8 @@ fn attention(
     keys: &Stream<f64, (Key, Feat), Key>,
     values: &Stream<f64, (Key, Value), Value>,
 ) -> Stream<f64, (Query, Value), Value> {
-    let scores = queries.allow_dynamic_weights().contract(Feat, keys) * 0.5;
-    softmax(&scores).allow_dynamic_weights().contract(Key, values)
+    let scores = queries.allow_dynamic_weights().contract(keys, Feat) * 0.5;
+    softmax(&scores).allow_dynamic_weights().contract(values, Key)
 }
 
 #[test]

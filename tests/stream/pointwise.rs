@@ -11,7 +11,7 @@ fn any_pointwise_operation() {
     assert_eq!((&x - (&x * &x)).to_array(), &array - &array * &array);
     assert_eq!(((&x + 1) / (&x + 1)).to_array(), array.mapv(|_| 1));
     assert_eq!(x.maximum(50).to_array(), array.mapv(|x| x.max(50)));
-    assert_eq!(x.minimum(&x.map(|_| 50)).to_array(), array.mapv(|x| x.min(50)));
+    assert_eq!(x.minimum(x.map(|_| 50)).to_array(), array.mapv(|x| x.min(50)));
     assert_eq!((-&x).to_array(), -&array);
     assert_eq!((7 - x.clone()).to_array(), 7 - &array);
     assert_eq!(x.zip_map(&x, |x, y| x > 2 * y - 50).to_array(), array.mapv(|x| x < 50));
@@ -57,4 +57,7 @@ fn sizes_that_differ_are_an_error() {
     let (x, y) = (abc_along_b(), abc_along_b().slice(C, ..3));
     let error = x.try_zip_map(&y, |x, y| x + y).unwrap_err();
     assert_eq!(error.to_string(), "dim `C` has size 4, but was also given size 3");
+    assert_eq!(x.try_maximum(&y).unwrap_err(), error);
+    assert_eq!(x.try_minimum(&y).unwrap_err(), error);
+    assert_eq!(x.try_map(|x| x + 1), Ok(x + 1));
 }

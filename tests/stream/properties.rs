@@ -87,9 +87,9 @@ proptest! {
         // out[a, i, c] = sum over b of weight[b, i] * x[a, b, c]
         let weight = Array1::from_iter(0..b * 2).into_shape_with_order((b, 2)).unwrap().mapv(|w| w as i64 - 2);
         let expected = Array3::from_shape_fn((a, 2, c), |(a, i, c)| (0..b).map(|b| weight[[b, i]] * array[[a, b, c]]).sum::<i64>());
-        prop_assert_eq!(x.contract(B, weight.at((B, I))).to_array(), expected.clone());
+        prop_assert_eq!(x.contract(weight.at((B, I)), B).to_array(), expected.clone());
             // The same with a weight that is a stream along I.
             let weight = weight.at((B, I)).stream((I, B), I);
-            prop_assert_eq!(x.allow_dynamic_weights().contract(B, &weight).to_array(), expected);
+            prop_assert_eq!(x.allow_dynamic_weights().contract(&weight, B).to_array(), expected);
     }
 }

@@ -10,36 +10,36 @@ use crate::set::{Dims, Judged, Nothing, Right, Verdict, Wrong};
 use crate::size::{MaySame, SizesAgree};
 
 /// Whether a brand is `D`.
-pub trait Is<D> {
+pub trait SameBrand<D> {
     /// [`Right`] or [`Wrong`].
     type Out: Decides;
 }
 
 #[diagnostic::do_not_recommend]
-impl<A, D> Is<D> for A
+impl<A, D> SameBrand<D> for A
 where
-    A: Brand<Key: CompareKeys<D::Key, Out: IsStep<A, D>>>,
+    A: Brand<Key: CompareKeys<D::Key, Out: SameBrandStep<A, D>>>,
     D: Brand,
 {
-    type Out = <<A::Key as CompareKeys<D::Key>>::Out as IsStep<A, D>>::Out;
+    type Out = <<A::Key as CompareKeys<D::Key>>::Out as SameBrandStep<A, D>>::Out;
 }
 
-/// One step of [`Is`].
-pub trait IsStep<A, D> {
+/// One step of [`SameBrand`].
+pub trait SameBrandStep<A, D> {
     /// [`Right`] or [`Wrong`].
     type Out: Decides;
 }
 // Two dims with one key never pass for one another.
 #[diagnostic::do_not_recommend]
-impl<A> IsStep<A, A> for Equal {
+impl<A> SameBrandStep<A, A> for Equal {
     type Out = Right;
 }
 #[diagnostic::do_not_recommend]
-impl<A, D> IsStep<A, D> for Less {
+impl<A, D> SameBrandStep<A, D> for Less {
     type Out = Wrong;
 }
 #[diagnostic::do_not_recommend]
-impl<A, D> IsStep<A, D> for Greater {
+impl<A, D> SameBrandStep<A, D> for Greater {
     type Out = Wrong;
 }
 
@@ -82,7 +82,7 @@ impl Decides for Wrong {
 }
 
 /// The verdict on whether the dim `A` is `D`.
-pub(super) type IsData<A, D> = <<A as DimRef>::Brand as Is<D>>::Out;
+pub(super) type IsData<A, D> = <<A as DimRef>::Brand as SameBrand<D>>::Out;
 
 /// The list `L` with the dims `B` (as nested pairs) in the place of the dim `A`.
 pub(super) type Replaced<L, A, B> = <<L as Dims>::List as DividesInto<<A as DimRef>::Brand, B>>::Out;
@@ -141,10 +141,15 @@ impl<P, A, L> InPlaceOf<A, L> for P
 where
     P: DimList,
     A: DimRef,
-    L: Dims<List: DividesInto<A::Brand, P::Brands> + DividesInto<A::Brand, (), Verdict: IsAxis<A::Brand, L>>>,
-    Replaced<L, A, ()>: Shares<P::Brands>,
-    Verdict<<Replaced<L, A, ()> as Shares<P::Brands>>::Found>:
-        NotYetAxis<<Replaced<L, A, ()> as Shares<P::Brands>>::Found, L>,
+    L: Dims<
+        List: DividesInto<A::Brand, P::Brands>
+                  + DividesInto<A::Brand, (), Verdict: Decides + IsAxis<A::Brand, L>>,
+    >,
+    Replaced<L, A, ()>: Shares<P::Brands, Found: Judged<Verdict: Decides>>,
+    // Where `A` is no axis, that alone is to be said.
+    <<L::List as DividesInto<A::Brand, ()>>::Verdict as Decides>::Implies<
+        Verdict<<Replaced<L, A, ()> as Shares<P::Brands>>::Found>,
+    >: NotYetAxis<<Replaced<L, A, ()> as Shares<P::Brands>>::Found, L>,
 {
     type Axes = <Replaced<L, A, P::Brands> as List>::Tuple;
 }
@@ -159,7 +164,7 @@ pub trait TakesPlaceOf<A, L, D>: DimRef {
 impl<N, A, L, D> TakesPlaceOf<A, L, D> for N
 where
     N: DimRef + InPlaceOf<A, L>,
-    A: DimRef<Brand: Is<D>>,
+    A: DimRef<Brand: SameBrand<D>>,
     D: Brand,
 {
     type Axes = <N as InPlaceOf<A, L>>::Axes;

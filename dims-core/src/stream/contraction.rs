@@ -1,7 +1,7 @@
 //! Contractions: sums of products along a dim that two tensors have in common.
 
 use super::Stream;
-use super::axes::{Decides, Is, IsAxis, IsData, Minus, Replaced, StreamAxis};
+use super::axes::{Decides, IsAxis, IsData, Minus, Replaced, SameBrand};
 use super::ledger::{CostClass, LedgerEntry, StreamShape, record};
 use crate::brand::Brand;
 use crate::dim::DimRef;
@@ -39,7 +39,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     /// dims! { pub struct Time; pub struct Input; pub struct Output; }
     /// let x = from_vec((Time.of(1), Input.of(2)), vec![3.0, 4.0]).stream((Time, Input), Input);
     /// let weight = from_vec((Input.of(2), Output.of(2)), vec![1.0, 0.0, 10.0, 1.0]);
-    /// let y: Stream<f64, (Time, Output), Output> = x.contract(Input, &weight);
+    /// let y: Stream<f64, (Time, Output), Output> = x.contract(&weight, Input);
     /// assert_eq!(y.to_array(), ndarray::array![[43.0, 4.0]]);
     /// ```
     ///
@@ -47,22 +47,22 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     ///
     /// If the two have different sizes for a dim, or the result does not fit into memory.
     #[track_caller]
-    pub fn contract<J: StreamAxis<L> + ContractedBy<L, D, W::Given>, W: Constant<T>>(
+    pub fn contract<W: StreamConstant<T>, J: ContractedBy<L, D, W::Given>>(
         &self,
-        axis: J,
         constant: W,
+        axis: J,
     ) -> Stream<T, J::Axes, J::Data>
     where
         T: Num,
     {
-        unwrap(self.try_contract(axis, constant))
+        unwrap(self.try_contract(constant, axis))
     }
 
     /// As [`contract`](Stream::contract), but what sizes decide is an error.
-    pub fn try_contract<J: StreamAxis<L> + ContractedBy<L, D, W::Given>, W: Constant<T>>(
+    pub fn try_contract<W: StreamConstant<T>, J: ContractedBy<L, D, W::Given>>(
         &self,
-        axis: J,
         constant: W,
+        axis: J,
     ) -> Result<Stream<T, J::Axes, J::Data>, DimError>
     where
         T: Num,
@@ -86,7 +86,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     /// dims! { pub struct Seq; pub struct Key; pub struct Feat; }
     /// let query = from_vec((Seq.of(1), Feat.of(2)), vec![3, 4]).stream((Seq, Feat), Seq);
     /// let keys = from_vec((Key.of(2), Feat.of(2)), vec![1, 0, 1, 1]).stream((Key, Feat), Feat);
-    /// let scores: Stream<i32, (Seq, Key), Seq> = query.allow_dynamic_weights().contract(Feat, &keys);
+    /// let scores: Stream<i32, (Seq, Key), Seq> = query.allow_dynamic_weights().contract(&keys, Feat);
     /// assert_eq!(scores.to_array(), ndarray::array![[3, 7]]);
     /// ```
     pub fn allow_dynamic_weights(&self) -> DynamicWeights<'_, T, L, D> {
@@ -133,7 +133,7 @@ impl<T: Element, L: Dims, D: Brand> DynamicWeights<'_, T, L, D> {
     /// dims! { pub struct Time; pub struct Input; pub struct Output; }
     /// let x = from_vec((Time.of(1), Input.of(2)), vec![3.0, 4.0]).stream((Time, Input), Time);
     /// let weight = from_vec((Input.of(2), Output.of(2)), vec![1.0, 0.0, 10.0, 1.0]);
-    /// let y: Stream<f64, (Time, Output), Time> = x.allow_dynamic_weights().contract(Input, &weight);
+    /// let y: Stream<f64, (Time, Output), Time> = x.allow_dynamic_weights().contract(&weight, Input);
     /// assert_eq!(y.to_array(), ndarray::array![[43.0, 4.0]]);
     /// ```
     ///
@@ -141,22 +141,22 @@ impl<T: Element, L: Dims, D: Brand> DynamicWeights<'_, T, L, D> {
     ///
     /// If the two have different sizes for a dim, or the result does not fit into memory.
     #[track_caller]
-    pub fn contract<J: StreamAxis<L> + ContractedBy<L, D, W::Kind>, W: Multiplier<T>>(
+    pub fn contract<W: Multiplier<T>, J: ContractedBy<L, D, W::Kind>>(
         &self,
-        axis: J,
         other: W,
+        axis: J,
     ) -> Stream<T, J::Axes, J::Data>
     where
         T: Num,
     {
-        unwrap(self.try_contract(axis, other))
+        unwrap(self.try_contract(other, axis))
     }
 
     /// As [`contract`](DynamicWeights::contract), but what sizes decide is an error.
-    pub fn try_contract<J: StreamAxis<L> + ContractedBy<L, D, W::Kind>, W: Multiplier<T>>(
+    pub fn try_contract<W: Multiplier<T>, J: ContractedBy<L, D, W::Kind>>(
         &self,
-        axis: J,
         other: W,
+        axis: J,
     ) -> Result<Stream<T, J::Axes, J::Data>, DimError>
     where
         T: Num,
@@ -178,10 +178,10 @@ impl<T: Element, L: Dims, D: Brand> DynamicWeights<'_, T, L, D> {
 /// A compile-time constant: a tensor, which has no data dimension. A stream is none.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no constant of `{T}`",
-    label = "a tensor is expected here: weights, or another constant",
-    note = "two streams are contracted with dynamic weights: `x.allow_dynamic_weights().contract(dim, &y)`"
+    label = "a tensor of `{T}` is expected here: weights, or another constant",
+    note = "two streams are contracted with dynamic weights: `x.allow_dynamic_weights().contract(&y, dim)`"
 )]
-pub trait Constant<T> {
+pub trait StreamConstant<T> {
     /// [`ConstantOf`] its dims.
     type Given;
     /// The elements.
@@ -224,7 +224,7 @@ pub struct StreamOf<M, E>(PhantomData<(M, E)>);
 macro_rules! constants {
     ($(($($lifetime:lifetime)?) $constant:ty;)*) => {$(
         #[diagnostic::do_not_recommend]
-        impl<$($lifetime,)? T: Element, S: Dims, E: Expr<Elem = T>> Constant<T> for $constant {
+        impl<$($lifetime,)? T: Element, S: Dims, E: Expr<Elem = T>> StreamConstant<T> for $constant {
             type Given = ConstantOf<S>;
             type Expr = <Self as AsTensor>::Expr;
 
@@ -297,13 +297,16 @@ pub trait ContractedBy<L, D, K>: DimRef {
 
 impl<J, L, D, W> ContractedBy<L, D, ConstantOf<W>> for J
 where
-    J: DimRef<Brand: Is<D>>,
+    J: DimRef<Brand: SameBrand<D>>,
     D: Brand,
     W: Dims<
         List: Minus<L::List, Out: OneDim<D>>
                   + DividesInto<J::Brand, (), Verdict: Decides + InConstant<J::Brand, W>>,
     >,
-    L: Dims<List: DividesInto<J::Brand, (), Verdict: Decides> + DividesInto<J::Brand, Own<W, L>>>,
+    L: Dims<
+        List: DividesInto<J::Brand, (), Verdict: Decides + IsAxis<J::Brand, L>>
+                  + DividesInto<J::Brand, Own<W, L>>,
+    >,
     <InBoth<L, W, J> as Decides>::Implies<IsData<J, D>>: AlongTheData<J::Brand, D, L>,
     <<InBoth<L, W, J> as Decides>::And<IsData<J, D>> as Decides>::Implies<OneOwn<W, L, D>>:
         ReplacesData<W, L>,
@@ -317,13 +320,16 @@ where
 
 impl<J, L, D, W> ContractedBy<L, D, DynamicConstantOf<W>> for J
 where
-    J: DimRef<Brand: Is<D>>,
+    J: DimRef<Brand: SameBrand<D>>,
     D: Brand,
     W: Dims<
         List: Minus<L::List, Out: OneDim<D>>
                   + DividesInto<J::Brand, (), Verdict: Decides + InConstant<J::Brand, W>>,
     >,
-    L: Dims<List: DividesInto<J::Brand, (), Verdict: Decides> + DividesInto<J::Brand, Own<W, L>>>,
+    L: Dims<
+        List: DividesInto<J::Brand, (), Verdict: Decides + IsAxis<J::Brand, L>>
+                  + DividesInto<J::Brand, Own<W, L>>,
+    >,
     <<InBoth<L, W, J> as Decides>::And<IsData<J, D>> as Decides>::Implies<OneOwn<W, L, D>>:
         ReplacesData<W, L>,
     (J::Brand, Replaced<L, J, Own<W, L>>): List,
@@ -336,11 +342,14 @@ where
 
 impl<J, L, D, M, E> ContractedBy<L, D, StreamOf<M, E>> for J
 where
-    J: DimRef<Brand: Is<D> + Is<E>>,
+    J: DimRef<Brand: SameBrand<D> + SameBrand<E>>,
     D: Brand,
     E: Brand,
     M: Dims<List: Minus<L::List> + DividesInto<J::Brand, (), Verdict: Decides + IsAxis<J::Brand, M>>>,
-    L: Dims<List: DividesInto<J::Brand, (), Verdict: Decides> + DividesInto<J::Brand, Own<M, L>>>,
+    L: Dims<
+        List: DividesInto<J::Brand, (), Verdict: Decides + IsAxis<J::Brand, L>>
+                  + DividesInto<J::Brand, Own<M, L>>,
+    >,
     <InBoth<L, M, J> as Decides>::Implies<<IsData<J, D> as Decides>::Differs<IsData<J, E>>>:
         DataOfOneSide<J::Brand, D, E>,
     (J::Brand, Replaced<L, J, Own<M, L>>): List,

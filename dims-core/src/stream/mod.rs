@@ -25,6 +25,9 @@
 //! Everything computes, with the kernels of this library, so a model can be tested where it is written; [`ledger()`] runs it and says what each
 //! operation costs. What is free copies nothing here either, but for concatenations and for a reshape of what does not lie in one piece.
 //!
+//! What only the run knows, sizes, is an error of the `try_` form of an operation, and a panic of the short one. An operator panics; its `try_`
+//! form is [`try_zip_map`](Stream::try_zip_map).
+//!
 //! # Example
 //!
 //! ```
@@ -42,7 +45,7 @@
 //!     weight: &Tensor<f32, (Input, Output)>,
 //!     bias: &Tensor<f32, (Output,)>,
 //! ) -> Stream<f32, (Time, Output), Output> {
-//!     (x.contract(Input, weight) + bias).relu()
+//!     (x.contract(weight, Input) + bias).relu()
 //! }
 //!
 //! let x = from_fn((Time.of(2), Input.of(3)), |(time, input)| (time + input) as f32).stream((Time, Input), Input);
@@ -62,13 +65,16 @@ mod pointwise;
 mod reduction;
 mod reshape;
 mod slicing;
+mod stride;
 
 pub use axes::*;
+pub use axis::NameOfAxis;
 pub use contraction::*;
 pub use ledger::{CostClass, Ledger, LedgerEntry, StreamShape, ledger};
 pub use pointwise::StreamOperand;
 pub use reduction::*;
 pub use reshape::*;
+pub use stride::*;
 
 use crate::brand::Brand;
 use crate::convert::Length;

@@ -1,12 +1,15 @@
 //! Pointwise operations: shapes and data dimensions match.
+//!
+//! Operators and functions of one operand panic where sizes differ or a result does not fit into memory; `try_map` and `try_zip_map` are for
+//! programs that want an error.
 
 use super::Stream;
 use super::axes::Minus;
-use super::contraction::Constant;
+use super::contraction::StreamConstant;
 use super::ledger::{CostClass, StreamShape};
 use crate::brand::Brand;
 use crate::error::{DimError, unwrap};
-use crate::expr::{Binary, Expr, Operand, Scalar, Unary};
+use crate::expr::{Binary, Expr, Scalar, Unary};
 use crate::named::Named;
 use crate::ops::{self, BinaryOp, Map, UnaryOp};
 use crate::rank::Rank0;
@@ -16,11 +19,12 @@ use crate::storage::View;
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
 /// What can stand on the right of a pointwise operation with a stream of `T` with the axes `L` along `D`: a stream like it, or a reference to
-/// one; a single `T`; a constant, which is a tensor whose dims are among the axes.
+/// one; a single `T`; a constant, which is a tensor whose dims are among the axes. (A constant stands on the right alone: on its left an operation
+/// is one of tensors.)
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not match a stream of `{T}` with the axes `{L}` and the data dimension `{D}`",
-    label = "pointwise operations take streams with the same axes, in the same order, and the same data dimension",
-    note = "a constant must have no other dims than the axes; to sum over one that both have, write `x.contract(dim, &constant)`"
+    label = "expected a stream with these axes in this order and this data dimension, a constant over these axes, or one `{T}`",
+    note = "a constant must have no other dims than the axes; to sum over one that both have, write `x.contract(&constant, dim)`"
 )]
 pub trait StreamOperand<T, L, D> {
     /// The elements.
@@ -118,24 +122,6 @@ where
     }
 }
 
-// This says what to do where a stream stands on the right of a tensor: that operation is the tensor's, which knows no streams.
-impl<T: Element, L: LeftOfConstants, D> Operand<T> for &Stream<T, L, D> {
-    type Dims = ();
-    type Rank = Rank0;
-    type Expr = Scalar<T>;
-
-    fn into_expr(self) -> Scalar<T> {
-        unreachable!("no axes are such")
-    }
-}
-
-/// Implemented for no axes.
-#[diagnostic::on_unimplemented(
-    message = "a stream of `{Self}` cannot stand on the right of a tensor",
-    label = "write the stream first: `&stream + &tensor`"
-)]
-pub trait LeftOfConstants {}
-
 impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     fn unary<O: UnaryOp<T>>(&self, name: &'static str, op: O) -> Result<Stream<O::Out, L, D>, DimError> {
         let out = Stream::compute(Named::from_expr(Unary { op, a: self.in_memory().expr }))?;
@@ -172,7 +158,12 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     /// If the result does not fit into memory.
     #[track_caller]
     pub fn map<U: Element>(&self, f: impl Fn(T) -> U) -> Stream<U, L, D> {
-        unwrap(self.unary("map", Map(f)))
+        unwrap(self.try_map(f))
+    }
+
+    /// As [`map`](Stream::map), but what sizes decide is an error.
+    pub fn try_map<U: Element>(&self, f: impl Fn(T) -> U) -> Result<Stream<U, L, D>, DimError> {
+        self.unary("map", Map(f))
     }
 
     /// `f` of each element and of the other operand's at the same position; compute. Shapes and data dimensions match.
@@ -218,7 +209,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     ///
     /// dims! { pub struct Time; }
     /// let x = from_vec(Time.of(3), vec![1, 5, 3]).stream(Time, Time);
-    /// assert_eq!(x.maximum(2).minimum(&x.map(|_| 4)).to_array(), ndarray::array![2, 4, 3]);
+    /// assert_eq!(x.maximum(2).minimum(x.map(|_| 4)).to_array(), ndarray::array![2, 4, 3]);
     /// ```
     ///
     /// # Panics
@@ -229,7 +220,15 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     where
         T: Ordered,
     {
-        unwrap(self.binary("maximum", ops::Maximum, &other))
+        unwrap(self.try_maximum(other))
+    }
+
+    /// As [`maximum`](Stream::maximum), but what sizes decide is an error.
+    pub fn try_maximum<R: StreamOperand<T, L, D>>(&self, other: R) -> Result<Self, DimError>
+    where
+        T: Ordered,
+    {
+        self.binary("maximum", ops::Maximum, &other)
     }
 
     /// The lesser of both elements at each position, as for [`maximum`](Stream::maximum).
@@ -242,7 +241,15 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     where
         T: Ordered,
     {
-        unwrap(self.binary("minimum", ops::Minimum, &other))
+        unwrap(self.try_minimum(other))
+    }
+
+    /// As [`minimum`](Stream::minimum), but what sizes decide is an error.
+    pub fn try_minimum<R: StreamOperand<T, L, D>>(&self, other: R) -> Result<Self, DimError>
+    where
+        T: Ordered,
+    {
+        self.binary("minimum", ops::Minimum, &other)
     }
 }
 

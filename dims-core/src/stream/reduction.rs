@@ -1,6 +1,6 @@
 //! Reductions: along the data dimension they keep it, along another dim they are generally slower.
 
-use super::axes::{Is, IsAxis, KeptAs, Replaced};
+use super::axes::{IsAxis, KeptAs, Replaced, SameBrand};
 use super::ledger::CostClass;
 use super::{Sizes, Stream};
 use crate::brand::Brand;
@@ -24,7 +24,7 @@ pub trait ReducedAway<L, D>: DimRef {
 }
 impl<A, L, D> ReducedAway<L, D> for A
 where
-    A: DimRef<Brand: Is<D, Out: NotTheDataDim<D, L>>>,
+    A: DimRef<Brand: SameBrand<D, Out: NotTheDataDim<D, L>>>,
     L: Dims<List: DividesInto<A::Brand, (), Verdict: IsAxis<A::Brand, L>>>,
 {
     type Left = <Replaced<L, A, ()> as List>::Tuple;

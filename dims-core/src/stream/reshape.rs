@@ -3,8 +3,9 @@
 //! The *stride* of an axis is the product of the sizes of all axes behind it: `[(b * c) c 1]` for `[a b c]`. (It has nothing to do with where
 //! elements lie in this computer's memory.)
 
-use super::axes::{Decides, InPlaceOf, Is, IsData, Minus, NotYetAxis, Shares};
+use super::axes::{Decides, InPlaceOf, IsData, Minus, NotYetAxis, SameBrand, Shares};
 use super::ledger::{CostClass, StreamShape};
+use super::stride::{StrideOf, WithStride};
 use super::{Sizes, Stream};
 use crate::bind::split::sizes_of;
 use crate::brand::{Brand, DimInfo};
@@ -16,10 +17,9 @@ use crate::restructure::{PartsOf, SizeProduct};
 use crate::scalar::Element;
 use crate::set::list::List;
 use crate::set::{Dims, NamedOnce, Right, Verdict, Wrong};
-use crate::size::{Dyn, MaySame, SizesAgree, SizesDiffer, Static, Times};
+use crate::size::{MaySame, SizesAgree};
 use crate::storage::shared::{Shared, contiguous};
 use smallvec::SmallVec;
-use typenum::U1;
 
 impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     /// One axis as several dims, the last one fastest; one of their sizes may be unknown. If it is the data dimension, the last one becomes
@@ -238,7 +238,7 @@ pub trait PartsOfAxis<W, L, D>: DimList {
 impl<P, W, L, D> PartsOfAxis<W, L, D> for P
 where
     P: InPlaceOf<W, L> + DimList<Brands: LastPart>,
-    W: DimRef<Brand: Is<D>>,
+    W: DimRef<Brand: SameBrand<D>>,
     D: Brand,
 {
     type Axes = <P as InPlaceOf<W, L>>::Axes;
@@ -284,7 +284,7 @@ where
     Verdict<TakenName<L, P, W>>: NotYetAxis<TakenName<L, P, W>, L>,
 {
     type Axes = <<L::List as MergesIn<P::Brands, W::Brand>>::Out as List>::Tuple;
-    type Data = <<<P::Brands as PlaceOfData<D>>::Out as Place>::Within as Decides>::Pick<W::Brand, D>;
+    type Data = <<<P::Brands as PlaceOfData<D>>::Out as DataPlace>::Within as Decides>::Pick<W::Brand, D>;
 }
 
 /// `W`, if an axis other than those of `P` has that name, or [`Nothing`](crate::set::Nothing).
@@ -293,8 +293,8 @@ type TakenName<L, P, W> =
 
 /// Where the data dimension `D` stands in a list.
 pub trait PlaceOfData<D> {
-    /// [`Absent`], [`AtTheEnd`] or [`BeforeOthers`].
-    type Out: Place;
+    /// [`Outside`], [`AtTheEnd`] or [`BeforeOthers`].
+    type Out: DataPlace;
 }
 impl<D> PlaceOfData<D> for () {
     type Out = Outside;
@@ -302,7 +302,7 @@ impl<D> PlaceOfData<D> for () {
 #[diagnostic::do_not_recommend]
 impl<H, T, D> PlaceOfData<D> for (H, T)
 where
-    H: Is<D, Out: PlaceStep<T, D>>,
+    H: SameBrand<D, Out: PlaceStep<T, D>>,
 {
     type Out = <H::Out as PlaceStep<T, D>>::Out;
 }
@@ -310,7 +310,7 @@ where
 /// One step of [`PlaceOfData`].
 pub trait PlaceStep<T, D> {
     /// See [`PlaceOfData`].
-    type Out: Place;
+    type Out: DataPlace;
 }
 #[diagnostic::do_not_recommend]
 impl<D> PlaceStep<(), D> for Right {
@@ -333,17 +333,17 @@ pub struct AtTheEnd;
 pub struct BeforeOthers;
 
 /// [`Outside`], [`AtTheEnd`] or [`BeforeOthers`].
-pub trait Place {
+pub trait DataPlace {
     /// Whether it is in the list.
     type Within: Decides;
 }
-impl Place for Outside {
+impl DataPlace for Outside {
     type Within = Wrong;
 }
-impl Place for AtTheEnd {
+impl DataPlace for AtTheEnd {
     type Within = Right;
 }
-impl Place for BeforeOthers {
+impl DataPlace for BeforeOthers {
     type Within = Right;
 }
 
@@ -409,162 +409,3 @@ impl<P, L> SameVolume<P, L> for SizesAgree {}
 pub trait KeepsStride<P, L, D> {}
 #[diagnostic::do_not_recommend]
 impl<P, L, D> KeepsStride<P, L, D> for Right {}
-
-/// The product of the sizes of a list, as far as rustc knows them.
-pub trait VolumeOf {
-    /// The product of the static sizes, as a typenum.
-    type Static;
-    /// The dims without one.
-    type Others;
-}
-impl VolumeOf for () {
-    type Static = U1;
-    type Others = ();
-}
-#[diagnostic::do_not_recommend]
-impl<H, T> VolumeOf for (H, T)
-where
-    H: Brand<Size: CountsIn<H, T>>,
-{
-    type Static = <H::Size as CountsIn<H, T>>::Static;
-    type Others = <H::Size as CountsIn<H, T>>::Others;
-}
-
-/// One step of [`VolumeOf`]: the size of `H` is asked.
-pub trait CountsIn<H, T> {
-    /// See [`VolumeOf`].
-    type Static;
-    /// See [`VolumeOf`].
-    type Others;
-}
-#[diagnostic::do_not_recommend]
-impl<H, T: VolumeOf> CountsIn<H, T> for Dyn {
-    type Static = T::Static;
-    type Others = (H, T::Others);
-}
-#[diagnostic::do_not_recommend]
-impl<H: Brand<Num: Times<T::Static>>, T: VolumeOf, const N: usize> CountsIn<H, T> for Static<N> {
-    type Static = <H::Num as Times<T::Static>>::Out;
-    type Others = T::Others;
-}
-
-/// The stride of the brand `D` in a list: the product of the sizes behind it.
-pub trait StrideOf<D> {
-    /// See [`VolumeOf`].
-    type Static;
-    /// See [`VolumeOf`].
-    type Others;
-}
-impl<D> StrideOf<D> for () {
-    type Static = U1;
-    type Others = ();
-}
-#[diagnostic::do_not_recommend]
-impl<H, T, D> StrideOf<D> for (H, T)
-where
-    H: Is<D, Out: StrideStep<T, D>>,
-{
-    type Static = <H::Out as StrideStep<T, D>>::Static;
-    type Others = <H::Out as StrideStep<T, D>>::Others;
-}
-
-/// One step of [`StrideOf`].
-pub trait StrideStep<T, D> {
-    /// See [`VolumeOf`].
-    type Static;
-    /// See [`VolumeOf`].
-    type Others;
-}
-#[diagnostic::do_not_recommend]
-impl<T: VolumeOf, D> StrideStep<T, D> for Right {
-    type Static = T::Static;
-    type Others = T::Others;
-}
-#[diagnostic::do_not_recommend]
-impl<T: StrideOf<D>, D> StrideStep<T, D> for Wrong {
-    type Static = T::Static;
-    type Others = T::Others;
-}
-
-/// The first brand of a list whose stride is the product of the static size `S` and the dims `Q`; `D` if there is none.
-pub trait WithStride<S, Q, D> {
-    /// [`Right`] or [`Wrong`].
-    type Verdict;
-    /// The brand.
-    type Data: Brand;
-}
-impl<S, Q, D: Brand> WithStride<S, Q, D> for () {
-    type Verdict = Wrong;
-    type Data = D;
-}
-#[diagnostic::do_not_recommend]
-impl<H, T, S, Q, D> WithStride<S, Q, D> for (H, T)
-where
-    T: VolumeOf<Static: MaySame<S, Out: SizeVerdict>, Others: SameDims<Q>>,
-    Found<T, S, Q>: FoundStep<H, T, S, Q, D>,
-{
-    type Verdict = <Found<T, S, Q> as FoundStep<H, T, S, Q, D>>::Verdict;
-    type Data = <Found<T, S, Q> as FoundStep<H, T, S, Q, D>>::Data;
-}
-
-/// The verdict on whether the volume of `T` is that of `S` and `Q`.
-type Found<T, S, Q> = <<<<T as VolumeOf>::Static as MaySame<S>>::Out as SizeVerdict>::Out as Decides>::And<
-    <<T as VolumeOf>::Others as SameDims<Q>>::Out,
->;
-
-/// One step of [`WithStride`].
-pub trait FoundStep<H, T, S, Q, D> {
-    /// See [`WithStride`].
-    type Verdict;
-    /// See [`WithStride`].
-    type Data: Brand;
-}
-#[diagnostic::do_not_recommend]
-impl<H: Brand, T, S, Q, D> FoundStep<H, T, S, Q, D> for Right {
-    type Verdict = Right;
-    type Data = H;
-}
-#[diagnostic::do_not_recommend]
-impl<H, T: WithStride<S, Q, D>, S, Q, D> FoundStep<H, T, S, Q, D> for Wrong {
-    type Verdict = T::Verdict;
-    type Data = T::Data;
-}
-
-/// A verdict on sizes, as one of [`Right`] and [`Wrong`].
-pub trait SizeVerdict {
-    /// [`Right`] or [`Wrong`].
-    type Out: Decides;
-}
-impl SizeVerdict for SizesAgree {
-    type Out = Right;
-}
-impl SizeVerdict for SizesDiffer {
-    type Out = Wrong;
-}
-
-/// Whether two lists have the same brands, in whatever order.
-pub trait SameDims<O> {
-    /// [`Right`] or [`Wrong`].
-    type Out: Decides;
-}
-#[diagnostic::do_not_recommend]
-impl<Q, O> SameDims<O> for Q
-where
-    Q: Minus<O, Out: IsNone>,
-    O: Minus<Q, Out: IsNone>,
-{
-    type Out = <<<Q as Minus<O>>::Out as IsNone>::Out as Decides>::And<<<O as Minus<Q>>::Out as IsNone>::Out>;
-}
-
-/// Whether a list is empty.
-pub trait IsNone {
-    /// [`Right`] or [`Wrong`].
-    type Out: Decides;
-}
-impl IsNone for () {
-    type Out = Right;
-}
-#[diagnostic::do_not_recommend]
-impl<H, T> IsNone for (H, T) {
-    type Out = Wrong;
-}

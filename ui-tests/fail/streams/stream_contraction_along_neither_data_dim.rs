@@ -10,7 +10,7 @@ dims! {
 }
 
 fn product(x: &Stream<f32, (I, J), I>, y: &Stream<f32, (J, K), K>) {
-    let _ = x.allow_dynamic_weights().contract(J, y);
+    let _ = x.allow_dynamic_weights().contract(y, J);
 }
 
 fn main() {}

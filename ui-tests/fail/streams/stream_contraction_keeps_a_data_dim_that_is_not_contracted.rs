@@ -10,7 +10,7 @@ dims! {
 }
 
 fn product(x: &Stream<f32, (J, K), K>, weight: &Tensor<f32, (I, J)>) -> Stream<f32, (I, K), I> {
-    x.allow_dynamic_weights().contract(J, weight)
+    x.allow_dynamic_weights().contract(weight, J)
 }
 
 fn main() {}

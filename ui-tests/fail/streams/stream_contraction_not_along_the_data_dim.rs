@@ -10,7 +10,7 @@ dims! {
 }
 
 fn product(x: &Stream<f32, (J, K), K>, weight: &Tensor<f32, (I, J)>) {
-    let _ = x.contract(J, weight);
+    let _ = x.contract(weight, J);
 }
 
 fn main() {}

@@ -10,7 +10,7 @@ dims! {
 }
 
 fn product(x: &Stream<f32, (J, K), J>, weight: &Tensor<f32, (I, J)>) {
-    let _ = x.contract(I, weight);
+    let _ = x.contract(weight, I);
 }
 
 fn main() {}

@@ -11,7 +11,7 @@ dims! {
 }
 
 fn product(x: &Stream<f32, (B, I, J), B>, y: &Stream<f32, (B, J, K), J>) -> Stream<f32, (B, I, K), K> {
-    x.allow_dynamic_weights().contract(J, y)
+    x.allow_dynamic_weights().contract(y, J)
 }
 
 fn main() {}

@@ -10,7 +10,7 @@ dims! {
 }
 
 fn product(x: &Stream<f32, (J, K), J>, y: &Stream<f32, (I, J), I>) {
-    let _ = x.contract(J, y);
+    let _ = x.contract(y, J);
 }
 
 fn main() {}

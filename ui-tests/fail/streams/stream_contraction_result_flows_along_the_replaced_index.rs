@@ -10,7 +10,7 @@ dims! {
 }
 
 fn product(x: &Stream<f32, (J, K), J>, weight: &Tensor<f32, (I, J)>) -> Stream<f32, (I, K), K> {
-    x.contract(J, weight)
+    x.contract(weight, J)
 }
 
 fn main() {}

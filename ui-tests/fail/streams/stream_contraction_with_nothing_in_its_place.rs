@@ -9,7 +9,7 @@ dims! {
 }
 
 fn dot(x: &Stream<f32, (B, J), J>, weight: &Tensor<f32, (J,)>) {
-    let _ = x.contract(J, weight);
+    let _ = x.contract(weight, J);
 }
 
 fn main() {}

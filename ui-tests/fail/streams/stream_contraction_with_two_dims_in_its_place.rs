@@ -11,7 +11,7 @@ dims! {
 }
 
 fn product(x: &Stream<f32, (J, K), J>, weight: &Tensor<f32, (H, I, J)>) {
-    let _ = x.contract(J, weight);
+    let _ = x.contract(weight, J);
 }
 
 fn main() {}

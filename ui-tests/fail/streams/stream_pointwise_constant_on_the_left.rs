@@ -1,4 +1,4 @@
-//~ words: a stream of `(A, B)` cannot stand on the right of a tensor
+//~ words: cannot be combined with a tensor of `f32`
 //! A constant stands on the right of a stream.
 
 use typed_dims::prelude::*;
