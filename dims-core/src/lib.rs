@@ -47,6 +47,7 @@ pub mod show;
 pub mod size;
 pub mod sort;
 pub mod storage;
+pub mod stream;
 pub mod tensor;
 mod tuples;
 pub mod window;
