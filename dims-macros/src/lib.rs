@@ -8,6 +8,8 @@ mod gather;
 mod groups;
 mod key;
 mod load;
+#[cfg(feature = "onnx")]
+mod onnx;
 mod packing;
 mod pattern;
 mod roles;
@@ -511,6 +513,13 @@ pub fn gather(input: TokenStream) -> TokenStream {
 #[proc_macro]
 pub fn try_gather(input: TokenStream) -> TokenStream {
     gather::expand(visible(input.into()), true).into()
+}
+
+#[cfg(feature = "onnx")]
+#[doc = include_str!("../docs/onnx_dims.md")]
+#[proc_macro]
+pub fn onnx_dims(input: TokenStream) -> TokenStream {
+    onnx::expand(visible(input.into())).into()
 }
 
 #[doc = include_str!("../docs/load.md")]

@@ -31,7 +31,9 @@ pub enum OnnxError {
 impl fmt::Display for OnnxError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            OnnxError::Unreadable { path, error } => write!(f, "`{}` cannot be read: {error}", path.display()),
+            OnnxError::Unreadable { path, error } => {
+                write!(f, "`{}` cannot be read: {error}", path.display())
+            }
             OnnxError::NotAModel { why } => write!(f, "this is not an ONNX model: {why}"),
             OnnxError::Tensor { name, why } => write!(f, "the tensor `{name}` {why}"),
         }
@@ -39,6 +41,16 @@ impl fmt::Display for OnnxError {
 }
 
 impl std::error::Error for OnnxError {}
+
+/// What protobuf says, `ModelProto.graph: GraphProto.node: .. : unexpected end`, with the ends of its path alone.
+pub(crate) fn brief(error: &str) -> String {
+    let error = error.strip_prefix("failed to decode Protobuf message: ").unwrap_or(error);
+    let parts: Vec<&str> = error.split(": ").collect();
+    match &parts[..] {
+        [first, .., before, last] if parts.len() > 6 => format!("{first}: ..: {before}: {last}"),
+        _ => error.to_owned(),
+    }
+}
 
 /// A name out of a file, as it can be shown: without control characters or changes of direction, and not too long.
 pub(crate) fn shown(name: &str) -> String {
@@ -51,7 +63,8 @@ pub(crate) fn shown(name: &str) -> String {
         }
         let plain = !letter.is_control() && (letter == ' ' || !letter.is_whitespace());
         // Marks that change the direction of what follows, and those that do not show.
-        let plain = plain && !matches!(letter, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
+        let plain = plain
+            && !matches!(letter, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
         if plain { text.push(letter) } else { text.extend(letter.escape_unicode()) }
     }
     text

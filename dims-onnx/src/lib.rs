@@ -58,8 +58,10 @@ impl OnnxModel {
     ///
     /// If there is no such file, or it is no model.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, OnnxError> {
-        let bytes = std::fs::read(path.as_ref())
-            .map_err(|error| OnnxError::Unreadable { path: path.as_ref().to_owned(), error: error.to_string() })?;
+        let bytes = std::fs::read(path.as_ref()).map_err(|error| OnnxError::Unreadable {
+            path: path.as_ref().to_owned(),
+            error: error.to_string(),
+        })?;
         Self::from_bytes(bytes)
     }
 
@@ -70,7 +72,7 @@ impl OnnxModel {
     /// If the bytes are no model: cut off, not in the format of protobuf, nested too deeply, names that are not UTF-8, or without a graph.
     pub fn from_bytes(bytes: impl Into<Bytes>) -> Result<Self, OnnxError> {
         let proto = proto::ModelProto::decode(bytes.into())
-            .map_err(|error| OnnxError::NotAModel { why: error.to_string() })?;
+            .map_err(|error| OnnxError::NotAModel { why: error::brief(&error.to_string()) })?;
         Self::from_proto(proto)
     }
 

@@ -254,7 +254,10 @@ pub fn tensor(name: &str, elem_type: i32, axes: &[(&str, &str)]) -> ValueInfoPro
         Ok(value) => Some(DimensionValue::DimValue(value)),
         Err(_) => Some(DimensionValue::DimParam(size.to_owned())),
     };
-    let axis = |&(value, denotation): &(&str, &str)| Dimension { value: size(value), denotation: denotation.to_owned() };
+    let axis = |&(value, denotation): &(&str, &str)| Dimension {
+        value: size(value),
+        denotation: denotation.to_owned(),
+    };
     let shape = Some(TensorShapeProto { dim: axes.iter().map(axis).collect() });
     let value = Some(TypeValue::Tensor(TensorType { elem_type, shape }));
     ValueInfoProto { name: name.to_owned(), r#type: Some(TypeProto { value, denotation: String::new() }) }
@@ -274,7 +277,12 @@ pub fn integers(name: &str, values: &[i64]) -> TensorProto {
 /// A node without options.
 pub fn node(operator: &str, inputs: &[&str], outputs: &[&str]) -> NodeProto {
     let owned = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
-    NodeProto { op_type: operator.to_owned(), input: owned(inputs), output: owned(outputs), ..Default::default() }
+    NodeProto {
+        op_type: operator.to_owned(),
+        input: owned(inputs),
+        output: owned(outputs),
+        ..Default::default()
+    }
 }
 
 impl NodeProto {
@@ -294,7 +302,12 @@ impl NodeProto {
     /// With integers as an option.
     #[must_use]
     pub fn ints(self, name: &str, ints: &[i64]) -> Self {
-        self.with(AttributeProto { name: name.to_owned(), ints: ints.to_vec(), r#type: 7, ..Default::default() })
+        self.with(AttributeProto {
+            name: name.to_owned(),
+            ints: ints.to_vec(),
+            r#type: 7,
+            ..Default::default()
+        })
     }
 
     /// With a text as an option.

@@ -114,7 +114,11 @@ impl OnnxElem {
             16 => OnnxElem::BF16,
             8 => return Err("has strings as elements, which no tensor can have here".to_owned()),
             0 => return Err("has elements of a type that the model does not say".to_owned()),
-            _ => return Err(format!("has elements of the type {number} of ONNX, which no tensor can have here")),
+            _ => {
+                return Err(format!(
+                    "has elements of the type {number} of ONNX, which no tensor can have here"
+                ));
+            }
         })
     }
 }
@@ -128,12 +132,16 @@ impl OnnxTensor {
             Some(TypeValue::Tensor(tensor)) => tensor,
             Some(TypeValue::Sequence(_)) => return Err(wrong("is a sequence, and no tensor".to_owned())),
             Some(TypeValue::Map(_)) => return Err(wrong("is a map, and no tensor".to_owned())),
-            Some(TypeValue::Sparse(_)) => return Err(wrong("is sparse, which no tensor can be here".to_owned())),
+            Some(TypeValue::Sparse(_)) => {
+                return Err(wrong("is sparse, which no tensor can be here".to_owned()));
+            }
             Some(TypeValue::Optional(_)) => return Err(wrong("may be missing, and is no tensor".to_owned())),
             None => return Err(wrong("has no type in the model".to_owned())),
         };
         let elem = OnnxElem::numbered(tensor.elem_type).map_err(wrong)?;
-        let Some(shape) = &tensor.shape else { return Ok(OnnxTensor { name: info.name.clone(), elem, axes: None }) };
+        let Some(shape) = &tensor.shape else {
+            return Ok(OnnxTensor { name: info.name.clone(), elem, axes: None });
+        };
         if shape.dim.len() > MOST_AXES {
             return Err(wrong(format!("has {} axes; {MOST_AXES} are the most", shape.dim.len())));
         }

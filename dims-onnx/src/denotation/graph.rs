@@ -50,7 +50,8 @@ impl<'a> Walk<'a> {
             }
         }
         for (at, info) in graph.input.iter().enumerate() {
-            let value = values.remove(info.name.as_str()).or_else(|| given.get(at).cloned()).unwrap_or_default();
+            let value =
+                values.remove(info.name.as_str()).or_else(|| given.get(at).cloned()).unwrap_or_default();
             values.insert(&info.name, filled(value, &Value::declared(info)));
         }
         self.scopes.push(values);
@@ -82,7 +83,11 @@ impl<'a> Walk<'a> {
         let results = match results {
             Some(Ok(results)) => results,
             Some(Err(why)) => {
-                self.report.broken.push(BrokenNode { node: label.clone(), operator: node.op_type.clone(), why });
+                self.report.broken.push(BrokenNode {
+                    node: label.clone(),
+                    operator: node.op_type.clone(),
+                    why,
+                });
                 Vec::new()
             }
             None => {
@@ -101,11 +106,24 @@ impl<'a> Walk<'a> {
     /// A result, completed by what the model says of it. If the two differ, that is noted.
     fn as_declared(&mut self, node: &NodeProto, label: &str, position: usize, result: Value) -> Value {
         let name = &node.output[position];
-        let Some(declared) = self.declared.last().and_then(|declared| declared.get(name.as_str())) else { return result };
-        let (Some(axes), Some(said)) = (&result.axes, &declared.axes) else { return filled(result, declared) };
+        let Some(declared) = self.declared.last().and_then(|declared| declared.get(name.as_str())) else {
+            return result;
+        };
+        let (Some(axes), Some(said)) = (&result.axes, &declared.axes) else {
+            return filled(result, declared);
+        };
         if axes.len() != said.len() {
-            let why = format!("result `{}` has {} axes, but the model says {}", shown(name), axes.len(), said.len());
-            self.report.broken.push(BrokenNode { node: label.to_owned(), operator: node.op_type.clone(), why });
+            let why = format!(
+                "result `{}` has {} axes, but the model says {}",
+                shown(name),
+                axes.len(),
+                said.len()
+            );
+            self.report.broken.push(BrokenNode {
+                node: label.to_owned(),
+                operator: node.op_type.clone(),
+                why,
+            });
             return declared.clone();
         }
         let wrong = |(at, (axis, said)): (usize, (&Axis, &Axis))| {
@@ -120,7 +138,8 @@ impl<'a> Walk<'a> {
         if wrong.is_empty() {
             return filled(result, declared);
         }
-        let names = |axes: &[Axis]| axes.iter().map(|axis| axis.meaning.as_deref().map(str::to_owned)).collect();
+        let names =
+            |axes: &[Axis]| axes.iter().map(|axis| axis.meaning.as_deref().map(str::to_owned)).collect();
         let mismatch = DenotationMismatch {
             node: label.to_owned(),
             operator: node.op_type.clone(),
@@ -166,8 +185,10 @@ impl<'a> Walk<'a> {
         let states = call.inputs.len().saturating_sub(2);
         // A state may change its sizes from turn to turn.
         let states_in: Vec<Value> = call.inputs.iter().skip(2).map(without_sizes).collect();
-        let given: Vec<Value> =
-            [Value::single(Size::Unknown), Value::with_axes(Vec::new())].into_iter().chain(states_in).collect();
+        let given: Vec<Value> = [Value::single(Size::Unknown), Value::with_axes(Vec::new())]
+            .into_iter()
+            .chain(states_in)
+            .collect();
         let outputs = self.graph(body, &given);
         let results = outputs.into_iter().skip(1).enumerate().map(|(at, value)| {
             if at < states { without_sizes(&value) } else { stacked(&value, 0, None).unwrap_or_default() }
@@ -179,11 +200,14 @@ impl<'a> Walk<'a> {
     fn scanned(&mut self, call: &mut Call<'a>) -> Results {
         let body = call.graph("body").ok_or("there is no body")?;
         let count = call.int("num_scan_inputs").and_then(|count| usize::try_from(count).ok());
-        let count = count.filter(|&count| count <= call.inputs.len()).ok_or("`num_scan_inputs` is no number of inputs")?;
+        let count = count
+            .filter(|&count| count <= call.inputs.len())
+            .ok_or("`num_scan_inputs` is no number of inputs")?;
         let states = call.inputs.len() - count;
         let mut given: Vec<Value> = call.inputs[..states].to_vec();
         let mut time: Meaning = None;
-        let along = |name: &str, at: usize| call.ints(name).and_then(|axes| axes.get(at)).copied().unwrap_or(0);
+        let along =
+            |name: &str, at: usize| call.ints(name).and_then(|axes| axes.get(at)).copied().unwrap_or(0);
         let inputs_along: Vec<i64> = (0..count).map(|at| along("scan_input_axes", at)).collect();
         let mut outputs_along: Vec<i64> = Vec::new();
         for at in 0..body.output.len().saturating_sub(states) {
@@ -208,7 +232,9 @@ impl<'a> Walk<'a> {
         for (at, value) in outputs.iter().enumerate() {
             results.push(match at.checked_sub(states) {
                 None => value.clone(),
-                Some(output) => stacked(value, outputs_along.get(output).copied().unwrap_or(0), time.clone())?,
+                Some(output) => {
+                    stacked(value, outputs_along.get(output).copied().unwrap_or(0), time.clone())?
+                }
             });
         }
         Ok(results)
@@ -223,7 +249,6 @@ fn stacked(value: &Value, at: i64, meaning: Meaning) -> Result<Value, String> {
     axes.insert(at, Axis { size: Size::Unknown, meaning });
     Ok(Value::with_axes(axes))
 }
-
 
 fn without_sizes(value: &Value) -> Value {
     let axes = value.axes.as_ref().map(|axes| axes.iter().map(|axis| axis.resized(Size::Unknown)).collect());
@@ -261,4 +286,3 @@ fn filled(value: Value, said: &Value) -> Value {
 fn is_standard(domain: &str) -> bool {
     domain.is_empty() || domain == "ai.onnx"
 }
-

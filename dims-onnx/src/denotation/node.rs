@@ -86,7 +86,7 @@ impl<'a> Call<'a> {
         if axes.len() < least || (!spread && axes.len() > least) {
             let more = if spread { " or more" } else { "" };
             let name = shown(&self.node.input[input]);
-            return Err(format!("input `{name}` has {} axes; {least}{more} are expected", axes.len()));
+            return Err(format!("input `{name}` has {}; {least}{more} are expected", counted(axes.len())));
         }
         let expected: Vec<Meaning> =
             (0..axes.len()).map(|at| format[at.min(format.len() - 1)].map(Into::into)).collect();
@@ -134,7 +134,9 @@ impl<'a> Call<'a> {
         for axis in &wrong {
             quiet[axis.axis].meaning = None;
         }
-        let names = |meanings: Vec<Meaning>| meanings.into_iter().map(|name| name.map(|name| name.to_string())).collect();
+        let names = |meanings: Vec<Meaning>| {
+            meanings.into_iter().map(|name| name.map(|name| name.to_string())).collect()
+        };
         let earlier = self.mismatches.iter_mut().find(|earlier| earlier.position == input);
         match earlier {
             Some(earlier) => {
@@ -158,12 +160,17 @@ impl<'a> Call<'a> {
     }
 }
 
+/// `1 axis`, `2 axes`
+pub fn counted(axes: usize) -> String {
+    if axes == 1 { "1 axis".to_owned() } else { format!("{axes} axes") }
+}
+
 /// The axis that a number says: one below 0 is counted from the end.
 pub fn axis(number: i64, axes: usize) -> Result<usize, String> {
     let at = if number < 0 { number.checked_add(axes as i64) } else { Some(number) };
     at.and_then(|at| usize::try_from(at).ok())
         .filter(|&at| at < axes)
-        .ok_or_else(|| format!("there is no axis {number} in {axes} axes"))
+        .ok_or_else(|| format!("there is no axis {number} in {}", counted(axes)))
 }
 
 /// Which axes some numbers say; each once.

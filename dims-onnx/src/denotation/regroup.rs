@@ -34,7 +34,9 @@ pub fn regroup(axes: &[Size], wanted: &[Wanted]) -> Result<Vec<(From, Size)>, St
         out.push(match wanted {
             Wanted::Size(size) => (From::New, size.clone()),
             Wanted::Copied => {
-                let size = axes.get(at).ok_or_else(|| format!("axis {at} is copied from an input of {} axes", axes.len()))?;
+                let size = axes
+                    .get(at)
+                    .ok_or_else(|| format!("axis {at} is copied from an input of {} axes", axes.len()))?;
                 (From::New, size.clone())
             }
         });
@@ -57,7 +59,8 @@ pub fn regroup(axes: &[Size], wanted: &[Wanted]) -> Result<Vec<(From, Size)>, St
     let mut outs: Vec<usize> = (front..out.len() - back).filter(|&at| !out[at].1.is_one()).collect();
     let numbers: Option<Vec<i64>> =
         ins.iter().map(|&at| if let Size::Fixed(size) = axes[at] { Some(size) } else { None }).collect();
-    let unknown: Vec<usize> = outs.iter().copied().filter(|&at| !matches!(out[at].1, Size::Fixed(_))).collect();
+    let unknown: Vec<usize> =
+        outs.iter().copied().filter(|&at| !matches!(out[at].1, Size::Fixed(_))).collect();
     if let Some(numbers) = &numbers
         && let [at] = unknown[..]
         && let Some(size) = missing(numbers, outs.iter().filter(|&&out| out != at).map(|&at| &out[at].1))
@@ -124,8 +127,11 @@ type Run = std::ops::Range<usize>;
 
 /// Runs of axes on both sides with one product each, as short as they can be.
 fn runs(ins: &[i64], outs: &[i64]) -> Result<Vec<(Run, Run)>, String> {
-    let product = |sizes: &[i64]| sizes.iter().map(|&size| i128::from(size)).try_fold(1i128, i128::checked_mul);
-    let (Some(all), Some(wanted)) = (product(ins), product(outs)) else { return Ok(vec![(0..ins.len(), 0..outs.len())]) };
+    let product =
+        |sizes: &[i64]| sizes.iter().map(|&size| i128::from(size)).try_fold(1i128, i128::checked_mul);
+    let (Some(all), Some(wanted)) = (product(ins), product(outs)) else {
+        return Ok(vec![(0..ins.len(), 0..outs.len())]);
+    };
     if all != wanted {
         return Err(format!("{all} elements are reshaped into {wanted}"));
     }

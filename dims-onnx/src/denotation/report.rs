@@ -49,7 +49,12 @@ impl fmt::Display for DenotationReport {
             1 => "1 mismatch".to_owned(),
             count => format!("{count} mismatches"),
         };
-        write!(f, "{} {nodes}, {mismatches}", self.nodes)
+        write!(f, "{} {nodes}, {mismatches}", self.nodes)?;
+        match self.broken.len() {
+            0 => Ok(()),
+            1 => f.write_str(", 1 broken node"),
+            count => write!(f, ", {count} broken nodes"),
+        }
     }
 }
 

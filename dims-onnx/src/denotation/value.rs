@@ -168,9 +168,14 @@ fn integers(tensor: &TensorProto) -> Option<Rc<[Size]>> {
     let raw = &tensor.raw_data;
     let numbers: Vec<i64> = match tensor.data_type {
         7 if raw.is_empty() => tensor.int64_data.clone(),
-        7 => raw.chunks_exact(8).map(|bytes| i64::from_le_bytes(bytes.try_into().expect("8 bytes"))).collect(),
+        7 => {
+            raw.chunks_exact(8).map(|bytes| i64::from_le_bytes(bytes.try_into().expect("8 bytes"))).collect()
+        }
         6 if raw.is_empty() => tensor.int32_data.iter().map(|&number| i64::from(number)).collect(),
-        6 => raw.chunks_exact(4).map(|bytes| i64::from(i32::from_le_bytes(bytes.try_into().expect("4 bytes")))).collect(),
+        6 => raw
+            .chunks_exact(4)
+            .map(|bytes| i64::from(i32::from_le_bytes(bytes.try_into().expect("4 bytes"))))
+            .collect(),
         _ => return None,
     };
     (numbers.len() == count).then(|| numbers.into_iter().map(Size::Fixed).collect())

@@ -12,7 +12,8 @@ pub fn elementwise(call: &mut Call<'_>) -> Results {
         for right in 1..=second {
             // With the first operand that means something there.
             let first = (0..at).find(|&first| {
-                ranks[first] >= right && call.axes(first).is_some_and(|axes| axes[ranks[first] - right].meaning.is_some())
+                ranks[first] >= right
+                    && call.axes(first).is_some_and(|axes| axes[ranks[first] - right].meaning.is_some())
             });
             if let Some(first) = first {
                 call.meet((first, ranks[first] - right), (at, second - right), false);
@@ -45,7 +46,15 @@ pub fn concat(call: &mut Call<'_>) -> Results {
     let integers: Option<Vec<Size>> = call
         .inputs
         .iter()
-        .map(|value| Some(value.integers.as_ref().filter(|_| value.axes.as_ref().is_some_and(|axes| axes.len() == 1))?.to_vec()))
+        .map(|value| {
+            Some(
+                value
+                    .integers
+                    .as_ref()
+                    .filter(|_| value.axes.as_ref().is_some_and(|axes| axes.len() == 1))?
+                    .to_vec(),
+            )
+        })
         .collect::<Option<Vec<_>>>()
         .map(|lists| lists.concat());
     let known: Vec<usize> = (0..call.inputs.len()).filter(|&at| call.axes(at).is_some()).collect();

@@ -31,9 +31,9 @@ pub fn run(call: &mut Call<'_>) -> Option<Results> {
         "Gemm" => products::gemm(call),
         "Einsum" => products::einsum(call),
         // Operands that meet.
-        "Add" | "Sub" | "Mul" | "Div" | "Pow" | "Mod" | "And" | "Or" | "Xor" | "Equal" | "Greater" | "Less"
-        | "GreaterOrEqual" | "LessOrEqual" | "BitShift" | "BitwiseAnd" | "BitwiseOr" | "BitwiseXor" | "Sum" | "Max"
-        | "Min" | "Mean" | "Where" | "PRelu" => joint::elementwise(call),
+        "Add" | "Sub" | "Mul" | "Div" | "Pow" | "Mod" | "And" | "Or" | "Xor" | "Equal" | "Greater"
+        | "Less" | "GreaterOrEqual" | "LessOrEqual" | "BitShift" | "BitwiseAnd" | "BitwiseOr"
+        | "BitwiseXor" | "Sum" | "Max" | "Min" | "Mean" | "Where" | "PRelu" => joint::elementwise(call),
         "Concat" => joint::concat(call),
         // Axes that move.
         "Transpose" => moving::transpose(call),
@@ -55,16 +55,72 @@ pub fn run(call: &mut Call<'_>) -> Option<Results> {
         "Range" => shapes::range(),
         // Axes that stay.
         "Identity" | "Cast" => passing::as_it_is(call),
-        "Abs" | "Acos" | "Acosh" | "Asin" | "Asinh" | "Atan" | "Atanh" | "BitwiseNot" | "Bernoulli" | "CastLike"
-        | "Ceil" | "Celu" | "Clip" | "Cos" | "Cosh" | "CumSum" | "DequantizeLinear" | "Elu" | "Erf" | "Exp"
-        | "EyeLike" | "Floor" | "GatherElements" | "Gelu" | "HardSigmoid" | "HardSwish" | "Hardmax" | "IsInf"
-        | "IsNaN" | "LeakyRelu" | "Log" | "LogSoftmax" | "LpNormalization" | "MeanVarianceNormalization" | "Mish"
-        | "Neg" | "Not" | "QuantizeLinear" | "RandomNormalLike" | "RandomUniformLike" | "Reciprocal" | "Relu"
-        | "ReverseSequence" | "Round" | "ScatterElements" | "Scatter" | "ScatterND" | "Selu" | "Shrink" | "Sigmoid"
-        | "Sign" | "Sin" | "Sinh" | "Softmax" | "Softplus" | "Softsign" | "Sqrt" | "Swish" | "Tan" | "Tanh"
-        | "ThresholdedRelu" | "Trilu" => passing::same(call, 1),
+        "Abs"
+        | "Acos"
+        | "Acosh"
+        | "Asin"
+        | "Asinh"
+        | "Atan"
+        | "Atanh"
+        | "BitwiseNot"
+        | "Bernoulli"
+        | "CastLike"
+        | "Ceil"
+        | "Celu"
+        | "Clip"
+        | "Cos"
+        | "Cosh"
+        | "CumSum"
+        | "DequantizeLinear"
+        | "Elu"
+        | "Erf"
+        | "Exp"
+        | "EyeLike"
+        | "Floor"
+        | "GatherElements"
+        | "Gelu"
+        | "HardSigmoid"
+        | "HardSwish"
+        | "Hardmax"
+        | "IsInf"
+        | "IsNaN"
+        | "LeakyRelu"
+        | "Log"
+        | "LogSoftmax"
+        | "LpNormalization"
+        | "MeanVarianceNormalization"
+        | "Mish"
+        | "Neg"
+        | "Not"
+        | "QuantizeLinear"
+        | "RandomNormalLike"
+        | "RandomUniformLike"
+        | "Reciprocal"
+        | "Relu"
+        | "ReverseSequence"
+        | "Round"
+        | "ScatterElements"
+        | "Scatter"
+        | "ScatterND"
+        | "Selu"
+        | "Shrink"
+        | "Sigmoid"
+        | "Sign"
+        | "Sin"
+        | "Sinh"
+        | "Softmax"
+        | "Softplus"
+        | "Softsign"
+        | "Sqrt"
+        | "Swish"
+        | "Tan"
+        | "Tanh"
+        | "ThresholdedRelu"
+        | "Trilu" => passing::same(call, 1),
         "Dropout" => passing::same(call, 2),
-        "LayerNormalization" | "RMSNormalization" | "SimplifiedLayerNormalization" => passing::layer_norm(call),
+        "LayerNormalization" | "RMSNormalization" | "SimplifiedLayerNormalization" => {
+            passing::layer_norm(call)
+        }
         "DynamicQuantizeLinear" => passing::quantized(call),
         "Pad" | "Tile" | "Upsample" | "Resize" => passing::resized(call, 1),
         "Slice" => shapes::slice(call),

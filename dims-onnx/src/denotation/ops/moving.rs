@@ -13,7 +13,8 @@ pub fn transpose(call: &mut Call<'_>) -> Results {
     if perm.len() != axes.len() || axes_of(perm, axes.len()).is_err() {
         return Err(format!("`perm` is no permutation of {} axes", axes.len()));
     }
-    let out: Result<Vec<Axis>, String> = perm.iter().map(|&from| Ok(axes[axis(from, axes.len())?].clone())).collect();
+    let out: Result<Vec<Axis>, String> =
+        perm.iter().map(|&from| Ok(axes[axis(from, axes.len())?].clone())).collect();
     Ok(vec![Value::with_axes(out?)])
 }
 

@@ -19,7 +19,8 @@ pub fn matmul(call: &mut Call<'_>, a: usize, b: usize) -> Results {
     }
     let (Some(left), Some(right)) = (call.axes(a), call.axes(b)) else { return Ok(Vec::new()) };
     let batches = batches_left.max(batches_right);
-    let at = |axes: &[Axis], batches: usize, back: usize| (back <= batches).then(|| axes[batches - back].clone());
+    let at =
+        |axes: &[Axis], batches: usize, back: usize| (back <= batches).then(|| axes[batches - back].clone());
     let mut out: Vec<Axis> = (1..=batches)
         .rev()
         .map(|back| match (at(&left, batches_left, back), at(&right, batches_right, back)) {
@@ -38,8 +39,12 @@ pub fn matmul(call: &mut Call<'_>, a: usize, b: usize) -> Results {
 
 fn broadcast(a: &Axis, b: &Axis) -> Axis {
     match (a.size.is_one(), b.size.is_one()) {
-        (true, false) => Axis { size: b.size.clone(), meaning: b.meaning.clone().or_else(|| a.meaning.clone()) },
-        (false, true) => Axis { size: a.size.clone(), meaning: a.meaning.clone().or_else(|| b.meaning.clone()) },
+        (true, false) => {
+            Axis { size: b.size.clone(), meaning: b.meaning.clone().or_else(|| a.meaning.clone()) }
+        }
+        (false, true) => {
+            Axis { size: a.size.clone(), meaning: a.meaning.clone().or_else(|| b.meaning.clone()) }
+        }
         _ => a.joined(b),
     }
 }

@@ -22,14 +22,18 @@ pub fn of_shape(call: &mut Call<'_>) -> Results {
         Some(shape) => Some(shape.iter().copied().map(Size::Fixed).collect()),
         None => call.input(0).integers.map(|shape| shape.to_vec()),
     };
-    Ok(shape.map(|shape| Value::with_axes(shape.into_iter().map(Axis::sized).collect())).into_iter().collect())
+    Ok(shape
+        .map(|shape| Value::with_axes(shape.into_iter().map(Axis::sized).collect()))
+        .into_iter()
+        .collect())
 }
 
 /// The sizes of the axes, from `start` to `end`.
 pub fn shape(call: &mut Call<'_>) -> Results {
     let Some(axes) = call.axes(0) else { return Ok(vec![Value::with_axes(vec![Axis::UNKNOWN])]) };
     let count = axes.len() as i64;
-    let bound = |number: i64| if number < 0 { number.saturating_add(count) } else { number }.clamp(0, count) as usize;
+    let bound =
+        |number: i64| if number < 0 { number.saturating_add(count) } else { number }.clamp(0, count) as usize;
     let (start, end) = (bound(call.int("start").unwrap_or(0)), bound(call.int("end").unwrap_or(count)));
     let sizes = axes.get(start..end).unwrap_or_default().iter().map(|axis| axis.size.clone());
     Ok(vec![Value::list(sizes.collect())])
@@ -57,7 +61,9 @@ pub fn slice(call: &mut Call<'_>) -> Results {
         && steps.as_deref().is_none_or(|steps| steps == [1])
     {
         let count = integers.len() as i64;
-        let bound = |number: i64| if number < 0 { number.saturating_add(count) } else { number }.clamp(0, count) as usize;
+        let bound = |number: i64| {
+            if number < 0 { number.saturating_add(count) } else { number }.clamp(0, count) as usize
+        };
         let part = integers.get(bound(*start)..bound(*end)).unwrap_or_default();
         return Ok(vec![Value::list(part.to_vec())]);
     }

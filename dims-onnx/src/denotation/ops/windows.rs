@@ -29,7 +29,11 @@ pub fn conv(call: &mut Call<'_>, data: usize, filter: usize, transposed: bool) -
     let (axes, weights) = (call.axes(data), call.axes(filter));
     let Some(axes) = axes else { return Ok(Vec::new()) };
     if weights.as_ref().is_some_and(|weights| weights.len() != axes.len()) {
-        return Err(format!("the data have {} axes, but the filter has {}", axes.len(), weights.map_or(0, |w| w.len())));
+        return Err(format!(
+            "the data have {} axes, but the filter has {}",
+            axes.len(),
+            weights.map_or(0, |w| w.len())
+        ));
     }
     let yielded = weights.as_ref().map(|weights| &weights[usize::from(transposed)]);
     let denoted = axes[1].means(CHANNEL) || yielded.is_some_and(|axis| axis.means(FILTER_OUT));
@@ -95,7 +99,8 @@ pub fn recurrent(call: &mut Call<'_>) -> Results {
     call.expect(0, &format, false)?;
     let Some(axes) = call.axes(0) else { return Ok(Vec::new()) };
     let (time, batch) = (&axes[time], &axes[batch]);
-    let (features, directions) = (Axis { size: Size::Unknown, meaning: axes[2].meaning.clone() }, Axis::UNKNOWN);
+    let (features, directions) =
+        (Axis { size: Size::Unknown, meaning: axes[2].meaning.clone() }, Axis::UNKNOWN);
     let (all, last) = if batch_first {
         (vec![batch, time, &directions, &features], vec![batch, &directions, &features])
     } else {
