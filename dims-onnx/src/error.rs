@@ -42,13 +42,14 @@ impl fmt::Display for OnnxError {
 
 impl std::error::Error for OnnxError {}
 
-/// What protobuf says, `ModelProto.graph: GraphProto.node: .. : unexpected end`, with the ends of its path alone.
+/// What protobuf says, `ModelProto.graph: GraphProto.node: .. : the file ends too early`, with the ends of its path alone.
 pub(crate) fn brief(error: &str) -> String {
     let error = error.strip_prefix("failed to decode Protobuf message: ").unwrap_or(error);
+    let error = error.replace("buffer underflow", "the file ends too early");
     let parts: Vec<&str> = error.split(": ").collect();
     match &parts[..] {
         [first, .., before, last] if parts.len() > 6 => format!("{first}: ..: {before}: {last}"),
-        _ => error.to_owned(),
+        _ => error,
     }
 }
 

@@ -122,7 +122,14 @@ fn graphs_that_are_nested() {
     };
     try_all(&nested(30));
     assert!(refused(&nested(40)).contains("recursion limit"));
-    refused(&nested(5_000));
+    // Far deeper, without the lengths of what is inside.
+    let deep = |depth| {
+        [0x3a, 0x7f]
+            .into_iter()
+            .chain([0x0a, 0x7e, 0x2a, 0x7c, 0x32, 0x7a].repeat(depth))
+            .collect::<Vec<u8>>()
+    };
+    refused(&deep(100_000));
     // Nothing but openings.
     refused(&[0x3a, 0x7f].repeat(100_000));
 }

@@ -35,10 +35,12 @@ fn check(graph: proto::GraphProto) -> DenotationReport {
 fn meaning(graph: proto::GraphProto) -> String {
     let report = check(graph);
     assert!(report.is_clean(), "{report}");
-    short(&report.outputs[0].1)
+    short(&report)
 }
 
-fn short(axes: &[Option<String>]) -> String {
+/// What the axes of the first output mean.
+fn short(report: &DenotationReport) -> String {
+    let Some(axes) = &report.outputs[0].axes else { return "unknown".to_owned() };
     let letter = |axis: &Option<String>| match axis.as_deref() {
         Some("DATA_BATCH") => "N",
         Some("DATA_CHANNEL") => "C",

@@ -76,10 +76,41 @@ fn mistaken() -> ModelProto {
     })
 }
 
+/// What no tensor can have: strings.
+fn strings() -> ModelProto {
+    proto::model(GraphProto {
+        name: "strings".to_owned(),
+        node: vec![proto::node("StringNormalizer", &["text"], &["normal"])],
+        input: vec![proto::tensor("text", 8, &[("N", "")])],
+        output: vec![proto::tensor("normal", 8, &[("N", "")])],
+        ..Default::default()
+    })
+}
+
+/// One size that is called by two denotations.
+fn roles() -> ModelProto {
+    proto::model(GraphProto {
+        name: "roles".to_owned(),
+        node: vec![proto::node("Concat", &["steps", "rows"], &["all"]).int("axis", 0)],
+        input: vec![
+            proto::float_tensor("steps", &[("", "DATA_TIME"), ("4", "")]),
+            proto::float_tensor("rows", &[("", "DATA_BATCH"), ("4", "")]),
+        ],
+        output: vec![proto::float_tensor("all", &[("", ""), ("4", "")])],
+        ..Default::default()
+    })
+}
+
 #[test]
 fn the_files_are_these_models() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/onnx/models");
-    for (name, model) in [("classifier", classifier()), ("decoder", decoder()), ("mistaken", mistaken())] {
+    for (name, model) in [
+        ("classifier", classifier()),
+        ("decoder", decoder()),
+        ("mistaken", mistaken()),
+        ("strings", strings()),
+        ("roles", roles()),
+    ] {
         let (path, bytes) = (format!("{folder}/{name}.onnx"), model.to_bytes());
         if std::env::var("ONNX_MODELS").is_ok_and(|what| what == "write") {
             std::fs::write(&path, &bytes).unwrap();

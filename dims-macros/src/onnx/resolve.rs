@@ -83,7 +83,7 @@ impl Naming {
     }
 }
 
-/// Resolves all names; all mistakes are found before any is reported.
+/// Resolves all names; all mistakes of the call are reported at once, and if there are none, all of what follows from it.
 pub fn signature(call: &Call, model: &Model) -> Result<Signature> {
     let mut resolver = Resolver {
         call,
@@ -96,6 +96,10 @@ pub fn signature(call: &Call, model: &Model) -> Result<Signature> {
     resolver.known_tensors(model);
     for tensor in model.inputs.iter().chain(&model.outputs) {
         resolver.name_params(tensor);
+    }
+    // With names that are not right, more would be wrong that is not.
+    if let Some(errors) = resolver.errors {
+        return Err(errors);
     }
     let inputs = resolver.fields(&model.inputs);
     let outputs = resolver.fields(&model.outputs);

@@ -1,7 +1,7 @@
 //! The walk over a graph: nodes in their order, values by their names.
 
 use super::node::{Call, Results, axis};
-use super::report::{BrokenNode, DenotationMismatch, DenotationReport, WrongAxis};
+use super::report::{BrokenNode, DenotationMismatch, DenotationReport, DenotedOutput, WrongAxis};
 use super::value::{Axis, Meaning, Size, Value, agree};
 use super::{TIME, ops};
 use crate::error::shown;
@@ -27,12 +27,12 @@ impl<'a> Walk<'a> {
     /// The outermost graph, whose outputs are reported.
     pub fn whole(&mut self, graph: &'a GraphProto) {
         let outputs = self.graph(graph, &[]);
-        let meanings = |value: &Value| {
-            let axes = value.axes.as_deref().unwrap_or_default();
-            axes.iter().map(|axis| axis.meaning.as_deref().map(str::to_owned)).collect()
-        };
-        let named = graph.output.iter().zip(&outputs);
-        self.report.outputs = named.map(|(info, value)| (info.name.clone(), meanings(value))).collect();
+        let meaning = |axis: &Axis| axis.meaning.as_deref().map(str::to_owned);
+        let named = graph.output.iter().zip(&outputs).map(|(info, value)| DenotedOutput {
+            name: info.name.clone(),
+            axes: value.axes.as_ref().map(|axes| axes.iter().map(meaning).collect()),
+        });
+        self.report.outputs = named.collect();
     }
 
     /// A graph that is given values for its first inputs; what its outputs are.

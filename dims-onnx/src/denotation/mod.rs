@@ -30,7 +30,7 @@ mod regroup;
 mod report;
 mod value;
 
-pub use report::{BrokenNode, DenotationMismatch, DenotationReport, WrongAxis};
+pub use report::{BrokenNode, DenotationMismatch, DenotationReport, DenotedOutput, WrongAxis};
 
 use crate::proto::ModelProto;
 

@@ -15,8 +15,17 @@ pub struct DenotationReport {
     pub opaque: BTreeMap<String, usize>,
     /// How many nodes there are.
     pub nodes: usize,
-    /// What the axes of the outputs came out as, and nothing where that is not known: of each output its name and its axes.
-    pub outputs: Vec<(String, Vec<Option<String>>)>,
+    /// What the axes of the outputs came out as.
+    pub outputs: Vec<DenotedOutput>,
+}
+
+/// An output of the whole graph.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DenotedOutput {
+    /// Its name.
+    pub name: String,
+    /// What its axes mean, and nothing for those that mean nothing; if it is known how many there are.
+    pub axes: Option<Vec<Option<String>>>,
 }
 
 impl DenotationReport {
@@ -36,8 +45,9 @@ impl fmt::Display for DenotationReport {
         for broken in &self.broken {
             writeln!(f, "{broken}")?;
         }
-        for (name, axes) in &self.outputs {
-            writeln!(f, "output `{}`: {}", shown(name), listed(axes))?;
+        for output in &self.outputs {
+            let axes = output.axes.as_deref().map_or_else(|| "unknown".to_owned(), listed);
+            writeln!(f, "output `{}`: {axes}", shown(&output.name))?;
         }
         if !self.opaque.is_empty() {
             let operators = self.opaque.iter().map(|(name, count)| format!("{} ({count})", shown(name)));
