@@ -111,3 +111,16 @@ fn a_tensor_that_is_used_up_gives_its_elements() {
     let sums = (x.at((i, k)) * x.at((j, k))).sum(k);
     assert_eq!(allocations(0, || sums.order((i, j))), NONE);
 }
+
+#[test]
+fn an_expression_takes_the_place_of_a_tensor_that_is_used_up() {
+    let (x, bias) = (Array2::<f32>::ones((60, 40)), Array1::<f32>::ones(60));
+    dims!(i, j, k);
+    let bytes = 4 * 60 * 60;
+    let run = || ((x.at((i, k)) * x.at((j, k))).sum(k) * 0.5 + bias.at(i)).relu().order((i, j));
+    assert_eq!(allocations(bytes, run), [bytes]);
+    assert_eq!(run()[[59, 59]], 21.0);
+    // The other way round it does not lie as the result will.
+    let turned = || ((x.at((i, k)) * x.at((j, k))).sum(k) + bias.at(i)).order((j, i));
+    assert_eq!(allocations(bytes, turned), [bytes, bytes]);
+}

@@ -131,3 +131,28 @@ fn inclusive_ranges_count_from_the_end_once() {
     assert_eq!(a.at(i).slice(i, 1..=-1).order(i), array![2, 3]);
     assert!(a.at(i).try_slice(i, 0..=-5).is_err());
 }
+
+/// The result of an expression takes the place of an operand that is used up, where that has an element for each of its own, of its type.
+#[test]
+fn operands_that_are_used_up_are_read_before_they_are_written() {
+    let a = Array2::from_shape_fn((70, 600), |(i, j)| (i * 600 + j) as f64);
+    let line = Array1::from_shape_fn(600, |j| j as f64);
+    dims!(i, j, k);
+    let own = || a.at((i, j)).map(|x| x).eval();
+    let expected = a.mapv(|x| x * 2.0) + &line;
+    assert_eq!((own() * 2.0 + line.at(j)).order((i, j)), expected);
+    assert_eq!((own() * 2.0 + line.at(j)).order((j, i)), expected.t());
+    // Two of them: one place is taken, the other read.
+    assert_eq!((own() - own() + line.at(j)).order((i, j)).row(3), line);
+    // Fewer dims than the result, and another type.
+    let sums = || line.at(j).map(|x| x + 1.0).eval();
+    assert_eq!((sums() + a.at((i, j))).order((i, j)), &a + &line.mapv(|x| x + 1.0));
+    assert_eq!((own().cast::<f32>() + 1.0f32).order((i, j))[[69, 599]], 42_000.0);
+    assert_eq!((own().cast::<i64>() + 1i64).order((i, j))[[69, 599]], 42_000);
+    assert_eq!(own().gt(5.0).select(own(), -1.0).order((i, j))[[0, 5]], -1.0);
+    // A positional axis of one element meets a longer one.
+    let wide = Array2::<f64>::ones((3, 600));
+    let thin = Array2::<f64>::ones((3, 1));
+    let thin = (thin.at((k, ..)) * 2.0).eval();
+    assert_eq!((thin + wide.at((k, ..)) * 1.0).order(k), Array2::from_elem((3, 600), 3.0));
+}

@@ -249,7 +249,7 @@ pub(crate) fn evaluate_in<S: Dims, R: Rank, E: Expr>(
     let mut rows = Rows::new(sizes.len());
     expr.rows::<S, R>(shape, &mut rows);
     let nest = Nest::map(sizes, order, &rows);
-    expr.collect(&nest, len).map_err(|error| shape.blame(error, order))
+    expr.finish::<S, R>(&nest, order, len).map_err(|error| shape.blame(error, order))
 }
 
 // The bound of the dims is written in each line, not in the macro, because rustc quotes it from there.

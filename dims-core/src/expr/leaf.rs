@@ -19,7 +19,7 @@ use crate::scalar::{Element, Num};
 use crate::set::{Dims, Keys, MAX_DIMS};
 use crate::storage::axes::{Axis, AxisBlock};
 use crate::storage::{Owned, View};
-use std::any::Any;
+use std::any::{Any, TypeId};
 use std::marker::PhantomData;
 
 /// Where the dims of an operand stand among those of the loops; a constant, so that it costs nothing at run time.
@@ -78,6 +78,7 @@ impl<T: Element, S: Dims, R: Rank> Expr for Owned<T, S, R> {
         = Strided<'k, T, ()>
     where
         Self: 'k;
+    const OWNS: bool = true;
     const MEMORY: Option<&'static Keys> = if R::N == 0 { Some(S::KEYS) } else { None };
 
     #[inline(always)]
@@ -141,6 +142,25 @@ impl<T: Element, S: Dims, R: Rank> Expr for Owned<T, S, R> {
     fn collect(&self, nest: &Nest, len: usize) -> Result<Vec<T>, DimError> {
         // SAFETY: as in `kernel`.
         unsafe { elementwise::collect_memory(self.as_ptr(), nest, len, "order of the result") }
+    }
+
+    #[inline(always)]
+    fn place<W: Element, U: Dims, V: Rank>(&mut self, order: &[usize], len: usize) -> Option<*mut W> {
+        // Without an axis that others have, an element would be read at several positions.
+        let all = S::KEYS.as_slice().len() == U::KEYS.as_slice().len() && R::N == V::N;
+        let same = TypeId::of::<T>() == TypeId::of::<W>() && self.all().len() == len;
+        let fits = all && same && self.is_contiguous(order);
+        fits.then(|| self.as_mut_ptr().cast())
+    }
+
+    #[inline(always)]
+    fn into_place<W: Element>(self, place: *mut W) -> Option<Vec<W>> {
+        let is_here = self.as_ptr() == place.cast_const().cast();
+        if !is_here {
+            return None;
+        }
+        let mut data: Option<Vec<T>> = Some(self.into_vec());
+        (&mut data as &mut dyn Any).downcast_mut::<Option<Vec<W>>>().and_then(Option::take)
     }
 
     #[inline(always)]

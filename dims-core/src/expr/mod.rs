@@ -26,13 +26,14 @@ use crate::kernel::{Kernel, elementwise, threads};
 use crate::plan::contract;
 use crate::plan::direct::Memory;
 use crate::plan::explain::{Loops, Step, record};
-use crate::plan::nest::{Nest, Operands};
+use crate::plan::nest::{Nest, Operands, Parts};
 use crate::plan::rows::Rows;
 use crate::plan::shape::Shape;
 use crate::rank::Rank;
 use crate::scalar::{Element, Num};
 use crate::set::{Dims, Keys};
 use crate::storage::axes::Axis;
+use crate::storage::memory::reserve;
 use smallvec::SmallVec;
 
 /// Elements in memory: the one at the origin, the axes of the dims in the order of their set, and the positional axes.
@@ -81,6 +82,10 @@ pub trait Expr {
     fn pair(&self) -> (Memory<'_, Self::Elem>, Memory<'_, Self::Elem>) {
         unreachable!("the expression is not a product of two tensors in memory")
     }
+
+    /// Whether operands own their elements, so that a result may take [their place](Expr::place).
+    #[doc(hidden)]
+    const OWNS: bool = false;
 
     /// The elements as a tensor with the dims `U`, if they lie in memory as they are, without computed indices.
     #[doc(hidden)]
@@ -147,6 +152,40 @@ pub trait Expr {
         collect_parts(self, nest, len)
     }
 
+    /// As [`collect`](Expr::collect), for the dims `U` and the positional axes `R` in this order; in the place of elements that are no longer
+    /// needed, if there are any.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn finish<U: Dims, R: Rank>(
+        self,
+        nest: &Nest,
+        _order: &[usize],
+        len: usize,
+    ) -> Result<Vec<Self::Elem>, DimError>
+    where
+        Self: Sized,
+    {
+        self.collect(nest, len)
+    }
+
+    /// Where `len` elements of the type `T` are that the expression owns, each of which is read at its own position alone, if they lie
+    /// contiguously in this order of all axes.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn place<T: Element, U: Dims, R: Rank>(&mut self, _order: &[usize], _len: usize) -> Option<*mut T> {
+        None
+    }
+
+    /// The elements that are at [`place`](Expr::place).
+    #[doc(hidden)]
+    #[inline(always)]
+    fn into_place<T: Element>(self, _place: *mut T) -> Option<Vec<T>>
+    where
+        Self: Sized,
+    {
+        None
+    }
+
     /// The elements without a copy, if the expression owns them and they lie contiguously in this order of axes.
     #[doc(hidden)]
     fn into_contiguous(self, _order: &[usize]) -> Result<Vec<Self::Elem>, Self>
@@ -182,6 +221,36 @@ pub(crate) fn collect_parts<E: Expr + ?Sized>(
     }
     let parts = nest.split(0, threads);
     elementwise::collect_parts(parts.iter().map(|nest| (expr.kernel(&mut nest.operands()), nest)), len)
+}
+
+/// The elements of an expression that owns some: in the place of those, if they lie as the result will, else in new memory.
+#[inline(always)]
+pub(crate) fn in_place<U: Dims, R: Rank, E: Expr>(
+    mut expr: E,
+    nest: &Nest,
+    order: &[usize],
+    len: usize,
+) -> Result<Vec<E::Elem>, DimError> {
+    let own = expr.place::<E::Elem, U, R>(order, len);
+    let mut new = if own.is_some() { Vec::new() } else { reserve(len)? };
+    let place = own.unwrap_or(new.as_mut_ptr());
+    let threads = if E::Kernel::<'_>::PARALLEL { threads::parts(len) } else { 1 };
+    record(|| Step::Elementwise {
+        expression: expr.describe(),
+        loops: Loops::new::<E::Elem>(nest, len, threads),
+    });
+    let parts = if threads <= 1 { Parts::new() } else { nest.split(0, threads) };
+    let parts = if threads <= 1 { std::slice::from_ref(nest) } else { &parts[..] };
+    let kernels = parts.iter().map(|nest| (expr.kernel(&mut nest.operands()), nest));
+    // SAFETY: there are `len` places, which are those of the expression's own elements in the order of the loops, each read at its own
+    // position alone, or new memory.
+    unsafe { elementwise::replace(kernels, place, len)? };
+    if own.is_some() {
+        return Ok(expr.into_place(place).expect("the expression owns what is at this place"));
+    }
+    // SAFETY: `replace` wrote all places.
+    unsafe { new.set_len(len) };
+    Ok(new)
 }
 
 /// The whole expression as one factor, computed over the axes along which it varies.

@@ -7,11 +7,11 @@ use crate::kernel::elementwise::{BinaryKernel, SelectKernel, UnaryKernel};
 use crate::ops::{BinaryOp, UnaryOp};
 use crate::plan::contract;
 use crate::plan::direct::Memory;
-use crate::plan::nest::Operands;
+use crate::plan::nest::{Nest, Operands};
 use crate::plan::rows::Rows;
 use crate::plan::shape::Shape;
 use crate::rank::Rank;
-use crate::scalar::Num;
+use crate::scalar::{Element, Num};
 use crate::set::{Dims, Keys};
 use crate::storage::axes::Axis;
 
@@ -28,6 +28,7 @@ impl<O: UnaryOp<A::Elem>, A: Expr> Expr for Unary<O, A> {
         = UnaryKernel<'k, O, A::Kernel<'k>>
     where
         Self: 'k;
+    const OWNS: bool = A::OWNS;
 
     #[inline(always)]
     fn alike<'s, U: Dims>(&'s self, like: &mut Option<&'s [Axis]>, operands: &mut usize) -> bool {
@@ -52,6 +53,26 @@ impl<O: UnaryOp<A::Elem>, A: Expr> Expr for Unary<O, A> {
     fn describe(&self) -> String {
         format!("{}({})", O::NAME, self.a.describe())
     }
+
+    #[inline(always)]
+    fn finish<U: Dims, R: Rank>(
+        self,
+        nest: &Nest,
+        order: &[usize],
+        len: usize,
+    ) -> Result<Vec<Self::Elem>, DimError> {
+        if Self::OWNS { super::in_place::<U, R, _>(self, nest, order, len) } else { self.collect(nest, len) }
+    }
+
+    #[inline(always)]
+    fn place<T: Element, U: Dims, R: Rank>(&mut self, order: &[usize], len: usize) -> Option<*mut T> {
+        self.a.place::<T, U, R>(order, len)
+    }
+
+    #[inline(always)]
+    fn into_place<T: Element>(self, place: *mut T) -> Option<Vec<T>> {
+        self.a.into_place(place)
+    }
 }
 
 /// An operation on the elements of two expressions at the same position.
@@ -68,6 +89,7 @@ impl<O: BinaryOp<A::Elem, B::Elem>, A: Expr, B: Expr> Expr for Binary<O, A, B> {
         = BinaryKernel<'k, O, A::Kernel<'k>, B::Kernel<'k>>
     where
         Self: 'k;
+    const OWNS: bool = A::OWNS || B::OWNS;
     const FACTORS: usize = if O::IS_PRODUCT { A::FACTORS + B::FACTORS } else { 1 };
     const PAIR: Option<(&'static Keys, &'static Keys)> = match (O::IS_PRODUCT, A::MEMORY, B::MEMORY) {
         (true, Some(a), Some(b)) => Some((a, b)),
@@ -103,6 +125,26 @@ impl<O: BinaryOp<A::Elem, B::Elem>, A: Expr, B: Expr> Expr for Binary<O, A, B> {
 
     fn describe(&self) -> String {
         format!("{}({}, {})", O::NAME, self.a.describe(), self.b.describe())
+    }
+
+    #[inline(always)]
+    fn finish<U: Dims, R: Rank>(
+        self,
+        nest: &Nest,
+        order: &[usize],
+        len: usize,
+    ) -> Result<Vec<Self::Elem>, DimError> {
+        if Self::OWNS { super::in_place::<U, R, _>(self, nest, order, len) } else { self.collect(nest, len) }
+    }
+
+    #[inline(always)]
+    fn place<T: Element, U: Dims, R: Rank>(&mut self, order: &[usize], len: usize) -> Option<*mut T> {
+        self.a.place::<T, U, R>(order, len).or_else(|| self.b.place::<T, U, R>(order, len))
+    }
+
+    #[inline(always)]
+    fn into_place<T: Element>(self, place: *mut T) -> Option<Vec<T>> {
+        self.a.into_place(place).or_else(|| self.b.into_place(place))
     }
 
     #[inline(always)]
@@ -156,6 +198,7 @@ impl<C: Expr<Elem = bool>, A: Expr, B: Expr<Elem = A::Elem>> Expr for Select<C, 
         = SelectKernel<C::Kernel<'k>, A::Kernel<'k>, B::Kernel<'k>>
     where
         Self: 'k;
+    const OWNS: bool = C::OWNS || A::OWNS || B::OWNS;
 
     #[inline(always)]
     fn alike<'s, U: Dims>(&'s self, like: &mut Option<&'s [Axis]>, operands: &mut usize) -> bool {
@@ -188,5 +231,28 @@ impl<C: Expr<Elem = bool>, A: Expr, B: Expr<Elem = A::Elem>> Expr for Select<C, 
 
     fn describe(&self) -> String {
         format!("select({}, {}, {})", self.cond.describe(), self.a.describe(), self.b.describe())
+    }
+
+    #[inline(always)]
+    fn finish<U: Dims, R: Rank>(
+        self,
+        nest: &Nest,
+        order: &[usize],
+        len: usize,
+    ) -> Result<Vec<Self::Elem>, DimError> {
+        if Self::OWNS { super::in_place::<U, R, _>(self, nest, order, len) } else { self.collect(nest, len) }
+    }
+
+    #[inline(always)]
+    fn place<T: Element, U: Dims, R: Rank>(&mut self, order: &[usize], len: usize) -> Option<*mut T> {
+        self.cond
+            .place::<T, U, R>(order, len)
+            .or_else(|| self.a.place::<T, U, R>(order, len))
+            .or_else(|| self.b.place::<T, U, R>(order, len))
+    }
+
+    #[inline(always)]
+    fn into_place<T: Element>(self, place: *mut T) -> Option<Vec<T>> {
+        self.cond.into_place(place).or_else(|| self.a.into_place(place)).or_else(|| self.b.into_place(place))
     }
 }

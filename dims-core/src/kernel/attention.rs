@@ -3,6 +3,7 @@
 
 use super::gemm::{Matrix, Product, multiply};
 use super::isa::{Isa, Task, dispatch};
+use super::norm::{LANES, together};
 use super::threads::{self, Carried};
 use super::{Faults, Kernel, TILE, Tile, change};
 use crate::error::DimError;
@@ -15,9 +16,6 @@ const QUERIES: usize = 128;
 
 /// Keys of a tile: its scores fit into the second-level cache.
 const KEYS: usize = 256;
-
-/// How many neighbouring scores are worked on at once.
-const LANES: usize = 16;
 
 /// Where the operands begin.
 #[derive(Clone, Copy)]
@@ -360,6 +358,7 @@ struct Fold<'s, T> {
 
 impl<T: Real> Task for Fold<'_, T> {
     type Out = ();
+    const WIDE: bool = true;
 
     #[inline(always)]
     fn run<I: Isa>(self) {
@@ -402,7 +401,7 @@ fn top<T: Real>(scores: &[T]) -> T {
             *lane = lane.maximum(score);
         }
     }
-    lanes.iter().chain(tail).fold(T::LOWEST, |a, &b| a.maximum(b))
+    tail.iter().fold(together(lanes, T::maximum), |a, &b| a.maximum(b))
 }
 
 /// Replaces each score by `e^(score - shift)`, and returns their sum.
@@ -421,5 +420,5 @@ fn weights<I: Isa, T: Real>(scores: &mut [T], shift: T) -> T {
         *score = Analytic::exp::<I>(*score - shift);
         total = total + *score;
     }
-    sums.iter().fold(total, |a, &b| a + b)
+    total + together(sums, |a, b| a + b)
 }

@@ -276,6 +276,72 @@ pub fn collect_parts<'n, K: Kernel<Elem: Send>>(
     Ok(out)
 }
 
+/// As [`collect_parts`], into `len` places, which can be those of elements that the kernels read.
+///
+/// # Safety
+///
+/// The places are valid for writes, and nothing else accesses them, but for kernels that read each of them at the position at which it is
+/// written.
+pub unsafe fn replace<'n, K: Kernel<Elem: Send>>(
+    parts: impl Iterator<Item = (K, &'n Nest)>,
+    place: *mut K::Elem,
+    len: usize,
+) -> Result<(), DimError> {
+    let mut work = SmallVec::<[_; 1]>::new();
+    let mut done = 0;
+    for (kernel, nest) in parts {
+        let len = nest.positions();
+        work.push(Replace { kernel, nest, place: place.wrapping_add(done), len });
+        done += len;
+    }
+    assert_eq!(done, len, "the loop nests cover the result");
+    if work.len() == 1 {
+        return work.into_iter().try_for_each(dispatch);
+    }
+    // SAFETY: kernels read elements, which are `Sync`; operations are plain values wherever `PARALLEL` lets there be
+    // several parts; the places are each part's own.
+    let work = work.into_iter().map(|part| unsafe { Carried::new(part) }).collect();
+    threads::each(work, |part| dispatch(part.into_inner())).into_iter().collect()
+}
+
+/// As [`Fill`], for places that the kernel may read from: a tile is computed before any of it is written.
+struct Replace<'n, K: Kernel> {
+    kernel: K,
+    nest: &'n Nest,
+    place: *mut K::Elem,
+    len: usize,
+}
+
+impl<K: Kernel> Task for Replace<'_, K> {
+    type Out = Result<(), DimError>;
+
+    #[inline(always)]
+    fn run<I: Isa>(self) -> Result<(), DimError> {
+        let Replace { mut kernel, nest, place, len } = self;
+        let mut faults = Faults::default();
+        let mut buffer = [const { MaybeUninit::<K::Elem>::uninit() }; TILE];
+        let mut done = 0;
+        let mut tiles = Tiles::new(nest);
+        while let Some(tile) = tiles.tile() {
+            kernel.load::<I>(&tile, &mut faults);
+            if faults.any() {
+                return faults.into_result();
+            }
+            let buffer = &mut buffer[..tile.len];
+            fill_tile::<I, K>(&kernel, buffer);
+            // SAFETY: the caller of `replace` gave us the places, of which there are as many as the nest has positions; the kernel, which
+            // may read them, does not while they are written.
+            unsafe {
+                std::ptr::copy_nonoverlapping(buffer.as_ptr().cast(), place.add(done), tile.len);
+            }
+            done += tile.len;
+            tiles.advance();
+        }
+        assert_eq!(done, len, "the loop nest covers the result");
+        Ok(())
+    }
+}
+
 /// As [`collect`], for elements that lie in memory already: a copy.
 ///
 /// # Safety

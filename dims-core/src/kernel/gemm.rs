@@ -13,6 +13,10 @@ use crate::scalar::Num;
 #[cfg_attr(feature = "gemm", path = "gemm/fast.rs")]
 #[cfg_attr(not(feature = "gemm"), path = "gemm/portable.rs")]
 mod library;
+#[cfg(target_arch = "x86_64")]
+pub mod panels;
+#[cfg(target_arch = "x86_64")]
+mod vector;
 
 /// A strided matrix for reading.
 #[derive(Debug)]
@@ -80,6 +84,12 @@ impl<T> Product<T> {
         if self.is_sideways() { self.transposed() } else { *self }
     }
 
+    /// The product, or its transposed, so that the columns of the result are nearer to each other than its rows.
+    #[inline]
+    pub fn lying(&self) -> Self {
+        if self.c_row.unsigned_abs() < self.c_col.unsigned_abs() { self.transposed() } else { *self }
+    }
+
     /// Whether [`oriented`](Product::oriented) exchanges the matrices.
     #[inline]
     pub fn is_sideways(&self) -> bool {
@@ -116,6 +126,11 @@ pub unsafe fn multiply<T: Num>(product: &Product<T>) {
         let product = product.oriented();
         let sum = Even { count: product.k, a: product.a.col, b: product.b.row };
         dispatch(Small { product, sum });
+        return;
+    }
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: the caller's promise; the transposed product is the same one.
+    if unsafe { panels::multiply_sideways(&product.lying()) } {
         return;
     }
     // SAFETY: the caller's promise.

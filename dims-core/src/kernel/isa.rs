@@ -28,7 +28,7 @@ impl Isa for Baseline {
     }
 }
 
-/// Instructions with fused multiply-add: x86-64 with AVX2 and FMA.
+/// Instructions with fused multiply-add: x86-64 with AVX2 and FMA, or AVX-512.
 #[derive(Clone, Copy)]
 pub struct Fused;
 
@@ -48,6 +48,9 @@ impl Isa for Fused {
 pub trait Task {
     /// What the work yields.
     type Out;
+    /// Whether the work is also compiled for AVX-512: for what computes much on elements that are at hand, and is not compiled for each
+    /// expression.
+    const WIDE: bool = false;
     /// Does the work.
     fn run<I: Isa>(self) -> Self::Out;
 }
@@ -62,6 +65,19 @@ pub fn dispatch<W: Task>(task: W) -> W::Out {
         #[target_feature(enable = "avx2,fma")]
         unsafe fn with_avx2<W: Task>(task: W) -> W::Out {
             task.run::<Fused>()
+        }
+        #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
+        unsafe fn with_avx512<W: Task>(task: W) -> W::Out {
+            task.run::<Fused>()
+        }
+        if W::WIDE
+            && is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512bw")
+            && is_x86_feature_detected!("avx512dq")
+            && is_x86_feature_detected!("avx512vl")
+        {
+            // SAFETY: the features were just detected; machines with them have AVX2 and FMA.
+            return unsafe { with_avx512(task) };
         }
         if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
             // SAFETY: both features were just detected.

@@ -60,11 +60,24 @@ fn count<T: Real>(line: &[T]) -> T::Wide {
     <T::Wide as num_traits::NumCast>::from(line.len()).expect("a float can be any size")
 }
 
-/// Accumulators of a sum.
-const LANES: usize = 16;
+/// Accumulators of a sum, or of a maximum: so many that the machine need not wait for one addition to begin the next.
+pub(super) const LANES: usize = 64;
 
 /// How many elements are added to one accumulator before it is combined with others.
-const BLOCK: usize = 32;
+const BLOCK: usize = 16;
+
+/// All accumulators combined, halves with halves.
+#[inline(always)]
+pub(super) fn together<T: Copy>(mut lanes: [T; LANES], combine: impl Fn(T, T) -> T) -> T {
+    let mut width = LANES / 2;
+    while width > 0 {
+        for lane in 0..width {
+            lanes[lane] = combine(lanes[lane], lanes[lane + width]);
+        }
+        width /= 2;
+    }
+    lanes[0]
+}
 
 /// The sum of `f` of the elements of a line. Sums of blocks are combined like the carries of a binary counter, so that rounding grows with
 /// the logarithm of the length.
@@ -82,7 +95,7 @@ fn total<T: Real>(line: &[T], f: impl Fn(T::Wide) -> T::Wide + Copy) -> T::Wide 
             }
         }
         let tail = tail.iter().fold(zero, |sum, value| sum + f(value.widen()));
-        let mut sum = sums.into_iter().fold(tail, |sum, part| sum + part);
+        let mut sum = together(sums, |a, b| a + b) + tail;
         for level in &levels[..blocks.trailing_ones() as usize] {
             sum = *level + sum;
         }

@@ -2,6 +2,7 @@
 
 use super::elementwise::{Tiles, fill_tile};
 use super::isa::{Isa, Task, dispatch};
+use super::norm::{LANES, together};
 use super::threads::{self, Carried};
 use super::{Faults, Kernel};
 use crate::error::DimError;
@@ -61,6 +62,7 @@ struct InPlace<'d, T, W> {
 
 impl<T, W: Along<T>> Task for InPlace<'_, T, W> {
     type Out = ();
+    const WIDE: bool = true;
 
     #[inline(always)]
     fn run<I: Isa>(self) {
@@ -80,6 +82,7 @@ struct Scan<'n, K: Kernel, W> {
 
 impl<K: Kernel, W: Along<K::Elem>> Task for Scan<'_, K, W> {
     type Out = Result<(), DimError>;
+    const WIDE: bool = true;
 
     #[inline(always)]
     fn run<I: Isa>(self) -> Result<(), DimError> {
@@ -233,9 +236,6 @@ impl<T: Real, const LOG: bool> Along<T> for Softmax<LOG> {
     }
 }
 
-/// How many neighbours are worked on at once along a line.
-const LANES: usize = 16;
-
 /// One line whose elements are neighbours in memory.
 #[inline(always)]
 fn softmax_line<I: Isa, T: Real, const LOG: bool>(line: &mut [T]) {
@@ -246,11 +246,7 @@ fn softmax_line<I: Isa, T: Real, const LOG: bool>(line: &mut [T]) {
             *greatest = greatest.maximum(value);
         }
     }
-    let mut top = T::LOWEST;
-    for &value in greatest.iter().chain(tail) {
-        top = top.maximum(value);
-    }
-    let greatest = top;
+    let greatest = tail.iter().fold(together(greatest, T::maximum), |top, &value| top.maximum(value));
     let mut sums = [T::Wide::ZERO; LANES];
     let mut sum = T::Wide::ZERO;
     let (chunks, tail) = line.as_chunks_mut::<LANES>();
@@ -262,9 +258,7 @@ fn softmax_line<I: Isa, T: Real, const LOG: bool>(line: &mut [T]) {
     for value in tail {
         *value = share::<I, T, LOG>(*value, greatest, &mut sum);
     }
-    for part in sums {
-        sum = sum + part;
-    }
+    sum = sum + together(sums, |a, b| a + b);
     if LOG {
         let shift = num_traits::Float::ln(sum);
         for value in line {

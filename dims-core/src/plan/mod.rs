@@ -8,6 +8,9 @@ pub(crate) mod contract;
 pub(crate) mod direct;
 pub mod explain;
 pub(crate) mod nest;
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod panels;
 pub(crate) mod path;
+pub(crate) mod products;
 pub(crate) mod rows;
 pub(crate) mod shape;

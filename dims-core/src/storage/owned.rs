@@ -165,6 +165,18 @@ impl<T, S: Dims, R: Rank> Owned<T, S, R> {
     /// else with them.
     #[inline(always)]
     pub(crate) fn into_contiguous(self, order: &[usize]) -> Result<Vec<T>, Self> {
+        if self.is_contiguous(order) { Ok(self.into_vec()) } else { Err(self) }
+    }
+
+    /// All elements, as they lie.
+    #[inline(always)]
+    pub(crate) fn into_vec(self) -> Vec<T> {
+        self.data.into_vec()
+    }
+
+    /// Whether the elements lie contiguously in this order of axes (dims first, then positional axes), and nothing else with them.
+    #[inline(always)]
+    pub(crate) fn is_contiguous(&self, order: &[usize]) -> bool {
         let axis = |at: usize| {
             let named = self.named.as_slice();
             named.get(at).copied().unwrap_or_else(|| self.positional.as_slice()[at - named.len()])
@@ -176,6 +188,6 @@ impl<T, S: Dims, R: Rank> Owned<T, S, R> {
             fits &= size == 1 || stride == step as isize;
             step = step.saturating_mul(size);
         }
-        if fits && step == self.data.len() { Ok(self.data.into_vec()) } else { Err(self) }
+        fits && step == self.data.len()
     }
 }

@@ -21,11 +21,7 @@ pub unsafe fn multiply<T: Num>(product: &Product<T>) -> bool {
     if !known {
         return false;
     }
-    let product = if product.c_row.unsigned_abs() < product.c_col.unsigned_abs() {
-        product.transposed()
-    } else {
-        *product
-    };
+    let product = product.lying();
     // SAFETY: the caller's promise.
     unsafe {
         if is_far_apart(&product) {

@@ -1,0 +1,156 @@
+//! What [panels](super::panels) need to know of a vector of AVX2 or AVX-512.
+
+use std::arch::asm;
+use std::arch::x86_64::*;
+use std::ops::Add;
+
+/// A vector of elements, as the machine has them.
+///
+/// Whoever calls a method runs on a machine with these instructions, and hands over valid places.
+pub trait Vector: Copy {
+    type Elem: Copy + Default + Add<Output = Self::Elem>;
+    /// Its elements.
+    const LEN: usize;
+    /// Rows of a tile: its sums, two vectors for each row, and what they are made of, fill the registers.
+    const TALL: usize;
+    /// Elements along a side of what [`transpose`](Vector::transpose) turns round.
+    const SQUARE: usize;
+
+    unsafe fn zeros() -> Self;
+    unsafe fn load(from: *const Self::Elem) -> Self;
+    unsafe fn store(self, to: *mut Self::Elem);
+    unsafe fn plus(self, other: Self) -> Self;
+    /// `(self + x * right.0, other + x * right.1)`.
+    ///
+    /// In assembly, since the compiler would load many `x` at once and run out of registers.
+    unsafe fn plus_products(self, other: Self, x: *const Self::Elem, right: (Self, Self)) -> (Self, Self);
+    /// Columns of a matrix, whose elements are neighbours, as rows that are `step` apart.
+    unsafe fn transpose(from: *const Self::Elem, columns: &[isize], to: *mut Self::Elem, step: usize);
+}
+
+macro_rules! vector {
+    ($vector:ty, $feature:literal $register:ident, $elem:ty, $scalar:literal $packed:literal, $len:literal, $tall:literal, $transpose:ident $square:literal, $zeros:ident $load:ident $store:ident $plus:ident) => {
+        impl Vector for $vector {
+            type Elem = $elem;
+            const LEN: usize = $len;
+            const TALL: usize = $tall;
+            const SQUARE: usize = $square;
+
+            #[inline(always)]
+            unsafe fn zeros() -> Self {
+                // SAFETY: the caller's promise.
+                unsafe { $zeros() }
+            }
+
+            #[inline(always)]
+            unsafe fn load(from: *const $elem) -> Self {
+                // SAFETY: the caller's promise.
+                unsafe { $load(from) }
+            }
+
+            #[inline(always)]
+            unsafe fn store(self, to: *mut $elem) {
+                // SAFETY: the caller's promise.
+                unsafe { $store(to, self) }
+            }
+
+            #[inline(always)]
+            unsafe fn plus(self, other: Self) -> Self {
+                // SAFETY: the caller's promise.
+                unsafe { $plus(self, other) }
+            }
+
+            #[inline]
+            #[target_feature(enable = $feature)]
+            unsafe fn plus_products(
+                mut self,
+                mut other: Self,
+                x: *const $elem,
+                right: (Self, Self),
+            ) -> (Self, Self) {
+                // SAFETY: the caller's promise: the instructions read one valid element, and no other memory.
+                unsafe {
+                    asm!(
+                        concat!("vbroadcast", $scalar, " {all}, [{x}]"),
+                        concat!("vfmadd231", $packed, " {first}, {all}, {left}"),
+                        concat!("vfmadd231", $packed, " {second}, {all}, {right}"),
+                        all = out($register) _,
+                        x = in(reg) x,
+                        first = inout($register) self,
+                        second = inout($register) other,
+                        left = in($register) right.0,
+                        right = in($register) right.1,
+                        options(pure, readonly, nostack, preserves_flags),
+                    );
+                }
+                (self, other)
+            }
+
+            #[inline(always)]
+            unsafe fn transpose(from: *const $elem, columns: &[isize], to: *mut $elem, step: usize) {
+                // SAFETY: the caller's promise.
+                unsafe { $transpose(from, columns, to, step) }
+            }
+        }
+    };
+}
+
+vector!(__m512, "avx512f" zmm_reg, f32, "ss" "ps", 16, 12, transpose_f32 8, _mm512_setzero_ps _mm512_loadu_ps _mm512_storeu_ps _mm512_add_ps);
+vector!(__m512d, "avx512f" zmm_reg, f64, "sd" "pd", 8, 12, transpose_f64 4, _mm512_setzero_pd _mm512_loadu_pd _mm512_storeu_pd _mm512_add_pd);
+vector!(__m256, "avx2,fma" ymm_reg, f32, "ss" "ps", 8, 6, transpose_f32 8, _mm256_setzero_ps _mm256_loadu_ps _mm256_storeu_ps _mm256_add_ps);
+vector!(__m256d, "avx2,fma" ymm_reg, f64, "sd" "pd", 4, 6, transpose_f64 4, _mm256_setzero_pd _mm256_loadu_pd _mm256_storeu_pd _mm256_add_pd);
+
+/// # Safety
+///
+/// As for [`Vector::transpose`]: there are 8 columns of 8 elements, and 8 rows for them.
+#[inline(always)]
+unsafe fn transpose_f32(from: *const f32, columns: &[isize], to: *mut f32, step: usize) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let [a, b, c, d, e, f, g, h] = std::array::from_fn(|at| _mm256_loadu_ps(from.offset(columns[at])));
+        let pairs = [
+            [
+                _mm256_unpacklo_ps(a, b),
+                _mm256_unpacklo_ps(c, d),
+                _mm256_unpacklo_ps(e, f),
+                _mm256_unpacklo_ps(g, h),
+            ],
+            [
+                _mm256_unpackhi_ps(a, b),
+                _mm256_unpackhi_ps(c, d),
+                _mm256_unpackhi_ps(e, f),
+                _mm256_unpackhi_ps(g, h),
+            ],
+        ];
+        for (at, [ab, cd, ef, gh]) in pairs.into_iter().enumerate() {
+            let halves = [
+                (_mm256_shuffle_ps::<0x44>(ab, cd), _mm256_shuffle_ps::<0x44>(ef, gh)),
+                (_mm256_shuffle_ps::<0xee>(ab, cd), _mm256_shuffle_ps::<0xee>(ef, gh)),
+            ];
+            for (half, (left, right)) in halves.into_iter().enumerate() {
+                let to = to.add((2 * at + half) * step);
+                _mm256_storeu_ps(to, _mm256_permute2f128_ps::<0x20>(left, right));
+                _mm256_storeu_ps(to.add(4 * step), _mm256_permute2f128_ps::<0x31>(left, right));
+            }
+        }
+    }
+}
+
+/// # Safety
+///
+/// As for [`Vector::transpose`]: there are 4 columns of 4 elements, and 4 rows for them.
+#[inline(always)]
+unsafe fn transpose_f64(from: *const f64, columns: &[isize], to: *mut f64, step: usize) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let [a, b, c, d] = std::array::from_fn(|at| _mm256_loadu_pd(from.offset(columns[at])));
+        let pairs = [
+            (_mm256_unpacklo_pd(a, b), _mm256_unpacklo_pd(c, d)),
+            (_mm256_unpackhi_pd(a, b), _mm256_unpackhi_pd(c, d)),
+        ];
+        for (at, (left, right)) in pairs.into_iter().enumerate() {
+            _mm256_storeu_pd(to.add(at * step), _mm256_permute2f128_pd::<0x20>(left, right));
+            _mm256_storeu_pd(to.add((at + 2) * step), _mm256_permute2f128_pd::<0x31>(left, right));
+        }
+    }
+}
