@@ -183,6 +183,41 @@ mod denotation_propagation {
         assert_eq!(meaning(graph), "N T _");
     }
 
+    /// A size that is not known is no obstacle for the others.
+    #[test]
+    fn reshape_to_a_shape_that_is_known_in_part() {
+        let axes = [("N", "DATA_BATCH"), ("T", "DATA_TIME"), ("F", "DATA_FEATURE")];
+        let nodes = vec![
+            node("Shape", &["x"], &["shape"]),
+            node("Slice", &["shape", "zero", "two"], &["ns"]),
+            node("Slice", &["shape", "two", "three"], &["f"]),
+            node("Div", &["f", "two"], &["half"]),
+            node("Concat", &["ns", "half", "two"], &["wanted"]).int("axis", 0),
+            node("Reshape", &["x", "wanted"], &["halves"]),
+            node("Mul", &["half", "two"], &["whole"]),
+            node("Concat", &["ns", "whole"], &["wanted_again"]).int("axis", 0),
+            node("Reshape", &["halves", "wanted_again"], &["again"]),
+            node("Expand", &["again", "mystery"], &["y"]),
+        ];
+        let mut graph = chain(&axes, nodes);
+        let list = |name, at| proto::integers(name, &[at]);
+        graph.initializer = vec![list("zero", 0), list("two", 2), list("three", 3)];
+        graph.input.push(float_tensor("mystery", &[("3", "")]));
+        assert_eq!(meaning(graph), "N T _");
+        // Shapes are computed.
+        let nodes = vec![
+            node("Shape", &["x"], &["shape"]),
+            node("Mul", &["shape", "factors"], &["wanted"]),
+            node("Expand", &["one", "wanted"], &["big"]),
+            node("Reshape", &["big", "last"], &["r"]),
+            node("Concat", &["r", "r"], &["y"]).int("axis", 0),
+        ];
+        let mut graph = chain(&[("2", ""), ("3", "")], nodes);
+        graph.initializer = vec![proto::integers("factors", &[5, 4]), list("last", -1)];
+        graph.input.push(float_tensor("one", &[("1", "DATA_BATCH"), ("1", "DATA_BATCH")]));
+        assert_eq!(meaning(graph), "N");
+    }
+
     #[test]
     fn squeeze_and_unsqueeze() {
         let squeezed = vec![
@@ -367,6 +402,53 @@ mod denotation_propagation {
         assert_eq!(meaning(chain(NCHW, stacked)), "_ N C F F");
     }
 
+    /// Two ways to write one product: `MatMul`, and `Einsum`.
+    #[test]
+    fn products_in_two_notations() {
+        let kinds = ["", "DATA_BATCH", "DATA_CHANNEL", "DATA_TIME", "FILTER_OUT_CHANNEL"];
+        let mut random = 1u32;
+        let mut next = |below: usize| {
+            random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (random >> 16) as usize % below
+        };
+        for _ in 0..300 {
+            let mut axes = |sizes: &[&'static str]| -> Vec<(&'static str, &'static str)> {
+                sizes.iter().map(|&size| (if next(4) == 0 { "1" } else { size }, kinds[next(5)])).collect()
+            };
+            let (mut x, mut w) = (axes(&["6", "2", "3"]), axes(&["6", "3", "4"]));
+            (x[2].0, w[1].0) = ("3", "3");
+            let matmul = check(pair(&x, &w, vec![node("MatMul", &["x", "w"], &["y"])]));
+            let einsum = check(pair(
+                &x,
+                &w,
+                vec![node("Einsum", &["x", "w"], &["y"]).text("equation", "...ij,...jk->...ik")],
+            ));
+            assert_eq!(matmul.outputs, einsum.outputs, "{x:?} {w:?}");
+            let wrong = |report: &typed_dims::onnx::DenotationReport| {
+                report.mismatches.iter().map(|mismatch| mismatch.axes.len()).collect::<Vec<_>>()
+            };
+            assert_eq!(wrong(&matmul), wrong(&einsum), "{x:?} {w:?}");
+        }
+    }
+
+    /// What the model says of a weight counts.
+    #[test]
+    fn weights_are_denoted_by_their_value_info() {
+        let mut graph =
+            chain(&[("N", ""), ("3", ""), ("8", ""), ("8", "")], vec![node("Conv", &["x", "w"], &["y"])]);
+        graph.initializer.push(proto::TensorProto {
+            dims: vec![16, 3, 3, 3],
+            data_type: 1,
+            name: "w".to_owned(),
+            ..Default::default()
+        });
+        assert_eq!(meaning(graph.clone()), "_ _ _ _");
+        graph.value_info.push(float_tensor("w", FILTER));
+        assert_eq!(meaning(graph.clone()), "_ C _ _");
+        graph.value_info[0] = float_tensor("w", &[FILTER[1], FILTER[0], FILTER[2], FILTER[3]]);
+        assert_eq!(mistakes(graph).len(), 1);
+    }
+
     #[test]
     fn what_the_model_says_of_values_on_the_way() {
         let mut graph = chain(NCHW, vec![node("Mystery", &["x"], &["t"]), node("Relu", &["t"], &["y"])]);
@@ -448,6 +530,19 @@ mod denotation_verification {
         );
         // One position means nothing; channels of a filter are channels.
         assert!(add(&[("3", "FILTER_OUT_CHANNEL"), ("1", "DATA_CHANNEL"), ("1", "")]).is_empty());
+        // Of several operands, those that have more than one position.
+        let mut sum = pair(
+            &[("1", "DATA_TIME")],
+            &[("8", "DATA_FEATURE")],
+            vec![node("Sum", &["x", "w", "v"], &["y"])],
+        );
+        sum.input.push(float_tensor("v", &[("8", "DATA_CHANNEL")]));
+        assert_eq!(
+            mistakes(sum),
+            [
+                "node `#0` (Sum), input `v`: axis 0 is DATA_CHANNEL, but DATA_FEATURE is expected, as axis 0 of `w`"
+            ]
+        );
         let concat = |w| mistakes(pair(NCHW, w, vec![node("Concat", &["x", "w"], &["y"]).int("axis", 1)]));
         assert!(concat(NCHW).is_empty());
         assert_eq!(concat(&[NCHW[0], NCHW[2], NCHW[1], NCHW[3]]).len(), 1);

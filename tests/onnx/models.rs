@@ -101,6 +101,24 @@ fn roles() -> ModelProto {
     })
 }
 
+/// A tensor of each type of elements, and one with many axes.
+fn kinds() -> ModelProto {
+    let types =
+        [("f32", 1), ("u8", 2), ("i8", 3), ("u16", 4), ("i16", 5), ("i32", 6), ("i64", 7), ("bool", 9)];
+    let more = [("f16", 10), ("f64", 11), ("u32", 12), ("u64", 13), ("c32", 14), ("c64", 15), ("bf16", 16)];
+    let tensor = |(name, number): (&str, i32)| proto::tensor(name, number, &[("N", "")]);
+    proto::model(GraphProto {
+        name: "kinds".to_owned(),
+        node: vec![proto::node("Custom", &["f32"], &["many"])],
+        input: types.into_iter().chain(more).map(tensor).collect(),
+        output: vec![proto::float_tensor(
+            "many",
+            &["N", "a", "0", "c", "d", "e", "f"].map(|size| (size, "")),
+        )],
+        ..Default::default()
+    })
+}
+
 #[test]
 fn the_files_are_these_models() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/onnx/models");
@@ -110,6 +128,7 @@ fn the_files_are_these_models() {
         ("mistaken", mistaken()),
         ("strings", strings()),
         ("roles", roles()),
+        ("kinds", kinds()),
     ] {
         let (path, bytes) = (format!("{folder}/{name}.onnx"), model.to_bytes());
         if std::env::var("ONNX_MODELS").is_ok_and(|what| what == "write") {

@@ -26,6 +26,10 @@ mod decoder {
     );
 }
 
+mod kinds {
+    typed_dims::onnx_dims!("tests/onnx/models/kinds.onnx");
+}
+
 fn names<D: Brand<Role: Role>>() -> &'static [&'static str] {
     D::Role::NAMES
 }
@@ -127,4 +131,41 @@ fn sizes_meet_across_tensors() {
     );
     let arrays = (Array2::zeros((2, 5)), Array3::from_elem((3, 5, 5), true), half::f16::ZERO);
     assert!(Inputs::try_from_arrays(arrays).is_err());
+}
+
+#[test]
+fn elements_of_all_types_and_many_axes() {
+    use kinds::{A, C, D, E, F, Inputs, ManyAxis2, N, Outputs};
+    let names = [
+        "f32", "u8", "i8", "u16", "i16", "i32", "i64", "bool", "f16", "f64", "u32", "u64", "c32", "c64",
+        "bf16",
+    ];
+    assert_eq!(Inputs::NAMES, names);
+    let n = || N.of(2);
+    let inputs = Inputs {
+        f32: ones(n()),
+        u8: ones(n()),
+        i8: ones(n()),
+        u16: ones(n()),
+        i16: ones(n()),
+        i32: ones(n()),
+        i64: ones(n()),
+        bool: full(n(), true),
+        f16: ones(n()),
+        f64: ones(n()),
+        u32: ones(n()),
+        u64: ones(n()),
+        c32: ones(n()),
+        c64: ones(n()),
+        bf16: ones(n()),
+    };
+    let arrays = inputs.clone().into_arrays();
+    assert_eq!(Inputs::from_arrays(arrays).c64, inputs.c64);
+    assert_eq!(ManyAxis2::SIZE, 0);
+    let many = zeros::<f32, _>((N.of(1), A.of(2), ManyAxis2, C.of(1), D.of(1), E.of(2), F.of(3)));
+    let (array,): (ArrayD<f32>,) = Outputs { many }.into_arrays();
+    assert_eq!(array.shape(), [1, 2, 0, 1, 1, 2, 3]);
+    assert_eq!(Outputs::from_arrays((array,)).many.size(F), 3);
+    let error = Outputs::try_from_arrays((ArrayD::zeros(vec![2, 2]),)).unwrap_err();
+    assert_eq!(error.to_string(), "the array has 2 axes, but 7 were bound");
 }

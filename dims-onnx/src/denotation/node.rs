@@ -6,6 +6,9 @@ use crate::error::shown;
 use crate::proto::{AttributeProto, GraphProto, NodeProto, TensorProto};
 use std::rc::Rc;
 
+/// Inputs of one node with mistakes beyond so many are not listed: no real node has that many.
+const MOST_MISMATCHES: usize = 100;
+
 /// What an operator makes of its inputs; or why it cannot.
 pub type Results = Result<Vec<Value>, String>;
 
@@ -127,7 +130,7 @@ impl<'a> Call<'a> {
     /// Notes what is wrong with an input.
     fn report(&mut self, input: usize, wrong: Vec<WrongAxis>, expected: Vec<Meaning>) {
         let Some(axes) = self.axes(input) else { return };
-        if wrong.is_empty() {
+        if wrong.is_empty() || self.mismatches.len() > MOST_MISMATCHES {
             return;
         }
         let mut quiet = axes.to_vec();

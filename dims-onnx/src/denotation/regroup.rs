@@ -175,6 +175,8 @@ fn assign(out: &mut [(From, Size)], axes: &[Size], ins: &[usize], outs: &[usize]
 mod tests {
     use super::{From, Wanted, regroup};
     use crate::denotation::value::Size;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
 
     fn size(text: &str) -> Size {
         match text.parse() {
@@ -227,6 +229,82 @@ mod tests {
             ("9223372036854775807 9223372036854775807 9223372036854775807", "2", "0+1+2"),
         ] {
             assert_eq!(from(axes, wanted), expected, "{axes} -> {wanted}");
+        }
+    }
+
+    /// The position along each axis of an element.
+    fn coordinates(mut element: usize, sizes: &[usize]) -> Vec<usize> {
+        let mut all = vec![0; sizes.len()];
+        for (coordinate, &size) in all.iter_mut().zip(sizes).rev() {
+            *coordinate = element % size;
+            element /= size;
+        }
+        all
+    }
+
+    /// The same by looking at every element: an axis stays, or is made of others, if it alone decides the positions along them.
+    fn by_elements(axes: &[usize], wanted: &[usize]) -> Vec<From> {
+        let count: usize = axes.iter().product();
+        let mut decides = vec![BTreeSet::new(); wanted.len()];
+        let mut decided = vec![BTreeSet::new(); axes.len()];
+        for element in 0..count {
+            let to = coordinates(element, wanted);
+            for (out, &at) in to.iter().enumerate() {
+                if at + 1 == wanted[out] {
+                    continue;
+                }
+                let step: usize = wanted[out + 1..].iter().product();
+                let (here, there) = (coordinates(element, axes), coordinates(element + step, axes));
+                for from in (0..axes.len()).filter(|&from| here[from] != there[from]) {
+                    decides[out].insert(from);
+                    decided[from].insert(out);
+                }
+            }
+        }
+        let one = |out: usize| {
+            let mine: Vec<usize> = decides[out].iter().copied().collect();
+            match mine[..] {
+                _ if mine.iter().any(|&from| decided[from].len() > 1) => From::New,
+                [] => From::New,
+                [from] => From::Same(from),
+                _ => From::Merged(mine),
+            }
+        };
+        (0..wanted.len()).map(one).collect()
+    }
+
+    proptest! {
+        /// Factors that are put together in two ways.
+        #[test]
+        fn axes_are_where_their_elements_are(
+            factors in prop::collection::vec(1usize..5, 1..6),
+            cuts in prop::collection::vec(any::<(bool, bool)>(), 6),
+            hidden in any::<Option<prop::sample::Index>>(),
+        ) {
+            let joined = |cut: &dyn Fn(usize) -> bool| {
+                let mut sizes = vec![1];
+                for (at, &factor) in factors.iter().enumerate() {
+                    if cut(at) { sizes.push(factor) } else { *sizes.last_mut().unwrap() *= factor }
+                }
+                sizes
+            };
+            let (axes, wanted) = (joined(&|at| cuts[at].0), joined(&|at| cuts[at].1));
+            let fixed = |sizes: &[usize]| sizes.iter().map(|&size| Size::Fixed(size as i64)).collect::<Vec<_>>();
+            // One size may be left to be found out.
+            let mut asked = fixed(&wanted);
+            if let Some(hidden) = hidden {
+                asked[hidden.index(wanted.len())] = Size::Unknown;
+            }
+            let asked: Vec<Wanted> = asked.into_iter().map(Wanted::Size).collect();
+            let found = regroup(&fixed(&axes), &asked).unwrap();
+            let expected = by_elements(&axes, &wanted);
+            for (out, ((from, size), expected)) in found.into_iter().zip(expected).enumerate() {
+                prop_assert_eq!(&size, &Size::Fixed(wanted[out] as i64));
+                // An axis with one position may be any.
+                if wanted[out] > 1 {
+                    prop_assert_eq!(from, expected, "axis {} of {:?} from {:?}", out, &wanted, &axes);
+                }
+            }
         }
     }
 }

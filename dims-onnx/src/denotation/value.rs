@@ -127,6 +127,19 @@ impl Value {
         Value { axes: Some([].into()), integers: Some([integer].into()) }
     }
 
+    /// The elements of a list, as far as they are known; nothing if it is not known how many there are.
+    pub fn elements(&self) -> Option<Rc<[Size]>> {
+        match (&self.integers, self.axes.as_deref()) {
+            (Some(integers), _) => Some(integers.clone()),
+            (None, Some([])) => Some([Size::Unknown].into()),
+            (None, Some([Axis { size: Size::Fixed(count), .. }])) => {
+                let count = usize::try_from(*count).ok().filter(|&count| count <= MOST_INTEGERS)?;
+                Some(vec![Size::Unknown; count].into())
+            }
+            _ => None,
+        }
+    }
+
     /// The elements, if all of them are numbers.
     pub fn numbers(&self) -> Option<Vec<i64>> {
         let number = |size: &Size| if let Size::Fixed(number) = size { Some(*number) } else { None };

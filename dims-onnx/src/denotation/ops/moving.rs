@@ -22,17 +22,9 @@ pub fn transpose(call: &mut Call<'_>) -> Results {
 pub fn reshape(call: &mut Call<'_>) -> Results {
     let wanted: Option<Vec<Size>> = match call.ints("shape") {
         Some(shape) => Some(shape.iter().copied().map(Size::Fixed).collect()),
-        None => call.inputs.get(1).and_then(|shape| shape.integers.as_ref()).map(|shape| shape.to_vec()),
+        None => call.input(1).elements().map(|shape| shape.to_vec()),
     };
-    let Some(wanted) = wanted else {
-        // The number of axes may be known from the shape of the shape.
-        let rank = call.axes(1).and_then(|axes| match *axes {
-            [Axis { size: Size::Fixed(rank), .. }] => usize::try_from(rank).ok(),
-            _ => None,
-        });
-        let rank = rank.filter(|&rank| rank <= super::super::value::MOST_AXES_INSIDE);
-        return Ok(rank.map(|rank| Value::with_axes(vec![Axis::UNKNOWN; rank])).into_iter().collect());
-    };
+    let Some(wanted) = wanted else { return Ok(Vec::new()) };
     let zero_is_a_size = call.int("allowzero").unwrap_or(0) == 1;
     let mut inferred = 0;
     let mut asked = Vec::new();
@@ -126,7 +118,7 @@ pub fn unsqueeze(call: &mut Call<'_>) -> Results {
 
 /// Axes of size 1 repeated, and new ones on the left.
 pub fn expand(call: &mut Call<'_>) -> Results {
-    let (Some(axes), Some(shape)) = (call.axes(0), call.input(1).integers) else { return Ok(Vec::new()) };
+    let (Some(axes), Some(shape)) = (call.axes(0), call.input(1).elements()) else { return Ok(Vec::new()) };
     let rank = axes.len().max(shape.len());
     let out = (0..rank).rev().map(|right| {
         let axis = axes.len().checked_sub(right + 1).map(|at| &axes[at]);
@@ -150,7 +142,7 @@ pub fn gather(call: &mut Call<'_>) -> Results {
         && let (Some(integers), Some(positions)) = (value.integers, call.input(1).numbers())
     {
         let picked: Result<Vec<Size>, String> =
-            positions.iter().map(|&position| Ok(integers[axis(position, integers.len())?].clone())).collect();
+            positions.iter().map(|&position| picked(&integers, position)).collect();
         return Ok(vec![match &picked?[..] {
             [one] if indices.is_empty() => Value::single(one.clone()),
             many if indices.len() == 1 => Value::list(many.to_vec()),
@@ -159,6 +151,13 @@ pub fn gather(call: &mut Call<'_>) -> Results {
     }
     let out: Vec<Axis> = axes[..at].iter().chain(indices.iter()).chain(&axes[at + 1..]).cloned().collect();
     Ok(vec![Value::with_axes(out)])
+}
+
+/// The element at a position; one below 0 is counted from the end.
+fn picked(integers: &[Size], position: i64) -> Result<Size, String> {
+    let at = if position < 0 { position.saturating_add(integers.len() as i64) } else { position };
+    let integer = usize::try_from(at).ok().and_then(|at| integers.get(at));
+    integer.cloned().ok_or_else(|| format!("element {position} is looked up in a list of {}", integers.len()))
 }
 
 /// A new axis of classes.

@@ -1,7 +1,8 @@
 //! Products with sums: axes that are summed over meet, and so do those that go along.
 
 use super::super::node::{Call, Results};
-use super::super::value::{Axis, Size, Value};
+use super::super::value::{Axis, Value};
+use super::joint::meet_all;
 use std::collections::BTreeMap;
 
 /// `out[.., i, j] = sum over k of a[.., i, k] * b[.., k, j]`
@@ -14,20 +15,14 @@ pub fn matmul(call: &mut Call<'_>, a: usize, b: usize) -> Results {
     let summed = if n == 1 { 0 } else { n - 2 };
     call.meet((a, m - 1), (b, summed), true);
     let (batches_left, batches_right) = (m.saturating_sub(2), n.saturating_sub(2));
-    for back in 1..=batches_left.min(batches_right) {
-        call.meet((a, batches_left - back), (b, batches_right - back), false);
+    let mut out = Vec::new();
+    for back in (1..=batches_left.max(batches_right)).rev() {
+        let places = [(a, batches_left.checked_sub(back)), (b, batches_right.checked_sub(back))];
+        let places: Vec<_> = places.into_iter().filter_map(|(input, at)| Some((input, at?))).collect();
+        out.push(meet_all(call, &places));
     }
+    // What did not agree means nothing any more.
     let (Some(left), Some(right)) = (call.axes(a), call.axes(b)) else { return Ok(Vec::new()) };
-    let batches = batches_left.max(batches_right);
-    let at =
-        |axes: &[Axis], batches: usize, back: usize| (back <= batches).then(|| axes[batches - back].clone());
-    let mut out: Vec<Axis> = (1..=batches)
-        .rev()
-        .map(|back| match (at(&left, batches_left, back), at(&right, batches_right, back)) {
-            (Some(a), Some(b)) => broadcast(&a, &b),
-            (a, b) => a.or(b).unwrap_or(Axis::UNKNOWN),
-        })
-        .collect();
     if m > 1 {
         out.push(left[m - 2].clone());
     }
@@ -35,18 +30,6 @@ pub fn matmul(call: &mut Call<'_>, a: usize, b: usize) -> Results {
         out.push(right[n - 1].clone());
     }
     Ok(vec![Value::with_axes(out)])
-}
-
-fn broadcast(a: &Axis, b: &Axis) -> Axis {
-    match (a.size.is_one(), b.size.is_one()) {
-        (true, false) => {
-            Axis { size: b.size.clone(), meaning: b.meaning.clone().or_else(|| a.meaning.clone()) }
-        }
-        (false, true) => {
-            Axis { size: a.size.clone(), meaning: a.meaning.clone().or_else(|| b.meaning.clone()) }
-        }
-        _ => a.joined(b),
-    }
 }
 
 /// `out[i, j] = sum over k of a[i, k] * b[k, j] + c[i, j]`, with either operand transposed.
@@ -93,7 +76,7 @@ pub fn einsum(call: &mut Call<'_>) -> Results {
     if terms.len() != call.inputs.len() {
         return Err(format!("the equation has {} terms for {} inputs", terms.len(), call.inputs.len()));
     }
-    let mut first: BTreeMap<Index, (usize, usize)> = BTreeMap::new();
+    let mut places: BTreeMap<Index, Vec<(usize, usize)>> = BTreeMap::new();
     let mut count: BTreeMap<char, usize> = BTreeMap::new();
     let mut spread = 0;
     let mut complete = true;
@@ -105,26 +88,15 @@ pub fn einsum(call: &mut Call<'_>) -> Results {
             complete &= !term.contains("...");
             continue;
         };
-        let indices = indices(term, axes.len())?;
-        for (at, index) in indices.into_iter().enumerate() {
+        for (at, index) in indices(term, axes.len())?.into_iter().enumerate() {
             if let Index::Spread(back) = index {
                 spread = spread.max(back);
             }
-            match first.get(&index) {
-                None => {
-                    first.insert(index, (input, at));
-                }
-                Some(&(other, place)) => {
-                    call.meet((other, place), (input, at), false);
-                    let (Some(a), Some(b)) = (call.axes(other), call.axes(input)) else { continue };
-                    // The one that means something stands for the letter from here on.
-                    if a[place].meaning.is_none() && b[at].meaning.is_some() || a[place].size.is_one() {
-                        first.insert(index, (input, at));
-                    }
-                }
-            }
+            places.entry(index).or_default().push((input, at));
         }
     }
+    let joint: BTreeMap<Index, Axis> =
+        places.into_iter().map(|(index, places)| (index, meet_all(call, &places))).collect();
     let implicit: String;
     let output = match output {
         Some(output) => output,
@@ -140,12 +112,12 @@ pub fn einsum(call: &mut Call<'_>) -> Results {
     }
     let letters = output.chars().filter(char::is_ascii_alphabetic).count();
     let rank = letters + if output.contains("...") { spread } else { 0 };
-    let out = indices(output, rank)?.into_iter().map(|index| match (index, first.get(&index)) {
-        (_, Some(&(input, at))) => Ok(call.axes(input).map_or(Axis::UNKNOWN, |axes| axes[at].clone())),
+    let out = indices(output, rank)?.into_iter().map(|index| match (index, joint.get(&index)) {
+        (_, Some(axis)) => Ok(axis.clone()),
         (Index::Letter(letter), None) if !count.contains_key(&letter) => {
             Err(format!("`{letter}` of the result is in no term"))
         }
-        _ => Ok(Axis { size: Size::Unknown, meaning: None }),
+        _ => Ok(Axis::UNKNOWN),
     });
     Ok(vec![Value::with_axes(out.collect::<Result<_, String>>()?)])
 }

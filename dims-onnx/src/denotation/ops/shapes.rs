@@ -20,7 +20,7 @@ pub fn constant(call: &mut Call<'_>) -> Results {
 pub fn of_shape(call: &mut Call<'_>) -> Results {
     let shape = match call.ints("shape") {
         Some(shape) => Some(shape.iter().copied().map(Size::Fixed).collect()),
-        None => call.input(0).integers.map(|shape| shape.to_vec()),
+        None => call.input(0).elements().map(|shape| shape.to_vec()),
     };
     Ok(shape
         .map(|shape| Value::with_axes(shape.into_iter().map(Axis::sized).collect()))
