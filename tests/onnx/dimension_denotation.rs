@@ -642,6 +642,14 @@ mod denotation_verification {
             assert_eq!(report.broken[0].why, why);
             assert!(!report.is_clean());
         }
+        let mut sized = chain(NCHW, vec![node("Relu", &["x"], &["y"])]);
+        sized.output[0] = float_tensor("y", &[("N", ""), ("4", ""), ("8", ""), ("10", "")]);
+        assert_eq!(
+            check(sized.clone()).broken[0].why,
+            "axis 1 of result `y` has the size 3, but the model says 4"
+        );
+        sized.output[0] = float_tensor("y", &[("N", "")]);
+        assert_eq!(check(sized).broken[0].why, "result `y` has 4 axes, but the model says 1");
         let flat = check(chain(&NCHW[..2], vec![node("MaxPool", &["x"], &["y"]).named("p")]));
         assert!(flat.is_clean(), "one position in space may be none: {flat}");
         let flatter = check(chain(&NCHW[..1], vec![node("MaxPool", &["x"], &["y"]).named("p")]));

@@ -70,6 +70,32 @@ for name in ['classifier', 'mistaken']:
     onnx.checker.check_model(onnx.load(name + '.onnx'))
 ";
 
+/// The models with which implementations of ONNX are tested, some for each operator: they are all right, so nothing in them may be broken, and
+/// axes and their sizes are those which the model says.
+#[test]
+fn all_models_of_onnx_s_own_tests() {
+    let dir = tempfile::tempdir().unwrap();
+    let script = "
+import warnings
+warnings.simplefilter('ignore')
+import onnx.backend.test.case as case
+for one in case.node.collect_testcases(None):
+    if one.model is not None:
+        onnx.save(one.model, one.name + '.onnx')
+";
+    if !python(dir.path(), &format!("import onnx{script}")) {
+        return;
+    }
+    let mut count = 0;
+    for entry in std::fs::read_dir(dir.path()).unwrap() {
+        let path = entry.unwrap().path();
+        let report = OnnxModel::open(&path).unwrap().check_denotations();
+        assert!(report.is_clean(), "{}: {report}", path.display());
+        count += 1;
+    }
+    assert!(count > 1000, "{count}");
+}
+
 #[test]
 fn models_written_by_onnx_are_read_and_ours_are_accepted() {
     let dir = tempfile::tempdir().unwrap();

@@ -5,7 +5,7 @@ use super::report::{BrokenNode, DenotationMismatch, DenotationReport, DenotedOut
 use super::value::{Axis, Meaning, Size, Value, agree};
 use super::{TIME, ops};
 use crate::error::shown;
-use crate::proto::{GraphProto, NodeProto};
+use crate::proto::{GraphProto, ModelProto, NodeProto};
 use std::collections::HashMap;
 
 type Values<'a> = HashMap<&'a str, Value>;
@@ -17,11 +17,20 @@ pub struct Walk<'a> {
     scopes: Vec<Values<'a>>,
     /// What the model says of values.
     declared: Vec<Values<'a>>,
+    /// Whether `Scan` is that of the first version, which had an axis of batches of its own. It is not looked through.
+    is_scan_batched: bool,
 }
 
 impl<'a> Walk<'a> {
-    pub fn new() -> Self {
-        Walk { report: DenotationReport::default(), scopes: Vec::new(), declared: Vec::new() }
+    pub fn new(model: &ModelProto) -> Self {
+        let is_scan_batched =
+            model.opset_import.iter().any(|opset| is_standard(&opset.domain) && opset.version < 9);
+        Walk {
+            report: DenotationReport::default(),
+            scopes: Vec::new(),
+            declared: Vec::new(),
+            is_scan_batched,
+        }
     }
 
     /// The outermost graph, whose outputs are reported.
@@ -126,6 +135,23 @@ impl<'a> Walk<'a> {
             });
             return declared.clone();
         }
+        let differs = |(axis, said): (&Axis, &Axis)| match (&axis.size, &said.size) {
+            (Size::Fixed(found), Size::Fixed(said)) => found != said,
+            _ => false,
+        };
+        if let Some(at) = axes.iter().zip(said.iter()).position(differs) {
+            let (found, said) = (&axes[at].size, &said[at].size);
+            let why = format!(
+                "axis {at} of result `{}` has the size {found}, but the model says {said}",
+                shown(name)
+            );
+            self.report.broken.push(BrokenNode {
+                node: label.to_owned(),
+                operator: node.op_type.clone(),
+                why,
+            });
+            return declared.clone();
+        }
         let wrong = |(at, (axis, said)): (usize, (&Axis, &Axis))| {
             let (Some(found), Some(expected)) = (&axis.meaning, &said.meaning) else { return None };
             if agree(&axis.meaning, &said.meaning) {
@@ -174,7 +200,7 @@ impl<'a> Walk<'a> {
                 Some(Ok((0..count).filter_map(joined).collect()))
             }
             "Loop" => Some(self.looped(call)),
-            "Scan" => Some(self.scanned(call)),
+            "Scan" if !self.is_scan_batched => Some(self.scanned(call)),
             _ => None,
         }
     }

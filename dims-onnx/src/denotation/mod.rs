@@ -47,7 +47,7 @@ const SPATIAL: &str = "FILTER_SPATIAL";
 
 /// Checks a model's graph.
 pub(crate) fn check(model: &ModelProto) -> DenotationReport {
-    let mut walk = graph::Walk::new();
+    let mut walk = graph::Walk::new(model);
     if let Some(graph) = &model.graph {
         walk.whole(graph);
     }

@@ -1,7 +1,9 @@
 //! What is known of a value: its axes, and if it is a short list of integers, those.
 
 use super::{CHANNEL, FILTER_IN, FILTER_OUT};
+use crate::error::shown;
 use crate::proto::{DimensionValue, TensorProto, TypeValue, ValueInfoProto};
+use std::fmt;
 use std::rc::Rc;
 
 /// Longer lists of integers are no shapes, and are not followed. This bounds what hostile graphs can ask for.
@@ -16,6 +18,16 @@ pub enum Size {
     Fixed(i64),
     Param(Rc<str>),
     Unknown,
+}
+
+impl fmt::Display for Size {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Size::Fixed(size) => write!(f, "{size}"),
+            Size::Param(name) => f.write_str(&shown(name)),
+            Size::Unknown => f.write_str("?"),
+        }
+    }
 }
 
 impl Size {

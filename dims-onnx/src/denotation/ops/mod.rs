@@ -9,14 +9,24 @@ mod windows;
 
 use super::node::{Call, Results};
 
+/// Operators with one result, which has the axes of the first input.
+const AS_THEY_ARE: &str = "
+    Abs Acos Acosh Asin Asinh Atan Atanh Bernoulli BitCast BitwiseNot CastLike Ceil Celu Clip Cos Cosh
+    CumProd CumSum DequantizeLinear Elu Erf Exp EyeLike Floor Gelu HardSigmoid HardSwish Hardmax IsInf
+    IsNaN LeakyRelu Log LogSoftmax LpNormalization MeanVarianceNormalization Mish Neg Not QuantizeLinear
+    RandomNormalLike RandomUniformLike Reciprocal Relu ReverseSequence RotaryEmbedding Round Scatter
+    ScatterElements ScatterND Selu Shrink Sigmoid Sign Sin Sinh Softmax Softplus Softsign Sqrt Swish Tan
+    Tanh TensorScatter ThresholdedRelu Trilu
+";
+
 /// What the node yields, or why it cannot; nothing for operators that are not known here.
 pub fn run(call: &mut Call<'_>) -> Option<Results> {
     let operator = call.node.op_type.as_str();
     Some(match operator {
         // Windows.
-        "AveragePool" | "MaxPool" | "LpPool" => windows::pool(call, false),
+        "AveragePool" | "MaxPool" | "LpPool" | "MaxUnpool" | "GridSample" => windows::pool(call, false),
         "GlobalAveragePool" | "GlobalMaxPool" | "GlobalLpPool" => windows::pool(call, true),
-        "Conv" | "ConvInteger" => windows::conv(call, 0, 1, false),
+        "Conv" | "ConvInteger" | "DeformConv" => windows::conv(call, 0, 1, false),
         "QLinearConv" => windows::conv(call, 0, 3, false),
         "ConvTranspose" => windows::conv(call, 0, 1, true),
         "BatchNormalization" => windows::batch_norm(call),
@@ -55,68 +65,7 @@ pub fn run(call: &mut Call<'_>) -> Option<Results> {
         "Range" => shapes::range(),
         // Axes that stay.
         "Identity" | "Cast" => passing::as_it_is(call),
-        "Abs"
-        | "Acos"
-        | "Acosh"
-        | "Asin"
-        | "Asinh"
-        | "Atan"
-        | "Atanh"
-        | "BitwiseNot"
-        | "Bernoulli"
-        | "CastLike"
-        | "Ceil"
-        | "Celu"
-        | "Clip"
-        | "Cos"
-        | "Cosh"
-        | "CumSum"
-        | "DequantizeLinear"
-        | "Elu"
-        | "Erf"
-        | "Exp"
-        | "EyeLike"
-        | "Floor"
-        | "GatherElements"
-        | "Gelu"
-        | "HardSigmoid"
-        | "HardSwish"
-        | "Hardmax"
-        | "IsInf"
-        | "IsNaN"
-        | "LeakyRelu"
-        | "Log"
-        | "LogSoftmax"
-        | "LpNormalization"
-        | "MeanVarianceNormalization"
-        | "Mish"
-        | "Neg"
-        | "Not"
-        | "QuantizeLinear"
-        | "RandomNormalLike"
-        | "RandomUniformLike"
-        | "Reciprocal"
-        | "Relu"
-        | "ReverseSequence"
-        | "Round"
-        | "ScatterElements"
-        | "Scatter"
-        | "ScatterND"
-        | "Selu"
-        | "Shrink"
-        | "Sigmoid"
-        | "Sign"
-        | "Sin"
-        | "Sinh"
-        | "Softmax"
-        | "Softplus"
-        | "Softsign"
-        | "Sqrt"
-        | "Swish"
-        | "Tan"
-        | "Tanh"
-        | "ThresholdedRelu"
-        | "Trilu" => passing::same(call, 1),
+        _ if AS_THEY_ARE.split_whitespace().any(|name| name == operator) => passing::same(call, 1),
         "Dropout" => passing::same(call, 2),
         "LayerNormalization" | "RMSNormalization" | "SimplifiedLayerNormalization" => {
             passing::layer_norm(call)
@@ -126,6 +75,7 @@ pub fn run(call: &mut Call<'_>) -> Option<Results> {
         "Slice" => shapes::slice(call),
         "Compress" => passing::compress(call),
         "TopK" => passing::resized(call, 2),
+        "CenterCropPad" | "Attention" | "GatherElements" => passing::resized(call, 1),
         "Split" => passing::resized(call, call.node.output.len()),
         _ => return None,
     })
