@@ -37,6 +37,12 @@ pub trait Num: Element + PartialEq {
     fn mul(self, other: Self) -> Self;
     /// `self / other`. Integers: rounded towards zero; panics if `other` is 0, as Rust does.
     fn div(self, other: Self) -> Self;
+    /// `self + x * y`; floats round once where the machine has an instruction for it.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn add_product<I: Isa>(self, x: Self, y: Self) -> Self {
+        self.add(x.mul(y))
+    }
 }
 
 /// A type with an order and a remainder: integers and floats.
@@ -283,6 +289,8 @@ macro_rules! floats {
             fn mul(self, other: Self) -> Self { self * other }
             #[inline(always)]
             fn div(self, other: Self) -> Self { self / other }
+            #[inline(always)]
+            fn add_product<I: Isa>(self, x: Self, y: Self) -> Self { self.add_product_in::<I>(x, y) }
         }
         #[diagnostic::do_not_recommend]
         impl Ordered for $t {

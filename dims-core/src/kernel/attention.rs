@@ -3,7 +3,7 @@
 
 use super::gemm::{Matrix, Product, multiply};
 use super::isa::{Isa, Task, dispatch};
-use super::norm::{LANES, together};
+use super::norm::{LANES, fold, together};
 use super::threads::{self, Carried};
 use super::{Faults, Kernel, TILE, Tile, change};
 use crate::error::DimError;
@@ -376,7 +376,7 @@ impl<T: Real> Task for Fold<'_, T> {
                 }
             }
             let before = scratch.greatest[row];
-            let greatest = before.maximum(top(scores));
+            let greatest = before.maximum(fold(scores, T::LOWEST, T::maximum, T::maximum));
             // Without any key so far there is nothing to subtract: `-inf - -inf` would not be a number.
             let shift = if greatest == T::LOWEST { T::ZERO } else { greatest };
             let sum = weights::<I, T>(scores, shift);
@@ -390,18 +390,6 @@ impl<T: Real> Task for Fold<'_, T> {
             }
         }
     }
-}
-
-#[inline(always)]
-fn top<T: Real>(scores: &[T]) -> T {
-    let mut lanes = [T::LOWEST; LANES];
-    let (chunks, tail) = scores.as_chunks::<LANES>();
-    for chunk in chunks {
-        for (lane, &score) in lanes.iter_mut().zip(chunk) {
-            *lane = lane.maximum(score);
-        }
-    }
-    tail.iter().fold(together(lanes, T::maximum), |a, &b| a.maximum(b))
 }
 
 /// Replaces each score by `e^(score - shift)`, and returns their sum.

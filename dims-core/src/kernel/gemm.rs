@@ -5,7 +5,8 @@
 //!
 //! Why `gemm`: on one thread of an EPYC with AVX-512, f32, in GFLOP/s (`matrixmultiply` -> `gemm`): 1024^3 182 -> 215, 512^3 197 -> 234,
 //! 128^3 167 -> 214, 64^3 135 -> 199, 32^3 87 -> 152, 64 of 128^3 152 -> 201, 1000 x 10 by 10 x 1000 157 -> 184. It loses
-//! only where the right matrix is transposed and its columns lie a page or more apart; those are put in line first.
+//! only where the right matrix is transposed, the more the farther its columns are apart. On x86-64 those go to [`panels`], which multiply at 160 to 265
+//! GFLOP/s there (64 x 4096 by 4096 x 64: 67 -> 221, 128 x 64 by 64 x 128: 204 -> 238, 1024^3: 230 -> 261); elsewhere they are put in line first.
 
 use super::isa::{Isa, Task, dispatch};
 use crate::scalar::Num;
@@ -207,6 +208,7 @@ struct Small<T, S> {
 
 impl<T: Num, S: Sum> Task for Small<T, S> {
     type Out = ();
+    const WIDE: bool = true;
 
     #[inline(always)]
     fn run<I: Isa>(self) {
@@ -214,12 +216,12 @@ impl<T: Num, S: Sum> Task for Small<T, S> {
         unsafe {
             let mut column = 0;
             if self.product.b.col == 1 {
-                column = self.columns::<16>(column);
-                column = self.columns::<8>(column);
-                column = self.columns::<4>(column);
-                column = self.columns::<2>(column);
+                column = self.columns::<I, 16>(column);
+                column = self.columns::<I, 8>(column);
+                column = self.columns::<I, 4>(column);
+                column = self.columns::<I, 2>(column);
             }
-            self.columns::<1>(column);
+            self.columns::<I, 1>(column);
         }
     }
 }
@@ -231,18 +233,22 @@ impl<T: Num, S: Sum> Small<T, S> {
     ///
     /// As for [`multiply`]; if `W` is not 1, the columns of the right matrix are neighbours.
     #[inline(always)]
-    unsafe fn columns<const W: usize>(&self, start: usize) -> usize {
+    unsafe fn columns<I: Isa, const W: usize>(&self, start: usize) -> usize {
         let mut column = start;
         while column + W <= self.product.n {
             let mut row = 0;
             // SAFETY: the rows and columns lie in the result; the rest is the caller's promise.
             unsafe {
+                while row + 8 <= self.product.m {
+                    self.block::<I, W, 8>(row, column);
+                    row += 8;
+                }
                 while row + 4 <= self.product.m {
-                    self.block::<W, 4>(row, column);
+                    self.block::<I, W, 4>(row, column);
                     row += 4;
                 }
                 while row < self.product.m {
-                    self.block::<W, 1>(row, column);
+                    self.block::<I, W, 1>(row, column);
                     row += 1;
                 }
             }
@@ -257,7 +263,7 @@ impl<T: Num, S: Sum> Small<T, S> {
     ///
     /// As for [`columns`](Small::columns); the rows and columns lie in the result.
     #[inline(always)]
-    unsafe fn block<const W: usize, const R: usize>(&self, row: usize, column: usize) {
+    unsafe fn block<I: Isa, const W: usize, const R: usize>(&self, row: usize, column: usize) {
         let Product { a, b, c, c_row, c_col, accumulate, .. } = self.product;
         let mut sums = [[T::ZERO; W]; R];
         for p in 0..self.sum.count() {
@@ -272,16 +278,25 @@ impl<T: Num, S: Sum> Small<T, S> {
                 for (i, sums) in sums.iter_mut().enumerate() {
                     let x = *a.start.offset((row + i) as isize * a.row + in_a);
                     for (sum, value) in sums.iter_mut().zip(line) {
-                        *sum = sum.add(x.mul(value));
+                        *sum = sum.add_product::<I>(x, value);
                     }
                 }
             }
         }
-        for (i, sums) in sums.iter().enumerate() {
+        for (i, &sums) in sums.iter().enumerate() {
+            let start = c.wrapping_offset((row + i) as isize * c_row + column as isize * c_col);
+            if c_col == 1 {
+                // SAFETY: as above; the elements of the row are neighbours.
+                unsafe {
+                    let out = start.cast::<[T; W]>();
+                    *out = if accumulate { std::array::from_fn(|at| (*out)[at].add(sums[at])) } else { sums };
+                }
+                continue;
+            }
             for (at, &sum) in sums.iter().enumerate() {
                 // SAFETY: as above.
                 unsafe {
-                    let out = c.offset((row + i) as isize * c_row + (column + at) as isize * c_col);
+                    let out = start.offset(at as isize * c_col);
                     *out = if accumulate { (*out).add(sum) } else { sum };
                 }
             }

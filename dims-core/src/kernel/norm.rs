@@ -60,20 +60,39 @@ fn count<T: Real>(line: &[T]) -> T::Wide {
     <T::Wide as num_traits::NumCast>::from(line.len()).expect("a float can be any size")
 }
 
-/// Accumulators of a sum, or of a maximum: so many that the machine need not wait for one addition to begin the next.
-pub(super) const LANES: usize = 64;
+/// Accumulators along a line.
+pub(super) const LANES: usize = 32;
 
 /// How many elements are added to one accumulator before it is combined with others.
-const BLOCK: usize = 16;
+const BLOCK: usize = 64;
+
+/// What `step` makes of all elements of a line, in several accumulators that are combined in the end.
+#[inline(always)]
+pub(super) fn fold<T: Copy, A: Copy>(
+    line: &[T],
+    start: A,
+    step: impl Fn(A, T) -> A,
+    join: impl Fn(A, A) -> A,
+) -> A {
+    let mut lanes = [start; LANES];
+    let (chunks, tail) = line.as_chunks::<LANES>();
+    for chunk in chunks {
+        for (lane, &value) in lanes.iter_mut().zip(chunk) {
+            *lane = step(*lane, value);
+        }
+    }
+    tail.iter().fold(together(lanes, join), |sum, &value| step(sum, value))
+}
 
 /// All accumulators combined, halves with halves.
-#[inline(always)]
-pub(super) fn together<T: Copy>(mut lanes: [T; LANES], combine: impl Fn(T, T) -> T) -> T {
+///
+/// (It is not inlined: accumulators would be put into registers as it wants them, not as the loops do.)
+#[inline(never)]
+pub(super) fn together<A: Copy>(mut lanes: [A; LANES], join: impl Fn(A, A) -> A) -> A {
     let mut width = LANES / 2;
     while width > 0 {
-        for lane in 0..width {
-            lanes[lane] = combine(lanes[lane], lanes[lane + width]);
-        }
+        let (left, right) = lanes.split_at_mut(width);
+        left.iter_mut().zip(right).for_each(|(left, right)| *left = join(*left, *right));
         width /= 2;
     }
     lanes[0]
@@ -83,19 +102,16 @@ pub(super) fn together<T: Copy>(mut lanes: [T; LANES], combine: impl Fn(T, T) ->
 /// the logarithm of the length.
 #[inline(always)]
 fn total<T: Real>(line: &[T], f: impl Fn(T::Wide) -> T::Wide + Copy) -> T::Wide {
+    const LEN: usize = LANES * BLOCK;
     let zero = <T::Wide as Num>::ZERO;
+    let sum = |block: &[T]| fold(block, zero, |sum, value: T| sum + f(value.widen()), |a, b| a + b);
+    if line.len() <= LEN {
+        return sum(line);
+    }
     let mut levels = [zero; usize::BITS as usize];
     let mut blocks: usize = 0;
-    for block in line.chunks(LANES * BLOCK) {
-        let mut sums = [zero; LANES];
-        let (chunks, tail) = block.as_chunks::<LANES>();
-        for chunk in chunks {
-            for (sum, value) in sums.iter_mut().zip(chunk) {
-                *sum = *sum + f(value.widen());
-            }
-        }
-        let tail = tail.iter().fold(zero, |sum, value| sum + f(value.widen()));
-        let mut sum = together(sums, |a, b| a + b) + tail;
+    for block in line.chunks(LEN) {
+        let mut sum = sum(block);
         for level in &levels[..blocks.trailing_ones() as usize] {
             sum = *level + sum;
         }

@@ -2,7 +2,7 @@
 
 use super::elementwise::{Tiles, fill_tile};
 use super::isa::{Isa, Task, dispatch};
-use super::norm::{LANES, together};
+use super::norm::{LANES, fold, together};
 use super::threads::{self, Carried};
 use super::{Faults, Kernel};
 use crate::error::DimError;
@@ -239,14 +239,7 @@ impl<T: Real, const LOG: bool> Along<T> for Softmax<LOG> {
 /// One line whose elements are neighbours in memory.
 #[inline(always)]
 fn softmax_line<I: Isa, T: Real, const LOG: bool>(line: &mut [T]) {
-    let mut greatest = [T::LOWEST; LANES];
-    let (chunks, tail) = line.as_chunks::<LANES>();
-    for chunk in chunks {
-        for (greatest, &value) in greatest.iter_mut().zip(chunk) {
-            *greatest = greatest.maximum(value);
-        }
-    }
-    let greatest = tail.iter().fold(together(greatest, T::maximum), |top, &value| top.maximum(value));
+    let greatest = fold(line, T::LOWEST, T::maximum, T::maximum);
     let mut sums = [T::Wide::ZERO; LANES];
     let mut sum = T::Wide::ZERO;
     let (chunks, tail) = line.as_chunks_mut::<LANES>();
@@ -258,7 +251,7 @@ fn softmax_line<I: Isa, T: Real, const LOG: bool>(line: &mut [T]) {
     for value in tail {
         *value = share::<I, T, LOG>(*value, greatest, &mut sum);
     }
-    sum = sum + together(sums, |a, b| a + b);
+    let sum = sum + together(sums, |a, b| a + b);
     if LOG {
         let shift = num_traits::Float::ln(sum);
         for value in line {

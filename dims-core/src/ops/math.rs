@@ -136,6 +136,8 @@ pub trait Math: Sized {
     fn tanh_in<I: Isa>(self) -> Self;
     /// The error function.
     fn erf_in<I: Isa>(self) -> Self;
+    /// `self + x * y`.
+    fn add_product_in<I: Isa>(self, x: Self, y: Self) -> Self;
 }
 
 impl Math for f32 {
@@ -155,6 +157,10 @@ impl Math for f32 {
     fn erf_in<I: Isa>(self) -> f32 {
         erf32::<I>(self)
     }
+    #[inline(always)]
+    fn add_product_in<I: Isa>(self, x: f32, y: f32) -> f32 {
+        I::fma32(x, y, self)
+    }
 }
 
 impl Math for f64 {
@@ -173,6 +179,10 @@ impl Math for f64 {
     #[inline(always)]
     fn erf_in<I: Isa>(self) -> f64 {
         libm::erf(self)
+    }
+    #[inline(always)]
+    fn add_product_in<I: Isa>(self, x: f64, y: f64) -> f64 {
+        I::fma64(x, y, self)
     }
 }
 
@@ -195,6 +205,10 @@ macro_rules! through_f32 {
             #[inline(always)]
             fn erf_in<I: Isa>(self) -> Self {
                 Self::from_f32(erf32::<I>(self.to_f32()))
+            }
+            #[inline(always)]
+            fn add_product_in<I: Isa>(self, x: Self, y: Self) -> Self {
+                Self::from_f32(I::fma32(x.to_f32(), y.to_f32(), self.to_f32()))
             }
         }
     )*};
