@@ -92,11 +92,7 @@ impl<'a> Walk<'a> {
         let results = match results {
             Some(Ok(results)) => results,
             Some(Err(why)) => {
-                self.report.broken.push(BrokenNode {
-                    node: label.clone(),
-                    operator: node.op_type.clone(),
-                    why,
-                });
+                self.broken(node, &label, why);
                 Vec::new()
             }
             None => {
@@ -112,14 +108,19 @@ impl<'a> Walk<'a> {
         }
     }
 
+    fn broken(&mut self, node: &NodeProto, label: &str, why: String) {
+        self.report.broken.push(BrokenNode { node: label.to_owned(), operator: node.op_type.clone(), why });
+    }
+
     /// A result, completed by what the model says of it. If the two differ, that is noted.
     fn as_declared(&mut self, node: &NodeProto, label: &str, position: usize, result: Value) -> Value {
         let name = &node.output[position];
-        let Some(declared) = self.declared.last().and_then(|declared| declared.get(name.as_str())) else {
+        let Some(declared) = self.declared.last().and_then(|declared| declared.get(name.as_str())).cloned()
+        else {
             return result;
         };
         let (Some(axes), Some(said)) = (&result.axes, &declared.axes) else {
-            return filled(result, declared);
+            return filled(result, &declared);
         };
         if axes.len() != said.len() {
             let why = format!(
@@ -128,45 +129,25 @@ impl<'a> Walk<'a> {
                 axes.len(),
                 said.len()
             );
-            self.report.broken.push(BrokenNode {
-                node: label.to_owned(),
-                operator: node.op_type.clone(),
-                why,
-            });
-            return declared.clone();
+            self.broken(node, label, why);
+            return declared;
         }
-        let differs = |(axis, said): (&Axis, &Axis)| match (&axis.size, &said.size) {
-            (Size::Fixed(found), Size::Fixed(said)) => found != said,
-            _ => false,
-        };
-        if let Some(at) = axes.iter().zip(said.iter()).position(differs) {
-            let (found, said) = (&axes[at].size, &said[at].size);
-            let why = format!(
-                "axis {at} of result `{}` has the size {found}, but the model says {said}",
-                shown(name)
-            );
-            self.report.broken.push(BrokenNode {
-                node: label.to_owned(),
-                operator: node.op_type.clone(),
-                why,
-            });
-            return declared.clone();
-        }
-        let wrong = |(at, (axis, said)): (usize, (&Axis, &Axis))| {
-            let (Some(found), Some(expected)) = (&axis.meaning, &said.meaning) else { return None };
-            if agree(&axis.meaning, &said.meaning) {
-                return None;
-            }
-            let like = Some("the model says of this value".to_owned());
-            Some(WrongAxis { axis: at, found: found.to_string(), expected: expected.to_string(), like })
-        };
-        let wrong: Vec<WrongAxis> = axes.iter().zip(said.iter()).enumerate().filter_map(wrong).collect();
+        let wrong = differing_meanings(axes, said);
         if wrong.is_empty() {
-            return filled(result, declared);
+            if let Some(at) = differing_size(axes, said) {
+                let (found, said) = (&axes[at].size, &said[at].size);
+                let why = format!(
+                    "axis {at} of result `{}` has the size {found}, but the model says {said}",
+                    shown(name)
+                );
+                self.broken(node, label, why);
+                return declared;
+            }
+            return filled(result, &declared);
         }
         let names =
             |axes: &[Axis]| axes.iter().map(|axis| axis.meaning.as_deref().map(str::to_owned)).collect();
-        let mismatch = DenotationMismatch {
+        self.report.mismatches.push(DenotationMismatch {
             node: label.to_owned(),
             operator: node.op_type.clone(),
             position,
@@ -175,15 +156,14 @@ impl<'a> Walk<'a> {
             axes: wrong,
             found: names(axes),
             expected: names(said),
-        };
+        });
+        // Nothing is said of what is not agreed upon.
         let quiet = axes.iter().zip(said.iter()).map(|(axis, said)| {
             let agree = agree(&axis.meaning, &said.meaning);
-            let meaning = if agree { axis.meaning.clone().or_else(|| said.meaning.clone()) } else { None };
+            let meaning = axis.meaning.clone().or_else(|| said.meaning.clone()).filter(|_| agree);
             Axis { size: axis.size.or(&said.size), meaning }
         });
-        let result = Value { axes: Some(quiet.collect()), integers: result.integers.clone() };
-        self.report.mismatches.push(mismatch);
-        result
+        Value { axes: Some(quiet.collect()), integers: result.integers.clone() }
     }
 
     /// Operators with graphs in them.
@@ -265,6 +245,28 @@ impl<'a> Walk<'a> {
         }
         Ok(results)
     }
+}
+
+/// The axes that mean something else than what is said of them.
+fn differing_meanings(axes: &[Axis], said: &[Axis]) -> Vec<WrongAxis> {
+    let wrong = |(at, (axis, said)): (usize, (&Axis, &Axis))| match (&axis.meaning, &said.meaning) {
+        (Some(found), Some(expected)) if !agree(&axis.meaning, &said.meaning) => Some(WrongAxis {
+            axis: at,
+            found: found.to_string(),
+            expected: expected.to_string(),
+            like: Some("the model says of this value".to_owned()),
+        }),
+        _ => None,
+    };
+    axes.iter().zip(said).enumerate().filter_map(wrong).collect()
+}
+
+/// The first axis whose size is another than what is said of it.
+fn differing_size(axes: &[Axis], said: &[Axis]) -> Option<usize> {
+    axes.iter().zip(said).position(|(axis, said)| match (&axis.size, &said.size) {
+        (Size::Fixed(found), Size::Fixed(said)) => found != said,
+        _ => false,
+    })
 }
 
 /// A value with a new axis.
