@@ -31,6 +31,7 @@
 
 pub mod denotation;
 mod error;
+mod limits;
 pub mod proto;
 mod signature;
 
@@ -69,9 +70,15 @@ impl OnnxModel {
     ///
     /// # Errors
     ///
-    /// If the bytes are no model: cut off, not in the format of protobuf, nested too deeply, names that are not UTF-8, or without a graph.
+    /// If the bytes are no model: cut off, not in the format of protobuf, nested too deeply, names that are not UTF-8, without a graph, or of more
+    /// parts than any model has.
     pub fn from_bytes(bytes: impl Into<Bytes>) -> Result<Self, OnnxError> {
-        let proto = proto::ModelProto::decode(bytes.into())
+        let bytes = bytes.into();
+        if limits::has_too_many_parts(&bytes) {
+            let why = format!("there are more than {} nodes, names and axes in it", limits::MOST_PARTS);
+            return Err(OnnxError::NotAModel { why });
+        }
+        let proto = proto::ModelProto::decode(bytes)
             .map_err(|error| OnnxError::NotAModel { why: error::brief(&error.to_string()) })?;
         Self::from_proto(proto)
     }

@@ -101,11 +101,11 @@ pub struct AttributeProto {
     #[prost(bytes = "bytes", optional, tag = "4")]
     pub s: Option<Bytes>,
     /// A tensor.
-    #[prost(message, optional, tag = "5")]
-    pub t: Option<TensorProto>,
+    #[prost(message, optional, boxed, tag = "5")]
+    pub t: Option<Box<TensorProto>>,
     /// A graph: what a branch or a loop computes.
-    #[prost(message, optional, tag = "6")]
-    pub g: Option<GraphProto>,
+    #[prost(message, optional, boxed, tag = "6")]
+    pub g: Option<Box<GraphProto>>,
     /// Integers.
     #[prost(int64, repeated, packed = "false", tag = "8")]
     pub ints: Vec<i64>,
@@ -320,13 +320,23 @@ impl NodeProto {
     /// With a constant as an option.
     #[must_use]
     pub fn constant(self, name: &str, tensor: TensorProto) -> Self {
-        self.with(AttributeProto { name: name.to_owned(), t: Some(tensor), r#type: 4, ..Default::default() })
+        self.with(AttributeProto {
+            name: name.to_owned(),
+            t: Some(Box::new(tensor)),
+            r#type: 4,
+            ..Default::default()
+        })
     }
 
     /// With a graph as an option.
     #[must_use]
     pub fn graph(self, name: &str, graph: GraphProto) -> Self {
-        self.with(AttributeProto { name: name.to_owned(), g: Some(graph), r#type: 5, ..Default::default() })
+        self.with(AttributeProto {
+            name: name.to_owned(),
+            g: Some(Box::new(graph)),
+            r#type: 5,
+            ..Default::default()
+        })
     }
 
     fn with(mut self, attribute: AttributeProto) -> Self {

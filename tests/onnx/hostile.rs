@@ -90,6 +90,41 @@ fn lengths_that_the_file_does_not_have() {
     }
 }
 
+/// A part of two bytes takes a hundred in memory: files that have millions of them are refused before anything is made of them.
+#[test]
+fn files_with_more_parts_than_any_model() {
+    let field = |number: u8, content: &[u8]| {
+        let mut all = vec![number << 3 | 2];
+        let mut length = content.len();
+        while length >= 0x80 {
+            all.push(length as u8 | 0x80);
+            length >>= 7;
+        }
+        all.push(length as u8);
+        all.extend_from_slice(content);
+        all
+    };
+    let count = 2_000_100;
+    let nodes = field(7, &[0x0a, 0x00].repeat(count));
+    let inputs = field(7, &field(1, &[0x0a, 0x00].repeat(count)));
+    let options = field(7, &field(1, &[0x2a, 0x00].repeat(count)));
+    let axes = field(7, &field(11, &field(2, &field(1, &field(2, &[0x0a, 0x00].repeat(count))))));
+    // Behind something that the reader skips.
+    let hidden = field(7, &[&[0x1b, 0x1c][..], &[0x0a, 0x00].repeat(count)].concat());
+    for file in [hidden, nodes, inputs, options, axes] {
+        assert_eq!(
+            refused(&file),
+            "this is not an ONNX model: there are more than 2000000 nodes, names and axes in it"
+        );
+    }
+    // Weights are as large as they like.
+    let mut graph = chain(NCHW, Vec::new());
+    graph
+        .initializer
+        .push(proto::TensorProto { raw_data: vec![0x0a; 8_000_000].into(), ..Default::default() });
+    assert!(OnnxModel::from_bytes(proto::model(graph).to_bytes()).is_ok());
+}
+
 #[test]
 fn names_that_are_no_text() {
     let mut graph = chain(NCHW, Vec::new());

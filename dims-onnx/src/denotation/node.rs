@@ -57,11 +57,11 @@ impl<'a> Call<'a> {
     }
 
     pub fn tensor(&self, name: &str) -> Option<&'a TensorProto> {
-        self.attribute(name)?.t.as_ref()
+        self.attribute(name)?.t.as_deref()
     }
 
     pub fn graph(&self, name: &str) -> Option<&'a GraphProto> {
-        self.attribute(name)?.g.as_ref()
+        self.attribute(name)?.g.as_deref()
     }
 
     /// Integers that are an option in older versions of an operator, and an input in newer ones. `Ok(None)`: they are left out.
