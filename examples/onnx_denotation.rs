@@ -1,7 +1,7 @@
 //! What the axes of an ONNX model mean, carried through its graph, and where an operator expects something else.
 //!
 //! ```sh
-//! cargo run --example onnx_denotation --features onnx -- model.onnx
+//! cargo run --example onnx_denotation -- model.onnx
 //! ```
 //!
 //! Ends with the code 1 if there is a mismatch, or a node that does not fit together, and with 2 if the file is no model.
@@ -9,7 +9,7 @@
 use clap::Parser;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use typed_dims::onnx::OnnxModel;
+use typed_dims_onnx::OnnxModel;
 
 #[derive(Parser)]
 #[command(about = "Checks what the axes of an ONNX model mean against what its operators expect")]
@@ -48,7 +48,7 @@ fn check(model: &OnnxModel) -> (String, bool) {
 #[cfg(test)]
 mod tests {
     use super::check;
-    use typed_dims::onnx::{OnnxModel, proto};
+    use typed_dims_onnx::{OnnxModel, proto};
 
     /// The example of the text's motivation.
     #[test]
