@@ -1,5 +1,5 @@
 //! Macro forms beside the same by hand, in dims: in turns, so that whatever slows the machine down meets both alike. Prints the median of each, and
-//! of their ratios.
+//! of their ratios. `cargo bench --bench macros -- NAME` runs the cases that have `NAME` in theirs.
 
 use rayon::ThreadPoolBuilder;
 use std::hint::black_box;
@@ -27,6 +27,10 @@ fn median(values: &mut [f64]) -> f64 {
 }
 
 fn compare<T: PartialEq>(name: &str, by_macro: impl Fn() -> T, by_hand: impl Fn() -> T) {
+    let mut asked = std::env::args().skip(1).filter(|argument| argument != "--bench");
+    if !asked.all(|part| name.contains(&part)) {
+        return;
+    }
     assert!(by_macro() == by_hand(), "{name}: both forms compute the same");
     let once = time(3, &by_macro).max(1.0);
     let calls = (SLICE.as_nanos() as f64 / once).clamp(1.0, 1e6) as u32;
@@ -123,18 +127,31 @@ fn patterns(n: usize) {
     compare(&format!("reduce!(b h w c -> b c, mean), {n}"), || reduce!(x, b h w c -> b c, mean), by_hand);
     let y = array((n, n));
     let by_hand = || {
+        dims!(h, w, r = 3);
+        y.at((h, w)).expand(r).order((h, (w, r)))
+    };
+    compare(&format!("repeat!(h w -> h (w 3)), {n}"), || repeat!(y, h w -> h (w 3)), by_hand);
+    let by_hand = || {
         let repeated = y.view().insert_axis(Axis(2));
         let repeated = repeated.broadcast((n, n, 3)).expect("an axis of one element is repeated").to_owned();
         repeated.into_shape_with_order((n, 3 * n)).expect("it is contiguous")
     };
-    compare(&format!("repeat!(h w -> h (w 3)), {n}"), || repeat!(y, h w -> h (w 3)), by_hand);
-    let by_hand = || concatenate![Axis(1), y, y, y];
-    compare(
-        &format!("rearrange!([..], n h w -> h (n w)), {n}"),
-        || rearrange!([y, y, y], n h w -> h (n w)),
-        by_hand,
-    );
-    compare(&format!("pack!([..], h *), {n}"), || pack!([y, y, y], h *).0, by_hand);
+    compare(&format!("repeat!(h w -> h (w 3)), {n}, by ndarray"), || repeat!(y, h w -> h (w 3)), by_hand);
+    let by_hand = || {
+        dims!(n, h, w);
+        stack(n, [&y, &y, &y].map(|y| y.at((h, w)))).order((h, (n, w)))
+    };
+    let by_macro = || rearrange!([y, y, y], n h w -> h (n w));
+    compare(&format!("rearrange!([..], n h w -> h (n w)), {n}"), by_macro, by_hand);
+    let by_ndarray = || concatenate![Axis(1), y, y, y];
+    compare(&format!("rearrange!([..], ..), {n}, by ndarray"), by_macro, by_ndarray);
+    let by_hand = || {
+        dims!(h, w);
+        concat(w, [&y, &y, &y].map(|y| y.at((h, w)))).order((h, w))
+    };
+    let by_macro = || pack!([y, y, y], h *).0;
+    compare(&format!("pack!([..], h *), {n}"), by_macro, by_hand);
+    compare(&format!("pack!([..], h *), {n}, by ndarray"), by_macro, by_ndarray);
     let ids = Array2::from_shape_fn((n, 4), |(i, j)| (i * 7 + j * 3) % n);
     let by_hand = || {
         dims!(b, s, f);

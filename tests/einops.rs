@@ -286,6 +286,75 @@ fn lists_are_a_leading_axis() {
     );
 }
 
+/// Views of one array that have the same sizes, and lie in memory in different ways.
+fn views(whole: &Array3<i32>) -> [ndarray::ArrayView3<'_, i32>; 4] {
+    [
+        whole.slice(s![..4, ..4, ..2]),
+        whole.slice(s![..;-1, .., ..]).slice_move(s![..4, ..;2, ..2]),
+        whole.slice(s![..2, 2..6, ..4]).permuted_axes([2, 1, 0]),
+        whole.slice(s![1..5, 4.., ..;4]),
+    ]
+}
+
+#[test]
+fn elements_lie_anywhere_in_memory() {
+    let whole: Array3<i32> = random(&mut Random(5), (6, 8, 5));
+    let views = views(&whole);
+    // Along an axis of one element that is as if it were four, nothing moves.
+    let one = whole.slice(s![..1, ..4, 1..3]);
+    let still = one.broadcast((4, 4, 2)).unwrap();
+    macro_rules! same {
+        ($($macro:ident $pattern:literal $([$op:ident])? $($axis:ident = $given:literal)*;)*) => {$(
+            for x in views.iter().chain([&still]) {
+                let sum = |part: &[i32]| part.iter().fold(0, |sum: i32, &x| sum.wrapping_add(x));
+                let expected =
+                    oracle($pattern, &x.to_owned().into_dyn(), &[$((stringify!($axis), $given)),*], sum);
+                let found = $macro!(x, $pattern $(, $op)? $(, $axis = $given)*).into_dynamic();
+                assert_eq!(found, expected, "{} of {:?}", $pattern, x.strides());
+            }
+        )*};
+    }
+    same! {
+        rearrange "a b c -> c a b";
+        rearrange "a b c -> (b c) a";
+        rearrange "(a a2) b c -> a c (b a2)" a2 = 2;
+        rearrange "(a a2) (a2 b) c -> c a a2 b" a2 = 2;
+        rearrange "a a c -> c a";
+        repeat "a b c -> a (c n) b" n = 3;
+        reduce "a b c -> b" [sum];
+        reduce "(a a2) b c -> a2 c" [sum] a2 = 2;
+        reduce "a a c -> " [sum];
+    }
+    let list: Vec<_> = views.iter().map(|view| view.to_owned().into_dyn()).collect();
+    let whole = stacked(&list);
+    macro_rules! lists {
+        ($($pattern:literal $($axis:ident = $given:literal)*;)*) => {$(
+            let expected = oracle($pattern, &whole, &[$((stringify!($axis), $given)),*], |part| part[0]);
+            let found = rearrange!(views, $pattern $(, $axis = $given)*).into_dynamic();
+            assert_eq!(found, expected, $pattern);
+            let alike: Vec<_> = list.iter().map(|array| array.view()).collect();
+            let found = rearrange!(alike, $pattern $(, $axis = $given)*).into_dynamic();
+            assert_eq!(found, expected, $pattern);
+        )*};
+    }
+    lists! {
+        "n a b c -> a (n b) c";
+        "(n m) a b c -> m (a n) (c b)" m = 2;
+        "n (a a2) b c -> a2 c (b n) a" a2 = 2;
+    }
+    let [x, y, z, ..] = views;
+    assert_eq!(rearrange!([x, y, x, z], n n b c -> b n c).slice(s![.., 3, ..]), z.slice(s![3, .., ..]));
+    assert_eq!(
+        pack!([x, y, z], a *).0,
+        ndarray::concatenate![ndarray::Axis(1), flat(&x), flat(&y), flat(&z)]
+    );
+    assert_eq!(pack!([x, y, z], *c).0.dim(), (48, 2));
+}
+
+fn flat(x: &ndarray::ArrayView3<'_, i32>) -> Array2<i32> {
+    Array2::from_shape_fn((4, 8), |(a, at)| x[(a, at / 2, at % 2)])
+}
+
 #[test]
 fn arrays_are_joined_and_split() {
     let mut generator = Random(6);
@@ -413,6 +482,29 @@ fn tensors_keep_their_dims() {
     assert_eq!(rearrange!(x.at((.., .., ..)) + 1.0, a b c -> c b a), rearrange!(x, a b c -> c b a) + 1.0);
     let joined = rearrange!(bound, bound, h w1, h w2 -> h (w1 + w2)).order(n);
     assert_eq!(joined, rearrange!(x, x, n h w1, n h w2 -> n h (w1 + w2)));
+}
+
+#[test]
+fn dims_of_the_scope_say_how_long_axes_are() {
+    dims!(n, m = 3, open);
+    let x = random::<i32, _>(&mut Random(13), (4, 6)).mapv(|x| x % 100);
+    let bound = x.at((n, ..));
+    assert_eq!(repeat!(x, h w -> h $m w), repeat!(x, h w -> h m w, m = 3));
+    assert_eq!(rearrange!(x, h ($m w) -> w ($m h)), rearrange!(x, h (m w) -> w (m h), m = 3));
+    assert_eq!(reduce!(x, $n w -> $n, sum), x.sum_axis(ndarray::Axis(1)));
+    assert_eq!(rearrange!(bound, ($m w) -> w m).order(n), rearrange!(x, n (m w) -> n w m, m = 3));
+    assert_eq!(parse_shape!(x, $n (w $m)).w, 2);
+    // A dim without a size says nothing.
+    assert_eq!(rearrange!(x, $open w -> w $open), x.t());
+    assert_eq!(
+        try_rearrange!(x, $m w -> w $m).unwrap_err().to_string(),
+        "axis `m` has size 3 as given, but 4 in the operand, in the pattern `m w -> w m`"
+    );
+    assert!(try_repeat!(x, h w -> h w $open).unwrap_err().to_string().contains("`open`"));
+    dims! {
+        struct Half = 2;
+    }
+    assert_eq!(rearrange!(x, ($Half h) w -> h $Half w).dim(), (2, 2, 6));
 }
 
 #[test]

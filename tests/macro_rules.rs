@@ -39,6 +39,8 @@ macro_rules! nested {
         transposed!(transposed!($x, p, q), q, p)
     };
 }
+macro_rules! of_dim { ($x:expr, $d:ident) => { repeat!($x, h w -> h $d w, $d = $d.size()) }; }
+macro_rules! of_own_dim { ($x:expr) => {{ dims!(n = 3); repeat!($x, h w -> h w $n) }}; }
 macro_rules! view { ($x:expr, $($n:ident)*) => { rearrange_view!($x, $($n)* -> ($($n)*)) }; }
 macro_rules! list { ($($x:expr),*) => { rearrange!([$($x),*], n h w -> h (n w)) }; }
 macro_rules! joined { ($x:expr, $m:ident $(; $y:expr, $n:ident)*) => { rearrange!($x $(, $y)*, h $m $(, h $n)* -> h ($m $(+ $n)*)) }; }
@@ -81,6 +83,9 @@ fn in_patterns() {
     assert_eq!(list!(a, a).dim(), (2, 4));
     assert_eq!(joined!(a, x; a, y).dim(), (2, 4));
     assert!(try_all!(a).is_ok());
+    dims!(twice = 2);
+    assert_eq!(of_dim!(a, twice), array![[[1.0, 2.0], [1.0, 2.0]], [[3.0, 4.0], [3.0, 4.0]]]);
+    assert_eq!(of_own_dim!(a).dim(), (2, 2, 3));
     assert_eq!(times!(&a + 1.0), (&a.t() + 1.0) * 2.0);
 }
 

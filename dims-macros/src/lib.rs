@@ -7,6 +7,7 @@ mod einsum;
 mod gather;
 mod groups;
 mod key;
+mod library;
 mod load;
 #[cfg(feature = "onnx")]
 mod onnx;
@@ -17,6 +18,7 @@ mod shape;
 mod transform;
 
 use groups::visible;
+use library::found;
 use proc_macro::TokenStream;
 use transform::Kind;
 
@@ -72,7 +74,7 @@ use transform::Kind;
 #[proc_macro]
 pub fn dims(input: TokenStream) -> TokenStream {
     let ast = syn::parse_macro_input!(input as dims::ast::Input);
-    dims::expand::expand(&ast).into()
+    found(dims::expand::expand(&ast)).into()
 }
 
 /// Declares roles, what dims can mean, besides those of ONNX. A role can refine another: it is accepted where that one is expected.
@@ -105,7 +107,7 @@ pub fn dims(input: TokenStream) -> TokenStream {
 #[proc_macro]
 pub fn roles(input: TokenStream) -> TokenStream {
     let ast = syn::parse_macro_input!(input as roles::Input);
-    roles::expand(&ast).into()
+    found(roles::expand(&ast)).into()
 }
 
 /// A function that is written for one example, and called with any further dims bound.
@@ -131,7 +133,7 @@ pub fn roles(input: TokenStream) -> TokenStream {
 #[doc = include_str!("../docs/batched.md")]
 #[proc_macro_attribute]
 pub fn batched(attribute: TokenStream, item: TokenStream) -> TokenStream {
-    batched::expand(attribute.into(), item.into()).into()
+    found(batched::expand(attribute.into(), item.into())).into()
 }
 
 /// A comprehension: an array from what is in each of its places, as loops would compute it.
@@ -236,7 +238,7 @@ pub fn batched(attribute: TokenStream, item: TokenStream) -> TokenStream {
 /// Where [`try_tensor!`] returns an error.
 #[proc_macro]
 pub fn tensor(input: TokenStream) -> TokenStream {
-    comprehension::expand(visible(input.into()), comprehension::Notation::Tensor, false).into()
+    found(comprehension::expand(visible(input.into()), comprehension::Notation::Tensor, false)).into()
 }
 
 /// As [`tensor!`], but what sizes decide is an error: a `Result<_, DimError>`.
@@ -256,7 +258,7 @@ pub fn tensor(input: TokenStream) -> TokenStream {
 /// ```
 #[proc_macro]
 pub fn try_tensor(input: TokenStream) -> TokenStream {
-    comprehension::expand(visible(input.into()), comprehension::Notation::Tensor, true).into()
+    found(comprehension::expand(visible(input.into()), comprehension::Notation::Tensor, true)).into()
 }
 
 /// Sums of products, in numpy's notation: `einsum!("ik,kj->ij", a, b)`.
@@ -268,13 +270,13 @@ pub fn try_tensor(input: TokenStream) -> TokenStream {
 #[doc = include_str!("../docs/einsum_indexed.md")]
 #[proc_macro]
 pub fn einsum(input: TokenStream) -> TokenStream {
-    einsum::expand(visible(input.into()), einsum::What::Value { fallible: false }).into()
+    found(einsum::expand(visible(input.into()), einsum::What::Value { fallible: false })).into()
 }
 
 /// As [`einsum!`], but what sizes decide is an error: a `Result<_, DimError>`.
 #[proc_macro]
 pub fn try_einsum(input: TokenStream) -> TokenStream {
-    einsum::expand(visible(input.into()), einsum::What::Value { fallible: true }).into()
+    found(einsum::expand(visible(input.into()), einsum::What::Value { fallible: true })).into()
 }
 
 /// In which order [`einsum!`] multiplies its operands, and what that costs: an `EinsumPath`, which prints.
@@ -291,7 +293,7 @@ pub fn try_einsum(input: TokenStream) -> TokenStream {
 /// ```
 #[proc_macro]
 pub fn einsum_path(input: TokenStream) -> TokenStream {
-    einsum::expand(visible(input.into()), einsum::What::Path).into()
+    found(einsum::expand(visible(input.into()), einsum::What::Path)).into()
 }
 
 /// The axes of an array in another order, split, merged, joined: `rearrange!(x, b h w c -> b (c h w))`.
@@ -299,13 +301,13 @@ pub fn einsum_path(input: TokenStream) -> TokenStream {
 #[doc = include_str!("../docs/rearrange.md")]
 #[proc_macro]
 pub fn rearrange(input: TokenStream) -> TokenStream {
-    transform::expand(visible(input.into()), Kind::Rearrange, false).into()
+    found(transform::expand(visible(input.into()), Kind::Rearrange, false)).into()
 }
 
 /// As [`rearrange!`], but what sizes decide is an error: a `Result<_, DimError>`.
 #[proc_macro]
 pub fn try_rearrange(input: TokenStream) -> TokenStream {
-    transform::expand(visible(input.into()), Kind::Rearrange, true).into()
+    found(transform::expand(visible(input.into()), Kind::Rearrange, true)).into()
 }
 
 /// As [`rearrange!`], but a view: nothing is copied.
@@ -336,13 +338,13 @@ pub fn try_rearrange(input: TokenStream) -> TokenStream {
 /// Where [`try_rearrange_view!`] returns an error.
 #[proc_macro]
 pub fn rearrange_view(input: TokenStream) -> TokenStream {
-    transform::expand(visible(input.into()), Kind::View, false).into()
+    found(transform::expand(visible(input.into()), Kind::View, false)).into()
 }
 
 /// As [`rearrange_view!`], but what sizes and strides decide is an error: a `Result<_, DimError>`.
 #[proc_macro]
 pub fn try_rearrange_view(input: TokenStream) -> TokenStream {
-    transform::expand(visible(input.into()), Kind::View, true).into()
+    found(transform::expand(visible(input.into()), Kind::View, true)).into()
 }
 
 /// The elements along some axes combined into one: `reduce!(x, b c (h h2) (w w2) -> b c h w, max, h2 = 2, w2 = 2)`.
@@ -350,13 +352,13 @@ pub fn try_rearrange_view(input: TokenStream) -> TokenStream {
 #[doc = include_str!("../docs/reduce.md")]
 #[proc_macro]
 pub fn reduce(input: TokenStream) -> TokenStream {
-    transform::expand(visible(input.into()), Kind::Reduce, false).into()
+    found(transform::expand(visible(input.into()), Kind::Reduce, false)).into()
 }
 
 /// As [`reduce!`], but what sizes decide is an error: a `Result<_, DimError>`.
 #[proc_macro]
 pub fn try_reduce(input: TokenStream) -> TokenStream {
-    transform::expand(visible(input.into()), Kind::Reduce, true).into()
+    found(transform::expand(visible(input.into()), Kind::Reduce, true)).into()
 }
 
 /// An array repeated along new axes: `repeat!(x, h w -> h (w r), r = 3)`.
@@ -364,13 +366,13 @@ pub fn try_reduce(input: TokenStream) -> TokenStream {
 #[doc = include_str!("../docs/repeat.md")]
 #[proc_macro]
 pub fn repeat(input: TokenStream) -> TokenStream {
-    transform::expand(visible(input.into()), Kind::Repeat, false).into()
+    found(transform::expand(visible(input.into()), Kind::Repeat, false)).into()
 }
 
 /// As [`repeat!`], but what sizes decide is an error: a `Result<_, DimError>`.
 #[proc_macro]
 pub fn try_repeat(input: TokenStream) -> TokenStream {
-    transform::expand(visible(input.into()), Kind::Repeat, true).into()
+    found(transform::expand(visible(input.into()), Kind::Repeat, true)).into()
 }
 
 /// Arrays of different ranks joined into one, as by `einops.pack`: `let (packed, shape) = pack!([x0, x1], h w *);`
@@ -378,13 +380,13 @@ pub fn try_repeat(input: TokenStream) -> TokenStream {
 #[doc = include_str!("../docs/pack.md")]
 #[proc_macro]
 pub fn pack(input: TokenStream) -> TokenStream {
-    packing::pack(visible(input.into()), false).into()
+    found(packing::pack(visible(input.into()), false)).into()
 }
 
 /// As [`pack!`], but what sizes decide is an error: a `Result<_, DimError>`.
 #[proc_macro]
 pub fn try_pack(input: TokenStream) -> TokenStream {
-    packing::pack(visible(input.into()), true).into()
+    found(packing::pack(visible(input.into()), true)).into()
 }
 
 /// The arrays that [`pack!`] joined: `let [x0, x1] = unpack!(packed, shape, h w *);`
@@ -414,13 +416,13 @@ pub fn try_pack(input: TokenStream) -> TokenStream {
 /// Where [`try_unpack!`] returns an error: if the sizes do not add up to the axis `*`.
 #[proc_macro]
 pub fn unpack(input: TokenStream) -> TokenStream {
-    packing::unpack(visible(input.into()), false).into()
+    found(packing::unpack(visible(input.into()), false)).into()
 }
 
 /// As [`unpack!`], but what sizes decide is an error: a `Result<_, DimError>`.
 #[proc_macro]
 pub fn try_unpack(input: TokenStream) -> TokenStream {
-    packing::unpack(visible(input.into()), true).into()
+    found(packing::unpack(visible(input.into()), true)).into()
 }
 
 /// The sizes of an array's axes by name: `let s = parse_shape!(x, b _ h w);` has the fields `s.b`, `s.h` and `s.w`.
@@ -456,13 +458,13 @@ pub fn try_unpack(input: TokenStream) -> TokenStream {
 /// of axes.
 #[proc_macro]
 pub fn parse_shape(input: TokenStream) -> TokenStream {
-    shape::expand(visible(input.into()), false).into()
+    found(shape::expand(visible(input.into()), false)).into()
 }
 
 /// As [`parse_shape!`], but what sizes decide is an error: a `Result<_, DimError>`.
 #[proc_macro]
 pub fn try_parse_shape(input: TokenStream) -> TokenStream {
-    shape::expand(visible(input.into()), true).into()
+    found(shape::expand(visible(input.into()), true)).into()
 }
 
 /// Elements at computed positions: `gather!(table[_ feat], words[batch seq] => batch seq feat)`.
@@ -506,25 +508,26 @@ pub fn try_parse_shape(input: TokenStream) -> TokenStream {
 /// Where [`try_gather!`] returns an error: if a position is out of range, or an axis has two sizes.
 #[proc_macro]
 pub fn gather(input: TokenStream) -> TokenStream {
-    gather::expand(visible(input.into()), false).into()
+    found(gather::expand(visible(input.into()), false)).into()
 }
 
 /// As [`gather!`], but what sizes and positions decide is an error: a `Result<_, DimError>`.
 #[proc_macro]
 pub fn try_gather(input: TokenStream) -> TokenStream {
-    gather::expand(visible(input.into()), true).into()
+    found(gather::expand(visible(input.into()), true)).into()
 }
 
 #[cfg(feature = "onnx")]
 #[doc = include_str!("../docs/onnx_dims.md")]
 #[proc_macro]
 pub fn onnx_dims(input: TokenStream) -> TokenStream {
-    onnx::expand(visible(input.into())).into()
+    found(onnx::expand(visible(input.into()))).into()
 }
 
 #[doc = include_str!("../docs/load.md")]
 #[proc_macro_derive(Load, attributes(load))]
 pub fn load(input: TokenStream) -> TokenStream {
     let input = syn::parse_macro_input!(input as syn::DeriveInput);
-    load::Input::new(input).map_or_else(syn::Error::into_compile_error, |input| load::expand(&input)).into()
+    found(load::Input::new(input).map_or_else(syn::Error::into_compile_error, |input| load::expand(&input)))
+        .into()
 }

@@ -6,7 +6,7 @@ use super::join::Arrays;
 use super::layout::{Layout, contiguous};
 use super::rank::{AnyRank, HasAtLeast, HasExactly};
 use super::solve::solve;
-use crate::bind::source::RankDyn;
+use crate::bind::source::{Axes, RankDyn};
 use crate::error::DimError;
 use crate::expr::Factors;
 use crate::kernel::Kernel;
@@ -19,6 +19,7 @@ use crate::plan::shape::Shape;
 use crate::rank::*;
 use crate::scalar::{Element, Num};
 use crate::set::{Dims, Union};
+use crate::storage::axes::Axis;
 use smallvec::SmallVec;
 use std::marker::PhantomData;
 
@@ -163,11 +164,14 @@ pub trait ValueList<T: Element> {
         None
     }
 
+    /// Appends all operands, if they are nothing but memory.
+    fn memories<'s>(&'s self, memories: &mut Memories<'s, T>) -> bool;
+
     /// The elements of the first operand in the order of a loop nest.
     fn collect_first(&self, nest: Nest, len: usize) -> Result<Vec<T>, DimError>;
 
-    /// Whether the first operand is a list of arrays.
-    fn starts_with_list(&self) -> bool;
+    /// The axes of the first operand and its arrays, if it is a list.
+    fn first_list(&self) -> Option<(&[Axis], &[(*const T, Axes)])>;
 
     /// Each operand in memory, with its number; what is not in memory is computed.
     fn arrays<U: Dims>(
@@ -202,13 +206,21 @@ pub trait ValueList<T: Element> {
         T: Num;
 }
 
+/// Operands in memory.
+pub(super) type Memories<'s, T> = SmallVec<[direct::Memory<'s, T>; 4]>;
+
 impl<T: Element> ValueList<T> for End {
+    #[inline]
+    fn memories<'s>(&'s self, _: &mut Memories<'s, T>) -> bool {
+        true
+    }
+
     fn collect_first(&self, _: Nest, _: usize) -> Result<Vec<T>, DimError> {
         unreachable!("there is no operand")
     }
 
-    fn starts_with_list(&self) -> bool {
-        false
+    fn first_list(&self) -> Option<(&[Axis], &[(*const T, Axes)])> {
+        None
     }
 
     fn arrays<U: Dims>(
@@ -319,13 +331,23 @@ impl<T: Element, V: Values<Elem = T>, L: ValueList<T>> ValueList<T> for (V, L) {
     }
 
     #[inline]
+    fn memories<'s>(&'s self, memories: &mut Memories<'s, T>) -> bool {
+        let Some(first) = self.first() else { return false };
+        memories.push(first);
+        self.1.memories(memories)
+    }
+
+    #[inline]
     fn collect_first(&self, nest: Nest, len: usize) -> Result<Vec<T>, DimError> {
         self.0.collect(nest, len)
     }
 
     #[inline]
-    fn starts_with_list(&self) -> bool {
-        self.0.memory().is_some_and(|memory| memory.list.is_some())
+    fn first_list(&self) -> Option<(&[Axis], &[(*const T, Axes)])> {
+        let memory = self.0.memory()?;
+        // (A list with a fault has not all of its arrays.)
+        let list = memory.list.as_deref().filter(|_| memory.fault.is_none())?;
+        Some((&memory.axes, list))
     }
 
     fn arrays<U: Dims>(

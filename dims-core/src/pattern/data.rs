@@ -15,8 +15,20 @@ pub struct Pattern {
     pub output: &'static [Slot],
     /// Which part of which operand each part of the result is, where some axes are put together of several (`w1 + w2`).
     pub pieces: &'static [Piece],
+    /// Which axes are loops of the result, and which are not; none if that depends on the operands (`...`), on the part of the result
+    /// (`w1 + w2`), or if they are many.
+    pub loops: Option<Loops>,
     /// What each axis is in a matrix product, if the pattern is one of two operands.
     pub roles: Option<Roles>,
+}
+
+/// The axes of a pattern as loops.
+#[derive(Clone, Copy, Debug)]
+pub struct Loops {
+    /// The axes of the result, in its order, each part of a group on its own.
+    pub kept: &'static [usize],
+    /// The others, in the order in which they stand in the pattern.
+    pub reduced: &'static [usize],
 }
 
 /// One axis of an array, in the words of a pattern.

@@ -1,7 +1,8 @@
 //! Sums of products.
 
-use super::args::{Args, ValueList, lay_out, meet};
+use super::args::{Args, Memories, ValueList, lay_out, meet};
 use super::data::{Given, Pattern, Slot};
+use super::direct::{Bound, MOST};
 use super::layout::{Layout, List};
 use super::rank::{OutRank, ResultOf};
 use crate::error::DimError;
@@ -12,12 +13,14 @@ use crate::kernel::elementwise::collect_memory;
 use crate::kernel::reducers::Sum;
 use crate::kernel::threads;
 use crate::plan::contract::{self, Supports};
+use crate::plan::direct::Memory;
 use crate::plan::explain::{Loops, Step, record};
 use crate::plan::nest::{Nest, Parts};
 use crate::plan::rows::Rows;
 use crate::plan::shape::{Shape, volume};
 use crate::scalar::Num;
 use crate::set::Dims;
+use crate::storage::axes::Axis;
 use smallvec::SmallVec;
 
 /// A result of elements `U` with the axes `O`, from operands `L` of elements `T`.
@@ -45,8 +48,57 @@ where
         return Ok(<O::Rank as ResultOf<T, L::Dims>>::build(data, &sizes[..pattern.output.len()]));
     }
     values.settle()?;
+    let mut memories = Memories::new();
+    if values.memories(&mut memories)
+        && let Some((data, sizes)) = direct(pattern, given, &values, &memories)
+    {
+        return Ok(<O::Rank as ResultOf<T, L::Dims>>::build(data, &sizes));
+    }
     let (data, sizes) = run::<T, L::Dims>(pattern, given, &values)?;
     Ok(<O::Rank as ResultOf<T, L::Dims>>::build(data, &sizes))
+}
+
+/// The elements and the sizes of the result, for operands in memory; nothing if the general way has more to say.
+fn direct<T: Num>(
+    pattern: &'static Pattern,
+    given: &[Given],
+    values: &impl ValueList<T>,
+    memories: &[Memory<'_, T>],
+) -> Option<(Vec<T>, SmallVec<[usize; MOST]>)> {
+    let axes: SmallVec<[&[Axis]; 4]> = memories.iter().map(|(_, axes)| *axes).collect();
+    let bound = Bound::new(pattern, given, &axes)?;
+    let (sizes, kept) = (bound.sizes(), bound.loops.kept);
+    let len = bound.volume(kept, size_of::<T>())?;
+    let mut union = 0;
+    let supports: Supports = bound
+        .rows
+        .iter()
+        .map(|row| {
+            let varies = |axis: usize| row[axis] != 0 && sizes[axis] != 1;
+            let axes =
+                (0..sizes.len()).fold(0, |axes, axis| axes | contract::Axes::from(varies(axis)) << axis);
+            union |= axes;
+            axes
+        })
+        .collect();
+    if (0..sizes.len()).any(|axis| sizes[axis] != 1 && union >> axis & 1 == 0) {
+        return None;
+    }
+    let data = if memories.len() == 1 && bound.loops.reduced.is_empty() {
+        values.collect_first(Nest::map(sizes, kept, &bound.rows), len).ok()?
+    } else if contract::is_worthwhile(&supports, sizes, kept) {
+        let rows = memories.iter().zip(bound.rows.iter());
+        // SAFETY: the loops have the sizes of the operands' axes, whose positions are elements.
+        let operand = |((start, _), row): (&Memory<'_, T>, &[isize])| unsafe {
+            contract::Operand::borrowed(*start, row.into())
+        };
+        contract::contract(rows.map(operand).collect(), T::ONE, sizes, kept).ok()?
+    } else {
+        let count = bound.volume(bound.loops.reduced, 1)?;
+        let nest = Nest::reduce(sizes, kept, bound.loops.reduced, &bound.rows);
+        summed(values, &nest, len, count).ok()?
+    };
+    Some((data, bound.shape(pattern.output)))
 }
 
 /// The elements and the sizes of the result.
@@ -201,16 +253,26 @@ fn fused<T: Num>(
     let count =
         volume(reduced.iter().map(|&axis| sizes[axis]), 1).ok_or_else(|| too_large(layout.pattern, sizes))?;
     let nest = Nest::reduce(sizes, kept, &reduced, rows);
+    summed(values, &nest, len, count)
+}
+
+/// The sums of the product of all operands along the loops of a nest.
+fn summed<T: Num>(
+    values: &impl ValueList<T>,
+    nest: &Nest,
+    len: usize,
+    count: usize,
+) -> Result<Vec<T>, DimError> {
     let work = if parallel(values) { len.saturating_mul(count) } else { 0 };
     record(|| Step::Reduce {
         reduction: "sum",
         expression: values.describe(),
-        loops: Loops::new::<T>(&nest, len, threads::parts(work)),
+        loops: Loops::new::<T>(nest, len, threads::parts(work)),
         count,
     });
     let mut parts = Parts::new();
     let lower = |nest| values.product(&mut Nest::operands(nest));
-    kernel::reduce::reduce(&nest, &mut parts, lower, work, len, count, Sum)
+    kernel::reduce::reduce(nest, &mut parts, lower, work, len, count, Sum)
 }
 
 /// Whether the reader of the operands may run on several threads.

@@ -20,6 +20,7 @@ use crate::storage::axes::Axis;
 use crate::storage::memory::reserve;
 use ndarray::{ArrayBase, Data};
 use smallvec::SmallVec;
+use std::borrow::Cow;
 use std::marker::PhantomData;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -106,7 +107,7 @@ pub struct Memory<'a, T> {
     /// The axes, that of the list first.
     pub(super) axes: Axes,
     /// The arrays of a list, each with its axes, if the list is not one array in memory.
-    pub(super) list: Option<Vec<(*const T, Axes)>>,
+    pub(super) list: Option<Cow<'a, [(*const T, Axes)]>>,
     /// What was put together from a list.
     owned: Vec<T>,
     /// Why a list within a list could not be put together.
@@ -114,7 +115,7 @@ pub struct Memory<'a, T> {
     borrowed: PhantomData<&'a [T]>,
 }
 
-impl<T> Memory<'_, T> {
+impl<'a, T> Memory<'a, T> {
     /// # Safety
     ///
     /// If no axis is empty, then for every position of the axes `start` offset by the strides is an element that is borrowed for
@@ -129,9 +130,12 @@ impl<T> Memory<'_, T> {
     /// # Safety
     ///
     /// As for [`new`](Memory::new), for each of the arrays.
-    pub(super) unsafe fn list(items: Vec<(*const T, Axes)>) -> Self {
-        let own = items.first().map(|(_, axes)| axes.iter().map(|axis| Axis::new(axis.size, 0)));
-        let axes = std::iter::once(Axis::new(items.len(), 0)).chain(own.into_iter().flatten()).collect();
+    pub(super) unsafe fn list(items: Cow<'a, [(*const T, Axes)]>) -> Self {
+        // From one array to the next it is no distance: the strides are those of the first.
+        let mut axes = Axes::from_slice(&[Axis::new(items.len(), 0)]);
+        if let Some((_, own)) = items.first() {
+            axes.extend_from_slice(own);
+        }
         let start = std::ptr::null();
         Memory { start, axes, list: Some(items), owned: Vec::new(), fault: None, borrowed: PhantomData }
     }
@@ -142,11 +146,12 @@ impl<T> Memory<'_, T> {
             return Err((**fault).clone());
         }
         let Some(items) = &self.list else { return Ok(()) };
-        let sizes = |axes: &Axes| axes.iter().map(|axis| axis.size).collect::<Vec<_>>();
         let Some((_, first)) = items.first() else {
             return Err(DimError::Shape { what: "a list of no arrays has no sizes".into() });
         };
-        match items.iter().position(|(_, axes)| sizes(axes) != sizes(first)) {
+        let differs = |axes: &Axes| !axes.iter().map(|axis| axis.size).eq(first.iter().map(|axis| axis.size));
+        let sizes = |axes: &Axes| axes.iter().map(|axis| axis.size).collect::<Vec<_>>();
+        match items.iter().position(|(_, axes)| differs(axes)) {
             None => Ok(()),
             Some(at) => Err(DimError::Shape {
                 what: format!(
@@ -213,7 +218,24 @@ impl<T: Element> Values for Memory<'_, T> {
         "array".into()
     }
 
+    #[inline]
     fn settle(&mut self) -> Result<(), DimError> {
+        if self.list.is_none() && self.fault.is_none() {
+            return Ok(());
+        }
+        self.put_together()
+    }
+
+    #[inline]
+    fn memory(&self) -> Option<&Memory<'_, T>> {
+        Some(self)
+    }
+}
+
+impl<T: Element> Memory<'_, T> {
+    /// The arrays of a list as one.
+    #[cold]
+    fn put_together(&mut self) -> Result<(), DimError> {
         self.check_list()?;
         let Some(items) = self.list.take() else { return Ok(()) };
         let sizes: SmallVec<[usize; 6]> = self.axes.iter().map(|axis| axis.size).collect();
@@ -221,7 +243,7 @@ impl<T: Element> Values for Memory<'_, T> {
         let len = shape.volume(0..sizes.len(), size_of::<T>())?;
         let mut data = reserve(len)?;
         if len > 0 {
-            for (start, axes) in &items {
+            for (start, axes) in &*items {
                 // SAFETY: the items' elements are borrowed for longer than `self` lives.
                 let item = unsafe { Memory::new(*start, axes.clone()) };
                 let mut rows = Rows::new(axes.len());
@@ -238,11 +260,6 @@ impl<T: Element> Values for Memory<'_, T> {
         self.start = data.as_ptr();
         self.owned = data;
         Ok(())
-    }
-
-    #[inline]
-    fn memory(&self) -> Option<&Memory<'_, T>> {
-        Some(self)
     }
 }
 
@@ -359,7 +376,7 @@ macro_rules! pointers {
                 let raw = |item: &Self| {
                     let Memory { start, axes, list, .. } = A::list(std::slice::from_ref(&**item));
                     match list {
-                        Some(mut own) => own.remove(0),
+                        Some(own) => own[0].clone(),
                         None => (start, axes[1..].into()),
                     }
                 };

@@ -1,8 +1,10 @@
 //! Results that are put together of several arrays: those of a list, or those that a pattern joins (`w1 + w2`).
 
 use super::args::ValueList;
-use super::data::{Pattern, Piece, Slot};
+use super::data::{Pattern, Piece, Slot, Term};
+use super::direct::{Bound, MOST};
 use super::layout::{Layout, List, contiguous};
+use crate::bind::source::Axes;
 use crate::error::DimError;
 use crate::kernel::copy::copy_strided;
 use crate::plan::explain::{Loops, Step, record};
@@ -51,7 +53,7 @@ const WHOLE: &[Piece] = &[Piece { input: 0, from: &[], to: &[] }];
 
 /// Whether the result is put together of several arrays.
 pub fn needs_joining<T: Element>(pattern: &Pattern, values: &impl ValueList<T>) -> bool {
-    !pattern.pieces.is_empty() || values.starts_with_list()
+    !pattern.pieces.is_empty() || values.first_list().is_some()
 }
 
 /// The elements of the result, copied piece by piece.
@@ -79,6 +81,59 @@ pub fn joined<T: Element, U: Dims>(
         Ok(())
     })?;
     Ok(out)
+}
+
+/// The same for a list of arrays that lie alike, under a pattern that names all axes: what differs from one array to the next is where
+/// it starts. Nothing if the general way has more to say.
+pub fn listed<T: Element>(
+    pattern: &Pattern,
+    mut bound: Bound,
+    items: &[(*const T, Axes)],
+) -> Option<(Vec<T>, SmallVec<[usize; MOST]>)> {
+    let (_, first) = items.first()?;
+    if items.iter().any(|(_, axes)| axes != first) || !bound.loops.reduced.is_empty() {
+        return None;
+    }
+    let kept = bound.loops.kept;
+    let len = bound.volume(kept, size_of::<T>())?;
+    let mut step = 1;
+    let sizes: SmallVec<[usize; MOST]> = bound.sizes().into();
+    let to = bound.rows.push();
+    for &axis in kept.iter().rev() {
+        to[axis] = step;
+        step *= sizes[axis] as isize;
+    }
+    let list: SmallVec<[usize; 4]> = match &pattern.inputs[0][0] {
+        Slot::Axis(axis) => SmallVec::from_slice(&[*axis]),
+        slot => {
+            let axis = |term: &Term| if let Term::Axis(axis) = term { Some(*axis) } else { None };
+            slot.group(0).iter().filter_map(axis).collect()
+        }
+    };
+    let within: List = kept.iter().copied().filter(|axis| !list.contains(axis)).collect();
+    let mut nest = Nest::map(&sizes, &within, &bound.rows);
+    nest.result = nest.strides_of(1).into();
+    let mut out = reserve(len).ok()?;
+    let places = &mut out.spare_capacity_mut()[..len];
+    for (number, (start, _)) in items.iter().enumerate() {
+        let (mut index, mut source, mut target) = (number, 0, 0);
+        for &axis in list.iter().rev() {
+            let digit = (index % sizes[axis]) as isize;
+            index /= sizes[axis];
+            source += digit * bound.rows.row_mut(0)[axis];
+            target += digit * bound.rows.row_mut(1)[axis];
+        }
+        record(|| Step::Copy {
+            reason: "part of the result",
+            loops: Loops::new::<T>(&nest, len / items.len(), 1),
+        });
+        // SAFETY: the loops have the sizes of the array's axes, so that each position is an element (of a place that has no value yet
+        // any bytes are one).
+        unsafe { copy_strided(start.wrapping_offset(source).cast(), &nest, &mut places[target as usize..]) };
+    }
+    // SAFETY: each position of the kept loops, of which the list's are some, has a place of its own, and there are `len` of them.
+    unsafe { out.set_len(len) };
+    Some((out, bound.shape(pattern.output)))
 }
 
 struct Copying<'a> {

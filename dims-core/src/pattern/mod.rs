@@ -6,6 +6,7 @@
 
 pub mod args;
 pub mod data;
+pub mod direct;
 pub mod einsum;
 pub mod input;
 pub mod join;
@@ -29,6 +30,7 @@ pub use parts::list;
 pub use path::{EinsumPath, PathStep, einsum_path};
 pub use rank::{Fixed, Spread};
 pub use sizes::parse_shape;
+pub use solve::dim_size;
 pub use transform::{rearrange, reduce, reduce_by};
 pub use view::rearrange_view;
 
@@ -37,7 +39,7 @@ pub use crate::error::fail;
 /// The names that the constant of a pattern is written in.
 pub mod plan {
     pub use super::data::Slot::{Axis, Group, Rest, Sum};
-    pub use super::data::{Pattern, Piece, Term};
+    pub use super::data::{Loops, Pattern, Piece, Term};
     pub use crate::plan::direct::Role::{Batch, Column, None as Nothing, Row};
     pub use crate::plan::direct::Roles;
     pub use ::core::option::Option::{None, Some};

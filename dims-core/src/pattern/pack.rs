@@ -3,7 +3,7 @@
 use super::args::{Arg, Taking};
 use super::input::{InMemory, Input, Memory, SameElem, Values};
 use super::rank::{AnyRank, HasAtLeast, ResultOf};
-use crate::bind::source::{Axes, RankDyn};
+use crate::bind::source::RankDyn;
 use crate::error::DimError;
 use crate::kernel::copy::copy_strided;
 use crate::plan::nest::Nest;
@@ -11,9 +11,12 @@ use crate::plan::rows::Rows;
 use crate::plan::shape::volume;
 use crate::rank::Rank;
 use crate::scalar::Element;
+use crate::storage::axes::Axis;
 use crate::storage::memory::reserve;
 use smallvec::SmallVec;
 use std::marker::PhantomData;
+use std::mem::MaybeUninit;
+use std::slice;
 
 /// The axes that `*` stands for in each array that was packed: what [`unpack!`](../../macro.unpack.html) needs to take the result apart.
 ///
@@ -115,7 +118,9 @@ impl<N> Taking<N> {
     /// The first of the arrays that are packed.
     #[rustfmt::skip] // rustc quotes the line
     pub fn packing<'a, const COUNT: usize, A: Input<Rank: HasAtLeast<N>, Values<'a>: InMemory<'a, Elem = A::Elem>> + ?Sized>(array: &'a A) -> Packing<'a, A::Elem, <A::Rank as HasAtLeast<N>>::Rest, Several<COUNT>> {
-        Packing { arrays: vec![array.values().into_memory()], marker: PhantomData }
+        let mut arrays = Vec::with_capacity(COUNT);
+        arrays.push(array.values().into_memory());
+        Packing { arrays, marker: PhantomData }
     }
 
     /// All arrays of a vector or slice.
@@ -203,21 +208,22 @@ impl PackPattern {
     }
 }
 
-/// An array's sizes around `*`, and within.
-struct Around {
-    named: SmallVec<[usize; 6]>,
-    within: Vec<usize>,
-}
-
-fn around(pattern: &PackPattern, axes: &Axes) -> Result<Around, DimError> {
+/// The axes of an array before, within and behind `*`.
+fn around<'x>(
+    pattern: &PackPattern,
+    axes: &'x [Axis],
+) -> Result<(&'x [Axis], &'x [Axis], &'x [Axis]), DimError> {
     let (rank, named) = (axes.len(), pattern.named());
     if rank < named {
         return Err(DimError::PatternRank { found: rank, named, spread: true });
     }
-    let sizes: SmallVec<[usize; 6]> = axes.iter().map(|axis| axis.size).collect();
-    let (first, last) = (pattern.before.len(), rank - pattern.after.len());
-    let around = [&sizes[..first], &sizes[last..]].concat();
-    Ok(Around { named: around.into(), within: sizes[first..last].to_vec() })
+    let (before, rest) = axes.split_at(pattern.before.len());
+    let (within, after) = rest.split_at(rank - named);
+    Ok((before, within, after))
+}
+
+fn product(axes: &[Axis]) -> usize {
+    axes.iter().map(|axis| axis.size).product()
 }
 
 /// The arrays joined along the axis `*`.
@@ -230,51 +236,63 @@ where
     O: ResultOf<T, ()>,
 {
     let mut arrays = packing.arrays;
-    let mut parts = Vec::new();
+    let mut parts: Vec<Vec<usize>> = Vec::with_capacity(arrays.len());
     let mut total = 0_usize;
-    let mut common: Option<Around> = None;
-    for (at, array) in arrays.iter_mut().enumerate() {
+    for array in &mut arrays {
         array.settle()?;
-        let own = around(pattern, &array.axes)?;
-        let count = volume(own.within.iter().copied(), 1).and_then(|count| total.checked_add(count));
+        let (_, within, _) = around(pattern, &array.axes)?;
+        let count = volume(within.iter().map(|axis| axis.size), 1).and_then(|count| total.checked_add(count));
         total = count.ok_or_else(|| DimError::TooLarge { dims: format!("`{}`", pattern.text) })?;
-        parts.push(own.within.clone());
-        match &common {
-            None => common = Some(own),
-            Some(first) => compare(pattern, first, &own, at)?,
-        }
+        parts.push(within.iter().map(|axis| axis.size).collect());
     }
-    let Some(common) = common else {
+    let Some(first) = arrays.first() else {
         return Err(DimError::Shape { what: "nothing to pack: a list of no arrays has no sizes".into() });
     };
-    let (before, after) = common.named.split_at(pattern.before.len());
-    let sizes: Vec<usize> = [before, &[total], after].concat();
-    let len = volume(sizes.iter().copied(), size_of::<T>()).ok_or_else(|| DimError::TooLarge {
-        dims: format!("the sizes {sizes:?}, in the pattern `{}`,", pattern.text),
-    })?;
-    drop(reserve::<T>(len)?);
-    let mut out = vec![T::default(); len];
-    let inner: usize = after.iter().product();
+    for (at, array) in arrays.iter().enumerate().skip(1) {
+        compare(pattern, first, array, at)?;
+    }
+    let (before, _, after) = around(pattern, &first.axes)?;
+    let mut sizes: SmallVec<[usize; 8]> = SmallVec::new();
+    sizes.extend(before.iter().map(|axis| axis.size));
+    sizes.push(total);
+    sizes.extend(after.iter().map(|axis| axis.size));
+    let too_large =
+        || DimError::TooLarge { dims: format!("the sizes {sizes:?}, in the pattern `{}`,", pattern.text) };
+    let len = volume(sizes.iter().copied(), size_of::<T>()).ok_or_else(too_large)?;
+    let mut out = reserve::<T>(len)?;
+    let places = &mut out.spare_capacity_mut()[..len];
+    let inner = product(after);
     let mut start = 0;
-    for (array, within) in arrays.iter().zip(&parts) {
-        let count: usize = within.iter().product();
-        if len > 0 && count > 0 {
-            copy_part(array, &mut out[start * inner..], total * inner, before.len());
+    for array in arrays.iter().filter(|_| len > 0) {
+        let (_, within, _) = around(pattern, &array.axes)?;
+        let count = product(within);
+        if count > 0 {
+            copy_part(array, &mut places[start * inner..], total * inner, before.len());
         }
         start += count;
     }
+    // SAFETY: for each position of the axes around `*`, the parts of the arrays follow one another, and are as long as its axis.
+    unsafe { out.set_len(len) };
     Ok((O::build(out, &sizes), PackedShape::new(parts)))
 }
 
-fn compare(pattern: &PackPattern, first: &Around, own: &Around, at: usize) -> Result<(), DimError> {
+fn compare<T>(
+    pattern: &PackPattern,
+    first: &Memory<'_, T>,
+    own: &Memory<'_, T>,
+    at: usize,
+) -> Result<(), DimError> {
+    let ((before, _, after), (own_before, _, own_after)) =
+        (around(pattern, &first.axes)?, around(pattern, &own.axes)?);
     let names = pattern.before.iter().chain(pattern.after);
-    for ((name, &one), &other) in names.zip(&first.named).zip(&own.named) {
-        if one != other {
+    let sizes = before.iter().chain(after).zip(own_before.iter().chain(own_after));
+    for (name, (one, other)) in names.zip(sizes) {
+        if one.size != other.size {
             return Err(DimError::AxisConflict {
                 axis: name,
-                first: one,
+                first: one.size,
                 first_place: "in array 1".into(),
-                second: other,
+                second: other.size,
                 second_place: format!("in array {}", at + 1),
                 pattern: pattern.text,
             });
@@ -283,8 +301,19 @@ fn compare(pattern: &PackPattern, first: &Around, own: &Around, at: usize) -> Re
     Ok(())
 }
 
-/// Copies an array to where it belongs in the result, whose axis `*` is `row` elements long.
-fn copy_part<T: Element>(array: &Memory<'_, T>, out: &mut [T], row: usize, before: usize) {
+/// Copies an array, which has elements, to where it belongs in the result, whose axis `*` is `row` elements long.
+///
+/// Every place of the part has a value then.
+fn copy_part<T: Element>(array: &Memory<'_, T>, out: &mut [MaybeUninit<T>], row: usize, before: usize) {
+    let block = product(&array.axes[before..]);
+    if is_contiguous(&array.axes) {
+        for at in 0..product(&array.axes[..before]) {
+            // SAFETY: the array is as many blocks, one behind the other.
+            let block = unsafe { slice::from_raw_parts(array.start.add(at * block).cast(), block) };
+            out[at * row..][..block.len()].copy_from_slice(block);
+        }
+        return;
+    }
     let sizes: SmallVec<[usize; 6]> = array.axes.iter().map(|axis| axis.size).collect();
     let order: SmallVec<[usize; 6]> = (0..sizes.len()).collect();
     let mut rows = Rows::new(sizes.len());
@@ -307,8 +336,18 @@ fn copy_part<T: Element>(array: &Memory<'_, T>, out: &mut [T], row: usize, befor
     let mut operands = nest.operands();
     operands.next_row();
     nest.result = operands.next_row().strides.into();
-    // SAFETY: the loops are the array's own axes.
-    unsafe { copy_strided(array.start, &nest, out) };
+    // SAFETY: the loops are the array's own axes (of a place that has no value yet any bytes are an element).
+    unsafe { copy_strided(array.start.cast(), &nest, out) };
+}
+
+/// Whether the elements along the axes lie one behind the other, in order.
+fn is_contiguous(axes: &[Axis]) -> bool {
+    let mut step = 1;
+    axes.iter().rev().all(|axis| {
+        let in_line = axis.size == 1 || axis.stride == step;
+        step *= axis.size as isize;
+        in_line
+    })
 }
 
 /// What `unpack!` yields: as many arrays as were written out, or a vector.

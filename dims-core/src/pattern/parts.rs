@@ -2,13 +2,20 @@
 
 use super::input::{InMemory, Input, Memory, SameElem, Values};
 use super::rank::AnyRank;
+use crate::bind::source::Axes;
+use crate::error::DimError;
 use crate::scalar::Element;
+use std::borrow::Cow;
 use std::marker::PhantomData;
 
 /// The arrays of a list.
 pub struct Parts<'a, T, R> {
-    arrays: Vec<Memory<'a, T>>,
-    rank: PhantomData<R>,
+    items: Vec<(*const T, Axes)>,
+    /// Arrays that were put together of lists within the list.
+    settled: Vec<Memory<'a, T>>,
+    /// Why one of these could not be.
+    fault: Option<Box<DimError>>,
+    marker: PhantomData<(&'a [T], R)>,
 }
 
 /// An array has the rank of the others in its list.
@@ -22,24 +29,37 @@ pub trait SameRank<R> {}
 impl<R> SameRank<R> for R {}
 
 /// A list with its first array.
+#[inline]
 #[rustfmt::skip] // rustc quotes the line
 pub fn list<'a, A: Input<Values<'a>: InMemory<'a, Elem = A::Elem>> + ?Sized>(array: &'a A) -> Parts<'a, A::Elem, A::Rank> {
-    Parts { arrays: vec![settled(array.values().into_memory())], rank: PhantomData }
+    let parts = Parts { items: Vec::with_capacity(FEW), settled: Vec::new(), fault: None, marker: PhantomData };
+    parts.with(array.values().into_memory())
 }
 
-/// An array that is a list itself becomes one in memory. If it cannot, the fault is that of the whole list.
-fn settled<T: Element>(mut memory: Memory<'_, T>) -> Memory<'_, T> {
-    if let Err(fault) = memory.settle() {
-        memory.fault = Some(Box::new(fault));
-    }
-    memory
-}
+/// A list of so many arrays is allocated once.
+const FEW: usize = 4;
 
 impl<'a, T: Element, R> Parts<'a, T, R> {
     /// The list with one more array.
+    #[inline]
     #[rustfmt::skip] // rustc quotes the line
-    pub fn and<A: Input<Elem: SameElem<T>, Rank: SameRank<R>, Values<'a>: InMemory<'a, Elem = A::Elem>> + ?Sized>(mut self, array: &'a A) -> Self {
-        self.arrays.push(settled(SameElem::same(array.values().into_memory())));
+    pub fn and<A: Input<Elem: SameElem<T>, Rank: SameRank<R>, Values<'a>: InMemory<'a, Elem = A::Elem>> + ?Sized>(self, array: &'a A) -> Self {
+        self.with(SameElem::same(array.values().into_memory()))
+    }
+
+    /// An array that is a list itself becomes one in memory. If it cannot, the fault is that of the whole list.
+    #[inline]
+    fn with(mut self, mut memory: Memory<'a, T>) -> Self {
+        let settles = memory.list.is_some();
+        if let Err(fault) = memory.settle() {
+            self.fault.get_or_insert(Box::new(fault));
+        }
+        if settles {
+            self.items.push((memory.start, memory.axes.clone()));
+            self.settled.push(memory);
+        } else {
+            self.items.push((memory.start, memory.axes));
+        }
         self
     }
 }
@@ -54,12 +74,12 @@ impl<T: Element, R: AnyRank> Input for Parts<'_, T, R> {
     where
         Self: 'a;
 
+    #[inline]
     fn values(&self) -> Memory<'_, T> {
-        let raw = |array: &Memory<'_, T>| (array.start, array.axes.clone());
         // SAFETY: the arrays are borrowed or owned for longer than `self` is; where one has a fault, so has the list, and nothing is
         // read.
-        let mut list = unsafe { Memory::list(self.arrays.iter().map(raw).collect()) };
-        list.fault = self.arrays.iter().find_map(|array| array.fault.clone());
+        let mut list = unsafe { Memory::list(Cow::Borrowed(&self.items)) };
+        list.fault.clone_from(&self.fault);
         list
     }
 }

@@ -1,11 +1,18 @@
 //! The sizes of a pattern's axes, from those of the operands' axes and those that are given.
 
 use super::data::{Given, Pattern, Slot, Term};
+use crate::dim::DimRef;
 use crate::error::DimError;
 use smallvec::SmallVec;
 
 /// A size that is not known yet.
 const OPEN: usize = usize::MAX;
+
+/// The size that a dim of the surrounding scope gives to an axis; what is open if it has none yet.
+#[inline]
+pub fn dim_size<D: DimRef>(dim: D) -> usize {
+    dim.known_size().unwrap_or(OPEN)
+}
 
 /// The sizes of all axes of a pattern.
 pub struct Solved {

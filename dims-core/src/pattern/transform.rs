@@ -2,6 +2,7 @@
 
 use super::args::{Args, End, ValueList, lay_out, meet};
 use super::data::{Given, Pattern};
+use super::direct::Bound;
 use super::einsum::{Output, too_large};
 use super::input::Values;
 use super::join::{self, needs_joining};
@@ -31,6 +32,23 @@ where
     O::Rank: ResultOf<T, L::Dims>,
 {
     let values = operands.values();
+    if pattern.pieces.is_empty()
+        && let Some((_, axes)) = values.first()
+        && let Some(bound) = Bound::new(pattern, given, &[axes])
+        && let Some(len) = bound.volume(bound.loops.kept, size_of::<T>())
+    {
+        let sizes = bound.shape(pattern.output);
+        let nest = Nest::map(bound.sizes(), bound.loops.kept, &bound.rows);
+        let data = values.collect_first(nest, len).map_err(|error| named(error, pattern, &sizes))?;
+        return Ok(<O::Rank as ResultOf<T, L::Dims>>::build(data, &sizes));
+    }
+    if pattern.pieces.is_empty()
+        && let Some((axes, items)) = values.first_list()
+        && let Some(bound) = Bound::new(pattern, given, &[axes])
+        && let Some((data, sizes)) = join::listed(pattern, bound, items)
+    {
+        return Ok(<O::Rank as ResultOf<T, L::Dims>>::build(data, &sizes));
+    }
     let (data, sizes) = moved::<T, L::Dims>(pattern, given, &values)?;
     Ok(<O::Rank as ResultOf<T, L::Dims>>::build(data, &sizes))
 }
@@ -79,6 +97,17 @@ where
 {
     let mut values = operands.values();
     values.settle()?;
+    if let Some((_, axes)) = values.first()
+        && let Some(bound) = Bound::new(pattern, given, &[axes])
+        && let Some(len) = bound.volume(bound.loops.kept, size_of::<Q::Out>())
+        && let Some(count) = bound.volume(bound.loops.reduced, 1)
+    {
+        let nest = Nest::reduce(bound.sizes(), bound.loops.kept, bound.loops.reduced, &bound.rows);
+        let sizes = bound.shape(pattern.output);
+        let data = combined(&values, &nest, len, count, reduction.reducer())
+            .map_err(|error| named(error, pattern, &sizes))?;
+        return Ok(<O::Rank as ResultOf<Q::Out, L::Dims>>::build(data, &sizes));
+    }
     let refuses = Q::NEEDS_ELEMENTS;
     let (data, sizes) = reduced::<T, L::Dims, _, _>(pattern, reduction.reducer(), refuses, given, &values)?;
     Ok(<O::Rank as ResultOf<Q::Out, L::Dims>>::build(data, &sizes))
@@ -106,18 +135,28 @@ fn reduced<T: Element, U: Dims, V: Values<Elem = T>, R: Reducer<T, Out: Element>
         return Err(DimError::EmptyReduction { op: R::NAME, dims: format!("axes {}", dims.join(", ")) });
     }
     let nest = Nest::reduce(&layout.sizes, &kept, &reduced, &rows);
+    let data = combined(values, &nest, len, count, reducer).map_err(|error| named(error, pattern, &sizes))?;
+    Ok((data, sizes))
+}
+
+/// The reduction of the operand along the loops of a nest.
+fn combined<T: Element, V: Values<Elem = T>, R: Reducer<T, Out: Element>>(
+    values: &(V, End),
+    nest: &Nest,
+    len: usize,
+    count: usize,
+    reducer: R,
+) -> Result<Vec<R::Out>, DimError> {
     let work = if V::Kernel::<'_>::PARALLEL { len.saturating_mul(count) } else { 0 };
     record(|| Step::Reduce {
         reduction: R::NAME,
         expression: values.0.describe(),
-        loops: Loops::new::<R::Out>(&nest, len, threads::parts(work)),
+        loops: Loops::new::<R::Out>(nest, len, threads::parts(work)),
         count,
     });
     let mut parts = Parts::new();
     let lower = |nest| values.0.kernel(&mut Nest::operands(nest));
-    let data = run_reduction(&nest, &mut parts, lower, work, len, count, reducer)
-        .map_err(|error| named(error, pattern, &sizes))?;
-    Ok((data, sizes))
+    run_reduction(nest, &mut parts, lower, work, len, count, reducer)
 }
 
 /// As [`reduce`], by any function of the elements along the reduced axes, which come in the order in which the operand has them.

@@ -56,6 +56,12 @@ impl Rows {
         &mut self.strides[start..start + self.axes]
     }
 
+    /// A row that was pushed before.
+    #[inline]
+    pub fn row_mut(&mut self, row: usize) -> &mut [isize] {
+        &mut self.strides[..self.len * self.axes][row * self.axes..(row + 1) * self.axes]
+    }
+
     /// How far from the origin of its axes each operand starts.
     #[inline]
     pub fn offsets(&self) -> &[isize] {

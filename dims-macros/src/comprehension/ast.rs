@@ -34,8 +34,7 @@ pub struct LoopRef {
 /// Reads a call.
 pub fn parse(input: TokenStream, notation: Notation) -> Result<Call> {
     let mut tokens: Vec<TokenTree> = input.into_iter().collect();
-    let arrow = position_of_arrow(&tokens)
-        .ok_or_else(|| Error::new(proc_macro2::Span::call_site(), expected(notation)))?;
+    let arrow = position_of_arrow(&tokens).ok_or_else(|| without_arrow(&tokens, notation))?;
     let right = tokens.split_off(arrow + 2);
     tokens.truncate(arrow);
     let (output, body) = match notation {
@@ -45,7 +44,15 @@ pub fn parse(input: TokenStream, notation: Notation) -> Result<Call> {
     let brackets = match without_comma(output, notation).as_slice() {
         [TokenTree::Group(group)] if group.delimiter() == Delimiter::Bracket => group.clone(),
         [] => return Err(Error::new(proc_macro2::Span::call_site(), expected(notation))),
-        [first, ..] => return Err(Error::new(first.span(), expected(notation))),
+        [first, ..] => {
+            let what = match notation {
+                Notation::Tensor => "the loops stand in brackets: `tensor!([i, j] => a[i, j] + b[j])`",
+                Notation::Einsum => {
+                    "the indices of the result stand in brackets: `einsum!(a[i, k] * b[k, j] => [i, j])`"
+                }
+            };
+            return Err(Error::new(first.span(), what));
+        }
     };
     let axes = Axis::list.parse2(brackets.stream()).map_err(|error| within(error, &brackets))?;
     let body: TokenStream = without_comma(body, Notation::Einsum).into_iter().collect();
@@ -68,6 +75,38 @@ fn expected(notation: Notation) -> &'static str {
             "expected an expression and the indices of its result: `einsum!(a[i, k] * b[k, j] => [i, j])`"
         }
     }
+}
+
+/// There is no `=>`: where another sign stands in its place, that is what is wrong.
+fn without_arrow(tokens: &[TokenTree], notation: Notation) -> Error {
+    let is = |token: &TokenTree, char| matches!(token, TokenTree::Punct(punct) if punct.as_char() == char);
+    let brackets = |token: &TokenTree| matches!(token, TokenTree::Group(group) if group.delimiter() == Delimiter::Bracket);
+    let (sign, at) = match (notation, tokens) {
+        (Notation::Tensor, [loops, minus, greater, ..])
+            if brackets(loops) && is(minus, '-') && is(greater, '>') =>
+        {
+            ("->", minus)
+        }
+        (Notation::Tensor, [loops, equal, ..]) if brackets(loops) && is(equal, '=') => ("=", equal),
+        (Notation::Einsum, [.., minus, greater, result])
+            if brackets(result) && is(minus, '-') && is(greater, '>') =>
+        {
+            ("->", minus)
+        }
+        (Notation::Einsum, [TokenTree::Ident(first), ..])
+            if tokens.windows(2).any(|pair| is(&pair[0], '-') && is(&pair[1], '>'))
+                && !tokens.iter().any(brackets) =>
+        {
+            let what = "a pattern of letters stands in a string: `einsum!(\"ik,kj->ij\", a, b)`";
+            return Error::new(first.span(), what);
+        }
+        _ => return Error::new(proc_macro2::Span::call_site(), expected(notation)),
+    };
+    let example = match notation {
+        Notation::Tensor => "`tensor!([i, j] => a[i, j] + b[j])`",
+        Notation::Einsum => "`einsum!(a[i, k] * b[k, j] => [i, j])`",
+    };
+    Error::new(at.span(), format!("expected `=>`, found `{sign}`: {example}"))
 }
 
 /// Where the `=>` stands that is not in a group. The arms of a `match` are in braces.

@@ -31,18 +31,22 @@ pub fn steps(program: &Program) -> Result<Vec<Step>> {
         }
     }
     loop {
-        let before = steps.len();
+        let mut found = false;
         for (element, at, index) in axes(&elements) {
             let Some(loops) = linear(program, index) else { continue };
             let mut open: Vec<LoopId> = loops.into_iter().filter(|&id| !known[id]).collect();
             open.dedup();
             if let [id] = open[..] {
                 known[id] = true;
-                let (operand, rank, index) = (element.operand, element.indices.len(), index.clone());
-                steps.push(Step::Fit { operand, at, rank, index });
+                // To bind the one index in which a loop stands gives it the same size.
+                if !stands_once(program, id) {
+                    let (operand, rank, index) = (element.operand, element.indices.len(), index.clone());
+                    steps.push(Step::Fit { operand, at, rank, index });
+                }
+                found = true;
             }
         }
-        if steps.len() == before {
+        if !found {
             break;
         }
     }
@@ -78,6 +82,13 @@ fn axes<'a>(elements: &'a [&'a Element]) -> impl Iterator<Item = (&'a Element, u
     elements
         .iter()
         .flat_map(|element| element.indices.iter().enumerate().map(|(at, index)| (*element, at, index)))
+}
+
+/// Whether a loop stands in one place of the program only.
+fn stands_once(program: &Program, id: LoopId) -> bool {
+    let mut count = 0;
+    program.body.walk(&mut |node| count += usize::from(matches!(node, Node::Loop(own, _) if *own == id)));
+    count == 1 && program.locals.is_empty()
 }
 
 /// The loops of an index that is a sum of them with constant coefficients.

@@ -5,7 +5,7 @@ use crate::pattern::axes::{Numbered, Rules, Slot, Table, given, number, solvable
 use crate::pattern::errors::Errors;
 use crate::pattern::lex::Notation;
 use crate::pattern::near::hint;
-use crate::pattern::parse::{Sides, parse};
+use crate::pattern::parse::{Array, Axis, Kind, Sides, parse};
 use syn::Expr;
 
 /// An einsum without errors.
@@ -23,6 +23,15 @@ pub fn check(call: &Call, notation: Notation, errors: &mut Errors) -> Valid {
     let words = &call.words;
     let mut table = Table::default();
     let Sides { left, right } = parse(words, errors);
+    let well_formed = errors.is_empty();
+    let letters = notation == Notation::Names
+        && well_formed
+        && is_of_letters(&left, right.as_ref().map(|(right, _)| &right[..]));
+    if letters {
+        let what = "behind its operands a pattern has whole names, with spaces between them; where each letter is an index, it comes first";
+        let example = "`einsum!(\"ik,kj->ij\", a, b)`";
+        errors.at(words, &left[0].place, format!("{what}: {example}"));
+    }
     let numbers = match notation {
         Notation::Letters => Some("an index is a letter"),
         Notation::Names => None,
@@ -35,7 +44,7 @@ pub fn check(call: &Call, notation: Notation, errors: &mut Errors) -> Valid {
     };
     let inputs: Vec<Numbered> =
         left.iter().map(|array| number(array, &rules, &mut table, words, errors)).collect();
-    if inputs.len() != call.operands.len() {
+    if inputs.len() != call.operands.len() && well_formed {
         let (arrays, operands) = (inputs.len(), call.operands.len());
         let is_are = if operands == 1 { "is" } else { "are" };
         let what = format!("the pattern has {arrays} operand(s), but {operands} {is_are} given");
@@ -58,7 +67,7 @@ pub fn check(call: &Call, notation: Notation, errors: &mut Errors) -> Valid {
             let output = number(&outputs[0], &rules, &mut table, words, errors);
             for (axis, place) in &output.places {
                 let Some(axis) = *axis else { continue };
-                if axis >= known && table.entries[axis].number.is_none() {
+                if axis >= known && table.entries[axis].number.is_none() && !letters {
                     let name = table.entries[axis].name.clone();
                     let names: Vec<&str> =
                         table.names().filter(|own| table.find(own).unwrap() < known).collect();
@@ -83,6 +92,18 @@ pub fn check(call: &Call, notation: Notation, errors: &mut Errors) -> Valid {
         solvable(&inputs, &given, &table, words, errors);
     }
     Valid { table, inputs, output, given }
+}
+
+/// Whether a pattern of names looks like one of letters: no name of an operand stands anywhere else, and the letters of the result's do.
+fn is_of_letters(left: &[Array], right: Option<&[Array]>) -> bool {
+    let one = |array: &Array| match &array.axes[..] {
+        [Axis { kind: Kind::Name(name), .. }] => Some(name.clone()),
+        _ => None,
+    };
+    let Some(names) = left.iter().map(one).collect::<Option<Vec<_>>>() else { return false };
+    let Some([result]) = right else { return false };
+    let Some(result) = one(result) else { return false };
+    !names.contains(&result) && result.chars().all(|letter| names.iter().any(|name| name.contains(letter)))
 }
 
 /// The result of a pattern without `->`: `...`, and the indices that stand once among the operands, in alphabetical order.

@@ -92,7 +92,16 @@ fn read(input: ParseStream<'_>, errors: &mut Errors) -> Result<Call> {
 fn axes(tokens: TokenStream, end: Span, errors: &mut Errors) -> Words {
     match syn::parse2::<LitStr>(tokens.clone()) {
         Ok(literal) => lex::string(&literal, lex::Notation::Names, errors),
-        Err(_) => lex::tokens(tokens, end, errors),
+        Err(_) => {
+            let words = lex::tokens(tokens, end, errors);
+            for dim in &words.outer {
+                let what = format!(
+                    "a dim has no place in `gather!`: give the size of the axis, `{dim} = {dim}.size()`"
+                );
+                errors.span(dim.span(), what);
+            }
+            words
+        }
     }
 }
 

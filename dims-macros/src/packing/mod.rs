@@ -106,12 +106,17 @@ fn listed(list: &Expr, around: usize) -> TokenStream {
 /// Names, each once, and one `*`.
 fn check(words: &Words, form: &Form, errors: &mut Errors) -> Valid {
     let Sides { left, right } = parse(words, errors);
+    if !errors.is_empty() {
+        return Valid { before: Vec::new(), after: Vec::new() };
+    }
     if let Some((_, arrow)) = &right {
         let what = format!("the pattern of `{}!` has one side: `{}`", form.name, form.example);
         errors.at(words, arrow, what);
     }
     if let [_, second, ..] = &left[..] {
-        errors.at(words, &second.place, format!("the pattern of `{}!` is that of one array", form.name));
+        let list = if form.name == "pack" { "; the arrays stand in a list, `[x0, x1]`" } else { "" };
+        let what = format!("the pattern of `{}!` is that of one array{list}", form.name);
+        errors.at(words, &second.place, what);
     }
     let Array { axes, place } = &left[0];
     let mut valid = Valid { before: Vec::new(), after: Vec::new() };
@@ -142,7 +147,7 @@ fn check(words: &Words, form: &Form, errors: &mut Errors) -> Valid {
         };
         errors.at(words, place, what);
     }
-    if !star {
+    if !star && errors.is_empty() {
         let what = format!("expected `*` for the axes that differ: `{}`", form.example);
         errors.at(words, place, what);
     }

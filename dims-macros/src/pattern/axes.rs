@@ -97,7 +97,7 @@ impl Rules {
             "`_` stands for an axis that a pattern only matches: here it would get lost, so give it a name",
         ),
         star: Some(
-            "`*` stands for the axes that `pack!` and `unpack!` join; here, `...` stands for any number of axes",
+            "`*` stands for the axes that `pack!` and `unpack!` join; here, `...` stands for any number of axes, and `(h w)` puts axes together",
         ),
         groups: None,
         sums: None,

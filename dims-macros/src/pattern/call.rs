@@ -2,12 +2,13 @@
 
 use super::errors::Errors;
 use super::lex::{self, Notation, Words};
+use super::plan::home;
 use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::parse::ParseStream;
 use syn::spanned::Spanned;
-use syn::{Expr, ExprClosure, ExprLit, Lit, LitStr, Result, Token};
+use syn::{Expr, ExprClosure, ExprLit, Lit, LitStr, Result, Token, parse_quote_spanned};
 
 /// `h = 2`
 pub struct Size {
@@ -59,7 +60,8 @@ pub fn parse(input: ParseStream<'_>, form: &Form, errors: &mut Errors) -> Result
     } else {
         bare(input, form, errors)?
     };
-    let sizes = sizes(input)?;
+    let mut sizes = sizes(input)?;
+    sizes_of_dims(&words, &mut sizes);
     Ok(Call { operands, words, op: op.flatten(), sizes })
 }
 
@@ -213,6 +215,17 @@ pub fn sizes(input: ParseStream<'_>) -> Result<Vec<Size>> {
         sizes.push(Size { name, value: input.parse()? });
     }
     Ok(sizes)
+}
+
+/// Axes `$n` are as long as the dims. (What is not the name of a dim is refused at the name.)
+fn sizes_of_dims(words: &Words, sizes: &mut Vec<Size>) {
+    for (at, dim) in words.outer.iter().enumerate() {
+        if !words.outer[..at].contains(dim) {
+            let home = home();
+            let value = parse_quote_spanned!(dim.span()=> #home::dim_size(#dim));
+            sizes.push(Size { name: dim.clone(), value });
+        }
+    }
 }
 
 /// Whether the size of an axis comes next.

@@ -1,7 +1,7 @@
 //! The words of a pattern, from tokens, from a string, or from numpy's notation.
 
 use super::errors::Errors;
-use proc_macro2::{Delimiter, Span, TokenStream, TokenTree};
+use proc_macro2::{Delimiter, Ident, Span, TokenStream, TokenTree};
 use syn::LitStr;
 
 /// Where a word stands: a token, or a literal and the characters of its text from the first to behind the last.
@@ -33,6 +33,8 @@ pub struct Words {
     pub text: Option<String>,
     /// Behind the last word.
     pub end: Place,
+    /// The axes `$n`, as long as the dim `n` of the surrounding scope.
+    pub outer: Vec<Ident>,
 }
 
 /// How the words of a string are told apart.
@@ -84,7 +86,8 @@ impl Word {
 
 /// The words among the tokens of a call.
 pub fn tokens(tokens: TokenStream, end: Span, errors: &mut Errors) -> Words {
-    let mut words = Words { words: Vec::new(), text: None, end: Place { span: end, range: None } };
+    let mut words =
+        Words { words: Vec::new(), text: None, end: Place { span: end, range: None }, outer: Vec::new() };
     read(tokens, &mut words, errors);
     if let Some((_, place)) = words.words.last() {
         words.end = place.clone();
@@ -135,6 +138,17 @@ fn read(tokens: TokenStream, words: &mut Words, errors: &mut Errors) {
             TokenTree::Punct(punct) => match punct.as_char() {
                 ',' => Word::Comma,
                 '+' => Word::Plus,
+                // The name that follows is an axis as any other.
+                '$' => match tokens.peek() {
+                    Some(TokenTree::Ident(dim)) => {
+                        words.outer.push(dim.clone());
+                        continue;
+                    }
+                    _ => {
+                        errors.at(words, &place, "expected the name of a dim behind `$`: `$n`");
+                        continue;
+                    }
+                },
                 '*' => Word::Star,
                 '-' if is('>').is_some() => Word::Arrow,
                 '=' if is('>').is_some() => {
@@ -171,6 +185,7 @@ pub fn string(literal: &LitStr, notation: Notation, errors: &mut Errors) -> Word
         words: Vec::new(),
         text: Some(chars.iter().collect()),
         end: place(chars.len(), chars.len() + 1),
+        outer: Vec::new(),
     };
     let mut at = 0;
     while at < chars.len() {
@@ -264,6 +279,7 @@ fn malformed(text: &str) -> String {
 fn unexpected(c: char) -> String {
     match c {
         '-' | '>' => "expected `->` between both sides of the pattern".into(),
+        ';' => "arrays have commas between them, and axes spaces, found `;`".into(),
         '=' => "expected an axis, found `=`: sizes follow the pattern, `, h = 2`".into(),
         '[' | ']' | '{' | '}' => "axes are grouped by parentheses: `(h w)`".into(),
         c => format!("expected an axis (a name, a number, `...`, or a group in parentheses), found `{c}`"),

@@ -119,7 +119,7 @@ impl ToTokens for Plan<'_> {
             let to = to.iter().map(|&choice| Literal::usize_unsuffixed(choice));
             quote!(Piece { input: #input, from: &[#(#from),*], to: &[#(#to),*] })
         });
-        let (text, roles) = (&self.text, &self.roles);
+        let (text, roles, loops) = (&self.text, &self.roles, self.loops());
         tokens.extend(quote! {
             const {
                 use ::typed_dims::__private::pattern::plan::*;
@@ -129,10 +129,38 @@ impl ToTokens for Plan<'_> {
                     inputs: &[#(#inputs),*],
                     output: #output,
                     pieces: &[#(#pieces),*],
+                    loops: #loops,
                     roles: #roles,
                 }
             }
         });
+    }
+}
+
+/// The most axes for which the core plans without allocations.
+const MOST_LOOPS: usize = 12;
+
+impl Plan<'_> {
+    /// The axes of the result and the others, if the pattern alone says which those are.
+    fn loops(&self) -> TokenStream {
+        let arrays = || self.inputs.iter().copied().chain([self.output]).flatten();
+        let open = |slot: &Slot| matches!(slot, Slot::Sum(_)) || slot.terms().contains(&Term::Rest);
+        let axes = self.table.entries.len();
+        if axes > MOST_LOOPS || arrays().any(open) {
+            return quote!(None);
+        }
+        let kept: Vec<usize> = self
+            .output
+            .iter()
+            .flat_map(Slot::terms)
+            .filter_map(|term| match term {
+                Term::Axis(axis) => Some(axis),
+                Term::Rest => None,
+            })
+            .collect();
+        let reduced = (0..axes).filter(|axis| !kept.contains(axis)).map(Literal::usize_unsuffixed);
+        let kept = kept.iter().map(|&axis| Literal::usize_unsuffixed(axis));
+        quote!(Some(Loops { kept: &[#(#kept),*], reduced: &[#(#reduced),*] }))
     }
 }
 

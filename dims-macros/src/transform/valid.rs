@@ -40,6 +40,21 @@ const OPS: &[&str] = &[
     "count",
 ];
 
+/// What reductions are called elsewhere.
+const ALIASES: &[(&str, &str)] = &[
+    ("average", "mean"),
+    ("avg", "mean"),
+    ("amax", "max"),
+    ("maximum", "max"),
+    ("amin", "min"),
+    ("minimum", "min"),
+    ("product", "prod"),
+    ("add", "sum"),
+    ("variance", "var"),
+    ("stddev", "std"),
+    ("count_nonzero", "count"),
+];
+
 const GROUPED_DOTS: &str =
     "`...` in a group on the left cannot be split off: which sizes it has would be unknown";
 
@@ -89,8 +104,11 @@ pub fn check(call: &Call, kind: Kind, errors: &mut Errors) -> Valid {
     let Sides { left, right } = parse(words, errors);
     let well_formed = errors.is_empty();
     let Some((right, _)) = right else {
-        let what = format!("expected `->` and the axes of the result: `{}`", kind.form().example);
-        errors.at(words, &words.end, what);
+        // (An arrow that is misspelt is one mistake.)
+        if well_formed {
+            let what = format!("expected `->` and the axes of the result: `{}`", kind.form().example);
+            errors.at(words, &words.end, what);
+        }
         return Valid {
             table,
             inputs: Vec::new(),
@@ -107,8 +125,11 @@ pub fn check(call: &Call, kind: Kind, errors: &mut Errors) -> Valid {
         right.iter().map(|array| number(array, &kind.right(), &mut table, words, errors)).collect();
     if inputs.len() != call.operands.len() {
         let (arrays, operands) = (inputs.len(), call.operands.len());
-        let what =
-            format!("the pattern has {arrays} array(s) on the left, but {operands} operand(s) are given");
+        let commas =
+            if arrays > operands { "; axes have spaces between them, and arrays commas" } else { "" };
+        let what = format!(
+            "the pattern has {arrays} array(s) on the left, but {operands} operand(s) are given{commas}"
+        );
         errors.at(words, &inputs.last().expect("there is one at least").place, what);
     }
     if kind == Kind::View
@@ -136,7 +157,11 @@ pub fn check(call: &Call, kind: Kind, errors: &mut Errors) -> Valid {
     let op = call.op.as_ref().filter(|op| op.closure.is_none()).and_then(|op| {
         let known = OPS.iter().find(|own| **own == op.name);
         if known.is_none() {
-            let hint = hint(&op.name, OPS.iter().copied());
+            let alias = ALIASES.iter().find(|(alias, _)| *alias == op.name);
+            let hint = match alias {
+                Some((_, own)) => format!("; did you mean `{own}`?"),
+                None => hint(&op.name, OPS.iter().copied()),
+            };
             let names: Vec<String> = OPS.iter().map(|name| (*name).to_owned()).collect();
             let hint = if hint.is_empty() { "." } else { &hint };
             let what = format!("`{}` is not a reduction{hint} There are {}", op.name, list(&names));

@@ -1,4 +1,4 @@
-//~ words: expected an expression and the indices
+//~ words: the indices of the result stand in brackets
 use typed_dims::prelude::*;
 
 fn main() {

@@ -1,4 +1,4 @@
-//~ words: expected loops
+//~ words: the loops stand in brackets
 use typed_dims::prelude::*;
 
 fn main() {

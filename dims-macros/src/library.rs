@@ -1,0 +1,140 @@
+//! What the calling crate calls the library: `typed_dims`, unless its `Cargo.toml` says otherwise (`td = { package = "typed-dims" }`).
+
+use proc_macro_crate::{FoundCrate, crate_name};
+use proc_macro2::{Group, Ident, Spacing, TokenStream, TokenTree};
+use std::cell::RefCell;
+use std::ffi::OsString;
+use std::path::Path;
+
+/// The name that expansions are written with, `::typed_dims::..`.
+const NAME: &str = "typed_dims";
+
+/// The name of the package.
+const PACKAGE: &str = "typed-dims";
+
+/// An expansion, with the paths into the library as the calling crate has to write them.
+pub fn found(expansion: TokenStream) -> TokenStream {
+    thread_local! {
+        /// The directory of a package, and the name that it has for the library if that is another. A compiler works on one package; what
+        /// completes code in an editor may ask for several.
+        static FOUND: RefCell<Option<(OsString, Option<String>)>> = const { RefCell::new(None) };
+    }
+    let Some(directory) = std::env::var_os("CARGO_MANIFEST_DIR") else { return expansion };
+    FOUND.with_borrow_mut(|found| {
+        if found.as_ref().is_none_or(|(of, _)| *of != directory) {
+            let name = other_name(&directory);
+            *found = Some((directory, name));
+        }
+        match found {
+            Some((_, Some(name))) => renamed(expansion, name),
+            _ => expansion,
+        }
+    })
+}
+
+/// The name that a package has for the library, if that is another. A package that has it from another crate alone keeps the usual name,
+/// which it then has to bring in as a dependency of its own.
+fn other_name(directory: &OsString) -> Option<String> {
+    let manifest = std::fs::read_to_string(Path::new(directory).join("Cargo.toml")).ok()?;
+    // To ask in full starts cargo once more, for the workspace's manifest, and most packages need not.
+    if is_key(&manifest) {
+        return None;
+    }
+    match crate_name(PACKAGE) {
+        Ok(FoundCrate::Name(name)) if name != NAME => Some(name),
+        _ => None,
+    }
+}
+
+/// Whether the package is a key somewhere in a manifest, as a dependency that is not renamed is.
+fn is_key(manifest: &str) -> bool {
+    manifest.lines().any(|line| {
+        let line = line.trim_start();
+        let key = match line.strip_prefix('[') {
+            Some(table) => {
+                table.trim_end().trim_end_matches(']').rsplit("dependencies.").next().unwrap_or(table)
+            }
+            None => line.split(['=', '.']).next().unwrap_or(line),
+        };
+        key.trim().trim_matches(['"', '\'']) == PACKAGE
+    })
+}
+
+/// `::name::..` instead of `::typed_dims::..`.
+fn renamed(tokens: TokenStream, name: &str) -> TokenStream {
+    // How many colons stand before a token, and whether a path goes on there that began before.
+    let (mut colons, mut in_path, mut tick) = (0, false, false);
+    let rename = |token: TokenTree| match token {
+        TokenTree::Group(group) => {
+            (colons, in_path) = (0, false);
+            let mut new = Group::new(group.delimiter(), renamed(group.stream(), name));
+            new.set_span(group.span());
+            TokenTree::Group(new)
+        }
+        TokenTree::Ident(ident) => {
+            let from_root = colons == 2 && !in_path;
+            // (A keyword is no part of a path that `::` could follow, but for these.)
+            let text = ident.to_string();
+            let segment = !std::mem::take(&mut tick) && syn::parse_str::<Ident>(&text).is_ok();
+            (colons, in_path) = (0, segment || ["crate", "self", "super", "Self"].contains(&&*text));
+            TokenTree::Ident(if from_root && text == NAME { Ident::new(name, ident.span()) } else { ident })
+        }
+        TokenTree::Punct(punct) => {
+            match (punct.as_char(), punct.spacing()) {
+                (':', _) if colons == 1 => colons = 2,
+                (':', Spacing::Joint) => colons = 1,
+                // (`a: ::b` is a name and its type. `<A>::b` is taken for what follows `impl<A>`, as no associated item has this name.)
+                _ => (colons, in_path) = (0, false),
+            }
+            tick = punct.as_char() == '\'';
+            TokenTree::Punct(punct)
+        }
+        TokenTree::Literal(literal) => {
+            (colons, in_path) = (0, false);
+            TokenTree::Literal(literal)
+        }
+    };
+    tokens.into_iter().map(rename).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{is_key, renamed};
+    use quote::quote;
+
+    #[test]
+    fn a_dependency_by_its_own_name_is_seen_at_once() {
+        for plain in [
+            "[dependencies]\ntyped-dims = \"1\"",
+            "[dependencies]\n  typed-dims.workspace = true",
+            "[target.'cfg(unix)'.dependencies.typed-dims]\nversion = \"1\"",
+            "[dependencies.typed-dims] \n",
+            "[dependencies]\n\"typed-dims\" = \"1\"",
+        ] {
+            assert!(is_key(plain), "{plain}");
+        }
+        for other in [
+            "[dependencies]\ntd = { package = \"typed-dims\", version = \"1\" }",
+            "[dependencies.td]\npackage = \"typed-dims\"",
+            "[dependencies]\ntd.workspace = true",
+            "[dependencies]\ntyped-dims-core = \"1\" # typed-dims",
+        ] {
+            assert!(!is_key(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn paths_from_the_root_are_renamed_wherever_they_stand() {
+        let code = quote! {
+            match ::typed_dims::f(&[::typed_dims::Dim], crate::typed_dims::g(), typed_dims) {
+                x if x => <::typed_dims::Y as ::typed_dims::Z>::g(|x: &'a ::typed_dims::V| -> ::typed_dims::W { x }),
+            }
+        };
+        let expected = quote! {
+            match ::td::f(&[::td::Dim], crate::typed_dims::g(), typed_dims) {
+                x if x => <::td::Y as ::td::Z>::g(|x: &'a ::td::V| -> ::td::W { x }),
+            }
+        };
+        assert_eq!(renamed(code, "td").to_string(), expected.to_string());
+    }
+}

@@ -1,0 +1,7 @@
+//~ words: axes have spaces between them
+use typed_dims::prelude::*;
+
+fn main() {
+    let a = Array2::<f64>::ones((2, 2));
+    let _ = rearrange!(a, h, w -> w, h);
+}

@@ -1,0 +1,7 @@
+//~ words: cannot find value `n`
+use typed_dims::prelude::*;
+
+fn main() {
+    let a = Array2::<f64>::ones((2, 2));
+    let _ = rearrange!(a, $n w -> w $n);
+}
