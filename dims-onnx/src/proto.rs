@@ -199,12 +199,12 @@ pub struct OtherType {}
 pub struct TensorShapeProto {
     /// One for each axis.
     #[prost(message, repeated, tag = "1")]
-    pub dim: Vec<Dimension>,
+    pub dim: Vec<DimensionProto>,
 }
 
 /// An axis.
 #[derive(Clone, PartialEq, Message)]
-pub struct Dimension {
+pub struct DimensionProto {
     /// Its size.
     #[prost(oneof = "DimensionValue", tags = "1, 2")]
     pub value: Option<DimensionValue>,
@@ -254,7 +254,7 @@ pub fn tensor(name: &str, elem_type: i32, axes: &[(&str, &str)]) -> ValueInfoPro
         Ok(value) => Some(DimensionValue::DimValue(value)),
         Err(_) => Some(DimensionValue::DimParam(size.to_owned())),
     };
-    let axis = |&(value, denotation): &(&str, &str)| Dimension {
+    let axis = |&(value, denotation): &(&str, &str)| DimensionProto {
         value: size(value),
         denotation: denotation.to_owned(),
     };

@@ -2,7 +2,7 @@
 
 use crate::MOST_AXES;
 use crate::error::{OnnxError, shown};
-use crate::proto::{Dimension, DimensionValue, TypeValue, ValueInfoProto};
+use crate::proto::{DimensionProto, DimensionValue, TypeValue, ValueInfoProto};
 use std::fmt;
 
 /// An input or an output.
@@ -163,7 +163,7 @@ impl OnnxTensor {
 }
 
 impl OnnxAxis {
-    fn read(dim: &Dimension) -> Result<Self, String> {
+    fn read(dim: &DimensionProto) -> Result<Self, String> {
         let size = match &dim.value {
             // Some writers say -1 for a size that they do not know.
             Some(DimensionValue::DimValue(-1)) | None => OnnxSize::Unknown,

@@ -164,7 +164,7 @@ impl Value {
             return Value::unknown();
         };
         let Some(shape) = &tensor.shape else { return Value::unknown() };
-        let axis = |dim: &crate::proto::Dimension| Axis {
+        let axis = |dim: &crate::proto::DimensionProto| Axis {
             size: match &dim.value {
                 Some(DimensionValue::DimValue(value)) if *value >= 0 => Size::Fixed(*value),
                 Some(DimensionValue::DimParam(name)) if !name.is_empty() => Size::Param(name.as_str().into()),
