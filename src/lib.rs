@@ -57,6 +57,7 @@
 //!   [`Sorting`](sort::Sorting) and [`Scans`](scans::Scans) run along a dim, [`LinearAlgebra`](linalg::LinearAlgebra) has products and
 //!   norms, and [`nn`] has convolutions, pooling, normalisation and losses. `docs/operators.md` lists all operators, with their names
 //!   in PyTorch, JAX and NumPy; [`custom`] is for operators of one's own.
+//! * [`Stream`](stream::Stream) is a tensor with a data dimension, for hardware that streams one dim.
 //! * [`Tensor`](named::Tensor) is the type to write in signatures, [`Named`](named::Named) the one that messages show.
 //!   A function that takes a tensor with further dims of its caller says `Tensor<f32, (Seq, Rest<B>)>`: see
 //!   [`Rest`].
@@ -189,6 +190,7 @@ pub mod prelude {
     pub use crate::set::Dims;
     pub use crate::shift::{Pad, Rearranging};
     pub use crate::sort::Sorting;
+    pub use crate::stream::{CostClass, Stream, Streamed, ledger};
     pub use crate::tensor::AsTensor;
     pub use crate::window::Window;
     pub use ndarray::{self, Array, Array0, Array1, Array2, Array3, Array4, Array5, Array6, ArrayD};

@@ -50,6 +50,7 @@ pub mod signature;
 pub mod size;
 pub mod sort;
 pub mod storage;
+pub mod stream;
 pub mod tensor;
 mod tuples;
 pub mod window;
