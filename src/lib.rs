@@ -124,6 +124,8 @@
 //! * `half`: elements of type `half::f16` and `half::bf16`.
 //! * `safetensors`, `npy`, `memmap`: tensors in files, with the names of their dims (`file`; npz belongs to `npy`); with the last,
 //!   files are looked at in place. With `safetensors` there is `#[derive(Load)]`: structs of tensors from files of weights.
+//! * `onnx`: `onnx_dims!`, which makes dims and structs of the inputs and outputs of an ONNX model, and a checker of what the axes in a
+//!   model mean (`onnx`).
 //! * `rand`: `random`, tensors of random elements.
 //! * `serde`: tensors with the names of their dims, in any format of serde's; reading checks the names.
 
@@ -131,11 +133,15 @@ pub use ndarray;
 pub use typed_dims_core::*;
 #[cfg(feature = "safetensors")]
 pub use typed_dims_macros::Load;
+#[cfg(feature = "onnx")]
+pub use typed_dims_macros::onnx_dims;
 pub use typed_dims_macros::{
     batched, dims, einsum, einsum_path, gather, pack, parse_shape, rearrange, rearrange_view, reduce, repeat,
     roles, tensor, try_einsum, try_gather, try_pack, try_parse_shape, try_rearrange, try_rearrange_view,
     try_reduce, try_repeat, try_tensor, try_unpack, unpack,
 };
+#[cfg(feature = "onnx")]
+pub use typed_dims_onnx as onnx;
 
 pub mod prelude {
     //! Everything that user code imports: `use typed_dims::prelude::*;`
@@ -192,6 +198,8 @@ pub mod prelude {
     pub use ndarray::{self, Array, Array0, Array1, Array2, Array3, Array4, Array5, Array6, ArrayD};
     #[cfg(feature = "safetensors")]
     pub use typed_dims_macros::Load;
+    #[cfg(feature = "onnx")]
+    pub use typed_dims_macros::onnx_dims;
     pub use typed_dims_macros::{
         batched, dims, einsum, einsum_path, gather, pack, parse_shape, rearrange, rearrange_view, reduce,
         repeat, roles, tensor, try_einsum, try_gather, try_pack, try_parse_shape, try_rearrange,

@@ -44,6 +44,9 @@ mod serialize;
 pub mod set;
 pub mod shift;
 pub mod show;
+#[cfg(feature = "onnx")]
+#[doc(hidden)]
+pub mod signature;
 pub mod size;
 pub mod sort;
 pub mod storage;
@@ -76,6 +79,8 @@ pub mod __private {
         pub use crate::rank::*;
     }
     pub use crate::set::Keys;
+    #[cfg(feature = "onnx")]
+    pub use crate::signature as onnx;
     pub use crate::size::{Dyn, Static};
     pub use crate::storage::axes::OneAxis;
     pub use generativity::Id;
