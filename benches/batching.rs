@@ -17,7 +17,16 @@
 //!
 //! What it says is where batching gains: the fixed parts are paid once, and short runs become long ones, or products with vectors products of
 //! matrices, where further dims merge with others. What it cannot see are caches, and how far apart elements lie.
-//! Times are the best of many, on one thread.
+//!
+//! # What is printed
+//!
+//! Times are the best of many, on one thread, and their quotient is the factor. Beside it stands its noise: in each round the loop and the
+//! batched call run one after the other, and of the factors of all rounds a tenth lies below the first number, and a tenth above the second.
+//! The prediction is made several times, from constants that are measured anew; its least and its greatest value are printed. The verdict:
+//!
+//! * `more`: the factor is at least the least prediction;
+//! * `noise`: it is not, but the two ranges overlap, so that the rounds do not tell them apart;
+//! * `less`: the loop is beaten by less than the plan predicts.
 
 use rayon::ThreadPoolBuilder;
 use std::hint::black_box;
@@ -44,15 +53,18 @@ fn seconds(run: &mut dyn FnMut()) -> f64 {
     start.elapsed().as_secs_f64()
 }
 
+/// The times of each, round by round.
+fn rounds<const N: usize>(mut runs: [&mut dyn FnMut(); N]) -> Vec<[f64; N]> {
+    (0..ROUNDS).map(|_| runs.each_mut().map(|run| seconds(*run))).collect()
+}
+
 /// The best time of each.
-fn best<const N: usize>(mut runs: [&mut dyn FnMut(); N]) -> [f64; N] {
-    let mut best = [f64::INFINITY; N];
-    for _ in 0..ROUNDS {
-        for (best, run) in best.iter_mut().zip(&mut runs) {
-            *best = best.min(seconds(*run));
-        }
-    }
-    best
+fn best<const N: usize>(runs: [&mut dyn FnMut(); N]) -> [f64; N] {
+    best_of(&rounds(runs))
+}
+
+fn best_of<const N: usize>(rounds: &[[f64; N]]) -> [f64; N] {
+    std::array::from_fn(|run| rounds.iter().map(|times| times[run]).fold(f64::INFINITY, f64::min))
 }
 
 /// What a step of some kind costs, in seconds.
@@ -172,8 +184,19 @@ fn cubed(size: usize) -> f64 {
     (size * size * size) as f64
 }
 
+/// How often the prediction is made.
+const PREDICTIONS: usize = 3;
+
+/// The least and the greatest of some numbers, but for a share of them on either side.
+fn range(mut numbers: Vec<f64>, share: f64) -> (f64, f64) {
+    numbers.sort_by(f64::total_cmp);
+    let left_out = (numbers.len() as f64 * share) as usize;
+    (numbers[left_out], numbers[numbers.len() - 1 - left_out])
+}
+
 fn compare() {
-    let model = Model::measured();
+    let models: Vec<Model> = (0..PREDICTIONS).map(|_| Model::measured()).collect();
+    let model = &models[0];
     println!("in nanoseconds          fixed       each run   each element");
     for (name, cost) in [
         ("elementwise", model.elementwise),
@@ -186,11 +209,11 @@ fn compare() {
         println!("{name:<15}{:>14.1}{:>15.2}{:>15.3}", 1e9 * cost.fixed, 1e9 * cost.run, 1e9 * cost.element);
     }
     println!("{:<15}{:>14.1}\n", "batched call", 1e9 * model.call);
-    println!("64 examples          loop us     batched us   factor   the plan predicts");
+    println!("64 examples     loop us   batched us   factor           noise   the plan predicts   verdict");
     for case in cases::all(ALONG, ALONG) {
         let (_, all) = explain(|| case.batched());
         let (_, one) = explain(|| case.single(0, 0));
-        let [looped, batched] = best([
+        let times = rounds([
             &mut || {
                 for at in 0..ALONG * ALONG {
                     black_box(case.single(at / ALONG, at % ALONG));
@@ -198,13 +221,23 @@ fn compare() {
             },
             &mut || drop(black_box(case.batched())),
         ]);
-        let predicted = (ALONG * ALONG) as f64 * model.of(&one) / model.of(&all);
+        let [looped, batched] = best_of(&times);
         let factor = looped / batched;
+        let (low, high) = range(times.iter().map(|[looped, batched]| looped / batched).collect(), 0.1);
+        let predict = |model: &Model| (ALONG * ALONG) as f64 * model.of(&one) / model.of(&all);
+        let (least, greatest) = range(models.iter().map(predict).collect(), 0.0);
+        let verdict = match (factor >= least, high >= least) {
+            (true, _) => "more",
+            (_, true) => "noise",
+            _ => "less",
+        };
         println!(
-            "{:<12}{:>16.1}{:>15.1}{factor:>9.2}{predicted:>20.2}",
+            "{:<12}{:>11.1}{:>13.1}{factor:>9.2}{:>16}{:>20}   {verdict}",
             case.name(),
             1e6 * looped,
-            1e6 * batched
+            1e6 * batched,
+            format!("{low:.2} to {high:.2}"),
+            format!("{least:.2} to {greatest:.2}"),
         );
     }
 }

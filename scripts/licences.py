@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes docs/licences.md: what the three crates depend on, under which licences, and the oldest versions that they ask for.
+"""Writes docs/licences.md: what the crates of this repository depend on, under which licences, and the oldest versions that they ask for.
 
     scripts/licences.py            writes the page
     scripts/licences.py --check    fails if it is not what it would be, or if a licence is not one that we take
@@ -13,7 +13,7 @@ import re
 import subprocess
 import sys
 
-CRATES = ["typed-dims", "typed-dims-core", "typed-dims-macros"]
+CRATES = ["typed-dims", "typed-dims-core", "typed-dims-macros", "typed-dims-onnx"]
 # Licences that ask for no more than their text, for use in any program.
 TAKEN = {"MIT", "MIT-0", "Apache-2.0", "Apache-2.0 WITH LLVM-exception", "BSD-2-Clause", "BSD-3-Clause", "ISC", "Zlib", "0BSD", "CC0-1.0", "Unlicense", "BSL-1.0", "Unicode-3.0"}
 ROOT = pathlib.Path(__file__).resolve().parent.parent

@@ -57,6 +57,7 @@
 //!   [`Sorting`](sort::Sorting) and [`Scans`](scans::Scans) run along a dim, [`LinearAlgebra`](linalg::LinearAlgebra) has products and
 //!   norms, and [`nn`] has convolutions, pooling, normalisation and losses. `docs/operators.md` lists all operators, with their names
 //!   in PyTorch, JAX and NumPy; [`custom`] is for operators of one's own.
+//! * [`Stream`](stream::Stream) is a tensor with a data dimension, for hardware that streams one dim.
 //! * [`Tensor`](named::Tensor) is the type to write in signatures, [`Named`](named::Named) the one that messages show.
 //!   A function that takes a tensor with further dims of its caller says `Tensor<f32, (Seq, Rest<B>)>`: see
 //!   [`Rest`].
@@ -124,6 +125,8 @@
 //! * `image`, `nalgebra`: images and matrices of these crates are bound as arrays are, and made from tensors: [`foreign`].
 //! * `safetensors`, `npy`, `memmap`: tensors in files, with the names of their dims (`file`; npz belongs to `npy`); with the last,
 //!   files are looked at in place. With `safetensors` there is `#[derive(Load)]`: structs of tensors from files of weights.
+//! * `onnx`: `onnx_dims!`, which makes dims and structs of the inputs and outputs of an ONNX model, and a checker of what the axes in a
+//!   model mean (`onnx`).
 //! * `rand`: `random`, tensors of random elements.
 //! * `serde`: tensors with the names of their dims, in any format of serde's; reading checks the names.
 
@@ -135,11 +138,15 @@ pub use ndarray;
 pub use typed_dims_core::*;
 #[cfg(feature = "safetensors")]
 pub use typed_dims_macros::Load;
+#[cfg(feature = "onnx")]
+pub use typed_dims_macros::onnx_dims;
 pub use typed_dims_macros::{
     batched, dims, einsum, einsum_path, gather, pack, parse_shape, rearrange, rearrange_view, reduce, repeat,
     roles, tensor, try_einsum, try_gather, try_pack, try_parse_shape, try_rearrange, try_rearrange_view,
     try_reduce, try_repeat, try_tensor, try_unpack, unpack,
 };
+#[cfg(feature = "onnx")]
+pub use typed_dims_onnx as onnx;
 
 pub mod prelude {
     //! Everything that user code imports: `use typed_dims::prelude::*;`
@@ -151,7 +158,9 @@ pub mod prelude {
     pub use crate::brand::{Brand, Rest};
     pub use crate::convert::IntoTensor;
     pub use crate::create::{
-        arange, eye, from_fn, from_vec, full, full_like, linspace, ones, tri, try_from_vec, zeros,
+        arange, eye, from_fn, from_vec, full, full_like, linspace, ones, tri, try_arange, try_eye,
+        try_from_fn, try_from_vec, try_full, try_full_like, try_linspace, try_ones, try_tri, try_zeros,
+        zeros,
     };
     pub use crate::custom::{ApplyOp, ArrayOp, ScalarOp};
     pub use crate::dim::DimOf;
@@ -174,7 +183,7 @@ pub mod prelude {
     pub use crate::nn::loss::ClassLosses;
     pub use crate::nn::norm::Normalization;
     pub use crate::nn::pool::Pooling;
-    pub use crate::noise::{rand, randn};
+    pub use crate::noise::{rand, randn, try_rand, try_randn};
     pub use crate::ops::Isa;
     pub use crate::order::OrderExt;
     pub use crate::pattern::PackedShape;
@@ -193,11 +202,14 @@ pub mod prelude {
     pub use crate::set::Dims;
     pub use crate::shift::{Pad, Rearranging};
     pub use crate::sort::Sorting;
+    pub use crate::stream::{CostClass, Stream, Streamed, ledger};
     pub use crate::tensor::AsTensor;
     pub use crate::window::Window;
     pub use ndarray::{self, Array, Array0, Array1, Array2, Array3, Array4, Array5, Array6, ArrayD};
     #[cfg(feature = "safetensors")]
     pub use typed_dims_macros::Load;
+    #[cfg(feature = "onnx")]
+    pub use typed_dims_macros::onnx_dims;
     pub use typed_dims_macros::{
         batched, dims, einsum, einsum_path, gather, pack, parse_shape, rearrange, rearrange_view, reduce,
         repeat, roles, tensor, try_einsum, try_gather, try_pack, try_parse_shape, try_rearrange,

@@ -447,6 +447,98 @@ mod in_place {
         );
     }
 
+    /// Written for one example, without `Rest`: it can only be called on one.
+    fn unit_length(x: Tensor<f32, (Feat,)>) -> Tensor<f32, (Feat,)> {
+        let length = (&x).norm(Feat);
+        (x / length).eval()
+    }
+
+    fn is_loop(plan: &Plan) -> bool {
+        plan.steps.iter().any(|step| matches!(step, Step::Calls { .. }))
+    }
+
+    #[test]
+    fn vmap_of_a_function_of_one_example_is_a_loop() {
+        let x = numbers((N, 4, M), 1);
+        dims!(n, m);
+        let (out, plan) = explain(|| vmap(unit_length, (n, m))(x.at((n, Feat, m))));
+        let calls = plan.steps.iter().find_map(|step| match step {
+            Step::Calls { calls, .. } => Some(*calls),
+            _ => None,
+        });
+        assert_eq!(calls, Some(N * M), "{plan}");
+        let expected = looped(|n, m| {
+            let x = x.index_axis(ndarray::Axis(2), m).index_axis(ndarray::Axis(0), n).to_owned();
+            unit_length(x.into_tensor(Feat)).order(Feat).into_dyn()
+        });
+        close(out.order((n, m, Feat)), expected);
+    }
+
+    #[test]
+    fn vmap_of_a_typed_closure_on_bound_arrays_and_expressions() {
+        let (x, g) = (numbers((N, 4), 1), numbers(4, 2));
+        dims!(n);
+        let once = vmap(|x: Tensor<f32, (Seq, Rest<_>)>, g: Tensor<f32, (Seq,)>| (x * g).sum(Seq), n);
+        let (out, plan) = explain(|| once((x.at((n, Seq)), g.at(Seq))));
+        assert!(!is_loop(&plan), "{plan}");
+        close(out.order(n), x.dot(&g));
+        let each = vmap(|x: Tensor<f32, (Seq,)>, g: Tensor<f32, (Seq,)>| (x * g).sum(Seq), n);
+        let (out, plan) = explain(|| each((x.at((n, Seq)) * 2.0, g.at(Seq) + 0.0)));
+        assert!(is_loop(&plan), "{plan}");
+        close(out.order(n), x.dot(&g) * 2.0);
+    }
+
+    /// What has none of the dims can be lent; positional axes and tuples of results are as for any function.
+    #[test]
+    fn vmap_lends_what_is_not_mapped() {
+        let (x, g) = (numbers((4, N), 1), numbers(4, 2).into_tensor(Seq));
+        dims!(n);
+        let both = vmap(
+            |x: Tensor<f32, (), U1>, g: &Tensor<f32, (Seq,)>| {
+                dims!(i);
+                let x = x.at(i).rename(i, Seq);
+                ((&x * g).sum(Seq), (&x + g).order(Seq).at(..).eval())
+            },
+            n,
+        );
+        let (sums, rows) = both((x.at((.., n)), &g));
+        let g = (&g).order(Seq);
+        close(sums.order(n), x.t().dot(&g));
+        close(rows.order(n), &x.t() + &g);
+    }
+
+    #[test]
+    fn vmap_of_no_example() {
+        let x = Array2::<f32>::zeros((0, 4));
+        dims!(n);
+        assert_eq!(vmap(unit_length, n)(x.at((n, Feat))).order((n, Feat)).shape(), [0, 4]);
+    }
+
+    /// The examples are those of two rests, one inside of the other.
+    #[test]
+    fn a_loop_inside_of_a_batched_function() {
+        #[batched]
+        fn columns(x: &Tensor<f32, (Seq, Feat)>) -> Tensor<f32, (Seq, Feat)> {
+            batched(Feat, x, |x| map_each(&x.eval(), |x| (x.order(Seq) * 2.0).into_tensor(Seq)))
+        }
+        let x = numbers((N, 3, 4), 1);
+        dims!(n);
+        close(columns(x.at((n, Seq, Feat))).order((n, Seq, Feat)), x * 2.0);
+    }
+
+    #[test]
+    fn vmap_inside_of_a_batched_function() {
+        #[batched]
+        fn rows(x: &Tensor<f32, (Seq, Feat)>) -> Tensor<f32, (Seq, Feat)> {
+            vmap(unit_length, Seq)(x)
+        }
+        let x = numbers((N, 3, 4), 1);
+        dims!(n);
+        let out = rows(x.at((n, Seq, Feat)));
+        let lengths = x.at((n, Seq, Feat)).norm(Feat);
+        close(out.order((n, Seq, Feat)), (x.at((n, Seq, Feat)) / lengths).order((n, Seq, Feat)));
+    }
+
     #[test]
     fn axes_are_chosen_by_dims() {
         let (x, y) = (numbers((4, N), 1), numbers(4, 2));

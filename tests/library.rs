@@ -187,7 +187,7 @@ mod sizes {
         assert!(x.median(i).order(()).is_nan());
         assert!(x.cummax(i).index(i, 3).order(()).is_nan());
         dims!(n);
-        let unique = x.unique(n);
+        let unique = x.unique(i, n);
         assert_eq!(unique.counts.order(n), ndarray::array![1, 1, 2]);
         assert_eq!(unique.inverse.order(i), ndarray::array![2, 1, 2, 0]);
     }
@@ -435,6 +435,188 @@ mod edges {
         assert_eq!((line[0], line[30_000], line[70_000]), (of(0.0), of(3.0), of(7.0)));
     }
 
+    /// 2048 is where half precision stops counting.
+    #[cfg(feature = "half")]
+    #[test]
+    fn what_is_scattered_in_half_precision_is_added_in_single_precision() {
+        use half::f16;
+        let of = f16::from_f32;
+        let (ones, places) = (Array1::from_elem(4096, of(1.0)), Array1::from_elem(4096, 1u8));
+        let sums = ones.at(H).scatter_add(H, W.of(2), places.at(H)).order(W);
+        assert_eq!(sums, ndarray::array![of(0.0), of(4096.0)]);
+    }
+
+    /// Formulas of several steps are computed in single precision, and rounded once.
+    #[cfg(feature = "half")]
+    #[test]
+    fn formulas_in_half_precision_are_rounded_once() {
+        use half::{bf16, f16};
+        dims!(i);
+        let all: Vec<f16> = (0..=u16::MAX).map(f16::from_bits).filter(|x| x.to_f32().abs() < 20.0).collect();
+        let wide: Vec<f32> = all.iter().map(|x| x.to_f32()).collect();
+        let once = |found: Array1<f16>, exact: Array1<f32>| {
+            assert!(found.iter().zip(&exact).all(|(a, b)| *a == f16::from_f32(*b)));
+        };
+        once(all.at(i).silu().order(i), wide.at(i).silu().order(i));
+        once(all.at(i).gelu().order(i), wide.at(i).gelu().order(i));
+        once(all.at(i).sinc().order(i), wide.at(i).sinc().order(i));
+        once(all.at(i).powi(3).order(i), wide.at(i).powi(3).order(i));
+        let (a, b) = (bf16::from_f32(3.0), bf16::from_f32(5.0));
+        let third = bf16::from_f32(1.0 / 3.0);
+        dims!(j);
+        let found = [a].at(j).lerp([b].at(j), third).order(j)[0];
+        assert_eq!(found, bf16::from_f32(3.0 + 2.0 * third.to_f32()));
+    }
+
+    /// The last one along the dim stays, and along two dims the last one in the order in which they are named; not in that of their names.
+    #[test]
+    fn the_last_one_that_is_scattered_stays() {
+        dims! {
+            struct Early;
+            struct Late;
+        }
+        let x = Array2::from_shape_fn((3, 4), |(i, j)| 4 * i + j);
+        let one = |at: Array1<usize>| at[0];
+        let zero = Array2::<usize>::zeros((3, 4));
+        for _ in 0..2 {
+            dims!(late, early);
+            let (value, place) = (x.at((early, late)), zero.at((early, late)));
+            assert_eq!(one(value.scatter((early, late), H.of(1), place, 99).order(H)), 11);
+            assert_eq!(one(value.scatter((late, early), H.of(1), place, 99).order(H)), 11);
+        }
+        // The place of all but the last row: which one comes last there shows the order.
+        let place = Array2::from_shape_fn((3, 4), |(i, j)| usize::from(i == 2 && j == 3));
+        let (value, place) = (x.at((Early, Late)), place.at((Early, Late)));
+        assert_eq!(value.scatter((Early, Late), H.of(2), place, 99).order(H), ndarray::array![10, 11]);
+        assert_eq!(value.scatter((Late, Early), H.of(2), place, 99).order(H), ndarray::array![7, 11]);
+        let turned = x.at((Late, Early)); // `Late` has 3 positions now
+        let place = Array2::from_shape_fn((3, 4), |(i, j)| usize::from(i == 2 && j == 3));
+        let place = place.at((Late, Early));
+        assert_eq!(turned.scatter((Late, Early), H.of(2), place, 99).order(H), ndarray::array![10, 11]);
+        assert_eq!(turned.scatter((Early, Late), H.of(2), place, 99).order(H), ndarray::array![7, 11]);
+    }
+
+    /// The mean of numbers near 1e8 is a multiple of 8 if it is rounded.
+    #[test]
+    fn numbers_that_are_large_beside_their_deviation() {
+        let small = Array2::from_shape_fn((2, 1000), |(n, i)| ((i * (7 + n)) % 13) as f32 * 8.0);
+        let large = small.mapv(|x| 1e8 + x);
+        let exact = |row: usize| {
+            let line: Vec<f64> = small.row(row).iter().map(|&x| f64::from(x)).collect();
+            let mean = line.iter().sum::<f64>() / 1000.0;
+            let var = line.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / 1000.0;
+            line.into_iter().map(move |x| (x - mean) / (var + 1e-5).sqrt())
+        };
+        let found = [
+            large.at((H, W)).layer_norm(W, 1e-5).order((H, W)),
+            large.at((H, W)).batch_norm(W, 1e-5).output.order((H, W)),
+        ];
+        for found in found {
+            for row in 0..2 {
+                assert!(found.row(row).iter().zip(exact(row)).all(|(&a, b)| (f64::from(a) - b).abs() < 1e-5));
+            }
+        }
+    }
+
+    #[test]
+    fn inverse_hyperbolic_functions_of_the_greatest_numbers() {
+        dims!(i);
+        for x in [f32::MAX, 0.7 * f32::MAX, 1e20] {
+            let exact = (f64::from(x).ln() + std::f64::consts::LN_2) as f32;
+            assert!(([x].at(i).asinh().order(i)[0] - exact).abs() < 1e-5);
+            assert!(([-x].at(i).asinh().order(i)[0] + exact).abs() < 1e-5);
+            assert!(([x].at(i).acosh().order(i)[0] - exact).abs() < 1e-5);
+        }
+        assert_eq!([f64::MAX].at(i).asinh().order(i)[0], f64::MAX.ln() + std::f64::consts::LN_2);
+        assert_eq!([f32::INFINITY].at(i).acosh().order(i)[0], f32::INFINITY);
+        assert!([f32::NAN].at(i).asinh().order(i)[0].is_nan());
+    }
+
+    /// A division of integers by 0 says which operation it was; what a condition leaves out is not divided.
+    #[test]
+    fn integers_divided_by_zero() {
+        fn message(run: impl FnOnce()) -> String {
+            let payload =
+                std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).expect_err("there is no value");
+            payload.downcast_ref::<String>().expect("a text").clone()
+        }
+        dims!(i);
+        let (a, b) = ([6i32, 7, i32::MIN], [2i32, 0, -1]);
+        assert!(message(|| drop((a.at(i) / b.at(i)).order(i))).starts_with("`/` of integers has no value"));
+        assert!(message(|| drop((a.at(i) % b.at(i)).sum(i))).starts_with("`%` of integers has no value"));
+        assert!(message(|| drop(a.at(i).floor_div(b.at(i)).order(i))).starts_with("`floor_div` of integers"));
+        assert!(message(|| drop(a.at(i).remainder(b.at(i)).order(i))).starts_with("`remainder` of integers"));
+        let found = select(b.at(i).ne(0), a.at(i) / b.at(i), -1).order(i);
+        assert_eq!(found, ndarray::array![3, -1, i32::MIN]);
+        // On several threads, too.
+        let many = Array1::from_elem(1 << 20, 1i32);
+        dims!(j);
+        assert!(
+            message(move || drop((many.at(j) / (many.at(j) - 1)).order(j))).starts_with("`/` of integers")
+        );
+    }
+
+    /// What does not fit into memory is an error of each constructor.
+    #[test]
+    fn constructors_without_memory() {
+        let huge = (H.of(usize::MAX / 2), W.of(usize::MAX / 2));
+        assert!(try_zeros::<f32, _>(huge).is_err());
+        assert!(try_ones::<f32, _>(huge).is_err());
+        assert!(try_full(huge, 1u8).is_err());
+        assert!(try_eye::<f32, _, _>(huge.0, huge.1).is_err());
+        assert!(try_tri::<f32, _, _>(huge.0, huge.1, 0).is_err());
+        assert!(try_arange(H.of(usize::MAX / 2), 0.0f64, 1.0).is_err());
+        assert!(try_linspace(H.of(usize::MAX / 2), 0.0f64, 1.0).is_err());
+        assert!(try_rand::<f32, _>(huge, 1).is_err());
+        assert!(try_randn::<f32, _>(huge, 1).is_err());
+        let x = ndarray::array![1.0f32, 3.0, 2.0];
+        assert_eq!(x.at(H).try_sort_descending(H).unwrap().order(H), ndarray::array![3.0, 2.0, 1.0]);
+        assert_eq!(x.at(H).try_argsort_descending(H).unwrap().order(H), ndarray::array![1, 2, 0]);
+    }
+
+    /// Each example draws apart, the same for the same seed; and the mask of one example can be that of all.
+    #[test]
+    fn dropout_draws_apart_along_further_dims() {
+        #[batched]
+        fn dropped(x: &Tensor<f32, (H,)>) -> Tensor<f32, (H,)> {
+            x.dropout(0.25, 7)
+        }
+        #[batched]
+        fn alike(x: &Tensor<f32, (H,)>) -> Tensor<f32, (H,)> {
+            x * ones::<f32, _>(H.of(x.size(H))).dropout(0.25, 7)
+        }
+        let x = Array2::<f32>::ones((50, 400));
+        dims!(n);
+        let found = dropped(x.at((n, H))).order((n, H));
+        assert_eq!(found, dropped(x.at((n, H))).order((n, H)));
+        assert!(found.iter().all(|&x| x == 0.0 || x == 1.0 / 0.75));
+        let share = found.iter().filter(|&&x| x == 0.0).count() as f64 / found.len() as f64;
+        assert!((share - 0.25).abs() < 0.02, "{share}");
+        for a in 0..50 {
+            for b in 0..a {
+                let both = (0..400).filter(|&i| found[[a, i]] == 0.0 && found[[b, i]] == 0.0).count();
+                assert!(both < 60, "examples {a} and {b} lack {both} of the same");
+            }
+        }
+        let found = alike(x.at((n, H))).order((n, H));
+        assert!(found.rows().into_iter().all(|row| row == found.row(0)));
+    }
+
+    /// Counts that differ from one example to the next: rustc refuses further dims, and a closure for each example mints a dim for each.
+    #[test]
+    fn dynamic_sizes_for_each_example() {
+        #[batched]
+        fn different(x: &Tensor<i32, (H,)>) -> Tensor<usize, ()> {
+            map_each(x, |x| {
+                dims!(n);
+                let found = x.unique(H, n);
+                full((), found.values.size(n))
+            })
+        }
+        let x = ndarray::array![[1, 1, 1], [1, 2, 1], [3, 2, 1]];
+        assert_eq!(different(x.at((Batch, H))).order(Batch), ndarray::array![1, 2, 3]);
+    }
+
     #[test]
     fn chunks_are_used_up_early() {
         let x = ndarray::array![0, 1, 2, 3, 4, 5];
@@ -447,7 +629,7 @@ mod edges {
         dims!(n);
         let (norm, unique) = {
             let x = ndarray::array![[1.0f32, 2.0], [3.0, 2.0]];
-            (x.at((Batch, C)).batch_norm(Batch, 1e-5), x.at((Batch, C)).unique(n))
+            (x.at((Batch, C)).batch_norm(Batch, 1e-5), x.at((Batch, C)).unique((Batch, C), n))
         };
         assert_eq!(norm.mean.order(C), ndarray::array![2.0, 2.0]);
         assert_eq!(norm.var.order(C), ndarray::array![1.0, 0.0]);

@@ -156,3 +156,12 @@ fn operands_that_are_used_up_are_read_before_they_are_written() {
     let thin = (thin.at((k, ..)) * 2.0).eval();
     assert_eq!((thin + wide.at((k, ..)) * 1.0).order(k), Array2::from_elem((3, 600), 3.0));
 }
+
+/// A precision is for the numbers, not for their text, of which it would leave out what is behind.
+#[test]
+fn debug_with_a_precision_rounds_numbers() {
+    let x = from_vec(Left.of(2), vec![0.126, 1234.5]);
+    assert_eq!(format!("{x:.2?}"), "[0.13, 1234.50]\nwith dims (Left: 2)");
+    assert_eq!(format!("{x:9.1?}"), "[      0.1,    1234.5]\nwith dims (Left: 2)");
+    assert_eq!(format!("{x:?}"), "[0.126, 1234.5]\nwith dims (Left: 2)");
+}

@@ -1,4 +1,5 @@
-//! What dims mean: the sections of ONNX's "Dimension Denotation". What must not compile is in `ui-tests/fail/roles`.
+//! What dims mean: the sections of ONNX's "Dimension Denotation". What must not compile is in `ui-tests/fail/roles`; models in files are in
+//! `tests/onnx`.
 
 use typed_dims::nn::conv::conv;
 use typed_dims::nn::norm::Normalization;
@@ -44,8 +45,34 @@ fn image() -> Tensor<f32, (N, C, H, W)> {
     from_fn((N.of(2), C, H.of(4), W.of(6)), |(n, c, h, w)| (n * 100 + c * 10 + h * w) as f32)
 }
 
+mod motivation {
+    use super::*;
+
+    /// What was meant: `NHCW` is pooled along the dims of the picture, wherever their axes lie. (The mistake does not compile:
+    /// `ui-tests/fail/roles/motivation_nhcw_pooled.rs`.)
+    #[test]
+    fn nhcw_is_pooled_along_the_picture() {
+        let window = Window::new().stride(2);
+        let nhcw = image().order((N, H, C, W)).into_tensor((N, H, C, W));
+        assert_eq!(nhcw.avg_pool((H, W), 2, &window), image().avg_pool((H, W), 2, &window).eval());
+    }
+}
+
 mod definition {
     use super::*;
+
+    /// Principles 2 and 3: width, height and the features of a recurrent network are features alike.
+    #[test]
+    fn features_of_all_kinds() {
+        dims! { pub struct Hidden: DataFeature; }
+        let pooled = |width| image().max_pool(width, 2, &Window::new().stride(2));
+        assert_eq!(pooled(W).size(W), 3);
+        let hidden = from_fn((T.of(3), Hidden.of(4)), |(t, h)| (t * 4 + h) as f32);
+        assert_eq!(
+            hidden.max_pool(Hidden, 2, &Window::new().stride(2)).order((T, Hidden)).row(1),
+            ndarray::arr1(&[5.0, 7.0])
+        );
+    }
 
     #[test]
     fn the_seven_standard_denotations() {

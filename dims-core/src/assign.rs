@@ -12,6 +12,7 @@ use crate::kernel::threads;
 use crate::named::Named;
 use crate::ops::{self, BinaryOp};
 use crate::order::{OrderOf, Ordering};
+use crate::plan::axes::AxisList;
 use crate::plan::nest::{Nest, Parts};
 use crate::plan::rows::Rows;
 use crate::plan::shape::Shape;
@@ -101,6 +102,16 @@ impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Place<'_, T, S, R, X> {
         B: Operand<T, Expr: Expr<Elem = T>>,
         O: BinaryOp<T, T, Out = T> + Copy,
     {
+        self.update_in(const { &AxisList::range(0, S::Axes::LEN + R::N) }.as_slice(), value, op)
+    }
+
+    /// As [`update`](Place::update), the loops one inside of the other in the order given: that of the axes that are met several times decides
+    /// which value comes last.
+    pub(crate) fn update_in<B, O>(&mut self, order: &[usize], value: B, op: O) -> Result<(), DimError>
+    where
+        B: Operand<T, Expr: Expr<Elem = T>>,
+        O: BinaryOp<T, T, Out = T> + Copy,
+    {
         let value = value.into_expr();
         let mut shape = Shape::new::<S, R>();
         meet_axes::<S, S>(self.named(), self.positional().as_slice(), self.origin(), &mut shape)?;
@@ -115,13 +126,12 @@ impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Place<'_, T, S, R, X> {
                 return Err(DimError::Broadcast { axis: axis_from_right, first: axis.size, second: size });
             }
         }
-        let order: SmallVec<[usize; 8]> = (0..sizes.len()).collect();
         shape.volume(order.iter().copied(), 1)?;
         let mut rows = Rows::new(sizes.len());
         axes_row::<S, S>(self.named(), self.positional().as_slice(), rows.push());
         self.indices().rows::<S, R>(&shape, &mut rows);
         value.rows::<S, R>(&shape, &mut rows);
-        let nest = Nest::map(sizes, &order, &rows);
+        let nest = Nest::map(sizes, order, &rows);
         let start = self.as_mut_ptr();
         let lower = |nest| {
             let mut operands = Nest::operands(nest);

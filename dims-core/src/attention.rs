@@ -114,9 +114,9 @@ where
     v.meet::<All<Q, K, V>, Rank0>(&mut shape)?;
     mask.meet::<All<Q, K, V>, Rank0>(&mut shape)?;
     shape.finish()?;
-    let q = in_memory::<All<Q, K, V>, _, <Q::Elem as Real>::Wide>(&q, &shape)?;
-    let k = in_memory::<All<Q, K, V>, _, <Q::Elem as Real>::Wide>(&k, &shape)?;
-    let v = in_memory::<All<Q, K, V>, _, <Q::Elem as Real>::Wide>(&v, &shape)?;
+    let q = in_memory::<All<Q, K, V>, Q::Dims, _, <Q::Elem as Real>::Wide>(&q, &shape)?;
+    let k = in_memory::<All<Q, K, V>, K::Dims, _, <Q::Elem as Real>::Wide>(&k, &shape)?;
+    let v = in_memory::<All<Q, K, V>, V::Dims, _, <Q::Elem as Real>::Wide>(&v, &shape)?;
     let axes = Axes {
         kept: Of::<X, All<Q, K, V>>::AXES.as_slice(),
         features: listed::<F, All<Q, K, V>>(),
@@ -158,11 +158,15 @@ struct Axes {
     scores: &'static [usize],
 }
 
-/// An operand in memory, in the type that is computed with.
-fn in_memory<'e, U: Dims, E: Expr<Elem: Real>, W: Real>(
+/// An operand with the dims `S` in memory, in the type that is computed with.
+fn in_memory<'e, U: Dims, S: Dims, E: Expr<Elem: Real>, W: Real>(
     expr: &'e E,
     shape: &Shape,
 ) -> Result<contract::Operand<'e, W>, DimError> {
+    if Of::<S, U>::AXES.as_slice().iter().any(|&axis| shape.size(axis) == 0) {
+        // Arrays without an element have the stride 0 along all axes, as if one element were repeated; but there is none to convert.
+        return Ok(contract::Operand::owned(Vec::new(), &[], shape.sizes()));
+    }
     let mut factors = Factors { scale: E::Elem::ONE, operands: SmallVec::new() };
     if E::MEMORY.is_some() {
         expr.factors::<U, Rank0>(shape, &mut factors)?;

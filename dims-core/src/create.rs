@@ -264,7 +264,12 @@ pub fn try_full<T: Element, D: SizedDims>(dims: D, value: T) -> Result<Named<T, 
 /// If a dim has no size, or the tensor does not fit into memory.
 #[track_caller]
 pub fn zeros<T: Num, D: SizedDims>(dims: D) -> Named<T, D::Set> {
-    full(dims, T::ZERO)
+    unwrap(try_zeros(dims))
+}
+
+/// As [`zeros`], but what sizes decide is an error.
+pub fn try_zeros<T: Num, D: SizedDims>(dims: D) -> Result<Named<T, D::Set>, DimError> {
+    try_full(dims, T::ZERO)
 }
 
 /// A tensor of ones.
@@ -274,7 +279,12 @@ pub fn zeros<T: Num, D: SizedDims>(dims: D) -> Named<T, D::Set> {
 /// If a dim has no size, or the tensor does not fit into memory.
 #[track_caller]
 pub fn ones<T: Num, D: SizedDims>(dims: D) -> Named<T, D::Set> {
-    full(dims, T::ONE)
+    unwrap(try_ones(dims))
+}
+
+/// As [`ones`], but what sizes decide is an error.
+pub fn try_ones<T: Num, D: SizedDims>(dims: D) -> Result<Named<T, D::Set>, DimError> {
+    try_full(dims, T::ONE)
 }
 
 /// 1 where the indices along both dims are equal, else 0.
@@ -287,7 +297,18 @@ pub fn eye<T: Num, A: MaybeSized, B: MaybeSized>(rows: A, columns: B) -> Named<T
 where
     (A, B): SizedDims + Written<Index = (usize, usize)>,
 {
-    from_fn((rows, columns), |(i, j)| if i == j { T::ONE } else { T::ZERO })
+    unwrap(try_eye(rows, columns))
+}
+
+/// As [`eye`], but what sizes decide is an error.
+pub fn try_eye<T: Num, A: MaybeSized, B: MaybeSized>(
+    rows: A,
+    columns: B,
+) -> Result<Named<T, <(A, B) as Written>::Set>, DimError>
+where
+    (A, B): SizedDims + Written<Index = (usize, usize)>,
+{
+    try_from_fn((rows, columns), |(i, j)| if i == j { T::ONE } else { T::ZERO })
 }
 
 /// 1 where the index along `columns` is at most that along `rows` plus `offset`, else 0: a lower triangle.
@@ -304,9 +325,21 @@ pub fn tri<T: Num, A: MaybeSized, B: MaybeSized>(
 where
     (A, B): SizedDims + Written<Index = (usize, usize)>,
 {
+    unwrap(try_tri(rows, columns, offset))
+}
+
+/// As [`tri`], but what sizes decide is an error.
+pub fn try_tri<T: Num, A: MaybeSized, B: MaybeSized>(
+    rows: A,
+    columns: B,
+    offset: isize,
+) -> Result<Named<T, <(A, B) as Written>::Set>, DimError>
+where
+    (A, B): SizedDims + Written<Index = (usize, usize)>,
+{
     // Sizes are less than half of what can be counted, so the sum cannot wrap, and an offset that would is beyond all of them.
     let reach = |i: usize| (i as isize).saturating_add(offset);
-    from_fn((rows, columns), |(i, j)| if j as isize <= reach(i) { T::ONE } else { T::ZERO })
+    try_from_fn((rows, columns), |(i, j)| if j as isize <= reach(i) { T::ONE } else { T::ZERO })
 }
 
 /// `start + i * step` along a dim: `arange(i, 10, 2)` is 10, 12, 14, .. (The indices themselves are the dim as a value, `i`.)
@@ -319,9 +352,21 @@ pub fn arange<T: Num, D: SizedDims + Written<Index = usize>>(dim: D, start: T, s
 where
     usize: CastTo<T::Acc>,
 {
+    unwrap(try_arange(dim, start, step))
+}
+
+/// As [`arange`], but what sizes decide is an error.
+pub fn try_arange<T: Num, D: SizedDims + Written<Index = usize>>(
+    dim: D,
+    start: T,
+    step: T,
+) -> Result<Named<T, D::Set>, DimError>
+where
+    usize: CastTo<T::Acc>,
+{
     // In single precision where the type cannot count that far.
     let (start, step) = (start.to_acc(), step.to_acc());
-    from_fn(dim, |i| T::from_acc(start.add(step.mul(CastTo::<T::Acc>::cast_to(i)))))
+    try_from_fn(dim, |i| T::from_acc(start.add(step.mul(CastTo::<T::Acc>::cast_to(i)))))
 }
 
 /// Numbers from `start` to `end`, both included, evenly spaced along a dim: `start + i * (end - start) / (n - 1)`. Of one element it is
@@ -336,6 +381,15 @@ pub fn linspace<T: Real, D: MaybeSized + SizedDims + Written<Index = usize>>(
     start: T,
     end: T,
 ) -> Named<T, <D as Written>::Set> {
+    unwrap(try_linspace(dim, start, end))
+}
+
+/// As [`linspace`], but what sizes decide is an error.
+pub fn try_linspace<T: Real, D: MaybeSized + SizedDims + Written<Index = usize>>(
+    dim: D,
+    start: T,
+    end: T,
+) -> Result<Named<T, <D as Written>::Set>, DimError> {
     let last = dim.info().size().map_or(0, |size| size.saturating_sub(1));
     // In single precision where the type cannot count that far.
     let number = |i: usize| <T::Wide as num_traits::NumCast>::from(i).expect("a float can be any size");
@@ -345,11 +399,11 @@ pub fn linspace<T: Real, D: MaybeSized + SizedDims + Written<Index = usize>>(
     if last > 0 && finite == [true, false, true] {
         // The ends are farther apart than numbers go.
         let share = |i: usize| number(i) / number(last);
-        return from_fn(dim, |i| T::narrow(first * share(last - i) + end * share(i)));
+        return try_from_fn(dim, |i| T::narrow(first * share(last - i) + end * share(i)));
     }
     let step = if last == 0 { <T::Wide as Num>::ZERO } else { whole / number(last) };
     // From the nearer end, so that the last element is `end` itself.
-    from_fn(dim, |i| match i <= last - i {
+    try_from_fn(dim, |i| match i <= last - i {
         true => T::narrow(first + step * number(i)),
         false => T::narrow(end - step * number(last - i)),
     })

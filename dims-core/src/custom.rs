@@ -2,7 +2,6 @@
 //!
 //! [`docs/custom-operators.md`](https://github.com/typed-dims/typed-dims/blob/main/docs/custom-operators.md) shows both.
 
-use crate::elementwise::{BinaryOut, UnaryOut};
 use crate::error::{DimError, unwrap};
 use crate::expr::{Binary, Operand, Unary};
 use crate::lines::arranged;
@@ -44,12 +43,17 @@ pub trait ScalarOp<Args>: Copy + Send + Sync + 'static {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an operation on `{Args}`",
     label = "no such operation for elements of this type",
-    note = "write `impl ScalarOp<{Args}> for {Self}`; an operation on two tensors takes a pair, `ScalarOp<(f32, f32)>`"
+    note = "write `impl ScalarOp<{Args}> for {Self}`; an operation on two tensors takes a pair, `ScalarOp<(f32, f32)>`; there is none on three: a third value is a field of the operation, or goes into a second one"
 )]
-pub trait OperatesOn<Args>: ScalarOp<Args> {}
+pub trait OperatesOn<Args> {
+    /// The type of the result.
+    type Out: Element;
+}
 
 #[diagnostic::do_not_recommend]
-impl<Args, O: ScalarOp<Args>> OperatesOn<Args> for O {}
+impl<Args, O: ScalarOp<Args>> OperatesOn<Args> for O {
+    type Out = O::Out;
+}
 
 /// A user's operation as one of the library's.
 #[derive(Clone, Copy, Debug)]
@@ -112,6 +116,22 @@ pub trait ArrayOp<T: Element> {
     }
 }
 
+/// The result of [`apply`](ApplyOp::apply): a tensor `A` after the operation `O`.
+pub type Applied<O, A> = Named<
+    <O as OperatesOn<<A as AsTensor>::Elem>>::Out,
+    <A as AsTensor>::Dims,
+    <A as AsTensor>::Rank,
+    Unary<Custom<O>, <A as AsTensor>::Expr>,
+>;
+
+/// The result of [`apply_with`](ApplyOp::apply_with): a tensor `A` and an operand `B` of `V` after the operation `O`.
+pub type AppliedWith<O, A, B, V> = Named<
+    <O as OperatesOn<(<A as AsTensor>::Elem, V)>>::Out,
+    <<A as AsTensor>::Dims as Union<<B as Operand<V>>::Dims>>::Out,
+    <<A as AsTensor>::Rank as Rank>::Max<<B as Operand<V>>::Rank>,
+    Binary<Custom<O>, <A as AsTensor>::Expr, <B as Operand<V>>::Expr>,
+>;
+
 /// The ndarray dimension of a number of axes.
 pub type NdOf<N> = <<N as RankOf>::Rank as Rank>::Nd;
 
@@ -135,15 +155,14 @@ impl<R: Rank> AxesOf<R> for R {}
 pub trait ApplyOp: AsTensor {
     /// The operation of each element. Lazy.
     #[inline(always)]
-    fn apply<O: OperatesOn<Self::Elem>>(self, op: O) -> UnaryOut<Custom<O>, Self> {
+    fn apply<O: OperatesOn<Self::Elem>>(self, op: O) -> Applied<O, Self> {
         Named::from_expr(Unary { op: Custom(op), a: self.into_named().expr })
     }
 
     /// The operation of each element and of the other tensor's at the same position. Lazy.
     #[inline(always)]
-    fn apply_with<O, B, V>(self, other: B, op: O) -> BinaryOut<Custom<O>, Self, B, V>
+    fn apply_with<O: OperatesOn<(Self::Elem, V)>, B, V>(self, other: B, op: O) -> AppliedWith<O, Self, B, V>
     where
-        O: OperatesOn<(Self::Elem, V)>,
         B: Operand<V>,
         Self::Dims: Union<B::Dims>,
     {

@@ -3,13 +3,17 @@
 //! Such a result has a dim of its own, which the caller mints for it: `dims!(n);` makes a dim that no other tensor has, and it gets its
 //! size here. So what is selected by one mask cannot be confused with what is selected by another, though their sizes may happen to
 //! agree.
+//!
+//! How many elements there are could differ from one example of a batch to the next, so all dims are named, and further ones are refused: rustc
+//! says which are left over. What goes on for each example is a closure of [`map_each`](crate::batch::map_each), in which the new dim is minted anew,
+//! and from which something of one size comes: a sum, a count, the first few.
 
 use crate::brand::Brand;
 use crate::dim::Dim;
 use crate::error::{DimError, unwrap};
 use crate::lines::{Lines, arranged, axes_in};
 use crate::named::Named;
-use crate::rank::{Rank, Rank0};
+use crate::rank::Rank0;
 use crate::scalar::Ordered;
 use crate::set::rename::CanGain;
 use crate::set::{Dims, DimsOf, Union};
@@ -36,8 +40,8 @@ fn grown<B: Brand>(dim: &Dim<B>, size: usize) -> Result<(), DimError> {
     dim.try_set_size(size)
 }
 
-/// What [`unique`](Dynamic::unique) yields of a tensor of `T` with the dims `S` and the positional axes `R`; `B` is the new dim.
-pub struct Unique<T, B: Brand, S: Dims, R: Rank = Rank0>
+/// What [`unique`](Dynamic::unique) yields of a tensor of `T` with the dims `S`; `B` is the new dim.
+pub struct Unique<T, B: Brand, S: Dims>
 where
     (B,): Dims,
 {
@@ -46,7 +50,7 @@ where
     /// How often each of them was there.
     pub counts: Named<usize, (B,)>,
     /// For each element of the tensor, which of the values it is.
-    pub inverse: Named<usize, S, R>,
+    pub inverse: Named<usize, S>,
 }
 
 /// Operations whose result has as many elements as the tensor's elements decide. They run at once.
@@ -140,27 +144,32 @@ pub trait Dynamic: Computable {
         arranged(out, &axes, &lines.sizes(&[found.len()]))
     }
 
-    /// The different elements of the whole tensor in ascending order, along the new dim `n`; with how often each was there, and which
-    /// of them each element is. Not-a-number is the last one, and one value only.
+    /// The different elements in ascending order, along the new dim `n`; with how often each was there, and which of them each element is.
+    /// Not-a-number is the last one, and one value only.
+    ///
+    /// All dims of the tensor must be named, because along others there could be different numbers of values.
     ///
     /// # Panics
     ///
     /// Where [`try_unique`](Dynamic::try_unique) returns an error.
     #[track_caller]
-    fn unique<B: Brand>(self, n: &Dim<B>) -> Unique<Self::Elem, B, Self::Dims, Self::Rank>
+    fn unique<D, X, B>(self, dims: D, n: &Dim<B>) -> Unique<Self::Elem, B, Self::Dims>
     where
-        Self::Elem: Ordered,
+        Self: AsTensor<Elem: Ordered, Rank = Rank0>,
+        D: DimsOf<Self::Dims, X>,
+        X: AllNamed,
+        B: Brand,
     {
-        unwrap(self.try_unique(n))
+        unwrap(self.try_unique(dims, n))
     }
 
     /// As [`unique`](Dynamic::unique), but what sizes decide is an error; so is a dim `n` that has a size already.
-    fn try_unique<B: Brand>(
-        self,
-        n: &Dim<B>,
-    ) -> Result<Unique<Self::Elem, B, Self::Dims, Self::Rank>, DimError>
+    fn try_unique<D, X, B>(self, _: D, n: &Dim<B>) -> Result<Unique<Self::Elem, B, Self::Dims>, DimError>
     where
-        Self::Elem: Ordered,
+        Self: AsTensor<Elem: Ordered, Rank = Rank0>,
+        D: DimsOf<Self::Dims, X>,
+        X: AllNamed,
+        B: Brand,
     {
         let lines = Lines::of::<Self, ()>(self)?;
         let mut order: Vec<usize> = (0..lines.data.len()).collect();

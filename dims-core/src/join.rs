@@ -41,8 +41,7 @@ where
     X: Dims,
     A: Computable,
 {
-    // With `dim` outermost, the result is the parts one after the other; then it is put into its set's order.
-    let mut data = Vec::new();
+    let mut data: Parts<A::Elem> = Parts::new();
     let mut sizes: Option<SmallVec<[usize; 8]>> = None;
     let mut along = 0;
     for part in parts {
@@ -68,18 +67,15 @@ where
                 sizes[along] = total.ok_or_else(|| DimError::TooLarge { dims: describe::<A>(own) })?;
             }
         }
-        let order: Order =
-            std::iter::once(along).chain((0..own.len()).filter(|&axis| axis != along)).collect();
-        let part = evaluate_in::<A::Dims, A::Rank, _>(part.expr, &shape, &order)?;
-        data.try_reserve(part.len()).map_err(|_| DimError::TooLarge { dims: shape.describe(order) })?;
-        data.extend_from_slice(&part);
+        let order: Order = (0..own.len()).collect();
+        data.push(evaluate_in::<A::Dims, A::Rank, _>(part.expr, &shape, &order)?);
     }
     let Some(sizes) = sizes else {
         return Err(DimError::Shape { what: format!("nothing to concatenate along `{}`", dim.info().name) });
     };
     keep_static(dim.info(), sizes[along])?;
     countable::<A>(&sizes)?;
-    Ok(Named::from_expr(Owned::contiguous(inwards(data, &sizes, along)?, &sizes)))
+    Ok(Named::from_expr(Owned::contiguous(side_by_side(data, &sizes[..along])?, &sizes)))
 }
 
 /// The total of the parts must be the static size, if the dim has one.
@@ -99,21 +95,23 @@ fn describe<A: AsTensor>(sizes: &[usize]) -> String {
     crate::error::list_sizes(names.chain(std::iter::repeat("positional axis")).zip(sizes.iter().copied()))
 }
 
-/// Elements with the axis `along` outermost, in the order of the axes.
-fn inwards<T: Copy>(data: Vec<T>, sizes: &[usize], along: usize) -> Result<Vec<T>, DimError> {
-    if data.is_empty() {
-        return Ok(data);
+/// The elements of the parts, each in the order of the axes.
+type Parts<T> = SmallVec<[Vec<T>; 4]>;
+
+/// For each position of the outer axes what all parts have there, one part after the other.
+fn side_by_side<T: Copy>(mut parts: Parts<T>, outer: &[usize]) -> Result<Vec<T>, DimError> {
+    if parts.len() == 1 {
+        return Ok(parts.remove(0));
     }
-    let outer: usize = sizes[..along].iter().product();
-    if outer == 1 {
-        return Ok(data);
+    let blocks = outer.iter().product::<usize>();
+    let mut out = reserve(parts.iter().map(Vec::len).sum())?;
+    if blocks == 0 {
+        return Ok(out);
     }
-    let inner: usize = sizes[along + 1..].iter().product();
-    let mut out = reserve(data.len())?;
-    for block in 0..outer {
-        for at in 0..sizes[along] {
-            let start = (at * outer + block) * inner;
-            out.extend_from_slice(&data[start..start + inner]);
+    for block in 0..blocks {
+        for part in &parts {
+            let len = part.len() / blocks;
+            out.extend_from_slice(&part[block * len..][..len]);
         }
     }
     Ok(out)
@@ -165,9 +163,8 @@ pub fn try_stack<A: Computable, D: NewDim<A::Dims>>(
 where
     A::Dims: Union<(D::Brand,)>,
 {
-    let mut data = Vec::new();
+    let mut data: Parts<A::Elem> = Parts::new();
     let mut sizes: Option<SmallVec<[usize; 8]>> = None;
-    let mut count = 0;
     for part in parts {
         let part = part.into_named();
         let shape = part.shape()?;
@@ -185,17 +182,15 @@ where
         }
         let order: Order = (0..own.len()).collect();
         sizes = Some(own.into());
-        let part = evaluate_in::<A::Dims, A::Rank, _>(part.expr, &shape, &order)?;
-        data.try_reserve(part.len()).map_err(|_| DimError::TooLarge { dims: shape.describe(order) })?;
-        data.extend_from_slice(&part);
-        count += 1;
+        data.push(evaluate_in::<A::Dims, A::Rank, _>(part.expr, &shape, &order)?);
     }
     let Some(mut sizes) = sizes else {
         return Err(DimError::Shape { what: format!("nothing to stack along `{}`", dim.info().name) });
     };
+    let count = data.len();
     dim.info().meet(count, None)?;
     let keys = <<A::Dims as Union<(D::Brand,)>>::Out as Dims>::KEYS;
     let along = keys.position(&dim.info().key()).expect("the new dim is one of the result's");
     sizes.insert(along, count);
-    Ok(Named::from_expr(Owned::contiguous(inwards(data, &sizes, along)?, &sizes)))
+    Ok(Named::from_expr(Owned::contiguous(side_by_side(data, &sizes[..along])?, &sizes)))
 }

@@ -47,9 +47,13 @@ mod serialize;
 pub mod set;
 pub mod shift;
 pub mod show;
+#[cfg(feature = "onnx")]
+#[doc(hidden)]
+pub mod signature;
 pub mod size;
 pub mod sort;
 pub mod storage;
+pub mod stream;
 pub mod tensor;
 mod tuples;
 pub mod window;
@@ -78,6 +82,8 @@ pub mod __private {
         pub use crate::rank::*;
     }
     pub use crate::set::Keys;
+    #[cfg(feature = "onnx")]
+    pub use crate::signature as onnx;
     pub use crate::size::{Dyn, Static};
     pub use crate::storage::axes::OneAxis;
     pub use generativity::Id;

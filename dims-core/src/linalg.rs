@@ -439,8 +439,6 @@ where
     if p == one {
         return run::<With<A, A::Elem, _>, D, X, _>(Named::from_expr(sizes), reducers::Sum, Empty::Allowed);
     }
-    let powers = Binary { op: ops::Powf, a: sizes, b: Scalar(p) };
-    let total = run::<With<A, A::Elem, _>, D, X, _>(Named::from_expr(powers), reducers::Sum, Empty::Allowed)?;
-    let root = Binary { op: ops::Powf, a: total.expr, b: Scalar(Float::recip(p)) };
-    Named::<A::Elem, X, A::Rank, _>::from_expr(root).try_eval()
+    let power = reducers::NormP(p);
+    run::<With<A, A::Elem, _>, D, X, _>(Named::from_expr(sizes.a), power, Empty::Allowed)
 }

@@ -4,7 +4,8 @@
 //! `rand`, or another distribution, there is [`random`](crate::create), with the feature `rand`.) The hash is splitmix64: G. L. Steele, D.
 //! Lea, C. H. Flood, 2014, "Fast splittable pseudorandom number generators".
 
-use crate::create::{SizedDims, from_fn};
+use crate::create::{SizedDims, try_from_fn};
+use crate::error::{DimError, unwrap};
 use crate::named::Named;
 use crate::scalar::Real;
 
@@ -50,8 +51,13 @@ fn narrowed<T: Real>(value: f64) -> T {
 /// If a dim has no size, or the tensor does not fit into memory.
 #[track_caller]
 pub fn rand<T: Real, D: SizedDims>(dims: D, seed: u64) -> Named<T, D::Set> {
+    unwrap(try_rand(dims, seed))
+}
+
+/// As [`rand()`], but what sizes decide is an error.
+pub fn try_rand<T: Real, D: SizedDims>(dims: D, seed: u64) -> Result<Named<T, D::Set>, DimError> {
     let mut at = 0;
-    from_fn(dims, |_| {
+    try_from_fn(dims, |_| {
         at += 1;
         let value = narrowed::<T>(unit(Stream::Uniform, seed, at - 1));
         // Rounding to a narrow type can reach 1.
@@ -66,8 +72,13 @@ pub fn rand<T: Real, D: SizedDims>(dims: D, seed: u64) -> Named<T, D::Set> {
 /// If a dim has no size, or the tensor does not fit into memory.
 #[track_caller]
 pub fn randn<T: Real, D: SizedDims>(dims: D, seed: u64) -> Named<T, D::Set> {
+    unwrap(try_randn(dims, seed))
+}
+
+/// As [`randn`], but what sizes decide is an error.
+pub fn try_randn<T: Real, D: SizedDims>(dims: D, seed: u64) -> Result<Named<T, D::Set>, DimError> {
     let mut at = 0;
-    from_fn(dims, |_| {
+    try_from_fn(dims, |_| {
         at += 1;
         // G. E. P. Box, M. E. Muller, 1958, "A note on the generation of random normal deviates".
         let unit = |at| unit(Stream::Normal, seed, at);

@@ -89,6 +89,25 @@ where
     X: Dims,
     Q: Reducer<E::Elem, Out: Element>,
 {
+    let data = combined::<S, R, E, D, Q>(expr, shape, reducer, empty)?;
+    Ok(finished(data, Split::<S, R, D>::KEPT.as_slice(), shape.sizes()))
+}
+
+/// The elements of what [`fused`] yields, as results lie in memory.
+#[inline]
+pub(crate) fn combined<S, R, E, D, Q>(
+    expr: &E,
+    shape: &Shape,
+    reducer: Q,
+    empty: Empty,
+) -> Result<Vec<Q::Out>, DimError>
+where
+    S: Dims,
+    R: Rank,
+    E: Expr,
+    D: DimList,
+    Q: Reducer<E::Elem, Out: Element>,
+{
     let sizes = shape.sizes();
     let (kept, reduced) = (Split::<S, R, D>::KEPT.as_slice(), Split::<S, R, D>::REDUCED.as_slice());
     let len = shape.volume(kept.iter().copied(), size_of::<Q::Out>())?;
@@ -108,9 +127,8 @@ where
     });
     let mut parts = Parts::new();
     let lower = |nest| expr.kernel(&mut Nest::operands(nest));
-    let data = kernel::reduce::reduce(&nest, &mut parts, lower, work, len, count, reducer)
-        .map_err(|error| shape.blame(error, kept))?;
-    Ok(finished(data, kept, sizes))
+    kernel::reduce::reduce(&nest, &mut parts, lower, work, len, count, reducer)
+        .map_err(|error| shape.blame(error, kept))
 }
 
 #[inline]

@@ -35,7 +35,7 @@ pub trait Num: Element + PartialEq {
     fn sub(self, other: Self) -> Self;
     /// `self * other`
     fn mul(self, other: Self) -> Self;
-    /// `self / other`. Integers: rounded towards zero; panics if `other` is 0, as Rust does.
+    /// `self / other`. Integers: rounded towards zero; panics if `other` is 0, as Rust does (operations on tensors say which one it was).
     fn div(self, other: Self) -> Self;
     /// `self + x * y`; floats round once where the machine has an instruction for it.
     #[doc(hidden)]
@@ -109,6 +109,7 @@ pub trait Analytic: Signed {
     fn cosh(self) -> Self;
     fn tanh<I: Isa>(self) -> Self;
     fn powi(self, n: i32) -> Self;
+    fn rsqrt(self) -> Self;
     /// `n` as an element.
     fn from_usize(n: usize) -> Self;
     /// `total / count`
@@ -351,6 +352,8 @@ macro_rules! floats {
             #[inline(always)]
             fn powi(self, n: i32) -> Self { Float::powi(self, n) }
             #[inline(always)]
+            fn rsqrt(self) -> Self { Self::narrow(<$acc as Num>::ONE / Float::sqrt(self.widen())) }
+            #[inline(always)]
             fn from_usize(n: usize) -> Self { CastTo::<$t>::cast_to(n) }
             #[inline(always)]
             fn mean_of(total: $acc, count: usize) -> Self { Self::from_acc(total / CastTo::<$acc>::cast_to(count)) }
@@ -411,6 +414,8 @@ macro_rules! complexes {
             fn tanh<I: Isa>(self) -> Self { Complex::tanh(self) }
             #[inline(always)]
             fn powi(self, n: i32) -> Self { Complex::powi(&self, n) }
+            #[inline(always)]
+            fn rsqrt(self) -> Self { Self::ONE / Complex::sqrt(self) }
             #[inline(always)]
             fn from_usize(n: usize) -> Self { Complex::new(n as $part, 0.0) }
             #[inline(always)]

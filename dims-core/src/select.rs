@@ -7,8 +7,10 @@ use crate::expr::{Binary, Expr, Iota, Operand, Scalar, Select, Take, Unary};
 use crate::kernel::gather::Target;
 use crate::named::Named;
 use crate::ops::{self, BinaryOp};
+use crate::plan::axes::AxisList;
 use crate::plan::shape::{Shape, volume};
 use crate::rank::{Rank, Rank0};
+use crate::reduce::Reductions;
 use crate::scalar::{CastTo, Element, IndexInt, Num};
 use crate::set::rename::CanGain;
 use crate::set::{Dims, DimsOf, Union};
@@ -17,6 +19,7 @@ use crate::storage::memory::reserve;
 use crate::storage::{Owned, Place};
 use crate::tensor::{AsTensor, Computable};
 use smallvec::SmallVec;
+use std::any::TypeId;
 use std::marker::PhantomData;
 
 /// The result of [`take`](Selecting::take): a tensor `A` without the dim that is selected from, `X` being the others, with the dims of
@@ -97,8 +100,8 @@ pub trait Selecting: Computable {
     /// Adds each element to the place that `index` says: `out[.., index[k]] += x[.., k]` for all `k`, on zeros.
     ///
     /// `dims` are the dims that are summed over (`k`), `into` is the dim of the places, with its size. The index and the tensor can have
-    /// any dims; what only one of them has is broadcast. Several elements that go to one place are added in order, each sum rounded to the
-    /// element type.
+    /// any dims; what only one of them has is broadcast. Several elements that go to one place are added in the order of their positions along
+    /// `dims`, of which the last one is the fastest; those of `f16` and `bf16` are added in `f32`, and the sum is rounded once.
     ///
     /// ```text
     /// x: (k, f)    ids: (k)       x.scatter_add(k, j.of(9), ids): (j, f)
@@ -139,11 +142,25 @@ pub trait Selecting: Computable {
         X: Union<(J::Brand,), Out = Y> + CanGain<J::Brand>,
         Y: Dims,
     {
-        scatter::<Self, D, J, I, V, Y, _>(self, into, index, Num::ZERO, ops::Add)
+        if TypeId::of::<Self::Elem>() == TypeId::of::<Acc<Self>>() {
+            return scatter::<Self, D, J, I, V, Y, _>(self, into, index, Num::ZERO, ops::Add);
+        }
+        let widened: Named<Acc<Self>, Self::Dims, Rank0, _> =
+            Named::from_expr(Unary { op: ops::ToAcc, a: self.into_named().expr });
+        let sums = scatter::<_, D, J, I, V, Y, _>(widened, into, index, Num::ZERO, ops::Add)?;
+        Named::<Self::Elem, Y, Rank0, _>::from_expr(Unary { op: ops::FromAcc(PhantomData), a: sums.expr })
+            .try_eval()
     }
 
-    /// Puts each element where `index` says, as [`scatter_add`](Selecting::scatter_add) adds it; of several elements for one place the last
-    /// one stays, and places without any get `fill`.
+    /// Puts each element where `index` says, as [`scatter_add`](Selecting::scatter_add) adds it, and `fill` where it says of none.
+    ///
+    /// ```text
+    /// out[..] = fill;   for k in dims { out[.., index[k]] = x[.., k] }
+    /// ```
+    ///
+    /// Of several elements for one place the last one along `dims` stays: the one with the greatest position along the dim, and along several dims
+    /// the last one in the order in which they are named, the last named the fastest. What the dims are called, and where they were declared,
+    /// does not matter.
     ///
     /// # Panics
     ///
@@ -208,6 +225,18 @@ pub trait Selecting: Computable {
 
 impl<A: Computable> Selecting for A {}
 
+/// The type in which the elements of `A` are added up.
+type Acc<A> = <<A as AsTensor>::Elem as Num>::Acc;
+
+/// The order of the loops over the dims `V` of which `D` are scattered.
+struct Scattered<V, D>(PhantomData<(V, D)>);
+
+impl<V: Dims, D: DimList> Scattered<V, D> {
+    const ALONG: &'static AxisList = &AxisList::of(D::KEYS, V::KEYS);
+    const ORDER: &'static AxisList =
+        &Self::ALONG.join(&AxisList::range(0, V::KEYS.as_slice().len()).without(Self::ALONG));
+}
+
 /// Runs `out[.., index] = op(out[.., index], x)` over the dims `V` of the tensor and of the index, on a tensor of `fill` with the dims
 /// `Y`: those of `V` without `D`, and `into`.
 fn scatter<A, D, J, I, V, Y, O>(
@@ -263,11 +292,13 @@ where
         dims: &[],
         origin: None,
     };
+    // Outermost, so that what meets in one place comes in the order of the dims as named.
+    let order = Scattered::<V, D>::ORDER.as_slice();
     let indices = ComputedIndex { index: index.expr, active: true, target, rest: () };
     // SAFETY: each axis has the size and the stride of the result's, or stays where it is; the index is checked against its axis.
     // The result is borrowed exclusively.
     let mut place: Place<'_, A::Elem, V, Rank0, _> =
         unsafe { Place::new(out.as_mut_ptr(), axes, [], indices, None) };
-    place.update(tensor, op)?;
+    place.update_in(order, tensor, op)?;
     Ok(Named::from_expr(out))
 }

@@ -20,10 +20,12 @@ impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>> Named<T, S, R, E> {
         Ok((data, shape))
     }
 
-    fn show(
+    /// The elements, then `axes` with their sizes.
+    pub(crate) fn show(
         &self,
         f: &mut fmt::Formatter<'_>,
         element: impl Fn(&ArrayViewD<'_, T>, &mut fmt::Formatter<'_>) -> fmt::Result,
+        axes: impl FnOnce(&[usize]) -> String,
     ) -> fmt::Result {
         let (data, shape) = match self.elements() {
             Ok(elements) => elements,
@@ -34,33 +36,42 @@ impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>> Named<T, S, R, E> {
             Ok(view) => element(&view, f)?,
             Err(_) => f.write_str("[]")?,
         }
-        let axes: Vec<String> = S::KEYS
-            .as_slice()
-            .iter()
-            .map(|key| key.name)
-            .chain(std::iter::repeat(".."))
-            .zip(sizes)
-            .map(|(name, size)| format!("{name}: {size}"))
-            .collect();
-        write!(f, "\nwith dims ({})", axes.join(", "))
+        write!(f, "\nwith {}", axes(sizes))
     }
+}
+
+/// The dims with their sizes, positional axes as `..`.
+fn dims<S: Dims>(sizes: &[usize]) -> String {
+    let names = S::KEYS.as_slice().iter().map(|key| key.name).chain(std::iter::repeat(".."));
+    let dims: Vec<String> = names.zip(sizes).map(|(name, size)| format!("{name}: {size}")).collect();
+    format!("dims ({})", dims.join(", "))
+}
+
+/// Elements by their `Debug`. (ndarray's own adds shape and strides, which say less than the dims do.)
+pub(crate) fn debugged<T: Element>(view: &ArrayViewD<'_, T>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    // Here, because a precision of text would cut it off.
+    let shown = view.map(|element| {
+        Shown(match (f.width(), f.precision()) {
+            (Some(width), Some(precision)) => format!("{element:width$.precision$?}"),
+            (None, Some(precision)) => format!("{element:.precision$?}"),
+            (Some(width), None) => format!("{element:width$?}"),
+            (None, None) => format!("{element:?}"),
+        })
+    });
+    fmt::Display::fmt(&shown, f)
 }
 
 /// The elements, as ndarray shows them, then the dims with their sizes. An expression is evaluated for it.
 impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>> fmt::Debug for Named<T, S, R, E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // ndarray's `Debug` adds shape and strides, which say less than the dims do.
-        self.show(f, |view, f| {
-            let shown = view.map(|element| Shown(format!("{element:?}")));
-            fmt::Display::fmt(&shown, f)
-        })
+        self.show(f, debugged, dims::<S>)
     }
 }
 
 /// The elements, as ndarray shows them, then the dims with their sizes. An expression is evaluated for it.
 impl<T: Element + fmt::Display, S: Dims, R: Rank, E: Expr<Elem = T>> fmt::Display for Named<T, S, R, E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.show(f, |view, f| fmt::Display::fmt(view, f))
+        self.show(f, |view, f| fmt::Display::fmt(view, f), dims::<S>)
     }
 }
 
@@ -70,7 +81,7 @@ struct Shown(String);
 
 impl fmt::Display for Shown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&self.0)
+        f.write_str(&self.0)
     }
 }
 

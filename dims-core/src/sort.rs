@@ -105,13 +105,24 @@ pub trait Sorting: Computable {
     ///
     /// # Panics
     ///
-    /// Where [`try_sort`](Sorting::try_sort) returns an error.
+    /// Where [`try_sort_descending`](Sorting::try_sort_descending) returns an error.
     #[track_caller]
-    fn sort_descending<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(self, _: D) -> Evaluated<Self>
+    fn sort_descending<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(self, dim: D) -> Evaluated<Self>
     where
         Self::Elem: Ordered,
     {
-        unwrap(sort::<Self, D>(self, true))
+        unwrap(self.try_sort_descending(dim))
+    }
+
+    /// As [`sort_descending`](Sorting::sort_descending), but what sizes decide is an error.
+    fn try_sort_descending<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(
+        self,
+        _: D,
+    ) -> Result<Evaluated<Self>, DimError>
+    where
+        Self::Elem: Ordered,
+    {
+        sort::<Self, D>(self, true)
     }
 
     /// The positions along a dim that put its elements into ascending order; equal elements stay in theirs, and not-a-number comes
@@ -148,13 +159,24 @@ pub trait Sorting: Computable {
     ///
     /// # Panics
     ///
-    /// Where [`try_argsort`](Sorting::try_argsort) returns an error.
+    /// Where [`try_argsort_descending`](Sorting::try_argsort_descending) returns an error.
     #[track_caller]
-    fn argsort_descending<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(self, _: D) -> Positions<Self>
+    fn argsort_descending<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(self, dim: D) -> Positions<Self>
     where
         Self::Elem: Ordered,
     {
-        unwrap(argsort::<Self, D>(self, true))
+        unwrap(self.try_argsort_descending(dim))
+    }
+
+    /// As [`argsort_descending`](Sorting::argsort_descending), but what sizes decide is an error.
+    fn try_argsort_descending<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(
+        self,
+        _: D,
+    ) -> Result<Positions<Self>, DimError>
+    where
+        Self::Elem: Ordered,
+    {
+        argsort::<Self, D>(self, true)
     }
 
     /// The `k` greatest elements along a dim in descending order, and where they were: `(values, positions)`. Of equal elements the

@@ -9,6 +9,8 @@ mod groups;
 mod key;
 mod library;
 mod load;
+#[cfg(feature = "onnx")]
+mod onnx;
 mod packing;
 mod pattern;
 mod roles;
@@ -513,6 +515,13 @@ pub fn gather(input: TokenStream) -> TokenStream {
 #[proc_macro]
 pub fn try_gather(input: TokenStream) -> TokenStream {
     found(gather::expand(visible(input.into()), true)).into()
+}
+
+#[cfg(feature = "onnx")]
+#[doc = include_str!("../docs/onnx_dims.md")]
+#[proc_macro]
+pub fn onnx_dims(input: TokenStream) -> TokenStream {
+    found(onnx::expand(visible(input.into()))).into()
 }
 
 #[doc = include_str!("../docs/load.md")]

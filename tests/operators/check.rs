@@ -25,7 +25,7 @@ impl Sizes {
 fn dims_of(operator: &Operator, run: usize, at: usize) -> Vec<&'static str> {
     let own = operator.parameters[at].dims.iter().copied();
     let outer = (run >= 1 && at == 0).then_some("Outer");
-    let inner = (run == 2).then_some("Inner");
+    let inner = (run == 2 && !operator.parameters[at].alone).then_some("Inner");
     outer.into_iter().chain(own).chain(inner).collect()
 }
 
@@ -53,7 +53,7 @@ fn compare(operator: &Operator, case: &Case, run: usize, arguments: &[Argument],
     let found = case.runs[run](arguments);
     let context = || format!("{} of {}, {what}, {} further dims", operator.name, case.dtype, run);
     if run == 0 {
-        let plain: Vec<Elements> = arguments.iter().map(Argument::elements).collect();
+        let plain: Vec<Elements> = arguments.iter().map(|argument| argument.elements().widened()).collect();
         let expected = (case.loops)(&plain);
         assert!(
             found.close(&expected),
@@ -66,17 +66,23 @@ fn compare(operator: &Operator, case: &Case, run: usize, arguments: &[Argument],
     let inner = if run == 2 { *shape.last().expect("an axis for `Inner`") } else { 1 };
     for outer_at in 0..shape[0] {
         for inner_at in 0..inner {
-            let pick = |elements: Elements, outer: bool| {
+            let pick = |elements: Elements, outer: bool, inner: bool| {
                 let elements = if outer { elements.index(0, outer_at) } else { elements };
-                if run == 2 { elements.index(elements.shape().len() - 1, inner_at) } else { elements }
+                if run == 2 && inner {
+                    elements.index(elements.shape().len() - 1, inner_at)
+                } else {
+                    elements
+                }
             };
             let single: Vec<Argument> = arguments
                 .iter()
                 .enumerate()
-                .map(|(at, argument)| Argument::plain(pick(argument.elements(), at == 0)))
+                .map(|(at, argument)| {
+                    Argument::plain(pick(argument.elements(), at == 0, !operator.parameters[at].alone))
+                })
                 .collect();
             let expected = case.runs[0](&single);
-            let found = pick(found.clone(), true);
+            let found = pick(found.clone(), true, true);
             assert!(
                 found.close(&expected),
                 "{}, at {outer_at}, {inner_at}:\n{found:?}\nis not\n{expected:?}",

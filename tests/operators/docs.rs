@@ -20,9 +20,9 @@ fn row(operator: &Operator) -> String {
         .iter()
         .map(|own| format!("{}: {}[{}]", own.name, own.elem, own.dims.join(" ")))
         .collect();
-    let dtypes: Vec<_> = operator.cases.iter().map(|case| case.dtype).collect();
     let names = operator.names.map(|name| if name.is_empty() { "-".into() } else { format!("`{name}`") });
-    let code = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ").replace('|', "\\|");
+    let code =
+        |text: &str| constants(&text.split_whitespace().collect::<Vec<_>>().join(" ")).replace('|', "\\|");
     let errors: Vec<String> = operator.errors.iter().map(|error| format!("\"{}\"", error().1)).collect();
     format!(
         "| `{}` | {} | {} → [{}] | {} | {} | {} | {} | {} | {} |",
@@ -30,13 +30,24 @@ fn row(operator: &Operator) -> String {
         operator.doc.trim().replace('|', "\\|"),
         inputs.join(", "),
         operator.out.join(" "),
-        if operator.alone { "all".into() } else { set(operator.along) },
-        dtypes.join(", ").replace('<', "\\<"), // a page takes `<f64>` for HTML
+        if operator.refuses { "all".into() } else { set(operator.along) },
+        operator.dtypes.join(", ").replace('<', "\\<"), // a page takes `<f64>` for HTML
         if errors.is_empty() { "-".into() } else { errors.join("; ").replace('|', "\\|") },
         names[0],
         names[1],
         names[2]
     )
+}
+
+/// A call with constants as they are written where rustc knows their type: `of(0.5)`, or `of::<T>(0.5)`, is 0.5. (`K.of(2)` gives a dim a size.)
+fn constants(call: &str) -> String {
+    let mut shown = call.replace("of::<T>(", "of(");
+    let is_constant = |at: usize, shown: &str| shown[..at].ends_with([' ', '(']);
+    while let Some(at) = shown.match_indices("of(").map(|(at, _)| at).find(|&at| is_constant(at, &shown)) {
+        let end = at + shown[at..].find(')').expect("a closing bracket");
+        shown = format!("{}{}{}", &shown[..at], &shown[at + 3..end], &shown[end + 1..]);
+    }
+    shown
 }
 
 /// Which element types mix: what stands before the tables.
@@ -48,7 +59,7 @@ Operands of one operation have one element type. Nothing is converted in silence
 
 | mixture | result |
 |---|---|
-| a tensor of `T` and a tensor of `T`, in arithmetic (`+ - * / %`, `maximum`, `powf`, ..) | `T`; integers wrap around |
+| a tensor of `T` and a tensor of `T`, in arithmetic (`+ - * / %`, `maximum`, `powf`, ..) | `T`; integers wrap around, and panic where they are divided by 0 |
 | a tensor of `T` and a scalar of `T`, on either side | `T`; a literal takes the tensor's type, `x * 2.0`, `1.0 - x`, `ids % 2` |
 | a tensor of `isize` and a dim, `x + i` | `isize`: a dim is the tensor of its indices |
 | tensors of two element types, or a scalar of another type: `f32` and `f64`, `i32` and `f32`, `f32` and `bool`, `f32` and a dim | refused: "cannot be combined with a tensor of `f32`"; write `x.cast::<f64>() + y` |
@@ -56,7 +67,7 @@ Operands of one operation have one element type. Nothing is converted in silence
 | `& \| ^ !` of `bool`, or of one integer type | the same type |
 | `select` with a condition of `bool`, and `T` and `T` | `T` |
 | `sum`, `prod`, `max`, `min`, `cumsum`, `cumprod`, `sort` of `T` | `T`; sums and products of integers wrap around, those of `f16` and `bf16` are accumulated in `f32` |
-| `scatter_add` of `T` | `T`; each addition is one in the result, so those of `f16` and `bf16` are rounded one by one |
+| `scatter_add` of `T` | `T`; those of `f16` and `bf16` are accumulated in `f32`, too, but `add_assign` into an array of them rounds each sum |
 | `mean`, `var`, `std`, `softmax`, norms of layers, losses, of floats | the same type; integers are refused: "cast the tensor first: `.cast::<f32>()`" |
 | `exp`, `sqrt`, `sin`, .. | the same type: floats and complex numbers; integers are refused |
 | `abs` and `norm` of `Complex<T>` | `T` |
@@ -91,7 +102,9 @@ fn page() -> String {
         "# Operators\n\nThis page is written from the entries in `tests/operators/` (`UPDATE=1 cargo test --test operators docs`): {count} \
          operators, each compared with plain loops there. In the column *dims*, an argument has the dims in its brackets, and the \
          result those behind the arrow; every operator takes tensors with any further dims as well, different ones for each \
-         argument, and loops over them. *Along* are the dims that it treats specially; where that is *all*, it takes no further ones. *Element types* are those that the tests run.\n"
+         argument, and loops over them. *Along* are the dims that it treats specially; where that is *all*, further dims are refused, because how large the result is depends on all \
+         elements. *Element types* are those that the tests run; \
+         operations on single elements of `f16` and `bf16`, with the feature `half`, compute in `f32` and round their result once.\n"
     );
     page.push_str(TYPES);
     for Family { title, about, operators } in &families {
@@ -132,6 +145,23 @@ fn docs_count_in_the_readme() {
             "the README does not say {line}: UPDATE=1 cargo test --test operators docs"
         );
     }
+}
+
+/// "Adding one to the library" shows lines that are there, and fewer than 15 of them.
+#[test]
+fn docs_show_an_addition_as_it_is() {
+    let text = std::fs::read_to_string(file("docs/custom-operators.md")).expect("a page on custom operators");
+    let diff = text.split("```diff\n").nth(1).and_then(|rest| rest.split("```").next()).expect("a diff");
+    let (mut changed, mut count) = (String::new(), 0);
+    for line in diff.lines() {
+        if let Some(path) = line.strip_prefix("+++ b/") {
+            changed = std::fs::read_to_string(file(path)).unwrap_or_else(|_| panic!("there is no {path}"));
+        } else if let Some(added) = line.strip_prefix('+') {
+            count += 1;
+            assert!(changed.contains(added.trim()), "{added} is not there");
+        }
+    }
+    assert!((1..15).contains(&count), "{count} lines");
 }
 
 /// No operator has two entries.

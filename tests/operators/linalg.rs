@@ -2,6 +2,7 @@
 
 use crate::loops::{build, fold};
 use crate::table::Family;
+use crate::value::of;
 use crate::{I, Inner, J, K, L, Outer, P, Q};
 use typed_dims::prelude::*;
 
@@ -28,7 +29,7 @@ crate::operators! {
             => "the diagonal 5 of a matrix of dims `I` = 2, `J` = 4"],
         names: "diagonal" "numpy.diagonal" "diagonal";
     /// `sum over i of x[i, i]`
-    trace [f32 i32] (x: T [I K J]) -> [K],
+    trace [f32 i32 f16] (x: T [I K J]) -> [K],
         call: x.trace(I, J),
         loops: build(&[x.shape()[1]], |at| {
             (0..x.shape()[0].min(x.shape()[2])).fold(0 as T, |sum, i| sum + x[[i, at[0], i]])
@@ -92,13 +93,13 @@ crate::operators! {
         along: [I J K L], keep: [],
         names: "kron" "numpy.kron" "kron";
     /// `sum of |x|`
-    norm_l1 [f32 f64] (x: T [I J]) -> [I],
-        call: x.norm_p(J, 1.0),
+    norm_l1 [f32 f64 f16] (x: T [I J]) -> [I],
+        call: x.norm_p(J, of(1.0)),
         loops: fold(x, 1, |x| p_norm(x.iter().copied(), 1.0) as T),
         along: [J], keep: [],
         names: "linalg.vector_norm(ord=1)" "numpy.linalg.norm(ord=1)" "linalg.norm(ord=1)";
     /// `max of |x|`
-    norm_inf [f32 f64] (x: T [I J]) -> [I],
+    norm_inf [f32 f64 f16] (x: T [I J]) -> [I],
         call: x.norm_p(J, T::INFINITY),
         loops: fold(x, 1, |x| x.iter().fold(0.0, |max: T, x| max.max(x.abs()))),
         along: [J], keep: [J],
@@ -106,14 +107,14 @@ crate::operators! {
             => "`norm` over dim `J` = 0 has no elements to choose from"],
         names: "linalg.vector_norm(ord=inf)" "numpy.linalg.norm(ord=inf)" "linalg.norm(ord=inf)";
     /// How many elements are not 0
-    norm_zero [f32 f64] (x: T [I J] in Ties) -> [I],
-        call: x.norm_p(J, 0.0),
+    norm_zero [f32 f64 f16] (x: T [I J] in Ties) -> [I],
+        call: x.norm_p(J, of(0.0)),
         loops: fold(x, 1, |x| x.iter().filter(|x| **x != 0.0).count() as T),
         along: [J], keep: [],
         names: "linalg.vector_norm(ord=0)" "numpy.linalg.norm(ord=0)" "linalg.norm(ord=0)";
     /// `(sum of |x|^p)^(1/p)`
-    norm_p [f32 f64] (x: T [J I]) -> [I],
-        call: x.norm_p(J, 3.0),
+    norm_p [f32 f64 half] (x: T [J I]) -> [I],
+        call: x.norm_p(J, of(3.0)),
         loops: fold(x, 0, |x| p_norm(x.iter().copied(), 3.0) as T),
         along: [J], keep: [],
         names: "linalg.vector_norm" "numpy.linalg.norm" "linalg.norm";
@@ -144,8 +145,8 @@ crate::operators! {
         along: [K], keep: [],
         names: "cosine_similarity" "optax.cosine_similarity" "";
     /// Vectors of length 1: `x / max(norm, eps)`
-    normalize [f32 f64] (x: T [J I]) -> [I J],
-        call: x.normalize(J, 1e-8),
+    normalize [f32 f64 f16] (x: T [J I]) -> [I J],
+        call: x.normalize(J, of(1e-8)),
         loops: crate::loops::along(x, 0, |x| {
             let norm = p_norm(x.iter().copied(), 2.0).max(1e-8);
             x.iter().map(|&x| (f64::from(x) / norm) as T).collect()

@@ -2,6 +2,7 @@
 
 use crate::loops::{build, lines};
 use crate::table::Family;
+use crate::value::of;
 use crate::{C, H, I, Inner, J, K, O, Outer, P, Q, W};
 use typed_dims::prelude::*;
 
@@ -21,7 +22,7 @@ fn two_by_four() -> Array2<f32> {
 
 crate::operators! {
     /// The elements backwards
-    flip [f32 i32] (x: T [I J]) -> [I J],
+    flip [f32 i32 f16] (x: T [I J]) -> [I J],
         call: (x + x).flip((I, J)),
         loops: build(x.shape(), |at| {
             let x = x[[x.shape()[0] - 1 - at[0], x.shape()[1] - 1 - at[1]]];
@@ -30,20 +31,20 @@ crate::operators! {
         along: [I J], keep: [],
         names: "flip" "numpy.flip" "flip";
     /// `out[j] = x[(j - by) mod n]`
-    roll [f32 i32] (x: T [I J K]) -> [J K I],
+    roll [f32 i32 f16] (x: T [I J K]) -> [J K I],
         call: x.roll(J, -3),
         loops: build(&[x.shape()[1], x.shape()[2], x.shape()[0]], |at| x[[at[2], (at[0] + 3) % x.shape()[1], at[1]]]),
         along: [J], keep: [],
         names: "roll" "numpy.roll" "roll";
     /// `out[j] = x[j - by]`, and a constant where there is none
-    shift [f32 i32] (x: T [I J]) -> [I J],
-        call: x.shift(J, 2, 7 as T),
+    shift [f32 i32 f16] (x: T [I J]) -> [I J],
+        call: x.shift(J, 2, of(7.0)),
         loops: lines(x, 1, x.shape()[1], |x| (0..x.len()).map(|j| if j < 2 { 7 as T } else { x[j - 2] }).collect()),
         along: [J], keep: [],
         names: "" "" "";
     /// A constant around the elements
-    pad_constant [f32 i32] (x: T [I J]) -> [J I],
-        call: x.pad((I, J), 1, 2, Pad::Constant(7 as T)),
+    pad_constant [f32 i32 f16] (x: T [I J]) -> [J I],
+        call: x.pad((I, J), 1, 2, Pad::Constant(of(7.0))),
         loops: build(&[x.shape()[1] + 3, x.shape()[0] + 3], |at| {
             let inside = |at: usize, size: usize| at.checked_sub(1).filter(|&at| at < size);
             match (inside(at[1], x.shape()[0]), inside(at[0], x.shape()[1])) {
@@ -54,7 +55,7 @@ crate::operators! {
         along: [I J], keep: [],
         names: "nn.functional.pad" "numpy.pad" "pad";
     /// The elements mirrored at the first and the last
-    pad_reflect [f32 i32] (x: T [I J]) -> [I J],
+    pad_reflect [f32 i32 f16] (x: T [I J]) -> [I J],
         call: x.pad(J, 2, 3, Pad::Reflect),
         loops: lines(x, 1, x.shape()[1] + 5, |x| {
             let (n, period) = (x.len() as isize, (2 * x.len() as isize - 2).max(1));

@@ -2,6 +2,7 @@
 
 use crate::loops::{self, build, tap};
 use crate::table::Family;
+use crate::value::of;
 use crate::{B, C, D, G, H, I, Inner, J, K, O, Outer, P, Q, V, W};
 use ndarray::{ArrayD, Axis};
 use typed_dims::prelude::*;
@@ -185,7 +186,7 @@ crate::operators! {
         along: [C H W P Q], keep: [H W P Q],
         names: "nn.functional.conv_transpose2d" "lax.conv_transpose" "";
     /// The greatest element of each window
-    max_pool [f32 i32] (x: T [C H W]) -> [C H W],
+    max_pool [f32 i32 f16] (x: T [C H W]) -> [C H W],
         call: x.max_pool((H, W), (3, 2), &Window::new().stride(2).padding((1, 0))),
         loops: pooled(x, [3, 2], [2, 2], [1, 0], |window| {
             window.flatten().reduce(|a, b| if b > a { b } else { a }).expect("an element")
@@ -195,14 +196,14 @@ crate::operators! {
             => "windows along dim `H`: the padding 2 is more than half of the window of 2"],
         names: "nn.functional.max_pool2d" "lax.reduce_window" "";
     /// The mean of each window
-    avg_pool [f32 f64] (x: T [C H W]) -> [H W C],
+    avg_pool [f32 f64 f16] (x: T [C H W]) -> [H W C],
         call: x.avg_pool((H, W), (3, 2), &Window::new().stride((1, 2)).padding((1, 0))),
         loops: pooled(x, [3, 2], [1, 2], [1, 0], |window| window.map(|x| x.unwrap_or(0.0)).sum::<T>() / 6.0)
             .permuted_axes(ndarray::IxDyn(&[1, 2, 0])),
         along: [H W], keep: [H W],
         names: "nn.functional.avg_pool2d" "nn.avg_pool" "";
     /// The Euclidean norm of each window
-    norm_pool [f32 f64] (x: T [C H W]) -> [C H W],
+    norm_pool [f32 f64 f16] (x: T [C H W]) -> [C H W],
         call: (x + x).norm_pool((H, W), 2, &Window::new()),
         loops: pooled(x, [2, 2], [1, 1], [0, 0], |window| 2.0 * window.flatten().map(|x| x * x).sum::<T>().sqrt()),
         along: [H W], keep: [H W],
@@ -220,8 +221,8 @@ crate::operators! {
         along: [H W], keep: [H W],
         names: "nn.functional.adaptive_max_pool2d" "" "";
     /// `(x - mean) / sqrt(var + eps)` over dims
-    layer_norm [f32 f64] (x: T [B C H]) -> [B C H],
-        call: x.layer_norm((C, H), 1e-3),
+    layer_norm [f32 f64 half] (x: T [B C H]) -> [B C H],
+        call: x.layer_norm((C, H), of(1e-3)),
         loops: build(x.shape(), |at| {
             let (mean, var) = moments(x.index_axis(Axis(0), at[0]).iter());
             ((f64::from(x[[at[0], at[1], at[2]]]) - mean) / (var + 1e-3).sqrt()) as T
@@ -229,8 +230,8 @@ crate::operators! {
         along: [C H], keep: [],
         names: "nn.functional.layer_norm" "nn.standardize" "";
     /// The same over the dims of an image
-    instance_norm [f32 f64] (x: T [H C W]) -> [C H W],
-        call: x.layer_norm((H, W), 1e-3),
+    instance_norm [f32 f64 f16] (x: T [H C W]) -> [C H W],
+        call: x.layer_norm((H, W), of(1e-3)),
         loops: build(&[x.shape()[1], x.shape()[0], x.shape()[2]], |at| {
             let (mean, var) = moments(x.index_axis(Axis(1), at[0]).iter());
             ((f64::from(x[[at[1], at[0], at[2]]]) - mean) / (var + 1e-3).sqrt()) as T
@@ -238,8 +239,8 @@ crate::operators! {
         along: [H W], keep: [],
         names: "nn.functional.instance_norm" "nn.standardize" "";
     /// `x / sqrt(mean of x^2 + eps)` over dims
-    rms_norm [f32 f64] (x: T [B C]) -> [C B],
-        call: x.rms_norm(C, 1e-3),
+    rms_norm [f32 f64 f16] (x: T [B C]) -> [C B],
+        call: x.rms_norm(C, of(1e-3)),
         loops: loops::along(x, 1, |x| {
             let mean = x.iter().map(|&x| f64::from(x) * f64::from(x)).sum::<f64>() / x.len() as f64;
             x.iter().map(|&x| (f64::from(x) / (mean + 1e-3).sqrt()) as T).collect()
@@ -247,8 +248,8 @@ crate::operators! {
         along: [C], keep: [],
         names: "nn.functional.rms_norm" "" "";
     /// `layer_norm` over groups of channels and over dims
-    group_norm [f32 f64] (x: T [B C H]) -> [B C H],
-        call: x.group_norm(C, 2, H, 1e-3),
+    group_norm [f32 f64 f16] (x: T [B C H]) -> [B C H],
+        call: x.group_norm(C, 2, H, of(1e-3)),
         loops: build(x.shape(), |at| {
             let example = x.index_axis(Axis(0), at[0]);
             let start = at[1] / 2 * 2;
@@ -261,8 +262,8 @@ crate::operators! {
         errors: [image().at((C, H)).try_group_norm(C, 3, H, 1e-3) => "3 groups of dim `C` of size 4"],
         names: "nn.functional.group_norm" "" "";
     /// `layer_norm` over the batch, with the moments that were used
-    batch_norm [f32 f64] (x: T [B C H]) -> [B C H],
-        call: x.batch_norm((B, H), 1e-3).output,
+    batch_norm [f32 f64 f16] (x: T [B C H]) -> [B C H],
+        call: x.batch_norm((B, H), of(1e-3)).output,
         loops: build(x.shape(), |at| {
             let (mean, var) = moments(x.index_axis(Axis(1), at[1]).iter());
             ((f64::from(x[[at[0], at[1], at[2]]]) - mean) / (var + 1e-3).sqrt()) as T
@@ -272,7 +273,7 @@ crate::operators! {
     /// The mean and the variance that batch normalisation uses
     batch_norm_moments [f32 f64] (x: T [B C H]) -> [C],
         call: {
-            let norm = x.batch_norm((B, H), 1e-3);
+            let norm = x.batch_norm((B, H), of(1e-3));
             norm.mean + norm.var
         },
         loops: build(&[x.shape()[1]], |at| {
@@ -283,7 +284,7 @@ crate::operators! {
         names: "var_mean" "" "";
     /// `(x - mean) / sqrt(var + eps)` with a mean and a variance that are given
     batch_norm_with [f32 f64] (x: T [B C H], mean: T [C], var: T [C] in Positive) -> [C B H],
-        call: x.batch_norm_with(mean, var, 1e-3),
+        call: x.batch_norm_with(mean, var, of(1e-3)),
         loops: build(&[x.shape()[1], x.shape()[0], x.shape()[2]], |at| {
             (x[[at[1], at[0], at[2]]] - mean[[at[0]]]) / (var[[at[0]]] + 1e-3).sqrt()
         }),
@@ -301,7 +302,7 @@ crate::operators! {
             => "index 2 of dim `V` is out of range for an axis of size 2"],
         names: "nn.functional.cross_entropy(reduction='none')" "optax.softmax_cross_entropy_with_integer_labels" "";
     /// `-x[target]`
-    nll_loss [f32 f64] (x: T [V I J], target: usize [I J] in Below("V")) -> [J I],
+    nll_loss [f32 f64 f16] (x: T [V I J], target: usize [I J] in Below("V")) -> [J I],
         call: x.nll_loss(V, target),
         loops: build(&[x.shape()[2], x.shape()[1]], |at| -x[[target[[at[1], at[0]]], at[1], at[0]]]),
         along: [V], keep: [],
@@ -328,7 +329,7 @@ crate::operators! {
         along: [V], keep: [],
         names: "nn.functional.cross_entropy" "optax.softmax_cross_entropy" "";
     /// Elements left out with a probability, the others times `1 / (1 - p)`; which ones follows from a seed and from their places
-    dropout [f32 f64] (alone x: T [I J]) -> [I J],
+    dropout [f32 f64 f16] (apart x: T [I J]) -> [I J],
         call: x.dropout(0.25, 7),
         loops: build(x.shape(), |at| {
             let place = at[0] * x.shape()[1] + at[1];

@@ -2,6 +2,7 @@
 
 use crate::loops::{along, build, fold};
 use crate::table::Family;
+use crate::value::of;
 use crate::{I, Inner, J, K, L, Outer};
 use typed_dims::prelude::*;
 
@@ -38,7 +39,7 @@ fn best<T: Copy>(line: &[T], better: impl Fn(T, T) -> bool) -> usize {
 
 crate::operators! {
     /// The sum; 0 of nothing. A contraction where the expression is a product
-    sum [f32 f64 i32 u8] (x: T [I J]) -> [I],
+    sum [f32 f64 i32 u8 half] (x: T [I J]) -> [I],
         call: x.sum(J),
         loops: fold(x, 1, |x| x.iter().fold(0 as T, |a, b| a + b)),
         along: [J], keep: [],
@@ -52,71 +53,71 @@ crate::operators! {
         along: [J], keep: [],
         names: "einsum, matmul, bmm" "numpy.einsum" "einsum";
     /// The product; 1 of nothing
-    prod [f32 i64] (x: T [I J]) -> [I],
+    prod [f32 i64 f16] (x: T [I J]) -> [I],
         call: x.prod(J),
         loops: fold(x, 1, |x| x.iter().fold(1 as T, |a, b| a * b)),
         along: [J], keep: [],
         names: "prod" "numpy.prod" "prod";
     /// The mean; not-a-number of nothing
-    mean [f32 f64] (x: T [I J]) -> [I],
+    mean [f32 f64 half] (x: T [I J]) -> [I],
         call: x.mean(J),
         loops: fold(x, 1, |x| mean(&wide(x)) as T),
         along: [J], keep: [],
         names: "mean" "numpy.mean" "mean";
     /// The greatest element; not-a-number if there is one
-    max [f32 i32 u8] (x: T [I J]) -> [I],
+    max [f32 i32 u8 f16] (x: T [I J]) -> [I],
         call: x.max(J),
         loops: fold(x, 1, |x| x[best(x, |a, b| a > b)]),
         along: [J], keep: [J],
         errors: [none().at((I, J)).try_max(J) => "`max` over dim `J` = 0 has no elements to choose from"],
         names: "amax" "numpy.max" "max";
     /// The least element; not-a-number if there is one
-    min [f32 i32 u8] (x: T [I J]) -> [I],
+    min [f32 i32 u8 f16] (x: T [I J]) -> [I],
         call: x.min(J),
         loops: fold(x, 1, |x| x[best(x, |a, b| a < b)]),
         along: [J], keep: [J],
         errors: [none().at((I, J)).try_min(J) => "`min` over dim `J` = 0 has no elements to choose from"],
         names: "amin" "numpy.min" "min";
     /// The index of the greatest element, of the first if there are several
-    argmax [f32 i32] (x: T [I J] in Ties) -> [I],
+    argmax [f32 i32 f16] (x: T [I J] in Ties) -> [I],
         call: x.argmax(J),
         loops: fold(x, 1, |x| best(x, |a, b| a > b)),
         along: [J], keep: [J],
         errors: [none().at((I, J)).try_argmax(J) => "`argmax` over dim `J` = 0 has no elements to choose from"],
         names: "argmax" "numpy.argmax" "argmax";
     /// The index of the least element, of the first if there are several
-    argmin [f32 i32] (x: T [I J] in Ties) -> [I],
+    argmin [f32 i32 f16] (x: T [I J] in Ties) -> [I],
         call: x.argmin(J),
         loops: fold(x, 1, |x| best(x, |a, b| a < b)),
         along: [J], keep: [J],
         errors: [none().at((I, J)).try_argmin(J) => "`argmin` over dim `J` = 0 has no elements to choose from"],
         names: "argmin" "numpy.argmin" "argmin";
     /// `mean of (x - mean)^2`
-    var [f32 f64] (x: T [I J]) -> [I],
+    var [f32 f64 half] (x: T [I J]) -> [I],
         call: x.var(J),
         loops: fold(x, 1, |x| var(&wide(x), 0.0) as T),
         along: [J], keep: [],
         names: "var(correction=0)" "numpy.var" "var";
     /// `sum of (x - mean)^2 / (count - ddof)`
-    var_with [f32 f64] (x: T [I J]) -> [I],
-        call: x.var_with(J, 1.0),
+    var_with [f32 f64 f16] (x: T [I J]) -> [I],
+        call: x.var_with(J, of(1.0)),
         loops: fold(x, 1, |x| var(&wide(x), 1.0) as T),
         along: [J], keep: [J],
         names: "var(correction=ddof)" "numpy.var(ddof)" "var(ddof)";
     /// `sqrt(mean of (x - mean)^2)`
-    std_of [f32 f64] (x: T [I J]) -> [I],
+    std_of [f32 f64 f16] (x: T [I J]) -> [I],
         call: x.std(J),
         loops: fold(x, 1, |x| var(&wide(x), 0.0).sqrt() as T),
         along: [J], keep: [],
         names: "std(correction=0)" "numpy.std" "std";
     /// `sqrt(sum of |x|^2)`
-    norm [f32 f64] (x: T [I J]) -> [I],
+    norm [f32 f64 f16] (x: T [I J]) -> [I],
         call: x.norm(J),
         loops: fold(x, 1, |x| wide(x).iter().map(|x| x * x).sum::<f64>().sqrt() as T),
         along: [J], keep: [],
         names: "linalg.vector_norm" "numpy.linalg.norm" "linalg.norm";
     /// `ln(sum of e^x)`
-    logsumexp [f32 f64] (x: T [I J]) -> [I],
+    logsumexp [f32 f64 f16] (x: T [I J]) -> [I],
         call: x.logsumexp(J),
         loops: fold(x, 1, |x| wide(x).iter().map(|x| x.exp()).sum::<f64>().ln() as T),
         along: [J], keep: [],
@@ -158,7 +159,7 @@ crate::operators! {
         along: [J], keep: [],
         names: "log_softmax" "nn.log_softmax" "scipy.special.log_softmax";
     /// `out[j] = x[0] + .. + x[j]`
-    cumsum [f32 i32 u8] (x: T [J I]) -> [I J],
+    cumsum [f32 i32 u8 half] (x: T [J I]) -> [I J],
         call: x.cumsum(J),
         loops: along(x, 0, |x| {
             x.iter().scan(0 as T, |sum, &x| { *sum += x; Some(*sum) }).collect()
@@ -166,7 +167,7 @@ crate::operators! {
         along: [J], keep: [],
         names: "cumsum" "numpy.cumsum" "cumsum";
     /// `out[j] = x[0] * .. * x[j]`
-    cumprod [f32 i64] (x: T [J I]) -> [I J],
+    cumprod [f32 i64 f16] (x: T [J I]) -> [I J],
         call: x.cumprod(J),
         loops: along(x, 0, |x| {
             x.iter().scan(1 as T, |product, &x| { *product *= x; Some(*product) }).collect()
@@ -174,19 +175,19 @@ crate::operators! {
         along: [J], keep: [],
         names: "cumprod" "numpy.cumprod" "cumprod";
     /// `out[j] = max(x[0], .., x[j])`
-    cummax [f32 i32] (x: T [I J]) -> [I J],
+    cummax [f32 i32 f16] (x: T [I J]) -> [I J],
         call: x.cummax(J),
         loops: along(x, 1, |x| (0..x.len()).map(|end| x[best(&x[..=end], |a, b| a > b)]).collect()),
         along: [J], keep: [],
         names: "cummax" "lax.cummax" "maximum.accumulate";
     /// `out[j] = min(x[0], .., x[j])`
-    cummin [f32 i32] (x: T [I J]) -> [I J],
+    cummin [f32 i32 f16] (x: T [I J]) -> [I J],
         call: x.cummin(J),
         loops: along(x, 1, |x| (0..x.len()).map(|end| x[best(&x[..=end], |a, b| a < b)]).collect()),
         along: [J], keep: [],
         names: "cummin" "lax.cummin" "minimum.accumulate";
     /// `out[j] = ln(e^x[0] + .. + e^x[j])`
-    logcumsumexp [f32 f64] (x: T [I J]) -> [I J],
+    logcumsumexp [f32 f64 f16] (x: T [I J]) -> [I J],
         call: x.logcumsumexp(J),
         loops: along(x, 1, |x| {
             wide(x).iter().scan(0.0, |sum, x| { *sum += x.exp(); Some(sum.ln() as T) }).collect()
@@ -194,7 +195,7 @@ crate::operators! {
         along: [J], keep: [],
         names: "logcumsumexp" "lax.cumlogsumexp" "logaddexp.accumulate";
     /// `out[j] = x[j + 1] - x[j]`
-    diff [f32 i32] (x: T [I J]) -> [J I],
+    diff [f32 i32 f16] (x: T [I J]) -> [J I],
         call: (x + x).diff(J),
         loops: crate::loops::lines(x, 1, x.shape()[1].saturating_sub(1), |x| {
             x.windows(2).map(|x| x[1] + x[1] - x[0] - x[0]).collect()
@@ -202,8 +203,8 @@ crate::operators! {
         along: [J], keep: [],
         names: "diff" "numpy.diff" "diff";
     /// `softmax over J of scale * sum over K of q * k`, times `v`, without the scores in memory
-    attention [f32 f64] (q: T [I K], k: T [J K], v: T [J L]) -> [I L],
-        call: attention(q, k, v, K, J, 0.5, true),
+    attention [f32 f64 f16] (q: T [I K], k: T [J K], v: T [J L]) -> [I L],
+        call: attention(q, k, v, K, J, of(0.5), true),
         loops: build(&[q.shape()[0], v.shape()[1]], |at| {
             let score = |j: usize| 0.5 * (0..q.shape()[1]).map(|d| f64::from(q[[at[0], d]] * k[[j, d]])).sum::<f64>();
             let keys = 0..k.shape()[0];

@@ -21,7 +21,7 @@ fn two_by_four() -> Array2<f32> {
 
 crate::operators! {
     /// The elements with the dims as axes in any order; a tuple of dims becomes one axis
-    order [f32 i32 bool] (x: T [I J K]) -> [K I J],
+    order [f32 i32 bool f16] (x: T [I J K]) -> [K I J],
         call: x,
         loops: transpose(x, &[2, 0, 1]),
         along: [], keep: [],
@@ -33,7 +33,7 @@ crate::operators! {
         along: [J], keep: [],
         names: "rename" "" "";
     /// The elements at one position along a dim
-    index [f32 i32] (x: T [I J]) -> [I],
+    index [f32 i32 f16] (x: T [I J]) -> [I],
         call: x.index(J, -2),
         loops: x.index_axis(Axis(1), x.shape()[1] - 2).to_owned(),
         along: [J], keep: [J],
@@ -72,7 +72,7 @@ crate::operators! {
             => "dim `J` of size 4 cannot be split into pieces of sizes [1, 2]"],
         names: "split" "lax.split" "split";
     /// The parts one after the other along a dim that they have
-    concat [f32 i32] (x: T [I J]) -> [J I],
+    concat [f32 i32 f16] (x: T [I J]) -> [J I],
         call: concat(J, [x, x]),
         loops: build(&[2 * x.shape()[1], x.shape()[0]], |at| x[[at[1], at[0] % x.shape()[1]]]),
         along: [J], keep: [],

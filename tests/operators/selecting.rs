@@ -2,6 +2,7 @@
 
 use crate::loops::build;
 use crate::table::Family;
+use crate::value::of;
 use crate::{D, I, Inner, J, K, L, Outer, V};
 use ndarray::Axis;
 use typed_dims::prelude::*;
@@ -23,7 +24,7 @@ fn two_by_four() -> Array2<f32> {
 
 crate::operators! {
     /// The elements at positions along a dim: `out[i, k] = x[i, ids[k]]`
-    take [f32 i32] (x: T [I J], ids: usize [K] in Below("J")) -> [K I],
+    take [f32 i32 f16] (x: T [I J], ids: usize [K] in Below("J")) -> [K I],
         call: x.take(J, ids),
         loops: build(&[ids.len(), x.shape()[0]], |at| x[[at[1], ids[[at[0]]]]]),
         along: [J], keep: [],
@@ -31,7 +32,7 @@ crate::operators! {
             => "index 4 of dim `J` is out of range for an axis of size 4"],
         names: "index_select" "numpy.take" "take";
     /// The same where the index has the tensor's dims: `out[i, j] = x[i, ids[i, j]]`
-    gather [f32 i32] (x: T [I J], ids: usize [I J] in Below("J")) -> [I J],
+    gather [f32 i32 f16] (x: T [I J], ids: usize [I J] in Below("J")) -> [I J],
         call: (x + x).take(J, ids),
         loops: build(x.shape(), |at| { let x = x[[at[0], ids[[at[0], at[1]]]]]; x + x }),
         along: [J], keep: [],
@@ -43,13 +44,13 @@ crate::operators! {
         along: [J], keep: [],
         names: "gather" "numpy.take_along_axis" "choose";
     /// Rows of a table: `out[i, d] = table[ids[i], d]`
-    embedding [f32 f64] (table: T [V D], ids: usize [I L] in Below("V")) -> [I L D],
+    embedding [f32 f64 f16] (table: T [V D], ids: usize [I L] in Below("V")) -> [I L D],
         call: table.take(V, ids),
         loops: build(&[ids.shape()[0], ids.shape()[1], table.shape()[1]], |at| table[[ids[[at[0], at[1]]], at[2]]]),
         along: [V], keep: [],
         names: "nn.functional.embedding" "numpy.take" "take";
     /// Sums of rows of a table, in one pass
-    embedding_bag [f32 f64] (table: T [V D], ids: usize [I L] in Below("V")) -> [D I],
+    embedding_bag [f32 f64 f16] (table: T [V D], ids: usize [I L] in Below("V")) -> [D I],
         call: table.take(V, ids).sum(L),
         loops: build(&[table.shape()[1], ids.shape()[0]], |at| {
             (0..ids.shape()[1]).fold(0 as T, |sum, l| sum + table[[ids[[at[1], l]], at[0]]])
@@ -57,7 +58,7 @@ crate::operators! {
         along: [V L], keep: [],
         names: "nn.functional.embedding_bag" "" "";
     /// `out[ids[k], i] += x[k, i]`, on zeros
-    scatter_add [f32 i32] (x: T [K I], ids: usize [K] in Below("V")) -> [I V],
+    scatter_add [f32 i32 half] (x: T [K I], ids: usize [K] in Below("V")) -> [I V],
         call: x.scatter_add(K, V.of(7), ids),
         loops: {
             let mut out = build(&[x.shape()[1], 7], |_| 0 as T);
@@ -73,8 +74,8 @@ crate::operators! {
             => "index 2 of dim `V` is out of range for an axis of size 2"],
         names: "scatter_add" "ops.segment_sum" "add.at";
     /// `out[ids[k]] = x[k]`, the last one if there are several, on a constant
-    scatter [f32 i32] (x: T [K], ids: usize [K I] in Below("V")) -> [I V],
-        call: x.scatter(K, V.of(7), ids, 9 as T),
+    scatter [f32 i32 f16] (x: T [K], ids: usize [K I] in Below("V")) -> [I V],
+        call: x.scatter(K, V.of(7), ids, of(9.0)),
         loops: {
             let mut out = build(&[ids.shape()[1], 7], |_| 9 as T);
             for k in 0..x.shape()[0] {
@@ -107,14 +108,14 @@ crate::operators! {
         along: [K V], keep: [],
         names: "bincount" "numpy.bincount" "bincount";
     /// 1 where the index along a new dim is the element, else 0
-    one_hot [f32 i32] (ids: usize [I J] in Below("V")) -> [V I J],
+    one_hot [f32 i32 f16] (ids: usize [I J] in Below("V")) -> [V I J],
         call: ids.one_hot::<T, _>(V.of(7)),
         loops: build(&[7, ids.shape()[0], ids.shape()[1]], |at| if ids[[at[1], at[2]]] == at[0] { 1 as T } else { 0 as T }),
         along: [V], keep: [],
         names: "nn.functional.one_hot" "nn.one_hot" "eye[ids]";
     /// A constant where the mask is true
-    masked_fill [f32 i32] (x: T [I J], mask: bool [J]) -> [I J],
-        call: x.masked_fill(mask, 7 as T),
+    masked_fill [f32 i32 f16] (x: T [I J], mask: bool [J]) -> [I J],
+        call: x.masked_fill(mask, of(7.0)),
         loops: build(x.shape(), |at| if mask[[at[1]]] { 7 as T } else { x[[at[0], at[1]]] }),
         along: [], keep: [],
         names: "masked_fill" "numpy.where" "putmask";
@@ -132,22 +133,22 @@ crate::operators! {
         } => "dim `n` has 3 elements already; a result of unknown size needs a new dim"],
         names: "nonzero" "numpy.flatnonzero" "flatnonzero";
     /// The elements where the mask is true, along a new dim
-    masked_select [f32 i32] (alone x: T [I K J], mask: bool [I J]) -> [V K],
+    masked_select [f32 i32 f16] (x: T [I K J], mask: bool [I J] @alone) -> [V K],
         call: { dims!(n); x.masked_select(mask, (I, J), n).rename(n, V).eval() },
         loops: {
             let found: Vec<usize> = mask.iter().enumerate().filter(|(_, x)| **x).map(|(at, _)| at).collect();
             let width = mask.shape()[1].max(1);
             build(&[found.len(), x.shape()[1]], |at| x[[found[at[0]] / width, at[1], found[at[0]] % width]])
         },
-        along: [], keep: [],
+        along: [I J], keep: [],
         errors: [{
             dims!(n);
             two_by_four().at((I, J)).try_masked_select(ndarray::array![true, false].at(J), J, n).map(|_| ())
         } => "a mask of dim `J` = 2 for dim `J` = 4"],
         names: "masked_select" "x[mask]" "x[mask]";
     /// The different elements in ascending order, along a new dim
-    unique [f32 i32] (alone x: T [I J] in Ties) -> [V],
-        call: { dims!(n); x.unique(n).values.rename(n, V).eval() },
+    unique [f32 i32 f16] (alone x: T [I J] in Ties) -> [V],
+        call: { dims!(n); x.unique((I, J), n).values.rename(n, V).eval() },
         loops: {
             let mut all: Vec<T> = x.iter().copied().collect();
             all.sort_by(|a, b| a.partial_cmp(b).expect("numbers"));
@@ -157,8 +158,8 @@ crate::operators! {
         along: [], keep: [],
         names: "unique" "numpy.unique" "unique";
     /// How often each of the different elements is there
-    unique_counts [f32 i32] (alone x: T [I J] in Ties) -> [V],
-        call: { dims!(n); x.unique(n).counts.rename(n, V).eval() },
+    unique_counts [f32 i32 f16] (alone x: T [I J] in Ties) -> [V],
+        call: { dims!(n); x.unique((I, J), n).counts.rename(n, V).eval() },
         loops: {
             let mut all: Vec<T> = x.iter().copied().collect();
             all.sort_by(|a, b| a.partial_cmp(b).expect("numbers"));
@@ -168,8 +169,8 @@ crate::operators! {
         along: [], keep: [],
         names: "unique(return_counts=True)" "numpy.unique_counts" "unique_counts";
     /// Which of the different elements each element is
-    unique_inverse [f32 i32] (alone x: T [J I] in Ties) -> [I J],
-        call: { dims!(n); x.unique(n).inverse },
+    unique_inverse [f32 i32 f16] (alone x: T [J I] in Ties) -> [I J],
+        call: { dims!(n); x.unique((I, J), n).inverse },
         loops: {
             let mut all: Vec<T> = x.iter().copied().collect();
             all.sort_by(|a, b| a.partial_cmp(b).expect("numbers"));

@@ -39,31 +39,31 @@ fn quantile<T: Copy + PartialOrd + Into<f64>>(line: &[T], q: f64) -> f64 {
 
 crate::operators! {
     /// The elements in ascending order
-    sort [f32 i32 u8] (x: T [I J] in Ties) -> [J I],
+    sort [f32 i32 u8 f16] (x: T [I J] in Ties) -> [J I],
         call: x.sort(J),
         loops: along(x, 1, |x| sorted(x, false).into_iter().map(|(x, _)| x).collect()).reversed_axes(),
         along: [J], keep: [],
         names: "sort" "numpy.sort" "sort";
     /// The elements in descending order
-    sort_descending [f32 i32] (x: T [J I] in Ties) -> [J I],
+    sort_descending [f32 i32 f16] (x: T [J I] in Ties) -> [J I],
         call: x.sort_descending(J),
         loops: along(x, 0, |x| sorted(x, true).into_iter().map(|(x, _)| x).collect()),
         along: [J], keep: [],
         names: "sort(descending=True)" "numpy.sort(descending=True)" "";
     /// The positions that put the elements into ascending order
-    argsort [f32 i32] (x: T [I J] in Ties) -> [J I],
+    argsort [f32 i32 f16] (x: T [I J] in Ties) -> [J I],
         call: x.argsort(J),
         loops: along(x, 1, |x| sorted(x, false).into_iter().map(|(_, at)| at).collect()).reversed_axes(),
         along: [J], keep: [],
         names: "argsort(stable=True)" "numpy.argsort" "argsort";
     /// The positions that put the elements into descending order
-    argsort_descending [f32 i32] (x: T [J I] in Ties) -> [I J],
+    argsort_descending [f32 i32 f16] (x: T [J I] in Ties) -> [I J],
         call: x.argsort_descending(J),
         loops: along(x, 0, |x| sorted(x, true).into_iter().map(|(_, at)| at).collect()).reversed_axes(),
         along: [J], keep: [],
         names: "argsort(descending=True, stable=True)" "numpy.argsort(descending=True)" "";
     /// The greatest elements in descending order
-    topk [f32 i32] (x: T [I J] in Ties) -> [I J],
+    topk [f32 i32 f16] (x: T [I J] in Ties) -> [I J],
         call: x.topk(J, 2).0,
         loops: lines(x, 1, 2, |x| sorted(x, true).into_iter().take(2).map(|(x, _)| x).collect()),
         along: [J], keep: [J],
@@ -71,13 +71,13 @@ crate::operators! {
             => "the 5 greatest elements along dim `J` = 4"],
         names: "topk" "lax.top_k" "partition";
     /// Where the greatest elements are, of equal ones the first
-    topk_positions [f32 i32] (x: T [J I] in Ties) -> [J I],
+    topk_positions [f32 i32 f16] (x: T [J I] in Ties) -> [J I],
         call: x.topk(J, 3).1,
         loops: lines(x, 0, 3, |x| sorted(x, true).into_iter().take(3).map(|(_, at)| at).collect()),
         along: [J], keep: [J],
         names: "topk" "lax.top_k" "argpartition";
     /// The middle element, or the mean of the two in the middle
-    median [f32 f64] (x: T [I J]) -> [I],
+    median [f32 f64 f16] (x: T [I J]) -> [I],
         call: x.median(J),
         loops: fold(x, 1, |x| quantile(x, 0.5) as T),
         along: [J], keep: [J],

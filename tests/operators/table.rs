@@ -22,6 +22,8 @@ pub struct Parameter {
     pub dims: &'static [&'static str],
     /// Which elements it may have.
     pub domain: Domain,
+    /// Whether it takes no further dims, though the others do.
+    pub alone: bool,
 }
 
 /// Makes an argument.
@@ -61,11 +63,12 @@ pub struct Operator {
     pub along: &'static [&'static str],
     /// Of these, the ones whose size must stay as it is: other sizes mean something else, or are errors.
     pub keep: &'static [&'static str],
-    /// The element types.
+    /// The names of the element types.
+    pub dtypes: Vec<&'static str>,
+    /// The element types, those of features only with them.
     pub cases: Vec<Case>,
-    /// Whether it takes no further dims, because its result has as many elements as the arguments' elements decide, or depends on where
-    /// they are.
-    pub alone: bool,
+    /// Whether further dims are refused, because its result has as many elements as the arguments' elements decide.
+    pub refuses: bool,
     /// Inputs that are errors, with their messages.
     pub errors: Vec<Refusal>,
     /// What it is called in PyTorch, JAX and NumPy.
@@ -84,12 +87,14 @@ pub struct Operator {
 ///     names: "PyTorch" "JAX" "NumPy";
 /// ```
 ///
-/// `(alone x: ..)` stands for parameters that take no further dims.
+/// `f16` among the element types, and `half`, which stands for `f16` and `bf16`, are there with the feature `half`: the operator is called with
+/// them, and the loops run on `f32`, whose result the operator's is to be, rounded once. `(alone x: ..)` stands for an operator that takes no further dims, `(apart x: ..)` for one whose result
+/// depends on where elements are, and `mask: bool [I J] @alone` for a parameter that takes no further dims.
 #[macro_export]
 macro_rules! operators {
     ($(
         $(#[doc = $doc:literal])*
-        $name:ident [$($t:ty)*] $params:tt -> $out:tt,
+        $name:ident [$($t:ident)*] $params:tt -> $out:tt,
             call: $call:expr,
             loops: $loops:expr,
             along: [$($along:ident)*], keep: [$($keep:ident)*],
@@ -102,7 +107,7 @@ macro_rules! operators {
                 #[allow(unused_imports)]
                 use super::*;
 
-                #[allow(unused_variables, clippy::redundant_closure_call)]
+                #[allow(unused_variables, dead_code, clippy::redundant_closure_call)]
                 pub fn entry() -> $crate::table::Operator {
                     $crate::table::Operator {
                         name: stringify!($name),
@@ -112,11 +117,13 @@ macro_rules! operators {
                         out: $crate::operator!(@names $out),
                         along: &[$(stringify!($along)),*],
                         keep: &[$(stringify!($keep)),*],
-                        cases: vec![$({
-                            type T = $t;
-                            $crate::operator!(@case T, $params, $out, $call, $loops)
-                        }),*],
-                        alone: $crate::operator!(@alone $params),
+                        dtypes: [$($crate::operator!(@dtypes $t)),*].concat(),
+                        cases: {
+                            let mut cases = Vec::new();
+                            $($crate::operator!(@cases cases, $t, $params, $out, $call, $loops);)*
+                            cases
+                        },
+                        refuses: $crate::operator!(@refuses $params),
                         errors: vec![$($(
                             (|| (($error).err().map(|error| error.to_string()), $message)) as $crate::table::Refusal
                         ),*)?],
@@ -141,17 +148,38 @@ macro_rules! operators {
 /// Parts of an entry.
 #[macro_export]
 macro_rules! operator {
-    (@alone (alone $($params:tt)*)) => { true };
-    (@alone $params:tt) => { false };
+    (@dtypes half) => { vec!["f16", "bf16"] };
+    (@dtypes f16) => { vec!["f16"] };
+    (@dtypes $t:ident) => { vec![<$t as $crate::value::Dtype>::NAME] };
+    (@cases $cases:ident, half, $params:tt, $out:tt, $call:expr, $loops:expr) => {
+        #[cfg(feature = "half")]
+        {
+            $cases.push($crate::operator!(@case ::half::f16, $params, $out, $call, $loops));
+            $cases.push($crate::operator!(@case ::half::bf16, $params, $out, $call, $loops));
+        }
+    };
+    (@cases $cases:ident, f16, $params:tt, $out:tt, $call:expr, $loops:expr) => {
+        #[cfg(feature = "half")]
+        $cases.push($crate::operator!(@case ::half::f16, $params, $out, $call, $loops));
+    };
+    (@cases $cases:ident, $t:ident, $params:tt, $out:tt, $call:expr, $loops:expr) => {
+        $cases.push($crate::operator!(@case $t, $params, $out, $call, $loops));
+    };
+    (@refuses (alone $($params:tt)*)) => { true };
+    (@refuses $params:tt) => { false };
     (@parameters (alone $($params:tt)*)) => { $crate::operator!(@parameters ($($params)*)) };
-    (@parameters ($($x:ident: $e:tt [$($d:ident)*] $(in $domain:expr)?),*)) => {
+    (@parameters (apart $($params:tt)*)) => { $crate::operator!(@parameters ($($params)*)) };
+    (@parameters ($($x:ident: $e:tt [$($d:ident)*] $(@ $alone:ident)? $(in $domain:expr)?),*)) => {
         &[$($crate::table::Parameter {
             name: stringify!($x),
             elem: stringify!($e),
             dims: &[$(stringify!($d)),*],
             domain: $crate::operator!(@domain $($domain)?),
+            alone: $crate::operator!(@is $($alone)?),
         }),*]
     };
+    (@is alone) => { true };
+    (@is) => { false };
     (@names [$($name:ident)*]) => { &[$(stringify!($name)),*] };
     (@domain) => { $crate::value::Domain::Any };
     (@domain $domain:expr) => {{
@@ -159,75 +187,108 @@ macro_rules! operator {
         $domain
     }};
     // Nothing is given, so nothing can be batched.
-    (@case $t:ident, (), [$($out:ident)*], $call:expr, $loops:expr) => {
+    (@case $t:ty, (), [$($out:ident)*], $call:expr, $loops:expr) => {
         $crate::table::Case {
             dtype: <$t as $crate::value::Dtype>::NAME,
             draw: vec![],
-            runs: vec![|_| $crate::value::IntoElements::into_elements(($call).order(($($out,)*)))],
-            loops: |_| $crate::value::IntoElements::into_elements($loops),
-        }
-    };
-    (@case $t:ident, (alone $($x:ident: $e:tt [$($d:ident)*] $(in $domain:expr)?),*), [$($out:ident)*], $call:expr, $loops:expr) => {
-        $crate::table::Case {
-            dtype: <$t as $crate::value::Dtype>::NAME,
-            draw: vec![$($crate::value::Argument::random::<$e> as $crate::table::Draw),*],
-            runs: vec![
-                (|arguments| {
-                    let mut arguments = arguments.iter();
-                    $(let $x = $crate::operator!(@next arguments, $e); let $x = $x.at(($($d,)*));)*
-                    $crate::value::IntoElements::into_elements(($call).order(($($out,)*)))
-                }) as $crate::table::Run,
-            ],
-            loops: |arguments| {
-                let mut arguments = arguments.iter();
-                $(let $x = <$e as $crate::value::Dtype>::unwrap(arguments.next().unwrap());)*
-                $crate::value::IntoElements::into_elements($loops)
+            runs: {
+                type T = $t;
+                vec![|_| $crate::value::IntoElements::into_elements(($call).order(($($out,)*)))]
+            },
+            loops: {
+                type T = <$t as $crate::value::Dtype>::Loops;
+                |_| $crate::value::IntoElements::into_elements($loops)
             },
         }
     };
-    (@case $t:ident, ($x:ident: $e:tt [$($d:ident)*] $(in $domain:expr)? $(, $y:ident: $ye:tt [$($yd:ident)*] $(in $ydomain:expr)?)*),
+    (@case $t:ty, (apart $($params:tt)*), $out:tt, $call:expr, $loops:expr) => {
+        $crate::operator!(@case $t, (alone $($params)*), $out, $call, $loops)
+    };
+    (@case $t:ty, (alone $($x:ident: $e:tt [$($d:ident)*] $(in $domain:expr)?),*), [$($out:ident)*], $call:expr, $loops:expr) => {
+        $crate::table::Case {
+            dtype: <$t as $crate::value::Dtype>::NAME,
+            draw: {
+                type T = $t;
+                vec![$($crate::value::Argument::random::<$e> as $crate::table::Draw),*]
+            },
+            runs: {
+                type T = $t;
+                vec![
+                    (|arguments| {
+                        let mut arguments = arguments.iter();
+                        $(let $x = $crate::operator!(@next arguments, $e); let $x = $x.at(($($d,)*));)*
+                        $crate::value::IntoElements::into_elements(($call).order(($($out,)*)))
+                    }) as $crate::table::Run,
+                ]
+            },
+            loops: {
+                type T = <$t as $crate::value::Dtype>::Loops;
+                |arguments| {
+                    let mut arguments = arguments.iter();
+                    $(let $x = <$e as $crate::value::Dtype>::unwrap(arguments.next().unwrap());)*
+                    $crate::value::IntoElements::into_elements($loops)
+                }
+            },
+        }
+    };
+    (@case $t:ty, ($x:ident: $e:tt [$($d:ident)*] $(in $domain:expr)?
+            $(, $y:ident: $ye:tt [$($yd:ident)*] $(@ $alone:ident)? $(in $ydomain:expr)?)*),
         [$($out:ident)*], $call:expr, $loops:expr) => {
         $crate::table::Case {
             dtype: <$t as $crate::value::Dtype>::NAME,
-            draw: vec![$crate::value::Argument::random::<$e> as $crate::table::Draw $(, $crate::value::Argument::random::<$ye> as $crate::table::Draw)*],
-            runs: vec![
-                (|arguments| {
+            draw: {
+                type T = $t;
+                vec![$crate::value::Argument::random::<$e> as $crate::table::Draw $(, $crate::value::Argument::random::<$ye> as $crate::table::Draw)*]
+            },
+            runs: {
+                type T = $t;
+                vec![
+                    (|arguments| {
+                        let mut arguments = arguments.iter();
+                        let $x = $crate::operator!(@next arguments, $e);
+                        let $x = $x.at(($($d,)*));
+                        $(let $y = $crate::operator!(@next arguments, $ye); let $y = $y.at(($($yd,)*));)*
+                        $crate::value::IntoElements::into_elements(($call).order(($($out,)*)))
+                    }) as $crate::table::Run,
+                    (|arguments| {
+                        let mut arguments = arguments.iter();
+                        let $x = $crate::operator!(@next arguments, $e);
+                        let $x = $x.at((Outer, $($d,)*));
+                        $(let $y = $crate::operator!(@next arguments, $ye); let $y = $y.at(($($yd,)*));)*
+                        $crate::value::IntoElements::into_elements(($call).order((Outer, $($out,)*)))
+                    }) as $crate::table::Run,
+                    (|arguments| {
+                        let mut arguments = arguments.iter();
+                        let $x = $crate::operator!(@next arguments, $e);
+                        let $x = $x.at((Outer, $($d,)* Inner));
+                        $(
+                            let $y = $crate::operator!(@next arguments, $ye);
+                            let $y = $crate::operator!(@inner $y [$($yd)*] $($alone)?);
+                        )*
+                        $crate::value::IntoElements::into_elements(($call).order((Outer, $($out,)* Inner)))
+                    }) as $crate::table::Run,
+                ]
+            },
+            loops: {
+                type T = <$t as $crate::value::Dtype>::Loops;
+                |arguments| {
                     let mut arguments = arguments.iter();
-                    let $x = $crate::operator!(@next arguments, $e);
-                    let $x = $x.at(($($d,)*));
-                    $(let $y = $crate::operator!(@next arguments, $ye); let $y = $y.at(($($yd,)*));)*
-                    $crate::value::IntoElements::into_elements(($call).order(($($out,)*)))
-                }) as $crate::table::Run,
-                (|arguments| {
-                    let mut arguments = arguments.iter();
-                    let $x = $crate::operator!(@next arguments, $e);
-                    let $x = $x.at((Outer, $($d,)*));
-                    $(let $y = $crate::operator!(@next arguments, $ye); let $y = $y.at(($($yd,)*));)*
-                    $crate::value::IntoElements::into_elements(($call).order((Outer, $($out,)*)))
-                }) as $crate::table::Run,
-                (|arguments| {
-                    let mut arguments = arguments.iter();
-                    let $x = $crate::operator!(@next arguments, $e);
-                    let $x = $x.at((Outer, $($d,)* Inner));
-                    $(let $y = $crate::operator!(@next arguments, $ye); let $y = $y.at(($($yd,)* Inner));)*
-                    $crate::value::IntoElements::into_elements(($call).order((Outer, $($out,)* Inner)))
-                }) as $crate::table::Run,
-            ],
-            loops: |arguments| {
-                let mut arguments = arguments.iter();
-                let $x = <$e as $crate::value::Dtype>::unwrap(arguments.next().unwrap());
-                $(let $y = <$ye as $crate::value::Dtype>::unwrap(arguments.next().unwrap());)*
-                $crate::value::IntoElements::into_elements($loops)
+                    let $x = <$e as $crate::value::Dtype>::unwrap(arguments.next().unwrap());
+                    $(let $y = <$ye as $crate::value::Dtype>::unwrap(arguments.next().unwrap());)*
+                    $crate::value::IntoElements::into_elements($loops)
+                }
             },
         }
     };
+    (@inner $y:ident [$($d:ident)*] alone) => { $y.at(($($d,)*)) };
+    (@inner $y:ident [$($d:ident)*]) => { $y.at(($($d,)* Inner)) };
     (@next $arguments:ident, $e:ty) => { $arguments.next().expect("an argument").view::<$e>() };
 }
 
 /// Entries for operations on each element: `exp [f32] (x in Any), exp(x) "torch" "jax" "numpy" |x| the same;`
 #[macro_export]
 macro_rules! pointwise {
-    ($($(#[doc = $doc:literal])* $name:ident [$($t:ty)*] ($x:ident $(in $domain:expr)?), $call:expr, $value:expr, $torch:literal $jax:literal $numpy:literal;)*) => {
+    ($($(#[doc = $doc:literal])* $name:ident [$($t:ident)*] ($x:ident $(in $domain:expr)?), $call:expr, $value:expr, $torch:literal $jax:literal $numpy:literal;)*) => {
         $crate::operators! {$(
             $(#[doc = $doc])*
             $name [$($t)*] ($x: T [I J] $(in $domain)?) -> [J I],
@@ -242,7 +303,7 @@ macro_rules! pointwise {
 /// Entries for operations on the elements of two tensors.
 #[macro_export]
 macro_rules! pointwise2 {
-    ($($(#[doc = $doc:literal])* $name:ident [$($t:ty)*] ($x:ident $(in $domain:expr)?, $y:ident $(in $ydomain:expr)?), $call:expr, $value:expr, $torch:literal $jax:literal $numpy:literal;)*) => {
+    ($($(#[doc = $doc:literal])* $name:ident [$($t:ident)*] ($x:ident $(in $domain:expr)?, $y:ident $(in $ydomain:expr)?), $call:expr, $value:expr, $torch:literal $jax:literal $numpy:literal;)*) => {
         $crate::operators! {$(
             $(#[doc = $doc])*
             $name [$($t)*] ($x: T [I J] $(in $domain)?, $y: T [K J] $(in $ydomain)?) -> [K I J],

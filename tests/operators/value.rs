@@ -2,6 +2,7 @@
 
 use ndarray::{Array, ArrayD, ArrayViewD, Axis, Dimension, IxDyn, Slice};
 use num_complex::Complex;
+use typed_dims::scalar::CastTo;
 
 /// A small generator of pseudo-random numbers (splitmix64): every run draws the same.
 #[derive(Clone, Debug)]
@@ -48,6 +49,8 @@ pub enum Domain {
 pub trait Dtype: Copy + Default + std::fmt::Debug + 'static {
     /// Its name.
     const NAME: &'static str;
+    /// In which type loops compute what an operator is compared with.
+    type Loops: Dtype;
     /// An array of it as a value.
     fn wrap(array: ArrayD<Self>) -> Elements;
     /// The array that a value is.
@@ -70,6 +73,10 @@ pub enum Elements {
     Isize(ArrayD<isize>),
     Bool(ArrayD<bool>),
     C64(ArrayD<Complex<f64>>),
+    #[cfg(feature = "half")]
+    F16(ArrayD<half::f16>),
+    #[cfg(feature = "half")]
+    Bf16(ArrayD<half::bf16>),
 }
 
 /// Does the same with the array of whatever type.
@@ -85,14 +92,19 @@ macro_rules! each {
             Elements::Isize($array) => $value,
             Elements::Bool($array) => $value,
             Elements::C64($array) => $value,
+            #[cfg(feature = "half")]
+            Elements::F16($array) => $value,
+            #[cfg(feature = "half")]
+            Elements::Bf16($array) => $value,
         }
     };
 }
 
 macro_rules! dtypes {
-    ($($t:ty, $variant:ident, $name:literal, |$random:ident, $domain:ident, $limit:ident| $draw:expr, |$a:ident, $b:ident| $close:expr;)*) => {$(
+    ($($t:ty, $variant:ident, $name:literal, $loops:ty, |$random:ident, $domain:ident, $limit:ident| $draw:expr, |$a:ident, $b:ident| $close:expr;)*) => {$(
         impl Dtype for $t {
             const NAME: &'static str = $name;
+            type Loops = $loops;
             fn wrap(array: ArrayD<Self>) -> Elements { Elements::$variant(array) }
             fn unwrap(elements: &Elements) -> &ArrayD<Self> {
                 match elements {
@@ -139,17 +151,40 @@ fn integer(random: &mut Random, domain: Domain, limit: usize) -> i64 {
 }
 
 dtypes! {
-    f32, F32, "f32", |random, domain, _limit| float(random, domain) as f32, |a, b| near(a.into(), b.into(), 1e-5);
-    f64, F64, "f64", |random, domain, _limit| float(random, domain), |a, b| near(a, b, 1e-12);
-    i32, I32, "i32", |random, domain, limit| integer(random, domain, limit) as i32, |a, b| a == b;
-    i64, I64, "i64", |random, domain, limit| integer(random, domain, limit), |a, b| a == b;
-    u8, U8, "u8", |random, domain, limit| integer(random, domain, limit).unsigned_abs() as u8, |a, b| a == b;
-    usize, Usize, "usize", |random, domain, limit| integer(random, domain, limit).unsigned_abs() as usize, |a, b| a == b;
-    isize, Isize, "isize", |random, domain, limit| integer(random, domain, limit) as isize, |a, b| a == b;
-    bool, Bool, "bool", |random, _domain, _limit| random.next().is_multiple_of(2), |a, b| a == b;
-    Complex<f64>, C64, "Complex<f64>",
+    f32, F32, "f32", f32, |random, domain, _limit| float(random, domain) as f32, |a, b| near(a.into(), b.into(), 1e-5);
+    f64, F64, "f64", f64, |random, domain, _limit| float(random, domain), |a, b| near(a, b, 1e-12);
+    i32, I32, "i32", i32, |random, domain, limit| integer(random, domain, limit) as i32, |a, b| a == b;
+    i64, I64, "i64", i64, |random, domain, limit| integer(random, domain, limit), |a, b| a == b;
+    u8, U8, "u8", u8, |random, domain, limit| integer(random, domain, limit).unsigned_abs() as u8, |a, b| a == b;
+    usize, Usize, "usize", usize, |random, domain, limit| integer(random, domain, limit).unsigned_abs() as usize, |a, b| a == b;
+    isize, Isize, "isize", isize, |random, domain, limit| integer(random, domain, limit) as isize, |a, b| a == b;
+    bool, Bool, "bool", bool, |random, _domain, _limit| random.next().is_multiple_of(2), |a, b| a == b;
+    Complex<f64>, C64, "Complex<f64>", Complex<f64>,
         |random, domain, _limit| Complex::new(float(random, domain), float(random, domain)),
         |a, b| near(a.re, b.re, 1e-12) && near(a.im, b.im, 1e-12);
+}
+
+// Sums in another order can round to the next one.
+#[cfg(feature = "half")]
+dtypes! {
+    half::f16, F16, "f16", f32, |random, domain, _limit| half::f16::from_f64(float(random, domain)),
+        |a, b| near_half(a.into(), b.into(), 1.0 / 1024.0);
+    half::bf16, Bf16, "bf16", f32, |random, domain, _limit| half::bf16::from_f64(float(random, domain)),
+        |a, b| near_half(a.into(), b.into(), 1.0 / 128.0);
+}
+
+/// Whether a number of half precision is one of single precision, up to so much, and what is computed in single precision.
+#[cfg(feature = "half")]
+fn near_half(a: f64, b: f64, epsilon: f64) -> bool {
+    a == b || (a.is_nan() && b.is_nan()) || (a - b).abs() <= 1.01 * epsilon * b.abs() + 1e-5 * (1.0 + b.abs())
+}
+
+/// A constant of an entry in its element type, where that can be a half precision.
+pub fn of<T>(value: f64) -> T
+where
+    f64: CastTo<T>,
+{
+    value.cast_to()
 }
 
 /// What an operator or a loop yields.
@@ -192,8 +227,38 @@ impl Elements {
         each!(self, array => index(array, axis, at))
     }
 
+    /// The same elements in the type in which loops compute.
+    pub fn widened(self) -> Elements {
+        match self {
+            #[cfg(feature = "half")]
+            Elements::F16(array) => Elements::F32(array.mapv(f32::from)),
+            #[cfg(feature = "half")]
+            Elements::Bf16(array) => Elements::F32(array.mapv(f32::from)),
+            other => other,
+        }
+    }
+
+    /// Whether the other, of single precision, is the same before it was rounded once.
+    #[cfg(feature = "half")]
+    fn rounds(&self, other: &Elements) -> Option<bool> {
+        fn all<T: Dtype + Into<f64>>(halves: &ArrayD<T>, other: &Elements, epsilon: f64) -> Option<bool> {
+            let Elements::F32(other) = other else { return None };
+            let near = |(&a, &b): (&T, &f32)| near_half(a.into(), b.into(), 0.5 * epsilon);
+            Some(halves.shape() == other.shape() && halves.iter().zip(other).all(near))
+        }
+        match self {
+            Elements::F16(array) => all(array, other, 1.0 / 1024.0),
+            Elements::Bf16(array) => all(array, other, 1.0 / 128.0),
+            _ => None,
+        }
+    }
+
     /// Whether the other has the same shape, and the same elements but for rounding.
     pub fn close(&self, other: &Elements) -> bool {
+        #[cfg(feature = "half")]
+        if let Some(is_close) = self.rounds(other) {
+            return is_close;
+        }
         fn close<T: Dtype>(a: &ArrayD<T>, b: &Elements) -> bool {
             let b = T::unwrap(b);
             a.shape() == b.shape() && a.iter().zip(b.iter()).all(|(&a, &b)| a.close(b))

@@ -18,6 +18,7 @@ use std::process::Command;
 pub fn messages(cases: &[Case], folder: &Path) -> HashMap<String, String> {
     fs::create_dir_all(folder).expect("the folder can be made");
     fs::write(folder.join("Cargo.toml"), manifest(cases)).expect("the manifest can be written");
+    models(folder);
     // The same versions of dependencies as the workspace, so that nothing has to be fetched.
     let _ = fs::copy(home().join("../Cargo.lock"), folder.join("Cargo.lock"));
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
@@ -44,11 +45,30 @@ pub fn messages(cases: &[Case], folder: &Path) -> HashMap<String, String> {
     messages
 }
 
+/// The models that programs read while they compile lie in the folder of their package, which is generated.
+///
+/// # Panics
+///
+/// If they cannot be copied.
+pub fn models(package: &Path) {
+    let (from, to) = (home().join("../tests/onnx/models"), package.join("models"));
+    fs::create_dir_all(&to).expect("the folder can be made");
+    for entry in fs::read_dir(from).expect("there are models") {
+        let path = entry.expect("the folder is readable").path();
+        let name = path.file_name().expect("a file has a name");
+        fs::copy(&path, to.join(name)).expect("a model can be copied");
+    }
+    let whole = fs::read(to.join("classifier.onnx")).expect("there is a classifier");
+    fs::write(to.join("cut_off.onnx"), &whole[..whole.len() / 2]).expect("a model can be written");
+    fs::write(to.join("text.onnx"), "version https://git-lfs.github.com/spec/v1\n")
+        .expect("a model can be written");
+}
+
 fn manifest(cases: &[Case]) -> String {
     let library = home().parent().expect("the package lies in the workspace");
     let mut text = format!(
         "[package]\nname = \"ui-cases\"\nversion = \"0.0.0\"\nedition = \"2024\"\npublish = false\n\n\
-         [workspace]\n\n[dependencies]\ntyped-dims = {{ path = {library:?} }}\n"
+         [workspace]\n\n[dependencies]\ntyped-dims = {{ path = {library:?}, features = [\"onnx\", \"safetensors\"] }}\n"
     );
     for (at, case) in cases.iter().enumerate() {
         let path = &case.path;

@@ -12,6 +12,9 @@ use ui_tests::{budget, check, rustc};
 #[test]
 fn rustc_says() {
     if rustc::running() == rustc::golden() && std::env::var_os("UI_WORDS_ONLY").is_none() {
+        // There trybuild generates its package.
+        let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("it lies in the target folder");
+        check::models(&target.join("tests/trybuild/ui-tests"));
         let tests = trybuild::TestCases::new();
         tests.compile_fail("fail/*/*.rs");
         tests.pass("pass/*/*.rs");

@@ -102,8 +102,7 @@ type ListOf<W> = <<W as Example>::Dims as Dims>::List;
 /// The element type is the one that the function was written for.
 #[diagnostic::on_unimplemented(
     message = "this function takes a tensor of `{T}`, not of `{Self}`",
-    label = "the elements of this argument are `{Self}`",
-    note = "convert them: `.cast::<{T}>()`"
+    label = "the elements of this argument are `{Self}`: convert them, `.cast::<{T}>()`"
 )]
 pub trait IsElem<T>: Sized {
     /// The same pointer.
@@ -121,8 +120,7 @@ impl<T> IsElem<T> for T {
 /// The argument has as many positional axes as the function was written for.
 #[diagnostic::on_unimplemented(
     message = "this function takes a tensor with positional axes of `{R}`, not of `{Self}`",
-    label = "the positional axes of this argument are those of `{Self}`",
-    note = "bind the axes that are further dims, and leave the others: `a.at((n, .., ..))`"
+    label = "this has those of `{Self}`: bind the axes that are further dims, and leave the others, `a.at((n, .., ..))`"
 )]
 pub trait IsRank<R> {}
 #[diagnostic::do_not_recommend]

@@ -70,8 +70,7 @@ impl<H, T: Common<O>, O: Has<H>> Common<O> for (H, T) {
 /// No dim of the result of a batched function is a further dim of its arguments.
 #[diagnostic::on_unimplemented(
     message = "dimension `{D}` of the result is bound in an argument as a further dim, too",
-    label = "the result would have `{D}` twice",
-    note = "give the further dim another name: `.rename({D}, ..)`"
+    label = "the result would have `{D}` twice: rename one of them, `.rename({D}, ..)`; what a closure captures goes in with the others instead"
 )]
 pub trait Apart<D> {}
 #[diagnostic::do_not_recommend]

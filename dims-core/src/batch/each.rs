@@ -2,6 +2,8 @@
 
 use super::seal::EndsInRest;
 use crate::error::{DimError, Origin, unwrap};
+use crate::expr::Expr;
+use crate::lines::{Axes, arranged};
 use crate::named::Named;
 use crate::plan::axes::AxisList;
 use crate::plan::explain::{Step, aside, record};
@@ -14,7 +16,7 @@ use crate::set::list::List;
 use crate::set::{Dims, Keys};
 use crate::storage::axes::{Axis, AxisBlock};
 use crate::storage::{Owned, View};
-use crate::tensor::Computable;
+use crate::tensor::{AsTensor, Computable, NamedOf};
 use smallvec::SmallVec;
 
 /// Calls `f` once for each example: for each position of the dims behind `Rest`. The results are one tensor, with those dims.
@@ -59,58 +61,80 @@ pub fn try_map_each<X: Apiece, Y: Computable>(
     tensors: X,
     mut f: impl FnMut(X::One) -> Result<Y, DimError>,
 ) -> Result<Named<Y::Elem, <Y::Dims as Dims>::Sealed<X::Rest>, Y::Rank>, DimError> {
-    const {
-        let (own, further) = (Y::Dims::KEYS.as_slice().len(), X::Rest::KEYS.as_slice().len());
-        let all = <Y::Dims as Dims>::Sealed::<X::Rest>::KEYS.as_slice().len();
-        assert!(all == own + further, "the result of one example has no room for further dims");
-    }
     let mut further = Shape::new::<X::Rest, crate::rank::Rank0>();
     tensors.meet(&mut further)?;
     further.finish()?;
-    let counts: SmallVec<[usize; 8]> = further.sizes().into();
-    let mut results = Results::<Y>::new();
+    let call = |at: &[usize]| f(tensors.one(at)).map(AsTensor::into_named);
+    looped::<X::Rest, NamedOf<Y>>("a closure", further.sizes(), call, |id| tensors.size(id))
+}
+
+/// Calls `f` for each position of dims with the sizes `counts`, and collects the results. `size` says how large a dim of the examples is.
+pub(super) fn looped<B: Dims, Y: Collect<B>>(
+    function: &'static str,
+    counts: &[usize],
+    mut f: impl FnMut(&[usize]) -> Result<Y, DimError>,
+    size: impl Fn(u64) -> Option<usize>,
+) -> Result<Y::All, DimError> {
+    let mut results = Y::none();
     let mut steps = Vec::new();
     let mut calls = 0;
     let mut at: SmallVec<[usize; 8]> = SmallVec::from_elem(0, counts.len());
-    let mut odometer = Odometer::new(&counts);
+    let mut odometer = Odometer::new(counts);
     while !odometer.is_done() {
-        let (added, own) = aside(|| f(tensors.one(&at)).and_then(|result| results.add(result)));
+        let (added, own) = aside(|| f(&at).and_then(|result| result.add(&mut results)));
         added?;
         calls += 1;
         steps.extend(own);
         odometer.advance(&mut at);
     }
-    record(|| Step::Calls { function: "a closure", calls, steps, bytes: size_of_val(&results.data[..]) });
-    let own = match results.sizes {
-        Some(sizes) => sizes,
-        None => sizes_of_none::<Y>(&tensors)?,
-    };
-    // Results lie with what is behind the rest outermost, which is how they came.
-    let order = AxisList::in_memory_of::<Y::Dims, Y::Rank>().as_slice();
-    let sizes: SmallVec<[usize; 8]> = counts.into_iter().chain(order.iter().map(|&axis| own[axis])).collect();
-    Ok(Named::from_expr(Owned::laid_out(results.data, &sizes)))
+    record(|| Step::Calls { function, calls, steps, bytes: Y::bytes(&results) });
+    Y::finish(results, counts, &size)
 }
 
-/// The results so far, one after the other.
-struct Results<Y: Computable> {
-    data: Vec<Y::Elem>,
-    /// Of each, those of its dims and then those of its positional axes.
-    sizes: Option<SmallVec<[usize; 8]>>,
+/// What a single call yields, and all of them: a tensor, or a tuple of tensors. `B` are the dims that there is an example for each position of.
+#[diagnostic::on_unimplemented(
+    message = "a function that is called for each example cannot return `{Self}`",
+    label = "a tensor, or a tuple of up to 6 tensors, is expected here"
+)]
+pub trait Collect<B: Dims>: Sized {
+    /// The results so far.
+    type Results;
+    /// All results, with the rest `B`.
+    type All;
+    #[doc(hidden)]
+    fn none() -> Self::Results;
+    #[doc(hidden)]
+    fn add(self, results: &mut Self::Results) -> Result<(), DimError>;
+    #[doc(hidden)]
+    fn bytes(results: &Self::Results) -> usize;
+    #[doc(hidden)]
+    fn finish(
+        results: Self::Results,
+        counts: &[usize],
+        size: &dyn Fn(u64) -> Option<usize>,
+    ) -> Result<Self::All, DimError>;
 }
 
-impl<Y: Computable> Results<Y> {
-    fn new() -> Self {
+impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>, B: Dims> Collect<B> for Named<T, S, R, E> {
+    type Results = Results<T>;
+    type All = Named<T, S::Sealed<B>, R>;
+
+    fn none() -> Results<T> {
+        const {
+            let (own, further) = (S::KEYS.as_slice().len(), B::KEYS.as_slice().len());
+            let all = S::Sealed::<B>::KEYS.as_slice().len();
+            assert!(all == own + further, "the result of one example has no room for further dims");
+        }
         Results { data: Vec::new(), sizes: None }
     }
 
-    fn add(&mut self, result: Y) -> Result<(), DimError> {
-        let result = result.into_named();
-        let shape = result.shape()?;
-        let order = AxisList::in_memory_of::<Y::Dims, Y::Rank>().as_slice();
-        match &self.sizes {
-            None => self.sizes = Some(shape.sizes().into()),
+    fn add(self, results: &mut Results<T>) -> Result<(), DimError> {
+        let shape = self.shape()?;
+        let order = AxisList::in_memory_of::<S, R>().as_slice();
+        match &results.sizes {
+            None => results.sizes = Some(shape.sizes().into()),
             Some(sizes) if sizes[..] != *shape.sizes() => {
-                let names = Y::Dims::KEYS.as_slice().iter().map(|key| key.name);
+                let names = S::KEYS.as_slice().iter().map(|key| key.name);
                 let named = names.chain(std::iter::repeat("positional axis")).zip(sizes.iter().copied());
                 let (first, second) =
                     (crate::error::list_sizes(named), shape.describe(0..shape.sizes().len()));
@@ -119,27 +143,63 @@ impl<Y: Computable> Results<Y> {
             }
             Some(_) => (),
         }
-        let part = evaluate_in::<Y::Dims, Y::Rank, _>(result.expr, &shape, order)?;
-        self.data.try_reserve(part.len()).map_err(|_| DimError::TooLarge { dims: shape.describe(0..0) })?;
-        self.data.extend_from_slice(&part);
+        let part = evaluate_in::<S, R, _>(self.expr, &shape, order)?;
+        let too_large = |_| DimError::TooLarge { dims: shape.describe(0..0) };
+        results.data.try_reserve(part.len()).map_err(too_large)?;
+        results.data.extend_from_slice(&part);
         Ok(())
+    }
+
+    fn bytes(results: &Results<T>) -> usize {
+        size_of_val(&results.data[..])
+    }
+
+    fn finish(
+        results: Results<T>,
+        counts: &[usize],
+        size: &dyn Fn(u64) -> Option<usize>,
+    ) -> Result<Self::All, DimError> {
+        let own = match results.sizes {
+            Some(sizes) => sizes,
+            None => sizes_of_none(S::KEYS, R::N, size)?,
+        };
+        // The results came one after the other. That is how results of the whole set lie, too, but where the examples are those of several
+        // rests, one inside of the other.
+        let (named, further) = (S::KEYS.as_slice().len(), counts.len());
+        let own_axes = AxisList::in_memory_of::<S, R>().as_slice().iter().copied();
+        let (order, sizes): (Axes, Axes) = (named..named + further)
+            .zip(counts.iter().copied())
+            .chain(own_axes.map(|axis| (if axis < named { axis } else { axis + further }, own[axis])))
+            .unzip();
+        arranged(results.data, &order, &sizes)
     }
 }
 
+/// The results so far, one after the other.
+pub struct Results<T> {
+    data: Vec<T>,
+    /// Of each, those of its dims and then those of its positional axes.
+    sizes: Option<SmallVec<[usize; 8]>>,
+}
+
 /// The sizes of a result, where there is none.
-fn sizes_of_none<Y: Computable>(tensors: &impl Apiece) -> Result<SmallVec<[usize; 8]>, DimError> {
-    if Y::Rank::N > 0 {
+fn sizes_of_none(
+    keys: &Keys,
+    rank: usize,
+    size: &dyn Fn(u64) -> Option<usize>,
+) -> Result<SmallVec<[usize; 8]>, DimError> {
+    if rank > 0 {
         let what = "there are no examples, so nothing says how large the positional axes of a result are";
         return Err(DimError::Shape { what: what.into() });
     }
     let size = |key: &crate::set::DimKey| {
-        let known = key.fixed.or_else(|| tensors.size(key.id));
+        let known = key.fixed.or_else(|| size(key.id));
         known.ok_or_else(|| {
             let what = format!("there are no examples, so nothing says how large `{}` is", key.name);
             DimError::Shape { what }
         })
     };
-    Y::Dims::KEYS.as_slice().iter().map(size).collect()
+    keys.as_slice().iter().map(size).collect()
 }
 
 /// A tensor in memory with a rest, or several with the same one, as a tuple: what [`map_each`] takes apart.
@@ -231,6 +291,33 @@ tensors! {
 
 macro_rules! tuples {
     ($first:ident 0 $($a:ident $n:tt)*) => {
+        impl<$first: Collect<Further>, $($a: Collect<Further>,)* Further: Dims> Collect<Further> for ($first, $($a,)*) {
+            type Results = ($first::Results, $($a::Results,)*);
+            type All = ($first::All, $($a::All,)*);
+
+            fn none() -> Self::Results {
+                ($first::none(), $($a::none(),)*)
+            }
+
+            fn add(self, results: &mut Self::Results) -> Result<(), DimError> {
+                self.0.add(&mut results.0)?;
+                $(self.$n.add(&mut results.$n)?;)*
+                Ok(())
+            }
+
+            fn bytes(results: &Self::Results) -> usize {
+                $first::bytes(&results.0)$( + $a::bytes(&results.$n))*
+            }
+
+            fn finish(
+                results: Self::Results,
+                counts: &[usize],
+                size: &dyn Fn(u64) -> Option<usize>,
+            ) -> Result<Self::All, DimError> {
+                Ok(($first::finish(results.0, counts, size)?, $($a::finish(results.$n, counts, size)?,)*))
+            }
+        }
+
         impl<$first: Apiece, $($a: Apiece<Rest = $first::Rest>),*> Apiece for ($first, $($a,)*) {
             type Rest = $first::Rest;
             type One = ($first::One, $($a::One,)*);

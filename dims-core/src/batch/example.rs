@@ -55,6 +55,36 @@ pub type Alone<'a, W> = Named<
     View<'a, <W as Example>::Elem, <W as Example>::Dims, <W as Example>::Rank>,
 >;
 
+/// A look at the type of a parameter that `#[batched]` takes for no tensor: an attribute sees names alone, and cannot look through one that
+/// stands for a tensor type. `check` is the inherent method for such a type, which asks for what no type has, and that of [`NoTensor`] for all others.
+pub struct Spelling<T: ?Sized>(PhantomData<T>);
+
+impl<T: ?Sized> Spelling<T> {
+    /// The look itself.
+    pub const LOOK: Self = Spelling(PhantomData);
+}
+
+impl<T: Example> Spelling<T> {
+    /// Does not compile.
+    pub fn check(&self, _: impl Spelled<T>) {}
+}
+
+/// See [`Spelling`].
+pub trait NoTensor {
+    /// Does nothing.
+    fn check(&self, (): ()) {}
+}
+
+impl<T: ?Sized> NoTensor for Spelling<T> {}
+
+/// Nothing is.
+#[diagnostic::on_unimplemented(
+    message = "this parameter of a batched function is a tensor by another name, `{T}`",
+    label = "write `Tensor<..>` or `&Tensor<..>` here",
+    note = "`#[batched]` sees how a type is written, and cannot look through an alias"
+)]
+pub trait Spelled<T> {}
+
 /// A part of a result that is the same for all examples: a type that is no tensor.
 pub struct Plain<T>(PhantomData<T>);
 

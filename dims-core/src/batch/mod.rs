@@ -19,8 +19,10 @@
 //! | `closed` | which rest a function sees, and dims that clash |
 //! | `seal` | `seal` and `unseal`, for functions that name `Rest<B>` themselves |
 //! | `each` | `map_each`, a loop of calls for what cannot be planned as a whole |
+//! | `applies` | what `vmap` makes of a function: one call, or a loop of calls |
 //! | `vmap` | `batched` and `vmap`, for closures and for functions that were not made for batches |
 
+pub mod applies;
 pub mod argument;
 pub mod closed;
 pub mod each;
@@ -32,7 +34,7 @@ pub mod vmap;
 pub use argument::{Argument, Further, Held, NoFurther};
 pub use closed::Closes;
 pub use each::{map_each, try_map_each};
-pub use example::{Alone, Example, In, Output, Param, Plain};
+pub use example::{Alone, Example, In, NoTensor, Output, Param, Plain, Spelling};
 pub use result::{Finish, Opens};
 pub use seal::Seal;
 pub use vmap::{batched, vmap};

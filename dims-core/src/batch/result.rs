@@ -57,6 +57,7 @@ where
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<'a, T, S, R, E, U, K, Q, B> Finish<Named<U, K, Q>, B> for &'a Named<T, S, R, E>
 where
     T: Element,

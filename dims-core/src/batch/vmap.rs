@@ -1,7 +1,10 @@
 //! Closures and functions batched in place: `vmap` and `batched`.
 
+use super::applies::{Callee, Maps};
 use super::argument::{Further, Route};
-use super::seal::{EndsInRest, Opening, Seal, Visible};
+use super::closed::{Apart, Common};
+use super::result;
+use super::seal::{EndsInRest, Seal, Visible};
 use crate::brand::{Brand, Rest};
 use crate::dim::DimList;
 use crate::error::{DimError, unwrap};
@@ -14,7 +17,7 @@ use crate::scalar::Element;
 use crate::set::list::List;
 use crate::set::remove::{Absent, Remove, Taken, Taking};
 use crate::set::union::Sort;
-use crate::set::{Dims, DimsOf, Union};
+use crate::set::{Dims, DimsOf, Judged, MAX_DIMS, Union, Verdict};
 use crate::tuples::nested;
 
 /// Runs a closure that is written for one example on tensors that have the further dims `dims`.
@@ -38,6 +41,7 @@ where
     X: Mapped<D>,
     F: FnOnce(X::Sealed) -> Y,
     Y: Unmapped,
+    Verdict<Y::Clash>: Apart<Y::Clash>,
 {
     unwrap(unwrap(tensors.seal(&dims).map(f)).try_open())
 }
@@ -45,8 +49,9 @@ where
 /// The function `f`, written for one example, as a function of tensors that have the further dims `dims`: the `vmap` of JAX and
 /// PyTorch, with dims in the place of axis numbers.
 ///
-/// It takes one tensor, or a tuple of as many as `f` takes. In and out, the mapped axes are chosen by the dims: bind `n` to whichever axis
-/// is mapped over, and ask for it in `order` where it shall be in the result.
+/// It takes one tensor, or a tuple of as many as `f` takes: bound arrays, tensors, references to them, or expressions, which are computed. In
+/// and out, the mapped axes are chosen by the dims: bind `n` to whichever axis is mapped over, and ask for it in `order` where it shall be in
+/// the result.
 ///
 /// ```text
 /// JAX                                          here
@@ -54,20 +59,33 @@ where
 /// vmap(f, in_axes=(1, None), out_axes=2)       vmap(f, n)((x.at((.., n)), y))  ..  .order((i, j, n))
 /// ```
 ///
-/// A closure names its parameters' types, `|x: Tensor<f32, (Seq, Rest<_>)>| ..`, which is that of a tensor that owns its elements: a bound array
-/// is given to it as `x.at((n, Seq)).eval()`. [`batched`] infers the types, and takes bound arrays as they are.
+/// What the parameters of `f` are decides what runs:
+///
+/// | a parameter | what runs |
+/// |---|---|
+/// | `Tensor<f32, (Seq, Rest<B>)>`, in a closure `Tensor<f32, (Seq, Rest<_>)>` | one call: what `f` does is planned for all examples together |
+/// | `Tensor<f32, (Seq,)>` | a loop of calls, one for each example, and [`explain`](crate::plan::explain::explain) says so: such a function can only be called on one |
+///
+/// A closure names the types of its parameters. [`batched`] infers them, and copies nothing; a function with `#[batched]` takes further dims as it
+/// is.
 ///
 /// # Panics
 ///
-/// As for [`batched`]: the function that is returned.
-pub fn vmap<F, D, X, O>(f: F, dims: D) -> impl Fn(X) -> O
+/// The function that is returned panics if the tensors have different sizes for one of the dims, if none says the size of one of them, and if
+/// `f` panics. A loop of calls also does if the results of single examples differ in size, or if there is no example, so that nothing says how
+/// large results are: dims of the tensors are as large as there, and static sizes are known.
+#[allow(clippy::multiple_bound_locations)] // rustc quotes the line of a bound that does not hold: that of these two is to be this one
+pub fn vmap<'f, F, D: DimsOf<X::All, S>, X: Maps<D, P, Y, O>, P, Y, S, O>(f: F, dims: D) -> Mapper<'f, X, O>
 where
-    D: DimList + DimsOf<X::All, X::Others>,
-    X: Mapped<D>,
-    F: Applies<X::Each, Out: Unmapped<Out = O>>,
+    F: Callee<P, Y> + 'f,
+    D: DimList + 'f,
+    S: Dims,
 {
-    move |tensors: X| unwrap(unwrap(tensors.seal_each(&dims).map(|each| f.apply(each))).try_open())
+    Box::new(move |tensors: X| unwrap(tensors.try_map(&dims, &f)))
 }
+
+/// A function of `X`, one tensor or a tuple of them, that yields `O`.
+pub type Mapper<'f, X, O> = Box<dyn Fn(X) -> O + 'f>;
 
 /// One tensor or a tuple of them, whose dims `D` are sealed.
 #[diagnostic::on_unimplemented(
@@ -82,15 +100,15 @@ pub trait Mapped<D: DimList>: Sized {
     type Others: Dims;
     /// The tensor or the tuple, sealed.
     type Sealed;
-    /// The same as a tuple of arguments.
-    type Each;
     #[doc(hidden)]
     fn seal(self, dims: &D) -> Result<Self::Sealed, DimError>;
-    #[doc(hidden)]
-    fn seal_each(self, dims: &D) -> Result<Self::Each, DimError>;
 }
 
 /// One tensor of several, whose rest stands for `M`.
+#[diagnostic::on_unimplemented(
+    message = "only tensors in memory can be mapped over",
+    label = "this is an expression that has not been evaluated: call `.eval()` first"
+)]
 pub trait MappedOne<D: DimList, M: Dims>: Sized {
     /// The tensor, sealed.
     type Sealed;
@@ -105,7 +123,7 @@ type Seen<S, D> =
     <<<<S as Dims>::List as Without<<D as DimList>::Brands>>::Out as EndsInRest>::Visible as List>::Tuple;
 
 /// The rest of the set `S`, as a set.
-type RestOf<S> = <<S as Dims>::List as EndsInRest>::Rest;
+pub(super) type RestOf<S> = <<S as Dims>::List as EndsInRest>::Rest;
 
 macro_rules! tensors {
     ($(($($life:lifetime)?) $tensor:ty, $expr:ty;)*) => {$(
@@ -173,17 +191,12 @@ macro_rules! tensors {
             type All = S;
             type Others = O;
             type Sealed = <Self as MappedOne<D, M>>::Sealed;
-            type Each = (<Self as MappedOne<D, M>>::Sealed,);
 
             fn seal(self, dims: &D) -> Result<Self::Sealed, DimError> {
                 let mut further = Further::<M>::new();
                 self.meet(&mut further)?;
                 met(&mut further, dims)?;
                 Ok(MappedOne::seal(self, &further))
-            }
-
-            fn seal_each(self, dims: &D) -> Result<Self::Each, DimError> {
-                Mapped::seal(self, dims).map(|sealed| (sealed,))
             }
         }
     )*};
@@ -295,7 +308,7 @@ tensors! {
 }
 
 /// The dims tell their own sizes, and all must be known.
-fn met<M: Dims>(further: &mut Further<M>, dims: &impl DimList) -> Result<(), DimError> {
+pub(super) fn met<M: Dims>(further: &mut Further<M>, dims: &impl DimList) -> Result<(), DimError> {
     let mut met = Ok(());
     dims.each(|dim| {
         if met.is_ok() {
@@ -306,20 +319,28 @@ fn met<M: Dims>(further: &mut Further<M>, dims: &impl DimList) -> Result<(), Dim
     further.finish()
 }
 
-/// The dims of several tensors, as nested pairs.
+/// The dims of a tensor, or of several as nested pairs.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be mapped over",
+    label = "a tensor, or a tuple of up to 6 tensors, is expected here",
+    note = "an array becomes a tensor when it is bound: `a.at((n, ..))`"
+)]
 pub trait United {
     /// The dims of all.
     type All: Dims;
 }
 
+#[diagnostic::do_not_recommend]
 impl United for () {
     type All = ();
 }
 
+#[diagnostic::do_not_recommend]
 impl<T, S: Dims, R: Rank, E> United for Named<T, S, R, E> {
     type All = S;
 }
 
+#[diagnostic::do_not_recommend]
 impl<T, S: Dims, R: Rank, E> United for &Named<T, S, R, E> {
     type All = S;
 }
@@ -327,6 +348,11 @@ impl<T, S: Dims, R: Rank, E> United for &Named<T, S, R, E> {
 #[diagnostic::do_not_recommend]
 impl<H: United<All: Union<T::All>>, T: United> United for (H, T) {
     type All = <H::All as Union<T::All>>::Out;
+}
+
+macro_rules! first_clash {
+    ($a:ident) => { $a::Clash };
+    ($a:ident $($later:ident)+) => { <$a::Clash as Judged>::Or<first_clash!($($later)+)> };
 }
 
 macro_rules! tuples {
@@ -345,7 +371,6 @@ macro_rules! tuples {
             type All = All;
             type Others = Others;
             type Sealed = ($(<$a as MappedOne<Along, Further_>>::Sealed,)*);
-            type Each = Self::Sealed;
 
             fn seal(self, dims: &Along) -> Result<Self::Sealed, DimError> {
                 let mut further = Further::<Further_>::new();
@@ -353,45 +378,18 @@ macro_rules! tuples {
                 met(&mut further, dims)?;
                 Ok(($(MappedOne::seal(self.$n, &further),)*))
             }
-
-            fn seal_each(self, dims: &Along) -> Result<Self::Each, DimError> {
-                Mapped::seal(self, dims)
-            }
-        }
-
-        impl<Function, Result_, $($a),*> Applies<($($a,)*)> for Function
-        where
-            Function: Fn($($a),*) -> Result_,
-        {
-            type Out = Result_;
-
-            fn apply(&self, tensors: ($($a,)*)) -> Result_ {
-                self($(tensors.$n),*)
-            }
         }
 
         #[diagnostic::do_not_recommend]
         impl<$($a: Unmapped),*> Unmapped for ($($a,)*) {
             type Out = ($($a::Out,)*);
+            type Clash = first_clash!($($a)*);
 
             fn try_open(self) -> Result<Self::Out, DimError> {
                 Ok(($(self.$n.try_open()?,)*))
             }
         }
     };
-}
-
-/// A function of as many arguments as the tuple has.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` is not a function of such tensors",
-    label = "this function takes other arguments",
-    note = "it is called with the tensors as they are for one example: without the mapped dims, which are behind `Rest`"
-)]
-pub trait Applies<Tensors> {
-    /// What it returns.
-    type Out;
-    #[doc(hidden)]
-    fn apply(&self, tensors: Tensors) -> Self::Out;
 }
 
 /// What a mapped function returns: a tensor or an expression, or a tuple of such.
@@ -402,37 +400,48 @@ pub trait Applies<Tensors> {
 pub trait Unmapped {
     /// The tensor in memory, without a rest.
     type Out;
+    /// The first dim that is behind the rest as well, or [`Nothing`](crate::set::Nothing).
+    type Clash: Judged;
     #[doc(hidden)]
     fn try_open(self) -> Result<Self::Out, DimError>;
 }
 
 #[diagnostic::do_not_recommend]
-impl<T: Element, S: Dims + Opening<X>, R: Rank, E: Expr<Elem = T>, X: Dims> Unmapped for Named<T, S, R, E>
-where
-    S: Opened<All = X>,
+impl<T: Element, S: Dims + Opened<All = X>, R: Rank, E: Expr<Elem = T>, X: Dims> Unmapped
+    for Named<T, S, R, E>
 {
     type Out = Named<T, X, R>;
+    type Clash = S::Clash;
 
     fn try_open(self) -> Result<Self::Out, DimError> {
         let mut shape = Shape::new::<S, R>();
         self.meet(&mut shape)?;
         let owned = laid_out::<S, R, E>(self.expr, &shape)?;
-        Ok(Named::from_expr(owned.with_dims(&S::FROM, |_| 0)))
+        Ok(Named::from_expr(owned.with_dims(S::FROM, |_| 0)))
     }
 }
 
 /// A set with its rest opened.
-pub trait Opened {
+pub trait Opened: Dims {
     /// The dims.
     type All: Dims;
+    /// See [`Unmapped::Clash`].
+    type Clash: Judged;
+    /// Where the axes come from.
+    #[doc(hidden)]
+    const FROM: &'static [usize; MAX_DIMS];
 }
 
-impl<S, X> Opened for S
+impl<S, X, V, B> Opened for S
 where
-    S: Dims<List: EndsInRest<Visible: List<Tuple: Union<<S::List as EndsInRest>::Behind, Out = X>>>>,
+    S: Dims<List: EndsInRest<Visible = V, Behind = B>>,
+    V: List<Tuple: Union<B, Out = X>> + Common<B::List>,
+    B: Dims,
     X: Dims,
 {
     type All = X;
+    type Clash = V::Found;
+    const FROM: &'static [usize; MAX_DIMS] = &result::Opened::<V::Tuple, B, X>::FROM;
 }
 
 /// A sorted list without the brands of another, whether it has them or not.

@@ -14,9 +14,9 @@ impl<T: Real> Along<T> for Standardize<T> {
 
     #[inline(always)]
     fn block<I: Isa>(&self, line: &mut [T], _: usize) {
-        let (mean, var) = moments(line);
+        let Moments { rough, rest, var } = Moments::of(line);
         let factor = Float::recip(Float::sqrt(var + self.0.widen()));
-        line.iter_mut().for_each(|value| *value = T::narrow((value.widen() - mean) * factor));
+        line.iter_mut().for_each(|value| *value = T::narrow((value.widen() - rough - rest) * factor));
     }
 }
 
@@ -52,8 +52,34 @@ impl<T: Real> Along<T> for UnitLength<T> {
 /// The mean and the variance of a line.
 #[inline(always)]
 pub fn moments<T: Real>(line: &[T]) -> (T::Wide, T::Wide) {
-    let mean = total(line, |value| value) / count::<T>(line);
-    (mean, total(line, |value| (value - mean) * (value - mean)) / count::<T>(line))
+    let Moments { rough, rest, var } = Moments::of(line);
+    (rough + rest, var)
+}
+
+/// The mean of a line in two parts, and its variance.
+///
+/// Where the mean is large beside the deviation, it cannot be rounded to an element without a loss: that of numbers near 1e8 is a multiple of 8.
+/// The differences to the rounded one are exact there, and their mean is the rest.
+struct Moments<W> {
+    rough: W,
+    rest: W,
+    var: W,
+}
+
+impl<W: Real> Moments<W> {
+    #[inline(always)]
+    fn of<T: Real<Wide = W>>(line: &[T]) -> Self {
+        let n = count::<T>(line);
+        let rough = total(line, |value| value) / n;
+        let var = total(line, |value| (value - rough) * (value - rough)) / n;
+        // Beside a deviation as large as the mean, the rest is less than what is rounded anyway.
+        if rough * rough <= var {
+            return Moments { rough, rest: W::ZERO, var };
+        }
+        let rest = total(line, |value| value - rough) / n;
+        let var = total(line, |value| (value - rough - rest) * (value - rough - rest)) / n;
+        Moments { rough, rest, var }
+    }
 }
 
 fn count<T: Real>(line: &[T]) -> T::Wide {

@@ -325,6 +325,32 @@ impl<T: Magnitude<Abs: Real>> Reducer<T> for Norm {
     }
 }
 
+/// The `p`-norm: the `p`th root of the sum of `p`th powers of magnitudes.
+#[derive(Clone, Copy)]
+pub struct NormP<T>(pub T);
+
+impl<T: Real> Reducer<T> for NormP<T> {
+    const NAME: &'static str = "norm_p";
+    type Acc = T::Wide;
+    type Out = T;
+    #[inline(always)]
+    fn start(&self) -> Self::Acc {
+        T::Wide::ZERO
+    }
+    #[inline(always)]
+    fn step<I: Isa>(&self, acc: Self::Acc, value: T, _: usize) -> Self::Acc {
+        acc + num_traits::Float::powf(num_traits::Float::abs(value.widen()), self.0.widen())
+    }
+    #[inline(always)]
+    fn join<I: Isa>(&self, a: Self::Acc, b: Self::Acc) -> Self::Acc {
+        a + b
+    }
+    #[inline(always)]
+    fn finish(&self, acc: Self::Acc, _: usize) -> T {
+        T::narrow(num_traits::Float::powf(acc, num_traits::Float::recip(self.0.widen())))
+    }
+}
+
 /// The cosine of the angle between two vectors, given pair by pair; each norm counts as `eps` at least.
 #[derive(Clone, Copy)]
 pub struct Cosine<T>(pub T);

@@ -18,6 +18,13 @@ pub trait Dropout: Computable {
     /// Which ones are left out follows from the seed and from where they are, in the order of the set of dims; the same seed leaves out
     /// the same ones, whatever the number of threads. In inference, leave the call out.
     ///
+    /// Each example of a batch draws apart from the others, as along any dim. Where all are to lack the same ones, let the mask be that of one:
+    ///
+    /// ```text
+    /// x.dropout(p, seed)                                  PyTorch's vmap(.., randomness="different")
+    /// x * ones(Feat.of(n)).dropout(p, seed)               randomness="same"
+    /// ```
+    ///
     /// # Panics
     ///
     /// Where [`try_dropout`](Dropout::try_dropout) returns an error.
@@ -43,14 +50,14 @@ pub trait Dropout: Computable {
         let order = AxisList::in_memory_of::<Self::Dims, Self::Rank>().as_slice();
         let mut data = evaluate_in::<Self::Dims, Self::Rank, _>(tensor.expr, &shape, order)?;
         // With `p = 1` nothing is kept, so the scale is never used.
-        let scale = <Self::Elem as num_traits::NumCast>::from(1.0 / (1.0 - p))
+        let scale = <<Self::Elem as Real>::Wide as num_traits::NumCast>::from(1.0 / (1.0 - p))
             .expect("a float can be any float, rounded");
         let each = data.len().div_ceil(threads::parts(data.len())).max(1);
         let parts: Vec<_> = data.chunks_mut(each).enumerate().collect();
         threads::each(parts, |(part, data)| {
             for (at, value) in data.iter_mut().enumerate() {
                 let dropped = unit(Stream::Dropout, seed, (part * each + at) as u64) < p;
-                *value = if dropped { num_traits::Zero::zero() } else { *value * scale };
+                *value = if dropped { num_traits::Zero::zero() } else { Real::narrow(value.widen() * scale) };
             }
         });
         let sizes: SmallVec<[usize; 8]> = order.iter().map(|&axis| shape.size(axis)).collect();

@@ -88,20 +88,37 @@ pub trait BinaryOp<A, B>: Operation {
     }
 }
 
+/// Lines of the table. What is for floats (`[Real]`) and yields one is computed in [`Real::Wide`], `f32` for the half precisions, and rounded once.
 macro_rules! unary {
-    ($($(#[$doc:meta])* $name:ident $text:literal [$bound:ident] $out:ty, |$a:ident| $value:expr;)*) => {$(
+    ($($(#[$doc:meta])* $name:ident $text:literal [$bound:ident] $out:ident $(:: $part:ident)?, |$a:ident| $value:expr;)*) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, Default)]
         pub struct $name;
         impl Operation for $name {}
         #[diagnostic::do_not_recommend]
         impl<T: $bound> UnaryOp<T> for $name {
-            type Out = $out;
+            type Out = $out $(:: $part)?;
             const NAME: &'static str = $text;
-            #[inline(always)]
-            fn apply<I: Isa>(&self, $a: T) -> $out { $value }
+            unary!(@apply [$bound $out] |$a| -> $out $(:: $part)? { $value });
         }
     )*};
+    (@apply [Real T] |$a:ident| -> $out:ty { $value:expr }) => {
+        #[inline(always)]
+        fn apply<I: Isa>(&self, $a: T) -> T {
+            #[inline(always)]
+            #[allow(clippy::extra_unused_type_parameters)] // of lines that are the same for all instructions
+            fn wide<T: Real, I: Isa>($a: T) -> T {
+                $value
+            }
+            T::narrow(wide::<T::Wide, I>($a.widen()))
+        }
+    };
+    (@apply [$bound:ident $first:ident] |$a:ident| -> $out:ty { $value:expr }) => {
+        #[inline(always)]
+        fn apply<I: Isa>(&self, $a: T) -> $out {
+            $value
+        }
+    };
 }
 
 unary! {
@@ -130,7 +147,7 @@ unary! {
     /// The cube root.
     Cbrt "cbrt" [Real] T, |a| a.cbrt();
     /// `1 / sqrt(a)`
-    Rsqrt "rsqrt" [Analytic] T, |a| T::ONE.div(a.sqrt());
+    Rsqrt "rsqrt" [Analytic] T, |a| a.rsqrt();
     /// `1 / a`
     Recip "recip" [Analytic] T, |a| T::ONE.div(a);
     /// `a * a`
@@ -154,9 +171,9 @@ unary! {
     /// The hyperbolic tangent.
     Tanh "tanh" [Analytic] T, |a| Analytic::tanh::<I>(a);
     /// The inverse hyperbolic sine.
-    Asinh "asinh" [Real] T, |a| a.asinh();
+    Asinh "asinh" [Real] T, |a| special::asinh(a);
     /// The inverse hyperbolic cosine.
-    Acosh "acosh" [Real] T, |a| a.acosh();
+    Acosh "acosh" [Real] T, |a| special::acosh(a);
     /// The inverse hyperbolic tangent.
     Atanh "atanh" [Real] T, |a| a.atanh();
     /// The error function.
@@ -235,8 +252,9 @@ fn signum<T: Ordered>(a: T) -> T {
     }
 }
 
+/// As [`unary`].
 macro_rules! binary {
-    ($($(#[$doc:meta])* $name:ident $text:literal [$bound:ident] $out:ty, |$a:ident, $b:ident| $value:expr
+    ($($(#[$doc:meta])* $name:ident $text:literal [$bound:ident] $out:ident, |$a:ident, $b:ident| $value:expr
         $(, $item:ident = $set:expr)?;)*) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, Default)]
@@ -247,10 +265,26 @@ macro_rules! binary {
             type Out = $out;
             const NAME: &'static str = $text;
             $(binary!(@item $item $set);)?
-            #[inline(always)]
-            fn apply<I: Isa>(&self, $a: T, $b: T) -> $out { $value }
+            binary!(@apply [$bound $out] |$a, $b| -> $out { $value });
         }
     )*};
+    (@apply [Real T] |$a:ident, $b:ident| -> $out:ty { $value:expr }) => {
+        #[inline(always)]
+        fn apply<I: Isa>(&self, $a: T, $b: T) -> T {
+            #[inline(always)]
+            #[allow(clippy::extra_unused_type_parameters)] // of lines that are the same for all instructions
+            fn wide<T: Real, I: Isa>($a: T, $b: T) -> T {
+                $value
+            }
+            T::narrow(wide::<T::Wide, I>($a.widen(), $b.widen()))
+        }
+    };
+    (@apply [$bound:ident $first:ident] |$a:ident, $b:ident| -> $out:ty { $value:expr }) => {
+        #[inline(always)]
+        fn apply<I: Isa>(&self, $a: T, $b: T) -> $out {
+            $value
+        }
+    };
     (@item monotone $set:expr) => {
         const MONOTONE: bool = $set;
     };
@@ -283,9 +317,9 @@ binary! {
     /// `a * b`
     Mul "mul" [Num] T, |a, b| a.mul(b), product = true;
     /// `a / b`
-    Div "div" [Num] T, |a, b| a.div(b), total = T::DIVIDES_BY_ZERO;
+    Div "div" [Num] T, |a, b| a.div(divisor("/", b)), total = T::DIVIDES_BY_ZERO;
     /// `a % b`, with the sign of `a`.
-    Rem "rem" [Ordered] T, |a, b| a.rem(b), total = T::DIVIDES_BY_ZERO;
+    Rem "rem" [Ordered] T, |a, b| a.rem(divisor("%", b)), total = T::DIVIDES_BY_ZERO;
     /// `a & b`
     And "and" [Logic] T, |a, b| a.and(b);
     /// `a | b`
@@ -303,9 +337,9 @@ binary! {
     /// `sqrt(a * a + b * b)` without overflow in between.
     Hypot "hypot" [Real] T, |a, b| a.hypot(b);
     /// The remainder with the sign of `b`: `a - b * floor(a / b)`.
-    Remainder "remainder" [Ordered] T, |a, b| special::remainder(a, b), total = T::DIVIDES_BY_ZERO;
+    Remainder "remainder" [Ordered] T, |a, b| special::remainder(a, divisor("remainder", b)), total = T::DIVIDES_BY_ZERO;
     /// `a / b`, rounded down.
-    FloorDiv "floor_div" [Integer] T, |a, b| a.sub(special::remainder(a, b)).div(b), total = T::DIVIDES_BY_ZERO;
+    FloorDiv "floor_div" [Integer] T, |a, b| special::floor_div(a, divisor("floor_div", b)), total = T::DIVIDES_BY_ZERO;
     /// `a` with the sign of `b`.
     Copysign "copysign" [Real] T, |a, b| num_traits::Float::copysign(a, b);
     /// The greater one; of a number and not-a-number, the number.
@@ -319,7 +353,7 @@ binary! {
     /// 0 where `a` is negative, `b` where it is 0, else 1; not-a-number for itself.
     Heaviside "heaviside" [Ordered] T, |a, b| special::heaviside(a, b);
     /// `(a - b)^2`
-    SquaredError "mse_loss" [Num] T, |a, b| { let d = a.sub(b); d.mul(d) };
+    SquaredError "mse_loss" [Num] T, |a, b| special::squared_error(a, b);
     /// `|a - b|`
     AbsoluteError "l1_loss" [Real] T, |a, b| num_traits::Float::abs(a - b);
     /// `-(b * ln(a) + (1 - b) * ln(1 - a))`, each logarithm at least -100.
@@ -340,6 +374,23 @@ binary! {
     Eq "eq" [Equality] bool, |a, b| a == b;
     /// `a != b`
     Ne "ne" [Equality] bool, |a, b| a != b;
+}
+
+/// What is divided by, which for integers must not be 0.
+#[inline(always)]
+fn divisor<T: Num>(operation: &str, b: T) -> T {
+    if !T::DIVIDES_BY_ZERO && b == T::ZERO {
+        divided_by_zero(operation);
+    }
+    b
+}
+
+#[cold]
+#[inline(never)]
+fn divided_by_zero(operation: &str) -> ! {
+    panic!(
+        "`{operation}` of integers has no value where the divisor is 0; `select` leaves such elements out: `select(b.ne(0), a / b, 0)`"
+    )
 }
 
 /// Element types with an order.
@@ -367,7 +418,8 @@ impl<T: Analytic> UnaryOp<T> for Powi {
     fn apply<I: Isa>(&self, a: T) -> T {
         match self.0 {
             2 => a.mul(a),
-            3 => a.mul(a).mul(a),
+            // In single precision for the half ones, as other powers.
+            3 => T::from_acc(a.to_acc().mul(a.to_acc()).mul(a.to_acc())),
             n => a.powi(n),
         }
     }
@@ -399,13 +451,26 @@ macro_rules! unary_with {
         impl<T: $bound> UnaryOp<T> for $name<T> {
             type Out = T;
             const NAME: &'static str = $text;
-            #[inline(always)]
-            fn apply<I: Isa>(&self, $a: T) -> T {
-                let $c = self.0;
-                $value
-            }
+            unary_with!(@apply [$bound] |$a, $c| { $value });
         }
     )*};
+    (@apply [Real] |$a:ident, $c:ident| { $value:expr }) => {
+        #[inline(always)]
+        fn apply<I: Isa>(&self, $a: T) -> T {
+            #[inline(always)]
+            fn wide<T: Real>($a: T, $c: T) -> T {
+                $value
+            }
+            T::narrow(wide($a.widen(), self.0.widen()))
+        }
+    };
+    (@apply [$bound:ident] |$a:ident, $c:ident| { $value:expr }) => {
+        #[inline(always)]
+        fn apply<I: Isa>(&self, $a: T) -> T {
+            let $c = self.0;
+            $value
+        }
+    };
 }
 
 unary_with! {
@@ -436,8 +501,11 @@ macro_rules! binary_with {
             const NAME: &'static str = $text;
             #[inline(always)]
             fn apply<I: Isa>(&self, $a: T, $b: T) -> T {
-                let $c = self.0;
-                $value
+                #[inline(always)]
+                fn wide<T: Real>($a: T, $b: T, $c: T) -> T {
+                    $value
+                }
+                T::narrow(wide($a.widen(), $b.widen(), self.0.widen()))
             }
         }
     )*};
@@ -450,6 +518,34 @@ binary_with! {
     SmoothL1(beta) "smooth_l1_loss" [Real], |a, b| special::smooth_l1(a - b, beta);
     /// `a + (b - a) * weight`
     Lerp(weight) "lerp" [Real], |a, b| a + (b - a) * weight;
+}
+
+/// The element in the type in which sums are accumulated.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ToAcc;
+impl Operation for ToAcc {}
+
+impl<T: Num> UnaryOp<T> for ToAcc {
+    type Out = T::Acc;
+    const NAME: &'static str = "cast";
+    #[inline(always)]
+    fn apply<I: Isa>(&self, a: T) -> T::Acc {
+        a.to_acc()
+    }
+}
+
+/// The way back from [`ToAcc`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FromAcc<T>(pub std::marker::PhantomData<T>);
+impl<T> Operation for FromAcc<T> {}
+
+impl<T: Num> UnaryOp<T::Acc> for FromAcc<T> {
+    type Out = T;
+    const NAME: &'static str = "cast";
+    #[inline(always)]
+    fn apply<I: Isa>(&self, a: T::Acc) -> T {
+        T::from_acc(a)
+    }
 }
 
 /// Conversion to another element type.

@@ -83,6 +83,29 @@ pub fn round_ties_even<T: Real>(x: T) -> T {
     if is_half && nearest % two != T::zero() { nearest - num_traits::Float::signum(x) } else { nearest }
 }
 
+/// The inverse hyperbolic sine.
+#[inline(always)]
+pub fn asinh<T: Real>(x: T) -> T {
+    let size = num_traits::Float::abs(x);
+    // Beyond 1 / epsilon, `x^2 + 1` is `x^2` to the last place, and `x + sqrt(x^2 + 1)`, which can overflow, is twice `x`.
+    if size > num_traits::Float::recip(T::epsilon()) {
+        return num_traits::Float::copysign(
+            num_traits::Float::ln(size) + constant(std::f64::consts::LN_2),
+            x,
+        );
+    }
+    num_traits::Float::asinh(x)
+}
+
+/// The inverse hyperbolic cosine; as [`asinh`].
+#[inline(always)]
+pub fn acosh<T: Real>(x: T) -> T {
+    if x > num_traits::Float::recip(T::epsilon()) {
+        return num_traits::Float::ln(x) + constant(std::f64::consts::LN_2);
+    }
+    num_traits::Float::acosh(x)
+}
+
 /// `x` moved towards 0 by `lambda`.
 #[inline(always)]
 pub fn soft_shrink<T: Real>(x: T, lambda: T) -> T {
@@ -102,6 +125,19 @@ pub fn soft_shrink<T: Real>(x: T, lambda: T) -> T {
 pub fn remainder<T: Ordered>(a: T, b: T) -> T {
     let rest = a.rem(b);
     if rest != T::ZERO && (rest < T::ZERO) != (b < T::ZERO) { rest.add(b) } else { rest }
+}
+
+/// The quotient, rounded down.
+#[inline(always)]
+pub fn floor_div<T: Ordered>(a: T, b: T) -> T {
+    a.sub(remainder(a, b)).div(b)
+}
+
+/// `(a - b)^2`, rounded once.
+#[inline(always)]
+pub fn squared_error<T: Num>(a: T, b: T) -> T {
+    let difference = a.to_acc().sub(b.to_acc());
+    T::from_acc(difference.mul(difference))
 }
 
 /// `ln(e^a + e^b)`

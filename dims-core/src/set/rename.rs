@@ -20,7 +20,7 @@ where
     Verdict<MissingOld<S, Old>>: Bound<MissingOld<S, Old>, S>,
     WithoutOld<S, Old>: Has<New::Brand>,
     Verdict<<WithoutOld<S, Old> as Has<New::Brand>>::Found>:
-        Free<<WithoutOld<S, Old> as Has<New::Brand>>::Found, S>,
+        NotYetBound<<WithoutOld<S, Old> as Has<New::Brand>>::Found, S>,
     (New::Brand, ()): Merge<WithoutOld<S, Old>, Out: List>,
     <Old::Brand as Brand>::Size: SameSize<<New::Brand as Brand>::Size, Old::Brand, New::Brand>,
 {
@@ -40,16 +40,16 @@ type MissingOld<S, Old> = <TakingOld<S, Old> as Taking>::Missing;
     label = "this tensor has `{D}` already",
     note = "a tensor has a dim once: choose another name"
 )]
-pub trait Free<D, S> {}
+pub trait NotYetBound<D, S> {}
 #[diagnostic::do_not_recommend]
-impl<D, S> Free<D, S> for Right {}
+impl<D, S> NotYetBound<D, S> for Right {}
 
 /// A set that `D` can join as a new dim.
 pub trait CanGain<D>: Dims {}
 impl<S: Dims, D> CanGain<D> for S
 where
     S::List: Has<D>,
-    Verdict<<S::List as Has<D>>::Found>: Free<<S::List as Has<D>>::Found, S>,
+    Verdict<<S::List as Has<D>>::Found>: NotYetBound<<S::List as Has<D>>::Found, S>,
 {
 }
 

@@ -6,6 +6,7 @@ pub(crate) mod mapped;
 pub mod memory;
 pub mod owned;
 pub mod place;
+pub(crate) mod shared;
 pub mod view;
 
 pub use owned::Owned;

@@ -1,11 +1,11 @@
 //! The two functions that a batched one becomes.
 
-use super::valid::{Batched, Output, Param};
+use super::valid::{Batched, Output, Param, fresh};
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::visit_mut::VisitMut;
-use syn::{Block, Expr, ExprReturn, GenericParam, Pat, PatIdent, Visibility};
+use syn::{Block, Expr, ExprReturn, GenericParam, Pat, PatIdent, Signature, Type, Visibility};
 
 /// Where the traits are.
 fn krate(span: Span) -> TokenStream {
@@ -201,13 +201,22 @@ fn finished(batched: &Batched, block: &Block) -> TokenStream {
     block.to_token_stream()
 }
 
-/// `Err(..)` and `None`, which have the declared type already: rustc could not infer another.
+/// `Err(..)`, `None`, `Vec::new()`, `vec![]`, and `Ok` or `Some` of these, which have the declared type already: rustc could not infer another.
 fn is_without_value(value: &Expr) -> bool {
-    let ends_in =
-        |path: &syn::ExprPath, name| path.path.segments.last().is_some_and(|last| last.ident == name);
+    let ends_in = |expr: &Expr, names: &[&str]| match expr {
+        Expr::Path(path) => {
+            path.path.segments.last().is_some_and(|last| names.iter().any(|name| last.ident == name))
+        }
+        _ => false,
+    };
     match value {
-        Expr::Call(call) => matches!(&*call.func, Expr::Path(path) if ends_in(path, "Err")),
-        Expr::Path(path) => ends_in(path, "None"),
+        Expr::Call(call) if ends_in(&call.func, &["Ok", "Some"]) => call.args.iter().all(is_without_value),
+        Expr::Call(call) => {
+            let is_vec = || call.func.to_token_stream().to_string().ends_with("Vec :: new");
+            ends_in(&call.func, &["Err"]) || is_vec()
+        }
+        Expr::Macro(list) => list.mac.path.is_ident("vec") && list.mac.tokens.is_empty(),
+        Expr::Path(_) => ends_in(value, &["None"]),
         _ => false,
     }
 }
@@ -218,7 +227,7 @@ fn caller(batched: &Batched, inner: &TokenStream) -> TokenStream {
     let sig = &function.sig;
     let (mut generics, mut bounds, mut inputs, mut arguments) =
         (sig.generics.clone(), vec![], vec![], vec![]);
-    let (mut hold, mut meet) = (TokenStream::new(), TokenStream::new());
+    let (mut hold, mut meet) = (looks(batched), TokenStream::new());
     let type_param = |generics: &mut syn::Generics, name: &Ident| {
         generics.params.push(syn::parse_quote!(#name));
     };
@@ -237,7 +246,7 @@ fn caller(batched: &Batched, inner: &TokenStream) -> TokenStream {
         };
         let span = ty.span();
         let krate = krate(span);
-        let (argument, dims) = (format_ident!("Argument{at}"), format_ident!("Dims{at}"));
+        let (argument, dims) = generics_of(at, sig);
         inputs.push(quote!(#name: #argument));
         type_param(&mut generics, &argument);
         type_param(&mut generics, &dims);
@@ -270,7 +279,7 @@ fn caller(batched: &Batched, inner: &TokenStream) -> TokenStream {
             Pat::Ident(pat) => pat.ident.clone(),
             _ => format_ident!("arg{at}"),
         };
-        let (argument, dims) = (format_ident!("Argument{at}"), format_ident!("Dims{at}"));
+        let (argument, dims) = generics_of(at, sig);
         match row {
             Some(row) => {
                 let (further, all, rest) = (&further[*row], &united[*row], &batched.rows[*row].name);
@@ -295,7 +304,7 @@ fn caller(batched: &Batched, inner: &TokenStream) -> TokenStream {
     for (at, (output, part)) in batched.results.iter().zip(&parts).enumerate() {
         match &output.tensor {
             Some((example, Some(row))) => {
-                let name = format_ident!("Result{at}");
+                let name = fresh(&format!("Result{at}"), sig);
                 let (dims, rest, span) = (&united[*row], &batched.rows[*row].name, output.ty.span());
                 let krate = krate(span);
                 type_param(&mut generics, &name);
@@ -353,6 +362,44 @@ fn caller(batched: &Batched, inner: &TokenStream) -> TokenStream {
             let #pattern = #path::<#(#own,)* #(#added,)*>(#(#arguments),*);
             #value
         }
+    }
+}
+
+/// The generic parameters of the argument at a position: its type, and the further dims up to it.
+fn generics_of(at: usize, sig: &Signature) -> (Ident, Ident) {
+    (fresh(&format!("Argument{at}"), sig), fresh(&format!("Dims{at}"), sig))
+}
+
+/// Statements that refuse parameters which are tensors by another name.
+fn looks(batched: &Batched) -> TokenStream {
+    let others = batched.params.iter().filter(|param| param.tensor.is_none() && can_be_an_alias(&param.ty));
+    let looks = others.map(|Param { ty, .. }| {
+        let krate = krate(ty.span());
+        quote_spanned!(ty.span()=> #krate::Spelling::<#ty>::LOOK.check(());)
+    });
+    let looks: TokenStream = looks.collect();
+    if looks.is_empty() {
+        return looks;
+    }
+    let krate = krate(Span::call_site());
+    quote!({
+        #[allow(unused_imports)]
+        use #krate::NoTensor as _;
+        #looks
+    })
+}
+
+/// Whether a type is written as an alias of a tensor type would be: a path, maybe borrowed, to what is not a primitive type.
+fn can_be_an_alias(ty: &Type) -> bool {
+    match ty {
+        Type::Reference(reference) => can_be_an_alias(&reference.elem),
+        Type::Group(group) => can_be_an_alias(&group.elem),
+        Type::Paren(paren) => can_be_an_alias(&paren.elem),
+        Type::Path(path) => path.path.segments.last().is_some_and(|last| {
+            let is_upper = last.ident.to_string().starts_with(char::is_uppercase);
+            is_upper && !path.to_token_stream().into_iter().any(|token| token.to_string() == "impl")
+        }),
+        _ => false,
     }
 }
 

@@ -70,7 +70,7 @@ pub fn check(function: Function, errors: &mut Errors) -> Option<Batched> {
     let rows: Vec<Row> = if explicit {
         named.iter().map(|name| Row { name: name.clone(), added: false }).collect()
     } else {
-        vec![Row { name: Ident::new("Further", Span::call_site()), added: true }]
+        vec![Row { name: fresh("Further", sig), added: true }]
     };
     let (mut receiver, mut params) = (None, Vec::new());
     for input in &sig.inputs {
@@ -81,8 +81,8 @@ pub fn check(function: Function, errors: &mut Errors) -> Option<Batched> {
             }
         }
     }
-    if !params.iter().any(|param| param.tensor.is_some()) {
-        let what = "a batched function takes at least one tensor: `x: Tensor<f32, (Seq,)>`, or `&Tensor<..>`";
+    if errors.is_empty() && !params.iter().any(|param| param.tensor.is_some()) {
+        let what = "a batched function takes at least one tensor, written out: `x: Tensor<f32, (Seq,)>`, or `&Tensor<..>`";
         errors.span(sig.ident.span(), what);
     }
     if let Some(row) = rows.iter().enumerate().find(|(at, _)| explicit && !in_params(&params, *at)) {
@@ -101,6 +101,19 @@ pub fn check(function: Function, errors: &mut Errors) -> Option<Batched> {
         return None;
     }
     Some(Batched { receiver, params, results, tuple, rows, function })
+}
+
+/// A name for a generic parameter that the signature does not speak of.
+pub fn fresh(name: &str, sig: &Signature) -> Ident {
+    struct Finder<'a>(&'a str, bool);
+    impl syn::visit::Visit<'_> for Finder<'_> {
+        fn visit_ident(&mut self, ident: &Ident) {
+            self.1 |= ident == self.0;
+        }
+    }
+    let mut finder = Finder(name, false);
+    syn::visit::Visit::visit_signature(&mut finder, sig);
+    if finder.1 { fresh(&format!("{name}_"), sig) } else { Ident::new(name, Span::call_site()) }
 }
 
 fn in_params(params: &[Param], row: usize) -> bool {

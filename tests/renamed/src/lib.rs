@@ -28,6 +28,10 @@ struct Layer {
     weight: Tensor<f32, (Rows, Columns)>,
 }
 
+mod classifier {
+    td::onnx_dims!("../onnx/models/classifier.onnx", image: [use super::Rows, _, _, _]);
+}
+
 #[batched]
 fn doubled(x: &Tensor<f64, (Rows,)>) -> Tensor<f64, (Rows,)> {
     (x * 2.0).eval()
@@ -56,4 +60,6 @@ fn every_macro_finds_the_library() {
     assert_eq!(parse_shape!(a, h _).h, 2);
     assert_eq!(<Time as td::role::Role>::NAMES, ["Time"]);
     let _ = |layer: Layer| layer.weight;
+    let outputs = classifier::Outputs::from_arrays((Array2::zeros((2, 10)),));
+    assert_eq!(outputs.logits.size(Rows), 2);
 }

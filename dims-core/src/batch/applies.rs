@@ -1,0 +1,446 @@
+//! What `vmap` makes of a function: one call for all examples together, or a loop of calls.
+//!
+//! The parameters of the function decide. One with a `Rest` sees all examples at once; one without can only be given a single example, so if its
+//! argument has a mapped dim the function is called in a loop. Parameters are tensors that own their elements, so an argument is computed (or
+//! copied) whatever it is: a bound array, a reference, an expression.
+//!
+//! ```text
+//! argument             parameter        way
+//! has a mapped dim     with `Rest`      Together
+//! has a mapped dim     without          OneByOne
+//! has none             any              Alike: as it is, in each call
+//! ```
+
+use super::argument::Further;
+use super::closed::Apart;
+use super::each::{Apiece, Collect, looped};
+use super::seal::{EndsInRest, Visible};
+use super::vmap::{HasRest, MappedOne, No, RestOf, Touched, United, Unmapped, Yes, met};
+use crate::dim::DimList;
+use crate::error::DimError;
+use crate::named::Named;
+use crate::rank::Rank;
+use crate::reduce::{Evaluated, Reductions};
+use crate::scalar::Element;
+use crate::set::list::List;
+use crate::set::union::Sort;
+use crate::set::{Dims, Judged, Union, Verdict};
+use crate::storage::axes::AxisBlock;
+use crate::tensor::Computable;
+use crate::tuples::nested;
+
+/// All examples in one call.
+pub struct Together;
+/// One call for each example.
+pub struct OneByOne;
+/// The argument is the same for all examples.
+pub struct Alike;
+/// One parameter wants all examples, another one a single example: there is no way to run that.
+pub struct Mixed;
+
+/// How a parameter wants to be called.
+pub trait Way {
+    /// The way of two parameters.
+    type Or<O: Way>: Way;
+    #[doc(hidden)]
+    type OrTogether: Way;
+    #[doc(hidden)]
+    type OrOneByOne: Way;
+}
+
+impl Way for Together {
+    type Or<O: Way> = O::OrTogether;
+    type OrTogether = Together;
+    type OrOneByOne = Mixed;
+}
+impl Way for OneByOne {
+    type Or<O: Way> = O::OrOneByOne;
+    type OrTogether = Mixed;
+    type OrOneByOne = OneByOne;
+}
+impl Way for Alike {
+    type Or<O: Way> = O;
+    type OrTogether = Together;
+    type OrOneByOne = OneByOne;
+}
+impl Way for Mixed {
+    type Or<O: Way> = Mixed;
+    type OrTogether = Mixed;
+    type OrOneByOne = Mixed;
+}
+
+/// The ways of all parameters, as nested pairs.
+pub trait Ways {
+    /// What they come to.
+    type All: Way;
+}
+
+impl Ways for () {
+    type All = Alike;
+}
+
+impl<H: Way, T: Ways> Ways for (H, T) {
+    type All = H::Or<T::All>;
+}
+
+/// An argument for a parameter of the type `P` of a mapped function; it does not see the dims `M`.
+#[diagnostic::on_unimplemented(
+    message = "this function takes `{P}`, which one example of `{Self}` is not",
+    label = "the parameter has another type than one example",
+    note = "one example has the dims of the argument without the mapped ones, and owns its elements; a function of references is mapped through \
+            a closure, which names the types of its parameters: `|x: Tensor<..>| f(&x)`"
+)]
+pub trait Given<P, D, M: Dims>: Sized {
+    /// See [`Way`].
+    type Way: Way;
+    /// The argument in memory.
+    type Held;
+    /// The argument with its rest, if it has a mapped dim.
+    type Sealed;
+    #[doc(hidden)]
+    fn hold(self) -> Result<Self::Held, DimError>;
+    #[doc(hidden)]
+    fn meet(held: &Self::Held, further: &mut Further<M>) -> Result<(), DimError>;
+    #[doc(hidden)]
+    fn seal(held: Self::Held, further: &Further<M>) -> Self::Sealed;
+    /// All examples.
+    #[doc(hidden)]
+    fn whole(sealed: Self::Sealed) -> P;
+    /// One example.
+    #[doc(hidden)]
+    fn one(sealed: &Self::Sealed, at: &[usize]) -> Result<P, DimError>;
+    /// How large a dim of the examples is, if it is one.
+    #[doc(hidden)]
+    fn size(sealed: &Self::Sealed, id: u64) -> Option<usize>;
+}
+
+#[diagnostic::do_not_recommend]
+impl<A, T, K, R, D, M, V, H> Given<Named<T, K, R>, D, M> for A
+where
+    A: Computable<Dims: Dims<List: Touched<D::Brands, Out = V>>>,
+    K: Dims<List: HasRest<Out = H>>,
+    R: Rank,
+    D: DimList,
+    M: Dims,
+    Evaluated<A>: MappedOne<D, M>,
+    V: Hands<H, <Evaluated<A> as MappedOne<D, M>>::Sealed, Named<T, K, R>>,
+{
+    type Way = V::Way;
+    type Held = Evaluated<A>;
+    type Sealed = <Evaluated<A> as MappedOne<D, M>>::Sealed;
+
+    fn hold(self) -> Result<Self::Held, DimError> {
+        self.try_eval()
+    }
+
+    fn meet(held: &Self::Held, further: &mut Further<M>) -> Result<(), DimError> {
+        MappedOne::meet(held, further)
+    }
+
+    fn seal(held: Self::Held, further: &Further<M>) -> Self::Sealed {
+        MappedOne::seal(held, further)
+    }
+
+    fn whole(sealed: Self::Sealed) -> Named<T, K, R> {
+        V::whole(sealed)
+    }
+
+    fn one(sealed: &Self::Sealed, at: &[usize]) -> Result<Named<T, K, R>, DimError> {
+        V::one(sealed, at)
+    }
+
+    fn size(sealed: &Self::Sealed, id: u64) -> Option<usize> {
+        V::size(sealed, id)
+    }
+}
+
+/// What has no mapped dim can be lent.
+#[diagnostic::do_not_recommend]
+impl<'a, A, T, S, R, D, M> Given<&'a Named<T, S, R>, D, M> for A
+where
+    A: IsReference<'a, Named<T, S, R>>,
+    S: Dims<List: Touched<D::Brands, Out = No>>,
+    R: Rank,
+    D: DimList,
+    M: Dims,
+{
+    type Way = Alike;
+    type Held = &'a Named<T, S, R>;
+    type Sealed = &'a Named<T, S, R>;
+
+    fn hold(self) -> Result<Self::Held, DimError> {
+        Ok(self.same())
+    }
+
+    fn meet(_: &Self::Held, _: &mut Further<M>) -> Result<(), DimError> {
+        Ok(())
+    }
+
+    fn seal(held: Self::Held, _: &Further<M>) -> Self::Held {
+        held
+    }
+
+    fn whole(sealed: Self::Held) -> Self::Held {
+        sealed
+    }
+
+    fn one(sealed: &Self::Held, _: &[usize]) -> Result<Self::Held, DimError> {
+        Ok(*sealed)
+    }
+
+    fn size(sealed: &Self::Held, id: u64) -> Option<usize> {
+        No::size(sealed, id)
+    }
+}
+
+/// A reference to `N`.
+pub trait IsReference<'a, N> {
+    #[doc(hidden)]
+    fn same(self) -> &'a N;
+}
+
+impl<'a, N> IsReference<'a, N> for &'a N {
+    fn same(self) -> &'a N {
+        self
+    }
+}
+
+/// How a sealed tensor `X` becomes parameters of the type `P`: `Self` says whether it has a mapped dim, `H` whether the parameter has a rest.
+pub trait Hands<H, X, P> {
+    /// See [`Way`].
+    type Way: Way;
+    #[doc(hidden)]
+    fn whole(sealed: X) -> P;
+    #[doc(hidden)]
+    fn one(sealed: &X, at: &[usize]) -> Result<P, DimError>;
+    #[doc(hidden)]
+    fn size(sealed: &X, id: u64) -> Option<usize>;
+}
+
+impl<X> Hands<Yes, X, X> for Yes {
+    type Way = Together;
+
+    fn whole(sealed: X) -> X {
+        sealed
+    }
+
+    fn one(_: &X, _: &[usize]) -> Result<X, DimError> {
+        unreachable!("{APART}")
+    }
+
+    fn size(_: &X, _: u64) -> Option<usize> {
+        None
+    }
+}
+
+impl<T, S, R, B, X> Hands<No, Named<T, S, R>, Named<T, X, R>> for Yes
+where
+    T: Element,
+    S: Dims<List: EndsInRest<Visible: List<Tuple = X>, Behind = B>>,
+    R: Rank,
+    B: Dims,
+    X: Dims,
+{
+    type Way = OneByOne;
+
+    fn whole(_: Named<T, S, R>) -> Named<T, X, R> {
+        unreachable!("{APART}")
+    }
+
+    fn one(sealed: &Named<T, S, R>, at: &[usize]) -> Result<Named<T, X, R>, DimError> {
+        Apiece::one(&sealed, at).try_eval()
+    }
+
+    fn size(sealed: &Named<T, S, R>, id: u64) -> Option<usize> {
+        Apiece::size(&sealed, id)
+    }
+}
+
+impl<T: Clone, S: Dims, R: Rank, H> Hands<H, Named<T, S, R>, Named<T, S, R>> for No {
+    type Way = Alike;
+
+    fn whole(sealed: Named<T, S, R>) -> Named<T, S, R> {
+        sealed
+    }
+
+    fn one(sealed: &Named<T, S, R>, _: &[usize]) -> Result<Named<T, S, R>, DimError> {
+        Ok(Named::from_expr(sealed.expr.clone()))
+    }
+
+    fn size(sealed: &Named<T, S, R>, id: u64) -> Option<usize> {
+        No::size(sealed, id)
+    }
+}
+
+impl No {
+    /// The size of a dim of a tensor that is the same for all examples.
+    fn size<T, S: Dims, R: Rank>(tensor: &Named<T, S, R>, id: u64) -> Option<usize> {
+        let at = S::KEYS.as_slice().iter().position(|key| key.id == id)?;
+        Some(tensor.expr.named().as_slice()[at].size)
+    }
+}
+
+const APART: &str = "parameters that see all examples and those that see one are told apart by their types";
+
+/// A function whose parameters are those of the tuple `P`, and which returns `Y`.
+#[diagnostic::on_unimplemented(
+    message = "this is not a function of up to 6 tensors",
+    label = "a function or a closure is expected here"
+)]
+pub trait Callee<P, Y> {
+    #[doc(hidden)]
+    fn call(&self, params: P) -> Y;
+}
+
+/// A tensor or a tuple of them that a function with the parameters `P` can be mapped over, which returns `Y`; the caller gets `O`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` are not arguments of a mapped function of `{P}`",
+    label = "this function takes other tensors",
+    note = "an array becomes a tensor when it is bound, `a.at((n, ..))`, and several tensors go in as a tuple; one example of each must be what the \
+            function takes; and all its parameters for mapped tensors have a `Rest`, or none has"
+)]
+pub trait Maps<D, P, Y, O> {
+    /// The dims of all tensors.
+    type All: Dims;
+    #[doc(hidden)]
+    fn try_map(self, dims: &D, function: &impl Callee<P, Y>) -> Result<O, DimError>;
+}
+
+/// How a function with the parameters `P`, which returns `Y`, runs on the tuple `X`, where `M` are the dims that it does not see.
+#[diagnostic::on_unimplemented(
+    message = "a function that is mapped cannot return `{Y}`",
+    label = "a tensor, or a tuple of up to 6 tensors, is expected here, without the mapped dims"
+)]
+pub trait Runs<X, P, D, M, Y> {
+    /// What it returns to the caller.
+    type Out;
+    #[doc(hidden)]
+    fn run(tensors: X, dims: &D, function: &impl Callee<P, Y>) -> Result<Self::Out, DimError>;
+}
+
+#[diagnostic::do_not_recommend]
+impl<X, P, D, M, Y> Runs<X, P, D, M, Y> for Alike
+where
+    Together: Runs<X, P, D, M, Y>,
+{
+    type Out = <Together as Runs<X, P, D, M, Y>>::Out;
+
+    fn run(tensors: X, dims: &D, function: &impl Callee<P, Y>) -> Result<Self::Out, DimError> {
+        Together::run(tensors, dims, function)
+    }
+}
+
+impl<A, S, D, M, W, P, Y, O> Maps<D, (P,), Y, O> for A
+where
+    A: United<All = S>,
+    S: Dims<List: EndsInRest>,
+    D: DimList<Brands: Sort>,
+    Visible<D>: Union<RestOf<S>, Out = M>,
+    M: Dims,
+    A: Given<P, D, M, Way = W>,
+    W: Runs<(A,), (P,), D, M, Y, Out = O>,
+{
+    type All = S;
+
+    fn try_map(self, dims: &D, function: &impl Callee<(P,), Y>) -> Result<O, DimError> {
+        W::run((self,), dims, function)
+    }
+}
+
+macro_rules! tuples {
+    ($($a:ident $p:ident $n:tt)*) => {
+        #[diagnostic::do_not_recommend]
+        impl<Function, Result_, $($p),*> Callee<($($p,)*), Result_> for Function
+        where
+            Function: Fn($($p),*) -> Result_,
+        {
+            fn call(&self, params: ($($p,)*)) -> Result_ {
+                self($(params.$n),*)
+            }
+        }
+
+        #[diagnostic::do_not_recommend]
+        impl<Along, Further_, Result_, $($a, $p),*> Runs<($($a,)*), ($($p,)*), Along, Further_, Result_> for Together
+        where
+            Along: DimList,
+            Further_: Dims,
+            Result_: Unmapped,
+            Verdict<Result_::Clash>: Apart<Result_::Clash>,
+            $($a: Given<$p, Along, Further_>,)*
+        {
+            type Out = Result_::Out;
+
+            fn run(
+                tensors: ($($a,)*),
+                dims: &Along,
+                function: &impl Callee<($($p,)*), Result_>,
+            ) -> Result<Self::Out, DimError> {
+                let mut further = Further::<Further_>::new();
+                let held = ($(tensors.$n.hold()?,)*);
+                $($a::meet(&held.$n, &mut further)?;)*
+                met(&mut further, dims)?;
+                function.call(($($a::whole($a::seal(held.$n, &further)),)*)).try_open()
+            }
+        }
+
+        #[diagnostic::do_not_recommend]
+        impl<Along, Further_, Result_, Clash, $($a, $p),*> Runs<($($a,)*), ($($p,)*), Along, Further_, Result_> for OneByOne
+        where
+            Along: DimList,
+            Further_: Dims,
+            Result_: Collect<Further_, All: Unmapped<Clash = Clash>>,
+            Clash: Judged,
+            Verdict<Clash>: Apart<Clash>,
+            $($a: Given<$p, Along, Further_>,)*
+        {
+            type Out = <Result_::All as Unmapped>::Out;
+
+            fn run(
+                tensors: ($($a,)*),
+                dims: &Along,
+                function: &impl Callee<($($p,)*), Result_>,
+            ) -> Result<Self::Out, DimError> {
+                let mut further = Further::<Further_>::new();
+                let held = ($(tensors.$n.hold()?,)*);
+                $($a::meet(&held.$n, &mut further)?;)*
+                met(&mut further, dims)?;
+                let sealed = ($($a::seal(held.$n, &further),)*);
+                let size = |id| None$(.or_else(|| $a::size(&sealed.$n, id)))*;
+                let call = |at: &[usize]| Ok(function.call(($($a::one(&sealed.$n, at)?,)*)));
+                looped::<Further_, Result_>("a function of one example", further.sizes(), call, size)?.try_open()
+            }
+        }
+    };
+}
+
+macro_rules! several {
+    ($($a:ident $p:ident $n:tt)*) => {
+        #[diagnostic::do_not_recommend]
+        impl<Along, All, Further_, Result_, Way_, Output, $($a, $p),*> Maps<Along, ($($p,)*), Result_, Output> for ($($a,)*)
+        where
+            nested![$($a),*]: United<All = All>,
+            Along: DimList<Brands: Sort>,
+            All: Dims<List: EndsInRest>,
+            Visible<Along>: Union<RestOf<All>, Out = Further_>,
+            Further_: Dims,
+            $($a: Given<$p, Along, Further_>,)*
+            nested![$(<$a as Given<$p, Along, Further_>>::Way),*]: Ways<All = Way_>,
+            Way_: Runs<($($a,)*), ($($p,)*), Along, Further_, Result_, Out = Output>,
+        {
+            type All = All;
+
+            fn try_map(self, dims: &Along, function: &impl Callee<($($p,)*), Result_>) -> Result<Output, DimError> {
+                Way_::run(self, dims, function)
+            }
+        }
+
+        tuples!($($a $p $n)*);
+    };
+}
+
+tuples!(A P 0);
+several!(A P 0 B Q 1);
+several!(A P 0 B Q 1 C U 2);
+several!(A P 0 B Q 1 C U 2 G V 3);
+several!(A P 0 B Q 1 C U 2 G V 3 H W 4);
+several!(A P 0 B Q 1 C U 2 G V 3 H W 4 I Z 5);

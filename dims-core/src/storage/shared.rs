@@ -1,0 +1,138 @@
+//! Elements that several tensors share, each with axes of its own: cutting, broadcasting and splitting copy nothing.
+
+use super::View;
+use super::axes::{Axis, AxisBlock};
+use super::memory::Buffer;
+use crate::set::Dims;
+use smallvec::SmallVec;
+use std::sync::Arc;
+
+/// A few axes, in some order.
+pub(crate) type Axes = SmallVec<[Axis; 6]>;
+
+/// Elements in memory that is shared, with a size and a stride for each axis.
+///
+/// If no axis is empty, then for every position the element at `start` plus the strides is one of `data`.
+#[derive(Clone)]
+pub(crate) struct Shared<T> {
+    data: Arc<Buffer<T>>,
+    /// Where the element at the origin is.
+    start: usize,
+    axes: Axes,
+}
+
+impl<T> Shared<T> {
+    /// Elements that lie contiguously in the order of their axes.
+    ///
+    /// # Panics
+    ///
+    /// If `sizes` is not the shape of `data`.
+    pub(crate) fn contiguous(data: Vec<T>, sizes: &[usize]) -> Self {
+        let axes = contiguous(sizes);
+        let volume = sizes.iter().product::<usize>();
+        assert_eq!(volume, data.len(), "the sizes are the shape of the data");
+        Shared { data: Arc::new(data.into()), start: 0, axes }
+    }
+
+    /// The axes.
+    pub(crate) fn axes(&self) -> &[Axis] {
+        &self.axes
+    }
+
+    /// The size of each axis.
+    pub(crate) fn sizes(&self) -> impl ExactSizeIterator<Item = usize> + '_ {
+        self.axes.iter().map(|axis| axis.size)
+    }
+
+    /// The same elements with other axes; the origin is `offset` elements further on.
+    ///
+    /// # Panics
+    ///
+    /// If the axes reach beyond the elements.
+    pub(crate) fn with_axes(&self, offset: usize, axes: Axes) -> Self {
+        let start = self.start + offset;
+        let mut reached = Some((start, start));
+        for axis in axes.iter().filter(|axis| axis.size > 1) {
+            let reach = isize::try_from(axis.size - 1).ok().and_then(|steps| steps.checked_mul(axis.stride));
+            reached = reached.zip(reach).and_then(|((least, most), reach)| {
+                let (back, on) = (reach.min(0).unsigned_abs(), reach.max(0) as usize);
+                Some((least.checked_sub(back)?, most.checked_add(on)?))
+            });
+        }
+        let empty = axes.iter().any(|axis| axis.size == 0);
+        let within = reached.is_some_and(|(_, most)| most < self.data.len());
+        assert!(empty || within, "the axes reach elements alone");
+        Shared { data: Arc::clone(&self.data), start, axes }
+    }
+
+    /// Whether the elements lie contiguously in the order of their axes.
+    pub(crate) fn is_contiguous(&self) -> bool {
+        let mut step: usize = 1;
+        self.axes.iter().rev().all(|axis| {
+            let fits = axis.size == 1 || axis.stride == step as isize;
+            step = step.saturating_mul(axis.size);
+            fits
+        })
+    }
+
+    /// A view whose dim `at` lies along the axis `from[at]`.
+    ///
+    /// # Panics
+    ///
+    /// If `from` does not name an axis for each dim.
+    pub(crate) fn view<S: Dims>(&self, from: &[usize]) -> View<'_, T, S> {
+        let mut named = S::Axes::filled(Axis::default());
+        assert_eq!(from.len(), S::Axes::LEN, "an axis for each dim");
+        for (axis, &from) in named.as_mut_slice().iter_mut().zip(from) {
+            *axis = self.axes[from];
+        }
+        let named_once = (0..self.axes.len()).all(|axis| from.contains(&axis));
+        assert!(named_once && from.len() == self.axes.len(), "each axis once");
+        // SAFETY: these are all of our axes in another order, so every position is one of ours: an element of the data, which `self`
+        // keeps alive. There are no indices.
+        unsafe { View::new(self.data.as_ptr().wrapping_add(self.start), named, [], (), None) }
+    }
+}
+
+/// The axes of elements that lie contiguously, the last one fastest.
+pub(crate) fn contiguous(sizes: &[usize]) -> Axes {
+    let mut step: usize = 1;
+    let mut axes: Axes = sizes
+        .iter()
+        .rev()
+        .map(|&size| {
+            let axis = Axis::new(size, step as isize);
+            step = step.saturating_mul(size);
+            axis
+        })
+        .collect();
+    axes.reverse();
+    axes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn axes_that_reach_too_far_are_refused() {
+        let shared = Shared::contiguous(vec![0; 6], &[2, 3]);
+        assert!(shared.is_contiguous());
+        let axes =
+            |sizes: &[(usize, isize)]| sizes.iter().map(|&(size, stride)| Axis::new(size, stride)).collect();
+        let columns = shared.with_axes(1, axes(&[(2, 3), (2, 1)]));
+        assert!(!columns.is_contiguous() && columns.sizes().eq([2, 2]));
+        shared.with_axes(5, axes(&[(9, 0), (2, -1)]));
+        shared.with_axes(6, axes(&[(0, 1), (9, 9)]));
+        for (offset, wrong) in [
+            (2, &[(2, 3), (2, 1)][..]),
+            (0, &[(2, -1)]),
+            (0, &[(usize::MAX, 1)]),
+            (6, &[]),
+            (0, &[(3, isize::MAX)]),
+        ] {
+            let refused = std::panic::catch_unwind(|| shared.with_axes(offset, axes(wrong)));
+            assert!(refused.is_err(), "{offset} {wrong:?}");
+        }
+    }
+}

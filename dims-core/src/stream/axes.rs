@@ -1,0 +1,252 @@
+//! What rustc computes of the axes of streams: which of them is the data dimension, and lists of axes in their order.
+//!
+//! As with sets of dims, nothing here fails: a mistake yields a verdict, about which one trait with a message is asked.
+
+use crate::brand::{Brand, CompareKeys, Equal, Greater, Less};
+use crate::dim::{DimList, DimRef};
+use crate::laid::DividesInto;
+use crate::set::list::List;
+use crate::set::{Dims, Judged, Nothing, Right, Verdict, Wrong};
+use crate::size::{MaySame, SizesAgree};
+
+/// Whether a brand is `D`.
+pub trait SameBrand<D> {
+    /// [`Right`] or [`Wrong`].
+    type Out: Decides;
+}
+
+#[diagnostic::do_not_recommend]
+impl<A, D> SameBrand<D> for A
+where
+    A: Brand<Key: CompareKeys<D::Key, Out: SameBrandStep<A, D>>>,
+    D: Brand,
+{
+    type Out = <<A::Key as CompareKeys<D::Key>>::Out as SameBrandStep<A, D>>::Out;
+}
+
+/// One step of [`SameBrand`].
+pub trait SameBrandStep<A, D> {
+    /// [`Right`] or [`Wrong`].
+    type Out: Decides;
+}
+// Two dims with one key never pass for one another.
+#[diagnostic::do_not_recommend]
+impl<A> SameBrandStep<A, A> for Equal {
+    type Out = Right;
+}
+#[diagnostic::do_not_recommend]
+impl<A, D> SameBrandStep<A, D> for Less {
+    type Out = Wrong;
+}
+#[diagnostic::do_not_recommend]
+impl<A, D> SameBrandStep<A, D> for Greater {
+    type Out = Wrong;
+}
+
+/// A verdict, by which one of two things is chosen.
+pub trait Decides {
+    /// Whether it is [`Right`].
+    const IS: bool;
+    /// `Y` if it is [`Right`], else `N`.
+    type Pick<Y: Brand, N: Brand>: Brand;
+    /// `Y` if it is [`Right`], else [`Nothing`].
+    type OrNothing<Y: Judged>: Judged;
+    /// [`Right`] if this and `V` are.
+    type And<V: Decides>: Decides;
+    /// `V` if it is [`Right`], else [`Right`].
+    type Implies<V: Decides>: Decides;
+    /// [`Right`] if either this or `V` is, but not both.
+    type Differs<V: Decides>: Decides;
+    /// The other verdict.
+    type Not: Decides;
+}
+
+impl Decides for Right {
+    const IS: bool = true;
+    type Pick<Y: Brand, N: Brand> = Y;
+    type OrNothing<Y: Judged> = Y;
+    type And<V: Decides> = V;
+    type Implies<V: Decides> = V;
+    type Differs<V: Decides> = V::Not;
+    type Not = Wrong;
+}
+
+impl Decides for Wrong {
+    const IS: bool = false;
+    type Pick<Y: Brand, N: Brand> = N;
+    type OrNothing<Y: Judged> = Nothing;
+    type And<V: Decides> = Wrong;
+    type Implies<V: Decides> = Right;
+    type Differs<V: Decides> = V;
+    type Not = Right;
+}
+
+/// The verdict on whether the dim `A` is `D`.
+pub(super) type IsData<A, D> = <<A as DimRef>::Brand as SameBrand<D>>::Out;
+
+/// The list `L` with the dims `B` (as nested pairs) in the place of the dim `A`.
+pub(super) type Replaced<L, A, B> = <<L as Dims>::List as DividesInto<<A as DimRef>::Brand, B>>::Out;
+
+/// One of the axes `L` of a stream.
+pub trait StreamAxis<L>: DimRef {}
+impl<A: DimRef, L: Dims> StreamAxis<L> for A where
+    L::List: DividesInto<A::Brand, (), Verdict: IsAxis<A::Brand, L>>
+{
+}
+
+/// The verdict that `D` is one of the axes `L` of a stream.
+#[diagnostic::on_unimplemented(
+    message = "dimension `{D}` is not an axis of a stream of `{L}`",
+    label = "`{D}` is not an axis of this stream"
+)]
+pub trait IsAxis<D, L> {}
+#[diagnostic::do_not_recommend]
+impl<D, L> IsAxis<D, L> for Right {}
+
+/// The first of the brands `B` that a list has already, or that `B` names twice.
+pub trait Shares<B> {
+    /// The brand, or [`Nothing`].
+    type Found: Judged;
+}
+impl<X> Shares<()> for X {
+    type Found = Nothing;
+}
+#[diagnostic::do_not_recommend]
+impl<X, H, T> Shares<(H, T)> for X
+where
+    H: Brand,
+    X: DividesInto<H, (), Verdict: Decides>,
+    (H, X): Shares<T>,
+{
+    type Found = <<<X as DividesInto<H, ()>>::Verdict as Decides>::OrNothing<H> as Judged>::Or<
+        <(H, X) as Shares<T>>::Found,
+    >;
+}
+
+/// No brand among the new ones is one of the axes `L`; `D` is the first that is, or [`Nothing`].
+#[diagnostic::on_unimplemented(
+    message = "dimension `{D}` is already an axis of a stream of `{L}`",
+    label = "a dim that is no axis yet is expected here"
+)]
+pub trait NotYetAxis<D, L> {}
+#[diagnostic::do_not_recommend]
+impl<D, L> NotYetAxis<D, L> for Right {}
+
+/// Dims that can stand in the place of the dim `A` among the axes `L`: none of them is one of the others.
+pub trait InPlaceOf<A, L>: DimList {
+    /// The axes afterwards.
+    type Axes: Dims;
+}
+impl<P, A, L> InPlaceOf<A, L> for P
+where
+    P: DimList,
+    A: DimRef,
+    L: Dims<
+        List: DividesInto<A::Brand, P::Brands>
+                  + DividesInto<A::Brand, (), Verdict: Decides + IsAxis<A::Brand, L>>,
+    >,
+    Replaced<L, A, ()>: Shares<P::Brands, Found: Judged<Verdict: Decides>>,
+    // Where `A` is no axis, that alone is to be said.
+    <<L::List as DividesInto<A::Brand, ()>>::Verdict as Decides>::Implies<
+        Verdict<<Replaced<L, A, ()> as Shares<P::Brands>>::Found>,
+    >: NotYetAxis<<Replaced<L, A, ()> as Shares<P::Brands>>::Found, L>,
+{
+    type Axes = <Replaced<L, A, P::Brands> as List>::Tuple;
+}
+
+/// A dim that can stand in the place of the dim `A` among the axes `L` of a stream along `D`, as its data dimension if `A` is that.
+pub trait TakesPlaceOf<A, L, D>: DimRef {
+    /// The axes afterwards.
+    type Axes: Dims;
+    /// The data dimension afterwards.
+    type Data: Brand;
+}
+impl<N, A, L, D> TakesPlaceOf<A, L, D> for N
+where
+    N: DimRef + InPlaceOf<A, L>,
+    A: DimRef<Brand: SameBrand<D>>,
+    D: Brand,
+{
+    type Axes = <N as InPlaceOf<A, L>>::Axes;
+    type Data = <IsData<A, D> as Decides>::Pick<N::Brand, D>;
+}
+
+/// A dim that is no axis of a stream of `L` yet.
+pub trait NoAxisYet<L>: DimRef {}
+impl<N, L> NoAxisYet<L> for N
+where
+    N: DimRef,
+    L: Dims<List: Shares<(N::Brand, ())>>,
+    Verdict<<L::List as Shares<(N::Brand, ())>>::Found>:
+        NotYetAxis<<L::List as Shares<(N::Brand, ())>>::Found, L>,
+{
+}
+
+/// The axes `L` with a new one beside the dim `A`. That `A` is one of them and the new one is not is asked elsewhere, as rustc works out the
+/// type of a result even where it has reported the mistake.
+pub trait Beside<A, L>: DimRef {
+    /// The axes with the new one in front of `A`.
+    type Before: Dims;
+    /// The axes with the new one behind `A`.
+    type Behind: Dims;
+}
+impl<N, A, L> Beside<A, L> for N
+where
+    N: DimRef,
+    A: DimRef,
+    L: Dims<
+        List: DividesInto<A::Brand, (N::Brand, (A::Brand, ()))>
+                  + DividesInto<A::Brand, (A::Brand, (N::Brand, ()))>,
+    >,
+{
+    type Before = <Replaced<L, A, (N::Brand, (A::Brand, ()))> as List>::Tuple;
+    type Behind = <Replaced<L, A, (A::Brand, (N::Brand, ()))> as List>::Tuple;
+}
+
+/// A dim that can have one element.
+pub trait UnitDim: DimRef {}
+impl<N> UnitDim for N where
+    N: DimRef<Brand: Brand<Num: MaySame<typenum::U1, Out: HoldsOne<N::Brand, <N::Brand as Brand>::Size>>>>
+{
+}
+
+/// A dim of one element that can stand in the place of the dim `A`, as [`TakesPlaceOf`].
+pub trait KeptAs<A, L, D>: DimRef {
+    /// The axes afterwards.
+    type Axes: Dims;
+    /// The data dimension afterwards.
+    type Data: Brand;
+}
+impl<N, A, L, D> KeptAs<A, L, D> for N
+where
+    N: TakesPlaceOf<A, L, D>
+        + DimRef<Brand: Brand<Num: MaySame<typenum::U1, Out: HoldsOne<N::Brand, <N::Brand as Brand>::Size>>>>,
+{
+    type Axes = <N as TakesPlaceOf<A, L, D>>::Axes;
+    type Data = <N as TakesPlaceOf<A, L, D>>::Data;
+}
+
+/// The verdict that `D` can have one element.
+#[diagnostic::on_unimplemented(
+    message = "`{D}` has the size `{S}`, but an axis of one element is meant here",
+    label = "a dim of one element, such as `One = 1`, or one without a static size is expected here"
+)]
+pub trait HoldsOne<D, S> {}
+#[diagnostic::do_not_recommend]
+impl<D, S> HoldsOne<D, S> for SizesAgree {}
+
+/// A list without the brands of another one.
+pub trait Minus<B> {
+    /// What is left.
+    type Out: List;
+}
+impl<X: List> Minus<()> for X {
+    type Out = X;
+}
+#[diagnostic::do_not_recommend]
+impl<X, H, T> Minus<(H, T)> for X
+where
+    X: DividesInto<H, (), Out: Minus<T>>,
+{
+    type Out = <<X as DividesInto<H, ()>>::Out as Minus<T>>::Out;
+}

@@ -1,0 +1,426 @@
+//! Contractions: sums of products along a dim that two tensors have in common.
+
+use super::Stream;
+use super::axes::{Decides, IsAxis, IsData, Minus, Replaced, SameBrand};
+use super::ledger::{CostClass, LedgerEntry, StreamShape, record};
+use crate::brand::Brand;
+use crate::dim::DimRef;
+use crate::error::{DimError, unwrap};
+use crate::expr::{Binary, Expr};
+use crate::laid::DividesInto;
+use crate::named::Named;
+use crate::ops;
+use crate::plan::shape::Shape;
+use crate::rank::Rank0;
+use crate::reduce;
+use crate::scalar::{Element, Num};
+use crate::set::list::List;
+use crate::set::{Dims, Right, Wrong};
+use crate::storage::View;
+use crate::tensor::AsTensor;
+use std::marker::PhantomData;
+
+impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
+    /// The sum of products with a constant along the data dimension `axis`, which both have. The one dim that the constant has and the
+    /// stream has not takes its place, and is the data dimension of the result. What both have besides is batched over.
+    ///
+    /// ```text
+    /// [b i j] @ [b j! k] -> [b i! k]
+    ///
+    /// out[b, i, k] = sum over j of weight[b, i, j] * x[b, j, k]
+    /// ```
+    ///
+    /// Dims have names, so on which side the constant stands does not matter. A constant is any tensor: weights, an expression of them, `&w * 0.5`.
+    /// To contract another dim, or with another stream, see [`allow_dynamic_weights`](Stream::allow_dynamic_weights).
+    ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims! { pub struct Time; pub struct Input; pub struct Output; }
+    /// let x = from_vec((Time.of(1), Input.of(2)), vec![3.0, 4.0]).stream((Time, Input), Input);
+    /// let weight = from_vec((Input.of(2), Output.of(2)), vec![1.0, 0.0, 10.0, 1.0]);
+    /// let y: Stream<f64, (Time, Output), Output> = x.contract(&weight, Input);
+    /// assert_eq!(y.to_array(), ndarray::array![[43.0, 4.0]]);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the two have different sizes for a dim, or the result does not fit into memory.
+    #[track_caller]
+    pub fn contract<W: StreamConstant<T>, J: ContractedBy<L, D, W::Given>>(
+        &self,
+        constant: W,
+        axis: J,
+    ) -> Stream<T, J::Axes, J::Data>
+    where
+        T: Num,
+    {
+        unwrap(self.try_contract(constant, axis))
+    }
+
+    /// As [`contract`](Stream::contract), but what sizes decide is an error.
+    pub fn try_contract<W: StreamConstant<T>, J: ContractedBy<L, D, W::Given>>(
+        &self,
+        constant: W,
+        axis: J,
+    ) -> Result<Stream<T, J::Axes, J::Data>, DimError>
+    where
+        T: Num,
+    {
+        let shape = constant.constant_shape()?;
+        let out = self.contracted::<J, J::Axes, J::Data, J::Loops, _>(constant.into_constant())?;
+        out.note(
+            CostClass::Compute,
+            || format!("contract({})", axis.info().name),
+            || vec![self.shape(), shape],
+        );
+        Ok(out)
+    }
+
+    /// Opts in to contractions that need *dynamic weights*: of a dim that is not the data dimension, and of two streams. They can take longer,
+    /// and take more tensor RAM, so they are not to be had by accident.
+    ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims! { pub struct Seq; pub struct Key; pub struct Feat; }
+    /// let query = from_vec((Seq.of(1), Feat.of(2)), vec![3, 4]).stream((Seq, Feat), Seq);
+    /// let keys = from_vec((Key.of(2), Feat.of(2)), vec![1, 0, 1, 1]).stream((Key, Feat), Feat);
+    /// let scores: Stream<i32, (Seq, Key), Seq> = query.allow_dynamic_weights().contract(&keys, Feat);
+    /// assert_eq!(scores.to_array(), ndarray::array![[3, 7]]);
+    /// ```
+    pub fn allow_dynamic_weights(&self) -> DynamicWeights<'_, T, L, D> {
+        DynamicWeights(self)
+    }
+
+    /// The sum of the products with an expression along `J`, over the loops `U`.
+    fn contracted<J: DimRef, M: Dims, E: Brand, U: Dims, X: Expr<Elem = T>>(
+        &self,
+        other: X,
+    ) -> Result<Stream<T, M, E>, DimError>
+    where
+        T: Num,
+    {
+        let product = Binary { op: ops::Mul, a: self.in_memory().expr, b: other };
+        let out = reduce::sum::<Named<T, U, Rank0, _>, J, M>(Named::from_expr(product))?;
+        Stream::compute(out)
+    }
+}
+
+/// A stream whose contractions may need dynamic weights: see [`allow_dynamic_weights`](Stream::allow_dynamic_weights).
+pub struct DynamicWeights<'a, T, L, D>(&'a Stream<T, L, D>);
+
+impl<T: Element, L: Dims, D: Brand> DynamicWeights<'_, T, L, D> {
+    /// The sum of products with a constant or another stream along `axis`, which both have. What both have besides is batched over. The
+    /// axes are those of this stream, with what only the other one has in the place of `axis`.
+    ///
+    /// With a constant, the data dimension stays, unless it is contracted (then this is [`Stream::contract`]):
+    ///
+    /// ```text
+    /// [b i j] @ [b j k!] -> [b i k!]
+    /// ```
+    ///
+    /// With another stream, `axis` must be the data dimension of exactly one of the two, and the result has that of the other:
+    ///
+    /// ```text
+    /// [i! j] @ [j! k] -> [i! k]
+    /// [b! i j] @ [b j! k] -> [b! i k]
+    /// ```
+    ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims! { pub struct Time; pub struct Input; pub struct Output; }
+    /// let x = from_vec((Time.of(1), Input.of(2)), vec![3.0, 4.0]).stream((Time, Input), Time);
+    /// let weight = from_vec((Input.of(2), Output.of(2)), vec![1.0, 0.0, 10.0, 1.0]);
+    /// let y: Stream<f64, (Time, Output), Time> = x.allow_dynamic_weights().contract(&weight, Input);
+    /// assert_eq!(y.to_array(), ndarray::array![[43.0, 4.0]]);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the two have different sizes for a dim, or the result does not fit into memory.
+    #[track_caller]
+    pub fn contract<W: Multiplier<T>, J: ContractedBy<L, D, W::Kind>>(
+        &self,
+        other: W,
+        axis: J,
+    ) -> Stream<T, J::Axes, J::Data>
+    where
+        T: Num,
+    {
+        unwrap(self.try_contract(other, axis))
+    }
+
+    /// As [`contract`](DynamicWeights::contract), but what sizes decide is an error.
+    pub fn try_contract<W: Multiplier<T>, J: ContractedBy<L, D, W::Kind>>(
+        &self,
+        other: W,
+        axis: J,
+    ) -> Result<Stream<T, J::Axes, J::Data>, DimError>
+    where
+        T: Num,
+    {
+        let shape = other.multiplier_shape()?;
+        let out = self.0.contracted::<J, J::Axes, J::Data, J::Loops, _>(other.into_multiplier())?;
+        let dynamic_weights = J::DYNAMIC;
+        record(|| LedgerEntry {
+            operation: format!("contract({})", axis.info().name),
+            operands: vec![self.0.shape(), shape],
+            result: out.shape(),
+            cost: if dynamic_weights { CostClass::Slower } else { CostClass::Compute },
+            dynamic_weights,
+        });
+        Ok(out)
+    }
+}
+
+/// A compile-time constant: a tensor, which has no data dimension. A stream is none.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no constant of `{T}`",
+    label = "a tensor of `{T}` is expected here: weights, or another constant",
+    note = "two streams are contracted with dynamic weights: `x.allow_dynamic_weights().contract(&y, dim)`"
+)]
+pub trait StreamConstant<T> {
+    /// [`ConstantOf`] its dims.
+    type Given;
+    /// The elements.
+    type Expr: Expr<Elem = T>;
+    /// The dims with their sizes.
+    #[doc(hidden)]
+    fn constant_shape(&self) -> Result<StreamShape, DimError>;
+    /// The elements.
+    #[doc(hidden)]
+    fn into_constant(self) -> Self::Expr;
+}
+
+/// What a stream with [dynamic weights](Stream::allow_dynamic_weights) can be multiplied by: a constant, or a reference to another stream.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is neither a constant of `{T}` nor a reference to a stream of it",
+    label = "expected `&y` for a stream `y`, or a tensor"
+)]
+pub trait Multiplier<T> {
+    /// [`DynamicConstantOf`] or [`StreamOf`].
+    type Kind;
+    /// The elements.
+    type Expr: Expr<Elem = T>;
+    /// The axes with their sizes.
+    #[doc(hidden)]
+    fn multiplier_shape(&self) -> Result<StreamShape, DimError>;
+    /// The elements.
+    #[doc(hidden)]
+    fn into_multiplier(self) -> Self::Expr;
+}
+
+/// A constant with the dims `W`, where dynamic weights are allowed.
+pub struct DynamicConstantOf<W>(PhantomData<W>);
+
+/// A constant with the dims `W`.
+pub struct ConstantOf<W>(PhantomData<W>);
+
+/// A stream with the axes `M` along `E`.
+pub struct StreamOf<M, E>(PhantomData<(M, E)>);
+
+macro_rules! constants {
+    ($(($($lifetime:lifetime)?) $constant:ty;)*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl<$($lifetime,)? T: Element, S: Dims, E: Expr<Elem = T>> StreamConstant<T> for $constant {
+            type Given = ConstantOf<S>;
+            type Expr = <Self as AsTensor>::Expr;
+
+            fn constant_shape(&self) -> Result<StreamShape, DimError> {
+                let mut shape = Shape::new::<S, Rank0>();
+                self.meet(&mut shape)?;
+                let names = S::KEYS.as_slice().iter().map(|key| key.name);
+                Ok(StreamShape { axes: names.zip(shape.sizes().iter().copied()).collect(), data: None })
+            }
+
+            fn into_constant(self) -> Self::Expr {
+                self.into_named().expr
+            }
+        }
+
+        #[diagnostic::do_not_recommend]
+        impl<$($lifetime,)? T: Element, S: Dims, E: Expr<Elem = T>> Multiplier<T> for $constant {
+            type Kind = DynamicConstantOf<S>;
+            type Expr = <Self as AsTensor>::Expr;
+
+            fn multiplier_shape(&self) -> Result<StreamShape, DimError> {
+                self.constant_shape()
+            }
+
+            fn into_multiplier(self) -> Self::Expr {
+                self.into_named().expr
+            }
+        }
+    )*};
+}
+
+constants! {
+    () Named<T, S, Rank0, E>;
+    ('a) &'a Named<T, S, Rank0, E>;
+}
+
+#[diagnostic::do_not_recommend]
+impl<'a, T: Element, L: Dims, D: Brand> Multiplier<T> for &'a Stream<T, L, D> {
+    type Kind = StreamOf<L, D>;
+    type Expr = View<'a, T, L>;
+
+    fn multiplier_shape(&self) -> Result<StreamShape, DimError> {
+        Ok(self.shape())
+    }
+
+    fn into_multiplier(self) -> View<'a, T, L> {
+        self.in_memory().expr
+    }
+}
+
+/// What `W` has and `L` has not.
+type Own<W, L> = <<W as Dims>::List as Minus<<L as Dims>::List>>::Out;
+
+/// The verdict on whether that is one dim.
+type OneOwn<W, L, D> = <Own<W, L> as OneDim<D>>::Verdict;
+
+/// A dim of a stream of `L` along `D` that it can be contracted along with `K`: with a constant of `W` for [`ConstantOf<W>`](ConstantOf), and so on.
+pub trait ContractedBy<L, D, K>: DimRef {
+    /// The axes afterwards.
+    type Axes: Dims;
+    /// The data dimension afterwards.
+    type Data: Brand;
+    /// The axes of both.
+    #[doc(hidden)]
+    type Loops: Dims;
+    /// Whether it needs dynamic weights.
+    #[doc(hidden)]
+    const DYNAMIC: bool;
+}
+
+impl<J, L, D, W> ContractedBy<L, D, ConstantOf<W>> for J
+where
+    J: DimRef<Brand: SameBrand<D>>,
+    D: Brand,
+    W: Dims<
+        List: Minus<L::List, Out: OneDim<D>>
+                  + DividesInto<J::Brand, (), Verdict: Decides + InConstant<J::Brand, W>>,
+    >,
+    L: Dims<
+        List: DividesInto<J::Brand, (), Verdict: Decides + IsAxis<J::Brand, L>>
+                  + DividesInto<J::Brand, Own<W, L>>,
+    >,
+    <InBoth<L, W, J> as Decides>::Implies<IsData<J, D>>: AlongTheData<J::Brand, D, L>,
+    <<InBoth<L, W, J> as Decides>::And<IsData<J, D>> as Decides>::Implies<OneOwn<W, L, D>>:
+        ReplacesData<W, L>,
+    (J::Brand, Replaced<L, J, Own<W, L>>): List,
+{
+    type Axes = <Replaced<L, J, Own<W, L>> as List>::Tuple;
+    type Data = <IsData<J, D> as Decides>::Pick<<Own<W, L> as OneDim<D>>::Only, D>;
+    type Loops = <(J::Brand, Replaced<L, J, Own<W, L>>) as List>::Tuple;
+    const DYNAMIC: bool = !<IsData<J, D> as Decides>::IS;
+}
+
+impl<J, L, D, W> ContractedBy<L, D, DynamicConstantOf<W>> for J
+where
+    J: DimRef<Brand: SameBrand<D>>,
+    D: Brand,
+    W: Dims<
+        List: Minus<L::List, Out: OneDim<D>>
+                  + DividesInto<J::Brand, (), Verdict: Decides + InConstant<J::Brand, W>>,
+    >,
+    L: Dims<
+        List: DividesInto<J::Brand, (), Verdict: Decides + IsAxis<J::Brand, L>>
+                  + DividesInto<J::Brand, Own<W, L>>,
+    >,
+    <<InBoth<L, W, J> as Decides>::And<IsData<J, D>> as Decides>::Implies<OneOwn<W, L, D>>:
+        ReplacesData<W, L>,
+    (J::Brand, Replaced<L, J, Own<W, L>>): List,
+{
+    type Axes = <Replaced<L, J, Own<W, L>> as List>::Tuple;
+    type Data = <IsData<J, D> as Decides>::Pick<<Own<W, L> as OneDim<D>>::Only, D>;
+    type Loops = <(J::Brand, Replaced<L, J, Own<W, L>>) as List>::Tuple;
+    const DYNAMIC: bool = !<IsData<J, D> as Decides>::IS;
+}
+
+impl<J, L, D, M, E> ContractedBy<L, D, StreamOf<M, E>> for J
+where
+    J: DimRef<Brand: SameBrand<D> + SameBrand<E>>,
+    D: Brand,
+    E: Brand,
+    M: Dims<List: Minus<L::List> + DividesInto<J::Brand, (), Verdict: Decides + IsAxis<J::Brand, M>>>,
+    L: Dims<
+        List: DividesInto<J::Brand, (), Verdict: Decides + IsAxis<J::Brand, L>>
+                  + DividesInto<J::Brand, Own<M, L>>,
+    >,
+    <InBoth<L, M, J> as Decides>::Implies<<IsData<J, D> as Decides>::Differs<IsData<J, E>>>:
+        DataOfOneSide<J::Brand, D, E>,
+    (J::Brand, Replaced<L, J, Own<M, L>>): List,
+{
+    type Axes = <Replaced<L, J, Own<M, L>> as List>::Tuple;
+    type Data = <IsData<J, D> as Decides>::Pick<E, D>;
+    type Loops = <(J::Brand, Replaced<L, J, Own<M, L>>) as List>::Tuple;
+    const DYNAMIC: bool = true;
+}
+
+/// The verdict on whether both sets of axes have `J`: where one has not, that alone is to be said.
+type InBoth<L, W, J> =
+    <<<L as Dims>::List as DividesInto<<J as DimRef>::Brand, ()>>::Verdict as Decides>::And<
+        <<W as Dims>::List as DividesInto<<J as DimRef>::Brand, ()>>::Verdict,
+    >;
+
+/// The verdict that a constant of `W` has the dim `J`.
+#[diagnostic::on_unimplemented(
+    message = "a constant of `{W}` does not have the dim `{J}`",
+    label = "what is contracted is a dim of both"
+)]
+pub trait InConstant<J, W> {}
+#[diagnostic::do_not_recommend]
+impl<J, W> InConstant<J, W> for Right {}
+
+/// The verdict that the dim `J` is the data dimension `D` of a stream of `L`.
+#[diagnostic::on_unimplemented(
+    message = "`{J}` is not the data dimension of this stream of `{L}`, which is `{D}`",
+    label = "contracting another dim needs dynamic weights",
+    note = "they can take longer and more memory; to have them, write `x.allow_dynamic_weights().contract(..)`"
+)]
+pub trait AlongTheData<J, D, L> {}
+#[diagnostic::do_not_recommend]
+impl<J, D, L> AlongTheData<J, D, L> for Right {}
+
+/// The verdict that the data dimension is not contracted, or that a constant of `W` has one dim to take its place in `L`.
+#[diagnostic::on_unimplemented(
+    message = "a constant of `{W}` has not exactly one dim that this stream of `{L}` has not",
+    label = "one dim of the constant takes the place of the data dimension"
+)]
+pub trait ReplacesData<W, L> {}
+#[diagnostic::do_not_recommend]
+impl<W, L> ReplacesData<W, L> for Right {}
+
+/// The verdict that `J` is the data dimension of exactly one of two streams, which are `D` and `E`.
+#[diagnostic::on_unimplemented(
+    message = "`{J}` is to be the data dimension of exactly one of two streams; theirs are `{D}` and `{E}`",
+    label = "two streams are contracted along the data dimension of one of them"
+)]
+pub trait DataOfOneSide<J, D, E> {}
+#[diagnostic::do_not_recommend]
+impl<J, D, E> DataOfOneSide<J, D, E> for Right {}
+
+/// Whether a list is one dim.
+pub trait OneDim<Else> {
+    /// [`Right`] or [`Wrong`].
+    type Verdict: Decides;
+    /// The dim, or `Else`.
+    type Only: Brand;
+}
+impl<Else: Brand> OneDim<Else> for () {
+    type Verdict = Wrong;
+    type Only = Else;
+}
+#[diagnostic::do_not_recommend]
+impl<F: Brand, Else> OneDim<Else> for (F, ()) {
+    type Verdict = Right;
+    type Only = F;
+}
+#[diagnostic::do_not_recommend]
+impl<F, G, X, Else: Brand> OneDim<Else> for (F, (G, X)) {
+    type Verdict = Wrong;
+    type Only = Else;
+}

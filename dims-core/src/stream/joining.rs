@@ -1,0 +1,279 @@
+//! Concatenation, stacking and repetition.
+
+use super::axes::{Beside, NoAxisYet, StreamAxis};
+use super::ledger::{CostClass, StreamShape};
+use super::{Sizes, Stream};
+use crate::brand::{Brand, DimInfo};
+use crate::dim::DimRef;
+use crate::error::{DimError, unwrap};
+use crate::plan::shape::volume;
+use crate::scalar::Element;
+use crate::set::Dims;
+use crate::storage::memory::reserve;
+use crate::storage::shared::{Axes, Shared};
+
+impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
+    /// The parts one after the other along `axis`, whose size is the sum of theirs. All have the same axes and the same data dimension, and
+    /// the same sizes along all other axes.
+    ///
+    /// Along the data dimension the parts are computed; along another axis this is free (on the hardware: here the parts are copied).
+    ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims! { pub struct A; pub struct B; }
+    /// let x = from_vec((A.of(2), B.of(1)), vec![1, 2]).stream((A, B), B);
+    /// let y: Stream<i32, (A, B), B> = Stream::concat(A, [&x, &(&x * 10)]);
+    /// assert_eq!(y.to_array(), ndarray::array![[1], [2], [10], [20]]);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the other sizes differ, there are no parts, or the dim has a static size that is not that of all parts together.
+    #[track_caller]
+    pub fn concat<'a, A: StreamAxis<L>>(axis: A, parts: impl IntoIterator<Item = &'a Self>) -> Self
+    where
+        Self: 'a,
+    {
+        unwrap(Self::try_concat(axis, parts))
+    }
+
+    /// As [`concat`](Stream::concat), but what sizes decide is an error.
+    pub fn try_concat<'a, A: StreamAxis<L>>(
+        axis: A,
+        parts: impl IntoIterator<Item = &'a Self>,
+    ) -> Result<Self, DimError>
+    where
+        Self: 'a,
+    {
+        let mut parts = parts.into_iter().peekable();
+        let first = parts.peek().map(|part| part.shape());
+        let out = Self::joined(axis, parts, 1)?;
+        out.note(
+            Self::cost_of_joining(axis),
+            || format!("concat({})", axis.info().name),
+            || first.into_iter().collect(),
+        );
+        Ok(out)
+    }
+
+    /// The parts along a new axis `new` in front of `axis`: a new axis for each, and a concatenation along it, which is free, as the new axis
+    /// is not the data dimension.
+    ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims! { pub struct A; pub struct B; pub struct Part; }
+    /// let x = from_vec((A.of(2), B.of(2)), vec![1, 2, 3, 4]).stream((A, B), B);
+    /// let y: Stream<i32, (A, Part, B), B> = Stream::stack_before(B, Part, [&x, &(&x * 10)]);
+    /// assert_eq!(y.to_array(), ndarray::array![[[1, 2], [10, 20]], [[3, 4], [30, 40]]]);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If sizes differ, there are no parts, or `new` already has another size than their number.
+    #[track_caller]
+    pub fn stack_before<'a, A: StreamAxis<L>, N: NoAxisYet<L> + Beside<A, L>>(
+        axis: A,
+        new: N,
+        parts: impl IntoIterator<Item = &'a Self>,
+    ) -> Stream<T, N::Before, D>
+    where
+        Self: 'a,
+    {
+        unwrap(Self::try_stack_before(axis, new, parts))
+    }
+
+    /// As [`stack_before`](Stream::stack_before), but what sizes decide is an error.
+    pub fn try_stack_before<'a, A: StreamAxis<L>, N: NoAxisYet<L> + Beside<A, L>>(
+        axis: A,
+        new: N,
+        parts: impl IntoIterator<Item = &'a Self>,
+    ) -> Result<Stream<T, N::Before, D>, DimError>
+    where
+        Self: 'a,
+    {
+        Self::stacked(Self::position(axis), new, parts)
+    }
+
+    /// As [`stack_before`](Stream::stack_before), but behind `axis`.
+    ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims! { pub struct A; pub struct Part; }
+    /// let x = from_vec(A.of(2), vec![1, 2]).stream(A, A);
+    /// let y: Stream<i32, (A, Part), A> = Stream::stack_after(A, Part, [&x, &(&x * 10)]);
+    /// assert_eq!(y.to_array(), ndarray::array![[1, 10], [2, 20]]);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// As [`stack_before`](Stream::stack_before).
+    #[track_caller]
+    pub fn stack_after<'a, A: StreamAxis<L>, N: NoAxisYet<L> + Beside<A, L>>(
+        axis: A,
+        new: N,
+        parts: impl IntoIterator<Item = &'a Self>,
+    ) -> Stream<T, N::Behind, D>
+    where
+        Self: 'a,
+    {
+        unwrap(Self::try_stack_after(axis, new, parts))
+    }
+
+    /// As [`stack_after`](Stream::stack_after), but what sizes decide is an error.
+    pub fn try_stack_after<'a, A: StreamAxis<L>, N: NoAxisYet<L> + Beside<A, L>>(
+        axis: A,
+        new: N,
+        parts: impl IntoIterator<Item = &'a Self>,
+    ) -> Result<Stream<T, N::Behind, D>, DimError>
+    where
+        Self: 'a,
+    {
+        Self::stacked(Self::position(axis) + 1, new, parts)
+    }
+
+    /// The elements `times` times along an axis, one behind the other: the concatenation of that many copies, at the cost of one.
+    ///
+    /// ```text
+    /// [a! b c].repeat(n, dim=0) -> [(a * n)! b c]     compute
+    /// [a! b c].repeat(n, dim=1) -> [a! (b * n) c]     free
+    /// ```
+    ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims! { pub struct A; pub struct B; }
+    /// let x = from_vec((A.of(2), B.of(2)), vec![1, 2, 3, 4]).stream((A, B), A);
+    /// assert_eq!(x.repeat(B, 2).to_array(), ndarray::array![[1, 2, 1, 2], [3, 4, 3, 4]]);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the result does not fit into memory, or the dim has a static size, which it would not have any longer.
+    #[track_caller]
+    pub fn repeat<A: StreamAxis<L>>(&self, axis: A, times: usize) -> Self {
+        unwrap(self.try_repeat(axis, times))
+    }
+
+    /// As [`repeat`](Stream::repeat), but what sizes decide is an error.
+    pub fn try_repeat<A: StreamAxis<L>>(&self, axis: A, times: usize) -> Result<Self, DimError> {
+        let out = Self::joined(axis, std::iter::once(self), times)?;
+        out.note(
+            Self::cost_of_joining(axis),
+            || format!("repeat({}, {times})", axis.info().name),
+            || vec![self.shape()],
+        );
+        Ok(out)
+    }
+
+    fn cost_of_joining<A: DimRef>(axis: A) -> CostClass {
+        if Self::is_data(axis) { CostClass::Compute } else { CostClass::Free }
+    }
+
+    /// The parts one after the other along `axis`, all of it `times` times.
+    fn joined<'a, A: DimRef>(
+        axis: A,
+        parts: impl IntoIterator<Item = &'a Self>,
+        times: usize,
+    ) -> Result<Self, DimError>
+    where
+        Self: 'a,
+    {
+        let (info, at) = (axis.info(), Self::position(axis));
+        let (mut data, mut sizes) = (Vec::new(), None::<Vec<usize>>);
+        for part in parts {
+            let own = part.sizes();
+            let first = sizes.get_or_insert_with(|| {
+                let mut first = own.clone();
+                first[at] = 0;
+                first
+            });
+            if (0..own.len()).any(|other| other != at && own[other] != first[other]) {
+                return Err(differ("concatenation", info.name, &Self::shape_of(first), &part.shape()));
+            }
+            let total = first[at].checked_add(own[at]);
+            first[at] = total.ok_or_else(|| too_large(&part.shape(), times))?;
+            // With the axis outermost, the result is the parts one after the other.
+            part.append_to(
+                &mut data,
+                std::iter::once(at).chain((0..own.len()).filter(|&other| other != at)),
+            )?;
+        }
+        let Some(mut sizes) = sizes else {
+            return Err(DimError::Shape { what: format!("nothing to concatenate along `{}`", info.name) });
+        };
+        let len = volume(sizes.iter().copied().chain([times]), size_of::<T>());
+        let len = len.ok_or_else(|| too_large(&Self::shape_of(&sizes), times))?;
+        let total = sizes[at].checked_mul(times).ok_or_else(|| too_large(&Self::shape_of(&sizes), times))?;
+        if times != 1 {
+            let mut all = reserve(len).map_err(|_| too_large(&Self::shape_of(&sizes), times))?;
+            (0..times).for_each(|_| all.extend_from_slice(&data));
+            data = all;
+        }
+        sizes[at] = total;
+        DimInfo { cell: None, ..info }.meet(total, None)?;
+        Ok(Stream::from_shared(outermost(data, at, sizes)))
+    }
+
+    /// Puts the elements, in an order of the axes, behind others.
+    fn append_to(&self, data: &mut Vec<T>, order: impl Iterator<Item = usize>) -> Result<(), DimError> {
+        let part = self.in_order(&order.collect::<Sizes>())?;
+        data.try_reserve(part.len()).map_err(|_| too_large(&self.shape(), 1))?;
+        data.extend_from_slice(&part);
+        Ok(())
+    }
+
+    fn stacked<'a, M: Dims, N: DimRef>(
+        at: usize,
+        new: N,
+        parts: impl IntoIterator<Item = &'a Self>,
+    ) -> Result<Stream<T, M, D>, DimError>
+    where
+        Self: 'a,
+    {
+        let info = new.info();
+        let (mut data, mut first, mut count) = (Vec::new(), None::<StreamShape>, 0);
+        for part in parts {
+            let shape = part.shape();
+            let first = first.get_or_insert_with(|| shape.clone());
+            if *first != shape {
+                return Err(differ("stack", info.name, first, &shape));
+            }
+            part.append_to(&mut data, 0..shape.axes.len())?;
+            count += 1;
+        }
+        let Some(first) = first else {
+            return Err(DimError::Shape { what: format!("nothing to stack along `{}`", info.name) });
+        };
+        info.meet(count, None)?;
+        let mut sizes: Vec<usize> = first.axes.iter().map(|axis| axis.1).collect();
+        sizes.insert(at, count);
+        let out = Stream::<T, M, D>::from_shared(outermost(data, at, sizes));
+        out.note(CostClass::Free, || format!("stack({})", info.name), || vec![first]);
+        Ok(out)
+    }
+}
+
+#[cold]
+fn differ(what: &str, dim: &str, first: &StreamShape, other: &StreamShape) -> DimError {
+    DimError::Shape { what: format!("parts of a {what} along `{dim}` differ: {first} and {other}") }
+}
+
+/// Elements that lie with the axis `at` outermost, and the others in their order.
+fn outermost<T>(data: Vec<T>, at: usize, mut sizes: Vec<usize>) -> Shared<T> {
+    let size = sizes.remove(at);
+    sizes.insert(0, size);
+    let shared = Shared::contiguous(data, &sizes);
+    let mut axes: Axes = shared.axes().into();
+    let axis = axes.remove(0);
+    axes.insert(at, axis);
+    shared.with_axes(0, axes)
+}
+
+#[cold]
+fn too_large(shape: &StreamShape, times: usize) -> DimError {
+    let dims = if times == 1 { shape.to_string() } else { format!("{times} times {shape}") };
+    DimError::TooLarge { dims }
+}

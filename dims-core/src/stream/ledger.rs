@@ -1,0 +1,160 @@
+//! What the operations on streams cost, as plain data that prints.
+
+use std::cell::RefCell;
+use std::fmt;
+
+/// What an operation on a stream costs on hardware that streams its data dimension.
+///
+/// The classes are those of Vollo's text. They say what the hardware has to do, not how long this computer takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum CostClass {
+    /// No compute: the elements stay where they are.
+    Free,
+    /// Next to no compute: a broadcast of the data dimension.
+    CloseToFree,
+    /// The elements are computed.
+    Compute,
+    /// Computed, and generally slower: across the data dimension, or with dynamic weights, which can take longer and take more tensor RAM.
+    Slower,
+}
+
+impl CostClass {
+    /// All classes, the cheapest first.
+    pub const ALL: [CostClass; 4] =
+        [CostClass::Free, CostClass::CloseToFree, CostClass::Compute, CostClass::Slower];
+}
+
+impl fmt::Display for CostClass {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            CostClass::Free => "free",
+            CostClass::CloseToFree => "close to free",
+            CostClass::Compute => "compute",
+            CostClass::Slower => "slower",
+        })
+    }
+}
+
+/// The axes of a stream, or of a constant, with their sizes: `[Time=4 Feat!=8]`, where the `!` stands at the data dimension.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StreamShape {
+    /// The names and sizes of the axes, in their order.
+    pub axes: Vec<(&'static str, usize)>,
+    /// Which of them is the data dimension; a constant has none.
+    pub data: Option<usize>,
+}
+
+impl fmt::Display for StreamShape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("[")?;
+        for (at, (name, size)) in self.axes.iter().enumerate() {
+            let (space, mark) = (if at > 0 { " " } else { "" }, if self.data == Some(at) { "!" } else { "" });
+            write!(f, "{space}{name}{mark}={size}")?;
+        }
+        f.write_str("]")
+    }
+}
+
+/// One operation of a program on streams.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LedgerEntry {
+    /// The operation with the dims that it names: `sum(Time)`.
+    pub operation: String,
+    /// The operands, constants among them. Of a concatenation it is the first part.
+    pub operands: Vec<StreamShape>,
+    /// The result.
+    pub result: StreamShape,
+    /// What it costs.
+    pub cost: CostClass,
+    /// Whether it needs dynamic weights.
+    pub dynamic_weights: bool,
+}
+
+impl fmt::Display for LedgerEntry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let operands: Vec<String> = self.operands.iter().map(StreamShape::to_string).collect();
+        let weights = if self.dynamic_weights { " (dynamic weights)" } else { "" };
+        write!(f, "{:<13}  {}: {} -> {}{weights}", self.cost, self.operation, operands.join(" "), self.result)
+    }
+}
+
+/// The operations of a program on streams, in their order. See [`ledger`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ledger {
+    /// The operations.
+    pub entries: Vec<LedgerEntry>,
+}
+
+impl Ledger {
+    /// How many operations are of a class.
+    pub fn count(&self, class: CostClass) -> usize {
+        self.entries.iter().filter(|entry| entry.cost == class).count()
+    }
+
+    /// How many operations need dynamic weights.
+    pub fn dynamic_weights(&self) -> usize {
+        self.entries.iter().filter(|entry| entry.dynamic_weights).count()
+    }
+}
+
+impl fmt::Display for Ledger {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for entry in &self.entries {
+            writeln!(f, "{entry}")?;
+        }
+        let counts = CostClass::ALL.map(|class| format!("{} {class}", self.count(class)));
+        write!(f, "{}; {} with dynamic weights", counts.join(", "), self.dynamic_weights())
+    }
+}
+
+thread_local! {
+    /// One list of entries for each call of [`ledger`] that is running.
+    static OPEN: RefCell<Vec<Vec<LedgerEntry>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Runs `f`, and returns what it returns with the operations on streams that it ran on this thread, and what each costs.
+///
+/// Calls can be nested; each sees its own operations.
+///
+/// ```
+/// use typed_dims::prelude::*;
+/// use typed_dims::stream::CostClass;
+///
+/// dims! { pub struct Time; pub struct Feat; }
+///
+/// let x = ones::<f32, _>((Time.of(4), Feat.of(8))).stream((Time, Feat), Feat);
+/// let (_, ledger) = ledger(|| x.slice(Time, 1..).relu());
+/// assert_eq!(ledger.count(CostClass::Free), 1);
+/// assert_eq!(ledger.entries[0].to_string(), "free           slice(Time): [Time=4 Feat!=8] -> [Time=3 Feat!=8]");
+/// println!("{ledger}");
+/// ```
+pub fn ledger<T>(f: impl FnOnce() -> T) -> (T, Ledger) {
+    OPEN.with_borrow_mut(|open| open.push(Vec::new()));
+    let guard = Opened;
+    let result = f();
+    let entries = OPEN.with_borrow(|open| open.last().cloned().unwrap_or_default());
+    drop(guard);
+    (result, Ledger { entries })
+}
+
+/// A list that is open; when it is dropped, also while a panic goes by, its entries go to the list around it.
+struct Opened;
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        OPEN.with_borrow_mut(|open| {
+            let inner = open.pop().unwrap_or_default();
+            if let Some(outer) = open.last_mut() {
+                outer.extend(inner);
+            }
+        });
+    }
+}
+
+/// Takes down an operation, if anyone asked for it.
+pub(super) fn record(entry: impl FnOnce() -> LedgerEntry) {
+    if OPEN.with_borrow(|open| !open.is_empty()) {
+        let entry = entry();
+        OPEN.with_borrow_mut(|open| open.last_mut().map(|list| list.push(entry)));
+    }
+}

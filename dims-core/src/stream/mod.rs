@@ -1,0 +1,380 @@
+//! Streams: tensors with a *data dimension*, for hardware through which one dim flows as a stream.
+//!
+//! On such hardware (this follows Vollo's page on the data dimension) every run-time tensor has one axis that is streamed. It decides
+//! which algorithms there are and what they cost, and each operation carries it on by a rule. Here the rule is rustc's to check: the type
+//! [`Stream<T, (A, B, C), B>`](Stream) names the axes in their order, and the data dimension among them, `[a b! c]` in the notation of the
+//! text. Constants, such as weights, are plain tensors and have none.
+//!
+//! | operation | rule | cost |
+//! |---|---|---|
+//! | pointwise: `&x + &y`, [`relu`](Stream::relu), [`map`](Stream::map) | `[a b! c] (*) [a b! c] -> [a b! c]` | compute |
+//! | [`slice`](Stream::slice) on the data dimension | `[a b c!][:, :, :n] -> [a b n!]` | compute |
+//! | `slice` on another | `[a b! c][:, :, :n] -> [a b! n]` | free |
+//! | [`new_axis_before`](Stream::new_axis_before), [`new_axis_after`](Stream::new_axis_after) | `[a! b] -> [1 a! b]` | free |
+//! | [`broadcast`](Stream::broadcast) | `[1 b!] -> [n b!]` | free |
+//! | `broadcast` of the data dimension | `[a 1!] -> [a n!]` | close to free |
+//! | [`concat`](Stream::concat), [`repeat`](Stream::repeat) along the data dimension | `[a! b c] -> [(a * n)! b c]` | compute |
+//! | `concat`, `repeat` along another, [`stack_before`](Stream::stack_before) | `[a! b c] -> [a! (b * n) c]` | free |
+//! | [`sum_keepdim`](Stream::sum_keepdim), .. along the data dimension | `[a! b] -> [1! b]` | compute |
+//! | [`sum`](Stream::sum), `sum_keepdim`, .. along another | `[a! b] -> [a!]` | slower |
+//! | [`contract`](Stream::contract) of the data dimension with a constant | `[b i j] @ [b j! k] -> [b i! k]` | compute |
+//! | of another dim ([`allow_dynamic_weights`](Stream::allow_dynamic_weights)) | `[b i j] @ [b j k!] -> [b i k!]` | slower |
+//! | of two streams (`allow_dynamic_weights`) | `[b! i j] @ [b j! k] -> [b! i k]` | slower |
+//! | [`split`](Stream::split), [`merge`](Stream::merge), [`reshape`](Stream::reshape) | `[a (n * b)! c] -> [a n b! c]` | free if the data dimension keeps its extent, else compute |
+//!
+//! Everything computes, with the kernels of this library, so a model can be tested where it is written; [`ledger()`] runs it and says what each
+//! operation costs. What is free copies nothing here either, but for concatenations and for a reshape of what does not lie in one piece.
+//!
+//! What only the run knows, sizes, is an error of the `try_` form of an operation, and a panic of the short one. An operator panics; its `try_`
+//! form is [`try_zip_map`](Stream::try_zip_map).
+//!
+//! # Example
+//!
+//! ```
+//! use typed_dims::prelude::*;
+//!
+//! dims! {
+//!     pub struct Time;
+//!     pub struct Input;
+//!     pub struct Output;
+//! }
+//!
+//! /// `[time input!] -> [time output!]`
+//! fn layer(
+//!     x: &Stream<f32, (Time, Input), Input>,
+//!     weight: &Tensor<f32, (Input, Output)>,
+//!     bias: &Tensor<f32, (Output,)>,
+//! ) -> Stream<f32, (Time, Output), Output> {
+//!     (x.contract(weight, Input) + bias).relu()
+//! }
+//!
+//! let x = from_fn((Time.of(2), Input.of(3)), |(time, input)| (time + input) as f32).stream((Time, Input), Input);
+//! let weight = from_fn((Input.of(3), Output.of(2)), |(input, output)| if input == output { 1.0 } else { 0.0 });
+//! let bias = from_fn(Output.of(2), |_| -0.5);
+//! let (y, ledger) = ledger(|| layer(&x, &weight, &bias));
+//! assert_eq!(y.to_array(), ndarray::array![[0.0, 0.5], [0.5, 1.5]]);
+//! println!("{ledger}");
+//! ```
+
+mod axes;
+mod axis;
+mod contraction;
+mod joining;
+mod ledger;
+mod pointwise;
+mod reduction;
+mod reshape;
+mod slicing;
+mod stride;
+
+pub use axes::*;
+pub use axis::NameOfAxis;
+pub use contraction::*;
+pub use ledger::{CostClass, Ledger, LedgerEntry, StreamShape, ledger};
+pub use pointwise::StreamOperand;
+pub use reduction::*;
+pub use reshape::*;
+pub use stride::*;
+
+use crate::brand::Brand;
+use crate::convert::Length;
+use crate::dim::{DimList, DimRef};
+use crate::error::{DimError, unwrap};
+use crate::laid::DividesInto;
+use crate::named::Named;
+use crate::order::ArrayRank;
+use crate::plan::axes::AxisList;
+use crate::plan::shape::Shape;
+use crate::rank::Rank0;
+use crate::reduce::evaluate_in;
+use crate::scalar::Element;
+use crate::set::list::List;
+use crate::set::{Dims, DimsOf, Right, SetOf};
+use crate::show::debugged;
+use crate::storage::View;
+use crate::storage::shared::Shared;
+use crate::tensor::Computable;
+use ledger::record;
+use smallvec::SmallVec;
+use std::fmt;
+use std::marker::PhantomData;
+
+/// A tensor of `T` whose axes lie in the order of the tuple `L`, and whose data dimension is `D`, one of them: `Stream<f32, (Time, Feat), Feat>`
+/// is `[time feat!]`.
+///
+/// Made by [`stream`](Streamed::stream). Operations are computed at once; what the [table](self) calls free shares the elements of its
+/// operand, as does a clone.
+///
+/// ```
+/// use typed_dims::prelude::*;
+///
+/// dims! { pub struct Time; pub struct Feat; }
+///
+/// fn energy(x: &Stream<f32, (Time, Feat), Feat>) -> Stream<f32, (Time, Feat), Feat> {
+///     x * x
+/// }
+///
+/// let x = from_vec((Time.of(1), Feat.of(3)), vec![1.0, 2.0, 3.0]).stream((Time, Feat), Feat);
+/// assert_eq!(energy(&x).as_tensor().sum(Feat).order(Time), ndarray::array![14.0]);
+/// ```
+pub struct Stream<T, L, D> {
+    data: Shared<T>,
+    axes: PhantomData<fn() -> (L, D)>,
+}
+
+/// A tensor that lies in memory in the order of the axes `L`.
+pub(crate) type InMemory<'a, T, L> = Named<T, L, Rank0, View<'a, T, L>>;
+
+/// Sizes in the order of the axes.
+type Sizes = SmallVec<[usize; 8]>;
+
+impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
+    /// Where the data dimension stands among the axes.
+    const DATA: Option<usize> = L::KEYS.position(&D::KEYS.as_slice()[0]);
+
+    fn from_shared(data: Shared<T>) -> Self {
+        Stream { data, axes: PhantomData }
+    }
+
+    /// Elements that lie in the order of the axes.
+    fn from_vec(data: Vec<T>, sizes: &[usize]) -> Self {
+        Stream::from_shared(Shared::contiguous(data, sizes))
+    }
+
+    /// What a tensor with the axes as its dims computes.
+    fn compute<A: Computable<Elem = T, Dims = L, Rank = Rank0>>(tensor: A) -> Result<Self, DimError> {
+        let tensor = tensor.into_named();
+        let mut shape = Shape::new::<L, Rank0>();
+        tensor.meet(&mut shape)?;
+        let order: Sizes = (0..shape.sizes().len()).collect();
+        let data = evaluate_in::<L, Rank0, _>(tensor.expr, &shape, &order)?;
+        Ok(Stream::from_vec(data, shape.sizes()))
+    }
+
+    /// The stream as a tensor for expressions of this crate, whose dims lie as the axes do.
+    fn in_memory(&self) -> InMemory<'_, T, L> {
+        let from: Sizes = (0..self.data.axes().len()).collect();
+        Named::from_expr(self.data.view::<L>(&from))
+    }
+
+    /// Where one of the axes stands.
+    fn position<A: DimRef>(axis: A) -> usize {
+        L::KEYS.position(&axis.info().key()).expect("the dim is an axis of the stream")
+    }
+
+    /// Whether a dim is the data dimension.
+    fn is_data<A: DimRef>(_: A) -> bool {
+        A::Brand::ID == D::ID
+    }
+
+    /// Takes the operation down whose result this is.
+    fn note(
+        &self,
+        cost: CostClass,
+        operation: impl FnOnce() -> String,
+        operands: impl FnOnce() -> Vec<StreamShape>,
+    ) {
+        record(|| LedgerEntry {
+            operation: operation(),
+            operands: operands(),
+            result: self.shape(),
+            cost,
+            dynamic_weights: false,
+        });
+    }
+
+    /// How many elements lie along an axis.
+    ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims! { pub struct Time; pub struct Feat; }
+    /// let x = ones::<f32, _>((Time.of(4), Feat.of(8))).stream((Time, Feat), Time);
+    /// assert_eq!((x.size(Feat), x.sizes()), (8, vec![4, 8]));
+    /// ```
+    pub fn size<A: StreamAxis<L>>(&self, axis: A) -> usize {
+        self.data.axes()[Self::position(axis)].size
+    }
+
+    /// The sizes of the axes, in their order.
+    pub fn sizes(&self) -> Vec<usize> {
+        self.data.sizes().collect()
+    }
+
+    /// The axes with their sizes, and which of them is the data dimension: prints as `[Time=4 Feat!=8]`.
+    ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims! { pub struct Time; pub struct Feat; }
+    /// let x = ones::<f32, _>((Time.of(4), Feat.of(8))).stream((Time, Feat), Time);
+    /// assert_eq!(x.shape().to_string(), "[Time!=4 Feat=8]");
+    /// ```
+    pub fn shape(&self) -> StreamShape {
+        Self::shape_of(&self.sizes())
+    }
+
+    fn shape_of(sizes: &[usize]) -> StreamShape {
+        let names = L::KEYS.as_slice().iter().map(|key| key.name);
+        StreamShape { axes: names.zip(sizes.iter().copied()).collect(), data: Self::DATA }
+    }
+
+    /// The elements in memory of their own, in an order of the axes.
+    fn in_order(&self, order: &[usize]) -> Result<Vec<T>, DimError> {
+        let tensor = self.in_memory();
+        evaluate_in::<L, Rank0, _>(tensor.expr, &tensor.shape()?, order)
+    }
+
+    /// The elements in memory of their own, in the order of the axes.
+    fn to_vec(&self) -> Result<Vec<T>, DimError> {
+        self.in_order(&(0..self.data.axes().len()).collect::<Sizes>())
+    }
+
+    /// The elements as a tensor that borrows them, for all that is no operation on streams: printing, comparing, writing to files. Nothing is
+    /// copied. A tensor counts as a constant, so what is made of it and goes back into a stream is out of the rules' sight.
+    ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims! { pub struct Time; pub struct Feat; }
+    /// let x = from_vec((Time.of(2), Feat.of(2)), vec![1, 2, 3, 4]).stream((Time, Feat), Time);
+    /// assert_eq!(x.as_tensor().order((Feat, Time)), ndarray::array![[1, 3], [2, 4]]);
+    /// ```
+    pub fn as_tensor(&self) -> Named<T, L::Set, Rank0, View<'_, T, L::Set>>
+    where
+        L: SetOf,
+    {
+        let from = const { &AxisList::of(<L as SetOf>::Set::KEYS, L::KEYS) }.as_slice();
+        Named::from_expr(self.data.view(from))
+    }
+
+    /// The elements as an ndarray array with the axes in their order. They are copied.
+    ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims! { pub struct Time; pub struct Feat; }
+    /// let x = from_vec((Time.of(2), Feat.of(2)), vec![1, 2, 3, 4]).stream((Feat, Time), Time);
+    /// assert_eq!(x.to_array(), ndarray::array![[1, 3], [2, 4]]);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the elements do not fit into memory, as after a broadcast.
+    #[track_caller]
+    pub fn to_array(&self) -> <<L::List as Length>::Rank as ArrayRank>::Array<T>
+    where
+        L::List: Length<Rank: ArrayRank>,
+    {
+        <<L::List as Length>::Rank as ArrayRank>::array(unwrap(self.to_vec()), &self.sizes())
+    }
+}
+
+impl<T: Clone, L, D> Clone for Stream<T, L, D> {
+    /// The same elements, which are not copied.
+    fn clone(&self) -> Self {
+        Stream { data: self.data.clone(), axes: PhantomData }
+    }
+}
+
+/// The elements, as ndarray shows them, then the axes with their sizes.
+impl<T: Element, L: Dims, D: Brand> fmt::Debug for Stream<T, L, D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.in_memory().show(f, debugged, |sizes| format!("axes {}", Self::shape_of(sizes)))
+    }
+}
+
+/// The elements, as ndarray shows them, then the axes with their sizes.
+impl<T: Element + fmt::Display, L: Dims, D: Brand> fmt::Display for Stream<T, L, D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let axes = |sizes: &[usize]| format!("axes {}", Self::shape_of(sizes));
+        self.in_memory().show(f, |view, f| fmt::Display::fmt(view, f), axes)
+    }
+}
+
+/// Two streams are equal if their sizes and all their elements are.
+impl<T: Element + PartialEq, L: Dims, D: Brand> PartialEq for Stream<T, L, D> {
+    fn eq(&self, other: &Self) -> bool {
+        self.in_memory() == other.in_memory()
+    }
+}
+
+/// Turns tensors into streams.
+pub trait Streamed: Computable<Rank = Rank0> {
+    /// The tensor as a stream: its axes in the order of `axes`, which are all its dims, and along the data dimension `data`, one of them.
+    ///
+    /// `[a b! c]` of the text is `x.stream((A, B, C), B)`. The input of a streaming program is made so; [`as_tensor`](Stream::as_tensor) is the
+    /// way back for its output.
+    ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims! { pub struct Time; pub struct Feat; }
+    /// let x = ones::<f32, _>((Time.of(4), Feat.of(8)));
+    /// let x: Stream<f32, (Time, Feat), Feat> = x.stream((Time, Feat), Feat);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the tensor is an expression that cannot be computed, or does not fit into memory.
+    #[track_caller]
+    fn stream<O: DimsOf<Self::Dims, X>, X: StreamedWhole<O>, A: DataOf<O>>(
+        self,
+        axes: O,
+        data: A,
+    ) -> Stream<Self::Elem, A::Axes, A::Brand> {
+        unwrap(self.try_stream(axes, data))
+    }
+
+    /// As [`stream`](Streamed::stream), but what sizes decide is an error.
+    fn try_stream<O: DimsOf<Self::Dims, X>, X: StreamedWhole<O>, A: DataOf<O>>(
+        self,
+        _: O,
+        _: A,
+    ) -> Result<Stream<Self::Elem, A::Axes, A::Brand>, DimError> {
+        let order = const { &AxisList::of(<O as DimList>::KEYS, Self::Dims::KEYS) }.as_slice();
+        let tensor = self.into_named();
+        let shape = tensor.shape()?;
+        let data = evaluate_in::<Self::Dims, Rank0, _>(tensor.expr, &shape, order)?;
+        let sizes: Sizes = order.iter().map(|&axis| shape.size(axis)).collect();
+        Ok(Stream::from_vec(data, &sizes))
+    }
+}
+
+impl<A: Computable<Rank = Rank0>> Streamed for A {}
+
+/// No dims are left: `O` names all that the tensor has.
+pub trait StreamedWhole<O>: Dims {}
+impl<X: Dims<List: IsNone<Out: NamesAll<X, O>>>, O> StreamedWhole<O> for X {}
+
+/// The verdict that the axes `O` are all dims of a tensor: `X`, which are left, are none.
+#[diagnostic::on_unimplemented(
+    message = "the axes `{O}` lack the dims `{X}` of the tensor",
+    label = "a stream names all its axes"
+)]
+pub trait NamesAll<X, O> {}
+#[diagnostic::do_not_recommend]
+impl<X, O> NamesAll<X, O> for Right {}
+
+/// One of the dims `O`, along which a stream flows.
+pub trait DataOf<O>: DimRef {
+    /// The dims as a tuple, in their order.
+    type Axes: Dims;
+}
+impl<A, O> DataOf<O> for A
+where
+    A: DimRef,
+    O: DimList<Brands: List>,
+    O::Brands: DividesInto<A::Brand, (), Verdict: OneOfAxes<A::Brand, O>>,
+{
+    type Axes = <O::Brands as List>::Tuple;
+}
+
+/// The verdict that `D` is one of the axes `O`.
+#[diagnostic::on_unimplemented(
+    message = "the data dimension `{D}` is not one of the axes `{O}`",
+    label = "a stream flows along one of its axes"
+)]
+pub trait OneOfAxes<D, O> {}
+#[diagnostic::do_not_recommend]
+impl<D, O> OneOfAxes<D, O> for Right {}

@@ -1,0 +1,377 @@
+//! Pointwise operations: shapes and data dimensions match.
+//!
+//! Operators and functions of one operand panic where sizes differ or a result does not fit into memory; `try_map` and `try_zip_map` are for
+//! programs that want an error.
+
+use super::Stream;
+use super::axes::Minus;
+use super::contraction::StreamConstant;
+use super::ledger::{CostClass, StreamShape};
+use crate::brand::Brand;
+use crate::error::{DimError, unwrap};
+use crate::expr::{Binary, Expr, Scalar, Unary};
+use crate::named::Named;
+use crate::ops::{self, BinaryOp, Map, UnaryOp};
+use crate::rank::Rank0;
+use crate::scalar::{Analytic, Element, Num, Ordered, Real, Signed};
+use crate::set::Dims;
+use crate::storage::View;
+use std::ops::{Add, Div, Mul, Neg, Sub};
+
+/// What can stand on the right of a pointwise operation with a stream of `T` with the axes `L` along `D`: a stream like it, or a reference to
+/// one; a single `T`; a constant, which is a tensor whose dims are among the axes. (A constant stands on the right alone: on its left an operation
+/// is one of tensors.)
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not match a stream of `{T}` with the axes `{L}` and the data dimension `{D}`",
+    label = "expected a stream with these axes in this order and this data dimension, a constant over these axes, or one `{T}`",
+    note = "a constant must have no other dims than the axes; to sum over one that both have, write `x.contract(&constant, dim)`"
+)]
+pub trait StreamOperand<T, L, D> {
+    /// The elements.
+    type Expr<'a>: Expr<Elem = T>
+    where
+        Self: 'a;
+    /// The elements.
+    #[doc(hidden)]
+    fn operand(&self) -> Self::Expr<'_>;
+    /// The axes with their sizes, if there are any.
+    #[doc(hidden)]
+    fn operand_shape(&self) -> Result<Option<StreamShape>, DimError>;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Element, L: Dims, D: Brand> StreamOperand<T, L, D> for Stream<T, L, D> {
+    type Expr<'a>
+        = View<'a, T, L>
+    where
+        Self: 'a;
+
+    fn operand(&self) -> View<'_, T, L> {
+        self.in_memory().expr
+    }
+
+    fn operand_shape(&self) -> Result<Option<StreamShape>, DimError> {
+        Ok(Some(self.shape()))
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Element, L: Dims, D: Brand> StreamOperand<T, L, D> for &Stream<T, L, D> {
+    type Expr<'a>
+        = View<'a, T, L>
+    where
+        Self: 'a;
+
+    fn operand(&self) -> View<'_, T, L> {
+        self.in_memory().expr
+    }
+
+    fn operand_shape(&self) -> Result<Option<StreamShape>, DimError> {
+        Ok(Some(self.shape()))
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Element, L, D> StreamOperand<T, L, D> for T {
+    type Expr<'a> = Scalar<T>;
+
+    fn operand(&self) -> Scalar<T> {
+        Scalar(*self)
+    }
+
+    fn operand_shape(&self) -> Result<Option<StreamShape>, DimError> {
+        Ok(None)
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Element, L: Dims, D, S: Dims, E: Expr<Elem = T>> StreamOperand<T, L, D> for Named<T, S, Rank0, E>
+where
+    S::List: Minus<L::List, Out = ()>,
+{
+    type Expr<'a>
+        = &'a E
+    where
+        Self: 'a;
+
+    fn operand(&self) -> &E {
+        &self.expr
+    }
+
+    fn operand_shape(&self) -> Result<Option<StreamShape>, DimError> {
+        self.constant_shape().map(Some)
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Element, L: Dims, D, S: Dims, E: Expr<Elem = T>> StreamOperand<T, L, D> for &Named<T, S, Rank0, E>
+where
+    S::List: Minus<L::List, Out = ()>,
+{
+    type Expr<'a>
+        = &'a E
+    where
+        Self: 'a;
+
+    fn operand(&self) -> &E {
+        &self.expr
+    }
+
+    fn operand_shape(&self) -> Result<Option<StreamShape>, DimError> {
+        self.constant_shape().map(Some)
+    }
+}
+
+impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
+    fn unary<O: UnaryOp<T>>(&self, name: &'static str, op: O) -> Result<Stream<O::Out, L, D>, DimError> {
+        let out = Stream::compute(Named::from_expr(Unary { op, a: self.in_memory().expr }))?;
+        out.note(CostClass::Compute, || name.into(), || vec![self.shape()]);
+        Ok(out)
+    }
+
+    fn binary<V: Element, O: BinaryOp<T, V>, R: StreamOperand<V, L, D>>(
+        &self,
+        name: &'static str,
+        op: O,
+        other: &R,
+    ) -> Result<Stream<O::Out, L, D>, DimError> {
+        let shape = other.operand_shape()?;
+        let both = Binary { op, a: self.in_memory().expr, b: other.operand() };
+        let out = Stream::compute(Named::from_expr(both))?;
+        out.note(CostClass::Compute, || name.into(), || std::iter::once(self.shape()).chain(shape).collect());
+        Ok(out)
+    }
+
+    /// `f` of each element; compute.
+    ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims! { pub struct Time; }
+    /// let x = from_vec(Time.of(3), vec![-1.5f32, 0.5, 2.0]).stream(Time, Time);
+    /// let y: Stream<bool, (Time,), Time> = x.map(|x| x > 0.0);
+    /// assert_eq!(y.to_array(), ndarray::array![false, true, true]);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the result does not fit into memory.
+    #[track_caller]
+    pub fn map<U: Element>(&self, f: impl Fn(T) -> U) -> Stream<U, L, D> {
+        unwrap(self.try_map(f))
+    }
+
+    /// As [`map`](Stream::map), but what sizes decide is an error.
+    pub fn try_map<U: Element>(&self, f: impl Fn(T) -> U) -> Result<Stream<U, L, D>, DimError> {
+        self.unary("map", Map(f))
+    }
+
+    /// `f` of each element and of the other operand's at the same position; compute. Shapes and data dimensions match.
+    ///
+    /// ```text
+    /// [a b! c] (*) [a b! c] -> [a b! c]
+    /// ```
+    ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims! { pub struct Time; }
+    /// let x = from_vec(Time.of(3), vec![1, 2, 3]).stream(Time, Time);
+    /// let y = x.zip_map(&(&x * 2), |x, y| (y, x));
+    /// assert_eq!(y.to_array(), ndarray::array![(2, 1), (4, 2), (6, 3)]);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the two have different sizes for a dim, or the result does not fit into memory.
+    #[track_caller]
+    pub fn zip_map<V: Element, U: Element, R: StreamOperand<V, L, D>>(
+        &self,
+        other: R,
+        f: impl Fn(T, V) -> U,
+    ) -> Stream<U, L, D> {
+        unwrap(self.try_zip_map(other, f))
+    }
+
+    /// As [`zip_map`](Stream::zip_map), but what sizes decide is an error.
+    pub fn try_zip_map<V: Element, U: Element, R: StreamOperand<V, L, D>>(
+        &self,
+        other: R,
+        f: impl Fn(T, V) -> U,
+    ) -> Result<Stream<U, L, D>, DimError> {
+        self.binary("zip_map", Map(f), &other)
+    }
+
+    /// The greater of both elements at each position; compute. Shapes and data dimensions match, as in all pointwise operations.
+    ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims! { pub struct Time; }
+    /// let x = from_vec(Time.of(3), vec![1, 5, 3]).stream(Time, Time);
+    /// assert_eq!(x.maximum(2).minimum(x.map(|_| 4)).to_array(), ndarray::array![2, 4, 3]);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the two have different sizes for a dim, or the result does not fit into memory.
+    #[track_caller]
+    pub fn maximum<R: StreamOperand<T, L, D>>(&self, other: R) -> Self
+    where
+        T: Ordered,
+    {
+        unwrap(self.try_maximum(other))
+    }
+
+    /// As [`maximum`](Stream::maximum), but what sizes decide is an error.
+    pub fn try_maximum<R: StreamOperand<T, L, D>>(&self, other: R) -> Result<Self, DimError>
+    where
+        T: Ordered,
+    {
+        self.binary("maximum", ops::Maximum, &other)
+    }
+
+    /// The lesser of both elements at each position, as for [`maximum`](Stream::maximum).
+    ///
+    /// # Panics
+    ///
+    /// As [`maximum`](Stream::maximum).
+    #[track_caller]
+    pub fn minimum<R: StreamOperand<T, L, D>>(&self, other: R) -> Self
+    where
+        T: Ordered,
+    {
+        unwrap(self.try_minimum(other))
+    }
+
+    /// As [`minimum`](Stream::minimum), but what sizes decide is an error.
+    pub fn try_minimum<R: StreamOperand<T, L, D>>(&self, other: R) -> Result<Self, DimError>
+    where
+        T: Ordered,
+    {
+        self.binary("minimum", ops::Minimum, &other)
+    }
+}
+
+macro_rules! unary {
+    ($($(#[$doc:meta])* $name:ident $op:ident [$bound:ident];)*) => {
+        /// Operations on each element; compute. Others are [`map`](Stream::map) with a closure.
+        impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {$(
+            $(#[$doc])*
+            ///
+            /// # Panics
+            ///
+            /// If the result does not fit into memory.
+            #[track_caller]
+            pub fn $name(&self) -> Self
+            where
+                T: $bound,
+            {
+                unwrap(self.unary(stringify!($name), ops::$op))
+            }
+        )*}
+    };
+}
+
+unary! {
+    /// `e^x`
+    exp Exp [Analytic];
+    /// The natural logarithm.
+    ln Ln [Analytic];
+    /// The square root.
+    sqrt Sqrt [Analytic];
+    /// `1 / sqrt(x)`
+    rsqrt Rsqrt [Analytic];
+    /// `1 / x`
+    recip Recip [Analytic];
+    /// `x * x`
+    square Square [Num];
+    /// The hyperbolic tangent.
+    tanh Tanh [Analytic];
+    /// `1 / (1 + e^-x)`
+    sigmoid Sigmoid [Real];
+    /// `max(x, 0)`
+    relu Relu [Ordered];
+    /// `x / 2 * (1 + erf(x / sqrt 2))`, the exact form.
+    gelu Gelu [Real];
+    /// `x * sigmoid(x)`
+    silu Silu [Real];
+}
+
+macro_rules! operators {
+    ($($trait:ident $method:ident;)*) => {$(
+        impl<T: Num, L: Dims, D: Brand, R: StreamOperand<T, L, D>> $trait<R> for &Stream<T, L, D> {
+            type Output = Stream<T, L, D>;
+
+            #[track_caller]
+            fn $method(self, other: R) -> Stream<T, L, D> {
+                unwrap(self.binary(stringify!($method), ops::$trait, &other))
+            }
+        }
+
+        impl<T: Num, L: Dims, D: Brand, R: StreamOperand<T, L, D>> $trait<R> for Stream<T, L, D> {
+            type Output = Stream<T, L, D>;
+
+            #[track_caller]
+            fn $method(self, other: R) -> Stream<T, L, D> {
+                unwrap(self.binary(stringify!($method), ops::$trait, &other))
+            }
+        }
+    )*};
+}
+
+operators! {
+    Add add;
+    Sub sub;
+    Mul mul;
+    Div div;
+}
+
+impl<T: Signed, L: Dims, D: Brand> Neg for &Stream<T, L, D> {
+    type Output = Stream<T, L, D>;
+
+    #[track_caller]
+    fn neg(self) -> Stream<T, L, D> {
+        unwrap(self.unary("neg", ops::Neg))
+    }
+}
+
+impl<T: Signed, L: Dims, D: Brand> Neg for Stream<T, L, D> {
+    type Output = Stream<T, L, D>;
+
+    #[track_caller]
+    fn neg(self) -> Stream<T, L, D> {
+        -&self
+    }
+}
+
+macro_rules! left_scalars {
+    ($($t:ty),*) => {$(left_scalars!(@ $t: Add add, Sub sub, Mul mul, Div div);)*};
+    (@ $t:ty: $($trait:ident $method:ident),*) => {$(
+        impl<L: Dims, D: Brand> $trait<&Stream<$t, L, D>> for $t {
+            type Output = Stream<$t, L, D>;
+
+            #[track_caller]
+            fn $method(self, other: &Stream<$t, L, D>) -> Stream<$t, L, D> {
+                let both = Binary { op: ops::$trait, a: Scalar(self), b: other.in_memory().expr };
+                let out = unwrap(Stream::compute(Named::from_expr(both)));
+                out.note(CostClass::Compute, || stringify!($method).into(), || vec![other.shape()]);
+                out
+            }
+        }
+
+        impl<L: Dims, D: Brand> $trait<Stream<$t, L, D>> for $t {
+            type Output = Stream<$t, L, D>;
+
+            #[track_caller]
+            fn $method(self, other: Stream<$t, L, D>) -> Stream<$t, L, D> {
+                $trait::$method(self, &other)
+            }
+        }
+    )*};
+}
+
+left_scalars!(i8, i16, i32, i64, isize, u8, u16, u32, u64, usize, f32, f64);
+left_scalars!(num_complex::Complex32, num_complex::Complex64);
+#[cfg(feature = "half")]
+left_scalars!(half::f16, half::bf16);

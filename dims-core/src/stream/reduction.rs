@@ -1,0 +1,164 @@
+//! Reductions: along the data dimension they keep it, along another dim they are generally slower.
+
+use super::axes::{IsAxis, KeptAs, Replaced, SameBrand};
+use super::ledger::CostClass;
+use super::{Sizes, Stream};
+use crate::brand::Brand;
+use crate::dim::DimRef;
+use crate::error::{DimError, unwrap};
+use crate::kernel::reduce::Reducer;
+use crate::kernel::reducers;
+use crate::laid::DividesInto;
+use crate::plan::shape::Shape;
+use crate::rank::Rank0;
+use crate::reduce::{Empty, combined};
+use crate::scalar::{Analytic, Element, Num, Ordered, Real};
+use crate::set::list::List;
+use crate::set::{Dims, Wrong};
+use std::marker::PhantomData;
+
+/// A dim of a stream of `L` along `D` that can be reduced away: any but the data dimension.
+pub trait ReducedAway<L, D>: DimRef {
+    /// The axes that are left.
+    type Left: Dims;
+}
+impl<A, L, D> ReducedAway<L, D> for A
+where
+    A: DimRef<Brand: SameBrand<D, Out: NotTheDataDim<D, L>>>,
+    L: Dims<List: DividesInto<A::Brand, (), Verdict: IsAxis<A::Brand, L>>>,
+{
+    type Left = <Replaced<L, A, ()> as List>::Tuple;
+}
+
+/// The verdict that a dim is not the data dimension `D` of a stream of `L`.
+#[diagnostic::on_unimplemented(
+    message = "`{D}` is the data dimension of this stream of `{L}`, and cannot be reduced away",
+    label = "a reduction along the data dimension keeps it, with one element",
+    note = "name what it becomes: `dims! {{ pub struct One = 1; }}`, and `x.sum_keepdim({D}, One)` instead of `x.sum({D})`"
+)]
+pub trait NotTheDataDim<D, L> {}
+#[diagnostic::do_not_recommend]
+impl<D, L> NotTheDataDim<D, L> for Wrong {}
+
+macro_rules! reductions {
+    ($($(#[$doc:meta])* $name:ident $try_name:ident $keep:ident $try_keep:ident [$bound:ident] $reducer:expr, $empty:expr;)*) => {
+        impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {$(
+            $(#[$doc])*
+            ///
+            /// Of a dim that is not the data dimension, which stays; generally slower. See [`sum`](Stream::sum) for an example.
+            ///
+            /// # Panics
+            ///
+            /// Where the `try_` form returns an error.
+            #[track_caller]
+            pub fn $name<A: ReducedAway<L, D>>(&self, axis: A) -> Stream<T, A::Left, D>
+            where
+                T: $bound,
+            {
+                unwrap(self.$try_name(axis))
+            }
+
+            #[doc = concat!("As [`", stringify!($name), "`](Stream::", stringify!($name), "), but what sizes decide is an error.")]
+            pub fn $try_name<A: ReducedAway<L, D>>(&self, axis: A) -> Result<Stream<T, A::Left, D>, DimError>
+            where
+                T: $bound,
+            {
+                let out = self.reduced::<A, A::Left, D, _>(axis, None, $reducer, $empty)?;
+                let name = stringify!($name);
+                out.note(CostClass::Slower, || format!("{name}({})", axis.info().name), || vec![self.shape()]);
+                Ok(out)
+            }
+
+            $(#[$doc])*
+            ///
+            /// Of any dim, in whose place the dim `one` of one element stands afterwards. If it is the data dimension, so is `one`.
+            /// See [`sum_keepdim`](Stream::sum_keepdim) for an example.
+            ///
+            /// # Panics
+            ///
+            /// Where the `try_` form returns an error.
+            #[track_caller]
+            pub fn $keep<A: DimRef, N: KeptAs<A, L, D>>(
+                &self,
+                axis: A,
+                one: N,
+            ) -> Stream<T, N::Axes, N::Data>
+            where
+                T: $bound,
+            {
+                unwrap(self.$try_keep(axis, one))
+            }
+
+            #[doc = concat!("As [`", stringify!($keep), "`](Stream::", stringify!($keep), "), but what sizes decide is an error.")]
+            pub fn $try_keep<A: DimRef, N: KeptAs<A, L, D>>(
+                &self,
+                axis: A,
+                one: N,
+            ) -> Result<Stream<T, N::Axes, N::Data>, DimError>
+            where
+                T: $bound,
+            {
+                one.info().meet(1, None)?;
+                let out = self.reduced::<A, N::Axes, N::Data, _>(axis, Some(1), $reducer, $empty)?;
+                let cost = if Self::is_data(axis) { CostClass::Compute } else { CostClass::Slower };
+                let name = stringify!($keep);
+                out.note(cost, || format!("{name}({})", axis.info().name), || vec![self.shape()]);
+                Ok(out)
+            }
+        )*}
+    };
+}
+
+reductions! {
+    /// The sum; 0 where there is nothing to add.
+    ///
+    /// ```text
+    /// [a! b].sum(dim=1) -> [a!]
+    /// ```
+    ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims! { pub struct A; pub struct B; pub struct One = 1; }
+    /// let x = from_vec((A.of(2), B.of(3)), vec![1, 2, 3, 4, 5, 6]).stream((A, B), A);
+    /// let away: Stream<i32, (A,), A> = x.sum(B);
+    /// let kept: Stream<i32, (One, B), One> = x.sum_keepdim(A, One);
+    /// assert_eq!((away.to_array(), kept.to_array()), (ndarray::array![6, 15], ndarray::array![[5, 7, 9]]));
+    /// ```
+    sum try_sum sum_keepdim try_sum_keepdim [Num] reducers::Sum, Empty::Allowed;
+    /// The product; 1 where there is nothing to multiply.
+    prod try_prod prod_keepdim try_prod_keepdim [Num] reducers::Prod, Empty::Allowed;
+    /// The mean; not-a-number where there is nothing.
+    mean try_mean mean_keepdim try_mean_keepdim [Analytic] reducers::Mean, Empty::Allowed;
+    /// The variance of a whole population, `mean of (x - mean)^2`.
+    var try_var var_keepdim try_var_keepdim [Real] reducers::Variance::<_, false> { ddof: T::ZERO }, Empty::Allowed;
+    /// The greatest element. Nothing to choose from is an error.
+    max try_max max_keepdim try_max_keepdim [Ordered] reducers::Max, Empty::Refused("max");
+    /// The least element. Nothing to choose from is an error.
+    min try_min min_keepdim try_min_keepdim [Ordered] reducers::Min, Empty::Refused("min");
+    /// `ln(sum of e^x)`, without overflow.
+    logsumexp try_logsumexp logsumexp_keepdim try_logsumexp_keepdim [Real] reducers::LogSumExp(PhantomData), Empty::Allowed;
+}
+
+impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
+    /// Reduces an axis, and puts one of the size `kept` in its place, if any; `M` are the axes afterwards, and `E` the data dimension.
+    fn reduced<A: DimRef, M: Dims, E: Brand, Q: Reducer<T, Out = T>>(
+        &self,
+        axis: A,
+        kept: Option<usize>,
+        reducer: Q,
+        empty: Empty,
+    ) -> Result<Stream<T, M, E>, DimError> {
+        let tensor = self.in_memory();
+        let mut shape = Shape::new::<L, Rank0>();
+        tensor.meet(&mut shape)?;
+        let at = Self::position(axis);
+        let data = combined::<L, Rank0, _, A, Q>(&tensor.expr, &shape, reducer, empty)?;
+        let mut sizes: Sizes = shape.sizes().into();
+        match kept {
+            Some(size) => sizes[at] = size,
+            None => drop(sizes.remove(at)),
+        }
+        Ok(Stream::from_vec(data, &sizes))
+    }
+}

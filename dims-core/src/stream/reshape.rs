@@ -1,0 +1,411 @@
+//! Reshapes: the stride of the data dimension stays.
+//!
+//! The *stride* of an axis is the product of the sizes of all axes behind it: `[(b * c) c 1]` for `[a b c]`. (It has nothing to do with where
+//! elements lie in this computer's memory.)
+
+use super::axes::{Decides, InPlaceOf, IsData, Minus, NotYetAxis, SameBrand, Shares};
+use super::ledger::{CostClass, StreamShape};
+use super::stride::{StrideOf, WithStride};
+use super::{Sizes, Stream};
+use crate::bind::split::sizes_of;
+use crate::brand::{Brand, DimInfo};
+use crate::dim::{DimList, DimRef};
+use crate::error::{DimError, unwrap};
+use crate::laid::{MergesIn, SideBySide};
+use crate::plan::shape::volume;
+use crate::restructure::{PartsOf, SizeProduct};
+use crate::scalar::Element;
+use crate::set::list::List;
+use crate::set::{Dims, NamedOnce, Right, Verdict, Wrong};
+use crate::size::{MaySame, SizesAgree};
+use crate::storage::shared::{Shared, contiguous};
+use smallvec::SmallVec;
+
+impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
+    /// One axis as several dims, the last one fastest; one of their sizes may be unknown. If it is the data dimension, the last one becomes
+    /// the data dimension, as that keeps its stride.
+    ///
+    /// ```text
+    /// [a! (b * c)] -> [a! b c]       free
+    /// [a (n * b)! c] -> [a n b! c]   compute: the extent of the data dimension changes
+    /// ```
+    ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims! { pub struct A; pub struct Whole; pub struct N; pub struct B = 3; pub struct C; }
+    /// let x = ones::<f32, _>((A.of(2), Whole.of(6), C.of(5))).stream((A, Whole, C), Whole);
+    /// let y: Stream<f32, (A, N, B, C), B> = x.split(Whole, (N, B));
+    /// assert_eq!(y.shape().to_string(), "[A=2 N=2 B!=3 C=5]");
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the sizes do not multiply to that of `whole`.
+    #[track_caller]
+    pub fn split<W: DimRef, P: PartsOf<W> + PartsOfAxis<W, L, D>>(
+        &self,
+        whole: W,
+        parts: P,
+    ) -> Stream<T, P::Axes, P::Data> {
+        unwrap(self.try_split(whole, parts))
+    }
+
+    /// As [`split`](Stream::split), but what sizes decide is an error.
+    pub fn try_split<W: DimRef, P: PartsOf<W> + PartsOfAxis<W, L, D>>(
+        &self,
+        whole: W,
+        parts: P,
+    ) -> Result<Stream<T, P::Axes, P::Data>, DimError> {
+        let at = Self::position(whole);
+        let mut sizes: Sizes = self.data.sizes().collect();
+        let (mut own, mut met) = (Sizes::new(), Ok(()));
+        sizes_of(&parts, sizes[at], None, |dim, size| {
+            own.push(size);
+            if met.is_ok() {
+                met = dim.meet(size, None);
+            }
+        })?;
+        met?;
+        sizes.remove(at);
+        sizes.insert_many(at, own);
+        self.reshaped(&sizes, || format!("split({}, {})", whole.info().name, tuple::<P>()))
+    }
+
+    /// Neighbours among the axes as one dim `whole`, whose size is the product of theirs. The data dimension may be the last of them, and then
+    /// `whole` is the data dimension; before others of them its stride would change.
+    ///
+    /// ```text
+    /// [a b! c] -> [(a * b)! c]   compute
+    /// [a! b c] -> [a! (b * c)]   free
+    /// [a b! c] -> [a (b * c)!]   is refused: the stride is c before, but 1 after
+    /// ```
+    ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims! { pub struct A; pub struct B; pub struct C; pub struct Both; }
+    /// let x = ones::<f32, _>((A.of(2), B.of(3), C.of(5))).stream((A, B, C), B);
+    /// let y: Stream<f32, (Both, C), Both> = x.merge((A, B), Both);
+    /// assert_eq!(y.shape().to_string(), "[Both!=6 C=5]");
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If `whole` has another size, or the product of the sizes cannot be counted.
+    #[track_caller]
+    pub fn merge<P: PartsOf<W> + UnitesTo<W, L, D>, W: DimRef>(
+        &self,
+        parts: P,
+        whole: W,
+    ) -> Stream<T, P::Axes, P::Data> {
+        unwrap(self.try_merge(parts, whole))
+    }
+
+    /// As [`merge`](Stream::merge), but what sizes decide is an error.
+    pub fn try_merge<P: PartsOf<W> + UnitesTo<W, L, D>, W: DimRef>(
+        &self,
+        _: P,
+        whole: W,
+    ) -> Result<Stream<T, P::Axes, P::Data>, DimError> {
+        let parts = P::KEYS.as_slice();
+        let first = parts.first().and_then(|key| L::KEYS.position(key)).expect("the parts are axes");
+        let mut sizes: Sizes = self.data.sizes().collect();
+        let merged = volume(sizes.drain(first..first + parts.len()), 1);
+        let merged = merged.ok_or_else(|| DimError::TooLarge { dims: self.shape().to_string() })?;
+        whole.info().meet(merged, None)?;
+        sizes.insert(first, merged);
+        self.reshaped(&sizes, || format!("merge({}, {})", tuple::<P>(), whole.info().name))
+    }
+
+    /// The elements in their order under other axes. The data dimension of the result is the axis that has the stride of the data dimension
+    /// before; if there are several (behind it are axes of size 1), the first of them.
+    ///
+    /// rustc compares the strides: the product of the static sizes behind the data dimension must stay, and so must the dims behind it that have
+    /// no static size. Where it cannot know, because dims without a static size are split or merged behind the data dimension, use
+    /// [`split`](Stream::split) and [`merge`](Stream::merge), which keep the stride whatever the sizes are. A dim that the stream has already
+    /// keeps its size unless it comes with another one; of the others one may be of unknown size.
+    ///
+    /// ```text
+    /// [a b c!] -> [b a c!]         the stride is 1 before and after
+    /// [a (n * b)! c] -> [a n b! c] the stride is c before and after
+    /// ```
+    ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims! { pub struct A; pub struct Whole = 6; pub struct N = 2; pub struct B = 3; pub struct C = 5; }
+    /// let x = ones::<f32, _>((A.of(2), Whole, C)).stream((A, Whole, C), Whole);
+    /// let y: Stream<f32, (A, N, B, C), B> = x.reshape((A, N, B, C));
+    /// assert_eq!(y.shape().to_string(), "[A=2 N=2 B!=3 C=5]");
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the number of elements would change, or more than one size is unknown.
+    #[track_caller]
+    pub fn reshape<P: ReshapeOf<L, D>>(&self, axes: P) -> Stream<T, P::Axes, P::Data> {
+        unwrap(self.try_reshape(axes))
+    }
+
+    /// As [`reshape`](Stream::reshape), but what sizes decide is an error.
+    pub fn try_reshape<P: ReshapeOf<L, D>>(&self, axes: P) -> Result<Stream<T, P::Axes, P::Data>, DimError> {
+        let own: Sizes = self.data.sizes().collect();
+        let mut known: SmallVec<[Option<usize>; 8]> = SmallVec::new();
+        axes.each(|dim| {
+            let kept = L::KEYS.position(&dim.key()).map(|at| own[at]);
+            known.push(dim.fixed.or(kept).or(dim.size()));
+        });
+        let refused = |why: &str| {
+            let names = P::KEYS.as_slice().iter().map(|key| key.name).zip(&known);
+            let part = |(name, size): (&str, &Option<usize>)| match size {
+                Some(size) => format!("{name}={size}"),
+                None => name.to_owned(),
+            };
+            let to: Vec<String> = names.map(part).collect();
+            DimError::Shape {
+                what: format!("{} cannot be reshaped to [{}]: {why}", self.shape(), to.join(" ")),
+            }
+        };
+        let elements =
+            volume(own.iter().copied(), 1).ok_or_else(|| refused("its elements cannot be counted"))?;
+        let others = volume(known.iter().copied().flatten(), 1)
+            .ok_or_else(|| refused("the sizes cannot be multiplied"))?;
+        let left = match known.iter().filter(|size| size.is_none()).count() {
+            0 if others == elements => 0,
+            0 => return Err(refused("the numbers of elements differ")),
+            1 if others == 0 => {
+                return Err(refused("the other sizes multiply to 0, so the unknown one cannot be found"));
+            }
+            1 if elements % others != 0 => return Err(refused("the known sizes do not divide its elements")),
+            1 => elements / others,
+            _ => return Err(refused("the size of one dim can be found, but more are unknown")),
+        };
+        let sizes: Sizes = known.iter().map(|size| size.unwrap_or(left)).collect();
+        let (mut at, mut met) = (0, Ok(()));
+        axes.each(|dim| {
+            // A local dim that the stream has already keeps the size that it was bound with.
+            let cell = if L::KEYS.position(&dim.key()).is_some() { None } else { dim.cell };
+            if met.is_ok() {
+                met = DimInfo { cell, ..dim }.meet(sizes[at], None);
+            }
+            at += 1;
+        });
+        met?;
+        // Dims without a static size that are behind both data dimensions could have been given other sizes.
+        let stride = |sizes: &[usize], data: Option<usize>| {
+            sizes[data.map_or(0, |at| at + 1)..].iter().product::<usize>()
+        };
+        let data = Stream::<T, P::Axes, P::Data>::DATA;
+        if elements > 0 && stride(&own, Self::DATA) != stride(&sizes, data) {
+            return Err(refused("the stride of the data dimension would change"));
+        }
+        self.reshaped(&sizes, || format!("reshape({})", tuple::<P>()))
+    }
+
+    /// The elements in their order under axes of other sizes.
+    fn reshaped<M: Dims, E: Brand>(
+        &self,
+        sizes: &[usize],
+        operation: impl FnOnce() -> String,
+    ) -> Result<Stream<T, M, E>, DimError> {
+        let data = if self.data.is_contiguous() {
+            self.data.with_axes(0, contiguous(sizes))
+        } else {
+            Shared::contiguous(self.to_vec()?, sizes)
+        };
+        let out = Stream::<T, M, E>::from_shared(data);
+        let extent = |shape: &StreamShape| shape.data.map(|at| shape.axes[at].1);
+        let same = extent(&self.shape()) == extent(&out.shape());
+        out.note(if same { CostClass::Free } else { CostClass::Compute }, operation, || vec![self.shape()]);
+        Ok(out)
+    }
+}
+
+/// The names of dims as they are written.
+fn tuple<P: DimList>() -> String {
+    let names: Vec<&str> = P::KEYS.as_slice().iter().map(|key| key.name).collect();
+    format!("({})", names.join(", "))
+}
+
+/// Dims that an axis `W` of a stream of `L` along `D` can be split into.
+pub trait PartsOfAxis<W, L, D>: DimList {
+    /// The axes afterwards.
+    type Axes: Dims;
+    /// The data dimension afterwards.
+    type Data: Brand;
+}
+impl<P, W, L, D> PartsOfAxis<W, L, D> for P
+where
+    P: InPlaceOf<W, L> + DimList<Brands: LastPart>,
+    W: DimRef<Brand: SameBrand<D>>,
+    D: Brand,
+{
+    type Axes = <P as InPlaceOf<W, L>>::Axes;
+    type Data = <IsData<W, D> as Decides>::Pick<<P::Brands as LastPart>::Out, D>;
+}
+
+/// A list that has a last brand.
+#[diagnostic::on_unimplemented(
+    message = "an axis cannot be split into no dims at all",
+    label = "a tuple of dims is expected here"
+)]
+pub trait LastPart {
+    /// The last one.
+    type Out: Brand;
+}
+#[diagnostic::do_not_recommend]
+impl<H: Brand> LastPart for (H, ()) {
+    type Out = H;
+}
+#[diagnostic::do_not_recommend]
+impl<H, G, T> LastPart for (H, (G, T))
+where
+    (G, T): LastPart,
+{
+    type Out = <(G, T) as LastPart>::Out;
+}
+
+/// Neighbours among the axes `L` of a stream along `D` that can be merged to one dim `W`: the data dimension is the last of them, or not among
+/// them.
+pub trait UnitesTo<W, L, D>: DimList {
+    /// The axes afterwards.
+    type Axes: Dims;
+    /// The data dimension afterwards.
+    type Data: Brand;
+}
+impl<P, W, L, D> UnitesTo<W, L, D> for P
+where
+    W: DimRef,
+    D: Brand,
+    P: DimList<Brands: PlaceOfData<D, Out: StrideStays<P, L, D>>>,
+    L: Dims<List: MergesIn<P::Brands, W::Brand, Verdict: SideBySide<P, L>> + Minus<P::Brands>>,
+    <L::List as Minus<P::Brands>>::Out: Shares<(W::Brand, ())>,
+    Verdict<TakenName<L, P, W>>: NotYetAxis<TakenName<L, P, W>, L>,
+{
+    type Axes = <<L::List as MergesIn<P::Brands, W::Brand>>::Out as List>::Tuple;
+    type Data = <<<P::Brands as PlaceOfData<D>>::Out as DataPlace>::Within as Decides>::Pick<W::Brand, D>;
+}
+
+/// `W`, if an axis other than those of `P` has that name, or [`Nothing`](crate::set::Nothing).
+type TakenName<L, P, W> =
+    <<<L as Dims>::List as Minus<<P as DimList>::Brands>>::Out as Shares<(<W as DimRef>::Brand, ())>>::Found;
+
+/// Where the data dimension `D` stands in a list.
+pub trait PlaceOfData<D> {
+    /// [`Outside`], [`AtTheEnd`] or [`BeforeOthers`].
+    type Out: DataPlace;
+}
+impl<D> PlaceOfData<D> for () {
+    type Out = Outside;
+}
+#[diagnostic::do_not_recommend]
+impl<H, T, D> PlaceOfData<D> for (H, T)
+where
+    H: SameBrand<D, Out: PlaceStep<T, D>>,
+{
+    type Out = <H::Out as PlaceStep<T, D>>::Out;
+}
+
+/// One step of [`PlaceOfData`].
+pub trait PlaceStep<T, D> {
+    /// See [`PlaceOfData`].
+    type Out: DataPlace;
+}
+#[diagnostic::do_not_recommend]
+impl<D> PlaceStep<(), D> for Right {
+    type Out = AtTheEnd;
+}
+#[diagnostic::do_not_recommend]
+impl<G, T, D> PlaceStep<(G, T), D> for Right {
+    type Out = BeforeOthers;
+}
+#[diagnostic::do_not_recommend]
+impl<T: PlaceOfData<D>, D> PlaceStep<T, D> for Wrong {
+    type Out = T::Out;
+}
+
+/// The data dimension is not in the list.
+pub struct Outside;
+/// The data dimension is the last of the list.
+pub struct AtTheEnd;
+/// The data dimension is in the list, with others behind it.
+pub struct BeforeOthers;
+
+/// [`Outside`], [`AtTheEnd`] or [`BeforeOthers`].
+pub trait DataPlace {
+    /// Whether it is in the list.
+    type Within: Decides;
+}
+impl DataPlace for Outside {
+    type Within = Wrong;
+}
+impl DataPlace for AtTheEnd {
+    type Within = Right;
+}
+impl DataPlace for BeforeOthers {
+    type Within = Right;
+}
+
+/// The verdict that the stride of the data dimension `D` stays when `P` are merged.
+#[diagnostic::on_unimplemented(
+    message = "merging `{P}` would change the stride of the data dimension `{D}` of `{L}`",
+    label = "the data dimension can only be the last of the dims that are merged",
+    note = "its stride is the product of the sizes behind it: `[a b! c] -> [a (b * c)!]` has c before, but 1 after"
+)]
+pub trait StrideStays<P, L, D> {}
+#[diagnostic::do_not_recommend]
+impl<P, L, D> StrideStays<P, L, D> for Outside {}
+#[diagnostic::do_not_recommend]
+impl<P, L, D> StrideStays<P, L, D> for AtTheEnd {}
+
+/// Dims that a stream of `L` along `D` can be reshaped to: one of them has the stride that `D` has.
+pub trait ReshapeOf<L, D>: DimList {
+    /// The axes afterwards.
+    type Axes: Dims;
+    /// The data dimension afterwards.
+    type Data: Brand;
+}
+impl<P, L, D> ReshapeOf<L, D> for P
+where
+    D: Brand,
+    L: Dims<List: StrideOf<D> + SizeProduct>,
+    P: DimList<
+        Brands: List
+                    + SizeProduct<Out: MaySame<<L::List as SizeProduct>::Out, Out: SameVolume<AxesOf<P>, L>>>,
+    >,
+    (): Shares<P::Brands>,
+    Verdict<NamedTwice<P>>: NamedOnce<NamedTwice<P>, P>,
+    P::Brands: WithStride<StaticStride<L, D>, OtherStride<L, D>, D, Verdict: KeepsStride<AxesOf<P>, L, D>>,
+{
+    type Axes = AxesOf<P>;
+    type Data = <P::Brands as WithStride<StaticStride<L, D>, OtherStride<L, D>, D>>::Data;
+}
+
+/// The dims `P` as the axes of a stream.
+type AxesOf<P> = <<P as DimList>::Brands as List>::Tuple;
+/// The first dim that `P` names twice, or [`Nothing`](crate::set::Nothing).
+type NamedTwice<P> = <() as Shares<<P as DimList>::Brands>>::Found;
+/// The product of the static sizes behind `D`.
+type StaticStride<L, D> = <<L as Dims>::List as StrideOf<D>>::Static;
+/// The dims behind `D` without a static size.
+type OtherStride<L, D> = <<L as Dims>::List as StrideOf<D>>::Others;
+
+/// The verdict that the static sizes of `P` and `L` multiply to the same.
+#[diagnostic::on_unimplemented(
+    message = "`{P}` and `{L}` do not have the same number of elements",
+    label = "a reshape keeps the number of elements"
+)]
+pub trait SameVolume<P, L> {}
+#[diagnostic::do_not_recommend]
+impl<P, L> SameVolume<P, L> for SizesAgree {}
+
+/// The verdict that one of the axes `P` has the stride of the data dimension `D` among the axes `L`.
+#[diagnostic::on_unimplemented(
+    message = "no axis of `{P}` has the stride that the data dimension `{D}` has in `{L}`",
+    label = "a reshape keeps the stride of the data dimension: the product of the sizes behind it",
+    note = "of sizes that are not static, rustc knows those of dims that stay; use `split` and `merge` for others"
+)]
+pub trait KeepsStride<P, L, D> {}
+#[diagnostic::do_not_recommend]
+impl<P, L, D> KeepsStride<P, L, D> for Right {}

@@ -1,0 +1,57 @@
+//! Slicing: on the data dimension it is computed, on any other dim it is free.
+
+use super::Stream;
+use super::axes::StreamAxis;
+use super::ledger::CostClass;
+use crate::bind::binder::cut;
+use crate::brand::{Brand, DimInfo};
+use crate::error::{DimError, unwrap};
+use crate::restructure::DimRange;
+use crate::scalar::Element;
+use crate::set::Dims;
+use crate::storage::shared::Axes;
+
+impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
+    /// The elements in a range of positions along an axis; negative positions count from the end. The data dimension stays.
+    ///
+    /// ```text
+    /// [a b c!][:, :, :n] -> [a b n!]     compute
+    /// [a b! c][:, :, :n] -> [a b! n]     free
+    /// ```
+    ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims! { pub struct Time; pub struct Feat; }
+    /// let x = from_vec((Time.of(2), Feat.of(3)), vec![1, 2, 3, 4, 5, 6]).stream((Time, Feat), Time);
+    /// let last: Stream<i32, (Time, Feat), Time> = x.slice(Feat, -2..);
+    /// assert_eq!(last.to_array(), ndarray::array![[2, 3], [5, 6]]);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the range is not within the axis, or the dim has a static size, which a part of it cannot have.
+    #[track_caller]
+    pub fn slice<A: StreamAxis<L>, P: DimRange>(&self, axis: A, range: P) -> Self {
+        unwrap(self.try_slice(axis, range))
+    }
+
+    /// As [`slice`](Stream::slice), but what sizes decide is an error.
+    pub fn try_slice<A: StreamAxis<L>, P: DimRange>(&self, axis: A, range: P) -> Result<Self, DimError> {
+        let (info, at) = (axis.info(), Self::position(axis));
+        let mut axes: Axes = self.data.axes().into();
+        let (start, end) = range.bounds(axes[at].size);
+        let (part, offset) = cut(axes[at], start, end, || format!("dim `{}`", info.name))?;
+        // A local dim keeps its own size, but a static one is part of the type.
+        DimInfo { cell: None, ..info }.meet(part.size, None)?;
+        axes[at] = part;
+        let sliced =
+            Stream::from_shared(self.data.with_axes(if part.size == 0 { 0 } else { offset as usize }, axes));
+        sliced.note(
+            if Self::is_data(axis) { CostClass::Compute } else { CostClass::Free },
+            || format!("slice({})", info.name),
+            || vec![self.shape()],
+        );
+        Ok(sliced)
+    }
+}

@@ -1,0 +1,221 @@
+//! What `onnx_dims!` becomes: dims as of `dims!`, and two structs.
+
+use super::Model;
+use super::ast::Call;
+use super::resolve::{Alias, Check, Field, NewDim, Signature};
+use crate::dims::ast::{Declared, Input};
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{ToTokens, format_ident, quote, quote_spanned};
+use syn::spanned::Spanned;
+use syn::{LitInt, Token, parse_quote};
+use typed_dims_onnx::OnnxElem;
+
+/// The items.
+pub fn expand(call: &Call, model: &Model, signature: &Signature) -> TokenStream {
+    let dims = crate::dims::expand::expand(&Input::Declared(signature.dims.iter().map(declared).collect()));
+    let checks = signature.checks.iter().map(check);
+    let written = call.path.value();
+    let inputs = tensors(
+        "Inputs",
+        &format!("What the model `{written}` takes."),
+        &signature.inputs,
+        &signature.aliases,
+        call,
+    );
+    let outputs = tensors(
+        "Outputs",
+        &format!("What the model `{written}` yields."),
+        &signature.outputs,
+        &signature.aliases,
+        call,
+    );
+    let file = &model.file;
+    quote! {
+        // For cargo and rustc: what is below changes with the file.
+        const _: &[u8] = ::core::include_bytes!(#file);
+        #dims
+        #(#checks)*
+        #inputs
+        #outputs
+    }
+}
+
+fn declared(dim: &NewDim) -> Declared {
+    let span = dim.name.span();
+    let what = capitalized(&dim.place);
+    let doc = match (&dim.denotation, role(dim.denotation.as_deref())) {
+        (Some(other), None) => format!("{what}, which the model calls `{}`.", other.escape_debug()),
+        _ => format!("{what}."),
+    };
+    Declared {
+        attrs: vec![parse_quote!(#[doc = #doc])],
+        vis: syn::Visibility::Public(Token![pub](span)),
+        token: Token![struct](span),
+        name: dim.name.clone(),
+        role: role(dim.denotation.as_deref()).map(|role| parse_quote!(::typed_dims::role::#role)),
+        size: dim.size.map(|size| {
+            let size = LitInt::new(&size.to_string(), span);
+            parse_quote!(#size)
+        }),
+        end: Token![;](span),
+    }
+}
+
+/// The role of a denotation; others than those of the standard are none.
+fn role(denotation: Option<&str>) -> Option<Ident> {
+    let role = match denotation? {
+        "DATA_BATCH" => "DataBatch",
+        "DATA_CHANNEL" => "DataChannel",
+        "DATA_TIME" => "DataTime",
+        "DATA_FEATURE" => "DataFeature",
+        "FILTER_IN_CHANNEL" => "FilterInChannel",
+        "FILTER_OUT_CHANNEL" => "FilterOutChannel",
+        "FILTER_SPATIAL" => "FilterSpatial",
+        _ => return None,
+    };
+    Some(Ident::new(role, Span::call_site()))
+}
+
+/// A dim that is declared elsewhere is what the model says, or rustc says what it is instead.
+fn check(check: &Check) -> TokenStream {
+    let Check { dim, size, denotation, place } = check;
+    let name = dim.to_token_stream().to_string().replace(' ', "");
+    let mut all = TokenStream::new();
+    if let Some(size) = size {
+        let what = format!("`{name}` does not have the static size {size}, which {place} has in the model");
+        all.extend(quote_spanned! {dim.span()=>
+            const _: () = ::core::assert!(::typed_dims::__private::onnx::has_size::<#dim>(#size), #what);
+        });
+    }
+    if let Some(denotation) = denotation.as_deref().filter(|&denotation| role(Some(denotation)).is_some()) {
+        let what = format!("`{name}` has another role than {denotation}, which {place} has in the model");
+        all.extend(quote_spanned! {dim.span()=>
+            const _: () = ::core::assert!(::typed_dims::__private::onnx::has_role::<#dim>(#denotation), #what);
+        });
+    }
+    all
+}
+
+/// The struct of inputs or outputs.
+fn tensors(name: &str, doc: &str, fields: &[Field], aliases: &[Alias], call: &Call) -> TokenStream {
+    let name = Ident::new(name, call.path.span());
+    let names: Vec<String> = fields.iter().map(|field| field.tensor.name.clone()).collect();
+    let count = names.len();
+    let idents: Vec<&Ident> = fields.iter().map(|field| &field.name).collect();
+    let docs = fields.iter().map(|field| format!("`{}`", field.tensor.to_string().replace('`', "'")));
+    let types: Vec<TokenStream> = fields.iter().map(tensor_type).collect();
+    let arrays: Vec<TokenStream> = fields.iter().map(array_type).collect();
+    let values: Vec<Ident> =
+        (0..count).map(|at| format_ident!("field{at}", span = Span::mixed_site())).collect();
+    let to_arrays = fields.iter().zip(&values).map(|(field, value)| {
+        let dims = &field.dims;
+        quote!(::typed_dims::order::OrderExt::try_order(#value, (#(#dims,)*))?)
+    });
+    let from_arrays = fields.iter().zip(&values).map(|(field, value)| {
+        let dims = &field.dims;
+        if dims.is_empty() {
+            quote!(::typed_dims::create::try_full((), #value)?)
+        } else {
+            quote!(::typed_dims::convert::IntoTensor::try_into_tensor(#value, (#(#dims,)*))?)
+        }
+    });
+    let aliases = aliases.iter().map(|Alias { first, second, param }| quote!((#first, #second, #param)));
+    let error = quote!(::typed_dims::error::DimError);
+    quote! {
+        #[doc = #doc]
+        #[allow(non_snake_case)]
+        #[derive(::core::clone::Clone, ::core::fmt::Debug)]
+        pub struct #name {
+            #(#[doc = #docs] pub #idents: #types,)*
+        }
+
+        #[automatically_derived]
+        #[allow(clippy::type_complexity, clippy::double_parens, clippy::unused_unit)]
+        impl #name {
+            /// The names of the tensors in the model, in its order.
+            pub const NAMES: [&'static str; #count] = [#(#names),*];
+
+            /// The tensors as arrays with the model's order of axes. Nothing is copied where elements lie in that order.
+            ///
+            /// # Panics
+            ///
+            /// Where `try_into_arrays` returns an error.
+            #[track_caller]
+            pub fn into_arrays(self) -> (#(#arrays,)*) {
+                ::typed_dims::error::unwrap(self.try_into_arrays())
+            }
+
+            /// As `into_arrays`, but what sizes decide is an error.
+            ///
+            /// # Errors
+            ///
+            /// If a dim has different sizes in different tensors.
+            pub fn try_into_arrays(self) -> ::core::result::Result<(#(#arrays,)*), #error> {
+                self.sizes_meet()?;
+                let Self { #(#idents: #values,)* } = self;
+                ::core::result::Result::Ok((#(#to_arrays,)*))
+            }
+
+            /// The tensors of arrays that have the model's order of axes. Nothing is copied.
+            ///
+            /// # Panics
+            ///
+            /// Where `try_from_arrays` returns an error.
+            #[track_caller]
+            pub fn from_arrays(arrays: (#(#arrays,)*)) -> Self {
+                ::typed_dims::error::unwrap(Self::try_from_arrays(arrays))
+            }
+
+            /// As `from_arrays`, but what sizes decide is an error.
+            ///
+            /// # Errors
+            ///
+            /// If an axis does not have the static size of its dim, or a dim has different sizes in different arrays.
+            pub fn try_from_arrays((#(#values,)*): (#(#arrays,)*)) -> ::core::result::Result<Self, #error> {
+                let tensors = Self { #(#idents: #from_arrays,)* };
+                tensors.sizes_meet()?;
+                ::core::result::Result::Ok(tensors)
+            }
+
+            fn sizes_meet(&self) -> ::core::result::Result<(), #error> {
+                ::typed_dims::__private::onnx::sizes_meet(&[#((#names, self.#idents.dims())),*], &[#(#aliases),*])
+            }
+        }
+    }
+}
+
+fn tensor_type(field: &Field) -> TokenStream {
+    let (elem, dims) = (elem(field), &field.dims);
+    quote!(::typed_dims::named::Tensor<#elem, (#(#dims,)*)>)
+}
+
+/// What `order` makes of a tensor with all its dims.
+fn array_type(field: &Field) -> TokenStream {
+    let elem = elem(field);
+    match field.dims.len() {
+        0 => elem,
+        rank @ 1..=6 => {
+            let rank = format_ident!("Ix{rank}");
+            quote!(::typed_dims::ndarray::Array<#elem, ::typed_dims::ndarray::#rank>)
+        }
+        _ => quote!(::typed_dims::ndarray::ArrayD<#elem>),
+    }
+}
+
+fn elem(field: &Field) -> TokenStream {
+    match field.tensor.elem {
+        OnnxElem::F16 => quote!(::typed_dims::__private::onnx::f16),
+        OnnxElem::BF16 => quote!(::typed_dims::__private::onnx::bf16),
+        OnnxElem::C32 => quote!(::typed_dims::__private::onnx::Complex<f32>),
+        OnnxElem::C64 => quote!(::typed_dims::__private::onnx::Complex<f64>),
+        other => {
+            let name = Ident::new(other.name(), Span::call_site());
+            quote!(::core::primitive::#name)
+        }
+    }
+}
+
+fn capitalized(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}

@@ -1,0 +1,58 @@
+//! `onnx_dims!`: the call is parsed by [`ast`], the model is read, [`names`] makes names of Rust's of those in it, [`resolve`] finds which axes
+//! are which dims, and [`expand`] writes dims and structs.
+
+mod ast;
+mod expand;
+mod names;
+mod resolve;
+
+use proc_macro2::TokenStream;
+use std::path::Path;
+use syn::{Error, LitStr, Result};
+use typed_dims_onnx::{OnnxError, OnnxModel, OnnxTensor};
+
+/// The items, or what is wrong.
+pub fn expand(input: TokenStream) -> TokenStream {
+    whole(input).unwrap_or_else(Error::into_compile_error)
+}
+
+fn whole(input: TokenStream) -> Result<TokenStream> {
+    let call: ast::Call = syn::parse2(input)?;
+    let model = Model::read(&call.path)?;
+    let signature = resolve::signature(&call, &model)?;
+    Ok(expand::expand(&call, &model, &signature))
+}
+
+/// What the file says.
+struct Model {
+    /// Where it lies, for rustc.
+    file: String,
+    inputs: Vec<OnnxTensor>,
+    outputs: Vec<OnnxTensor>,
+}
+
+impl Model {
+    fn read(path: &LitStr) -> Result<Model> {
+        let wrong = |what: String| Error::new(path.span(), what);
+        let written = path.value();
+        let crate_folder = std::env::var("CARGO_MANIFEST_DIR").unwrap_or_default();
+        let file = Path::new(&crate_folder).join(&written);
+        let model = OnnxModel::open(&file).map_err(|error| {
+            wrong(match error {
+                OnnxError::Unreadable { error, .. } => format!(
+                    "the model `{written}` cannot be read: {error}\n\nThe path starts at the folder of the crate's Cargo.toml."
+                ),
+                error => format!("the model `{written}` cannot be read: {error}"),
+            })
+        })?;
+        let (inputs, outputs) = match (model.inputs(), model.outputs()) {
+            (Ok(inputs), Ok(outputs)) => (inputs, outputs),
+            (Err(error), _) | (_, Err(error)) => {
+                return Err(wrong(format!("`{written}` has a signature that no structs can have: {error}")));
+            }
+        };
+        let file =
+            file.to_str().ok_or_else(|| wrong("the path of the crate is not UTF-8".to_owned()))?.to_owned();
+        Ok(Model { file, inputs, outputs })
+    }
+}

@@ -1,0 +1,368 @@
+//! Which axes are which dims.
+
+use super::Model;
+use super::ast::{Axis, Call, Tensor};
+use super::names;
+use crate::key::MOST;
+use proc_macro2::Span;
+use quote::ToTokens;
+use std::collections::{HashMap, HashSet};
+use syn::{Error, Ident, Path, Result};
+use typed_dims_onnx::{OnnxAxis, OnnxSize, OnnxTensor};
+
+/// Dims and structs.
+pub struct Signature {
+    pub dims: Vec<NewDim>,
+    pub checks: Vec<Check>,
+    pub aliases: Vec<Alias>,
+    pub inputs: Vec<Field>,
+    pub outputs: Vec<Field>,
+}
+
+/// A dim that is declared.
+pub struct NewDim {
+    pub name: Ident,
+    pub size: Option<usize>,
+    pub denotation: Option<String>,
+    /// The name in the model, if it has one.
+    param: Option<String>,
+    /// The first axis of which it is: "axis 0 of `image`".
+    pub place: String,
+}
+
+/// A dim that is declared elsewhere, and the axis that it has to fit.
+pub struct Check {
+    pub dim: Path,
+    pub size: Option<usize>,
+    pub denotation: Option<String>,
+    pub place: String,
+}
+
+/// Two dims that have one size in the model, by its name: a tensor has it twice.
+#[derive(PartialEq)]
+pub struct Alias {
+    pub first: String,
+    pub second: String,
+    pub param: String,
+}
+
+/// A tensor as a field.
+pub struct Field {
+    pub name: Ident,
+    pub tensor: OnnxTensor,
+    /// The dims of its axes.
+    pub dims: Vec<Path>,
+}
+
+/// How an axis is named.
+#[derive(Clone)]
+enum Naming {
+    New { name: Ident, by_user: bool },
+    Existing(Path),
+}
+
+impl Naming {
+    fn path(&self) -> Path {
+        match self {
+            Naming::New { name, .. } => name.clone().into(),
+            Naming::Existing(path) => path.clone(),
+        }
+    }
+
+    fn shown(&self) -> String {
+        shown_path(&self.path())
+    }
+
+    /// The name that the dim itself has.
+    fn last(&self) -> String {
+        self.path().segments.last().map_or_else(String::new, |segment| segment.ident.to_string())
+    }
+
+    fn span(&self) -> Span {
+        syn::spanned::Spanned::span(&self.path())
+    }
+}
+
+/// Resolves all names; all mistakes of the call are reported at once, and if there are none, all of what follows from it.
+pub fn signature(call: &Call, model: &Model) -> Result<Signature> {
+    let mut resolver = Resolver {
+        call,
+        errors: None,
+        params: HashMap::new(),
+        dims: Vec::new(),
+        checks: Vec::new(),
+        aliases: Vec::new(),
+    };
+    resolver.known_tensors(model);
+    for tensor in model.inputs.iter().chain(&model.outputs) {
+        resolver.name_params(tensor);
+    }
+    // With names that are not right, more would be wrong that is not.
+    if let Some(errors) = resolver.errors {
+        return Err(errors);
+    }
+    let inputs = resolver.fields(&model.inputs);
+    let outputs = resolver.fields(&model.outputs);
+    if resolver.dims.len() > MOST {
+        resolver.wrong(
+            call.path.span(),
+            format!("the model has {} dims; {MOST} are the most", resolver.dims.len()),
+        );
+    }
+    match resolver.errors {
+        Some(errors) => Err(errors),
+        None => Ok(Signature {
+            dims: resolver.dims,
+            checks: resolver.checks,
+            aliases: resolver.aliases,
+            inputs,
+            outputs,
+        }),
+    }
+}
+
+struct Resolver<'a> {
+    call: &'a Call,
+    errors: Option<Error>,
+    /// What users call a size that the model has a name for.
+    params: HashMap<String, Naming>,
+    dims: Vec<NewDim>,
+    checks: Vec<Check>,
+    aliases: Vec<Alias>,
+}
+
+impl Resolver<'_> {
+    fn wrong(&mut self, span: Span, what: String) {
+        let error = Error::new(span, what);
+        match &mut self.errors {
+            Some(errors) => errors.combine(error),
+            None => self.errors = Some(error),
+        }
+    }
+
+    /// What the user says of a tensor.
+    fn written(&self, tensor: &OnnxTensor) -> Option<&Tensor> {
+        let field = names::field(&tensor.name, Span::call_site()).to_string();
+        let mut written = self.call.tensors.iter();
+        written.find(|written| {
+            written.name.value() == tensor.name || written.name.value() == field.trim_start_matches("r#")
+        })
+    }
+
+    /// Each tensor that is written is in the model, with as many axes.
+    fn known_tensors(&mut self, model: &Model) {
+        let list = |tensors: &[OnnxTensor]| {
+            tensors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n    ")
+        };
+        let mut seen = HashSet::new();
+        for tensor in model.inputs.iter().chain(&model.outputs) {
+            let Some(written) = self.written(tensor) else {
+                if tensor.axes.is_none() {
+                    let what = format!(
+                        "the model does not say how many axes `{}` has: name them, `\"{}\": [A, B]`",
+                        tensor.name, tensor.name
+                    );
+                    self.wrong(self.call.path.span(), what);
+                }
+                continue;
+            };
+            seen.insert(written.name.value());
+            let count = written.axes.len();
+            if let Some(axes) = &tensor.axes
+                && axes.len() != count
+            {
+                let names =
+                    if count == 1 { "1 axis is named".to_owned() } else { format!("{count} axes are named") };
+                let what = format!("{names}, but the model has {}: `{tensor}`", axes.len());
+                self.wrong(written.bracket.span.join(), what);
+            }
+        }
+        for tensor in &self.call.tensors {
+            if !seen.contains(&tensor.name.value()) {
+                let what = format!(
+                    "the model has no input or output `{}`\n\ninputs:\n    {}\noutputs:\n    {}",
+                    tensor.name.value(),
+                    list(&model.inputs),
+                    list(&model.outputs),
+                );
+                self.wrong(tensor.name.span(), what);
+            }
+        }
+    }
+
+    /// A name that is given to one axis holds for all axes with its *dim_param*. In one tensor, a second axis of it can have a name of its own.
+    fn name_params(&mut self, tensor: &OnnxTensor) {
+        let (Some(written), Some(axes)) = (self.written(tensor), &tensor.axes) else { return };
+        let mut mine = HashSet::new();
+        let mut clashes = Vec::new();
+        let mut new = Vec::new();
+        for (axis, written) in axes.iter().zip(&written.axes) {
+            let OnnxSize::Param(param) = &axis.size else { continue };
+            if !mine.insert(param) {
+                continue;
+            }
+            let naming = match written {
+                Axis::Default => continue,
+                Axis::New(name) => Naming::New { name: name.clone(), by_user: true },
+                Axis::Existing(path) => Naming::Existing(path.clone()),
+            };
+            match self.params.get(param) {
+                Some(other) if other.shown() != naming.shown() => {
+                    let what = format!(
+                        "this axis has the size `{param}` in the model, as the one that is `{}`: they are one dim",
+                        other.shown()
+                    );
+                    clashes.push((naming.span(), what));
+                }
+                Some(_) => {}
+                None => new.push((param.clone(), naming)),
+            }
+        }
+        self.params.extend(new);
+        for (span, what) in clashes {
+            self.wrong(span, what);
+        }
+    }
+
+    fn fields(&mut self, tensors: &[OnnxTensor]) -> Vec<Field> {
+        let mut taken = HashSet::new();
+        let mut fields = Vec::new();
+        for tensor in tensors {
+            let span = self.call.path.span();
+            let mut name = names::field(&tensor.name, span);
+            let mut count = 2;
+            while !taken.insert(name.to_string()) {
+                name = names::field(&format!("{} {count}", tensor.name), span);
+                count += 1;
+                if count > tensors.len() + 2 {
+                    // Names that are cut off may differ in what is left out alone.
+                    name = Ident::new(&format!("_{}", taken.len()), span);
+                }
+            }
+            let dims = self.axes(tensor);
+            fields.push(Field { name, tensor: tensor.clone(), dims });
+        }
+        fields
+    }
+
+    fn axes(&mut self, tensor: &OnnxTensor) -> Vec<Path> {
+        let span = self.call.path.span();
+        let given: Vec<Option<Naming>> = match self.written(tensor) {
+            Some(written) => written.axes.iter().map(given).collect(),
+            None => Vec::new(),
+        };
+        let unknown = OnnxAxis { size: OnnxSize::Unknown, denotation: None };
+        let axes = tensor.axes.clone().unwrap_or_else(|| vec![unknown; given.len()]);
+        let mut dims: Vec<Naming> = Vec::new();
+        for (at, axis) in axes.iter().enumerate() {
+            let place = format!("axis {at} of `{}`", tensor.name);
+            let usual = match &axis.size {
+                OnnxSize::Param(param) => match self.params.get(param) {
+                    Some(naming) => naming.clone(),
+                    None => Naming::New { name: names::dim(param, span), by_user: false },
+                },
+                _ => Naming::New {
+                    name: names::dim(&format!("{} axis {at}", tensor.name), span),
+                    by_user: false,
+                },
+            };
+            let naming = given.get(at).cloned().flatten().unwrap_or_else(|| usual.clone());
+            if let OnnxSize::Param(param) = &axis.size
+                && naming.shown() != usual.shown()
+            {
+                let alias = Alias { first: usual.last(), second: naming.last(), param: param.clone() };
+                if !self.aliases.contains(&alias) {
+                    self.aliases.push(alias);
+                }
+            }
+            if let Some(twice) = dims.iter().position(|other| other.shown() == naming.shown()) {
+                let what = format!(
+                    "axes {twice} and {at} of `{}` are both `{}`, and a tensor has a dim once: name one of them, `{}`",
+                    tensor.name,
+                    naming.shown(),
+                    example(tensor, &axes, twice),
+                );
+                self.wrong(naming.span(), what);
+            } else {
+                self.meet(&naming, axis, place);
+            }
+            dims.push(naming);
+        }
+        dims.iter().map(Naming::path).collect()
+    }
+
+    /// An axis is of this dim: what the model says of it must be what it says of the others.
+    fn meet(&mut self, naming: &Naming, axis: &OnnxAxis, place: String) {
+        let size = if let OnnxSize::Fixed(size) = axis.size { Some(size) } else { None };
+        let param = if let OnnxSize::Param(param) = &axis.size { Some(param.clone()) } else { None };
+        let denotation = axis.denotation.clone();
+        let (name, by_user) = match naming {
+            Naming::Existing(dim) => {
+                let last = |path: &Path| path.segments.last().map(|segment| segment.ident.to_string());
+                let shown = naming.shown();
+                let namesake =
+                    |check: &&Check| last(&check.dim) == last(dim) && shown_path(&check.dim) != shown;
+                if let Some(other) = self.checks.iter().find(namesake) {
+                    let what = format!(
+                        "`{shown}` and `{}` have one name: errors could not tell them apart",
+                        shown_path(&other.dim)
+                    );
+                    self.wrong(naming.span(), what);
+                }
+                self.checks.push(Check { dim: dim.clone(), size, denotation, place });
+                return;
+            }
+            Naming::New { name, by_user } => (name, *by_user),
+        };
+        if name == "Inputs" || name == "Outputs" {
+            let what = format!("`{name}` is the name of a struct: give {place} another one");
+            self.wrong(name.span(), what);
+            return;
+        }
+        let Some(dim) = self.dims.iter_mut().find(|dim| dim.name == *name) else {
+            self.dims.push(NewDim { name: name.clone(), size, denotation, param, place });
+            return;
+        };
+        let what = match (dim.size, size) {
+            (Some(first), Some(second)) if first != second => {
+                Some(format!("`{name}` has the size {first} as {}, but {second} as {place}", dim.place))
+            }
+            _ => match (&dim.denotation, &denotation) {
+                (Some(first), Some(second)) if first != second => Some(format!(
+                    "`{name}` is {first} as {}, but {second} as {place}: give one of them another name",
+                    dim.place
+                )),
+                _ if !by_user && dim.param != param => Some(format!(
+                    "{} and {place} would both be `{name}`, though they differ in the model: name one of them",
+                    dim.place
+                )),
+                _ => None,
+            },
+        };
+        dim.size = dim.size.or(size);
+        if dim.denotation.is_none() {
+            dim.denotation = denotation;
+        }
+        if let Some(what) = what {
+            self.wrong(name.span(), what);
+        }
+    }
+}
+
+fn shown_path(path: &Path) -> String {
+    path.to_token_stream().to_string().replace(' ', "")
+}
+
+fn given(axis: &Axis) -> Option<Naming> {
+    match axis {
+        Axis::Default => None,
+        Axis::New(name) => Some(Naming::New { name: name.clone(), by_user: true }),
+        Axis::Existing(path) => Some(Naming::Existing(path.clone())),
+    }
+}
+
+/// What one would write to name an axis: `x: [A, _]`
+fn example(tensor: &OnnxTensor, axes: &[OnnxAxis], named: usize) -> String {
+    let names: Vec<&str> = (0..axes.len()).map(|at| if at == named { "Other" } else { "_" }).collect();
+    format!("{}: [{}]", names::field(&tensor.name, Span::call_site()), names.join(", "))
+}

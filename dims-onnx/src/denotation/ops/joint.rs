@@ -1,0 +1,113 @@
+//! Operators whose operands meet axis by axis.
+
+use super::super::node::{Call, Results, axis};
+use super::super::value::{Axis, Size, Value};
+use std::rc::Rc;
+
+/// Operands that broadcast: their axes meet from the right.
+pub fn elementwise(call: &mut Call<'_>) -> Results {
+    let known: Option<Vec<usize>> = (0..call.inputs.len()).map(|at| Some(call.axes(at)?.len())).collect();
+    let Some(ranks) = known else { return Ok(Vec::new()) };
+    let rank = ranks.iter().copied().max().unwrap_or(0);
+    // The axes at one place, counted from the right, are those of the operands that have so many.
+    let places = |back: usize| {
+        ranks.iter().enumerate().filter_map(move |(at, rank)| Some((at, rank.checked_sub(back)?)))
+    };
+    let mut out = Vec::new();
+    for back in (1..=rank).rev() {
+        let places: Vec<_> = places(back).collect();
+        out.push(meet_all(call, &places));
+    }
+    let integers = (rank <= 1).then(|| arithmetic(call)).flatten();
+    Ok(vec![Value { integers, ..Value::with_axes(out) }])
+}
+
+/// Sums, differences, products and quotients of shapes.
+fn arithmetic(call: &Call<'_>) -> Option<Rc<[Size]>> {
+    let operation: fn(i64, i64) -> Option<i64> = match call.node.op_type.as_str() {
+        "Add" => i64::checked_add,
+        "Sub" => i64::checked_sub,
+        "Mul" => i64::checked_mul,
+        // Sizes are not below 0, where rounding would have to be thought of.
+        "Div" => |a, b| if a >= 0 && b > 0 { Some(a / b) } else { None },
+        _ => return None,
+    };
+    let [a, b] = &call.inputs[..] else { return None };
+    let (a, b) = (a.integers.as_ref()?, b.integers.as_ref()?);
+    let count = a.len().max(b.len());
+    let at = |list: &Rc<[Size]>, at: usize| list.get(if list.len() == 1 { 0 } else { at }).cloned();
+    let one = |place: usize| match (at(a, place)?, at(b, place)?) {
+        (Size::Fixed(a), Size::Fixed(b)) => Some(operation(a, b).map_or(Size::Unknown, Size::Fixed)),
+        _ => Some(Size::Unknown),
+    };
+    (0..count).map(one).collect()
+}
+
+/// Axes that meet, as inputs and axes in them, and broadcast: the axis that they become. Each meets the first one that means something by more
+/// than one position.
+pub fn meet_all(call: &mut Call<'_>, places: &[(usize, usize)]) -> Axis {
+    let at = |call: &Call<'_>, (input, axis): (usize, usize)| call.axes(input).map(|axes| axes[axis].clone());
+    let mut first: Option<(usize, usize)> = None;
+    for &place in places {
+        if let Some(first) = first {
+            call.meet(first, place, false);
+        } else if at(call, place).is_some_and(|axis| axis.meaning.is_some() && !axis.size.is_one()) {
+            first = Some(place);
+        }
+    }
+    places
+        .iter()
+        .filter_map(|&place| at(call, place))
+        .reduce(|a, b| broadcast(&a, &b))
+        .unwrap_or(Axis::UNKNOWN)
+}
+
+/// What two axes are together, if one of size 1 is spread along the other: then the meaning of the other counts.
+fn broadcast(a: &Axis, b: &Axis) -> Axis {
+    match (a.size.is_one(), b.size.is_one()) {
+        (true, false) => with_meaning(b, a),
+        (false, true) => with_meaning(a, b),
+        _ => a.joined(b),
+    }
+}
+
+fn with_meaning(axis: &Axis, spread: &Axis) -> Axis {
+    Axis { size: axis.size.clone(), meaning: axis.meaning.clone().or_else(|| spread.meaning.clone()) }
+}
+
+/// Inputs one after the other along an axis.
+pub fn concat(call: &mut Call<'_>) -> Results {
+    let known: Vec<usize> = (0..call.inputs.len()).filter(|&at| call.axes(at).is_some()).collect();
+    let Some(&first) = known.first() else { return Ok(Vec::new()) };
+    let rank = call.axes(first).map_or(0, |axes| axes.len());
+    let along = axis(call.int("axis").ok_or("there is no `axis`")?, rank)?;
+    let mut out = call.axes(first).unwrap_or_default().to_vec();
+    for &at in &known[1..] {
+        let found = call.axes(at).map_or(0, |axes| axes.len());
+        if found != rank {
+            return Err(format!("its inputs have {rank} and {found} axes"));
+        }
+        for place in 0..rank {
+            call.meet((first, place), (at, place), true);
+        }
+        let axes = call.axes(at).unwrap_or_default();
+        for (place, (out, axis)) in out.iter_mut().zip(axes.iter()).enumerate() {
+            let joined = out.joined(axis);
+            *out = if place == along { joined.resized(added(&out.size, &axis.size)) } else { joined };
+        }
+    }
+    if known.len() < call.inputs.len() {
+        out[along].size = Size::Unknown;
+    }
+    // Of lists, the elements as well: shapes are put together like this.
+    let lists: Option<Vec<Rc<[Size]>>> = call.inputs.iter().map(Value::elements).collect();
+    let integers = lists.filter(|_| rank == 1).and_then(|lists| Value::list(lists.concat()).integers);
+    Ok(vec![Value { integers, ..Value::with_axes(out) }])
+}
+
+fn added(a: &Size, b: &Size) -> Size {
+    match (a, b) {
+        (Size::Fixed(a), Size::Fixed(b)) => a.checked_add(*b).map_or(Size::Unknown, Size::Fixed),
+        _ => Size::Unknown,
+    }
+}

@@ -1,0 +1,50 @@
+//! Operators whose results have the axes of the first input.
+
+use super::super::node::{Call, Results, axis};
+use super::super::value::{Axis, Size, Value};
+
+/// The input itself, with its elements.
+pub fn as_it_is(call: &mut Call<'_>) -> Results {
+    Ok(vec![call.input(0)])
+}
+
+/// `count` results with the axes of the input.
+pub fn same(call: &mut Call<'_>, count: usize) -> Results {
+    Ok(vec![Value { integers: None, ..call.input(0) }; count])
+}
+
+/// `count` results with the axes of the input, of sizes that are not followed.
+pub fn resized(call: &mut Call<'_>, count: usize) -> Results {
+    let Some(axes) = call.axes(0) else { return Ok(Vec::new()) };
+    let value = Value::with_axes(axes.iter().map(|axis| axis.resized(Size::Unknown)).collect());
+    Ok(vec![value; count])
+}
+
+/// The normal, and means and deviations, where the axes from `axis` on have one position.
+pub fn layer_norm(call: &mut Call<'_>) -> Results {
+    let Some(axes) = call.axes(0) else { return Ok(Vec::new()) };
+    let first = axis(call.int("axis").unwrap_or(-1), axes.len())?;
+    let reduced = |(at, axis): (usize, &Axis)| if at < first { axis.clone() } else { axis.reduced() };
+    let moments = Value::with_axes(axes.iter().enumerate().map(reduced).collect());
+    Ok(vec![Value { integers: None, ..call.input(0) }, moments.clone(), moments])
+}
+
+/// The integers, their scale and their zero.
+pub fn quantized(call: &mut Call<'_>) -> Results {
+    let single = Value::with_axes(Vec::new());
+    Ok(vec![Value { integers: None, ..call.input(0) }, single.clone(), single])
+}
+
+/// Some positions along one axis; without an axis, of all elements in a row.
+pub fn compress(call: &mut Call<'_>) -> Results {
+    match call.int("axis") {
+        None => Ok(vec![Value::with_axes(vec![Axis::UNKNOWN])]),
+        Some(number) => {
+            let Some(axes) = call.axes(0) else { return Ok(Vec::new()) };
+            let at = axis(number, axes.len())?;
+            let mut axes = axes.to_vec();
+            axes[at].size = Size::Unknown;
+            Ok(vec![Value::with_axes(axes)])
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! What is known of a value: its axes, and if it is a short list of integers, those.
+
+use super::{CHANNEL, FILTER_IN, FILTER_OUT};
+use crate::error::shown;
+use crate::proto::{DimensionValue, TensorProto, TypeValue, ValueInfoProto};
+use std::fmt;
+use std::rc::Rc;
+
+/// Longer lists of integers are no shapes, and are not followed. This bounds what hostile graphs can ask for.
+const MOST_INTEGERS: usize = 256;
+
+/// Tensors with more axes are not followed.
+pub const MOST_AXES_INSIDE: usize = 64;
+
+/// A size, if it is known: a number, or a name for one.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Size {
+    Fixed(i64),
+    Param(Rc<str>),
+    Unknown,
+}
+
+impl fmt::Display for Size {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Size::Fixed(size) => write!(f, "{size}"),
+            Size::Param(name) => f.write_str(&shown(name)),
+            Size::Unknown => f.write_str("?"),
+        }
+    }
+}
+
+impl Size {
+    pub fn is_one(&self) -> bool {
+        *self == Size::Fixed(1)
+    }
+
+    /// Whether both are known and the same.
+    pub fn same(&self, other: &Size) -> bool {
+        *self != Size::Unknown && self == other
+    }
+
+    /// The size, or another where it is not known.
+    pub fn or(&self, other: &Size) -> Size {
+        if *self == Size::Unknown { other.clone() } else { self.clone() }
+    }
+}
+
+/// What an axis means, if that is known.
+pub type Meaning = Option<Rc<str>>;
+
+/// An axis of a value.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Axis {
+    pub size: Size,
+    pub meaning: Meaning,
+}
+
+impl Axis {
+    pub const UNKNOWN: Axis = Axis { size: Size::Unknown, meaning: None };
+
+    pub fn sized(size: Size) -> Axis {
+        Axis { size, meaning: None }
+    }
+
+    /// The axis with one position left.
+    pub fn reduced(&self) -> Axis {
+        Axis { size: Size::Fixed(1), meaning: self.meaning.clone() }
+    }
+
+    /// The axis with another number of positions.
+    pub fn resized(&self, size: Size) -> Axis {
+        Axis { size, meaning: self.meaning.clone() }
+    }
+
+    pub fn means(&self, meaning: &str) -> bool {
+        self.meaning.as_deref() == Some(meaning)
+    }
+
+    /// As [`agreed`], and the size that either has.
+    pub fn joined(&self, other: &Axis) -> Axis {
+        Axis { size: self.size.or(&other.size), meaning: agreed(&self.meaning, &other.meaning) }
+    }
+}
+
+/// Whether two axes that meet can mean one thing.
+pub fn agree(a: &Meaning, b: &Meaning) -> bool {
+    match (a.as_deref(), b.as_deref()) {
+        (Some(a), Some(b)) => a == b || (is_channel(a) && is_channel(b)),
+        _ => true,
+    }
+}
+
+/// What two axes that meet mean; nothing if they do not agree.
+pub fn agreed(a: &Meaning, b: &Meaning) -> Meaning {
+    match (a.as_deref(), b.as_deref()) {
+        (Some(first), Some(second)) if first == second => a.clone(),
+        (Some(first), Some(second)) if is_channel(first) && is_channel(second) => {
+            // Data that meets a filter is data.
+            if second == CHANNEL { b.clone() } else { a.clone() }
+        }
+        (Some(_), Some(_)) => None,
+        (None, _) => b.clone(),
+        (_, None) => a.clone(),
+    }
+}
+
+fn is_channel(meaning: &str) -> bool {
+    [CHANNEL, FILTER_IN, FILTER_OUT].contains(&meaning)
+}
+
+/// What is known of a value.
+#[derive(Clone, Debug, Default)]
+pub struct Value {
+    /// Its axes, if their number is known. Shared: most operators pass them on as they are.
+    pub axes: Option<Rc<[Axis]>>,
+    /// Its elements, if they are a single integer or a short list.
+    pub integers: Option<Rc<[Size]>>,
+}
+
+impl Value {
+    pub fn unknown() -> Value {
+        Value::default()
+    }
+
+    /// A value with these axes; nothing is known of what has too many.
+    pub fn with_axes(axes: Vec<Axis>) -> Value {
+        Value { axes: (axes.len() <= MOST_AXES_INSIDE).then(|| axes.into()), integers: None }
+    }
+
+    /// A list of integers.
+    pub fn list(integers: Vec<Size>) -> Value {
+        let axes = Some([Axis::sized(Size::Fixed(integers.len() as i64))].into());
+        Value { axes, integers: (integers.len() <= MOST_INTEGERS).then(|| integers.into()) }
+    }
+
+    /// A single integer.
+    pub fn single(integer: Size) -> Value {
+        Value { axes: Some([].into()), integers: Some([integer].into()) }
+    }
+
+    /// The elements of a list, as far as they are known; nothing if it is not known how many there are.
+    pub fn elements(&self) -> Option<Rc<[Size]>> {
+        match (&self.integers, self.axes.as_deref()) {
+            (Some(integers), _) => Some(integers.clone()),
+            (None, Some([])) => Some([Size::Unknown].into()),
+            (None, Some([Axis { size: Size::Fixed(count), .. }])) => {
+                let count = usize::try_from(*count).ok().filter(|&count| count <= MOST_INTEGERS)?;
+                Some(vec![Size::Unknown; count].into())
+            }
+            _ => None,
+        }
+    }
+
+    /// The elements, if all of them are numbers.
+    pub fn numbers(&self) -> Option<Vec<i64>> {
+        let number = |size: &Size| if let Size::Fixed(number) = size { Some(*number) } else { None };
+        self.integers.as_ref()?.iter().map(number).collect()
+    }
+
+    /// What a model says of a value.
+    pub fn declared(info: &ValueInfoProto) -> Value {
+        let Some(TypeValue::Tensor(tensor)) = info.r#type.as_ref().and_then(|ty| ty.value.as_ref()) else {
+            return Value::unknown();
+        };
+        let Some(shape) = &tensor.shape else { return Value::unknown() };
+        let axis = |dim: &crate::proto::DimensionProto| Axis {
+            size: match &dim.value {
+                Some(DimensionValue::DimValue(value)) if *value >= 0 => Size::Fixed(*value),
+                Some(DimensionValue::DimParam(name)) if !name.is_empty() => Size::Param(name.as_str().into()),
+                _ => Size::Unknown,
+            },
+            meaning: (!dim.denotation.is_empty()).then(|| dim.denotation.as_str().into()),
+        };
+        Value::with_axes(shape.dim.iter().map(axis).collect())
+    }
+
+    /// A constant of the model.
+    pub fn constant(tensor: &TensorProto) -> Value {
+        let size = |&size: &i64| if size < 0 { Size::Unknown } else { Size::Fixed(size) };
+        let axes = tensor.dims.iter().map(|dim| Axis::sized(size(dim))).collect();
+        Value { integers: integers(tensor), ..Value::with_axes(axes) }
+    }
+}
+
+/// The elements of a constant, if it is a single integer or a short list, and they are all there.
+fn integers(tensor: &TensorProto) -> Option<Rc<[Size]>> {
+    let count = match tensor.dims[..] {
+        [] => 1,
+        [count] => usize::try_from(count).ok().filter(|&count| count <= MOST_INTEGERS)?,
+        _ => return None,
+    };
+    let raw = &tensor.raw_data;
+    let numbers: Vec<i64> = match tensor.data_type {
+        7 if raw.is_empty() => tensor.int64_data.clone(),
+        7 => {
+            raw.chunks_exact(8).map(|bytes| i64::from_le_bytes(bytes.try_into().expect("8 bytes"))).collect()
+        }
+        6 if raw.is_empty() => tensor.int32_data.iter().map(|&number| i64::from(number)).collect(),
+        6 => raw
+            .chunks_exact(4)
+            .map(|bytes| i64::from(i32::from_le_bytes(bytes.try_into().expect("4 bytes"))))
+            .collect(),
+        _ => return None,
+    };
+    (numbers.len() == count).then(|| numbers.into_iter().map(Size::Fixed).collect())
+}

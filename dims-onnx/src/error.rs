@@ -1,0 +1,72 @@
+//! Why a file is not read.
+
+use std::fmt;
+use std::path::PathBuf;
+
+/// Why a model, or a part of it, cannot be read.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum OnnxError {
+    /// The file cannot be read at all.
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        error: String,
+    },
+    /// The bytes are no model.
+    NotAModel {
+        /// Where it goes wrong.
+        why: String,
+    },
+    /// An input or an output cannot be an array with dims.
+    Tensor {
+        /// Its name, as it can be shown.
+        name: String,
+        /// Why not.
+        why: String,
+    },
+}
+
+impl fmt::Display for OnnxError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            OnnxError::Unreadable { path, error } => {
+                write!(f, "`{}` cannot be read: {error}", path.display())
+            }
+            OnnxError::NotAModel { why } => write!(f, "this is not an ONNX model: {why}"),
+            OnnxError::Tensor { name, why } => write!(f, "the tensor `{name}` {why}"),
+        }
+    }
+}
+
+impl std::error::Error for OnnxError {}
+
+/// What protobuf says, `ModelProto.graph: GraphProto.node: .. : the file ends too early`, with the ends of its path alone.
+pub(crate) fn brief(error: &str) -> String {
+    let error = error.strip_prefix("failed to decode Protobuf message: ").unwrap_or(error);
+    let error = error.replace("buffer underflow", "the file ends too early");
+    let parts: Vec<&str> = error.split(": ").collect();
+    match &parts[..] {
+        [first, .., before, last] if parts.len() > 6 => format!("{first}: ..: {before}: {last}"),
+        _ => error,
+    }
+}
+
+/// A name out of a file, as it can be shown: without control characters or changes of direction, and not too long.
+pub(crate) fn shown(name: &str) -> String {
+    const MOST: usize = 60;
+    let mut text = String::new();
+    for (at, letter) in name.chars().enumerate() {
+        if at == MOST {
+            text.push_str("..");
+            break;
+        }
+        let plain = !letter.is_control() && (letter == ' ' || !letter.is_whitespace());
+        // Marks that change the direction of what follows, and those that do not show.
+        let plain = plain
+            && !matches!(letter, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
+        if plain { text.push(letter) } else { text.extend(letter.escape_unicode()) }
+    }
+    text
+}

@@ -1,0 +1,133 @@
+//! What ONNX models say of their dims. Use the crate `typed-dims` with the feature `onnx`, which re-exports this one as `typed_dims::onnx`.
+//!
+//! An [`OnnxModel`] is read from a file. [`inputs`](OnnxModel::inputs) and [`outputs`](OnnxModel::outputs) are its signature: of each tensor
+//! the element type, and of each axis its size (a number, or the name that ONNX calls *dim_param*) and its denotation. The macro
+//! `onnx_dims!` makes dims and structs of them.
+//!
+//! [`check_denotations`](OnnxModel::check_denotations) is the checker that ONNX proposed as *Dimension Denotation*: what an axis means is
+//! carried from the inputs through the graph, and compared with what each operator expects. See [`denotation`].
+//!
+//! ```
+//! use typed_dims_onnx::{OnnxModel, proto};
+//!
+//! // A model is a file, usually. Here it is made: NCHW, transposed to NHCW, and then pooled.
+//! let image = proto::float_tensor("image", &[("N", "DATA_BATCH"), ("3", "DATA_CHANNEL"), ("8", "DATA_FEATURE"), ("8", "DATA_FEATURE")]);
+//! let transpose = proto::node("Transpose", &["image"], &["t"]).named("swap").ints("perm", &[0, 2, 1, 3]);
+//! let pool = proto::node("AveragePool", &["t"], &["pooled"]).named("pool").ints("kernel_shape", &[2, 2]);
+//! let graph = proto::GraphProto { node: vec![transpose, pool], input: vec![image], ..Default::default() };
+//!
+//! let model = OnnxModel::from_bytes(proto::model(graph).to_bytes())?;
+//! assert_eq!(model.inputs()?[0].to_string(), "image: f32[N: DATA_BATCH, 3: DATA_CHANNEL, 8: DATA_FEATURE, 8: DATA_FEATURE]");
+//! let report = model.check_denotations();
+//! assert_eq!(
+//!     report.mismatches[0].to_string(),
+//!     "node `pool` (AveragePool), input `t`: axis 1 is DATA_FEATURE, but DATA_CHANNEL is expected; \
+//!      axis 2 is DATA_CHANNEL, but DATA_FEATURE is expected",
+//! );
+//! # Ok::<_, typed_dims_onnx::OnnxError>(())
+//! ```
+
+#![deny(missing_docs)]
+
+pub mod denotation;
+mod error;
+mod limits;
+pub mod proto;
+mod signature;
+
+pub use denotation::{DenotationMismatch, DenotationReport};
+pub use error::OnnxError;
+pub use signature::{OnnxAxis, OnnxElem, OnnxSize, OnnxTensor};
+
+use prost::Message;
+use prost::bytes::Bytes;
+use std::path::Path;
+
+/// The greatest number of axes that a tensor can have here. Those of real models have 8 at the most.
+pub const MOST_AXES: usize = 26;
+
+/// A model as its file has it.
+#[derive(Clone, Debug)]
+pub struct OnnxModel {
+    proto: proto::ModelProto,
+}
+
+impl OnnxModel {
+    /// Reads a file.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such file, or it is no model.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, OnnxError> {
+        let bytes = std::fs::read(path.as_ref()).map_err(|error| OnnxError::Unreadable {
+            path: path.as_ref().to_owned(),
+            error: error.to_string(),
+        })?;
+        Self::from_bytes(bytes)
+    }
+
+    /// Reads what a file has. Weights are not copied.
+    ///
+    /// # Errors
+    ///
+    /// If the bytes are no model: cut off, not in the format of protobuf, nested too deeply, names that are not UTF-8, without a graph, or of more
+    /// parts than any model has.
+    pub fn from_bytes(bytes: impl Into<Bytes>) -> Result<Self, OnnxError> {
+        let bytes = bytes.into();
+        if limits::has_too_many_parts(&bytes) {
+            let why = format!("there are more than {} nodes, names and axes in it", limits::MOST_PARTS);
+            return Err(OnnxError::NotAModel { why });
+        }
+        let proto = proto::ModelProto::decode(bytes)
+            .map_err(|error| OnnxError::NotAModel { why: error::brief(&error.to_string()) })?;
+        Self::from_proto(proto)
+    }
+
+    /// Takes a message that was made by hand.
+    ///
+    /// # Errors
+    ///
+    /// If it has no graph.
+    pub fn from_proto(proto: proto::ModelProto) -> Result<Self, OnnxError> {
+        match proto.graph {
+            Some(_) => Ok(OnnxModel { proto }),
+            None => Err(OnnxError::NotAModel { why: "there is no graph in it".to_owned() }),
+        }
+    }
+
+    /// The message.
+    pub fn proto(&self) -> &proto::ModelProto {
+        &self.proto
+    }
+
+    /// The graph: nodes, weights, inputs and outputs.
+    pub fn graph(&self) -> &proto::GraphProto {
+        self.proto.graph.as_ref().expect("a model without a graph is not made")
+    }
+
+    /// What the model takes, in its order. Weights that older models list among the inputs are left out.
+    ///
+    /// # Errors
+    ///
+    /// If one of them is no tensor, or has sizes that no array can have.
+    pub fn inputs(&self) -> Result<Vec<OnnxTensor>, OnnxError> {
+        let graph = self.graph();
+        let weights = graph.weights();
+        let inputs = graph.input.iter().filter(|input| !weights.contains(input.name.as_str()));
+        inputs.map(OnnxTensor::read).collect()
+    }
+
+    /// What the model yields, in its order.
+    ///
+    /// # Errors
+    ///
+    /// If one of them is no tensor, or has sizes that no array can have.
+    pub fn outputs(&self) -> Result<Vec<OnnxTensor>, OnnxError> {
+        self.graph().output.iter().map(OnnxTensor::read).collect()
+    }
+
+    /// Carries what the axes of the inputs mean through the graph, and compares it with what operators expect: see [`denotation`].
+    pub fn check_denotations(&self) -> DenotationReport {
+        denotation::check(&self.proto)
+    }
+}

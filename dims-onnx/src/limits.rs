@@ -1,0 +1,99 @@
+//! How many parts a file may have. A part takes two bytes in the file and much more in memory, so a small file could ask for very much of it;
+//! the file is looked through before anything is made of it.
+
+/// The greatest number of nodes, names, options, weights, types and axes together. The largest models have some hundred thousand.
+pub const MOST_PARTS: usize = 2_000_000;
+
+/// A message, as far as it has parts.
+#[derive(Clone, Copy)]
+enum Kind {
+    Model,
+    Graph,
+    Node,
+    Attribute,
+    ValueInfo,
+    Type,
+    TensorType,
+    Shape,
+    /// A name, or a message without parts.
+    Leaf,
+}
+
+impl Kind {
+    /// The kind of a field's content, if it is one that is read.
+    fn of(self, field: u64) -> Option<Kind> {
+        Some(match (self, field) {
+            (Kind::Model, 7) | (Kind::Attribute, 6) => Kind::Graph,
+            (Kind::Graph, 1) => Kind::Node,
+            (Kind::Graph, 11..=13) => Kind::ValueInfo,
+            (Kind::Node, 5) => Kind::Attribute,
+            (Kind::ValueInfo, 2) => Kind::Type,
+            (Kind::Type, 1) => Kind::TensorType,
+            (Kind::TensorType, 2) => Kind::Shape,
+            (Kind::Model, 8)
+            | (Kind::Graph, 5)
+            | (Kind::Node, 1 | 2)
+            | (Kind::Attribute, 5)
+            | (Kind::Shape, 1) => Kind::Leaf,
+            _ => return None,
+        })
+    }
+}
+
+/// Whether the file has more parts than may be. What is not in the format is left to the reader, which says what is wrong.
+pub fn has_too_many_parts(file: &[u8]) -> bool {
+    let mut left = MOST_PARTS;
+    // A list of what is to be looked through, so that no depth is too great.
+    let mut messages = vec![(file, Kind::Model)];
+    while let Some((mut bytes, kind)) = messages.pop() {
+        while let Some((field, content)) = next(&mut bytes) {
+            let Some(kind) = content.and_then(|_| kind.of(field)) else { continue };
+            match left.checked_sub(1) {
+                Some(fewer) => left = fewer,
+                None => return true,
+            }
+            if !matches!(kind, Kind::Leaf) {
+                messages.push((content.unwrap_or_default(), kind));
+            }
+        }
+    }
+    false
+}
+
+/// The number of the next field, and what it has in it if that has a length; nothing at the end, and where the format ends.
+fn next<'a>(bytes: &mut &'a [u8]) -> Option<(u64, Option<&'a [u8]>)> {
+    let key = varint(bytes)?;
+    let skip = match key & 7 {
+        0 => {
+            varint(bytes)?;
+            0
+        }
+        1 => 8,
+        2 => {
+            let len = usize::try_from(varint(bytes)?).ok()?;
+            let (content, rest) = bytes.split_at_checked(len)?;
+            *bytes = rest;
+            return Some((key >> 3, Some(content)));
+        }
+        5 => 4,
+        // A group, which the reader skips: what is in it counts all the same.
+        3 | 4 => 0,
+        _ => return None,
+    };
+    *bytes = bytes.get(skip..)?;
+    Some((key >> 3, None))
+}
+
+/// A number, seven bits in a byte.
+fn varint(bytes: &mut &[u8]) -> Option<u64> {
+    let mut value = 0;
+    for shift in (0..70).step_by(7) {
+        let (&byte, rest) = bytes.split_first()?;
+        *bytes = rest;
+        value |= u64::from(byte & 0x7f).checked_shl(shift).unwrap_or(0);
+        if byte < 0x80 {
+            return Some(value);
+        }
+    }
+    None
+}

@@ -1,0 +1,346 @@
+//! The messages of `onnx.proto`, with those of their fields that say something of dims; all others are skipped when a file is read.
+//!
+//! The numbers of the fields are those of the standard, [onnx.proto](https://github.com/onnx/onnx/blob/main/onnx/onnx.proto). Below the
+//! messages are functions with which small models are made, for tests for instance: they write what onnx's own library reads.
+
+use prost::Message;
+use prost::bytes::Bytes;
+use std::collections::HashSet;
+
+/// A model.
+#[derive(Clone, PartialEq, Message)]
+pub struct ModelProto {
+    /// The version of the format.
+    #[prost(int64, tag = "1")]
+    pub ir_version: i64,
+    /// Who wrote the file.
+    #[prost(string, tag = "2")]
+    pub producer_name: String,
+    /// What is computed.
+    #[prost(message, optional, tag = "7")]
+    pub graph: Option<GraphProto>,
+    /// The versions of the operators.
+    #[prost(message, repeated, tag = "8")]
+    pub opset_import: Vec<OperatorSetIdProto>,
+}
+
+/// A version of operators.
+#[derive(Clone, PartialEq, Message)]
+pub struct OperatorSetIdProto {
+    /// Whose operators; empty for the standard ones.
+    #[prost(string, tag = "1")]
+    pub domain: String,
+    /// The version.
+    #[prost(int64, tag = "2")]
+    pub version: i64,
+}
+
+/// A graph: nodes in an order in which they can be computed.
+#[derive(Clone, PartialEq, Message)]
+pub struct GraphProto {
+    /// The nodes.
+    #[prost(message, repeated, tag = "1")]
+    pub node: Vec<NodeProto>,
+    /// Its name.
+    #[prost(string, tag = "2")]
+    pub name: String,
+    /// Weights and constants.
+    #[prost(message, repeated, tag = "5")]
+    pub initializer: Vec<TensorProto>,
+    /// What it takes.
+    #[prost(message, repeated, tag = "11")]
+    pub input: Vec<ValueInfoProto>,
+    /// What it yields.
+    #[prost(message, repeated, tag = "12")]
+    pub output: Vec<ValueInfoProto>,
+    /// The types of what is computed on the way.
+    #[prost(message, repeated, tag = "13")]
+    pub value_info: Vec<ValueInfoProto>,
+}
+
+impl GraphProto {
+    /// The names of the weights.
+    pub(crate) fn weights(&self) -> HashSet<&str> {
+        self.initializer.iter().map(|weight| weight.name.as_str()).collect()
+    }
+}
+
+/// A node: an operator, what it takes and what it yields.
+#[derive(Clone, PartialEq, Message)]
+pub struct NodeProto {
+    /// The names of what it takes; an empty one is left out.
+    #[prost(string, repeated, tag = "1")]
+    pub input: Vec<String>,
+    /// The names of what it yields.
+    #[prost(string, repeated, tag = "2")]
+    pub output: Vec<String>,
+    /// Its own name.
+    #[prost(string, tag = "3")]
+    pub name: String,
+    /// The operator.
+    #[prost(string, tag = "4")]
+    pub op_type: String,
+    /// Its options.
+    #[prost(message, repeated, tag = "5")]
+    pub attribute: Vec<AttributeProto>,
+    /// Whose operator it is; empty for the standard ones.
+    #[prost(string, tag = "7")]
+    pub domain: String,
+}
+
+/// An option of a node.
+#[derive(Clone, PartialEq, Message)]
+pub struct AttributeProto {
+    /// Its name.
+    #[prost(string, tag = "1")]
+    pub name: String,
+    /// An integer.
+    #[prost(int64, optional, tag = "3")]
+    pub i: Option<i64>,
+    /// A text.
+    #[prost(bytes = "bytes", optional, tag = "4")]
+    pub s: Option<Bytes>,
+    /// A tensor.
+    #[prost(message, optional, boxed, tag = "5")]
+    pub t: Option<Box<TensorProto>>,
+    /// A graph: what a branch or a loop computes.
+    #[prost(message, optional, boxed, tag = "6")]
+    pub g: Option<Box<GraphProto>>,
+    /// Integers.
+    #[prost(int64, repeated, packed = "false", tag = "8")]
+    pub ints: Vec<i64>,
+    /// Which of these it is.
+    #[prost(int32, tag = "20")]
+    pub r#type: i32,
+}
+
+/// A constant.
+#[derive(Clone, PartialEq, Message)]
+pub struct TensorProto {
+    /// Its sizes.
+    #[prost(int64, repeated, packed = "false", tag = "1")]
+    pub dims: Vec<i64>,
+    /// The type of its elements, as a number.
+    #[prost(int32, tag = "2")]
+    pub data_type: i32,
+    /// Its elements, if they are small integers.
+    #[prost(int32, repeated, tag = "5")]
+    pub int32_data: Vec<i32>,
+    /// Its elements, if they are integers.
+    #[prost(int64, repeated, tag = "7")]
+    pub int64_data: Vec<i64>,
+    /// Its name.
+    #[prost(string, tag = "8")]
+    pub name: String,
+    /// Its elements as they lie in memory, the lowest byte first.
+    #[prost(bytes = "bytes", tag = "9")]
+    pub raw_data: Bytes,
+}
+
+/// A name and its type.
+#[derive(Clone, PartialEq, Message)]
+pub struct ValueInfoProto {
+    /// The name.
+    #[prost(string, tag = "1")]
+    pub name: String,
+    /// The type.
+    #[prost(message, optional, tag = "2")]
+    pub r#type: Option<TypeProto>,
+}
+
+/// A type.
+#[derive(Clone, PartialEq, Message)]
+pub struct TypeProto {
+    /// Which one.
+    #[prost(oneof = "TypeValue", tags = "1, 4, 5, 8, 9")]
+    pub value: Option<TypeValue>,
+    /// What the whole means, an `IMAGE` for instance.
+    #[prost(string, tag = "6")]
+    pub denotation: String,
+}
+
+/// What a value is.
+#[derive(Clone, PartialEq, prost::Oneof)]
+pub enum TypeValue {
+    /// A tensor.
+    #[prost(message, tag = "1")]
+    Tensor(TensorType),
+    /// A sequence, of which nothing more is read.
+    #[prost(message, tag = "4")]
+    Sequence(OtherType),
+    /// A map.
+    #[prost(message, tag = "5")]
+    Map(OtherType),
+    /// A sparse tensor.
+    #[prost(message, tag = "8")]
+    Sparse(OtherType),
+    /// A value that may be missing.
+    #[prost(message, tag = "9")]
+    Optional(OtherType),
+}
+
+/// The type of a tensor.
+#[derive(Clone, PartialEq, Message)]
+pub struct TensorType {
+    /// The type of its elements, as a number.
+    #[prost(int32, tag = "1")]
+    pub elem_type: i32,
+    /// Its axes, if they are known.
+    #[prost(message, optional, tag = "2")]
+    pub shape: Option<TensorShapeProto>,
+}
+
+/// A type of which nothing is read but that it is there.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Message)]
+pub struct OtherType {}
+
+/// The axes of a tensor.
+#[derive(Clone, PartialEq, Message)]
+pub struct TensorShapeProto {
+    /// One for each axis.
+    #[prost(message, repeated, tag = "1")]
+    pub dim: Vec<DimensionProto>,
+}
+
+/// An axis.
+#[derive(Clone, PartialEq, Message)]
+pub struct DimensionProto {
+    /// Its size.
+    #[prost(oneof = "DimensionValue", tags = "1, 2")]
+    pub value: Option<DimensionValue>,
+    /// What it means.
+    #[prost(string, tag = "3")]
+    pub denotation: String,
+}
+
+/// The size of an axis.
+#[derive(Clone, PartialEq, prost::Oneof)]
+pub enum DimensionValue {
+    /// A number.
+    #[prost(int64, tag = "1")]
+    DimValue(i64),
+    /// The name of a size that the run knows.
+    #[prost(string, tag = "2")]
+    DimParam(String),
+}
+
+/// A model of this graph, in the versions that this library was written for.
+pub fn model(graph: GraphProto) -> ModelProto {
+    ModelProto {
+        ir_version: 8,
+        producer_name: "typed-dims".to_owned(),
+        graph: Some(graph),
+        opset_import: vec![OperatorSetIdProto { domain: String::new(), version: 17 }],
+    }
+}
+
+impl ModelProto {
+    /// The model as the content of a file.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        self.encode_to_vec()
+    }
+}
+
+/// A tensor of `f32`. An axis is its size (digits are a number, other text is a name, and nothing is an unknown size) and its denotation,
+/// or nothing.
+pub fn float_tensor(name: &str, axes: &[(&str, &str)]) -> ValueInfoProto {
+    tensor(name, 1, axes)
+}
+
+/// A tensor with elements of the type that has this number in ONNX; otherwise as [`float_tensor`].
+pub fn tensor(name: &str, elem_type: i32, axes: &[(&str, &str)]) -> ValueInfoProto {
+    let size = |size: &str| match size.parse() {
+        _ if size.is_empty() => None,
+        Ok(value) => Some(DimensionValue::DimValue(value)),
+        Err(_) => Some(DimensionValue::DimParam(size.to_owned())),
+    };
+    let axis = |&(value, denotation): &(&str, &str)| DimensionProto {
+        value: size(value),
+        denotation: denotation.to_owned(),
+    };
+    let shape = Some(TensorShapeProto { dim: axes.iter().map(axis).collect() });
+    let value = Some(TypeValue::Tensor(TensorType { elem_type, shape }));
+    ValueInfoProto { name: name.to_owned(), r#type: Some(TypeProto { value, denotation: String::new() }) }
+}
+
+/// A constant of integers, with one axis.
+pub fn integers(name: &str, values: &[i64]) -> TensorProto {
+    TensorProto {
+        dims: vec![values.len() as i64],
+        data_type: 7,
+        int64_data: values.to_vec(),
+        name: name.to_owned(),
+        ..Default::default()
+    }
+}
+
+/// A node without options.
+pub fn node(operator: &str, inputs: &[&str], outputs: &[&str]) -> NodeProto {
+    let owned = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
+    NodeProto {
+        op_type: operator.to_owned(),
+        input: owned(inputs),
+        output: owned(outputs),
+        ..Default::default()
+    }
+}
+
+impl NodeProto {
+    /// With a name.
+    #[must_use]
+    pub fn named(mut self, name: &str) -> Self {
+        name.clone_into(&mut self.name);
+        self
+    }
+
+    /// With an integer as an option.
+    #[must_use]
+    pub fn int(self, name: &str, i: i64) -> Self {
+        self.with(AttributeProto { name: name.to_owned(), i: Some(i), r#type: 2, ..Default::default() })
+    }
+
+    /// With integers as an option.
+    #[must_use]
+    pub fn ints(self, name: &str, ints: &[i64]) -> Self {
+        self.with(AttributeProto {
+            name: name.to_owned(),
+            ints: ints.to_vec(),
+            r#type: 7,
+            ..Default::default()
+        })
+    }
+
+    /// With a text as an option.
+    #[must_use]
+    pub fn text(self, name: &str, text: &str) -> Self {
+        let s = Some(Bytes::from(text.to_owned()));
+        self.with(AttributeProto { name: name.to_owned(), s, r#type: 3, ..Default::default() })
+    }
+
+    /// With a constant as an option.
+    #[must_use]
+    pub fn constant(self, name: &str, tensor: TensorProto) -> Self {
+        self.with(AttributeProto {
+            name: name.to_owned(),
+            t: Some(Box::new(tensor)),
+            r#type: 4,
+            ..Default::default()
+        })
+    }
+
+    /// With a graph as an option.
+    #[must_use]
+    pub fn graph(self, name: &str, graph: GraphProto) -> Self {
+        self.with(AttributeProto {
+            name: name.to_owned(),
+            g: Some(Box::new(graph)),
+            r#type: 5,
+            ..Default::default()
+        })
+    }
+
+    fn with(mut self, attribute: AttributeProto) -> Self {
+        self.attribute.push(attribute);
+        self
+    }
+}

@@ -1,0 +1,63 @@
+//! Shape and data dimension must match: `[a b! c] (*) [a b! c] -> [a b! c]`.
+
+use super::*;
+use typed_dims::ndarray::array;
+
+#[test]
+fn any_pointwise_operation() {
+    let (x, array) = (abc_along_b(), numbers());
+    let (sum, class) = cost(|| -> Stream<i64, (A, B, C), B> { &x + &x });
+    assert_eq!((sum.to_array(), class), (&array + &array, CostClass::Compute));
+    assert_eq!((&x - (&x * &x)).to_array(), &array - &array * &array);
+    assert_eq!(((&x + 1) / (&x + 1)).to_array(), array.mapv(|_| 1));
+    assert_eq!(x.maximum(50).to_array(), array.mapv(|x| x.max(50)));
+    assert_eq!(x.minimum(x.map(|_| 50)).to_array(), array.mapv(|x| x.min(50)));
+    assert_eq!((-&x).to_array(), -&array);
+    assert_eq!((7 - x.clone()).to_array(), 7 - &array);
+    assert_eq!(x.zip_map(&x, |x, y| x > 2 * y - 50).to_array(), array.mapv(|x| x < 50));
+}
+
+#[test]
+fn functions_of_floats() {
+    let x = from_vec(A.of(4), vec![0.25f64, 1.0, 2.0, 4.0]).stream(A, A);
+    let values = [0.25, 1.0, 2.0, 4.0].map(f64::from);
+    let equals = |y: Stream<f64, (A,), A>, f: fn(f64) -> f64| {
+        let expected = values.map(f);
+        y.to_array().iter().zip(expected).for_each(|(y, e)| assert!((y - e).abs() < 1e-12, "{y} {e}"));
+    };
+    equals(x.exp(), f64::exp);
+    equals(x.ln(), f64::ln);
+    equals(x.sqrt(), f64::sqrt);
+    equals(x.rsqrt(), |x| x.sqrt().recip());
+    equals(x.recip(), f64::recip);
+    equals(x.square(), |x| x * x);
+    equals(x.tanh(), f64::tanh);
+    equals(x.sigmoid(), |x| 1.0 / (1.0 + (-x).exp()));
+    equals((x.clone() - 1.0).relu() + 1.0, |x| x.max(1.0));
+    equals(x.silu(), |x| x / (1.0 + (-x).exp()));
+    equals(2.0 / &x, |x| 2.0 / x);
+}
+
+#[test]
+fn constants_have_no_data_dimension_and_so_match() {
+    let x = abc_along_b();
+    let row = from_vec(C.of(4), vec![1, 2, 3, 4]);
+    let expected = numbers() + array![1, 2, 3, 4];
+    assert_eq!((&x + &row).to_array(), expected);
+    assert_eq!((x.clone() + (&row * 2 - &row)).to_array(), expected);
+    // The dims of a constant are a set, those of a stream have an order.
+    let square = from_vec((A.of(2), B.of(2)), vec![1, 2, 3, 4]);
+    let turned = (&square).stream((B, A), A);
+    assert_eq!(turned.to_array(), array![[1, 3], [2, 4]]);
+    assert_eq!((&turned * &square).to_array(), array![[1, 9], [4, 16]]);
+}
+
+#[test]
+fn sizes_that_differ_are_an_error() {
+    let (x, y) = (abc_along_b(), abc_along_b().slice(C, ..3));
+    let error = x.try_zip_map(&y, |x, y| x + y).unwrap_err();
+    assert_eq!(error.to_string(), "dim `C` has size 4, but was also given size 3");
+    assert_eq!(x.try_maximum(&y).unwrap_err(), error);
+    assert_eq!(x.try_minimum(&y).unwrap_err(), error);
+    assert_eq!(x.try_map(|x| x + 1), Ok(x + 1));
+}

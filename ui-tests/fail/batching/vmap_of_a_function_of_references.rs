@@ -1,0 +1,19 @@
+//~ words: &x | one example
+use typed_dims::prelude::*;
+
+dims! {
+    struct Batch;
+    struct Feat;
+}
+
+fn one(x: &Tensor<f32, (Feat,)>) -> Tensor<f32, (Feat,)> {
+    (x * 2.0).eval()
+}
+
+fn called(x: Array2<f32>) {
+    vmap(one, Batch)(x.at((Batch, Feat)));
+}
+
+fn main() {
+    let _ = called;
+}

@@ -1,0 +1,4 @@
+//~ words: expected the name of a new dim, `use` and a dim
+typed_dims::onnx_dims!("models/classifier.onnx", image: [N, 3, H, W]);
+
+fn main() {}

@@ -1,0 +1,10 @@
+//~ words: `Word` has another role than DATA_FEATURE | axis 2 of `image`
+use typed_dims::prelude::*;
+
+dims! {
+    pub struct Word: DataTime;
+}
+
+onnx_dims!("models/classifier.onnx", image: [_, _, use Word, _]);
+
+fn main() {}

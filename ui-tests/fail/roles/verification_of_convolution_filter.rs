@@ -1,0 +1,19 @@
+//~ words: `Rows` | DataFeature` | FilterSpatial` is expected
+//! The positions in the filter's window are those of a picture.
+
+use typed_dims::nn::conv::conv;
+use typed_dims::prelude::*;
+use typed_dims::window::Window;
+
+dims! {
+    pub struct Channel: DataChannel;
+    pub struct Height: DataFeature;
+    pub struct Out: FilterOutChannel;
+    pub struct Rows: DataFeature;
+}
+
+fn filtered(x: Tensor<f32, (Channel, Height)>, w: Tensor<f32, (Channel, Out, Rows)>) -> Tensor<f32, (Height, Out)> {
+    conv(x, w, Channel, Height, Rows, &Window::new())
+}
+
+fn main() {}

@@ -1,0 +1,16 @@
+//~ words: the data dimension `C` is not one of the axes `(A, B)`
+//! A stream flows along one of its axes.
+
+use typed_dims::prelude::*;
+
+dims! {
+    pub struct A;
+    pub struct B;
+    pub struct C;
+}
+
+fn flow(x: Tensor<f32, (A, B)>) {
+    let _ = x.stream((A, B), C);
+}
+
+fn main() {}

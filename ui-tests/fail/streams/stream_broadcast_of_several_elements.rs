@@ -1,0 +1,16 @@
+//~ words: `Three` has the size `Static<3>` | one element
+//! Only an axis of one element can be broadcast.
+
+use typed_dims::prelude::*;
+
+dims! {
+    pub struct A;
+    pub struct B;
+    pub struct Three = 3;
+}
+
+fn wide(x: &Stream<f32, (A, Three), A>) {
+    let _ = x.broadcast(Three, B.of(6));
+}
+
+fn main() {}

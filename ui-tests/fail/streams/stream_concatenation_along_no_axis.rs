@@ -1,0 +1,16 @@
+//~ words: dimension `C` is not an axis | (A, B)
+//! `concat` along a dim that the parts do not have.
+
+use typed_dims::prelude::*;
+
+dims! {
+    pub struct A;
+    pub struct B;
+    pub struct C;
+}
+
+fn both(x: &Stream<f32, (A, B), A>, y: &Stream<f32, (A, B), A>) {
+    let _ = Stream::concat(C, [x, y]);
+}
+
+fn main() {}

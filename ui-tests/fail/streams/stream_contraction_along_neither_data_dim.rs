@@ -1,0 +1,16 @@
+//~ words: `J` is to be the data dimension of exactly one | `I` and `K`
+//! `[i! j] @ [j k!]`: neither flows along what is contracted.
+
+use typed_dims::prelude::*;
+
+dims! {
+    pub struct I;
+    pub struct J;
+    pub struct K;
+}
+
+fn product(x: &Stream<f32, (I, J), I>, y: &Stream<f32, (J, K), K>) {
+    let _ = x.allow_dynamic_weights().contract(y, J);
+}
+
+fn main() {}

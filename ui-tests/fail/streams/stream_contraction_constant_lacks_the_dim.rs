@@ -1,0 +1,17 @@
+//~ words: a constant of `(I, K)` does not have the dim `J`
+//! The weights have another dim than what is contracted.
+
+use typed_dims::prelude::*;
+
+dims! {
+    pub struct I;
+    pub struct J;
+    pub struct K;
+    pub struct L;
+}
+
+fn product(x: &Stream<f32, (J, L), J>, weight: &Tensor<f32, (I, K)>) {
+    let _ = x.contract(weight, J);
+}
+
+fn main() {}

@@ -1,0 +1,16 @@
+//~ words: dimension `I` is not an axis | (J, K)
+//! What is contracted is a dim of the weights alone.
+
+use typed_dims::prelude::*;
+
+dims! {
+    pub struct I;
+    pub struct J;
+    pub struct K;
+}
+
+fn product(x: &Stream<f32, (J, K), J>, weight: &Tensor<f32, (I, J)>) {
+    let _ = x.contract(weight, I);
+}
+
+fn main() {}

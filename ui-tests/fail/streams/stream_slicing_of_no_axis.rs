@@ -1,0 +1,16 @@
+//~ words: dimension `C` is not an axis | (A, B)
+//! A slice of a dim that is no axis.
+
+use typed_dims::prelude::*;
+
+dims! {
+    pub struct A;
+    pub struct B;
+    pub struct C;
+}
+
+fn head(x: &Stream<f32, (A, B), B>) {
+    let _ = x.slice(C, ..3);
+}
+
+fn main() {}

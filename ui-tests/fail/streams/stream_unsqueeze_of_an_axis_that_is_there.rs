@@ -1,0 +1,15 @@
+//~ words: dimension `B` is already an axis | (A, B)
+//! A new axis that is an old one.
+
+use typed_dims::prelude::*;
+
+dims! {
+    pub struct A;
+    pub struct B;
+}
+
+fn row(x: &Stream<f32, (A, B), A>) {
+    let _ = x.new_axis_after(A, B);
+}
+
+fn main() {}
