@@ -63,6 +63,7 @@ impl<I: Dims, O: Dims + Union<I>, T: Clone> Clone for Linear<I, O, T> {
 }
 
 #[cfg(feature = "safetensors")]
+#[diagnostic::do_not_recommend]
 impl<'a, I, O, T> crate::file::load::Load<'a> for Linear<I, O, T>
 where
     I: Dims + DimList,
