@@ -10,6 +10,9 @@ use typed_dims::file::{npy, npz, safetensors};
 use typed_dims::onnx::OnnxModel;
 use typed_dims::prelude::*;
 
+#[path = "../tests/files/every_reader.rs"]
+mod every_reader;
+
 dims! {
     struct Out;
     struct In = 3;
@@ -71,27 +74,7 @@ fn changed(file: &[u8], changes: &[u8]) -> Vec<u8> {
 }
 
 fn try_all(bytes: &[u8]) {
-    if let Ok(file) = safetensors::Reader::new(bytes) {
-        for tensor in file.tensors() {
-            if let Ok(entry) = file.get(&tensor) {
-                let _ = (entry.load::<f32, (Out, In)>(), entry.load_as::<u8, _>((Out, In)), entry.names());
-                let _ = (entry.view::<f32, (Out, In)>().is_ok(), entry.view_as::<bool, _>(Out).is_ok());
-            }
-        }
-    }
-    if let Ok(file) = npy::Reader::new(bytes)
-        && let Ok(entry) = file.get()
-    {
-        let _ = (entry.load::<f32, (Out, In)>(), entry.load_as::<u8, _>((Out, In)), entry.names());
-        let _ = (entry.view::<f32, (Out, In)>().is_ok(), entry.view_as::<bool, _>(Out).is_ok());
-    }
-    if let Ok(mut file) = npz::Reader::new(bytes) {
-        for tensor in file.tensors() {
-            if let Ok(file) = file.get(&tensor) {
-                let _ = file.get().map(|entry| entry.load::<f32, (Out, In)>().is_ok());
-            }
-        }
-    }
+    every_reader::try_all(bytes);
     if let Ok(model) = OnnxModel::from_bytes(bytes.to_vec()) {
         let show = |tensors: Vec<_>| tensors.iter().map(ToString::to_string).collect::<Vec<String>>();
         let _ = (model.inputs().map(show), model.outputs().map(show));

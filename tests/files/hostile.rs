@@ -1,32 +1,9 @@
 //! Files that are cut off, or lie: each is an error.
 
+use super::every_reader::try_all;
 use super::{In, Out, counted};
 use typed_dims::file::{npy, npz, safetensors};
 use typed_dims::prelude::*;
-
-fn try_all(bytes: &[u8]) {
-    if let Ok(file) = safetensors::Reader::new(bytes) {
-        for tensor in file.tensors() {
-            if let Ok(entry) = file.get(&tensor) {
-                let _ = (entry.load::<f32, (Out, In)>(), entry.load_as::<u8, _>((Out, In)), entry.names());
-                let _ = (entry.view::<f32, (Out, In)>().is_ok(), entry.view_as::<bool, _>(Out).is_ok());
-            }
-        }
-    }
-    if let Ok(file) = npy::Reader::new(bytes)
-        && let Ok(entry) = file.get()
-    {
-        let _ = (entry.load::<f32, (Out, In)>(), entry.load_as::<u8, _>((Out, In)), entry.names());
-        let _ = (entry.view::<f32, (Out, In)>().is_ok(), entry.view_as::<bool, _>(Out).is_ok());
-    }
-    if let Ok(mut file) = npz::Reader::new(bytes) {
-        for tensor in file.tensors() {
-            if let Ok(file) = file.get(&tensor) {
-                let _ = file.get().map(|entry| entry.load::<f32, (Out, In)>().is_ok());
-            }
-        }
-    }
-}
 
 fn samples() -> Vec<Vec<u8>> {
     let mut many = safetensors::Writer::new();

@@ -2,6 +2,7 @@
 
 #![cfg(all(feature = "safetensors", feature = "npy", feature = "memmap"))]
 
+mod every_reader;
 mod hostile;
 mod load;
 mod names;

@@ -144,6 +144,12 @@ impl<T: Element, S: Dims, R: Rank> Expr for Owned<T, S, R> {
         unsafe { elementwise::collect_memory(self.as_ptr(), nest, len, "order of the result") }
     }
 
+    #[inline]
+    fn finish<U: Dims, V: Rank>(self, nest: &Nest, _: &[usize], len: usize) -> Result<Vec<T>, DimError> {
+        // A copy: in its own place there is nothing to do.
+        self.collect(nest, len)
+    }
+
     #[inline(always)]
     fn place<W: Element, U: Dims, V: Rank>(&mut self, order: &[usize], len: usize) -> Option<*mut W> {
         // Without an axis that others have, an element would be read at several positions.

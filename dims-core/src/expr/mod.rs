@@ -159,13 +159,13 @@ pub trait Expr {
     fn finish<U: Dims, R: Rank>(
         self,
         nest: &Nest,
-        _order: &[usize],
+        order: &[usize],
         len: usize,
     ) -> Result<Vec<Self::Elem>, DimError>
     where
         Self: Sized,
     {
-        self.collect(nest, len)
+        if Self::OWNS { in_place::<U, R, _>(self, nest, order, len) } else { self.collect(nest, len) }
     }
 
     /// Where `len` elements of the type `T` are that the expression owns, each of which is read at its own position alone, if they lie

@@ -7,7 +7,7 @@ use crate::kernel::elementwise::{BinaryKernel, SelectKernel, UnaryKernel};
 use crate::ops::{BinaryOp, UnaryOp};
 use crate::plan::contract;
 use crate::plan::direct::Memory;
-use crate::plan::nest::{Nest, Operands};
+use crate::plan::nest::Operands;
 use crate::plan::rows::Rows;
 use crate::plan::shape::Shape;
 use crate::rank::Rank;
@@ -52,16 +52,6 @@ impl<O: UnaryOp<A::Elem>, A: Expr> Expr for Unary<O, A> {
 
     fn describe(&self) -> String {
         format!("{}({})", O::NAME, self.a.describe())
-    }
-
-    #[inline(always)]
-    fn finish<U: Dims, R: Rank>(
-        self,
-        nest: &Nest,
-        order: &[usize],
-        len: usize,
-    ) -> Result<Vec<Self::Elem>, DimError> {
-        if Self::OWNS { super::in_place::<U, R, _>(self, nest, order, len) } else { self.collect(nest, len) }
     }
 
     #[inline(always)]
@@ -125,16 +115,6 @@ impl<O: BinaryOp<A::Elem, B::Elem>, A: Expr, B: Expr> Expr for Binary<O, A, B> {
 
     fn describe(&self) -> String {
         format!("{}({}, {})", O::NAME, self.a.describe(), self.b.describe())
-    }
-
-    #[inline(always)]
-    fn finish<U: Dims, R: Rank>(
-        self,
-        nest: &Nest,
-        order: &[usize],
-        len: usize,
-    ) -> Result<Vec<Self::Elem>, DimError> {
-        if Self::OWNS { super::in_place::<U, R, _>(self, nest, order, len) } else { self.collect(nest, len) }
     }
 
     #[inline(always)]
@@ -231,16 +211,6 @@ impl<C: Expr<Elem = bool>, A: Expr, B: Expr<Elem = A::Elem>> Expr for Select<C, 
 
     fn describe(&self) -> String {
         format!("select({}, {}, {})", self.cond.describe(), self.a.describe(), self.b.describe())
-    }
-
-    #[inline(always)]
-    fn finish<U: Dims, R: Rank>(
-        self,
-        nest: &Nest,
-        order: &[usize],
-        len: usize,
-    ) -> Result<Vec<Self::Elem>, DimError> {
-        if Self::OWNS { super::in_place::<U, R, _>(self, nest, order, len) } else { self.collect(nest, len) }
     }
 
     #[inline(always)]
