@@ -1,133 +1,21 @@
-//! Typed layouts: tensors whose type says in which order their axes lie in memory.
-//!
-//! A [`Tensor`](crate::named::Tensor) is a set of dims; how its elements lie is known where it runs. Where code depends on the order, as what is
-//! handed to another library does, [`Laid<T, (N, H, W, C)>`](Laid) has it in the type: the last dim is the one whose elements are
-//! neighbours.
-//!
-//! ```text
-//! fn encode(image: &Laid<u8, (H, W, C)>) -> Vec<u8> { codec::encode(image.as_slice()) }
-//!
-//! encode(&image.laid((H, W, C)))          moves elements only if they do not lie so already
-//! encode(&image.laid((C, H, W)))          expected `&Laid<u8, (H, W, C)>`, found `&Laid<u8, (C, H, W)>`
-//! ```
+//! Neighbours among the axes of a layout as one dim, and one dim as several neighbours: the type proves that nothing moves.
 
+use super::memory::Memory;
+use super::{Laid, ListOf};
 use crate::bind::split::sizes_of;
-use crate::brand::{Brand, CompareKeys, Element as InSet, Equal, Greater, Less, Rest};
-use crate::convert::Length;
+use crate::brand::{Brand, CompareKeys, Element as InSet, Equal, Greater, Less};
 use crate::dim::{DimList, DimRef};
 use crate::error::{DimError, unwrap};
-use crate::named::Named;
-use crate::order::ArrayRank;
-use crate::plan::axes::AxisList;
-use crate::rank::Rank0;
-use crate::reduce::evaluate_in;
 use crate::restructure::PartsOf;
 use crate::scalar::Element;
 use crate::set::list::List;
-use crate::set::{Bound, Dims, DimsOf, Right, SetOf, Wrong};
-use crate::storage::Owned;
-use crate::storage::axes::AxisBlock;
-use crate::tensor::{AsTensor, Computable};
+use crate::set::remove::{Removal, RemoveAll};
+use crate::set::rename::NotYetBound;
+use crate::set::union::Sort;
+use crate::set::{Bound, Dims, Right, SetOf, Verdict, Wrong};
 use smallvec::SmallVec;
-use std::fmt;
-use std::ops::Deref;
 
-/// A tensor whose elements lie contiguously in the order of the dims `L`, the last one fastest: `Laid<f32, (N, H, W, C)>`.
-///
-/// Made by [`laid`](Lay::laid). It is a tensor as any other in all operations, and derefs to one.
-pub struct Laid<T, L: SetOf>(Named<T, L::Set>);
-
-/// The dims of a list as a tuple, in the order in which they are written.
-pub type InOrder<D> = <<D as DimList>::Brands as List>::Tuple;
-
-/// The dims of a tuple, as nested pairs.
-type ListOf<L> = <L as Dims>::List;
-
-/// Puts tensors into an order that their type says.
-pub trait Lay: Computable<Rank = Rank0> {
-    /// The tensor with its elements contiguous in the order of `dims`, which are all that it has.
-    ///
-    /// If it owns elements that lie so, none is moved, and [`explain`](crate::plan::explain::explain) shows no step; an expression is
-    /// computed in that order. Else elements are copied, which is a step of the plan.
-    ///
-    /// # Panics
-    ///
-    /// If the tensor is an expression that cannot be computed, or does not fit into memory.
-    #[track_caller]
-    fn laid<D: DimsOf<Self::Dims, X>, X: LaidWhole<D>>(self, dims: D) -> Laid<Self::Elem, InOrder<D>>
-    where
-        <D as DimList>::Brands: List,
-        InOrder<D>: SetOf,
-    {
-        unwrap(self.try_laid(dims))
-    }
-
-    /// As [`laid`](Lay::laid), but what sizes decide is an error.
-    fn try_laid<D: DimsOf<Self::Dims, X>, X: LaidWhole<D>>(
-        self,
-        _dims: D,
-    ) -> Result<Laid<Self::Elem, InOrder<D>>, DimError>
-    where
-        <D as DimList>::Brands: List,
-        InOrder<D>: SetOf,
-    {
-        let order = const { &AxisList::of(<D as DimList>::KEYS, Self::Dims::KEYS) }.as_slice();
-        let tensor = self.into_named();
-        let shape = tensor.shape()?;
-        let data = evaluate_in::<Self::Dims, Rank0, _>(tensor.expr, &shape, order)?;
-        let sizes: SmallVec<[usize; 8]> = order.iter().map(|&axis| shape.size(axis)).collect();
-        // The set of the dims named is that of the tensor, as none is left.
-        let order =
-            const { &AxisList::of(<D as DimList>::KEYS, <InOrder<D> as SetOf>::Set::KEYS) }.as_slice();
-        Ok(Laid(Named::from_expr(Owned::in_order(data, order, &sizes))))
-    }
-}
-
-/// No dims are left: the layout `D` names all that the tensor has.
-#[diagnostic::on_unimplemented(
-    message = "the layout `{D}` lacks the dims `{Self}` of the tensor",
-    label = "a layout names all dims"
-)]
-pub trait LaidWhole<D>: Dims {}
-#[diagnostic::do_not_recommend]
-impl<D> LaidWhole<D> for () {}
-#[diagnostic::do_not_recommend]
-impl<D> LaidWhole<D> for (Rest<()>,) {}
-
-impl<A: Computable<Rank = Rank0>> Lay for A {}
-
-impl<T: Element, L: SetOf + Dims> Laid<T, L> {
-    /// The loop axes of the tensor in the order in which they lie.
-    const ORDER: &'static AxisList = &AxisList::of(L::KEYS, <L::Set as Dims>::KEYS);
-
-    /// The sizes, in the order in which the axes lie.
-    pub fn sizes(&self) -> Vec<usize> {
-        let axes = self.0.expr.named().as_slice();
-        Self::ORDER.as_slice().iter().map(|&axis| axes[axis].size).collect()
-    }
-
-    /// The elements as they lie.
-    pub fn as_slice(&self) -> &[T] {
-        self.0.expr.all()
-    }
-
-    /// The elements as they lie, for good. Nothing is copied.
-    pub fn into_vec(self) -> Vec<T> {
-        match self.0.expr.into_contiguous(Self::ORDER.as_slice()) {
-            Ok(data) => data,
-            Err(_) => unreachable!("the elements are contiguous in this order"),
-        }
-    }
-
-    /// The elements as an ndarray array with the same axes in standard layout. Nothing is copied.
-    pub fn into_array(self) -> <<ListOf<L> as Length>::Rank as ArrayRank>::Array<T>
-    where
-        ListOf<L>: Length<Rank: ArrayRank>,
-    {
-        let sizes = self.sizes();
-        <<ListOf<L> as Length>::Rank as ArrayRank>::array(self.into_vec(), &sizes)
-    }
-
+impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
     /// The tensor with some neighbours among its axes as one dim `whole`, whose size is the product of theirs: `(N, H, W, C)` with `(H, W)`
     /// as `Pixel` is `(N, Pixel, C)`. The type proves that this moves nothing.
     ///
@@ -135,11 +23,11 @@ impl<T: Element, L: SetOf + Dims> Laid<T, L> {
     ///
     /// If `whole` has another size.
     #[track_caller]
-    pub fn merge<P: PartsOf<W> + Neighbours<L, W>, W: DimRef>(
+    pub fn merge<P: PartsOf<W> + Neighbours<L, W>, W: DimRef + NewBeside<L, P>>(
         self,
         parts: P,
         whole: W,
-    ) -> Laid<T, Merged<L, P, W>>
+    ) -> Laid<T, Merged<L, P, W>, M>
     where
         ListOf<L>: MergesIn<P::Brands, W::Brand>,
         Merged<L, P, W>: SetOf + Dims,
@@ -148,11 +36,11 @@ impl<T: Element, L: SetOf + Dims> Laid<T, L> {
     }
 
     /// As [`merge`](Laid::merge), but what sizes decide is an error.
-    pub fn try_merge<P: PartsOf<W> + Neighbours<L, W>, W: DimRef>(
+    pub fn try_merge<P: PartsOf<W> + Neighbours<L, W>, W: DimRef + NewBeside<L, P>>(
         self,
         _parts: P,
         whole: W,
-    ) -> Result<Laid<T, Merged<L, P, W>>, DimError>
+    ) -> Result<Laid<T, Merged<L, P, W>, M>, DimError>
     where
         ListOf<L>: MergesIn<P::Brands, W::Brand>,
         Merged<L, P, W>: SetOf + Dims,
@@ -174,11 +62,11 @@ impl<T: Element, L: SetOf + Dims> Laid<T, L> {
     ///
     /// If the sizes do not multiply to that of `whole`.
     #[track_caller]
-    pub fn split<W: DimRef + AxisOf<L, P>, P: PartsOf<W>>(
+    pub fn split<W: DimRef + AxisOf<L, P>, P: PartsOf<W> + NewInPlaceOf<W, L>>(
         self,
         whole: W,
         parts: P,
-    ) -> Laid<T, Divided<L, W, P>>
+    ) -> Laid<T, Divided<L, W, P>, M>
     where
         ListOf<L>: DividesInto<W::Brand, P::Brands>,
         Divided<L, W, P>: SetOf + Dims,
@@ -187,11 +75,11 @@ impl<T: Element, L: SetOf + Dims> Laid<T, L> {
     }
 
     /// As [`split`](Laid::split), but what sizes decide is an error.
-    pub fn try_split<W: DimRef + AxisOf<L, P>, P: PartsOf<W>>(
+    pub fn try_split<W: DimRef + AxisOf<L, P>, P: PartsOf<W> + NewInPlaceOf<W, L>>(
         self,
         whole: W,
         parts: P,
-    ) -> Result<Laid<T, Divided<L, W, P>>, DimError>
+    ) -> Result<Laid<T, Divided<L, W, P>, M>, DimError>
     where
         ListOf<L>: DividesInto<W::Brand, P::Brands>,
         Divided<L, W, P>: SetOf + Dims,
@@ -209,26 +97,13 @@ impl<T: Element, L: SetOf + Dims> Laid<T, L> {
         sizes.splice(at..=at, own);
         Ok(self.with_axes(&sizes))
     }
-
-    /// The same elements with other axes, in the order in which they lie.
-    fn with_axes<M: SetOf + Dims>(self, sizes: &[usize]) -> Laid<T, M> {
-        let order = const { &AxisList::of(M::KEYS, <M::Set as Dims>::KEYS) }.as_slice();
-        Laid(Named::from_expr(Owned::in_order(self.into_vec(), order, sizes)))
-    }
-
-    /// The tensor, whose type does not say how it lies. Nothing is copied, and [`laid`](Lay::laid) with the same order is the way back.
-    pub fn into_inner(self) -> Named<T, L::Set> {
-        self.0
-    }
 }
 
 /// The order `L` with the neighbours `P` as one dim.
-pub type Merged<L, P, W> =
-    <<ListOf<L> as MergesIn<<P as DimList>::Brands, <W as DimRef>::Brand>>::Out as List>::Tuple;
+pub type Merged<L, P, W> = <MergedList<L, P, W> as List>::Tuple;
 
 /// The order `L` with the dim `W` as several.
-pub type Divided<L, W, P> =
-    <<ListOf<L> as DividesInto<<W as DimRef>::Brand, <P as DimList>::Brands>>::Out as List>::Tuple;
+pub type Divided<L, W, P> = <DividedList<L, W, P> as List>::Tuple;
 
 /// Dims that lie side by side in the layout `L`, in this order.
 pub trait Neighbours<L, W>: DimList {}
@@ -248,6 +123,50 @@ where
 pub trait SideBySide<P, L> {}
 #[diagnostic::do_not_recommend]
 impl<P, L> SideBySide<P, L> for Right {}
+
+/// A name for the neighbours `P` that no other axis of `L` has.
+pub trait NewBeside<L, P>: DimRef {}
+impl<W, L, P> NewBeside<L, P> for W
+where
+    W: DimRef,
+    P: DimList,
+    L: Dims<List: MergesIn<P::Brands, W::Brand, Out: Distinct>>,
+    Verdict<TwiceIn<MergedList<L, P, W>>>: NotYetBound<TwiceIn<MergedList<L, P, W>>, L>,
+{
+}
+
+/// Dims that no axis of `L` besides `W` is.
+pub trait NewInPlaceOf<W, L>: DimList {}
+impl<P, W, L> NewInPlaceOf<W, L> for P
+where
+    P: DimList,
+    W: DimRef,
+    L: Dims<List: DividesInto<W::Brand, P::Brands, Out: Distinct>>,
+    Verdict<TwiceIn<DividedList<L, W, P>>>: NotYetBound<TwiceIn<DividedList<L, W, P>>, L>,
+{
+}
+
+/// The axes of [`Merged`], as nested pairs.
+type MergedList<L, P, W> = <ListOf<L> as MergesIn<<P as DimList>::Brands, <W as DimRef>::Brand>>::Out;
+
+/// The axes of [`Divided`], as nested pairs.
+type DividedList<L, W, P> = <ListOf<L> as DividesInto<<W as DimRef>::Brand, <P as DimList>::Brands>>::Out;
+
+/// A list that may have a brand twice.
+pub trait Distinct {
+    /// The first brand that it has twice, or [`Nothing`](crate::set::Nothing).
+    type Twice: crate::set::Judged;
+}
+#[diagnostic::do_not_recommend]
+impl<X: Sort> Distinct for X
+where
+    X::Out: RemoveAll<X, <X::Out as List>::Tuple, Out: Removal>,
+{
+    type Twice = <<X::Out as RemoveAll<X, <X::Out as List>::Tuple>>::Out as Removal>::Twice;
+}
+
+/// The first brand that a list has twice.
+type TwiceIn<X> = <X as Distinct>::Twice;
 
 /// A dim of the layout `L`.
 pub trait AxisOf<L, P>: DimRef {}
@@ -420,49 +339,4 @@ impl<T> InFrontOf<T> for () {
 #[diagnostic::do_not_recommend]
 impl<B, BT: InFrontOf<T>, T> InFrontOf<T> for (B, BT) {
     type Out = (B, BT::Out);
-}
-
-impl<T, L: SetOf> Deref for Laid<T, L> {
-    type Target = Named<T, L::Set>;
-
-    fn deref(&self) -> &Named<T, L::Set> {
-        &self.0
-    }
-}
-
-impl<T: Element, L: SetOf> Clone for Laid<T, L> {
-    fn clone(&self) -> Self {
-        Laid(self.0.clone())
-    }
-}
-
-impl<T, L: SetOf> fmt::Debug for Laid<T, L>
-where
-    Named<T, L::Set>: fmt::Debug,
-{
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-impl<T: Element, L: SetOf> AsTensor for Laid<T, L> {
-    type Elem = T;
-    type Dims = L::Set;
-    type Rank = Rank0;
-    type Expr = Owned<T, L::Set>;
-
-    fn into_named(self) -> Named<T, L::Set> {
-        self.0
-    }
-}
-
-impl<'a, T: Element, L: SetOf> AsTensor for &'a Laid<T, L> {
-    type Elem = T;
-    type Dims = L::Set;
-    type Rank = Rank0;
-    type Expr = &'a Owned<T, L::Set>;
-
-    fn into_named(self) -> Named<T, L::Set, Rank0, &'a Owned<T, L::Set>> {
-        Named::from_expr(&self.0.expr)
-    }
 }

@@ -1,0 +1,478 @@
+//! Typed layouts: tensors whose type says in which order their axes lie in memory.
+//!
+//! A [`Tensor`](crate::named::Tensor) is a set of dims; how its elements lie is known where it runs. Where code depends on the order, as what is
+//! handed to another library does, [`Laid<T, (N, H, W, C)>`](Laid) has it in the type: the last dim is the one whose elements are
+//! neighbours.
+//!
+//! ```text
+//! fn encode(image: &Laid<u8, (H, W, C)>) -> Vec<u8> { codec::encode(image.as_slice()) }
+//!
+//! encode(&image.laid((H, W, C)))          moves elements only if they do not lie so already
+//! encode(&image.laid((C, H, W)))          expected `&Laid<u8, (H, W, C)>`, found `&Laid<u8, (C, H, W)>`
+//! ```
+
+mod memory;
+mod operators;
+mod packed;
+mod regroup;
+
+pub use memory::{Memory, Readable, Writable};
+pub use packed::Packed;
+pub use regroup::{Divided, DividesInto, Merged, MergesIn, SideBySide};
+
+use crate::assign::{Covers, CoversAxes, fill_typed};
+use crate::bind::source::{NdRank, RankDyn, check_rank};
+use crate::bind::split::sizes_of;
+use crate::brand::Rest;
+use crate::convert::{AxisDims, Length};
+use crate::dim::DimList;
+use crate::error::{DimError, unwrap};
+use crate::expr::{Expr, Operand};
+use crate::named::Named;
+use crate::order::ArrayRank;
+use crate::plan::axes::AxisList;
+use crate::rank::{Rank, Rank0};
+use crate::reduce::{evaluate_in, evaluate_typed, typed_operands};
+use crate::scalar::Element;
+use crate::set::list::List;
+use crate::set::{Dims, DimsOf, SetOf};
+use crate::storage::Place;
+use crate::storage::axes::Axis;
+use crate::tensor::{AsTensor, Computable, NamedOf};
+use ndarray::{Array, ArrayView, ArrayViewMut, Dimension};
+use smallvec::SmallVec;
+use std::fmt;
+use std::ops::Deref;
+use std::panic::Location;
+
+/// A tensor whose elements lie contiguously in the order of the dims `L`, the last one fastest: `Laid<f32, (N, H, W, C)>`.
+///
+/// It owns its elements, or borrows them (`M`):
+///
+/// ```text
+/// Laid<f32, (H, W, C)>                    made by `tensor.laid((H, W, C))`, or `vec.into_laid(..)`
+/// Laid<f32, (H, W, C), &[f32]>            made by `slice.into_laid(..)`, or `laid.view()`
+/// Laid<f32, (H, W, C), &mut [f32]>        made by `slice_mut.into_laid(..)`, or `laid.view_mut()`
+/// ```
+///
+/// What can be read is a tensor as any other in all operations, and derefs to one. That the last dim of `L` has neighbours in memory, and the
+/// strides of the others, follow from the type. So where all tensors of an expression are laid alike, and its result is too or lines of it are
+/// reduced, the loops are known when rustc compiles them, but for their lengths: nothing looks at strides. The
+/// [plan](crate::plan::explain) says so (`operand strides known to rustc`).
+pub struct Laid<T, L: SetOf, M: Memory<Elem = T> = Vec<T>>(M::Store<L::Set>);
+
+/// The dims of a list as a tuple, in the order in which they are written.
+pub type InOrder<D> = <<D as DimList>::Brands as List>::Tuple;
+
+/// The dims of a tuple, as nested pairs.
+type ListOf<L> = <L as Dims>::List;
+
+/// The axes of the set `S` in the order in which `D` names them.
+const fn order_of<D: DimList, S: Dims>() -> AxisList {
+    AxisList::of(D::KEYS, S::KEYS)
+}
+
+/// Puts tensors into an order that their type says.
+pub trait Lay: Computable<Rank = Rank0> {
+    /// The tensor with its elements contiguous in the order of `dims`, which are all that it has.
+    ///
+    /// If it owns elements that lie so, none is moved, and [`explain`](crate::plan::explain::explain) shows no step; an expression is
+    /// computed in that order. Else elements are copied, which is a step of the plan.
+    ///
+    /// # Panics
+    ///
+    /// If the tensor is an expression that cannot be computed, or does not fit into memory.
+    #[track_caller]
+    fn laid<D: DimsOf<Self::Dims, X>, X: LaidWhole<D>>(self, dims: D) -> Laid<Self::Elem, InOrder<D>>
+    where
+        <D as DimList>::Brands: List,
+        InOrder<D>: SetOf,
+    {
+        unwrap(self.try_laid(dims))
+    }
+
+    /// As [`laid`](Lay::laid), but what sizes decide is an error.
+    fn try_laid<D: DimsOf<Self::Dims, X>, X: LaidWhole<D>>(
+        self,
+        _dims: D,
+    ) -> Result<Laid<Self::Elem, InOrder<D>>, DimError>
+    where
+        <D as DimList>::Brands: List,
+        InOrder<D>: SetOf,
+    {
+        let order = const { &order_of::<D, Self::Dims>() }.as_slice();
+        let tensor = self.into_named();
+        let shape = tensor.shape()?;
+        let data = if const { typed_operands::<Self::Dims, Self::Expr>(&order_of::<D, Self::Dims>()).is_some() } {
+            let operands = const { typed_operands::<Self::Dims, Self::Expr>(&order_of::<D, Self::Dims>()) };
+            evaluate_typed::<Self::Dims, _>(tensor.expr, &shape, order, operands)?
+        } else {
+            evaluate_in::<Self::Dims, Rank0, _>(tensor.expr, &shape, order)?
+        };
+        let sizes: SmallVec<[usize; 8]> = order.iter().map(|&axis| shape.size(axis)).collect();
+        // The set of the dims named is that of the tensor, as none is left.
+        let order =
+            const { &order_of::<D, <InOrder<D> as SetOf>::Set>() }.as_slice();
+        Ok(Laid(data.store(order, &sizes)))
+    }
+}
+
+/// No dims are left: the layout `D` names all that the tensor has.
+#[diagnostic::on_unimplemented(
+    message = "the layout `{D}` lacks the dims `{Self}` of the tensor",
+    label = "a layout names all dims"
+)]
+pub trait LaidWhole<D>: Dims {}
+#[diagnostic::do_not_recommend]
+impl<D> LaidWhole<D> for () {}
+#[diagnostic::do_not_recommend]
+impl<D> LaidWhole<D> for (Rest<()>,) {}
+
+impl<A: Computable<Rank = Rank0>> Lay for A {}
+
+/// Elements that lie contiguously already, as tensors whose type says so: vectors, slices, and ndarray arrays and views in standard layout. Nothing
+/// is copied.
+pub trait IntoLaid {
+    /// Where the elements are.
+    type Memory: Memory;
+    /// How many axes there are, if that is known.
+    type Rank;
+
+    /// The elements with a dim for each axis, the last one fastest.
+    ///
+    /// An array has its sizes. For a vector or a slice they come from the dims: one of them may be unknown.
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_into_laid`](IntoLaid::try_into_laid) returns an error.
+    #[track_caller]
+    fn into_laid<D>(self, dims: D) -> LaidIn<Self::Memory, D>
+    where
+        Self: Sized,
+        D: AxisDims<Self::Rank, Brands: List>,
+        InOrder<D>: SetOf,
+    {
+        unwrap(self.try_into_laid(dims))
+    }
+
+    /// As [`into_laid`](IntoLaid::into_laid), but what sizes decide is an error: sizes that are not those of the elements, and an array
+    /// whose elements lie otherwise.
+    fn try_into_laid<D>(self, dims: D) -> Result<LaidIn<Self::Memory, D>, DimError>
+    where
+        D: AxisDims<Self::Rank, Brands: List>,
+        InOrder<D>: SetOf;
+}
+
+/// The elements of `M` in the order in which `D` names the dims.
+pub type LaidIn<M, D> = Laid<<M as Memory>::Elem, InOrder<D>, M>;
+
+macro_rules! flat {
+    ($([$($params:tt)*] $memory:ty;)*) => {$(
+        impl<$($params)*> IntoLaid for $memory {
+            type Memory = Self;
+            type Rank = RankDyn;
+
+            #[track_caller]
+            fn try_into_laid<D>(self, dims: D) -> Result<LaidIn<Self, D>, DimError>
+            where
+                D: AxisDims<RankDyn, Brands: List>,
+                InOrder<D>: SetOf,
+            {
+                let origin = Some(Location::caller());
+                let (mut sizes, mut met) = (SmallVec::<[usize; 8]>::new(), Ok(()));
+                sizes_of(&dims, self.len_of(), origin, |dim, size| {
+                    sizes.push(size);
+                    if met.is_ok() {
+                        met = dim.meet(size, origin);
+                    }
+                })?;
+                met?;
+                let order = const { &order_of::<D, <InOrder<D> as SetOf>::Set>() }.as_slice();
+                Ok(Laid(self.store::<<InOrder<D> as SetOf>::Set>(order, &sizes)))
+            }
+        }
+    )*};
+}
+
+flat! {
+    [T] Vec<T>;
+    ['a, T] &'a [T];
+    ['a, T] &'a mut [T];
+}
+
+macro_rules! arrays {
+    ($($array:ident [$($lifetime:lifetime)?] $memory:ty, |$a:ident| $elements:expr;)*) => {$(
+        impl<$($lifetime,)? T, N: Dimension + NdRank> IntoLaid for $array<$($lifetime,)? T, N> {
+            type Memory = $memory;
+            type Rank = N::Rank;
+
+            #[track_caller]
+            fn try_into_laid<D>(self, dims: D) -> Result<LaidIn<$memory, D>, DimError>
+            where
+                D: AxisDims<N::Rank, Brands: List>,
+                InOrder<D>: SetOf,
+            {
+                let origin = Some(Location::caller());
+                let sizes = self.shape().to_vec();
+                let (mut names, mut met) = (Vec::new(), Ok(()));
+                dims.each(|dim| {
+                    if let (Ok(()), Some(&size)) = (&met, sizes.get(names.len())) {
+                        met = dim.meet(size, origin);
+                    }
+                    names.push(dim.name);
+                });
+                check_rank(sizes.len(), names.len())?;
+                met?;
+                let $a = self;
+                let memory: Option<$memory> = $elements;
+                let Some(memory) = memory else { return Err(not_in_order(&names, &sizes)) };
+                let order = const { &order_of::<D, <InOrder<D> as SetOf>::Set>() }.as_slice();
+                Ok(Laid(memory.store::<<InOrder<D> as SetOf>::Set>(order, &sizes)))
+            }
+        }
+    )*};
+}
+
+arrays! {
+    Array [] Vec<T>, |a| {
+        let (contiguous, len) = (a.is_standard_layout(), a.len());
+        match a.into_raw_vec_and_offset() {
+            (data, None | Some(0)) if contiguous && data.len() == len => Some(data),
+            _ => None,
+        }
+    };
+    ArrayView ['a] &'a [T], |a| a.to_slice();
+    ArrayViewMut ['a] &'a mut [T], |a| a.into_slice();
+}
+
+#[cold]
+fn not_in_order(names: &[&str], sizes: &[usize]) -> DimError {
+    let names = names.join(", ");
+    DimError::Shape {
+        what: format!(
+            "the elements of an array of shape {sizes:?} do not lie in the order ({names}); `.at(({names})).laid(({names}))` copies them"
+        ),
+    }
+}
+
+impl<T, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
+    /// The loop axes of the tensor in the order in which they lie.
+    const ORDER: &'static AxisList = &AxisList::of(L::KEYS, <L::Set as Dims>::KEYS);
+
+    /// The sizes, in the order in which the axes lie.
+    pub fn sizes(&self) -> Vec<usize> {
+        let axes = M::axes(&self.0);
+        Self::ORDER.as_slice().iter().map(|&axis| axes[axis].size).collect()
+    }
+
+    /// The elements as they lie.
+    pub fn as_slice(&self) -> &[T] {
+        M::elements(&self.0)
+    }
+
+    /// The elements as they lie, to change them.
+    pub fn as_mut_slice(&mut self) -> &mut [T]
+    where
+        M: Writable,
+    {
+        M::elements_mut(&mut self.0)
+    }
+
+    /// The same elements, borrowed.
+    pub fn view(&self) -> Laid<T, L, &[T]> {
+        Laid(self.as_slice().store::<L::Set>(Self::ORDER.as_slice(), &self.sizes()))
+    }
+
+    /// The same elements, borrowed to change them.
+    pub fn view_mut(&mut self) -> Laid<T, L, &mut [T]>
+    where
+        M: Writable,
+    {
+        let sizes = self.sizes();
+        Laid(self.as_mut_slice().store::<L::Set>(Self::ORDER.as_slice(), &sizes))
+    }
+
+    /// The elements as an ndarray view with the same axes. Nothing is copied.
+    pub fn as_array(&self) -> ArrayView<'_, T, NdOf<L>>
+    where
+        ListOf<L>: Length,
+    {
+        let view = ArrayView::from_shape(self.sizes(), self.as_slice()).expect("the sizes are those of the elements");
+        view.into_dimensionality().expect("each dim is an axis")
+    }
+
+    /// The elements as an ndarray view with the same axes, to change them. Nothing is copied.
+    pub fn as_array_mut(&mut self) -> ArrayViewMut<'_, T, NdOf<L>>
+    where
+        M: Writable,
+        ListOf<L>: Length,
+    {
+        let sizes = self.sizes();
+        let view = ArrayViewMut::from_shape(sizes, self.as_mut_slice()).expect("the sizes are those of the elements");
+        view.into_dimensionality().expect("each dim is an axis")
+    }
+
+    /// The elements as a place to assign to, for `add_assign` and the like.
+    pub fn as_place(&mut self) -> Place<'_, T, L::Set>
+    where
+        M: Writable,
+    {
+        let sizes = self.sizes();
+        Place::in_order(self.as_mut_slice(), Self::ORDER.as_slice(), &sizes)
+    }
+
+    /// Replaces the elements by those of `value`, which is broadcast along the dims that it does not have.
+    ///
+    /// # Panics
+    ///
+    /// If sizes conflict, or an index of `value` is out of range.
+    #[track_caller]
+    pub fn assign<B: Operand<T, Expr: Expr<Elem = T>>>(&mut self, value: B)
+    where
+        T: Element,
+        M: Writable,
+        L::Set: Covers<B::Dims>,
+        Rank0: CoversAxes<B::Rank>,
+    {
+        if const { typed_operands::<L::Set, B::Expr>(Self::ORDER).is_some() } {
+            let operands = const { typed_operands::<L::Set, B::Expr>(Self::ORDER) };
+            let own: SmallVec<[Axis; 8]> = M::axes(&self.0).into();
+            let value = value.into_expr();
+            let done = fill_typed::<L::Set, _>(&value, &own, self.as_mut_slice(), operands.unwrap_or(0));
+            if !unwrap(done) {
+                self.as_place().assign(Named::<T, B::Dims, B::Rank, _>::from_expr(value));
+            }
+        } else {
+            self.as_place().assign(value);
+        }
+    }
+
+    /// The same elements with other axes, in the order in which they lie.
+    fn with_axes<N: SetOf + Dims>(self, sizes: &[usize]) -> Laid<T, N, M> {
+        let order = const { &AxisList::of(N::KEYS, <N::Set as Dims>::KEYS) }.as_slice();
+        Laid(M::release::<L::Set>(self.0).store::<N::Set>(order, sizes))
+    }
+}
+
+/// The dimension type of an ndarray array with an axis for each dim of `L`.
+pub type NdOf<L> = <<ListOf<L> as Length>::Rank as Rank>::Nd;
+
+impl<T: Element, L: SetOf + Dims> Laid<T, L> {
+    /// The elements as they lie, for good. Nothing is copied.
+    pub fn into_vec(self) -> Vec<T> {
+        Vec::release::<L::Set>(self.0)
+    }
+
+    /// The elements as an ndarray array with the same axes in standard layout. Nothing is copied.
+    pub fn into_array(self) -> <<ListOf<L> as Length>::Rank as ArrayRank>::Array<T>
+    where
+        ListOf<L>: Length<Rank: ArrayRank>,
+    {
+        let sizes = self.sizes();
+        <<ListOf<L> as Length>::Rank as ArrayRank>::array(self.into_vec(), &sizes)
+    }
+}
+
+impl<'a, T, L: SetOf + Dims> Laid<T, L, &'a [T]> {
+    /// The elements as they lie, for as long as they are borrowed.
+    pub fn into_slice(self) -> &'a [T] {
+        <&[T]>::release::<L::Set>(self.0)
+    }
+
+    /// The elements as an ndarray view with the same axes, for as long as they are borrowed. Nothing is copied.
+    pub fn into_array(self) -> ArrayView<'a, T, NdOf<L>>
+    where
+        ListOf<L>: Length,
+    {
+        let sizes = self.sizes();
+        let view = ArrayView::from_shape(sizes, self.into_slice()).expect("the sizes are those of the elements");
+        view.into_dimensionality().expect("each dim is an axis")
+    }
+}
+
+impl<'a, T, L: SetOf + Dims> Laid<T, L, &'a mut [T]> {
+    /// The elements as they lie, for as long as they are borrowed.
+    pub fn into_slice(self) -> &'a mut [T] {
+        <&mut [T]>::release::<L::Set>(self.0)
+    }
+}
+
+impl<T, L: SetOf, M: Readable<Elem = T>> Laid<T, L, M> {
+    /// The tensor, whose type does not say how it lies. Nothing is copied, and [`laid`](Lay::laid) with the same order is the way back.
+    pub fn into_inner(self) -> Named<T, L::Set, Rank0, M::Tensor<L::Set>> {
+        M::into_tensor(self.0)
+    }
+}
+
+impl<T, L: SetOf, M: Readable<Elem = T>> Deref for Laid<T, L, M> {
+    type Target = Named<T, L::Set, Rank0, M::Tensor<L::Set>>;
+
+    fn deref(&self) -> &Self::Target {
+        M::tensor(&self.0)
+    }
+}
+
+impl<T, L: SetOf, M: Memory<Elem = T, Store<L::Set>: Clone>> Clone for Laid<T, L, M> {
+    fn clone(&self) -> Self {
+        Laid(self.0.clone())
+    }
+}
+
+impl<T, L: SetOf> Copy for Laid<T, L, &[T]> {}
+
+impl<T, L: SetOf, M: Readable<Elem = T>> fmt::Debug for Laid<T, L, M>
+where
+    Named<T, L::Set, Rank0, M::Tensor<L::Set>>: fmt::Debug,
+{
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+impl<T: Element, L: SetOf + Dims, M: Readable<Elem = T>> AsTensor for Laid<T, L, M> {
+    type Elem = T;
+    type Dims = L::Set;
+    type Rank = Rank0;
+    type Expr = Packed<M::Tensor<L::Set>, L>;
+
+    #[inline(always)]
+    fn into_named(self) -> NamedOf<Self> {
+        Named::from_expr(Packed::new(M::into_tensor(self.0).expr))
+    }
+}
+
+impl<'a, T: Element, L: SetOf + Dims, M: Readable<Elem = T>> AsTensor for &'a Laid<T, L, M> {
+    type Elem = T;
+    type Dims = L::Set;
+    type Rank = Rank0;
+    type Expr = Packed<&'a M::Tensor<L::Set>, L>;
+
+    #[inline(always)]
+    fn into_named(self) -> NamedOf<Self> {
+        Named::from_expr(Packed::new(&M::tensor(&self.0).expr))
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Element, L: SetOf + Dims, M: Readable<Elem = T>> Operand<T> for Laid<T, L, M> {
+    type Dims = L::Set;
+    type Rank = Rank0;
+    type Expr = Packed<M::Tensor<L::Set>, L>;
+
+    #[inline(always)]
+    fn into_expr(self) -> Self::Expr {
+        self.into_named().expr
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<'a, T: Element, L: SetOf + Dims, M: Readable<Elem = T>> Operand<T> for &'a Laid<T, L, M> {
+    type Dims = L::Set;
+    type Rank = Rank0;
+    type Expr = Packed<&'a M::Tensor<L::Set>, L>;
+
+    #[inline(always)]
+    fn into_expr(self) -> Self::Expr {
+        self.into_named().expr
+    }
+}
