@@ -289,7 +289,8 @@ impl<T: Num, S: Sum> Small<T, S> {
                 // SAFETY: as above; the elements of the row are neighbours.
                 unsafe {
                     let out = start.cast::<[T; W]>();
-                    *out = if accumulate { std::array::from_fn(|at| (*out)[at].add(sums[at])) } else { sums };
+                    *out =
+                        if accumulate { core::array::from_fn(|at| (*out)[at].add(sums[at])) } else { sums };
                 }
                 continue;
             }
