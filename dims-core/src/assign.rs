@@ -22,6 +22,7 @@ use crate::set::{Dims, Union};
 use crate::storage::axes::{Axis, AxisBlock};
 use crate::storage::{Owned, Place};
 use crate::tensor::Computable;
+use alloc::vec::Vec;
 use smallvec::SmallVec;
 
 /// The new value alone.
@@ -220,7 +221,7 @@ impl<T: Element, S: Dims, R: Rank> Named<T, S, R> {
 
 macro_rules! assign_operators {
     ($($trait:ident $method:ident $op:ident [$bound:ident];)*) => {$(
-        impl<T: $bound, S: Dims, R: Rank, B: Operand<T, Expr: Expr<Elem = T>>> std::ops::$trait<B> for Named<T, S, R, Owned<T, S, R>>
+        impl<T: $bound, S: Dims, R: Rank, B: Operand<T, Expr: Expr<Elem = T>>> core::ops::$trait<B> for Named<T, S, R, Owned<T, S, R>>
         where
             S: Covers<B::Dims>,
             R: CoversAxes<B::Rank>,
@@ -308,7 +309,7 @@ pub trait OrderInto: Computable {
         if let Some((from, len)) = Ordering::<Self::Dims, Self::Rank, L>::same_layout(&tensor.expr, &axes) {
             // SAFETY: both are contiguous in the same order of axes with the same sizes, which multiply to `len`; `out` is
             // borrowed exclusively, so that the tensor's elements are others.
-            unsafe { std::ptr::copy_nonoverlapping(from, start, len) };
+            unsafe { core::ptr::copy_nonoverlapping(from, start, len) };
             return Ok(());
         }
         if let Some((like, len, operands)) = Ordering::<Self::Dims, Self::Rank, L>::in_line(&tensor.expr)
@@ -318,7 +319,7 @@ pub trait OrderInto: Computable {
             let nest = Nest::line(len, operands);
             // SAFETY: `out` has as many elements, contiguous in the same order, which it borrows exclusively. They are valid, and
             // written alone.
-            let places = unsafe { std::slice::from_raw_parts_mut(start.cast(), len) };
+            let places = unsafe { core::slice::from_raw_parts_mut(start.cast(), len) };
             return fill(tensor.expr.kernel(&mut nest.operands()), &nest, places);
         }
         let mut shape = Shape::new::<Self::Dims, Self::Rank>();

@@ -300,7 +300,7 @@ impl<T: Num, S: Sum> Small<T, S> {
                 // SAFETY: as above; the elements of the row are neighbours.
                 unsafe {
                     let out = start.offset(i as isize * c_row).cast::<[T; W]>();
-                    *out = std::array::from_fn(|at| (*out)[at].add(sums[at]));
+                    *out = core::array::from_fn(|at| (*out)[at].add(sums[at]));
                 }
             }
         } else {
