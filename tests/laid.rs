@@ -99,7 +99,9 @@ fn neighbours_merge_and_split_without_a_copy() {
 
 /// The loops of a step, which rustc knew but for their lengths.
 fn known(plan: &typed_dims::plan::explain::Plan) -> Vec<usize> {
-    let [Step::Elementwise { loops, .. } | Step::Reduce { loops, .. }] = &plan.steps[..] else { panic!("{plan}") };
+    let [Step::Elementwise { loops, .. } | Step::Reduce { loops, .. }] = &plan.steps[..] else {
+        panic!("{plan}")
+    };
     assert!(loops.typed, "{plan}");
     assert!(loops.operands.iter().all(|strides| strides.last() == Some(&1)), "{plan}");
     assert!(plan.to_string().contains("operand strides known to rustc"), "{plan}");
@@ -157,7 +159,8 @@ fn lines_are_reduced_along_loops_that_rustc_knows() {
 
     // One row, one column, none.
     for (h, w) in [(1, 4), (4, 1), (1, 1), (0, 3), (3, 0)] {
-        let a = Array3::from_shape_fn((h, w, 3), |(h, w, c)| (h * 7 + w * 5 + c) as f64).into_tensor((H, W, C));
+        let a =
+            Array3::from_shape_fn((h, w, 3), |(h, w, c)| (h * 7 + w * 5 + c) as f64).into_tensor((H, W, C));
         let x = (&a).laid((H, W, C));
         assert_eq!((&x * 3.0).sum((W, C)).order(H), (&a * 3.0).sum((W, C)).order(H));
         assert_eq!((&x * 3.0).sum((H, W)).order(C), (&a * 3.0).sum((H, W)).order(C));
@@ -170,7 +173,9 @@ fn lines_are_reduced_along_loops_that_rustc_knows() {
 fn sizes_are_still_compared() {
     let x = image().into_tensor((H, W, C)).laid((H, W, C));
     let short = Array3::<f32>::zeros((2, 3, 3)).into_tensor((H, W, C)).laid((H, W, C));
-    for error in [(&x + &short).try_order((H, W, C)).unwrap_err(), (&x + &short).try_sum((H, W, C)).unwrap_err()] {
+    for error in
+        [(&x + &short).try_order((H, W, C)).unwrap_err(), (&x + &short).try_sum((H, W, C)).unwrap_err()]
+    {
         assert!(error.to_string().starts_with("dim `W` has size 4, but size 3"), "{error}");
     }
     assert!((&x + &short).try_laid((H, W, C)).is_err());
@@ -196,7 +201,10 @@ fn borrowed_memory_is_laid_without_a_copy() {
 
     // What is wrong with sizes names the dims.
     let error = data.as_slice().try_into_laid((H.of(5), W, C)).unwrap_err();
-    assert!(error.to_string().contains("an axis of size 24 cannot be split into `(H = 5, W, C = 3)`"), "{error}");
+    assert!(
+        error.to_string().contains("an axis of size 24 cannot be split into `(H = 5, W, C = 3)`"),
+        "{error}"
+    );
     let owned = data.clone().into_laid((H.of(2), W, C));
     assert_eq!(owned.into_vec(), data);
 }

@@ -23,6 +23,7 @@ use crate::set::{Dims, Union};
 use crate::storage::axes::{Axis, AxisBlock};
 use crate::storage::{Owned, Place};
 use crate::tensor::Computable;
+use alloc::vec::Vec;
 use smallvec::SmallVec;
 
 /// The new value alone.
@@ -210,7 +211,7 @@ pub(crate) fn fill_typed<S: Dims, E: Expr>(
     }
     let nest = Nest::typed_line(places.len(), operands);
     // SAFETY: `MaybeUninit` is laid out as the element, and only elements are written.
-    let places = unsafe { std::slice::from_raw_parts_mut(places.as_mut_ptr().cast(), places.len()) };
+    let places = unsafe { core::slice::from_raw_parts_mut(places.as_mut_ptr().cast(), places.len()) };
     fill(expr.kernel::<UnitStride>(&mut nest.operands()), &nest, places)?;
     Ok(true)
 }
@@ -240,7 +241,7 @@ impl<T: Element, S: Dims, R: Rank> Named<T, S, R> {
 
 macro_rules! assign_operators {
     ($($trait:ident $method:ident $op:ident [$bound:ident];)*) => {$(
-        impl<T: $bound, S: Dims, R: Rank, B: Operand<T, Expr: Expr<Elem = T>>> std::ops::$trait<B> for Named<T, S, R, Owned<T, S, R>>
+        impl<T: $bound, S: Dims, R: Rank, B: Operand<T, Expr: Expr<Elem = T>>> core::ops::$trait<B> for Named<T, S, R, Owned<T, S, R>>
         where
             S: Covers<B::Dims>,
             R: CoversAxes<B::Rank>,
@@ -328,7 +329,7 @@ pub trait OrderInto: Computable {
         if let Some((from, len)) = Ordering::<Self::Dims, Self::Rank, L>::same_layout(&tensor.expr, &axes) {
             // SAFETY: both are contiguous in the same order of axes with the same sizes, which multiply to `len`; `out` is
             // borrowed exclusively, so that the tensor's elements are others.
-            unsafe { std::ptr::copy_nonoverlapping(from, start, len) };
+            unsafe { core::ptr::copy_nonoverlapping(from, start, len) };
             return Ok(());
         }
         if let Some((like, len, operands)) = Ordering::<Self::Dims, Self::Rank, L>::in_line(&tensor.expr)
@@ -338,7 +339,7 @@ pub trait OrderInto: Computable {
             let nest = Nest::line(len, operands);
             // SAFETY: `out` has as many elements, contiguous in the same order, which it borrows exclusively. They are valid, and
             // written alone.
-            let places = unsafe { std::slice::from_raw_parts_mut(start.cast(), len) };
+            let places = unsafe { core::slice::from_raw_parts_mut(start.cast(), len) };
             return fill(tensor.expr.kernel::<AnyStride>(&mut nest.operands()), &nest, places);
         }
         let mut shape = Shape::new::<Self::Dims, Self::Rank>();

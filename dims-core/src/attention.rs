@@ -19,8 +19,10 @@ use crate::scalar::{Num, Real};
 use crate::set::{Dims, DimsOf, Union};
 use crate::storage::Owned;
 use crate::tensor::{AsTensor, Computable};
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::any::TypeId;
 use smallvec::SmallVec;
-use std::any::TypeId;
 
 /// The dims of queries and keys.
 type Both<Q, K> = <<Q as AsTensor>::Dims as Union<<K as AsTensor>::Dims>>::Out;
@@ -135,13 +137,13 @@ where
 type All<Q, K, V> = <Both<Q, K> as Union<<V as AsTensor>::Dims>>::Out;
 
 /// Where the dims `S` stand among the dims `U`: a constant.
-struct Of<S, U>(std::marker::PhantomData<(S, U)>);
+struct Of<S, U>(core::marker::PhantomData<(S, U)>);
 
 impl<S: Dims, U: Dims> Of<S, U> {
     const AXES: &'static AxisList = &AxisList::of(S::KEYS, U::KEYS);
 }
 
-struct Listed<L, U>(std::marker::PhantomData<(L, U)>);
+struct Listed<L, U>(core::marker::PhantomData<(L, U)>);
 
 impl<L: DimList, U: Dims> Listed<L, U> {
     const AXES: &'static AxisList = &AxisList::of(L::KEYS, U::KEYS);
@@ -179,7 +181,7 @@ fn in_memory<'e, U: Dims, S: Dims, E: Expr<Elem: Real>, W: Real>(
     operand.converted(shape.sizes(), |value| {
         let wide = value.widen();
         // SAFETY: both are the same type, as was asserted: `W` is what the caller calls `Wide`.
-        unsafe { std::mem::transmute_copy(&wide) }
+        unsafe { core::mem::transmute_copy(&wide) }
     })
 }
 
@@ -234,7 +236,8 @@ fn planned<U: Dims, W: Real, M: Expr<Elem = bool>>(
         strides: Strides { q: q.start(), k: k.start(), v: v.start() },
         scale,
     };
-    let threads = if M::Kernel::<'_, AnyStride>::PARALLEL { threads::parts(work.multiplications() / 32) } else { 1 };
+    let threads =
+        if M::Kernel::<'_, AnyStride>::PARALLEL { threads::parts(work.multiplications() / 32) } else { 1 };
     record(|| work.step(mask.describe(), len, threads));
     attend(&work, len, threads, || {
         let mut operands = nest.operands();

@@ -11,6 +11,8 @@ use crate::set::{Dims, DimsOf, Right, Union, Verdict};
 use crate::storage::Owned;
 use crate::storage::memory::reserve;
 use crate::tensor::{AsTensor, Computable};
+use alloc::string::String;
+use alloc::vec::Vec;
 use smallvec::SmallVec;
 
 type Order = SmallVec<[usize; 8]>;
@@ -92,7 +94,7 @@ fn countable<A: AsTensor>(sizes: &[usize]) -> Result<(), DimError> {
 
 fn describe<A: AsTensor>(sizes: &[usize]) -> String {
     let names = A::Dims::KEYS.as_slice().iter().map(|key| key.name);
-    crate::error::list_sizes(names.chain(std::iter::repeat("positional axis")).zip(sizes.iter().copied()))
+    crate::error::list_sizes(names.chain(core::iter::repeat("positional axis")).zip(sizes.iter().copied()))
 }
 
 /// The elements of the parts, each in the order of the axes.

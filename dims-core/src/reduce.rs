@@ -22,8 +22,9 @@ use crate::set::{Dims, DimsOf};
 use crate::storage::Owned;
 use crate::storage::axes::Axis;
 use crate::tensor::{AsTensor, Computable};
+use alloc::vec::Vec;
+use core::marker::PhantomData;
 use smallvec::SmallVec;
-use std::marker::PhantomData;
 
 /// What reducing a tensor `A` yields: a tensor of `U` with the dims `X` that are left.
 pub type Reduced<U, A, X> = Named<U, X, <A as AsTensor>::Rank>;

@@ -99,8 +99,11 @@ where
 
     fn kernels<'k>(&'k self, operands: &mut Operands<'k>) -> Self::Kernels<'k> {
         // An index that is not active has no rows to take; its kernel is never asked.
-        let index =
-            if self.active { self.index.kernel::<AnyStride>(operands) } else { self.index.kernel::<AnyStride>(&mut Operands::none()) };
+        let index = if self.active {
+            self.index.kernel::<AnyStride>(operands)
+        } else {
+            self.index.kernel::<AnyStride>(&mut Operands::none())
+        };
         Computed { index, active: self.active, target: self.target, rest: self.rest.kernels(operands) }
     }
 }

@@ -7,6 +7,7 @@ use crate::scalar::Element;
 use crate::set::Dims;
 use crate::storage::axes::{Axis, AxisBlock, in_order};
 use crate::storage::{Owned, View};
+use alloc::vec::Vec;
 
 /// Elements one behind the other: `Vec<T>`, `&[T]` or `&mut [T]`.
 #[diagnostic::on_unimplemented(
@@ -197,6 +198,8 @@ impl<T> Writable for &mut [T] {
 
 /// That the elements lie as the type says is trusted by code that reads memory, so only this crate says it.
 mod sealed {
+    use alloc::vec::Vec;
+
     pub trait Memory {}
     impl<T> Memory for Vec<T> {}
     impl<T> Memory for &[T] {}

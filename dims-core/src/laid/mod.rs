@@ -39,11 +39,12 @@ use crate::set::{Dims, DimsOf, SetOf};
 use crate::storage::Place;
 use crate::storage::axes::Axis;
 use crate::tensor::{AsTensor, Computable, NamedOf};
+use alloc::vec::Vec;
+use core::fmt;
+use core::ops::Deref;
+use core::panic::Location;
 use ndarray::{Array, ArrayView, ArrayViewMut, Dimension};
 use smallvec::SmallVec;
-use std::fmt;
-use std::ops::Deref;
-use std::panic::Location;
 
 /// A tensor whose elements lie contiguously in the order of the dims `L`, the last one fastest: `Laid<f32, (N, H, W, C)>`.
 ///
@@ -103,7 +104,8 @@ pub trait Lay: Computable<Rank = Rank0> {
         let order = const { &order_of::<D, Self::Dims>() }.as_slice();
         let tensor = self.into_named();
         let shape = tensor.shape()?;
-        let data = if const { typed_operands::<Self::Dims, Self::Expr>(&order_of::<D, Self::Dims>()).is_some() } {
+        let data = if const { typed_operands::<Self::Dims, Self::Expr>(&order_of::<D, Self::Dims>()).is_some() }
+        {
             let operands = const { typed_operands::<Self::Dims, Self::Expr>(&order_of::<D, Self::Dims>()) };
             evaluate_typed::<Self::Dims, _>(tensor.expr, &shape, order, operands)?
         } else {
@@ -111,8 +113,7 @@ pub trait Lay: Computable<Rank = Rank0> {
         };
         let sizes: SmallVec<[usize; 8]> = order.iter().map(|&axis| shape.size(axis)).collect();
         // The set of the dims named is that of the tensor, as none is left.
-        let order =
-            const { &order_of::<D, <InOrder<D> as SetOf>::Set>() }.as_slice();
+        let order = const { &order_of::<D, <InOrder<D> as SetOf>::Set>() }.as_slice();
         Ok(Laid(data.store(order, &sizes)))
     }
 }
@@ -297,7 +298,8 @@ impl<T, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
     where
         ListOf<L>: Length,
     {
-        let view = ArrayView::from_shape(self.sizes(), self.as_slice()).expect("the sizes are those of the elements");
+        let view = ArrayView::from_shape(self.sizes(), self.as_slice())
+            .expect("the sizes are those of the elements");
         view.into_dimensionality().expect("each dim is an axis")
     }
 
@@ -308,7 +310,8 @@ impl<T, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
         ListOf<L>: Length,
     {
         let sizes = self.sizes();
-        let view = ArrayViewMut::from_shape(sizes, self.as_mut_slice()).expect("the sizes are those of the elements");
+        let view = ArrayViewMut::from_shape(sizes, self.as_mut_slice())
+            .expect("the sizes are those of the elements");
         view.into_dimensionality().expect("each dim is an axis")
     }
 
@@ -385,7 +388,8 @@ impl<'a, T, L: SetOf + Dims> Laid<T, L, &'a [T]> {
         ListOf<L>: Length,
     {
         let sizes = self.sizes();
-        let view = ArrayView::from_shape(sizes, self.into_slice()).expect("the sizes are those of the elements");
+        let view =
+            ArrayView::from_shape(sizes, self.into_slice()).expect("the sizes are those of the elements");
         view.into_dimensionality().expect("each dim is an axis")
     }
 }

@@ -14,8 +14,10 @@ use crate::scalar::{Element, Num};
 use crate::set::{Dims, Keys, SetOf};
 use crate::storage::axes::Axis;
 use crate::storage::{Owned, View};
-use std::any::TypeId;
-use std::marker::PhantomData;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::any::TypeId;
+use core::marker::PhantomData;
 
 /// Elements `E` in memory that lie contiguously in the order of the dims `L`, which are all that they have.
 ///
@@ -141,7 +143,12 @@ impl<E: Held, L: SetOf + Dims> Expr for Packed<E, L> {
     }
 
     #[inline]
-    fn finish<U: Dims, R: Rank>(self, nest: &Nest, order: &[usize], len: usize) -> Result<Vec<E::Elem>, DimError> {
+    fn finish<U: Dims, R: Rank>(
+        self,
+        nest: &Nest,
+        order: &[usize],
+        len: usize,
+    ) -> Result<Vec<E::Elem>, DimError> {
         self.0.finish::<U, R>(nest, order, len)
     }
 

@@ -118,6 +118,7 @@ impl AxisList {
     }
 
     /// The axes in order.
+    #[inline(always)]
     pub const fn as_slice(&self) -> &[usize] {
         self.axes.split_at(self.len).0
     }
@@ -157,7 +158,11 @@ impl Layout {
     pub const fn operands_in(self, wanted: &AxisList, all: &Keys) -> Option<usize> {
         match self {
             Layout::In { order, operands } if order.as_slice().len() == all.as_slice().len() => {
-                if AxisList::of(order, all).is_same(wanted) { Some(operands) } else { None }
+                if AxisList::of(order, all).is_same(wanted) {
+                    Some(operands)
+                } else {
+                    None
+                }
             }
             _ => None,
         }
