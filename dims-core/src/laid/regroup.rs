@@ -7,6 +7,7 @@ use crate::brand::{Brand, CompareKeys, Element as InSet, Equal, Greater, Less};
 use crate::dim::{DimList, DimRef};
 use crate::error::{DimError, unwrap};
 use crate::restructure::PartsOf;
+use crate::role::{RolesMerge, RolesSplit};
 use crate::scalar::Element;
 use crate::set::list::List;
 use crate::set::remove::{Removal, RemoveAll};
@@ -23,7 +24,7 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
     ///
     /// If `whole` has another size.
     #[track_caller]
-    pub fn merge<P: PartsOf<W> + Neighbours<L, W>, W: DimRef + NewBeside<L, P>>(
+    pub fn merge<P: PartsOf<W> + Neighbours<L, W> + RolesMerge<W>, W: DimRef + NewBeside<L, P>>(
         self,
         parts: P,
         whole: W,
@@ -36,7 +37,7 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
     }
 
     /// As [`merge`](Laid::merge), but what sizes decide is an error.
-    pub fn try_merge<P: PartsOf<W> + Neighbours<L, W>, W: DimRef + NewBeside<L, P>>(
+    pub fn try_merge<P: PartsOf<W> + Neighbours<L, W> + RolesMerge<W>, W: DimRef + NewBeside<L, P>>(
         self,
         _parts: P,
         whole: W,
@@ -62,7 +63,7 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
     ///
     /// If the sizes do not multiply to that of `whole`.
     #[track_caller]
-    pub fn split<W: DimRef + AxisOf<L, P>, P: PartsOf<W> + NewInPlaceOf<W, L>>(
+    pub fn split<W: DimRef + AxisOf<L, P>, P: PartsOf<W> + NewInPlaceOf<W, L> + RolesSplit<W>>(
         self,
         whole: W,
         parts: P,
@@ -75,7 +76,7 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
     }
 
     /// As [`split`](Laid::split), but what sizes decide is an error.
-    pub fn try_split<W: DimRef + AxisOf<L, P>, P: PartsOf<W> + NewInPlaceOf<W, L>>(
+    pub fn try_split<W: DimRef + AxisOf<L, P>, P: PartsOf<W> + NewInPlaceOf<W, L> + RolesSplit<W>>(
         self,
         whole: W,
         parts: P,
