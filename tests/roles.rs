@@ -160,7 +160,7 @@ mod propagation {
         assert_eq!(image().rename(C, Cin).rename(Cin, C2).size(C2), 3);
         // What refines a role means it, too.
         let fine = from_fn(Fine.of(2), |x| x as f32);
-        features(&(&fine).rename(Fine, Coarse).rename(Coarse, Y));
+        features(&(&fine).rename(Fine, Coarse).rename(Coarse, Y).eval());
         // Without a role on either side nothing is lost, nor gained without saying so.
         features(&image().rename(H, Z).rename(Z, Y).sum((N, C)));
     }

@@ -16,16 +16,18 @@ mod operators;
 mod packed;
 mod regroup;
 
-pub use memory::{Memory, Readable, Writable};
+pub use memory::{Lent, Memory, Writable};
 pub use packed::Packed;
-pub use regroup::{Divided, DividesInto, Merged, MergesIn, SideBySide};
+pub use regroup::{
+    AxisOf, Divided, DividesInto, Merged, MergesIn, Neighbours, NewBeside, NewInPlaceOf, SideBySide,
+};
 
 use crate::assign::{Covers, CoversAxes, fill_typed};
 use crate::bind::source::{NdRank, RankDyn, check_rank};
 use crate::bind::split::sizes_of;
 use crate::brand::Rest;
 use crate::convert::{AxisDims, Length};
-use crate::dim::DimList;
+use crate::dim::{DimList, DimRef};
 use crate::error::{DimError, unwrap};
 use crate::expr::{Expr, Operand};
 use crate::named::Named;
@@ -33,6 +35,8 @@ use crate::order::ArrayRank;
 use crate::plan::axes::AxisList;
 use crate::rank::{Rank, Rank0};
 use crate::reduce::{evaluate_in, evaluate_typed, typed_operands};
+use crate::restructure::PartsOf;
+use crate::role::{RolesMerge, RolesSplit};
 use crate::scalar::Element;
 use crate::set::list::List;
 use crate::set::{Dims, DimsOf, SetOf};
@@ -56,11 +60,13 @@ use smallvec::SmallVec;
 /// Laid<f32, (H, W, C), &mut [f32]>        made by `slice_mut.into_laid(..)`, or `laid.view_mut()`
 /// ```
 ///
-/// What can be read is a tensor as any other in all operations, and derefs to one. That the last dim of `L` has neighbours in memory, and the
+/// It is a tensor as any other in all operations, and derefs to one. That the last dim of `L` has neighbours in memory, and the
 /// strides of the others, follow from the type. So where all tensors of an expression are laid alike, and its result is too or lines of it are
 /// reduced, the loops are known when rustc compiles them, but for their lengths: nothing looks at strides. The
 /// [plan](crate::plan::explain) says so (`operand strides known to rustc`).
-pub struct Laid<T, L: SetOf, M: Memory<Elem = T> = Vec<T>>(M::Store<L::Set>);
+pub struct Laid<T: Element, L: SetOf, M: Memory<Elem = T> = Vec<T>>(
+    Named<T, L::Set, Rank0, M::Tensor<L::Set>>,
+);
 
 /// The dims of a list as a tuple, in the order in which they are written.
 pub type InOrder<D> = <<D as DimList>::Brands as List>::Tuple;
@@ -114,7 +120,7 @@ pub trait Lay: Computable<Rank = Rank0> {
         let sizes: SmallVec<[usize; 8]> = order.iter().map(|&axis| shape.size(axis)).collect();
         // The set of the dims named is that of the tensor, as none is left.
         let order = const { &order_of::<D, <InOrder<D> as SetOf>::Set>() }.as_slice();
-        Ok(Laid(data.store(order, &sizes)))
+        Ok(Laid::of(data, order, &sizes))
     }
 }
 
@@ -147,10 +153,9 @@ pub trait IntoLaid {
     ///
     /// Where [`try_into_laid`](IntoLaid::try_into_laid) returns an error.
     #[track_caller]
-    fn into_laid<D>(self, dims: D) -> LaidIn<Self::Memory, D>
+    fn into_laid<D: AxisDims<Self::Rank, Brands: List>>(self, dims: D) -> LaidIn<Self::Memory, D>
     where
         Self: Sized,
-        D: AxisDims<Self::Rank, Brands: List>,
         InOrder<D>: SetOf,
     {
         unwrap(self.try_into_laid(dims))
@@ -158,9 +163,11 @@ pub trait IntoLaid {
 
     /// As [`into_laid`](IntoLaid::into_laid), but what sizes decide is an error: sizes that are not those of the elements, and an array
     /// whose elements lie otherwise.
-    fn try_into_laid<D>(self, dims: D) -> Result<LaidIn<Self::Memory, D>, DimError>
+    fn try_into_laid<D: AxisDims<Self::Rank, Brands: List>>(
+        self,
+        dims: D,
+    ) -> Result<LaidIn<Self::Memory, D>, DimError>
     where
-        D: AxisDims<Self::Rank, Brands: List>,
         InOrder<D>: SetOf;
 }
 
@@ -174,14 +181,16 @@ macro_rules! flat {
             type Rank = RankDyn;
 
             #[track_caller]
-            fn try_into_laid<D>(self, dims: D) -> Result<LaidIn<Self, D>, DimError>
+            fn try_into_laid<D: AxisDims<RankDyn, Brands: List>>(
+                self,
+                dims: D,
+            ) -> Result<LaidIn<Self, D>, DimError>
             where
-                D: AxisDims<RankDyn, Brands: List>,
                 InOrder<D>: SetOf,
             {
                 let origin = Some(Location::caller());
                 let (mut sizes, mut met) = (SmallVec::<[usize; 8]>::new(), Ok(()));
-                sizes_of(&dims, self.len_of(), origin, |dim, size| {
+                sizes_of(&dims, self.count(), origin, |dim, size| {
                     sizes.push(size);
                     if met.is_ok() {
                         met = dim.meet(size, origin);
@@ -189,28 +198,30 @@ macro_rules! flat {
                 })?;
                 met?;
                 let order = const { &order_of::<D, <InOrder<D> as SetOf>::Set>() }.as_slice();
-                Ok(Laid(self.store::<<InOrder<D> as SetOf>::Set>(order, &sizes)))
+                Ok(Laid::of(self, order, &sizes))
             }
         }
     )*};
 }
 
 flat! {
-    [T] Vec<T>;
-    ['a, T] &'a [T];
-    ['a, T] &'a mut [T];
+    [T: Element] Vec<T>;
+    ['a, T: Element] &'a [T];
+    ['a, T: Element] &'a mut [T];
 }
 
 macro_rules! arrays {
     ($($array:ident [$($lifetime:lifetime)?] $memory:ty, |$a:ident| $elements:expr;)*) => {$(
-        impl<$($lifetime,)? T, N: Dimension + NdRank> IntoLaid for $array<$($lifetime,)? T, N> {
+        impl<$($lifetime,)? T: Element, N: Dimension + NdRank> IntoLaid for $array<$($lifetime,)? T, N> {
             type Memory = $memory;
             type Rank = N::Rank;
 
             #[track_caller]
-            fn try_into_laid<D>(self, dims: D) -> Result<LaidIn<$memory, D>, DimError>
+            fn try_into_laid<D: AxisDims<N::Rank, Brands: List>>(
+                self,
+                dims: D,
+            ) -> Result<LaidIn<$memory, D>, DimError>
             where
-                D: AxisDims<N::Rank, Brands: List>,
                 InOrder<D>: SetOf,
             {
                 let origin = Some(Location::caller());
@@ -228,7 +239,7 @@ macro_rules! arrays {
                 let memory: Option<$memory> = $elements;
                 let Some(memory) = memory else { return Err(not_in_order(&names, &sizes)) };
                 let order = const { &order_of::<D, <InOrder<D> as SetOf>::Set>() }.as_slice();
-                Ok(Laid(memory.store::<<InOrder<D> as SetOf>::Set>(order, &sizes)))
+                Ok(Laid::of(memory, order, &sizes))
             }
         }
     )*};
@@ -256,19 +267,24 @@ fn not_in_order(names: &[&str], sizes: &[usize]) -> DimError {
     }
 }
 
-impl<T, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
+impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
+    /// Elements that lie in this `order` of the axes of the set, which have these `sizes` in the same order.
+    fn of(memory: M, order: &[usize], sizes: &[usize]) -> Self {
+        Laid(Named::from_expr(memory.store(order, sizes)))
+    }
+
     /// The loop axes of the tensor in the order in which they lie.
     const ORDER: &'static AxisList = &AxisList::of(L::KEYS, <L::Set as Dims>::KEYS);
 
     /// The sizes, in the order in which the axes lie.
     pub fn sizes(&self) -> Vec<usize> {
-        let axes = M::axes(&self.0);
+        let axes = M::axes(&self.0.expr);
         Self::ORDER.as_slice().iter().map(|&axis| axes[axis].size).collect()
     }
 
     /// The elements as they lie.
     pub fn as_slice(&self) -> &[T] {
-        M::elements(&self.0)
+        M::elements(&self.0.expr)
     }
 
     /// The elements as they lie, to change them.
@@ -276,12 +292,12 @@ impl<T, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
     where
         M: Writable,
     {
-        M::elements_mut(&mut self.0)
+        M::elements_mut(&mut self.0.expr)
     }
 
     /// The same elements, borrowed.
     pub fn view(&self) -> Laid<T, L, &[T]> {
-        Laid(self.as_slice().store::<L::Set>(Self::ORDER.as_slice(), &self.sizes()))
+        Laid::of(self.as_slice(), Self::ORDER.as_slice(), &self.sizes())
     }
 
     /// The same elements, borrowed to change them.
@@ -290,7 +306,7 @@ impl<T, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
         M: Writable,
     {
         let sizes = self.sizes();
-        Laid(self.as_mut_slice().store::<L::Set>(Self::ORDER.as_slice(), &sizes))
+        Laid::of(self.as_mut_slice(), Self::ORDER.as_slice(), &sizes)
     }
 
     /// The elements as an ndarray view with the same axes. Nothing is copied.
@@ -339,7 +355,7 @@ impl<T, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
     {
         if const { typed_operands::<L::Set, B::Expr>(Self::ORDER).is_some() } {
             let operands = const { typed_operands::<L::Set, B::Expr>(Self::ORDER) };
-            let own: SmallVec<[Axis; 8]> = M::axes(&self.0).into();
+            let own: SmallVec<[Axis; 8]> = M::axes(&self.0.expr).into();
             let value = value.into_expr();
             let done = fill_typed::<L::Set, _>(&value, &own, self.as_mut_slice(), operands.unwrap_or(0));
             if !unwrap(done) {
@@ -350,10 +366,92 @@ impl<T, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
         }
     }
 
+    /// The tensor with some neighbours among its axes as one dim `whole`, whose size is the product of theirs: `(N, H, W, C)` with `(H, W)`
+    /// as `Pixel` is `(N, Pixel, C)`. The type proves that this moves nothing.
+    ///
+    /// # Panics
+    ///
+    /// If `whole` has another size.
+    #[track_caller]
+    pub fn merge<P: PartsOf<W> + Neighbours<L, W> + RolesMerge<W>, W: DimRef + NewBeside<L, P>>(
+        self,
+        parts: P,
+        whole: W,
+    ) -> Laid<T, Merged<L, P, W>, M>
+    where
+        ListOf<L>: MergesIn<P::Brands, W::Brand>,
+        Merged<L, P, W>: SetOf + Dims,
+    {
+        unwrap(self.try_merge(parts, whole))
+    }
+
+    /// As [`merge`](Laid::merge), but what sizes decide is an error.
+    pub fn try_merge<P: PartsOf<W> + Neighbours<L, W> + RolesMerge<W>, W: DimRef + NewBeside<L, P>>(
+        self,
+        _parts: P,
+        whole: W,
+    ) -> Result<Laid<T, Merged<L, P, W>, M>, DimError>
+    where
+        ListOf<L>: MergesIn<P::Brands, W::Brand>,
+        Merged<L, P, W>: SetOf + Dims,
+    {
+        let mut sizes = self.sizes();
+        let parts = P::KEYS.as_slice();
+        let first =
+            parts.first().and_then(|key| L::KEYS.position(key)).expect("the parts are axes of the tensor");
+        let size = sizes.drain(first..first + parts.len()).product();
+        whole.info().meet(size, None)?;
+        sizes.insert(first, size);
+        Ok(self.with_axes(&sizes))
+    }
+
+    /// The tensor with one axis as several dims, the last one fastest; one of their sizes may be unknown. `(N, Pixel, C)` with `Pixel` as
+    /// `(H, W)` is `(N, H, W, C)`. The type proves that this moves nothing.
+    ///
+    /// # Panics
+    ///
+    /// If the sizes do not multiply to that of `whole`.
+    #[track_caller]
+    pub fn split<W: DimRef + AxisOf<L, P>, P: PartsOf<W> + NewInPlaceOf<W, L> + RolesSplit<W>>(
+        self,
+        whole: W,
+        parts: P,
+    ) -> Laid<T, Divided<L, W, P>, M>
+    where
+        ListOf<L>: DividesInto<W::Brand, P::Brands>,
+        Divided<L, W, P>: SetOf + Dims,
+    {
+        unwrap(self.try_split(whole, parts))
+    }
+
+    /// As [`split`](Laid::split), but what sizes decide is an error.
+    pub fn try_split<W: DimRef + AxisOf<L, P>, P: PartsOf<W> + NewInPlaceOf<W, L> + RolesSplit<W>>(
+        self,
+        whole: W,
+        parts: P,
+    ) -> Result<Laid<T, Divided<L, W, P>, M>, DimError>
+    where
+        ListOf<L>: DividesInto<W::Brand, P::Brands>,
+        Divided<L, W, P>: SetOf + Dims,
+    {
+        let mut sizes = self.sizes();
+        let at = L::KEYS.position(&whole.info().key()).expect("the dim is an axis of the tensor");
+        let (mut own, mut met) = (SmallVec::<[usize; 8]>::new(), Ok(()));
+        sizes_of(&parts, sizes[at], None, |dim, size| {
+            own.push(size);
+            if met.is_ok() {
+                met = dim.meet(size, None);
+            }
+        })?;
+        met?;
+        sizes.splice(at..=at, own);
+        Ok(self.with_axes(&sizes))
+    }
+
     /// The same elements with other axes, in the order in which they lie.
     fn with_axes<N: SetOf + Dims>(self, sizes: &[usize]) -> Laid<T, N, M> {
         let order = const { &AxisList::of(N::KEYS, <N::Set as Dims>::KEYS) }.as_slice();
-        Laid(M::release::<L::Set>(self.0).store::<N::Set>(order, sizes))
+        Laid::of(M::release::<L::Set>(self.0.expr), order, sizes)
     }
 }
 
@@ -363,7 +461,7 @@ pub type NdOf<L> = <<ListOf<L> as Length>::Rank as Rank>::Nd;
 impl<T: Element, L: SetOf + Dims> Laid<T, L> {
     /// The elements as they lie, for good. Nothing is copied.
     pub fn into_vec(self) -> Vec<T> {
-        Vec::release::<L::Set>(self.0)
+        Vec::release::<L::Set>(self.0.expr)
     }
 
     /// The elements as an ndarray array with the same axes in standard layout. Nothing is copied.
@@ -376,10 +474,10 @@ impl<T: Element, L: SetOf + Dims> Laid<T, L> {
     }
 }
 
-impl<'a, T, L: SetOf + Dims> Laid<T, L, &'a [T]> {
+impl<'a, T: Element, L: SetOf + Dims> Laid<T, L, &'a [T]> {
     /// The elements as they lie, for as long as they are borrowed.
     pub fn into_slice(self) -> &'a [T] {
-        <&[T]>::release::<L::Set>(self.0)
+        <&[T]>::release::<L::Set>(self.0.expr)
     }
 
     /// The elements as an ndarray view with the same axes, for as long as they are borrowed. Nothing is copied.
@@ -394,37 +492,37 @@ impl<'a, T, L: SetOf + Dims> Laid<T, L, &'a [T]> {
     }
 }
 
-impl<'a, T, L: SetOf + Dims> Laid<T, L, &'a mut [T]> {
+impl<'a, T: Element, L: SetOf + Dims> Laid<T, L, &'a mut [T]> {
     /// The elements as they lie, for as long as they are borrowed.
     pub fn into_slice(self) -> &'a mut [T] {
-        <&mut [T]>::release::<L::Set>(self.0)
+        <&mut [T]>::release::<L::Set>(self.0.expr)
     }
 }
 
-impl<T, L: SetOf, M: Readable<Elem = T>> Laid<T, L, M> {
+impl<T: Element, L: SetOf, M: Memory<Elem = T>> Laid<T, L, M> {
     /// The tensor, whose type does not say how it lies. Nothing is copied, and [`laid`](Lay::laid) with the same order is the way back.
     pub fn into_inner(self) -> Named<T, L::Set, Rank0, M::Tensor<L::Set>> {
-        M::into_tensor(self.0)
+        self.0
     }
 }
 
-impl<T, L: SetOf, M: Readable<Elem = T>> Deref for Laid<T, L, M> {
+impl<T: Element, L: SetOf, M: Memory<Elem = T>> Deref for Laid<T, L, M> {
     type Target = Named<T, L::Set, Rank0, M::Tensor<L::Set>>;
 
     fn deref(&self) -> &Self::Target {
-        M::tensor(&self.0)
+        &self.0
     }
 }
 
-impl<T, L: SetOf, M: Memory<Elem = T, Store<L::Set>: Clone>> Clone for Laid<T, L, M> {
+impl<T: Element, L: SetOf, M: Memory<Elem = T, Tensor<L::Set>: Clone>> Clone for Laid<T, L, M> {
     fn clone(&self) -> Self {
         Laid(self.0.clone())
     }
 }
 
-impl<T, L: SetOf> Copy for Laid<T, L, &[T]> {}
+impl<T: Element, L: SetOf> Copy for Laid<T, L, &[T]> {}
 
-impl<T, L: SetOf, M: Readable<Elem = T>> fmt::Debug for Laid<T, L, M>
+impl<T: Element, L: SetOf, M: Memory<Elem = T>> fmt::Debug for Laid<T, L, M>
 where
     Named<T, L::Set, Rank0, M::Tensor<L::Set>>: fmt::Debug,
 {
@@ -433,7 +531,7 @@ where
     }
 }
 
-impl<T: Element, L: SetOf + Dims, M: Readable<Elem = T>> AsTensor for Laid<T, L, M> {
+impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> AsTensor for Laid<T, L, M> {
     type Elem = T;
     type Dims = L::Set;
     type Rank = Rank0;
@@ -441,11 +539,11 @@ impl<T: Element, L: SetOf + Dims, M: Readable<Elem = T>> AsTensor for Laid<T, L,
 
     #[inline(always)]
     fn into_named(self) -> NamedOf<Self> {
-        Named::from_expr(Packed::new(M::into_tensor(self.0).expr))
+        Named::from_expr(Packed::new(self.0.expr))
     }
 }
 
-impl<'a, T: Element, L: SetOf + Dims, M: Readable<Elem = T>> AsTensor for &'a Laid<T, L, M> {
+impl<'a, T: Element, L: SetOf + Dims, M: Memory<Elem = T>> AsTensor for &'a Laid<T, L, M> {
     type Elem = T;
     type Dims = L::Set;
     type Rank = Rank0;
@@ -453,12 +551,12 @@ impl<'a, T: Element, L: SetOf + Dims, M: Readable<Elem = T>> AsTensor for &'a La
 
     #[inline(always)]
     fn into_named(self) -> NamedOf<Self> {
-        Named::from_expr(Packed::new(&M::tensor(&self.0).expr))
+        Named::from_expr(Packed::new(&self.0.expr))
     }
 }
 
 #[diagnostic::do_not_recommend]
-impl<T: Element, L: SetOf + Dims, M: Readable<Elem = T>> Operand<T> for Laid<T, L, M> {
+impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Operand<T> for Laid<T, L, M> {
     type Dims = L::Set;
     type Rank = Rank0;
     type Expr = Packed<M::Tensor<L::Set>, L>;
@@ -470,7 +568,7 @@ impl<T: Element, L: SetOf + Dims, M: Readable<Elem = T>> Operand<T> for Laid<T, 
 }
 
 #[diagnostic::do_not_recommend]
-impl<'a, T: Element, L: SetOf + Dims, M: Readable<Elem = T>> Operand<T> for &'a Laid<T, L, M> {
+impl<'a, T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Operand<T> for &'a Laid<T, L, M> {
     type Dims = L::Set;
     type Rank = Rank0;
     type Expr = Packed<&'a M::Tensor<L::Set>, L>;

@@ -1,6 +1,6 @@
 //! Operators on tensors with a typed layout. (Through [`Deref`](core::ops::Deref) the layout would be forgotten.)
 
-use super::{Laid, Readable};
+use super::{Laid, Memory};
 use crate::elementwise::{Joined, ScalarOut, UnaryOut};
 use crate::expr::{Binary, Operand, Scalar, Unary};
 use crate::named::Named;
@@ -16,7 +16,7 @@ macro_rules! binary {
         binary!(@side ['a,] &'a Laid<T, L, M>, $trait $method $op $bound);
     )*};
     (@side [$($lifetime:tt)*] $side:ty, $trait:ident $method:ident $op:ident $bound:ident) => {
-        impl<$($lifetime)* T: $bound + Element, L: SetOf + Dims, M: Readable<Elem = T>, B: Operand<T>> core::ops::$trait<B> for $side
+        impl<$($lifetime)* T: $bound + Element, L: SetOf + Dims, M: Memory<Elem = T>, B: Operand<T>> core::ops::$trait<B> for $side
         where
             L::Set: Union<B::Dims>,
         {
@@ -47,7 +47,7 @@ macro_rules! unary {
         unary!(@side ['a,] &'a Laid<T, L, M>, $trait $method $bound);
     )*};
     (@side [$($lifetime:tt)*] $side:ty, $trait:ident $method:ident $bound:ident) => {
-        impl<$($lifetime)* T: $bound + Element, L: SetOf + Dims, M: Readable<Elem = T>> core::ops::$trait for $side {
+        impl<$($lifetime)* T: $bound + Element, L: SetOf + Dims, M: Memory<Elem = T>> core::ops::$trait for $side {
             type Output = UnaryOut<ops::$trait, Self>;
 
             #[inline(always)]
@@ -73,7 +73,7 @@ macro_rules! scalars {
         scalars!(@side ['a,] &'a Laid<$t, L, M>, $t, $trait $method);
     )*};
     (@side [$($lifetime:tt)*] $side:ty, $t:ty, $trait:ident $method:ident) => {
-        impl<$($lifetime)* L: SetOf + Dims, M: Readable<Elem = $t>> core::ops::$trait<$side> for $t {
+        impl<$($lifetime)* L: SetOf + Dims, M: Memory<Elem = $t>> core::ops::$trait<$side> for $t {
             type Output = ScalarOut<ops::$trait, $t, $side>;
 
             #[inline(always)]

@@ -1,104 +1,13 @@
 //! Neighbours among the axes of a layout as one dim, and one dim as several neighbours: the type proves that nothing moves.
 
-use super::memory::Memory;
-use super::{Laid, ListOf};
-use crate::bind::split::sizes_of;
+use super::ListOf;
 use crate::brand::{Brand, CompareKeys, Element as InSet, Equal, Greater, Less};
 use crate::dim::{DimList, DimRef};
-use crate::error::{DimError, unwrap};
-use crate::restructure::PartsOf;
-use crate::role::{RolesMerge, RolesSplit};
-use crate::scalar::Element;
 use crate::set::list::List;
 use crate::set::remove::{Removal, RemoveAll};
 use crate::set::rename::NotYetBound;
 use crate::set::union::Sort;
-use crate::set::{Bound, Dims, Right, SetOf, Verdict, Wrong};
-use smallvec::SmallVec;
-
-impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
-    /// The tensor with some neighbours among its axes as one dim `whole`, whose size is the product of theirs: `(N, H, W, C)` with `(H, W)`
-    /// as `Pixel` is `(N, Pixel, C)`. The type proves that this moves nothing.
-    ///
-    /// # Panics
-    ///
-    /// If `whole` has another size.
-    #[track_caller]
-    pub fn merge<P: PartsOf<W> + Neighbours<L, W> + RolesMerge<W>, W: DimRef + NewBeside<L, P>>(
-        self,
-        parts: P,
-        whole: W,
-    ) -> Laid<T, Merged<L, P, W>, M>
-    where
-        ListOf<L>: MergesIn<P::Brands, W::Brand>,
-        Merged<L, P, W>: SetOf + Dims,
-    {
-        unwrap(self.try_merge(parts, whole))
-    }
-
-    /// As [`merge`](Laid::merge), but what sizes decide is an error.
-    pub fn try_merge<P: PartsOf<W> + Neighbours<L, W> + RolesMerge<W>, W: DimRef + NewBeside<L, P>>(
-        self,
-        _parts: P,
-        whole: W,
-    ) -> Result<Laid<T, Merged<L, P, W>, M>, DimError>
-    where
-        ListOf<L>: MergesIn<P::Brands, W::Brand>,
-        Merged<L, P, W>: SetOf + Dims,
-    {
-        let mut sizes = self.sizes();
-        let parts = P::KEYS.as_slice();
-        let first =
-            parts.first().and_then(|key| L::KEYS.position(key)).expect("the parts are axes of the tensor");
-        let size = sizes.drain(first..first + parts.len()).product();
-        whole.info().meet(size, None)?;
-        sizes.insert(first, size);
-        Ok(self.with_axes(&sizes))
-    }
-
-    /// The tensor with one axis as several dims, the last one fastest; one of their sizes may be unknown. `(N, Pixel, C)` with `Pixel` as
-    /// `(H, W)` is `(N, H, W, C)`. The type proves that this moves nothing.
-    ///
-    /// # Panics
-    ///
-    /// If the sizes do not multiply to that of `whole`.
-    #[track_caller]
-    pub fn split<W: DimRef + AxisOf<L, P>, P: PartsOf<W> + NewInPlaceOf<W, L> + RolesSplit<W>>(
-        self,
-        whole: W,
-        parts: P,
-    ) -> Laid<T, Divided<L, W, P>, M>
-    where
-        ListOf<L>: DividesInto<W::Brand, P::Brands>,
-        Divided<L, W, P>: SetOf + Dims,
-    {
-        unwrap(self.try_split(whole, parts))
-    }
-
-    /// As [`split`](Laid::split), but what sizes decide is an error.
-    pub fn try_split<W: DimRef + AxisOf<L, P>, P: PartsOf<W> + NewInPlaceOf<W, L> + RolesSplit<W>>(
-        self,
-        whole: W,
-        parts: P,
-    ) -> Result<Laid<T, Divided<L, W, P>, M>, DimError>
-    where
-        ListOf<L>: DividesInto<W::Brand, P::Brands>,
-        Divided<L, W, P>: SetOf + Dims,
-    {
-        let mut sizes = self.sizes();
-        let at = L::KEYS.position(&whole.info().key()).expect("the dim is an axis of the tensor");
-        let (mut own, mut met) = (SmallVec::<[usize; 8]>::new(), Ok(()));
-        sizes_of(&parts, sizes[at], None, |dim, size| {
-            own.push(size);
-            if met.is_ok() {
-                met = dim.meet(size, None);
-            }
-        })?;
-        met?;
-        sizes.splice(at..=at, own);
-        Ok(self.with_axes(&sizes))
-    }
-}
+use crate::set::{Bound, Dims, Judged, Right, Verdict, Wrong};
 
 /// The order `L` with the neighbours `P` as one dim.
 pub type Merged<L, P, W> = <MergedList<L, P, W> as List>::Tuple;
@@ -156,7 +65,7 @@ type DividedList<L, W, P> = <ListOf<L> as DividesInto<<W as DimRef>::Brand, <P a
 /// A list that may have a brand twice.
 pub trait Distinct {
     /// The first brand that it has twice, or [`Nothing`](crate::set::Nothing).
-    type Twice: crate::set::Judged;
+    type Twice: Judged;
 }
 #[diagnostic::do_not_recommend]
 impl<X: Sort> Distinct for X

@@ -133,7 +133,7 @@ impl<T, S: Dims, R: Rank, E: Leaf<T, S, R>> Leaf<T, S, R> for &E {
 }
 
 /// What `Leaf` says is trusted by code that reads memory, so only this crate says it.
-mod sealed {
+pub(crate) mod sealed {
     use super::*;
 
     pub trait Leaf {}
