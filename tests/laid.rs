@@ -207,6 +207,11 @@ fn borrowed_memory_is_laid_without_a_copy() {
     );
     let owned = data.clone().into_laid((H.of(2), W, C));
     assert_eq!(owned.into_vec(), data);
+    // A reference to what owns elements borrows them.
+    let mut data = data;
+    assert_eq!((&data).into_laid((H.of(2), W, C)).as_slice().as_ptr(), data.as_ptr());
+    (&mut data).into_laid((H.of(2), W, C)).assign(1);
+    assert_eq!(data, [1; 24]);
 }
 
 #[test]
@@ -223,6 +228,10 @@ fn arrays_and_views_of_ndarray_are_laid_without_a_copy() {
     assert!(array.slice(typed_dims::ndarray::s![..1, .., ..]).try_into_laid((H, W, C)).is_ok());
     assert!(array.view().into_dyn().try_into_laid((H, W, C)).is_ok());
     assert!(array.view().into_dyn().try_into_laid((H, C)).is_err());
+    assert_eq!((&array).into_laid((H, W, C)).into_slice().as_ptr(), start);
+    let mut zeros = Array3::<f32>::zeros((2, 4, 3));
+    (&mut zeros).into_laid((H, W, C)).assign((&array).into_laid((H, W, C)));
+    assert_eq!(zeros, array);
     let owned: Laid<f32, (H, W, C)> = array.into_laid((H, W, C));
     assert_eq!(owned.as_slice().as_ptr(), start);
 }

@@ -46,6 +46,7 @@
 
 use crate::brand::{Brand, CompareKeys, Equal, Greater, Less, Rest, digits::*};
 use crate::dim::{DimList, DimRef};
+use crate::set::list::List;
 use crate::set::{Dims, Judged, Nothing, Right, Verdict, Wrong};
 
 /// The role of a dim.
@@ -383,13 +384,19 @@ where
     type Out = <Renamed<W, H> as Or<<(G, T) as MeansAny<W>>::Out>>::Out;
 }
 
+/// The brands of a list of dims, as a tuple.
+type NamesOf<P> = <<P as DimList>::Brands as List>::Tuple;
+
 /// Dims of which one means what the dim `W` does, in which they are merged: see the [table](self).
 pub trait RolesMerge<W>: DimList {}
 
 impl<P, W> RolesMerge<W> for P
 where
     W: DimRef,
-    P: DimList<Brands: AnyMeans<W::Brand, Out: MergedMeaning<P, W::Brand, <W::Brand as Brand>::Role>>>,
+    P: DimList<
+        Brands: AnyMeans<W::Brand, Out: MergedMeaning<NamesOf<P>, W::Brand, <W::Brand as Brand>::Role>>
+                    + List,
+    >,
 {
 }
 
@@ -409,7 +416,9 @@ pub trait RolesSplit<W>: DimList {}
 impl<P, W> RolesSplit<W> for P
 where
     W: DimRef,
-    P: DimList<Brands: MeansAny<W::Brand, Out: SplitMeaning<P, W::Brand, <W::Brand as Brand>::Role>>>,
+    P: DimList<
+        Brands: MeansAny<W::Brand, Out: SplitMeaning<NamesOf<P>, W::Brand, <W::Brand as Brand>::Role>> + List,
+    >,
 {
 }
 

@@ -47,7 +47,7 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::ops::Deref;
 use core::panic::Location;
-use ndarray::{Array, ArrayView, ArrayViewMut, Dimension};
+use ndarray::{Array, ArrayBase, ArrayView, ArrayViewMut, Data, DataMut, Dimension};
 use smallvec::SmallVec;
 
 /// A tensor whose elements lie contiguously in the order of the dims `L`, the last one fastest: `Laid<f32, (N, H, W, C)>`.
@@ -64,6 +64,32 @@ use smallvec::SmallVec;
 /// strides of the others, follow from the type. So where all tensors of an expression are laid alike, and its result is too or lines of it are
 /// reduced, the loops are known when rustc compiles them, but for their lengths: nothing looks at strides. The
 /// [plan](crate::plan::explain) says so (`operand strides known to rustc`).
+///
+/// ```
+/// use typed_dims::prelude::*;
+///
+/// dims! { pub struct H; pub struct W; pub struct C = 3; pub struct Pixel; }
+/// /// What another library would do with the bytes, which have to lie so.
+/// fn encode(image: Laid<u8, (H, W, C), &[u8]>) -> usize {
+///     image.as_slice().len()
+/// }
+///
+/// let image = from_fn((H.of(2), W.of(4), C), |(h, w, c)| (h * 12 + w * 3 + c) as u8);
+/// // In the order of the set: nothing is moved.
+/// let laid: Laid<u8, (H, W, C)> = image.laid((H, W, C));
+/// assert_eq!(encode(laid.view()), 24);
+///
+/// let (twice, plan) = explain(|| (&laid * 2).laid((H, W, C)));
+/// assert!(plan.to_string().contains("loops [24], operand strides known to rustc [1]"));
+///
+/// let pixels: Laid<u8, (Pixel, C)> = twice.merge((H, W), Pixel);
+/// assert_eq!(pixels.as_slice()[..6], [0, 2, 4, 6, 8, 10]);
+///
+/// // Memory of others is read and written where it is.
+/// let mut bytes = vec![0u8; 24];
+/// (&mut bytes).into_laid((Pixel, C)).assign(&pixels + 1);
+/// assert_eq!(bytes[..3], [1, 3, 5]);
+/// ```
 pub struct Laid<T: Element, L: SetOf, M: Memory<Elem = T> = Vec<T>>(
     Named<T, L::Set, Rank0, M::Tensor<L::Set>>,
 );
@@ -137,7 +163,8 @@ impl<D> LaidWhole<D> for (Rest<()>,) {}
 
 impl<A: Computable<Rank = Rank0>> Lay for A {}
 
-/// Elements that lie contiguously already, as tensors whose type says so: vectors, slices, and ndarray arrays and views in standard layout. Nothing
+/// Elements that lie contiguously already, as tensors whose type says so: vectors, slices, and ndarray arrays and views in standard layout, or
+/// references to them. Nothing
 /// is copied.
 pub trait IntoLaid {
     /// Where the elements are.
@@ -210,9 +237,34 @@ flat! {
     ['a, T: Element] &'a mut [T];
 }
 
+macro_rules! borrowed_vectors {
+    ($($vector:ty, $slice:ty;)*) => {$(
+        impl<'a, T: Element> IntoLaid for $vector {
+            type Memory = $slice;
+            type Rank = RankDyn;
+
+            #[track_caller]
+            fn try_into_laid<D: AxisDims<RankDyn, Brands: List>>(
+                self,
+                dims: D,
+            ) -> Result<LaidIn<$slice, D>, DimError>
+            where
+                InOrder<D>: SetOf,
+            {
+                <$slice>::try_into_laid(self, dims)
+            }
+        }
+    )*};
+}
+
+borrowed_vectors! {
+    &'a Vec<T>, &'a [T];
+    &'a mut Vec<T>, &'a mut [T];
+}
+
 macro_rules! arrays {
-    ($($array:ident [$($lifetime:lifetime)?] $memory:ty, |$a:ident| $elements:expr;)*) => {$(
-        impl<$($lifetime,)? T: Element, N: Dimension + NdRank> IntoLaid for $array<$($lifetime,)? T, N> {
+    ($([$($params:tt)*] $array:ty, $memory:ty, |$a:ident| $elements:expr;)*) => {$(
+        impl<$($params)* T: Element, N: Dimension + NdRank> IntoLaid for $array {
             type Memory = $memory;
             type Rank = N::Rank;
 
@@ -246,15 +298,17 @@ macro_rules! arrays {
 }
 
 arrays! {
-    Array [] Vec<T>, |a| {
+    [] Array<T, N>, Vec<T>, |a| {
         let (contiguous, len) = (a.is_standard_layout(), a.len());
         match a.into_raw_vec_and_offset() {
             (data, None | Some(0)) if contiguous && data.len() == len => Some(data),
             _ => None,
         }
     };
-    ArrayView ['a] &'a [T], |a| a.to_slice();
-    ArrayViewMut ['a] &'a mut [T], |a| a.into_slice();
+    ['a,] ArrayView<'a, T, N>, &'a [T], |a| a.to_slice();
+    ['a,] ArrayViewMut<'a, T, N>, &'a mut [T], |a| a.into_slice();
+    ['a, S: Data<Elem = T>,] &'a ArrayBase<S, N>, &'a [T], |a| a.as_slice();
+    ['a, S: DataMut<Elem = T>,] &'a mut ArrayBase<S, N>, &'a mut [T], |a| a.as_slice_mut();
 }
 
 #[cold]

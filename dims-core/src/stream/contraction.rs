@@ -199,7 +199,7 @@ pub trait Multiplier<T> {
 }
 
 /// A constant with the dims `W`, where dynamic weights are allowed or not, as `A` says.
-pub struct ConstantOf<W, A>(PhantomData<(W, A)>);
+pub struct ConstantOf<W, A = WithoutOptingIn>(PhantomData<(W, A)>);
 
 /// Dynamic weights are not allowed: a demand is as good as its verdict.
 pub struct WithoutOptingIn;

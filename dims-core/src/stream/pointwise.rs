@@ -350,6 +350,7 @@ macro_rules! on_the_left {
         on_the_left!(@side [S: Dims, E: Expr<Elem = $t>,] &Named<$t, S, Rank0, E>, $t, $trait $method);
     )*};
     (@side [$($params:tt)*] $left:ty, $t:ty, $trait:ident $method:ident) => {
+        #[diagnostic::do_not_recommend]
         impl<$($params)* L: Dims, D: Brand> $trait<&Stream<$t, L, D>> for $left
         where
             Self: StreamOperand<$t, L, D>,
@@ -362,6 +363,7 @@ macro_rules! on_the_left {
             }
         }
 
+        #[diagnostic::do_not_recommend]
         impl<$($params)* L: Dims, D: Brand> $trait<Stream<$t, L, D>> for $left
         where
             Self: StreamOperand<$t, L, D>,
