@@ -17,6 +17,8 @@ mod library;
 #[cfg(target_arch = "x86_64")]
 pub mod panels;
 #[cfg(target_arch = "x86_64")]
+pub mod unpacked;
+#[cfg(target_arch = "x86_64")]
 mod vector;
 
 /// A strided matrix for reading.
@@ -123,6 +125,11 @@ const SMALL: usize = 16 * 16 * 16;
 /// else accesses `c`, whose elements are distinct.
 #[inline]
 pub unsafe fn multiply<T: Num>(product: &Product<T>) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: the caller's promise.
+    if unpacked::is_wanted::<T>(product.m, product.k, product.n) && unsafe { unpacked::multiply(product) } {
+        return;
+    }
     if is_small_product(product.m, product.n, product.k) {
         let product = product.oriented();
         let sum = Even { count: product.k, a: product.a.col, b: product.b.row };

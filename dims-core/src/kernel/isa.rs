@@ -4,6 +4,8 @@
 //! inlined into a function with `#[target_feature]`; the loops inside are then vectorised by the compiler for that
 //! feature set. What the scalar code must know is handed down as an [`Isa`].
 
+use core::sync::atomic::{AtomicU8, Ordering};
+
 /// An instruction set, as far as scalar code must know it.
 pub trait Isa: Copy {
     /// `a * b + c`; with one rounding where the machine has an instruction for it.
@@ -55,6 +57,48 @@ pub trait Task {
     fn run<I: Isa>(self) -> Self::Out;
 }
 
+/// The instructions that a machine has, of those for which loops are compiled.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[repr(u8)]
+pub enum Level {
+    /// What the target guarantees.
+    Baseline = 1,
+    /// AVX2 and FMA.
+    Avx2,
+    /// Those, and AVX-512 F, BW, DQ and VL.
+    Avx512,
+}
+
+/// The best instructions that this machine has.
+#[inline]
+pub fn level() -> Level {
+    /// What was found out; 0 before.
+    static FOUND: AtomicU8 = AtomicU8::new(0);
+    match FOUND.load(Ordering::Relaxed) {
+        3 => Level::Avx512,
+        2 => Level::Avx2,
+        1 => Level::Baseline,
+        _ => {
+            let found = detect();
+            FOUND.store(found as u8, Ordering::Relaxed);
+            found
+        }
+    }
+}
+
+#[cold]
+fn detect() -> Level {
+    #[cfg(target_arch = "x86_64")]
+    if std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("fma") {
+        let wide = std::is_x86_feature_detected!("avx512f")
+            && std::is_x86_feature_detected!("avx512bw")
+            && std::is_x86_feature_detected!("avx512dq")
+            && std::is_x86_feature_detected!("avx512vl");
+        return if wide { Level::Avx512 } else { Level::Avx2 };
+    }
+    Level::Baseline
+}
+
 /// Runs the task with the best instructions that this machine has.
 ///
 /// (It is never inlined, so that there is one copy of a task for each instruction set, however often it is dispatched.)
@@ -70,18 +114,12 @@ pub fn dispatch<W: Task>(task: W) -> W::Out {
         unsafe fn with_avx512<W: Task>(task: W) -> W::Out {
             task.run::<Fused>()
         }
-        if W::WIDE
-            && std::is_x86_feature_detected!("avx512f")
-            && std::is_x86_feature_detected!("avx512bw")
-            && std::is_x86_feature_detected!("avx512dq")
-            && std::is_x86_feature_detected!("avx512vl")
-        {
-            // SAFETY: the features were just detected; machines with them have AVX2 and FMA.
-            return unsafe { with_avx512(task) };
-        }
-        if std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("fma") {
-            // SAFETY: both features were just detected.
-            return unsafe { with_avx2(task) };
+        match level() {
+            // SAFETY: the machine has the features.
+            Level::Avx512 if W::WIDE => return unsafe { with_avx512(task) },
+            // SAFETY: as above; machines with AVX-512 have AVX2 and FMA.
+            Level::Avx512 | Level::Avx2 => return unsafe { with_avx2(task) },
+            Level::Baseline => {}
         }
     }
     task.run::<Baseline>()
