@@ -3,6 +3,9 @@
 //! A default build may use only the oldest instructions of its target. So each driver is a [`Task`] whose `run` is
 //! inlined into a function with `#[target_feature]`; the loops inside are then vectorised by the compiler for that
 //! feature set. What the scalar code must know is handed down as an [`Isa`].
+//!
+//! On other machines than x86-64 the loops are compiled once, for what the target guarantees: NEON on AArch64, and SIMD on WebAssembly if the
+//! program is built with `-C target-feature=+simd128`. Without the standard library that is so on x86-64 as well.
 
 /// An instruction set, as far as scalar code must know it.
 pub trait Isa: Copy {
@@ -28,19 +31,56 @@ impl Isa for Baseline {
     }
 }
 
-/// Instructions with fused multiply-add: x86-64 with AVX2 and FMA, or AVX-512.
+/// Instructions with fused multiply-add: x86-64 with AVX2 and FMA, or AVX-512; AArch64.
 #[derive(Clone, Copy)]
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
 pub struct Fused;
 
 impl Isa for Fused {
     #[inline(always)]
     fn fma32(a: f32, b: f32, c: f32) -> f32 {
-        a.mul_add(b, c)
+        fused::fma32(a, b, c)
     }
 
     #[inline(always)]
     fn fma64(a: f64, b: f64, c: f64) -> f64 {
-        a.mul_add(b, c)
+        fused::fma64(a, b, c)
+    }
+}
+
+/// The instruction by its name: `core` has no `mul_add`, and that of `libm` is a function call. (A product's terms are neighbours in the
+/// loops that call these, and LLVM makes vector instructions of them as of `mul_add`.)
+#[cfg(all(not(feature = "std"), target_arch = "x86_64", target_feature = "fma"))]
+mod fused {
+    use core::arch::x86_64::{
+        _mm_cvtsd_f64, _mm_cvtss_f32, _mm_fmadd_sd, _mm_fmadd_ss, _mm_set_sd, _mm_set_ss,
+    };
+
+    #[inline(always)]
+    pub fn fma32(a: f32, b: f32, c: f32) -> f32 {
+        // SAFETY: the target guarantees the instruction.
+        unsafe { _mm_cvtss_f32(_mm_fmadd_ss(_mm_set_ss(a), _mm_set_ss(b), _mm_set_ss(c))) }
+    }
+
+    #[inline(always)]
+    pub fn fma64(a: f64, b: f64, c: f64) -> f64 {
+        // SAFETY: the target guarantees the instruction.
+        unsafe { _mm_cvtsd_f64(_mm_fmadd_sd(_mm_set_sd(a), _mm_set_sd(b), _mm_set_sd(c))) }
+    }
+}
+
+#[cfg(not(all(not(feature = "std"), target_arch = "x86_64", target_feature = "fma")))]
+mod fused {
+    use num_traits::Float;
+
+    #[inline(always)]
+    pub fn fma32(a: f32, b: f32, c: f32) -> f32 {
+        Float::mul_add(a, b, c)
+    }
+
+    #[inline(always)]
+    pub fn fma64(a: f64, b: f64, c: f64) -> f64 {
+        Float::mul_add(a, b, c)
     }
 }
 
@@ -50,6 +90,7 @@ pub trait Task {
     type Out;
     /// Whether the work is also compiled for AVX-512: for what computes much on elements that are at hand, and is not compiled for each
     /// expression.
+    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
     const WIDE: bool = false;
     /// Does the work.
     fn run<I: Isa>(self) -> Self::Out;
@@ -71,18 +112,22 @@ pub fn dispatch<W: Task>(task: W) -> W::Out {
             task.run::<Fused>()
         }
         if W::WIDE
-            && std::is_x86_feature_detected!("avx512f")
-            && std::is_x86_feature_detected!("avx512bw")
-            && std::is_x86_feature_detected!("avx512dq")
-            && std::is_x86_feature_detected!("avx512vl")
+            && detected!("avx512f")
+            && detected!("avx512bw")
+            && detected!("avx512dq")
+            && detected!("avx512vl")
         {
             // SAFETY: the features were just detected; machines with them have AVX2 and FMA.
             return unsafe { with_avx512(task) };
         }
-        if std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("fma") {
+        if detected!("avx2") && detected!("fma") {
             // SAFETY: both features were just detected.
             return unsafe { with_avx2(task) };
         }
     }
-    task.run::<Baseline>()
+    #[cfg(all(feature = "std", target_arch = "aarch64"))]
+    let out = task.run::<Fused>();
+    #[cfg(not(all(feature = "std", target_arch = "aarch64")))]
+    let out = task.run::<Baseline>();
+    out
 }

@@ -85,13 +85,13 @@ pub struct Panels<'l> {
 /// Whether products of such elements have panels on this machine.
 pub fn are_known<T: 'static>() -> bool {
     let known = TypeId::of::<T>() == TypeId::of::<f32>() || TypeId::of::<T>() == TypeId::of::<f64>();
-    known && std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("fma")
+    known && detected!("avx2") && detected!("fma")
 }
 
 /// Whether a product of elements that any library takes as they lie is at least as fast here: if it leaves no panel empty, and its matrices fit
 /// into the second-level cache.
 pub fn are_faster(m: usize, k: usize, n: usize) -> bool {
-    n.is_multiple_of(WIDE) && m * k * n <= MEDIUM && std::is_x86_feature_detected!("avx512f")
+    n.is_multiple_of(WIDE) && m * k * n <= MEDIUM && detected!("avx512f")
 }
 
 /// Computes the products `c = a b`, or `c += a b`; `starts` says where the three matrices of each start, as distances from `a`, `b` and `c`.
@@ -108,7 +108,7 @@ pub unsafe fn multiply<T: 'static>(
     c: *mut T,
 ) {
     // SAFETY: the feature was just detected; the rest is the caller's promise.
-    unsafe { multiply_by(std::is_x86_feature_detected!("avx512f"), panels, starts, a, b, c) }
+    unsafe { multiply_by(detected!("avx512f"), panels, starts, a, b, c) }
 }
 
 /// Computes a product whose columns have neighbours along the sum alone in the right matrix, if it is one, and not too narrow.
@@ -547,7 +547,7 @@ mod tests {
             }
         }
         for wide in [false, true] {
-            if wide && !std::is_x86_feature_detected!("avx512f") {
+            if wide && !detected!("avx512f") {
                 continue;
             }
             let before = if accumulate { T::one() } else { T::nan() };
