@@ -89,6 +89,7 @@ impl<T> Product<T> {
 
     /// The product, or its transposed, so that the columns of the result are nearer to each other than its rows.
     #[inline]
+    #[cfg(any(feature = "gemm", target_arch = "x86_64"))]
     pub fn lying(&self) -> Self {
         if self.c_row.unsigned_abs() < self.c_col.unsigned_abs() { self.transposed() } else { *self }
     }

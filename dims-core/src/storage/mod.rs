@@ -7,6 +7,8 @@ pub(crate) mod mapped;
 pub mod memory;
 pub mod owned;
 pub mod place;
+#[cfg(feature = "std")]
+mod pool;
 pub(crate) mod shared;
 pub mod view;
 
