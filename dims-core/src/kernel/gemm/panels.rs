@@ -38,9 +38,6 @@ const LOW: usize = 6;
 /// The most columns that a panel has.
 const WIDE: usize = 32;
 
-/// The most multiplications of a product whose matrices fit into the second-level cache.
-const MEDIUM: usize = 128 * 128 * 128;
-
 /// If the left matrix has no more rows than so many tiles, the right one is read where it is, should its columns be neighbours: to put it
 /// in line is worth its while only where it is read often.
 const FEW: usize = 20;
@@ -87,12 +84,6 @@ pub struct Panels<'l> {
 pub fn are_known<T: 'static>() -> bool {
     let known = TypeId::of::<T>() == TypeId::of::<f32>() || TypeId::of::<T>() == TypeId::of::<f64>();
     known && level() != Level::Baseline
-}
-
-/// Whether a product of elements that any library takes as they lie is at least as fast here: if it leaves no panel empty, and its matrices fit
-/// into the second-level cache.
-pub fn are_faster(m: usize, k: usize, n: usize) -> bool {
-    n.is_multiple_of(WIDE) && m * k * n <= MEDIUM && level() == Level::Avx512
 }
 
 /// Computes the products `c = a b`, or `c += a b`; `starts` says where the three matrices of each start, as distances from `a`, `b` and `c`.
