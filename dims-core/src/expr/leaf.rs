@@ -63,7 +63,7 @@ pub(crate) fn axes_row<S: Dims, U: Dims>(named: &S::Axes, positional: &[Axis], r
 
 /// As [`Expr::alike`], for one operand with axes for the dims `S`.
 #[inline(always)]
-fn alike_axes<'s, S: Dims, U: Dims>(
+pub(crate) fn alike_axes<'s, S: Dims, U: Dims>(
     named: &'s S::Axes,
     like: &mut Option<&'s [Axis]>,
     operands: &mut usize,

@@ -2,7 +2,7 @@
 
 use super::packed::Held;
 use crate::error::DimError;
-use crate::expr::leaf::axes_row;
+use crate::expr::leaf::{alike_axes, axes_row};
 use crate::expr::{Expr, Factors, Raw};
 use crate::kernel::strided::{Strided, Way};
 use crate::plan::contract;
@@ -190,6 +190,11 @@ impl<T: Element, M: Deref<Target = [T]>, S: Dims> Expr for Lent<M, S> {
     #[inline(always)]
     fn in_memory<U: Dims>(&self) -> Option<Raw<T>> {
         self.view().in_memory::<U>()
+    }
+
+    #[inline(always)]
+    fn alike<'s, U: Dims, W: Way>(&'s self, like: &mut Option<&'s [Axis]>, operands: &mut usize) -> bool {
+        alike_axes::<S, U>(&self.axes, like, operands)
     }
 
     #[inline(always)]

@@ -1,6 +1,7 @@
 //! Tensors that borrow their elements: what binding an array to dims yields.
 
 use super::Owned;
+#[cfg(any(feature = "safetensors", feature = "npy"))]
 use super::axes::AxisBlock;
 use crate::error::Origin;
 use crate::rank::{Rank, Rank0};
@@ -56,6 +57,7 @@ impl<'a, T, S: Dims, R: Rank, X> View<'a, T, S, R, X> {
     /// # Panics
     ///
     /// If `sizes`, which are in that order, are not the shape of `data`.
+    #[cfg(any(feature = "safetensors", feature = "npy"))]
     pub(crate) fn in_order(data: &'a [T], order: &[usize], sizes: &[usize]) -> Self
     where
         X: Default,
