@@ -17,6 +17,8 @@ mod library;
 #[cfg(target_arch = "x86_64")]
 pub mod panels;
 #[cfg(target_arch = "x86_64")]
+mod thin;
+#[cfg(target_arch = "x86_64")]
 mod vector;
 
 /// A strided matrix for reading.
@@ -63,6 +65,16 @@ impl<T> Product<T> {
             c: self.c.wrapping_offset(c),
             ..*self
         }
+    }
+
+    /// The same product, of elements that are `W`s.
+    #[cfg(target_arch = "x86_64")]
+    #[inline]
+    fn cast<W>(&self) -> Product<W> {
+        let cast =
+            |matrix: Matrix<T>| Matrix { start: matrix.start.cast(), row: matrix.row, col: matrix.col };
+        let Product { m, k, n, a, b, c, c_row, c_col, accumulate } = *self;
+        Product { m, k, n, a: cast(a), b: cast(b), c: c.cast(), c_row, c_col, accumulate }
     }
 
     /// The same product with rows and columns exchanged: `C' = B' A'`.
@@ -127,6 +139,11 @@ pub unsafe fn multiply<T: Num>(product: &Product<T>) {
         let product = product.oriented();
         let sum = Even { count: product.k, a: product.a.col, b: product.b.row };
         dispatch(Small { product, sum });
+        return;
+    }
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: the caller's promise.
+    if unsafe { thin::multiply_thin(product) } {
         return;
     }
     #[cfg(target_arch = "x86_64")]

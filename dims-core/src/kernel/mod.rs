@@ -8,9 +8,13 @@ pub mod elementwise;
 pub mod gather;
 pub mod gemm;
 pub mod isa;
+mod lanes;
+mod levels;
+mod line;
 pub mod norm;
 pub mod reduce;
 pub mod reducers;
+mod rows;
 pub mod scan;
 pub mod strided;
 pub mod threads;
@@ -79,6 +83,12 @@ pub trait Kernel {
         _faults: &mut Faults,
     ) -> bool {
         false
+    }
+
+    /// Where the elements along a loop lie, from `at` on, and how far apart, if they are read from memory as they are.
+    #[inline(always)]
+    fn steps(&self, _at: &[usize], _along: usize) -> Option<(*const Self::Elem, isize)> {
+        None
     }
 
     /// Prepares the elements of a tile. Elements that cannot be had are recorded as faults.
