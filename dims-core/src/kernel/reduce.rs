@@ -21,10 +21,19 @@ pub(super) const BLOCK: usize = 128;
 
 /// Bytes of accumulators across the innermost loop, if its rows are long: they stay in the first-level cache while memory is read
 /// from one end to the other.
-const WIDTH: usize = 32 << 10;
+pub(super) const WIDTH: usize = 32 << 10;
 
 /// Bytes that lie in the second-level cache.
 const NEAR: usize = 512 << 10;
+
+/// How far ahead the memory is asked for elements along the innermost loop, in tiles: beyond the page at whose end the machine stops to look
+/// ahead by itself.
+const TILES_AHEAD: usize = 3;
+
+/// Whether elements come from memory rather than from a cache, as far as their number tells.
+pub(super) fn is_far<T>(nest: &Nest) -> bool {
+    nest.positions().saturating_mul(size_of::<T>()) > 4 * NEAR
+}
 
 /// A reduction to one element is cut into parts of about so many elements, whatever the number of threads, so that
 /// the result does not depend on it.
@@ -223,12 +232,17 @@ fn along<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
     let mut totals = SmallVec::new();
     let mut blocks = 0;
     let mut seen = seen;
+    let far = !K::GATHERS && inner > TILE && is_far::<K::Elem>(nest);
     let mut moved = None;
     let mut odometer = Odometer::new(&nest.sizes[nest.outer..last]);
     while !odometer.is_done() {
         let mut start = 0;
         while start < inner {
             let len = TILE.min(inner - start);
+            if far {
+                at[last] = start + TILES_AHEAD * TILE;
+                kernel.fetch::<I>(&Tile { at, len: TILE, mask: None, moved: None });
+            }
             at[last] = start;
             kernel.load::<I>(&Tile { at, len, mask: None, moved }, faults);
             // After a fault nothing is computed: what stands in for the element could, for one, be divided by.
@@ -309,12 +323,23 @@ fn across_block<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
     let mut moved = None;
     // Elements at computed places come in no order that the machine could guess.
     let ahead = K::GATHERS && last > nest.outer && block.len() <= TILE;
+    let far = !K::GATHERS && last > nest.outer && block.len() > TILE && is_far::<K::Elem>(nest);
+    let tiles = block.len().div_ceil(TILE);
     while !odometer.is_done() {
         if ahead {
             fetch_ahead::<I, K>(kernel, nest, at, start, block.len());
             moved = None;
         }
         for (tile, accs) in block.chunks_mut(TILE).enumerate() {
+            if far {
+                // Behind the end of the block its next row follows.
+                let next = tile + TILES_AHEAD;
+                let row = usize::from(next >= tiles);
+                at[last - 1] += row;
+                at[last] = start + (next - row * tiles.min(next)) * TILE;
+                kernel.fetch::<I>(&Tile { at, len: accs.len(), mask: None, moved: None });
+                at[last - 1] -= row;
+            }
             at[last] = start + tile * TILE;
             kernel.load::<I>(&Tile { at, len: accs.len(), mask: None, moved }, faults);
             if faults.any() {

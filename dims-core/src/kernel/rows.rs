@@ -1,23 +1,27 @@
-//! Reductions of whole rows that lie at computed places in memory: the sum of the rows of a table that a list of numbers picks, for one.
+//! Reductions of whole rows that lie in memory: the sum of the rows of a matrix, or of those of a table that a list of numbers picks.
 //!
-//! Such rows come in no order that the machine could guess, so what takes longest is to wait for them. Their places are
-//! computed some rows ahead, in this element of the result or in the next ones, and the memory is asked for them at once. Then some rows at a
-//! time are added, a strip of each whose accumulators fill the registers.
+//! What takes longest is to wait for them. Rows at computed places come in no order that the machine could guess, so their places are computed some
+//! rows ahead, in this element of the result or in the next ones, and the memory is asked for them. Then some rows at a time are added, a strip of
+//! each whose accumulators fill the registers. Of long rows there are fewer at a time, as each of them is a stream to be looked ahead in.
 
 use super::isa::{Isa, Task, dispatch};
 use super::levels::Levels;
-use super::reduce::{BLOCK, Reducer};
+use super::reduce::{BLOCK, Reducer, WIDTH, is_far};
 use super::strided::fetch_row;
 use super::{Faults, Kernel};
 use crate::plan::nest::{Nest, Odometer};
 use alloc::vec;
 use core::mem::MaybeUninit;
+use core::ops::Range;
 use smallvec::SmallVec;
 
 /// How many rows are added at a time, while as many others are asked for.
 const ROWS: usize = 32;
 
-/// How many bytes of a row are asked for. Behind them the machine sees where the row goes on.
+/// The same for rows of more than [`FETCHED`] bytes.
+const LONG_ROWS: usize = 8;
+
+/// How many bytes of a row are asked for before it is its turn, and from then on.
 const FETCHED: usize = 1 << 10;
 
 /// Reduces a nest whose innermost loop is kept, if the kernel can say where its rows lie; the result goes to `out`. Returns whether it could.
@@ -32,12 +36,34 @@ pub(super) fn reduce_rows<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
     faults: &mut Faults,
 ) -> bool {
     let last = nest.depth() - 1;
-    if !K::GATHERS || last == nest.outer || nest.sizes.contains(&0) {
+    if last == nest.outer || nest.sizes.contains(&0) || !(K::GATHERS || is_far::<K::Elem>(nest)) {
         return false;
     }
     let width = nest.sizes[last];
+    let part = WIDTH / size_of::<R::Acc>().max(1);
+    (0..width).step_by(part.max(1)).all(|first| {
+        let columns = first..width.min(first + part);
+        let done = reduce_columns::<I, K, R>(kernel, nest, columns, count, reducer, out, faults);
+        done || faults.any()
+    })
+}
+
+/// As [`reduce_rows`], for some columns.
+#[inline(always)]
+fn reduce_columns<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
+    kernel: &mut K,
+    nest: &Nest,
+    columns: Range<usize>,
+    count: usize,
+    reducer: R,
+    out: &mut [MaybeUninit<R::Out>],
+    faults: &mut Faults,
+) -> bool {
+    let last = nest.depth() - 1;
+    let width = columns.len();
+    let most = if width * size_of::<K::Elem>() > FETCHED { LONG_ROWS } else { ROWS };
     let rows: usize = nest.sizes[nest.outer..last].iter().product();
-    let mut places = Places::new(nest);
+    let mut places = Places::new(nest, columns.start);
     if !places.look_ahead::<I, K>(kernel, faults) {
         return false;
     }
@@ -54,7 +80,7 @@ pub(super) fn reduce_rows<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
             if faults.any() {
                 return true;
             }
-            let some = ROWS.min(rows - seen).min(BLOCK - seen % BLOCK);
+            let some = most.min(rows - seen).min(BLOCK - seen % BLOCK);
             let (starts, ahead) = places.next(some);
             // SAFETY: the kernel says that these rows lie in memory, and are as long as the innermost loop.
             dispatch(unsafe { Add::new(starts, ahead, &mut block, seen, reducer) });
@@ -66,7 +92,7 @@ pub(super) fn reduce_rows<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
         }
         levels.finish::<I, K::Elem, R>(&mut block, reducer);
         let place: isize = at.iter().zip(&nest.result).map(|(&at, &step)| at as isize * step).sum();
-        let out = &mut out[place as usize..];
+        let out = &mut out[place as usize + columns.start * step..];
         if step == 1 {
             for (out, &acc) in out.iter_mut().zip(&block) {
                 out.write(reducer.finish(acc, count));
@@ -95,12 +121,14 @@ struct Places<'n, T> {
 
 impl<'n, T> Places<'n, T> {
     #[inline(always)]
-    fn new(nest: &'n Nest) -> Self {
+    fn new(nest: &'n Nest, column: usize) -> Self {
+        let mut at: SmallVec<[usize; 8]> = SmallVec::from_elem(0, nest.depth());
+        at[nest.depth() - 1] = column;
         Places {
             starts: [core::ptr::null(); 2 * ROWS],
             len: 0,
             asked: 0,
-            at: SmallVec::from_elem(0, nest.depth()),
+            at,
             odometer: Odometer::new(&nest.sizes[..nest.depth() - 2]),
             nest,
         }
@@ -179,12 +207,15 @@ impl<'r, T, R: Reducer<T>> Add<'r, T, R> {
         T: Copy,
     {
         let mut place = first;
-        let width = self.block.len().min(FETCHED / size_of::<T>().max(1));
+        let (len, fetched) = (self.block.len(), FETCHED / size_of::<T>().max(1));
         while let Some(strip) = self.block[place..].first_chunk_mut::<N>() {
             let mut own = *strip;
             for (row, &start) in self.starts.iter().enumerate() {
+                if place + fetched < len {
+                    fetch_row(start.wrapping_add(place + fetched), N);
+                }
                 if let Some(&ahead) = self.ahead.get(row) {
-                    fetch_row(ahead, width);
+                    fetch_row(ahead, fetched.min(len));
                 }
                 for (x, acc) in own.iter_mut().enumerate() {
                     // SAFETY: the place is less than the number of accumulators: the promise of `new`.

@@ -201,7 +201,14 @@ impl<T: Copy + Default, X: Indices> Kernel for Strided<'_, T, X> {
 
     #[inline(always)]
     fn fetch<I: Isa>(&mut self, tile: &Tile<'_>) {
-        if !X::ANY || !self.indices.is_active() || !self.indices.is_uniform() || self.inner != 1 {
+        if self.inner != 1 {
+            return;
+        }
+        if !X::ANY || !self.indices.is_active() {
+            fetch_row(self.base.wrapping_offset(self.offset(tile.at)), tile.len);
+            return;
+        }
+        if !self.indices.is_uniform() {
             return;
         }
         let mut faults = Faults::default();
@@ -220,7 +227,7 @@ impl<T: Copy + Default, X: Indices> Kernel for Strided<'_, T, X> {
         starts: &mut [*const T],
         faults: &mut Faults,
     ) -> bool {
-        if !X::ANY || !self.indices.is_active() || !self.indices.is_uniform() || self.inner != 1 {
+        if self.inner != 1 || X::ANY && self.indices.is_active() && !self.indices.is_uniform() {
             return false;
         }
         let place = self.base.wrapping_offset(self.offset(at));

@@ -25,26 +25,28 @@ pub struct InPanels {
 impl InPanels {
     /// The products, if they are worth being worked on so: not what a library can do at least as well, which is a product whose rows,
     /// columns and sums are one loop each, unless columns of the right matrix have neighbours only along the sum, or it is of medium size.
-    pub fn of<T: Num>(roles: Roles<Loops>) -> Option<Self> {
+    pub fn of<T: Num>(roles: &Roles<Loops>) -> Option<Self> {
         let count = |loops: &Loops| loops.iter().try_fold(1, |count: usize, l| count.checked_mul(l.size));
-        let (m, n, k) = (count(&roles.m)?, count(&roles.n)?, count(&roles.k)?);
-        if m > MOST || n > MOST || k > MOST || is_small_product(m, n, k) || !are_known::<T>() {
+        let (m, n, sums) = (count(&roles.m)?, count(&roles.n)?, count(&roles.k)?);
+        if m > MOST || n > MOST || sums > MOST || is_small_product(m, n, sums) || !are_known::<T>() {
             return None;
         }
         let steps = |loops: &Loops| loops.last().map_or((0, 0, 0), |l| (l.a, l.b, l.c));
         let exchanged = steps(&roles.n).2 != 1 && (steps(&roles.m).2 == 1 || m > n);
         let (m, n) = if exchanged { (n, m) } else { (m, n) };
-        let roles = if exchanged {
+        let several = [&roles.m, &roles.n, &roles.k].iter().any(|loops| loops.len() > 1);
+        let (k, column) = (steps(&roles.k), if exchanged { steps(&roles.m).0 } else { steps(&roles.n).1 });
+        let sideways = (if exchanged { k.0 } else { k.1 }) == 1 && column != 1;
+        if m < SHORT || n < NARROW || !(several || sideways || are_faster(m, sums, n)) {
+            return None;
+        }
+        let mut roles = roles.clone();
+        if exchanged {
             let turned = |loops: Loops| loops.into_iter().map(|l| Loop { a: l.b, b: l.a, ..l }).collect();
             let Roles { batch, m, n, k } = roles.map(turned);
-            Roles { batch, m: n, n: m, k }
-        } else {
-            roles
-        };
-        let several = [&roles.m, &roles.n, &roles.k].iter().any(|loops| loops.len() > 1);
-        let sideways = steps(&roles.k).1 == 1 && steps(&roles.n).1 != 1;
-        let wanted = several || sideways || are_faster(m, k, n);
-        (m >= SHORT && n >= NARROW && wanted).then_some(InPanels { roles, m, n, k, exchanged })
+            roles = Roles { batch, m: n, n: m, k };
+        }
+        Some(InPanels { roles, m, n, k: sums, exchanged })
     }
 
     /// How many threads are worthwhile.

@@ -19,7 +19,7 @@ pub struct Loop {
 }
 
 /// The loops of one role.
-pub type Loops = SmallVec<[Loop; 8]>;
+pub type Loops = SmallVec<[Loop; 4]>;
 
 /// What belongs to each role in the products of a pair: what both operands and the result have, rows, columns, and sums.
 #[derive(Clone, Copy)]
