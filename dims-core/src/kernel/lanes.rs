@@ -1,8 +1,10 @@
 //! The accumulators of a reduction along the innermost loop.
 
-use super::Kernel;
-use super::isa::Isa;
-use super::reduce::Reducer;
+use super::isa::{Isa, Task};
+use super::norm::together;
+use super::reduce::{BLOCK, Reducer};
+use super::strided::fetch_row;
+use super::{Kernel, norm};
 
 /// Accumulators along the innermost loop.
 const LANES: usize = 32;
@@ -108,5 +110,55 @@ impl<A: Copy> Lanes<A> {
             width /= 2;
         }
         reducer.join::<I>(few[0], self.tail)
+    }
+}
+
+/// How many elements ahead the memory is asked for what follows: beyond the end of the page, where the machine stops to look ahead.
+const AHEAD: usize = 1024;
+
+/// Elements that are neighbours in memory, to be combined: as many as there are between one combination of the accumulators and the next.
+pub(super) struct Stretch<'l, T, R> {
+    /// At most [`Stretch::MOST`].
+    pub elements: &'l [T],
+    /// How many elements have been combined before.
+    pub seen: usize,
+    /// Whether they come from memory rather than from a cache.
+    pub far: bool,
+    pub reducer: R,
+}
+
+impl<T, R> Stretch<'_, T, R> {
+    /// The most elements at once.
+    pub(super) const MOST: usize = BLOCK * norm::LANES;
+}
+
+impl<T: Copy, R: Reducer<T>> Task for Stretch<'_, T, R> {
+    type Out = R::Acc;
+    const WIDE: bool = true;
+
+    #[inline(always)]
+    fn run<I: Isa>(self) -> R::Acc {
+        let Stretch { elements, seen, far, reducer } = self;
+        let mut lanes = [reducer.start(); norm::LANES];
+        let (chunks, tail) = elements.as_chunks::<{ norm::LANES }>();
+        let behind = seen + elements.len() - tail.len();
+        if far {
+            for (at, chunk) in chunks.iter().enumerate() {
+                fetch_row(chunk.as_ptr().wrapping_add(AHEAD), norm::LANES);
+                for (lane, (acc, &value)) in lanes.iter_mut().zip(chunk).enumerate() {
+                    *acc = reducer.step::<I>(*acc, value, seen + at * norm::LANES + lane);
+                }
+            }
+        } else {
+            for (at, chunk) in chunks.iter().enumerate() {
+                for (lane, (acc, &value)) in lanes.iter_mut().zip(chunk).enumerate() {
+                    *acc = reducer.step::<I>(*acc, value, seen + at * norm::LANES + lane);
+                }
+            }
+        }
+        for (lane, (acc, &value)) in lanes.iter_mut().zip(tail).enumerate() {
+            *acc = reducer.step::<I>(*acc, value, behind + lane);
+        }
+        together(lanes, |a, b| reducer.join::<I>(a, b))
     }
 }

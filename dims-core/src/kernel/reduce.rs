@@ -4,7 +4,7 @@
 //! combined like a binary counter; across it, partial sums over `BLOCK` elements are combined.
 
 use super::isa::{Baseline, Isa, Task, dispatch};
-use super::lanes::Lanes;
+use super::lanes::{Lanes, Stretch};
 use super::levels::Levels;
 use super::rows::reduce_rows;
 use super::threads::{self, Carried};
@@ -232,14 +232,27 @@ fn along<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
     let mut totals = SmallVec::new();
     let mut blocks = 0;
     let mut seen = seen;
-    let far = !K::GATHERS && inner > TILE && is_far::<K::Elem>(nest);
+    let far = inner > TILE && is_far::<K::Elem>(nest);
     let mut moved = None;
     let mut odometer = Odometer::new(&nest.sizes[nest.outer..last]);
     while !odometer.is_done() {
         let mut start = 0;
+        if inner > TILE
+            && let Some((line, 1)) = kernel.steps(at, last)
+        {
+            // SAFETY: the kernel says that the innermost loop runs over elements from there on.
+            let line = unsafe { core::slice::from_raw_parts(line, inner) };
+            for elements in line.chunks(Stretch::<K::Elem, R>::MOST) {
+                blocks += 1;
+                let part = dispatch(Stretch { elements, seen, far, reducer });
+                push::<I, K::Elem, R>(&mut totals, blocks, part, reducer);
+                seen += elements.len();
+            }
+            start = inner;
+        }
         while start < inner {
             let len = TILE.min(inner - start);
-            if far {
+            if far && !K::GATHERS {
                 at[last] = start + TILES_AHEAD * TILE;
                 kernel.fetch::<I>(&Tile { at, len: TILE, mask: None, moved: None });
             }

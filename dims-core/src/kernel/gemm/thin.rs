@@ -117,6 +117,7 @@ thin!(rows_f64 block_f64 f64, 8 u8, _mm512_setzero_pd _mm512_maskz_loadu_pd _mm5
 mod tests {
     use super::super::Matrix;
     use super::*;
+    use alloc::vec::Vec;
     use proptest::prelude::*;
 
     fn check<T: num_traits::Float + std::fmt::Debug + 'static>(
