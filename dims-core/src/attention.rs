@@ -5,6 +5,7 @@ use crate::error::{DimError, unwrap};
 use crate::expr::{Expr, Factors, Operand, computed_factor};
 use crate::kernel::Kernel;
 use crate::kernel::attention::{Strides, Work, attend};
+use crate::kernel::strided::AnyStride;
 use crate::kernel::threads;
 use crate::named::Named;
 use crate::plan::axes::AxisList;
@@ -235,14 +236,15 @@ fn planned<U: Dims, W: Real, M: Expr<Elem = bool>>(
         strides: Strides { q: q.start(), k: k.start(), v: v.start() },
         scale,
     };
-    let threads = if M::Kernel::<'_>::PARALLEL { threads::parts(work.multiplications() / 32) } else { 1 };
+    let threads =
+        if M::Kernel::<'_, AnyStride>::PARALLEL { threads::parts(work.multiplications() / 32) } else { 1 };
     record(|| work.step(mask.describe(), len, threads));
     attend(&work, len, threads, || {
         let mut operands = nest.operands();
         for _ in 0..4 {
             operands.next_row();
         }
-        mask.kernel(&mut operands)
+        mask.kernel::<AnyStride>(&mut operands)
     })
 }
 
