@@ -61,6 +61,8 @@ pub enum Step {
         values: usize,
         /// The mask.
         mask: String,
+        /// What is added to the scores, if anything is.
+        bias: Option<String>,
         /// Bytes of the result.
         bytes: usize,
         /// How many threads the work is worth.
@@ -186,11 +188,14 @@ impl fmt::Display for Step {
             Step::Lines { work, lines, len, bytes, threads } => {
                 write!(f, "{work} of {lines} lines of {len}\n   {bytes} bytes, {threads} thread(s)")
             }
-            Step::Attention { batch, queries, keys, features, values, mask, bytes, threads } => write!(
-                f,
-                "attention of {queries} queries to {keys} keys of {features}, values of {values}, {batch} times, mask {mask}\n   \
-                 {bytes} bytes, {threads} thread(s)"
-            ),
+            Step::Attention { batch, queries, keys, features, values, mask, bias, bytes, threads } => {
+                let bias = bias.as_ref().map_or(String::new(), |bias| format!(", bias {bias}"));
+                write!(
+                    f,
+                    "attention of {queries} queries to {keys} keys of {features}, values of {values}, {batch} times, mask \
+                     {mask}{bias}\n   {bytes} bytes, {threads} thread(s)"
+                )
+            }
             Step::Calls { function, calls, steps, bytes } => write!(
                 f,
                 "loop of {calls} call(s), one for each example, of {function}, with {} step(s) of their own\n   {bytes} bytes",
