@@ -23,8 +23,9 @@ use crate::set::{Dims, Union};
 use crate::storage::axes::{Axis, AxisBlock};
 use crate::storage::{Owned, Place};
 use crate::tensor::Computable;
+use alloc::vec::Vec;
 use smallvec::SmallVec;
-use std::mem::MaybeUninit;
+use core::mem::MaybeUninit;
 
 /// The new value alone.
 #[derive(Clone, Copy)]
@@ -81,7 +82,7 @@ pub(crate) fn write_into<S: Dims, R: Rank, E: Expr>(
     strides: &[isize],
 ) -> Result<(), DimError> {
     // SAFETY: the same elements, which have values, as such that may have none; they are given values alone.
-    let out = unsafe { &mut *(std::ptr::from_mut(out) as *mut [MaybeUninit<E::Elem>]) };
+    let out = unsafe { &mut *(core::ptr::from_mut(out) as *mut [MaybeUninit<E::Elem>]) };
     write_new::<S, R, E>(expr, shape, out, offset, strides)
 }
 
@@ -281,7 +282,7 @@ impl<T: Element, S: Dims, R: Rank> Named<T, S, R> {
 
 macro_rules! assign_operators {
     ($($trait:ident $method:ident $op:ident [$bound:ident];)*) => {$(
-        impl<T: $bound, S: Dims, R: Rank, B: Operand<T, Expr: Expr<Elem = T>>> std::ops::$trait<B> for Named<T, S, R, Owned<T, S, R>>
+        impl<T: $bound, S: Dims, R: Rank, B: Operand<T, Expr: Expr<Elem = T>>> core::ops::$trait<B> for Named<T, S, R, Owned<T, S, R>>
         where
             S: Covers<B::Dims>,
             R: CoversAxes<B::Rank>,
@@ -369,7 +370,7 @@ pub trait OrderInto: Computable {
         if let Some((from, len)) = Ordering::<Self::Dims, Self::Rank, L>::same_layout(&tensor.expr, &axes) {
             // SAFETY: both are contiguous in the same order of axes with the same sizes, which multiply to `len`; `out` is
             // borrowed exclusively, so that the tensor's elements are others.
-            unsafe { std::ptr::copy_nonoverlapping(from, start, len) };
+            unsafe { core::ptr::copy_nonoverlapping(from, start, len) };
             return Ok(());
         }
         if let Some((like, len, operands)) = Ordering::<Self::Dims, Self::Rank, L>::in_line(&tensor.expr)
@@ -379,7 +380,7 @@ pub trait OrderInto: Computable {
             let nest = Nest::line(len, operands);
             // SAFETY: `out` has as many elements, contiguous in the same order, which it borrows exclusively. They are valid, and
             // written alone.
-            let places = unsafe { std::slice::from_raw_parts_mut(start.cast(), len) };
+            let places = unsafe { core::slice::from_raw_parts_mut(start.cast(), len) };
             return fill(tensor.expr.kernel(&mut nest.operands()), &nest, places);
         }
         let mut shape = Shape::new::<Self::Dims, Self::Rank>();

@@ -18,8 +18,10 @@ use crate::scalar::{Element, Num, Real};
 use crate::set::{Dims, DimsOf, Union};
 use crate::storage::Owned;
 use crate::tensor::{AsTensor, Computable};
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::any::TypeId;
 use smallvec::SmallVec;
-use std::any::TypeId;
 
 /// The dims of queries and keys.
 type Both<Q, K> = <<Q as AsTensor>::Dims as Union<<K as AsTensor>::Dims>>::Out;
@@ -232,13 +234,13 @@ where
 type All<Q, K, V> = <Both<Q, K> as Union<<V as AsTensor>::Dims>>::Out;
 
 /// Where the dims `S` stand among the dims `U`: a constant.
-struct Of<S, U>(std::marker::PhantomData<(S, U)>);
+struct Of<S, U>(core::marker::PhantomData<(S, U)>);
 
 impl<S: Dims, U: Dims> Of<S, U> {
     const AXES: &'static AxisList = &AxisList::of(S::KEYS, U::KEYS);
 }
 
-struct Listed<L, U>(std::marker::PhantomData<(L, U)>);
+struct Listed<L, U>(core::marker::PhantomData<(L, U)>);
 
 impl<L: DimList, U: Dims> Listed<L, U> {
     const AXES: &'static AxisList = &AxisList::of(L::KEYS, U::KEYS);
@@ -276,7 +278,7 @@ fn in_memory<'e, U: Dims, S: Dims, E: Expr<Elem: Real>, W: Real>(
     operand.converted(shape.sizes(), |value| {
         let wide = value.widen();
         // SAFETY: both are the same type, as was asserted: `W` is what the caller calls `Wide`.
-        unsafe { std::mem::transmute_copy(&wide) }
+        unsafe { core::mem::transmute_copy(&wide) }
     })
 }
 

@@ -13,7 +13,7 @@ use crate::role::Undenoted;
 use crate::set::{DimKey, Dims, Keys};
 use crate::size::{Dyn, Size};
 use crate::storage::axes::{AxisBlock, OneAxis};
-use std::marker::PhantomData;
+use core::marker::PhantomData;
 
 /// A dimension, as a type. Made by `dims!` alone.
 ///
@@ -191,7 +191,7 @@ impl Text {
     }
 
     const fn as_str(&self) -> &str {
-        match std::str::from_utf8(self.bytes.split_at(self.len).0) {
+        match core::str::from_utf8(self.bytes.split_at(self.len).0) {
             Ok(text) => text,
             Err(_) => panic!("letters are UTF-8"),
         }
@@ -255,7 +255,7 @@ pub struct DimInfo<'a> {
 /// is small because rustc tries each row of the table: both were measured.
 pub mod digits {
     use super::{CompareKeys, Greater, Inner, Last, Less};
-    use std::marker::PhantomData;
+    use core::marker::PhantomData;
 
     macro_rules! table {
         ($($digit:ident)*) => {

@@ -16,9 +16,9 @@ use crate::set::{Dims, Union};
 use crate::storage::axes::{Axis, AxisBlock};
 use crate::storage::view::Leaf;
 use crate::tensor::{AsTensor, NamedOf};
-use std::marker::PhantomData;
-use std::ops::{Range, RangeInclusive};
-use std::panic::Location;
+use core::marker::PhantomData;
+use core::ops::{Range, RangeInclusive};
+use core::panic::Location;
 
 pub use crate::error::unwrap;
 

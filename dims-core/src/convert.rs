@@ -12,8 +12,9 @@ use crate::set::union::Sort;
 use crate::set::{Dims, NamedOnce, Verdict};
 use crate::storage::Owned;
 use crate::storage::axes::{Axis, AxisBlock};
+use alloc::vec::Vec;
+use core::panic::Location;
 use ndarray::{Array, Dimension};
-use std::panic::Location;
 
 /// Dims for all axes of an array, each dim once.
 pub trait AxisDims<R>: DimList {

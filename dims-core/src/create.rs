@@ -19,6 +19,8 @@ use crate::storage::axes::{Axis, AxisBlock};
 use crate::storage::memory::reserve;
 use crate::tensor::Computable;
 use crate::tuples::{each_tuple, nested};
+use alloc::string::String;
+use alloc::vec::Vec;
 use smallvec::SmallVec;
 
 /// One dim or a tuple of them, as written: the axes that a constructor makes.

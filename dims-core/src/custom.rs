@@ -14,6 +14,8 @@ use crate::reduce::evaluate_in;
 use crate::scalar::Element;
 use crate::set::Union;
 use crate::tensor::{AsTensor, Computable};
+use alloc::string::String;
+use alloc::vec::Vec;
 use ndarray::{Array, ArrayD, ArrayView, ArrayViewD, IxDyn};
 use smallvec::SmallVec;
 

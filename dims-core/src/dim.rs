@@ -5,11 +5,11 @@ use crate::error::{DimError, Origin, unwrap};
 use crate::set::{DimKey, Keys};
 use crate::size::Size;
 use crate::tuples::{each_tuple, nested};
+use core::cell::Cell;
+use core::fmt;
+use core::marker::PhantomData;
+use core::panic::Location;
 use generativity::{Id, LifetimeBrand};
-use std::cell::Cell;
-use std::fmt;
-use std::marker::PhantomData;
-use std::panic::Location;
 
 /// Stands for a size that nothing has given yet.
 pub const UNSIZED: usize = usize::MAX;

@@ -18,6 +18,7 @@ use crate::scalar::Ordered;
 use crate::set::rename::CanGain;
 use crate::set::{Dims, DimsOf, Union};
 use crate::tensor::{AsTensor, Computable};
+use alloc::vec::Vec;
 
 /// All dims of the tensor are named here; `Self` are those that are left.
 #[diagnostic::on_unimplemented(

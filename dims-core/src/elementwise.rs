@@ -9,7 +9,7 @@ use crate::rank::Rank;
 use crate::scalar::*;
 use crate::set::{Dims, Union};
 use crate::tensor::{AsTensor, NamedOf};
-use std::marker::PhantomData;
+use core::marker::PhantomData;
 
 /// The result of an operation on one tensor.
 pub type UnaryOut<O, A> = Named<
@@ -414,7 +414,7 @@ impl<T: ops::Equality, S: Dims, R: Rank, E> Named<T, S, R, E> {
 
 macro_rules! operators {
     ($($trait:ident $method:ident [$bound:ident];)*) => {$(
-        impl<T: $bound, S: Dims, R: Rank, E, B: Operand<T>> std::ops::$trait<B> for Named<T, S, R, E>
+        impl<T: $bound, S: Dims, R: Rank, E, B: Operand<T>> core::ops::$trait<B> for Named<T, S, R, E>
         where
             S: Union<B::Dims>,
         {
@@ -426,7 +426,7 @@ macro_rules! operators {
             }
         }
 
-        impl<'a, T: $bound, S: Dims, R: Rank, E, B: Operand<T>> std::ops::$trait<B>
+        impl<'a, T: $bound, S: Dims, R: Rank, E, B: Operand<T>> core::ops::$trait<B>
             for &'a Named<T, S, R, E>
         where
             S: Union<B::Dims>,
@@ -451,7 +451,7 @@ operators! {
 
 macro_rules! logic_operators {
     ($($trait:ident $method:ident $op:ident;)*) => {$(
-        impl<T: Logic, S: Dims, R: Rank, E, B: Operand<T>> std::ops::$trait<B> for Named<T, S, R, E>
+        impl<T: Logic, S: Dims, R: Rank, E, B: Operand<T>> core::ops::$trait<B> for Named<T, S, R, E>
         where
             S: Union<B::Dims>,
         {
@@ -463,7 +463,7 @@ macro_rules! logic_operators {
             }
         }
 
-        impl<'a, T: Logic, S: Dims, R: Rank, E, B: Operand<T>> std::ops::$trait<B>
+        impl<'a, T: Logic, S: Dims, R: Rank, E, B: Operand<T>> core::ops::$trait<B>
             for &'a Named<T, S, R, E>
         where
             S: Union<B::Dims>,
@@ -484,7 +484,7 @@ logic_operators! {
     BitXor bitxor Xor;
 }
 
-impl<T: Signed, S: Dims, R: Rank, E> std::ops::Neg for Named<T, S, R, E> {
+impl<T: Signed, S: Dims, R: Rank, E> core::ops::Neg for Named<T, S, R, E> {
     type Output = UnaryOut<ops::Neg, Self>;
 
     #[inline(always)]
@@ -493,7 +493,7 @@ impl<T: Signed, S: Dims, R: Rank, E> std::ops::Neg for Named<T, S, R, E> {
     }
 }
 
-impl<T: Signed, S: Dims, R: Rank, E> std::ops::Neg for &Named<T, S, R, E> {
+impl<T: Signed, S: Dims, R: Rank, E> core::ops::Neg for &Named<T, S, R, E> {
     type Output = UnaryOut<ops::Neg, Self>;
 
     #[inline(always)]
@@ -502,7 +502,7 @@ impl<T: Signed, S: Dims, R: Rank, E> std::ops::Neg for &Named<T, S, R, E> {
     }
 }
 
-impl<T: Logic, S: Dims, R: Rank, E> std::ops::Not for Named<T, S, R, E> {
+impl<T: Logic, S: Dims, R: Rank, E> core::ops::Not for Named<T, S, R, E> {
     type Output = UnaryOut<ops::Not, Self>;
 
     #[inline(always)]
@@ -511,7 +511,7 @@ impl<T: Logic, S: Dims, R: Rank, E> std::ops::Not for Named<T, S, R, E> {
     }
 }
 
-impl<T: Logic, S: Dims, R: Rank, E> std::ops::Not for &Named<T, S, R, E> {
+impl<T: Logic, S: Dims, R: Rank, E> core::ops::Not for &Named<T, S, R, E> {
     type Output = UnaryOut<ops::Not, Self>;
 
     #[inline(always)]
@@ -533,7 +533,7 @@ macro_rules! left_scalars {
         left_scalars!(@ops $t: Add add, Sub sub, Mul mul, Div div);
     )*};
     (@ops $t:ty: $($trait:ident $method:ident),*) => {$(
-        impl<S: Dims, R: Rank, E> std::ops::$trait<Named<$t, S, R, E>> for $t {
+        impl<S: Dims, R: Rank, E> core::ops::$trait<Named<$t, S, R, E>> for $t {
             type Output = ScalarOut<ops::$trait, $t, Named<$t, S, R, E>>;
 
             #[inline(always)]
@@ -542,7 +542,7 @@ macro_rules! left_scalars {
             }
         }
 
-        impl<'a, S: Dims, R: Rank, E> std::ops::$trait<&'a Named<$t, S, R, E>> for $t {
+        impl<'a, S: Dims, R: Rank, E> core::ops::$trait<&'a Named<$t, S, R, E>> for $t {
             type Output = ScalarOut<ops::$trait, $t, &'a Named<$t, S, R, E>>;
 
             #[inline(always)]
@@ -568,7 +568,7 @@ left_remainders!(half::f16, half::bf16);
 
 macro_rules! dim_operators {
     ($($trait:ident $method:ident;)*) => {$(
-        impl<'a, B: Brand, O: Operand<isize>> std::ops::$trait<O> for &'a Dim<B>
+        impl<'a, B: Brand, O: Operand<isize>> core::ops::$trait<O> for &'a Dim<B>
         where
             (B,): Union<O::Dims>,
         {
@@ -580,7 +580,7 @@ macro_rules! dim_operators {
             }
         }
 
-        impl<D: Declared, O: Operand<isize>> std::ops::$trait<O> for Of<D>
+        impl<D: Declared, O: Operand<isize>> core::ops::$trait<O> for Of<D>
         where
             (D,): Union<O::Dims>,
         {
@@ -592,7 +592,7 @@ macro_rules! dim_operators {
             }
         }
 
-        impl<'a, B: Brand> std::ops::$trait<&'a Dim<B>> for isize {
+        impl<'a, B: Brand> core::ops::$trait<&'a Dim<B>> for isize {
             type Output = ScalarOut<ops::$trait, isize, &'a Dim<B>>;
 
             #[inline(always)]
@@ -601,7 +601,7 @@ macro_rules! dim_operators {
             }
         }
 
-        impl<D: Declared> std::ops::$trait<Of<D>> for isize {
+        impl<D: Declared> core::ops::$trait<Of<D>> for isize {
             type Output = ScalarOut<ops::$trait, isize, Of<D>>;
 
             #[inline(always)]
@@ -624,7 +624,7 @@ dim_operators! {
 // falls back to that, so there is a third one.
 macro_rules! sizes_less_dims {
     ($($t:ty),*) => {$(
-        impl<'a, B: Brand> std::ops::Sub<&'a Dim<B>> for $t {
+        impl<'a, B: Brand> core::ops::Sub<&'a Dim<B>> for $t {
             type Output = ScalarOut<ops::Sub, isize, &'a Dim<B>>;
 
             #[inline(always)]
@@ -637,7 +637,7 @@ macro_rules! sizes_less_dims {
 
 sizes_less_dims!(usize, i32);
 
-impl<B: Brand> std::ops::Neg for &Dim<B> {
+impl<B: Brand> core::ops::Neg for &Dim<B> {
     type Output = UnaryOut<ops::Neg, Self>;
 
     #[inline(always)]

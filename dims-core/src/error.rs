@@ -3,8 +3,10 @@
 //! Everything that sizes or indices decide has a `try_` form that returns [`DimError`]; the short form panics with the
 //! same text.
 
-use std::fmt;
-use std::panic::Location;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+use core::panic::Location;
 
 /// Where a size came from: a place in the user's code.
 pub type Origin = Option<&'static Location<'static>>;
@@ -212,7 +214,7 @@ impl fmt::Display for DimError {
     }
 }
 
-impl std::error::Error for DimError {}
+impl core::error::Error for DimError {}
 
 /// The value, or a panic with the error's text, at the caller's place.
 #[track_caller]
@@ -224,11 +226,11 @@ pub fn unwrap<T>(result: Result<T, DimError>) -> T {
     }
 }
 
-/// Panics with the error's text, at the caller's place, where a value would have been.
+/// Panics with the error's text, at the caller's place.
 #[track_caller]
 #[cold]
 #[inline(never)]
-pub fn fail<T>(error: &DimError) -> T {
+pub fn fail(error: &DimError) -> ! {
     panic!("{error}")
 }
 

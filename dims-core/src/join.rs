@@ -12,6 +12,8 @@ use crate::set::{Dims, DimsOf, Keys, Right, Union, Verdict};
 use crate::storage::Owned;
 use crate::storage::memory::reserve;
 use crate::tensor::{AsTensor, Computable, NamedOf};
+use alloc::string::String;
+use alloc::vec::Vec;
 use smallvec::SmallVec;
 
 /// The parts one after the other along `dim`, whose size is the sum of theirs; all other sizes must agree. Each part is computed, or copied,
@@ -90,7 +92,7 @@ fn keep_static(dim: DimInfo<'_>, size: usize) -> Result<(), DimError> {
 
 fn describe(keys: &Keys, sizes: &[usize]) -> String {
     let names = keys.as_slice().iter().map(|key| key.name);
-    crate::error::list_sizes(names.chain(std::iter::repeat("positional axis")).zip(sizes.iter().copied()))
+    crate::error::list_sizes(names.chain(core::iter::repeat("positional axis")).zip(sizes.iter().copied()))
 }
 
 /// The parts, none of which has run yet, with the sizes that their operands met in.

@@ -28,9 +28,10 @@ use crate::set::{Bound, Dims, DimsOf, Right, SetOf, Wrong};
 use crate::storage::Owned;
 use crate::storage::axes::AxisBlock;
 use crate::tensor::{AsTensor, Computable};
+use alloc::vec::Vec;
+use core::fmt;
+use core::ops::Deref;
 use smallvec::SmallVec;
-use std::fmt;
-use std::ops::Deref;
 
 /// A tensor whose elements lie contiguously in the order of the dims `L`, the last one fastest: `Laid<f32, (N, H, W, C)>`.
 ///

@@ -1,5 +1,11 @@
 //! The types, expressions, plans and kernels of `typed-dims`. Use that crate; this one holds what it re-exports.
 
+#![no_std]
+
+#[macro_use]
+extern crate alloc;
+extern crate std;
+
 pub mod assign;
 pub mod attention;
 pub mod batch;

@@ -190,7 +190,7 @@ pub trait LinearAlgebra: Computable {
         let mut sizes: SmallVec<[usize; 8]> =
             new.iter().map(|key| own(key).map_or(size, |at| shape.size(at))).collect();
         sizes.extend(shape.positional().iter().copied());
-        let names = new.iter().map(|key| key.name).chain(std::iter::repeat("positional axis"));
+        let names = new.iter().map(|key| key.name).chain(core::iter::repeat("positional axis"));
         let too_large = || DimError::TooLarge {
             dims: crate::error::list_sizes(names.clone().zip(sizes.iter().copied())),
         };

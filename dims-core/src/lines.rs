@@ -17,8 +17,10 @@ use crate::scalar::Element;
 use crate::set::Dims;
 use crate::storage::Owned;
 use crate::tensor::Computable;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::marker::PhantomData;
 use smallvec::SmallVec;
-use std::marker::PhantomData;
 
 /// Sizes or axes of a result.
 pub(crate) type Axes = SmallVec<[usize; 8]>;

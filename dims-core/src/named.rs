@@ -9,7 +9,8 @@ use crate::rank::{Rank, Rank0, RankOf};
 use crate::scalar::Element;
 use crate::set::{Dims, DimsOf, SetOf};
 use crate::storage::{Owned, View};
-use std::marker::PhantomData;
+use alloc::vec::Vec;
+use core::marker::PhantomData;
 
 /// A tensor of `T` with the dims `D`, in whatever order they are written, and `R` positional axes.
 ///

@@ -83,6 +83,6 @@ pub fn try_randn<T: Real, D: SizedDims>(dims: D, seed: u64) -> Result<Named<T, D
         // G. E. P. Box, M. E. Muller, 1958, "A note on the generation of random normal deviates".
         let unit = |at| unit(Stream::Normal, seed, at);
         let (u, v) = (1.0 - unit(2 * (at - 1)), unit(2 * (at - 1) + 1));
-        narrowed((-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos())
+        narrowed((-2.0 * u.ln()).sqrt() * (core::f64::consts::TAU * v).cos())
     })
 }

@@ -17,9 +17,10 @@ use crate::storage::Owned;
 use crate::storage::axes::Axis;
 use crate::tensor::{Computable, NamedOf};
 use crate::tuples::{each_tuple, fold_back, nested};
+use alloc::vec::Vec;
+use core::marker::PhantomData;
 use ndarray::{Array, ArrayD};
 use smallvec::SmallVec;
-use std::marker::PhantomData;
 
 /// The axes that `order` makes: each a dim, or a tuple of dims that are flattened into one axis, the last one fastest.
 #[diagnostic::on_unimplemented(
@@ -303,7 +304,7 @@ impl<S: Dims, R: Rank, L: OrderList> Ordering<S, R, L> {
         let order = Self::ORDER.as_slice();
         let mut sizes: SmallVec<[usize; 8]> = SmallVec::new();
         let mut next = 0;
-        for group in std::iter::repeat_n(1, Self::LEFT).chain(L::GROUPS.iter().copied()) {
+        for group in core::iter::repeat_n(1, Self::LEFT).chain(L::GROUPS.iter().copied()) {
             let axes = &order[next..next + group];
             next += group;
             match axes.iter().try_fold(1usize, |size, &axis| size.checked_mul(loops[axis])) {

@@ -6,7 +6,7 @@ use crate::storage::axes::{Axis, AxisBlock};
 use ndarray::{Dimension, Ix0, Ix1, Ix2, Ix3, Ix4, Ix5, Ix6, IxDyn};
 
 /// A number of positional axes, as a type.
-pub trait Rank: Copy + Default + std::fmt::Debug + Send + Sync + 'static {
+pub trait Rank: Copy + Default + core::fmt::Debug + Send + Sync + 'static {
     /// The number.
     const N: usize;
     /// One more. (26 is the last: no array of a higher rank can be made.)

@@ -20,8 +20,9 @@ use crate::scalar::*;
 use crate::set::{Dims, DimsOf};
 use crate::storage::Owned;
 use crate::tensor::{AsTensor, Computable};
+use alloc::vec::Vec;
+use core::marker::PhantomData;
 use smallvec::SmallVec;
-use std::marker::PhantomData;
 
 /// What reducing a tensor `A` yields: a tensor of `U` with the dims `X` that are left.
 pub type Reduced<U, A, X> = Named<U, X, <A as AsTensor>::Rank>;

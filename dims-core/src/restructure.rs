@@ -17,8 +17,9 @@ use crate::size::{MaySame, SizesAgree, Times};
 use crate::storage::Owned;
 use crate::storage::axes::Axis;
 use crate::tensor::{AsTensor, Computable};
+use alloc::vec::Vec;
+use core::ops::{Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
 use smallvec::SmallVec;
-use std::ops::{Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
 
 /// A tensor over other dims `S`.
 pub type Remapped<A, S> = Named<

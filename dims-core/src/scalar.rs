@@ -2,9 +2,9 @@
 
 use crate::kernel::isa::Isa;
 use crate::ops::math::Math;
+use core::fmt::Debug;
 use num_complex::Complex;
 use num_traits::Float;
-use std::fmt::Debug;
 
 /// What a tensor can hold: any plain value.
 pub trait Element: Copy + Default + Debug + Send + Sync + 'static {}

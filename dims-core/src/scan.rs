@@ -11,6 +11,7 @@ use crate::restructure::{Remapped, Restructure};
 use crate::role::{DataTime, Plays};
 use crate::set::{Dims, DimsOf, Union};
 use crate::tensor::{AsTensor, Computable};
+use alloc::vec::Vec;
 
 /// The state after all steps, and what each step yields, along `time`:
 ///

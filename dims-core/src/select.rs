@@ -18,9 +18,9 @@ use crate::storage::axes::{Axis, AxisBlock};
 use crate::storage::memory::reserve;
 use crate::storage::{Owned, Place};
 use crate::tensor::{AsTensor, Computable};
+use core::any::TypeId;
+use core::marker::PhantomData;
 use smallvec::SmallVec;
-use std::any::TypeId;
-use std::marker::PhantomData;
 
 /// The result of [`take`](Selecting::take): a tensor `A` without the dim that is selected from, `X` being the others, with the dims of
 /// the index `I`.

@@ -9,10 +9,12 @@ use crate::rank::Rank0;
 use crate::scalar::Element;
 use crate::set::Dims;
 use crate::storage::Owned;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+use core::marker::PhantomData;
 use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::ser::{Serialize, SerializeStruct, Serializer};
-use std::fmt;
-use std::marker::PhantomData;
 
 const FIELDS: &[&str] = &["dims", "sizes", "elements"];
 

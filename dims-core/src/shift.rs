@@ -16,6 +16,7 @@ use crate::storage::Owned;
 use crate::storage::memory::reserve;
 use crate::tensor::{AsTensor, Computable};
 use crate::window::{PerDim, Placing, placed, slid};
+use alloc::vec::Vec;
 use smallvec::SmallVec;
 
 /// What is around the elements of a tensor that is padded.

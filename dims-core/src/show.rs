@@ -7,9 +7,11 @@ use crate::rank::Rank;
 use crate::reduce::evaluate_in;
 use crate::scalar::Element;
 use crate::set::Dims;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
 use ndarray::ArrayViewD;
 use smallvec::SmallVec;
-use std::fmt;
 
 impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>> Named<T, S, R, E> {
     /// The elements in the order of the set, with their shape.
@@ -42,7 +44,7 @@ impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>> Named<T, S, R, E> {
 
 /// The dims with their sizes, positional axes as `..`.
 fn dims<S: Dims>(sizes: &[usize]) -> String {
-    let names = S::KEYS.as_slice().iter().map(|key| key.name).chain(std::iter::repeat(".."));
+    let names = S::KEYS.as_slice().iter().map(|key| key.name).chain(core::iter::repeat(".."));
     let dims: Vec<String> = names.zip(sizes).map(|(name, size)| format!("{name}: {size}")).collect();
     format!("dims ({})", dims.join(", "))
 }

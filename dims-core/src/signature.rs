@@ -4,6 +4,7 @@ use crate::brand::Brand;
 use crate::error::DimError;
 use crate::role::Role;
 use crate::size::Size;
+use alloc::vec::Vec;
 
 pub use half::{bf16, f16};
 pub use num_complex::Complex;

@@ -3,7 +3,7 @@
 //! [`Static<N>`] is what people read in messages; typenum does the arithmetic behind it, where one static size must be
 //! the product of others.
 
-use std::ops::Mul;
+use core::ops::Mul;
 use typenum::{IsEqual, Prod, UInt, UTerm};
 
 /// The size of a dim that only the run knows.

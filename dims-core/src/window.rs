@@ -17,6 +17,8 @@ use crate::size::Dyn;
 use crate::storage::Owned;
 use crate::storage::axes::{Axis, OneAxis};
 use crate::storage::memory::reserve;
+use alloc::string::String;
+use alloc::vec::Vec;
 use smallvec::SmallVec;
 
 /// A number for each of several dims: one number for all, or one each, `2` or `(2, 1)` or `[2, 1]`.

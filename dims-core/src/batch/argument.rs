@@ -15,8 +15,8 @@ use crate::set::{Bound, Dims, Keys, MAX_DIMS, Union, Verdict};
 use crate::storage::axes::{ABSENT, Axis, AxisBlock};
 use crate::storage::{Owned, View};
 use crate::tensor::{AsTensor, Computable};
+use core::marker::PhantomData;
 use smallvec::SmallVec;
-use std::marker::PhantomData;
 
 /// An argument for a parameter of type `W` of a batched function: it has the dims of `W`, and any others.
 ///

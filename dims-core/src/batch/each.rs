@@ -17,6 +17,7 @@ use crate::set::{Dims, Keys};
 use crate::storage::axes::{Axis, AxisBlock};
 use crate::storage::{Owned, View};
 use crate::tensor::{AsTensor, Computable, NamedOf};
+use alloc::vec::Vec;
 use smallvec::SmallVec;
 
 /// Calls `f` once for each example: for each position of the dims behind `Rest`. The results are one tensor, with those dims.
@@ -135,7 +136,7 @@ impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>, B: Dims> Collect<B> for Na
             None => results.sizes = Some(shape.sizes().into()),
             Some(sizes) if sizes[..] != *shape.sizes() => {
                 let names = S::KEYS.as_slice().iter().map(|key| key.name);
-                let named = names.chain(std::iter::repeat("positional axis")).zip(sizes.iter().copied());
+                let named = names.chain(core::iter::repeat("positional axis")).zip(sizes.iter().copied());
                 let (first, second) =
                     (crate::error::list_sizes(named), shape.describe(0..shape.sizes().len()));
                 let what = format!("the results of single examples differ: {first}, but then {second}");

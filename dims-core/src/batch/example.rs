@@ -5,7 +5,8 @@ use crate::rank::Rank;
 use crate::scalar::Element;
 use crate::set::Dims;
 use crate::storage::View;
-use std::marker::PhantomData;
+use alloc::vec::Vec;
+use core::marker::PhantomData;
 
 /// A tensor type, as the signature of a batched function has it: `Tensor<f32, (Seq,)>`, or a reference to one.
 #[diagnostic::on_unimplemented(

@@ -15,7 +15,8 @@ use crate::set::list::List;
 use crate::set::remove::{Left, Missing, Removal, RemoveAll};
 use crate::set::{Bound, Dims, Keys, MAX_DIMS, Union, Verdict};
 use crate::storage::Owned;
-use std::marker::PhantomData;
+use alloc::vec::Vec;
+use core::marker::PhantomData;
 
 /// What the body of a batched function yields can be the result `W` that it declares.
 #[diagnostic::on_unimplemented(

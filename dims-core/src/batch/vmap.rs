@@ -19,6 +19,7 @@ use crate::set::remove::{Absent, Remove, Taken, Taking};
 use crate::set::union::Sort;
 use crate::set::{Dims, DimsOf, Judged, MAX_DIMS, Union, Verdict};
 use crate::tuples::nested;
+use alloc::boxed::Box;
 
 /// Runs a closure that is written for one example on tensors that have the further dims `dims`.
 ///

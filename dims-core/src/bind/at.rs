@@ -15,7 +15,7 @@ use crate::storage::axes::{Axis, AxisBlock};
 use crate::storage::view::Leaf;
 use crate::storage::{Place, View};
 use crate::tuples::{each_tuple, fold, nested};
-use std::panic::Location;
+use core::panic::Location;
 
 /// One binder, or a tuple of them, for all axes of an array.
 #[diagnostic::on_unimplemented(

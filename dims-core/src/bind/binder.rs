@@ -14,8 +14,9 @@ use crate::scalar::IndexInt;
 use crate::set::Dims;
 use crate::storage::axes::Axis;
 use crate::tuples::{each_tuple, nested};
-use std::marker::PhantomData;
-use std::ops::{Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
+use alloc::string::String;
+use core::marker::PhantomData;
+use core::ops::{Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
 
 /// Leaves all axes that no other binder takes positional.
 #[derive(Clone, Copy, Debug, Default)]

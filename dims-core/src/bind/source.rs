@@ -4,6 +4,7 @@ use crate::error::DimError;
 use crate::rank::*;
 use crate::size::{Dyn, Static};
 use crate::storage::axes::Axis;
+use alloc::vec::Vec;
 use ndarray::{ArrayBase, Data, DataMut, Dimension, Ix0, Ix1, Ix2, Ix3, Ix4, Ix5, Ix6, IxDyn};
 use smallvec::SmallVec;
 

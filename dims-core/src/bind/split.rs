@@ -8,6 +8,8 @@ use crate::set::Dims;
 use crate::set::list::List;
 use crate::set::union::Sort;
 use crate::storage::axes::Axis;
+use alloc::string::ToString;
+use alloc::vec::Vec;
 use smallvec::SmallVec;
 
 /// The brands of a group as nested pairs.

@@ -9,6 +9,8 @@ use crate::rank::Rank0;
 use crate::scalar::CastTo;
 use crate::set::{Dims, DimsOf};
 use crate::tensor::Computable;
+use alloc::string::String;
+use alloc::vec::Vec;
 
 /// The most lines and columns of a heat map in the terminal, and of a drawn one.
 const IN_TERMINAL: usize = 60;

@@ -2,6 +2,9 @@
 
 use super::svg::{CHARACTER, LINE, Svg};
 use crate::plan::explain::{Plan, Step};
+use alloc::borrow::ToOwned;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 
 /// The lines of a step are cut there.
 const WIDEST: usize = 100;

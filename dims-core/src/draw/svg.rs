@@ -1,6 +1,7 @@
 //! Writing SVG: the few shapes that the drawings are made of.
 
-use std::fmt::{Display, Write};
+use alloc::string::String;
+use core::fmt::{Display, Write};
 
 /// Height of a line of text.
 pub const LINE: usize = 18;
@@ -67,7 +68,7 @@ impl Svg {
 struct Escaped<'a>(&'a str);
 
 impl Display for Escaped<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         for char in self.0.chars() {
             match char {
                 '&' => f.write_str("&amp;")?,

@@ -2,6 +2,9 @@
 
 use super::svg::{CHARACTER, LINE, Svg};
 use crate::pattern::EinsumPath;
+use alloc::borrow::ToOwned;
+use alloc::string::String;
+use alloc::vec::Vec;
 
 /// Between neighbouring operands, and between a product and what it is made of.
 const GAP: usize = 16;

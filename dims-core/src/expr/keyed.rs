@@ -14,6 +14,8 @@ use crate::rank::Rank;
 use crate::scalar::{Element, Num};
 use crate::set::{DimKey, Dims};
 use crate::storage::axes::Axis;
+use alloc::string::String;
+use alloc::vec::Vec;
 use smallvec::SmallVec;
 
 /// Elements, with an axis for each of some dims, and positional axes.

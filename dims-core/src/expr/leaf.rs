@@ -19,8 +19,10 @@ use crate::scalar::{Element, Num};
 use crate::set::{Dims, Keys, MAX_DIMS};
 use crate::storage::axes::{Axis, AxisBlock};
 use crate::storage::{Owned, View};
-use std::any::{Any, TypeId};
-use std::marker::PhantomData;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::any::{Any, TypeId};
+use core::marker::PhantomData;
 
 /// Where the dims of an operand stand among those of the loops; a constant, so that it costs nothing at run time.
 struct Embedding<S, U>(PhantomData<(S, U)>);

@@ -5,6 +5,9 @@
 //! loops, and lower the expression to a kernel ([`Expr::kernel`]). The dims of the loops are a parameter of the first two
 //! steps; an expression does not know its own dims, only its leaves do.
 
+use alloc::string::String;
+use alloc::vec::Vec;
+
 pub mod affine;
 pub mod index;
 pub mod keyed;
@@ -240,7 +243,7 @@ pub(crate) fn in_place<U: Dims, R: Rank, E: Expr>(
         loops: Loops::new::<E::Elem>(nest, len, threads),
     });
     let parts = if threads <= 1 { Parts::new() } else { nest.split(0, threads) };
-    let parts = if threads <= 1 { std::slice::from_ref(nest) } else { &parts[..] };
+    let parts = if threads <= 1 { core::slice::from_ref(nest) } else { &parts[..] };
     let kernels = parts.iter().map(|nest| (expr.kernel(&mut nest.operands()), nest));
     // SAFETY: there are `len` places, which are those of the expression's own elements in the order of the loops, each read at its own
     // position alone, or new memory.

@@ -14,6 +14,8 @@ use crate::rank::Rank;
 use crate::scalar::{Element, Num};
 use crate::set::{Dims, Keys};
 use crate::storage::axes::Axis;
+use alloc::string::String;
+use alloc::vec::Vec;
 
 /// An operation on each element of an expression.
 #[derive(Clone, Copy, Debug)]

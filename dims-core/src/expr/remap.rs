@@ -14,8 +14,10 @@ use crate::rank::Rank;
 use crate::scalar::Num;
 use crate::set::{DimKey, Dims};
 use crate::storage::axes::Axis;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::marker::PhantomData;
 use smallvec::SmallVec;
-use std::marker::PhantomData;
 
 /// What one inner dim is along the outer dims: `offset + sum of step x dim`.
 #[derive(Clone, Debug)]

@@ -13,6 +13,7 @@ use crate::rank::Rank;
 use crate::scalar::IndexInt;
 use crate::set::{DimKey, Dims};
 use crate::tensor::Computable;
+use alloc::string::String;
 
 /// A tensor in memory, of which one dim is selected from by an index; each index is checked when its element is read.
 pub struct Take<A: Computable, I> {

@@ -1,6 +1,8 @@
 //! Bytes of a file in memory, aligned for any element.
 
 use super::FileError;
+use alloc::string::ToString;
+use alloc::vec::Vec;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;

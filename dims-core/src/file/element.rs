@@ -3,6 +3,7 @@
 use super::FileError;
 use crate::error::DimError;
 use crate::scalar::Element;
+use alloc::vec::Vec;
 use bytemuck::{CheckedBitPattern, NoUninit};
 use num_complex::Complex;
 

@@ -9,6 +9,8 @@ use crate::plan::shape::volume;
 use crate::rank::Rank0;
 use crate::set::{DimKey, Dims, MAX_DIMS};
 use crate::storage::{Owned, View};
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 use smallvec::SmallVec;
 
 /// A tensor as it stands in a file.

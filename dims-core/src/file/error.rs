@@ -1,7 +1,9 @@
 //! What can be wrong with a file.
 
 use crate::error::DimError;
-use std::fmt;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
 
 /// Why a tensor could not be read from a file, or written to one.
 #[derive(Debug)]
@@ -86,8 +88,8 @@ impl fmt::Display for FileError {
     }
 }
 
-impl std::error::Error for FileError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+impl core::error::Error for FileError {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
         match self {
             FileError::Io { error, .. } => Some(error),
             FileError::Size(error) => Some(error),

@@ -3,7 +3,9 @@
 
 use super::FileError;
 use crate::set::DimKey;
-use std::fmt::Write;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::fmt::Write;
 
 /// What a file says of an axis.
 #[derive(Clone, Debug, PartialEq)]

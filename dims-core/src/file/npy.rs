@@ -15,6 +15,8 @@ use super::{Buffer, Entry, FileError};
 use crate::rank::Rank0;
 use crate::set::Dims;
 use crate::tensor::Computable;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 use std::path::Path;
 
 const MAGIC: &[u8] = b"\x93NUMPY";
@@ -107,7 +109,7 @@ impl Header {
             return Err(wrong(format!("a header of {len} bytes is too long")));
         }
         let text = bytes.get(start..start + len).ok_or_else(cut)?;
-        let text = std::str::from_utf8(text).map_err(|_| wrong("the header is no text"))?;
+        let text = core::str::from_utf8(text).map_err(|_| wrong("the header is no text"))?;
         Ok((Self::parse(text)?, start + len))
     }
 
@@ -272,7 +274,7 @@ where
     let version = if !text.is_ascii() { 3 } else { 1 + u8::from(text.len() + ALIGNED > u16::MAX.into()) };
     let before = MAGIC.len() + if version == 1 { 4 } else { 6 };
     let len = (before + text.len() + 1).next_multiple_of(ALIGNED) - before;
-    text.extend(std::iter::repeat_n(' ', len - 1 - text.len()));
+    text.extend(core::iter::repeat_n(' ', len - 1 - text.len()));
     text.push('\n');
     let mut bytes = [MAGIC, &[version, 0]].concat();
     match version {

@@ -5,6 +5,8 @@ use super::names::shortened;
 use super::{Buffer, FileError, npy};
 use crate::rank::Rank0;
 use crate::tensor::Computable;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 use std::io::{Cursor, Read, Write};
 use std::path::Path;
 use zip::result::ZipError;

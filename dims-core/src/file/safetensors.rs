@@ -6,6 +6,8 @@ use super::{Buffer, Entry, FileError};
 use crate::rank::Rank0;
 use crate::set::Dims;
 use crate::tensor::Computable;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 use safetensors::tensor::{Metadata, TensorView};
 use safetensors::{Dtype, SafeTensorError, SafeTensors, serialize};
 use std::collections::HashMap;

@@ -17,7 +17,8 @@ use crate::set::DimsOf;
 use crate::storage::axes::Axis;
 use crate::tensor::Computable;
 use ::image::{ImageBuffer, Luma, LumaA, Pixel, Primitive, Rgb, Rgba};
-use std::panic::Location;
+use alloc::vec::Vec;
+use core::panic::Location;
 
 /// Kinds of pixels: those with one channel make images of two axes, the others such of three.
 pub trait Channels: Pixel {

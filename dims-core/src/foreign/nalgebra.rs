@@ -17,7 +17,8 @@ use crate::tensor::Computable;
 use ::nalgebra::{
     ArrayStorage, Const, DMatrix, DVector, Dim, Dyn, Matrix, RawStorage, SMatrix, ToTypenum, VecStorage,
 };
-use std::panic::Location;
+use alloc::vec::Vec;
+use core::panic::Location;
 use typenum::{B0, B1, IsEqual, U1};
 
 /// A number of columns as nalgebra's types have it: with exactly one, there is one axis, else there are two.
@@ -159,8 +160,9 @@ where
             }
         }
         let mut data = data.into_iter();
-        let columns =
-            std::array::from_fn(|_| std::array::from_fn(|_| data.next().expect("as many as the sizes say")));
+        let columns = core::array::from_fn(|_| {
+            core::array::from_fn(|_| data.next().expect("as many as the sizes say"))
+        });
         Ok(SMatrix::from_array_storage(ArrayStorage(columns)))
     }
 }

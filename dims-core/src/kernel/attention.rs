@@ -10,6 +10,7 @@ use crate::error::DimError;
 use crate::plan::nest::{Nest, Odometer};
 use crate::scalar::{Analytic, Real};
 use crate::storage::memory::reserve;
+use alloc::vec::Vec;
 
 /// Queries of a tile.
 const QUERIES: usize = 128;
@@ -90,7 +91,7 @@ pub fn attend<T: Real, M: Kernel<Elem = bool>, B: Kernel<Elem: Real<Wide = T>>>(
 /// Some of the blocks of queries.
 struct Piece<'w, T, M, B> {
     work: &'w Work<'w, T>,
-    units: std::ops::Range<usize>,
+    units: core::ops::Range<usize>,
     blocks: usize,
     out: *mut T,
     lowered: Lowered<M, B>,

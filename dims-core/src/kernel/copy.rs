@@ -2,8 +2,8 @@
 
 use super::isa::{Isa, Task, dispatch};
 use crate::plan::nest::{Nest, Odometer, Row};
+use core::mem::MaybeUninit;
 use smallvec::SmallVec;
-use std::mem::MaybeUninit;
 
 /// Writes the elements of a strided operand, in the nest's order, into contiguous memory.
 ///
@@ -149,7 +149,7 @@ impl<T: Copy> Block<T> {
             unsafe {
                 let (from, to) =
                     (self.source.offset(row * self.source_row), self.target.offset(row * self.target_row));
-                std::ptr::copy_nonoverlapping(from, to, self.columns);
+                core::ptr::copy_nonoverlapping(from, to, self.columns);
             }
         }
     }

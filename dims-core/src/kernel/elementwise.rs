@@ -10,8 +10,9 @@ use crate::plan::explain::{Loops, Step, record};
 use crate::plan::nest::{Nest, Odometer, Parts, Row};
 use crate::scalar::Element;
 use crate::storage::memory::reserve;
+use alloc::vec::Vec;
+use core::mem::MaybeUninit;
 use smallvec::SmallVec;
-use std::mem::MaybeUninit;
 
 /// The same value everywhere.
 pub struct Constant<T>(pub T);
@@ -332,7 +333,7 @@ impl<K: Kernel> Task for Replace<'_, K> {
             // SAFETY: the caller of `replace` gave us the places, of which there are as many as the nest has positions; the kernel, which
             // may read them, does not while they are written.
             unsafe {
-                std::ptr::copy_nonoverlapping(buffer.as_ptr().cast(), place.add(done), tile.len);
+                core::ptr::copy_nonoverlapping(buffer.as_ptr().cast(), place.add(done), tile.len);
             }
             done += tile.len;
             tiles.advance();
@@ -557,7 +558,7 @@ impl<T: Element, K: Kernel, X: Indices, O: BinaryOp<T, K::Elem, Out = T>> Task f
             if stride == 1 && !(X::ANY && target.indices.is_active()) {
                 // SAFETY: the tile's places are neighbours, each a valid element that nothing else has access to, by the
                 // contract of `new`.
-                let places = unsafe { std::slice::from_raw_parts_mut(start, tile.len) };
+                let places = unsafe { core::slice::from_raw_parts_mut(start, tile.len) };
                 update_tile::<I, T, K, O>(&kernel, places, &op);
             } else {
                 for x in 0..tile.len {

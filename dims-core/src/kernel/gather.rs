@@ -4,6 +4,8 @@ use super::isa::Isa;
 use super::{Fault, Faults, Kernel, Tile};
 use crate::error::Origin;
 use crate::scalar::IndexInt;
+use alloc::string::String;
+use alloc::vec::Vec;
 
 /// The computed indices of one operand.
 pub trait Indices {

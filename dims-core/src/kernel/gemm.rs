@@ -283,22 +283,30 @@ impl<T: Num, S: Sum> Small<T, S> {
                 }
             }
         }
-        for (i, &sums) in sums.iter().enumerate() {
-            let start = c.wrapping_offset((row + i) as isize * c_row + column as isize * c_col);
-            if c_col == 1 {
+        let start = c.wrapping_offset(row as isize * c_row + column as isize * c_col);
+        // (Three loops without branches, which the compiler unrolls: so the sums never leave their registers.)
+        if c_col != 1 {
+            for (i, &sums) in sums.iter().enumerate() {
+                for (at, &sum) in sums.iter().enumerate() {
+                    // SAFETY: as above.
+                    unsafe {
+                        let out = start.offset(i as isize * c_row + at as isize * c_col);
+                        *out = if accumulate { (*out).add(sum) } else { sum };
+                    }
+                }
+            }
+        } else if accumulate {
+            for (i, &sums) in sums.iter().enumerate() {
                 // SAFETY: as above; the elements of the row are neighbours.
                 unsafe {
-                    let out = start.cast::<[T; W]>();
-                    *out = if accumulate { std::array::from_fn(|at| (*out)[at].add(sums[at])) } else { sums };
+                    let out = start.offset(i as isize * c_row).cast::<[T; W]>();
+                    *out = core::array::from_fn(|at| (*out)[at].add(sums[at]));
                 }
-                continue;
             }
-            for (at, &sum) in sums.iter().enumerate() {
+        } else {
+            for (i, &sums) in sums.iter().enumerate() {
                 // SAFETY: as above.
-                unsafe {
-                    let out = start.offset(at as isize * c_col);
-                    *out = if accumulate { (*out).add(sum) } else { sum };
-                }
+                unsafe { *start.offset(i as isize * c_row).cast::<[T; W]>() = sums };
             }
         }
     }

@@ -71,15 +71,15 @@ pub fn dispatch<W: Task>(task: W) -> W::Out {
             task.run::<Fused>()
         }
         if W::WIDE
-            && is_x86_feature_detected!("avx512f")
-            && is_x86_feature_detected!("avx512bw")
-            && is_x86_feature_detected!("avx512dq")
-            && is_x86_feature_detected!("avx512vl")
+            && std::is_x86_feature_detected!("avx512f")
+            && std::is_x86_feature_detected!("avx512bw")
+            && std::is_x86_feature_detected!("avx512dq")
+            && std::is_x86_feature_detected!("avx512vl")
         {
             // SAFETY: the features were just detected; machines with them have AVX2 and FMA.
             return unsafe { with_avx512(task) };
         }
-        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+        if std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("fma") {
             // SAFETY: both features were just detected.
             return unsafe { with_avx2(task) };
         }

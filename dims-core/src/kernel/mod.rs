@@ -1,5 +1,7 @@
 //! Kernels: loops over untyped operands. Nothing here knows of dims; sizes have been checked before.
 
+use alloc::string::String;
+
 pub mod attention;
 pub mod copy;
 pub mod elementwise;

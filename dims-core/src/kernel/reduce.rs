@@ -10,8 +10,9 @@ use super::{Faults, Kernel, TILE, Tile};
 use crate::error::DimError;
 use crate::plan::nest::{Nest, Odometer, Parts};
 use crate::storage::memory::reserve;
+use alloc::vec::Vec;
+use core::mem::MaybeUninit;
 use smallvec::SmallVec;
-use std::mem::MaybeUninit;
 
 /// Accumulators along the innermost loop.
 const LANES: usize = 32;
@@ -455,7 +456,7 @@ fn across_rows<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
 ) -> bool {
     let (along, last) = (nest.outer, nest.outer + 1);
     let rows = nest.sizes[along];
-    let mut starts = [std::ptr::null(); BLOCK];
+    let mut starts = [core::ptr::null(); BLOCK];
     let mut seen = 0;
     while seen < rows {
         let starts = &mut starts[..BLOCK.min(rows - seen)];

@@ -3,7 +3,7 @@
 use super::reduce::Reducer;
 use crate::kernel::isa::Isa;
 use crate::scalar::{Analytic, Magnitude, Num, Ordered, Real};
-use std::marker::PhantomData;
+use core::marker::PhantomData;
 
 /// A sum.
 #[derive(Clone, Copy)]

@@ -10,7 +10,8 @@ use crate::ops::special::logaddexp;
 use crate::plan::nest::Nest;
 use crate::scalar::{Analytic, Num, Ordered, Real};
 use crate::storage::memory::reserve;
-use std::mem::MaybeUninit;
+use alloc::vec::Vec;
+use core::mem::MaybeUninit;
 
 /// Something done along lines, in place.
 pub trait Along<T>: Copy + Send + Sync {

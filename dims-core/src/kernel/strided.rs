@@ -5,6 +5,7 @@ use super::gather::Indices;
 use super::isa::Isa;
 use super::{Faults, Kernel, Tile};
 use crate::plan::nest::Row;
+use alloc::vec::Vec;
 use smallvec::SmallVec;
 
 /// Reads elements at `base + sum over loops of position x stride`, plus what computed indices add.
@@ -41,7 +42,7 @@ impl<'k, T: Copy + Default, X: Indices> Strided<'k, T, X> {
             current: base,
             buffer: Vec::new(),
             packed: Vec::new(),
-            filled: (std::ptr::null(), 0),
+            filled: (core::ptr::null(), 0),
         };
         if let Some((sizes, strides)) = row.packed
             && !(X::ANY && strided.indices.is_active())
@@ -62,7 +63,7 @@ impl<'k, T: Copy + Default, X: Indices> Strided<'k, T, X> {
         let mut offset = 0;
         for (at, &stride) in at.iter().zip(self.strides) {
             // SAFETY: `at` is a reference.
-            offset += unsafe { std::ptr::from_ref(at).read_volatile() } as isize * stride;
+            offset += unsafe { core::ptr::from_ref(at).read_volatile() } as isize * stride;
         }
         offset
     }
@@ -102,7 +103,7 @@ impl<'k, T: Copy + Default, X: Indices> Strided<'k, T, X> {
     fn gather<I: Isa>(&mut self, start: *const T, tile: &Tile<'_>, faults: &mut Faults) {
         let stride = self.inner;
         // The buffer no longer holds the broadcast element that `line` may have put there.
-        self.filled = (std::ptr::null(), 0);
+        self.filled = (core::ptr::null(), 0);
         self.buffer.clear();
         self.buffer.reserve(tile.len);
         // An element that is masked out or faulty is never read, but its place must hold some value: a neighbour's.
@@ -125,7 +126,7 @@ impl<'k, T: Copy + Default, X: Indices> Strided<'k, T, X> {
             };
             if filler.is_none() {
                 filler = Some(value);
-                self.buffer.extend(std::iter::repeat_n(value, behind));
+                self.buffer.extend(core::iter::repeat_n(value, behind));
             }
             self.buffer.push(value);
         }
@@ -139,7 +140,7 @@ impl<'k, T: Copy + Default, X: Indices> Strided<'k, T, X> {
     /// Elements for a tile without any valid one: a fault is on record, or all of it is masked out.
     #[cold]
     fn stand_in(&mut self, len: usize) {
-        self.filled = (std::ptr::null(), 0);
+        self.filled = (core::ptr::null(), 0);
         self.buffer.clear();
         self.buffer.resize(len, T::default());
         self.current = self.buffer.as_ptr();
@@ -163,7 +164,7 @@ fn fetch<T>(place: *const T) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: a hint, which cannot fault wherever it points; every x86-64 has it.
     unsafe {
-        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(place.cast())
+        core::arch::x86_64::_mm_prefetch::<{ core::arch::x86_64::_MM_HINT_T0 }>(place.cast())
     };
     #[cfg(not(target_arch = "x86_64"))]
     let _ = place;

@@ -2,6 +2,8 @@
 //!
 //! Parts of a result are independent, so what is computed does not depend on how many threads there are.
 
+use alloc::vec::Vec;
+
 /// Less work than this many elements (or multiplications / 64) stays on the caller's thread: handing it over costs microseconds.
 const WORTHWHILE: usize = 1 << 16;
 

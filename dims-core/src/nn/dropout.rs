@@ -9,6 +9,7 @@ use crate::reduce::{Evaluated, evaluate_in};
 use crate::scalar::Real;
 use crate::storage::Owned;
 use crate::tensor::Computable;
+use alloc::vec::Vec;
 use smallvec::SmallVec;
 
 /// Elements that are left out at random.

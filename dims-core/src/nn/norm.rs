@@ -13,6 +13,7 @@ use crate::role::{AllPlay, DataChannel};
 use crate::scalar::Real;
 use crate::set::{Dims, DimsOf, Union};
 use crate::tensor::{AsTensor, Computable};
+use alloc::vec::Vec;
 
 /// What [`batch_norm`](Normalization::batch_norm) yields: the elements, and what they were normalised by. The tensor was one of `T` with
 /// the dims `S` and the positional axes `R`, and `X` are the dims that it was not normalised over.

@@ -19,6 +19,7 @@ use crate::set::{Dims, DimsOf};
 use crate::storage::Owned;
 use crate::tensor::Computable;
 use crate::window::{PerDim, Placing, Positions, Window, Windowed, placed_windows, slid};
+use alloc::vec::Vec;
 use smallvec::SmallVec;
 
 /// Pooling along dims, one to three of them. They run at once, in one pass over windows that are views; with padding the elements are copied

@@ -16,7 +16,7 @@ pub fn exp32<I: Isa>(x: f32) -> f32 {
     // Not-a-number fails both comparisons and stays.
     let x = if x > 89.0 { 89.0 } else { x };
     let x = if x < -105.0 { -105.0 } else { x };
-    let shifted = I::fma32(x, std::f32::consts::LOG2_E, ROUND);
+    let shifted = I::fma32(x, core::f32::consts::LOG2_E, ROUND);
     let n = shifted - ROUND;
     let r = I::fma32(n, -0.693359375, x);
     let r = I::fma32(n, 2.12194440e-4, r);
@@ -39,7 +39,7 @@ pub fn exp64<I: Isa>(x: f64) -> f64 {
     const ROUND: f64 = 6755399441055744.0;
     let x = if x > 710.0 { 710.0 } else { x };
     let x = if x < -746.0 { -746.0 } else { x };
-    let shifted = I::fma64(x, std::f64::consts::LOG2_E, ROUND);
+    let shifted = I::fma64(x, core::f64::consts::LOG2_E, ROUND);
     let n = shifted - ROUND;
     let r = I::fma64(n, -6.93147180369123816490e-1, x);
     let r = I::fma64(n, -1.90821492927058770002e-10, r);

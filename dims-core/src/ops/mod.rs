@@ -536,7 +536,7 @@ impl<T: Num> UnaryOp<T> for ToAcc {
 
 /// The way back from [`ToAcc`].
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct FromAcc<T>(pub std::marker::PhantomData<T>);
+pub(crate) struct FromAcc<T>(pub core::marker::PhantomData<T>);
 impl<T> Operation for FromAcc<T> {}
 
 impl<T: Num> UnaryOp<T::Acc> for FromAcc<T> {
@@ -550,7 +550,7 @@ impl<T: Num> UnaryOp<T::Acc> for FromAcc<T> {
 
 /// Conversion to another element type.
 #[derive(Debug)]
-pub struct Cast<To>(pub std::marker::PhantomData<To>);
+pub struct Cast<To>(pub core::marker::PhantomData<To>);
 
 impl<To> Clone for Cast<To> {
     fn clone(&self) -> Self {
@@ -626,7 +626,7 @@ impl<T: Element> UnaryOp<T> for Holds {
     const NAME: &'static str = "holds";
     #[inline(always)]
     fn apply<I: Isa>(&self, a: T) -> bool {
-        (&a as &dyn std::any::Any).downcast_ref::<bool>().is_some_and(|&holds| holds)
+        (&a as &dyn core::any::Any).downcast_ref::<bool>().is_some_and(|&holds| holds)
     }
 }
 

@@ -70,7 +70,7 @@ pub fn gelu_tanh<I: Isa, T: Real>(x: T) -> T {
 /// `sin(pi x) / (pi x)`
 #[inline(always)]
 pub fn sinc<T: Real>(x: T) -> T {
-    let angle = x * constant(std::f64::consts::PI);
+    let angle = x * constant(core::f64::consts::PI);
     if x == T::zero() { T::one() } else { num_traits::Float::sin(angle) / angle }
 }
 
@@ -90,7 +90,7 @@ pub fn asinh<T: Real>(x: T) -> T {
     // Beyond 1 / epsilon, `x^2 + 1` is `x^2` to the last place, and `x + sqrt(x^2 + 1)`, which can overflow, is twice `x`.
     if size > num_traits::Float::recip(T::epsilon()) {
         return num_traits::Float::copysign(
-            num_traits::Float::ln(size) + constant(std::f64::consts::LN_2),
+            num_traits::Float::ln(size) + constant(core::f64::consts::LN_2),
             x,
         );
     }
@@ -101,7 +101,7 @@ pub fn asinh<T: Real>(x: T) -> T {
 #[inline(always)]
 pub fn acosh<T: Real>(x: T) -> T {
     if x > num_traits::Float::recip(T::epsilon()) {
-        return num_traits::Float::ln(x) + constant(std::f64::consts::LN_2);
+        return num_traits::Float::ln(x) + constant(core::f64::consts::LN_2);
     }
     num_traits::Float::acosh(x)
 }

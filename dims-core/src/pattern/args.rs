@@ -20,8 +20,10 @@ use crate::rank::*;
 use crate::scalar::{Element, Num};
 use crate::set::{Dims, Union};
 use crate::storage::axes::Axis;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::marker::PhantomData;
 use smallvec::SmallVec;
-use std::marker::PhantomData;
 
 /// The elements `V` of an operand whose number of axes fits its part of the pattern. `S` are its dims, and `Rest` is what `...` stands for.
 pub struct Arg<V, S, Rest> {
@@ -423,7 +425,7 @@ pub(super) fn meet<T: Element, U: Dims>(
         let layout = met(pattern, given, &shapes, &[])?;
         return Ok((shapes, layout));
     }
-    let mut dims = Shape::of_axes::<U>(std::iter::empty());
+    let mut dims = Shape::of_axes::<U>(core::iter::empty());
     for shape in &shapes {
         for at in 0..dims.named_len() {
             let (size, origin) = shape.known(at);

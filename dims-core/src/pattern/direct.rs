@@ -50,7 +50,7 @@ impl Bound {
                     grouped = true;
                     continue;
                 };
-                if sizes[at] != axis.size && std::mem::replace(&mut sizes[at], axis.size) != OPEN {
+                if sizes[at] != axis.size && core::mem::replace(&mut sizes[at], axis.size) != OPEN {
                     return false;
                 }
                 row[at] += axis.stride;

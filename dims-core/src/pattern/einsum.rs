@@ -21,6 +21,7 @@ use crate::plan::shape::{Shape, volume};
 use crate::scalar::Num;
 use crate::set::Dims;
 use crate::storage::axes::Axis;
+use alloc::vec::Vec;
 use smallvec::SmallVec;
 
 /// A result of elements `U` with the axes `O`, from operands `L` of elements `T`.

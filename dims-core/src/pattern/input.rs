@@ -18,12 +18,15 @@ use crate::scalar::{Element, Num};
 use crate::set::Dims;
 use crate::storage::axes::Axis;
 use crate::storage::memory::reserve;
+use alloc::borrow::Cow;
+use alloc::boxed::Box;
+use alloc::rc::Rc;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::marker::PhantomData;
 use ndarray::{ArrayBase, Data};
 use smallvec::SmallVec;
-use std::borrow::Cow;
-use std::marker::PhantomData;
-use std::rc::Rc;
-use std::sync::Arc;
 
 /// An operand of a pattern.
 ///
@@ -136,7 +139,7 @@ impl<'a, T> Memory<'a, T> {
         if let Some((_, own)) = items.first() {
             axes.extend_from_slice(own);
         }
-        let start = std::ptr::null();
+        let start = core::ptr::null();
         Memory { start, axes, list: Some(items), owned: Vec::new(), fault: None, borrowed: PhantomData }
     }
 
@@ -374,7 +377,7 @@ macro_rules! pointers {
         impl<A: Item> Item for $pointer {
             fn list(items: &[Self]) -> Memory<'_, A::Elem> {
                 let raw = |item: &Self| {
-                    let Memory { start, axes, list, .. } = A::list(std::slice::from_ref(&**item));
+                    let Memory { start, axes, list, .. } = A::list(core::slice::from_ref(&**item));
                     match list {
                         Some(own) => own[0].clone(),
                         None => (start, axes[1..].into()),

@@ -15,6 +15,7 @@ use crate::scalar::Element;
 use crate::set::Dims;
 use crate::storage::axes::Axis;
 use crate::storage::memory::reserve;
+use alloc::vec::Vec;
 use smallvec::SmallVec;
 
 /// One operand in memory: where it starts and its strides along dims and own axes, for each array of a list.
@@ -24,7 +25,7 @@ pub struct Arrays<'a, T> {
     /// Whether the operand is a list.
     pub is_list: bool,
     /// What keeps them alive.
-    pub memory: std::marker::PhantomData<&'a [T]>,
+    pub memory: core::marker::PhantomData<&'a [T]>,
 }
 
 impl<T> Arrays<'_, T> {
@@ -41,10 +42,10 @@ impl<T> Arrays<'_, T> {
     fn new<'i>(items: impl Iterator<Item = (*const T, &'i [Axis])>, is_list: bool, named: usize) -> Self {
         let strides = |axes: &[Axis]| {
             let list = if is_list { named + 1 } else { named };
-            std::iter::repeat_n(0, list).chain(axes.iter().map(|axis| axis.stride)).collect()
+            core::iter::repeat_n(0, list).chain(axes.iter().map(|axis| axis.stride)).collect()
         };
         let items = items.map(|(start, axes)| (start, strides(axes))).collect();
-        Arrays { items, is_list, memory: std::marker::PhantomData }
+        Arrays { items, is_list, memory: core::marker::PhantomData }
     }
 }
 

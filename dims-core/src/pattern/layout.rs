@@ -32,7 +32,7 @@ impl Layout {
 
     /// The loops of a part of a group, the last one fastest.
     #[inline]
-    fn loops(&self, term: Term) -> std::ops::Range<usize> {
+    fn loops(&self, term: Term) -> core::ops::Range<usize> {
         let rest = self.named + self.solved.rest.len();
         match term {
             Term::Rest => self.named..rest,

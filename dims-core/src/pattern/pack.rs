@@ -13,10 +13,12 @@ use crate::rank::Rank;
 use crate::scalar::Element;
 use crate::storage::axes::Axis;
 use crate::storage::memory::reserve;
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::marker::PhantomData;
+use core::mem::MaybeUninit;
+use core::slice;
 use smallvec::SmallVec;
-use std::marker::PhantomData;
-use std::mem::MaybeUninit;
-use std::slice;
 
 /// The axes that `*` stands for in each array that was packed: what [`unpack!`](../../macro.unpack.html) needs to take the result apart.
 ///
@@ -58,8 +60,8 @@ impl<R, K> PartialEq for PackedShape<R, K> {
     }
 }
 
-impl<R, K> std::fmt::Debug for PackedShape<R, K> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl<R, K> core::fmt::Debug for PackedShape<R, K> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_tuple("PackedShape").field(&self.parts).finish()
     }
 }
@@ -189,7 +191,7 @@ macro_rules! array_list_pointers {
     )*};
 }
 
-array_list_pointers!(&L, &mut L, Box<L>, std::rc::Rc<L>, std::sync::Arc<L>);
+array_list_pointers!(&L, &mut L, Box<L>, alloc::rc::Rc<L>, alloc::sync::Arc<L>);
 
 /// The names of the axes before and behind `*`.
 #[derive(Clone, Copy, Debug)]

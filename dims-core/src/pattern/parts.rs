@@ -5,8 +5,10 @@ use super::rank::AnyRank;
 use crate::bind::source::Axes;
 use crate::error::DimError;
 use crate::scalar::Element;
-use std::borrow::Cow;
-use std::marker::PhantomData;
+use alloc::borrow::Cow;
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::marker::PhantomData;
 
 /// The arrays of a list.
 pub struct Parts<'a, T, R> {

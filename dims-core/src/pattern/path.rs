@@ -8,7 +8,10 @@ use crate::error::DimError;
 use crate::plan::contract::Axes;
 use crate::plan::path::path;
 use crate::scalar::Num;
-use std::fmt;
+use alloc::borrow::ToOwned;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
 
 /// The pairs that an einsum multiplies, one after the other, and what that costs. It prints as a table.
 #[derive(Clone, Debug, PartialEq)]

@@ -5,6 +5,7 @@ use crate::bind::source::RankDyn;
 use crate::order::Ordered;
 use crate::rank::*;
 use crate::set::Dims;
+use alloc::vec::Vec;
 use ndarray::ArrayD;
 
 /// A number of axes: known to rustc ([`Rank0`] to [`Rank26`]), or to the run alone ([`RankDyn`]).

@@ -4,7 +4,7 @@ use crate::kernel::isa::Isa;
 use crate::kernel::reduce::Reducer;
 use crate::kernel::reducers;
 use crate::scalar::{Analytic, Element, Magnitude, Num, Ordered, Real};
-use ::std::marker::PhantomData;
+use ::core::marker::PhantomData;
 
 /// A reduction of elements of the type `T`.
 #[diagnostic::on_unimplemented(

@@ -3,6 +3,8 @@
 use super::data::{Given, Pattern, Slot, Term};
 use crate::dim::DimRef;
 use crate::error::DimError;
+use alloc::borrow::ToOwned;
+use alloc::vec::Vec;
 use smallvec::SmallVec;
 
 /// A size that is not known yet.

@@ -17,6 +17,7 @@ use crate::plan::nest::{Nest, Parts};
 use crate::plan::shape::volume;
 use crate::scalar::Element;
 use crate::set::Dims;
+use alloc::vec::Vec;
 
 /// The elements of the operands along the axes of the output: permuted, split, merged, repeated, or put together of several.
 #[inline]

@@ -21,9 +21,10 @@ use crate::kernel::threads;
 use crate::ops::Mul;
 use crate::scalar::Num;
 use crate::storage::memory::{Buffer, reserve};
+use alloc::vec::Vec;
+use core::any::TypeId;
+use core::marker::PhantomData;
 use smallvec::SmallVec;
-use std::any::TypeId;
-use std::marker::PhantomData;
 
 /// The most loop axes that a contraction can have.
 pub const MOST_AXES: usize = 128;
@@ -172,7 +173,7 @@ fn contiguous(order: &[usize], sizes: &[usize]) -> SmallVec<[isize; 8]> {
 #[inline]
 pub(super) fn each(axes: Axes) -> impl Iterator<Item = usize> + Clone {
     let some = |left: Axes| (left != 0).then_some(left);
-    std::iter::successors(some(axes), move |left| some(left & (left - 1)))
+    core::iter::successors(some(axes), move |left| some(left & (left - 1)))
         .map(|left| left.trailing_zeros() as usize)
 }
 
@@ -402,6 +403,6 @@ fn matrix_pair<T: Num>(
 /// Axes from the greatest stride to the least.
 pub(super) fn sorted(axes: Axes, strides: &[isize]) -> SmallVec<[usize; 8]> {
     let mut order: SmallVec<[usize; 8]> = each(axes).collect();
-    order.sort_by_key(|&axis| std::cmp::Reverse(strides[axis].unsigned_abs()));
+    order.sort_by_key(|&axis| core::cmp::Reverse(strides[axis].unsigned_abs()));
     order
 }

@@ -11,7 +11,8 @@ use crate::scalar::Num;
 use crate::set::Keys;
 use crate::storage::axes::Axis;
 use crate::storage::memory::reserve;
-use std::any::TypeId;
+use alloc::vec::Vec;
+use core::any::TypeId;
 
 /// Elements in memory, with the axes of their dims.
 pub type Memory<'s, T> = (*const T, &'s [Axis]);

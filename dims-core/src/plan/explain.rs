@@ -2,8 +2,10 @@
 
 use super::nest::Nest;
 use crate::scalar::Element;
-use std::cell::{Cell, RefCell};
-use std::fmt;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::cell::{Cell, RefCell};
+use core::fmt;
 
 /// One pass over memory, or one family of matrix products.
 #[derive(Clone, Debug, PartialEq)]
@@ -228,7 +230,7 @@ impl fmt::Display for Loops {
     }
 }
 
-thread_local! {
+std::thread_local! {
     static RECORDING: Cell<bool> = const { Cell::new(false) };
     static STEPS: RefCell<Vec<Step>> = const { RefCell::new(Vec::new()) };
 }
@@ -270,7 +272,7 @@ struct Outer {
 
 impl Drop for Outer {
     fn drop(&mut self) {
-        let mut steps = std::mem::take(&mut self.steps);
+        let mut steps = core::mem::take(&mut self.steps);
         let inner = STEPS.take();
         if self.recording {
             steps.extend(inner);

@@ -2,6 +2,7 @@
 
 use super::rows::Rows;
 use crate::kernel::threads;
+use alloc::vec::Vec;
 use smallvec::SmallVec;
 
 /// How many loops need no allocation.

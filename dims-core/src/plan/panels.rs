@@ -6,7 +6,8 @@ use crate::kernel::gemm::is_small_product;
 use crate::kernel::gemm::panels::{NARROW, Panels, Places, SHORT, are_faster, are_known, multiply};
 use crate::kernel::threads::{self, Carried};
 use crate::scalar::Num;
-use std::ops::Range;
+use alloc::vec::Vec;
+use core::ops::Range;
 
 /// The most places that are listed.
 const MOST: usize = 1 << 20;

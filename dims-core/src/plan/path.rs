@@ -5,6 +5,7 @@
 //! for tensor networks, 2014; without their bounds).
 
 use super::contract::{Axes, Supports, each, set};
+use alloc::vec::Vec;
 use smallvec::SmallVec;
 
 /// A pair of a path: the numbers of both operands in the list of those that are left, the lesser one first, whose product goes to its end;

@@ -6,6 +6,7 @@ use super::nest::Odometer;
 use crate::kernel::gemm::{Matrix, Product, is_small_product, multiply, multiply_scattered};
 use crate::kernel::threads::{self, Carried};
 use crate::scalar::Num;
+use alloc::vec::Vec;
 use smallvec::SmallVec;
 
 /// One loop over merged axes, with the strides of both operands and of the result.
@@ -200,7 +201,7 @@ impl<T: Num> Products<T> {
             all.extend((0..self.first.k as isize).map(along));
         });
         if self.first.is_sideways() {
-            all.iter_mut().for_each(|(a, b)| std::mem::swap(a, b));
+            all.iter_mut().for_each(|(a, b)| core::mem::swap(a, b));
         }
         Some(all)
     }
@@ -248,7 +249,7 @@ pub fn merge(axes: Axes, sizes: &[usize], a: &[isize], b: &[isize], c: &[isize])
 /// A loop along neighbours in place of the one that was chosen, if there is one that is not too short; and the others.
 fn neighbours(chosen: Loop, mut others: Loops, stride: fn(&Loop) -> isize) -> (Loop, Loops) {
     match others.iter_mut().find(|l| stride(l) == 1 && l.size >= 4) {
-        Some(found) => (std::mem::replace(found, chosen), others),
+        Some(found) => (core::mem::replace(found, chosen), others),
         None => (chosen, others),
     }
 }

@@ -4,6 +4,7 @@ use crate::dim::UNSIZED;
 use crate::error::{DimError, Origin, list_sizes};
 use crate::rank::Rank;
 use crate::set::{DimKey, Dims, Keys};
+use alloc::string::String;
 use smallvec::SmallVec;
 
 /// The product of sizes, if it and its bytes can be counted.

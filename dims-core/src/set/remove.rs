@@ -7,7 +7,7 @@ use super::list::List;
 use super::{Bound, Dims, Judged, NamedOnce, Nothing, Verdict};
 use crate::brand::{Brand, Compare, CompareKeys, Element, Equal, Greater, Less};
 use crate::dim::DimList;
-use std::marker::PhantomData;
+use core::marker::PhantomData;
 
 /// Dims, one or a tuple of them, that a tensor with the dims `S` has: each is bound, and named once. The other dims of `S`
 /// are `Others`, which rustc infers.

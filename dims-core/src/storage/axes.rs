@@ -40,14 +40,14 @@ pub unsafe trait AxisBlock: Copy + Send + Sync + 'static {
     fn as_slice(&self) -> &[Axis] {
         // SAFETY: an implementor consists of exactly `LEN` axes without padding, so `self` is valid for reading them,
         // and the slice borrows `self`.
-        unsafe { std::slice::from_raw_parts((self as *const Self).cast(), Self::LEN) }
+        unsafe { core::slice::from_raw_parts((self as *const Self).cast(), Self::LEN) }
     }
 
     /// The axes in order, to change them.
     #[inline(always)]
     fn as_mut_slice(&mut self) -> &mut [Axis] {
         // SAFETY: as in `as_slice`; the borrow of `self` is exclusive, and every bit pattern written is a valid `Axis`.
-        unsafe { std::slice::from_raw_parts_mut((self as *mut Self).cast(), Self::LEN) }
+        unsafe { core::slice::from_raw_parts_mut((self as *mut Self).cast(), Self::LEN) }
     }
 }
 

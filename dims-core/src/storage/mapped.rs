@@ -1,6 +1,7 @@
 //! Files in the address space.
 
 use crate::file::FileError;
+use alloc::string::ToString;
 use memmap2::Mmap;
 use std::fs::File;
 use std::path::Path;

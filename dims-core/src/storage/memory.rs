@@ -4,10 +4,11 @@
 //! intermediate results give their memory back to a small pool, from which the next result of such a size takes it.
 
 use crate::error::DimError;
-use std::alloc::Layout;
-use std::mem::{ManuallyDrop, needs_drop, take};
-use std::ops::{Deref, DerefMut};
-use std::ptr::NonNull;
+use alloc::vec::Vec;
+use core::alloc::Layout;
+use core::mem::{ManuallyDrop, needs_drop, take};
+use core::ops::{Deref, DerefMut};
+use core::ptr::NonNull;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Results of at least this many bytes ask for huge pages.
@@ -110,7 +111,7 @@ unsafe impl Send for Block {}
 impl Drop for Block {
     fn drop(&mut self) {
         // SAFETY: the memory was allocated with this layout, and nothing else owns it.
-        unsafe { std::alloc::dealloc(self.start.as_ptr(), self.layout) };
+        unsafe { alloc::alloc::dealloc(self.start.as_ptr(), self.layout) };
     }
 }
 

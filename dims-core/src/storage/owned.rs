@@ -6,7 +6,8 @@ use crate::error::Origin;
 use crate::plan::axes::AxisList;
 use crate::rank::{Rank, Rank0};
 use crate::set::Dims;
-use std::marker::PhantomData;
+use alloc::vec::Vec;
+use core::marker::PhantomData;
 
 /// Elements, with a size and a stride for each dim of the set `S` and for each of the positional axes `R`.
 pub struct Owned<T, S: Dims, R: Rank = Rank0> {

@@ -3,7 +3,7 @@
 use crate::error::Origin;
 use crate::rank::{Rank, Rank0};
 use crate::set::Dims;
-use std::marker::PhantomData;
+use core::marker::PhantomData;
 
 /// Exclusively borrowed elements with the dims `S` and the positional axes `R`, to assign to.
 ///

@@ -4,8 +4,9 @@ use super::View;
 use super::axes::{Axis, AxisBlock};
 use super::memory::Buffer;
 use crate::set::Dims;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
 use smallvec::SmallVec;
-use std::sync::Arc;
 
 /// A few axes, in some order.
 pub(crate) type Axes = SmallVec<[Axis; 6]>;

@@ -6,7 +6,7 @@ use super::axes::AxisBlock;
 use crate::error::Origin;
 use crate::rank::{Rank, Rank0};
 use crate::set::Dims;
-use std::marker::PhantomData;
+use core::marker::PhantomData;
 
 /// Borrowed elements, with a size and a stride for each dim of `S` and for each of the positional axes `R`.
 ///

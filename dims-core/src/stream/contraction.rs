@@ -18,7 +18,7 @@ use crate::set::list::List;
 use crate::set::{Dims, Right, Wrong};
 use crate::storage::View;
 use crate::tensor::AsTensor;
-use std::marker::PhantomData;
+use core::marker::PhantomData;
 
 impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     /// The sum of products with a constant along the data dimension `axis`, which both have. The one dim that the constant has and the

@@ -11,6 +11,8 @@ use crate::scalar::Element;
 use crate::set::Dims;
 use crate::storage::memory::reserve;
 use crate::storage::shared::{Axes, Shared};
+use alloc::string::ToString;
+use alloc::vec::Vec;
 
 impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     /// The parts one after the other along `axis`, whose size is the sum of theirs. All have the same axes and the same data dimension, and
@@ -159,7 +161,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
 
     /// As [`repeat`](Stream::repeat), but what sizes decide is an error.
     pub fn try_repeat<A: StreamAxis<L>>(&self, axis: A, times: usize) -> Result<Self, DimError> {
-        let out = Self::joined(axis, std::iter::once(self), times)?;
+        let out = Self::joined(axis, core::iter::once(self), times)?;
         out.note(
             Self::cost_of_joining(axis),
             || format!("repeat({}, {times})", axis.info().name),
@@ -198,7 +200,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
             // With the axis outermost, the result is the parts one after the other.
             part.append_to(
                 &mut data,
-                std::iter::once(at).chain((0..own.len()).filter(|&other| other != at)),
+                core::iter::once(at).chain((0..own.len()).filter(|&other| other != at)),
             )?;
         }
         let Some(mut sizes) = sizes else {

@@ -1,7 +1,9 @@
 //! What the operations on streams cost, as plain data that prints.
 
-use std::cell::RefCell;
-use std::fmt;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::cell::RefCell;
+use core::fmt;
 
 /// What an operation on a stream costs on hardware that streams its data dimension.
 ///
@@ -107,7 +109,7 @@ impl fmt::Display for Ledger {
     }
 }
 
-thread_local! {
+std::thread_local! {
     /// One list of entries for each call of [`ledger`] that is running.
     static OPEN: RefCell<Vec<Vec<LedgerEntry>>> = const { RefCell::new(Vec::new()) };
 }

@@ -56,6 +56,9 @@
 //! println!("{ledger}");
 //! ```
 
+use alloc::string::String;
+use alloc::vec::Vec;
+
 mod axes;
 mod axis;
 mod contraction;
@@ -94,10 +97,10 @@ use crate::show::debugged;
 use crate::storage::View;
 use crate::storage::shared::Shared;
 use crate::tensor::Computable;
+use core::fmt;
+use core::marker::PhantomData;
 use ledger::record;
 use smallvec::SmallVec;
-use std::fmt;
-use std::marker::PhantomData;
 
 /// A tensor of `T` whose axes lie in the order of the tuple `L`, and whose data dimension is `D`, one of them: `Stream<f32, (Time, Feat), Feat>`
 /// is `[time feat!]`.

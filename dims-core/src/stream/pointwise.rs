@@ -16,7 +16,7 @@ use crate::rank::Rank0;
 use crate::scalar::{Analytic, Element, Num, Ordered, Real, Signed};
 use crate::set::Dims;
 use crate::storage::View;
-use std::ops::{Add, Div, Mul, Neg, Sub};
+use core::ops::{Add, Div, Mul, Neg, Sub};
 
 /// What can stand on the right of a pointwise operation with a stream of `T` with the axes `L` along `D`: a stream like it, or a reference to
 /// one; a single `T`; a constant, which is a tensor whose dims are among the axes. (A constant stands on the right alone: on its left an operation
@@ -138,7 +138,11 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         let shape = other.operand_shape()?;
         let both = Binary { op, a: self.in_memory().expr, b: other.operand() };
         let out = Stream::compute(Named::from_expr(both))?;
-        out.note(CostClass::Compute, || name.into(), || std::iter::once(self.shape()).chain(shape).collect());
+        out.note(
+            CostClass::Compute,
+            || name.into(),
+            || core::iter::once(self.shape()).chain(shape).collect(),
+        );
         Ok(out)
     }
 

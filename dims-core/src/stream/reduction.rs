@@ -15,7 +15,7 @@ use crate::reduce::{Empty, combined};
 use crate::scalar::{Analytic, Element, Num, Ordered, Real};
 use crate::set::list::List;
 use crate::set::{Dims, Wrong};
-use std::marker::PhantomData;
+use core::marker::PhantomData;
 
 /// A dim of a stream of `L` along `D` that can be reduced away: any but the data dimension.
 pub trait ReducedAway<L, D>: DimRef {

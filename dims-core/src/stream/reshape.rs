@@ -19,6 +19,9 @@ use crate::set::list::List;
 use crate::set::{Dims, NamedOnce, Right, Verdict, Wrong};
 use crate::size::{MaySame, SizesAgree};
 use crate::storage::shared::{Shared, contiguous};
+use alloc::borrow::ToOwned;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 use smallvec::SmallVec;
 
 impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {

@@ -1,6 +1,8 @@
 //! What is wrong with a file of weights.
 
-use std::fmt;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
 
 /// Why a struct could not be loaded: everything that does not fit, one line for each.
 #[derive(Clone, Debug, PartialEq)]
@@ -118,4 +120,4 @@ impl fmt::Display for LoadError {
     }
 }
 
-impl std::error::Error for LoadError {}
+impl core::error::Error for LoadError {}

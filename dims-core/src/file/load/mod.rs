@@ -3,6 +3,10 @@
 //! `#[derive(Load)]` says which tensor of the file each field is; [`Weights`] is the file. Names, element types and sizes are all checked before
 //! there is a struct, and all that is wrong is told at once.
 
+use alloc::borrow::ToOwned;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
 mod error;
 
 pub use error::{Fault, LoadError};
@@ -18,8 +22,8 @@ use crate::rank::Rank0;
 use crate::reduce::laid_out_in;
 use crate::set::{DimKey, Dims, Keys};
 use crate::storage::{Owned, View};
+use alloc::collections::{BTreeMap, BTreeSet};
 use smallvec::SmallVec;
-use std::collections::{BTreeMap, BTreeSet};
 
 /// The tensors of a file, by name, and the sizes of dims that are known without it.
 ///

@@ -4,9 +4,10 @@ use super::{Matrix, Product};
 use crate::kernel::copy::copy_between;
 use crate::plan::nest::Row;
 use crate::scalar::Num;
+use alloc::vec::Vec;
+use core::any::TypeId;
 use gemm::Parallelism;
 use num_complex::{Complex32, Complex64};
-use std::any::TypeId;
 
 /// Runs the product, if the library knows the type.
 ///

@@ -10,10 +10,11 @@
 
 use super::Product;
 use super::vector::Vector;
-use std::any::TypeId;
-use std::arch::x86_64::{__m256, __m256d, __m512, __m512d};
-use std::mem::MaybeUninit;
-use std::ops::{Add, Range};
+use alloc::vec::Vec;
+use core::any::TypeId;
+use core::arch::x86_64::{__m256, __m256d, __m512, __m512d};
+use core::mem::MaybeUninit;
+use core::ops::{Add, Range};
 
 /// How many sums are worked on at once: a panel of so many lines lies in the first-level cache.
 const SUMS: usize = 256;
@@ -84,13 +85,13 @@ pub struct Panels<'l> {
 /// Whether products of such elements have panels on this machine.
 pub fn are_known<T: 'static>() -> bool {
     let known = TypeId::of::<T>() == TypeId::of::<f32>() || TypeId::of::<T>() == TypeId::of::<f64>();
-    known && is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma")
+    known && std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("fma")
 }
 
 /// Whether a product of elements that any library takes as they lie is at least as fast here: if it leaves no panel empty, and its matrices fit
 /// into the second-level cache.
 pub fn are_faster(m: usize, k: usize, n: usize) -> bool {
-    n.is_multiple_of(WIDE) && m * k * n <= MEDIUM && is_x86_feature_detected!("avx512f")
+    n.is_multiple_of(WIDE) && m * k * n <= MEDIUM && std::is_x86_feature_detected!("avx512f")
 }
 
 /// Computes the products `c = a b`, or `c += a b`; `starts` says where the three matrices of each start, as distances from `a`, `b` and `c`.
@@ -107,7 +108,7 @@ pub unsafe fn multiply<T: 'static>(
     c: *mut T,
 ) {
     // SAFETY: the feature was just detected; the rest is the caller's promise.
-    unsafe { multiply_by(is_x86_feature_detected!("avx512f"), panels, starts, a, b, c) }
+    unsafe { multiply_by(std::is_x86_feature_detected!("avx512f"), panels, starts, a, b, c) }
 }
 
 /// Computes a product whose columns have neighbours along the sum alone in the right matrix, if it is one, and not too narrow.
@@ -426,7 +427,8 @@ impl<T: Copy + Default + Add<Output = T>> Tile<'_, T> {
         unsafe {
             let (mut first, mut second) = ([V::zeros(); R], [V::zeros(); R]);
             // Three rows can be reached from one place by an address's own arithmetic.
-            let mut threes: [_; 4] = std::array::from_fn(|three| a.wrapping_offset(3 * three as isize * row));
+            let mut threes: [_; 4] =
+                core::array::from_fn(|three| a.wrapping_offset(3 * three as isize * row));
             for _ in 0..depth {
                 let right = (V::load(b), V::load(b.wrapping_add(V::LEN)));
                 each_row!(I => {
@@ -479,9 +481,9 @@ impl<T: Copy + Default + Add<Output = T>> Tile<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use core::fmt::Debug;
     use num_traits::Float;
     use proptest::prelude::*;
-    use std::fmt::Debug;
 
     /// How many elements a role has: few, or about as many as one block of it.
     fn count(block: usize) -> impl Strategy<Value = usize> {
@@ -545,7 +547,7 @@ mod tests {
             }
         }
         for wide in [false, true] {
-            if wide && !is_x86_feature_detected!("avx512f") {
+            if wide && !std::is_x86_feature_detected!("avx512f") {
                 continue;
             }
             let before = if accumulate { T::one() } else { T::nan() };

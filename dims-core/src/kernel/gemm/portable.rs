@@ -2,8 +2,8 @@
 
 use super::Product;
 use crate::scalar::Num;
+use core::any::TypeId;
 use num_complex::{Complex32, Complex64};
-use std::any::TypeId;
 
 /// Runs the product, if the library knows the type.
 ///

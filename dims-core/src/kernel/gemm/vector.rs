@@ -1,8 +1,8 @@
 //! What [panels](super::panels) need to know of a vector of AVX2 or AVX-512.
 
-use std::arch::asm;
-use std::arch::x86_64::*;
-use std::ops::Add;
+use core::arch::asm;
+use core::arch::x86_64::*;
+use core::ops::Add;
 
 /// A vector of elements, as the machine has them.
 ///
@@ -107,7 +107,7 @@ vector!(__m256d, "avx2,fma" ymm_reg, f64, "sd" "pd", 4, 6, transpose_f64 4, _mm2
 unsafe fn transpose_f32(from: *const f32, columns: &[isize], to: *mut f32, step: usize) {
     // SAFETY: the caller's promise.
     unsafe {
-        let [a, b, c, d, e, f, g, h] = std::array::from_fn(|at| _mm256_loadu_ps(from.offset(columns[at])));
+        let [a, b, c, d, e, f, g, h] = core::array::from_fn(|at| _mm256_loadu_ps(from.offset(columns[at])));
         let pairs = [
             [
                 _mm256_unpacklo_ps(a, b),
@@ -143,7 +143,7 @@ unsafe fn transpose_f32(from: *const f32, columns: &[isize], to: *mut f32, step:
 unsafe fn transpose_f64(from: *const f64, columns: &[isize], to: *mut f64, step: usize) {
     // SAFETY: the caller's promise.
     unsafe {
-        let [a, b, c, d] = std::array::from_fn(|at| _mm256_loadu_pd(from.offset(columns[at])));
+        let [a, b, c, d] = core::array::from_fn(|at| _mm256_loadu_pd(from.offset(columns[at])));
         let pairs = [
             (_mm256_unpacklo_pd(a, b), _mm256_unpacklo_pd(c, d)),
             (_mm256_unpackhi_pd(a, b), _mm256_unpackhi_pd(c, d)),
