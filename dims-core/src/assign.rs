@@ -24,8 +24,8 @@ use crate::storage::axes::{Axis, AxisBlock};
 use crate::storage::{Owned, Place};
 use crate::tensor::Computable;
 use alloc::vec::Vec;
-use smallvec::SmallVec;
 use core::mem::MaybeUninit;
+use smallvec::SmallVec;
 
 /// The new value alone.
 #[derive(Clone, Copy)]

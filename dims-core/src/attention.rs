@@ -268,7 +268,8 @@ fn in_memory<'e, U: Dims, S: Dims, E: Expr<Elem: Real>, W: Real>(
         return Ok(contract::Operand::owned(Vec::new(), &[], shape.sizes()));
     }
     let mut factors = Factors { scale: E::Elem::ONE, operands: SmallVec::new() };
-    if E::MEMORY.is_some() {
+    // Renamed and sliced tensors are in memory as well: self-attention copies nothing.
+    if expr.in_memory::<S>().is_some() {
         expr.factors::<U, Rank0>(shape, &mut factors)?;
     } else {
         computed_factor::<U, Rank0, _>(expr, shape, &mut factors)?;

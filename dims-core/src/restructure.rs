@@ -131,6 +131,15 @@ fn whole(key: crate::set::DimKey) -> Along {
     Along { offset: 0, inner: None, terms: SmallVec::from_iter([(key, 1, None)]) }
 }
 
+/// What can be looked at by several tensors at once: references to tensors, views, and expressions of these.
+#[diagnostic::on_unimplemented(
+    message = "the pieces of a tensor look at its elements, but this one is used up by the first of them",
+    label = "borrow it: `(&x)`; an expression is run first: `let x = (a * b).eval();`"
+)]
+pub trait Shareable: Copy {}
+#[diagnostic::do_not_recommend]
+impl<A: Copy> Shareable for A {}
+
 /// Operations that change the dims of a tensor, but not its elements. All but `flatten` are views of whatever the tensor's
 /// elements come from.
 pub trait Restructure: Computable {
@@ -230,7 +239,12 @@ pub trait Restructure: Computable {
         Ok(Named::from_expr(Remap::new(tensor.expr, info.key(), along)))
     }
 
-    /// The tensor cut along a dim into pieces of the given sizes, which must add up to the dim's.
+    /// The tensor cut along a dim into pieces of the given sizes, which must add up to the dim's. The pieces are views: of a tensor that
+    /// owns its elements, call it on a reference.
+    ///
+    /// ```text
+    /// let parts = (&x).split(Seq, &[2, 3]);       // parts[1][.., s] = x[.., 2 + s]
+    /// ```
     ///
     /// # Panics
     ///
@@ -242,7 +256,7 @@ pub trait Restructure: Computable {
         sizes: &[usize],
     ) -> Vec<Remapped<Self, Self::Dims>>
     where
-        Self: Copy,
+        Self: Shareable,
     {
         unwrap(self.try_split(dim, sizes))
     }
@@ -254,7 +268,7 @@ pub trait Restructure: Computable {
         sizes: &[usize],
     ) -> Result<Vec<Remapped<Self, Self::Dims>>, DimError>
     where
-        Self: Copy,
+        Self: Shareable,
     {
         let tensor = self.into_named();
         let shape = tensor.shape()?;
@@ -290,7 +304,7 @@ pub trait Restructure: Computable {
         count: usize,
     ) -> Vec<Remapped<Self, Self::Dims>>
     where
-        Self: Copy,
+        Self: Shareable,
     {
         unwrap(self.try_chunk(dim, count))
     }
@@ -302,7 +316,7 @@ pub trait Restructure: Computable {
         count: usize,
     ) -> Result<Vec<Remapped<Self, Self::Dims>>, DimError>
     where
-        Self: Copy,
+        Self: Shareable,
     {
         let shape = self.into_named().shape()?;
         let size = shape.size(position(&shape, dim.info()));
@@ -324,7 +338,7 @@ pub trait Restructure: Computable {
     #[track_caller]
     fn unbind<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(self, dim: D) -> Vec<Remapped<Self, X>>
     where
-        Self: Copy,
+        Self: Shareable,
     {
         let shape = unwrap(self.into_named().shape());
         let size = shape.size(position(&shape, dim.info()));

@@ -1,7 +1,7 @@
 //! Matrix products with arbitrary strides: `C = A B` or `C += A B`.
 //!
 //! A library does the work for the types that it knows: the crate `gemm` with the feature of that name, which is on by default, else
-//! `matrixmultiply`. Small products and other types have loops of their own.
+//! `matrixmultiply`; before both comes a BLAS, if the user has installed one (feature `blas`). Small products and other types have loops of their own.
 //!
 //! Why `gemm`: on one thread of an EPYC with AVX-512, f32, in GFLOP/s (`matrixmultiply` -> `gemm`): 1024^3 182 -> 215, 512^3 197 -> 234,
 //! 128^3 167 -> 214, 64^3 135 -> 199, 32^3 87 -> 152, 64 of 128^3 152 -> 201, 1000 x 10 by 10 x 1000 157 -> 184. It loses
@@ -11,6 +11,8 @@
 use super::isa::{Isa, Task, dispatch};
 use crate::scalar::Num;
 
+#[cfg(feature = "blas")]
+mod blas;
 #[cfg_attr(feature = "gemm", path = "gemm/fast.rs")]
 #[cfg_attr(not(feature = "gemm"), path = "gemm/portable.rs")]
 mod library;
@@ -129,6 +131,11 @@ pub unsafe fn multiply<T: Num>(product: &Product<T>) {
         dispatch(Small { product, sum });
         return;
     }
+    #[cfg(feature = "blas")]
+    // SAFETY: the caller's promise.
+    if unsafe { blas::multiply(product) } {
+        return;
+    }
     #[cfg(target_arch = "x86_64")]
     // SAFETY: the caller's promise; the transposed product is the same one.
     if unsafe { panels::multiply_sideways(&product.lying()) } {
@@ -146,6 +153,15 @@ pub unsafe fn multiply<T: Num>(product: &Product<T>) {
 #[inline]
 pub fn is_small_product(m: usize, n: usize, k: usize) -> bool {
     m * n * k <= SMALL
+}
+
+/// Whether products of this type run by a BLAS that the user has installed, where it can be told how they lie.
+#[inline]
+pub fn has_blas<T: Num>() -> bool {
+    #[cfg(feature = "blas")]
+    return blas::is_installed::<T>();
+    #[cfg(not(feature = "blas"))]
+    false
 }
 
 /// Runs a product whose sum is over elements anywhere: `sum` lists how far they lie from the first of their row (of the left matrix) and of

@@ -194,8 +194,8 @@ impl fmt::Display for Step {
                 let bias = bias.as_ref().map_or(String::new(), |bias| format!(", bias {bias}"));
                 write!(
                     f,
-                    "attention of {queries} queries to {keys} keys of {features}, values of {values}, {batch} times, mask \
-                     {mask}{bias}\n   {bytes} bytes, {threads} thread(s)"
+                    "attention of {queries} queries to {keys} keys of {features}, values of {values}, {batch} times\n   \
+                     mask {mask}{bias}; {bytes} bytes, {threads} thread(s)"
                 )
             }
             Step::Calls { function, calls, steps, bytes } => write!(

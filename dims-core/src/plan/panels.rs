@@ -2,8 +2,8 @@
 
 use super::explain::Step;
 use super::products::{Loop, Loops, Roles, for_each};
-use crate::kernel::gemm::is_small_product;
 use crate::kernel::gemm::panels::{NARROW, Panels, Places, SHORT, are_faster, are_known, multiply};
+use crate::kernel::gemm::{has_blas, is_small_product};
 use crate::kernel::threads::{self, Carried};
 use crate::scalar::Num;
 use alloc::vec::Vec;
@@ -43,7 +43,7 @@ impl InPanels {
         };
         let several = [&roles.m, &roles.n, &roles.k].iter().any(|loops| loops.len() > 1);
         let sideways = steps(&roles.k).1 == 1 && steps(&roles.n).1 != 1;
-        let wanted = several || sideways || are_faster(m, k, n);
+        let wanted = several || !has_blas::<T>() && (sideways || are_faster(m, k, n));
         (m >= SHORT && n >= NARROW && wanted).then_some(InPanels { roles, m, n, k, exchanged })
     }
 
