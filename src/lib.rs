@@ -132,6 +132,8 @@
 //! * `rand`: `random`, tensors of random elements.
 //! * `serde`: tensors with the names of their dims, in any format of serde's; reading checks the names.
 
+#![no_std]
+
 #[cfg(feature = "candle")]
 pub use candle_core;
 #[cfg(feature = "image")]
@@ -197,6 +199,7 @@ pub mod prelude {
     pub use crate::ops::Isa;
     pub use crate::order::OrderExt;
     pub use crate::pattern::PackedShape;
+    #[cfg(feature = "std")]
     pub use crate::plan::explain::explain;
     #[cfg(feature = "rand")]
     pub use crate::random::random;
@@ -212,7 +215,9 @@ pub mod prelude {
     pub use crate::set::Dims;
     pub use crate::shift::{Pad, Rearranging};
     pub use crate::sort::Sorting;
-    pub use crate::stream::{CostClass, Stream, Streamed, ledger};
+    #[cfg(feature = "std")]
+    pub use crate::stream::ledger;
+    pub use crate::stream::{CostClass, Stream, Streamed};
     pub use crate::tensor::AsTensor;
     pub use crate::window::Window;
     pub use ndarray::{self, Array, Array0, Array1, Array2, Array3, Array4, Array5, Array6, ArrayD};

@@ -4,6 +4,7 @@
 
 #[macro_use]
 extern crate alloc;
+#[cfg(any(feature = "std", test))]
 extern crate std;
 
 pub mod assign;

@@ -8,6 +8,7 @@ use crate::create::{SizedDims, try_from_fn};
 use crate::error::{DimError, unwrap};
 use crate::named::Named;
 use crate::scalar::Real;
+use num_traits::Float;
 
 /// What numbers are drawn for: the same seed gives other numbers for something else, so that dropout does not leave out the small ones of
 /// `rand`. (The numbers are digits of the golden ratio and of pi.)
@@ -83,6 +84,6 @@ pub fn try_randn<T: Real, D: SizedDims>(dims: D, seed: u64) -> Result<Named<T, D
         // G. E. P. Box, M. E. Muller, 1958, "A note on the generation of random normal deviates".
         let unit = |at| unit(Stream::Normal, seed, at);
         let (u, v) = (1.0 - unit(2 * (at - 1)), unit(2 * (at - 1) + 1));
-        narrowed((-2.0 * u.ln()).sqrt() * (core::f64::consts::TAU * v).cos())
+        narrowed(Float::sqrt(-2.0 * Float::ln(u)) * Float::cos(core::f64::consts::TAU * v))
     })
 }

@@ -11,6 +11,7 @@ use crate::set::{Dims, DimsOf};
 use crate::tensor::Computable;
 use alloc::string::String;
 use alloc::vec::Vec;
+use num_traits::Float;
 
 /// The most lines and columns of a heat map in the terminal, and of a drawn one.
 const IN_TERMINAL: usize = 60;
@@ -57,7 +58,7 @@ pub trait Draw: Computable<Rank = Rank0, Elem: CastTo<f64>> {
         for i in 0..map.shown(0) {
             text.push('\n');
             let line = (0..map.shown(1)).map(|j| match map.level(map.at(i, j)) {
-                Some(level) => ["  ", "░░", "▒▒", "▓▓", "██"][(4.0 * level).round() as usize],
+                Some(level) => ["  ", "░░", "▒▒", "▓▓", "██"][Float::round(4.0 * level) as usize],
                 None => "??",
             });
             text.extend(line);
@@ -195,6 +196,6 @@ fn colour(level: Option<f64>) -> String {
     let place = level * (STOPS.len() - 1) as f64;
     let at = (place as usize).min(STOPS.len() - 2);
     let mix =
-        |c: usize| (STOPS[at][c] + (STOPS[at + 1][c] - STOPS[at][c]) * (place - at as f64)).round() as u8;
+        |c: usize| Float::round(STOPS[at][c] + (STOPS[at + 1][c] - STOPS[at][c]) * (place - at as f64)) as u8;
     format!("#{:02x}{:02x}{:02x}", mix(0), mix(1), mix(2))
 }

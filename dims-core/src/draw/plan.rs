@@ -5,6 +5,7 @@ use crate::plan::explain::{Plan, Step};
 use alloc::borrow::ToOwned;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use num_traits::Float;
 
 /// The lines of a step are cut there.
 const WIDEST: usize = 100;
@@ -43,7 +44,7 @@ fn steps(svg: &mut Svg, steps: &[Step], all: usize, left: usize, mut top: usize)
         svg.rect("box", [left, top, width, height], "", &text);
         let share = step.bytes() as f64 / all.max(1) as f64;
         let title = format!("{} of {all} bytes", step.bytes());
-        let bar = (height as f64 * share).round() as usize;
+        let bar = Float::round(height as f64 * share) as usize;
         svg.rect("share", [left, top + height - bar, BAR, bar], "", &title);
         for (at, line) in lines.iter().enumerate() {
             svg.text(at > 0, left + 16, top + LINE * (at + 1), line);

@@ -1,12 +1,14 @@
 //! Matrix products with arbitrary strides: `C = A B` or `C += A B`.
 //!
-//! A library does the work for the types that it knows: the crate `gemm` with the feature of that name, which is on by default, else
-//! `matrixmultiply`; before both comes a BLAS, if the user has installed one (feature `blas`). Small products and other types have loops of their own.
+//! On x86-64 with AVX2, products of `f32` and `f64` are [read where they lie](unpacked) if neither the caches nor short sides speak against
+//! that, and those whose right matrix is transposed run in [`panels`]. For others of the types that it knows a library does the work: the
+//! crate `gemm` with the feature of that name, which is on by default, else `matrixmultiply`. Other types have loops of their own.
+//! Before all of these comes a BLAS, if the user has installed one (feature `blas`), but for small products.
 //!
 //! Why `gemm`: on one thread of an EPYC with AVX-512, f32, in GFLOP/s (`matrixmultiply` -> `gemm`): 1024^3 182 -> 215, 512^3 197 -> 234,
 //! 128^3 167 -> 214, 64^3 135 -> 199, 32^3 87 -> 152, 64 of 128^3 152 -> 201, 1000 x 10 by 10 x 1000 157 -> 184. It loses
-//! only where the right matrix is transposed, the more the farther its columns are apart. On x86-64 those go to [`panels`], which multiply at 160 to 265
-//! GFLOP/s there (64 x 4096 by 4096 x 64: 67 -> 221, 128 x 64 by 64 x 128: 204 -> 238, 1024^3: 230 -> 261); elsewhere they are put in line first.
+//! where the right matrix is transposed, the more the farther its columns are apart (64 x 4096 by 4096 x 64: 67, in panels 221; 128 x 64 by
+//! 64 x 128: 204 and 238); without panels those are put in line first. Products read in place reach 270 to 280 from 32^3 to 512^3.
 
 use super::isa::{Isa, Task, dispatch};
 use crate::scalar::Num;
@@ -18,6 +20,8 @@ mod blas;
 mod library;
 #[cfg(target_arch = "x86_64")]
 pub mod panels;
+#[cfg(target_arch = "x86_64")]
+pub mod unpacked;
 #[cfg(target_arch = "x86_64")]
 mod vector;
 
@@ -89,6 +93,7 @@ impl<T> Product<T> {
 
     /// The product, or its transposed, so that the columns of the result are nearer to each other than its rows.
     #[inline]
+    #[cfg(any(feature = "gemm", target_arch = "x86_64"))]
     pub fn lying(&self) -> Self {
         if self.c_row.unsigned_abs() < self.c_col.unsigned_abs() { self.transposed() } else { *self }
     }
@@ -125,15 +130,20 @@ const SMALL: usize = 16 * 16 * 16;
 /// else accesses `c`, whose elements are distinct.
 #[inline]
 pub unsafe fn multiply<T: Num>(product: &Product<T>) {
+    #[cfg(feature = "blas")]
+    // SAFETY: the caller's promise.
+    if !is_small_product(product.m, product.n, product.k) && unsafe { blas::multiply(product) } {
+        return;
+    }
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: the caller's promise; the transposed product is the same one.
+    if unsafe { unpacked::multiply(&product.lying()) } {
+        return;
+    }
     if is_small_product(product.m, product.n, product.k) {
         let product = product.oriented();
         let sum = Even { count: product.k, a: product.a.col, b: product.b.row };
         dispatch(Small { product, sum });
-        return;
-    }
-    #[cfg(feature = "blas")]
-    // SAFETY: the caller's promise.
-    if unsafe { blas::multiply(product) } {
         return;
     }
     #[cfg(target_arch = "x86_64")]

@@ -7,6 +7,7 @@
 #![allow(clippy::excessive_precision, clippy::unreadable_literal)]
 
 use crate::kernel::isa::Isa;
+use num_traits::Float;
 
 /// `e^x`: `x = n ln 2 + r`, a polynomial in `r`, and `2^n` in two factors so that subnormal results round once.
 #[inline(always)]
@@ -170,11 +171,11 @@ impl Math for f64 {
     }
     #[inline(always)]
     fn ln_in<I: Isa>(self) -> f64 {
-        self.ln()
+        Float::ln(self)
     }
     #[inline(always)]
     fn tanh_in<I: Isa>(self) -> f64 {
-        self.tanh()
+        Float::tanh(self)
     }
     #[inline(always)]
     fn erf_in<I: Isa>(self) -> f64 {

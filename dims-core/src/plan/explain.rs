@@ -4,6 +4,7 @@ use super::nest::Nest;
 use crate::scalar::Element;
 use alloc::string::String;
 use alloc::vec::Vec;
+#[cfg(feature = "std")]
 use core::cell::{Cell, RefCell};
 use core::fmt;
 
@@ -230,6 +231,7 @@ impl fmt::Display for Loops {
     }
 }
 
+#[cfg(feature = "std")]
 std::thread_local! {
     static RECORDING: Cell<bool> = const { Cell::new(false) };
     static STEPS: RefCell<Vec<Step>> = const { RefCell::new(Vec::new()) };
@@ -242,7 +244,8 @@ std::thread_local! {
 /// println!("{plan}");
 /// ```
 ///
-/// Calls can be nested; each sees its own steps.
+/// Calls can be nested; each sees its own steps. What is recorded belongs to a thread, so this needs the feature `std`.
+#[cfg(feature = "std")]
 pub fn explain<T>(f: impl FnOnce() -> T) -> (T, Plan) {
     let outer = Outer { recording: RECORDING.replace(true), steps: STEPS.take() };
     let result = f();
@@ -252,6 +255,7 @@ pub fn explain<T>(f: impl FnOnce() -> T) -> (T, Plan) {
 }
 
 /// Runs `f`, and takes its steps out of what is recorded, if anything is: they go into a step of their own.
+#[cfg(feature = "std")]
 pub(crate) fn aside<T>(f: impl FnOnce() -> T) -> (T, Vec<Step>) {
     if !RECORDING.get() {
         return (f(), Vec::new());
@@ -263,13 +267,21 @@ pub(crate) fn aside<T>(f: impl FnOnce() -> T) -> (T, Vec<Step>) {
     (result, steps)
 }
 
+/// Runs `f`; without the standard library nothing is recorded.
+#[cfg(not(feature = "std"))]
+pub(crate) fn aside<T>(f: impl FnOnce() -> T) -> (T, Vec<Step>) {
+    (f(), Vec::new())
+}
+
 /// What was recorded before, and whether anything was: put back when it is dropped, also while a panic goes by, with what was recorded
 /// since.
+#[cfg(feature = "std")]
 struct Outer {
     recording: bool,
     steps: Vec<Step>,
 }
 
+#[cfg(feature = "std")]
 impl Drop for Outer {
     fn drop(&mut self) {
         let mut steps = core::mem::take(&mut self.steps);
@@ -285,11 +297,15 @@ impl Drop for Outer {
 /// Takes down a step, if anyone asked for it.
 #[inline(always)]
 pub(crate) fn record(step: impl FnOnce() -> Step) {
+    #[cfg(feature = "std")]
     if RECORDING.get() {
         take_down(step);
     }
+    #[cfg(not(feature = "std"))]
+    let _ = step;
 }
 
+#[cfg(feature = "std")]
 #[cold]
 #[inline(never)]
 fn take_down(step: impl FnOnce() -> Step) {

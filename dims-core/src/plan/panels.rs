@@ -2,7 +2,7 @@
 
 use super::explain::Step;
 use super::products::{Loop, Loops, Roles, for_each};
-use crate::kernel::gemm::panels::{NARROW, Panels, Places, SHORT, are_faster, are_known, multiply};
+use crate::kernel::gemm::panels::{NARROW, Panels, Places, SHORT, are_known, multiply};
 use crate::kernel::gemm::{has_blas, is_small_product};
 use crate::kernel::threads::{self, Carried};
 use crate::scalar::Num;
@@ -24,7 +24,7 @@ pub struct InPanels {
 
 impl InPanels {
     /// The products, if they are worth being worked on so: not what a library can do at least as well, which is a product whose rows,
-    /// columns and sums are one loop each, unless columns of the right matrix have neighbours only along the sum, or it is of medium size.
+    /// columns and sums are one loop each, unless columns of the right matrix have neighbours only along the sum.
     pub fn of<T: Num>(roles: Roles<Loops>) -> Option<Self> {
         let count = |loops: &Loops| loops.iter().try_fold(1, |count: usize, l| count.checked_mul(l.size));
         let (m, n, k) = (count(&roles.m)?, count(&roles.n)?, count(&roles.k)?);
@@ -43,7 +43,7 @@ impl InPanels {
         };
         let several = [&roles.m, &roles.n, &roles.k].iter().any(|loops| loops.len() > 1);
         let sideways = steps(&roles.k).1 == 1 && steps(&roles.n).1 != 1;
-        let wanted = several || !has_blas::<T>() && (sideways || are_faster(m, k, n));
+        let wanted = several || sideways && !has_blas::<T>();
         (m >= SHORT && n >= NARROW && wanted).then_some(InPanels { roles, m, n, k, exchanged })
     }
 

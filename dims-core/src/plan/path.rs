@@ -6,6 +6,7 @@
 
 use super::contract::{Axes, Supports, each, set};
 use alloc::vec::Vec;
+use num_traits::Float;
 use smallvec::SmallVec;
 
 /// A pair of a path: the numbers of both operands in the list of those that are left, the lesser one first, whose product goes to its end;
@@ -26,7 +27,7 @@ pub fn path(sets: &[Axes], sizes: &[usize], kept: &[usize]) -> Path {
     let result = set(kept);
     let (greedy, flops) = greedy(sets.into(), sizes, result);
     let n = sets.len();
-    if n <= 2 || n > MOST || flops < CUT * 3f64.powi(n as i32) / 2.0 {
+    if n <= 2 || n > MOST || flops < CUT * Float::powi(3.0, n as i32) / 2.0 {
         return greedy;
     }
     match cheapest_tree(sets, sizes, result) {

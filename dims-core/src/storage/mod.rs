@@ -1,11 +1,14 @@
 //! Memory: who owns the elements of a tensor, and where its axes lie in it.
 
+pub(crate) mod array;
 pub mod axes;
 #[cfg(all(feature = "memmap", any(feature = "safetensors", feature = "npy")))]
 pub(crate) mod mapped;
 pub mod memory;
 pub mod owned;
 pub mod place;
+#[cfg(feature = "std")]
+mod pool;
 pub(crate) mod shared;
 pub mod view;
 

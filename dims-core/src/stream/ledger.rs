@@ -2,6 +2,7 @@
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+#[cfg(feature = "std")]
 use core::cell::RefCell;
 use core::fmt;
 
@@ -109,6 +110,7 @@ impl fmt::Display for Ledger {
     }
 }
 
+#[cfg(feature = "std")]
 std::thread_local! {
     /// One list of entries for each call of [`ledger`] that is running.
     static OPEN: RefCell<Vec<Vec<LedgerEntry>>> = const { RefCell::new(Vec::new()) };
@@ -116,7 +118,7 @@ std::thread_local! {
 
 /// Runs `f`, and returns what it returns with the operations on streams that it ran on this thread, and what each costs.
 ///
-/// Calls can be nested; each sees its own operations.
+/// Calls can be nested; each sees its own operations. What is recorded belongs to a thread, so this needs the feature `std`.
 ///
 /// ```
 /// use typed_dims::prelude::*;
@@ -130,6 +132,7 @@ std::thread_local! {
 /// assert_eq!(ledger.entries[0].to_string(), "free           slice(Time): [Time=4 Feat!=8] -> [Time=3 Feat!=8]");
 /// println!("{ledger}");
 /// ```
+#[cfg(feature = "std")]
 pub fn ledger<T>(f: impl FnOnce() -> T) -> (T, Ledger) {
     OPEN.with_borrow_mut(|open| open.push(Vec::new()));
     let guard = Opened;
@@ -140,8 +143,10 @@ pub fn ledger<T>(f: impl FnOnce() -> T) -> (T, Ledger) {
 }
 
 /// A list that is open; when it is dropped, also while a panic goes by, its entries go to the list around it.
+#[cfg(feature = "std")]
 struct Opened;
 
+#[cfg(feature = "std")]
 impl Drop for Opened {
     fn drop(&mut self) {
         OPEN.with_borrow_mut(|open| {
@@ -155,6 +160,9 @@ impl Drop for Opened {
 
 /// Takes down an operation, if anyone asked for it.
 pub(super) fn record(entry: impl FnOnce() -> LedgerEntry) {
+    #[cfg(not(feature = "std"))]
+    let _ = entry;
+    #[cfg(feature = "std")]
     if OPEN.with_borrow(|open| !open.is_empty()) {
         let entry = entry();
         OPEN.with_borrow_mut(|open| open.last_mut().map(|list| list.push(entry)));

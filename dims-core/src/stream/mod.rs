@@ -73,7 +73,9 @@ mod stride;
 pub use axes::*;
 pub use axis::NameOfAxis;
 pub use contraction::*;
-pub use ledger::{CostClass, Ledger, LedgerEntry, StreamShape, ledger};
+#[cfg(feature = "std")]
+pub use ledger::ledger;
+pub use ledger::{CostClass, Ledger, LedgerEntry, StreamShape};
 pub use pointwise::StreamOperand;
 pub use reduction::*;
 pub use reshape::*;
