@@ -147,11 +147,24 @@ where
 /// computed tile by tile; tiles without any key, or with a bias of minus infinity alone, are skipped. A query
 /// that may look at no key at all yields not-a-number, as a softmax of minus infinities does.
 ///
-/// ```text
+/// ```
+/// use typed_dims::prelude::*;
+///
+/// dims! { struct Seq; struct Key; struct Head; struct Feat = 4; }
+/// let q = rand::<f32, _>((Seq.of(5), Head.of(2), Feat), 1);
+/// let k = rand::<f32, _>((Key.of(5), Head.of(2), Feat), 2);
+/// let v = rand::<f32, _>((Key.of(5), Head.of(2), Feat), 3);
 /// let scale = (Feat::SIZE as f32).powf(-0.5);
-/// attention(&q, &k, &v, Feat, Key, scale, true)
-/// attention(&q, &k, &v, Feat, Key, scale, Seq.ge(Key))
-/// attention(&q, &k, &v, Feat, Key, scale, (Seq.ge(Key), &slope * (Key - Seq).cast::<f32>()))
+/// let whole = attention(&q, &k, &v, Feat, Key, scale, true);
+/// let causal = attention(&q, &k, &v, Feat, Key, scale, Seq.ge(Key));
+/// let slope = from_vec(Head.of(2), vec![0.5, 0.25]);
+/// let alibi = attention(&q, &k, &v, Feat, Key, scale, (Seq.ge(Key), &slope * (Key - Seq).cast::<f32>()));
+///
+/// let written_out = (((&q * &k).sum(Feat) * scale).softmax(Key) * &v).sum(Key);
+/// assert!((&whole - written_out).abs().max((Seq, Head, Feat)).order(()) < 1e-6);
+/// // The first query hears the first key alone.
+/// assert!(((&causal).index(Seq, 0) - (&v).index(Key, 0)).abs().max((Head, Feat)).order(()) < 1e-6);
+/// assert!((alibi - causal).abs().max((Seq, Head, Feat)).order(()) > 0.0);
 /// ```
 ///
 /// # Panics

@@ -75,6 +75,16 @@ pub trait IntoTensor {
     /// The array as a tensor with a dim for each axis. Nothing is copied (but what lies on the stack: matrices of nalgebra and arrays of
     /// mdarray whose sizes are in their types).
     ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims! { struct Batch; struct Feat = 2; }
+    /// let x = ndarray::array![[1.0, 2.0], [3.0, 4.0]].into_tensor((Batch, Feat));
+    /// assert_eq!(x.dims(), [("Batch", 2), ("Feat", 2)]);
+    /// let wrong = ndarray::array![[1.0, 2.0, 3.0]].try_into_tensor((Batch, Feat)).map(|_| ());
+    /// assert!(matches!(wrong, Err(DimError::StaticSize { dim: "Feat", fixed: 2, found: 3, .. })));
+    /// ```
+    ///
     /// # Panics
     ///
     /// Where [`try_into_tensor`](IntoTensor::try_into_tensor) returns an error.

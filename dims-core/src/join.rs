@@ -22,6 +22,16 @@ use smallvec::SmallVec;
 /// `parts` is an array, a vector or any other collection of tensors of one type; expressions of different types are
 /// `eval`uated first.
 ///
+/// ```
+/// use typed_dims::prelude::*;
+///
+/// dims! { struct Seq; struct Feat = 2; }
+/// let a = from_vec((Seq.of(1), Feat), vec![1, 2]);
+/// let b = from_vec((Seq.of(2), Feat), vec![3, 4, 5, 6]);
+/// let both = concat(Seq, [&a, &b]);                  // both[s] = a[s] where s < 1, else b[s - 1]
+/// assert_eq!(both.order((Seq, Feat)), ndarray::array![[1, 2], [3, 4], [5, 6]]);
+/// ```
+///
 /// # Panics
 ///
 /// Where [`try_concat`] returns an error.
@@ -166,6 +176,15 @@ where
 }
 
 /// The parts along the new dim `dim`, which gets as many elements as there are parts; all sizes must agree.
+///
+/// ```
+/// use typed_dims::prelude::*;
+///
+/// dims! { struct Part; struct Feat = 2; }
+/// let parts = [from_vec(Feat, vec![1, 2]), from_vec(Feat, vec![3, 4])];
+/// let all = stack(Part, &parts);                     // all[p, f] = parts[p][f]
+/// assert_eq!(all.order((Feat, Part)), ndarray::array![[1, 3], [2, 4]]);
+/// ```
 ///
 /// # Panics
 ///

@@ -147,6 +147,15 @@ pub trait Restructure: Computable {
     ///
     /// This is how one axis is used twice: `(&x * (&x).rename(Seq, Key)).sum(Feat)` has `Seq` and `Key`.
     ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims! { struct Seq; struct Key; struct Feat; }
+    /// let x = from_vec((Seq.of(2), Feat.of(2)), vec![1, 2, 3, 4]);
+    /// let gram = (&x * (&x).rename(Seq, Key)).sum(Feat);          // gram[s, k] = sum over f of x[s, f] * x[k, f]
+    /// assert_eq!(gram.order((Seq, Key)), ndarray::array![[5, 11], [11, 25]]);
+    /// ```
+    ///
     /// # Panics
     ///
     /// If `new` already has another size.
@@ -178,6 +187,15 @@ pub trait Restructure: Computable {
 
     /// The elements at one position along a dim; a negative one counts from the end.
     ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims! { struct Seq; struct Feat; }
+    /// let x = from_vec((Seq.of(3), Feat.of(2)), vec![1, 2, 3, 4, 5, 6]);
+    /// assert_eq!((&x).index(Seq, -1).order(Feat), ndarray::array![5, 6]);
+    /// assert!(matches!((&x).try_index(Seq, 3).map(|_| ()), Err(DimError::OutOfBounds { index: 3, size: 3, .. })));
+    /// ```
+    ///
     /// # Panics
     ///
     /// If the position is out of range.
@@ -207,6 +225,16 @@ pub trait Restructure: Computable {
     }
 
     /// The elements in a range of positions along a dim; negative positions count from the end.
+    ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims! { struct Seq; }
+    /// let x = from_vec(Seq.of(5), vec![0, 1, 2, 3, 4]);
+    /// assert_eq!((&x).slice(Seq, 1..-1).order(Seq), ndarray::array![1, 2, 3]);
+    /// let change = (&x).slice(Seq, 1..) - (&x).slice(Seq, ..-1);
+    /// assert_eq!(change.order(Seq), ndarray::array![1, 1, 1, 1]);
+    /// ```
     ///
     /// # Panics
     ///
@@ -358,6 +386,15 @@ pub trait Restructure: Computable {
     ///
     /// Static sizes must multiply to that of `whole`, which rustc checks; of the other sizes one may be unknown.
     ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims! { struct Model = 6; struct Head = 2; struct Feat = 3; }
+    /// let x = from_fn(Model, |m| m);
+    /// let heads = x.unflatten(Model, (Head, Feat));               // heads[h, f] = x[3 * h + f]
+    /// assert_eq!(heads.order((Head, Feat)), ndarray::array![[0, 1, 2], [3, 4, 5]]);
+    /// ```
+    ///
     /// # Panics
     ///
     /// If the sizes do not multiply to that of `whole`.
@@ -410,6 +447,14 @@ pub trait Restructure: Computable {
     }
 
     /// Several dims as one dim `whole`, the last one fastest: `whole = (a * size(b)) + b`. The result is evaluated.
+    ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims! { struct Model = 6; struct Head = 2; struct Feat = 3; }
+    /// let heads = from_fn((Feat, Head), |(f, h)| 10 * h + f);
+    /// assert_eq!(heads.flatten((Head, Feat), Model).order(Model), ndarray::array![0, 1, 2, 10, 11, 12]);
+    /// ```
     ///
     /// # Panics
     ///

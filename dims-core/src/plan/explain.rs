@@ -239,9 +239,15 @@ std::thread_local! {
 
 /// Runs `f`, and returns what it returns with the plan of every tensor operation that it ran on this thread.
 ///
-/// ```text
+/// ```
+/// use typed_dims::prelude::*;
+///
+/// let (a, b) = (ndarray::Array2::<f32>::ones((8, 16)), ndarray::Array2::<f32>::ones((16, 32)));
+/// dims!(i, j, k);
 /// let (c, plan) = explain(|| (a.at((i, k)) * b.at((k, j))).sum(k));
-/// println!("{plan}");
+/// assert_eq!(c.order((i, j))[[0, 0]], 16.0);
+/// assert!(plan.to_string().starts_with("1. product 8 x 16 by 16 x 32"));
+/// assert_eq!((plan.bytes(), plan.flops()), (8 * 32 * 4, 2 * 8 * 16 * 32));
 /// ```
 ///
 /// Calls can be nested; each sees its own steps. What is recorded belongs to a thread, so this needs the feature `std`.
