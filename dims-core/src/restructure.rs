@@ -142,6 +142,9 @@ impl<A: Copy> Shareable for A {}
 
 /// Operations that change the dims of a tensor, but not its elements. All but `flatten` are views of whatever the tensor's
 /// elements come from.
+///
+/// They take the tensor by value, as operators do, so that a view of a result is its owner as well: `(a * b).sum(k).rename(i, j)`. To
+/// look at a tensor that is needed again, call them on a reference: `(&x).index(Seq, 3)`. (Views, `a.at((i, j))`, are `Copy`.)
 pub trait Restructure: Computable {
     /// The tensor with the dim `old` under the name `new`; free.
     ///

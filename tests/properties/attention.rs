@@ -173,6 +173,34 @@ fn a_bias_that_cannot_be_had_is_an_error() {
     let Err(DimError::OutOfBounds { index: 2, size: 2, .. }) = refused else { panic!("an error") };
 }
 
+#[cfg(feature = "half")]
+#[test]
+fn a_bias_of_half_precision_is_added_in_single() {
+    macro_rules! check {
+        ($half:ty, $bound:expr) => {{
+            let mut random = Random(11);
+            let mut matrix = |rows, columns| {
+                Array2::from_shape_simple_fn((rows, columns), || <$half>::from_f64(fraction(&mut random)))
+            };
+            let (q, k, v, bias) = (matrix(30, 8), matrix(40, 8), matrix(40, 5), matrix(30, 40));
+            dims!(i, j, d, e);
+            let scale = <$half>::from_f64(0.25);
+            let how = (i.ge(j - 12), bias.at((i, j)));
+            let found = attention(q.at((i, d)), k.at((j, d)), v.at((j, e)), d, j, scale, how);
+            let wide = |x: &Array2<$half>| x.mapv(f64::from);
+            let (q, k, v, bias) = (wide(&q), wide(&k), wide(&v), wide(&bias));
+            let scores = (q.at((i, d)) * k.at((j, d))).sum(d) * 0.25 + bias.at((i, j));
+            let weights = select(i.ge(j - 12), scores, f64::NEG_INFINITY).softmax(j);
+            let expected = (weights * v.at((j, e))).sum(j);
+            let difference = (found.cast::<f64>() - expected).abs().max((i, e)).order(());
+            assert!(difference < $bound, "{difference}");
+        }};
+    }
+    // Results are 4 at the most, and rounded once.
+    check!(half::f16, 4.0 / 1024.0);
+    check!(half::bf16, 4.0 / 128.0);
+}
+
 #[test]
 fn a_bias_shows_in_the_plan() {
     let x = Array2::<f32>::ones((3, 4));
