@@ -2,8 +2,8 @@
 
 use super::explain::Step;
 use super::products::{Loop, Loops, Roles, for_each};
-use crate::kernel::gemm::is_small_product;
 use crate::kernel::gemm::panels::{NARROW, Panels, Places, SHORT, are_known, multiply};
+use crate::kernel::gemm::{has_blas, is_small_product};
 use crate::kernel::threads::{self, Carried};
 use crate::scalar::Num;
 use alloc::vec::Vec;
@@ -42,7 +42,7 @@ impl InPanels {
         }
         let exchanged = n_steps.2 != 1 && (m_steps.2 == 1 || m > n);
         let (m, n, sideways) = if exchanged { (n, m, rows_sideways) } else { (m, n, columns_sideways) };
-        if m < SHORT || n < NARROW || !(several || sideways) {
+        if m < SHORT || n < NARROW || !(several || sideways && !has_blas::<T>()) {
             return None;
         }
         let roles = if exchanged {
