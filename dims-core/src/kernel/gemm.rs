@@ -14,9 +14,9 @@ use crate::scalar::Num;
 #[cfg_attr(feature = "gemm", path = "gemm/fast.rs")]
 #[cfg_attr(not(feature = "gemm"), path = "gemm/portable.rs")]
 mod library;
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
 pub mod panels;
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
 mod vector;
 
 /// A strided matrix for reading.
@@ -87,7 +87,7 @@ impl<T> Product<T> {
 
     /// The product, or its transposed, so that the columns of the result are nearer to each other than its rows.
     #[inline]
-    #[cfg(any(feature = "gemm", target_arch = "x86_64"))]
+    #[cfg(any(feature = "gemm", all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2"))))]
     pub fn lying(&self) -> Self {
         if self.c_row.unsigned_abs() < self.c_col.unsigned_abs() { self.transposed() } else { *self }
     }
@@ -130,7 +130,7 @@ pub unsafe fn multiply<T: Num>(product: &Product<T>) {
         dispatch(Small { product, sum });
         return;
     }
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
     // SAFETY: the caller's promise; the transposed product is the same one.
     if unsafe { panels::multiply_sideways(&product.lying()) } {
         return;

@@ -33,7 +33,7 @@ impl Isa for Baseline {
 
 /// Instructions with fused multiply-add: x86-64 with AVX2 and FMA, or AVX-512; AArch64.
 #[derive(Clone, Copy)]
-#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
+#[allow(dead_code)] // Not every target has them.
 pub struct Fused;
 
 impl Isa for Fused {
@@ -90,7 +90,7 @@ pub trait Task {
     type Out;
     /// Whether the work is also compiled for AVX-512: for what computes much on elements that are at hand, and is not compiled for each
     /// expression.
-    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
+    #[allow(dead_code)] // On x86-64 alone there is a choice.
     const WIDE: bool = false;
     /// Does the work.
     fn run<I: Isa>(self) -> Self::Out;
@@ -101,7 +101,7 @@ pub trait Task {
 /// (It is never inlined, so that there is one copy of a task for each instruction set, however often it is dispatched.)
 #[inline(never)]
 pub fn dispatch<W: Task>(task: W) -> W::Out {
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
     {
         #[target_feature(enable = "avx2,fma")]
         unsafe fn with_avx2<W: Task>(task: W) -> W::Out {

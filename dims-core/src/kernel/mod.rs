@@ -3,7 +3,8 @@
 use alloc::string::String;
 
 /// Whether this machine has an instruction set of x86-64: asked at run time, or without the standard library what the target guarantees.
-#[cfg(target_arch = "x86_64")]
+/// (There may be no registers for floats then, and no code that uses them: where AVX2 is not guaranteed either, what asks is left out.)
+#[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
 macro_rules! detected {
     ($feature:tt) => {{
         #[cfg(feature = "std")]
