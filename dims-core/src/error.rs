@@ -226,11 +226,11 @@ pub fn unwrap<T>(result: Result<T, DimError>) -> T {
     }
 }
 
-/// Panics with the error's text, at the caller's place, where a value would have been.
+/// Panics with the error's text, at the caller's place.
 #[track_caller]
 #[cold]
 #[inline(never)]
-pub fn fail<T>(error: &DimError) -> T {
+pub fn fail(error: &DimError) -> ! {
     panic!("{error}")
 }
 

@@ -14,12 +14,13 @@ use crate::set::list::List;
 use crate::set::remove::{Left, Missing, Removal, RemoveAll, Twice};
 use crate::set::{Bound, Dims, Keys, MAX_DIMS, NamedOnce, Verdict};
 use crate::storage::Owned;
+use crate::storage::array::array;
 use crate::storage::axes::Axis;
 use crate::tensor::{Computable, NamedOf};
 use crate::tuples::{each_tuple, fold_back, nested};
 use alloc::vec::Vec;
 use core::marker::PhantomData;
-use ndarray::{Array, ArrayD};
+use ndarray::{Array, ArrayD, Dim, IxDyn};
 use smallvec::SmallVec;
 
 /// The axes that `order` makes: each a dim, or a tuple of dims that are flattened into one axis, the last one fastest.
@@ -169,7 +170,7 @@ macro_rules! arrays {
             #[inline]
             fn array<T>(data: Vec<T>, sizes: &[usize]) -> Self::Array<T> {
                 let sizes: [usize; $n] = sizes.try_into().expect("one size for each axis");
-                Array::from_shape_vec(sizes, data).expect("the sizes are the shape of the data")
+                array(Dim(sizes), data)
             }
         }
     )*};
@@ -184,7 +185,7 @@ macro_rules! dynamic_arrays {
 
             #[inline]
             fn array<T>(data: Vec<T>, sizes: &[usize]) -> ArrayD<T> {
-                ArrayD::from_shape_vec(sizes, data).expect("the sizes are the shape of the data")
+                array(IxDyn(sizes), data)
             }
         }
     )*};

@@ -1,12 +1,13 @@
 //! Matrix products with arbitrary strides: `C = A B` or `C += A B`.
 //!
-//! A library does the work for the types that it knows: the crate `gemm` with the feature of that name, which is on by default, else
-//! `matrixmultiply`. Small products and other types have loops of their own.
+//! On x86-64 with AVX2, products of `f32` and `f64` are [read where they lie](unpacked) if neither the caches nor short sides speak against
+//! that, and those whose right matrix is transposed run in [`panels`]. For others of the types that it knows a library does the work: the
+//! crate `gemm` with the feature of that name, which is on by default, else `matrixmultiply`. Other types have loops of their own.
 //!
 //! Why `gemm`: on one thread of an EPYC with AVX-512, f32, in GFLOP/s (`matrixmultiply` -> `gemm`): 1024^3 182 -> 215, 512^3 197 -> 234,
 //! 128^3 167 -> 214, 64^3 135 -> 199, 32^3 87 -> 152, 64 of 128^3 152 -> 201, 1000 x 10 by 10 x 1000 157 -> 184. It loses
-//! only where the right matrix is transposed, the more the farther its columns are apart. On x86-64 those go to [`panels`], which multiply at 160 to 265
-//! GFLOP/s there (64 x 4096 by 4096 x 64: 67 -> 221, 128 x 64 by 64 x 128: 204 -> 238, 1024^3: 230 -> 261); elsewhere they are put in line first.
+//! where the right matrix is transposed, the more the farther its columns are apart (64 x 4096 by 4096 x 64: 67, in panels 221; 128 x 64 by
+//! 64 x 128: 204 and 238); without panels those are put in line first. Products read in place reach 270 to 280 from 32^3 to 512^3.
 
 use super::isa::{Isa, Task, dispatch};
 use crate::scalar::Num;
@@ -16,6 +17,8 @@ use crate::scalar::Num;
 mod library;
 #[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
 pub mod panels;
+#[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
+pub mod unpacked;
 #[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
 mod vector;
 
@@ -124,6 +127,11 @@ const SMALL: usize = 16 * 16 * 16;
 /// else accesses `c`, whose elements are distinct.
 #[inline]
 pub unsafe fn multiply<T: Num>(product: &Product<T>) {
+    #[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
+    // SAFETY: the caller's promise; the transposed product is the same one.
+    if unsafe { unpacked::multiply(&product.lying()) } {
+        return;
+    }
     if is_small_product(product.m, product.n, product.k) {
         let product = product.oriented();
         let sum = Even { count: product.k, a: product.a.col, b: product.b.row };
@@ -284,23 +292,30 @@ impl<T: Num, S: Sum> Small<T, S> {
                 }
             }
         }
-        for (i, &sums) in sums.iter().enumerate() {
-            let start = c.wrapping_offset((row + i) as isize * c_row + column as isize * c_col);
-            if c_col == 1 {
+        let start = c.wrapping_offset(row as isize * c_row + column as isize * c_col);
+        // (Three loops without branches, which the compiler unrolls: so the sums never leave their registers.)
+        if c_col != 1 {
+            for (i, &sums) in sums.iter().enumerate() {
+                for (at, &sum) in sums.iter().enumerate() {
+                    // SAFETY: as above.
+                    unsafe {
+                        let out = start.offset(i as isize * c_row + at as isize * c_col);
+                        *out = if accumulate { (*out).add(sum) } else { sum };
+                    }
+                }
+            }
+        } else if accumulate {
+            for (i, &sums) in sums.iter().enumerate() {
                 // SAFETY: as above; the elements of the row are neighbours.
                 unsafe {
-                    let out = start.cast::<[T; W]>();
-                    *out =
-                        if accumulate { core::array::from_fn(|at| (*out)[at].add(sums[at])) } else { sums };
+                    let out = start.offset(i as isize * c_row).cast::<[T; W]>();
+                    *out = core::array::from_fn(|at| (*out)[at].add(sums[at]));
                 }
-                continue;
             }
-            for (at, &sum) in sums.iter().enumerate() {
+        } else {
+            for (i, &sums) in sums.iter().enumerate() {
                 // SAFETY: as above.
-                unsafe {
-                    let out = start.offset(at as isize * c_col);
-                    *out = if accumulate { (*out).add(sum) } else { sum };
-                }
+                unsafe { *start.offset(i as isize * c_row).cast::<[T; W]>() = sums };
             }
         }
     }

@@ -7,6 +7,9 @@
 //! On other machines than x86-64 the loops are compiled once, for what the target guarantees: NEON on AArch64, and SIMD on WebAssembly if the
 //! program is built with `-C target-feature=+simd128`. Without the standard library that is so on x86-64 as well.
 
+#[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
+use core::sync::atomic::{AtomicU8, Ordering};
+
 /// An instruction set, as far as scalar code must know it.
 pub trait Isa: Copy {
     /// `a * b + c`; with one rounding where the machine has an instruction for it.
@@ -96,6 +99,61 @@ pub trait Task {
     fn run<I: Isa>(self) -> Self::Out;
 }
 
+/// The instructions that a machine has, of those for which loops are compiled.
+#[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[repr(u8)]
+pub enum Level {
+    /// What the target guarantees.
+    Baseline = 1,
+    /// AVX2 and FMA.
+    Avx2,
+    /// Those, and AVX-512 F, BW, DQ and VL.
+    Avx512,
+}
+
+/// The best instructions that this machine has: asked at run time, or without the standard library what the target guarantees.
+///
+/// (The target may have no registers for floats then, and no code that uses them may be compiled: so all of this is left out, with what asks
+/// for it, where AVX2 is not guaranteed either.)
+#[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
+#[inline]
+pub fn level() -> Level {
+    /// What was found out; 0 before.
+    static FOUND: AtomicU8 = AtomicU8::new(0);
+    match FOUND.load(Ordering::Relaxed) {
+        3 => Level::Avx512,
+        2 => Level::Avx2,
+        1 => Level::Baseline,
+        _ => {
+            let found = detect();
+            FOUND.store(found as u8, Ordering::Relaxed);
+            found
+        }
+    }
+}
+
+#[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
+#[cold]
+fn detect() -> Level {
+    macro_rules! has {
+        ($($feature:tt)*) => {{
+            #[cfg(feature = "std")]
+            let has = $(std::is_x86_feature_detected!($feature))&&*;
+            #[cfg(not(feature = "std"))]
+            let has = $(cfg!(target_feature = $feature))&&*;
+            has
+        }};
+    }
+    if !has!("avx2" "fma") {
+        Level::Baseline
+    } else if !has!("avx512f" "avx512bw" "avx512dq" "avx512vl") {
+        Level::Avx2
+    } else {
+        Level::Avx512
+    }
+}
+
 /// Runs the task with the best instructions that this machine has.
 ///
 /// (It is never inlined, so that there is one copy of a task for each instruction set, however often it is dispatched.)
@@ -111,18 +169,12 @@ pub fn dispatch<W: Task>(task: W) -> W::Out {
         unsafe fn with_avx512<W: Task>(task: W) -> W::Out {
             task.run::<Fused>()
         }
-        if W::WIDE
-            && detected!("avx512f")
-            && detected!("avx512bw")
-            && detected!("avx512dq")
-            && detected!("avx512vl")
-        {
-            // SAFETY: the features were just detected; machines with them have AVX2 and FMA.
-            return unsafe { with_avx512(task) };
-        }
-        if detected!("avx2") && detected!("fma") {
-            // SAFETY: both features were just detected.
-            return unsafe { with_avx2(task) };
+        match level() {
+            // SAFETY: the machine has the features.
+            Level::Avx512 if W::WIDE => return unsafe { with_avx512(task) },
+            // SAFETY: as above; machines with AVX-512 have AVX2 and FMA.
+            Level::Avx512 | Level::Avx2 => return unsafe { with_avx2(task) },
+            Level::Baseline => {}
         }
     }
     #[cfg(all(feature = "std", target_arch = "aarch64"))]

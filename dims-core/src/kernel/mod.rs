@@ -2,19 +2,6 @@
 
 use alloc::string::String;
 
-/// Whether this machine has an instruction set of x86-64: asked at run time, or without the standard library what the target guarantees.
-/// (There may be no registers for floats then, and no code that uses them: where AVX2 is not guaranteed either, what asks is left out.)
-#[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
-macro_rules! detected {
-    ($feature:tt) => {{
-        #[cfg(feature = "std")]
-        let detected = std::is_x86_feature_detected!($feature);
-        #[cfg(not(feature = "std"))]
-        let detected = cfg!(target_feature = $feature);
-        detected
-    }};
-}
-
 pub mod attention;
 pub mod copy;
 pub mod elementwise;

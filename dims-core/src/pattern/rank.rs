@@ -5,8 +5,9 @@ use crate::bind::source::RankDyn;
 use crate::order::Ordered;
 use crate::rank::*;
 use crate::set::Dims;
+use crate::storage::array::array;
 use alloc::vec::Vec;
-use ndarray::ArrayD;
+use ndarray::{ArrayD, IxDyn};
 
 /// A number of axes: known to rustc ([`Rank0`] to [`Rank26`]), or to the run alone ([`RankDyn`]).
 pub trait AnyRank: 'static {
@@ -116,6 +117,6 @@ impl<T> ResultOf<T, ()> for RankDyn {
 
     #[inline]
     fn build(data: Vec<T>, sizes: &[usize]) -> ArrayD<T> {
-        ArrayD::from_shape_vec(sizes, data).expect("the sizes are the shape of the data")
+        array(IxDyn(sizes), data)
     }
 }

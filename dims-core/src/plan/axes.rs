@@ -107,6 +107,7 @@ impl AxisList {
     }
 
     /// The axes in order.
+    #[inline(always)]
     pub const fn as_slice(&self) -> &[usize] {
         self.axes.split_at(self.len).0
     }

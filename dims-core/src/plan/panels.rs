@@ -3,7 +3,7 @@
 use super::explain::Step;
 use super::products::{Loop, Loops, Roles, for_each};
 use crate::kernel::gemm::is_small_product;
-use crate::kernel::gemm::panels::{NARROW, Panels, Places, SHORT, are_faster, are_known, multiply};
+use crate::kernel::gemm::panels::{NARROW, Panels, Places, SHORT, are_known, multiply};
 use crate::kernel::threads::{self, Carried};
 use crate::scalar::Num;
 use alloc::vec::Vec;
@@ -24,7 +24,7 @@ pub struct InPanels {
 
 impl InPanels {
     /// The products, if they are worth being worked on so: not what a library can do at least as well, which is a product whose rows,
-    /// columns and sums are one loop each, unless columns of the right matrix have neighbours only along the sum, or it is of medium size.
+    /// columns and sums are one loop each, unless columns of the right matrix have neighbours only along the sum.
     pub fn of<T: Num>(roles: Roles<Loops>) -> Option<Self> {
         let count = |loops: &Loops| loops.iter().try_fold(1, |count: usize, l| count.checked_mul(l.size));
         let (m, n, k) = (count(&roles.m)?, count(&roles.n)?, count(&roles.k)?);
@@ -43,8 +43,7 @@ impl InPanels {
         };
         let several = [&roles.m, &roles.n, &roles.k].iter().any(|loops| loops.len() > 1);
         let sideways = steps(&roles.k).1 == 1 && steps(&roles.n).1 != 1;
-        let wanted = several || sideways || are_faster(m, k, n);
-        (m >= SHORT && n >= NARROW && wanted).then_some(InPanels { roles, m, n, k, exchanged })
+        (m >= SHORT && n >= NARROW && (several || sideways)).then_some(InPanels { roles, m, n, k, exchanged })
     }
 
     /// How many threads are worthwhile.

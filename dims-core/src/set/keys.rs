@@ -25,11 +25,13 @@ impl DimKey {
     const BLANK: DimKey = DimKey { depth: 0, id: 0, name: "", fixed: None, roles: &[] };
 
     /// Whether both stand for the same dim of one set.
+    #[inline]
     pub const fn same(&self, other: &DimKey) -> bool {
         self.id == other.id && self.depth == other.depth
     }
 
     /// The key of a dim that is named in the signature at hand.
+    #[inline]
     pub const fn of(info: &DimInfo<'_>) -> DimKey {
         DimKey { depth: 0, id: info.id, name: info.name, fixed: info.fixed, roles: &[] }
     }
@@ -79,6 +81,7 @@ impl Keys {
     }
 
     /// The keys in the order of the set.
+    #[inline(always)]
     pub const fn as_slice(&self) -> &[DimKey] {
         self.keys.split_at(self.len).0
     }
@@ -102,6 +105,7 @@ impl Keys {
     }
 
     /// Where `key` stands, if it is there.
+    #[inline]
     pub const fn position(&self, key: &DimKey) -> Option<usize> {
         let mut i = 0;
         while i < self.len {

@@ -1,5 +1,6 @@
 //! Memory: who owns the elements of a tensor, and where its axes lie in it.
 
+pub(crate) mod array;
 pub mod axes;
 #[cfg(all(feature = "memmap", any(feature = "safetensors", feature = "npy")))]
 pub(crate) mod mapped;

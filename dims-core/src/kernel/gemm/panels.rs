@@ -10,6 +10,7 @@
 
 use super::Product;
 use super::vector::Vector;
+use crate::kernel::isa::{Level, level};
 use alloc::vec::Vec;
 use core::any::TypeId;
 use core::arch::x86_64::{__m256, __m256d, __m512, __m512d};
@@ -36,9 +37,6 @@ const LOW: usize = 6;
 
 /// The most columns that a panel has.
 const WIDE: usize = 32;
-
-/// The most multiplications of a product whose matrices fit into the second-level cache.
-const MEDIUM: usize = 128 * 128 * 128;
 
 /// If the left matrix has no more rows than so many tiles, the right one is read where it is, should its columns be neighbours: to put it
 /// in line is worth its while only where it is read often.
@@ -85,13 +83,7 @@ pub struct Panels<'l> {
 /// Whether products of such elements have panels on this machine.
 pub fn are_known<T: 'static>() -> bool {
     let known = TypeId::of::<T>() == TypeId::of::<f32>() || TypeId::of::<T>() == TypeId::of::<f64>();
-    known && detected!("avx2") && detected!("fma")
-}
-
-/// Whether a product of elements that any library takes as they lie is at least as fast here: if it leaves no panel empty, and its matrices fit
-/// into the second-level cache.
-pub fn are_faster(m: usize, k: usize, n: usize) -> bool {
-    n.is_multiple_of(WIDE) && m * k * n <= MEDIUM && detected!("avx512f")
+    known && level() != Level::Baseline
 }
 
 /// Computes the products `c = a b`, or `c += a b`; `starts` says where the three matrices of each start, as distances from `a`, `b` and `c`.
@@ -108,7 +100,7 @@ pub unsafe fn multiply<T: 'static>(
     c: *mut T,
 ) {
     // SAFETY: the feature was just detected; the rest is the caller's promise.
-    unsafe { multiply_by(detected!("avx512f"), panels, starts, a, b, c) }
+    unsafe { multiply_by(level() == Level::Avx512, panels, starts, a, b, c) }
 }
 
 /// Computes a product whose columns have neighbours along the sum alone in the right matrix, if it is one, and not too narrow.
@@ -547,7 +539,7 @@ mod tests {
             }
         }
         for wide in [false, true] {
-            if wide && !detected!("avx512f") {
+            if wide && level() != Level::Avx512 {
                 continue;
             }
             let before = if accumulate { T::one() } else { T::nan() };

@@ -1,4 +1,4 @@
-//! What [panels](super::panels) need to know of a vector of AVX2 or AVX-512.
+//! What [panels](super::panels) and [products in place](super::unpacked) need to know of a vector of AVX2 or AVX-512.
 
 use core::arch::asm;
 use core::arch::x86_64::*;
@@ -11,6 +11,10 @@ pub trait Vector: Copy {
     type Elem: Copy + Default + Add<Output = Self::Elem>;
     /// Its elements.
     const LEN: usize;
+    /// Which of its elements take part.
+    type Mask: Copy;
+    /// How many sums the registers hold beside what they are made of.
+    const SUMS: usize;
     /// Rows of a tile: its sums, two vectors for each row, and what they are made of, fill the registers.
     const TALL: usize;
     /// Elements along a side of what [`transpose`](Vector::transpose) turns round.
@@ -20,6 +24,14 @@ pub trait Vector: Copy {
     unsafe fn load(from: *const Self::Elem) -> Self;
     unsafe fn store(self, to: *mut Self::Elem);
     unsafe fn plus(self, other: Self) -> Self;
+    /// The mask of the first elements, so many.
+    unsafe fn first(count: usize) -> Self::Mask;
+    /// The elements of the mask, and zeros; what is not of the mask is not read.
+    unsafe fn load_part(from: *const Self::Elem, mask: Self::Mask) -> Self;
+    /// Writes the elements of the mask; the places of others are not touched.
+    unsafe fn store_part(self, to: *mut Self::Elem, mask: Self::Mask);
+    /// `self + x * right`, of one `x` for all elements.
+    unsafe fn plus_product(self, x: *const Self::Elem, right: Self) -> Self;
     /// `(self + x * right.0, other + x * right.1)`.
     ///
     /// In assembly, since the compiler would load many `x` at once and run out of registers.
@@ -29,10 +41,12 @@ pub trait Vector: Copy {
 }
 
 macro_rules! vector {
-    ($vector:ty, $feature:literal $register:ident, $elem:ty, $scalar:literal $packed:literal, $len:literal, $tall:literal, $transpose:ident $square:literal, $zeros:ident $load:ident $store:ident $plus:ident) => {
+    ($vector:ty, $feature:literal $register:ident, $elem:ty, $scalar:literal $packed:literal, $len:literal, $sums:literal $tall:literal, $transpose:ident $square:literal, $zeros:ident $load:ident $store:ident $plus:ident $all:ident $fma:ident, $mask:ty, $first:ident, $load_part:ident, $store_part:ident) => {
         impl Vector for $vector {
             type Elem = $elem;
             const LEN: usize = $len;
+            type Mask = $mask;
+            const SUMS: usize = $sums;
             const TALL: usize = $tall;
             const SQUARE: usize = $square;
 
@@ -58,6 +72,30 @@ macro_rules! vector {
             unsafe fn plus(self, other: Self) -> Self {
                 // SAFETY: the caller's promise.
                 unsafe { $plus(self, other) }
+            }
+
+            #[inline(always)]
+            unsafe fn first(count: usize) -> $mask {
+                // SAFETY: the caller's promise.
+                unsafe { $first(count) }
+            }
+
+            #[inline(always)]
+            unsafe fn load_part(from: *const $elem, mask: $mask) -> Self {
+                // SAFETY: the caller's promise.
+                unsafe { $load_part(from, mask) }
+            }
+
+            #[inline(always)]
+            unsafe fn store_part(self, to: *mut $elem, mask: $mask) {
+                // SAFETY: the caller's promise.
+                unsafe { $store_part(to, mask, self) }
+            }
+
+            #[inline(always)]
+            unsafe fn plus_product(self, x: *const $elem, right: Self) -> Self {
+                // SAFETY: the caller's promise.
+                unsafe { $fma($all(*x), right, self) }
             }
 
             #[inline]
@@ -95,10 +133,78 @@ macro_rules! vector {
     };
 }
 
-vector!(__m512, "avx512f" zmm_reg, f32, "ss" "ps", 16, 12, transpose_f32 8, _mm512_setzero_ps _mm512_loadu_ps _mm512_storeu_ps _mm512_add_ps);
-vector!(__m512d, "avx512f" zmm_reg, f64, "sd" "pd", 8, 12, transpose_f64 4, _mm512_setzero_pd _mm512_loadu_pd _mm512_storeu_pd _mm512_add_pd);
-vector!(__m256, "avx2,fma" ymm_reg, f32, "ss" "ps", 8, 6, transpose_f32 8, _mm256_setzero_ps _mm256_loadu_ps _mm256_storeu_ps _mm256_add_ps);
-vector!(__m256d, "avx2,fma" ymm_reg, f64, "sd" "pd", 4, 6, transpose_f64 4, _mm256_setzero_pd _mm256_loadu_pd _mm256_storeu_pd _mm256_add_pd);
+vector!(
+    __m512, "avx512f" zmm_reg, f32, "ss" "ps", 16, 24 12, transpose_f32 8,
+    _mm512_setzero_ps _mm512_loadu_ps _mm512_storeu_ps _mm512_add_ps _mm512_set1_ps _mm512_fmadd_ps,
+    __mmask16, first_wide_f32, load_part_wide_f32, _mm512_mask_storeu_ps
+);
+vector!(
+    __m512d, "avx512f" zmm_reg, f64, "sd" "pd", 8, 24 12, transpose_f64 4,
+    _mm512_setzero_pd _mm512_loadu_pd _mm512_storeu_pd _mm512_add_pd _mm512_set1_pd _mm512_fmadd_pd,
+    __mmask8, first_wide_f64, load_part_wide_f64, _mm512_mask_storeu_pd
+);
+vector!(
+    __m256, "avx2,fma" ymm_reg, f32, "ss" "ps", 8, 12 6, transpose_f32 8,
+    _mm256_setzero_ps _mm256_loadu_ps _mm256_storeu_ps _mm256_add_ps _mm256_set1_ps _mm256_fmadd_ps,
+    __m256i, first_f32, _mm256_maskload_ps, _mm256_maskstore_ps
+);
+vector!(
+    __m256d, "avx2,fma" ymm_reg, f64, "sd" "pd", 4, 12 6, transpose_f64 4,
+    _mm256_setzero_pd _mm256_loadu_pd _mm256_storeu_pd _mm256_add_pd _mm256_set1_pd _mm256_fmadd_pd,
+    __m256i, first_f64, _mm256_maskload_pd, _mm256_maskstore_pd
+);
+
+/// # Safety
+///
+/// As for [`Vector::load_part`].
+#[inline(always)]
+unsafe fn load_part_wide_f32(from: *const f32, mask: __mmask16) -> __m512 {
+    // SAFETY: the caller's promise.
+    unsafe { _mm512_maskz_loadu_ps(mask, from) }
+}
+
+/// # Safety
+///
+/// As for [`Vector::load_part`].
+#[inline(always)]
+unsafe fn load_part_wide_f64(from: *const f64, mask: __mmask8) -> __m512d {
+    // SAFETY: the caller's promise.
+    unsafe { _mm512_maskz_loadu_pd(mask, from) }
+}
+
+/// # Safety
+///
+/// None; it is a method of a trait all of whose methods have to be trusted.
+#[inline(always)]
+unsafe fn first_wide_f32(count: usize) -> __mmask16 {
+    u16::MAX >> (16 - count)
+}
+
+/// # Safety
+///
+/// As for [`first_wide_f32`].
+#[inline(always)]
+unsafe fn first_wide_f64(count: usize) -> __mmask8 {
+    u8::MAX >> (8 - count)
+}
+
+/// # Safety
+///
+/// As for [`Vector::first`].
+#[inline(always)]
+unsafe fn first_f32(count: usize) -> __m256i {
+    // SAFETY: the caller's promise.
+    unsafe { _mm256_cmpgt_epi32(_mm256_set1_epi32(count as i32), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7)) }
+}
+
+/// # Safety
+///
+/// As for [`Vector::first`].
+#[inline(always)]
+unsafe fn first_f64(count: usize) -> __m256i {
+    // SAFETY: the caller's promise.
+    unsafe { _mm256_cmpgt_epi64(_mm256_set1_epi64x(count as i64), _mm256_setr_epi64x(0, 1, 2, 3)) }
+}
 
 /// # Safety
 ///
