@@ -56,6 +56,7 @@ impl<'a, T, S: Dims, R: Rank, X> View<'a, T, S, R, X> {
     /// # Panics
     ///
     /// If `sizes`, which are in that order, are not the shape of `data`.
+    #[cfg(any(feature = "npy", feature = "safetensors"))]
     pub(crate) fn in_order(data: &'a [T], order: &[usize], sizes: &[usize]) -> Self
     where
         X: Default,
