@@ -1,7 +1,6 @@
 //! Tensors that borrow their elements: what binding an array to dims yields.
 
 use super::Owned;
-use super::axes::AxisBlock;
 use crate::error::Origin;
 use crate::rank::{Rank, Rank0};
 use crate::set::Dims;
@@ -61,6 +60,7 @@ impl<'a, T, S: Dims, R: Rank, X> View<'a, T, S, R, X> {
     where
         X: Default,
     {
+        use super::axes::AxisBlock;
         assert_eq!(R::N, 0, "all axes are those of dims");
         let named = super::axes::in_order(data.len(), order, sizes);
         let positional = R::Axes::filled(crate::storage::axes::Axis::default());
