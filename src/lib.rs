@@ -120,20 +120,39 @@
 //! * `gemm` (on by default): matrix products run on the crate `gemm`, which measures 15 to 45 % faster than `matrixmultiply` at most
 //!   shapes with AVX-512. It takes longer to build.
 //! * `rayon` (on by default): large results are computed on several threads. What is computed does not depend on how many.
+//! * `blas`: matrix products run by a BLAS that the program links and installs: [`blas`].
+//! * `std` (on by default): the standard library. With it the machine's instructions are chosen at run time, memory is recycled
+//!   (`storage::memory`), and there are [`explain`](plan::explain::explain) and [`ledger`](stream::ledger()). `gemm`, `rayon`, `image`, `onnx` and the
+//!   features for files need it. Without it the crate needs `core` and `alloc`: see below.
 //! * `approx`: tensors can be compared with `approx::assert_relative_eq!` and the like.
 //! * `half`: elements of type `half::f16` and `half::bf16`.
-//! * `image`, `nalgebra`: images and matrices of these crates are bound as arrays are, and made from tensors: [`foreign`].
+//! * `image`, `mdarray`, `nalgebra`: images, arrays and matrices of these crates are bound as arrays are, and made from tensors; `candle`: tensors
+//!   of candle become ours and the other way round: [`foreign`].
 //! * `safetensors`, `npy`, `memmap`: tensors in files, with the names of their dims (`file`; npz belongs to `npy`); with the last,
 //!   files are looked at in place. With `safetensors` there is `#[derive(Load)]`: structs of tensors from files of weights.
 //! * `onnx`: `onnx_dims!`, which makes dims and structs of the inputs and outputs of an ONNX model, and a checker of what the axes in a
 //!   model mean (`onnx`).
 //! * `rand`: `random`, tensors of random elements.
 //! * `serde`: tensors with the names of their dims, in any format of serde's; reading checks the names.
+//!
+//! # Without the standard library, and on other machines
+//!
+//! With `default-features = false` the crate is `no_std`; the macros work in crates that are. All that is not files or threads is there, errors
+//! and allocation failures among it. Instructions are those that the target guarantees, so `-C target-cpu` matters; functions of floats are those of the
+//! crate `libm`. (ndarray's `array!` asks that `alloc::vec` be in scope.)
+//!
+//! x86-64 with or without AVX2 and AVX-512, AArch64 (NEON) and WebAssembly, with all features, are built for each change. On WebAssembly without
+//! threads `rayon` computes on the one that there is; `-C target-feature=+simd128` makes loops of vectors. Sizes are counted in `usize`: one that
+//! 32 bits cannot count is a [`DimError`](error::DimError) there, as one that 64 bits cannot count is elsewhere.
 
 #![no_std]
 
+#[cfg(feature = "candle")]
+pub use candle_core;
 #[cfg(feature = "image")]
 pub use image;
+#[cfg(feature = "mdarray")]
+pub use mdarray;
 #[cfg(feature = "nalgebra")]
 pub use nalgebra;
 pub use ndarray;
@@ -172,8 +191,12 @@ pub mod prelude {
     pub use crate::error::DimError;
     #[cfg(feature = "safetensors")]
     pub use crate::file::load::{Load, LoadError, Weights};
+    #[cfg(feature = "candle")]
+    pub use crate::foreign::candle::{IntoCandle, ToTensor};
     #[cfg(feature = "image")]
     pub use crate::foreign::image::IntoImage;
+    #[cfg(feature = "mdarray")]
+    pub use crate::foreign::mdarray::IntoMdarray;
     #[cfg(feature = "nalgebra")]
     pub use crate::foreign::nalgebra::IntoMatrix;
     pub use crate::join::{concat, stack, try_concat, try_stack};

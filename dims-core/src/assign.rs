@@ -14,6 +14,7 @@ use crate::named::Named;
 use crate::ops::{self, BinaryOp};
 use crate::order::{OrderOf, Ordering};
 use crate::plan::axes::AxisList;
+use crate::plan::explain::{Loops, Step, record};
 use crate::plan::nest::{Nest, Parts};
 use crate::plan::rows::Rows;
 use crate::plan::shape::Shape;
@@ -24,6 +25,7 @@ use crate::storage::axes::{Axis, AxisBlock};
 use crate::storage::{Owned, Place};
 use crate::tensor::Computable;
 use alloc::vec::Vec;
+use core::mem::MaybeUninit;
 use smallvec::SmallVec;
 
 /// The new value alone.
@@ -41,6 +43,32 @@ impl<T: Element> BinaryOp<T, T> for Replace {
     }
 }
 
+/// A value where there was none: what is written into new memory.
+#[derive(Clone, Copy)]
+struct Write;
+
+impl ops::Operation for Write {}
+
+impl<T: Element> BinaryOp<New<T>, T> for Write {
+    type Out = New<T>;
+    const NAME: &'static str = "write";
+    #[inline(always)]
+    fn apply<I: Isa>(&self, _: New<T>, new: T) -> New<T> {
+        New(MaybeUninit::new(new))
+    }
+}
+
+/// A place that may have no value yet.
+#[derive(Clone, Copy, Debug)]
+#[repr(transparent)]
+struct New<T: Copy>(MaybeUninit<T>);
+
+impl<T: Copy> Default for New<T> {
+    fn default() -> Self {
+        New(MaybeUninit::uninit())
+    }
+}
+
 /// Writes the elements of an expression, whose operands have met, into a part of `out`: the one at a position of the loops goes `offset`
 /// elements behind the start, and the position's strides farther.
 ///
@@ -51,6 +79,23 @@ pub(crate) fn write_into<S: Dims, R: Rank, E: Expr>(
     expr: &E,
     shape: &Shape,
     out: &mut [E::Elem],
+    offset: usize,
+    strides: &[isize],
+) -> Result<(), DimError> {
+    // SAFETY: the same elements, which have values, as such that may have none; they are given values alone.
+    let out = unsafe { &mut *(core::ptr::from_mut(out) as *mut [MaybeUninit<E::Elem>]) };
+    write_new::<S, R, E>(expr, shape, out, offset, strides)
+}
+
+/// As [`write_into`], into memory whose elements have no values yet.
+///
+/// # Panics
+///
+/// If a place does not lie in `out`.
+pub(crate) fn write_new<S: Dims, R: Rank, E: Expr>(
+    expr: &E,
+    shape: &Shape,
+    out: &mut [MaybeUninit<E::Elem>],
     offset: usize,
     strides: &[isize],
 ) -> Result<(), DimError> {
@@ -66,16 +111,32 @@ pub(crate) fn write_into<S: Dims, R: Rank, E: Expr>(
     let order: SmallVec<[usize; 8]> = (0..sizes.len()).collect();
     let mut rows = Rows::new(sizes.len());
     rows.push().copy_from_slice(strides);
+    let start = out.as_mut_ptr().wrapping_add(offset);
+    if let Some(raw) = expr.in_memory::<S>() {
+        let axes = raw.named.iter().chain(&raw.positional);
+        axes.zip(rows.push()).for_each(|(axis, stride)| *stride = axis.stride);
+        let nest = Nest::map(sizes, &order, &rows);
+        let len = nest.positions();
+        record(|| Step::Copy { reason: "part of the result", loops: Loops::new::<E::Elem>(&nest, len, 1) });
+        let mut operands = nest.operands();
+        let to = operands.next_row();
+        // SAFETY: the expression is these elements, one at each position of the loops; every position is a place in `out`, as was asserted,
+        // which is borrowed exclusively, and where any bytes are a value.
+        unsafe { copy_between(raw.start.cast(), operands.next_row(), start, to.strides, &nest.sizes) };
+        return Ok(());
+    }
     expr.rows::<S, R>(shape, &mut rows);
     let nest = Nest::map(sizes, &order, &rows);
-    let start = out.as_mut_ptr().wrapping_add(offset);
+    let len = nest.positions();
+    record(|| Step::Elementwise { expression: expr.describe(), loops: Loops::new::<E::Elem>(&nest, len, 1) });
     let lower = |nest| {
         let mut operands = Nest::operands(nest);
-        // SAFETY: every position of the loops is an element of `out`, as was asserted, which is borrowed exclusively.
-        let target = unsafe { Target::new(start, operands.next_row(), ()) };
+        // SAFETY: every position of the loops is an element of `out`, as was asserted, which is borrowed exclusively; and `New` is
+        // another name for what `out` holds.
+        let target = unsafe { Target::new(start.cast::<New<E::Elem>>(), operands.next_row(), ()) };
         (expr.kernel::<AnyStride>(&mut operands), target)
     };
-    update(&nest, &mut Parts::new(), lower, Replace)
+    update(&nest, &mut Parts::new(), lower, Write)
 }
 
 /// What is assigned has no dims besides those of the place; scatters into computed places may have more.

@@ -333,6 +333,19 @@ pub trait OrderExt: Computable {
     /// a tensor with the new axes on the left of its positional ones. The elements are computed in one pass, and lie contiguously in
     /// the order asked for.
     ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// let a = ndarray::Array2::from_shape_fn((4, 6), |(i, j)| 6 * i + j);
+    /// dims!(h, w, h2 = 2, w2 = 3);
+    /// let blocks = a.at(((h, h2), (w, w2)));
+    /// let sums: ndarray::Array2<usize> = blocks.sum((h2, w2)).order((h, w));
+    /// assert_eq!(sums, ndarray::array![[24, 42], [96, 114]]);
+    /// assert_eq!(blocks.order(((h, w), (h2, w2))).dim(), (4, 6));  // a tuple of dims is one axis, the last dim fastest
+    /// let total: usize = blocks.sum((h, h2, w, w2)).order(());
+    /// assert_eq!(total, 276);
+    /// ```
+    ///
     /// # Panics
     ///
     /// If operands have different sizes for one dim, an index is out of range, or the result does not fit into memory.

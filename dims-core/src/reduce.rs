@@ -406,6 +406,18 @@ macro_rules! reductions {
 ///
 /// `dims` is one dim or a tuple of them; the result has the others, `X` (rustc infers it). A reduction runs at once, in one pass over the whole
 /// expression, whose elements are never stored.
+///
+/// ```
+/// use typed_dims::prelude::*;
+///
+/// let a = ndarray::array![[3.0, 1.0], [2.0, 6.0]];
+/// dims!(i, j);
+/// let x = a.at((i, j));
+/// assert_eq!(x.max(j).order(i), ndarray::array![3.0, 6.0]);
+/// assert_eq!(x.argmax(j).order(i), ndarray::array![0, 1]);
+/// assert_eq!((x - x.mean(j)).abs().sum((i, j)).order(()), 6.0);
+/// assert!(x.gt(0.0).all((i, j)).order(()));
+/// ```
 pub trait Reductions: Computable {
     /// The sum: `out[..] = sum over dims of x[.., dims]`; 0 where there is nothing to add.
     ///
@@ -413,6 +425,15 @@ pub trait Reductions: Computable {
     /// `b` have dims of their own besides `k`, and a product of more tensors is contracted pair by pair. Integers wrap
     /// around. Sums of floats are accumulated pairwise, except inside of
     /// matrix products, whose kernels add in the order of their blocks.
+    ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// let (a, b) = (ndarray::array![[1.0, 2.0], [3.0, 4.0]], ndarray::array![[0.5], [1.0]]);
+    /// dims!(i, j, k);
+    /// assert_eq!(a.at((i, k)).sum(k).order(i), ndarray::array![3.0, 7.0]);
+    /// assert_eq!((a.at((i, k)) * b.at((k, j))).sum(k).order((i, j)), ndarray::array![[2.5], [5.5]]); // a @ b
+    /// ```
     ///
     /// # Panics
     ///
@@ -557,6 +578,14 @@ pub trait Reductions: Computable {
 
     /// `e^x / sum over dim of e^x`, without overflow.
     ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims! { struct Row; struct Class = 2; }
+    /// let logits = from_vec((Row.of(2), Class), vec![0.0, 0.0, 1000.0, 0.0]);
+    /// assert_eq!(logits.softmax(Class).order((Row, Class)), ndarray::array![[0.5, 0.5], [1.0, 0.0]]);
+    /// ```
+    ///
     /// # Panics
     ///
     /// Where [`try_softmax`](Reductions::try_softmax) returns an error.
@@ -628,6 +657,15 @@ pub trait Reductions: Computable {
     }
 
     /// The elements in memory of their own: dims in the order of the set, then the positional axes.
+    ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// let a = ndarray::array![1.0, 2.0];
+    /// dims!(i);
+    /// let squares = (a.at(i) * a.at(i)).eval();           // runs here, once
+    /// assert_eq!((&squares + &squares).order(i), ndarray::array![2.0, 8.0]);
+    /// ```
     ///
     /// # Panics
     ///

@@ -190,6 +190,8 @@ pub(super) fn fetch_row<T>(start: *const T, len: usize) {
     for x in (0..len).step_by((LINE / size_of::<T>().max(1)).max(1)) {
         fetch(start.wrapping_add(x));
     }
+    // A row that does not start with a line ends in one more.
+    fetch(start.wrapping_add(len.saturating_sub(1)));
 }
 
 /// Bytes that come from memory together.
@@ -236,7 +238,14 @@ impl<T: Copy + Default, X: Indices, W: Way> Kernel for Strided<'_, T, X, W> {
 
     #[inline(always)]
     fn fetch<I: Isa>(&mut self, tile: &Tile<'_>) {
-        if !X::ANY || !self.indices.is_active() || !self.indices.is_uniform() || self.inner != 1 {
+        if self.inner != 1 {
+            return;
+        }
+        if !X::ANY || !self.indices.is_active() {
+            fetch_row(self.base.wrapping_offset(self.offset(tile.at)), tile.len);
+            return;
+        }
+        if !self.indices.is_uniform() {
             return;
         }
         let mut faults = Faults::default();
@@ -255,23 +264,22 @@ impl<T: Copy + Default, X: Indices, W: Way> Kernel for Strided<'_, T, X, W> {
         starts: &mut [*const T],
         faults: &mut Faults,
     ) -> bool {
-        if !X::ANY || !self.indices.is_active() || !self.indices.is_uniform() || self.inner != 1 {
+        if self.inner != 1 || X::ANY && self.indices.is_active() && !self.indices.is_uniform() {
             return false;
         }
-        let first = at[along];
-        let mut place = self.base.wrapping_offset(self.offset(at));
-        let mut moved = None;
-        for start in starts {
-            self.indices.load::<I>(&Tile { at, len: 1, mask: None, moved }, faults);
-            // SAFETY: the tile of one element was just loaded without a mask.
-            let Some(offset) = (unsafe { self.indices.offset::<I>(0, faults) }) else { break };
-            *start = place.wrapping_offset(offset);
-            place = place.wrapping_offset(self.strides[along]);
-            at[along] += 1;
-            moved = Some((along, 1));
+        let place = self.base.wrapping_offset(self.offset(at));
+        let step = self.strides[along];
+        for (at, start) in starts.iter_mut().enumerate() {
+            *start = place.wrapping_offset(at as isize * step);
         }
-        at[along] = first;
+        self.indices.shift::<I, T>(at, along, starts, faults);
         true
+    }
+
+    #[inline(always)]
+    fn steps(&self, at: &[usize], along: usize) -> Option<(*const T, isize)> {
+        let computed = X::ANY && self.indices.is_active();
+        (!computed).then(|| (self.base.wrapping_offset(self.offset(at)), self.strides[along]))
     }
 
     #[inline(always)]
