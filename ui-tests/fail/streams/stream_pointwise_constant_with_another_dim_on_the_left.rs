@@ -1,4 +1,4 @@
-//~ words: does not match a stream of `f32` | `(A, B)`
+//~ words: cannot add | Stream<f32, (A, B), A> | Named<f32, (C,)>
 //! A constant has no dims besides the axes of the stream, on whichever side it stands.
 
 use typed_dims::prelude::*;
