@@ -172,7 +172,8 @@ fn lines_are_reduced_along_loops_that_rustc_knows() {
 #[test]
 fn products_of_what_is_laid() {
     dims!(i, j, k);
-    let (a, b) = (array![[1.0f64, 2.0, 3.0], [4.0, 5.0, 6.0]], array![[1.0f64, 0.5], [2.0, -1.0], [0.0, 4.0]]);
+    let (a, b) =
+        (array![[1.0f64, 2.0, 3.0], [4.0, 5.0, 6.0]], array![[1.0f64, 0.5], [2.0, -1.0], [0.0, 4.0]]);
     let expected = a.dot(&b);
     let (x, y) = ((&a).into_laid((i, k)), (&b).into_laid((k, j)));
     assert_eq!((&x * &y).sum(k).order((i, j)), expected);

@@ -11,7 +11,7 @@ use crate::named::{Named, position};
 use crate::ops;
 use crate::order::OrderList;
 use crate::reduce::evaluate_in;
-use crate::role::{KeepsRole, RolesMerge, RolesSplit};
+use crate::role::{KeepsRole, RolesSplit, RolesUnite};
 use crate::set::rename::{CanGain, NotIn};
 use crate::set::{Dims, DimsOf, NameFor, Union};
 use crate::size::{MaySame, SizesAgree, Times};
@@ -505,7 +505,7 @@ pub trait Restructure: Computable {
     ///
     /// If `whole` has another size, operands have different sizes for one dim, or an index is out of range.
     #[track_caller]
-    fn flatten<P: PartsOf<W> + OrderList + DimsOf<Self::Dims, X> + RolesMerge<W>, X, W: DimRef>(
+    fn flatten<P: PartsOf<W> + OrderList + DimsOf<Self::Dims, X> + RolesUnite<W>, X, W: DimRef>(
         self,
         parts: P,
         whole: W,
@@ -517,7 +517,7 @@ pub trait Restructure: Computable {
     }
 
     /// As [`flatten`](Restructure::flatten), but what sizes decide is an error.
-    fn try_flatten<P: PartsOf<W> + OrderList + DimsOf<Self::Dims, X> + RolesMerge<W>, X, W: DimRef>(
+    fn try_flatten<P: PartsOf<W> + OrderList + DimsOf<Self::Dims, X> + RolesUnite<W>, X, W: DimRef>(
         self,
         parts: P,
         whole: W,

@@ -325,8 +325,7 @@ where
 /// The verdict that the dim `Old` of the role `R` means what `New` does, which has the role `Q`.
 #[diagnostic::on_unimplemented(
     message = "dimension `{Old}` has the role `{R}`, which its new name `{New}` would change to `{Q}`",
-    label = "a name of the role `{R}`, or of none, is expected here",
-    note = "to say that the dim means something else from here on, write `.redefine(old, new)`"
+    label = "a name of the role `{R}`, or of none, is expected here; `.redefine(old, new)` says that it means something else"
 )]
 pub trait SameMeaning<Old, New, R, Q> {}
 #[diagnostic::do_not_recommend]
@@ -388,13 +387,13 @@ where
 type NamesOf<P> = <<P as DimList>::Brands as List>::Tuple;
 
 /// Dims of which one means what the dim `W` does, in which they are merged: see the [table](self).
-pub trait RolesMerge<W>: DimList {}
+pub trait RolesUnite<W>: DimList {}
 
-impl<P, W> RolesMerge<W> for P
+impl<P, W> RolesUnite<W> for P
 where
     W: DimRef,
     P: DimList<
-        Brands: AnyMeans<W::Brand, Out: MergedMeaning<NamesOf<P>, W::Brand, <W::Brand as Brand>::Role>>
+        Brands: AnyMeans<W::Brand, Out: UnitedMeaning<NamesOf<P>, W::Brand, <W::Brand as Brand>::Role>>
                     + List,
     >,
 {
@@ -403,12 +402,11 @@ where
 /// The verdict that one of the dims `P` means what the dim `W` of the role `R` does.
 #[diagnostic::on_unimplemented(
     message = "`{W}` has the role `{R}`, which none of `{P}` has",
-    label = "dims that are merged keep what they mean: one of them is expected to have the role `{R}`",
-    note = "a dim without a role can take them all in; to say that it means something else, write `.redefine(old, new)` then"
+    label = "one of them is expected to have the role `{R}`, or `{W}` none; `.redefine(old, new)` says that a dim means something else"
 )]
-pub trait MergedMeaning<P, W, R> {}
+pub trait UnitedMeaning<P, W, R> {}
 #[diagnostic::do_not_recommend]
-impl<P, W, R> MergedMeaning<P, W, R> for Right {}
+impl<P, W, R> UnitedMeaning<P, W, R> for Right {}
 
 /// Dims that the dim `W` is split into, one of which keeps what it means: see the [table](self).
 pub trait RolesSplit<W>: DimList {}
@@ -425,8 +423,7 @@ where
 /// The verdict that one of the dims `P` means what the dim `W` of the role `R` does.
 #[diagnostic::on_unimplemented(
     message = "`{W}` has the role `{R}`, which none of `{P}` would keep",
-    label = "one of the dims is expected to have the role `{R}`, or none",
-    note = "to say that the dim means something else from here on, write `.redefine(old, new)` first"
+    label = "one of the dims is expected to have the role `{R}`, or none; `.redefine(old, new)` says that a dim means something else"
 )]
 pub trait SplitMeaning<P, W, R> {}
 #[diagnostic::do_not_recommend]

@@ -36,7 +36,7 @@ use crate::plan::axes::AxisList;
 use crate::rank::{Rank, Rank0};
 use crate::reduce::{evaluate_in, evaluate_typed, typed_operands};
 use crate::restructure::PartsOf;
-use crate::role::{RolesMerge, RolesSplit};
+use crate::role::{RolesSplit, RolesUnite};
 use crate::scalar::Element;
 use crate::set::list::List;
 use crate::set::{Dims, DimsOf, SetOf};
@@ -427,7 +427,7 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
     ///
     /// If `whole` has another size.
     #[track_caller]
-    pub fn merge<P: PartsOf<W> + Neighbours<L, W> + RolesMerge<W>, W: DimRef + NewBeside<L, P>>(
+    pub fn merge<P: PartsOf<W> + Neighbours<L, W> + RolesUnite<W>, W: DimRef + NewBeside<L, P>>(
         self,
         parts: P,
         whole: W,
@@ -440,7 +440,7 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
     }
 
     /// As [`merge`](Laid::merge), but what sizes decide is an error.
-    pub fn try_merge<P: PartsOf<W> + Neighbours<L, W> + RolesMerge<W>, W: DimRef + NewBeside<L, P>>(
+    pub fn try_merge<P: PartsOf<W> + Neighbours<L, W> + RolesUnite<W>, W: DimRef + NewBeside<L, P>>(
         self,
         _parts: P,
         whole: W,

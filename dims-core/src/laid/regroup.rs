@@ -5,7 +5,6 @@ use crate::brand::{Brand, CompareKeys, Element as InSet, Equal, Greater, Less};
 use crate::dim::{DimList, DimRef};
 use crate::set::list::List;
 use crate::set::remove::{Removal, RemoveAll};
-use crate::set::rename::NotYetBound;
 use crate::set::union::Sort;
 use crate::set::{Bound, Dims, Judged, Right, Verdict, Wrong};
 
@@ -41,7 +40,7 @@ where
     W: DimRef,
     P: DimList,
     L: Dims<List: MergesIn<P::Brands, W::Brand, Out: Distinct>>,
-    Verdict<TwiceIn<MergedList<L, P, W>>>: NotYetBound<TwiceIn<MergedList<L, P, W>>, L>,
+    Verdict<TwiceIn<MergedList<L, P, W>>>: NoAxisYet<TwiceIn<MergedList<L, P, W>>, L>,
 {
 }
 
@@ -52,9 +51,18 @@ where
     P: DimList,
     W: DimRef,
     L: Dims<List: DividesInto<W::Brand, P::Brands, Out: Distinct>>,
-    Verdict<TwiceIn<DividedList<L, W, P>>>: NotYetBound<TwiceIn<DividedList<L, W, P>>, L>,
+    Verdict<TwiceIn<DividedList<L, W, P>>>: NoAxisYet<TwiceIn<DividedList<L, W, P>>, L>,
 {
 }
+
+/// The verdict that the dim `D` is no other axis of the layout `L`.
+#[diagnostic::on_unimplemented(
+    message = "dimension `{D}` is already bound in a tensor with dims `{L}`",
+    label = "`{D}` is an axis of this layout already; another name is expected here"
+)]
+pub trait NoAxisYet<D, L> {}
+#[diagnostic::do_not_recommend]
+impl<D, L> NoAxisYet<D, L> for Right {}
 
 /// The axes of [`Merged`], as nested pairs.
 type MergedList<L, P, W> = <ListOf<L> as MergesIn<<P as DimList>::Brands, <W as DimRef>::Brand>>::Out;

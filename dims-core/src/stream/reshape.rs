@@ -14,7 +14,7 @@ use crate::error::{DimError, unwrap};
 use crate::laid::{MergesIn, SideBySide};
 use crate::plan::shape::volume;
 use crate::restructure::{PartsOf, SizeProduct};
-use crate::role::{RolesMerge, RolesSplit};
+use crate::role::{RolesSplit, RolesUnite};
 use crate::scalar::Element;
 use crate::set::list::List;
 use crate::set::{Dims, NamedOnce, Right, Verdict, Wrong};
@@ -98,7 +98,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     ///
     /// If `whole` has another size, or the product of the sizes cannot be counted.
     #[track_caller]
-    pub fn merge<P: PartsOf<W> + UnitesTo<W, L, D> + RolesMerge<W>, W: DimRef>(
+    pub fn merge<P: PartsOf<W> + UnitesTo<W, L, D> + RolesUnite<W>, W: DimRef>(
         &self,
         parts: P,
         whole: W,
@@ -107,7 +107,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     }
 
     /// As [`merge`](Stream::merge), but what sizes decide is an error.
-    pub fn try_merge<P: PartsOf<W> + UnitesTo<W, L, D> + RolesMerge<W>, W: DimRef>(
+    pub fn try_merge<P: PartsOf<W> + UnitesTo<W, L, D> + RolesUnite<W>, W: DimRef>(
         &self,
         _: P,
         whole: W,
