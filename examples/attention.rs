@@ -43,8 +43,15 @@ fn multi_query(q: &Queries, k: &Tensor<f32, (Key, Feat)>, v: &Tensor<f32, (Key, 
 fn relative(q: &Queries, k: &Keys, v: &Keys, table: &Tensor<f32, (Distance, Head)>) -> Queries {
     let last = k.size(Key) as isize - 1;
     let distance = (Key.of(k.size(Key)) - Token.of(q.size(Token))) + last;
-    let scores = (q * k).sum(Feat) * SCALE + table.lookup(Distance, distance);
-    (scores.softmax(Key) * v).sum(Key)
+    attention(q, k, v, Feat, Key, SCALE, table.lookup(Distance, distance))
+}
+
+/// Each head counts the distance with a slope of its own, 2^-8/n, 2^-16/n, .. for n heads (ALiBi: O. Press et al., 2022). A mask and a
+/// bias go together.
+fn alibi(q: &Queries, k: &Keys, v: &Keys) -> Queries {
+    let heads = q.size(Head);
+    let slope = from_fn(Head.of(heads), |h| (-8.0 * (h as f32 + 1.0) / heads as f32).exp2());
+    attention(q, k, v, Feat, Key, SCALE, (Token.ge(Key), slope * (Key - Token).cast::<f32>()))
 }
 
 fn main() {
@@ -60,6 +67,7 @@ fn main() {
         ("sliding, 2 wide", sliding(&q, &k, &v, 2)),
         ("multi-query", multi_query(&q, &shared.0, &shared.1)),
         ("relative", relative(&q, &k, &v, &table)),
+        ("alibi", alibi(&q, &k, &v)),
     ] {
         println!("\n{name}\n{:.2}", out.index(Feat, 0).order((Head, Token)));
     }
@@ -112,6 +120,13 @@ mod tests {
             (
                 relative(&q, &k, &v, &table),
                 by_loops(&q, &k, &v, &|h, t, key, score| score + entries[[key + n - 1 - t, h]]),
+            ),
+            (
+                alibi(&q, &k, &v),
+                by_loops(&q, &k, &v, &|h, t, key, score| {
+                    let slope = [-8.0 / 3.0, -16.0 / 3.0, -8.0][h];
+                    if t >= key { score - f32::exp2(slope) * (t - key) as f32 } else { no }
+                }),
             ),
         ] {
             for (found, expected) in found.order((Token, Head, Feat)).iter().zip(expected) {

@@ -120,9 +120,11 @@
 //! * `gemm` (on by default): matrix products run on the crate `gemm`, which measures 15 to 45 % faster than `matrixmultiply` at most
 //!   shapes with AVX-512. It takes longer to build.
 //! * `rayon` (on by default): large results are computed on several threads. What is computed does not depend on how many.
+//! * `blas`: matrix products run by a BLAS that the program links and installs: [`blas`].
 //! * `approx`: tensors can be compared with `approx::assert_relative_eq!` and the like.
 //! * `half`: elements of type `half::f16` and `half::bf16`.
-//! * `image`, `nalgebra`: images and matrices of these crates are bound as arrays are, and made from tensors: [`foreign`].
+//! * `image`, `mdarray`, `nalgebra`: images, arrays and matrices of these crates are bound as arrays are, and made from tensors; `candle`: tensors
+//!   of candle become ours and the other way round: [`foreign`].
 //! * `safetensors`, `npy`, `memmap`: tensors in files, with the names of their dims (`file`; npz belongs to `npy`); with the last,
 //!   files are looked at in place. With `safetensors` there is `#[derive(Load)]`: structs of tensors from files of weights.
 //! * `onnx`: `onnx_dims!`, which makes dims and structs of the inputs and outputs of an ONNX model, and a checker of what the axes in a
@@ -132,8 +134,12 @@
 
 #![no_std]
 
+#[cfg(feature = "candle")]
+pub use candle_core;
 #[cfg(feature = "image")]
 pub use image;
+#[cfg(feature = "mdarray")]
+pub use mdarray;
 #[cfg(feature = "nalgebra")]
 pub use nalgebra;
 pub use ndarray;
@@ -172,12 +178,16 @@ pub mod prelude {
     pub use crate::error::DimError;
     #[cfg(feature = "safetensors")]
     pub use crate::file::load::{Load, LoadError, Weights};
+    #[cfg(feature = "candle")]
+    pub use crate::foreign::candle::{IntoCandle, ToTensor};
     #[cfg(feature = "image")]
     pub use crate::foreign::image::IntoImage;
+    #[cfg(feature = "mdarray")]
+    pub use crate::foreign::mdarray::IntoMdarray;
     #[cfg(feature = "nalgebra")]
     pub use crate::foreign::nalgebra::IntoMatrix;
     pub use crate::join::{concat, stack, try_concat, try_stack};
-    pub use crate::laid::{Laid, Lay};
+    pub use crate::laid::{IntoLaid, Laid, Lay};
     pub use crate::linalg::LinearAlgebra;
     pub use crate::named::{Named, Tensor, TensorView};
     pub use crate::nn::conv::{conv, conv_transpose, try_conv, try_conv_transpose};

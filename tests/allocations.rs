@@ -124,3 +124,24 @@ fn an_expression_takes_the_place_of_a_tensor_that_is_used_up() {
     let turned = || ((x.at((i, k)) * x.at((j, k))).sum(k) + bias.at(i)).order((j, i));
     assert_eq!(allocations(bytes, turned), [bytes, bytes]);
 }
+
+#[test]
+fn tensors_side_by_side_are_copied_once() {
+    let (x, y) = (Array2::<f32>::ones((30, 40)), Array2::<f32>::zeros((30, 40)));
+    dims!(i, j, k);
+    let bytes = 4 * (x.len() + y.len());
+    let (x, y) = (x.at((i, j)), y.at((i, j)));
+    // Views, and expressions that are computed where they belong.
+    assert_eq!(allocations(bytes / 4, || concat(j, [x, y])), [bytes]);
+    assert_eq!(allocations(bytes / 4, || concat(i, [x + 1.0, y + 1.0])), [bytes]);
+    assert_eq!(allocations(bytes / 4, || stack(k, [x, y])), [bytes]);
+    let (out, plan) = explain(|| concat(j, [x, y]));
+    assert_eq!((plan.steps.len(), plan.bytes()), (2, bytes), "{plan}");
+    assert_eq!(
+        (out.size(j), out.index(i, 29).order(j)),
+        (80, Array1::from_shape_fn(80, |at| if at < 40 { 1.0 } else { 0.0 }))
+    );
+    let (out, plan) = explain(|| concat(i, [x * 2.0, y * 3.0]));
+    assert_eq!((plan.steps.len(), plan.bytes()), (2, bytes), "{plan}");
+    assert_eq!(out.index(j, 39).sum(i).order(()), 30.0 * 2.0);
+}

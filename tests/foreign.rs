@@ -1,4 +1,4 @@
-//! Matrices of nalgebra and images of `image`, from and to tensors.
+//! Tensors of candle, images of `image`, arrays of mdarray and matrices of nalgebra, from and to tensors.
 
 #[cfg(feature = "nalgebra")]
 mod matrices {
@@ -142,5 +142,141 @@ mod images {
 
     dims! {
         struct X2;
+    }
+}
+
+#[cfg(feature = "mdarray")]
+mod arrays {
+    use typed_dims::mdarray::{Array, Const, DArray, DynRank, array, darray};
+    use typed_dims::prelude::*;
+
+    dims! {
+        struct Row;
+        struct Col;
+        struct Three = 3;
+    }
+
+    #[test]
+    fn they_are_bound_as_arrays_are() {
+        let (mut m, fixed) = (darray![[1, 2, 3], [4, 5, 6]], array![[1, 2, 3], [4, 5, 6]]);
+        dims!(i, j, k, l);
+        assert_eq!(m.at((i, j)).order((j, i)), ndarray::array![[1, 4], [2, 5], [3, 6]]);
+        assert_eq!((m.at((i, j)) + fixed.at((i, j))).sum(j).order(i), ndarray::array![12, 30]);
+        assert_eq!(m.transpose().at((k, l)).order((k, l)), ndarray::array![[1, 4], [2, 5], [3, 6]]);
+        m.at_mut((i, j)).add_assign(i.cast::<i32>() * 10);
+        assert_eq!(m, darray![[1, 2, 3], [14, 15, 16]]);
+        m.view_mut(.., 1).at_mut(i).assign(0);
+        assert_eq!(m, darray![[1, 0, 3], [14, 0, 16]]);
+        let any = m.into_dyn();
+        assert_eq!(any.at((i, j)).max(j).order(i), ndarray::array![3, 16]);
+        assert!(matches!(any.try_at(i).map(|_| ()), Err(DimError::Rank { found: 2, bound: 1 })));
+        assert_eq!(DArray::<f32, 2>::zeros([0, 4]).at((.., ..)).order(()).shape(), [0, 4]);
+    }
+
+    #[test]
+    fn what_is_taken_and_given_back_stays_where_it_is() {
+        let m = DArray::<usize, 2>::from_fn([40, 50], |at| at[0] * 50 + at[1]);
+        let (copy, place) = (m.clone(), m.as_ptr());
+        let tensor = m.into_tensor((Row, Col));
+        assert_eq!(tensor.dims(), [("Row", 40), ("Col", 50)]);
+        let (back, plan) = explain(|| -> DArray<usize, 2> { tensor.into_mdarray((Row, Col)) });
+        assert_eq!((&back, back.as_ptr(), plan.steps.len()), (&copy, place, 0));
+        let across: DArray<usize, 2> = back.into_tensor((Row, Col)).into_mdarray((Col, Row));
+        assert_eq!(across, copy.transpose().to_array());
+    }
+
+    #[test]
+    fn sizes_in_types() {
+        let x = array![[1, 2, 3], [4, 5, 6]].into_tensor((Row, Three));
+        let twice: Array<i32, (Const<2>, usize)> = (&x * 2).into_mdarray((Row, Three));
+        assert_eq!(twice, darray![[2, 4, 6], [8, 10, 12]]);
+        let any: Array<i32, DynRank> = (&x).sum(Row).into_mdarray(Three);
+        assert_eq!((any.rank(), any.into_vec()), (1, vec![5, 7, 9]));
+        let error = x.try_into_mdarray::<(Const<2>, Const<4>), _, _>((Row, Three)).expect_err("3 columns");
+        assert!(matches!(error, DimError::SizeConflict { dim: "Three", first: 3, second: 4, .. }), "{error}");
+        let error = darray![[1, 2]].try_into_tensor((Row, Three)).map(|_| ()).expect_err("2 columns");
+        assert!(matches!(error, DimError::StaticSize { dim: "Three", fixed: 3, found: 2, .. }), "{error}");
+    }
+}
+
+#[cfg(feature = "candle")]
+mod candle {
+    use half::{bf16, f16};
+    use typed_dims::candle_core::{DType, Device, Tensor as Candle, WithDType};
+    use typed_dims::prelude::*;
+    use typed_dims::scalar::{Element, Num};
+
+    dims! {
+        struct Batch;
+        struct Feat;
+        struct Three = 3;
+    }
+
+    fn both_ways<T: Element + Num + WithDType>() {
+        let values: Vec<T> = (0..6).map(|at| T::from_f64(f64::from(at))).collect();
+        let theirs = Candle::from_vec(values.clone(), (2, 3), &Device::Cpu).expect("six elements");
+        let ours: Tensor<T, (Batch, Three)> = theirs.to_tensor((Batch, Three));
+        assert_eq!((&ours).order((Batch, Three)).into_raw_vec_and_offset().0, values);
+        // Axes in another order, as a view of candle's and as one of ours.
+        let turned = theirs.t().expect("two axes");
+        assert_eq!(turned.to_tensor::<T, _>((Three, Batch)), ours);
+        let back = (&ours).into_candle((Three, Batch));
+        assert_eq!((back.dtype(), back.dims()), (T::DTYPE, &[3, 2][..]));
+        let difference = (turned.to_dtype(DType::F64).expect("f64")
+            - back.to_dtype(DType::F64).expect("f64"))
+        .and_then(|difference| difference.abs()?.sum_all()?.to_scalar::<f64>());
+        assert_eq!(difference.expect("one number"), 0.0);
+    }
+
+    #[test]
+    fn all_elements_go_both_ways() {
+        both_ways::<f32>();
+        both_ways::<f64>();
+        both_ways::<f16>();
+        both_ways::<bf16>();
+        both_ways::<u8>();
+        both_ways::<u32>();
+        both_ways::<i64>();
+    }
+
+    #[test]
+    fn parts_and_scalars() {
+        let theirs = Candle::arange(0f32, 24.0, &Device::Cpu).and_then(|t| t.reshape((2, 3, 4))).expect("24");
+        let part = theirs.narrow(2, 1, 2).and_then(|t| t.get(1)).expect("a part");
+        assert_eq!(
+            part.to_tensor::<f32, _>((Three, Feat)).order((Three, Feat)),
+            ndarray::array![[13.0, 14.0], [17.0, 18.0], [21.0, 22.0]]
+        );
+        let wide = Candle::zeros((1, 3), DType::U8, &Device::Cpu)
+            .and_then(|t| t.broadcast_as((5, 3)))
+            .expect("5 x 3");
+        assert_eq!(wide.to_tensor::<u8, _>((Batch, Three)).dims(), [("Batch", 5), ("Three", 3)]);
+        assert_eq!(from_vec((), vec![7i64]).into_candle(()).to_scalar::<i64>().expect("a scalar"), 7);
+        let none = zeros::<f32, _>((Batch.of(0), Three)).into_candle((Batch, Three));
+        assert_eq!((none.dims(), none.to_tensor::<f32, _>((Batch, Three)).size(Batch)), (&[0, 3][..], 0));
+    }
+
+    #[test]
+    fn an_owned_tensor_gives_its_elements() {
+        let x = zeros::<f32, _>((Batch.of(20), Feat.of(30)));
+        let (theirs, plan) = explain(|| x.into_candle((Batch, Feat)));
+        assert_eq!((theirs.dims(), plan.steps.len()), (&[20, 30][..], 0));
+        let (_, plan) =
+            explain(|| (theirs.to_tensor::<f32, _>((Batch, Feat)) + 1.0).into_candle((Feat, Batch)));
+        assert_eq!(plan.steps.len(), 1, "{plan}");
+    }
+
+    #[test]
+    fn what_does_not_fit_is_an_error() {
+        let theirs = Candle::zeros((2, 4), DType::F32, &Device::Cpu).expect("2 x 4");
+        let refused = |error: Result<(), DimError>| error.expect_err("refused").to_string();
+        assert_eq!(
+            refused(theirs.try_to_tensor::<f64, _>((Batch, Feat)).map(|_| ())),
+            "a candle tensor of `f32` does not become one of `f64`: convert it first, with `to_dtype`"
+        );
+        let error = theirs.try_to_tensor::<f32, _>(Batch).map(|_| ()).expect_err("two axes");
+        assert!(matches!(error, DimError::Rank { found: 2, bound: 1 }), "{error}");
+        let error = theirs.try_to_tensor::<f32, _>((Batch, Three)).map(|_| ()).expect_err("4 columns");
+        assert!(matches!(error, DimError::StaticSize { dim: "Three", fixed: 3, found: 4, .. }), "{error}");
     }
 }

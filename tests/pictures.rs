@@ -95,7 +95,7 @@ fn a_path_is_a_tree() {
     let path = einsum_path!("ij,jk,kl->il", a, b, c);
     let svg = path.to_svg();
     let document = Document::parse(&svg).expect("a document");
-    let lines = document.root().descendants().filter(|node| node.has_tag_name("line")).count();
+    let lines = document.root().descendants().filter(|node| node.has_tag_name("polyline")).count();
     assert_eq!((of_class(&document, "box").len(), lines), (3 + 2, 2 * 2));
     for step in &path.steps {
         assert!(document.root().descendants().any(|node| node.text() == Some(&step.pattern)), "{svg}");

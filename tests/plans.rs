@@ -93,6 +93,20 @@ fn a_factor_that_lacks_dims_is_computed_once_not_for_each_pair() {
 }
 
 #[test]
+fn attention_of_a_tensor_to_itself_copies_nothing() {
+    dims! {
+        struct Seq;
+        struct Key;
+        struct Head;
+        struct Feat;
+    }
+    let x = ones::<f32, _>((Seq.of(9), Head.of(2), Feat.of(8)));
+    let keys = (&x).slice(Head, ..).rename(Seq, Key);
+    let (_, plan) = explain(|| attention(&x, keys.clone(), keys, Feat, Key, 0.3, true));
+    let [Step::Attention { batch: 2, queries: 9, keys: 9, .. }] = &plan.steps[..] else { panic!("{plan}") };
+}
+
+#[test]
 fn plans_are_readable() {
     let a = Array2::<f32>::ones((2, 3));
     dims!(i, j);

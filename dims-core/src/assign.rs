@@ -8,11 +8,13 @@ use crate::expr::{Expr, Operand};
 use crate::kernel::copy::copy_between;
 use crate::kernel::elementwise::{Target, fill, update};
 use crate::kernel::isa::Isa;
+use crate::kernel::strided::{AnyStride, UnitStride};
 use crate::kernel::threads;
 use crate::named::Named;
 use crate::ops::{self, BinaryOp};
 use crate::order::{OrderOf, Ordering};
 use crate::plan::axes::AxisList;
+use crate::plan::explain::{Loops, Step, record};
 use crate::plan::nest::{Nest, Parts};
 use crate::plan::rows::Rows;
 use crate::plan::shape::Shape;
@@ -23,6 +25,7 @@ use crate::storage::axes::{Axis, AxisBlock};
 use crate::storage::{Owned, Place};
 use crate::tensor::Computable;
 use alloc::vec::Vec;
+use core::mem::MaybeUninit;
 use smallvec::SmallVec;
 
 /// The new value alone.
@@ -40,6 +43,32 @@ impl<T: Element> BinaryOp<T, T> for Replace {
     }
 }
 
+/// A value where there was none: what is written into new memory.
+#[derive(Clone, Copy)]
+struct Write;
+
+impl ops::Operation for Write {}
+
+impl<T: Element> BinaryOp<New<T>, T> for Write {
+    type Out = New<T>;
+    const NAME: &'static str = "write";
+    #[inline(always)]
+    fn apply<I: Isa>(&self, _: New<T>, new: T) -> New<T> {
+        New(MaybeUninit::new(new))
+    }
+}
+
+/// A place that may have no value yet.
+#[derive(Clone, Copy, Debug)]
+#[repr(transparent)]
+struct New<T: Copy>(MaybeUninit<T>);
+
+impl<T: Copy> Default for New<T> {
+    fn default() -> Self {
+        New(MaybeUninit::uninit())
+    }
+}
+
 /// Writes the elements of an expression, whose operands have met, into a part of `out`: the one at a position of the loops goes `offset`
 /// elements behind the start, and the position's strides farther.
 ///
@@ -50,6 +79,23 @@ pub(crate) fn write_into<S: Dims, R: Rank, E: Expr>(
     expr: &E,
     shape: &Shape,
     out: &mut [E::Elem],
+    offset: usize,
+    strides: &[isize],
+) -> Result<(), DimError> {
+    // SAFETY: the same elements, which have values, as such that may have none; they are given values alone.
+    let out = unsafe { &mut *(core::ptr::from_mut(out) as *mut [MaybeUninit<E::Elem>]) };
+    write_new::<S, R, E>(expr, shape, out, offset, strides)
+}
+
+/// As [`write_into`], into memory whose elements have no values yet.
+///
+/// # Panics
+///
+/// If a place does not lie in `out`.
+pub(crate) fn write_new<S: Dims, R: Rank, E: Expr>(
+    expr: &E,
+    shape: &Shape,
+    out: &mut [MaybeUninit<E::Elem>],
     offset: usize,
     strides: &[isize],
 ) -> Result<(), DimError> {
@@ -65,16 +111,32 @@ pub(crate) fn write_into<S: Dims, R: Rank, E: Expr>(
     let order: SmallVec<[usize; 8]> = (0..sizes.len()).collect();
     let mut rows = Rows::new(sizes.len());
     rows.push().copy_from_slice(strides);
+    let start = out.as_mut_ptr().wrapping_add(offset);
+    if let Some(raw) = expr.in_memory::<S>() {
+        let axes = raw.named.iter().chain(&raw.positional);
+        axes.zip(rows.push()).for_each(|(axis, stride)| *stride = axis.stride);
+        let nest = Nest::map(sizes, &order, &rows);
+        let len = nest.positions();
+        record(|| Step::Copy { reason: "part of the result", loops: Loops::new::<E::Elem>(&nest, len, 1) });
+        let mut operands = nest.operands();
+        let to = operands.next_row();
+        // SAFETY: the expression is these elements, one at each position of the loops; every position is a place in `out`, as was asserted,
+        // which is borrowed exclusively, and where any bytes are a value.
+        unsafe { copy_between(raw.start.cast(), operands.next_row(), start, to.strides, &nest.sizes) };
+        return Ok(());
+    }
     expr.rows::<S, R>(shape, &mut rows);
     let nest = Nest::map(sizes, &order, &rows);
-    let start = out.as_mut_ptr().wrapping_add(offset);
+    let len = nest.positions();
+    record(|| Step::Elementwise { expression: expr.describe(), loops: Loops::new::<E::Elem>(&nest, len, 1) });
     let lower = |nest| {
         let mut operands = Nest::operands(nest);
-        // SAFETY: every position of the loops is an element of `out`, as was asserted, which is borrowed exclusively.
-        let target = unsafe { Target::new(start, operands.next_row(), ()) };
-        (expr.kernel(&mut operands), target)
+        // SAFETY: every position of the loops is an element of `out`, as was asserted, which is borrowed exclusively; and `New` is
+        // another name for what `out` holds.
+        let target = unsafe { Target::new(start.cast::<New<E::Elem>>(), operands.next_row(), ()) };
+        (expr.kernel::<AnyStride>(&mut operands), target)
     };
-    update(&nest, &mut Parts::new(), lower, Replace)
+    update(&nest, &mut Parts::new(), lower, Write)
 }
 
 /// What is assigned has no dims besides those of the place; scatters into computed places may have more.
@@ -141,7 +203,7 @@ impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Place<'_, T, S, R, X> {
             // SAFETY: the loops have the sizes of the place's axes (they met, and positional ones were compared), so their
             // positions are elements of the memory that the place borrows exclusively; active indices are checked.
             let target = unsafe { Target::new(start, row, indices) };
-            (value.kernel(&mut operands), target)
+            (value.kernel::<AnyStride>(&mut operands), target)
         };
         update(&nest, &mut Parts::new(), lower, op)
     }
@@ -194,6 +256,25 @@ assignments! {
     max_assign try_max_assign ops::Maximum, [Ordered];
     /// Replaces each element by the lesser of it and `value`.
     min_assign try_min_assign ops::Minimum, [Ordered];
+}
+
+/// Writes an expression into `places`, whose axes are `own` for the dims `S`, where rustc knows that all operands lie as they do. Returns whether it
+/// did: sizes can differ.
+pub(crate) fn fill_typed<S: Dims, E: Expr>(
+    expr: &E,
+    own: &[Axis],
+    places: &mut [E::Elem],
+    operands: usize,
+) -> Result<bool, DimError> {
+    let mut like = Some(own);
+    if threads::parts(places.len()) > 1 || !expr.alike::<S, UnitStride>(&mut like, &mut 0) {
+        return Ok(false);
+    }
+    let nest = Nest::typed_line(places.len(), operands);
+    // SAFETY: `MaybeUninit` is laid out as the element, and only elements are written.
+    let places = unsafe { core::slice::from_raw_parts_mut(places.as_mut_ptr().cast(), places.len()) };
+    fill(expr.kernel::<UnitStride>(&mut nest.operands()), &nest, places)?;
+    Ok(true)
 }
 
 impl<T: Element, S: Dims, R: Rank> Named<T, S, R> {
@@ -320,7 +401,7 @@ pub trait OrderInto: Computable {
             // SAFETY: `out` has as many elements, contiguous in the same order, which it borrows exclusively. They are valid, and
             // written alone.
             let places = unsafe { core::slice::from_raw_parts_mut(start.cast(), len) };
-            return fill(tensor.expr.kernel(&mut nest.operands()), &nest, places);
+            return fill(tensor.expr.kernel::<AnyStride>(&mut nest.operands()), &nest, places);
         }
         let mut shape = Shape::new::<Self::Dims, Self::Rank>();
         tensor.meet(&mut shape)?;
@@ -347,7 +428,7 @@ pub trait OrderInto: Computable {
             // SAFETY: the loops along each axis of `out` multiply to its size, so every position is one of its elements,
             // which it borrows exclusively.
             let target = unsafe { Target::new(start, operands.next_row(), ()) };
-            (tensor.expr.kernel(&mut operands), target)
+            (tensor.expr.kernel::<AnyStride>(&mut operands), target)
         };
         update(&nest, &mut Parts::new(), lower, Replace)
     }

@@ -2,9 +2,10 @@
 
 use crate::dim::DimList;
 use crate::error::{DimError, unwrap};
-use crate::expr::{Expr, Factors, Operand, computed_factor};
+use crate::expr::{Expr, Factors, Operand, Scalar, computed_factor};
 use crate::kernel::Kernel;
-use crate::kernel::attention::{Strides, Work, attend};
+use crate::kernel::attention::{Lowered, Strides, Work, attend};
+use crate::kernel::strided::AnyStride;
 use crate::kernel::threads;
 use crate::named::Named;
 use crate::plan::axes::AxisList;
@@ -14,7 +15,7 @@ use crate::plan::nest::Nest;
 use crate::plan::rows::Rows;
 use crate::plan::shape::Shape;
 use crate::rank::Rank0;
-use crate::scalar::{Num, Real};
+use crate::scalar::{Element, Num, Real};
 use crate::set::{Dims, DimsOf, Union};
 use crate::storage::Owned;
 use crate::tensor::{AsTensor, Computable};
@@ -38,11 +39,102 @@ pub trait MaskedBy<M>: Dims {}
 #[diagnostic::do_not_recommend]
 impl<S: Dims + Union<M, Out = S>, M: Dims> MaskedBy<M> for S {}
 
+/// What changes scores of `T` before their softmax: which of them count, and what is added to them.
+///
+/// | | scores |
+/// |---|---|
+/// | `true` | stay as they are |
+/// | a tensor of `bool` | are minus infinity where it is `false` |
+/// | a tensor of `T` | have it added |
+/// | `(mask, bias)`, one of each | have the bias added, and are minus infinity where the mask is `false` |
+///
+/// Tensors may be expressions and references. Bias and mask are computed tile by tile; a bias is not looked at where the mask is `false`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is neither a mask nor a bias for scores of `{T}`",
+    label = "expected `true`, a tensor of `bool`, a tensor of `{T}`, or a pair of both: `(mask, bias)`"
+)]
+pub trait Mask<T> {
+    /// The dims of the mask and the bias.
+    type Dims: Dims;
+    /// Which scores count.
+    #[doc(hidden)]
+    type Allowed: Expr<Elem = bool>;
+    /// What is added to the scores.
+    #[doc(hidden)]
+    type Bias: Expr<Elem = T>;
+    /// Whether something is added.
+    #[doc(hidden)]
+    const BIASED: bool;
+    #[doc(hidden)]
+    fn into_parts(self) -> (Self::Allowed, Self::Bias);
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Real> Mask<T> for bool {
+    type Dims = ();
+    type Allowed = Scalar<bool>;
+    type Bias = Scalar<T>;
+    const BIASED: bool = false;
+
+    fn into_parts(self) -> (Scalar<bool>, Scalar<T>) {
+        (Scalar(self), Scalar(T::ZERO))
+    }
+}
+
+macro_rules! masks {
+    ($([$($life:lifetime)?] $own:ty;)*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl<$($life,)? T: Real, S: Dims, E: Expr<Elem = bool>> Mask<T> for $(&$life)? Named<bool, S, Rank0, E> {
+            type Dims = S;
+            type Allowed = $own;
+            type Bias = Scalar<T>;
+            const BIASED: bool = false;
+
+            fn into_parts(self) -> ($own, Scalar<T>) {
+                (self.into_named().expr, Scalar(T::ZERO))
+            }
+        }
+
+        #[diagnostic::do_not_recommend]
+        impl<$($life,)? T: Real, S: Dims, E: Expr<Elem = T>> Mask<T> for $(&$life)? Named<T, S, Rank0, E> {
+            type Dims = S;
+            type Allowed = Scalar<bool>;
+            type Bias = $own;
+            const BIASED: bool = true;
+
+            fn into_parts(self) -> (Scalar<bool>, $own) {
+                (Scalar(true), self.into_named().expr)
+            }
+        }
+    )*};
+}
+
+masks! {
+    [] E;
+    ['a] &'a E;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Element, M, B> Mask<T> for (M, B)
+where
+    M: Operand<bool, Rank = Rank0, Expr: Expr<Elem = bool>, Dims: Union<B::Dims>>,
+    B: Operand<T, Rank = Rank0, Expr: Expr<Elem = T>>,
+{
+    type Dims = <M::Dims as Union<B::Dims>>::Out;
+    type Allowed = M::Expr;
+    type Bias = B::Expr;
+    const BIASED: bool = true;
+
+    fn into_parts(self) -> (M::Expr, B::Expr) {
+        (self.0.into_expr(), self.1.into_expr())
+    }
+}
+
 /// Attention: the mean of `v` over the dims `over`, weighted by the softmax of `scale * (q * k).sum(features)`.
 ///
 /// ```text
-/// scores[.., over] = scale * sum over features of q[.., features] * k[.., over, features]     where the mask is true
-/// scores[.., over] = -infinity                                                              elsewhere
+/// scores[.., over] = scale * sum over features of q[.., features] * k[.., over, features]  + bias[.., over]     where the mask is true
+/// scores[.., over] = -infinity                                                                              elsewhere
 /// out[..]          = sum over `over` of softmax(scores)[.., over] * v[.., over]
 /// ```
 ///
@@ -51,12 +143,29 @@ impl<S: Dims + Union<M, Out = S>, M: Dims> MaskedBy<M> for S {}
 /// N. Gimelshein, 2018, "Online normalizer calculation for softmax"; T. Dao et al., 2022, "FlashAttention"). The result is that of the
 /// operations written out, up to rounding.
 ///
-/// `mask` is `true`, or a tensor of `bool` whose dims are among those of the scores. It stays an expression: `i.ge(j)` is the
-/// causal mask of queries `i` and keys `j`, and is computed tile by tile; tiles without any key are skipped. A query
+/// `mask` is `true`, a tensor of `bool`, a bias, or a pair of mask and bias ([`Mask`]); the dims are among those of the scores. It stays an
+/// expression: `i.ge(j)` is the causal mask of queries `i` and keys `j`, `slope * (j - i).cast::<f32>()` is the bias of ALiBi, and both are
+/// computed tile by tile; tiles without any key, or with a bias of minus infinity alone, are skipped. A query
 /// that may look at no key at all yields not-a-number, as a softmax of minus infinities does.
 ///
-/// ```text
-/// attention(&q, &k, &v, Feat, Key, (Feat::SIZE as f32).powf(-0.5), true)
+/// ```
+/// use typed_dims::prelude::*;
+///
+/// dims! { struct Seq; struct Key; struct Head; struct Feat = 4; }
+/// let q = rand::<f32, _>((Seq.of(5), Head.of(2), Feat), 1);
+/// let k = rand::<f32, _>((Key.of(5), Head.of(2), Feat), 2);
+/// let v = rand::<f32, _>((Key.of(5), Head.of(2), Feat), 3);
+/// let scale = (Feat::SIZE as f32).powf(-0.5);
+/// let whole = attention(&q, &k, &v, Feat, Key, scale, true);
+/// let causal = attention(&q, &k, &v, Feat, Key, scale, Seq.ge(Key));
+/// let slope = from_vec(Head.of(2), vec![0.5, 0.25]);
+/// let alibi = attention(&q, &k, &v, Feat, Key, scale, (Seq.ge(Key), &slope * (Key - Seq).cast::<f32>()));
+///
+/// let written_out = (((&q * &k).sum(Feat) * scale).softmax(Key) * &v).sum(Key);
+/// assert!((&whole - written_out).abs().max((Seq, Head, Feat)).order(()) < 1e-6);
+/// // The first query hears the first key alone.
+/// assert!(((&causal).index(Seq, 0) - (&v).index(Key, 0)).abs().max((Head, Feat)).order(()) < 1e-6);
+/// assert!((alibi - causal).abs().max((Seq, Head, Feat)).order(()) > 0.0);
 /// ```
 ///
 /// # Panics
@@ -82,7 +191,7 @@ where
     S: Union<V::Dims> + MaskedBy<M::Dims>,
     P: Dims,
     X: Dims,
-    M: Operand<bool, Rank = Rank0, Expr: Expr<Elem = bool>>,
+    M: Mask<Q::Elem>,
 {
     unwrap(try_attention(q, k, v, features, over, scale, mask))
 }
@@ -107,14 +216,16 @@ where
     S: Union<V::Dims> + MaskedBy<M::Dims>,
     P: Dims,
     X: Dims,
-    M: Operand<bool, Rank = Rank0, Expr: Expr<Elem = bool>>,
+    M: Mask<Q::Elem>,
 {
-    let (q, k, v, mask) = (q.into_named().expr, k.into_named().expr, v.into_named().expr, mask.into_expr());
+    let (q, k, v) = (q.into_named().expr, k.into_named().expr, v.into_named().expr);
+    let (mask, bias) = mask.into_parts();
     let mut shape = Shape::new::<All<Q, K, V>, Rank0>();
     q.meet::<All<Q, K, V>, Rank0>(&mut shape)?;
     k.meet::<All<Q, K, V>, Rank0>(&mut shape)?;
     v.meet::<All<Q, K, V>, Rank0>(&mut shape)?;
     mask.meet::<All<Q, K, V>, Rank0>(&mut shape)?;
+    bias.meet::<All<Q, K, V>, Rank0>(&mut shape)?;
     shape.finish()?;
     let q = in_memory::<All<Q, K, V>, Q::Dims, _, <Q::Elem as Real>::Wide>(&q, &shape)?;
     let k = in_memory::<All<Q, K, V>, K::Dims, _, <Q::Elem as Real>::Wide>(&k, &shape)?;
@@ -125,7 +236,8 @@ where
         over: listed::<O, All<Q, K, V>>(),
         scores: Of::<S, All<Q, K, V>>::AXES.as_slice(),
     };
-    let data = planned::<All<Q, K, V>, _, _>(&shape, &axes, [q, k, v], scale.widen(), &mask)
+    let bias = M::BIASED.then_some(&bias);
+    let data = planned::<All<Q, K, V>, _, _, _>(&shape, &axes, [q, k, v], scale.widen(), &mask, bias)
         .map_err(|error| shape.blame(error, axes.kept))?;
     let data = data.into_iter().map(Real::narrow).collect();
     let sizes: SmallVec<[usize; 8]> = axes.kept.iter().map(|&axis| shape.size(axis)).collect();
@@ -170,7 +282,8 @@ fn in_memory<'e, U: Dims, S: Dims, E: Expr<Elem: Real>, W: Real>(
         return Ok(contract::Operand::owned(Vec::new(), &[], shape.sizes()));
     }
     let mut factors = Factors { scale: E::Elem::ONE, operands: SmallVec::new() };
-    if E::MEMORY.is_some() {
+    // Renamed and sliced tensors are in memory as well: self-attention copies nothing.
+    if expr.in_memory::<S>().is_some() {
         expr.factors::<U, Rank0>(shape, &mut factors)?;
     } else {
         computed_factor::<U, Rank0, _>(expr, shape, &mut factors)?;
@@ -184,12 +297,13 @@ fn in_memory<'e, U: Dims, S: Dims, E: Expr<Elem: Real>, W: Real>(
     })
 }
 
-fn planned<U: Dims, W: Real, M: Expr<Elem = bool>>(
+fn planned<U: Dims, W: Real, M: Expr<Elem = bool>, B: Expr<Elem: Real<Wide = W>>>(
     shape: &Shape,
     axes: &Axes,
     operands: [contract::Operand<'_, W>; 3],
     scale: W,
     mask: &M,
+    bias: Option<&B>,
 ) -> Result<Vec<W>, DimError> {
     let sizes = shape.sizes();
     let len = shape.volume(axes.kept.iter().copied(), size_of::<W>())?;
@@ -220,6 +334,9 @@ fn planned<U: Dims, W: Real, M: Expr<Elem = bool>>(
         rows.push().copy_from_slice(strides);
     }
     mask.rows::<U, Rank0>(shape, &mut rows);
+    if let Some(bias) = bias {
+        bias.rows::<U, Rank0>(shape, &mut rows);
+    }
     let (nest, counts) = Nest::grouped(sizes, &[&batch, &queries, axes.over], &rows);
     let pair = |a: &[isize], b: &[isize], axes: &[usize]| {
         let mut rows = Rows::new(sizes.len());
@@ -235,19 +352,22 @@ fn planned<U: Dims, W: Real, M: Expr<Elem = bool>>(
         strides: Strides { q: q.start(), k: k.start(), v: v.start() },
         scale,
     };
-    let threads = if M::Kernel::<'_>::PARALLEL { threads::parts(work.multiplications() / 32) } else { 1 };
-    record(|| work.step(mask.describe(), len, threads));
+    let parallel =
+        M::Kernel::<'_, AnyStride>::PARALLEL && (bias.is_none() || B::Kernel::<'_, AnyStride>::PARALLEL);
+    let threads = if parallel { threads::parts(work.multiplications() / 32) } else { 1 };
+    record(|| work.step(mask.describe(), bias.map(Expr::describe), len, threads));
     attend(&work, len, threads, || {
         let mut operands = nest.operands();
         for _ in 0..4 {
             operands.next_row();
         }
-        mask.kernel(&mut operands)
+        let mask = mask.kernel::<AnyStride>(&mut operands);
+        Lowered { mask, bias: bias.map(|bias| bias.kernel::<AnyStride>(&mut operands)) }
     })
 }
 
 impl<W: Real> Work<'_, W> {
-    fn step(&self, mask: String, len: usize, threads: usize) -> Step {
+    fn step(&self, mask: String, bias: Option<String>, len: usize, threads: usize) -> Step {
         let (queries, keys) = self.nest.sizes.split_at(self.query + 1);
         Step::Attention {
             batch: queries[..self.query].iter().product(),
@@ -256,6 +376,7 @@ impl<W: Real> Work<'_, W> {
             features: self.features.sizes.iter().product(),
             values: self.values.sizes.iter().product(),
             mask,
+            bias,
             bytes: len * size_of::<W>(),
             threads,
         }

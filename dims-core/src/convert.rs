@@ -64,14 +64,26 @@ impl<H, T: Length> Length for (H, T) {
     type Rank = <T::Rank as Rank>::Succ;
 }
 
-/// Turns owned arrays into tensors: those of ndarray, vectors, and with their features the matrices of nalgebra and the images of `image`.
+/// Turns owned arrays into tensors: those of ndarray, vectors, and with their features the arrays of
+/// mdarray, the matrices of nalgebra and the images of `image`.
 pub trait IntoTensor {
     /// The type of the elements.
     type Elem;
     /// How many axes there are.
     type Rank;
 
-    /// The array as a tensor with a dim for each axis. Nothing is copied (but matrices of nalgebra that lie on the stack).
+    /// The array as a tensor with a dim for each axis. Nothing is copied (but what lies on the stack: matrices of nalgebra and arrays of
+    /// mdarray whose sizes are in their types).
+    ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims! { struct Batch; struct Feat = 2; }
+    /// let x = ndarray::array![[1.0, 2.0], [3.0, 4.0]].into_tensor((Batch, Feat));
+    /// assert_eq!(x.dims(), [("Batch", 2), ("Feat", 2)]);
+    /// let wrong = ndarray::array![[1.0, 2.0, 3.0]].try_into_tensor((Batch, Feat)).map(|_| ());
+    /// assert!(matches!(wrong, Err(DimError::StaticSize { dim: "Feat", fixed: 2, found: 3, .. })));
+    /// ```
     ///
     /// # Panics
     ///
@@ -135,7 +147,7 @@ impl<T> IntoTensor for Vec<T> {
 /// # Panics
 ///
 /// If `sizes` is not the shape of `data`.
-#[cfg(any(feature = "image", feature = "nalgebra"))]
+#[cfg(any(feature = "candle", feature = "image", feature = "mdarray", feature = "nalgebra"))]
 pub(crate) fn contiguous<T, R, L: AxisDims<R>>(
     data: Vec<T>,
     sizes: &[usize],

@@ -216,6 +216,14 @@ fn build<T: Element, D: SizedDims>(sizes: &[(DimKey, usize)], data: Vec<T>) -> N
 
 /// A tensor with the value of `f` at each position, given the indices in the order in which the dims are written.
 ///
+/// ```
+/// use typed_dims::prelude::*;
+///
+/// dims! { struct Row; struct Col; }
+/// let x = from_fn((Row.of(2), Col.of(3)), |(row, col)| 10 * row + col);
+/// assert_eq!(x.order((Col, Row)), ndarray::array![[0, 10], [1, 11], [2, 12]]);
+/// ```
+///
 /// # Panics
 ///
 /// If a dim has no size, or the tensor does not fit into memory.
@@ -260,6 +268,14 @@ pub fn try_full<T: Element, D: SizedDims>(dims: D, value: T) -> Result<Named<T, 
 }
 
 /// A tensor of zeros: `zeros::<f32, _>((Batch.of(2), Seq.of(3)))`.
+///
+/// ```
+/// use typed_dims::prelude::*;
+///
+/// dims! { struct Batch; struct Feat = 4; }
+/// let x: Tensor<f32, (Batch, Feat)> = zeros((Batch.of(2), Feat));   // a static size need not be given
+/// assert_eq!(x.dims(), [("Batch", 2), ("Feat", 4)]);
+/// ```
 ///
 /// # Panics
 ///
@@ -433,6 +449,14 @@ pub fn try_full_like<A: Computable>(tensor: A, value: A::Elem) -> Result<Evaluat
 }
 
 /// A tensor of the given elements, which lie in the order in which the dims are written, the last one fastest.
+///
+/// ```
+/// use typed_dims::prelude::*;
+///
+/// dims! { struct Row; struct Col; }
+/// let x = from_vec((Row.of(2), Col.of(3)), vec![1, 2, 3, 4, 5, 6]);
+/// assert_eq!(x.index(Row, 1).order(Col), ndarray::array![4, 5, 6]);
+/// ```
 ///
 /// # Panics
 ///

@@ -327,6 +327,14 @@ pub trait Elementwise: AsTensor {
     }
 
     /// Each element in another type, as Rust's `as` converts it.
+    ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// let a = ndarray::array![-1.5f32, 300.0];
+    /// dims!(i);
+    /// assert_eq!(a.at(i).cast::<u8>().order(i), ndarray::array![0, 255]);
+    /// ```
     #[inline(always)]
     fn cast<U: Element>(self) -> UnaryOut<Cast<U>, Self>
     where
@@ -336,6 +344,14 @@ pub trait Elementwise: AsTensor {
     }
 
     /// `f` of each element.
+    ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// let a = ndarray::array![1, 2, 3];
+    /// dims!(i);
+    /// assert_eq!(a.at(i).map(|x| x % 2 == 0).order(i), ndarray::array![false, true, false]);
+    /// ```
     #[inline(always)]
     fn map<U: Element, F: Fn(Self::Elem) -> U>(self, f: F) -> UnaryOut<Map<F>, Self> {
         unary(Map(f), self)
@@ -377,6 +393,16 @@ pub type Selected<T, C, A, B> = Named<
 /// `if cond { a } else { b }` at each position; `a` and `b` are tensors or scalars.
 ///
 /// What is not taken is not read: an index that is out of range there is no error.
+///
+/// ```
+/// use typed_dims::prelude::*;
+///
+/// let a = ndarray::array![1.0, 2.0, 3.0];
+/// dims!(i = 3);
+/// // Each element plus the one before it, which the first one does not have.
+/// let before = select(i.gt(0), a.at(i - 1), 0.0);
+/// assert_eq!((a.at(i) + before).order(i), ndarray::array![1.0, 3.0, 5.0]);
+/// ```
 #[inline(always)]
 pub fn select<T, C, A, B>(cond: C, a: A, b: B) -> Selected<T, C, A, B>
 where

@@ -1,26 +1,36 @@
 //! Joining tensors: `concat` along a dim that they have, `stack` along a new one.
 
+use crate::assign::write_new;
 use crate::brand::DimInfo;
 use crate::dim::DimRef;
 use crate::error::{DimError, unwrap};
 use crate::named::{Named, position};
-use crate::plan::shape::volume;
+use crate::plan::shape::{Shape, volume};
 use crate::reduce::evaluate_in;
 use crate::set::rename::Has;
-use crate::set::{Dims, DimsOf, Right, Union, Verdict};
+use crate::set::{Dims, DimsOf, Keys, Right, Union, Verdict};
 use crate::storage::Owned;
 use crate::storage::memory::reserve;
-use crate::tensor::{AsTensor, Computable};
+use crate::tensor::{AsTensor, Computable, NamedOf};
 use alloc::string::String;
 use alloc::vec::Vec;
 use smallvec::SmallVec;
 
-type Order = SmallVec<[usize; 8]>;
-
-/// The parts one after the other along `dim`, whose size is the sum of theirs; all other sizes must agree.
+/// The parts one after the other along `dim`, whose size is the sum of theirs; all other sizes must agree. Each part is computed, or copied,
+/// right into its place in the result.
 ///
 /// `parts` is an array, a vector or any other collection of tensors of one type; expressions of different types are
 /// `eval`uated first.
+///
+/// ```
+/// use typed_dims::prelude::*;
+///
+/// dims! { struct Seq; struct Feat = 2; }
+/// let a = from_vec((Seq.of(1), Feat), vec![1, 2]);
+/// let b = from_vec((Seq.of(2), Feat), vec![3, 4, 5, 6]);
+/// let both = concat(Seq, [&a, &b]);                  // both[s] = a[s] where s < 1, else b[s - 1]
+/// assert_eq!(both.order((Seq, Feat)), ndarray::array![[1, 2], [3, 4], [5, 6]]);
+/// ```
 ///
 /// # Panics
 ///
@@ -43,8 +53,8 @@ where
     X: Dims,
     A: Computable,
 {
-    let mut data: Parts<A::Elem> = Parts::new();
-    let mut sizes: Option<SmallVec<[usize; 8]>> = None;
+    let mut all = Parts::<A>::new();
+    let mut sizes: Option<Sizes> = None;
     let mut along = 0;
     for part in parts {
         let part = part.into_named();
@@ -59,25 +69,30 @@ where
                         let what = format!(
                             "parts of a concatenation along `{}` differ: {} and {}",
                             dim.info().name,
-                            describe::<A>(sizes),
-                            describe::<A>(own)
+                            describe(A::Dims::KEYS, sizes),
+                            describe(A::Dims::KEYS, own)
                         );
                         return Err(DimError::Shape { what });
                     }
                 }
                 let total = sizes[along].checked_add(own[along]);
-                sizes[along] = total.ok_or_else(|| DimError::TooLarge { dims: describe::<A>(own) })?;
+                sizes[along] =
+                    total.ok_or_else(|| DimError::TooLarge { dims: describe(A::Dims::KEYS, own) })?;
             }
         }
-        let order: Order = (0..own.len()).collect();
-        data.push(evaluate_in::<A::Dims, A::Rank, _>(part.expr, &shape, &order)?);
+        all.push((part, shape));
     }
     let Some(sizes) = sizes else {
         return Err(DimError::Shape { what: format!("nothing to concatenate along `{}`", dim.info().name) });
     };
     keep_static(dim.info(), sizes[along])?;
-    countable::<A>(&sizes)?;
-    Ok(Named::from_expr(Owned::contiguous(side_by_side(data, &sizes[..along])?, &sizes)))
+    let place = |shape: &Shape| {
+        let strides = contiguous(&sizes);
+        let next = shape.sizes()[along] * strides[along] as usize;
+        (strides, next)
+    };
+    let data = side_by_side::<A>(all, A::Dims::KEYS, &sizes, place)?;
+    Ok(Named::from_expr(Owned::contiguous(data, &sizes)))
 }
 
 /// The total of the parts must be the static size, if the dim has one.
@@ -85,37 +100,53 @@ fn keep_static(dim: DimInfo<'_>, size: usize) -> Result<(), DimError> {
     DimInfo { cell: None, ..dim }.meet(size, None)
 }
 
-fn countable<A: AsTensor>(sizes: &[usize]) -> Result<(), DimError> {
-    match volume(sizes.iter().copied(), size_of::<A::Elem>()) {
-        Some(_) => Ok(()),
-        None => Err(DimError::TooLarge { dims: describe::<A>(sizes) }),
-    }
-}
-
-fn describe<A: AsTensor>(sizes: &[usize]) -> String {
-    let names = A::Dims::KEYS.as_slice().iter().map(|key| key.name);
+fn describe(keys: &Keys, sizes: &[usize]) -> String {
+    let names = keys.as_slice().iter().map(|key| key.name);
     crate::error::list_sizes(names.chain(core::iter::repeat("positional axis")).zip(sizes.iter().copied()))
 }
 
-/// The elements of the parts, each in the order of the axes.
-type Parts<T> = SmallVec<[Vec<T>; 4]>;
+/// The parts, none of which has run yet, with the sizes that their operands met in.
+type Parts<A> = SmallVec<[(NamedOf<A>, Shape); 4]>;
 
-/// For each position of the outer axes what all parts have there, one part after the other.
-fn side_by_side<T: Copy>(mut parts: Parts<T>, outer: &[usize]) -> Result<Vec<T>, DimError> {
-    if parts.len() == 1 {
-        return Ok(parts.remove(0));
+type Sizes = SmallVec<[usize; 8]>;
+
+/// The strides of axes of these sizes, the last one innermost.
+fn contiguous(sizes: &[usize]) -> SmallVec<[isize; 8]> {
+    let mut strides = SmallVec::from_elem(1, sizes.len());
+    for at in (1..sizes.len()).rev() {
+        strides[at - 1] = strides[at] * sizes[at] as isize;
     }
-    let blocks = outer.iter().product::<usize>();
-    let mut out = reserve(parts.iter().map(Vec::len).sum())?;
-    if blocks == 0 {
-        return Ok(out);
+    strides
+}
+
+/// Runs each part right into its place in the result, which has these dims and sizes. `place` says of a part with which strides it lies
+/// there, and how far behind it the next one starts. All parts together are the result.
+fn side_by_side<A: Computable>(
+    mut parts: Parts<A>,
+    keys: &Keys,
+    sizes: &[usize],
+    place: impl Fn(&Shape) -> (SmallVec<[isize; 8]>, usize),
+) -> Result<Vec<A::Elem>, DimError> {
+    let too_large = || DimError::TooLarge { dims: describe(keys, sizes) };
+    let len = volume(sizes.iter().copied(), size_of::<A::Elem>()).ok_or_else(too_large)?;
+    if let [(_, shape)] = &parts[..] {
+        let order: SmallVec<[usize; 8]> = (0..shape.sizes().len()).collect();
+        let (part, shape) = parts.remove(0);
+        return evaluate_in::<A::Dims, A::Rank, _>(part.expr, &shape, &order);
     }
-    for block in 0..blocks {
-        for part in &parts {
-            let len = part.len() / blocks;
-            out.extend_from_slice(&part[block * len..][..len]);
-        }
+    let covered: usize = parts.iter().map(|(_, shape)| shape.sizes().iter().product::<usize>()).sum();
+    assert_eq!(covered, len, "the parts are the whole result");
+    let mut out = reserve(len).map_err(|_| too_large())?;
+    let mut start = 0;
+    for (part, shape) in parts {
+        let (strides, next) = place(&shape);
+        let places = &mut out.spare_capacity_mut()[..len];
+        write_new::<A::Dims, A::Rank, _>(&part.expr, &shape, places, start, &strides)?;
+        start += next;
     }
+    // SAFETY: each part wrote a place for each of its elements; no two parts share one, as each starts behind the one before along the axis on
+    // which they lie side by side; and together they have `len` elements, as was asserted.
+    unsafe { out.set_len(len) };
     Ok(out)
 }
 
@@ -146,6 +177,15 @@ where
 
 /// The parts along the new dim `dim`, which gets as many elements as there are parts; all sizes must agree.
 ///
+/// ```
+/// use typed_dims::prelude::*;
+///
+/// dims! { struct Part; struct Feat = 2; }
+/// let parts = [from_vec(Feat, vec![1, 2]), from_vec(Feat, vec![3, 4])];
+/// let all = stack(Part, &parts);                     // all[p, f] = parts[p][f]
+/// assert_eq!(all.order((Feat, Part)), ndarray::array![[1, 3], [2, 4]]);
+/// ```
+///
 /// # Panics
 ///
 /// Where [`try_stack`] returns an error.
@@ -165,8 +205,8 @@ pub fn try_stack<A: Computable, D: NewDim<A::Dims>>(
 where
     A::Dims: Union<(D::Brand,)>,
 {
-    let mut data: Parts<A::Elem> = Parts::new();
-    let mut sizes: Option<SmallVec<[usize; 8]>> = None;
+    let mut all = Parts::<A>::new();
+    let mut sizes: Option<Sizes> = None;
     for part in parts {
         let part = part.into_named();
         let shape = part.shape()?;
@@ -177,22 +217,27 @@ where
             let what = format!(
                 "parts of a stack along `{}` differ: {} and {}",
                 dim.info().name,
-                describe::<A>(first),
-                describe::<A>(own)
+                describe(A::Dims::KEYS, first),
+                describe(A::Dims::KEYS, own)
             );
             return Err(DimError::Shape { what });
         }
-        let order: Order = (0..own.len()).collect();
         sizes = Some(own.into());
-        data.push(evaluate_in::<A::Dims, A::Rank, _>(part.expr, &shape, &order)?);
+        all.push((part, shape));
     }
     let Some(mut sizes) = sizes else {
         return Err(DimError::Shape { what: format!("nothing to stack along `{}`", dim.info().name) });
     };
-    let count = data.len();
+    let count = all.len();
     dim.info().meet(count, None)?;
     let keys = <<A::Dims as Union<(D::Brand,)>>::Out as Dims>::KEYS;
     let along = keys.position(&dim.info().key()).expect("the new dim is one of the result's");
     sizes.insert(along, count);
-    Ok(Named::from_expr(Owned::contiguous(side_by_side(data, &sizes[..along])?, &sizes)))
+    let place = |_: &Shape| {
+        let mut strides = contiguous(&sizes);
+        let next = strides.remove(along);
+        (strides, next as usize)
+    };
+    let data = side_by_side::<A>(all, keys, &sizes, place)?;
+    Ok(Named::from_expr(Owned::contiguous(data, &sizes)))
 }

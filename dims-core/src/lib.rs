@@ -11,6 +11,8 @@ pub mod assign;
 pub mod attention;
 pub mod batch;
 pub mod bind;
+#[cfg(feature = "blas")]
+pub mod blas;
 pub mod brand;
 #[doc(hidden)]
 pub mod comprehension;
@@ -25,7 +27,7 @@ pub mod error;
 pub mod expr;
 #[cfg(any(feature = "safetensors", feature = "npy"))]
 pub mod file;
-#[cfg(any(feature = "image", feature = "nalgebra"))]
+#[cfg(any(feature = "candle", feature = "image", feature = "mdarray", feature = "nalgebra"))]
 pub mod foreign;
 pub mod join;
 mod kernel;

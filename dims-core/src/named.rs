@@ -20,6 +20,17 @@ use core::marker::PhantomData;
 /// Tensor<f32, (), U2>                  two positional axes: a matrix without names
 /// ```
 ///
+/// ```
+/// use typed_dims::prelude::*;
+///
+/// dims! { struct Batch; struct Seq; }
+/// fn total(x: &Tensor<f32, (Batch, Seq)>) -> Tensor<f32, (Batch,)> {
+///     x.sum(Seq)
+/// }
+/// let x: Tensor<f32, (Seq, Batch)> = ones((Batch.of(2), Seq.of(5)));   // the order of the dims does not matter
+/// assert_eq!(total(&x).order(Batch), ndarray::array![5.0, 5.0]);
+/// ```
+///
 /// This is an alias of [`Named`] that sorts the dims. Because it sorts, rustc cannot infer `D` through it; functions
 /// generic over all dims of a tensor name `Named<T, S>`.
 pub type Tensor<T, D, R = typenum::U0> = Named<T, <D as SetOf>::Set, <R as RankOf>::Rank>;

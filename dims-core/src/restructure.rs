@@ -11,6 +11,7 @@ use crate::named::{Named, position};
 use crate::ops;
 use crate::order::OrderList;
 use crate::reduce::evaluate_in;
+use crate::role::{KeepsRole, RolesMerge, RolesSplit};
 use crate::set::rename::{CanGain, NotIn};
 use crate::set::{Dims, DimsOf, NameFor, Union};
 use crate::size::{MaySame, SizesAgree, Times};
@@ -131,18 +132,42 @@ fn whole(key: crate::set::DimKey) -> Along {
     Along { offset: 0, inner: None, terms: SmallVec::from_iter([(key, 1, None)]) }
 }
 
+/// What can be looked at by several tensors at once: references to tensors, views, and expressions of these.
+#[diagnostic::on_unimplemented(
+    message = "the pieces of a tensor look at its elements, but this one is used up by the first of them",
+    label = "borrow it: `(&x)`; an expression is run first: `let x = (a * b).eval();`"
+)]
+pub trait Shareable: Copy {}
+#[diagnostic::do_not_recommend]
+impl<A: Copy> Shareable for A {}
+
 /// Operations that change the dims of a tensor, but not its elements. All but `flatten` are views of whatever the tensor's
 /// elements come from.
+///
+/// They take the tensor by value, as operators do, so that a view of a result is its owner as well: `(a * b).sum(k).rename(i, j)`. To
+/// look at a tensor that is needed again, call them on a reference: `(&x).index(Seq, 3)`. (Views, `a.at((i, j))`, are `Copy`.)
 pub trait Restructure: Computable {
     /// The tensor with the dim `old` under the name `new`; free.
     ///
     /// This is how one axis is used twice: `(&x * (&x).rename(Seq, Key)).sum(Feat)` has `Seq` and `Key`.
     ///
+    /// A name does not change what a dim means: if both have [roles](crate::role), `old` must mean what `new` does. To say that it means something
+    /// else from here on, see [`redefine`](Restructure::redefine).
+    ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims! { struct Seq; struct Key; struct Feat; }
+    /// let x = from_vec((Seq.of(2), Feat.of(2)), vec![1, 2, 3, 4]);
+    /// let gram = (&x * (&x).rename(Seq, Key)).sum(Feat);          // gram[s, k] = sum over f of x[s, f] * x[k, f]
+    /// assert_eq!(gram.order((Seq, Key)), ndarray::array![[5, 11], [11, 25]]);
+    /// ```
+    ///
     /// # Panics
     ///
     /// If `new` already has another size.
     #[track_caller]
-    fn rename<Old: DimRef, New: NameFor<Old, Self::Dims>>(
+    fn rename<Old: DimRef, New: NameFor<Old, Self::Dims> + KeepsRole<Old>>(
         self,
         old: Old,
         new: New,
@@ -151,7 +176,43 @@ pub trait Restructure: Computable {
     }
 
     /// As [`rename`](Restructure::rename), but what sizes decide is an error.
-    fn try_rename<Old: DimRef, New: NameFor<Old, Self::Dims>>(
+    fn try_rename<Old: DimRef, New: NameFor<Old, Self::Dims> + KeepsRole<Old>>(
+        self,
+        old: Old,
+        new: New,
+    ) -> Result<Remapped<Self, New::Out>, DimError> {
+        self.try_redefine(old, new)
+    }
+
+    /// As [`rename`](Restructure::rename), to a dim of whatever role: the definition anew of what the axis means.
+    ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims! {
+    ///     pub struct Row: DataFeature;
+    ///     pub struct Step: DataTime;
+    /// }
+    /// // The rows of a picture, read one after the other.
+    /// let picture = from_vec(Row.of(3), vec![1.0, 2.0, 3.0]);
+    /// let (sum, _) = scan(picture.redefine(Row, Step), Step, 0.0, |sum: f64, row| (sum + row.order(()), sum));
+    /// assert_eq!(sum, 6.0);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If `new` already has another size.
+    #[track_caller]
+    fn redefine<Old: DimRef, New: NameFor<Old, Self::Dims>>(
+        self,
+        old: Old,
+        new: New,
+    ) -> Remapped<Self, New::Out> {
+        unwrap(self.try_redefine(old, new))
+    }
+
+    /// As [`redefine`](Restructure::redefine), but what sizes decide is an error.
+    fn try_redefine<Old: DimRef, New: NameFor<Old, Self::Dims>>(
         self,
         old: Old,
         new: New,
@@ -168,6 +229,15 @@ pub trait Restructure: Computable {
     }
 
     /// The elements at one position along a dim; a negative one counts from the end.
+    ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims! { struct Seq; struct Feat; }
+    /// let x = from_vec((Seq.of(3), Feat.of(2)), vec![1, 2, 3, 4, 5, 6]);
+    /// assert_eq!((&x).index(Seq, -1).order(Feat), ndarray::array![5, 6]);
+    /// assert!(matches!((&x).try_index(Seq, 3).map(|_| ()), Err(DimError::OutOfBounds { index: 3, size: 3, .. })));
+    /// ```
     ///
     /// # Panics
     ///
@@ -198,6 +268,16 @@ pub trait Restructure: Computable {
     }
 
     /// The elements in a range of positions along a dim; negative positions count from the end.
+    ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims! { struct Seq; }
+    /// let x = from_vec(Seq.of(5), vec![0, 1, 2, 3, 4]);
+    /// assert_eq!((&x).slice(Seq, 1..-1).order(Seq), ndarray::array![1, 2, 3]);
+    /// let change = (&x).slice(Seq, 1..) - (&x).slice(Seq, ..-1);
+    /// assert_eq!(change.order(Seq), ndarray::array![1, 1, 1, 1]);
+    /// ```
     ///
     /// # Panics
     ///
@@ -230,7 +310,12 @@ pub trait Restructure: Computable {
         Ok(Named::from_expr(Remap::new(tensor.expr, info.key(), along)))
     }
 
-    /// The tensor cut along a dim into pieces of the given sizes, which must add up to the dim's.
+    /// The tensor cut along a dim into pieces of the given sizes, which must add up to the dim's. The pieces are views: of a tensor that
+    /// owns its elements, call it on a reference.
+    ///
+    /// ```text
+    /// let parts = (&x).split(Seq, &[2, 3]);       // parts[1][.., s] = x[.., 2 + s]
+    /// ```
     ///
     /// # Panics
     ///
@@ -242,7 +327,7 @@ pub trait Restructure: Computable {
         sizes: &[usize],
     ) -> Vec<Remapped<Self, Self::Dims>>
     where
-        Self: Copy,
+        Self: Shareable,
     {
         unwrap(self.try_split(dim, sizes))
     }
@@ -254,7 +339,7 @@ pub trait Restructure: Computable {
         sizes: &[usize],
     ) -> Result<Vec<Remapped<Self, Self::Dims>>, DimError>
     where
-        Self: Copy,
+        Self: Shareable,
     {
         let tensor = self.into_named();
         let shape = tensor.shape()?;
@@ -290,7 +375,7 @@ pub trait Restructure: Computable {
         count: usize,
     ) -> Vec<Remapped<Self, Self::Dims>>
     where
-        Self: Copy,
+        Self: Shareable,
     {
         unwrap(self.try_chunk(dim, count))
     }
@@ -302,7 +387,7 @@ pub trait Restructure: Computable {
         count: usize,
     ) -> Result<Vec<Remapped<Self, Self::Dims>>, DimError>
     where
-        Self: Copy,
+        Self: Shareable,
     {
         let shape = self.into_named().shape()?;
         let size = shape.size(position(&shape, dim.info()));
@@ -324,7 +409,7 @@ pub trait Restructure: Computable {
     #[track_caller]
     fn unbind<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(self, dim: D) -> Vec<Remapped<Self, X>>
     where
-        Self: Copy,
+        Self: Shareable,
     {
         let shape = unwrap(self.into_named().shape());
         let size = shape.size(position(&shape, dim.info()));
@@ -342,13 +427,23 @@ pub trait Restructure: Computable {
 
     /// The dim `whole` as several dims, the last one fastest: the inverse of [`flatten`](Restructure::flatten).
     ///
-    /// Static sizes must multiply to that of `whole`, which rustc checks; of the other sizes one may be unknown.
+    /// Static sizes must multiply to that of `whole`, which rustc checks; of the other sizes one may be unknown. `whole` must mean what one of
+    /// the parts does, where they have [roles](crate::role).
+    ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims! { struct Model = 6; struct Head = 2; struct Feat = 3; }
+    /// let x = from_fn(Model, |m| m);
+    /// let heads = x.unflatten(Model, (Head, Feat));               // heads[h, f] = x[3 * h + f]
+    /// assert_eq!(heads.order((Head, Feat)), ndarray::array![[0, 1, 2], [3, 4, 5]]);
+    /// ```
     ///
     /// # Panics
     ///
     /// If the sizes do not multiply to that of `whole`.
     #[track_caller]
-    fn unflatten<W: DimRef + DimsOf<Self::Dims, X>, X, P: PartsOf<W>>(
+    fn unflatten<W: DimRef + DimsOf<Self::Dims, X>, X, P: PartsOf<W> + RolesSplit<W>>(
         self,
         whole: W,
         parts: P,
@@ -360,7 +455,7 @@ pub trait Restructure: Computable {
     }
 
     /// As [`unflatten`](Restructure::unflatten), but what sizes decide is an error.
-    fn try_unflatten<W: DimRef + DimsOf<Self::Dims, X>, X, P: PartsOf<W>>(
+    fn try_unflatten<W: DimRef + DimsOf<Self::Dims, X>, X, P: PartsOf<W> + RolesSplit<W>>(
         self,
         whole: W,
         parts: P,
@@ -395,13 +490,22 @@ pub trait Restructure: Computable {
         Ok(Named::from_expr(Remap::new(tensor.expr, info.key(), along)))
     }
 
-    /// Several dims as one dim `whole`, the last one fastest: `whole = (a * size(b)) + b`. The result is evaluated.
+    /// Several dims as one dim `whole`, the last one fastest: `whole = (a * size(b)) + b`. The result is evaluated. One
+    /// of the parts must mean what `whole` does, where they have [roles](crate::role).
+    ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims! { struct Model = 6; struct Head = 2; struct Feat = 3; }
+    /// let heads = from_fn((Feat, Head), |(f, h)| 10 * h + f);
+    /// assert_eq!(heads.flatten((Head, Feat), Model).order(Model), ndarray::array![0, 1, 2, 10, 11, 12]);
+    /// ```
     ///
     /// # Panics
     ///
     /// If `whole` has another size, operands have different sizes for one dim, or an index is out of range.
     #[track_caller]
-    fn flatten<P: PartsOf<W> + OrderList + DimsOf<Self::Dims, X>, X, W: DimRef>(
+    fn flatten<P: PartsOf<W> + OrderList + DimsOf<Self::Dims, X> + RolesMerge<W>, X, W: DimRef>(
         self,
         parts: P,
         whole: W,
@@ -413,7 +517,7 @@ pub trait Restructure: Computable {
     }
 
     /// As [`flatten`](Restructure::flatten), but what sizes decide is an error.
-    fn try_flatten<P: PartsOf<W> + OrderList + DimsOf<Self::Dims, X>, X, W: DimRef>(
+    fn try_flatten<P: PartsOf<W> + OrderList + DimsOf<Self::Dims, X> + RolesMerge<W>, X, W: DimRef>(
         self,
         parts: P,
         whole: W,

@@ -3,7 +3,7 @@
 use crate::reference::Reference;
 use crate::reference::input::{Case, Random, cases};
 use crate::{A, B, C, D, E, F, bound, ordered, properties};
-use ndarray::{Array2, Array3, ArrayD};
+use ndarray::{Array1, Array2, Array3, ArrayD};
 use typed_dims::prelude::*;
 
 fn fraction(random: &mut Random) -> f64 {
@@ -52,6 +52,37 @@ fn small(case: &Case, which: usize) {
         5 => check!(q[B D F] k[A D C F] v[A C E], (F, D), C, m[A B C] => [E B A]),
         // Values that do not vary with the keys: their mean is they themselves.
         _ => check!(q[B D] k[C D] v[E], D, C, m[C] => [B E]),
+    }
+}
+
+/// A bias alone, and one beside a mask; over keys of two dims; lazy, with dims that only some of the operands have.
+fn biased(case: &Case, which: usize) {
+    let mut random = case.random();
+    let q = case.buffer(&mut random, &["A", "B", "D"], fraction);
+    let k = case.buffer(&mut random, &["C", "D", "E"], fraction);
+    let v = case.buffer(&mut random, &["C", "E", "F"], fraction);
+    let bias = case.buffer(&mut random, &["E", "A", "C"], |r| {
+        if r.below(4) > 0 { fraction(r) } else { f64::NEG_INFINITY }
+    });
+    let mask = case.buffer(&mut random, &["B", "C"], |r| r.below(4) > 0);
+    macro_rules! check {
+        ($how:expr, $bias:expr, $mask:expr) => {{
+            let scores = (bound!(q[A B D]) * bound!(k[C D E])).sum(D) * 0.7;
+            let scores = select($mask, &scores + $bias, f64::NEG_INFINITY).eval();
+            let weights = (&scores).exp() / (&scores).exp().sum((C, E));
+            let expected = (weights * bound!(v[C E F])).sum((C, E));
+            let found = attention(bound!(q[A B D]), bound!(k[C D E]), bound!(v[C E F]), D, (C, E), 0.7, $how);
+            assert_near(&ordered!(found, [A F B]), &ordered!(expected, [A F B]), 1e-11);
+        }};
+    }
+    match which % 3 {
+        0 => check!(bound!(bias[E A C]), bound!(bias[E A C]), bound!(mask[B C]) | true),
+        1 => check!((bound!(mask[B C]), bound!(bias[E A C])), bound!(bias[E A C]), bound!(mask[B C])),
+        _ => check!(
+            (bound!(mask[B C]), bound!(bias[E A C]) * 0.5 + 1.0),
+            bound!(bias[E A C]) * 0.5 + 1.0,
+            bound!(mask[B C])
+        ),
     }
 }
 
@@ -104,6 +135,80 @@ fn across_tiles(case: &Case, which: usize) {
     check!((i - j).abs().le(3));
     check!(i.ge(j) & j.ge(edge));
     check!(j.ne(edge));
+    macro_rules! biased {
+        ($mask:expr, $bias:expr, $how:expr) => {{
+            let found = attention(q.at((i, d)), k.at((j, d)), v.at((j, e)), d, j, 0.25, $how).order((i, e));
+            let scores = (wq.at((i, d)) * wk.at((j, d))).sum(d) * 0.25 + $bias.cast::<f64>();
+            let scores = select($mask, scores, f64::NEG_INFINITY).eval();
+            let expected = (scores.softmax(j) * wv.at((j, e))).sum(j).order((i, e));
+            assert_near(&found.mapv(f64::from).into_dyn(), &expected.into_dyn(), 2e-4);
+        }};
+    }
+    let distance = (j - i).abs().cast::<f32>() * -0.5;
+    biased!(i.ge(0), distance, &distance);
+    biased!(i.ge(j), distance, (i.ge(j), &distance));
+    // A bias of minus infinity is a mask, and whole tiles of it are skipped.
+    let causal = select(i.ge(j), distance, f32::NEG_INFINITY);
+    biased!(i.ge(0), causal, &causal);
+    // Where the mask does not allow it nothing is looked up: the table has no such entry.
+    let table = Array1::from_shape_fn(queries.max(keys), |at| (at as f32).sin());
+    let entry = table.at(i - j);
+    biased!(i.ge(j), select(i.ge(j), table.at(i - j), 0.0), (i.ge(j), entry));
+}
+
+#[test]
+fn a_bias_that_cannot_be_had_is_an_error() {
+    let (x, table) = (Array2::<f32>::ones((3, 4)), Array1::<f32>::ones(2));
+    dims!(i = 3, j = 3, d, e);
+    let bias = table.at(i - j);
+    let refused = typed_dims::attention::try_attention(
+        x.at((i, d)),
+        x.at((j, d)),
+        x.at((j, e)),
+        d,
+        j,
+        1.0,
+        (i.ge(j), bias),
+    );
+    let Err(DimError::OutOfBounds { index: 2, size: 2, .. }) = refused else { panic!("an error") };
+}
+
+#[cfg(feature = "half")]
+#[test]
+fn a_bias_of_half_precision_is_added_in_single() {
+    macro_rules! check {
+        ($half:ty, $bound:expr) => {{
+            let mut random = Random(11);
+            let mut matrix = |rows, columns| {
+                Array2::from_shape_simple_fn((rows, columns), || <$half>::from_f64(fraction(&mut random)))
+            };
+            let (q, k, v, bias) = (matrix(30, 8), matrix(40, 8), matrix(40, 5), matrix(30, 40));
+            dims!(i, j, d, e);
+            let scale = <$half>::from_f64(0.25);
+            let how = (i.ge(j - 12), bias.at((i, j)));
+            let found = attention(q.at((i, d)), k.at((j, d)), v.at((j, e)), d, j, scale, how);
+            let wide = |x: &Array2<$half>| x.mapv(f64::from);
+            let (q, k, v, bias) = (wide(&q), wide(&k), wide(&v), wide(&bias));
+            let scores = (q.at((i, d)) * k.at((j, d))).sum(d) * 0.25 + bias.at((i, j));
+            let weights = select(i.ge(j - 12), scores, f64::NEG_INFINITY).softmax(j);
+            let expected = (weights * v.at((j, e))).sum(j);
+            let difference = (found.cast::<f64>() - expected).abs().max((i, e)).order(());
+            assert!(difference < $bound, "{difference}");
+        }};
+    }
+    // Results are 4 at the most, and rounded once.
+    check!(half::f16, 4.0 / 1024.0);
+    check!(half::bf16, 4.0 / 128.0);
+}
+
+#[test]
+fn a_bias_shows_in_the_plan() {
+    let x = Array2::<f32>::ones((3, 4));
+    dims!(i, j, d, e);
+    let (_, plan) = explain(|| {
+        attention(x.at((i, d)), x.at((j, d)), x.at((j, e)), d, j, 1.0, (i.ge(j), (j - i).cast::<f32>()))
+    });
+    assert!(plan.to_string().contains("mask ge(i, j), bias cast"), "{plan}");
 }
 
 #[test]
@@ -140,6 +245,7 @@ fn queries_with_the_dim_of_the_keys_are_refused() {
 
 properties! {
     attention_in_any_dims 40: |case in cases(5), which| small(&case, which);
+    attention_with_a_bias 30: |case in cases(6), which| biased(&case, which);
     attention_over_several_dims 15: |case in cases(4), _which| several_keys(&case);
     attention_across_tiles 1: |case in cases(3), which| across_tiles(&case, which);
 }

@@ -205,6 +205,19 @@ fn read<B: Binds<R, S, X, Q, I>, R, S: Dims, X: Dims, Q: Rank, I>(
 pub trait At: Source {
     /// The array as a tensor, each axis bound as its binder says; see [`Binder`]. Nothing is copied.
     ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// let a = ndarray::array![[1, 2, 3], [4, 5, 6]];
+    /// dims!(i, j);
+    /// let x = a.at((i, j));                                   // x[i, j] = a[[i, j]]
+    /// assert_eq!(x.order((j, i)), ndarray::array![[1, 4], [2, 5], [3, 6]]);
+    /// assert_eq!(a.at((1, j)).order(j), ndarray::array![4, 5, 6]);  // an integer picks a position
+    ///
+    /// dims!(k);
+    /// assert!(matches!(a.try_at((k, k)).map(|_| ()), Err(DimError::SizeConflict { dim: "k", .. })));
+    /// ```
+    ///
     /// # Panics
     ///
     /// If a dim already has another size, an integer or a range is out of range, or a group cannot split its axis.

@@ -90,9 +90,9 @@ pub trait Draw: Computable<Rank = Rank0, Elem: CastTo<f64>> {
         let mut svg = Svg::default();
         let left = 8 + CHARACTER * (map.names[0].chars().count() + 1);
         let top = 8 + 2 * LINE;
-        svg.text("small", 8, 4 + LINE / 2, &map.title());
-        svg.text("", left, top - 6, map.names[1]);
-        svg.text("", 8, top + 12, map.names[0]);
+        svg.text(true, 8, 4 + LINE / 2, &map.title());
+        svg.text(false, left, top - 6, map.names[1]);
+        svg.text(false, 8, top + 12, map.names[0]);
         for i in 0..map.shown(0) {
             for j in 0..map.shown(1) {
                 let value = map.at(i, j);
@@ -102,6 +102,8 @@ pub trait Draw: Computable<Rank = Rank0, Elem: CastTo<f64>> {
                 svg.rect("cell", place, &colour(map.level(value)), &title);
             }
         }
+        // The least values look like the page.
+        svg.rect("frame", [left, top, CELL * map.shown(1), CELL * map.shown(0)], "", "");
         Ok(svg.finish(&map.title()))
     }
 }

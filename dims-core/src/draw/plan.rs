@@ -1,6 +1,6 @@
 //! Plans as drawings.
 
-use super::svg::{CHARACTER, LINE, Svg};
+use super::svg::{CHARACTER, LINE, SMALL, Svg};
 use crate::plan::explain::{Plan, Step};
 use alloc::borrow::ToOwned;
 use alloc::string::{String, ToString};
@@ -21,7 +21,7 @@ impl Plan {
     pub fn to_svg(&self) -> String {
         let mut svg = Svg::default();
         let caption = format!("{} bytes written, {} flops in products", self.bytes(), self.flops());
-        svg.text("small", 8, LINE, &caption);
+        svg.text(true, 8, LINE, &caption);
         steps(&mut svg, &self.steps, self.bytes(), 8, LINE + 12);
         svg.finish("plan")
     }
@@ -30,13 +30,16 @@ impl Plan {
 /// Boxes from (`left`, `top`) downwards; where they end.
 fn steps(svg: &mut Svg, steps: &[Step], all: usize, left: usize, mut top: usize) -> usize {
     const BAR: usize = 6;
-    for (at, step) in steps.iter().enumerate() {
+    let mut above = None;
+    for step in steps {
         let text = step.to_string();
         let lines: Vec<String> = text.lines().map(|line| shortened(line.trim())).collect();
-        let longest = lines.iter().map(|line| line.chars().count()).max().unwrap_or(0);
-        let (width, height) = (CHARACTER * longest + 32, LINE * lines.len() + 10);
-        if at > 0 {
-            svg.line((left + 24, top - 12), (left + 24, top));
+        let wide =
+            |(at, line): (usize, &String)| if at == 0 { CHARACTER } else { SMALL } * line.chars().count();
+        let longest = lines.iter().enumerate().map(wide).max().unwrap_or(0);
+        let (width, height) = (longest + 32, LINE * lines.len() + 10);
+        if let Some(above) = above {
+            svg.line([(left + 24, above), (left + 24, top)]);
         }
         svg.rect("box", [left, top, width, height], "", &text);
         let share = step.bytes() as f64 / all.max(1) as f64;
@@ -44,11 +47,15 @@ fn steps(svg: &mut Svg, steps: &[Step], all: usize, left: usize, mut top: usize)
         let bar = Float::round(height as f64 * share) as usize;
         svg.rect("share", [left, top + height - bar, BAR, bar], "", &title);
         for (at, line) in lines.iter().enumerate() {
-            let class = if at == 0 { "" } else { "small" };
-            svg.text(class, left + 16, top + LINE * (at + 1), line);
+            svg.text(at > 0, left + 16, top + LINE * (at + 1), line);
         }
-        top += height + 12;
-        if let Step::Calls { steps: inner, .. } = step {
+        let bottom = top + height;
+        above = Some(bottom);
+        top = bottom + 12;
+        if let Step::Calls { steps: inner, .. } = step
+            && !inner.is_empty()
+        {
+            svg.line([(left + 24, bottom), (left + 24, top + LINE), (left + 40, top + LINE)]);
             top = self::steps(svg, inner, all, left + 40, top);
         }
     }

@@ -7,6 +7,8 @@ use core::fmt::{Display, Write};
 pub const LINE: usize = 18;
 /// About how wide a character is.
 pub const CHARACTER: usize = 8;
+/// About how wide one of small text is.
+pub const SMALL: usize = 7;
 
 /// A drawing that grows with what is put on it.
 #[derive(Default)]
@@ -35,17 +37,17 @@ impl Svg {
     }
 
     /// A line of text, whose first character stands on (`x`, `y`).
-    pub fn text(&mut self, class: &str, x: usize, y: usize, text: &str) {
-        let class = if class.is_empty() { String::new() } else { format!(r#" class="{class}""#) };
-        self.reach(x + CHARACTER * text.chars().count(), y + LINE / 3);
+    pub fn text(&mut self, small: bool, x: usize, y: usize, text: &str) {
+        let class = if small { r#" class="small""# } else { "" };
+        self.reach(x + if small { SMALL } else { CHARACTER } * text.chars().count(), y + LINE / 3);
         self.body += &format!("<text{class} x=\"{x}\" y=\"{y}\">{}</text>\n", Escaped(text));
     }
 
-    /// A line between two points.
-    pub fn line(&mut self, from: (usize, usize), to: (usize, usize)) {
-        self.reach(from.0.max(to.0), from.1.max(to.1));
-        self.body +=
-            &format!("<line x1=\"{}\" y1=\"{}\" x2=\"{}\" y2=\"{}\"/>\n", from.0, from.1, to.0, to.1);
+    /// A line through some points.
+    pub fn line<const N: usize>(&mut self, points: [(usize, usize); N]) {
+        points.iter().for_each(|&(x, y)| self.reach(x, y));
+        let points = points.map(|(x, y)| format!("{x},{y}")).join(" ");
+        self.body += &format!("<polyline points=\"{points}\"/>\n");
     }
 
     /// The whole document; `name` is what it is called. Its styles are for itself alone, also where it stands in a page.
@@ -56,7 +58,8 @@ impl Svg {
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" class=\"typed-dims\" role=\"img\">\n\
              <title>{}</title>\n\
              <style>.typed-dims text {{ font: 13px monospace; fill: #222; white-space: pre }} \
-             .typed-dims .small {{ font-size: 11px; fill: #555 }} .typed-dims line {{ stroke: #888 }} \
+             .typed-dims .small {{ font-size: 11px; fill: #555 }} .typed-dims polyline {{ stroke: #888; fill: none }} \
+             .typed-dims .frame {{ stroke: #888; fill: none }} \
              .typed-dims .box {{ fill: #eef3fa; stroke: #5b7fb0 }} .typed-dims .share {{ fill: #5b7fb0 }}</style>\n\
              <rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n{body}</svg>\n",
             Escaped(name)

@@ -1,6 +1,6 @@
 //! Paths of einsums as trees.
 
-use super::svg::{CHARACTER, LINE, Svg};
+use super::svg::{CHARACTER, LINE, SMALL, Svg};
 use crate::pattern::EinsumPath;
 use alloc::borrow::ToOwned;
 use alloc::string::String;
@@ -35,7 +35,7 @@ impl EinsumPath {
         let mut svg = Svg::default();
         let top = |node: &Node| LINE + 16 + DOWN * node.height;
         svg.text(
-            "small",
+            true,
             8,
             LINE,
             &format!("{}: {:.3e} flops, {:.3e} without a path", self.pattern, self.flops, self.naive_flops),
@@ -43,15 +43,17 @@ impl EinsumPath {
         for node in &nodes {
             if let Some((a, b)) = node.parts {
                 for part in [&nodes[a], &nodes[b]] {
-                    svg.line((part.middle, top(part) + 2 * LINE), (node.middle, top(node)));
+                    // Straight down to the gap above the product: nothing else stands below a part, but beside it.
+                    let bend = (part.middle, top(node) - (DOWN - 2 * LINE));
+                    svg.line([(part.middle, top(part) + 2 * LINE), bend, (node.middle, top(node))]);
                 }
             }
         }
         for node in &nodes {
             let half = node.width() / 2;
             svg.rect("box", [node.middle - half, top(node), 2 * half, 2 * LINE], "", &node.note);
-            svg.text("", node.middle - half + 8, top(node) + LINE - 3, &node.label);
-            svg.text("small", node.middle - half + 8, top(node) + 2 * LINE - 6, &node.note);
+            svg.text(false, node.middle - half + 8, top(node) + LINE - 3, &node.label);
+            svg.text(true, node.middle - half + 8, top(node) + 2 * LINE - 6, &node.note);
         }
         svg.finish(&self.pattern)
     }
@@ -83,7 +85,7 @@ impl EinsumPath {
 
 impl Node {
     fn width(&self) -> usize {
-        CHARACTER * self.label.chars().count().max(self.note.chars().count()) + 16
+        (CHARACTER * self.label.chars().count()).max(SMALL * self.note.chars().count()) + 16
     }
 }
 

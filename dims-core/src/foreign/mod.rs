@@ -1,6 +1,10 @@
-//! The matrices and images of other crates, from and to tensors.
+//! The arrays, matrices, images and tensors of other crates, from and to tensors.
 
+#[cfg(feature = "candle")]
+pub mod candle;
 #[cfg(feature = "image")]
 pub mod image;
+#[cfg(feature = "mdarray")]
+pub mod mdarray;
 #[cfg(feature = "nalgebra")]
 pub mod nalgebra;

@@ -31,7 +31,7 @@ pub struct Strides<T> {
 
 /// What there is to do.
 pub struct Work<'n, T> {
-    /// Loops over batches, one over queries, those over keys; rows for queries, keys, values, result, and the mask.
+    /// Loops over batches, one over queries, those over keys; rows for queries, keys, values, result, the mask, and the bias.
     pub nest: &'n Nest,
     /// Which loop is the one over queries.
     pub query: usize,
@@ -52,12 +52,20 @@ impl<T> Work<'_, T> {
     }
 }
 
-/// Computes the attention; the result has `len` elements. `mask` makes a kernel for the mask, one for each thread.
-pub fn attend<T: Real, M: Kernel<Elem = bool>>(
+/// What changes the scores, as kernels.
+pub struct Lowered<M, B> {
+    /// Which scores count.
+    pub mask: M,
+    /// What is added to them, if anything is.
+    pub bias: Option<B>,
+}
+
+/// Computes the attention; the result has `len` elements. `lower` makes the kernels of mask and bias, those of each thread.
+pub fn attend<T: Real, M: Kernel<Elem = bool>, B: Kernel<Elem: Real<Wide = T>>>(
     work: &Work<'_, T>,
     len: usize,
     threads: usize,
-    mask: impl Fn() -> M,
+    lower: impl Fn() -> Lowered<M, B>,
 ) -> Result<Vec<T>, DimError> {
     let mut out = reserve(len)?;
     let queries = work.nest.sizes[work.query];
@@ -69,7 +77,7 @@ pub fn attend<T: Real, M: Kernel<Elem = bool>>(
     let mut pieces = Vec::with_capacity(parts);
     for part in 0..parts {
         let units = part * units / parts..(part + 1) * units / parts;
-        let piece = Piece { work, units, blocks, out: out.as_mut_ptr(), mask: mask() };
+        let piece = Piece { work, units, blocks, out: out.as_mut_ptr(), lowered: lower() };
         // SAFETY: elements are `Sync`, kernels with closures of the user's get one thread, and each piece writes the results of
         // its own queries.
         pieces.push(unsafe { Carried::new(piece) });
@@ -81,12 +89,12 @@ pub fn attend<T: Real, M: Kernel<Elem = bool>>(
 }
 
 /// Some of the blocks of queries.
-struct Piece<'w, T, M> {
+struct Piece<'w, T, M, B> {
     work: &'w Work<'w, T>,
     units: core::ops::Range<usize>,
     blocks: usize,
     out: *mut T,
-    mask: M,
+    lowered: Lowered<M, B>,
 }
 
 /// The memory that a piece works in.
@@ -96,6 +104,7 @@ struct Scratch<T> {
     sums: Vec<T>,
     results: Vec<T>,
     allowed: Vec<bool>,
+    bias: Vec<T>,
 }
 
 /// What a mask leaves of a tile.
@@ -106,7 +115,7 @@ enum Allowed {
     All,
 }
 
-impl<T: Real, M: Kernel<Elem = bool>> Piece<'_, T, M> {
+impl<T: Real, M: Kernel<Elem = bool>, B: Kernel<Elem: Real<Wide = T>>> Piece<'_, T, M, B> {
     fn run(mut self) -> Result<(), DimError> {
         let work = self.work;
         let (rows, columns) = (QUERIES.min(work.nest.sizes[work.query]), work.values.positions());
@@ -117,6 +126,7 @@ impl<T: Real, M: Kernel<Elem = bool>> Piece<'_, T, M> {
             sums: vec![T::ZERO; rows],
             results: vec![T::ZERO; rows * columns],
             allowed: vec![true; rows * keys],
+            bias: vec![T::ZERO; if self.lowered.bias.is_some() { rows * keys } else { 0 }],
         };
         let mut at = vec![0; work.nest.depth()];
         for unit in self.units.clone() {
@@ -149,7 +159,7 @@ impl<T: Real, M: Kernel<Elem = bool>> Piece<'_, T, M> {
                 at[last] = start;
                 let width = KEYS.min(keys - start);
                 let allowed = self.masked(at, rows, width, &mut scratch.allowed)?;
-                if allowed == Allowed::None {
+                if allowed == Allowed::None || !self.biased(at, rows, width, allowed, scratch)? {
                     continue;
                 }
                 self.scores(at, rows, width, &mut scratch.scores);
@@ -160,6 +170,7 @@ impl<T: Real, M: Kernel<Elem = bool>> Piece<'_, T, M> {
                     columns,
                     scale: work.scale,
                     masked: allowed == Allowed::Some,
+                    biased: self.lowered.bias.is_some(),
                 });
                 self.weigh(at, rows, width, scratch);
             }
@@ -181,13 +192,27 @@ impl<T: Real, M: Kernel<Elem = bool>> Piece<'_, T, M> {
     ) -> Result<Allowed, DimError> {
         if !M::VARIES {
             // SAFETY: a kernel that does not vary needs no tile.
-            return Ok(if unsafe { self.mask.get::<super::isa::Baseline>(0) } {
+            return Ok(if unsafe { self.lowered.mask.get::<super::isa::Baseline>(0) } {
                 Allowed::All
             } else {
                 Allowed::None
             });
         }
-        dispatch(Ask { mask: &mut self.mask, at, query: self.work.query, rows, width, allowed })
+        dispatch(Ask { mask: &mut self.lowered.mask, at, query: self.work.query, rows, width, allowed })
+    }
+
+    /// Computes the bias of a tile, if there is one, where the mask allows it. Returns whether any score can be greater than minus infinity.
+    fn biased(
+        &mut self,
+        at: &mut [usize],
+        rows: usize,
+        width: usize,
+        allowed: Allowed,
+        scratch: &mut Scratch<T>,
+    ) -> Result<bool, DimError> {
+        let Some(bias) = &mut self.lowered.bias else { return Ok(true) };
+        let allowed = (allowed == Allowed::Some).then_some(&scratch.allowed[..]);
+        dispatch(Bias { bias, at, query: self.work.query, rows, width, allowed, out: &mut scratch.bias })
     }
 
     /// The products of a tile's queries and keys.
@@ -347,6 +372,51 @@ impl<M: Kernel<Elem = bool>> Task for Ask<'_, M> {
     }
 }
 
+/// What is added to the scores of a tile.
+struct Bias<'m, B, T> {
+    bias: &'m mut B,
+    at: &'m mut [usize],
+    query: usize,
+    rows: usize,
+    width: usize,
+    allowed: Option<&'m [bool]>,
+    out: &'m mut [T],
+}
+
+impl<T: Real, B: Kernel<Elem: Real<Wide = T>>> Task for Bias<'_, B, T> {
+    type Out = Result<bool, DimError>;
+
+    #[inline(always)]
+    fn run<I: Isa>(self) -> Self::Out {
+        let Bias { bias, at, query, rows, width, allowed, out } = self;
+        let mut faults = Faults::default();
+        let first = at[query];
+        let mut counts = false;
+        for (row, out) in out.chunks_exact_mut(width).take(rows).enumerate() {
+            at[query] = first + row;
+            let mask = allowed.map(|allowed| &allowed[row * width..][..width]);
+            // What was loaded for another row had another mask.
+            let moved = (row > 0 && mask.is_none()).then_some((query, 1));
+            bias.load::<I>(&Tile { at, len: width, mask, moved }, &mut faults);
+            // After a fault nothing is computed: what stands in for the element could be divided by.
+            if faults.any() {
+                break;
+            }
+            for (x, out) in out.iter_mut().enumerate() {
+                // What was masked out has some value or other, which no score gets, but the user's closures are not called with it.
+                if B::TOTAL || mask.is_none_or(|mask| mask[x]) {
+                    // SAFETY: a tile of this width was just loaded.
+                    *out = unsafe { bias.get::<I>(x) }.widen();
+                }
+            }
+            counts |= out.iter().any(|&value| value != T::LOWEST);
+        }
+        at[query] = first;
+        faults.into_result()?;
+        Ok(counts)
+    }
+}
+
 /// Turns the scores of a tile into weights, and takes the maximum and the sum of each query along.
 struct Fold<'s, T> {
     scratch: &'s mut Scratch<T>,
@@ -355,6 +425,7 @@ struct Fold<'s, T> {
     columns: usize,
     scale: T,
     masked: bool,
+    biased: bool,
 }
 
 impl<T: Real> Task for Fold<'_, T> {
@@ -363,17 +434,21 @@ impl<T: Real> Task for Fold<'_, T> {
 
     #[inline(always)]
     fn run<I: Isa>(self) {
-        let Fold { scratch, rows, width, columns, scale, masked } = self;
+        let Fold { scratch, rows, width, columns, scale, masked, biased } = self;
         for row in 0..rows {
             let scores = &mut scratch.scores[row * width..][..width];
-            if masked {
-                let allowed = &scratch.allowed[row * width..][..width];
-                for (score, &allowed) in scores.iter_mut().zip(allowed) {
-                    *score = if allowed { *score * scale } else { T::LOWEST };
+            if biased {
+                for (score, &bias) in scores.iter_mut().zip(&scratch.bias[row * width..][..width]) {
+                    *score = *score * scale + bias;
                 }
             } else {
                 for score in scores.iter_mut() {
                     *score = *score * scale;
+                }
+            }
+            if masked {
+                for (score, &allowed) in scores.iter_mut().zip(&scratch.allowed[row * width..][..width]) {
+                    *score = if allowed { *score } else { T::LOWEST };
                 }
             }
             let before = scratch.greatest[row];

@@ -3,6 +3,7 @@
 //! On x86-64 with AVX2, products of `f32` and `f64` are [read where they lie](unpacked) if neither the caches nor short sides speak against
 //! that, and those whose right matrix is transposed run in [`panels`]. For others of the types that it knows a library does the work: the
 //! crate `gemm` with the feature of that name, which is on by default, else `matrixmultiply`. Other types have loops of their own.
+//! Before all of these comes a BLAS, if the user has installed one (feature `blas`), but for small products.
 //!
 //! Why `gemm`: on one thread of an EPYC with AVX-512, f32, in GFLOP/s (`matrixmultiply` -> `gemm`): 1024^3 182 -> 215, 512^3 197 -> 234,
 //! 128^3 167 -> 214, 64^3 135 -> 199, 32^3 87 -> 152, 64 of 128^3 152 -> 201, 1000 x 10 by 10 x 1000 157 -> 184. It loses
@@ -12,6 +13,8 @@
 use super::isa::{Isa, Task, dispatch};
 use crate::scalar::Num;
 
+#[cfg(feature = "blas")]
+mod blas;
 #[cfg_attr(feature = "gemm", path = "gemm/fast.rs")]
 #[cfg_attr(not(feature = "gemm"), path = "gemm/portable.rs")]
 mod library;
@@ -127,6 +130,11 @@ const SMALL: usize = 16 * 16 * 16;
 /// else accesses `c`, whose elements are distinct.
 #[inline]
 pub unsafe fn multiply<T: Num>(product: &Product<T>) {
+    #[cfg(feature = "blas")]
+    // SAFETY: the caller's promise.
+    if !is_small_product(product.m, product.n, product.k) && unsafe { blas::multiply(product) } {
+        return;
+    }
     #[cfg(target_arch = "x86_64")]
     // SAFETY: the caller's promise; the transposed product is the same one.
     if unsafe { unpacked::multiply(&product.lying()) } {
@@ -155,6 +163,15 @@ pub unsafe fn multiply<T: Num>(product: &Product<T>) {
 #[inline]
 pub fn is_small_product(m: usize, n: usize, k: usize) -> bool {
     m * n * k <= SMALL
+}
+
+/// Whether products of this type run by a BLAS that the user has installed, where it can be told how they lie.
+#[inline]
+pub fn has_blas<T: Num>() -> bool {
+    #[cfg(feature = "blas")]
+    return blas::is_installed::<T>();
+    #[cfg(not(feature = "blas"))]
+    false
 }
 
 /// Runs a product whose sum is over elements anywhere: `sum` lists how far they lie from the first of their row (of the left matrix) and of

@@ -64,6 +64,8 @@ pub enum Step {
         values: usize,
         /// The mask.
         mask: String,
+        /// What is added to the scores, if anything is.
+        bias: Option<String>,
         /// Bytes of the result.
         bytes: usize,
         /// How many threads the work is worth.
@@ -116,12 +118,16 @@ pub struct Loops {
     pub bytes: usize,
     /// Into how many parts the loops were split for threads.
     pub threads: usize,
+    /// Whether the types of the operands say that each has its neighbours in memory along the innermost loop, as those of
+    /// [`Laid`](crate::laid::Laid) do: then nothing looks at that stride when the loops run.
+    pub typed: bool,
 }
 
 impl Loops {
     pub(crate) fn new<T>(nest: &Nest, len: usize, threads: usize) -> Self {
         let operands = nest.operand_strides();
-        Loops { sizes: nest.sizes.to_vec(), operands, bytes: len * size_of::<T>(), threads }
+        let (sizes, bytes) = (nest.sizes.to_vec(), len * size_of::<T>());
+        Loops { sizes, operands, bytes, threads, typed: nest.typed }
     }
 }
 
@@ -189,11 +195,14 @@ impl fmt::Display for Step {
             Step::Lines { work, lines, len, bytes, threads } => {
                 write!(f, "{work} of {lines} lines of {len}\n   {bytes} bytes, {threads} thread(s)")
             }
-            Step::Attention { batch, queries, keys, features, values, mask, bytes, threads } => write!(
-                f,
-                "attention of {queries} queries to {keys} keys of {features}, values of {values}, {batch} times, mask {mask}\n   \
-                 {bytes} bytes, {threads} thread(s)"
-            ),
+            Step::Attention { batch, queries, keys, features, values, mask, bias, bytes, threads } => {
+                let bias = bias.as_ref().map_or(String::new(), |bias| format!(", bias {bias}"));
+                write!(
+                    f,
+                    "attention of {queries} queries to {keys} keys of {features}, values of {values}, {batch} times\n   \
+                     mask {mask}{bias}; {bytes} bytes, {threads} thread(s)"
+                )
+            }
             Step::Calls { function, calls, steps, bytes } => write!(
                 f,
                 "loop of {calls} call(s), one for each example, of {function}, with {} step(s) of their own\n   {bytes} bytes",
@@ -218,7 +227,8 @@ impl fmt::Display for Step {
 
 impl fmt::Display for Loops {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "   loops {:?}, operand strides", self.sizes)?;
+        let typed = if self.typed { " known to rustc" } else { "" };
+        write!(f, "   loops {:?}, operand strides{typed}", self.sizes)?;
         for strides in &self.operands {
             write!(f, " {strides:?}")?;
         }
@@ -234,9 +244,15 @@ std::thread_local! {
 
 /// Runs `f`, and returns what it returns with the plan of every tensor operation that it ran on this thread.
 ///
-/// ```text
+/// ```
+/// use typed_dims::prelude::*;
+///
+/// let (a, b) = (ndarray::Array2::<f32>::ones((8, 16)), ndarray::Array2::<f32>::ones((16, 32)));
+/// dims!(i, j, k);
 /// let (c, plan) = explain(|| (a.at((i, k)) * b.at((k, j))).sum(k));
-/// println!("{plan}");
+/// assert_eq!(c.order((i, j))[[0, 0]], 16.0);
+/// assert!(plan.to_string().starts_with("1. product 8 x 16 by 16 x 32"));
+/// assert_eq!((plan.bytes(), plan.flops()), (8 * 32 * 4, 2 * 8 * 16 * 32));
 /// ```
 ///
 /// Calls can be nested; each sees its own steps. What is recorded belongs to a thread, so this needs the feature `std`.

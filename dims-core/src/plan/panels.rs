@@ -2,8 +2,8 @@
 
 use super::explain::Step;
 use super::products::{Loop, Loops, Roles, for_each};
-use crate::kernel::gemm::is_small_product;
 use crate::kernel::gemm::panels::{NARROW, Panels, Places, SHORT, are_known, multiply};
+use crate::kernel::gemm::{has_blas, is_small_product};
 use crate::kernel::threads::{self, Carried};
 use crate::scalar::Num;
 use alloc::vec::Vec;
@@ -26,27 +26,37 @@ impl InPanels {
     /// The products, if they are worth being worked on so: not what a library can do at least as well, which is a product whose rows,
     /// columns and sums are one loop each, unless columns of the right matrix have neighbours only along the sum.
     pub fn of<T: Num>(roles: &Roles<Loops>) -> Option<Self> {
-        let count = |loops: &Loops| loops.iter().try_fold(1, |count: usize, l| count.checked_mul(l.size));
-        let (m, n, sums) = (count(&roles.m)?, count(&roles.n)?, count(&roles.k)?);
-        if m > MOST || n > MOST || sums > MOST || is_small_product(m, n, sums) || !are_known::<T>() {
-            return None;
-        }
-        let steps = |loops: &Loops| loops.last().map_or((0, 0, 0), |l| (l.a, l.b, l.c));
-        let exchanged = steps(&roles.n).2 != 1 && (steps(&roles.m).2 == 1 || m > n);
-        let (m, n) = if exchanged { (n, m) } else { (m, n) };
         let several = [&roles.m, &roles.n, &roles.k].iter().any(|loops| loops.len() > 1);
-        let (k, column) = (steps(&roles.k), if exchanged { steps(&roles.m).0 } else { steps(&roles.n).1 });
-        let sideways = (if exchanged { k.0 } else { k.1 }) == 1 && column != 1;
-        if m < SHORT || n < NARROW || !(several || sideways) {
+        let steps = |loops: &Loops| loops.last().map_or((0, 0, 0), |l| (l.a, l.b, l.c));
+        let (m_steps, n_steps, k_steps) = (steps(&roles.m), steps(&roles.n), steps(&roles.k));
+        // Whether columns, or rows if those will be the columns, have neighbours only along the sum.
+        let columns_sideways = k_steps.1 == 1 && n_steps.1 != 1;
+        let rows_sideways = k_steps.0 == 1 && m_steps.0 != 1;
+        if !(several || columns_sideways || rows_sideways) || !are_known::<T>() {
             return None;
         }
-        let mut roles = roles.clone();
-        if exchanged {
-            let turned = |loops: Loops| loops.into_iter().map(|l| Loop { a: l.b, b: l.a, ..l }).collect();
-            let Roles { batch, m, n, k } = roles.map(turned);
-            roles = Roles { batch, m: n, n: m, k };
+        let count = |loops: &Loops| loops.iter().try_fold(1, |count: usize, l| count.checked_mul(l.size));
+        let (m, n, k) = (count(&roles.m)?, count(&roles.n)?, count(&roles.k)?);
+        if m > MOST || n > MOST || k > MOST || is_small_product(m, n, k) {
+            return None;
         }
-        Some(InPanels { roles, m, n, k: sums, exchanged })
+        let exchanged = n_steps.2 != 1 && (m_steps.2 == 1 || m > n);
+        let (m, n, sideways) = if exchanged { (n, m, rows_sideways) } else { (m, n, columns_sideways) };
+        if m < SHORT || n < NARROW || !(several || sideways && !has_blas::<T>()) {
+            return None;
+        }
+        let roles = if exchanged {
+            let turned = |loops: &Loops| loops.iter().map(|&l| Loop { a: l.b, b: l.a, ..l }).collect();
+            Roles {
+                batch: turned(&roles.batch),
+                m: turned(&roles.n),
+                n: turned(&roles.m),
+                k: turned(&roles.k),
+            }
+        } else {
+            roles.clone()
+        };
+        Some(InPanels { roles, m, n, k, exchanged })
     }
 
     /// How many threads are worthwhile.

@@ -1,0 +1,163 @@
+//! Arrays of mdarray (feature `mdarray`).
+//!
+//! Arrays and views are bound as those of ndarray are, `m.at((i, j))`; [`into_tensor`](IntoTensor) takes an array for good, and
+//! [`into_mdarray`](IntoMdarray::into_mdarray) is the way back. No elements are copied, but those of arrays whose sizes are all in their
+//! types, which lie in the arrays themselves.
+
+use crate::bind::source::{Axes, RankDyn, Source, SourceMut};
+use crate::convert::{AxisDims, Counted, IntoTensor, contiguous, elements_in};
+use crate::dim::DimList;
+use crate::error::{DimError, Origin, unwrap};
+use crate::laid::LaidWhole;
+use crate::named::Named;
+use crate::rank::{Rank0, Rank1, Rank2, Rank3, Rank4, Rank5, Rank6};
+use crate::set::DimsOf;
+use crate::storage::axes::Axis;
+use crate::tensor::Computable;
+use ::mdarray::{Array, Dim, DynRank, Layout, Shape, Slice, View, ViewMut};
+use alloc::vec::Vec;
+use core::panic::Location;
+
+/// A shape of mdarray's with as many axes as a rank says, or as many as only the run knows.
+pub trait MdShape: Shape {
+    /// How many axes there are.
+    type Rank;
+    /// The sizes that the type says.
+    #[doc(hidden)]
+    const FIXED: &'static [Option<usize>];
+}
+
+/// What a tensor with `N` dims can become: an array of so many axes.
+#[diagnostic::on_unimplemented(
+    message = "an array of the shape `{Self}` has not an axis for each of the dims",
+    label = "as many axes as dims are needed, or `DynRank`"
+)]
+pub trait ShapeOf<N>: MdShape {}
+
+macro_rules! shapes {
+    ($($rank:ident ($($size:ident)*);)*) => {$(
+        impl<$($size: Dim),*> MdShape for ($($size,)*) {
+            type Rank = $rank;
+            const FIXED: &'static [Option<usize>] = &[$($size::SIZE),*];
+        }
+        #[diagnostic::do_not_recommend]
+        impl<$($size: Dim),*> ShapeOf<$rank> for ($($size,)*) {}
+    )*};
+}
+
+shapes! {
+    Rank0 ();
+    Rank1 (A);
+    Rank2 (A B);
+    Rank3 (A B C);
+    Rank4 (A B C D);
+    Rank5 (A B C D E);
+    Rank6 (A B C D E F);
+}
+
+impl MdShape for DynRank {
+    type Rank = RankDyn;
+    const FIXED: &'static [Option<usize>] = &[];
+}
+#[diagnostic::do_not_recommend]
+impl<N> ShapeOf<N> for DynRank {}
+
+fn axes<T, S: Shape, L: Layout>(slice: &Slice<T, S, L>) -> Axes {
+    (0..slice.rank()).map(|axis| Axis::new(slice.dim(axis), slice.stride(axis))).collect()
+}
+
+macro_rules! sources {
+    ($(($($params:tt)*) $array:ty;)*) => {$(
+        // SAFETY: mdarray guarantees that each position of the shape is an element, by the strides from the pointer.
+        unsafe impl<$($params)*> Source for $array {
+            type Elem = T;
+            type Rank = S::Rank;
+            type Sizes = ();
+
+            fn raw(&self) -> (*const T, Axes) {
+                (self.as_ptr(), axes(self))
+            }
+        }
+    )*};
+}
+
+sources! {
+    (T, S: MdShape) Array<T, S>;
+    (T, S: MdShape, L: Layout) View<'_, T, S, L>;
+    (T, S: MdShape, L: Layout) ViewMut<'_, T, S, L>;
+}
+
+macro_rules! mutable_sources {
+    ($(($($params:tt)*) $array:ty;)*) => {$(
+        // SAFETY: as above; the array is borrowed exclusively, and elements at different positions are distinct.
+        unsafe impl<$($params)*> SourceMut for $array {
+            fn raw_mut(&mut self) -> (*mut T, Axes) {
+                let axes = axes(self);
+                (self.as_mut_ptr(), axes)
+            }
+        }
+    )*};
+}
+
+mutable_sources! {
+    (T, S: MdShape) Array<T, S>;
+    (T, S: MdShape, L: Layout) ViewMut<'_, T, S, L>;
+}
+
+impl<T, S: MdShape> IntoTensor for Array<T, S> {
+    type Elem = T;
+    type Rank = S::Rank;
+
+    #[track_caller]
+    fn try_into_tensor<L: AxisDims<S::Rank>>(self, dims: L) -> Result<Named<T, L::Set>, DimError> {
+        let origin = Some(Location::caller());
+        let sizes: Vec<usize> = (0..self.rank()).map(|axis| self.dim(axis)).collect();
+        contiguous(self.into_vec(), &sizes, false, dims, origin)
+    }
+}
+
+/// Turns tensors into arrays of mdarray.
+pub trait IntoMdarray: Computable<Rank = Rank0> {
+    /// The tensor as an array with the dims as its axes, in this order: `m[[i, j]] = x[i, j]`.
+    ///
+    /// If the tensor owns elements that lie so, none is copied; an expression is computed in that order. The array's sizes may be
+    /// in its type.
+    ///
+    /// ```text
+    /// dims!(i, j);
+    /// let m: DArray<f64, 2> = (darray![[1.0, 2.0], [3.0, 4.0]].at((i, j)) * 10.0).into_mdarray((j, i));
+    /// assert_eq!(m, darray![[10.0, 30.0], [20.0, 40.0]]);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the array has static sizes, and these are others; or if the tensor is an expression that cannot be computed.
+    #[track_caller]
+    fn into_mdarray<S: ShapeOf<D::Count>, D: DimsOf<Self::Dims, X> + Counted, X: LaidWhole<D>>(
+        self,
+        dims: D,
+    ) -> Array<Self::Elem, S> {
+        unwrap(self.try_into_mdarray(dims))
+    }
+
+    /// As [`into_mdarray`](IntoMdarray::into_mdarray), but what sizes decide is an error.
+    #[track_caller]
+    fn try_into_mdarray<S: ShapeOf<D::Count>, D: DimsOf<Self::Dims, X> + Counted, X: LaidWhole<D>>(
+        self,
+        _dims: D,
+    ) -> Result<Array<Self::Elem, S>, DimError> {
+        let second_origin: Origin = Some(Location::caller());
+        let (data, sizes) = elements_in::<Self, D, X>(self, false)?;
+        for ((&first, &fixed), key) in sizes.iter().zip(S::FIXED).zip(<D as DimList>::KEYS.as_slice()) {
+            if let Some(second) = fixed
+                && first != second
+            {
+                let dim = key.name;
+                return Err(DimError::SizeConflict { dim, first, first_origin: None, second, second_origin });
+            }
+        }
+        Ok(Array::from(data).into_shape(S::from_dims(&sizes)))
+    }
+}
+
+impl<A: Computable<Rank = Rank0>> IntoMdarray for A {}
