@@ -187,7 +187,7 @@ pub mod prelude {
     #[cfg(feature = "nalgebra")]
     pub use crate::foreign::nalgebra::IntoMatrix;
     pub use crate::join::{concat, stack, try_concat, try_stack};
-    pub use crate::laid::{Laid, Lay};
+    pub use crate::laid::{IntoLaid, Laid, Lay};
     pub use crate::linalg::LinearAlgebra;
     pub use crate::named::{Named, Tensor, TensorView};
     pub use crate::nn::conv::{conv, conv_transpose, try_conv, try_conv_transpose};

@@ -96,3 +96,177 @@ fn neighbours_merge_and_split_without_a_copy() {
     assert!(laid.clone().try_split(W, (n, other)).is_err());
     assert!(laid.try_merge((H, W), other).is_err());
 }
+
+/// The loops of a step, which rustc knew but for their lengths.
+fn known(plan: &typed_dims::plan::explain::Plan) -> Vec<usize> {
+    let [Step::Elementwise { loops, .. } | Step::Reduce { loops, .. }] = &plan.steps[..] else {
+        panic!("{plan}")
+    };
+    assert!(loops.typed, "{plan}");
+    assert!(loops.operands.iter().all(|strides| strides.last() == Some(&1)), "{plan}");
+    assert!(plan.to_string().contains("operand strides known to rustc"), "{plan}");
+    loops.sizes.clone()
+}
+
+/// Whatever the type knows, the results are those of tensors that know nothing.
+#[test]
+fn what_is_laid_alike_runs_along_one_loop_that_rustc_knows() {
+    let (a, b) = (image().into_tensor((H, W, C)), image().mapv(|x| x * 0.5 - 3.0).into_tensor((H, W, C)));
+    let (x, y) = ((&a).laid((H, W, C)), (&b).laid((H, W, C)));
+    let expected = (&a * 2.0 + &b).order((H, W, C));
+
+    let (ordered, plan) = explain(|| (&x * 2.0 + &y).order((H, W, C)));
+    assert_eq!((ordered, known(&plan)), (expected.clone(), vec![24]));
+    let (laid, plan) = explain(|| (&x * 2.0 + &y).laid((H, W, C)));
+    assert_eq!((laid.into_array(), known(&plan)), (expected.clone(), vec![24]));
+    // In the place of an operand that is used up.
+    let own = x.clone();
+    let start = own.as_slice().as_ptr();
+    let (laid, plan) = explain(|| (own * 2.0 + &y).laid((H, W, C)));
+    assert_eq!((laid.as_slice().as_ptr(), known(&plan)), (start, vec![24]));
+    assert_eq!(laid.into_array(), expected);
+    let (evaluated, plan) = explain(|| (-(2.0 * &x)).eval());
+    assert_eq!(evaluated.order((H, W, C)), image() * -2.0);
+    assert!(plan.steps.iter().all(|step| matches!(step, Step::Elementwise { .. })), "{plan}");
+
+    // Another order, or an operand whose type does not say: strides are looked at.
+    let unknown = [
+        explain(|| (&x * 2.0 + &y).order((W, H, C))).1,
+        explain(|| (&x * 2.0 + &b).order((H, W, C))).1,
+        explain(|| (&x + &(&b).laid((W, H, C))).order((H, W, C))).1,
+    ];
+    for plan in unknown {
+        assert!(!plan.to_string().contains("known to rustc"), "{plan}");
+    }
+    assert_eq!((&x + &(&b).laid((W, H, C))).order((W, C, H)), (&a + &b).order((W, C, H)));
+}
+
+#[test]
+fn lines_are_reduced_along_loops_that_rustc_knows() {
+    let (a, b) = (image().into_tensor((H, W, C)), image().mapv(|x| x * 0.25).into_tensor((H, W, C)));
+    let (x, y) = ((&a).laid((H, W, C)), (&b).laid((H, W, C)));
+
+    let (sum, plan) = explain(|| (&x - &y).sum((H, W, C)).order(()));
+    assert_eq!((sum, known(&plan)), ((&a - &b).sum((H, W, C)).order(()), vec![24]));
+    let (rows, plan) = explain(|| (&x - &y).max((C, W)));
+    assert_eq!((rows.order(H), known(&plan)), ((&a - &b).max((C, W)).order(H), vec![2, 12]));
+    let (columns, plan) = explain(|| (&x - &y).sum((H, W)));
+    assert_eq!((columns.order(C), known(&plan)), ((&a - &b).sum((H, W)).order(C), vec![8, 3]));
+    // Neither first nor last.
+    let (middle, plan) = explain(|| (&x - &y).sum(W));
+    assert_eq!(middle.order((H, C)), (&a - &b).sum(W).order((H, C)));
+    assert!(!plan.to_string().contains("known to rustc"), "{plan}");
+
+    // One row, one column, none.
+    for (h, w) in [(1, 4), (4, 1), (1, 1), (0, 3), (3, 0)] {
+        let a =
+            Array3::from_shape_fn((h, w, 3), |(h, w, c)| (h * 7 + w * 5 + c) as f64).into_tensor((H, W, C));
+        let x = (&a).laid((H, W, C));
+        assert_eq!((&x * 3.0).sum((W, C)).order(H), (&a * 3.0).sum((W, C)).order(H));
+        assert_eq!((&x * 3.0).sum((H, W)).order(C), (&a * 3.0).sum((H, W)).order(C));
+        assert_eq!((&x * 3.0).sum((H, W, C)).order(()), (&a * 3.0).sum((H, W, C)).order(()));
+        assert_eq!((&x * 3.0).order((H, W, C)), (&a * 3.0).order((H, W, C)));
+    }
+}
+
+#[test]
+fn sizes_are_still_compared() {
+    let x = image().into_tensor((H, W, C)).laid((H, W, C));
+    let short = Array3::<f32>::zeros((2, 3, 3)).into_tensor((H, W, C)).laid((H, W, C));
+    for error in
+        [(&x + &short).try_order((H, W, C)).unwrap_err(), (&x + &short).try_sum((H, W, C)).unwrap_err()]
+    {
+        assert!(error.to_string().starts_with("dim `W` has size 4, but was also given size 3"), "{error}");
+    }
+    assert!((&x + &short).try_laid((H, W, C)).is_err());
+}
+
+#[test]
+fn borrowed_memory_is_laid_without_a_copy() {
+    let data: Vec<u8> = (0..24).collect();
+    let view: Laid<u8, (H, W, C), &[u8]> = data.as_slice().into_laid((H, W.of(4), C));
+    assert_eq!(view.sizes(), [2, 4, 3]);
+    assert_eq!((view.as_slice().as_ptr(), view.into_slice().as_ptr()), (data.as_ptr(), data.as_ptr()));
+    assert_eq!(view.as_array(), Array3::from_shape_vec((2, 4, 3), data.clone()).unwrap());
+    assert_eq!(view.into_array().as_ptr(), data.as_ptr());
+    // A tensor as any other.
+    assert_eq!((view.cast::<u32>()).sum((H, W)).order(C).to_vec(), [84, 92, 100]);
+    let (sum, plan) = explain(|| (&view * 2).cast::<u32>().sum((H, W, C)).order(()));
+    assert_eq!((sum, known(&plan)), (552, vec![24]));
+    // Neighbours merge and split in borrowed memory, too.
+    dims! { pub struct Pixel; }
+    let pixels: Laid<u8, (Pixel, C), &[u8]> = view.merge((H, W), Pixel);
+    assert_eq!((pixels.sizes(), pixels.as_slice().as_ptr()), (vec![8, 3], data.as_ptr()));
+    assert_eq!(pixels.split(Pixel, (H, W.of(2))).sizes(), [4, 2, 3]);
+
+    // What is wrong with sizes names the dims.
+    let error = data.as_slice().try_into_laid((H.of(5), W, C)).unwrap_err();
+    assert!(
+        error.to_string().contains("an axis of size 24 cannot be split into `(H = 5, W, C = 3)`"),
+        "{error}"
+    );
+    let owned = data.clone().into_laid((H.of(2), W, C));
+    assert_eq!(owned.into_vec(), data);
+    // A reference to what owns elements borrows them.
+    let mut data = data;
+    assert_eq!((&data).into_laid((H.of(2), W, C)).as_slice().as_ptr(), data.as_ptr());
+    (&mut data).into_laid((H.of(2), W, C)).assign(1);
+    assert_eq!(data, [1; 24]);
+}
+
+#[test]
+fn arrays_and_views_of_ndarray_are_laid_without_a_copy() {
+    let array = image();
+    let start = array.as_ptr();
+    let view: Laid<f32, (H, W, C), &[f32]> = array.view().into_laid((H, W, C));
+    assert_eq!((view.as_slice().as_ptr(), view.into_array()), (start, array.view()));
+    let error = array.t().try_into_laid((C, W, H)).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the elements of an array of shape [3, 4, 2] do not lie in the order (C, W, H); `.at((C, W, H)).laid((C, W, H))` copies them"
+    );
+    assert!(array.slice(typed_dims::ndarray::s![..1, .., ..]).try_into_laid((H, W, C)).is_ok());
+    assert!(array.view().into_dyn().try_into_laid((H, W, C)).is_ok());
+    assert!(array.view().into_dyn().try_into_laid((H, C)).is_err());
+    assert_eq!((&array).into_laid((H, W, C)).into_slice().as_ptr(), start);
+    let mut zeros = Array3::<f32>::zeros((2, 4, 3));
+    (&mut zeros).into_laid((H, W, C)).assign((&array).into_laid((H, W, C)));
+    assert_eq!(zeros, array);
+    let owned: Laid<f32, (H, W, C)> = array.into_laid((H, W, C));
+    assert_eq!(owned.as_slice().as_ptr(), start);
+}
+
+#[test]
+fn borrowed_memory_is_written() {
+    let mut array = image();
+    let start = array.as_ptr();
+    let expected = image() * 2.0;
+    let x = image().into_tensor((H, W, C)).laid((H, W, C));
+    {
+        let mut place: Laid<f32, (H, W, C), &mut [f32]> = array.view_mut().into_laid((H, W, C));
+        // One loop, whose strides rustc knows; and one that is planned.
+        place.assign(&x * 2.0);
+        assert_eq!(place.as_array(), expected);
+        place.assign(1.0);
+        place.as_place().add_assign(image().at((H, W, C)));
+        assert_eq!(place.view().as_array(), image() + 1.0);
+        // What can be written can be read.
+        let (sum, plan) = explain(|| (&place - &x).sum((H, W, C)).order(()));
+        assert_eq!((sum, known(&plan)), (24.0, vec![24]));
+        assert_eq!((&place * &x.view()).sum((H, W, C)).order(()), (image() * (image() + 1.0)).sum());
+        place.as_mut_slice()[0] = 7.0;
+        place.as_array_mut()[(0, 0, 1)] = 8.0;
+        let lines = place.merge((W, C), typed_dims_line::Line);
+        assert_eq!((lines.sizes(), lines.into_slice().as_ptr()), (vec![2, 12], start));
+    }
+    assert_eq!((array[(0, 0, 0)], array[(0, 0, 1)]), (7.0, 8.0));
+    let mut owned = x.clone();
+    owned.view_mut().assign(&x + &x);
+    assert_eq!(owned.as_array(), expected);
+    owned.assign(-&x);
+    assert_eq!(owned.into_array(), image() * -1.0);
+}
+
+mod typed_dims_line {
+    typed_dims::dims! { pub struct Line = 12; }
+}

@@ -149,6 +149,47 @@ mod propagation {
         channels(&stacked.sum(Pixels));
     }
 
+    /// A name does not change what a dim means; channels are channels on either side of a filter.
+    #[test]
+    fn another_name() {
+        dims! { pub struct Y: DataFeature; pub struct C2: DataChannel; pub struct Cin: FilterInChannel; pub struct Z; }
+        roles! { pub struct Dot: Pixel; }
+        dims! { pub struct Fine: Dot; pub struct Coarse: Pixel; }
+        features(&image().rename(H, Y).sum((N, C)));
+        channels(&image().rename(C, C2).sum((N, H, W)));
+        assert_eq!(image().rename(C, Cin).rename(Cin, C2).size(C2), 3);
+        // What refines a role means it, too.
+        let fine = from_fn(Fine.of(2), |x| x as f32);
+        features(&(&fine).rename(Fine, Coarse).rename(Coarse, Y).eval());
+        // Without a role on either side nothing is lost, nor gained without saying so.
+        features(&image().rename(H, Z).rename(Z, Y).sum((N, C)));
+    }
+
+    #[test]
+    fn another_meaning_is_said() {
+        dims! { pub struct Step: DataTime; }
+        let steps = image().redefine(W, Step);
+        assert_eq!((&steps).size(Step), 6);
+        assert_eq!(steps.redefine(Step, W).order((N, C, H, W)), image().order((N, C, H, W)));
+    }
+
+    /// A merged dim means what one of its parts does; one of the parts of a dim means what it did.
+    #[test]
+    fn merged_and_split_dims() {
+        dims! {
+            pub struct All: DataFeature;
+            pub struct Group = 3;
+            pub struct Each: DataChannel;
+            pub struct Free;
+        }
+        features(&image().sum(N).flatten((C, H, W), All));
+        channels(&image().sum((N, H, W)).unflatten(C, (Group, Each)).sum(Group));
+        assert_eq!(image().sum((N, C)).flatten((H, W), Free).size(Free), 24);
+        let laid = image().sum((N, C)).laid((H, W));
+        let all: Laid<f32, (All,)> = laid.merge((H, W), All);
+        assert_eq!(all.split(All, (H.of(4), W)).sizes(), [4, 6]);
+    }
+
     #[test]
     fn windows_and_concatenation() {
         let twice = concat(H, [image(), image()]);

@@ -8,6 +8,7 @@ use crate::expr::{Expr, Operand};
 use crate::kernel::copy::copy_between;
 use crate::kernel::elementwise::{Target, fill, update};
 use crate::kernel::isa::Isa;
+use crate::kernel::strided::{AnyStride, UnitStride};
 use crate::kernel::threads;
 use crate::named::Named;
 use crate::ops::{self, BinaryOp};
@@ -133,7 +134,7 @@ pub(crate) fn write_new<S: Dims, R: Rank, E: Expr>(
         // SAFETY: every position of the loops is an element of `out`, as was asserted, which is borrowed exclusively; and `New` is
         // another name for what `out` holds.
         let target = unsafe { Target::new(start.cast::<New<E::Elem>>(), operands.next_row(), ()) };
-        (expr.kernel(&mut operands), target)
+        (expr.kernel::<AnyStride>(&mut operands), target)
     };
     update(&nest, &mut Parts::new(), lower, Write)
 }
@@ -202,7 +203,7 @@ impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Place<'_, T, S, R, X> {
             // SAFETY: the loops have the sizes of the place's axes (they met, and positional ones were compared), so their
             // positions are elements of the memory that the place borrows exclusively; active indices are checked.
             let target = unsafe { Target::new(start, row, indices) };
-            (value.kernel(&mut operands), target)
+            (value.kernel::<AnyStride>(&mut operands), target)
         };
         update(&nest, &mut Parts::new(), lower, op)
     }
@@ -255,6 +256,25 @@ assignments! {
     max_assign try_max_assign ops::Maximum, [Ordered];
     /// Replaces each element by the lesser of it and `value`.
     min_assign try_min_assign ops::Minimum, [Ordered];
+}
+
+/// Writes an expression into `places`, whose axes are `own` for the dims `S`, where rustc knows that all operands lie as they do. Returns whether it
+/// did: sizes can differ.
+pub(crate) fn fill_typed<S: Dims, E: Expr>(
+    expr: &E,
+    own: &[Axis],
+    places: &mut [E::Elem],
+    operands: usize,
+) -> Result<bool, DimError> {
+    let mut like = Some(own);
+    if threads::parts(places.len()) > 1 || !expr.alike::<S, UnitStride>(&mut like, &mut 0) {
+        return Ok(false);
+    }
+    let nest = Nest::typed_line(places.len(), operands);
+    // SAFETY: `MaybeUninit` is laid out as the element, and only elements are written.
+    let places = unsafe { core::slice::from_raw_parts_mut(places.as_mut_ptr().cast(), places.len()) };
+    fill(expr.kernel::<UnitStride>(&mut nest.operands()), &nest, places)?;
+    Ok(true)
 }
 
 impl<T: Element, S: Dims, R: Rank> Named<T, S, R> {
@@ -381,7 +401,7 @@ pub trait OrderInto: Computable {
             // SAFETY: `out` has as many elements, contiguous in the same order, which it borrows exclusively. They are valid, and
             // written alone.
             let places = unsafe { core::slice::from_raw_parts_mut(start.cast(), len) };
-            return fill(tensor.expr.kernel(&mut nest.operands()), &nest, places);
+            return fill(tensor.expr.kernel::<AnyStride>(&mut nest.operands()), &nest, places);
         }
         let mut shape = Shape::new::<Self::Dims, Self::Rank>();
         tensor.meet(&mut shape)?;
@@ -408,7 +428,7 @@ pub trait OrderInto: Computable {
             // SAFETY: the loops along each axis of `out` multiply to its size, so every position is one of its elements,
             // which it borrows exclusively.
             let target = unsafe { Target::new(start, operands.next_row(), ()) };
-            (tensor.expr.kernel(&mut operands), target)
+            (tensor.expr.kernel::<AnyStride>(&mut operands), target)
         };
         update(&nest, &mut Parts::new(), lower, Replace)
     }

@@ -5,6 +5,7 @@ use crate::error::{DimError, unwrap};
 use crate::expr::{Expr, Factors, Operand, Scalar, computed_factor};
 use crate::kernel::Kernel;
 use crate::kernel::attention::{Lowered, Strides, Work, attend};
+use crate::kernel::strided::AnyStride;
 use crate::kernel::threads;
 use crate::named::Named;
 use crate::plan::axes::AxisList;
@@ -351,7 +352,7 @@ fn planned<U: Dims, W: Real, M: Expr<Elem = bool>, B: Expr<Elem: Real<Wide = W>>
         strides: Strides { q: q.start(), k: k.start(), v: v.start() },
         scale,
     };
-    let parallel = M::Kernel::<'_>::PARALLEL && (bias.is_none() || B::Kernel::<'_>::PARALLEL);
+    let parallel = M::Kernel::<'_, AnyStride>::PARALLEL && (bias.is_none() || B::Kernel::<'_, AnyStride>::PARALLEL);
     let threads = if parallel { threads::parts(work.multiplications() / 32) } else { 1 };
     record(|| work.step(mask.describe(), bias.map(Expr::describe), len, threads));
     attend(&work, len, threads, || {
@@ -359,8 +360,8 @@ fn planned<U: Dims, W: Real, M: Expr<Elem = bool>, B: Expr<Elem: Real<Wide = W>>
         for _ in 0..4 {
             operands.next_row();
         }
-        let mask = mask.kernel(&mut operands);
-        Lowered { mask, bias: bias.map(|bias| bias.kernel(&mut operands)) }
+        let mask = mask.kernel::<AnyStride>(&mut operands);
+        Lowered { mask, bias: bias.map(|bias| bias.kernel::<AnyStride>(&mut operands)) }
     })
 }
 

@@ -4,12 +4,13 @@ use crate::brand::Element;
 use crate::dim::DimRef;
 use crate::error::{DimError, unwrap};
 use crate::expr::Expr;
+use crate::kernel::strided::AnyStride;
 use crate::named::Named;
 use crate::plan::axes::AxisList;
 use crate::plan::nest::Nest;
 use crate::plan::shape::Shape;
 use crate::rank::*;
-use crate::reduce::evaluate_in;
+use crate::reduce::{collect_typed, evaluate_in, typed_line};
 use crate::set::list::List;
 use crate::set::remove::{Left, Missing, Removal, RemoveAll, Twice};
 use crate::set::{Bound, Dims, Keys, MAX_DIMS, NamedOnce, Verdict};
@@ -237,6 +238,11 @@ impl<S: Dims, R: Rank, L: OrderList> Ordering<S, R, L> {
         plain
     };
 
+    /// How many operands `E` has, if rustc knows that all of them lie in this order.
+    const fn typed<E: Expr>() -> Option<usize> {
+        if Self::PLAIN { E::LAYOUT.operands_in(Self::ORDER, S::KEYS) } else { None }
+    }
+
     /// The elements and sizes of a tensor that owns them and has them in this order, which is what most reductions yield.
     #[inline(always)]
     fn as_it_is<E: Expr>(expr: E) -> Result<(Vec<E::Elem>, [usize; MAX_DIMS]), E> {
@@ -276,7 +282,7 @@ impl<S: Dims, R: Rank, L: OrderList> Ordering<S, R, L> {
             return None;
         }
         let (mut like, mut operands) = (None, 0);
-        if !expr.alike::<S>(&mut like, &mut operands) {
+        if !expr.alike::<S, AnyStride>(&mut like, &mut operands) {
             return None;
         }
         let axes = like?;
@@ -366,7 +372,21 @@ pub trait OrderExt: Computable {
             }
             Err(expr) => NamedOf::<Self>::from_expr(expr),
         };
-        if let Some((axes, len, operands)) = Ordering::<Self::Dims, Self::Rank, L>::in_line(&tensor.expr) {
+        if const { Ordering::<Self::Dims, Self::Rank, L>::typed::<Self::Expr>().is_some() } {
+            let operands = const { Ordering::<Self::Dims, Self::Rank, L>::typed::<Self::Expr>() };
+            let order = Ordering::<Self::Dims, Self::Rank, L>::ORDER.as_slice();
+            // (If sizes conflict or memory is short, the error below says for what.)
+            if let (Some((axes, len)), Some(operands)) = (typed_line::<Self::Dims, _>(&tensor.expr), operands)
+                && let nest = Nest::typed_line(len, operands)
+                && let Ok(data) = collect_typed(&tensor.expr, &nest, len)
+            {
+                let mut sizes = [0; MAX_DIMS];
+                sizes.iter_mut().zip(order).for_each(|(size, &at)| *size = axes[at].size);
+                return Ok(X::build(data, &sizes[..order.len()]));
+            }
+        } else if let Some((axes, len, operands)) =
+            Ordering::<Self::Dims, Self::Rank, L>::in_line(&tensor.expr)
+        {
             let order = Ordering::<Self::Dims, Self::Rank, L>::ORDER.as_slice();
             // (If memory is short, the error below says for what.)
             if let Ok(data) = tensor.expr.collect(&Nest::line(len, operands), len) {

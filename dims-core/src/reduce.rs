@@ -2,23 +2,25 @@
 
 use crate::dim::{DimList, DimRef};
 use crate::error::{DimError, unwrap};
-use crate::expr::{Expr, Factors};
+use crate::expr::{Expr, Factors, collect_by, in_place};
 use crate::kernel::reduce::Reducer;
 use crate::kernel::reducers;
 use crate::kernel::scan::{self, Along};
+use crate::kernel::strided::{AnyStride, UnitStride, Way};
 use crate::kernel::{self, Kernel, threads};
 use crate::named::Named;
-use crate::plan::axes::AxisList;
+use crate::plan::axes::{AxisList, Layout};
 use crate::plan::contract;
 use crate::plan::direct::Roles;
 use crate::plan::explain::{Loops, Step, record};
 use crate::plan::nest::{Nest, Parts};
 use crate::plan::rows::Rows;
 use crate::plan::shape::Shape;
-use crate::rank::Rank;
+use crate::rank::{Rank, Rank0};
 use crate::scalar::*;
 use crate::set::{Dims, DimsOf};
 use crate::storage::Owned;
+use crate::storage::axes::Axis;
 use crate::tensor::{AsTensor, Computable};
 use alloc::vec::Vec;
 use core::marker::PhantomData;
@@ -41,6 +43,27 @@ impl<S: Dims, R: Rank, D: DimList> Split<S, R, D> {
 
     /// The axes that stay, in their order.
     const KEPT: &'static AxisList = &AxisList::in_memory(S::KEYS, R::N).without(Self::REDUCED);
+
+    /// How many operands `E` has, and whether the last axes in memory are those that are kept, if rustc knows that all operands lie alike,
+    /// with the axes that are kept on one side and in their order, and those that are reduced on the other.
+    const fn lines<E: Expr>() -> Option<(usize, bool)> {
+        if R::N != 0 {
+            return None;
+        }
+        let reduced = match E::LAYOUT {
+            Layout::In { order, .. } if order.as_slice().len() == S::KEYS.as_slice().len() => {
+                // In the order in which they lie: however they are named, the same elements are combined.
+                AxisList::of(order, S::KEYS).without(Self::KEPT)
+            }
+            _ => return None,
+        };
+        let (rows, columns) = (Self::KEPT.join(&reduced), reduced.join(Self::KEPT));
+        match (E::LAYOUT.operands_in(&rows, S::KEYS), E::LAYOUT.operands_in(&columns, S::KEYS)) {
+            (Some(operands), _) => Some((operands, false)),
+            (None, Some(operands)) => Some((operands, true)),
+            (None, None) => None,
+        }
+    }
 
     /// The roles of the axes, if `E` is a product of two tensors in memory in which each role is clear.
     const fn roles<E: Expr>() -> Option<Roles> {
@@ -116,20 +139,50 @@ where
     if let (Empty::Refused(op), 0, 1..) = (empty, count, len) {
         return Err(DimError::EmptyReduction { op, dims: shape.describe(reduced.iter().copied()) });
     }
+    if const { Split::<S, R, D>::lines::<E>().is_some() } {
+        let (operands, columns) = const {
+            match Split::<S, R, D>::lines::<E>() {
+                Some(lines) => lines,
+                None => (0, false),
+            }
+        };
+        let nest = if len == 1 {
+            let mut nest = Nest::typed_line(count, operands);
+            nest.inner_kept = false;
+            nest
+        } else if columns || count == 1 {
+            Nest::typed_rows(count, len, true, operands)
+        } else {
+            Nest::typed_rows(len, count, false, operands)
+        };
+        return reduced_in::<UnitStride, _, _>(expr, &nest, len, count, reducer)
+            .map_err(|error| shape.blame(error, kept));
+    }
     let mut rows = Rows::new(sizes.len());
     expr.rows::<S, R>(shape, &mut rows);
     let nest = Nest::reduce(sizes, kept, reduced, &rows);
-    let work = if E::Kernel::<'_>::PARALLEL { len.saturating_mul(count) } else { 0 };
+    reduced_in::<AnyStride, _, _>(expr, &nest, len, count, reducer).map_err(|error| shape.blame(error, kept))
+}
+
+/// The `len` results of `count` elements each that a nest yields, by a kernel for what is known of its strides.
+#[inline(always)]
+fn reduced_in<W: Way, E: Expr, Q: Reducer<E::Elem, Out: Element>>(
+    expr: &E,
+    nest: &Nest,
+    len: usize,
+    count: usize,
+    reducer: Q,
+) -> Result<Vec<Q::Out>, DimError> {
+    let work = if E::Kernel::<'_, W>::PARALLEL { len.saturating_mul(count) } else { 0 };
     record(|| Step::Reduce {
         reduction: Q::NAME,
         expression: expr.describe(),
-        loops: Loops::new::<Q::Out>(&nest, len, threads::parts(work)),
+        loops: Loops::new::<Q::Out>(nest, len, threads::parts(work)),
         count,
     });
     let mut parts = Parts::new();
-    let lower = |nest| expr.kernel(&mut Nest::operands(nest));
-    kernel::reduce::reduce(&nest, &mut parts, lower, work, len, count, reducer)
-        .map_err(|error| shape.blame(error, kept))
+    let lower = |nest| expr.kernel::<W>(&mut Nest::operands(nest));
+    kernel::reduce::reduce(nest, &mut parts, lower, work, len, count, reducer)
 }
 
 #[inline]
@@ -212,7 +265,7 @@ where
             let mut rows = Rows::new(sizes.len());
             expr.rows::<A::Dims, A::Rank>(&shape, &mut rows);
             let nest = Nest::blocks(sizes, &order[..first], &order[first..], &rows);
-            let parts = <A::Expr as Expr>::Kernel::<'_>::PARALLEL && nest.outer > 0;
+            let parts = <A::Expr as Expr>::Kernel::<'_, AnyStride>::PARALLEL && nest.outer > 0;
             let threads = if parts { threads::parts(len) } else { 1 };
             record(|| Step::Reduce {
                 reduction: W::NAME,
@@ -221,7 +274,7 @@ where
                 count: line,
             });
             let parts = nest.split(0, threads);
-            let parts = parts.iter().map(|nest| (expr.kernel(&mut nest.operands()), nest));
+            let parts = parts.iter().map(|nest| (expr.kernel::<AnyStride>(&mut nest.operands()), nest));
             scan::collect(parts, len, inner, work).map_err(|error| shape.blame(error, order))?
         }
     };
@@ -236,7 +289,12 @@ pub(crate) fn laid_out<S: Dims, R: Rank, E: Expr>(
     shape: &Shape,
 ) -> Result<Owned<E::Elem, S, R>, DimError> {
     let order = AxisList::in_memory_of::<S, R>().as_slice();
-    let data = evaluate_in::<S, R, _>(expr, shape, order)?;
+    let data = if const { typed_operands::<S, E>(&AxisList::in_memory(S::KEYS, R::N)).is_some() } {
+        let operands = const { typed_operands::<S, E>(&AxisList::in_memory(S::KEYS, R::N)) };
+        evaluate_typed::<S, _>(expr, shape, order, operands)?
+    } else {
+        evaluate_in::<S, R, _>(expr, shape, order)?
+    };
     let sizes: Order = order.iter().map(|&axis| shape.size(axis)).collect();
     Ok(Owned::laid_out(data, &sizes))
 }
@@ -269,6 +327,51 @@ pub(crate) fn evaluate_in<S: Dims, R: Rank, E: Expr>(
     expr.rows::<S, R>(shape, &mut rows);
     let nest = Nest::map(sizes, order, &rows);
     expr.finish::<S, R>(&nest, order, len).map_err(|error| shape.blame(error, order))
+}
+
+/// How many operands an expression over the dims `S` has, if rustc knows that all of them lie in this order.
+pub(crate) const fn typed_operands<S: Dims, E: Expr>(order: &AxisList) -> Option<usize> {
+    E::LAYOUT.operands_in(order, S::KEYS)
+}
+
+/// The elements of an expression in the order in which, as rustc knows, its operands lie: one loop over neighbours.
+pub(crate) fn evaluate_typed<S: Dims, E: Expr>(
+    expr: E,
+    shape: &Shape,
+    order: &[usize],
+    operands: Option<usize>,
+) -> Result<Vec<E::Elem>, DimError> {
+    let len = shape.volume(order.iter().copied(), size_of::<E::Elem>())?;
+    let expr = match expr.into_contiguous(order) {
+        Ok(data) => return Ok(data),
+        Err(expr) => expr,
+    };
+    let nest = Nest::typed_line(len, operands.expect("rustc knows how the operands lie"));
+    let data = if E::OWNS && E::MEMORY.is_none() {
+        in_place::<S, Rank0, UnitStride, _>(expr, &nest, order, len)
+    } else {
+        collect_typed(&expr, &nest, len)
+    };
+    data.map_err(|error| shape.blame(error, order))
+}
+
+/// The elements of an expression along one loop over neighbours, which rustc knows them to be.
+#[inline(always)]
+pub(crate) fn collect_typed<E: Expr>(expr: &E, nest: &Nest, len: usize) -> Result<Vec<E::Elem>, DimError> {
+    if E::MEMORY.is_some() { expr.collect(nest, len) } else { collect_by::<UnitStride, _>(expr, nest, len) }
+}
+
+/// The axes that all operands have, in the order of the set, and how many elements, where rustc knows that they lie alike; nothing if
+/// their sizes differ.
+#[inline(always)]
+pub(crate) fn typed_line<S: Dims, E: Expr>(expr: &E) -> Option<(&[Axis], usize)> {
+    let (mut like, mut operands) = (None, 0);
+    if !expr.alike::<S, UnitStride>(&mut like, &mut operands) {
+        return None;
+    }
+    let axes = like?;
+    let len = axes.iter().try_fold(1usize, |len, axis| len.checked_mul(axis.size))?;
+    Some((axes, len))
 }
 
 // The bound of the dims is written in each line, not in the macro, because rustc quotes it from there.

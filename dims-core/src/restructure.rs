@@ -11,6 +11,7 @@ use crate::named::{Named, position};
 use crate::ops;
 use crate::order::OrderList;
 use crate::reduce::evaluate_in;
+use crate::role::{KeepsRole, RolesMerge, RolesSplit};
 use crate::set::rename::{CanGain, NotIn};
 use crate::set::{Dims, DimsOf, NameFor, Union};
 use crate::size::{MaySame, SizesAgree, Times};
@@ -150,6 +151,9 @@ pub trait Restructure: Computable {
     ///
     /// This is how one axis is used twice: `(&x * (&x).rename(Seq, Key)).sum(Feat)` has `Seq` and `Key`.
     ///
+    /// A name does not change what a dim means: if both have [roles](crate::role), `old` must mean what `new` does. To say that it means something
+    /// else from here on, see [`redefine`](Restructure::redefine).
+    ///
     /// ```
     /// use typed_dims::prelude::*;
     ///
@@ -163,7 +167,7 @@ pub trait Restructure: Computable {
     ///
     /// If `new` already has another size.
     #[track_caller]
-    fn rename<Old: DimRef, New: NameFor<Old, Self::Dims>>(
+    fn rename<Old: DimRef, New: NameFor<Old, Self::Dims> + KeepsRole<Old>>(
         self,
         old: Old,
         new: New,
@@ -172,7 +176,43 @@ pub trait Restructure: Computable {
     }
 
     /// As [`rename`](Restructure::rename), but what sizes decide is an error.
-    fn try_rename<Old: DimRef, New: NameFor<Old, Self::Dims>>(
+    fn try_rename<Old: DimRef, New: NameFor<Old, Self::Dims> + KeepsRole<Old>>(
+        self,
+        old: Old,
+        new: New,
+    ) -> Result<Remapped<Self, New::Out>, DimError> {
+        self.try_redefine(old, new)
+    }
+
+    /// As [`rename`](Restructure::rename), to a dim of whatever role: the definition anew of what the axis means.
+    ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims! {
+    ///     pub struct Row: DataFeature;
+    ///     pub struct Step: DataTime;
+    /// }
+    /// // The rows of a picture, read one after the other.
+    /// let picture = from_vec(Row.of(3), vec![1.0, 2.0, 3.0]);
+    /// let (sum, _) = scan(picture.redefine(Row, Step), Step, 0.0, |sum: f64, row| (sum + row.order(()), sum));
+    /// assert_eq!(sum, 6.0);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If `new` already has another size.
+    #[track_caller]
+    fn redefine<Old: DimRef, New: NameFor<Old, Self::Dims>>(
+        self,
+        old: Old,
+        new: New,
+    ) -> Remapped<Self, New::Out> {
+        unwrap(self.try_redefine(old, new))
+    }
+
+    /// As [`redefine`](Restructure::redefine), but what sizes decide is an error.
+    fn try_redefine<Old: DimRef, New: NameFor<Old, Self::Dims>>(
         self,
         old: Old,
         new: New,
@@ -387,7 +427,8 @@ pub trait Restructure: Computable {
 
     /// The dim `whole` as several dims, the last one fastest: the inverse of [`flatten`](Restructure::flatten).
     ///
-    /// Static sizes must multiply to that of `whole`, which rustc checks; of the other sizes one may be unknown.
+    /// Static sizes must multiply to that of `whole`, which rustc checks; of the other sizes one may be unknown. `whole` must mean what one of
+    /// the parts does, where they have [roles](crate::role).
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -402,7 +443,7 @@ pub trait Restructure: Computable {
     ///
     /// If the sizes do not multiply to that of `whole`.
     #[track_caller]
-    fn unflatten<W: DimRef + DimsOf<Self::Dims, X>, X, P: PartsOf<W>>(
+    fn unflatten<W: DimRef + DimsOf<Self::Dims, X>, X, P: PartsOf<W> + RolesSplit<W>>(
         self,
         whole: W,
         parts: P,
@@ -414,7 +455,7 @@ pub trait Restructure: Computable {
     }
 
     /// As [`unflatten`](Restructure::unflatten), but what sizes decide is an error.
-    fn try_unflatten<W: DimRef + DimsOf<Self::Dims, X>, X, P: PartsOf<W>>(
+    fn try_unflatten<W: DimRef + DimsOf<Self::Dims, X>, X, P: PartsOf<W> + RolesSplit<W>>(
         self,
         whole: W,
         parts: P,
@@ -449,7 +490,8 @@ pub trait Restructure: Computable {
         Ok(Named::from_expr(Remap::new(tensor.expr, info.key(), along)))
     }
 
-    /// Several dims as one dim `whole`, the last one fastest: `whole = (a * size(b)) + b`. The result is evaluated.
+    /// Several dims as one dim `whole`, the last one fastest: `whole = (a * size(b)) + b`. The result is evaluated. One
+    /// of the parts must mean what `whole` does, where they have [roles](crate::role).
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -463,7 +505,7 @@ pub trait Restructure: Computable {
     ///
     /// If `whole` has another size, operands have different sizes for one dim, or an index is out of range.
     #[track_caller]
-    fn flatten<P: PartsOf<W> + OrderList + DimsOf<Self::Dims, X>, X, W: DimRef>(
+    fn flatten<P: PartsOf<W> + OrderList + DimsOf<Self::Dims, X> + RolesMerge<W>, X, W: DimRef>(
         self,
         parts: P,
         whole: W,
@@ -475,7 +517,7 @@ pub trait Restructure: Computable {
     }
 
     /// As [`flatten`](Restructure::flatten), but what sizes decide is an error.
-    fn try_flatten<P: PartsOf<W> + OrderList + DimsOf<Self::Dims, X>, X, W: DimRef>(
+    fn try_flatten<P: PartsOf<W> + OrderList + DimsOf<Self::Dims, X> + RolesMerge<W>, X, W: DimRef>(
         self,
         parts: P,
         whole: W,

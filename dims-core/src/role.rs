@@ -9,7 +9,18 @@
 //! ```
 //!
 //! **Definition** is on the dim. **Propagation** is by construction: whatever permutes, reduces or creates axes, each dim of the result is
-//! one whose role is known from where it was declared; `rename`, `flatten` and `unflatten` define anew, by the dims that they name.
+//! one whose role is known from where it was declared. Another name keeps what a dim means, and so do parts and wholes:
+//!
+//! | operation | compiles if |
+//! |---|---|
+//! | `rename(old, new)` | `old` means what `new` does: it has the same role, or one that refines it |
+//! | `flatten(parts, whole)`, `merge` | one of the parts means what `whole` does |
+//! | `unflatten(whole, parts)`, `split` | `whole` means what one of the parts does |
+//! | [`redefine(old, new)`](crate::restructure::Restructure::redefine) | always: this is how to say that a dim means something else from here on |
+//!
+//! A dim without a role on either side is always accepted, and so are [`DataChannel`], [`FilterInChannel`] and [`FilterOutChannel`] for one another: they are
+//! defined as the channels of what a filter takes and yields, so one layer's `FilterOutChannel` is the next one's `DataChannel`.
+//!
 //! **Verification** is where an operation expects a role: pooling along a channel does not compile.
 //!
 //! | operation | expects |
@@ -34,7 +45,8 @@
 //! refines it: `D: Plays<Pixel>`.
 
 use crate::brand::{Brand, CompareKeys, Equal, Greater, Less, Rest, digits::*};
-use crate::dim::DimList;
+use crate::dim::{DimList, DimRef};
+use crate::set::list::List;
 use crate::set::{Dims, Judged, Nothing, Right, Verdict, Wrong};
 
 /// The role of a dim.
@@ -238,6 +250,187 @@ impl<H, T: Stranger<E>, E> Choose<H, T, E> for Right {
 impl<H: Brand, T, E> Choose<H, T, E> for Wrong {
     type Found = H;
 }
+
+/// Channels of any kind: of data, or of what a filter takes or yields. They are the same channels, seen from either side of a filter.
+pub struct EveryChannel;
+
+#[diagnostic::do_not_recommend]
+impl<P> Refines<EveryChannel> for P
+where
+    P: Refines<AnyChannel, Out: Or<<P as Refines<FilterOutChannel>>::Out>> + Refines<FilterOutChannel>,
+{
+    type Out = <<P as Refines<AnyChannel>>::Out as Or<<P as Refines<FilterOutChannel>>::Out>>::Out;
+}
+
+/// Both of two verdicts.
+pub trait Both<V> {
+    /// [`Right`] or [`Wrong`].
+    type Out;
+}
+impl<V> Both<V> for Right {
+    type Out = V;
+}
+impl<V> Both<V> for Wrong {
+    type Out = Wrong;
+}
+
+/// The verdict on a path of roles, or none, where a dim gets another name whose path is `Q`: does it mean that already?
+pub trait Means<Q> {
+    /// [`Right`] or [`Wrong`].
+    type Out;
+}
+
+impl<Q> Means<Q> for Undenoted {
+    type Out = Right;
+}
+
+#[diagnostic::do_not_recommend]
+impl<H, T> Means<Undenoted> for (H, T) {
+    type Out = Right;
+}
+
+#[diagnostic::do_not_recommend]
+impl<H, T, R, U> Means<(R, U)> for (H, T)
+where
+    (H, T): Refines<R, Out: Or<ChannelsBoth<(H, T), R>>> + Refines<EveryChannel, Out: Both<IsChannel<R>>>,
+    (R, ()): Refines<EveryChannel>,
+{
+    type Out = <<(H, T) as Refines<R>>::Out as Or<ChannelsBoth<(H, T), R>>>::Out;
+}
+
+/// The verdict on the question whether the role itself is one of the channels.
+type IsChannel<R> = <(R, ()) as Refines<EveryChannel>>::Out;
+
+/// The verdict on the question whether a path and a role are both channels.
+type ChannelsBoth<P, R> = <<P as Refines<EveryChannel>>::Out as Both<IsChannel<R>>>::Out;
+
+/// The path of the role of a brand.
+type PathOf<D> = <<D as Brand>::Role as Role>::Path;
+
+/// The verdict on the brand `Old` under the name `New`.
+type Renamed<Old, New> = <PathOf<Old> as Means<PathOf<New>>>::Out;
+
+/// A name for the dim `Old` that does not change what it means: see the [table](self).
+pub trait KeepsRole<Old>: DimRef {}
+
+impl<New, Old> KeepsRole<Old> for New
+where
+    Old: DimRef<Brand: Brand<Role: Role<Path: Means<PathOf<New::Brand>>>>>,
+    New: DimRef<Brand: Brand<Role: Role>>,
+    Renamed<Old::Brand, New::Brand>:
+        SameMeaning<Old::Brand, New::Brand, <Old::Brand as Brand>::Role, <New::Brand as Brand>::Role>,
+{
+}
+
+/// The verdict that the dim `Old` of the role `R` means what `New` does, which has the role `Q`.
+#[diagnostic::on_unimplemented(
+    message = "dimension `{Old}` has the role `{R}`, which its new name `{New}` would change to `{Q}`",
+    label = "a name of the role `{R}`, or of none, is expected here",
+    note = "to say that the dim means something else from here on, write `.redefine(old, new)`"
+)]
+pub trait SameMeaning<Old, New, R, Q> {}
+#[diagnostic::do_not_recommend]
+impl<Old, New, R, Q> SameMeaning<Old, New, R, Q> for Right {}
+
+/// Whether one of the brands of a list, if there are any, means what the brand `W` does.
+pub trait AnyMeans<W> {
+    /// [`Right`] or [`Wrong`].
+    type Out;
+}
+impl<W> AnyMeans<W> for () {
+    type Out = Right;
+}
+#[diagnostic::do_not_recommend]
+impl<H, W> AnyMeans<W> for (H, ())
+where
+    H: Brand<Role: Role<Path: Means<PathOf<W>>>>,
+    W: Brand<Role: Role>,
+{
+    type Out = Renamed<H, W>;
+}
+#[diagnostic::do_not_recommend]
+impl<H, G, T, W> AnyMeans<W> for (H, (G, T))
+where
+    H: Brand<Role: Role<Path: Means<PathOf<W>, Out: Or<<(G, T) as AnyMeans<W>>::Out>>>>,
+    (G, T): AnyMeans<W>,
+    W: Brand<Role: Role>,
+{
+    type Out = <Renamed<H, W> as Or<<(G, T) as AnyMeans<W>>::Out>>::Out;
+}
+
+/// Whether the brand `W` means what one of the brands of a list does, if there are any.
+pub trait MeansAny<W> {
+    /// [`Right`] or [`Wrong`].
+    type Out;
+}
+impl<W> MeansAny<W> for () {
+    type Out = Right;
+}
+#[diagnostic::do_not_recommend]
+impl<H, W> MeansAny<W> for (H, ())
+where
+    H: Brand<Role: Role>,
+    W: Brand<Role: Role<Path: Means<PathOf<H>>>>,
+{
+    type Out = Renamed<W, H>;
+}
+#[diagnostic::do_not_recommend]
+impl<H, G, T, W> MeansAny<W> for (H, (G, T))
+where
+    H: Brand<Role: Role>,
+    (G, T): MeansAny<W>,
+    W: Brand<Role: Role<Path: Means<PathOf<H>, Out: Or<<(G, T) as MeansAny<W>>::Out>>>>,
+{
+    type Out = <Renamed<W, H> as Or<<(G, T) as MeansAny<W>>::Out>>::Out;
+}
+
+/// The brands of a list of dims, as a tuple.
+type NamesOf<P> = <<P as DimList>::Brands as List>::Tuple;
+
+/// Dims of which one means what the dim `W` does, in which they are merged: see the [table](self).
+pub trait RolesMerge<W>: DimList {}
+
+impl<P, W> RolesMerge<W> for P
+where
+    W: DimRef,
+    P: DimList<
+        Brands: AnyMeans<W::Brand, Out: MergedMeaning<NamesOf<P>, W::Brand, <W::Brand as Brand>::Role>>
+                    + List,
+    >,
+{
+}
+
+/// The verdict that one of the dims `P` means what the dim `W` of the role `R` does.
+#[diagnostic::on_unimplemented(
+    message = "`{W}` has the role `{R}`, which none of `{P}` has",
+    label = "dims that are merged keep what they mean: one of them is expected to have the role `{R}`",
+    note = "a dim without a role can take them all in; to say that it means something else, write `.redefine(old, new)` then"
+)]
+pub trait MergedMeaning<P, W, R> {}
+#[diagnostic::do_not_recommend]
+impl<P, W, R> MergedMeaning<P, W, R> for Right {}
+
+/// Dims that the dim `W` is split into, one of which keeps what it means: see the [table](self).
+pub trait RolesSplit<W>: DimList {}
+
+impl<P, W> RolesSplit<W> for P
+where
+    W: DimRef,
+    P: DimList<
+        Brands: MeansAny<W::Brand, Out: SplitMeaning<NamesOf<P>, W::Brand, <W::Brand as Brand>::Role>> + List,
+    >,
+{
+}
+
+/// The verdict that one of the dims `P` means what the dim `W` of the role `R` does.
+#[diagnostic::on_unimplemented(
+    message = "`{W}` has the role `{R}`, which none of `{P}` would keep",
+    label = "one of the dims is expected to have the role `{R}`, or none",
+    note = "to say that the dim means something else from here on, write `.redefine(old, new)` first"
+)]
+pub trait SplitMeaning<P, W, R> {}
+#[diagnostic::do_not_recommend]
+impl<P, W, R> SplitMeaning<P, W, R> for Right {}
 
 /// What has a role: a brand, or [`Nothing`].
 pub trait Denoted {

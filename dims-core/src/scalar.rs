@@ -90,6 +90,9 @@ pub trait Real: Ordered + Analytic + Magnitude<Abs = Self> + Float {
     fn narrow(wide: Self::Wide) -> Self;
     /// The error function.
     fn erf<I: Isa>(self) -> Self;
+    /// `e^x` of what is not above 0, or not-a-number.
+    #[doc(hidden)]
+    fn exp_down<I: Isa>(self) -> Self;
 }
 
 /// Floats and complex numbers: types with `exp`, `ln`, `sqrt` and the trigonometric functions.
@@ -328,6 +331,8 @@ macro_rules! floats {
             fn narrow(wide: $acc) -> Self { CastTo::<$t>::cast_to(wide) }
             #[inline(always)]
             fn erf<I: Isa>(self) -> Self { self.erf_in::<I>() }
+            #[inline(always)]
+            fn exp_down<I: Isa>(self) -> Self { self.exp_down_in::<I>() }
         }
         #[diagnostic::do_not_recommend]
         impl Analytic for $t {

@@ -5,6 +5,8 @@
 mod every_reader;
 mod hostile;
 mod load;
+#[path = "../mutations/mod.rs"]
+mod mutations;
 mod names;
 mod python;
 mod round_trips;

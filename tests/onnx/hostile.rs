@@ -1,6 +1,6 @@
 //! Files that are cut off, or lie: an error, or a report; never a panic.
 
-use super::{NCHW, chain, check};
+use super::{NCHW, chain, check, mutations};
 use typed_dims::onnx::proto::{self, GraphProto, NodeProto, float_tensor, node, tensor};
 use typed_dims::onnx::{OnnxModel, OnnxSize};
 
@@ -21,58 +21,34 @@ fn refused(bytes: &[u8]) -> String {
     error
 }
 
+fn samples() -> Vec<Vec<u8>> {
+    [CLASSIFIER, DECODER, MISTAKEN].map(<[u8]>::to_vec).to_vec()
+}
+
 #[test]
 fn files_that_are_cut_off_anywhere() {
-    for file in [CLASSIFIER, DECODER, MISTAKEN] {
-        for end in 0..file.len() {
-            try_all(&file[..end]);
-        }
+    mutations::cut_off(&samples(), try_all);
+    for file in samples() {
         assert!(refused(&file[..file.len() - 1]).starts_with("this is not an ONNX model: "));
     }
     assert_eq!(refused(b""), "this is not an ONNX model: there is no graph in it");
     refused(b"PK\x03\x04 not a model");
 }
 
-/// Every byte of every file, changed in several ways.
 #[test]
 fn files_with_a_wrong_byte() {
-    for file in [CLASSIFIER, DECODER, MISTAKEN] {
-        for at in 0..file.len() {
-            for change in [0x01, 0x02, 0x10, 0x80, 0xff] {
-                let mut file = file.to_vec();
-                file[at] ^= change;
-                try_all(&file);
-            }
-        }
-    }
+    mutations::wrong_bytes(
+        &samples(),
+        |byte| [0x01, 0x02, 0x10, 0x80, 0xff].map(|change| byte ^ change),
+        try_all,
+    );
 }
 
-/// Random changes, as many as there is time for: `FUZZ_SECONDS=600` runs for ten minutes.
 #[test]
 fn random_changes() {
-    use rand::{Rng, SeedableRng};
-    let seconds = std::env::var("FUZZ_SECONDS").ok().and_then(|seconds| seconds.parse().ok()).unwrap_or(2.0);
-    let mut random = rand::rngs::StdRng::seed_from_u64(1);
-    let started = std::time::Instant::now();
-    let samples = [CLASSIFIER, DECODER, MISTAKEN];
-    while started.elapsed().as_secs_f64() < seconds {
-        let mut file = samples[random.random_range(0..samples.len())].to_vec();
-        for _ in 0..random.random_range(1..6) {
-            let at = random.random_range(0..file.len());
-            match random.random_range(0..4) {
-                0 => file[at] = random.random(),
-                1 => file[at] = [0, 1, 0x7f, 0x80, 0xff][random.random_range(0..5)],
-                2 => drop(file.splice(at..at, [0xff; 9])),
-                _ => {
-                    let other = samples[random.random_range(0..samples.len())];
-                    let from = random.random_range(0..other.len());
-                    let end = random.random_range(from..other.len());
-                    drop(file.splice(at..at, other[from..end].iter().copied()));
-                }
-            }
-        }
-        try_all(&file);
-    }
+    // Lengths, small and endless, and the numbers of fields.
+    let words: [&[u8]; 7] = [&[0], &[1], &[0x7f], &[0x80], &[0xff; 9], &[0x0a], &[0x3a]];
+    mutations::random_changes(&samples(), &words, try_all);
 }
 
 #[test]

@@ -6,6 +6,8 @@
 mod dimension_denotation;
 mod hostile;
 mod models;
+#[path = "../mutations/mod.rs"]
+mod mutations;
 mod python;
 mod signatures;
 

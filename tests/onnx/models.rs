@@ -87,11 +87,11 @@ fn strings() -> ModelProto {
     })
 }
 
-/// One size that is called by two denotations.
+/// Two inputs that begin with axes of different denotations, and never meet.
 fn roles() -> ModelProto {
     proto::model(GraphProto {
         name: "roles".to_owned(),
-        node: vec![proto::node("Concat", &["steps", "rows"], &["all"]).int("axis", 0)],
+        node: vec![proto::node("Relu", &["steps"], &["all"]), proto::node("Relu", &["rows"], &["none"])],
         input: vec![
             proto::float_tensor("steps", &[("", "DATA_TIME"), ("4", "")]),
             proto::float_tensor("rows", &[("", "DATA_BATCH"), ("4", "")]),

@@ -53,6 +53,17 @@ fn constants_have_no_data_dimension_and_so_match() {
 }
 
 #[test]
+fn constants_on_the_left() {
+    let x = abc_along_b();
+    let row = from_vec(C.of(4), vec![1, 2, 3, 4]);
+    let (difference, class) = cost(|| -> Stream<i64, (A, B, C), B> { &row - &x });
+    assert_eq!((difference.to_array(), class), (array![1, 2, 3, 4] - numbers(), CostClass::Compute));
+    assert_eq!((row.clone() + x.clone()).to_array(), array![1, 2, 3, 4] + numbers());
+    assert_eq!(((&row * 2 - &row) * &x).to_array(), array![1, 2, 3, 4] * numbers());
+    assert_eq!(((&row * 100) / (&x + 1)).to_array(), array![100, 200, 300, 400] / (numbers() + 1));
+}
+
+#[test]
 fn sizes_that_differ_are_an_error() {
     let (x, y) = (abc_along_b(), abc_along_b().slice(C, ..3));
     let error = x.try_zip_map(&y, |x, y| x + y).unwrap_err();

@@ -3,6 +3,7 @@
 use super::Expr;
 use crate::error::DimError;
 use crate::kernel::gather::{Computed, Indices, Target};
+use crate::kernel::strided::AnyStride;
 use crate::plan::nest::Operands;
 use crate::plan::rows::Rows;
 use crate::plan::shape::Shape;
@@ -74,7 +75,7 @@ where
     E::Elem: IndexInt,
 {
     type Kernels<'k>
-        = Computed<E::Kernel<'k>, X::Kernels<'k>>
+        = Computed<E::Kernel<'k, AnyStride>, X::Kernels<'k>>
     where
         Self: 'k;
     const ANY: bool = true;
@@ -98,8 +99,11 @@ where
 
     fn kernels<'k>(&'k self, operands: &mut Operands<'k>) -> Self::Kernels<'k> {
         // An index that is not active has no rows to take; its kernel is never asked.
-        let index =
-            if self.active { self.index.kernel(operands) } else { self.index.kernel(&mut Operands::none()) };
+        let index = if self.active {
+            self.index.kernel::<AnyStride>(operands)
+        } else {
+            self.index.kernel::<AnyStride>(&mut Operands::none())
+        };
         Computed { index, active: self.active, target: self.target, rest: self.rest.kernels(operands) }
     }
 }

@@ -5,7 +5,7 @@
 use super::remap::Changes;
 use super::{Expr, Factors};
 use crate::error::DimError;
-use crate::kernel::strided::Strided;
+use crate::kernel::strided::{Strided, Way};
 use crate::plan::contract;
 use crate::plan::nest::Operands;
 use crate::plan::rows::Rows;
@@ -79,7 +79,7 @@ impl<T: Element> Keyed<T> {
 
 impl<T: Element> Expr for Keyed<T> {
     type Elem = T;
-    type Kernel<'k>
+    type Kernel<'k, W: Way>
         = Strided<'k, T, ()>
     where
         Self: 'k;
@@ -98,7 +98,7 @@ impl<T: Element> Expr for Keyed<T> {
         self.row(shape, rows.push());
     }
 
-    fn kernel<'k>(&'k self, operands: &mut Operands<'k>) -> Self::Kernel<'k> {
+    fn kernel<'k, W: Way>(&'k self, operands: &mut Operands<'k>) -> Self::Kernel<'k, W> {
         // SAFETY: the loops have the sizes of the axes (they met), every position of which is one of the elements, as `new` asserts;
         // `self` keeps them alive for `'k`.
         unsafe { Strided::new(self.as_ptr(), operands.next_row(), ()) }

@@ -7,7 +7,8 @@ use crate::brand::{Brand, DimInfo};
 use crate::dim::{DimRef, UNSIZED};
 use crate::error::DimError;
 use crate::kernel::elementwise::{self, Constant, Counter};
-use crate::kernel::strided::Strided;
+use crate::kernel::strided::{Strided, Way};
+use crate::plan::axes::Layout;
 use crate::plan::contract;
 use crate::plan::direct::Memory;
 use crate::plan::explain::element;
@@ -76,7 +77,7 @@ fn alike_axes<'s, S: Dims, U: Dims>(
 
 impl<T: Element, S: Dims, R: Rank> Expr for Owned<T, S, R> {
     type Elem = T;
-    type Kernel<'k>
+    type Kernel<'k, W: Way>
         = Strided<'k, T, ()>
     where
         Self: 'k;
@@ -99,7 +100,7 @@ impl<T: Element, S: Dims, R: Rank> Expr for Owned<T, S, R> {
     }
 
     #[inline(always)]
-    fn alike<'s, U: Dims>(&'s self, like: &mut Option<&'s [Axis]>, operands: &mut usize) -> bool {
+    fn alike<'s, U: Dims, W: Way>(&'s self, like: &mut Option<&'s [Axis]>, operands: &mut usize) -> bool {
         R::N == 0 && alike_axes::<S, U>(self.named(), like, operands)
     }
 
@@ -114,7 +115,7 @@ impl<T: Element, S: Dims, R: Rank> Expr for Owned<T, S, R> {
     }
 
     #[inline(always)]
-    fn kernel<'k>(&'k self, operands: &mut Operands<'k>) -> Self::Kernel<'k> {
+    fn kernel<'k, W: Way>(&'k self, operands: &mut Operands<'k>) -> Self::Kernel<'k, W> {
         // SAFETY: the loops have the sizes of this tensor's axes (they met), so their positions are positions of the axes,
         // each of which is an element of the data, which `self` keeps alive for `'k`.
         unsafe { Strided::new(self.as_ptr(), operands.next_row(), ()) }
@@ -179,7 +180,7 @@ impl<T: Element, S: Dims, R: Rank> Expr for Owned<T, S, R> {
 
 impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Expr for View<'_, T, S, R, X> {
     type Elem = T;
-    type Kernel<'k>
+    type Kernel<'k, W: Way>
         = Strided<'k, T, X::Kernels<'k>>
     where
         Self: 'k;
@@ -204,7 +205,7 @@ impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Expr for View<'_, T, S, R, X> 
     }
 
     #[inline(always)]
-    fn alike<'s, U: Dims>(&'s self, like: &mut Option<&'s [Axis]>, operands: &mut usize) -> bool {
+    fn alike<'s, U: Dims, W: Way>(&'s self, like: &mut Option<&'s [Axis]>, operands: &mut usize) -> bool {
         R::N == 0 && !X::ANY && alike_axes::<S, U>(self.named(), like, operands)
     }
 
@@ -221,7 +222,7 @@ impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Expr for View<'_, T, S, R, X> 
     }
 
     #[inline(always)]
-    fn kernel<'k>(&'k self, operands: &mut Operands<'k>) -> Self::Kernel<'k> {
+    fn kernel<'k, W: Way>(&'k self, operands: &mut Operands<'k>) -> Self::Kernel<'k, W> {
         let row = operands.next_row();
         let indices = self.indices().kernels(operands);
         // SAFETY: the loops have the sizes of this view's axes (they met), so their positions are positions of the axes;
@@ -268,10 +269,11 @@ pub struct Scalar<T>(pub T);
 
 impl<T: Element> Expr for Scalar<T> {
     type Elem = T;
-    type Kernel<'k> = Constant<T>;
+    type Kernel<'k, W: Way> = Constant<T>;
+    const LAYOUT: Layout = Layout::Free;
 
     #[inline(always)]
-    fn alike<'s, U: Dims>(&'s self, _: &mut Option<&'s [Axis]>, _: &mut usize) -> bool {
+    fn alike<'s, U: Dims, W: Way>(&'s self, _: &mut Option<&'s [Axis]>, _: &mut usize) -> bool {
         true
     }
 
@@ -284,7 +286,7 @@ impl<T: Element> Expr for Scalar<T> {
     fn rows<U: Dims, R: Rank>(&self, _: &Shape, _: &mut Rows) {}
 
     #[inline(always)]
-    fn kernel<'k>(&'k self, _: &mut Operands<'k>) -> Constant<T> {
+    fn kernel<'k, W: Way>(&'k self, _: &mut Operands<'k>) -> Constant<T> {
         Constant(self.0)
     }
 
@@ -337,7 +339,7 @@ impl<'a, B: Brand> Iota<'a, B> {
 
 impl<B: Brand> Expr for Iota<'_, B> {
     type Elem = isize;
-    type Kernel<'k>
+    type Kernel<'k, W: Way>
         = Counter<'k>
     where
         Self: 'k;
@@ -355,7 +357,7 @@ impl<B: Brand> Expr for Iota<'_, B> {
     }
 
     #[inline(always)]
-    fn kernel<'k>(&'k self, operands: &mut Operands<'k>) -> Counter<'k> {
+    fn kernel<'k, W: Way>(&'k self, operands: &mut Operands<'k>) -> Counter<'k> {
         Counter::new(operands.next_row())
     }
 

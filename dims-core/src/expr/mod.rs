@@ -25,7 +25,9 @@ pub use remap::Remap;
 pub use take::Take;
 
 use crate::error::{DimError, Origin};
+use crate::kernel::strided::{AnyStride, Way};
 use crate::kernel::{Kernel, elementwise, threads};
+use crate::plan::axes::Layout;
 use crate::plan::contract;
 use crate::plan::direct::Memory;
 use crate::plan::explain::{Loops, Step, record};
@@ -56,9 +58,9 @@ pub trait Expr {
     /// The type of the elements.
     type Elem: Element;
 
-    /// What runs in the loops.
+    /// What runs in the loops, for what rustc knows of their strides.
     #[doc(hidden)]
-    type Kernel<'k>: Kernel<Elem = Self::Elem>
+    type Kernel<'k, W: Way>: Kernel<Elem = Self::Elem>
     where
         Self: 'k;
 
@@ -73,6 +75,10 @@ pub trait Expr {
     /// The dims of both factors, if the expression is a product of two such.
     #[doc(hidden)]
     const PAIR: Option<(&'static Keys, &'static Keys)> = None;
+
+    /// In which order the elements of all operands lie, if their types say so.
+    #[doc(hidden)]
+    const LAYOUT: Layout = Layout::Unknown;
 
     /// Where the elements are, if [`MEMORY`](Expr::MEMORY) says so.
     #[doc(hidden)]
@@ -99,9 +105,11 @@ pub trait Expr {
 
     /// Whether all operands with elements lie in memory alike, each with all dims of `U` and nothing else: with the axes `like`, which the
     /// first of them sets. Counts them.
+    ///
+    /// Where [`LAYOUT`](Expr::LAYOUT) says so much of the strides that they are known to be alike (`W`), sizes are all that is compared.
     #[doc(hidden)]
     #[inline(always)]
-    fn alike<'s, U: Dims>(&'s self, _like: &mut Option<&'s [Axis]>, _operands: &mut usize) -> bool {
+    fn alike<'s, U: Dims, W: Way>(&'s self, _like: &mut Option<&'s [Axis]>, _operands: &mut usize) -> bool {
         false
     }
 
@@ -115,7 +123,7 @@ pub trait Expr {
 
     /// The expression as a kernel, each operand with its row of the loop nest.
     #[doc(hidden)]
-    fn kernel<'k>(&'k self, operands: &mut Operands<'k>) -> Self::Kernel<'k>;
+    fn kernel<'k, W: Way>(&'k self, operands: &mut Operands<'k>) -> Self::Kernel<'k, W>;
 
     /// The factors of a product as operands of a contraction, and its constant factor. Factors that do not lie in
     /// memory are computed, over the axes along which they vary.
@@ -168,7 +176,11 @@ pub trait Expr {
     where
         Self: Sized,
     {
-        if Self::OWNS { in_place::<U, R, _>(self, nest, order, len) } else { self.collect(nest, len) }
+        if Self::OWNS {
+            in_place::<U, R, AnyStride, _>(self, nest, order, len)
+        } else {
+            self.collect(nest, len)
+        }
     }
 
     /// Where `len` elements of the type `T` are that the expression owns, each of which is read at its own position alone, if they lie
@@ -214,21 +226,31 @@ pub(crate) fn collect_parts<E: Expr + ?Sized>(
     nest: &Nest,
     len: usize,
 ) -> Result<Vec<E::Elem>, DimError> {
-    let threads = if E::Kernel::<'_>::PARALLEL { threads::parts(len) } else { 1 };
+    collect_by::<AnyStride, E>(expr, nest, len)
+}
+
+/// As [`collect_parts`], by a kernel for what is known of the strides.
+#[inline(always)]
+pub(crate) fn collect_by<W: Way, E: Expr + ?Sized>(
+    expr: &E,
+    nest: &Nest,
+    len: usize,
+) -> Result<Vec<E::Elem>, DimError> {
+    let threads = if E::Kernel::<'_, W>::PARALLEL { threads::parts(len) } else { 1 };
     record(|| Step::Elementwise {
         expression: expr.describe(),
         loops: Loops::new::<E::Elem>(nest, len, threads),
     });
     if threads <= 1 {
-        return elementwise::collect(expr.kernel(&mut nest.operands()), nest, len);
+        return elementwise::collect(expr.kernel::<W>(&mut nest.operands()), nest, len);
     }
     let parts = nest.split(0, threads);
-    elementwise::collect_parts(parts.iter().map(|nest| (expr.kernel(&mut nest.operands()), nest)), len)
+    elementwise::collect_parts(parts.iter().map(|nest| (expr.kernel::<W>(&mut nest.operands()), nest)), len)
 }
 
 /// The elements of an expression that owns some: in the place of those, if they lie as the result will, else in new memory.
 #[inline(always)]
-pub(crate) fn in_place<U: Dims, R: Rank, E: Expr>(
+pub(crate) fn in_place<U: Dims, R: Rank, W: Way, E: Expr>(
     mut expr: E,
     nest: &Nest,
     order: &[usize],
@@ -237,14 +259,14 @@ pub(crate) fn in_place<U: Dims, R: Rank, E: Expr>(
     let own = expr.place::<E::Elem, U, R>(order, len);
     let mut new = if own.is_some() { Vec::new() } else { reserve(len)? };
     let place = own.unwrap_or(new.as_mut_ptr());
-    let threads = if E::Kernel::<'_>::PARALLEL { threads::parts(len) } else { 1 };
+    let threads = if E::Kernel::<'_, W>::PARALLEL { threads::parts(len) } else { 1 };
     record(|| Step::Elementwise {
         expression: expr.describe(),
         loops: Loops::new::<E::Elem>(nest, len, threads),
     });
     let parts = if threads <= 1 { Parts::new() } else { nest.split(0, threads) };
     let parts = if threads <= 1 { core::slice::from_ref(nest) } else { &parts[..] };
-    let kernels = parts.iter().map(|nest| (expr.kernel(&mut nest.operands()), nest));
+    let kernels = parts.iter().map(|nest| (expr.kernel::<W>(&mut nest.operands()), nest));
     // SAFETY: there are `len` places, which are those of the expression's own elements in the order of the loops, each read at its own
     // position alone, or new memory.
     unsafe { elementwise::replace(kernels, place, len)? };
@@ -288,12 +310,13 @@ fn support<U: Dims, R: Rank, E: Expr + ?Sized>(expr: &E, shape: &Shape, supports
 
 impl<E: Expr> Expr for &E {
     type Elem = E::Elem;
-    type Kernel<'k>
-        = E::Kernel<'k>
+    type Kernel<'k, W: Way>
+        = E::Kernel<'k, W>
     where
         Self: 'k;
     const FACTORS: usize = E::FACTORS;
     const MEMORY: Option<&'static Keys> = E::MEMORY;
+    const LAYOUT: Layout = E::LAYOUT;
     const PAIR: Option<(&'static Keys, &'static Keys)> = E::PAIR;
 
     #[inline(always)]
@@ -312,8 +335,8 @@ impl<E: Expr> Expr for &E {
     }
 
     #[inline(always)]
-    fn alike<'s, U: Dims>(&'s self, like: &mut Option<&'s [Axis]>, operands: &mut usize) -> bool {
-        (**self).alike::<U>(like, operands)
+    fn alike<'s, U: Dims, W: Way>(&'s self, like: &mut Option<&'s [Axis]>, operands: &mut usize) -> bool {
+        (**self).alike::<U, W>(like, operands)
     }
 
     #[inline(always)]
@@ -327,8 +350,8 @@ impl<E: Expr> Expr for &E {
     }
 
     #[inline(always)]
-    fn kernel<'k>(&'k self, operands: &mut Operands<'k>) -> Self::Kernel<'k> {
-        (**self).kernel(operands)
+    fn kernel<'k, W: Way>(&'k self, operands: &mut Operands<'k>) -> Self::Kernel<'k, W> {
+        (**self).kernel::<W>(operands)
     }
 
     #[inline(always)]

@@ -4,7 +4,9 @@ use super::affine::Affine;
 use super::{Expr, Factors};
 use crate::error::DimError;
 use crate::kernel::elementwise::{BinaryKernel, SelectKernel, UnaryKernel};
+use crate::kernel::strided::Way;
 use crate::ops::{BinaryOp, UnaryOp};
+use crate::plan::axes::Layout;
 use crate::plan::contract;
 use crate::plan::direct::Memory;
 use crate::plan::nest::Operands;
@@ -26,15 +28,16 @@ pub struct Unary<O, A> {
 
 impl<O: UnaryOp<A::Elem>, A: Expr> Expr for Unary<O, A> {
     type Elem = O::Out;
-    type Kernel<'k>
-        = UnaryKernel<'k, O, A::Kernel<'k>>
+    type Kernel<'k, W: Way>
+        = UnaryKernel<'k, O, A::Kernel<'k, W>>
     where
         Self: 'k;
     const OWNS: bool = A::OWNS;
+    const LAYOUT: Layout = A::LAYOUT;
 
     #[inline(always)]
-    fn alike<'s, U: Dims>(&'s self, like: &mut Option<&'s [Axis]>, operands: &mut usize) -> bool {
-        self.a.alike::<U>(like, operands)
+    fn alike<'s, U: Dims, W: Way>(&'s self, like: &mut Option<&'s [Axis]>, operands: &mut usize) -> bool {
+        self.a.alike::<U, W>(like, operands)
     }
 
     #[inline(always)]
@@ -48,8 +51,8 @@ impl<O: UnaryOp<A::Elem>, A: Expr> Expr for Unary<O, A> {
     }
 
     #[inline(always)]
-    fn kernel<'k>(&'k self, operands: &mut Operands<'k>) -> Self::Kernel<'k> {
-        UnaryKernel { op: &self.op, a: self.a.kernel(operands) }
+    fn kernel<'k, W: Way>(&'k self, operands: &mut Operands<'k>) -> Self::Kernel<'k, W> {
+        UnaryKernel { op: &self.op, a: self.a.kernel::<W>(operands) }
     }
 
     fn describe(&self) -> String {
@@ -77,11 +80,12 @@ pub struct Binary<O, A, B> {
 
 impl<O: BinaryOp<A::Elem, B::Elem>, A: Expr, B: Expr> Expr for Binary<O, A, B> {
     type Elem = O::Out;
-    type Kernel<'k>
-        = BinaryKernel<'k, O, A::Kernel<'k>, B::Kernel<'k>>
+    type Kernel<'k, W: Way>
+        = BinaryKernel<'k, O, A::Kernel<'k, W>, B::Kernel<'k, W>>
     where
         Self: 'k;
     const OWNS: bool = A::OWNS || B::OWNS;
+    const LAYOUT: Layout = A::LAYOUT.and(B::LAYOUT);
     const FACTORS: usize = if O::IS_PRODUCT { A::FACTORS + B::FACTORS } else { 1 };
     const PAIR: Option<(&'static Keys, &'static Keys)> = match (O::IS_PRODUCT, A::MEMORY, B::MEMORY) {
         (true, Some(a), Some(b)) => Some((a, b)),
@@ -94,8 +98,8 @@ impl<O: BinaryOp<A::Elem, B::Elem>, A: Expr, B: Expr> Expr for Binary<O, A, B> {
     }
 
     #[inline(always)]
-    fn alike<'s, U: Dims>(&'s self, like: &mut Option<&'s [Axis]>, operands: &mut usize) -> bool {
-        self.a.alike::<U>(like, operands) && self.b.alike::<U>(like, operands)
+    fn alike<'s, U: Dims, W: Way>(&'s self, like: &mut Option<&'s [Axis]>, operands: &mut usize) -> bool {
+        self.a.alike::<U, W>(like, operands) && self.b.alike::<U, W>(like, operands)
     }
 
     #[inline(always)]
@@ -111,8 +115,8 @@ impl<O: BinaryOp<A::Elem, B::Elem>, A: Expr, B: Expr> Expr for Binary<O, A, B> {
     }
 
     #[inline(always)]
-    fn kernel<'k>(&'k self, operands: &mut Operands<'k>) -> Self::Kernel<'k> {
-        BinaryKernel { op: &self.op, a: self.a.kernel(operands), b: self.b.kernel(operands) }
+    fn kernel<'k, W: Way>(&'k self, operands: &mut Operands<'k>) -> Self::Kernel<'k, W> {
+        BinaryKernel { op: &self.op, a: self.a.kernel::<W>(operands), b: self.b.kernel::<W>(operands) }
     }
 
     fn describe(&self) -> String {
@@ -176,17 +180,18 @@ pub struct Select<C, A, B> {
 
 impl<C: Expr<Elem = bool>, A: Expr, B: Expr<Elem = A::Elem>> Expr for Select<C, A, B> {
     type Elem = A::Elem;
-    type Kernel<'k>
-        = SelectKernel<C::Kernel<'k>, A::Kernel<'k>, B::Kernel<'k>>
+    type Kernel<'k, W: Way>
+        = SelectKernel<C::Kernel<'k, W>, A::Kernel<'k, W>, B::Kernel<'k, W>>
     where
         Self: 'k;
     const OWNS: bool = C::OWNS || A::OWNS || B::OWNS;
+    const LAYOUT: Layout = C::LAYOUT.and(A::LAYOUT).and(B::LAYOUT);
 
     #[inline(always)]
-    fn alike<'s, U: Dims>(&'s self, like: &mut Option<&'s [Axis]>, operands: &mut usize) -> bool {
-        self.cond.alike::<U>(like, operands)
-            && self.a.alike::<U>(like, operands)
-            && self.b.alike::<U>(like, operands)
+    fn alike<'s, U: Dims, W: Way>(&'s self, like: &mut Option<&'s [Axis]>, operands: &mut usize) -> bool {
+        self.cond.alike::<U, W>(like, operands)
+            && self.a.alike::<U, W>(like, operands)
+            && self.b.alike::<U, W>(like, operands)
     }
 
     #[inline(always)]
@@ -204,10 +209,10 @@ impl<C: Expr<Elem = bool>, A: Expr, B: Expr<Elem = A::Elem>> Expr for Select<C, 
     }
 
     #[inline(always)]
-    fn kernel<'k>(&'k self, operands: &mut Operands<'k>) -> Self::Kernel<'k> {
-        let cond = self.cond.kernel(operands);
-        let a = self.a.kernel(operands);
-        let b = self.b.kernel(operands);
+    fn kernel<'k, W: Way>(&'k self, operands: &mut Operands<'k>) -> Self::Kernel<'k, W> {
+        let cond = self.cond.kernel::<W>(operands);
+        let a = self.a.kernel::<W>(operands);
+        let b = self.b.kernel::<W>(operands);
         SelectKernel::new(cond, a, b)
     }
 

@@ -6,6 +6,7 @@
 use super::{Expr, Factors, Raw};
 use crate::dim::UNSIZED;
 use crate::error::DimError;
+use crate::kernel::strided::Way;
 use crate::plan::contract;
 use crate::plan::nest::{Nest, Operands};
 use crate::plan::rows::Rows;
@@ -95,8 +96,8 @@ impl<E: Expr, S: Dims, R: Rank> Remap<E, S, R> {
 
 impl<E: Expr, S: Dims, R: Rank> Expr for Remap<E, S, R> {
     type Elem = E::Elem;
-    type Kernel<'k>
-        = E::Kernel<'k>
+    type Kernel<'k, W: Way>
+        = E::Kernel<'k, W>
     where
         Self: 'k;
 
@@ -163,8 +164,8 @@ impl<E: Expr, S: Dims, R: Rank> Expr for Remap<E, S, R> {
     }
 
     #[inline(always)]
-    fn kernel<'k>(&'k self, operands: &mut Operands<'k>) -> Self::Kernel<'k> {
-        self.inner.kernel(operands)
+    fn kernel<'k, W: Way>(&'k self, operands: &mut Operands<'k>) -> Self::Kernel<'k, W> {
+        self.inner.kernel::<W>(operands)
     }
 
     fn describe(&self) -> String {

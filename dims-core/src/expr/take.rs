@@ -5,7 +5,7 @@ use crate::batch::Held;
 use crate::brand::DimInfo;
 use crate::error::DimError;
 use crate::kernel::gather::{Computed, Target};
-use crate::kernel::strided::Strided;
+use crate::kernel::strided::{Strided, Way};
 use crate::plan::nest::Operands;
 use crate::plan::rows::Rows;
 use crate::plan::shape::Shape;
@@ -31,8 +31,8 @@ impl<A: Computable, I> Take<A, I> {
 
 impl<A: Computable, I: Expr<Elem: IndexInt>> Expr for Take<A, I> {
     type Elem = A::Elem;
-    type Kernel<'k>
-        = Strided<'k, A::Elem, Computed<I::Kernel<'k>, ()>>
+    type Kernel<'k, W: Way>
+        = Strided<'k, A::Elem, Computed<I::Kernel<'k, W>, ()>>
     where
         Self: 'k;
 
@@ -64,7 +64,7 @@ impl<A: Computable, I: Expr<Elem: IndexInt>> Expr for Take<A, I> {
         self.index.rows::<U, R>(shape, rows);
     }
 
-    fn kernel<'k>(&'k self, operands: &mut Operands<'k>) -> Self::Kernel<'k> {
+    fn kernel<'k, W: Way>(&'k self, operands: &mut Operands<'k>) -> Self::Kernel<'k, W> {
         let raw = self.source.raw();
         let at = A::Dims::KEYS.position(&self.from).expect("the dim is one of the tensor's");
         let axis = raw.named[at];
@@ -77,7 +77,7 @@ impl<A: Computable, I: Expr<Elem: IndexInt>> Expr for Take<A, I> {
             origin: raw.origin,
         };
         let row = operands.next_row();
-        let index = self.index.kernel(operands);
+        let index = self.index.kernel::<W>(operands);
         let indices = Computed { index, active: true, target, rest: () };
         // SAFETY: the loops have the sizes of the tensor's other axes (they met), and the index is checked against its axis, so
         // every position is an element of the tensor, which `self` keeps alive for `'k`.

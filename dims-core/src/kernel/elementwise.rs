@@ -305,7 +305,7 @@ pub unsafe fn replace<'n, K: Kernel<Elem: Send>>(
     threads::each(work, |part| dispatch(part.into_inner())).into_iter().collect()
 }
 
-/// As [`Fill`], for places that the kernel may read from: a tile is computed before any of it is written.
+/// As [`Fill`], for places that the kernel may read from, each for its own element: what is computed is held back, and written in one go.
 struct Replace<'n, K: Kernel> {
     kernel: K,
     nest: &'n Nest,
@@ -321,24 +321,32 @@ impl<K: Kernel> Task for Replace<'_, K> {
         let Replace { mut kernel, nest, place, len } = self;
         let mut faults = Faults::default();
         let mut buffer = [const { MaybeUninit::<K::Elem>::uninit() }; TILE];
-        let mut done = 0;
+        // What is written, and how many elements behind that are held back.
+        let (mut done, mut held) = (0, 0);
+        let write = |buffer: &[MaybeUninit<K::Elem>], done: usize| {
+            // SAFETY: the caller of `replace` gave us the places, of which there are as many as the nest has positions; the kernel, which
+            // may read them, does not while they are written.
+            unsafe {
+                core::ptr::copy_nonoverlapping(buffer.as_ptr().cast(), place.add(done), buffer.len());
+            }
+        };
         let mut tiles = Tiles::new(nest);
         while let Some(tile) = tiles.tile() {
             kernel.load::<I>(&tile, &mut faults);
             if faults.any() {
                 return faults.into_result();
             }
-            let buffer = &mut buffer[..tile.len];
-            fill_tile::<I, K>(&kernel, buffer);
-            // SAFETY: the caller of `replace` gave us the places, of which there are as many as the nest has positions; the kernel, which
-            // may read them, does not while they are written.
-            unsafe {
-                core::ptr::copy_nonoverlapping(buffer.as_ptr().cast(), place.add(done), tile.len);
+            if held + tile.len > TILE {
+                write(&buffer[..held], done);
+                done += held;
+                held = 0;
             }
-            done += tile.len;
+            fill_tile::<I, K>(&kernel, &mut buffer[held..held + tile.len]);
+            held += tile.len;
             tiles.advance();
         }
-        assert_eq!(done, len, "the loop nest covers the result");
+        write(&buffer[..held], done);
+        assert_eq!(done + held, len, "the loop nest covers the result");
         Ok(())
     }
 }

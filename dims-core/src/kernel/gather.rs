@@ -30,6 +30,16 @@ pub trait Indices {
     ///
     /// As for [`Kernel::get`].
     unsafe fn offset<I: Isa>(&self, x: usize, faults: &mut Faults) -> Option<isize>;
+
+    /// Moves each of the places by what the indices add, from `at` on along a loop, at the first position of the innermost one. A place whose
+    /// index is out of range stays, and so may those behind it. The next tile must be loaded without [`moved`](Tile::moved).
+    fn shift<I: Isa, T>(
+        &mut self,
+        at: &mut [usize],
+        along: usize,
+        places: &mut [*const T],
+        faults: &mut Faults,
+    );
 }
 
 impl Indices for () {
@@ -53,6 +63,9 @@ impl Indices for () {
     unsafe fn offset<I: Isa>(&self, _: usize, _: &mut Faults) -> Option<isize> {
         Some(0)
     }
+
+    #[inline(always)]
+    fn shift<I: Isa, T>(&mut self, _: &mut [usize], _: usize, _: &mut [*const T], _: &mut Faults) {}
 }
 
 /// The axis that an index selects from.
@@ -112,24 +125,56 @@ where
             return rest;
         }
         // SAFETY: the caller's promise.
-        let index = unsafe { self.index.get::<I>(x) };
-        match index.to_position(self.target.size) {
-            Some(position) => rest.map(|rest| rest + position as isize * self.target.stride),
-            None => {
-                let target = self.target;
-                faults.record(|| Fault {
-                    what: target.describe(),
-                    index: index.to_i128(),
-                    size: target.size,
-                    origin: target.origin,
-                });
-                None
+        let own = self.target.place(unsafe { self.index.get::<I>(x) }, faults)?;
+        rest.map(|rest| rest + own)
+    }
+
+    #[inline(always)]
+    fn shift<I: Isa, T>(
+        &mut self,
+        at: &mut [usize],
+        along: usize,
+        places: &mut [*const T],
+        faults: &mut Faults,
+    ) {
+        if self.active {
+            let first = at[along];
+            let steps = self.index.steps(at, along);
+            for (step, place) in places.iter_mut().enumerate() {
+                let index = if let Some((start, stride)) = steps {
+                    // SAFETY: an element of the index for this position of the loops.
+                    unsafe { *start.wrapping_offset(step as isize * stride) }
+                } else {
+                    at[along] = first + step;
+                    self.index.load::<I>(&Tile { at, len: 1, mask: None, moved: None }, faults);
+                    // SAFETY: the tile of one element was just loaded without a mask.
+                    unsafe { self.index.get::<I>(0) }
+                };
+                let Some(offset) = self.target.place(index, faults) else { break };
+                *place = place.wrapping_offset(offset);
             }
+            at[along] = first;
         }
+        self.rest.shift::<I, T>(at, along, places, faults);
     }
 }
 
 impl Target {
+    /// How far from the origin of the axis the element with this index lies, if it is in range.
+    #[inline(always)]
+    fn place<N: IndexInt>(&self, index: N, faults: &mut Faults) -> Option<isize> {
+        let position = index.to_position(self.size);
+        if position.is_none() {
+            faults.record(|| Fault {
+                what: self.describe(),
+                index: index.to_i128(),
+                size: self.size,
+                origin: self.origin,
+            });
+        }
+        position.map(|position| position as isize * self.stride)
+    }
+
     fn describe(&self) -> String {
         let names = self.dims.iter().map(|key| key.name);
         match self.dim {

@@ -8,9 +8,13 @@ pub mod elementwise;
 pub mod gather;
 pub mod gemm;
 pub mod isa;
+mod lanes;
+mod levels;
+mod line;
 pub mod norm;
 pub mod reduce;
 pub mod reducers;
+mod rows;
 pub mod scan;
 pub mod strided;
 pub mod threads;
@@ -62,14 +66,14 @@ pub trait Kernel {
     /// Whether elements may lie at computed places.
     const GATHERS: bool = false;
 
-    /// Asks the memory for a tile's elements at computed places, ahead of time. The next tile must be loaded without
-    /// [`moved`](Tile::moved).
+    /// Asks the memory for a tile's elements, ahead of time, where they are neighbours. It may lie behind the end of a loop: nothing is read. If
+    /// elements are at computed places, the tile must be one of the nest, and the next one must be loaded without [`moved`](Tile::moved).
     #[inline(always)]
     fn fetch<I: Isa>(&mut self, _: &Tile<'_>) {}
 
     /// Where rows lie that are read as they are: `starts[r]` is the element at `at`, `r` steps further along the loop `along`, and its
-    /// neighbours in memory are its neighbours along the innermost loop. Returns whether this is so, which it is for tensors at computed
-    /// places alone; a place that cannot be had is recorded as a fault. The next tile must be loaded without [`moved`](Tile::moved).
+    /// neighbours in memory are its neighbours along the innermost loop. Returns whether this is so, which it is for tensors
+    /// alone; a place that cannot be had is recorded as a fault. The next tile must be loaded without [`moved`](Tile::moved).
     #[inline(always)]
     fn starts<I: Isa>(
         &mut self,
@@ -79,6 +83,12 @@ pub trait Kernel {
         _faults: &mut Faults,
     ) -> bool {
         false
+    }
+
+    /// Where the elements along a loop lie, from `at` on, and how far apart, if they are read from memory as they are.
+    #[inline(always)]
+    fn steps(&self, _at: &[usize], _along: usize) -> Option<(*const Self::Elem, isize)> {
+        None
     }
 
     /// Prepares the elements of a tile. Elements that cannot be had are recorded as faults.

@@ -1,6 +1,7 @@
 //! Normalising lines: work along neighbours in memory, for [`scan`](super::scan).
 
 use super::isa::Isa;
+use super::line::Line;
 use super::scan::Along;
 use crate::scalar::{Num, Real};
 use num_traits::Float;
@@ -13,10 +14,15 @@ impl<T: Real> Along<T> for Standardize<T> {
     const NAME: &'static str = "standardize";
 
     #[inline(always)]
-    fn block<I: Isa>(&self, line: &mut [T], _: usize) {
-        let Moments { rough, rest, var } = Moments::of(line);
+    fn block<I: Isa>(&self, block: &mut [T], _: usize) {
+        self.line::<I>(Line::in_place(block));
+    }
+
+    #[inline(always)]
+    fn line<I: Isa>(&self, mut line: Line<'_, T>) {
+        let Moments { rough, rest, var } = Moments::of(line.elements());
         let factor = Float::recip(Float::sqrt(var + self.0.widen()));
-        line.iter_mut().for_each(|value| *value = T::narrow((value.widen() - rough - rest) * factor));
+        line.map(|value| T::narrow((value.widen() - rough - rest) * factor));
     }
 }
 
@@ -28,10 +34,16 @@ impl<T: Real> Along<T> for RootMeanSquare<T> {
     const NAME: &'static str = "rms_norm";
 
     #[inline(always)]
-    fn block<I: Isa>(&self, line: &mut [T], _: usize) {
-        let mean = total(line, |value| value * value) / count::<T>(line);
+    fn block<I: Isa>(&self, block: &mut [T], _: usize) {
+        self.line::<I>(Line::in_place(block));
+    }
+
+    #[inline(always)]
+    fn line<I: Isa>(&self, mut line: Line<'_, T>) {
+        let elements = line.elements();
+        let mean = total(elements, |value| value * value) / count::<T>(elements);
         let factor = Float::recip(Float::sqrt(mean + self.0.widen()));
-        line.iter_mut().for_each(|value| *value = T::narrow(value.widen() * factor));
+        line.map(|value| T::narrow(value.widen() * factor));
     }
 }
 
@@ -43,9 +55,15 @@ impl<T: Real> Along<T> for UnitLength<T> {
     const NAME: &'static str = "normalize";
 
     #[inline(always)]
-    fn block<I: Isa>(&self, line: &mut [T], _: usize) {
-        let length = Float::max(Float::sqrt(total(line, |value| value * value)), self.0.widen());
-        line.iter_mut().for_each(|value| *value = T::narrow(value.widen() / length));
+    fn block<I: Isa>(&self, block: &mut [T], _: usize) {
+        self.line::<I>(Line::in_place(block));
+    }
+
+    #[inline(always)]
+    fn line<I: Isa>(&self, mut line: Line<'_, T>) {
+        let elements = line.elements();
+        let length = Float::max(Float::sqrt(total(elements, |value| value * value)), self.0.widen());
+        line.map(|value| T::narrow(value.widen() / length));
     }
 }
 

@@ -4,7 +4,9 @@
 //! combined like a binary counter; across it, partial sums over `BLOCK` elements are combined.
 
 use super::isa::{Baseline, Isa, Task, dispatch};
-use super::strided::fetch_row;
+use super::lanes::{Lanes, Stretch};
+use super::levels::Levels;
+use super::rows::reduce_rows;
 use super::threads::{self, Carried};
 use super::{Faults, Kernel, TILE, Tile};
 use crate::error::DimError;
@@ -14,24 +16,24 @@ use alloc::vec::Vec;
 use core::mem::MaybeUninit;
 use smallvec::SmallVec;
 
-/// Accumulators along the innermost loop.
-const LANES: usize = 32;
-
-/// How many elements are added to an accumulator at once, so that it is fetched and stored less often.
-const ROWS: usize = 4;
-
-/// As `LANES`, for what is left of a loop or for a short one.
-const FEW: usize = 8;
-
 /// How many elements are added to one accumulator before it is combined with others.
-const BLOCK: usize = 128;
+pub(super) const BLOCK: usize = 128;
 
 /// Bytes of accumulators across the innermost loop, if its rows are long: they stay in the first-level cache while memory is read
 /// from one end to the other.
-const WIDTH: usize = 32 << 10;
+pub(super) const WIDTH: usize = 32 << 10;
 
 /// Bytes that lie in the second-level cache.
 const NEAR: usize = 512 << 10;
+
+/// How far ahead the memory is asked for elements along the innermost loop, in tiles: beyond the page at whose end the machine stops to look
+/// ahead by itself.
+const TILES_AHEAD: usize = 3;
+
+/// Whether elements come from memory rather than from a cache, as far as their number tells.
+pub(super) fn is_far<T>(nest: &Nest) -> bool {
+    nest.positions().saturating_mul(size_of::<T>()) > 4 * NEAR
+}
 
 /// A reduction to one element is cut into parts of about so many elements, whatever the number of threads, so that
 /// the result does not depend on it.
@@ -156,6 +158,9 @@ impl<K: Kernel, R: Reducer<K::Elem>> Task for Reduce<'_, K, R> {
             return Ok(());
         }
         let mut faults = Faults::default();
+        if nest.inner_kept && reduce_rows::<I, K, R>(&mut kernel, nest, count, reducer, out, &mut faults) {
+            return faults.into_result();
+        }
         let mut at: SmallVec<[usize; 8]> = SmallVec::from_elem(0, nest.depth());
         let at = &mut at[..];
         let mut written = 0;
@@ -195,104 +200,6 @@ impl<K: Kernel, R: Reducer<K::Elem>> Task for Reduce<'_, K, R> {
     }
 }
 
-/// Accumulators along the innermost loop.
-struct Lanes<A> {
-    lanes: [A; LANES],
-    /// How many of the lanes are in use.
-    used: usize,
-    /// What fills no lanes.
-    tail: A,
-    /// How many elements have been added to the accumulator that has most.
-    steps: usize,
-}
-
-impl<A: Copy> Lanes<A> {
-    #[inline(always)]
-    fn new<T, R: Reducer<T, Acc = A>>(reducer: R) -> Self {
-        Lanes { lanes: [reducer.start(); LANES], used: 0, tail: reducer.start(), steps: 0 }
-    }
-
-    /// Adds a tile that was just loaded; its first element is the `seen`th.
-    #[inline(always)]
-    fn add<I: Isa, K: Kernel, R: Reducer<K::Elem, Acc = A>>(
-        &mut self,
-        kernel: &K,
-        len: usize,
-        seen: usize,
-        reducer: R,
-    ) {
-        let mut x = 0;
-        if len >= LANES {
-            let mut lanes = self.lanes;
-            while x + ROWS * LANES <= len {
-                for (lane, acc) in lanes.iter_mut().enumerate() {
-                    for row in 0..ROWS {
-                        let x = x + row * LANES + lane;
-                        // SAFETY: less than the length of the tile, which was loaded without a mask.
-                        *acc = reducer.step::<I>(*acc, unsafe { kernel.get::<I>(x) }, seen + x);
-                    }
-                }
-                x += ROWS * LANES;
-            }
-            while x + LANES <= len {
-                for (lane, acc) in lanes.iter_mut().enumerate() {
-                    // SAFETY: as above.
-                    *acc = reducer.step::<I>(*acc, unsafe { kernel.get::<I>(x + lane) }, seen + x + lane);
-                }
-                x += LANES;
-            }
-            self.lanes = lanes;
-            self.used = LANES;
-            self.steps += x / LANES;
-        }
-        if len - x >= FEW {
-            let mut lanes = [reducer.start(); FEW];
-            lanes.copy_from_slice(&self.lanes[..FEW]);
-            while x + FEW <= len {
-                for (lane, acc) in lanes.iter_mut().enumerate() {
-                    // SAFETY: as above.
-                    *acc = reducer.step::<I>(*acc, unsafe { kernel.get::<I>(x + lane) }, seen + x + lane);
-                }
-                x += FEW;
-                self.steps += 1;
-            }
-            self.lanes[..FEW].copy_from_slice(&lanes);
-            self.used = self.used.max(FEW);
-        }
-        self.steps += len - x;
-        while x < len {
-            // SAFETY: as above.
-            self.tail = reducer.step::<I>(self.tail, unsafe { kernel.get::<I>(x) }, seen + x);
-            x += 1;
-        }
-    }
-
-    /// All accumulators in one.
-    #[inline(always)]
-    fn total<I: Isa, T, R: Reducer<T, Acc = A>>(&self, reducer: R) -> A {
-        if self.used == 0 {
-            return self.tail;
-        }
-        let mut few = [reducer.start(); FEW];
-        few.copy_from_slice(&self.lanes[..FEW]);
-        if self.used > FEW {
-            for (lane, few) in few.iter_mut().enumerate() {
-                let left = reducer.join::<I>(self.lanes[lane], self.lanes[lane + FEW]);
-                let right = reducer.join::<I>(self.lanes[lane + 2 * FEW], self.lanes[lane + 3 * FEW]);
-                *few = reducer.join::<I>(left, right);
-            }
-        }
-        let mut width = FEW / 2;
-        while width > 0 {
-            for lane in 0..width {
-                few[lane] = reducer.join::<I>(few[lane], few[lane + width]);
-            }
-            width /= 2;
-        }
-        reducer.join::<I>(few[0], self.tail)
-    }
-}
-
 /// One element of the result, whose innermost loop is reduced. `seen` elements come before its own; `moved` is the one loop in which the
 /// position has moved since the last call, if it is one.
 #[inline(always)]
@@ -325,12 +232,30 @@ fn along<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
     let mut totals = SmallVec::new();
     let mut blocks = 0;
     let mut seen = seen;
+    let far = inner > TILE && is_far::<K::Elem>(nest);
     let mut moved = None;
     let mut odometer = Odometer::new(&nest.sizes[nest.outer..last]);
     while !odometer.is_done() {
         let mut start = 0;
+        if inner > TILE
+            && let Some((line, 1)) = kernel.steps(at, last)
+        {
+            // SAFETY: the kernel says that the innermost loop runs over elements from there on.
+            let line = unsafe { core::slice::from_raw_parts(line, inner) };
+            for elements in line.chunks(Stretch::<K::Elem, R>::MOST) {
+                blocks += 1;
+                let part = dispatch(Stretch { elements, seen, far, reducer });
+                push::<I, K::Elem, R>(&mut totals, blocks, part, reducer);
+                seen += elements.len();
+            }
+            start = inner;
+        }
         while start < inner {
             let len = TILE.min(inner - start);
+            if far && !K::GATHERS {
+                at[last] = start + TILES_AHEAD * TILE;
+                kernel.fetch::<I>(&Tile { at, len: TILE, mask: None, moved: None });
+            }
             at[last] = start;
             kernel.load::<I>(&Tile { at, len, mask: None, moved }, faults);
             // After a fault nothing is computed: what stands in for the element could, for one, be divided by.
@@ -406,23 +331,28 @@ fn across_block<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
     faults: &mut Faults,
 ) {
     let last = nest.depth() - 1;
-    if K::GATHERS
-        && last == nest.outer + 1
-        && across_rows::<I, K, R>(kernel, nest, at, start, reducer, block, levels, faults)
-    {
-        return;
-    }
     let mut odometer = Odometer::new(&nest.sizes[nest.outer..last]);
     let mut seen = 0;
     let mut moved = None;
     // Elements at computed places come in no order that the machine could guess.
     let ahead = K::GATHERS && last > nest.outer && block.len() <= TILE;
+    let far = !K::GATHERS && last > nest.outer && block.len() > TILE && is_far::<K::Elem>(nest);
+    let tiles = block.len().div_ceil(TILE);
     while !odometer.is_done() {
         if ahead {
             fetch_ahead::<I, K>(kernel, nest, at, start, block.len());
             moved = None;
         }
         for (tile, accs) in block.chunks_mut(TILE).enumerate() {
+            if far {
+                // Behind the end of the block its next row follows.
+                let next = tile + TILES_AHEAD;
+                let row = usize::from(next >= tiles);
+                at[last - 1] += row;
+                at[last] = start + (next - row * tiles.min(next)) * TILE;
+                kernel.fetch::<I>(&Tile { at, len: accs.len(), mask: None, moved: None });
+                at[last - 1] -= row;
+            }
             at[last] = start + tile * TILE;
             kernel.load::<I>(&Tile { at, len: accs.len(), mask: None, moved }, faults);
             if faults.any() {
@@ -438,65 +368,6 @@ fn across_block<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
         let next = odometer.advance(&mut at[nest.outer..last]).map(|at| (nest.outer + at, 1));
         moved = if block.len() <= TILE { next } else { None };
     }
-}
-
-/// As `across_block`, for rows at computed places in memory along one reduced loop: their places are computed first, then the rows are
-/// added, a strip of each at a time, whose accumulators stay in registers. Returns whether the kernel could do that.
-#[inline(always)]
-#[allow(clippy::too_many_arguments)]
-fn across_rows<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
-    kernel: &mut K,
-    nest: &Nest,
-    at: &mut [usize],
-    start: usize,
-    reducer: R,
-    block: &mut [R::Acc],
-    levels: &mut Levels<R::Acc>,
-    faults: &mut Faults,
-) -> bool {
-    let (along, last) = (nest.outer, nest.outer + 1);
-    let rows = nest.sizes[along];
-    let mut starts = [core::ptr::null(); BLOCK];
-    let mut seen = 0;
-    while seen < rows {
-        let starts = &mut starts[..BLOCK.min(rows - seen)];
-        (at[along], at[last]) = (seen, start);
-        if !kernel.starts::<I>(at, along, starts, faults) {
-            at[along] = 0;
-            return false;
-        }
-        if faults.any() {
-            break;
-        }
-        for (strip, accs) in block.chunks_mut(LANES).enumerate() {
-            let skipped = strip * LANES;
-            let rest = if strip == 0 { nest.sizes[last].min(TILE) } else { 0 };
-            if let Ok(accs) = <&mut [R::Acc; LANES]>::try_from(&mut *accs) {
-                let mut own = *accs;
-                for (row, &place) in starts.iter().enumerate() {
-                    fetch_row(starts[(row + AHEAD).min(starts.len() - 1)], rest);
-                    for (x, acc) in own.iter_mut().enumerate() {
-                        // SAFETY: the row lies in memory from its start on, and is as long as the innermost loop.
-                        *acc = reducer.step::<I>(*acc, unsafe { *place.add(skipped + x) }, seen + row);
-                    }
-                }
-                *accs = own;
-            } else {
-                for (row, &place) in starts.iter().enumerate() {
-                    for (x, acc) in accs.iter_mut().enumerate() {
-                        // SAFETY: as above.
-                        *acc = reducer.step::<I>(*acc, unsafe { *place.add(skipped + x) }, seen + row);
-                    }
-                }
-            }
-        }
-        seen += starts.len();
-        if seen % BLOCK == 0 {
-            levels.push::<I, K::Elem, R>(block, reducer);
-        }
-    }
-    at[along] = 0;
-    true
 }
 
 /// How many tiles ahead elements at computed places are asked for.
@@ -534,51 +405,6 @@ fn across_tile<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
     for (x, acc) in block.iter_mut().enumerate() {
         // SAFETY: `x` is less than the length of the tile that was just loaded, without a mask.
         *acc = reducer.step::<I>(*acc, unsafe { kernel.get::<I>(x) }, seen);
-    }
-}
-
-/// Rows of totals that are combined like the carries of a binary counter, so that rounding errors grow with the logarithm of their
-/// number: level `i` holds the total of `2^i` rows if bit `i` of their number is set.
-struct Levels<A> {
-    width: usize,
-    count: usize,
-    rows: Vec<A>,
-}
-
-impl<A: Copy> Levels<A> {
-    #[inline(always)]
-    fn new(width: usize) -> Self {
-        Levels { width, count: 0, rows: Vec::new() }
-    }
-
-    /// Takes a row of totals, and leaves it as it was before the first element.
-    #[inline(always)]
-    fn push<I: Isa, T, R: Reducer<T, Acc = A>>(&mut self, row: &mut [A], reducer: R) {
-        self.count += 1;
-        let level = self.count.trailing_zeros() as usize;
-        for lower in self.rows.chunks_exact(self.width).take(level) {
-            for (total, &part) in row.iter_mut().zip(lower) {
-                *total = reducer.join::<I>(part, *total);
-            }
-        }
-        let place = level * self.width;
-        if place == self.rows.len() {
-            self.rows.resize(place + self.width, reducer.start());
-        }
-        self.rows[place..place + self.width].copy_from_slice(row);
-        row.fill(reducer.start());
-    }
-
-    /// Joins the totals of all levels to what came last.
-    #[inline(always)]
-    fn finish<I: Isa, T, R: Reducer<T, Acc = A>>(&self, last: &mut [A], reducer: R) {
-        for (level, row) in self.rows.chunks_exact(self.width).enumerate() {
-            if self.count >> level & 1 == 1 {
-                for (total, &part) in last.iter_mut().zip(row) {
-                    *total = reducer.join::<I>(part, *total);
-                }
-            }
-        }
     }
 }
 

@@ -2,23 +2,33 @@
 
 use super::elementwise::{Tiles, fill_tile};
 use super::isa::{Isa, Task, dispatch};
+use super::line::Line;
 use super::norm::{LANES, fold, together};
+use super::strided::fetch_row;
 use super::threads::{self, Carried};
 use super::{Faults, Kernel};
 use crate::error::DimError;
 use crate::ops::special::logaddexp;
-use crate::plan::nest::Nest;
-use crate::scalar::{Analytic, Num, Ordered, Real};
+use crate::plan::nest::{Nest, Odometer};
+use crate::scalar::{Num, Ordered, Real};
 use crate::storage::memory::reserve;
 use alloc::vec::Vec;
 use core::mem::MaybeUninit;
+use smallvec::SmallVec;
 
 /// Something done along lines, in place.
-pub trait Along<T>: Copy + Send + Sync {
+pub trait Along<T: Copy>: Copy + Send + Sync {
     /// Its name in plans.
     const NAME: &'static str;
+
     /// Works on a block of lines: neighbours on a line lie `inner` apart, and there are `inner` lines.
     fn block<I: Isa>(&self, block: &mut [T], inner: usize);
+
+    /// Works on one line of neighbours, whose results may go elsewhere.
+    #[inline(always)]
+    fn line<I: Isa>(&self, mut line: Line<'_, T>) {
+        self.block::<I>(line.map(|value| value), 1);
+    }
 }
 
 /// The elements of a nest whose first loops, `nest.outer` of them, run over blocks of lines, and what is done along those.
@@ -45,7 +55,13 @@ pub fn collect<'n, K: Kernel<Elem: Send>, W: Along<K::Elem>>(
 }
 
 /// As [`collect`], for elements that are there already, in blocks of `block` elements.
-pub fn in_place<T: Send, W: Along<T>>(data: &mut [T], block: usize, inner: usize, parts: usize, along: W) {
+pub fn in_place<T: Copy + Send, W: Along<T>>(
+    data: &mut [T],
+    block: usize,
+    inner: usize,
+    parts: usize,
+    along: W,
+) {
     if data.is_empty() {
         return;
     }
@@ -61,7 +77,7 @@ struct InPlace<'d, T, W> {
     along: W,
 }
 
-impl<T, W: Along<T>> Task for InPlace<'_, T, W> {
+impl<T: Copy, W: Along<T>> Task for InPlace<'_, T, W> {
     type Out = ();
     const WIDE: bool = true;
 
@@ -92,6 +108,9 @@ impl<K: Kernel, W: Along<K::Elem>> Task for Scan<'_, K, W> {
         if out.is_empty() {
             return Ok(());
         }
+        if inner == 1 && lines::<I, K, W>(&kernel, nest, out, along) {
+            return Ok(());
+        }
         let mut faults = Faults::default();
         let mut tiles = Tiles::new(nest);
         for block in out.chunks_exact_mut(block) {
@@ -113,6 +132,39 @@ impl<K: Kernel, W: Along<K::Elem>> Task for Scan<'_, K, W> {
         }
         Ok(())
     }
+}
+
+/// How many bytes of the next line are asked for while a line is worked on. Behind them the machine sees where it goes on.
+const FETCHED: usize = 8 << 10;
+
+/// Works on lines that lie in memory as they are, without a copy. Returns whether they do.
+///
+/// A line often ends where a page does, where the machine stops to look ahead; so the next one is asked for.
+#[inline(always)]
+fn lines<I: Isa, K: Kernel, W: Along<K::Elem>>(
+    kernel: &K,
+    nest: &Nest,
+    out: &mut [MaybeUninit<K::Elem>],
+    along: W,
+) -> bool {
+    let len = nest.sizes[nest.outer];
+    let mut at: SmallVec<[usize; 8]> = SmallVec::from_elem(0, nest.depth());
+    if nest.depth() != nest.outer + 1 {
+        return false;
+    }
+    let Some((mut next, 1)) = kernel.steps(&at, nest.outer) else { return false };
+    let mut odometer = Odometer::new(&nest.sizes[..nest.outer]);
+    for out in out.chunks_exact_mut(len) {
+        let from = next;
+        odometer.advance(&mut at[..nest.outer]);
+        if let (false, Some((line, _))) = (odometer.is_done(), kernel.steps(&at, nest.outer)) {
+            next = line;
+            fetch_row(next, len.min(FETCHED / size_of::<K::Elem>().max(1)));
+        }
+        // SAFETY: the kernel says that the innermost loop runs over elements from there on; the result is new memory.
+        along.line::<I>(unsafe { Line::new(from, out.as_mut_ptr().cast(), len) });
+    }
+    true
 }
 
 /// Each element becomes what is combined of those up to it, in a wider type if there is one for sums.
@@ -210,7 +262,7 @@ impl<T: Real, const LOG: bool> Along<T> for Softmax<LOG> {
     #[inline(always)]
     fn block<I: Isa>(&self, block: &mut [T], inner: usize) {
         if inner == 1 {
-            softmax_line::<I, T, LOG>(block);
+            self.line::<I>(Line::in_place(block));
             return;
         }
         let mut greatest = vec![T::LOWEST; inner];
@@ -235,33 +287,25 @@ impl<T: Real, const LOG: bool> Along<T> for Softmax<LOG> {
             }
         }
     }
-}
 
-/// One line whose elements are neighbours in memory.
-#[inline(always)]
-fn softmax_line<I: Isa, T: Real, const LOG: bool>(line: &mut [T]) {
-    let greatest = fold(line, T::LOWEST, T::maximum, T::maximum);
-    let mut sums = [T::Wide::ZERO; LANES];
-    let mut sum = T::Wide::ZERO;
-    let (chunks, tail) = line.as_chunks_mut::<LANES>();
-    for chunk in chunks {
-        for (value, sum) in chunk.iter_mut().zip(&mut sums) {
-            *value = share::<I, T, LOG>(*value, greatest, sum);
-        }
-    }
-    for value in tail {
-        *value = share::<I, T, LOG>(*value, greatest, &mut sum);
-    }
-    let sum = sum + together(sums, |a, b| a + b);
-    if LOG {
-        let shift = num_traits::Float::ln(sum);
-        for value in line {
-            *value = T::narrow(value.widen() - shift);
-        }
-    } else {
-        let factor = num_traits::Float::recip(sum);
-        for value in line {
-            *value = T::narrow(value.widen() * factor);
+    #[inline(always)]
+    fn line<I: Isa>(&self, mut line: Line<'_, T>) {
+        // Not-a-number need not be the greatest: it makes the sum not-a-number, and so all of the line.
+        let greater = |a: T, b: T| if b > a { b } else { a };
+        let greatest = fold(line.elements(), T::LOWEST, greater, greater);
+        let mut sums = [T::Wide::ZERO; LANES];
+        let line = line.map_in_lanes(|lane, value| share::<I, T, LOG>(value, greatest, &mut sums[lane]));
+        let sum = together(sums, |a, b| a + b);
+        if LOG {
+            let shift = num_traits::Float::ln(sum);
+            for value in line {
+                *value = T::narrow(value.widen() - shift);
+            }
+        } else {
+            let factor = num_traits::Float::recip(sum);
+            for value in line {
+                *value = T::narrow(value.widen() * factor);
+            }
         }
     }
 }
@@ -272,7 +316,7 @@ fn softmax_line<I: Isa, T: Real, const LOG: bool>(line: &mut [T]) {
 #[inline(always)]
 fn share<I: Isa, T: Real, const LOG: bool>(value: T, greatest: T, sum: &mut T::Wide) -> T {
     let shifted = value - greatest;
-    let share = Analytic::exp::<I>(shifted);
+    let share = shifted.exp_down::<I>();
     *sum = *sum + share.widen();
     if LOG { shifted } else { share }
 }

@@ -6,10 +6,31 @@ use super::isa::Isa;
 use super::{Faults, Kernel, Tile};
 use crate::plan::nest::Row;
 use alloc::vec::Vec;
+use core::marker::PhantomData;
 use smallvec::SmallVec;
 
+/// What rustc knows of the stride along the innermost loop of a nest.
+pub trait Way {
+    /// It is 1 for every operand: nothing looks at it, and there is no code for other strides.
+    const UNIT: bool;
+}
+
+/// It is whatever the plan says.
+pub struct AnyStride;
+
+impl Way for AnyStride {
+    const UNIT: bool = false;
+}
+
+/// It is 1, which follows from the types of the operands: see [`Layout`](crate::plan::axes::Layout).
+pub struct UnitStride;
+
+impl Way for UnitStride {
+    const UNIT: bool = true;
+}
+
 /// Reads elements at `base + sum over loops of position x stride`, plus what computed indices add.
-pub struct Strided<'k, T, X> {
+pub struct Strided<'k, T, X, W = AnyStride> {
     base: *const T,
     strides: &'k [isize],
     inner: isize,
@@ -21,17 +42,31 @@ pub struct Strided<'k, T, X> {
     /// The elements, if they were put in line.
     packed: Vec<T>,
     filled: (*const T, usize),
+    way: PhantomData<W>,
 }
 
 impl<'k, T: Copy + Default, X: Indices> Strided<'k, T, X> {
+    /// A reader along any strides.
+    ///
+    /// # Safety
+    ///
+    /// As for [`on_the_way`](Strided::on_the_way).
+    #[inline(always)]
+    pub unsafe fn new(origin: *const T, row: Row<'k>, indices: X) -> Self {
+        // SAFETY: the caller's promise; nothing is promised of the strides.
+        unsafe { Self::on_the_way(origin, row, indices) }
+    }
+}
+
+impl<'k, T: Copy + Default, X: Indices, W: Way> Strided<'k, T, X, W> {
     /// A reader.
     ///
     /// # Safety
     ///
     /// For every position of the loop nest, `origin` moved as the row says is a valid element for `'k`; where `indices`
-    /// are active, this holds for every combination of in-range indices.
+    /// are active, this holds for every combination of in-range indices. The stride along the innermost loop is 1 if `W` says so.
     #[inline(always)]
-    pub unsafe fn new(origin: *const T, row: Row<'k>, indices: X) -> Self {
+    pub unsafe fn on_the_way(origin: *const T, row: Row<'k>, indices: X) -> Self {
         let base = origin.wrapping_offset(row.offset);
         let mut strided = Strided {
             base,
@@ -43,8 +78,10 @@ impl<'k, T: Copy + Default, X: Indices> Strided<'k, T, X> {
             buffer: Vec::new(),
             packed: Vec::new(),
             filled: (core::ptr::null(), 0),
+            way: PhantomData,
         };
-        if let Some((sizes, strides)) = row.packed
+        if !W::UNIT
+            && let Some((sizes, strides)) = row.packed
             && !(X::ANY && strided.indices.is_active())
         {
             // SAFETY: the caller's promise; no index is active.
@@ -72,7 +109,7 @@ impl<'k, T: Copy + Default, X: Indices> Strided<'k, T, X> {
     #[inline(always)]
     fn line(&mut self, start: *const T, len: usize) {
         let stride = self.inner;
-        if stride == 1 || len <= 1 {
+        if W::UNIT || stride == 1 || len <= 1 {
             self.current = start;
             return;
         }
@@ -153,6 +190,8 @@ pub(super) fn fetch_row<T>(start: *const T, len: usize) {
     for x in (0..len).step_by((LINE / size_of::<T>().max(1)).max(1)) {
         fetch(start.wrapping_add(x));
     }
+    // A row that does not start with a line ends in one more.
+    fetch(start.wrapping_add(len.saturating_sub(1)));
 }
 
 /// Bytes that come from memory together.
@@ -192,14 +231,21 @@ unsafe fn pack<T: Copy>(origin: *const T, row: Row<'_>, sizes: &[usize], packed:
     data
 }
 
-impl<T: Copy + Default, X: Indices> Kernel for Strided<'_, T, X> {
+impl<T: Copy + Default, X: Indices, W: Way> Kernel for Strided<'_, T, X, W> {
     type Elem = T;
     const PARALLEL: bool = X::PARALLEL;
     const GATHERS: bool = X::ANY;
 
     #[inline(always)]
     fn fetch<I: Isa>(&mut self, tile: &Tile<'_>) {
-        if !X::ANY || !self.indices.is_active() || !self.indices.is_uniform() || self.inner != 1 {
+        if self.inner != 1 {
+            return;
+        }
+        if !X::ANY || !self.indices.is_active() {
+            fetch_row(self.base.wrapping_offset(self.offset(tile.at)), tile.len);
+            return;
+        }
+        if !self.indices.is_uniform() {
             return;
         }
         let mut faults = Faults::default();
@@ -218,23 +264,22 @@ impl<T: Copy + Default, X: Indices> Kernel for Strided<'_, T, X> {
         starts: &mut [*const T],
         faults: &mut Faults,
     ) -> bool {
-        if !X::ANY || !self.indices.is_active() || !self.indices.is_uniform() || self.inner != 1 {
+        if self.inner != 1 || X::ANY && self.indices.is_active() && !self.indices.is_uniform() {
             return false;
         }
-        let first = at[along];
-        let mut place = self.base.wrapping_offset(self.offset(at));
-        let mut moved = None;
-        for start in starts {
-            self.indices.load::<I>(&Tile { at, len: 1, mask: None, moved }, faults);
-            // SAFETY: the tile of one element was just loaded without a mask.
-            let Some(offset) = (unsafe { self.indices.offset::<I>(0, faults) }) else { break };
-            *start = place.wrapping_offset(offset);
-            place = place.wrapping_offset(self.strides[along]);
-            at[along] += 1;
-            moved = Some((along, 1));
+        let place = self.base.wrapping_offset(self.offset(at));
+        let step = self.strides[along];
+        for (at, start) in starts.iter_mut().enumerate() {
+            *start = place.wrapping_offset(at as isize * step);
         }
-        at[along] = first;
+        self.indices.shift::<I, T>(at, along, starts, faults);
         true
+    }
+
+    #[inline(always)]
+    fn steps(&self, at: &[usize], along: usize) -> Option<(*const T, isize)> {
+        let computed = X::ANY && self.indices.is_active();
+        (!computed).then(|| (self.base.wrapping_offset(self.offset(at)), self.strides[along]))
     }
 
     #[inline(always)]
@@ -267,7 +312,7 @@ impl<T: Copy + Default, X: Indices> Kernel for Strided<'_, T, X> {
 
     #[inline(always)]
     fn is_uniform(&self) -> bool {
-        self.inner == 0 && (!X::ANY || !self.indices.is_active() || self.indices.is_uniform())
+        !W::UNIT && self.inner == 0 && (!X::ANY || !self.indices.is_active() || self.indices.is_uniform())
     }
 
     #[inline(always)]

@@ -12,13 +12,33 @@ use num_traits::Float;
 /// `e^x`: `x = n ln 2 + r`, a polynomial in `r`, and `2^n` in two factors so that subnormal results round once.
 #[inline(always)]
 pub fn exp32<I: Isa>(x: f32) -> f32 {
-    // Adding 1.5 x 2^23 leaves the rounded integer in the low bits of the mantissa.
-    const ROUND: f32 = 12582912.0;
+    // Adding 1.5 x 2^23 leaves the rounded integer in the low bits of the mantissa; 254 more make it the sum of two exponents as they are stored.
+    const ROUND: f32 = 12582912.0 + 254.0;
     // Not-a-number fails both comparisons and stays.
     let x = if x > 89.0 { 89.0 } else { x };
     let x = if x < -105.0 { -105.0 } else { x };
     let shifted = I::fma32(x, core::f32::consts::LOG2_E, ROUND);
-    let n = shifted - ROUND;
+    let p = exp_rest32::<I>(x, shifted - ROUND);
+    let both = shifted.to_bits();
+    let half = both >> 1;
+    // The bits above those of the sum are shifted out.
+    let scale = |exponent: u32| f32::from_bits(exponent << 23);
+    p * scale(half) * scale(both.wrapping_sub(half))
+}
+
+/// `e^x` of what is not above 0, as [`exp32`]: the result cannot overflow, so that `2^(n + 64)` is one factor, and `2^-64` the other.
+#[inline(always)]
+pub fn exp_down32<I: Isa>(x: f32) -> f32 {
+    const ROUND: f32 = 12582912.0 + (127.0 + 64.0);
+    let x = if x < -105.0 { -105.0 } else { x };
+    let shifted = I::fma32(x, core::f32::consts::LOG2_E, ROUND);
+    let p = exp_rest32::<I>(x, shifted - ROUND);
+    p * f32::from_bits(shifted.to_bits() << 23) * f32::from_bits((127 - 64) << 23)
+}
+
+/// `e^(x - n ln 2)`.
+#[inline(always)]
+fn exp_rest32<I: Isa>(x: f32, n: f32) -> f32 {
     let r = I::fma32(n, -0.693359375, x);
     let r = I::fma32(n, 2.12194440e-4, r);
     let p = 1.9875691500e-4;
@@ -27,21 +47,36 @@ pub fn exp32<I: Isa>(x: f32) -> f32 {
     let p = I::fma32(p, r, 4.1665795894e-2);
     let p = I::fma32(p, r, 1.6666665459e-1);
     let p = I::fma32(p, r, 5.0000001201e-1);
-    let p = I::fma32(p * r, r, r) + 1.0;
-    let n = (shifted.to_bits() as i32).wrapping_sub(ROUND.to_bits() as i32);
-    let half = n >> 1;
-    let scale = |n: i32| f32::from_bits((n.wrapping_add(127) as u32) << 23);
-    p * scale(half) * scale(n.wrapping_sub(half))
+    I::fma32(p * r, r, r) + 1.0
 }
 
 /// `e^x`, as [`exp32`]; the polynomial is the series to degree 13.
 #[inline(always)]
 pub fn exp64<I: Isa>(x: f64) -> f64 {
-    const ROUND: f64 = 6755399441055744.0;
+    const ROUND: f64 = 6755399441055744.0 + 2046.0;
     let x = if x > 710.0 { 710.0 } else { x };
     let x = if x < -746.0 { -746.0 } else { x };
     let shifted = I::fma64(x, core::f64::consts::LOG2_E, ROUND);
-    let n = shifted - ROUND;
+    let p = exp_rest64::<I>(x, shifted - ROUND);
+    let both = shifted.to_bits();
+    let half = both >> 1;
+    let scale = |exponent: u64| f64::from_bits(exponent << 52);
+    p * scale(half) * scale(both.wrapping_sub(half))
+}
+
+/// `e^x` of what is not above 0, as [`exp_down32`].
+#[inline(always)]
+pub fn exp_down64<I: Isa>(x: f64) -> f64 {
+    const ROUND: f64 = 6755399441055744.0 + (1023.0 + 512.0);
+    let x = if x < -746.0 { -746.0 } else { x };
+    let shifted = I::fma64(x, core::f64::consts::LOG2_E, ROUND);
+    let p = exp_rest64::<I>(x, shifted - ROUND);
+    p * f64::from_bits(shifted.to_bits() << 52) * f64::from_bits((1023 - 512) << 52)
+}
+
+/// `e^(x - n ln 2)`.
+#[inline(always)]
+fn exp_rest64<I: Isa>(x: f64, n: f64) -> f64 {
     let r = I::fma64(n, -6.93147180369123816490e-1, x);
     let r = I::fma64(n, -1.90821492927058770002e-10, r);
     let mut p = 1.0 / 6227020800.0;
@@ -49,11 +84,7 @@ pub fn exp64<I: Isa>(x: f64) -> f64 {
     {
         p = I::fma64(p, r, 1.0 / c);
     }
-    let p = I::fma64(p * r, r, r) + 1.0;
-    let n = (shifted.to_bits() as i64).wrapping_sub(ROUND.to_bits() as i64);
-    let half = n >> 1;
-    let scale = |n: i64| f64::from_bits((n.wrapping_add(1023) as u64) << 52);
-    p * scale(half) * scale(n.wrapping_sub(half))
+    I::fma64(p * r, r, r) + 1.0
 }
 
 /// The natural logarithm: `x = 2^n m` with `m` between `sqrt(1/2)` and `sqrt(2)`, and a polynomial in `m - 1`.
@@ -131,6 +162,8 @@ pub fn erf32<I: Isa>(x: f32) -> f32 {
 pub trait Math: Sized {
     /// `e^x`
     fn exp_in<I: Isa>(self) -> Self;
+    /// `e^x` of what is not above 0.
+    fn exp_down_in<I: Isa>(self) -> Self;
     /// The natural logarithm.
     fn ln_in<I: Isa>(self) -> Self;
     /// The hyperbolic tangent.
@@ -145,6 +178,10 @@ impl Math for f32 {
     #[inline(always)]
     fn exp_in<I: Isa>(self) -> f32 {
         exp32::<I>(self)
+    }
+    #[inline(always)]
+    fn exp_down_in<I: Isa>(self) -> f32 {
+        exp_down32::<I>(self)
     }
     #[inline(always)]
     fn ln_in<I: Isa>(self) -> f32 {
@@ -168,6 +205,10 @@ impl Math for f64 {
     #[inline(always)]
     fn exp_in<I: Isa>(self) -> f64 {
         exp64::<I>(self)
+    }
+    #[inline(always)]
+    fn exp_down_in<I: Isa>(self) -> f64 {
+        exp_down64::<I>(self)
     }
     #[inline(always)]
     fn ln_in<I: Isa>(self) -> f64 {
@@ -194,6 +235,10 @@ macro_rules! through_f32 {
             #[inline(always)]
             fn exp_in<I: Isa>(self) -> Self {
                 Self::from_f32(exp32::<I>(self.to_f32()))
+            }
+            #[inline(always)]
+            fn exp_down_in<I: Isa>(self) -> Self {
+                Self::from_f32(exp_down32::<I>(self.to_f32()))
             }
             #[inline(always)]
             fn ln_in<I: Isa>(self) -> Self {
@@ -272,11 +317,26 @@ mod tests {
     }
 
     #[test]
+    fn exp_of_f32_that_are_not_above_0() {
+        let exact = |x: f64| f64::exp(-x.abs());
+        for worst in [
+            sweep(|x| exp_down32::<Fused>(-x.abs()), exact),
+            sweep(|x| exp_down32::<Baseline>(-x.abs()), exact),
+        ] {
+            assert!(worst.0 <= 2.0, "{} ulp at {:e}", worst.0, worst.1);
+        }
+    }
+
+    #[test]
     fn exp_of_f64() {
         let mut worst = (0.0, 0.0);
         let mut x = -760.0_f64;
         while x < 720.0 {
-            for value in [exp64::<Fused>(x), exp64::<Baseline>(x)] {
+            let mut values = vec![exp64::<Fused>(x), exp64::<Baseline>(x)];
+            if x <= 0.0 {
+                values.extend([exp_down64::<Fused>(x), exp_down64::<Baseline>(x)]);
+            }
+            for value in values {
                 let exact = x.exp();
                 let distance = value.to_bits().abs_diff(exact.to_bits()) as f64;
                 if distance > worst.0 {
@@ -289,5 +349,8 @@ mod tests {
         assert!(exp64::<Fused>(f64::NAN).is_nan());
         assert_eq!(exp64::<Fused>(f64::INFINITY), f64::INFINITY);
         assert_eq!(exp64::<Fused>(f64::NEG_INFINITY), 0.0);
+        assert!(exp_down64::<Fused>(f64::NAN).is_nan());
+        assert_eq!(exp_down64::<Fused>(f64::NEG_INFINITY), 0.0);
+        assert_eq!(exp_down64::<Fused>(0.0), 1.0);
     }
 }

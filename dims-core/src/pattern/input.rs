@@ -7,7 +7,7 @@ use crate::error::DimError;
 use crate::expr::{Expr, Factors};
 use crate::kernel::Kernel;
 use crate::kernel::elementwise::collect_memory;
-use crate::kernel::strided::Strided;
+use crate::kernel::strided::{AnyStride, Strided};
 use crate::named::Named;
 use crate::plan::contract;
 use crate::plan::nest::{Nest, Operands};
@@ -317,7 +317,7 @@ pub struct Lazy<'a, E, S, R> {
 impl<E: Expr, S: Dims, R: Rank> Values for Lazy<'_, E, S, R> {
     type Elem = E::Elem;
     type Kernel<'k>
-        = E::Kernel<'k>
+        = E::Kernel<'k, AnyStride>
     where
         Self: 'k;
 
@@ -331,8 +331,8 @@ impl<E: Expr, S: Dims, R: Rank> Values for Lazy<'_, E, S, R> {
         self.expr.rows::<U, R>(shape, rows);
     }
 
-    fn kernel<'k>(&'k self, operands: &mut Operands<'k>) -> E::Kernel<'k> {
-        self.expr.kernel(operands)
+    fn kernel<'k>(&'k self, operands: &mut Operands<'k>) -> E::Kernel<'k, AnyStride> {
+        self.expr.kernel::<AnyStride>(operands)
     }
 
     fn collect(&self, nest: Nest, len: usize) -> Result<Vec<E::Elem>, DimError> {

@@ -100,6 +100,17 @@ impl AxisList {
         self
     }
 
+    /// Whether these are the same axes in the same order.
+    pub const fn is_same(&self, other: &AxisList) -> bool {
+        let mut same = self.len == other.len;
+        let mut i = 0;
+        while same && i < self.len {
+            same = self.axes[i] == other.axes[i];
+            i += 1;
+        }
+        same
+    }
+
     const fn with(mut self, axis: usize) -> Self {
         self.axes[self.len] = axis;
         self.len += 1;
@@ -110,5 +121,50 @@ impl AxisList {
     #[inline(always)]
     pub const fn as_slice(&self) -> &[usize] {
         self.axes.split_at(self.len).0
+    }
+}
+
+/// In which order the elements of an expression lie in memory, as far as its type says.
+#[derive(Clone, Copy, Debug)]
+pub enum Layout {
+    /// It has none: its values are scalars, which are the same everywhere.
+    Free,
+    /// Each of its `operands` has all its dims, and elements that lie contiguously in this order of them.
+    In {
+        /// The dims, the outermost first.
+        order: &'static Keys,
+        /// How many operands there are, scalars aside.
+        operands: usize,
+    },
+    /// Its type does not say.
+    Unknown,
+}
+
+impl Layout {
+    /// That of an expression whose operands are those of two.
+    pub const fn and(self, other: Layout) -> Layout {
+        match (self, other) {
+            (Layout::Free, known) | (known, Layout::Free) => known,
+            (Layout::In { order, operands: a }, Layout::In { order: same, operands: b })
+                if order.is_same(same) =>
+            {
+                Layout::In { order, operands: a + b }
+            }
+            _ => Layout::Unknown,
+        }
+    }
+
+    /// How many operands lie in the order `wanted` of the dims of `all`; nothing if rustc does not know that all of them do.
+    pub const fn operands_in(self, wanted: &AxisList, all: &Keys) -> Option<usize> {
+        match self {
+            Layout::In { order, operands } if order.as_slice().len() == all.as_slice().len() => {
+                if AxisList::of(order, all).is_same(wanted) {
+                    Some(operands)
+                } else {
+                    None
+                }
+            }
+            _ => None,
+        }
     }
 }

@@ -346,8 +346,9 @@ fn matrix_pair<T: Num>(
     let c = contiguous(kept, sizes);
     let loops = |axes, a: &Operand<'_, T>, b: &Operand<'_, T>| merge(axes, sizes, &a.strides, &b.strides, &c);
     let len = kept.iter().map(|&axis| sizes[axis]).product();
+    let mut runs = roles.map(|axes| loops(axes, &a, &b));
     #[cfg(target_arch = "x86_64")]
-    if let Some(products) = InPanels::of::<T>(roles.map(|axes| loops(axes, &a, &b))) {
+    if let Some(products) = InPanels::of::<T>(&runs) {
         let mut out = reserve::<T>(len)?;
         record(|| products.step::<T>());
         // SAFETY: positions of the loops are positions of the loop axes, valid for both operands; for the result they are its `len`
@@ -358,40 +359,15 @@ fn matrix_pair<T: Num>(
         }
         return Ok(out);
     }
-    // An operand is packed if then fewer loops are left around the products, if that does not multiply its memory (windows
-    // overlap), and if its elements are used often enough.
-    let count = |a: &Operand<'_, T>, b: &Operand<'_, T>| -> usize {
-        [roles.m, roles.n, roles.k].iter().map(|&axes| loops(axes, a, b).len()).sum()
-    };
-    let a_axes = roles.batch | roles.m | roles.k;
-    if volume(roles.n, sizes) >= 4.0 && a.is_injective(a_axes, sizes) {
-        let order: SmallVec<[usize; 8]> = sorted(roles.batch, &c)
-            .into_iter()
-            .chain(sorted(roles.m, &c))
-            .chain(sorted(roles.k, &b.strides))
-            .collect();
-        if count(&a.as_if_packed(&order, sizes), &b) < count(&a, &b) {
-            a = a.packed(&order, sizes)?;
-        }
-    }
-    let b_axes = roles.batch | roles.n | roles.k;
-    if volume(roles.m, sizes) >= 4.0 && b.is_injective(b_axes, sizes) {
-        let order: SmallVec<[usize; 8]> = sorted(roles.batch, &c)
-            .into_iter()
-            .chain(sorted(roles.k, &a.strides))
-            .chain(sorted(roles.n, &c))
-            .collect();
-        if count(&a, &b.as_if_packed(&order, sizes)) < count(&a, &b) {
-            b = b.packed(&order, sizes)?;
-        }
+    if runs.m.len() + runs.n.len() + runs.k.len() > 3 {
+        (a, b) = packed_pair(a, b, &c, sizes, roles)?;
+        runs = roles.map(|axes| loops(axes, &a, &b));
     }
     let mut out = reserve::<T>(len)?;
-    let roles = roles.map(|axes| loops(axes, &a, &b));
-    let (start_a, start_b, start_c) = (a.start, b.start, out.as_mut_ptr());
     // SAFETY: every position of the loops is a position of the loop axes, valid for both operands; for the result it is one of
     // its `len` places, distinct for distinct rows and columns, and written before it is added to.
     unsafe {
-        let products = roles.products(start_a, start_b, start_c);
+        let products = runs.products(a.start, b.start, out.as_mut_ptr());
         record(|| products.step());
         products.run();
     }
@@ -400,9 +376,49 @@ fn matrix_pair<T: Num>(
     Ok(out)
 }
 
+/// The operands of a product whose rows, columns or sums are several loops: an operand is packed if then fewer are left, if that does not
+/// multiply its memory (windows overlap), and if its elements are used often enough.
+fn packed_pair<'a, 'b, T: Num>(
+    mut a: Operand<'a, T>,
+    mut b: Operand<'b, T>,
+    c: &[isize],
+    sizes: &[usize],
+    roles: Roles<Axes>,
+) -> Result<(Operand<'a, T>, Operand<'b, T>), DimError> {
+    let count = |a: &Operand<'_, T>, b: &Operand<'_, T>| -> usize {
+        let loops = |&axes: &Axes| merge(axes, sizes, &a.strides, &b.strides, c).len();
+        [roles.m, roles.n, roles.k].iter().map(loops).sum()
+    };
+    let a_axes = roles.batch | roles.m | roles.k;
+    if volume(roles.n, sizes) >= 4.0 && a.is_injective(a_axes, sizes) {
+        let order: SmallVec<[usize; 8]> = sorted(roles.batch, c)
+            .into_iter()
+            .chain(sorted(roles.m, c))
+            .chain(sorted(roles.k, &b.strides))
+            .collect();
+        if count(&a.as_if_packed(&order, sizes), &b) < count(&a, &b) {
+            a = a.packed(&order, sizes)?;
+        }
+    }
+    let b_axes = roles.batch | roles.n | roles.k;
+    if volume(roles.m, sizes) >= 4.0 && b.is_injective(b_axes, sizes) {
+        let order: SmallVec<[usize; 8]> = sorted(roles.batch, c)
+            .into_iter()
+            .chain(sorted(roles.k, &a.strides))
+            .chain(sorted(roles.n, c))
+            .collect();
+        if count(&a, &b.as_if_packed(&order, sizes)) < count(&a, &b) {
+            b = b.packed(&order, sizes)?;
+        }
+    }
+    Ok((a, b))
+}
+
 /// Axes from the greatest stride to the least.
 pub(super) fn sorted(axes: Axes, strides: &[isize]) -> SmallVec<[usize; 8]> {
     let mut order: SmallVec<[usize; 8]> = each(axes).collect();
-    order.sort_by_key(|&axis| core::cmp::Reverse(strides[axis].unsigned_abs()));
+    if order.len() > 1 {
+        order.sort_by_key(|&axis| core::cmp::Reverse(strides[axis].unsigned_abs()));
+    }
     order
 }

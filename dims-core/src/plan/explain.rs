@@ -118,12 +118,16 @@ pub struct Loops {
     pub bytes: usize,
     /// Into how many parts the loops were split for threads.
     pub threads: usize,
+    /// Whether the types of the operands say that each has its neighbours in memory along the innermost loop, as those of
+    /// [`Laid`](crate::laid::Laid) do: then nothing looks at that stride when the loops run.
+    pub typed: bool,
 }
 
 impl Loops {
     pub(crate) fn new<T>(nest: &Nest, len: usize, threads: usize) -> Self {
         let operands = nest.operand_strides();
-        Loops { sizes: nest.sizes.to_vec(), operands, bytes: len * size_of::<T>(), threads }
+        let (sizes, bytes) = (nest.sizes.to_vec(), len * size_of::<T>());
+        Loops { sizes, operands, bytes, threads, typed: nest.typed }
     }
 }
 
@@ -223,7 +227,8 @@ impl fmt::Display for Step {
 
 impl fmt::Display for Loops {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "   loops {:?}, operand strides", self.sizes)?;
+        let typed = if self.typed { " known to rustc" } else { "" };
+        write!(f, "   loops {:?}, operand strides{typed}", self.sizes)?;
         for strides in &self.operands {
             write!(f, " {strides:?}")?;
         }

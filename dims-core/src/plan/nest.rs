@@ -26,6 +26,8 @@ pub struct Nest {
     offsets: SmallVec<[isize; LOOPS]>,
     /// Which operands are packed, as bits, and the strides of all once they are; none if none is.
     packed: (u64, Vec<isize>),
+    /// Whether rustc knows that all strides along the innermost loop are 1.
+    pub typed: bool,
 }
 
 /// Parts of a loop nest.
@@ -56,7 +58,29 @@ impl Nest {
             strides,
             offsets: zeros(operands, [0; LOOPS]),
             packed: (0, Vec::new()),
+            typed: false,
         }
+    }
+
+    /// As [`line`](Nest::line), for operands that rustc knows to lie so.
+    #[inline]
+    pub fn typed_line(len: usize, operands: usize) -> Self {
+        Nest { typed: true, ..Self::line(len, operands) }
+    }
+
+    /// Two loops over neighbours in memory, for so many operands that rustc knows to lie so: the outer one is kept and the inner one reduced, or
+    /// if `inner_kept` the other way round.
+    pub fn typed_rows(outer: usize, inner: usize, inner_kept: bool, operands: usize) -> Self {
+        let mut strides = zeros(2 * operands, [0; STRIDES]);
+        for (at, stride) in strides.iter_mut().enumerate() {
+            *stride = if at % 2 == 0 { inner as isize } else { 1 };
+        }
+        let mut nest = Nest { strides, ..Self::typed_line(inner, operands) };
+        nest.sizes.insert(0, outer);
+        nest.result = SmallVec::from_slice(if inner_kept { &[0, 1] } else { &[1, 0] });
+        nest.outer = usize::from(!inner_kept);
+        nest.inner_kept = inner_kept;
+        nest
     }
 
     /// Loops over `kept`, each element of which reduces the loops over `reduced`.
@@ -147,6 +171,7 @@ impl Nest {
             strides: zeros(depth * rows.offsets().len(), [0; STRIDES]),
             offsets: zeros(rows.offsets().len(), [0; LOOPS]),
             packed: (0, Vec::new()),
+            typed: false,
         };
         // The result is contiguous in the order of its loops.
         let mut step: isize = 1;

@@ -25,26 +25,40 @@ pub struct InPanels {
 impl InPanels {
     /// The products, if they are worth being worked on so: not what a library can do at least as well, which is a product whose rows,
     /// columns and sums are one loop each, unless columns of the right matrix have neighbours only along the sum.
-    pub fn of<T: Num>(roles: Roles<Loops>) -> Option<Self> {
-        let count = |loops: &Loops| loops.iter().try_fold(1, |count: usize, l| count.checked_mul(l.size));
-        let (m, n, k) = (count(&roles.m)?, count(&roles.n)?, count(&roles.k)?);
-        if m > MOST || n > MOST || k > MOST || is_small_product(m, n, k) || !are_known::<T>() {
+    pub fn of<T: Num>(roles: &Roles<Loops>) -> Option<Self> {
+        let several = [&roles.m, &roles.n, &roles.k].iter().any(|loops| loops.len() > 1);
+        let steps = |loops: &Loops| loops.last().map_or((0, 0, 0), |l| (l.a, l.b, l.c));
+        let (m_steps, n_steps, k_steps) = (steps(&roles.m), steps(&roles.n), steps(&roles.k));
+        // Whether columns, or rows if those will be the columns, have neighbours only along the sum.
+        let columns_sideways = k_steps.1 == 1 && n_steps.1 != 1;
+        let rows_sideways = k_steps.0 == 1 && m_steps.0 != 1;
+        // A BLAS takes matrices either way.
+        let alone = !has_blas::<T>();
+        if !(several || alone && (columns_sideways || rows_sideways)) || !are_known::<T>() {
             return None;
         }
-        let steps = |loops: &Loops| loops.last().map_or((0, 0, 0), |l| (l.a, l.b, l.c));
-        let exchanged = steps(&roles.n).2 != 1 && (steps(&roles.m).2 == 1 || m > n);
-        let (m, n) = if exchanged { (n, m) } else { (m, n) };
+        let count = |loops: &Loops| loops.iter().try_fold(1, |count: usize, l| count.checked_mul(l.size));
+        let (m, n, k) = (count(&roles.m)?, count(&roles.n)?, count(&roles.k)?);
+        if m > MOST || n > MOST || k > MOST || is_small_product(m, n, k) {
+            return None;
+        }
+        let exchanged = n_steps.2 != 1 && (m_steps.2 == 1 || m > n);
+        let (m, n, sideways) = if exchanged { (n, m, rows_sideways) } else { (m, n, columns_sideways) };
+        if m < SHORT || n < NARROW || !(several || alone && sideways) {
+            return None;
+        }
         let roles = if exchanged {
-            let turned = |loops: Loops| loops.into_iter().map(|l| Loop { a: l.b, b: l.a, ..l }).collect();
-            let Roles { batch, m, n, k } = roles.map(turned);
-            Roles { batch, m: n, n: m, k }
+            let turned = |loops: &Loops| loops.iter().map(|&l| Loop { a: l.b, b: l.a, ..l }).collect();
+            Roles {
+                batch: turned(&roles.batch),
+                m: turned(&roles.n),
+                n: turned(&roles.m),
+                k: turned(&roles.k),
+            }
         } else {
-            roles
+            roles.clone()
         };
-        let several = [&roles.m, &roles.n, &roles.k].iter().any(|loops| loops.len() > 1);
-        let sideways = steps(&roles.k).1 == 1 && steps(&roles.n).1 != 1;
-        let wanted = several || sideways && !has_blas::<T>();
-        (m >= SHORT && n >= NARROW && wanted).then_some(InPanels { roles, m, n, k, exchanged })
+        Some(InPanels { roles, m, n, k, exchanged })
     }
 
     /// How many threads are worthwhile.

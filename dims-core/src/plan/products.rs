@@ -18,8 +18,8 @@ pub struct Loop {
     pub c: isize,
 }
 
-/// The loops of one role.
-pub type Loops = SmallVec<[Loop; 8]>;
+/// The loops of one role: one, for most products.
+pub type Loops = SmallVec<[Loop; 2]>;
 
 /// What belongs to each role in the products of a pair: what both operands and the result have, rows, columns, and sums.
 #[derive(Clone, Copy)]

@@ -104,6 +104,17 @@ impl Keys {
         map
     }
 
+    /// Whether these are the same keys in the same order.
+    pub(crate) const fn is_same(&self, other: &Keys) -> bool {
+        let mut same = self.len == other.len;
+        let mut i = 0;
+        while same && i < self.len {
+            same = self.keys[i].same(&other.keys[i]);
+            i += 1;
+        }
+        same
+    }
+
     /// Where `key` stands, if it is there.
     #[inline]
     pub const fn position(&self, key: &DimKey) -> Option<usize> {

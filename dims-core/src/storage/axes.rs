@@ -83,7 +83,6 @@ unsafe impl<H: AxisBlock, T: AxisBlock> AxisBlock for Cons<H, T> {
 /// # Panics
 ///
 /// If the sizes are not those of `len` elements, or `order` does not name each axis once.
-#[cfg(any(feature = "safetensors", feature = "npy"))]
 pub(crate) fn in_order<X: AxisBlock>(len: usize, order: &[usize], sizes: &[usize]) -> X {
     let mut axes = X::filled(Axis::new(usize::MAX, 0));
     assert!(order.len() == X::LEN && sizes.len() == X::LEN, "one size for each axis");

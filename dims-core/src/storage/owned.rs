@@ -162,6 +162,11 @@ impl<T, S: Dims, R: Rank> Owned<T, S, R> {
         &self.data
     }
 
+    /// All elements, as they lie, to change them.
+    pub(crate) fn all_mut(&mut self) -> &mut [T] {
+        &mut self.data
+    }
+
     /// The elements, if they lie contiguously in this order of axes (dims first, then positional axes), and nothing
     /// else with them.
     #[inline(always)]

@@ -3,6 +3,7 @@
 use crate::error::Origin;
 use crate::rank::{Rank, Rank0};
 use crate::set::Dims;
+use crate::storage::axes::AxisBlock;
 use core::marker::PhantomData;
 
 /// Exclusively borrowed elements with the dims `S` and the positional axes `R`, to assign to.
@@ -32,6 +33,22 @@ impl<'a, T, S: Dims, R: Rank, X> Place<'a, T, S, R, X> {
         origin: Origin,
     ) -> Self {
         Place { start, named, positional, indices, origin, memory: PhantomData }
+    }
+
+    /// All elements of a slice, the axis `order[0]` of the dims outermost.
+    ///
+    /// # Panics
+    ///
+    /// If `sizes`, which are in that order, are not the shape of `data`.
+    pub(crate) fn in_order(data: &'a mut [T], order: &[usize], sizes: &[usize]) -> Self
+    where
+        X: Default,
+    {
+        assert_eq!(R::N, 0, "all axes are those of dims");
+        let named = super::axes::in_order(data.len(), order, sizes);
+        let positional = R::Axes::filled(super::axes::Axis::default());
+        // SAFETY: the strides count the elements of the slice, which is borrowed exclusively for `'a`, row by row; there are no indices.
+        unsafe { Place::new(data.as_mut_ptr(), named, positional, X::default(), None) }
     }
 
     /// The element at the origin.

@@ -1,7 +1,6 @@
 //! Tensors that borrow their elements: what binding an array to dims yields.
 
 use super::Owned;
-#[cfg(any(feature = "safetensors", feature = "npy"))]
 use super::axes::AxisBlock;
 use crate::error::Origin;
 use crate::rank::{Rank, Rank0};
@@ -57,7 +56,6 @@ impl<'a, T, S: Dims, R: Rank, X> View<'a, T, S, R, X> {
     /// # Panics
     ///
     /// If `sizes`, which are in that order, are not the shape of `data`.
-    #[cfg(any(feature = "safetensors", feature = "npy"))]
     pub(crate) fn in_order(data: &'a [T], order: &[usize], sizes: &[usize]) -> Self
     where
         X: Default,
@@ -135,7 +133,7 @@ impl<T, S: Dims, R: Rank, E: Leaf<T, S, R>> Leaf<T, S, R> for &E {
 }
 
 /// What `Leaf` says is trusted by code that reads memory, so only this crate says it.
-mod sealed {
+pub(crate) mod sealed {
     use super::*;
 
     pub trait Leaf {}

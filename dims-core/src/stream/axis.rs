@@ -6,6 +6,7 @@ use super::ledger::CostClass;
 use crate::brand::{Brand, DimInfo};
 use crate::dim::DimRef;
 use crate::error::{DimError, unwrap};
+use crate::role::KeepsRole;
 use crate::scalar::Element;
 use crate::set::Dims;
 use crate::size::SameSize;
@@ -161,7 +162,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     ///
     /// If `new` already has another size.
     #[track_caller]
-    pub fn rename<A: DimRef, N: TakesPlaceOf<A, L, D> + NameOfAxis<A>>(
+    pub fn rename<A: DimRef, N: TakesPlaceOf<A, L, D> + NameOfAxis<A> + KeepsRole<A>>(
         &self,
         old: A,
         new: N,
@@ -170,7 +171,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     }
 
     /// As [`rename`](Stream::rename), but what sizes decide is an error.
-    pub fn try_rename<A: DimRef, N: TakesPlaceOf<A, L, D> + NameOfAxis<A>>(
+    pub fn try_rename<A: DimRef, N: TakesPlaceOf<A, L, D> + NameOfAxis<A> + KeepsRole<A>>(
         &self,
         old: A,
         new: N,

@@ -67,14 +67,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     where
         T: Num,
     {
-        let shape = constant.constant_shape()?;
-        let out = self.contracted::<J, J::Axes, J::Data, J::Loops, _>(constant.into_constant())?;
-        out.note(
-            CostClass::Compute,
-            || format!("contract({})", axis.info().name),
-            || vec![self.shape(), shape],
-        );
-        Ok(out)
+        self.contracted(constant, axis)
     }
 
     /// Opts in to contractions that need *dynamic weights*: of a dim that is not the data dimension, and of two streams. They can take longer,
@@ -93,17 +86,28 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         DynamicWeights(self)
     }
 
-    /// The sum of the products with an expression along `J`, over the loops `U`.
-    fn contracted<J: DimRef, M: Dims, E: Brand, U: Dims, X: Expr<Elem = T>>(
+    /// The sum of the products along `axis`, in whichever way `K` it may be contracted.
+    fn contracted<K, W: Multiplier<T>, J: ContractedBy<L, D, K>>(
         &self,
-        other: X,
-    ) -> Result<Stream<T, M, E>, DimError>
+        other: W,
+        axis: J,
+    ) -> Result<Stream<T, J::Axes, J::Data>, DimError>
     where
         T: Num,
     {
-        let product = Binary { op: ops::Mul, a: self.in_memory().expr, b: other };
-        let out = reduce::sum::<Named<T, U, Rank0, _>, J, M>(Named::from_expr(product))?;
-        Stream::compute(out)
+        let shape = other.multiplier_shape()?;
+        let product = Binary { op: ops::Mul, a: self.in_memory().expr, b: other.into_multiplier() };
+        let out = reduce::sum::<Named<T, J::Loops, Rank0, _>, J, J::Axes>(Named::from_expr(product))?;
+        let out = Stream::compute(out)?;
+        let dynamic_weights = J::DYNAMIC;
+        record(|| LedgerEntry {
+            operation: format!("contract({})", axis.info().name),
+            operands: vec![self.shape(), shape],
+            result: out.shape(),
+            cost: if dynamic_weights { CostClass::Slower } else { CostClass::Compute },
+            dynamic_weights,
+        });
+        Ok(out)
     }
 }
 
@@ -161,17 +165,7 @@ impl<T: Element, L: Dims, D: Brand> DynamicWeights<'_, T, L, D> {
     where
         T: Num,
     {
-        let shape = other.multiplier_shape()?;
-        let out = self.0.contracted::<J, J::Axes, J::Data, J::Loops, _>(other.into_multiplier())?;
-        let dynamic_weights = J::DYNAMIC;
-        record(|| LedgerEntry {
-            operation: format!("contract({})", axis.info().name),
-            operands: vec![self.0.shape(), shape],
-            result: out.shape(),
-            cost: if dynamic_weights { CostClass::Slower } else { CostClass::Compute },
-            dynamic_weights,
-        });
-        Ok(out)
+        self.0.contracted(other, axis)
     }
 }
 
@@ -181,17 +175,9 @@ impl<T: Element, L: Dims, D: Brand> DynamicWeights<'_, T, L, D> {
     label = "a tensor of `{T}` is expected here: weights, or another constant",
     note = "two streams are contracted with dynamic weights: `x.allow_dynamic_weights().contract(&y, dim)`"
 )]
-pub trait StreamConstant<T> {
-    /// [`ConstantOf`] its dims.
+pub trait StreamConstant<T>: Multiplier<T> {
+    /// [`ConstantOf`] its dims, [`WithoutOptingIn`].
     type Given;
-    /// The elements.
-    type Expr: Expr<Elem = T>;
-    /// The dims with their sizes.
-    #[doc(hidden)]
-    fn constant_shape(&self) -> Result<StreamShape, DimError>;
-    /// The elements.
-    #[doc(hidden)]
-    fn into_constant(self) -> Self::Expr;
 }
 
 /// What a stream with [dynamic weights](Stream::allow_dynamic_weights) can be multiplied by: a constant, or a reference to another stream.
@@ -200,7 +186,7 @@ pub trait StreamConstant<T> {
     label = "expected `&y` for a stream `y`, or a tensor"
 )]
 pub trait Multiplier<T> {
-    /// [`DynamicConstantOf`] or [`StreamOf`].
+    /// [`ConstantOf`] or [`StreamOf`].
     type Kind;
     /// The elements.
     type Expr: Expr<Elem = T>;
@@ -212,11 +198,26 @@ pub trait Multiplier<T> {
     fn into_multiplier(self) -> Self::Expr;
 }
 
-/// A constant with the dims `W`, where dynamic weights are allowed.
-pub struct DynamicConstantOf<W>(PhantomData<W>);
+/// A constant with the dims `W`, where dynamic weights are allowed or not, as `A` says.
+pub struct ConstantOf<W, A = WithoutOptingIn>(PhantomData<(W, A)>);
 
-/// A constant with the dims `W`.
-pub struct ConstantOf<W>(PhantomData<W>);
+/// Dynamic weights are not allowed: a demand is as good as its verdict.
+pub struct WithoutOptingIn;
+
+/// Dynamic weights are allowed, and what would avoid them is not demanded.
+pub struct OptedIn;
+
+/// What becomes of the verdict `V` on a demand that dynamic weights go without.
+pub trait Demands<V> {
+    /// `V`, or [`Right`].
+    type Out;
+}
+impl<V> Demands<V> for WithoutOptingIn {
+    type Out = V;
+}
+impl<V> Demands<V> for OptedIn {
+    type Out = Right;
+}
 
 /// A stream with the axes `M` along `E`.
 pub struct StreamOf<M, E>(PhantomData<(M, E)>);
@@ -225,28 +226,19 @@ macro_rules! constants {
     ($(($($lifetime:lifetime)?) $constant:ty;)*) => {$(
         #[diagnostic::do_not_recommend]
         impl<$($lifetime,)? T: Element, S: Dims, E: Expr<Elem = T>> StreamConstant<T> for $constant {
-            type Given = ConstantOf<S>;
-            type Expr = <Self as AsTensor>::Expr;
-
-            fn constant_shape(&self) -> Result<StreamShape, DimError> {
-                let mut shape = Shape::new::<S, Rank0>();
-                self.meet(&mut shape)?;
-                let names = S::KEYS.as_slice().iter().map(|key| key.name);
-                Ok(StreamShape { axes: names.zip(shape.sizes().iter().copied()).collect(), data: None })
-            }
-
-            fn into_constant(self) -> Self::Expr {
-                self.into_named().expr
-            }
+            type Given = ConstantOf<S, WithoutOptingIn>;
         }
 
         #[diagnostic::do_not_recommend]
         impl<$($lifetime,)? T: Element, S: Dims, E: Expr<Elem = T>> Multiplier<T> for $constant {
-            type Kind = DynamicConstantOf<S>;
+            type Kind = ConstantOf<S, OptedIn>;
             type Expr = <Self as AsTensor>::Expr;
 
             fn multiplier_shape(&self) -> Result<StreamShape, DimError> {
-                self.constant_shape()
+                let mut shape = Shape::new::<S, Rank0>();
+                self.meet(&mut shape)?;
+                let names = S::KEYS.as_slice().iter().map(|key| key.name);
+                Ok(StreamShape { axes: names.zip(shape.sizes().iter().copied()).collect(), data: None })
             }
 
             fn into_multiplier(self) -> Self::Expr {
@@ -281,7 +273,7 @@ type Own<W, L> = <<W as Dims>::List as Minus<<L as Dims>::List>>::Out;
 /// The verdict on whether that is one dim.
 type OneOwn<W, L, D> = <Own<W, L> as OneDim<D>>::Verdict;
 
-/// A dim of a stream of `L` along `D` that it can be contracted along with `K`: with a constant of `W` for [`ConstantOf<W>`](ConstantOf), and so on.
+/// A dim of a stream of `L` along `D` that it can be contracted along with `K`: with a constant of `W` for [`ConstantOf<W, _>`](ConstantOf), and so on.
 pub trait ContractedBy<L, D, K>: DimRef {
     /// The axes afterwards.
     type Axes: Dims;
@@ -295,7 +287,7 @@ pub trait ContractedBy<L, D, K>: DimRef {
     const DYNAMIC: bool;
 }
 
-impl<J, L, D, W> ContractedBy<L, D, ConstantOf<W>> for J
+impl<J, L, D, W, A> ContractedBy<L, D, ConstantOf<W, A>> for J
 where
     J: DimRef<Brand: SameBrand<D>>,
     D: Brand,
@@ -307,29 +299,7 @@ where
         List: DividesInto<J::Brand, (), Verdict: Decides + IsAxis<J::Brand, L>>
                   + DividesInto<J::Brand, Own<W, L>>,
     >,
-    <InBoth<L, W, J> as Decides>::Implies<IsData<J, D>>: AlongTheData<J::Brand, D, L>,
-    <<InBoth<L, W, J> as Decides>::And<IsData<J, D>> as Decides>::Implies<OneOwn<W, L, D>>:
-        ReplacesData<W, L>,
-    (J::Brand, Replaced<L, J, Own<W, L>>): List,
-{
-    type Axes = <Replaced<L, J, Own<W, L>> as List>::Tuple;
-    type Data = <IsData<J, D> as Decides>::Pick<<Own<W, L> as OneDim<D>>::Only, D>;
-    type Loops = <(J::Brand, Replaced<L, J, Own<W, L>>) as List>::Tuple;
-    const DYNAMIC: bool = !<IsData<J, D> as Decides>::IS;
-}
-
-impl<J, L, D, W> ContractedBy<L, D, DynamicConstantOf<W>> for J
-where
-    J: DimRef<Brand: SameBrand<D>>,
-    D: Brand,
-    W: Dims<
-        List: Minus<L::List, Out: OneDim<D>>
-                  + DividesInto<J::Brand, (), Verdict: Decides + InConstant<J::Brand, W>>,
-    >,
-    L: Dims<
-        List: DividesInto<J::Brand, (), Verdict: Decides + IsAxis<J::Brand, L>>
-                  + DividesInto<J::Brand, Own<W, L>>,
-    >,
+    A: Demands<<InBoth<L, W, J> as Decides>::Implies<IsData<J, D>>, Out: AlongTheData<J::Brand, D, L>>,
     <<InBoth<L, W, J> as Decides>::And<IsData<J, D>> as Decides>::Implies<OneOwn<W, L, D>>:
         ReplacesData<W, L>,
     (J::Brand, Replaced<L, J, Own<W, L>>): List,

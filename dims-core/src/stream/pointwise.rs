@@ -5,7 +5,7 @@
 
 use super::Stream;
 use super::axes::Minus;
-use super::contraction::StreamConstant;
+use super::contraction::Multiplier;
 use super::ledger::{CostClass, StreamShape};
 use crate::brand::Brand;
 use crate::error::{DimError, unwrap};
@@ -19,8 +19,7 @@ use crate::storage::View;
 use core::ops::{Add, Div, Mul, Neg, Sub};
 
 /// What can stand on the right of a pointwise operation with a stream of `T` with the axes `L` along `D`: a stream like it, or a reference to
-/// one; a single `T`; a constant, which is a tensor whose dims are among the axes. (A constant stands on the right alone: on its left an operation
-/// is one of tensors.)
+/// one; a single `T`; a constant, which is a tensor whose dims are among the axes. A single value or a constant can stand on the left as well.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not match a stream of `{T}` with the axes `{L}` and the data dimension `{D}`",
     label = "expected a stream with these axes in this order and this data dimension, a constant over these axes, or one `{T}`",
@@ -39,37 +38,27 @@ pub trait StreamOperand<T, L, D> {
     fn operand_shape(&self) -> Result<Option<StreamShape>, DimError>;
 }
 
-#[diagnostic::do_not_recommend]
-impl<T: Element, L: Dims, D: Brand> StreamOperand<T, L, D> for Stream<T, L, D> {
-    type Expr<'a>
-        = View<'a, T, L>
-    where
-        Self: 'a;
+macro_rules! streams {
+    ($($stream:ty),*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl<T: Element, L: Dims, D: Brand> StreamOperand<T, L, D> for $stream {
+            type Expr<'a>
+                = View<'a, T, L>
+            where
+                Self: 'a;
 
-    fn operand(&self) -> View<'_, T, L> {
-        self.in_memory().expr
-    }
+            fn operand(&self) -> View<'_, T, L> {
+                self.in_memory().expr
+            }
 
-    fn operand_shape(&self) -> Result<Option<StreamShape>, DimError> {
-        Ok(Some(self.shape()))
-    }
+            fn operand_shape(&self) -> Result<Option<StreamShape>, DimError> {
+                Ok(Some(self.shape()))
+            }
+        }
+    )*};
 }
 
-#[diagnostic::do_not_recommend]
-impl<T: Element, L: Dims, D: Brand> StreamOperand<T, L, D> for &Stream<T, L, D> {
-    type Expr<'a>
-        = View<'a, T, L>
-    where
-        Self: 'a;
-
-    fn operand(&self) -> View<'_, T, L> {
-        self.in_memory().expr
-    }
-
-    fn operand_shape(&self) -> Result<Option<StreamShape>, DimError> {
-        Ok(Some(self.shape()))
-    }
-}
+streams!(Stream<T, L, D>, &Stream<T, L, D>);
 
 #[diagnostic::do_not_recommend]
 impl<T: Element, L, D> StreamOperand<T, L, D> for T {
@@ -84,43 +73,30 @@ impl<T: Element, L, D> StreamOperand<T, L, D> for T {
     }
 }
 
-#[diagnostic::do_not_recommend]
-impl<T: Element, L: Dims, D, S: Dims, E: Expr<Elem = T>> StreamOperand<T, L, D> for Named<T, S, Rank0, E>
-where
-    S::List: Minus<L::List, Out = ()>,
-{
-    type Expr<'a>
-        = &'a E
-    where
-        Self: 'a;
+macro_rules! constants {
+    ($($constant:ty),*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl<T: Element, L: Dims, D, S: Dims, E: Expr<Elem = T>> StreamOperand<T, L, D> for $constant
+        where
+            S::List: Minus<L::List, Out = ()>,
+        {
+            type Expr<'a>
+                = &'a E
+            where
+                Self: 'a;
 
-    fn operand(&self) -> &E {
-        &self.expr
-    }
+            fn operand(&self) -> &E {
+                &self.expr
+            }
 
-    fn operand_shape(&self) -> Result<Option<StreamShape>, DimError> {
-        self.constant_shape().map(Some)
-    }
+            fn operand_shape(&self) -> Result<Option<StreamShape>, DimError> {
+                self.multiplier_shape().map(Some)
+            }
+        }
+    )*};
 }
 
-#[diagnostic::do_not_recommend]
-impl<T: Element, L: Dims, D, S: Dims, E: Expr<Elem = T>> StreamOperand<T, L, D> for &Named<T, S, Rank0, E>
-where
-    S::List: Minus<L::List, Out = ()>,
-{
-    type Expr<'a>
-        = &'a E
-    where
-        Self: 'a;
-
-    fn operand(&self) -> &E {
-        &self.expr
-    }
-
-    fn operand_shape(&self) -> Result<Option<StreamShape>, DimError> {
-        self.constant_shape().map(Some)
-    }
-}
+constants!(Named<T, S, Rank0, E>, &Named<T, S, Rank0, E>);
 
 impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     fn unary<O: UnaryOp<T>>(&self, name: &'static str, op: O) -> Result<Stream<O::Out, L, D>, DimError> {
@@ -349,33 +325,60 @@ impl<T: Signed, L: Dims, D: Brand> Neg for Stream<T, L, D> {
     }
 }
 
-macro_rules! left_scalars {
-    ($($t:ty),*) => {$(left_scalars!(@ $t: Add add, Sub sub, Mul mul, Div div);)*};
+/// `left op stream`, for what has an impl of [`StreamOperand`].
+#[track_caller]
+fn from_left<T: Num, L: Dims, D: Brand, O: BinaryOp<T, T, Out = T>, C: StreamOperand<T, L, D>>(
+    name: &'static str,
+    op: O,
+    left: &C,
+    stream: &Stream<T, L, D>,
+) -> Stream<T, L, D> {
+    let shape = unwrap(left.operand_shape());
+    let both = Binary { op, a: left.operand(), b: stream.in_memory().expr };
+    let out = unwrap(Stream::compute(Named::from_expr(both)));
+    out.note(CostClass::Compute, || name.into(), || shape.into_iter().chain([stream.shape()]).collect());
+    out
+}
+
+// One impl for each type of elements: for all of them together they would be at odds with those of tensors and their `Operand`s, which
+// others can add to.
+macro_rules! on_the_left {
+    ($($t:ty),*) => {$(on_the_left!(@ $t: Add add, Sub sub, Mul mul, Div div);)*};
     (@ $t:ty: $($trait:ident $method:ident),*) => {$(
-        impl<L: Dims, D: Brand> $trait<&Stream<$t, L, D>> for $t {
+        on_the_left!(@side [] $t, $t, $trait $method);
+        on_the_left!(@side [S: Dims, E: Expr<Elem = $t>,] Named<$t, S, Rank0, E>, $t, $trait $method);
+        on_the_left!(@side [S: Dims, E: Expr<Elem = $t>,] &Named<$t, S, Rank0, E>, $t, $trait $method);
+    )*};
+    (@side [$($params:tt)*] $left:ty, $t:ty, $trait:ident $method:ident) => {
+        #[diagnostic::do_not_recommend]
+        impl<$($params)* L: Dims, D: Brand> $trait<&Stream<$t, L, D>> for $left
+        where
+            Self: StreamOperand<$t, L, D>,
+        {
             type Output = Stream<$t, L, D>;
 
             #[track_caller]
             fn $method(self, other: &Stream<$t, L, D>) -> Stream<$t, L, D> {
-                let both = Binary { op: ops::$trait, a: Scalar(self), b: other.in_memory().expr };
-                let out = unwrap(Stream::compute(Named::from_expr(both)));
-                out.note(CostClass::Compute, || stringify!($method).into(), || vec![other.shape()]);
-                out
+                from_left(stringify!($method), ops::$trait, &self, other)
             }
         }
 
-        impl<L: Dims, D: Brand> $trait<Stream<$t, L, D>> for $t {
+        #[diagnostic::do_not_recommend]
+        impl<$($params)* L: Dims, D: Brand> $trait<Stream<$t, L, D>> for $left
+        where
+            Self: StreamOperand<$t, L, D>,
+        {
             type Output = Stream<$t, L, D>;
 
             #[track_caller]
             fn $method(self, other: Stream<$t, L, D>) -> Stream<$t, L, D> {
-                $trait::$method(self, &other)
+                from_left(stringify!($method), ops::$trait, &self, &other)
             }
         }
-    )*};
+    };
 }
 
-left_scalars!(i8, i16, i32, i64, isize, u8, u16, u32, u64, usize, f32, f64);
-left_scalars!(num_complex::Complex32, num_complex::Complex64);
+on_the_left!(i8, i16, i32, i64, isize, u8, u16, u32, u64, usize, f32, f64);
+on_the_left!(num_complex::Complex32, num_complex::Complex64);
 #[cfg(feature = "half")]
-left_scalars!(half::f16, half::bf16);
+on_the_left!(half::f16, half::bf16);

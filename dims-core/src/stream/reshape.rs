@@ -14,6 +14,7 @@ use crate::error::{DimError, unwrap};
 use crate::laid::{MergesIn, SideBySide};
 use crate::plan::shape::volume;
 use crate::restructure::{PartsOf, SizeProduct};
+use crate::role::{RolesMerge, RolesSplit};
 use crate::scalar::Element;
 use crate::set::list::List;
 use crate::set::{Dims, NamedOnce, Right, Verdict, Wrong};
@@ -46,7 +47,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     ///
     /// If the sizes do not multiply to that of `whole`.
     #[track_caller]
-    pub fn split<W: DimRef, P: PartsOf<W> + PartsOfAxis<W, L, D>>(
+    pub fn split<W: DimRef, P: PartsOf<W> + PartsOfAxis<W, L, D> + RolesSplit<W>>(
         &self,
         whole: W,
         parts: P,
@@ -55,7 +56,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     }
 
     /// As [`split`](Stream::split), but what sizes decide is an error.
-    pub fn try_split<W: DimRef, P: PartsOf<W> + PartsOfAxis<W, L, D>>(
+    pub fn try_split<W: DimRef, P: PartsOf<W> + PartsOfAxis<W, L, D> + RolesSplit<W>>(
         &self,
         whole: W,
         parts: P,
@@ -97,7 +98,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     ///
     /// If `whole` has another size, or the product of the sizes cannot be counted.
     #[track_caller]
-    pub fn merge<P: PartsOf<W> + UnitesTo<W, L, D>, W: DimRef>(
+    pub fn merge<P: PartsOf<W> + UnitesTo<W, L, D> + RolesMerge<W>, W: DimRef>(
         &self,
         parts: P,
         whole: W,
@@ -106,7 +107,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     }
 
     /// As [`merge`](Stream::merge), but what sizes decide is an error.
-    pub fn try_merge<P: PartsOf<W> + UnitesTo<W, L, D>, W: DimRef>(
+    pub fn try_merge<P: PartsOf<W> + UnitesTo<W, L, D> + RolesMerge<W>, W: DimRef>(
         &self,
         _: P,
         whole: W,

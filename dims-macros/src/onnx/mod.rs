@@ -9,6 +9,7 @@ mod resolve;
 use proc_macro2::TokenStream;
 use std::path::Path;
 use syn::{Error, LitStr, Result};
+use typed_dims_onnx::denotation::DenotationReport;
 use typed_dims_onnx::{OnnxError, OnnxModel, OnnxTensor};
 
 /// The items, or what is wrong.
@@ -45,6 +46,10 @@ impl Model {
                 error => format!("the model `{written}` cannot be read: {error}"),
             })
         })?;
+        let report = model.check_denotations();
+        if let Some(found) = mismatches(&report) {
+            return Err(wrong(format!("`{written}` is mistaken about what its axes mean\n{found}")));
+        }
         let (inputs, outputs) = match (model.inputs(), model.outputs()) {
             (Ok(inputs), Ok(outputs)) => (inputs, outputs),
             (Err(error), _) | (_, Err(error)) => {
@@ -55,4 +60,17 @@ impl Model {
             file.to_str().ok_or_else(|| wrong("the path of the crate is not UTF-8".to_owned()))?.to_owned();
         Ok(Model { file, inputs, outputs })
     }
+}
+
+/// How many mismatches are listed.
+const LISTED: usize = 3;
+
+/// What the checker of denotations found, if anything, in its words.
+fn mismatches(report: &DenotationReport) -> Option<String> {
+    let all = &report.mismatches;
+    let mut lines: Vec<String> = all.iter().take(LISTED).map(|mismatch| format!("{mismatch:#}")).collect();
+    if all.len() > LISTED {
+        lines.push(format!("and {} more, which `OnnxModel::check_denotations` lists", all.len() - LISTED));
+    }
+    (!all.is_empty()).then(|| lines.join("\n"))
 }

@@ -38,9 +38,7 @@ impl DenotationReport {
 impl fmt::Display for DenotationReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for mismatch in &self.mismatches {
-            writeln!(f, "{mismatch}")?;
-            writeln!(f, "    found    {}", listed(&mismatch.found))?;
-            writeln!(f, "    expected {}", listed(&mismatch.expected))?;
+            writeln!(f, "{mismatch:#}")?;
         }
         for broken in &self.broken {
             writeln!(f, "{broken}")?;
@@ -102,6 +100,7 @@ pub struct WrongAxis {
     pub like: Option<String>,
 }
 
+/// What is wrong on one line; with `{:#}`, what all axes mean and should mean on two more.
 impl fmt::Display for DenotationMismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = if self.is_result { "result" } else { "input" };
@@ -114,6 +113,10 @@ impl fmt::Display for DenotationMismatch {
             if let Some(like) = &axis.like {
                 write!(f, ", as {like}")?;
             }
+        }
+        if f.alternate() {
+            let (found, expected) = (listed(&self.found), listed(&self.expected));
+            write!(f, "\n    found    {found}\n    expected {expected}")?;
         }
         Ok(())
     }

@@ -1,0 +1,256 @@
+//! Where the elements of a [`Laid`](super::Laid) are: in memory of its own, or in memory that it borrows.
+
+use super::packed::Held;
+use crate::error::DimError;
+use crate::expr::leaf::axes_row;
+use crate::expr::{Expr, Factors, Raw};
+use crate::kernel::strided::{Strided, Way};
+use crate::plan::contract;
+use crate::plan::direct;
+use crate::plan::nest::{Nest, Operands};
+use crate::plan::rows::Rows;
+use crate::plan::shape::Shape;
+use crate::rank::{Rank, Rank0};
+use crate::scalar::{Element, Num};
+use crate::set::{Dims, Keys};
+use crate::storage::axes::{Axis, AxisBlock, in_order};
+use crate::storage::view::{Leaf, sealed as sealed_leaf};
+use crate::storage::{Owned, View};
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::ops::Deref;
+use smallvec::SmallVec;
+
+/// Elements one behind the other: `Vec<T>`, `&[T]` or `&mut [T]`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not memory that a `Laid` can have its elements in",
+    label = "expected `Vec<T>`, `&[T]` or `&mut [T]`"
+)]
+pub trait Memory: sealed::Memory + Sized {
+    /// The type of the elements.
+    type Elem: Element;
+    /// What yields the elements of a tensor with the dims `S`.
+    #[doc(hidden)]
+    type Tensor<S: Dims>: Held<Elem = Self::Elem>;
+    /// The elements with axes that lie contiguously in `order`, in which `sizes` is.
+    ///
+    /// Panics if the sizes are not those of the elements.
+    #[doc(hidden)]
+    fn store<S: Dims>(self, order: &[usize], sizes: &[usize]) -> Self::Tensor<S>;
+    /// The elements alone.
+    #[doc(hidden)]
+    fn release<S: Dims>(tensor: Self::Tensor<S>) -> Self;
+    #[doc(hidden)]
+    fn count(&self) -> usize;
+    /// The elements as they lie.
+    #[doc(hidden)]
+    fn elements<S: Dims>(tensor: &Self::Tensor<S>) -> &[Self::Elem];
+    /// The axes in the order of the set.
+    #[doc(hidden)]
+    fn axes<S: Dims>(tensor: &Self::Tensor<S>) -> &[Axis];
+}
+
+/// Memory that can be written.
+#[diagnostic::on_unimplemented(
+    message = "the elements of a `Laid` in `{Self}` cannot be changed",
+    label = "this needs `Vec<T>` or `&mut [T]`"
+)]
+pub trait Writable: Memory {
+    #[doc(hidden)]
+    fn elements_mut<S: Dims>(tensor: &mut Self::Tensor<S>) -> &mut [Self::Elem];
+}
+
+impl<T: Element> Memory for Vec<T> {
+    type Elem = T;
+    type Tensor<S: Dims> = Owned<T, S>;
+
+    #[inline]
+    fn store<S: Dims>(self, order: &[usize], sizes: &[usize]) -> Owned<T, S> {
+        Owned::in_order(self, order, sizes)
+    }
+
+    #[inline]
+    fn release<S: Dims>(tensor: Owned<T, S>) -> Vec<T> {
+        tensor.into_vec()
+    }
+
+    #[inline]
+    fn count(&self) -> usize {
+        self.len()
+    }
+
+    #[inline]
+    fn elements<S: Dims>(tensor: &Owned<T, S>) -> &[T] {
+        tensor.all()
+    }
+
+    #[inline]
+    fn axes<S: Dims>(tensor: &Owned<T, S>) -> &[Axis] {
+        tensor.named().as_slice()
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Element> Writable for Vec<T> {
+    #[inline]
+    fn elements_mut<S: Dims>(tensor: &mut Owned<T, S>) -> &mut [T] {
+        tensor.all_mut()
+    }
+}
+
+macro_rules! slices {
+    ($($slice:ty;)*) => {$(
+        impl<'a, T: Element> Memory for $slice {
+            type Elem = T;
+            type Tensor<S: Dims> = Lent<$slice, S>;
+
+            #[inline]
+            fn store<S: Dims>(self, order: &[usize], sizes: &[usize]) -> Lent<$slice, S> {
+                let axes = in_order(self.len(), order, sizes);
+                Lent { data: self, axes }
+            }
+
+            #[inline]
+            fn release<S: Dims>(tensor: Lent<$slice, S>) -> Self {
+                tensor.data
+            }
+
+            #[inline]
+            fn count(&self) -> usize {
+                self.len()
+            }
+
+            #[inline]
+            fn elements<S: Dims>(tensor: &Self::Tensor<S>) -> &[T] {
+                tensor.data
+            }
+
+            #[inline]
+            fn axes<S: Dims>(tensor: &Self::Tensor<S>) -> &[Axis] {
+                tensor.axes.as_slice()
+            }
+        }
+    )*};
+}
+
+slices! {
+    &'a [T];
+    &'a mut [T];
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Element> Writable for &mut [T] {
+    #[inline]
+    fn elements_mut<S: Dims>(tensor: &mut Self::Tensor<S>) -> &mut [T] {
+        tensor.data
+    }
+}
+
+/// All elements of a borrowed slice `M`, which lie contiguously in some order of the dims `S`.
+pub struct Lent<M, S: Dims> {
+    data: M,
+    axes: S::Axes,
+}
+
+impl<M: Clone, S: Dims> Clone for Lent<M, S> {
+    fn clone(&self) -> Self {
+        Lent { data: self.data.clone(), axes: self.axes }
+    }
+}
+
+impl<M: Copy, S: Dims> Copy for Lent<M, S> {}
+
+impl<T: Element, M: Deref<Target = [T]>, S: Dims> Lent<M, S> {
+    /// As a view, which is what it is as an expression.
+    #[inline(always)]
+    fn view(&self) -> View<'_, T, S> {
+        // SAFETY: `store` made the axes such that the strides count the elements of the slice, which is borrowed as long as `self` is.
+        unsafe { View::new(self.data.as_ptr(), self.axes, NO_AXES, (), None) }
+    }
+}
+
+/// No positional axes.
+const NO_AXES: <Rank0 as Rank>::Axes = [];
+
+impl<T: Element, M: Deref<Target = [T]>, S: Dims> Held for Lent<M, S> {}
+
+impl<T: Element, M: Deref<Target = [T]>, S: Dims> Expr for Lent<M, S> {
+    type Elem = T;
+    type Kernel<'k, W: Way>
+        = Strided<'k, T, (), W>
+    where
+        Self: 'k;
+    const MEMORY: Option<&'static Keys> = Some(S::KEYS);
+
+    #[inline(always)]
+    fn memory(&self) -> direct::Memory<'_, T> {
+        (self.data.as_ptr(), self.axes.as_slice())
+    }
+
+    #[inline(always)]
+    fn in_memory<U: Dims>(&self) -> Option<Raw<T>> {
+        self.view().in_memory::<U>()
+    }
+
+    #[inline(always)]
+    fn meet<U: Dims, R: Rank>(&self, shape: &mut Shape) -> Result<(), DimError> {
+        self.view().meet::<U, R>(shape)
+    }
+
+    #[inline(always)]
+    fn rows<U: Dims, R: Rank>(&self, shape: &Shape, rows: &mut Rows) {
+        self.view().rows::<U, R>(shape, rows);
+    }
+
+    #[inline(always)]
+    fn kernel<'k, W: Way>(&'k self, operands: &mut Operands<'k>) -> Self::Kernel<'k, W> {
+        // SAFETY: the loops have the sizes of the axes (they met), so their positions are positions of the axes, each of which is an
+        // element of the slice; `W` says that the innermost stride is 1 only where `LAYOUT` does.
+        unsafe { Strided::on_the_way(self.data.as_ptr(), operands.next_row(), ()) }
+    }
+
+    #[inline(always)]
+    fn factors<'s, U: Dims, R: Rank>(
+        &'s self,
+        shape: &Shape,
+        factors: &mut Factors<'s, T>,
+    ) -> Result<(), DimError>
+    where
+        T: Num,
+    {
+        let mut row = SmallVec::from_elem(0, shape.sizes().len());
+        axes_row::<S, U>(&self.axes, &[], &mut row);
+        // SAFETY: as in `kernel`.
+        factors.operands.push(unsafe { contract::Operand::borrowed(self.data.as_ptr(), row) });
+        Ok(())
+    }
+
+    fn describe(&self) -> String {
+        "view".into()
+    }
+
+    #[inline]
+    fn collect(&self, nest: &Nest, len: usize) -> Result<Vec<T>, DimError> {
+        self.view().collect(nest, len)
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Element, M: Deref<Target = [T]>, S: Dims> Leaf<T, S, Rank0> for Lent<M, S> {
+    #[inline(always)]
+    fn leaf(&self) -> (*const T, &S::Axes, &<Rank0 as Rank>::Axes) {
+        (self.data.as_ptr(), &self.axes, &NO_AXES)
+    }
+}
+
+impl<T: Element, M: Deref<Target = [T]>, S: Dims> sealed_leaf::Leaf for Lent<M, S> {}
+
+/// That the elements lie as the type says is trusted by code that reads memory, so only this crate says it.
+mod sealed {
+    use alloc::vec::Vec;
+
+    pub trait Memory {}
+    impl<T> Memory for Vec<T> {}
+    impl<T> Memory for &[T] {}
+    impl<T> Memory for &mut [T] {}
+}

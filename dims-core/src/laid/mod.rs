@@ -1,0 +1,634 @@
+//! Typed layouts: tensors whose type says in which order their axes lie in memory.
+//!
+//! A [`Tensor`](crate::named::Tensor) is a set of dims; how its elements lie is known where it runs. Where code depends on the order, as what is
+//! handed to another library does, [`Laid<T, (N, H, W, C)>`](Laid) has it in the type: the last dim is the one whose elements are
+//! neighbours.
+//!
+//! ```text
+//! fn encode(image: &Laid<u8, (H, W, C)>) -> Vec<u8> { codec::encode(image.as_slice()) }
+//!
+//! encode(&image.laid((H, W, C)))          moves elements only if they do not lie so already
+//! encode(&image.laid((C, H, W)))          expected `&Laid<u8, (H, W, C)>`, found `&Laid<u8, (C, H, W)>`
+//! ```
+
+mod memory;
+mod operators;
+mod packed;
+mod regroup;
+
+pub use memory::{Lent, Memory, Writable};
+pub use packed::Packed;
+pub use regroup::{
+    AxisOf, Divided, DividesInto, Merged, MergesIn, Neighbours, NewBeside, NewInPlaceOf, SideBySide,
+};
+
+use crate::assign::{Covers, CoversAxes, fill_typed};
+use crate::bind::source::{NdRank, RankDyn, check_rank};
+use crate::bind::split::sizes_of;
+use crate::brand::Rest;
+use crate::convert::{AxisDims, Length};
+use crate::dim::{DimList, DimRef};
+use crate::error::{DimError, unwrap};
+use crate::expr::{Expr, Operand};
+use crate::named::Named;
+use crate::order::ArrayRank;
+use crate::plan::axes::AxisList;
+use crate::rank::{Rank, Rank0};
+use crate::reduce::{evaluate_in, evaluate_typed, typed_operands};
+use crate::restructure::PartsOf;
+use crate::role::{RolesMerge, RolesSplit};
+use crate::scalar::Element;
+use crate::set::list::List;
+use crate::set::{Dims, DimsOf, SetOf};
+use crate::storage::Place;
+use crate::storage::axes::Axis;
+use crate::tensor::{AsTensor, Computable, NamedOf};
+use alloc::vec::Vec;
+use core::fmt;
+use core::ops::Deref;
+use core::panic::Location;
+use ndarray::{Array, ArrayBase, ArrayView, ArrayViewMut, Data, DataMut, Dimension};
+use smallvec::SmallVec;
+
+/// A tensor whose elements lie contiguously in the order of the dims `L`, the last one fastest: `Laid<f32, (N, H, W, C)>`.
+///
+/// It owns its elements, or borrows them (`M`):
+///
+/// ```text
+/// Laid<f32, (H, W, C)>                    made by `tensor.laid((H, W, C))`, or `vec.into_laid(..)`
+/// Laid<f32, (H, W, C), &[f32]>            made by `slice.into_laid(..)`, or `laid.view()`
+/// Laid<f32, (H, W, C), &mut [f32]>        made by `slice_mut.into_laid(..)`, or `laid.view_mut()`
+/// ```
+///
+/// It is a tensor as any other in all operations, and derefs to one. That the last dim of `L` has neighbours in memory, and the
+/// strides of the others, follow from the type. So where all tensors of an expression are laid alike, and its result is too or lines of it are
+/// reduced, the loops are known when rustc compiles them, but for their lengths: nothing looks at strides. The
+/// [plan](crate::plan::explain) says so (`operand strides known to rustc`).
+///
+/// ```
+/// use typed_dims::prelude::*;
+///
+/// dims! { pub struct H; pub struct W; pub struct C = 3; pub struct Pixel; }
+/// /// What another library would do with the bytes, which have to lie so.
+/// fn encode(image: Laid<u8, (H, W, C), &[u8]>) -> usize {
+///     image.as_slice().len()
+/// }
+///
+/// let image = from_fn((H.of(2), W.of(4), C), |(h, w, c)| (h * 12 + w * 3 + c) as u8);
+/// // In the order of the set: nothing is moved.
+/// let laid: Laid<u8, (H, W, C)> = image.laid((H, W, C));
+/// assert_eq!(encode(laid.view()), 24);
+///
+/// let (twice, plan) = explain(|| (&laid * 2).laid((H, W, C)));
+/// assert!(plan.to_string().contains("loops [24], operand strides known to rustc [1]"));
+///
+/// let pixels: Laid<u8, (Pixel, C)> = twice.merge((H, W), Pixel);
+/// assert_eq!(pixels.as_slice()[..6], [0, 2, 4, 6, 8, 10]);
+///
+/// // Memory of others is read and written where it is.
+/// let mut bytes = vec![0u8; 24];
+/// (&mut bytes).into_laid((Pixel, C)).assign(&pixels + 1);
+/// assert_eq!(bytes[..3], [1, 3, 5]);
+/// ```
+pub struct Laid<T: Element, L: SetOf, M: Memory<Elem = T> = Vec<T>>(
+    Named<T, L::Set, Rank0, M::Tensor<L::Set>>,
+);
+
+/// The dims of a list as a tuple, in the order in which they are written.
+pub type InOrder<D> = <<D as DimList>::Brands as List>::Tuple;
+
+/// The dims of a tuple, as nested pairs.
+type ListOf<L> = <L as Dims>::List;
+
+/// The axes of the set `S` in the order in which `D` names them.
+const fn order_of<D: DimList, S: Dims>() -> AxisList {
+    AxisList::of(D::KEYS, S::KEYS)
+}
+
+/// Puts tensors into an order that their type says.
+pub trait Lay: Computable<Rank = Rank0> {
+    /// The tensor with its elements contiguous in the order of `dims`, which are all that it has.
+    ///
+    /// If it owns elements that lie so, none is moved, and [`explain`](crate::plan::explain::explain) shows no step; an expression is
+    /// computed in that order. Else elements are copied, which is a step of the plan.
+    ///
+    /// # Panics
+    ///
+    /// If the tensor is an expression that cannot be computed, or does not fit into memory.
+    #[track_caller]
+    fn laid<D: DimsOf<Self::Dims, X>, X: LaidWhole<D>>(self, dims: D) -> Laid<Self::Elem, InOrder<D>>
+    where
+        <D as DimList>::Brands: List,
+        InOrder<D>: SetOf,
+    {
+        unwrap(self.try_laid(dims))
+    }
+
+    /// As [`laid`](Lay::laid), but what sizes decide is an error.
+    fn try_laid<D: DimsOf<Self::Dims, X>, X: LaidWhole<D>>(
+        self,
+        _dims: D,
+    ) -> Result<Laid<Self::Elem, InOrder<D>>, DimError>
+    where
+        <D as DimList>::Brands: List,
+        InOrder<D>: SetOf,
+    {
+        let order = const { &order_of::<D, Self::Dims>() }.as_slice();
+        let tensor = self.into_named();
+        let shape = tensor.shape()?;
+        let data = if const { typed_operands::<Self::Dims, Self::Expr>(&order_of::<D, Self::Dims>()).is_some() }
+        {
+            let operands = const { typed_operands::<Self::Dims, Self::Expr>(&order_of::<D, Self::Dims>()) };
+            evaluate_typed::<Self::Dims, _>(tensor.expr, &shape, order, operands)?
+        } else {
+            evaluate_in::<Self::Dims, Rank0, _>(tensor.expr, &shape, order)?
+        };
+        let sizes: SmallVec<[usize; 8]> = order.iter().map(|&axis| shape.size(axis)).collect();
+        // The set of the dims named is that of the tensor, as none is left.
+        let order = const { &order_of::<D, <InOrder<D> as SetOf>::Set>() }.as_slice();
+        Ok(Laid::of(data, order, &sizes))
+    }
+}
+
+/// No dims are left: the layout `D` names all that the tensor has.
+#[diagnostic::on_unimplemented(
+    message = "the layout `{D}` lacks the dims `{Self}` of the tensor",
+    label = "a layout names all dims"
+)]
+pub trait LaidWhole<D>: Dims {}
+#[diagnostic::do_not_recommend]
+impl<D> LaidWhole<D> for () {}
+#[diagnostic::do_not_recommend]
+impl<D> LaidWhole<D> for (Rest<()>,) {}
+
+impl<A: Computable<Rank = Rank0>> Lay for A {}
+
+/// Elements that lie contiguously already, as tensors whose type says so: vectors, slices, and ndarray arrays and views in standard layout, or
+/// references to them. Nothing
+/// is copied.
+pub trait IntoLaid {
+    /// Where the elements are.
+    type Memory: Memory;
+    /// How many axes there are, if that is known.
+    type Rank;
+
+    /// The elements with a dim for each axis, the last one fastest.
+    ///
+    /// An array has its sizes. For a vector or a slice they come from the dims: one of them may be unknown.
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_into_laid`](IntoLaid::try_into_laid) returns an error.
+    #[track_caller]
+    fn into_laid<D: AxisDims<Self::Rank, Brands: List>>(self, dims: D) -> LaidIn<Self::Memory, D>
+    where
+        Self: Sized,
+        InOrder<D>: SetOf,
+    {
+        unwrap(self.try_into_laid(dims))
+    }
+
+    /// As [`into_laid`](IntoLaid::into_laid), but what sizes decide is an error: sizes that are not those of the elements, and an array
+    /// whose elements lie otherwise.
+    fn try_into_laid<D: AxisDims<Self::Rank, Brands: List>>(
+        self,
+        dims: D,
+    ) -> Result<LaidIn<Self::Memory, D>, DimError>
+    where
+        InOrder<D>: SetOf;
+}
+
+/// The elements of `M` in the order in which `D` names the dims.
+pub type LaidIn<M, D> = Laid<<M as Memory>::Elem, InOrder<D>, M>;
+
+macro_rules! flat {
+    ($([$($params:tt)*] $memory:ty;)*) => {$(
+        impl<$($params)*> IntoLaid for $memory {
+            type Memory = Self;
+            type Rank = RankDyn;
+
+            #[track_caller]
+            fn try_into_laid<D: AxisDims<RankDyn, Brands: List>>(
+                self,
+                dims: D,
+            ) -> Result<LaidIn<Self, D>, DimError>
+            where
+                InOrder<D>: SetOf,
+            {
+                let origin = Some(Location::caller());
+                let (mut sizes, mut met) = (SmallVec::<[usize; 8]>::new(), Ok(()));
+                sizes_of(&dims, self.count(), origin, |dim, size| {
+                    sizes.push(size);
+                    if met.is_ok() {
+                        met = dim.meet(size, origin);
+                    }
+                })?;
+                met?;
+                let order = const { &order_of::<D, <InOrder<D> as SetOf>::Set>() }.as_slice();
+                Ok(Laid::of(self, order, &sizes))
+            }
+        }
+    )*};
+}
+
+flat! {
+    [T: Element] Vec<T>;
+    ['a, T: Element] &'a [T];
+    ['a, T: Element] &'a mut [T];
+}
+
+macro_rules! borrowed_vectors {
+    ($($vector:ty, $slice:ty;)*) => {$(
+        impl<'a, T: Element> IntoLaid for $vector {
+            type Memory = $slice;
+            type Rank = RankDyn;
+
+            #[track_caller]
+            fn try_into_laid<D: AxisDims<RankDyn, Brands: List>>(
+                self,
+                dims: D,
+            ) -> Result<LaidIn<$slice, D>, DimError>
+            where
+                InOrder<D>: SetOf,
+            {
+                <$slice>::try_into_laid(self, dims)
+            }
+        }
+    )*};
+}
+
+borrowed_vectors! {
+    &'a Vec<T>, &'a [T];
+    &'a mut Vec<T>, &'a mut [T];
+}
+
+macro_rules! arrays {
+    ($([$($params:tt)*] $array:ty, $memory:ty, |$a:ident| $elements:expr;)*) => {$(
+        impl<$($params)* T: Element, N: Dimension + NdRank> IntoLaid for $array {
+            type Memory = $memory;
+            type Rank = N::Rank;
+
+            #[track_caller]
+            fn try_into_laid<D: AxisDims<N::Rank, Brands: List>>(
+                self,
+                dims: D,
+            ) -> Result<LaidIn<$memory, D>, DimError>
+            where
+                InOrder<D>: SetOf,
+            {
+                let origin = Some(Location::caller());
+                let sizes = self.shape().to_vec();
+                let (mut names, mut met) = (Vec::new(), Ok(()));
+                dims.each(|dim| {
+                    if let (Ok(()), Some(&size)) = (&met, sizes.get(names.len())) {
+                        met = dim.meet(size, origin);
+                    }
+                    names.push(dim.name);
+                });
+                check_rank(sizes.len(), names.len())?;
+                met?;
+                let $a = self;
+                let memory: Option<$memory> = $elements;
+                let Some(memory) = memory else { return Err(not_in_order(&names, &sizes)) };
+                let order = const { &order_of::<D, <InOrder<D> as SetOf>::Set>() }.as_slice();
+                Ok(Laid::of(memory, order, &sizes))
+            }
+        }
+    )*};
+}
+
+arrays! {
+    [] Array<T, N>, Vec<T>, |a| {
+        let (contiguous, len) = (a.is_standard_layout(), a.len());
+        match a.into_raw_vec_and_offset() {
+            (data, None | Some(0)) if contiguous && data.len() == len => Some(data),
+            _ => None,
+        }
+    };
+    ['a,] ArrayView<'a, T, N>, &'a [T], |a| a.to_slice();
+    ['a,] ArrayViewMut<'a, T, N>, &'a mut [T], |a| a.into_slice();
+    ['a, S: Data<Elem = T>,] &'a ArrayBase<S, N>, &'a [T], |a| a.as_slice();
+    ['a, S: DataMut<Elem = T>,] &'a mut ArrayBase<S, N>, &'a mut [T], |a| a.as_slice_mut();
+}
+
+#[cold]
+fn not_in_order(names: &[&str], sizes: &[usize]) -> DimError {
+    let names = names.join(", ");
+    DimError::Shape {
+        what: format!(
+            "the elements of an array of shape {sizes:?} do not lie in the order ({names}); `.at(({names})).laid(({names}))` copies them"
+        ),
+    }
+}
+
+impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
+    /// Elements that lie in this `order` of the axes of the set, which have these `sizes` in the same order.
+    fn of(memory: M, order: &[usize], sizes: &[usize]) -> Self {
+        Laid(Named::from_expr(memory.store(order, sizes)))
+    }
+
+    /// The loop axes of the tensor in the order in which they lie.
+    const ORDER: &'static AxisList = &AxisList::of(L::KEYS, <L::Set as Dims>::KEYS);
+
+    /// The sizes, in the order in which the axes lie.
+    pub fn sizes(&self) -> Vec<usize> {
+        let axes = M::axes(&self.0.expr);
+        Self::ORDER.as_slice().iter().map(|&axis| axes[axis].size).collect()
+    }
+
+    /// The elements as they lie.
+    pub fn as_slice(&self) -> &[T] {
+        M::elements(&self.0.expr)
+    }
+
+    /// The elements as they lie, to change them.
+    pub fn as_mut_slice(&mut self) -> &mut [T]
+    where
+        M: Writable,
+    {
+        M::elements_mut(&mut self.0.expr)
+    }
+
+    /// The same elements, borrowed.
+    pub fn view(&self) -> Laid<T, L, &[T]> {
+        Laid::of(self.as_slice(), Self::ORDER.as_slice(), &self.sizes())
+    }
+
+    /// The same elements, borrowed to change them.
+    pub fn view_mut(&mut self) -> Laid<T, L, &mut [T]>
+    where
+        M: Writable,
+    {
+        let sizes = self.sizes();
+        Laid::of(self.as_mut_slice(), Self::ORDER.as_slice(), &sizes)
+    }
+
+    /// The elements as an ndarray view with the same axes. Nothing is copied.
+    pub fn as_array(&self) -> ArrayView<'_, T, NdOf<L>>
+    where
+        ListOf<L>: Length,
+    {
+        let view = ArrayView::from_shape(self.sizes(), self.as_slice())
+            .expect("the sizes are those of the elements");
+        view.into_dimensionality().expect("each dim is an axis")
+    }
+
+    /// The elements as an ndarray view with the same axes, to change them. Nothing is copied.
+    pub fn as_array_mut(&mut self) -> ArrayViewMut<'_, T, NdOf<L>>
+    where
+        M: Writable,
+        ListOf<L>: Length,
+    {
+        let sizes = self.sizes();
+        let view = ArrayViewMut::from_shape(sizes, self.as_mut_slice())
+            .expect("the sizes are those of the elements");
+        view.into_dimensionality().expect("each dim is an axis")
+    }
+
+    /// The elements as a place to assign to, for `add_assign` and the like.
+    pub fn as_place(&mut self) -> Place<'_, T, L::Set>
+    where
+        M: Writable,
+    {
+        let sizes = self.sizes();
+        Place::in_order(self.as_mut_slice(), Self::ORDER.as_slice(), &sizes)
+    }
+
+    /// Replaces the elements by those of `value`, which is broadcast along the dims that it does not have.
+    ///
+    /// # Panics
+    ///
+    /// If sizes conflict, or an index of `value` is out of range.
+    #[track_caller]
+    pub fn assign<B: Operand<T, Expr: Expr<Elem = T>>>(&mut self, value: B)
+    where
+        T: Element,
+        M: Writable,
+        L::Set: Covers<B::Dims>,
+        Rank0: CoversAxes<B::Rank>,
+    {
+        if const { typed_operands::<L::Set, B::Expr>(Self::ORDER).is_some() } {
+            let operands = const { typed_operands::<L::Set, B::Expr>(Self::ORDER) };
+            let own: SmallVec<[Axis; 8]> = M::axes(&self.0.expr).into();
+            let value = value.into_expr();
+            let done = fill_typed::<L::Set, _>(&value, &own, self.as_mut_slice(), operands.unwrap_or(0));
+            if !unwrap(done) {
+                self.as_place().assign(Named::<T, B::Dims, B::Rank, _>::from_expr(value));
+            }
+        } else {
+            self.as_place().assign(value);
+        }
+    }
+
+    /// The tensor with some neighbours among its axes as one dim `whole`, whose size is the product of theirs: `(N, H, W, C)` with `(H, W)`
+    /// as `Pixel` is `(N, Pixel, C)`. The type proves that this moves nothing.
+    ///
+    /// # Panics
+    ///
+    /// If `whole` has another size.
+    #[track_caller]
+    pub fn merge<P: PartsOf<W> + Neighbours<L, W> + RolesMerge<W>, W: DimRef + NewBeside<L, P>>(
+        self,
+        parts: P,
+        whole: W,
+    ) -> Laid<T, Merged<L, P, W>, M>
+    where
+        ListOf<L>: MergesIn<P::Brands, W::Brand>,
+        Merged<L, P, W>: SetOf + Dims,
+    {
+        unwrap(self.try_merge(parts, whole))
+    }
+
+    /// As [`merge`](Laid::merge), but what sizes decide is an error.
+    pub fn try_merge<P: PartsOf<W> + Neighbours<L, W> + RolesMerge<W>, W: DimRef + NewBeside<L, P>>(
+        self,
+        _parts: P,
+        whole: W,
+    ) -> Result<Laid<T, Merged<L, P, W>, M>, DimError>
+    where
+        ListOf<L>: MergesIn<P::Brands, W::Brand>,
+        Merged<L, P, W>: SetOf + Dims,
+    {
+        let mut sizes = self.sizes();
+        let parts = P::KEYS.as_slice();
+        let first =
+            parts.first().and_then(|key| L::KEYS.position(key)).expect("the parts are axes of the tensor");
+        let size = sizes.drain(first..first + parts.len()).product();
+        whole.info().meet(size, None)?;
+        sizes.insert(first, size);
+        Ok(self.with_axes(&sizes))
+    }
+
+    /// The tensor with one axis as several dims, the last one fastest; one of their sizes may be unknown. `(N, Pixel, C)` with `Pixel` as
+    /// `(H, W)` is `(N, H, W, C)`. The type proves that this moves nothing.
+    ///
+    /// # Panics
+    ///
+    /// If the sizes do not multiply to that of `whole`.
+    #[track_caller]
+    pub fn split<W: DimRef + AxisOf<L, P>, P: PartsOf<W> + NewInPlaceOf<W, L> + RolesSplit<W>>(
+        self,
+        whole: W,
+        parts: P,
+    ) -> Laid<T, Divided<L, W, P>, M>
+    where
+        ListOf<L>: DividesInto<W::Brand, P::Brands>,
+        Divided<L, W, P>: SetOf + Dims,
+    {
+        unwrap(self.try_split(whole, parts))
+    }
+
+    /// As [`split`](Laid::split), but what sizes decide is an error.
+    pub fn try_split<W: DimRef + AxisOf<L, P>, P: PartsOf<W> + NewInPlaceOf<W, L> + RolesSplit<W>>(
+        self,
+        whole: W,
+        parts: P,
+    ) -> Result<Laid<T, Divided<L, W, P>, M>, DimError>
+    where
+        ListOf<L>: DividesInto<W::Brand, P::Brands>,
+        Divided<L, W, P>: SetOf + Dims,
+    {
+        let mut sizes = self.sizes();
+        let at = L::KEYS.position(&whole.info().key()).expect("the dim is an axis of the tensor");
+        let (mut own, mut met) = (SmallVec::<[usize; 8]>::new(), Ok(()));
+        sizes_of(&parts, sizes[at], None, |dim, size| {
+            own.push(size);
+            if met.is_ok() {
+                met = dim.meet(size, None);
+            }
+        })?;
+        met?;
+        sizes.splice(at..=at, own);
+        Ok(self.with_axes(&sizes))
+    }
+
+    /// The same elements with other axes, in the order in which they lie.
+    fn with_axes<N: SetOf + Dims>(self, sizes: &[usize]) -> Laid<T, N, M> {
+        let order = const { &AxisList::of(N::KEYS, <N::Set as Dims>::KEYS) }.as_slice();
+        Laid::of(M::release::<L::Set>(self.0.expr), order, sizes)
+    }
+}
+
+/// The dimension type of an ndarray array with an axis for each dim of `L`.
+pub type NdOf<L> = <<ListOf<L> as Length>::Rank as Rank>::Nd;
+
+impl<T: Element, L: SetOf + Dims> Laid<T, L> {
+    /// The elements as they lie, for good. Nothing is copied.
+    pub fn into_vec(self) -> Vec<T> {
+        Vec::release::<L::Set>(self.0.expr)
+    }
+
+    /// The elements as an ndarray array with the same axes in standard layout. Nothing is copied.
+    pub fn into_array(self) -> <<ListOf<L> as Length>::Rank as ArrayRank>::Array<T>
+    where
+        ListOf<L>: Length<Rank: ArrayRank>,
+    {
+        let sizes = self.sizes();
+        <<ListOf<L> as Length>::Rank as ArrayRank>::array(self.into_vec(), &sizes)
+    }
+}
+
+impl<'a, T: Element, L: SetOf + Dims> Laid<T, L, &'a [T]> {
+    /// The elements as they lie, for as long as they are borrowed.
+    pub fn into_slice(self) -> &'a [T] {
+        <&[T]>::release::<L::Set>(self.0.expr)
+    }
+
+    /// The elements as an ndarray view with the same axes, for as long as they are borrowed. Nothing is copied.
+    pub fn into_array(self) -> ArrayView<'a, T, NdOf<L>>
+    where
+        ListOf<L>: Length,
+    {
+        let sizes = self.sizes();
+        let view =
+            ArrayView::from_shape(sizes, self.into_slice()).expect("the sizes are those of the elements");
+        view.into_dimensionality().expect("each dim is an axis")
+    }
+}
+
+impl<'a, T: Element, L: SetOf + Dims> Laid<T, L, &'a mut [T]> {
+    /// The elements as they lie, for as long as they are borrowed.
+    pub fn into_slice(self) -> &'a mut [T] {
+        <&mut [T]>::release::<L::Set>(self.0.expr)
+    }
+}
+
+impl<T: Element, L: SetOf, M: Memory<Elem = T>> Laid<T, L, M> {
+    /// The tensor, whose type does not say how it lies. Nothing is copied, and [`laid`](Lay::laid) with the same order is the way back.
+    pub fn into_inner(self) -> Named<T, L::Set, Rank0, M::Tensor<L::Set>> {
+        self.0
+    }
+}
+
+impl<T: Element, L: SetOf, M: Memory<Elem = T>> Deref for Laid<T, L, M> {
+    type Target = Named<T, L::Set, Rank0, M::Tensor<L::Set>>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
+}
+
+impl<T: Element, L: SetOf, M: Memory<Elem = T, Tensor<L::Set>: Clone>> Clone for Laid<T, L, M> {
+    fn clone(&self) -> Self {
+        Laid(self.0.clone())
+    }
+}
+
+impl<T: Element, L: SetOf> Copy for Laid<T, L, &[T]> {}
+
+impl<T: Element, L: SetOf, M: Memory<Elem = T>> fmt::Debug for Laid<T, L, M>
+where
+    Named<T, L::Set, Rank0, M::Tensor<L::Set>>: fmt::Debug,
+{
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> AsTensor for Laid<T, L, M> {
+    type Elem = T;
+    type Dims = L::Set;
+    type Rank = Rank0;
+    type Expr = Packed<M::Tensor<L::Set>, L>;
+
+    #[inline(always)]
+    fn into_named(self) -> NamedOf<Self> {
+        Named::from_expr(Packed::new(self.0.expr))
+    }
+}
+
+impl<'a, T: Element, L: SetOf + Dims, M: Memory<Elem = T>> AsTensor for &'a Laid<T, L, M> {
+    type Elem = T;
+    type Dims = L::Set;
+    type Rank = Rank0;
+    type Expr = Packed<&'a M::Tensor<L::Set>, L>;
+
+    #[inline(always)]
+    fn into_named(self) -> NamedOf<Self> {
+        Named::from_expr(Packed::new(&self.0.expr))
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Operand<T> for Laid<T, L, M> {
+    type Dims = L::Set;
+    type Rank = Rank0;
+    type Expr = Packed<M::Tensor<L::Set>, L>;
+
+    #[inline(always)]
+    fn into_expr(self) -> Self::Expr {
+        self.into_named().expr
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<'a, T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Operand<T> for &'a Laid<T, L, M> {
+    type Dims = L::Set;
+    type Rank = Rank0;
+    type Expr = Packed<&'a M::Tensor<L::Set>, L>;
+
+    #[inline(always)]
+    fn into_expr(self) -> Self::Expr {
+        self.into_named().expr
+    }
+}

@@ -1,0 +1,90 @@
+//! Operators on tensors with a typed layout. (Through [`Deref`](core::ops::Deref) the layout would be forgotten.)
+
+use super::{Laid, Memory};
+use crate::elementwise::{Joined, ScalarOut, UnaryOut};
+use crate::expr::{Binary, Operand, Scalar, Unary};
+use crate::named::Named;
+use crate::ops;
+use crate::rank::Rank0;
+use crate::scalar::{Element, Logic, Num, Ordered, Signed};
+use crate::set::{Dims, SetOf, Union};
+use crate::tensor::AsTensor;
+
+macro_rules! binary {
+    ($($trait:ident $method:ident $op:ident [$bound:ident];)*) => {$(
+        binary!(@side [] Laid<T, L, M>, $trait $method $op $bound);
+        binary!(@side ['a,] &'a Laid<T, L, M>, $trait $method $op $bound);
+    )*};
+    (@side [$($lifetime:tt)*] $side:ty, $trait:ident $method:ident $op:ident $bound:ident) => {
+        impl<$($lifetime)* T: $bound + Element, L: SetOf + Dims, M: Memory<Elem = T>, B: Operand<T>> core::ops::$trait<B> for $side
+        where
+            L::Set: Union<B::Dims>,
+        {
+            type Output = Joined<ops::$op, T, L::Set, Rank0, <Self as AsTensor>::Expr, B>;
+
+            #[inline(always)]
+            fn $method(self, other: B) -> Self::Output {
+                Named::from_expr(Binary { op: ops::$op, a: self.into_named().expr, b: other.into_expr() })
+            }
+        }
+    };
+}
+
+binary! {
+    Add add Add [Num];
+    Sub sub Sub [Num];
+    Mul mul Mul [Num];
+    Div div Div [Num];
+    Rem rem Rem [Ordered];
+    BitAnd bitand And [Logic];
+    BitOr bitor Or [Logic];
+    BitXor bitxor Xor [Logic];
+}
+
+macro_rules! unary {
+    ($($trait:ident $method:ident [$bound:ident];)*) => {$(
+        unary!(@side [] Laid<T, L, M>, $trait $method $bound);
+        unary!(@side ['a,] &'a Laid<T, L, M>, $trait $method $bound);
+    )*};
+    (@side [$($lifetime:tt)*] $side:ty, $trait:ident $method:ident $bound:ident) => {
+        impl<$($lifetime)* T: $bound + Element, L: SetOf + Dims, M: Memory<Elem = T>> core::ops::$trait for $side {
+            type Output = UnaryOut<ops::$trait, Self>;
+
+            #[inline(always)]
+            fn $method(self) -> Self::Output {
+                Named::from_expr(Unary { op: ops::$trait, a: self.into_named().expr })
+            }
+        }
+    };
+}
+
+unary! {
+    Neg neg [Signed];
+    Not not [Logic];
+}
+
+/// A scalar on the left.
+macro_rules! scalars {
+    ($($t:ty),*) => {$(
+        scalars!(@sides $t: Add add, Sub sub, Mul mul, Div div);
+    )*};
+    (@sides $t:ty: $($trait:ident $method:ident),*) => {$(
+        scalars!(@side [] Laid<$t, L, M>, $t, $trait $method);
+        scalars!(@side ['a,] &'a Laid<$t, L, M>, $t, $trait $method);
+    )*};
+    (@side [$($lifetime:tt)*] $side:ty, $t:ty, $trait:ident $method:ident) => {
+        impl<$($lifetime)* L: SetOf + Dims, M: Memory<Elem = $t>> core::ops::$trait<$side> for $t {
+            type Output = ScalarOut<ops::$trait, $t, $side>;
+
+            #[inline(always)]
+            fn $method(self, other: $side) -> Self::Output {
+                Named::from_expr(Binary { op: ops::$trait, a: Scalar(self), b: other.into_named().expr })
+            }
+        }
+    };
+}
+
+scalars!(i8, i16, i32, i64, isize, u8, u16, u32, u64, usize, f32, f64);
+scalars!(num_complex::Complex32, num_complex::Complex64);
+#[cfg(feature = "half")]
+scalars!(half::f16, half::bf16);

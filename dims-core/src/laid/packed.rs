@@ -1,0 +1,177 @@
+//! Elements whose type says in which order they lie, as a leaf of expressions.
+
+use crate::error::DimError;
+use crate::expr::{Expr, Factors, Raw};
+use crate::kernel::strided::{Strided, Way};
+use crate::plan::axes::{AxisList, Layout};
+use crate::plan::contract;
+use crate::plan::direct::Memory;
+use crate::plan::nest::{Nest, Operands};
+use crate::plan::rows::Rows;
+use crate::plan::shape::Shape;
+use crate::rank::Rank;
+use crate::scalar::{Element, Num};
+use crate::set::{Dims, Keys, SetOf};
+use crate::storage::axes::Axis;
+use crate::storage::{Owned, View};
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::any::TypeId;
+use core::marker::PhantomData;
+
+/// Elements `E` in memory that lie contiguously in the order of the dims `L`, which are all that they have.
+///
+/// Where all operands of an expression are such, in one order, and this is the order in which the result will lie or its lines be reduced,
+/// its loops are known to rustc but for their lengths: see [`Layout`].
+pub struct Packed<E, L>(E, PhantomData<fn() -> L>);
+
+impl<E, L> Packed<E, L> {
+    /// Elements that lie so. (They are those of a `Laid`.)
+    #[inline(always)]
+    pub(super) fn new(elements: E) -> Self {
+        Packed(elements, PhantomData)
+    }
+}
+
+/// What `Packed` can be: a tensor in memory, owned or borrowed.
+pub trait Held: Expr {
+    /// All elements as they lie, if they are owned.
+    fn into_all(self) -> Result<Vec<Self::Elem>, Self>
+    where
+        Self: Sized,
+    {
+        Err(self)
+    }
+
+    /// The first of the elements, if they are owned.
+    fn own(&mut self) -> Option<*mut Self::Elem> {
+        None
+    }
+}
+
+impl<T: Element, S: Dims> Held for Owned<T, S> {
+    #[inline(always)]
+    fn into_all(self) -> Result<Vec<T>, Self> {
+        Ok(self.into_vec())
+    }
+
+    #[inline(always)]
+    fn own(&mut self) -> Option<*mut T> {
+        Some(self.as_mut_ptr())
+    }
+}
+
+impl<T: Element, S: Dims> Held for View<'_, T, S> {}
+impl<E: Held> Held for &E {}
+
+impl<E, L: SetOf + Dims> Packed<E, L> {
+    /// The axes of the set in the order in which they lie.
+    const ORDER: &'static AxisList = &AxisList::of(L::KEYS, <L::Set as Dims>::KEYS);
+}
+
+impl<E: Held, L: SetOf + Dims> Expr for Packed<E, L> {
+    type Elem = E::Elem;
+    type Kernel<'k, W: Way>
+        = Strided<'k, E::Elem, (), W>
+    where
+        Self: 'k;
+    const OWNS: bool = E::OWNS;
+    const MEMORY: Option<&'static Keys> = E::MEMORY;
+    const LAYOUT: Layout = Layout::In { order: L::KEYS, operands: 1 };
+
+    #[inline(always)]
+    fn memory(&self) -> Memory<'_, E::Elem> {
+        self.0.memory()
+    }
+
+    #[inline(always)]
+    fn in_memory<U: Dims>(&self) -> Option<Raw<E::Elem>> {
+        self.0.in_memory::<U>()
+    }
+
+    #[inline(always)]
+    fn alike<'s, U: Dims, W: Way>(&'s self, like: &mut Option<&'s [Axis]>, operands: &mut usize) -> bool {
+        if !W::UNIT {
+            return self.0.alike::<U, W>(like, operands);
+        }
+        *operands += 1;
+        let (_, own) = self.0.memory();
+        like.get_or_insert(own).iter().zip(own).all(|(like, own)| like.size == own.size)
+    }
+
+    #[inline(always)]
+    fn meet<U: Dims, R: Rank>(&self, shape: &mut Shape) -> Result<(), DimError> {
+        self.0.meet::<U, R>(shape)
+    }
+
+    #[inline(always)]
+    fn rows<U: Dims, R: Rank>(&self, shape: &Shape, rows: &mut Rows) {
+        self.0.rows::<U, R>(shape, rows);
+    }
+
+    #[inline(always)]
+    fn kernel<'k, W: Way>(&'k self, operands: &mut Operands<'k>) -> Self::Kernel<'k, W> {
+        // SAFETY: the loops have the sizes of the axes of these elements (they met), so their positions are positions of the axes, each of
+        // which is an element that `self` owns or borrows for `'k`. `W` says that the innermost stride is 1 only where `LAYOUT` does.
+        unsafe { Strided::on_the_way(self.0.memory().0, operands.next_row(), ()) }
+    }
+
+    #[inline(always)]
+    fn factors<'s, U: Dims, R: Rank>(
+        &'s self,
+        shape: &Shape,
+        factors: &mut Factors<'s, E::Elem>,
+    ) -> Result<(), DimError>
+    where
+        E::Elem: Num,
+    {
+        self.0.factors::<U, R>(shape, factors)
+    }
+
+    #[inline(always)]
+    fn supports<U: Dims, R: Rank>(&self, shape: &Shape, supports: &mut contract::Supports) {
+        self.0.supports::<U, R>(shape, supports);
+    }
+
+    fn describe(&self) -> String {
+        "laid".into()
+    }
+
+    #[inline]
+    fn collect(&self, nest: &Nest, len: usize) -> Result<Vec<E::Elem>, DimError> {
+        self.0.collect(nest, len)
+    }
+
+    #[inline]
+    fn finish<U: Dims, R: Rank>(
+        self,
+        nest: &Nest,
+        order: &[usize],
+        len: usize,
+    ) -> Result<Vec<E::Elem>, DimError> {
+        self.0.finish::<U, R>(nest, order, len)
+    }
+
+    #[inline(always)]
+    fn place<W: Element, U: Dims, R: Rank>(&mut self, order: &[usize], _: usize) -> Option<*mut W> {
+        // That they lie in this order is known; that no axis is missing is, too, where the number of axes is the same.
+        let same = TypeId::of::<E::Elem>() == TypeId::of::<W>();
+        if same && R::N == 0 && order == Self::ORDER.as_slice() {
+            return self.0.own().map(<*mut E::Elem>::cast);
+        }
+        None
+    }
+
+    #[inline(always)]
+    fn into_place<W: Element>(self, place: *mut W) -> Option<Vec<W>> {
+        self.0.into_place(place)
+    }
+
+    #[inline(always)]
+    fn into_contiguous(self, order: &[usize]) -> Result<Vec<E::Elem>, Self> {
+        if order == Self::ORDER.as_slice() {
+            return self.0.into_all().map_err(Self::new);
+        }
+        Err(self)
+    }
+}

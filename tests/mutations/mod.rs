@@ -1,0 +1,70 @@
+//! Files that are cut off or changed, for readers that must refuse them or make something of them, and never panic.
+
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+use std::time::Instant;
+
+/// Every beginning of every sample.
+pub fn cut_off(samples: &[Vec<u8>], read: impl Fn(&[u8])) {
+    for file in samples {
+        for end in 0..file.len() {
+            read(&file[..end]);
+        }
+    }
+}
+
+/// Every byte of every sample, changed to what `changed` makes of it.
+pub fn wrong_bytes<const N: usize>(
+    samples: &[Vec<u8>],
+    changed: impl Fn(u8) -> [u8; N],
+    read: impl Fn(&[u8]),
+) {
+    for sample in samples {
+        let mut file = sample.clone();
+        for at in 0..file.len() {
+            for byte in changed(sample[at]) {
+                file[at] = byte;
+                read(&file);
+            }
+            file[at] = sample[at];
+        }
+    }
+}
+
+/// Random changes, as many as there is time for: `FUZZ_SECONDS=600` runs for ten minutes. `words` are what the format is made of.
+pub fn random_changes(samples: &[Vec<u8>], words: &[&[u8]], read: impl Fn(&[u8])) {
+    let seconds = std::env::var("FUZZ_SECONDS").ok().and_then(|seconds| seconds.parse().ok()).unwrap_or(2.0);
+    let mut random = StdRng::seed_from_u64(1);
+    let started = Instant::now();
+    while started.elapsed().as_secs_f64() < seconds {
+        let mut file = samples[random.random_range(0..samples.len())].clone();
+        for _ in 0..random.random_range(1..6) {
+            change(&mut file, samples, words, &mut random);
+        }
+        read(&file);
+    }
+}
+
+/// One change: a byte, the end, a word put in or in the place of something, or a piece of another sample.
+fn change(file: &mut Vec<u8>, samples: &[Vec<u8>], words: &[&[u8]], random: &mut StdRng) {
+    let at = random.random_range(0..file.len());
+    let word = words[random.random_range(0..words.len())].iter().copied();
+    match random.random_range(0..5) {
+        0 => file[at] = random.random(),
+        1 => file.truncate(at.max(1)),
+        2 => drop(file.splice(at..at, word)),
+        3 => {
+            let end = random.random_range(at..file.len()) + 1;
+            drop(file.splice(at..end.min(at + 20), word));
+        }
+        _ => {
+            let other = &samples[random.random_range(0..samples.len())];
+            let from = random.random_range(0..other.len());
+            let end = random.random_range(from..other.len());
+            drop(file.splice(at..at, other[from..end].iter().copied()));
+        }
+    }
+    if file.is_empty() {
+        file.push(0);
+    }
+}
