@@ -352,7 +352,8 @@ fn planned<U: Dims, W: Real, M: Expr<Elem = bool>, B: Expr<Elem: Real<Wide = W>>
         strides: Strides { q: q.start(), k: k.start(), v: v.start() },
         scale,
     };
-    let parallel = M::Kernel::<'_, AnyStride>::PARALLEL && (bias.is_none() || B::Kernel::<'_, AnyStride>::PARALLEL);
+    let parallel =
+        M::Kernel::<'_, AnyStride>::PARALLEL && (bias.is_none() || B::Kernel::<'_, AnyStride>::PARALLEL);
     let threads = if parallel { threads::parts(work.multiplications() / 32) } else { 1 };
     record(|| work.step(mask.describe(), bias.map(Expr::describe), len, threads));
     attend(&work, len, threads, || {
