@@ -121,6 +121,9 @@
 //!   shapes with AVX-512. It takes longer to build.
 //! * `rayon` (on by default): large results are computed on several threads. What is computed does not depend on how many.
 //! * `blas`: matrix products run by a BLAS that the program links and installs: [`blas`].
+//! * `std` (on by default): the standard library. With it the machine's instructions are chosen at run time, memory is recycled
+//!   (`storage::memory`), and there are [`explain`](plan::explain::explain) and [`ledger`](stream::ledger()). `gemm`, `rayon`, `image`, `onnx` and the
+//!   features for files need it. Without it the crate needs `core` and `alloc`: see below.
 //! * `approx`: tensors can be compared with `approx::assert_relative_eq!` and the like.
 //! * `half`: elements of type `half::f16` and `half::bf16`.
 //! * `image`, `mdarray`, `nalgebra`: images, arrays and matrices of these crates are bound as arrays are, and made from tensors; `candle`: tensors
@@ -131,6 +134,16 @@
 //!   model mean (`onnx`).
 //! * `rand`: `random`, tensors of random elements.
 //! * `serde`: tensors with the names of their dims, in any format of serde's; reading checks the names.
+//!
+//! # Without the standard library, and on other machines
+//!
+//! With `default-features = false` the crate is `no_std`; the macros work in crates that are. All that is not files or threads is there, errors
+//! and allocation failures among it. Instructions are those that the target guarantees, so `-C target-cpu` matters; functions of floats are those of the
+//! crate `libm`. (ndarray's `array!` asks that `alloc::vec` be in scope.)
+//!
+//! x86-64 with or without AVX2 and AVX-512, AArch64 (NEON) and WebAssembly, with all features, are built for each change. On WebAssembly without
+//! threads `rayon` computes on the one that there is; `-C target-feature=+simd128` makes loops of vectors. Sizes are counted in `usize`: one that
+//! 32 bits cannot count is a [`DimError`](error::DimError) there, as one that 64 bits cannot count is elsewhere.
 
 #![no_std]
 

@@ -18,11 +18,11 @@ mod blas;
 #[cfg_attr(feature = "gemm", path = "gemm/fast.rs")]
 #[cfg_attr(not(feature = "gemm"), path = "gemm/portable.rs")]
 mod library;
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
 pub mod panels;
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
 pub mod unpacked;
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
 mod vector;
 
 /// A strided matrix for reading.
@@ -93,7 +93,7 @@ impl<T> Product<T> {
 
     /// The product, or its transposed, so that the columns of the result are nearer to each other than its rows.
     #[inline]
-    #[cfg(any(feature = "gemm", target_arch = "x86_64"))]
+    #[cfg(any(feature = "gemm", all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2"))))]
     pub fn lying(&self) -> Self {
         if self.c_row.unsigned_abs() < self.c_col.unsigned_abs() { self.transposed() } else { *self }
     }
@@ -135,7 +135,7 @@ pub unsafe fn multiply<T: Num>(product: &Product<T>) {
     if !is_small_product(product.m, product.n, product.k) && unsafe { blas::multiply(product) } {
         return;
     }
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
     // SAFETY: the caller's promise; the transposed product is the same one.
     if unsafe { unpacked::multiply(&product.lying()) } {
         return;
@@ -146,7 +146,7 @@ pub unsafe fn multiply<T: Num>(product: &Product<T>) {
         dispatch(Small { product, sum });
         return;
     }
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
     // SAFETY: the caller's promise; the transposed product is the same one.
     if unsafe { panels::multiply_sideways(&product.lying()) } {
         return;
@@ -166,6 +166,7 @@ pub fn is_small_product(m: usize, n: usize, k: usize) -> bool {
 }
 
 /// Whether products of this type run by a BLAS that the user has installed, where it can be told how they lie.
+#[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
 #[inline]
 pub fn has_blas<T: Num>() -> bool {
     #[cfg(feature = "blas")]

@@ -7,7 +7,7 @@
 //! On other machines than x86-64 the loops are compiled once, for what the target guarantees: NEON on AArch64, and SIMD on WebAssembly if the
 //! program is built with `-C target-feature=+simd128`. Without the standard library that is so on x86-64 as well.
 
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
 use core::sync::atomic::{AtomicU8, Ordering};
 
 /// An instruction set, as far as scalar code must know it.
@@ -36,7 +36,7 @@ impl Isa for Baseline {
 
 /// Instructions with fused multiply-add: x86-64 with AVX2 and FMA, or AVX-512; AArch64.
 #[derive(Clone, Copy)]
-#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
+#[allow(dead_code)] // Not every target has them.
 pub struct Fused;
 
 impl Isa for Fused {
@@ -93,14 +93,14 @@ pub trait Task {
     type Out;
     /// Whether the work is also compiled for AVX-512: for what computes much on elements that are at hand, and is not compiled for each
     /// expression.
-    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
+    #[allow(dead_code)] // On x86-64 alone there is a choice.
     const WIDE: bool = false;
     /// Does the work.
     fn run<I: Isa>(self) -> Self::Out;
 }
 
 /// The instructions that a machine has, of those for which loops are compiled.
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(u8)]
 pub enum Level {
@@ -113,7 +113,10 @@ pub enum Level {
 }
 
 /// The best instructions that this machine has: asked at run time, or without the standard library what the target guarantees.
-#[cfg(target_arch = "x86_64")]
+///
+/// (The target may have no registers for floats then, and no code that uses them may be compiled: so all of this is left out, with what asks
+/// for it, where AVX2 is not guaranteed either.)
+#[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
 #[inline]
 pub fn level() -> Level {
     /// What was found out; 0 before.
@@ -130,7 +133,7 @@ pub fn level() -> Level {
     }
 }
 
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
 #[cold]
 fn detect() -> Level {
     macro_rules! has {
@@ -156,7 +159,7 @@ fn detect() -> Level {
 /// (It is never inlined, so that there is one copy of a task for each instruction set, however often it is dispatched.)
 #[inline(never)]
 pub fn dispatch<W: Task>(task: W) -> W::Out {
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
     {
         #[target_feature(enable = "avx2,fma")]
         unsafe fn with_avx2<W: Task>(task: W) -> W::Out {

@@ -22,7 +22,7 @@ use core::marker::PhantomData;
 /// Elements `E` in memory that lie contiguously in the order of the dims `L`, which are all that they have.
 ///
 /// Where all operands of an expression are such, in one order, and this is the order in which the result will lie or its lines be reduced,
-/// its loops are known to rustc but for their lengths: see [`Layout`].
+/// its loops are known to rustc but for their lengths: see `Layout`.
 pub struct Packed<E, L>(E, PhantomData<fn() -> L>);
 
 impl<E, L> Packed<E, L> {

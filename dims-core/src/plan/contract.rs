@@ -7,7 +7,7 @@
 
 use super::explain::{Loops, Step, record};
 use super::nest::{Nest, Parts};
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
 use super::panels::InPanels;
 use super::path::path;
 use super::products::{Roles, merge};
@@ -347,7 +347,7 @@ fn matrix_pair<T: Num>(
     let loops = |axes, a: &Operand<'_, T>, b: &Operand<'_, T>| merge(axes, sizes, &a.strides, &b.strides, &c);
     let len = kept.iter().map(|&axis| sizes[axis]).product();
     let mut runs = roles.map(|axes| loops(axes, &a, &b));
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
     if let Some(products) = InPanels::of::<T>(&runs) {
         let mut out = reserve::<T>(len)?;
         record(|| products.step::<T>());

@@ -8,7 +8,7 @@ pub(crate) mod contract;
 pub(crate) mod direct;
 pub mod explain;
 pub(crate) mod nest;
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
 pub(crate) mod panels;
 pub(crate) mod path;
 pub(crate) mod products;

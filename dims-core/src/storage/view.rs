@@ -1,7 +1,6 @@
 //! Tensors that borrow their elements: what binding an array to dims yields.
 
 use super::Owned;
-use super::axes::AxisBlock;
 use crate::error::Origin;
 use crate::rank::{Rank, Rank0};
 use crate::set::Dims;
@@ -56,10 +55,12 @@ impl<'a, T, S: Dims, R: Rank, X> View<'a, T, S, R, X> {
     /// # Panics
     ///
     /// If `sizes`, which are in that order, are not the shape of `data`.
+    #[cfg(any(feature = "npy", feature = "safetensors"))]
     pub(crate) fn in_order(data: &'a [T], order: &[usize], sizes: &[usize]) -> Self
     where
         X: Default,
     {
+        use super::axes::AxisBlock;
         assert_eq!(R::N, 0, "all axes are those of dims");
         let named = super::axes::in_order(data.len(), order, sizes);
         let positional = R::Axes::filled(crate::storage::axes::Axis::default());

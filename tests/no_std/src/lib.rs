@@ -158,7 +158,7 @@ mod tests {
         assert_eq!(greatest[2], a.column(2).fold(f32::MIN, |most, &x| most.max(x)));
 
         assert_eq!(packed(&a), [a.clone(), a.clone()]);
-        let lengths = length(&a.at((Token, Width)).eval());
+        let lengths = length(a.at((Token, Width)).eval());
         assert!((lengths.order(Token)[1] - a.row(1).dot(&a.row(1)).sqrt()).abs() < 1e-6);
         assert!(complaint().contains('i'), "{}", complaint());
         assert_eq!(<Time as Role>::NAMES, ["Time"]);
