@@ -268,7 +268,7 @@ fn borrowed_memory_is_written() {
         // What can be written can be read.
         let (sum, plan) = explain(|| (&place - &x).sum((H, W, C)).order(()));
         assert_eq!((sum, known(&plan)), (24.0, vec![24]));
-        assert_eq!((&place * &x.view()).sum((H, W, C)).order(()), (image() * (image() + 1.0)).sum());
+        assert_eq!((&place * x.view()).sum((H, W, C)).order(()), (image() * (image() + 1.0)).sum());
         place.as_mut_slice()[0] = 7.0;
         place.as_array_mut()[(0, 0, 1)] = 8.0;
         let lines = place.merge((W, C), typed_dims_line::Line);

@@ -169,7 +169,7 @@ mod propagation {
     fn another_meaning_is_said() {
         dims! { pub struct Step: DataTime; }
         let steps = image().redefine(W, Step);
-        assert_eq!((&steps).size(Step), 6);
+        assert_eq!(steps.size(Step), 6);
         assert_eq!(steps.redefine(Step, W).order((N, C, H, W)), image().order((N, C, H, W)));
     }
 

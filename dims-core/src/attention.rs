@@ -172,7 +172,7 @@ where
 ///
 /// Where [`try_attention`] returns an error.
 #[track_caller]
-pub fn attention<Q, K, V, F, O, M, S, P, X>(
+pub fn attention<Q, K, V, F, O, M: Mask<Q::Elem>, S, P, X>(
     q: Q,
     k: K,
     v: V,
@@ -191,13 +191,12 @@ where
     S: Union<V::Dims> + MaskedBy<M::Dims>,
     P: Dims,
     X: Dims,
-    M: Mask<Q::Elem>,
 {
     unwrap(try_attention(q, k, v, features, over, scale, mask))
 }
 
 /// As [`attention`], but what sizes decide is an error; so are queries that have one of the dims `over`.
-pub fn try_attention<Q, K, V, F, O, M, S, P, X>(
+pub fn try_attention<Q, K, V, F, O, M: Mask<Q::Elem>, S, P, X>(
     q: Q,
     k: K,
     v: V,
@@ -216,7 +215,6 @@ where
     S: Union<V::Dims> + MaskedBy<M::Dims>,
     P: Dims,
     X: Dims,
-    M: Mask<Q::Elem>,
 {
     let (q, k, v) = (q.into_named().expr, k.into_named().expr, v.into_named().expr);
     let (mask, bias) = mask.into_parts();

@@ -32,7 +32,9 @@ impl InPanels {
         // Whether columns, or rows if those will be the columns, have neighbours only along the sum.
         let columns_sideways = k_steps.1 == 1 && n_steps.1 != 1;
         let rows_sideways = k_steps.0 == 1 && m_steps.0 != 1;
-        if !(several || columns_sideways || rows_sideways) || !are_known::<T>() {
+        // A BLAS takes matrices either way.
+        let alone = !has_blas::<T>();
+        if !(several || alone && (columns_sideways || rows_sideways)) || !are_known::<T>() {
             return None;
         }
         let count = |loops: &Loops| loops.iter().try_fold(1, |count: usize, l| count.checked_mul(l.size));
@@ -42,7 +44,7 @@ impl InPanels {
         }
         let exchanged = n_steps.2 != 1 && (m_steps.2 == 1 || m > n);
         let (m, n, sideways) = if exchanged { (n, m, rows_sideways) } else { (m, n, columns_sideways) };
-        if m < SHORT || n < NARROW || !(several || sideways && !has_blas::<T>()) {
+        if m < SHORT || n < NARROW || !(several || alone && sideways) {
             return None;
         }
         let roles = if exchanged {

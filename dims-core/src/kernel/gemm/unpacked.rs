@@ -160,6 +160,7 @@ unsafe fn strip<V: Vector, const W: usize>(product: &Product<V::Elem>, column: u
 /// The same place, of which the compiler does not know that. (It would compute each row's place from that of the row before, and the
 /// additions would then wait for each other longer than the products do.)
 #[inline(always)]
+#[allow(clippy::pointers_in_nomem_asm_block)] // nothing is read at the place
 fn unrelated<T>(mut place: *const T) -> *const T {
     // SAFETY: there is no instruction.
     unsafe { asm!("/* {0} */", inout(reg) place, options(pure, nomem, nostack, preserves_flags)) };
