@@ -141,7 +141,7 @@
 //! and allocation failures among it. Instructions are those that the target guarantees, so `-C target-cpu` matters; functions of floats are those of the
 //! crate `libm`. (ndarray's `array!` asks that `alloc::vec` be in scope.)
 //!
-//! x86-64 with or without AVX2 and AVX-512, AArch64 (NEON) and WebAssembly, with all features, are built for each change. On WebAssembly without
+//! x86-64 with or without AVX2 and AVX-512, AArch64 (NEON) and WebAssembly (with all features but `candle` and `blas`) are built for each change. On WebAssembly without
 //! threads `rayon` computes on the one that there is; `-C target-feature=+simd128` makes loops of vectors. Sizes are counted in `usize`: one that
 //! 32 bits cannot count is a [`DimError`](error::DimError) there, as one that 64 bits cannot count is elsewhere.
 

@@ -162,10 +162,12 @@ pub unsafe fn multiply<T: Num>(product: &Product<T>) {
 /// Whether a product of these sizes has a loop of its own here.
 #[inline]
 pub fn is_small_product(m: usize, n: usize, k: usize) -> bool {
-    m * n * k <= SMALL
+    // (With 32 bits the product of sizes may be too large to count, though each matrix fits.)
+    m.saturating_mul(n).saturating_mul(k) <= SMALL
 }
 
 /// Whether products of this type run by a BLAS that the user has installed, where it can be told how they lie.
+#[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
 #[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
 #[inline]
 #[cfg_attr(not(feature = "blas"), allow(clippy::extra_unused_type_parameters))]

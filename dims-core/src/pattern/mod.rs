@@ -34,7 +34,15 @@ pub use solve::dim_size;
 pub use transform::{rearrange, reduce, reduce_by};
 pub use view::rearrange_view;
 
-pub use crate::error::fail;
+use crate::error::DimError;
+
+/// Panics with the error's text, where a result is expected. (It is of any type, not `!`: beside `!` in the other branch, rustc would take
+/// that for the type of a result which it does not know yet, as that of `einsum!("i,->i", a, 2.0)`.)
+#[track_caller]
+#[inline(always)]
+pub fn fail<T>(error: &DimError) -> T {
+    crate::error::fail(error)
+}
 
 /// The names that the constant of a pattern is written in.
 pub mod plan {

@@ -144,21 +144,31 @@ impl Plan {
         self.steps.iter().map(Step::bytes).sum()
     }
 
-    /// Multiplications and additions of all matrix products, each counted as one operation.
+    /// Multiplications and additions of all matrix products, each counted as one operation; [`usize::MAX`] if there are more.
     pub fn flops(&self) -> usize {
-        self.steps.iter().map(Step::flops).sum()
+        total(&self.steps)
     }
+}
+
+/// A product that does not overflow: with 32 bits it could, for matrices of a few MiB.
+fn counted<const N: usize>(factors: [usize; N]) -> usize {
+    factors.into_iter().fold(1, usize::saturating_mul)
+}
+
+/// The operations of all steps.
+fn total(steps: &[Step]) -> usize {
+    steps.iter().map(Step::flops).fold(0, usize::saturating_add)
 }
 
 impl Step {
     /// Multiplications and additions of matrix products, each counted as one operation.
     fn flops(&self) -> usize {
         match self {
-            Step::Product { batch, m, k, n, summed, .. } => 2 * batch * m * k * n * summed,
+            Step::Product { batch, m, k, n, summed, .. } => counted([2, *batch, *m, *k, *n, *summed]),
             Step::Attention { batch, queries, keys, features, values, .. } => {
-                2 * batch * queries * keys * (features + values)
+                counted([2, *batch, *queries, *keys, features + values])
             }
-            Step::Calls { steps, .. } => steps.iter().map(Step::flops).sum(),
+            Step::Calls { steps, .. } => total(steps),
             _ => 0,
         }
     }
