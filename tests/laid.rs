@@ -176,7 +176,7 @@ fn products_of_what_is_laid() {
         (array![[1.0f64, 2.0, 3.0], [4.0, 5.0, 6.0]], array![[1.0f64, 0.5], [2.0, -1.0], [0.0, 4.0]]);
     let expected = a.dot(&b);
     let (x, y) = ((&a).into_laid((i, k)), (&b).into_laid((k, j)));
-    assert_eq!((&x * &y).sum(k).order((i, j)), expected);
+    assert_eq!((x * y).sum(k).order((i, j)), expected);
     assert_eq!((x * &b.at((k, j)).laid((j, k))).sum(k).order((i, j)), expected);
     assert_eq!((2.0 * &x * y).sum(k).laid((j, i)).into_array(), (expected * 2.0).t());
     let mut out = typed_dims::ndarray::Array2::<f64>::zeros((2, 3));
