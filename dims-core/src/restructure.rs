@@ -195,8 +195,12 @@ pub trait Restructure: Computable {
     /// }
     /// // The rows of a picture, read one after the other.
     /// let picture = from_vec(Row.of(3), vec![1.0, 2.0, 3.0]);
-    /// let (sum, _) = scan(picture.redefine(Row, Step), Step, 0.0, |sum: f64, row| (sum + row.order(()), sum));
-    /// assert_eq!(sum, 6.0);
+    /// let steps = picture.redefine(Row, Step).eval();
+    /// let (_, sums) = scan(&steps, Step, full((), 0.0), |sum, row| {
+    ///     let sum = (sum + row).eval();
+    ///     (sum.clone(), sum)
+    /// });
+    /// assert_eq!(sums.order(Step), ndarray::array![1.0, 3.0, 6.0]);
     /// ```
     ///
     /// # Panics
