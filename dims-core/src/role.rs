@@ -16,6 +16,7 @@
 //! | `rename(old, new)` | `old` means what `new` does: it has the same role, or one that refines it |
 //! | `flatten(parts, whole)`, `merge` | one of the parts means what `whole` does |
 //! | `unflatten(whole, parts)`, `split` | `whole` means what one of the parts does |
+//! | [`Stream::reshape`](crate::stream::Stream::reshape) | each new dim means what one of the axes before does |
 //! | [`redefine(old, new)`](crate::restructure::Restructure::redefine) | always: this is how to say that a dim means something else from here on |
 //!
 //! A dim without a role on either side is always accepted, and so are [`DataChannel`], [`FilterInChannel`] and [`FilterOutChannel`] for one another: they are
@@ -428,6 +429,55 @@ where
 pub trait SplitMeaning<P, W, R> {}
 #[diagnostic::do_not_recommend]
 impl<P, W, R> SplitMeaning<P, W, R> for Right {}
+
+/// The first brand of a list whose role none of the list `L` has, where the axes `L` get other names and sizes altogether.
+pub trait Unmeant<L> {
+    /// The brand, or [`Nothing`].
+    type First: Denoted + Judged;
+}
+
+impl<L> Unmeant<L> for () {
+    type First = Nothing;
+}
+
+#[diagnostic::do_not_recommend]
+impl<H, T, L> Unmeant<L> for (H, T)
+where
+    L: AnyMeans<H>,
+    L::Out: UnmeantStep<H, T, L>,
+{
+    type First = <L::Out as UnmeantStep<H, T, L>>::First;
+}
+
+/// One step of [`Unmeant`].
+pub trait UnmeantStep<H, T, L> {
+    /// The brand, or [`Nothing`].
+    type First: Denoted + Judged;
+}
+
+#[diagnostic::do_not_recommend]
+impl<H, T: Unmeant<L>, L> UnmeantStep<H, T, L> for Right {
+    type First = T::First;
+}
+#[diagnostic::do_not_recommend]
+impl<H: Brand, T, L> UnmeantStep<H, T, L> for Wrong {
+    type First = H;
+}
+
+/// Dims for which a tensor's axes `L` are exchanged: each means what one of those does.
+pub trait RolesKept<L>: DimList {}
+
+impl<P, L> RolesKept<L> for P
+where
+    L: Dims,
+    P: DimList<Brands: Unmeant<L::List>>,
+    Verdict<<P::Brands as Unmeant<L::List>>::First>:
+        UnitedMeaning<L, <P::Brands as Unmeant<L::List>>::First, RoleOfFirst<P, L>>,
+{
+}
+
+/// The role of the first brand of `P` that none of `L` means.
+type RoleOfFirst<P, L> = <<<P as DimList>::Brands as Unmeant<<L as Dims>::List>>::First as Denoted>::Role;
 
 /// What has a role: a brand, or [`Nothing`].
 pub trait Denoted {

@@ -136,7 +136,7 @@ fn roles_are_checked() {
 #[test]
 fn names_that_a_file_cannot_tell_apart() {
     let tensor = ones::<f32, _>((Out.of(2), elsewhere::Out.of(3)));
-    let what = "not a valid file: a file cannot tell two dims named `Out` apart: rename one of them";
+    let what = "cannot be written: a file cannot tell two dims named `Out` apart: rename one of them";
     assert_eq!(message(npy::to_bytes(&tensor)), what);
     assert_eq!(message(safetensors::Writer::new().put("x", &tensor)), what);
     let why = message(file().get("b").unwrap().load::<f32, (Out, elsewhere::Out)>());

@@ -7,7 +7,7 @@ use crate::convert::{AxisDims, Counted};
 use crate::named::Named;
 use crate::plan::shape::volume;
 use crate::rank::Rank0;
-use crate::set::{DimKey, Dims, MAX_DIMS};
+use crate::set::{DimKey, Dims, MAX_DIMS, Sorted};
 use crate::storage::{Owned, View};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -47,7 +47,7 @@ impl<'f> Entry<'f> {
     ///
     /// [`FileError::Dims`] if the file has no names, others, or an axis whose size is not the static size of its dim;
     /// [`FileError::Elements`] if its elements are of another type.
-    pub fn load<T: Stored, S: Dims>(&self) -> Result<Named<T, S>, FileError> {
+    pub fn load<T: Stored, S: Sorted>(&self) -> Result<Named<T, S>, FileError> {
         let order = self.named::<S>()?;
         self.owned(&order)
     }
@@ -71,7 +71,7 @@ impl<'f> Entry<'f> {
     ///
     /// As for [`load`](Entry::load), and [`FileError::NotInPlace`] if the elements are not aligned, or their bytes in the order of another
     /// machine.
-    pub fn view<T: Stored, S: Dims>(&self) -> Result<Named<T, S, Rank0, View<'f, T, S>>, FileError> {
+    pub fn view<T: Stored, S: Sorted>(&self) -> Result<Named<T, S, Rank0, View<'f, T, S>>, FileError> {
         let order = self.named::<S>()?;
         self.viewed(&order)
     }

@@ -21,6 +21,11 @@ pub enum FileError {
         /// What is wrong.
         what: String,
     },
+    /// A file cannot have this: what was to be written is the reason, not a file.
+    Unwritable {
+        /// What is wrong.
+        what: String,
+    },
     /// There is no tensor of that name.
     Missing {
         /// The name.
@@ -64,6 +69,7 @@ impl fmt::Display for FileError {
         match self {
             FileError::Io { what, error } => write!(f, "{what}: {error}"),
             FileError::Format { what } => write!(f, "not a valid file: {what}"),
+            FileError::Unwritable { what } => write!(f, "cannot be written: {what}"),
             FileError::Missing { tensor, has } => {
                 write!(f, "there is no tensor `{tensor}` in the file, which has ")?;
                 if has.is_empty() { f.write_str("none") } else { write!(f, "`{}`", has.join("`, `")) }

@@ -24,7 +24,7 @@ pub fn written<'k>(keys: impl Iterator<Item = &'k DimKey> + Clone) -> Result<Str
     for (at, key) in keys.clone().enumerate() {
         if keys.clone().take(at).any(|earlier| earlier.name == key.name) {
             let what = format!("a file cannot tell two dims named `{}` apart: rename one of them", key.name);
-            return Err(FileError::Format { what });
+            return Err(FileError::Unwritable { what });
         }
         if at > 0 {
             text.push_str(", ");

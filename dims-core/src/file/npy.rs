@@ -36,6 +36,8 @@ fn wrong(what: impl Into<String>) -> FileError {
 
 /// A file for reading.
 pub struct Reader<B = Buffer> {
+    /// What messages call the tensor.
+    name: String,
     bytes: B,
     header: Header,
     start: usize,
@@ -59,8 +61,12 @@ impl<B: AsRef<[u8]>> Reader<B> {
     ///
     /// If it is not a valid one.
     pub fn new(bytes: B) -> Result<Self, FileError> {
+        Self::named("npy", bytes)
+    }
+
+    pub(super) fn named(name: &str, bytes: B) -> Result<Self, FileError> {
         let (header, start) = Header::read(bytes.as_ref())?;
-        Ok(Reader { bytes, header, start })
+        Ok(Reader { name: name.into(), bytes, header, start })
     }
 
     /// The tensor.
@@ -72,7 +78,7 @@ impl<B: AsRef<[u8]>> Reader<B> {
         let Header { descr, reversed, sizes, names } = &self.header;
         let (kind, foreign) = kind(descr).map_or((None, false), |(kind, foreign)| (Some(kind), foreign));
         Ok(Entry {
-            tensor: "npy".into(),
+            tensor: self.name.clone(),
             kind,
             called: shortened(descr),
             sizes: sizes.clone(),
@@ -258,8 +264,9 @@ pub fn to_bytes<A>(tensor: A) -> Result<Vec<u8>, FileError>
 where
     A: Computable<Rank = Rank0, Elem: Stored>,
 {
-    let descr = descr(A::Elem::KIND)
-        .ok_or_else(|| wrong(format!("numpy has no elements of type `{}`", A::Elem::NAME)))?;
+    let descr = descr(A::Elem::KIND).ok_or_else(|| FileError::Unwritable {
+        what: format!("numpy has no elements of type `{}`", A::Elem::NAME),
+    })?;
     let names = written(A::Dims::KEYS.as_slice().iter())?;
     let tensor = tensor.into_named();
     let shape = tensor.shape()?;

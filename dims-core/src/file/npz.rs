@@ -74,7 +74,7 @@ impl<B: AsRef<[u8]>> Reader<B> {
         if bytes.len() as u64 == most {
             return Err(FileError::Format { what: format!("`{tensor}` is larger than the archive says") });
         }
-        npy::Reader::new(Buffer::copied(&bytes)?)
+        npy::Reader::named(tensor, Buffer::copied(&bytes)?)
     }
 }
 
@@ -117,7 +117,7 @@ impl Writer {
         A: Computable<Rank = Rank0, Elem: Stored>,
     {
         if self.tensors.iter().any(|other| other == name) {
-            return Err(FileError::Format { what: format!("`{name}` is in the file already") });
+            return Err(FileError::Unwritable { what: format!("`{name}` is in the file already") });
         }
         let bytes = npy::to_bytes(tensor)?;
         let large = self.options.large_file(bytes.len() >= u32::MAX as usize);

@@ -155,12 +155,18 @@ impl Writer {
     where
         A: Computable<Rank = Rank0, Elem: Stored>,
     {
-        let wrong = |what: String| FileError::Format { what };
-        if name == "__metadata__" || self.tensors.iter().any(|(other, ..)| other == name) {
+        let wrong = |what: String| FileError::Unwritable { what };
+        if name == "__metadata__" {
+            return Err(wrong("`__metadata__` is the format's own name, not that of a tensor".into()));
+        }
+        if self.tensors.iter().any(|(other, ..)| other == name) {
             return Err(wrong(format!("`{name}` is in the file already")));
         }
         let dtype = dtype(A::Elem::KIND)
             .ok_or_else(|| wrong(format!("safetensors has no elements of type `{}`", A::Elem::NAME)))?;
+        if self.metadata.contains_key(&names_of(name)) {
+            return Err(wrong(format!("`{}` is in the metadata already", names_of(name))));
+        }
         let names = written(A::Dims::KEYS.as_slice().iter())?;
         let tensor = tensor.into_named();
         let shape = tensor.shape()?;
@@ -178,7 +184,7 @@ impl Writer {
     /// If there is text under that name already.
     pub fn note(&mut self, name: &str, text: &str) -> Result<&mut Self, FileError> {
         if self.metadata.contains_key(name) {
-            return Err(FileError::Format { what: format!("`{name}` is in the metadata already") });
+            return Err(FileError::Unwritable { what: format!("`{name}` is in the metadata already") });
         }
         self.metadata.insert(name.into(), text.into());
         Ok(self)

@@ -62,6 +62,21 @@ impl<D: Dims<List: Sort>> SetOf for D {
     type Set = <<D::List as Sort>::Out as List>::Tuple;
 }
 
+/// A set of dims as a tensor has it: in the order in which the dims were declared, each once. What infers a set from a `Tensor<T, ..>` has
+/// one; what names it by hand might not.
+pub trait Sorted: Dims {}
+impl<S: SetOf<Set: SortedFrom<S>> + Dims> Sorted for S {}
+
+/// The verdict that sorting the dims `S` leaves them as they are.
+#[diagnostic::on_unimplemented(
+    message = "the dims `{S}` are not in the order of a set, which is `{Self}`",
+    label = "dims are expected here in the order in which they were declared, each once",
+    note = "a type brings them into it, in whatever order it names them: `let x: Tensor<f32, {S}> = ..`"
+)]
+pub trait SortedFrom<S> {}
+#[diagnostic::do_not_recommend]
+impl<S> SortedFrom<S> for S {}
+
 /// In the place of a dim: there is none about which anything is wrong.
 pub struct Nothing;
 

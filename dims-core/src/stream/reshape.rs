@@ -14,7 +14,7 @@ use crate::error::{DimError, unwrap};
 use crate::laid::{MergesIn, SideBySide};
 use crate::plan::shape::volume;
 use crate::restructure::{PartsOf, SizeProduct};
-use crate::role::{RolesSplit, RolesUnite};
+use crate::role::{RolesKept, RolesSplit, RolesUnite};
 use crate::scalar::Element;
 use crate::set::list::List;
 use crate::set::{Dims, NamedOnce, Right, Verdict, Wrong};
@@ -146,14 +146,18 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     ///
     /// # Panics
     ///
-    /// If the number of elements would change, or more than one size is unknown.
+    /// If the number of elements or, through sizes that only the run knows, the stride of the data dimension would change, or more than one size is
+    /// unknown.
     #[track_caller]
-    pub fn reshape<P: ReshapeOf<L, D>>(&self, axes: P) -> Stream<T, P::Axes, P::Data> {
+    pub fn reshape<P: ReshapeOf<L, D> + RolesKept<L>>(&self, axes: P) -> Stream<T, P::Axes, P::Data> {
         unwrap(self.try_reshape(axes))
     }
 
     /// As [`reshape`](Stream::reshape), but what sizes decide is an error.
-    pub fn try_reshape<P: ReshapeOf<L, D>>(&self, axes: P) -> Result<Stream<T, P::Axes, P::Data>, DimError> {
+    pub fn try_reshape<P: ReshapeOf<L, D> + RolesKept<L>>(
+        &self,
+        axes: P,
+    ) -> Result<Stream<T, P::Axes, P::Data>, DimError> {
         let own: Sizes = self.data.sizes().collect();
         let mut known: SmallVec<[Option<usize>; 8]> = SmallVec::new();
         axes.each(|dim| {

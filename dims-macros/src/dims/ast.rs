@@ -57,6 +57,9 @@ impl Parse for Declared {
         let name = input.parse()?;
         let role = role(input)?;
         let size = size(input)?;
+        if size.is_some() && input.peek(Token![:]) {
+            return Err(input.error("a role stands before the size: `pub struct Channel: DataChannel = 64;`"));
+        }
         if !input.peek(Token![;]) {
             return Err(input.error("expected `;`, or `=` and a size: `pub struct Heads = 12;`"));
         }
@@ -84,6 +87,11 @@ impl Parse for Local {
 fn role(input: ParseStream<'_>) -> Result<Option<Path>> {
     if input.peek(Token![:]) && !input.peek(Token![::]) {
         input.parse::<Token![:]>()?;
+        if !input.peek(Ident::peek_any) {
+            return Err(
+                input.error("a role is expected here, such as `DataChannel`; a size is written `= 64`")
+            );
+        }
         Ok(Some(input.call(Path::parse_mod_style)?))
     } else {
         Ok(None)

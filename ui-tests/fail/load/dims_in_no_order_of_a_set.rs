@@ -1,0 +1,19 @@
+//~ words: (In, Out) | in the order in which they were declared
+use typed_dims::file::{FileError, safetensors};
+use typed_dims::prelude::*;
+
+dims! {
+    struct Out;
+    struct In;
+}
+
+fn weights(bytes: &[u8]) -> Result<(), FileError> {
+    let file = safetensors::Reader::new(bytes)?;
+    let w = file.get("w")?.load::<f32, (In, Out)>()?;
+    println!("{w}");
+    Ok(())
+}
+
+fn main() {
+    weights(&[]).unwrap();
+}

@@ -1,0 +1,8 @@
+//~ words: a role stands before the size
+use typed_dims::prelude::*;
+
+dims! {
+    struct Channel = 64: DataChannel;
+}
+
+fn main() {}
