@@ -139,7 +139,7 @@ fn names_that_a_file_cannot_tell_apart() {
     let what = "cannot be written: a file cannot tell two dims named `Out` apart: rename one of them";
     assert_eq!(message(npy::to_bytes(&tensor)), what);
     assert_eq!(message(safetensors::Writer::new().put("x", &tensor)), what);
-    let why = message(file().get("b").unwrap().load::<f32, (Out, elsewhere::Out)>());
+    let why = message(file().get("b").unwrap().load::<f32, (elsewhere::Out, Out)>());
     assert!(why.ends_with("two of them are called `Out`"), "{why}");
     let mut twice = safetensors::Writer::new();
     twice.put("x", counted(1)).unwrap();

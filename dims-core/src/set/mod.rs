@@ -70,8 +70,7 @@ impl<S: SetOf<Set: SortedFrom<S>> + Dims> Sorted for S {}
 /// The verdict that sorting the dims `S` leaves them as they are.
 #[diagnostic::on_unimplemented(
     message = "the dims `{S}` are not in the order of a set, which is `{Self}`",
-    label = "dims are expected here in the order in which they were declared, each once",
-    note = "a type brings them into it, in whatever order it names them: `let x: Tensor<f32, {S}> = ..`"
+    label = "dims are expected here in the order in which they were declared, each once, as `Tensor<_, {S}>` has them"
 )]
 pub trait SortedFrom<S> {}
 #[diagnostic::do_not_recommend]

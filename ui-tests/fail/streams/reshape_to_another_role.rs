@@ -2,7 +2,7 @@
 use typed_dims::prelude::*;
 
 dims! {
-    pub struct Batch = 2;
+    pub struct Batch: DataBatch = 2;
     pub struct Channel: DataChannel = 3;
     pub struct Step: DataTime = 3;
 }
