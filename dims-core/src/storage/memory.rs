@@ -2,6 +2,7 @@
 
 use crate::error::DimError;
 use alloc::vec::Vec;
+use core::alloc::Layout;
 use core::mem::take;
 use core::ops::{Deref, DerefMut};
 
@@ -19,26 +20,38 @@ pub(crate) fn reserve<T>(len: usize) -> Result<Vec<T>, DimError> {
     if let Some(memory) = super::pool::recycled(len) {
         return Ok(memory);
     }
-    let mut out = Vec::new();
-    out.try_reserve_exact(len).map_err(|_| DimError::TooLarge { dims: format!("{len} elements") })?;
-    #[cfg(all(feature = "std", target_os = "linux"))]
-    if len.saturating_mul(size_of::<T>()) >= LARGE {
-        advise(&mut out);
+    // (`Vec::try_reserve_exact` would leave the vector in memory, from where it takes longer to come than the memory takes to be had.)
+    let Some(layout) = Layout::array::<T>(len).ok() else { return Err(too_large(len)) };
+    if layout.size() == 0 {
+        return Ok(Vec::new());
     }
-    Ok(out)
+    // SAFETY: the layout has a size.
+    let start = unsafe { alloc::alloc::alloc(layout) };
+    if start.is_null() {
+        return Err(too_large(len));
+    }
+    #[cfg(all(feature = "std", target_os = "linux"))]
+    if layout.size() >= LARGE {
+        advise(start, layout.size());
+    }
+    // SAFETY: the memory is that of an array of `len` elements, from the global allocator, none of which is there yet.
+    Ok(unsafe { Vec::from_raw_parts(start.cast(), 0, len) })
+}
+
+#[cold]
+fn too_large(len: usize) -> DimError {
+    DimError::TooLarge { dims: format!("{len} elements") }
 }
 
 /// Asks for huge pages in the part of the memory that consists of whole ones.
 #[cfg(all(feature = "std", target_os = "linux"))]
 #[cold]
-fn advise<T>(memory: &mut Vec<T>) {
+fn advise(start: *mut u8, bytes: usize) {
     const HUGE: usize = 2 << 20;
-    let spare = memory.spare_capacity_mut();
-    let start = spare.as_mut_ptr().cast::<u8>();
     let skipped = start.align_offset(HUGE);
-    let bytes = size_of_val(spare).saturating_sub(skipped) / HUGE * HUGE;
+    let bytes = bytes.saturating_sub(skipped) / HUGE * HUGE;
     if bytes > 0 {
-        // SAFETY: the range is page-aligned and lies within memory that `memory` owns; the advice changes how it is mapped, not
+        // SAFETY: the range is page-aligned and lies within memory that was just allocated; the advice changes how it is mapped, not
         // what it holds. Where it is not followed nothing is lost, so its result does not matter.
         unsafe { libc::madvise(start.add(skipped).cast(), bytes, libc::MADV_HUGEPAGE) };
     }
