@@ -1,6 +1,6 @@
 //! Joining tensors: `concat` along a dim that they have, `stack` along a new one.
 
-use crate::assign::write_new;
+use crate::assign::write_into;
 use crate::brand::DimInfo;
 use crate::dim::DimRef;
 use crate::error::{DimError, unwrap};
@@ -141,7 +141,7 @@ fn side_by_side<A: Computable>(
     for (part, shape) in parts {
         let (strides, next) = place(&shape);
         let places = &mut out.spare_capacity_mut()[..len];
-        write_new::<A::Dims, A::Rank, _>(&part.expr, &shape, places, start, &strides)?;
+        write_into::<A::Dims, A::Rank, _>(&part.expr, &shape, places.into(), start, &strides)?;
         start += next;
     }
     // SAFETY: each part wrote a place for each of its elements; no two parts share one, as each starts behind the one before along the axis on
