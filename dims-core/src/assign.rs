@@ -72,7 +72,7 @@ pub(crate) fn write_into<S: Dims, R: Rank, E: Expr>(
         record(|| Step::Copy { reason: "part of the result", loops: Loops::new::<E::Elem>(&nest, len, 1) });
         let mut operands = nest.operands();
         let to = operands.next_row();
-        copy_row(raw.elements, operands.next_row(), out, offset, to.strides);
+        copy_row(raw.elements, operands.next_row(), out, offset, (to.strides, &nest.sizes));
         return Ok(());
     }
     expr.rows::<S, R>(shape, &mut rows);
@@ -353,7 +353,7 @@ pub trait OrderInto: Computable {
         let row = operands.next_row();
         if Self::Expr::MEMORY.is_some() && row.strides.last() == Some(&1) {
             let (from, _) = tensor.expr.memory();
-            copy_onto(from, operands.next_row(), place, row);
+            copy_onto(from, operands.next_row(), place, row, &nest.sizes);
             return Ok(());
         }
         let lower = |nest| {

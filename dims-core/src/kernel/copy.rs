@@ -10,13 +10,13 @@ use smallvec::SmallVec;
 pub fn copy<T: Copy>(elements: Elements<'_, T>, nest: &Nest, out: &mut [MaybeUninit<T>]) {
     assert_eq!(nest.positions(), out.len(), "the loop nest covers the result");
     let row = nest.operands().next_row();
-    elements.assert_reach(row.offset, row.sizes, row.strides);
+    elements.assert_row(&row);
     // SAFETY: a plan's row reaches the elements that the axes do; the nest's own result is contiguous, and as long as `out`.
     unsafe { copy_between(elements.as_ptr(), row, out.as_mut_ptr().cast(), &nest.result, &nest.sizes) };
 }
 
 /// Writes the elements along a row to places: the one at a position of the loops goes `offset` places behind the first, and as far as the strides
-/// `result` say.
+/// `result` say. The loops have these sizes.
 ///
 /// # Panics
 ///
@@ -27,12 +27,12 @@ pub fn copy_row<T: Copy>(
     row: Row<'_>,
     out: Places<'_, T>,
     offset: usize,
-    result: &[isize],
+    (result, sizes): (&[isize], &[usize]),
 ) {
-    elements.assert_reach(row.offset, row.sizes, row.strides);
-    let target = out.reached(offset, row.sizes, result);
+    elements.assert_row(&row);
+    let target = out.reached(offset, sizes, result);
     // SAFETY: a plan's row reaches the elements that the axes do; the target's places are there, and exclusively borrowed.
-    unsafe { copy_between(elements.as_ptr(), row, target.cast(), result, row.sizes) };
+    unsafe { copy_between(elements.as_ptr(), row, target.cast(), result, sizes) };
 }
 
 /// Writes the elements along a row into those along another, which are others.
@@ -42,12 +42,13 @@ pub fn copy_onto<T: Copy>(
     row: Row<'_>,
     mut target: ElementsMut<'_, T>,
     result: Row<'_>,
+    sizes: &[usize],
 ) {
-    elements.assert_reach(row.offset, row.sizes, row.strides);
-    target.assert_reach(result.offset, result.sizes, result.strides);
+    elements.assert_row(&row);
+    target.assert_row(&result);
     let start = target.as_mut_ptr().wrapping_offset(result.offset);
     // SAFETY: the plan's rows reach what the axes do. The target is borrowed exclusively, so the elements are others.
-    unsafe { copy_between(elements.as_ptr(), row, start, result.strides, result.sizes) };
+    unsafe { copy_between(elements.as_ptr(), row, start, result.strides, sizes) };
 }
 
 /// Writes the elements at `origin`, moved as `row` says, to those at `target`, along loops whose innermost is one of neighbours

@@ -518,7 +518,7 @@ impl<'n, X: Indices, K> Lowered<'n, X, K> {
     unsafe fn onto<T>(self, place: &mut ElementsMut<'_, T>) -> (K, Target<'n, T, X>) {
         let Lowered { row, indices, value } = self;
         if !(X::ANY && indices.is_active()) {
-            place.assert_reach(row.offset, row.sizes, row.strides);
+            place.assert_row(&row);
         }
         let base = place.as_mut_ptr().wrapping_offset(row.offset);
         (value, Target { base, strides: row.strides, indices })
@@ -631,10 +631,10 @@ pub fn write<'n, T: Element, K: Kernel<Elem = T>>(
     lower: impl Fn(&mut Operands<'n>) -> K,
 ) -> Result<(), DimError> {
     let row = nest.operands().next_row();
-    let start = places.reached(offset, row.sizes, row.strides).cast::<New<T>>();
+    let start = places.reached(offset, &nest.sizes, row.strides).cast::<New<T>>();
     // SAFETY: every position of the loops is a place, as was asserted, which is borrowed exclusively; `New` is another name for what it
     // holds.
-    let place = unsafe { ElementsMut::along(start, row.sizes, row.strides) };
+    let place = unsafe { ElementsMut::along(start, &nest.sizes, row.strides) };
     let lower = |nest| {
         let mut operands = Nest::operands(nest);
         Lowered { row: operands.next_row(), indices: (), value: lower(&mut operands) }

@@ -147,12 +147,12 @@ pub struct Batch {
 /// The results of products, which are `len` elements. Each operand is read along strides of its axes.
 #[inline(always)]
 pub fn multiply_batch<T: Num>(
-    batch: &Batch,
+    batch: Batch,
     a: Elements<'_, T>,
     b: Elements<'_, T>,
     len: usize,
 ) -> Result<Vec<T>, DimError> {
-    let &Batch { count, m, k, n, .. } = batch;
+    let Batch { count, m, k, n, .. } = batch;
     a.assert_reach(0, &[count, m, k], &batch.a);
     b.assert_reach(0, &[count, k, n], &batch.b);
     debug_assert_eq!(count * m * n, len, "the products are the result");

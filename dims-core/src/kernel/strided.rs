@@ -62,7 +62,7 @@ impl<'k, T: Copy + Default, X: Indices, W: Way> Strided<'k, T, X, W> {
     pub fn on_the_way(elements: Elements<'k, T>, row: Row<'k>, indices: X) -> Self {
         // Where an index selects, it is checked, and an axis of the elements that it does not find anything along may be empty.
         if !(X::ANY && indices.is_active()) {
-            elements.assert_reach(row.offset, row.sizes, row.strides);
+            elements.assert_row(&row);
         }
         let origin = elements.as_ptr();
         let base = origin.wrapping_offset(row.offset);
@@ -79,11 +79,11 @@ impl<'k, T: Copy + Default, X: Indices, W: Way> Strided<'k, T, X, W> {
             way: PhantomData,
         };
         if !W::UNIT
-            && let Some(strides) = row.packed
+            && let Some((sizes, strides)) = row.packed
             && !(X::ANY && strided.indices.is_active())
         {
             // SAFETY: the plan's row reaches elements alone; no index is active.
-            strided.packed = unsafe { pack(origin, row, row.sizes, strides) };
+            strided.packed = unsafe { pack(origin, row, sizes, strides) };
             strided.base = strided.packed.as_ptr();
             strided.strides = strides;
             strided.inner = 1;

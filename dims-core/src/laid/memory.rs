@@ -237,8 +237,8 @@ impl<T: Element, M: Deref<Target = [T]>, S: Dims> Expr for Lent<M, S> {
 #[diagnostic::do_not_recommend]
 impl<T: Element, M: Deref<Target = [T]>, S: Dims> Leaf<T, S, Rank0> for Lent<M, S> {
     #[inline(always)]
-    fn leaf(&self) -> (*const T, &S::Axes, &<Rank0 as Rank>::Axes) {
-        (self.data.as_ptr(), &self.axes, &NO_AXES)
+    fn leaf(&self) -> (Elements<'_, T>, &S::Axes, &<Rank0 as Rank>::Axes) {
+        (self.borrowed(), &self.axes, &NO_AXES)
     }
 }
 

@@ -15,7 +15,7 @@ use crate::scalar::Element;
 use crate::set::Dims;
 use crate::storage::Elements;
 use crate::storage::axes::Axis;
-use crate::storage::memory::reserve;
+use crate::storage::memory::{InParts, reserve};
 use alloc::vec::Vec;
 use smallvec::SmallVec;
 
@@ -117,8 +117,7 @@ pub fn listed<T: Element>(
     let within: List = kept.iter().copied().filter(|axis| !list.contains(axis)).collect();
     let mut nest = Nest::map(&sizes, &within, &bound.rows);
     nest.result = nest.strides_of(1).into();
-    let mut out = reserve(len).ok()?;
-    let places = &mut out.spare_capacity_mut()[..len];
+    let mut out = InParts::of(len).ok()?;
     for (number, (held, _)) in items.iter().enumerate() {
         let (mut index, mut source, mut target) = (number, 0, 0);
         for &axis in list.iter().rev() {
@@ -132,11 +131,16 @@ pub fn listed<T: Element>(
             loops: Loops::new::<T>(&nest, len / items.len(), 1),
         });
         let row = nest.operands().next_row();
-        copy_row(held.elements().moved(source), row, (&mut *places).into(), target as usize, &nest.result);
+        copy_row(
+            held.elements().moved(source),
+            row,
+            out.places(),
+            target as usize,
+            (&nest.result, &nest.sizes),
+        );
     }
-    // SAFETY: each position of the kept loops, of which the list's are some, has a place of its own, and there are `len` of them.
-    unsafe { out.set_len(len) };
-    Some((out, bound.shape(pattern.output)))
+    // Each position of the kept loops, of which the list's are some, has a place of its own.
+    Some((out.finish(), bound.shape(pattern.output)))
 }
 
 struct Copying<'a> {
@@ -180,7 +184,13 @@ impl Copying<'_> {
             let (from, to) = (operands.next_row(), operands.next_row());
             let len = rest.iter().map(|&axis| layout.sizes[axis]).product();
             record(|| Step::Copy { reason: "part of the result", loops: Loops::new::<T>(&nest, len, 1) });
-            copy_row(elements.moved(source), from, (&mut *out).into(), target as usize, to.strides);
+            copy_row(
+                elements.moved(source),
+                from,
+                (&mut *out).into(),
+                target as usize,
+                (to.strides, &nest.sizes),
+            );
         }
         Ok(())
     }

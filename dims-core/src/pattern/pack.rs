@@ -13,7 +13,7 @@ use crate::rank::Rank;
 use crate::scalar::Element;
 use crate::storage::axes::Axis;
 use crate::storage::elements::Places;
-use crate::storage::memory::reserve;
+use crate::storage::memory::InParts;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::marker::PhantomData;
@@ -260,21 +260,19 @@ where
     let too_large =
         || DimError::TooLarge { dims: format!("the sizes {sizes:?}, in the pattern `{}`,", pattern.text) };
     let len = volume(sizes.iter().copied(), size_of::<T>()).ok_or_else(too_large)?;
-    let mut out = reserve::<T>(len)?;
-    let places = &mut out.spare_capacity_mut()[..len];
+    let mut out = InParts::<T>::of(len)?;
     let inner = product(after);
     let mut start = 0;
     for array in arrays.iter().filter(|_| len > 0) {
         let (_, within, _) = around(pattern, &array.axes)?;
         let count = product(within);
         if count > 0 {
-            copy_part(array, (&mut places[start * inner..]).into(), total * inner, before.len());
+            copy_part(array, out.places().behind(start * inner), total * inner, before.len());
         }
         start += count;
     }
-    // SAFETY: for each position of the axes around `*`, the parts of the arrays follow one another, and are as long as its axis.
-    unsafe { out.set_len(len) };
-    Ok((O::build(out, &sizes), PackedShape::new(parts)))
+    // For each position of the axes around `*`, the parts of the arrays follow one another, and are as long as its axis.
+    Ok((O::build(out.finish(), &sizes), PackedShape::new(parts)))
 }
 
 fn compare<T>(
@@ -334,7 +332,7 @@ fn copy_part<T: Element>(array: &Memory<'_, T>, mut out: Places<'_, T>, row: usi
     let nest = Nest::map(&sizes, &order, &rows);
     let mut operands = nest.operands();
     let (from, to) = (operands.next_row(), operands.next_row());
-    copy_row(array.elements(), from, out, 0, to.strides);
+    copy_row(array.elements(), from, out, 0, (to.strides, &nest.sizes));
 }
 
 /// Whether the elements along the axes lie one behind the other, in order.

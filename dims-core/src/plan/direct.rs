@@ -169,6 +169,9 @@ impl Roles {
             b: [b_batch.stride, b_sum.stride, column.stride],
             c: [step(Role::Batch), step(Role::Row), step(Role::Column)],
         };
-        Some(multiply_batch(&batch, a_elements, b_elements, len).map(|out| (out, sizes)))
+        match multiply_batch(batch, a_elements, b_elements, len) {
+            Ok(out) => Some(Ok((out, sizes))),
+            Err(error) => Some(Err(error)),
+        }
     }
 }

@@ -347,12 +347,28 @@ pub struct Operands<'n> {
 pub struct Row<'n> {
     /// How far from the origin of its axes the operand starts.
     pub offset: isize,
-    /// How often each loop runs.
-    pub sizes: &'n [usize],
     /// Its stride along each loop.
     pub strides: &'n [isize],
-    /// If its elements should be put in line before the loops run: the stride along each loop thereafter.
-    pub packed: Option<&'n [isize]>,
+    /// If its elements should be put in line before the loops run: how often each loop runs, and the stride along each of them
+    /// thereafter.
+    pub packed: Option<(&'n [usize], &'n [isize])>,
+    /// How often each loop runs: what the elements are checked by.
+    #[cfg(debug_assertions)]
+    pub sizes: &'n [usize],
+}
+
+impl<'n> Row<'n> {
+    /// A row with these strides, of loops that the caller knows.
+    #[inline]
+    pub fn new(strides: &'n [isize]) -> Self {
+        Row {
+            offset: 0,
+            strides,
+            packed: None,
+            #[cfg(debug_assertions)]
+            sizes: &[],
+        }
+    }
 }
 
 impl<'n> Operands<'n> {
@@ -365,7 +381,7 @@ impl<'n> Operands<'n> {
     #[inline]
     pub fn next_row(&mut self) -> Row<'n> {
         let Some((&offset, offsets)) = self.offsets.split_first() else {
-            return Row { offset: 0, sizes: &[], strides: &[], packed: None };
+            return Row::new(&[]);
         };
         let loops = self.sizes.len();
         let (row, strides) = self.strides.split_at(loops);
@@ -374,11 +390,17 @@ impl<'n> Operands<'n> {
         let mut packed = None;
         if !self.packed_strides.is_empty() {
             let (own, others) = self.packed_strides.split_at(loops);
-            packed = (self.packed & 1 == 1).then_some(own);
+            packed = (self.packed & 1 == 1).then_some((self.sizes, own));
             self.packed >>= 1;
             self.packed_strides = others;
         }
-        Row { offset, sizes: self.sizes, strides: row, packed }
+        Row {
+            offset,
+            strides: row,
+            packed,
+            #[cfg(debug_assertions)]
+            sizes: self.sizes,
+        }
     }
 }
 

@@ -6,6 +6,9 @@
 //! assertions check the invariant at each row.
 
 use super::axes::{Axis, is_within};
+use crate::plan::nest::Row;
+#[cfg(debug_assertions)]
+use alloc::vec::Vec;
 use core::any::TypeId;
 use core::marker::PhantomData;
 use core::mem::MaybeUninit;
@@ -68,14 +71,50 @@ macro_rules! elements {
                 }
             }
 
+            /// The same elements from another one on, which is `offset` away.
+            #[inline(always)]
+            pub(crate) fn moved(self, offset: isize) -> Self {
+                $name {
+                    start: self.start.wrapping_offset(offset),
+                    #[cfg(debug_assertions)]
+                    reach: self.reach.map(|Reach { least, most }| Reach {
+                        least: least - offset as i128,
+                        most: most - offset as i128,
+                    }),
+                    memory: PhantomData,
+                }
+            }
+
+            /// Panics, in builds with debug assertions, if other axes leave what these reach.
+            #[inline(always)]
+            pub(crate) fn assert_axes(&self, named: &[Axis], positional: &[Axis]) {
+                let _ = (named, positional);
+                // (Of what has an empty axis an index may select, which then fails as it is read.)
+                #[cfg(debug_assertions)]
+                if self.reach.is_some() {
+                    let (sizes, strides): (Vec<_>, Vec<_>) = named.iter().chain(positional).map(Axis::parts).unzip();
+                    self.assert_reach(0, &sizes, &strides);
+                }
+            }
+
+            /// Panics, in builds with debug assertions, if a row leaves what the axes reach.
+            #[inline(always)]
+            pub(crate) fn assert_row(&self, row: &Row<'_>) {
+                let _ = row;
+                // (Without strides there is no nest: what is lowered so is not read.)
+                #[cfg(debug_assertions)]
+                if !row.strides.is_empty() {
+                    self.assert_reach(row.offset, row.sizes, row.strides);
+                }
+            }
+
             /// Panics, in builds with debug assertions, if loops leave what the axes reach.
             #[inline(always)]
             pub(crate) fn assert_reach(&self, offset: isize, sizes: &[usize], strides: &[isize]) {
                 let _ = (offset, sizes, strides);
-                // (Without strides there is no nest: what is lowered so is not read.)
                 #[cfg(debug_assertions)]
                 assert!(
-                    strides.is_empty() || Reach::covers(self.reach, offset, sizes, strides),
+                    Reach::covers(self.reach, offset, sizes, strides),
                     "loops of {sizes:?} elements, {strides:?} apart from {offset} on, stay within {:?}",
                     self.reach
                 );
@@ -121,20 +160,6 @@ impl<'a, T> Elements<'a, T> {
     #[inline(always)]
     pub(crate) fn as_ptr(self) -> *const T {
         self.start
-    }
-
-    /// The same elements from another one on, which is `offset` away.
-    #[inline(always)]
-    pub(crate) fn moved(self, offset: isize) -> Self {
-        Elements {
-            start: self.start.wrapping_offset(offset),
-            #[cfg(debug_assertions)]
-            reach: self.reach.map(|Reach { least, most }| Reach {
-                least: least - offset as i128,
-                most: most - offset as i128,
-            }),
-            memory: PhantomData,
-        }
     }
 
     /// The same elements as `W`, if that is what they are.
@@ -204,24 +229,43 @@ impl<'a, T> ElementsMut<'a, T> {
 /// Neighbouring places that are given values and not asked for any: they may have none yet.
 pub struct Places<'a, T> {
     all: &'a mut [MaybeUninit<T>],
+    /// How many have been given values, for who wants to know.
+    given: Option<&'a mut usize>,
 }
 
 impl<'a, T: Copy> From<&'a mut [T]> for Places<'a, T> {
     #[inline(always)]
     fn from(all: &'a mut [T]) -> Self {
         // SAFETY: `MaybeUninit` is laid out as what it holds, and nothing takes a value away from these.
-        Places { all: unsafe { &mut *(core::ptr::from_mut(all) as *mut [MaybeUninit<T>]) } }
-    }
-}
-
-impl<'a, T: Copy> From<&'a mut [MaybeUninit<T>]> for Places<'a, T> {
-    #[inline(always)]
-    fn from(all: &'a mut [MaybeUninit<T>]) -> Self {
-        Places { all }
+        let all = unsafe { &mut *(core::ptr::from_mut(all) as *mut [MaybeUninit<T>]) };
+        Places { all, given: None }
     }
 }
 
 impl<'a, T: Copy> Places<'a, T> {
+    /// Places in new memory; counts in `given` how many are given values.
+    #[inline(always)]
+    pub(super) fn counted(all: &'a mut [MaybeUninit<T>], given: &'a mut usize) -> Self {
+        Places { all, given: Some(given) }
+    }
+
+    #[inline(always)]
+    fn count(&mut self, more: usize) {
+        if let Some(given) = &mut self.given {
+            **given += more;
+        }
+    }
+
+    /// The places from one on.
+    ///
+    /// # Panics
+    ///
+    /// If there are fewer.
+    #[inline(always)]
+    pub(crate) fn behind(self, first: usize) -> Self {
+        Places { all: &mut self.all[first..], given: self.given }
+    }
+
     /// Gives values to those from one on.
     ///
     /// # Panics
@@ -229,6 +273,7 @@ impl<'a, T: Copy> Places<'a, T> {
     /// If there are fewer places.
     #[inline(always)]
     pub(crate) fn put(&mut self, first: usize, values: &[T]) {
+        self.count(values.len());
         // SAFETY: `MaybeUninit` is laid out as what it holds, and a value is one that there may be.
         let values = unsafe { &*(core::ptr::from_ref(values) as *const [MaybeUninit<T>]) };
         self.all[first..][..values.len()].copy_from_slice(values);
@@ -238,21 +283,28 @@ impl<'a, T: Copy> Places<'a, T> {
     ///
     /// # Safety
     ///
-    /// They are only given values.
+    /// All of them are given values, and nothing else is done to them.
     #[inline(always)]
-    pub(crate) unsafe fn into_inner(self) -> &'a mut [MaybeUninit<T>] {
+    pub(crate) unsafe fn into_inner(mut self) -> &'a mut [MaybeUninit<T>] {
+        self.count(self.all.len());
         self.all
     }
 
-    /// Where loops begin of which each position is one of the places: `offset` elements behind the first.
+    /// Where loops begin of which each position is one of the places: `offset` elements behind the first. Each is given a value.
     ///
     /// # Panics
     ///
     /// If they reach others.
     #[inline]
-    pub(crate) fn reached(self, offset: usize, sizes: &[usize], strides: &[isize]) -> *mut MaybeUninit<T> {
+    pub(crate) fn reached(
+        mut self,
+        offset: usize,
+        sizes: &[usize],
+        strides: &[isize],
+    ) -> *mut MaybeUninit<T> {
         let loops = sizes.iter().copied().zip(strides.iter().copied());
         assert!(is_within(self.all.len(), offset as i128, loops), "every place lies in the memory");
+        self.count(sizes.iter().product());
         self.all.as_mut_ptr().wrapping_add(offset)
     }
 }

@@ -3,6 +3,8 @@
 pub(crate) mod array;
 pub mod axes;
 pub(crate) mod elements;
+#[cfg(any(feature = "image", feature = "mdarray", feature = "nalgebra"))]
+mod foreign;
 #[cfg(all(feature = "memmap", any(feature = "safetensors", feature = "npy")))]
 pub(crate) mod mapped;
 pub mod memory;

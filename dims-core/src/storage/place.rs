@@ -1,6 +1,7 @@
 //! Elements that are assigned to.
 
 use super::axes::{Axis, AxisBlock, is_within};
+use super::view::Read;
 use super::{ElementsMut, Owned};
 use crate::error::Origin;
 use crate::rank::{Rank, Rank0};
@@ -43,6 +44,16 @@ impl<'a, T, S: Dims, R: Rank, X> Place<'a, T, S, R, X> {
         origin: Origin,
     ) -> Self {
         Place { start, named, positional, indices, origin, memory: PhantomData }
+    }
+
+    /// As [`View::bound`](super::View::bound), of elements that are borrowed exclusively.
+    #[inline(always)]
+    pub(crate) fn bound(elements: ElementsMut<'a, T>, read: Read<S, R, X>, origin: Origin) -> Self {
+        let Read { offset, named, positional, indices } = read;
+        let mut elements = elements.moved(offset);
+        elements.assert_axes(named.as_slice(), positional.as_slice());
+        // SAFETY: as there.
+        unsafe { Place::new(elements.as_mut_ptr(), named, positional, indices, origin) }
     }
 
     /// Elements of a tensor, along other axes.

@@ -33,6 +33,14 @@ impl<T, S: Dims, R: Rank, X: Clone> Clone for View<'_, T, S, R, X> {
 
 impl<T, S: Dims, R: Rank, X: Copy> Copy for View<'_, T, S, R, X> {}
 
+/// What binders make of the axes of a source: how far the first element moves, the axes, and the computed indices.
+pub(crate) struct Read<S: Dims, R: Rank, X> {
+    pub(crate) offset: isize,
+    pub(crate) named: S::Axes,
+    pub(crate) positional: R::Axes,
+    pub(crate) indices: X,
+}
+
 impl<'a, T, S: Dims, R: Rank, X> View<'a, T, S, R, X> {
     /// A view.
     ///
@@ -49,6 +57,17 @@ impl<'a, T, S: Dims, R: Rank, X> View<'a, T, S, R, X> {
         origin: Origin,
     ) -> Self {
         View { start, named, positional, indices, origin, memory: PhantomData }
+    }
+
+    /// What binders have read of the axes of these elements. They split, pick, cut and move along those axes, so each position of the
+    /// new axes is one of the old ones; indices are checked against the axis that they select from.
+    #[inline(always)]
+    pub(crate) fn bound(elements: Elements<'a, T>, read: Read<S, R, X>, origin: Origin) -> Self {
+        let Read { offset, named, positional, indices } = read;
+        let elements = elements.moved(offset);
+        elements.assert_axes(named.as_slice(), positional.as_slice());
+        // SAFETY: as above.
+        unsafe { View::new(elements.as_ptr(), named, positional, indices, origin) }
     }
 
     /// All elements of a slice, the axis `order[0]` of the dims outermost.
@@ -168,31 +187,31 @@ impl<'a, T, S: Dims, R: Rank> View<'a, T, S, R> {
     label = "this is an expression that has not been evaluated: call `.eval()` first"
 )]
 pub trait Leaf<T, S: Dims, R: Rank>: sealed::Leaf {
-    /// The element at the origin, the axes of the dims, and the positional axes.
+    /// The elements, the axes of the dims, and the positional axes.
     #[doc(hidden)]
-    fn leaf(&self) -> (*const T, &S::Axes, &R::Axes);
+    fn leaf(&self) -> (Elements<'_, T>, &S::Axes, &R::Axes);
 }
 
 #[diagnostic::do_not_recommend]
 impl<T, S: Dims, R: Rank> Leaf<T, S, R> for View<'_, T, S, R> {
     #[inline(always)]
-    fn leaf(&self) -> (*const T, &S::Axes, &R::Axes) {
-        (self.start, &self.named, &self.positional)
+    fn leaf(&self) -> (Elements<'_, T>, &S::Axes, &R::Axes) {
+        (self.elements(), &self.named, &self.positional)
     }
 }
 
 #[diagnostic::do_not_recommend]
 impl<T, S: Dims, R: Rank> Leaf<T, S, R> for Owned<T, S, R> {
     #[inline(always)]
-    fn leaf(&self) -> (*const T, &S::Axes, &R::Axes) {
-        (self.as_ptr(), self.named(), self.positional())
+    fn leaf(&self) -> (Elements<'_, T>, &S::Axes, &R::Axes) {
+        (self.elements(), self.named(), self.positional())
     }
 }
 
 #[diagnostic::do_not_recommend]
 impl<T, S: Dims, R: Rank, E: Leaf<T, S, R>> Leaf<T, S, R> for &E {
     #[inline(always)]
-    fn leaf(&self) -> (*const T, &S::Axes, &R::Axes) {
+    fn leaf(&self) -> (Elements<'_, T>, &S::Axes, &R::Axes) {
         (**self).leaf()
     }
 }
