@@ -168,7 +168,6 @@ pub fn is_small_product(m: usize, n: usize, k: usize) -> bool {
 
 /// Whether products of this type run by a BLAS that the user has installed, where it can be told how they lie.
 #[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
-#[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
 #[inline]
 #[cfg_attr(not(feature = "blas"), allow(clippy::extra_unused_type_parameters))]
 pub fn has_blas<T: Num>() -> bool {
