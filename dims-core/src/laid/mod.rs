@@ -61,9 +61,11 @@ use smallvec::SmallVec;
 /// ```
 ///
 /// It is a tensor as any other in all operations, and derefs to one. That the last dim of `L` has neighbours in memory, and the
-/// strides of the others, follow from the type. So where all tensors of an expression are laid alike, and its result is too or lines of it are
-/// reduced, the loops are known when rustc compiles them, but for their lengths: nothing looks at strides. The
-/// [plan](crate::plan::explain) says so (`operand strides known to rustc`).
+/// strides of the others, follow from the type. So where all tensors of an expression are laid alike, and its result is too or some of its dims
+/// are reduced, the loops are known when rustc compiles them, but for their lengths: nothing looks at strides. In a product of matrices of up
+/// to 64 x 64 by 64 x 64 or so, the types say which matrix has its neighbours along rows, columns or the sum, and so which kernel runs.
+/// (Larger ones are planned when they run, which takes little beside them.) The [plan](crate::plan::explain) says so: `strides known to
+/// rustc`.
 ///
 /// ```
 /// use typed_dims::prelude::*;
@@ -127,7 +129,7 @@ pub trait Lay: Computable<Rank = Rank0> {
     /// As [`laid`](Lay::laid), but what sizes decide is an error.
     fn try_laid<D: DimsOf<Self::Dims, X>, X: LaidWhole<D>>(
         self,
-        _dims: D,
+        dims: D,
     ) -> Result<Laid<Self::Elem, InOrder<D>>, DimError>
     where
         <D as DimList>::Brands: List,
@@ -136,6 +138,7 @@ pub trait Lay: Computable<Rank = Rank0> {
         let order = const { &order_of::<D, Self::Dims>() }.as_slice();
         let tensor = self.into_named();
         let shape = tensor.shape()?;
+        shape.all_said(&dims)?;
         let data = if const { typed_operands::<Self::Dims, Self::Expr>(&order_of::<D, Self::Dims>()).is_some() }
         {
             let operands = const { typed_operands::<Self::Dims, Self::Expr>(&order_of::<D, Self::Dims>()) };
@@ -442,13 +445,14 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
     /// As [`merge`](Laid::merge), but what sizes decide is an error.
     pub fn try_merge<P: PartsOf<W> + Neighbours<L, W> + RolesUnite<W>, W: DimRef + NewBeside<L, P>>(
         self,
-        _parts: P,
+        parts: P,
         whole: W,
     ) -> Result<Laid<T, Merged<L, P, W>, M>, DimError>
     where
         ListOf<L>: MergesIn<P::Brands, W::Brand>,
         Merged<L, P, W>: SetOf + Dims,
     {
+        self.0.shape()?.all_said(&parts)?;
         let mut sizes = self.sizes();
         let parts = P::KEYS.as_slice();
         let first =
@@ -488,6 +492,7 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
         ListOf<L>: DividesInto<W::Brand, P::Brands>,
         Divided<L, W, P>: SetOf + Dims,
     {
+        self.0.shape()?.said(&whole.info())?;
         let mut sizes = self.sizes();
         let at = L::KEYS.position(&whole.info().key()).expect("the dim is an axis of the tensor");
         let (mut own, mut met) = (SmallVec::<[usize; 8]>::new(), Ok(()));

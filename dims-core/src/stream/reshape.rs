@@ -61,6 +61,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         whole: W,
         parts: P,
     ) -> Result<Stream<T, P::Axes, P::Data>, DimError> {
+        self.said(&whole)?;
         let at = Self::position(whole);
         let mut sizes: Sizes = self.data.sizes().collect();
         let (mut own, mut met) = (Sizes::new(), Ok(()));
@@ -109,9 +110,10 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     /// As [`merge`](Stream::merge), but what sizes decide is an error.
     pub fn try_merge<P: PartsOf<W> + UnitesTo<W, L, D> + RolesUnite<W>, W: DimRef>(
         &self,
-        _: P,
+        parts: P,
         whole: W,
     ) -> Result<Stream<T, P::Axes, P::Data>, DimError> {
+        self.said(&parts)?;
         let parts = P::KEYS.as_slice();
         let first = parts.first().and_then(|key| L::KEYS.position(key)).expect("the parts are axes");
         let mut sizes: Sizes = self.data.sizes().collect();
@@ -162,7 +164,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         let mut known: SmallVec<[Option<usize>; 8]> = SmallVec::new();
         axes.each(|dim| {
             let kept = L::KEYS.position(&dim.key()).map(|at| own[at]);
-            known.push(dim.fixed.or(kept).or(dim.size()));
+            known.push(dim.fixed.or(dim.said.map(|said| said.0)).or(kept).or(dim.size()));
         });
         let refused = |why: &str| {
             let names = P::KEYS.as_slice().iter().map(|key| key.name).zip(&known);
