@@ -3,6 +3,7 @@
 use typed_dims::ndarray::{Array2, Array3, array, s};
 use typed_dims::plan::explain::Step;
 use typed_dims::prelude::*;
+use typed_dims::scalar::Num;
 
 dims! {
     /// Channels.

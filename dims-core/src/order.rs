@@ -303,8 +303,11 @@ impl<S: Dims, R: Rank, L: OrderList> Ordering<S, R, L> {
         let mut len: usize = 1;
         let mut same = out.len() == order.len();
         for (own, &at) in out.iter().zip(order).rev() {
-            let alike =
-                if const { Self::typed::<E>().is_some() } { axes[at].size == own.size } else { axes[at] == *own };
+            let alike = if const { Self::typed::<E>().is_some() } {
+                axes[at].size == own.size
+            } else {
+                axes[at] == *own
+            };
             same &= alike && own.stride == len as isize;
             len = len.saturating_mul(own.size);
         }

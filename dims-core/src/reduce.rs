@@ -48,7 +48,9 @@ impl<S: Dims, R: Rank, D: DimList> Split<S, R, D> {
     /// kept in the order of the result.
     const fn lines<E: Expr>() -> Option<(usize, AxisList)> {
         match E::LAYOUT {
-            Layout::In { order, operands } if R::N == 0 && order.as_slice().len() == S::KEYS.as_slice().len() => {
+            Layout::In { order, operands }
+                if R::N == 0 && order.as_slice().len() == S::KEYS.as_slice().len() =>
+            {
                 let order = AxisList::of(order, S::KEYS);
                 if order.without(Self::REDUCED).is_same(Self::KEPT) { Some((operands, order)) } else { None }
             }
@@ -517,7 +519,10 @@ pub trait Reductions: Computable {
     }
 
     /// As [`count`](Reductions::count), but what sizes decide is an error.
-    fn try_count<D: DimsOf<Self::Dims, X>, X: Dims>(self, dims: D) -> Result<Reduced<usize, Self, X>, DimError>
+    fn try_count<D: DimsOf<Self::Dims, X>, X: Dims>(
+        self,
+        dims: D,
+    ) -> Result<Reduced<usize, Self, X>, DimError>
     where
         Self: AsTensor<Elem = bool>,
     {
@@ -551,7 +556,11 @@ pub trait Reductions: Computable {
     where
         Self::Elem: Real,
     {
-        run::<NamedOf<Self>, D, X, _>(as_said(self, &dims)?, reducers::Variance::<_, false> { ddof }, Empty::Allowed)
+        run::<NamedOf<Self>, D, X, _>(
+            as_said(self, &dims)?,
+            reducers::Variance::<_, false> { ddof },
+            Empty::Allowed,
+        )
     }
 
     /// `e^x / sum over dim of e^x`, without overflow.

@@ -1,6 +1,6 @@
 //! Reductions: along the data dimension they keep it, along another dim they are generally slower.
 
-use super::axes::{IsAxis, KeptAs, Replaced, SameBrand};
+use super::axes::{IsAxis, KeptAs, Replaced};
 use super::ledger::CostClass;
 use super::{Sizes, Stream};
 use crate::brand::Brand;
@@ -8,13 +8,13 @@ use crate::dim::DimRef;
 use crate::error::{DimError, unwrap};
 use crate::kernel::reduce::Reducer;
 use crate::kernel::reducers;
-use crate::laid::DividesInto;
 use crate::plan::shape::Shape;
 use crate::rank::Rank0;
 use crate::reduce::{Empty, combined};
 use crate::role::KeepsRole;
 use crate::scalar::{Analytic, Element, Num, Ordered, Real};
 use crate::set::list::List;
+use crate::set::ordered::{DividesInto, SameBrand};
 use crate::set::{Dims, Wrong};
 use core::marker::PhantomData;
 
