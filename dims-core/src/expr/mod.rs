@@ -29,7 +29,7 @@ use crate::kernel::strided::{AnyStride, Way};
 use crate::kernel::{Kernel, elementwise, threads};
 use crate::plan::axes::Layout;
 use crate::plan::contract;
-use crate::plan::direct::Memory;
+use crate::plan::direct::{Memory, Typed};
 use crate::plan::explain::{Loops, Step, record};
 use crate::plan::nest::{Nest, Operands, Parts};
 use crate::plan::rows::Rows;
@@ -72,9 +72,9 @@ pub trait Expr {
     #[doc(hidden)]
     const MEMORY: Option<&'static Keys> = None;
 
-    /// The dims of both factors, if the expression is a product of two such.
+    /// What the types of both factors say of them, if the expression is a product of two such.
     #[doc(hidden)]
-    const PAIR: Option<(&'static Keys, &'static Keys)> = None;
+    const PAIR: Option<[Typed; 2]> = None;
 
     /// In which order the elements of all operands lie, if their types say so.
     #[doc(hidden)]
@@ -317,7 +317,7 @@ impl<E: Expr> Expr for &E {
     const FACTORS: usize = E::FACTORS;
     const MEMORY: Option<&'static Keys> = E::MEMORY;
     const LAYOUT: Layout = E::LAYOUT;
-    const PAIR: Option<(&'static Keys, &'static Keys)> = E::PAIR;
+    const PAIR: Option<[Typed; 2]> = E::PAIR;
 
     #[inline(always)]
     fn memory(&self) -> Memory<'_, Self::Elem> {

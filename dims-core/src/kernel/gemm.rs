@@ -122,6 +122,15 @@ impl<T> Copy for Matrix<T> {}
 /// Products of at most this many multiplications are not worth a library's packing.
 const SMALL: usize = 16 * 16 * 16;
 
+/// How the matrices of a product lie, as far as the types of the operands say.
+#[derive(Clone, Copy, Debug)]
+pub struct Lies {
+    /// Whether neighbours in the result are those of a column, so that the product is to be worked on with rows and columns exchanged.
+    pub turned: bool,
+    /// Whether then the rows of the right matrix have neighbours as well.
+    pub in_rows: bool,
+}
+
 /// Runs the product.
 ///
 /// # Safety
@@ -130,6 +139,21 @@ const SMALL: usize = 16 * 16 * 16;
 /// else accesses `c`, whose elements are distinct.
 #[inline]
 pub unsafe fn multiply<T: Num>(product: &Product<T>) {
+    // SAFETY: the caller's promise.
+    unsafe { multiply_as(product, None) }
+}
+
+/// [`multiply`], where constants may say how the matrices lie: then nothing looks at strides to find out.
+///
+/// # Safety
+///
+/// As for [`multiply`]; the matrices lie so.
+#[inline(always)]
+#[cfg_attr(
+    not(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2"))),
+    allow(unused_variables)
+)]
+pub unsafe fn multiply_as<T: Num>(product: &Product<T>, lies: Option<Lies>) {
     #[cfg(feature = "blas")]
     // SAFETY: the caller's promise.
     if !is_small_product(product.m, product.n, product.k) && unsafe { blas::multiply(product) } {
@@ -137,7 +161,13 @@ pub unsafe fn multiply<T: Num>(product: &Product<T>) {
     }
     #[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
     // SAFETY: the caller's promise; the transposed product is the same one.
-    if unsafe { unpacked::multiply(&product.lying()) } {
+    if unsafe {
+        match lies {
+            None => unpacked::multiply(&product.lying(), None),
+            Some(Lies { turned: false, in_rows }) => unpacked::multiply(product, Some(in_rows)),
+            Some(Lies { turned: true, in_rows }) => unpacked::multiply(&product.transposed(), Some(in_rows)),
+        }
+    } {
         return;
     }
     if is_small_product(product.m, product.n, product.k) {

@@ -89,6 +89,7 @@ impl InPanels {
             summed: 1,
             bytes: batch * self.m * self.n * size_of::<T>(),
             threads: self.parts(),
+            typed: false,
         }
     }
 

@@ -103,6 +103,7 @@ impl<T: Num> Products<T> {
             summed: count(sums),
             bytes: count(results) * m * n * size_of::<T>(),
             threads: self.parts(),
+            typed: false,
         }
     }
 
