@@ -292,6 +292,7 @@ where
     expr.rows::<U, R>(shape, &mut rows);
     let order: SmallVec<[usize; 8]> =
         (0..sizes.len()).filter(|&axis| sizes[axis] != 1 && rows.varies(axis)).collect();
+    let order = rows.as_they_lie(&order, sizes).unwrap_or(order);
     let len = shape.volume(order.iter().copied(), size_of::<E::Elem>())?;
     let nest = Nest::map(sizes, &order, &rows);
     let data = expr.collect(&nest, len)?;
