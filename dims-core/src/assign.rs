@@ -8,7 +8,7 @@ use crate::expr::{Expr, Operand};
 use crate::kernel::copy::{copy_onto, copy_row};
 use crate::kernel::elementwise::{self, Lowered, fill, update};
 use crate::kernel::isa::Isa;
-use crate::kernel::strided::{AnyStride, UnitStride};
+use crate::kernel::strided::{AnyStride, UnitStride, Way};
 use crate::kernel::threads;
 use crate::named::Named;
 use crate::ops::{self, BinaryOp};
@@ -19,6 +19,7 @@ use crate::plan::nest::{Nest, Parts};
 use crate::plan::rows::Rows;
 use crate::plan::shape::Shape;
 use crate::rank::Rank;
+use crate::reduce::typed_line;
 use crate::scalar::{Element, Num, Ordered};
 use crate::set::{Dims, Union};
 use crate::storage::axes::{Axis, AxisBlock};
@@ -211,8 +212,18 @@ pub(crate) fn fill_typed<S: Dims, E: Expr>(
         return Ok(false);
     }
     let nest = Nest::typed_line(places.len(), operands);
-    fill(expr.kernel::<UnitStride>(&mut nest.operands()), &nest, places.into())?;
+    fill_along::<UnitStride, _>(expr, &nest, places.into())?;
     Ok(true)
+}
+
+/// Writes an expression into places along one loop.
+#[inline(always)]
+fn fill_along<W: Way, E: Expr>(expr: &E, nest: &Nest, places: Places<'_, E::Elem>) -> Result<(), DimError> {
+    record(|| Step::Elementwise {
+        expression: expr.describe(),
+        loops: Loops::new::<E::Elem>(nest, places.len(), 1),
+    });
+    fill(expr.kernel::<W>(&mut nest.operands()), nest, places)
 }
 
 impl<T: Element, S: Dims, R: Rank> Named<T, S, R> {
@@ -315,27 +326,39 @@ pub trait OrderInto: Computable {
     }
 
     /// As [`order_into`](OrderInto::order_into), but what sizes decide is an error.
-    fn try_order_into<L, X, O>(self, out: &mut O, _: L) -> Result<(), DimError>
+    fn try_order_into<L, X, O>(self, out: &mut O, dims: L) -> Result<(), DimError>
     where
         L: OrderOf<Self::Dims, X>,
         X: NoneLeft,
         O: SourceMut<Elem = Self::Elem> + ?Sized,
     {
         let tensor = self.into_named();
+        if L::SAYS {
+            dims.said(&tensor.shape()?)?;
+        }
         let (place, axes) = elements_mut(out);
         if let Some((from, len)) = Ordering::<Self::Dims, Self::Rank, L>::same_layout(&tensor.expr, &axes) {
             // Both are contiguous in the same order of axes with the same sizes.
             place.line(len).copy_from_slice(from.line(0, len));
             return Ok(());
         }
-        if let Some((like, len, operands)) = Ordering::<Self::Dims, Self::Rank, L>::in_line(&tensor.expr)
+        if let Some(operands) = const { Ordering::<Self::Dims, Self::Rank, L>::typed::<Self::Expr>() } {
+            // Of the operands rustc knows how they lie; only the array is looked at.
+            if let Some((like, len)) = typed_line::<Self::Dims, _>(&tensor.expr)
+                && Ordering::<Self::Dims, Self::Rank, L>::is_like(&axes, like)
+                && threads::parts(len) <= 1
+            {
+                let nest = Nest::typed_line(len, operands);
+                return fill_along::<UnitStride, _>(&tensor.expr, &nest, place.line(len).into());
+            }
+        } else if let Some((like, len, operands)) =
+            Ordering::<Self::Dims, Self::Rank, L>::in_line(&tensor.expr)
             && Ordering::<Self::Dims, Self::Rank, L>::is_like(&axes, like)
             && threads::parts(len) <= 1
         {
             let nest = Nest::line(len, operands);
             // `out` has as many elements, contiguous in the same order.
-            let places = place.line(len).into();
-            return fill(tensor.expr.kernel::<AnyStride>(&mut nest.operands()), &nest, places);
+            return fill_along::<AnyStride, _>(&tensor.expr, &nest, place.line(len).into());
         }
         let mut shape = Shape::new::<Self::Dims, Self::Rank>();
         tensor.meet(&mut shape)?;

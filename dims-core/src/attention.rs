@@ -199,8 +199,8 @@ pub fn try_attention<Q, K, V, F, O, M: Mask<Q::Elem>, S, P, X>(
     q: Q,
     k: K,
     v: V,
-    _: F,
-    _: O,
+    features: F,
+    over: O,
     scale: Q::Elem,
     mask: M,
 ) -> Result<Named<Q::Elem, X>, DimError>
@@ -224,6 +224,8 @@ where
     mask.meet::<All<Q, K, V>, Rank0>(&mut shape)?;
     bias.meet::<All<Q, K, V>, Rank0>(&mut shape)?;
     shape.finish()?;
+    shape.all_said(&features)?;
+    shape.all_said(&over)?;
     let q = in_memory::<All<Q, K, V>, Q::Dims, _>(&q, &shape)?;
     let k = in_memory::<All<Q, K, V>, K::Dims, _>(&k, &shape)?;
     let v = in_memory::<All<Q, K, V>, V::Dims, _>(&v, &shape)?;

@@ -176,6 +176,7 @@ pub(crate) fn contiguous<T, R, L: AxisDims<R>>(
 /// sizes in their order. An owned tensor that lies so gives up its memory.
 pub(crate) fn elements_in<A, D, X>(
     tensor: A,
+    dims: &D,
     by_columns: bool,
 ) -> Result<(Vec<A::Elem>, Vec<usize>), DimError>
 where
@@ -186,6 +187,7 @@ where
     let order = crate::plan::axes::AxisList::of(<D as DimList>::KEYS, A::Dims::KEYS);
     let tensor = tensor.into_named();
     let shape = tensor.shape()?;
+    shape.all_said(dims)?;
     let mut order = order.as_slice().to_vec();
     let sizes = order.iter().map(|&axis| shape.size(axis)).collect();
     if by_columns {

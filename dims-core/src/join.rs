@@ -97,7 +97,7 @@ where
 
 /// The total of the parts must be the static size, if the dim has one.
 fn keep_static(dim: DimInfo<'_>, size: usize) -> Result<(), DimError> {
-    DimInfo { cell: None, ..dim }.meet(size, None)
+    dim.resized().meet(size, None)
 }
 
 fn describe(keys: &Keys, sizes: &[usize]) -> String {

@@ -29,7 +29,7 @@ use crate::kernel::strided::{AnyStride, Way};
 use crate::kernel::{Kernel, elementwise, threads};
 use crate::plan::axes::Layout;
 use crate::plan::contract;
-use crate::plan::direct::Memory;
+use crate::plan::direct::{Memory, Typed};
 use crate::plan::explain::{Loops, Step, record};
 use crate::plan::nest::{Nest, Operands, Parts};
 use crate::plan::rows::Rows;
@@ -86,9 +86,9 @@ pub trait Expr {
     #[doc(hidden)]
     const MEMORY: Option<&'static Keys> = None;
 
-    /// The dims of both factors, if the expression is a product of two such.
+    /// What the types of both factors say of them, if the expression is a product of two such.
     #[doc(hidden)]
-    const PAIR: Option<(&'static Keys, &'static Keys)> = None;
+    const PAIR: Option<[Typed; 2]> = None;
 
     /// In which order the elements of all operands lie, if their types say so.
     #[doc(hidden)]
@@ -300,6 +300,7 @@ where
     expr.rows::<U, R>(shape, &mut rows);
     let order: SmallVec<[usize; 8]> =
         (0..sizes.len()).filter(|&axis| sizes[axis] != 1 && rows.varies(axis)).collect();
+    let order = rows.as_they_lie(&order, sizes).unwrap_or(order);
     let len = shape.volume(order.iter().copied(), size_of::<E::Elem>())?;
     let nest = Nest::map(sizes, &order, &rows);
     let data = expr.collect(&nest, len)?;
@@ -325,7 +326,7 @@ impl<E: Expr> Expr for &E {
     const FACTORS: usize = E::FACTORS;
     const MEMORY: Option<&'static Keys> = E::MEMORY;
     const LAYOUT: Layout = E::LAYOUT;
-    const PAIR: Option<(&'static Keys, &'static Keys)> = E::PAIR;
+    const PAIR: Option<[Typed; 2]> = E::PAIR;
 
     #[inline(always)]
     fn memory(&self) -> Memory<'_, Self::Elem> {

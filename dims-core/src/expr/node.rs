@@ -8,13 +8,13 @@ use crate::kernel::strided::Way;
 use crate::ops::{BinaryOp, UnaryOp};
 use crate::plan::axes::Layout;
 use crate::plan::contract;
-use crate::plan::direct::Memory;
+use crate::plan::direct::{Memory, Typed};
 use crate::plan::nest::Operands;
 use crate::plan::rows::Rows;
 use crate::plan::shape::Shape;
 use crate::rank::Rank;
 use crate::scalar::{Element, Num};
-use crate::set::{Dims, Keys};
+use crate::set::Dims;
 use crate::storage::axes::Axis;
 use crate::storage::owned::Freed;
 use alloc::string::String;
@@ -88,8 +88,8 @@ impl<O: BinaryOp<A::Elem, B::Elem>, A: Expr, B: Expr> Expr for Binary<O, A, B> {
     const OWNS: bool = A::OWNS || B::OWNS;
     const LAYOUT: Layout = A::LAYOUT.and(B::LAYOUT);
     const FACTORS: usize = if O::IS_PRODUCT { A::FACTORS + B::FACTORS } else { 1 };
-    const PAIR: Option<(&'static Keys, &'static Keys)> = match (O::IS_PRODUCT, A::MEMORY, B::MEMORY) {
-        (true, Some(a), Some(b)) => Some((a, b)),
+    const PAIR: Option<[Typed; 2]> = match (O::IS_PRODUCT, A::MEMORY, B::MEMORY) {
+        (true, Some(a), Some(b)) => Some([(a, A::LAYOUT), (b, B::LAYOUT)]),
         _ => None,
     };
 

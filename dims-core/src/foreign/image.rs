@@ -147,13 +147,13 @@ pub trait IntoImage: Computable<Rank = Rank0> {
     #[track_caller]
     fn try_into_image<M, D: DimsOf<Self::Dims, X> + Counted, X: LaidWhole<D>>(
         self,
-        _dims: D,
+        dims: D,
     ) -> Result<M, DimError>
     where
         M: Lined<Self::Elem, D::Count>,
     {
         let origin = Some(Location::caller());
-        let (data, sizes) = elements_in::<Self, D, X>(self, false)?;
+        let (data, sizes) = elements_in::<Self, D, X>(self, &dims, false)?;
         let names: Vec<&'static str> = <D as DimList>::KEYS.as_slice().iter().map(|key| key.name).collect();
         M::of_lines(data, &sizes, &names, origin)
     }

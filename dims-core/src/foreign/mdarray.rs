@@ -101,10 +101,10 @@ pub trait IntoMdarray: Computable<Rank = Rank0> {
     #[track_caller]
     fn try_into_mdarray<S: ShapeOf<D::Count>, D: DimsOf<Self::Dims, X> + Counted, X: LaidWhole<D>>(
         self,
-        _dims: D,
+        dims: D,
     ) -> Result<Array<Self::Elem, S>, DimError> {
         let second_origin: Origin = Some(Location::caller());
-        let (data, sizes) = elements_in::<Self, D, X>(self, false)?;
+        let (data, sizes) = elements_in::<Self, D, X>(self, &dims, false)?;
         for ((&first, &fixed), key) in sizes.iter().zip(S::FIXED).zip(<D as DimList>::KEYS.as_slice()) {
             if let Some(second) = fixed
                 && first != second

@@ -164,13 +164,13 @@ pub trait IntoMatrix: Computable<Rank = Rank0> {
     #[track_caller]
     fn try_into_matrix<M, D: DimsOf<Self::Dims, X> + Counted, X: LaidWhole<D>>(
         self,
-        _dims: D,
+        dims: D,
     ) -> Result<M, DimError>
     where
         M: Columnar<Self::Elem, D::Count>,
     {
         let origin = Some(Location::caller());
-        let (data, sizes) = elements_in::<Self, D, X>(self, true)?;
+        let (data, sizes) = elements_in::<Self, D, X>(self, &dims, true)?;
         let names: Vec<&'static str> = <D as DimList>::KEYS.as_slice().iter().map(|key| key.name).collect();
         M::of_columns(data, &sizes, &names, origin)
     }

@@ -8,7 +8,7 @@ use super::threads::{self, Carried};
 use super::{Faults, Kernel, TILE, Tile, change};
 use crate::error::DimError;
 use crate::plan::nest::{Nest, Odometer};
-use crate::scalar::{Analytic, Real};
+use crate::scalar::Real;
 use crate::storage::Elements;
 use crate::storage::memory::reserve;
 use alloc::vec::Vec;
@@ -291,19 +291,20 @@ impl<T: Real, M: Kernel<Elem = bool>, B: Kernel<Elem: Real<Wide = T>>> Piece<'_,
         let columns = values.positions();
         let mut place = vec![0; values.depth()];
         let base: isize = at[..=query].iter().zip(out).map(|(&at, &step)| at as isize * step).sum();
-        let mut odometer = Odometer::new(&values.sizes);
-        for column in 0..columns {
-            let start = base + dot(&place, to);
-            for row in 0..rows {
-                let sum = scratch.sums[row];
-                let value = scratch.results[row * columns + column];
-                // SAFETY: queries and columns are positions of the result, which nothing else writes.
-                unsafe {
-                    let place = self.out.offset(start + row as isize * out[query]);
-                    place.write(if empty { T::ZERO } else { value / sum });
+        let inner = values.depth() - 1;
+        for row in 0..rows {
+            let results = &scratch.results[row * columns..][..columns];
+            let share = if empty { T::ZERO } else { T::ONE / scratch.sums[row] };
+            let start = base + row as isize * out[query];
+            let mut odometer = Odometer::new(&values.sizes[..inner]);
+            for results in results.chunks(values.sizes[inner].max(1)) {
+                let first = self.out.wrapping_offset(start + dot(&place, to));
+                for (column, &result) in results.iter().enumerate() {
+                    // SAFETY: queries and columns are positions of the result, which nothing else writes.
+                    unsafe { first.wrapping_offset(column as isize * to[inner]).write(result * share) };
                 }
+                odometer.advance(&mut place[..inner]);
             }
-            odometer.advance(&mut place);
         }
     }
 }
@@ -431,26 +432,38 @@ impl<T: Real> Task for Fold<'_, T> {
         let Fold { scratch, rows, width, columns, scale, masked, biased } = self;
         for row in 0..rows {
             let scores = &mut scratch.scores[row * width..][..width];
-            if biased {
-                for (score, &bias) in scores.iter_mut().zip(&scratch.bias[row * width..][..width]) {
-                    *score = *score * scale + bias;
-                }
+            let plain = !biased && !masked;
+            let found = if plain {
+                // Scores are multiplied once more below, rather than written and read once more.
+                fold(scores, T::LOWEST, |greatest, score| larger(greatest, score * scale), larger)
             } else {
-                for score in scores.iter_mut() {
-                    *score = *score * scale;
+                if biased {
+                    for (score, &bias) in scores.iter_mut().zip(&scratch.bias[row * width..][..width]) {
+                        *score = *score * scale + bias;
+                    }
+                } else {
+                    for score in scores.iter_mut() {
+                        *score = *score * scale;
+                    }
                 }
-            }
-            if masked {
-                for (score, &allowed) in scores.iter_mut().zip(&scratch.allowed[row * width..][..width]) {
-                    *score = if allowed { *score } else { T::LOWEST };
+                if masked {
+                    for (score, &allowed) in scores.iter_mut().zip(&scratch.allowed[row * width..][..width]) {
+                        *score = if allowed { *score } else { T::LOWEST };
+                    }
                 }
-            }
+                fold(scores, T::LOWEST, larger, larger)
+            };
             let before = scratch.greatest[row];
-            let greatest = before.maximum(fold(scores, T::LOWEST, T::maximum, T::maximum));
+            let greatest = larger(before, found);
             // Without any key so far there is nothing to subtract: `-inf - -inf` would not be a number.
             let shift = if greatest == T::LOWEST { T::ZERO } else { greatest };
-            let sum = weights::<I, T>(scores, shift);
-            let shrink = if before == T::LOWEST { T::ZERO } else { Analytic::exp::<I>(before - greatest) };
+            let sum = if plain {
+                weights::<I, T, true>(scores, scale, shift)
+            } else {
+                weights::<I, T, false>(scores, scale, shift)
+            };
+            // (What is not a number stays so.)
+            let shrink = if before == T::LOWEST { T::ZERO } else { (before - greatest).exp_down::<I>() };
             scratch.greatest[row] = greatest;
             scratch.sums[row] = scratch.sums[row] * shrink + sum;
             if before != greatest {
@@ -462,20 +475,27 @@ impl<T: Real> Task for Fold<'_, T> {
     }
 }
 
-/// Replaces each score by `e^(score - shift)`, and returns their sum.
+/// The larger of two. Not-a-number need not be the greatest: it makes the sum not-a-number, and so all results of the query.
 #[inline(always)]
-fn weights<I: Isa, T: Real>(scores: &mut [T], shift: T) -> T {
+fn larger<T: Real>(a: T, b: T) -> T {
+    if b > a { b } else { a }
+}
+
+/// Replaces each score, times `scale` if that is still to be done, by `e^(score - shift)`, and returns their sum; no score is above `shift`.
+#[inline(always)]
+fn weights<I: Isa, T: Real, const SCALE: bool>(scores: &mut [T], scale: T, shift: T) -> T {
+    let weight = |score: T| (if SCALE { score * scale - shift } else { score - shift }).exp_down::<I>();
     let mut sums = [T::ZERO; LANES];
     let (chunks, tail) = scores.as_chunks_mut::<LANES>();
     for chunk in chunks {
         for (score, sum) in chunk.iter_mut().zip(&mut sums) {
-            *score = Analytic::exp::<I>(*score - shift);
+            *score = weight(*score);
             *sum = *sum + *score;
         }
     }
     let mut total = T::ZERO;
     for score in tail {
-        *score = Analytic::exp::<I>(*score - shift);
+        *score = weight(*score);
         total = total + *score;
     }
     total + together(sums, |a, b| a + b)

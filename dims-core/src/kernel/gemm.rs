@@ -144,10 +144,12 @@ pub struct Batch {
     pub c: [isize; 3],
 }
 
-/// The results of products, which are `len` elements. Each operand is read along strides of its axes.
+/// The results of products, which are `len` elements; constants may say how the matrices lie. Each operand is read along strides of its
+/// axes.
 #[inline(always)]
 pub fn multiply_batch<T: Num>(
     batch: Batch,
+    lies: Option<Lies>,
     a: Elements<'_, T>,
     b: Elements<'_, T>,
     len: usize,
@@ -178,8 +180,13 @@ pub fn multiply_batch<T: Num>(
             accumulate: false,
         };
         // SAFETY: the positions of rows, columns, sum and batch are positions of the operands' axes, all of which are elements of theirs;
-        // together they are all places of the result, each once.
-        unsafe { multiply(&product) };
+        // together they are all places of the result, each once. The strides are those of which the types say how the matrices lie.
+        unsafe {
+            match lies {
+                Some(lies) => multiply_as(&product, Some(lies)),
+                None => multiply(&product),
+            }
+        }
     }
     // SAFETY: the products wrote every place of the result.
     unsafe { out.set_len(len) };
@@ -189,6 +196,15 @@ pub fn multiply_batch<T: Num>(
 /// Products of at most this many multiplications are not worth a library's packing.
 const SMALL: usize = 16 * 16 * 16;
 
+/// How the matrices of a product lie, as far as the types of the operands say.
+#[derive(Clone, Copy, Debug)]
+pub struct Lies {
+    /// Whether neighbours in the result are those of a column, so that the product is to be worked on with rows and columns exchanged.
+    pub turned: bool,
+    /// Whether then the rows of the right matrix have neighbours as well.
+    pub in_rows: bool,
+}
+
 /// Runs the product.
 ///
 /// # Safety
@@ -197,6 +213,21 @@ const SMALL: usize = 16 * 16 * 16;
 /// else accesses `c`, whose elements are distinct.
 #[inline]
 pub unsafe fn multiply<T: Num>(product: &Product<T>) {
+    // SAFETY: the caller's promise.
+    unsafe { multiply_as(product, None) }
+}
+
+/// [`multiply`], where constants may say how the matrices lie: then nothing looks at strides to find out.
+///
+/// # Safety
+///
+/// As for [`multiply`]; the matrices lie so.
+#[inline(always)]
+#[cfg_attr(
+    not(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2"))),
+    allow(unused_variables)
+)]
+pub unsafe fn multiply_as<T: Num>(product: &Product<T>, lies: Option<Lies>) {
     #[cfg(feature = "blas")]
     // SAFETY: the caller's promise.
     if !is_small_product(product.m, product.n, product.k) && unsafe { blas::multiply(product) } {
@@ -204,7 +235,13 @@ pub unsafe fn multiply<T: Num>(product: &Product<T>) {
     }
     #[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
     // SAFETY: the caller's promise; the transposed product is the same one.
-    if unsafe { unpacked::multiply(&product.lying()) } {
+    if unsafe {
+        match lies {
+            None => unpacked::multiply(&product.lying(), None),
+            Some(Lies { turned: false, in_rows }) => unpacked::multiply(product, Some(in_rows)),
+            Some(Lies { turned: true, in_rows }) => unpacked::multiply(&product.transposed(), Some(in_rows)),
+        }
+    } {
         return;
     }
     if is_small_product(product.m, product.n, product.k) {
@@ -234,7 +271,6 @@ pub fn is_small_product(m: usize, n: usize, k: usize) -> bool {
 }
 
 /// Whether products of this type run by a BLAS that the user has installed, where it can be told how they lie.
-#[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
 #[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
 #[inline]
 #[cfg_attr(not(feature = "blas"), allow(clippy::extra_unused_type_parameters))]

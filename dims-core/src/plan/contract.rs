@@ -211,6 +211,29 @@ pub fn is_worthwhile(supports: &[Axes], sizes: &[usize], kept: &[usize]) -> bool
     supports.iter().any(|&axes| axes != all)
 }
 
+/// The axes of the result of a product in the order in which it should lie in memory, if nobody asked for one.
+///
+/// This is the order of `kept`, unless neighbours in the result would be results of different matrix products, each of which would then
+/// write one element here and one there, and so would what reads it: the axes that both operands have come first then. (Where an operand
+/// has such neighbours as well, the result is as that is.)
+pub fn order_of_result<T>(
+    operands: &[Operand<'_, T>],
+    supports: &[Axes],
+    sizes: &[usize],
+    kept: &[usize],
+) -> SmallVec<[usize; 8]> {
+    let mut order = SmallVec::from_slice(kept);
+    let ([a, b], &[in_a, in_b]) = (operands, supports) else { return order };
+    let Some(&last) = kept.iter().rfind(|&&axis| sizes[axis] != 1) else { return order };
+    let is_batch = |axis: usize| in_a & in_b & 1 << axis != 0;
+    let kept = set(kept);
+    let is_matrix = in_a & !in_b & kept != 0 && in_b & !in_a & kept != 0 && in_a & in_b & !kept != 0;
+    if is_matrix && is_batch(last) && a.strides[last] != 1 && b.strides[last] != 1 {
+        order.sort_by_key(|&axis| !is_batch(axis));
+    }
+    order
+}
+
 /// `scale` times the product of the operands, summed over all axes but `kept`, contiguous in the order of `kept`.
 pub fn contract<T: Num>(
     operands: SmallVec<[Operand<'_, T>; 4]>,

@@ -91,6 +91,7 @@ impl InPanels {
             summed: 1,
             bytes: batch * self.m * self.n * size_of::<T>(),
             threads: self.parts(),
+            typed: false,
         }
     }
 }

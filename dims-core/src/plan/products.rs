@@ -98,6 +98,7 @@ impl Products {
             summed: count(sums),
             bytes: self.len() * size_of::<T>(),
             threads: self.parts(),
+            typed: false,
         }
     }
 }

@@ -256,6 +256,12 @@ impl<'a, T: Copy> Places<'a, T> {
         }
     }
 
+    /// How many there are.
+    #[inline(always)]
+    pub(crate) fn len(&self) -> usize {
+        self.all.len()
+    }
+
     /// The places from one on.
     ///
     /// # Panics
