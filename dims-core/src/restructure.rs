@@ -10,7 +10,7 @@ use crate::expr::{Binary, Iota, Remap};
 use crate::named::{Named, position};
 use crate::ops;
 use crate::order::OrderList;
-use crate::reduce::evaluate_in;
+use crate::plan::evaluate::evaluate_in;
 use crate::role::{KeepsRole, RolesSplit, RolesUnite};
 use crate::set::rename::{CanGain, NotIn};
 use crate::set::{Dims, DimsOf, NameFor, Union};

@@ -11,6 +11,7 @@ use crate::kernel::strided::{Strided, Way};
 use crate::plan::axes::Layout;
 use crate::plan::contract;
 use crate::plan::direct::Memory;
+use crate::plan::evaluate::collect_parts;
 use crate::plan::explain::element;
 use crate::plan::nest::{Nest, Operands};
 use crate::plan::rows::Rows;
@@ -231,7 +232,7 @@ impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Expr for View<'_, T, S, R, X> 
     #[inline]
     fn collect(&self, nest: &Nest, len: usize) -> Result<Vec<T>, DimError> {
         if self.indices().any_active() {
-            return super::collect_parts(self, nest, len);
+            return collect_parts(self, nest, len);
         }
         elementwise::collect_memory(self.elements(), nest, len, "order of the result")
     }
