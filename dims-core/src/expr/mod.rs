@@ -36,7 +36,7 @@ use crate::plan::rows::Rows;
 use crate::plan::shape::Shape;
 use crate::rank::Rank;
 use crate::scalar::{Element, Num};
-use crate::set::{Dims, Keys};
+use crate::set::{DimKey, Dims, Keys};
 use crate::storage::Elements;
 use crate::storage::axes::Axis;
 use crate::storage::owned::Freed;
@@ -231,6 +231,11 @@ pub struct Factors<'s, T> {
     pub scale: T,
     /// The others.
     pub operands: SmallVec<[contract::Operand<'s, T>; 4]>,
+}
+
+/// Which loop runs along a dim.
+fn outer(shape: &Shape, key: &DimKey) -> usize {
+    shape.position(key).expect("the dim is one of the loops'")
 }
 
 /// The whole expression as one factor, computed over the axes along which it varies.

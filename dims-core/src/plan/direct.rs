@@ -11,6 +11,7 @@ use crate::scalar::Num;
 use crate::set::Keys;
 use crate::storage::Elements;
 use crate::storage::axes::Axis;
+use crate::storage::memory::reserve;
 use alloc::vec::Vec;
 use core::any::TypeId;
 
@@ -181,6 +182,10 @@ impl Roles {
         {
             return None;
         }
+        let mut out = match reserve::<T>(len) {
+            Ok(out) => out,
+            Err(error) => return Some(Err(error)),
+        };
         let steps = [sizes[1] * sizes[2], sizes[2], 1];
         let step = |role| {
             let at = self.result.iter().position(|&own| own == role);
@@ -208,9 +213,7 @@ impl Roles {
             b: [b_batch.stride, b_sum.stride, column.stride],
             c: [step(Role::Batch), step(Role::Row), step(Role::Column)],
         };
-        match multiply_batch(batch, self.lies(), a_elements, b_elements, len) {
-            Ok(out) => Some(Ok((out, sizes))),
-            Err(error) => Some(Err(error)),
-        }
+        multiply_batch(batch, self.lies(), a_elements, b_elements, &mut out, len);
+        Some(Ok((out, sizes)))
     }
 }
