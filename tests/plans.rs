@@ -107,6 +107,36 @@ fn attention_of_a_tensor_to_itself_copies_nothing() {
 }
 
 #[test]
+fn attention_written_out_stores_the_scores_once_and_copies_nothing() {
+    let x = Array4::<f32>::ones((2, 40, 3, 8));
+    // The heads are the last of the dims of the scores.
+    dims!(b, q, k, h, d);
+    let (out, plan) = explain(|| {
+        let scores = (x.at((b, q, h, d)) * x.at((b, k, h, d))).sum(d) * 0.5;
+        (scores.softmax(k) * x.at((b, k, h, d))).sum(k).order((b, q, h, d))
+    });
+    assert!(out.iter().all(|&value| (value - 1.0).abs() < 1e-6));
+    let [
+        Step::Product { batch: 6, c: (40, 1), .. },
+        Step::Reduce { reduction: "softmax", loops, .. },
+        Step::Product { batch: 6, a: (40, 1), .. },
+    ] = &plan.steps[..]
+    else {
+        panic!("{plan}")
+    };
+    assert_eq!(loops.sizes, [6 * 40, 40]);
+}
+
+#[test]
+fn a_normalisation_with_gain_and_bias_is_one_pass() {
+    let (x, gain) = (Array2::<f32>::ones((30, 8)), Array1::<f32>::ones(8));
+    dims!(i, j);
+    let (_, plan) = explain(|| x.at((i, j)).layer_norm_affine(j, 1e-5, gain.at(j), 0.5).order((i, j)));
+    let large: Vec<_> = plan.steps.iter().filter(|step| step.bytes() >= 30 * 8 * 4).collect();
+    let [Step::Reduce { reduction: "standardize, gain and bias", .. }] = large[..] else { panic!("{plan}") };
+}
+
+#[test]
 fn plans_are_readable() {
     let a = Array2::<f32>::ones((2, 3));
     dims!(i, j);

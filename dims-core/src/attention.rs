@@ -21,7 +21,7 @@ use crate::storage::Owned;
 use crate::tensor::{AsTensor, Computable};
 use alloc::string::String;
 use alloc::vec::Vec;
-use core::any::TypeId;
+use core::any::{Any, TypeId};
 use smallvec::SmallVec;
 
 /// The dims of queries and keys.
@@ -237,9 +237,18 @@ where
     let bias = M::BIASED.then_some(&bias);
     let data = planned::<All<Q, K, V>, _, _, _>(&shape, &axes, [q, k, v], scale.widen(), &mask, bias)
         .map_err(|error| shape.blame(error, axes.kept))?;
-    let data = data.into_iter().map(Real::narrow).collect();
+    let data = narrowed(data);
     let sizes: SmallVec<[usize; 8]> = axes.kept.iter().map(|&axis| shape.size(axis)).collect();
     Ok(Named::from_expr(Owned::contiguous(data, &sizes)))
+}
+
+/// The elements in the type of the result; as they are, if that is the one that is computed with.
+fn narrowed<T: Real>(data: Vec<T::Wide>) -> Vec<T> {
+    let mut data = Some(data);
+    match (&mut data as &mut dyn Any).downcast_mut::<Option<Vec<T>>>() {
+        Some(same) => same.take().expect("it was just put there"),
+        None => data.into_iter().flatten().map(Real::narrow).collect(),
+    }
 }
 
 /// All dims of an attention.

@@ -282,7 +282,7 @@ where
         Some(lying) if expr.place::<A::Elem, A::Dims, A::Rank>(lying, len).is_some() => lying,
         _ => order,
     };
-    let first = order.iter().position(|axis| along.contains(axis)).expect("the axes are among the tensor's");
+    let first = order.iter().position(|axis| along.contains(axis)).unwrap_or(order.len());
     let end = first + along.len();
     let volume = |axes: &[usize]| axes.iter().map(|&axis| sizes[axis]).product::<usize>();
     let (line, inner) = (volume(&order[first..end]), volume(&order[end..]));
