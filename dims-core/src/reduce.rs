@@ -21,7 +21,7 @@ use crate::scalar::*;
 use crate::set::{Dims, DimsOf};
 use crate::storage::Owned;
 use crate::storage::axes::Axis;
-use crate::tensor::{AsTensor, Computable};
+use crate::tensor::{AsTensor, Computable, NamedOf, as_said};
 use alloc::vec::Vec;
 use core::marker::PhantomData;
 use smallvec::SmallVec;
@@ -44,31 +44,24 @@ impl<S: Dims, R: Rank, D: DimList> Split<S, R, D> {
     /// The axes that stay, in their order.
     const KEPT: &'static AxisList = &AxisList::in_memory(S::KEYS, R::N).without(Self::REDUCED);
 
-    /// How many operands `E` has, and whether the last axes in memory are those that are kept, if rustc knows that all operands lie alike,
-    /// with the axes that are kept on one side and in their order, and those that are reduced on the other.
-    const fn lines<E: Expr>() -> Option<(usize, bool)> {
-        if R::N != 0 {
-            return None;
-        }
-        let reduced = match E::LAYOUT {
-            Layout::In { order, .. } if order.as_slice().len() == S::KEYS.as_slice().len() => {
-                // In the order in which they lie: however they are named, the same elements are combined.
-                AxisList::of(order, S::KEYS).without(Self::KEPT)
+    /// How many operands `E` has, and the axes as they lie in memory, if rustc knows that all operands lie alike, with the axes that are
+    /// kept in the order of the result.
+    const fn lines<E: Expr>() -> Option<(usize, AxisList)> {
+        match E::LAYOUT {
+            Layout::In { order, operands }
+                if R::N == 0 && order.as_slice().len() == S::KEYS.as_slice().len() =>
+            {
+                let order = AxisList::of(order, S::KEYS);
+                if order.without(Self::REDUCED).is_same(Self::KEPT) { Some((operands, order)) } else { None }
             }
-            _ => return None,
-        };
-        let (rows, columns) = (Self::KEPT.join(&reduced), reduced.join(Self::KEPT));
-        match (E::LAYOUT.operands_in(&rows, S::KEYS), E::LAYOUT.operands_in(&columns, S::KEYS)) {
-            (Some(operands), _) => Some((operands, false)),
-            (None, Some(operands)) => Some((operands, true)),
-            (None, None) => None,
+            _ => None,
         }
     }
 
     /// The roles of the axes, if `E` is a product of two tensors in memory in which each role is clear.
     const fn roles<E: Expr>() -> Option<Roles> {
         match (E::PAIR, R::N) {
-            (Some((a, b)), 0) => Roles::of(a, b, S::KEYS, D::KEYS, &AxisList::in_memory(S::KEYS, 0)),
+            (Some([a, b]), 0) => Roles::of(a, b, S::KEYS, D::KEYS, &AxisList::in_memory(S::KEYS, 0)),
             _ => None,
         }
     }
@@ -139,22 +132,9 @@ where
     if let (Empty::Refused(op), 0, 1..) = (empty, count, len) {
         return Err(DimError::EmptyReduction { op, dims: shape.describe(reduced.iter().copied()) });
     }
-    if const { Split::<S, R, D>::lines::<E>().is_some() } {
-        let (operands, columns) = const {
-            match Split::<S, R, D>::lines::<E>() {
-                Some(lines) => lines,
-                None => (0, false),
-            }
-        };
-        let nest = if len == 1 {
-            let mut nest = Nest::typed_line(count, operands);
-            nest.inner_kept = false;
-            nest
-        } else if columns || count == 1 {
-            Nest::typed_rows(count, len, true, operands)
-        } else {
-            Nest::typed_rows(len, count, false, operands)
-        };
+    if let Some((operands, order)) = const { &Split::<S, R, D>::lines::<E>() } {
+        let loops = order.as_slice().iter().map(|axis| (sizes[*axis], kept.contains(axis)));
+        let nest = Nest::typed_reduce(loops, *operands);
         return reduced_in::<UnitStride, _, _>(expr, &nest, len, count, reducer)
             .map_err(|error| shape.blame(error, kept));
     }
@@ -307,11 +287,9 @@ where
             match own {
                 None => scan::collect(parts, len, inner, work).map_err(|error| shape.blame(error, order))?,
                 Some(place) => {
-                    // SAFETY: there are `len` places, those of the expression's own elements in the order of the loops, each of which is read
-                    // at its own position alone.
-                    unsafe { scan::replace(parts, place, len, inner, work) }
+                    scan::replace(parts, &place, len, inner, work)
                         .map_err(|error| shape.blame(error, order))?;
-                    expr.into_place(place).expect("the expression owns what is at this place")
+                    expr.into_place(&place).expect("the expression owns what is at this place")
                 }
             }
         }
@@ -431,11 +409,11 @@ macro_rules! reductions {
 
         #[doc = concat!("As [`", stringify!($name), "`](Reductions::", stringify!($name), "), but what sizes decide is an error.")]
         #[inline]
-        fn $try_name<$($dims)*>(self, _: D) -> Result<Reduced<$out, Self, X>, DimError>
+        fn $try_name<$($dims)*>(self, dims: D) -> Result<Reduced<$out, Self, X>, DimError>
         where
             Self: AsTensor<Elem: $($bound)*>,
         {
-            run::<Self, D, X, _>(self, $reducer, $empty)
+            run::<NamedOf<Self>, D, X, _>(as_said(self, &dims)?, $reducer, $empty)
         }
     )*};
 }
@@ -478,23 +456,23 @@ pub trait Reductions: Computable {
     /// Where [`try_sum`](Reductions::try_sum) returns an error.
     #[track_caller]
     #[inline]
-    fn sum<D: DimsOf<Self::Dims, X>, X: Dims>(self, _: D) -> Reduced<Self::Elem, Self, X>
+    fn sum<D: DimsOf<Self::Dims, X>, X: Dims>(self, dims: D) -> Reduced<Self::Elem, Self, X>
     where
         Self::Elem: Num,
     {
-        unwrap(sum::<Self, D, X>(self))
+        unwrap(self.try_sum(dims))
     }
 
     /// As [`sum`](Reductions::sum), but what sizes decide is an error.
     #[inline]
     fn try_sum<D: DimsOf<Self::Dims, X>, X: Dims>(
         self,
-        _: D,
+        dims: D,
     ) -> Result<Reduced<Self::Elem, Self, X>, DimError>
     where
         Self::Elem: Num,
     {
-        sum::<Self, D, X>(self)
+        sum::<NamedOf<Self>, D, X>(as_said(self, &dims)?)
     }
 
     reductions! {
@@ -535,11 +513,11 @@ pub trait Reductions: Computable {
     }
 
     /// As [`any`](Reductions::any), but what sizes decide is an error.
-    fn try_any<D: DimsOf<Self::Dims, X>, X: Dims>(self, _: D) -> Result<Reduced<bool, Self, X>, DimError>
+    fn try_any<D: DimsOf<Self::Dims, X>, X: Dims>(self, dims: D) -> Result<Reduced<bool, Self, X>, DimError>
     where
         Self: AsTensor<Elem = bool>,
     {
-        run::<Self, D, X, _>(self, reducers::Any, Empty::Allowed)
+        run::<NamedOf<Self>, D, X, _>(as_said(self, &dims)?, reducers::Any, Empty::Allowed)
     }
 
     /// Whether all elements are true; true where there is none.
@@ -556,11 +534,11 @@ pub trait Reductions: Computable {
     }
 
     /// As [`all`](Reductions::all), but what sizes decide is an error.
-    fn try_all<D: DimsOf<Self::Dims, X>, X: Dims>(self, _: D) -> Result<Reduced<bool, Self, X>, DimError>
+    fn try_all<D: DimsOf<Self::Dims, X>, X: Dims>(self, dims: D) -> Result<Reduced<bool, Self, X>, DimError>
     where
         Self: AsTensor<Elem = bool>,
     {
-        run::<Self, D, X, _>(self, reducers::All, Empty::Allowed)
+        run::<NamedOf<Self>, D, X, _>(as_said(self, &dims)?, reducers::All, Empty::Allowed)
     }
 
     /// How many elements are true.
@@ -577,11 +555,14 @@ pub trait Reductions: Computable {
     }
 
     /// As [`count`](Reductions::count), but what sizes decide is an error.
-    fn try_count<D: DimsOf<Self::Dims, X>, X: Dims>(self, _: D) -> Result<Reduced<usize, Self, X>, DimError>
+    fn try_count<D: DimsOf<Self::Dims, X>, X: Dims>(
+        self,
+        dims: D,
+    ) -> Result<Reduced<usize, Self, X>, DimError>
     where
         Self: AsTensor<Elem = bool>,
     {
-        run::<Self, D, X, _>(self, reducers::Count, Empty::Allowed)
+        run::<NamedOf<Self>, D, X, _>(as_said(self, &dims)?, reducers::Count, Empty::Allowed)
     }
 
     /// The variance with `ddof` taken off the count: `sum of (x - mean)^2 / (count - ddof)`; 1 gives the unbiased estimate
@@ -605,13 +586,17 @@ pub trait Reductions: Computable {
     /// As [`var_with`](Reductions::var_with), but what sizes decide is an error.
     fn try_var_with<D: DimsOf<Self::Dims, X>, X: Dims>(
         self,
-        _: D,
+        dims: D,
         ddof: Self::Elem,
     ) -> Result<Reduced<Self::Elem, Self, X>, DimError>
     where
         Self::Elem: Real,
     {
-        run::<Self, D, X, _>(self, reducers::Variance::<_, false> { ddof }, Empty::Allowed)
+        run::<NamedOf<Self>, D, X, _>(
+            as_said(self, &dims)?,
+            reducers::Variance::<_, false> { ddof },
+            Empty::Allowed,
+        )
     }
 
     /// `e^x / sum over dim of e^x`, without overflow.
@@ -643,7 +628,7 @@ pub trait Reductions: Computable {
     where
         Self::Elem: Real,
     {
-        along(self, dim, scan::Softmax::<false>)
+        along(as_said(self, &dim)?, dim, scan::Softmax::<false>)
     }
 
     /// `x - ln(sum over dim of e^x)`: the logarithm of the softmax, without loss where that is small.
@@ -667,7 +652,7 @@ pub trait Reductions: Computable {
     where
         Self::Elem: Real,
     {
-        along(self, dim, scan::Softmax::<true>)
+        along(as_said(self, &dim)?, dim, scan::Softmax::<true>)
     }
 
     /// The running sum along a dim: `out[i] = x[0] + .. + x[i]`.
@@ -691,7 +676,7 @@ pub trait Reductions: Computable {
     where
         Self::Elem: Num,
     {
-        along(self, dim, scan::Cumulate)
+        along(as_said(self, &dim)?, dim, scan::Cumulate)
     }
 
     /// The elements in memory of their own: dims in the order of the set, then the positional axes.
@@ -742,10 +727,11 @@ pub trait Reductions: Computable {
     }
 
     /// As [`eval_in`](Reductions::eval_in), but what sizes decide is an error.
-    fn try_eval_in<D: DimsOf<Self::Dims, ()>>(self, _: D) -> Result<Evaluated<Self>, DimError> {
+    fn try_eval_in<D: DimsOf<Self::Dims, ()>>(self, dims: D) -> Result<Evaluated<Self>, DimError> {
         let tensor = self.into_named();
         let mut shape = Shape::new::<Self::Dims, Self::Rank>();
         tensor.meet(&mut shape)?;
+        shape.all_said(&dims)?;
         let named = D::KEYS.as_slice().len();
         let mut order = Order::from_slice(AxisList::of(D::KEYS, Self::Dims::KEYS).as_slice());
         order.extend(named..named + Self::Rank::N);

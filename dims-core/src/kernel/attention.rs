@@ -9,6 +9,7 @@ use super::{Faults, Kernel, TILE, Tile, change};
 use crate::error::DimError;
 use crate::plan::nest::{Nest, Odometer};
 use crate::scalar::Real;
+use crate::storage::Elements;
 use crate::storage::memory::reserve;
 use alloc::vec::Vec;
 
@@ -22,17 +23,6 @@ const fn keys<T>() -> usize {
     if keys < TILE { keys } else { TILE }
 }
 
-/// Where the operands begin.
-#[derive(Clone, Copy)]
-pub struct Strides<T> {
-    /// Queries.
-    pub q: *const T,
-    /// Keys.
-    pub k: *const T,
-    /// Values.
-    pub v: *const T,
-}
-
 /// What there is to do.
 pub struct Work<'n, T> {
     /// Loops over batches, one over queries, those over keys; rows for queries, keys, values, result, the mask, and the bias.
@@ -43,8 +33,12 @@ pub struct Work<'n, T> {
     pub features: Nest,
     /// Loops over columns of the values; rows for values and result.
     pub values: Nest,
-    /// Where the operands begin.
-    pub strides: Strides<T>,
+    /// The queries, with strides along these loops.
+    pub q: Elements<'n, T>,
+    /// The keys.
+    pub k: Elements<'n, T>,
+    /// The values.
+    pub v: Elements<'n, T>,
     /// What the products are multiplied by.
     pub scale: T,
 }
@@ -232,7 +226,7 @@ impl<T: Real, M: Kernel<Elem = bool>, B: Kernel<Elem: Real<Wide = T>>> Piece<'_,
 
     /// The products of a tile's queries and keys.
     fn scores(&self, at: &[usize], rows: usize, width: usize, scores: &mut [T]) {
-        let Work { nest, query, ref features, strides, .. } = *self.work;
+        let Work { nest, query, ref features, q: queries, k: keys, .. } = *self.work;
         let last = nest.depth() - 1;
         let (q, k) = (nest.strides_of(0), nest.strides_of(1));
         let (qf, kf) = (features.strides_of(0), features.strides_of(1));
@@ -250,12 +244,12 @@ impl<T: Real, M: Kernel<Elem = bool>, B: Kernel<Elem: Real<Wide = T>>> Piece<'_,
                 k: features.sizes[inner],
                 n: width,
                 a: Matrix {
-                    start: strides.q.wrapping_offset(dot(at, q) + dot(&place, qf)),
+                    start: queries.as_ptr().wrapping_offset(dot(at, q) + dot(&place, qf)),
                     row: q[query],
                     col: qf[inner],
                 },
                 b: Matrix {
-                    start: strides.k.wrapping_offset(dot(at, k) + dot(&place, kf)),
+                    start: keys.as_ptr().wrapping_offset(dot(at, k) + dot(&place, kf)),
                     row: kf[inner],
                     col: k[last],
                 },
@@ -273,7 +267,7 @@ impl<T: Real, M: Kernel<Elem = bool>, B: Kernel<Elem: Real<Wide = T>>> Piece<'_,
 
     /// Adds the values of a tile's keys, weighted by what the scores have become, to the results.
     fn weigh(&self, at: &[usize], rows: usize, width: usize, scratch: &mut Scratch<T>) {
-        let Work { nest, ref values, strides, .. } = *self.work;
+        let Work { nest, ref values, v: elements, .. } = *self.work;
         let v = nest.strides_of(2);
         let vc = values.strides_of(0);
         let inner = values.depth() - 1;
@@ -288,7 +282,7 @@ impl<T: Real, M: Kernel<Elem = bool>, B: Kernel<Elem: Real<Wide = T>>> Piece<'_,
                 n: values.sizes[inner],
                 a: Matrix { start: scratch.scores.as_ptr(), row: width as isize, col: 1 },
                 b: Matrix {
-                    start: strides.v.wrapping_offset(dot(at, v) + dot(&place, vc)),
+                    start: elements.as_ptr().wrapping_offset(dot(at, v) + dot(&place, vc)),
                     row: v[nest.depth() - 1],
                     col: vc[inner],
                 },

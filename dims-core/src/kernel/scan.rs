@@ -12,6 +12,7 @@ use crate::ops::special::logaddexp;
 use crate::plan::nest::{Nest, Odometer};
 use crate::scalar::{Num, Ordered, Real};
 use crate::storage::memory::reserve;
+use crate::storage::owned::Freed;
 use alloc::vec::Vec;
 use core::mem::MaybeUninit;
 use smallvec::SmallVec;
@@ -54,24 +55,22 @@ pub fn collect<'n, K: Kernel<Elem: Send>, W: Along<K::Elem>>(
     Ok(out)
 }
 
-/// As [`collect`], into `len` places, which can be those of elements that the kernels read.
-///
-/// # Safety
-///
-/// As for [`elementwise::replace`](super::elementwise::replace).
-pub unsafe fn replace<'n, K: Kernel<Elem: Send>, W: Along<K::Elem>>(
+/// As [`collect`], into the `len` places of elements that the kernels read, each at the position at which it is written, and that are no longer
+/// needed.
+pub fn replace<'n, K: Kernel<Elem: Send>, W: Along<K::Elem>>(
     parts: impl ExactSizeIterator<Item = (K, &'n Nest)>,
-    place: *mut K::Elem,
+    freed: &Freed<K::Elem>,
     len: usize,
     inner: usize,
     along: W,
 ) -> Result<(), DimError> {
+    let place = freed.places(len);
     let mut done = 0;
     let mut work = Vec::with_capacity(parts.len());
     for (kernel, nest) in parts {
         let len = nest.positions();
         let part = Replace { kernel, nest, place: place.wrapping_add(done), len, inner, along };
-        // SAFETY: as in `collect`.
+        // SAFETY: as in `collect`; the places are those of the expression's own elements in the order of the loops.
         work.push(unsafe { Carried::new(part) });
         done += len;
     }
