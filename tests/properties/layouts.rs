@@ -1,7 +1,7 @@
 //! Results that do not lie in the order of their dims: products whose batch comes first, and what takes the place of these.
 
 use crate::reference::contract;
-use crate::reference::input::{Case, Sample, cases};
+use crate::reference::input::{Case, Random, Sample, cases};
 use crate::{A, B, C, D, E, assert_same, bound, inputs, ordered, properties};
 use ndarray::{Array3, ArrayD};
 use typed_dims::prelude::*;
@@ -81,6 +81,28 @@ fn assert_close(found: &ArrayD<f64>, expected: &ArrayD<f64>) {
         let same = found.is_nan() && expected.is_nan()
             || (found - expected).abs() <= 1e-12 * expected.abs().max(1.0);
         assert!(same, "{found:?} is not {expected:?}");
+    }
+}
+
+/// Lines that lie side by side, a few or many: vectors are filled with several elements of each.
+#[test]
+fn softmax_of_lines_side_by_side() {
+    let mut random = Random(3);
+    for (len, lines) in [(1, 12), (21, 2), (200, 3), (50, 12), (9, 31), (70, 64), (33, 65)] {
+        let mut x =
+            Array3::from_shape_simple_fn((2, len, lines), || random.below(4000) as f64 / 100.0 - 20.0);
+        // Of no number, and of nothing to share, no number is made; of one that alone counts, all.
+        x[[0, len / 2, 0]] = f64::NAN;
+        x.slice_mut(ndarray::s![1, .., 1]).fill(f64::NEG_INFINITY);
+        x.slice_mut(ndarray::s![1, 1.., 0]).fill(f64::NEG_INFINITY);
+        let exact = Array3::from_shape_fn(x.dim(), |(a, b, c)| {
+            let sum: f64 = x.slice(ndarray::s![a, .., c]).iter().map(|x| x.exp()).sum();
+            x[[a, b, c]].exp() / sum
+        });
+        let found = x.at((A, B, C)).softmax(B).order((A, B, C));
+        assert_close(&found.into_dyn(), &exact.clone().into_dyn());
+        let found = x.at((A, B, C)).log_softmax(B).exp().order((A, B, C));
+        assert_close(&found.into_dyn(), &exact.into_dyn());
     }
 }
 
