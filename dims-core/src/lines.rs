@@ -163,15 +163,15 @@ fn line_axes<S: Dims, R: Rank, D: DimList>() -> &'static [usize] {
 }
 
 /// The elements of an expression that does not vary but along a line over the dims `D` of a tensor with the dims `S`, one for each element
-/// of a line, in the order of [`along_lines`].
-pub(crate) fn beside_lines<S: Dims, D: DimList, E: Expr>(
+/// of a line, in the order of [`along_lines`]. `U` are the dims of `S`. (They are a type of their own for calls that never run, where `U` has more.)
+pub(crate) fn beside_lines<U: Dims, S: Dims, D: DimList, E: Expr>(
     expr: &E,
     shape: &Shape,
 ) -> Result<Vec<E::Elem>, DimError> {
     let axes = line_axes::<S, Rank0, D>();
     let len = shape.volume(axes.iter().copied(), size_of::<E::Elem>())?;
     let mut rows = Rows::new(shape.sizes().len());
-    expr.rows::<S, Rank0>(shape, &mut rows);
+    expr.rows::<U, Rank0>(shape, &mut rows);
     expr.collect(&Nest::map(shape.sizes(), axes, &rows), len).map_err(|error| shape.blame(error, axes))
 }
 

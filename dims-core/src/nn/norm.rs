@@ -152,8 +152,8 @@ pub trait Normalization: Computable {
         shape.finish()?;
         if const { D::KEYS.has(G::Dims::KEYS) && D::KEYS.has(B::Dims::KEYS) } {
             // All dims are those of the tensor.
-            let gain = beside_lines::<Self::Dims, D, _>(&gain, &shape)?;
-            let bias = beside_lines::<Self::Dims, D, _>(&bias, &shape)?;
+            let gain = beside_lines::<All<Self, G, B>, Self::Dims, D, _>(&gain, &shape)?;
+            let bias = beside_lines::<All<Self, G, B>, Self::Dims, D, _>(&bias, &shape)?;
             let work = StandardizeAffine { eps, gain: &gain, bias: &bias };
             let owned = along_lines::<_, D, _>(tensor, work)?.expr;
             let axes: SmallVec<[usize; 8]> = (0..shape.sizes().len()).collect();
