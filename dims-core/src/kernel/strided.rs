@@ -195,7 +195,7 @@ pub(super) fn fetch_row<T>(start: *const T, len: usize) {
 }
 
 /// Bytes that come from memory together.
-const LINE: usize = 64;
+pub(super) const LINE: usize = 64;
 
 /// Asks the memory for what lies at `place`.
 #[inline(always)]
