@@ -23,7 +23,7 @@ use crate::scalar::{Element, Num, Ordered};
 use crate::set::{Dims, Union};
 use crate::storage::axes::{Axis, AxisBlock};
 use crate::storage::{Owned, Place};
-use crate::tensor::Computable;
+use crate::tensor::{Computable, NamedOf};
 use alloc::vec::Vec;
 use core::mem::MaybeUninit;
 use smallvec::SmallVec;
@@ -371,6 +371,7 @@ pub trait OrderInto: Computable {
     ///
     /// If `out` has another shape, operands have different sizes for one dim, or an index is out of range.
     #[track_caller]
+    #[inline]
     fn order_into<L: OrderOf<Self::Dims, X>, X: NoneLeft, O>(self, out: &mut O, dims: L)
     where
         O: SourceMut<Elem = Self::Elem> + ?Sized,
@@ -379,7 +380,8 @@ pub trait OrderInto: Computable {
     }
 
     /// As [`order_into`](OrderInto::order_into), but what sizes decide is an error.
-    fn try_order_into<L, X, O>(self, out: &mut O, _: L) -> Result<(), DimError>
+    #[inline]
+    fn try_order_into<L, X, O>(self, out: &mut O, dims: L) -> Result<(), DimError>
     where
         L: OrderOf<Self::Dims, X>,
         X: NoneLeft,
@@ -393,6 +395,20 @@ pub trait OrderInto: Computable {
             unsafe { core::ptr::copy_nonoverlapping(from, start, len) };
             return Ok(());
         }
+        // (What is at hand is copied at once: to hand over a result that was just made takes longer than to copy a small one.)
+        Self::run_into(tensor, out, dims)
+    }
+
+    /// As [`try_order_into`](OrderInto::try_order_into), for what is not laid out as `out` is.
+    #[doc(hidden)]
+    #[inline(never)]
+    fn run_into<L, X, O>(tensor: NamedOf<Self>, out: &mut O, _: L) -> Result<(), DimError>
+    where
+        L: OrderOf<Self::Dims, X>,
+        X: NoneLeft,
+        O: SourceMut<Elem = Self::Elem> + ?Sized,
+    {
+        let (start, axes) = out.raw_mut();
         if let Some((like, len, operands)) = Ordering::<Self::Dims, Self::Rank, L>::in_line(&tensor.expr)
             && Ordering::<Self::Dims, Self::Rank, L>::is_like(&axes, like)
             && threads::parts(len) <= 1

@@ -8,7 +8,7 @@ use super::lanes::turned;
 use super::norm::{self, together};
 use super::reduce::{BLOCK, is_far, push, total};
 use super::reducers::Sum;
-use super::strided::{LINE, fetch_row};
+use super::strided::{LINE, fetch_lines};
 use super::threads::{self, Carried};
 use crate::error::DimError;
 use crate::plan::nest::{Nest, Odometer};
@@ -146,7 +146,7 @@ fn dot<I: Isa, T: Num>(x: &[T], y: &[T], far: bool) -> T {
     let mut own = lanes;
     for (x, y) in xs.iter().zip(ys) {
         if far {
-            fetch_row(x.as_ptr().wrapping_add(AHEAD), LANES);
+            fetch_lines(x.as_ptr().wrapping_add(AHEAD), LANES);
         }
         for (acc, (&x, &y)) in own.iter_mut().zip(x.iter().zip(y)) {
             step(acc, x, y);

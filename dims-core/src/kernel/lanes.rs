@@ -3,7 +3,7 @@
 use super::isa::{Isa, Task};
 use super::norm::together;
 use super::reduce::{BLOCK, Out, Reducer, is_far, push, total};
-use super::strided::{LINE, fetch_row};
+use super::strided::{LINE, fetch_lines};
 use super::{Kernel, norm};
 use crate::plan::nest::{Nest, Odometer};
 use smallvec::SmallVec;
@@ -212,7 +212,7 @@ fn stretch<I: Isa, T: Copy, R: Reducer<T>>(elements: &[T], seen: usize, far: boo
     let mut own = lanes;
     if far {
         for (at, chunk) in chunks.iter().enumerate() {
-            fetch_row(chunk.as_ptr().wrapping_add(AHEAD), norm::LANES);
+            fetch_lines(chunk.as_ptr().wrapping_add(AHEAD), norm::LANES);
             for (lane, (acc, &value)) in own.iter_mut().zip(chunk).enumerate() {
                 *acc = reducer.step::<I>(*acc, value, seen + at * norm::LANES + lane);
             }

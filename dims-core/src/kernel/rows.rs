@@ -7,7 +7,7 @@
 use super::isa::{Isa, Task, dispatch};
 use super::levels::Levels;
 use super::reduce::{BLOCK, Reducer, WIDTH, is_far};
-use super::strided::{LINE, fetch_row};
+use super::strided::{LINE, fetch_lines, fetch_row};
 use super::{Faults, Kernel};
 use crate::plan::nest::{Nest, Odometer};
 use alloc::vec;
@@ -260,8 +260,8 @@ impl<T: Copy, R: Reducer<T>> Rows<'_, T, R> {
             first.copy_from_slice(&accs[..END]);
             last.copy_from_slice(&accs[len - END..]);
             self.strip::<I, END>(0, len, &mut first);
-            self.strip::<I, END>(len - END, len, &mut last);
             self.strips::<I>(skipped, accs);
+            self.strip::<I, END>(len - END, len, &mut last);
             accs[..END].copy_from_slice(&first);
             accs[len - END..].copy_from_slice(&last);
             return;
@@ -297,6 +297,9 @@ impl<T: Copy, R: Reducer<T>> Rows<'_, T, R> {
         if size_of::<R::Acc>() <= 8 {
             place = self.strips_of::<I, 64>(place, accs);
         }
+        if size_of::<R::Acc>() <= 4 {
+            place = self.strips_of::<I, 32>(place, accs);
+        }
         self.strips_of::<I, 16>(place, accs)
     }
 
@@ -317,10 +320,14 @@ impl<T: Copy, R: Reducer<T>> Rows<'_, T, R> {
         let mut own = *strip;
         for (row, (&start, &ahead)) in self.rows.iter().zip(self.ahead).enumerate() {
             if place < fetched {
-                fetch_row(ahead.wrapping_add(place), N);
+                fetch_lines(ahead.wrapping_add(place), N);
+                if place + N == len {
+                    // A row that does not start with a line ends in one more.
+                    fetch_lines(ahead.wrapping_add(len - 1), 1);
+                }
             }
             if place + fetched < len {
-                fetch_row(start.wrapping_add(place + fetched), N);
+                fetch_lines(start.wrapping_add(place + fetched), N);
             }
             for (x, acc) in own.iter_mut().enumerate() {
                 // SAFETY: the strip lies within the row: its end is no farther than `len`.
