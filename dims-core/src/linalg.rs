@@ -16,7 +16,7 @@ use crate::scalar::{Num, Real};
 use crate::set::rename::CanGain;
 use crate::set::{Dims, DimsOf, Union};
 use crate::storage::Owned;
-use crate::tensor::{AsTensor, Computable};
+use crate::tensor::{AsTensor, Computable, NamedOf, as_said};
 use smallvec::SmallVec;
 
 /// The result of [`dot`](LinearAlgebra::dot) and the like: the dims `X` are those of both tensors but the ones that are summed over.
@@ -108,7 +108,7 @@ pub trait LinearAlgebra: Computable {
             return Err(DimError::Shape { what });
         }
         let len = (height - down).min(width - right);
-        crate::brand::DimInfo { cell: None, ..rows }.meet(len, None)?;
+        rows.resized().meet(len, None)?;
         let along = |offset, inner| {
             let terms = SmallVec::from_iter([(rows.key(), 1, Some(len))]);
             Along { offset, inner: Some(inner), terms }
@@ -145,7 +145,8 @@ pub trait LinearAlgebra: Computable {
         X: Dims,
         Y: Dims,
     {
-        sum::<_, I, Y>(self.try_diagonal(rows, columns, 0)?)
+        let tensor = as_said(as_said(self, &rows)?, &columns)?;
+        sum::<_, I, Y>(tensor.try_diagonal(rows, columns, 0)?)
     }
 
     /// A matrix that has the elements along a dim on its diagonal, and zeros elsewhere: `out[i, j] = x[i]` where `i == j`. The new dim
@@ -183,6 +184,7 @@ pub trait LinearAlgebra: Computable {
     {
         let tensor = self.into_named();
         let shape = tensor.shape()?;
+        shape.said(&rows.info())?;
         let size = shape.size(position(&shape, rows.info()));
         columns.info().meet(size, None)?;
         let (old, new) = (Self::Dims::KEYS.as_slice(), Y::KEYS.as_slice());
@@ -207,7 +209,7 @@ pub trait LinearAlgebra: Computable {
         let mut strides: SmallVec<[isize; 8]> = old.iter().map(step).collect();
         strides[position(&shape, rows.info())] += step(&columns.info().key());
         strides.extend(steps[new.len()..].iter().copied());
-        write_into::<Self::Dims, Self::Rank, _>(&tensor.expr, &shape, &mut data, 0, &strides)?;
+        write_into::<Self::Dims, Self::Rank, _>(&tensor.expr, &shape, data[..].as_mut().into(), 0, &strides)?;
         let owned = Owned::<_, Y, Self::Rank>::contiguous(data, &sizes);
         Named::<_, Y, Self::Rank, _>::from_expr(owned).try_eval()
     }
@@ -258,13 +260,14 @@ pub trait LinearAlgebra: Computable {
     fn try_dot<B: Operable<Self::Elem>, D: DimsOf<U, X>, U: Dims, X: Dims>(
         self,
         other: B,
-        _: D,
+        dims: D,
     ) -> Result<Dotted<Self, B, X>, DimError>
     where
         Self: AsTensor<Elem: Num, Dims: Union<B::Dims, Out = U>>,
     {
         let product = Binary { op: ops::Mul, a: self.into_named().expr, b: other.into_named().expr };
-        sum::<Pairwise<ops::Mul, Self::Elem, Self, B>, D, X>(Named::from_expr(product))
+        let product: Pairwise<ops::Mul, Self::Elem, Self, B> = Named::from_expr(product);
+        sum::<_, D, X>(as_said(product, &dims)?)
     }
 
     /// The `p`-norm over dims: `(sum of |x|^p)^(1/p)`; the greatest `|x|` for infinity, the least for minus infinity, and for 0 how
@@ -284,13 +287,13 @@ pub trait LinearAlgebra: Computable {
     /// As [`norm_p`](LinearAlgebra::norm_p), but what sizes decide is an error; so is an infinite `p` where there is no element.
     fn try_norm_p<D: DimsOf<Self::Dims, X>, X: Dims>(
         self,
-        _: D,
+        dims: D,
         p: Self::Elem,
     ) -> Result<Reduced<Self::Elem, Self, X>, DimError>
     where
         Self::Elem: Real,
     {
-        norm::<Self, D, X>(self, p)
+        norm::<NamedOf<Self>, D, X>(as_said(self, &dims)?, p)
     }
 
     /// The distance between vectors along dims, in the `p`-norm: `norm_p(x - y)`. With different dims for the vectors of either side this
@@ -316,14 +319,15 @@ pub trait LinearAlgebra: Computable {
     fn try_cdist<B: Operable<Self::Elem>, D: DimsOf<U, X>, U: Dims, X: Dims>(
         self,
         other: B,
-        _: D,
+        dims: D,
         p: Self::Elem,
     ) -> Result<Dotted<Self, B, X>, DimError>
     where
         Self: AsTensor<Elem: Real, Dims: Union<B::Dims, Out = U>>,
     {
         let difference = Binary { op: ops::Sub, a: self.into_named().expr, b: other.into_named().expr };
-        norm::<Pairwise<ops::Sub, Self::Elem, Self, B>, D, X>(Named::from_expr(difference), p)
+        let difference: Pairwise<ops::Sub, Self::Elem, Self, B> = Named::from_expr(difference);
+        norm::<_, D, X>(as_said(difference, &dims)?, p)
     }
 
     /// The cosine of the angle between vectors along dims: `sum of x * y / (norm of x * norm of y)`, where a norm counts as `eps` at least.
@@ -349,18 +353,15 @@ pub trait LinearAlgebra: Computable {
     fn try_cosine_similarity<B: Operable<Self::Elem>, D: DimsOf<U, X>, U: Dims, X: Dims>(
         self,
         other: B,
-        _: D,
+        dims: D,
         eps: Self::Elem,
     ) -> Result<Dotted<Self, B, X>, DimError>
     where
         Self: AsTensor<Elem: Real, Dims: Union<B::Dims, Out = U>>,
     {
         let pairs = Binary { op: ops::Pair, a: self.into_named().expr, b: other.into_named().expr };
-        run::<Pairwise<ops::Pair, (Self::Elem, Self::Elem), Self, B>, D, X, _>(
-            Named::from_expr(pairs),
-            reducers::Cosine(eps),
-            Empty::Allowed,
-        )
+        let pairs: Pairwise<ops::Pair, (Self::Elem, Self::Elem), Self, B> = Named::from_expr(pairs);
+        run::<_, D, X, _>(as_said(pairs, &dims)?, reducers::Cosine(eps), Empty::Allowed)
     }
 
     /// The vectors along dims, divided by their length, which counts as `eps` at least: `x / max(norm of x, eps)`. The result is evaluated.
@@ -379,13 +380,13 @@ pub trait LinearAlgebra: Computable {
     /// As [`normalize`](LinearAlgebra::normalize), but what sizes decide is an error.
     fn try_normalize<D: DimsOf<Self::Dims, X>, X: Dims>(
         self,
-        _: D,
+        dims: D,
         eps: Self::Elem,
     ) -> Result<Evaluated<Self>, DimError>
     where
         Self::Elem: Real,
     {
-        along_lines::<Self, D, _>(self, UnitLength(eps))
+        along_lines::<NamedOf<Self>, D, _>(as_said(self, &dims)?, UnitLength(eps))
     }
 }
 

@@ -1,6 +1,5 @@
 //! Running products, extremes and the like along a dim, and differences of neighbours.
 
-use crate::brand::DimInfo;
 use crate::dim::DimRef;
 use crate::error::{DimError, unwrap};
 use crate::expr::remap::Along;
@@ -12,7 +11,7 @@ use crate::plan::shape::Shape;
 use crate::reduce::{Evaluated, along, laid_out};
 use crate::scalar::{Num, Ordered, Real};
 use crate::set::{Dims, DimsOf};
-use crate::tensor::Computable;
+use crate::tensor::{Computable, as_said};
 use smallvec::SmallVec;
 
 // The bound of the dim is written in each line, not in the macro, because rustc quotes it from there.
@@ -36,7 +35,7 @@ macro_rules! scans {
         where
             Self::Elem: $bound,
         {
-            along(self, dim, $work)
+            along(as_said(self, &dim)?, dim, $work)
         }
     )*};
 }
@@ -87,7 +86,7 @@ pub trait Scans: Computable {
         let info = dim.info();
         let size = shape.size(position(&shape, info));
         let len = size.saturating_sub(1);
-        DimInfo { cell: None, ..info }.meet(len, None)?;
+        info.resized().meet(len, None)?;
         let from = |offset| {
             let terms = SmallVec::from_iter([(info.key(), 1, Some(len))]);
             Along { offset, inner: Some(size), terms }

@@ -9,10 +9,11 @@ use super::norm::{self, together};
 use super::reduce::{BLOCK, is_far, push, total};
 use super::reducers::Sum;
 use super::strided::{LINE, fetch_lines};
-use super::threads::{self, Carried};
+use super::threads;
 use crate::error::DimError;
 use crate::plan::nest::{Nest, Odometer};
 use crate::scalar::Num;
+use crate::storage::Elements;
 use crate::storage::memory::reserve;
 use alloc::vec::Vec;
 use core::mem::MaybeUninit;
@@ -30,15 +31,10 @@ const AHEAD: usize = 1024;
 /// Lines that are shorter are summed as fast by any loop.
 const SHORT: usize = 128;
 
-/// The nest's sums of products of its two operands, which start at `a` and `b`, if both lie along the innermost loop, which is reduced, as
-/// neighbours: as a new vector of `len` elements in the order of the kept loops.
-///
-/// # Safety
-///
-/// For every position of the nest, `a` and `b` moved as its operands say are valid elements; its kept loops have `len` positions.
-pub unsafe fn sum_products<T: Num>(
-    a: *const T,
-    b: *const T,
+/// The nest's sums of products of its two operands, if both lie along the innermost loop, which is reduced, as neighbours: as a new vector of `len`
+/// elements in the order of the kept loops.
+pub fn sum_products<T: Num>(
+    operands: [Elements<'_, T>; 2],
     nest: &Nest,
     len: usize,
 ) -> Option<Result<Vec<T>, DimError>> {
@@ -62,23 +58,21 @@ pub unsafe fn sum_products<T: Num>(
     for nest in &parts {
         let (own, others) = rest.split_at_mut(nest.results());
         rest = others;
-        work.push(Dots { start: [a, b], nest, exchanged, out: own });
+        work.push(Dots { operands, nest, exchanged, out: own });
     }
     if work.len() == 1 {
         work.into_iter().for_each(dispatch);
     } else {
-        // SAFETY: the elements are `Sync`, and the places each part's own.
-        let work = work.into_iter().map(|part| unsafe { Carried::new(part) }).collect();
-        threads::each(work, |part| dispatch(part.into_inner()));
+        threads::each(work.into_vec(), dispatch);
     }
     // SAFETY: the kept loops of all parts cover each of the `len` places once, and `Dots` writes one for each of their positions.
     unsafe { out.set_len(len) };
     Some(Ok(out))
 }
 
-/// Sums of products, as [`sum_products`] was promised of them.
+/// Sums of products along the innermost loop.
 struct Dots<'n, T> {
-    start: [*const T; 2],
+    operands: [Elements<'n, T>; 2],
     nest: &'n Nest,
     /// Whether the second operand is the one that is read once.
     exchanged: bool,
@@ -91,16 +85,15 @@ impl<T: Num> Task for Dots<'_, T> {
 
     #[inline(always)]
     fn run<I: Isa>(self) {
-        let Dots { start, nest, exchanged, out } = self;
+        let Dots { mut operands, nest, exchanged, out } = self;
         let last = nest.depth() - 1;
         let count = nest.sizes[last];
         let far = is_far::<T>(nest);
-        let mut operands = nest.operands();
-        let mut rows = [operands.next_row(), operands.next_row()];
-        let mut start = [start[0].wrapping_offset(rows[0].offset), start[1].wrapping_offset(rows[1].offset)];
+        let mut rows = nest.operands();
+        let mut rows = [rows.next_row(), rows.next_row()];
         if exchanged {
             rows.swap(0, 1);
-            start.swap(0, 1);
+            operands.swap(0, 1);
         }
         let mut at: SmallVec<[usize; 8]> = SmallVec::from_elem(0, last);
         let mut outer = Odometer::new(&nest.sizes[..nest.outer]);
@@ -111,9 +104,10 @@ impl<T: Num> Task for Dots<'_, T> {
             let mut inner = Odometer::new(&nest.sizes[nest.outer..last]);
             while !inner.is_done() {
                 let line = |operand: usize| {
-                    let steps = at.iter().zip(rows[operand].strides).map(|(&at, &step)| at as isize * step);
-                    // SAFETY: the position is one of the nest, and the elements behind it are those along the innermost loop.
-                    unsafe { core::slice::from_raw_parts(start[operand].offset(steps.sum::<isize>()), count) }
+                    let row = &rows[operand];
+                    let steps: isize =
+                        at.iter().zip(row.strides).map(|(&at, &step)| at as isize * step).sum();
+                    operands[operand].line(row.offset + steps, count)
                 };
                 for (x, y) in line(0).chunks(MOST).zip(line(1).chunks(MOST)) {
                     blocks += 1;

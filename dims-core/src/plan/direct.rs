@@ -3,19 +3,22 @@
 //! Which axis is what follows from the types, so it is a constant; at run time only sizes and strides are looked up. A small
 //! product so costs little more than its multiplications.
 
-use super::axes::AxisList;
+use super::axes::{AxisList, Layout};
 use super::explain::{Step, record};
 use crate::error::DimError;
-use crate::kernel::gemm::{Matrix, Product, multiply};
+use crate::kernel::gemm::{Batch, Lies, multiply_batch};
 use crate::scalar::Num;
 use crate::set::Keys;
+use crate::storage::Elements;
 use crate::storage::axes::Axis;
-use crate::storage::memory::reserve;
 use alloc::vec::Vec;
 use core::any::TypeId;
 
 /// Elements in memory, with the axes of their dims.
-pub type Memory<'s, T> = (*const T, &'s [Axis]);
+pub type Memory<'s, T> = (Elements<'s, T>, &'s [Axis]);
+
+/// A tensor in memory as its type tells of it: its dims, and in which order they lie if the type says that, too.
+pub type Typed = (&'static Keys, Layout);
 
 /// Which axis of each operand is what in a product.
 #[derive(Clone, Copy, Debug)]
@@ -26,6 +29,8 @@ pub struct Roles {
     batch: Option<(usize, usize)>,
     /// The axes of the result in order.
     result: [Role; 3],
+    /// The axis of each operand along which elements are neighbours, where the operand's type says so.
+    unit: [Option<usize>; 2],
 }
 
 /// An axis of the result.
@@ -51,14 +56,20 @@ impl Roles {
         batch: Option<(usize, usize)>,
         result: [Role; 3],
     ) -> Self {
-        Roles { m, n, k, batch, result }
+        Roles { m, n, k, batch, result, unit: [None; 2] }
     }
 
-    /// The roles in the product of operands with the dims `a` and `b`, summed over the dims `reduced`, whose result has the dims
+    /// The roles in the product of the operands `a` and `b`, summed over the dims `reduced`, whose result has the dims
     /// `all` without those; nothing if a role has no axis or several.
     ///
     /// `order` is that of the axes of `all` in memory.
-    pub const fn of(a: &Keys, b: &Keys, all: &Keys, reduced: &Keys, order: &AxisList) -> Option<Roles> {
+    pub const fn of(
+        (a, a_lies): Typed,
+        (b, b_lies): Typed,
+        all: &Keys,
+        reduced: &Keys,
+        order: &AxisList,
+    ) -> Option<Roles> {
         let (mut m, mut n, mut k, mut batch) = (None, None, None, None);
         let mut result = [Role::None; 3];
         let mut count = 0;
@@ -92,8 +103,34 @@ impl Roles {
             i += 1;
         }
         match (m, n, k) {
-            (Some(m), Some(n), Some(k)) => Some(Roles { m, n, k, batch, result }),
+            (Some(m), Some(n), Some(k)) => {
+                let unit = [a_lies.innermost(a), b_lies.innermost(b)];
+                Some(Roles { m, n, k, batch, result, unit })
+            }
             _ => None,
+        }
+    }
+
+    /// How the matrices lie, if the types of the operands say so. The result lies in the order of its axes.
+    const fn lies(&self) -> Option<Lies> {
+        let last = match self.result {
+            [.., Role::None, Role::None] => self.result[0],
+            [.., Role::None] => self.result[1],
+            _ => self.result[2],
+        };
+        match (last, self.unit) {
+            (Role::Column, [_, Some(unit)]) => Some(Lies { turned: false, in_rows: unit == self.n }),
+            (Role::Row, [Some(unit), _]) => Some(Lies { turned: true, in_rows: unit == self.m }),
+            _ => None,
+        }
+    }
+
+    /// The axis `at` of the operand with this number. A stride of 1 that rustc knows is a constant in what runs.
+    #[inline(always)]
+    fn axis(&self, operand: usize, axes: &[Axis], at: usize) -> Axis {
+        match self.unit[operand] {
+            Some(unit) if unit == at => Axis::new(axes[at].size, 1),
+            _ => axes[at],
         }
     }
 
@@ -109,12 +146,12 @@ impl Roles {
         if TypeId::of::<T>() != TypeId::of::<T::Acc>() {
             return None;
         }
-        let (a_start, a) = a;
-        let (b_start, b) = b;
-        let (row, column) = (a[self.m], b[self.n]);
-        let (a_sum, b_sum) = (a[self.k.0], b[self.k.1]);
+        let (a_elements, a) = a;
+        let (b_elements, b) = b;
+        let (row, column) = (self.axis(0, a, self.m), self.axis(1, b, self.n));
+        let (a_sum, b_sum) = (self.axis(0, a, self.k.0), self.axis(1, b, self.k.1));
         let (a_batch, b_batch) = match self.batch {
-            Some((x, y)) => (a[x], b[y]),
+            Some((x, y)) => (self.axis(0, a, x), self.axis(1, b, y)),
             None => (Axis::new(1, 0), Axis::new(1, 0)),
         };
         let size = |role| match role {
@@ -128,8 +165,9 @@ impl Roles {
             return None;
         }
         // An operand that is the same for the whole batch, as an argument of a batched function can be: the batch may then be rows
-        // or columns of one product.
-        if a_batch.size > 1 && (a_batch.stride == 0 || b_batch.stride == 0) {
+        // or columns of one product. (What is laid out varies along each axis.)
+        let same = |operand: usize, batch: Axis| self.unit[operand].is_none() && batch.stride == 0;
+        if a_batch.size > 1 && (same(0, a_batch) || same(1, b_batch)) {
             return None;
         }
         let len = sizes[0].checked_mul(sizes[1])?.checked_mul(sizes[2])?;
@@ -143,10 +181,6 @@ impl Roles {
         {
             return None;
         }
-        let mut out = match reserve::<T>(len) {
-            Ok(out) => out,
-            Err(error) => return Some(Err(error)),
-        };
         let steps = [sizes[1] * sizes[2], sizes[2], 1];
         let step = |role| {
             let at = self.result.iter().position(|&own| own == role);
@@ -163,33 +197,20 @@ impl Roles {
             summed: 1,
             bytes: len * size_of::<T>(),
             threads: 1,
+            typed: self.lies().is_some(),
         });
-        for at in 0..a_batch.size as isize {
-            let product = Product {
-                m: row.size,
-                k: a_sum.size,
-                n: column.size,
-                a: Matrix {
-                    start: a_start.wrapping_offset(at * a_batch.stride),
-                    row: row.stride,
-                    col: a_sum.stride,
-                },
-                b: Matrix {
-                    start: b_start.wrapping_offset(at * b_batch.stride),
-                    row: b_sum.stride,
-                    col: column.stride,
-                },
-                c: out.as_mut_ptr().wrapping_offset(at * step(Role::Batch)),
-                c_row: step(Role::Row),
-                c_col: step(Role::Column),
-                accumulate: false,
-            };
-            // SAFETY: the positions of rows, columns, sum and batch are positions of the operands' axes (the sizes agree),
-            // all of which are elements of theirs; together they are all places of the result, each once.
-            unsafe { multiply(&product) };
+        let batch = Batch {
+            count: a_batch.size,
+            m: row.size,
+            k: a_sum.size,
+            n: column.size,
+            a: [a_batch.stride, row.stride, a_sum.stride],
+            b: [b_batch.stride, b_sum.stride, column.stride],
+            c: [step(Role::Batch), step(Role::Row), step(Role::Column)],
+        };
+        match multiply_batch(batch, self.lies(), a_elements, b_elements, len) {
+            Ok(out) => Some(Ok((out, sizes))),
+            Err(error) => Some(Err(error)),
         }
-        // SAFETY: the products wrote every place of the result.
-        unsafe { out.set_len(len) };
-        Some(Ok((out, sizes)))
     }
 }
