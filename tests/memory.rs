@@ -68,7 +68,8 @@ fn sums_do_not_depend_on_where_rows_lie() {
     let (rows, columns) = (2, 270_001);
     let sums = |shift: usize| -> [Array1<f32>; 3] {
         let elements: Vec<f32> = (0..shift).chain(0..rows * columns).map(element).collect();
-        let a = ArrayView2::from_shape((rows, columns), &elements[shift..]).expect("as many elements");
+        let a =
+            ndarray::ArrayView2::from_shape((rows, columns), &elements[shift..]).expect("as many elements");
         dims!(i, j);
         [
             a.at((i, j)).sum(j).order(i),

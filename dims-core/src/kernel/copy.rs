@@ -1,4 +1,5 @@
-//! Copies between layouts: rows at once where both sides have them, else square blocks that fit into registers and cache.
+//! Copies between layouts: rows at once where both sides have them, two to four rows side by side where the source interleaves them, else square
+//! blocks that fit into registers and cache.
 
 use super::isa::{Isa, Task, dispatch};
 use crate::plan::nest::{Nest, Odometer, Row};
