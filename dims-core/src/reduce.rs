@@ -204,7 +204,9 @@ where
         shape.volume(kept.iter().copied(), size_of::<A::Elem>())?;
         let mut supports = contract::Supports::new();
         tensor.expr.supports::<A::Dims, A::Rank>(&shape, &mut supports);
-        if contract::is_worthwhile(&supports, sizes, kept) {
+        let is_product = contract::is_worthwhile(&supports, sizes, kept)
+            || contract::is_matrix_vector::<A::Elem>(&supports, sizes, kept);
+        if is_product {
             let mut factors = Factors { scale: A::Elem::ONE, operands: SmallVec::new() };
             tensor.expr.factors::<A::Dims, A::Rank>(&shape, &mut factors)?;
             if A::Rank::N == 0 {
