@@ -26,7 +26,6 @@ use crate::storage::{Owned, Place};
 use crate::tensor::Computable;
 use alloc::vec::Vec;
 use core::mem::MaybeUninit;
-use smallvec::SmallVec;
 
 /// The new value alone.
 #[derive(Clone, Copy)]
@@ -108,14 +107,14 @@ pub(crate) fn write_new<S: Dims, R: Rank, E: Expr>(
         offset as i128 + last.filter(|reach| reach * sign > 0).sum::<i128>()
     };
     assert!(reach(-1) >= 0 && reach(1) < out.len() as i128, "every place lies in the memory");
-    let order: SmallVec<[usize; 8]> = (0..sizes.len()).collect();
+    let order = AxisList::in_memory_of::<S, R>().as_slice();
     let mut rows = Rows::new(sizes.len());
     rows.push().copy_from_slice(strides);
     let start = out.as_mut_ptr().wrapping_add(offset);
     if let Some(raw) = expr.in_memory::<S>() {
         let axes = raw.named.iter().chain(&raw.positional);
         axes.zip(rows.push()).for_each(|(axis, stride)| *stride = axis.stride);
-        let nest = Nest::map(sizes, &order, &rows);
+        let nest = Nest::map(sizes, order, &rows);
         let len = nest.positions();
         record(|| Step::Copy { reason: "part of the result", loops: Loops::new::<E::Elem>(&nest, len, 1) });
         let mut operands = nest.operands();
@@ -126,7 +125,7 @@ pub(crate) fn write_new<S: Dims, R: Rank, E: Expr>(
         return Ok(());
     }
     expr.rows::<S, R>(shape, &mut rows);
-    let nest = Nest::map(sizes, &order, &rows);
+    let nest = Nest::map(sizes, order, &rows);
     let len = nest.positions();
     record(|| Step::Elementwise { expression: expr.describe(), loops: Loops::new::<E::Elem>(&nest, len, 1) });
     let lower = |nest| {
