@@ -192,7 +192,10 @@ fn finished<T, S: Dims, R: Rank>(data: Vec<T>, kept: &[usize], sizes: &[usize]) 
 }
 
 /// A sum: a contraction where the expression is a product whose factors lack dims of one another, else one fused pass.
-#[inline]
+///
+/// Small products are always inlined. Where several calls of one type share one function, the tensor and the result go through memory, which
+/// they leave in larger pieces than they came in: the processor then waits for all of them, thrice for as long as a small product takes.
+#[inline(always)]
 pub(crate) fn sum<A, D, X>(tensor: A) -> Result<Reduced<A::Elem, A, X>, DimError>
 where
     A: Computable<Elem: Num>,
@@ -208,23 +211,37 @@ where
             return Ok(Named::from_expr(Owned::laid_out(data, &sizes[..rank])));
         }
     }
-    let mut shape = Shape::new::<A::Dims, A::Rank>();
-    tensor.meet(&mut shape)?;
-    if A::Expr::FACTORS >= 2 {
-        let kept = Split::<A::Dims, A::Rank, D>::KEPT.as_slice();
+    planned_sum::<A::Dims, A::Rank, _, D, X>(&tensor.expr)
+}
+
+/// [`sum`], planned in full.
+#[inline]
+fn planned_sum<S, R, E, D, X>(expr: &E) -> Result<Named<E::Elem, X, R>, DimError>
+where
+    S: Dims,
+    R: Rank,
+    E: Expr<Elem: Num>,
+    D: DimList,
+    X: Dims,
+{
+    let mut shape = Shape::new::<S, R>();
+    expr.meet::<S, R>(&mut shape)?;
+    shape.finish()?;
+    if E::FACTORS >= 2 {
+        let kept = Split::<S, R, D>::KEPT.as_slice();
         let sizes = shape.sizes();
-        shape.volume(kept.iter().copied(), size_of::<A::Elem>())?;
+        shape.volume(kept.iter().copied(), size_of::<E::Elem>())?;
         let mut supports = contract::Supports::new();
-        tensor.expr.supports::<A::Dims, A::Rank>(&shape, &mut supports);
+        expr.supports::<S, R>(&shape, &mut supports);
         if contract::is_worthwhile(&supports, sizes, kept) {
-            let mut factors = Factors { scale: A::Elem::ONE, operands: SmallVec::new() };
-            tensor.expr.factors::<A::Dims, A::Rank>(&shape, &mut factors)?;
+            let mut factors = Factors { scale: E::Elem::ONE, operands: SmallVec::new() };
+            expr.factors::<S, R>(&shape, &mut factors)?;
             let data = contract::contract(factors.operands, factors.scale, sizes, kept)
                 .map_err(|error| shape.blame(error, kept))?;
             return Ok(finished(data, kept, sizes));
         }
     }
-    fused::<A::Dims, A::Rank, _, D, X, _>(&tensor.expr, &shape, reducers::Sum, Empty::Allowed)
+    fused::<S, R, _, D, X, _>(expr, &shape, reducers::Sum, Empty::Allowed)
 }
 
 /// Evaluates, and works along one dim, block by block.
@@ -439,7 +456,7 @@ pub trait Reductions: Computable {
     ///
     /// Where [`try_sum`](Reductions::try_sum) returns an error.
     #[track_caller]
-    #[inline]
+    #[inline(always)]
     fn sum<D: DimsOf<Self::Dims, X>, X: Dims>(self, _: D) -> Reduced<Self::Elem, Self, X>
     where
         Self::Elem: Num,
@@ -448,7 +465,7 @@ pub trait Reductions: Computable {
     }
 
     /// As [`sum`](Reductions::sum), but what sizes decide is an error.
-    #[inline]
+    #[inline(always)]
     fn try_sum<D: DimsOf<Self::Dims, X>, X: Dims>(
         self,
         _: D,
