@@ -1,8 +1,9 @@
 //! Typed layouts: the order of axes in memory, in the type. What must not compile is in `ui-tests/fail/layouts`.
 
-use typed_dims::ndarray::{Array3, array};
+use typed_dims::ndarray::{Array2, Array3, array, s};
 use typed_dims::plan::explain::Step;
 use typed_dims::prelude::*;
+use typed_dims::scalar::Num;
 
 dims! {
     /// Channels.
@@ -152,9 +153,14 @@ fn lines_are_reduced_along_loops_that_rustc_knows() {
     assert_eq!((rows.order(H), known(&plan)), ((&a - &b).max((C, W)).order(H), vec![2, 12]));
     let (columns, plan) = explain(|| (&x - &y).sum((H, W)));
     assert_eq!((columns.order(C), known(&plan)), ((&a - &b).sum((H, W)).order(C), vec![8, 3]));
-    // Neither first nor last.
+    // Neither first nor last: what is kept otherwise is outside, and the innermost loop runs along neighbours.
     let (middle, plan) = explain(|| (&x - &y).sum(W));
-    assert_eq!(middle.order((H, C)), (&a - &b).sum(W).order((H, C)));
+    assert_eq!((middle.order((H, C)), known(&plan)), ((&a - &b).sum(W).order((H, C)), vec![2, 4, 3]));
+    let (ends, plan) = explain(|| (&x - &y).min((H, C)));
+    assert_eq!((ends.order(W), known(&plan)), ((&a - &b).min((H, C)).order(W), vec![4, 2, 3]));
+    // Another order than that of the result.
+    let (turned, plan) = explain(|| (&(&a).laid((C, H, W)) * 2.0).sum(H));
+    assert_eq!(turned.order((W, C)), (&a * 2.0).sum(H).order((W, C)));
     assert!(!plan.to_string().contains("known to rustc"), "{plan}");
 
     // One row, one column, none.
@@ -164,6 +170,8 @@ fn lines_are_reduced_along_loops_that_rustc_knows() {
         let x = (&a).laid((H, W, C));
         assert_eq!((&x * 3.0).sum((W, C)).order(H), (&a * 3.0).sum((W, C)).order(H));
         assert_eq!((&x * 3.0).sum((H, W)).order(C), (&a * 3.0).sum((H, W)).order(C));
+        assert_eq!((&x * 3.0).sum(W).order((H, C)), (&a * 3.0).sum(W).order((H, C)));
+        assert_eq!((&x * 3.0).sum((H, C)).order(W), (&a * 3.0).sum((H, C)).order(W));
         assert_eq!((&x * 3.0).sum((H, W, C)).order(()), (&a * 3.0).sum((H, W, C)).order(()));
         assert_eq!((&x * 3.0).order((H, W, C)), (&a * 3.0).order((H, W, C)));
     }
@@ -179,9 +187,72 @@ fn products_of_what_is_laid() {
     assert_eq!((x * y).sum(k).order((i, j)), expected);
     assert_eq!((x * &b.at((k, j)).laid((j, k))).sum(k).order((i, j)), expected);
     assert_eq!((2.0 * &x * y).sum(k).laid((j, i)).into_array(), (expected * 2.0).t());
-    let mut out = typed_dims::ndarray::Array2::<f64>::zeros((2, 3));
-    (&x - 1.0).order_into(&mut out, (i, k));
-    assert_eq!(out, a - 1.0);
+}
+
+/// Whichever of rows, columns and sum has neighbours in each operand: where rustc knows enough to choose a kernel, it does, and the products
+/// are those that are planned at run time.
+#[test]
+fn which_matrix_of_a_product_is_turned_is_known_to_rustc() {
+    dims!(i, j, k);
+    fn products<T: Num + std::fmt::Debug + PartialEq>(of: fn(usize) -> T) {
+        dims!(i, j, k);
+        let (a, b) = (
+            Array2::from_shape_fn((3, 5), |(i, k)| of(i * 5 + k)),
+            Array2::from_shape_fn((5, 17), |(k, j)| of(k * 17 + j)),
+        );
+        let (a, b) = (a.at((i, k)), b.at((k, j)));
+        let expected = (a * b).sum(k).order((i, j));
+        macro_rules! check {
+            ($(($a:expr) ($b:expr) $known:literal;)*) => {$({
+                let (product, plan) = explain(|| ($a * $b).sum(k));
+                assert_eq!(product.order((i, j)), expected);
+                let [Step::Product { m, n, typed, .. }] = plan.steps[..] else { panic!("{plan}") };
+                assert!(m + n == 20 && typed == $known, "{plan}");
+                assert_eq!(plan.to_string().contains("strides known to rustc"), $known, "{plan}");
+            })*};
+        }
+        let (ik, ki, kj, jk) = (&a.laid((i, k)), &a.laid((k, i)), &b.laid((k, j)), &b.laid((j, k)));
+        check! {
+            (ik)(kj) true; (ki)(kj) true; (ik)(jk) true; (ki)(jk) true;
+            (kj)(ik) true; (kj)(ki) true; (jk)(ik) true; (jk)(ki) true;
+            // It is the matrix whose columns are those of the result that matters.
+            (a)(kj) true; (b)(ki) false;
+        }
+    }
+    products(|at| at as f32);
+    products(|at| at as i32);
+    // Batches too.
+    dims!(n);
+    let (a, b) = (
+        Array3::from_shape_fn((2, 3, 4), |(n, i, k)| (n + i * k) as f64),
+        Array3::from_shape_fn((2, 4, 5), |(n, k, j)| (n * k + j) as f64),
+    );
+    let (x, y) = ((&a).into_laid((n, i, k)), (&b).into_laid((n, k, j)));
+    let (product, plan) = explain(|| (&x * &y).sum(k));
+    assert_eq!(product.order((n, i, j)), (a.at((n, i, k)) * b.at((n, k, j))).sum(k).order((n, i, j)));
+    assert!(matches!(plan.steps[..], [Step::Product { batch: 2, typed: true, .. }]), "{plan}");
+}
+
+#[test]
+fn what_is_laid_is_written_into_arrays_along_one_loop() {
+    let a = image().into_tensor((H, W, C));
+    let x = (&a).laid((H, W, C));
+    let mut out = Array3::zeros((2, 4, 3));
+    let ((), plan) = explain(|| (&x - 1.0).order_into(&mut out, (H, W, C)));
+    assert_eq!((&out, known(&plan)), (&(image() - 1.0), vec![24]));
+    (&x).order_into(&mut out, (H, W, C));
+    assert_eq!(out, image());
+    // An array that lies otherwise, or is part of another one.
+    let mut wide = Array3::zeros((2, 4, 6));
+    (&x - 1.0).order_into(&mut wide.slice_mut(s![.., .., 3..]), (H, W, C));
+    assert_eq!(wide.slice(s![.., .., 3..]), image() - 1.0);
+    (&x).order_into(&mut wide.slice_mut(s![.., .., ..3]), (H, W, C));
+    assert_eq!(wide.slice(s![.., .., ..3]), image());
+    let mut turned = Array3::zeros((3, 4, 2));
+    (&x - 1.0).order_into(&mut turned, (C, W, H));
+    assert_eq!(turned, (image() - 1.0).reversed_axes());
+    let error = (&x - 1.0).try_order_into(&mut turned, (H, W, C)).unwrap_err();
+    assert!(error.to_string().contains("do not fit into an array of shape [3, 4, 2]"), "{error}");
 }
 
 #[test]

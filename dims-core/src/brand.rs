@@ -9,6 +9,7 @@
 //! [`Equal`], the impl behind it demands the very same type, and rustc refuses anything else.
 
 use crate::dim::{Dim, DimCell};
+use crate::error::Origin;
 use crate::role::Undenoted;
 use crate::set::{DimKey, Dims, Keys};
 use crate::size::{Dyn, Size};
@@ -245,6 +246,8 @@ pub struct DimInfo<'a> {
     pub name: &'static str,
     /// The static size, if there is one.
     pub fixed: Option<usize>,
+    /// The size that comes with the value, `Batch.of(2)`, and where that was said.
+    pub said: Option<(usize, Origin)>,
     /// Where a local dim keeps its size; declared dims keep none.
     pub cell: Option<&'a DimCell>,
 }

@@ -127,8 +127,7 @@ impl<T, D: Dimension + NdRank> IntoTensor for Array<T, D> {
             return Err(error);
         }
         let (data, start) = self.into_raw_vec_and_offset();
-        // SAFETY: ndarray guarantees that every index within the shape is an element of the vector, counted from the offset.
-        Ok(Named::from_expr(unsafe { Owned::strided(data, start.unwrap_or(0), axes, [], origin) }))
+        Ok(Named::from_expr(Owned::strided(data, start.unwrap_or(0), axes, [], origin)))
     }
 }
 
@@ -177,6 +176,7 @@ pub(crate) fn contiguous<T, R, L: AxisDims<R>>(
 /// sizes in their order. An owned tensor that lies so gives up its memory.
 pub(crate) fn elements_in<A, D, X>(
     tensor: A,
+    dims: &D,
     by_columns: bool,
 ) -> Result<(Vec<A::Elem>, Vec<usize>), DimError>
 where
@@ -187,6 +187,7 @@ where
     let order = crate::plan::axes::AxisList::of(<D as DimList>::KEYS, A::Dims::KEYS);
     let tensor = tensor.into_named();
     let shape = tensor.shape()?;
+    shape.all_said(dims)?;
     let mut order = order.as_slice().to_vec();
     let sizes = order.iter().map(|&axis| shape.size(axis)).collect();
     if by_columns {

@@ -34,16 +34,33 @@ impl DimInfo<'_> {
     /// The size, if it is known without looking at any tensor.
     #[inline]
     pub fn size(&self) -> Option<usize> {
-        match (self.fixed, self.cell) {
-            (Some(size), _) => Some(size),
-            (None, Some(cell)) => cell.get(),
-            (None, None) => None,
+        match (self.fixed, self.said, self.cell) {
+            (Some(size), ..) | (None, Some((size, _)), _) => Some(size),
+            (None, None, Some(cell)) => cell.get(),
+            (None, None, None) => None,
         }
+    }
+
+    /// The dim without what a local one remembers: an operation gives it a size of its own.
+    #[inline]
+    pub fn resized(&self) -> DimInfo<'static> {
+        DimInfo { id: self.id, name: self.name, fixed: self.fixed, said: self.said, cell: None }
     }
 
     /// The dim meets an axis of `size` elements: the first such meeting sets the size, later ones must agree.
     #[inline]
     pub fn meet(&self, size: usize, origin: Origin) -> Result<(), DimError> {
+        if let Some((first, first_origin)) = self.said
+            && first != size
+        {
+            return Err(DimError::SizeConflict {
+                dim: self.name,
+                first,
+                first_origin,
+                second: size,
+                second_origin: origin,
+            });
+        }
         if let Some(fixed) = self.fixed {
             if fixed != size {
                 return Err(DimError::StaticSize { dim: self.name, fixed, found: size, origin });
@@ -138,7 +155,7 @@ impl<B: Brand> Dim<B> {
     }
 
     fn info_ref(&self) -> DimInfo<'_> {
-        DimInfo { id: B::ID, name: B::NAME, fixed: None, cell: Some(&self.cell) }
+        DimInfo { id: B::ID, name: B::NAME, fixed: None, said: None, cell: Some(&self.cell) }
     }
 }
 
@@ -152,10 +169,26 @@ impl<B: Brand> fmt::Debug for Dim<B> {
 }
 
 /// A declared dim together with a size, `Batch.of(2)`: for constructors, and where a dim is used as a value.
+///
+/// It can stand wherever a dim can, and the size is always checked. Where a tensor has the dim, it has that size, or there is a
+/// [`DimError::SizeConflict`] with both sizes and the places where they come from. Where an operation changes the size, as
+/// `slice` and `concat` do, this is the one that the result has.
+///
+/// ```
+/// use typed_dims::prelude::*;
+///
+/// dims! { pub struct Batch; pub struct Feat; }
+/// let x = ones::<f32, _>((Batch.of(2), Feat.of(3)));
+/// assert_eq!((&x).sum(Feat.of(3)).order(Batch.of(2)), ndarray::array![3.0, 3.0]);
+/// let error = (&x).try_sum(Feat.of(7)).unwrap_err();
+/// assert!(error.to_string().starts_with("dim `Feat` has size 3, but was also given size 7 (at "));
+/// assert_eq!((&x).slice(Feat.of(2), 1..).size(Feat), 2);
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Of<D> {
     pub(crate) dim: D,
     pub(crate) size: usize,
+    origin: &'static Location<'static>,
 }
 
 impl<D: Declared> Of<D> {
@@ -179,8 +212,9 @@ pub trait DimOf: Declared {
     /// If the dim has another static size.
     #[track_caller]
     fn of(self, size: usize) -> Of<Self> {
-        unwrap(self.info().meet(size, Some(Location::caller())));
-        Of { dim: self, size }
+        let origin = Location::caller();
+        unwrap(self.info().meet(size, Some(origin)));
+        Of { dim: self, size, origin }
     }
 }
 
@@ -195,6 +229,10 @@ impl<D: Declared> DimOf for D {}
 pub trait DimRef: Copy {
     /// The dim's type.
     type Brand: Brand;
+
+    /// Whether a size comes with each value, which is compared where a tensor has the dim.
+    #[doc(hidden)]
+    const SAYS: bool = false;
 
     /// What is known of the dim.
     #[doc(hidden)]
@@ -219,7 +257,7 @@ impl<B: Brand> DimRef for &Dim<B> {
     where
         Self: 'a,
     {
-        DimInfo { id: B::ID, name: B::NAME, fixed: None, cell: Some(&self.cell) }
+        DimInfo { id: B::ID, name: B::NAME, fixed: None, said: None, cell: Some(&self.cell) }
     }
 }
 
@@ -232,20 +270,22 @@ impl<D: Declared> DimRef for D {
     where
         Self: 'a,
     {
-        DimInfo { id: D::ID, name: D::NAME, fixed: D::Size::FIXED, cell: None }
+        DimInfo { id: D::ID, name: D::NAME, fixed: D::Size::FIXED, said: None, cell: None }
     }
 }
 
 #[diagnostic::do_not_recommend]
 impl<D: Declared> DimRef for Of<D> {
     type Brand = D;
+    const SAYS: bool = true;
 
     #[inline(always)]
     fn info<'a>(self) -> DimInfo<'a>
     where
         Self: 'a,
     {
-        DimInfo { id: D::ID, name: D::NAME, fixed: Some(self.size), cell: None }
+        let said = Some((self.size, Some(self.origin)));
+        DimInfo { id: D::ID, name: D::NAME, fixed: D::Size::FIXED, said, cell: None }
     }
 }
 
@@ -267,6 +307,10 @@ pub trait DimList {
     #[doc(hidden)]
     const KEYS: &'static Keys;
 
+    /// Whether a size comes with any of them.
+    #[doc(hidden)]
+    const SAYS: bool;
+
     /// Calls `visit` with each dim in order.
     #[doc(hidden)]
     fn each(&self, visit: impl FnMut(DimInfo<'_>));
@@ -277,6 +321,7 @@ impl<D: DimRef> DimList for D {
     type Brands = (D::Brand, ());
     type Sizes = (<D::Brand as Brand>::Size,);
     const KEYS: &'static Keys = &<D::Brand as Element>::KEYS;
+    const SAYS: bool = D::SAYS;
 
     #[inline(always)]
     fn each(&self, mut visit: impl FnMut(DimInfo<'_>)) {
@@ -291,6 +336,7 @@ macro_rules! lists {
             type Brands = nested![$($d::Brand),*];
             type Sizes = ($(<$d::Brand as Brand>::Size,)*);
             const KEYS: &'static Keys = &Keys::EMPTY$(.join(&<$d::Brand as Element>::KEYS))*;
+            const SAYS: bool = false $(|| $d::SAYS)*;
 
             #[inline(always)]
             fn each(&self, mut visit: impl FnMut(DimInfo<'_>)) {
@@ -307,6 +353,7 @@ impl DimList for () {
     type Brands = ();
     type Sizes = ();
     const KEYS: &'static Keys = &Keys::EMPTY;
+    const SAYS: bool = false;
 
     #[inline(always)]
     fn each(&self, _: impl FnMut(DimInfo<'_>)) {}
@@ -319,12 +366,14 @@ impl<C: DimList, K: DimList> DimList for Joined<C, K> {
     type Brands = ();
     type Sizes = ();
     const KEYS: &'static Keys = &Keys::EMPTY.join(C::KEYS).join(K::KEYS);
+    const SAYS: bool = false;
 
     fn each(&self, _: impl FnMut(DimInfo<'_>)) {}
 }
 
 /// The anchor of a local dim's lifetime. For `dims!` alone.
 #[doc(hidden)]
+#[expect(unsafe_code, reason = "the brand is `generativity`'s; no memory is accessed")]
 pub fn anchor<'id>() -> Id<'id> {
     // SAFETY: the brand that `generativity` trusts is made by `tie`; nothing in this crate relies on its uniqueness for
     // memory safety: sizes are checked whenever two tensors meet.
@@ -333,6 +382,7 @@ pub fn anchor<'id>() -> Id<'id> {
 
 /// Ties a local dim's lifetime to its anchor and to the scope's end. For `dims!` alone.
 #[doc(hidden)]
+#[expect(unsafe_code, reason = "as for `anchor`")]
 pub fn tie<'id>(anchor: &'id Id<'id>) -> LifetimeBrand<'id> {
     // SAFETY: as in `anchor`. The value has drop glue, so the lifetime ends between its drop and the anchor's, which no
     // other execution of `dims!` shares.

@@ -76,7 +76,7 @@ pub trait Dynamic: Computable {
     }
 
     /// As [`nonzero`](Dynamic::nonzero), but what sizes decide is an error; so is a dim `n` that has a size already.
-    fn try_nonzero<D, X, B>(self, _: D, n: &Dim<B>) -> Result<Named<usize, (B,)>, DimError>
+    fn try_nonzero<D, X, B>(self, dims: D, n: &Dim<B>) -> Result<Named<usize, (B,)>, DimError>
     where
         Self: AsTensor<Elem = bool, Rank = Rank0>,
         D: DimsOf<Self::Dims, X>,
@@ -84,6 +84,7 @@ pub trait Dynamic: Computable {
         B: Brand,
     {
         let lines = Lines::of::<Self, D>(self)?;
+        lines.shape.all_said(&dims)?;
         let found: Vec<usize> = positions(&lines.data).collect();
         grown(n, found.len())?;
         let sizes = [found.len()];
@@ -114,7 +115,7 @@ pub trait Dynamic: Computable {
     fn try_masked_select<M, D, X, Y, Z, B>(
         self,
         mask: M,
-        _: D,
+        dims: D,
         n: &Dim<B>,
     ) -> Result<Named<Self::Elem, Z, Self::Rank>, DimError>
     where
@@ -126,6 +127,7 @@ pub trait Dynamic: Computable {
         B: Brand,
     {
         let lines = Lines::of::<Self, D>(self)?;
+        lines.shape.all_said(&dims)?;
         let mask = Lines::of::<M, D>(mask)?;
         let (size, of_mask) = (
             |at: usize| lines.shape.size(lines.order[lines.kept + at]),
@@ -165,7 +167,7 @@ pub trait Dynamic: Computable {
     }
 
     /// As [`unique`](Dynamic::unique), but what sizes decide is an error; so is a dim `n` that has a size already.
-    fn try_unique<D, X, B>(self, _: D, n: &Dim<B>) -> Result<Unique<Self::Elem, B, Self::Dims>, DimError>
+    fn try_unique<D, X, B>(self, dims: D, n: &Dim<B>) -> Result<Unique<Self::Elem, B, Self::Dims>, DimError>
     where
         Self: AsTensor<Elem: Ordered, Rank = Rank0>,
         D: DimsOf<Self::Dims, X>,
@@ -173,6 +175,7 @@ pub trait Dynamic: Computable {
         B: Brand,
     {
         let lines = Lines::of::<Self, ()>(self)?;
+        lines.shape.all_said(&dims)?;
         let mut order: Vec<usize> = (0..lines.data.len()).collect();
         order.sort_by(|&a, &b| crate::sort::ascending(&lines.data[a], &lines.data[b]));
         let (mut values, mut counts, mut inverse) = (Vec::new(), Vec::<usize>::new(), vec![0; order.len()]);

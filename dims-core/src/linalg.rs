@@ -17,7 +17,7 @@ use crate::scalar::{Num, Real};
 use crate::set::rename::CanGain;
 use crate::set::{Dims, DimsOf, Union};
 use crate::storage::Owned;
-use crate::tensor::{AsTensor, Computable};
+use crate::tensor::{AsTensor, Computable, NamedOf, as_said};
 use smallvec::SmallVec;
 
 /// The result of [`dot`](LinearAlgebra::dot) and the like: the dims `X` are those of both tensors but the ones that are summed over.
@@ -109,7 +109,7 @@ pub trait LinearAlgebra: Computable {
             return Err(DimError::Shape { what });
         }
         let len = (height - down).min(width - right);
-        crate::brand::DimInfo { cell: None, ..rows }.meet(len, None)?;
+        rows.resized().meet(len, None)?;
         let along = |offset, inner| {
             let terms = term(rows.key(), 1, Some(len));
             Along { offset, inner: Some(inner), terms }
@@ -146,7 +146,8 @@ pub trait LinearAlgebra: Computable {
         X: Dims,
         Y: Dims,
     {
-        sum::<_, I, Y>(self.try_diagonal(rows, columns, 0)?)
+        let tensor = as_said(as_said(self, &rows)?, &columns)?;
+        sum::<_, I, Y>(tensor.try_diagonal(rows, columns, 0)?)
     }
 
     /// A matrix that has the elements along a dim on its diagonal, and zeros elsewhere: `out[i, j] = x[i]` where `i == j`. The new dim
@@ -184,6 +185,7 @@ pub trait LinearAlgebra: Computable {
     {
         let tensor = self.into_named();
         let shape = tensor.shape()?;
+        shape.said(&rows.info())?;
         let size = shape.size(position(&shape, rows.info()));
         columns.info().meet(size, None)?;
         let (old, new) = (Self::Dims::KEYS.as_slice(), Y::KEYS.as_slice());
@@ -210,7 +212,7 @@ pub trait LinearAlgebra: Computable {
         let mut strides: SmallVec<[isize; 8]> = old.iter().map(step).collect();
         strides[position(&shape, rows.info())] += step(&columns.info().key());
         strides.extend(steps[new.len()..].iter().copied());
-        write_into::<Self::Dims, Self::Rank, _>(&tensor.expr, &shape, &mut data, 0, &strides)?;
+        write_into::<Self::Dims, Self::Rank, _>(&tensor.expr, &shape, data[..].as_mut().into(), 0, &strides)?;
         Ok(Named::from_expr(Owned::of_sizes(data, &sizes)))
     }
 
@@ -260,13 +262,14 @@ pub trait LinearAlgebra: Computable {
     fn try_dot<B: Operable<Self::Elem>, D: DimsOf<U, X>, U: Dims, X: Dims>(
         self,
         other: B,
-        _: D,
+        dims: D,
     ) -> Result<Dotted<Self, B, X>, DimError>
     where
         Self: AsTensor<Elem: Num, Dims: Union<B::Dims, Out = U>>,
     {
         let product = Binary { op: ops::Mul, a: self.into_named().expr, b: other.into_named().expr };
-        sum::<Pairwise<ops::Mul, Self::Elem, Self, B>, D, X>(Named::from_expr(product))
+        let product: Pairwise<ops::Mul, Self::Elem, Self, B> = Named::from_expr(product);
+        sum::<_, D, X>(as_said(product, &dims)?)
     }
 
     /// The `p`-norm over dims: `(sum of |x|^p)^(1/p)`; the greatest `|x|` for infinity, the least for minus infinity, and for 0 how
@@ -286,13 +289,13 @@ pub trait LinearAlgebra: Computable {
     /// As [`norm_p`](LinearAlgebra::norm_p), but what sizes decide is an error; so is an infinite `p` where there is no element.
     fn try_norm_p<D: DimsOf<Self::Dims, X>, X: Dims>(
         self,
-        _: D,
+        dims: D,
         p: Self::Elem,
     ) -> Result<Reduced<Self::Elem, Self, X>, DimError>
     where
         Self::Elem: Real,
     {
-        norm::<Self, D, X>(self, p)
+        norm::<NamedOf<Self>, D, X>(as_said(self, &dims)?, p)
     }
 
     /// The distance between vectors along dims, in the `p`-norm: `norm_p(x - y)`. With different dims for the vectors of either side this
@@ -318,14 +321,15 @@ pub trait LinearAlgebra: Computable {
     fn try_cdist<B: Operable<Self::Elem>, D: DimsOf<U, X>, U: Dims, X: Dims>(
         self,
         other: B,
-        _: D,
+        dims: D,
         p: Self::Elem,
     ) -> Result<Dotted<Self, B, X>, DimError>
     where
         Self: AsTensor<Elem: Real, Dims: Union<B::Dims, Out = U>>,
     {
         let difference = Binary { op: ops::Sub, a: self.into_named().expr, b: other.into_named().expr };
-        norm::<Pairwise<ops::Sub, Self::Elem, Self, B>, D, X>(Named::from_expr(difference), p)
+        let difference: Pairwise<ops::Sub, Self::Elem, Self, B> = Named::from_expr(difference);
+        norm::<_, D, X>(as_said(difference, &dims)?, p)
     }
 
     /// The cosine of the angle between vectors along dims: `sum of x * y / (norm of x * norm of y)`, where a norm counts as `eps` at least.
@@ -351,18 +355,15 @@ pub trait LinearAlgebra: Computable {
     fn try_cosine_similarity<B: Operable<Self::Elem>, D: DimsOf<U, X>, U: Dims, X: Dims>(
         self,
         other: B,
-        _: D,
+        dims: D,
         eps: Self::Elem,
     ) -> Result<Dotted<Self, B, X>, DimError>
     where
         Self: AsTensor<Elem: Real, Dims: Union<B::Dims, Out = U>>,
     {
         let pairs = Binary { op: ops::Pair, a: self.into_named().expr, b: other.into_named().expr };
-        run::<Pairwise<ops::Pair, (Self::Elem, Self::Elem), Self, B>, D, X, _>(
-            Named::from_expr(pairs),
-            reducers::Cosine(eps),
-            Empty::Allowed,
-        )
+        let pairs: Pairwise<ops::Pair, (Self::Elem, Self::Elem), Self, B> = Named::from_expr(pairs);
+        run::<_, D, X, _>(as_said(pairs, &dims)?, reducers::Cosine(eps), Empty::Allowed)
     }
 
     /// The vectors along dims, divided by their length, which counts as `eps` at least: `x / max(norm of x, eps)`. The result is evaluated.
@@ -381,13 +382,13 @@ pub trait LinearAlgebra: Computable {
     /// As [`normalize`](LinearAlgebra::normalize), but what sizes decide is an error.
     fn try_normalize<D: DimsOf<Self::Dims, X>, X: Dims>(
         self,
-        _: D,
+        dims: D,
         eps: Self::Elem,
     ) -> Result<Evaluated<Self>, DimError>
     where
         Self::Elem: Real,
     {
-        along_lines::<Self, D, _>(self, UnitLength(eps))
+        along_lines::<NamedOf<Self>, D, _>(as_said(self, &dims)?, UnitLength(eps))
     }
 }
 

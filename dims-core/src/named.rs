@@ -87,10 +87,11 @@ impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>> Named<T, S, R, E> {
     ///
     /// # Panics
     ///
-    /// If operands of the tensor have different sizes for one dim.
+    /// If operands of the tensor have different sizes for one dim, or the dim comes with another size.
     #[track_caller]
     pub fn size<D: DimRef + DimsOf<S, X>, X: Dims>(&self, dim: D) -> usize {
         let shape = unwrap(self.shape());
+        unwrap(shape.said(&dim.info()));
         shape.size(position(&shape, dim.info()))
     }
 

@@ -1,7 +1,7 @@
 //! `order`: dims become positional axes again.
 
 use crate::brand::Element;
-use crate::dim::DimRef;
+use crate::dim::{DimList, DimRef};
 use crate::error::{DimError, unwrap};
 use crate::expr::Expr;
 use crate::kernel::strided::AnyStride;
@@ -14,9 +14,9 @@ use crate::reduce::{collect_typed, evaluate_in, typed_line};
 use crate::set::list::List;
 use crate::set::remove::{Left, Missing, Removal, RemoveAll, Twice};
 use crate::set::{Bound, Dims, Keys, MAX_DIMS, NamedOnce, Verdict};
-use crate::storage::Owned;
 use crate::storage::array::array;
 use crate::storage::axes::Axis;
+use crate::storage::{Elements, Owned};
 use crate::tensor::{Computable, NamedOf};
 use crate::tuples::{each_tuple, fold_back, nested};
 use alloc::vec::Vec;
@@ -42,6 +42,14 @@ pub trait OrderList {
     /// How many dims each axis has.
     #[doc(hidden)]
     const GROUPS: &'static [usize];
+    /// Whether a size comes with any of the dims.
+    #[doc(hidden)]
+    const SAYS: bool = false;
+    /// Compares the sizes that come with dims.
+    #[doc(hidden)]
+    fn said(&self, _: &Shape) -> Result<(), DimError> {
+        Ok(())
+    }
 }
 
 /// One axis of an order.
@@ -56,12 +64,23 @@ pub trait OrderAxis {
     /// What is left of the brands at run time.
     #[doc(hidden)]
     const KEYS: Keys;
+    /// Whether a size comes with any of the dims.
+    #[doc(hidden)]
+    const SAYS: bool;
+    /// Compares the sizes that come with dims.
+    #[doc(hidden)]
+    fn said(&self, shape: &Shape) -> Result<(), DimError>;
 }
 
 #[diagnostic::do_not_recommend]
 impl<D: DimRef> OrderAxis for D {
     type Before<Tail> = (D::Brand, Tail);
     const KEYS: Keys = <D::Brand as Element>::KEYS;
+    const SAYS: bool = <Self as DimList>::SAYS;
+
+    fn said(&self, shape: &Shape) -> Result<(), DimError> {
+        shape.all_said(self)
+    }
 }
 
 macro_rules! groups {
@@ -70,6 +89,11 @@ macro_rules! groups {
         impl<$($d: DimRef),*> OrderAxis for ($($d,)*) {
             type Before<Tail> = nested![$($d::Brand),*; Tail];
             const KEYS: Keys = Keys::EMPTY$(.join(&<$d::Brand as Element>::KEYS))*;
+            const SAYS: bool = <Self as DimList>::SAYS;
+
+            fn said(&self, shape: &Shape) -> Result<(), DimError> {
+                shape.all_said(self)
+            }
         }
     };
 }
@@ -82,6 +106,11 @@ impl<D: DimRef> OrderList for D {
     type Count = Rank1;
     const KEYS: &'static Keys = &<D::Brand as Element>::KEYS;
     const GROUPS: &'static [usize] = &[1];
+    const SAYS: bool = <Self as DimList>::SAYS;
+
+    fn said(&self, shape: &Shape) -> Result<(), DimError> {
+        shape.all_said(self)
+    }
 }
 
 #[diagnostic::do_not_recommend]
@@ -100,6 +129,12 @@ macro_rules! lists {
             type Count = count![$($d)*];
             const KEYS: &'static Keys = &Keys::EMPTY$(.join(&$d::KEYS))*;
             const GROUPS: &'static [usize] = &[$($d::KEYS.as_slice().len()),*];
+            const SAYS: bool = false $(|| $d::SAYS)*;
+
+            fn said(&self, shape: &Shape) -> Result<(), DimError> {
+                $(self.$n.said(shape)?;)*
+                Ok(())
+            }
         }
     };
 }
@@ -239,7 +274,7 @@ impl<S: Dims, R: Rank, L: OrderList> Ordering<S, R, L> {
     };
 
     /// How many operands `E` has, if rustc knows that all of them lie in this order.
-    const fn typed<E: Expr>() -> Option<usize> {
+    pub(crate) const fn typed<E: Expr>() -> Option<usize> {
         if Self::PLAIN { E::LAYOUT.operands_in(Self::ORDER, S::KEYS) } else { None }
     }
 
@@ -259,7 +294,10 @@ impl<S: Dims, R: Rank, L: OrderList> Ordering<S, R, L> {
 
     /// Where the elements are, and how many, if they lie in memory as in an array with these axes, contiguously.
     #[inline(always)]
-    pub(crate) fn same_layout<E: Expr>(expr: &E, out: &[Axis]) -> Option<(*const E::Elem, usize)> {
+    pub(crate) fn same_layout<'e, E: Expr>(
+        expr: &'e E,
+        out: &[Axis],
+    ) -> Option<(Elements<'e, E::Elem>, usize)> {
         if !Self::PLAIN || E::MEMORY.is_none() {
             return None;
         }
@@ -268,7 +306,12 @@ impl<S: Dims, R: Rank, L: OrderList> Ordering<S, R, L> {
         let mut len: usize = 1;
         let mut same = out.len() == order.len();
         for (own, &at) in out.iter().zip(order).rev() {
-            same &= axes[at] == *own && own.stride == len as isize;
+            let alike = if const { Self::typed::<E>().is_some() } {
+                axes[at].size == own.size
+            } else {
+                axes[at] == *own
+            };
+            same &= alike && own.stride == len as isize;
             len = len.saturating_mul(own.size);
         }
         same.then_some((from, len))
@@ -360,11 +403,14 @@ pub trait OrderExt: Computable {
 
     /// As [`order`](OrderExt::order), but what sizes decide is an error.
     #[inline(always)]
-    fn try_order<L: OrderOf<Self::Dims, X>, X, Out>(self, _: L) -> Result<Out, DimError>
+    fn try_order<L: OrderOf<Self::Dims, X>, X, Out>(self, dims: L) -> Result<Out, DimError>
     where
         X: Ordered<Self::Elem, <L::Count as Rank>::Plus<Self::Rank>, Out = Out>,
     {
         let tensor = self.into_named();
+        if L::SAYS {
+            dims.said(&tensor.shape()?)?;
+        }
         let tensor = match Ordering::<Self::Dims, Self::Rank, L>::as_it_is(tensor.expr) {
             Ok((data, sizes)) => {
                 let rank = Self::Dims::KEYS.as_slice().len();

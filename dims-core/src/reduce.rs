@@ -21,7 +21,7 @@ use crate::scalar::*;
 use crate::set::{Dims, DimsOf};
 use crate::storage::Owned;
 use crate::storage::axes::Axis;
-use crate::tensor::{AsTensor, Computable};
+use crate::tensor::{AsTensor, Computable, NamedOf, as_said};
 use alloc::vec::Vec;
 use core::marker::PhantomData;
 use smallvec::SmallVec;
@@ -44,31 +44,24 @@ impl<S: Dims, R: Rank, D: DimList> Split<S, R, D> {
     /// The axes that stay, in their order.
     const KEPT: &'static AxisList = &AxisList::in_memory(S::KEYS, R::N).without(Self::REDUCED);
 
-    /// How many operands `E` has, and whether the last axes in memory are those that are kept, if rustc knows that all operands lie alike,
-    /// with the axes that are kept on one side and in their order, and those that are reduced on the other.
-    const fn lines<E: Expr>() -> Option<(usize, bool)> {
-        if R::N != 0 {
-            return None;
-        }
-        let reduced = match E::LAYOUT {
-            Layout::In { order, .. } if order.as_slice().len() == S::KEYS.as_slice().len() => {
-                // In the order in which they lie: however they are named, the same elements are combined.
-                AxisList::of(order, S::KEYS).without(Self::KEPT)
+    /// How many operands `E` has, and the axes as they lie in memory, if rustc knows that all operands lie alike, with the axes that are
+    /// kept in the order of the result.
+    const fn lines<E: Expr>() -> Option<(usize, AxisList)> {
+        match E::LAYOUT {
+            Layout::In { order, operands }
+                if R::N == 0 && order.as_slice().len() == S::KEYS.as_slice().len() =>
+            {
+                let order = AxisList::of(order, S::KEYS);
+                if order.without(Self::REDUCED).is_same(Self::KEPT) { Some((operands, order)) } else { None }
             }
-            _ => return None,
-        };
-        let (rows, columns) = (Self::KEPT.join(&reduced), reduced.join(Self::KEPT));
-        match (E::LAYOUT.operands_in(&rows, S::KEYS), E::LAYOUT.operands_in(&columns, S::KEYS)) {
-            (Some(operands), _) => Some((operands, false)),
-            (None, Some(operands)) => Some((operands, true)),
-            (None, None) => None,
+            _ => None,
         }
     }
 
     /// The roles of the axes, if `E` is a product of two tensors in memory in which each role is clear.
     const fn roles<E: Expr>() -> Option<Roles> {
         match (E::PAIR, R::N) {
-            (Some((a, b)), 0) => Roles::of(a, b, S::KEYS, D::KEYS, &AxisList::in_memory(S::KEYS, 0)),
+            (Some([a, b]), 0) => Roles::of(a, b, S::KEYS, D::KEYS, &AxisList::in_memory(S::KEYS, 0)),
             _ => None,
         }
     }
@@ -139,22 +132,9 @@ where
     if let (Empty::Refused(op), 0, 1..) = (empty, count, len) {
         return Err(DimError::EmptyReduction { op, dims: shape.describe(reduced.iter().copied()) });
     }
-    if const { Split::<S, R, D>::lines::<E>().is_some() } {
-        let (operands, columns) = const {
-            match Split::<S, R, D>::lines::<E>() {
-                Some(lines) => lines,
-                None => (0, false),
-            }
-        };
-        let nest = if len == 1 {
-            let mut nest = Nest::typed_line(count, operands);
-            nest.inner_kept = false;
-            nest
-        } else if columns || count == 1 {
-            Nest::typed_rows(count, len, true, operands)
-        } else {
-            Nest::typed_rows(len, count, false, operands)
-        };
+    if let Some((operands, order)) = const { &Split::<S, R, D>::lines::<E>() } {
+        let loops = order.as_slice().iter().map(|axis| (sizes[*axis], kept.contains(axis)));
+        let nest = Nest::typed_reduce(loops, *operands);
         return reduced_in::<UnitStride, _, _>(expr, &nest, len, count, reducer)
             .map_err(|error| shape.blame(error, kept));
     }
@@ -189,6 +169,14 @@ fn reduced_in<W: Way, E: Expr, Q: Reducer<E::Elem, Out: Element>>(
 fn finished<T, S: Dims, R: Rank>(data: Vec<T>, kept: &[usize], sizes: &[usize]) -> Named<T, S, R> {
     let sizes: SmallVec<[usize; 8]> = kept.iter().map(|&axis| sizes[axis]).collect();
     Named::from_expr(Owned::laid_out(data, &sizes))
+}
+
+/// As [`finished`], for elements that lie in another order of the axes that are left, all of which are dims.
+fn finished_in<T, S: Dims, R: Rank>(data: Vec<T>, order: &[usize], sizes: &[usize]) -> Named<T, S, R> {
+    // Sets are sorted, so the dims that are left stand in the order in which they stood among all.
+    let own: Order = order.iter().map(|axis| order.iter().filter(|&other| other < axis).count()).collect();
+    let sizes: Order = order.iter().map(|&axis| sizes[axis]).collect();
+    Named::from_expr(Owned::in_order(data, &own, &sizes))
 }
 
 /// A sum: a contraction where the expression is a product whose factors lack dims of one another, else one fused pass.
@@ -236,6 +224,12 @@ where
         if contract::is_worthwhile(&supports, sizes, kept) {
             let mut factors = Factors { scale: E::Elem::ONE, operands: SmallVec::new() };
             expr.factors::<S, R>(&shape, &mut factors)?;
+            if R::N == 0 {
+                let order = contract::order_of_result(&factors.operands, &supports, sizes, kept);
+                let data = contract::contract(factors.operands, factors.scale, sizes, &order)
+                    .map_err(|error| shape.blame(error, kept))?;
+                return Ok(finished_in(data, &order, sizes));
+            }
             let data = contract::contract(factors.operands, factors.scale, sizes, kept)
                 .map_err(|error| shape.blame(error, kept))?;
             return Ok(finished(data, kept, sizes));
@@ -245,6 +239,8 @@ where
 }
 
 /// Evaluates, and works along one dim, block by block.
+///
+/// Elements that the expression owns are worked on where they are, in the order in which they lie; the result else lies as results do.
 pub(crate) fn along<A, D, X, W>(tensor: A, dim: D, work: W) -> Result<Evaluated<A>, DimError>
 where
     A: Computable,
@@ -255,12 +251,17 @@ where
     let key = dim.info().key();
     let axis = A::Dims::KEYS.position(&key).expect("the dim is one of the tensor's");
     let order = AxisList::in_memory_of::<A::Dims, A::Rank>().as_slice();
-    let at = order.iter().position(|&own| own == axis).expect("the dim is one of the axes");
-    along_axes(tensor, at, at + 1, work)
+    along_axes(tensor, order, &[axis], work)
 }
 
-/// Evaluates, and works along the axes from the `first` to before the `end` of those of a result as they lie in memory, block by block.
-pub(crate) fn along_axes<A, W>(tensor: A, first: usize, end: usize, work: W) -> Result<Evaluated<A>, DimError>
+/// Evaluates, and works along the axes `along`, which are neighbours in `order`, block by block; the result lies in this order, or in that of
+/// the elements whose place it takes if `along` is one axis.
+pub(crate) fn along_axes<A, W>(
+    tensor: A,
+    order: &[usize],
+    along: &[usize],
+    work: W,
+) -> Result<Evaluated<A>, DimError>
 where
     A: Computable,
     W: Along<A::Elem>,
@@ -269,18 +270,26 @@ where
     let mut shape = Shape::new::<A::Dims, A::Rank>();
     tensor.meet(&mut shape)?;
     let sizes = shape.sizes();
-    let order = AxisList::in_memory_of::<A::Dims, A::Rank>().as_slice();
     let len = shape.volume(order.iter().copied(), size_of::<A::Elem>())?;
+    let mut expr = tensor.expr;
+    let mut rows = Rows::new(sizes.len());
+    expr.rows::<A::Dims, A::Rank>(&shape, &mut rows);
+    let lying = if A::Expr::OWNS && along.len() == 1 { rows.as_they_lie(order, sizes) } else { None };
+    let order = match &lying {
+        Some(lying) if expr.place::<A::Elem, A::Dims, A::Rank>(lying, len).is_some() => lying,
+        _ => order,
+    };
+    let first = order.iter().position(|axis| along.contains(axis)).expect("the axes are among the tensor's");
+    let end = first + along.len();
     let volume = |axes: &[usize]| axes.iter().map(|&axis| sizes[axis]).product::<usize>();
     let (line, inner) = (volume(&order[first..end]), volume(&order[end..]));
-    let data = match tensor.expr.into_contiguous(order) {
+    let data = match expr.into_contiguous(order) {
         Ok(mut data) => {
             scan::in_place(&mut data, line * inner, inner, threads::parts(len), work);
             data
         }
-        Err(expr) => {
-            let mut rows = Rows::new(sizes.len());
-            expr.rows::<A::Dims, A::Rank>(&shape, &mut rows);
+        Err(mut expr) => {
+            let own = expr.place::<A::Elem, A::Dims, A::Rank>(order, len);
             let nest = Nest::blocks(sizes, &order[..first], &order[first..], &rows);
             let parts = <A::Expr as Expr>::Kernel::<'_, AnyStride>::PARALLEL && nest.outer > 0;
             let threads = if parts { threads::parts(len) } else { 1 };
@@ -292,11 +301,18 @@ where
             });
             let parts = nest.split(0, threads);
             let parts = parts.iter().map(|nest| (expr.kernel::<AnyStride>(&mut nest.operands()), nest));
-            scan::collect(parts, len, inner, work).map_err(|error| shape.blame(error, order))?
+            match own {
+                None => scan::collect(parts, len, inner, work).map_err(|error| shape.blame(error, order))?,
+                Some(place) => {
+                    scan::replace(parts, &place, len, inner, work)
+                        .map_err(|error| shape.blame(error, order))?;
+                    expr.into_place(&place).expect("the expression owns what is at this place")
+                }
+            }
         }
     };
     let sizes: Order = order.iter().map(|&axis| sizes[axis]).collect();
-    Ok(Named::from_expr(Owned::laid_out(data, &sizes)))
+    Ok(Named::from_expr(Owned::in_order(data, order, &sizes)))
 }
 
 /// The elements of an expression over the dims `S`, as results lie in memory.
@@ -410,11 +426,11 @@ macro_rules! reductions {
 
         #[doc = concat!("As [`", stringify!($name), "`](Reductions::", stringify!($name), "), but what sizes decide is an error.")]
         #[inline]
-        fn $try_name<$($dims)*>(self, _: D) -> Result<Reduced<$out, Self, X>, DimError>
+        fn $try_name<$($dims)*>(self, dims: D) -> Result<Reduced<$out, Self, X>, DimError>
         where
             Self: AsTensor<Elem: $($bound)*>,
         {
-            run::<Self, D, X, _>(self, $reducer, $empty)
+            run::<NamedOf<Self>, D, X, _>(as_said(self, &dims)?, $reducer, $empty)
         }
     )*};
 }
@@ -457,23 +473,23 @@ pub trait Reductions: Computable {
     /// Where [`try_sum`](Reductions::try_sum) returns an error.
     #[track_caller]
     #[inline(always)]
-    fn sum<D: DimsOf<Self::Dims, X>, X: Dims>(self, _: D) -> Reduced<Self::Elem, Self, X>
+    fn sum<D: DimsOf<Self::Dims, X>, X: Dims>(self, dims: D) -> Reduced<Self::Elem, Self, X>
     where
         Self::Elem: Num,
     {
-        unwrap(sum::<Self, D, X>(self))
+        unwrap(self.try_sum(dims))
     }
 
     /// As [`sum`](Reductions::sum), but what sizes decide is an error.
     #[inline(always)]
     fn try_sum<D: DimsOf<Self::Dims, X>, X: Dims>(
         self,
-        _: D,
+        dims: D,
     ) -> Result<Reduced<Self::Elem, Self, X>, DimError>
     where
         Self::Elem: Num,
     {
-        sum::<Self, D, X>(self)
+        sum::<NamedOf<Self>, D, X>(as_said(self, &dims)?)
     }
 
     reductions! {
@@ -514,11 +530,11 @@ pub trait Reductions: Computable {
     }
 
     /// As [`any`](Reductions::any), but what sizes decide is an error.
-    fn try_any<D: DimsOf<Self::Dims, X>, X: Dims>(self, _: D) -> Result<Reduced<bool, Self, X>, DimError>
+    fn try_any<D: DimsOf<Self::Dims, X>, X: Dims>(self, dims: D) -> Result<Reduced<bool, Self, X>, DimError>
     where
         Self: AsTensor<Elem = bool>,
     {
-        run::<Self, D, X, _>(self, reducers::Any, Empty::Allowed)
+        run::<NamedOf<Self>, D, X, _>(as_said(self, &dims)?, reducers::Any, Empty::Allowed)
     }
 
     /// Whether all elements are true; true where there is none.
@@ -535,11 +551,11 @@ pub trait Reductions: Computable {
     }
 
     /// As [`all`](Reductions::all), but what sizes decide is an error.
-    fn try_all<D: DimsOf<Self::Dims, X>, X: Dims>(self, _: D) -> Result<Reduced<bool, Self, X>, DimError>
+    fn try_all<D: DimsOf<Self::Dims, X>, X: Dims>(self, dims: D) -> Result<Reduced<bool, Self, X>, DimError>
     where
         Self: AsTensor<Elem = bool>,
     {
-        run::<Self, D, X, _>(self, reducers::All, Empty::Allowed)
+        run::<NamedOf<Self>, D, X, _>(as_said(self, &dims)?, reducers::All, Empty::Allowed)
     }
 
     /// How many elements are true.
@@ -556,11 +572,14 @@ pub trait Reductions: Computable {
     }
 
     /// As [`count`](Reductions::count), but what sizes decide is an error.
-    fn try_count<D: DimsOf<Self::Dims, X>, X: Dims>(self, _: D) -> Result<Reduced<usize, Self, X>, DimError>
+    fn try_count<D: DimsOf<Self::Dims, X>, X: Dims>(
+        self,
+        dims: D,
+    ) -> Result<Reduced<usize, Self, X>, DimError>
     where
         Self: AsTensor<Elem = bool>,
     {
-        run::<Self, D, X, _>(self, reducers::Count, Empty::Allowed)
+        run::<NamedOf<Self>, D, X, _>(as_said(self, &dims)?, reducers::Count, Empty::Allowed)
     }
 
     /// The variance with `ddof` taken off the count: `sum of (x - mean)^2 / (count - ddof)`; 1 gives the unbiased estimate
@@ -584,13 +603,17 @@ pub trait Reductions: Computable {
     /// As [`var_with`](Reductions::var_with), but what sizes decide is an error.
     fn try_var_with<D: DimsOf<Self::Dims, X>, X: Dims>(
         self,
-        _: D,
+        dims: D,
         ddof: Self::Elem,
     ) -> Result<Reduced<Self::Elem, Self, X>, DimError>
     where
         Self::Elem: Real,
     {
-        run::<Self, D, X, _>(self, reducers::Variance::<_, false> { ddof }, Empty::Allowed)
+        run::<NamedOf<Self>, D, X, _>(
+            as_said(self, &dims)?,
+            reducers::Variance::<_, false> { ddof },
+            Empty::Allowed,
+        )
     }
 
     /// `e^x / sum over dim of e^x`, without overflow.
@@ -622,7 +645,7 @@ pub trait Reductions: Computable {
     where
         Self::Elem: Real,
     {
-        along(self, dim, scan::Softmax::<false>)
+        along(as_said(self, &dim)?, dim, scan::Softmax::<false>)
     }
 
     /// `x - ln(sum over dim of e^x)`: the logarithm of the softmax, without loss where that is small.
@@ -646,7 +669,7 @@ pub trait Reductions: Computable {
     where
         Self::Elem: Real,
     {
-        along(self, dim, scan::Softmax::<true>)
+        along(as_said(self, &dim)?, dim, scan::Softmax::<true>)
     }
 
     /// The running sum along a dim: `out[i] = x[0] + .. + x[i]`.
@@ -670,7 +693,7 @@ pub trait Reductions: Computable {
     where
         Self::Elem: Num,
     {
-        along(self, dim, scan::Cumulate)
+        along(as_said(self, &dim)?, dim, scan::Cumulate)
     }
 
     /// The elements in memory of their own: dims in the order of the set, then the positional axes.
@@ -721,10 +744,11 @@ pub trait Reductions: Computable {
     }
 
     /// As [`eval_in`](Reductions::eval_in), but what sizes decide is an error.
-    fn try_eval_in<D: DimsOf<Self::Dims, ()>>(self, _: D) -> Result<Evaluated<Self>, DimError> {
+    fn try_eval_in<D: DimsOf<Self::Dims, ()>>(self, dims: D) -> Result<Evaluated<Self>, DimError> {
         let tensor = self.into_named();
         let mut shape = Shape::new::<Self::Dims, Self::Rank>();
         tensor.meet(&mut shape)?;
+        shape.all_said(&dims)?;
         let named = D::KEYS.as_slice().len();
         let mut order = Order::from_slice(AxisList::of(D::KEYS, Self::Dims::KEYS).as_slice());
         order.extend(named..named + Self::Rank::N);

@@ -224,9 +224,10 @@ pub trait Restructure: Computable {
         new: New,
     ) -> Result<Remapped<Self, New::Out>, DimError> {
         let tensor = self.into_named();
-        let old = old.info().key();
-        if new.info().cell.is_some() || new.info().fixed.is_some() {
+        let (said, old) = (old.info(), old.info().key());
+        if Old::SAYS || New::SAYS || new.info().cell.is_some() || new.info().fixed.is_some() {
             let shape = tensor.shape()?;
+            shape.said(&said)?;
             let at = shape.position(&old).expect("the dim is one of the tensor's");
             let (size, origin) = shape.known(at);
             new.info().meet(size, origin)?;
@@ -267,6 +268,7 @@ pub trait Restructure: Computable {
         let tensor = self.into_named();
         let shape = tensor.shape()?;
         let info = dim.info();
+        shape.said(&info)?;
         let (size, origin) = shape.known(position(&shape, info));
         let offset = pick(Axis::new(size, 1), at.to_i128(), || format!("dim `{}`", info.name), origin)?;
         let along = Along { offset: offset as usize, inner: Some(size), terms: SmallVec::new() };
@@ -303,17 +305,7 @@ pub trait Restructure: Computable {
         dim: D,
         range: P,
     ) -> Result<Remapped<Self, Self::Dims>, DimError> {
-        let tensor = self.into_named();
-        let shape = tensor.shape()?;
-        let info = dim.info();
-        let size = shape.size(position(&shape, info));
-        let (start, end) = range.bounds(size);
-        let (axis, offset) = cut(Axis::new(size, 1), start, end, || format!("dim `{}`", info.name))?;
-        // A local dim keeps its own size, but a static one is part of the type.
-        DimInfo { cell: None, ..info }.meet(axis.size, None)?;
-        let terms = term(info.key(), 1, Some(axis.size));
-        let along = Along { offset: offset as usize, inner: Some(size), terms };
-        Ok(Named::from_expr(Remap::new(tensor.expr, info.key(), along)))
+        sliced(self, dim.info(), range)
     }
 
     /// The tensor cut along a dim into pieces of the given sizes, which must add up to the dim's. The pieces are views: of a tensor that
@@ -348,8 +340,9 @@ pub trait Restructure: Computable {
         Self: Shareable,
     {
         let tensor = self.into_named();
-        let shape = tensor.shape()?;
-        let size = shape.size(position(&shape, dim.info()));
+        let (shape, info) = (tensor.shape()?, dim.info());
+        shape.said(&info)?;
+        let size = shape.size(position(&shape, info));
         let total = sizes.iter().try_fold(0, |total: usize, &part| total.checked_add(part));
         if total != Some(size) {
             let what = format!(
@@ -361,7 +354,8 @@ pub trait Restructure: Computable {
         let mut start = 0;
         let mut pieces = Vec::with_capacity(sizes.len());
         for &part in sizes {
-            pieces.push(self.try_slice(dim, start..start + part)?);
+            // (A size that was said is that of the whole.)
+            pieces.push(sliced(self, DimInfo { said: None, ..info }, start..start + part)?);
             start += part;
         }
         Ok(pieces)
@@ -396,6 +390,7 @@ pub trait Restructure: Computable {
         Self: Shareable,
     {
         let shape = self.into_named().shape()?;
+        shape.said(&dim.info())?;
         let size = shape.size(position(&shape, dim.info()));
         if count == 0 {
             return Err(DimError::Shape {
@@ -418,6 +413,7 @@ pub trait Restructure: Computable {
         Self: Shareable,
     {
         let shape = unwrap(self.into_named().shape());
+        unwrap(shape.said(&dim.info()));
         let size = shape.size(position(&shape, dim.info()));
         (0..size).map(|at| self.index(dim, at)).collect()
     }
@@ -472,6 +468,7 @@ pub trait Restructure: Computable {
         let tensor = self.into_named();
         let shape = tensor.shape()?;
         let info = whole.info();
+        shape.said(&info)?;
         let (size, origin) = shape.known(position(&shape, info));
         let mut keys = SmallVec::<[_; 4]>::new();
         let mut sizes = SmallVec::<[_; 4]>::new();
@@ -533,6 +530,7 @@ pub trait Restructure: Computable {
     {
         let tensor = self.into_named();
         let shape = tensor.shape()?;
+        shape.all_said(&parts)?;
         let mut group: SmallVec<[usize; 8]> = SmallVec::new();
         DimList::each(&parts, |dim| group.push(position(&shape, dim)));
         let size = shape.volume(group.iter().copied(), 1)?;
@@ -560,3 +558,21 @@ pub trait Restructure: Computable {
 }
 
 impl<A: Computable> Restructure for A {}
+
+/// The elements in a range of positions along a dim.
+fn sliced<A: Computable>(
+    tensor: A,
+    dim: DimInfo<'_>,
+    range: impl DimRange,
+) -> Result<Remapped<A, A::Dims>, DimError> {
+    let tensor = tensor.into_named();
+    let shape = tensor.shape()?;
+    let size = shape.size(position(&shape, dim));
+    let (start, end) = range.bounds(size);
+    let (axis, offset) = cut(Axis::new(size, 1), start, end, || format!("dim `{}`", dim.name))?;
+    // A local dim keeps its own size, but a static one is part of the type.
+    dim.resized().meet(axis.size, None)?;
+    let terms = term(dim.key(), 1, Some(axis.size));
+    let along = Along { offset: offset as usize, inner: Some(size), terms };
+    Ok(Named::from_expr(Remap::new(tensor.expr, dim.key(), along)))
+}

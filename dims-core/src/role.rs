@@ -48,6 +48,7 @@
 use crate::brand::{Brand, CompareKeys, Equal, Greater, Less, Rest, digits::*};
 use crate::dim::{DimList, DimRef};
 use crate::set::list::List;
+use crate::set::ordered::Decides;
 use crate::set::{Dims, Judged, Nothing, Right, Verdict, Wrong};
 
 /// The role of a dim.
@@ -140,7 +141,7 @@ pub struct AnyChannel;
 /// The verdict on a role, or on none, where `E` is expected.
 pub trait Suits<E> {
     /// [`Right`] or [`Wrong`].
-    type Out;
+    type Out: Decides;
 }
 
 impl<E> Suits<E> for Undenoted {
@@ -158,7 +159,7 @@ where
 /// The verdict on the question whether a path of roles has `E` in it.
 pub trait Refines<E> {
     /// [`Right`] or [`Wrong`].
-    type Out;
+    type Out: Decides;
 }
 
 #[diagnostic::do_not_recommend]
@@ -178,27 +179,15 @@ where
 #[diagnostic::do_not_recommend]
 impl<P> Refines<AnyChannel> for P
 where
-    P: Refines<DataChannel, Out: Or<<P as Refines<FilterInChannel>>::Out>> + Refines<FilterInChannel>,
+    P: Refines<DataChannel> + Refines<FilterInChannel>,
 {
-    type Out = <<P as Refines<DataChannel>>::Out as Or<<P as Refines<FilterInChannel>>::Out>>::Out;
-}
-
-/// One verdict or another.
-pub trait Or<V> {
-    /// [`Right`] or [`Wrong`].
-    type Out;
-}
-impl<V> Or<V> for Right {
-    type Out = Right;
-}
-impl<V> Or<V> for Wrong {
-    type Out = V;
+    type Out = <<P as Refines<DataChannel>>::Out as Decides>::Or<<P as Refines<FilterInChannel>>::Out>;
 }
 
 /// One step of [`Refines`]: the verdict of a comparison, of the role `H` with `E`, is asked.
 pub trait Step<H, T, E> {
     /// [`Right`] or [`Wrong`].
-    type Out;
+    type Out: Decides;
 }
 // Two roles with one key never pass for one another.
 #[diagnostic::do_not_recommend]
@@ -258,27 +247,15 @@ pub struct EveryChannel;
 #[diagnostic::do_not_recommend]
 impl<P> Refines<EveryChannel> for P
 where
-    P: Refines<AnyChannel, Out: Or<<P as Refines<FilterOutChannel>>::Out>> + Refines<FilterOutChannel>,
+    P: Refines<AnyChannel> + Refines<FilterOutChannel>,
 {
-    type Out = <<P as Refines<AnyChannel>>::Out as Or<<P as Refines<FilterOutChannel>>::Out>>::Out;
-}
-
-/// Both of two verdicts.
-pub trait Both<V> {
-    /// [`Right`] or [`Wrong`].
-    type Out;
-}
-impl<V> Both<V> for Right {
-    type Out = V;
-}
-impl<V> Both<V> for Wrong {
-    type Out = Wrong;
+    type Out = <<P as Refines<AnyChannel>>::Out as Decides>::Or<<P as Refines<FilterOutChannel>>::Out>;
 }
 
 /// The verdict on a path of roles, or none, where a dim gets another name whose path is `Q`: does it mean that already?
 pub trait Means<Q> {
     /// [`Right`] or [`Wrong`].
-    type Out;
+    type Out: Decides;
 }
 
 impl<Q> Means<Q> for Undenoted {
@@ -293,17 +270,17 @@ impl<H, T> Means<Undenoted> for (H, T) {
 #[diagnostic::do_not_recommend]
 impl<H, T, R, U> Means<(R, U)> for (H, T)
 where
-    (H, T): Refines<R, Out: Or<ChannelsBoth<(H, T), R>>> + Refines<EveryChannel, Out: Both<IsChannel<R>>>,
+    (H, T): Refines<R> + Refines<EveryChannel>,
     (R, ()): Refines<EveryChannel>,
 {
-    type Out = <<(H, T) as Refines<R>>::Out as Or<ChannelsBoth<(H, T), R>>>::Out;
+    type Out = <<(H, T) as Refines<R>>::Out as Decides>::Or<ChannelsBoth<(H, T), R>>;
 }
 
 /// The verdict on the question whether the role itself is one of the channels.
 type IsChannel<R> = <(R, ()) as Refines<EveryChannel>>::Out;
 
 /// The verdict on the question whether a path and a role are both channels.
-type ChannelsBoth<P, R> = <<P as Refines<EveryChannel>>::Out as Both<IsChannel<R>>>::Out;
+type ChannelsBoth<P, R> = <<P as Refines<EveryChannel>>::Out as Decides>::And<IsChannel<R>>;
 
 /// The path of the role of a brand.
 type PathOf<D> = <<D as Brand>::Role as Role>::Path;
@@ -332,56 +309,35 @@ pub trait SameMeaning<Old, New, R, Q> {}
 #[diagnostic::do_not_recommend]
 impl<Old, New, R, Q> SameMeaning<Old, New, R, Q> for Right {}
 
-/// Whether one of the brands of a list, if there are any, means what the brand `W` does.
-pub trait AnyMeans<W> {
-    /// [`Right`] or [`Wrong`].
-    type Out;
+/// Whether brands of a list, if there are any, mean what the brand `W` does, or `W` what they do.
+pub trait Meanings<W> {
+    /// [`Right`] if one of them means what `W` does, or there is none.
+    type AnyMeans: Decides;
+    /// [`Right`] if `W` means what one of them does, or there is none.
+    type MeantByAny: Decides;
 }
-impl<W> AnyMeans<W> for () {
-    type Out = Right;
+impl<W> Meanings<W> for () {
+    type AnyMeans = Right;
+    type MeantByAny = Right;
 }
 #[diagnostic::do_not_recommend]
-impl<H, W> AnyMeans<W> for (H, ())
+impl<H, W> Meanings<W> for (H, ())
 where
     H: Brand<Role: Role<Path: Means<PathOf<W>>>>,
-    W: Brand<Role: Role>,
-{
-    type Out = Renamed<H, W>;
-}
-#[diagnostic::do_not_recommend]
-impl<H, G, T, W> AnyMeans<W> for (H, (G, T))
-where
-    H: Brand<Role: Role<Path: Means<PathOf<W>, Out: Or<<(G, T) as AnyMeans<W>>::Out>>>>,
-    (G, T): AnyMeans<W>,
-    W: Brand<Role: Role>,
-{
-    type Out = <Renamed<H, W> as Or<<(G, T) as AnyMeans<W>>::Out>>::Out;
-}
-
-/// Whether the brand `W` means what one of the brands of a list does, if there are any.
-pub trait MeansAny<W> {
-    /// [`Right`] or [`Wrong`].
-    type Out;
-}
-impl<W> MeansAny<W> for () {
-    type Out = Right;
-}
-#[diagnostic::do_not_recommend]
-impl<H, W> MeansAny<W> for (H, ())
-where
-    H: Brand<Role: Role>,
     W: Brand<Role: Role<Path: Means<PathOf<H>>>>,
 {
-    type Out = Renamed<W, H>;
+    type AnyMeans = Renamed<H, W>;
+    type MeantByAny = Renamed<W, H>;
 }
 #[diagnostic::do_not_recommend]
-impl<H, G, T, W> MeansAny<W> for (H, (G, T))
+impl<H, G, T, W> Meanings<W> for (H, (G, T))
 where
-    H: Brand<Role: Role>,
-    (G, T): MeansAny<W>,
-    W: Brand<Role: Role<Path: Means<PathOf<H>, Out: Or<<(G, T) as MeansAny<W>>::Out>>>>,
+    H: Brand<Role: Role<Path: Means<PathOf<W>>>>,
+    W: Brand<Role: Role<Path: Means<PathOf<H>>>>,
+    (G, T): Meanings<W>,
 {
-    type Out = <Renamed<W, H> as Or<<(G, T) as MeansAny<W>>::Out>>::Out;
+    type AnyMeans = <Renamed<H, W> as Decides>::Or<<(G, T) as Meanings<W>>::AnyMeans>;
+    type MeantByAny = <Renamed<W, H> as Decides>::Or<<(G, T) as Meanings<W>>::MeantByAny>;
 }
 
 /// The brands of a list of dims, as a tuple.
@@ -394,8 +350,10 @@ impl<P, W> RolesUnite<W> for P
 where
     W: DimRef,
     P: DimList<
-        Brands: AnyMeans<W::Brand, Out: UnitedMeaning<NamesOf<P>, W::Brand, <W::Brand as Brand>::Role>>
-                    + List,
+        Brands: Meanings<
+            W::Brand,
+            AnyMeans: UnitedMeaning<NamesOf<P>, W::Brand, <W::Brand as Brand>::Role>,
+        > + List,
     >,
 {
 }
@@ -416,7 +374,10 @@ impl<P, W> RolesSplit<W> for P
 where
     W: DimRef,
     P: DimList<
-        Brands: MeansAny<W::Brand, Out: SplitMeaning<NamesOf<P>, W::Brand, <W::Brand as Brand>::Role>> + List,
+        Brands: Meanings<
+            W::Brand,
+            MeantByAny: SplitMeaning<NamesOf<P>, W::Brand, <W::Brand as Brand>::Role>,
+        > + List,
     >,
 {
 }
@@ -443,10 +404,9 @@ impl<L> Unmeant<L> for () {
 #[diagnostic::do_not_recommend]
 impl<H, T, L> Unmeant<L> for (H, T)
 where
-    L: AnyMeans<H>,
-    L::Out: UnmeantStep<H, T, L>,
+    L: Meanings<H, AnyMeans: UnmeantStep<H, T, L>>,
 {
-    type First = <L::Out as UnmeantStep<H, T, L>>::First;
+    type First = <L::AnyMeans as UnmeantStep<H, T, L>>::First;
 }
 
 /// One step of [`Unmeant`].

@@ -57,6 +57,7 @@ where
     Y: Computable<Dims: Union<(D::Brand,)>>,
 {
     let shape = x.into_named().shape()?;
+    shape.said(&time.info())?;
     let steps = shape.size(position(&shape, time.info()));
     let (mut state, mut outputs) = (state, Vec::new());
     for at in 0..steps {

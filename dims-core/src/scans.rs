@@ -1,6 +1,5 @@
 //! Running products, extremes and the like along a dim, and differences of neighbours.
 
-use crate::brand::DimInfo;
 use crate::dim::DimRef;
 use crate::error::{DimError, unwrap};
 use crate::expr::remap::{Along, term};
@@ -12,7 +11,7 @@ use crate::plan::shape::Shape;
 use crate::reduce::{Evaluated, along, laid_out};
 use crate::scalar::{Num, Ordered, Real};
 use crate::set::{Dims, DimsOf};
-use crate::tensor::Computable;
+use crate::tensor::{Computable, as_said};
 
 // The bound of the dim is written in each line, not in the macro, because rustc quotes it from there.
 macro_rules! scans {
@@ -35,7 +34,7 @@ macro_rules! scans {
         where
             Self::Elem: $bound,
         {
-            along(self, dim, $work)
+            along(as_said(self, &dim)?, dim, $work)
         }
     )*};
 }
@@ -86,7 +85,7 @@ pub trait Scans: Computable {
         let info = dim.info();
         let size = shape.size(position(&shape, info));
         let len = size.saturating_sub(1);
-        DimInfo { cell: None, ..info }.meet(len, None)?;
+        info.resized().meet(len, None)?;
         let from = |offset| {
             let terms = term(info.key(), 1, Some(len));
             Along { offset, inner: Some(size), terms }

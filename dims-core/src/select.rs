@@ -94,7 +94,7 @@ pub trait Selecting: Computable {
         dim: D,
         index: I,
     ) -> Result<Taken<Self, I, X>, DimError> {
-        Ok(Named::from_expr(Take::new(self, dim.info(), index.into_named().expr)?))
+        Ok(Named::from_expr(Take::new(self, dim, index.into_named().expr)?))
     }
 
     /// Adds each element to the place that `index` says: `out[.., index[k]] += x[.., k]` for all `k`, on zeros.
@@ -129,7 +129,7 @@ pub trait Selecting: Computable {
     /// As [`scatter_add`](Selecting::scatter_add), but what sizes decide is an error; so is an index that is out of range.
     fn try_scatter_add<D, J, I, V, X, Y>(
         self,
-        _: D,
+        dims: D,
         into: J,
         index: I,
     ) -> Result<Named<Self::Elem, Y>, DimError>
@@ -143,11 +143,11 @@ pub trait Selecting: Computable {
         Y: Dims,
     {
         if TypeId::of::<Self::Elem>() == TypeId::of::<Acc<Self>>() {
-            return scatter::<Self, D, J, I, V, Y, _>(self, into, index, Num::ZERO, ops::Add);
+            return scatter::<Self, D, J, I, V, Y, _>(self, &dims, into, index, Num::ZERO, ops::Add);
         }
         let widened: Named<Acc<Self>, Self::Dims, Rank0, _> =
             Named::from_expr(Unary { op: ops::ToAcc, a: self.into_named().expr });
-        let sums = scatter::<_, D, J, I, V, Y, _>(widened, into, index, Num::ZERO, ops::Add)?;
+        let sums = scatter::<_, D, J, I, V, Y, _>(widened, &dims, into, index, Num::ZERO, ops::Add)?;
         Named::<Self::Elem, Y, Rank0, _>::from_expr(Unary { op: ops::FromAcc(PhantomData), a: sums.expr })
             .try_eval()
     }
@@ -182,7 +182,7 @@ pub trait Selecting: Computable {
     /// As [`scatter`](Selecting::scatter), but what sizes decide is an error; so is an index that is out of range.
     fn try_scatter<D, J, I, V, X, Y>(
         self,
-        _: D,
+        dims: D,
         into: J,
         index: I,
         fill: Self::Elem,
@@ -196,7 +196,7 @@ pub trait Selecting: Computable {
         X: Union<(J::Brand,), Out = Y> + CanGain<J::Brand>,
         Y: Dims,
     {
-        scatter::<Self, D, J, I, V, Y, _>(self, into, index, fill, crate::assign::Replace)
+        scatter::<Self, D, J, I, V, Y, _>(self, &dims, into, index, fill, crate::assign::Replace)
     }
 
     /// 1 where the index along the new dim `classes` is the element, else 0: `out[.., c] = (x[..] == c)`. Lazy.
@@ -241,6 +241,7 @@ impl<V: Dims, D: DimList> Scattered<V, D> {
 /// `Y`: those of `V` without `D`, and `into`.
 fn scatter<A, D, J, I, V, Y, O>(
     tensor: A,
+    dims: &D,
     into: J,
     index: I,
     fill: A::Elem,
@@ -260,6 +261,7 @@ where
     tensor.expr.meet::<V, Rank0>(&mut shape)?;
     index.expr.meet::<V, Rank0>(&mut shape)?;
     shape.finish()?;
+    shape.all_said(dims)?;
     let (info, keys) = (into.info(), Y::KEYS.as_slice());
     let places = info.size().ok_or(DimError::Unsized { dim: info.name })?;
     let sizes: SmallVec<[usize; 8]> = keys
@@ -295,10 +297,9 @@ where
     // Outermost, so that what meets in one place comes in the order of the dims as named.
     let order = Scattered::<V, D>::ORDER.as_slice();
     let indices = ComputedIndex { index: index.expr, active: true, target, rest: () };
-    // SAFETY: each axis has the size and the stride of the result's, or stays where it is; the index is checked against its axis.
-    // The result is borrowed exclusively.
+    let selected = [Axis::new(places, target.stride)];
     let mut place: Place<'_, A::Elem, V, Rank0, _> =
-        unsafe { Place::new(out.as_mut_ptr(), axes, [], indices, None) };
+        Place::within(&mut out, axes, [], (indices, &selected), None);
     place.update_in(order, tensor, op)?;
     Ok(Named::from_expr(out))
 }

@@ -1,6 +1,5 @@
 //! Sorting along a dim, and what is found by order: `sort`, `argsort`, `topk`, `median`, `quantile`.
 
-use crate::brand::DimInfo;
 use crate::dim::DimRef;
 use crate::error::{DimError, unwrap};
 use crate::lines::{Lines, arranged};
@@ -8,7 +7,7 @@ use crate::named::Named;
 use crate::reduce::{Evaluated, Reduced};
 use crate::scalar::{Num, Ordered, Real};
 use crate::set::{Dims, DimsOf};
-use crate::tensor::{AsTensor, Computable};
+use crate::tensor::{AsTensor, Computable, NamedOf, as_said};
 use alloc::vec::Vec;
 use core::cmp::Ordering;
 
@@ -95,11 +94,11 @@ pub trait Sorting: Computable {
     }
 
     /// As [`sort`](Sorting::sort), but what sizes decide is an error.
-    fn try_sort<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(self, _: D) -> Result<Evaluated<Self>, DimError>
+    fn try_sort<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(self, dim: D) -> Result<Evaluated<Self>, DimError>
     where
         Self::Elem: Ordered,
     {
-        sort::<Self, D>(self, false)
+        sort::<NamedOf<Self>, D>(as_said(self, &dim)?, false)
     }
 
     /// The elements in descending order along a dim; not-a-number comes first.
@@ -118,12 +117,12 @@ pub trait Sorting: Computable {
     /// As [`sort_descending`](Sorting::sort_descending), but what sizes decide is an error.
     fn try_sort_descending<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(
         self,
-        _: D,
+        dim: D,
     ) -> Result<Evaluated<Self>, DimError>
     where
         Self::Elem: Ordered,
     {
-        sort::<Self, D>(self, true)
+        sort::<NamedOf<Self>, D>(as_said(self, &dim)?, true)
     }
 
     /// The positions along a dim that put its elements into ascending order; equal elements stay in theirs, and not-a-number comes
@@ -147,12 +146,12 @@ pub trait Sorting: Computable {
     /// As [`argsort`](Sorting::argsort), but what sizes decide is an error.
     fn try_argsort<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(
         self,
-        _: D,
+        dim: D,
     ) -> Result<Positions<Self>, DimError>
     where
         Self::Elem: Ordered,
     {
-        argsort::<Self, D>(self, false)
+        argsort::<NamedOf<Self>, D>(as_said(self, &dim)?, false)
     }
 
     /// The positions along a dim that put its elements into descending order; equal elements stay in theirs, and not-a-number comes
@@ -172,12 +171,12 @@ pub trait Sorting: Computable {
     /// As [`argsort_descending`](Sorting::argsort_descending), but what sizes decide is an error.
     fn try_argsort_descending<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(
         self,
-        _: D,
+        dim: D,
     ) -> Result<Positions<Self>, DimError>
     where
         Self::Elem: Ordered,
     {
-        argsort::<Self, D>(self, true)
+        argsort::<NamedOf<Self>, D>(as_said(self, &dim)?, true)
     }
 
     /// The `k` greatest elements along a dim in descending order, and where they were: `(values, positions)`. Of equal elements the
@@ -215,7 +214,7 @@ pub trait Sorting: Computable {
             let what = format!("the {k} greatest elements along {}", lines.describe());
             return Err(DimError::Shape { what });
         }
-        DimInfo { cell: None, ..dim.info() }.meet(k, None)?;
+        dim.info().resized().meet(k, None)?;
         let found = lines.map::<(Self::Elem, usize)>("topk", k, |line, out| {
             let order = |a: &usize, b: &usize| ascending(&line[*b], &line[*a]).then(a.cmp(b));
             let mut all: Vec<usize> = (0..line.len()).collect();
@@ -249,13 +248,13 @@ pub trait Sorting: Computable {
     /// As [`median`](Sorting::median), but what sizes decide is an error; so is having no elements.
     fn try_median<D: DimsOf<Self::Dims, X>, X: Dims>(
         self,
-        _: D,
+        dims: D,
     ) -> Result<Reduced<Self::Elem, Self, X>, DimError>
     where
         Self::Elem: Real,
     {
         let half = num_traits::NumCast::from(0.5).expect("a float can be a half");
-        quantile::<Self, D, X>(self, half, "median")
+        quantile::<NamedOf<Self>, D, X>(as_said(self, &dims)?, half, "median")
     }
 
     /// The element at the share `q` of the order over dims, from 0 for the least to 1 for the greatest; between two elements, the
@@ -280,7 +279,7 @@ pub trait Sorting: Computable {
     /// and 1.
     fn try_quantile<D: DimsOf<Self::Dims, X>, X: Dims>(
         self,
-        _: D,
+        dims: D,
         q: Self::Elem,
     ) -> Result<Reduced<Self::Elem, Self, X>, DimError>
     where
@@ -291,7 +290,7 @@ pub trait Sorting: Computable {
                 what: format!("a quantile of {q:?}, which is not between 0 and 1"),
             });
         }
-        quantile::<Self, D, X>(self, q, "quantile")
+        quantile::<NamedOf<Self>, D, X>(as_said(self, &dims)?, q, "quantile")
     }
 }
 

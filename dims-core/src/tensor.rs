@@ -1,7 +1,8 @@
 //! What methods of tensors can be called on: tensors, references to tensors, and dims.
 
 use crate::brand::{Brand, Declared};
-use crate::dim::{Dim, Of};
+use crate::dim::{Dim, DimList, Of};
+use crate::error::DimError;
 use crate::expr::{Expr, Iota};
 use crate::named::Named;
 use crate::rank::{Rank, Rank0};
@@ -34,6 +35,16 @@ pub trait Computable: AsTensor<Expr: Expr<Elem = <Self as AsTensor>::Elem>> {}
 
 #[diagnostic::do_not_recommend]
 impl<A: AsTensor<Expr: Expr<Elem = <A as AsTensor>::Elem>>> Computable for A {}
+
+/// The tensor, once the sizes that come with `dims` are found to be its own: see [`Of`](crate::dim::Of).
+#[inline(always)]
+pub(crate) fn as_said<A: Computable, D: DimList>(tensor: A, dims: &D) -> Result<NamedOf<A>, DimError> {
+    let tensor = tensor.into_named();
+    if D::SAYS {
+        tensor.shape()?.all_said(dims)?;
+    }
+    Ok(tensor)
+}
 
 /// The tensor that a value is.
 pub type NamedOf<A> =

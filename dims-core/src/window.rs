@@ -135,7 +135,7 @@ pub(crate) fn slid(
         return fail(format!("they span {span} elements, and there are {size}"));
     }
     let positions = (size - span) / stride + 1;
-    DimInfo { cell: None, ..dim }.meet(positions, None)?;
+    dim.resized().meet(positions, None)?;
     // Where there is one position, the step is never taken, and may be greater than can be counted.
     let steps = |step: usize, count: usize| if count > 1 { step as isize } else { 0 };
     let terms = SmallVec::from_iter([
@@ -189,7 +189,7 @@ fn place<S: Dims, R: Rank, E: Expr>(
         strides[axis] = (every * step) as isize;
         step *= size;
     }
-    write_into::<S, R, E>(expr, shape, &mut data, offset, &strides)?;
+    write_into::<S, R, E>(expr, shape, data[..].as_mut().into(), offset, &strides)?;
     Ok(Placed { data, sizes })
 }
 
@@ -265,6 +265,7 @@ impl DimList for Positions {
     type Brands = ();
     type Sizes = ();
     const KEYS: &'static Keys = &<Rest<Inside> as Element>::KEYS;
+    const SAYS: bool = false;
 
     fn each(&self, _: impl FnMut(DimInfo<'_>)) {}
 }

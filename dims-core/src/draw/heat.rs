@@ -49,11 +49,11 @@ pub trait Draw: Computable<Rank = Rank0, Elem: CastTo<f64>> {
     }
 
     /// As [`heat_map`](Draw::heat_map), but what sizes decide is an error.
-    fn try_heat_map<I: DimRef, J: DimRef, X: Flat>(self, _down: I, _right: J) -> Result<String, DimError>
+    fn try_heat_map<I: DimRef, J: DimRef, X: Flat>(self, down: I, right: J) -> Result<String, DimError>
     where
         (I, J): DimsOf<Self::Dims, X>,
     {
-        let map = Map::of::<Self, (I, J), X>(self, IN_TERMINAL)?;
+        let map = Map::of::<Self, (I, J), X>(self, &(down, right), IN_TERMINAL)?;
         let mut text = map.title();
         for i in 0..map.shown(0) {
             text.push('\n');
@@ -82,11 +82,11 @@ pub trait Draw: Computable<Rank = Rank0, Elem: CastTo<f64>> {
     }
 
     /// As [`to_svg`](Draw::to_svg), but what sizes decide is an error.
-    fn try_to_svg<I: DimRef, J: DimRef, X: Flat>(self, _down: I, _right: J) -> Result<String, DimError>
+    fn try_to_svg<I: DimRef, J: DimRef, X: Flat>(self, down: I, right: J) -> Result<String, DimError>
     where
         (I, J): DimsOf<Self::Dims, X>,
     {
-        let map = Map::of::<Self, (I, J), X>(self, DRAWN)?;
+        let map = Map::of::<Self, (I, J), X>(self, &(down, right), DRAWN)?;
         let mut svg = Svg::default();
         let left = 8 + CHARACTER * (map.names[0].chars().count() + 1);
         let top = 8 + 2 * LINE;
@@ -134,13 +134,13 @@ struct Map {
 }
 
 impl Map {
-    fn of<A, D, X>(tensor: A, most: usize) -> Result<Map, DimError>
+    fn of<A, D, X>(tensor: A, dims: &D, most: usize) -> Result<Map, DimError>
     where
         A: Computable<Rank = Rank0, Elem: CastTo<f64>>,
         D: DimsOf<A::Dims, X>,
         X: Dims,
     {
-        let (elements, sizes) = elements_in::<A, D, X>(tensor, false)?;
+        let (elements, sizes) = elements_in::<A, D, X>(tensor, dims, false)?;
         let elements: Vec<f64> = elements.into_iter().map(CastTo::cast_to).collect();
         let finite = || elements.iter().copied().filter(|value| value.is_finite());
         let least = finite().fold(f64::INFINITY, f64::min);

@@ -8,14 +8,15 @@ use crate::kernel::strided::Way;
 use crate::ops::{BinaryOp, UnaryOp};
 use crate::plan::axes::Layout;
 use crate::plan::contract;
-use crate::plan::direct::Memory;
+use crate::plan::direct::{Memory, Typed};
 use crate::plan::nest::Operands;
 use crate::plan::rows::Rows;
 use crate::plan::shape::Shape;
 use crate::rank::Rank;
 use crate::scalar::{Element, Num};
-use crate::set::{Dims, Keys};
+use crate::set::Dims;
 use crate::storage::axes::Axis;
+use crate::storage::owned::Freed;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -60,12 +61,12 @@ impl<O: UnaryOp<A::Elem>, A: Expr> Expr for Unary<O, A> {
     }
 
     #[inline(always)]
-    fn place<T: Element, U: Dims, R: Rank>(&mut self, order: &[usize], len: usize) -> Option<*mut T> {
+    fn place<T: Element, U: Dims, R: Rank>(&mut self, order: &[usize], len: usize) -> Option<Freed<T>> {
         self.a.place::<T, U, R>(order, len)
     }
 
     #[inline(always)]
-    fn into_place<T: Element>(self, place: *mut T) -> Option<Vec<T>> {
+    fn into_place<T: Element>(self, place: &Freed<T>) -> Option<Vec<T>> {
         self.a.into_place(place)
     }
 }
@@ -87,8 +88,8 @@ impl<O: BinaryOp<A::Elem, B::Elem>, A: Expr, B: Expr> Expr for Binary<O, A, B> {
     const OWNS: bool = A::OWNS || B::OWNS;
     const LAYOUT: Layout = A::LAYOUT.and(B::LAYOUT);
     const FACTORS: usize = if O::IS_PRODUCT { A::FACTORS + B::FACTORS } else { 1 };
-    const PAIR: Option<(&'static Keys, &'static Keys)> = match (O::IS_PRODUCT, A::MEMORY, B::MEMORY) {
-        (true, Some(a), Some(b)) => Some((a, b)),
+    const PAIR: Option<[Typed; 2]> = match (O::IS_PRODUCT, A::MEMORY, B::MEMORY) {
+        (true, Some(a), Some(b)) => Some([(a, A::LAYOUT), (b, B::LAYOUT)]),
         _ => None,
     };
 
@@ -124,12 +125,12 @@ impl<O: BinaryOp<A::Elem, B::Elem>, A: Expr, B: Expr> Expr for Binary<O, A, B> {
     }
 
     #[inline(always)]
-    fn place<T: Element, U: Dims, R: Rank>(&mut self, order: &[usize], len: usize) -> Option<*mut T> {
+    fn place<T: Element, U: Dims, R: Rank>(&mut self, order: &[usize], len: usize) -> Option<Freed<T>> {
         self.a.place::<T, U, R>(order, len).or_else(|| self.b.place::<T, U, R>(order, len))
     }
 
     #[inline(always)]
-    fn into_place<T: Element>(self, place: *mut T) -> Option<Vec<T>> {
+    fn into_place<T: Element>(self, place: &Freed<T>) -> Option<Vec<T>> {
         self.a.into_place(place).or_else(|| self.b.into_place(place))
     }
 
@@ -221,7 +222,7 @@ impl<C: Expr<Elem = bool>, A: Expr, B: Expr<Elem = A::Elem>> Expr for Select<C, 
     }
 
     #[inline(always)]
-    fn place<T: Element, U: Dims, R: Rank>(&mut self, order: &[usize], len: usize) -> Option<*mut T> {
+    fn place<T: Element, U: Dims, R: Rank>(&mut self, order: &[usize], len: usize) -> Option<Freed<T>> {
         self.cond
             .place::<T, U, R>(order, len)
             .or_else(|| self.a.place::<T, U, R>(order, len))
@@ -229,7 +230,7 @@ impl<C: Expr<Elem = bool>, A: Expr, B: Expr<Elem = A::Elem>> Expr for Select<C, 
     }
 
     #[inline(always)]
-    fn into_place<T: Element>(self, place: *mut T) -> Option<Vec<T>> {
+    fn into_place<T: Element>(self, place: &Freed<T>) -> Option<Vec<T>> {
         self.cond.into_place(place).or_else(|| self.a.into_place(place)).or_else(|| self.b.into_place(place))
     }
 }

@@ -2,7 +2,7 @@
 
 use super::Expr;
 use crate::batch::Held;
-use crate::brand::DimInfo;
+use crate::dim::DimRef;
 use crate::error::DimError;
 use crate::kernel::gather::{Computed, Target};
 use crate::kernel::strided::{Strided, Way};
@@ -24,8 +24,13 @@ pub struct Take<A: Computable, I> {
 
 impl<A: Computable, I> Take<A, I> {
     /// `source` at `index` along the dim `from`, which it has.
-    pub(crate) fn new(source: A, from: DimInfo<'_>, index: I) -> Result<Self, DimError> {
-        Ok(Take { source: Held::new(source)?, from: from.key(), index })
+    pub(crate) fn new<D: DimRef>(source: A, from: D, index: I) -> Result<Self, DimError> {
+        let (source, from) = (Held::new(source)?, from.info());
+        if let (true, Some(at)) = (D::SAYS, A::Dims::KEYS.position(&from.key())) {
+            let raw = source.raw();
+            from.meet(raw.named[at].size, raw.origin)?;
+        }
+        Ok(Take { source, from: from.key(), index })
     }
 }
 
@@ -79,9 +84,7 @@ impl<A: Computable, I: Expr<Elem: IndexInt>> Expr for Take<A, I> {
         let row = operands.next_row();
         let index = self.index.kernel::<W>(operands);
         let indices = Computed { index, active: true, target, rest: () };
-        // SAFETY: the loops have the sizes of the tensor's other axes (they met), and the index is checked against its axis, so
-        // every position is an element of the tensor, which `self` keeps alive for `'k`.
-        unsafe { Strided::new(raw.start, row, indices) }
+        Strided::new(raw.elements, row, indices)
     }
 
     fn describe(&self) -> String {

@@ -103,9 +103,9 @@ pub trait IntoCandle: Computable<Rank = Rank0, Elem: WithDType> {
     /// As [`into_candle`](IntoCandle::into_candle), but what sizes decide is an error.
     fn try_into_candle<D: DimsOf<Self::Dims, X> + Counted, X: LaidWhole<D>>(
         self,
-        _dims: D,
+        dims: D,
     ) -> Result<Tensor, DimError> {
-        let (data, sizes) = elements_in::<Self, D, X>(self, false)?;
+        let (data, sizes) = elements_in::<Self, D, X>(self, &dims, false)?;
         Tensor::from_vec(data, sizes, &Device::Cpu).map_err(|error| of_candle(&error))
     }
 }

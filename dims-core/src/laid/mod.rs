@@ -18,16 +18,14 @@ mod regroup;
 
 pub use memory::{Lent, Memory, Writable};
 pub use packed::Packed;
-pub use regroup::{
-    AxisOf, Divided, DividesInto, Merged, MergesIn, Neighbours, NewBeside, NewInPlaceOf, SideBySide,
-};
+pub use regroup::{AxisOf, Divided, Merged, Neighbours, NewBeside, NewInPlaceOf, SideBySide};
 
 use crate::assign::{Covers, CoversAxes, fill_typed};
 use crate::bind::source::{NdRank, RankDyn, check_rank};
 use crate::bind::split::sizes_of;
 use crate::brand::Rest;
 use crate::convert::{AxisDims, Length};
-use crate::dim::{DimList, DimRef};
+use crate::dim::DimList;
 use crate::error::{DimError, unwrap};
 use crate::expr::{Expr, Operand};
 use crate::named::Named;
@@ -35,8 +33,6 @@ use crate::order::ArrayRank;
 use crate::plan::axes::AxisList;
 use crate::rank::{Rank, Rank0};
 use crate::reduce::{evaluate_in, evaluate_typed, typed_operands};
-use crate::restructure::PartsOf;
-use crate::role::{RolesSplit, RolesUnite};
 use crate::scalar::Element;
 use crate::set::list::List;
 use crate::set::{Dims, DimsOf, SetOf};
@@ -61,9 +57,11 @@ use smallvec::SmallVec;
 /// ```
 ///
 /// It is a tensor as any other in all operations, and derefs to one. That the last dim of `L` has neighbours in memory, and the
-/// strides of the others, follow from the type. So where all tensors of an expression are laid alike, and its result is too or lines of it are
-/// reduced, the loops are known when rustc compiles them, but for their lengths: nothing looks at strides. The
-/// [plan](crate::plan::explain) says so (`operand strides known to rustc`).
+/// strides of the others, follow from the type. So where all tensors of an expression are laid alike, and its result is too or some of its dims
+/// are reduced, the loops are known when rustc compiles them, but for their lengths: nothing looks at strides. In a product of matrices of up
+/// to 64 x 64 by 64 x 64 or so, the types say which matrix has its neighbours along rows, columns or the sum, and so which kernel runs.
+/// (Larger ones are planned when they run, which takes little beside them.) The [plan](crate::plan::explain) says so: `strides known to
+/// rustc`.
 ///
 /// ```
 /// use typed_dims::prelude::*;
@@ -127,7 +125,7 @@ pub trait Lay: Computable<Rank = Rank0> {
     /// As [`laid`](Lay::laid), but what sizes decide is an error.
     fn try_laid<D: DimsOf<Self::Dims, X>, X: LaidWhole<D>>(
         self,
-        _dims: D,
+        dims: D,
     ) -> Result<Laid<Self::Elem, InOrder<D>>, DimError>
     where
         <D as DimList>::Brands: List,
@@ -136,6 +134,7 @@ pub trait Lay: Computable<Rank = Rank0> {
         let order = const { &order_of::<D, Self::Dims>() }.as_slice();
         let tensor = self.into_named();
         let shape = tensor.shape()?;
+        shape.all_said(&dims)?;
         let data = if const { typed_operands::<Self::Dims, Self::Expr>(&order_of::<D, Self::Dims>()).is_some() }
         {
             let operands = const { typed_operands::<Self::Dims, Self::Expr>(&order_of::<D, Self::Dims>()) };
@@ -418,94 +417,6 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
         } else {
             self.as_place().assign(value);
         }
-    }
-
-    /// The tensor with some neighbours among its axes as one dim `whole`, whose size is the product of theirs: `(N, H, W, C)` with `(H, W)`
-    /// as `Pixel` is `(N, Pixel, C)`. The type proves that this moves nothing.
-    ///
-    /// # Panics
-    ///
-    /// If `whole` has another size.
-    #[track_caller]
-    pub fn merge<P: PartsOf<W> + Neighbours<L, W> + RolesUnite<W>, W: DimRef + NewBeside<L, P>>(
-        self,
-        parts: P,
-        whole: W,
-    ) -> Laid<T, Merged<L, P, W>, M>
-    where
-        ListOf<L>: MergesIn<P::Brands, W::Brand>,
-        Merged<L, P, W>: SetOf + Dims,
-    {
-        unwrap(self.try_merge(parts, whole))
-    }
-
-    /// As [`merge`](Laid::merge), but what sizes decide is an error.
-    pub fn try_merge<P: PartsOf<W> + Neighbours<L, W> + RolesUnite<W>, W: DimRef + NewBeside<L, P>>(
-        self,
-        _parts: P,
-        whole: W,
-    ) -> Result<Laid<T, Merged<L, P, W>, M>, DimError>
-    where
-        ListOf<L>: MergesIn<P::Brands, W::Brand>,
-        Merged<L, P, W>: SetOf + Dims,
-    {
-        let mut sizes = self.sizes();
-        let parts = P::KEYS.as_slice();
-        let first =
-            parts.first().and_then(|key| L::KEYS.position(key)).expect("the parts are axes of the tensor");
-        let size = sizes.drain(first..first + parts.len()).product();
-        whole.info().meet(size, None)?;
-        sizes.insert(first, size);
-        Ok(self.with_axes(&sizes))
-    }
-
-    /// The tensor with one axis as several dims, the last one fastest; one of their sizes may be unknown. `(N, Pixel, C)` with `Pixel` as
-    /// `(H, W)` is `(N, H, W, C)`. The type proves that this moves nothing.
-    ///
-    /// # Panics
-    ///
-    /// If the sizes do not multiply to that of `whole`.
-    #[track_caller]
-    pub fn split<W: DimRef + AxisOf<L, P>, P: PartsOf<W> + NewInPlaceOf<W, L> + RolesSplit<W>>(
-        self,
-        whole: W,
-        parts: P,
-    ) -> Laid<T, Divided<L, W, P>, M>
-    where
-        ListOf<L>: DividesInto<W::Brand, P::Brands>,
-        Divided<L, W, P>: SetOf + Dims,
-    {
-        unwrap(self.try_split(whole, parts))
-    }
-
-    /// As [`split`](Laid::split), but what sizes decide is an error.
-    pub fn try_split<W: DimRef + AxisOf<L, P>, P: PartsOf<W> + NewInPlaceOf<W, L> + RolesSplit<W>>(
-        self,
-        whole: W,
-        parts: P,
-    ) -> Result<Laid<T, Divided<L, W, P>, M>, DimError>
-    where
-        ListOf<L>: DividesInto<W::Brand, P::Brands>,
-        Divided<L, W, P>: SetOf + Dims,
-    {
-        let mut sizes = self.sizes();
-        let at = L::KEYS.position(&whole.info().key()).expect("the dim is an axis of the tensor");
-        let (mut own, mut met) = (SmallVec::<[usize; 8]>::new(), Ok(()));
-        sizes_of(&parts, sizes[at], None, |dim, size| {
-            own.push(size);
-            if met.is_ok() {
-                met = dim.meet(size, None);
-            }
-        })?;
-        met?;
-        sizes.splice(at..=at, own);
-        Ok(self.with_axes(&sizes))
-    }
-
-    /// The same elements with other axes, in the order in which they lie.
-    fn with_axes<N: SetOf + Dims>(self, sizes: &[usize]) -> Laid<T, N, M> {
-        let order = const { &AxisList::of(N::KEYS, <N::Set as Dims>::KEYS) }.as_slice();
-        Laid::of(M::release::<L::Set>(self.0.expr), order, sizes)
     }
 }
 

@@ -1,12 +1,115 @@
 //! Neighbours among the axes of a layout as one dim, and one dim as several neighbours: the type proves that nothing moves.
 
-use super::ListOf;
-use crate::brand::{Brand, CompareKeys, Element as InSet, Equal, Greater, Less};
+use super::{Laid, ListOf, Memory};
+use crate::bind::split::sizes_of;
 use crate::dim::{DimList, DimRef};
+use crate::error::{DimError, list_sizes, unwrap};
+use crate::plan::axes::AxisList;
+use crate::plan::shape::volume;
+use crate::restructure::PartsOf;
+use crate::role::{RolesSplit, RolesUnite};
+use crate::scalar::Element;
 use crate::set::list::List;
-use crate::set::remove::{Removal, RemoveAll};
-use crate::set::union::Sort;
-use crate::set::{Bound, Dims, Judged, Right, Verdict, Wrong};
+use crate::set::ordered::{Decides, DividesInto, MergesIn, Minus, NamedTwice, Shares};
+use crate::set::{Bound, Dims, Judged, NamedOnce, Right, SetOf, Verdict};
+use smallvec::SmallVec;
+
+impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
+    /// The tensor with some neighbours among its axes as one dim `whole`, whose size is the product of theirs: `(N, H, W, C)` with `(H, W)`
+    /// as `Pixel` is `(N, Pixel, C)`. The type proves that this moves nothing.
+    ///
+    /// # Panics
+    ///
+    /// If `whole` has another size, or the product of the sizes cannot be counted.
+    #[track_caller]
+    pub fn merge<P: PartsOf<W> + Neighbours<L, W> + RolesUnite<W>, W: DimRef + NewBeside<L, P>>(
+        self,
+        parts: P,
+        whole: W,
+    ) -> Laid<T, Merged<L, P, W>, M>
+    where
+        ListOf<L>: MergesIn<P::Brands, W::Brand>,
+        Merged<L, P, W>: SetOf + Dims,
+    {
+        unwrap(self.try_merge(parts, whole))
+    }
+
+    /// As [`merge`](Laid::merge), but what sizes decide is an error.
+    pub fn try_merge<P: PartsOf<W> + Neighbours<L, W> + RolesUnite<W>, W: DimRef + NewBeside<L, P>>(
+        self,
+        parts: P,
+        whole: W,
+    ) -> Result<Laid<T, Merged<L, P, W>, M>, DimError>
+    where
+        ListOf<L>: MergesIn<P::Brands, W::Brand>,
+        Merged<L, P, W>: SetOf + Dims,
+    {
+        self.0.shape()?.all_said(&parts)?;
+        let mut sizes = self.sizes();
+        let parts = P::KEYS.as_slice();
+        let first =
+            parts.first().and_then(|key| L::KEYS.position(key)).expect("the parts are axes of the tensor");
+        let parts = first..first + parts.len();
+        let Some(size) = volume(sizes[parts.clone()].iter().copied(), 1) else {
+            let names = L::KEYS.as_slice()[parts.clone()].iter().map(|key| key.name);
+            return Err(DimError::TooLarge { dims: list_sizes(names.zip(sizes[parts].iter().copied())) });
+        };
+        sizes.drain(parts);
+        whole.info().meet(size, None)?;
+        sizes.insert(first, size);
+        Ok(self.with_axes(&sizes))
+    }
+
+    /// The tensor with one axis as several dims, the last one fastest; one of their sizes may be unknown. `(N, Pixel, C)` with `Pixel` as
+    /// `(H, W)` is `(N, H, W, C)`. The type proves that this moves nothing.
+    ///
+    /// # Panics
+    ///
+    /// If the sizes do not multiply to that of `whole`.
+    #[track_caller]
+    pub fn split<W: DimRef + AxisOf<L, P>, P: PartsOf<W> + NewInPlaceOf<W, L> + RolesSplit<W>>(
+        self,
+        whole: W,
+        parts: P,
+    ) -> Laid<T, Divided<L, W, P>, M>
+    where
+        ListOf<L>: DividesInto<W::Brand, P::Brands>,
+        Divided<L, W, P>: SetOf + Dims,
+    {
+        unwrap(self.try_split(whole, parts))
+    }
+
+    /// As [`split`](Laid::split), but what sizes decide is an error.
+    pub fn try_split<W: DimRef + AxisOf<L, P>, P: PartsOf<W> + NewInPlaceOf<W, L> + RolesSplit<W>>(
+        self,
+        whole: W,
+        parts: P,
+    ) -> Result<Laid<T, Divided<L, W, P>, M>, DimError>
+    where
+        ListOf<L>: DividesInto<W::Brand, P::Brands>,
+        Divided<L, W, P>: SetOf + Dims,
+    {
+        self.0.shape()?.said(&whole.info())?;
+        let mut sizes = self.sizes();
+        let at = L::KEYS.position(&whole.info().key()).expect("the dim is an axis of the tensor");
+        let (mut own, mut met) = (SmallVec::<[usize; 8]>::new(), Ok(()));
+        sizes_of(&parts, sizes[at], None, |dim, size| {
+            own.push(size);
+            if met.is_ok() {
+                met = dim.meet(size, None);
+            }
+        })?;
+        met?;
+        sizes.splice(at..=at, own);
+        Ok(self.with_axes(&sizes))
+    }
+
+    /// The same elements with other axes, in the order in which they lie.
+    fn with_axes<N: SetOf + Dims>(self, sizes: &[usize]) -> Laid<T, N, M> {
+        let order = const { &AxisList::of(N::KEYS, <N::Set as Dims>::KEYS) }.as_slice();
+        Laid::of(M::release::<L::Set>(self.0.expr), order, sizes)
+    }
+}
 
 /// The order `L` with the neighbours `P` as one dim.
 pub type Merged<L, P, W> = <MergedList<L, P, W> as List>::Tuple;
@@ -39,19 +142,28 @@ impl<W, L, P> NewBeside<L, P> for W
 where
     W: DimRef,
     P: DimList,
-    L: Dims<List: MergesIn<P::Brands, W::Brand, Out: Distinct>>,
-    Verdict<TwiceIn<MergedList<L, P, W>>>: NoAxisYet<TwiceIn<MergedList<L, P, W>>, L>,
+    L: Dims<List: Minus<P::Brands>>,
+    <ListOf<L> as Minus<P::Brands>>::Out: Shares<(W::Brand, ())>,
+    Verdict<TakenBeside<L, P, (W::Brand, ())>>: NoAxisYet<TakenBeside<L, P, (W::Brand, ())>, L>,
 {
 }
 
-/// Dims that no axis of `L` besides `W` is.
+/// The first brand of `B` that an axis of `L` other than those of `P` is, or [`Nothing`](crate::set::Nothing).
+type TakenBeside<L, P, B> = <<ListOf<L> as Minus<<P as DimList>::Brands>>::Out as Shares<B>>::Found;
+
+/// Dims, each named once, that no axis of `L` besides `W` is.
 pub trait NewInPlaceOf<W, L>: DimList {}
 impl<P, W, L> NewInPlaceOf<W, L> for P
 where
     P: DimList,
     W: DimRef,
-    L: Dims<List: DividesInto<W::Brand, P::Brands, Out: Distinct>>,
-    Verdict<TwiceIn<DividedList<L, W, P>>>: NoAxisYet<TwiceIn<DividedList<L, W, P>>, L>,
+    L: Dims<List: Minus<(W::Brand, ())>>,
+    (): Shares<P::Brands, Found: Judged<Verdict: Decides>>,
+    Verdict<NamedTwice<P>>: NamedOnce<NamedTwice<P>, P>,
+    <ListOf<L> as Minus<(W::Brand, ())>>::Out: Shares<P::Brands, Found: Judged<Verdict: Decides>>,
+    // Where a dim is named twice, that alone is to be said.
+    <Verdict<NamedTwice<P>> as Decides>::Implies<Verdict<TakenBeside<L, W, P::Brands>>>:
+        NoAxisYet<TakenBeside<L, W, P::Brands>, L>,
 {
 }
 
@@ -70,22 +182,6 @@ type MergedList<L, P, W> = <ListOf<L> as MergesIn<<P as DimList>::Brands, <W as 
 /// The axes of [`Divided`], as nested pairs.
 type DividedList<L, W, P> = <ListOf<L> as DividesInto<<W as DimRef>::Brand, <P as DimList>::Brands>>::Out;
 
-/// A list that may have a brand twice.
-pub trait Distinct {
-    /// The first brand that it has twice, or [`Nothing`](crate::set::Nothing).
-    type Twice: Judged;
-}
-#[diagnostic::do_not_recommend]
-impl<X: Sort> Distinct for X
-where
-    X::Out: RemoveAll<X, <X::Out as List>::Tuple, Out: Removal>,
-{
-    type Twice = <<X::Out as RemoveAll<X, <X::Out as List>::Tuple>>::Out as Removal>::Twice;
-}
-
-/// The first brand that a list has twice.
-type TwiceIn<X> = <X as Distinct>::Twice;
-
 /// A dim of the layout `L`.
 pub trait AxisOf<L, P>: DimRef {}
 impl<W, L, P> AxisOf<L, P> for W
@@ -94,167 +190,4 @@ where
     P: DimList,
     L: Dims<List: DividesInto<W::Brand, P::Brands, Verdict: Bound<W::Brand, L>>>,
 {
-}
-
-/// A list in which the brands `B` are to stand one behind the other.
-pub trait MergesIn<B, W> {
-    /// The list with `W` in their place.
-    type Out: List;
-    /// [`Right`], or [`Wrong`] if they do not stand so.
-    type Verdict;
-}
-
-impl<B, W> MergesIn<B, W> for () {
-    type Out = ();
-    type Verdict = Wrong;
-}
-
-#[diagnostic::do_not_recommend]
-impl<X, T, B, BT, W> MergesIn<(B, BT), W> for (X, T)
-where
-    X: InSet,
-    B: Brand,
-    X::Key: CompareKeys<B::Key, Out: MergeStep<X, T, (B, BT), W>>,
-{
-    type Out = <<X::Key as CompareKeys<B::Key>>::Out as MergeStep<X, T, (B, BT), W>>::Out;
-    type Verdict = <<X::Key as CompareKeys<B::Key>>::Out as MergeStep<X, T, (B, BT), W>>::Verdict;
-}
-
-/// One step of [`MergesIn`].
-pub trait MergeStep<X, T, B, W> {
-    /// See [`MergesIn`].
-    type Out: List;
-    /// See [`MergesIn`].
-    type Verdict;
-}
-#[diagnostic::do_not_recommend]
-impl<X, T, BT, W> MergeStep<X, T, (X, BT), W> for Equal
-where
-    T: StartsWith<BT>,
-    (W, T::Rest): List,
-{
-    type Out = (W, T::Rest);
-    type Verdict = T::Verdict;
-}
-
-/// A list whose first elements are to be those of `B`.
-pub trait StartsWith<B> {
-    /// The others.
-    type Rest;
-    /// [`Right`], or [`Wrong`] if they are not.
-    type Verdict;
-}
-impl<X> StartsWith<()> for X {
-    type Rest = X;
-    type Verdict = Right;
-}
-#[diagnostic::do_not_recommend]
-impl<B, BT> StartsWith<(B, BT)> for () {
-    type Rest = ();
-    type Verdict = Wrong;
-}
-#[diagnostic::do_not_recommend]
-impl<X, T, B, BT> StartsWith<(B, BT)> for (X, T)
-where
-    X: InSet,
-    B: Brand,
-    X::Key: CompareKeys<B::Key, Out: StartStep<X, T, (B, BT)>>,
-{
-    type Rest = <<X::Key as CompareKeys<B::Key>>::Out as StartStep<X, T, (B, BT)>>::Rest;
-    type Verdict = <<X::Key as CompareKeys<B::Key>>::Out as StartStep<X, T, (B, BT)>>::Verdict;
-}
-
-/// One step of [`StartsWith`].
-pub trait StartStep<X, T, B> {
-    /// See [`StartsWith`].
-    type Rest;
-    /// See [`StartsWith`].
-    type Verdict;
-}
-#[diagnostic::do_not_recommend]
-impl<X, T: StartsWith<BT>, BT> StartStep<X, T, (X, BT)> for Equal {
-    type Rest = T::Rest;
-    type Verdict = T::Verdict;
-}
-
-/// A list that is to have the brand `W`.
-pub trait DividesInto<W, B> {
-    /// The list with the brands `B` in its place.
-    type Out: List;
-    /// [`Right`], or [`Wrong`] if it has not.
-    type Verdict;
-}
-
-impl<W, B> DividesInto<W, B> for () {
-    type Out = ();
-    type Verdict = Wrong;
-}
-
-#[diagnostic::do_not_recommend]
-impl<X, T, W, B> DividesInto<W, B> for (X, T)
-where
-    X: InSet,
-    W: Brand,
-    X::Key: CompareKeys<W::Key, Out: DivideStep<X, T, W, B>>,
-{
-    type Out = <<X::Key as CompareKeys<W::Key>>::Out as DivideStep<X, T, W, B>>::Out;
-    type Verdict = <<X::Key as CompareKeys<W::Key>>::Out as DivideStep<X, T, W, B>>::Verdict;
-}
-
-/// One step of [`DividesInto`].
-pub trait DivideStep<X, T, W, B> {
-    /// See [`DividesInto`].
-    type Out: List;
-    /// See [`DividesInto`].
-    type Verdict;
-}
-#[diagnostic::do_not_recommend]
-impl<X, T, B: InFrontOf<T, Out: List>> DivideStep<X, T, X, B> for Equal {
-    type Out = B::Out;
-    type Verdict = Right;
-}
-
-macro_rules! further {
-    ($($verdict:ident)*) => {$(
-        #[diagnostic::do_not_recommend]
-        impl<X, T, B, W> MergeStep<X, T, B, W> for $verdict
-        where
-            T: MergesIn<B, W>,
-            (X, T::Out): List,
-        {
-            type Out = (X, T::Out);
-            type Verdict = T::Verdict;
-        }
-
-        #[diagnostic::do_not_recommend]
-        impl<X, T, B> StartStep<X, T, B> for $verdict {
-            type Rest = ();
-            type Verdict = Wrong;
-        }
-
-        #[diagnostic::do_not_recommend]
-        impl<X, T, W, B> DivideStep<X, T, W, B> for $verdict
-        where
-            T: DividesInto<W, B>,
-            (X, T::Out): List,
-        {
-            type Out = (X, T::Out);
-            type Verdict = T::Verdict;
-        }
-    )*};
-}
-
-further!(Less Greater);
-
-/// A list with another one behind it.
-pub trait InFrontOf<T> {
-    /// Both.
-    type Out;
-}
-impl<T> InFrontOf<T> for () {
-    type Out = T;
-}
-#[diagnostic::do_not_recommend]
-impl<B, BT: InFrontOf<T>, T> InFrontOf<T> for (B, BT) {
-    type Out = (B, BT::Out);
 }

@@ -63,12 +63,7 @@ fn slides<'a, P: DimList + 'a, K: DimList + 'a>(
     mut len: impl FnMut(crate::set::DimKey) -> usize,
 ) -> SmallVec<[Slide<'static>; 3]> {
     // What a local dim remembers of its size is left behind: here sizes are those of the tensors.
-    let plain = |dim: crate::brand::DimInfo<'_>| crate::brand::DimInfo {
-        cell: None,
-        id: dim.id,
-        name: dim.name,
-        fixed: dim.fixed,
-    };
+    let plain = |dim: crate::brand::DimInfo<'_>| dim.resized();
     let mut all = SmallVec::new();
     let mut inside: SmallVec<[crate::brand::DimInfo<'static>; 3]> = SmallVec::new();
     windows.each(|dim| inside.push(plain(dim)));
@@ -109,13 +104,13 @@ macro_rules! convolutions {
         pub fn $try_name<$($bounds)*>(
             x: A,
             weight: W,
-            _: C,
+            channels: C,
             dims: P,
             window: K,
             steps: &Window,
             $($extra: $extra_type,)?
         ) -> Result<Named<A::Elem, X>, DimError> {
-            $run::<A, W, C, P, K, U, X>(x, weight, &dims, &window, steps $(, $extra)?)
+            $run::<A, W, C, P, K, U, X>(x, weight, &channels, &dims, &window, steps $(, $extra)?)
         }
     };
 }
@@ -171,6 +166,7 @@ convolutions! {
 fn convolve<A, W, C, P, K, U, X>(
     x: A,
     weight: W,
+    channels: &C,
     dims: &P,
     window: &K,
     steps: &Window,
@@ -186,6 +182,8 @@ where
 {
     let (x, weight) = (x.into_named(), weight.into_named());
     let (shape, own) = (x.shape()?, weight.shape()?);
+    shape.all_said(channels)?;
+    own.all_said(window)?;
     let size = |key| shape.size(shape.position(&key).expect("the dim is one of the tensor's"));
     let len = |key| own.size(own.position(&key).expect("the dim is one of the weight's"));
     let slides = slides(dims, window, size, len);
@@ -236,6 +234,7 @@ where
 fn transpose<A, W, C, P, K, U, X>(
     x: A,
     weight: W,
+    channels: &C,
     dims: &P,
     window: &K,
     steps: &Window,
@@ -253,6 +252,8 @@ where
     // The elements with zeros between and around them, convolved with the window backwards.
     let (x, weight) = (x.into_named(), weight.into_named());
     let (shape, own) = (x.shape()?, weight.shape()?);
+    shape.all_said(channels)?;
+    own.all_said(window)?;
     let size = |key| shape.size(shape.position(&key).expect("the dim is one of the tensor's"));
     let len = |key| own.size(own.position(&key).expect("the dim is one of the weight's"));
     let slides = slides(dims, window, size, len);
@@ -278,7 +279,7 @@ where
         // What padding takes away goes from the windows' positions: a margin of the whole span is there in any case.
         let spread = widened(slide, span, span.saturating_add(extra), stride)?;
         let mut along = slid(
-            crate::brand::DimInfo { fixed: None, ..slide.dim },
+            crate::brand::DimInfo { fixed: None, said: None, ..slide.dim },
             spread,
             slide.window.key(),
             slide.len,

@@ -84,7 +84,7 @@ pub trait ClassLosses: Computable {
     where
         Self::Elem: Signed,
     {
-        let taken = Take::new(self, classes.info(), target.into_named().expr)?;
+        let taken = Take::new(self, classes, target.into_named().expr)?;
         Ok(Named::from_expr(Unary { op: ops::Neg, a: taken }))
     }
 }

@@ -12,7 +12,7 @@ use crate::reduce::Evaluated;
 use crate::role::{AllPlay, DataChannel};
 use crate::scalar::Real;
 use crate::set::{Dims, DimsOf, Union};
-use crate::tensor::{AsTensor, Computable};
+use crate::tensor::{AsTensor, Computable, NamedOf, as_said};
 use alloc::vec::Vec;
 
 /// What [`batch_norm`](Normalization::batch_norm) yields: the elements, and what they were normalised by. The tensor was one of `T` with
@@ -75,13 +75,13 @@ pub trait Normalization: Computable {
     /// As [`layer_norm`](Normalization::layer_norm), but what sizes decide is an error.
     fn try_layer_norm<D: DimsOf<Self::Dims, X>, X: Dims>(
         self,
-        _: D,
+        dims: D,
         eps: Self::Elem,
     ) -> Result<Evaluated<Self>, DimError>
     where
         Self::Elem: Real,
     {
-        along_lines::<Self, D, _>(self, Standardize(eps))
+        along_lines::<NamedOf<Self>, D, _>(as_said(self, &dims)?, Standardize(eps))
     }
 
     /// `x / sqrt(mean of x^2 + eps)`, the mean being over dims.
@@ -100,13 +100,13 @@ pub trait Normalization: Computable {
     /// As [`rms_norm`](Normalization::rms_norm), but what sizes decide is an error.
     fn try_rms_norm<D: DimsOf<Self::Dims, X>, X: Dims>(
         self,
-        _: D,
+        dims: D,
         eps: Self::Elem,
     ) -> Result<Evaluated<Self>, DimError>
     where
         Self::Elem: Real,
     {
-        along_lines::<Self, D, _>(self, RootMeanSquare(eps))
+        along_lines::<NamedOf<Self>, D, _>(as_said(self, &dims)?, RootMeanSquare(eps))
     }
 
     /// As [`layer_norm`](Normalization::layer_norm), over `dims` and over each of `groups` equal parts of `channels`.
@@ -131,7 +131,7 @@ pub trait Normalization: Computable {
         self,
         channels: C,
         groups: usize,
-        _: D,
+        dims: D,
         eps: Self::Elem,
     ) -> Result<Evaluated<Self>, DimError>
     where
@@ -143,6 +143,8 @@ pub trait Normalization: Computable {
     {
         // The channels come first along a line, so that equal parts of it are groups.
         let lines = Lines::of::<Self, Joined<C, D>>(self)?;
+        lines.shape.said(&channels.info())?;
+        lines.shape.all_said(&dims)?;
         let size = lines.shape.size(crate::named::position(&lines.shape, channels.info()));
         if groups == 0 || size % groups != 0 {
             let what = format!("{groups} groups of dim `{}` of size {size}", channels.info().name);
@@ -173,13 +175,14 @@ pub trait Normalization: Computable {
     /// As [`batch_norm`](Normalization::batch_norm), but what sizes decide is an error.
     fn try_batch_norm<D: DimsOf<Self::Dims, X>, X: AllPlay<DataChannel>>(
         self,
-        _: D,
+        dims: D,
         eps: Self::Elem,
     ) -> Result<BatchNorm<Self::Elem, Self::Dims, X, Self::Rank>, DimError>
     where
         Self::Elem: Real,
     {
         let lines = Lines::of::<Self, D>(self)?;
+        lines.shape.all_said(&dims)?;
         let len = lines.len();
         let found = lines.map::<(Self::Elem, Self::Elem)>("moments", 1, |line, out| {
             let (mean, var) = moments(line);

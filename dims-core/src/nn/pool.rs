@@ -221,7 +221,7 @@ fn pool<A: Computable, Q: Reducer<A::Elem, Out = A::Elem>>(
     let tensor = tensor.into_named();
     let shape = tensor.shape()?;
     let mut all: SmallVec<[DimInfo<'static>; 3]> = SmallVec::new();
-    dims.each(|dim| all.push(DimInfo { cell: None, id: dim.id, name: dim.name, fixed: dim.fixed }));
+    dims.each(|dim| all.push(dim.resized()));
     if all.len() > Positions::COUNT {
         return Err(DimError::Shape { what: format!("windows along {} dims; there can be 3", all.len()) });
     }
@@ -311,7 +311,7 @@ fn adaptive<A: Computable, W: Copy>(
     finish: impl Fn(W, usize) -> A::Elem,
 ) -> Result<Evaluated<A>, DimError> {
     let mut all: SmallVec<[DimInfo<'static>; 3]> = SmallVec::new();
-    dims.each(|dim| all.push(DimInfo { cell: None, id: dim.id, name: dim.name, fixed: dim.fixed }));
+    dims.each(|dim| all.push(dim.resized()));
     sizes.check("size", all.len())?;
     let mut tensor = tensor.into_named().try_eval()?;
     for (at, &dim) in all.iter().enumerate() {

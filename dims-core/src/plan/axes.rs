@@ -163,6 +163,17 @@ impl Layout {
         }
     }
 
+    /// Where the dim along which elements are neighbours stands among those of `all`, which are all that the one operand has.
+    pub const fn innermost(self, all: &Keys) -> Option<usize> {
+        match self {
+            Layout::In { order, operands: 1 } => match order.as_slice() {
+                [.., last] => all.position(last),
+                [] => None,
+            },
+            _ => None,
+        }
+    }
+
     /// How many operands lie in the order `wanted` of the dims of `all`; nothing if rustc does not know that all of them do.
     pub const fn operands_in(self, wanted: &AxisList, all: &Keys) -> Option<usize> {
         match self {

@@ -4,19 +4,22 @@
 //! Which axis is what follows from the types, so it is a constant; at run time only sizes and strides are looked up. A small
 //! product so costs little more than its multiplications.
 
-use super::axes::AxisList;
+use super::axes::{AxisList, Layout};
 use super::explain::{Step, record};
 use crate::error::DimError;
-use crate::kernel::gemm::{Matrix, Product, multiply};
+use crate::kernel::gemm::{Batch, Lies, multiply_batch};
 use crate::scalar::Num;
 use crate::set::Keys;
+use crate::storage::Elements;
 use crate::storage::axes::Axis;
-use crate::storage::memory::reserve;
 use alloc::vec::Vec;
 use core::any::TypeId;
 
 /// Elements in memory, with the axes of their dims.
-pub type Memory<'s, T> = (*const T, &'s [Axis]);
+pub type Memory<'s, T> = (Elements<'s, T>, &'s [Axis]);
+
+/// A tensor in memory as its type tells of it: its dims, and in which order they lie if the type says that, too.
+pub type Typed = (&'static Keys, Layout);
 
 /// The most axes of a result.
 const MOST: usize = 6;
@@ -71,6 +74,9 @@ pub struct Roles {
     batch: (Group, Group),
     /// The axes of the result in order, and which it is of those of its role.
     result: [(Role, usize); MOST],
+    /// The axis of each operand along which elements are neighbours, where the operand's type says so; and where each role has one axis at
+    /// most, or a stride could be that of another axis.
+    unit: [Option<usize>; 2],
 }
 
 /// An axis of the result.
@@ -106,15 +112,22 @@ impl Roles {
             Some((x, y)) => (Group::EMPTY.with(x), Group::EMPTY.with(y)),
             None => (Group::EMPTY, Group::EMPTY),
         };
-        Roles { m: Group::EMPTY.with(m), n: Group::EMPTY.with(n), k, batch, result: all }
+        let (m, n) = (Group::EMPTY.with(m), Group::EMPTY.with(n));
+        Roles { m, n, k, batch, result: all, unit: [None; 2] }
     }
 
-    /// The roles in the product of operands with the dims `a` and `b`, summed over the dims `reduced`, whose result has the dims
+    /// The roles in the product of the operands `a` and `b`, summed over the dims `reduced`, whose result has the dims
     /// `all` without those; nothing if the sum has not one axis, there are no columns, neither rows nor a batch, which may turn out to be rows,
     /// or the axes of a role are not side by side in the result.
     ///
     /// `order` is that of the axes of `all` in memory.
-    pub const fn of(a: &Keys, b: &Keys, all: &Keys, reduced: &Keys, order: &AxisList) -> Option<Roles> {
+    pub const fn of(
+        (a, a_lies): Typed,
+        (b, b_lies): Typed,
+        all: &Keys,
+        reduced: &Keys,
+        order: &AxisList,
+    ) -> Option<Roles> {
         let (mut m, mut n, mut k) = (Group::EMPTY, Group::EMPTY, None);
         let mut batch = (Group::EMPTY, Group::EMPTY);
         let mut result = [(Role::None, 0); MOST];
@@ -152,8 +165,12 @@ impl Roles {
             }
             i += 1;
         }
+        let plain = m.count == 1 && n.count == 1 && batch.0.count <= 1;
+        let unit = if plain { [a_lies.innermost(a), b_lies.innermost(b)] } else { [None; 2] };
         match k {
-            Some(k) if n.count > 0 && m.count + batch.0.count > 0 => Some(Roles { m, n, k, batch, result }),
+            Some(k) if n.count > 0 && m.count + batch.0.count > 0 => {
+                Some(Roles { m, n, k, batch, result, unit })
+            }
             _ => None,
         }
     }
@@ -163,6 +180,39 @@ impl Roles {
     fn batch_is_before_rows(&self) -> bool {
         let first_row = self.result.iter().position(|&(role, _)| role == Role::Row);
         first_row.is_none_or(|at| at > 0 && self.result[at - 1].0 == Role::Batch)
+    }
+
+    /// How the matrices lie, if the types of the operands say so. The result lies in the order of its axes.
+    const fn lies(&self) -> Option<Lies> {
+        let mut last = Role::None;
+        let mut at = 0;
+        while at < MOST && !matches!(self.result[at].0, Role::None) {
+            last = self.result[at].0;
+            at += 1;
+        }
+        match (last, self.unit) {
+            (Role::Column, [_, Some(unit)]) => Some(Lies { turned: false, in_rows: unit == self.n.axes[0] }),
+            (Role::Row, [Some(unit), _]) => Some(Lies { turned: true, in_rows: unit == self.m.axes[0] }),
+            _ => None,
+        }
+    }
+
+    /// The axis `at` of the operand with this number. A stride of 1 that rustc knows is a constant in what runs.
+    #[inline(always)]
+    fn axis(&self, operand: usize, axes: &[Axis], at: usize) -> Axis {
+        match self.unit[operand] {
+            Some(unit) if unit == at => Axis::new(axes[at].size, 1),
+            _ => axes[at],
+        }
+    }
+
+    /// All axes of a group as one.
+    #[inline(always)]
+    fn merged(&self, operand: usize, axes: &[Axis], group: &Group) -> Option<Axis> {
+        if let [only] = group.axes[..group.count] {
+            return Some(self.axis(operand, axes, only));
+        }
+        group.merged(axes)
     }
 
     /// Runs the product. Returns the elements of the result and the sizes of its axes, or nothing if the operands call for
@@ -177,11 +227,12 @@ impl Roles {
         if TypeId::of::<T>() != TypeId::of::<T::Acc>() {
             return None;
         }
-        let (a_start, a) = a;
-        let (b_start, b) = b;
-        let (mut row, column) = (self.m.merged(a)?, self.n.merged(b)?);
-        let (a_sum, b_sum) = (a[self.k.0], b[self.k.1]);
-        let (mut a_batch, mut b_batch) = (self.batch.0.merged(a)?, self.batch.1.merged(b)?);
+        let (a_elements, a) = a;
+        let (b_elements, b) = b;
+        let (mut row, column) = (self.merged(0, a, &self.m)?, self.merged(1, b, &self.n)?);
+        let (a_sum, b_sum) = (self.axis(0, a, self.k.0), self.axis(1, b, self.k.1));
+        let (mut a_batch, mut b_batch) =
+            (self.merged(0, a, &self.batch.0)?, self.merged(1, b, &self.batch.1)?);
         let size = |(role, at): (Role, usize)| match role {
             Role::None => 1,
             Role::Batch => a[self.batch.0.axes[at]].size,
@@ -195,14 +246,17 @@ impl Roles {
             return None;
         }
         let mut rows = Role::Row;
+        let typed = self.unit[0].is_some() || self.unit[1].is_some();
         // An operand that is the same for the whole batch, as an argument of a batched function can be: the batch is rows of one product.
-        if a_batch.size > 1 && b_batch.stride == 0 && self.batch_is_before_rows() {
+        // (What is laid out varies along each axis.)
+        if a_batch.size > 1 && b_batch.stride == 0 && !typed && self.batch_is_before_rows() {
             row = merged(a_batch, row)?;
             rows = if self.m.count == 0 { Role::Batch } else { Role::Row };
             (a_batch, b_batch) = (Axis::new(1, 0), Axis::new(1, 0));
         }
         // (Or columns, or a product with a vector: what is best for those is planned in full.)
-        if a_batch.size > 1 && (a_batch.stride == 0 || b_batch.stride == 0)
+        let same = |operand: usize, batch: Axis| self.unit[operand].is_none() && batch.stride == 0;
+        if a_batch.size > 1 && (same(0, a_batch) || same(1, b_batch))
             || self.m.count == 0 && matches!(rows, Role::Row)
         {
             return None;
@@ -218,10 +272,6 @@ impl Roles {
         {
             return None;
         }
-        let mut out = match reserve::<T>(len) {
-            Ok(out) => out,
-            Err(error) => return Some(Err(error)),
-        };
         // Rows are side by side in the result, and columns are: one step takes from each to the next.
         let step = |role| {
             let last = self.result.iter().rposition(|&(own, _)| own == role);
@@ -238,33 +288,20 @@ impl Roles {
             summed: 1,
             bytes: len * size_of::<T>(),
             threads: 1,
+            typed: self.lies().is_some(),
         });
-        for at in 0..a_batch.size as isize {
-            let product = Product {
-                m: row.size,
-                k: a_sum.size,
-                n: column.size,
-                a: Matrix {
-                    start: a_start.wrapping_offset(at * a_batch.stride),
-                    row: row.stride,
-                    col: a_sum.stride,
-                },
-                b: Matrix {
-                    start: b_start.wrapping_offset(at * b_batch.stride),
-                    row: b_sum.stride,
-                    col: column.stride,
-                },
-                c: out.as_mut_ptr().wrapping_offset(at * step(Role::Batch)),
-                c_row: step(rows),
-                c_col: step(Role::Column),
-                accumulate: false,
-            };
-            // SAFETY: the positions of rows, columns, sum and batch are positions of the operands' axes (the sizes agree),
-            // all of which are elements of theirs; together they are all places of the result, each once.
-            unsafe { multiply(&product) };
+        let batch = Batch {
+            count: a_batch.size,
+            m: row.size,
+            k: a_sum.size,
+            n: column.size,
+            a: [a_batch.stride, row.stride, a_sum.stride],
+            b: [b_batch.stride, b_sum.stride, column.stride],
+            c: [step(Role::Batch), step(rows), step(Role::Column)],
+        };
+        match multiply_batch(batch, self.lies(), a_elements, b_elements, len) {
+            Ok(out) => Some(Ok((out, sizes))),
+            Err(error) => Some(Err(error)),
         }
-        // SAFETY: the products wrote every place of the result.
-        unsafe { out.set_len(len) };
-        Some(Ok((out, sizes)))
     }
 }

@@ -104,6 +104,9 @@ pub enum Step {
         bytes: usize,
         /// Into how many parts the work was split for threads.
         threads: usize,
+        /// Whether the types of the operands say how the matrices lie, as those of [`Laid`](crate::laid::Laid) do: then nothing looks at
+        /// strides to choose a kernel.
+        typed: bool,
     },
 }
 
@@ -218,7 +221,7 @@ impl fmt::Display for Step {
                 "loop of {calls} call(s), one for each example, of {function}, with {} step(s) of their own\n   {bytes} bytes",
                 steps.len()
             ),
-            Step::Product { batch, m, k, n, a, b, c, summed, bytes, threads } => {
+            Step::Product { batch, m, k, n, a, b, c, summed, bytes, threads, typed } => {
                 write!(f, "product {m} x {k} by {k} x {n}")?;
                 if *batch > 1 {
                     write!(f, ", {batch} times")?;
@@ -226,9 +229,10 @@ impl fmt::Display for Step {
                 if *summed > 1 {
                     write!(f, ", each the sum of {summed}")?;
                 }
+                let typed = if *typed { " known to rustc" } else { "" };
                 write!(
                     f,
-                    "\n   strides (row, column): left {a:?}, right {b:?}, result {c:?}; {bytes} bytes, {threads} thread(s)"
+                    "\n   strides{typed} (row, column): left {a:?}, right {b:?}, result {c:?}; {bytes} bytes, {threads} thread(s)"
                 )
             }
         }

@@ -68,18 +68,45 @@ impl Nest {
         Nest { typed: true, ..Self::line(len, operands) }
     }
 
-    /// Two loops over neighbours in memory, for so many operands that rustc knows to lie so: the outer one is kept and the inner one reduced, or
-    /// if `inner_kept` the other way round.
-    pub fn typed_rows(outer: usize, inner: usize, inner_kept: bool, operands: usize) -> Self {
-        let mut strides = zeros(2 * operands, [0; STRIDES]);
-        for (at, stride) in strides.iter_mut().enumerate() {
-            *stride = if at % 2 == 0 { inner as isize } else { 1 };
+    /// Loops over axes of these sizes that are kept or reduced, for so many operands that rustc knows to lie in this order of them, the last
+    /// one fastest: that is the innermost loop, and what is kept otherwise is outside of what is reduced.
+    pub fn typed_reduce(axes: impl Iterator<Item = (usize, bool)>, operands: usize) -> Self {
+        // Neighbours that are both kept, or both reduced, are one loop.
+        let mut loops: SmallVec<[(usize, bool); LOOPS]> = SmallVec::new();
+        for (size, kept) in axes.filter(|&(size, _)| size != 1) {
+            match loops.last_mut() {
+                Some((outer, same)) if *same == kept => *outer *= size,
+                _ => loops.push((size, kept)),
+            }
         }
-        let mut nest = Nest { strides, ..Self::typed_line(inner, operands) };
-        nest.sizes.insert(0, outer);
-        nest.result = SmallVec::from_slice(if inner_kept { &[0, 1] } else { &[1, 0] });
-        nest.outer = usize::from(!inner_kept);
-        nest.inner_kept = inner_kept;
+        let Some(&(_, inner_kept)) = loops.last() else { return Self::typed_line(1, operands) };
+        let depth = loops.len();
+        let outer = loops[..depth - 1].iter().filter(|&&(_, kept)| kept).count();
+        let mut nest = Nest {
+            sizes: zeros(depth, [0; LOOPS]),
+            outer,
+            inner_kept,
+            result: zeros(depth, [0; LOOPS]),
+            strides: zeros(depth * operands, [0; STRIDES]),
+            offsets: zeros(operands, [0; LOOPS]),
+            packed: (0, Vec::new()),
+            typed: true,
+        };
+        // From the innermost loop on: those of the result end before `outside`, the others before `inside`.
+        let (mut outside, mut inside) = (outer, depth);
+        let (mut step, mut result_step): (isize, isize) = (1, 1);
+        for (number, &(size, kept)) in loops.iter().enumerate().rev() {
+            let side = if kept && number + 1 < depth { &mut outside } else { &mut inside };
+            *side -= 1;
+            let at = *side;
+            nest.sizes[at] = size;
+            nest.strides[at..].iter_mut().step_by(depth).for_each(|stride| *stride = step);
+            step = step.wrapping_mul(size as isize);
+            if kept {
+                nest.result[at] = result_step;
+                result_step = result_step.wrapping_mul(size as isize);
+            }
+        }
         nest
     }
 
@@ -352,6 +379,23 @@ pub struct Row<'n> {
     /// If its elements should be put in line before the loops run: how often each loop runs, and the stride along each of them
     /// thereafter.
     pub packed: Option<(&'n [usize], &'n [isize])>,
+    /// How often each loop runs: what the elements are checked by.
+    #[cfg(debug_assertions)]
+    pub sizes: &'n [usize],
+}
+
+impl<'n> Row<'n> {
+    /// A row with these strides, of loops that the caller knows.
+    #[inline]
+    pub fn new(strides: &'n [isize]) -> Self {
+        Row {
+            offset: 0,
+            strides,
+            packed: None,
+            #[cfg(debug_assertions)]
+            sizes: &[],
+        }
+    }
 }
 
 impl<'n> Operands<'n> {
@@ -364,7 +408,7 @@ impl<'n> Operands<'n> {
     #[inline]
     pub fn next_row(&mut self) -> Row<'n> {
         let Some((&offset, offsets)) = self.offsets.split_first() else {
-            return Row { offset: 0, strides: &[], packed: None };
+            return Row::new(&[]);
         };
         let loops = self.sizes.len();
         let (row, strides) = self.strides.split_at(loops);
@@ -377,7 +421,13 @@ impl<'n> Operands<'n> {
             self.packed >>= 1;
             self.packed_strides = others;
         }
-        Row { offset, strides: row, packed }
+        Row {
+            offset,
+            strides: row,
+            packed,
+            #[cfg(debug_assertions)]
+            sizes: self.sizes,
+        }
     }
 }
 

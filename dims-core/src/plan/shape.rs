@@ -1,6 +1,7 @@
 //! The sizes of the loop axes, as the operands of an expression meet.
 
-use crate::dim::UNSIZED;
+use crate::brand::DimInfo;
+use crate::dim::{DimList, UNSIZED};
 use crate::error::{DimError, Origin, list_sizes};
 use crate::rank::Rank;
 use crate::set::{DimKey, Dims, Keys};
@@ -146,6 +147,28 @@ impl Shape {
     #[inline]
     pub fn known(&self, at: usize) -> (usize, Origin) {
         (self.sizes[at], self.origins[at])
+    }
+
+    /// The size that comes with a dim, `Batch.of(2)`, must be the one that the dim has here.
+    pub fn said(&self, dim: &DimInfo<'_>) -> Result<(), DimError> {
+        match (dim.said, self.position(&dim.key())) {
+            (Some((second, second_origin)), Some(at)) if self.sizes[at] != second => {
+                let (first, first_origin) = self.known(at);
+                Err(DimError::SizeConflict { dim: dim.name, first, first_origin, second, second_origin })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// [`said`](Shape::said) for each dim of a list.
+    pub fn all_said(&self, dims: &impl DimList) -> Result<(), DimError> {
+        let mut result = Ok(());
+        dims.each(|dim| {
+            if result.is_ok() {
+                result = self.said(&dim);
+            }
+        });
+        result
     }
 
     /// The sizes of the positional axes.

@@ -9,6 +9,7 @@
 
 pub mod keys;
 pub mod list;
+pub mod ordered;
 pub mod remove;
 pub mod rename;
 pub mod union;

@@ -2,84 +2,12 @@
 //!
 //! As with sets of dims, nothing here fails: a mistake yields a verdict, about which one trait with a message is asked.
 
-use crate::brand::{Brand, CompareKeys, Equal, Greater, Less};
+use crate::brand::Brand;
 use crate::dim::{DimList, DimRef};
-use crate::laid::DividesInto;
 use crate::set::list::List;
-use crate::set::{Dims, Judged, Nothing, Right, Verdict, Wrong};
+use crate::set::ordered::{Decides, DividesInto, NamedTwice, SameBrand, Shares};
+use crate::set::{Dims, Judged, NamedOnce, Right, Verdict};
 use crate::size::{MaySame, SizesAgree};
-
-/// Whether a brand is `D`.
-pub trait SameBrand<D> {
-    /// [`Right`] or [`Wrong`].
-    type Out: Decides;
-}
-
-#[diagnostic::do_not_recommend]
-impl<A, D> SameBrand<D> for A
-where
-    A: Brand<Key: CompareKeys<D::Key, Out: SameBrandStep<A, D>>>,
-    D: Brand,
-{
-    type Out = <<A::Key as CompareKeys<D::Key>>::Out as SameBrandStep<A, D>>::Out;
-}
-
-/// One step of [`SameBrand`].
-pub trait SameBrandStep<A, D> {
-    /// [`Right`] or [`Wrong`].
-    type Out: Decides;
-}
-// Two dims with one key never pass for one another.
-#[diagnostic::do_not_recommend]
-impl<A> SameBrandStep<A, A> for Equal {
-    type Out = Right;
-}
-#[diagnostic::do_not_recommend]
-impl<A, D> SameBrandStep<A, D> for Less {
-    type Out = Wrong;
-}
-#[diagnostic::do_not_recommend]
-impl<A, D> SameBrandStep<A, D> for Greater {
-    type Out = Wrong;
-}
-
-/// A verdict, by which one of two things is chosen.
-pub trait Decides {
-    /// Whether it is [`Right`].
-    const IS: bool;
-    /// `Y` if it is [`Right`], else `N`.
-    type Pick<Y: Brand, N: Brand>: Brand;
-    /// `Y` if it is [`Right`], else [`Nothing`].
-    type OrNothing<Y: Judged>: Judged;
-    /// [`Right`] if this and `V` are.
-    type And<V: Decides>: Decides;
-    /// `V` if it is [`Right`], else [`Right`].
-    type Implies<V: Decides>: Decides;
-    /// [`Right`] if either this or `V` is, but not both.
-    type Differs<V: Decides>: Decides;
-    /// The other verdict.
-    type Not: Decides;
-}
-
-impl Decides for Right {
-    const IS: bool = true;
-    type Pick<Y: Brand, N: Brand> = Y;
-    type OrNothing<Y: Judged> = Y;
-    type And<V: Decides> = V;
-    type Implies<V: Decides> = V;
-    type Differs<V: Decides> = V::Not;
-    type Not = Wrong;
-}
-
-impl Decides for Wrong {
-    const IS: bool = false;
-    type Pick<Y: Brand, N: Brand> = N;
-    type OrNothing<Y: Judged> = Nothing;
-    type And<V: Decides> = Wrong;
-    type Implies<V: Decides> = Right;
-    type Differs<V: Decides> = V;
-    type Not = Right;
-}
 
 /// The verdict on whether the dim `A` is `D`.
 pub(super) type IsData<A, D> = <<A as DimRef>::Brand as SameBrand<D>>::Out;
@@ -103,26 +31,6 @@ pub trait IsAxis<D, L> {}
 #[diagnostic::do_not_recommend]
 impl<D, L> IsAxis<D, L> for Right {}
 
-/// The first of the brands `B` that a list has already, or that `B` names twice.
-pub trait Shares<B> {
-    /// The brand, or [`Nothing`].
-    type Found: Judged;
-}
-impl<X> Shares<()> for X {
-    type Found = Nothing;
-}
-#[diagnostic::do_not_recommend]
-impl<X, H, T> Shares<(H, T)> for X
-where
-    H: Brand,
-    X: DividesInto<H, (), Verdict: Decides>,
-    (H, X): Shares<T>,
-{
-    type Found = <<<X as DividesInto<H, ()>>::Verdict as Decides>::OrNothing<H> as Judged>::Or<
-        <(H, X) as Shares<T>>::Found,
-    >;
-}
-
 /// No brand among the new ones is one of the axes `L`; `D` is the first that is, or [`Nothing`].
 #[diagnostic::on_unimplemented(
     message = "dimension `{D}` is already an axis of a stream of `{L}`",
@@ -145,14 +53,22 @@ where
         List: DividesInto<A::Brand, P::Brands>
                   + DividesInto<A::Brand, (), Verdict: Decides + IsAxis<A::Brand, L>>,
     >,
+    (): Shares<P::Brands, Found: Judged<Verdict: Decides>>,
     Replaced<L, A, ()>: Shares<P::Brands, Found: Judged<Verdict: Decides>>,
-    // Where `A` is no axis, that alone is to be said.
-    <<L::List as DividesInto<A::Brand, ()>>::Verdict as Decides>::Implies<
-        Verdict<<Replaced<L, A, ()> as Shares<P::Brands>>::Found>,
-    >: NotYetAxis<<Replaced<L, A, ()> as Shares<P::Brands>>::Found, L>,
+    // Where `A` is no axis, that alone is to be said, and then that a dim is named twice.
+    AxisImplies<L, A, Verdict<NamedTwice<P>>>: NamedOnce<NamedTwice<P>, P>,
+    AxisImplies<L, A, <Verdict<NamedTwice<P>> as Decides>::Implies<Verdict<TakenBeside<L, A, P>>>>:
+        NotYetAxis<TakenBeside<L, A, P>, L>,
 {
     type Axes = <Replaced<L, A, P::Brands> as List>::Tuple;
 }
+
+/// The verdict `V` if the dim `A` is one of the axes `L`, else [`Right`].
+type AxisImplies<L, A, V> =
+    <<<L as Dims>::List as DividesInto<<A as DimRef>::Brand, ()>>::Verdict as Decides>::Implies<V>;
+
+/// The first brand of the dims `P` that an axis of `L` other than `A` is, or [`Nothing`](crate::set::Nothing).
+type TakenBeside<L, A, P> = <Replaced<L, A, ()> as Shares<<P as DimList>::Brands>>::Found;
 
 /// A dim that can stand in the place of the dim `A` among the axes `L` of a stream along `D`, as its data dimension if `A` is that.
 pub trait TakesPlaceOf<A, L, D>: DimRef {
@@ -234,19 +150,3 @@ where
 pub trait HoldsOne<D, S> {}
 #[diagnostic::do_not_recommend]
 impl<D, S> HoldsOne<D, S> for SizesAgree {}
-
-/// A list without the brands of another one.
-pub trait Minus<B> {
-    /// What is left.
-    type Out: List;
-}
-impl<X: List> Minus<()> for X {
-    type Out = X;
-}
-#[diagnostic::do_not_recommend]
-impl<X, H, T> Minus<(H, T)> for X
-where
-    X: DividesInto<H, (), Out: Minus<T>>,
-{
-    type Out = <<X as DividesInto<H, ()>>::Out as Minus<T>>::Out;
-}

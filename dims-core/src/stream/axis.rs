@@ -48,6 +48,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         axis: A,
         new: N,
     ) -> Result<Stream<T, N::Before, D>, DimError> {
+        self.said(&axis)?;
         self.with_new_axis(Self::position(axis), new.info())
     }
 
@@ -79,6 +80,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         axis: A,
         new: N,
     ) -> Result<Stream<T, N::Behind, D>, DimError> {
+        self.said(&axis)?;
         self.with_new_axis(Self::position(axis) + 1, new.info())
     }
 
@@ -117,7 +119,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     ///
     /// If the axis has not one element, or `new` no size.
     #[track_caller]
-    pub fn broadcast<A: UnitDim, N: TakesPlaceOf<A, L, D>>(
+    pub fn broadcast<A: UnitDim, N: TakesPlaceOf<A, L, D> + KeepsRole<A>>(
         &self,
         one: A,
         new: N,
@@ -126,11 +128,12 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     }
 
     /// As [`broadcast`](Stream::broadcast), but what sizes decide is an error.
-    pub fn try_broadcast<A: UnitDim, N: TakesPlaceOf<A, L, D>>(
+    pub fn try_broadcast<A: UnitDim, N: TakesPlaceOf<A, L, D> + KeepsRole<A>>(
         &self,
         one: A,
         new: N,
     ) -> Result<Stream<T, N::Axes, N::Data>, DimError> {
+        self.said(&one)?;
         let (from, to, at) = (one.info(), new.info(), Self::position(one));
         let size = new.known_size().ok_or(DimError::Unsized { dim: to.name })?;
         let mut axes: Axes = self.data.axes().into();
@@ -176,6 +179,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         old: A,
         new: N,
     ) -> Result<Stream<T, N::Axes, N::Data>, DimError> {
+        self.said(&old)?;
         new.info().meet(self.data.axes()[Self::position(old)].size, None)?;
         Ok(Stream::from_shared(self.data.clone()))
     }

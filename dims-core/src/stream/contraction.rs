@@ -1,13 +1,12 @@
 //! Contractions: sums of products along a dim that two tensors have in common.
 
 use super::Stream;
-use super::axes::{Decides, IsAxis, IsData, Minus, Replaced, SameBrand};
+use super::axes::{IsAxis, IsData, Replaced};
 use super::ledger::{CostClass, LedgerEntry, StreamShape, record};
 use crate::brand::Brand;
 use crate::dim::DimRef;
 use crate::error::{DimError, unwrap};
 use crate::expr::{Binary, Expr};
-use crate::laid::DividesInto;
 use crate::named::Named;
 use crate::ops;
 use crate::plan::shape::Shape;
@@ -15,6 +14,7 @@ use crate::rank::Rank0;
 use crate::reduce;
 use crate::scalar::{Element, Num};
 use crate::set::list::List;
+use crate::set::ordered::{Decides, DividesInto, Minus, SameBrand};
 use crate::set::{Dims, Right, Wrong};
 use crate::storage::View;
 use crate::tensor::AsTensor;
@@ -95,6 +95,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     where
         T: Num,
     {
+        self.said(&axis)?;
         let shape = other.multiplier_shape()?;
         let product = Binary { op: ops::Mul, a: self.in_memory().expr, b: other.into_multiplier() };
         let out = reduce::sum::<Named<T, J::Loops, Rank0, _>, J, J::Axes>(Named::from_expr(product))?;

@@ -3,7 +3,7 @@
 use super::axes::{Beside, NoAxisYet, StreamAxis};
 use super::ledger::{CostClass, StreamShape};
 use super::{Sizes, Stream};
-use crate::brand::{Brand, DimInfo};
+use crate::brand::Brand;
 use crate::dim::DimRef;
 use crate::error::{DimError, unwrap};
 use crate::plan::shape::volume;
@@ -95,7 +95,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     where
         Self: 'a,
     {
-        Self::stacked(Self::position(axis), new, parts)
+        Self::stacked(axis, Self::position(axis), new, parts)
     }
 
     /// As [`stack_before`](Stream::stack_before), but behind `axis`.
@@ -133,7 +133,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     where
         Self: 'a,
     {
-        Self::stacked(Self::position(axis) + 1, new, parts)
+        Self::stacked(axis, Self::position(axis) + 1, new, parts)
     }
 
     /// The elements `times` times along an axis, one behind the other: the concatenation of that many copies, at the cost of one.
@@ -215,7 +215,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
             data = all;
         }
         sizes[at] = total;
-        DimInfo { cell: None, ..info }.meet(total, None)?;
+        info.resized().meet(total, None)?;
         Ok(Stream::from_shared(outermost(data, at, sizes)))
     }
 
@@ -227,7 +227,8 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         Ok(())
     }
 
-    fn stacked<'a, M: Dims, N: DimRef>(
+    fn stacked<'a, M: Dims, A: DimRef, N: DimRef>(
+        axis: A,
         at: usize,
         new: N,
         parts: impl IntoIterator<Item = &'a Self>,
@@ -238,6 +239,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         let info = new.info();
         let (mut data, mut first, mut count) = (Vec::new(), None::<StreamShape>, 0);
         for part in parts {
+            part.said(&axis)?;
             let shape = part.shape();
             let first = first.get_or_insert_with(|| shape.clone());
             if *first != shape {

@@ -85,7 +85,6 @@ use crate::brand::Brand;
 use crate::convert::Length;
 use crate::dim::{DimList, DimRef};
 use crate::error::{DimError, unwrap};
-use crate::laid::DividesInto;
 use crate::named::Named;
 use crate::order::ArrayRank;
 use crate::plan::axes::AxisList;
@@ -94,6 +93,7 @@ use crate::rank::Rank0;
 use crate::reduce::evaluate_in;
 use crate::scalar::Element;
 use crate::set::list::List;
+use crate::set::ordered::DividesInto;
 use crate::set::{Dims, DimsOf, Right, SetOf};
 use crate::show::debugged;
 use crate::storage::View;
@@ -172,6 +172,11 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         A::Brand::ID == D::ID
     }
 
+    /// The sizes that come with dims are those of the axes.
+    fn said(&self, dims: &impl DimList) -> Result<(), DimError> {
+        self.in_memory().shape()?.all_said(dims)
+    }
+
     /// Takes the operation down whose result this is.
     fn note(
         &self,
@@ -197,7 +202,13 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     /// let x = ones::<f32, _>((Time.of(4), Feat.of(8))).stream((Time, Feat), Time);
     /// assert_eq!((x.size(Feat), x.sizes()), (8, vec![4, 8]));
     /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the dim comes with another size.
+    #[track_caller]
     pub fn size<A: StreamAxis<L>>(&self, axis: A) -> usize {
+        unwrap(self.said(&axis));
         self.data.axes()[Self::position(axis)].size
     }
 
@@ -334,12 +345,14 @@ pub trait Streamed: Computable<Rank = Rank0> {
     /// As [`stream`](Streamed::stream), but what sizes decide is an error.
     fn try_stream<O: DimsOf<Self::Dims, X>, X: StreamedWhole<O>, A: DataOf<O>>(
         self,
-        _: O,
-        _: A,
+        axes: O,
+        data: A,
     ) -> Result<Stream<Self::Elem, A::Axes, A::Brand>, DimError> {
         let order = const { &AxisList::of(<O as DimList>::KEYS, Self::Dims::KEYS) }.as_slice();
         let tensor = self.into_named();
         let shape = tensor.shape()?;
+        shape.all_said(&axes)?;
+        shape.said(&data.info())?;
         let data = evaluate_in::<Self::Dims, Rank0, _>(tensor.expr, &shape, order)?;
         let sizes: Sizes = order.iter().map(|&axis| shape.size(axis)).collect();
         Ok(Stream::from_vec(data, &sizes))

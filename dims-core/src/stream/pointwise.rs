@@ -4,7 +4,6 @@
 //! programs that want an error.
 
 use super::Stream;
-use super::axes::Minus;
 use super::contraction::Multiplier;
 use super::ledger::{CostClass, StreamShape};
 use crate::brand::Brand;
@@ -15,6 +14,7 @@ use crate::ops::{self, BinaryOp, Map, UnaryOp};
 use crate::rank::Rank0;
 use crate::scalar::{Analytic, Element, Num, Ordered, Real, Signed};
 use crate::set::Dims;
+use crate::set::ordered::Minus;
 use crate::storage::View;
 use core::ops::{Add, Div, Mul, Neg, Sub};
 

@@ -1,6 +1,6 @@
 //! Reductions: along the data dimension they keep it, along another dim they are generally slower.
 
-use super::axes::{IsAxis, KeptAs, Replaced, SameBrand};
+use super::axes::{IsAxis, KeptAs, Replaced};
 use super::ledger::CostClass;
 use super::{Sizes, Stream};
 use crate::brand::Brand;
@@ -8,12 +8,13 @@ use crate::dim::DimRef;
 use crate::error::{DimError, unwrap};
 use crate::kernel::reduce::Reducer;
 use crate::kernel::reducers;
-use crate::laid::DividesInto;
 use crate::plan::shape::Shape;
 use crate::rank::Rank0;
 use crate::reduce::{Empty, combined};
+use crate::role::KeepsRole;
 use crate::scalar::{Analytic, Element, Num, Ordered, Real};
 use crate::set::list::List;
+use crate::set::ordered::{DividesInto, SameBrand};
 use crate::set::{Dims, Wrong};
 use core::marker::PhantomData;
 
@@ -78,7 +79,7 @@ macro_rules! reductions {
             ///
             /// Where the `try_` form returns an error.
             #[track_caller]
-            pub fn $keep<A: DimRef, N: KeptAs<A, L, D>>(
+            pub fn $keep<A: DimRef, N: KeptAs<A, L, D> + KeepsRole<A>>(
                 &self,
                 axis: A,
                 one: N,
@@ -90,7 +91,7 @@ macro_rules! reductions {
             }
 
             #[doc = concat!("As [`", stringify!($keep), "`](Stream::", stringify!($keep), "), but what sizes decide is an error.")]
-            pub fn $try_keep<A: DimRef, N: KeptAs<A, L, D>>(
+            pub fn $try_keep<A: DimRef, N: KeptAs<A, L, D> + KeepsRole<A>>(
                 &self,
                 axis: A,
                 one: N,
@@ -152,6 +153,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         let tensor = self.in_memory();
         let mut shape = Shape::new::<L, Rank0>();
         tensor.meet(&mut shape)?;
+        shape.said(&axis.info())?;
         let at = Self::position(axis);
         let data = combined::<L, Rank0, _, A, Q>(&tensor.expr, &shape, reducer, empty)?;
         let mut sizes: Sizes = shape.sizes().into();

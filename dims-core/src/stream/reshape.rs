@@ -3,7 +3,7 @@
 //! The *stride* of an axis is the product of the sizes of all axes behind it: `[(b * c) c 1]` for `[a b c]`. (It has nothing to do with where
 //! elements lie in this computer's memory.)
 
-use super::axes::{Decides, InPlaceOf, IsData, Minus, NotYetAxis, SameBrand, Shares};
+use super::axes::{InPlaceOf, IsData, NotYetAxis};
 use super::ledger::{CostClass, StreamShape};
 use super::stride::{StrideOf, WithStride};
 use super::{Sizes, Stream};
@@ -11,12 +11,13 @@ use crate::bind::split::sizes_of;
 use crate::brand::{Brand, DimInfo};
 use crate::dim::{DimList, DimRef};
 use crate::error::{DimError, unwrap};
-use crate::laid::{MergesIn, SideBySide};
+use crate::laid::SideBySide;
 use crate::plan::shape::volume;
 use crate::restructure::{PartsOf, SizeProduct};
 use crate::role::{RolesKept, RolesSplit, RolesUnite};
 use crate::scalar::Element;
 use crate::set::list::List;
+use crate::set::ordered::{Decides, MergesIn, Minus, NamedTwice, SameBrand, Shares};
 use crate::set::{Dims, NamedOnce, Right, Verdict, Wrong};
 use crate::size::{MaySame, SizesAgree};
 use crate::storage::shared::{Shared, contiguous};
@@ -61,6 +62,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         whole: W,
         parts: P,
     ) -> Result<Stream<T, P::Axes, P::Data>, DimError> {
+        self.said(&whole)?;
         let at = Self::position(whole);
         let mut sizes: Sizes = self.data.sizes().collect();
         let (mut own, mut met) = (Sizes::new(), Ok(()));
@@ -109,9 +111,10 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     /// As [`merge`](Stream::merge), but what sizes decide is an error.
     pub fn try_merge<P: PartsOf<W> + UnitesTo<W, L, D> + RolesUnite<W>, W: DimRef>(
         &self,
-        _: P,
+        parts: P,
         whole: W,
     ) -> Result<Stream<T, P::Axes, P::Data>, DimError> {
+        self.said(&parts)?;
         let parts = P::KEYS.as_slice();
         let first = parts.first().and_then(|key| L::KEYS.position(key)).expect("the parts are axes");
         let mut sizes: Sizes = self.data.sizes().collect();
@@ -162,7 +165,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         let mut known: SmallVec<[Option<usize>; 8]> = SmallVec::new();
         axes.each(|dim| {
             let kept = L::KEYS.position(&dim.key()).map(|at| own[at]);
-            known.push(dim.fixed.or(kept).or(dim.size()));
+            known.push(dim.fixed.or(dim.said.map(|said| said.0)).or(kept).or(dim.size()));
         });
         let refused = |why: &str| {
             let names = P::KEYS.as_slice().iter().map(|key| key.name).zip(&known);
@@ -392,8 +395,6 @@ where
 
 /// The dims `P` as the axes of a stream.
 type AxesOf<P> = <<P as DimList>::Brands as List>::Tuple;
-/// The first dim that `P` names twice, or [`Nothing`](crate::set::Nothing).
-type NamedTwice<P> = <() as Shares<<P as DimList>::Brands>>::Found;
 /// The product of the static sizes behind `D`.
 type StaticStride<L, D> = <<L as Dims>::List as StrideOf<D>>::Static;
 /// The dims behind `D` without a static size.

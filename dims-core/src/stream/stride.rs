@@ -1,7 +1,7 @@
 //! Strides that rustc knows: the product of the static sizes behind an axis, and the dims behind it that have no static size.
 
-use super::axes::{Decides, Minus, SameBrand};
 use crate::brand::Brand;
+use crate::set::ordered::{Decides, Minus, SameBrand};
 use crate::set::{Right, Wrong};
 use crate::size::{Dyn, MaySame, SizesAgree, SizesDiffer, Static, Times};
 use typenum::U1;

@@ -39,27 +39,28 @@ fn is_wanted<T>(product: &Product<T>) -> bool {
 }
 
 /// Computes the product, if its elements are known here, the rows of the right matrix and of the result have neighbours, the machine has
-/// vectors for them, and that is fast. Returns whether it did.
+/// vectors for them, and that is fast. Returns whether it did. That the rows have neighbours, or that they have not, may be known (`in_rows`).
 ///
 /// # Safety
 ///
-/// As for [`super::multiply`].
+/// As for [`super::multiply`]; what is known is so.
 #[inline]
-pub unsafe fn multiply<T: 'static>(product: &Product<T>) -> bool {
+pub unsafe fn multiply<T: 'static>(product: &Product<T>, in_rows: Option<bool>) -> bool {
+    let in_rows = in_rows.unwrap_or(product.b.col == 1 && product.c_col == 1);
     // SAFETY: the machine has the level; the rest is the caller's promise.
-    is_wanted(product) && unsafe { multiply_by(level(), product) }
+    in_rows && is_wanted(product) && unsafe { multiply_by(level(), product) }
 }
 
 /// [`multiply`], with the vectors of a level.
 ///
 /// # Safety
 ///
-/// As for [`multiply`]; the machine has the level.
+/// As for [`multiply`]; the machine has the level, and rows have neighbours.
 #[inline]
 unsafe fn multiply_by<T: 'static>(level: Level, product: &Product<T>) -> bool {
     let (single, double) =
         (TypeId::of::<T>() == TypeId::of::<f32>(), TypeId::of::<T>() == TypeId::of::<f64>());
-    if !(single || double) || product.b.col != 1 || product.c_col != 1 {
+    if !(single || double) {
         return false;
     }
     let product: *const Product<T> = product;
