@@ -231,7 +231,7 @@ where
     let k = in_memory::<All<Q, K, V>, K::Dims, _>(&k, &shape)?;
     let v = in_memory::<All<Q, K, V>, V::Dims, _>(&v, &shape)?;
     let axes = Axes {
-        kept: Of::<X, All<Q, K, V>>::AXES.as_slice(),
+        kept: Of::<X, All<Q, K, V>>::IN_MEMORY.as_slice(),
         features: listed::<F, All<Q, K, V>>(),
         over: listed::<O, All<Q, K, V>>(),
         scores: Of::<S, All<Q, K, V>>::AXES.as_slice(),
@@ -241,7 +241,7 @@ where
         .map_err(|error| shape.blame(error, axes.kept))?;
     let data = narrowed(data);
     let sizes: SmallVec<[usize; 8]> = axes.kept.iter().map(|&axis| shape.size(axis)).collect();
-    Ok(Named::from_expr(Owned::contiguous(data, &sizes)))
+    Ok(Named::from_expr(Owned::laid_out(data, &sizes)))
 }
 
 /// The elements in the type of the result; as they are, if that is the one that is computed with.
@@ -261,6 +261,9 @@ struct Of<S, U>(core::marker::PhantomData<(S, U)>);
 
 impl<S: Dims, U: Dims> Of<S, U> {
     const AXES: &'static AxisList = &AxisList::of(S::KEYS, U::KEYS);
+
+    /// The same, as results lie in memory.
+    const IN_MEMORY: &'static AxisList = &AxisList::in_memory(S::KEYS, 0).among(Self::AXES);
 }
 
 struct Listed<L, U>(core::marker::PhantomData<(L, U)>);
