@@ -249,6 +249,7 @@ impl<'a> Loader<'_, 'a> {
             FileError::Elements { file, wanted, .. } => {
                 Fault::Element { name: self.name.clone(), expected: wanted, found: file }
             }
+            FileError::NotInPlace { why, .. } => Fault::NotInPlace { name: self.name.clone(), why },
             error => Fault::Unreadable { name: self.name.clone(), why: error.to_string() },
         });
     }
@@ -423,8 +424,8 @@ impl<'a, T: Stored, S: Dims> LoadTensor<'a> for Named<T, S, Rank0, View<'a, T, S
         order: &[usize],
         sizes: &[usize],
     ) -> Result<Self, FileError> {
-        let elements = in_place(bytes, foreign)
-            .map_err(|why| FileError::Format { what: format!("{why}: load it into a `Tensor`") })?;
+        let elements =
+            in_place(bytes, foreign).map_err(|why| FileError::NotInPlace { tensor: String::new(), why })?;
         Ok(Named::from_expr(View::in_order(elements, order, sizes)))
     }
 }
