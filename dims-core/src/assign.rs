@@ -5,8 +5,8 @@ use crate::error::{DimError, unwrap};
 use crate::expr::index::IndexExprs;
 use crate::expr::leaf::{axes_row, meet_axes};
 use crate::expr::{Expr, Operand};
-use crate::kernel::copy::copy_between;
-use crate::kernel::elementwise::{Target, fill, update};
+use crate::kernel::copy::{copy_onto, copy_row};
+use crate::kernel::elementwise::{self, Lowered, fill, update};
 use crate::kernel::isa::Isa;
 use crate::kernel::strided::{AnyStride, UnitStride, Way};
 use crate::kernel::threads;
@@ -23,10 +23,11 @@ use crate::reduce::typed_line;
 use crate::scalar::{Element, Num, Ordered};
 use crate::set::{Dims, Union};
 use crate::storage::axes::{Axis, AxisBlock};
+use crate::storage::elements::Places;
+use crate::storage::source::elements_mut;
 use crate::storage::{Owned, Place};
 use crate::tensor::Computable;
 use alloc::vec::Vec;
-use core::mem::MaybeUninit;
 use smallvec::SmallVec;
 
 /// The new value alone.
@@ -44,32 +45,6 @@ impl<T: Element> BinaryOp<T, T> for Replace {
     }
 }
 
-/// A value where there was none: what is written into new memory.
-#[derive(Clone, Copy)]
-struct Write;
-
-impl ops::Operation for Write {}
-
-impl<T: Element> BinaryOp<New<T>, T> for Write {
-    type Out = New<T>;
-    const NAME: &'static str = "write";
-    #[inline(always)]
-    fn apply<I: Isa>(&self, _: New<T>, new: T) -> New<T> {
-        New(MaybeUninit::new(new))
-    }
-}
-
-/// A place that may have no value yet.
-#[derive(Clone, Copy, Debug)]
-#[repr(transparent)]
-struct New<T: Copy>(MaybeUninit<T>);
-
-impl<T: Copy> Default for New<T> {
-    fn default() -> Self {
-        New(MaybeUninit::uninit())
-    }
-}
-
 /// Writes the elements of an expression, whose operands have met, into a part of `out`: the one at a position of the loops goes `offset`
 /// elements behind the start, and the position's strides farther.
 ///
@@ -79,24 +54,7 @@ impl<T: Copy> Default for New<T> {
 pub(crate) fn write_into<S: Dims, R: Rank, E: Expr>(
     expr: &E,
     shape: &Shape,
-    out: &mut [E::Elem],
-    offset: usize,
-    strides: &[isize],
-) -> Result<(), DimError> {
-    // SAFETY: the same elements, which have values, as such that may have none; they are given values alone.
-    let out = unsafe { &mut *(core::ptr::from_mut(out) as *mut [MaybeUninit<E::Elem>]) };
-    write_new::<S, R, E>(expr, shape, out, offset, strides)
-}
-
-/// As [`write_into`], into memory whose elements have no values yet.
-///
-/// # Panics
-///
-/// If a place does not lie in `out`.
-pub(crate) fn write_new<S: Dims, R: Rank, E: Expr>(
-    expr: &E,
-    shape: &Shape,
-    out: &mut [MaybeUninit<E::Elem>],
+    out: Places<'_, E::Elem>,
     offset: usize,
     strides: &[isize],
 ) -> Result<(), DimError> {
@@ -104,15 +62,9 @@ pub(crate) fn write_new<S: Dims, R: Rank, E: Expr>(
     if sizes.contains(&0) {
         return Ok(());
     }
-    let reach = |sign: i128| -> i128 {
-        let last = sizes.iter().zip(strides).map(|(&size, &stride)| (size as i128 - 1) * stride as i128);
-        offset as i128 + last.filter(|reach| reach * sign > 0).sum::<i128>()
-    };
-    assert!(reach(-1) >= 0 && reach(1) < out.len() as i128, "every place lies in the memory");
     let order: SmallVec<[usize; 8]> = (0..sizes.len()).collect();
     let mut rows = Rows::new(sizes.len());
     rows.push().copy_from_slice(strides);
-    let start = out.as_mut_ptr().wrapping_add(offset);
     if let Some(raw) = expr.in_memory::<S>() {
         let axes = raw.named.iter().chain(&raw.positional);
         axes.zip(rows.push()).for_each(|(axis, stride)| *stride = axis.stride);
@@ -121,23 +73,14 @@ pub(crate) fn write_new<S: Dims, R: Rank, E: Expr>(
         record(|| Step::Copy { reason: "part of the result", loops: Loops::new::<E::Elem>(&nest, len, 1) });
         let mut operands = nest.operands();
         let to = operands.next_row();
-        // SAFETY: the expression is these elements, one at each position of the loops; every position is a place in `out`, as was asserted,
-        // which is borrowed exclusively, and where any bytes are a value.
-        unsafe { copy_between(raw.start.cast(), operands.next_row(), start, to.strides, &nest.sizes) };
+        copy_row(raw.elements, operands.next_row(), out, offset, (to.strides, &nest.sizes));
         return Ok(());
     }
     expr.rows::<S, R>(shape, &mut rows);
     let nest = Nest::map(sizes, &order, &rows);
     let len = nest.positions();
     record(|| Step::Elementwise { expression: expr.describe(), loops: Loops::new::<E::Elem>(&nest, len, 1) });
-    let lower = |nest| {
-        let mut operands = Nest::operands(nest);
-        // SAFETY: every position of the loops is an element of `out`, as was asserted, which is borrowed exclusively; and `New` is
-        // another name for what `out` holds.
-        let target = unsafe { Target::new(start.cast::<New<E::Elem>>(), operands.next_row(), ()) };
-        (expr.kernel::<AnyStride>(&mut operands), target)
-    };
-    update(&nest, &mut Parts::new(), lower, Write)
+    elementwise::write(&nest, &mut Parts::new(), out, offset, |operands| expr.kernel::<AnyStride>(operands))
 }
 
 /// What is assigned has no dims besides those of the place; scatters into computed places may have more.
@@ -196,17 +139,14 @@ impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Place<'_, T, S, R, X> {
         self.indices().rows::<S, R>(&shape, &mut rows);
         value.rows::<S, R>(&shape, &mut rows);
         let nest = Nest::map(sizes, order, &rows);
-        let start = self.as_mut_ptr();
+        let (place, indices) = self.elements();
         let lower = |nest| {
             let mut operands = Nest::operands(nest);
             let row = operands.next_row();
-            let indices = self.indices().kernels(&mut operands);
-            // SAFETY: the loops have the sizes of the place's axes (they met, and positional ones were compared), so their
-            // positions are elements of the memory that the place borrows exclusively; active indices are checked.
-            let target = unsafe { Target::new(start, row, indices) };
-            (value.kernel::<AnyStride>(&mut operands), target)
+            let indices = indices.kernels(&mut operands);
+            Lowered { row, indices, value: value.kernel::<AnyStride>(&mut operands) }
         };
-        update(&nest, &mut Parts::new(), lower, op)
+        update(&nest, &mut Parts::new(), place, lower, op)
     }
 }
 
@@ -272,19 +212,13 @@ pub(crate) fn fill_typed<S: Dims, E: Expr>(
         return Ok(false);
     }
     let nest = Nest::typed_line(places.len(), operands);
-    // SAFETY: `MaybeUninit` is laid out as the element, and only elements are written.
-    let places = unsafe { core::slice::from_raw_parts_mut(places.as_mut_ptr().cast(), places.len()) };
-    fill_along::<UnitStride, _>(expr, &nest, places)?;
+    fill_along::<UnitStride, _>(expr, &nest, places.into())?;
     Ok(true)
 }
 
 /// Writes an expression into places along one loop.
 #[inline(always)]
-fn fill_along<W: Way, E: Expr>(
-    expr: &E,
-    nest: &Nest,
-    places: &mut [MaybeUninit<E::Elem>],
-) -> Result<(), DimError> {
+fn fill_along<W: Way, E: Expr>(expr: &E, nest: &Nest, places: Places<'_, E::Elem>) -> Result<(), DimError> {
     record(|| Step::Elementwise {
         expression: expr.describe(),
         loops: Loops::new::<E::Elem>(nest, places.len(), 1),
@@ -295,9 +229,7 @@ fn fill_along<W: Way, E: Expr>(
 impl<T: Element, S: Dims, R: Rank> Named<T, S, R> {
     /// The tensor as a place to assign to.
     pub fn as_place(&mut self) -> Place<'_, T, S, R> {
-        let (named, positional, origin) = (*self.expr.named(), *self.expr.positional(), self.expr.origin());
-        // SAFETY: the axes of an owned tensor reach its elements alone, and the tensor is borrowed exclusively.
-        unsafe { Place::new(self.expr.as_mut_ptr(), named, positional, (), origin) }
+        Place::from(&mut self.expr)
     }
 
     /// Replaces the elements by those of `value`, which is broadcast along the dims that it does not have.
@@ -404,11 +336,10 @@ pub trait OrderInto: Computable {
         if L::SAYS {
             dims.said(&tensor.shape()?)?;
         }
-        let (start, axes) = out.raw_mut();
+        let (place, axes) = elements_mut(out);
         if let Some((from, len)) = Ordering::<Self::Dims, Self::Rank, L>::same_layout(&tensor.expr, &axes) {
-            // SAFETY: both are contiguous in the same order of axes with the same sizes, which multiply to `len`; `out` is
-            // borrowed exclusively, so that the tensor's elements are others.
-            unsafe { core::ptr::copy_nonoverlapping(from, start, len) };
+            // Both are contiguous in the same order of axes with the same sizes.
+            place.line(len).copy_from_slice(from.line(0, len));
             return Ok(());
         }
         if let Some(operands) = const { Ordering::<Self::Dims, Self::Rank, L>::typed::<Self::Expr>() } {
@@ -418,9 +349,7 @@ pub trait OrderInto: Computable {
                 && threads::parts(len) <= 1
             {
                 let nest = Nest::typed_line(len, operands);
-                // SAFETY: as below.
-                let places = unsafe { core::slice::from_raw_parts_mut(start.cast(), len) };
-                return fill_along::<UnitStride, _>(&tensor.expr, &nest, places);
+                return fill_along::<UnitStride, _>(&tensor.expr, &nest, place.line(len).into());
             }
         } else if let Some((like, len, operands)) =
             Ordering::<Self::Dims, Self::Rank, L>::in_line(&tensor.expr)
@@ -428,10 +357,8 @@ pub trait OrderInto: Computable {
             && threads::parts(len) <= 1
         {
             let nest = Nest::line(len, operands);
-            // SAFETY: `out` has as many elements, contiguous in the same order, which it borrows exclusively. They are valid, and
-            // written alone.
-            let places = unsafe { core::slice::from_raw_parts_mut(start.cast(), len) };
-            return fill_along::<AnyStride, _>(&tensor.expr, &nest, places);
+            // `out` has as many elements, contiguous in the same order.
+            return fill_along::<AnyStride, _>(&tensor.expr, &nest, place.line(len).into());
         }
         let mut shape = Shape::new::<Self::Dims, Self::Rank>();
         tensor.meet(&mut shape)?;
@@ -449,18 +376,15 @@ pub trait OrderInto: Computable {
         let row = operands.next_row();
         if Self::Expr::MEMORY.is_some() && row.strides.last() == Some(&1) {
             let (from, _) = tensor.expr.memory();
-            // SAFETY: as below, and the tensor is nothing but elements in memory along the loops.
-            unsafe { copy_between(from, operands.next_row(), start, row.strides, &nest.sizes) };
+            copy_onto(from, operands.next_row(), place, row, &nest.sizes);
             return Ok(());
         }
         let lower = |nest| {
             let mut operands = Nest::operands(nest);
-            // SAFETY: the loops along each axis of `out` multiply to its size, so every position is one of its elements,
-            // which it borrows exclusively.
-            let target = unsafe { Target::new(start, operands.next_row(), ()) };
-            (tensor.expr.kernel::<AnyStride>(&mut operands), target)
+            let row = operands.next_row();
+            Lowered { row, indices: (), value: tensor.expr.kernel::<AnyStride>(&mut operands) }
         };
-        update(&nest, &mut Parts::new(), lower, Replace)
+        update(&nest, &mut Parts::new(), place, lower, Replace)
     }
 }
 

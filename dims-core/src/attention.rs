@@ -4,7 +4,7 @@ use crate::dim::DimList;
 use crate::error::{DimError, unwrap};
 use crate::expr::{Expr, Factors, Operand, Scalar, computed_factor};
 use crate::kernel::Kernel;
-use crate::kernel::attention::{Lowered, Strides, Work, attend};
+use crate::kernel::attention::{Lowered, Work, attend};
 use crate::kernel::strided::AnyStride;
 use crate::kernel::threads;
 use crate::named::Named;
@@ -21,7 +21,6 @@ use crate::storage::Owned;
 use crate::tensor::{AsTensor, Computable};
 use alloc::string::String;
 use alloc::vec::Vec;
-use core::any::TypeId;
 use smallvec::SmallVec;
 
 /// The dims of queries and keys.
@@ -227,9 +226,9 @@ where
     shape.finish()?;
     shape.all_said(&features)?;
     shape.all_said(&over)?;
-    let q = in_memory::<All<Q, K, V>, Q::Dims, _, <Q::Elem as Real>::Wide>(&q, &shape)?;
-    let k = in_memory::<All<Q, K, V>, K::Dims, _, <Q::Elem as Real>::Wide>(&k, &shape)?;
-    let v = in_memory::<All<Q, K, V>, V::Dims, _, <Q::Elem as Real>::Wide>(&v, &shape)?;
+    let q = in_memory::<All<Q, K, V>, Q::Dims, _>(&q, &shape)?;
+    let k = in_memory::<All<Q, K, V>, K::Dims, _>(&k, &shape)?;
+    let v = in_memory::<All<Q, K, V>, V::Dims, _>(&v, &shape)?;
     let axes = Axes {
         kept: Of::<X, All<Q, K, V>>::AXES.as_slice(),
         features: listed::<F, All<Q, K, V>>(),
@@ -273,10 +272,10 @@ struct Axes {
 }
 
 /// An operand with the dims `S` in memory, in the type that is computed with.
-fn in_memory<'e, U: Dims, S: Dims, E: Expr<Elem: Real>, W: Real>(
+fn in_memory<'e, U: Dims, S: Dims, E: Expr<Elem: Real>>(
     expr: &'e E,
     shape: &Shape,
-) -> Result<contract::Operand<'e, W>, DimError> {
+) -> Result<contract::Operand<'e, <E::Elem as Real>::Wide>, DimError> {
     if Of::<S, U>::AXES.as_slice().iter().any(|&axis| shape.size(axis) == 0) {
         // Arrays without an element have the stride 0 along all axes, as if one element were repeated; but there is none to convert.
         return Ok(contract::Operand::owned(Vec::new(), &[], shape.sizes()));
@@ -289,12 +288,7 @@ fn in_memory<'e, U: Dims, S: Dims, E: Expr<Elem: Real>, W: Real>(
         computed_factor::<U, Rank0, _>(expr, shape, &mut factors)?;
     }
     let operand = factors.operands.pop().expect("a factor is one operand");
-    debug_assert!(TypeId::of::<<E::Elem as Real>::Wide>() == TypeId::of::<W>());
-    operand.converted(shape.sizes(), |value| {
-        let wide = value.widen();
-        // SAFETY: both are the same type, as was asserted: `W` is what the caller calls `Wide`.
-        unsafe { core::mem::transmute_copy(&wide) }
-    })
+    operand.converted(shape.sizes(), Real::widen)
 }
 
 fn planned<U: Dims, W: Real, M: Expr<Elem = bool>, B: Expr<Elem: Real<Wide = W>>>(
@@ -349,7 +343,9 @@ fn planned<U: Dims, W: Real, M: Expr<Elem = bool>, B: Expr<Elem: Real<Wide = W>>
         values: pair(v.strides(), &out, &values),
         nest: &nest,
         query: counts[0] + counts[1] - 1,
-        strides: Strides { q: q.start(), k: k.start(), v: v.start() },
+        q: q.elements(),
+        k: k.elements(),
+        v: v.elements(),
         scale,
     };
     let parallel =

@@ -127,8 +127,7 @@ impl<T, D: Dimension + NdRank> IntoTensor for Array<T, D> {
             return Err(error);
         }
         let (data, start) = self.into_raw_vec_and_offset();
-        // SAFETY: ndarray guarantees that every index within the shape is an element of the vector, counted from the offset.
-        Ok(Named::from_expr(unsafe { Owned::strided(data, start.unwrap_or(0), axes, [], origin) }))
+        Ok(Named::from_expr(Owned::strided(data, start.unwrap_or(0), axes, [], origin)))
     }
 }
 

@@ -210,8 +210,8 @@ fn build<T: Element, D: SizedDims>(sizes: &[(DimKey, usize)], data: Vec<T>) -> N
         axis.stride += stride;
         stride *= *size as isize;
     }
-    // SAFETY: `data` has one element for each position along the dims as written, the last one fastest.
-    Named::from_expr(unsafe { Owned::strided(data, 0, axes, [], None) })
+    // (There is one element for each position along the dims as written, the last one fastest.)
+    Named::from_expr(Owned::strided(data, 0, axes, [], None))
 }
 
 /// A tensor with the value of `f` at each position, given the indices in the order in which the dims are written.

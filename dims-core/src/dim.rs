@@ -373,6 +373,7 @@ impl<C: DimList, K: DimList> DimList for Joined<C, K> {
 
 /// The anchor of a local dim's lifetime. For `dims!` alone.
 #[doc(hidden)]
+#[expect(unsafe_code, reason = "the brand is `generativity`'s; no memory is accessed")]
 pub fn anchor<'id>() -> Id<'id> {
     // SAFETY: the brand that `generativity` trusts is made by `tie`; nothing in this crate relies on its uniqueness for
     // memory safety: sizes are checked whenever two tensors meet.
@@ -381,6 +382,7 @@ pub fn anchor<'id>() -> Id<'id> {
 
 /// Ties a local dim's lifetime to its anchor and to the scope's end. For `dims!` alone.
 #[doc(hidden)]
+#[expect(unsafe_code, reason = "as for `anchor`")]
 pub fn tie<'id>(anchor: &'id Id<'id>) -> LifetimeBrand<'id> {
     // SAFETY: as in `anchor`. The value has drop glue, so the lifetime ends between its drop and the anchor's, which no
     // other execution of `dims!` shares.

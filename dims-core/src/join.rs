@@ -1,6 +1,6 @@
 //! Joining tensors: `concat` along a dim that they have, `stack` along a new one.
 
-use crate::assign::write_new;
+use crate::assign::write_into;
 use crate::brand::DimInfo;
 use crate::dim::DimRef;
 use crate::error::{DimError, unwrap};
@@ -10,7 +10,7 @@ use crate::reduce::evaluate_in;
 use crate::set::rename::Has;
 use crate::set::{Dims, DimsOf, Keys, Right, Union, Verdict};
 use crate::storage::Owned;
-use crate::storage::memory::reserve;
+use crate::storage::memory::InParts;
 use crate::tensor::{AsTensor, Computable, NamedOf};
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -134,20 +134,15 @@ fn side_by_side<A: Computable>(
         let (part, shape) = parts.remove(0);
         return evaluate_in::<A::Dims, A::Rank, _>(part.expr, &shape, &order);
     }
-    let covered: usize = parts.iter().map(|(_, shape)| shape.sizes().iter().product::<usize>()).sum();
-    assert_eq!(covered, len, "the parts are the whole result");
-    let mut out = reserve(len).map_err(|_| too_large())?;
+    let mut out = InParts::of(len).map_err(|_| too_large())?;
     let mut start = 0;
     for (part, shape) in parts {
         let (strides, next) = place(&shape);
-        let places = &mut out.spare_capacity_mut()[..len];
-        write_new::<A::Dims, A::Rank, _>(&part.expr, &shape, places, start, &strides)?;
+        write_into::<A::Dims, A::Rank, _>(&part.expr, &shape, out.places(), start, &strides)?;
         start += next;
     }
-    // SAFETY: each part wrote a place for each of its elements; no two parts share one, as each starts behind the one before along the axis on
-    // which they lie side by side; and together they have `len` elements, as was asserted.
-    unsafe { out.set_len(len) };
-    Ok(out)
+    // (No two parts share a place: each starts behind the one before along the axis on which they lie side by side.)
+    Ok(out.finish())
 }
 
 /// A tensor stacked along a new dim.

@@ -1,6 +1,8 @@
 //! The types, expressions, plans and kernels of `typed-dims`. Use that crate; this one holds what it re-exports.
 
 #![no_std]
+// Memory is accessed in `storage` and `kernel` alone; what else is unsafe says so, and why.
+#![deny(unsafe_code)]
 
 #[macro_use]
 extern crate alloc;
@@ -30,6 +32,7 @@ pub mod file;
 #[cfg(any(feature = "candle", feature = "image", feature = "mdarray", feature = "nalgebra"))]
 pub mod foreign;
 pub mod join;
+#[allow(unsafe_code)]
 mod kernel;
 pub mod laid;
 pub mod linalg;
@@ -61,6 +64,7 @@ pub mod show;
 pub mod signature;
 pub mod size;
 pub mod sort;
+#[allow(unsafe_code)]
 pub mod storage;
 pub mod stream;
 pub mod tensor;

@@ -209,7 +209,7 @@ pub trait LinearAlgebra: Computable {
         let mut strides: SmallVec<[isize; 8]> = old.iter().map(step).collect();
         strides[position(&shape, rows.info())] += step(&columns.info().key());
         strides.extend(steps[new.len()..].iter().copied());
-        write_into::<Self::Dims, Self::Rank, _>(&tensor.expr, &shape, &mut data, 0, &strides)?;
+        write_into::<Self::Dims, Self::Rank, _>(&tensor.expr, &shape, data[..].as_mut().into(), 0, &strides)?;
         let owned = Owned::<_, Y, Self::Rank>::contiguous(data, &sizes);
         Named::<_, Y, Self::Rank, _>::from_expr(owned).try_eval()
     }

@@ -161,7 +161,7 @@ pub(crate) fn along_lines<A: Computable, D: DimList, W: Along<A::Elem>>(
     let order = AxisList::in_memory_of::<A::Dims, A::Rank>().as_slice();
     let kept = order.len() - along.len();
     if order[kept..].iter().all(|axis| along.contains(axis)) {
-        return along_axes(tensor, kept, order.len(), work);
+        return along_axes(tensor, order, &order[kept..], work);
     }
     let lines = Lines::of::<A, D>(tensor)?;
     let len = lines.len();

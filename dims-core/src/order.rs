@@ -14,9 +14,9 @@ use crate::reduce::{collect_typed, evaluate_in, typed_line};
 use crate::set::list::List;
 use crate::set::remove::{Left, Missing, Removal, RemoveAll, Twice};
 use crate::set::{Bound, Dims, Keys, MAX_DIMS, NamedOnce, Verdict};
-use crate::storage::Owned;
 use crate::storage::array::array;
 use crate::storage::axes::Axis;
+use crate::storage::{Elements, Owned};
 use crate::tensor::{Computable, NamedOf};
 use crate::tuples::{each_tuple, fold_back, nested};
 use alloc::vec::Vec;
@@ -294,7 +294,10 @@ impl<S: Dims, R: Rank, L: OrderList> Ordering<S, R, L> {
 
     /// Where the elements are, and how many, if they lie in memory as in an array with these axes, contiguously.
     #[inline(always)]
-    pub(crate) fn same_layout<E: Expr>(expr: &E, out: &[Axis]) -> Option<(*const E::Elem, usize)> {
+    pub(crate) fn same_layout<'e, E: Expr>(
+        expr: &'e E,
+        out: &[Axis],
+    ) -> Option<(Elements<'e, E::Elem>, usize)> {
         if !Self::PLAIN || E::MEMORY.is_none() {
             return None;
         }

@@ -171,6 +171,14 @@ fn finished<T, S: Dims, R: Rank>(data: Vec<T>, kept: &[usize], sizes: &[usize]) 
     Named::from_expr(Owned::laid_out(data, &sizes))
 }
 
+/// As [`finished`], for elements that lie in another order of the axes that are left, all of which are dims.
+fn finished_in<T, S: Dims, R: Rank>(data: Vec<T>, order: &[usize], sizes: &[usize]) -> Named<T, S, R> {
+    // Sets are sorted, so the dims that are left stand in the order in which they stood among all.
+    let own: Order = order.iter().map(|axis| order.iter().filter(|&other| other < axis).count()).collect();
+    let sizes: Order = order.iter().map(|&axis| sizes[axis]).collect();
+    Named::from_expr(Owned::in_order(data, &own, &sizes))
+}
+
 /// A sum: a contraction where the expression is a product whose factors lack dims of one another, else one fused pass.
 #[inline]
 pub(crate) fn sum<A, D, X>(tensor: A) -> Result<Reduced<A::Elem, A, X>, DimError>
@@ -199,6 +207,12 @@ where
         if contract::is_worthwhile(&supports, sizes, kept) {
             let mut factors = Factors { scale: A::Elem::ONE, operands: SmallVec::new() };
             tensor.expr.factors::<A::Dims, A::Rank>(&shape, &mut factors)?;
+            if A::Rank::N == 0 {
+                let order = contract::order_of_result(&factors.operands, &supports, sizes, kept);
+                let data = contract::contract(factors.operands, factors.scale, sizes, &order)
+                    .map_err(|error| shape.blame(error, kept))?;
+                return Ok(finished_in(data, &order, sizes));
+            }
             let data = contract::contract(factors.operands, factors.scale, sizes, kept)
                 .map_err(|error| shape.blame(error, kept))?;
             return Ok(finished(data, kept, sizes));
@@ -208,6 +222,8 @@ where
 }
 
 /// Evaluates, and works along one dim, block by block.
+///
+/// Elements that the expression owns are worked on where they are, in the order in which they lie; the result else lies as results do.
 pub(crate) fn along<A, D, X, W>(tensor: A, dim: D, work: W) -> Result<Evaluated<A>, DimError>
 where
     A: Computable,
@@ -218,12 +234,17 @@ where
     let key = dim.info().key();
     let axis = A::Dims::KEYS.position(&key).expect("the dim is one of the tensor's");
     let order = AxisList::in_memory_of::<A::Dims, A::Rank>().as_slice();
-    let at = order.iter().position(|&own| own == axis).expect("the dim is one of the axes");
-    along_axes(tensor, at, at + 1, work)
+    along_axes(tensor, order, &[axis], work)
 }
 
-/// Evaluates, and works along the axes from the `first` to before the `end` of those of a result as they lie in memory, block by block.
-pub(crate) fn along_axes<A, W>(tensor: A, first: usize, end: usize, work: W) -> Result<Evaluated<A>, DimError>
+/// Evaluates, and works along the axes `along`, which are neighbours in `order`, block by block; the result lies in this order, or in that of
+/// the elements whose place it takes if `along` is one axis.
+pub(crate) fn along_axes<A, W>(
+    tensor: A,
+    order: &[usize],
+    along: &[usize],
+    work: W,
+) -> Result<Evaluated<A>, DimError>
 where
     A: Computable,
     W: Along<A::Elem>,
@@ -232,18 +253,26 @@ where
     let mut shape = Shape::new::<A::Dims, A::Rank>();
     tensor.meet(&mut shape)?;
     let sizes = shape.sizes();
-    let order = AxisList::in_memory_of::<A::Dims, A::Rank>().as_slice();
     let len = shape.volume(order.iter().copied(), size_of::<A::Elem>())?;
+    let mut expr = tensor.expr;
+    let mut rows = Rows::new(sizes.len());
+    expr.rows::<A::Dims, A::Rank>(&shape, &mut rows);
+    let lying = if A::Expr::OWNS && along.len() == 1 { rows.as_they_lie(order, sizes) } else { None };
+    let order = match &lying {
+        Some(lying) if expr.place::<A::Elem, A::Dims, A::Rank>(lying, len).is_some() => lying,
+        _ => order,
+    };
+    let first = order.iter().position(|axis| along.contains(axis)).expect("the axes are among the tensor's");
+    let end = first + along.len();
     let volume = |axes: &[usize]| axes.iter().map(|&axis| sizes[axis]).product::<usize>();
     let (line, inner) = (volume(&order[first..end]), volume(&order[end..]));
-    let data = match tensor.expr.into_contiguous(order) {
+    let data = match expr.into_contiguous(order) {
         Ok(mut data) => {
             scan::in_place(&mut data, line * inner, inner, threads::parts(len), work);
             data
         }
-        Err(expr) => {
-            let mut rows = Rows::new(sizes.len());
-            expr.rows::<A::Dims, A::Rank>(&shape, &mut rows);
+        Err(mut expr) => {
+            let own = expr.place::<A::Elem, A::Dims, A::Rank>(order, len);
             let nest = Nest::blocks(sizes, &order[..first], &order[first..], &rows);
             let parts = <A::Expr as Expr>::Kernel::<'_, AnyStride>::PARALLEL && nest.outer > 0;
             let threads = if parts { threads::parts(len) } else { 1 };
@@ -255,11 +284,18 @@ where
             });
             let parts = nest.split(0, threads);
             let parts = parts.iter().map(|nest| (expr.kernel::<AnyStride>(&mut nest.operands()), nest));
-            scan::collect(parts, len, inner, work).map_err(|error| shape.blame(error, order))?
+            match own {
+                None => scan::collect(parts, len, inner, work).map_err(|error| shape.blame(error, order))?,
+                Some(place) => {
+                    scan::replace(parts, &place, len, inner, work)
+                        .map_err(|error| shape.blame(error, order))?;
+                    expr.into_place(&place).expect("the expression owns what is at this place")
+                }
+            }
         }
     };
     let sizes: Order = order.iter().map(|&axis| sizes[axis]).collect();
-    Ok(Named::from_expr(Owned::laid_out(data, &sizes)))
+    Ok(Named::from_expr(Owned::in_order(data, order, &sizes)))
 }
 
 /// The elements of an expression over the dims `S`, as results lie in memory.

@@ -297,10 +297,9 @@ where
     // Outermost, so that what meets in one place comes in the order of the dims as named.
     let order = Scattered::<V, D>::ORDER.as_slice();
     let indices = ComputedIndex { index: index.expr, active: true, target, rest: () };
-    // SAFETY: each axis has the size and the stride of the result's, or stays where it is; the index is checked against its axis.
-    // The result is borrowed exclusively.
+    let selected = [Axis::new(places, target.stride)];
     let mut place: Place<'_, A::Elem, V, Rank0, _> =
-        unsafe { Place::new(out.as_mut_ptr(), axes, [], indices, None) };
+        Place::within(&mut out, axes, [], (indices, &selected), None);
     place.update_in(order, tensor, op)?;
     Ok(Named::from_expr(out))
 }

@@ -189,7 +189,7 @@ fn place<S: Dims, R: Rank, E: Expr>(
         strides[axis] = (every * step) as isize;
         step *= size;
     }
-    write_into::<S, R, E>(expr, shape, &mut data, offset, &strides)?;
+    write_into::<S, R, E>(expr, shape, data[..].as_mut().into(), offset, &strides)?;
     Ok(Placed { data, sizes })
 }
 

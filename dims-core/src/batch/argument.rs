@@ -12,8 +12,8 @@ use crate::reduce::Reductions;
 use crate::set::list::List;
 use crate::set::remove::{Left, Missing, Removal, RemoveAll};
 use crate::set::{Bound, Dims, Keys, MAX_DIMS, Union, Verdict};
-use crate::storage::axes::{ABSENT, Axis, AxisBlock};
-use crate::storage::{Owned, View};
+use crate::storage::axes::{ABSENT, Axis};
+use crate::storage::{Elements, Owned, View};
 use crate::tensor::{AsTensor, Computable};
 use core::marker::PhantomData;
 use smallvec::SmallVec;
@@ -53,37 +53,27 @@ where
     fn seal<'h, U: Dims, B: Dims>(held: &'h Held<Self>, further: &Further<U>) -> Param<'h, W, B> {
         const { Route::<A::Dims, W::Dims, U>::fits::<<W::Dims as Dims>::Sealed<B>>() };
         let raw = held.raw();
-        let mut named = <<W::Dims as Dims>::Sealed<B> as Dims>::Axes::filled(Axis::default());
         let own = W::Dims::KEYS.as_slice().len();
-        for (at, axis) in named.as_mut_slice().iter_mut().enumerate() {
-            let from = Route::<A::Dims, W::Dims, U>::FROM[at];
-            *axis = match from {
-                ABSENT => Axis::new(further.sizes()[at - own], 0),
-                from => raw.named[from],
-            };
-        }
-        let mut positional = <W::Rank as Rank>::Axes::filled(Axis::default());
-        positional.as_mut_slice().copy_from_slice(&raw.positional);
-        let start = <A::Elem as IsElem<W::Elem>>::elements(raw.start);
-        // SAFETY: each axis is one of the argument's, once, or has the stride 0, so every position is one of the argument's; where
-        // an axis is empty here but not in the argument, nothing is read.
-        Named::from_expr(unsafe { View::new(start, named, positional, (), raw.origin) })
+        raw_view(raw, &Route::<A::Dims, W::Dims, U>::FROM, |at| further.sizes()[at - own])
     }
 
     #[inline]
     fn alone(held: &Held<Self>) -> Alone<'_, W> {
         let raw = held.raw();
         assert_eq!(A::Dims::KEYS.as_slice().len(), W::Dims::KEYS.as_slice().len(), "no further dims");
-        let mut named = <W::Dims as Dims>::Axes::filled(Axis::default());
-        for (axis, &from) in named.as_mut_slice().iter_mut().zip(&Route::<A::Dims, W::Dims, ()>::FROM) {
-            *axis = raw.named[from];
-        }
-        let mut positional = <W::Rank as Rank>::Axes::filled(Axis::default());
-        positional.as_mut_slice().copy_from_slice(&raw.positional);
-        let start = <A::Elem as IsElem<W::Elem>>::elements(raw.start);
-        // SAFETY: the axes are those of the argument.
-        Named::from_expr(unsafe { View::new(start, named, positional, (), raw.origin) })
+        raw_view(raw, &Route::<A::Dims, W::Dims, ()>::FROM, |_| unreachable!("there are no further dims"))
     }
+}
+
+/// An argument as a view whose axis `at` is the argument's axis `from[at]`, or one along which nothing varies.
+#[inline]
+fn raw_view<'a, T: IsElem<W>, W, S: Dims, R: Rank>(
+    raw: Raw<'a, T>,
+    from: &[usize],
+    sizes: impl Fn(usize) -> usize,
+) -> Named<W, S, R, View<'a, W, S, R>> {
+    let elements = T::elements(raw.elements);
+    Named::from_expr(View::permuted(elements, (&raw.named, &raw.positional), from, sizes, raw.origin))
 }
 
 /// No further dims: what a parameter without `Rest` takes in a function that names `Rest<B>` itself.
@@ -107,13 +97,15 @@ type ListOf<W> = <<W as Example>::Dims as Dims>::List;
 pub trait IsElem<T>: Sized {
     /// The same pointer.
     #[doc(hidden)]
-    fn elements(start: *const Self) -> *const T;
+    fn elements(own: Elements<'_, Self>) -> Elements<'_, T>
+    where
+        Self: Sized;
 }
 #[diagnostic::do_not_recommend]
 impl<T> IsElem<T> for T {
     #[inline(always)]
-    fn elements(start: *const T) -> *const T {
-        start
+    fn elements(own: Elements<'_, T>) -> Elements<'_, T> {
+        own
     }
 }
 
@@ -146,7 +138,7 @@ impl<A: Computable> Held<A> {
     }
 
     #[inline]
-    pub(crate) fn raw(&self) -> Raw<A::Elem> {
+    pub(crate) fn raw(&self) -> Raw<'_, A::Elem> {
         let raw = match &self.0 {
             Holding::AsItCame(expr) => expr.in_memory::<A::Dims>(),
             Holding::Computed(owned) => owned.in_memory::<A::Dims>(),

@@ -239,10 +239,6 @@ impl Sealed<'_> {
         Ok(())
     }
 
-    fn offset(&self, at: &[usize]) -> isize {
-        self.axes[self.seen..].iter().zip(at).map(|(axis, &at)| at as isize * axis.stride).sum()
-    }
-
     fn size(&self, id: u64) -> Option<usize> {
         let keys = self.keys.as_slice()[..self.seen].iter();
         keys.zip(self.axes).find(|(key, _)| key.id == id).map(|(_, axis)| axis.size)
@@ -268,13 +264,7 @@ macro_rules! tensors {
             }
 
             fn one(&self, at: &[usize]) -> Self::One {
-                let axes = self.expr.named().as_slice();
-                let start = self.expr.as_ptr().wrapping_offset(Sealed { keys: S::KEYS, axes, seen: V::Axes::LEN }.offset(at));
-                let mut named = V::Axes::filled(Axis::default());
-                named.as_mut_slice().copy_from_slice(&axes[..V::Axes::LEN]);
-                // SAFETY: the positions behind the rest are those of its axes, as `try_map_each` has met them; with one of them
-                // fixed, the other axes are those of the tensor, which is borrowed for `'a`.
-                Named::from_expr(unsafe { View::new(start, named, *self.expr.positional(), (), self.expr.origin()) })
+                Named::from_expr(self.expr.view().at_last(at))
             }
 
             fn size(&self, id: u64) -> Option<usize> {

@@ -12,7 +12,7 @@ use crate::scalar::Element;
 use crate::set::list::List;
 use crate::set::union::Sort;
 use crate::set::{Dims, DimsOf, MAX_DIMS, Union, Verdict};
-use crate::storage::axes::{Axis, AxisBlock, permuted};
+use crate::storage::axes::{Axis, AxisBlock};
 use crate::storage::{Owned, View};
 
 /// Elements in memory, whose dims can be sealed and unsealed.
@@ -54,7 +54,7 @@ impl<'a, T, S: Dims, R: Rank, X: Dims> Seal<S, X> for &'a Owned<T, S, R> {
     }
 
     fn with_dims(self, from: &[usize; MAX_DIMS], sizes: impl Fn(usize) -> usize) -> View<'a, T, X, R> {
-        view(self.as_ptr(), permuted(self.named(), from, sizes), *self.positional(), self.origin())
+        self.view().with_dims(from, sizes)
     }
 }
 
@@ -66,7 +66,7 @@ impl<'a, T, S: Dims, R: Rank, X: Dims> Seal<S, X> for View<'a, T, S, R> {
     }
 
     fn with_dims(self, from: &[usize; MAX_DIMS], sizes: impl Fn(usize) -> usize) -> View<'a, T, X, R> {
-        view(self.as_ptr(), permuted(self.named(), from, sizes), *self.positional(), self.origin())
+        View::with_dims(&self, from, sizes)
     }
 }
 
@@ -78,18 +78,8 @@ impl<'a, T, S: Dims, R: Rank, X: Dims> Seal<S, X> for &View<'a, T, S, R> {
     }
 
     fn with_dims(self, from: &[usize; MAX_DIMS], sizes: impl Fn(usize) -> usize) -> View<'a, T, X, R> {
-        (*self).with_dims(from, sizes)
+        View::with_dims(self, from, sizes)
     }
-}
-
-fn view<'a, T, X: Dims, R: Rank>(
-    start: *const T,
-    named: X::Axes,
-    positional: R::Axes,
-    origin: Origin,
-) -> View<'a, T, X, R> {
-    // SAFETY: the axes are those of a view or of a borrowed tensor, in another order.
-    unsafe { View::new(start, named, positional, (), origin) }
 }
 
 /// The dims in `D` as a set.

@@ -12,7 +12,8 @@ use crate::set::list::List;
 use crate::set::union::Merge;
 use crate::set::{Dims, DimsOf};
 use crate::storage::axes::{Axis, AxisBlock};
-use crate::storage::view::Leaf;
+use crate::storage::source;
+use crate::storage::view::{Leaf, Read};
 use crate::storage::{Place, View};
 use crate::tuples::{each_tuple, fold, nested};
 use core::panic::Location;
@@ -174,9 +175,6 @@ where
 /// A tensor that an array of `T` is bound as: a view of it.
 pub type Bound<'a, T, X, Q, I> = Named<T, X, Q, View<'a, T, X, Q, I>>;
 
-/// What binders make of a source: how far the first element moves, the axes, and the computed indices.
-type Parts<X, Q, I> = (isize, <X as Dims>::Axes, <Q as Rank>::Axes, I);
-
 const NO_AXES: <() as Dims>::Axes = [];
 
 /// Reads binders for axes.
@@ -186,7 +184,7 @@ fn read<B: Binds<R, S, X, Q, I>, R, S: Dims, X: Dims, Q: Rank, I>(
     axes: Axes,
     named: &S::Axes,
     origin: Origin,
-) -> Result<Parts<X, Q, I>, DimError> {
+) -> Result<Read<X, Q, I>, DimError> {
     check_rank(axes.len(), <B::Reads as Reading>::Taken::N + B::REST)?;
     let mut out = X::Axes::filled(Axis::default());
     let mut positional = Q::Axes::filled(Axis::default());
@@ -194,7 +192,7 @@ fn read<B: Binds<R, S, X, Q, I>, R, S: Dims, X: Dims, Q: Rank, I>(
     binding.carry::<S>(named)?;
     let indices = binder.bind_all(&mut binding)?;
     let offset = binding.offset;
-    Ok((offset, out, positional, indices))
+    Ok(Read { offset, named: out, positional, indices })
 }
 
 /// Binds the axes of an array to dims.
@@ -244,14 +242,9 @@ pub trait At: Source {
         Self::Elem: Element,
     {
         let origin = Some(Location::caller());
-        let (start, axes) = self.raw();
-        let (offset, named, positional, indices) =
-            read::<B, Self::Rank, (), X, Q, I>(binder, axes, &NO_AXES, origin)?;
-        // SAFETY: the binders split, pick, cut and move along the source's axes, so each position of the new axes is
-        // one of the old ones: see `Binding`. Active indices are checked against the axis that they select from.
-        Ok(Named::from_expr(unsafe {
-            View::new(start.wrapping_offset(offset), named, positional, indices, origin)
-        }))
+        let (elements, axes) = source::elements(self);
+        let read = read::<B, Self::Rank, (), X, Q, I>(binder, axes, &NO_AXES, origin)?;
+        Ok(Named::from_expr(View::bound(elements, read, origin)))
     }
 }
 
@@ -289,11 +282,9 @@ pub trait AtMut: SourceMut {
         Self::Elem: Element,
     {
         let origin = Some(Location::caller());
-        let (start, axes) = self.raw_mut();
-        let (offset, named, positional, indices) =
-            read::<B, Self::Rank, (), X, Q, I>(binder, axes, &NO_AXES, origin)?;
-        // SAFETY: as in `try_at`; the source is borrowed exclusively.
-        Ok(unsafe { Place::new(start.wrapping_offset(offset), named, positional, indices, origin) })
+        let (elements, axes) = source::elements_mut(self);
+        let read = read::<B, Self::Rank, (), X, Q, I>(binder, axes, &NO_AXES, origin)?;
+        Ok(Place::bound(elements, read, origin))
     }
 }
 
@@ -327,13 +318,10 @@ impl<T: Element, S: Dims, R: Rank, E> Named<T, S, R, E> {
         E: Leaf<T, S, R>,
     {
         let origin = Some(Location::caller());
-        let (start, named, positional) = self.expr.leaf();
+        let (elements, named, positional) = self.expr.leaf();
         let axes = Axes::from_slice(positional.as_slice());
-        let (offset, named, positional, indices) = read::<B, R, S, X, Q, I>(binder, axes, named, origin)?;
-        // SAFETY: as in `At::try_at`; the dims that the tensor has already keep their axes.
-        Ok(Named::from_expr(unsafe {
-            View::new(start.wrapping_offset(offset), named, positional, indices, origin)
-        }))
+        let read = read::<B, R, S, X, Q, I>(binder, axes, named, origin)?;
+        Ok(Named::from_expr(View::bound(elements, read, origin)))
     }
 }
 
@@ -376,7 +364,7 @@ impl<T: Element, S: Dims, E> Named<T, S, Rank0, E> {
         E: Leaf<T, S, Rank0>,
     {
         let origin = Some(Location::caller());
-        let (start, named, _) = self.expr.leaf();
+        let (elements, named, _) = self.expr.leaf();
         let at = S::KEYS.position(&dim.info().key()).expect("the dim is one of the tensor's");
         let named = named.as_slice();
         if <D as DimRef>::SAYS {
@@ -387,11 +375,8 @@ impl<T: Element, S: Dims, E> Named<T, S, Rank0, E> {
         for (other, (_, axis)) in others.as_mut_slice().iter_mut().zip(kept) {
             *other = *axis;
         }
-        let (offset, named, positional, indices) =
+        let read =
             read::<B, Rank1, O, X, Rank0, I>(binder, Axes::from_slice(&named[at..=at]), &others, origin)?;
-        // SAFETY: as in `At::try_at`; the other dims keep their axes.
-        Ok(Named::from_expr(unsafe {
-            View::new(start.wrapping_offset(offset), named, positional, indices, origin)
-        }))
+        Ok(Named::from_expr(View::bound(elements, read, origin)))
     }
 }

@@ -2,50 +2,14 @@
 
 use crate::error::DimError;
 use crate::rank::*;
-use crate::size::{Dyn, Static};
-use crate::storage::axes::Axis;
-use alloc::vec::Vec;
-use ndarray::{ArrayBase, Data, DataMut, Dimension, Ix0, Ix1, Ix2, Ix3, Ix4, Ix5, Ix6, IxDyn};
-use smallvec::SmallVec;
+use crate::size::Dyn;
+use ndarray::{Dimension, Ix0, Ix1, Ix2, Ix3, Ix4, Ix5, Ix6, IxDyn};
 
-/// How many axes need no allocation.
-const INLINE: usize = 6;
-
-/// Axes as they lie in memory.
-pub type Axes = SmallVec<[Axis; INLINE]>;
+pub use crate::storage::source::{Axes, Nested, Source, SourceMut};
 
 /// A number of axes that only the run knows.
 #[derive(Clone, Copy, Debug)]
 pub struct RankDyn;
-
-/// Something with elements along axes that can be bound.
-///
-/// # Safety
-///
-/// If no axis that [`raw`](Source::raw) returns is empty, then for every position of the axes the pointer offset by the strides is a
-/// valid element for as long as the source is borrowed.
-pub unsafe trait Source {
-    /// The type of the elements.
-    type Elem;
-    /// [`Rank0`] to [`Rank6`], or [`RankDyn`].
-    type Rank;
-    /// The sizes of the axes that rustc knows, as nested pairs; `()` where it knows none of the rest.
-    type Sizes;
-    /// The first element and the axes.
-    #[doc(hidden)]
-    fn raw(&self) -> (*const Self::Elem, Axes);
-}
-
-/// A source whose elements can be changed.
-///
-/// # Safety
-///
-/// As for [`Source`], with exclusive access to distinct elements.
-pub unsafe trait SourceMut: Source {
-    /// The first element and the axes.
-    #[doc(hidden)]
-    fn raw_mut(&mut self) -> (*mut Self::Elem, Axes);
-}
 
 /// The rank of an ndarray dimension type.
 pub trait NdRank: Dimension {
@@ -58,144 +22,6 @@ macro_rules! nd_ranks {
 }
 
 nd_ranks!(Ix0 Rank0, Ix1 Rank1, Ix2 Rank2, Ix3 Rank3, Ix4 Rank4, Ix5 Rank5, Ix6 Rank6, IxDyn RankDyn);
-
-#[inline(always)]
-fn nd_axes(sizes: &[usize], strides: &[isize]) -> Axes {
-    let axes = sizes.iter().zip(strides).map(|(&size, &stride)| Axis::new(size, stride));
-    if sizes.len() > INLINE {
-        return axes.collect();
-    }
-    // For a rank that rustc knows this is straight-line code.
-    let mut inline = [Axis::default(); INLINE];
-    for (own, axis) in inline.iter_mut().zip(axes) {
-        *own = axis;
-    }
-    Axes::from_buf_and_len(inline, sizes.len())
-}
-
-// SAFETY: ndarray guarantees that every index within the shape is an element of the array.
-unsafe impl<S: Data, D: NdRank> Source for ArrayBase<S, D> {
-    type Elem = S::Elem;
-    type Rank = D::Rank;
-    type Sizes = ();
-
-    #[inline(always)]
-    fn raw(&self) -> (*const S::Elem, Axes) {
-        (self.as_ptr(), nd_axes(self.shape(), self.strides()))
-    }
-}
-
-// SAFETY: as above; `as_mut_ptr` makes the elements this array's own.
-unsafe impl<S: DataMut, D: NdRank> SourceMut for ArrayBase<S, D> {
-    #[inline(always)]
-    fn raw_mut(&mut self) -> (*mut S::Elem, Axes) {
-        let start = self.as_mut_ptr();
-        (start, nd_axes(self.shape(), self.strides()))
-    }
-}
-
-macro_rules! slices {
-    ($(($($params:tt)*) $slice:ty, $elem:ty;)*) => {$(
-        // SAFETY: neighbouring elements of a slice lie one apart.
-        unsafe impl<$($params)*> Source for $slice {
-            type Elem = $elem;
-            type Rank = Rank1;
-            type Sizes = ();
-
-            #[inline(always)]
-            fn raw(&self) -> (*const $elem, Axes) {
-                (self.as_ptr(), Axes::from_slice(&[Axis::new(self.len(), 1)]))
-            }
-        }
-
-        // SAFETY: as above.
-        unsafe impl<$($params)*> SourceMut for $slice {
-            #[inline(always)]
-            fn raw_mut(&mut self) -> (*mut $elem, Axes) {
-                let len = self.len();
-                (self.as_mut_ptr(), Axes::from_slice(&[Axis::new(len, 1)]))
-            }
-        }
-    )*};
-}
-
-slices! {
-    (T) [T], T;
-    (T) Vec<T>, T;
-}
-
-/// Fixed-size arrays of numbers, nested to any depth.
-///
-/// # Safety
-///
-/// A value consists of `product of the sizes` elements, one after the other.
-pub unsafe trait Nested {
-    /// The innermost type.
-    type Elem;
-    /// How deep the nesting is.
-    type Rank: Rank;
-    /// The lengths, as nested pairs.
-    type Sizes;
-    /// How many elements a value has.
-    const LEN: usize;
-    /// Appends the lengths.
-    fn sizes(axes: &mut Axes);
-}
-
-macro_rules! scalars {
-    ($($t:ty),*) => {$(
-        // SAFETY: one element.
-        unsafe impl Nested for $t {
-            type Elem = $t;
-            type Rank = Rank0;
-            type Sizes = ();
-            const LEN: usize = 1;
-            fn sizes(_: &mut Axes) {}
-        }
-    )*};
-}
-
-scalars!(i8, i16, i32, i64, isize, u8, u16, u32, u64, usize, f32, f64, bool);
-scalars!(num_complex::Complex32, num_complex::Complex64);
-#[cfg(feature = "half")]
-scalars!(half::f16, half::bf16);
-
-// SAFETY: an array is its elements, one after the other, each of which is `T::LEN` innermost elements.
-unsafe impl<T: Nested, const N: usize> Nested for [T; N] {
-    type Elem = T::Elem;
-    type Rank = <T::Rank as Rank>::Succ;
-    type Sizes = (Static<N>, T::Sizes);
-    const LEN: usize = N * T::LEN;
-
-    fn sizes(axes: &mut Axes) {
-        axes.push(Axis::new(N, T::LEN as isize));
-        T::sizes(axes);
-    }
-}
-
-// SAFETY: as `Nested` says.
-unsafe impl<T: Nested, const N: usize> Source for [T; N] {
-    type Elem = T::Elem;
-    type Rank = <T::Rank as Rank>::Succ;
-    type Sizes = (Static<N>, T::Sizes);
-
-    #[inline(always)]
-    fn raw(&self) -> (*const T::Elem, Axes) {
-        let mut axes = Axes::new();
-        <[T; N]>::sizes(&mut axes);
-        ((self as *const Self).cast(), axes)
-    }
-}
-
-// SAFETY: as `Nested` says.
-unsafe impl<T: Nested, const N: usize> SourceMut for [T; N] {
-    #[inline(always)]
-    fn raw_mut(&mut self) -> (*mut T::Elem, Axes) {
-        let mut axes = Axes::new();
-        <[T; N]>::sizes(&mut axes);
-        ((self as *mut Self).cast(), axes)
-    }
-}
 
 /// The sizes of nested pairs of which nothing is known.
 pub type Unknown = Dyn;

@@ -13,7 +13,8 @@ use crate::plan::shape::Shape;
 use crate::rank::Rank;
 use crate::scalar::{Element, Num};
 use crate::set::{DimKey, Dims};
-use crate::storage::axes::Axis;
+use crate::storage::Elements;
+use crate::storage::axes::{Axis, is_within};
 use alloc::string::String;
 use alloc::vec::Vec;
 use smallvec::SmallVec;
@@ -51,13 +52,8 @@ impl<T: Element> Keyed<T> {
                 named.push((*key, Axis::new(size.unwrap_or(axis.size), stride)));
             }
         }
-        let all = || named.iter().map(|(_, axis)| axis).chain(&positional);
-        if all().all(|axis| axis.size > 0) {
-            let reach = |axis: &Axis| (axis.size as i128 - 1) * axis.stride as i128;
-            let least = start + all().map(reach).filter(|&reach| reach < 0).sum::<i128>();
-            let greatest = start + all().map(reach).filter(|&reach| reach > 0).sum::<i128>();
-            assert!(least >= 0 && greatest < data.len() as i128, "every position is one of the elements");
-        }
+        let all = named.iter().map(|(_, axis)| axis).chain(&positional);
+        assert!(is_within(data.len(), start, all.map(Axis::parts)), "every position is one of the elements");
         Keyed { data, start: start as usize, named, positional }
     }
 
@@ -72,8 +68,9 @@ impl<T: Element> Keyed<T> {
         }
     }
 
-    fn as_ptr(&self) -> *const T {
-        self.data.as_ptr().wrapping_add(self.start)
+    /// The elements, of which the axes reach some.
+    fn elements(&self) -> Elements<'_, T> {
+        Elements::of_slice(&self.data).moved(self.start as isize)
     }
 }
 
@@ -99,9 +96,7 @@ impl<T: Element> Expr for Keyed<T> {
     }
 
     fn kernel<'k, W: Way>(&'k self, operands: &mut Operands<'k>) -> Self::Kernel<'k, W> {
-        // SAFETY: the loops have the sizes of the axes (they met), every position of which is one of the elements, as `new` asserts;
-        // `self` keeps them alive for `'k`.
-        unsafe { Strided::new(self.as_ptr(), operands.next_row(), ()) }
+        Strided::new(self.elements(), operands.next_row(), ())
     }
 
     fn factors<'s, U: Dims, R: Rank>(
@@ -114,8 +109,7 @@ impl<T: Element> Expr for Keyed<T> {
     {
         let mut row = SmallVec::from_elem(0, shape.sizes().len());
         self.row(shape, &mut row);
-        // SAFETY: as in `kernel`.
-        factors.operands.push(unsafe { contract::Operand::borrowed(self.as_ptr(), row) });
+        factors.operands.push(contract::Operand::borrowed(self.elements(), row));
         Ok(())
     }
 

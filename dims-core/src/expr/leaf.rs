@@ -19,11 +19,13 @@ use crate::rank::Rank;
 use crate::scalar::{Element, Num};
 use crate::set::{Dims, Keys, MAX_DIMS};
 use crate::storage::axes::{Axis, AxisBlock};
-use crate::storage::{Owned, View};
+use crate::storage::owned::Freed;
+use crate::storage::{Elements, Owned, View};
 use alloc::string::String;
 use alloc::vec::Vec;
-use core::any::{Any, TypeId};
+use core::any::Any;
 use core::marker::PhantomData;
+use smallvec::SmallVec;
 
 /// Where the dims of an operand stand among those of the loops; a constant, so that it costs nothing at run time.
 struct Embedding<S, U>(PhantomData<(S, U)>);
@@ -61,6 +63,20 @@ pub(crate) fn axes_row<S: Dims, U: Dims>(named: &S::Axes, positional: &[Axis], r
     }
 }
 
+/// One operand as a factor of a contraction.
+#[inline(always)]
+pub(crate) fn axes_factor<'s, S: Dims, U: Dims, T: Num>(
+    elements: Elements<'s, T>,
+    named: &S::Axes,
+    positional: &[Axis],
+    shape: &Shape,
+    factors: &mut Factors<'s, T>,
+) {
+    let mut row = SmallVec::from_elem(0, shape.sizes().len());
+    axes_row::<S, U>(named, positional, &mut row);
+    factors.operands.push(contract::Operand::borrowed(elements, row));
+}
+
 /// As [`Expr::alike`], for one operand with axes for the dims `S`.
 #[inline(always)]
 pub(crate) fn alike_axes<'s, S: Dims, U: Dims>(
@@ -86,17 +102,13 @@ impl<T: Element, S: Dims, R: Rank> Expr for Owned<T, S, R> {
 
     #[inline(always)]
     fn memory(&self) -> Memory<'_, T> {
-        (self.as_ptr(), self.named().as_slice())
+        (self.elements(), self.named().as_slice())
     }
 
     #[inline(always)]
-    fn in_memory<U: Dims>(&self) -> Option<Raw<T>> {
-        Some(Raw {
-            start: self.as_ptr(),
-            named: self.named().as_slice().into(),
-            positional: self.positional().as_slice().into(),
-            origin: self.origin(),
-        })
+    fn in_memory<U: Dims>(&self) -> Option<Raw<'_, T>> {
+        let (named, positional) = (self.named().as_slice(), self.positional().as_slice());
+        Some(Raw::new(self.elements(), named, positional, self.origin()))
     }
 
     #[inline(always)]
@@ -116,9 +128,7 @@ impl<T: Element, S: Dims, R: Rank> Expr for Owned<T, S, R> {
 
     #[inline(always)]
     fn kernel<'k, W: Way>(&'k self, operands: &mut Operands<'k>) -> Self::Kernel<'k, W> {
-        // SAFETY: the loops have the sizes of this tensor's axes (they met), so their positions are positions of the axes,
-        // each of which is an element of the data, which `self` keeps alive for `'k`.
-        unsafe { Strided::new(self.as_ptr(), operands.next_row(), ()) }
+        Strided::new(self.elements(), operands.next_row(), ())
     }
 
     #[inline(always)]
@@ -130,10 +140,7 @@ impl<T: Element, S: Dims, R: Rank> Expr for Owned<T, S, R> {
     where
         T: Num,
     {
-        let mut row = smallvec::SmallVec::from_elem(0, shape.sizes().len());
-        axes_row::<S, U>(self.named(), self.positional().as_slice(), &mut row);
-        // SAFETY: as in `kernel`.
-        factors.operands.push(unsafe { contract::Operand::borrowed(self.as_ptr(), row) });
+        axes_factor::<S, U, T>(self.elements(), self.named(), self.positional().as_slice(), shape, factors);
         Ok(())
     }
 
@@ -143,8 +150,7 @@ impl<T: Element, S: Dims, R: Rank> Expr for Owned<T, S, R> {
 
     #[inline]
     fn collect(&self, nest: &Nest, len: usize) -> Result<Vec<T>, DimError> {
-        // SAFETY: as in `kernel`.
-        unsafe { elementwise::collect_memory(self.as_ptr(), nest, len, "order of the result") }
+        elementwise::collect_memory(self.elements(), nest, len, "order of the result")
     }
 
     #[inline]
@@ -154,22 +160,16 @@ impl<T: Element, S: Dims, R: Rank> Expr for Owned<T, S, R> {
     }
 
     #[inline(always)]
-    fn place<W: Element, U: Dims, V: Rank>(&mut self, order: &[usize], len: usize) -> Option<*mut W> {
+    fn place<W: Element, U: Dims, V: Rank>(&mut self, order: &[usize], len: usize) -> Option<Freed<W>> {
         // Without an axis that others have, an element would be read at several positions.
         let all = S::KEYS.as_slice().len() == U::KEYS.as_slice().len() && R::N == V::N;
-        let same = TypeId::of::<T>() == TypeId::of::<W>() && self.all().len() == len;
-        let fits = all && same && self.is_contiguous(order);
-        fits.then(|| self.as_mut_ptr().cast())
+        let fits = all && self.all().len() == len && self.is_contiguous(order);
+        if fits { self.free() } else { None }
     }
 
     #[inline(always)]
-    fn into_place<W: Element>(self, place: *mut W) -> Option<Vec<W>> {
-        let is_here = self.as_ptr() == place.cast_const().cast();
-        if !is_here {
-            return None;
-        }
-        let mut data: Option<Vec<T>> = Some(self.into_vec());
-        (&mut data as &mut dyn Any).downcast_mut::<Option<Vec<W>>>().and_then(Option::take)
+    fn into_place<W: Element>(self, place: &Freed<W>) -> Option<Vec<W>> {
+        self.into_freed(place)
     }
 
     #[inline(always)]
@@ -188,20 +188,16 @@ impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Expr for View<'_, T, S, R, X> 
 
     #[inline(always)]
     fn memory(&self) -> Memory<'_, T> {
-        (self.as_ptr(), self.named().as_slice())
+        (self.elements(), self.named().as_slice())
     }
 
     #[inline(always)]
-    fn in_memory<U: Dims>(&self) -> Option<Raw<T>> {
+    fn in_memory<U: Dims>(&self) -> Option<Raw<'_, T>> {
         if self.indices().any_active() {
             return None;
         }
-        Some(Raw {
-            start: self.as_ptr(),
-            named: self.named().as_slice().into(),
-            positional: self.positional().as_slice().into(),
-            origin: self.origin(),
-        })
+        let (named, positional) = (self.named().as_slice(), self.positional().as_slice());
+        Some(Raw::new(self.elements(), named, positional, self.origin()))
     }
 
     #[inline(always)]
@@ -225,9 +221,7 @@ impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Expr for View<'_, T, S, R, X> 
     fn kernel<'k, W: Way>(&'k self, operands: &mut Operands<'k>) -> Self::Kernel<'k, W> {
         let row = operands.next_row();
         let indices = self.indices().kernels(operands);
-        // SAFETY: the loops have the sizes of this view's axes (they met), so their positions are positions of the axes;
-        // active indices are checked by the kernel; the memory is borrowed for longer than `'k`.
-        unsafe { Strided::new(self.as_ptr(), row, indices) }
+        Strided::new(self.elements(), row, indices)
     }
 
     fn describe(&self) -> String {
@@ -239,8 +233,7 @@ impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Expr for View<'_, T, S, R, X> 
         if self.indices().any_active() {
             return super::collect_parts(self, nest, len);
         }
-        // SAFETY: as in `kernel`; no index is active.
-        unsafe { elementwise::collect_memory(self.as_ptr(), nest, len, "order of the result") }
+        elementwise::collect_memory(self.elements(), nest, len, "order of the result")
     }
 
     #[inline(always)]
@@ -255,10 +248,7 @@ impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Expr for View<'_, T, S, R, X> 
         if self.indices().any_active() {
             return super::computed_factor::<U, V, _>(self, shape, factors);
         }
-        let mut row = smallvec::SmallVec::from_elem(0, shape.sizes().len());
-        axes_row::<S, U>(self.named(), self.positional().as_slice(), &mut row);
-        // SAFETY: as in `kernel`; no index is active.
-        factors.operands.push(unsafe { contract::Operand::borrowed(self.as_ptr(), row) });
+        axes_factor::<S, U, T>(self.elements(), self.named(), self.positional().as_slice(), shape, factors);
         Ok(())
     }
 }

@@ -37,20 +37,34 @@ use crate::plan::shape::Shape;
 use crate::rank::Rank;
 use crate::scalar::{Element, Num};
 use crate::set::{Dims, Keys};
+use crate::storage::Elements;
 use crate::storage::axes::Axis;
-use crate::storage::memory::reserve;
+use crate::storage::owned::Freed;
 use smallvec::SmallVec;
 
-/// Elements in memory: the one at the origin, the axes of the dims in the order of their set, and the positional axes.
-pub struct Raw<T> {
-    /// The element at the origin.
-    pub start: *const T,
+/// Elements in memory, the axes of the dims in the order of their set, and the positional axes.
+pub struct Raw<'a, T> {
+    /// The elements.
+    pub elements: Elements<'a, T>,
     /// The axes of the dims.
     pub named: SmallVec<[Axis; 8]>,
     /// The positional axes.
     pub positional: SmallVec<[Axis; 4]>,
     /// Where they were bound.
     pub origin: Origin,
+}
+
+impl<'a, T> Raw<'a, T> {
+    /// Elements along these axes.
+    #[inline(always)]
+    pub(crate) fn new(
+        elements: Elements<'a, T>,
+        named: &[Axis],
+        positional: &[Axis],
+        origin: Origin,
+    ) -> Self {
+        Raw { elements, named: named.into(), positional: positional.into(), origin }
+    }
 }
 
 /// Something with an element for each position of some loops.
@@ -99,7 +113,7 @@ pub trait Expr {
     /// The elements as a tensor with the dims `U`, if they lie in memory as they are, without computed indices.
     #[doc(hidden)]
     #[inline(always)]
-    fn in_memory<U: Dims>(&self) -> Option<Raw<Self::Elem>> {
+    fn in_memory<U: Dims>(&self) -> Option<Raw<'_, Self::Elem>> {
         None
     }
 
@@ -187,14 +201,14 @@ pub trait Expr {
     /// contiguously in this order of all axes.
     #[doc(hidden)]
     #[inline(always)]
-    fn place<T: Element, U: Dims, R: Rank>(&mut self, _order: &[usize], _len: usize) -> Option<*mut T> {
+    fn place<T: Element, U: Dims, R: Rank>(&mut self, _order: &[usize], _len: usize) -> Option<Freed<T>> {
         None
     }
 
     /// The elements that are at [`place`](Expr::place).
     #[doc(hidden)]
     #[inline(always)]
-    fn into_place<T: Element>(self, _place: *mut T) -> Option<Vec<T>>
+    fn into_place<T: Element>(self, _place: &Freed<T>) -> Option<Vec<T>>
     where
         Self: Sized,
     {
@@ -257,8 +271,6 @@ pub(crate) fn in_place<U: Dims, R: Rank, W: Way, E: Expr>(
     len: usize,
 ) -> Result<Vec<E::Elem>, DimError> {
     let own = expr.place::<E::Elem, U, R>(order, len);
-    let mut new = if own.is_some() { Vec::new() } else { reserve(len)? };
-    let place = own.unwrap_or(new.as_mut_ptr());
     let threads = if E::Kernel::<'_, W>::PARALLEL { threads::parts(len) } else { 1 };
     record(|| Step::Elementwise {
         expression: expr.describe(),
@@ -267,15 +279,11 @@ pub(crate) fn in_place<U: Dims, R: Rank, W: Way, E: Expr>(
     let parts = if threads <= 1 { Parts::new() } else { nest.split(0, threads) };
     let parts = if threads <= 1 { core::slice::from_ref(nest) } else { &parts[..] };
     let kernels = parts.iter().map(|nest| (expr.kernel::<W>(&mut nest.operands()), nest));
-    // SAFETY: there are `len` places, which are those of the expression's own elements in the order of the loops, each read at its own
-    // position alone, or new memory.
-    unsafe { elementwise::replace(kernels, place, len)? };
-    if own.is_some() {
-        return Ok(expr.into_place(place).expect("the expression owns what is at this place"));
+    let new = elementwise::replace(kernels, own.as_ref(), len)?;
+    match own {
+        Some(place) => Ok(expr.into_place(&place).expect("the expression owns what is at this place")),
+        None => Ok(new),
     }
-    // SAFETY: `replace` wrote all places.
-    unsafe { new.set_len(len) };
-    Ok(new)
 }
 
 /// The whole expression as one factor, computed over the axes along which it varies.
@@ -292,6 +300,7 @@ where
     expr.rows::<U, R>(shape, &mut rows);
     let order: SmallVec<[usize; 8]> =
         (0..sizes.len()).filter(|&axis| sizes[axis] != 1 && rows.varies(axis)).collect();
+    let order = rows.as_they_lie(&order, sizes).unwrap_or(order);
     let len = shape.volume(order.iter().copied(), size_of::<E::Elem>())?;
     let nest = Nest::map(sizes, &order, &rows);
     let data = expr.collect(&nest, len)?;
@@ -330,7 +339,7 @@ impl<E: Expr> Expr for &E {
     }
 
     #[inline(always)]
-    fn in_memory<U: Dims>(&self) -> Option<Raw<Self::Elem>> {
+    fn in_memory<U: Dims>(&self) -> Option<Raw<'_, Self::Elem>> {
         (**self).in_memory::<U>()
     }
 

@@ -16,6 +16,7 @@ use crate::rank::Rank;
 use crate::scalar::{Element, Num};
 use crate::set::Dims;
 use crate::storage::axes::Axis;
+use crate::storage::owned::Freed;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -60,12 +61,12 @@ impl<O: UnaryOp<A::Elem>, A: Expr> Expr for Unary<O, A> {
     }
 
     #[inline(always)]
-    fn place<T: Element, U: Dims, R: Rank>(&mut self, order: &[usize], len: usize) -> Option<*mut T> {
+    fn place<T: Element, U: Dims, R: Rank>(&mut self, order: &[usize], len: usize) -> Option<Freed<T>> {
         self.a.place::<T, U, R>(order, len)
     }
 
     #[inline(always)]
-    fn into_place<T: Element>(self, place: *mut T) -> Option<Vec<T>> {
+    fn into_place<T: Element>(self, place: &Freed<T>) -> Option<Vec<T>> {
         self.a.into_place(place)
     }
 }
@@ -124,12 +125,12 @@ impl<O: BinaryOp<A::Elem, B::Elem>, A: Expr, B: Expr> Expr for Binary<O, A, B> {
     }
 
     #[inline(always)]
-    fn place<T: Element, U: Dims, R: Rank>(&mut self, order: &[usize], len: usize) -> Option<*mut T> {
+    fn place<T: Element, U: Dims, R: Rank>(&mut self, order: &[usize], len: usize) -> Option<Freed<T>> {
         self.a.place::<T, U, R>(order, len).or_else(|| self.b.place::<T, U, R>(order, len))
     }
 
     #[inline(always)]
-    fn into_place<T: Element>(self, place: *mut T) -> Option<Vec<T>> {
+    fn into_place<T: Element>(self, place: &Freed<T>) -> Option<Vec<T>> {
         self.a.into_place(place).or_else(|| self.b.into_place(place))
     }
 
@@ -221,7 +222,7 @@ impl<C: Expr<Elem = bool>, A: Expr, B: Expr<Elem = A::Elem>> Expr for Select<C, 
     }
 
     #[inline(always)]
-    fn place<T: Element, U: Dims, R: Rank>(&mut self, order: &[usize], len: usize) -> Option<*mut T> {
+    fn place<T: Element, U: Dims, R: Rank>(&mut self, order: &[usize], len: usize) -> Option<Freed<T>> {
         self.cond
             .place::<T, U, R>(order, len)
             .or_else(|| self.a.place::<T, U, R>(order, len))
@@ -229,7 +230,7 @@ impl<C: Expr<Elem = bool>, A: Expr, B: Expr<Elem = A::Elem>> Expr for Select<C, 
     }
 
     #[inline(always)]
-    fn into_place<T: Element>(self, place: *mut T) -> Option<Vec<T>> {
+    fn into_place<T: Element>(self, place: &Freed<T>) -> Option<Vec<T>> {
         self.cond.into_place(place).or_else(|| self.a.into_place(place)).or_else(|| self.b.into_place(place))
     }
 }

@@ -133,11 +133,11 @@ impl<E: Expr, S: Dims, R: Rank> Expr for Remap<E, S, R> {
         }
     }
 
-    fn in_memory<U: Dims>(&self) -> Option<Raw<E::Elem>> {
+    fn in_memory<U: Dims>(&self) -> Option<Raw<'_, E::Elem>> {
         let inner = self.inner.in_memory::<S>()?;
         let mut named: SmallVec<[Axis; 8]> =
             SmallVec::from_elem(Axis::new(UNSIZED, 0), U::KEYS.as_slice().len());
-        let mut start = inner.start;
+        let mut offset = 0;
         let mut along = |key: &DimKey, size, stride: isize| {
             let own = &mut named[U::KEYS.position(key)?];
             // Two inner dims that become one outer dim must agree in size: that is for the general path to say.
@@ -155,12 +155,13 @@ impl<E: Expr, S: Dims, R: Rank> Expr for Remap<E, S, R> {
             if change.inner.is_some_and(|size| size != axis.size) {
                 return None;
             }
-            start = start.wrapping_offset(axis.stride * change.offset as isize);
+            offset += axis.stride * change.offset as isize;
             for (key, step, own) in &change.terms {
                 along(key, own.unwrap_or(axis.size), axis.stride * step)?;
             }
         }
-        named.iter().all(|axis| axis.size != UNSIZED).then_some(Raw { start, named, ..inner })
+        let elements = inner.elements.moved(offset);
+        named.iter().all(|axis| axis.size != UNSIZED).then_some(Raw { elements, named, ..inner })
     }
 
     #[inline(always)]
@@ -188,10 +189,8 @@ impl<E: Expr, S: Dims, R: Rank> Expr for Remap<E, S, R> {
         let strides = raw.named.iter().map(|axis| axis.stride);
         let positional = raw.positional.iter().map(|axis| if axis.size == 1 { 0 } else { axis.stride });
         let strides: SmallVec<[isize; 8]> = strides.chain(positional).collect();
-        let start = raw.start.wrapping_offset(self.spread(&strides, shape, &mut row));
-        // SAFETY: the operands have met, so the loops' positions are positions of the inner axes, each of which is an
-        // element of memory that `self` borrows or owns.
-        factors.operands.push(unsafe { contract::Operand::borrowed(start, row) });
+        let elements = raw.elements.moved(self.spread(&strides, shape, &mut row));
+        factors.operands.push(contract::Operand::borrowed(elements, row));
         Ok(())
     }
 

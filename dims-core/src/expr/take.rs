@@ -84,9 +84,7 @@ impl<A: Computable, I: Expr<Elem: IndexInt>> Expr for Take<A, I> {
         let row = operands.next_row();
         let index = self.index.kernel::<W>(operands);
         let indices = Computed { index, active: true, target, rest: () };
-        // SAFETY: the loops have the sizes of the tensor's other axes (they met), and the index is checked against its axis, so
-        // every position is an element of the tensor, which `self` keeps alive for `'k`.
-        unsafe { Strided::new(raw.start, row, indices) }
+        Strided::new(raw.elements, row, indices)
     }
 
     fn describe(&self) -> String {

@@ -6,7 +6,6 @@
 //!
 //! The feature brings no formats of files along: name those that you read in your own dependency, `image = { features = ["png"] }`.
 
-use crate::bind::source::{Axes, Source, SourceMut};
 use crate::convert::{AxisDims, Counted, IntoTensor, contiguous, elements_in};
 use crate::dim::DimList;
 use crate::error::{DimError, Origin, list_sizes, unwrap};
@@ -14,7 +13,6 @@ use crate::laid::LaidWhole;
 use crate::named::Named;
 use crate::rank::{Rank, Rank0, Rank2, Rank3};
 use crate::set::DimsOf;
-use crate::storage::axes::Axis;
 use crate::tensor::Computable;
 use ::image::{ImageBuffer, Luma, LumaA, Pixel, Primitive, Rgb, Rgba};
 use alloc::vec::Vec;
@@ -39,41 +37,11 @@ macro_rules! channels {
 
 channels!(Luma Rank2, LumaA Rank3, Rgb Rank3, Rgba Rank3);
 
-type Buffer<P> = ImageBuffer<P, Vec<<P as Pixel>::Subpixel>>;
+pub(crate) type Buffer<P> = ImageBuffer<P, Vec<<P as Pixel>::Subpixel>>;
 
 /// Lines, columns, channels.
-fn sizes<P: Channels>(image: &Buffer<P>) -> [usize; 3] {
+pub(crate) fn sizes<P: Channels>(image: &Buffer<P>) -> [usize; 3] {
     [image.height() as usize, image.width() as usize, P::CHANNEL_COUNT.into()]
-}
-
-fn axes<P: Channels>(image: &Buffer<P>) -> Axes {
-    let [lines, columns, channels] = sizes(image);
-    let all = [
-        Axis::new(lines, (columns * channels) as isize),
-        Axis::new(columns, channels as isize),
-        Axis::new(channels, 1),
-    ];
-    Axes::from_slice(&all[..P::Rank::N])
-}
-
-// SAFETY: an image has a vector of at least lines x columns x channels elements; with two axes there is one channel.
-unsafe impl<P: Channels> Source for Buffer<P> {
-    type Elem = P::Subpixel;
-    type Rank = P::Rank;
-    type Sizes = ();
-
-    fn raw(&self) -> (*const P::Subpixel, Axes) {
-        (self.as_raw().as_ptr(), axes(self))
-    }
-}
-
-// SAFETY: as above; the image is borrowed exclusively, and the elements of a slice are distinct.
-unsafe impl<P: Channels> SourceMut for Buffer<P> {
-    fn raw_mut(&mut self) -> (*mut P::Subpixel, Axes) {
-        let axes = axes(self);
-        let samples: &mut [P::Subpixel] = self;
-        (samples.as_mut_ptr(), axes)
-    }
 }
 
 impl<P: Channels> IntoTensor for Buffer<P> {

@@ -4,7 +4,7 @@
 //! [`into_mdarray`](IntoMdarray::into_mdarray) is the way back. No elements are copied, but those of arrays whose sizes are all in their
 //! types, which lie in the arrays themselves.
 
-use crate::bind::source::{Axes, RankDyn, Source, SourceMut};
+use crate::bind::source::RankDyn;
 use crate::convert::{AxisDims, Counted, IntoTensor, contiguous, elements_in};
 use crate::dim::DimList;
 use crate::error::{DimError, Origin, unwrap};
@@ -12,9 +12,8 @@ use crate::laid::LaidWhole;
 use crate::named::Named;
 use crate::rank::{Rank0, Rank1, Rank2, Rank3, Rank4, Rank5, Rank6};
 use crate::set::DimsOf;
-use crate::storage::axes::Axis;
 use crate::tensor::Computable;
-use ::mdarray::{Array, Dim, DynRank, Layout, Shape, Slice, View, ViewMut};
+use ::mdarray::{Array, Dim, DynRank, Shape};
 use alloc::vec::Vec;
 use core::panic::Location;
 
@@ -61,48 +60,6 @@ impl MdShape for DynRank {
 }
 #[diagnostic::do_not_recommend]
 impl<N> ShapeOf<N> for DynRank {}
-
-fn axes<T, S: Shape, L: Layout>(slice: &Slice<T, S, L>) -> Axes {
-    (0..slice.rank()).map(|axis| Axis::new(slice.dim(axis), slice.stride(axis))).collect()
-}
-
-macro_rules! sources {
-    ($(($($params:tt)*) $array:ty;)*) => {$(
-        // SAFETY: mdarray guarantees that each position of the shape is an element, by the strides from the pointer.
-        unsafe impl<$($params)*> Source for $array {
-            type Elem = T;
-            type Rank = S::Rank;
-            type Sizes = ();
-
-            fn raw(&self) -> (*const T, Axes) {
-                (self.as_ptr(), axes(self))
-            }
-        }
-    )*};
-}
-
-sources! {
-    (T, S: MdShape) Array<T, S>;
-    (T, S: MdShape, L: Layout) View<'_, T, S, L>;
-    (T, S: MdShape, L: Layout) ViewMut<'_, T, S, L>;
-}
-
-macro_rules! mutable_sources {
-    ($(($($params:tt)*) $array:ty;)*) => {$(
-        // SAFETY: as above; the array is borrowed exclusively, and elements at different positions are distinct.
-        unsafe impl<$($params)*> SourceMut for $array {
-            fn raw_mut(&mut self) -> (*mut T, Axes) {
-                let axes = axes(self);
-                (self.as_mut_ptr(), axes)
-            }
-        }
-    )*};
-}
-
-mutable_sources! {
-    (T, S: MdShape) Array<T, S>;
-    (T, S: MdShape, L: Layout) ViewMut<'_, T, S, L>;
-}
 
 impl<T, S: MdShape> IntoTensor for Array<T, S> {
     type Elem = T;

@@ -4,7 +4,6 @@
 //! tensor is one layout among others. `m.into_tensor((Row, Col))` takes a matrix for good, [`into_matrix`](IntoMatrix::into_matrix) is the way
 //! back. A matrix has two axes. One whose type says that it has one column is a vector and has one axis.
 
-use crate::bind::source::{Axes, Source, SourceMut};
 use crate::convert::{AxisDims, Counted, IntoTensor, contiguous, elements_in};
 use crate::dim::DimList;
 use crate::error::{DimError, Origin, unwrap};
@@ -12,7 +11,6 @@ use crate::laid::LaidWhole;
 use crate::named::Named;
 use crate::rank::{Rank, Rank0, Rank1, Rank2};
 use crate::set::DimsOf;
-use crate::storage::axes::Axis;
 use crate::tensor::Computable;
 use ::nalgebra::{
     ArrayStorage, Const, DMatrix, DVector, Dim, Dyn, Matrix, RawStorage, SMatrix, ToTypenum, VecStorage,
@@ -50,38 +48,9 @@ impl IsVector for B0 {
     type Rank = Rank2;
 }
 
-fn axes<C: Columns>(shape: (usize, usize), strides: (usize, usize)) -> Axes {
-    let both = [Axis::new(shape.0, strides.0 as isize), Axis::new(shape.1, strides.1 as isize)];
-    Axes::from_slice(&both[..C::Rank::N])
-}
-
-// SAFETY: `RawStorage` demands that each position of the shape is an element, by its strides from its pointer. With one axis there is one
-// column, so that the rows are all elements.
-unsafe impl<T, R: Dim, C: Columns, S: RawStorage<T, R, C>> Source for Matrix<T, R, C, S> {
-    type Elem = T;
-    type Rank = C::Rank;
-    type Sizes = ();
-
-    fn raw(&self) -> (*const T, Axes) {
-        (self.data.ptr(), axes::<C>(self.shape(), self.strides()))
-    }
-}
-
 /// Storages that own their elements, whose places are all distinct.
 macro_rules! owning {
     ($(($($params:tt)*) $matrix:ty, $rows:ty, $columns:ty, $storage:ty, $elements:expr;)*) => {$(
-        // SAFETY: as above; the elements lie column by column, and are borrowed exclusively.
-        unsafe impl<T, $($params)*> SourceMut for $matrix
-        where
-            $columns: Columns,
-            $storage: ::nalgebra::RawStorageMut<T, $rows, $columns>,
-        {
-            fn raw_mut(&mut self) -> (*mut T, Axes) {
-                let (shape, strides) = (self.shape(), self.strides());
-                (::nalgebra::RawStorageMut::ptr_mut(&mut self.data), axes::<$columns>(shape, strides))
-            }
-        }
-
         impl<T, $($params)*> IntoTensor for $matrix
         where
             $columns: Columns,

@@ -8,7 +8,8 @@ use super::threads::{self, Carried};
 use super::{Faults, Kernel, TILE, Tile, change};
 use crate::error::DimError;
 use crate::plan::nest::{Nest, Odometer};
-use crate::scalar::{Analytic, Real};
+use crate::scalar::Real;
+use crate::storage::Elements;
 use crate::storage::memory::reserve;
 use alloc::vec::Vec;
 
@@ -17,17 +18,6 @@ const QUERIES: usize = 128;
 
 /// Keys of a tile: its scores fit into the second-level cache.
 const KEYS: usize = 256;
-
-/// Where the operands begin.
-#[derive(Clone, Copy)]
-pub struct Strides<T> {
-    /// Queries.
-    pub q: *const T,
-    /// Keys.
-    pub k: *const T,
-    /// Values.
-    pub v: *const T,
-}
 
 /// What there is to do.
 pub struct Work<'n, T> {
@@ -39,8 +29,12 @@ pub struct Work<'n, T> {
     pub features: Nest,
     /// Loops over columns of the values; rows for values and result.
     pub values: Nest,
-    /// Where the operands begin.
-    pub strides: Strides<T>,
+    /// The queries, with strides along these loops.
+    pub q: Elements<'n, T>,
+    /// The keys.
+    pub k: Elements<'n, T>,
+    /// The values.
+    pub v: Elements<'n, T>,
     /// What the products are multiplied by.
     pub scale: T,
 }
@@ -217,7 +211,7 @@ impl<T: Real, M: Kernel<Elem = bool>, B: Kernel<Elem: Real<Wide = T>>> Piece<'_,
 
     /// The products of a tile's queries and keys.
     fn scores(&self, at: &[usize], rows: usize, width: usize, scores: &mut [T]) {
-        let Work { nest, query, ref features, strides, .. } = *self.work;
+        let Work { nest, query, ref features, q: queries, k: keys, .. } = *self.work;
         let last = nest.depth() - 1;
         let (q, k) = (nest.strides_of(0), nest.strides_of(1));
         let (qf, kf) = (features.strides_of(0), features.strides_of(1));
@@ -235,12 +229,12 @@ impl<T: Real, M: Kernel<Elem = bool>, B: Kernel<Elem: Real<Wide = T>>> Piece<'_,
                 k: features.sizes[inner],
                 n: width,
                 a: Matrix {
-                    start: strides.q.wrapping_offset(dot(at, q) + dot(&place, qf)),
+                    start: queries.as_ptr().wrapping_offset(dot(at, q) + dot(&place, qf)),
                     row: q[query],
                     col: qf[inner],
                 },
                 b: Matrix {
-                    start: strides.k.wrapping_offset(dot(at, k) + dot(&place, kf)),
+                    start: keys.as_ptr().wrapping_offset(dot(at, k) + dot(&place, kf)),
                     row: kf[inner],
                     col: k[last],
                 },
@@ -258,7 +252,7 @@ impl<T: Real, M: Kernel<Elem = bool>, B: Kernel<Elem: Real<Wide = T>>> Piece<'_,
 
     /// Adds the values of a tile's keys, weighted by what the scores have become, to the results.
     fn weigh(&self, at: &[usize], rows: usize, width: usize, scratch: &mut Scratch<T>) {
-        let Work { nest, ref values, strides, .. } = *self.work;
+        let Work { nest, ref values, v: elements, .. } = *self.work;
         let v = nest.strides_of(2);
         let vc = values.strides_of(0);
         let inner = values.depth() - 1;
@@ -273,7 +267,7 @@ impl<T: Real, M: Kernel<Elem = bool>, B: Kernel<Elem: Real<Wide = T>>> Piece<'_,
                 n: values.sizes[inner],
                 a: Matrix { start: scratch.scores.as_ptr(), row: width as isize, col: 1 },
                 b: Matrix {
-                    start: strides.v.wrapping_offset(dot(at, v) + dot(&place, vc)),
+                    start: elements.as_ptr().wrapping_offset(dot(at, v) + dot(&place, vc)),
                     row: v[nest.depth() - 1],
                     col: vc[inner],
                 },
@@ -297,19 +291,20 @@ impl<T: Real, M: Kernel<Elem = bool>, B: Kernel<Elem: Real<Wide = T>>> Piece<'_,
         let columns = values.positions();
         let mut place = vec![0; values.depth()];
         let base: isize = at[..=query].iter().zip(out).map(|(&at, &step)| at as isize * step).sum();
-        let mut odometer = Odometer::new(&values.sizes);
-        for column in 0..columns {
-            let start = base + dot(&place, to);
-            for row in 0..rows {
-                let sum = scratch.sums[row];
-                let value = scratch.results[row * columns + column];
-                // SAFETY: queries and columns are positions of the result, which nothing else writes.
-                unsafe {
-                    let place = self.out.offset(start + row as isize * out[query]);
-                    place.write(if empty { T::ZERO } else { value / sum });
+        let inner = values.depth() - 1;
+        for row in 0..rows {
+            let results = &scratch.results[row * columns..][..columns];
+            let share = if empty { T::ZERO } else { T::ONE / scratch.sums[row] };
+            let start = base + row as isize * out[query];
+            let mut odometer = Odometer::new(&values.sizes[..inner]);
+            for results in results.chunks(values.sizes[inner].max(1)) {
+                let first = self.out.wrapping_offset(start + dot(&place, to));
+                for (column, &result) in results.iter().enumerate() {
+                    // SAFETY: queries and columns are positions of the result, which nothing else writes.
+                    unsafe { first.wrapping_offset(column as isize * to[inner]).write(result * share) };
                 }
+                odometer.advance(&mut place[..inner]);
             }
-            odometer.advance(&mut place);
         }
     }
 }
@@ -437,26 +432,38 @@ impl<T: Real> Task for Fold<'_, T> {
         let Fold { scratch, rows, width, columns, scale, masked, biased } = self;
         for row in 0..rows {
             let scores = &mut scratch.scores[row * width..][..width];
-            if biased {
-                for (score, &bias) in scores.iter_mut().zip(&scratch.bias[row * width..][..width]) {
-                    *score = *score * scale + bias;
-                }
+            let plain = !biased && !masked;
+            let found = if plain {
+                // Scores are multiplied once more below, rather than written and read once more.
+                fold(scores, T::LOWEST, |greatest, score| larger(greatest, score * scale), larger)
             } else {
-                for score in scores.iter_mut() {
-                    *score = *score * scale;
+                if biased {
+                    for (score, &bias) in scores.iter_mut().zip(&scratch.bias[row * width..][..width]) {
+                        *score = *score * scale + bias;
+                    }
+                } else {
+                    for score in scores.iter_mut() {
+                        *score = *score * scale;
+                    }
                 }
-            }
-            if masked {
-                for (score, &allowed) in scores.iter_mut().zip(&scratch.allowed[row * width..][..width]) {
-                    *score = if allowed { *score } else { T::LOWEST };
+                if masked {
+                    for (score, &allowed) in scores.iter_mut().zip(&scratch.allowed[row * width..][..width]) {
+                        *score = if allowed { *score } else { T::LOWEST };
+                    }
                 }
-            }
+                fold(scores, T::LOWEST, larger, larger)
+            };
             let before = scratch.greatest[row];
-            let greatest = before.maximum(fold(scores, T::LOWEST, T::maximum, T::maximum));
+            let greatest = larger(before, found);
             // Without any key so far there is nothing to subtract: `-inf - -inf` would not be a number.
             let shift = if greatest == T::LOWEST { T::ZERO } else { greatest };
-            let sum = weights::<I, T>(scores, shift);
-            let shrink = if before == T::LOWEST { T::ZERO } else { Analytic::exp::<I>(before - greatest) };
+            let sum = if plain {
+                weights::<I, T, true>(scores, scale, shift)
+            } else {
+                weights::<I, T, false>(scores, scale, shift)
+            };
+            // (What is not a number stays so.)
+            let shrink = if before == T::LOWEST { T::ZERO } else { (before - greatest).exp_down::<I>() };
             scratch.greatest[row] = greatest;
             scratch.sums[row] = scratch.sums[row] * shrink + sum;
             if before != greatest {
@@ -468,20 +475,27 @@ impl<T: Real> Task for Fold<'_, T> {
     }
 }
 
-/// Replaces each score by `e^(score - shift)`, and returns their sum.
+/// The larger of two. Not-a-number need not be the greatest: it makes the sum not-a-number, and so all results of the query.
 #[inline(always)]
-fn weights<I: Isa, T: Real>(scores: &mut [T], shift: T) -> T {
+fn larger<T: Real>(a: T, b: T) -> T {
+    if b > a { b } else { a }
+}
+
+/// Replaces each score, times `scale` if that is still to be done, by `e^(score - shift)`, and returns their sum; no score is above `shift`.
+#[inline(always)]
+fn weights<I: Isa, T: Real, const SCALE: bool>(scores: &mut [T], scale: T, shift: T) -> T {
+    let weight = |score: T| (if SCALE { score * scale - shift } else { score - shift }).exp_down::<I>();
     let mut sums = [T::ZERO; LANES];
     let (chunks, tail) = scores.as_chunks_mut::<LANES>();
     for chunk in chunks {
         for (score, sum) in chunk.iter_mut().zip(&mut sums) {
-            *score = Analytic::exp::<I>(*score - shift);
+            *score = weight(*score);
             *sum = *sum + *score;
         }
     }
     let mut total = T::ZERO;
     for score in tail {
-        *score = Analytic::exp::<I>(*score - shift);
+        *score = weight(*score);
         total = total + *score;
     }
     total + together(sums, |a, b| a + b)

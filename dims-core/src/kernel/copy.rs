@@ -2,46 +2,53 @@
 
 use super::isa::{Isa, Task, dispatch};
 use crate::plan::nest::{Nest, Odometer, Row};
+use crate::storage::elements::{Elements, ElementsMut, Places};
 use core::mem::MaybeUninit;
 use smallvec::SmallVec;
 
-/// Writes the elements of a strided operand, in the nest's order, into contiguous memory.
-///
-/// # Safety
-///
-/// For every position of the nest, `origin` moved as the nest's only operand says is a valid element.
-pub unsafe fn copy<T: Copy>(origin: *const T, nest: &Nest, out: &mut [MaybeUninit<T>]) {
+/// Writes the nest's first operand, in the nest's order, into contiguous memory: all of it.
+pub fn copy<T: Copy>(elements: Elements<'_, T>, nest: &Nest, out: &mut [MaybeUninit<T>]) {
     assert_eq!(nest.positions(), out.len(), "the loop nest covers the result");
-    // SAFETY: the caller's promise; the nest's own result is contiguous, and as long as `out`.
-    unsafe { copy_to(origin, nest, out.as_mut_ptr().cast()) };
-}
-
-/// As [`copy`], where the result lies as the nest says: `out` has every place that it reaches.
-///
-/// # Safety
-///
-/// As for [`copy`].
-#[inline]
-pub unsafe fn copy_strided<T: Copy>(origin: *const T, nest: &Nest, out: &mut [T]) {
-    let reach: isize =
-        nest.sizes.iter().zip(&nest.result).map(|(&size, &step)| (size as isize - 1).max(0) * step).sum();
-    let forwards = nest.result.iter().all(|&step| step >= 0);
-    assert!(
-        nest.positions() == 0 || forwards && (reach as usize) < out.len(),
-        "the result has the nest's places"
-    );
-    // SAFETY: the caller's promise; the farthest place lies within `out`.
-    unsafe { copy_to(origin, nest, out.as_mut_ptr()) };
-}
-
-/// # Safety
-///
-/// As for [`copy`], and each position of the nest has a place of its own at `target`.
-#[inline]
-unsafe fn copy_to<T: Copy>(origin: *const T, nest: &Nest, target: *mut T) {
     let row = nest.operands().next_row();
-    // SAFETY: the caller's promise.
-    unsafe { copy_between(origin, row, target, &nest.result, &nest.sizes) };
+    elements.assert_row(&row);
+    // SAFETY: a plan's row reaches the elements that the axes do; the nest's own result is contiguous, and as long as `out`.
+    unsafe { copy_between(elements.as_ptr(), row, out.as_mut_ptr().cast(), &nest.result, &nest.sizes) };
+}
+
+/// Writes the elements along a row to places: the one at a position of the loops goes `offset` places behind the first, and as far as the strides
+/// `result` say. The loops have these sizes.
+///
+/// # Panics
+///
+/// If `out` does not have such a place.
+#[inline]
+pub fn copy_row<T: Copy>(
+    elements: Elements<'_, T>,
+    row: Row<'_>,
+    out: Places<'_, T>,
+    offset: usize,
+    (result, sizes): (&[isize], &[usize]),
+) {
+    elements.assert_row(&row);
+    let target = out.reached(offset, sizes, result);
+    // SAFETY: a plan's row reaches the elements that the axes do; the target's places are there, and exclusively borrowed.
+    unsafe { copy_between(elements.as_ptr(), row, target.cast(), result, sizes) };
+}
+
+/// Writes the elements along a row into those along another, which are others.
+#[inline]
+pub fn copy_onto<T: Copy>(
+    elements: Elements<'_, T>,
+    row: Row<'_>,
+    mut target: ElementsMut<'_, T>,
+    result: Row<'_>,
+    sizes: &[usize],
+) {
+    elements.assert_row(&row);
+    target.assert_row(&result);
+    let start = target.as_mut_ptr().wrapping_offset(result.offset);
+    // SAFETY: the plan's rows reach what the axes do. The target is borrowed exclusively, so the elements are others.
+    unsafe { copy_between(elements.as_ptr(), row, start, result.strides, sizes) };
 }
 
 /// Writes the elements at `origin`, moved as `row` says, to those at `target`, along loops whose innermost is one of neighbours

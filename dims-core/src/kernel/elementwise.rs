@@ -5,11 +5,13 @@ use super::isa::{Isa, Task, dispatch};
 use super::threads::{self, Carried};
 use super::{Faults, Kernel, TILE, Tile, change};
 use crate::error::DimError;
-use crate::ops::{BinaryOp, UnaryOp};
+use crate::ops::{BinaryOp, Operation, UnaryOp};
 use crate::plan::explain::{Loops, Step, record};
-use crate::plan::nest::{Nest, Odometer, Parts, Row};
+use crate::plan::nest::{Nest, Odometer, Operands, Parts, Row};
 use crate::scalar::Element;
+use crate::storage::elements::{Elements, ElementsMut, Places};
 use crate::storage::memory::reserve;
+use crate::storage::owned::Freed;
 use alloc::vec::Vec;
 use core::mem::MaybeUninit;
 use smallvec::SmallVec;
@@ -252,8 +254,9 @@ pub fn collect<K: Kernel>(kernel: K, nest: &Nest, len: usize) -> Result<Vec<K::E
 }
 
 /// As [`collect`], into memory that is there already.
-pub fn fill<K: Kernel>(kernel: K, nest: &Nest, out: &mut [MaybeUninit<K::Elem>]) -> Result<(), DimError> {
-    dispatch(Fill { kernel, nest, out })
+pub fn fill<K: Kernel>(kernel: K, nest: &Nest, out: Places<'_, K::Elem>) -> Result<(), DimError> {
+    // SAFETY: the task writes elements alone.
+    dispatch(Fill { kernel, nest, out: unsafe { out.into_inner() } })
 }
 
 /// As [`collect`], for the parts of a loop nest one after the other, each with a kernel of its own, on several threads.
@@ -277,13 +280,31 @@ pub fn collect_parts<'n, K: Kernel<Elem: Send>>(
     Ok(out)
 }
 
-/// As [`collect_parts`], into `len` places, which can be those of elements that the kernels read.
-///
+/// As [`collect_parts`], into the `len` places of elements that the kernels read, each at the position at which it is written, and that are no
+/// longer needed. Returns the elements if there is no such place.
+pub fn replace<'n, K: Kernel<Elem: Send>>(
+    parts: impl Iterator<Item = (K, &'n Nest)>,
+    freed: Option<&Freed<K::Elem>>,
+    len: usize,
+) -> Result<Vec<K::Elem>, DimError> {
+    let mut new = if freed.is_some() { Vec::new() } else { reserve(len)? };
+    let place = freed.map_or(new.as_mut_ptr(), |freed| freed.places(len));
+    // SAFETY: there are `len` places, of the expression's own elements in the order of the loops, each read at its own position alone, or
+    // new memory.
+    unsafe { replace_at(parts, place, len)? };
+    if freed.is_none() {
+        // SAFETY: all places were written.
+        unsafe { new.set_len(len) };
+    }
+    Ok(new)
+}
+
 /// # Safety
 ///
 /// The places are valid for writes, and nothing else accesses them, but for kernels that read each of them at the position at which it is
 /// written.
-pub unsafe fn replace<'n, K: Kernel<Elem: Send>>(
+#[inline(always)]
+unsafe fn replace_at<'n, K: Kernel<Elem: Send>>(
     parts: impl Iterator<Item = (K, &'n Nest)>,
     place: *mut K::Elem,
     len: usize,
@@ -351,14 +372,10 @@ impl<K: Kernel> Task for Replace<'_, K> {
     }
 }
 
-/// As [`collect`], for elements that lie in memory already: a copy.
-///
-/// # Safety
-///
-/// As for [`copy`](super::copy::copy).
+/// As [`collect`], for elements that lie in memory already, the nest's only operand: a copy.
 #[inline]
-pub unsafe fn collect_memory<T: Copy + Send + Sync>(
-    origin: *const T,
+pub fn collect_memory<T: Copy + Send + Sync>(
+    elements: Elements<'_, T>,
     nest: &Nest,
     len: usize,
     reason: &'static str,
@@ -368,22 +385,16 @@ pub unsafe fn collect_memory<T: Copy + Send + Sync>(
     let threads = threads::parts(len);
     record(|| Step::Copy { reason, loops: Loops::new::<T>(nest, len, threads) });
     if threads <= 1 {
-        // SAFETY: the caller's promise; `copy` writes all places.
-        unsafe { super::copy::copy(origin, nest, rest) };
+        super::copy::copy(elements, nest, rest);
     } else {
         let parts = nest.split(0, threads);
         let mut work = Vec::with_capacity(parts.len());
         for nest in &parts {
             let (own, others) = rest.split_at_mut(nest.positions());
             rest = others;
-            // SAFETY: the elements are `Sync`, and the places each part's own.
-            work.push(unsafe { Carried::new((origin, nest, own)) });
+            work.push((nest, own));
         }
-        threads::each(work, |part| {
-            let (origin, nest, out) = part.into_inner();
-            // SAFETY: the positions of the parts are positions of the whole.
-            unsafe { super::copy::copy(origin, nest, out) }
-        });
+        threads::each(work, |(nest, out)| super::copy::copy(elements, nest, out));
     }
     // SAFETY: `copy` wrote all places of each part, all together `len`.
     unsafe { out.set_len(len) };
@@ -481,31 +492,48 @@ impl<'n> Tiles<'n> {
 }
 
 /// Where results go that are not a new vector: strided memory, perhaps at computed places.
-pub struct Target<'n, T, X> {
+struct Target<'n, T, X> {
     base: *mut T,
     strides: &'n [isize],
     indices: X,
 }
 
-impl<'n, T, X: Indices> Target<'n, T, X> {
-    /// A target.
+/// What [`update`] runs over a nest: the row and the indices of the place, and the kernel of the values.
+pub struct Lowered<'n, X, K> {
+    /// The place along the loops.
+    pub row: Row<'n>,
+    /// The computed indices of the place.
+    pub indices: X,
+    /// What is put there.
+    pub value: K,
+}
+
+impl<'n, X: Indices, K> Lowered<'n, X, K> {
+    /// The kernel and the target, where the place is this.
     ///
     /// # Safety
     ///
-    /// As for [`super::strided::Strided::new`], with exclusive access for as long as the target lives.
-    pub unsafe fn new(origin: *mut T, row: Row<'n>, indices: X) -> Self {
-        Target { base: origin.wrapping_offset(row.offset), strides: row.strides, indices }
+    /// Nothing else accesses the elements while the target is written to.
+    #[inline(always)]
+    unsafe fn onto<T>(self, place: &mut ElementsMut<'_, T>) -> (K, Target<'n, T, X>) {
+        let Lowered { row, indices, value } = self;
+        if !(X::ANY && indices.is_active()) {
+            place.assert_row(&row);
+        }
+        let base = place.as_mut_ptr().wrapping_offset(row.offset);
+        (value, Target { base, strides: row.strides, indices })
     }
 }
 
-/// Puts `op(old, new)` for each element of the nest into the target, one after the other in the nest's order.
+/// Puts `op(old, new)` for each element of the nest into its place, one after the other in the nest's order.
 ///
-/// `lower` makes a kernel and the target for a nest, or for a part of one: where no place can be met in two parts, there
+/// `lower` makes the kernel for a nest, or for a part of one: where no place can be met in two parts, there
 /// are as many as the work is worth threads. A place that is met several times accumulates; after a fault nothing more is written.
 pub fn update<'n, T, K, X, O>(
     nest: &'n Nest,
     parts: &'n mut Parts,
-    lower: impl Fn(&'n Nest) -> (K, Target<'n, T, X>),
+    mut place: ElementsMut<'_, T>,
+    lower: impl Fn(&'n Nest) -> Lowered<'n, X, K>,
     op: O,
 ) -> Result<(), DimError>
 where
@@ -514,7 +542,8 @@ where
     X: Indices,
     O: BinaryOp<T, K::Elem, Out = T> + Copy,
 {
-    let (kernel, target) = lower(nest);
+    // SAFETY: the plan's row reaches the elements that the place's axes do, which are borrowed exclusively; active indices are checked.
+    let (kernel, target) = unsafe { lower(nest).onto(&mut place) };
     let threads = threads::parts(nest.positions());
     let scatters = X::ANY && target.indices.is_active();
     if threads <= 1 || !K::PARALLEL || !O::PARALLEL || scatters || !is_apart(&nest.sizes, target.strides) {
@@ -523,7 +552,8 @@ where
     *parts = nest.split(0, threads);
     let mut work = Vec::with_capacity(parts.len());
     for nest in &*parts {
-        let (kernel, target) = lower(nest);
+        // SAFETY: as above; the first target is not used.
+        let (kernel, target) = unsafe { lower(nest).onto(&mut place) };
         // SAFETY: kernels read elements, which are `Sync`; operations are plain values, as `PARALLEL` says; the places of
         // different parts are different, and the target has exclusive access to all of them.
         work.push(unsafe { Carried::new(Update { kernel, nest, target, op }) });
@@ -565,7 +595,7 @@ impl<T: Element, K: Kernel, X: Indices, O: BinaryOp<T, K::Elem, Out = T>> Task f
             let start = target.base.wrapping_offset(steps.sum());
             if stride == 1 && !(X::ANY && target.indices.is_active()) {
                 // SAFETY: the tile's places are neighbours, each a valid element that nothing else has access to, by the
-                // contract of `new`.
+                // contract of `onto`.
                 let places = unsafe { core::slice::from_raw_parts_mut(start, tile.len) };
                 update_tile::<I, T, K, O>(&kernel, places, &op);
             } else {
@@ -577,12 +607,63 @@ impl<T: Element, K: Kernel, X: Indices, O: BinaryOp<T, K::Elem, Out = T>> Task f
                         return faults.into_result();
                     };
                     let place = start.wrapping_offset(offset + x as isize * stride);
-                    // SAFETY: the place is a valid element that nothing else has access to, by the contract of `new`.
+                    // SAFETY: the place is a valid element that nothing else has access to, by the contract of `onto`.
                     unsafe { *place = op.apply::<I>(*place, value) };
                 }
             }
             tiles.advance();
         }
         faults.into_result()
+    }
+}
+
+/// Writes the elements of a nest, the first of whose operands is the place: the one at a position of the loops goes `offset` places behind
+/// the first, and as far as the row of the place says.
+///
+/// # Panics
+///
+/// If there is no such place.
+pub fn write<'n, T: Element, K: Kernel<Elem = T>>(
+    nest: &'n Nest,
+    parts: &'n mut Parts,
+    places: Places<'_, T>,
+    offset: usize,
+    lower: impl Fn(&mut Operands<'n>) -> K,
+) -> Result<(), DimError> {
+    let row = nest.operands().next_row();
+    let start = places.reached(offset, &nest.sizes, row.strides).cast::<New<T>>();
+    // SAFETY: every position of the loops is a place, as was asserted, which is borrowed exclusively; `New` is another name for what it
+    // holds.
+    let place = unsafe { ElementsMut::along(start, &nest.sizes, row.strides) };
+    let lower = |nest| {
+        let mut operands = Nest::operands(nest);
+        Lowered { row: operands.next_row(), indices: (), value: lower(&mut operands) }
+    };
+    update(nest, parts, place, lower, Write)
+}
+
+/// A place that may have no value yet.
+#[derive(Clone, Copy, Debug)]
+#[repr(transparent)]
+struct New<T: Copy>(MaybeUninit<T>);
+
+impl<T: Copy> Default for New<T> {
+    fn default() -> Self {
+        New(MaybeUninit::uninit())
+    }
+}
+
+/// A value where there was none: what is written into new memory.
+#[derive(Clone, Copy)]
+struct Write;
+
+impl Operation for Write {}
+
+impl<T: Element> BinaryOp<New<T>, T> for Write {
+    type Out = New<T>;
+    const NAME: &'static str = "write";
+    #[inline(always)]
+    fn apply<I: Isa>(&self, _: New<T>, new: T) -> New<T> {
+        New(MaybeUninit::new(new))
     }
 }

@@ -11,15 +11,22 @@
 //! 64 x 128: 204 and 238); without panels those are put in line first. Products read in place reach 270 to 280 from 32^3 to 512^3.
 
 use super::isa::{Isa, Task, dispatch};
+use crate::error::DimError;
 use crate::scalar::Num;
+use crate::storage::Elements;
+use crate::storage::memory::reserve;
+use alloc::vec::Vec;
 
 #[cfg(feature = "blas")]
 mod blas;
+#[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
+pub mod in_panels;
 #[cfg_attr(feature = "gemm", path = "gemm/fast.rs")]
 #[cfg_attr(not(feature = "gemm"), path = "gemm/portable.rs")]
 mod library;
 #[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
 pub mod panels;
+pub mod products;
 #[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
 pub mod unpacked;
 #[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
@@ -119,6 +126,73 @@ impl<T> Clone for Matrix<T> {
 }
 impl<T> Copy for Matrix<T> {}
 
+/// Products of the same sizes, at even distances.
+pub struct Batch {
+    /// How many products there are.
+    pub count: usize,
+    /// Rows of each result.
+    pub m: usize,
+    /// Elements of each sum.
+    pub k: usize,
+    /// Columns of each result.
+    pub n: usize,
+    /// In the left operand, the distance between products, rows and columns.
+    pub a: [isize; 3],
+    /// The same in the right operand.
+    pub b: [isize; 3],
+    /// The same in the results, whose elements all have places of their own.
+    pub c: [isize; 3],
+}
+
+/// The results of products, which are `len` elements; constants may say how the matrices lie. Each operand is read along strides of its
+/// axes.
+#[inline(always)]
+pub fn multiply_batch<T: Num>(
+    batch: Batch,
+    lies: Option<Lies>,
+    a: Elements<'_, T>,
+    b: Elements<'_, T>,
+    len: usize,
+) -> Result<Vec<T>, DimError> {
+    let Batch { count, m, k, n, .. } = batch;
+    a.assert_reach(0, &[count, m, k], &batch.a);
+    b.assert_reach(0, &[count, k, n], &batch.b);
+    debug_assert_eq!(count * m * n, len, "the products are the result");
+    let mut out = reserve::<T>(len)?;
+    for at in 0..count as isize {
+        let product = Product {
+            m,
+            k,
+            n,
+            a: Matrix {
+                start: a.as_ptr().wrapping_offset(at * batch.a[0]),
+                row: batch.a[1],
+                col: batch.a[2],
+            },
+            b: Matrix {
+                start: b.as_ptr().wrapping_offset(at * batch.b[0]),
+                row: batch.b[1],
+                col: batch.b[2],
+            },
+            c: out.as_mut_ptr().wrapping_offset(at * batch.c[0]),
+            c_row: batch.c[1],
+            c_col: batch.c[2],
+            accumulate: false,
+        };
+        // SAFETY: the positions of rows, columns, sum and batch are positions of the operands' axes, all of which are elements of theirs;
+        // together they are all places of the result, each once. The strides are those of which the types say how the matrices lie.
+        unsafe {
+            match lies {
+                Some(lies) => multiply_as(&product, Some(lies)),
+                None => multiply(&product),
+            }
+        }
+    }
+    // SAFETY: the products wrote every place of the result.
+    unsafe { out.set_len(len) };
+    Ok(out)
+}
+
 /// Products of at most this many multiplications are not worth a library's packing.
 const SMALL: usize = 16 * 16 * 16;
 
@@ -197,7 +271,6 @@ pub fn is_small_product(m: usize, n: usize, k: usize) -> bool {
 }
 
 /// Whether products of this type run by a BLAS that the user has installed, where it can be told how they lie.
-#[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
 #[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
 #[inline]
 #[cfg_attr(not(feature = "blas"), allow(clippy::extra_unused_type_parameters))]

@@ -6,12 +6,13 @@ use super::line::Line;
 use super::norm::{LANES, fold, together};
 use super::strided::fetch_row;
 use super::threads::{self, Carried};
-use super::{Faults, Kernel};
+use super::{Faults, Kernel, TILE};
 use crate::error::DimError;
 use crate::ops::special::logaddexp;
 use crate::plan::nest::{Nest, Odometer};
 use crate::scalar::{Num, Ordered, Real};
 use crate::storage::memory::reserve;
+use crate::storage::owned::Freed;
 use alloc::vec::Vec;
 use core::mem::MaybeUninit;
 use smallvec::SmallVec;
@@ -52,6 +53,29 @@ pub fn collect<'n, K: Kernel<Elem: Send>, W: Along<K::Elem>>(
     // SAFETY: each `Scan` wrote as many elements as its nest has positions, all together `len`, or returned an error.
     unsafe { out.set_len(len) };
     Ok(out)
+}
+
+/// As [`collect`], into the `len` places of elements that the kernels read, each at the position at which it is written, and that are no longer
+/// needed.
+pub fn replace<'n, K: Kernel<Elem: Send>, W: Along<K::Elem>>(
+    parts: impl ExactSizeIterator<Item = (K, &'n Nest)>,
+    freed: &Freed<K::Elem>,
+    len: usize,
+    inner: usize,
+    along: W,
+) -> Result<(), DimError> {
+    let place = freed.places(len);
+    let mut done = 0;
+    let mut work = Vec::with_capacity(parts.len());
+    for (kernel, nest) in parts {
+        let len = nest.positions();
+        let part = Replace { kernel, nest, place: place.wrapping_add(done), len, inner, along };
+        // SAFETY: as in `collect`; the places are those of the expression's own elements in the order of the loops.
+        work.push(unsafe { Carried::new(part) });
+        done += len;
+    }
+    assert_eq!(done, len, "the loop nests cover the result");
+    threads::each(work, |scan| dispatch(scan.into_inner())).into_iter().collect()
 }
 
 /// As [`collect`], for elements that are there already, in blocks of `block` elements.
@@ -130,6 +154,50 @@ impl<K: Kernel, W: Along<K::Elem>> Task for Scan<'_, K, W> {
             let block = unsafe { &mut *(block as *mut [MaybeUninit<K::Elem>] as *mut [K::Elem]) };
             along.block::<I>(block, inner);
         }
+        Ok(())
+    }
+}
+
+/// As [`Scan`], for places that the kernel may read from, each for its own element: what is computed is held back, and written in one go.
+struct Replace<'n, K: Kernel, W> {
+    kernel: K,
+    nest: &'n Nest,
+    place: *mut K::Elem,
+    len: usize,
+    inner: usize,
+    along: W,
+}
+
+impl<K: Kernel, W: Along<K::Elem>> Task for Replace<'_, K, W> {
+    type Out = Result<(), DimError>;
+    const WIDE: bool = true;
+
+    #[inline(always)]
+    fn run<I: Isa>(self) -> Result<(), DimError> {
+        let Replace { mut kernel, nest, place, len, inner, along } = self;
+        let block: usize = nest.sizes[nest.outer..].iter().product();
+        let mut buffer = [const { MaybeUninit::<K::Elem>::uninit() }; TILE];
+        let mut faults = Faults::default();
+        let mut tiles = Tiles::new(nest);
+        let mut done = 0;
+        while let Some(tile) = tiles.tile() {
+            kernel.load::<I>(&tile, &mut faults);
+            if faults.any() {
+                return faults.into_result();
+            }
+            fill_tile::<I, K>(&kernel, &mut buffer[..tile.len]);
+            // SAFETY: the caller of `replace` gave us the places, of which there are as many as the nest has positions; the kernel, which
+            // may read them, does not while they are written.
+            unsafe { core::ptr::copy_nonoverlapping(buffer.as_ptr().cast(), place.add(done), tile.len) };
+            done += tile.len;
+            tiles.advance();
+            if done % block == 0 {
+                // SAFETY: as above; the kernel has read all that it reads of this block, which is complete.
+                let block = unsafe { core::slice::from_raw_parts_mut(place.add(done - block), block) };
+                along.block::<I>(block, inner);
+            }
+        }
+        assert_eq!(done, len, "the loop nest covers the result");
         Ok(())
     }
 }

@@ -5,6 +5,7 @@ use super::gather::Indices;
 use super::isa::Isa;
 use super::{Faults, Kernel, Tile};
 use crate::plan::nest::Row;
+use crate::storage::Elements;
 use alloc::vec::Vec;
 use core::marker::PhantomData;
 use smallvec::SmallVec;
@@ -46,27 +47,24 @@ pub struct Strided<'k, T, X, W = AnyStride> {
 }
 
 impl<'k, T: Copy + Default, X: Indices> Strided<'k, T, X> {
-    /// A reader along any strides.
-    ///
-    /// # Safety
-    ///
-    /// As for [`on_the_way`](Strided::on_the_way).
+    /// A reader along any strides: see [`on_the_way`](Strided::on_the_way).
     #[inline(always)]
-    pub unsafe fn new(origin: *const T, row: Row<'k>, indices: X) -> Self {
-        // SAFETY: the caller's promise; nothing is promised of the strides.
-        unsafe { Self::on_the_way(origin, row, indices) }
+    pub fn new(elements: Elements<'k, T>, row: Row<'k>, indices: X) -> Self {
+        Self::on_the_way(elements, row, indices)
     }
 }
 
 impl<'k, T: Copy + Default, X: Indices, W: Way> Strided<'k, T, X, W> {
-    /// A reader.
-    ///
-    /// # Safety
-    ///
-    /// For every position of the loop nest, `origin` moved as the row says is a valid element for `'k`; where `indices`
-    /// are active, this holds for every combination of in-range indices. The stride along the innermost loop is 1 if `W` says so.
+    /// A reader of elements along the row that a plan made of their axes, so that each position of the loops is one of the axes; where
+    /// `indices` are active, they select from axes that these elements have besides. The stride along the innermost loop is 1 if `W` says
+    /// so.
     #[inline(always)]
-    pub unsafe fn on_the_way(origin: *const T, row: Row<'k>, indices: X) -> Self {
+    pub fn on_the_way(elements: Elements<'k, T>, row: Row<'k>, indices: X) -> Self {
+        // Where an index selects, it is checked, and an axis of the elements that it does not find anything along may be empty.
+        if !(X::ANY && indices.is_active()) {
+            elements.assert_row(&row);
+        }
+        let origin = elements.as_ptr();
         let base = origin.wrapping_offset(row.offset);
         let mut strided = Strided {
             base,
@@ -84,7 +82,7 @@ impl<'k, T: Copy + Default, X: Indices, W: Way> Strided<'k, T, X, W> {
             && let Some((sizes, strides)) = row.packed
             && !(X::ANY && strided.indices.is_active())
         {
-            // SAFETY: the caller's promise; no index is active.
+            // SAFETY: the plan's row reaches elements alone; no index is active.
             strided.packed = unsafe { pack(origin, row, sizes, strides) };
             strided.base = strided.packed.as_ptr();
             strided.strides = strides;
@@ -213,7 +211,7 @@ fn fetch<T>(place: *const T) {
 ///
 /// # Safety
 ///
-/// As for [`Strided::new`], without active indices.
+/// For every position of the loops the origin moved as the row says is a valid element.
 #[cold]
 unsafe fn pack<T: Copy>(origin: *const T, row: Row<'_>, sizes: &[usize], packed: &[isize]) -> Vec<T> {
     let own: SmallVec<[usize; 8]> = (0..sizes.len()).filter(|&at| row.strides[at] != 0).collect();

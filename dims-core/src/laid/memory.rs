@@ -2,10 +2,10 @@
 
 use super::packed::Held;
 use crate::error::DimError;
-use crate::expr::leaf::{alike_axes, axes_row};
+use crate::expr::leaf::{alike_axes, axes_factor, axes_row, meet_axes};
 use crate::expr::{Expr, Factors, Raw};
+use crate::kernel::elementwise::collect_memory;
 use crate::kernel::strided::{Strided, Way};
-use crate::plan::contract;
 use crate::plan::direct;
 use crate::plan::nest::{Nest, Operands};
 use crate::plan::rows::Rows;
@@ -15,11 +15,10 @@ use crate::scalar::{Element, Num};
 use crate::set::{Dims, Keys};
 use crate::storage::axes::{Axis, AxisBlock, in_order};
 use crate::storage::view::{Leaf, sealed as sealed_leaf};
-use crate::storage::{Owned, View};
+use crate::storage::{Elements, Owned};
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::ops::Deref;
-use smallvec::SmallVec;
 
 /// Elements one behind the other: `Vec<T>`, `&[T]` or `&mut [T]`.
 #[diagnostic::on_unimplemented(
@@ -161,11 +160,10 @@ impl<M: Clone, S: Dims> Clone for Lent<M, S> {
 impl<M: Copy, S: Dims> Copy for Lent<M, S> {}
 
 impl<T: Element, M: Deref<Target = [T]>, S: Dims> Lent<M, S> {
-    /// As a view, which is what it is as an expression.
+    /// The elements, which `store` gave axes that count them.
     #[inline(always)]
-    fn view(&self) -> View<'_, T, S> {
-        // SAFETY: `store` made the axes such that the strides count the elements of the slice, which is borrowed as long as `self` is.
-        unsafe { View::new(self.data.as_ptr(), self.axes, NO_AXES, (), None) }
+    fn borrowed(&self) -> Elements<'_, T> {
+        Elements::of_slice(&self.data)
     }
 }
 
@@ -184,12 +182,12 @@ impl<T: Element, M: Deref<Target = [T]>, S: Dims> Expr for Lent<M, S> {
 
     #[inline(always)]
     fn memory(&self) -> direct::Memory<'_, T> {
-        (self.data.as_ptr(), self.axes.as_slice())
+        (self.borrowed(), self.axes.as_slice())
     }
 
     #[inline(always)]
-    fn in_memory<U: Dims>(&self) -> Option<Raw<T>> {
-        self.view().in_memory::<U>()
+    fn in_memory<U: Dims>(&self) -> Option<Raw<'_, T>> {
+        Some(Raw::new(self.borrowed(), self.axes.as_slice(), &[], None))
     }
 
     #[inline(always)]
@@ -199,19 +197,18 @@ impl<T: Element, M: Deref<Target = [T]>, S: Dims> Expr for Lent<M, S> {
 
     #[inline(always)]
     fn meet<U: Dims, R: Rank>(&self, shape: &mut Shape) -> Result<(), DimError> {
-        self.view().meet::<U, R>(shape)
+        meet_axes::<S, U>(&self.axes, &[], None, shape)
     }
 
     #[inline(always)]
-    fn rows<U: Dims, R: Rank>(&self, shape: &Shape, rows: &mut Rows) {
-        self.view().rows::<U, R>(shape, rows);
+    fn rows<U: Dims, R: Rank>(&self, _: &Shape, rows: &mut Rows) {
+        axes_row::<S, U>(&self.axes, &[], rows.push());
     }
 
     #[inline(always)]
     fn kernel<'k, W: Way>(&'k self, operands: &mut Operands<'k>) -> Self::Kernel<'k, W> {
-        // SAFETY: the loops have the sizes of the axes (they met), so their positions are positions of the axes, each of which is an
-        // element of the slice; `W` says that the innermost stride is 1 only where `LAYOUT` does.
-        unsafe { Strided::on_the_way(self.data.as_ptr(), operands.next_row(), ()) }
+        // (`W` says that the innermost stride is 1 only where `LAYOUT` does.)
+        Strided::on_the_way(self.borrowed(), operands.next_row(), ())
     }
 
     #[inline(always)]
@@ -223,10 +220,7 @@ impl<T: Element, M: Deref<Target = [T]>, S: Dims> Expr for Lent<M, S> {
     where
         T: Num,
     {
-        let mut row = SmallVec::from_elem(0, shape.sizes().len());
-        axes_row::<S, U>(&self.axes, &[], &mut row);
-        // SAFETY: as in `kernel`.
-        factors.operands.push(unsafe { contract::Operand::borrowed(self.data.as_ptr(), row) });
+        axes_factor::<S, U, T>(self.borrowed(), &self.axes, &[], shape, factors);
         Ok(())
     }
 
@@ -236,15 +230,15 @@ impl<T: Element, M: Deref<Target = [T]>, S: Dims> Expr for Lent<M, S> {
 
     #[inline]
     fn collect(&self, nest: &Nest, len: usize) -> Result<Vec<T>, DimError> {
-        self.view().collect(nest, len)
+        collect_memory(self.borrowed(), nest, len, "order of the result")
     }
 }
 
 #[diagnostic::do_not_recommend]
 impl<T: Element, M: Deref<Target = [T]>, S: Dims> Leaf<T, S, Rank0> for Lent<M, S> {
     #[inline(always)]
-    fn leaf(&self) -> (*const T, &S::Axes, &<Rank0 as Rank>::Axes) {
-        (self.data.as_ptr(), &self.axes, &NO_AXES)
+    fn leaf(&self) -> (Elements<'_, T>, &S::Axes, &<Rank0 as Rank>::Axes) {
+        (self.borrowed(), &self.axes, &NO_AXES)
     }
 }
 

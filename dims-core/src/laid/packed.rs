@@ -13,10 +13,10 @@ use crate::rank::Rank;
 use crate::scalar::{Element, Num};
 use crate::set::{Dims, Keys, SetOf};
 use crate::storage::axes::Axis;
+use crate::storage::owned::Freed;
 use crate::storage::{Owned, View};
 use alloc::string::String;
 use alloc::vec::Vec;
-use core::any::TypeId;
 use core::marker::PhantomData;
 
 /// Elements `E` in memory that lie contiguously in the order of the dims `L`, which are all that they have.
@@ -43,8 +43,8 @@ pub trait Held: Expr {
         Err(self)
     }
 
-    /// The first of the elements, if they are owned.
-    fn own(&mut self) -> Option<*mut Self::Elem> {
+    /// The place of the elements, as such of the type `W`, if they are owned and of that type.
+    fn free<W: Element>(&mut self) -> Option<Freed<W>> {
         None
     }
 }
@@ -56,8 +56,8 @@ impl<T: Element, S: Dims> Held for Owned<T, S> {
     }
 
     #[inline(always)]
-    fn own(&mut self) -> Option<*mut T> {
-        Some(self.as_mut_ptr())
+    fn free<W: Element>(&mut self) -> Option<Freed<W>> {
+        Owned::free(self)
     }
 }
 
@@ -85,7 +85,7 @@ impl<E: Held, L: SetOf + Dims> Expr for Packed<E, L> {
     }
 
     #[inline(always)]
-    fn in_memory<U: Dims>(&self) -> Option<Raw<E::Elem>> {
+    fn in_memory<U: Dims>(&self) -> Option<Raw<'_, E::Elem>> {
         self.0.in_memory::<U>()
     }
 
@@ -111,9 +111,8 @@ impl<E: Held, L: SetOf + Dims> Expr for Packed<E, L> {
 
     #[inline(always)]
     fn kernel<'k, W: Way>(&'k self, operands: &mut Operands<'k>) -> Self::Kernel<'k, W> {
-        // SAFETY: the loops have the sizes of the axes of these elements (they met), so their positions are positions of the axes, each of
-        // which is an element that `self` owns or borrows for `'k`. `W` says that the innermost stride is 1 only where `LAYOUT` does.
-        unsafe { Strided::on_the_way(self.0.memory().0, operands.next_row(), ()) }
+        // (`W` says that the innermost stride is 1 only where `LAYOUT` does.)
+        Strided::on_the_way(self.0.memory().0, operands.next_row(), ())
     }
 
     #[inline(always)]
@@ -153,17 +152,13 @@ impl<E: Held, L: SetOf + Dims> Expr for Packed<E, L> {
     }
 
     #[inline(always)]
-    fn place<W: Element, U: Dims, R: Rank>(&mut self, order: &[usize], _: usize) -> Option<*mut W> {
+    fn place<W: Element, U: Dims, R: Rank>(&mut self, order: &[usize], _: usize) -> Option<Freed<W>> {
         // That they lie in this order is known; that no axis is missing is, too, where the number of axes is the same.
-        let same = TypeId::of::<E::Elem>() == TypeId::of::<W>();
-        if same && R::N == 0 && order == Self::ORDER.as_slice() {
-            return self.0.own().map(<*mut E::Elem>::cast);
-        }
-        None
+        if R::N == 0 && order == Self::ORDER.as_slice() { self.0.free() } else { None }
     }
 
     #[inline(always)]
-    fn into_place<W: Element>(self, place: *mut W) -> Option<Vec<W>> {
+    fn into_place<W: Element>(self, place: &Freed<W>) -> Option<Vec<W>> {
         self.0.into_place(place)
     }
 

@@ -1,12 +1,12 @@
 //! The operands of one pattern together.
 
 use super::data::{Given, Pattern};
-use super::input::{InMemory, Input, Memory, Values};
+use super::input::{InMemory, Input, ListItem, Memory, Values};
 use super::join::Arrays;
 use super::layout::{Layout, contiguous};
 use super::rank::{AnyRank, HasAtLeast, HasExactly};
 use super::solve::solve;
-use crate::bind::source::{Axes, RankDyn};
+use crate::bind::source::RankDyn;
 use crate::error::DimError;
 use crate::expr::Factors;
 use crate::kernel::Kernel;
@@ -19,6 +19,7 @@ use crate::plan::shape::Shape;
 use crate::rank::*;
 use crate::scalar::{Element, Num};
 use crate::set::{Dims, Union};
+use crate::storage::Elements;
 use crate::storage::axes::Axis;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -173,7 +174,7 @@ pub trait ValueList<T: Element> {
     fn collect_first(&self, nest: Nest, len: usize) -> Result<Vec<T>, DimError>;
 
     /// The axes of the first operand and its arrays, if it is a list.
-    fn first_list(&self) -> Option<(&[Axis], &[(*const T, Axes)])>;
+    fn first_list(&self) -> Option<(&[Axis], &[ListItem<'_, T>])>;
 
     /// Each operand in memory, with its number; what is not in memory is computed.
     fn arrays<U: Dims>(
@@ -221,7 +222,7 @@ impl<T: Element> ValueList<T> for End {
         unreachable!("there is no operand")
     }
 
-    fn first_list(&self) -> Option<(&[Axis], &[(*const T, Axes)])> {
+    fn first_list(&self) -> Option<(&[Axis], &[ListItem<'_, T>])> {
         None
     }
 
@@ -329,7 +330,7 @@ impl<T: Element, V: Values<Elem = T>, L: ValueList<T>> ValueList<T> for (V, L) {
     #[inline]
     fn first(&self) -> Option<direct::Memory<'_, T>> {
         let memory = self.0.memory().filter(|memory| memory.list.is_none())?;
-        Some((memory.start, &memory.axes))
+        Some((memory.elements(), &memory.axes))
     }
 
     #[inline]
@@ -345,7 +346,7 @@ impl<T: Element, V: Values<Elem = T>, L: ValueList<T>> ValueList<T> for (V, L) {
     }
 
     #[inline]
-    fn first_list(&self) -> Option<(&[Axis], &[(*const T, Axes)])> {
+    fn first_list(&self) -> Option<(&[Axis], &[ListItem<'_, T>])> {
         let memory = self.0.memory()?;
         // (A list with a fault has not all of its arrays.)
         let list = memory.list.as_deref().filter(|_| memory.fault.is_none())?;
@@ -361,9 +362,9 @@ impl<T: Element, V: Values<Elem = T>, L: ValueList<T>> ValueList<T> for (V, L) {
         let named = shape.named_len();
         match self.0.memory() {
             Some(Memory { list: Some(items), .. }) => {
-                each(0, &Arrays::list(items.iter().map(|(start, axes)| (*start, &axes[..])), named))?;
+                each(0, &Arrays::list(items.iter().map(|(held, axes)| (held.elements(), &axes[..])), named))?;
             }
-            Some(memory) => each(0, &Arrays::one(memory.start, named, &memory.axes))?,
+            Some(memory) => each(0, &Arrays::one(memory.elements(), named, &memory.axes))?,
             None => {
                 let sizes = shape.sizes();
                 let order: SmallVec<[usize; 8]> = (0..sizes.len()).collect();
@@ -371,8 +372,8 @@ impl<T: Element, V: Values<Elem = T>, L: ValueList<T>> ValueList<T> for (V, L) {
                 let mut rows = Rows::new(sizes.len());
                 self.0.rows::<U>(shape, &mut rows);
                 let data = self.0.collect(Nest::map(sizes, &order, &rows), len)?;
-                let items = [(data.as_ptr(), contiguous(sizes))].into_iter().collect();
-                each(0, &Arrays { items, is_list: false, memory: PhantomData })?;
+                let items = [(Elements::of_slice(&data), contiguous(sizes))].into_iter().collect();
+                each(0, &Arrays { items, is_list: false })?;
             }
         }
         self.1.arrays::<U>(&shapes[1..], &mut |operand, arrays| each(operand + 1, arrays))

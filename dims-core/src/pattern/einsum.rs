@@ -20,6 +20,7 @@ use crate::plan::rows::Rows;
 use crate::plan::shape::{Shape, volume};
 use crate::scalar::Num;
 use crate::set::Dims;
+use crate::storage::Elements;
 use crate::storage::axes::Axis;
 use alloc::vec::Vec;
 use smallvec::SmallVec;
@@ -89,11 +90,8 @@ fn direct<T: Num>(
         values.collect_first(Nest::map(sizes, kept, &bound.rows), len).ok()?
     } else if contract::is_worthwhile(&supports, sizes, kept) {
         let rows = memories.iter().zip(bound.rows.iter());
-        // SAFETY: the loops have the sizes of the operands' axes, whose positions are elements.
-        let operand = |((start, _), row): (&Memory<'_, T>, &[isize])| unsafe {
-            contract::Operand::borrowed(*start, row.into())
-        };
-        contract::contract(rows.map(operand).collect(), T::ONE, sizes, kept).ok()?
+        let operands = rows.map(|(&(elements, _), row)| contract::Operand::borrowed(elements, row.into()));
+        contract::contract(operands.collect(), T::ONE, sizes, kept).ok()?
     } else {
         let count = bound.volume(bound.loops.reduced, 1)?;
         let nest = Nest::reduce(sizes, kept, bound.loops.reduced, &bound.rows);
@@ -210,8 +208,7 @@ fn repeat<T: Num>(
         step *= layout.sizes[axis] as isize;
     }
     let nest = Nest::map(&layout.sizes, kept, &rows);
-    // SAFETY: along its own axes `data` is contiguous, and it does not vary along the others.
-    unsafe { collect_memory(data.as_ptr(), &nest, len, "repeated along axes of size 1") }
+    collect_memory(Elements::of_slice(data), &nest, len, "repeated along axes of size 1")
 }
 
 /// For each operand the loops along which it varies.

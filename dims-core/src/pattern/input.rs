@@ -2,7 +2,7 @@
 //! numbers, lists of arrays, and tensors.
 
 use super::rank::AnyRank;
-use crate::bind::source::{Axes, Nested, Source};
+use crate::bind::source::{Axes, Nested};
 use crate::error::DimError;
 use crate::expr::{Expr, Factors};
 use crate::kernel::Kernel;
@@ -16,15 +16,17 @@ use crate::plan::shape::Shape;
 use crate::rank::{Rank, Rank0};
 use crate::scalar::{Element, Num};
 use crate::set::Dims;
+use crate::storage::Elements;
 use crate::storage::axes::Axis;
 use crate::storage::memory::reserve;
-use alloc::borrow::Cow;
+use crate::storage::source::{elements, elements_of_nested};
 use alloc::boxed::Box;
 use alloc::rc::Rc;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::marker::PhantomData;
+use core::ops::Deref;
 use ndarray::{ArrayBase, Data};
 use smallvec::SmallVec;
 
@@ -105,42 +107,79 @@ pub trait Values {
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct Memory<'a, T> {
-    /// The element at the origin of the axes.
-    pub(super) start: *const T,
+    /// The elements along the axes.
+    pub(super) held: Held<'a, T>,
     /// The axes, that of the list first.
     pub(super) axes: Axes,
-    /// The arrays of a list, each with its axes, if the list is not one array in memory.
-    pub(super) list: Option<Cow<'a, [(*const T, Axes)]>>,
-    /// What was put together from a list.
-    owned: Vec<T>,
+    /// The arrays of a list, if the list is not one array in memory.
+    pub(super) list: Option<List<'a, T>>,
     /// Why a list within a list could not be put together.
     pub(super) fault: Option<Box<DimError>>,
-    borrowed: PhantomData<&'a [T]>,
+}
+
+/// Elements that are borrowed, or were put together of a list.
+#[doc(hidden)]
+#[derive(Clone, Debug)]
+pub enum Held<'a, T> {
+    Borrowed(Elements<'a, T>),
+    Together(Vec<T>),
+}
+
+impl<T> Held<'_, T> {
+    /// The elements, for plans and kernels.
+    #[inline]
+    pub(super) fn elements(&self) -> Elements<'_, T> {
+        match self {
+            Held::Borrowed(elements) => *elements,
+            Held::Together(data) => Elements::of_slice(data),
+        }
+    }
+}
+
+/// An array of a list, with its axes.
+pub(super) type ListItem<'a, T> = (Held<'a, T>, Axes);
+
+/// The arrays of a list.
+#[doc(hidden)]
+#[derive(Debug)]
+pub enum List<'a, T> {
+    Lent(&'a [ListItem<'a, T>]),
+    Own(Vec<ListItem<'a, T>>),
+}
+
+impl<'a, T> Deref for List<'a, T> {
+    type Target = [ListItem<'a, T>];
+
+    #[inline]
+    fn deref(&self) -> &[ListItem<'a, T>] {
+        match self {
+            List::Lent(items) => items,
+            List::Own(items) => items,
+        }
+    }
 }
 
 impl<'a, T> Memory<'a, T> {
-    /// # Safety
-    ///
-    /// If no axis is empty, then for every position of the axes `start` offset by the strides is an element that is borrowed for
-    /// the lifetime of the value.
+    /// Elements along axes.
     #[inline]
-    pub(super) unsafe fn new(start: *const T, axes: Axes) -> Self {
-        Memory { start, axes, list: None, owned: Vec::new(), fault: None, borrowed: PhantomData }
+    pub(super) fn new((elements, axes): (Elements<'a, T>, Axes)) -> Self {
+        Memory { held: Held::Borrowed(elements), axes, list: None, fault: None }
     }
 
     /// A list of arrays.
-    ///
-    /// # Safety
-    ///
-    /// As for [`new`](Memory::new), for each of the arrays.
-    pub(super) unsafe fn list(items: Cow<'a, [(*const T, Axes)]>) -> Self {
+    pub(super) fn list(items: List<'a, T>) -> Self {
         // From one array to the next it is no distance: the strides are those of the first.
         let mut axes = Axes::from_slice(&[Axis::new(items.len(), 0)]);
         if let Some((_, own)) = items.first() {
             axes.extend_from_slice(own);
         }
-        let start = core::ptr::null();
-        Memory { start, axes, list: Some(items), owned: Vec::new(), fault: None, borrowed: PhantomData }
+        Memory { held: Held::Borrowed(Elements::of_slice(&[])), axes, list: Some(items), fault: None }
+    }
+
+    /// The elements, for plans and kernels.
+    #[inline]
+    pub(super) fn elements(&self) -> Elements<'_, T> {
+        self.held.elements()
     }
 
     /// The sizes of a list's arrays agree, and there are arrays.
@@ -196,14 +235,12 @@ impl<T: Element> Values for Memory<'_, T> {
 
     #[inline]
     fn kernel<'k>(&'k self, operands: &mut Operands<'k>) -> Strided<'k, T, ()> {
-        // SAFETY: the loops move along the axes, whose positions are elements.
-        unsafe { Strided::new(self.start, operands.next_row(), ()) }
+        Strided::new(self.elements(), operands.next_row(), ())
     }
 
     #[inline]
     fn collect(&self, nest: Nest, len: usize) -> Result<Vec<T>, DimError> {
-        // SAFETY: as in `kernel`.
-        unsafe { collect_memory(self.start, &nest, len, "order of the result") }
+        collect_memory(self.elements(), &nest, len, "order of the result")
     }
 
     fn factors<'s, U: Dims>(&'s self, shape: &Shape, factors: &mut Factors<'s, T>) -> Result<(), DimError>
@@ -212,8 +249,7 @@ impl<T: Element> Values for Memory<'_, T> {
     {
         let mut row: SmallVec<[isize; 8]> = SmallVec::from_elem(0, shape.named_len());
         row.extend(self.axes.iter().map(|axis| axis.stride));
-        // SAFETY: as in `kernel`.
-        factors.operands.push(unsafe { contract::Operand::borrowed(self.start, row) });
+        factors.operands.push(contract::Operand::borrowed(self.elements(), row));
         Ok(())
     }
 
@@ -246,9 +282,8 @@ impl<T: Element> Memory<'_, T> {
         let len = shape.volume(0..sizes.len(), size_of::<T>())?;
         let mut data = reserve(len)?;
         if len > 0 {
-            for (start, axes) in &*items {
-                // SAFETY: the items' elements are borrowed for longer than `self` lives.
-                let item = unsafe { Memory::new(*start, axes.clone()) };
+            for (held, axes) in &*items {
+                let item = Memory::new((held.elements(), axes.clone()));
                 let mut rows = Rows::new(axes.len());
                 item.row(&mut rows);
                 let order: SmallVec<[usize; 8]> = (0..axes.len()).collect();
@@ -260,8 +295,7 @@ impl<T: Element> Memory<'_, T> {
             axis.stride = step;
             step = step.wrapping_mul(axis.size as isize);
         }
-        self.start = data.as_ptr();
-        self.owned = data;
+        self.held = Held::Together(data);
         Ok(())
     }
 }
@@ -355,6 +389,16 @@ impl<E: Expr, S: Dims, R: Rank> Values for Lazy<'_, E, S, R> {
     }
 }
 
+/// An array as the item of a list.
+fn lone<A: Item>(array: &A) -> ListItem<'_, A::Elem> {
+    // It is a list of one, without the axis of that list.
+    let Memory { held, axes, list, .. } = A::list(core::slice::from_ref(array));
+    match list {
+        Some(own) => own[0].clone(),
+        None => (held, axes[1..].into()),
+    }
+}
+
 macro_rules! pointers {
     ($($pointer:ty),*) => {$(
         #[diagnostic::do_not_recommend]
@@ -376,15 +420,7 @@ macro_rules! pointers {
         #[diagnostic::do_not_recommend]
         impl<A: Item> Item for $pointer {
             fn list(items: &[Self]) -> Memory<'_, A::Elem> {
-                let raw = |item: &Self| {
-                    let Memory { start, axes, list, .. } = A::list(core::slice::from_ref(&**item));
-                    match list {
-                        Some(own) => own[0].clone(),
-                        None => (start, axes[1..].into()),
-                    }
-                };
-                // SAFETY: each item is a list of one, without the axis of that list.
-                unsafe { Memory::list(items.iter().map(raw).collect()) }
+                Memory::list(List::Own(items.iter().map(|item| lone(&**item)).collect()))
             }
         }
     )*};
@@ -420,9 +456,7 @@ impl<T: Element, S: Data<Elem = T>, D: crate::bind::source::NdRank<Rank: AnyRank
 
     #[inline]
     fn values(&self) -> Memory<'_, T> {
-        let (start, axes) = self.raw();
-        // SAFETY: as `Source` says.
-        unsafe { Memory::new(start, axes) }
+        Memory::new(elements(self))
     }
 }
 
@@ -441,8 +475,11 @@ pub trait Item: Input<Dims = ()> {
 #[diagnostic::do_not_recommend]
 impl<T: Element, S: Data<Elem = T>, D: crate::bind::source::NdRank<Rank: AnyRank>> Item for ArrayBase<S, D> {
     fn list(items: &[Self]) -> Memory<'_, T> {
-        // SAFETY: as `Source` says.
-        unsafe { Memory::list(items.iter().map(Source::raw).collect()) }
+        let item = |item| {
+            let (elements, axes) = elements(item);
+            (Held::Borrowed(elements), axes)
+        };
+        Memory::list(List::Own(items.iter().map(item).collect()))
     }
 }
 
@@ -457,16 +494,14 @@ macro_rules! numbers {
 
             #[inline]
             fn values(&self) -> Memory<'_, $t> {
-                // SAFETY: without axes, the origin is the only position.
-                unsafe { Memory::new(self, Axes::new()) }
+                Memory::new((Elements::of_slice(core::slice::from_ref(self)), Axes::new()))
             }
         }
 
         #[diagnostic::do_not_recommend]
         impl Item for $t {
             fn list(items: &[Self]) -> Memory<'_, $t> {
-                // SAFETY: neighbouring elements of a slice lie one apart.
-                unsafe { Memory::new(items.as_ptr(), Axes::from_slice(&[Axis::new(items.len(), 1)])) }
+                Memory::new(elements(items))
             }
         }
     )*};
@@ -483,10 +518,7 @@ where
     [X; N]: Nested<Elem = <X as Input>::Elem>,
 {
     fn list(items: &[Self]) -> Memory<'_, <X as Input>::Elem> {
-        let mut axes = Axes::from_slice(&[Axis::new(items.len(), <[X; N]>::LEN as isize)]);
-        <[X; N]>::sizes(&mut axes);
-        // SAFETY: as `Nested` says.
-        unsafe { Memory::new(items.as_ptr().cast(), axes) }
+        Memory::new(elements_of_nested(items))
     }
 }
 

@@ -3,49 +3,52 @@
 use super::args::ValueList;
 use super::data::{Pattern, Piece, Slot, Term};
 use super::direct::{Bound, MOST};
+use super::input::ListItem;
 use super::layout::{Layout, List, contiguous};
-use crate::bind::source::Axes;
 use crate::error::DimError;
-use crate::kernel::copy::copy_strided;
+use crate::kernel::copy::copy_row;
 use crate::plan::explain::{Loops, Step, record};
 use crate::plan::nest::Nest;
 use crate::plan::rows::Rows;
 use crate::plan::shape::Shape;
 use crate::scalar::Element;
 use crate::set::Dims;
+use crate::storage::Elements;
 use crate::storage::axes::Axis;
-use crate::storage::memory::reserve;
+use crate::storage::memory::{InParts, reserve};
 use alloc::vec::Vec;
 use smallvec::SmallVec;
 
 /// One operand in memory: where it starts and its strides along dims and own axes, for each array of a list.
 pub struct Arrays<'a, T> {
     /// The arrays. A list's arrays have a stride of 0 along the list.
-    pub items: SmallVec<[(*const T, SmallVec<[isize; 8]>); 1]>,
+    pub items: SmallVec<[(Elements<'a, T>, SmallVec<[isize; 8]>); 1]>,
     /// Whether the operand is a list.
     pub is_list: bool,
-    /// What keeps them alive.
-    pub memory: core::marker::PhantomData<&'a [T]>,
 }
 
-impl<T> Arrays<'_, T> {
+impl<'a, T> Arrays<'a, T> {
     /// One array with these axes, without dims.
-    pub fn one(start: *const T, named: usize, axes: &[Axis]) -> Self {
-        Arrays::new([(start, axes)].into_iter(), false, named)
+    pub fn one(elements: Elements<'a, T>, named: usize, axes: &[Axis]) -> Self {
+        Arrays::new([(elements, axes)].into_iter(), false, named)
     }
 
     /// The arrays of a list.
-    pub fn list<'i>(items: impl Iterator<Item = (*const T, &'i [Axis])>, named: usize) -> Self {
+    pub fn list<'i>(items: impl Iterator<Item = (Elements<'a, T>, &'i [Axis])>, named: usize) -> Self {
         Arrays::new(items, true, named)
     }
 
-    fn new<'i>(items: impl Iterator<Item = (*const T, &'i [Axis])>, is_list: bool, named: usize) -> Self {
+    fn new<'i>(
+        items: impl Iterator<Item = (Elements<'a, T>, &'i [Axis])>,
+        is_list: bool,
+        named: usize,
+    ) -> Self {
         let strides = |axes: &[Axis]| {
             let list = if is_list { named + 1 } else { named };
             core::iter::repeat_n(0, list).chain(axes.iter().map(|axis| axis.stride)).collect()
         };
-        let items = items.map(|(start, axes)| (start, strides(axes))).collect();
-        Arrays { items, is_list, memory: core::marker::PhantomData }
+        let items = items.map(|(elements, axes)| (elements, strides(axes))).collect();
+        Arrays { items, is_list }
     }
 }
 
@@ -89,7 +92,7 @@ pub fn joined<T: Element, U: Dims>(
 pub fn listed<T: Element>(
     pattern: &Pattern,
     mut bound: Bound,
-    items: &[(*const T, Axes)],
+    items: &[ListItem<'_, T>],
 ) -> Option<(Vec<T>, SmallVec<[usize; MOST]>)> {
     let (_, first) = items.first()?;
     if items.iter().any(|(_, axes)| axes != first) || !bound.loops.reduced.is_empty() {
@@ -114,9 +117,8 @@ pub fn listed<T: Element>(
     let within: List = kept.iter().copied().filter(|axis| !list.contains(axis)).collect();
     let mut nest = Nest::map(&sizes, &within, &bound.rows);
     nest.result = nest.strides_of(1).into();
-    let mut out = reserve(len).ok()?;
-    let places = &mut out.spare_capacity_mut()[..len];
-    for (number, (start, _)) in items.iter().enumerate() {
+    let mut out = InParts::of(len).ok()?;
+    for (number, (held, _)) in items.iter().enumerate() {
         let (mut index, mut source, mut target) = (number, 0, 0);
         for &axis in list.iter().rev() {
             let digit = (index % sizes[axis]) as isize;
@@ -128,13 +130,17 @@ pub fn listed<T: Element>(
             reason: "part of the result",
             loops: Loops::new::<T>(&nest, len / items.len(), 1),
         });
-        // SAFETY: the loops have the sizes of the array's axes, so that each position is an element (of a place that has no value yet
-        // any bytes are one).
-        unsafe { copy_strided(start.wrapping_offset(source).cast(), &nest, &mut places[target as usize..]) };
+        let row = nest.operands().next_row();
+        copy_row(
+            held.elements().moved(source),
+            row,
+            out.places(),
+            target as usize,
+            (&nest.result, &nest.sizes),
+        );
     }
-    // SAFETY: each position of the kept loops, of which the list's are some, has a place of its own, and there are `len` of them.
-    unsafe { out.set_len(len) };
-    Some((out, bound.shape(pattern.output)))
+    // Each position of the kept loops, of which the list's are some, has a place of its own.
+    Some((out.finish(), bound.shape(pattern.output)))
 }
 
 struct Copying<'a> {
@@ -159,7 +165,7 @@ impl Copying<'_> {
         let count: usize = fixed.iter().map(|&axis| layout.sizes[axis]).product();
         let rest: List = order.into_iter().filter(|axis| !fixed.contains(axis)).collect();
         for item in 0..count {
-            let (start, strides) = &arrays.items[first + item];
+            let (elements, strides) = &arrays.items[first + item];
             let mut from: SmallVec<[isize; 8]> = SmallVec::from_elem(0, loops);
             let mut source = layout.spread(slots, piece.from, own, strides, &mut from)?;
             let mut target = target;
@@ -173,15 +179,18 @@ impl Copying<'_> {
             let mut rows = Rows::new(loops);
             rows.push().copy_from_slice(&from);
             rows.push().copy_from_slice(&to);
-            let mut nest = Nest::map(&layout.sizes, &rest, &rows);
+            let nest = Nest::map(&layout.sizes, &rest, &rows);
             let mut operands = nest.operands();
-            operands.next_row();
-            nest.result = operands.next_row().strides.into();
+            let (from, to) = (operands.next_row(), operands.next_row());
             let len = rest.iter().map(|&axis| layout.sizes[axis]).product();
             record(|| Step::Copy { reason: "part of the result", loops: Loops::new::<T>(&nest, len, 1) });
-            // SAFETY: the loops have the sizes of the array's axes, so that each position is an element; the strides of the result are
-            // those of `out`, of whose axes the loops are parts as well.
-            unsafe { copy_strided(start.wrapping_offset(source), &nest, &mut out[target as usize..]) };
+            copy_row(
+                elements.moved(source),
+                from,
+                (&mut *out).into(),
+                target as usize,
+                (to.strides, &nest.sizes),
+            );
         }
         Ok(())
     }

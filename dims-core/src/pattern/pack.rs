@@ -5,19 +5,18 @@ use super::input::{InMemory, Input, Memory, SameElem, Values};
 use super::rank::{AnyRank, HasAtLeast, ResultOf};
 use crate::bind::source::RankDyn;
 use crate::error::DimError;
-use crate::kernel::copy::copy_strided;
+use crate::kernel::copy::copy_row;
 use crate::plan::nest::Nest;
 use crate::plan::rows::Rows;
 use crate::plan::shape::volume;
 use crate::rank::Rank;
 use crate::scalar::Element;
 use crate::storage::axes::Axis;
-use crate::storage::memory::reserve;
+use crate::storage::elements::Places;
+use crate::storage::memory::InParts;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::marker::PhantomData;
-use core::mem::MaybeUninit;
-use core::slice;
 use smallvec::SmallVec;
 
 /// The axes that `*` stands for in each array that was packed: what [`unpack!`](../../macro.unpack.html) needs to take the result apart.
@@ -261,21 +260,19 @@ where
     let too_large =
         || DimError::TooLarge { dims: format!("the sizes {sizes:?}, in the pattern `{}`,", pattern.text) };
     let len = volume(sizes.iter().copied(), size_of::<T>()).ok_or_else(too_large)?;
-    let mut out = reserve::<T>(len)?;
-    let places = &mut out.spare_capacity_mut()[..len];
+    let mut out = InParts::<T>::of(len)?;
     let inner = product(after);
     let mut start = 0;
     for array in arrays.iter().filter(|_| len > 0) {
         let (_, within, _) = around(pattern, &array.axes)?;
         let count = product(within);
         if count > 0 {
-            copy_part(array, &mut places[start * inner..], total * inner, before.len());
+            copy_part(array, out.places().behind(start * inner), total * inner, before.len());
         }
         start += count;
     }
-    // SAFETY: for each position of the axes around `*`, the parts of the arrays follow one another, and are as long as its axis.
-    unsafe { out.set_len(len) };
-    Ok((O::build(out, &sizes), PackedShape::new(parts)))
+    // For each position of the axes around `*`, the parts of the arrays follow one another, and are as long as its axis.
+    Ok((O::build(out.finish(), &sizes), PackedShape::new(parts)))
 }
 
 fn compare<T>(
@@ -306,13 +303,11 @@ fn compare<T>(
 /// Copies an array, which has elements, to where it belongs in the result, whose axis `*` is `row` elements long.
 ///
 /// Every place of the part has a value then.
-fn copy_part<T: Element>(array: &Memory<'_, T>, out: &mut [MaybeUninit<T>], row: usize, before: usize) {
+fn copy_part<T: Element>(array: &Memory<'_, T>, mut out: Places<'_, T>, row: usize, before: usize) {
     let block = product(&array.axes[before..]);
     if is_contiguous(&array.axes) {
         for at in 0..product(&array.axes[..before]) {
-            // SAFETY: the array is as many blocks, one behind the other.
-            let block = unsafe { slice::from_raw_parts(array.start.add(at * block).cast(), block) };
-            out[at * row..][..block.len()].copy_from_slice(block);
+            out.put(at * row, array.elements().line((at * block) as isize, block));
         }
         return;
     }
@@ -334,12 +329,10 @@ fn copy_part<T: Element>(array: &Memory<'_, T>, out: &mut [MaybeUninit<T>], row:
         target[axis] = step;
         step *= sizes[axis] as isize;
     }
-    let mut nest = Nest::map(&sizes, &order, &rows);
+    let nest = Nest::map(&sizes, &order, &rows);
     let mut operands = nest.operands();
-    operands.next_row();
-    nest.result = operands.next_row().strides.into();
-    // SAFETY: the loops are the array's own axes (of a place that has no value yet any bytes are an element).
-    unsafe { copy_strided(array.start.cast(), &nest, out) };
+    let (from, to) = (operands.next_row(), operands.next_row());
+    copy_row(array.elements(), from, out, 0, (to.strides, &nest.sizes));
 }
 
 /// Whether the elements along the axes lie one behind the other, in order.

@@ -1,23 +1,19 @@
 //! Lists of arrays that are written out, `[x0, x1]`. The arrays need not be of one type.
 
-use super::input::{InMemory, Input, Memory, SameElem, Values};
+use super::input::{InMemory, Input, List, ListItem, Memory, SameElem, Values};
 use super::rank::AnyRank;
-use crate::bind::source::Axes;
 use crate::error::DimError;
 use crate::scalar::Element;
-use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::marker::PhantomData;
 
 /// The arrays of a list.
 pub struct Parts<'a, T, R> {
-    items: Vec<(*const T, Axes)>,
-    /// Arrays that were put together of lists within the list.
-    settled: Vec<Memory<'a, T>>,
+    items: Vec<ListItem<'a, T>>,
     /// Why one of these could not be.
     fault: Option<Box<DimError>>,
-    marker: PhantomData<(&'a [T], R)>,
+    marker: PhantomData<R>,
 }
 
 /// An array has the rank of the others in its list.
@@ -34,7 +30,7 @@ impl<R> SameRank<R> for R {}
 #[inline]
 #[rustfmt::skip] // rustc quotes the line
 pub fn list<'a, A: Input<Values<'a>: InMemory<'a, Elem = A::Elem>> + ?Sized>(array: &'a A) -> Parts<'a, A::Elem, A::Rank> {
-    let parts = Parts { items: Vec::with_capacity(FEW), settled: Vec::new(), fault: None, marker: PhantomData };
+    let parts = Parts { items: Vec::with_capacity(FEW), fault: None, marker: PhantomData };
     parts.with(array.values().into_memory())
 }
 
@@ -52,16 +48,10 @@ impl<'a, T: Element, R> Parts<'a, T, R> {
     /// An array that is a list itself becomes one in memory. If it cannot, the fault is that of the whole list.
     #[inline]
     fn with(mut self, mut memory: Memory<'a, T>) -> Self {
-        let settles = memory.list.is_some();
         if let Err(fault) = memory.settle() {
             self.fault.get_or_insert(Box::new(fault));
         }
-        if settles {
-            self.items.push((memory.start, memory.axes.clone()));
-            self.settled.push(memory);
-        } else {
-            self.items.push((memory.start, memory.axes));
-        }
+        self.items.push((memory.held, memory.axes));
         self
     }
 }
@@ -78,9 +68,8 @@ impl<T: Element, R: AnyRank> Input for Parts<'_, T, R> {
 
     #[inline]
     fn values(&self) -> Memory<'_, T> {
-        // SAFETY: the arrays are borrowed or owned for longer than `self` is; where one has a fault, so has the list, and nothing is
-        // read.
-        let mut list = unsafe { Memory::list(Cow::Borrowed(&self.items)) };
+        // (Where one of the arrays has a fault, so has the list, and nothing is read.)
+        let mut list = Memory::list(List::Lent(&self.items));
         list.fault.clone_from(&self.fault);
         list
     }

@@ -2,13 +2,14 @@
 
 use super::args::{Arg, End, meet};
 use super::data::{Given, Pattern, Slot};
-use super::input::Memory;
+use super::input::{Held, Memory};
 use super::rank::{AnyRank, OutRank};
 use crate::bind::source::RankDyn;
 use crate::error::DimError;
 use crate::rank::Rank;
 use crate::scalar::Element;
-use ndarray::{ArrayView, Axis, Dimension, IxDyn, RawArrayView, ShapeBuilder};
+use crate::storage::array::view;
+use ndarray::{ArrayView, Dimension, IxDyn};
 use smallvec::SmallVec;
 
 /// A number of axes that an ndarray view can have.
@@ -52,9 +53,8 @@ pub fn rearrange_view<'a, O: OutRank<Rest, Rank: ViewRank>, T: Element, Rest: An
         let parts = loops.iter().map(|&axis| (layout.sizes[axis], row[axis]));
         axes.push(merged(parts).ok_or_else(|| apart(pattern))?);
     }
-    // SAFETY: the loops have the sizes of the array's axes, along which its strides were spread, so each position of the view is one of
-    // the array, which is borrowed for `'a`.
-    Ok(unsafe { view(values.0.start, &axes) })
+    let Held::Borrowed(elements) = values.0.held else { unreachable!("only lists are put together") };
+    Ok(view(elements, &axes))
 }
 
 #[cold]
@@ -81,25 +81,4 @@ fn merged(parts: impl DoubleEndedIterator<Item = (usize, isize)> + Clone) -> Opt
         };
     }
     Some(whole.unwrap_or((1, 0)))
-}
-
-/// # Safety
-///
-/// Every position of the axes is a valid element for `'a`.
-unsafe fn view<'a, T, D: Dimension>(start: *const T, axes: &[(usize, isize)]) -> ArrayView<'a, T, D> {
-    // ndarray takes strides that go forwards; the axes that go backwards are turned around afterwards.
-    let back =
-        |&(size, stride): &(usize, isize)| if stride < 0 { stride * (size as isize - 1).max(0) } else { 0 };
-    let empty = axes.iter().any(|&(size, _)| size == 0);
-    let first = if empty { start } else { start.wrapping_offset(axes.iter().map(back).sum()) };
-    let (mut sizes, mut strides) = (IxDyn::zeros(axes.len()), IxDyn::zeros(axes.len()));
-    for (at, &(size, stride)) in axes.iter().enumerate() {
-        (sizes[at], strides[at]) = (size, if empty { 0 } else { stride.unsigned_abs() });
-    }
-    // SAFETY: the caller's promise: from the element at the far end of the axes that go backwards, all others lie forwards.
-    let mut view = unsafe { RawArrayView::from_shape_ptr(sizes.strides(strides), first).deref_into_view() };
-    for (at, _) in axes.iter().enumerate().filter(|(_, (_, stride))| *stride < 0) {
-        view.invert_axis(Axis(at));
-    }
-    view.into_dimensionality().expect("the rank is that of the pattern")
 }

@@ -14,16 +14,17 @@ use super::products::{Roles, merge};
 use super::rows::Rows;
 use crate::error::DimError;
 use crate::kernel::elementwise::{BinaryKernel, collect_memory};
+use crate::kernel::gemm;
 use crate::kernel::reduce::reduce;
 use crate::kernel::reducers;
 use crate::kernel::strided::Strided;
 use crate::kernel::threads;
 use crate::ops::Mul;
 use crate::scalar::Num;
-use crate::storage::memory::{Buffer, reserve};
+use crate::storage::Elements;
+use crate::storage::memory::Buffer;
 use alloc::vec::Vec;
 use core::any::TypeId;
-use core::marker::PhantomData;
 use smallvec::SmallVec;
 
 /// The most loop axes that a contraction can have.
@@ -34,27 +35,26 @@ pub type Axes = u128;
 
 /// One factor of a contraction: memory, and a stride along each loop axis.
 pub struct Operand<'a, T> {
-    start: *const T,
-    owned: Option<Buffer<T>>,
+    memory: Memory<'a, T>,
     strides: SmallVec<[isize; 8]>,
-    memory: PhantomData<&'a [T]>,
+}
+
+enum Memory<'a, T> {
+    Borrowed(Elements<'a, T>),
+    Owned(Buffer<T>),
 }
 
 impl<'a, T: Num> Operand<'a, T> {
-    /// Borrowed memory.
-    ///
-    /// # Safety
-    ///
-    /// For every position of the loop axes, `start` offset by the strides is a valid element for `'a`.
+    /// Borrowed elements, with strides along the loop axes that move along theirs.
     #[inline]
-    pub unsafe fn borrowed(start: *const T, strides: SmallVec<[isize; 8]>) -> Self {
-        Operand { start, owned: None, strides, memory: PhantomData }
+    pub fn borrowed(elements: Elements<'a, T>, strides: SmallVec<[isize; 8]>) -> Self {
+        Operand { memory: Memory::Borrowed(elements), strides }
     }
 
     /// Elements laid out contiguously along `order`.
     pub fn owned(data: Vec<T>, order: &[usize], sizes: &[usize]) -> Self {
         let strides = contiguous(order, sizes);
-        Operand { start: data.as_ptr(), owned: Some(data.into()), strides, memory: PhantomData }
+        Operand { memory: Memory::Owned(data.into()), strides }
     }
 
     /// The same elements over other loop axes: `strides` says what the strides along these are.
@@ -62,9 +62,13 @@ impl<'a, T: Num> Operand<'a, T> {
         Operand { strides: strides(&self.strides), ..self }
     }
 
-    /// The element at the origin.
-    pub(crate) fn start(&self) -> *const T {
-        self.start
+    /// The elements.
+    #[inline]
+    pub(crate) fn elements(&self) -> Elements<'_, T> {
+        match &self.memory {
+            Memory::Borrowed(elements) => *elements,
+            Memory::Owned(data) => Elements::of_slice(data),
+        }
     }
 
     /// The stride along each loop axis.
@@ -78,15 +82,18 @@ impl<'a, T: Num> Operand<'a, T> {
         sizes: &[usize],
         convert: impl Fn(T) -> W,
     ) -> Result<Operand<'a, W>, DimError> {
-        if TypeId::of::<T>() == TypeId::of::<W>() {
-            let owned =
-                self.owned.map(|data| data.into_vec().into_iter().map(convert).collect::<Vec<W>>().into());
-            let start = owned.as_ref().map_or(self.start.cast::<W>(), |data: &Buffer<W>| data.as_ptr());
-            return Ok(Operand { start, owned, strides: self.strides, memory: PhantomData });
+        let elements = match self.memory {
+            Memory::Owned(data) => {
+                let data: Vec<W> = data.into_vec().into_iter().map(convert).collect();
+                return Ok(Operand { memory: Memory::Owned(data.into()), strides: self.strides });
+            }
+            Memory::Borrowed(elements) => elements,
+        };
+        if let Some(elements) = elements.same::<W>() {
+            return Ok(Operand::borrowed(elements, self.strides));
         }
         let order: SmallVec<[usize; 8]> = each(self.axes(sizes)).collect();
-        let packed = self.packed(&order, sizes)?;
-        let data = packed.owned.iter().flat_map(|data| data.iter().copied()).map(convert).collect();
+        let data = self.packed(&order, sizes)?.into_iter().map(convert).collect();
         Ok(Operand::owned(data, &order, sizes))
     }
 
@@ -118,19 +125,12 @@ impl<'a, T: Num> Operand<'a, T> {
     }
 
     /// The same elements in new memory, contiguous along `order`.
-    fn packed(&self, order: &[usize], sizes: &[usize]) -> Result<Operand<'a, T>, DimError> {
+    fn packed(&self, order: &[usize], sizes: &[usize]) -> Result<Vec<T>, DimError> {
         let mut rows = Rows::new(sizes.len());
         self.row(&mut rows);
         let nest = Nest::map(sizes, order, &rows);
         let len = order.iter().map(|&axis| sizes[axis]).product();
-        // SAFETY: positions along `order` are positions of the loop axes, the others being 0.
-        let data = unsafe { collect_memory(self.start, &nest, len, "operand of a product") }?;
-        Ok(Operand::owned(data, order, sizes))
-    }
-
-    /// The strides that [`packed`](Operand::packed) would give, over no memory.
-    fn as_if_packed(&self, order: &[usize], sizes: &[usize]) -> Operand<'a, T> {
-        Operand { start: self.start, owned: None, strides: contiguous(order, sizes), memory: PhantomData }
+        collect_memory(self.elements(), &nest, len, "operand of a product")
     }
 
     /// The sums over all axes that are not in `order`.
@@ -144,15 +144,13 @@ impl<'a, T: Num> Operand<'a, T> {
         self.row(&mut rows);
         let nest = Nest::reduce(sizes, order, reduced, &rows);
         let len = order.iter().map(|&axis| sizes[axis]).product();
-        // SAFETY: as in `packed`.
         record(|| Step::Reduce {
             reduction: "sum",
             expression: "tensor".into(),
             loops: Loops::new::<T>(&nest, len, threads::parts(nest.positions())),
             count: reduced.iter().map(|&axis| sizes[axis]).product(),
         });
-        // SAFETY: as in `packed`.
-        let lower = |nest| unsafe { Strided::new(self.start, Nest::operands(nest).next_row(), ()) };
+        let lower = |nest| Strided::new(self.elements(), Nest::operands(nest).next_row(), ());
         let data = reduce(&nest, &mut Parts::new(), lower, nest.positions(), len, 0, reducers::Sum)?;
         Ok(Operand::owned(data, order, sizes))
     }
@@ -213,6 +211,29 @@ pub fn is_worthwhile(supports: &[Axes], sizes: &[usize], kept: &[usize]) -> bool
     supports.iter().any(|&axes| axes != all)
 }
 
+/// The axes of the result of a product in the order in which it should lie in memory, if nobody asked for one.
+///
+/// This is the order of `kept`, unless neighbours in the result would be results of different matrix products, each of which would then
+/// write one element here and one there, and so would what reads it: the axes that both operands have come first then. (Where an operand
+/// has such neighbours as well, the result is as that is.)
+pub fn order_of_result<T>(
+    operands: &[Operand<'_, T>],
+    supports: &[Axes],
+    sizes: &[usize],
+    kept: &[usize],
+) -> SmallVec<[usize; 8]> {
+    let mut order = SmallVec::from_slice(kept);
+    let ([a, b], &[in_a, in_b]) = (operands, supports) else { return order };
+    let Some(&last) = kept.iter().rfind(|&&axis| sizes[axis] != 1) else { return order };
+    let is_batch = |axis: usize| in_a & in_b & 1 << axis != 0;
+    let kept = set(kept);
+    let is_matrix = in_a & !in_b & kept != 0 && in_b & !in_a & kept != 0 && in_a & in_b & !kept != 0;
+    if is_matrix && is_batch(last) && a.strides[last] != 1 && b.strides[last] != 1 {
+        order.sort_by_key(|&axis| !is_batch(axis));
+    }
+    order
+}
+
 /// `scale` times the product of the operands, summed over all axes but `kept`, contiguous in the order of `kept`.
 pub fn contract<T: Num>(
     operands: SmallVec<[Operand<'_, T>; 4]>,
@@ -262,8 +283,7 @@ fn through_accumulator<T: Num>(
     let mut wide = SmallVec::new();
     for operand in operands {
         let order: SmallVec<[usize; 8]> = each(operand.axes(sizes)).collect();
-        let packed = operand.packed(&order, sizes)?;
-        let data = packed.owned.iter().flat_map(|data| data.iter()).map(|value| value.to_acc()).collect();
+        let data = operand.packed(&order, sizes)?.into_iter().map(T::to_acc).collect();
         wide.push(Operand::owned(data, &order, sizes));
     }
     Ok(contract(wide, scale.to_acc(), sizes, kept)?.into_iter().map(T::from_acc).collect())
@@ -324,13 +344,10 @@ fn fused_pair<T: Num>(
     });
     let lower = |nest| {
         let mut operands = Nest::operands(nest);
-        // SAFETY: positions of the nest are positions of the loop axes.
-        unsafe {
-            BinaryKernel {
-                op: &Mul,
-                a: Strided::new(a.start, operands.next_row(), ()),
-                b: Strided::new(b.start, operands.next_row(), ()),
-            }
+        BinaryKernel {
+            op: &Mul,
+            a: Strided::new(a.elements(), operands.next_row(), ()),
+            b: Strided::new(b.elements(), operands.next_row(), ()),
         }
     };
     reduce(&nest, &mut Parts::new(), lower, nest.positions(), len, 0, reducers::Sum)
@@ -349,31 +366,16 @@ fn matrix_pair<T: Num>(
     let mut runs = roles.map(|axes| loops(axes, &a, &b));
     #[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
     if let Some(products) = InPanels::of::<T>(&runs) {
-        let mut out = reserve::<T>(len)?;
         record(|| products.step::<T>());
-        // SAFETY: positions of the loops are positions of the loop axes, valid for both operands; for the result they are its `len`
-        // places, distinct for distinct rows, columns and batches.
-        unsafe {
-            products.run(a.start, b.start, out.as_mut_ptr());
-            out.set_len(len);
-        }
-        return Ok(out);
+        return gemm::in_panels::run(&products, a.elements(), b.elements(), len);
     }
     if runs.m.len() + runs.n.len() + runs.k.len() > 3 {
         (a, b) = packed_pair(a, b, &c, sizes, roles)?;
         runs = roles.map(|axes| loops(axes, &a, &b));
     }
-    let mut out = reserve::<T>(len)?;
-    // SAFETY: every position of the loops is a position of the loop axes, valid for both operands; for the result it is one of
-    // its `len` places, distinct for distinct rows and columns, and written before it is added to.
-    unsafe {
-        let products = runs.products(a.start, b.start, out.as_mut_ptr());
-        record(|| products.step());
-        products.run();
-    }
-    // SAFETY: batch, rows and columns are all axes of `kept` that have more than one element, so every place was written.
-    unsafe { out.set_len(len) };
-    Ok(out)
+    let products = runs.products();
+    record(|| products.step::<T>());
+    gemm::products::run(products, a.elements(), b.elements(), len)
 }
 
 /// The operands of a product whose rows, columns or sums are several loops: an operand is packed if then fewer are left, if that does not
@@ -385,8 +387,8 @@ fn packed_pair<'a, 'b, T: Num>(
     sizes: &[usize],
     roles: Roles<Axes>,
 ) -> Result<(Operand<'a, T>, Operand<'b, T>), DimError> {
-    let count = |a: &Operand<'_, T>, b: &Operand<'_, T>| -> usize {
-        let loops = |&axes: &Axes| merge(axes, sizes, &a.strides, &b.strides, c).len();
+    let count = |a: &[isize], b: &[isize]| -> usize {
+        let loops = |&axes: &Axes| merge(axes, sizes, a, b, c).len();
         [roles.m, roles.n, roles.k].iter().map(loops).sum()
     };
     let a_axes = roles.batch | roles.m | roles.k;
@@ -396,8 +398,8 @@ fn packed_pair<'a, 'b, T: Num>(
             .chain(sorted(roles.m, c))
             .chain(sorted(roles.k, &b.strides))
             .collect();
-        if count(&a.as_if_packed(&order, sizes), &b) < count(&a, &b) {
-            a = a.packed(&order, sizes)?;
+        if count(&contiguous(&order, sizes), &b.strides) < count(&a.strides, &b.strides) {
+            a = Operand::owned(a.packed(&order, sizes)?, &order, sizes);
         }
     }
     let b_axes = roles.batch | roles.n | roles.k;
@@ -407,8 +409,8 @@ fn packed_pair<'a, 'b, T: Num>(
             .chain(sorted(roles.k, &a.strides))
             .chain(sorted(roles.n, c))
             .collect();
-        if count(&a, &b.as_if_packed(&order, sizes)) < count(&a, &b) {
-            b = b.packed(&order, sizes)?;
+        if count(&a.strides, &contiguous(&order, sizes)) < count(&a.strides, &b.strides) {
+            b = Operand::owned(b.packed(&order, sizes)?, &order, sizes);
         }
     }
     Ok((a, b))

@@ -6,16 +6,16 @@
 use super::axes::{AxisList, Layout};
 use super::explain::{Step, record};
 use crate::error::DimError;
-use crate::kernel::gemm::{Lies, Matrix, Product, multiply, multiply_as};
+use crate::kernel::gemm::{Batch, Lies, multiply_batch};
 use crate::scalar::Num;
 use crate::set::Keys;
+use crate::storage::Elements;
 use crate::storage::axes::Axis;
-use crate::storage::memory::reserve;
 use alloc::vec::Vec;
 use core::any::TypeId;
 
 /// Elements in memory, with the axes of their dims.
-pub type Memory<'s, T> = (*const T, &'s [Axis]);
+pub type Memory<'s, T> = (Elements<'s, T>, &'s [Axis]);
 
 /// A tensor in memory as its type tells of it: its dims, and in which order they lie if the type says that, too.
 pub type Typed = (&'static Keys, Layout);
@@ -146,8 +146,8 @@ impl Roles {
         if TypeId::of::<T>() != TypeId::of::<T::Acc>() {
             return None;
         }
-        let (a_start, a) = a;
-        let (b_start, b) = b;
+        let (a_elements, a) = a;
+        let (b_elements, b) = b;
         let (row, column) = (self.axis(0, a, self.m), self.axis(1, b, self.n));
         let (a_sum, b_sum) = (self.axis(0, a, self.k.0), self.axis(1, b, self.k.1));
         let (a_batch, b_batch) = match self.batch {
@@ -181,10 +181,6 @@ impl Roles {
         {
             return None;
         }
-        let mut out = match reserve::<T>(len) {
-            Ok(out) => out,
-            Err(error) => return Some(Err(error)),
-        };
         let steps = [sizes[1] * sizes[2], sizes[2], 1];
         let step = |role| {
             let at = self.result.iter().position(|&own| own == role);
@@ -203,38 +199,18 @@ impl Roles {
             threads: 1,
             typed: self.lies().is_some(),
         });
-        for at in 0..a_batch.size as isize {
-            let product = Product {
-                m: row.size,
-                k: a_sum.size,
-                n: column.size,
-                a: Matrix {
-                    start: a_start.wrapping_offset(at * a_batch.stride),
-                    row: row.stride,
-                    col: a_sum.stride,
-                },
-                b: Matrix {
-                    start: b_start.wrapping_offset(at * b_batch.stride),
-                    row: b_sum.stride,
-                    col: column.stride,
-                },
-                c: out.as_mut_ptr().wrapping_offset(at * step(Role::Batch)),
-                c_row: step(Role::Row),
-                c_col: step(Role::Column),
-                accumulate: false,
-            };
-            // SAFETY: the positions of rows, columns, sum and batch are positions of the operands' axes (the sizes agree),
-            // all of which are elements of theirs; together they are all places of the result, each once. The strides are those of which
-            // the types say how the matrices lie.
-            unsafe {
-                match self.lies() {
-                    Some(lies) => multiply_as(&product, Some(lies)),
-                    None => multiply(&product),
-                }
-            }
+        let batch = Batch {
+            count: a_batch.size,
+            m: row.size,
+            k: a_sum.size,
+            n: column.size,
+            a: [a_batch.stride, row.stride, a_sum.stride],
+            b: [b_batch.stride, b_sum.stride, column.stride],
+            c: [step(Role::Batch), step(Role::Row), step(Role::Column)],
+        };
+        match multiply_batch(batch, self.lies(), a_elements, b_elements, len) {
+            Ok(out) => Some(Ok((out, sizes))),
+            Err(error) => Some(Err(error)),
         }
-        // SAFETY: the products wrote every place of the result.
-        unsafe { out.set_len(len) };
-        Some(Ok((out, sizes)))
     }
 }

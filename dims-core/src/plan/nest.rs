@@ -379,6 +379,23 @@ pub struct Row<'n> {
     /// If its elements should be put in line before the loops run: how often each loop runs, and the stride along each of them
     /// thereafter.
     pub packed: Option<(&'n [usize], &'n [isize])>,
+    /// How often each loop runs: what the elements are checked by.
+    #[cfg(debug_assertions)]
+    pub sizes: &'n [usize],
+}
+
+impl<'n> Row<'n> {
+    /// A row with these strides, of loops that the caller knows.
+    #[inline]
+    pub fn new(strides: &'n [isize]) -> Self {
+        Row {
+            offset: 0,
+            strides,
+            packed: None,
+            #[cfg(debug_assertions)]
+            sizes: &[],
+        }
+    }
 }
 
 impl<'n> Operands<'n> {
@@ -391,7 +408,7 @@ impl<'n> Operands<'n> {
     #[inline]
     pub fn next_row(&mut self) -> Row<'n> {
         let Some((&offset, offsets)) = self.offsets.split_first() else {
-            return Row { offset: 0, strides: &[], packed: None };
+            return Row::new(&[]);
         };
         let loops = self.sizes.len();
         let (row, strides) = self.strides.split_at(loops);
@@ -404,7 +421,13 @@ impl<'n> Operands<'n> {
             self.packed >>= 1;
             self.packed_strides = others;
         }
-        Row { offset, strides: row, packed }
+        Row {
+            offset,
+            strides: row,
+            packed,
+            #[cfg(debug_assertions)]
+            sizes: self.sizes,
+        }
     }
 }
 

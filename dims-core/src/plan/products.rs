@@ -1,12 +1,11 @@
-//! The matrix products of a pair of operands, as strided loops around products by a library.
+//! The matrix products of a pair of operands, as strided loops around products by a library; [`run`](crate::kernel::gemm::products::run) runs
+//! them.
 
 use super::contract::{Axes, each, sorted};
 use super::explain::Step;
 use super::nest::Odometer;
-use crate::kernel::gemm::{Matrix, Product, is_small_product, multiply, multiply_scattered};
-use crate::kernel::threads::{self, Carried};
-use crate::scalar::Num;
-use alloc::vec::Vec;
+use crate::kernel::gemm::is_small_product;
+use crate::kernel::threads;
 use smallvec::SmallVec;
 
 /// One loop over merged axes, with the strides of both operands and of the result.
@@ -39,7 +38,7 @@ impl<W> Roles<W> {
 
 impl Roles<Loops> {
     /// The products, one for each position of the loops that are neither the row's, the column's nor the sum's.
-    pub fn products<T>(self, a: *const T, b: *const T, c: *mut T) -> Products<T> {
+    pub fn products(self) -> Products {
         let (mut m, mut m_rest) = widest(self.m);
         let (mut n, mut n_rest) = widest(self.n);
         let (k, k_rest) = widest(self.k);
@@ -55,164 +54,62 @@ impl Roles<Loops> {
         loops.extend(n_rest);
         let results = loops.len();
         loops.extend(k_rest);
-        let first = Product {
-            m: m.size,
-            k: k.size,
-            n: n.size,
-            a: Matrix { start: a, row: m.a, col: k.a },
-            b: Matrix { start: b, row: k.b, col: n.b },
-            c,
-            c_row: m.c,
-            c_col: n.c,
-            accumulate: false,
-        };
-        Products { loops, results, first }
+        Products { loops, results, m, n, k }
     }
 }
 
 /// A product for each position of some loops.
-#[derive(Clone)]
-pub struct Products<T> {
-    loops: Loops,
+pub struct Products {
+    pub loops: Loops,
     /// How many of the loops run over results; the others add to the same result.
-    results: usize,
-    /// The product at the origin of the loops.
-    first: Product<T>,
+    pub results: usize,
+    /// The rows of each product: of the left operand, and of the result.
+    pub m: Loop,
+    /// The columns: of the right operand, and of the result.
+    pub n: Loop,
+    /// The sum: of both operands.
+    pub k: Loop,
 }
 
-impl<T: Num> Products<T> {
+impl Products {
     /// How many threads are worthwhile.
-    fn parts(&self) -> usize {
+    pub fn parts(&self) -> usize {
         let loops: usize = self.loops.iter().map(|l| l.size).product();
-        threads::parts(loops.saturating_mul(self.first.m * self.first.n).saturating_mul(self.first.k) / 32)
+        threads::parts(loops.saturating_mul(self.m.size * self.n.size).saturating_mul(self.k.size) / 32)
+    }
+
+    /// How many elements all results have.
+    pub fn len(&self) -> usize {
+        count(&self.loops[..self.results]) * self.m.size * self.n.size
     }
 
     /// The products as a step of a plan.
-    pub fn step(&self) -> Step {
-        let Product { m, k, n, a, b, c_row, c_col, .. } = self.first;
-        let count = |loops: &[Loop]| loops.iter().map(|l| l.size).product::<usize>();
+    pub fn step<T>(&self) -> Step {
+        let Products { m, n, k, .. } = *self;
         let (results, sums) = self.loops.split_at(self.results);
         Step::Product {
             batch: count(results),
-            m,
-            k,
-            n,
-            a: (a.row, a.col),
-            b: (b.row, b.col),
-            c: (c_row, c_col),
+            m: m.size,
+            k: k.size,
+            n: n.size,
+            a: (m.a, k.a),
+            b: (k.b, n.b),
+            c: (m.c, n.c),
             summed: count(sums),
-            bytes: count(results) * m * n * size_of::<T>(),
+            bytes: self.len() * size_of::<T>(),
             threads: self.parts(),
             typed: false,
         }
     }
-
-    /// Runs all products, on as many threads as are worthwhile: each takes a part of the results.
-    ///
-    /// # Safety
-    ///
-    /// As for [`multiply`], for all positions; different results are different memory.
-    pub unsafe fn run(self) {
-        let parts = self.parts();
-        if parts == 1 {
-            // SAFETY: the caller's promise.
-            unsafe { self.run_all() };
-            return;
-        }
-        let widest = (0..self.results).max_by_key(|&at| self.loops[at].size);
-        let pieces = match widest {
-            Some(at) if self.loops[at].size >= 2 * parts => self.split_loop(at, parts),
-            _ => self.split_product(parts),
-        };
-        // SAFETY: the operands' elements are `Sync`, and each piece has results of its own.
-        let pieces = pieces.into_iter().map(|piece| unsafe { Carried::new(piece) }).collect();
-        // SAFETY: the caller's promise: the positions of the pieces are positions of the whole.
-        threads::each(pieces, |piece| unsafe { piece.into_inner().run_all() });
-    }
-
-    /// Parts of one loop over results.
-    fn split_loop(&self, at: usize, parts: usize) -> Vec<Self> {
-        let Loop { size, a, b, c } = self.loops[at];
-        let piece = |part: usize| {
-            let (start, end) = (part * size / parts, (part + 1) * size / parts);
-            let mut piece = self.clone();
-            piece.loops[at].size = end - start;
-            piece.first = self.first.moved(start as isize * a, start as isize * b, start as isize * c);
-            piece
-        };
-        (0..parts).map(piece).collect()
-    }
-
-    /// Parts of the rows or columns of each product.
-    fn split_product(&self, parts: usize) -> Vec<Self> {
-        let first = self.first;
-        let piece = |part: usize| {
-            let mut piece = self.clone();
-            if first.m >= first.n {
-                let (start, end) = (part * first.m / parts, (part + 1) * first.m / parts);
-                let start_row = start as isize;
-                piece.first = first.moved(start_row * first.a.row, 0, start_row * first.c_row);
-                piece.first.m = end - start;
-            } else {
-                let (start, end) = (part * first.n / parts, (part + 1) * first.n / parts);
-                let start_column = start as isize;
-                piece.first = first.moved(0, start_column * first.b.col, start_column * first.c_col);
-                piece.first.n = end - start;
-            }
-            piece
-        };
-        (0..parts).map(piece).collect()
-    }
-
-    /// Runs all products, one after the other.
-    ///
-    /// # Safety
-    ///
-    /// As for [`run`](Products::run).
-    unsafe fn run_all(&self) {
-        if let Some(sum) = self.scattered() {
-            for_each(&self.loops[..self.results], |_, [a, b, c]| {
-                // SAFETY: the caller's promise: the elements of the sum are those of all products that are added to one result.
-                unsafe { multiply_scattered(&self.first.moved(a, b, c).oriented(), &sum) };
-            });
-            return;
-        }
-        for_each(&self.loops, |at, [a, b, c]| {
-            let mut product = self.first.moved(a, b, c);
-            product.accumulate = at[self.results..].iter().any(|&at| at != 0);
-            // SAFETY: the caller's promise.
-            unsafe { multiply(&product) };
-        });
-    }
-
-    /// Where the elements of a sum lie that has more loops than one, if the products are small: one sum over all then takes less than
-    /// many short ones, each of which reads and writes the result.
-    fn scattered(&self) -> Option<Vec<(isize, isize)>> {
-        let sums = &self.loops[self.results..];
-        let count = sums.iter().map(|l| l.size).product::<usize>().saturating_mul(self.first.k);
-        if sums.is_empty()
-            || !is_small_product(self.first.m, self.first.n, self.first.k)
-            || count > MOST_SCATTERED
-        {
-            return None;
-        }
-        let mut all = Vec::with_capacity(count);
-        for_each(sums, |_, [a, b, _]| {
-            let along = |p: isize| (a + p * self.first.a.col, b + p * self.first.b.row);
-            all.extend((0..self.first.k as isize).map(along));
-        });
-        if self.first.is_sideways() {
-            all.iter_mut().for_each(|(a, b)| core::mem::swap(a, b));
-        }
-        Some(all)
-    }
 }
 
-/// The longest sum whose elements are listed one by one: the list stays in the first-level cache.
-const MOST_SCATTERED: usize = 1 << 10;
+/// How many positions some loops have.
+pub fn count(loops: &[Loop]) -> usize {
+    loops.iter().map(|l| l.size).product()
+}
 
 /// Calls `f` with each position of the loops, and with how far that is in each of the matrices.
-pub(super) fn for_each(loops: &[Loop], mut f: impl FnMut(&[usize], [isize; 3])) {
+pub fn for_each(loops: &[Loop], mut f: impl FnMut(&[usize], [isize; 3])) {
     let counts: SmallVec<[usize; 8]> = loops.iter().map(|l| l.size).collect();
     let mut at: SmallVec<[usize; 8]> = SmallVec::from_elem(0, counts.len());
     let mut odometer = Odometer::new(&counts);

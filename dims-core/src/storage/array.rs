@@ -1,7 +1,9 @@
-//! Results as ndarray's arrays.
+//! Results, and views, as ndarray's arrays.
 
+use super::Elements;
 use alloc::vec::Vec;
-use ndarray::{Array, Dimension};
+use ndarray::{Array, ArrayView, Axis, Dimension, IxDyn, RawArrayView, ShapeBuilder};
+use smallvec::SmallVec;
 
 /// The array of these elements in the standard layout.
 ///
@@ -19,4 +21,29 @@ pub(crate) fn array<T, D: Dimension>(shape: D, data: Vec<T>) -> Array<T, D> {
     }
     // SAFETY: there are as many elements as the shape has, and no overflow in counting them.
     unsafe { Array::from_shape_vec_unchecked(shape, data) }
+}
+
+/// Elements as an array's view along these axes, each a size and a stride, all of which move along theirs.
+pub(crate) fn view<'a, T, D: Dimension>(
+    elements: Elements<'a, T>,
+    axes: &[(usize, isize)],
+) -> ArrayView<'a, T, D> {
+    let (sizes, strides): (SmallVec<[usize; 6]>, SmallVec<[isize; 6]>) = axes.iter().copied().unzip();
+    elements.assert_reach(0, &sizes, &strides);
+    let start = elements.as_ptr();
+    // ndarray takes strides that go forwards; the axes that go backwards are turned around afterwards.
+    let back =
+        |&(size, stride): &(usize, isize)| if stride < 0 { stride * (size as isize - 1).max(0) } else { 0 };
+    let empty = axes.iter().any(|&(size, _)| size == 0);
+    let first = if empty { start } else { start.wrapping_offset(axes.iter().map(back).sum()) };
+    let (mut sizes, mut strides) = (IxDyn::zeros(axes.len()), IxDyn::zeros(axes.len()));
+    for (at, &(size, stride)) in axes.iter().enumerate() {
+        (sizes[at], strides[at]) = (size, if empty { 0 } else { stride.unsigned_abs() });
+    }
+    // SAFETY: the axes move along those of the elements, which are borrowed for `'a`: from the element at the far end of the axes that go backwards, all others lie forwards.
+    let mut view = unsafe { RawArrayView::from_shape_ptr(sizes.strides(strides), first).deref_into_view() };
+    for (at, _) in axes.iter().enumerate().filter(|(_, (_, stride))| *stride < 0) {
+        view.invert_axis(Axis(at));
+    }
+    view.into_dimensionality().expect("the rank is that of the pattern")
 }

@@ -17,6 +17,12 @@ pub struct Axis {
 pub type OneAxis = [Axis; 1];
 
 impl Axis {
+    /// The size and the stride.
+    #[inline(always)]
+    pub(crate) fn parts(&self) -> (usize, isize) {
+        (self.size, self.stride)
+    }
+
     /// An axis of `size` elements, `stride` apart.
     pub const fn new(size: usize, stride: isize) -> Self {
         Axis { size, stride }
@@ -107,12 +113,7 @@ pub(crate) const ABSENT: usize = usize::MAX;
 ///
 /// If `from` does not name each axis once.
 #[inline]
-pub(crate) fn permuted<X: AxisBlock>(
-    axes: &impl AxisBlock,
-    from: &[usize],
-    sizes: impl Fn(usize) -> usize,
-) -> X {
-    let axes = axes.as_slice();
+pub(crate) fn permuted<X: AxisBlock>(axes: &[Axis], from: &[usize], sizes: impl Fn(usize) -> usize) -> X {
     let mut out = X::filled(Axis::default());
     let mut taken: u64 = 0;
     for (at, axis) in out.as_mut_slice().iter_mut().enumerate() {
@@ -127,4 +128,35 @@ pub(crate) fn permuted<X: AxisBlock>(
     }
     assert_eq!(taken.count_ones() as usize, axes.len(), "each axis is taken");
     out
+}
+
+/// Whether axes, each a size and a stride, reach nothing but the elements of a slice of `len`, from the one at `start` on: nothing at all if
+/// one of them is empty.
+pub(crate) fn is_within(len: usize, start: i128, axes: impl IntoIterator<Item = (usize, isize)>) -> bool {
+    let (mut least, mut most) = (start, start);
+    for (size, stride) in axes {
+        if size == 0 {
+            return true;
+        }
+        let reach = (size as i128 - 1).saturating_mul(stride as i128);
+        least = least.saturating_add(reach.min(0));
+        most = most.saturating_add(reach.max(0));
+    }
+    least >= 0 && most < len as i128
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn axes_that_reach_others_are_noticed() {
+        assert!(is_within(6, 0, [(2, 3), (3, 1)]) && is_within(6, 5, [(2, -3), (3, -1)]));
+        assert!(
+            is_within(6, 1, [(2, 3), (2, 1)]) && is_within(0, 9, [(0, 1), (9, 9)]) && is_within(1, 0, [])
+        );
+        assert!(!is_within(6, 1, [(2, 3), (3, 1)]) && !is_within(6, 4, [(2, -3), (3, -1)]));
+        assert!(!is_within(0, 0, []) && !is_within(6, 0, [(2, -1)]) && !is_within(6, -1, [(2, 1)]));
+        assert!(!is_within(9, 0, [(usize::MAX, isize::MAX), (usize::MAX, isize::MAX)]));
+    }
 }

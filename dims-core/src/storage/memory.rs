@@ -1,5 +1,6 @@
 //! New memory for results. With the feature `std`, large intermediate results give theirs back to a pool.
 
+use super::elements::Places;
 use crate::error::DimError;
 use alloc::vec::Vec;
 use core::alloc::Layout;
@@ -54,6 +55,38 @@ fn advise(start: *mut u8, bytes: usize) {
         // SAFETY: the range is page-aligned and lies within memory that was just allocated; the advice changes how it is mapped, not
         // what it holds. Where it is not followed nothing is lost, so its result does not matter.
         unsafe { libc::madvise(start.add(skipped).cast(), bytes, libc::MADV_HUGEPAGE) };
+    }
+}
+
+/// New memory for a result that is written part by part, each of whose places is met once.
+pub(crate) struct InParts<T> {
+    data: Vec<T>,
+    len: usize,
+    given: usize,
+}
+
+impl<T: Copy> InParts<T> {
+    /// Memory for `len` elements, or an error instead of an abort.
+    pub(crate) fn of(len: usize) -> Result<Self, DimError> {
+        Ok(InParts { data: reserve(len)?, len, given: 0 })
+    }
+
+    /// All places.
+    pub(crate) fn places(&mut self) -> Places<'_, T> {
+        Places::counted(&mut self.data.spare_capacity_mut()[..self.len], &mut self.given)
+    }
+
+    /// The elements.
+    ///
+    /// # Panics
+    ///
+    /// If there are not as many as places.
+    pub(crate) fn finish(mut self) -> Vec<T> {
+        assert_eq!(self.given, self.len, "the parts are the whole");
+        // SAFETY: as many values were given as there are places; and no place was met twice, as the parts lie side by side, and each has
+        // a place for each position of its loops.
+        unsafe { self.data.set_len(self.len) };
+        self.data
     }
 }
 

@@ -1,12 +1,14 @@
 //! Tensors that own their elements.
 
-use super::axes::{Axis, AxisBlock, permuted};
+use super::axes::{Axis, AxisBlock, is_within, permuted};
 use super::memory::Buffer;
+use super::{Elements, View};
 use crate::error::Origin;
 use crate::plan::axes::AxisList;
 use crate::rank::{Rank, Rank0};
 use crate::set::Dims;
 use alloc::vec::Vec;
+use core::any::{Any, TypeId};
 use core::marker::PhantomData;
 
 /// Elements, with a size and a stride for each dim of the set `S` and for each of the positional axes `R`.
@@ -100,19 +102,35 @@ impl<T, S: Dims, R: Rank> Owned<T, S, R> {
         owned
     }
 
-    /// Elements with axes anywhere among them.
+    /// Elements with axes anywhere among them; that of the origin is `start`.
     ///
-    /// # Safety
+    /// # Panics
     ///
-    /// If no axis is empty, then for every position the element at `start` plus the strides lies within `data`.
-    pub(crate) unsafe fn strided(
+    /// If the axes reach beyond the elements.
+    pub(crate) fn strided(
         data: Vec<T>,
         start: usize,
         named: S::Axes,
         positional: R::Axes,
         origin: Origin,
     ) -> Self {
+        let axes = named.as_slice().iter().chain(positional.as_slice()).map(Axis::parts);
+        assert!(is_within(data.len(), start as i128, axes), "the axes reach elements alone");
         Owned { data: data.into(), start, named, positional, origin, marker: PhantomData }
+    }
+
+    /// The elements, for plans and kernels.
+    #[inline(always)]
+    pub(crate) fn elements(&self) -> Elements<'_, T> {
+        // SAFETY: the axes reach nothing but what `self` owns, as each constructor sees to.
+        unsafe { Elements::new(self.as_ptr(), self.named.as_slice(), self.positional.as_slice()) }
+    }
+
+    /// The elements, borrowed.
+    #[inline(always)]
+    pub(crate) fn view(&self) -> View<'_, T, S, R> {
+        // SAFETY: as in `elements`.
+        unsafe { View::new(self.as_ptr(), self.named, self.positional, (), self.origin) }
     }
 
     /// The element at the origin.
@@ -123,7 +141,7 @@ impl<T, S: Dims, R: Rank> Owned<T, S, R> {
 
     /// The element at the origin, to change it and those that the axes reach from it.
     #[inline(always)]
-    pub(crate) fn as_mut_ptr(&mut self) -> *mut T {
+    pub(super) fn as_mut_ptr(&mut self) -> *mut T {
         self.data.as_mut_ptr().wrapping_add(self.start)
     }
 
@@ -152,7 +170,7 @@ impl<T, S: Dims, R: Rank> Owned<T, S, R> {
     /// If `from` does not name each axis once.
     #[inline]
     pub(crate) fn with_dims<X: Dims>(self, from: &[usize], sizes: impl Fn(usize) -> usize) -> Owned<T, X, R> {
-        let named = permuted(&self.named, from, sizes);
+        let named = permuted(self.named.as_slice(), from, sizes);
         let Owned { data, start, positional, origin, .. } = self;
         Owned { data, start, named, positional, origin, marker: PhantomData }
     }
@@ -195,5 +213,45 @@ impl<T, S: Dims, R: Rank> Owned<T, S, R> {
             step = step.saturating_mul(size);
         }
         fits && step == self.data.len()
+    }
+}
+
+/// The place of elements that a tensor owned and no longer needs: all that it has.
+///
+/// The tensor still has the memory, and gives it up to whoever shows it this: see [`Owned::into_freed`].
+pub struct Freed<T> {
+    start: *mut T,
+    len: usize,
+}
+
+impl<T> Freed<T> {
+    /// The places, which are `len`.
+    ///
+    /// # Panics
+    ///
+    /// If they are not.
+    #[inline(always)]
+    pub(crate) fn places(&self, len: usize) -> *mut T {
+        assert_eq!(self.len, len, "a place for each element");
+        self.start
+    }
+}
+
+impl<T: 'static, S: Dims, R: Rank> Owned<T, S, R> {
+    /// The place of all elements, as such of the type `W`, if that is what they are.
+    #[inline(always)]
+    pub(crate) fn free<W: 'static>(&mut self) -> Option<Freed<W>> {
+        let same = TypeId::of::<T>() == TypeId::of::<W>();
+        same.then(|| Freed { start: self.data.as_mut_ptr().cast(), len: self.data.len() })
+    }
+
+    /// What was written to the place, if it is this tensor's.
+    #[inline(always)]
+    pub(crate) fn into_freed<W: 'static>(self, place: &Freed<W>) -> Option<Vec<W>> {
+        if self.data.as_ptr().cast() != place.start.cast_const() {
+            return None;
+        }
+        let mut data: Option<Vec<T>> = Some(self.into_vec());
+        (&mut data as &mut dyn Any).downcast_mut::<Option<Vec<W>>>().and_then(Option::take)
     }
 }

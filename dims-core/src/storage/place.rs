@@ -1,9 +1,11 @@
 //! Elements that are assigned to.
 
+use super::axes::{Axis, AxisBlock, is_within};
+use super::view::Read;
+use super::{ElementsMut, Owned};
 use crate::error::Origin;
 use crate::rank::{Rank, Rank0};
 use crate::set::Dims;
-use crate::storage::axes::AxisBlock;
 use core::marker::PhantomData;
 
 /// Exclusively borrowed elements with the dims `S` and the positional axes `R`, to assign to.
@@ -16,6 +18,15 @@ pub struct Place<'a, T, S: Dims, R: Rank = Rank0, X = ()> {
     indices: X,
     origin: Origin,
     memory: PhantomData<(&'a mut [T], fn() -> S)>,
+}
+
+impl<'a, T, S: Dims, R: Rank> From<&'a mut Owned<T, S, R>> for Place<'a, T, S, R> {
+    /// All elements of a tensor.
+    fn from(owned: &'a mut Owned<T, S, R>) -> Self {
+        let (named, positional, origin) = (*owned.named(), *owned.positional(), owned.origin());
+        // SAFETY: the axes of an owned tensor reach its elements alone, and the tensor is borrowed exclusively.
+        unsafe { Place::new(owned.as_mut_ptr(), named, positional, (), origin) }
+    }
 }
 
 impl<'a, T, S: Dims, R: Rank, X> Place<'a, T, S, R, X> {
@@ -35,6 +46,35 @@ impl<'a, T, S: Dims, R: Rank, X> Place<'a, T, S, R, X> {
         Place { start, named, positional, indices, origin, memory: PhantomData }
     }
 
+    /// As [`View::bound`](super::View::bound), of elements that are borrowed exclusively.
+    #[inline(always)]
+    pub(crate) fn bound(elements: ElementsMut<'a, T>, read: Read<S, R, X>, origin: Origin) -> Self {
+        let Read { offset, named, positional, indices } = read;
+        let mut elements = elements.moved(offset);
+        elements.assert_axes(named.as_slice(), positional.as_slice());
+        // SAFETY: as there.
+        unsafe { Place::new(elements.as_mut_ptr(), named, positional, indices, origin) }
+    }
+
+    /// Elements of a tensor, along other axes.
+    ///
+    /// # Panics
+    ///
+    /// If the axes, and those that `selected` from by the indices, reach beyond the tensor's elements.
+    pub(crate) fn within<Y: Dims, Q: Rank>(
+        owned: &'a mut Owned<T, Y, Q>,
+        named: S::Axes,
+        positional: R::Axes,
+        (indices, selected): (X, &[Axis]),
+        origin: Origin,
+    ) -> Self {
+        let all = owned.all_mut();
+        let axes = named.as_slice().iter().chain(positional.as_slice()).chain(selected);
+        assert!(is_within(all.len(), 0, axes.map(Axis::parts)), "the axes reach elements alone");
+        // SAFETY: what was asserted; the tensor is borrowed exclusively.
+        unsafe { Place::new(all.as_mut_ptr(), named, positional, indices, origin) }
+    }
+
     /// All elements of a slice, the axis `order[0]` of the dims outermost.
     ///
     /// # Panics
@@ -46,15 +86,18 @@ impl<'a, T, S: Dims, R: Rank, X> Place<'a, T, S, R, X> {
     {
         assert_eq!(R::N, 0, "all axes are those of dims");
         let named = super::axes::in_order(data.len(), order, sizes);
-        let positional = R::Axes::filled(super::axes::Axis::default());
+        let positional = R::Axes::filled(Axis::default());
         // SAFETY: the strides count the elements of the slice, which is borrowed exclusively for `'a`, row by row; there are no indices.
         unsafe { Place::new(data.as_mut_ptr(), named, positional, X::default(), None) }
     }
 
-    /// The element at the origin.
+    /// The elements, for plans and kernels, and the computed indices, which move on from there.
     #[inline(always)]
-    pub(crate) fn as_mut_ptr(&mut self) -> *mut T {
-        self.start
+    pub(crate) fn elements(&mut self) -> (ElementsMut<'_, T>, &X) {
+        // SAFETY: what `new` was promised.
+        let elements =
+            unsafe { ElementsMut::new(self.start, self.named.as_slice(), self.positional.as_slice()) };
+        (elements, &self.indices)
     }
 
     /// The axes of the dims, in the order of the set.

@@ -1,7 +1,7 @@
 //! Elements that several tensors share, each with axes of its own: cutting, broadcasting and splitting copy nothing.
 
 use super::View;
-use super::axes::{Axis, AxisBlock};
+use super::axes::{Axis, AxisBlock, is_within};
 use super::memory::Buffer;
 use crate::set::Dims;
 use alloc::sync::Arc;
@@ -52,17 +52,8 @@ impl<T> Shared<T> {
     /// If the axes reach beyond the elements.
     pub(crate) fn with_axes(&self, offset: usize, axes: Axes) -> Self {
         let start = self.start + offset;
-        let mut reached = Some((start, start));
-        for axis in axes.iter().filter(|axis| axis.size > 1) {
-            let reach = isize::try_from(axis.size - 1).ok().and_then(|steps| steps.checked_mul(axis.stride));
-            reached = reached.zip(reach).and_then(|((least, most), reach)| {
-                let (back, on) = (reach.min(0).unsigned_abs(), reach.max(0) as usize);
-                Some((least.checked_sub(back)?, most.checked_add(on)?))
-            });
-        }
-        let empty = axes.iter().any(|axis| axis.size == 0);
-        let within = reached.is_some_and(|(_, most)| most < self.data.len());
-        assert!(empty || within, "the axes reach elements alone");
+        let within = is_within(self.data.len(), start as i128, axes.iter().map(Axis::parts));
+        assert!(within, "the axes reach elements alone");
         Shared { data: Arc::clone(&self.data), start, axes }
     }
 

@@ -1,6 +1,7 @@
 //! Tensors that borrow their elements: what binding an array to dims yields.
 
-use super::Owned;
+use super::axes::{Axis, AxisBlock, permuted};
+use super::{Elements, Owned};
 use crate::error::Origin;
 use crate::rank::{Rank, Rank0};
 use crate::set::Dims;
@@ -32,6 +33,14 @@ impl<T, S: Dims, R: Rank, X: Clone> Clone for View<'_, T, S, R, X> {
 
 impl<T, S: Dims, R: Rank, X: Copy> Copy for View<'_, T, S, R, X> {}
 
+/// What binders make of the axes of a source: how far the first element moves, the axes, and the computed indices.
+pub(crate) struct Read<S: Dims, R: Rank, X> {
+    pub(crate) offset: isize,
+    pub(crate) named: S::Axes,
+    pub(crate) positional: R::Axes,
+    pub(crate) indices: X,
+}
+
 impl<'a, T, S: Dims, R: Rank, X> View<'a, T, S, R, X> {
     /// A view.
     ///
@@ -50,6 +59,17 @@ impl<'a, T, S: Dims, R: Rank, X> View<'a, T, S, R, X> {
         View { start, named, positional, indices, origin, memory: PhantomData }
     }
 
+    /// What binders have read of the axes of these elements. They split, pick, cut and move along those axes, so each position of the
+    /// new axes is one of the old ones; indices are checked against the axis that they select from.
+    #[inline(always)]
+    pub(crate) fn bound(elements: Elements<'a, T>, read: Read<S, R, X>, origin: Origin) -> Self {
+        let Read { offset, named, positional, indices } = read;
+        let elements = elements.moved(offset);
+        elements.assert_axes(named.as_slice(), positional.as_slice());
+        // SAFETY: as above.
+        unsafe { View::new(elements.as_ptr(), named, positional, indices, origin) }
+    }
+
     /// All elements of a slice, the axis `order[0]` of the dims outermost.
     ///
     /// # Panics
@@ -60,18 +80,18 @@ impl<'a, T, S: Dims, R: Rank, X> View<'a, T, S, R, X> {
     where
         X: Default,
     {
-        use super::axes::AxisBlock;
         assert_eq!(R::N, 0, "all axes are those of dims");
         let named = super::axes::in_order(data.len(), order, sizes);
-        let positional = R::Axes::filled(crate::storage::axes::Axis::default());
+        let positional = R::Axes::filled(Axis::default());
         // SAFETY: the strides count the elements of the slice, which is borrowed for `'a`, row by row; there are no indices.
         unsafe { View::new(data.as_ptr(), named, positional, X::default(), None) }
     }
 
-    /// The element at the origin.
+    /// The elements, for plans and kernels; computed indices move on from there.
     #[inline(always)]
-    pub(crate) fn as_ptr(&self) -> *const T {
-        self.start
+    pub(crate) fn elements(&self) -> Elements<'a, T> {
+        // SAFETY: what `new` was promised.
+        unsafe { Elements::new(self.start, self.named.as_slice(), self.positional.as_slice()) }
     }
 
     /// The axes of the dims, in the order of the set.
@@ -98,37 +118,100 @@ impl<'a, T, S: Dims, R: Rank, X> View<'a, T, S, R, X> {
     }
 }
 
+impl<'a, T, S: Dims, R: Rank> View<'a, T, S, R> {
+    /// Elements whose axes are `own`, with those in another order and others beside them: see [`permuted`]. The positional axes stay.
+    ///
+    /// # Panics
+    ///
+    /// If `from` does not name each axis once, or the number of positional axes is another.
+    #[inline]
+    pub(crate) fn permuted(
+        elements: Elements<'a, T>,
+        (own, positional): (&[Axis], &[Axis]),
+        from: &[usize],
+        sizes: impl Fn(usize) -> usize,
+        origin: Origin,
+    ) -> Self {
+        let named: S::Axes = permuted(own, from, sizes);
+        let mut kept = R::Axes::filled(Axis::default());
+        kept.as_mut_slice().copy_from_slice(positional);
+        // SAFETY: these are all axes of the elements in another order, and some along which nothing varies, so that each position is one of
+        // theirs; where one of the latter is empty, nothing is read.
+        unsafe { View::new(elements.as_ptr(), named, kept, (), origin) }
+    }
+
+    /// The same view.
+    #[inline(always)]
+    pub(crate) fn view(&self) -> Self {
+        *self
+    }
+
+    /// The elements with other dims along the same axes.
+    ///
+    /// # Panics
+    ///
+    /// As for [`permuted`](View::permuted).
+    #[inline]
+    pub(crate) fn with_dims<X: Dims>(
+        &self,
+        from: &[usize],
+        sizes: impl Fn(usize) -> usize,
+    ) -> View<'a, T, X, R> {
+        let own = (self.named.as_slice(), self.positional.as_slice());
+        View::permuted(self.elements(), own, from, sizes, self.origin)
+    }
+
+    /// The elements at one position of the last dims: `at`, which says where along each of them. The first dims, `X`, stay.
+    ///
+    /// # Panics
+    ///
+    /// If the position is none of theirs.
+    pub(crate) fn at_last<X: Dims>(&self, at: &[usize]) -> View<'a, T, X, R> {
+        let (kept, last) = self.named.as_slice().split_at(X::Axes::LEN);
+        assert_eq!(last.len(), at.len(), "a position of all dims that go");
+        let mut start = self.start;
+        for (axis, &at) in last.iter().zip(at) {
+            assert!(at < axis.size, "the position is one of the axis'");
+            start = start.wrapping_offset(at as isize * axis.stride);
+        }
+        let mut named = X::Axes::filled(Axis::default());
+        named.as_mut_slice().copy_from_slice(kept);
+        // SAFETY: with the positions of the others fixed, those of the axes that stay are positions of the view.
+        unsafe { View::new(start, named, self.positional, (), self.origin) }
+    }
+}
+
 /// Elements in memory, whose positional axes can be bound.
 #[diagnostic::on_unimplemented(
     message = "only tensors in memory can be bound to further dims",
     label = "this is an expression that has not been evaluated: call `.eval()` first"
 )]
 pub trait Leaf<T, S: Dims, R: Rank>: sealed::Leaf {
-    /// The element at the origin, the axes of the dims, and the positional axes.
+    /// The elements, the axes of the dims, and the positional axes.
     #[doc(hidden)]
-    fn leaf(&self) -> (*const T, &S::Axes, &R::Axes);
+    fn leaf(&self) -> (Elements<'_, T>, &S::Axes, &R::Axes);
 }
 
 #[diagnostic::do_not_recommend]
 impl<T, S: Dims, R: Rank> Leaf<T, S, R> for View<'_, T, S, R> {
     #[inline(always)]
-    fn leaf(&self) -> (*const T, &S::Axes, &R::Axes) {
-        (self.start, &self.named, &self.positional)
+    fn leaf(&self) -> (Elements<'_, T>, &S::Axes, &R::Axes) {
+        (self.elements(), &self.named, &self.positional)
     }
 }
 
 #[diagnostic::do_not_recommend]
 impl<T, S: Dims, R: Rank> Leaf<T, S, R> for Owned<T, S, R> {
     #[inline(always)]
-    fn leaf(&self) -> (*const T, &S::Axes, &R::Axes) {
-        (self.as_ptr(), self.named(), self.positional())
+    fn leaf(&self) -> (Elements<'_, T>, &S::Axes, &R::Axes) {
+        (self.elements(), self.named(), self.positional())
     }
 }
 
 #[diagnostic::do_not_recommend]
 impl<T, S: Dims, R: Rank, E: Leaf<T, S, R>> Leaf<T, S, R> for &E {
     #[inline(always)]
-    fn leaf(&self) -> (*const T, &S::Axes, &R::Axes) {
+    fn leaf(&self) -> (Elements<'_, T>, &S::Axes, &R::Axes) {
         (**self).leaf()
     }
 }

@@ -62,12 +62,12 @@ unsafe fn in_line<T: Num>(product: &Product<T>) {
         for row in (0..k).step_by(height) {
             let height = height.min(k - row);
             let from = b.start.wrapping_offset(row as isize + column as isize * b.col);
-            let strides = Row { offset: 0, strides: &[b.row, b.col], packed: None };
+            let strides = [b.row, b.col];
             let result = [width as isize, 1];
             // SAFETY: the block lies in the right matrix; the lines have room for it, and are used once it is there. Each column
             // block's sums start with its first rows.
             unsafe {
-                copy_between(from, strides, lines.as_mut_ptr(), &result, &[height, width]);
+                copy_between(from, Row::new(&strides), lines.as_mut_ptr(), &result, &[height, width]);
                 run(&Product {
                     k: height,
                     n: width,

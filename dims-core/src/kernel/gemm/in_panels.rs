@@ -1,0 +1,89 @@
+//! Products whose rows, columns and sums are lists of places, on as many threads as are worthwhile: see [`panels`](super::panels).
+
+use super::panels::{Panels, Places, multiply};
+use crate::error::DimError;
+use crate::kernel::threads::{self, Carried};
+use crate::plan::panels::InPanels;
+use crate::plan::products::{Loop, Loops, for_each};
+use crate::scalar::Num;
+use crate::storage::Elements;
+use crate::storage::memory::reserve;
+use alloc::vec::Vec;
+use core::ops::Range;
+
+/// The results of the products, as many elements as there are: each thread takes a part of the batch, or of the longer side of each product.
+///
+/// Each operand is read along the strides that the plan took down of it.
+pub fn run<T: Num>(
+    products: &InPanels,
+    a: Elements<'_, T>,
+    b: Elements<'_, T>,
+    len: usize,
+) -> Result<Vec<T>, DimError> {
+    let InPanels { roles, m, n, k, exchanged } = products;
+    let (m, n, k) = (*m, *n, *k);
+    assert_eq!(products.batch() * m * n, len, "the products are the result");
+    let (a, b) = if *exchanged { (b, a) } else { (a, b) };
+    #[cfg(debug_assertions)]
+    {
+        let all = || [&roles.batch, &roles.m, &roles.n, &roles.k].into_iter().flatten();
+        let sizes: Vec<_> = all().map(|l| l.size).collect();
+        a.assert_reach(0, &sizes, &all().map(|l| l.a).collect::<Vec<_>>());
+        b.assert_reach(0, &sizes, &all().map(|l| l.b).collect::<Vec<_>>());
+    }
+    let mut out = reserve::<T>(len)?;
+    let (a, b, c) = (a.as_ptr(), b.as_ptr(), out.as_mut_ptr());
+    let rows = places(&roles.m, |l| (l.a, l.c));
+    let columns = places(&roles.n, |l| (l.b, l.c));
+    let sums = places(&roles.k, |l| (l.a, l.b));
+    let mut starts = Vec::new();
+    for_each(&roles.batch, |_, start| starts.push(start));
+    let parts = products.parts();
+    let part = |count: usize, part: usize| part * count / parts..(part + 1) * count / parts;
+    let piece = |at: usize| {
+        let (mut batch, mut rows_of, mut columns_of) = (0..starts.len(), 0..m, 0..n);
+        if starts.len() >= 2 * parts {
+            batch = part(starts.len(), at);
+        } else if m >= n {
+            rows_of = part(m, at);
+        } else {
+            columns_of = part(n, at);
+        }
+        let panels = Panels {
+            rows: within(&rows, rows_of),
+            sums: within(&sums, 0..k),
+            columns: within(&columns, columns_of),
+            accumulate: false,
+        };
+        // SAFETY: the elements of the operands are `Sync`, and each piece has places of the result of its own.
+        unsafe { Carried::new((panels, &starts[batch], a, b, c)) }
+    };
+    threads::each((0..parts).map(piece).collect(), |piece| {
+        let (panels, starts, a, b, c) = piece.into_inner();
+        // SAFETY: `InPanels::of` was asked for this type. The plan's strides reach the elements that the operands' axes do, and the places
+        // of the result, distinct ones for distinct rows, columns and batches.
+        unsafe { multiply(&panels, starts, a, b, c) };
+    });
+    // SAFETY: batch, rows and columns are all axes of the result that have more than one element, so every place was written.
+    unsafe { out.set_len(len) };
+    Ok(out)
+}
+
+/// The positions of some loops as distances in two matrices.
+fn places(loops: &Loops, of: fn(&Loop) -> (isize, isize)) -> [Vec<isize>; 2] {
+    let mut places = [vec![0], vec![0]];
+    for l in loops {
+        let (first, second) = of(l);
+        for (places, step) in places.iter_mut().zip([first, second]) {
+            *places = places
+                .iter()
+                .flat_map(|&place| (0..l.size as isize).map(move |at| place + at * step))
+                .collect();
+        }
+    }
+    places
+}
+
+fn within(places: &[Vec<isize>; 2], range: Range<usize>) -> Places<'_> {
+    Places { first: &places[0][range.clone()], second: &places[1][range] }
+}

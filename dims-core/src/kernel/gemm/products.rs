@@ -1,0 +1,162 @@
+//! Strided loops around products: those of a pair of operands, on as many threads as are worthwhile.
+
+use super::{Matrix, Product, is_small_product, multiply, multiply_scattered};
+use crate::error::DimError;
+use crate::kernel::threads::{self, Carried};
+use crate::plan::products::{Loop, Loops, Products, count, for_each};
+use crate::scalar::Num;
+use crate::storage::Elements;
+use crate::storage::memory::reserve;
+use alloc::vec::Vec;
+
+/// The results of all products, as many elements as there are: each operand is read along the strides that the plan took down of it.
+pub fn run<T: Num>(
+    products: Products,
+    a: Elements<'_, T>,
+    b: Elements<'_, T>,
+    len: usize,
+) -> Result<Vec<T>, DimError> {
+    assert_eq!(products.len(), len, "the products are the result");
+    let mut out = reserve::<T>(len)?;
+    let parts = products.parts();
+    let Products { loops, results, m, n, k } = products;
+    #[cfg(debug_assertions)]
+    {
+        let all = || loops.iter().chain([&m, &n, &k]);
+        let sizes: Vec<_> = all().map(|l| l.size).collect();
+        a.assert_reach(0, &sizes, &all().map(|l| l.a).collect::<Vec<_>>());
+        b.assert_reach(0, &sizes, &all().map(|l| l.b).collect::<Vec<_>>());
+    }
+    let first = Product {
+        m: m.size,
+        k: k.size,
+        n: n.size,
+        a: Matrix { start: a.as_ptr(), row: m.a, col: k.a },
+        b: Matrix { start: b.as_ptr(), row: k.b, col: n.b },
+        c: out.as_mut_ptr(),
+        c_row: m.c,
+        c_col: n.c,
+        accumulate: false,
+    };
+    // SAFETY: the plan's strides reach the elements that the operands' axes do. For the result, batch, rows and columns are all axes that have
+    // more than one element: each position is one of the `len` places, distinct ones for distinct positions, and written before it is added
+    // to. So every place is written.
+    unsafe {
+        Run { loops, results, first }.run(parts);
+        out.set_len(len);
+    }
+    Ok(out)
+}
+
+/// Products at places in memory.
+#[derive(Clone)]
+struct Run<T> {
+    loops: Loops,
+    results: usize,
+    /// The product at the origin of the loops.
+    first: Product<T>,
+}
+
+impl<T: Num> Run<T> {
+    /// Runs all products, on as many threads as are worthwhile: each takes a part of the results.
+    ///
+    /// # Safety
+    ///
+    /// As for [`multiply`], for all positions; different results are different memory.
+    unsafe fn run(self, parts: usize) {
+        if parts == 1 {
+            // SAFETY: the caller's promise.
+            unsafe { self.run_all() };
+            return;
+        }
+        let widest = (0..self.results).max_by_key(|&at| self.loops[at].size);
+        let pieces = match widest {
+            Some(at) if self.loops[at].size >= 2 * parts => self.split_loop(at, parts),
+            _ => self.split_product(parts),
+        };
+        // SAFETY: the operands' elements are `Sync`, and each piece has results of its own.
+        let pieces = pieces.into_iter().map(|piece| unsafe { Carried::new(piece) }).collect();
+        // SAFETY: the caller's promise: the positions of the pieces are positions of the whole.
+        threads::each(pieces, |piece| unsafe { piece.into_inner().run_all() });
+    }
+
+    /// Parts of one loop over results.
+    fn split_loop(&self, at: usize, parts: usize) -> Vec<Self> {
+        let Loop { size, a, b, c } = self.loops[at];
+        let piece = |part: usize| {
+            let (start, end) = (part * size / parts, (part + 1) * size / parts);
+            let mut piece = self.clone();
+            piece.loops[at].size = end - start;
+            piece.first = self.first.moved(start as isize * a, start as isize * b, start as isize * c);
+            piece
+        };
+        (0..parts).map(piece).collect()
+    }
+
+    /// Parts of the rows or columns of each product.
+    fn split_product(&self, parts: usize) -> Vec<Self> {
+        let first = self.first;
+        let piece = |part: usize| {
+            let mut piece = self.clone();
+            if first.m >= first.n {
+                let (start, end) = (part * first.m / parts, (part + 1) * first.m / parts);
+                let start_row = start as isize;
+                piece.first = first.moved(start_row * first.a.row, 0, start_row * first.c_row);
+                piece.first.m = end - start;
+            } else {
+                let (start, end) = (part * first.n / parts, (part + 1) * first.n / parts);
+                let start_column = start as isize;
+                piece.first = first.moved(0, start_column * first.b.col, start_column * first.c_col);
+                piece.first.n = end - start;
+            }
+            piece
+        };
+        (0..parts).map(piece).collect()
+    }
+
+    /// Runs all products, one after the other.
+    ///
+    /// # Safety
+    ///
+    /// As for [`run`](Run::run).
+    unsafe fn run_all(&self) {
+        if let Some(sum) = self.scattered() {
+            for_each(&self.loops[..self.results], |_, [a, b, c]| {
+                // SAFETY: the caller's promise: the elements of the sum are those of all products that are added to one result.
+                unsafe { multiply_scattered(&self.first.moved(a, b, c).oriented(), &sum) };
+            });
+            return;
+        }
+        for_each(&self.loops, |at, [a, b, c]| {
+            let mut product = self.first.moved(a, b, c);
+            product.accumulate = at[self.results..].iter().any(|&at| at != 0);
+            // SAFETY: the caller's promise.
+            unsafe { multiply(&product) };
+        });
+    }
+
+    /// Where the elements of a sum lie that has more loops than one, if the products are small: one sum over all then takes less than
+    /// many short ones, each of which reads and writes the result.
+    fn scattered(&self) -> Option<Vec<(isize, isize)>> {
+        let sums = &self.loops[self.results..];
+        let count = count(sums).saturating_mul(self.first.k);
+        if sums.is_empty()
+            || !is_small_product(self.first.m, self.first.n, self.first.k)
+            || count > MOST_SCATTERED
+        {
+            return None;
+        }
+        let mut all = Vec::with_capacity(count);
+        for_each(sums, |_, [a, b, _]| {
+            let along = |p: isize| (a + p * self.first.a.col, b + p * self.first.b.row);
+            all.extend((0..self.first.k as isize).map(along));
+        });
+        if self.first.is_sideways() {
+            all.iter_mut().for_each(|(a, b)| core::mem::swap(a, b));
+        }
+        Some(all)
+    }
+}
+
+/// The longest sum whose elements are listed one by one: the list stays in the first-level cache.
+const MOST_SCATTERED: usize = 1 << 10;

@@ -1,0 +1,136 @@
+//! Where the elements of other crates' arrays lie: see [`foreign`](crate::foreign).
+
+use super::axes::Axis;
+use super::source::{Axes, Source, SourceMut};
+
+#[cfg(feature = "image")]
+mod image {
+    use super::*;
+    use crate::foreign::image::{Buffer, Channels, sizes};
+    use crate::rank::Rank;
+
+    fn axes<P: Channels>(image: &Buffer<P>) -> Axes {
+        let [lines, columns, channels] = sizes(image);
+        let all = [
+            Axis::new(lines, (columns * channels) as isize),
+            Axis::new(columns, channels as isize),
+            Axis::new(channels, 1),
+        ];
+        Axes::from_slice(&all[..P::Rank::N])
+    }
+
+    // SAFETY: an image has a vector of at least lines x columns x channels elements; with two axes there is one channel.
+    unsafe impl<P: Channels> Source for Buffer<P> {
+        type Elem = P::Subpixel;
+        type Rank = P::Rank;
+        type Sizes = ();
+
+        fn raw(&self) -> (*const P::Subpixel, Axes) {
+            (self.as_raw().as_ptr(), axes(self))
+        }
+    }
+
+    // SAFETY: as above; the image is borrowed exclusively, and the elements of a slice are distinct.
+    unsafe impl<P: Channels> SourceMut for Buffer<P> {
+        fn raw_mut(&mut self) -> (*mut P::Subpixel, Axes) {
+            let axes = axes(self);
+            let samples: &mut [P::Subpixel] = self;
+            (samples.as_mut_ptr(), axes)
+        }
+    }
+}
+
+#[cfg(feature = "mdarray")]
+mod mdarray {
+    use super::*;
+    use crate::foreign::mdarray::MdShape;
+    use ::mdarray::{Array, Layout, Shape, Slice, View, ViewMut};
+
+    fn axes<T, S: Shape, L: Layout>(slice: &Slice<T, S, L>) -> Axes {
+        (0..slice.rank()).map(|axis| Axis::new(slice.dim(axis), slice.stride(axis))).collect()
+    }
+
+    macro_rules! sources {
+        ($(($($params:tt)*) $array:ty;)*) => {$(
+            // SAFETY: mdarray guarantees that each position of the shape is an element, by the strides from the pointer.
+            unsafe impl<$($params)*> Source for $array {
+                type Elem = T;
+                type Rank = S::Rank;
+                type Sizes = ();
+
+                fn raw(&self) -> (*const T, Axes) {
+                    (self.as_ptr(), axes(self))
+                }
+            }
+        )*};
+    }
+
+    sources! {
+        (T, S: MdShape) Array<T, S>;
+        (T, S: MdShape, L: Layout) View<'_, T, S, L>;
+        (T, S: MdShape, L: Layout) ViewMut<'_, T, S, L>;
+    }
+
+    macro_rules! mutable_sources {
+        ($(($($params:tt)*) $array:ty;)*) => {$(
+            // SAFETY: as above; the array is borrowed exclusively, and elements at different positions are distinct.
+            unsafe impl<$($params)*> SourceMut for $array {
+                fn raw_mut(&mut self) -> (*mut T, Axes) {
+                    let axes = axes(self);
+                    (self.as_mut_ptr(), axes)
+                }
+            }
+        )*};
+    }
+
+    mutable_sources! {
+        (T, S: MdShape) Array<T, S>;
+        (T, S: MdShape, L: Layout) ViewMut<'_, T, S, L>;
+    }
+}
+
+#[cfg(feature = "nalgebra")]
+mod nalgebra {
+    use super::*;
+    use crate::foreign::nalgebra::Columns;
+    use crate::rank::Rank;
+    use ::nalgebra::{ArrayStorage, Const, Dim, Matrix, RawStorage, RawStorageMut, VecStorage};
+
+    fn axes<C: Columns>(shape: (usize, usize), strides: (usize, usize)) -> Axes {
+        let both = [Axis::new(shape.0, strides.0 as isize), Axis::new(shape.1, strides.1 as isize)];
+        Axes::from_slice(&both[..C::Rank::N])
+    }
+
+    // SAFETY: `RawStorage` demands that each position of the shape is an element, by its strides from its pointer. With one axis there is one
+    // column, so that the rows are all elements.
+    unsafe impl<T, R: Dim, C: Columns, S: RawStorage<T, R, C>> Source for Matrix<T, R, C, S> {
+        type Elem = T;
+        type Rank = C::Rank;
+        type Sizes = ();
+
+        fn raw(&self) -> (*const T, Axes) {
+            (self.data.ptr(), axes::<C>(self.shape(), self.strides()))
+        }
+    }
+
+    macro_rules! owning {
+        ($(($($params:tt)*) $rows:ty, $columns:ty, $storage:ty;)*) => {$(
+            // SAFETY: as above; such a storage owns its elements, which lie column by column, each at a place of its own.
+            unsafe impl<T, $($params)*> SourceMut for Matrix<T, $rows, $columns, $storage>
+            where
+                $columns: Columns,
+                $storage: RawStorageMut<T, $rows, $columns>,
+            {
+                fn raw_mut(&mut self) -> (*mut T, Axes) {
+                    let (shape, strides) = (self.shape(), self.strides());
+                    (self.data.ptr_mut(), axes::<$columns>(shape, strides))
+                }
+            }
+        )*};
+    }
+
+    owning! {
+        (R: Dim, C: Dim) R, C, VecStorage<T, R, C>;
+        (const R: usize, const C: usize) Const<R>, Const<C>, ArrayStorage<T, R, C>;
+    }
+}
