@@ -3,9 +3,9 @@
 //! The text has no rule for them. They are made of what it has rules for, a reduction with keepdim, a broadcast and a pointwise operation, so
 //! the data dimension stays, and the cost is that of the reduction.
 
-use super::Stream;
 use super::axes::StreamAxis;
 use super::ledger::CostClass;
+use super::{Sizes, Stream};
 use crate::brand::Brand;
 use crate::error::{DimError, unwrap};
 use crate::kernel::scan::{self, Along};
@@ -69,8 +69,9 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     ) -> Result<Self, DimError> {
         self.said(&axis)?;
         // The dims of the tensor lie as the axes do.
-        let at = Self::position(axis);
-        let out = Stream::compute(along_axes(self.in_memory(), at, at + 1, work)?)?;
+        let order: Sizes = (0..self.data.axes().len()).collect();
+        let out = along_axes(self.in_memory(), &order, &[Self::position(axis)], work)?;
+        let out = Stream::compute(out)?;
         let cost = if Self::is_data(axis) { CostClass::Compute } else { CostClass::Slower };
         out.note(cost, || format!("{name}({})", axis.info().name), || vec![self.shape()]);
         Ok(out)
