@@ -290,7 +290,9 @@ fn borrowed_memory_is_laid_without_a_copy() {
     // What is wrong with sizes names the dims.
     let error = data.as_slice().try_into_laid((H.of(5), W, C)).unwrap_err();
     assert!(
-        error.to_string().contains("24 elements cannot be laid out as `(H = 5, W, C = 3)`: the known sizes do not divide it"),
+        error.to_string().contains(
+            "24 elements cannot be laid out as `(H = 5, W, C = 3)`: the known sizes do not divide it"
+        ),
         "{error}"
     );
     let owned = data.clone().into_laid((H.of(2), W, C));

@@ -37,7 +37,9 @@ impl Parse for Input {
             roles.push(role);
         }
         match roles.iter().find(|role| refines_itself(&roles, role)) {
-            Some(role) => Err(Error::new(role.name.span(), format!("the role `{}` refines itself", role.name))),
+            Some(role) => {
+                Err(Error::new(role.name.span(), format!("the role `{}` refines itself", role.name)))
+            }
             None => Ok(Input(roles)),
         }
     }

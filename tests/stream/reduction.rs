@@ -7,7 +7,9 @@ fn softmax_and_running_sums_keep_the_data_dimension() {
     let x = abc_along_b();
     let y = x.map(|x| x as f64);
     for (axis, class) in [(true, CostClass::Compute), (false, CostClass::Slower)] {
-        let (sums, cost) = cost(|| -> Stream<i64, (A, B, C), B> { if axis { x.cumsum(B) } else { x.cumsum(C) } });
+        let (sums, cost) = cost(|| -> Stream<i64, (A, B, C), B> {
+            if axis { x.cumsum(B) } else { x.cumsum(C) }
+        });
         let tensor = x.as_tensor();
         let expected = if axis { tensor.cumsum(B) } else { tensor.cumsum(C) };
         assert_eq!((sums.to_array(), cost), (expected.order((A, B, C)), class));
@@ -40,7 +42,10 @@ fn sizes_that_are_said() {
     ];
     for error in errors {
         let text = error.unwrap().to_string();
-        assert!(text.starts_with(&format!("dim `C` has size {size}, but was also given size 7 (at ")), "{text}");
+        assert!(
+            text.starts_with(&format!("dim `C` has size {size}, but was also given size 7 (at ")),
+            "{text}"
+        );
     }
     assert!(x.try_slice(C.of(7), ..2).is_err() && x.try_repeat(C.of(7), 2).is_err());
     assert_eq!(x.slice(C.of(2), ..2).size(C.of(2)), 2);

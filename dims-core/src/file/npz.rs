@@ -64,7 +64,8 @@ impl<B: AsRef<[u8]>> Reader<B> {
     /// As for [`get`](Reader::get) and [`Entry::load`].
     pub fn load<T: Stored, S: Sorted>(&mut self, tensor: &str) -> Result<Named<T, S>, FileError> {
         let mut member = self.member(tensor)?;
-        let head = npy::Reader::named(tensor, npy::head(&mut member.file).map_err(|error| member.failed(error))?)?;
+        let head =
+            npy::Reader::named(tensor, npy::head(&mut member.file).map_err(|error| member.failed(error))?)?;
         let entry = head.get()?;
         let order = entry.named::<S>()?;
         Ok(entry.of_elements(member.elements(&head, &entry)?, &order))
@@ -80,7 +81,8 @@ impl<B: AsRef<[u8]>> Reader<B> {
         L: Counted + AxisDims<<L as Counted>::Count>,
     {
         let mut member = self.member(tensor)?;
-        let head = npy::Reader::named(tensor, npy::head(&mut member.file).map_err(|error| member.failed(error))?)?;
+        let head =
+            npy::Reader::named(tensor, npy::head(&mut member.file).map_err(|error| member.failed(error))?)?;
         let entry = head.get()?;
         let order = entry.stated::<L>(&dims)?;
         Ok(entry.of_elements(member.elements(&head, &entry)?, &order))
@@ -140,9 +142,9 @@ impl<B: AsRef<[u8]>> Member<'_, B> {
     fn end(&mut self) -> Result<(), FileError> {
         match self.file.read(&mut [0]) {
             Ok(0) => Ok(()),
-            Ok(_) => Err(FileError::Format {
-                what: format!("`{}` is longer than its header says", self.name),
-            }),
+            Ok(_) => {
+                Err(FileError::Format { what: format!("`{}` is longer than its header says", self.name) })
+            }
             Err(error) => Err(self.failed(error)),
         }
     }

@@ -11,9 +11,7 @@ use crate::restructure::PartsOf;
 use crate::role::{RolesSplit, RolesUnite};
 use crate::scalar::Element;
 use crate::set::list::List;
-use crate::set::ordered::{
-    Decides, DividesInto, IsNone, MergesIn, Minus, NamedTwice, NamesSome, Shares,
-};
+use crate::set::ordered::{Decides, DividesInto, IsNone, MergesIn, Minus, NamedTwice, NamesSome, Shares};
 use crate::set::{Bound, Dims, Judged, NamedOnce, Right, SetOf, Verdict};
 use smallvec::SmallVec;
 
@@ -25,11 +23,7 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
     ///
     /// If `whole` has another size, or the product of the sizes cannot be counted.
     #[track_caller]
-    pub fn merge<P: Neighbours<L>, W: UnionOf<P, L>>(
-        self,
-        parts: P,
-        whole: W,
-    ) -> Laid<T, W::Merged, M> {
+    pub fn merge<P: Neighbours<L>, W: UnionOf<P, L>>(self, parts: P, whole: W) -> Laid<T, W::Merged, M> {
         unwrap(self.try_merge(parts, whole))
     }
 

@@ -121,10 +121,7 @@ where
 
 /// A dim that can have one element.
 pub trait UnitDim: DimRef {}
-impl<N> UnitDim for N where
-    N: DimRef<Brand: Brand<Num: MaySame<typenum::U1, Out: HoldsOne<N::Brand>>>>
-{
-}
+impl<N> UnitDim for N where N: DimRef<Brand: Brand<Num: MaySame<typenum::U1, Out: HoldsOne<N::Brand>>>> {}
 
 /// A dim of one element that can stand in the place of the dim `A`, as [`TakesPlaceOf`].
 pub trait KeptAs<A, L, D>: DimRef {
@@ -135,8 +132,7 @@ pub trait KeptAs<A, L, D>: DimRef {
 }
 impl<N, A, L, D> KeptAs<A, L, D> for N
 where
-    N: TakesPlaceOf<A, L, D>
-        + DimRef<Brand: Brand<Num: MaySame<typenum::U1, Out: HoldsOne<N::Brand>>>>,
+    N: TakesPlaceOf<A, L, D> + DimRef<Brand: Brand<Num: MaySame<typenum::U1, Out: HoldsOne<N::Brand>>>>,
 {
     type Axes = <N as TakesPlaceOf<A, L, D>>::Axes;
     type Data = <N as TakesPlaceOf<A, L, D>>::Data;

@@ -17,7 +17,9 @@ use crate::restructure::{PartsOf, SizeProduct};
 use crate::role::{RolesKept, RolesSplit, RolesUnite};
 use crate::scalar::Element;
 use crate::set::list::List;
-use crate::set::ordered::{Decides, IsNone, LastPart, MergesIn, Minus, NamedTwice, NamesSome, SameBrand, Shares};
+use crate::set::ordered::{
+    Decides, IsNone, LastPart, MergesIn, Minus, NamedTwice, NamesSome, SameBrand, Shares,
+};
 use crate::set::{Dims, NamedOnce, Right, Verdict, Wrong};
 use crate::size::{MaySame, SizesAgree};
 use crate::storage::shared::{Shared, contiguous};

@@ -100,7 +100,10 @@ impl fmt::Display for Fault {
         match self {
             Fault::Unreadable { name, why } => write!(f, "`{name}` cannot be read: {why}"),
             Fault::NotInPlace { name, why } => {
-                write!(f, "`{name}` cannot be borrowed from the file: {why}; a field of type `Tensor` takes a copy")
+                write!(
+                    f,
+                    "`{name}` cannot be borrowed from the file: {why}; a field of type `Tensor` takes a copy"
+                )
             }
             Fault::Missing { name, expected } => write!(f, "`{name}` is missing: expected {expected}"),
             Fault::LeftOver { name, sizes } => {
