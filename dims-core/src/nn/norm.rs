@@ -7,9 +7,10 @@ use crate::kernel::norm::{RootMeanSquare, Standardize, StandardizeAffine, moment
 use crate::lines::{Lines, along_lines, beside_lines};
 use crate::named::Named;
 use crate::ops;
+use crate::plan::evaluate::laid_out;
 use crate::plan::shape::Shape;
 use crate::rank::{Rank, Rank0};
-use crate::reduce::{Evaluated, laid_out};
+use crate::reduce::Evaluated;
 use crate::role::{AllPlay, DataChannel};
 use crate::scalar::Real;
 use crate::set::{Dims, DimsOf, Union};
