@@ -523,3 +523,62 @@ mod degenerate {
         assert!(x.try_at(3 - t).is_err());
     }
 }
+
+/// A size that comes with a dim, `Col.of(7)`, is compared wherever the dim stands, with what it has there or, where an operation changes it, gets.
+#[test]
+fn sizes_that_are_said() {
+    let x = from_fn((Row.of(2), Col.of(3)), |(row, col)| (3 * row + col) as f32);
+    assert_eq!((&x).sum(Col.of(3)).order(Row.of(2)), array![3.0, 12.0]);
+    let y = ones::<f32, _>((Col.of(3), Key.of(4)));
+    let mut out = Array2::zeros((2, 3));
+    let seven = Col.of(7);
+    let errors = [
+        ("sum", (&x).try_sum(seven).err()),
+        ("sum of several", (&x).try_sum((Row, seven)).err()),
+        ("max", (&x).try_max(seven).err()),
+        ("var_with", (&x).try_var_with(seven, 1.0).err()),
+        ("softmax", (&x).try_softmax(seven).err()),
+        ("cumsum", (&x).try_cumsum(seven).err()),
+        ("cumprod", (&x).try_cumprod(seven).err()),
+        ("contraction", (&x * &y).try_sum(seven).err()),
+        ("dot", (&x).try_dot(&y, seven).err()),
+        ("norm_p", (&x).try_norm_p(seven, 2.0).err()),
+        ("layer_norm", (&x).try_layer_norm(seven, 1e-5).err()),
+        ("order", (&x).try_order((Row, seven)).err()),
+        ("order of a group", (&x).try_order(((Row, seven),)).err()),
+        ("order_into", (&x).try_order_into(&mut out, (Row, seven)).err()),
+        ("eval_in", (&x).try_eval_in((seven, Row)).err()),
+        ("laid", (&x).try_laid((Row, seven)).err()),
+        ("stream", (&x).try_stream((Row, Col), seven).err()),
+        ("rename", (&x).try_rename(seven, Key).err()),
+        ("index", (&x).try_index(seven, 0).err()),
+        ("split", (&x).try_split(seven, &[3, 4]).err()),
+        ("chunk", (&x).try_chunk(seven, 7).err()),
+        ("flip", (&x).try_flip(seven).err()),
+        ("sort", (&x).try_sort(seven).err()),
+        ("median", (&x).try_median(seven).err()),
+        ("flatten", (&x).try_flatten((Row, seven), Key).err()),
+        ("unflatten", (&x).try_unflatten(seven, (Key.of(7), Two)).err()),
+    ];
+    for (operation, error) in errors {
+        let text = error.unwrap_or_else(|| panic!("{operation}")).to_string();
+        let place = text.strip_prefix("dim `Col` has size 3, but was also given size 7 (at ");
+        assert!(place.is_some_and(|place| place.contains("errors.rs")), "{operation}: {text}");
+    }
+    // What has no `try_` form panics with the same text.
+    assert!(panic_of(|| x.size(seven)).starts_with("dim `Col` has size 3, but was also given size 7"));
+    // A new name, and a dim that gets another size: the size is the one afterwards.
+    for error in [
+        (&x).try_rename(Col, Key.of(7)).err(),
+        (&x).try_slice(Col.of(7), 1..).err(),
+        (&x).try_repeat(Col.of(7), 2).err(),
+        try_concat(Col.of(7), [&x, &x]).err(),
+    ] {
+        let text = without_places(&error.unwrap().to_string());
+        assert!(text.contains("has size 7, but was also given size"), "{text}");
+    }
+    assert_eq!(concat(Col.of(6), [&x, &x]).size(Col), 6);
+    // Arrays.
+    let error = array![1.0, 2.0].try_at(Row.of(7)).map(|_| ()).unwrap_err().to_string();
+    assert_eq!(without_places(&error), "dim `Row` has size 7, but was also given size 2");
+}

@@ -28,7 +28,6 @@ use crate::storage::source::elements_mut;
 use crate::storage::{Owned, Place};
 use crate::tensor::{Computable, NamedOf};
 use alloc::vec::Vec;
-use smallvec::SmallVec;
 
 /// The new value alone.
 #[derive(Clone, Copy)]
@@ -62,13 +61,13 @@ pub(crate) fn write_into<S: Dims, R: Rank, E: Expr>(
     if sizes.contains(&0) {
         return Ok(());
     }
-    let order: SmallVec<[usize; 8]> = (0..sizes.len()).collect();
+    let order = AxisList::in_memory_of::<S, R>().as_slice();
     let mut rows = Rows::new(sizes.len());
     rows.push().copy_from_slice(strides);
     if let Some(raw) = expr.in_memory::<S>() {
         let axes = raw.named.iter().chain(&raw.positional);
         axes.zip(rows.push()).for_each(|(axis, stride)| *stride = axis.stride);
-        let nest = Nest::map(sizes, &order, &rows);
+        let nest = Nest::map(sizes, order, &rows);
         let len = nest.positions();
         record(|| Step::Copy { reason: "part of the result", loops: Loops::new::<E::Elem>(&nest, len, 1) });
         let mut operands = nest.operands();
@@ -77,7 +76,7 @@ pub(crate) fn write_into<S: Dims, R: Rank, E: Expr>(
         return Ok(());
     }
     expr.rows::<S, R>(shape, &mut rows);
-    let nest = Nest::map(sizes, &order, &rows);
+    let nest = Nest::map(sizes, order, &rows);
     let len = nest.positions();
     record(|| Step::Elementwise { expression: expr.describe(), loops: Loops::new::<E::Elem>(&nest, len, 1) });
     elementwise::write(&nest, &mut Parts::new(), out, offset, |operands| expr.kernel::<AnyStride>(operands))

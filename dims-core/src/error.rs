@@ -145,7 +145,8 @@ pub enum DimError {
     },
 }
 
-struct At(Origin);
+/// A place as it stands behind what came from there.
+pub(crate) struct At(pub(crate) Origin);
 
 impl fmt::Display for At {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -17,6 +17,7 @@
 //! | `flatten(parts, whole)`, `merge` | one of the parts means what `whole` does |
 //! | `unflatten(whole, parts)`, `split` | `whole` means what one of the parts does |
 //! | [`Stream::reshape`](crate::stream::Stream::reshape) | each new dim means what one of the axes before does |
+//! | an axis of a file, read as a dim | the axis means what the dim does (found when the file is read) |
 //! | [`redefine(old, new)`](crate::restructure::Restructure::redefine) | always: this is how to say that a dim means something else from here on |
 //!
 //! A dim without a role on either side is always accepted, and so are [`DataChannel`], [`FilterInChannel`] and [`FilterOutChannel`] for one another: they are
@@ -281,6 +282,19 @@ type IsChannel<R> = <(R, ()) as Refines<EveryChannel>>::Out;
 
 /// The verdict on the question whether a path and a role are both channels.
 type ChannelsBoth<P, R> = <<P as Refines<EveryChannel>>::Out as Decides>::And<IsChannel<R>>;
+
+/// Whether something with the role `there`, and those that it refines, means what one with the role `here` does, by their
+/// [names](Role::NAMES): the verdict of [`Means`] for what rustc does not see.
+#[cfg(any(feature = "safetensors", feature = "npy"))]
+pub(crate) fn means<R: AsRef<str>>(there: &[R], here: &[&str]) -> bool {
+    const CHANNELS: [&str; 3] = ["DATA_CHANNEL", "FILTER_IN_CHANNEL", "FILTER_OUT_CHANNEL"];
+    let refines = |role: &str| there.iter().any(|own| own.as_ref() == role);
+    match here.first() {
+        None => true,
+        Some(_) if there.is_empty() => true,
+        Some(here) => refines(here) || CHANNELS.contains(here) && CHANNELS.iter().any(|role| refines(role)),
+    }
+}
 
 /// The path of the role of a brand.
 type PathOf<D> = <<D as Brand>::Role as Role>::Path;

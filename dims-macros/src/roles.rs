@@ -36,8 +36,25 @@ impl Parse for Input {
             }
             roles.push(role);
         }
-        Ok(Input(roles))
+        match roles.iter().find(|role| refines_itself(&roles, role)) {
+            Some(role) => {
+                Err(Error::new(role.name.span(), format!("the role `{}` refines itself", role.name)))
+            }
+            None => Ok(Input(roles)),
+        }
     }
+}
+
+/// Whether the roles of one call that a role refines lead back to it: rustc would follow them for ever.
+fn refines_itself(roles: &[Declared], role: &Declared) -> bool {
+    let refined = |role: &Declared| {
+        let name = role.refined.as_ref()?.get_ident()?;
+        roles.iter().find(|other| other.name == *name)
+    };
+    // As many steps as there are roles lead through all of them.
+    core::iter::successors(refined(role), |&role| refined(role))
+        .take(roles.len())
+        .any(|other| other.name == role.name)
 }
 
 impl Parse for Declared {

@@ -24,6 +24,7 @@ pub fn try_all(bytes: &[u8]) {
             if let Ok(file) = file.get(&tensor) {
                 let _ = file.get().map(|entry| entry.load::<f32, (Out, In)>().is_ok());
             }
+            let _ = (file.load::<f32, (Out, In)>(&tensor), file.load_as::<bool, _>(&tensor, Out));
         }
     }
 }

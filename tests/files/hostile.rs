@@ -207,3 +207,40 @@ fn a_bool_that_is_none() {
             .contains("an element is no value of its type")
     );
 }
+
+/// What an archive unpacks to is read as far as its header says, and no memory is taken for what is merely said.
+#[test]
+fn archives_with_other_elements_than_their_headers_say() {
+    use std::io::{Cursor, Write};
+    let archive = |header: &str, elements: &[u8]| {
+        let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
+        zip.start_file("w.npy", zip::write::SimpleFileOptions::default()).unwrap();
+        let text = format!("{header}\n");
+        zip.write_all(b"\x93NUMPY\x01\x00").unwrap();
+        zip.write_all(&(text.len() as u16).to_le_bytes()).unwrap();
+        zip.write_all(text.as_bytes()).unwrap();
+        zip.write_all(elements).unwrap();
+        npz::Reader::new(zip.finish().unwrap().into_inner()).unwrap()
+    };
+    let header = |descr: &str, shape: &str| {
+        format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({shape}), }}")
+    };
+    let mut file = archive(&header("<f4", "2, 3"), &[0; 24]);
+    assert_eq!(file.load_as::<f32, _>("w", (Out, In)).unwrap().sum((Out, In)).order(()), 0.0);
+    // Many times as many bytes as there should be, which are not unpacked.
+    let mut file = archive(&header("<f4", "2, 3"), &vec![0; 1 << 20]);
+    for error in [file.get("w").err(), file.load_as::<f32, _>("w", (Out, In)).err()] {
+        assert_eq!(error.unwrap().to_string(), "not a valid file: `w` is longer than its header says");
+    }
+    let mut file = archive(&header("<f4", "1000000000000, 3"), &[0; 24]);
+    assert!(file.get("w").unwrap().get().unwrap().load_as::<f32, _>((Out, In)).is_err());
+    let error = file.load_as::<f32, _>("w", (Out, In)).err().unwrap().to_string();
+    assert!(error.starts_with("not a valid file: `w`: "), "{error}");
+    let mut file = archive(&header("<f4", "9999999999999999999, 9999999999999999"), &[0; 24]);
+    assert!(file.get("w").is_err() && file.load_as::<f32, _>("w", (Out, In)).is_err());
+    // Elements that are not known are not looked at.
+    let mut file = archive(&header("|O", "2"), b"");
+    assert!(file.get("w").is_ok());
+    let error = file.load_as::<f32, _>("w", Out).err().unwrap().to_string();
+    assert!(error.contains("of type |O in the file, but `f32` was asked for"), "{error}");
+}

@@ -128,9 +128,23 @@ fn roles_are_checked() {
     assert_eq!(
         why,
         "tensor `npy` has the axes (Row: Pixel/DATA_FEATURE = 3, Channel: DATA_CHANNEL = 2) in the file, but the dims (Row: DATA_TIME, \
-         Channel) were asked for: `Row` has the role Pixel there, but DATA_TIME here"
+         Channel) were asked for: `Row` has the role Pixel there, which does not mean DATA_TIME"
     );
     assert_eq!(message(entry.load_as::<f32, _>((others::Row, others::Channel))), why);
+    // As where a dim gets another name: a role is no finer one, and channels of data and of filters are the same.
+    let bytes = npy::to_bytes(ones::<f32, _>((coarser::Row.of(3), coarser::Channel.of(2)))).unwrap();
+    let file = npy::Reader::new(bytes).unwrap();
+    let why = message(file.get().unwrap().load::<f32, (denoted::Row, denoted::Channel)>());
+    assert!(why.ends_with("`Row` has the role DATA_FEATURE there, which does not mean Pixel"), "{why}");
+    mod filter {
+        use typed_dims::prelude::*;
+        dims! { pub struct Row; pub struct Channel: FilterInChannel; }
+    }
+    file.get().unwrap().load::<f32, (filter::Row, filter::Channel)>().unwrap();
+    // An axis without a role may get one.
+    let bytes = npy::to_bytes(ones::<f32, _>((filter::Row.of(3), filter::Channel.of(2)))).unwrap();
+    let file = npy::Reader::new(bytes).unwrap();
+    file.get().unwrap().load::<f32, (coarser::Row, coarser::Channel)>().unwrap();
 }
 
 #[test]

@@ -61,12 +61,14 @@ np.savez_compressed('theirs_packed.npz', w=w)
         );
     }
     for name in ["theirs.npz", "theirs_packed.npz"] {
-        let file = npz::Reader::open(at(name)).unwrap().get("w").unwrap();
+        let mut file = npz::Reader::open(at(name)).unwrap();
+        let w = file.get("w").unwrap();
         assert_eq!(
-            file.get().unwrap().load_as::<f32, _>((Out, In)).unwrap().order((Out, In)),
+            w.get().unwrap().load_as::<f32, _>((Out, In)).unwrap().order((Out, In)),
             expected,
             "{name}"
         );
+        assert_eq!(file.load_as::<f32, _>("w", (Out, In)).unwrap().order((Out, In)), expected, "{name}");
     }
 }
 

@@ -36,6 +36,8 @@ fn all_formats<T: Stored + PartialEq + Debug>(values: &[T; 6], in_safetensors: b
             assert_eq!(file.tensors(), ["x"]);
             let back: Tensor<T, (Out, In)> = file.get("x").unwrap().get().unwrap().load().unwrap();
             assert_eq!(back.order((Out, In)), expected);
+            let back: Tensor<T, (Out, In)> = file.load("x").unwrap();
+            assert_eq!(back.order((Out, In)), expected);
         }
     } else {
         assert!(npy::to_bytes(&tensor).is_err());

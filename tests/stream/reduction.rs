@@ -1,6 +1,55 @@
 //! Reductions: along the data dimension with keepdim, along others with or without.
 
 use super::*;
+
+#[test]
+fn softmax_and_running_sums_keep_the_data_dimension() {
+    let x = abc_along_b();
+    let y = x.map(|x| x as f64);
+    for (axis, class) in [(true, CostClass::Compute), (false, CostClass::Slower)] {
+        let (sums, cost) = cost(|| -> Stream<i64, (A, B, C), B> {
+            if axis { x.cumsum(B) } else { x.cumsum(C) }
+        });
+        let tensor = x.as_tensor();
+        let expected = if axis { tensor.cumsum(B) } else { tensor.cumsum(C) };
+        assert_eq!((sums.to_array(), cost), (expected.order((A, B, C)), class));
+    }
+    assert_eq!(y.softmax(B).to_array(), y.as_tensor().softmax(B).order((A, B, C)));
+    assert_eq!(y.log_softmax(A).to_array(), y.as_tensor().log_softmax(A).order((A, B, C)));
+    assert_eq!(y.slice(A, 1..1).softmax(C).sizes()[0], 0);
+    let shape = y.sizes();
+    assert_eq!(y.repeat(A, 2).softmax(A).sizes(), [2 * shape[0], shape[1], shape[2]]);
+}
+
+#[test]
+fn sizes_that_are_said() {
+    let x = abc_along_b();
+    let size = x.size(C);
+    assert_eq!(x.sum(C.of(size)), x.sum(C));
+    dims! { pub struct One = 1; pub struct Other; pub struct New; }
+    let seven = C.of(7);
+    let weight = ones::<i64, _>((C.of(size), Other.of(2)));
+    let errors = [
+        x.try_sum(seven).err(),
+        x.try_sum_keepdim(seven, One).err(),
+        x.try_cumsum(seven).err(),
+        x.try_rename(seven, Other).err(),
+        x.try_new_axis_before(seven, One).err(),
+        x.allow_dynamic_weights().try_contract(&weight, seven).err(),
+        abc_along_c().try_merge((B, seven), Other).err(),
+        x.try_split(seven, (Other.of(7), New)).err(),
+        Stream::try_stack_before(seven, New, [&x]).err(),
+    ];
+    for error in errors {
+        let text = error.unwrap().to_string();
+        assert!(
+            text.starts_with(&format!("dim `C` has size {size}, but was also given size 7 (at ")),
+            "{text}"
+        );
+    }
+    assert!(x.try_slice(C.of(7), ..2).is_err() && x.try_repeat(C.of(7), 2).is_err());
+    assert_eq!(x.slice(C.of(2), ..2).size(C.of(2)), 2);
+}
 use typed_dims::ndarray::{Axis, array};
 
 #[test]

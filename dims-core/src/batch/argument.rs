@@ -188,7 +188,7 @@ impl<U: Dims> Further<U> {
     /// A dim tells the size that it has by itself, if any.
     pub(super) fn meet_dim(&mut self, dim: DimInfo<'_>) -> Result<(), DimError> {
         match (self.shape.position(&dim.key()), dim.size()) {
-            (Some(at), Some(size)) => self.shape.meet(at, size, None),
+            (Some(at), Some(size)) => self.shape.meet(at, size, dim.said.and_then(|(_, origin)| origin)),
             _ => Ok(()),
         }
     }

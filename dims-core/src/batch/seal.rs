@@ -5,7 +5,7 @@ use super::closed::{Apart, Common};
 use super::result::Opened;
 use crate::brand::{Brand, Rest};
 use crate::dim::DimList;
-use crate::error::Origin;
+use crate::error::{Origin, unwrap};
 use crate::named::Named;
 use crate::rank::Rank;
 use crate::scalar::Element;
@@ -93,14 +93,28 @@ impl<T: Element, S: Dims, R: Rank, E> Named<T, S, R, E> {
     /// ```
     ///
     /// Nothing is copied. [`unseal`](Named::unseal) is the way back. Functions with `#[batched]` do both themselves.
+    ///
+    /// # Panics
+    ///
+    /// If a dim comes with another size, `Seq.of(7)`, than it has.
     #[inline]
-    pub fn seal<D, B>(self, _visible: D) -> Named<T, <Visible<D> as Dims>::Sealed<B>, R, E::Out>
+    #[track_caller]
+    pub fn seal<D, B>(self, visible: D) -> Named<T, <Visible<D> as Dims>::Sealed<B>, R, E::Out>
     where
         D: DimsOf<S, B> + DimList<Brands: Sort>,
         B: Dims,
         E: Seal<S, <Visible<D> as Dims>::Sealed<B>>,
     {
         const { Route::<S, Visible<D>, B>::fits::<<Visible<D> as Dims>::Sealed<B>>() };
+        if D::SAYS {
+            let (axes, origin) = self.expr.axes();
+            visible.each(|dim| {
+                let at = S::KEYS.position(&dim.key()).expect("the dim is one of the tensor's");
+                if dim.said.is_some() {
+                    unwrap(dim.meet(axes[at].size, origin));
+                }
+            });
+        }
         Named::from_expr(self.expr.with_dims(&Route::<S, Visible<D>, B>::FROM, |_| 0))
     }
 

@@ -367,6 +367,9 @@ impl<T: Element, S: Dims, E> Named<T, S, Rank0, E> {
         let (elements, named, _) = self.expr.leaf();
         let at = S::KEYS.position(&dim.info().key()).expect("the dim is one of the tensor's");
         let named = named.as_slice();
+        if <D as DimRef>::SAYS {
+            dim.info().meet(named[at].size, None)?;
+        }
         let mut others = O::Axes::filled(Axis::default());
         let kept = named.iter().enumerate().filter(|&(own, _)| own != at);
         for (other, (_, axis)) in others.as_mut_slice().iter_mut().zip(kept) {

@@ -337,7 +337,8 @@ impl<B: Brand> Expr for Iota<'_, B> {
     #[inline(always)]
     fn meet<U: Dims, R: Rank>(&self, shape: &mut Shape) -> Result<(), DimError> {
         let at = shape.position(&self.dim.key()).expect("a dim as a value is among the dims of the loops");
-        shape.meet(at, self.dim.size().unwrap_or(UNSIZED), None)
+        let origin = self.dim.said.and_then(|(_, origin)| origin);
+        shape.meet(at, self.dim.size().unwrap_or(UNSIZED), origin)
     }
 
     #[inline(always)]

@@ -8,6 +8,7 @@ use std::io::Read;
 use std::path::Path;
 
 /// The bytes of a file, at an address where elements of any type can lie: what is aligned in the file is aligned here.
+#[derive(Default)]
 pub struct Buffer {
     words: Vec<u64>,
     len: usize,
@@ -22,20 +23,22 @@ impl Buffer {
     pub fn read(path: impl AsRef<Path>) -> Result<Self, FileError> {
         let path = path.as_ref();
         let failed = |error| FileError::Io { what: path.display().to_string(), error };
-        let mut file = File::open(path).map_err(failed)?;
-        let mut buffer = Buffer { words: Vec::new(), len: 0 };
+        let mut buffer = Buffer::default();
+        // What the system says of a file's size can be wrong; what it yields is not.
+        File::open(path).and_then(|file| buffer.extend_from(file)).map_err(failed)?;
+        Ok(buffer)
+    }
+
+    /// Puts all that is read behind the bytes. Memory is taken as it comes.
+    pub(super) fn extend_from(&mut self, mut from: impl Read) -> Result<(), std::io::Error> {
         let mut part = vec![0; 1 << 16];
         loop {
-            // What the system says of a file's size can be wrong; what it yields is not.
-            let read = match file.read(&mut part) {
-                Ok(0) => return Ok(buffer),
-                Ok(read) => read,
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
-                Err(error) => return Err(failed(error)),
-            };
-            buffer
-                .extend(&part[..read])
-                .map_err(|error| FileError::Io { what: path.display().to_string(), error })?;
+            match from.read(&mut part) {
+                Ok(0) => return Ok(()),
+                Ok(read) => self.extend(&part[..read])?,
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
         }
     }
 
@@ -45,7 +48,7 @@ impl Buffer {
     ///
     /// If there is no memory for it.
     pub fn copied(bytes: &[u8]) -> Result<Self, FileError> {
-        let mut buffer = Buffer { words: Vec::new(), len: 0 };
+        let mut buffer = Buffer::default();
         buffer.extend(bytes).map_err(|error| FileError::Io { what: "a buffer".into(), error })?;
         Ok(buffer)
     }

@@ -121,13 +121,52 @@ pub fn in_place<T: Stored>(bytes: &[u8], foreign: bool) -> Result<&[T], &'static
 
 /// The elements copied.
 pub fn decoded<T: Stored>(bytes: &[u8], foreign: bool) -> Result<Vec<T>, FileError> {
-    let len = bytes.len() / size_of::<T>();
     let mut elements = Vec::new();
+    reserve(&mut elements, bytes.len() / size_of::<T>())?;
+    append(&mut elements, bytes, foreign)?;
+    Ok(elements)
+}
+
+/// Elements read one behind the other, `count` of them. Memory is taken as they come: what is merely said to be there takes none.
+#[cfg(feature = "npy")]
+pub fn streamed<T: Stored>(
+    mut part: impl FnMut(&mut [u8]) -> Result<(), FileError>,
+    count: usize,
+    foreign: bool,
+) -> Result<Vec<T>, FileError> {
+    let mut elements = Vec::new();
+    // Words, where elements of any type are aligned.
+    let mut window = vec![0u64; WINDOW];
+    let at_once = WINDOW * size_of::<u64>() / size_of::<T>();
+    while elements.len() < count {
+        let left = count - elements.len();
+        let some = at_once.min(left);
+        if elements.capacity() - elements.len() < some {
+            let more = elements.len().max(some).min(left);
+            reserve(&mut elements, more)?;
+        }
+        let bytes = &mut bytemuck::cast_slice_mut(&mut window)[..some * size_of::<T>()];
+        part(bytes)?;
+        append(&mut elements, bytes, foreign)?;
+    }
+    Ok(elements)
+}
+
+/// How many words of a file are looked at at once.
+#[cfg(feature = "npy")]
+const WINDOW: usize = 1 << 13;
+
+fn reserve<T>(elements: &mut Vec<T>, more: usize) -> Result<(), FileError> {
+    let len = elements.len() + more;
     let short = |_| FileError::Size(DimError::TooLarge { dims: format!("{len} elements") });
-    elements.try_reserve_exact(len).map_err(short)?;
+    elements.try_reserve_exact(more).map_err(short)
+}
+
+/// Puts the elements behind others, for which there is room.
+fn append<T: Stored>(elements: &mut Vec<T>, bytes: &[u8], foreign: bool) -> Result<(), FileError> {
     if let Ok(all) = in_place::<T>(bytes, foreign) {
         elements.extend_from_slice(all);
-        return Ok(elements);
+        return Ok(());
     }
     let mut one = vec![0; size_of::<T>()];
     for bytes in bytes.chunks_exact(size_of::<T>()) {
@@ -140,7 +179,7 @@ pub fn decoded<T: Stored>(bytes: &[u8], foreign: bool) -> Result<Vec<T>, FileErr
         })?;
         elements.push(value);
     }
-    Ok(elements)
+    Ok(())
 }
 
 /// The elements copied, floats of type `F` as the nearest of type `T`, if that is one of floats.

@@ -7,6 +7,7 @@ use crate::convert::{AxisDims, Counted};
 use crate::named::Named;
 use crate::plan::shape::volume;
 use crate::rank::Rank0;
+use crate::role::means;
 use crate::set::{DimKey, Dims, MAX_DIMS, Sorted};
 use crate::storage::{Owned, View};
 use alloc::string::{String, ToString};
@@ -28,7 +29,7 @@ pub struct Entry<'f> {
     pub(super) bytes: &'f [u8],
 }
 
-type Positions = SmallVec<[usize; 8]>;
+pub(super) type Positions = SmallVec<[usize; 8]>;
 
 impl<'f> Entry<'f> {
     /// The sizes of the axes, in the file's order.
@@ -94,9 +95,13 @@ impl<'f> Entry<'f> {
 
     fn owned<T: Stored, S: Dims>(&self, order: &[usize]) -> Result<Named<T, S>, FileError> {
         self.check_elements::<T>()?;
-        let data = element::decoded(self.bytes, self.foreign)?;
+        Ok(self.of_elements(element::decoded(self.bytes, self.foreign)?, order))
+    }
+
+    /// The tensor of these elements, which are those of the file.
+    pub(super) fn of_elements<T: Stored, S: Dims>(&self, data: Vec<T>, order: &[usize]) -> Named<T, S> {
         let (order, sizes) = self.outermost_first(order);
-        Ok(Named::from_expr(Owned::in_order(data, &order, &sizes)))
+        Named::from_expr(Owned::in_order(data, &order, &sizes))
     }
 
     fn viewed<T: Stored, S: Dims>(
@@ -140,11 +145,18 @@ impl<'f> Entry<'f> {
         element::converted::<F, T>(self.bytes, self.foreign)
     }
 
-    pub(super) fn check_elements<T: Stored>(&self) -> Result<(), FileError> {
+    /// The elements are of the type `T`.
+    pub(super) fn check_kind<T: Stored>(&self) -> Result<(), FileError> {
         if self.kind != Some(T::KIND) {
             let (tensor, file) = (self.tensor.clone(), self.called.clone());
             return Err(FileError::Elements { tensor, file, wanted: T::NAME });
         }
+        Ok(())
+    }
+
+    /// The elements are of the type `T`, and as many as the sizes say.
+    pub(super) fn check_elements<T: Stored>(&self) -> Result<(), FileError> {
+        self.check_kind::<T>()?;
         let elements = volume(self.sizes.iter().copied(), size_of::<T>());
         if elements.and_then(|elements| elements.checked_mul(size_of::<T>())) != Some(self.bytes.len()) {
             let (tensor, axes, bytes) = (&self.tensor, self.described(), self.bytes.len());
@@ -155,7 +167,7 @@ impl<'f> Entry<'f> {
     }
 
     /// Where each of the file's axes stands in the set `S`, by their names.
-    fn named<S: Dims>(&self) -> Result<Positions, FileError> {
+    pub(super) fn named<S: Dims>(&self) -> Result<Positions, FileError> {
         let keys = S::KEYS.as_slice();
         let Some(names) = &self.names else {
             let why = "the file does not name its axes, so say their order: `load_as` or `view_as`";
@@ -180,7 +192,7 @@ impl<'f> Entry<'f> {
     }
 
     /// Where each of the dims, as they are stated, stands in their set.
-    fn stated<L>(&self, dims: &L) -> Result<Positions, FileError>
+    pub(super) fn stated<L>(&self, dims: &L) -> Result<Positions, FileError>
     where
         L: Counted + AxisDims<<L as Counted>::Count>,
     {
@@ -223,15 +235,16 @@ impl<'f> Entry<'f> {
         }
     }
 
-    /// A role in the file is that of the dim, or one of them refines the other; where one side has none, nothing is asked.
+    /// The axis means what the dim does, as where a dim gets another name: see [`role`](crate::role).
     fn check_role(&self, keys: &[DimKey], key: &DimKey, axis: &AxisName) -> Result<(), FileError> {
-        let (Some(here), Some(there)) = (key.roles.first(), axis.roles.first()) else { return Ok(()) };
-        if key.roles.contains(&there.as_str()) || axis.roles.iter().any(|role| role == here) {
-            return Ok(());
+        match (axis.roles.first(), key.roles.first()) {
+            (Some(there), Some(here)) if !means(&axis.roles, key.roles) => {
+                let there = super::names::shortened(there);
+                let why = format!("`{}` has the role {there} there, which does not mean {here}", key.name);
+                Err(self.mismatch(keys, why))
+            }
+            _ => Ok(()),
         }
-        let why =
-            format!("`{}` has the role {} there, but {here} here", key.name, super::names::shortened(there));
-        Err(self.mismatch(keys, why))
     }
 
     #[cold]

@@ -9,6 +9,10 @@
 //! A name is written as in `dims!`: `Batch`, `Feat = 64` for a dim with a static size, `Channel: DATA_CHANNEL` for one with a role. A file that somebody else wrote has none;
 //! then the order of its axes must be said.
 //!
+//! Reading an axis as a dim gives it that name, so the rule is that of `rename`: the axis has the dim's role, or one that refines it; either
+//! may have none; and the channels of data and of filters are the same. To read something as what it does not mean, read it
+//! with a dim that has its role or none, and [`redefine`](crate::restructure::Restructure::redefine) that.
+//!
 //! ```text
 //! let file = safetensors::Reader::open("model.safetensors")?;
 //! let w: Tensor<f32, (Out, In)> = file.get("w")?.load()?;        // names, sizes and element type are checked

@@ -12,11 +12,13 @@
 use super::element::{Kind, Stored, encoded};
 use super::names::{read, shortened, written};
 use super::{Buffer, Entry, FileError};
+use crate::plan::shape::volume;
 use crate::rank::Rank0;
 use crate::set::Dims;
 use crate::tensor::Computable;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use std::io::Read;
 use std::path::Path;
 
 const MAGIC: &[u8] = b"\x93NUMPY";
@@ -69,6 +71,14 @@ impl<B: AsRef<[u8]>> Reader<B> {
         Ok(Reader { name: name.into(), bytes, header, start })
     }
 
+    /// How many bytes the elements take, as the header says; none if it says that they are of a type that is not known here, as nobody will
+    /// look at them.
+    pub(super) fn len(&self) -> Result<usize, FileError> {
+        let bytes = kind(&self.header.descr).map_or(0, |(kind, _)| kind.bytes());
+        let len = volume(self.header.sizes.iter().copied(), bytes).map(|elements| elements * bytes);
+        len.ok_or_else(|| wrong(format!("`{}` has sizes that cannot be multiplied", self.name)))
+    }
+
     /// The tensor.
     ///
     /// # Errors
@@ -89,6 +99,29 @@ impl<B: AsRef<[u8]>> Reader<B> {
         })
     }
 }
+
+/// The bytes of a file up to its elements, from what yields a file.
+pub(super) fn head(mut file: impl Read) -> Result<Buffer, std::io::Error> {
+    let mut head = Buffer::default();
+    // What is wrong with a header, or that it ends too soon, is found when it is looked at.
+    head.extend_from(file.by_ref().take(SHORTEST as u64))?;
+    let len = match *head.as_ref() {
+        [.., 1, 0, a, b] => usize::from(u16::from_le_bytes([a, b])),
+        [.., 2 | 3, 0, _, _] => {
+            head.extend_from(file.by_ref().take(2))?;
+            match *head.as_ref() {
+                [.., a, b, c, d] => u32::from_le_bytes([a, b, c, d]) as usize,
+                _ => 0,
+            }
+        }
+        _ => 0,
+    };
+    head.extend_from(file.take(len.min(LONGEST) as u64))?;
+    Ok(head)
+}
+
+/// The first bytes of a file: what it is, its version, and the length of the header or half of that.
+const SHORTEST: usize = MAGIC.len() + 4;
 
 /// What a header says.
 #[derive(Debug, PartialEq)]

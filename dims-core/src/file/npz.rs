@@ -1,14 +1,18 @@
 //! Files of numpy's with many tensors, `.npz`: an archive of the crate `zip`, whose members are [`npy`] files.
 
-use super::element::Stored;
+use super::element::{Stored, streamed};
 use super::names::shortened;
-use super::{Buffer, FileError, npy};
+use super::{Buffer, Entry, FileError, npy};
+use crate::convert::{AxisDims, Counted};
+use crate::named::Named;
 use crate::rank::Rank0;
+use crate::set::Sorted;
 use crate::tensor::Computable;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use std::io::{Cursor, Read, Write};
 use std::path::Path;
+use zip::read::ZipFile;
 use zip::result::ZipError;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipArchive, ZipWriter};
@@ -53,28 +57,96 @@ impl<B: AsRef<[u8]>> Reader<B> {
         names
     }
 
-    /// The tensor of that name, unpacked.
+    /// The tensor of that name with the dims `S`, read right into the memory of the tensor: see [`Entry::load`].
     ///
     /// # Errors
     ///
-    /// If there is none, or it is not valid, or has not the checksum that the archive says.
+    /// As for [`get`](Reader::get) and [`Entry::load`].
+    pub fn load<T: Stored, S: Sorted>(&mut self, tensor: &str) -> Result<Named<T, S>, FileError> {
+        let mut member = self.member(tensor)?;
+        let head =
+            npy::Reader::named(tensor, npy::head(&mut member.file).map_err(|error| member.failed(error))?)?;
+        let entry = head.get()?;
+        let order = entry.named::<S>()?;
+        Ok(entry.of_elements(member.elements(&head, &entry)?, &order))
+    }
+
+    /// As [`load`](Reader::load), with a dim for each axis, in the order of the file's axes: see [`Entry::load_as`].
+    ///
+    /// # Errors
+    ///
+    /// As for [`get`](Reader::get) and [`Entry::load_as`].
+    pub fn load_as<T: Stored, L>(&mut self, tensor: &str, dims: L) -> Result<Named<T, L::Set>, FileError>
+    where
+        L: Counted + AxisDims<<L as Counted>::Count>,
+    {
+        let mut member = self.member(tensor)?;
+        let head =
+            npy::Reader::named(tensor, npy::head(&mut member.file).map_err(|error| member.failed(error))?)?;
+        let entry = head.get()?;
+        let order = entry.stated::<L>(&dims)?;
+        Ok(entry.of_elements(member.elements(&head, &entry)?, &order))
+    }
+
+    /// The tensor of that name, unpacked: for views of it, or where the sizes are to be looked at first. Else [`load`](Reader::load) takes
+    /// half the memory.
+    ///
+    /// # Errors
+    ///
+    /// If there is none, or it is not valid, is longer or shorter than its header says, or has not the checksum that the archive says.
     pub fn get(&mut self, tensor: &str) -> Result<npy::Reader, FileError> {
-        let has = self.tensors();
-        let mut member = match self.archive.by_name(&format!("{tensor}.npy")) {
-            Ok(member) => member,
-            Err(ZipError::FileNotFound) => return Err(FileError::Missing { tensor: tensor.into(), has }),
-            Err(error) => return Err(invalid(&error)),
-        };
-        let mut bytes = Vec::new();
-        // What is read decides how much memory is taken, not what the archive says of it; but no more than that.
-        let most = member.size().saturating_add(1);
-        let failed =
-            |error: std::io::Error| FileError::Format { what: shortened(&format!("`{tensor}`: {error}")) };
-        member.by_ref().take(most).read_to_end(&mut bytes).map_err(failed)?;
-        if bytes.len() as u64 == most {
-            return Err(FileError::Format { what: format!("`{tensor}` is larger than the archive says") });
+        let mut member = self.member(tensor)?;
+        let mut bytes = npy::head(&mut member.file).map_err(|error| member.failed(error))?;
+        let len = npy::Reader::named(tensor, &bytes)?.len()?;
+        bytes.extend_from(member.file.by_ref().take(len as u64)).map_err(|error| member.failed(error))?;
+        let unpacked = npy::Reader::named(tensor, bytes)?;
+        member.end()?;
+        Ok(unpacked)
+    }
+
+    fn member(&mut self, tensor: &str) -> Result<Member<'_, B>, FileError> {
+        let name = format!("{tensor}.npy");
+        if self.archive.index_for_name(&name).is_none() {
+            return Err(FileError::Missing { tensor: tensor.into(), has: self.tensors() });
         }
-        npy::Reader::named(tensor, Buffer::copied(&bytes)?)
+        let file = self.archive.by_name(&name).map_err(|error| invalid(&error))?;
+        Ok(Member { name: tensor.into(), file })
+    }
+}
+
+/// A tensor of an archive, as it is unpacked.
+struct Member<'r, B: AsRef<[u8]>> {
+    name: String,
+    file: ZipFile<'r, Cursor<B>>,
+}
+
+impl<B: AsRef<[u8]>> Member<'_, B> {
+    fn failed(&self, error: std::io::Error) -> FileError {
+        FileError::Format { what: shortened(&format!("`{}`: {error}", self.name)) }
+    }
+
+    /// The elements, of which there must be as many as the header says.
+    fn elements<T: Stored>(&mut self, head: &npy::Reader, entry: &Entry<'_>) -> Result<Vec<T>, FileError> {
+        entry.check_kind::<T>()?;
+        let count = head.len()? / size_of::<T>();
+        let elements = streamed(
+            |part| self.file.read_exact(part).map_err(|error| self.failed(error)),
+            count,
+            entry.foreign,
+        )?;
+        self.end()?;
+        Ok(elements)
+    }
+
+    /// Nothing is left. (Here the checksum is looked at.)
+    fn end(&mut self) -> Result<(), FileError> {
+        match self.file.read(&mut [0]) {
+            Ok(0) => Ok(()),
+            Ok(_) => {
+                Err(FileError::Format { what: format!("`{}` is longer than its header says", self.name) })
+            }
+            Err(error) => Err(self.failed(error)),
+        }
     }
 }
 

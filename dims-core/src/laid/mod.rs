@@ -18,7 +18,7 @@ mod regroup;
 
 pub use memory::{Lent, Memory, Writable};
 pub use packed::Packed;
-pub use regroup::{AxisOf, Divided, Merged, Neighbours, NewBeside, NewInPlaceOf, SideBySide};
+pub use regroup::{AxisOf, Divided, Neighbours, NewInPlaceOf, SideBySide, UnionOf};
 
 use crate::assign::{Covers, CoversAxes, fill_typed};
 use crate::bind::source::{NdRank, RankDyn, check_rank};
@@ -26,7 +26,7 @@ use crate::bind::split::sizes_of;
 use crate::brand::Rest;
 use crate::convert::{AxisDims, Length};
 use crate::dim::DimList;
-use crate::error::{DimError, unwrap};
+use crate::error::{At, DimError, unwrap};
 use crate::expr::{Expr, Operand};
 use crate::named::Named;
 use crate::order::ArrayRank;
@@ -221,7 +221,8 @@ macro_rules! flat {
                     if met.is_ok() {
                         met = dim.meet(size, origin);
                     }
-                })?;
+                })
+                .map_err(not_so_many)?;
                 met?;
                 let order = const { &order_of::<D, <InOrder<D> as SetOf>::Set>() }.as_slice();
                 Ok(Laid::of(self, order, &sizes))
@@ -287,8 +288,8 @@ macro_rules! arrays {
                 check_rank(sizes.len(), names.len())?;
                 met?;
                 let $a = self;
-                let memory: Option<$memory> = $elements;
-                let Some(memory) = memory else { return Err(not_in_order(&names, &sizes)) };
+                let memory: Result<$memory, NotSo> = $elements;
+                let memory = memory.map_err(|why| why.error(&names, &sizes))?;
                 let order = const { &order_of::<D, <InOrder<D> as SetOf>::Set>() }.as_slice();
                 Ok(Laid::of(memory, order, &sizes))
             }
@@ -298,25 +299,53 @@ macro_rules! arrays {
 
 arrays! {
     [] Array<T, N>, Vec<T>, |a| {
-        let (contiguous, len) = (a.is_standard_layout(), a.len());
-        match a.into_raw_vec_and_offset() {
-            (data, None | Some(0)) if contiguous && data.len() == len => Some(data),
-            _ => None,
+        let (in_order, len) = (a.is_standard_layout(), a.len());
+        let (data, offset) = a.into_raw_vec_and_offset();
+        match (in_order, data.len() == len && offset.unwrap_or(0) == 0) {
+            (true, true) => Ok(data),
+            (true, false) => Err(NotSo::Alone),
+            (false, _) => Err(NotSo::InOrder),
         }
     };
-    ['a,] ArrayView<'a, T, N>, &'a [T], |a| a.to_slice();
-    ['a,] ArrayViewMut<'a, T, N>, &'a mut [T], |a| a.into_slice();
-    ['a, S: Data<Elem = T>,] &'a ArrayBase<S, N>, &'a [T], |a| a.as_slice();
-    ['a, S: DataMut<Elem = T>,] &'a mut ArrayBase<S, N>, &'a mut [T], |a| a.as_slice_mut();
+    ['a,] ArrayView<'a, T, N>, &'a [T], |a| a.to_slice().ok_or(NotSo::InOrder);
+    ['a,] ArrayViewMut<'a, T, N>, &'a mut [T], |a| a.into_slice().ok_or(NotSo::InOrder);
+    ['a, S: Data<Elem = T>,] &'a ArrayBase<S, N>, &'a [T], |a| a.as_slice().ok_or(NotSo::InOrder);
+    ['a, S: DataMut<Elem = T>,] &'a mut ArrayBase<S, N>, &'a mut [T], |a| a.as_slice_mut().ok_or(NotSo::InOrder);
 }
 
+/// How the elements of an array do not lie, though they would have to.
+enum NotSo {
+    /// In the order of its axes.
+    InOrder,
+    /// In a vector of their own: the array was cut out of one with more elements.
+    Alone,
+}
+
+impl NotSo {
+    #[cold]
+    fn error(self, names: &[&str], sizes: &[usize]) -> DimError {
+        let names = names.join(", ");
+        let why = match self {
+            NotSo::InOrder => format!("do not lie in the order ({names})"),
+            NotSo::Alone => "are part of a vector that has others as well".into(),
+        };
+        DimError::Shape {
+            what: format!(
+                "the elements of an array of shape {sizes:?} {why}; `.at(({names})).laid(({names}))` copies them"
+            ),
+        }
+    }
+}
+
+/// Why a vector or a slice, which has no axis to split, has not the elements of these dims.
 #[cold]
-fn not_in_order(names: &[&str], sizes: &[usize]) -> DimError {
-    let names = names.join(", ");
-    DimError::Shape {
-        what: format!(
-            "the elements of an array of shape {sizes:?} do not lie in the order ({names}); `.at(({names})).laid(({names}))` copies them"
-        ),
+fn not_so_many(error: DimError) -> DimError {
+    match error {
+        DimError::Split { group, size, why, origin } => {
+            let place = At(origin);
+            DimError::Shape { what: format!("{size} elements cannot be laid out as {group}: {why}{place}") }
+        }
+        error => error,
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::{Laid, ListOf, Memory};
 use crate::bind::split::sizes_of;
+use crate::brand::Rest;
 use crate::dim::{DimList, DimRef};
 use crate::error::{DimError, list_sizes, unwrap};
 use crate::plan::axes::AxisList;
@@ -10,7 +11,7 @@ use crate::restructure::PartsOf;
 use crate::role::{RolesSplit, RolesUnite};
 use crate::scalar::Element;
 use crate::set::list::List;
-use crate::set::ordered::{Decides, DividesInto, MergesIn, Minus, NamedTwice, Shares};
+use crate::set::ordered::{Decides, DividesInto, IsNone, MergesIn, Minus, NamedTwice, NamesSome, Shares};
 use crate::set::{Bound, Dims, Judged, NamedOnce, Right, SetOf, Verdict};
 use smallvec::SmallVec;
 
@@ -22,28 +23,16 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
     ///
     /// If `whole` has another size, or the product of the sizes cannot be counted.
     #[track_caller]
-    pub fn merge<P: PartsOf<W> + Neighbours<L, W> + RolesUnite<W>, W: DimRef + NewBeside<L, P>>(
-        self,
-        parts: P,
-        whole: W,
-    ) -> Laid<T, Merged<L, P, W>, M>
-    where
-        ListOf<L>: MergesIn<P::Brands, W::Brand>,
-        Merged<L, P, W>: SetOf + Dims,
-    {
+    pub fn merge<P: Neighbours<L>, W: UnionOf<P, L>>(self, parts: P, whole: W) -> Laid<T, W::Merged, M> {
         unwrap(self.try_merge(parts, whole))
     }
 
     /// As [`merge`](Laid::merge), but what sizes decide is an error.
-    pub fn try_merge<P: PartsOf<W> + Neighbours<L, W> + RolesUnite<W>, W: DimRef + NewBeside<L, P>>(
+    pub fn try_merge<P: Neighbours<L>, W: UnionOf<P, L>>(
         self,
         parts: P,
         whole: W,
-    ) -> Result<Laid<T, Merged<L, P, W>, M>, DimError>
-    where
-        ListOf<L>: MergesIn<P::Brands, W::Brand>,
-        Merged<L, P, W>: SetOf + Dims,
-    {
+    ) -> Result<Laid<T, W::Merged, M>, DimError> {
         self.0.shape()?.all_said(&parts)?;
         let mut sizes = self.sizes();
         let parts = P::KEYS.as_slice();
@@ -111,19 +100,15 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
     }
 }
 
-/// The order `L` with the neighbours `P` as one dim.
-pub type Merged<L, P, W> = <MergedList<L, P, W> as List>::Tuple;
-
 /// The order `L` with the dim `W` as several.
 pub type Divided<L, W, P> = <DividedList<L, W, P> as List>::Tuple;
 
 /// Dims that lie side by side in the layout `L`, in this order.
-pub trait Neighbours<L, W>: DimList {}
-impl<P, L, W> Neighbours<L, W> for P
+pub trait Neighbours<L>: DimList {}
+impl<P, L> Neighbours<L> for P
 where
-    P: DimList,
-    W: DimRef,
-    L: Dims<List: MergesIn<P::Brands, W::Brand, Verdict: SideBySide<P, L>>>,
+    P: DimList<Brands: IsNone<Out: NamesSome<P>>>,
+    L: Dims<List: MergesIn<P::Brands, Rest<()>, Verdict: SideBySide<P, L>>>,
 {
 }
 
@@ -136,16 +121,20 @@ pub trait SideBySide<P, L> {}
 #[diagnostic::do_not_recommend]
 impl<P, L> SideBySide<P, L> for Right {}
 
-/// A name for the neighbours `P` that no other axis of `L` has.
-pub trait NewBeside<L, P>: DimRef {}
-impl<W, L, P> NewBeside<L, P> for W
+/// A dim that can be made of the neighbours `P` in the layout `L`: no other axis has its name.
+pub trait UnionOf<P, L>: DimRef {
+    /// The order `L` with this dim in their place.
+    type Merged: SetOf + Dims;
+}
+impl<W, P, L> UnionOf<P, L> for W
 where
     W: DimRef,
-    P: DimList,
-    L: Dims<List: Minus<P::Brands>>,
+    P: PartsOf<W> + RolesUnite<W>,
+    L: Dims<List: MergesIn<P::Brands, W::Brand, Out: List<Tuple: SetOf>> + Minus<P::Brands>>,
     <ListOf<L> as Minus<P::Brands>>::Out: Shares<(W::Brand, ())>,
     Verdict<TakenBeside<L, P, (W::Brand, ())>>: NoAxisYet<TakenBeside<L, P, (W::Brand, ())>, L>,
 {
+    type Merged = <<ListOf<L> as MergesIn<P::Brands, W::Brand>>::Out as List>::Tuple;
 }
 
 /// The first brand of `B` that an axis of `L` other than those of `P` is, or [`Nothing`](crate::set::Nothing).
@@ -155,7 +144,7 @@ type TakenBeside<L, P, B> = <<ListOf<L> as Minus<<P as DimList>::Brands>>::Out a
 pub trait NewInPlaceOf<W, L>: DimList {}
 impl<P, W, L> NewInPlaceOf<W, L> for P
 where
-    P: DimList,
+    P: DimList<Brands: IsNone<Out: NamesSome<P>>>,
     W: DimRef,
     L: Dims<List: Minus<(W::Brand, ())>>,
     (): Shares<P::Brands, Found: Judged<Verdict: Decides>>,
@@ -175,9 +164,6 @@ where
 pub trait NoAxisYet<D, L> {}
 #[diagnostic::do_not_recommend]
 impl<D, L> NoAxisYet<D, L> for Right {}
-
-/// The axes of [`Merged`], as nested pairs.
-type MergedList<L, P, W> = <ListOf<L> as MergesIn<<P as DimList>::Brands, <W as DimRef>::Brand>>::Out;
 
 /// The axes of [`Divided`], as nested pairs.
 type DividedList<L, W, P> = <ListOf<L> as DividesInto<<W as DimRef>::Brand, <P as DimList>::Brands>>::Out;

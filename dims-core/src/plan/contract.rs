@@ -442,9 +442,15 @@ fn packed_pair<'a, 'b, T: Num>(
 
 /// Axes from the greatest stride to the least.
 pub(super) fn sorted(axes: Axes, strides: &[isize]) -> SmallVec<[usize; 8]> {
-    let mut order: SmallVec<[usize; 8]> = each(axes).collect();
-    if order.len() > 1 {
-        order.sort_by_key(|&axis| core::cmp::Reverse(strides[axis].unsigned_abs()));
+    let mut order: SmallVec<[usize; 8]> = SmallVec::new();
+    // They are few: each goes behind those that are not less.
+    for axis in each(axes) {
+        order.push(axis);
+        let mut at = order.len() - 1;
+        while at > 0 && strides[order[at - 1]].unsigned_abs() < strides[axis].unsigned_abs() {
+            order.swap(at - 1, at);
+            at -= 1;
+        }
     }
     order
 }

@@ -122,6 +122,49 @@ where
     type Out = <<X as DividesInto<H, ()>>::Out as Minus<T>>::Out;
 }
 
+/// Whether a list is empty.
+pub trait IsNone {
+    /// [`Right`] or [`Wrong`].
+    type Out: Decides;
+}
+impl IsNone for () {
+    type Out = Right;
+}
+#[diagnostic::do_not_recommend]
+impl<H, T> IsNone for (H, T) {
+    type Out = Wrong;
+}
+
+/// The verdict that the dims `P` are none is wrong.
+#[diagnostic::on_unimplemented(
+    message = "no dims are named here",
+    label = "an axis is split into, or merged from, one dim at least"
+)]
+pub trait NamesSome<P> {}
+#[diagnostic::do_not_recommend]
+impl<P> NamesSome<P> for Wrong {}
+
+/// A list that has a last brand.
+#[diagnostic::on_unimplemented(
+    message = "no dims are named here",
+    label = "an axis is split into one dim at least"
+)]
+pub trait LastPart {
+    /// The last one.
+    type Out: Brand;
+}
+#[diagnostic::do_not_recommend]
+impl<H: Brand> LastPart for (H, ()) {
+    type Out = H;
+}
+#[diagnostic::do_not_recommend]
+impl<H, G, T> LastPart for (H, (G, T))
+where
+    (G, T): LastPart,
+{
+    type Out = <(G, T) as LastPart>::Out;
+}
+
 /// A list in which the brands `B` are to stand one behind the other.
 pub trait MergesIn<B, W> {
     /// The list with `W` in their place.
@@ -133,6 +176,16 @@ pub trait MergesIn<B, W> {
 impl<B, W> MergesIn<B, W> for () {
     type Out = ();
     type Verdict = Wrong;
+}
+
+// (That no brand is named is said elsewhere.)
+#[diagnostic::do_not_recommend]
+impl<X, T, W> MergesIn<(), W> for (X, T)
+where
+    (X, T): List,
+{
+    type Out = (X, T);
+    type Verdict = Right;
 }
 
 #[diagnostic::do_not_recommend]

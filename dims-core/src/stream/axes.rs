@@ -121,10 +121,7 @@ where
 
 /// A dim that can have one element.
 pub trait UnitDim: DimRef {}
-impl<N> UnitDim for N where
-    N: DimRef<Brand: Brand<Num: MaySame<typenum::U1, Out: HoldsOne<N::Brand, <N::Brand as Brand>::Size>>>>
-{
-}
+impl<N> UnitDim for N where N: DimRef<Brand: Brand<Num: MaySame<typenum::U1, Out: HoldsOne<N::Brand>>>> {}
 
 /// A dim of one element that can stand in the place of the dim `A`, as [`TakesPlaceOf`].
 pub trait KeptAs<A, L, D>: DimRef {
@@ -135,8 +132,7 @@ pub trait KeptAs<A, L, D>: DimRef {
 }
 impl<N, A, L, D> KeptAs<A, L, D> for N
 where
-    N: TakesPlaceOf<A, L, D>
-        + DimRef<Brand: Brand<Num: MaySame<typenum::U1, Out: HoldsOne<N::Brand, <N::Brand as Brand>::Size>>>>,
+    N: TakesPlaceOf<A, L, D> + DimRef<Brand: Brand<Num: MaySame<typenum::U1, Out: HoldsOne<N::Brand>>>>,
 {
     type Axes = <N as TakesPlaceOf<A, L, D>>::Axes;
     type Data = <N as TakesPlaceOf<A, L, D>>::Data;
@@ -144,9 +140,9 @@ where
 
 /// The verdict that `D` can have one element.
 #[diagnostic::on_unimplemented(
-    message = "`{D}` has the size `{S}`, but an axis of one element is meant here",
+    message = "`{D}` has a static size other than 1, but an axis of one element is meant here",
     label = "a dim of one element, such as `One = 1`, or one without a static size is expected here"
 )]
-pub trait HoldsOne<D, S> {}
+pub trait HoldsOne<D> {}
 #[diagnostic::do_not_recommend]
-impl<D, S> HoldsOne<D, S> for SizesAgree {}
+impl<D> HoldsOne<D> for SizesAgree {}

@@ -17,6 +17,8 @@
 //! | `concat`, `repeat` along another, [`stack_before`](Stream::stack_before) | `[a! b c] -> [a! (b * n) c]` | free |
 //! | [`sum_keepdim`](Stream::sum_keepdim), .. along the data dimension | `[a! b] -> [1! b]` | compute |
 //! | [`sum`](Stream::sum), `sum_keepdim`, .. along another | `[a! b] -> [a!]` | slower |
+//! | [`softmax`](Stream::softmax), [`cumsum`](Stream::cumsum) along the data dimension | `[a! b] -> [a! b]` | compute |
+//! | `softmax`, `cumsum` along another | `[a! b] -> [a! b]` | slower |
 //! | [`contract`](Stream::contract) of the data dimension with a constant | `[b i j] @ [b j! k] -> [b i! k]` | compute |
 //! | of another dim ([`allow_dynamic_weights`](Stream::allow_dynamic_weights)) | `[b i j] @ [b j k!] -> [b i k!]` | slower |
 //! | of two streams (`allow_dynamic_weights`) | `[b! i j] @ [b j! k] -> [b! i k]` | slower |
@@ -64,6 +66,7 @@ mod axis;
 mod contraction;
 mod joining;
 mod ledger;
+mod lines;
 mod pointwise;
 mod reduction;
 mod reshape;
@@ -93,7 +96,7 @@ use crate::rank::Rank0;
 use crate::reduce::evaluate_in;
 use crate::scalar::Element;
 use crate::set::list::List;
-use crate::set::ordered::DividesInto;
+use crate::set::ordered::{DividesInto, IsNone};
 use crate::set::{Dims, DimsOf, Right, SetOf};
 use crate::show::debugged;
 use crate::storage::View;

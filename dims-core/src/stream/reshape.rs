@@ -8,7 +8,7 @@ use super::ledger::{CostClass, StreamShape};
 use super::stride::{StrideOf, WithStride};
 use super::{Sizes, Stream};
 use crate::bind::split::sizes_of;
-use crate::brand::{Brand, DimInfo};
+use crate::brand::{Brand, DimInfo, Rest};
 use crate::dim::{DimList, DimRef};
 use crate::error::{DimError, unwrap};
 use crate::laid::SideBySide;
@@ -17,7 +17,9 @@ use crate::restructure::{PartsOf, SizeProduct};
 use crate::role::{RolesKept, RolesSplit, RolesUnite};
 use crate::scalar::Element;
 use crate::set::list::List;
-use crate::set::ordered::{Decides, MergesIn, Minus, NamedTwice, SameBrand, Shares};
+use crate::set::ordered::{
+    Decides, IsNone, LastPart, MergesIn, Minus, NamedTwice, NamesSome, SameBrand, Shares,
+};
 use crate::set::{Dims, NamedOnce, Right, Verdict, Wrong};
 use crate::size::{MaySame, SizesAgree};
 use crate::storage::shared::{Shared, contiguous};
@@ -100,20 +102,20 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     ///
     /// If `whole` has another size, or the product of the sizes cannot be counted.
     #[track_caller]
-    pub fn merge<P: PartsOf<W> + UnitesTo<W, L, D> + RolesUnite<W>, W: DimRef>(
+    pub fn merge<P: UnitesIn<L, D>, W: UnitedOf<P, L, D>>(
         &self,
         parts: P,
         whole: W,
-    ) -> Stream<T, P::Axes, P::Data> {
+    ) -> Stream<T, W::Axes, W::Data> {
         unwrap(self.try_merge(parts, whole))
     }
 
     /// As [`merge`](Stream::merge), but what sizes decide is an error.
-    pub fn try_merge<P: PartsOf<W> + UnitesTo<W, L, D> + RolesUnite<W>, W: DimRef>(
+    pub fn try_merge<P: UnitesIn<L, D>, W: UnitedOf<P, L, D>>(
         &self,
         parts: P,
         whole: W,
-    ) -> Result<Stream<T, P::Axes, P::Data>, DimError> {
+    ) -> Result<Stream<T, W::Axes, W::Data>, DimError> {
         self.said(&parts)?;
         let parts = P::KEYS.as_slice();
         let first = parts.first().and_then(|key| L::KEYS.position(key)).expect("the parts are axes");
@@ -256,41 +258,28 @@ where
     type Data = <IsData<W, D> as Decides>::Pick<<P::Brands as LastPart>::Out, D>;
 }
 
-/// A list that has a last brand.
-#[diagnostic::on_unimplemented(
-    message = "an axis cannot be split into no dims at all",
-    label = "a tuple of dims is expected here"
-)]
-pub trait LastPart {
-    /// The last one.
-    type Out: Brand;
-}
-#[diagnostic::do_not_recommend]
-impl<H: Brand> LastPart for (H, ()) {
-    type Out = H;
-}
-#[diagnostic::do_not_recommend]
-impl<H, G, T> LastPart for (H, (G, T))
+/// Neighbours among the axes `L` of a stream along `D` that can be merged: the data dimension is the last of them, or not among them.
+pub trait UnitesIn<L, D>: DimList {}
+impl<P, L, D> UnitesIn<L, D> for P
 where
-    (G, T): LastPart,
+    P: DimList<Brands: IsNone<Out: NamesSome<P>> + PlaceOfData<D, Out: StrideStays<P, L, D>>>,
+    L: Dims<List: MergesIn<P::Brands, Rest<()>, Verdict: SideBySide<P, L>>>,
 {
-    type Out = <(G, T) as LastPart>::Out;
 }
 
-/// Neighbours among the axes `L` of a stream along `D` that can be merged to one dim `W`: the data dimension is the last of them, or not among
-/// them.
-pub trait UnitesTo<W, L, D>: DimList {
+/// A dim that can be made of the neighbours `P` among the axes `L` of a stream along `D`: no other axis has its name.
+pub trait UnitedOf<P, L, D>: DimRef {
     /// The axes afterwards.
     type Axes: Dims;
     /// The data dimension afterwards.
     type Data: Brand;
 }
-impl<P, W, L, D> UnitesTo<W, L, D> for P
+impl<W, P, L, D> UnitedOf<P, L, D> for W
 where
     W: DimRef,
     D: Brand,
-    P: DimList<Brands: PlaceOfData<D, Out: StrideStays<P, L, D>>>,
-    L: Dims<List: MergesIn<P::Brands, W::Brand, Verdict: SideBySide<P, L>> + Minus<P::Brands>>,
+    P: PartsOf<W> + RolesUnite<W> + DimList<Brands: PlaceOfData<D>>,
+    L: Dims<List: MergesIn<P::Brands, W::Brand> + Minus<P::Brands>>,
     <L::List as Minus<P::Brands>>::Out: Shares<(W::Brand, ())>,
     Verdict<TakenName<L, P, W>>: NotYetAxis<TakenName<L, P, W>, L>,
 {

@@ -1,7 +1,7 @@
 //! Strides that rustc knows: the product of the static sizes behind an axis, and the dims behind it that have no static size.
 
 use crate::brand::Brand;
-use crate::set::ordered::{Decides, Minus, SameBrand};
+use crate::set::ordered::{Decides, IsNone, Minus, SameBrand};
 use crate::set::{Right, Wrong};
 use crate::size::{Dyn, MaySame, SizesAgree, SizesDiffer, Static, Times};
 use typenum::U1;
@@ -150,17 +150,4 @@ where
     O: Minus<Q, Out: IsNone>,
 {
     type Out = <<<Q as Minus<O>>::Out as IsNone>::Out as Decides>::And<<<O as Minus<Q>>::Out as IsNone>::Out>;
-}
-
-/// Whether a list is empty.
-pub trait IsNone {
-    /// [`Right`] or [`Wrong`].
-    type Out: Decides;
-}
-impl IsNone for () {
-    type Out = Right;
-}
-#[diagnostic::do_not_recommend]
-impl<H, T> IsNone for (H, T) {
-    type Out = Wrong;
 }

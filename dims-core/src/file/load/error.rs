@@ -25,12 +25,19 @@ impl LoadError {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Fault {
-    /// An array cannot be read, or its elements cannot be borrowed.
+    /// An array cannot be read.
     Unreadable {
         /// Its name.
         name: String,
         /// Why not.
         why: String,
+    },
+    /// Its elements cannot be borrowed from the file.
+    NotInPlace {
+        /// Its name.
+        name: String,
+        /// Why not.
+        why: &'static str,
     },
     /// There is no array of this name.
     Missing {
@@ -92,6 +99,12 @@ impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Fault::Unreadable { name, why } => write!(f, "`{name}` cannot be read: {why}"),
+            Fault::NotInPlace { name, why } => {
+                write!(
+                    f,
+                    "`{name}` cannot be borrowed from the file: {why}; a field of type `Tensor` takes a copy"
+                )
+            }
             Fault::Missing { name, expected } => write!(f, "`{name}` is missing: expected {expected}"),
             Fault::LeftOver { name, sizes } => {
                 write!(f, "`{name}` of sizes {sizes:?} is not used by any field")

@@ -14,12 +14,14 @@ pub use error::{Fault, LoadError};
 use super::element::{Stored, decoded, in_place};
 use super::entry::Entry;
 use super::error::FileError;
+use super::names::{AxisName, one};
 use super::safetensors::Reader;
 use crate::dim::DimList;
 use crate::error::DimError;
 use crate::named::Named;
 use crate::rank::Rank0;
 use crate::reduce::laid_out_in;
+use crate::role::means;
 use crate::set::{DimKey, Dims, Keys};
 use crate::storage::{Owned, View};
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -249,6 +251,7 @@ impl<'a> Loader<'_, 'a> {
             FileError::Elements { file, wanted, .. } => {
                 Fault::Element { name: self.name.clone(), expected: wanted, found: file }
             }
+            FileError::NotInPlace { why, .. } => Fault::NotInPlace { name: self.name.clone(), why },
             error => Fault::Unreadable { name: self.name.clone(), why: error.to_string() },
         });
     }
@@ -262,14 +265,12 @@ impl<'a> Loader<'_, 'a> {
         let found = entry.sizes();
         let axes =
             || Fault::Axes { name: self.name.clone(), expected: described(groups), found: entry.described() };
-        // A file that names its axes must agree where a field does not split them.
-        let named_otherwise = |names: Vec<&str>| {
-            names
-                .iter()
-                .zip(groups)
-                .any(|(name, group)| matches!(group.as_slice(), [key] if key.name != *name))
+        // A file that names its axes must agree where a field does not split them, in names and in what they mean.
+        let otherwise = |(axis, group): (&AxisName, &&Keys)| match group.as_slice() {
+            [key] => key.name != axis.name || !means(&axis.roles, key.roles),
+            _ => false,
         };
-        if groups.len() != found.len() || entry.names().is_some_and(named_otherwise) {
+        if groups.len() != found.len() || entry.names.iter().flatten().zip(groups).any(otherwise) {
             self.faults.push(axes());
             return None;
         }
@@ -324,7 +325,7 @@ impl<'a> Loader<'_, 'a> {
 /// `(Head x HeadDim, Width)`
 fn described(groups: &[&Keys]) -> String {
     let names = groups.iter().map(|group| {
-        let names: Vec<_> = group.as_slice().iter().map(|key| key.name).collect();
+        let names: Vec<_> = group.as_slice().iter().map(|key| one(key.name, key.roles, None)).collect();
         names.join(" x ")
     });
     format!("({})", names.collect::<Vec<_>>().join(", "))
@@ -423,8 +424,8 @@ impl<'a, T: Stored, S: Dims> LoadTensor<'a> for Named<T, S, Rank0, View<'a, T, S
         order: &[usize],
         sizes: &[usize],
     ) -> Result<Self, FileError> {
-        let elements = in_place(bytes, foreign)
-            .map_err(|why| FileError::Format { what: format!("{why}: load it into a `Tensor`") })?;
+        let elements =
+            in_place(bytes, foreign).map_err(|why| FileError::NotInPlace { tensor: String::new(), why })?;
         Ok(Named::from_expr(View::in_order(elements, order, sizes)))
     }
 }

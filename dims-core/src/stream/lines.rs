@@ -1,0 +1,79 @@
+//! Softmax and running sums: what is done along an axis, which stays.
+//!
+//! The text has no rule for them. They are made of what it has rules for, a reduction with keepdim, a broadcast and a pointwise operation, so
+//! the data dimension stays, and the cost is that of the reduction.
+
+use super::axes::StreamAxis;
+use super::ledger::CostClass;
+use super::{Sizes, Stream};
+use crate::brand::Brand;
+use crate::error::{DimError, unwrap};
+use crate::kernel::scan::{self, Along};
+use crate::reduce::along_axes;
+use crate::scalar::{Element, Num, Real};
+use crate::set::Dims;
+
+macro_rules! along {
+    ($($(#[$doc:meta])* $name:ident $try_name:ident [$bound:ident] $work:expr;)*) => {
+        impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {$(
+            $(#[$doc])*
+            ///
+            /// Along the data dimension this is computed, along another axis it is generally slower. The data dimension stays.
+            ///
+            /// # Panics
+            ///
+            /// If the result does not fit into memory, or the dim comes with another size.
+            #[track_caller]
+            pub fn $name<A: StreamAxis<L>>(&self, axis: A) -> Self
+            where
+                T: $bound,
+            {
+                unwrap(self.$try_name(axis))
+            }
+
+            #[doc = concat!("As [`", stringify!($name), "`](Stream::", stringify!($name), "), but what sizes decide is an error.")]
+            pub fn $try_name<A: StreamAxis<L>>(&self, axis: A) -> Result<Self, DimError>
+            where
+                T: $bound,
+            {
+                self.along(stringify!($name), axis, $work)
+            }
+        )*}
+    };
+}
+
+along! {
+    /// `e^x / sum along the axis of e^x`, without overflow.
+    ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims! { pub struct Time; pub struct Class; }
+    /// let x = from_vec((Time.of(2), Class.of(2)), vec![0.0, 0.0, 1000.0, 0.0]).stream((Time, Class), Class);
+    /// let y: Stream<f64, (Time, Class), Class> = x.softmax(Class);
+    /// assert_eq!(y.to_array(), ndarray::array![[0.5, 0.5], [1.0, 0.0]]);
+    /// ```
+    softmax try_softmax [Real] scan::Softmax::<false>;
+    /// `x - ln(sum along the axis of e^x)`: the logarithm of the softmax, without loss where that is small.
+    log_softmax try_log_softmax [Real] scan::Softmax::<true>;
+    /// The running sum along the axis: `out[i] = x[0] + .. + x[i]`.
+    cumsum try_cumsum [Num] scan::Cumulate;
+}
+
+impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
+    fn along<A: StreamAxis<L>, W: Along<T>>(
+        &self,
+        name: &'static str,
+        axis: A,
+        work: W,
+    ) -> Result<Self, DimError> {
+        self.said(&axis)?;
+        // The dims of the tensor lie as the axes do.
+        let order: Sizes = (0..self.data.axes().len()).collect();
+        let out = along_axes(self.in_memory(), &order, &[Self::position(axis)], work)?;
+        let out = Stream::compute(out)?;
+        let cost = if Self::is_data(axis) { CostClass::Compute } else { CostClass::Slower };
+        out.note(cost, || format!("{name}({})", axis.info().name), || vec![self.shape()]);
+        Ok(out)
+    }
+}

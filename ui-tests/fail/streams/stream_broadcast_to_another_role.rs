@@ -1,0 +1,16 @@
+//~ words: the role `DataChannel` | `Step`
+//! A dim of one element keeps what it means when it is broadcast.
+
+use typed_dims::prelude::*;
+
+dims! {
+    pub struct One: DataChannel = 1;
+    pub struct Step: DataTime;
+    pub struct Feat;
+}
+
+fn wide(x: &Stream<f32, (One, Feat), Feat>) {
+    let _ = x.broadcast(One, Step.of(4));
+}
+
+fn main() {}

@@ -1,0 +1,15 @@
+//~ words: `()` is not a dim
+//! What is merged has a name.
+
+use typed_dims::prelude::*;
+
+dims! {
+    pub struct A;
+    pub struct B;
+}
+
+fn flat(x: &Stream<f32, (A, B), B>) {
+    let _ = x.merge((A, B), ());
+}
+
+fn main() {}
