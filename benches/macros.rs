@@ -8,9 +8,9 @@ use typed_dims::ndarray::{Axis, concatenate};
 use typed_dims::prelude::*;
 
 /// Pairs of measurements of one case.
-const ROUNDS: usize = 41;
-/// How long one measurement takes.
-const SLICE: Duration = Duration::from_millis(4);
+const ROUNDS: usize = 401;
+/// How long one measurement takes: so short that most are over before another program gets the processor.
+const SLICE: Duration = Duration::from_micros(250);
 
 /// Nanoseconds per call, of so many calls. (Neither form is inlined into the loop, where it would make a difference which one is.)
 fn time<T>(calls: u32, run: &dyn Fn() -> T) -> f64 {

@@ -67,7 +67,9 @@
 //!
 //! Operators, elementwise methods, views and comparisons compute nothing. `((a - b).abs()).sum(k)` is one pass without a
 //! temporary; `(a * b * c).sum((j, k))` is one contraction, taken apart into matrix products along the cheapest path. A
-//! result lies contiguously in the order that `order` was asked for, or else in the order in which its dims were declared.
+//! result lies contiguously in the order that `order` was asked for, or else in the order in which its dims were declared. There is one
+//! exception: where the last of these is a dim that both factors of a matrix product have, such dims come first, so that each product lies together,
+//! and softmax and scans leave it so. No result depends on that.
 //!
 //! [`attention`](attention::attention) is softmax and both products in one, tile by tile:
 //!

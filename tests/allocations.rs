@@ -145,3 +145,14 @@ fn tensors_side_by_side_are_copied_once() {
     assert_eq!((plan.steps.len(), plan.bytes()), (2, bytes), "{plan}");
     assert_eq!(out.index(j, 39).sum(i).order(()), 30.0 * 2.0);
 }
+
+#[test]
+fn attention_written_out_allocates_its_scores_and_its_result() {
+    let x = Array4::<f32>::ones((2, 40, 3, 8));
+    dims!(b, q, k, h, d);
+    let sizes = allocations(2 * 40 * 3 * 8 * 4, || {
+        let scores = (x.at((b, q, h, d)) * x.at((b, k, h, d))).sum(d) * 0.5;
+        (scores.softmax(k) * x.at((b, k, h, d))).sum(k).order((b, q, h, d))
+    });
+    assert_eq!(sizes, [2 * 3 * 40 * 40 * 4, 2 * 40 * 3 * 8 * 4]);
+}

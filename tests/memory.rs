@@ -44,6 +44,45 @@ fn reductions_of_large_matrices_are_those_of_loops() {
     }
 }
 
+/// Lines of odd lengths, few and many, with the matrix on either side.
+#[test]
+fn products_of_matrices_with_vectors_are_those_of_loops() {
+    for (rows, columns) in [(517, 131), (3, 70_001), (129, 1024)] {
+        let (a, x) = (matrix(rows, columns), Array1::from_shape_fn(columns, |j| element(7 * j + 1)));
+        dims!(i, j);
+        let found: Array1<f32> = (a.at((i, j)) * x.at(j)).sum(j).order(i);
+        let wide = |i: usize, j: usize| f64::from(a[[i, j]]) * f64::from(x[j]);
+        assert_close(&found, |i| (0..columns).map(|j| wide(i, j)).sum(), 1e-6 * columns as f64);
+        assert_eq!((x.at(j) * a.at((i, j))).sum(j).order(i), found);
+        let ([b, c], y) =
+            ([1.0, 3.0].map(|f| a.mapv(|x| (f * x * 100.0) as i32)), x.mapv(|x| (x * 100.0) as i32));
+        assert_eq!((b.at((i, j)) * y.at(j)).sum(j).order(i), b.dot(&y));
+        let rows: Array1<i32> = (b.at((i, j)) * c.at((i, j))).sum(j).order(i);
+        assert_eq!(rows, (&b * &c).sum_axis(ndarray::Axis(1)));
+    }
+}
+
+/// Vectors start where lines of memory do, wherever a row starts; what is added to what is the same.
+#[test]
+fn sums_do_not_depend_on_where_rows_lie() {
+    let (rows, columns) = (2, 270_001);
+    let sums = |shift: usize| -> [Array1<f32>; 3] {
+        let elements: Vec<f32> = (0..shift).chain(0..rows * columns).map(element).collect();
+        let a =
+            ndarray::ArrayView2::from_shape((rows, columns), &elements[shift..]).expect("as many elements");
+        dims!(i, j);
+        [
+            a.at((i, j)).sum(j).order(i),
+            (a.at((i, j)) * a.row(0).at(j)).sum(j).order(i),
+            a.at((i, j)).sum(i).order(j),
+        ]
+    };
+    let there = sums(0);
+    for shift in [1, 5, 12, 16, 31] {
+        assert_eq!(sums(shift), there, "{shift} elements farther");
+    }
+}
+
 #[test]
 fn sums_of_many_equal_elements_are_as_accurate_as_pairwise_ones() {
     let a = Array2::from_elem((1 << 15, 70), 0.1_f32);
@@ -72,7 +111,7 @@ proptest! {
     /// Bags of rows: few rows and many, narrow ones and wide ones.
     #[test]
     fn bags_of_rows_are_those_of_loops(
-        bags in 0usize..6,
+        bags in 0usize..12,
         rows in 0usize..150,
         (width, table) in (1usize..300, 1usize..40),
     ) {

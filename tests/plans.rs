@@ -35,6 +35,32 @@ fn a_small_product_is_planned_alike() {
 }
 
 #[test]
+fn rows_along_several_dims_are_those_of_one_product() {
+    let x = Array3::from_shape_fn((3, 4, 5), |(i, j, k)| (20 * i + 5 * j + k) as f64);
+    let w = Array2::from_shape_fn((5, 2), |(k, o)| (2 * k + o) as f64);
+    let sum = |i: usize, j: usize, o: usize, step: usize| {
+        (0..5).map(|k| x[[i, step * j, k]] * w[[k, o]]).sum::<f64>()
+    };
+    dims!(i, j, k, o);
+    let (dense, plan) = explain(|| (x.at((i, j, k)) * w.at((k, o))).sum(k).order((i, j, o)));
+    assert!(matches!(plan.steps[..], [Step::Product { batch: 1, m: 12, k: 5, n: 2, .. }]), "{plan}");
+    assert_eq!(dense, Array3::from_shape_fn((3, 4, 2), |(i, j, o)| sum(i, j, o, 1)));
+    let (turned, plan) = explain(|| (w.at((k, o)) * x.at((i, j, k))).sum(k).order((o, i, j)));
+    assert_eq!(products(&plan), 1, "{plan}");
+    assert_eq!(turned, Array3::from_shape_fn((2, 3, 4), |(o, i, j)| sum(i, j, o, 1)));
+    // Rows that do not lie one behind the other are several products.
+    let every_other = x.slice(ndarray::s![.., ..;2, ..]);
+    dims!(i, j, k, o);
+    let strided = (every_other.at((i, j, k)) * w.at((k, o))).sum(k).order((i, j, o));
+    assert_eq!(strided, Array3::from_shape_fn((3, 2, 2), |(i, j, o)| sum(i, j, o, 2)));
+    // An axis of one element is behind any other.
+    let one = x.slice(ndarray::s![.., 1..2, ..]);
+    dims!(i, j, k, o);
+    let single = (one.at((i, j, k)) * w.at((k, o))).sum(k).order((i, j, o));
+    assert_eq!(single, Array3::from_shape_fn((3, 1, 2), |(i, _, o)| sum(i, 1, o, 1)));
+}
+
+#[test]
 fn a_convolution_copies_no_input() {
     let x = Array4::<f32>::ones((2, 3, 10, 12));
     let w = Array4::<f32>::ones((4, 3, 3, 3));
@@ -104,6 +130,36 @@ fn attention_of_a_tensor_to_itself_copies_nothing() {
     let keys = (&x).slice(Head, ..).rename(Seq, Key);
     let (_, plan) = explain(|| attention(&x, keys.clone(), keys, Feat, Key, 0.3, true));
     let [Step::Attention { batch: 2, queries: 9, keys: 9, .. }] = &plan.steps[..] else { panic!("{plan}") };
+}
+
+#[test]
+fn attention_written_out_stores_the_scores_once_and_copies_nothing() {
+    let x = Array4::<f32>::ones((2, 40, 3, 8));
+    // The heads are the last of the dims of the scores.
+    dims!(b, q, k, h, d);
+    let (out, plan) = explain(|| {
+        let scores = (x.at((b, q, h, d)) * x.at((b, k, h, d))).sum(d) * 0.5;
+        (scores.softmax(k) * x.at((b, k, h, d))).sum(k).order((b, q, h, d))
+    });
+    assert!(out.iter().all(|&value| (value - 1.0).abs() < 1e-6));
+    let [
+        Step::Product { batch: 6, c: (40, 1), .. },
+        Step::Reduce { reduction: "softmax", loops, .. },
+        Step::Product { batch: 6, a: (40, 1), .. },
+    ] = &plan.steps[..]
+    else {
+        panic!("{plan}")
+    };
+    assert_eq!(loops.sizes, [6 * 40, 40]);
+}
+
+#[test]
+fn a_normalisation_with_gain_and_bias_is_one_pass() {
+    let (x, gain) = (Array2::<f32>::ones((30, 8)), Array1::<f32>::ones(8));
+    dims!(i, j);
+    let (_, plan) = explain(|| x.at((i, j)).layer_norm_affine(j, 1e-5, gain.at(j), 0.5).order((i, j)));
+    let large: Vec<_> = plan.steps.iter().filter(|step| step.bytes() >= 30 * 8 * 4).collect();
+    let [Step::Reduce { reduction: "standardize, gain and bias", .. }] = large[..] else { panic!("{plan}") };
 }
 
 #[test]

@@ -26,9 +26,8 @@ use crate::storage::axes::{Axis, AxisBlock};
 use crate::storage::elements::Places;
 use crate::storage::source::elements_mut;
 use crate::storage::{Owned, Place};
-use crate::tensor::Computable;
+use crate::tensor::{Computable, NamedOf};
 use alloc::vec::Vec;
-use smallvec::SmallVec;
 
 /// The new value alone.
 #[derive(Clone, Copy)]
@@ -62,13 +61,13 @@ pub(crate) fn write_into<S: Dims, R: Rank, E: Expr>(
     if sizes.contains(&0) {
         return Ok(());
     }
-    let order: SmallVec<[usize; 8]> = (0..sizes.len()).collect();
+    let order = AxisList::in_memory_of::<S, R>().as_slice();
     let mut rows = Rows::new(sizes.len());
     rows.push().copy_from_slice(strides);
     if let Some(raw) = expr.in_memory::<S>() {
         let axes = raw.named.iter().chain(&raw.positional);
         axes.zip(rows.push()).for_each(|(axis, stride)| *stride = axis.stride);
-        let nest = Nest::map(sizes, &order, &rows);
+        let nest = Nest::map(sizes, order, &rows);
         let len = nest.positions();
         record(|| Step::Copy { reason: "part of the result", loops: Loops::new::<E::Elem>(&nest, len, 1) });
         let mut operands = nest.operands();
@@ -77,7 +76,7 @@ pub(crate) fn write_into<S: Dims, R: Rank, E: Expr>(
         return Ok(());
     }
     expr.rows::<S, R>(shape, &mut rows);
-    let nest = Nest::map(sizes, &order, &rows);
+    let nest = Nest::map(sizes, order, &rows);
     let len = nest.positions();
     record(|| Step::Elementwise { expression: expr.describe(), loops: Loops::new::<E::Elem>(&nest, len, 1) });
     elementwise::write(&nest, &mut Parts::new(), out, offset, |operands| expr.kernel::<AnyStride>(operands))
@@ -318,6 +317,7 @@ pub trait OrderInto: Computable {
     ///
     /// If `out` has another shape, operands have different sizes for one dim, or an index is out of range.
     #[track_caller]
+    #[inline]
     fn order_into<L: OrderOf<Self::Dims, X>, X: NoneLeft, O>(self, out: &mut O, dims: L)
     where
         O: SourceMut<Elem = Self::Elem> + ?Sized,
@@ -326,6 +326,7 @@ pub trait OrderInto: Computable {
     }
 
     /// As [`order_into`](OrderInto::order_into), but what sizes decide is an error.
+    #[inline]
     fn try_order_into<L, X, O>(self, out: &mut O, dims: L) -> Result<(), DimError>
     where
         L: OrderOf<Self::Dims, X>,
@@ -342,6 +343,20 @@ pub trait OrderInto: Computable {
             place.line(len).copy_from_slice(from.line(0, len));
             return Ok(());
         }
+        // (What is at hand is copied at once: to hand over a result that was just made takes longer than to copy a small one.)
+        Self::run_into(tensor, out, dims)
+    }
+
+    /// As [`try_order_into`](OrderInto::try_order_into), for what is not laid out as `out` is.
+    #[doc(hidden)]
+    #[inline(never)]
+    fn run_into<L, X, O>(tensor: NamedOf<Self>, out: &mut O, _: L) -> Result<(), DimError>
+    where
+        L: OrderOf<Self::Dims, X>,
+        X: NoneLeft,
+        O: SourceMut<Elem = Self::Elem> + ?Sized,
+    {
+        let (place, axes) = elements_mut(out);
         if let Some(operands) = const { Ordering::<Self::Dims, Self::Rank, L>::typed::<Self::Expr>() } {
             // Of the operands rustc knows how they lie; only the array is looked at.
             if let Some((like, len)) = typed_line::<Self::Dims, _>(&tensor.expr)

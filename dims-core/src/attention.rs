@@ -21,6 +21,7 @@ use crate::storage::Owned;
 use crate::tensor::{AsTensor, Computable};
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::any::Any;
 use smallvec::SmallVec;
 
 /// The dims of queries and keys.
@@ -230,7 +231,7 @@ where
     let k = in_memory::<All<Q, K, V>, K::Dims, _>(&k, &shape)?;
     let v = in_memory::<All<Q, K, V>, V::Dims, _>(&v, &shape)?;
     let axes = Axes {
-        kept: Of::<X, All<Q, K, V>>::AXES.as_slice(),
+        kept: Of::<X, All<Q, K, V>>::IN_MEMORY.as_slice(),
         features: listed::<F, All<Q, K, V>>(),
         over: listed::<O, All<Q, K, V>>(),
         scores: Of::<S, All<Q, K, V>>::AXES.as_slice(),
@@ -238,9 +239,18 @@ where
     let bias = M::BIASED.then_some(&bias);
     let data = planned::<All<Q, K, V>, _, _, _>(&shape, &axes, [q, k, v], scale.widen(), &mask, bias)
         .map_err(|error| shape.blame(error, axes.kept))?;
-    let data = data.into_iter().map(Real::narrow).collect();
+    let data = narrowed(data);
     let sizes: SmallVec<[usize; 8]> = axes.kept.iter().map(|&axis| shape.size(axis)).collect();
-    Ok(Named::from_expr(Owned::contiguous(data, &sizes)))
+    Ok(Named::from_expr(Owned::laid_out(data, &sizes)))
+}
+
+/// The elements in the type of the result; as they are, if that is the one that is computed with.
+fn narrowed<T: Real>(data: Vec<T::Wide>) -> Vec<T> {
+    let mut data = Some(data);
+    match (&mut data as &mut dyn Any).downcast_mut::<Option<Vec<T>>>() {
+        Some(same) => same.take().expect("it was just put there"),
+        None => data.into_iter().flatten().map(Real::narrow).collect(),
+    }
 }
 
 /// All dims of an attention.
@@ -251,6 +261,9 @@ struct Of<S, U>(core::marker::PhantomData<(S, U)>);
 
 impl<S: Dims, U: Dims> Of<S, U> {
     const AXES: &'static AxisList = &AxisList::of(S::KEYS, U::KEYS);
+
+    /// The same, as results lie in memory.
+    const IN_MEMORY: &'static AxisList = &AxisList::in_memory(S::KEYS, 0).among(Self::AXES);
 }
 
 struct Listed<L, U>(core::marker::PhantomData<(L, U)>);

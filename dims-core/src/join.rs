@@ -5,6 +5,7 @@ use crate::brand::DimInfo;
 use crate::dim::DimRef;
 use crate::error::{DimError, unwrap};
 use crate::named::{Named, position};
+use crate::plan::axes::AxisList;
 use crate::plan::shape::{Shape, volume};
 use crate::reduce::evaluate_in;
 use crate::set::rename::Has;
@@ -86,13 +87,14 @@ where
         return Err(DimError::Shape { what: format!("nothing to concatenate along `{}`", dim.info().name) });
     };
     keep_static(dim.info(), sizes[along])?;
+    let order = AxisList::in_memory_of::<A::Dims, A::Rank>().as_slice();
     let place = |shape: &Shape| {
-        let strides = contiguous(&sizes);
+        let strides = contiguous(&sizes, order);
         let next = shape.sizes()[along] * strides[along] as usize;
         (strides, next)
     };
     let data = side_by_side::<A>(all, A::Dims::KEYS, &sizes, place)?;
-    Ok(Named::from_expr(Owned::contiguous(data, &sizes)))
+    Ok(Named::from_expr(Owned::of_sizes(data, &sizes)))
 }
 
 /// The total of the parts must be the static size, if the dim has one.
@@ -110,11 +112,13 @@ type Parts<A> = SmallVec<[(NamedOf<A>, Shape); 4]>;
 
 type Sizes = SmallVec<[usize; 8]>;
 
-/// The strides of axes of these sizes, the last one innermost.
-fn contiguous(sizes: &[usize]) -> SmallVec<[isize; 8]> {
+/// The strides of axes of these sizes that lie in this order, the last one innermost.
+fn contiguous(sizes: &[usize], order: &[usize]) -> SmallVec<[isize; 8]> {
     let mut strides = SmallVec::from_elem(1, sizes.len());
-    for at in (1..sizes.len()).rev() {
-        strides[at - 1] = strides[at] * sizes[at] as isize;
+    let mut step = 1;
+    for &at in order.iter().rev() {
+        strides[at] = step;
+        step *= sizes[at] as isize;
     }
     strides
 }
@@ -129,10 +133,10 @@ fn side_by_side<A: Computable>(
 ) -> Result<Vec<A::Elem>, DimError> {
     let too_large = || DimError::TooLarge { dims: describe(keys, sizes) };
     let len = volume(sizes.iter().copied(), size_of::<A::Elem>()).ok_or_else(too_large)?;
-    if let [(_, shape)] = &parts[..] {
-        let order: SmallVec<[usize; 8]> = (0..shape.sizes().len()).collect();
+    if parts.len() == 1 {
         let (part, shape) = parts.remove(0);
-        return evaluate_in::<A::Dims, A::Rank, _>(part.expr, &shape, &order);
+        let order = AxisList::in_memory_of::<A::Dims, A::Rank>().as_slice();
+        return evaluate_in::<A::Dims, A::Rank, _>(part.expr, &shape, order);
     }
     let mut out = InParts::of(len).map_err(|_| too_large())?;
     let mut start = 0;
@@ -226,13 +230,14 @@ where
     let count = all.len();
     dim.info().meet(count, None)?;
     let keys = <<A::Dims as Union<(D::Brand,)>>::Out as Dims>::KEYS;
+    let order = AxisList::in_memory_of::<<A::Dims as Union<(D::Brand,)>>::Out, A::Rank>().as_slice();
     let along = keys.position(&dim.info().key()).expect("the new dim is one of the result's");
     sizes.insert(along, count);
     let place = |_: &Shape| {
-        let mut strides = contiguous(&sizes);
+        let mut strides = contiguous(&sizes, order);
         let next = strides.remove(along);
         (strides, next as usize)
     };
     let data = side_by_side::<A>(all, keys, &sizes, place)?;
-    Ok(Named::from_expr(Owned::contiguous(data, &sizes)))
+    Ok(Named::from_expr(Owned::of_sizes(data, &sizes)))
 }

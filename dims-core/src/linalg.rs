@@ -3,14 +3,15 @@
 use crate::assign::write_into;
 use crate::dim::DimRef;
 use crate::error::{DimError, unwrap};
-use crate::expr::remap::{Along, Changes};
+use crate::expr::remap::{Along, Changes, term};
 use crate::expr::{Binary, Iota, Remap, Scalar, Select, Unary};
 use crate::kernel::norm::UnitLength;
 use crate::kernel::reducers;
 use crate::lines::along_lines;
 use crate::named::{Named, position};
 use crate::ops;
-use crate::reduce::{Empty, Evaluated, Reduced, Reductions, run, sum};
+use crate::plan::axes::AxisList;
+use crate::reduce::{Empty, Evaluated, Reduced, run, sum};
 use crate::restructure::Remapped;
 use crate::scalar::{Num, Real};
 use crate::set::rename::CanGain;
@@ -110,7 +111,7 @@ pub trait LinearAlgebra: Computable {
         let len = (height - down).min(width - right);
         rows.resized().meet(len, None)?;
         let along = |offset, inner| {
-            let terms = SmallVec::from_iter([(rows.key(), 1, Some(len))]);
+            let terms = term(rows.key(), 1, Some(len));
             Along { offset, inner: Some(inner), terms }
         };
         let mut changes = Changes::new();
@@ -201,8 +202,10 @@ pub trait LinearAlgebra: Computable {
         let mut data = crate::storage::memory::reserve(len).map_err(|_| too_large())?;
         data.resize(len, Self::Elem::ZERO);
         let mut steps: SmallVec<[isize; 8]> = SmallVec::from_elem(1, sizes.len());
-        for at in (1..sizes.len()).rev() {
-            steps[at - 1] = steps[at] * sizes[at] as isize;
+        let mut next = 1;
+        for &at in AxisList::in_memory_of::<Y, Self::Rank>().as_slice().iter().rev() {
+            steps[at] = next;
+            next *= sizes[at] as isize;
         }
         let step =
             |key: &crate::set::DimKey| steps[Y::KEYS.position(key).expect("the dim is one of the result's")];
@@ -210,8 +213,7 @@ pub trait LinearAlgebra: Computable {
         strides[position(&shape, rows.info())] += step(&columns.info().key());
         strides.extend(steps[new.len()..].iter().copied());
         write_into::<Self::Dims, Self::Rank, _>(&tensor.expr, &shape, data[..].as_mut().into(), 0, &strides)?;
-        let owned = Owned::<_, Y, Self::Rank>::contiguous(data, &sizes);
-        Named::<_, Y, Self::Rank, _>::from_expr(owned).try_eval()
+        Ok(Named::from_expr(Owned::of_sizes(data, &sizes)))
     }
 
     /// The lower triangle, zeros above it: `out[i, j] = x[i, j]` where `j <= i + offset`. Lazy.

@@ -5,13 +5,16 @@
 
 use crate::dim::DimList;
 use crate::error::DimError;
+use crate::expr::Expr;
 use crate::kernel::scan::{self, Along};
 use crate::kernel::threads;
 use crate::named::Named;
 use crate::plan::axes::AxisList;
 use crate::plan::explain::{Step, record};
+use crate::plan::nest::Nest;
+use crate::plan::rows::Rows;
 use crate::plan::shape::Shape;
-use crate::rank::Rank;
+use crate::rank::{Rank, Rank0};
 use crate::reduce::{Evaluated, along_axes, evaluate_in, laid_out};
 use crate::scalar::Element;
 use crate::set::Dims;
@@ -151,17 +154,37 @@ impl<T: Element> Lines<T> {
     }
 }
 
+/// The loop axes of a tensor with the dims `S` along a line over the dims `D`, in the order in which [`along_lines`] has its elements.
+fn line_axes<S: Dims, R: Rank, D: DimList>() -> &'static [usize] {
+    let along = Split::<S, R, D>::ALONG.as_slice();
+    let order = AxisList::in_memory_of::<S, R>().as_slice();
+    let last = &order[order.len() - along.len()..];
+    if last.iter().all(|axis| along.contains(axis)) { last } else { along }
+}
+
+/// The elements of an expression that does not vary but along a line over the dims `D` of a tensor with the dims `S`, one for each element
+/// of a line, in the order of [`along_lines`]. `U` are the dims of `S`. (They are a type of their own for calls that never run, where `U` has more.)
+pub(crate) fn beside_lines<U: Dims, S: Dims, D: DimList, E: Expr>(
+    expr: &E,
+    shape: &Shape,
+) -> Result<Vec<E::Elem>, DimError> {
+    let axes = line_axes::<S, Rank0, D>();
+    let len = shape.volume(axes.iter().copied(), size_of::<E::Elem>())?;
+    let mut rows = Rows::new(shape.sizes().len());
+    expr.rows::<U, Rank0>(shape, &mut rows);
+    expr.collect(&Nest::map(shape.sizes(), axes, &rows), len).map_err(|error| shape.blame(error, axes))
+}
+
 /// Computes a tensor, and works along each line over the dims `D` by a kernel: line by line while it is in the cache, if results lie so that
 /// the elements of a line are neighbours.
 pub(crate) fn along_lines<A: Computable, D: DimList, W: Along<A::Elem>>(
     tensor: A,
     work: W,
 ) -> Result<Evaluated<A>, DimError> {
-    let along = Split::<A::Dims, A::Rank, D>::ALONG.as_slice();
+    let along = line_axes::<A::Dims, A::Rank, D>();
     let order = AxisList::in_memory_of::<A::Dims, A::Rank>().as_slice();
-    let kept = order.len() - along.len();
-    if order[kept..].iter().all(|axis| along.contains(axis)) {
-        return along_axes(tensor, order, &order[kept..], work);
+    if order.ends_with(along) {
+        return along_axes(tensor, order, along, work);
     }
     let lines = Lines::of::<A, D>(tensor)?;
     let len = lines.len();

@@ -393,7 +393,7 @@ pub trait OrderExt: Computable {
     ///
     /// If operands have different sizes for one dim, an index is out of range, or the result does not fit into memory.
     #[track_caller]
-    #[inline]
+    #[inline(always)]
     fn order<L: OrderOf<Self::Dims, X>, X, Out>(self, dims: L) -> Out
     where
         X: Ordered<Self::Elem, <L::Count as Rank>::Plus<Self::Rank>, Out = Out>,
@@ -402,7 +402,7 @@ pub trait OrderExt: Computable {
     }
 
     /// As [`order`](OrderExt::order), but what sizes decide is an error.
-    #[inline]
+    #[inline(always)]
     fn try_order<L: OrderOf<Self::Dims, X>, X, Out>(self, dims: L) -> Result<Out, DimError>
     where
         X: Ordered<Self::Elem, <L::Count as Rank>::Plus<Self::Rank>, Out = Out>,
@@ -418,36 +418,47 @@ pub trait OrderExt: Computable {
             }
             Err(expr) => NamedOf::<Self>::from_expr(expr),
         };
-        if const { Ordering::<Self::Dims, Self::Rank, L>::typed::<Self::Expr>().is_some() } {
-            let operands = const { Ordering::<Self::Dims, Self::Rank, L>::typed::<Self::Expr>() };
-            let order = Ordering::<Self::Dims, Self::Rank, L>::ORDER.as_slice();
-            // (If sizes conflict or memory is short, the error below says for what.)
-            if let (Some((axes, len)), Some(operands)) = (typed_line::<Self::Dims, _>(&tensor.expr), operands)
-                && let nest = Nest::typed_line(len, operands)
-                && let Ok(data) = collect_typed(&tensor.expr, &nest, len)
-            {
-                let mut sizes = [0; MAX_DIMS];
-                sizes.iter_mut().zip(order).for_each(|(size, &at)| *size = axes[at].size);
-                return Ok(X::build(data, &sizes[..order.len()]));
-            }
-        } else if let Some((axes, len, operands)) =
-            Ordering::<Self::Dims, Self::Rank, L>::in_line(&tensor.expr)
-        {
-            let order = Ordering::<Self::Dims, Self::Rank, L>::ORDER.as_slice();
-            // (If memory is short, the error below says for what.)
-            if let Ok(data) = tensor.expr.collect(&Nest::line(len, operands), len) {
-                let mut sizes = [0; MAX_DIMS];
-                sizes.iter_mut().zip(order).for_each(|(size, &at)| *size = axes[at].size);
-                return Ok(X::build(data, &sizes[..order.len()]));
-            }
-        }
-        let mut shape = Shape::new::<Self::Dims, Self::Rank>();
-        tensor.meet(&mut shape)?;
-        let sizes = Ordering::<Self::Dims, Self::Rank, L>::sizes(&shape)?;
-        let order = Ordering::<Self::Dims, Self::Rank, L>::ORDER.as_slice();
-        let data = evaluate_in::<Self::Dims, Self::Rank, _>(tensor.expr, &shape, order)?;
-        Ok(X::build(data, &sizes))
+        planned::<_, L, X>(tensor)
     }
 }
 
 impl<A: Computable> OrderExt for A {}
+
+/// [`OrderExt::try_order`] of what has to be computed or moved. (Apart, so that what already lies as it should costs nothing: that part is
+/// always inlined, for the reason that the sum of a product gives.)
+#[inline]
+fn planned<A, L, X>(tensor: A) -> Result<X::Out, DimError>
+where
+    A: Computable,
+    L: OrderList,
+    X: Ordered<A::Elem, <L::Count as Rank>::Plus<A::Rank>>,
+{
+    let tensor = tensor.into_named();
+    if const { Ordering::<A::Dims, A::Rank, L>::typed::<A::Expr>().is_some() } {
+        let operands = const { Ordering::<A::Dims, A::Rank, L>::typed::<A::Expr>() };
+        let order = Ordering::<A::Dims, A::Rank, L>::ORDER.as_slice();
+        // (If sizes conflict or memory is short, the error below says for what.)
+        if let (Some((axes, len)), Some(operands)) = (typed_line::<A::Dims, _>(&tensor.expr), operands)
+            && let nest = Nest::typed_line(len, operands)
+            && let Ok(data) = collect_typed(&tensor.expr, &nest, len)
+        {
+            let mut sizes = [0; MAX_DIMS];
+            sizes.iter_mut().zip(order).for_each(|(size, &at)| *size = axes[at].size);
+            return Ok(X::build(data, &sizes[..order.len()]));
+        }
+    } else if let Some((axes, len, operands)) = Ordering::<A::Dims, A::Rank, L>::in_line(&tensor.expr) {
+        let order = Ordering::<A::Dims, A::Rank, L>::ORDER.as_slice();
+        // (If memory is short, the error below says for what.)
+        if let Ok(data) = tensor.expr.collect(&Nest::line(len, operands), len) {
+            let mut sizes = [0; MAX_DIMS];
+            sizes.iter_mut().zip(order).for_each(|(size, &at)| *size = axes[at].size);
+            return Ok(X::build(data, &sizes[..order.len()]));
+        }
+    }
+    let mut shape = Shape::new::<A::Dims, A::Rank>();
+    tensor.meet(&mut shape)?;
+    let sizes = Ordering::<A::Dims, A::Rank, L>::sizes(&shape)?;
+    let order = Ordering::<A::Dims, A::Rank, L>::ORDER.as_slice();
+    let data = evaluate_in::<A::Dims, A::Rank, _>(tensor.expr, &shape, order)?;
+    Ok(X::build(data, &sizes))
+}

@@ -180,7 +180,10 @@ fn finished_in<T, S: Dims, R: Rank>(data: Vec<T>, order: &[usize], sizes: &[usiz
 }
 
 /// A sum: a contraction where the expression is a product whose factors lack dims of one another, else one fused pass.
-#[inline]
+///
+/// Small products are always inlined. Where several calls of one type share one function, the tensor and the result go through memory, which
+/// they leave in larger pieces than they came in: the processor then waits for all of them, thrice for as long as a small product takes.
+#[inline(always)]
 pub(crate) fn sum<A, D, X>(tensor: A) -> Result<Reduced<A::Elem, A, X>, DimError>
 where
     A: Computable<Elem: Num>,
@@ -196,18 +199,34 @@ where
             return Ok(Named::from_expr(Owned::laid_out(data, &sizes[..rank])));
         }
     }
-    let mut shape = Shape::new::<A::Dims, A::Rank>();
-    tensor.meet(&mut shape)?;
-    if A::Expr::FACTORS >= 2 {
-        let kept = Split::<A::Dims, A::Rank, D>::KEPT.as_slice();
+    planned_sum::<A::Dims, A::Rank, _, D, X>(&tensor.expr)
+}
+
+/// [`sum`], planned in full.
+#[inline]
+fn planned_sum<S, R, E, D, X>(expr: &E) -> Result<Named<E::Elem, X, R>, DimError>
+where
+    S: Dims,
+    R: Rank,
+    E: Expr<Elem: Num>,
+    D: DimList,
+    X: Dims,
+{
+    let mut shape = Shape::new::<S, R>();
+    expr.meet::<S, R>(&mut shape)?;
+    shape.finish()?;
+    if E::FACTORS >= 2 {
+        let kept = Split::<S, R, D>::KEPT.as_slice();
         let sizes = shape.sizes();
-        shape.volume(kept.iter().copied(), size_of::<A::Elem>())?;
+        shape.volume(kept.iter().copied(), size_of::<E::Elem>())?;
         let mut supports = contract::Supports::new();
-        tensor.expr.supports::<A::Dims, A::Rank>(&shape, &mut supports);
-        if contract::is_worthwhile(&supports, sizes, kept) {
-            let mut factors = Factors { scale: A::Elem::ONE, operands: SmallVec::new() };
-            tensor.expr.factors::<A::Dims, A::Rank>(&shape, &mut factors)?;
-            if A::Rank::N == 0 {
+        expr.supports::<S, R>(&shape, &mut supports);
+        let is_product = contract::is_worthwhile(&supports, sizes, kept)
+            || contract::is_matrix_vector::<E::Elem>(&supports, sizes, kept);
+        if is_product {
+            let mut factors = Factors { scale: E::Elem::ONE, operands: SmallVec::new() };
+            expr.factors::<S, R>(&shape, &mut factors)?;
+            if R::N == 0 {
                 let order = contract::order_of_result(&factors.operands, &supports, sizes, kept);
                 let data = contract::contract(factors.operands, factors.scale, sizes, &order)
                     .map_err(|error| shape.blame(error, kept))?;
@@ -218,7 +237,7 @@ where
             return Ok(finished(data, kept, sizes));
         }
     }
-    fused::<A::Dims, A::Rank, _, D, X, _>(&tensor.expr, &shape, reducers::Sum, Empty::Allowed)
+    fused::<S, R, _, D, X, _>(expr, &shape, reducers::Sum, Empty::Allowed)
 }
 
 /// Evaluates, and works along one dim, block by block.
@@ -262,7 +281,7 @@ where
         Some(lying) if expr.place::<A::Elem, A::Dims, A::Rank>(lying, len).is_some() => lying,
         _ => order,
     };
-    let first = order.iter().position(|axis| along.contains(axis)).expect("the axes are among the tensor's");
+    let first = order.iter().position(|axis| along.contains(axis)).unwrap_or(order.len());
     let end = first + along.len();
     let volume = |axes: &[usize]| axes.iter().map(|&axis| sizes[axis]).product::<usize>();
     let (line, inner) = (volume(&order[first..end]), volume(&order[end..]));
@@ -455,7 +474,7 @@ pub trait Reductions: Computable {
     ///
     /// Where [`try_sum`](Reductions::try_sum) returns an error.
     #[track_caller]
-    #[inline]
+    #[inline(always)]
     fn sum<D: DimsOf<Self::Dims, X>, X: Dims>(self, dims: D) -> Reduced<Self::Elem, Self, X>
     where
         Self::Elem: Num,
@@ -464,7 +483,7 @@ pub trait Reductions: Computable {
     }
 
     /// As [`sum`](Reductions::sum), but what sizes decide is an error.
-    #[inline]
+    #[inline(always)]
     fn try_sum<D: DimsOf<Self::Dims, X>, X: Dims>(
         self,
         dims: D,

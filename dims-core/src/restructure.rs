@@ -5,11 +5,13 @@ use crate::bind::split::Group;
 use crate::brand::{Brand, DimInfo};
 use crate::dim::{DimList, DimRef};
 use crate::error::{DimError, unwrap};
-use crate::expr::remap::Along;
+use crate::expr::remap::{Along, term};
 use crate::expr::{Binary, Iota, Remap};
 use crate::named::{Named, position};
 use crate::ops;
 use crate::order::OrderList;
+use crate::plan::axes::AxisList;
+use crate::rank::Rank0;
 use crate::reduce::evaluate_in;
 use crate::role::{KeepsRole, RolesSplit, RolesUnite};
 use crate::set::rename::{CanGain, NotIn};
@@ -129,7 +131,7 @@ pub type Expanded<'a, A, D> = Named<
 >;
 
 fn whole(key: crate::set::DimKey) -> Along {
-    Along { offset: 0, inner: None, terms: SmallVec::from_iter([(key, 1, None)]) }
+    Along { offset: 0, inner: None, terms: term(key, 1, None) }
 }
 
 /// What can be looked at by several tensors at once: references to tensors, views, and expressions of these.
@@ -533,11 +535,12 @@ pub trait Restructure: Computable {
         DimList::each(&parts, |dim| group.push(position(&shape, dim)));
         let size = shape.volume(group.iter().copied(), 1)?;
         whole.info().meet(size, None)?;
-        // The axes of the result are those of its set; that of `whole` stands for the whole group.
+        // The axes of the result, as they will lie; that of `whole` stands for the whole group.
         let own = <<X as Union<(W::Brand,)>>::Out as Dims>::KEYS.as_slice();
+        let own_order = AxisList::in_memory_of::<<X as Union<(W::Brand,)>>::Out, Rank0>().as_slice();
         let mut order: SmallVec<[usize; 8]> = SmallVec::new();
         let mut sizes: SmallVec<[usize; 8]> = SmallVec::new();
-        for key in own {
+        for key in own_order.iter().map(|&at| &own[at]) {
             if key.same(&whole.info().key()) {
                 order.extend(group.iter().copied());
                 sizes.push(size);
@@ -550,7 +553,7 @@ pub trait Restructure: Computable {
         order.extend(shape.named_len()..shape.sizes().len());
         sizes.extend(shape.positional().iter().copied());
         let data = evaluate_in::<Self::Dims, Self::Rank, _>(tensor.expr, &shape, &order)?;
-        Ok(Named::from_expr(Owned::contiguous(data, &sizes)))
+        Ok(Named::from_expr(Owned::laid_out(data, &sizes)))
     }
 }
 
@@ -569,7 +572,7 @@ fn sliced<A: Computable>(
     let (axis, offset) = cut(Axis::new(size, 1), start, end, || format!("dim `{}`", dim.name))?;
     // A local dim keeps its own size, but a static one is part of the type.
     dim.resized().meet(axis.size, None)?;
-    let terms = SmallVec::from_iter([(dim.key(), 1, Some(axis.size))]);
+    let terms = term(dim.key(), 1, Some(axis.size));
     let along = Along { offset: offset as usize, inner: Some(size), terms };
     Ok(Named::from_expr(Remap::new(tensor.expr, dim.key(), along)))
 }

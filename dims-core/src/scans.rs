@@ -2,7 +2,7 @@
 
 use crate::dim::DimRef;
 use crate::error::{DimError, unwrap};
-use crate::expr::remap::Along;
+use crate::expr::remap::{Along, term};
 use crate::expr::{Binary, Expr, Remap};
 use crate::kernel::scan;
 use crate::named::{Named, position};
@@ -12,7 +12,6 @@ use crate::reduce::{Evaluated, along, laid_out};
 use crate::scalar::{Num, Ordered, Real};
 use crate::set::{Dims, DimsOf};
 use crate::tensor::{Computable, as_said};
-use smallvec::SmallVec;
 
 // The bound of the dim is written in each line, not in the macro, because rustc quotes it from there.
 macro_rules! scans {
@@ -88,7 +87,7 @@ pub trait Scans: Computable {
         let len = size.saturating_sub(1);
         info.resized().meet(len, None)?;
         let from = |offset| {
-            let terms = SmallVec::from_iter([(info.key(), 1, Some(len))]);
+            let terms = term(info.key(), 1, Some(len));
             Along { offset, inner: Some(size), terms }
         };
         let expr = &tensor.expr;

@@ -277,7 +277,7 @@ where
     let len = volume(sizes.iter().copied(), size_of::<A::Elem>()).ok_or_else(too_large)?;
     let mut data = reserve(len).map_err(|_| too_large())?;
     data.resize(len, fill);
-    let mut out = Owned::<A::Elem, Y>::contiguous(data, &sizes);
+    let mut out = Owned::<A::Elem, Y>::of_sizes(data, &sizes);
     // Along the loops a place moves as the result's dims do, but stays where it is along those that are scattered.
     let mut axes = V::Axes::filled(Axis::default());
     for (at, (axis, key)) in axes.as_mut_slice().iter_mut().zip(V::KEYS.as_slice()).enumerate() {

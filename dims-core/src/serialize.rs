@@ -100,5 +100,6 @@ fn assemble<T: Element, S: Dims, F: Error>(
             "{found} elements do not fill a tensor with dims {names:?} of sizes {sizes:?}"
         )));
     }
-    Ok(Named::from_expr(Owned::contiguous(elements, &sizes)))
+    let order: Vec<usize> = (0..sizes.len()).collect();
+    Ok(Named::from_expr(Owned::in_order(elements, &order, &sizes)))
 }

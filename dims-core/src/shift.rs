@@ -4,7 +4,7 @@ use crate::brand::DimInfo;
 use crate::dim::DimRef;
 use crate::error::{DimError, unwrap};
 use crate::expr::Remap;
-use crate::expr::remap::{Along, Changes};
+use crate::expr::remap::{Along, Changes, term};
 use crate::named::{Named, position};
 use crate::plan::axes::AxisList;
 use crate::plan::explain::{Step, record};
@@ -127,7 +127,7 @@ pub trait Rearranging: Computable {
         let mut changes = Changes::new();
         dims.each(|dim| {
             let size = shape.size(position(&shape, dim));
-            let terms = SmallVec::from_iter([(dim.key(), -1, Some(size))]);
+            let terms = term(dim.key(), -1, Some(size));
             changes.push((dim.key(), Along { offset: size.saturating_sub(1), inner: Some(size), terms }));
         });
         Ok(Named::from_expr(Remap::of(tensor.expr, changes)))

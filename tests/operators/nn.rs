@@ -238,6 +238,16 @@ crate::operators! {
         }),
         along: [H W], keep: [],
         names: "nn.functional.instance_norm" "nn.standardize" "";
+    /// `layer_norm` times a gain, plus a bias
+    layer_norm_affine [f32 f64] (x: T [B C H], gain: T [C], bias: T [H]) -> [B C H],
+        call: x.layer_norm_affine((C, H), of(1e-3), gain, bias),
+        loops: build(x.shape(), |at| {
+            let (mean, var) = moments(x.index_axis(Axis(0), at[0]).iter());
+            let normal = (f64::from(x[[at[0], at[1], at[2]]]) - mean) / (var + 1e-3).sqrt();
+            (normal * f64::from(gain[[at[1]]]) + f64::from(bias[[at[2]]])) as T
+        }),
+        along: [C H], keep: [],
+        names: "nn.functional.layer_norm(weight, bias)" "" "";
     /// `x / sqrt(mean of x^2 + eps)` over dims
     rms_norm [f32 f64 f16] (x: T [B C]) -> [C B],
         call: x.rms_norm(C, of(1e-3)),

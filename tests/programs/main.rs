@@ -83,12 +83,13 @@ fn conv_block() {
     assert_eq!(plan.steps.len(), one.steps.len(), "{plan}");
 }
 
-/// Two products for each step of time, whose rows are the examples.
+/// Two products for each step of time, whose rows are the examples. The states of a batch are stacked as they lie.
 #[test]
 fn rnn() {
     let (plan, one) = equals_a_loop("rnn");
     assert_eq!(sums(&one), 2 * 6);
     assert_eq!(products(&plan), [[1, 6, 24, 24], [1, 6, 16, 24]].repeat(6), "{plan}");
+    assert_eq!(plan.steps.len(), one.steps.len(), "{plan}");
 }
 
 /// New centers are members by points; distances are no product.

@@ -14,6 +14,7 @@ mod elementwise;
 #[cfg(fuzzing)]
 mod fuzz;
 mod indices;
+mod layouts;
 mod order;
 mod reductions;
 mod restructure;

@@ -28,7 +28,18 @@ pub struct Along {
     /// How many elements the inner dim must have, if that has been looked at.
     pub inner: Option<usize>,
     /// The outer dims, each with its step and its size (or none, if that is the inner dim's).
-    pub terms: SmallVec<[(DimKey, isize, Option<usize>); 2]>,
+    pub terms: Terms,
+}
+
+/// Outer dims, each with its step and its size.
+pub type Terms = SmallVec<[(DimKey, isize, Option<usize>); 2]>;
+
+/// One outer dim. (As a sequence of one, it would be moved thrice, and a key is large.)
+#[inline]
+pub fn term(key: DimKey, step: isize, size: Option<usize>) -> Terms {
+    let mut terms = Terms::new();
+    terms.push((key, step, size));
+    terms
 }
 
 /// The dims that are changed, and what each is.
@@ -50,7 +61,7 @@ impl<E: Clone, S, R> Clone for Remap<E, S, R> {
 impl<E: Expr, S: Dims, R: Rank> Remap<E, S, R> {
     /// `inner` with its dim `changed` along other dims.
     pub(crate) fn new(inner: E, changed: DimKey, along: Along) -> Self {
-        Remap { inner, changes: SmallVec::from_iter([(changed, along)]), marker: PhantomData }
+        Remap { inner, changes: Changes::from_buf([(changed, along)]), marker: PhantomData }
     }
 
     /// `inner` with several of its dims along others.

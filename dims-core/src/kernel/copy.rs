@@ -1,4 +1,5 @@
-//! Copies between layouts: rows at once where both sides have them, else square blocks that fit into registers and cache.
+//! Copies between layouts: rows at once where both sides have them, two to four rows side by side where the source interleaves them, else square
+//! blocks that fit into registers and cache.
 
 use super::isa::{Isa, Task, dispatch};
 use crate::plan::nest::{Nest, Odometer, Row};
@@ -136,6 +137,9 @@ impl<T: Copy> Task for Copying<'_, T> {
                 match size_of::<T>() {
                     _ if block.target_column != 1 => block.scattered(),
                     _ if block.source_column == 1 => block.by_rows(),
+                    _ if block.is_interleaved(2) => block.by_planes::<2>(),
+                    _ if block.is_interleaved(3) => block.by_planes::<3>(),
+                    _ if block.is_interleaved(4) => block.by_planes::<4>(),
                     _ if near.is_none() || block.source_row != 1 => block.by_elements(),
                     1 | 2 => block.by_squares::<32>(),
                     4 => block.by_squares::<16>(),
@@ -157,6 +161,28 @@ impl<T: Copy> Block<T> {
                 let (from, to) =
                     (self.source.offset(row * self.source_row), self.target.offset(row * self.target_row));
                 core::ptr::copy_nonoverlapping(from, to, self.columns);
+            }
+        }
+    }
+
+    /// Whether the source has the elements of so many lines side by side, as an image has its colours.
+    #[inline(always)]
+    fn is_interleaved(&self, lines: usize) -> bool {
+        (self.rows, self.source_row, self.source_column) == (lines, 1, lines as isize)
+    }
+
+    /// Lines whose elements lie side by side in the source, `N` at each place.
+    #[inline(always)]
+    unsafe fn by_planes<const N: usize>(&self) {
+        let lines: [*mut T; N] =
+            core::array::from_fn(|line| self.target.wrapping_offset(line as isize * self.target_row));
+        for at in 0..self.columns {
+            // SAFETY: the `N` elements lie in the source side by side, and each of them has its place in a line of the target.
+            unsafe {
+                let elements = self.source.cast::<[T; N]>().add(at).read();
+                for (line, element) in lines.into_iter().zip(elements) {
+                    line.add(at).write(element);
+                }
             }
         }
     }

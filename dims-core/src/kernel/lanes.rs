@@ -2,9 +2,11 @@
 
 use super::isa::{Isa, Task};
 use super::norm::together;
-use super::reduce::{BLOCK, Reducer};
-use super::strided::fetch_row;
+use super::reduce::{BLOCK, Out, Reducer, is_far, push, total};
+use super::strided::{LINE, fetch_lines};
 use super::{Kernel, norm};
+use crate::plan::nest::{Nest, Odometer};
+use smallvec::SmallVec;
 
 /// Accumulators along the innermost loop.
 const LANES: usize = 32;
@@ -116,49 +118,126 @@ impl<A: Copy> Lanes<A> {
 /// How many elements ahead the memory is asked for what follows: beyond the end of the page, where the machine stops to look ahead.
 const AHEAD: usize = 1024;
 
-/// Elements that are neighbours in memory, to be combined: as many as there are between one combination of the accumulators and the next.
-pub(super) struct Stretch<'l, T, R> {
-    /// At most [`Stretch::MOST`].
-    pub elements: &'l [T],
-    /// How many elements have been combined before.
-    pub seen: usize,
-    /// Whether they come from memory rather than from a cache.
-    pub far: bool,
-    pub reducer: R,
+/// The most elements that are combined at once: so many to each accumulator, before these are combined.
+const MOST: usize = BLOCK * norm::LANES;
+
+/// A reduction whose elements lie in memory, along the innermost loop as neighbours. It is one task, however many results it has: that to begin
+/// another line takes as short as can be is half of what makes it fast.
+pub(super) struct Lines<'n, T, R: Reducer<T>> {
+    /// Where the element at the origin lies.
+    start: *const T,
+    /// How far others lie from it along each loop.
+    strides: SmallVec<[isize; 8]>,
+    nest: &'n Nest,
+    count: usize,
+    reducer: R,
+    out: Out<'n, R::Acc, R::Out>,
 }
 
-impl<T, R> Stretch<'_, T, R> {
-    /// The most elements at once.
-    pub(super) const MOST: usize = BLOCK * norm::LANES;
+impl<'n, T, R: Reducer<T>> Lines<'n, T, R> {
+    /// # Safety
+    ///
+    /// The nest's innermost loop is reduced, and at each of its positions there is a valid element.
+    #[inline(always)]
+    pub(super) unsafe fn new(
+        start: *const T,
+        strides: SmallVec<[isize; 8]>,
+        nest: &'n Nest,
+        count: usize,
+        reducer: R,
+        out: Out<'n, R::Acc, R::Out>,
+    ) -> Self {
+        Lines { start, strides, nest, count, reducer, out }
+    }
 }
 
-impl<T: Copy, R: Reducer<T>> Task for Stretch<'_, T, R> {
-    type Out = R::Acc;
+impl<T: Copy, R: Reducer<T>> Task for Lines<'_, T, R> {
+    type Out = ();
     const WIDE: bool = true;
 
     #[inline(always)]
-    fn run<I: Isa>(self) -> R::Acc {
-        let Stretch { elements, seen, far, reducer } = self;
-        let mut lanes = [reducer.start(); norm::LANES];
-        let (chunks, tail) = elements.as_chunks::<{ norm::LANES }>();
-        let behind = seen + elements.len() - tail.len();
-        if far {
-            for (at, chunk) in chunks.iter().enumerate() {
-                fetch_row(chunk.as_ptr().wrapping_add(AHEAD), norm::LANES);
-                for (lane, (acc, &value)) in lanes.iter_mut().zip(chunk).enumerate() {
-                    *acc = reducer.step::<I>(*acc, value, seen + at * norm::LANES + lane);
+    fn run<I: Isa>(self) {
+        let Lines { start, strides, nest, count, reducer, mut out } = self;
+        let last = nest.depth() - 1;
+        let (len, far) = (nest.sizes[last], is_far::<T>(nest));
+        let first = if let Out::State(_, first) = out { first } else { 0 };
+        let mut at: SmallVec<[usize; 8]> = SmallVec::from_elem(0, last);
+        let mut written = 0;
+        let mut outer = Odometer::new(&nest.sizes[..nest.outer]);
+        while !outer.is_done() {
+            let mut totals = SmallVec::new();
+            let (mut blocks, mut seen) = (0, first);
+            let mut inner = Odometer::new(&nest.sizes[nest.outer..last]);
+            while !inner.is_done() {
+                let steps: isize = at.iter().zip(&strides).map(|(&at, &step)| at as isize * step).sum();
+                // SAFETY: the caller of `new` promised that there is an element at each position of the innermost loop.
+                let line = unsafe { core::slice::from_raw_parts(start.offset(steps), len) };
+                for elements in line.chunks(MOST) {
+                    blocks += 1;
+                    let part = stretch::<I, T, R>(elements, seen, far, reducer);
+                    push::<I, T, R>(&mut totals, blocks, part, reducer);
+                    seen += elements.len();
                 }
+                inner.advance(&mut at[nest.outer..]);
             }
-        } else {
-            for (at, chunk) in chunks.iter().enumerate() {
-                for (lane, (acc, &value)) in lanes.iter_mut().zip(chunk).enumerate() {
-                    *acc = reducer.step::<I>(*acc, value, seen + at * norm::LANES + lane);
-                }
+            let acc = total::<I, T, R>(totals, reducer.start(), reducer);
+            match &mut out {
+                Out::State(state, _) => **state = acc,
+                Out::Results(out) => _ = out[written].write(reducer.finish(acc, count)),
             }
+            written += 1;
+            outer.advance(&mut at[..nest.outer]);
         }
-        for (lane, (acc, &value)) in lanes.iter_mut().zip(tail).enumerate() {
-            *acc = reducer.step::<I>(*acc, value, behind + lane);
+        if let Out::Results(out) = out {
+            assert_eq!(written, out.len(), "the kept loops cover the result");
         }
-        together(lanes, |a, b| reducer.join::<I>(a, b))
     }
+}
+
+/// Neighbours in memory combined, at most [`MOST`], of which the first is the `seen`th element. `far` says whether they come from memory rather
+/// than from a cache.
+#[inline(always)]
+fn stretch<I: Isa, T: Copy, R: Reducer<T>>(elements: &[T], seen: usize, far: bool, reducer: R) -> R::Acc {
+    let mut lanes = [reducer.start(); norm::LANES];
+    // What crosses the end of a line of memory takes twice as long to come: so what lies before the first whole line is combined apart, in the last
+    // accumulators, as if there had been some elements before it. In the end they are moved to their places: so each accumulator gets the same
+    // elements wherever these lie.
+    let skipped = if far { elements.as_ptr().align_offset(LINE) % norm::LANES } else { 0 };
+    let (head, others) = elements.split_at(skipped.min(elements.len()));
+    for (at, (acc, &value)) in lanes[norm::LANES - skipped..].iter_mut().zip(head).enumerate() {
+        *acc = reducer.step::<I>(*acc, value, seen + at);
+    }
+    let (chunks, tail) = others.as_chunks::<{ norm::LANES }>();
+    let seen = seen + head.len();
+    let mut own = lanes;
+    if far {
+        for (at, chunk) in chunks.iter().enumerate() {
+            fetch_lines(chunk.as_ptr().wrapping_add(AHEAD), norm::LANES);
+            for (lane, (acc, &value)) in own.iter_mut().zip(chunk).enumerate() {
+                *acc = reducer.step::<I>(*acc, value, seen + at * norm::LANES + lane);
+            }
+        }
+    } else {
+        for (at, chunk) in chunks.iter().enumerate() {
+            for (lane, (acc, &value)) in own.iter_mut().zip(chunk).enumerate() {
+                *acc = reducer.step::<I>(*acc, value, seen + at * norm::LANES + lane);
+            }
+        }
+    }
+    lanes = own;
+    let behind = seen + others.len() - tail.len();
+    for (lane, (acc, &value)) in lanes.iter_mut().zip(tail).enumerate() {
+        *acc = reducer.step::<I>(*acc, value, behind + lane);
+    }
+    if skipped > 0 {
+        lanes = turned(lanes, norm::LANES - skipped);
+    }
+    together(lanes, |a, b| reducer.join::<I>(a, b))
+}
+
+/// The lanes from `first` on, and then those before.
+#[inline(always)]
+pub(super) fn turned<A: Copy, const N: usize>(lanes: [A; N], first: usize) -> [A; N] {
+    let twice = [lanes, lanes];
+    *twice.as_flattened()[first..].first_chunk().expect("the first lane is one of them")
 }

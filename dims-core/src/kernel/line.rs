@@ -57,6 +57,29 @@ impl<'l, T: Copy> Line<'l, T> {
         unsafe { core::slice::from_raw_parts_mut(self.to, self.len) }
     }
 
+    /// As [`map`](Line::map), with two more numbers for each element.
+    ///
+    /// # Panics
+    ///
+    /// If there are not as many of them as elements.
+    #[inline(always)]
+    pub fn map_with(&mut self, first: &[T], second: &[T], f: impl Fn(T, T, T) -> T) {
+        assert!(first.len() == self.len && second.len() == self.len, "as many numbers as elements");
+        // SAFETY: by the contract of `new`.
+        let places = unsafe { core::slice::from_raw_parts_mut(self.to.cast::<MaybeUninit<T>>(), self.len) };
+        let others = first.iter().zip(second);
+        if core::ptr::eq(self.from, self.to) {
+            for (place, (&first, &second)) in places.iter_mut().zip(others) {
+                // SAFETY: the place is that of an element.
+                place.write(f(unsafe { place.assume_init() }, first, second));
+            }
+        } else {
+            for ((place, &value), (&first, &second)) in places.iter_mut().zip(self.elements()).zip(others) {
+                place.write(f(value, first, second));
+            }
+        }
+    }
+
     /// As [`map`](Line::map), for what takes long. The number that `f` is handed with an element is less than [`LANES`], and goes around: for as
     /// many sums on the way.
     #[inline(always)]

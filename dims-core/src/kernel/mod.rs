@@ -4,6 +4,7 @@ use alloc::string::String;
 
 pub mod attention;
 pub mod copy;
+pub mod dots;
 pub mod elementwise;
 pub mod gather;
 pub mod gemm;

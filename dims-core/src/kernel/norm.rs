@@ -26,6 +26,32 @@ impl<T: Real> Along<T> for Standardize<T> {
     }
 }
 
+/// As [`Standardize`], then multiplies by a gain and adds a bias, one of each for every element of a line.
+#[derive(Clone, Copy)]
+pub struct StandardizeAffine<'l, T> {
+    pub eps: T,
+    pub gain: &'l [T],
+    pub bias: &'l [T],
+}
+
+impl<T: Real> Along<T> for StandardizeAffine<'_, T> {
+    const NAME: &'static str = "standardize, gain and bias";
+
+    #[inline(always)]
+    fn block<I: Isa>(&self, block: &mut [T], _: usize) {
+        self.line::<I>(Line::in_place(block));
+    }
+
+    #[inline(always)]
+    fn line<I: Isa>(&self, mut line: Line<'_, T>) {
+        let Moments { rough, rest, var } = Moments::of(line.elements());
+        let factor = Float::recip(Float::sqrt(var + self.eps.widen()));
+        line.map_with(self.gain, self.bias, |value, gain, bias| {
+            T::narrow((value.widen() - rough - rest) * factor * gain.widen() + bias.widen())
+        });
+    }
+}
+
 /// Divides a line by the root of its mean square: `x / sqrt(mean of x^2 + eps)`.
 #[derive(Clone, Copy)]
 pub struct RootMeanSquare<T>(pub T);

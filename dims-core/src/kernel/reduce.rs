@@ -4,7 +4,7 @@
 //! combined like a binary counter; across it, partial sums over `BLOCK` elements are combined.
 
 use super::isa::{Baseline, Isa, Task, dispatch};
-use super::lanes::{Lanes, Stretch};
+use super::lanes::{Lanes, Lines};
 use super::levels::Levels;
 use super::rows::reduce_rows;
 use super::threads::{self, Carried};
@@ -128,7 +128,7 @@ fn single<'n, K: Kernel, R: Reducer<K::Elem, Out: Send>>(
 }
 
 /// What a part of a reduction yields.
-enum Out<'n, A, T> {
+pub(super) enum Out<'n, A, T> {
     /// Elements of the result.
     Results(&'n mut [MaybeUninit<T>]),
     /// The state of one, whose first element is the so-manieth.
@@ -149,6 +149,11 @@ impl<K: Kernel, R: Reducer<K::Elem>> Task for Reduce<'_, K, R> {
     #[inline(always)]
     fn run<I: Isa>(self) -> Result<(), DimError> {
         let Reduce { mut kernel, nest, count, reducer, out } = self;
+        if let Some((start, strides)) = long_lines(&kernel, nest) {
+            // SAFETY: the kernel says that the elements of the nest lie there.
+            dispatch(unsafe { Lines::new(start, strides, nest, count, reducer, out) });
+            return Ok(());
+        }
         let (out, mut state, first) = match out {
             Out::Results(out) => (out, None, 0),
             Out::State(state, first) => (Default::default(), Some(state), first),
@@ -200,6 +205,19 @@ impl<K: Kernel, R: Reducer<K::Elem>> Task for Reduce<'_, K, R> {
     }
 }
 
+/// Where the elements lie, from the one at the origin on, if they are in memory, the innermost loop is reduced, long, and one over neighbours.
+#[inline(always)]
+fn long_lines<K: Kernel>(kernel: &K, nest: &Nest) -> Option<(*const K::Elem, SmallVec<[isize; 8]>)> {
+    let last = nest.depth() - 1;
+    if nest.inner_kept || nest.sizes[last] <= TILE || nest.sizes.contains(&0) {
+        return None;
+    }
+    let origin: SmallVec<[usize; 8]> = SmallVec::from_elem(0, nest.depth());
+    let (start, 1) = kernel.steps(&origin, last)? else { return None };
+    let strides = (0..=last).map(|along| Some(kernel.steps(&origin, along)?.1)).collect::<Option<_>>()?;
+    Some((start, strides))
+}
+
 /// One element of the result, whose innermost loop is reduced. `seen` elements come before its own; `moved` is the one loop in which the
 /// position has moved since the last call, if it is one.
 #[inline(always)]
@@ -237,19 +255,6 @@ fn along<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
     let mut odometer = Odometer::new(&nest.sizes[nest.outer..last]);
     while !odometer.is_done() {
         let mut start = 0;
-        if inner > TILE
-            && let Some((line, 1)) = kernel.steps(at, last)
-        {
-            // SAFETY: the kernel says that the innermost loop runs over elements from there on.
-            let line = unsafe { core::slice::from_raw_parts(line, inner) };
-            for elements in line.chunks(Stretch::<K::Elem, R>::MOST) {
-                blocks += 1;
-                let part = dispatch(Stretch { elements, seen, far, reducer });
-                push::<I, K::Elem, R>(&mut totals, blocks, part, reducer);
-                seen += elements.len();
-            }
-            start = inner;
-        }
         while start < inner {
             let len = TILE.min(inner - start);
             if far && !K::GATHERS {
@@ -411,7 +416,7 @@ fn across_tile<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
 /// Combines totals of equal weight, like the carries of a binary counter, so that rounding errors grow with the
 /// logarithm of their number. `count` totals, this one included, have been pushed.
 #[inline(always)]
-fn push<I: Isa, T, R: Reducer<T>>(
+pub(super) fn push<I: Isa, T, R: Reducer<T>>(
     levels: &mut SmallVec<[R::Acc; 12]>,
     count: usize,
     total: R::Acc,
@@ -428,6 +433,10 @@ fn push<I: Isa, T, R: Reducer<T>>(
 
 /// The total of all levels and of what came last.
 #[inline(always)]
-fn total<I: Isa, T, R: Reducer<T>>(levels: SmallVec<[R::Acc; 12]>, last: R::Acc, reducer: R) -> R::Acc {
+pub(super) fn total<I: Isa, T, R: Reducer<T>>(
+    levels: SmallVec<[R::Acc; 12]>,
+    last: R::Acc,
+    reducer: R,
+) -> R::Acc {
     levels.into_iter().rev().fold(last, |right, left| reducer.join::<I>(left, right))
 }

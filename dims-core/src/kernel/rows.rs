@@ -7,7 +7,7 @@
 use super::isa::{Isa, Task, dispatch};
 use super::levels::Levels;
 use super::reduce::{BLOCK, Reducer, WIDTH, is_far};
-use super::strided::fetch_row;
+use super::strided::{LINE, fetch_lines, fetch_row};
 use super::{Faults, Kernel};
 use crate::plan::nest::{Nest, Odometer};
 use alloc::vec;
@@ -23,6 +23,9 @@ const LONG_ROWS: usize = 8;
 
 /// How many bytes of a row are asked for before it is its turn, and from then on.
 const FETCHED: usize = 1 << 10;
+
+/// How many rows are handed over at a time: those of one element of the result or of several.
+const MANY: usize = 256;
 
 /// Reduces a nest whose innermost loop is kept, if the kernel can say where its rows lie; the result goes to `out`. Returns whether it could.
 /// Where there is a fault, nothing is said of the result.
@@ -61,17 +64,22 @@ fn reduce_columns<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
 ) -> bool {
     let last = nest.depth() - 1;
     let width = columns.len();
-    let most = if width * size_of::<K::Elem>() > FETCHED { LONG_ROWS } else { ROWS };
     let rows: usize = nest.sizes[nest.outer..last].iter().product();
+    let mut left: usize = nest.sizes[..nest.outer].iter().product();
     let mut places = Places::new(nest, columns.start);
     if !places.look_ahead::<I, K>(kernel, faults) {
         return false;
     }
+    // Short sums are handed over together: each call takes as long as a few rows.
+    let room = WIDTH / size_of::<R::Acc>().max(1) / width.max(1);
+    let most = if rows < BLOCK { (MANY / rows.max(1)).min(room).max(1) } else { 1 };
     let step = nest.result[last] as usize;
-    let mut block = vec![reducer.start(); width];
+    let mut block = vec![reducer.start(); most.min(left) * width];
     let mut at: SmallVec<[usize; 8]> = SmallVec::from_elem(0, nest.outer);
     let mut odometer = Odometer::new(&nest.sizes[..nest.outer]);
     while !odometer.is_done() {
+        let results = most.min(left);
+        let block = &mut block[..results * width];
         block.fill(reducer.start());
         let mut levels = Levels::new(width);
         let mut seen = 0;
@@ -80,39 +88,42 @@ fn reduce_columns<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
             if faults.any() {
                 return true;
             }
-            let some = most.min(rows - seen).min(BLOCK - seen % BLOCK);
-            let (starts, ahead) = places.next(some);
+            let some = MANY.min(rows - seen).min(BLOCK - seen % BLOCK);
+            let starts = places.known();
             // SAFETY: the kernel says that these rows lie in memory, and are as long as the innermost loop.
-            dispatch(unsafe { Add::new(starts, ahead, &mut block, seen, reducer) });
-            places.skip(some);
+            dispatch(unsafe { Add::new(starts, some, block, width, seen, reducer) });
+            places.skip(results * some);
             seen += some;
             if seen % BLOCK == 0 {
-                levels.push::<I, K::Elem, R>(&mut block, reducer);
+                levels.push::<I, K::Elem, R>(block, reducer);
             }
         }
-        levels.finish::<I, K::Elem, R>(&mut block, reducer);
-        let place: isize = at.iter().zip(&nest.result).map(|(&at, &step)| at as isize * step).sum();
-        let out = &mut out[place as usize + columns.start * step..];
-        if step == 1 {
-            for (out, &acc) in out.iter_mut().zip(&block) {
-                out.write(reducer.finish(acc, count));
-            }
-        } else {
-            for (x, &acc) in block.iter().enumerate() {
-                out[x * step].write(reducer.finish(acc, count));
-            }
+        if results == 1 {
+            levels.finish::<I, K::Elem, R>(block, reducer);
         }
-        odometer.advance(&mut at);
+        for accs in block.chunks_exact(width) {
+            let place: isize = at.iter().zip(&nest.result).map(|(&at, &step)| at as isize * step).sum();
+            let out = &mut out[place as usize + columns.start * step..];
+            if step == 1 {
+                for (out, &acc) in out.iter_mut().zip(accs) {
+                    out.write(reducer.finish(acc, count));
+                }
+            } else {
+                for (x, &acc) in accs.iter().enumerate() {
+                    out[x * step].write(reducer.finish(acc, count));
+                }
+            }
+            odometer.advance(&mut at);
+        }
+        left -= results;
     }
     true
 }
 
 /// Where the next rows start, in the order in which they are added.
 struct Places<'n, T> {
-    starts: [*const T; 2 * ROWS],
+    starts: [*const T; MANY + ROWS],
     len: usize,
-    /// How many of them have been asked for.
-    asked: usize,
     /// The position of the first row that is not among them.
     at: SmallVec<[usize; 8]>,
     odometer: Odometer<'n>,
@@ -125,9 +136,8 @@ impl<'n, T> Places<'n, T> {
         let mut at: SmallVec<[usize; 8]> = SmallVec::from_elem(0, nest.depth());
         at[nest.depth() - 1] = column;
         Places {
-            starts: [core::ptr::null(); 2 * ROWS],
+            starts: [core::ptr::null(); MANY + ROWS],
             len: 0,
-            asked: 0,
             at,
             odometer: Odometer::new(&nest.sizes[..nest.depth() - 2]),
             nest,
@@ -158,28 +168,28 @@ impl<'n, T> Places<'n, T> {
         true
     }
 
-    /// The next `count` rows, which have been looked for, and those behind them for which the memory should be asked meanwhile.
+    /// All that are known.
     #[inline(always)]
-    fn next(&mut self, count: usize) -> (&[*const T], &[*const T]) {
-        let from = self.asked.max(count).min(self.len);
-        self.asked = (from + count).min(self.len);
-        (&self.starts[..self.len][..count], &self.starts[from..self.asked])
+    fn known(&self) -> &[*const T] {
+        &self.starts[..self.len]
     }
 
     #[inline(always)]
     fn skip(&mut self, count: usize) {
         self.starts.copy_within(count..self.len, 0);
         self.len -= count;
-        self.asked -= count;
     }
 }
 
 /// Adds rows to accumulators.
 struct Add<'r, T, R: Reducer<T>> {
+    /// Where rows start: those of the first result, of the next ones, and then rows that come later, for which the memory is asked meanwhile.
     starts: &'r [*const T],
-    /// Rows for which the memory is asked meanwhile.
-    ahead: &'r [*const T],
+    /// How many of them belong to each result.
+    rows: usize,
+    /// The accumulators of the results, one row after the other.
     block: &'r mut [R::Acc],
+    width: usize,
     /// How many rows have been added before.
     seen: usize,
     reducer: R,
@@ -188,46 +198,17 @@ struct Add<'r, T, R: Reducer<T>> {
 impl<'r, T, R: Reducer<T>> Add<'r, T, R> {
     /// # Safety
     ///
-    /// From each of the starts on there are as many elements as there are accumulators.
+    /// There are `rows` starts for each row of accumulators at least, and from each of these on `width` elements.
     #[inline(always)]
     unsafe fn new(
         starts: &'r [*const T],
-        ahead: &'r [*const T],
+        rows: usize,
         block: &'r mut [R::Acc],
+        width: usize,
         seen: usize,
         reducer: R,
     ) -> Self {
-        Add { starts, ahead, block, seen, reducer }
-    }
-
-    /// Strips of `N` neighbours from `first` on, as many as there are. Returns the place behind the last one.
-    #[inline(always)]
-    fn strips<I: Isa, const N: usize>(&mut self, first: usize) -> usize
-    where
-        T: Copy,
-    {
-        let mut place = first;
-        let (len, fetched) = (self.block.len(), FETCHED / size_of::<T>().max(1));
-        while let Some(strip) = self.block[place..].first_chunk_mut::<N>() {
-            let mut own = *strip;
-            for (row, &start) in self.starts.iter().enumerate() {
-                if place + fetched < len {
-                    fetch_row(start.wrapping_add(place + fetched), N);
-                }
-                if let Some(&ahead) = self.ahead.get(row) {
-                    fetch_row(ahead, fetched.min(len));
-                }
-                for (x, acc) in own.iter_mut().enumerate() {
-                    // SAFETY: the place is less than the number of accumulators: the promise of `new`.
-                    let value = unsafe { *start.add(place + x) };
-                    *acc = self.reducer.step::<I>(*acc, value, self.seen + row);
-                }
-            }
-            *strip = own;
-            self.ahead = &[];
-            place += N;
-        }
-        place
+        Add { starts, rows, block, width, seen, reducer }
     }
 }
 
@@ -236,23 +217,124 @@ impl<T: Copy, R: Reducer<T>> Task for Add<'_, T, R> {
     const WIDE: bool = true;
 
     #[inline(always)]
-    fn run<I: Isa>(mut self) {
-        // 512 bytes fill half of the registers of AVX-512, and all of AVX2.
-        let mut place = 0;
-        if size_of::<R::Acc>() <= 4 {
-            place = self.strips::<I, 128>(place);
-        } else if size_of::<R::Acc>() <= 8 {
-            place = self.strips::<I, 64>(place);
-        }
-        place = self.strips::<I, 16>(place);
-        for (row, &start) in self.starts.iter().enumerate() {
-            if let Some(&ahead) = self.ahead.get(row) {
-                fetch_row(ahead, self.block.len());
+    fn run<I: Isa>(self) {
+        let Add { starts, rows, block, width, seen, reducer } = self;
+        let most = if width * size_of::<T>() > FETCHED { LONG_ROWS } else { ROWS };
+        for (number, accs) in block.chunks_exact_mut(width).enumerate() {
+            let own = number * rows..(number + 1) * rows;
+            for from in own.clone().step_by(most) {
+                let to = own.end.min(from + most);
+                // (Towards the end there may be fewer.)
+                let later = starts.get(from + most..to + most).unwrap_or(&starts[from..to]);
+                let some =
+                    Rows { rows: &starts[from..to], ahead: later, seen: seen + from - own.start, reducer };
+                some.add::<I>(accs);
             }
-            for (x, acc) in self.block.iter_mut().enumerate().skip(place) {
-                // SAFETY: as in `strips`.
+        }
+    }
+}
+
+/// A strip of accumulators at either end of a row, if the strips between are to start with a line of memory.
+const END: usize = 16;
+
+/// Some rows, all of which are added before the next ones.
+struct Rows<'r, T, R> {
+    rows: &'r [*const T],
+    /// As many rows for which the memory is asked meanwhile.
+    ahead: &'r [*const T],
+    /// How many rows have been added before.
+    seen: usize,
+    reducer: R,
+}
+
+impl<T: Copy, R: Reducer<T>> Rows<'_, T, R> {
+    /// Adds the rows, each of which has as many elements as there are accumulators, as was promised to [`Add::new`].
+    #[inline(always)]
+    fn add<I: Isa>(&self, accs: &mut [R::Acc]) {
+        let len = accs.len();
+        // What crosses the end of a line of memory takes twice as long to come. So strips start with a line, where rows do not, but all of them
+        // are as far from one; what lies before and behind is added in strips of its own that overlap them.
+        let skipped = self.until_line();
+        if 0 < skipped && skipped < END && len * size_of::<T>() > FETCHED {
+            let (mut first, mut last) = ([self.reducer.start(); END], [self.reducer.start(); END]);
+            first.copy_from_slice(&accs[..END]);
+            last.copy_from_slice(&accs[len - END..]);
+            self.strip::<I, END>(0, len, &mut first);
+            self.strips::<I>(skipped, accs);
+            self.strip::<I, END>(len - END, len, &mut last);
+            accs[..END].copy_from_slice(&first);
+            accs[len - END..].copy_from_slice(&last);
+            return;
+        }
+        let place = self.strips::<I>(0, accs);
+        if place == len {
+            return;
+        }
+        for (row, &start) in self.rows.iter().enumerate() {
+            fetch_row(self.ahead[row].wrapping_add(place), len - place);
+            for (x, acc) in accs.iter_mut().enumerate().skip(place) {
+                // SAFETY: the place is less than the number of accumulators.
                 *acc = self.reducer.step::<I>(*acc, unsafe { *start.add(x) }, self.seen + row);
             }
         }
+    }
+
+    /// How many elements lie before the next line of memory in each row; 0 if that differs.
+    #[inline(always)]
+    fn until_line(&self) -> usize {
+        let first = self.rows[0];
+        let differ = self.rows.iter().fold(0, |differ, row| differ | row.addr() ^ first.addr());
+        if differ % LINE == 0 { first.align_offset(LINE) } else { 0 }
+    }
+
+    /// Strips of neighbours from `place` on, as many as there are. Returns the place behind the last one.
+    #[inline(always)]
+    fn strips<I: Isa>(&self, mut place: usize, accs: &mut [R::Acc]) -> usize {
+        // 512 bytes fill half of the registers of AVX-512, and all of AVX2.
+        if size_of::<R::Acc>() <= 4 {
+            place = self.strips_of::<I, 128>(place, accs);
+        }
+        if size_of::<R::Acc>() <= 8 {
+            place = self.strips_of::<I, 64>(place, accs);
+        }
+        if size_of::<R::Acc>() <= 4 {
+            place = self.strips_of::<I, 32>(place, accs);
+        }
+        self.strips_of::<I, 16>(place, accs)
+    }
+
+    #[inline(always)]
+    fn strips_of<I: Isa, const N: usize>(&self, mut place: usize, accs: &mut [R::Acc]) -> usize {
+        let len = accs.len();
+        while let Some(strip) = accs[place..].first_chunk_mut::<N>() {
+            self.strip::<I, N>(place, len, strip);
+            place += N;
+        }
+        place
+    }
+
+    /// Adds a strip from `place` on of rows of `len` elements.
+    #[inline(always)]
+    fn strip<I: Isa, const N: usize>(&self, place: usize, len: usize, strip: &mut [R::Acc; N]) {
+        let fetched = FETCHED / size_of::<T>().max(1);
+        let mut own = *strip;
+        for (row, (&start, &ahead)) in self.rows.iter().zip(self.ahead).enumerate() {
+            if place < fetched {
+                fetch_lines(ahead.wrapping_add(place), N);
+                if place + N == len {
+                    // A row that does not start with a line ends in one more.
+                    fetch_lines(ahead.wrapping_add(len - 1), 1);
+                }
+            }
+            if place + fetched < len {
+                fetch_lines(start.wrapping_add(place + fetched), N);
+            }
+            for (x, acc) in own.iter_mut().enumerate() {
+                // SAFETY: the strip lies within the row: its end is no farther than `len`.
+                let value = unsafe { *start.add(place + x) };
+                *acc = self.reducer.step::<I>(*acc, value, self.seen + row);
+            }
+        }
+        *strip = own;
     }
 }

@@ -333,25 +333,31 @@ impl<T: Real, const LOG: bool> Along<T> for Softmax<LOG> {
             self.line::<I>(Line::in_place(block));
             return;
         }
-        let mut greatest = vec![T::LOWEST; inner];
-        let mut sum = vec![T::Wide::ZERO; inner];
-        for row in block.chunks_exact(inner) {
-            for (greatest, &value) in greatest.iter_mut().zip(row) {
-                *greatest = greatest.maximum(value);
+        // Of lines that are few, several elements are next to each other, so that vectors are full: as many rows as make up `wide`.
+        let wide = inner * (2 * LANES).div_ceil(inner);
+        let mut greatest = vec![T::LOWEST; wide];
+        let mut sum = vec![T::Wide::ZERO; wide];
+        for rows in block.chunks(wide) {
+            // (Not-a-number need not be the greatest, as in `line`.)
+            for (greatest, &value) in greatest.iter_mut().zip(rows) {
+                *greatest = if value > *greatest { value } else { *greatest };
             }
         }
-        for row in block.chunks_exact_mut(inner) {
-            for ((value, &greatest), sum) in row.iter_mut().zip(&greatest).zip(&mut sum) {
+        share_out(&mut greatest, inner, |a, b| if b > a { b } else { a });
+        for rows in block.chunks_mut(wide) {
+            for ((value, &greatest), sum) in rows.iter_mut().zip(&greatest).zip(&mut sum) {
                 *value = share::<I, T, LOG>(*value, greatest, sum);
             }
         }
-        if LOG {
-            sum.iter_mut().for_each(|sum| *sum = num_traits::Float::ln(*sum));
-        }
-        for row in block.chunks_exact_mut(inner) {
-            for (value, &sum) in row.iter_mut().zip(&sum) {
+        share_out(&mut sum, inner, |a, b| a + b);
+        let last = |sum: T::Wide| {
+            if LOG { num_traits::Float::ln(sum) } else { num_traits::Float::recip(sum) }
+        };
+        sum.iter_mut().for_each(|sum| *sum = last(*sum));
+        for rows in block.chunks_mut(wide) {
+            for (value, &last) in rows.iter_mut().zip(&sum) {
                 let exact = value.widen();
-                *value = T::narrow(if LOG { exact - sum } else { exact / sum });
+                *value = T::narrow(if LOG { exact - last } else { exact * last });
             }
         }
     }
@@ -376,6 +382,16 @@ impl<T: Real, const LOG: bool> Along<T> for Softmax<LOG> {
             }
         }
     }
+}
+
+/// Combines what is `inner` apart, and puts the result at all of these places.
+#[inline(always)]
+fn share_out<T: Copy>(states: &mut [T], inner: usize, combine: impl Fn(T, T) -> T) {
+    let (first, others) = states.split_at_mut(inner);
+    for row in others.chunks_exact(inner) {
+        first.iter_mut().zip(row).for_each(|(state, &other)| *state = combine(*state, other));
+    }
+    others.chunks_exact_mut(inner).for_each(|row| row.copy_from_slice(first));
 }
 
 /// `e^(value - greatest)`, added to the sum; for the logarithm, `value - greatest` stays.

@@ -182,18 +182,24 @@ impl<'k, T: Copy + Default, X: Indices, W: Way> Strided<'k, T, X, W> {
     }
 }
 
-/// Asks the memory for `len` elements from `start` on.
+/// Asks the memory for as many lines as `len` elements fill, the first of which has the one at `start`.
 #[inline(always)]
-pub(super) fn fetch_row<T>(start: *const T, len: usize) {
+pub(super) fn fetch_lines<T>(start: *const T, len: usize) {
     for x in (0..len).step_by((LINE / size_of::<T>().max(1)).max(1)) {
         fetch(start.wrapping_add(x));
     }
+}
+
+/// Asks the memory for `len` elements from `start` on.
+#[inline(always)]
+pub(super) fn fetch_row<T>(start: *const T, len: usize) {
+    fetch_lines(start, len);
     // A row that does not start with a line ends in one more.
     fetch(start.wrapping_add(len.saturating_sub(1)));
 }
 
 /// Bytes that come from memory together.
-const LINE: usize = 64;
+pub(super) const LINE: usize = 64;
 
 /// Asks the memory for what lies at `place`.
 #[inline(always)]

@@ -4,7 +4,7 @@ use crate::batch::closed::Common;
 use crate::convert::Counted;
 use crate::dim::{DimList, Joined};
 use crate::error::{DimError, unwrap};
-use crate::expr::remap::{Along, Changes};
+use crate::expr::remap::{Along, Changes, term};
 use crate::expr::{Binary, Expr, Remap};
 use crate::named::Named;
 use crate::ops;
@@ -296,7 +296,7 @@ where
         along.terms[0].2 = Some(left);
         changes.push((slide.dim.key(), along));
         placings.push(Placing { dim: slide.dim.key(), len: spread, start: span, step: stride });
-        let terms = SmallVec::from_iter([(slide.window.key(), -1, Some(slide.len))]);
+        let terms = term(slide.window.key(), -1, Some(slide.len));
         backwards.push((slide.window.key(), Along { offset: slide.len - 1, inner: Some(slide.len), terms }));
     }
     let windows = placed_windows::<A::Dims, Rank0, _>(&x.expr, &shape, &placings, Num::ZERO, &changes)?;

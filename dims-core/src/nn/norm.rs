@@ -2,18 +2,20 @@
 
 use crate::dim::{DimRef, Joined};
 use crate::error::{DimError, unwrap};
-use crate::expr::{Binary, Operand, Scalar, Unary};
-use crate::kernel::norm::{RootMeanSquare, Standardize, moments};
-use crate::lines::{Lines, along_lines};
+use crate::expr::{Binary, Expr, Operand, Scalar, Unary};
+use crate::kernel::norm::{RootMeanSquare, Standardize, StandardizeAffine, moments};
+use crate::lines::{Lines, along_lines, beside_lines};
 use crate::named::Named;
 use crate::ops;
+use crate::plan::shape::Shape;
 use crate::rank::{Rank, Rank0};
-use crate::reduce::Evaluated;
+use crate::reduce::{Evaluated, laid_out};
 use crate::role::{AllPlay, DataChannel};
 use crate::scalar::Real;
 use crate::set::{Dims, DimsOf, Union};
 use crate::tensor::{AsTensor, Computable, NamedOf, as_said};
 use alloc::vec::Vec;
+use smallvec::SmallVec;
 
 /// What [`batch_norm`](Normalization::batch_norm) yields: the elements, and what they were normalised by. The tensor was one of `T` with
 /// the dims `S` and the positional axes `R`, and `X` are the dims that it was not normalised over.
@@ -45,14 +47,23 @@ pub type NormalizedBy<A, M, V> = Named<
     >,
 >;
 
+/// The result of [`layer_norm_affine`](Normalization::layer_norm_affine): a tensor with the dims of all three operands.
+pub type Affine<A, G, B> = Named<
+    <A as AsTensor>::Elem,
+    <<<A as AsTensor>::Dims as Union<<G as Operand<<A as AsTensor>::Elem>>::Dims>>::Out as Union<
+        <B as Operand<<A as AsTensor>::Elem>>::Dims,
+    >>::Out,
+>;
+
 /// Normalisations. They run at once, but for [`batch_norm_with`](Normalization::batch_norm_with). A learnt scale and bias are factors and summands as
 /// any other: `x.layer_norm(Feat, 1e-5) * &weight + &bias` fuses with what follows.
+/// [`layer_norm_affine`](Normalization::layer_norm_affine) has them in the same pass.
 ///
 /// Over which dims decides what a normalisation is called:
 ///
 /// | name | call |
 /// |---|---|
-/// | layer norm | `x.layer_norm(Feat, eps)` |
+/// | layer norm | `x.layer_norm(Feat, eps)`, `x.layer_norm_affine(Feat, eps, &weight, &bias)` |
 /// | instance norm | `x.layer_norm((H, W), eps)` |
 /// | group norm | `x.group_norm(C, groups, (H, W), eps)` |
 /// | batch norm, training | `x.batch_norm((Batch, H, W), eps)` |
@@ -82,6 +93,76 @@ pub trait Normalization: Computable {
         Self::Elem: Real,
     {
         along_lines::<NamedOf<Self>, D, _>(as_said(self, &dims)?, Standardize(eps))
+    }
+
+    /// `(x - mean) / sqrt(var + eps) * gain + bias`: [`layer_norm`](Normalization::layer_norm) over dims, then a learnt scale and offset.
+    ///
+    /// Each line is read once and written once, if `gain` and `bias` have no dims besides `dims`; dims of theirs that `x` lacks are dims of the
+    /// result. Either can be a single number.
+    ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims! { struct Row; struct Feat = 2; }
+    /// let x = from_vec((Row.of(2), Feat), vec![1.0, 3.0, 5.0, 1.0]);
+    /// let (gain, bias) = (from_vec(Feat, vec![1.0, 10.0]), from_vec(Feat, vec![0.0, 5.0]));
+    /// let y = x.layer_norm_affine(Feat, 0.0, &gain, &bias);
+    /// assert_eq!(y.order((Row, Feat)), ndarray::array![[-1.0, 15.0], [1.0, -5.0]]);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_layer_norm_affine`](Normalization::try_layer_norm_affine) returns an error.
+    #[track_caller]
+    fn layer_norm_affine<D, X, G, B>(self, dims: D, eps: Self::Elem, gain: G, bias: B) -> Affine<Self, G, B>
+    where
+        Self: AsTensor<Elem: Real, Rank = Rank0>,
+        D: DimsOf<Self::Dims, X>,
+        X: Dims,
+        G: Operand<Self::Elem, Rank = Rank0, Expr: Expr<Elem = Self::Elem>>,
+        B: Operand<Self::Elem, Rank = Rank0, Expr: Expr<Elem = Self::Elem>>,
+        Self::Dims: Union<G::Dims, Out: Union<B::Dims>>,
+    {
+        unwrap(self.try_layer_norm_affine(dims, eps, gain, bias))
+    }
+
+    /// As [`layer_norm_affine`](Normalization::layer_norm_affine), but what sizes decide is an error.
+    fn try_layer_norm_affine<D, X, G, B>(
+        self,
+        _: D,
+        eps: Self::Elem,
+        gain: G,
+        bias: B,
+    ) -> Result<Affine<Self, G, B>, DimError>
+    where
+        Self: AsTensor<Elem: Real, Rank = Rank0>,
+        D: DimsOf<Self::Dims, X>,
+        X: Dims,
+        G: Operand<Self::Elem, Rank = Rank0, Expr: Expr<Elem = Self::Elem>>,
+        B: Operand<Self::Elem, Rank = Rank0, Expr: Expr<Elem = Self::Elem>>,
+        Self::Dims: Union<G::Dims, Out: Union<B::Dims>>,
+    {
+        type All<A, G, B> = <Affine<A, G, B> as AsTensor>::Dims;
+        let tensor = self.into_named();
+        let (gain, bias) = (gain.into_expr(), bias.into_expr());
+        let mut shape = Shape::new::<All<Self, G, B>, Rank0>();
+        tensor.expr.meet::<All<Self, G, B>, Rank0>(&mut shape)?;
+        gain.meet::<All<Self, G, B>, Rank0>(&mut shape)?;
+        bias.meet::<All<Self, G, B>, Rank0>(&mut shape)?;
+        shape.finish()?;
+        if const { D::KEYS.has(G::Dims::KEYS) && D::KEYS.has(B::Dims::KEYS) } {
+            // All dims are those of the tensor.
+            let gain = beside_lines::<All<Self, G, B>, Self::Dims, D, _>(&gain, &shape)?;
+            let bias = beside_lines::<All<Self, G, B>, Self::Dims, D, _>(&bias, &shape)?;
+            let work = StandardizeAffine { eps, gain: &gain, bias: &bias };
+            let owned = along_lines::<_, D, _>(tensor, work)?.expr;
+            let axes: SmallVec<[usize; 8]> = (0..shape.sizes().len()).collect();
+            return Ok(Named::from_expr(owned.with_dims(&axes, |_| 1)));
+        }
+        let normal = along_lines::<_, D, _>(tensor, Standardize(eps))?.expr;
+        let scaled = Binary { op: ops::Mul, a: normal, b: gain };
+        let expr = Binary { op: ops::Add, a: scaled, b: bias };
+        Ok(Named::from_expr(laid_out::<All<Self, G, B>, Rank0, _>(expr, &shape)?))
     }
 
     /// `x / sqrt(mean of x^2 + eps)`, the mean being over dims.

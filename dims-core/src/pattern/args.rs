@@ -171,7 +171,7 @@ pub trait ValueList<T: Element> {
     fn memories<'s>(&'s self, memories: &mut Memories<'s, T>) -> bool;
 
     /// The elements of the first operand in the order of a loop nest.
-    fn collect_first(&self, nest: Nest, len: usize) -> Result<Vec<T>, DimError>;
+    fn collect_first(&self, nest: &Nest, len: usize) -> Result<Vec<T>, DimError>;
 
     /// The axes of the first operand and its arrays, if it is a list.
     fn first_list(&self) -> Option<(&[Axis], &[ListItem<'_, T>])>;
@@ -218,7 +218,7 @@ impl<T: Element> ValueList<T> for End {
         true
     }
 
-    fn collect_first(&self, _: Nest, _: usize) -> Result<Vec<T>, DimError> {
+    fn collect_first(&self, _: &Nest, _: usize) -> Result<Vec<T>, DimError> {
         unreachable!("there is no operand")
     }
 
@@ -341,7 +341,7 @@ impl<T: Element, V: Values<Elem = T>, L: ValueList<T>> ValueList<T> for (V, L) {
     }
 
     #[inline]
-    fn collect_first(&self, nest: Nest, len: usize) -> Result<Vec<T>, DimError> {
+    fn collect_first(&self, nest: &Nest, len: usize) -> Result<Vec<T>, DimError> {
         self.0.collect(nest, len)
     }
 
@@ -371,7 +371,7 @@ impl<T: Element, V: Values<Elem = T>, L: ValueList<T>> ValueList<T> for (V, L) {
                 let len = shape.volume(order.iter().copied(), size_of::<T>())?;
                 let mut rows = Rows::new(sizes.len());
                 self.0.rows::<U>(shape, &mut rows);
-                let data = self.0.collect(Nest::map(sizes, &order, &rows), len)?;
+                let data = self.0.collect(&Nest::map(sizes, &order, &rows), len)?;
                 let items = [(Elements::of_slice(&data), contiguous(sizes))].into_iter().collect();
                 each(0, &Arrays { items, is_list: false })?;
             }

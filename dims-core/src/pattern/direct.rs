@@ -26,14 +26,15 @@ pub struct Bound {
 }
 
 impl Bound {
-    /// The loops of a pattern over operands with these axes.
-    pub fn new(pattern: &'static Pattern, given: &[Given], operands: &[&[Axis]]) -> Option<Self> {
-        let loops = pattern.loops.as_ref()?;
-        let mut bound = Bound { sizes: [OPEN; MOST], loops, rows: Rows::new(pattern.axes.len()) };
-        bound.bind(pattern, given, operands).then_some(bound)
+    /// The loops of a pattern with so many axes, before [`bind`](Bound::bind).
+    #[inline(always)]
+    pub fn new(loops: &'static Loops, axes: usize) -> Self {
+        Bound { sizes: [OPEN; MOST], loops, rows: Rows::new(axes) }
     }
 
-    fn bind(&mut self, pattern: &'static Pattern, given: &[Given], operands: &[&[Axis]]) -> bool {
+    /// Takes sizes and strides from operands with these axes. Returns whether they are usual ones. (In place: to hand over so many sizes and
+    /// strides would take as long as to find them.)
+    pub fn bind(&mut self, pattern: &'static Pattern, given: &[Given], operands: &[&[Axis]]) -> bool {
         let sizes = &mut self.sizes;
         for &(axis, size) in given {
             sizes[axis] = size;

@@ -30,7 +30,9 @@ pub type Output<U, O, T, L> =
     <<O as OutRank<<L as Args<T>>::Rest>>::Rank as ResultOf<U, <L as Args<T>>::Dims>>::Out;
 
 /// `out[output] = sum over all other axes of the product of the operands`
-#[inline]
+///
+/// (The operands are handed on where they lie: to move them would take as long as a small product.)
+#[inline(always)]
 pub fn einsum<O, T: Num, L: Args<T>>(
     pattern: &'static Pattern,
     operands: L,
@@ -40,7 +42,20 @@ where
     O: OutRank<L::Rest>,
     O::Rank: ResultOf<T, L::Dims>,
 {
-    let mut values = operands.values();
+    einsum_of::<O, T, L>(pattern, &mut operands.values(), given)
+}
+
+/// [`einsum`] of the elements of its operands.
+#[inline]
+fn einsum_of<O, T: Num, L: Args<T>>(
+    pattern: &'static Pattern,
+    values: &mut L::Values,
+    given: &[Given],
+) -> Result<Output<T, O, T, L>, DimError>
+where
+    O: OutRank<L::Rest>,
+    O::Rank: ResultOf<T, L::Dims>,
+{
     if let Some(roles) = &pattern.roles
         && let Some((a, b)) = values.pair()
         && [a.1.len(), b.1.len()] == [pattern.inputs[0].len(), pattern.inputs[1].len()]
@@ -52,11 +67,11 @@ where
     values.settle()?;
     let mut memories = Memories::new();
     if values.memories(&mut memories)
-        && let Some((data, sizes)) = direct(pattern, given, &values, &memories)
+        && let Some((data, sizes)) = direct(pattern, given, &*values, &memories)
     {
         return Ok(<O::Rank as ResultOf<T, L::Dims>>::build(data, &sizes));
     }
-    let (data, sizes) = run::<T, L::Dims>(pattern, given, &values)?;
+    let (data, sizes) = run::<T, L::Dims>(pattern, given, &*values)?;
     Ok(<O::Rank as ResultOf<T, L::Dims>>::build(data, &sizes))
 }
 
@@ -68,7 +83,10 @@ fn direct<T: Num>(
     memories: &[Memory<'_, T>],
 ) -> Option<(Vec<T>, SmallVec<[usize; MOST]>)> {
     let axes: SmallVec<[&[Axis]; 4]> = memories.iter().map(|(_, axes)| *axes).collect();
-    let bound = Bound::new(pattern, given, &axes)?;
+    let mut bound = Bound::new(pattern.loops.as_ref()?, pattern.axes.len());
+    if !bound.bind(pattern, given, &axes) {
+        return None;
+    }
     let (sizes, kept) = (bound.sizes(), bound.loops.kept);
     let len = bound.volume(kept, size_of::<T>())?;
     let mut union = 0;
@@ -87,7 +105,7 @@ fn direct<T: Num>(
         return None;
     }
     let data = if memories.len() == 1 && bound.loops.reduced.is_empty() {
-        values.collect_first(Nest::map(sizes, kept, &bound.rows), len).ok()?
+        values.collect_first(&Nest::map(sizes, kept, &bound.rows), len).ok()?
     } else if contract::is_worthwhile(&supports, sizes, kept) {
         let rows = memories.iter().zip(bound.rows.iter());
         let operands = rows.map(|(&(elements, _), row)| contract::Operand::borrowed(elements, row.into()));

@@ -78,7 +78,7 @@ pub trait Values {
     fn kernel<'k>(&'k self, operands: &mut Operands<'k>) -> Self::Kernel<'k>;
 
     /// The elements in the order of a loop nest.
-    fn collect(&self, nest: Nest, len: usize) -> Result<Vec<Self::Elem>, DimError>;
+    fn collect(&self, nest: &Nest, len: usize) -> Result<Vec<Self::Elem>, DimError>;
 
     /// The factors that these elements are the product of, with strides along the dims `U` and the own axes.
     fn factors<'s, U: Dims>(
@@ -239,8 +239,8 @@ impl<T: Element> Values for Memory<'_, T> {
     }
 
     #[inline]
-    fn collect(&self, nest: Nest, len: usize) -> Result<Vec<T>, DimError> {
-        collect_memory(self.elements(), &nest, len, "order of the result")
+    fn collect(&self, nest: &Nest, len: usize) -> Result<Vec<T>, DimError> {
+        collect_memory(self.elements(), nest, len, "order of the result")
     }
 
     fn factors<'s, U: Dims>(&'s self, shape: &Shape, factors: &mut Factors<'s, T>) -> Result<(), DimError>
@@ -287,7 +287,7 @@ impl<T: Element> Memory<'_, T> {
                 let mut rows = Rows::new(axes.len());
                 item.row(&mut rows);
                 let order: SmallVec<[usize; 8]> = (0..axes.len()).collect();
-                data.extend(item.collect(Nest::map(&sizes[1..], &order, &rows), len / items.len())?);
+                data.extend(item.collect(&Nest::map(&sizes[1..], &order, &rows), len / items.len())?);
             }
         }
         let mut step = 1;
@@ -369,8 +369,8 @@ impl<E: Expr, S: Dims, R: Rank> Values for Lazy<'_, E, S, R> {
         self.expr.kernel::<AnyStride>(operands)
     }
 
-    fn collect(&self, nest: Nest, len: usize) -> Result<Vec<E::Elem>, DimError> {
-        self.expr.collect(&nest, len)
+    fn collect(&self, nest: &Nest, len: usize) -> Result<Vec<E::Elem>, DimError> {
+        self.expr.collect(nest, len)
     }
 
     fn factors<'s, U: Dims>(

@@ -91,7 +91,7 @@ pub fn joined<T: Element, U: Dims>(
 /// it starts. Nothing if the general way has more to say.
 pub fn listed<T: Element>(
     pattern: &Pattern,
-    mut bound: Bound,
+    bound: &mut Bound,
     items: &[ListItem<'_, T>],
 ) -> Option<(Vec<T>, SmallVec<[usize; MOST]>)> {
     let (_, first) = items.first()?;

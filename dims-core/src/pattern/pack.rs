@@ -455,7 +455,7 @@ where
             *stride = axis.stride;
         }
         let order: SmallVec<[usize; 6]> = (0..own.len()).collect();
-        let data = packed.collect(Nest::map(&own, &order, &rows), own.iter().product())?;
+        let data = packed.collect(&Nest::map(&own, &order, &rows), own.iter().product())?;
         let sizes: Vec<usize> = [&own[..before], part, &own[before + 1..]].concat();
         arrays.push(<<S::Rank as AnyRank>::With<M> as ResultOf<T, ()>>::build(data, &sizes));
         start += count;

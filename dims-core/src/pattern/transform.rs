@@ -20,7 +20,7 @@ use crate::set::Dims;
 use alloc::vec::Vec;
 
 /// The elements of the operands along the axes of the output: permuted, split, merged, repeated, or put together of several.
-#[inline]
+#[inline(always)]
 pub fn rearrange<O, T, L>(
     pattern: &'static Pattern,
     operands: L,
@@ -32,25 +32,44 @@ where
     O: OutRank<L::Rest>,
     O::Rank: ResultOf<T, L::Dims>,
 {
-    let values = operands.values();
+    rearrange_of::<O, T, L>(pattern, &operands.values(), given)
+}
+
+/// [`rearrange`] of the elements of its operands.
+#[inline]
+fn rearrange_of<O, T, L>(
+    pattern: &'static Pattern,
+    values: &L::Values,
+    given: &[Given],
+) -> Result<Output<T, O, T, L>, DimError>
+where
+    T: Element,
+    L: Args<T>,
+    O: OutRank<L::Rest>,
+    O::Rank: ResultOf<T, L::Dims>,
+{
     if pattern.pieces.is_empty()
         && let Some((_, axes)) = values.first()
-        && let Some(bound) = Bound::new(pattern, given, &[axes])
+        && let Some(loops) = &pattern.loops
+        && let mut bound = Bound::new(loops, pattern.axes.len())
+        && bound.bind(pattern, given, &[axes])
         && let Some(len) = bound.volume(bound.loops.kept, size_of::<T>())
     {
         let sizes = bound.shape(pattern.output);
         let nest = Nest::map(bound.sizes(), bound.loops.kept, &bound.rows);
-        let data = values.collect_first(nest, len).map_err(|error| named(error, pattern, &sizes))?;
+        let data = values.collect_first(&nest, len).map_err(|error| named(error, pattern, &sizes))?;
         return Ok(<O::Rank as ResultOf<T, L::Dims>>::build(data, &sizes));
     }
     if pattern.pieces.is_empty()
         && let Some((axes, items)) = values.first_list()
-        && let Some(bound) = Bound::new(pattern, given, &[axes])
-        && let Some((data, sizes)) = join::listed(pattern, bound, items)
+        && let Some(loops) = &pattern.loops
+        && let mut bound = Bound::new(loops, pattern.axes.len())
+        && bound.bind(pattern, given, &[axes])
+        && let Some((data, sizes)) = join::listed(pattern, &mut bound, items)
     {
         return Ok(<O::Rank as ResultOf<T, L::Dims>>::build(data, &sizes));
     }
-    let (data, sizes) = moved::<T, L::Dims>(pattern, given, &values)?;
+    let (data, sizes) = moved::<T, L::Dims>(pattern, given, values)?;
     Ok(<O::Rank as ResultOf<T, L::Dims>>::build(data, &sizes))
 }
 
@@ -69,7 +88,7 @@ fn moved<T: Element, U: Dims>(
     }
     let rows = lay_out::<T, U>(&layout, &shapes, values)?;
     let nest = Nest::map(&layout.sizes, &layout.order(pattern.output), &rows);
-    let data = values.collect_first(nest, len).map_err(|error| named(error, pattern, &sizes))?;
+    let data = values.collect_first(&nest, len).map_err(|error| named(error, pattern, &sizes))?;
     Ok((data, sizes))
 }
 
@@ -82,7 +101,7 @@ pub(super) fn named(error: DimError, pattern: &Pattern, sizes: &[usize]) -> DimE
 }
 
 /// Combines the elements along all axes that the output has not.
-#[inline]
+#[inline(always)]
 pub fn reduce<O, T, L, V, Q: Reduction<T>>(
     pattern: &'static Pattern,
     reduction: Q,
@@ -96,21 +115,40 @@ where
     O: OutRank<L::Rest>,
     O::Rank: ResultOf<Q::Out, L::Dims>,
 {
-    let mut values = operands.values();
+    reduce_of::<O, T, L, V, Q>(pattern, reduction, &mut operands.values(), given)
+}
+
+/// [`reduce`] of the elements of its operand.
+#[inline]
+fn reduce_of<O, T, L, V, Q: Reduction<T>>(
+    pattern: &'static Pattern,
+    reduction: Q,
+    values: &mut (V, End),
+    given: &[Given],
+) -> Result<Output<Q::Out, O, T, L>, DimError>
+where
+    T: Element,
+    L: Args<T, Values = (V, End)>,
+    V: Values<Elem = T>,
+    O: OutRank<L::Rest>,
+    O::Rank: ResultOf<Q::Out, L::Dims>,
+{
     values.settle()?;
     if let Some((_, axes)) = values.first()
-        && let Some(bound) = Bound::new(pattern, given, &[axes])
+        && let Some(loops) = &pattern.loops
+        && let mut bound = Bound::new(loops, pattern.axes.len())
+        && bound.bind(pattern, given, &[axes])
         && let Some(len) = bound.volume(bound.loops.kept, size_of::<Q::Out>())
         && let Some(count) = bound.volume(bound.loops.reduced, 1)
     {
         let nest = Nest::reduce(bound.sizes(), bound.loops.kept, bound.loops.reduced, &bound.rows);
         let sizes = bound.shape(pattern.output);
-        let data = combined(&values, &nest, len, count, reduction.reducer())
+        let data = combined(values, &nest, len, count, reduction.reducer())
             .map_err(|error| named(error, pattern, &sizes))?;
         return Ok(<O::Rank as ResultOf<Q::Out, L::Dims>>::build(data, &sizes));
     }
     let refuses = Q::NEEDS_ELEMENTS;
-    let (data, sizes) = reduced::<T, L::Dims, _, _>(pattern, reduction.reducer(), refuses, given, &values)?;
+    let (data, sizes) = reduced::<T, L::Dims, _, _>(pattern, reduction.reducer(), refuses, given, values)?;
     Ok(<O::Rank as ResultOf<Q::Out, L::Dims>>::build(data, &sizes))
 }
 
@@ -203,7 +241,7 @@ fn gathered<T: Element, U: Dims, V: Values<Elem = T>>(
     order.extend(reduced);
     let len = volume(order.iter().map(|&axis| layout.sizes[axis]), size_of::<T>()).ok_or_else(too_large)?;
     let nest = Nest::map(&layout.sizes, &order, &rows);
-    let elements = values.collect_first(nest, len).map_err(|error| named(error, pattern, &sizes))?;
+    let elements = values.collect_first(&nest, len).map_err(|error| named(error, pattern, &sizes))?;
     Ok((elements, count, sizes))
 }
 

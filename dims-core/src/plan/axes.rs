@@ -73,6 +73,15 @@ impl AxisList {
         const { &AxisList::in_memory(S::KEYS, R::N) }
     }
 
+    /// What stands at these positions of `list`.
+    pub const fn among(&self, list: &AxisList) -> Self {
+        let mut found = Self::EMPTY;
+        while found.len < self.len {
+            found = found.with(list.axes[self.axes[found.len]]);
+        }
+        found
+    }
+
     /// These axes but those of `other`.
     pub const fn without(&self, other: &AxisList) -> Self {
         let mut list = Self::EMPTY;

@@ -13,6 +13,7 @@ use super::path::path;
 use super::products::{Roles, merge};
 use super::rows::Rows;
 use crate::error::DimError;
+use crate::kernel::dots::sum_products;
 use crate::kernel::elementwise::{BinaryKernel, collect_memory};
 use crate::kernel::gemm;
 use crate::kernel::reduce::reduce;
@@ -211,6 +212,26 @@ pub fn is_worthwhile(supports: &[Axes], sizes: &[usize], kept: &[usize]) -> bool
     supports.iter().any(|&axes| axes != all)
 }
 
+/// From so many elements on a matrix lies so far away that its product with a vector has a kernel of its own.
+const FAR: usize = 1 << 16;
+
+/// Whether this is a large matrix times a vector. It shares no work, but is asked for often, and the memory can be read faster than a fused loop
+/// would.
+#[inline]
+pub fn is_matrix_vector<T: Num>(supports: &[Axes], sizes: &[usize], kept: &[usize]) -> bool {
+    let &[a, b] = supports else { return false };
+    let kept = set(kept);
+    TypeId::of::<T>() == TypeId::of::<T::Acc>()
+        && (a | b) & kept != 0
+        && (a & !b | b & !a) & !kept == 0
+        && a & b & !kept != 0
+        && (0..sizes.len()).filter(|&axis| sizes[axis] != 1).all(|axis| (a | b) >> axis & 1 == 1)
+        && sizes
+            .iter()
+            .try_fold(1, |count: usize, &size| count.checked_mul(size))
+            .is_some_and(|count| count >= FAR)
+}
+
 /// The axes of the result of a product in the order in which it should lie in memory, if nobody asked for one.
 ///
 /// This is the order of `kept`, unless neighbours in the result would be results of different matrix products, each of which would then
@@ -342,6 +363,9 @@ fn fused_pair<T: Num>(
         loops: Loops::new::<T>(&nest, len, threads::parts(nest.positions())),
         count: reduced.iter().map(|&axis| sizes[axis]).product(),
     });
+    if let Some(data) = sum_products([a.elements(), b.elements()], &nest, len) {
+        return data;
+    }
     let lower = |nest| {
         let mut operands = Nest::operands(nest);
         BinaryKernel {
@@ -418,9 +442,15 @@ fn packed_pair<'a, 'b, T: Num>(
 
 /// Axes from the greatest stride to the least.
 pub(super) fn sorted(axes: Axes, strides: &[isize]) -> SmallVec<[usize; 8]> {
-    let mut order: SmallVec<[usize; 8]> = each(axes).collect();
-    if order.len() > 1 {
-        order.sort_by_key(|&axis| core::cmp::Reverse(strides[axis].unsigned_abs()));
+    let mut order: SmallVec<[usize; 8]> = SmallVec::new();
+    // They are few: each goes behind those that are not less.
+    for axis in each(axes) {
+        order.push(axis);
+        let mut at = order.len() - 1;
+        while at > 0 && strides[order[at - 1]].unsigned_abs() < strides[axis].unsigned_abs() {
+            order.swap(at - 1, at);
+            at -= 1;
+        }
     }
     order
 }

@@ -1,4 +1,5 @@
-//! Products of two tensors in memory whose roles rustc knows: at most one axis each for batch, rows, columns and sum.
+//! Products of two tensors in memory whose roles rustc knows: one axis for the sum, and for batch, rows and columns as many as lie one
+//! behind the other, as the further dims of a batched function do.
 //!
 //! Which axis is what follows from the types, so it is a constant; at run time only sizes and strides are looked up. A small
 //! product so costs little more than its multiplications.
@@ -20,16 +21,61 @@ pub type Memory<'s, T> = (Elements<'s, T>, &'s [Axis]);
 /// A tensor in memory as its type tells of it: its dims, and in which order they lie if the type says that, too.
 pub type Typed = (&'static Keys, Layout);
 
+/// The most axes of a result.
+const MOST: usize = 6;
+
+/// Axes of one operand that can be one loop.
+#[derive(Clone, Copy, Debug)]
+struct Group {
+    axes: [usize; MOST],
+    count: usize,
+}
+
+impl Group {
+    const EMPTY: Group = Group { axes: [0; MOST], count: 0 };
+
+    const fn with(mut self, axis: usize) -> Self {
+        self.axes[self.count] = axis;
+        self.count += 1;
+        self
+    }
+
+    /// One axis for all of them, if each starts where the one behind it ends.
+    #[inline(always)]
+    fn merged(&self, axes: &[Axis]) -> Option<Axis> {
+        self.axes[..self.count]
+            .iter()
+            .rev()
+            .try_fold(Axis::new(1, 0), |inner, &axis| merged(axes[axis], inner))
+    }
+}
+
+/// Two axes as one, if the outer one's elements are as far apart as the inner one is long.
+#[inline(always)]
+fn merged(outer: Axis, inner: Axis) -> Option<Axis> {
+    if inner.size == 1 {
+        return Some(outer);
+    }
+    if outer.size == 1 {
+        return Some(inner);
+    }
+    let behind = inner.stride.wrapping_mul(inner.size as isize);
+    let size = inner.size.checked_mul(outer.size)?;
+    (outer.stride == behind).then_some(Axis::new(size, inner.stride))
+}
+
 /// Which axis of each operand is what in a product.
 #[derive(Clone, Copy, Debug)]
 pub struct Roles {
-    m: usize,
-    n: usize,
+    m: Group,
+    n: Group,
     k: (usize, usize),
-    batch: Option<(usize, usize)>,
-    /// The axes of the result in order.
-    result: [Role; 3],
-    /// The axis of each operand along which elements are neighbours, where the operand's type says so.
+    /// Of the left operand, and of the right one.
+    batch: (Group, Group),
+    /// The axes of the result in order, and which it is of those of its role.
+    result: [(Role, usize); MOST],
+    /// The axis of each operand along which elements are neighbours, where the operand's type says so; and where each role has one axis at
+    /// most, or a stride could be that of another axis.
     unit: [Option<usize>; 2],
 }
 
@@ -56,11 +102,23 @@ impl Roles {
         batch: Option<(usize, usize)>,
         result: [Role; 3],
     ) -> Self {
-        Roles { m, n, k, batch, result, unit: [None; 2] }
+        let mut all = [(Role::None, 0); MOST];
+        let mut at = 0;
+        while at < result.len() {
+            all[at].0 = result[at];
+            at += 1;
+        }
+        let batch = match batch {
+            Some((x, y)) => (Group::EMPTY.with(x), Group::EMPTY.with(y)),
+            None => (Group::EMPTY, Group::EMPTY),
+        };
+        let (m, n) = (Group::EMPTY.with(m), Group::EMPTY.with(n));
+        Roles { m, n, k, batch, result: all, unit: [None; 2] }
     }
 
     /// The roles in the product of the operands `a` and `b`, summed over the dims `reduced`, whose result has the dims
-    /// `all` without those; nothing if a role has no axis or several.
+    /// `all` without those; nothing if the sum has not one axis, there are no columns, neither rows nor a batch, which may turn out to be rows,
+    /// or the axes of a role are not side by side in the result.
     ///
     /// `order` is that of the axes of `all` in memory.
     pub const fn of(
@@ -70,57 +128,71 @@ impl Roles {
         reduced: &Keys,
         order: &AxisList,
     ) -> Option<Roles> {
-        let (mut m, mut n, mut k, mut batch) = (None, None, None, None);
-        let mut result = [Role::None; 3];
+        let (mut m, mut n, mut k) = (Group::EMPTY, Group::EMPTY, None);
+        let mut batch = (Group::EMPTY, Group::EMPTY);
+        let mut result = [(Role::None, 0); MOST];
         let mut count = 0;
         let mut i = 0;
         while i < all.as_slice().len() {
             let key = &all.as_slice()[order.as_slice()[i]];
             let goes = reduced.position(key).is_some();
+            if !goes && count == MOST {
+                return None;
+            }
+            let before = if count == 0 { Role::None } else { result[count - 1].0 };
             let role = match (a.position(key), b.position(key), goes) {
                 (Some(x), Some(y), true) if k.is_none() => {
                     k = Some((x, y));
-                    Role::None
+                    (Role::None, 0)
                 }
-                (Some(x), Some(y), false) if batch.is_none() => {
-                    batch = Some((x, y));
-                    Role::Batch
+                (Some(x), Some(y), false) if batch.0.count == 0 || matches!(before, Role::Batch) => {
+                    batch = (batch.0.with(x), batch.1.with(y));
+                    (Role::Batch, batch.0.count - 1)
                 }
-                (Some(x), None, false) if m.is_none() => {
-                    m = Some(x);
-                    Role::Row
+                (Some(x), None, false) if m.count == 0 || matches!(before, Role::Row) => {
+                    m = m.with(x);
+                    (Role::Row, m.count - 1)
                 }
-                (None, Some(y), false) if n.is_none() => {
-                    n = Some(y);
-                    Role::Column
+                (None, Some(y), false) if n.count == 0 || matches!(before, Role::Column) => {
+                    n = n.with(y);
+                    (Role::Column, n.count - 1)
                 }
                 _ => return None,
             };
-            if !matches!(role, Role::None) {
+            if !matches!(role.0, Role::None) {
                 result[count] = role;
                 count += 1;
             }
             i += 1;
         }
-        match (m, n, k) {
-            (Some(m), Some(n), Some(k)) => {
-                let unit = [a_lies.innermost(a), b_lies.innermost(b)];
+        let plain = m.count == 1 && n.count == 1 && batch.0.count <= 1;
+        let unit = if plain { [a_lies.innermost(a), b_lies.innermost(b)] } else { [None; 2] };
+        match k {
+            Some(k) if n.count > 0 && m.count + batch.0.count > 0 => {
                 Some(Roles { m, n, k, batch, result, unit })
             }
             _ => None,
         }
     }
 
+    /// Whether batch and rows are side by side in the result, in this order, or there are no rows.
+    #[inline(always)]
+    fn batch_is_before_rows(&self) -> bool {
+        let first_row = self.result.iter().position(|&(role, _)| role == Role::Row);
+        first_row.is_none_or(|at| at > 0 && self.result[at - 1].0 == Role::Batch)
+    }
+
     /// How the matrices lie, if the types of the operands say so. The result lies in the order of its axes.
     const fn lies(&self) -> Option<Lies> {
-        let last = match self.result {
-            [.., Role::None, Role::None] => self.result[0],
-            [.., Role::None] => self.result[1],
-            _ => self.result[2],
-        };
+        let mut last = Role::None;
+        let mut at = 0;
+        while at < MOST && !matches!(self.result[at].0, Role::None) {
+            last = self.result[at].0;
+            at += 1;
+        }
         match (last, self.unit) {
-            (Role::Column, [_, Some(unit)]) => Some(Lies { turned: false, in_rows: unit == self.n }),
-            (Role::Row, [Some(unit), _]) => Some(Lies { turned: true, in_rows: unit == self.m }),
+            (Role::Column, [_, Some(unit)]) => Some(Lies { turned: false, in_rows: unit == self.n.axes[0] }),
+            (Role::Row, [Some(unit), _]) => Some(Lies { turned: true, in_rows: unit == self.m.axes[0] }),
             _ => None,
         }
     }
@@ -134,6 +206,15 @@ impl Roles {
         }
     }
 
+    /// All axes of a group as one.
+    #[inline(always)]
+    fn merged(&self, operand: usize, axes: &[Axis], group: &Group) -> Option<Axis> {
+        if let [only] = group.axes[..group.count] {
+            return Some(self.axis(operand, axes, only));
+        }
+        group.merged(axes)
+    }
+
     /// Runs the product. Returns the elements of the result and the sizes of its axes, or nothing if the operands call for
     /// the general path: their sizes conflict, are zero or great, or their elements are half precisions.
     #[inline(always)]
@@ -141,36 +222,46 @@ impl Roles {
         &self,
         a: Memory<'_, T>,
         b: Memory<'_, T>,
-    ) -> Option<Result<(Vec<T>, [usize; 3]), DimError>> {
+    ) -> Option<Result<(Vec<T>, [usize; MOST]), DimError>> {
         // Half precisions are summed in another type.
         if TypeId::of::<T>() != TypeId::of::<T::Acc>() {
             return None;
         }
         let (a_elements, a) = a;
         let (b_elements, b) = b;
-        let (row, column) = (self.axis(0, a, self.m), self.axis(1, b, self.n));
+        let (mut row, column) = (self.merged(0, a, &self.m)?, self.merged(1, b, &self.n)?);
         let (a_sum, b_sum) = (self.axis(0, a, self.k.0), self.axis(1, b, self.k.1));
-        let (a_batch, b_batch) = match self.batch {
-            Some((x, y)) => (self.axis(0, a, x), self.axis(1, b, y)),
-            None => (Axis::new(1, 0), Axis::new(1, 0)),
-        };
-        let size = |role| match role {
+        let (mut a_batch, mut b_batch) =
+            (self.merged(0, a, &self.batch.0)?, self.merged(1, b, &self.batch.1)?);
+        let size = |(role, at): (Role, usize)| match role {
             Role::None => 1,
-            Role::Batch => a_batch.size,
-            Role::Row => row.size,
-            Role::Column => column.size,
+            Role::Batch => a[self.batch.0.axes[at]].size,
+            Role::Row => a[self.m.axes[at]].size,
+            Role::Column => b[self.n.axes[at]].size,
         };
         let sizes = self.result.map(size);
-        if a_sum.size != b_sum.size || a_batch.size != b_batch.size {
+        let (x, y) = &self.batch;
+        let agree = |(&x, &y): (&usize, &usize)| a[x].size == b[y].size;
+        if a_sum.size != b_sum.size || !x.axes[..x.count].iter().zip(&y.axes[..y.count]).all(agree) {
             return None;
         }
-        // An operand that is the same for the whole batch, as an argument of a batched function can be: the batch may then be rows
-        // or columns of one product. (What is laid out varies along each axis.)
+        let mut rows = Role::Row;
+        let typed = self.unit[0].is_some() || self.unit[1].is_some();
+        // An operand that is the same for the whole batch, as an argument of a batched function can be: the batch is rows of one product.
+        // (What is laid out varies along each axis.)
+        if a_batch.size > 1 && b_batch.stride == 0 && !typed && self.batch_is_before_rows() {
+            row = merged(a_batch, row)?;
+            rows = if self.m.count == 0 { Role::Batch } else { Role::Row };
+            (a_batch, b_batch) = (Axis::new(1, 0), Axis::new(1, 0));
+        }
+        // (Or columns, or a product with a vector: what is best for those is planned in full.)
         let same = |operand: usize, batch: Axis| self.unit[operand].is_none() && batch.stride == 0;
-        if a_batch.size > 1 && (same(0, a_batch) || same(1, b_batch)) {
+        if a_batch.size > 1 && (same(0, a_batch) || same(1, b_batch))
+            || self.m.count == 0 && matches!(rows, Role::Row)
+        {
             return None;
         }
-        let len = sizes[0].checked_mul(sizes[1])?.checked_mul(sizes[2])?;
+        let len = a_batch.size.checked_mul(row.size)?.checked_mul(column.size)?;
         // What may be worth several threads, or another kernel, is planned in full.
         if len.checked_mul(a_sum.size)? > 64 * 64 * 64 {
             return None;
@@ -181,10 +272,10 @@ impl Roles {
         {
             return None;
         }
-        let steps = [sizes[1] * sizes[2], sizes[2], 1];
+        // Rows are side by side in the result, and columns are: one step takes from each to the next.
         let step = |role| {
-            let at = self.result.iter().position(|&own| own == role);
-            at.map_or(0, |at| steps[at] as isize)
+            let last = self.result.iter().rposition(|&(own, _)| own == role);
+            last.map_or(0, |last| sizes[last + 1..].iter().product::<usize>() as isize)
         };
         record(|| Step::Product {
             batch: a_batch.size,
@@ -193,7 +284,7 @@ impl Roles {
             n: column.size,
             a: (row.stride, a_sum.stride),
             b: (b_sum.stride, column.stride),
-            c: (step(Role::Row), step(Role::Column)),
+            c: (step(rows), step(Role::Column)),
             summed: 1,
             bytes: len * size_of::<T>(),
             threads: 1,
@@ -206,7 +297,7 @@ impl Roles {
             n: column.size,
             a: [a_batch.stride, row.stride, a_sum.stride],
             b: [b_batch.stride, b_sum.stride, column.stride],
-            c: [step(Role::Batch), step(Role::Row), step(Role::Column)],
+            c: [step(Role::Batch), step(rows), step(Role::Column)],
         };
         match multiply_batch(batch, self.lies(), a_elements, b_elements, len) {
             Ok(out) => Some(Ok((out, sizes))),

@@ -127,11 +127,17 @@ pub fn for_each(loops: &[Loop], mut f: impl FnMut(&[usize], [isize; 3])) {
 
 /// Merges axes into loops, as far as all three agree.
 pub fn merge(axes: Axes, sizes: &[usize], a: &[isize], b: &[isize], c: &[isize]) -> Loops {
+    let of = |axis: usize| Loop { size: sizes[axis], a: a[axis], b: b[axis], c: c[axis] };
+    let mut loops: Loops = SmallVec::new();
+    // Most roles have one axis, or none.
+    if axes & axes.wrapping_sub(1) == 0 {
+        each(axes).for_each(|axis| loops.push(of(axis)));
+        return loops;
+    }
     // All that vary along an axis order it alike where it merges, so any of them can give the order.
     let order = sorted(axes, if each(axes).all(|axis| c[axis] != 0) { c } else { a });
-    let mut loops: Loops = SmallVec::new();
     for axis in order {
-        let next = Loop { size: sizes[axis], a: a[axis], b: b[axis], c: c[axis] };
+        let next = of(axis);
         if let Some(last) = loops.last_mut() {
             let reach = next.size as isize;
             if last.a == next.a * reach && last.b == next.b * reach && last.c == next.c * reach {

@@ -115,6 +115,15 @@ impl Keys {
         same
     }
 
+    /// Whether all keys of `others` are among these.
+    pub(crate) const fn has(&self, others: &Keys) -> bool {
+        let mut i = 0;
+        while i < others.len && self.position(&others.keys[i]).is_some() {
+            i += 1;
+        }
+        i == others.len
+    }
+
     /// Where `key` stands, if it is there.
     #[inline]
     pub const fn position(&self, key: &DimKey) -> Option<usize> {

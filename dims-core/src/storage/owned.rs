@@ -10,6 +10,7 @@ use crate::set::Dims;
 use alloc::vec::Vec;
 use core::any::{Any, TypeId};
 use core::marker::PhantomData;
+use smallvec::SmallVec;
 
 /// Elements, with a size and a stride for each dim of the set `S` and for each of the positional axes `R`.
 pub struct Owned<T, S: Dims, R: Rank = Rank0> {
@@ -37,6 +38,18 @@ impl<T, S: Dims, R: Rank> Owned<T, S, R> {
     #[inline]
     pub(crate) fn laid_out(data: Vec<T>, sizes: &[usize]) -> Self {
         Self::in_order(data, AxisList::in_memory_of::<S, R>().as_slice(), sizes)
+    }
+
+    /// As [`laid_out`](Owned::laid_out), with the sizes of the dims in the order of the set, then those of the positional axes.
+    ///
+    /// # Panics
+    ///
+    /// If `sizes` is not the shape of `data`.
+    pub(crate) fn of_sizes(data: Vec<T>, sizes: &[usize]) -> Self {
+        let order = AxisList::in_memory_of::<S, R>().as_slice();
+        assert_eq!(order.len(), sizes.len(), "one size for each axis");
+        let sizes: SmallVec<[usize; 8]> = order.iter().map(|&at| sizes[at]).collect();
+        Self::in_order(data, order, &sizes)
     }
 
     /// Elements that lie contiguously in an order of all axes, dims first; `sizes` is in that order.
@@ -67,36 +80,6 @@ impl<T, S: Dims, R: Rank> Owned<T, S, R> {
                 Some(at) => owned.positional.as_mut_slice()[at] = axis,
             }
             step = step.saturating_mul(size);
-        }
-        assert_eq!(step, owned.data.len(), "the sizes are the shape of the data");
-        owned
-    }
-
-    /// Elements that lie contiguously: the dims in the order of the set, then the positional axes.
-    ///
-    /// # Panics
-    ///
-    /// If `sizes` is not the shape of `data`.
-    #[inline]
-    pub(crate) fn contiguous(data: Vec<T>, sizes: &[usize]) -> Self {
-        let mut owned: Owned<T, S, R> = Owned {
-            data: data.into(),
-            start: 0,
-            named: S::Axes::filled(Axis::default()),
-            positional: R::Axes::filled(Axis::default()),
-            origin: None,
-            marker: PhantomData,
-        };
-        let mut step: usize = 1;
-        let (named, positional) = sizes.split_at(S::Axes::LEN);
-        for (axes, sizes) in
-            [(owned.positional.as_mut_slice(), positional), (owned.named.as_mut_slice(), named)]
-        {
-            assert_eq!(axes.len(), sizes.len(), "one size for each axis");
-            for (axis, &size) in axes.iter_mut().zip(sizes).rev() {
-                *axis = Axis::new(size, step as isize);
-                step = step.saturating_mul(size);
-            }
         }
         assert_eq!(step, owned.data.len(), "the sizes are the shape of the data");
         owned

@@ -45,7 +45,7 @@ impl LayerNorm {
     where
         X: Computable<Elem = f32, Rank = Rank0, Dims = (Batch, Token, Width)>,
     {
-        (x.layer_norm(Width, epsilon) * &self.weight + &self.bias).eval()
+        x.layer_norm_affine(Width, epsilon, &self.weight, &self.bias)
     }
 }
 

@@ -1,0 +1,161 @@
+//! Sums of products of two lines that lie in memory, of which one may be the same for many results: a matrix times a vector.
+//!
+//! Such a sum waits for memory alone. So each line is read once, from one end to the other, in vectors that start where lines of memory do: what crosses
+//! the end of one takes twice as long to come.
+
+use super::isa::{Isa, Task, dispatch};
+use super::lanes::turned;
+use super::norm::{self, together};
+use super::reduce::{BLOCK, is_far, push, total};
+use super::reducers::Sum;
+use super::strided::{LINE, fetch_lines};
+use super::threads;
+use crate::error::DimError;
+use crate::plan::nest::{Nest, Odometer};
+use crate::scalar::Num;
+use crate::storage::Elements;
+use crate::storage::memory::reserve;
+use alloc::vec::Vec;
+use core::mem::MaybeUninit;
+use smallvec::SmallVec;
+
+/// How many sums run side by side.
+const LANES: usize = 2 * norm::LANES;
+
+/// The most elements at once: so many to each accumulator, before it is combined with others.
+const MOST: usize = BLOCK * LANES;
+
+/// How many elements ahead the memory is asked for what follows, beyond the page at whose end the machine stops to look ahead by itself.
+const AHEAD: usize = 1024;
+
+/// Lines that are shorter are summed as fast by any loop.
+const SHORT: usize = 128;
+
+/// The nest's sums of products of its two operands, if both lie along the innermost loop, which is reduced, as neighbours: as a new vector of `len`
+/// elements in the order of the kept loops.
+pub fn sum_products<T: Num>(
+    operands: [Elements<'_, T>; 2],
+    nest: &Nest,
+    len: usize,
+) -> Option<Result<Vec<T>, DimError>> {
+    let last = nest.depth() - 1;
+    let are_lines = (0..2).all(|operand| nest.strides_of(operand)[last] == 1);
+    // (A single sum is cut into parts by other means.)
+    if nest.inner_kept || nest.outer == 0 || nest.sizes[last] < SHORT || !are_lines {
+        return None;
+    }
+    // The operand that is read once comes first.
+    let varies =
+        |operand: usize| nest.strides_of(operand)[..last].iter().filter(|&&stride| stride != 0).count();
+    let exchanged = varies(0) < varies(1);
+    let mut out = match reserve(len) {
+        Ok(out) => out,
+        Err(error) => return Some(Err(error)),
+    };
+    let parts = nest.for_threads(nest.positions());
+    let mut rest = &mut out.spare_capacity_mut()[..len];
+    let mut work = SmallVec::<[_; 1]>::new();
+    for nest in &parts {
+        let (own, others) = rest.split_at_mut(nest.results());
+        rest = others;
+        work.push(Dots { operands, nest, exchanged, out: own });
+    }
+    if work.len() == 1 {
+        work.into_iter().for_each(dispatch);
+    } else {
+        threads::each(work.into_vec(), dispatch);
+    }
+    // SAFETY: the kept loops of all parts cover each of the `len` places once, and `Dots` writes one for each of their positions.
+    unsafe { out.set_len(len) };
+    Some(Ok(out))
+}
+
+/// Sums of products along the innermost loop.
+struct Dots<'n, T> {
+    operands: [Elements<'n, T>; 2],
+    nest: &'n Nest,
+    /// Whether the second operand is the one that is read once.
+    exchanged: bool,
+    out: &'n mut [MaybeUninit<T>],
+}
+
+impl<T: Num> Task for Dots<'_, T> {
+    type Out = ();
+    const WIDE: bool = true;
+
+    #[inline(always)]
+    fn run<I: Isa>(self) {
+        let Dots { mut operands, nest, exchanged, out } = self;
+        let last = nest.depth() - 1;
+        let count = nest.sizes[last];
+        let far = is_far::<T>(nest);
+        let mut rows = nest.operands();
+        let mut rows = [rows.next_row(), rows.next_row()];
+        if exchanged {
+            rows.swap(0, 1);
+            operands.swap(0, 1);
+        }
+        let mut at: SmallVec<[usize; 8]> = SmallVec::from_elem(0, last);
+        let mut outer = Odometer::new(&nest.sizes[..nest.outer]);
+        let mut places = out.iter_mut();
+        while !outer.is_done() {
+            let mut totals = SmallVec::new();
+            let mut blocks = 0;
+            let mut inner = Odometer::new(&nest.sizes[nest.outer..last]);
+            while !inner.is_done() {
+                let line = |operand: usize| {
+                    let row = &rows[operand];
+                    let steps: isize =
+                        at.iter().zip(row.strides).map(|(&at, &step)| at as isize * step).sum();
+                    operands[operand].line(row.offset + steps, count)
+                };
+                for (x, y) in line(0).chunks(MOST).zip(line(1).chunks(MOST)) {
+                    blocks += 1;
+                    let part = dot::<I, T>(x, y, far).to_acc();
+                    push::<I, T, Sum>(&mut totals, blocks, part, Sum);
+                }
+                inner.advance(&mut at[nest.outer..]);
+            }
+            let sum = total::<I, T, Sum>(totals, T::Acc::ZERO, Sum);
+            places.next().expect("the kept loops cover the result").write(T::from_acc(sum));
+            outer.advance(&mut at[..nest.outer]);
+        }
+    }
+}
+
+/// The sum of the products of the elements of two lines, which are as long as each other and not longer than [`MOST`].
+#[inline(always)]
+fn dot<I: Isa, T: Num>(x: &[T], y: &[T], far: bool) -> T {
+    let mut lanes = [T::ZERO; LANES];
+    let step = |acc: &mut T, x: T, y: T| *acc = acc.add_product::<I>(x, y);
+    // Before the first whole line of memory there are some elements, whose accumulators are the last ones: as if the line had started with
+    // that many elements fewer. They are moved to their places in the end, so that an accumulator gets the same elements wherever the line is.
+    let skipped = x.as_ptr().align_offset(LINE) % LANES;
+    let skipped = if x.len() < 2 * LANES { 0 } else { skipped };
+    let ((x_head, x), (y_head, y)) = (x.split_at(skipped), y.split_at(skipped));
+    for (acc, (&x, &y)) in lanes[LANES - skipped..].iter_mut().zip(x_head.iter().zip(y_head)) {
+        step(acc, x, y);
+    }
+    let ((xs, x_tail), (ys, y_tail)) = (x.as_chunks::<LANES>(), y.as_chunks::<LANES>());
+    let mut own = lanes;
+    for (x, y) in xs.iter().zip(ys) {
+        if far {
+            fetch_lines(x.as_ptr().wrapping_add(AHEAD), LANES);
+        }
+        for (acc, (&x, &y)) in own.iter_mut().zip(x.iter().zip(y)) {
+            step(acc, x, y);
+        }
+    }
+    lanes = own;
+    for (acc, (&x, &y)) in lanes.iter_mut().zip(x_tail.iter().zip(y_tail)) {
+        step(acc, x, y);
+    }
+    if skipped > 0 {
+        lanes = turned(lanes, LANES - skipped);
+    }
+    let mut halves = [T::ZERO; norm::LANES];
+    for (at, half) in halves.iter_mut().enumerate() {
+        *half = lanes[at].add(lanes[at + norm::LANES]);
+    }
+    together(halves, |a, b| a.add(b))
+}
