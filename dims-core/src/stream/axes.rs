@@ -31,7 +31,7 @@ pub trait IsAxis<D, L> {}
 #[diagnostic::do_not_recommend]
 impl<D, L> IsAxis<D, L> for Right {}
 
-/// No brand among the new ones is one of the axes `L`; `D` is the first that is, or [`Nothing`].
+/// No brand among the new ones is one of the axes `L`; `D` is the first that is, or [`Nothing`](crate::set::Nothing).
 #[diagnostic::on_unimplemented(
     message = "dimension `{D}` is already an axis of a stream of `{L}`",
     label = "a dim that is no axis yet is expected here"
