@@ -544,6 +544,7 @@ fn sizes_that_are_said() {
         ("dot", (&x).try_dot(&y, seven).err()),
         ("norm_p", (&x).try_norm_p(seven, 2.0).err()),
         ("layer_norm", (&x).try_layer_norm(seven, 1e-5).err()),
+        ("layer_norm_affine", (&x).try_layer_norm_affine(seven, 1e-5, 1.0, 0.0).err()),
         ("order", (&x).try_order((Row, seven)).err()),
         ("order of a group", (&x).try_order(((Row, seven),)).err()),
         ("order_into", (&x).try_order_into(&mut out, (Row, seven)).err()),

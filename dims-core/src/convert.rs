@@ -193,6 +193,6 @@ where
     if by_columns {
         order.reverse();
     }
-    let data = crate::reduce::evaluate_in::<A::Dims, Rank0, _>(tensor.expr, &shape, &order)?;
+    let data = crate::plan::evaluate::evaluate_in::<A::Dims, Rank0, _>(tensor.expr, &shape, &order)?;
     Ok((data, sizes))
 }

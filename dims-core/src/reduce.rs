@@ -2,7 +2,7 @@
 
 use crate::dim::{DimList, DimRef};
 use crate::error::{DimError, unwrap};
-use crate::expr::{Expr, Factors, collect_by, in_place};
+use crate::expr::{Expr, Factors};
 use crate::kernel::reduce::Reducer;
 use crate::kernel::reducers;
 use crate::kernel::scan::{self, Along};
@@ -12,15 +12,15 @@ use crate::named::Named;
 use crate::plan::axes::{AxisList, Layout};
 use crate::plan::contract;
 use crate::plan::direct::Roles;
+use crate::plan::evaluate::{laid_out, laid_out_in};
 use crate::plan::explain::{Loops, Step, record};
 use crate::plan::nest::{Nest, Parts};
 use crate::plan::rows::Rows;
 use crate::plan::shape::Shape;
-use crate::rank::{Rank, Rank0};
+use crate::rank::Rank;
 use crate::scalar::*;
 use crate::set::{Dims, DimsOf};
 use crate::storage::Owned;
-use crate::storage::axes::Axis;
 use crate::tensor::{AsTensor, Computable, NamedOf, as_said};
 use alloc::vec::Vec;
 use core::marker::PhantomData;
@@ -315,98 +315,6 @@ where
     };
     let sizes: Order = order.iter().map(|&axis| sizes[axis]).collect();
     Ok(Named::from_expr(Owned::in_order(data, order, &sizes)))
-}
-
-/// The elements of an expression over the dims `S`, as results lie in memory.
-#[inline]
-pub(crate) fn laid_out<S: Dims, R: Rank, E: Expr>(
-    expr: E,
-    shape: &Shape,
-) -> Result<Owned<E::Elem, S, R>, DimError> {
-    let order = AxisList::in_memory_of::<S, R>().as_slice();
-    let data = if const { typed_operands::<S, E>(&AxisList::in_memory(S::KEYS, R::N)).is_some() } {
-        let operands = const { typed_operands::<S, E>(&AxisList::in_memory(S::KEYS, R::N)) };
-        evaluate_typed::<S, _>(expr, shape, order, operands)?
-    } else {
-        evaluate_in::<S, R, _>(expr, shape, order)?
-    };
-    let sizes: Order = order.iter().map(|&axis| shape.size(axis)).collect();
-    Ok(Owned::laid_out(data, &sizes))
-}
-
-/// The same in an order of all axes, dims first.
-pub(crate) fn laid_out_in<S: Dims, R: Rank, E: Expr>(
-    expr: E,
-    shape: &Shape,
-    order: &[usize],
-) -> Result<Owned<E::Elem, S, R>, DimError> {
-    let data = evaluate_in::<S, R, _>(expr, shape, order)?;
-    let sizes: Order = order.iter().map(|&axis| shape.size(axis)).collect();
-    Ok(Owned::in_order(data, order, &sizes))
-}
-
-/// The elements of an expression, contiguous in an order of all its loop axes.
-#[inline]
-pub(crate) fn evaluate_in<S: Dims, R: Rank, E: Expr>(
-    expr: E,
-    shape: &Shape,
-    order: &[usize],
-) -> Result<Vec<E::Elem>, DimError> {
-    let len = shape.volume(order.iter().copied(), size_of::<E::Elem>())?;
-    let expr = match expr.into_contiguous(order) {
-        Ok(data) => return Ok(data),
-        Err(expr) => expr,
-    };
-    let sizes = shape.sizes();
-    let mut rows = Rows::new(sizes.len());
-    expr.rows::<S, R>(shape, &mut rows);
-    let nest = Nest::map(sizes, order, &rows);
-    expr.finish::<S, R>(&nest, order, len).map_err(|error| shape.blame(error, order))
-}
-
-/// How many operands an expression over the dims `S` has, if rustc knows that all of them lie in this order.
-pub(crate) const fn typed_operands<S: Dims, E: Expr>(order: &AxisList) -> Option<usize> {
-    E::LAYOUT.operands_in(order, S::KEYS)
-}
-
-/// The elements of an expression in the order in which, as rustc knows, its operands lie: one loop over neighbours.
-pub(crate) fn evaluate_typed<S: Dims, E: Expr>(
-    expr: E,
-    shape: &Shape,
-    order: &[usize],
-    operands: Option<usize>,
-) -> Result<Vec<E::Elem>, DimError> {
-    let len = shape.volume(order.iter().copied(), size_of::<E::Elem>())?;
-    let expr = match expr.into_contiguous(order) {
-        Ok(data) => return Ok(data),
-        Err(expr) => expr,
-    };
-    let nest = Nest::typed_line(len, operands.expect("rustc knows how the operands lie"));
-    let data = if E::OWNS && E::MEMORY.is_none() {
-        in_place::<S, Rank0, UnitStride, _>(expr, &nest, order, len)
-    } else {
-        collect_typed(&expr, &nest, len)
-    };
-    data.map_err(|error| shape.blame(error, order))
-}
-
-/// The elements of an expression along one loop over neighbours, which rustc knows them to be.
-#[inline(always)]
-pub(crate) fn collect_typed<E: Expr>(expr: &E, nest: &Nest, len: usize) -> Result<Vec<E::Elem>, DimError> {
-    if E::MEMORY.is_some() { expr.collect(nest, len) } else { collect_by::<UnitStride, _>(expr, nest, len) }
-}
-
-/// The axes that all operands have, in the order of the set, and how many elements, where rustc knows that they lie alike; nothing if
-/// their sizes differ.
-#[inline(always)]
-pub(crate) fn typed_line<S: Dims, E: Expr>(expr: &E) -> Option<(&[Axis], usize)> {
-    let (mut like, mut operands) = (None, 0);
-    if !expr.alike::<S, UnitStride>(&mut like, &mut operands) {
-        return None;
-    }
-    let axes = like?;
-    let len = axes.iter().try_fold(1usize, |len, axis| len.checked_mul(axis.size))?;
-    Some((axes, len))
 }
 
 // The bound of the dims is written in each line, not in the macro, because rustc quotes it from there.

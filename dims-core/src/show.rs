@@ -2,9 +2,9 @@
 
 use crate::expr::Expr;
 use crate::named::Named;
+use crate::plan::evaluate::evaluate_in;
 use crate::plan::shape::Shape;
 use crate::rank::Rank;
-use crate::reduce::evaluate_in;
 use crate::scalar::Element;
 use crate::set::Dims;
 use alloc::string::String;

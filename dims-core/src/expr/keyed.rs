@@ -2,8 +2,9 @@
 //!
 //! A dim can have a static size, which such a copy need not have: only its windows do.
 
+use super::leaf::{meet_positional, positional_row};
 use super::remap::Changes;
-use super::{Expr, Factors};
+use super::{Expr, Factors, outer};
 use crate::error::DimError;
 use crate::kernel::strided::{Strided, Way};
 use crate::plan::contract;
@@ -62,10 +63,7 @@ impl<T: Element> Keyed<T> {
         for (key, axis) in &self.named {
             row[outer(shape, key)] += axis.stride;
         }
-        let loops = row.len();
-        for (from_right, axis) in self.positional.iter().rev().enumerate() {
-            row[loops - 1 - from_right] = if axis.size == 1 { 0 } else { axis.stride };
-        }
+        positional_row(&self.positional, row);
     }
 
     /// The elements, of which the axes reach some.
@@ -85,10 +83,7 @@ impl<T: Element> Expr for Keyed<T> {
         for (key, axis) in &self.named {
             shape.meet(outer(shape, key), axis.size, None)?;
         }
-        for (from_right, axis) in self.positional.iter().rev().enumerate() {
-            shape.meet_positional(from_right, axis.size)?;
-        }
-        Ok(())
+        meet_positional(&self.positional, shape)
     }
 
     fn rows<U: Dims, R: Rank>(&self, shape: &Shape, rows: &mut Rows) {
@@ -116,8 +111,4 @@ impl<T: Element> Expr for Keyed<T> {
     fn describe(&self) -> String {
         "windows".into()
     }
-}
-
-fn outer(shape: &Shape, key: &DimKey) -> usize {
-    shape.position(key).expect("the dim is one of the loops'")
 }

@@ -11,6 +11,7 @@ use crate::kernel::strided::{Strided, Way};
 use crate::plan::axes::Layout;
 use crate::plan::contract;
 use crate::plan::direct::Memory;
+use crate::plan::evaluate::collect_parts;
 use crate::plan::explain::element;
 use crate::plan::nest::{Nest, Operands};
 use crate::plan::rows::Rows;
@@ -45,18 +46,30 @@ pub(crate) fn meet_axes<S: Dims, U: Dims>(
     for (axis, &at) in named.as_slice().iter().zip(&Embedding::<S, U>::POSITIONS) {
         shape.meet(at, axis.size, origin)?;
     }
+    meet_positional(positional, shape)
+}
+
+/// The positional axes of one operand meet the loops.
+#[inline(always)]
+pub(super) fn meet_positional(positional: &[Axis], shape: &mut Shape) -> Result<(), DimError> {
     for (from_right, axis) in positional.iter().rev().enumerate() {
         shape.meet_positional(from_right, axis.size)?;
     }
     Ok(())
 }
 
-/// One operand's strides along the loops. An axis of size 1 that is broadcast does not advance.
+/// One operand's strides along the loops.
 #[inline(always)]
 pub(crate) fn axes_row<S: Dims, U: Dims>(named: &S::Axes, positional: &[Axis], row: &mut [isize]) {
     for (axis, &at) in named.as_slice().iter().zip(&Embedding::<S, U>::POSITIONS) {
         row[at] += axis.stride;
     }
+    positional_row(positional, row);
+}
+
+/// The strides of positional axes, which are the last loops. An axis of size 1 that is broadcast does not advance.
+#[inline(always)]
+pub(super) fn positional_row(positional: &[Axis], row: &mut [isize]) {
     let loops = row.len();
     for (from_right, axis) in positional.iter().rev().enumerate() {
         row[loops - 1 - from_right] = if axis.size == 1 { 0 } else { axis.stride };
@@ -231,7 +244,7 @@ impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Expr for View<'_, T, S, R, X> 
     #[inline]
     fn collect(&self, nest: &Nest, len: usize) -> Result<Vec<T>, DimError> {
         if self.indices().any_active() {
-            return super::collect_parts(self, nest, len);
+            return collect_parts(self, nest, len);
         }
         elementwise::collect_memory(self.elements(), nest, len, "order of the result")
     }

@@ -25,18 +25,18 @@ pub use remap::Remap;
 pub use take::Take;
 
 use crate::error::{DimError, Origin};
+use crate::kernel::Kernel;
 use crate::kernel::strided::{AnyStride, Way};
-use crate::kernel::{Kernel, elementwise, threads};
 use crate::plan::axes::Layout;
 use crate::plan::contract;
 use crate::plan::direct::{Memory, Typed};
-use crate::plan::explain::{Loops, Step, record};
-use crate::plan::nest::{Nest, Operands, Parts};
+use crate::plan::evaluate::{collect_parts, in_place};
+use crate::plan::nest::{Nest, Operands};
 use crate::plan::rows::Rows;
 use crate::plan::shape::Shape;
 use crate::rank::Rank;
 use crate::scalar::{Element, Num};
-use crate::set::{Dims, Keys};
+use crate::set::{DimKey, Dims, Keys};
 use crate::storage::Elements;
 use crate::storage::axes::Axis;
 use crate::storage::owned::Freed;
@@ -233,57 +233,9 @@ pub struct Factors<'s, T> {
     pub operands: SmallVec<[contract::Operand<'s, T>; 4]>,
 }
 
-/// The elements of a loop nest, on as many threads as are worthwhile.
-#[inline(always)]
-pub(crate) fn collect_parts<E: Expr + ?Sized>(
-    expr: &E,
-    nest: &Nest,
-    len: usize,
-) -> Result<Vec<E::Elem>, DimError> {
-    collect_by::<AnyStride, E>(expr, nest, len)
-}
-
-/// As [`collect_parts`], by a kernel for what is known of the strides.
-#[inline(always)]
-pub(crate) fn collect_by<W: Way, E: Expr + ?Sized>(
-    expr: &E,
-    nest: &Nest,
-    len: usize,
-) -> Result<Vec<E::Elem>, DimError> {
-    let threads = if E::Kernel::<'_, W>::PARALLEL { threads::parts(len) } else { 1 };
-    record(|| Step::Elementwise {
-        expression: expr.describe(),
-        loops: Loops::new::<E::Elem>(nest, len, threads),
-    });
-    if threads <= 1 {
-        return elementwise::collect(expr.kernel::<W>(&mut nest.operands()), nest, len);
-    }
-    let parts = nest.split(0, threads);
-    elementwise::collect_parts(parts.iter().map(|nest| (expr.kernel::<W>(&mut nest.operands()), nest)), len)
-}
-
-/// The elements of an expression that owns some: in the place of those, if they lie as the result will, else in new memory.
-#[inline(always)]
-pub(crate) fn in_place<U: Dims, R: Rank, W: Way, E: Expr>(
-    mut expr: E,
-    nest: &Nest,
-    order: &[usize],
-    len: usize,
-) -> Result<Vec<E::Elem>, DimError> {
-    let own = expr.place::<E::Elem, U, R>(order, len);
-    let threads = if E::Kernel::<'_, W>::PARALLEL { threads::parts(len) } else { 1 };
-    record(|| Step::Elementwise {
-        expression: expr.describe(),
-        loops: Loops::new::<E::Elem>(nest, len, threads),
-    });
-    let parts = if threads <= 1 { Parts::new() } else { nest.split(0, threads) };
-    let parts = if threads <= 1 { core::slice::from_ref(nest) } else { &parts[..] };
-    let kernels = parts.iter().map(|nest| (expr.kernel::<W>(&mut nest.operands()), nest));
-    let new = elementwise::replace(kernels, own.as_ref(), len)?;
-    match own {
-        Some(place) => Ok(expr.into_place(&place).expect("the expression owns what is at this place")),
-        None => Ok(new),
-    }
+/// Which loop runs along a dim.
+fn outer(shape: &Shape, key: &DimKey) -> usize {
+    shape.position(key).expect("the dim is one of the loops'")
 }
 
 /// The whole expression as one factor, computed over the axes along which it varies.

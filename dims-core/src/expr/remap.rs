@@ -3,7 +3,7 @@
 //! Each axis of the inner expression is an affine function of the outer axes. That carries over to every operand's strides,
 //! whatever the expression is made of.
 
-use super::{Expr, Factors, Raw};
+use super::{Expr, Factors, Raw, outer};
 use crate::dim::UNSIZED;
 use crate::error::DimError;
 use crate::kernel::strided::Way;
@@ -209,8 +209,4 @@ impl<E: Expr, S: Dims, R: Rank> Expr for Remap<E, S, R> {
     fn collect(&self, nest: &Nest, len: usize) -> Result<Vec<Self::Elem>, DimError> {
         self.inner.collect(nest, len)
     }
-}
-
-fn outer(shape: &Shape, key: &DimKey) -> usize {
-    shape.position(key).expect("the dim is one of the loops'")
 }

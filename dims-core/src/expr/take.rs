@@ -1,6 +1,7 @@
 //! Elements selected along a dim by a computed index.
 
-use super::Expr;
+use super::leaf::{meet_positional, positional_row};
+use super::{Expr, outer};
 use crate::batch::Held;
 use crate::dim::DimRef;
 use crate::error::DimError;
@@ -48,9 +49,7 @@ impl<A: Computable, I: Expr<Elem: IndexInt>> Expr for Take<A, I> {
                 shape.meet(outer(shape, key), axis.size, raw.origin)?;
             }
         }
-        for (from_right, axis) in raw.positional.iter().rev().enumerate() {
-            shape.meet_positional(from_right, axis.size)?;
-        }
+        meet_positional(&raw.positional, shape)?;
         self.index.meet::<U, R>(shape)
     }
 
@@ -62,10 +61,7 @@ impl<A: Computable, I: Expr<Elem: IndexInt>> Expr for Take<A, I> {
                 row[outer(shape, key)] += axis.stride;
             }
         }
-        let loops = row.len();
-        for (from_right, axis) in raw.positional.iter().rev().enumerate() {
-            row[loops - 1 - from_right] = if axis.size == 1 { 0 } else { axis.stride };
-        }
+        positional_row(&raw.positional, row);
         self.index.rows::<U, R>(shape, rows);
     }
 
@@ -90,8 +86,4 @@ impl<A: Computable, I: Expr<Elem: IndexInt>> Expr for Take<A, I> {
     fn describe(&self) -> String {
         format!("take({}, {})", self.from.name, self.index.describe())
     }
-}
-
-fn outer(shape: &Shape, key: &DimKey) -> usize {
-    shape.position(key).expect("the dim is one of the loops'")
 }

@@ -4,7 +4,6 @@
 //! the end of one takes twice as long to come.
 
 use super::isa::{Isa, Task, dispatch};
-use super::lanes::turned;
 use super::norm::{self, together};
 use super::reduce::{BLOCK, is_far, push, total};
 use super::reducers::Sum;
@@ -129,7 +128,8 @@ fn dot<I: Isa, T: Num>(x: &[T], y: &[T], far: bool) -> T {
     let mut lanes = [T::ZERO; LANES];
     let step = |acc: &mut T, x: T, y: T| *acc = acc.add_product::<I>(x, y);
     // Before the first whole line of memory there are some elements, whose accumulators are the last ones: as if the line had started with
-    // that many elements fewer. They are moved to their places in the end, so that an accumulator gets the same elements wherever the line is.
+    // that many elements fewer. So each accumulator gets the same elements wherever the line is, only at another place among the others; and as
+    // halves are added to halves in the end, what is added to what is the same, too.
     let skipped = x.as_ptr().align_offset(LINE) % LANES;
     let skipped = if x.len() < 2 * LANES { 0 } else { skipped };
     let ((x_head, x), (y_head, y)) = (x.split_at(skipped), y.split_at(skipped));
@@ -149,9 +149,6 @@ fn dot<I: Isa, T: Num>(x: &[T], y: &[T], far: bool) -> T {
     lanes = own;
     for (acc, (&x, &y)) in lanes.iter_mut().zip(x_tail.iter().zip(y_tail)) {
         step(acc, x, y);
-    }
-    if skipped > 0 {
-        lanes = turned(lanes, LANES - skipped);
     }
     let mut halves = [T::ZERO; norm::LANES];
     for (at, half) in halves.iter_mut().enumerate() {

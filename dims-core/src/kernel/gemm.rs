@@ -11,10 +11,8 @@
 //! 64 x 128: 204 and 238); without panels those are put in line first. Products read in place reach 270 to 280 from 32^3 to 512^3.
 
 use super::isa::{Isa, Task, dispatch};
-use crate::error::DimError;
 use crate::scalar::Num;
 use crate::storage::Elements;
-use crate::storage::memory::reserve;
 use alloc::vec::Vec;
 
 #[cfg(feature = "blas")]
@@ -144,21 +142,22 @@ pub struct Batch {
     pub c: [isize; 3],
 }
 
-/// The results of products, which are `len` elements; constants may say how the matrices lie. Each operand is read along strides of its
-/// axes.
+/// The results of products, into `out`, which has room for these `len` elements; constants may say how the matrices lie. Each operand is read
+/// along strides of its axes.
 #[inline(always)]
 pub fn multiply_batch<T: Num>(
     batch: Batch,
     lies: Option<Lies>,
     a: Elements<'_, T>,
     b: Elements<'_, T>,
+    out: &mut Vec<T>,
     len: usize,
-) -> Result<Vec<T>, DimError> {
+) {
     let Batch { count, m, k, n, .. } = batch;
     a.assert_reach(0, &[count, m, k], &batch.a);
     b.assert_reach(0, &[count, k, n], &batch.b);
     debug_assert_eq!(count * m * n, len, "the products are the result");
-    let mut out = reserve::<T>(len)?;
+    assert!(len <= out.capacity(), "there is room for the results");
     for at in 0..count as isize {
         let product = Product {
             m,
@@ -190,7 +189,6 @@ pub fn multiply_batch<T: Num>(
     }
     // SAFETY: the products wrote every place of the result.
     unsafe { out.set_len(len) };
-    Ok(out)
 }
 
 /// Products of at most this many multiplications are not worth a library's packing.

@@ -237,7 +237,7 @@ fn stretch<I: Isa, T: Copy, R: Reducer<T>>(elements: &[T], seen: usize, far: boo
 
 /// The lanes from `first` on, and then those before.
 #[inline(always)]
-pub(super) fn turned<A: Copy, const N: usize>(lanes: [A; N], first: usize) -> [A; N] {
+fn turned<A: Copy, const N: usize>(lanes: [A; N], first: usize) -> [A; N] {
     let twice = [lanes, lanes];
     *twice.as_flattened()[first..].first_chunk().expect("the first lane is one of them")
 }

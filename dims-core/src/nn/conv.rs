@@ -8,6 +8,7 @@ use crate::expr::remap::{Along, Changes, term};
 use crate::expr::{Binary, Expr, Remap};
 use crate::named::Named;
 use crate::ops;
+use crate::plan::shape::Shape;
 use crate::rank::Rank0;
 use crate::reduce::sum;
 use crate::role::{AnyChannel, DataFeature, FilterSpatial, Plays};
@@ -59,9 +60,13 @@ struct Slide<'a> {
 fn slides<'a, P: DimList + 'a, K: DimList + 'a>(
     dims: &'a P,
     windows: &'a K,
-    mut size: impl FnMut(crate::set::DimKey) -> usize,
-    mut len: impl FnMut(crate::set::DimKey) -> usize,
-) -> SmallVec<[Slide<'static>; 3]> {
+    tensor: &Shape,
+    weight: &Shape,
+    steps: &Window,
+) -> Result<SmallVec<[Slide<'static>; 3]>, DimError> {
+    weight.all_said(windows)?;
+    let size = |key| tensor.size(tensor.position(&key).expect("the dim is one of the tensor's"));
+    let len = |key| weight.size(weight.position(&key).expect("the dim is one of the weight's"));
     // What a local dim remembers of its size is left behind: here sizes are those of the tensors.
     let plain = |dim: crate::brand::DimInfo<'_>| dim.resized();
     let mut all = SmallVec::new();
@@ -72,7 +77,8 @@ fn slides<'a, P: DimList + 'a, K: DimList + 'a>(
         let window = inside.next().expect("one window for each dim");
         all.push(Slide { dim: plain(dim), size: size(dim.key()), window, len: len(window.key()) });
     });
-    all
+    steps.check(all.len())?;
+    Ok(all)
 }
 
 // Each function stands in one line with its bounds, because rustc quotes from there the function and the bound that is not met.
@@ -183,11 +189,7 @@ where
     let (x, weight) = (x.into_named(), weight.into_named());
     let (shape, own) = (x.shape()?, weight.shape()?);
     shape.all_said(channels)?;
-    own.all_said(window)?;
-    let size = |key| shape.size(shape.position(&key).expect("the dim is one of the tensor's"));
-    let len = |key| own.size(own.position(&key).expect("the dim is one of the weight's"));
-    let slides = slides(dims, window, size, len);
-    steps.check(slides.len())?;
+    let slides = slides(dims, window, &shape, &own, steps)?;
     let mut changes = Changes::new();
     let mut placings: SmallVec<[Placing; 3]> = SmallVec::new();
     for (at, slide) in slides.iter().enumerate() {
@@ -253,11 +255,7 @@ where
     let (x, weight) = (x.into_named(), weight.into_named());
     let (shape, own) = (x.shape()?, weight.shape()?);
     shape.all_said(channels)?;
-    own.all_said(window)?;
-    let size = |key| shape.size(shape.position(&key).expect("the dim is one of the tensor's"));
-    let len = |key| own.size(own.position(&key).expect("the dim is one of the weight's"));
-    let slides = slides(dims, window, size, len);
-    steps.check(slides.len())?;
+    let slides = slides(dims, window, &shape, &own, steps)?;
     let (mut changes, mut backwards, mut placings) =
         (Changes::new(), Changes::new(), SmallVec::<[Placing; 3]>::new());
     for (at, slide) in slides.iter().enumerate() {

@@ -7,9 +7,10 @@ use crate::kernel::norm::{RootMeanSquare, Standardize, StandardizeAffine, moment
 use crate::lines::{Lines, along_lines, beside_lines};
 use crate::named::Named;
 use crate::ops;
+use crate::plan::evaluate::laid_out;
 use crate::plan::shape::Shape;
 use crate::rank::{Rank, Rank0};
-use crate::reduce::{Evaluated, laid_out};
+use crate::reduce::Evaluated;
 use crate::role::{AllPlay, DataChannel};
 use crate::scalar::Real;
 use crate::set::{Dims, DimsOf, Union};
@@ -129,7 +130,7 @@ pub trait Normalization: Computable {
     /// As [`layer_norm_affine`](Normalization::layer_norm_affine), but what sizes decide is an error.
     fn try_layer_norm_affine<D, X, G, B>(
         self,
-        _: D,
+        dims: D,
         eps: Self::Elem,
         gain: G,
         bias: B,
@@ -143,7 +144,7 @@ pub trait Normalization: Computable {
         Self::Dims: Union<G::Dims, Out: Union<B::Dims>>,
     {
         type All<A, G, B> = <Affine<A, G, B> as AsTensor>::Dims;
-        let tensor = self.into_named();
+        let tensor = as_said(self, &dims)?;
         let (gain, bias) = (gain.into_expr(), bias.into_expr());
         let mut shape = Shape::new::<All<Self, G, B>, Rank0>();
         tensor.expr.meet::<All<Self, G, B>, Rank0>(&mut shape)?;

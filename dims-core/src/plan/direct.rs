@@ -12,6 +12,7 @@ use crate::scalar::Num;
 use crate::set::Keys;
 use crate::storage::Elements;
 use crate::storage::axes::Axis;
+use crate::storage::memory::reserve;
 use alloc::vec::Vec;
 use core::any::TypeId;
 
@@ -272,6 +273,10 @@ impl Roles {
         {
             return None;
         }
+        let mut out = match reserve::<T>(len) {
+            Ok(out) => out,
+            Err(error) => return Some(Err(error)),
+        };
         // Rows are side by side in the result, and columns are: one step takes from each to the next.
         let step = |role| {
             let last = self.result.iter().rposition(|&(own, _)| own == role);
@@ -299,9 +304,7 @@ impl Roles {
             b: [b_batch.stride, b_sum.stride, column.stride],
             c: [step(Role::Batch), step(rows), step(Role::Column)],
         };
-        match multiply_batch(batch, self.lies(), a_elements, b_elements, len) {
-            Ok(out) => Some(Ok((out, sizes))),
-            Err(error) => Some(Err(error)),
-        }
+        multiply_batch(batch, self.lies(), a_elements, b_elements, &mut out, len);
+        Some(Ok((out, sizes)))
     }
 }

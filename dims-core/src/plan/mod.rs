@@ -6,6 +6,7 @@
 pub(crate) mod axes;
 pub(crate) mod contract;
 pub(crate) mod direct;
+pub(crate) mod evaluate;
 pub mod explain;
 pub(crate) mod nest;
 #[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]

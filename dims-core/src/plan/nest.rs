@@ -250,10 +250,10 @@ impl Nest {
         self.strides.chunks(self.depth()).map(<[isize]>::to_vec).collect()
     }
 
-    /// How many positions there are.
+    /// How many positions there are, as far as that can be counted: loops that are reduced may run more often than memory has elements.
     #[inline]
     pub fn positions(&self) -> usize {
-        self.sizes.iter().product()
+        self.sizes.iter().fold(1, |count, &size| count.saturating_mul(size))
     }
 
     /// How many positions the kept loops have.

@@ -7,8 +7,6 @@
 
 use super::axes::{Axis, is_within};
 use crate::plan::nest::Row;
-#[cfg(debug_assertions)]
-use alloc::vec::Vec;
 use core::any::TypeId;
 use core::marker::PhantomData;
 use core::mem::MaybeUninit;
@@ -34,9 +32,9 @@ impl Reach {
         Some(reach)
     }
 
-    /// Whether some loops stay within.
-    fn covers(own: Option<Self>, offset: isize, sizes: &[usize], strides: &[isize]) -> bool {
-        let Some(loops) = Reach::of(sizes.iter().copied().zip(strides.iter().copied())) else { return true };
+    /// Whether loops from `offset` on stay within.
+    fn covers(own: Option<Self>, offset: isize, loops: impl Iterator<Item = (usize, isize)>) -> bool {
+        let Some(loops) = Reach::of(loops) else { return true };
         own.is_some_and(|own| {
             own.least <= loops.least + offset as i128 && loops.most + offset as i128 <= own.most
         })
@@ -92,8 +90,7 @@ macro_rules! elements {
                 // (Of what has an empty axis an index may select, which then fails as it is read.)
                 #[cfg(debug_assertions)]
                 if self.reach.is_some() {
-                    let (sizes, strides): (Vec<_>, Vec<_>) = named.iter().chain(positional).map(Axis::parts).unzip();
-                    self.assert_reach(0, &sizes, &strides);
+                    self.assert_loops(0, named.iter().chain(positional).map(Axis::parts));
                 }
             }
 
@@ -108,16 +105,18 @@ macro_rules! elements {
                 }
             }
 
-            /// Panics, in builds with debug assertions, if loops leave what the axes reach.
+            /// Panics, in builds with debug assertions, if loops from `offset` on leave what the axes reach.
             #[inline(always)]
             pub(crate) fn assert_reach(&self, offset: isize, sizes: &[usize], strides: &[isize]) {
-                let _ = (offset, sizes, strides);
+                self.assert_loops(offset, sizes.iter().copied().zip(strides.iter().copied()));
+            }
+
+            /// The same, for loops that are each a size and a stride.
+            #[inline(always)]
+            pub(crate) fn assert_loops(&self, offset: isize, loops: impl Iterator<Item = (usize, isize)>) {
+                let _ = (offset, &loops);
                 #[cfg(debug_assertions)]
-                assert!(
-                    Reach::covers(self.reach, offset, sizes, strides),
-                    "loops of {sizes:?} elements, {strides:?} apart from {offset} on, stay within {:?}",
-                    self.reach
-                );
+                assert!(Reach::covers(self.reach, offset, loops), "loops stay within what the axes reach: {:?}", self.reach);
             }
         }
     )*};

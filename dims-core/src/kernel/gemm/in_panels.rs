@@ -24,13 +24,9 @@ pub fn run<T: Num>(
     let (m, n, k) = (*m, *n, *k);
     assert_eq!(products.batch() * m * n, len, "the products are the result");
     let (a, b) = if *exchanged { (b, a) } else { (a, b) };
-    #[cfg(debug_assertions)]
-    {
-        let all = || [&roles.batch, &roles.m, &roles.n, &roles.k].into_iter().flatten();
-        let sizes: Vec<_> = all().map(|l| l.size).collect();
-        a.assert_reach(0, &sizes, &all().map(|l| l.a).collect::<Vec<_>>());
-        b.assert_reach(0, &sizes, &all().map(|l| l.b).collect::<Vec<_>>());
-    }
+    let all = || [&roles.batch, &roles.m, &roles.n, &roles.k].into_iter().flatten();
+    a.assert_loops(0, all().map(|l| (l.size, l.a)));
+    b.assert_loops(0, all().map(|l| (l.size, l.b)));
     let mut out = reserve::<T>(len)?;
     let (a, b, c) = (a.as_ptr(), b.as_ptr(), out.as_mut_ptr());
     let rows = places(&roles.m, |l| (l.a, l.c));

@@ -20,13 +20,9 @@ pub fn run<T: Num>(
     let mut out = reserve::<T>(len)?;
     let parts = products.parts();
     let Products { loops, results, m, n, k } = products;
-    #[cfg(debug_assertions)]
-    {
-        let all = || loops.iter().chain([&m, &n, &k]);
-        let sizes: Vec<_> = all().map(|l| l.size).collect();
-        a.assert_reach(0, &sizes, &all().map(|l| l.a).collect::<Vec<_>>());
-        b.assert_reach(0, &sizes, &all().map(|l| l.b).collect::<Vec<_>>());
-    }
+    let all = || loops.iter().chain([&m, &n, &k]);
+    a.assert_loops(0, all().map(|l| (l.size, l.a)));
+    b.assert_loops(0, all().map(|l| (l.size, l.b)));
     let first = Product {
         m: m.size,
         k: k.size,

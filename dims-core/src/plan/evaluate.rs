@@ -1,0 +1,164 @@
+//! How an expression runs whose operands have met: its elements, in an order of all its loop axes.
+//!
+//! Reductions, contractions and what works along lines have plans of their own; everything else comes through here.
+
+use super::axes::AxisList;
+use super::explain::{Loops, Step, record};
+use super::nest::{Nest, Parts};
+use super::rows::Rows;
+use super::shape::Shape;
+use crate::error::DimError;
+use crate::expr::Expr;
+use crate::kernel::strided::{AnyStride, UnitStride, Way};
+use crate::kernel::{Kernel, elementwise, threads};
+use crate::rank::{Rank, Rank0};
+use crate::set::Dims;
+use crate::storage::Owned;
+use crate::storage::axes::Axis;
+use alloc::vec::Vec;
+use smallvec::SmallVec;
+
+/// The elements of an expression, contiguous in an order of all its loop axes.
+#[inline]
+pub(crate) fn evaluate_in<S: Dims, R: Rank, E: Expr>(
+    expr: E,
+    shape: &Shape,
+    order: &[usize],
+) -> Result<Vec<E::Elem>, DimError> {
+    let len = shape.volume(order.iter().copied(), size_of::<E::Elem>())?;
+    let expr = match expr.into_contiguous(order) {
+        Ok(data) => return Ok(data),
+        Err(expr) => expr,
+    };
+    let sizes = shape.sizes();
+    let mut rows = Rows::new(sizes.len());
+    expr.rows::<S, R>(shape, &mut rows);
+    let nest = Nest::map(sizes, order, &rows);
+    expr.finish::<S, R>(&nest, order, len).map_err(|error| shape.blame(error, order))
+}
+
+/// How many operands an expression over the dims `S` has, if rustc knows that all of them lie in this order.
+pub(crate) const fn typed_operands<S: Dims, E: Expr>(order: &AxisList) -> Option<usize> {
+    E::LAYOUT.operands_in(order, S::KEYS)
+}
+
+/// The elements of an expression in the order in which, as rustc knows, its operands lie: one loop over neighbours.
+pub(crate) fn evaluate_typed<S: Dims, E: Expr>(
+    expr: E,
+    shape: &Shape,
+    order: &[usize],
+    operands: Option<usize>,
+) -> Result<Vec<E::Elem>, DimError> {
+    let len = shape.volume(order.iter().copied(), size_of::<E::Elem>())?;
+    let expr = match expr.into_contiguous(order) {
+        Ok(data) => return Ok(data),
+        Err(expr) => expr,
+    };
+    let nest = Nest::typed_line(len, operands.expect("rustc knows how the operands lie"));
+    let data = if E::OWNS && E::MEMORY.is_none() {
+        in_place::<S, Rank0, UnitStride, _>(expr, &nest, order, len)
+    } else {
+        collect_typed(&expr, &nest, len)
+    };
+    data.map_err(|error| shape.blame(error, order))
+}
+
+/// The elements of an expression along one loop over neighbours, which rustc knows them to be.
+#[inline(always)]
+pub(crate) fn collect_typed<E: Expr>(expr: &E, nest: &Nest, len: usize) -> Result<Vec<E::Elem>, DimError> {
+    if E::MEMORY.is_some() { expr.collect(nest, len) } else { collect_by::<UnitStride, _>(expr, nest, len) }
+}
+
+/// The axes that all operands have, in the order of the set, and how many elements, where rustc knows that they lie alike; nothing if
+/// their sizes differ.
+#[inline(always)]
+pub(crate) fn typed_line<S: Dims, E: Expr>(expr: &E) -> Option<(&[Axis], usize)> {
+    let (mut like, mut operands) = (None, 0);
+    if !expr.alike::<S, UnitStride>(&mut like, &mut operands) {
+        return None;
+    }
+    let axes = like?;
+    let len = axes.iter().try_fold(1usize, |len, axis| len.checked_mul(axis.size))?;
+    Some((axes, len))
+}
+
+/// The elements of an expression over the dims `S`, as results lie in memory.
+#[inline]
+pub(crate) fn laid_out<S: Dims, R: Rank, E: Expr>(
+    expr: E,
+    shape: &Shape,
+) -> Result<Owned<E::Elem, S, R>, DimError> {
+    let order = AxisList::in_memory_of::<S, R>().as_slice();
+    let data = if const { typed_operands::<S, E>(&AxisList::in_memory(S::KEYS, R::N)).is_some() } {
+        let operands = const { typed_operands::<S, E>(&AxisList::in_memory(S::KEYS, R::N)) };
+        evaluate_typed::<S, _>(expr, shape, order, operands)?
+    } else {
+        evaluate_in::<S, R, _>(expr, shape, order)?
+    };
+    let sizes: SmallVec<[usize; 8]> = order.iter().map(|&axis| shape.size(axis)).collect();
+    Ok(Owned::laid_out(data, &sizes))
+}
+
+/// The same in an order of all axes, dims first.
+pub(crate) fn laid_out_in<S: Dims, R: Rank, E: Expr>(
+    expr: E,
+    shape: &Shape,
+    order: &[usize],
+) -> Result<Owned<E::Elem, S, R>, DimError> {
+    let data = evaluate_in::<S, R, _>(expr, shape, order)?;
+    let sizes: SmallVec<[usize; 8]> = order.iter().map(|&axis| shape.size(axis)).collect();
+    Ok(Owned::in_order(data, order, &sizes))
+}
+
+/// The elements of a loop nest, on as many threads as are worthwhile.
+#[inline(always)]
+pub(crate) fn collect_parts<E: Expr + ?Sized>(
+    expr: &E,
+    nest: &Nest,
+    len: usize,
+) -> Result<Vec<E::Elem>, DimError> {
+    collect_by::<AnyStride, E>(expr, nest, len)
+}
+
+/// As [`collect_parts`], by a kernel for what is known of the strides.
+#[inline(always)]
+pub(crate) fn collect_by<W: Way, E: Expr + ?Sized>(
+    expr: &E,
+    nest: &Nest,
+    len: usize,
+) -> Result<Vec<E::Elem>, DimError> {
+    let threads = if E::Kernel::<'_, W>::PARALLEL { threads::parts(len) } else { 1 };
+    record(|| Step::Elementwise {
+        expression: expr.describe(),
+        loops: Loops::new::<E::Elem>(nest, len, threads),
+    });
+    if threads <= 1 {
+        return elementwise::collect(expr.kernel::<W>(&mut nest.operands()), nest, len);
+    }
+    let parts = nest.split(0, threads);
+    elementwise::collect_parts(parts.iter().map(|nest| (expr.kernel::<W>(&mut nest.operands()), nest)), len)
+}
+
+/// The elements of an expression that owns some: in the place of those, if they lie as the result will, else in new memory.
+#[inline(always)]
+pub(crate) fn in_place<U: Dims, R: Rank, W: Way, E: Expr>(
+    mut expr: E,
+    nest: &Nest,
+    order: &[usize],
+    len: usize,
+) -> Result<Vec<E::Elem>, DimError> {
+    let own = expr.place::<E::Elem, U, R>(order, len);
+    let threads = if E::Kernel::<'_, W>::PARALLEL { threads::parts(len) } else { 1 };
+    record(|| Step::Elementwise {
+        expression: expr.describe(),
+        loops: Loops::new::<E::Elem>(nest, len, threads),
+    });
+    let parts = if threads <= 1 { Parts::new() } else { nest.split(0, threads) };
+    let parts = if threads <= 1 { core::slice::from_ref(nest) } else { &parts[..] };
+    let kernels = parts.iter().map(|nest| (expr.kernel::<W>(&mut nest.operands()), nest));
+    let new = elementwise::replace(kernels, own.as_ref(), len)?;
+    match own {
+        Some(place) => Ok(expr.into_place(&place).expect("the expression owns what is at this place")),
+        None => Ok(new),
+    }
+}
