@@ -4,6 +4,7 @@
 
 use crate::brand::Brand;
 use crate::dim::{DimList, DimRef};
+use crate::role::KeepsRole;
 use crate::set::list::List;
 use crate::set::ordered::{Decides, DividesInto, NamedTwice, SameBrand, Shares};
 use crate::set::{Dims, Judged, NamedOnce, Right, Verdict};
@@ -123,7 +124,7 @@ where
 pub trait UnitDim: DimRef {}
 impl<N> UnitDim for N where N: DimRef<Brand: Brand<Num: MaySame<typenum::U1, Out: HoldsOne<N::Brand>>>> {}
 
-/// A dim of one element that can stand in the place of the dim `A`, as [`TakesPlaceOf`].
+/// A dim of one element that can stand in the place of the dim `A`, as [`TakesPlaceOf`], and means what that does.
 pub trait KeptAs<A, L, D>: DimRef {
     /// The axes afterwards.
     type Axes: Dims;
@@ -132,7 +133,9 @@ pub trait KeptAs<A, L, D>: DimRef {
 }
 impl<N, A, L, D> KeptAs<A, L, D> for N
 where
-    N: TakesPlaceOf<A, L, D> + DimRef<Brand: Brand<Num: MaySame<typenum::U1, Out: HoldsOne<N::Brand>>>>,
+    N: TakesPlaceOf<A, L, D>
+        + KeepsRole<A>
+        + DimRef<Brand: Brand<Num: MaySame<typenum::U1, Out: HoldsOne<N::Brand>>>>,
 {
     type Axes = <N as TakesPlaceOf<A, L, D>>::Axes;
     type Data = <N as TakesPlaceOf<A, L, D>>::Data;

@@ -11,7 +11,6 @@ use crate::kernel::reducers;
 use crate::plan::shape::Shape;
 use crate::rank::Rank0;
 use crate::reduce::{Empty, combined};
-use crate::role::KeepsRole;
 use crate::scalar::{Analytic, Element, Num, Ordered, Real};
 use crate::set::list::List;
 use crate::set::ordered::{DividesInto, SameBrand};
@@ -79,7 +78,7 @@ macro_rules! reductions {
             ///
             /// Where the `try_` form returns an error.
             #[track_caller]
-            pub fn $keep<A: DimRef, N: KeptAs<A, L, D> + KeepsRole<A>>(
+            pub fn $keep<A: DimRef, N: KeptAs<A, L, D>>(
                 &self,
                 axis: A,
                 one: N,
@@ -91,7 +90,7 @@ macro_rules! reductions {
             }
 
             #[doc = concat!("As [`", stringify!($keep), "`](Stream::", stringify!($keep), "), but what sizes decide is an error.")]
-            pub fn $try_keep<A: DimRef, N: KeptAs<A, L, D> + KeepsRole<A>>(
+            pub fn $try_keep<A: DimRef, N: KeptAs<A, L, D>>(
                 &self,
                 axis: A,
                 one: N,

@@ -350,8 +350,7 @@ impl DataPlace for BeforeOthers {
 /// The verdict that the stride of the data dimension `D` stays when `P` are merged.
 #[diagnostic::on_unimplemented(
     message = "merging `{P}` would change the stride of the data dimension `{D}` of `{L}`",
-    label = "the data dimension can only be the last of the dims that are merged",
-    note = "its stride is the product of the sizes behind it: `[a b! c] -> [a (b * c)!]` has c before, but 1 after"
+    label = "the data dimension can only be the last of the dims that are merged: `[a b! c] -> [a (b * c)!]` has the stride c before, 1 after"
 )]
 pub trait StrideStays<P, L, D> {}
 #[diagnostic::do_not_recommend]
