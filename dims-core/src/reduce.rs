@@ -191,7 +191,8 @@ where
     X: Dims,
 {
     let tensor = tensor.into_named();
-    if let Some(roles) = const { Split::<A::Dims, A::Rank, D>::roles::<A::Expr>() } {
+    // (A reference, since so large a constant would be copied in each call.)
+    if let Some(roles) = const { &Split::<A::Dims, A::Rank, D>::roles::<A::Expr>() } {
         let (a, b) = tensor.expr.pair();
         if let Some(result) = roles.run(a, b) {
             let (data, sizes) = result?;

@@ -17,7 +17,7 @@ fn products<T: Sample + Num>(case: &Case) {
     assert_same!(product(), [C B A], expected);
     assert_same!(product().eval(), [B C A], expected);
     assert_same!(product().cumsum(B), [A B C], expected.along("B", |line| sums_so_far(&line)));
-    assert_same!(product().sum(C), [A B], contract(&[expected.clone()], &["C"]));
+    assert_same!(product().sum(C), [A B], contract(std::slice::from_ref(&expected), &["C"]));
     // In the place of the product, and next to an operand that lies otherwise.
     let added = expected.zip(&refs[2], |x, y| x.add(y));
     assert_same!(product() + bound!(z[A B C]), [C A B], added);

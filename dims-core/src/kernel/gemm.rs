@@ -195,6 +195,7 @@ pub fn multiply_batch<T: Num>(
 const SMALL: usize = 16 * 16 * 16;
 
 /// How the matrices of a product lie, as far as the types of the operands say.
+#[cfg_attr(not(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2"))), allow(dead_code))]
 #[derive(Clone, Copy, Debug)]
 pub struct Lies {
     /// Whether neighbours in the result are those of a column, so that the product is to be worked on with rows and columns exchanged.

@@ -95,26 +95,44 @@ pub enum Role {
 
 impl Roles {
     /// The roles in a product of operands whose axes these are: the rows of the left one, the columns of the right one, the sum and
-    /// the batch of both, and the axes of the result in order.
+    /// the batch of both, and the axes of the result in order, in which those of a role are side by side.
     pub const fn new(
-        m: usize,
-        n: usize,
+        m: &[usize],
+        n: &[usize],
         k: (usize, usize),
-        batch: Option<(usize, usize)>,
-        result: [Role; 3],
+        batch: &[(usize, usize)],
+        result: &[Role],
     ) -> Self {
-        let mut all = [(Role::None, 0); MOST];
+        let mut roles = Roles {
+            m: Group::EMPTY,
+            n: Group::EMPTY,
+            k,
+            batch: (Group::EMPTY, Group::EMPTY),
+            result: [(Role::None, 0); MOST],
+            unit: [None; 2],
+        };
         let mut at = 0;
         while at < result.len() {
-            all[at].0 = result[at];
+            let own = match result[at] {
+                Role::Batch => {
+                    let (x, y) = batch[roles.batch.0.count];
+                    roles.batch = (roles.batch.0.with(x), roles.batch.1.with(y));
+                    roles.batch.0.count
+                }
+                Role::Row => {
+                    roles.m = roles.m.with(m[roles.m.count]);
+                    roles.m.count
+                }
+                Role::Column => {
+                    roles.n = roles.n.with(n[roles.n.count]);
+                    roles.n.count
+                }
+                Role::None => panic!("each axis of the result has a role"),
+            };
+            roles.result[at] = (result[at], own - 1);
             at += 1;
         }
-        let batch = match batch {
-            Some((x, y)) => (Group::EMPTY.with(x), Group::EMPTY.with(y)),
-            None => (Group::EMPTY, Group::EMPTY),
-        };
-        let (m, n) = (Group::EMPTY.with(m), Group::EMPTY.with(n));
-        Roles { m, n, k, batch, result: all, unit: [None; 2] }
+        roles
     }
 
     /// The roles in the product of the operands `a` and `b`, summed over the dims `reduced`, whose result has the dims

@@ -201,7 +201,7 @@ impl<T, S: Dims, R: Rank> Owned<T, S, R> {
 
 /// The place of elements that a tensor owned and no longer needs: all that it has.
 ///
-/// The tensor still has the memory, and gives it up to whoever shows it this: see [`Owned::into_freed`].
+/// The tensor still has the memory, and gives it up to whoever shows it this: see `Expr::into_place`.
 pub struct Freed<T> {
     start: *mut T,
     len: usize,

@@ -24,7 +24,7 @@ pub type Axes = SmallVec<[Axis; INLINE]>;
 pub unsafe trait Source {
     /// The type of the elements.
     type Elem;
-    /// [`Rank0`] to [`Rank6`], or [`RankDyn`].
+    /// [`Rank0`] to [`Rank6`], or [`RankDyn`](crate::bind::source::RankDyn).
     type Rank;
     /// The sizes of the axes that rustc knows, as nested pairs; `()` where it knows none of the rest.
     type Sizes;

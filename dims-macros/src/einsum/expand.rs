@@ -31,14 +31,12 @@ pub fn expand(call: &Call, valid: &Valid, what: What) -> TokenStream {
 
 fn written(roles: &Roles) -> TokenStream {
     let Roles { m, n, k: (k_a, k_b), batch, result } = roles;
-    let [m, n, k_a, k_b] = [m, n, k_a, k_b].map(|at| Literal::usize_unsuffixed(*at));
-    let batch = batch.map_or_else(
-        || quote!(None),
-        |batch| {
-            let [a, b] = [batch.0, batch.1].map(Literal::usize_unsuffixed);
-            quote!(Some((#a, #b)))
-        },
-    );
-    let result = (0..3).map(|at| format_ident!("{}", result.get(at).copied().unwrap_or("Nothing")));
-    quote!(Some(Roles::new(#m, #n, (#k_a, #k_b), #batch, [#(#result),*])))
+    let number = |at: &usize| Literal::usize_unsuffixed(*at);
+    let (m, n, k_a, k_b) = (m.iter().map(number), n.iter().map(number), number(k_a), number(k_b));
+    let batch = batch.iter().map(|(a, b)| {
+        let (a, b) = (number(a), number(b));
+        quote!((#a, #b))
+    });
+    let result = result.iter().map(|role| format_ident!("{role}"));
+    quote!(Some(Roles::new(&[#(#m),*], &[#(#n),*], (#k_a, #k_b), &[#(#batch),*], &[#(#result),*])))
 }

@@ -136,38 +136,53 @@ impl Valid {
         Some(axes)
     }
 
-    /// Whether each axis of the pattern has one place among the rows, columns, sum and batch of a matrix product; then that.
+    /// Whether each axis of the pattern has a place among the rows, columns, sum and batch of a matrix product, one is summed, and those of a
+    /// role are side by side in the result; then that.
     pub fn roles(&self) -> Option<Roles> {
         let [a, b] = &self.inputs[..] else { return None };
         let (a, b, out) = (Self::plain(a)?, Self::plain(b)?, Self::plain(&self.output)?);
-        let (mut m, mut n, mut k, mut batch) = (None, None, None, None);
-        for axis in 0..self.table.entries.len() {
-            let at = |list: &[usize]| list.iter().position(|own| *own == axis);
-            let role = match (at(&a), at(&b), at(&out)) {
-                (Some(x), Some(y), None) => k.replace((x, y)).is_some(),
-                (Some(x), Some(y), Some(_)) => batch.replace((x, y)).is_some(),
-                (Some(x), None, Some(_)) => m.replace(x).is_some(),
-                (None, Some(y), Some(_)) => n.replace(y).is_some(),
-                _ => return None,
+        let at = |list: &[usize], axis: usize| list.iter().position(|own| *own == axis);
+        let mut sums = (0..self.table.entries.len()).filter(|axis| !out.contains(axis));
+        let sum = sums.next()?;
+        if sums.next().is_some() {
+            return None;
+        }
+        let k = (at(&a, sum)?, at(&b, sum)?);
+        let mut roles = Roles { m: Vec::new(), n: Vec::new(), k, batch: Vec::new(), result: Vec::new() };
+        for &axis in &out {
+            let (role, is_first) = match (at(&a, axis), at(&b, axis)) {
+                (Some(x), Some(y)) => {
+                    roles.batch.push((x, y));
+                    ("Batch", roles.batch.len() == 1)
+                }
+                (Some(x), None) => {
+                    roles.m.push(x);
+                    ("Row", roles.m.len() == 1)
+                }
+                (None, Some(y)) => {
+                    roles.n.push(y);
+                    ("Column", roles.n.len() == 1)
+                }
+                (None, None) => return None,
             };
-            if role {
+            if !is_first && roles.result.last() != Some(&role) {
                 return None;
             }
+            roles.result.push(role);
         }
-        let role = |axis: &usize| match (a.contains(axis), b.contains(axis)) {
-            (true, true) => "Batch",
-            (true, false) => "Row",
-            _ => "Column",
-        };
-        Some(Roles { m: m?, n: n?, k: k?, batch, result: out.iter().map(role).collect() })
+        let whole = !roles.m.is_empty() && !roles.n.is_empty() && out.len() <= MOST_OF_RESULT;
+        whole.then_some(roles)
     }
 }
 
-/// Which axis of each operand is what in a matrix product.
+/// The most axes of a result whose product is planned by its roles.
+const MOST_OF_RESULT: usize = 6;
+
+/// Which axes of each operand are what in a matrix product.
 pub struct Roles {
-    pub m: usize,
-    pub n: usize,
+    pub m: Vec<usize>,
+    pub n: Vec<usize>,
     pub k: (usize, usize),
-    pub batch: Option<(usize, usize)>,
+    pub batch: Vec<(usize, usize)>,
     pub result: Vec<&'static str>,
 }
