@@ -52,6 +52,13 @@ def arguments():
 
 ARGS = arguments()
 
+# numpy asks for huge pages for its arrays, and PyTorch reads those. So that nobody is measured on smaller ones, the C library asks for them
+# here and in the Rust program.
+HUGE_PAGES = "glibc.malloc.hugetlb=1"
+if HUGE_PAGES not in os.environ.get("GLIBC_TUNABLES", ""):
+    os.environ["GLIBC_TUNABLES"] = HUGE_PAGES
+    os.execv(sys.executable, [sys.executable, *sys.argv])
+
 # Libraries read these when they are loaded.
 for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NPROC"):
     os.environ[variable] = str(ARGS.threads)
