@@ -230,7 +230,7 @@ fn which_matrix_of_a_product_is_turned_is_known_to_rustc() {
         Array3::from_shape_fn((2, 4, 5), |(n, k, j)| (n * k + j) as f64),
     );
     let (x, y) = ((&a).into_laid((n, i, k)), (&b).into_laid((n, k, j)));
-    let (product, plan) = explain(|| (&x * &y).sum(k));
+    let (product, plan) = explain(|| (x * y).sum(k));
     assert_eq!(product.order((n, i, j)), (a.at((n, i, k)) * b.at((n, k, j))).sum(k).order((n, i, j)));
     assert!(matches!(plan.steps[..], [Step::Product { batch: 2, typed: true, .. }]), "{plan}");
 }

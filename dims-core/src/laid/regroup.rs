@@ -23,7 +23,7 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
     ///
     /// If `whole` has another size, or the product of the sizes cannot be counted.
     #[track_caller]
-    pub fn merge<P: Neighbours<L>, W: UnionOf<P, L>>(self, parts: P, whole: W) -> Laid<T, W::Merged, M> {
+    pub fn merge<P: Neighbours<L>, W: UnionOf<P, L>>(self, parts: P, whole: W) -> Laid<T, W::Axes, M> {
         unwrap(self.try_merge(parts, whole))
     }
 
@@ -32,7 +32,7 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
         self,
         parts: P,
         whole: W,
-    ) -> Result<Laid<T, W::Merged, M>, DimError> {
+    ) -> Result<Laid<T, W::Axes, M>, DimError> {
         self.0.shape()?.all_said(&parts)?;
         let mut sizes = self.sizes();
         let parts = P::KEYS.as_slice();
@@ -124,7 +124,7 @@ impl<P, L> SideBySide<P, L> for Right {}
 /// A dim that can be made of the neighbours `P` in the layout `L`: no other axis has its name.
 pub trait UnionOf<P, L>: DimRef {
     /// The order `L` with this dim in their place.
-    type Merged: SetOf + Dims;
+    type Axes: SetOf + Dims;
 }
 impl<W, P, L> UnionOf<P, L> for W
 where
@@ -134,7 +134,7 @@ where
     <ListOf<L> as Minus<P::Brands>>::Out: Shares<(W::Brand, ())>,
     Verdict<TakenBeside<L, P, (W::Brand, ())>>: NoAxisYet<TakenBeside<L, P, (W::Brand, ())>, L>,
 {
-    type Merged = <<ListOf<L> as MergesIn<P::Brands, W::Brand>>::Out as List>::Tuple;
+    type Axes = <<ListOf<L> as MergesIn<P::Brands, W::Brand>>::Out as List>::Tuple;
 }
 
 /// The first brand of `B` that an axis of `L` other than those of `P` is, or [`Nothing`](crate::set::Nothing).

@@ -9,8 +9,8 @@ dims! {
     pub struct Width;
 }
 
-fn pixels(image: Laid<f32, (Height, Width)>) {
-    let _ = image.merge((Height, Width), ());
+fn pixels(image: Laid<f32, (Height, Width)>, nothing: ()) {
+    let _ = image.merge((Height, Width), nothing);
 }
 
 fn main() {}

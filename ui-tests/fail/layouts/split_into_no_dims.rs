@@ -9,8 +9,8 @@ dims! {
     pub struct Width;
 }
 
-fn lines(image: Laid<f32, (Pixel, Width)>) {
-    let _ = image.split(Pixel, ());
+fn lines(image: Laid<f32, (Pixel, Width)>, nothing: ()) {
+    let _ = image.split(Pixel, nothing);
 }
 
 fn main() {}

@@ -1,4 +1,4 @@
-//~ words: `Three` has the size `Static<3>` | one element
+//~ words: `Three` has a static size other than 1
 //! Only an axis of one element can be broadcast.
 
 use typed_dims::prelude::*;

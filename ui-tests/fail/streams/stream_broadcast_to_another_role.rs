@@ -1,4 +1,4 @@
-//~ words: the role `DataChannel` | `Step`
+//~ words: has the role | DataChannel | `Step`
 //! A dim of one element keeps what it means when it is broadcast.
 
 use typed_dims::prelude::*;

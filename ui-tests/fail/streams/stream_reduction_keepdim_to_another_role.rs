@@ -1,4 +1,4 @@
-//~ words: the role `DataTime` | `One`
+//~ words: has the role | DataTime | `One`
 //! What is left of a dim that is reduced means what the dim did.
 
 use typed_dims::prelude::*;

@@ -1,4 +1,4 @@
-//~ words: `Two` has the size `Static<2>` | one element
+//~ words: `Two` has a static size other than 1
 //! What is kept has one element.
 
 use typed_dims::prelude::*;

@@ -8,8 +8,8 @@ dims! {
     pub struct B;
 }
 
-fn flat(x: &Stream<f32, (A, B), B>) {
-    let _ = x.merge((A, B), ());
+fn flat(x: &Stream<f32, (A, B), B>, nothing: ()) {
+    let _ = x.merge((A, B), nothing);
 }
 
 fn main() {}

@@ -1,4 +1,4 @@
-//~ words: `Three` has the size `Static<3>` | one element
+//~ words: `Three` has a static size other than 1
 //! A new axis has one element.
 
 use typed_dims::prelude::*;
