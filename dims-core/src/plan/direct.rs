@@ -44,10 +44,12 @@ impl Group {
     /// One axis for all of them, if each starts where the one behind it ends.
     #[inline(always)]
     fn merged(&self, axes: &[Axis]) -> Option<Axis> {
-        self.axes[..self.count]
-            .iter()
-            .rev()
-            .try_fold(Axis::new(1, 0), |inner, &axis| merged(axes[axis], inner))
+        // (Loops, here and below: closures of iterators were not always inlined.)
+        let mut all = Axis::new(1, 0);
+        for at in (0..self.count).rev() {
+            all = merged(axes[self.axes[at]], all)?;
+        }
+        Some(all)
     }
 }
 
@@ -234,6 +236,19 @@ impl Roles {
         group.merged(axes)
     }
 
+    /// How far it is in the result, with these sizes, from one element to the next along a role, whose axes are side by side.
+    #[inline(always)]
+    fn step(&self, sizes: &[usize; MOST], role: Role) -> isize {
+        let mut step = 1;
+        for at in (0..MOST).rev() {
+            if self.result[at].0 == role {
+                return step as isize;
+            }
+            step *= sizes[at];
+        }
+        0
+    }
+
     /// Runs the product. Returns the elements of the result and the sizes of its axes, or nothing if the operands call for
     /// the general path: their sizes conflict, are zero or great, or their elements are half precisions.
     #[inline(always)]
@@ -295,11 +310,7 @@ impl Roles {
             Ok(out) => out,
             Err(error) => return Some(Err(error)),
         };
-        // Rows are side by side in the result, and columns are: one step takes from each to the next.
-        let step = |role| {
-            let last = self.result.iter().rposition(|&(own, _)| own == role);
-            last.map_or(0, |last| sizes[last + 1..].iter().product::<usize>() as isize)
-        };
+        let step = [self.step(&sizes, Role::Batch), self.step(&sizes, rows), self.step(&sizes, Role::Column)];
         record(|| Step::Product {
             batch: a_batch.size,
             m: row.size,
@@ -307,7 +318,7 @@ impl Roles {
             n: column.size,
             a: (row.stride, a_sum.stride),
             b: (b_sum.stride, column.stride),
-            c: (step(rows), step(Role::Column)),
+            c: (step[1], step[2]),
             summed: 1,
             bytes: len * size_of::<T>(),
             threads: 1,
@@ -320,7 +331,7 @@ impl Roles {
             n: column.size,
             a: [a_batch.stride, row.stride, a_sum.stride],
             b: [b_batch.stride, b_sum.stride, column.stride],
-            c: [step(Role::Batch), step(rows), step(Role::Column)],
+            c: step,
         };
         multiply_batch(batch, self.lies(), a_elements, b_elements, &mut out, len);
         Some(Ok((out, sizes)))

@@ -35,7 +35,7 @@ impl<T, S: Dims, R: Rank> Owned<T, S, R> {
     /// # Panics
     ///
     /// If `sizes` is not the shape of `data`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn laid_out(data: Vec<T>, sizes: &[usize]) -> Self {
         Self::in_order(data, AxisList::in_memory_of::<S, R>().as_slice(), sizes)
     }
@@ -57,7 +57,7 @@ impl<T, S: Dims, R: Rank> Owned<T, S, R> {
     /// # Panics
     ///
     /// If `order` does not name each axis once, or `sizes` is not the shape of `data`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn in_order(data: Vec<T>, order: &[usize], sizes: &[usize]) -> Self {
         assert_eq!(order.len(), sizes.len(), "one size for each axis");
         assert_eq!(order.len(), S::Axes::LEN + R::N, "one size for each axis");
