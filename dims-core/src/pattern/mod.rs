@@ -48,7 +48,6 @@ pub fn fail<T>(error: &DimError) -> T {
 pub mod plan {
     pub use super::data::Slot::{Axis, Group, Rest, Sum};
     pub use super::data::{Loops, Pattern, Piece, Term};
-    pub use crate::plan::direct::Role::{Batch, Column, Row};
     pub use crate::plan::direct::Roles;
     pub use ::core::option::Option::{None, Some};
 }

@@ -84,7 +84,7 @@ pub struct Roles {
 
 /// An axis of the result.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Role {
+enum Role {
     /// There is no such axis.
     None,
     /// Both operands have it.
@@ -95,48 +95,84 @@ pub enum Role {
     Column,
 }
 
-impl Roles {
-    /// The roles in a product of operands whose axes these are: the rows of the left one, the columns of the right one, the sum and
-    /// the batch of both, and the axes of the result in order, in which those of a role are side by side.
-    pub const fn new(
-        m: &[usize],
-        n: &[usize],
-        k: (usize, usize),
-        batch: &[(usize, usize)],
-        result: &[Role],
-    ) -> Self {
-        let mut roles = Roles {
-            m: Group::EMPTY,
-            n: Group::EMPTY,
-            k,
-            batch: (Group::EMPTY, Group::EMPTY),
-            result: [(Role::None, 0); MOST],
-            unit: [None; 2],
-        };
-        let mut at = 0;
-        while at < result.len() {
-            let own = match result[at] {
-                Role::Batch => {
-                    let (x, y) = batch[roles.batch.0.count];
-                    roles.batch = (roles.batch.0.with(x), roles.batch.1.with(y));
-                    roles.batch.0.count
+/// Roles that are being found, axis by axis of the result.
+struct Finding {
+    m: Group,
+    n: Group,
+    k: Option<(usize, usize)>,
+    batch: (Group, Group),
+    result: [(Role, usize); MOST],
+    count: usize,
+}
+
+impl Finding {
+    const NONE: Finding = Finding {
+        m: Group::EMPTY,
+        n: Group::EMPTY,
+        k: None,
+        batch: (Group::EMPTY, Group::EMPTY),
+        result: [(Role::None, 0); MOST],
+        count: 0,
+    };
+
+    /// Notes the next axis: which it is of the left operand and of the right one, and whether it is summed. Returns whether it can have a role.
+    const fn note(&mut self, left: Option<usize>, right: Option<usize>, is_summed: bool) -> bool {
+        if is_summed {
+            return match (left, right, self.k) {
+                (Some(x), Some(y), None) => {
+                    self.k = Some((x, y));
+                    true
                 }
-                Role::Row => {
-                    roles.m = roles.m.with(m[roles.m.count]);
-                    roles.m.count
-                }
-                Role::Column => {
-                    roles.n = roles.n.with(n[roles.n.count]);
-                    roles.n.count
-                }
-                Role::None => panic!("each axis of the result has a role"),
+                _ => false,
             };
-            roles.result[at] = (result[at], own - 1);
-            at += 1;
         }
-        roles
+        if self.count == MOST {
+            return false;
+        }
+        let before = if self.count == 0 { Role::None } else { self.result[self.count - 1].0 };
+        self.result[self.count] = match (left, right) {
+            (Some(x), Some(y)) if self.batch.0.count == 0 || matches!(before, Role::Batch) => {
+                self.batch = (self.batch.0.with(x), self.batch.1.with(y));
+                (Role::Batch, self.batch.0.count - 1)
+            }
+            (Some(x), None) if self.m.count == 0 || matches!(before, Role::Row) => {
+                self.m = self.m.with(x);
+                (Role::Row, self.m.count - 1)
+            }
+            (None, Some(y)) if self.n.count == 0 || matches!(before, Role::Column) => {
+                self.n = self.n.with(y);
+                (Role::Column, self.n.count - 1)
+            }
+            _ => return false,
+        };
+        self.count += 1;
+        true
     }
 
+    const fn roles(self) -> Option<Roles> {
+        let Finding { m, n, k, batch, result, .. } = self;
+        match k {
+            Some(k) if n.count > 0 && m.count + batch.0.count > 0 => {
+                Some(Roles { m, n, k, batch, result, unit: [None; 2] })
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Where a number is in a list.
+const fn position(list: &[usize], number: usize) -> Option<usize> {
+    let mut at = 0;
+    while at < list.len() {
+        if list[at] == number {
+            return Some(at);
+        }
+        at += 1;
+    }
+    None
+}
+
+impl Roles {
     /// The roles in the product of the operands `a` and `b`, summed over the dims `reduced`, whose result has the dims
     /// `all` without those; nothing if the sum has not one axis, there are no columns, neither rows nor a batch, which may turn out to be rows,
     /// or the axes of a role are not side by side in the result.
@@ -149,51 +185,47 @@ impl Roles {
         reduced: &Keys,
         order: &AxisList,
     ) -> Option<Roles> {
-        let (mut m, mut n, mut k) = (Group::EMPTY, Group::EMPTY, None);
-        let mut batch = (Group::EMPTY, Group::EMPTY);
-        let mut result = [(Role::None, 0); MOST];
-        let mut count = 0;
+        let mut found = Finding::NONE;
         let mut i = 0;
         while i < all.as_slice().len() {
             let key = &all.as_slice()[order.as_slice()[i]];
-            let goes = reduced.position(key).is_some();
-            if !goes && count == MOST {
+            if !found.note(a.position(key), b.position(key), reduced.position(key).is_some()) {
                 return None;
-            }
-            let before = if count == 0 { Role::None } else { result[count - 1].0 };
-            let role = match (a.position(key), b.position(key), goes) {
-                (Some(x), Some(y), true) if k.is_none() => {
-                    k = Some((x, y));
-                    (Role::None, 0)
-                }
-                (Some(x), Some(y), false) if batch.0.count == 0 || matches!(before, Role::Batch) => {
-                    batch = (batch.0.with(x), batch.1.with(y));
-                    (Role::Batch, batch.0.count - 1)
-                }
-                (Some(x), None, false) if m.count == 0 || matches!(before, Role::Row) => {
-                    m = m.with(x);
-                    (Role::Row, m.count - 1)
-                }
-                (None, Some(y), false) if n.count == 0 || matches!(before, Role::Column) => {
-                    n = n.with(y);
-                    (Role::Column, n.count - 1)
-                }
-                _ => return None,
-            };
-            if !matches!(role.0, Role::None) {
-                result[count] = role;
-                count += 1;
             }
             i += 1;
         }
-        let plain = m.count == 1 && n.count == 1 && batch.0.count <= 1;
-        let unit = if plain { [a_lies.innermost(a), b_lies.innermost(b)] } else { [None; 2] };
-        match k {
-            Some(k) if n.count > 0 && m.count + batch.0.count > 0 => {
-                Some(Roles { m, n, k, batch, result, unit })
-            }
-            _ => None,
+        let Some(mut roles) = found.roles() else { return None };
+        if roles.m.count == 1 && roles.n.count == 1 && roles.batch.0.count <= 1 {
+            roles.unit = [a_lies.innermost(a), b_lies.innermost(b)];
         }
+        Some(roles)
+    }
+
+    /// The same for operands whose axes have numbers, none of them twice, and a result of some of these.
+    pub const fn of_axes(a: &[usize], b: &[usize], result: &[usize]) -> Option<Roles> {
+        let mut found = Finding::NONE;
+        let mut i = 0;
+        while i < result.len() {
+            if !found.note(position(a, result[i]), position(b, result[i]), false) {
+                return None;
+            }
+            i += 1;
+        }
+        i = 0;
+        while i < a.len() {
+            if position(result, a[i]).is_none() && !found.note(Some(i), position(b, a[i]), true) {
+                return None;
+            }
+            i += 1;
+        }
+        i = 0;
+        while i < b.len() {
+            if position(result, b[i]).is_none() && position(a, b[i]).is_none() {
+                return None;
+            }
+            i += 1;
+        }
+        found.roles()
     }
 
     /// Whether batch and rows are side by side in the result, in this order, or there are no rows.

@@ -1,10 +1,10 @@
 //! What an einsum becomes.
 
-use super::valid::{Roles, Valid};
+use super::valid::Valid;
 use super::{Call, What};
 use crate::pattern::plan::{Plan, argument, finish, given, home, nested, out_rank};
 use proc_macro2::{Literal, TokenStream};
-use quote::{format_ident, quote};
+use quote::quote;
 
 /// One call, with the pattern as a constant.
 pub fn expand(call: &Call, valid: &Valid, what: What) -> TokenStream {
@@ -15,7 +15,7 @@ pub fn expand(call: &Call, valid: &Valid, what: What) -> TokenStream {
         inputs: valid.inputs.iter().map(|input| &input.slots[..]).collect(),
         output: &valid.output.slots,
         pieces: Vec::new(),
-        roles: valid.roles().map_or_else(|| quote!(None), |roles| written(&roles)),
+        roles: roles(valid),
     };
     let arguments: Vec<_> =
         call.operands.iter().zip(&valid.inputs).map(|(operand, array)| argument(operand, array)).collect();
@@ -29,14 +29,13 @@ pub fn expand(call: &Call, valid: &Valid, what: What) -> TokenStream {
     }
 }
 
-fn written(roles: &Roles) -> TokenStream {
-    let Roles { m, n, k: (k_a, k_b), batch, result } = roles;
-    let number = |at: &usize| Literal::usize_unsuffixed(*at);
-    let (m, n, k_a, k_b) = (m.iter().map(number), n.iter().map(number), number(k_a), number(k_b));
-    let batch = batch.iter().map(|(a, b)| {
-        let (a, b) = (number(a), number(b));
-        quote!((#a, #b))
-    });
-    let result = result.iter().map(|role| format_ident!("{role}"));
-    quote!(Some(Roles::new(&[#(#m),*], &[#(#n),*], (#k_a, #k_b), &[#(#batch),*], &[#(#result),*])))
+/// What rustc finds out as it evaluates the constant: which axes of a product of two operands are rows, columns, sum and batch.
+fn roles(valid: &Valid) -> TokenStream {
+    let Some([a, b, result]) = valid.plain_pair() else { return quote!(None) };
+    let list = |axes: Vec<usize>| {
+        let axes = axes.into_iter().map(Literal::usize_unsuffixed);
+        quote!(&[#(#axes),*])
+    };
+    let (a, b, result) = (list(a), list(b), list(result));
+    quote!(Roles::of_axes(#a, #b, #result))
 }

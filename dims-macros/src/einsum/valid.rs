@@ -136,53 +136,9 @@ impl Valid {
         Some(axes)
     }
 
-    /// Whether each axis of the pattern has a place among the rows, columns, sum and batch of a matrix product, one is summed, and those of a
-    /// role are side by side in the result; then that.
-    pub fn roles(&self) -> Option<Roles> {
+    /// The axes of two operands and of the result, if all of these are [plain](Valid::plain).
+    pub fn plain_pair(&self) -> Option<[Vec<usize>; 3]> {
         let [a, b] = &self.inputs[..] else { return None };
-        let (a, b, out) = (Self::plain(a)?, Self::plain(b)?, Self::plain(&self.output)?);
-        let at = |list: &[usize], axis: usize| list.iter().position(|own| *own == axis);
-        let mut sums = (0..self.table.entries.len()).filter(|axis| !out.contains(axis));
-        let sum = sums.next()?;
-        if sums.next().is_some() {
-            return None;
-        }
-        let k = (at(&a, sum)?, at(&b, sum)?);
-        let mut roles = Roles { m: Vec::new(), n: Vec::new(), k, batch: Vec::new(), result: Vec::new() };
-        for &axis in &out {
-            let (role, is_first) = match (at(&a, axis), at(&b, axis)) {
-                (Some(x), Some(y)) => {
-                    roles.batch.push((x, y));
-                    ("Batch", roles.batch.len() == 1)
-                }
-                (Some(x), None) => {
-                    roles.m.push(x);
-                    ("Row", roles.m.len() == 1)
-                }
-                (None, Some(y)) => {
-                    roles.n.push(y);
-                    ("Column", roles.n.len() == 1)
-                }
-                (None, None) => return None,
-            };
-            if !is_first && roles.result.last() != Some(&role) {
-                return None;
-            }
-            roles.result.push(role);
-        }
-        let whole = !roles.m.is_empty() && !roles.n.is_empty() && out.len() <= MOST_OF_RESULT;
-        whole.then_some(roles)
+        Some([Self::plain(a)?, Self::plain(b)?, Self::plain(&self.output)?])
     }
-}
-
-/// The most axes of a result whose product is planned by its roles.
-const MOST_OF_RESULT: usize = 6;
-
-/// Which axes of each operand are what in a matrix product.
-pub struct Roles {
-    pub m: Vec<usize>,
-    pub n: Vec<usize>,
-    pub k: (usize, usize),
-    pub batch: Vec<(usize, usize)>,
-    pub result: Vec<&'static str>,
 }
