@@ -62,6 +62,26 @@ fn products_of_matrices_with_vectors_are_those_of_loops() {
     }
 }
 
+/// A few lines side by side, and back: images whose colours are planes, and pixels that are shuffled.
+#[test]
+fn a_few_lines_are_woven_and_taken_apart() {
+    let byte = |x: f32| (100.0 * x) as i8 as u8;
+    for lines in 1..6 {
+        for len in [1, 2, 5, 64, 131] {
+            let a = matrix(2 * lines, len + 3);
+            for lines in [a.slice(ndarray::s![..lines, 1..-2]), a.slice(ndarray::s![..;2, ..len;-1])] {
+                dims!(i, j);
+                let woven: Array2<f32> = lines.at((i, j)).order((j, i));
+                assert_eq!(woven, lines.t());
+                assert_eq!(woven.at((j, i)).order((i, j)), lines);
+                let (bytes, shuffled) = (lines.mapv(byte), lines.t().mapv(byte));
+                assert_eq!(bytes.at((i, j)).order((j, i)), shuffled);
+                assert_eq!(shuffled.at((j, i)).order((i, j)), bytes);
+            }
+        }
+    }
+}
+
 /// Vectors start where lines of memory do, wherever a row starts; what is added to what is the same.
 #[test]
 fn sums_do_not_depend_on_where_rows_lie() {

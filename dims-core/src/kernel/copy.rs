@@ -140,6 +140,9 @@ impl<T: Copy> Task for Copying<'_, T> {
                     _ if block.is_interleaved(2) => block.by_planes::<2>(),
                     _ if block.is_interleaved(3) => block.by_planes::<3>(),
                     _ if block.is_interleaved(4) => block.by_planes::<4>(),
+                    _ if block.is_woven(2) => block.by_weaving::<2>(),
+                    _ if block.is_woven(3) => block.by_weaving::<3>(),
+                    _ if block.is_woven(4) => block.by_weaving::<4>(),
                     _ if near.is_none() || block.source_row != 1 => block.by_elements(),
                     1 | 2 => block.by_squares::<32>(),
                     4 => block.by_squares::<16>(),
@@ -183,6 +186,26 @@ impl<T: Copy> Block<T> {
                 for (line, element) in lines.into_iter().zip(elements) {
                     line.add(at).write(element);
                 }
+            }
+        }
+    }
+
+    /// Whether the result has the elements of so many lines side by side, as an image of more pixels has those of several images.
+    #[inline(always)]
+    fn is_woven(&self, lines: usize) -> bool {
+        (self.columns, self.target_row, self.source_row) == (lines, lines as isize, 1)
+    }
+
+    /// Lines whose elements come to lie side by side in the result, `N` at each place.
+    #[inline(always)]
+    unsafe fn by_weaving<const N: usize>(&self) {
+        let lines: [*const T; N] =
+            core::array::from_fn(|line| self.source.wrapping_offset(line as isize * self.source_column));
+        for at in 0..self.rows {
+            // SAFETY: each of the `N` lines has this element in the source, and their places lie side by side in the result.
+            unsafe {
+                let elements = lines.map(|line| line.add(at).read());
+                self.target.cast::<[T; N]>().add(at).write(elements);
             }
         }
     }

@@ -80,6 +80,8 @@ pub struct Roles {
     /// The axis of each operand along which elements are neighbours, where the operand's type says so; and where each role has one axis at
     /// most, or a stride could be that of another axis.
     unit: [Option<usize>; 2],
+    /// How the matrices lie, if the types of the operands say so.
+    lies: Option<Lies>,
 }
 
 /// An axis of the result.
@@ -153,7 +155,7 @@ impl Finding {
         let Finding { m, n, k, batch, result, .. } = self;
         match k {
             Some(k) if n.count > 0 && m.count + batch.0.count > 0 => {
-                Some(Roles { m, n, k, batch, result, unit: [None; 2] })
+                Some(Roles { m, n, k, batch, result, unit: [None; 2], lies: None })
             }
             _ => None,
         }
@@ -197,6 +199,7 @@ impl Roles {
         let Some(mut roles) = found.roles() else { return None };
         if roles.m.count == 1 && roles.n.count == 1 && roles.batch.0.count <= 1 {
             roles.unit = [a_lies.innermost(a), b_lies.innermost(b)];
+            roles.lies = roles.as_typed();
         }
         Some(roles)
     }
@@ -236,7 +239,7 @@ impl Roles {
     }
 
     /// How the matrices lie, if the types of the operands say so. The result lies in the order of its axes.
-    const fn lies(&self) -> Option<Lies> {
+    const fn as_typed(&self) -> Option<Lies> {
         let mut last = Role::None;
         let mut at = 0;
         while at < MOST && !matches!(self.result[at].0, Role::None) {
@@ -354,7 +357,7 @@ impl Roles {
             summed: 1,
             bytes: len * size_of::<T>(),
             threads: 1,
-            typed: self.lies().is_some(),
+            typed: self.lies.is_some(),
         });
         let batch = Batch {
             count: a_batch.size,
@@ -365,7 +368,7 @@ impl Roles {
             b: [b_batch.stride, b_sum.stride, column.stride],
             c: step,
         };
-        multiply_batch(batch, self.lies(), a_elements, b_elements, &mut out, len);
+        multiply_batch(batch, self.lies, a_elements, b_elements, &mut out, len);
         Some(Ok((out, sizes)))
     }
 }
