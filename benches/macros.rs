@@ -13,6 +13,7 @@ const ROUNDS: usize = 401;
 const SLICE: Duration = Duration::from_micros(250);
 
 /// Nanoseconds per call, of so many calls. (Neither form is inlined into the loop, where it would make a difference which one is.)
+#[inline(never)]
 fn time<T>(calls: u32, run: &dyn Fn() -> T) -> f64 {
     let start = Instant::now();
     for _ in 0..calls {

@@ -310,8 +310,11 @@ impl Roles {
         };
         let sizes = self.result.map(size);
         let (x, y) = &self.batch;
-        let agree = |(&x, &y): (&usize, &usize)| a[x].size == b[y].size;
-        if a_sum.size != b_sum.size || !x.axes[..x.count].iter().zip(&y.axes[..y.count]).all(agree) {
+        let mut agree = a_sum.size == b_sum.size;
+        for at in 0..x.count {
+            agree &= a[x.axes[at]].size == b[y.axes[at]].size;
+        }
+        if !agree {
             return None;
         }
         let mut rows = Role::Row;
