@@ -61,28 +61,23 @@ impl<T, S: Dims, R: Rank> Owned<T, S, R> {
     pub(crate) fn in_order(data: Vec<T>, order: &[usize], sizes: &[usize]) -> Self {
         assert_eq!(order.len(), sizes.len(), "one size for each axis");
         assert_eq!(order.len(), S::Axes::LEN + R::N, "one size for each axis");
-        let mut named: u64 = 0;
-        let mut owned: Owned<T, S, R> = Owned {
-            data: data.into(),
-            start: 0,
-            named: S::Axes::filled(Axis::default()),
-            positional: R::Axes::filled(Axis::default()),
-            origin: None,
-            marker: PhantomData,
-        };
+        let mut seen: u64 = 0;
+        let (mut named, mut positional) =
+            (S::Axes::filled(Axis::default()), R::Axes::filled(Axis::default()));
         let mut step: usize = 1;
         for (&at, &size) in order.iter().zip(sizes).rev() {
             let axis = Axis::new(size, step as isize);
-            assert!(named >> at & 1 == 0, "each axis once");
-            named |= 1 << at;
+            assert!(seen >> at & 1 == 0, "each axis once");
+            seen |= 1 << at;
             match at.checked_sub(S::Axes::LEN) {
-                None => owned.named.as_mut_slice()[at] = axis,
-                Some(at) => owned.positional.as_mut_slice()[at] = axis,
+                None => named.as_mut_slice()[at] = axis,
+                Some(at) => positional.as_mut_slice()[at] = axis,
             }
             step = step.saturating_mul(size);
         }
-        assert_eq!(step, owned.data.len(), "the sizes are the shape of the data");
-        owned
+        assert_eq!(step, data.len(), "the sizes are the shape of the data");
+        // (Put together at the end: what is written piece by piece, and moved as a whole, waits in between.)
+        Owned { data: data.into(), start: 0, named, positional, origin: None, marker: PhantomData }
     }
 
     /// Elements with axes anywhere among them; that of the origin is `start`.

@@ -26,6 +26,13 @@ const MANY: usize = 512;
 /// Bytes between lines of the right matrix that are that far apart.
 const PAGE: usize = 4096;
 
+/// Bytes of a right matrix that is likely to be in the second-level cache when it is read. A larger one may come from memory, for the strides from
+/// line to line are no order in which the machine looks ahead.
+const WARM: usize = 1 << 18;
+
+/// So many rows share what is read of the right matrix that it does not matter where it comes from.
+const SHARED: usize = 128;
+
 /// Whether a product is at least as fast here as where matrices are put in line first; GFLOP/s of f32 on an EPYC with AVX-512, here and
 /// there: 16^3 189 and 54, 64 x 32 by 32 x 10 143 and 51, 64^3 276 and 253, 128^3 280 and 259, 512^3 271 and 268, but
 /// 64 x 64 by 64 x 4096 200 and 229, 16 x 1024 by 1024 x 1024 151 and 204, 4 x 128 by 128 x 512 165 and 201.
@@ -35,7 +42,8 @@ fn is_wanted<T>(product: &Product<T>) -> bool {
     let line = b.row.unsigned_abs().saturating_mul(size_of::<T>());
     let is_far = *k > FEW && line >= 4 * PAGE || *k >= MANY && line.is_multiple_of(PAGE);
     let is_short = *m < SHORT && k.saturating_mul(*n) > 4 * PAGE / size_of::<T>();
-    *n > 1 && !is_far && !is_short && m.saturating_mul(*k).saturating_mul(size_of::<T>()) <= NEAR
+    let is_cold = *m < SHARED && k.saturating_mul(*n).saturating_mul(size_of::<T>()) > WARM;
+    *n > 1 && !is_far && !is_short && !is_cold && m.saturating_mul(*k).saturating_mul(size_of::<T>()) <= NEAR
 }
 
 /// Computes the product, if its elements are known here, the rows of the right matrix and of the result have neighbours, the machine has
