@@ -470,22 +470,10 @@ pub trait Restructure: Computable {
         let info = whole.info();
         shape.said(&info)?;
         let (size, origin) = shape.known(position(&shape, info));
-        let mut keys = SmallVec::<[_; 4]>::new();
-        let mut sizes = SmallVec::<[_; 4]>::new();
-        let mut failed = None;
-        crate::bind::split::sizes_of(&parts, size, origin, |dim, size| {
-            keys.push(dim.key());
-            sizes.push(size);
-            if let Err(error) = dim.meet(size, origin) {
-                failed.get_or_insert(error);
-            }
-        })?;
-        if let Some(error) = failed {
-            return Err(error);
-        }
+        let sizes = crate::bind::split::sizes_of(&parts, size, origin)?;
         let mut step = 1;
         let mut terms = SmallVec::new();
-        for (&key, &size) in keys.iter().zip(&sizes).rev() {
+        for (&key, &size) in P::KEYS.as_slice().iter().zip(&sizes).rev() {
             terms.push((key, step, Some(size)));
             step *= size as isize;
         }

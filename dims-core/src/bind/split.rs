@@ -35,18 +35,24 @@ pub fn split(dims: &[DimInfo<'_>], binding: &mut Binding<'_>) -> Result<(), DimE
     Ok(())
 }
 
-/// Calls `visit` with each dim of a group and its size, for an axis of `size` elements.
+/// The sizes of the dims of a group, each of which meets its own, for an axis of `size` elements.
 pub(crate) fn sizes_of<L: DimList>(
     dims: &L,
     size: usize,
     origin: Origin,
-    mut visit: impl FnMut(&DimInfo<'_>, usize),
-) -> Result<(), DimError> {
+) -> Result<SmallVec<[usize; 8]>, DimError> {
     let mut known: SmallVec<[(Option<usize>, &str); 6]> = SmallVec::new();
     dims.each(|dim| known.push((dim.size(), dim.name)));
     let found = solve(&known, size, origin)?;
-    dims.each(|dim| visit(&dim, dim.size().unwrap_or(found)));
-    Ok(())
+    let (mut sizes, mut met) = (SmallVec::new(), Ok(()));
+    dims.each(|dim| {
+        let size = dim.size().unwrap_or(found);
+        sizes.push(size);
+        if met.is_ok() {
+            met = dim.meet(size, origin);
+        }
+    });
+    met.map(|()| sizes)
 }
 
 /// The sizes of the dims of a group that an axis of `size` elements is split into.

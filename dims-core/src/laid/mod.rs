@@ -215,15 +215,7 @@ macro_rules! flat {
                 InOrder<D>: SetOf,
             {
                 let origin = Some(Location::caller());
-                let (mut sizes, mut met) = (SmallVec::<[usize; 8]>::new(), Ok(()));
-                sizes_of(&dims, self.count(), origin, |dim, size| {
-                    sizes.push(size);
-                    if met.is_ok() {
-                        met = dim.meet(size, origin);
-                    }
-                })
-                .map_err(not_so_many)?;
-                met?;
+                let sizes = sizes_of(&dims, self.count(), origin).map_err(not_so_many)?;
                 let order = const { &order_of::<D, <InOrder<D> as SetOf>::Set>() }.as_slice();
                 Ok(Laid::of(self, order, &sizes))
             }

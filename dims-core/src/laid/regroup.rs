@@ -13,7 +13,6 @@ use crate::scalar::Element;
 use crate::set::list::List;
 use crate::set::ordered::{Decides, DividesInto, IsNone, MergesIn, Minus, NamedTwice, NamesSome, Shares};
 use crate::set::{Bound, Dims, Judged, NamedOnce, Right, SetOf, Verdict};
-use smallvec::SmallVec;
 
 impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
     /// The tensor with some neighbours among its axes as one dim `whole`, whose size is the product of theirs: `(N, H, W, C)` with `(H, W)`
@@ -81,14 +80,7 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
         self.0.shape()?.said(&whole.info())?;
         let mut sizes = self.sizes();
         let at = L::KEYS.position(&whole.info().key()).expect("the dim is an axis of the tensor");
-        let (mut own, mut met) = (SmallVec::<[usize; 8]>::new(), Ok(()));
-        sizes_of(&parts, sizes[at], None, |dim, size| {
-            own.push(size);
-            if met.is_ok() {
-                met = dim.meet(size, None);
-            }
-        })?;
-        met?;
+        let own = sizes_of(&parts, sizes[at], None)?;
         sizes.splice(at..=at, own);
         Ok(self.with_axes(&sizes))
     }

@@ -67,14 +67,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         self.said(&whole)?;
         let at = Self::position(whole);
         let mut sizes: Sizes = self.data.sizes().collect();
-        let (mut own, mut met) = (Sizes::new(), Ok(()));
-        sizes_of(&parts, sizes[at], None, |dim, size| {
-            own.push(size);
-            if met.is_ok() {
-                met = dim.meet(size, None);
-            }
-        })?;
-        met?;
+        let own = sizes_of(&parts, sizes[at], None)?;
         sizes.remove(at);
         sizes.insert_many(at, own);
         self.reshaped(&sizes, || format!("split({}, {})", whole.info().name, tuple::<P>()))
