@@ -158,6 +158,13 @@ fn read(tokens: TokenStream, words: &mut Words, errors: &mut Errors) {
                 },
                 '*' => Word::Star,
                 '-' if goes_on(punct, '>').is_some() => Word::Arrow,
+                '-' if tokens
+                    .next_if(|token| matches!(token, TokenTree::Punct(p) if p.as_char() == '>'))
+                    .is_some() =>
+                {
+                    errors.at(words, &place, SPACED_ARROW);
+                    Word::Arrow
+                }
                 '=' if goes_on(punct, '>').is_some() => {
                     errors.at(words, &place, WRONG_ARROW);
                     Word::Arrow
@@ -225,6 +232,11 @@ pub fn string(literal: &LitStr, notation: Notation, errors: &mut Errors) -> Word
                 at += 1;
                 Word::Arrow
             }
+            '-' if spaced_arrow(&chars[at..]).is_some() => {
+                at += spaced_arrow(&chars[at..]).unwrap_or(0);
+                errors.at(&words, &place(start, at), SPACED_ARROW);
+                Word::Arrow
+            }
             '=' if chars.get(at) == Some(&'>') => {
                 at += 1;
                 errors.at(&words, &place(start, at), WRONG_ARROW);
@@ -272,6 +284,14 @@ fn named(name: &str, words: &Words, place: &Place, errors: &mut Errors) -> Word 
         errors.at(words, place, format!("the axis name `{name}` starts or ends with `_`"));
     }
     Word::Name(name.to_owned())
+}
+
+const SPACED_ARROW: &str = "expected `->` between both sides of the pattern, without a space in it";
+
+/// How many characters are left of an arrow with spaces in it.
+fn spaced_arrow(behind_minus: &[char]) -> Option<usize> {
+    let at = behind_minus.iter().position(|&c| c != ' ')?;
+    (behind_minus[at] == '>').then_some(at + 1)
 }
 
 const WRONG_ARROW: &str = "expected `->` between both sides of the pattern, found `=>`";
