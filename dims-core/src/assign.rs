@@ -5,16 +5,16 @@ use crate::error::{DimError, unwrap};
 use crate::expr::index::IndexExprs;
 use crate::expr::leaf::{axes_row, meet_axes};
 use crate::expr::{Expr, Operand};
-use crate::kernel::copy::{copy_onto, copy_row};
-use crate::kernel::elementwise::{self, Lowered, fill, update};
+use crate::kernel::copy::{FEW, copy_few, copy_onto, copy_row};
+use crate::kernel::elementwise::{self, Lowered, update};
 use crate::kernel::isa::Isa;
-use crate::kernel::strided::{AnyStride, UnitStride, Way};
+use crate::kernel::strided::{AnyStride, UnitStride};
 use crate::kernel::threads;
 use crate::named::Named;
 use crate::ops::{self, BinaryOp};
 use crate::order::{OrderOf, Ordering};
 use crate::plan::axes::AxisList;
-use crate::plan::evaluate::typed_line;
+use crate::plan::evaluate::{line_into, record_few, typed_line};
 use crate::plan::explain::{Loops, Step, record};
 use crate::plan::nest::{Nest, Parts};
 use crate::plan::rows::Rows;
@@ -210,19 +210,8 @@ pub(crate) fn fill_typed<S: Dims, E: Expr>(
     if threads::parts(places.len()) > 1 || !expr.alike::<S, UnitStride>(&mut like, &mut 0) {
         return Ok(false);
     }
-    let nest = Nest::typed_line(places.len(), operands);
-    fill_along::<UnitStride, _>(expr, &nest, places.into())?;
+    line_into::<UnitStride, _>(expr, places, operands)?;
     Ok(true)
-}
-
-/// Writes an expression into places along one loop.
-#[inline(always)]
-fn fill_along<W: Way, E: Expr>(expr: &E, nest: &Nest, places: Places<'_, E::Elem>) -> Result<(), DimError> {
-    record(|| Step::Elementwise {
-        expression: expr.describe(),
-        loops: Loops::new::<E::Elem>(nest, places.len(), 1),
-    });
-    fill(expr.kernel::<W>(&mut nest.operands()), nest, places)
 }
 
 impl<T: Element, S: Dims, R: Rank> Named<T, S, R> {
@@ -299,6 +288,17 @@ fn spread(axes: &[Axis], groups: &[usize], order: &[usize], loops: &[usize], row
     true
 }
 
+/// Whether an array has axes of these sizes, and its elements lie one behind the other.
+#[inline(always)]
+fn is_line(out: &[Axis], axes: &[Axis]) -> bool {
+    let (mut fits, mut len) = (out.len() == axes.len(), 1_usize);
+    for (own, axis) in out.iter().zip(axes).rev() {
+        fits &= own.size == axis.size && own.stride == len as isize;
+        len = len.saturating_mul(own.size);
+    }
+    fits
+}
+
 #[cold]
 fn misfit(axes: &[Axis], order: &[usize], shape: &Shape) -> DimError {
     let found: Vec<_> = axes.iter().map(|axis| axis.size).collect();
@@ -343,6 +343,13 @@ pub trait OrderInto: Computable {
             place.line(len).copy_from_slice(from.line(0, len));
             return Ok(());
         }
+        if let Some((from, own, len)) = Ordering::<Self::Dims, Self::Rank, L>::small(&tensor.expr)
+            && is_line(&axes, &own[FEW - L::GROUPS.len()..])
+        {
+            record_few::<Self::Elem>(&own, len);
+            copy_few(from, &own, place.line(len).into());
+            return Ok(());
+        }
         // (What is at hand is copied at once: to hand over a result that was just made takes longer than to copy a small one.)
         Self::run_into(tensor, out, dims)
     }
@@ -363,17 +370,15 @@ pub trait OrderInto: Computable {
                 && Ordering::<Self::Dims, Self::Rank, L>::is_like(&axes, like)
                 && threads::parts(len) <= 1
             {
-                let nest = Nest::typed_line(len, operands);
-                return fill_along::<UnitStride, _>(&tensor.expr, &nest, place.line(len).into());
+                return line_into::<UnitStride, _>(&tensor.expr, place.line(len), operands);
             }
         } else if let Some((like, len, operands)) =
             Ordering::<Self::Dims, Self::Rank, L>::in_line(&tensor.expr)
             && Ordering::<Self::Dims, Self::Rank, L>::is_like(&axes, like)
             && threads::parts(len) <= 1
         {
-            let nest = Nest::line(len, operands);
             // `out` has as many elements, contiguous in the same order.
-            return fill_along::<AnyStride, _>(&tensor.expr, &nest, place.line(len).into());
+            return line_into::<AnyStride, _>(&tensor.expr, place.line(len), operands);
         }
         let mut shape = Shape::new::<Self::Dims, Self::Rank>();
         tensor.meet(&mut shape)?;
