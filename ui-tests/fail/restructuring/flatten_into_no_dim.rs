@@ -1,0 +1,16 @@
+//~ words: `()` is not a dim
+//! Dims are flattened into one dim.
+
+use typed_dims::prelude::*;
+
+dims! {
+    pub struct A;
+    pub struct B;
+    pub struct C;
+}
+
+fn flat(x: Tensor<f32, (A, B, C)>) {
+    let _ = x.flatten((A, B), ());
+}
+
+fn main() {}
