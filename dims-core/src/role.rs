@@ -558,6 +558,10 @@ impl<D: Brand> Denoted for D {
 /// The dims play the role `E`: each has it, or one that refines it, or none.
 ///
 /// A function of one's own can ask for it: `fn blur<D: Plays<Pixel> + DimsOf<..>, ..>`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no dim of the role `{E}`",
+    label = "dims of the role `{E}`, or of none, are expected here"
+)]
 pub trait Plays<E>: DimList {}
 
 impl<L, E> Plays<E> for L

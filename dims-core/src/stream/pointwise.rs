@@ -10,13 +10,16 @@ use crate::brand::Brand;
 use crate::elementwise::LeftOf;
 use crate::error::{DimError, unwrap};
 use crate::expr::{Binary, Expr, Scalar, Unary};
+use crate::laid::{Laid, Memory};
 use crate::named::Named;
 use crate::ops::{self, BinaryOp, Map, UnaryOp};
 use crate::rank::Rank0;
-use crate::scalar::{Analytic, Element, Num, Ordered, Real, Signed};
-use crate::set::Dims;
+use crate::scalar::{Analytic, CastTo, Element, Num, Ordered, Real, Signed};
 use crate::set::ordered::Minus;
+use crate::set::{Dims, SetOf};
 use crate::storage::View;
+use crate::tensor::AsTensor;
+use core::marker::PhantomData;
 use core::ops::{Add, Div, Mul, Neg, Rem, Sub};
 
 /// What can stand on the right of a pointwise operation with a stream of `T` with the axes `L` along `D`: a stream like it, or a reference to
@@ -75,19 +78,20 @@ impl<T: Element, L, D> StreamOperand<T, L, D> for T {
 }
 
 macro_rules! constants {
-    ($($constant:ty),*) => {$(
+    ($([$($params:tt)*] $tensor:ty, $set:ty, $constant:ty;)*) => {$(
         #[diagnostic::do_not_recommend]
-        impl<T: Element, L: Dims, D, S: Dims, E: Expr<Elem = T>> StreamOperand<T, L, D> for $constant
+        impl<T: Element, L: Dims, D, $($params)*> StreamOperand<T, L, D> for $constant
         where
-            S::List: Minus<L::List, Out = ()>,
+            <$set as Dims>::List: Minus<L::List, Out = ()>,
         {
             type Expr<'a>
-                = &'a E
+                = <&'a $tensor as AsTensor>::Expr
             where
                 Self: 'a;
 
-            fn operand(&self) -> &E {
-                &self.expr
+            fn operand(&self) -> Self::Expr<'_> {
+                let tensor: &$tensor = self;
+                tensor.into_named().expr
             }
 
             fn operand_shape(&self) -> Result<Option<StreamShape>, DimError> {
@@ -97,7 +101,12 @@ macro_rules! constants {
     )*};
 }
 
-constants!(Named<T, S, Rank0, E>, &Named<T, S, Rank0, E>);
+constants! {
+    [S: Dims, E: Expr<Elem = T>] Named<T, S, Rank0, E>, S, Named<T, S, Rank0, E>;
+    [S: Dims, E: Expr<Elem = T>] Named<T, S, Rank0, E>, S, &Named<T, S, Rank0, E>;
+    [O: SetOf + Dims, M: Memory<Elem = T>] Laid<T, O, M>, O::Set, Laid<T, O, M>;
+    [O: SetOf + Dims, M: Memory<Elem = T>] Laid<T, O, M>, O::Set, &Laid<T, O, M>;
+}
 
 impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     fn unary<O: UnaryOp<T>>(&self, name: &'static str, op: O) -> Result<Stream<O::Out, L, D>, DimError> {
@@ -145,6 +154,28 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     /// As [`map`](Stream::map), but what sizes decide is an error.
     pub fn try_map<U: Element>(&self, f: impl Fn(T) -> U) -> Result<Stream<U, L, D>, DimError> {
         self.unary("map", Map(f))
+    }
+
+    /// Each element in another type, as Rust's `as` converts it; compute.
+    ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims! { pub struct Time; }
+    /// let x = from_vec(Time.of(2), vec![1i64, 4]).stream(Time, Time);
+    /// let y: Stream<f32, (Time,), Time> = x.cast::<f32>().sqrt();
+    /// assert_eq!(y.to_array(), ndarray::array![1.0, 2.0]);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the result does not fit into memory.
+    #[track_caller]
+    pub fn cast<U: Element>(&self) -> Stream<U, L, D>
+    where
+        T: CastTo<U>,
+    {
+        unwrap(self.unary("cast", ops::Cast(PhantomData)))
     }
 
     /// `f` of each element and of the other operand's at the same position; compute. Shapes and data dimensions match.
@@ -234,8 +265,9 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     }
 }
 
+// (Bounds as they are written: rustc quotes their line, not the macro.)
 macro_rules! unary {
-    ($($(#[$doc:meta])* $name:ident $op:ident [$bound:ident];)*) => {
+    ($($(#[$doc:meta])* $name:ident $op:ident [$($bound:tt)*];)*) => {
         /// Operations on each element; compute. Others are [`map`](Stream::map) with a closure.
         impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {$(
             $(#[$doc])*
@@ -246,7 +278,7 @@ macro_rules! unary {
             #[track_caller]
             pub fn $name(&self) -> Self
             where
-                T: $bound,
+                T: $($bound)*,
             {
                 unwrap(self.unary(stringify!($name), ops::$op))
             }

@@ -1,5 +1,5 @@
-//~ words: `()` is not a dim
-//! Dims are flattened into one dim.
+//~ words: `{integer}` is not a dim
+//! Dims are flattened into one dim, which has a name.
 
 use typed_dims::prelude::*;
 
@@ -10,7 +10,7 @@ dims! {
 }
 
 fn flat(x: Tensor<f32, (A, B, C)>) {
-    let _ = x.flatten((A, B), ());
+    let _ = x.flatten((A, B), 6);
 }
 
 fn main() {}
