@@ -21,7 +21,6 @@ use crate::plan::shape::{Shape, volume};
 use crate::scalar::Num;
 use crate::set::Dims;
 use crate::storage::Elements;
-use crate::storage::axes::Axis;
 use alloc::vec::Vec;
 use smallvec::SmallVec;
 
@@ -82,25 +81,21 @@ fn direct<T: Num>(
     values: &impl ValueList<T>,
     memories: &[Memory<'_, T>],
 ) -> Option<(Vec<T>, SmallVec<[usize; MOST]>)> {
-    let axes: SmallVec<[&[Axis]; 4]> = memories.iter().map(|(_, axes)| *axes).collect();
     let mut bound = Bound::new(pattern.loops.as_ref()?, pattern.axes.len());
-    if !bound.bind(pattern, given, &axes) {
+    if !bound.bind(pattern, given, memories.iter().map(|&(_, axes)| axes)) {
         return None;
     }
     let (sizes, kept) = (bound.sizes(), bound.loops.kept);
     let len = bound.volume(kept, size_of::<T>())?;
-    let mut union = 0;
-    let supports: Supports = bound
-        .rows
-        .iter()
-        .map(|row| {
-            let varies = |axis: usize| row[axis] != 0 && sizes[axis] != 1;
-            let axes =
-                (0..sizes.len()).fold(0, |axes, axis| axes | contract::Axes::from(varies(axis)) << axis);
-            union |= axes;
-            axes
-        })
-        .collect();
+    let (mut supports, mut union) = (Supports::new(), 0);
+    for row in bound.rows.iter() {
+        let mut axes = 0;
+        for (axis, (&stride, &size)) in row.iter().zip(sizes).enumerate() {
+            axes |= contract::Axes::from(stride != 0 && size != 1) << axis;
+        }
+        supports.push(axes);
+        union |= axes;
+    }
     if (0..sizes.len()).any(|axis| sizes[axis] != 1 && union >> axis & 1 == 0) {
         return None;
     }

@@ -52,7 +52,7 @@ where
         && let Some((_, axes)) = values.first()
         && let Some(loops) = &pattern.loops
         && let mut bound = Bound::new(loops, pattern.axes.len())
-        && bound.bind(pattern, given, &[axes])
+        && bound.bind(pattern, given, [axes].into_iter())
         && let Some(len) = bound.volume(bound.loops.kept, size_of::<T>())
     {
         let sizes = bound.shape(pattern.output);
@@ -64,7 +64,7 @@ where
         && let Some((axes, items)) = values.first_list()
         && let Some(loops) = &pattern.loops
         && let mut bound = Bound::new(loops, pattern.axes.len())
-        && bound.bind(pattern, given, &[axes])
+        && bound.bind(pattern, given, [axes].into_iter())
         && let Some((data, sizes)) = join::listed(pattern, &mut bound, items)
     {
         return Ok(<O::Rank as ResultOf<T, L::Dims>>::build(data, &sizes));
@@ -137,7 +137,7 @@ where
     if let Some((_, axes)) = values.first()
         && let Some(loops) = &pattern.loops
         && let mut bound = Bound::new(loops, pattern.axes.len())
-        && bound.bind(pattern, given, &[axes])
+        && bound.bind(pattern, given, [axes].into_iter())
         && let Some(len) = bound.volume(bound.loops.kept, size_of::<Q::Out>())
         && let Some(count) = bound.volume(bound.loops.reduced, 1)
     {
