@@ -315,6 +315,11 @@ impl<T: Copy + Default, X: Indices, W: Way> Kernel for Strided<'_, T, X, W> {
     }
 
     #[inline(always)]
+    fn is_beside(&self) -> bool {
+        true
+    }
+
+    #[inline(always)]
     fn is_uniform(&self) -> bool {
         !W::UNIT && self.inner == 0 && (!X::ANY || !self.indices.is_active() || self.indices.is_uniform())
     }
