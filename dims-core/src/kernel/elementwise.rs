@@ -423,7 +423,7 @@ impl<K: Kernel> Task for Replace<'_, K> {
 
 /// As [`collect`], for elements that lie in memory already, the nest's only operand: a copy.
 #[inline]
-pub fn collect_memory<T: Copy + Send + Sync>(
+pub fn collect_memory<T: Element>(
     elements: Elements<'_, T>,
     nest: &Nest,
     len: usize,
@@ -462,7 +462,11 @@ impl<K: Kernel> Task for Fill<'_, K> {
 
     #[inline(always)]
     fn run<I: Isa>(self) -> Result<(), DimError> {
-        if K::BESIDE && self.kernel.is_beside() { self.run_in::<I, true>() } else { self.run_in::<I, false>() }
+        if K::BESIDE && self.kernel.is_beside() {
+            self.run_in::<I, true>()
+        } else {
+            self.run_in::<I, false>()
+        }
     }
 }
 

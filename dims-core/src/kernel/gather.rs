@@ -1,6 +1,7 @@
 //! Computed indices of a gather: each adds `index x stride` to the offset, and is checked against its axis.
 
 use super::isa::Isa;
+use super::strided::fetch_row;
 use super::{Fault, Faults, Kernel, Tile};
 use crate::error::Origin;
 use crate::scalar::IndexInt;
@@ -140,15 +141,9 @@ where
         if self.active {
             let first = at[along];
             let steps = self.index.steps(at, along);
-            // SAFETY: the index says where its elements for these positions of the loops lie.
-            let done = steps.is_some_and(|(start, stride)| unsafe {
-                match stride {
-                    1 => self.target.shift_all(start, 1, places),
-                    _ => self.target.shift_all(start, stride, places),
-                }
-            });
-            if done {
-                return self.rest.shift::<I, T>(at, along, places, faults);
+            if let Some((start, 1)) = steps {
+                // Among rows that come in no order the machine does not see that these do: it is asked for those of the next call.
+                fetch_row(start.wrapping_add(places.len()), places.len());
             }
             for (step, place) in places.iter_mut().enumerate() {
                 let index = if let Some((start, stride)) = steps {
@@ -183,31 +178,6 @@ impl Target {
             });
         }
         position.map(|position| position as isize * self.stride)
-    }
-
-    /// Moves each of the places by an index, if all of these are in range: they are looked at first, and without a branch for each the
-    /// compiler makes vectors of both loops. (It knows the stride where the call does.)
-    ///
-    /// # Safety
-    ///
-    /// There is an index for each of the places, the first one at `start`, and others so far apart.
-    #[inline(always)]
-    unsafe fn shift_all<N: IndexInt, T>(
-        &self,
-        start: *const N,
-        stride: isize,
-        places: &mut [*const T],
-    ) -> bool {
-        // SAFETY: the caller's promise.
-        let index = |at: usize| unsafe { *start.wrapping_offset(at as isize * stride) };
-        let outside = (0..places.len()).fold(false, |outside, at| outside | index(at).to_position(self.size).is_none());
-        if !outside {
-            for (at, place) in places.iter_mut().enumerate() {
-                let position = index(at).to_position(self.size).unwrap_or(0);
-                *place = place.wrapping_offset(position as isize * self.stride);
-            }
-        }
-        !outside
     }
 
     fn describe(&self) -> String {
