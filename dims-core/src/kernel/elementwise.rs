@@ -33,6 +33,11 @@ impl<T: Copy> Kernel for Constant<T> {
     }
 
     #[inline(always)]
+    fn is_beside(&self) -> bool {
+        true
+    }
+
+    #[inline(always)]
     fn is_uniform(&self) -> bool {
         true
     }
@@ -73,6 +78,11 @@ impl Kernel for Counter<'_> {
     }
 
     #[inline(always)]
+    fn is_beside(&self) -> bool {
+        true
+    }
+
+    #[inline(always)]
     fn is_uniform(&self) -> bool {
         self.step == 0
     }
@@ -95,6 +105,8 @@ impl<A: Kernel, O: UnaryOp<A::Elem>> Kernel for UnaryKernel<'_, O, A> {
     const PARALLEL: bool = O::PARALLEL && A::PARALLEL;
     const VARIES: bool = A::VARIES || !O::PARALLEL;
     const GATHERS: bool = A::GATHERS;
+    const LONG: bool = O::LONG || A::LONG;
+    const BESIDE: bool = A::BESIDE;
 
     #[inline(always)]
     fn fetch<I: Isa>(&mut self, tile: &Tile<'_>) {
@@ -110,6 +122,22 @@ impl<A: Kernel, O: UnaryOp<A::Elem>> Kernel for UnaryKernel<'_, O, A> {
     unsafe fn get<I: Isa>(&self, x: usize) -> O::Out {
         // SAFETY: the caller's promise.
         self.op.apply::<I>(unsafe { self.a.get::<I>(x) })
+    }
+
+    #[inline(always)]
+    fn is_beside(&self) -> bool {
+        self.a.is_beside()
+    }
+
+    #[inline(always)]
+    fn load_beside<I: Isa>(&mut self, tile: &Tile<'_>, faults: &mut Faults) {
+        self.a.load_beside::<I>(tile, faults);
+    }
+
+    #[inline(always)]
+    unsafe fn get_beside<I: Isa>(&self, x: usize) -> O::Out {
+        // SAFETY: the caller's promise.
+        self.op.apply::<I>(unsafe { self.a.get_beside::<I>(x) })
     }
 
     #[inline(always)]
@@ -137,6 +165,8 @@ impl<A: Kernel, B: Kernel, O: BinaryOp<A::Elem, B::Elem>> Kernel for BinaryKerne
     const VARIES: bool = A::VARIES || B::VARIES || !O::PARALLEL;
     const MONOTONE: bool = O::MONOTONE && A::STEADY && B::STEADY;
     const GATHERS: bool = A::GATHERS || B::GATHERS;
+    const LONG: bool = O::LONG || A::LONG || B::LONG;
+    const BESIDE: bool = A::BESIDE || B::VARIES;
 
     #[inline(always)]
     fn fetch<I: Isa>(&mut self, tile: &Tile<'_>) {
@@ -154,6 +184,23 @@ impl<A: Kernel, B: Kernel, O: BinaryOp<A::Elem, B::Elem>> Kernel for BinaryKerne
     unsafe fn get<I: Isa>(&self, x: usize) -> O::Out {
         // SAFETY: the caller's promise.
         self.op.apply::<I>(unsafe { self.a.get::<I>(x) }, unsafe { self.b.get::<I>(x) })
+    }
+
+    #[inline(always)]
+    fn is_beside(&self) -> bool {
+        self.a.is_beside() && self.b.is_uniform()
+    }
+
+    #[inline(always)]
+    fn load_beside<I: Isa>(&mut self, tile: &Tile<'_>, faults: &mut Faults) {
+        self.a.load_beside::<I>(tile, faults);
+        self.b.load::<I>(&Tile { len: tile.len.min(1), ..*tile }, faults);
+    }
+
+    #[inline(always)]
+    unsafe fn get_beside<I: Isa>(&self, x: usize) -> O::Out {
+        // SAFETY: the caller's promise; a tile has one element at least.
+        self.op.apply::<I>(unsafe { self.a.get_beside::<I>(x) }, unsafe { self.b.get::<I>(0) })
     }
 
     #[inline(always)]
@@ -188,6 +235,7 @@ impl<C: Kernel<Elem = bool>, A: Kernel, B: Kernel<Elem = A::Elem>> Kernel for Se
     type Elem = A::Elem;
     const TOTAL: bool = C::TOTAL && A::TOTAL && B::TOTAL;
     const PARALLEL: bool = C::PARALLEL && A::PARALLEL && B::PARALLEL;
+    const LONG: bool = C::LONG || A::LONG || B::LONG;
 
     #[inline(always)]
     fn load<I: Isa>(&mut self, tile: &Tile<'_>, faults: &mut Faults) {
@@ -336,6 +384,7 @@ struct Replace<'n, K: Kernel> {
 
 impl<K: Kernel> Task for Replace<'_, K> {
     type Out = Result<(), DimError>;
+    const WIDE: bool = K::LONG;
 
     #[inline(always)]
     fn run<I: Isa>(self) -> Result<(), DimError> {
@@ -374,7 +423,7 @@ impl<K: Kernel> Task for Replace<'_, K> {
 
 /// As [`collect`], for elements that lie in memory already, the nest's only operand: a copy.
 #[inline]
-pub fn collect_memory<T: Copy + Send + Sync>(
+pub fn collect_memory<T: Element>(
     elements: Elements<'_, T>,
     nest: &Nest,
     len: usize,
@@ -409,24 +458,55 @@ struct Fill<'n, K: Kernel> {
 
 impl<K: Kernel> Task for Fill<'_, K> {
     type Out = Result<(), DimError>;
+    const WIDE: bool = K::LONG;
 
     #[inline(always)]
     fn run<I: Isa>(self) -> Result<(), DimError> {
+        if K::BESIDE && self.kernel.is_beside() {
+            self.run_in::<I, true>()
+        } else {
+            self.run_in::<I, false>()
+        }
+    }
+}
+
+impl<K: Kernel> Fill<'_, K> {
+    /// `BESIDE`: whether the kernel [is so](Kernel::is_beside).
+    #[inline(always)]
+    fn run_in<I: Isa, const BESIDE: bool>(self) -> Result<(), DimError> {
         let Fill { mut kernel, nest, out } = self;
         let mut faults = Faults::default();
         let mut done = 0;
         let mut tiles = Tiles::new(nest);
         while let Some(tile) = tiles.tile() {
-            kernel.load::<I>(&tile, &mut faults);
+            if BESIDE {
+                kernel.load_beside::<I>(&tile, &mut faults);
+            } else {
+                kernel.load::<I>(&tile, &mut faults);
+            }
             // After a fault nothing is computed: what stands in for the element could, for one, be divided by.
             if !faults.any() {
-                fill_tile::<I, K>(&kernel, &mut out[done..done + tile.len]);
+                let out = &mut out[done..done + tile.len];
+                if BESIDE {
+                    fill_tile_beside::<I, K>(&kernel, out);
+                } else {
+                    fill_tile::<I, K>(&kernel, out);
+                }
             }
             done += tile.len;
             tiles.advance();
         }
         assert_eq!(done, out.len(), "the loop nest covers the result");
         faults.into_result()
+    }
+}
+
+/// As [`fill_tile`], of a tile that was loaded by [`load_beside`](Kernel::load_beside), where the kernel is so.
+#[inline(always)]
+fn fill_tile_beside<I: Isa, K: Kernel>(kernel: &K, out: &mut [MaybeUninit<K::Elem>]) {
+    for (x, out) in out.iter_mut().enumerate() {
+        // SAFETY: a tile of this length was just loaded, without a mask.
+        out.write(unsafe { kernel.get_beside::<I>(x) });
     }
 }
 
@@ -578,6 +658,7 @@ struct Update<'n, T, K, X, O> {
 
 impl<T: Element, K: Kernel, X: Indices, O: BinaryOp<T, K::Elem, Out = T>> Task for Update<'_, T, K, X, O> {
     type Out = Result<(), DimError>;
+    const WIDE: bool = K::LONG;
 
     #[inline(always)]
     fn run<I: Isa>(self) -> Result<(), DimError> {

@@ -67,6 +67,12 @@ pub trait Kernel {
     /// Whether elements may lie at computed places.
     const GATHERS: bool = false;
 
+    /// Whether it computes much for each element, by functions that the compiler vectorises: worth code for the widest vectors.
+    const LONG: bool = false;
+
+    /// Whether there are operands on the right of others, which may be the same along a tile: see [`get_beside`](Kernel::get_beside).
+    const BESIDE: bool = false;
+
     /// Asks the memory for a tile's elements, ahead of time, where they are neighbours. It may lie behind the end of a loop: nothing is read. If
     /// elements are at computed places, the tile must be one of the nest, and the next one must be loaded without [`moved`](Tile::moved).
     #[inline(always)]
@@ -103,6 +109,30 @@ pub trait Kernel {
     ///
     /// `x` is less than the length of the tile that was loaded last. An element that was masked out has some value or other.
     unsafe fn get<I: Isa>(&self, x: usize) -> Self::Elem;
+
+    /// Whether all operands on the right of others are the same along the innermost loop, as a scale and a bias often are.
+    #[inline(always)]
+    fn is_beside(&self) -> bool {
+        false
+    }
+
+    /// As [`load`](Kernel::load), for [`get_beside`](Kernel::get_beside): of operands on the right, one element.
+    #[inline(always)]
+    fn load_beside<I: Isa>(&mut self, tile: &Tile<'_>, faults: &mut Faults) {
+        self.load::<I>(tile, faults);
+    }
+
+    /// As [`get`](Kernel::get), with what is the same along a tile in registers: from a buffer it would have to be read again for every
+    /// element, which takes longer than most operations.
+    ///
+    /// # Safety
+    ///
+    /// As for [`get`](Kernel::get), of a tile that [`load_beside`](Kernel::load_beside) loaded; [`is_beside`](Kernel::is_beside) is true.
+    #[inline(always)]
+    unsafe fn get_beside<I: Isa>(&self, x: usize) -> Self::Elem {
+        // SAFETY: the caller's promise.
+        unsafe { self.get::<I>(x) }
+    }
 
     /// Whether all elements along the innermost loop are the same.
     fn is_uniform(&self) -> bool;
