@@ -4,11 +4,11 @@ use crate::brand::Element;
 use crate::dim::{DimList, DimRef};
 use crate::error::{DimError, unwrap};
 use crate::expr::Expr;
-use crate::kernel::copy::{FEW, collect_few};
+use crate::kernel::copy::FEW;
 use crate::kernel::strided::{AnyStride, UnitStride};
 use crate::named::Named;
 use crate::plan::axes::AxisList;
-use crate::plan::evaluate::{SMALL, evaluate_in, line, record_few, typed_line};
+use crate::plan::evaluate::{SMALL, evaluate_in, few, line, typed_line};
 use crate::plan::shape::Shape;
 use crate::rank::*;
 use crate::set::list::List;
@@ -453,8 +453,7 @@ where
 {
     let tensor = tensor.into_named();
     if let Some((elements, axes, len)) = Ordering::<A::Dims, A::Rank, L>::small(&tensor.expr) {
-        record_few::<A::Elem>(&axes, len);
-        let data = collect_few(elements, &axes, len)?;
+        let data = few(elements, &axes, len)?;
         let sizes = axes.map(|axis| axis.size);
         return Ok(X::build(data, &sizes[FEW - L::GROUPS.len()..]));
     }

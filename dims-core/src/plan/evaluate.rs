@@ -9,14 +9,14 @@ use super::rows::Rows;
 use super::shape::Shape;
 use crate::error::DimError;
 use crate::expr::Expr;
-use crate::kernel::copy::FEW;
+use crate::kernel::copy::{FEW, collect_few, copy_few};
 use crate::kernel::strided::{AnyStride, UnitStride, Way};
 use crate::kernel::{Kernel, elementwise, threads};
 use crate::rank::{Rank, Rank0};
 use crate::set::Dims;
-use crate::storage::Owned;
 use crate::storage::axes::Axis;
 use crate::storage::memory::from_fn;
+use crate::storage::{Elements, Owned};
 use alloc::vec::Vec;
 use smallvec::SmallVec;
 
@@ -107,9 +107,26 @@ fn record_line<W: Way, E: Expr>(expr: &E, len: usize, operands: usize) {
     });
 }
 
-/// Notes that few elements are [put in order](crate::kernel::copy::collect_few).
+/// [`collect_few`], which a plan shows as any other copy.
 #[inline(always)]
-pub(crate) fn record_few<T>(axes: &[Axis; FEW], len: usize) {
+pub(crate) fn few<T: Copy>(
+    elements: Elements<'_, T>,
+    axes: &[Axis; FEW],
+    len: usize,
+) -> Result<Vec<T>, DimError> {
+    record_few::<T>(axes, len);
+    collect_few(elements, axes, len)
+}
+
+/// [`copy_few`], likewise.
+#[inline(always)]
+pub(crate) fn few_into<T: Copy>(elements: Elements<'_, T>, axes: &[Axis; FEW], places: &mut [T]) {
+    record_few::<T>(axes, places.len());
+    copy_few(elements, axes, places.into());
+}
+
+#[inline(always)]
+fn record_few<T>(axes: &[Axis; FEW], len: usize) {
     record(|| {
         let mut rows = Rows::new(FEW);
         rows.push().iter_mut().zip(axes).for_each(|(stride, axis)| *stride = axis.stride);
