@@ -171,5 +171,5 @@ pub fn memory_seconds(threads: usize, read_bytes: f64, written_bytes: f64) -> f6
             passes / threads as f64
         })
     };
-    1.0 / rate(<[f32]>::copy_from_slice).max(rate(|from, to| copy(from, to)))
+    1.0 / rate(|from, to| to.copy_from_slice(from)).max(rate(|from, to| copy(from, to)))
 }
