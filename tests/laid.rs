@@ -235,6 +235,51 @@ fn which_matrix_of_a_product_is_turned_is_known_to_rustc() {
     assert!(matches!(plan.steps[..], [Step::Product { batch: 2, typed: true, .. }]), "{plan}");
 }
 
+/// Where several axes are the rows, the columns or the batch of a product, they are one axis if they lie one behind the other: the layouts say
+/// so, and no stride is looked at.
+#[test]
+fn several_axes_of_a_role_are_one_by_their_types() {
+    dims! { pub struct P; pub struct Q; pub struct R; pub struct S; pub struct K; }
+    for (p, q, r, s) in [(2, 3, 4, 5), (1, 3, 4, 1), (3, 1, 1, 5), (1, 1, 1, 1)] {
+        let x = from_fn((P.of(p), Q.of(q), K.of(3)), |(p, q, k)| (p * 7 + q * 3 + k) as f32);
+        let y = from_fn((R.of(r), S.of(s), K.of(3)), |(r, s, k)| (r * 5 + s * 2 + k * 4) as f32);
+        let expected = (&x * &y).sum(K).order((P, Q, R, S));
+        macro_rules! check {
+            ($(($a:expr) ($b:expr) $typed:literal;)*) => {$({
+                let (a, b) = ($a, $b);
+                let (product, plan) = explain(|| (a * b).sum(K));
+                assert_eq!(product.order((P, Q, R, S)), expected);
+                let [Step::Product { m, n, typed, .. }] = plan.steps[..] else { panic!("{plan}") };
+                assert_eq!((m * n, typed), (p * q * r * s, $typed), "{plan}");
+            })*};
+        }
+        let (rows, columns) = (&(&x).laid((P, Q, K)), &(&y).laid((K, R, S)));
+        check! {
+            (rows)(columns) true;
+            (&(&x).laid((K, P, Q)))(&(&y).laid((R, S, K))) true;
+            (&x)(columns) true;
+            // Their types say nothing of how far it is from one column to the next.
+            (rows)(&y) false;
+        }
+        // Axes that lie apart, or the other way round, are found when it runs.
+        for product in [
+            (rows * &(&y).laid((R, K, S))).sum(K).eval(),
+            (rows * &(&y).laid((S, R, K))).sum(K).eval(),
+            (&(&x).laid((Q, P, K)) * columns).sum(K).eval(),
+        ] {
+            assert_eq!(product.order((P, Q, R, S)), expected);
+        }
+        // As a batch.
+        let z = from_fn((P.of(p), Q.of(q), K.of(3), S.of(s)), |(p, q, k, s)| (p + q * 2 + k * 3 + s) as f32);
+        let w = from_fn((P.of(p), Q.of(q), R.of(r), K.of(3)), |(p, q, r, k)| (p * q + r + k) as f32);
+        let (a, b) = ((&w).laid((P, Q, R, K)), (&z).laid((P, Q, K, S)));
+        let (product, plan) = explain(|| (&a * &b).sum(K));
+        assert_eq!(product.order((P, Q, R, S)), (&w * &z).sum(K).order((P, Q, R, S)));
+        let [Step::Product { batch, typed: true, .. }] = plan.steps[..] else { panic!("{plan}") };
+        assert_eq!(batch, p * q, "{plan}");
+    }
+}
+
 #[test]
 fn what_is_laid_is_written_into_arrays_along_one_loop() {
     let a = image().into_tensor((H, W, C));

@@ -5,8 +5,9 @@ use typed_dims::nn::conv::conv;
 use typed_dims::nn::norm::Normalization;
 use typed_dims::nn::pool::Pooling;
 use typed_dims::prelude::*;
-use typed_dims::role::{AllPlay, Role};
+use typed_dims::role::{AllPlay, Role, Suits, Traced, Undenoted};
 use typed_dims::set::DimsOf;
+use typed_dims::set::ordered::Decides;
 use typed_dims::window::Window;
 
 roles! {
@@ -97,6 +98,25 @@ mod definition {
             ]
         );
         assert!(name::<Plain>().is_empty());
+    }
+
+    /// Principle 1, "fine grain enough": none of them passes for another.
+    #[test]
+    fn no_standard_denotation_passes_for_another() {
+        fn suits<R: Traced<Path: Suits<E>>, E>() -> bool {
+            <<R::Path as Suits<E>>::Out as Decides>::IS
+        }
+        macro_rules! row {
+            ($role:ident: $($expected:ident)*) => { [$(suits::<$role, $expected>()),*] };
+        }
+        macro_rules! table {
+            ($($role:ident)*) => { [$(row!($role: DataBatch DataChannel DataTime DataFeature FilterInChannel FilterOutChannel FilterSpatial)),*] };
+        }
+        let table =
+            table!(DataBatch DataChannel DataTime DataFeature FilterInChannel FilterOutChannel FilterSpatial);
+        assert_eq!(table, std::array::from_fn(|role| std::array::from_fn(|expected| role == expected)));
+        assert_eq!(row!(Undenoted: DataBatch DataTime), [true; 2]);
+        assert_eq!(row!(Row: Pixel DataFeature DataChannel Sensor), [true, true, false, false]);
     }
 
     #[test]

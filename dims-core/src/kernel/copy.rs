@@ -3,8 +3,12 @@
 
 use super::isa::{Isa, Task, dispatch};
 use super::strided::LINE;
+use crate::error::DimError;
 use crate::plan::nest::{Nest, Odometer, Row};
+use crate::storage::axes::Axis;
 use crate::storage::elements::{Elements, ElementsMut, Places};
+use crate::storage::memory::reserve;
+use alloc::vec::Vec;
 use core::any::TypeId;
 use core::mem::MaybeUninit;
 use smallvec::SmallVec;
@@ -16,6 +20,53 @@ pub fn copy<T: Copy + 'static>(elements: Elements<'_, T>, nest: &Nest, out: &mut
     elements.assert_row(&row);
     // SAFETY: a plan's row reaches the elements that the axes do; the nest's own result is contiguous, and as long as `out`.
     unsafe { copy_between(elements.as_ptr(), row, out.as_mut_ptr().cast(), &nest.result, &nest.sizes) };
+}
+
+/// How many axes a tensor has at most whose elements are put in order one by one.
+pub const FEW: usize = 4;
+
+/// The elements along all of these axes, the last one fastest: for so few of them that a plan would take longer.
+#[inline(always)]
+pub fn collect_few<T: Copy>(
+    elements: Elements<'_, T>,
+    axes: &[Axis; FEW],
+    len: usize,
+) -> Result<Vec<T>, DimError> {
+    let mut out = reserve(len)?;
+    one_by_one(elements, axes, &mut out.spare_capacity_mut()[..len]);
+    // SAFETY: all of the `len` places were given an element.
+    unsafe { out.set_len(len) };
+    Ok(out)
+}
+
+/// As [`collect_few`], into places that are there already.
+#[inline(always)]
+pub fn copy_few<T: Copy>(elements: Elements<'_, T>, axes: &[Axis; FEW], out: Places<'_, T>) {
+    // SAFETY: all places are given an element.
+    one_by_one(elements, axes, unsafe { out.into_inner() });
+}
+
+/// Gives each place an element.
+///
+/// # Panics
+///
+/// If there are more or fewer places.
+#[inline(always)]
+fn one_by_one<T: Copy>(elements: Elements<'_, T>, axes: &[Axis; FEW], out: &mut [MaybeUninit<T>]) {
+    let [a, b, c, d] = *axes;
+    let count = [a, b, c, d].iter().map(|axis| axis.size).product::<usize>();
+    assert_eq!(count, out.len(), "each place gets an element");
+    let mut places = out.iter_mut();
+    for i in 0..a.size as isize {
+        for j in 0..b.size as isize {
+            for k in 0..c.size as isize {
+                let row = i * a.stride + j * b.stride + k * c.stride;
+                for (l, place) in (0..d.size as isize).zip(&mut places) {
+                    place.write(elements.nth(row + l * d.stride));
+                }
+            }
+        }
+    }
 }
 
 /// Writes the elements along a row to places: the one at a position of the loops goes `offset` places behind the first, and as far as the strides

@@ -38,6 +38,8 @@ pub trait UnaryOp<A>: Operation {
     const TOTAL: bool = true;
     /// Whether it can run on several threads.
     const PARALLEL: bool = true;
+    /// Whether it is a few instructions, and its value the same whichever there are.
+    const SIMPLE: bool = false;
     /// Whether it takes many instructions, which the compiler vectorises.
     const LONG: bool = false;
     /// Its value.
@@ -59,6 +61,8 @@ pub trait BinaryOp<A, B>: Operation {
     const TOTAL: bool = true;
     /// Whether it can run on several threads.
     const PARALLEL: bool = true;
+    /// Whether it is a few instructions, and its value the same whichever there are.
+    const SIMPLE: bool = false;
     /// Whether it takes many instructions, which the compiler vectorises.
     const LONG: bool = false;
     /// Whether it turns from one truth value to the other at most once, as one operand grows and the other stays or shrinks.
@@ -92,6 +96,19 @@ pub trait BinaryOp<A, B>: Operation {
     }
 }
 
+/// Whether a line of the table for elements with this bound is simple: functions of floats are not.
+macro_rules! is_simple {
+    (Real) => {
+        false
+    };
+    (Analytic) => {
+        false
+    };
+    ($bound:ident) => {
+        true
+    };
+}
+
 /// Lines of the table. What is for floats (`[Real]`) and yields one is computed in [`Real::Wide`], `f32` for the half precisions, and rounded once.
 macro_rules! unary {
     ($($(#[$doc:meta])* $name:ident $text:literal [$bound:ident] $out:ident $(:: $part:ident)?, |$a:ident| $value:expr
@@ -104,6 +121,7 @@ macro_rules! unary {
         impl<T: $bound> UnaryOp<T> for $name {
             type Out = $out $(:: $part)?;
             const NAME: &'static str = $text;
+            const SIMPLE: bool = is_simple!($bound);
             $(const LONG: bool = $long;)?
             unary!(@apply [$bound $out] |$a| -> $out $(:: $part)? { $value });
         }
@@ -270,6 +288,7 @@ macro_rules! binary {
         impl<T: $bound> BinaryOp<T, T> for $name {
             type Out = $out;
             const NAME: &'static str = $text;
+            const SIMPLE: bool = is_simple!($bound);
             $(binary!(@item $item $set);)?
             binary!(@apply [$bound $out] |$a, $b| -> $out { $value });
         }
