@@ -243,6 +243,7 @@ unsafe fn pack<T: Copy + 'static>(
 
 impl<T: Element, X: Indices, W: Way> Kernel for Strided<'_, T, X, W> {
     type Elem = T;
+    type Held = *const T;
     const PARALLEL: bool = X::PARALLEL;
     const GATHERS: bool = X::ANY;
 
@@ -321,8 +322,19 @@ impl<T: Element, X: Indices, W: Way> Kernel for Strided<'_, T, X, W> {
     }
 
     #[inline(always)]
-    fn is_beside(&self) -> bool {
+    fn is_beside<const LEFT: bool>(&self) -> bool {
         true
+    }
+
+    #[inline(always)]
+    fn hold<I: Isa, const LEFT: bool>(&self) -> *const T {
+        self.current
+    }
+
+    #[inline(always)]
+    unsafe fn get_beside<I: Isa, const LEFT: bool>(&held: &*const T, x: usize) -> T {
+        // SAFETY: as for `get`.
+        unsafe { *held.add(x) }
     }
 
     #[inline(always)]
