@@ -98,6 +98,16 @@ fn neighbours_merge_and_split_without_a_copy() {
     assert!(laid.try_merge((H, W), other).is_err());
 }
 
+#[test]
+fn shown_and_compared() {
+    let laid = from_fn((H.of(2), W.of(2)), |(h, w)| (2 * h + w) as f32).laid((W, H));
+    let shown = "[[0.0, 1.0],\n [2.0, 3.0]]\nwith dims (H: 2, W: 2), laid out as (W, H)";
+    assert_eq!((format!("{laid:?}"), laid.to_string()), (shown.into(), shown.replace(".0", "")));
+    assert!(laid == laid.view() && laid.view() == laid && laid != (&laid + 1.0).laid((W, H)));
+    let short = ones::<f32, _>((H.of(1), W.of(2))).laid((W, H));
+    assert!(laid != short);
+}
+
 /// The loops of a step, which rustc knew but for their lengths.
 fn known(plan: &typed_dims::plan::explain::Plan) -> Vec<usize> {
     let [Step::Elementwise { loops, .. } | Step::Reduce { loops, .. }] = &plan.steps[..] else {
