@@ -245,6 +245,28 @@ fn which_matrix_of_a_product_is_turned_is_known_to_rustc() {
     assert!(matches!(plan.steps[..], [Step::Product { batch: 2, typed: true, .. }]), "{plan}");
 }
 
+/// What is planned in full looks at strides: products that are large, sum over several dims or none, or have more factors.
+#[test]
+fn which_products_are_planned_when_they_run() {
+    dims!(i, j, k, l);
+    let of = |rows: usize, columns: usize| {
+        Array2::from_shape_fn((rows, columns), |(r, c)| ((r * 7 + c) % 5) as f32)
+    };
+    let (a, b, c) = (of(64, 64), of(64, 65), of(65, 2));
+    let (x, y, z) = ((&a).into_laid((i, k)), (&b).into_laid((k, j)), (&c).into_laid((j, l)));
+    let cube = Array3::<f32>::ones((64, 64, 2));
+    let cube = (&cube).into_laid((i, k, l));
+    let plans = [
+        explain(|| assert_eq!((x * y).sum(k).order((i, j)), a.dot(&b))).1,
+        explain(|| assert_eq!((x * cube).sum((i, k)).order(l)[1], a.sum())).1,
+        explain(|| assert_eq!((x * y).order((i, k, j))[(1, 2, 3)], a[(1, 2)] * b[(2, 3)])).1,
+        explain(|| assert_eq!((x * y * z).sum((k, j)).order((i, l)), a.dot(&b).dot(&c))).1,
+    ];
+    for plan in plans {
+        assert!(!plan.to_string().contains("known to rustc"), "{plan}");
+    }
+}
+
 /// Where several axes are the rows, the columns or the batch of a product, they are one axis if they lie one behind the other: the layouts say
 /// so, and no stride is looked at.
 #[test]

@@ -350,13 +350,16 @@ impl Roles {
         let (a_sum, b_sum) = (self.axis(0, a, self.k.0), self.axis(1, b, self.k.1));
         let (mut a_batch, mut b_batch) =
             (self.merged(0, a, &self.batch.0)?, self.merged(1, b, &self.batch.1)?);
-        let size = |(role, at): (Role, usize)| match role {
-            Role::None => 1,
-            Role::Batch => a[self.batch.0.axes[at]].size,
-            Role::Row => a[self.m.axes[at]].size,
-            Role::Column => b[self.n.axes[at]].size,
-        };
-        let sizes = self.result.map(size);
+        let mut sizes = [1; MOST];
+        for place in 0..MOST {
+            let (role, at) = self.result[place];
+            match role {
+                Role::None => break,
+                Role::Batch => sizes[place] = a[self.batch.0.axes[at]].size,
+                Role::Row => sizes[place] = a[self.m.axes[at]].size,
+                Role::Column => sizes[place] = b[self.n.axes[at]].size,
+            }
+        }
         let (x, y) = &self.batch;
         let mut agree = a_sum.size == b_sum.size;
         for at in 0..x.count {
