@@ -8,7 +8,7 @@ use core::mem::MaybeUninit;
 use smallvec::SmallVec;
 
 /// Writes the nest's first operand, in the nest's order, into contiguous memory: all of it.
-pub fn copy<T: Copy>(elements: Elements<'_, T>, nest: &Nest, out: &mut [MaybeUninit<T>]) {
+pub fn copy<T: Copy + 'static>(elements: Elements<'_, T>, nest: &Nest, out: &mut [MaybeUninit<T>]) {
     assert_eq!(nest.positions(), out.len(), "the loop nest covers the result");
     let row = nest.operands().next_row();
     elements.assert_row(&row);
@@ -23,7 +23,7 @@ pub fn copy<T: Copy>(elements: Elements<'_, T>, nest: &Nest, out: &mut [MaybeUni
 ///
 /// If `out` does not have such a place.
 #[inline]
-pub fn copy_row<T: Copy>(
+pub fn copy_row<T: Copy + 'static>(
     elements: Elements<'_, T>,
     row: Row<'_>,
     out: Places<'_, T>,
@@ -38,7 +38,7 @@ pub fn copy_row<T: Copy>(
 
 /// Writes the elements along a row into those along another, which are others.
 #[inline]
-pub fn copy_onto<T: Copy>(
+pub fn copy_onto<T: Copy + 'static>(
     elements: Elements<'_, T>,
     row: Row<'_>,
     mut target: ElementsMut<'_, T>,
@@ -58,7 +58,7 @@ pub fn copy_onto<T: Copy>(
 /// # Safety
 ///
 /// For every position of the loops the source has a valid element, and the target one of its own that nothing else has access to.
-pub unsafe fn copy_between<T: Copy>(
+pub unsafe fn copy_between<T: Copy + 'static>(
     origin: *const T,
     row: Row<'_>,
     target: *mut T,
@@ -91,7 +91,7 @@ struct Block<T> {
     columns: usize,
 }
 
-impl<T: Copy> Task for Copying<'_, T> {
+impl<T: Copy + 'static> Task for Copying<'_, T> {
     type Out = ();
 
     #[inline(always)]
@@ -145,7 +145,7 @@ impl<T: Copy> Task for Copying<'_, T> {
                     _ if block.is_woven(4) => block.by_weaving::<4>(),
                     _ if near.is_none() || block.source_row != 1 => block.by_elements(),
                     1 | 2 => block.by_squares::<32>(),
-                    4 => block.by_squares::<16>(),
+                    4 if block.rows.min(block.columns) >= 16 => block.by_squares::<16>(),
                     _ => block.by_squares::<8>(),
                 }
             }
@@ -154,7 +154,7 @@ impl<T: Copy> Task for Copying<'_, T> {
     }
 }
 
-impl<T: Copy> Block<T> {
+impl<T: Copy + 'static> Block<T> {
     /// Lines that are neighbours on both sides.
     #[inline(always)]
     unsafe fn by_rows(&self) {
@@ -288,12 +288,86 @@ impl<T: Copy> Block<T> {
             for (at, line) in lines.iter_mut().enumerate() {
                 *line = *from.offset(at as isize * self.source_column).cast::<[T; B]>();
             }
+            #[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
+            if vectors::transpose(&lines, to, self.target_row) {
+                return;
+            }
             for row in 0..B {
                 let mut out = [*from; B];
                 for column in 0..B {
                     out[column] = lines[column][row];
                 }
                 *to.offset(row as isize * self.target_row).cast::<[T; B]>() = out;
+            }
+        }
+    }
+}
+
+/// Squares that are turned in the registers of AVX2, of elements that may be handled as bits: those of other types can have bytes without a value.
+#[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
+mod vectors {
+    use crate::kernel::gemm::vector::Vector;
+    use crate::kernel::isa::{Level, level};
+    use core::any::TypeId;
+    use core::arch::x86_64::{__m256, __m256d};
+
+    /// Writes the columns of a square to lines that are `step` apart, if the elements and the machine are such. Returns whether it did.
+    ///
+    /// # Safety
+    ///
+    /// All lines are valid for writes.
+    #[inline(always)]
+    pub unsafe fn transpose<T: 'static, const B: usize>(
+        square: &[[T; B]; B],
+        to: *mut T,
+        step: isize,
+    ) -> bool {
+        let is = |types: [TypeId; 4]| types.contains(&TypeId::of::<T>());
+        let single =
+            is([TypeId::of::<f32>(), TypeId::of::<i32>(), TypeId::of::<u32>(), TypeId::of::<char>()]);
+        let double =
+            is([TypeId::of::<f64>(), TypeId::of::<i64>(), TypeId::of::<u64>(), TypeId::of::<usize>()]);
+        if !(single || double) || step <= 0 || level() == Level::Baseline {
+            return false;
+        }
+        let square = square.as_ptr();
+        // SAFETY: the machine has AVX2; the elements are as large as those of the vectors, and have no bytes without a value; the rest is the
+        // caller's promise.
+        unsafe {
+            if single {
+                singles::<B>(square.cast(), to.cast(), step as usize);
+            } else {
+                doubles::<B>(square.cast(), to.cast(), step as usize);
+            }
+        }
+        true
+    }
+
+    #[target_feature(enable = "avx2")]
+    unsafe fn singles<const B: usize>(square: *const f32, to: *mut f32, step: usize) {
+        // SAFETY: the caller's promise.
+        unsafe { each::<__m256, B>(square, to, step) }
+    }
+
+    #[target_feature(enable = "avx2")]
+    unsafe fn doubles<const B: usize>(square: *const f64, to: *mut f64, step: usize) {
+        // SAFETY: the caller's promise.
+        unsafe { each::<__m256d, B>(square, to, step) }
+    }
+
+    /// # Safety
+    ///
+    /// The square has `B` lines of `B` elements, and `B` lines are valid for writes; the machine has AVX2.
+    #[inline(always)]
+    unsafe fn each<V: Vector, const B: usize>(square: *const V::Elem, to: *mut V::Elem, step: usize) {
+        let columns: [isize; B] = core::array::from_fn(|at| (at * B) as isize);
+        for row in (0..B).step_by(V::SQUARE) {
+            for column in (0..B).step_by(V::SQUARE) {
+                // SAFETY: `B` is a multiple of `SQUARE`; the rest is the caller's promise.
+                unsafe {
+                    let from = square.add(column * B + row);
+                    V::transpose(from, &columns[..V::SQUARE], to.add(row * step + column), step);
+                }
             }
         }
     }

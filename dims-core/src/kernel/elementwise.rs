@@ -374,7 +374,7 @@ impl<K: Kernel> Task for Replace<'_, K> {
 
 /// As [`collect`], for elements that lie in memory already, the nest's only operand: a copy.
 #[inline]
-pub fn collect_memory<T: Copy + Send + Sync>(
+pub fn collect_memory<T: Copy + Send + Sync + 'static>(
     elements: Elements<'_, T>,
     nest: &Nest,
     len: usize,

@@ -46,7 +46,7 @@ pub struct Strided<'k, T, X, W = AnyStride> {
     way: PhantomData<W>,
 }
 
-impl<'k, T: Copy + Default, X: Indices> Strided<'k, T, X> {
+impl<'k, T: Copy + Default + 'static, X: Indices> Strided<'k, T, X> {
     /// A reader along any strides: see [`on_the_way`](Strided::on_the_way).
     #[inline(always)]
     pub fn new(elements: Elements<'k, T>, row: Row<'k>, indices: X) -> Self {
@@ -54,7 +54,7 @@ impl<'k, T: Copy + Default, X: Indices> Strided<'k, T, X> {
     }
 }
 
-impl<'k, T: Copy + Default, X: Indices, W: Way> Strided<'k, T, X, W> {
+impl<'k, T: Copy + Default + 'static, X: Indices, W: Way> Strided<'k, T, X, W> {
     /// A reader of elements along the row that a plan made of their axes, so that each position of the loops is one of the axes; where
     /// `indices` are active, they select from axes that these elements have besides. The stride along the innermost loop is 1 if `W` says
     /// so.
@@ -219,7 +219,7 @@ fn fetch<T>(place: *const T) {
 ///
 /// For every position of the loops the origin moved as the row says is a valid element.
 #[cold]
-unsafe fn pack<T: Copy>(origin: *const T, row: Row<'_>, sizes: &[usize], packed: &[isize]) -> Vec<T> {
+unsafe fn pack<T: Copy + 'static>(origin: *const T, row: Row<'_>, sizes: &[usize], packed: &[isize]) -> Vec<T> {
     let own: SmallVec<[usize; 8]> = (0..sizes.len()).filter(|&at| row.strides[at] != 0).collect();
     let of = |strides: &[isize]| -> SmallVec<[isize; 8]> { own.iter().map(|&at| strides[at]).collect() };
     let (from, to) = (of(row.strides), of(packed));
@@ -235,7 +235,7 @@ unsafe fn pack<T: Copy>(origin: *const T, row: Row<'_>, sizes: &[usize], packed:
     data
 }
 
-impl<T: Copy + Default, X: Indices, W: Way> Kernel for Strided<'_, T, X, W> {
+impl<T: Copy + Default + 'static, X: Indices, W: Way> Kernel for Strided<'_, T, X, W> {
     type Elem = T;
     const PARALLEL: bool = X::PARALLEL;
     const GATHERS: bool = X::ANY;
