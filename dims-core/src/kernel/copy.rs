@@ -372,3 +372,44 @@ mod vectors {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::{vec, vec::Vec};
+    use core::fmt::Debug;
+
+    /// Transposes matrices about as large as squares are, between memory with gaps.
+    fn check<T: Copy + PartialEq + Debug + 'static>(element: fn(usize) -> T) {
+        for (rows, columns) in [(8, 8), (16, 16), (17, 40), (33, 8), (7, 100), (64, 79)] {
+            let (source_column, target_row) = (rows + 3, columns + 5);
+            let source: Vec<T> = (1..=columns * source_column).map(element).collect();
+            let mut expected = vec![element(0); rows * target_row];
+            for row in 0..rows {
+                for column in 0..columns {
+                    expected[row * target_row + column] = source[row + column * source_column];
+                }
+            }
+            let mut out = vec![element(0); rows * target_row];
+            let (strides, result) = ([1, source_column as isize], [target_row as isize, 1]);
+            // SAFETY: the strides reach elements of the two vectors.
+            unsafe {
+                let row = Row::new(&strides);
+                copy_between(source.as_ptr(), row, out.as_mut_ptr(), &result, &[rows, columns]);
+            }
+            assert_eq!(out, expected, "{rows} x {columns}");
+        }
+    }
+
+    #[test]
+    fn transpositions_move_every_element() {
+        check(|at| at as u32);
+        check(|at| at as f32);
+        check(|at| at as f64);
+        check(|at| at);
+        check(|at| char::from_u32(at as u32 + 32).expect("a character"));
+        check(|at| at as u8);
+        check(|at| (at as u16, at as u8));
+        check(|at| [at, 2 * at]);
+    }
+}

@@ -219,7 +219,12 @@ fn fetch<T>(place: *const T) {
 ///
 /// For every position of the loops the origin moved as the row says is a valid element.
 #[cold]
-unsafe fn pack<T: Copy + 'static>(origin: *const T, row: Row<'_>, sizes: &[usize], packed: &[isize]) -> Vec<T> {
+unsafe fn pack<T: Copy + 'static>(
+    origin: *const T,
+    row: Row<'_>,
+    sizes: &[usize],
+    packed: &[isize],
+) -> Vec<T> {
     let own: SmallVec<[usize; 8]> = (0..sizes.len()).filter(|&at| row.strides[at] != 0).collect();
     let of = |strides: &[isize]| -> SmallVec<[isize; 8]> { own.iter().map(|&at| strides[at]).collect() };
     let (from, to) = (of(row.strides), of(packed));
