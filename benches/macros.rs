@@ -1,5 +1,6 @@
 //! Macro forms beside the same by hand, in dims: in turns, so that whatever slows the machine down meets both alike. Prints the median of each, and
-//! of their ratios. `cargo bench --bench macros -- NAME` runs the cases that have `NAME` in theirs.
+//! of their ratios. Some of the forms by hand are written twice and compared with themselves: what such a pair differs by is noise, of the machine and
+//! of where the compiler put the code. `cargo bench --bench macros -- NAME` runs the cases that have `NAME` in theirs.
 
 use rayon::ThreadPoolBuilder;
 use std::hint::black_box;
@@ -49,7 +50,7 @@ fn compare<T: PartialEq>(name: &str, by_macro: impl Fn() -> T, by_hand: impl Fn(
         ratios.push(a / b);
     }
     println!(
-        "{name:44} {:>12.0} ns {:>12.0} ns {:>6.2}",
+        "{name:48} {:>12.0} ns {:>12.0} ns {:>6.2}",
         median(&mut macros),
         median(&mut hands),
         median(&mut ratios)
@@ -70,6 +71,11 @@ fn products(n: usize) {
         dims!(i, j, k);
         (a.at((i, k)) * b.at((k, j))).sum(k).order((i, j))
     };
+    let again = || {
+        dims!(i, j, k);
+        (a.at((i, k)) * b.at((k, j))).sum(k).order((i, j))
+    };
+    compare(&format!("the product by hand, written twice, {n}"), again, by_hand);
     compare(&format!("einsum!(\"ik,kj->ij\"), {n}"), || einsum!("ik,kj->ij", a, b), by_hand);
     compare(
         &format!("einsum!(a[i, k] * b[k, j] => [i, j]), {n}"),
@@ -85,6 +91,11 @@ fn products(n: usize) {
         dims!(i, j);
         (a.at((i, j)) * b.at((j, i))).sum((i, j)).order(())
     };
+    let again = || {
+        dims!(i, j);
+        (a.at((i, j)) * b.at((j, i))).sum((i, j)).order(())
+    };
+    compare(&format!("the sum of products by hand, written twice, {n}"), again, by_hand);
     compare(&format!("einsum!(\"ij,ji->\"), {n}"), || einsum!("ij,ji->", a, b), by_hand);
     let by_hand = || {
         dims!(i, j, k);
@@ -109,6 +120,11 @@ fn patterns(n: usize) {
         dims!(b, h, w, c);
         x.at((b, h, w, c)).order((b, c, h, w))
     };
+    let again = || {
+        dims!(b, h, w, c);
+        x.at((b, h, w, c)).order((b, c, h, w))
+    };
+    compare(&format!("the transposition by hand, written twice, {n}"), again, by_hand);
     compare(&format!("rearrange!(b h w c -> b c h w), {n}"), || rearrange!(x, b h w c -> b c h w), by_hand);
     let by_hand = || {
         dims!(b, h, w, c, h2 = 2, w2 = 2);

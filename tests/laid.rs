@@ -98,6 +98,16 @@ fn neighbours_merge_and_split_without_a_copy() {
     assert!(laid.try_merge((H, W), other).is_err());
 }
 
+#[test]
+fn shown_and_compared() {
+    let laid = from_fn((H.of(2), W.of(2)), |(h, w)| (2 * h + w) as f32).laid((W, H));
+    let shown = "[[0.0, 1.0],\n [2.0, 3.0]]\nwith dims (H: 2, W: 2), laid out as (W, H)";
+    assert_eq!((format!("{laid:?}"), laid.to_string()), (shown.into(), shown.replace(".0", "")));
+    assert!(laid == laid.view() && laid.view() == laid && laid != (&laid + 1.0).laid((W, H)));
+    let short = ones::<f32, _>((H.of(1), W.of(2))).laid((W, H));
+    assert!(laid != short);
+}
+
 /// The loops of a step, which rustc knew but for their lengths.
 fn known(plan: &typed_dims::plan::explain::Plan) -> Vec<usize> {
     let [Step::Elementwise { loops, .. } | Step::Reduce { loops, .. }] = &plan.steps[..] else {
@@ -233,6 +243,73 @@ fn which_matrix_of_a_product_is_turned_is_known_to_rustc() {
     let (product, plan) = explain(|| (x * y).sum(k));
     assert_eq!(product.order((n, i, j)), (a.at((n, i, k)) * b.at((n, k, j))).sum(k).order((n, i, j)));
     assert!(matches!(plan.steps[..], [Step::Product { batch: 2, typed: true, .. }]), "{plan}");
+}
+
+/// What is planned in full looks at strides: products that are large, sum over several dims or none, or have more factors.
+#[test]
+fn which_products_are_planned_when_they_run() {
+    dims!(i, j, k, l);
+    let of = |rows: usize, columns: usize| {
+        Array2::from_shape_fn((rows, columns), |(r, c)| ((r * 7 + c) % 5) as f32)
+    };
+    let (a, b, c) = (of(64, 64), of(64, 65), of(65, 2));
+    let (x, y, z) = ((&a).into_laid((i, k)), (&b).into_laid((k, j)), (&c).into_laid((j, l)));
+    let cube = Array3::<f32>::ones((64, 64, 2));
+    let cube = (&cube).into_laid((i, k, l));
+    let plans = [
+        explain(|| assert_eq!((x * y).sum(k).order((i, j)), a.dot(&b))).1,
+        explain(|| assert_eq!((x * cube).sum((i, k)).order(l)[1], a.sum())).1,
+        explain(|| assert_eq!((x * y).order((i, k, j))[(1, 2, 3)], a[(1, 2)] * b[(2, 3)])).1,
+        explain(|| assert_eq!((x * y * z).sum((k, j)).order((i, l)), a.dot(&b).dot(&c))).1,
+    ];
+    for plan in plans {
+        assert!(!plan.to_string().contains("known to rustc"), "{plan}");
+    }
+}
+
+/// Where several axes are the rows, the columns or the batch of a product, they are one axis if they lie one behind the other: the layouts say
+/// so, and no stride is looked at.
+#[test]
+fn several_axes_of_a_role_are_one_by_their_types() {
+    dims! { pub struct P; pub struct Q; pub struct R; pub struct S; pub struct K; }
+    for (p, q, r, s) in [(2, 3, 4, 5), (1, 3, 4, 1), (3, 1, 1, 5), (1, 1, 1, 1)] {
+        let x = from_fn((P.of(p), Q.of(q), K.of(3)), |(p, q, k)| (p * 7 + q * 3 + k) as f32);
+        let y = from_fn((R.of(r), S.of(s), K.of(3)), |(r, s, k)| (r * 5 + s * 2 + k * 4) as f32);
+        let expected = (&x * &y).sum(K).order((P, Q, R, S));
+        macro_rules! check {
+            ($(($a:expr) ($b:expr) $typed:literal;)*) => {$({
+                let (a, b) = ($a, $b);
+                let (product, plan) = explain(|| (a * b).sum(K));
+                assert_eq!(product.order((P, Q, R, S)), expected);
+                let [Step::Product { m, n, typed, .. }] = plan.steps[..] else { panic!("{plan}") };
+                assert_eq!((m * n, typed), (p * q * r * s, $typed), "{plan}");
+            })*};
+        }
+        let (rows, columns) = (&(&x).laid((P, Q, K)), &(&y).laid((K, R, S)));
+        check! {
+            (rows)(columns) true;
+            (&(&x).laid((K, P, Q)))(&(&y).laid((R, S, K))) true;
+            (&x)(columns) true;
+            // Their types say nothing of how far it is from one column to the next.
+            (rows)(&y) false;
+        }
+        // Axes that lie apart, or the other way round, are found when it runs.
+        for product in [
+            (rows * &(&y).laid((R, K, S))).sum(K).eval(),
+            (rows * &(&y).laid((S, R, K))).sum(K).eval(),
+            (&(&x).laid((Q, P, K)) * columns).sum(K).eval(),
+        ] {
+            assert_eq!(product.order((P, Q, R, S)), expected);
+        }
+        // As a batch.
+        let z = from_fn((P.of(p), Q.of(q), K.of(3), S.of(s)), |(p, q, k, s)| (p + q * 2 + k * 3 + s) as f32);
+        let w = from_fn((P.of(p), Q.of(q), R.of(r), K.of(3)), |(p, q, r, k)| (p * q + r + k) as f32);
+        let (a, b) = ((&w).laid((P, Q, R, K)), (&z).laid((P, Q, K, S)));
+        let (product, plan) = explain(|| (&a * &b).sum(K));
+        assert_eq!(product.order((P, Q, R, S)), (&w * &z).sum(K).order((P, Q, R, S)));
+        let [Step::Product { batch, typed: true, .. }] = plan.steps[..] else { panic!("{plan}") };
+        assert_eq!(batch, p * q, "{plan}");
+    }
 }
 
 #[test]

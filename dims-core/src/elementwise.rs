@@ -438,30 +438,59 @@ impl<T: ops::Equality, S: Dims, R: Rank, E> Named<T, S, R, E> {
     }
 }
 
+/// The elements of a tensor of `T` with the dims `S` and the positional axes `R`, on the left of the operator `O`, where `B` can stand on the
+/// right: an [`Operand`], or a [`Stream`](crate::stream::Stream) behind a constant.
+///
+/// (This is one trait for both, as rustc says of two impls of an operator that neither fits, but not why. And it is about the elements: where the
+/// operator and what it lacks were about the same type, rustc would speak of the operator.)
+#[diagnostic::on_unimplemented(
+    message = "a constant of `{T}` with the dims `{S}` does not match `{B}`",
+    label = "expected a constant whose dims are among the axes of the stream",
+    note = "to sum over a dim that both have, write `stream.contract(&constant, dim)`"
+)]
+pub trait LeftOf<O, T, S, R, B>: Sized {
+    /// The result.
+    type Out;
+    /// The operation.
+    #[doc(hidden)]
+    fn left_of(self, op: O, right: B) -> Self::Out;
+}
+
+impl<O: BinaryOp<T, T>, T: Element, S: Dims + Union<B::Dims>, R: Rank, E, B: Operand<T>> LeftOf<O, T, S, R, B>
+    for E
+{
+    type Out = Joined<O, T, S, R, E, B>;
+
+    #[inline(always)]
+    fn left_of(self, op: O, right: B) -> Self::Out {
+        Named::from_expr(Binary { op, a: self, b: right.into_expr() })
+    }
+}
+
 macro_rules! operators {
     ($($trait:ident $method:ident [$bound:ident];)*) => {$(
-        impl<T: $bound, S: Dims, R: Rank, E, B: Operand<T>> core::ops::$trait<B> for Named<T, S, R, E>
-        where
-            S: Union<B::Dims>,
+        impl<T: $bound, S: Dims, R: Rank, E: LeftOf<ops::$trait, T, S, R, B>, B> core::ops::$trait<B>
+            for Named<T, S, R, E>
         {
-            type Output = Joined<ops::$trait, T, S, R, E, B>;
+            type Output = E::Out;
 
             #[inline(always)]
-            fn $method(self, other: B) -> Self::Output {
-                binary(ops::$trait, self, other)
+            #[track_caller]
+            fn $method(self, other: B) -> E::Out {
+                self.expr.left_of(ops::$trait, other)
             }
         }
 
-        impl<'a, T: $bound, S: Dims, R: Rank, E, B: Operand<T>> core::ops::$trait<B>
-            for &'a Named<T, S, R, E>
+        impl<'a, T: $bound, S: Dims, R: Rank, E, B> core::ops::$trait<B> for &'a Named<T, S, R, E>
         where
-            S: Union<B::Dims>,
+            &'a E: LeftOf<ops::$trait, T, S, R, B>,
         {
-            type Output = Joined<ops::$trait, T, S, R, &'a E, B>;
+            type Output = <&'a E as LeftOf<ops::$trait, T, S, R, B>>::Out;
 
             #[inline(always)]
+            #[track_caller]
             fn $method(self, other: B) -> Self::Output {
-                binary(ops::$trait, self, other)
+                (&self.expr).left_of(ops::$trait, other)
             }
         }
     )*};

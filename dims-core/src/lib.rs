@@ -88,7 +88,7 @@ pub mod __private {
     pub use crate::elementwise::{Elementwise, iota};
     pub use crate::error::DimError;
     pub use crate::reduce::Reductions;
-    pub use crate::role::{DeclaredRole, Role, Undenoted, prepended, role_names};
+    pub use crate::role::{DeclaredRole, IsDeclared, Role, Undenoted, role_names};
     pub mod pattern {
         pub use crate::bind::source::RankDyn;
         pub use crate::pattern::*;

@@ -14,8 +14,9 @@ use crate::plan::axes::AxisList;
 use crate::plan::evaluate::evaluate_in;
 use crate::rank::Rank0;
 use crate::role::{KeepsRole, RolesSplit, RolesUnite};
-use crate::set::rename::{CanGain, NotIn};
-use crate::set::{Dims, DimsOf, NameFor, Union};
+use crate::set::ordered::{Decides, NamedTwice, Shares};
+use crate::set::rename::{CanGain, New, NotIn};
+use crate::set::{Dims, DimsOf, Judged, NameFor, NamedOnce, Union, Verdict};
 use crate::size::{MaySame, SizesAgree, Times};
 use crate::storage::Owned;
 use crate::storage::axes::Axis;
@@ -115,12 +116,43 @@ where
     type Set = <L::Brands as Group>::Set;
 }
 
-/// A tensor in which the dim `W` is split into `P`; `X` are its other dims.
-pub type Unflattened<A, W, X, P> = Remapped<A, <X as Union<<P as PartsOf<W>>::Set>>::Out>;
+/// Dims that the dim `Whole` of a tensor can be split into, whose other dims are `X`: each is named once, and is none of those, and one of
+/// them keeps what `Whole` means.
+pub trait PartsIn<Whole, X>: DimList {
+    /// The dims of the tensor afterwards.
+    type Out: Dims;
+}
 
-/// A tensor in which some dims are one dim `W`; `X` are its other dims.
-pub type Flattened<A, X, W> =
-    Named<<A as AsTensor>::Elem, <X as Union<(<W as DimRef>::Brand,)>>::Out, <A as AsTensor>::Rank>;
+impl<L, Whole, X> PartsIn<Whole, X> for L
+where
+    Whole: DimRef,
+    L: PartsOf<Whole> + RolesSplit<Whole>,
+    (): Shares<L::Brands, Found: Judged<Verdict: Decides>>,
+    Verdict<NamedTwice<L>>: NamedOnce<NamedTwice<L>, L>,
+    X: Union<L::Set> + Dims<List: Shares<L::Brands, Found: Judged<Verdict: Decides>>>,
+    // Where a dim is named twice, that alone is to be said.
+    <Verdict<NamedTwice<L>> as Decides>::Implies<Verdict<BoundAlready<X, L>>>: New<BoundAlready<X, L>, X>,
+{
+    type Out = <X as Union<L::Set>>::Out;
+}
+
+/// The first brand of the dims `L` that the set `X` has, or [`Nothing`](crate::set::Nothing).
+type BoundAlready<X, L> = <<X as Dims>::List as Shares<<L as DimList>::Brands>>::Found;
+
+/// A dim that the dims `P` of a tensor can be flattened into, whose other dims are `X`: it is none of those, and one of `P` means what it does.
+pub trait WholeIn<P, X>: DimRef {
+    /// The dims of the tensor afterwards.
+    type Out: Dims;
+}
+
+impl<W, P, X> WholeIn<P, X> for W
+where
+    W: DimRef,
+    P: PartsOf<W> + RolesUnite<W>,
+    X: Union<(W::Brand,)> + CanGain<W::Brand>,
+{
+    type Out = <X as Union<(W::Brand,)>>::Out;
+}
 
 /// The result of [`expand`](Restructure::expand).
 pub type Expanded<'a, A, D> = Named<
@@ -429,8 +461,8 @@ pub trait Restructure: Computable {
 
     /// The dim `whole` as several dims, the last one fastest: the inverse of [`flatten`](Restructure::flatten).
     ///
-    /// Static sizes must multiply to that of `whole`, which rustc checks; of the other sizes one may be unknown. `whole` must mean what one of
-    /// the parts does, where they have [roles](crate::role).
+    /// Each part is a dim that the tensor has not yet; `whole` itself can be one. Static sizes must multiply to that of `whole`, which rustc
+    /// checks; of the other sizes one may be unknown. `whole` must mean what one of the parts does, where they have [roles](crate::role).
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -445,26 +477,20 @@ pub trait Restructure: Computable {
     ///
     /// If the sizes do not multiply to that of `whole`.
     #[track_caller]
-    fn unflatten<W: DimRef + DimsOf<Self::Dims, X>, X, P: PartsOf<W> + RolesSplit<W>>(
+    fn unflatten<W: DimRef + DimsOf<Self::Dims, X>, X: Dims, P: PartsIn<W, X>>(
         self,
         whole: W,
         parts: P,
-    ) -> Unflattened<Self, W, X, P>
-    where
-        X: Union<P::Set>,
-    {
+    ) -> Remapped<Self, P::Out> {
         unwrap(self.try_unflatten(whole, parts))
     }
 
     /// As [`unflatten`](Restructure::unflatten), but what sizes decide is an error.
-    fn try_unflatten<W: DimRef + DimsOf<Self::Dims, X>, X, P: PartsOf<W> + RolesSplit<W>>(
+    fn try_unflatten<W: DimRef + DimsOf<Self::Dims, X>, X: Dims, P: PartsIn<W, X>>(
         self,
         whole: W,
         parts: P,
-    ) -> Result<Unflattened<Self, W, X, P>, DimError>
-    where
-        X: Union<P::Set>,
-    {
+    ) -> Result<Remapped<Self, P::Out>, DimError> {
         let tensor = self.into_named();
         let shape = tensor.shape()?;
         let info = whole.info();
@@ -496,26 +522,20 @@ pub trait Restructure: Computable {
     ///
     /// If `whole` has another size, operands have different sizes for one dim, or an index is out of range.
     #[track_caller]
-    fn flatten<P: PartsOf<W> + OrderList + DimsOf<Self::Dims, X> + RolesUnite<W>, X, W: DimRef>(
+    fn flatten<P: OrderList + DimsOf<Self::Dims, X>, X: Dims, W: WholeIn<P, X>>(
         self,
         parts: P,
         whole: W,
-    ) -> Flattened<Self, X, W>
-    where
-        X: Union<(W::Brand,)> + CanGain<W::Brand>,
-    {
+    ) -> Named<Self::Elem, W::Out, Self::Rank> {
         unwrap(self.try_flatten(parts, whole))
     }
 
     /// As [`flatten`](Restructure::flatten), but what sizes decide is an error.
-    fn try_flatten<P: PartsOf<W> + OrderList + DimsOf<Self::Dims, X> + RolesUnite<W>, X, W: DimRef>(
+    fn try_flatten<P: OrderList + DimsOf<Self::Dims, X>, X: Dims, W: WholeIn<P, X>>(
         self,
         parts: P,
         whole: W,
-    ) -> Result<Flattened<Self, X, W>, DimError>
-    where
-        X: Union<(W::Brand,)> + CanGain<W::Brand>,
-    {
+    ) -> Result<Named<Self::Elem, W::Out, Self::Rank>, DimError> {
         let tensor = self.into_named();
         let shape = tensor.shape()?;
         shape.all_said(&parts)?;
@@ -524,8 +544,8 @@ pub trait Restructure: Computable {
         let size = shape.volume(group.iter().copied(), 1)?;
         whole.info().meet(size, None)?;
         // The axes of the result, as they will lie; that of `whole` stands for the whole group.
-        let own = <<X as Union<(W::Brand,)>>::Out as Dims>::KEYS.as_slice();
-        let own_order = AxisList::in_memory_of::<<X as Union<(W::Brand,)>>::Out, Rank0>().as_slice();
+        let own = W::Out::KEYS.as_slice();
+        let own_order = AxisList::in_memory_of::<W::Out, Rank0>().as_slice();
         let mut order: SmallVec<[usize; 8]> = SmallVec::new();
         let mut sizes: SmallVec<[usize; 8]> = SmallVec::new();
         for key in own_order.iter().map(|&at| &own[at]) {

@@ -59,12 +59,22 @@ use crate::set::{Dims, Judged, Nothing, Right, Verdict, Wrong};
     note = "roles are `DataBatch`, `DataChannel`, .., and what `roles! {{ pub struct Pixel: DataFeature; }}` declares; a size is \
             written behind `=`"
 )]
-pub trait Role: 'static {
+pub trait Role: Sized + 'static {
     /// Its name, and the names of the roles that it refines, from the nearest on. Those of ONNX are written as there: `DATA_CHANNEL`.
-    const NAMES: &'static [&'static str];
-    /// The role and those that it refines, as nested pairs.
+    const NAMES: &'static [&'static str] = {
+        let (names, _) =
+            <<Self as Traced>::Path as Names>::ALL.split_at(<<Self as Traced>::Path as Names>::COUNT);
+        names
+    };
+    /// Its own name.
     #[doc(hidden)]
-    type Path;
+    const NAME: &'static str;
+    /// The role that it refines, or [`Undenoted`].
+    #[doc(hidden)]
+    type Refined: RefinedBy<Self>;
+    /// [`IsDeclared`], or [`Undenoted`].
+    #[doc(hidden)]
+    type Kind: OnPath;
 }
 
 /// A role that was declared: it can be compared with others.
@@ -74,13 +84,91 @@ pub trait DeclaredRole: Role {
     type Key;
 }
 
-/// The names of a role: its own, and those of the role that it refines. For `roles!` alone.
-#[doc(hidden)]
-pub const fn prepended<const N: usize>(own: &'static str, refined: &[&'static str]) -> [&'static str; N] {
-    let mut names = [own; N];
+/// How many roles a role can refine, one after the other. The path of roles that refine one another in a circle would never end.
+pub const MOST_REFINED: usize = 16;
+
+/// A step for the role itself, [`MOST_REFINED`] for others, and one for the end.
+type Steps = (((((((((((((((((((),),),),),),),),),),),),),),),),),),);
+
+/// Steps along the roles that a role refines.
+pub trait Walk {
+    /// The role and those that it refines, as nested pairs; cut off where there are no more steps.
+    type Path<R: Role>: Names;
+    /// [`Right`] if the path is not cut off.
+    type Ends<R: Role>;
+}
+impl Walk for () {
+    type Path<R: Role> = ();
+    type Ends<R: Role> = Wrong;
+}
+impl<N: Walk> Walk for (N,) {
+    type Path<R: Role> = <R::Kind as OnPath>::Path<R, N>;
+    type Ends<R: Role> = <R::Kind as OnPath>::Ends<R, N>;
+}
+
+/// The path of the role `R`, with `N` further steps.
+pub trait OnPath {
+    /// See [`Walk`].
+    type Path<R: Role, N: Walk>: Names;
+    /// See [`Walk`].
+    type Ends<R: Role, N: Walk>;
+}
+impl OnPath for Undenoted {
+    type Path<R: Role, N: Walk> = ();
+    type Ends<R: Role, N: Walk> = Right;
+}
+/// The kind of role that was declared.
+pub struct IsDeclared;
+impl OnPath for IsDeclared {
+    type Path<R: Role, N: Walk> = (R, N::Path<R::Refined>);
+    type Ends<R: Role, N: Walk> = N::Ends<R::Refined>;
+}
+
+/// A role with its path: itself and the roles that it refines, as nested pairs.
+pub trait Traced: Role {
+    /// The path.
+    type Path: Names;
+}
+#[diagnostic::do_not_recommend]
+impl<R: Role> Traced for R {
+    type Path = <Steps as Walk>::Path<R>;
+}
+
+/// A role that the role `R` can refine: this leads to no circle.
+pub trait RefinedBy<R>: Role {}
+impl<F: Role, R: Role> RefinedBy<R> for F where <Steps as Walk>::Ends<R>: EndsSomewhere<R> {}
+
+/// The verdict that the roles that `R` refines end somewhere.
+#[diagnostic::on_unimplemented(
+    message = "the role `{R}` refines itself, or more than 16 roles one after the other",
+    label = "the roles that `{R}` refines, and those that they refine, do not end"
+)]
+pub trait EndsSomewhere<R> {}
+#[diagnostic::do_not_recommend]
+impl<R> EndsSomewhere<R> for Right {}
+
+/// The names on a path of roles.
+pub trait Names {
+    /// How many there are.
+    const COUNT: usize;
+    /// The names, and nothing behind them.
+    const ALL: &'static [&'static str; MOST_REFINED + 2];
+}
+impl Names for () {
+    const COUNT: usize = 0;
+    const ALL: &'static [&'static str; MOST_REFINED + 2] = &[""; MOST_REFINED + 2];
+}
+impl<H: Role, T: Names> Names for (H, T) {
+    const COUNT: usize = T::COUNT + 1;
+    const ALL: &'static [&'static str; MOST_REFINED + 2] = &prepended(H::NAME, T::ALL);
+}
+
+/// Names with another one in front, and without the last.
+const fn prepended<const N: usize>(first: &'static str, others: &[&'static str; N]) -> [&'static str; N] {
+    let mut names = [first; N];
     let mut at = 1;
     while at < N {
-        names[at] = refined[at - 1];
+        names[at] = others[at - 1];
         at += 1;
     }
     names
@@ -97,8 +185,9 @@ pub struct Undenoted;
 
 #[diagnostic::do_not_recommend]
 impl Role for Undenoted {
-    const NAMES: &'static [&'static str] = &[];
-    type Path = Undenoted;
+    const NAME: &'static str = "";
+    type Refined = Undenoted;
+    type Kind = Undenoted;
 }
 
 macro_rules! standard {
@@ -108,8 +197,9 @@ macro_rules! standard {
 
         #[diagnostic::do_not_recommend]
         impl Role for $name {
-            const NAMES: &'static [&'static str] = &[$text];
-            type Path = ($name, ());
+            const NAME: &'static str = $text;
+            type Refined = Undenoted;
+            type Kind = IsDeclared;
         }
 
         impl DeclaredRole for $name {
@@ -145,7 +235,7 @@ pub trait Suits<E> {
     type Out: Decides;
 }
 
-impl<E> Suits<E> for Undenoted {
+impl<E> Suits<E> for () {
     type Out = Right;
 }
 
@@ -217,9 +307,9 @@ impl<E> Stranger<E> for () {
 #[diagnostic::do_not_recommend]
 impl<H, T, E> Stranger<E> for (H, T)
 where
-    H: Brand<Role: Role<Path: Suits<E, Out: Choose<H, T, E>>>>,
+    H: Brand<Role: Traced<Path: Suits<E, Out: Choose<H, T, E>>>>,
 {
-    type Found = <<<H::Role as Role>::Path as Suits<E>>::Out as Choose<H, T, E>>::Found;
+    type Found = <<<H::Role as Traced>::Path as Suits<E>>::Out as Choose<H, T, E>>::Found;
 }
 
 // What is behind a rest cannot be looked at: it was the caller's to choose.
@@ -259,12 +349,12 @@ pub trait Means<Q> {
     type Out: Decides;
 }
 
-impl<Q> Means<Q> for Undenoted {
+impl<Q> Means<Q> for () {
     type Out = Right;
 }
 
 #[diagnostic::do_not_recommend]
-impl<H, T> Means<Undenoted> for (H, T) {
+impl<H, T> Means<()> for (H, T) {
     type Out = Right;
 }
 
@@ -297,7 +387,7 @@ pub(crate) fn means<R: AsRef<str>>(there: &[R], here: &[&str]) -> bool {
 }
 
 /// The path of the role of a brand.
-type PathOf<D> = <<D as Brand>::Role as Role>::Path;
+type PathOf<D> = <<D as Brand>::Role as Traced>::Path;
 
 /// The verdict on the brand `Old` under the name `New`.
 type Renamed<Old, New> = <PathOf<Old> as Means<PathOf<New>>>::Out;
@@ -307,8 +397,8 @@ pub trait KeepsRole<Old>: DimRef {}
 
 impl<New, Old> KeepsRole<Old> for New
 where
-    Old: DimRef<Brand: Brand<Role: Role<Path: Means<PathOf<New::Brand>>>>>,
-    New: DimRef<Brand: Brand<Role: Role>>,
+    Old: DimRef<Brand: Brand<Role: Traced<Path: Means<PathOf<New::Brand>>>>>,
+    New: DimRef<Brand: Brand<Role: Traced>>,
     Renamed<Old::Brand, New::Brand>:
         SameMeaning<Old::Brand, New::Brand, <Old::Brand as Brand>::Role, <New::Brand as Brand>::Role>,
 {
@@ -337,8 +427,8 @@ impl<W> Meanings<W> for () {
 #[diagnostic::do_not_recommend]
 impl<H, W> Meanings<W> for (H, ())
 where
-    H: Brand<Role: Role<Path: Means<PathOf<W>>>>,
-    W: Brand<Role: Role<Path: Means<PathOf<H>>>>,
+    H: Brand<Role: Traced<Path: Means<PathOf<W>>>>,
+    W: Brand<Role: Traced<Path: Means<PathOf<H>>>>,
 {
     type AnyMeans = Renamed<H, W>;
     type MeantByAny = Renamed<W, H>;
@@ -346,8 +436,8 @@ where
 #[diagnostic::do_not_recommend]
 impl<H, G, T, W> Meanings<W> for (H, (G, T))
 where
-    H: Brand<Role: Role<Path: Means<PathOf<W>>>>,
-    W: Brand<Role: Role<Path: Means<PathOf<H>>>>,
+    H: Brand<Role: Traced<Path: Means<PathOf<W>>>>,
+    W: Brand<Role: Traced<Path: Means<PathOf<H>>>>,
     (G, T): Meanings<W>,
 {
     type AnyMeans = <Renamed<H, W> as Decides>::Or<<(G, T) as Meanings<W>>::AnyMeans>;
@@ -468,6 +558,10 @@ impl<D: Brand> Denoted for D {
 /// The dims play the role `E`: each has it, or one that refines it, or none.
 ///
 /// A function of one's own can ask for it: `fn blur<D: Plays<Pixel> + DimsOf<..>, ..>`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no dim of the role `{E}`",
+    label = "dims of the role `{E}`, or of none, are expected here"
+)]
 pub trait Plays<E>: DimList {}
 
 impl<L, E> Plays<E> for L

@@ -13,7 +13,7 @@ use crate::set::Dims;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a tensor",
     label = "a tensor is expected here",
-    note = "an array becomes a tensor when it is bound to dims: `a.at((i, j))`"
+    note = "an array becomes a tensor when it is bound to dims, `a.at((i, j))`, and a stream, which has operations of its own, by `x.as_tensor()`"
 )]
 pub trait AsTensor: Sized {
     /// The type of the elements.
@@ -31,6 +31,11 @@ pub trait AsTensor: Sized {
 
 /// A tensor whose elements can be computed. Every [`AsTensor`] is one; the bound is apart because rustc would prove it anew, down to
 /// the leaves of the expression, at every operation.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a tensor",
+    label = "a tensor is expected here",
+    note = "an array becomes a tensor when it is bound to dims, `a.at((i, j))`, and a stream, which has operations of its own, by `x.as_tensor()`"
+)]
 pub trait Computable: AsTensor<Expr: Expr<Elem = <Self as AsTensor>::Elem>> {}
 
 #[diagnostic::do_not_recommend]

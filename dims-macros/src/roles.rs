@@ -88,19 +88,19 @@ fn declared(role: &Declared, position: usize) -> TokenStream {
     let krate = quote!(::typed_dims::__private);
     let Declared { attrs, vis, token, name, refined, end } = role;
     let (key, text) = (Key::new(name, position).digits(&krate), name.to_string());
-    let (names, path) = match refined {
-        Some(refined) => (
-            quote!(&#krate::prepended::<{ <#refined as #krate::Role>::NAMES.len() + 1 }>(#text, <#refined as #krate::Role>::NAMES)),
-            quote!((#name, <#refined as #krate::Role>::Path)),
-        ),
-        None => (quote!(&[#text]), quote!((#name, ()))),
+    let refined = match refined {
+        Some(refined) => quote!(#refined),
+        None => quote!(#krate::Undenoted),
     };
+    // What else there is to know is worked out from these, so that what is wrong with the role that it refines is said once.
     quote! {
         #(#attrs)*
         #vis #token #name #end
+        #[diagnostic::do_not_recommend]
         impl #krate::Role for #name {
-            const NAMES: &'static [&'static str] = #names;
-            type Path = #path;
+            const NAME: &'static str = #text;
+            type Refined = #refined;
+            type Kind = #krate::IsDeclared;
         }
         impl #krate::DeclaredRole for #name {
             type Key = #key;

@@ -244,3 +244,35 @@ fn archives_with_other_elements_than_their_headers_say() {
     let error = file.load_as::<f32, _>("w", Out).err().unwrap().to_string();
     assert!(error.contains("of type |O in the file, but `f32` was asked for"), "{error}");
 }
+
+#[test]
+fn messages_say_which_file_and_what_is_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("w.npy");
+    let write = |header: &str, data: &[u8]| {
+        let header = format!("{header:<117}\n");
+        let bytes = [&b"\x93NUMPY\x01\x00\x76\x00"[..], header.as_bytes(), data].concat();
+        std::fs::write(&path, bytes).unwrap();
+        match npy::Reader::open(&path) {
+            Err(error) => error.to_string(),
+            Ok(file) => file.get().unwrap().load_as::<f32, _>(Out).unwrap_err().to_string(),
+        }
+    };
+    assert_eq!(
+        write("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2,)}", &[0; 8]),
+        format!("not a valid file: {}: its elements are records of several fields", path.display())
+    );
+    assert_eq!(
+        write("{'descr': '<f4', 'fortran_order': False, 'shape': (3,)}", &[0; 8]),
+        "not a valid file: tensor `npy` with the axes (3) takes 12 bytes, but 8 are there"
+    );
+    assert_eq!(
+        write("{'descr': '<f4', 'fortran_order': False, 'shape': (9223372036854775807,)}", &[0; 8]),
+        "not a valid file: tensor `npy` with the axes (9223372036854775807) has too many elements to be counted"
+    );
+    let why = write("{'descr': '<f4', 'fortran_order': 'no', 'shape': (3,)}", &[]);
+    assert!(
+        why.ends_with(": the header has `'no', 'shape': (3,)}` where `True` or `False` is expected"),
+        "{why}"
+    );
+}

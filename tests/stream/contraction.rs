@@ -25,6 +25,9 @@ fn with_a_constant_on_the_left() {
     let x = input().stream((B, J, K), J);
     let (y, class) = cost(|| -> Stream<i64, (B, I, K), I> { x.contract(&weight(), J) });
     assert_eq!((y.to_array(), class), (product(), CostClass::Compute));
+    // A layout changes nothing.
+    assert_eq!(x.contract(&weight().laid((J, B, I)), J), y);
+    assert_eq!(x.contract(weight().laid((B, I, J)).view(), J), y);
 }
 
 #[test]

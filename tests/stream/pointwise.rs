@@ -14,6 +14,8 @@ fn any_pointwise_operation() {
     assert_eq!(x.minimum(x.map(|_| 50)).to_array(), array.mapv(|x| x.min(50)));
     assert_eq!((-&x).to_array(), -&array);
     assert_eq!((7 - x.clone()).to_array(), 7 - &array);
+    assert_eq!((&x % 7).to_array(), &array % 7);
+    assert_eq!(x.cast::<f64>().to_array(), array.mapv(|x| x as f64));
     assert_eq!(x.zip_map(&x, |x, y| x > 2 * y - 50).to_array(), array.mapv(|x| x < 50));
 }
 
@@ -61,6 +63,16 @@ fn constants_on_the_left() {
     assert_eq!((row.clone() + x.clone()).to_array(), array![1, 2, 3, 4] + numbers());
     assert_eq!(((&row * 2 - &row) * &x).to_array(), array![1, 2, 3, 4] * numbers());
     assert_eq!(((&row * 100) / (&x + 1)).to_array(), array![100, 200, 300, 400] / (numbers() + 1));
+}
+
+#[test]
+fn constants_with_a_layout() {
+    let x = abc_along_b();
+    let row = from_vec(C.of(4), vec![1, 2, 3, 4]).laid(C);
+    let expected = numbers() + array![1, 2, 3, 4];
+    for sum in [&x + &row, &x + row.view(), &row + &x, row.view() + &x, x.clone() + row.clone(), row + x] {
+        assert_eq!(sum.to_array(), expected);
+    }
 }
 
 #[test]

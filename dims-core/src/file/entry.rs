@@ -158,12 +158,15 @@ impl<'f> Entry<'f> {
     pub(super) fn check_elements<T: Stored>(&self) -> Result<(), FileError> {
         self.check_kind::<T>()?;
         let elements = volume(self.sizes.iter().copied(), size_of::<T>());
-        if elements.and_then(|elements| elements.checked_mul(size_of::<T>())) != Some(self.bytes.len()) {
-            let (tensor, axes, bytes) = (&self.tensor, self.described(), self.bytes.len());
-            let what = format!("tensor `{tensor}` with the axes {axes} has {bytes} bytes");
-            return Err(FileError::Format { what });
-        }
-        Ok(())
+        let (tensor, axes, bytes) = (&self.tensor, self.described(), self.bytes.len());
+        let what = match elements.and_then(|elements| elements.checked_mul(size_of::<T>())) {
+            Some(taken) if taken == bytes => return Ok(()),
+            Some(taken) => {
+                format!("tensor `{tensor}` with the axes {axes} takes {taken} bytes, but {bytes} are there")
+            }
+            None => format!("tensor `{tensor}` with the axes {axes} has too many elements to be counted"),
+        };
+        Err(FileError::Format { what })
     }
 
     /// Where each of the file's axes stands in the set `S`, by their names.

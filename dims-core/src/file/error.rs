@@ -64,6 +64,16 @@ pub enum FileError {
     Size(DimError),
 }
 
+impl FileError {
+    /// The same about a file, whose path is said where it is the file that is wrong.
+    pub(super) fn of(self, path: &std::path::Path) -> Self {
+        match self {
+            FileError::Format { what } => FileError::Format { what: format!("{}: {what}", path.display()) },
+            other => other,
+        }
+    }
+}
+
 impl fmt::Display for FileError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -72,7 +72,7 @@ pub fn read(text: &str, sizes: &[usize]) -> Result<Vec<AxisName>, FileError> {
             return Err(wrong("are not names, each of its own".into()));
         }
         let Some(&size) = sizes.get(axes.len()) else {
-            return Err(wrong(format!("are more than the {} axes", sizes.len())));
+            return Err(wrong(format!("are too many: there are {} axes", sizes.len())));
         };
         if let Some(fixed) = fixed.filter(|&fixed| fixed != size) {
             return Err(wrong(format!("say {fixed} for an axis of size {size}")));
@@ -88,7 +88,11 @@ pub fn read(text: &str, sizes: &[usize]) -> Result<Vec<AxisName>, FileError> {
 /// Text of a file in a message: not all of it, if it is long.
 pub fn shortened(text: &str) -> String {
     const MOST: usize = 60;
-    let mut out: String = text.chars().take(MOST).flat_map(char::escape_debug).collect();
+    let mut out = String::new();
+    for c in text.chars().take(MOST) {
+        // Quotes stand as they are: what is quoted stands between backquotes.
+        if matches!(c, '\'' | '"') { out.push(c) } else { out.extend(c.escape_debug()) }
+    }
     if text.chars().nth(MOST).is_some() {
         out.push_str("..");
     }

@@ -52,7 +52,7 @@ impl Reader {
     ///
     /// If the file cannot be read, or is not a valid one.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, FileError> {
-        Self::new(Buffer::read(path)?)
+        Self::new(Buffer::read(&path)?).map_err(|error| error.of(path.as_ref()))
     }
 }
 
@@ -160,7 +160,12 @@ impl Header {
             let key = words.string()?;
             words.expect(':')?;
             match key {
-                "descr" if descr.is_none() => descr = Some(words.string()?.to_string()),
+                "descr" if descr.is_none() => {
+                    if words.0.trim_start().starts_with('[') {
+                        return Err(wrong("its elements are records of several fields"));
+                    }
+                    descr = Some(words.string()?.to_string());
+                }
                 "fortran_order" if reversed.is_none() => reversed = Some(words.boolean()?),
                 "shape" if sizes.is_none() => sizes = Some(words.sizes()?),
                 key => return Err(wrong(format!("the header has `{}` in it", shortened(key)))),
@@ -201,7 +206,7 @@ impl<'t> Words<'t> {
     }
 
     fn not(&self, expected: &str) -> FileError {
-        wrong(format!("the header has `{}` where {expected} is expected", shortened(self.0.trim_start())))
+        wrong(format!("the header has `{}` where {expected} is expected", shortened(self.0.trim())))
     }
 
     fn string(&mut self) -> Result<&'t str, FileError> {

@@ -76,7 +76,7 @@ impl Reader {
     ///
     /// If the file cannot be read, or is not a valid one.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, FileError> {
-        Self::new(Buffer::read(path)?)
+        Self::new(Buffer::read(&path)?).map_err(|error| error.of(path.as_ref()))
     }
 }
 

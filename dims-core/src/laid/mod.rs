@@ -59,9 +59,12 @@ use smallvec::SmallVec;
 /// It is a tensor as any other in all operations, and derefs to one. That the last dim of `L` has neighbours in memory, and the
 /// strides of the others, follow from the type. So where all tensors of an expression are laid alike, and its result is too or some of its dims
 /// are reduced, the loops are known when rustc compiles them, but for their lengths: nothing looks at strides. In a product of matrices of up
-/// to 64 x 64 by 64 x 64 or so, the types say which matrix has its neighbours along rows, columns or the sum, and so which kernel runs.
-/// (Larger ones are planned when they run, which takes little beside them.) The [plan](crate::plan::explain) says so: `strides known to
-/// rustc`.
+/// to 64 x 64 by 64 x 64 or so, the types say which matrix has its neighbours along rows, columns or the sum, and so which kernel runs; several
+/// dims can be the rows, the columns or the batch, if they lie one behind the other. The [plan](crate::plan::explain) says so: `strides known to
+/// rustc`. Strides are looked at when an expression runs in which
+///
+/// * tensors are laid in different orders, or one has no order in its type, or the result has another one,
+/// * a product is larger than that, sums over several dims or none, or has more than two factors; beside its multiplications that is little.
 ///
 /// ```
 /// use typed_dims::prelude::*;
@@ -508,12 +511,44 @@ impl<T: Element, L: SetOf, M: Memory<Elem = T, Tensor<L::Set>: Clone>> Clone for
 
 impl<T: Element, L: SetOf> Copy for Laid<T, L, &[T]> {}
 
-impl<T: Element, L: SetOf, M: Memory<Elem = T>> fmt::Debug for Laid<T, L, M>
+/// The tensor, as other tensors are shown, and the order in which it lies.
+impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> fmt::Debug for Laid<T, L, M>
 where
     Named<T, L::Set, Rank0, M::Tensor<L::Set>>: fmt::Debug,
 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
+        fmt::Debug::fmt(&self.0, f)?;
+        write_order::<L>(f)
+    }
+}
+
+/// The tensor, as other tensors are shown, and the order in which it lies.
+impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> fmt::Display for Laid<T, L, M>
+where
+    Named<T, L::Set, Rank0, M::Tensor<L::Set>>: fmt::Display,
+{
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)?;
+        write_order::<L>(f)
+    }
+}
+
+fn write_order<L: Dims>(f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    f.write_str(", laid out as (")?;
+    for (at, key) in L::KEYS.as_slice().iter().enumerate() {
+        write!(f, "{}{}", if at > 0 { ", " } else { "" }, key.name)?;
+    }
+    f.write_str(")")
+}
+
+/// Two are equal if their sizes and all their elements are.
+impl<T: Element, L: SetOf, M: Memory<Elem = T>, O: Memory<Elem = T>> PartialEq<Laid<T, L, O>>
+    for Laid<T, L, M>
+where
+    Named<T, L::Set, Rank0, M::Tensor<L::Set>>: PartialEq<Named<T, L::Set, Rank0, O::Tensor<L::Set>>>,
+{
+    fn eq(&self, other: &Laid<T, L, O>) -> bool {
+        self.0 == other.0
     }
 }
 

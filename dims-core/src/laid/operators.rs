@@ -1,13 +1,13 @@
 //! Operators on tensors with a typed layout. (Through [`Deref`](core::ops::Deref) the layout would be forgotten.)
 
 use super::{Laid, Memory};
-use crate::elementwise::{Joined, ScalarOut, UnaryOut};
-use crate::expr::{Binary, Operand, Scalar, Unary};
+use crate::elementwise::{LeftOf, ScalarOut, UnaryOut};
+use crate::expr::{Binary, Scalar, Unary};
 use crate::named::Named;
 use crate::ops;
 use crate::rank::Rank0;
 use crate::scalar::{Element, Logic, Num, Ordered, Signed};
-use crate::set::{Dims, SetOf, Union};
+use crate::set::{Dims, SetOf};
 use crate::tensor::AsTensor;
 
 macro_rules! binary {
@@ -16,15 +16,16 @@ macro_rules! binary {
         binary!(@side ['a,] &'a Laid<T, L, M>, $trait $method $op $bound);
     )*};
     (@side [$($lifetime:tt)*] $side:ty, $trait:ident $method:ident $op:ident $bound:ident) => {
-        impl<$($lifetime)* T: $bound + Element, L: SetOf + Dims, M: Memory<Elem = T>, B: Operand<T>> core::ops::$trait<B> for $side
+        impl<$($lifetime)* T: $bound + Element, L: SetOf + Dims, M: Memory<Elem = T>, B> core::ops::$trait<B> for $side
         where
-            L::Set: Union<B::Dims>,
+            <Self as AsTensor>::Expr: LeftOf<ops::$op, T, L::Set, Rank0, B>,
         {
-            type Output = Joined<ops::$op, T, L::Set, Rank0, <Self as AsTensor>::Expr, B>;
+            type Output = <<Self as AsTensor>::Expr as LeftOf<ops::$op, T, L::Set, Rank0, B>>::Out;
 
             #[inline(always)]
+            #[track_caller]
             fn $method(self, other: B) -> Self::Output {
-                Named::from_expr(Binary { op: ops::$op, a: self.into_named().expr, b: other.into_expr() })
+                self.into_named().expr.left_of(ops::$op, other)
             }
         }
     };

@@ -5,6 +5,8 @@
 //! words for what is wrong.
 
 use super::data::{Given, Loops, Pattern, Slot, Term};
+use crate::kernel::copy::FEW;
+use crate::plan::evaluate::SMALL;
 use crate::plan::rows::Rows;
 use crate::plan::shape::volume;
 use crate::storage::axes::Axis;
@@ -34,19 +36,25 @@ impl Bound {
 
     /// Takes sizes and strides from operands with these axes. Returns whether they are usual ones. (In place: to hand over so many sizes and
     /// strides would take as long as to find them.)
-    pub fn bind(&mut self, pattern: &'static Pattern, given: &[Given], operands: &[&[Axis]]) -> bool {
+    #[inline]
+    pub fn bind<'a>(
+        &mut self,
+        pattern: &'static Pattern,
+        given: &[Given],
+        operands: impl Iterator<Item = &'a [Axis]> + Clone,
+    ) -> bool {
         let sizes = &mut self.sizes;
         for &(axis, size) in given {
             sizes[axis] = size;
         }
         // A group can be split once the sizes of all axes that stand alone are known.
         let mut grouped = false;
-        for (slots, axes) in pattern.inputs.iter().zip(operands) {
+        for (slots, axes) in pattern.inputs.iter().zip(operands.clone()) {
             if slots.len() != axes.len() {
                 return false;
             }
             let row = self.rows.push();
-            for (slot, axis) in slots.iter().zip(*axes) {
+            for (slot, axis) in slots.iter().zip(axes) {
                 let Slot::Axis(at) = *slot else {
                     grouped = true;
                     continue;
@@ -64,11 +72,11 @@ impl Bound {
     }
 
     /// The parts of groups: what is left for the one whose size is not known, and the strides along all.
-    fn split(&mut self, pattern: &'static Pattern, operands: &[&[Axis]]) -> bool {
+    fn split<'a>(&mut self, pattern: &'static Pattern, operands: impl Iterator<Item = &'a [Axis]>) -> bool {
         let sizes = &mut self.sizes;
         for (number, (slots, axes)) in pattern.inputs.iter().zip(operands).enumerate() {
             let row = self.rows.row_mut(number);
-            for (slot, axis) in slots.iter().zip(*axes) {
+            for (slot, axis) in slots.iter().zip(axes) {
                 let terms = match *slot {
                     Slot::Axis(_) => continue,
                     Slot::Group(terms) => terms,
@@ -111,6 +119,21 @@ impl Bound {
     #[inline]
     pub fn volume(&self, loops: &[usize], bytes: usize) -> Option<usize> {
         volume(loops.iter().map(|&at| self.sizes[at]), bytes)
+    }
+
+    /// An operand's axes in the order of the result, behind others of one element, if there are few and few elements, `len`.
+    #[inline(always)]
+    pub fn few(&self, operand: usize, len: usize) -> Option<[Axis; FEW]> {
+        let Loops { kept, reduced } = self.loops;
+        if len > SMALL || kept.len() > FEW || !reduced.is_empty() {
+            return None;
+        }
+        let row = self.rows.row(operand);
+        let mut axes = [Axis::new(1, 0); FEW];
+        for (axis, &at) in axes[FEW - kept.len()..].iter_mut().zip(kept.iter()) {
+            *axis = Axis::new(self.sizes[at], row[at]);
+        }
+        Some(axes)
     }
 
     /// The sizes of an array with these slots, which has so few elements that they can be counted.

@@ -9,11 +9,13 @@ use crate::error::DimError;
 use crate::expr::Factors;
 use crate::kernel;
 use crate::kernel::Kernel;
+use crate::kernel::copy::collect_few;
 use crate::kernel::elementwise::collect_memory;
 use crate::kernel::reducers::Sum;
 use crate::kernel::threads;
 use crate::plan::contract::{self, Supports};
 use crate::plan::direct::Memory;
+use crate::plan::evaluate::few;
 use crate::plan::explain::{Loops, Step, record};
 use crate::plan::nest::{Nest, Parts};
 use crate::plan::rows::Rows;
@@ -21,7 +23,6 @@ use crate::plan::shape::{Shape, volume};
 use crate::scalar::Num;
 use crate::set::Dims;
 use crate::storage::Elements;
-use crate::storage::axes::Axis;
 use alloc::vec::Vec;
 use smallvec::SmallVec;
 
@@ -82,25 +83,24 @@ fn direct<T: Num>(
     values: &impl ValueList<T>,
     memories: &[Memory<'_, T>],
 ) -> Option<(Vec<T>, SmallVec<[usize; MOST]>)> {
-    let axes: SmallVec<[&[Axis]; 4]> = memories.iter().map(|(_, axes)| *axes).collect();
     let mut bound = Bound::new(pattern.loops.as_ref()?, pattern.axes.len());
-    if !bound.bind(pattern, given, &axes) {
+    if !bound.bind(pattern, given, memories.iter().map(|&(_, axes)| axes)) {
         return None;
     }
     let (sizes, kept) = (bound.sizes(), bound.loops.kept);
     let len = bound.volume(kept, size_of::<T>())?;
-    let mut union = 0;
-    let supports: Supports = bound
-        .rows
-        .iter()
-        .map(|row| {
-            let varies = |axis: usize| row[axis] != 0 && sizes[axis] != 1;
-            let axes =
-                (0..sizes.len()).fold(0, |axes, axis| axes | contract::Axes::from(varies(axis)) << axis);
-            union |= axes;
-            axes
-        })
-        .collect();
+    if let Some(data) = few_products(&bound, values, memories, len) {
+        return Some((data, bound.shape(pattern.output)));
+    }
+    let (mut supports, mut union) = (Supports::new(), 0);
+    for row in bound.rows.iter() {
+        let mut axes = 0;
+        for (axis, (&stride, &size)) in row.iter().zip(sizes).enumerate() {
+            axes |= contract::Axes::from(stride != 0 && size != 1) << axis;
+        }
+        supports.push(axes);
+        union |= axes;
+    }
     if (0..sizes.len()).any(|axis| sizes[axis] != 1 && union >> axis & 1 == 0) {
         return None;
     }
@@ -116,6 +116,31 @@ fn direct<T: Num>(
         summed(values, &nest, len, count).ok()?
     };
     Some((data, bound.shape(pattern.output)))
+}
+
+/// The product of operands of few elements, if nothing is summed.
+#[inline(always)]
+fn few_products<T: Num>(
+    bound: &Bound,
+    values: &impl ValueList<T>,
+    memories: &[Memory<'_, T>],
+    len: usize,
+) -> Option<Vec<T>> {
+    let ((first, _), others) = memories.split_first()?;
+    let axes = bound.few(0, len)?;
+    if others.is_empty() {
+        return few(*first, &axes, len).ok();
+    }
+    record(|| Step::Elementwise {
+        expression: values.describe(),
+        loops: Loops::new::<T>(&Nest::map(bound.sizes(), bound.loops.kept, &bound.rows), len, 1),
+    });
+    let mut product = collect_few(*first, &axes, len).ok()?;
+    for (number, (elements, _)) in others.iter().enumerate() {
+        let factor = collect_few(*elements, &bound.few(number + 1, len)?, len).ok()?;
+        product.iter_mut().zip(factor).for_each(|(product, factor)| *product = product.mul(factor));
+    }
+    Some(product)
 }
 
 /// The elements and the sizes of the result.

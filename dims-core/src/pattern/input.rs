@@ -233,7 +233,7 @@ impl<T: Element> Values for Memory<'_, T> {
         self.row(rows);
     }
 
-    #[inline]
+    #[inline(always)]
     fn kernel<'k>(&'k self, operands: &mut Operands<'k>) -> Strided<'k, T, ()> {
         Strided::new(self.elements(), operands.next_row(), ())
     }

@@ -51,6 +51,35 @@ impl Group {
         }
         Some(all)
     }
+
+    /// One axis for all of them, where they are known to be so.
+    #[inline(always)]
+    fn run(&self, last: Axis, axes: &[Axis]) -> Option<Axis> {
+        let mut size = last.size;
+        for at in 0..self.count - 1 {
+            size = size.checked_mul(axes[self.axes[at]].size)?;
+        }
+        Some(Axis::new(size, last.stride))
+    }
+
+    /// The last of them.
+    const fn last(&self) -> Option<usize> {
+        if self.count == 0 { None } else { Some(self.axes[self.count - 1]) }
+    }
+
+    /// Whether these axes, of those of `all`, lie one behind the other in a layout whose order is `order`.
+    const fn is_run_of(&self, order: &Keys, all: &Keys) -> bool {
+        let mut at = 1;
+        while at < self.count {
+            let before = order.position(&all.as_slice()[self.axes[at - 1]]);
+            let behind = order.position(&all.as_slice()[self.axes[at]]);
+            match (before, behind) {
+                (Some(before), Some(behind)) if before + 1 == behind => at += 1,
+                _ => return false,
+            }
+        }
+        true
+    }
 }
 
 /// Two axes as one, if the outer one's elements are as far apart as the inner one is long.
@@ -77,8 +106,8 @@ pub struct Roles {
     batch: (Group, Group),
     /// The axes of the result in order, and which it is of those of its role.
     result: [(Role, usize); MOST],
-    /// The axis of each operand along which elements are neighbours, where the operand's type says so; and where each role has one axis at
-    /// most, or a stride could be that of another axis.
+    /// The axis of each operand along which elements are neighbours, where the operand's type says so, and says that the axes of each role lie
+    /// one behind the other.
     unit: [Option<usize>; 2],
     /// How the matrices lie, if the types of the operands say so.
     lies: Option<Lies>,
@@ -197,11 +226,24 @@ impl Roles {
             i += 1;
         }
         let Some(mut roles) = found.roles() else { return None };
-        if roles.m.count == 1 && roles.n.count == 1 && roles.batch.0.count <= 1 {
-            roles.unit = [a_lies.innermost(a), b_lies.innermost(b)];
+        roles.unit = [
+            Self::unit_of(a, a_lies, &roles.m, &roles.batch.0),
+            Self::unit_of(b, b_lies, &roles.n, &roles.batch.1),
+        ];
+        if roles.m.count > 0 {
             roles.lies = roles.as_typed();
         }
         Some(roles)
+    }
+
+    /// See [`unit`](Roles::unit): for an operand with the dims `all`.
+    const fn unit_of(all: &Keys, lies: Layout, lines: &Group, batch: &Group) -> Option<usize> {
+        match lies {
+            Layout::In { order, .. } if lines.is_run_of(order, all) && batch.is_run_of(order, all) => {
+                lies.innermost(all)
+            }
+            _ => None,
+        }
     }
 
     /// The same for operands whose axes have numbers, none of them twice, and a result of some of these.
@@ -246,9 +288,13 @@ impl Roles {
             last = self.result[at].0;
             at += 1;
         }
-        match (last, self.unit) {
-            (Role::Column, [_, Some(unit)]) => Some(Lies { turned: false, in_rows: unit == self.n.axes[0] }),
-            (Role::Row, [Some(unit), _]) => Some(Lies { turned: true, in_rows: unit == self.m.axes[0] }),
+        let (turned, unit, lines) = match last {
+            Role::Column => (false, self.unit[1], self.n.last()),
+            Role::Row => (true, self.unit[0], self.m.last()),
+            Role::Batch | Role::None => return None,
+        };
+        match (unit, lines) {
+            (Some(unit), Some(last)) => Some(Lies { turned, in_rows: unit == last }),
             _ => None,
         }
     }
@@ -265,10 +311,12 @@ impl Roles {
     /// All axes of a group as one.
     #[inline(always)]
     fn merged(&self, operand: usize, axes: &[Axis], group: &Group) -> Option<Axis> {
-        if let [only] = group.axes[..group.count] {
-            return Some(self.axis(operand, axes, only));
+        match group.last() {
+            Some(last) if group.count == 1 || self.unit[operand].is_some() => {
+                group.run(self.axis(operand, axes, last), axes)
+            }
+            _ => group.merged(axes),
         }
-        group.merged(axes)
     }
 
     /// How far it is in the result, with these sizes, from one element to the next along a role, whose axes are side by side.
@@ -302,13 +350,15 @@ impl Roles {
         let (a_sum, b_sum) = (self.axis(0, a, self.k.0), self.axis(1, b, self.k.1));
         let (mut a_batch, mut b_batch) =
             (self.merged(0, a, &self.batch.0)?, self.merged(1, b, &self.batch.1)?);
-        let size = |(role, at): (Role, usize)| match role {
-            Role::None => 1,
-            Role::Batch => a[self.batch.0.axes[at]].size,
-            Role::Row => a[self.m.axes[at]].size,
-            Role::Column => b[self.n.axes[at]].size,
-        };
-        let sizes = self.result.map(size);
+        let mut sizes = [1; MOST];
+        for (size, &(role, at)) in sizes.iter_mut().zip(&self.result) {
+            *size = match role {
+                Role::None => break,
+                Role::Batch => a[self.batch.0.axes[at]].size,
+                Role::Row => a[self.m.axes[at]].size,
+                Role::Column => b[self.n.axes[at]].size,
+            };
+        }
         let (x, y) = &self.batch;
         let mut agree = a_sum.size == b_sum.size;
         for at in 0..x.count {

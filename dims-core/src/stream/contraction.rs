@@ -7,6 +7,7 @@ use crate::brand::Brand;
 use crate::dim::DimRef;
 use crate::error::{DimError, unwrap};
 use crate::expr::{Binary, Expr};
+use crate::laid::{Laid, Memory};
 use crate::named::Named;
 use crate::ops;
 use crate::plan::shape::Shape;
@@ -15,7 +16,7 @@ use crate::reduce;
 use crate::scalar::{Element, Num};
 use crate::set::list::List;
 use crate::set::ordered::{Decides, DividesInto, Minus, SameBrand};
-use crate::set::{Dims, Right, Wrong};
+use crate::set::{Dims, Right, SetOf, Wrong};
 use crate::storage::View;
 use crate::tensor::AsTensor;
 use core::marker::PhantomData;
@@ -224,21 +225,21 @@ impl<V> Demands<V> for OptedIn {
 pub struct StreamOf<M, E>(PhantomData<(M, E)>);
 
 macro_rules! constants {
-    ($(($($lifetime:lifetime)?) $constant:ty;)*) => {$(
+    ($([$($params:tt)*] $constant:ty, $set:ty;)*) => {$(
         #[diagnostic::do_not_recommend]
-        impl<$($lifetime,)? T: Element, S: Dims, E: Expr<Elem = T>> StreamConstant<T> for $constant {
-            type Given = ConstantOf<S, WithoutOptingIn>;
+        impl<$($params)*> StreamConstant<T> for $constant {
+            type Given = ConstantOf<$set, WithoutOptingIn>;
         }
 
         #[diagnostic::do_not_recommend]
-        impl<$($lifetime,)? T: Element, S: Dims, E: Expr<Elem = T>> Multiplier<T> for $constant {
-            type Kind = ConstantOf<S, OptedIn>;
+        impl<$($params)*> Multiplier<T> for $constant {
+            type Kind = ConstantOf<$set, OptedIn>;
             type Expr = <Self as AsTensor>::Expr;
 
             fn multiplier_shape(&self) -> Result<StreamShape, DimError> {
-                let mut shape = Shape::new::<S, Rank0>();
+                let mut shape = Shape::new::<$set, Rank0>();
                 self.meet(&mut shape)?;
-                let names = S::KEYS.as_slice().iter().map(|key| key.name);
+                let names = <$set>::KEYS.as_slice().iter().map(|key| key.name);
                 Ok(StreamShape { axes: names.zip(shape.sizes().iter().copied()).collect(), data: None })
             }
 
@@ -250,8 +251,10 @@ macro_rules! constants {
 }
 
 constants! {
-    () Named<T, S, Rank0, E>;
-    ('a) &'a Named<T, S, Rank0, E>;
+    [T: Element, S: Dims, E: Expr<Elem = T>] Named<T, S, Rank0, E>, S;
+    ['a, T: Element, S: Dims, E: Expr<Elem = T>] &'a Named<T, S, Rank0, E>, S;
+    [T: Element, O: SetOf + Dims, M: Memory<Elem = T>] Laid<T, O, M>, O::Set;
+    ['a, T: Element, O: SetOf + Dims, M: Memory<Elem = T>] &'a Laid<T, O, M>, O::Set;
 }
 
 #[diagnostic::do_not_recommend]

@@ -13,8 +13,9 @@ use crate::reduce::along_axes;
 use crate::scalar::{Element, Num, Real};
 use crate::set::Dims;
 
+// (Bounds are given with each operation: rustc quotes the line where they are written.)
 macro_rules! along {
-    ($($(#[$doc:meta])* $name:ident $try_name:ident [$bound:ident] $work:expr;)*) => {
+    ($($(#[$doc:meta])* $name:ident $try_name:ident [$($axis:tt)*] [$($bound:tt)*] $work:expr;)*) => {
         impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {$(
             $(#[$doc])*
             ///
@@ -24,17 +25,17 @@ macro_rules! along {
             ///
             /// If the result does not fit into memory, or the dim comes with another size.
             #[track_caller]
-            pub fn $name<A: StreamAxis<L>>(&self, axis: A) -> Self
+            pub fn $name<$($axis)*>(&self, axis: A) -> Self
             where
-                T: $bound,
+                T: $($bound)*,
             {
                 unwrap(self.$try_name(axis))
             }
 
             #[doc = concat!("As [`", stringify!($name), "`](Stream::", stringify!($name), "), but what sizes decide is an error.")]
-            pub fn $try_name<A: StreamAxis<L>>(&self, axis: A) -> Result<Self, DimError>
+            pub fn $try_name<$($axis)*>(&self, axis: A) -> Result<Self, DimError>
             where
-                T: $bound,
+                T: $($bound)*,
             {
                 self.along(stringify!($name), axis, $work)
             }
@@ -53,11 +54,11 @@ along! {
     /// let y: Stream<f64, (Time, Class), Class> = x.softmax(Class);
     /// assert_eq!(y.to_array(), ndarray::array![[0.5, 0.5], [1.0, 0.0]]);
     /// ```
-    softmax try_softmax [Real] scan::Softmax::<false>;
+    softmax try_softmax [A: StreamAxis<L>] [Real] scan::Softmax::<false>;
     /// `x - ln(sum along the axis of e^x)`: the logarithm of the softmax, without loss where that is small.
-    log_softmax try_log_softmax [Real] scan::Softmax::<true>;
+    log_softmax try_log_softmax [A: StreamAxis<L>] [Real] scan::Softmax::<true>;
     /// The running sum along the axis: `out[i] = x[0] + .. + x[i]`.
-    cumsum try_cumsum [Num] scan::Cumulate;
+    cumsum try_cumsum [A: StreamAxis<L>] [Num] scan::Cumulate;
 }
 
 impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {

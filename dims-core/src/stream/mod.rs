@@ -96,8 +96,8 @@ use crate::plan::shape::Shape;
 use crate::rank::Rank0;
 use crate::scalar::Element;
 use crate::set::list::List;
-use crate::set::ordered::{DividesInto, IsNone};
-use crate::set::{Dims, DimsOf, Right, SetOf};
+use crate::set::ordered::{Decides, DividesInto, IsNone, NamedTwice, Shares};
+use crate::set::{Dims, DimsOf, Judged, Right, SetOf, Verdict};
 use crate::show::debugged;
 use crate::storage::View;
 use crate::storage::shared::Shared;
@@ -366,7 +366,15 @@ impl<A: Computable<Rank = Rank0>> Streamed for A {}
 
 /// No dims are left: `O` names all that the tensor has.
 pub trait StreamedWhole<O>: Dims {}
-impl<X: Dims<List: IsNone<Out: NamesAll<X, O>>>, O> StreamedWhole<O> for X {}
+impl<X, O> StreamedWhole<O> for X
+where
+    X: Dims<List: IsNone>,
+    O: DimList,
+    (): Shares<O::Brands, Found: Judged<Verdict: Decides>>,
+    // Where a dim is named twice, that alone is to be said.
+    <Verdict<NamedTwice<O>> as Decides>::Implies<<X::List as IsNone>::Out>: NamesAll<X, O>,
+{
+}
 
 /// The verdict that the axes `O` are all dims of a tensor: `X`, which are left, are none.
 #[diagnostic::on_unimplemented(

@@ -7,16 +7,20 @@ use super::Stream;
 use super::contraction::Multiplier;
 use super::ledger::{CostClass, StreamShape};
 use crate::brand::Brand;
+use crate::elementwise::LeftOf;
 use crate::error::{DimError, unwrap};
 use crate::expr::{Binary, Expr, Scalar, Unary};
+use crate::laid::{Laid, Memory};
 use crate::named::Named;
 use crate::ops::{self, BinaryOp, Map, UnaryOp};
 use crate::rank::Rank0;
-use crate::scalar::{Analytic, Element, Num, Ordered, Real, Signed};
-use crate::set::Dims;
+use crate::scalar::{Analytic, CastTo, Element, Num, Ordered, Real, Signed};
 use crate::set::ordered::Minus;
+use crate::set::{Dims, SetOf};
 use crate::storage::View;
-use core::ops::{Add, Div, Mul, Neg, Sub};
+use crate::tensor::AsTensor;
+use core::marker::PhantomData;
+use core::ops::{Add, Div, Mul, Neg, Rem, Sub};
 
 /// What can stand on the right of a pointwise operation with a stream of `T` with the axes `L` along `D`: a stream like it, or a reference to
 /// one; a single `T`; a constant, which is a tensor whose dims are among the axes. A single value or a constant can stand on the left as well.
@@ -74,19 +78,20 @@ impl<T: Element, L, D> StreamOperand<T, L, D> for T {
 }
 
 macro_rules! constants {
-    ($($constant:ty),*) => {$(
+    ($([$($params:tt)*] $tensor:ty, $set:ty, $constant:ty;)*) => {$(
         #[diagnostic::do_not_recommend]
-        impl<T: Element, L: Dims, D, S: Dims, E: Expr<Elem = T>> StreamOperand<T, L, D> for $constant
+        impl<T: Element, L: Dims, D, $($params)*> StreamOperand<T, L, D> for $constant
         where
-            S::List: Minus<L::List, Out = ()>,
+            <$set as Dims>::List: Minus<L::List, Out = ()>,
         {
             type Expr<'a>
-                = &'a E
+                = <&'a $tensor as AsTensor>::Expr
             where
                 Self: 'a;
 
-            fn operand(&self) -> &E {
-                &self.expr
+            fn operand(&self) -> Self::Expr<'_> {
+                let tensor: &$tensor = self;
+                tensor.into_named().expr
             }
 
             fn operand_shape(&self) -> Result<Option<StreamShape>, DimError> {
@@ -96,7 +101,12 @@ macro_rules! constants {
     )*};
 }
 
-constants!(Named<T, S, Rank0, E>, &Named<T, S, Rank0, E>);
+constants! {
+    [S: Dims, E: Expr<Elem = T>] Named<T, S, Rank0, E>, S, Named<T, S, Rank0, E>;
+    [S: Dims, E: Expr<Elem = T>] Named<T, S, Rank0, E>, S, &Named<T, S, Rank0, E>;
+    [O: SetOf + Dims, M: Memory<Elem = T>] Laid<T, O, M>, O::Set, Laid<T, O, M>;
+    [O: SetOf + Dims, M: Memory<Elem = T>] Laid<T, O, M>, O::Set, &Laid<T, O, M>;
+}
 
 impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     fn unary<O: UnaryOp<T>>(&self, name: &'static str, op: O) -> Result<Stream<O::Out, L, D>, DimError> {
@@ -144,6 +154,28 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     /// As [`map`](Stream::map), but what sizes decide is an error.
     pub fn try_map<U: Element>(&self, f: impl Fn(T) -> U) -> Result<Stream<U, L, D>, DimError> {
         self.unary("map", Map(f))
+    }
+
+    /// Each element in another type, as Rust's `as` converts it; compute.
+    ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims! { pub struct Time; }
+    /// let x = from_vec(Time.of(2), vec![1i64, 4]).stream(Time, Time);
+    /// let y: Stream<f32, (Time,), Time> = x.cast::<f32>().sqrt();
+    /// assert_eq!(y.to_array(), ndarray::array![1.0, 2.0]);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the result does not fit into memory.
+    #[track_caller]
+    pub fn cast<U: Element>(&self) -> Stream<U, L, D>
+    where
+        T: CastTo<U>,
+    {
+        unwrap(self.unary("cast", ops::Cast(PhantomData)))
     }
 
     /// `f` of each element and of the other operand's at the same position; compute. Shapes and data dimensions match.
@@ -233,8 +265,9 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     }
 }
 
+// (Bounds as they are written: rustc quotes their line, not the macro.)
 macro_rules! unary {
-    ($($(#[$doc:meta])* $name:ident $op:ident [$bound:ident];)*) => {
+    ($($(#[$doc:meta])* $name:ident $op:ident [$($bound:tt)*];)*) => {
         /// Operations on each element; compute. Others are [`map`](Stream::map) with a closure.
         impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {$(
             $(#[$doc])*
@@ -245,7 +278,7 @@ macro_rules! unary {
             #[track_caller]
             pub fn $name(&self) -> Self
             where
-                T: $bound,
+                T: $($bound)*,
             {
                 unwrap(self.unary(stringify!($name), ops::$op))
             }
@@ -279,8 +312,8 @@ unary! {
 }
 
 macro_rules! operators {
-    ($($trait:ident $method:ident;)*) => {$(
-        impl<T: Num, L: Dims, D: Brand, R: StreamOperand<T, L, D>> $trait<R> for &Stream<T, L, D> {
+    ($($trait:ident $method:ident [$bound:ident];)*) => {$(
+        impl<T: $bound, L: Dims, D: Brand, R: StreamOperand<T, L, D>> $trait<R> for &Stream<T, L, D> {
             type Output = Stream<T, L, D>;
 
             #[track_caller]
@@ -289,7 +322,7 @@ macro_rules! operators {
             }
         }
 
-        impl<T: Num, L: Dims, D: Brand, R: StreamOperand<T, L, D>> $trait<R> for Stream<T, L, D> {
+        impl<T: $bound, L: Dims, D: Brand, R: StreamOperand<T, L, D>> $trait<R> for Stream<T, L, D> {
             type Output = Stream<T, L, D>;
 
             #[track_caller]
@@ -301,10 +334,11 @@ macro_rules! operators {
 }
 
 operators! {
-    Add add;
-    Sub sub;
-    Mul mul;
-    Div div;
+    Add add [Num];
+    Sub sub [Num];
+    Mul mul [Num];
+    Div div [Num];
+    Rem rem [Ordered];
 }
 
 impl<T: Signed, L: Dims, D: Brand> Neg for &Stream<T, L, D> {
@@ -328,7 +362,6 @@ impl<T: Signed, L: Dims, D: Brand> Neg for Stream<T, L, D> {
 /// `left op stream`, for what has an impl of [`StreamOperand`].
 #[track_caller]
 fn from_left<T: Num, L: Dims, D: Brand, O: BinaryOp<T, T, Out = T>, C: StreamOperand<T, L, D>>(
-    name: &'static str,
     op: O,
     left: &C,
     stream: &Stream<T, L, D>,
@@ -336,49 +369,58 @@ fn from_left<T: Num, L: Dims, D: Brand, O: BinaryOp<T, T, Out = T>, C: StreamOpe
     let shape = unwrap(left.operand_shape());
     let both = Binary { op, a: left.operand(), b: stream.in_memory().expr };
     let out = unwrap(Stream::compute(Named::from_expr(both)));
-    out.note(CostClass::Compute, || name.into(), || shape.into_iter().chain([stream.shape()]).collect());
+    let name = || O::NAME.into();
+    out.note(CostClass::Compute, name, || shape.into_iter().chain([stream.shape()]).collect());
     out
 }
 
 // One impl for each type of elements: for all of them together they would be at odds with those of tensors and their `Operand`s, which
 // others can add to.
-macro_rules! on_the_left {
-    ($($t:ty),*) => {$(on_the_left!(@ $t: Add add, Sub sub, Mul mul, Div div);)*};
-    (@ $t:ty: $($trait:ident $method:ident),*) => {$(
-        on_the_left!(@side [] $t, $t, $trait $method);
-        on_the_left!(@side [S: Dims, E: Expr<Elem = $t>,] Named<$t, S, Rank0, E>, $t, $trait $method);
-        on_the_left!(@side [S: Dims, E: Expr<Elem = $t>,] &Named<$t, S, Rank0, E>, $t, $trait $method);
+macro_rules! on_the_right {
+    ($($t:ty),*) => {$(
+        on_the_right!(@constant [] Stream<$t, L, D>, $t);
+        on_the_right!(@constant ['s,] &'s Stream<$t, L, D>, $t);
+        on_the_right!(@scalar $t: Add add, Sub sub, Mul mul, Div div);
     )*};
-    (@side [$($params:tt)*] $left:ty, $t:ty, $trait:ident $method:ident) => {
+    (@constant [$($lifetime:tt)*] $stream:ty, $t:ty) => {
         #[diagnostic::do_not_recommend]
-        impl<$($params)* L: Dims, D: Brand> $trait<&Stream<$t, L, D>> for $left
+        impl<$($lifetime)* O: BinaryOp<$t, $t, Out = $t>, S: Dims, E: Expr<Elem = $t>, L: Dims, D: Brand>
+            LeftOf<O, $t, S, Rank0, $stream> for E
         where
-            Self: StreamOperand<$t, L, D>,
+            S::List: Minus<L::List, Out = ()>,
         {
-            type Output = Stream<$t, L, D>;
+            type Out = Stream<$t, L, D>;
 
             #[track_caller]
-            fn $method(self, other: &Stream<$t, L, D>) -> Stream<$t, L, D> {
-                from_left(stringify!($method), ops::$trait, &self, other)
-            }
-        }
-
-        #[diagnostic::do_not_recommend]
-        impl<$($params)* L: Dims, D: Brand> $trait<Stream<$t, L, D>> for $left
-        where
-            Self: StreamOperand<$t, L, D>,
-        {
-            type Output = Stream<$t, L, D>;
-
-            #[track_caller]
-            fn $method(self, other: Stream<$t, L, D>) -> Stream<$t, L, D> {
-                from_left(stringify!($method), ops::$trait, &self, &other)
+            fn left_of(self, op: O, right: $stream) -> Stream<$t, L, D> {
+                from_left(op, &Named::<$t, S, Rank0, E>::from_expr(self), &right)
             }
         }
     };
+    (@scalar $t:ty: $($trait:ident $method:ident),*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl<L: Dims, D: Brand> $trait<&Stream<$t, L, D>> for $t {
+            type Output = Stream<$t, L, D>;
+
+            #[track_caller]
+            fn $method(self, stream: &Stream<$t, L, D>) -> Stream<$t, L, D> {
+                from_left(ops::$trait, &self, stream)
+            }
+        }
+
+        #[diagnostic::do_not_recommend]
+        impl<L: Dims, D: Brand> $trait<Stream<$t, L, D>> for $t {
+            type Output = Stream<$t, L, D>;
+
+            #[track_caller]
+            fn $method(self, stream: Stream<$t, L, D>) -> Stream<$t, L, D> {
+                from_left(ops::$trait, &self, &stream)
+            }
+        }
+    )*};
 }
 
-on_the_left!(i8, i16, i32, i64, isize, u8, u16, u32, u64, usize, f32, f64);
-on_the_left!(num_complex::Complex32, num_complex::Complex64);
+on_the_right!(i8, i16, i32, i64, isize, u8, u16, u32, u64, usize, f32, f64);
+on_the_right!(num_complex::Complex32, num_complex::Complex64);
 #[cfg(feature = "half")]
-on_the_left!(half::f16, half::bf16);
+on_the_right!(half::f16, half::bf16);

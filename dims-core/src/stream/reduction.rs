@@ -41,7 +41,7 @@ pub trait NotTheDataDim<D, L> {}
 impl<D, L> NotTheDataDim<D, L> for Wrong {}
 
 macro_rules! reductions {
-    ($($(#[$doc:meta])* $name:ident $try_name:ident $keep:ident $try_keep:ident [$bound:ident] $reducer:expr, $empty:expr;)*) => {
+    ($($(#[$doc:meta])* $name:ident $try_name:ident $keep:ident $try_keep:ident [$($bound:tt)*] $reducer:expr, $empty:expr;)*) => {
         impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {$(
             $(#[$doc])*
             ///
@@ -53,7 +53,7 @@ macro_rules! reductions {
             #[track_caller]
             pub fn $name<A: ReducedAway<L, D>>(&self, axis: A) -> Stream<T, A::Left, D>
             where
-                T: $bound,
+                T: $($bound)*,
             {
                 unwrap(self.$try_name(axis))
             }
@@ -61,7 +61,7 @@ macro_rules! reductions {
             #[doc = concat!("As [`", stringify!($name), "`](Stream::", stringify!($name), "), but what sizes decide is an error.")]
             pub fn $try_name<A: ReducedAway<L, D>>(&self, axis: A) -> Result<Stream<T, A::Left, D>, DimError>
             where
-                T: $bound,
+                T: $($bound)*,
             {
                 let out = self.reduced::<A, A::Left, D, _>(axis, None, $reducer, $empty)?;
                 let name = stringify!($name);
@@ -84,7 +84,7 @@ macro_rules! reductions {
                 one: N,
             ) -> Stream<T, N::Axes, N::Data>
             where
-                T: $bound,
+                T: $($bound)*,
             {
                 unwrap(self.$try_keep(axis, one))
             }
@@ -96,7 +96,7 @@ macro_rules! reductions {
                 one: N,
             ) -> Result<Stream<T, N::Axes, N::Data>, DimError>
             where
-                T: $bound,
+                T: $($bound)*,
             {
                 one.info().meet(1, None)?;
                 let out = self.reduced::<A, N::Axes, N::Data, _>(axis, Some(1), $reducer, $empty)?;

@@ -255,10 +255,17 @@ where
 pub trait UnitesIn<L, D>: DimList {}
 impl<P, L, D> UnitesIn<L, D> for P
 where
-    P: DimList<Brands: IsNone<Out: NamesSome<P>> + PlaceOfData<D, Out: StrideStays<P, L, D>>>,
-    L: Dims<List: MergesIn<P::Brands, Rest<()>, Verdict: SideBySide<P, L>>>,
+    P: DimList<Brands: IsNone<Out: NamesSome<P>> + PlaceOfData<D>>,
+    L: Dims<List: MergesIn<P::Brands, Rest<()>, Verdict: Decides + SideBySide<P, L>>>,
+    // Where they are no neighbours, that alone is to be said.
+    <Merging<P, L> as Decides>::Implies<<PlaceIn<P, D> as DataPlace>::Stays>: StrideStays<P, L, D>,
 {
 }
+
+/// The verdict that the dims `P` are neighbours among the axes `L`.
+type Merging<P, L> = <<L as Dims>::List as MergesIn<<P as DimList>::Brands, Rest<()>>>::Verdict;
+/// Where the data dimension `D` stands among the dims `P`.
+type PlaceIn<P, D> = <<P as DimList>::Brands as PlaceOfData<D>>::Out;
 
 /// A dim that can be made of the neighbours `P` among the axes `L` of a stream along `D`: no other axis has its name.
 pub trait UnitedOf<P, L, D>: DimRef {
@@ -277,7 +284,7 @@ where
     Verdict<TakenName<L, P, W>>: NotYetAxis<TakenName<L, P, W>, L>,
 {
     type Axes = <<L::List as MergesIn<P::Brands, W::Brand>>::Out as List>::Tuple;
-    type Data = <<<P::Brands as PlaceOfData<D>>::Out as DataPlace>::Within as Decides>::Pick<W::Brand, D>;
+    type Data = <<PlaceIn<P, D> as DataPlace>::Within as Decides>::Pick<W::Brand, D>;
 }
 
 /// `W`, if an axis other than those of `P` has that name, or [`Nothing`](crate::set::Nothing).
@@ -329,15 +336,20 @@ pub struct BeforeOthers;
 pub trait DataPlace {
     /// Whether it is in the list.
     type Within: Decides;
+    /// Whether its stride stays when the dims of the list are merged.
+    type Stays: Decides;
 }
 impl DataPlace for Outside {
     type Within = Wrong;
+    type Stays = Right;
 }
 impl DataPlace for AtTheEnd {
     type Within = Right;
+    type Stays = Right;
 }
 impl DataPlace for BeforeOthers {
     type Within = Right;
+    type Stays = Wrong;
 }
 
 /// The verdict that the stride of the data dimension `D` stays when `P` are merged.
@@ -347,9 +359,7 @@ impl DataPlace for BeforeOthers {
 )]
 pub trait StrideStays<P, L, D> {}
 #[diagnostic::do_not_recommend]
-impl<P, L, D> StrideStays<P, L, D> for Outside {}
-#[diagnostic::do_not_recommend]
-impl<P, L, D> StrideStays<P, L, D> for AtTheEnd {}
+impl<P, L, D> StrideStays<P, L, D> for Right {}
 
 /// Dims that a stream of `L` along `D` can be reshaped to: one of them has the stride that `D` has.
 pub trait ReshapeOf<L, D>: DimList {

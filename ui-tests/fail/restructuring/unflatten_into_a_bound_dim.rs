@@ -1,0 +1,16 @@
+//~ words: dimension `B` is already bound | the tensor does not have
+//! A part is no other dim of the tensor.
+
+use typed_dims::prelude::*;
+
+dims! {
+    pub struct A;
+    pub struct B;
+    pub struct C;
+}
+
+fn deep(x: Tensor<f32, (A, B)>) {
+    let _ = x.unflatten(A, (B, C));
+}
+
+fn main() {}

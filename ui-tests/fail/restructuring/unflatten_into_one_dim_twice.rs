@@ -1,0 +1,15 @@
+//~ words: dimension `P` is named twice | (P, P)
+//! A part stands for one axis alone.
+
+use typed_dims::prelude::*;
+
+dims! {
+    pub struct A;
+    pub struct P;
+}
+
+fn square(x: Tensor<f32, (A,)>) {
+    let _ = x.unflatten(A, (P, P));
+}
+
+fn main() {}

@@ -1,0 +1,10 @@
+//~ words: `{integer}` is no dim of the role | DataTime`
+//! A role is asked of dims.
+
+use typed_dims::prelude::*;
+
+fn steps<D: Plays<DataTime>>(_: D) {}
+
+fn main() {
+    steps(3);
+}

@@ -1,0 +1,15 @@
+//~ words: tensors of `i64` have no `exp` | .cast::<f32>()
+//! What has no value among integers is not asked of them.
+
+use typed_dims::prelude::*;
+
+dims! {
+    pub struct A;
+    pub struct B;
+}
+
+fn growth(x: &Stream<i64, (A, B), B>) {
+    let _ = x.exp();
+}
+
+fn main() {}

@@ -1,0 +1,16 @@
+//~ words: dimension `C` is not an axis | (A, B)
+//! Softmax goes along an axis.
+
+use typed_dims::prelude::*;
+
+dims! {
+    pub struct A;
+    pub struct B;
+    pub struct C;
+}
+
+fn weights(x: &Stream<f32, (A, B), B>) {
+    let _ = x.softmax(C);
+}
+
+fn main() {}
