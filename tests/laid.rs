@@ -98,6 +98,16 @@ fn neighbours_merge_and_split_without_a_copy() {
     assert!(laid.try_merge((H, W), other).is_err());
 }
 
+#[test]
+fn shown_and_compared() {
+    let laid = from_fn((H.of(2), W.of(2)), |(h, w)| (2 * h + w) as f32).laid((W, H));
+    let shown = "[[0.0, 1.0],\n [2.0, 3.0]]\nwith dims (H: 2, W: 2), laid out as (W, H)";
+    assert_eq!((format!("{laid:?}"), laid.to_string()), (shown.into(), shown.replace(".0", "")));
+    assert!(laid == laid.view() && laid.view() == laid && laid != (&laid + 1.0).laid((W, H)));
+    let short = ones::<f32, _>((H.of(1), W.of(2))).laid((W, H));
+    assert!(laid != short);
+}
+
 /// The loops of a step, which rustc knew but for their lengths.
 fn known(plan: &typed_dims::plan::explain::Plan) -> Vec<usize> {
     let [Step::Elementwise { loops, .. } | Step::Reduce { loops, .. }] = &plan.steps[..] else {
@@ -233,6 +243,28 @@ fn which_matrix_of_a_product_is_turned_is_known_to_rustc() {
     let (product, plan) = explain(|| (x * y).sum(k));
     assert_eq!(product.order((n, i, j)), (a.at((n, i, k)) * b.at((n, k, j))).sum(k).order((n, i, j)));
     assert!(matches!(plan.steps[..], [Step::Product { batch: 2, typed: true, .. }]), "{plan}");
+}
+
+/// What is planned in full looks at strides: products that are large, sum over several dims or none, or have more factors.
+#[test]
+fn which_products_are_planned_when_they_run() {
+    dims!(i, j, k, l);
+    let of = |rows: usize, columns: usize| {
+        Array2::from_shape_fn((rows, columns), |(r, c)| ((r * 7 + c) % 5) as f32)
+    };
+    let (a, b, c) = (of(64, 64), of(64, 65), of(65, 2));
+    let (x, y, z) = ((&a).into_laid((i, k)), (&b).into_laid((k, j)), (&c).into_laid((j, l)));
+    let cube = Array3::<f32>::ones((64, 64, 2));
+    let cube = (&cube).into_laid((i, k, l));
+    let plans = [
+        explain(|| assert_eq!((x * y).sum(k).order((i, j)), a.dot(&b))).1,
+        explain(|| assert_eq!((x * cube).sum((i, k)).order(l)[1], a.sum())).1,
+        explain(|| assert_eq!((x * y).order((i, k, j))[(1, 2, 3)], a[(1, 2)] * b[(2, 3)])).1,
+        explain(|| assert_eq!((x * y * z).sum((k, j)).order((i, l)), a.dot(&b).dot(&c))).1,
+    ];
+    for plan in plans {
+        assert!(!plan.to_string().contains("known to rustc"), "{plan}");
+    }
 }
 
 /// Where several axes are the rows, the columns or the batch of a product, they are one axis if they lie one behind the other: the layouts say

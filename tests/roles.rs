@@ -1,5 +1,23 @@
 //! What dims mean: the sections of ONNX's "Dimension Denotation". What must not compile is in `ui-tests/fail/roles`; models in files are in
 //! `tests/onnx`.
+//!
+//! | section | the text | test | in models: `onnx/dimension_denotation` | refused: `ui-tests/fail` |
+//! |---|---|---|---|---|
+//! | Motivation | "Transpose(input, perm=[0, 2, 1, 3]) -> AveragePool" | `motivation::nhcw_is_pooled_along_the_picture` | `motivation::nchw_is_transposed_to_nhcw_and_pooled` | `roles/motivation_nhcw_pooled`, `onnx/model_pools_what_is_no_feature` |
+//! | Definition | 1: "fine grain enough" | `definition::no_standard_denotation_passes_for_another` | `denotation_definition::fine_enough_to_tell_channels_from_features` | `roles/definition_channel_is_no_feature` |
+//! | | 2: "coarse grain enough" | `definition::features_of_all_kinds` | `denotation_definition::coarse_enough_to_take_width_for_height` | |
+//! | | 3: "model agnostic" | `definition::features_of_all_kinds` | `denotation_definition::the_same_for_recurrent_and_convolutional_networks` | |
+//! | | "standard denotations" | `definition::the_seven_standard_denotations` | `denotation_definition::the_seven_standard_denotations` | `roles/a_type_behind_the_name` |
+//! | | (roles of one's own) | `definition::roles_of_ones_own_refine_others`, `verification::a_role_implies_what_it_refines` | `denotation_verification::denotations_that_are_no_standard_are_refused_where_others_are_expected` | `roles/role_of_ones_own`, `roles_that_refine_each_other`, `role_that_refines_itself`, `refines_what_is_no_role` |
+//! | Propagation | "permutes": "out_dim_denotaion[i] = in_dim_denotation[j]" | `propagation::transpose` | `denotation_propagation::transpose` | `roles/propagation_through_a_transpose` |
+//! | | "destroys" | `propagation::reduction` | `denotation_propagation::reductions` | |
+//! | | "creates" | `propagation::creation_split_and_flatten`, `merged_and_split_dims`, `windows_and_concatenation` | `denotation_propagation::squeeze_and_unsqueeze`, `reshape_and_flatten` | `roles/propagation_through_flatten`, `propagation_through_a_split` |
+//! | | "operation-specific functions" | `propagation::another_name`, `another_meaning_is_said` | the others of `denotation_propagation` | `roles/propagation_through_a_name`, `propagation_to_a_finer_role` |
+//! | Verification | "AveragePool .. in the 2D case" | `verification::pooling_wants_features` | `denotation_verification::pooling` | `roles/verification_of_pooling_over_the_batch`, `onnx/model_s_channels_are_pooled` |
+//! | | "an operation expects its input to arrive in a particular format" | the others of `verification` | the others of `denotation_verification` | the other `roles/verification_of_..` |
+//! | | "if annotated" | `verification::undenoted_dims_are_accepted_everywhere` | `motivation::without_denotations_no_one_can_tell` | |
+//! | | "an error should be reported" | | `denotation_verification::a_mistake_is_reported_once` | |
+//! | Type Denotation | "how to describe images and other types" | | `type_denotation::of_the_whole_is_read_and_left_alone` | |
 
 use typed_dims::nn::conv::conv;
 use typed_dims::nn::norm::Normalization;

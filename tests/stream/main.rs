@@ -1,5 +1,41 @@
-//! The data dimension: the sections of Vollo's text, each example of it among the tests. What must not compile is in
+//! The data dimension: the sections of Vollo's text, each rule and each example of it among the tests. What must not compile is in
 //! `ui-tests/fail/streams`.
+//!
+//! | section | the text | test | refused: `stream_..` |
+//! |---|---|---|---|
+//! | | "represent .. as [a b! c]" | `ledger::streams_are_shown_with_their_axes` | `along_no_axis`, `without_an_axis`, `of_one_dim_twice` |
+//! | | "compile-time constants .. don't have a data dimension" | `pointwise::constants_have_no_data_dimension_and_so_match`, `constants_on_the_left`, `constants_with_a_layout` | `pointwise_constant_with_another_dim`, `pointwise_constant_on_the_left_with_another_dim`, `pointwise_constant_of_other_elements` |
+//! | Pointwise | "[a b! c] (*) [a b! c] -> [a b! c]", "any pointwise operation" | `pointwise::any_pointwise_operation`, `functions_of_floats` | `functions_of_integers` |
+//! | | "Shape and data dimension must match" | `pointwise::sizes_that_differ_are_an_error` | `pointwise_shapes_differ`, `pointwise_order_differs`, `pointwise_data_dims_differ` |
+//! | Slicing | "[a b c!][:, :, :n] -> [a b n!]" | `slicing::on_the_data_dimension` | `slicing_preserves_the_data_dim`, `slicing_of_no_axis` |
+//! | | "[a b! c][:, :, :n] -> [a b! n]", "is free" | `slicing::on_another_dimension_it_is_free` | |
+//! | Unsqueeze | "[a! b].unsqueeze(dim=0) -> [1 a! b]", "anywhere" | `unsqueeze::a_new_axis_anywhere` | `unsqueeze_of_an_axis_that_is_there`, `unsqueeze_of_several_elements` |
+//! | | "never the data dimension" | `unsqueeze::local_dims_and_several` | `unsqueeze_is_never_the_data_dim` |
+//! | Broadcasting | "[1 b!] -> [n b!]", "free" | `broadcasting::along_a_non_data_dimension_it_is_free` | `broadcast_preserves_the_data_dim`, `broadcast_of_several_elements`, `broadcast_to_an_axis_that_is_there` |
+//! | | "[a 1!] -> [a n!]", "close to free" | `broadcasting::along_the_data_dimension_it_is_close_to_free` | |
+//! | Concatenation | "shape and data dimension of each .. must match" | `concatenation::sizes_are_checked` | `concatenation_data_dims_differ`, `concatenation_along_no_axis` |
+//! | | "[a! b c].repeat(n, dim=0) -> [(a * n)! b c]" | `concatenation::along_the_data_dimension` | `concatenation_repeat_of_no_axis` |
+//! | | "[a! b c].repeat(n, dim=1) -> [a! (b * n) c]", "free" | `concatenation::along_another_dimension_it_is_free` | |
+//! | | "stacking is the same but with a new-axis" | `concatenation::stacking_is_a_new_axis_and_a_concatenation` | `concatenation_stack_along_an_axis` |
+//! | Reduction | "preserve the position of the data dimension" | `reduction::all_reductions` | `reduction_preserves_the_data_dim`, `reduction_of_no_axis` |
+//! | | "[a! b].sum(dim=0) -> [1! b]", "keepdim must be used" | `reduction::along_the_data_dimension` | `reduction_of_the_data_dim_without_keepdim`, `reduction_keeps_one_element`, `reduction_keepdim_of_no_axis` |
+//! | | "[a! b].sum(dim=1) -> [a!]", "generally slower", "optional" | `reduction::along_another_dimension` | |
+//! | Contraction | "[b i j] @ [b j! k] -> [b i! k]" | `contraction::with_a_constant_on_the_left` | `contraction_result_flows_along_the_replaced_index`, `contraction_of_no_axis`, `contraction_constant_lacks_the_dim` |
+//! | | "(WLOG)" | `contraction::with_a_constant_on_the_right` | |
+//! | | "along the contracted dimension of the runtime tensor" | | `contraction_not_along_the_data_dim` |
+//! | | "along the \"replaced\" index" | `contraction::with_a_constant_that_has_no_dims_of_its_own_or_several` | `contraction_with_nothing_in_its_place`, `contraction_with_two_dims_in_its_place` |
+//! | | "[b i j] @ [b j k!] -> [b i k!]", "allow_dynamic_weights", "preserved" | `contraction::with_a_constant_not_along_the_data_dimension` | `contraction_keeps_a_data_dim_that_is_not_contracted` |
+//! | | "[i! j] @ [j! k] -> [i! k]" | `contraction::of_two_streams` | `contraction_of_two_streams_without_opting_in`, `contraction_of_two_streams_flows_along_the_other` |
+//! | | "the data dimension of exactly one of the input tensors" | | `contraction_along_both_data_dims`, `contraction_along_neither_data_dim` |
+//! | | "[b! i j] @ [b j! k] -> [b! i k]" | `contraction::of_two_streams_whose_result_flows_along_a_batch` | |
+//! | Reshape | "a stride equal to the product of all dimensions to its right" | `reshape::strides_of_static_and_other_sizes` | `reshape_of_sizes_that_rustc_does_not_know`, `reshape_number_of_elements` |
+//! | | "[a! (b * c)] -> [a! b c]" | `reshape::behind_the_data_dimension` | `reshape_split_into_an_axis_that_is_there`, `reshape_split_into_one_dim_twice` |
+//! | | "[a b c!] -> [b a c!]" | `reshape::before_the_data_dimension` | |
+//! | | "[a b! c] -> [(a * b)! c]" | `reshape::merged_with_what_is_before_it` | `reshape_merge_of_what_lies_apart`, `reshape_merge_of_neighbours_in_another_order`, `reshape_merge_into_no_dim`, `reshape_merge_of_no_dims` |
+//! | | "[a (n * b)! c] -> [a n b! c]", "b! rather than n!" | `reshape::split_into_two_the_second_is_the_data_dimension` | `reshape_split_flows_along_the_last_factor` |
+//! | | "[a b! c] -> [a (b * c)!] is invalid" | `reshape::sizes_are_checked` | `reshape_changes_the_stride`, `reshape_merge_changes_the_stride` |
+//! | | "that doesn't change the extent .. is free" | `reshape::behind_the_data_dimension`, `merged_with_what_is_before_it` | |
+//! | | "not related to the strides of the tensors" | `reshape::what_does_not_lie_in_one_piece_is_copied` | |
 
 mod broadcasting;
 mod concatenation;

@@ -511,12 +511,44 @@ impl<T: Element, L: SetOf, M: Memory<Elem = T, Tensor<L::Set>: Clone>> Clone for
 
 impl<T: Element, L: SetOf> Copy for Laid<T, L, &[T]> {}
 
-impl<T: Element, L: SetOf, M: Memory<Elem = T>> fmt::Debug for Laid<T, L, M>
+/// The tensor, as other tensors are shown, and the order in which it lies.
+impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> fmt::Debug for Laid<T, L, M>
 where
     Named<T, L::Set, Rank0, M::Tensor<L::Set>>: fmt::Debug,
 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
+        fmt::Debug::fmt(&self.0, f)?;
+        write_order::<L>(f)
+    }
+}
+
+/// The tensor, as other tensors are shown, and the order in which it lies.
+impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> fmt::Display for Laid<T, L, M>
+where
+    Named<T, L::Set, Rank0, M::Tensor<L::Set>>: fmt::Display,
+{
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)?;
+        write_order::<L>(f)
+    }
+}
+
+fn write_order<L: Dims>(f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    f.write_str(", laid out as (")?;
+    for (at, key) in L::KEYS.as_slice().iter().enumerate() {
+        write!(f, "{}{}", if at > 0 { ", " } else { "" }, key.name)?;
+    }
+    f.write_str(")")
+}
+
+/// Two are equal if their sizes and all their elements are.
+impl<T: Element, L: SetOf, M: Memory<Elem = T>, O: Memory<Elem = T>> PartialEq<Laid<T, L, O>>
+    for Laid<T, L, M>
+where
+    Named<T, L::Set, Rank0, M::Tensor<L::Set>>: PartialEq<Named<T, L::Set, Rank0, O::Tensor<L::Set>>>,
+{
+    fn eq(&self, other: &Laid<T, L, O>) -> bool {
+        self.0 == other.0
     }
 }
 

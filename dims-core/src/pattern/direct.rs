@@ -122,7 +122,7 @@ impl Bound {
     }
 
     /// An operand's axes in the order of the result, behind others of one element, if there are few and few elements, `len`.
-    #[inline]
+    #[inline(always)]
     pub fn few(&self, operand: usize, len: usize) -> Option<[Axis; FEW]> {
         let Loops { kept, reduced } = self.loops;
         if len > SMALL || kept.len() > FEW || !reduced.is_empty() {

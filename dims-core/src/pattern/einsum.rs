@@ -89,6 +89,9 @@ fn direct<T: Num>(
     }
     let (sizes, kept) = (bound.sizes(), bound.loops.kept);
     let len = bound.volume(kept, size_of::<T>())?;
+    if let Some(data) = few_products(&bound, values, memories, len) {
+        return Some((data, bound.shape(pattern.output)));
+    }
     let (mut supports, mut union) = (Supports::new(), 0);
     for row in bound.rows.iter() {
         let mut axes = 0;
@@ -101,9 +104,7 @@ fn direct<T: Num>(
     if (0..sizes.len()).any(|axis| sizes[axis] != 1 && union >> axis & 1 == 0) {
         return None;
     }
-    let data = if let Some(data) = few_products(&bound, values, memories, len) {
-        data
-    } else if memories.len() == 1 && bound.loops.reduced.is_empty() {
+    let data = if memories.len() == 1 && bound.loops.reduced.is_empty() {
         values.collect_first(&Nest::map(sizes, kept, &bound.rows), len).ok()?
     } else if contract::is_worthwhile(&supports, sizes, kept) {
         let rows = memories.iter().zip(bound.rows.iter());
