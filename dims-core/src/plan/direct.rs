@@ -351,13 +351,12 @@ impl Roles {
         let (mut a_batch, mut b_batch) =
             (self.merged(0, a, &self.batch.0)?, self.merged(1, b, &self.batch.1)?);
         let mut sizes = [1; MOST];
-        for place in 0..MOST {
-            let (role, at) = self.result[place];
+        for (size, &(role, at)) in sizes.iter_mut().zip(&self.result) {
             match role {
                 Role::None => break,
-                Role::Batch => sizes[place] = a[self.batch.0.axes[at]].size,
-                Role::Row => sizes[place] = a[self.m.axes[at]].size,
-                Role::Column => sizes[place] = b[self.n.axes[at]].size,
+                Role::Batch => *size = a[self.batch.0.axes[at]].size,
+                Role::Row => *size = a[self.m.axes[at]].size,
+                Role::Column => *size = b[self.n.axes[at]].size,
             }
         }
         let (x, y) = &self.batch;
