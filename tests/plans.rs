@@ -35,6 +35,46 @@ fn a_small_product_is_planned_alike() {
 }
 
 #[test]
+fn few_elements_are_shown_as_many_are() {
+    for (n, m) in [(3, 4), (30, 40)] {
+        let a = Array2::<f32>::ones((n, m));
+        let mut out = Array2::zeros((m, n));
+        dims!(i, j);
+        for plan in [
+            explain(|| a.at((i, j)).order((j, i))).1,
+            explain(|| a.at((i, j)).order_into(&mut out, (j, i))).1,
+            explain(|| rearrange!(a, i j -> j i)).1,
+        ] {
+            assert!(matches!(plan.steps[..], [Step::Copy { .. }]) && plan.bytes() == 4 * n * m, "{plan}");
+        }
+        let mut out = Array2::zeros((n, m));
+        for plan in [
+            explain(|| (a.at((i, j)) + a.at((i, j))).order((i, j))).1,
+            explain(|| (a.at((i, j)) + a.at((i, j))).order_into(&mut out, (i, j))).1,
+        ] {
+            assert!(matches!(plan.steps[..], [Step::Elementwise { .. }]), "{plan}");
+            assert_eq!(plan.bytes(), 4 * n * m);
+        }
+    }
+}
+
+#[test]
+fn assignments_are_shown() {
+    dims!(i = 4, j = 3);
+    let mut x = zeros::<f32, _>((i, j));
+    let row = ones::<f32, _>(j);
+    let (_, plan) = explain(|| x.as_place().add_assign(&row));
+    let [Step::Elementwise { expression, loops }] = &plan.steps[..] else { panic!("{plan}") };
+    assert_eq!((expression.as_str(), loops.bytes), ("add(place, tensor)", 4 * 12));
+    // Into memory that lies otherwise, so that each element goes to a place of its own.
+    let mut out = Array2::<f32>::zeros((3, 4));
+    let (_, plan) = explain(|| (&x + &row).order_into(&mut out, (j, i)));
+    let [Step::Elementwise { expression, .. }] = &plan.steps[..] else { panic!("{plan}") };
+    assert_eq!(expression, "assign(place, add(tensor, tensor))");
+    assert_eq!(out, Array2::from_elem((3, 4), 2.0));
+}
+
+#[test]
 fn rows_along_several_dims_are_those_of_one_product() {
     let x = Array3::from_shape_fn((3, 4, 5), |(i, j, k)| (20 * i + 5 * j + k) as f64);
     let w = Array2::from_shape_fn((5, 2), |(k, o)| (2 * k + o) as f64);

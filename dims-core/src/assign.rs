@@ -5,16 +5,16 @@ use crate::error::{DimError, unwrap};
 use crate::expr::index::IndexExprs;
 use crate::expr::leaf::{axes_row, meet_axes};
 use crate::expr::{Expr, Operand};
-use crate::kernel::copy::{copy_onto, copy_row};
-use crate::kernel::elementwise::{self, Lowered, fill, update};
+use crate::kernel::copy::{FEW, copy_onto, copy_row};
+use crate::kernel::elementwise::{self, Lowered, update};
 use crate::kernel::isa::Isa;
-use crate::kernel::strided::{AnyStride, UnitStride, Way};
+use crate::kernel::strided::{AnyStride, UnitStride};
 use crate::kernel::threads;
 use crate::named::Named;
 use crate::ops::{self, BinaryOp};
 use crate::order::{OrderOf, Ordering};
 use crate::plan::axes::AxisList;
-use crate::plan::evaluate::typed_line;
+use crate::plan::evaluate::{few_into, line_into, typed_line};
 use crate::plan::explain::{Loops, Step, record};
 use crate::plan::nest::{Nest, Parts};
 use crate::plan::rows::Rows;
@@ -27,6 +27,7 @@ use crate::storage::elements::Places;
 use crate::storage::source::elements_mut;
 use crate::storage::{Owned, Place};
 use crate::tensor::{Computable, NamedOf};
+use alloc::string::String;
 use alloc::vec::Vec;
 
 /// The new value alone.
@@ -138,6 +139,8 @@ impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Place<'_, T, S, R, X> {
         self.indices().rows::<S, R>(&shape, &mut rows);
         value.rows::<S, R>(&shape, &mut rows);
         let nest = Nest::map(sizes, order, &rows);
+        let scatters = self.indices().any_active();
+        record_update::<T>(&nest, scatters, || format!("{}(place, {})", O::NAME, value.describe()));
         let (place, indices) = self.elements();
         let lower = |nest| {
             let mut operands = Nest::operands(nest);
@@ -147,6 +150,15 @@ impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Place<'_, T, S, R, X> {
         };
         update(&nest, &mut Parts::new(), place, lower, op)
     }
+}
+
+/// Notes a pass that writes to places which are there already, one after the other where they are computed.
+fn record_update<T>(nest: &Nest, scatters: bool, expression: impl FnOnce() -> String) {
+    record(|| {
+        let len = nest.positions();
+        let threads = if scatters { 1 } else { threads::parts(len) };
+        Step::Elementwise { expression: expression(), loops: Loops::new::<T>(nest, len, threads) }
+    });
 }
 
 macro_rules! assignments {
@@ -210,19 +222,8 @@ pub(crate) fn fill_typed<S: Dims, E: Expr>(
     if threads::parts(places.len()) > 1 || !expr.alike::<S, UnitStride>(&mut like, &mut 0) {
         return Ok(false);
     }
-    let nest = Nest::typed_line(places.len(), operands);
-    fill_along::<UnitStride, _>(expr, &nest, places.into())?;
+    line_into::<UnitStride, _>(expr, places, operands)?;
     Ok(true)
-}
-
-/// Writes an expression into places along one loop.
-#[inline(always)]
-fn fill_along<W: Way, E: Expr>(expr: &E, nest: &Nest, places: Places<'_, E::Elem>) -> Result<(), DimError> {
-    record(|| Step::Elementwise {
-        expression: expr.describe(),
-        loops: Loops::new::<E::Elem>(nest, places.len(), 1),
-    });
-    fill(expr.kernel::<W>(&mut nest.operands()), nest, places)
 }
 
 impl<T: Element, S: Dims, R: Rank> Named<T, S, R> {
@@ -299,6 +300,17 @@ fn spread(axes: &[Axis], groups: &[usize], order: &[usize], loops: &[usize], row
     true
 }
 
+/// Whether an array has axes of these sizes, and its elements lie one behind the other.
+#[inline(always)]
+fn is_line(out: &[Axis], axes: &[Axis]) -> bool {
+    let (mut fits, mut len) = (out.len() == axes.len(), 1_usize);
+    for (own, axis) in out.iter().zip(axes).rev() {
+        fits &= own.size == axis.size && own.stride == len as isize;
+        len = len.saturating_mul(own.size);
+    }
+    fits
+}
+
 #[cold]
 fn misfit(axes: &[Axis], order: &[usize], shape: &Shape) -> DimError {
     let found: Vec<_> = axes.iter().map(|axis| axis.size).collect();
@@ -340,7 +352,17 @@ pub trait OrderInto: Computable {
         let (place, axes) = elements_mut(out);
         if let Some((from, len)) = Ordering::<Self::Dims, Self::Rank, L>::same_layout(&tensor.expr, &axes) {
             // Both are contiguous in the same order of axes with the same sizes.
+            record(|| Step::Copy {
+                reason: "order of the result",
+                loops: Loops::new::<Self::Elem>(&Nest::line::<AnyStride>(len, 1), len, 1),
+            });
             place.line(len).copy_from_slice(from.line(0, len));
+            return Ok(());
+        }
+        if let Some((from, own, len)) = Ordering::<Self::Dims, Self::Rank, L>::small(&tensor.expr)
+            && is_line(&axes, &own[FEW - L::GROUPS.len()..])
+        {
+            few_into(from, &own, place.line(len));
             return Ok(());
         }
         // (What is at hand is copied at once: to hand over a result that was just made takes longer than to copy a small one.)
@@ -363,17 +385,15 @@ pub trait OrderInto: Computable {
                 && Ordering::<Self::Dims, Self::Rank, L>::is_like(&axes, like)
                 && threads::parts(len) <= 1
             {
-                let nest = Nest::typed_line(len, operands);
-                return fill_along::<UnitStride, _>(&tensor.expr, &nest, place.line(len).into());
+                return line_into::<UnitStride, _>(&tensor.expr, place.line(len), operands);
             }
         } else if let Some((like, len, operands)) =
             Ordering::<Self::Dims, Self::Rank, L>::in_line(&tensor.expr)
             && Ordering::<Self::Dims, Self::Rank, L>::is_like(&axes, like)
             && threads::parts(len) <= 1
         {
-            let nest = Nest::line(len, operands);
             // `out` has as many elements, contiguous in the same order.
-            return fill_along::<AnyStride, _>(&tensor.expr, &nest, place.line(len).into());
+            return line_into::<AnyStride, _>(&tensor.expr, place.line(len), operands);
         }
         let mut shape = Shape::new::<Self::Dims, Self::Rank>();
         tensor.meet(&mut shape)?;
@@ -390,10 +410,15 @@ pub trait OrderInto: Computable {
         let mut operands = nest.operands();
         let row = operands.next_row();
         if Self::Expr::MEMORY.is_some() && row.strides.last() == Some(&1) {
+            record(|| Step::Copy {
+                reason: "order of the result",
+                loops: Loops::new::<Self::Elem>(&nest, nest.positions(), 1),
+            });
             let (from, _) = tensor.expr.memory();
             copy_onto(from, operands.next_row(), place, row, &nest.sizes);
             return Ok(());
         }
+        record_update::<Self::Elem>(&nest, false, || format!("assign(place, {})", tensor.expr.describe()));
         let lower = |nest| {
             let mut operands = Nest::operands(nest);
             let row = operands.next_row();

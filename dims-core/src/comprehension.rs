@@ -64,8 +64,8 @@ pub fn position<T: IndexInt>(value: T) -> Named<isize, (), Rank0, Scalar<isize>>
 
 /// Elements that meet a loop variable, as indices.
 #[inline(always)]
-pub fn indices<A: AsTensor<Elem: LikeIndex>>(a: A) -> UnaryOut<Index, A> {
-    Named::from_expr(Unary { op: Index, a: a.into_named().expr })
+pub fn indices<A: AsTensor<Elem: LikeIndex<M>>, M>(a: A) -> <A::Elem as LikeIndex<M>>::Indices<A> {
+    A::Elem::indices(a)
 }
 
 /// Elements that can be computed with or compared to a loop variable: integers.
@@ -74,9 +74,31 @@ pub fn indices<A: AsTensor<Elem: LikeIndex>>(a: A) -> UnaryOut<Index, A> {
     label = "expected integers",
     note = "cast the loop variable first: `i as {Self}`"
 )]
-pub trait LikeIndex: IndexInt {}
+pub trait LikeIndex<M = Yes>: Sized {
+    /// What a tensor of them is as indices. (Of others there is none: one mistake is one error.)
+    type Indices<A: AsTensor<Elem = Self>>;
+    /// Makes the indices.
+    fn indices<A: AsTensor<Elem = Self>>(a: A) -> Self::Indices<A>;
+}
+
 #[diagnostic::do_not_recommend]
-impl<T: IndexInt> LikeIndex for T {}
+impl<T: IndexInt> LikeIndex<Yes> for T {
+    type Indices<A: AsTensor<Elem = T>> = UnaryOut<Index, A>;
+
+    #[inline(always)]
+    fn indices<A: AsTensor<Elem = T>>(a: A) -> UnaryOut<Index, A> {
+        Named::from_expr(Unary { op: Index, a: a.into_named().expr })
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Never> LikeIndex<No> for T {
+    type Indices<A: AsTensor<Elem = T>> = A;
+
+    fn indices<A: AsTensor<Elem = T>>(a: A) -> A {
+        a
+    }
+}
 
 /// Indices in the type of a tensor's elements.
 pub type Alike<A, I> = UnaryOut<Cast<<A as AsTensor>::Elem>, I>;
@@ -90,10 +112,155 @@ where
     (a, Named::from_expr(Unary { op: Cast(PhantomData), a: index.into_named().expr }))
 }
 
+/// A captured value that meets elements.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no single value, which is what meets elements",
+    label = "expected one value; what has elements takes an index for each axis, `a[i, j]`"
+)]
+pub trait Value<M> {
+    /// The value as a tensor without dims. (What is no value has none: one mistake is one error.)
+    type Tensor;
+    /// Makes the tensor.
+    fn tensor(self) -> Self::Tensor;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Element> Value<Yes> for T {
+    type Tensor = Named<T, (), Rank0, Scalar<T>>;
+
+    #[inline(always)]
+    fn tensor(self) -> Self::Tensor {
+        Named::from_expr(Scalar(self))
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Never> Value<No> for T {
+    type Tensor = Self;
+
+    fn tensor(self) -> Self {
+        self
+    }
+}
+
+/// Holds.
+#[derive(Debug)]
+pub struct Yes;
+/// Does not hold.
+#[derive(Debug)]
+pub struct No;
+
+/// Holds for nothing. Beside an implementation for all `T: Bound` another one for all `T: Never` makes rustc look at the bounds before it chooses one of
+/// them: what a type without the bound yields is unknown then, and no further error follows from it.
+pub trait Never {}
+
 /// A captured value as a tensor without dims.
 #[inline(always)]
-pub fn scalar<T: Element>(value: T) -> Named<T, (), Rank0, Scalar<T>> {
-    Named::from_expr(Scalar(value))
+pub fn scalar<T: Value<M>, M>(value: T) -> T::Tensor {
+    value.tensor()
+}
+
+/// Elements that are indices: integers.
+#[diagnostic::on_unimplemented(
+    message = "elements of type `{Self}` cannot be indices",
+    label = "integers are needed here: these are elements of type `{Self}`"
+)]
+pub trait Lookup<M> {
+    /// The tensor of these elements. (Of others there is none: one mistake is one error.)
+    type Of<A>;
+    /// Yields the tensor.
+    fn of<A>(a: A) -> Self::Of<A>;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: IndexInt> Lookup<Yes> for T {
+    type Of<A> = A;
+
+    #[inline(always)]
+    fn of<A>(a: A) -> A {
+        a
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Never> Lookup<No> for T {
+    type Of<A> = A;
+
+    fn of<A>(a: A) -> A {
+        a
+    }
+}
+
+/// A tensor of indices.
+#[inline(always)]
+pub fn lookup<A: AsTensor<Elem: Lookup<M>>, M>(a: A) -> <A::Elem as Lookup<M>>::Of<A> {
+    A::Elem::of(a)
+}
+
+/// What is compared with elements of the type `T`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be compared with elements of type `{T}`",
+    label = "expected elements of type `{T}`, or one value of type `{T}`",
+    note = "elements of different types do not mix: cast one of them, `a[i] as {T}`"
+)]
+pub trait Comparable<T, M> {
+    /// The operand itself. (What is none has none: one mistake is one error.)
+    type Operand;
+    /// Yields the operand.
+    fn operand(self) -> Self::Operand;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T, B: Operand<T>> Comparable<T, Yes> for B {
+    type Operand = B;
+
+    #[inline(always)]
+    fn operand(self) -> B {
+        self
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<T, B: Never> Comparable<T, No> for B {
+    type Operand = B;
+
+    fn operand(self) -> B {
+        self
+    }
+}
+
+/// Both sides of a comparison.
+#[inline(always)]
+pub fn compared<A: AsTensor, B: Comparable<A::Elem, M>, M>(a: A, b: B) -> (A, B::Operand) {
+    (a, b.operand())
+}
+
+/// Elements that are conditions.
+#[diagnostic::on_unimplemented(
+    message = "`any`, `all` and `count` look at conditions, and not at elements of type `{Self}`",
+    label = "expected `bool`: compare the elements, `a[i] > b[i]`"
+)]
+pub trait Condition {
+    /// The tensor of these elements. (Of others there is none: one mistake is one error.)
+    type Of<A>;
+    /// Yields the tensor.
+    fn of<A>(a: A) -> Self::Of<A>;
+}
+
+#[diagnostic::do_not_recommend]
+impl Condition for bool {
+    type Of<A> = A;
+
+    #[inline(always)]
+    fn of<A>(a: A) -> A {
+        a
+    }
+}
+
+/// A tensor of conditions, which is reduced.
+#[inline(always)]
+pub fn conditions<A: AsTensor<Elem: Condition>>(a: A) -> <A::Elem as Condition>::Of<A> {
+    A::Elem::of(a)
 }
 
 /// A tensor whose elements have the type that a `let` says.

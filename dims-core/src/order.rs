@@ -4,11 +4,11 @@ use crate::brand::Element;
 use crate::dim::{DimList, DimRef};
 use crate::error::{DimError, unwrap};
 use crate::expr::Expr;
-use crate::kernel::strided::AnyStride;
+use crate::kernel::copy::FEW;
+use crate::kernel::strided::{AnyStride, UnitStride};
 use crate::named::Named;
 use crate::plan::axes::AxisList;
-use crate::plan::evaluate::{collect_typed, evaluate_in, typed_line};
-use crate::plan::nest::Nest;
+use crate::plan::evaluate::{SMALL, evaluate_in, few, line, typed_line};
 use crate::plan::shape::Shape;
 use crate::rank::*;
 use crate::set::list::List;
@@ -317,6 +317,24 @@ impl<S: Dims, R: Rank, L: OrderList> Ordering<S, R, L> {
         same.then_some((from, len))
     }
 
+    /// A tensor in memory with few elements and axes: the axes in the order of the result, behind others of one element.
+    #[inline(always)]
+    pub(crate) fn small<E: Expr>(expr: &E) -> Option<(Elements<'_, E::Elem>, [Axis; FEW], usize)> {
+        let order = Self::ORDER.as_slice();
+        if !Self::PLAIN || E::MEMORY.is_none() || order.len() > FEW || const { Self::typed::<E>().is_some() }
+        {
+            return None;
+        }
+        let (elements, axes) = expr.memory();
+        let (mut own, mut len, mut fits) = ([Axis::new(1, 0); FEW], 1_usize, true);
+        for (own, &at) in own[FEW - order.len()..].iter_mut().zip(order) {
+            *own = axes[at];
+            fits &= S::KEYS.as_slice()[at].fixed.is_none_or(|size| size == own.size);
+            len = len.saturating_mul(own.size);
+        }
+        (fits && len <= SMALL).then_some((elements, own, len))
+    }
+
     /// The axes that all operands have, in the order of the set, if their elements lie in memory as those of the result will: then one
     /// loop is all there is to plan. And how many elements, and how many operands there are.
     #[inline(always)]
@@ -434,13 +452,17 @@ where
     X: Ordered<A::Elem, <L::Count as Rank>::Plus<A::Rank>>,
 {
     let tensor = tensor.into_named();
+    if let Some((elements, axes, len)) = Ordering::<A::Dims, A::Rank, L>::small(&tensor.expr) {
+        let data = few(elements, &axes, len)?;
+        let sizes = axes.map(|axis| axis.size);
+        return Ok(X::build(data, &sizes[FEW - L::GROUPS.len()..]));
+    }
     if const { Ordering::<A::Dims, A::Rank, L>::typed::<A::Expr>().is_some() } {
         let operands = const { Ordering::<A::Dims, A::Rank, L>::typed::<A::Expr>() };
         let order = Ordering::<A::Dims, A::Rank, L>::ORDER.as_slice();
         // (If sizes conflict or memory is short, the error below says for what.)
         if let (Some((axes, len)), Some(operands)) = (typed_line::<A::Dims, _>(&tensor.expr), operands)
-            && let nest = Nest::typed_line(len, operands)
-            && let Ok(data) = collect_typed(&tensor.expr, &nest, len)
+            && let Ok(data) = line::<UnitStride, _>(&tensor.expr, len, operands)
         {
             let mut sizes = [0; MAX_DIMS];
             sizes.iter_mut().zip(order).for_each(|(size, &at)| *size = axes[at].size);
@@ -449,7 +471,7 @@ where
     } else if let Some((axes, len, operands)) = Ordering::<A::Dims, A::Rank, L>::in_line(&tensor.expr) {
         let order = Ordering::<A::Dims, A::Rank, L>::ORDER.as_slice();
         // (If memory is short, the error below says for what.)
-        if let Ok(data) = tensor.expr.collect(&Nest::line(len, operands), len) {
+        if let Ok(data) = line::<AnyStride, _>(&tensor.expr, len, operands) {
             let mut sizes = [0; MAX_DIMS];
             sizes.iter_mut().zip(order).for_each(|(size, &at)| *size = axes[at].size);
             return Ok(X::build(data, &sizes[..order.len()]));

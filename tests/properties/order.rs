@@ -56,6 +56,41 @@ fn into_strided(case: &Case) {
     assert_eq!(out, all);
 }
 
+/// Operands that lie alike: few elements are computed one by one, many by a kernel.
+fn lines(case: &Case) {
+    let case = Case { plain: true, ..case.clone() };
+    let mut random = case.random();
+    inputs!(case, random, i32; x[A B], y[A B] => refs);
+    let [rx, ry] = &refs;
+    let expected = rx.zip(ry, |x, y| if x < y { x.plus(y).times(x) } else { y.minus(3) });
+    let (a, b) = (case.size("A"), case.size("B"));
+    macro_rules! found {
+        () => {
+            select(
+                bound!(x[A B]).lt(bound!(y[A B])),
+                (bound!(x[A B]) + bound!(y[A B])) * bound!(x[A B]),
+                bound!(y[A B]) - 3,
+            )
+        };
+    }
+    let (forth, back) = (expected.order(&[&["A"], &["B"]]), expected.order(&[&["B"], &["A"]]));
+    assert_eq!(found!().order((A, B)).into_dyn(), forth);
+    assert_eq!(found!().order((B, A)).into_dyn(), back);
+    let mut out = Array2::zeros((a, b));
+    found!().order_into(&mut out, (A, B));
+    assert_eq!(out.clone().into_dyn(), forth);
+    let mut turned = Array2::zeros((b, a));
+    out.at((A, B)).order_into(&mut turned, (B, A));
+    assert_eq!(turned.into_dyn(), back);
+    let mut spread = Array2::from_elem((a, 2 * b), -1);
+    out.at((A, B)).order_into(&mut spread.slice_mut(ndarray::s![.., ..;2]), (A, B));
+    assert!(
+        spread.indexed_iter().all(|((i, j), &found)| found == if j % 2 == 0 { out[(i, j / 2)] } else { -1 })
+    );
+    let wrong = out.at((A, B)).try_order_into(&mut Array2::zeros((b, a + 1)), (B, A));
+    assert!(matches!(wrong, Err(DimError::Shape { .. })), "{wrong:?}");
+}
+
 /// Positional axes broadcast from the right, as in ndarray; dims by name.
 fn broadcasting(case: &Case) {
     let mut random = case.random();
@@ -142,14 +177,15 @@ fn equality(case: &Case) {
 }
 
 properties! {
-    moves_i32 40: |case in cases(4), _which| moves::<i32>(&case, Sample::sample);
-    moves_f64 20: |case in cases(4), _which| moves::<f64>(&case, Sample::sample);
-    moves_u8 20: |case in cases(4), _which| moves::<u8>(&case, Sample::sample);
-    moves_bool 20: |case in cases(4), _which| moves::<bool>(&case, |r| r.below(2) == 0);
-    moves_complex 20: |case in cases(4), _which| moves::<Complex<f32>>(&case, Sample::sample);
-    moves_values_of_any_type 20: |case in cases(4), _which| moves::<(u8, Option<char>)>(&case, |r| (r.next() as u8, char::from_u32(r.next() as u32)));
-    moves_values_without_size 10: |case in cases(4), _which| moves::<()>(&case, |_| ());
+    moves_i32 40: |case in cases(6), _which| moves::<i32>(&case, Sample::sample);
+    moves_f64 20: |case in cases(6), _which| moves::<f64>(&case, Sample::sample);
+    moves_u8 20: |case in cases(6), _which| moves::<u8>(&case, Sample::sample);
+    moves_bool 20: |case in cases(6), _which| moves::<bool>(&case, |r| r.below(2) == 0);
+    moves_complex 20: |case in cases(6), _which| moves::<Complex<f32>>(&case, Sample::sample);
+    moves_values_of_any_type 20: |case in cases(6), _which| moves::<(u8, Option<char>)>(&case, |r| (r.next() as u8, char::from_u32(r.next() as u32)));
+    moves_values_without_size 10: |case in cases(6), _which| moves::<()>(&case, |_| ());
     moves_of_six_dims 40: |case in cases(3), _which| six(&case);
+    operands_that_lie_alike 40: |case in cases(12), _which| lines(&case);
     into_strided_outputs 60: |case in cases(4), _which| into_strided(&case);
     positional_axes_broadcast 60: |case in cases(4), _which| broadcasting(&case);
     owned_tensors 40: |case in cases(4), _which| owned(&case);

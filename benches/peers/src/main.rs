@@ -128,11 +128,10 @@ fn run_cases(run: &Run) -> Result<(), Box<dyn Error>> {
     measure::wait_for_quiet(std::time::Instant::now() + std::time::Duration::from_secs(5));
     let limits = Limits::probe(run.threads);
     eprintln!(
-        "{} threads: {:.0} GFLOP/s in f32, {:.0} in f64; {} GB/s",
+        "{} threads: {:.0} GFLOP/s in f32, {:.0} in f64",
         run.threads,
         1e-9 * limits.f32_flops,
         1e-9 * limits.f64_flops,
-        limits.bandwidth.iter().map(|(_, rate)| format!("{:.0}", 1e-9 * rate)).collect::<Vec<_>>().join(", "),
     );
     for case in &cases {
         let mut bench = case.bench(run.threads);
@@ -140,6 +139,7 @@ fn run_cases(run: &Run) -> Result<(), Box<dyn Error>> {
             bench.peers.retain(|peer| run.peer.iter().any(|name| peer.name.starts_with(name.as_str())));
         }
         check::agree(case, &mut bench.peers)?;
+        let limit = case.limit(&limits);
         let measured = measure::measure(&mut bench.peers, run.effort);
         let entries: Vec<Entry> = bench
             .peers
@@ -161,7 +161,7 @@ fn run_cases(run: &Run) -> Result<(), Box<dyn Error>> {
         let record = Record {
             case: case.name.into(),
             threads: run.threads,
-            limit: case.limit(&limits),
+            limit,
             quiet_rounds: measured.quiet_rounds,
             entries,
         };

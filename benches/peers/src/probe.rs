@@ -11,41 +11,21 @@ pub struct Limits {
     /// Additions and multiplications per second.
     pub f32_flops: f64,
     pub f64_flops: f64,
-    /// Working sets in bytes, and the bytes per second that go through memory or cache with each.
-    pub bandwidth: Vec<(usize, f64)>,
 }
 
 impl Limits {
     /// Measures them.
     pub fn probe(threads: usize) -> Limits {
-        let bandwidth = [1 << 20, 4 << 20, 16 << 20, 64 << 20, 256 << 20]
-            .into_iter()
-            .map(|bytes| (bytes, bandwidth(bytes, threads)))
-            .collect();
         Limits {
             threads,
             f32_flops: best(threads, 40, |_| fma_f32()),
             f64_flops: best(threads, 40, |_| fma_f64()),
-            bandwidth,
         }
     }
 
-    /// The least time for so much arithmetic in f32 or f64, and for so many bytes.
-    pub fn seconds(&self, flops: f64, bytes: f64, double: bool) -> (f64, Bound) {
-        let arithmetic = flops / if double { self.f64_flops } else { self.f32_flops };
-        // The bandwidth of the largest working set that was probed and is not larger, in logarithmic interpolation.
-        let above = self.bandwidth.iter().position(|&(set, _)| set as f64 >= bytes);
-        let rate = match above {
-            Some(0) => self.bandwidth[0].1,
-            None => self.bandwidth[self.bandwidth.len() - 1].1,
-            Some(at) => {
-                let ((low, slow), (high, fast)) = (self.bandwidth[at - 1], self.bandwidth[at]);
-                let share = (bytes / low as f64).ln() / (high as f64 / low as f64).ln();
-                slow + share * (fast - slow)
-            }
-        };
-        let memory = bytes / rate;
-        if arithmetic > memory { (arithmetic, Bound::Arithmetic) } else { (memory, Bound::Memory) }
+    /// The least time for so much arithmetic in f32 or f64.
+    pub fn seconds(&self, flops: f64, double: bool) -> f64 {
+        flops / if double { self.f64_flops } else { self.f32_flops }
     }
 }
 
@@ -155,27 +135,41 @@ fn read(from: &[f32]) -> f32 {
     sums.iter().sum()
 }
 
-/// Bytes per second over a working set: the best of reading it, and of copying one half to the other, in which both halves count.
-fn bandwidth(bytes: usize, threads: usize) -> f64 {
-    let len = bytes / threads / size_of::<f32>();
-    let sets: Vec<std::sync::Mutex<Vec<f32>>> = (0..threads).map(|_| vec![1.0; len].into()).collect();
-    let passes = ((64 << 20) / bytes).max(1);
-    let lock = |at: usize| sets[at].try_lock().expect("each thread has a set of its own");
-    let reading = best(threads, 8, |at| {
-        let set = lock(at);
-        (0..passes).for_each(|_| {
-            black_box(read(black_box(&set)));
-        });
-        (passes * set.len() * size_of::<f32>()) as f64
-    });
-    let copying = best(threads, 8, |at| {
-        let mut set = lock(at);
-        (0..passes).for_each(|_| {
-            let (to, from) = set.split_at_mut(len / 2);
-            to.copy_from_slice(&black_box(from)[..len / 2]);
-            black_box(to);
-        });
-        (passes * set.len() * size_of::<f32>()) as f64
-    });
-    reading.max(copying)
+#[multiversion::multiversion(targets("x86_64+avx512f", "x86_64+avx2", "aarch64+neon"))]
+fn copy(from: &[f32], to: &mut [f32]) {
+    for (to, &from) in to.iter_mut().zip(from) {
+        *to = from;
+    }
+}
+
+#[multiversion::multiversion(targets("x86_64+avx512f", "x86_64+avx2", "aarch64+neon"))]
+fn fill(to: &mut [f32], value: f32) {
+    for to in to {
+        *to = value;
+    }
+}
+
+/// The least time in which so many bytes are read and so many written, into memory that is there already: as many as both are copied, by the C
+/// library or by a loop, and the rest is read or filled. Each thread has its part. What is read and written stays in the cache into which all of
+/// it fits, as inputs and results of a case do that runs several times.
+pub fn memory_seconds(threads: usize, read_bytes: f64, written_bytes: f64) -> f64 {
+    let floats = |bytes: f64| vec![1.0f32; bytes as usize / threads / size_of::<f32>()];
+    let sets: Vec<_> =
+        (0..threads).map(|_| std::sync::Mutex::new((floats(read_bytes), floats(written_bytes)))).collect();
+    let passes = (f64::from(64 << 20) / (read_bytes + written_bytes)).ceil();
+    let rate = |by: fn(&[f32], &mut [f32])| {
+        best(threads, 12, |at| {
+            let mut set = sets[at].try_lock().expect("each thread has a set of its own");
+            let (from, to) = &mut *set;
+            let both = from.len().min(to.len());
+            for _ in 0..passes as usize {
+                by(black_box(&from[..both]), &mut to[..both]);
+                black_box(read(&from[both..]));
+                fill(&mut to[both..], black_box(1.0));
+                black_box(&mut *to);
+            }
+            passes / threads as f64
+        })
+    };
+    1.0 / rate(|from, to| to.copy_from_slice(from)).max(rate(|from, to| copy(from, to)))
 }

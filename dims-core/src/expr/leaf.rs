@@ -112,6 +112,12 @@ impl<T: Element, S: Dims, R: Rank> Expr for Owned<T, S, R> {
         Self: 'k;
     const OWNS: bool = true;
     const MEMORY: Option<&'static Keys> = if R::N == 0 { Some(S::KEYS) } else { None };
+    const SIMPLE: bool = true;
+
+    #[inline(always)]
+    fn nth(&self, at: usize) -> T {
+        self.elements().nth(at as isize)
+    }
 
     #[inline(always)]
     fn memory(&self) -> Memory<'_, T> {
@@ -198,6 +204,12 @@ impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Expr for View<'_, T, S, R, X> 
     where
         Self: 'k;
     const MEMORY: Option<&'static Keys> = if R::N == 0 && !X::ANY { Some(S::KEYS) } else { None };
+    const SIMPLE: bool = !X::ANY;
+
+    #[inline(always)]
+    fn nth(&self, at: usize) -> T {
+        self.elements().nth(at as isize)
+    }
 
     #[inline(always)]
     fn memory(&self) -> Memory<'_, T> {
@@ -274,6 +286,12 @@ impl<T: Element> Expr for Scalar<T> {
     type Elem = T;
     type Kernel<'k, W: Way> = Constant<T>;
     const LAYOUT: Layout = Layout::Free;
+    const SIMPLE: bool = true;
+
+    #[inline(always)]
+    fn nth(&self, _: usize) -> T {
+        self.0
+    }
 
     #[inline(always)]
     fn alike<'s, U: Dims, W: Way>(&'s self, _: &mut Option<&'s [Axis]>, _: &mut usize) -> bool {

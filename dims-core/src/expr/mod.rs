@@ -106,6 +106,18 @@ pub trait Expr {
         unreachable!("the expression is not a product of two tensors in memory")
     }
 
+    /// Whether an element takes a few instructions, the same on every machine: [short lines](crate::plan::evaluate::line) are then computed
+    /// without a plan.
+    #[doc(hidden)]
+    const SIMPLE: bool = false;
+
+    /// The element at a place of the line that all operands are, contiguously, where they lie [`alike`](Expr::alike); if the expression is
+    /// [`SIMPLE`](Expr::SIMPLE).
+    #[doc(hidden)]
+    fn nth(&self, _at: usize) -> Self::Elem {
+        unreachable!("the expression is not simple")
+    }
+
     /// Whether operands own their elements, so that a result may take [their place](Expr::place).
     #[doc(hidden)]
     const OWNS: bool = false;
@@ -279,6 +291,12 @@ impl<E: Expr> Expr for &E {
     const MEMORY: Option<&'static Keys> = E::MEMORY;
     const LAYOUT: Layout = E::LAYOUT;
     const PAIR: Option<[Typed; 2]> = E::PAIR;
+    const SIMPLE: bool = E::SIMPLE;
+
+    #[inline(always)]
+    fn nth(&self, at: usize) -> Self::Elem {
+        (**self).nth(at)
+    }
 
     #[inline(always)]
     fn memory(&self) -> Memory<'_, Self::Elem> {

@@ -4,6 +4,7 @@ use super::affine::Affine;
 use super::{Expr, Factors};
 use crate::error::DimError;
 use crate::kernel::elementwise::{BinaryKernel, SelectKernel, UnaryKernel};
+use crate::kernel::isa::Baseline;
 use crate::kernel::strided::Way;
 use crate::ops::{BinaryOp, UnaryOp};
 use crate::plan::axes::Layout;
@@ -35,6 +36,12 @@ impl<O: UnaryOp<A::Elem>, A: Expr> Expr for Unary<O, A> {
         Self: 'k;
     const OWNS: bool = A::OWNS;
     const LAYOUT: Layout = A::LAYOUT;
+    const SIMPLE: bool = O::SIMPLE && A::SIMPLE;
+
+    #[inline(always)]
+    fn nth(&self, at: usize) -> O::Out {
+        self.op.apply::<Baseline>(self.a.nth(at))
+    }
 
     #[inline(always)]
     fn alike<'s, U: Dims, W: Way>(&'s self, like: &mut Option<&'s [Axis]>, operands: &mut usize) -> bool {
@@ -87,11 +94,17 @@ impl<O: BinaryOp<A::Elem, B::Elem>, A: Expr, B: Expr> Expr for Binary<O, A, B> {
         Self: 'k;
     const OWNS: bool = A::OWNS || B::OWNS;
     const LAYOUT: Layout = A::LAYOUT.and(B::LAYOUT);
+    const SIMPLE: bool = O::SIMPLE && A::SIMPLE && B::SIMPLE;
     const FACTORS: usize = if O::IS_PRODUCT { A::FACTORS + B::FACTORS } else { 1 };
     const PAIR: Option<[Typed; 2]> = match (O::IS_PRODUCT, A::MEMORY, B::MEMORY) {
         (true, Some(a), Some(b)) => Some([(a, A::LAYOUT), (b, B::LAYOUT)]),
         _ => None,
     };
+
+    #[inline(always)]
+    fn nth(&self, at: usize) -> O::Out {
+        self.op.apply::<Baseline>(self.a.nth(at), self.b.nth(at))
+    }
 
     #[inline(always)]
     fn pair(&self) -> (Memory<'_, O::Out>, Memory<'_, O::Out>) {
@@ -187,6 +200,12 @@ impl<C: Expr<Elem = bool>, A: Expr, B: Expr<Elem = A::Elem>> Expr for Select<C, 
         Self: 'k;
     const OWNS: bool = C::OWNS || A::OWNS || B::OWNS;
     const LAYOUT: Layout = C::LAYOUT.and(A::LAYOUT).and(B::LAYOUT);
+    const SIMPLE: bool = C::SIMPLE && A::SIMPLE && B::SIMPLE;
+
+    #[inline(always)]
+    fn nth(&self, at: usize) -> A::Elem {
+        if self.cond.nth(at) { self.a.nth(at) } else { self.b.nth(at) }
+    }
 
     #[inline(always)]
     fn alike<'s, U: Dims, W: Way>(&'s self, like: &mut Option<&'s [Axis]>, operands: &mut usize) -> bool {

@@ -2,18 +2,71 @@
 //! blocks that fit into registers and cache.
 
 use super::isa::{Isa, Task, dispatch};
+use super::strided::LINE;
+use crate::error::DimError;
 use crate::plan::nest::{Nest, Odometer, Row};
+use crate::storage::axes::Axis;
 use crate::storage::elements::{Elements, ElementsMut, Places};
+use crate::storage::memory::reserve;
+use alloc::vec::Vec;
+use core::any::TypeId;
 use core::mem::MaybeUninit;
 use smallvec::SmallVec;
 
 /// Writes the nest's first operand, in the nest's order, into contiguous memory: all of it.
-pub fn copy<T: Copy>(elements: Elements<'_, T>, nest: &Nest, out: &mut [MaybeUninit<T>]) {
+pub fn copy<T: Copy + 'static>(elements: Elements<'_, T>, nest: &Nest, out: &mut [MaybeUninit<T>]) {
     assert_eq!(nest.positions(), out.len(), "the loop nest covers the result");
     let row = nest.operands().next_row();
     elements.assert_row(&row);
     // SAFETY: a plan's row reaches the elements that the axes do; the nest's own result is contiguous, and as long as `out`.
     unsafe { copy_between(elements.as_ptr(), row, out.as_mut_ptr().cast(), &nest.result, &nest.sizes) };
+}
+
+/// How many axes a tensor has at most whose elements are put in order one by one.
+pub const FEW: usize = 4;
+
+/// The elements along all of these axes, the last one fastest: for so few of them that a plan would take longer.
+#[inline(always)]
+pub fn collect_few<T: Copy>(
+    elements: Elements<'_, T>,
+    axes: &[Axis; FEW],
+    len: usize,
+) -> Result<Vec<T>, DimError> {
+    let mut out = reserve(len)?;
+    one_by_one(elements, axes, &mut out.spare_capacity_mut()[..len]);
+    // SAFETY: all of the `len` places were given an element.
+    unsafe { out.set_len(len) };
+    Ok(out)
+}
+
+/// As [`collect_few`], into places that are there already.
+#[inline(always)]
+pub fn copy_few<T: Copy>(elements: Elements<'_, T>, axes: &[Axis; FEW], out: Places<'_, T>) {
+    // SAFETY: all places are given an element.
+    one_by_one(elements, axes, unsafe { out.into_inner() });
+}
+
+/// Gives each place an element.
+///
+/// # Panics
+///
+/// If there are more or fewer places.
+#[inline(always)]
+fn one_by_one<T: Copy>(elements: Elements<'_, T>, axes: &[Axis; FEW], out: &mut [MaybeUninit<T>]) {
+    let [a, b, c, d] = *axes;
+    let count = [a, b, c, d].iter().map(|axis| axis.size).product::<usize>();
+    assert_eq!(count, out.len(), "each place gets an element");
+    let mut places = out.iter_mut();
+    for i in 0..a.size as isize {
+        for j in 0..b.size as isize {
+            for k in 0..c.size as isize {
+                let row = i * a.stride + j * b.stride + k * c.stride;
+                for (l, place) in (0..d.size as isize).zip(&mut places) {
+                    place.write(elements.nth(row + l * d.stride));
+                }
+            }
+        }
+    }
 }
 
 /// Writes the elements along a row to places: the one at a position of the loops goes `offset` places behind the first, and as far as the strides
@@ -23,7 +76,7 @@ pub fn copy<T: Copy>(elements: Elements<'_, T>, nest: &Nest, out: &mut [MaybeUni
 ///
 /// If `out` does not have such a place.
 #[inline]
-pub fn copy_row<T: Copy>(
+pub fn copy_row<T: Copy + 'static>(
     elements: Elements<'_, T>,
     row: Row<'_>,
     out: Places<'_, T>,
@@ -38,7 +91,7 @@ pub fn copy_row<T: Copy>(
 
 /// Writes the elements along a row into those along another, which are others.
 #[inline]
-pub fn copy_onto<T: Copy>(
+pub fn copy_onto<T: Copy + 'static>(
     elements: Elements<'_, T>,
     row: Row<'_>,
     mut target: ElementsMut<'_, T>,
@@ -58,7 +111,7 @@ pub fn copy_onto<T: Copy>(
 /// # Safety
 ///
 /// For every position of the loops the source has a valid element, and the target one of its own that nothing else has access to.
-pub unsafe fn copy_between<T: Copy>(
+pub unsafe fn copy_between<T: Copy + 'static>(
     origin: *const T,
     row: Row<'_>,
     target: *mut T,
@@ -69,6 +122,60 @@ pub unsafe fn copy_between<T: Copy>(
         let source = origin.wrapping_offset(row.offset);
         dispatch(Copying { source, strides: row.strides, target, result, sizes });
     }
+}
+
+/// Transpositions of so many bytes are written past the caches. Their squares touch many lines of memory, each of which would first be read
+/// from there, and what is written at first has left the caches before the last is.
+const STREAMED: usize = 8 << 20;
+
+/// Whether all bytes of an element are part of its value, which [`stream`] asks for.
+fn is_number<T: 'static>() -> bool {
+    let own = TypeId::of::<T>();
+    cfg!(all(target_arch = "x86_64", target_feature = "sse2"))
+        && [
+            TypeId::of::<f32>(),
+            TypeId::of::<i32>(),
+            TypeId::of::<u32>(),
+            TypeId::of::<f64>(),
+            TypeId::of::<i64>(),
+            TypeId::of::<u64>(),
+            TypeId::of::<isize>(),
+            TypeId::of::<usize>(),
+        ]
+        .contains(&own)
+}
+
+/// Writes a line of memory without reading it first. What is written so is seen by others after [`fence`].
+///
+/// # Safety
+///
+/// The place is that of a whole line, aligned as one, and may be written to; elements are [numbers](is_number).
+#[inline(always)]
+unsafe fn stream<T, const B: usize>(to: *mut [T; B], line: [T; B]) {
+    #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+    for at in 0..size_of::<[T; B]>() / 16 {
+        use core::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_stream_si128};
+        // SAFETY: the line consists of so many vectors, whose bytes have values; the place of each is aligned.
+        unsafe {
+            let part = _mm_loadu_si128((&raw const line).cast::<__m128i>().add(at));
+            _mm_stream_si128(to.cast::<__m128i>().add(at), part);
+        }
+    }
+    #[cfg(not(all(target_arch = "x86_64", target_feature = "sse2")))]
+    // SAFETY: the caller's promise.
+    unsafe {
+        *to = line
+    };
+}
+
+/// Waits until others see what was written by [`stream`].
+#[inline(always)]
+fn fence() {
+    #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+    // SAFETY: an instruction of every x86-64 with SSE.
+    unsafe {
+        core::arch::x86_64::_mm_sfence()
+    };
 }
 
 struct Copying<'n, T> {
@@ -91,7 +198,7 @@ struct Block<T> {
     columns: usize,
 }
 
-impl<T: Copy> Task for Copying<'_, T> {
+impl<T: Copy + 'static> Task for Copying<'_, T> {
     type Out = ();
 
     #[inline(always)]
@@ -112,6 +219,8 @@ impl<T: Copy> Task for Copying<'_, T> {
         } else {
             (1, 0, 0)
         };
+        let bytes = loops.iter().product::<usize>().saturating_mul(size_of::<T>());
+        let streams = bytes >= STREAMED && is_number::<T>();
         let mut at: SmallVec<[usize; 8]> = SmallVec::from_elem(0, sizes.len());
         let mut odometer = Odometer::new(&sizes);
         while !odometer.is_done() {
@@ -144,9 +253,11 @@ impl<T: Copy> Task for Copying<'_, T> {
                     _ if block.is_woven(3) => block.by_weaving::<3>(),
                     _ if block.is_woven(4) => block.by_weaving::<4>(),
                     _ if near.is_none() || block.source_row != 1 => block.by_elements(),
-                    1 | 2 => block.by_squares::<32>(),
-                    4 => block.by_squares::<16>(),
-                    _ => block.by_squares::<8>(),
+                    1 | 2 => block.by_squares::<32, false>(),
+                    4 if streams && block.has_lines() => block.by_squares::<16, true>(),
+                    4 => block.by_squares::<16, false>(),
+                    8 if streams && block.has_lines() => block.by_squares::<8, true>(),
+                    _ => block.by_squares::<8, false>(),
                 }
             }
             odometer.advance(&mut at);
@@ -154,7 +265,7 @@ impl<T: Copy> Task for Copying<'_, T> {
     }
 }
 
-impl<T: Copy> Block<T> {
+impl<T: Copy + 'static> Block<T> {
     /// Lines that are neighbours on both sides.
     #[inline(always)]
     unsafe fn by_rows(&self) {
@@ -247,39 +358,53 @@ impl<T: Copy> Block<T> {
         }
     }
 
-    /// A transposition: squares of `B` x `B` elements, each line of which is one or a few vectors, in squares of squares that fit
-    /// into the first-level cache.
+    /// Whether the lines of the result start alike within lines of memory.
     #[inline(always)]
-    unsafe fn by_squares<const B: usize>(&self) {
+    fn has_lines(&self) -> bool {
+        (self.target_row as usize).wrapping_mul(size_of::<T>()) % LINE == 0
+    }
+
+    /// A transposition: squares of `B` x `B` elements, each line of which is one or a few vectors, in squares of squares that fit
+    /// into the first-level cache. If `STREAM`, each line of a square is a [line of memory](Block::has_lines), and is [streamed](stream).
+    #[inline(always)]
+    unsafe fn by_squares<const B: usize, const STREAM: bool>(&self) {
+        let first = if STREAM { self.target.align_offset(LINE).min(self.columns) } else { 0 };
         let whole_rows = self.rows - self.rows % B;
-        let whole_columns = self.columns - self.columns % B;
-        let large = 4 * B;
+        let whole_columns = self.columns - (self.columns - first) % B;
+        let large = if STREAM { 8 * B } else { 4 * B };
         let mut row = 0;
         while row < whole_rows {
             let row_end = (row + large).min(whole_rows);
-            let mut column = 0;
+            let mut column = first;
             while column < whole_columns {
                 let column_end = (column + large).min(whole_columns);
                 for row in (row..row_end).step_by(B) {
                     for column in (column..column_end).step_by(B) {
-                        // SAFETY: the square lies in both matrices.
-                        unsafe { self.square::<B>(row, column) };
+                        // SAFETY: the square lies in both matrices; if `STREAM`, its lines are lines of memory, as the first one is.
+                        unsafe { self.square::<B, STREAM>(row, column) };
                     }
                 }
                 column = column_end;
             }
             row = row_end;
         }
+        if STREAM {
+            fence();
+        }
         // SAFETY: what is left of both matrices.
         unsafe {
+            self.part(0, whole_rows, 0, first);
             self.part(0, whole_rows, whole_columns, self.columns - whole_columns);
             self.part(whole_rows, self.rows - whole_rows, 0, self.columns);
         }
     }
 
+    /// # Safety
+    ///
+    /// The square lies in both matrices. If `STREAM`, elements are [numbers](is_number), and its lines in the result are lines of memory.
     #[allow(clippy::needless_range_loop)] // a transposition reads best with both indices
     #[inline(always)]
-    unsafe fn square<const B: usize>(&self, row: usize, column: usize) {
+    unsafe fn square<const B: usize, const STREAM: bool>(&self, row: usize, column: usize) {
         // SAFETY: the square lies in both matrices; a row of the source's transpose is `B` neighbours (its row stride is 1).
         unsafe {
             let from = self.source.offset(row as isize + column as isize * self.source_column);
@@ -293,7 +418,12 @@ impl<T: Copy> Block<T> {
                 for column in 0..B {
                     out[column] = lines[column][row];
                 }
-                *to.offset(row as isize * self.target_row).cast::<[T; B]>() = out;
+                let to = to.offset(row as isize * self.target_row).cast::<[T; B]>();
+                if STREAM {
+                    stream(to, out);
+                } else {
+                    *to = out;
+                }
             }
         }
     }

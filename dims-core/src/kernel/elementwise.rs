@@ -23,6 +23,7 @@ impl<T: Copy> Kernel for Constant<T> {
     type Elem = T;
     const VARIES: bool = false;
     const STEADY: bool = true;
+    type Held = T;
 
     #[inline(always)]
     fn load<I: Isa>(&mut self, _: &Tile<'_>, _: &mut Faults) {}
@@ -30,6 +31,21 @@ impl<T: Copy> Kernel for Constant<T> {
     #[inline(always)]
     unsafe fn get<I: Isa>(&self, _: usize) -> T {
         self.0
+    }
+
+    #[inline(always)]
+    fn is_beside<const LEFT: bool>(&self) -> bool {
+        true
+    }
+
+    #[inline(always)]
+    fn hold<I: Isa, const LEFT: bool>(&self) -> T {
+        self.0
+    }
+
+    #[inline(always)]
+    unsafe fn get_beside<I: Isa, const LEFT: bool>(held: &T, _: usize) -> T {
+        *held
     }
 
     #[inline(always)]
@@ -60,6 +76,7 @@ impl<'k> Counter<'k> {
 impl Kernel for Counter<'_> {
     type Elem = isize;
     const STEADY: bool = true;
+    type Held = (isize, isize);
 
     #[inline(always)]
     fn load<I: Isa>(&mut self, tile: &Tile<'_>, _: &mut Faults) {
@@ -70,6 +87,21 @@ impl Kernel for Counter<'_> {
     #[inline(always)]
     unsafe fn get<I: Isa>(&self, x: usize) -> isize {
         self.start + x as isize * self.step
+    }
+
+    #[inline(always)]
+    fn is_beside<const LEFT: bool>(&self) -> bool {
+        true
+    }
+
+    #[inline(always)]
+    fn hold<I: Isa, const LEFT: bool>(&self) -> (isize, isize) {
+        (self.start, self.step)
+    }
+
+    #[inline(always)]
+    unsafe fn get_beside<I: Isa, const LEFT: bool>(&(start, step): &(isize, isize), x: usize) -> isize {
+        start + x as isize * step
     }
 
     #[inline(always)]
@@ -89,12 +121,16 @@ pub struct UnaryKernel<'k, O, A> {
     pub(crate) a: A,
 }
 
-impl<A: Kernel, O: UnaryOp<A::Elem>> Kernel for UnaryKernel<'_, O, A> {
+impl<'k, A: Kernel, O: UnaryOp<A::Elem>> Kernel for UnaryKernel<'k, O, A> {
     type Elem = O::Out;
+    type Held = (&'k O, A::Held);
     const TOTAL: bool = O::TOTAL && A::TOTAL;
     const PARALLEL: bool = O::PARALLEL && A::PARALLEL;
     const VARIES: bool = A::VARIES || !O::PARALLEL;
     const GATHERS: bool = A::GATHERS;
+    const LONG: bool = O::LONG || A::LONG;
+    const HAS_LEFT: bool = A::HAS_LEFT;
+    const HAS_RIGHT: bool = A::HAS_RIGHT;
 
     #[inline(always)]
     fn fetch<I: Isa>(&mut self, tile: &Tile<'_>) {
@@ -110,6 +146,27 @@ impl<A: Kernel, O: UnaryOp<A::Elem>> Kernel for UnaryKernel<'_, O, A> {
     unsafe fn get<I: Isa>(&self, x: usize) -> O::Out {
         // SAFETY: the caller's promise.
         self.op.apply::<I>(unsafe { self.a.get::<I>(x) })
+    }
+
+    #[inline(always)]
+    fn is_beside<const LEFT: bool>(&self) -> bool {
+        self.a.is_beside::<LEFT>()
+    }
+
+    #[inline(always)]
+    fn load_beside<I: Isa, const LEFT: bool>(&mut self, tile: &Tile<'_>, faults: &mut Faults) {
+        self.a.load_beside::<I, LEFT>(tile, faults);
+    }
+
+    #[inline(always)]
+    fn hold<I: Isa, const LEFT: bool>(&self) -> Self::Held {
+        (self.op, self.a.hold::<I, LEFT>())
+    }
+
+    #[inline(always)]
+    unsafe fn get_beside<I: Isa, const LEFT: bool>((op, a): &Self::Held, x: usize) -> O::Out {
+        // SAFETY: the caller's promise.
+        op.apply::<I>(unsafe { A::get_beside::<I, LEFT>(a, x) })
     }
 
     #[inline(always)]
@@ -130,13 +187,17 @@ pub struct BinaryKernel<'k, O, A, B> {
     pub(crate) b: B,
 }
 
-impl<A: Kernel, B: Kernel, O: BinaryOp<A::Elem, B::Elem>> Kernel for BinaryKernel<'_, O, A, B> {
+impl<'k, A: Kernel, B: Kernel, O: BinaryOp<A::Elem, B::Elem>> Kernel for BinaryKernel<'k, O, A, B> {
     type Elem = O::Out;
+    type Held = (&'k O, Side<A>, Side<B>);
     const TOTAL: bool = O::TOTAL && A::TOTAL && B::TOTAL;
     const PARALLEL: bool = O::PARALLEL && A::PARALLEL && B::PARALLEL;
     const VARIES: bool = A::VARIES || B::VARIES || !O::PARALLEL;
     const MONOTONE: bool = O::MONOTONE && A::STEADY && B::STEADY;
     const GATHERS: bool = A::GATHERS || B::GATHERS;
+    const LONG: bool = O::LONG || A::LONG || B::LONG;
+    const HAS_LEFT: bool = A::VARIES || B::HAS_LEFT;
+    const HAS_RIGHT: bool = A::HAS_RIGHT || B::VARIES;
 
     #[inline(always)]
     fn fetch<I: Isa>(&mut self, tile: &Tile<'_>) {
@@ -157,6 +218,46 @@ impl<A: Kernel, B: Kernel, O: BinaryOp<A::Elem, B::Elem>> Kernel for BinaryKerne
     }
 
     #[inline(always)]
+    fn is_beside<const LEFT: bool>(&self) -> bool {
+        if LEFT {
+            self.a.is_uniform() && self.b.is_beside::<LEFT>()
+        } else {
+            self.a.is_beside::<LEFT>() && self.b.is_uniform()
+        }
+    }
+
+    #[inline(always)]
+    fn load_beside<I: Isa, const LEFT: bool>(&mut self, tile: &Tile<'_>, faults: &mut Faults) {
+        let one = Tile { len: tile.len.min(1), ..*tile };
+        if LEFT {
+            self.a.load::<I>(&one, faults);
+            self.b.load_beside::<I, LEFT>(tile, faults);
+        } else {
+            self.a.load_beside::<I, LEFT>(tile, faults);
+            self.b.load::<I>(&one, faults);
+        }
+    }
+
+    #[inline(always)]
+    fn hold<I: Isa, const LEFT: bool>(&self) -> Self::Held {
+        // SAFETY: a tile has one element at least.
+        let (a, b) = unsafe {
+            if LEFT {
+                (Side::Same(self.a.get::<I>(0)), Side::Held(self.b.hold::<I, LEFT>()))
+            } else {
+                (Side::Held(self.a.hold::<I, LEFT>()), Side::Same(self.b.get::<I>(0)))
+            }
+        };
+        (self.op, a, b)
+    }
+
+    #[inline(always)]
+    unsafe fn get_beside<I: Isa, const LEFT: bool>((op, a, b): &Self::Held, x: usize) -> O::Out {
+        // SAFETY: the caller's promise.
+        unsafe { op.apply::<I>(a.get::<I, LEFT>(x), b.get::<I, LEFT>(x)) }
+    }
+
+    #[inline(always)]
     fn is_uniform(&self) -> bool {
         self.a.is_uniform() && self.b.is_uniform()
     }
@@ -164,6 +265,26 @@ impl<A: Kernel, B: Kernel, O: BinaryOp<A::Elem, B::Elem>> Kernel for BinaryKerne
     #[inline(always)]
     fn can_fault(&self) -> bool {
         self.a.can_fault() || self.b.can_fault()
+    }
+}
+
+/// An operand beside another: what is the same along a tile, or what its elements are read by.
+pub enum Side<K: Kernel> {
+    Same(K::Elem),
+    Held(K::Held),
+}
+
+impl<K: Kernel> Side<K> {
+    /// # Safety
+    ///
+    /// As for [`Kernel::get_beside`].
+    #[inline(always)]
+    unsafe fn get<I: Isa, const LEFT: bool>(&self, x: usize) -> K::Elem {
+        match self {
+            Side::Same(value) => *value,
+            // SAFETY: the caller's promise.
+            Side::Held(held) => unsafe { K::get_beside::<I, LEFT>(held, x) },
+        }
     }
 }
 
@@ -186,8 +307,10 @@ impl<C: Kernel<Elem = bool>, A, B> SelectKernel<C, A, B> {
 
 impl<C: Kernel<Elem = bool>, A: Kernel, B: Kernel<Elem = A::Elem>> Kernel for SelectKernel<C, A, B> {
     type Elem = A::Elem;
+    type Held = ();
     const TOTAL: bool = C::TOTAL && A::TOTAL && B::TOTAL;
     const PARALLEL: bool = C::PARALLEL && A::PARALLEL && B::PARALLEL;
+    const LONG: bool = C::LONG || A::LONG || B::LONG;
 
     #[inline(always)]
     fn load<I: Isa>(&mut self, tile: &Tile<'_>, faults: &mut Faults) {
@@ -231,6 +354,14 @@ impl<C: Kernel<Elem = bool>, A: Kernel, B: Kernel<Elem = A::Elem>> Kernel for Se
                 self.b.get::<I>(x)
             }
         }
+    }
+
+    #[inline(always)]
+    fn hold<I: Isa, const LEFT: bool>(&self) {}
+
+    #[inline(always)]
+    unsafe fn get_beside<I: Isa, const LEFT: bool>(_: &(), _: usize) -> A::Elem {
+        unreachable!("a choice has operands on both sides")
     }
 
     #[inline(always)]
@@ -336,6 +467,7 @@ struct Replace<'n, K: Kernel> {
 
 impl<K: Kernel> Task for Replace<'_, K> {
     type Out = Result<(), DimError>;
+    const WIDE: bool = K::LONG;
 
     #[inline(always)]
     fn run<I: Isa>(self) -> Result<(), DimError> {
@@ -374,7 +506,7 @@ impl<K: Kernel> Task for Replace<'_, K> {
 
 /// As [`collect`], for elements that lie in memory already, the nest's only operand: a copy.
 #[inline]
-pub fn collect_memory<T: Copy + Send + Sync>(
+pub fn collect_memory<T: Element>(
     elements: Elements<'_, T>,
     nest: &Nest,
     len: usize,
@@ -409,9 +541,16 @@ struct Fill<'n, K: Kernel> {
 
 impl<K: Kernel> Task for Fill<'_, K> {
     type Out = Result<(), DimError>;
+    const WIDE: bool = K::LONG;
 
     #[inline(always)]
     fn run<I: Isa>(self) -> Result<(), DimError> {
+        if K::HAS_RIGHT && self.kernel.is_beside::<false>() {
+            return self.beside::<I, false>();
+        }
+        if K::HAS_LEFT && self.kernel.is_beside::<true>() {
+            return self.beside::<I, true>();
+        }
         let Fill { mut kernel, nest, out } = self;
         let mut faults = Faults::default();
         let mut done = 0;
@@ -421,6 +560,31 @@ impl<K: Kernel> Task for Fill<'_, K> {
             // After a fault nothing is computed: what stands in for the element could, for one, be divided by.
             if !faults.any() {
                 fill_tile::<I, K>(&kernel, &mut out[done..done + tile.len]);
+            }
+            done += tile.len;
+            tiles.advance();
+        }
+        assert_eq!(done, out.len(), "the loop nest covers the result");
+        faults.into_result()
+    }
+}
+
+impl<K: Kernel> Fill<'_, K> {
+    /// As `run`, where operands on one side [are the same](Kernel::is_beside) along the innermost loop.
+    #[inline(always)]
+    fn beside<I: Isa, const LEFT: bool>(self) -> Result<(), DimError> {
+        let Fill { mut kernel, nest, out } = self;
+        let mut faults = Faults::default();
+        let mut done = 0;
+        let mut tiles = Tiles::new(nest);
+        while let Some(tile) = tiles.tile() {
+            kernel.load_beside::<I, LEFT>(&tile, &mut faults);
+            if !faults.any() {
+                let held = kernel.hold::<I, LEFT>();
+                for (x, out) in out[done..done + tile.len].iter_mut().enumerate() {
+                    // SAFETY: a tile of this length was just loaded, without a mask.
+                    out.write(unsafe { K::get_beside::<I, LEFT>(&held, x) });
+                }
             }
             done += tile.len;
             tiles.advance();
@@ -578,6 +742,7 @@ struct Update<'n, T, K, X, O> {
 
 impl<T: Element, K: Kernel, X: Indices, O: BinaryOp<T, K::Elem, Out = T>> Task for Update<'_, T, K, X, O> {
     type Out = Result<(), DimError>;
+    const WIDE: bool = K::LONG;
 
     #[inline(always)]
     fn run<I: Isa>(self) -> Result<(), DimError> {

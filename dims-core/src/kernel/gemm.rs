@@ -100,7 +100,14 @@ impl<T> Product<T> {
     #[inline]
     #[cfg(any(feature = "gemm", all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2"))))]
     pub fn lying(&self) -> Self {
-        if self.c_row.unsigned_abs() < self.c_col.unsigned_abs() { self.transposed() } else { *self }
+        if self.is_lying() { *self } else { self.transposed() }
+    }
+
+    /// Whether [`lying`](Product::lying) leaves the matrices as they are.
+    #[inline]
+    #[cfg(any(feature = "gemm", all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2"))))]
+    fn is_lying(&self) -> bool {
+        self.c_col.unsigned_abs() <= self.c_row.unsigned_abs()
     }
 
     /// Whether [`oriented`](Product::oriented) exchanges the matrices.
@@ -236,7 +243,9 @@ pub unsafe fn multiply_as<T: Num>(product: &Product<T>, lies: Option<Lies>) {
     // SAFETY: the caller's promise; the transposed product is the same one.
     if unsafe {
         match lies {
-            None => unpacked::multiply(&product.lying(), None),
+            // (Not `lying`: to copy what was just put together takes as long as to find out how the matrices lie.)
+            None if product.is_lying() => unpacked::multiply(product, None),
+            None => unpacked::multiply(&product.transposed(), None),
             Some(Lies { turned: false, in_rows }) => unpacked::multiply(product, Some(in_rows)),
             Some(Lies { turned: true, in_rows }) => unpacked::multiply(&product.transposed(), Some(in_rows)),
         }

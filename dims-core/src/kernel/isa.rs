@@ -91,8 +91,8 @@ mod fused {
 pub trait Task {
     /// What the work yields.
     type Out;
-    /// Whether the work is also compiled for AVX-512: for what computes much on elements that are at hand, and is not compiled for each
-    /// expression.
+    /// Whether the work is also compiled for AVX-512: for what computes much on elements that are at hand. Where loops wait for memory, wider
+    /// vectors are no faster, and those that cross a line of it are slower.
     #[allow(dead_code)] // On x86-64 alone there is a choice.
     const WIDE: bool = false;
     /// Does the work.

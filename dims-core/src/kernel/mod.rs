@@ -67,6 +67,18 @@ pub trait Kernel {
     /// Whether elements may lie at computed places.
     const GATHERS: bool = false;
 
+    /// Whether it computes much for each element, by functions that the compiler vectorises: worth code for the widest vectors.
+    const LONG: bool = false;
+
+    /// Whether there are operands on the left of others, or on the right, which may be the same along a tile: see
+    /// [`is_beside`](Kernel::is_beside).
+    const HAS_LEFT: bool = false;
+    /// As `HAS_LEFT`.
+    const HAS_RIGHT: bool = false;
+
+    /// What [`get_beside`](Kernel::get_beside) reads a tile by.
+    type Held;
+
     /// Asks the memory for a tile's elements, ahead of time, where they are neighbours. It may lie behind the end of a loop: nothing is read. If
     /// elements are at computed places, the tile must be one of the nest, and the next one must be loaded without [`moved`](Tile::moved).
     #[inline(always)]
@@ -103,6 +115,31 @@ pub trait Kernel {
     ///
     /// `x` is less than the length of the tile that was loaded last. An element that was masked out has some value or other.
     unsafe fn get<I: Isa>(&self, x: usize) -> Self::Elem;
+
+    /// Whether all operands on the left of others (`LEFT`), or all on the right, are the same along the innermost loop, as a scale and a bias
+    /// often are. Then [`get_beside`](Kernel::get_beside) has them in registers: to read them from a buffer again for every element takes
+    /// longer than most operations do.
+    #[inline(always)]
+    fn is_beside<const LEFT: bool>(&self) -> bool {
+        false
+    }
+
+    /// As [`load`](Kernel::load), where the kernel [is so](Kernel::is_beside): of operands on that side, one element.
+    #[inline(always)]
+    fn load_beside<I: Isa, const LEFT: bool>(&mut self, tile: &Tile<'_>, faults: &mut Faults) {
+        self.load::<I>(tile, faults);
+    }
+
+    /// What the tile that [`load_beside`](Kernel::load_beside) loaded last is read by. (It is no reference to the kernel, so that the compiler
+    /// need not wonder whether what is written changes it.)
+    fn hold<I: Isa, const LEFT: bool>(&self) -> Self::Held;
+
+    /// The tile's `x`th element.
+    ///
+    /// # Safety
+    ///
+    /// As for [`get`](Kernel::get), of the tile after whose load `held` was made.
+    unsafe fn get_beside<I: Isa, const LEFT: bool>(held: &Self::Held, x: usize) -> Self::Elem;
 
     /// Whether all elements along the innermost loop are the same.
     fn is_uniform(&self) -> bool;

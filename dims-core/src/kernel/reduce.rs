@@ -145,6 +145,7 @@ struct Reduce<'n, K: Kernel, R: Reducer<K::Elem>> {
 
 impl<K: Kernel, R: Reducer<K::Elem>> Task for Reduce<'_, K, R> {
     type Out = Result<(), DimError>;
+    const WIDE: bool = K::LONG;
 
     #[inline(always)]
     fn run<I: Isa>(self) -> Result<(), DimError> {

@@ -5,6 +5,7 @@ use super::gather::Indices;
 use super::isa::Isa;
 use super::{Faults, Kernel, Tile};
 use crate::plan::nest::Row;
+use crate::scalar::Element;
 use crate::storage::Elements;
 use alloc::vec::Vec;
 use core::marker::PhantomData;
@@ -46,7 +47,7 @@ pub struct Strided<'k, T, X, W = AnyStride> {
     way: PhantomData<W>,
 }
 
-impl<'k, T: Copy + Default, X: Indices> Strided<'k, T, X> {
+impl<'k, T: Element, X: Indices> Strided<'k, T, X> {
     /// A reader along any strides: see [`on_the_way`](Strided::on_the_way).
     #[inline(always)]
     pub fn new(elements: Elements<'k, T>, row: Row<'k>, indices: X) -> Self {
@@ -54,7 +55,7 @@ impl<'k, T: Copy + Default, X: Indices> Strided<'k, T, X> {
     }
 }
 
-impl<'k, T: Copy + Default, X: Indices, W: Way> Strided<'k, T, X, W> {
+impl<'k, T: Element, X: Indices, W: Way> Strided<'k, T, X, W> {
     /// A reader of elements along the row that a plan made of their axes, so that each position of the loops is one of the axes; where
     /// `indices` are active, they select from axes that these elements have besides. The stride along the innermost loop is 1 if `W` says
     /// so.
@@ -219,7 +220,12 @@ fn fetch<T>(place: *const T) {
 ///
 /// For every position of the loops the origin moved as the row says is a valid element.
 #[cold]
-unsafe fn pack<T: Copy>(origin: *const T, row: Row<'_>, sizes: &[usize], packed: &[isize]) -> Vec<T> {
+unsafe fn pack<T: Copy + 'static>(
+    origin: *const T,
+    row: Row<'_>,
+    sizes: &[usize],
+    packed: &[isize],
+) -> Vec<T> {
     let own: SmallVec<[usize; 8]> = (0..sizes.len()).filter(|&at| row.strides[at] != 0).collect();
     let of = |strides: &[isize]| -> SmallVec<[isize; 8]> { own.iter().map(|&at| strides[at]).collect() };
     let (from, to) = (of(row.strides), of(packed));
@@ -235,8 +241,9 @@ unsafe fn pack<T: Copy>(origin: *const T, row: Row<'_>, sizes: &[usize], packed:
     data
 }
 
-impl<T: Copy + Default, X: Indices, W: Way> Kernel for Strided<'_, T, X, W> {
+impl<T: Element, X: Indices, W: Way> Kernel for Strided<'_, T, X, W> {
     type Elem = T;
+    type Held = *const T;
     const PARALLEL: bool = X::PARALLEL;
     const GATHERS: bool = X::ANY;
 
@@ -312,6 +319,22 @@ impl<T: Copy + Default, X: Indices, W: Way> Kernel for Strided<'_, T, X, W> {
     unsafe fn get<I: Isa>(&self, x: usize) -> T {
         // SAFETY: `current` points at the `len` elements of the tile, in memory or in the buffer, and `x < len`.
         unsafe { *self.current.add(x) }
+    }
+
+    #[inline(always)]
+    fn is_beside<const LEFT: bool>(&self) -> bool {
+        true
+    }
+
+    #[inline(always)]
+    fn hold<I: Isa, const LEFT: bool>(&self) -> *const T {
+        self.current
+    }
+
+    #[inline(always)]
+    unsafe fn get_beside<I: Isa, const LEFT: bool>(&held: &*const T, x: usize) -> T {
+        // SAFETY: as for `get`.
+        unsafe { *held.add(x) }
     }
 
     #[inline(always)]

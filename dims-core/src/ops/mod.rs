@@ -38,6 +38,10 @@ pub trait UnaryOp<A>: Operation {
     const TOTAL: bool = true;
     /// Whether it can run on several threads.
     const PARALLEL: bool = true;
+    /// Whether it is a few instructions, and its value the same whichever there are.
+    const SIMPLE: bool = false;
+    /// Whether it takes many instructions, which the compiler vectorises.
+    const LONG: bool = false;
     /// Its value.
     fn apply<I: Isa>(&self, a: A) -> Self::Out;
 }
@@ -57,6 +61,10 @@ pub trait BinaryOp<A, B>: Operation {
     const TOTAL: bool = true;
     /// Whether it can run on several threads.
     const PARALLEL: bool = true;
+    /// Whether it is a few instructions, and its value the same whichever there are.
+    const SIMPLE: bool = false;
+    /// Whether it takes many instructions, which the compiler vectorises.
+    const LONG: bool = false;
     /// Whether it turns from one truth value to the other at most once, as one operand grows and the other stays or shrinks.
     const MONOTONE: bool = false;
     /// Whether it is the product that contractions are made of.
@@ -88,9 +96,23 @@ pub trait BinaryOp<A, B>: Operation {
     }
 }
 
+/// Whether a line of the table for elements with this bound is simple: functions of floats are not.
+macro_rules! is_simple {
+    (Real) => {
+        false
+    };
+    (Analytic) => {
+        false
+    };
+    ($bound:ident) => {
+        true
+    };
+}
+
 /// Lines of the table. What is for floats (`[Real]`) and yields one is computed in [`Real::Wide`], `f32` for the half precisions, and rounded once.
 macro_rules! unary {
-    ($($(#[$doc:meta])* $name:ident $text:literal [$bound:ident] $out:ident $(:: $part:ident)?, |$a:ident| $value:expr;)*) => {$(
+    ($($(#[$doc:meta])* $name:ident $text:literal [$bound:ident] $out:ident $(:: $part:ident)?, |$a:ident| $value:expr
+        $(, long = $long:expr)?;)*) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, Default)]
         pub struct $name;
@@ -99,6 +121,8 @@ macro_rules! unary {
         impl<T: $bound> UnaryOp<T> for $name {
             type Out = $out $(:: $part)?;
             const NAME: &'static str = $text;
+            const SIMPLE: bool = is_simple!($bound);
+            $(const LONG: bool = $long;)?
             unary!(@apply [$bound $out] |$a| -> $out $(:: $part)? { $value });
         }
     )*};
@@ -129,11 +153,11 @@ unary! {
     /// `|a|`
     Abs "abs" [Magnitude] T::Abs, |a| a.magnitude();
     /// The exponential function.
-    Exp "exp" [Analytic] T, |a| Analytic::exp::<I>(a);
+    Exp "exp" [Analytic] T, |a| Analytic::exp::<I>(a), long = true;
     /// `exp(a) - 1`, exact near 0.
     ExpM1 "exp_m1" [Real] T, |a| a.exp_m1();
     /// The natural logarithm.
-    Ln "ln" [Analytic] T, |a| Analytic::ln::<I>(a);
+    Ln "ln" [Analytic] T, |a| Analytic::ln::<I>(a), long = true;
     /// `ln(1 + a)`, exact near 0.
     Ln1p "ln_1p" [Real] T, |a| a.ln_1p();
     /// The logarithm to base 2.
@@ -169,7 +193,7 @@ unary! {
     /// The hyperbolic cosine.
     Cosh "cosh" [Analytic] T, |a| a.cosh();
     /// The hyperbolic tangent.
-    Tanh "tanh" [Analytic] T, |a| Analytic::tanh::<I>(a);
+    Tanh "tanh" [Analytic] T, |a| Analytic::tanh::<I>(a), long = true;
     /// The inverse hyperbolic sine.
     Asinh "asinh" [Real] T, |a| special::asinh(a);
     /// The inverse hyperbolic cosine.
@@ -177,7 +201,7 @@ unary! {
     /// The inverse hyperbolic tangent.
     Atanh "atanh" [Real] T, |a| a.atanh();
     /// The error function.
-    Erf "erf" [Real] T, |a| Real::erf::<I>(a);
+    Erf "erf" [Real] T, |a| Real::erf::<I>(a), long = true;
     /// The greatest whole number that is not greater.
     Floor "floor" [Real] T, |a| a.floor();
     /// The least whole number that is not less.
@@ -191,29 +215,29 @@ unary! {
     /// -1, 0 or 1 (and not-a-number for itself).
     Signum "signum" [Ordered] T, |a| signum(a);
     /// `1 / (1 + exp(-a))`
-    Sigmoid "sigmoid" [Real] T, |a| T::one() / (T::one() + Analytic::exp::<I>(-a));
+    Sigmoid "sigmoid" [Real] T, |a| T::one() / (T::one() + Analytic::exp::<I>(-a)), long = true;
     /// `max(a, 0)`
-    Relu "relu" [Ordered] T, |a| a.maximum(T::ZERO);
+    Relu "relu" [Ordered] T, |a| if a < T::ZERO { T::ZERO } else { a };
     /// `a * sigmoid(a)`
-    Silu "silu" [Real] T, |a| a / (T::one() + Analytic::exp::<I>(-a));
+    Silu "silu" [Real] T, |a| a / (T::one() + Analytic::exp::<I>(-a)), long = true;
     /// `a/2 * (1 + erf(a / sqrt(2)))`, the exact form.
-    Gelu "gelu" [Real] T, |a| special::gelu::<I, T>(a);
+    Gelu "gelu" [Real] T, |a| special::gelu::<I, T>(a), long = true;
     /// `ln(1 + exp(a))`
-    Softplus "softplus" [Real] T, |a| special::softplus::<I, T>(a);
+    Softplus "softplus" [Real] T, |a| special::softplus::<I, T>(a), long = true;
     /// `1 - erf(a)`, exact where that is small.
     Erfc "erfc" [Real] T, |a| special::erfc(a);
     /// The logarithm of the absolute value of the gamma function.
     LnGamma "ln_gamma" [Real] T, |a| special::ln_gamma(a);
     /// `ln(a / (1 - a))`
-    Logit "logit" [Real] T, |a| Analytic::ln::<I>(a / (T::one() - a));
+    Logit "logit" [Real] T, |a| Analytic::ln::<I>(a / (T::one() - a)), long = true;
     /// `ln(sigmoid(a))`
-    LnSigmoid "ln_sigmoid" [Real] T, |a| -special::softplus::<I, T>(-a);
+    LnSigmoid "ln_sigmoid" [Real] T, |a| -special::softplus::<I, T>(-a), long = true;
     /// `min(max(a, 0), 6)`
     Relu6 "relu6" [Ordered] T, |a| a.maximum(T::ZERO).minimum(special::small(6));
     /// `scale * max(a, 0) + scale * alpha * min(e^a - 1, 0)` with the constants of self-normalising networks.
     Selu "selu" [Real] T, |a| special::selu(a);
     /// `a * tanh(softplus(a))`
-    Mish "mish" [Real] T, |a| a * Analytic::tanh::<I>(special::softplus::<I, T>(a));
+    Mish "mish" [Real] T, |a| a * Analytic::tanh::<I>(special::softplus::<I, T>(a)), long = true;
     /// `min(max(a / 6 + 1/2, 0), 1)`
     HardSigmoid "hard_sigmoid" [Real] T, |a| special::hard_sigmoid(a);
     /// `a * hard_sigmoid(a)`
@@ -221,9 +245,9 @@ unary! {
     /// `a / (1 + |a|)`
     Softsign "softsign" [Real] T, |a| a / (T::one() + num_traits::Float::abs(a));
     /// `a - tanh(a)`
-    TanhShrink "tanh_shrink" [Real] T, |a| a - Analytic::tanh::<I>(a);
+    TanhShrink "tanh_shrink" [Real] T, |a| a - Analytic::tanh::<I>(a), long = true;
     /// `a/2 * (1 + tanh(sqrt(2/pi) * (a + 0.044715 a^3)))`, the approximation of [`Gelu`] by a hyperbolic tangent.
-    GeluTanh "gelu_tanh" [Real] T, |a| special::gelu_tanh::<I, T>(a);
+    GeluTanh "gelu_tanh" [Real] T, |a| special::gelu_tanh::<I, T>(a), long = true;
     /// `sin(pi a) / (pi a)`, 1 at 0.
     Sinc "sinc" [Real] T, |a| special::sinc(a);
     /// The nearest whole number; halves go to the even one.
@@ -264,6 +288,7 @@ macro_rules! binary {
         impl<T: $bound> BinaryOp<T, T> for $name {
             type Out = $out;
             const NAME: &'static str = $text;
+            const SIMPLE: bool = is_simple!($bound);
             $(binary!(@item $item $set);)?
             binary!(@apply [$bound $out] |$a, $b| -> $out { $value });
         }
@@ -305,6 +330,7 @@ macro_rules! binary {
             b.factors::<U, R>(shape, factors)
         }
     };
+    (@item long $set:expr) => { const LONG: bool = $set; };
     (@item total $set:expr) => { const TOTAL: bool = $set; };
     (@item affine $set:expr) => { const AFFINE_SIGN: isize = $set; };
 }
@@ -347,9 +373,9 @@ binary! {
     /// The lesser one; of a number and not-a-number, the number.
     Fmin "fmin" [Ordered] T, |a, b| if a.is_nan_value() || b < a { b } else { a };
     /// `ln(e^a + e^b)`, without overflow.
-    LogAddExp "logaddexp" [Real] T, |a, b| special::logaddexp::<I, T>(a, b);
+    LogAddExp "logaddexp" [Real] T, |a, b| special::logaddexp::<I, T>(a, b), long = true;
     /// `a * ln(b)`, and 0 where `a` is 0.
-    Xlogy "xlogy" [Real] T, |a, b| special::xlogy::<I, T>(a, b);
+    Xlogy "xlogy" [Real] T, |a, b| special::xlogy::<I, T>(a, b), long = true;
     /// 0 where `a` is negative, `b` where it is 0, else 1; not-a-number for itself.
     Heaviside "heaviside" [Ordered] T, |a, b| special::heaviside(a, b);
     /// `(a - b)^2`
@@ -357,11 +383,11 @@ binary! {
     /// `|a - b|`
     AbsoluteError "l1_loss" [Real] T, |a, b| num_traits::Float::abs(a - b);
     /// `-(b * ln(a) + (1 - b) * ln(1 - a))`, each logarithm at least -100.
-    Bce "bce_loss" [Real] T, |a, b| special::bce::<I, T>(a, b);
+    Bce "bce_loss" [Real] T, |a, b| special::bce::<I, T>(a, b), long = true;
     /// `Bce` of `sigmoid(a)` and `b`, without loss where that is near 0 or 1.
-    BceWithLogits "bce_with_logits_loss" [Real] T, |a, b| special::softplus::<I, T>(a) - a * b;
+    BceWithLogits "bce_with_logits_loss" [Real] T, |a, b| special::softplus::<I, T>(a) - a * b, long = true;
     /// `b * (ln(b) - a)`, 0 where `b` is 0; `a` is a logarithm of probabilities.
-    KlDiv "kl_div_loss" [Real] T, |a, b| special::xlogy::<I, T>(b, b) - a * b;
+    KlDiv "kl_div_loss" [Real] T, |a, b| special::xlogy::<I, T>(b, b) - a * b, long = true;
     /// `a < b`
     Lt "lt" [PartialOrder] bool, |a, b| a < b, monotone = true;
     /// `a <= b`

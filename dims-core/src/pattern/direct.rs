@@ -5,6 +5,8 @@
 //! words for what is wrong.
 
 use super::data::{Given, Loops, Pattern, Slot, Term};
+use crate::kernel::copy::FEW;
+use crate::plan::evaluate::SMALL;
 use crate::plan::rows::Rows;
 use crate::plan::shape::volume;
 use crate::storage::axes::Axis;
@@ -117,6 +119,21 @@ impl Bound {
     #[inline]
     pub fn volume(&self, loops: &[usize], bytes: usize) -> Option<usize> {
         volume(loops.iter().map(|&at| self.sizes[at]), bytes)
+    }
+
+    /// An operand's axes in the order of the result, behind others of one element, if there are few and few elements, `len`.
+    #[inline(always)]
+    pub fn few(&self, operand: usize, len: usize) -> Option<[Axis; FEW]> {
+        let Loops { kept, reduced } = self.loops;
+        if len > SMALL || kept.len() > FEW || !reduced.is_empty() {
+            return None;
+        }
+        let row = self.rows.row(operand);
+        let mut axes = [Axis::new(1, 0); FEW];
+        for (axis, &at) in axes[FEW - kept.len()..].iter_mut().zip(kept.iter()) {
+            *axis = Axis::new(self.sizes[at], row[at]);
+        }
+        Some(axes)
     }
 
     /// The sizes of an array with these slots, which has so few elements that they can be counted.

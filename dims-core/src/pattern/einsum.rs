@@ -9,11 +9,13 @@ use crate::error::DimError;
 use crate::expr::Factors;
 use crate::kernel;
 use crate::kernel::Kernel;
+use crate::kernel::copy::collect_few;
 use crate::kernel::elementwise::collect_memory;
 use crate::kernel::reducers::Sum;
 use crate::kernel::threads;
 use crate::plan::contract::{self, Supports};
 use crate::plan::direct::Memory;
+use crate::plan::evaluate::few;
 use crate::plan::explain::{Loops, Step, record};
 use crate::plan::nest::{Nest, Parts};
 use crate::plan::rows::Rows;
@@ -87,6 +89,9 @@ fn direct<T: Num>(
     }
     let (sizes, kept) = (bound.sizes(), bound.loops.kept);
     let len = bound.volume(kept, size_of::<T>())?;
+    if let Some(data) = few_products(&bound, values, memories, len) {
+        return Some((data, bound.shape(pattern.output)));
+    }
     let (mut supports, mut union) = (Supports::new(), 0);
     for row in bound.rows.iter() {
         let mut axes = 0;
@@ -111,6 +116,31 @@ fn direct<T: Num>(
         summed(values, &nest, len, count).ok()?
     };
     Some((data, bound.shape(pattern.output)))
+}
+
+/// The product of operands of few elements, if nothing is summed.
+#[inline(always)]
+fn few_products<T: Num>(
+    bound: &Bound,
+    values: &impl ValueList<T>,
+    memories: &[Memory<'_, T>],
+    len: usize,
+) -> Option<Vec<T>> {
+    let ((first, _), others) = memories.split_first()?;
+    let axes = bound.few(0, len)?;
+    if others.is_empty() {
+        return few(*first, &axes, len).ok();
+    }
+    record(|| Step::Elementwise {
+        expression: values.describe(),
+        loops: Loops::new::<T>(&Nest::map(bound.sizes(), bound.loops.kept, &bound.rows), len, 1),
+    });
+    let mut product = collect_few(*first, &axes, len).ok()?;
+    for (number, (elements, _)) in others.iter().enumerate() {
+        let factor = collect_few(*elements, &bound.few(number + 1, len)?, len).ok()?;
+        product.iter_mut().zip(factor).for_each(|(product, factor)| *product = product.mul(factor));
+    }
+    Some(product)
 }
 
 /// The elements and the sizes of the result.

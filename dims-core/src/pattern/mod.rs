@@ -25,7 +25,7 @@ pub use args::*;
 pub use data::{Pattern, Piece, Slot, Term};
 pub use einsum::einsum;
 pub use input::Input;
-pub use pack::{Many, PackPattern, PackedShape, Several, pack, unpack};
+pub use pack::{Many, PackPattern, PackedShape, Several, listed_shape, pack, packed_shape, unpack};
 pub use parts::list;
 pub use path::{EinsumPath, PathStep, einsum_path};
 pub use rank::{Fixed, Spread};

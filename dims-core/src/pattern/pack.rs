@@ -14,6 +14,7 @@ use crate::scalar::Element;
 use crate::storage::axes::Axis;
 use crate::storage::elements::Places;
 use crate::storage::memory::InParts;
+use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::marker::PhantomData;
@@ -379,27 +380,124 @@ pub trait AsPackedShape {
     type Rank;
     /// [`Several`] or [`Many`].
     type Kind;
+    /// The shape itself. (What is none has none: one mistake is one error.)
+    type Shape: AsPackedShape;
     #[doc(hidden)]
-    fn parts(&self) -> &[Vec<usize>];
+    fn shape(&self) -> &Self::Shape;
+    /// The sizes for an axis `*` of `size` elements.
+    #[doc(hidden)]
+    fn parts(&self, size: usize, pattern: &PackPattern) -> Result<Cow<'_, [Vec<usize>]>, DimError>;
 }
 
 #[diagnostic::do_not_recommend]
 impl<R, K> AsPackedShape for PackedShape<R, K> {
     type Rank = R;
     type Kind = K;
+    type Shape = Self;
 
-    fn parts(&self) -> &[Vec<usize>] {
-        &self.parts
+    fn shape(&self) -> &Self {
+        self
     }
+
+    fn parts(&self, size: usize, pattern: &PackPattern) -> Result<Cow<'_, [Vec<usize>]>, DimError> {
+        if total(&self.parts) == Some(size) {
+            return Ok(Cow::Borrowed(&self.parts));
+        }
+        Err(misfit(size, &self.parts, pattern))
+    }
+}
+
+/// The sizes of the axes `*` as a call of [`unpack!`](../../macro.unpack.html) lists them: `[[2, 3], [-1]]`. The one that is written `-1` is what the
+/// others leave.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct ListedShape<'a, R, K> {
+    parts: &'a [&'a [ListedSize]],
+    marker: PhantomData<fn() -> (R, K)>,
+}
+
+/// A size, and whether it is what the others leave: then it is 0.
+#[doc(hidden)]
+pub type ListedSize = (usize, bool);
+
+/// What a call lists: `N` arrays, each with the number `R` of axes that `*` stands for.
+#[doc(hidden)]
+pub fn listed_shape<'a, const N: usize, R>(
+    parts: &'a [&'a [ListedSize]; N],
+) -> ListedShape<'a, R, Several<N>> {
+    ListedShape { parts, marker: PhantomData }
+}
+
+#[diagnostic::do_not_recommend]
+impl<R, K> AsPackedShape for ListedShape<'_, R, K> {
+    type Rank = R;
+    type Kind = K;
+    type Shape = Self;
+
+    fn shape(&self) -> &Self {
+        self
+    }
+
+    fn parts(&self, size: usize, pattern: &PackPattern) -> Result<Cow<'_, [Vec<usize>]>, DimError> {
+        let filled = |rest: usize| -> Vec<Vec<usize>> {
+            let fill = |&(size, open): &ListedSize| if open { rest } else { size };
+            self.parts.iter().map(|part| part.iter().map(fill).collect()).collect()
+        };
+        let is_open = |part: &&[ListedSize]| part.iter().any(|&(_, open)| open);
+        // With 0 for the one that is open, its array has no elements, and with 1 as many as one position of the axis.
+        let (known, with_one) = (total(&filled(0)), total(&filled(1)));
+        let rest = match (known, with_one) {
+            (Some(known), Some(with_one)) if self.parts.iter().any(is_open) => {
+                let left = size.checked_sub(known);
+                left.filter(|left| left.checked_rem(with_one - known) == Some(0))
+                    .map(|left| left / (with_one - known))
+            }
+            (Some(known), _) if known == size => Some(0),
+            _ => None,
+        };
+        let as_written = |&(size, open): &ListedSize| if open { -1 } else { size as i128 };
+        rest.map(|rest| Cow::Owned(filled(rest))).ok_or_else(|| {
+            let parts: Vec<Vec<i128>> =
+                self.parts.iter().map(|part| part.iter().map(as_written).collect()).collect();
+            misfit(size, &parts, pattern)
+        })
+    }
+}
+
+/// How many elements of the axis `*` arrays of these sizes take.
+fn total(parts: &[Vec<usize>]) -> Option<usize> {
+    parts.iter().try_fold(0_usize, |total, part| {
+        volume(part.iter().copied(), 1).and_then(|count| total.checked_add(count))
+    })
+}
+
+fn misfit(size: usize, parts: &impl core::fmt::Debug, pattern: &PackPattern) -> DimError {
+    DimError::Shape {
+        what: format!(
+            "axis `*` has size {size}, but the arrays to unpack have {parts:?}, in the pattern `{}`",
+            pattern.text
+        ),
+    }
+}
+
+/// The shape, at the place where a call has it.
+#[doc(hidden)]
+pub fn packed_shape<S: AsPackedShape>(shape: &S) -> &S::Shape {
+    shape.shape()
 }
 
 #[diagnostic::do_not_recommend]
 impl<S: AsPackedShape> AsPackedShape for &S {
     type Rank = S::Rank;
     type Kind = S::Kind;
+    type Shape = S::Shape;
 
-    fn parts(&self) -> &[Vec<usize>] {
-        (**self).parts()
+    fn shape(&self) -> &S::Shape {
+        (**self).shape()
+    }
+
+    fn parts(&self, size: usize, pattern: &PackPattern) -> Result<Cow<'_, [Vec<usize>]>, DimError> {
+        (**self).parts(size, pattern)
     }
 }
 
@@ -420,27 +518,16 @@ where
     S::Rank: AnyRank<With<M>: ResultOf<T, ()>>,
     S::Kind: Unpacked<<<S::Rank as AnyRank>::With<M> as ResultOf<T, ()>>::Out>,
 {
-    let parts = shape.parts();
     let mut packed = packed.values;
     packed.settle()?;
     let (before, named) = (pattern.before.len(), pattern.named());
     if packed.axes.len() != named + 1 {
         return Err(DimError::PatternRank { found: packed.axes.len(), named: named + 1, spread: false });
     }
-    let total: Option<usize> = parts.iter().try_fold(0_usize, |total, part| {
-        volume(part.iter().copied(), 1).and_then(|count| total.checked_add(count))
-    });
-    let size = packed.axes[before].size;
-    if total != Some(size) {
-        let what = format!(
-            "axis `*` has size {size}, but the arrays to unpack have {:?}, in the pattern `{}`",
-            parts, pattern.text
-        );
-        return Err(DimError::Shape { what });
-    }
+    let parts = shape.parts(packed.axes[before].size, pattern)?;
     let mut start = 0;
     let mut arrays = Vec::new();
-    for part in parts {
+    for part in &*parts {
         let count: usize = part.iter().product();
         let own: Vec<usize> = packed
             .axes

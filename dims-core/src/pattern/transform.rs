@@ -12,6 +12,7 @@ use super::reductions::Reduction;
 use crate::error::DimError;
 use crate::kernel::reduce::{Reducer, reduce as run_reduction};
 use crate::kernel::{Kernel, threads};
+use crate::plan::evaluate::few;
 use crate::plan::explain::{Loops, Step, record};
 use crate::plan::nest::{Nest, Parts};
 use crate::plan::shape::volume;
@@ -49,15 +50,19 @@ where
     O::Rank: ResultOf<T, L::Dims>,
 {
     if pattern.pieces.is_empty()
-        && let Some((_, axes)) = values.first()
+        && let Some((elements, axes)) = values.first()
         && let Some(loops) = &pattern.loops
         && let mut bound = Bound::new(loops, pattern.axes.len())
         && bound.bind(pattern, given, [axes].into_iter())
         && let Some(len) = bound.volume(bound.loops.kept, size_of::<T>())
     {
         let sizes = bound.shape(pattern.output);
-        let nest = Nest::map(bound.sizes(), bound.loops.kept, &bound.rows);
-        let data = values.collect_first(&nest, len).map_err(|error| named(error, pattern, &sizes))?;
+        let data = if let Some(axes) = bound.few(0, len) {
+            few(elements, &axes, len)
+        } else {
+            values.collect_first(&Nest::map(bound.sizes(), bound.loops.kept, &bound.rows), len)
+        };
+        let data = data.map_err(|error| named(error, pattern, &sizes))?;
         return Ok(<O::Rank as ResultOf<T, L::Dims>>::build(data, &sizes));
     }
     if pattern.pieces.is_empty()

@@ -352,12 +352,12 @@ impl Roles {
             (self.merged(0, a, &self.batch.0)?, self.merged(1, b, &self.batch.1)?);
         let mut sizes = [1; MOST];
         for (size, &(role, at)) in sizes.iter_mut().zip(&self.result) {
-            match role {
+            *size = match role {
                 Role::None => break,
-                Role::Batch => *size = a[self.batch.0.axes[at]].size,
-                Role::Row => *size = a[self.m.axes[at]].size,
-                Role::Column => *size = b[self.n.axes[at]].size,
-            }
+                Role::Batch => a[self.batch.0.axes[at]].size,
+                Role::Row => a[self.m.axes[at]].size,
+                Role::Column => b[self.n.axes[at]].size,
+            };
         }
         let (x, y) = &self.batch;
         let mut agree = a_sum.size == b_sum.size;

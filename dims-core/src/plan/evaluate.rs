@@ -9,12 +9,14 @@ use super::rows::Rows;
 use super::shape::Shape;
 use crate::error::DimError;
 use crate::expr::Expr;
+use crate::kernel::copy::{FEW, collect_few, copy_few};
 use crate::kernel::strided::{AnyStride, UnitStride, Way};
 use crate::kernel::{Kernel, elementwise, threads};
 use crate::rank::{Rank, Rank0};
 use crate::set::Dims;
-use crate::storage::Owned;
 use crate::storage::axes::Axis;
+use crate::storage::memory::from_fn;
+use crate::storage::{Elements, Owned};
 use alloc::vec::Vec;
 use smallvec::SmallVec;
 
@@ -54,19 +56,83 @@ pub(crate) fn evaluate_typed<S: Dims, E: Expr>(
         Ok(data) => return Ok(data),
         Err(expr) => expr,
     };
-    let nest = Nest::typed_line(len, operands.expect("rustc knows how the operands lie"));
+    let operands = operands.expect("rustc knows how the operands lie");
     let data = if E::OWNS && E::MEMORY.is_none() {
-        in_place::<S, Rank0, UnitStride, _>(expr, &nest, order, len)
+        in_place::<S, Rank0, UnitStride, _>(expr, &Nest::line::<UnitStride>(len, operands), order, len)
     } else {
-        collect_typed(&expr, &nest, len)
+        line::<UnitStride, _>(&expr, len, operands)
     };
     data.map_err(|error| shape.blame(error, order))
 }
 
-/// The elements of an expression along one loop over neighbours, which rustc knows them to be.
+/// So many elements at most are computed or moved one by one, without a plan, if each takes a few instructions.
+pub(crate) const SMALL: usize = 64;
+
+/// The elements of an expression whose operands lie alike and contiguously: one loop, by a kernel for what is known of its strides.
 #[inline(always)]
-pub(crate) fn collect_typed<E: Expr>(expr: &E, nest: &Nest, len: usize) -> Result<Vec<E::Elem>, DimError> {
-    if E::MEMORY.is_some() { expr.collect(nest, len) } else { collect_by::<UnitStride, _>(expr, nest, len) }
+pub(crate) fn line<W: Way, E: Expr>(expr: &E, len: usize, operands: usize) -> Result<Vec<E::Elem>, DimError> {
+    if E::SIMPLE && E::MEMORY.is_none() && len <= SMALL {
+        record_line::<W, E>(expr, len, operands);
+        return from_fn(len, |at| expr.nth(at));
+    }
+    let nest = Nest::line::<W>(len, operands);
+    if W::UNIT && E::MEMORY.is_none() {
+        collect_by::<W, E>(expr, &nest, len)
+    } else {
+        expr.collect(&nest, len)
+    }
+}
+
+/// As [`line`], into places that are there already.
+#[inline(always)]
+pub(crate) fn line_into<W: Way, E: Expr>(
+    expr: &E,
+    places: &mut [E::Elem],
+    operands: usize,
+) -> Result<(), DimError> {
+    record_line::<W, E>(expr, places.len(), operands);
+    if E::SIMPLE && places.len() <= SMALL {
+        places.iter_mut().enumerate().for_each(|(at, place)| *place = expr.nth(at));
+        return Ok(());
+    }
+    let nest = Nest::line::<W>(places.len(), operands);
+    elementwise::fill(expr.kernel::<W>(&mut nest.operands()), &nest, places.into())
+}
+
+#[inline(always)]
+fn record_line<W: Way, E: Expr>(expr: &E, len: usize, operands: usize) {
+    record(|| Step::Elementwise {
+        expression: expr.describe(),
+        loops: Loops::new::<E::Elem>(&Nest::line::<W>(len, operands), len, 1),
+    });
+}
+
+/// [`collect_few`], which a plan shows as any other copy.
+#[inline(always)]
+pub(crate) fn few<T: Copy>(
+    elements: Elements<'_, T>,
+    axes: &[Axis; FEW],
+    len: usize,
+) -> Result<Vec<T>, DimError> {
+    record_few::<T>(axes, len);
+    collect_few(elements, axes, len)
+}
+
+/// [`copy_few`], likewise.
+#[inline(always)]
+pub(crate) fn few_into<T: Copy>(elements: Elements<'_, T>, axes: &[Axis; FEW], places: &mut [T]) {
+    record_few::<T>(axes, places.len());
+    copy_few(elements, axes, places.into());
+}
+
+#[inline(always)]
+fn record_few<T>(axes: &[Axis; FEW], len: usize) {
+    record(|| {
+        let mut rows = Rows::new(FEW);
+        rows.push().iter_mut().zip(axes).for_each(|(stride, axis)| *stride = axis.stride);
+        let nest = Nest::map(&axes.map(|axis| axis.size), &[0, 1, 2, 3], &rows);
+        Step::Copy { reason: "order of the result", loops: Loops::new::<T>(&nest, len, 1) }
+    });
 }
 
 /// The axes that all operands have, in the order of the set, and how many elements, where rustc knows that they lie alike; nothing if

@@ -1,6 +1,7 @@
 //! Loop nests: axes of size 1 dropped, neighbours merged where every operand allows it.
 
 use super::rows::Rows;
+use crate::kernel::strided::{UnitStride, Way};
 use crate::kernel::threads;
 use alloc::vec::Vec;
 use smallvec::SmallVec;
@@ -45,9 +46,9 @@ impl Nest {
         Self::assemble(&mut loops, outer, true, rows)
     }
 
-    /// One loop over neighbours in memory, for so many operands.
+    /// One loop over neighbours in memory, for so many operands; `W` says whether rustc knows that they are.
     #[inline]
-    pub fn line(len: usize, operands: usize) -> Self {
+    pub fn line<W: Way>(len: usize, operands: usize) -> Self {
         let mut strides = zeros(operands, [0; STRIDES]);
         strides.fill(1);
         Nest {
@@ -58,14 +59,8 @@ impl Nest {
             strides,
             offsets: zeros(operands, [0; LOOPS]),
             packed: (0, Vec::new()),
-            typed: false,
+            typed: W::UNIT,
         }
-    }
-
-    /// As [`line`](Nest::line), for operands that rustc knows to lie so.
-    #[inline]
-    pub fn typed_line(len: usize, operands: usize) -> Self {
-        Nest { typed: true, ..Self::line(len, operands) }
     }
 
     /// Loops over axes of these sizes that are kept or reduced, for so many operands that rustc knows to lie in this order of them, the last
@@ -79,7 +74,7 @@ impl Nest {
                 _ => loops.push((size, kept)),
             }
         }
-        let Some(&(_, inner_kept)) = loops.last() else { return Self::typed_line(1, operands) };
+        let Some(&(_, inner_kept)) = loops.last() else { return Self::line::<UnitStride>(1, operands) };
         let depth = loops.len();
         let outer = loops[..depth - 1].iter().filter(|&&(_, kept)| kept).count();
         let mut nest = Nest {

@@ -58,6 +58,12 @@ impl Rows {
 
     /// A row that was pushed before.
     #[inline]
+    pub fn row(&self, row: usize) -> &[isize] {
+        &self.strides[..self.len * self.axes][row * self.axes..(row + 1) * self.axes]
+    }
+
+    /// The same, to be changed.
+    #[inline]
     pub fn row_mut(&mut self, row: usize) -> &mut [isize] {
         &mut self.strides[..self.len * self.axes][row * self.axes..(row + 1) * self.axes]
     }
@@ -77,7 +83,7 @@ impl Rows {
     /// The rows.
     #[inline]
     pub fn iter(&self) -> impl Iterator<Item = &[isize]> + Clone {
-        (0..self.len).map(|row| &self.strides[row * self.axes..(row + 1) * self.axes])
+        (0..self.len).map(|row| self.row(row))
     }
 
     /// Some loop axes in the order in which the first operand that varies along all of them lies in memory, the outermost first. Axes of

@@ -174,6 +174,15 @@ impl<'a, T> Elements<'a, T> {
         })
     }
 
+    /// The element that lies `offset` behind the one at the origin, and is one of those of the axes, as the caller has seen.
+    #[inline(always)]
+    pub(crate) fn nth(self, offset: isize) -> T
+    where
+        T: Copy,
+    {
+        self.line(offset, 1)[0]
+    }
+
     /// `len` of the elements that lie one after the other, from `offset` on.
     ///
     /// They are neighbours along the axes, as the caller has seen.
@@ -253,12 +262,6 @@ impl<'a, T: Copy> Places<'a, T> {
         if let Some(given) = &mut self.given {
             **given += more;
         }
-    }
-
-    /// How many there are.
-    #[inline(always)]
-    pub(crate) fn len(&self) -> usize {
-        self.all.len()
     }
 
     /// The places from one on.

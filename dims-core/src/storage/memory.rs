@@ -15,7 +15,7 @@ pub use super::pool::{empty_pool, pool_bytes, pool_limit, set_pool_limit};
 const LARGE: usize = 4 << 20;
 
 /// Memory for `len` elements, or an error instead of an abort.
-#[inline]
+#[inline(always)]
 pub(crate) fn reserve<T>(len: usize) -> Result<Vec<T>, DimError> {
     #[cfg(feature = "std")]
     if let Some(memory) = super::pool::recycled(len) {
@@ -37,6 +37,18 @@ pub(crate) fn reserve<T>(len: usize) -> Result<Vec<T>, DimError> {
     }
     // SAFETY: the memory is that of an array of `len` elements, from the global allocator, none of which is there yet.
     Ok(unsafe { Vec::from_raw_parts(start.cast(), 0, len) })
+}
+
+/// Memory for `len` elements, each of which is what `element` says for its number.
+#[inline(always)]
+pub(crate) fn from_fn<T: Copy>(len: usize, element: impl Fn(usize) -> T) -> Result<Vec<T>, DimError> {
+    let mut data = reserve(len)?;
+    for (at, place) in data.spare_capacity_mut()[..len].iter_mut().enumerate() {
+        place.write(element(at));
+    }
+    // SAFETY: each of the `len` places was just written.
+    unsafe { data.set_len(len) };
+    Ok(data)
 }
 
 #[cold]

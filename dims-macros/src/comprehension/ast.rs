@@ -55,15 +55,21 @@ pub fn parse(input: TokenStream, notation: Notation) -> Result<Call> {
         }
     };
     let axes = Axis::list.parse2(brackets.stream()).map_err(|error| within(error, &brackets))?;
-    let body: TokenStream = without_comma(body, Notation::Einsum).into_iter().collect();
-    if body.is_empty() {
+    let body = without_comma(body, Notation::Einsum);
+    let Some(last) = body.last() else {
         let side = if notation == Notation::Tensor { "behind" } else { "before" };
         return Err(Error::new_spanned(
             &brackets,
             format!("there is nothing to compute {side} the `=>`: {}", expected(notation)),
         ));
-    }
-    Ok(Call { axes, body: parse_body.parse2(wrap(body))? })
+    };
+    let end = last.span();
+    let body = parse_body.parse2(wrap(body.into_iter().collect())).map_err(|error| {
+        // syn has no place for what is missing at the end.
+        let at_end = error.to_string().starts_with("unexpected end of input");
+        if at_end { Error::new(end, "expected an expression behind this") } else { error }
+    })?;
+    Ok(Call { axes, body })
 }
 
 fn expected(notation: Notation) -> &'static str {
@@ -88,6 +94,13 @@ fn without_arrow(tokens: &[TokenTree], notation: Notation) -> Error {
             ("->", minus)
         }
         (Notation::Tensor, [loops, equal, ..]) if brackets(loops) && is(equal, '=') => ("=", equal),
+        (Notation::Tensor, [loops, next, ..]) if brackets(loops) => {
+            return Error::new(
+                next.span(),
+                "expected `=>` behind the loops: `tensor!([i, j] => a[i, j] + b[j])`",
+            );
+        }
+        (Notation::Einsum, [.., equal, result]) if brackets(result) && is(equal, '=') => ("=", equal),
         (Notation::Einsum, [.., minus, greater, result])
             if brackets(result) && is(minus, '-') && is(greater, '>') =>
         {
@@ -100,6 +113,11 @@ fn without_arrow(tokens: &[TokenTree], notation: Notation) -> Error {
             let what = "a pattern of letters stands in a string: `einsum!(\"ik,kj->ij\", a, b)`";
             return Error::new(first.span(), what);
         }
+        (Notation::Einsum, [first, rest @ ..]) if rest.iter().any(|token| is(token, ',')) => {
+            let what = "a pattern is a string literal: `einsum!(\"ik,kj->ij\", a, b)`; without, the indices stand at the operands: `einsum!(a[i, k] * b[k, j] => [i, j])`";
+            return Error::new(first.span(), what);
+        }
+        (Notation::Einsum, [.., last]) => return Error::new(last.span(), expected(notation)),
         _ => return Error::new(proc_macro2::Span::call_site(), expected(notation)),
     };
     let example = match notation {

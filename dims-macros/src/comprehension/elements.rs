@@ -28,7 +28,11 @@ impl Checker {
                     }
                 }
                 Some(Err(error)) => return self.wrong(error),
-                None => unreachable!("brackets behind an operand are wrapped"),
+                // Behind braces there may be anything, so that brackets there were left as they are.
+                None => {
+                    let what = "an operand with braces is written in parentheses: `({ a })[i]`";
+                    return self.wrong(Error::new(brackets.index.span(), what));
+                }
             }
         }
         let operand = self.operand(base);

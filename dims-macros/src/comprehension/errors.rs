@@ -23,6 +23,11 @@ impl Mistakes {
         }
     }
 
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.0.iter().flat_map(|all| all.clone()).count()
+    }
+
     /// The value, if there was no mistake.
     pub fn or<T>(self, value: T) -> Result<T, Error> {
         self.0.map_or(Ok(value), Err)

@@ -124,8 +124,12 @@ impl<'a> Lower<'a> {
 
     /// A value as a tensor.
     fn tensor(&self, value: Lowered) -> TokenStream {
-        let (krate, code) = (&self.krate, value.code);
-        if value.kind == Rust { quote!(#krate::scalar(#code)) } else { code }
+        let code = value.code;
+        if value.kind != Rust {
+            return code;
+        }
+        let path = path("scalar", code.span());
+        quote!(#path(#code))
     }
 
     /// A value as an index, if it is none yet.
@@ -254,7 +258,10 @@ impl<'a> Lower<'a> {
                     self.iota(&code)
                 }
                 Node::Rust(code) => position(code),
-                index => self.node(index).code,
+                index => {
+                    let index = self.node(index);
+                    if index.kind == Element { lookup(&index.code) } else { index.code }
+                }
             })
             .collect();
         // The user's own places: then messages about the operand's rank point at its indices, and those about its type at
@@ -274,6 +281,10 @@ impl<'a> Lower<'a> {
             for guard in self.guards.iter().rev() {
                 body = quote!(#krate::masked(#guard, #body));
             }
+        }
+        if ["any", "all", "count"].iter().any(|own| reduce.name == own) {
+            let path = path("conditions", body.span());
+            body = quote!(#path(#body));
         }
         let stmts = self.frames.pop().expect("it was pushed");
         let dims: Vec<&Ident> = reduce.loops.iter().map(|&id| &self.names.loops[id]).collect();
@@ -333,8 +344,8 @@ impl<'a> Lower<'a> {
         let (method, a, b) = match (a.kind, b.kind) {
             (Index, _) | (_, Index) if a.kind != Rust => (method, self.index(a), self.index(b)),
             (Rust, Index) => (turned, b.code, self.index(a)),
-            (Rust, _) => (turned, b.code, a.code),
-            _ => (method, a.code, b.code),
+            (Rust, _) => return compared(turned, place, &b.code, &a.code),
+            _ => return compared(method, place, &a.code, &b.code),
         };
         let (path, method) =
             (path("Elementwise", place), Ident::new(method, Span::mixed_site().located_at(place)));
@@ -480,6 +491,15 @@ fn comparison(op: &BinOp) -> Option<(&'static str, &'static str)> {
     })
 }
 
+/// Elements and what they are compared with, of which rustc says what is wrong before it looks at the method.
+fn compared(method: &str, place: Span, a: &TokenStream, b: &TokenStream) -> Lowered {
+    let (x, y) = (own("x"), own("y"));
+    let both = path("compared", b.span());
+    let method = Ident::new(method, Span::mixed_site().located_at(place));
+    let path = path("Elementwise", place);
+    lowered(Element, quote!(match #both(#a, #b) { (#x, #y) => #path::#method(#x, #y) }))
+}
+
 /// Whether a node is a condition by what it looks like.
 fn is_condition(node: &Node) -> bool {
     match node {
@@ -490,6 +510,12 @@ fn is_condition(node: &Node) -> bool {
 }
 
 /// One of the library's functions for macros; messages about its argument point at this place alone.
+/// Elements as indices, if they are integers.
+pub fn lookup(code: &TokenStream) -> TokenStream {
+    let path = path("lookup", code.span());
+    quote!(#path(#code))
+}
+
 fn path(name: &str, place: Span) -> TokenStream {
     let place = Span::mixed_site().located_at(place);
     let name = Ident::new(name, place);

@@ -1,5 +1,6 @@
 //! Brackets behind an operand, before syn reads them: `a[i, k]` is no expression to syn, `a[indices!{i, k}]` is.
 
+use super::calls::REDUCTIONS;
 use proc_macro2::{Delimiter, Group, Ident, Punct, Spacing, Span, TokenStream, TokenTree};
 use quote::{quote, quote_spanned};
 
@@ -15,22 +16,22 @@ pub fn wrap(tokens: TokenStream) -> TokenStream {
     let mut operand = false;
     let mut bang = false;
     while let Some(token) = tokens.next() {
-        let (mut is_operand, mut is_bang) = (false, false);
-        match token {
+        let mut is_bang = false;
+        let is_operand = match token {
             TokenTree::Group(group) if group.delimiter() == Delimiter::Bracket && operand => {
                 let name = Ident::new(INDICES, group.span());
                 let content = group.stream();
                 out.extend([regrouped(&group, quote!(#name!{#content}))]);
-                is_operand = true;
+                true
             }
             // What other macros are given is theirs.
             TokenTree::Group(group) if bang => {
                 out.extend([TokenTree::Group(group)]);
-                is_operand = true;
+                true
             }
             TokenTree::Group(group) => {
-                is_operand = group.delimiter() != Delimiter::Brace;
                 out.extend([regrouped(&group, wrap(group.stream()))]);
+                group.delimiter() != Delimiter::Brace
             }
             TokenTree::Punct(punct)
                 if punct.as_char() == '$' && matches!(tokens.peek(), Some(TokenTree::Ident(_))) =>
@@ -38,19 +39,25 @@ pub fn wrap(tokens: TokenStream) -> TokenStream {
                 let Some(TokenTree::Ident(name)) = tokens.next() else { unreachable!("a name was seen") };
                 let outer = Ident::new(OUTER, name.span());
                 out.extend(quote_spanned!(name.span()=> #outer!{#name}));
-                is_operand = true;
+                true
             }
             TokenTree::Punct(punct) => {
                 is_bang = punct.as_char() == '!' && operand;
-                is_operand = punct.as_char() == '?';
+                let operand = punct.as_char() == '?';
                 out.extend([TokenTree::Punct(punct)]);
+                operand
             }
             TokenTree::Ident(ident) => {
-                is_operand = !is_keyword(&ident);
+                let operand = !is_keyword(&ident);
                 out.extend([TokenTree::Ident(ident)]);
+                operand
             }
-            TokenTree::Literal(literal) => out.extend([TokenTree::Literal(literal)]),
-        }
+            // The `0` of `pair.0[i]`; a literal on its own is refused where the operand is looked at.
+            TokenTree::Literal(literal) => {
+                out.extend([TokenTree::Literal(literal)]);
+                true
+            }
+        };
         (operand, bang) = (is_operand, is_bang);
     }
     out
@@ -96,7 +103,8 @@ fn collect_bases(tokens: TokenStream, found: &mut Vec<TokenStream>) {
         match token {
             TokenTree::Group(group) if group.delimiter() == Delimiter::Bracket && !base.is_empty() => {
                 let reduction = matches!(tokens.peek(), Some(TokenTree::Group(next)) if next.delimiter() == Delimiter::Parenthesis);
-                if !reduction {
+                let named = matches!(&base[..], [TokenTree::Ident(name)] if is_reduction(name));
+                if !reduction && !named {
                     found.push(base.drain(..).collect());
                 }
                 base.clear();
@@ -129,6 +137,11 @@ fn regrouped(group: &Group, content: TokenStream) -> TokenTree {
     let mut new = Group::new(group.delimiter(), content);
     new.set_span(group.span());
     TokenTree::Group(new)
+}
+
+/// Whether brackets behind a name are most likely those of a reduction, which may have lost the rest of it.
+fn is_reduction(name: &Ident) -> bool {
+    REDUCTIONS.iter().any(|known| name == known)
 }
 
 fn is_keyword(ident: &Ident) -> bool {

@@ -53,12 +53,17 @@ pub fn check(call: &Call, notation: Notation) -> Result<Program> {
         }
     }
     let summed: Vec<LoopId> = (listed..checker.loops.len()).collect();
+    let before = checker.mistakes.count();
     let body = checker.node(&call.body);
+    // Where a part of the body cannot be read, the indices in it are missing.
+    let whole = checker.mistakes.count() == before;
     let Checker { loops, operands, locals, mut mistakes, .. } = checker;
     let operands = operands.into_iter().map(|(_, base)| base).collect();
     let mut program = Program { loops, operands, locals, axes, body, sizes: Vec::new() };
     if notation == Notation::Einsum {
-        names::check_einsum(&program, listed, &summed, &mut mistakes);
+        if whole {
+            names::check_einsum(&program, listed, &summed, &mut mistakes);
+        }
         if !summed.is_empty() {
             let name = Ident::new("sum", Span::call_site());
             let body = std::mem::replace(&mut program.body, Node::Rust(TokenStream::new()));

@@ -9,7 +9,7 @@ use crate::pattern::near::hint;
 use crate::pattern::parse::{Array, Kind, parse};
 use crate::pattern::plan::{finish, own};
 use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
-use quote::{ToTokens, quote};
+use quote::{ToTokens, quote, quote_spanned};
 use syn::parse::{ParseStream, Parser};
 use syn::spanned::Spanned;
 use syn::{Expr, LitStr, Result, Token};
@@ -235,7 +235,12 @@ fn written(call: &Call, valid: &Valid, fallible: bool) -> TokenStream {
     let binders = |slots: &[Slot]| {
         let binders = slots.iter().map(|slot| match slot {
             Slot::Axis(axis) => match valid.gathered.iter().position(|own| own == axis) {
-                Some(at) => indices[at].to_token_stream(),
+                Some(number) => {
+                    let span = at(&call.operands[number + 1]);
+                    let mut index = indices[number].clone();
+                    index.set_span(span);
+                    quote_spanned!(span=> ::typed_dims::__private::lookup(#index))
+                }
                 None => dim(*axis).into_token_stream(),
             },
             Slot::Group(terms) => of_terms(terms),
@@ -259,12 +264,13 @@ fn written(call: &Call, valid: &Valid, fallible: bool) -> TokenStream {
         }
     });
     let source = &operands[0];
-    let source_binders = binders(&valid.arrays[0]);
+    let source_binders = tuple(binders(&valid.arrays[0]), &call.operands[0]);
+    let source_at = Ident::new("try_at", at(&call.operands[0]));
     let order = binders(&valid.output);
     let error = own("error");
     let gathered = own("gathered");
     let mut result = quote! {
-        match #source.try_at((#source_binders)) {
+        match #source.#source_at(#source_binders) {
             ::core::result::Result::Ok(#gathered) => #gathered.try_order((#order)),
             ::core::result::Result::Err(#error) => ::core::result::Result::Err(#error),
         }

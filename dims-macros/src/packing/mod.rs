@@ -7,9 +7,9 @@ use crate::pattern::parse::{Array, Axis, Kind, Sides, parse};
 use crate::pattern::plan::{finish, home, rank, taking};
 use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};
-use syn::Expr;
 use syn::parse::{ParseStream, Parser};
 use syn::spanned::Spanned;
+use syn::{Expr, ExprArray, ExprLit, ExprUnary, Lit, UnOp};
 
 const PACK: Form = Form { name: "pack", example: "pack!([x0, x1], h w *)", op: false, operands: Some(1) };
 const UNPACK: Form =
@@ -36,12 +36,60 @@ pub fn unpack(input: TokenStream, fallible: bool) -> TokenStream {
         let home = home();
         let around = rank(valid.named());
         let packed = reference(&call.operands[0]);
-        let shape = plain_reference(&call.operands[1]);
+        let shape = shape(&call.operands[1]);
         let span = Span::mixed_site().located_at(call.operands[0].span());
         let taking = taking(valid.named() + 1, "exactly_in_memory", span);
         let packed = quote_spanned!(span=> #taking(#packed));
         finish(quote!(#home::unpack::<#around, _, _>(#plan, #packed, #shape)), fallible)
     })
+}
+
+/// The shape: an expression, or sizes that are written out, `[[2, 3], [-1]]`.
+fn shape(operand: &Expr) -> TokenStream {
+    let span = Span::mixed_site().located_at(operand.span());
+    let Some(parts) = listed_sizes(operand) else {
+        let shape = plain_reference(operand);
+        return quote_spanned!(span=> ::typed_dims::__private::pattern::packed_shape(#shape));
+    };
+    let count = parts.len();
+    let ranks: Vec<usize> = parts.iter().map(|part| part.elems.len()).collect();
+    let dynamic = quote!(::typed_dims::__private::pattern::RankDyn);
+    let rank = match ranks[..] {
+        [first, ref others @ ..] if others.iter().all(|own| *own == first) => rank(first),
+        _ => dynamic,
+    };
+    let parts = parts.iter().map(|part| {
+        let sizes = part
+            .elems
+            .iter()
+            .map(|size| if is_open(size) { quote!((0, true)) } else { quote!((#size, false)) });
+        quote!(&[#(#sizes),*])
+    });
+    quote!(&::typed_dims::__private::pattern::listed_shape::<#count, #rank>(&[#(#parts),*]))
+}
+
+/// The lists in a list of lists.
+fn listed_sizes(operand: &Expr) -> Option<Vec<&ExprArray>> {
+    let Expr::Array(list) = operand else { return None };
+    let sizes = list.elems.iter().map(|part| match part {
+        Expr::Array(sizes) => Some(sizes),
+        _ => None,
+    });
+    sizes.collect()
+}
+
+/// Whether a size is written `-1`: what the others leave.
+fn is_open(size: &Expr) -> bool {
+    let Expr::Unary(ExprUnary { op: UnOp::Neg(_), expr, .. }) = size else { return false };
+    matches!(&**expr, Expr::Lit(ExprLit { lit: Lit::Int(one), .. }) if one.base10_digits() == "1")
+}
+
+/// At most one size is left open.
+fn check_sizes(operand: &Expr, errors: &mut Errors) {
+    let sizes = listed_sizes(operand).into_iter().flatten().flat_map(|part| &part.elems);
+    for second in sizes.filter(|size| is_open(size)).skip(1) {
+        errors.span(second.span(), "`-1` is the size that the others leave, and can stand once");
+    }
 }
 
 impl Valid {
@@ -64,6 +112,9 @@ fn expand(
         }
     };
     let valid = check(&call.words, form, &mut errors);
+    if let Some(shape) = call.operands.get(1) {
+        check_sizes(shape, &mut errors);
+    }
     for size in &call.sizes {
         errors.span(size.name.span(), format!("`{}!` takes no sizes", form.name));
     }

@@ -133,8 +133,13 @@ fn bare(input: ParseStream<'_>, form: &Form, errors: &mut Errors) -> Result<(Wor
     if form.op {
         let arrow =
             tokens.iter().position(|token| matches!(token, TokenTree::Punct(p) if p.as_char() == '>'));
-        let comma =
-            tokens.iter().rposition(|token| matches!(token, TokenTree::Punct(p) if p.as_char() == ','));
+        let is = |token: &TokenTree, char| matches!(token, TokenTree::Punct(p) if p.as_char() == char);
+        // A closure may have commas of its own.
+        let closure = tokens.windows(2).position(|pair| {
+            let begins = is(&pair[1], '|') || matches!(&pair[1], TokenTree::Ident(name) if name == "move");
+            is(&pair[0], ',') && begins
+        });
+        let comma = closure.or_else(|| tokens.iter().rposition(|token| is(token, ',')));
         match comma.filter(|&comma| arrow.is_none_or(|arrow| comma > arrow)) {
             Some(comma) => {
                 let name: TokenStream = tokens[comma + 1..].iter().cloned().collect();

@@ -1,8 +1,9 @@
 //! The words of a pattern, from tokens, from a string, or from numpy's notation.
 
 use super::errors::Errors;
-use proc_macro2::{Delimiter, Ident, Span, TokenStream, TokenTree};
+use proc_macro2::{Delimiter, Ident, Punct, Spacing, Span, TokenStream, TokenTree};
 use syn::LitStr;
+use unicode_ident::{is_xid_continue, is_xid_start};
 
 /// Where a word stands: a token, or a literal and the characters of its text from the first to behind the last.
 #[derive(Clone, Debug)]
@@ -99,8 +100,14 @@ fn read(tokens: TokenStream, words: &mut Words, errors: &mut Errors) {
     let mut tokens = tokens.into_iter().peekable();
     while let Some(token) = tokens.next() {
         let place = Place { span: token.span(), range: None };
-        let mut is =
-            |next: char| tokens.next_if(|token| matches!(token, TokenTree::Punct(p) if p.as_char() == next));
+        // One sign of several characters has no space in it.
+        let mut goes_on = |punct: &Punct, with: char| {
+            let next = |token: &TokenTree| matches!(token, TokenTree::Punct(p) if p.as_char() == with);
+            match tokens.next_if(|token| punct.spacing() == Spacing::Joint && next(token)) {
+                Some(TokenTree::Punct(next)) => Some(next),
+                _ => None,
+            }
+        };
         let word = match &token {
             TokenTree::Group(group) => match group.delimiter() {
                 Delimiter::None => {
@@ -150,19 +157,19 @@ fn read(tokens: TokenStream, words: &mut Words, errors: &mut Errors) {
                     }
                 },
                 '*' => Word::Star,
-                '-' if is('>').is_some() => Word::Arrow,
-                '=' if is('>').is_some() => {
+                '-' if goes_on(punct, '>').is_some() => Word::Arrow,
+                '=' if goes_on(punct, '>').is_some() => {
                     errors.at(words, &place, WRONG_ARROW);
                     Word::Arrow
                 }
-                '.' if is('.').is_some() => {
-                    if is('.').is_none() {
-                        errors.at(words, &place, "expected `...`: three dots stand for any number of axes");
-                    }
-                    Word::Dots
-                }
                 '.' => {
-                    errors.at(words, &place, "expected `...`: three dots stand for any number of axes");
+                    let three = goes_on(punct, '.').and_then(|second| goes_on(&second, '.'));
+                    if three.is_none() {
+                        errors.at(words, &place, "expected `...`: three dots stand for any number of axes");
+                        let is_dot =
+                            |token: &TokenTree| matches!(token, TokenTree::Punct(p) if p.as_char() == '.');
+                        while tokens.next_if(is_dot).is_some() {}
+                    }
                     Word::Dots
                 }
                 other => {
@@ -198,7 +205,6 @@ pub fn string(literal: &LitStr, notation: Notation, errors: &mut Errors) -> Word
             }
             end
         };
-        let in_name = |c: char| c.is_alphanumeric() || c == '_';
         let word = match c {
             ' ' => continue,
             '(' => Word::Open,
@@ -224,8 +230,8 @@ pub fn string(literal: &LitStr, notation: Notation, errors: &mut Errors) -> Word
                 errors.at(&words, &place(start, at), WRONG_ARROW);
                 Word::Arrow
             }
-            c if notation == Notation::Letters && c.is_alphabetic() => Word::Name(c.to_string()),
-            c if notation == Notation::Letters && in_name(c) => {
+            c if notation == Notation::Letters && is_xid_start(c) => Word::Name(c.to_string()),
+            c if notation == Notation::Letters && is_xid_continue(c) => {
                 errors.at(
                     &words,
                     &place(start, at),
@@ -233,9 +239,9 @@ pub fn string(literal: &LitStr, notation: Notation, errors: &mut Errors) -> Word
                 );
                 continue;
             }
-            '_' if !chars.get(at).is_some_and(|&c| in_name(c)) => Word::Under,
+            '_' if !chars.get(at).is_some_and(|&c| is_xid_continue(c)) => Word::Under,
             c if c.is_ascii_digit() => {
-                at = run(at, &in_name);
+                at = run(at, &is_xid_continue);
                 let text: String = chars[start..at].iter().collect();
                 match text.parse() {
                     Ok(number) => Word::Number(number),
@@ -245,8 +251,8 @@ pub fn string(literal: &LitStr, notation: Notation, errors: &mut Errors) -> Word
                     }
                 }
             }
-            c if in_name(c) => {
-                at = run(at, &in_name);
+            c if is_xid_start(c) || c == '_' => {
+                at = run(at, &is_xid_continue);
                 let text: String = chars[start..at].iter().collect();
                 named(&text, &words, &place(start, at), errors)
             }

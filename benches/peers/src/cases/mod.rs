@@ -11,16 +11,20 @@ mod reductions;
 mod tiny;
 
 use crate::bench::Bench;
-use crate::probe::{Bound, Limits};
+use crate::probe::{Bound, Limits, memory_seconds};
 
 /// A computation that every peer does.
 pub struct Case {
     pub name: &'static str,
     pub formula: &'static str,
-    /// Additions and multiplications of contractions; 0 where memory is the limit.
+    /// Additions and multiplications of contractions and of distances; 0 where memory is the limit.
     pub flops: f64,
-    /// Bytes of the inputs that are needed, and of the result.
-    pub bytes: f64,
+    /// Bytes of the inputs that are needed.
+    pub read: f64,
+    /// How often each of these is needed, on average, in no order.
+    pub times: f64,
+    /// Bytes of the result.
+    pub written: f64,
     pub double: bool,
     pub setup: fn(&mut Bench),
 }
@@ -35,9 +39,15 @@ impl Case {
         bench
     }
 
-    /// The least time within the limits; none for what is so small that its call is what counts.
+    /// The least time within the limits, those of memory probed now; none for what is so small that its call is what counts.
     pub fn limit(&self, limits: &Limits) -> Option<(f64, Bound)> {
-        (self.bytes > 0.0).then(|| limits.seconds(self.flops, self.bytes, self.double))
+        (self.read > 0.0).then(|| {
+            let arithmetic = limits.seconds(self.flops, self.double);
+            let once = memory_seconds(limits.threads, self.read, self.written);
+            let again = if self.times > 1.0 { memory_seconds(limits.threads, self.read, 0.0) } else { 0.0 };
+            let memory = once + (self.times - 1.0) * again;
+            if arithmetic > memory { (arithmetic, Bound::Arithmetic) } else { (memory, Bound::Memory) }
+        })
     }
 }
 
@@ -45,10 +55,11 @@ const fn case(
     name: &'static str,
     formula: &'static str,
     flops: f64,
-    floats: usize,
+    [read, written]: [usize; 2],
     setup: fn(&mut Bench),
 ) -> Case {
-    Case { name, formula, flops, bytes: 4.0 * floats as f64, double: false, setup }
+    let [read, written] = [4.0 * read as f64, 4.0 * written as f64];
+    Case { name, formula, flops, read, times: 1.0, written, double: false, setup }
 }
 
 /// Floating-point operations of a product with so many rows, columns and terms.
@@ -58,114 +69,130 @@ const fn mm(rows: usize, columns: usize, terms: usize) -> f64 {
 
 /// All cases, in the order of the tables.
 pub const CASES: &[Case] = &[
-    case("mm1024", "ik,kj->ij, 1024 each", mm(1024, 1024, 1024), 3 << 20, products::mm),
-    case("mm1024_ta", "ki,kj->ij, 1024 each", mm(1024, 1024, 1024), 3 << 20, products::mm_ta),
-    case("mm1024_tb", "ik,jk->ij, 1024 each", mm(1024, 1024, 1024), 3 << 20, products::mm_tb),
+    case("mm1024", "ik,kj->ij, 1024 each", mm(1024, 1024, 1024), [2 << 20, 1 << 20], products::mm),
+    case("mm1024_ta", "ki,kj->ij, 1024 each", mm(1024, 1024, 1024), [2 << 20, 1 << 20], products::mm_ta),
+    case("mm1024_tb", "ik,jk->ij, 1024 each", mm(1024, 1024, 1024), [2 << 20, 1 << 20], products::mm_tb),
     Case {
         double: true,
-        ..case("mm_f64_512", "ik,kj->ij, 512 each, f64", mm(512, 512, 512), 6 << 18, products::mm_f64)
+        ..case(
+            "mm_f64_512",
+            "ik,kj->ij, 512 each, f64",
+            mm(512, 512, 512),
+            [4 << 18, 2 << 18],
+            products::mm_f64,
+        )
     },
-    case("bmm64x128", "nik,nkj->nij, n 64, 128 each", 64.0 * mm(128, 128, 128), 192 << 14, products::bmm),
+    case(
+        "bmm64x128",
+        "nik,nkj->nij, n 64, 128 each",
+        64.0 * mm(128, 128, 128),
+        [128 << 14, 64 << 14],
+        products::bmm,
+    ),
     case(
         "qk",
         "bqhd,bkhd->bhqk, b 8, q k 128, h 12, d 64",
         96.0 * mm(128, 128, 64),
-        96 * (2 * 128 * 64 + 128 * 128),
+        [96 * 2 * 128 * 64, 96 * 128 * 128],
         products::qk,
     ),
     case(
         "attention",
         "softmax(q k / 8) v, b 8, q k 128, h 12, d 64",
         96.0 * 2.0 * mm(128, 128, 64),
-        96 * 4 * 128 * 64,
+        [96 * 3 * 128 * 64, 96 * 128 * 64],
         attention::short,
     ),
     case(
         "attention_long",
         "softmax(q k / 8) v, b 1, q k 2048, h 8, d 64",
         8.0 * 2.0 * mm(2048, 2048, 64),
-        8 * 4 * 2048 * 64,
+        [8 * 3 * 2048 * 64, 8 * 2048 * 64],
         attention::long,
     ),
     case(
         "gram",
         "bchw,bdhw->bcd, b 8, 64 each",
         8.0 * mm(64, 64, 4096),
-        8 * (64 * 4096 + 64 * 64),
+        [8 * 64 * 4096, 8 * 64 * 64],
         products::gram,
     ),
-    case("matvec", "ij,j->i, 4096 each", mm(4096, 1, 4096), 4096 * 4098, products::matvec),
+    case("matvec", "ij,j->i, 4096 each", mm(4096, 1, 4096), [4096 * 4097, 4096], products::matvec),
     case(
         "chain4_thin",
         "ab,bc,cd,de->ae, sizes 10, 1000, 10, 1000, 10",
         mm(10, 10, 1000) * 2.0 + mm(10, 10, 10),
-        4 * 10_000 + 100,
+        [4 * 10_000, 100],
         chains::thin,
     ),
     case(
         "chain4_fat",
         "ab,bc,cd,de->ae, sizes 1000, 10, 1000, 10, 1000",
         mm(10, 10, 1000) + mm(1000, 10, 10) + mm(1000, 1000, 10),
-        4 * 10_000 + 1_000_000,
+        [4 * 10_000, 1_000_000],
         chains::fat,
     ),
     case(
         "affine_relu",
         "relu(x * scale[c] + bias[c]), x 16,64,56,56",
         0.0,
-        2 * 16 * 64 * 56 * 56,
+        [16 * 64 * 56 * 56; 2],
         elementwise::affine_relu,
     ),
-    case("softmax_rows", "softmax over the rows of 4096,1024", 0.0, 2 << 22, elementwise::softmax),
-    case("layernorm", "layer norm of 4096,768", 0.0, 2 * 4096 * 768, elementwise::layer_norm),
-    case("gelu_bias", "gelu(x + bias[c]) with erf, x 4096,3072", 0.0, 2 * 4096 * 3072, elementwise::gelu),
-    case(
-        "embbag",
-        "sum over s of w[ids[b, s], f], w 50000,128, ids 1024,64",
-        0.0,
-        1024 * 64 * 128 + 1024 * 128 + 2 * 1024 * 64,
-        lookup::embedding_bag,
-    ),
-    case("nhwc_nchw3", "bhwc->bchw, 16,224,224,3", 0.0, 2 * 16 * 224 * 224 * 3, layout::nhwc3),
-    case("nhwc_nchw64", "bhwc->bchw, 32,56,56,64", 0.0, 2 * 32 * 56 * 56 * 64, layout::nhwc64),
+    case("softmax_rows", "softmax over the rows of 4096,1024", 0.0, [1 << 22; 2], elementwise::softmax),
+    case("layernorm", "layer norm of 4096,768", 0.0, [4096 * 768; 2], elementwise::layer_norm),
+    case("gelu_bias", "gelu(x + bias[c]) with erf, x 4096,3072", 0.0, [4096 * 3072; 2], elementwise::gelu),
+    // Of 65,536 numbers below 50,000, about 36,516 differ.
+    Case {
+        times: 65_536.0 / 36_516.0,
+        ..case(
+            "embbag",
+            "sum over s of w[ids[b, s], f], w 50000,128, ids 1024,64",
+            0.0,
+            [36_516 * (128 + 2), 1024 * 128],
+            lookup::embedding_bag,
+        )
+    },
+    case("nhwc_nchw3", "bhwc->bchw, 16,224,224,3", 0.0, [16 * 224 * 224 * 3; 2], layout::nhwc3),
+    case("nhwc_nchw64", "bhwc->bchw, 32,56,56,64", 0.0, [32 * 56 * 56 * 64; 2], layout::nhwc64),
     case(
         "pixel_shuffle",
         "b (c h2 w2) h w -> b c (h h2) (w w2), 8,64*4,64,64, r 2",
         0.0,
-        2 * 8 * 256 * 64 * 64,
+        [8 * 256 * 64 * 64; 2],
         layout::pixel_shuffle,
     ),
-    case("transpose2d", "ij->ji, 4096 each", 0.0, 2 << 24, layout::transpose),
+    case("transpose2d", "ij->ji, 4096 each", 0.0, [1 << 24; 2], layout::transpose),
     case(
         "l1cdist",
         "sum over d of |a[i, d] - b[j, d]|, 512,512,64",
-        0.0,
-        512 * 512 + 2 * 512 * 64,
+        mm(512, 512, 64),
+        [2 * 512 * 64, 512 * 512],
         reductions::l1_distances,
     ),
-    case("triu", "if i <= j then a[i, j] else 0, 2048 each", 0.0, 3 << 21, lookup::triu),
+    case("triu", "if i <= j then a[i, j] else 0, 2048 each", 0.0, [1 << 21, 1 << 22], lookup::triu),
     case(
         "relpos",
         "sum over d of q[b, q, h, d] e[q - k + 255, d], b 2, q k 256, h 8, d 64",
         2.0 * 8.0 * mm(256, 256, 64),
-        2 * 8 * 256 * (64 + 256) + 511 * 64,
+        [2 * 8 * 256 * 64 + 511 * 64, 2 * 8 * 256 * 256],
         lookup::relative_positions,
     ),
     case(
         "conv2d",
         "sum over c, i, j of x[b, c, h + i, w + j] k[o, c, i, j], x 8,32,56,56, k 64,32,3,3",
         8.0 * mm(54 * 54, 64, 32 * 9),
-        8 * (32 * 56 * 56 + 64 * 54 * 54) + 64 * 32 * 9,
+        [8 * 32 * 56 * 56 + 64 * 32 * 9, 8 * 64 * 54 * 54],
         conv::conv2d,
     ),
-    case("sum_axis0", "ij->j, 4096 each", 0.0, 4096 * 4097, reductions::sum_axis0),
-    case("sum_axis1", "ij->i, 4096 each", 0.0, 4096 * 4097, reductions::sum_axis1),
-    case("tiny_mm4", "ik,kj->ij, 4 each", 0.0, 0, tiny::mm4),
-    case("tiny_mm4_into", "the same into memory that is there already", 0.0, 0, tiny::mm4_into),
-    case("tiny_mm16", "ik,kj->ij, 16 each", 0.0, 0, tiny::mm16),
-    case("tiny_mm16_into", "the same into memory that is there already", 0.0, 0, tiny::mm16_into),
-    case("tiny_add", "a + b, 4 elements", 0.0, 0, tiny::add),
-    case("tiny_add_into", "the same into memory that is there already", 0.0, 0, tiny::add_into),
-    case("tiny_order", "abc->cab, 2,3,4", 0.0, 0, tiny::order),
-    case("tiny_order_into", "the same into memory that is there already", 0.0, 0, tiny::order_into),
+    case("sum_axis0", "ij->j, 4096 each", 0.0, [4096 * 4096, 4096], reductions::sum_axis0),
+    case("sum_axis1", "ij->i, 4096 each", 0.0, [4096 * 4096, 4096], reductions::sum_axis1),
+    case("tiny_mm4", "ik,kj->ij, 4 each", 0.0, [0; 2], tiny::mm4),
+    case("tiny_mm4_into", "the same into memory that is there already", 0.0, [0; 2], tiny::mm4_into),
+    case("tiny_mm16", "ik,kj->ij, 16 each", 0.0, [0; 2], tiny::mm16),
+    case("tiny_mm16_into", "the same into memory that is there already", 0.0, [0; 2], tiny::mm16_into),
+    case("tiny_add", "a + b, 4 elements", 0.0, [0; 2], tiny::add),
+    case("tiny_add_into", "the same into memory that is there already", 0.0, [0; 2], tiny::add_into),
+    case("tiny_order", "abc->cab, 2,3,4", 0.0, [0; 2], tiny::order),
+    case("tiny_order_into", "the same into memory that is there already", 0.0, [0; 2], tiny::order_into),
 ];

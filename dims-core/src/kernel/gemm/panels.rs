@@ -1,24 +1,28 @@
 //! Matrix products whose rows, columns and sums may each run over several loops: elements lie wherever lists of places say.
 //!
-//! The right matrix is put in line, panel by panel: so many columns as two vectors have, side by side. A tile of the result
-//! is a few rows by one panel; its sums stay in registers from the first to the last element. The left matrix is read where it is if its
-//! rows and sums go on in even steps, else it is put in line as well. Windows of a convolution, heads of an attention,
-//! and matrices that are transposed are multiplied so without a copy of the whole.
+//! A tile of the result is a few rows by one panel, so many columns as two vectors have; its sums stay in registers from the first to the last
+//! element. The right matrix is put in line, strip by strip: so many columns as a vector has, side by side. Where they are already, and few
+//! rows will read them, they stay where they are, as most windows of a convolution do. The left matrix is read where it is if its rows and sums
+//! go on in even steps, else it is put in line as well. Windows, heads of an attention, and matrices that are transposed are multiplied so
+//! without a copy of the whole.
 //!
 //! The blocking is that of Goto and van de Geijn (Anatomy of High-Performance Matrix Multiplication, 2008), the lists of
 //! places are those of Matthews (High-Performance Tensor Contraction without Transposition, 2018).
 
 use super::Product;
-use super::vector::Vector;
+use super::vector::{Vector, unrelated};
 use crate::kernel::isa::{Level, level};
 use alloc::vec::Vec;
 use core::any::TypeId;
 use core::arch::x86_64::{__m256, __m256d, __m512, __m512d};
-use core::mem::MaybeUninit;
 use core::ops::{Add, Range};
+use smallvec::SmallVec;
 
-/// How many sums are worked on at once: a panel of so many lines lies in the first-level cache.
-const SUMS: usize = 256;
+/// How many sums are worked on at once, at the most: a panel of so many lines lies in the first-level cache.
+const SUMS: usize = 320;
+
+/// Neighbours are worth being moved as a part of a vector if there are so many of them, on average.
+const LONG: usize = 4;
 
 /// How many columns: their panels lie in the second-level cache.
 const COLUMNS: usize = 256;
@@ -31,9 +35,6 @@ pub const NARROW: usize = 16;
 
 /// Fewer rows would not be worth putting columns in line.
 pub const SHORT: usize = 4;
-
-/// The fewest rows that the tiles of a machine have.
-const LOW: usize = 6;
 
 /// The most columns that a panel has.
 const WIDE: usize = 32;
@@ -193,6 +194,14 @@ fn are_neighbours(places: &[isize]) -> bool {
     places.windows(2).all(|pair| pair[1] == pair[0] + 1)
 }
 
+/// `count` things in parts that are about as long as each other, and at most so long. (A last tile of few rows would have too few sums to
+/// keep the multipliers busy.)
+#[inline]
+fn even_parts(count: usize, most: usize) -> impl Iterator<Item = Range<usize>> {
+    let parts = count.div_ceil(most);
+    (0..parts).map(move |part| part * count / parts..(part + 1) * count / parts)
+}
+
 /// How far one place is from the next, if all are as far.
 #[inline]
 fn step(places: &[isize]) -> Option<isize> {
@@ -202,9 +211,12 @@ fn step(places: &[isize]) -> Option<isize> {
 }
 
 /// What is in line at the moment.
-struct Lines<T> {
-    left: Vec<T>,
-    right: Vec<T>,
+struct Lines<V: Vector> {
+    left: Vec<V::Elem>,
+    /// Strips, whose lines are aligned as vectors are: each is in one line of the cache.
+    right: Vec<V>,
+    /// How far the lines of such a strip are from the first.
+    steps: Vec<isize>,
 }
 
 /// # Safety
@@ -219,29 +231,34 @@ unsafe fn all<V: Vector>(
     c: *mut V::Elem,
 ) {
     let (m, k, n) = (panels.rows.len(), panels.sums.len(), panels.columns.len());
-    let wide = 2 * V::LEN;
-    let mut lines = Lines::<V::Elem> { left: Vec::new(), right: Vec::new() };
-    lines.right.reserve_exact(COLUMNS.min(n.next_multiple_of(wide)) * SUMS.min(k));
+    // Parts of a sum are about as long as each other.
+    let deep = k.div_ceil(k.div_ceil(SUMS)).next_multiple_of(V::SQUARE).min(k);
+    let mut lines = Lines::<V> {
+        left: Vec::new(),
+        right: Vec::new(),
+        steps: (0..deep).map(|p| (p * V::LEN) as isize).collect(),
+    };
+    lines.right.reserve_exact(COLUMNS.min(n).div_ceil(V::LEN) * deep);
     let squares: Vec<bool> = panels
         .sums
         .second
         .chunks(V::SQUARE)
         .map(|places| places.len() == V::SQUARE && are_neighbours(places))
         .collect();
+    let in_place = m <= FEW * V::TALL;
     for &[in_a, in_b, in_c] in starts {
         let (a, b, c) = (a.wrapping_offset(in_a), b.wrapping_offset(in_b), c.wrapping_offset(in_c));
         for column in (0..n).step_by(COLUMNS) {
             let columns = panels.columns.part(column..n.min(column + COLUMNS));
-            for sum in (0..k).step_by(SUMS) {
-                let sums = panels.sums.part(sum..k.min(sum + SUMS));
-                let in_place = if m <= FEW * V::TALL { step(sums.second) } else { None };
-                for (at, own) in columns.first.chunks(wide).enumerate() {
-                    if in_place.is_some() && own.len() == wide && are_neighbours(own) {
+            for sum in (0..k).step_by(deep) {
+                let sums = panels.sums.part(sum..k.min(sum + deep));
+                for (at, own) in columns.first.chunks(V::LEN).enumerate() {
+                    if in_place && is_vector::<V>(own) {
                         continue;
                     }
-                    // SAFETY: there is room for so many panels; the caller's promise.
+                    // SAFETY: there is room for so many strips; the caller's promise.
                     unsafe {
-                        let to = lines.right.as_mut_ptr().add(at * wide * sums.len());
+                        let to = lines.right.as_mut_ptr().add(at * sums.len()).cast();
                         line_up::<V>(b, sums.second, &squares[sum / V::SQUARE..], own, to);
                     }
                 }
@@ -253,7 +270,7 @@ unsafe fn all<V: Vector>(
                         in_place,
                         accumulate: panels.accumulate || sum > 0,
                     };
-                    // SAFETY: the caller's promise; the panels were just put in line.
+                    // SAFETY: the caller's promise; the strips were just put in line.
                     unsafe { block.run::<V>(a, b, c, &mut lines) };
                 }
             }
@@ -261,50 +278,58 @@ unsafe fn all<V: Vector>(
     }
 }
 
-/// Puts the columns of a panel side by side, and zeros beyond them. `squares` says where so many of the sums are neighbours.
+/// Whether columns are as many as a vector has, side by side.
+#[inline(always)]
+fn is_vector<V: Vector>(columns: &[isize]) -> bool {
+    columns.len() == V::LEN && are_neighbours(columns)
+}
+
+/// Puts columns side by side, so many as a vector has, and zeros beyond them. `squares` says where so many of the sums are neighbours.
 ///
 /// # Safety
 ///
-/// All places are valid, and there is room for the panel.
+/// All places are valid, and there is room for the strip.
 #[inline(always)]
 unsafe fn line_up<V: Vector>(
     b: *const V::Elem,
     sums: &[isize],
     squares: &[bool],
     columns: &[isize],
-    panel: *mut V::Elem,
+    strip: *mut V::Elem,
 ) {
-    let wide = 2 * V::LEN;
-    // SAFETY: columns and sums are as many as the panel has, and the caller's promise.
+    // A row of an image may end within a vector.
+    let runs = || columns.chunk_by(|&one, &next| next == one + 1);
+    // SAFETY: columns and sums are as many as the strip has, and the caller's promise.
     unsafe {
-        for (half, columns) in columns.chunks(V::LEN).enumerate() {
-            let to = panel.add(half * V::LEN);
-            if columns.len() == V::LEN && are_neighbours(columns) {
-                let from = b.wrapping_offset(columns[0]);
+        if runs().nth(V::LEN / LONG).is_none() {
+            let mut to = strip;
+            for run in runs() {
+                let (from, mask) = (b.wrapping_offset(run[0]), V::first(run.len()));
                 for (p, &sum) in sums.iter().enumerate() {
-                    V::load(from.wrapping_offset(sum)).store(to.add(p * wide));
+                    V::load_part(from.wrapping_offset(sum), mask).store_part(to.add(p * V::LEN), mask);
                 }
-                continue;
+                to = to.add(run.len());
             }
+        } else {
             for (at, columns) in columns.chunks(V::SQUARE).enumerate() {
-                let to = to.add(at * V::SQUARE);
+                let to = strip.add(at * V::SQUARE);
                 for (block, sums) in sums.chunks(V::SQUARE).enumerate() {
-                    let to = to.add(block * V::SQUARE * wide);
+                    let to = to.add(block * V::SQUARE * V::LEN);
                     if columns.len() == V::SQUARE && squares[block] && sums.len() == V::SQUARE {
-                        V::transpose(b.wrapping_offset(sums[0]), columns, to, wide);
+                        V::transpose(b.wrapping_offset(sums[0]), columns, to, V::LEN);
                         continue;
                     }
                     for (p, &sum) in sums.iter().enumerate() {
                         for (j, &column) in columns.iter().enumerate() {
-                            *to.add(p * wide + j) = *b.wrapping_offset(sum + column);
+                            *to.add(p * V::LEN + j) = *b.wrapping_offset(sum + column);
                         }
                     }
                 }
             }
         }
         for p in 0..sums.len() {
-            for column in columns.len()..wide {
-                *panel.add(p * wide + column) = V::Elem::default();
+            for column in columns.len()..V::LEN {
+                *strip.add(p * V::LEN + column) = V::Elem::default();
             }
         }
     }
@@ -315,8 +340,8 @@ struct Block<'l> {
     rows: Places<'l>,
     sums: Places<'l>,
     columns: Places<'l>,
-    /// How far the sums are apart in the right matrix, if panels are read where they are, should their columns be neighbours.
-    in_place: Option<isize>,
+    /// Whether strips are read where they are, should their columns be neighbours.
+    in_place: bool,
     accumulate: bool,
 }
 
@@ -326,21 +351,23 @@ type Source<T> = (*const T, isize, isize);
 impl Block<'_> {
     /// # Safety
     ///
-    /// As for [`multiply`]; panels that are not read where they are, are in line.
+    /// As for [`multiply`]; strips that are not read where they are, are in line.
     #[inline(always)]
     unsafe fn run<V: Vector>(
         &self,
         a: *const V::Elem,
         b: *const V::Elem,
         c: *mut V::Elem,
-        lines: &mut Lines<V::Elem>,
+        lines: &mut Lines<V>,
     ) {
         let Block { rows, sums, columns, in_place, accumulate } = *self;
         let (wide, depth) = (2 * V::LEN, sums.len());
-        let mut tiles = [const { MaybeUninit::<Source<V::Elem>>::uninit() }; ROWS / LOW];
+        // (As many as a block of rows has, of six rows at the least.)
+        let mut tiles: SmallVec<[(Source<V::Elem>, &[isize]); 64]> = SmallVec::new();
         let along = step(sums.first);
-        for (at, own) in rows.first.chunks(V::TALL).enumerate() {
-            tiles[at].write(match (along, step(own)) {
+        for (at, own) in even_parts(rows.len(), V::TALL).enumerate() {
+            let (own, into) = (&rows.first[own.clone()], &rows.second[own]);
+            let source = match (along, step(own)) {
                 (Some(along), Some(row)) => (a.wrapping_offset(own[0] + sums.first[0]), row, along),
                 _ => {
                     lines.left.reserve_exact(ROWS * SUMS);
@@ -355,20 +382,23 @@ impl Block<'_> {
                         (to.cast_const(), 1, own.len() as isize)
                     }
                 }
-            });
+            };
+            tiles.push((source, into));
         }
         for (at, (own, into)) in columns.first.chunks(wide).zip(columns.second.chunks(wide)).enumerate() {
-            let panel = match in_place {
-                Some(step) if own.len() == wide && are_neighbours(own) => {
-                    (b.wrapping_offset(sums.second[0] + own[0]), step)
+            let strip = |own: &[isize], at: usize| {
+                if in_place && is_vector::<V>(own) {
+                    (b.wrapping_offset(own[0]), sums.second)
+                } else {
+                    (lines.right.as_ptr().wrapping_add(at * depth).cast(), &lines.steps[..depth])
                 }
-                _ => (lines.right.as_ptr().wrapping_add(at * wide * depth), wide as isize),
             };
+            let (left, right) = own.split_at(own.len().min(V::LEN));
+            let first = strip(left, 2 * at);
+            let panel = [first, if right.is_empty() { first } else { strip(right, 2 * at + 1) }];
             let whole = into.len() == wide && are_neighbours(into);
-            for (at, rows) in rows.second.chunks(V::TALL).enumerate() {
-                // SAFETY: as many tiles were written as the rows have.
-                let left = unsafe { tiles[at].assume_init() };
-                let tile = Tile { left, panel, depth, rows, columns: into, whole, accumulate };
+            for &(left, rows) in &tiles {
+                let tile = Tile { left, panel, rows, columns: into, whole, accumulate };
                 macro_rules! tall {
                     ($($height:literal)*) => {
                         match rows.len() {
@@ -387,9 +417,8 @@ impl Block<'_> {
 /// Some rows of the result by a panel of columns.
 struct Tile<'l, T> {
     left: Source<T>,
-    /// The first element of the panel, and how far it is to the next line.
-    panel: (*const T, isize),
-    depth: usize,
+    /// For both vectors of columns, a place, and how far their lines are from it.
+    panel: [(*const T, &'l [isize]); 2],
     rows: &'l [isize],
     columns: &'l [isize],
     /// Whether the result has all of the panel's columns, side by side.
@@ -413,22 +442,30 @@ impl<T: Copy + Default + Add<Output = T>> Tile<'_, T> {
                 })*
             };
         }
-        let &Tile { left: (a, row, step), panel: (mut b, line), depth, rows, columns, whole, accumulate } =
-            self;
+        let &Tile {
+            left: (a, row, step),
+            panel: [(b, lines), (d, others)],
+            rows,
+            columns,
+            whole,
+            accumulate,
+        } = self;
         // SAFETY: rows, sums and columns lie in the matrices, which are valid by the caller's promise.
         unsafe {
             let (mut first, mut second) = ([V::zeros(); R], [V::zeros(); R]);
             // Three rows can be reached from one place by an address's own arithmetic.
-            let mut threes: [_; 4] =
-                core::array::from_fn(|three| a.wrapping_offset(3 * three as isize * row));
-            for _ in 0..depth {
-                let right = (V::load(b), V::load(b.wrapping_add(V::LEN)));
+            let mut threes: [_; 4] = core::array::from_fn(|three| {
+                if 3 * three < R { unrelated(a.wrapping_offset(3 * three as isize * row)) } else { a }
+            });
+            for (&line, &other) in lines.iter().zip(others) {
+                let right = (V::load(b.wrapping_offset(line)), V::load(d.wrapping_offset(other)));
                 each_row!(I => {
                     let x = threes[I / 3].wrapping_offset((I % 3) as isize * row);
                     (first[I], second[I]) = first[I].plus_products(second[I], x, right);
                 });
-                threes = threes.map(|three| three.wrapping_offset(step));
-                b = b.wrapping_offset(line);
+                for three in threes.iter_mut().take(R.div_ceil(3)) {
+                    *three = unrelated(three.wrapping_offset(step));
+                }
             }
             if whole {
                 each_row!(I => {

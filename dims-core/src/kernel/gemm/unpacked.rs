@@ -5,10 +5,9 @@
 //! or columns are few, so that putting them in line would take as long as multiplying them.
 
 use super::Product;
-use super::vector::Vector;
+use super::vector::{Vector, unrelated};
 use crate::kernel::isa::{Level, level};
 use core::any::TypeId;
-use core::arch::asm;
 use core::arch::x86_64::{__m256, __m256d, __m512, __m512d};
 
 /// Bytes of a left matrix that stays in the second-level cache while it is read for one vector of columns after the other.
@@ -164,16 +163,6 @@ unsafe fn strip<V: Vector, const W: usize>(product: &Product<V::Elem>, column: u
         row += height;
         tiles -= 1;
     }
-}
-
-/// The same place, of which the compiler does not know that. (It would compute each row's place from that of the row before, and the
-/// additions would then wait for each other longer than the products do.)
-#[inline(always)]
-#[allow(clippy::pointers_in_nomem_asm_block)] // nothing is read at the place
-fn unrelated<T>(mut place: *const T) -> *const T {
-    // SAFETY: there is no instruction.
-    unsafe { asm!("/* {0} */", inout(reg) place, options(pure, nomem, nostack, preserves_flags)) };
-    place
 }
 
 /// Some rows of the result by some vectors of columns.

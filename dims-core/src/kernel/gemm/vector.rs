@@ -40,6 +40,16 @@ pub trait Vector: Copy {
     unsafe fn transpose(from: *const Self::Elem, columns: &[isize], to: *mut Self::Elem, step: usize);
 }
 
+/// The same place, of which the compiler does not know that. (It would compute each row's place from that of the row before, and the
+/// additions would then wait for each other longer than the products do.)
+#[inline(always)]
+#[allow(clippy::pointers_in_nomem_asm_block)] // nothing is read at the place
+pub fn unrelated<T>(mut place: *const T) -> *const T {
+    // SAFETY: there is no instruction.
+    unsafe { asm!("/* {0} */", inout(reg) place, options(pure, nomem, nostack, preserves_flags)) };
+    place
+}
+
 macro_rules! vector {
     ($vector:ty, $feature:literal $register:ident, $elem:ty, $scalar:literal $packed:literal, $len:literal, $sums:literal $tall:literal, $transpose:ident $square:literal, $zeros:ident $load:ident $store:ident $plus:ident $all:ident $fma:ident, $mask:ty, $first:ident, $load_part:ident, $store_part:ident) => {
         impl Vector for $vector {

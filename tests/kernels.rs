@@ -1,0 +1,85 @@
+//! Loops as long as no random case is, beside loops over single elements: rows of several tiles, results that are written past the caches.
+
+use ndarray::s;
+use typed_dims::prelude::*;
+use typed_dims::scalar::Element;
+
+/// Rows that end within a tile, with it, and behind it.
+const LENGTHS: [usize; 7] = [0, 1, 3, 511, 512, 513, 1300];
+
+fn sample(at: usize) -> f32 {
+    match at % 97 {
+        13 => f32::NAN,
+        14 => -0.0,
+        15 => f32::INFINITY,
+        n => n as f32 - 48.0,
+    }
+}
+
+/// As bits, where not-a-number is one value and both zeros are.
+fn bits(x: f32) -> u32 {
+    if x.is_nan() { u32::MAX } else { (x + 0.0).to_bits() }
+}
+
+fn assert_elements(found: &Array2<f32>, expected: impl Fn(usize, usize) -> f32) {
+    for ((i, j), &found) in found.indexed_iter() {
+        assert_eq!(bits(found), bits(expected(i, j)), "at {i}, {j}");
+    }
+}
+
+#[test]
+fn operands_on_the_right_that_are_the_same_along_a_row() {
+    for len in LENGTHS {
+        dims!(i, j);
+        let x = Array2::from_shape_fn((5, len), |(a, b)| sample(31 * a + b));
+        let y = Array2::from_shape_fn((5, len), |(a, b)| sample(7 * a + 3 * b));
+        let scale = Array1::from_shape_fn(5, |a| sample(a + 50));
+        let bias = Array1::from_shape_fn(5, |a| sample(a + 11));
+        let (xt, yt, st, bt) = (x.at((i, j)), y.at((i, j)), scale.at(i), bias.at(i));
+        let relu = |x: f32| if x < 0.0 { 0.0 } else { x };
+        assert_elements(&(&xt * &st + &bt).relu().order((i, j)), |a, b| relu(x[[a, b]] * scale[a] + bias[a]));
+        // On the left, and one of them on either side; both operands of an inner one; and one that is not the same.
+        assert_elements(&(&st * &xt - &bt).order((i, j)), |a, b| scale[a] * x[[a, b]] - bias[a]);
+        assert_elements(&(&xt - &st * &bt).order((i, j)), |a, b| x[[a, b]] - scale[a] * bias[a]);
+        assert_elements(&(&xt * &st + &yt).order((i, j)), |a, b| x[[a, b]] * scale[a] + y[[a, b]]);
+        assert_elements(&(&xt * 2.0 + i.cast::<f32>()).order((i, j)), |a, b| x[[a, b]] * 2.0 + a as f32);
+        // Along the other dim they are neighbours.
+        let turned = (&xt * &st + &bt).order((j, i));
+        assert_elements(&turned.t().to_owned(), |a, b| x[[a, b]] * scale[a] + bias[a]);
+    }
+}
+
+#[test]
+fn operands_on_the_right_at_computed_places() {
+    let ids = [3usize, 0, 3];
+    let table: Vec<f32> = (0..4).map(|n| n as f32 + 0.5).collect();
+    for len in LENGTHS {
+        dims!(i, j);
+        let x = Array2::from_shape_fn((3, len), |(a, b)| sample(31 * a + b));
+        let found = (x.at((i, j)) * table.at(ids.at(i))).order((i, j));
+        assert_elements(&found, |a, b| x[[a, b]] * table[ids[a]]);
+        let outside = [3usize, 4, 0];
+        let result = (x.at((i, j)) * table.at(outside.at(i))).try_order((i, j));
+        assert_eq!(result.is_err(), len > 0, "an index of 4 in 4 elements");
+    }
+}
+
+/// Large transpositions, of lines that start alike in memory and that do not, from and to places within other arrays.
+#[test]
+fn large_transpositions() {
+    fn transposed<T: Element + PartialEq>(rows: usize, columns: usize, value: fn(usize) -> T) {
+        dims!(i, j);
+        let a = Array2::from_shape_fn((rows, columns), |(a, b)| value(a * columns + b));
+        assert!(a.at((i, j)).order((j, i)) == a.t());
+        dims!(i, j);
+        let part = a.slice(s![1.., 3..]);
+        let mut out = Array2::from_elem((columns, rows + 5), value(7));
+        part.at((i, j)).order_into(&mut out.slice_mut(s![3.., 5..-1]), (j, i));
+        assert!(out.slice(s![3.., 5..-1]) == part.t());
+        assert!(out.slice(s![..3, ..]).iter().all(|x| *x == value(7)));
+        assert!(out.slice(s![.., ..5]).iter().chain(out.slice(s![.., -1])).all(|x| *x == value(7)));
+    }
+    transposed::<f32>(1472, 1437, |n| n as f32);
+    transposed::<f32>(1469, 1440, |n| n as f32);
+    transposed::<u64>(1024, 1031, |n| n as u64);
+}
