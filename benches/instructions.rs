@@ -1,0 +1,101 @@
+//! Instructions of one call on arrays of a few elements, beside the same written with ndarray: what is left at run time of which dim is row, column
+//! or sum. `cargo bench --bench instructions` counts them with `perf stat`, twice as many calls less as many, so that what is not the call
+//! drops out.
+
+use std::hint::black_box;
+use std::process::Command;
+use typed_dims::ndarray::Zip;
+use typed_dims::prelude::*;
+
+/// So many calls, and twice as many.
+const CALLS: u64 = 100_000;
+
+type Case = (&'static str, fn(u64));
+
+fn each(calls: u64, mut call: impl FnMut()) {
+    for _ in 0..calls {
+        call();
+    }
+}
+
+fn matrices() -> (Array2<f32>, Array2<f32>) {
+    let a = Array2::from_shape_fn((4, 4), |(i, j)| (i + 2 * j) as f32);
+    (a.clone(), a)
+}
+
+#[inline(never)]
+fn product(a: &Array2<f32>, b: &Array2<f32>) -> Array2<f32> {
+    dims!(i, j, k);
+    (a.at((i, k)) * b.at((k, j))).sum(k).order((i, j))
+}
+
+#[inline(never)]
+fn order_into(x: &Array3<f32>, out: &mut Array3<f32>) {
+    dims!(a, b, c);
+    x.at((a, b, c)).order_into(out, (c, a, b));
+}
+
+#[inline(never)]
+fn add_into(a: &Array1<f32>, b: &Array1<f32>, out: &mut Array1<f32>) {
+    dims!(i);
+    (a.at(i) + b.at(i)).order_into(out, i);
+}
+
+const CASES: [Case; 6] = [
+    ("4x4 product", |calls| {
+        let (a, b) = matrices();
+        each(calls, || drop(black_box(product(black_box(&a), black_box(&b)))));
+    }),
+    ("4x4 product, ndarray", |calls| {
+        let (a, b) = matrices();
+        each(calls, || drop(black_box(black_box(&a).dot(black_box(&b)))));
+    }),
+    ("2x3x4 in another order, into an array", |calls| {
+        let (x, mut out) = (Array3::ones((2, 3, 4)), Array3::zeros((4, 2, 3)));
+        each(calls, || order_into(black_box(&x), black_box(&mut out)));
+    }),
+    ("2x3x4 in another order, into an array, ndarray", |calls| {
+        let (x, mut out) = (Array3::<f32>::ones((2, 3, 4)), Array3::zeros((4, 2, 3)));
+        each(calls, || black_box(&mut out).assign(&black_box(&x).view().permuted_axes([2, 0, 1])));
+    }),
+    ("4 sums, into an array", |calls| {
+        let (a, mut out) = (Array1::ones(4), Array1::zeros(4));
+        each(calls, || add_into(black_box(&a), black_box(&a), black_box(&mut out)));
+    }),
+    ("4 sums, into an array, ndarray", |calls| {
+        let (a, mut out) = (Array1::<f32>::ones(4), Array1::zeros(4));
+        each(calls, || {
+            Zip::from(black_box(&mut out))
+                .and(black_box(&a))
+                .and(black_box(&a))
+                .for_each(|out, a, b| *out = a + b);
+        });
+    }),
+];
+
+/// The instructions of this program with so many calls of a case, if they can be counted.
+fn instructions(case: usize, calls: u64) -> Option<u64> {
+    let program = std::env::current_exe().ok()?;
+    let output = Command::new("perf")
+        .args(["stat", "-x", ",", "-e", "instructions:u"])
+        .arg(program)
+        .args([case.to_string(), calls.to_string()])
+        .output()
+        .ok()?;
+    let text = String::from_utf8(output.stderr).ok()?;
+    text.lines().find_map(|line| line.split_once(',')?.0.parse().ok())
+}
+
+fn main() {
+    let numbers: Vec<u64> = std::env::args().skip(1).filter_map(|argument| argument.parse().ok()).collect();
+    if let [case, calls] = numbers[..] {
+        return CASES[case as usize].1(calls);
+    }
+    println!("{:48} {:>12}", "", "instructions");
+    for (case, (name, _)) in CASES.iter().enumerate() {
+        match (instructions(case, CALLS), instructions(case, 2 * CALLS)) {
+            (Some(once), Some(twice)) => println!("{name:48} {:>12}", (twice - once) / CALLS),
+            _ => return println!("`perf stat -e instructions:u` counts nothing here"),
+        }
+    }
+}
