@@ -139,12 +139,15 @@ fn run_cases(run: &Run) -> Result<(), Box<dyn Error>> {
             bench.peers.retain(|peer| run.peer.iter().any(|name| peer.name.starts_with(name.as_str())));
         }
         check::agree(case, &mut bench.peers)?;
-        let limit = case.limit(&limits);
+        let peers = bench.peers.len();
+        bench.peers.extend(case.memory(run.threads));
         let measured = measure::measure(&mut bench.peers, run.effort);
+        let (times, memory) = measured.times.split_at(peers);
+        let memory = memory.iter().map(|times| times.min).reduce(f64::min);
         let entries: Vec<Entry> = bench
             .peers
             .iter()
-            .zip(&measured.times)
+            .zip(times)
             .map(|(peer, times)| Entry {
                 peer: peer.name.into(),
                 language: Language::Rust,
@@ -161,7 +164,7 @@ fn run_cases(run: &Run) -> Result<(), Box<dyn Error>> {
         let record = Record {
             case: case.name.into(),
             threads: run.threads,
-            limit,
+            limit: memory.map(|memory| case.limit(&limits, memory)),
             quiet_rounds: measured.quiet_rounds,
             entries,
         };

@@ -1,7 +1,10 @@
 //! What the machine can do at most: multiplications with addition, and bytes from and to memory.
 
+use crate::bench::Peer;
 use serde::{Deserialize, Serialize};
 use std::hint::black_box;
+use std::rc::Rc;
+use std::sync::Mutex;
 use std::time::Instant;
 
 /// The limits with a number of threads.
@@ -149,27 +152,47 @@ fn fill(to: &mut [f32], value: f32) {
     }
 }
 
-/// The least time in which so many bytes are read and so many written, into memory that is there already: as many as both are copied, by the C
-/// library or by a loop, and the rest is read or filled. Each thread has its part. What is read and written stays in the cache into which all of
-/// it fits, as inputs and results of a case do that runs several times.
-pub fn memory_seconds(threads: usize, read_bytes: f64, written_bytes: f64) -> f64 {
-    let floats = |bytes: f64| vec![1.0f32; bytes as usize / threads / size_of::<f32>()];
-    let sets: Vec<_> =
-        (0..threads).map(|_| std::sync::Mutex::new((floats(read_bytes), floats(written_bytes)))).collect();
-    let passes = (f64::from(64 << 20) / (read_bytes + written_bytes)).ceil();
-    let rate = |by: fn(&[f32], &mut [f32])| {
-        best(threads, 12, |at| {
-            let mut set = sets[at].try_lock().expect("each thread has a set of its own");
-            let (from, to) = &mut *set;
+/// As many bytes as a case reads and writes, read and written in order into memory that is there already: as many as both are copied, and the
+/// rest is read or filled. Each thread has its part.
+struct Traffic {
+    parts: Vec<Mutex<(Vec<f32>, Vec<f32>)>>,
+}
+
+impl Traffic {
+    fn new(threads: usize, read: f64, written: f64) -> Traffic {
+        let floats = |bytes: f64| vec![1.0; bytes as usize / threads / size_of::<f32>()];
+        Traffic { parts: (0..threads).map(|_| Mutex::new((floats(read), floats(written)))).collect() }
+    }
+
+    fn pass(&self, copy: fn(&[f32], &mut [f32])) {
+        let pass = |thread: usize| {
+            let mut part = self.parts[thread].try_lock().expect("each thread has a part of its own");
+            let (from, to) = &mut *part;
             let both = from.len().min(to.len());
-            for _ in 0..passes as usize {
-                by(black_box(&from[..both]), &mut to[..both]);
-                black_box(read(&from[both..]));
-                fill(&mut to[both..], black_box(1.0));
-                black_box(&mut *to);
-            }
-            passes / threads as f64
-        })
-    };
-    1.0 / rate(|from, to| to.copy_from_slice(from)).max(rate(|from, to| copy(from, to)))
+            copy(black_box(&from[..both]), &mut to[..both]);
+            black_box(read(&from[both..]));
+            fill(&mut to[both..], black_box(1.0));
+            black_box(to);
+        };
+        if self.parts.len() == 1 { pass(0) } else { _ = rayon::broadcast(|context| pass(context.index())) }
+    }
+}
+
+/// The least time for the traffic of a case, as peers that have their turns with the others, so that whatever slows the machine down meets them
+/// alike: copies by the C library, and by a loop.
+pub fn memory(threads: usize, read: f64, written: f64) -> [Peer; 2] {
+    let traffic = Rc::new(Traffic::new(threads, read, written));
+    let copies: [fn(&[f32], &mut [f32]); 2] = [|from, to| to.copy_from_slice(from), copy];
+    copies.map(|copy| {
+        let traffic = traffic.clone();
+        Peer {
+            name: "memory",
+            time: Box::new(move |calls| {
+                let start = Instant::now();
+                (0..calls).for_each(|_| traffic.pass(copy));
+                start.elapsed()
+            }),
+            result: Box::new(Vec::new),
+        }
+    })
 }

@@ -1,7 +1,6 @@
 //! Computed indices of a gather: each adds `index x stride` to the offset, and is checked against its axis.
 
 use super::isa::Isa;
-use super::strided::fetch_row;
 use super::{Fault, Faults, Kernel, Tile};
 use crate::error::Origin;
 use crate::scalar::IndexInt;
@@ -141,10 +140,6 @@ where
         if self.active {
             let first = at[along];
             let steps = self.index.steps(at, along);
-            if let Some((start, 1)) = steps {
-                // Among rows that come in no order the machine does not see that these do: it is asked for those of the next call.
-                fetch_row(start.wrapping_add(places.len()), places.len());
-            }
             for (step, place) in places.iter_mut().enumerate() {
                 let index = if let Some((start, stride)) = steps {
                     // SAFETY: an element of the index for this position of the loops.

@@ -10,8 +10,8 @@ mod products;
 mod reductions;
 mod tiny;
 
-use crate::bench::Bench;
-use crate::probe::{Bound, Limits, memory_seconds};
+use crate::bench::{Bench, Peer};
+use crate::probe::{self, Bound, Limits};
 
 /// A computation that every peer does.
 pub struct Case {
@@ -39,15 +39,16 @@ impl Case {
         bench
     }
 
-    /// The least time within the limits, those of memory probed now; none for what is so small that its call is what counts.
-    pub fn limit(&self, limits: &Limits) -> Option<(f64, Bound)> {
-        (self.read > 0.0).then(|| {
-            let arithmetic = limits.seconds(self.flops, self.double);
-            let once = memory_seconds(limits.threads, self.read, self.written);
-            let again = if self.times > 1.0 { memory_seconds(limits.threads, self.read, 0.0) } else { 0.0 };
-            let memory = once + (self.times - 1.0) * again;
-            if arithmetic > memory { (arithmetic, Bound::Arithmetic) } else { (memory, Bound::Memory) }
-        })
+    /// What probes the traffic of the case in turns with its peers; nothing for what is so small that its call is what counts.
+    pub fn memory(&self, threads: usize) -> Vec<Peer> {
+        if self.read > 0.0 { probe::memory(threads, self.read, self.written).into() } else { Vec::new() }
+    }
+
+    /// The least time within the limits, where what is read once and written takes so many seconds.
+    pub fn limit(&self, limits: &Limits, memory: f64) -> (f64, Bound) {
+        let arithmetic = limits.seconds(self.flops, self.double);
+        let memory = memory * self.times;
+        if arithmetic > memory { (arithmetic, Bound::Arithmetic) } else { (memory, Bound::Memory) }
     }
 }
 
