@@ -595,6 +595,10 @@ fn functions_reduce_as_well() {
         array![true, true]
     );
     assert_eq!(reduce!([&x, &x], n h w c -> , |part| part.len()), 120);
+    assert_eq!(
+        reduce!(x, h w c -> h, |part| Vec::<i32, >::from(part).len().min(core::mem::size_of::<Result<i8, u8>>())),
+        array![2, 2, 2]
+    );
     dims!(n);
     assert_eq!(
         reduce!(x.at((n, .., ..)), w c -> c, |part| spread(part)).order(n),

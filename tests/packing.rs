@@ -61,6 +61,40 @@ fn lists_are_packed() {
 }
 
 #[test]
+fn sizes_are_written_out() {
+    let mut generator = Random(5);
+    let x: Array3<f64> = random(&mut generator, (4, 5, 3));
+    // As many arrays as are listed; of one rank, if as many axes are listed for each.
+    let [two, three] = unpack!(x, [[2], [3]], a * c);
+    assert_eq!((two, three), (x.slice(s![.., ..2, ..]).to_owned(), x.slice(s![.., 2.., ..]).to_owned()));
+    let [r, g, b] = unpack!(x, [[], [], []], "a b *");
+    assert_eq!(rearrange!([r, g, b], n a b -> a b n), x);
+    let n = 2;
+    let [first, flat] = unpack!(rearrange!(x, a b c -> c (a b)), [[n, 2 * n, 1], [12]], c *);
+    assert_eq!((first.shape(), flat.shape()), (&[3, 2, 4, 1][..], &[3, 12][..]));
+    // `-1` is what the others leave.
+    for (shape, sizes) in [
+        (unpack!(x, [[2], [-1], [2]], a * c), [2, 1, 2]),
+        (unpack!(x, [[-1], [5], [0]], a * c), [0, 5, 0]),
+        (unpack!(x, [[0], [-1], [3]], a * c), [0, 2, 3]),
+    ] {
+        assert_eq!(shape.each_ref().map(|part| part.shape()[1]), sizes);
+        assert_eq!(pack!(shape, a * c).0, x);
+    }
+    let [a, b] = unpack!(x, [[1, 2], [-1, 3]], a * c);
+    assert_eq!((a.dim(), b.dim()), ((4, 1, 2, 3), (4, 1, 3, 3)));
+    let text = |result: Result<[Array3<f64>; 2], DimError>| result.unwrap_err().to_string();
+    assert_eq!(
+        text(try_unpack!(x, [[4], [2]], a * c)),
+        "axis `*` has size 5, but the arrays to unpack have [[4], [2]], in the pattern `a * c`"
+    );
+    assert!(text(try_unpack!(x, [[6], [-1]], a * c)).contains("[[6], [-1]]"));
+    assert!(text(try_unpack!(x, [[-1], [usize::MAX]], a * c)).contains("axis `*` has size 5"));
+    assert!(try_unpack!(x, [[2, -1], [2]], a * c).unwrap_err().to_string().contains("[[2, -1], [2]]"));
+    assert!(try_unpack!(x, [[0, -1], [5]], a * c).is_err());
+}
+
+#[test]
 fn what_does_not_fit_is_an_error() {
     let (x, y) = (Array2::<i32>::zeros((2, 3)), Array2::<i32>::zeros((4, 5)));
     assert_eq!(

@@ -64,6 +64,8 @@ fn names_of_all_sorts() {
     let (operand0, value, i) = (10, 20, 30);
     assert_eq!(tensor!([r#type, Größe] => a[r#type, Größe] + operand0), &a + 10);
     assert_eq!(tensor!([K, V] => a[K, V] + value + i), &a + 50);
+    let pair = (array![1, 2], (array![3, 4],));
+    assert_eq!(tensor!([i] => pair.0[i] * pair.1.0[i]), array![3, 8]);
     // A loop hides a variable of its name, in the macro alone.
     assert_eq!(tensor!([i] => a[i, 0] + operand0), array![11, 13]);
     assert_eq!(i, 30);

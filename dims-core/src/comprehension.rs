@@ -200,8 +200,7 @@ pub fn lookup<A: AsTensor<Elem: Lookup<M>>, M>(a: A) -> <A::Elem as Lookup<M>>::
 /// What is compared with elements of the type `T`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be compared with elements of type `{T}`",
-    label = "expected elements of type `{T}`, or one value of type `{T}`",
-    note = "elements of different types do not mix: cast one of them, `a[i] as {T}`"
+    label = "expected `{T}`: elements of different types do not mix, cast one of them, `a[i] as {T}`"
 )]
 pub trait Comparable<T, M> {
     /// The operand itself. (What is none has none: one mistake is one error.)

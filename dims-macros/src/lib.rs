@@ -393,23 +393,29 @@ pub fn try_pack(input: TokenStream) -> TokenStream {
 /// The arrays that [`pack!`] joined: `let [x0, x1] = unpack!(packed, shape, h w *);`
 ///
 /// ```text
-/// unpack!( packed, shape, axes )      axes := { name } "*" { name }, as for pack!
+/// unpack!( packed, shape, axes )      axes  := { name } "*" { name }, as for pack!
+///                                     shape := an expression | "[" part, .. "]"      part := "[" size, .. "]"
 /// ```
 ///
 /// | einops | here |
 /// |---|---|
 /// | `image, mask = unpack(packed, ps, "h w *")` | `let [image, mask] = unpack!(packed, shape, h w *);` |
-/// | `unpack(packed, [[3], []], "h w *")` | `unpack!(packed, PackedShape::from(vec![vec![3], vec![]]), h w *)` |
+/// | `unpack(packed, [[3], []], "h w *")` | `unpack!(packed, [[3], []], h w *)` |
+/// | `unpack(packed, [[1], [-1]], "b * c")` | `unpack!(packed, [[1], [-1]], b * c)`: `-1` is what the others leave |
 ///
 /// Of a list that was written out, `[x0, x1]`, these are an array of arrays; of a vector or slice a vector. Their rank is that of what was packed; if
-/// ranks differed, it is dynamic. The shape may also be made from the sizes of the axes `*`, `PackedShape::from(vec![vec![2, 3], vec![]])`.
+/// ranks differed, it is dynamic. The shape may also be written out, the sizes of the axes `*` for each array, or be made of them at run time:
+/// `PackedShape::from(vec![vec![2, 3], vec![]])`.
 ///
 /// ```
 /// use typed_dims::prelude::*;
 ///
 /// let packed = Array2::<f32>::zeros((4, 7));
-/// let parts = unpack!(packed, PackedShape::from(vec![vec![2, 3], vec![]]), batch *);
+/// let parts = unpack!(packed, [[2, 3], []], batch *);
 /// assert_eq!((parts[0].shape(), parts[1].shape()), (&[4, 2, 3][..], &[4][..]));
+///
+/// let [class, patches] = unpack!(packed, [[1], [-1]], batch *);
+/// assert_eq!((class.dim(), patches.dim()), ((4, 1), (4, 6)));
 /// ```
 ///
 /// # Panics

@@ -255,7 +255,7 @@ impl<T: Copy + 'static> Task for Copying<'_, T> {
                     _ if near.is_none() || block.source_row != 1 => block.by_elements(),
                     1 | 2 => block.by_squares::<32, false>(),
                     4 if streams && block.has_lines() => block.by_squares::<16, true>(),
-                    4 => block.by_squares::<16, false>(),
+                    4 if block.rows.min(block.columns) >= 16 => block.by_squares::<16, false>(),
                     8 if streams && block.has_lines() => block.by_squares::<8, true>(),
                     _ => block.by_squares::<8, false>(),
                 }
@@ -413,18 +413,133 @@ impl<T: Copy + 'static> Block<T> {
             for (at, line) in lines.iter_mut().enumerate() {
                 *line = *from.offset(at as isize * self.source_column).cast::<[T; B]>();
             }
-            for row in 0..B {
-                let mut out = [*from; B];
-                for column in 0..B {
-                    out[column] = lines[column][row];
+            let mut turned = lines;
+            let (place, step) =
+                if STREAM { (turned.as_mut_ptr().cast(), B as isize) } else { (to, self.target_row) };
+            #[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
+            let is_done = vectors::transpose(&lines, place, step);
+            #[cfg(not(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2"))))]
+            let is_done = false;
+            if !is_done {
+                for row in 0..B {
+                    let mut out = [*from; B];
+                    for column in 0..B {
+                        out[column] = lines[column][row];
+                    }
+                    *place.offset(row as isize * step).cast::<[T; B]>() = out;
                 }
-                let to = to.offset(row as isize * self.target_row).cast::<[T; B]>();
-                if STREAM {
-                    stream(to, out);
-                } else {
-                    *to = out;
+            }
+            if STREAM {
+                for (row, line) in turned.into_iter().enumerate() {
+                    stream(to.offset(row as isize * self.target_row).cast::<[T; B]>(), line);
                 }
             }
         }
+    }
+}
+
+/// Squares that are turned in the registers of AVX2, of [numbers](is_number) of 4 or 8 bytes.
+#[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
+mod vectors {
+    use super::is_number;
+    use crate::kernel::gemm::vector::Vector;
+    use crate::kernel::isa::{Level, level};
+    use core::arch::x86_64::{__m256, __m256d};
+
+    /// Writes the columns of a square to lines that are `step` apart, if the elements and the machine are such. Returns whether it did.
+    ///
+    /// # Safety
+    ///
+    /// All lines are valid for writes.
+    #[inline(always)]
+    pub unsafe fn transpose<T: 'static, const B: usize>(
+        square: &[[T; B]; B],
+        to: *mut T,
+        step: isize,
+    ) -> bool {
+        if !is_number::<T>() || !matches!(size_of::<T>(), 4 | 8) || step <= 0 || level() == Level::Baseline {
+            return false;
+        }
+        let square = square.as_ptr();
+        // SAFETY: the machine has AVX2; the elements are numbers, as large as those of the vectors; the rest is the
+        // caller's promise.
+        unsafe {
+            if size_of::<T>() == 4 {
+                singles::<B>(square.cast(), to.cast(), step as usize);
+            } else {
+                doubles::<B>(square.cast(), to.cast(), step as usize);
+            }
+        }
+        true
+    }
+
+    #[target_feature(enable = "avx2")]
+    unsafe fn singles<const B: usize>(square: *const f32, to: *mut f32, step: usize) {
+        // SAFETY: the caller's promise.
+        unsafe { each::<__m256, B>(square, to, step) }
+    }
+
+    #[target_feature(enable = "avx2")]
+    unsafe fn doubles<const B: usize>(square: *const f64, to: *mut f64, step: usize) {
+        // SAFETY: the caller's promise.
+        unsafe { each::<__m256d, B>(square, to, step) }
+    }
+
+    /// # Safety
+    ///
+    /// The square has `B` lines of `B` elements, and `B` lines are valid for writes; the machine has AVX2.
+    #[inline(always)]
+    unsafe fn each<V: Vector, const B: usize>(square: *const V::Elem, to: *mut V::Elem, step: usize) {
+        let columns: [isize; B] = core::array::from_fn(|at| (at * B) as isize);
+        for row in (0..B).step_by(V::SQUARE) {
+            for column in (0..B).step_by(V::SQUARE) {
+                // SAFETY: `B` is a multiple of `SQUARE`; the rest is the caller's promise.
+                unsafe {
+                    let from = square.add(column * B + row);
+                    V::transpose(from, &columns[..V::SQUARE], to.add(row * step + column), step);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::{vec, vec::Vec};
+    use core::fmt::Debug;
+
+    /// Transposes matrices about as large as squares are, between memory with gaps.
+    fn check<T: Copy + PartialEq + Debug + 'static>(element: fn(usize) -> T) {
+        for (rows, columns) in [(8, 8), (16, 16), (17, 40), (33, 8), (7, 100), (64, 79)] {
+            let (source_column, target_row) = (rows + 3, columns + 5);
+            let source: Vec<T> = (1..=columns * source_column).map(element).collect();
+            let mut expected = vec![element(0); rows * target_row];
+            for row in 0..rows {
+                for column in 0..columns {
+                    expected[row * target_row + column] = source[row + column * source_column];
+                }
+            }
+            let mut out = vec![element(0); rows * target_row];
+            let (strides, result) = ([1, source_column as isize], [target_row as isize, 1]);
+            // SAFETY: the strides reach elements of the two vectors.
+            unsafe {
+                let row = Row::new(&strides);
+                copy_between(source.as_ptr(), row, out.as_mut_ptr(), &result, &[rows, columns]);
+            }
+            assert_eq!(out, expected, "{rows} x {columns}");
+        }
+    }
+
+    #[test]
+    fn transpositions_move_every_element() {
+        check(|at| at as u32);
+        check(|at| at as f32);
+        check(|at| at as f64);
+        check(|at| at);
+        check(|at| char::from_u32(at as u32 + 32).expect("a character"));
+        check(|at| at as u8);
+        check(|at| (at as u16, at as u8));
+        check(|at| [at, 2 * at]);
     }
 }

@@ -28,7 +28,7 @@ pub mod products;
 #[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
 pub mod unpacked;
 #[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
-mod vector;
+pub mod vector;
 
 /// A strided matrix for reading.
 #[derive(Debug)]

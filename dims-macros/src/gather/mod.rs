@@ -217,7 +217,8 @@ fn at(operand: &Operand) -> Span {
 /// Binders as a tuple, where the axes of their array stand.
 fn tuple(binders: TokenStream, operand: &Operand) -> Group {
     let mut tuple = Group::new(Delimiter::Parenthesis, binders);
-    tuple.set_span(Span::mixed_site().located_at(operand.brackets));
+    // The user's own place: with the macro's hygiene, each error would have a note on the macro.
+    tuple.set_span(operand.brackets);
     tuple
 }
 
@@ -265,7 +266,7 @@ fn written(call: &Call, valid: &Valid, fallible: bool) -> TokenStream {
     });
     let source = &operands[0];
     let source_binders = tuple(binders(&valid.arrays[0]), &call.operands[0]);
-    let source_at = Ident::new("try_at", at(&call.operands[0]));
+    let source_at = Ident::new("try_at", call.operands[0].expr.span());
     let order = binders(&valid.output);
     let error = own("error");
     let gathered = own("gathered");
@@ -278,8 +279,7 @@ fn written(call: &Call, valid: &Valid, fallible: bool) -> TokenStream {
     for (at, index) in indices.iter().enumerate().rev() {
         let own = tuple(binders(&valid.arrays[at + 1]), &call.operands[at + 1]);
         let operand = &operands[at + 1];
-        let span = self::at(&call.operands[at + 1]);
-        let try_at = Ident::new("try_at", span);
+        let try_at = Ident::new("try_at", call.operands[at + 1].expr.span());
         result = quote! {
             match #operand.#try_at(#own) {
                 ::core::result::Result::Ok(#index) => #result,

@@ -101,13 +101,12 @@ fn read(tokens: TokenStream, words: &mut Words, errors: &mut Errors) {
     while let Some(token) = tokens.next() {
         let place = Place { span: token.span(), range: None };
         // One sign of several characters has no space in it.
-        let mut goes_on = |punct: &Punct, with: char| {
-            let next = |token: &TokenTree| matches!(token, TokenTree::Punct(p) if p.as_char() == with);
-            match tokens.next_if(|token| punct.spacing() == Spacing::Joint && next(token)) {
-                Some(TokenTree::Punct(next)) => Some(next),
-                _ => None,
-            }
+        let is = |token: &TokenTree, sign: char| matches!(token, TokenTree::Punct(p) if p.as_char() == sign);
+        let mut next = |sign: char| match tokens.next_if(|token| is(token, sign)) {
+            Some(TokenTree::Punct(punct)) => Some(punct),
+            _ => None,
         };
+        let joint = |punct: &Punct| punct.spacing() == Spacing::Joint;
         let word = match &token {
             TokenTree::Group(group) => match group.delimiter() {
                 Delimiter::None => {
@@ -157,18 +156,20 @@ fn read(tokens: TokenStream, words: &mut Words, errors: &mut Errors) {
                     }
                 },
                 '*' => Word::Star,
-                '-' if goes_on(punct, '>').is_some() => Word::Arrow,
-                '=' if goes_on(punct, '>').is_some() => {
+                '-' if next('>').is_some() => {
+                    if !joint(punct) {
+                        errors.at(words, &place, SPACED_ARROW);
+                    }
+                    Word::Arrow
+                }
+                '=' if next('>').is_some() => {
                     errors.at(words, &place, WRONG_ARROW);
                     Word::Arrow
                 }
                 '.' => {
-                    let three = goes_on(punct, '.').and_then(|second| goes_on(&second, '.'));
-                    if three.is_none() {
+                    let (second, third) = (next('.'), next('.'));
+                    if !joint(punct) || !second.is_some_and(|second| joint(&second)) || third.is_none() {
                         errors.at(words, &place, "expected `...`: three dots stand for any number of axes");
-                        let is_dot =
-                            |token: &TokenTree| matches!(token, TokenTree::Punct(p) if p.as_char() == '.');
-                        while tokens.next_if(is_dot).is_some() {}
                     }
                     Word::Dots
                 }
@@ -225,6 +226,11 @@ pub fn string(literal: &LitStr, notation: Notation, errors: &mut Errors) -> Word
                 at += 1;
                 Word::Arrow
             }
+            '-' if spaced_arrow(&chars[at..]).is_some() => {
+                at += spaced_arrow(&chars[at..]).unwrap_or(0);
+                errors.at(&words, &place(start, at), SPACED_ARROW);
+                Word::Arrow
+            }
             '=' if chars.get(at) == Some(&'>') => {
                 at += 1;
                 errors.at(&words, &place(start, at), WRONG_ARROW);
@@ -272,6 +278,14 @@ fn named(name: &str, words: &Words, place: &Place, errors: &mut Errors) -> Word 
         errors.at(words, place, format!("the axis name `{name}` starts or ends with `_`"));
     }
     Word::Name(name.to_owned())
+}
+
+const SPACED_ARROW: &str = "expected `->` between both sides of the pattern, without a space in it";
+
+/// How many characters are left of an arrow with spaces in it.
+fn spaced_arrow(behind_minus: &[char]) -> Option<usize> {
+    let at = behind_minus.iter().position(|&c| c != ' ')?;
+    (behind_minus[at] == '>').then_some(at + 1)
 }
 
 const WRONG_ARROW: &str = "expected `->` between both sides of the pattern, found `=>`";

@@ -6,8 +6,8 @@ use super::valid::Valid;
 use crate::pattern::axes::Numbered;
 use crate::pattern::call::{Call, reference};
 use crate::pattern::plan::{self, Plan, Where, bound_argument, finish, home, nested, out_rank, own};
-use proc_macro2::{Ident, Span, TokenStream};
-use quote::{quote, quote_spanned};
+use proc_macro2::{Span, TokenStream};
+use quote::{format_ident, quote};
 use syn::spanned::Spanned;
 
 /// One call for each result, with the pattern as a constant.
@@ -76,13 +76,14 @@ fn result(
             quote!(#home::reduce_by::<#out, _, _, _, _, _>(#plan, #arguments, #given, #closure))
         }
         Kind::Reduce => {
-            let op = valid.op.expect("a call without errors has a reduction");
-            // All of it at the user's place, where rustc says what elements it is not for.
+            let op = format_ident!("{}", valid.op.expect("a call without errors has a reduction"));
             let span = call.op.as_ref().map_or_else(Span::call_site, |op| op.span);
-            let span = Span::mixed_site().located_at(span);
-            let op = Ident::new(op, span);
-            let op = quote_spanned!(span=> ::typed_dims::__private::pattern::reductions::#op);
-            quote!(#home::reduce::<#out, _, _, _, _>(#plan, #op, #arguments, #given))
+            let op = {
+                let mut op = op;
+                op.set_span(Span::mixed_site().located_at(span));
+                op
+            };
+            quote!(#home::reduce::<#out, _, _, _, _>(#plan, #home::reductions::#op, #arguments, #given))
         }
         Kind::View => quote!(#home::rearrange_view::<#out, _, _>(#plan, #arguments, #given)),
         Kind::Rearrange | Kind::Repeat => quote!(#home::rearrange::<#out, _, _>(#plan, #arguments, #given)),

@@ -1,0 +1,7 @@
+//~ words: expected `->`
+use typed_dims::prelude::*;
+
+fn main() {
+    let x = Array2::<f64>::ones((2, 3));
+    let _ = rearrange!(x, a b - > (b a));
+}

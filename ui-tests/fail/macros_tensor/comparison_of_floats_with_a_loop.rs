@@ -1,0 +1,7 @@
+//~ words: f64 | integer
+use typed_dims::prelude::*;
+
+fn main() {
+    let x = Array1::<f64>::ones(2);
+    let _ = tensor!([i] => x[i] < i);
+}

@@ -1,0 +1,7 @@
+//~ words: cannot be compared with elements of type `f64`
+use typed_dims::prelude::*;
+
+fn main() {
+    let x = Array1::<f64>::ones(2);
+    let _ = tensor!([i] => x[i] < 1);
+}

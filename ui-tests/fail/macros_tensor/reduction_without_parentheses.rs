@@ -1,0 +1,7 @@
+//~ words: expected an operator
+use typed_dims::prelude::*;
+
+fn main() {
+    let x = Array2::<f64>::ones((2, 2));
+    let _ = tensor!([i] => sum[j] x[i, j]);
+}
