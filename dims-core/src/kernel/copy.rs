@@ -361,7 +361,7 @@ impl<T: Copy + 'static> Block<T> {
     /// Whether the lines of the result start alike within lines of memory.
     #[inline(always)]
     fn has_lines(&self) -> bool {
-        (self.target_row as usize).wrapping_mul(size_of::<T>()).is_multiple_of(LINE)
+        self.target_row.unsigned_abs().wrapping_mul(size_of::<T>()).is_multiple_of(LINE)
     }
 
     /// A transposition: squares of `B` x `B` elements, each line of which is one or a few vectors, in squares of squares that fit
