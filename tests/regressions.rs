@@ -166,3 +166,19 @@ fn debug_with_a_precision_rounds_numbers() {
     assert_eq!(format!("{x:9.1?}"), "[      0.1,    1234.5]\nwith dims (Left: 2)");
     assert_eq!(format!("{x:?}"), "[0.126, 1234.5]\nwith dims (Left: 2)");
 }
+
+/// The widest integers are elements as others are.
+#[test]
+fn integers_of_128_bits() {
+    let a = ndarray::array![[1_i128 << 100, 2, -7], [3, i128::MIN, 5]];
+    dims!(i, j, k);
+    let found = (2 * a.at((i, k)) * a.at((j, k))).sum(k).order((i, j));
+    let expected = Array2::from_shape_fn((2, 2), |(i, j)| {
+        (0..3).fold(0_i128, |sum, k| sum.wrapping_add(2_i128.wrapping_mul(a[(i, k)]).wrapping_mul(a[(j, k)])))
+    });
+    assert_eq!(found, expected);
+    assert_eq!(einsum!("ik,jk->ij", a, a).mapv(|x| x.wrapping_mul(2)), expected);
+    let low = a.at((i, k)).cast::<u128>();
+    assert_eq!((low % 10_u128).max(k).order(i), ndarray::array![((1_u128 << 100) % 10).max(9), 8]);
+    assert_eq!(a.at((i, k)).lt(0).cast::<i128>().sum((i, k)).order(()), 2);
+}

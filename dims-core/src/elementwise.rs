@@ -608,7 +608,7 @@ macro_rules! left_scalars {
     )*};
 }
 
-left_scalars!(i8, i16, i32, i64, isize, u8, u16, u32, u64, usize, f32, f64);
+left_scalars!(i8, i16, i32, i64, i128, isize, u8, u16, u32, u64, u128, usize, f32, f64);
 left_scalars!(num_complex::Complex32, num_complex::Complex64);
 #[cfg(feature = "half")]
 left_scalars!(half::f16, half::bf16);
@@ -617,7 +617,7 @@ macro_rules! left_remainders {
     ($($t:ty),*) => { $(left_scalars!(@ops $t: Rem rem);)* };
 }
 
-left_remainders!(i8, i16, i32, i64, isize, u8, u16, u32, u64, usize, f32, f64);
+left_remainders!(i8, i16, i32, i64, i128, isize, u8, u16, u32, u64, u128, usize, f32, f64);
 #[cfg(feature = "half")]
 left_remainders!(half::f16, half::bf16);
 

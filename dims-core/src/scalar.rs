@@ -242,7 +242,7 @@ macro_rules! integers {
     )*};
 }
 
-integers!(i8 i16 i32 i64 isize u8 u16 u32 u64 usize);
+integers!(i8 i16 i32 i64 i128 isize u8 u16 u32 u64 u128 usize);
 
 macro_rules! signed_integers {
     ($($t:ident)*) => {$(
@@ -259,7 +259,7 @@ macro_rules! signed_integers {
     )*};
 }
 
-signed_integers!(i8 i16 i32 i64 isize);
+signed_integers!(i8 i16 i32 i64 i128 isize);
 
 macro_rules! unsigned_integers {
     ($($t:ident)*) => {$(
@@ -271,7 +271,7 @@ macro_rules! unsigned_integers {
     )*};
 }
 
-unsigned_integers!(u8 u16 u32 u64 usize);
+unsigned_integers!(u8 u16 u32 u64 u128 usize);
 
 macro_rules! floats {
     ($($t:ty, $acc:ty, $zero:expr, $one:expr;)*) => {$(
@@ -451,7 +451,7 @@ floats! {
 complexes!(f32 f64);
 
 macro_rules! casts {
-    ($($from:ident)*) => { $(casts!(@from $from: i8 i16 i32 i64 isize u8 u16 u32 u64 usize f32 f64);)* };
+    ($($from:ident)*) => { $(casts!(@from $from: i8 i16 i32 i64 i128 isize u8 u16 u32 u64 u128 usize f32 f64);)* };
     (@from $from:ident: $($to:ident)*) => {
         $(impl CastTo<$to> for $from {
             #[inline(always)]
@@ -498,7 +498,7 @@ macro_rules! casts {
     };
 }
 
-casts!(i8 i16 i32 i64 isize u8 u16 u32 u64 usize f32 f64);
+casts!(i8 i16 i32 i64 i128 isize u8 u16 u32 u64 u128 usize f32 f64);
 
 impl CastTo<bool> for bool {
     #[inline(always)]

@@ -85,7 +85,7 @@ macro_rules! scalars {
     };
 }
 
-scalars!(i8, i16, i32, i64, isize, u8, u16, u32, u64, usize, f32, f64);
+scalars!(i8, i16, i32, i64, i128, isize, u8, u16, u32, u64, u128, usize, f32, f64);
 scalars!(num_complex::Complex32, num_complex::Complex64);
 #[cfg(feature = "half")]
 scalars!(half::f16, half::bf16);

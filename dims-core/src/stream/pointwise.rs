@@ -420,7 +420,7 @@ macro_rules! on_the_right {
     )*};
 }
 
-on_the_right!(i8, i16, i32, i64, isize, u8, u16, u32, u64, usize, f32, f64);
+on_the_right!(i8, i16, i32, i64, i128, isize, u8, u16, u32, u64, u128, usize, f32, f64);
 on_the_right!(num_complex::Complex32, num_complex::Complex64);
 #[cfg(feature = "half")]
 on_the_right!(half::f16, half::bf16);
