@@ -170,8 +170,6 @@ patterns! { numpy_sums_and_products:
     "x,yx,zx->xzy", [2] [3, 2] [4, 2];
     "z,mz,zm->", [2] [2, 2] [2, 2];
     "i,i,i,i->", [3] [3] [3] [3];
-    "jhcabhijaci,dfijejgh->fgje", [1, 1, 1, 1, 3, 1, 1, 1, 1, 1, 1] [3, 2, 1, 1, 4, 1, 2, 1];
-    "cehgbaifff,fhhdegih->cdghbi", [2, 1, 1, 2, 1, 2, 1, 1, 1, 1] [1, 1, 1, 2, 1, 2, 1, 1];
     "ji,ij,jj->i", [2, 3] [3, 2] [2, 2];
 }
 

@@ -1,4 +1,4 @@
-//~ words: f32 | a tensor of integers
+//~ words: f32 | cannot be indices
 use typed_dims::prelude::*;
 
 fn main() {

@@ -1,4 +1,4 @@
-//~ words: expected loops | [i, j] => a[i, j]
+//~ words: expected `=>` behind the loops | [i, j] => a[i, j]
 use typed_dims::prelude::*;
 
 fn main() {
