@@ -83,7 +83,7 @@ pub(crate) fn line<W: Way, E: Expr>(expr: &E, len: usize, operands: usize) -> Re
     }
 }
 
-/// As [`line`], into places that are there already.
+/// As [`line()`], into places that are there already.
 #[inline(always)]
 pub(crate) fn line_into<W: Way, E: Expr>(
     expr: &E,
