@@ -24,16 +24,37 @@ fn threads() -> usize {
 }
 
 /// Calls `f` with each piece of work, on as many threads as there are, and returns the results in order.
+///
+/// The caller's thread is one of them. Were it to wait while others work, one of those would have to be woken first, and that one would wake the next:
+/// each takes as long as a result of a megabyte.
+#[cfg(feature = "rayon")]
 pub fn each<W: Send, Out: Send>(work: Vec<W>, f: impl Fn(W) -> Out + Send + Sync) -> Vec<Out> {
-    #[cfg(feature = "rayon")]
-    {
-        use rayon::prelude::*;
-        work.into_par_iter().map(f).collect()
-    }
-    #[cfg(not(feature = "rayon"))]
-    {
-        work.into_iter().map(f).collect()
-    }
+    use std::sync::{Mutex, PoisonError};
+    let helpers = work.len().min(threads()).saturating_sub(1);
+    let mut results: Vec<Option<Out>> = work.iter().map(|_| None).collect();
+    let queue = Mutex::new(work.into_iter().zip(&mut results));
+    let run = || {
+        loop {
+            // (Nobody panics while the queue is locked.)
+            let next = queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+            let Some((work, result)) = next else { break };
+            *result = Some(f(work));
+        }
+    };
+    rayon::in_place_scope(|scope| {
+        for _ in 0..helpers {
+            scope.spawn(|_| run());
+        }
+        run();
+    });
+    drop(queue);
+    results.into_iter().map(|result| result.expect("each piece of work was done")).collect()
+}
+
+/// Calls `f` with each piece of work, and returns the results in order.
+#[cfg(not(feature = "rayon"))]
+pub fn each<W, Out>(work: Vec<W>, f: impl Fn(W) -> Out) -> Vec<Out> {
+    work.into_iter().map(f).collect()
 }
 
 /// Carries what raw pointers keep from being sent to another thread.
