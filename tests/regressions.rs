@@ -179,6 +179,6 @@ fn integers_of_128_bits() {
     assert_eq!(found, expected);
     assert_eq!(einsum!("ik,jk->ij", a, a).mapv(|x| x.wrapping_mul(2)), expected);
     let low = a.at((i, k)).cast::<u128>();
-    assert_eq!((low % 10_u128).max(k).order(i), ndarray::array![((1_u128 << 100) % 10).max(9), 8]);
+    assert_eq!((low % 10_u128).max(k).order(i), ndarray::array![9, 8]);
     assert_eq!(a.at((i, k)).lt(0).cast::<i128>().sum((i, k)).order(()), 2);
 }
