@@ -32,7 +32,8 @@ pub type Output<U, O, T, L> =
 
 /// `out[output] = sum over all other axes of the product of the operands`
 ///
-/// (The operands are handed on where they lie: to move them would take as long as a small product.)
+/// (Matrix products are always inlined, as in [`sum`](crate::reduce::sum). The operands are handed on where they lie: to move them would take as
+/// long as a small product.)
 #[inline(always)]
 pub fn einsum<O, T: Num, L: Args<T>>(
     pattern: &'static Pattern,
@@ -43,10 +44,21 @@ where
     O: OutRank<L::Rest>,
     O::Rank: ResultOf<T, L::Dims>,
 {
-    einsum_of::<O, T, L>(pattern, &mut operands.values(), given)
+    let mut values = operands.values();
+    if let Some(roles) = &pattern.roles
+        && let Some((a, b)) = values.pair()
+        && [a.1.len(), b.1.len()] == [pattern.inputs[0].len(), pattern.inputs[1].len()]
+        && let Some(result) = roles.run(a, b)
+    {
+        let (data, sizes) = result?;
+        return Ok(<O::Rank as ResultOf<T, L::Dims>>::build(data, &sizes[..pattern.output.len()]));
+    }
+    // (Taken out and put back: else a product, too, would be handed on where this function leaves its result, in memory.)
+    let planned = einsum_of::<O, T, L>(pattern, &mut values, given)?;
+    Ok(planned)
 }
 
-/// [`einsum`] of the elements of its operands.
+/// [`einsum`] of the elements of its operands, planned.
 #[inline]
 fn einsum_of<O, T: Num, L: Args<T>>(
     pattern: &'static Pattern,
@@ -57,14 +69,6 @@ where
     O: OutRank<L::Rest>,
     O::Rank: ResultOf<T, L::Dims>,
 {
-    if let Some(roles) = &pattern.roles
-        && let Some((a, b)) = values.pair()
-        && [a.1.len(), b.1.len()] == [pattern.inputs[0].len(), pattern.inputs[1].len()]
-        && let Some(result) = roles.run(a, b)
-    {
-        let (data, sizes) = result?;
-        return Ok(<O::Rank as ResultOf<T, L::Dims>>::build(data, &sizes[..pattern.output.len()]));
-    }
     values.settle()?;
     let mut memories = Memories::new();
     if values.memories(&mut memories)
