@@ -53,9 +53,7 @@ where
         let (data, sizes) = result?;
         return Ok(<O::Rank as ResultOf<T, L::Dims>>::build(data, &sizes[..pattern.output.len()]));
     }
-    // (Taken out and put back: else a product, too, would be handed on where this function leaves its result, in memory.)
-    let planned = einsum_of::<O, T, L>(pattern, &mut values, given)?;
-    Ok(planned)
+    einsum_of::<O, T, L>(pattern, &mut values, given)
 }
 
 /// [`einsum`] of the elements of its operands, planned.
