@@ -6,10 +6,10 @@ use crate::expr::index::IndexExprs;
 use crate::expr::leaf::{axes_row, meet_axes};
 use crate::expr::{Expr, Operand};
 use crate::kernel::copy::{FEW, copy_onto, copy_row};
-use crate::kernel::elementwise::{self, Lowered, update};
 use crate::kernel::isa::Isa;
 use crate::kernel::strided::{AnyStride, UnitStride};
 use crate::kernel::threads;
+use crate::kernel::update::{Lowered, update, write};
 use crate::named::Named;
 use crate::ops::{self, BinaryOp};
 use crate::order::{OrderOf, Ordering};
@@ -80,7 +80,7 @@ pub(crate) fn write_into<S: Dims, R: Rank, E: Expr>(
     let nest = Nest::map(sizes, order, &rows);
     let len = nest.positions();
     record(|| Step::Elementwise { expression: expr.describe(), loops: Loops::new::<E::Elem>(&nest, len, 1) });
-    elementwise::write(&nest, &mut Parts::new(), out, offset, |operands| expr.kernel::<AnyStride>(operands))
+    write(&nest, &mut Parts::new(), out, offset, |operands| expr.kernel::<AnyStride>(operands))
 }
 
 /// What is assigned has no dims besides those of the place; scatters into computed places may have more.

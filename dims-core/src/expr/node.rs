@@ -3,8 +3,8 @@
 use super::affine::Affine;
 use super::{Expr, Factors};
 use crate::error::DimError;
-use crate::kernel::elementwise::{BinaryKernel, SelectKernel, UnaryKernel};
 use crate::kernel::isa::Baseline;
+use crate::kernel::nodes::{BinaryKernel, SelectKernel, UnaryKernel};
 use crate::kernel::strided::Way;
 use crate::ops::{BinaryOp, UnaryOp};
 use crate::plan::axes::Layout;

@@ -12,6 +12,7 @@ pub mod isa;
 mod lanes;
 mod levels;
 mod line;
+pub mod nodes;
 pub mod norm;
 pub mod reduce;
 pub mod reducers;
@@ -19,6 +20,7 @@ mod rows;
 pub mod scan;
 pub mod strided;
 pub mod threads;
+pub mod update;
 
 use crate::error::{DimError, Origin};
 use isa::Isa;

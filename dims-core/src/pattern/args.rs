@@ -10,7 +10,7 @@ use crate::bind::source::RankDyn;
 use crate::error::DimError;
 use crate::expr::Factors;
 use crate::kernel::Kernel;
-use crate::kernel::elementwise::{BinaryKernel, Constant};
+use crate::kernel::nodes::{BinaryKernel, Constant};
 use crate::ops::Mul;
 use crate::plan::direct;
 use crate::plan::nest::{Nest, Operands};

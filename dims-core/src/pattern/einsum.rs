@@ -32,7 +32,7 @@ pub type Output<U, O, T, L> =
 
 /// `out[output] = sum over all other axes of the product of the operands`
 ///
-/// (Matrix products are always inlined, as in [`sum`](crate::reduce::sum). The operands are handed on where they lie: to move them would take as
+/// (Matrix products are always inlined, as sums of products of tensors are. The operands are handed on where they lie: to move them would take as
 /// long as a small product.)
 #[inline(always)]
 pub fn einsum<O, T: Num, L: Args<T>>(

@@ -1,0 +1,365 @@
+//! The kernels of an expression's nodes: constants, counters, operations and selections.
+
+use super::isa::Isa;
+use super::{Faults, Kernel, TILE, Tile, change};
+use crate::ops::{BinaryOp, UnaryOp};
+use crate::plan::nest::Row;
+
+/// The same value everywhere.
+pub struct Constant<T>(pub T);
+
+impl<T: Copy> Kernel for Constant<T> {
+    type Elem = T;
+    const VARIES: bool = false;
+    const STEADY: bool = true;
+    type Held = T;
+
+    #[inline(always)]
+    fn load<I: Isa>(&mut self, _: &Tile<'_>, _: &mut Faults) {}
+
+    #[inline(always)]
+    unsafe fn get<I: Isa>(&self, _: usize) -> T {
+        self.0
+    }
+
+    #[inline(always)]
+    fn is_beside<const LEFT: bool>(&self) -> bool {
+        true
+    }
+
+    #[inline(always)]
+    fn hold<I: Isa, const LEFT: bool>(&self) -> T {
+        self.0
+    }
+
+    #[inline(always)]
+    unsafe fn get_beside<I: Isa, const LEFT: bool>(held: &T, _: usize) -> T {
+        *held
+    }
+
+    #[inline(always)]
+    fn is_uniform(&self) -> bool {
+        true
+    }
+
+    #[inline(always)]
+    fn can_fault(&self) -> bool {
+        false
+    }
+}
+
+/// The position along a dim.
+pub struct Counter<'k> {
+    row: Row<'k>,
+    start: isize,
+    step: isize,
+}
+
+impl<'k> Counter<'k> {
+    /// Counts as the row says.
+    pub fn new(row: Row<'k>) -> Self {
+        Counter { row, start: 0, step: row.strides.last().copied().unwrap_or(0) }
+    }
+}
+
+impl Kernel for Counter<'_> {
+    type Elem = isize;
+    const STEADY: bool = true;
+    type Held = (isize, isize);
+
+    #[inline(always)]
+    fn load<I: Isa>(&mut self, tile: &Tile<'_>, _: &mut Faults) {
+        let steps = tile.at.iter().zip(self.row.strides).map(|(&at, &step)| at as isize * step);
+        self.start = self.row.offset + steps.sum::<isize>();
+    }
+
+    #[inline(always)]
+    unsafe fn get<I: Isa>(&self, x: usize) -> isize {
+        self.start + x as isize * self.step
+    }
+
+    #[inline(always)]
+    fn is_beside<const LEFT: bool>(&self) -> bool {
+        true
+    }
+
+    #[inline(always)]
+    fn hold<I: Isa, const LEFT: bool>(&self) -> (isize, isize) {
+        (self.start, self.step)
+    }
+
+    #[inline(always)]
+    unsafe fn get_beside<I: Isa, const LEFT: bool>(&(start, step): &(isize, isize), x: usize) -> isize {
+        start + x as isize * step
+    }
+
+    #[inline(always)]
+    fn is_uniform(&self) -> bool {
+        self.step == 0
+    }
+
+    #[inline(always)]
+    fn can_fault(&self) -> bool {
+        false
+    }
+}
+
+/// An operation on one operand.
+pub struct UnaryKernel<'k, O, A> {
+    pub(crate) op: &'k O,
+    pub(crate) a: A,
+}
+
+impl<'k, A: Kernel, O: UnaryOp<A::Elem>> Kernel for UnaryKernel<'k, O, A> {
+    type Elem = O::Out;
+    type Held = (&'k O, A::Held);
+    const TOTAL: bool = O::TOTAL && A::TOTAL;
+    const PARALLEL: bool = O::PARALLEL && A::PARALLEL;
+    const VARIES: bool = A::VARIES || !O::PARALLEL;
+    const GATHERS: bool = A::GATHERS;
+    const LONG: bool = O::LONG || A::LONG;
+    const HAS_LEFT: bool = A::HAS_LEFT;
+    const HAS_RIGHT: bool = A::HAS_RIGHT;
+
+    #[inline(always)]
+    fn fetch<I: Isa>(&mut self, tile: &Tile<'_>) {
+        self.a.fetch::<I>(tile);
+    }
+
+    #[inline(always)]
+    fn load<I: Isa>(&mut self, tile: &Tile<'_>, faults: &mut Faults) {
+        self.a.load::<I>(tile, faults);
+    }
+
+    #[inline(always)]
+    unsafe fn get<I: Isa>(&self, x: usize) -> O::Out {
+        // SAFETY: the caller's promise.
+        self.op.apply::<I>(unsafe { self.a.get::<I>(x) })
+    }
+
+    #[inline(always)]
+    fn is_beside<const LEFT: bool>(&self) -> bool {
+        self.a.is_beside::<LEFT>()
+    }
+
+    #[inline(always)]
+    fn load_beside<I: Isa, const LEFT: bool>(&mut self, tile: &Tile<'_>, faults: &mut Faults) {
+        self.a.load_beside::<I, LEFT>(tile, faults);
+    }
+
+    #[inline(always)]
+    fn hold<I: Isa, const LEFT: bool>(&self) -> Self::Held {
+        (self.op, self.a.hold::<I, LEFT>())
+    }
+
+    #[inline(always)]
+    unsafe fn get_beside<I: Isa, const LEFT: bool>((op, a): &Self::Held, x: usize) -> O::Out {
+        // SAFETY: the caller's promise.
+        op.apply::<I>(unsafe { A::get_beside::<I, LEFT>(a, x) })
+    }
+
+    #[inline(always)]
+    fn is_uniform(&self) -> bool {
+        self.a.is_uniform()
+    }
+
+    #[inline(always)]
+    fn can_fault(&self) -> bool {
+        self.a.can_fault()
+    }
+}
+
+/// An operation on two operands.
+pub struct BinaryKernel<'k, O, A, B> {
+    pub(crate) op: &'k O,
+    pub(crate) a: A,
+    pub(crate) b: B,
+}
+
+impl<'k, A: Kernel, B: Kernel, O: BinaryOp<A::Elem, B::Elem>> Kernel for BinaryKernel<'k, O, A, B> {
+    type Elem = O::Out;
+    type Held = (&'k O, Side<A>, Side<B>);
+    const TOTAL: bool = O::TOTAL && A::TOTAL && B::TOTAL;
+    const PARALLEL: bool = O::PARALLEL && A::PARALLEL && B::PARALLEL;
+    const VARIES: bool = A::VARIES || B::VARIES || !O::PARALLEL;
+    const MONOTONE: bool = O::MONOTONE && A::STEADY && B::STEADY;
+    const GATHERS: bool = A::GATHERS || B::GATHERS;
+    const LONG: bool = O::LONG || A::LONG || B::LONG;
+    const HAS_LEFT: bool = A::VARIES || B::HAS_LEFT;
+    const HAS_RIGHT: bool = A::HAS_RIGHT || B::VARIES;
+
+    #[inline(always)]
+    fn fetch<I: Isa>(&mut self, tile: &Tile<'_>) {
+        self.a.fetch::<I>(tile);
+        self.b.fetch::<I>(tile);
+    }
+
+    #[inline(always)]
+    fn load<I: Isa>(&mut self, tile: &Tile<'_>, faults: &mut Faults) {
+        self.a.load::<I>(tile, faults);
+        self.b.load::<I>(tile, faults);
+    }
+
+    #[inline(always)]
+    unsafe fn get<I: Isa>(&self, x: usize) -> O::Out {
+        // SAFETY: the caller's promise.
+        self.op.apply::<I>(unsafe { self.a.get::<I>(x) }, unsafe { self.b.get::<I>(x) })
+    }
+
+    #[inline(always)]
+    fn is_beside<const LEFT: bool>(&self) -> bool {
+        if LEFT {
+            self.a.is_uniform() && self.b.is_beside::<LEFT>()
+        } else {
+            self.a.is_beside::<LEFT>() && self.b.is_uniform()
+        }
+    }
+
+    #[inline(always)]
+    fn load_beside<I: Isa, const LEFT: bool>(&mut self, tile: &Tile<'_>, faults: &mut Faults) {
+        let one = Tile { len: tile.len.min(1), ..*tile };
+        if LEFT {
+            self.a.load::<I>(&one, faults);
+            self.b.load_beside::<I, LEFT>(tile, faults);
+        } else {
+            self.a.load_beside::<I, LEFT>(tile, faults);
+            self.b.load::<I>(&one, faults);
+        }
+    }
+
+    #[inline(always)]
+    fn hold<I: Isa, const LEFT: bool>(&self) -> Self::Held {
+        // SAFETY: a tile has one element at least.
+        let (a, b) = unsafe {
+            if LEFT {
+                (Side::Same(self.a.get::<I>(0)), Side::Held(self.b.hold::<I, LEFT>()))
+            } else {
+                (Side::Held(self.a.hold::<I, LEFT>()), Side::Same(self.b.get::<I>(0)))
+            }
+        };
+        (self.op, a, b)
+    }
+
+    #[inline(always)]
+    unsafe fn get_beside<I: Isa, const LEFT: bool>((op, a, b): &Self::Held, x: usize) -> O::Out {
+        // SAFETY: the caller's promise.
+        unsafe { op.apply::<I>(a.get::<I, LEFT>(x), b.get::<I, LEFT>(x)) }
+    }
+
+    #[inline(always)]
+    fn is_uniform(&self) -> bool {
+        self.a.is_uniform() && self.b.is_uniform()
+    }
+
+    #[inline(always)]
+    fn can_fault(&self) -> bool {
+        self.a.can_fault() || self.b.can_fault()
+    }
+}
+
+/// An operand beside another: what is the same along a tile, or what its elements are read by.
+pub enum Side<K: Kernel> {
+    Same(K::Elem),
+    Held(K::Held),
+}
+
+impl<K: Kernel> Side<K> {
+    /// # Safety
+    ///
+    /// As for [`Kernel::get_beside`].
+    #[inline(always)]
+    unsafe fn get<I: Isa, const LEFT: bool>(&self, x: usize) -> K::Elem {
+        match self {
+            Side::Same(value) => *value,
+            // SAFETY: the caller's promise.
+            Side::Held(held) => unsafe { K::get_beside::<I, LEFT>(held, x) },
+        }
+    }
+}
+
+/// One of two operands, as a condition says. What is not taken is not read.
+pub struct SelectKernel<C, A, B> {
+    cond: C,
+    a: A,
+    b: B,
+    /// What a monotone condition is at first along a tile, and before which element.
+    first: bool,
+    until: i32,
+}
+
+impl<C: Kernel<Elem = bool>, A, B> SelectKernel<C, A, B> {
+    /// `a` where `cond` holds, else `b`.
+    pub(crate) fn new(cond: C, a: A, b: B) -> Self {
+        SelectKernel { cond, a, b, first: false, until: 0 }
+    }
+}
+
+impl<C: Kernel<Elem = bool>, A: Kernel, B: Kernel<Elem = A::Elem>> Kernel for SelectKernel<C, A, B> {
+    type Elem = A::Elem;
+    type Held = ();
+    const TOTAL: bool = C::TOTAL && A::TOTAL && B::TOTAL;
+    const PARALLEL: bool = C::PARALLEL && A::PARALLEL && B::PARALLEL;
+    const LONG: bool = C::LONG || A::LONG || B::LONG;
+
+    #[inline(always)]
+    fn load<I: Isa>(&mut self, tile: &Tile<'_>, faults: &mut Faults) {
+        self.cond.load::<I>(tile, faults);
+        if C::MONOTONE {
+            let (first, until) = change::<I, C>(&self.cond, tile.len);
+            (self.first, self.until) = (first, until as i32);
+        }
+        if !self.a.can_fault() && !self.b.can_fault() {
+            self.a.load::<I>(tile, faults);
+            self.b.load::<I>(tile, faults);
+            return;
+        }
+        let mut mask = [false; TILE];
+        let wanted = |x: usize| tile.mask.is_none_or(|mask| mask[x]);
+        for (x, taken) in mask[..tile.len].iter_mut().enumerate() {
+            // SAFETY: `x` is less than the tile's length, and wanted.
+            *taken = wanted(x) && unsafe { self.cond.get::<I>(x) };
+        }
+        self.a.load::<I>(&Tile { mask: Some(&mask[..tile.len]), ..*tile }, faults);
+        for (x, taken) in mask[..tile.len].iter_mut().enumerate() {
+            *taken = wanted(x) && !*taken;
+        }
+        self.b.load::<I>(&Tile { mask: Some(&mask[..tile.len]), ..*tile }, faults);
+    }
+
+    #[inline(always)]
+    unsafe fn get<I: Isa>(&self, x: usize) -> A::Elem {
+        // SAFETY: the caller's promise; each side was loaded where the condition takes it, and has some value elsewhere.
+        unsafe {
+            // (Positions in a tile compare in lanes as narrow as the elements, positions along dims in wide ones.)
+            let cond =
+                if C::MONOTONE { ((x as i32) < self.until) == self.first } else { self.cond.get::<I>(x) };
+            if A::TOTAL && B::TOTAL {
+                // Without a branch the loop can be vectorised.
+                let (a, b) = (self.a.get::<I>(x), self.b.get::<I>(x));
+                if cond { a } else { b }
+            } else if cond {
+                self.a.get::<I>(x)
+            } else {
+                self.b.get::<I>(x)
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn hold<I: Isa, const LEFT: bool>(&self) {}
+
+    #[inline(always)]
+    unsafe fn get_beside<I: Isa, const LEFT: bool>(_: &(), _: usize) -> A::Elem {
+        unreachable!("a choice has operands on both sides")
+    }
+
+    #[inline(always)]
+    fn is_uniform(&self) -> bool {
+        self.cond.is_uniform() && self.a.is_uniform() && self.b.is_uniform()
+    }
+
+    #[inline(always)]
+    fn can_fault(&self) -> bool {
+        self.cond.can_fault() || self.a.can_fault() || self.b.can_fault()
+    }
+}
