@@ -263,7 +263,7 @@ impl<S: Dims, R: Rank, L: OrderList> Ordering<S, R, L> {
     const LEFT: usize = S::KEYS.as_slice().len() - L::KEYS.as_slice().len();
 
     /// Whether every dim becomes an axis of its own.
-    const PLAIN: bool = {
+    pub(crate) const PLAIN: bool = {
         let mut plain = R::N == 0 && Self::LEFT == 0 && L::GROUPS.len() <= MAX_DIMS;
         let mut i = 0;
         while i < L::GROUPS.len() {
