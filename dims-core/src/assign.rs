@@ -420,20 +420,6 @@ pub trait OrderInto: Computable {
             few_into(from, &own, place.line(len));
             return Ok(());
         }
-        // (What is at hand is copied at once: to hand over a result that was just made takes longer than to copy a small one.)
-        Self::run_into(tensor, out, dims)
-    }
-
-    /// As [`try_order_into`](OrderInto::try_order_into), for what is not laid out as `out` is.
-    #[doc(hidden)]
-    #[inline(never)]
-    fn run_into<L, X, O>(tensor: NamedOf<Self>, out: &mut O, _: L) -> Result<(), DimError>
-    where
-        L: OrderOf<Self::Dims, X>,
-        X: NoneLeft,
-        O: SourceMut<Elem = Self::Elem> + ?Sized,
-    {
-        let (place, axes) = elements_mut(out);
         if let Some(operands) = const { Ordering::<Self::Dims, Self::Rank, L>::typed::<Self::Expr>() } {
             // Of the operands rustc knows how they lie; only the array is looked at.
             if let Some((like, len)) = typed_line::<Self::Dims, _>(&tensor.expr)
@@ -450,6 +436,20 @@ pub trait OrderInto: Computable {
             // `out` has as many elements, contiguous in the same order.
             return line_into::<AnyStride, _>(&tensor.expr, place.line(len), operands);
         }
+        // (What is at hand is written at once: to hand over a tensor takes longer than few elements.)
+        Self::run_into(tensor, out, dims)
+    }
+
+    /// As [`try_order_into`](OrderInto::try_order_into), planned in full.
+    #[doc(hidden)]
+    #[inline(never)]
+    fn run_into<L, X, O>(tensor: NamedOf<Self>, out: &mut O, _: L) -> Result<(), DimError>
+    where
+        L: OrderOf<Self::Dims, X>,
+        X: NoneLeft,
+        O: SourceMut<Elem = Self::Elem> + ?Sized,
+    {
+        let (place, axes) = elements_mut(out);
         let mut shape = Shape::new::<Self::Dims, Self::Rank>();
         tensor.meet(&mut shape)?;
         let order = Ordering::<Self::Dims, Self::Rank, L>::ORDER.as_slice();
