@@ -282,7 +282,13 @@ impl NoneLeft for () {}
 
 /// The strides along the loops of an array whose axes are groups of them, in this order, the last one of each the fastest; axes
 /// behind the groups are single loops. Returns whether the sizes are those of the array.
-pub(crate) fn spread(axes: &[Axis], groups: &[usize], order: &[usize], loops: &[usize], row: &mut [isize]) -> bool {
+pub(crate) fn spread(
+    axes: &[Axis],
+    groups: &[usize],
+    order: &[usize],
+    loops: &[usize],
+    row: &mut [isize],
+) -> bool {
     let mut next = 0;
     for (number, &Axis { size, stride }) in axes.iter().enumerate() {
         let start = next;

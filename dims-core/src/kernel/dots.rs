@@ -52,11 +52,7 @@ pub fn sum_products<T: Num>(
 }
 
 /// As [`sum_products`], into places that are there already. Returns whether the operands lie so.
-pub fn sum_products_into<T: Num>(
-    operands: [Elements<'_, T>; 2],
-    nest: &Nest,
-    places: Places<'_, T>,
-) -> bool {
+pub fn sum_products_into<T: Num>(operands: [Elements<'_, T>; 2], nest: &Nest, places: Places<'_, T>) -> bool {
     if !are_lines(nest) {
         return false;
     }

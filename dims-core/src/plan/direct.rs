@@ -10,9 +10,9 @@ use crate::error::DimError;
 use crate::kernel::gemm::{Batch, Lies, multiply_batch, multiply_batch_onto};
 use crate::scalar::Num;
 use crate::set::Keys;
-use crate::storage::{Elements, ElementsMut};
 use crate::storage::axes::Axis;
 use crate::storage::memory::reserve;
+use crate::storage::{Elements, ElementsMut};
 use alloc::vec::Vec;
 use core::any::TypeId;
 

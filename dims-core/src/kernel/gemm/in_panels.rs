@@ -6,8 +6,8 @@ use crate::kernel::threads::{self, Carried};
 use crate::plan::panels::InPanels;
 use crate::plan::products::{Loop, Loops, Roles, for_each};
 use crate::scalar::Num;
-use crate::storage::{Elements, ElementsMut};
 use crate::storage::memory::reserve;
+use crate::storage::{Elements, ElementsMut};
 use alloc::vec::Vec;
 use core::ops::Range;
 

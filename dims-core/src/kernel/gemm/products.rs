@@ -5,8 +5,8 @@ use crate::error::DimError;
 use crate::kernel::threads::{self, Carried};
 use crate::plan::products::{Loop, Loops, Products, count, for_each};
 use crate::scalar::Num;
-use crate::storage::{Elements, ElementsMut};
 use crate::storage::memory::reserve;
+use crate::storage::{Elements, ElementsMut};
 use alloc::vec::Vec;
 
 /// The results of all products, as many elements as there are: each operand is read along the strides that the plan took down of it.
