@@ -119,8 +119,9 @@ fn into_places<T: Sample + Num>(case: &Case, which: usize) {
                 let mut random = case.random();
                 inputs!(case, random, T; $($first[$($d)*]),+ => references);
                 let expected = contract(&references, &[$(stringify!($s)),*]).order(&[$(&$group),*]);
-                let x = contractions!(@product $($first [$($d)*])+);
-                into_part(&mut random, &expected, |out| x.sum_into(($($s,)*), out, ($($o,)*)));
+                into_part(&mut random, &expected, |out| {
+                    (contractions!(@product $($first [$($d)*])+)).sum_into(($($s,)*), out, ($($o,)*));
+                });
             });)*
             checks[which % checks.len()](case);
         }};
