@@ -368,28 +368,29 @@ pub trait OrderInto: Computable {
     /// If `out` has another shape, operands have different sizes for one dim, or an index is out of range.
     #[track_caller]
     #[inline(always)]
-    fn sum_into<D, X, O, L, Y>(self, dims: D, out: &mut O, order: L)
-    where
+    fn sum_into<D: DimsOf<Self::Dims, X>, X: Dims, O, L: OrderOf<X, Y>, Y: NoneLeft>(
+        self,
+        dims: D,
+        out: &mut O,
+        order: L,
+    ) where
         Self::Elem: Num,
-        D: DimsOf<Self::Dims, X>,
-        X: Dims,
         O: SourceMut<Elem = Self::Elem> + ?Sized,
-        L: OrderOf<X, Y>,
-        Y: NoneLeft,
     {
         unwrap(self.try_sum_into(dims, out, order));
     }
 
     /// As [`sum_into`](OrderInto::sum_into), but what sizes decide is an error. If an index is out of range, some sums may have been written.
     #[inline(always)]
-    fn try_sum_into<D, X, O, L, Y>(self, dims: D, out: &mut O, order: L) -> Result<(), DimError>
+    fn try_sum_into<D: DimsOf<Self::Dims, X>, X: Dims, O, L: OrderOf<X, Y>, Y: NoneLeft>(
+        self,
+        dims: D,
+        out: &mut O,
+        order: L,
+    ) -> Result<(), DimError>
     where
         Self::Elem: Num,
-        D: DimsOf<Self::Dims, X>,
-        X: Dims,
         O: SourceMut<Elem = Self::Elem> + ?Sized,
-        L: OrderOf<X, Y>,
-        Y: NoneLeft,
     {
         let tensor = as_said(self, &dims)?;
         if L::SAYS {
