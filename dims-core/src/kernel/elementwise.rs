@@ -1,6 +1,8 @@
 //! Elementwise loops: the drivers that run kernels over a nest, and write what they yield into new memory, or into memory that is there.
 
 use super::isa::{Isa, Task, dispatch};
+use super::line::pieces;
+use super::strided::LINE;
 use super::threads::{self, Carried};
 use super::{Faults, Kernel, TILE, Tile};
 use crate::error::DimError;
@@ -193,7 +195,7 @@ impl<K: Kernel> Task for Fill<'_, K> {
         let Fill { mut kernel, nest, out } = self;
         let mut faults = Faults::default();
         let mut done = 0;
-        let mut tiles = Tiles::new(nest);
+        let mut tiles = Tiles::to(nest, out.as_ptr());
         while let Some(tile) = tiles.tile() {
             kernel.load::<I>(&tile, &mut faults);
             // After a fault nothing is computed: what stands in for the element could, for one, be divided by.
@@ -215,14 +217,18 @@ impl<K: Kernel> Fill<'_, K> {
         let Fill { mut kernel, nest, out } = self;
         let mut faults = Faults::default();
         let mut done = 0;
-        let mut tiles = Tiles::new(nest);
+        let mut tiles = Tiles::to(nest, out.as_ptr());
         while let Some(tile) = tiles.tile() {
             kernel.load_beside::<I, LEFT>(&tile, &mut faults);
             if !faults.any() {
                 let held = kernel.hold::<I, LEFT>();
-                for (x, out) in out[done..done + tile.len].iter_mut().enumerate() {
-                    // SAFETY: a tile of this length was just loaded, without a mask.
-                    out.write(unsafe { K::get_beside::<I, LEFT>(&held, x) });
+                let out = &mut out[done..done + tile.len];
+                for piece in pieces(out.as_ptr(), out.len()) {
+                    let start = piece.start;
+                    for (x, out) in out[piece].iter_mut().enumerate() {
+                        // SAFETY: a tile of this length was just loaded, without a mask.
+                        out.write(unsafe { K::get_beside::<I, LEFT>(&held, start + x) });
+                    }
                 }
             }
             done += tile.len;
@@ -235,11 +241,20 @@ impl<K: Kernel> Fill<'_, K> {
 
 #[inline(always)]
 pub(super) fn fill_tile<I: Isa, K: Kernel>(kernel: &K, out: &mut [MaybeUninit<K::Elem>]) {
-    for (x, out) in out.iter_mut().enumerate() {
-        // SAFETY: a tile of this length was just loaded, without a mask.
-        out.write(unsafe { kernel.get::<I>(x) });
+    let all = [0..out.len(), 0..0, 0..0];
+    // (A user's function is called once for each element.)
+    let pieces = if K::PARALLEL { pieces(out.as_ptr(), out.len()) } else { all };
+    for piece in pieces {
+        let start = piece.start;
+        for (x, out) in out[piece].iter_mut().enumerate() {
+            // SAFETY: a tile of this length was just loaded, without a mask.
+            out.write(unsafe { kernel.get::<I>(start + x) });
+        }
     }
 }
+
+/// No line of memory has more elements.
+const MOST_IN_LINE: usize = LINE;
 
 /// Walks through a loop nest, tile by tile. (No closure is called with the tiles: its body would be compiled for the
 /// instructions of the baseline wherever it is not inlined.)
@@ -249,6 +264,8 @@ pub(super) struct Tiles<'n> {
     inner: usize,
     len: usize,
     moved: Option<(usize, usize)>,
+    /// How many elements the result has before the tile from a line of memory on, [`TILE`]s aside.
+    over: usize,
 }
 
 impl<'n> Tiles<'n> {
@@ -257,7 +274,17 @@ impl<'n> Tiles<'n> {
     pub(super) fn new(nest: &'n Nest) -> Self {
         let (&inner, outer) = nest.sizes.split_last().expect("a nest has a loop");
         let at = SmallVec::from_elem(0, nest.sizes.len());
-        Tiles { odometer: Odometer::new(outer), at, inner, len: TILE.min(inner), moved: None }
+        Tiles { odometer: Odometer::new(outer), at, inner, len: TILE.min(inner), moved: None, over: 0 }
+    }
+
+    /// As [`new`](Tiles::new), for what is written from `place` on: tiles end where a line of memory does.
+    #[inline(always)]
+    pub(super) fn to<T>(nest: &'n Nest, place: *const T) -> Self {
+        let head = place.align_offset(LINE);
+        let mut tiles = Tiles::new(nest);
+        tiles.over = if head < TILE { TILE - head } else { 0 } % TILE;
+        tiles.cut();
+        tiles
     }
 
     /// The tile at hand, if there is one.
@@ -270,6 +297,7 @@ impl<'n> Tiles<'n> {
     /// Goes on to the next tile.
     #[inline(always)]
     pub(super) fn advance(&mut self) {
+        self.over = (self.over + self.len) % TILE;
         let (start, outer) = self.at.split_last_mut().expect("a nest has a loop");
         *start += self.len;
         self.moved = Some((outer.len(), self.len));
@@ -278,6 +306,17 @@ impl<'n> Tiles<'n> {
             let moved = self.odometer.advance(outer).map(|at| (at, 1));
             self.moved = if self.len == self.inner { moved } else { None };
         }
-        self.len = TILE.min(self.inner - *start);
+        self.cut();
+    }
+
+    /// Ends the tile where a line of memory does.
+    #[inline(always)]
+    fn cut(&mut self) {
+        let left = self.inner - self.at.last().expect("a nest has a loop");
+        self.len = (TILE - self.over % MOST_IN_LINE).min(left);
+        // What is left for the last tile should be worth it.
+        if (1..MOST_IN_LINE).contains(&(left - self.len)) {
+            self.len -= MOST_IN_LINE;
+        }
     }
 }
