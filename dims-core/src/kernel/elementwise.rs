@@ -195,7 +195,7 @@ impl<K: Kernel> Task for Fill<'_, K> {
         let Fill { mut kernel, nest, out } = self;
         let mut faults = Faults::default();
         let mut done = 0;
-        let mut tiles = Tiles::to(nest, out.as_ptr());
+        let mut tiles = if K::LONG { Tiles::to(nest, out.as_ptr()) } else { Tiles::new(nest) };
         while let Some(tile) = tiles.tile() {
             kernel.load::<I>(&tile, &mut faults);
             // After a fault nothing is computed: what stands in for the element could, for one, be divided by.
@@ -217,18 +217,14 @@ impl<K: Kernel> Fill<'_, K> {
         let Fill { mut kernel, nest, out } = self;
         let mut faults = Faults::default();
         let mut done = 0;
-        let mut tiles = Tiles::to(nest, out.as_ptr());
+        let mut tiles = Tiles::new(nest);
         while let Some(tile) = tiles.tile() {
             kernel.load_beside::<I, LEFT>(&tile, &mut faults);
             if !faults.any() {
                 let held = kernel.hold::<I, LEFT>();
-                let out = &mut out[done..done + tile.len];
-                for piece in pieces(out.as_ptr(), out.len()) {
-                    let start = piece.start;
-                    for (x, out) in out[piece].iter_mut().enumerate() {
-                        // SAFETY: a tile of this length was just loaded, without a mask.
-                        out.write(unsafe { K::get_beside::<I, LEFT>(&held, start + x) });
-                    }
+                for (x, out) in out[done..done + tile.len].iter_mut().enumerate() {
+                    // SAFETY: a tile of this length was just loaded, without a mask.
+                    out.write(unsafe { K::get_beside::<I, LEFT>(&held, x) });
                 }
             }
             done += tile.len;
@@ -241,9 +237,10 @@ impl<K: Kernel> Fill<'_, K> {
 
 #[inline(always)]
 pub(super) fn fill_tile<I: Isa, K: Kernel>(kernel: &K, out: &mut [MaybeUninit<K::Elem>]) {
-    let all = [0..out.len(), 0..0, 0..0];
-    // (A user's function is called once for each element.)
-    let pieces = if K::PARALLEL { pieces(out.as_ptr(), out.len()) } else { all };
+    // Short vectors lie across lines of memory less often, and loops over them are over before that counts. (A user's function is called once
+    // for each element.)
+    let pieces =
+        if K::LONG && K::PARALLEL { pieces(out.as_ptr(), out.len()) } else { [0..out.len(), 0..0, 0..0] };
     for piece in pieces {
         let start = piece.start;
         for (x, out) in out[piece].iter_mut().enumerate() {
@@ -264,8 +261,8 @@ pub(super) struct Tiles<'n> {
     inner: usize,
     len: usize,
     moved: Option<(usize, usize)>,
-    /// How many elements the result has before the tile from a line of memory on, [`TILE`]s aside.
-    over: usize,
+    /// How many elements of a line of memory there are before the tile, if tiles are to end where lines do.
+    over: Option<usize>,
 }
 
 impl<'n> Tiles<'n> {
@@ -274,7 +271,7 @@ impl<'n> Tiles<'n> {
     pub(super) fn new(nest: &'n Nest) -> Self {
         let (&inner, outer) = nest.sizes.split_last().expect("a nest has a loop");
         let at = SmallVec::from_elem(0, nest.sizes.len());
-        Tiles { odometer: Odometer::new(outer), at, inner, len: TILE.min(inner), moved: None, over: 0 }
+        Tiles { odometer: Odometer::new(outer), at, inner, len: TILE.min(inner), moved: None, over: None }
     }
 
     /// As [`new`](Tiles::new), for what is written from `place` on: tiles end where a line of memory does.
@@ -282,7 +279,7 @@ impl<'n> Tiles<'n> {
     pub(super) fn to<T>(nest: &'n Nest, place: *const T) -> Self {
         let head = place.align_offset(LINE);
         let mut tiles = Tiles::new(nest);
-        tiles.over = if head < TILE { TILE - head } else { 0 } % TILE;
+        tiles.over = (head < MOST_IN_LINE).then(|| (MOST_IN_LINE - head) % MOST_IN_LINE);
         tiles.cut();
         tiles
     }
@@ -297,7 +294,7 @@ impl<'n> Tiles<'n> {
     /// Goes on to the next tile.
     #[inline(always)]
     pub(super) fn advance(&mut self) {
-        self.over = (self.over + self.len) % TILE;
+        self.over = self.over.map(|over| (over + self.len) % MOST_IN_LINE);
         let (start, outer) = self.at.split_last_mut().expect("a nest has a loop");
         *start += self.len;
         self.moved = Some((outer.len(), self.len));
@@ -309,14 +306,17 @@ impl<'n> Tiles<'n> {
         self.cut();
     }
 
-    /// Ends the tile where a line of memory does.
+    /// Sets the length of the tile.
     #[inline(always)]
     fn cut(&mut self) {
         let left = self.inner - self.at.last().expect("a nest has a loop");
-        self.len = (TILE - self.over % MOST_IN_LINE).min(left);
-        // What is left for the last tile should be worth it.
-        if (1..MOST_IN_LINE).contains(&(left - self.len)) {
-            self.len -= MOST_IN_LINE;
+        self.len = TILE.min(left);
+        if let Some(over) = self.over {
+            self.len = (TILE - over).min(left);
+            // What is left for the last tile should be worth it.
+            if (1..MOST_IN_LINE).contains(&(left - self.len)) {
+                self.len -= MOST_IN_LINE;
+            }
         }
     }
 }
