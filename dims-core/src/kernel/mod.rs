@@ -14,6 +14,7 @@ mod levels;
 mod line;
 pub mod nodes;
 pub mod norm;
+mod pairs;
 pub mod reduce;
 pub mod reducers;
 mod rows;
@@ -142,6 +143,35 @@ pub trait Kernel {
     ///
     /// As for [`get`](Kernel::get), of the tile after whose load `held` was made.
     unsafe fn get_beside<I: Isa, const LEFT: bool>(held: &Self::Held, x: usize) -> Self::Elem;
+
+    /// What [`hold_pair`](Kernel::hold_pair) reads elements by.
+    type Pairs;
+
+    /// Where elements lie from `at` on, in a nest that pairs rows: operands are in memory, and on one side of others (that of `LEFT`) each is the
+    /// same along the innermost loop, while what is on the other side has neighbours there, and is the same along the loop `row`. The third loop
+    /// is `along`. `paired` is false for what is on that side itself. Nothing if it is not so, or something [can fault](Kernel::can_fault).
+    fn pairs<const LEFT: bool>(
+        &self,
+        at: &[usize],
+        row: usize,
+        along: usize,
+        paired: bool,
+    ) -> Option<Self::Pairs>;
+
+    /// The element that lies `row` and `step` positions further along the two loops, of what is the same along the innermost.
+    ///
+    /// # Safety
+    ///
+    /// There were such pairs, not `paired`, and the nest has this position.
+    unsafe fn same<I: Isa>(pairs: &Self::Pairs, row: usize, step: usize) -> Self::Elem;
+
+    /// As [`hold`](Kernel::hold), for the tile that lies `row` and `step` positions further along the two loops: nothing needs to be loaded.
+    ///
+    /// # Safety
+    ///
+    /// There were such pairs, and the nest has this position.
+    unsafe fn hold_pair<I: Isa, const LEFT: bool>(pairs: &Self::Pairs, row: usize, step: usize)
+    -> Self::Held;
 
     /// Whether all elements along the innermost loop are the same.
     fn is_uniform(&self) -> bool;

@@ -244,6 +244,7 @@ unsafe fn pack<T: Copy + 'static>(
 impl<T: Element, X: Indices, W: Way> Kernel for Strided<'_, T, X, W> {
     type Elem = T;
     type Held = *const T;
+    type Pairs = (*const T, isize, isize);
     const PARALLEL: bool = X::PARALLEL;
     const GATHERS: bool = X::ANY;
 
@@ -335,6 +336,36 @@ impl<T: Element, X: Indices, W: Way> Kernel for Strided<'_, T, X, W> {
     unsafe fn get_beside<I: Isa, const LEFT: bool>(&held: &*const T, x: usize) -> T {
         // SAFETY: as for `get`.
         unsafe { *held.add(x) }
+    }
+
+    #[inline(always)]
+    fn pairs<const LEFT: bool>(
+        &self,
+        at: &[usize],
+        row: usize,
+        along: usize,
+        paired: bool,
+    ) -> Option<Self::Pairs> {
+        let (start, step) = self.steps(at, along)?;
+        let down = self.strides[row];
+        let fits = if paired { self.inner == 1 && down == 0 } else { self.inner == 0 };
+        fits.then_some((start, down, step))
+    }
+
+    #[inline(always)]
+    unsafe fn same<I: Isa>(&(start, down, along): &Self::Pairs, row: usize, step: usize) -> T {
+        // SAFETY: the caller's promise.
+        unsafe { *start.offset(row as isize * down + step as isize * along) }
+    }
+
+    #[inline(always)]
+    unsafe fn hold_pair<I: Isa, const LEFT: bool>(
+        &(start, _, along): &Self::Pairs,
+        _: usize,
+        step: usize,
+    ) -> *const T {
+        // (The same for all rows, as the compiler sees here.)
+        start.wrapping_offset(step as isize * along)
     }
 
     #[inline(always)]
