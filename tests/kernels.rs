@@ -133,3 +133,35 @@ fn batches_of_pairs_of_rows() {
     let found = (a.at((n, i, d, e)) - b.at((n, e, d, j))).abs().sum((d, e)).order((n, i, j));
     assert_eq!(found, Array3::from_shape_fn((3, 5, 35), |(n, x, w)| place(n, x, w)));
 }
+
+/// A condition on positions cuts each row in two: everywhere, also where nothing is left of a part, and in lines of several tiles.
+#[test]
+fn choices_by_position() {
+    for (rows, columns) in [(70, 64), (3, 63), (5, 1300), (1300, 70)] {
+        dims!(i, j);
+        let x = Array2::from_shape_fn((rows, columns), |(a, b)| sample(31 * a + b));
+        let y = Array2::from_shape_fn((columns, rows), |(a, b)| sample(7 * a + 3 * b));
+        let (xt, yt) = (x.at((i, j)), y.at((j, i)));
+        let upper = select(i.le(j), xt, 0.0).order((i, j));
+        assert_elements(&upper, |a, b| if a <= b { x[[a, b]] } else { 0.0 });
+        let lower = select((j + 40).lt(i), yt * 2.0, xt).order((i, j));
+        assert_elements(&lower, |a, b| if b + 40 < a { y[[b, a]] * 2.0 } else { x[[a, b]] });
+        let band = select(i.gt(j), 1.0, select((i + 20).ge(j), xt + yt, -1.0)).order((i, j));
+        assert_elements(&band, |a, b| match (a > b, a + 20 >= b) {
+            (true, _) => 1.0,
+            (_, true) => x[[a, b]] + y[[b, a]],
+            _ => -1.0,
+        });
+    }
+}
+
+#[test]
+fn choices_by_position_read_nothing_else() {
+    let table: Vec<f32> = (0..100).map(|n| n as f32).collect();
+    dims!(i, j);
+    let ids = Array2::from_shape_fn((90, 200), |(a, b)| if a <= b { (a + b) % 100 } else { 1000 });
+    let (ids, table) = (ids.at((i, j)), &table);
+    let found = select(i.le(j), table.at(ids), -1.0).order((i, j));
+    assert_elements(&found, |a, b| if a <= b { ((a + b) % 100) as f32 } else { -1.0 });
+    assert!(select(i.lt(j + 1), -1.0, table.at(ids)).try_order((i, j)).is_err());
+}

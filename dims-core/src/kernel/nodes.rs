@@ -1,9 +1,10 @@
 //! The kernels of an expression's nodes: constants, counters, operations and selections.
 
 use super::isa::Isa;
-use super::{Faults, Kernel, TILE, Tile, change};
+use super::{Faults, Kernel, TILE, Tile, change, write_tiles};
 use crate::ops::{BinaryOp, UnaryOp};
 use crate::plan::nest::Row;
+use core::mem::MaybeUninit;
 
 /// The same value everywhere.
 pub struct Constant<T>(pub T);
@@ -416,6 +417,7 @@ impl<C: Kernel<Elem = bool>, A: Kernel, B: Kernel<Elem = A::Elem>> Kernel for Se
     const TOTAL: bool = C::TOTAL && A::TOTAL && B::TOTAL;
     const PARALLEL: bool = C::PARALLEL && A::PARALLEL && B::PARALLEL;
     const LONG: bool = C::LONG || A::LONG || B::LONG;
+    const IN_PARTS: bool = C::MONOTONE;
 
     #[inline(always)]
     fn load<I: Isa>(&mut self, tile: &Tile<'_>, faults: &mut Faults) {
@@ -462,6 +464,24 @@ impl<C: Kernel<Elem = bool>, A: Kernel, B: Kernel<Elem = A::Elem>> Kernel for Se
     }
 
     #[inline(always)]
+    fn write_line<I: Isa>(
+        &mut self,
+        at: &mut [usize],
+        out: &mut [MaybeUninit<A::Elem>],
+        faults: &mut Faults,
+    ) {
+        if !C::MONOTONE {
+            return write_tiles::<I, Self>(self, at, out, faults);
+        }
+        self.cond.load::<I>(&Tile { at, len: 1, mask: None, moved: None }, faults);
+        let (first, until) = change::<I, C>(&self.cond, out.len());
+        let (before, behind) = out.split_at_mut(until);
+        let (a, b) = if first { ((0, before), (until, behind)) } else { ((until, behind), (0, before)) };
+        write_part::<I, A>(&mut self.a, at, a, faults);
+        write_part::<I, B>(&mut self.b, at, b, faults);
+    }
+
+    #[inline(always)]
     fn hold<I: Isa, const LEFT: bool>(&self) {}
 
     #[inline(always)]
@@ -491,4 +511,27 @@ impl<C: Kernel<Elem = bool>, A: Kernel, B: Kernel<Elem = A::Elem>> Kernel for Se
     fn can_fault(&self) -> bool {
         self.cond.can_fault() || self.a.can_fault() || self.b.can_fault()
     }
+}
+
+/// Writes a part of a line, the first element of which lies so far behind `at`.
+#[inline(always)]
+fn write_part<I: Isa, K: Kernel>(
+    kernel: &mut K,
+    at: &mut [usize],
+    (first, out): (usize, &mut [MaybeUninit<K::Elem>]),
+    faults: &mut Faults,
+) {
+    if out.is_empty() {
+        return;
+    }
+    let last = at.len() - 1;
+    at[last] += first;
+    // That of the next line does not begin where the machine, which looks ahead by itself, expects it: behind the end of this one.
+    if last > 0 && !K::GATHERS {
+        at[last - 1] += 1;
+        kernel.fetch::<I>(&Tile { at, len: out.len().min(TILE), mask: None, moved: None });
+        at[last - 1] -= 1;
+    }
+    kernel.write_line::<I>(at, out, faults);
+    at[last] -= first;
 }
