@@ -176,7 +176,7 @@ impl<K: Kernel, R: Reducer<K::Elem>> Task for Reduce<'_, K, R> {
             return Ok(());
         }
         let mut faults = Faults::default();
-        if nest.inner_kept && reduce_rows::<I, K, R>(&mut kernel, nest, count, reducer, out, &mut faults) {
+        if nest.inner_kept && reduce_rows(&mut kernel, nest, count, reducer, out, &mut faults) {
             return faults.into_result();
         }
         let mut at: SmallVec<[usize; 8]> = SmallVec::from_elem(0, nest.depth());

@@ -280,12 +280,8 @@ impl<T: Element, X: Indices, W: Way> Kernel for Strided<'_, T, X, W> {
         if self.inner != 1 || X::ANY && self.indices.is_active() && !self.indices.is_uniform() {
             return false;
         }
-        let place = self.base.wrapping_offset(self.offset(at));
-        let step = self.strides[along];
-        for (at, start) in starts.iter_mut().enumerate() {
-            *start = place.wrapping_offset(at as isize * step);
-        }
-        self.indices.shift::<I, T>(at, along, starts, faults);
+        let line = (self.base.wrapping_offset(self.offset(at)), self.strides[along]);
+        self.indices.places::<I, T>(at, along, line, starts, faults);
         true
     }
 
