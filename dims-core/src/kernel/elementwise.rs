@@ -192,6 +192,9 @@ impl<K: Kernel> Task for Fill<'_, K> {
         if K::HAS_LEFT && self.kernel.is_beside::<true>() {
             return self.beside::<I, true>();
         }
+        if K::IN_PARTS && self.nest.sizes.last().is_some_and(|&len| len >= SHORT) {
+            return self.in_parts::<I>();
+        }
         let Fill { mut kernel, nest, out } = self;
         let mut faults = Faults::default();
         let mut done = 0;
@@ -210,7 +213,31 @@ impl<K: Kernel> Task for Fill<'_, K> {
     }
 }
 
+/// A line of fewer elements is computed faster than cut in parts.
+const SHORT: usize = 64;
+
 impl<K: Kernel> Fill<'_, K> {
+    /// As `run`, where lines [consist of parts](Kernel::IN_PARTS).
+    #[inline(always)]
+    fn in_parts<I: Isa>(self) -> Result<(), DimError> {
+        let Fill { mut kernel, nest, mut out } = self;
+        let (&len, outer) = nest.sizes.split_last().expect("a nest has a loop");
+        let mut faults = Faults::default();
+        let mut at: SmallVec<[usize; 8]> = SmallVec::from_elem(0, nest.depth());
+        let mut odometer = Odometer::new(outer);
+        while !odometer.is_done() {
+            let (line, rest) = out.split_at_mut(len);
+            kernel.write_line::<I>(&mut at, line, &mut faults);
+            if faults.any() {
+                return faults.into_result();
+            }
+            out = rest;
+            odometer.advance(&mut at[..outer.len()]);
+        }
+        assert!(out.is_empty(), "the loop nest covers the result");
+        Ok(())
+    }
+
     /// As `run`, where operands on one side [are the same](Kernel::is_beside) along the innermost loop.
     #[inline(always)]
     fn beside<I: Isa, const LEFT: bool>(self) -> Result<(), DimError> {
