@@ -226,6 +226,7 @@ macro_rules! integers {
         }
         #[diagnostic::do_not_recommend]
         impl sealed::Integer for $t {}
+        #[diagnostic::do_not_recommend]
         impl IndexInt for $t {
             #[inline(always)]
             fn to_position(self, size: usize) -> Option<usize> {

@@ -85,6 +85,9 @@ const METHODS: [&str; 52] = [
     "le",
 ];
 
+/// Those of the library's methods that take tensors as arguments. (`max` and `min` are the first two.)
+pub const BROADCASTING: [&str; 5] = ["maximum", "minimum", "powf", "atan2", "hypot"];
+
 impl Checker {
     pub(super) fn reduction(&mut self, name: &Ident, index: &ExprIndex, call: &syn::ExprCall) -> Node {
         let text = name.to_string();
@@ -141,9 +144,7 @@ impl Checker {
         if receiver.is_rust() && arguments.iter().all(Node::is_rust) {
             return Node::Rust(self.rust(expr, "this"));
         }
-        // Of the library's methods these alone take tensors as arguments.
-        let broadcasts =
-            ["max", "min", "maximum", "minimum", "powf", "atan2", "hypot"].contains(&name.as_str());
+        let broadcasts = ["max", "min"].contains(&name.as_str()) || BROADCASTING.contains(&name.as_str());
         if (receiver.is_rust() || arguments.iter().any(|argument| !argument.is_rust()))
             && !(broadcasts && arguments.len() == 1)
         {

@@ -1,6 +1,6 @@
 //! What a comprehension becomes: dims for its loops, the operands bound to them, and an expression that is ordered.
 
-use super::lower::Lower;
+use super::lower::{Lower, path};
 use super::node::{Loop, Node, Program};
 use super::sizes::Step;
 use crate::pattern::plan::own;
@@ -41,7 +41,11 @@ pub fn expand(program: &Program, fallible: bool) -> TokenStream {
     let variables = variables(program);
     let mut dims = Vec::new();
     for (at, (one, name)) in program.loops.iter().zip(&names.loops).enumerate() {
-        let Some(variable) = &variables[at] else { continue };
+        let Some(variable) = &variables[at] else {
+            let (outer, dim) = (path("outer", one.name.span()), &one.name);
+            dims.push(quote!(let #name = #outer(#dim);));
+            continue;
+        };
         let made = match &one.range {
             Some(range) => {
                 let (code, start) = (&range.tokens, &names.starts[at]);
@@ -69,9 +73,6 @@ fn names(program: &Program) -> Names {
         .loops
         .iter()
         .map(|one| {
-            if one.outer {
-                return one.name.clone();
-            }
             let again = seen.entry(one.name.unraw().to_string()).or_default();
             *again += 1;
             let (name, span) = (one.name.unraw(), Span::mixed_site().located_at(one.name.span()));

@@ -8,7 +8,8 @@ use crate::pattern::errors::Errors;
 use crate::pattern::lex::Words;
 use crate::pattern::near::{hint, list, nearest};
 use crate::pattern::parse::{Sides, parse};
-use syn::Expr;
+use syn::spanned::Spanned;
+use syn::{Expr, ExprClosure, Pat, Type, TypePath};
 
 /// A call without errors.
 pub struct Valid {
@@ -170,7 +171,46 @@ pub fn check(call: &Call, kind: Kind, errors: &mut Errors) -> Valid {
         }
         known.copied()
     });
+    if let Some(closure) = call.op.as_ref().and_then(|op| op.closure.as_ref()) {
+        takes_a_slice(closure, errors);
+    }
     Valid { table, inputs, outputs, pieces, given, op }
+}
+
+/// A closure takes the elements of a part as a slice. (What is said of its parameter is all that can be looked at here; rustc knows the rest.)
+fn takes_a_slice(closure: &ExprClosure, errors: &mut Errors) {
+    const EXAMPLE: &str = "takes the elements along the reduced axes as a slice, `|part: &[f64]| part[0]`";
+    let [Pat::Type(parameter)] = closure.inputs.iter().collect::<Vec<_>>()[..] else {
+        if closure.inputs.len() != 1 {
+            let place = closure.inputs.iter().nth(1).map_or(closure.or1_token.span(), Spanned::span);
+            let count = closure.inputs.len();
+            errors.span(place, format!("this closure has {count} parameters, but it {EXAMPLE}"));
+        }
+        return;
+    };
+    // What has a name of its own can be a slice.
+    let can_be = match &*parameter.ty {
+        Type::Reference(reference) => match &*reference.elem {
+            Type::Path(path) => !is_number(path),
+            Type::Array(_) | Type::Tuple(_) | Type::Reference(_) => false,
+            _ => true,
+        },
+        Type::Path(path) => !is_number(path),
+        Type::Array(_) | Type::Slice(_) | Type::Tuple(_) => false,
+        _ => true,
+    };
+    if !can_be {
+        errors.span(parameter.ty.span(), format!("a closure {EXAMPLE}"));
+    }
+}
+
+/// Whether a type is one of Rust's numbers, or `bool`.
+fn is_number(path: &TypePath) -> bool {
+    const NUMBERS: [&str; 15] = [
+        "bool", "f32", "f64", "i8", "i16", "i32", "i64", "i128", "isize", "u8", "u16", "u32", "u64", "u128",
+        "usize",
+    ];
+    path.path.get_ident().is_some_and(|name| NUMBERS.iter().any(|number| name == number))
 }
 
 /// Each axis stands on the sides where the macro has it.
