@@ -171,8 +171,8 @@ impl Checker {
                     code
                 }
                 node => {
-                    let slot =
-                        Ident::new(&format!("_{}", self.slots), Span::mixed_site().located_at(part.span()));
+                    let place = Span::mixed_site().located_at(part.span());
+                    let slot = Ident::new(&format!("__element{}", self.slots), place);
                     self.slots += 1;
                     slots.push((slot.clone(), node));
                     slot.to_token_stream()

@@ -76,16 +76,18 @@ fn names(program: &Program) -> Names {
             let again = seen.entry(one.name.unraw().to_string()).or_default();
             *again += 1;
             let (name, span) = (one.name.unraw(), Span::mixed_site().located_at(one.name.span()));
-            if *again == 1 {
-                format_ident!("__{name}", span = span)
-            } else {
-                format_ident!("__{name}_{again}", span = span)
-            }
+            loop_name(&name.to_string(), *again, span)
         })
         .collect();
     let starts = loops.iter().map(|name| format_ident!("{name}_start", span = name.span())).collect();
     let operands = (0..program.operands.len()).map(|at| own(&format!("operand{at}"))).collect();
     Names { operands, loops, starts }
+}
+
+/// The dim of a loop, as a variable: that of the first loop of this name, or of the second, .. The number at the end keeps it apart from
+/// all else that a macro names, however the loop is called.
+pub fn loop_name(name: &str, number: usize, span: Span) -> Ident {
+    format_ident!("__{name}__{number}", span = span)
 }
 
 /// For each loop of its own the type of its dim. Loops of one name are never around one another, and have one type.

@@ -184,8 +184,8 @@ impl<'a> Lower<'a> {
                 if a.kind == Index && matches!(&**ty, Type::Path(path) if path.path.is_ident("isize")) {
                     return lowered(Index, code);
                 }
-                let path = path("cast", token.span);
-                lowered(Element, quote!(#path::<#ty, _, _>(#code)))
+                let (path, place) = (path("cast", token.span), Span::mixed_site().located_at(token.span));
+                lowered(Element, quote_spanned!(place=> #path::<#ty, _, _>(#code)))
             }
             Node::If(token, parts) => self.choice(token.span, parts),
             Node::Let(stmt) => {
@@ -204,7 +204,7 @@ impl<'a> Lower<'a> {
                     code = quote!(#path::<#ty, _, _>(#code));
                 }
                 // A name of its own for each, since `let`s of several blocks become statements of one.
-                let unique = quote::format_ident!("{name}_{local}", span = name.span());
+                let unique = quote::format_ident!("__{name}__let{local}", span = name.span());
                 self.statement(quote!(let #unique = #code;));
                 self.locals[local] = Some((value.kind, unique));
                 self.node(&stmt.rest)
@@ -282,8 +282,7 @@ impl<'a> Lower<'a> {
             }
         }
         let conditions = ["any", "all", "count"].iter().any(|own| reduce.name == own);
-        let path = path(if conditions { "conditions" } else { "summands" }, body.span());
-        let body = quote!(#path(#body));
+        let body = called(if conditions { "conditions" } else { "summands" }, body.span(), &body);
         let stmts = self.frames.pop().expect("it was pushed");
         let dims: Vec<&Ident> = reduce.loops.iter().map(|&id| &self.names.loops[id]).collect();
         let dims = match dims[..] {
@@ -291,7 +290,7 @@ impl<'a> Lower<'a> {
             _ => quote!((#(#dims),*)),
         };
         let name = Ident::new(&reduce.name.to_string(), Span::mixed_site().located_at(reduce.name.span()));
-        let path = self::path("Reductions", name.span());
+        let path = path("Reductions", name.span());
         let code = if self.fallible {
             let name = quote::format_ident!("try_{name}", span = name.span());
             self.or_break(quote!(#path::#name(#body, #dims)))
@@ -515,8 +514,13 @@ fn is_condition(node: &Node) -> bool {
 
 /// Elements as indices, if they are integers.
 pub fn lookup(code: &TokenStream) -> TokenStream {
-    let path = path("lookup", code.span());
-    quote!(#path(#code))
+    called("lookup", code.span(), code)
+}
+
+/// A call of one of the library's functions for macros, all of it at this place.
+fn called(name: &str, place: Span, arguments: &TokenStream) -> TokenStream {
+    let (path, place) = (path(name, place), Span::mixed_site().located_at(place));
+    quote_spanned!(place=> #path(#arguments))
 }
 
 /// One of the library's functions for macros; messages about its argument point at this place alone.

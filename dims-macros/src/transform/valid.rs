@@ -124,7 +124,7 @@ pub fn check(call: &Call, kind: Kind, errors: &mut Errors) -> Valid {
     let known = table.entries.len();
     let outputs: Vec<_> =
         right.iter().map(|array| number(array, &kind.right(), &mut table, words, errors)).collect();
-    if inputs.len() != call.operands.len() {
+    if inputs.len() != call.operands.len() && errors.is_empty() {
         let (arrays, operands) = (inputs.len(), call.operands.len());
         let commas =
             if arrays > operands { "; axes have spaces between them, and arrays commas" } else { "" };
@@ -141,6 +141,7 @@ pub fn check(call: &Call, kind: Kind, errors: &mut Errors) -> Valid {
     }
     if kind != Kind::Rearrange
         && let Some(second) = outputs.get(1)
+        && errors.is_empty()
     {
         errors.at(words, &second.place, format!("`{}!` has one result", kind.form().name));
     }
