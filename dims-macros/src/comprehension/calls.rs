@@ -6,7 +6,7 @@ use super::node::{LoopId, Method, Node, Reduce};
 use super::tokens::unwrap;
 use super::valid::{Checker, Meaning};
 use super::{ast, names};
-use proc_macro2::{Ident, Span};
+use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, quote};
 use syn::spanned::Spanned;
 use syn::{Error, Expr, ExprIndex, ExprMethodCall};
@@ -139,8 +139,13 @@ impl Checker {
             }
             return self.closure(expr);
         }
+        let before = self.mistakes.count();
         let receiver = self.node(&call.receiver);
         let arguments: Vec<Node> = call.args.iter().map(|arg| self.node(arg)).collect();
+        // A part that cannot be read seems not to loop.
+        if self.mistakes.count() > before {
+            return Node::Rust(TokenStream::new());
+        }
         if receiver.is_rust() && arguments.iter().all(Node::is_rust) {
             return Node::Rust(self.rust(expr, "this"));
         }
@@ -161,6 +166,7 @@ impl Checker {
 
     /// Rust code in which elements stand: a closure of them.
     pub(super) fn closure(&mut self, expr: &Expr) -> Node {
+        let before = self.mistakes.count();
         let mut code = expr.clone();
         let mut slots = Vec::new();
         for part in names::parts_mut(&mut code) {
@@ -179,6 +185,9 @@ impl Checker {
                 }
             };
             *part = Expr::Verbatim(tokens);
+        }
+        if self.mistakes.count() > before {
+            return Node::Rust(TokenStream::new());
         }
         if slots.is_empty() {
             return Node::Rust(self.rust(expr, "this"));
