@@ -228,13 +228,18 @@ macro_rules! integers {
         }
         #[diagnostic::do_not_recommend]
         impl sealed::Integer for $t {}
+        #[diagnostic::do_not_recommend]
         impl IndexInt for $t {
             #[inline(always)]
             fn to_position(self, size: usize) -> Option<usize> {
                 usize::try_from(self).ok().filter(|&position| position < size)
             }
             #[inline(always)]
-            fn to_i128(self) -> i128 { self as i128 }
+            #[allow(clippy::cast_possible_wrap, clippy::unnecessary_cast)] // `u128` may be greater than all `i128`s
+            fn to_i128(self) -> i128 {
+                let index = self as i128;
+                if index < 0 && self > 0 { i128::MAX } else { index }
+            }
             #[inline(always)]
             #[allow(unused_comparisons)] // unsigned types have no value below 0
             fn to_isize(self) -> isize {
