@@ -6,6 +6,7 @@
 use super::isa::{Baseline, Isa, Task, dispatch};
 use super::lanes::{Lanes, Lines};
 use super::levels::Levels;
+use super::pairs::{Pairs, are_pairs};
 use super::rows::reduce_rows;
 use super::threads::{self, Carried};
 use super::{Faults, Kernel, TILE, Tile};
@@ -184,6 +185,17 @@ impl<K: Kernel, R: Reducer<K::Elem>> Task for Reduce<'_, K, R> {
             dispatch(unsafe { Lines::new(start, strides, nest, count, reducer, out) });
             return Ok(());
         }
+        let out = match out {
+            Out::Results(out) if K::HAS_LEFT && are_pairs::<K, R, true>(&kernel, nest) => {
+                dispatch(Pairs::<K, R, true>::new(kernel, nest, count, reducer, out));
+                return Ok(());
+            }
+            Out::Results(out) if K::HAS_RIGHT && are_pairs::<K, R, false>(&kernel, nest) => {
+                dispatch(Pairs::<K, R, false>::new(kernel, nest, count, reducer, out));
+                return Ok(());
+            }
+            out => out,
+        };
         let (out, mut state, first) = match out {
             Out::Results(out) => (out, None, 0),
             Out::State(state, first) => (Default::default(), Some(state), first),
@@ -193,7 +205,7 @@ impl<K: Kernel, R: Reducer<K::Elem>> Task for Reduce<'_, K, R> {
             return Ok(());
         }
         let mut faults = Faults::default();
-        if nest.inner_kept && reduce_rows::<I, K, R>(&mut kernel, nest, count, reducer, out, &mut faults) {
+        if nest.inner_kept && reduce_rows(&mut kernel, nest, count, reducer, out, &mut faults) {
             return faults.into_result();
         }
         let mut at: SmallVec<[usize; 8]> = SmallVec::from_elem(0, nest.depth());
