@@ -160,3 +160,27 @@ fn macros_mean_what_is_theirs() {
     assert!((bare::all(&a, &ids) - 353.705_487_960_533_9).abs() < 1e-9);
     assert_eq!(keywords::all(&a), 26);
 }
+
+/// What macros name themselves, and what users name within one call, are never one variable.
+#[test]
+fn loops_and_lets_may_be_called_as_the_variables_of_macros() {
+    use typed_dims::ndarray::array;
+    use typed_dims::{gather, tensor};
+    let (a, b) = (array![[0, 1, 2], [3, 4, 5]], array![1, 10, 100]);
+    let products = tensor!([operand0, operand1] => a[operand0, operand1] * b[operand1]);
+    assert_eq!(products, array![[0, 10, 200], [3, 40, 500]]);
+    let places = tensor!([i in 1..3, i_start in 0..2] => i * 10 + i_start);
+    assert_eq!(places, array![[10, 11], [20, 21]]);
+    let sums = tensor!([] => sum[k](a[0, k]) + sum[k](b[k]) + sum[k_2](a[k_2, 1]) + sum[k__2](a[k__2, 1]));
+    assert_eq!(sums, 3 + 111 + 5 + 5);
+    let chosen = tensor!([condition0] => if b[condition0] > 5 { sum[j in 0..3](a[1, (j + condition0) % 3]) } else { 0 });
+    assert_eq!(chosen, array![0, 12, 12]);
+    let rows = gather!(a[_ positions1], array![1, 0][operand0] => operand0 positions1);
+    assert_eq!(rows, array![[3, 4, 5], [0, 1, 2]]);
+    // Each `let` has the value of its own block.
+    let halves = tensor!([j] => if b[j] > 5 { let n = 2; b[j] / n } else { let n = 100; b[j] * n });
+    assert_eq!(halves, array![100, 5, 50]);
+    let power = |x: i32, n: u32| x.pow(n);
+    let squares = tensor!([j] => let _0 = 2; let __element0 = 1; power(b[j], _0) + __element0);
+    assert_eq!(squares, array![2, 101, 10_001]);
+}

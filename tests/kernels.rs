@@ -1,6 +1,7 @@
 //! Loops as long as no random case is, beside loops over single elements: rows of several tiles, results that are written past the caches.
 
 use ndarray::s;
+use num_complex::Complex;
 use typed_dims::prelude::*;
 use typed_dims::scalar::Element;
 
@@ -164,4 +165,20 @@ fn choices_by_position_read_nothing_else() {
     let found = select(i.le(j), table.at(ids), -1.0).order((i, j));
     assert_elements(&found, |a, b| if a <= b { ((a + b) % 100) as f32 } else { -1.0 });
     assert!(select(i.lt(j + 1), -1.0, table.at(ids)).try_order((i, j)).is_err());
+}
+
+/// A library writes rows that go backwards, with others between them, and columns that are rows.
+#[test]
+fn products_into_places_that_go_backwards() {
+    let a = Array2::from_shape_fn((30, 20), |(i, k)| Complex::new((i % 5) as f64, (k % 3) as f64 - 1.0));
+    let b = Array2::from_shape_fn((20, 25), |(k, j)| Complex::new((k % 7) as f64 - 3.0, (j % 2) as f64));
+    dims!(i, j, k);
+    let expected = (a.at((i, k)) * b.at((k, j))).sum(k).order((i, j));
+    let zero = Complex::new(0.0, 0.0);
+    let (mut rows, mut columns) = (Array2::from_elem((60, 25), zero), Array2::from_elem((25, 60), zero));
+    (a.at((i, k)) * b.at((k, j))).sum_into(k, &mut rows.slice_mut(s![..;-2, ..]), (i, j));
+    (a.at((i, k)) * b.at((k, j))).sum_into(k, &mut columns.slice_mut(s![.., ..;-2]), (j, i));
+    assert_eq!(rows.slice(s![..;-2, ..]), expected);
+    assert_eq!(columns.slice(s![.., ..;-2]), expected.t());
+    assert!(rows.slice(s![..;2, ..]).iter().chain(columns.slice(s![.., ..;2])).all(|&x| x == zero));
 }

@@ -182,3 +182,23 @@ fn integers_of_128_bits() {
     assert_eq!((low % 10_u128).max(k).order(i), ndarray::array![9, 8]);
     assert_eq!(a.at((i, k)).lt(0).cast::<i128>().sum((i, k)).order(()), 2);
 }
+
+/// A size that no array can have is not one that is yet to be found, and an index that no `isize` holds is not a negative one.
+#[test]
+fn sizes_and_indices_beyond_all_others() {
+    let x = ndarray::array![1_u8, 2, 3];
+    let error = try_repeat!(x, a -> (a b), b = usize::MAX).unwrap_err();
+    assert_eq!(error.to_string(), "a result with `a -> (a b)` does not fit into memory");
+    let error = try_rearrange!(x, (a b) -> a b, a = usize::MAX).unwrap_err();
+    let text = error.to_string();
+    assert!(
+        text.ends_with(&format!("into `(a = {}, b)`: the known sizes do not divide it", usize::MAX)),
+        "{text}"
+    );
+    let last = ndarray::array![u128::MAX];
+    let error = try_gather!(x[_], last[k] => k).unwrap_err();
+    assert!(
+        error.to_string().starts_with("index 170141183460469231731687303715884105727 of axis 0"),
+        "{error}"
+    );
+}

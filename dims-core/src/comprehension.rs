@@ -4,14 +4,14 @@ use crate::bind::binder::bind_affine;
 use crate::bind::binding::Binding;
 use crate::bind::source::{Axes, Source, check_rank};
 use crate::brand::Brand;
-use crate::dim::Dim;
+use crate::dim::{Dim, DimRef};
 use crate::elementwise::{BinaryOut, Selected, UnaryOut};
 use crate::error::DimError;
 use crate::expr::{Binary, Expr, Operand, Scalar, Select, Unary};
 use crate::named::Named;
-use crate::ops::{Cast, Holds, Index, Left, Pair};
+use crate::ops::{Cast, Holds, Index, Left, Map, Pair};
 use crate::rank::{Rank, Rank0};
-use crate::scalar::{CastTo, Element, IndexInt};
+use crate::scalar::{CastTo, Element, IndexInt, Num};
 use crate::set::{Dims, Union};
 use crate::storage::axes::{Axis, AxisBlock};
 use crate::storage::view::Leaf;
@@ -262,10 +262,199 @@ pub fn conditions<A: AsTensor<Elem: Condition>>(a: A) -> <A::Elem as Condition>:
     A::Elem::of(a)
 }
 
+/// Elements that reductions combine.
+#[diagnostic::on_unimplemented(
+    message = "`sum`, `mean` and the like combine numbers, and not elements of type `{Self}`",
+    label = "expected numbers: `count[i](..)` counts conditions, and `(..) as f32` makes numbers of them"
+)]
+pub trait Summand<M> {
+    /// The tensor of these elements. (Of others there is none: one mistake is one error.)
+    type Of<A>;
+    /// Yields the tensor.
+    fn of<A>(a: A) -> Self::Of<A>;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Num> Summand<Yes> for T {
+    type Of<A> = A;
+
+    #[inline(always)]
+    fn of<A>(a: A) -> A {
+        a
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Never> Summand<No> for T {
+    type Of<A> = A;
+
+    fn of<A>(a: A) -> A {
+        a
+    }
+}
+
+/// A tensor of numbers, which is reduced.
+#[inline(always)]
+pub fn summands<A: AsTensor<Elem: Summand<M>>, M>(a: A) -> <A::Elem as Summand<M>>::Of<A> {
+    A::Elem::of(a)
+}
+
+/// Elements of the type `T` that a `let` says.
+#[diagnostic::on_unimplemented(
+    message = "the elements are of type `{Self}`, and not of type `{T}` as `let` says",
+    label = "elements of type `{Self}`; for others cast them: `a[i] as {T}`"
+)]
+pub trait OfType<T, M> {
+    /// The tensor of these elements. (Of others there is none: one mistake is one error.)
+    type Of<A>;
+    /// Yields the tensor.
+    fn typed<A>(a: A) -> Self::Of<A>;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T> OfType<T, Yes> for T {
+    type Of<A> = A;
+
+    #[inline(always)]
+    fn typed<A>(a: A) -> A {
+        a
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<T, U: Never> OfType<T, No> for U {
+    type Of<A> = A;
+
+    fn typed<A>(a: A) -> A {
+        a
+    }
+}
+
+// (The first one says nothing of another type. With two that do, rustc still does not choose.)
+#[diagnostic::do_not_recommend]
+impl<T, U: Never> OfType<T, (No,)> for U {
+    type Of<A> = A;
+
+    fn typed<A>(a: A) -> A {
+        a
+    }
+}
+
 /// A tensor whose elements have the type that a `let` says.
 #[inline(always)]
-pub fn typed<T: Element, A: AsTensor<Elem = T>>(a: A) -> A {
-    a
+pub fn typed<T, A: AsTensor<Elem: OfType<T, M>>, M>(a: A) -> <A::Elem as OfType<T, M>>::Of<A> {
+    <A::Elem as OfType<T, M>>::typed(a)
+}
+
+/// Elements that `as U` casts.
+#[diagnostic::on_unimplemented(
+    message = "elements of type `{Self}` cannot be cast to `{U}`",
+    label = "expected a type of numbers, or `bool`"
+)]
+pub trait Castable<U: ?Sized, M> {
+    /// What a tensor of them becomes. (What cannot be cast becomes nothing: one mistake is one error.)
+    type Cast<A: AsTensor<Elem = Self>>;
+    /// Casts.
+    fn cast<A: AsTensor<Elem = Self>>(a: A) -> Self::Cast<A>;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: CastTo<U>, U: Element> Castable<U, Yes> for T {
+    type Cast<A: AsTensor<Elem = T>> = UnaryOut<Cast<U>, A>;
+
+    #[inline(always)]
+    fn cast<A: AsTensor<Elem = T>>(a: A) -> UnaryOut<Cast<U>, A> {
+        Named::from_expr(Unary { op: Cast(PhantomData), a: a.into_named().expr })
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Never, U: ?Sized> Castable<U, No> for T {
+    type Cast<A: AsTensor<Elem = T>> = A;
+
+    fn cast<A: AsTensor<Elem = T>>(a: A) -> A {
+        a
+    }
+}
+
+/// `as U`
+#[inline(always)]
+pub fn cast<U: ?Sized, A: AsTensor<Elem: Castable<U, M>>, M>(a: A) -> <A::Elem as Castable<U, M>>::Cast<A> {
+    <A::Elem as Castable<U, M>>::cast(a)
+}
+
+/// What code that is called for each element yields.
+#[diagnostic::on_unimplemented(
+    message = "an array of the type `{Self}` cannot be computed",
+    label = "this yields `{Self}` in each place, where a plain value is expected: a number, a `bool`, what is `Copy` and `Default`"
+)]
+pub trait Yielded<M>: Sized {
+    /// What a function makes of a tensor. (What yields no elements makes nothing: one mistake is one error.)
+    type Mapped<A: AsTensor, F: Fn(A::Elem) -> Self>;
+    /// Calls the function.
+    fn mapped<A: AsTensor, F: Fn(A::Elem) -> Self>(a: A, f: F) -> Self::Mapped<A, F>;
+}
+
+#[diagnostic::do_not_recommend]
+impl<U: Element> Yielded<Yes> for U {
+    type Mapped<A: AsTensor, F: Fn(A::Elem) -> U> = UnaryOut<Map<F>, A>;
+
+    #[inline(always)]
+    fn mapped<A: AsTensor, F: Fn(A::Elem) -> U>(a: A, f: F) -> UnaryOut<Map<F>, A> {
+        Named::from_expr(Unary { op: Map(f), a: a.into_named().expr })
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<U: Never> Yielded<No> for U {
+    type Mapped<A: AsTensor, F: Fn(A::Elem) -> U> = A;
+
+    fn mapped<A: AsTensor, F: Fn(A::Elem) -> U>(a: A, _: F) -> A {
+        a
+    }
+}
+
+/// `f` of each element.
+#[inline(always)]
+pub fn mapped<A: AsTensor, F: Fn(A::Elem) -> U, U: Yielded<M>, M>(a: A, f: F) -> U::Mapped<A, F> {
+    U::mapped(a, f)
+}
+
+/// A dim of the surrounding scope.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a dim",
+    label = "`$` stands before the name of a dim; a value is named without it"
+)]
+pub trait Outer<M> {
+    /// The dim. (What is no dim has none: one mistake is one error.)
+    type Dim: Copy;
+    /// Yields the dim.
+    fn dim(self) -> Self::Dim;
+}
+
+#[diagnostic::do_not_recommend]
+impl<D: DimRef> Outer<Yes> for D {
+    type Dim = D;
+
+    #[inline(always)]
+    fn dim(self) -> D {
+        self
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<D: Never + Copy> Outer<No> for D {
+    type Dim = D;
+
+    fn dim(self) -> D {
+        self
+    }
+}
+
+/// The dim that `$` and a name are.
+#[inline(always)]
+pub fn outer<D: Outer<M>, M>(dim: D) -> D::Dim {
+    dim.dim()
 }
 
 /// A tensor that is the same all along a dim that it may lack.

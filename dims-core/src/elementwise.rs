@@ -65,10 +65,10 @@ macro_rules! unary_methods {
 }
 
 macro_rules! binary_methods {
-    ($($(#[$doc:meta])* $method:ident $op:ident [$bound:path];)*) => {$(
+    ($($(#[$doc:meta])* $method:ident $op:ident [$($operand:tt)*] [$bound:path];)*) => {$(
         $(#[$doc])*
         #[inline(always)]
-        fn $method<B: Operand<Self::Elem>>(self, other: B) -> BinaryOut<ops::$op, Self, B>
+        fn $method<$($operand)*>(self, other: B) -> BinaryOut<ops::$op, Self, B>
         where
             Self::Elem: $bound,
             Self::Dims: Union<B::Dims>,
@@ -232,56 +232,57 @@ pub trait Elementwise: AsTensor {
         signbit Signbit [Real];
     }
 
+    // (What operands are stands here, and not in the macro: rustc quotes it.)
     binary_methods! {
         /// The greater one; not-a-number if one of them is.
-        maximum Maximum [Ordered];
+        maximum Maximum [B: Operand<Self::Elem>] [Ordered];
         /// The lesser one; not-a-number if one of them is.
-        minimum Minimum [Ordered];
+        minimum Minimum [B: Operand<Self::Elem>] [Ordered];
         /// `x^y`
-        powf Powf [Real];
+        powf Powf [B: Operand<Self::Elem>] [Real];
         /// The angle of the point `(y, x)`, in radians: `y.atan2(x)`.
-        atan2 Atan2 [Real];
+        atan2 Atan2 [B: Operand<Self::Elem>] [Real];
         /// `sqrt(x * x + y * y)`, without overflow in between.
-        hypot Hypot [Real];
+        hypot Hypot [B: Operand<Self::Elem>] [Real];
         /// The remainder with the sign of `y`, `x - y * floor(x / y)`, where `%` has that of `x`.
-        remainder Remainder [Ordered];
+        remainder Remainder [B: Operand<Self::Elem>] [Ordered];
         /// `x / y` of integers, rounded down, where `/` rounds towards 0.
-        floor_div FloorDiv [Integer];
+        floor_div FloorDiv [B: Operand<Self::Elem>] [Integer];
         /// `x` with the sign of `y`.
-        copysign Copysign [Real];
+        copysign Copysign [B: Operand<Self::Elem>] [Real];
         /// The greater one; of a number and not-a-number, the number.
-        fmax Fmax [Ordered];
+        fmax Fmax [B: Operand<Self::Elem>] [Ordered];
         /// The lesser one; of a number and not-a-number, the number.
-        fmin Fmin [Ordered];
+        fmin Fmin [B: Operand<Self::Elem>] [Ordered];
         /// `ln(e^x + e^y)`, without overflow.
-        logaddexp LogAddExp [Real];
+        logaddexp LogAddExp [B: Operand<Self::Elem>] [Real];
         /// `x * ln(y)`, and 0 where `x` is 0.
-        xlogy Xlogy [Real];
+        xlogy Xlogy [B: Operand<Self::Elem>] [Real];
         /// 0 where `x` is negative, `y` where it is 0, else 1.
-        heaviside Heaviside [Ordered];
+        heaviside Heaviside [B: Operand<Self::Elem>] [Ordered];
         /// `(x - y)^2`, the squared error; `.mean(dims)` makes it the loss.
-        mse_loss SquaredError [Num];
+        mse_loss SquaredError [B: Operand<Self::Elem>] [Num];
         /// `|x - y|`, the absolute error; `.mean(dims)` makes it the loss.
-        l1_loss AbsoluteError [Real];
+        l1_loss AbsoluteError [B: Operand<Self::Elem>] [Real];
         /// `-(y * ln(x) + (1 - y) * ln(1 - x))`, for probabilities `x` and targets `y`; each logarithm is at least -100.
-        bce_loss Bce [Real];
+        bce_loss Bce [B: Operand<Self::Elem>] [Real];
         /// [`bce_loss`](Elementwise::bce_loss) of `sigmoid(x)`, exact where that is near 0 or 1.
-        bce_with_logits_loss BceWithLogits [Real];
+        bce_with_logits_loss BceWithLogits [B: Operand<Self::Elem>] [Real];
         /// `y * (ln(y) - x)`, 0 where `y` is 0: for logarithms of probabilities `x` and probabilities `y`, the terms of the
         /// Kullback-Leibler divergence.
-        kl_div_loss KlDiv [Real];
+        kl_div_loss KlDiv [B: Operand<Self::Elem>] [Real];
         /// `x < y`
-        lt Lt [ops::PartialOrder];
+        lt Lt [B: Operand<Self::Elem>] [ops::PartialOrder];
         /// `x <= y`
-        le Le [ops::PartialOrder];
+        le Le [B: Operand<Self::Elem>] [ops::PartialOrder];
         /// `x > y`
-        gt Gt [ops::PartialOrder];
+        gt Gt [B: Operand<Self::Elem>] [ops::PartialOrder];
         /// `x >= y`
-        ge Ge [ops::PartialOrder];
+        ge Ge [B: Operand<Self::Elem>] [ops::PartialOrder];
         /// `x == y`
-        eq Eq [ops::Equality];
+        eq Eq [B: Operand<Self::Elem>] [ops::Equality];
         /// `x != y`
-        ne Ne [ops::Equality];
+        ne Ne [B: Operand<Self::Elem>] [ops::Equality];
     }
 
     /// `x^n` for a whole `n`.

@@ -201,7 +201,7 @@ pub trait Restructure: Computable {
     ///
     /// If `new` already has another size.
     #[track_caller]
-    fn rename<Old: DimRef, New: NameFor<Old, Self::Dims> + KeepsRole<Old>>(
+    fn rename<Old: DimRef, New: NameFor<Old, Self::Dims> + KeepsRole<Old, Self::Dims>>(
         self,
         old: Old,
         new: New,
@@ -210,7 +210,7 @@ pub trait Restructure: Computable {
     }
 
     /// As [`rename`](Restructure::rename), but what sizes decide is an error.
-    fn try_rename<Old: DimRef, New: NameFor<Old, Self::Dims> + KeepsRole<Old>>(
+    fn try_rename<Old: DimRef, New: NameFor<Old, Self::Dims> + KeepsRole<Old, Self::Dims>>(
         self,
         old: Old,
         new: New,

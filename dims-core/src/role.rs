@@ -50,6 +50,7 @@ use crate::brand::{Brand, CompareKeys, Equal, Greater, Less, Rest, digits::*};
 use crate::dim::{DimList, DimRef};
 use crate::set::list::List;
 use crate::set::ordered::Decides;
+use crate::set::rename::Has;
 use crate::set::{Dims, Judged, Nothing, Right, Verdict, Wrong};
 
 /// The role of a dim.
@@ -75,6 +76,9 @@ pub trait Role: Sized + 'static {
     /// [`IsDeclared`], or [`Undenoted`].
     #[doc(hidden)]
     type Kind: OnPath;
+    /// The role itself: as `roles!` names the one that another refines, so that what is none has no further consequence.
+    #[doc(hidden)]
+    type Itself: Role;
 }
 
 /// A role that was declared: it can be compared with others.
@@ -188,6 +192,7 @@ impl Role for Undenoted {
     const NAME: &'static str = "";
     type Refined = Undenoted;
     type Kind = Undenoted;
+    type Itself = Undenoted;
 }
 
 macro_rules! standard {
@@ -200,6 +205,7 @@ macro_rules! standard {
             const NAME: &'static str = $text;
             type Refined = Undenoted;
             type Kind = IsDeclared;
+            type Itself = $name;
         }
 
         impl DeclaredRole for $name {
@@ -392,14 +398,19 @@ type PathOf<D> = <<D as Brand>::Role as Traced>::Path;
 /// The verdict on the brand `Old` under the name `New`.
 type Renamed<Old, New> = <PathOf<Old> as Means<PathOf<New>>>::Out;
 
-/// A name for the dim `Old` that does not change what it means: see the [table](self).
-pub trait KeepsRole<Old>: DimRef {}
+/// [`Right`] if the set `S` does not have the brand `D`.
+type Free<D, S> = Verdict<<<S as Dims>::List as Has<D>>::Found>;
 
-impl<New, Old> KeepsRole<Old> for New
+/// A name for the dim `Old` that does not change what it means: see the [table](self). (Where a dim of the set `S` has the name, that is what is wrong.)
+pub trait KeepsRole<Old, S = ()>: DimRef {}
+
+impl<New, Old, S: Dims> KeepsRole<Old, S> for New
 where
     Old: DimRef<Brand: Brand<Role: Traced<Path: Means<PathOf<New::Brand>>>>>,
     New: DimRef<Brand: Brand<Role: Traced>>,
-    Renamed<Old::Brand, New::Brand>:
+    S::List: Has<New::Brand>,
+    Free<New::Brand, S>: Decides,
+    <Free<New::Brand, S> as Decides>::Implies<Renamed<Old::Brand, New::Brand>>:
         SameMeaning<Old::Brand, New::Brand, <Old::Brand as Brand>::Role, <New::Brand as Brand>::Role>,
 {
 }

@@ -90,6 +90,8 @@ pub trait Real: Ordered + Analytic + Magnitude<Abs = Self> + Float {
     fn narrow(wide: Self::Wide) -> Self;
     /// The error function.
     fn erf<I: Isa>(self) -> Self;
+    #[doc(hidden)]
+    fn gelu<I: Isa>(self) -> Self;
     /// `e^x` of what is not above 0, or not-a-number.
     #[doc(hidden)]
     fn exp_down<I: Isa>(self) -> Self;
@@ -226,13 +228,18 @@ macro_rules! integers {
         }
         #[diagnostic::do_not_recommend]
         impl sealed::Integer for $t {}
+        #[diagnostic::do_not_recommend]
         impl IndexInt for $t {
             #[inline(always)]
             fn to_position(self, size: usize) -> Option<usize> {
                 usize::try_from(self).ok().filter(|&position| position < size)
             }
             #[inline(always)]
-            fn to_i128(self) -> i128 { self as i128 }
+            #[allow(clippy::cast_possible_wrap, clippy::unnecessary_cast)] // `u128` may be greater than all `i128`s
+            fn to_i128(self) -> i128 {
+                let index = self as i128;
+                if index < 0 && self > 0 { i128::MAX } else { index }
+            }
             #[inline(always)]
             #[allow(unused_comparisons)] // unsigned types have no value below 0
             fn to_isize(self) -> isize {
@@ -331,6 +338,8 @@ macro_rules! floats {
             fn narrow(wide: $acc) -> Self { CastTo::<$t>::cast_to(wide) }
             #[inline(always)]
             fn erf<I: Isa>(self) -> Self { self.erf_in::<I>() }
+            #[inline(always)]
+            fn gelu<I: Isa>(self) -> Self { self.gelu_in::<I>() }
             #[inline(always)]
             fn exp_down<I: Isa>(self) -> Self { self.exp_down_in::<I>() }
         }

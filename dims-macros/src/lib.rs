@@ -315,6 +315,7 @@ pub fn try_rearrange(input: TokenStream) -> TokenStream {
 ///
 /// Every permutation, split and diagonal has a view. Axes are merged into one where they lie one within the other in memory; else there is no view,
 /// and `rearrange!` copies. The operand is one array, not a list and no tensor. The notation is that of `rearrange!`, without sums of axes.
+/// The view borrows it: what is made in the call, as `x.slice(..)`, needs a name first if the view is to outlive the statement.
 ///
 /// | torch, numpy | here |
 /// |---|---|

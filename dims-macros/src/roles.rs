@@ -2,8 +2,9 @@
 
 use crate::key::{Key, MOST_ROLES};
 use proc_macro2::TokenStream;
-use quote::quote;
+use quote::{quote, quote_spanned};
 use syn::parse::{Parse, ParseStream};
+use syn::spanned::Spanned;
 use syn::{Attribute, Error, Ident, Path, Result, Token, Visibility};
 
 /// `/// doc` `pub struct Pixel: DataFeature;`
@@ -89,7 +90,8 @@ fn declared(role: &Declared, position: usize) -> TokenStream {
     let Declared { attrs, vis, token, name, refined, end } = role;
     let (key, text) = (Key::new(name, position).digits(&krate), name.to_string());
     let refined = match refined {
-        Some(refined) => quote!(#refined),
+        // (rustc refuses what is no role in fewer words here than where a role is demanded.)
+        Some(refined) => quote_spanned!(refined.span()=> <#refined as #krate::Role>::Itself),
         None => quote!(#krate::Undenoted),
     };
     // What else there is to know is worked out from these, so that what is wrong with the role that it refines is said once.
@@ -101,6 +103,7 @@ fn declared(role: &Declared, position: usize) -> TokenStream {
             const NAME: &'static str = #text;
             type Refined = #refined;
             type Kind = #krate::IsDeclared;
+            type Itself = #name;
         }
         impl #krate::DeclaredRole for #name {
             type Key = #key;

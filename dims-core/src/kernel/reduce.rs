@@ -12,6 +12,7 @@ use super::threads::{self, Carried};
 use super::{Faults, Kernel, TILE, Tile};
 use crate::error::DimError;
 use crate::plan::nest::{Nest, Odometer, Parts};
+use crate::storage::elements::Places;
 use crate::storage::memory::reserve;
 use alloc::vec::Vec;
 use core::mem::MaybeUninit;
@@ -72,7 +73,38 @@ pub fn reduce<'n, K: Kernel, R: Reducer<K::Elem, Out: Send>>(
     reducer: R,
 ) -> Result<Vec<R::Out>, DimError> {
     let mut out = reserve(len)?;
-    let mut rest = &mut out.spare_capacity_mut()[..len];
+    write(nest, parts, kernel, work, &mut out.spare_capacity_mut()[..len], count, reducer)?;
+    // SAFETY: every place was written.
+    unsafe { out.set_len(len) };
+    Ok(out)
+}
+
+/// As [`reduce`], into places that are there already. After an error some of them may have been given values.
+pub fn reduce_into<'n, K: Kernel, R: Reducer<K::Elem, Out: Send>>(
+    nest: &'n Nest,
+    parts: &'n mut Parts,
+    kernel: impl Fn(&'n Nest) -> K,
+    work: usize,
+    places: Places<'_, R::Out>,
+    count: usize,
+    reducer: R,
+) -> Result<(), DimError> {
+    // SAFETY: every place is written, if there is no error; nobody counts them.
+    write(nest, parts, kernel, work, unsafe { places.into_inner() }, count, reducer)
+}
+
+/// Writes each of the results, if there is no error: the kept loops of all parts cover each of the places once, as `Reduce` writes one for each
+/// of their positions.
+fn write<'n, K: Kernel, R: Reducer<K::Elem, Out: Send>>(
+    nest: &'n Nest,
+    parts: &'n mut Parts,
+    kernel: impl Fn(&'n Nest) -> K,
+    work: usize,
+    places: &mut [MaybeUninit<R::Out>],
+    count: usize,
+    reducer: R,
+) -> Result<(), DimError> {
+    let (len, mut rest) = (places.len(), places);
     if len == 1 && nest.outer == 0 && !nest.inner_kept && work >= 2 * PART {
         rest[0].write(reducer.finish(single(nest, parts, kernel, reducer)?, count));
     } else if threads::parts(work) <= 1 {
@@ -90,10 +122,7 @@ pub fn reduce<'n, K: Kernel, R: Reducer<K::Elem, Out: Send>>(
         }
         threads::each(work, |part| dispatch(part.into_inner())).into_iter().collect::<Result<(), _>>()?;
     }
-    // SAFETY: the kept loops of all parts cover each of the `len` places once, as `Reduce` writes one for each of their
-    // positions; it returned no error.
-    unsafe { out.set_len(len) };
-    Ok(out)
+    Ok(())
 }
 
 /// A reduction to a single element, in parts along the outermost loop whose states are joined pairwise.

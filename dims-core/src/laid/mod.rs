@@ -423,10 +423,8 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
     ///
     /// If sizes conflict, or an index of `value` is out of range.
     #[track_caller]
-    pub fn assign<B: Operand<T, Expr: Expr<Elem = T>>>(&mut self, value: B)
-    where
-        T: Element,
-        M: Writable,
+    #[rustfmt::skip] // rustc quotes the line
+    pub fn assign<B: Operand<T, Expr: Expr<Elem = T>>>(&mut self, value: B) where M: Writable,
         L::Set: Covers<B::Dims>,
         Rank0: CoversAxes<B::Rank>,
     {

@@ -5,6 +5,7 @@
 //! words for what is wrong.
 
 use super::data::{Given, Loops, Pattern, Slot, Term};
+use super::solve::OPEN;
 use crate::kernel::copy::FEW;
 use crate::plan::evaluate::SMALL;
 use crate::plan::rows::Rows;
@@ -14,9 +15,6 @@ use smallvec::SmallVec;
 
 /// The most axes of a pattern that is planned so.
 pub const MOST: usize = 12;
-
-/// A size that is not known yet.
-const OPEN: usize = usize::MAX;
 
 /// The loops of a pattern, and how its operands lie along them.
 pub struct Bound {

@@ -10,7 +10,7 @@ use ::core::marker::PhantomData;
 #[diagnostic::on_unimplemented(
     message = "there is no `{Self}` of elements of the type `{T}`",
     label = "not for elements of the type `{T}`",
-    note = "`mean`, `var`, `std`, `norm` and `logsumexp` need floats: cast the array first, `a.mapv(|x| x as f64)`; `any`, `all` and `count` need `bool`s"
+    note = "`mean`, `var`, `std`, `norm` and `logsumexp` need floats: cast the array first, `a.mapv(|x| x as f64)`; `any`, `all` and `count` need `bool`s, all others numbers, and `max` and `min` such as have an order"
 )]
 pub trait Reduction<T> {
     /// What it yields.

@@ -7,8 +7,8 @@ use alloc::borrow::ToOwned;
 use alloc::vec::Vec;
 use smallvec::SmallVec;
 
-/// A size that is not known yet.
-const OPEN: usize = usize::MAX;
+/// A size that is not known yet: none that an array can have, nor what a difference of sizes wraps around to.
+pub(super) const OPEN: usize = 1 << (usize::BITS - 1);
 
 /// The size that a dim of the surrounding scope gives to an axis; what is open if it has none yet.
 #[inline]

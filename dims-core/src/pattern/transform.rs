@@ -205,20 +205,16 @@ fn combined<T: Element, V: Values<Elem = T>, R: Reducer<T, Out: Element>>(
 
 /// As [`reduce`], by any function of the elements along the reduced axes, which come in the order in which the operand has them.
 #[inline]
-pub fn reduce_by<O, T, U, L, V, F>(
+#[rustfmt::skip] // rustc quotes the line
+pub fn reduce_by<O, T: Element, U: Element, L: Args<T, Values = (V, End)>, V: Values<Elem = T>, F: FnMut(&[T]) -> U>(
     pattern: &'static Pattern,
     operands: L,
     given: &[Given],
     function: F,
 ) -> Result<Output<U, O, T, L>, DimError>
 where
-    T: Element,
-    U: Element,
-    L: Args<T, Values = (V, End)>,
-    V: Values<Elem = T>,
     O: OutRank<L::Rest>,
     O::Rank: ResultOf<U, L::Dims>,
-    F: FnMut(&[T]) -> U,
 {
     let mut values = operands.values();
     values.settle()?;

@@ -176,23 +176,24 @@ impl<X: RemoveAll<T, S>, T, S> AndThen<T, S> for Taken<X> {
 #[diagnostic::do_not_recommend]
 impl<D, X, T, S: Dims> AndThen<T, S> for Absent<D, X>
 where
-    S::List: Remove<D, Out: Mistake<D, X>>,
+    S::List: Remove<D, Out: Mistake<D, X, T, S>>,
 {
-    type Out = <<S::List as Remove<D>>::Out as Mistake<D, X>>::Out;
+    type Out = <<S::List as Remove<D>>::Out as Mistake<D, X, T, S>>::Out;
 }
 
 /// A brand that the original set has was named twice; one that it does not have was never bound.
-pub trait Mistake<D, X> {
+pub trait Mistake<D, X, T, S> {
     /// [`Removed`].
     type Out;
 }
 
+/// What is left is what would be if the brand had been named once: where that is expected, nothing else is wrong.
 #[diagnostic::do_not_recommend]
-impl<D, X, Y> Mistake<D, X> for Taken<Y> {
-    type Out = Removed<X, Nothing, D>;
+impl<D, X: RemoveAll<T, S, Out: Removal>, Y, T, S> Mistake<D, X, T, S> for Taken<Y> {
+    type Out = Removed<<X::Out as Removal>::Left, <X::Out as Removal>::Missing, D>;
 }
 
 #[diagnostic::do_not_recommend]
-impl<D, X, Y> Mistake<D, X> for Absent<D, Y> {
+impl<D, X, Y, T, S> Mistake<D, X, T, S> for Absent<D, Y> {
     type Out = Removed<X, D, Nothing>;
 }

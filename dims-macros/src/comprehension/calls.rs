@@ -6,7 +6,7 @@ use super::node::{LoopId, Method, Node, Reduce};
 use super::tokens::unwrap;
 use super::valid::{Checker, Meaning};
 use super::{ast, names};
-use proc_macro2::{Ident, Span};
+use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, quote};
 use syn::spanned::Spanned;
 use syn::{Error, Expr, ExprIndex, ExprMethodCall};
@@ -85,6 +85,9 @@ const METHODS: [&str; 52] = [
     "le",
 ];
 
+/// Those of the library's methods that take tensors as arguments. (`max` and `min` are the first two.)
+pub const BROADCASTING: [&str; 5] = ["maximum", "minimum", "powf", "atan2", "hypot"];
+
 impl Checker {
     pub(super) fn reduction(&mut self, name: &Ident, index: &ExprIndex, call: &syn::ExprCall) -> Node {
         let text = name.to_string();
@@ -136,14 +139,17 @@ impl Checker {
             }
             return self.closure(expr);
         }
+        let before = self.mistakes.count();
         let receiver = self.node(&call.receiver);
         let arguments: Vec<Node> = call.args.iter().map(|arg| self.node(arg)).collect();
+        // A part that cannot be read seems not to loop.
+        if self.mistakes.count() > before {
+            return Node::Rust(TokenStream::new());
+        }
         if receiver.is_rust() && arguments.iter().all(Node::is_rust) {
             return Node::Rust(self.rust(expr, "this"));
         }
-        // Of the library's methods these alone take tensors as arguments.
-        let broadcasts =
-            ["max", "min", "maximum", "minimum", "powf", "atan2", "hypot"].contains(&name.as_str());
+        let broadcasts = ["max", "min"].contains(&name.as_str()) || BROADCASTING.contains(&name.as_str());
         if (receiver.is_rust() || arguments.iter().any(|argument| !argument.is_rust()))
             && !(broadcasts && arguments.len() == 1)
         {
@@ -160,6 +166,7 @@ impl Checker {
 
     /// Rust code in which elements stand: a closure of them.
     pub(super) fn closure(&mut self, expr: &Expr) -> Node {
+        let before = self.mistakes.count();
         let mut code = expr.clone();
         let mut slots = Vec::new();
         for part in names::parts_mut(&mut code) {
@@ -170,14 +177,17 @@ impl Checker {
                     code
                 }
                 node => {
-                    let slot =
-                        Ident::new(&format!("_{}", self.slots), Span::mixed_site().located_at(part.span()));
+                    let place = Span::mixed_site().located_at(part.span());
+                    let slot = Ident::new(&format!("__element{}", self.slots), place);
                     self.slots += 1;
                     slots.push((slot.clone(), node));
                     slot.to_token_stream()
                 }
             };
             *part = Expr::Verbatim(tokens);
+        }
+        if self.mistakes.count() > before {
+            return Node::Rust(TokenStream::new());
         }
         if slots.is_empty() {
             return Node::Rust(self.rust(expr, "this"));

@@ -15,7 +15,11 @@ impl Checker {
 
     /// The same, where some names are the code's own.
     pub fn rust_but(&mut self, code: &impl ToTokens, what: &str, hidden: &HashSet<String>) -> TokenStream {
-        self.renamed(unwrap(code.to_token_stream()), Some(what), hidden)
+        // Code that depends on several loops is one mistake.
+        let before = std::mem::replace(&mut self.blamed, false);
+        let code = self.renamed(unwrap(code.to_token_stream()), Some(what), hidden);
+        self.blamed = before;
+        code
     }
 
     /// `what` the code is, if loops in it are refused. What another macro is given may be names of its own.
@@ -32,7 +36,9 @@ impl Checker {
                 }
                 TokenTree::Punct(punct) if punct.as_char() == '$' => {
                     if let Some(what) = what {
-                        self.mistakes.at(&punct, format!("{what} cannot depend on a dim"));
+                        if !std::mem::replace(&mut self.blamed, true) {
+                            self.mistakes.at(&punct, format!("{what} cannot depend on a dim"));
+                        }
                         continue;
                     }
                     TokenTree::Punct(punct)
@@ -63,7 +69,9 @@ impl Checker {
             }
             _ => return name,
         };
-        self.mistakes.at(&name, refused);
+        if !std::mem::replace(&mut self.blamed, true) {
+            self.mistakes.at(&name, refused);
+        }
         name
     }
 

@@ -57,6 +57,10 @@ impl Checker {
                     "an index for each axis is written without parentheses: `a[i, j]`",
                 ));
             }
+            Expr::Array(array) => {
+                let message = "an index for each axis is written without brackets of its own: `a[i, j]`";
+                return self.wrong(Error::new(array.bracket_token.span.join(), message));
+            }
             _ => {}
         }
         self.node(expr)

@@ -1,6 +1,6 @@
 //! What a comprehension becomes: dims for its loops, the operands bound to them, and an expression that is ordered.
 
-use super::lower::Lower;
+use super::lower::{Lower, path};
 use super::node::{Loop, Node, Program};
 use super::sizes::Step;
 use crate::pattern::plan::own;
@@ -41,7 +41,11 @@ pub fn expand(program: &Program, fallible: bool) -> TokenStream {
     let variables = variables(program);
     let mut dims = Vec::new();
     for (at, (one, name)) in program.loops.iter().zip(&names.loops).enumerate() {
-        let Some(variable) = &variables[at] else { continue };
+        let Some(variable) = &variables[at] else {
+            let (outer, dim) = (path("outer", one.name.span()), &one.name);
+            dims.push(quote!(let #name = #outer(#dim);));
+            continue;
+        };
         let made = match &one.range {
             Some(range) => {
                 let (code, start) = (&range.tokens, &names.starts[at]);
@@ -69,22 +73,21 @@ fn names(program: &Program) -> Names {
         .loops
         .iter()
         .map(|one| {
-            if one.outer {
-                return one.name.clone();
-            }
             let again = seen.entry(one.name.unraw().to_string()).or_default();
             *again += 1;
             let (name, span) = (one.name.unraw(), Span::mixed_site().located_at(one.name.span()));
-            if *again == 1 {
-                format_ident!("__{name}", span = span)
-            } else {
-                format_ident!("__{name}_{again}", span = span)
-            }
+            loop_name(&name.to_string(), *again, span)
         })
         .collect();
     let starts = loops.iter().map(|name| format_ident!("{name}_start", span = name.span())).collect();
     let operands = (0..program.operands.len()).map(|at| own(&format!("operand{at}"))).collect();
     Names { operands, loops, starts }
+}
+
+/// The dim of a loop, as a variable: that of the first loop of this name, or of the second, .. The number at the end keeps it apart from
+/// all else that a macro names, however the loop is called.
+pub fn loop_name(name: &str, number: usize, span: Span) -> Ident {
+    format_ident!("__{name}__{number}", span = span)
 }
 
 /// For each loop of its own the type of its dim. Loops of one name are never around one another, and have one type.

@@ -1,5 +1,6 @@
 //! Nodes as typed operations of the library.
 
+use super::calls::BROADCASTING;
 use super::expand::{self, Names, krate};
 use super::node::*;
 use super::tokens::own_at;
@@ -183,8 +184,8 @@ impl<'a> Lower<'a> {
                 if a.kind == Index && matches!(&**ty, Type::Path(path) if path.path.is_ident("isize")) {
                     return lowered(Index, code);
                 }
-                let name = Ident::new("cast", Span::mixed_site().located_at(token.span));
-                lowered(Element, quote!(#code.#name::<#ty>()))
+                let (path, place) = (path("cast", token.span), Span::mixed_site().located_at(token.span));
+                lowered(Element, quote_spanned!(place=> #path::<#ty, _, _>(#code)))
             }
             Node::If(token, parts) => self.choice(token.span, parts),
             Node::Let(stmt) => {
@@ -199,10 +200,11 @@ impl<'a> Lower<'a> {
                     code = self.iota(&code);
                 }
                 if let Some(ty) = &stmt.ty {
-                    code = quote!(#krate::typed::<#ty, _>(#code));
+                    let path = path("typed", code.span());
+                    code = quote!(#path::<#ty, _, _>(#code));
                 }
                 // A name of its own for each, since `let`s of several blocks become statements of one.
-                let unique = quote::format_ident!("{name}_{local}", span = name.span());
+                let unique = quote::format_ident!("__{name}__let{local}", span = name.span());
                 self.statement(quote!(let #unique = #code;));
                 self.locals[local] = Some((value.kind, unique));
                 self.node(&stmt.rest)
@@ -216,7 +218,8 @@ impl<'a> Lower<'a> {
                     let value = self.node(node).code;
                     (names, values) = (quote!((#names, #name)), quote!(#krate::pairs(#values, #value)));
                 }
-                lowered(Element, quote!(#krate::Elementwise::map(#values, |#names| #code)))
+                let path = path("mapped", code.span());
+                lowered(Element, quote!(#path(#values, |#names| #code)))
             }
         }
     }
@@ -233,10 +236,6 @@ impl<'a> Lower<'a> {
     /// A loop variable as a value.
     fn variable(&self, id: LoopId, place: Span) -> TokenStream {
         let one = &self.program.loops[id];
-        if one.outer {
-            let name = &one.name;
-            return quote!(#name);
-        }
         let name = own_at(&self.names.loops[id], place);
         match &one.range {
             Some(range) if !range.from_zero => {
@@ -282,10 +281,8 @@ impl<'a> Lower<'a> {
                 body = quote!(#krate::masked(#guard, #body));
             }
         }
-        if ["any", "all", "count"].iter().any(|own| reduce.name == own) {
-            let path = path("conditions", body.span());
-            body = quote!(#path(#body));
-        }
+        let conditions = ["any", "all", "count"].iter().any(|own| reduce.name == own);
+        let body = called(if conditions { "conditions" } else { "summands" }, body.span(), &body);
         let stmts = self.frames.pop().expect("it was pushed");
         let dims: Vec<&Ident> = reduce.loops.iter().map(|&id| &self.names.loops[id]).collect();
         let dims = match dims[..] {
@@ -449,9 +446,14 @@ impl<'a> Lower<'a> {
         let stays =
             receiver.kind == Index && ["abs", "clamp", "signum", "square"].iter().any(|known| name == known);
         let code = self.tensor(receiver);
+        let broadcasts = BROADCASTING.iter().any(|known| name == known);
         let arguments: Vec<TokenStream> = arguments
             .into_iter()
-            .map(|argument| if stays { self.index(argument) } else { argument.code })
+            .map(|argument| match () {
+                () if stays => self.index(argument),
+                () if broadcasts => self.tensor(argument),
+                () => argument.code,
+            })
             .collect();
         lowered(if stays { Index } else { Element }, quote!(#code.#name #turbofish(#(#arguments),*)))
     }
@@ -497,7 +499,8 @@ fn compared(method: &str, place: Span, a: &TokenStream, b: &TokenStream) -> Lowe
     let both = path("compared", b.span());
     let method = Ident::new(method, Span::mixed_site().located_at(place));
     let path = path("Elementwise", place);
-    lowered(Element, quote!(match #both(#a, #b) { (#x, #y) => #path::#method(#x, #y) }))
+    let place = Span::mixed_site().located_at(a.span());
+    lowered(Element, quote_spanned!(place=> match #both(#a, #b) { (#x, #y) => #path::#method(#x, #y) }))
 }
 
 /// Whether a node is a condition by what it looks like.
@@ -509,14 +512,19 @@ fn is_condition(node: &Node) -> bool {
     }
 }
 
-/// One of the library's functions for macros; messages about its argument point at this place alone.
 /// Elements as indices, if they are integers.
 pub fn lookup(code: &TokenStream) -> TokenStream {
-    let path = path("lookup", code.span());
-    quote!(#path(#code))
+    called("lookup", code.span(), code)
 }
 
-fn path(name: &str, place: Span) -> TokenStream {
+/// A call of one of the library's functions for macros, all of it at this place.
+fn called(name: &str, place: Span, arguments: &TokenStream) -> TokenStream {
+    let (path, place) = (path(name, place), Span::mixed_site().located_at(place));
+    quote_spanned!(place=> #path(#arguments))
+}
+
+/// One of the library's functions for macros; messages about its argument point at this place alone.
+pub fn path(name: &str, place: Span) -> TokenStream {
     let place = Span::mixed_site().located_at(place);
     let name = Ident::new(name, place);
     quote_spanned!(place=> ::typed_dims::__private::#name)

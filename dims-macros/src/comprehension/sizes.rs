@@ -5,6 +5,8 @@
 
 use super::errors::Mistakes;
 use super::node::{Element, LoopId, Node, Program};
+use crate::pattern::near::list;
+use proc_macro2::Ident;
 use std::collections::HashSet;
 use syn::ext::IdentExt;
 use syn::{BinOp, Result};
@@ -53,6 +55,7 @@ pub fn steps(program: &Program) -> Result<Vec<Step>> {
     let mut mistakes = Mistakes::default();
     // Loops that one index leaves open are one mistake: a range for all but one of them would do.
     let mut blamed = HashSet::new();
+    let mut nowhere: Vec<&Ident> = Vec::new();
     for (id, one) in program.loops.iter().enumerate().filter(|&(id, _)| !known[id]) {
         let name = one.name.unraw();
         let (mut single, mut among) = (None, None);
@@ -67,12 +70,29 @@ pub fn steps(program: &Program) -> Result<Vec<Step>> {
             (Some(text), _) if !blamed.insert(text) => continue,
             (Some(text), _) => format!("`{text}` leaves open how far each of its loops goes"),
             (None, Some(text)) => format!("it cannot be told from `{text}`"),
-            (None, None) => "it is no index of anything".to_owned(),
+            (None, None) => {
+                nowhere.push(&one.name);
+                continue;
+            }
         };
         mistakes.at(
             &one.name,
             format!("the loop `{name}` has no size: {why}; give it a range, `{name} in 0..n`"),
         );
+    }
+    if let [first, ..] = nowhere[..] {
+        let names: Vec<String> = nowhere.iter().map(|name| name.unraw().to_string()).collect();
+        let what = match &names[..] {
+            [one] => format!(
+                "the loop `{one}` has no size: it is no index of anything; give it a range, `{one} in 0..n`"
+            ),
+            [one, ..] => format!(
+                "the loops {} have no sizes: they are indices of nothing; give each a range, `{one} in 0..n`",
+                list(&names)
+            ),
+            [] => unreachable!("there is one"),
+        };
+        mistakes.at(first, what);
     }
     mistakes.or(())?;
     Ok(if is_simple(program, &program.body) { Vec::new() } else { steps })

@@ -3,6 +3,7 @@
 use super::calls::REDUCTIONS;
 use proc_macro2::{Delimiter, Group, Ident, Punct, Spacing, Span, TokenStream, TokenTree};
 use quote::{quote, quote_spanned};
+use std::collections::HashSet;
 
 /// The macro that stands for a list of indices.
 pub const INDICES: &str = "__indices";
@@ -86,11 +87,48 @@ pub fn unwrap(tokens: TokenStream) -> TokenStream {
     out
 }
 
-/// Everything that stands before an index bracket, as it was written: the operands of a call that cannot be read.
+/// Everything that stands before an index bracket, as it was written: the operands of a call that cannot be read. (What the call
+/// names itself is none, wherever it stands.)
 pub fn bases(tokens: TokenStream) -> Vec<TokenStream> {
-    let mut found = Vec::new();
+    let (mut found, mut own) = (Vec::new(), HashSet::new());
+    collect_own(tokens.clone(), &mut own);
     collect_bases(tokens, &mut found);
+    found.retain(|base| {
+        let first = base.clone().into_iter().next();
+        !matches!(first, Some(TokenTree::Ident(name)) if own.contains(&name.to_string()))
+    });
     found
+}
+
+/// The names that `let` gives, and those that stand alone in brackets, as loops do.
+fn collect_own(tokens: TokenStream, own: &mut HashSet<String>) {
+    let is = |token: Option<&TokenTree>, char| matches!(token, Some(TokenTree::Punct(punct)) if punct.as_char() == char);
+    let word =
+        |token: Option<&TokenTree>, word| matches!(token, Some(TokenTree::Ident(ident)) if ident == word);
+    let tokens: Vec<TokenTree> = tokens.into_iter().collect();
+    for (at, token) in tokens.iter().enumerate() {
+        match token {
+            TokenTree::Ident(name) if at > 0 && word(tokens.get(at - 1), "let") => {
+                own.insert(name.to_string());
+            }
+            TokenTree::Group(group) => {
+                if group.delimiter() == Delimiter::Bracket {
+                    let content: Vec<TokenTree> = group.stream().into_iter().collect();
+                    for (at, token) in content.iter().enumerate() {
+                        let (before, after) = (at.checked_sub(1).map(|at| &content[at]), content.get(at + 1));
+                        if let TokenTree::Ident(name) = token
+                            && (before.is_none() || is(before, ','))
+                            && (after.is_none() || is(after, ',') || word(after, "in"))
+                        {
+                            own.insert(name.to_string());
+                        }
+                    }
+                }
+                collect_own(group.stream(), own);
+            }
+            _ => {}
+        }
+    }
 }
 
 fn collect_bases(tokens: TokenStream, found: &mut Vec<TokenStream>) {

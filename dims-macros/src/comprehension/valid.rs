@@ -30,6 +30,10 @@ pub struct Checker {
     pub(super) locals: Vec<Node>,
     pub(super) scope: Vec<(String, Meaning)>,
     pub(super) slots: usize,
+    /// The names in the expansion of `let`s without loops.
+    named: Vec<Ident>,
+    /// Whether the code that is being looked at was found to depend on a loop.
+    pub(super) blamed: bool,
     pub mistakes: Mistakes,
 }
 
@@ -41,6 +45,8 @@ pub fn check(call: &Call, notation: Notation) -> Result<Program> {
         locals: Vec::new(),
         scope: Vec::new(),
         slots: 0,
+        named: Vec::new(),
+        blamed: false,
         mistakes: Mistakes::default(),
     };
     let axes = checker.output(&call.axes);
@@ -327,7 +333,7 @@ impl Checker {
                         .at(name, format!("`{name}` is a loop already: give the value another name"));
                 }
                 let value = self.node(&init.expr);
-                let name = own(&pat.ident);
+                let name = self.named(&pat.ident, !value.is_rust());
                 let local = (!value.is_rust()).then(|| {
                     self.locals.push(value.clone());
                     self.locals.len() - 1
@@ -342,6 +348,24 @@ impl Checker {
                 self.wrong(Error::new_spanned(unwrap(quote!(#other)), message))
             }
         }
+    }
+}
+
+impl Checker {
+    /// The name that a `let` gives to a value. Those of several blocks become statements of one, so each has a name of its own.
+    fn named(&mut self, name: &Ident, loops: bool) -> Ident {
+        let mut own = own(name);
+        if loops {
+            return own;
+        }
+        let mut number = 0;
+        // (What begins like this is a name of the macro's.)
+        while own.unraw().to_string().starts_with("__") && number == 0 || self.named.contains(&own) {
+            number += 1;
+            own = quote::format_ident!("{}_{number}", name.unraw(), span = own.span());
+        }
+        self.named.push(own.clone());
+        own
     }
 }
 

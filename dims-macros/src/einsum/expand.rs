@@ -3,8 +3,9 @@
 use super::valid::Valid;
 use super::{Call, What};
 use crate::pattern::plan::{Plan, argument, finish, given, home, nested, out_rank};
-use proc_macro2::{Literal, TokenStream};
-use quote::quote;
+use proc_macro2::{Literal, Span, TokenStream};
+use quote::{quote, quote_spanned};
+use syn::spanned::Spanned;
 
 /// One call, with the pattern as a constant.
 pub fn expand(call: &Call, valid: &Valid, what: What) -> TokenStream {
@@ -23,7 +24,11 @@ pub fn expand(call: &Call, valid: &Valid, what: What) -> TokenStream {
     let (given, out) = (given(&valid.table, &valid.given), out_rank(&valid.output));
     match what {
         What::Value { fallible } => {
-            finish(quote!(#home::einsum::<#out, _, _>(#plan, #arguments, #given)), fallible)
+            // What rustc says of the elements it says where the first operand stands.
+            let place = call.operands.first().map_or_else(Span::call_site, Spanned::span);
+            let place = Span::mixed_site().located_at(place);
+            let einsum = quote_spanned!(place=> ::typed_dims::__private::pattern::einsum::<#out, _, _>);
+            finish(quote!(#einsum(#plan, #arguments, #given)), fallible)
         }
         What::Path => finish(quote!(#home::einsum_path(#plan, #arguments, #given)), false),
     }

@@ -50,9 +50,13 @@ pub fn check(call: &Call, notation: Notation, errors: &mut Errors) -> Valid {
         let what = format!("the pattern has {arrays} operand(s), but {operands} {is_are} given");
         errors.span(call.span, format!("{what}\n  {}", words.shown()));
     }
+    // Where words or operands are wrong or missing, the result may seem to have what no operand has.
+    let well_formed = well_formed && inputs.len() == call.operands.len();
     let output = match right {
         Some((outputs, arrow)) => {
-            if let [_, second, ..] = &outputs[..] {
+            if let [_, second, ..] = &outputs[..]
+                && well_formed
+            {
                 errors.at(words, &second.place, "an einsum has one result");
             }
             let known = table.entries.len();
@@ -67,7 +71,7 @@ pub fn check(call: &Call, notation: Notation, errors: &mut Errors) -> Valid {
             let output = number(&outputs[0], &rules, &mut table, words, errors);
             for (axis, place) in &output.places {
                 let Some(axis) = *axis else { continue };
-                if axis >= known && table.entries[axis].number.is_none() && !letters {
+                if axis >= known && table.entries[axis].number.is_none() && !letters && well_formed {
                     let name = table.entries[axis].name.clone();
                     let names: Vec<&str> =
                         table.names().filter(|own| table.find(own).unwrap() < known).collect();
@@ -79,7 +83,7 @@ pub fn check(call: &Call, notation: Notation, errors: &mut Errors) -> Valid {
                     );
                 }
             }
-            if inputs.iter().any(Numbered::has_rest) && !output.has_rest() {
+            if inputs.iter().any(Numbered::has_rest) && !output.has_rest() && well_formed {
                 let place = if output.slots.is_empty() { &arrow } else { &output.place };
                 errors.at(words, place, "`...` is in an operand, but not in the result: the axes that it stands for would be summed unseen");
             }

@@ -1,6 +1,6 @@
 //! `gather!`: elements at computed positions, by pattern.
 
-use crate::comprehension::expand::loop_type;
+use crate::comprehension::expand::{loop_name, loop_type};
 use crate::pattern::axes::{Rules, Slot, Table, Term, given, number};
 use crate::pattern::call::{self, Size, looked_at, plain_reference};
 use crate::pattern::errors::Errors;
@@ -61,6 +61,12 @@ fn read(input: ParseStream<'_>, errors: &mut Errors) -> Result<Call> {
                 group
             }
             other => {
+                // `ids[b s] -> b s f`
+                let arrow = |pair: &[TokenTree]| matches!(pair, [TokenTree::Punct(minus), TokenTree::Punct(greater)] if minus.as_char() == '-' && greater.as_char() == '>');
+                if let Some(at) = tokens.windows(2).position(arrow) {
+                    let what = format!("expected `=>` before the axes of the result, found `->`: {EXAMPLE}");
+                    return Err(syn::Error::new(tokens[at].span(), what));
+                }
                 let span = other.map_or_else(|| input.span(), |token| token.span());
                 let what = format!("expected an array and its axes in brackets: {EXAMPLE}");
                 return Err(syn::Error::new(span, what));
@@ -159,6 +165,8 @@ fn check(call: &Call, errors: &mut Errors) -> Valid {
         );
         errors.at(&call.operands[0].words, &call.operands[0].words.end, what);
     }
+    // Where axes of the arrays are wrong or missing, the result may seem to have others.
+    let well_formed = errors.is_empty();
     let words = &call.output;
     let array = one_array(words, errors);
     no_dots(&array, words, errors);
@@ -166,7 +174,7 @@ fn check(call: &Call, errors: &mut Errors) -> Valid {
     let right =
         Rules { twice: Some("stands twice in the result: each of its axes has a name of its own"), ..rules };
     let output = number(&array, &right, &mut table, words, errors);
-    for (axis, place) in &output.places {
+    for (axis, place) in output.places.iter().filter(|_| well_formed) {
         if let Some(axis) = axis.filter(|&axis| axis >= known && table.entries[axis].number.is_none()) {
             let name = table.entries[axis].name.clone();
             let hint = hint(&name, table.names().filter(|own| *own != name));
@@ -174,7 +182,7 @@ fn check(call: &Call, errors: &mut Errors) -> Valid {
         }
     }
     for axis in (0..known).filter(|axis| table.entries[*axis].number.is_none()) {
-        if !output.has(axis) {
+        if well_formed && !output.has(axis) {
             let name = &table.entries[axis].name;
             let what =
                 format!("the axis `{name}` is missing in the result: `gather!` keeps all axes but `_`");
@@ -224,7 +232,7 @@ fn tuple(binders: TokenStream, operand: &Operand) -> Group {
 
 /// Dims of its own for all axes; the arrays of positions are bound to theirs, and stand for the axes `_` of the first.
 fn written(call: &Call, valid: &Valid, fallible: bool) -> TokenStream {
-    let dim = |axis: usize| own(&valid.table.entries[axis].name);
+    let dim = |axis: usize| loop_name(&valid.table.entries[axis].name, 1, Span::mixed_site());
     let of_terms = |terms: &[Term]| {
         let dims = terms.iter().map(|term| match term {
             Term::Axis(axis) => dim(*axis).into_token_stream(),

@@ -123,6 +123,12 @@ fn count_operands(input: ParseStream<'_>) -> Option<usize> {
 fn bare(input: ParseStream<'_>, form: &Form, errors: &mut Errors) -> Result<(Words, Option<Option<Op>>)> {
     let mut tokens: Vec<TokenTree> = Vec::new();
     while !input.is_empty() && !size_follows(input) {
+        // (The parameters of a closure have types.)
+        let closure = tokens.iter().any(|token| matches!(token, TokenTree::Punct(p) if p.as_char() == '|'));
+        if let Some((name, colon)) = colon_follows(input).filter(|_| !closure) {
+            let what = format!("the size of an axis is written with `=`: `{name} = 2`");
+            return Err(syn::Error::new(colon, what));
+        }
         tokens.push(input.parse()?);
     }
     let trailing = matches!(tokens.last(), Some(TokenTree::Punct(punct)) if punct.as_char() == ',');
@@ -196,6 +202,15 @@ fn size_follows(input: ParseStream<'_>) -> bool {
         && fork.peek(Token![=])
         && !fork.peek(Token![==])
         && !fork.peek(Token![=>])
+}
+
+/// `, h: 2`, as a size may be written by mistake.
+fn colon_follows(input: ParseStream<'_>) -> Option<(Ident, Span)> {
+    let fork = input.fork();
+    fork.parse::<Token![,]>().ok()?;
+    let name = fork.call(Ident::parse_any).ok()?;
+    let colon = fork.peek(Token![:]) && !fork.peek(Token![::]);
+    colon.then(|| (name, fork.span()))
 }
 
 /// `, h = 2, w = 3`
@@ -292,8 +307,15 @@ pub fn plain_reference(operand: &Expr) -> TokenStream {
     }
 }
 
-/// The operands and sizes, looked at and not used: for calls with errors.
+/// The operands, looked at and not used: for calls with errors. (Those of a list one by one: whether they make a list is another question.)
 pub fn looked_at<'e>(operands: impl Iterator<Item = &'e Expr>) -> TokenStream {
-    let references = operands.map(reference);
-    quote!(#(let _ = #references;)*)
+    operands
+        .map(|operand| match operand {
+            Expr::Array(list) => looked_at(list.elems.iter()),
+            operand => {
+                let reference = plain_reference(operand);
+                quote!(let _ = #reference;)
+            }
+        })
+        .collect()
 }

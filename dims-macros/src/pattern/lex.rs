@@ -269,7 +269,34 @@ pub fn string(literal: &LitStr, notation: Notation, errors: &mut Errors) -> Word
         };
         words.words.push((word, place(start, at)));
     }
+    if notation == Notation::Letters
+        && let Some((start, end)) = name_among_names(&chars)
+    {
+        let name: String = chars[start..end].iter().collect();
+        let what = format!(
+            "here each letter of `{name}` would be an axis: a pattern of names comes behind its operands, `einsum!(a, b, \"row inner, inner col -> row col\")`"
+        );
+        errors.at(&words, &place(start, end), what);
+    }
     words
+}
+
+/// A word of three letters or more that has a space and another word beside it: so axes are written that have names.
+fn name_among_names(chars: &[char]) -> Option<(usize, usize)> {
+    let is_letter = |at: usize| chars.get(at).is_some_and(|&c| is_xid_continue(c));
+    let mut at = 0;
+    while at < chars.len() {
+        let end = (at..=chars.len()).find(|&end| !is_letter(end)).expect("there is nothing behind the end");
+        let before =
+            chars[..at].iter().rposition(|&c| c != ' ').is_some_and(|last| last + 1 < at && is_letter(last));
+        let behind =
+            chars[end..].iter().position(|&c| c != ' ').is_some_and(|next| next > 0 && is_letter(end + next));
+        if end - at >= 3 && (before || behind) {
+            return Some((at, end));
+        }
+        at = end + 1;
+    }
+    None
 }
 
 /// As in einops, `_` marks no end of a name: it stands for an axis that is left alone.

@@ -7,7 +7,9 @@ pub fn nearest<'c>(name: &str, candidates: impl IntoIterator<Item = &'c str>) ->
         .into_iter()
         .map(|candidate| (distance(name, candidate), candidate))
         .filter(|&(distance, candidate)| {
-            distance > 0 && distance <= most && distance < name.chars().count().max(candidate.chars().count())
+            let letters = name.chars().count().max(candidate.chars().count());
+            let other_case = || name.to_lowercase() == candidate.to_lowercase();
+            distance > 0 && (distance <= most && distance < letters || other_case())
         })
         .min_by_key(|&(distance, candidate)| (distance, candidate.len().abs_diff(name.len())))
         .map(|(_, candidate)| candidate)

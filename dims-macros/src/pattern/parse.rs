@@ -132,6 +132,7 @@ impl Reader<'_, '_> {
     /// Groups up to the closing parenthesis.
     fn groups(&mut self, open: &Place) -> Vec<Vec<Axis>> {
         let mut groups = vec![self.axes()];
+        let mut commas = 0;
         loop {
             match self.peek() {
                 Some(Word::Plus) => {
@@ -158,11 +159,11 @@ impl Reader<'_, '_> {
                 }
                 Some(Word::Comma) => {
                     let (_, place) = self.next().expect("a word was seen");
-                    self.errors.at(
-                        self.words,
-                        &place,
-                        "the parts of a group have spaces between them, and no commas: `(h w)`",
-                    );
+                    commas += 1;
+                    if commas == 1 {
+                        let what = "the parts of a group have spaces between them, and no commas: `(h w)`";
+                        self.errors.at(self.words, &place, what);
+                    }
                     let more = self.axes();
                     groups.last_mut().expect("there is a group").extend(more);
                 }

@@ -6,8 +6,8 @@ use super::valid::Valid;
 use crate::pattern::axes::Numbered;
 use crate::pattern::call::{Call, reference};
 use crate::pattern::plan::{self, Plan, Where, bound_argument, finish, home, nested, out_rank, own};
-use proc_macro2::{Span, TokenStream};
-use quote::{format_ident, quote};
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
 
 /// One call for each result, with the pattern as a constant.
@@ -73,17 +73,21 @@ fn result(
     match kind {
         Kind::Reduce if valid.op.is_none() => {
             let closure = call.op.as_ref().and_then(|op| op.closure.as_ref());
-            quote!(#home::reduce_by::<#out, _, _, _, _, _>(#plan, #arguments, #given, #closure))
+            let place = call.op.as_ref().map_or_else(Span::call_site, |op| op.span);
+            let place = Span::mixed_site().located_at(place);
+            let reduce =
+                quote_spanned!(place=> ::typed_dims::__private::pattern::reduce_by::<#out, _, _, _, _, _>);
+            quote!(#reduce(#plan, #arguments, #given, #closure))
         }
         Kind::Reduce => {
-            let op = format_ident!("{}", valid.op.expect("a call without errors has a reduction"));
-            let span = call.op.as_ref().map_or_else(Span::call_site, |op| op.span);
-            let op = {
-                let mut op = op;
-                op.set_span(Span::mixed_site().located_at(span));
-                op
-            };
-            quote!(#home::reduce::<#out, _, _, _, _>(#plan, #home::reductions::#op, #arguments, #given))
+            let op = valid.op.expect("a call without errors has a reduction");
+            // Where the user has it: there rustc points if there is no such reduction of these elements.
+            let place = call.op.as_ref().map_or_else(Span::call_site, |op| op.span);
+            let op = Ident::new(op, Span::mixed_site().located_at(place));
+            let reduce =
+                quote_spanned!(op.span()=> ::typed_dims::__private::pattern::reduce::<#out, _, _, _, _>);
+            let op = quote_spanned!(op.span()=> ::typed_dims::__private::pattern::reductions::#op);
+            quote!(#reduce(#plan, #op, #arguments, #given))
         }
         Kind::View => quote!(#home::rearrange_view::<#out, _, _>(#plan, #arguments, #given)),
         Kind::Rearrange | Kind::Repeat => quote!(#home::rearrange::<#out, _, _>(#plan, #arguments, #given)),

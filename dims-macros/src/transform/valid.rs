@@ -8,7 +8,8 @@ use crate::pattern::errors::Errors;
 use crate::pattern::lex::Words;
 use crate::pattern::near::{hint, list, nearest};
 use crate::pattern::parse::{Sides, parse};
-use syn::Expr;
+use syn::spanned::Spanned;
+use syn::{Expr, ExprClosure, Pat, Type, TypePath};
 
 /// A call without errors.
 pub struct Valid {
@@ -123,7 +124,7 @@ pub fn check(call: &Call, kind: Kind, errors: &mut Errors) -> Valid {
     let known = table.entries.len();
     let outputs: Vec<_> =
         right.iter().map(|array| number(array, &kind.right(), &mut table, words, errors)).collect();
-    if inputs.len() != call.operands.len() {
+    if inputs.len() != call.operands.len() && errors.is_empty() {
         let (arrays, operands) = (inputs.len(), call.operands.len());
         let commas =
             if arrays > operands { "; axes have spaces between them, and arrays commas" } else { "" };
@@ -140,6 +141,7 @@ pub fn check(call: &Call, kind: Kind, errors: &mut Errors) -> Valid {
     }
     if kind != Kind::Rearrange
         && let Some(second) = outputs.get(1)
+        && errors.is_empty()
     {
         errors.at(words, &second.place, format!("`{}!` has one result", kind.form().name));
     }
@@ -170,7 +172,46 @@ pub fn check(call: &Call, kind: Kind, errors: &mut Errors) -> Valid {
         }
         known.copied()
     });
+    if let Some(closure) = call.op.as_ref().and_then(|op| op.closure.as_ref()) {
+        takes_a_slice(closure, errors);
+    }
     Valid { table, inputs, outputs, pieces, given, op }
+}
+
+/// A closure takes the elements of a part as a slice. (What is said of its parameter is all that can be looked at here; rustc knows the rest.)
+fn takes_a_slice(closure: &ExprClosure, errors: &mut Errors) {
+    const EXAMPLE: &str = "takes the elements along the reduced axes as a slice, `|part: &[f64]| part[0]`";
+    let [Pat::Type(parameter)] = closure.inputs.iter().collect::<Vec<_>>()[..] else {
+        if closure.inputs.len() != 1 {
+            let place = closure.inputs.iter().nth(1).map_or(closure.or1_token.span(), Spanned::span);
+            let count = closure.inputs.len();
+            errors.span(place, format!("this closure has {count} parameters, but it {EXAMPLE}"));
+        }
+        return;
+    };
+    // What has a name of its own can be a slice.
+    let can_be = match &*parameter.ty {
+        Type::Reference(reference) => match &*reference.elem {
+            Type::Path(path) => !is_number(path),
+            Type::Array(_) | Type::Tuple(_) | Type::Reference(_) => false,
+            _ => true,
+        },
+        Type::Path(path) => !is_number(path),
+        Type::Array(_) | Type::Slice(_) | Type::Tuple(_) => false,
+        _ => true,
+    };
+    if !can_be {
+        errors.span(parameter.ty.span(), format!("a closure {EXAMPLE}"));
+    }
+}
+
+/// Whether a type is one of Rust's numbers, or `bool`.
+fn is_number(path: &TypePath) -> bool {
+    const NUMBERS: [&str; 15] = [
+        "bool", "f32", "f64", "i8", "i16", "i32", "i64", "i128", "isize", "u8", "u16", "u32", "u64", "u128",
+        "usize",
+    ];
+    path.path.get_ident().is_some_and(|name| NUMBERS.iter().any(|number| name == number))
 }
 
 /// Each axis stands on the sides where the macro has it.
@@ -188,8 +229,14 @@ fn sides(
     let right_names = || table.names().filter(|name| table.find(name).is_some_and(in_output));
     let of_name = |axis: &Option<usize>| axis.filter(|&axis| table.entries[axis].number.is_none());
     if kind != Kind::Reduce {
+        let mut blamed = Vec::new();
         for (axis, place) in inputs.iter().flat_map(|input| &input.places) {
             let Some(axis) = of_name(axis).filter(|&axis| !in_output(axis)) else { continue };
+            // A diagonal names it several times.
+            if blamed.contains(&axis) {
+                continue;
+            }
+            blamed.push(axis);
             let name = &table.entries[axis].name;
             // One misspelt name is one error: at the right, where the other is not known.
             let mut new = right_names().filter(|own| table.find(own).is_some_and(|axis| axis >= known));

@@ -1,0 +1,7 @@
+//~ words: as a slice
+use typed_dims::prelude::*;
+
+fn main() {
+    let x = Array2::<f32>::ones((2, 3));
+    let _ = reduce!(x, h w -> h, |a: f32| a);
+}

@@ -1,0 +1,8 @@
+//~ words: is not a dim
+use typed_dims::prelude::*;
+
+fn main() {
+    let x = Array2::<f32>::ones((2, 3));
+    let n = 2;
+    let _ = einsum!(x[$n, k] * x[$n, l] => [k, l]);
+}
