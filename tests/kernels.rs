@@ -147,6 +147,8 @@ fn choices_by_position() {
         assert_elements(&upper, |a, b| if a <= b { x[[a, b]] } else { 0.0 });
         let lower = select((j + 40).lt(i), yt * 2.0, xt).order((i, j));
         assert_elements(&lower, |a, b| if b + 40 < a { y[[b, a]] * 2.0 } else { x[[a, b]] });
+        let shifted = xt.tril(i, j, -3).order((i, j));
+        assert_elements(&shifted, |a, b| if b + 3 <= a { x[[a, b]] } else { 0.0 });
         let band = select(i.gt(j), 1.0, select((i + 20).ge(j), xt + yt, -1.0)).order((i, j));
         assert_elements(&band, |a, b| match (a > b, a + 20 >= b) {
             (true, _) => 1.0,

@@ -39,7 +39,7 @@ type Pairwise<O, T, A, B> = Named<
 type Side<'a, O, I, J> = Binary<
     O,
     Iota<'a, <J as DimRef>::Brand>,
-    Binary<ops::Add, Iota<'a, <I as DimRef>::Brand>, Scalar<isize>>,
+    Binary<ops::Offset, Iota<'a, <I as DimRef>::Brand>, Scalar<isize>>,
 >;
 
 /// The result of [`tril`](LinearAlgebra::tril) and [`triu`](LinearAlgebra::triu).
@@ -408,7 +408,7 @@ where
 {
     // An offset beyond all indices must not wrap around with one added; half of what can be counted is beyond them as well.
     let offset = offset.clamp(isize::MIN / 2, isize::MAX / 2);
-    let row = Binary { op: ops::Add, a: Iota::new(rows), b: Scalar(offset) };
+    let row = Binary { op: ops::Offset, a: Iota::new(rows), b: Scalar(offset) };
     Select { cond: Binary { op, a: Iota::new(columns), b: row }, a: expr, b: Scalar(zero) }
 }
 

@@ -262,6 +262,7 @@ impl<'k, A: Kernel, B: Kernel, O: BinaryOp<A::Elem, B::Elem>> Kernel for BinaryK
     const TOTAL: bool = O::TOTAL && A::TOTAL && B::TOTAL;
     const PARALLEL: bool = O::PARALLEL && A::PARALLEL && B::PARALLEL;
     const VARIES: bool = A::VARIES || B::VARIES || !O::PARALLEL;
+    const STEADY: bool = O::STEADY && A::STEADY && B::STEADY;
     const MONOTONE: bool = O::MONOTONE && A::STEADY && B::STEADY;
     const GATHERS: bool = A::GATHERS || B::GATHERS;
     const LONG: bool = O::LONG || A::LONG || B::LONG;

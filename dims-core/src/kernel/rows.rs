@@ -77,7 +77,7 @@ impl<K: Kernel, R: Reducer<K::Elem>> Task for Reduction<'_, K, R> {
 }
 
 impl<K: Kernel, R: Reducer<K::Elem>> Reduction<'_, K, R> {
-    /// Reduces some columns.
+    /// Reduces some columns. Returns whether the kernel could say where their rows lie.
     #[inline(always)]
     fn columns<I: Isa>(&mut self, columns: Range<usize>) -> bool {
         let Reduction { kernel, nest, count, reducer, out, faults } = self;

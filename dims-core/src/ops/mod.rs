@@ -67,6 +67,8 @@ pub trait BinaryOp<A, B>: Operation {
     const LONG: bool = false;
     /// Whether it turns from one truth value to the other at most once, as one operand grows and the other stays or shrinks.
     const MONOTONE: bool = false;
+    /// Whether its values go in equal steps where its operands do, and never wrap around.
+    const STEADY: bool = false;
     /// Whether it is the product that contractions are made of.
     const IS_PRODUCT: bool = false;
     /// Whether it is the sum of affine index expressions (1), their difference (-1), or neither (0).
@@ -313,6 +315,9 @@ macro_rules! binary {
     (@item monotone $set:expr) => {
         const MONOTONE: bool = $set;
     };
+    (@item steady $set:expr) => {
+        const STEADY: bool = $set;
+    };
     (@item product $set:expr) => {
         const IS_PRODUCT: bool = $set;
         #[inline(always)]
@@ -338,6 +343,8 @@ macro_rules! binary {
 binary! {
     /// `a + b`
     Add "add" [Num] T, |a, b| a.add(b), affine = 1;
+    /// `a + b` of a position and a number, neither of which is near the end of what can be counted.
+    Offset "add" [Num] T, |a, b| a.add(b), steady = true;
     /// `a - b`
     Sub "sub" [Num] T, |a, b| a.sub(b), affine = -1;
     /// `a * b`
