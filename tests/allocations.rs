@@ -105,6 +105,16 @@ fn a_small_expression_into_an_array_allocates_nothing() {
 }
 
 #[test]
+fn a_sum_into_an_array_allocates_nothing() {
+    let (x, y) = (Array2::<f32>::ones((30, 40)), Array2::<f32>::ones((40, 30)));
+    let mut out = Array2::zeros((30, 30));
+    dims!(i, j, k);
+    let (a, b) = (x.at((i, k)), y.at((k, j)));
+    assert_eq!(allocations(0, || (a * b).sum_into(k, &mut out, (i, j))), NONE);
+    assert_eq!(allocations(0, || a.sum_into(k, &mut out.row_mut(1), i)), NONE);
+}
+
+#[test]
 fn a_tensor_that_is_used_up_gives_its_elements() {
     let x = Array2::<f32>::ones((30, 40));
     dims!(i, j, k);

@@ -181,6 +181,25 @@ mod reshaping {
     }
 
     #[test]
+    fn sum_into_an_array_that_is_there() {
+        let a = array![[1, 2, 3], [4, 5, 6]];
+        let mut out = Array2::from_elem((2, 4), -1);
+        dims!(i, j, k);
+        (a.at((i, k)) * a.at((j, k))).sum_into(k, &mut out.slice_mut(s![.., ..;2]), (i, j));
+        assert_eq!(out, array![[14, -1, 32, -1], [32, -1, 77, -1]]);
+        // Axes that are no dims stay behind those that are; two dims are one axis; a single sum.
+        let mut sums = array![0, 0, 0];
+        a.at((i, ..)).sum_into(i, &mut sums, ());
+        assert_eq!(sums, array![5, 7, 9]);
+        let mut all = Array1::zeros(4);
+        (a.at((i, k)) * a.at((j, k))).sum_into(k, &mut all, ((j, i),));
+        assert_eq!(all, array![14, 32, 32, 77]);
+        let mut total = ndarray::arr0(0);
+        a.at((i, k)).sum_into((i, k), &mut total, ());
+        assert_eq!(total, ndarray::arr0(21));
+    }
+
+    #[test]
     fn flatten_and_unflatten_static_dims() {
         let x = from_fn((Two, Three, Batch.of(2)), |(a, b, c)| 100 * a + 10 * b + c);
         let flat = x.clone().flatten((Two, Three), Six);

@@ -80,6 +80,7 @@ mod variants {
         let sum = x.at(Row) + y.at(Row);
         assert!(sum.try_eval().is_err() && sum.try_order(Row).is_err() && sum.try_sum(Row).is_err());
         assert!((x.at(Row) * y.at(Row)).try_sum(Row).is_err());
+        assert!((x.at(Row) * y.at(Row)).try_sum_into(Row, &mut ndarray::arr0(0.0), ()).is_err());
         assert!(sum.try_max(Row).is_err() && sum.try_softmax(Row).is_err() && sum.try_index(Row, 0).is_err());
         assert!(sum.try_slice(Row, ..1).is_err() && try_concat(Row, [sum]).is_err());
         assert!(try_stack(Col, [sum]).is_err());
@@ -267,6 +268,21 @@ mod variants {
             x.at(Row).order_into(&mut out, Row),
             DimError::Shape { .. },
             "dim `Row` = 3 do not fit into an array of shape [2]"
+        );
+        let y = array![[1, 2], [3, 4], [5, 6]];
+        assert_fails!(
+            (x.at(Row) * y.at((Row, Col))).try_sum_into(Col, &mut out, Row),
+            (x.at(Row) * y.at((Row, Col))).sum_into(Col, &mut out, Row),
+            DimError::Shape { .. },
+            "dim `Row` = 3 do not fit into an array of shape [2]"
+        );
+        // A matrix product, which is looked at in another place.
+        let mut out = Array2::<i32>::zeros((2, 3));
+        assert_fails!(
+            (y.at((Row, Col)) * y.at((Key, Col))).try_sum_into(Col, &mut out, (Row, Key)),
+            (y.at((Row, Col)) * y.at((Key, Col))).sum_into(Col, &mut out, (Row, Key)),
+            DimError::Shape { .. },
+            "dims `Row` = 3, `Key` = 3 do not fit into an array of shape [2, 3]"
         );
         let (a, b) = (Array2::<i32>::zeros((2, 3)), Array2::<i32>::zeros((2, 4)));
         let parts = || [a.at((Row, Col)), b.at((Row, Col))];
@@ -541,6 +557,8 @@ fn sizes_that_are_said() {
         ("cumsum", (&x).try_cumsum(seven).err()),
         ("cumprod", (&x).try_cumprod(seven).err()),
         ("contraction", (&x * &y).try_sum(seven).err()),
+        ("sum_into", (&x).try_sum_into(seven, &mut array![0.0, 0.0], Row).err()),
+        ("order of sum_into", (&x).try_sum_into(Row, &mut array![0.0, 0.0, 0.0], seven).err()),
         ("dot", (&x).try_dot(&y, seven).err()),
         ("norm_p", (&x).try_norm_p(seven, 2.0).err()),
         ("layer_norm", (&x).try_layer_norm(seven, 1e-5).err()),

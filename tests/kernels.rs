@@ -1,6 +1,7 @@
 //! Loops as long as no random case is, beside loops over single elements: rows of several tiles, results that are written past the caches.
 
 use ndarray::s;
+use num_complex::Complex;
 use typed_dims::prelude::*;
 use typed_dims::scalar::Element;
 
@@ -82,4 +83,102 @@ fn large_transpositions() {
     transposed::<f32>(1472, 1437, |n| n as f32);
     transposed::<f32>(1469, 1440, |n| n as f32);
     transposed::<u64>(1024, 1031, |n| n as u64);
+}
+
+/// Rows of one operand with rows of another: blocks that the result ends within, sums of several totals, and operands that lie in other ways.
+#[test]
+fn all_pairs_of_rows() {
+    for (rows, columns, len) in [(1, 40, 3), (4, 32, 0), (5, 33, 7), (9, 70, 130), (6, 64, 400), (4, 31, 9)] {
+        let a = Array2::from_shape_fn((rows, len), |(x, y)| ((31 * x + 7 * y) % 50) as f32);
+        let b = Array2::from_shape_fn((columns, len), |(x, y)| ((17 * x + 11 * y) % 50) as f32);
+        let combined = |f: fn(f32, f32) -> f32| {
+            Array2::from_shape_fn((rows, columns), |(x, y)| {
+                (0..len).map(|z| f(a[[x, z]], b[[y, z]])).sum::<f32>()
+            })
+        };
+        dims!(i, j, d);
+        let turned = b.t().as_standard_layout().into_owned();
+        let (xt, yt) = (a.at((i, d)), turned.at((d, j)));
+        let distances = combined(|x, y| (x - y).abs());
+        assert_eq!((xt - yt).abs().sum(d).order((i, j)), distances);
+        assert_eq!((xt - b.at((j, d))).abs().sum(d).order((j, i)), distances.t());
+        assert_eq!(
+            (yt - xt).clamp(-9.0, 9.0).sum(d).order((i, j)),
+            combined(|x, y| (y - x).clamp(-9.0, 9.0))
+        );
+        if len > 0 {
+            let greatest = (yt.minimum(xt) * 2.0).max(d).order((i, j));
+            assert_elements(&greatest, |x, y| {
+                (0..len).map(|z| 2.0 * a[[x, z]].min(b[[y, z]])).fold(f32::MIN, f32::max)
+            });
+        }
+        // A position instead of the one operand; and columns that are all the same.
+        let positions = (xt - j.cast::<f32>()).abs().sum(d).order((i, j));
+        assert_elements(&positions, |x, y| (0..len).map(|z| (a[[x, z]] - y as f32).abs()).sum());
+        let first = b.row(0);
+        let same = first.broadcast((columns, len)).expect("one row for all");
+        let found = (xt - same.at((j, d))).abs().sum(d).order((i, j));
+        assert_elements(&found, |x, _| (0..len).map(|z| (a[[x, z]] - first[z]).abs()).sum());
+    }
+}
+
+/// The same for each position of a further dim, over two dims, and in double precision.
+#[test]
+fn batches_of_pairs_of_rows() {
+    let a = Array4::from_shape_fn((3, 5, 4, 37), |(n, x, y, z)| ((5 * n + 3 * x + 7 * y + z) % 40) as f64);
+    let b = Array4::from_shape_fn((3, 37, 4, 35), |(n, z, y, x)| ((9 * n + 11 * z + y + 3 * x) % 40) as f64);
+    let place = |n: usize, x: usize, w: usize| -> f64 {
+        (0..4 * 37).map(|at| (at / 37, at % 37)).map(|(y, z)| (a[[n, x, y, z]] - b[[n, z, y, w]]).abs()).sum()
+    };
+    dims!(n, i, j, d, e);
+    let found = (a.at((n, i, d, e)) - b.at((n, e, d, j))).abs().sum((d, e)).order((n, i, j));
+    assert_eq!(found, Array3::from_shape_fn((3, 5, 35), |(n, x, w)| place(n, x, w)));
+}
+
+/// A condition on positions cuts each row in two: everywhere, also where nothing is left of a part, and in lines of several tiles.
+#[test]
+fn choices_by_position() {
+    for (rows, columns) in [(70, 64), (3, 63), (5, 1300), (1300, 70)] {
+        dims!(i, j);
+        let x = Array2::from_shape_fn((rows, columns), |(a, b)| sample(31 * a + b));
+        let y = Array2::from_shape_fn((columns, rows), |(a, b)| sample(7 * a + 3 * b));
+        let (xt, yt) = (x.at((i, j)), y.at((j, i)));
+        let upper = select(i.le(j), xt, 0.0).order((i, j));
+        assert_elements(&upper, |a, b| if a <= b { x[[a, b]] } else { 0.0 });
+        let lower = select((j + 40).lt(i), yt * 2.0, xt).order((i, j));
+        assert_elements(&lower, |a, b| if b + 40 < a { y[[b, a]] * 2.0 } else { x[[a, b]] });
+        let band = select(i.gt(j), 1.0, select((i + 20).ge(j), xt + yt, -1.0)).order((i, j));
+        assert_elements(&band, |a, b| match (a > b, a + 20 >= b) {
+            (true, _) => 1.0,
+            (_, true) => x[[a, b]] + y[[b, a]],
+            _ => -1.0,
+        });
+    }
+}
+
+#[test]
+fn choices_by_position_read_nothing_else() {
+    let table: Vec<f32> = (0..100).map(|n| n as f32).collect();
+    dims!(i, j);
+    let ids = Array2::from_shape_fn((90, 200), |(a, b)| if a <= b { (a + b) % 100 } else { 1000 });
+    let (ids, table) = (ids.at((i, j)), &table);
+    let found = select(i.le(j), table.at(ids), -1.0).order((i, j));
+    assert_elements(&found, |a, b| if a <= b { ((a + b) % 100) as f32 } else { -1.0 });
+    assert!(select(i.lt(j + 1), -1.0, table.at(ids)).try_order((i, j)).is_err());
+}
+
+/// A library writes rows that go backwards, with others between them, and columns that are rows.
+#[test]
+fn products_into_places_that_go_backwards() {
+    let a = Array2::from_shape_fn((30, 20), |(i, k)| Complex::new((i % 5) as f64, (k % 3) as f64 - 1.0));
+    let b = Array2::from_shape_fn((20, 25), |(k, j)| Complex::new((k % 7) as f64 - 3.0, (j % 2) as f64));
+    dims!(i, j, k);
+    let expected = (a.at((i, k)) * b.at((k, j))).sum(k).order((i, j));
+    let zero = Complex::new(0.0, 0.0);
+    let (mut rows, mut columns) = (Array2::from_elem((60, 25), zero), Array2::from_elem((25, 60), zero));
+    (a.at((i, k)) * b.at((k, j))).sum_into(k, &mut rows.slice_mut(s![..;-2, ..]), (i, j));
+    (a.at((i, k)) * b.at((k, j))).sum_into(k, &mut columns.slice_mut(s![.., ..;-2]), (j, i));
+    assert_eq!(rows.slice(s![..;-2, ..]), expected);
+    assert_eq!(columns.slice(s![.., ..;-2]), expected.t());
+    assert!(rows.slice(s![..;2, ..]).iter().chain(columns.slice(s![.., ..;2])).all(|&x| x == zero));
 }

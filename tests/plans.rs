@@ -75,6 +75,34 @@ fn assignments_are_shown() {
 }
 
 #[test]
+fn sums_go_right_to_where_they_shall_be() {
+    let a = Array3::<f32>::ones((3, 40, 20));
+    let b = Array2::<f32>::ones((20, 50));
+    dims!(n, i, j, k);
+    // Few elements, and rows that two dims are; to axes in another order with elements between them.
+    let mut few = Array2::<f32>::zeros((100, 40));
+    let (_, plan) = explain(|| {
+        (a.at((0, i, k)) * b.at((k, j))).sum_into(k, &mut few.slice_mut(ndarray::s![..;2, ..]), (j, i));
+    });
+    assert!(matches!(plan.steps[..], [Step::Product { c: (1, 80), .. }]), "{plan}");
+    let mut out = Array3::<f32>::zeros((40, 3, 60));
+    let (_, plan) = explain(|| {
+        let out = &mut out.slice_mut(ndarray::s![.., .., ..50]);
+        (a.at((n, i, k)) * b.at((k, j))).sum_into(k, out, (i, n, j));
+    });
+    assert!(matches!(plan.steps[..], [Step::Product { .. }]), "{plan}");
+    assert!(out.indexed_iter().all(|((_, _, j), &x)| x == if j < 50 { 20.0 } else { 0.0 }));
+    // What is no product is summed where it shall be if nothing lies between, and else copied there.
+    let mut out = Array2::<f32>::zeros((20, 40));
+    let (_, plan) = explain(|| a.at((n, i, k)).sum_into(n, &mut out, (k, i)));
+    assert!(matches!(plan.steps[..], [Step::Reduce { .. }]), "{plan}");
+    let mut out = Array2::<f32>::zeros((40, 60));
+    let (_, plan) =
+        explain(|| a.at((n, i, k)).sum_into(n, &mut out.slice_mut(ndarray::s![.., ..;3]), (i, k)));
+    assert!(matches!(plan.steps[..], [Step::Reduce { .. }, Step::Copy { .. }]), "{plan}");
+}
+
+#[test]
 fn rows_along_several_dims_are_those_of_one_product() {
     let x = Array3::from_shape_fn((3, 4, 5), |(i, j, k)| (20 * i + 5 * j + k) as f64);
     let w = Array2::from_shape_fn((5, 2), |(k, o)| (2 * k + o) as f64);

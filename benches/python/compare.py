@@ -53,10 +53,13 @@ def arguments():
 ARGS = arguments()
 
 # numpy asks for huge pages for its arrays, and PyTorch reads those. So that nobody is measured on smaller ones, the C library asks for them
-# here and in the Rust program.
-HUGE_PAGES = "glibc.malloc.hugetlb=1"
-if HUGE_PAGES not in os.environ.get("GLIBC_TUNABLES", ""):
-    os.environ["GLIBC_TUNABLES"] = HUGE_PAGES
+# here and in the Rust program. It also keeps what is freed: otherwise results of 32 MiB and more would go back to the system, and with the
+# next call all would be measured by how fast it clears pages.
+MALLOC = ":".join(
+    f"glibc.malloc.{name}" for name in ("hugetlb=1", f"mmap_threshold={1 << 30}", f"trim_threshold={1 << 32}")
+)
+if MALLOC not in os.environ.get("GLIBC_TUNABLES", ""):
+    os.environ["GLIBC_TUNABLES"] = MALLOC
     os.execv(sys.executable, [sys.executable, *sys.argv])
 
 # Libraries read these when they are loaded.

@@ -21,12 +21,13 @@ use crate::plan::rows::Rows;
 use crate::plan::shape::Shape;
 use crate::rank::Rank;
 use crate::scalar::{Element, Num, Ordered};
-use crate::set::{Dims, Union};
+use crate::set::{Dims, DimsOf, Union};
 use crate::storage::axes::{Axis, AxisBlock};
 use crate::storage::elements::Places;
 use crate::storage::source::elements_mut;
 use crate::storage::{Owned, Place};
-use crate::tensor::{Computable, NamedOf};
+use crate::sum_into::sum_into;
+use crate::tensor::{Computable, NamedOf, as_said};
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -281,7 +282,13 @@ impl NoneLeft for () {}
 
 /// The strides along the loops of an array whose axes are groups of them, in this order, the last one of each the fastest; axes
 /// behind the groups are single loops. Returns whether the sizes are those of the array.
-fn spread(axes: &[Axis], groups: &[usize], order: &[usize], loops: &[usize], row: &mut [isize]) -> bool {
+pub(crate) fn spread(
+    axes: &[Axis],
+    groups: &[usize],
+    order: &[usize],
+    loops: &[usize],
+    row: &mut [isize],
+) -> bool {
     let mut next = 0;
     for (number, &Axis { size, stride }) in axes.iter().enumerate() {
         let start = next;
@@ -312,7 +319,7 @@ fn is_line(out: &[Axis], axes: &[Axis]) -> bool {
 }
 
 #[cold]
-fn misfit(axes: &[Axis], order: &[usize], shape: &Shape) -> DimError {
+pub(crate) fn misfit(axes: &[Axis], order: &[usize], shape: &Shape) -> DimError {
     let found: Vec<_> = axes.iter().map(|axis| axis.size).collect();
     let what =
         format!("{} do not fit into an array of shape {found:?}", shape.describe(order.iter().copied()));
@@ -335,6 +342,61 @@ pub trait OrderInto: Computable {
         O: SourceMut<Elem = Self::Elem> + ?Sized,
     {
         unwrap(self.try_order_into(out, dims));
+    }
+
+    /// Writes the sums over `dims` into `out`, whose axes are the dims that are left in the order `order`; a tuple of dims is one axis:
+    /// `out[order] = sum over dims of x[.., dims]`. It is `x.sum(dims).order_into(out, order)` without the tensor in between: products are
+    /// computed where they shall be.
+    ///
+    /// What was in `out` is not read. `out` may lie in any order; sums that are no matrix product have memory of their own only if there is
+    /// something else between the elements of `out`.
+    ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// let (a, b) = (ndarray::array![[1.0, 2.0], [3.0, 4.0]], ndarray::array![[0.5], [1.0]]);
+    /// let mut out = ndarray::Array2::zeros((2, 1));
+    /// dims!(i, j, k);
+    /// (a.at((i, k)) * b.at((k, j))).sum_into(k, &mut out, (i, j));         // out = a @ b
+    /// assert_eq!(out, ndarray::array![[2.5], [5.5]]);
+    /// a.at((i, k)).sum_into(i, &mut out.column_mut(0), k);
+    /// assert_eq!(out, ndarray::array![[4.0], [6.0]]);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If `out` has another shape, operands have different sizes for one dim, or an index is out of range.
+    #[track_caller]
+    #[inline(always)]
+    fn sum_into<D: DimsOf<Self::Dims, X>, X: Dims, O, L: OrderOf<X, Y>, Y: NoneLeft>(
+        self,
+        dims: D,
+        out: &mut O,
+        order: L,
+    ) where
+        Self::Elem: Num,
+        O: SourceMut<Elem = Self::Elem> + ?Sized,
+    {
+        unwrap(self.try_sum_into(dims, out, order));
+    }
+
+    /// As [`sum_into`](OrderInto::sum_into), but what sizes decide is an error. If an index is out of range, some sums may have been written.
+    #[inline(always)]
+    fn try_sum_into<D: DimsOf<Self::Dims, X>, X: Dims, O, L: OrderOf<X, Y>, Y: NoneLeft>(
+        self,
+        dims: D,
+        out: &mut O,
+        order: L,
+    ) -> Result<(), DimError>
+    where
+        Self::Elem: Num,
+        O: SourceMut<Elem = Self::Elem> + ?Sized,
+    {
+        let tensor = as_said(self, &dims)?;
+        if L::SAYS {
+            order.said(&tensor.shape()?)?;
+        }
+        sum_into::<Self::Dims, Self::Rank, _, D, X, L, _>(&tensor.expr, out)
     }
 
     /// As [`order_into`](OrderInto::order_into), but what sizes decide is an error.
@@ -365,20 +427,6 @@ pub trait OrderInto: Computable {
             few_into(from, &own, place.line(len));
             return Ok(());
         }
-        // (What is at hand is copied at once: to hand over a result that was just made takes longer than to copy a small one.)
-        Self::run_into(tensor, out, dims)
-    }
-
-    /// As [`try_order_into`](OrderInto::try_order_into), for what is not laid out as `out` is.
-    #[doc(hidden)]
-    #[inline(never)]
-    fn run_into<L, X, O>(tensor: NamedOf<Self>, out: &mut O, _: L) -> Result<(), DimError>
-    where
-        L: OrderOf<Self::Dims, X>,
-        X: NoneLeft,
-        O: SourceMut<Elem = Self::Elem> + ?Sized,
-    {
-        let (place, axes) = elements_mut(out);
         if let Some(operands) = const { Ordering::<Self::Dims, Self::Rank, L>::typed::<Self::Expr>() } {
             // Of the operands rustc knows how they lie; only the array is looked at.
             if let Some((like, len)) = typed_line::<Self::Dims, _>(&tensor.expr)
@@ -395,6 +443,20 @@ pub trait OrderInto: Computable {
             // `out` has as many elements, contiguous in the same order.
             return line_into::<AnyStride, _>(&tensor.expr, place.line(len), operands);
         }
+        // (What is at hand is written at once: to hand over a tensor takes longer than few elements.)
+        Self::run_into(tensor, out, dims)
+    }
+
+    /// As [`try_order_into`](OrderInto::try_order_into), planned in full.
+    #[doc(hidden)]
+    #[inline(never)]
+    fn run_into<L, X, O>(tensor: NamedOf<Self>, out: &mut O, _: L) -> Result<(), DimError>
+    where
+        L: OrderOf<Self::Dims, X>,
+        X: NoneLeft,
+        O: SourceMut<Elem = Self::Elem> + ?Sized,
+    {
+        let (place, axes) = elements_mut(out);
         let mut shape = Shape::new::<Self::Dims, Self::Rank>();
         tensor.meet(&mut shape)?;
         let order = Ordering::<Self::Dims, Self::Rank, L>::ORDER.as_slice();

@@ -67,6 +67,7 @@ pub mod sort;
 #[allow(unsafe_code)]
 pub mod storage;
 pub mod stream;
+mod sum_into;
 pub mod tensor;
 mod tuples;
 pub mod window;

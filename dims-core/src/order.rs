@@ -263,7 +263,7 @@ impl<S: Dims, R: Rank, L: OrderList> Ordering<S, R, L> {
     const LEFT: usize = S::KEYS.as_slice().len() - L::KEYS.as_slice().len();
 
     /// Whether every dim becomes an axis of its own.
-    const PLAIN: bool = {
+    pub(crate) const PLAIN: bool = {
         let mut plain = R::N == 0 && Self::LEFT == 0 && L::GROUPS.len() <= MAX_DIMS;
         let mut i = 0;
         while i < L::GROUPS.len() {
@@ -416,7 +416,11 @@ pub trait OrderExt: Computable {
     where
         X: Ordered<Self::Elem, <L::Count as Rank>::Plus<Self::Rank>, Out = Out>,
     {
-        unwrap(self.try_order(dims))
+        // (Not by way of `try_order`: a small result would pass through its `Result` in memory, in smaller pieces than it is read from there.)
+        match unwrap(at_hand(self, dims)) {
+            Ok((data, sizes)) => X::build(data, &sizes[..Self::Dims::KEYS.as_slice().len()]),
+            Err(tensor) => unwrap(planned::<_, L, X>(tensor)),
+        }
     }
 
     /// As [`order`](OrderExt::order), but what sizes decide is an error.
@@ -425,22 +429,27 @@ pub trait OrderExt: Computable {
     where
         X: Ordered<Self::Elem, <L::Count as Rank>::Plus<Self::Rank>, Out = Out>,
     {
-        let tensor = self.into_named();
-        if L::SAYS {
-            dims.said(&tensor.shape()?)?;
+        match at_hand(self, dims)? {
+            Ok((data, sizes)) => Ok(X::build(data, &sizes[..Self::Dims::KEYS.as_slice().len()])),
+            Err(tensor) => planned::<_, L, X>(tensor),
         }
-        let tensor = match Ordering::<Self::Dims, Self::Rank, L>::as_it_is(tensor.expr) {
-            Ok((data, sizes)) => {
-                let rank = Self::Dims::KEYS.as_slice().len();
-                return Ok(X::build(data, &sizes[..rank]));
-            }
-            Err(expr) => NamedOf::<Self>::from_expr(expr),
-        };
-        planned::<_, L, X>(tensor)
     }
 }
 
 impl<A: Computable> OrderExt for A {}
+
+/// The elements and sizes of a tensor that owns them and has them in the order asked for; else the tensor.
+#[inline(always)]
+fn at_hand<A: Computable, L: OrderList>(
+    tensor: A,
+    dims: L,
+) -> Result<Result<(Vec<A::Elem>, [usize; MAX_DIMS]), NamedOf<A>>, DimError> {
+    let tensor = tensor.into_named();
+    if L::SAYS {
+        dims.said(&tensor.shape()?)?;
+    }
+    Ok(Ordering::<A::Dims, A::Rank, L>::as_it_is(tensor.expr).map_err(NamedOf::<A>::from_expr))
+}
 
 /// [`OrderExt::try_order`] of what has to be computed or moved. (Apart, so that what already lies as it should costs nothing: that part is
 /// always inlined, for the reason that the sum of a product gives.)

@@ -216,29 +216,40 @@ where
     let mut shape = Shape::new::<S, R>();
     expr.meet::<S, R>(&mut shape)?;
     shape.finish()?;
-    if E::FACTORS >= 2 {
-        let kept = Split::<S, R, D>::KEPT.as_slice();
-        let sizes = shape.sizes();
-        shape.volume(kept.iter().copied(), size_of::<E::Elem>())?;
-        let mut supports = contract::Supports::new();
-        expr.supports::<S, R>(&shape, &mut supports);
-        let is_product = contract::is_worthwhile(&supports, sizes, kept)
-            || contract::is_matrix_vector::<E::Elem>(&supports, sizes, kept);
-        if is_product {
-            let mut factors = Factors { scale: E::Elem::ONE, operands: SmallVec::new() };
-            expr.factors::<S, R>(&shape, &mut factors)?;
-            if R::N == 0 {
-                let order = contract::order_of_result(&factors.operands, &supports, sizes, kept);
-                let data = contract::contract(factors.operands, factors.scale, sizes, &order)
-                    .map_err(|error| shape.blame(error, kept))?;
-                return Ok(finished_in(data, &order, sizes));
-            }
-            let data = contract::contract(factors.operands, factors.scale, sizes, kept)
+    let (kept, sizes) = (Split::<S, R, D>::KEPT.as_slice(), shape.sizes());
+    shape.volume(kept.iter().copied(), size_of::<E::Elem>())?;
+    if let Some(supports) = is_product::<S, R, _>(expr, &shape, kept) {
+        let mut factors = Factors { scale: E::Elem::ONE, operands: SmallVec::new() };
+        expr.factors::<S, R>(&shape, &mut factors)?;
+        if R::N == 0 {
+            let order = contract::order_of_result(&factors.operands, &supports, sizes, kept);
+            let data = contract::contract(factors.operands, factors.scale, sizes, &order)
                 .map_err(|error| shape.blame(error, kept))?;
-            return Ok(finished(data, kept, sizes));
+            return Ok(finished_in(data, &order, sizes));
         }
+        let data = contract::contract(factors.operands, factors.scale, sizes, kept)
+            .map_err(|error| shape.blame(error, kept))?;
+        return Ok(finished(data, kept, sizes));
     }
     fused::<S, R, _, D, X, _>(expr, &shape, reducers::Sum, Empty::Allowed)
+}
+
+/// The axes of the factors, if the sum over all axes but `kept` is best run as a contraction.
+#[inline]
+pub(crate) fn is_product<S: Dims, R: Rank, E: Expr<Elem: Num>>(
+    expr: &E,
+    shape: &Shape,
+    kept: &[usize],
+) -> Option<contract::Supports> {
+    if E::FACTORS < 2 {
+        return None;
+    }
+    let sizes = shape.sizes();
+    let mut supports = contract::Supports::new();
+    expr.supports::<S, R>(shape, &mut supports);
+    let is_product = contract::is_worthwhile(&supports, sizes, kept)
+        || contract::is_matrix_vector::<E::Elem>(&supports, sizes, kept);
+    is_product.then_some(supports)
 }
 
 /// Evaluates, and works along one dim, block by block.

@@ -90,6 +90,8 @@ pub trait Real: Ordered + Analytic + Magnitude<Abs = Self> + Float {
     fn narrow(wide: Self::Wide) -> Self;
     /// The error function.
     fn erf<I: Isa>(self) -> Self;
+    #[doc(hidden)]
+    fn gelu<I: Isa>(self) -> Self;
     /// `e^x` of what is not above 0, or not-a-number.
     #[doc(hidden)]
     fn exp_down<I: Isa>(self) -> Self;
@@ -336,6 +338,8 @@ macro_rules! floats {
             fn narrow(wide: $acc) -> Self { CastTo::<$t>::cast_to(wide) }
             #[inline(always)]
             fn erf<I: Isa>(self) -> Self { self.erf_in::<I>() }
+            #[inline(always)]
+            fn gelu<I: Isa>(self) -> Self { self.gelu_in::<I>() }
             #[inline(always)]
             fn exp_down<I: Isa>(self) -> Self { self.exp_down_in::<I>() }
         }

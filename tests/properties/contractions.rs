@@ -1,8 +1,9 @@
 //! Products summed over some of their dims.
 
 use crate::reference::contract;
-use crate::reference::input::{Case, Sample, cases, filled_cases};
+use crate::reference::input::{Case, Random, Sample, cases, filled_cases};
 use crate::{A, B, C, D, E, F, assert_same, bound, inputs, ordered, properties};
+use ndarray::{ArrayD, ArrayViewMutD, Slice};
 use num_complex::Complex;
 use typed_dims::prelude::*;
 use typed_dims::scalar::Num;
@@ -81,7 +82,65 @@ contractions! { five:
     (x [A B]) (y [C D]) (z [A D]) (w [B C]) (v [E]) sum [A B C D E] to [];
 }
 
+/// Runs `write` into a part of an array whose axes stand in any order, and may go backwards or leave elements out; the others must stay as they
+/// are.
+fn into_part<T: Sample>(
+    random: &mut Random,
+    expected: &ArrayD<T>,
+    write: impl FnOnce(&mut ArrayViewMutD<'_, T>),
+) {
+    let rank = expected.ndim();
+    let mut order: Vec<usize> = (0..rank).collect();
+    (1..rank).for_each(|at| order.swap(at, random.below(at + 1)));
+    let spread = random.below(2) == 0;
+    let steps: Vec<isize> =
+        order.iter().map(|_| if spread { [1, -1, 2, -3][random.below(4)] } else { 1 }).collect();
+    let lengths: Vec<usize> =
+        order.iter().zip(&steps).map(|(&axis, step)| expected.shape()[axis] * step.unsigned_abs()).collect();
+    let before = ArrayD::from_shape_simple_fn(lengths, || T::sample(random));
+    let part = |array: &mut ArrayD<T>, run: &mut dyn FnMut(&mut ArrayViewMutD<'_, T>)| {
+        let view = array.slice_each_axis_mut(|axis| Slice::new(0, None, steps[axis.axis.index()]));
+        let places: Vec<usize> =
+            (0..rank).map(|axis| order.iter().position(|&at| at == axis).expect("each axis")).collect();
+        run(&mut view.permuted_axes(places));
+    };
+    let (mut found, mut all, mut write) = (before.clone(), before, Some(write));
+    part(&mut found, &mut |view| write.take().expect("it runs once")(view));
+    part(&mut all, &mut |view| view.assign(expected));
+    assert_eq!(found, all);
+}
+
+/// Sums into places: products of all kinds, and what is none.
+fn into_places<T: Sample + Num>(case: &Case, which: usize) {
+    macro_rules! checks {
+        ($($(($first:ident [$($d:ident)*]))+ sum [$($s:ident)*] to [$($group:tt),*], [$($o:tt),*];)*) => {{
+            let mut checks: Vec<fn(&Case)> = Vec::new();
+            $(checks.push(|case| {
+                let mut random = case.random();
+                inputs!(case, random, T; $($first[$($d)*]),+ => references);
+                let expected = contract(&references, &[$(stringify!($s)),*]).order(&[$(&$group),*]);
+                into_part(&mut random, &expected, |out| {
+                    (contractions!(@product $($first [$($d)*])+)).sum_into(($($s,)*), out, ($($o,)*));
+                });
+            });)*
+            checks[which % checks.len()](case);
+        }};
+    }
+    checks! {
+        (x [A B]) (y [B C]) sum [B] to [["C"], ["A"]], [C, A];
+        (x [D A B]) (y [B D C]) sum [B] to [["D"], ["A"], ["C"]], [D, A, C];
+        (x [A D B]) (y [C B]) sum [B] to [["A", "D"], ["C"]], [(A, D), C];
+        (x [A B C]) (y [C B D]) sum [C B] to [["D"], ["A"]], [D, A];
+        (x [A B]) (y [A B]) sum [B] to [["A"]], [A];
+        (x [A B C]) sum [B] to [["C"], ["A"]], [C, A];
+        (x [A B]) (y [B C]) (z [C D]) sum [B C] to [["D"], ["A"]], [D, A];
+    }
+}
+
 properties! {
+    sums_into_places_f32 60: |case in cases(4), which| into_places::<f32>(&case, which);
+    sums_into_large_places_f32 8: |case in filled_cases(28), which| into_places::<f32>(&case, which);
+    sums_into_places_i32 20: |case in cases(4), which| into_places::<i32>(&case, which);
     pairs_f32 40: |case in cases(5), which| pairs::<f32>(&case, which);
     pairs_f64 40: |case in cases(5), which| pairs::<f64>(&case, which);
     pairs_i8 20: |case in cases(4), which| pairs::<i8>(&case, which);
@@ -104,6 +163,7 @@ properties! {
 #[cfg(feature = "half")]
 properties! {
     pairs_f16 20: |case in cases(4), which| pairs::<half::f16>(&case, which);
+    sums_into_places_f16 20: |case in cases(3), which| into_places::<half::f16>(&case, which);
     pairs_bf16 20: |case in cases(4), which| pairs::<half::bf16>(&case, which);
 }
 
@@ -126,6 +186,9 @@ fn scaled(case: &Case) {
     let expected = contract(&references, &["B"]).map(|x| 6.0 * x);
     let product = (2.0 * bound!(x[A B]) * 3.0 * bound!(y[B C])).sum(B);
     assert_same!(product, [C A], expected);
+    into_part(&mut random, &expected.order(&[&["C"], &["A"]]), |out| {
+        (2.0 * bound!(x[A B]) * 3.0 * bound!(y[B C])).sum_into(B, out, (C, A));
+    });
     // A factor that is computed: (x + 1) y, (x + x) x.
     let expected = references[0].map(|x| x + 1.0).zip(&references[1], |x, y| x * y);
     let expected = expected.reduce(&["B"], |line| line.iter().sum::<f64>());

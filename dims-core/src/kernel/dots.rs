@@ -13,6 +13,7 @@ use crate::error::DimError;
 use crate::plan::nest::{Nest, Odometer};
 use crate::scalar::Num;
 use crate::storage::Elements;
+use crate::storage::elements::Places;
 use crate::storage::memory::reserve;
 use alloc::vec::Vec;
 use core::mem::MaybeUninit;
@@ -37,22 +38,48 @@ pub fn sum_products<T: Num>(
     nest: &Nest,
     len: usize,
 ) -> Option<Result<Vec<T>, DimError>> {
-    let last = nest.depth() - 1;
-    let are_lines = (0..2).all(|operand| nest.strides_of(operand)[last] == 1);
-    // (A single sum is cut into parts by other means.)
-    if nest.inner_kept || nest.outer == 0 || nest.sizes[last] < SHORT || !are_lines {
+    if !are_lines(nest) {
         return None;
     }
-    // The operand that is read once comes first.
-    let varies =
-        |operand: usize| nest.strides_of(operand)[..last].iter().filter(|&&stride| stride != 0).count();
-    let exchanged = varies(0) < varies(1);
     let mut out = match reserve(len) {
         Ok(out) => out,
         Err(error) => return Some(Err(error)),
     };
+    write(operands, nest, &mut out.spare_capacity_mut()[..len]);
+    // SAFETY: every place was written.
+    unsafe { out.set_len(len) };
+    Some(Ok(out))
+}
+
+/// As [`sum_products`], into places that are there already. Returns whether the operands lie so.
+pub fn sum_products_into<T: Num>(operands: [Elements<'_, T>; 2], nest: &Nest, places: Places<'_, T>) -> bool {
+    if !are_lines(nest) {
+        return false;
+    }
+    // SAFETY: every place is written.
+    write(operands, nest, unsafe { places.into_inner() });
+    true
+}
+
+/// Whether both operands of a nest lie along the innermost loop, which is reduced and not short, as neighbours.
+fn are_lines(nest: &Nest) -> bool {
+    let last = nest.depth() - 1;
+    // (A single sum is cut into parts by other means.)
+    !nest.inner_kept
+        && nest.outer > 0
+        && nest.sizes[last] >= SHORT
+        && (0..2).all(|operand| nest.strides_of(operand)[last] == 1)
+}
+
+/// Writes each of the sums: the kept loops of all parts cover each of the places once.
+fn write<T: Num>(operands: [Elements<'_, T>; 2], nest: &Nest, places: &mut [MaybeUninit<T>]) {
+    // The operand that is read once comes first.
+    let last = nest.depth() - 1;
+    let varies =
+        |operand: usize| nest.strides_of(operand)[..last].iter().filter(|&&stride| stride != 0).count();
+    let exchanged = varies(0) < varies(1);
     let parts = nest.for_threads(nest.positions());
-    let mut rest = &mut out.spare_capacity_mut()[..len];
+    let mut rest = places;
     let mut work = SmallVec::<[_; 1]>::new();
     for nest in &parts {
         let (own, others) = rest.split_at_mut(nest.results());
@@ -64,9 +91,6 @@ pub fn sum_products<T: Num>(
     } else {
         threads::each(work.into_vec(), dispatch);
     }
-    // SAFETY: the kept loops of all parts cover each of the `len` places once, and `Dots` writes one for each of their positions.
-    unsafe { out.set_len(len) };
-    Some(Ok(out))
 }
 
 /// Sums of products along the innermost loop.

@@ -31,12 +31,14 @@ pub trait Indices {
     /// As for [`Kernel::get`].
     unsafe fn offset<I: Isa>(&self, x: usize, faults: &mut Faults) -> Option<isize>;
 
-    /// Moves each of the places by what the indices add, from `at` on along a loop, at the first position of the innermost one. A place whose
-    /// index is out of range stays, and so may those behind it. The next tile must be loaded without [`moved`](Tile::moved).
-    fn shift<I: Isa, T>(
+    /// Computes the places of elements from `at` on along a loop, at the first position of the innermost one: each lies `step` elements behind
+    /// the one before, the first at `start`, and what the indices add behind that. Where an index is out of range, nothing is said of the
+    /// places. The next tile must be loaded without [`moved`](Tile::moved).
+    fn places<I: Isa, T>(
         &mut self,
         at: &mut [usize],
         along: usize,
+        line: (*const T, isize),
         places: &mut [*const T],
         faults: &mut Faults,
     );
@@ -65,7 +67,18 @@ impl Indices for () {
     }
 
     #[inline(always)]
-    fn shift<I: Isa, T>(&mut self, _: &mut [usize], _: usize, _: &mut [*const T], _: &mut Faults) {}
+    fn places<I: Isa, T>(
+        &mut self,
+        _: &mut [usize],
+        _: usize,
+        (start, step): (*const T, isize),
+        places: &mut [*const T],
+        _: &mut Faults,
+    ) {
+        for (number, place) in places.iter_mut().enumerate() {
+            *place = start.wrapping_offset(number as isize * step);
+        }
+    }
 }
 
 /// The axis that an index selects from.
@@ -130,32 +143,38 @@ where
     }
 
     #[inline(always)]
-    fn shift<I: Isa, T>(
+    fn places<I: Isa, T>(
         &mut self,
         at: &mut [usize],
         along: usize,
+        line: (*const T, isize),
         places: &mut [*const T],
         faults: &mut Faults,
     ) {
-        if self.active {
-            let first = at[along];
-            let steps = self.index.steps(at, along);
-            for (step, place) in places.iter_mut().enumerate() {
-                let index = if let Some((start, stride)) = steps {
-                    // SAFETY: an element of the index for this position of the loops.
-                    unsafe { *start.wrapping_offset(step as isize * stride) }
-                } else {
-                    at[along] = first + step;
-                    self.index.load::<I>(&Tile { at, len: 1, mask: None, moved: None }, faults);
-                    // SAFETY: the tile of one element was just loaded without a mask.
-                    unsafe { self.index.get::<I>(0) }
-                };
-                let Some(offset) = self.target.place(index, faults) else { break };
-                *place = place.wrapping_offset(offset);
-            }
-            at[along] = first;
+        // (The last index writes the places at once: to read again what was just written takes longer.)
+        if X::ANY || !self.active {
+            self.rest.places::<I, T>(at, along, line, places, faults);
         }
-        self.rest.shift::<I, T>(at, along, places, faults);
+        if !self.active {
+            return;
+        }
+        let first = at[along];
+        let steps = self.index.steps(at, along);
+        for (number, place) in places.iter_mut().enumerate() {
+            let index = if let Some((start, stride)) = steps {
+                // SAFETY: an element of the index for this position of the loops.
+                unsafe { *start.wrapping_offset(number as isize * stride) }
+            } else {
+                at[along] = first + number;
+                self.index.load::<I>(&Tile { at, len: 1, mask: None, moved: None }, faults);
+                // SAFETY: the tile of one element was just loaded without a mask.
+                unsafe { self.index.get::<I>(0) }
+            };
+            let Some(offset) = self.target.place(index, faults) else { break };
+            let start = if X::ANY { *place } else { line.0.wrapping_offset(number as isize * line.1) };
+            *place = start.wrapping_offset(offset);
+        }
+        at[along] = first;
     }
 }
 
@@ -165,7 +184,7 @@ impl Target {
     fn place<N: IndexInt>(&self, index: N, faults: &mut Faults) -> Option<isize> {
         let position = index.to_position(self.size);
         if position.is_none() {
-            faults.record(|| Fault {
+            faults.record(move || Fault {
                 what: self.describe(),
                 index: index.to_i128(),
                 size: self.size,

@@ -12,7 +12,7 @@
 
 use super::isa::{Isa, Task, dispatch};
 use crate::scalar::Num;
-use crate::storage::Elements;
+use crate::storage::{Elements, ElementsMut};
 use alloc::vec::Vec;
 
 #[cfg(feature = "blas")]
@@ -160,42 +160,76 @@ pub fn multiply_batch<T: Num>(
     out: &mut Vec<T>,
     len: usize,
 ) {
-    let Batch { count, m, k, n, .. } = batch;
-    a.assert_reach(0, &[count, m, k], &batch.a);
-    b.assert_reach(0, &[count, k, n], &batch.b);
+    let Batch { count, m, n, .. } = batch;
     debug_assert_eq!(count * m * n, len, "the products are the result");
     assert!(len <= out.capacity(), "there is room for the results");
-    for at in 0..count as isize {
-        let product = Product {
-            m,
-            k,
-            n,
-            a: Matrix {
-                start: a.as_ptr().wrapping_offset(at * batch.a[0]),
-                row: batch.a[1],
-                col: batch.a[2],
-            },
-            b: Matrix {
-                start: b.as_ptr().wrapping_offset(at * batch.b[0]),
-                row: batch.b[1],
-                col: batch.b[2],
-            },
-            c: out.as_mut_ptr().wrapping_offset(at * batch.c[0]),
-            c_row: batch.c[1],
-            c_col: batch.c[2],
-            accumulate: false,
-        };
-        // SAFETY: the positions of rows, columns, sum and batch are positions of the operands' axes, all of which are elements of theirs;
-        // together they are all places of the result, each once. The strides are those of which the types say how the matrices lie.
-        unsafe {
-            match lies {
-                Some(lies) => multiply_as(&product, Some(lies)),
-                None => multiply(&product),
+    // SAFETY: the positions of batch, rows and columns together are all places of the result, each once, so the products write all of them.
+    unsafe {
+        batch.multiply(lies, a, b, out.as_mut_ptr());
+        out.set_len(len);
+    }
+}
+
+/// The results of products, to places that are there already.
+#[inline(always)]
+pub fn multiply_batch_onto<T: Num>(
+    batch: Batch,
+    a: Elements<'_, T>,
+    b: Elements<'_, T>,
+    mut out: ElementsMut<'_, T>,
+) {
+    out.assert_reach(0, &[batch.count, batch.m, batch.n], &batch.c);
+    // SAFETY: the places are those along axes of `out`, which is borrowed exclusively.
+    unsafe { batch.multiply(None, a, b, out.as_mut_ptr()) };
+}
+
+impl Batch {
+    /// Runs the products.
+    ///
+    /// # Safety
+    ///
+    /// The results from `out` on are valid for writes; nothing else accesses them, and each has a place of its own. The matrices lie as said.
+    #[inline(always)]
+    unsafe fn multiply<T: Num>(
+        &self,
+        lies: Option<Lies>,
+        a: Elements<'_, T>,
+        b: Elements<'_, T>,
+        out: *mut T,
+    ) {
+        let &Batch { count, m, k, n, .. } = self;
+        a.assert_reach(0, &[count, m, k], &self.a);
+        b.assert_reach(0, &[count, k, n], &self.b);
+        for at in 0..count as isize {
+            let product = Product {
+                m,
+                k,
+                n,
+                a: Matrix {
+                    start: a.as_ptr().wrapping_offset(at * self.a[0]),
+                    row: self.a[1],
+                    col: self.a[2],
+                },
+                b: Matrix {
+                    start: b.as_ptr().wrapping_offset(at * self.b[0]),
+                    row: self.b[1],
+                    col: self.b[2],
+                },
+                c: out.wrapping_offset(at * self.c[0]),
+                c_row: self.c[1],
+                c_col: self.c[2],
+                accumulate: false,
+            };
+            // SAFETY: the positions of rows, columns, sum and batch are positions of the operands' axes, all of which are elements of
+            // theirs; the rest is the caller's promise.
+            unsafe {
+                match lies {
+                    Some(lies) => multiply_as(&product, Some(lies)),
+                    None => multiply(&product),
+                }
             }
         }
     }
-    // SAFETY: the products wrote every place of the result.
-    unsafe { out.set_len(len) };
 }
 
 /// Products of at most this many multiplications are not worth a library's packing.

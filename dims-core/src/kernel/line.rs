@@ -1,8 +1,10 @@
 //! A line that is worked on: neighbours in memory, and where what is made of them goes.
 
-use super::norm::LANES;
+use super::norm::{LANES, VECTOR, Vector, flat, lanes};
+use super::strided::LINE;
 use core::marker::PhantomData;
 use core::mem::MaybeUninit;
+use core::ops::Range;
 
 /// Elements that are neighbours, and as many places for results, which can be the elements' own.
 pub struct Line<'l, T> {
@@ -49,8 +51,10 @@ impl<'l, T: Copy> Line<'l, T> {
                 place.write(f(unsafe { place.assume_init() }));
             }
         } else {
-            for (place, &value) in places.iter_mut().zip(self.elements()) {
-                place.write(f(value));
+            for piece in pieces(self.to, self.len) {
+                for (place, &value) in places[piece.clone()].iter_mut().zip(&self.elements()[piece]) {
+                    place.write(f(value));
+                }
             }
         }
         // SAFETY: by the contract of `new`; all were just written.
@@ -67,40 +71,62 @@ impl<'l, T: Copy> Line<'l, T> {
         assert!(first.len() == self.len && second.len() == self.len, "as many numbers as elements");
         // SAFETY: by the contract of `new`.
         let places = unsafe { core::slice::from_raw_parts_mut(self.to.cast::<MaybeUninit<T>>(), self.len) };
-        let others = first.iter().zip(second);
         if core::ptr::eq(self.from, self.to) {
-            for (place, (&first, &second)) in places.iter_mut().zip(others) {
+            for (place, (&first, &second)) in places.iter_mut().zip(first.iter().zip(second)) {
                 // SAFETY: the place is that of an element.
                 place.write(f(unsafe { place.assume_init() }, first, second));
             }
         } else {
-            for ((place, &value), (&first, &second)) in places.iter_mut().zip(self.elements()).zip(others) {
-                place.write(f(value, first, second));
+            for piece in pieces(self.to, self.len) {
+                let places = places[piece.clone()].iter_mut();
+                let values = self.elements()[piece.clone()].iter();
+                let others = first[piece.clone()].iter().zip(&second[piece]);
+                for ((place, &value), (&first, &second)) in places.zip(values).zip(others) {
+                    place.write(f(value, first, second));
+                }
             }
         }
     }
 
-    /// As [`map`](Line::map), for what takes long. The number that `f` is handed with an element is less than [`LANES`], and goes around: for as
-    /// many sums on the way.
+    /// As [`map`](Line::map), for what takes long, with a sum on the way: returns that of each of [`LANES`] parts of the line, too.
     #[inline(always)]
-    pub fn map_in_lanes(&mut self, mut f: impl FnMut(usize, T) -> T) -> &mut [T] {
+    pub fn map_and_sum<A: Copy>(&mut self, zero: A, f: impl Fn(T, &mut A) -> T) -> (&mut [T], [A; LANES]) {
+        let mut sums = lanes(zero);
         let whole = self.len - self.len % LANES;
         for at in (0..whole).step_by(LANES) {
-            // Elements are read before their results are written, so that the compiler need not know whether their places are the same.
-            // SAFETY: by the contract of `new`: these elements lie within the line.
-            unsafe {
-                let mut some = self.from.add(at).cast::<[T; LANES]>().read();
-                for (lane, value) in some.iter_mut().enumerate() {
-                    *value = f(lane, *value);
+            for (vector, sums) in sums.iter_mut().enumerate() {
+                let at = at + vector * VECTOR;
+                // Elements are read before their results are written, so that the compiler need not know whether their places are the same.
+                // SAFETY: by the contract of `new`: these elements lie within the line.
+                let mut some = unsafe { self.from.add(at).cast::<Vector<T>>().read() };
+                for (value, sum) in some.iter_mut().zip(sums) {
+                    *value = f(*value, sum);
                 }
-                self.to.add(at).cast::<[T; LANES]>().write(some);
+                // SAFETY: as above.
+                unsafe { self.to.add(at).cast::<Vector<T>>().write(some) };
             }
         }
-        for at in whole..self.len {
+        let mut sums = flat(sums);
+        for (at, sum) in (whole..self.len).zip(&mut sums) {
             // SAFETY: as above.
-            unsafe { self.to.add(at).write(f(at - whole, *self.from.add(at))) };
+            unsafe { self.to.add(at).write(f(*self.from.add(at), sum)) };
         }
         // SAFETY: by the contract of `new`; all were just written.
-        unsafe { core::slice::from_raw_parts_mut(self.to, self.len) }
+        (unsafe { core::slice::from_raw_parts_mut(self.to, self.len) }, sums)
     }
+}
+
+/// The pieces in which a loop best writes to `len` places from `to` on: the first vector, all whole lines of memory, the last vector. They overlap;
+/// what is in two of them is written twice.
+///
+/// A vector that lies across two lines of memory takes twice as long to be written, and longer than that where the lines are not in the first-level cache.
+#[inline(always)]
+pub(super) fn pieces<T>(to: *const T, len: usize) -> [Range<usize>; 3] {
+    let vector = LINE / size_of::<T>().max(1);
+    let head = to.align_offset(LINE);
+    if vector < 2 || head >= vector || len < 4 * vector || head == 0 && len.is_multiple_of(vector) {
+        return [0..len, len..len, len..len];
+    }
+    let end = len - (len - head) % vector;
+    [0..if head > 0 { vector } else { 0 }, head..end, if end < len { len - vector } else { len }..len]
 }

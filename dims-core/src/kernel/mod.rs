@@ -14,6 +14,7 @@ mod levels;
 mod line;
 pub mod nodes;
 pub mod norm;
+mod pairs;
 pub mod reduce;
 pub mod reducers;
 mod rows;
@@ -23,6 +24,7 @@ pub mod threads;
 pub mod update;
 
 use crate::error::{DimError, Origin};
+use core::mem::MaybeUninit;
 use isa::Isa;
 
 /// The most elements that a kernel has at hand at once: a few buffers of this length fit into the first-level cache.
@@ -46,7 +48,7 @@ pub struct Tile<'t> {
 ///
 /// What is strided, gathered or masked happens in [`load`](Kernel::load), so that [`get`](Kernel::get) is straight-line
 /// code on neighbouring elements, which the compiler vectorises.
-pub trait Kernel {
+pub trait Kernel: Sized {
     /// The type of the elements.
     type Elem: Copy;
 
@@ -60,11 +62,14 @@ pub trait Kernel {
     /// Whether elements are not the same everywhere, in every nest.
     const VARIES: bool = true;
 
-    /// Whether the elements of a tile go on in equal steps: positions along dims, and constants.
+    /// Whether the elements of a tile go on in equal steps: positions along dims, and constants. There are such behind the end of a tile as well.
     const STEADY: bool = false;
 
     /// Whether the elements of a tile are truth values that change at most once along it.
     const MONOTONE: bool = false;
+
+    /// Whether lines consist of two parts, each of which has elements of one operand: so [`write_line`](Kernel::write_line) computes no others.
+    const IN_PARTS: bool = false;
 
     /// Whether elements may lie at computed places.
     const GATHERS: bool = false;
@@ -118,6 +123,18 @@ pub trait Kernel {
     /// `x` is less than the length of the tile that was loaded last. An element that was masked out has some value or other.
     unsafe fn get<I: Isa>(&self, x: usize) -> Self::Elem;
 
+    /// Writes the elements from `at` on along the innermost loop: as many of them as there are places, which may be more than a tile has. Where there
+    /// is a fault, nothing is said of the places. The next tile must be loaded without [`moved`](Tile::moved).
+    #[inline(always)]
+    fn write_line<I: Isa>(
+        &mut self,
+        at: &mut [usize],
+        out: &mut [MaybeUninit<Self::Elem>],
+        faults: &mut Faults,
+    ) {
+        write_tiles::<I, Self>(self, at, out, faults);
+    }
+
     /// Whether all operands on the left of others (`LEFT`), or all on the right, are the same along the innermost loop, as a scale and a bias
     /// often are. Then [`get_beside`](Kernel::get_beside) has them in registers: to read them from a buffer again for every element takes
     /// longer than most operations do.
@@ -143,6 +160,35 @@ pub trait Kernel {
     /// As for [`get`](Kernel::get), of the tile after whose load `held` was made.
     unsafe fn get_beside<I: Isa, const LEFT: bool>(held: &Self::Held, x: usize) -> Self::Elem;
 
+    /// What [`hold_pair`](Kernel::hold_pair) reads elements by.
+    type Pairs;
+
+    /// Where elements lie from `at` on, in a nest that pairs rows: operands are in memory, and on one side of others (that of `LEFT`) each is the
+    /// same along the innermost loop, while what is on the other side has neighbours there, and is the same along the loop `row`. The third loop
+    /// is `along`. `paired` is false for what is on that side itself. Nothing if it is not so, or something [can fault](Kernel::can_fault).
+    fn pairs<const LEFT: bool>(
+        &self,
+        at: &[usize],
+        row: usize,
+        along: usize,
+        paired: bool,
+    ) -> Option<Self::Pairs>;
+
+    /// The element that lies `row` and `step` positions further along the two loops, of what is the same along the innermost.
+    ///
+    /// # Safety
+    ///
+    /// There were such pairs, not `paired`, and the nest has this position.
+    unsafe fn same<I: Isa>(pairs: &Self::Pairs, row: usize, step: usize) -> Self::Elem;
+
+    /// As [`hold`](Kernel::hold), for the tile that lies `row` and `step` positions further along the two loops: nothing needs to be loaded.
+    ///
+    /// # Safety
+    ///
+    /// There were such pairs, and the nest has this position.
+    unsafe fn hold_pair<I: Isa, const LEFT: bool>(pairs: &Self::Pairs, row: usize, step: usize)
+    -> Self::Held;
+
     /// Whether all elements along the innermost loop are the same.
     fn is_uniform(&self) -> bool;
 
@@ -150,11 +196,32 @@ pub trait Kernel {
     fn can_fault(&self) -> bool;
 }
 
-/// What a monotone kernel is at first along a tile of `len` elements that was loaded without a mask, and where it changes (at `len` if
-/// it does not).
+/// As [`Kernel::write_line`], tile by tile.
+#[inline(always)]
+fn write_tiles<I: Isa, K: Kernel>(
+    kernel: &mut K,
+    at: &mut [usize],
+    out: &mut [MaybeUninit<K::Elem>],
+    faults: &mut Faults,
+) {
+    let last = at.len() - 1;
+    let start = at[last];
+    for out in out.chunks_mut(TILE) {
+        kernel.load::<I>(&Tile { at, len: out.len(), mask: None, moved: None }, faults);
+        if faults.any() {
+            break;
+        }
+        elementwise::fill_tile::<I, K>(kernel, out);
+        at[last] += out.len();
+    }
+    at[last] = start;
+}
+
+/// What a monotone kernel is at first along `len` elements from the start of a tile that was loaded without a mask, and where it changes (at
+/// `len` if it does not).
 #[inline(always)]
 fn change<I: Isa, K: Kernel<Elem = bool>>(kernel: &K, len: usize) -> (bool, usize) {
-    // SAFETY: elements of the tile, which has one at least.
+    // SAFETY: elements of the tile, which has one at least, or behind its end, where its operands go on in equal steps.
     let value = |x: usize| unsafe { kernel.get::<I>(x) };
     let first = value(0);
     if value(len - 1) == first {

@@ -1,9 +1,10 @@
 //! The kernels of an expression's nodes: constants, counters, operations and selections.
 
 use super::isa::Isa;
-use super::{Faults, Kernel, TILE, Tile, change};
+use super::{Faults, Kernel, TILE, Tile, change, write_tiles};
 use crate::ops::{BinaryOp, UnaryOp};
 use crate::plan::nest::Row;
+use core::mem::MaybeUninit;
 
 /// The same value everywhere.
 pub struct Constant<T>(pub T);
@@ -13,6 +14,7 @@ impl<T: Copy> Kernel for Constant<T> {
     const VARIES: bool = false;
     const STEADY: bool = true;
     type Held = T;
+    type Pairs = T;
 
     #[inline(always)]
     fn load<I: Isa>(&mut self, _: &Tile<'_>, _: &mut Faults) {}
@@ -38,6 +40,21 @@ impl<T: Copy> Kernel for Constant<T> {
     }
 
     #[inline(always)]
+    fn pairs<const LEFT: bool>(&self, _: &[usize], _: usize, _: usize, _: bool) -> Option<T> {
+        Some(self.0)
+    }
+
+    #[inline(always)]
+    unsafe fn same<I: Isa>(pairs: &T, _: usize, _: usize) -> T {
+        *pairs
+    }
+
+    #[inline(always)]
+    unsafe fn hold_pair<I: Isa, const LEFT: bool>(pairs: &T, _: usize, _: usize) -> T {
+        *pairs
+    }
+
+    #[inline(always)]
     fn is_uniform(&self) -> bool {
         true
     }
@@ -60,17 +77,24 @@ impl<'k> Counter<'k> {
     pub fn new(row: Row<'k>) -> Self {
         Counter { row, start: 0, step: row.strides.last().copied().unwrap_or(0) }
     }
+
+    /// The position at which a tile begins.
+    #[inline(always)]
+    fn first(&self, at: &[usize]) -> isize {
+        let steps = at.iter().zip(self.row.strides).map(|(&at, &step)| at as isize * step);
+        self.row.offset + steps.sum::<isize>()
+    }
 }
 
 impl Kernel for Counter<'_> {
     type Elem = isize;
     const STEADY: bool = true;
     type Held = (isize, isize);
+    type Pairs = [isize; 4];
 
     #[inline(always)]
     fn load<I: Isa>(&mut self, tile: &Tile<'_>, _: &mut Faults) {
-        let steps = tile.at.iter().zip(self.row.strides).map(|(&at, &step)| at as isize * step);
-        self.start = self.row.offset + steps.sum::<isize>();
+        self.start = self.first(tile.at);
     }
 
     #[inline(always)]
@@ -94,6 +118,33 @@ impl Kernel for Counter<'_> {
     }
 
     #[inline(always)]
+    fn pairs<const LEFT: bool>(
+        &self,
+        at: &[usize],
+        row: usize,
+        along: usize,
+        paired: bool,
+    ) -> Option<Self::Pairs> {
+        let stride = |along: usize| self.row.strides.get(along).copied().unwrap_or(0);
+        (paired || self.step == 0).then(|| [self.first(at), stride(row), stride(along), self.step])
+    }
+
+    #[inline(always)]
+    unsafe fn same<I: Isa>(&[start, down, along, _]: &Self::Pairs, row: usize, step: usize) -> isize {
+        start + row as isize * down + step as isize * along
+    }
+
+    #[inline(always)]
+    unsafe fn hold_pair<I: Isa, const LEFT: bool>(
+        pairs: &Self::Pairs,
+        row: usize,
+        step: usize,
+    ) -> (isize, isize) {
+        // SAFETY: the caller's promise.
+        (unsafe { Self::same::<I>(pairs, row, step) }, pairs[3])
+    }
+
+    #[inline(always)]
     fn is_uniform(&self) -> bool {
         self.step == 0
     }
@@ -113,6 +164,7 @@ pub struct UnaryKernel<'k, O, A> {
 impl<'k, A: Kernel, O: UnaryOp<A::Elem>> Kernel for UnaryKernel<'k, O, A> {
     type Elem = O::Out;
     type Held = (&'k O, A::Held);
+    type Pairs = (&'k O, A::Pairs);
     const TOTAL: bool = O::TOTAL && A::TOTAL;
     const PARALLEL: bool = O::PARALLEL && A::PARALLEL;
     const VARIES: bool = A::VARIES || !O::PARALLEL;
@@ -159,6 +211,33 @@ impl<'k, A: Kernel, O: UnaryOp<A::Elem>> Kernel for UnaryKernel<'k, O, A> {
     }
 
     #[inline(always)]
+    fn pairs<const LEFT: bool>(
+        &self,
+        at: &[usize],
+        row: usize,
+        along: usize,
+        paired: bool,
+    ) -> Option<Self::Pairs> {
+        Some((self.op, self.a.pairs::<LEFT>(at, row, along, paired)?))
+    }
+
+    #[inline(always)]
+    unsafe fn same<I: Isa>((op, a): &Self::Pairs, row: usize, step: usize) -> O::Out {
+        // SAFETY: the caller's promise.
+        op.apply::<I>(unsafe { A::same::<I>(a, row, step) })
+    }
+
+    #[inline(always)]
+    unsafe fn hold_pair<I: Isa, const LEFT: bool>(
+        (op, a): &Self::Pairs,
+        row: usize,
+        step: usize,
+    ) -> Self::Held {
+        // SAFETY: the caller's promise.
+        (op, unsafe { A::hold_pair::<I, LEFT>(a, row, step) })
+    }
+
+    #[inline(always)]
     fn is_uniform(&self) -> bool {
         self.a.is_uniform()
     }
@@ -179,6 +258,7 @@ pub struct BinaryKernel<'k, O, A, B> {
 impl<'k, A: Kernel, B: Kernel, O: BinaryOp<A::Elem, B::Elem>> Kernel for BinaryKernel<'k, O, A, B> {
     type Elem = O::Out;
     type Held = (&'k O, Side<A>, Side<B>);
+    type Pairs = (&'k O, A::Pairs, B::Pairs);
     const TOTAL: bool = O::TOTAL && A::TOTAL && B::TOTAL;
     const PARALLEL: bool = O::PARALLEL && A::PARALLEL && B::PARALLEL;
     const VARIES: bool = A::VARIES || B::VARIES || !O::PARALLEL;
@@ -247,6 +327,42 @@ impl<'k, A: Kernel, B: Kernel, O: BinaryOp<A::Elem, B::Elem>> Kernel for BinaryK
     }
 
     #[inline(always)]
+    fn pairs<const LEFT: bool>(
+        &self,
+        at: &[usize],
+        row: usize,
+        along: usize,
+        paired: bool,
+    ) -> Option<Self::Pairs> {
+        let a = self.a.pairs::<LEFT>(at, row, along, paired && !LEFT)?;
+        let b = self.b.pairs::<LEFT>(at, row, along, paired && LEFT)?;
+        Some((self.op, a, b))
+    }
+
+    #[inline(always)]
+    unsafe fn same<I: Isa>((op, a, b): &Self::Pairs, row: usize, step: usize) -> O::Out {
+        // SAFETY: the caller's promise.
+        unsafe { op.apply::<I>(A::same::<I>(a, row, step), B::same::<I>(b, row, step)) }
+    }
+
+    #[inline(always)]
+    unsafe fn hold_pair<I: Isa, const LEFT: bool>(
+        (op, a, b): &Self::Pairs,
+        row: usize,
+        step: usize,
+    ) -> Self::Held {
+        // SAFETY: the caller's promise.
+        let (a, b) = unsafe {
+            if LEFT {
+                (Side::Same(A::same::<I>(a, row, step)), Side::Held(B::hold_pair::<I, LEFT>(b, row, step)))
+            } else {
+                (Side::Held(A::hold_pair::<I, LEFT>(a, row, step)), Side::Same(B::same::<I>(b, row, step)))
+            }
+        };
+        (op, a, b)
+    }
+
+    #[inline(always)]
     fn is_uniform(&self) -> bool {
         self.a.is_uniform() && self.b.is_uniform()
     }
@@ -297,9 +413,11 @@ impl<C: Kernel<Elem = bool>, A, B> SelectKernel<C, A, B> {
 impl<C: Kernel<Elem = bool>, A: Kernel, B: Kernel<Elem = A::Elem>> Kernel for SelectKernel<C, A, B> {
     type Elem = A::Elem;
     type Held = ();
+    type Pairs = ();
     const TOTAL: bool = C::TOTAL && A::TOTAL && B::TOTAL;
     const PARALLEL: bool = C::PARALLEL && A::PARALLEL && B::PARALLEL;
     const LONG: bool = C::LONG || A::LONG || B::LONG;
+    const IN_PARTS: bool = C::MONOTONE;
 
     #[inline(always)]
     fn load<I: Isa>(&mut self, tile: &Tile<'_>, faults: &mut Faults) {
@@ -346,12 +464,43 @@ impl<C: Kernel<Elem = bool>, A: Kernel, B: Kernel<Elem = A::Elem>> Kernel for Se
     }
 
     #[inline(always)]
+    fn write_line<I: Isa>(
+        &mut self,
+        at: &mut [usize],
+        out: &mut [MaybeUninit<A::Elem>],
+        faults: &mut Faults,
+    ) {
+        if !C::MONOTONE {
+            return write_tiles::<I, Self>(self, at, out, faults);
+        }
+        self.cond.load::<I>(&Tile { at, len: 1, mask: None, moved: None }, faults);
+        let (first, until) = change::<I, C>(&self.cond, out.len());
+        let (before, behind) = out.split_at_mut(until);
+        let (a, b) = if first { ((0, before), (until, behind)) } else { ((until, behind), (0, before)) };
+        write_part::<I, A>(&mut self.a, at, a, faults);
+        write_part::<I, B>(&mut self.b, at, b, faults);
+    }
+
+    #[inline(always)]
     fn hold<I: Isa, const LEFT: bool>(&self) {}
 
     #[inline(always)]
     unsafe fn get_beside<I: Isa, const LEFT: bool>(_: &(), _: usize) -> A::Elem {
         unreachable!("a choice has operands on both sides")
     }
+
+    #[inline(always)]
+    fn pairs<const LEFT: bool>(&self, _: &[usize], _: usize, _: usize, _: bool) -> Option<()> {
+        None
+    }
+
+    #[inline(always)]
+    unsafe fn same<I: Isa>(_: &(), _: usize, _: usize) -> A::Elem {
+        unreachable!("a choice has no pairs")
+    }
+
+    #[inline(always)]
+    unsafe fn hold_pair<I: Isa, const LEFT: bool>(_: &(), _: usize, _: usize) {}
 
     #[inline(always)]
     fn is_uniform(&self) -> bool {
@@ -362,4 +511,27 @@ impl<C: Kernel<Elem = bool>, A: Kernel, B: Kernel<Elem = A::Elem>> Kernel for Se
     fn can_fault(&self) -> bool {
         self.cond.can_fault() || self.a.can_fault() || self.b.can_fault()
     }
+}
+
+/// Writes a part of a line, the first element of which lies so far behind `at`.
+#[inline(always)]
+fn write_part<I: Isa, K: Kernel>(
+    kernel: &mut K,
+    at: &mut [usize],
+    (first, out): (usize, &mut [MaybeUninit<K::Elem>]),
+    faults: &mut Faults,
+) {
+    if out.is_empty() {
+        return;
+    }
+    let last = at.len() - 1;
+    at[last] += first;
+    // That of the next line does not begin where the machine, which looks ahead by itself, expects it: behind the end of this one.
+    if last > 0 && !K::GATHERS {
+        at[last - 1] += 1;
+        kernel.fetch::<I>(&Tile { at, len: out.len().min(TILE), mask: None, moved: None });
+        at[last - 1] -= 1;
+    }
+    kernel.write_line::<I>(at, out, faults);
+    at[last] -= first;
 }

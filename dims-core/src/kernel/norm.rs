@@ -1,6 +1,6 @@
 //! Normalising lines: work along neighbours in memory, for [`scan`](super::scan).
 
-use super::isa::Isa;
+use super::isa::{Baseline, Isa};
 use super::line::Line;
 use super::scan::Along;
 use crate::scalar::{Num, Real};
@@ -20,9 +20,9 @@ impl<T: Real> Along<T> for Standardize<T> {
 
     #[inline(always)]
     fn line<I: Isa>(&self, mut line: Line<'_, T>) {
-        let Moments { rough, rest, var } = Moments::of(line.elements());
-        let factor = Float::recip(Float::sqrt(var + self.0.widen()));
-        line.map(|value| T::narrow((value.widen() - rough - rest) * factor));
+        let moments = Moments::of::<I, T>(line.elements());
+        let standard = moments.standard::<I>(self.0.widen());
+        line.map(|value| T::narrow(standard(value.widen())));
     }
 }
 
@@ -44,10 +44,10 @@ impl<T: Real> Along<T> for StandardizeAffine<'_, T> {
 
     #[inline(always)]
     fn line<I: Isa>(&self, mut line: Line<'_, T>) {
-        let Moments { rough, rest, var } = Moments::of(line.elements());
-        let factor = Float::recip(Float::sqrt(var + self.eps.widen()));
+        let moments = Moments::of::<I, T>(line.elements());
+        let standard = moments.standard::<I>(self.eps.widen());
         line.map_with(self.gain, self.bias, |value, gain, bias| {
-            T::narrow((value.widen() - rough - rest) * factor * gain.widen() + bias.widen())
+            T::narrow(bias.widen().add_product::<I>(standard(value.widen()), gain.widen()))
         });
     }
 }
@@ -67,7 +67,7 @@ impl<T: Real> Along<T> for RootMeanSquare<T> {
     #[inline(always)]
     fn line<I: Isa>(&self, mut line: Line<'_, T>) {
         let elements = line.elements();
-        let mean = total(elements, |value| value * value) / count::<T>(elements);
+        let mean = total::<I, T, _>(elements, Squares) / count::<T>(elements);
         let factor = Float::recip(Float::sqrt(mean + self.0.widen()));
         line.map(|value| T::narrow(value.widen() * factor));
     }
@@ -88,7 +88,7 @@ impl<T: Real> Along<T> for UnitLength<T> {
     #[inline(always)]
     fn line<I: Isa>(&self, mut line: Line<'_, T>) {
         let elements = line.elements();
-        let length = Float::max(Float::sqrt(total(elements, |value| value * value)), self.0.widen());
+        let length = Float::max(Float::sqrt(total::<I, T, _>(elements, Squares)), self.0.widen());
         line.map(|value| T::narrow(value.widen() / length));
     }
 }
@@ -96,14 +96,14 @@ impl<T: Real> Along<T> for UnitLength<T> {
 /// The mean and the variance of a line.
 #[inline(always)]
 pub fn moments<T: Real>(line: &[T]) -> (T::Wide, T::Wide) {
-    let Moments { rough, rest, var } = Moments::of(line);
+    let Moments { rough, rest, var } = Moments::of::<Baseline, T>(line);
     (rough + rest, var)
 }
 
 /// The mean of a line in two parts, and its variance.
 ///
 /// Where the mean is large beside the deviation, it cannot be rounded to an element without a loss: that of numbers near 1e8 is a multiple of 8.
-/// The differences to the rounded one are exact there, and their mean is the rest.
+/// The differences to an element near it are exact there, and their mean is the rest.
 struct Moments<W> {
     rough: W,
     rest: W,
@@ -112,17 +112,37 @@ struct Moments<W> {
 
 impl<W: Real> Moments<W> {
     #[inline(always)]
-    fn of<T: Real<Wide = W>>(line: &[T]) -> Self {
-        let n = count::<T>(line);
-        let rough = total(line, |value| value) / n;
-        let var = total(line, |value| (value - rough) * (value - rough)) / n;
-        // Beside a deviation as large as the mean, the rest is less than what is rounded anyway.
-        if rough * rough <= var {
-            return Moments { rough, rest: W::ZERO, var };
+    fn of<I: Isa, T: Real<Wide = W>>(line: &[T]) -> Self {
+        let Some(&first) = line.first() else {
+            return Moments { rough: W::zero(), rest: W::zero(), var: W::zero() / W::zero() };
+        };
+        let moments = Self::around::<I, T>(line, first.widen());
+        // The mean of the squares loses as much as the square of the rest exceeds the variance by.
+        let four = W::one() + W::one() + W::one() + W::one();
+        if moments.rest * moments.rest <= four * moments.var {
+            return moments;
         }
-        let rest = total(line, |value| value - rough) / n;
-        let var = total(line, |value| (value - rough - rest) * (value - rough - rest)) / n;
+        Self::around::<I, T>(line, moments.rough + moments.rest)
+    }
+
+    /// The moments, by those of the differences to a number near the mean.
+    #[inline(always)]
+    fn around<I: Isa, T: Real<Wide = W>>(line: &[T], rough: W) -> Self {
+        let n = count::<T>(line);
+        let [sum, squares] = total::<I, T, _>(line, Differences(rough));
+        let rest = sum / n;
+        let var = squares / n - rest * rest;
+        // Where all are the same but for rounding; not-a-number stays.
+        let var = if var < W::zero() { W::zero() } else { var };
         Moments { rough, rest, var }
+    }
+
+    /// What a value becomes: its difference to the mean, divided by the root of the variance and `eps`.
+    #[inline(always)]
+    fn standard<I: Isa>(self, eps: W) -> impl Fn(W) -> W {
+        let factor = Float::recip(Float::sqrt(self.var + eps));
+        let shift = -self.rest * factor;
+        move |value| shift.add_product::<I>(value - self.rough, factor)
     }
 }
 
@@ -132,6 +152,15 @@ fn count<T: Real>(line: &[T]) -> T::Wide {
 
 /// Accumulators along a line.
 pub(super) const LANES: usize = 32;
+
+/// How many of them a loop has, so that the compiler unrolls it and keeps them in registers.
+pub(super) const VECTOR: usize = 16;
+
+/// Accumulators of one loop.
+pub(super) type Vector<A> = [A; VECTOR];
+
+/// Those of all loops.
+pub(super) type Lanes<A> = [Vector<A>; LANES / VECTOR];
 
 /// How many elements are added to one accumulator before it is combined with others.
 const BLOCK: usize = 64;
@@ -144,14 +173,21 @@ pub(super) fn fold<T: Copy, A: Copy>(
     step: impl Fn(A, T) -> A,
     join: impl Fn(A, A) -> A,
 ) -> A {
-    let mut lanes = [start; LANES];
-    let (chunks, tail) = line.as_chunks::<LANES>();
+    // Twice as many, so that additions need not wait for each other.
+    let mut pairs = [lanes(start); 2];
+    let (chunks, tail) = line.as_chunks::<{ 2 * LANES }>();
     for chunk in chunks {
-        for (lane, &value) in lanes.iter_mut().zip(chunk) {
-            *lane = step(*lane, value);
+        for (lanes, values) in pairs.as_flattened_mut().iter_mut().zip(chunk.as_chunks::<VECTOR>().0) {
+            for (lane, &value) in lanes.iter_mut().zip(values) {
+                *lane = step(*lane, value);
+            }
         }
     }
-    tail.iter().fold(together(lanes, join), |sum, &value| step(sum, value))
+    let [mut lanes, others] = pairs;
+    for (lanes, others) in lanes.iter_mut().zip(others) {
+        *lanes = each(*lanes, others, &join);
+    }
+    tail.iter().fold(together(flat(lanes), join), |sum, &value| step(sum, value))
 }
 
 /// All accumulators combined, halves with halves.
@@ -168,26 +204,110 @@ pub(super) fn together<A: Copy>(mut lanes: [A; LANES], join: impl Fn(A, A) -> A)
     lanes[0]
 }
 
-/// The sum of `f` of the elements of a line. Sums of blocks are combined like the carries of a binary counter, so that rounding grows with
-/// the logarithm of the length.
+/// What `f` makes of the elements of two vectors.
 #[inline(always)]
-fn total<T: Real>(line: &[T], f: impl Fn(T::Wide) -> T::Wide + Copy) -> T::Wide {
-    const LEN: usize = LANES * BLOCK;
-    let zero = <T::Wide as Num>::ZERO;
-    let sum = |block: &[T]| fold(block, zero, |sum, value: T| sum + f(value.widen()), |a, b| a + b);
-    if line.len() <= LEN {
-        return sum(line);
+fn each<A: Copy, B: Copy>(mut a: Vector<A>, b: Vector<B>, f: impl Fn(A, B) -> A) -> Vector<A> {
+    for at in 0..VECTOR {
+        a[at] = f(a[at], b[at]);
     }
-    let mut levels = [zero; usize::BITS as usize];
+    a
+}
+
+/// Accumulators, all of which start alike.
+#[inline(always)]
+pub(super) fn lanes<A: Copy>(start: A) -> Lanes<A> {
+    [[start; VECTOR]; LANES / VECTOR]
+}
+
+/// Accumulators in vectors, as one array.
+#[inline(always)]
+pub(super) fn flat<A: Copy>(vectors: Lanes<A>) -> [A; LANES] {
+    core::array::from_fn(|at| vectors[at / VECTOR][at % VECTOR])
+}
+
+/// What is summed over a line.
+trait Summed<T: Real> {
+    /// One sum or several.
+    type Sum: Copy;
+    const ZERO: Self::Sum;
+    /// The sum over a block.
+    fn block<I: Isa>(&self, block: &[T]) -> Self::Sum;
+    fn add(a: Self::Sum, b: Self::Sum) -> Self::Sum;
+}
+
+/// The squares.
+struct Squares;
+
+impl<T: Real> Summed<T> for Squares {
+    type Sum = T::Wide;
+    const ZERO: T::Wide = T::Wide::ZERO;
+
+    #[inline(always)]
+    fn block<I: Isa>(&self, block: &[T]) -> T::Wide {
+        let step = |sum: T::Wide, value: T| sum.add_product::<I>(value.widen(), value.widen());
+        fold(block, T::Wide::ZERO, step, |a, b| a + b)
+    }
+
+    #[inline(always)]
+    fn add(a: T::Wide, b: T::Wide) -> T::Wide {
+        a + b
+    }
+}
+
+/// The differences to a number, and their squares.
+struct Differences<W>(W);
+
+impl<T: Real> Summed<T> for Differences<T::Wide> {
+    type Sum = [T::Wide; 2];
+    const ZERO: Self::Sum = [T::Wide::ZERO; 2];
+
+    #[inline(always)]
+    fn block<I: Isa>(&self, block: &[T]) -> Self::Sum {
+        let zero = lanes(T::Wide::ZERO);
+        let (mut sums, mut squares) = (zero, zero);
+        let (chunks, tail) = block.as_chunks::<LANES>();
+        for chunk in chunks {
+            for (at, values) in chunk.as_chunks::<VECTOR>().0.iter().enumerate() {
+                let differences = values.map(|value| value.widen() - self.0);
+                sums[at] = each(sums[at], differences, |sum, difference| sum + difference);
+                squares[at] = each(squares[at], differences, |sum, difference| {
+                    sum.add_product::<I>(difference, difference)
+                });
+            }
+        }
+        let (mut sums, mut squares) = (flat(sums), flat(squares));
+        for ((sum, square), &value) in sums.iter_mut().zip(&mut squares).zip(tail) {
+            let difference = value.widen() - self.0;
+            *sum = *sum + difference;
+            *square = square.add_product::<I>(difference, difference);
+        }
+        [together(sums, |a, b| a + b), together(squares, |a, b| a + b)]
+    }
+
+    #[inline(always)]
+    fn add(a: Self::Sum, b: Self::Sum) -> Self::Sum {
+        [a[0] + b[0], a[1] + b[1]]
+    }
+}
+
+/// The sum over a line. Sums of blocks are combined like the carries of a binary counter, so that rounding grows with the logarithm of the
+/// length.
+#[inline(always)]
+fn total<I: Isa, T: Real, S: Summed<T>>(line: &[T], summed: S) -> S::Sum {
+    const LEN: usize = LANES * BLOCK;
+    if line.len() <= LEN {
+        return summed.block::<I>(line);
+    }
+    let mut levels = [S::ZERO; usize::BITS as usize];
     let mut blocks: usize = 0;
     for block in line.chunks(LEN) {
-        let mut sum = sum(block);
-        for level in &levels[..blocks.trailing_ones() as usize] {
-            sum = *level + sum;
+        let mut sum = summed.block::<I>(block);
+        for &level in &levels[..blocks.trailing_ones() as usize] {
+            sum = S::add(level, sum);
         }
         levels[blocks.trailing_ones() as usize] = sum;
         blocks += 1;
     }
     let levels = levels.iter().enumerate().filter(|(level, _)| blocks >> level & 1 == 1);
-    levels.fold(zero, |sum, (_, level)| *level + sum)
+    levels.fold(S::ZERO, |sum, (_, &level)| S::add(level, sum))
 }

@@ -6,11 +6,13 @@
 use super::isa::{Baseline, Isa, Task, dispatch};
 use super::lanes::{Lanes, Lines};
 use super::levels::Levels;
+use super::pairs::{Pairs, are_pairs};
 use super::rows::reduce_rows;
 use super::threads::{self, Carried};
 use super::{Faults, Kernel, TILE, Tile};
 use crate::error::DimError;
 use crate::plan::nest::{Nest, Odometer, Parts};
+use crate::storage::elements::Places;
 use crate::storage::memory::reserve;
 use alloc::vec::Vec;
 use core::mem::MaybeUninit;
@@ -71,7 +73,38 @@ pub fn reduce<'n, K: Kernel, R: Reducer<K::Elem, Out: Send>>(
     reducer: R,
 ) -> Result<Vec<R::Out>, DimError> {
     let mut out = reserve(len)?;
-    let mut rest = &mut out.spare_capacity_mut()[..len];
+    write(nest, parts, kernel, work, &mut out.spare_capacity_mut()[..len], count, reducer)?;
+    // SAFETY: every place was written.
+    unsafe { out.set_len(len) };
+    Ok(out)
+}
+
+/// As [`reduce`], into places that are there already. After an error some of them may have been given values.
+pub fn reduce_into<'n, K: Kernel, R: Reducer<K::Elem, Out: Send>>(
+    nest: &'n Nest,
+    parts: &'n mut Parts,
+    kernel: impl Fn(&'n Nest) -> K,
+    work: usize,
+    places: Places<'_, R::Out>,
+    count: usize,
+    reducer: R,
+) -> Result<(), DimError> {
+    // SAFETY: every place is written, if there is no error; nobody counts them.
+    write(nest, parts, kernel, work, unsafe { places.into_inner() }, count, reducer)
+}
+
+/// Writes each of the results, if there is no error: the kept loops of all parts cover each of the places once, as `Reduce` writes one for each
+/// of their positions.
+fn write<'n, K: Kernel, R: Reducer<K::Elem, Out: Send>>(
+    nest: &'n Nest,
+    parts: &'n mut Parts,
+    kernel: impl Fn(&'n Nest) -> K,
+    work: usize,
+    places: &mut [MaybeUninit<R::Out>],
+    count: usize,
+    reducer: R,
+) -> Result<(), DimError> {
+    let (len, mut rest) = (places.len(), places);
     if len == 1 && nest.outer == 0 && !nest.inner_kept && work >= 2 * PART {
         rest[0].write(reducer.finish(single(nest, parts, kernel, reducer)?, count));
     } else if threads::parts(work) <= 1 {
@@ -89,10 +122,7 @@ pub fn reduce<'n, K: Kernel, R: Reducer<K::Elem, Out: Send>>(
         }
         threads::each(work, |part| dispatch(part.into_inner())).into_iter().collect::<Result<(), _>>()?;
     }
-    // SAFETY: the kept loops of all parts cover each of the `len` places once, as `Reduce` writes one for each of their
-    // positions; it returned no error.
-    unsafe { out.set_len(len) };
-    Ok(out)
+    Ok(())
 }
 
 /// A reduction to a single element, in parts along the outermost loop whose states are joined pairwise.
@@ -155,6 +185,17 @@ impl<K: Kernel, R: Reducer<K::Elem>> Task for Reduce<'_, K, R> {
             dispatch(unsafe { Lines::new(start, strides, nest, count, reducer, out) });
             return Ok(());
         }
+        let out = match out {
+            Out::Results(out) if K::HAS_LEFT && are_pairs::<K, R, true>(&kernel, nest) => {
+                dispatch(Pairs::<K, R, true>::new(kernel, nest, count, reducer, out));
+                return Ok(());
+            }
+            Out::Results(out) if K::HAS_RIGHT && are_pairs::<K, R, false>(&kernel, nest) => {
+                dispatch(Pairs::<K, R, false>::new(kernel, nest, count, reducer, out));
+                return Ok(());
+            }
+            out => out,
+        };
         let (out, mut state, first) = match out {
             Out::Results(out) => (out, None, 0),
             Out::State(state, first) => (Default::default(), Some(state), first),
@@ -164,7 +205,7 @@ impl<K: Kernel, R: Reducer<K::Elem>> Task for Reduce<'_, K, R> {
             return Ok(());
         }
         let mut faults = Faults::default();
-        if nest.inner_kept && reduce_rows::<I, K, R>(&mut kernel, nest, count, reducer, out, &mut faults) {
+        if nest.inner_kept && reduce_rows(&mut kernel, nest, count, reducer, out, &mut faults) {
             return faults.into_result();
         }
         let mut at: SmallVec<[usize; 8]> = SmallVec::from_elem(0, nest.depth());

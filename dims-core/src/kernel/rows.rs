@@ -24,13 +24,10 @@ const LONG_ROWS: usize = 8;
 /// How many bytes of a row are asked for before it is its turn, and from then on.
 const FETCHED: usize = 1 << 10;
 
-/// How many rows are handed over at a time: those of one element of the result or of several.
-const MANY: usize = 256;
-
 /// Reduces a nest whose innermost loop is kept, if the kernel can say where its rows lie; the result goes to `out`. Returns whether it could.
 /// Where there is a fault, nothing is said of the result.
 #[inline(always)]
-pub(super) fn reduce_rows<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
+pub(super) fn reduce_rows<K: Kernel, R: Reducer<K::Elem>>(
     kernel: &mut K,
     nest: &Nest,
     count: usize,
@@ -42,88 +39,107 @@ pub(super) fn reduce_rows<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
     if last == nest.outer || nest.sizes.contains(&0) || !(K::GATHERS || is_far::<K::Elem>(nest)) {
         return false;
     }
-    let width = nest.sizes[last];
-    let part = WIDTH / size_of::<R::Acc>().max(1);
-    (0..width).step_by(part.max(1)).all(|first| {
-        let columns = first..width.min(first + part);
-        let done = reduce_columns::<I, K, R>(kernel, nest, columns, count, reducer, out, faults);
-        done || faults.any()
-    })
+    dispatch(Reduction { kernel, nest, count, reducer, out, faults })
 }
 
-/// As [`reduce_rows`], for some columns.
-#[inline(always)]
-fn reduce_columns<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
-    kernel: &mut K,
-    nest: &Nest,
-    columns: Range<usize>,
+/// A reduction of rows.
+struct Reduction<'r, K: Kernel, R: Reducer<K::Elem>> {
+    kernel: &'r mut K,
+    nest: &'r Nest,
     count: usize,
     reducer: R,
-    out: &mut [MaybeUninit<R::Out>],
-    faults: &mut Faults,
-) -> bool {
-    let last = nest.depth() - 1;
-    let width = columns.len();
-    let rows: usize = nest.sizes[nest.outer..last].iter().product();
-    let mut left: usize = nest.sizes[..nest.outer].iter().product();
-    let mut places = Places::new(nest, columns.start);
-    if !places.look_ahead::<I, K>(kernel, faults) {
-        return false;
-    }
-    // Short sums are handed over together: each call takes as long as a few rows.
-    let room = WIDTH / size_of::<R::Acc>().max(1) / width.max(1);
-    let most = if rows < BLOCK { (MANY / rows.max(1)).min(room).max(1) } else { 1 };
-    let step = nest.result[last] as usize;
-    let mut block = vec![reducer.start(); most.min(left) * width];
-    let mut at: SmallVec<[usize; 8]> = SmallVec::from_elem(0, nest.outer);
-    let mut odometer = Odometer::new(&nest.sizes[..nest.outer]);
-    while !odometer.is_done() {
-        let results = most.min(left);
-        let block = &mut block[..results * width];
-        block.fill(reducer.start());
-        let mut levels = Levels::new(width);
-        let mut seen = 0;
-        while seen < rows {
-            places.look_ahead::<I, K>(kernel, faults);
-            if faults.any() {
+    out: &'r mut [MaybeUninit<R::Out>],
+    faults: &'r mut Faults,
+}
+
+impl<K: Kernel, R: Reducer<K::Elem>> Task for Reduction<'_, K, R> {
+    /// Whether the kernel could say where the rows lie.
+    type Out = bool;
+    const WIDE: bool = true;
+
+    #[inline(always)]
+    fn run<I: Isa>(mut self) -> bool {
+        let width = self.nest.sizes[self.nest.depth() - 1];
+        let part = (WIDTH / size_of::<R::Acc>().max(1)).max(1);
+        let mut first = 0;
+        while first < width {
+            let done = self.columns::<I>(first..width.min(first + part));
+            if self.faults.any() {
                 return true;
             }
-            let some = MANY.min(rows - seen).min(BLOCK - seen % BLOCK);
-            let starts = places.known();
-            // SAFETY: the kernel says that these rows lie in memory, and are as long as the innermost loop.
-            dispatch(unsafe { Add::new(starts, some, block, width, seen, reducer) });
-            places.skip(results * some);
-            seen += some;
-            if seen % BLOCK == 0 {
-                levels.push::<I, K::Elem, R>(block, reducer);
+            if !done {
+                return false;
             }
+            first += part;
         }
-        if results == 1 {
-            levels.finish::<I, K::Elem, R>(block, reducer);
-        }
-        for accs in block.chunks_exact(width) {
+        true
+    }
+}
+
+impl<K: Kernel, R: Reducer<K::Elem>> Reduction<'_, K, R> {
+    /// Reduces some columns.
+    #[inline(always)]
+    fn columns<I: Isa>(&mut self, columns: Range<usize>) -> bool {
+        let Reduction { kernel, nest, count, reducer, out, faults } = self;
+        let (last, width) = (nest.depth() - 1, columns.len());
+        let rows: usize = nest.sizes[nest.outer..last].iter().product();
+        let most = if width * size_of::<K::Elem>() > FETCHED { LONG_ROWS } else { ROWS };
+        let step = nest.result[last] as usize;
+        let mut places = Places::new(nest, columns.start);
+        let mut accs = vec![reducer.start(); width];
+        let mut at: SmallVec<[usize; 8]> = SmallVec::from_elem(0, nest.outer);
+        let mut odometer = Odometer::new(&nest.sizes[..nest.outer]);
+        while !odometer.is_done() {
+            accs.fill(reducer.start());
+            let mut levels = Levels::new(width);
+            let mut seen = 0;
+            while seen < rows {
+                let some = most.min(rows - seen).min(BLOCK - seen % BLOCK);
+                if !places.look_ahead::<I, K>(kernel, most + some, faults) {
+                    return false;
+                }
+                if faults.any() {
+                    return true;
+                }
+                let starts = places.known();
+                let own = &starts[..some];
+                // (Towards the end there may be fewer.)
+                let ahead = starts.get(most..most + some).unwrap_or(own);
+                let added = Rows { rows: own, ahead, seen, reducer: *reducer };
+                // SAFETY: the kernel says that these rows lie in memory, and are as long as the innermost loop.
+                unsafe { added.add::<I>(&mut accs) };
+                places.skip(some);
+                seen += some;
+                if seen % BLOCK == 0 {
+                    levels.push::<I, K::Elem, R>(&mut accs, *reducer);
+                }
+            }
+            levels.finish::<I, K::Elem, R>(&mut accs, *reducer);
             let place: isize = at.iter().zip(&nest.result).map(|(&at, &step)| at as isize * step).sum();
             let out = &mut out[place as usize + columns.start * step..];
             if step == 1 {
-                for (out, &acc) in out.iter_mut().zip(accs) {
-                    out.write(reducer.finish(acc, count));
+                for (out, &acc) in out.iter_mut().zip(&accs) {
+                    out.write(reducer.finish(acc, *count));
                 }
             } else {
                 for (x, &acc) in accs.iter().enumerate() {
-                    out[x * step].write(reducer.finish(acc, count));
+                    out[x * step].write(reducer.finish(acc, *count));
                 }
             }
             odometer.advance(&mut at);
         }
-        left -= results;
+        true
     }
-    true
 }
+
+/// Of how many rows the places are remembered: of those that are added, of as many that are asked for, and more, so that they are seldom moved.
+const ROOM: usize = 8 * ROWS;
 
 /// Where the next rows start, in the order in which they are added.
 struct Places<'n, T> {
-    starts: [*const T; MANY + ROWS],
-    len: usize,
+    starts: [*const T; ROOM],
+    /// Which of them are known, and come next.
+    known: Range<usize>,
     /// The position of the first row that is not among them.
     at: SmallVec<[usize; 8]>,
     odometer: Odometer<'n>,
@@ -136,29 +152,38 @@ impl<'n, T> Places<'n, T> {
         let mut at: SmallVec<[usize; 8]> = SmallVec::from_elem(0, nest.depth());
         at[nest.depth() - 1] = column;
         Places {
-            starts: [core::ptr::null(); MANY + ROWS],
-            len: 0,
+            starts: [core::ptr::null(); ROOM],
+            known: 0..0,
             at,
             odometer: Odometer::new(&nest.sizes[..nest.depth() - 2]),
             nest,
         }
     }
 
-    /// Computes where rows start until as many are known as there is room for. Returns whether the kernel could say it.
+    /// Computes where rows start until at least so many are known, or all. Returns whether the kernel could say it.
     #[inline(always)]
-    fn look_ahead<I: Isa, K: Kernel<Elem = T>>(&mut self, kernel: &mut K, faults: &mut Faults) -> bool {
+    fn look_ahead<I: Isa, K: Kernel<Elem = T>>(
+        &mut self,
+        kernel: &mut K,
+        wanted: usize,
+        faults: &mut Faults,
+    ) -> bool {
         let along = self.nest.depth() - 2;
-        while self.len < self.starts.len() && !self.odometer.is_done() {
+        while self.known.len() < wanted && !self.odometer.is_done() {
+            if self.known.end + ROWS > ROOM {
+                self.starts.copy_within(self.known.clone(), 0);
+                self.known = 0..self.known.len();
+            }
             let left = self.nest.sizes[along] - self.at[along];
-            let new = left.min(self.starts.len() - self.len);
-            let starts = &mut self.starts[self.len..self.len + new];
+            let new = left.min(ROWS);
+            let starts = &mut self.starts[self.known.end..self.known.end + new];
             if !kernel.starts::<I>(&mut self.at, along, starts, faults) {
                 return false;
             }
             if faults.any() {
                 return true;
             }
-            self.len += new;
+            self.known.end += new;
             self.at[along] += new;
             if new == left {
                 self.at[along] = 0;
@@ -171,66 +196,12 @@ impl<'n, T> Places<'n, T> {
     /// All that are known.
     #[inline(always)]
     fn known(&self) -> &[*const T] {
-        &self.starts[..self.len]
+        &self.starts[self.known.clone()]
     }
 
     #[inline(always)]
     fn skip(&mut self, count: usize) {
-        self.starts.copy_within(count..self.len, 0);
-        self.len -= count;
-    }
-}
-
-/// Adds rows to accumulators.
-struct Add<'r, T, R: Reducer<T>> {
-    /// Where rows start: those of the first result, of the next ones, and then rows that come later, for which the memory is asked meanwhile.
-    starts: &'r [*const T],
-    /// How many of them belong to each result.
-    rows: usize,
-    /// The accumulators of the results, one row after the other.
-    block: &'r mut [R::Acc],
-    width: usize,
-    /// How many rows have been added before.
-    seen: usize,
-    reducer: R,
-}
-
-impl<'r, T, R: Reducer<T>> Add<'r, T, R> {
-    /// # Safety
-    ///
-    /// There are `rows` starts for each row of accumulators at least, and from each of these on `width` elements.
-    #[inline(always)]
-    unsafe fn new(
-        starts: &'r [*const T],
-        rows: usize,
-        block: &'r mut [R::Acc],
-        width: usize,
-        seen: usize,
-        reducer: R,
-    ) -> Self {
-        Add { starts, rows, block, width, seen, reducer }
-    }
-}
-
-impl<T: Copy, R: Reducer<T>> Task for Add<'_, T, R> {
-    type Out = ();
-    const WIDE: bool = true;
-
-    #[inline(always)]
-    fn run<I: Isa>(self) {
-        let Add { starts, rows, block, width, seen, reducer } = self;
-        let most = if width * size_of::<T>() > FETCHED { LONG_ROWS } else { ROWS };
-        for (number, accs) in block.chunks_exact_mut(width).enumerate() {
-            let own = number * rows..(number + 1) * rows;
-            for from in own.clone().step_by(most) {
-                let to = own.end.min(from + most);
-                // (Towards the end there may be fewer.)
-                let later = starts.get(from + most..to + most).unwrap_or(&starts[from..to]);
-                let some =
-                    Rows { rows: &starts[from..to], ahead: later, seen: seen + from - own.start, reducer };
-                some.add::<I>(accs);
-            }
-        }
+        self.known.start += count;
     }
 }
 
@@ -248,14 +219,18 @@ struct Rows<'r, T, R> {
 }
 
 impl<T: Copy, R: Reducer<T>> Rows<'_, T, R> {
-    /// Adds the rows, each of which has as many elements as there are accumulators, as was promised to [`Add::new`].
+    /// Adds the rows.
+    ///
+    /// # Safety
+    ///
+    /// Each of the rows has as many elements as there are accumulators.
     #[inline(always)]
-    fn add<I: Isa>(&self, accs: &mut [R::Acc]) {
+    unsafe fn add<I: Isa>(&self, accs: &mut [R::Acc]) {
         let len = accs.len();
         // What crosses the end of a line of memory takes twice as long to come. So strips start with a line, where rows do not, but all of them
         // are as far from one; what lies before and behind is added in strips of its own that overlap them.
-        let skipped = self.until_line();
-        if 0 < skipped && skipped < END && len * size_of::<T>() > FETCHED {
+        let skipped = if len * size_of::<T>() > FETCHED { self.until_line() } else { 0 };
+        if 0 < skipped && skipped < END {
             let (mut first, mut last) = ([self.reducer.start(); END], [self.reducer.start(); END]);
             first.copy_from_slice(&accs[..END]);
             last.copy_from_slice(&accs[len - END..]);

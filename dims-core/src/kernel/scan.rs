@@ -4,7 +4,6 @@ use super::elementwise::{Tiles, fill_tile};
 use super::isa::{Isa, Task, dispatch};
 use super::line::Line;
 use super::norm::{LANES, fold, together};
-use super::strided::fetch_row;
 use super::threads::{self, Carried};
 use super::{Faults, Kernel, TILE};
 use crate::error::DimError;
@@ -202,12 +201,9 @@ impl<K: Kernel, W: Along<K::Elem>> Task for Replace<'_, K, W> {
     }
 }
 
-/// How many bytes of the next line are asked for while a line is worked on. Behind them the machine sees where it goes on.
-const FETCHED: usize = 8 << 10;
-
 /// Works on lines that lie in memory as they are, without a copy. Returns whether they do.
 ///
-/// A line often ends where a page does, where the machine stops to look ahead; so the next one is asked for.
+/// (The machine looks ahead by itself: to ask for the next line takes more time than it saves.)
 #[inline(always)]
 fn lines<I: Isa, K: Kernel, W: Along<K::Elem>>(
     kernel: &K,
@@ -217,20 +213,15 @@ fn lines<I: Isa, K: Kernel, W: Along<K::Elem>>(
 ) -> bool {
     let len = nest.sizes[nest.outer];
     let mut at: SmallVec<[usize; 8]> = SmallVec::from_elem(0, nest.depth());
-    if nest.depth() != nest.outer + 1 {
+    if nest.depth() != nest.outer + 1 || !matches!(kernel.steps(&at, nest.outer), Some((_, 1))) {
         return false;
     }
-    let Some((mut next, 1)) = kernel.steps(&at, nest.outer) else { return false };
     let mut odometer = Odometer::new(&nest.sizes[..nest.outer]);
     for out in out.chunks_exact_mut(len) {
-        let from = next;
-        odometer.advance(&mut at[..nest.outer]);
-        if let (false, Some((line, _))) = (odometer.is_done(), kernel.steps(&at, nest.outer)) {
-            next = line;
-            fetch_row(next, len.min(FETCHED / size_of::<K::Elem>().max(1)));
-        }
+        let (from, _) = kernel.steps(&at, nest.outer).expect("all lines lie in memory");
         // SAFETY: the kernel says that the innermost loop runs over elements from there on; the result is new memory.
         along.line::<I>(unsafe { Line::new(from, out.as_mut_ptr().cast(), len) });
+        odometer.advance(&mut at[..nest.outer]);
     }
     true
 }
@@ -350,38 +341,42 @@ impl<T: Real, const LOG: bool> Along<T> for Softmax<LOG> {
             }
         }
         share_out(&mut sum, inner, |a, b| a + b);
-        let last = |sum: T::Wide| {
-            if LOG { num_traits::Float::ln(sum) } else { num_traits::Float::recip(sum) }
-        };
-        sum.iter_mut().for_each(|sum| *sum = last(*sum));
+        sum.iter_mut().for_each(|sum| *sum = finally::<T, LOG>(*sum));
         for rows in block.chunks_mut(wide) {
             for (value, &last) in rows.iter_mut().zip(&sum) {
-                let exact = value.widen();
-                *value = T::narrow(if LOG { exact - last } else { exact * last });
+                *value = scaled::<T, LOG>(*value, last);
             }
         }
     }
 
     #[inline(always)]
     fn line<I: Isa>(&self, mut line: Line<'_, T>) {
-        // Not-a-number need not be the greatest: it makes the sum not-a-number, and so all of the line.
-        let greater = |a: T, b: T| if b > a { b } else { a };
         let greatest = fold(line.elements(), T::LOWEST, greater, greater);
-        let mut sums = [T::Wide::ZERO; LANES];
-        let line = line.map_in_lanes(|lane, value| share::<I, T, LOG>(value, greatest, &mut sums[lane]));
-        let sum = together(sums, |a, b| a + b);
-        if LOG {
-            let shift = num_traits::Float::ln(sum);
-            for value in line {
-                *value = T::narrow(value.widen() - shift);
-            }
-        } else {
-            let factor = num_traits::Float::recip(sum);
-            for value in line {
-                *value = T::narrow(value.widen() * factor);
-            }
+        let (line, sums) =
+            line.map_and_sum(T::Wide::ZERO, |value, sum| share::<I, T, LOG>(value, greatest, sum));
+        let last = finally::<T, LOG>(together(sums, |a, b| a + b));
+        for value in line {
+            *value = scaled::<T, LOG>(*value, last);
         }
     }
+}
+
+/// The greater of two. Not-a-number need not be the greatest: it makes the sum not-a-number, and so all of the line.
+#[inline(always)]
+fn greater<T: Real>(a: T, b: T) -> T {
+    if b > a { b } else { a }
+}
+
+/// What shares are multiplied by, or shifted by if they are logarithms, in the end.
+#[inline(always)]
+fn finally<T: Real, const LOG: bool>(sum: T::Wide) -> T::Wide {
+    if LOG { num_traits::Float::ln(sum) } else { num_traits::Float::recip(sum) }
+}
+
+#[inline(always)]
+fn scaled<T: Real, const LOG: bool>(share: T, last: T::Wide) -> T {
+    let exact = share.widen();
+    T::narrow(if LOG { exact - last } else { exact * last })
 }
 
 /// Combines what is `inner` apart, and puts the result at all of these places.

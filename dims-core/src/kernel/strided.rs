@@ -3,12 +3,13 @@
 use super::copy::copy_between;
 use super::gather::Indices;
 use super::isa::Isa;
-use super::{Faults, Kernel, Tile};
+use super::{Faults, Kernel, Tile, write_tiles};
 use crate::plan::nest::Row;
 use crate::scalar::Element;
 use crate::storage::Elements;
 use alloc::vec::Vec;
 use core::marker::PhantomData;
+use core::mem::MaybeUninit;
 use smallvec::SmallVec;
 
 /// What rustc knows of the stride along the innermost loop of a nest.
@@ -244,6 +245,7 @@ unsafe fn pack<T: Copy + 'static>(
 impl<T: Element, X: Indices, W: Way> Kernel for Strided<'_, T, X, W> {
     type Elem = T;
     type Held = *const T;
+    type Pairs = (*const T, isize, isize);
     const PARALLEL: bool = X::PARALLEL;
     const GATHERS: bool = X::ANY;
 
@@ -278,12 +280,8 @@ impl<T: Element, X: Indices, W: Way> Kernel for Strided<'_, T, X, W> {
         if self.inner != 1 || X::ANY && self.indices.is_active() && !self.indices.is_uniform() {
             return false;
         }
-        let place = self.base.wrapping_offset(self.offset(at));
-        let step = self.strides[along];
-        for (at, start) in starts.iter_mut().enumerate() {
-            *start = place.wrapping_offset(at as isize * step);
-        }
-        self.indices.shift::<I, T>(at, along, starts, faults);
+        let line = (self.base.wrapping_offset(self.offset(at)), self.strides[along]);
+        self.indices.places::<I, T>(at, along, line, starts, faults);
         true
     }
 
@@ -316,6 +314,16 @@ impl<T: Element, X: Indices, W: Way> Kernel for Strided<'_, T, X, W> {
     }
 
     #[inline(always)]
+    fn write_line<I: Isa>(&mut self, at: &mut [usize], out: &mut [MaybeUninit<T>], faults: &mut Faults) {
+        if X::ANY && self.indices.is_active() || !W::UNIT && self.inner != 1 {
+            return write_tiles::<I, Self>(self, at, out, faults);
+        }
+        let start = self.base.wrapping_offset(self.offset(at));
+        // SAFETY: there are as many neighbours in memory as places, which are borrowed exclusively, and so are others.
+        unsafe { core::ptr::copy_nonoverlapping(start.cast(), out.as_mut_ptr(), out.len()) };
+    }
+
+    #[inline(always)]
     unsafe fn get<I: Isa>(&self, x: usize) -> T {
         // SAFETY: `current` points at the `len` elements of the tile, in memory or in the buffer, and `x < len`.
         unsafe { *self.current.add(x) }
@@ -335,6 +343,36 @@ impl<T: Element, X: Indices, W: Way> Kernel for Strided<'_, T, X, W> {
     unsafe fn get_beside<I: Isa, const LEFT: bool>(&held: &*const T, x: usize) -> T {
         // SAFETY: as for `get`.
         unsafe { *held.add(x) }
+    }
+
+    #[inline(always)]
+    fn pairs<const LEFT: bool>(
+        &self,
+        at: &[usize],
+        row: usize,
+        along: usize,
+        paired: bool,
+    ) -> Option<Self::Pairs> {
+        let (start, step) = self.steps(at, along)?;
+        let down = self.strides[row];
+        let fits = if paired { self.inner == 1 && down == 0 } else { self.inner == 0 };
+        fits.then_some((start, down, step))
+    }
+
+    #[inline(always)]
+    unsafe fn same<I: Isa>(&(start, down, along): &Self::Pairs, row: usize, step: usize) -> T {
+        // SAFETY: the caller's promise.
+        unsafe { *start.offset(row as isize * down + step as isize * along) }
+    }
+
+    #[inline(always)]
+    unsafe fn hold_pair<I: Isa, const LEFT: bool>(
+        &(start, _, along): &Self::Pairs,
+        _: usize,
+        step: usize,
+    ) -> *const T {
+        // (The same for all rows, as the compiler sees here.)
+        start.wrapping_offset(step as isize * along)
     }
 
     #[inline(always)]

@@ -221,7 +221,7 @@ unary! {
     /// `a * sigmoid(a)`
     Silu "silu" [Real] T, |a| a / (T::one() + Analytic::exp::<I>(-a)), long = true;
     /// `a/2 * (1 + erf(a / sqrt(2)))`, the exact form.
-    Gelu "gelu" [Real] T, |a| special::gelu::<I, T>(a), long = true;
+    Gelu "gelu" [Real] T, |a| Real::gelu::<I>(a), long = true;
     /// `ln(1 + exp(a))`
     Softplus "softplus" [Real] T, |a| special::softplus::<I, T>(a), long = true;
     /// `1 - erf(a)`, exact where that is small.

@@ -157,8 +157,13 @@ pub trait ValueList<T: Element> {
     /// Puts each list into one array.
     fn settle(&mut self) -> Result<(), DimError>;
 
-    /// Both operands, if there are two that are nothing but memory.
+    /// Both operands, if there are two that are memory of others, and own nothing.
     fn pair(&self) -> Option<(direct::Memory<'_, T>, direct::Memory<'_, T>)> {
+        None
+    }
+
+    /// The first operand, if it is memory of others, and owns nothing.
+    fn lent(&self) -> Option<direct::Memory<'_, T>> {
         None
     }
 
@@ -324,7 +329,13 @@ impl<T: Element, V: Values<Elem = T>, L: ValueList<T>> ValueList<T> for (V, L) {
 
     #[inline]
     fn pair(&self) -> Option<(direct::Memory<'_, T>, direct::Memory<'_, T>)> {
-        Some((self.first()?, self.1.first()?))
+        Some((self.lent()?, self.1.lent()?))
+    }
+
+    #[inline]
+    fn lent(&self) -> Option<direct::Memory<'_, T>> {
+        let memory = self.0.memory().filter(|memory| memory.is_lent())?;
+        Some((memory.elements(), &memory.axes))
     }
 
     #[inline]

@@ -24,6 +24,7 @@ use crate::scalar::Num;
 use crate::set::Dims;
 use crate::storage::Elements;
 use alloc::vec::Vec;
+use core::mem::forget;
 use smallvec::SmallVec;
 
 /// A result of elements `U` with the axes `O`, from operands `L` of elements `T`.
@@ -50,32 +51,33 @@ where
         && [a.1.len(), b.1.len()] == [pattern.inputs[0].len(), pattern.inputs[1].len()]
         && let Some(result) = roles.run(a, b)
     {
+        // (They own nothing: to find that out again, as they are dropped, would take a tenth of the time.)
+        forget(values);
         let (data, sizes) = result?;
         return Ok(<O::Rank as ResultOf<T, L::Dims>>::build(data, &sizes[..pattern.output.len()]));
     }
-    einsum_of::<O, T, L>(pattern, &mut values, given)
+    let (data, sizes) = planned::<T, L::Dims>(pattern, &mut values, given)?;
+    Ok(<O::Rank as ResultOf<T, L::Dims>>::build(data, &sizes))
 }
 
-/// [`einsum`] of the elements of its operands, planned.
-#[inline]
-fn einsum_of<O, T: Num, L: Args<T>>(
+/// The elements and the sizes of the result, planned. (Not the result: where that of a small product and this one could be the same place in
+/// memory, the small one would pass through it, in smaller pieces than it is read from there.)
+#[inline(never)]
+fn planned<T: Num, U: Dims>(
     pattern: &'static Pattern,
-    values: &mut L::Values,
+    values: &mut impl ValueList<T>,
     given: &[Given],
-) -> Result<Output<T, O, T, L>, DimError>
-where
-    O: OutRank<L::Rest>,
-    O::Rank: ResultOf<T, L::Dims>,
-{
+) -> Result<(Vec<T>, SmallVec<[usize; MOST]>), DimError> {
     values.settle()?;
     let mut memories = Memories::new();
     if values.memories(&mut memories)
-        && let Some((data, sizes)) = direct(pattern, given, &*values, &memories)
+        && let Some(found) = direct(pattern, given, &*values, &memories)
     {
-        return Ok(<O::Rank as ResultOf<T, L::Dims>>::build(data, &sizes));
+        return Ok(found);
     }
-    let (data, sizes) = run::<T, L::Dims>(pattern, given, &*values)?;
-    Ok(<O::Rank as ResultOf<T, L::Dims>>::build(data, &sizes))
+    drop(memories);
+    let (data, sizes) = run::<T, U>(pattern, given, &*values)?;
+    Ok((data, sizes.into_iter().collect()))
 }
 
 /// The elements and the sizes of the result, for operands in memory; nothing if the general way has more to say.

@@ -176,6 +176,15 @@ impl<'a, T> Memory<'a, T> {
         Memory { held: Held::Borrowed(Elements::of_slice(&[])), axes, list: Some(items), fault: None }
     }
 
+    /// Whether nothing is owned here.
+    #[inline]
+    pub(super) fn is_lent(&self) -> bool {
+        matches!(self.held, Held::Borrowed(_))
+            && self.list.is_none()
+            && self.fault.is_none()
+            && !self.axes.spilled()
+    }
+
     /// The elements, for plans and kernels.
     #[inline]
     pub(super) fn elements(&self) -> Elements<'_, T> {

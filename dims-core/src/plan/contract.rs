@@ -12,12 +12,13 @@ use super::panels::InPanels;
 use super::path::path;
 use super::products::{Roles, merge};
 use super::rows::Rows;
+use super::target::{Order, Target};
 use crate::error::DimError;
-use crate::kernel::dots::sum_products;
+use crate::kernel::dots::{sum_products, sum_products_into};
 use crate::kernel::elementwise::collect_memory;
 use crate::kernel::gemm;
 use crate::kernel::nodes::BinaryKernel;
-use crate::kernel::reduce::reduce;
+use crate::kernel::reduce::{reduce, reduce_into};
 use crate::kernel::reducers;
 use crate::kernel::strided::Strided;
 use crate::kernel::threads;
@@ -266,18 +267,41 @@ pub fn contract<T: Num>(
     if TypeId::of::<T>() != TypeId::of::<T::Acc>() {
         return through_accumulator(&operands, scale, sizes, kept);
     }
-    let mut data = contract_all(operands, sizes, kept)?;
+    let (a, b) = last_pair(operands, sizes, kept)?;
+    let mut data = pair(a, b, sizes, kept, None)?;
     if scale != T::ONE {
         data.iter_mut().for_each(|value| *value = value.mul(scale));
     }
     Ok(data)
 }
 
-fn contract_all<T: Num>(
-    mut operands: SmallVec<[Operand<'_, T>; 4]>,
+/// As [`contract`], to places that are there already; the axes are those that the target keeps.
+pub fn contract_onto<T: Num>(
+    operands: SmallVec<[Operand<'_, T>; 4]>,
+    scale: T,
+    sizes: &[usize],
+    mut target: Target<'_, T>,
+) -> Result<(), DimError> {
+    if TypeId::of::<T>() != TypeId::of::<T::Acc>() {
+        let data = through_accumulator(&operands, scale, sizes, target.order())?;
+        target.put(&data, sizes);
+        return Ok(());
+    }
+    let (a, b) = last_pair(operands, sizes, target.order())?;
+    let order = Order::from_slice(target.order());
+    pair(a, b, sizes, &order, Some(&mut target))?;
+    if scale != T::ONE {
+        target.scale(scale, sizes)?;
+    }
+    Ok(())
+}
+
+/// The pair of operands whose product is the result: what the path multiplies before, it has multiplied.
+fn last_pair<'a, T: Num>(
+    mut operands: SmallVec<[Operand<'a, T>; 4]>,
     sizes: &[usize],
     kept: &[usize],
-) -> Result<Vec<T>, DimError> {
+) -> Result<(Operand<'a, T>, Operand<'a, T>), DimError> {
     if operands.len() > 2 {
         let sets: Supports = operands.iter().map(|operand| operand.axes(sizes)).collect();
         let mut pairs = path(&sets, sizes, kept);
@@ -286,13 +310,13 @@ fn contract_all<T: Num>(
             let b = operands.remove(j);
             let a = operands.remove(i);
             let order: SmallVec<[usize; 8]> = each(axes).collect();
-            let data = pair(a, b, sizes, &order)?;
+            let data = pair(a, b, sizes, &order, None)?;
             operands.push(Operand::owned(data, &order, sizes));
         }
     }
     let b = operands.pop().expect("a contraction has two operands");
     let a = operands.pop().expect("a contraction has two operands");
-    pair(a, b, sizes, kept)
+    Ok((a, b))
 }
 
 /// Half precisions: operands are widened, and only the result is rounded.
@@ -311,12 +335,14 @@ fn through_accumulator<T: Num>(
     Ok(contract(wide, scale.to_acc(), sizes, kept)?.into_iter().map(T::from_acc).collect())
 }
 
-/// The product of two operands, summed over all axes but `kept`.
+/// The product of two operands, summed over all axes but `kept`, in whose order it lies: in new memory, or to a target, and then nothing is
+/// returned.
 fn pair<T: Num>(
     mut a: Operand<'_, T>,
     mut b: Operand<'_, T>,
     sizes: &[usize],
     kept: &[usize],
+    target: Option<&mut Target<'_, T>>,
 ) -> Result<Vec<T>, DimError> {
     let result = set(kept);
     let (in_a, in_b) = (a.axes(sizes), b.axes(sizes));
@@ -326,9 +352,9 @@ fn pair<T: Num>(
     let sum = in_a & in_b & !result;
     let (m, n) = (in_a & !in_b, in_b & !in_a);
     if sum == 0 || m == 0 || n == 0 {
-        return fused_pair(&a, &b, sizes, kept);
+        return fused_pair(&a, &b, sizes, kept, target);
     }
-    matrix_pair(a, b, sizes, kept, Roles { batch: in_a & in_b & result, m, n, k: sum })
+    matrix_pair(a, b, sizes, kept, target, Roles { batch: in_a & in_b & result, m, n, k: sum })
 }
 
 /// What only one operand has, and the result has not, is summed before the product.
@@ -351,6 +377,7 @@ fn fused_pair<T: Num>(
     b: &Operand<'_, T>,
     sizes: &[usize],
     kept: &[usize],
+    mut target: Option<&mut Target<'_, T>>,
 ) -> Result<Vec<T>, DimError> {
     let mut rows = Rows::new(sizes.len());
     a.row(&mut rows);
@@ -364,9 +391,7 @@ fn fused_pair<T: Num>(
         loops: Loops::new::<T>(&nest, len, threads::parts(nest.positions())),
         count: reduced.iter().map(|&axis| sizes[axis]).product(),
     });
-    if let Some(data) = sum_products([a.elements(), b.elements()], &nest, len) {
-        return data;
-    }
+    let operands = [a.elements(), b.elements()];
     let lower = |nest| {
         let mut operands = Nest::operands(nest);
         BinaryKernel {
@@ -375,7 +400,24 @@ fn fused_pair<T: Num>(
             b: Strided::new(b.elements(), operands.next_row(), ()),
         }
     };
-    reduce(&nest, &mut Parts::new(), lower, nest.positions(), len, 0, reducers::Sum)
+    let (work, mut parts) = (nest.positions(), Parts::new());
+    if let Some(places) = target.as_deref_mut().and_then(Target::line) {
+        if !sum_products_into(operands, &nest, (&mut *places).into()) {
+            reduce_into(&nest, &mut parts, lower, work, places.into(), 0, reducers::Sum)?;
+        }
+        return Ok(Vec::new());
+    }
+    let data = match sum_products(operands, &nest, len) {
+        Some(data) => data?,
+        None => reduce(&nest, &mut parts, lower, work, len, 0, reducers::Sum)?,
+    };
+    match target {
+        Some(target) => {
+            target.put(&data, sizes);
+            Ok(Vec::new())
+        }
+        None => Ok(data),
+    }
 }
 
 fn matrix_pair<T: Num>(
@@ -383,16 +425,26 @@ fn matrix_pair<T: Num>(
     mut b: Operand<'_, T>,
     sizes: &[usize],
     kept: &[usize],
+    target: Option<&mut Target<'_, T>>,
     roles: Roles<Axes>,
 ) -> Result<Vec<T>, DimError> {
-    let c = contiguous(kept, sizes);
+    let c = match &target {
+        Some(target) => target.strides().into(),
+        None => contiguous(kept, sizes),
+    };
     let loops = |axes, a: &Operand<'_, T>, b: &Operand<'_, T>| merge(axes, sizes, &a.strides, &b.strides, &c);
     let len = kept.iter().map(|&axis| sizes[axis]).product();
     let mut runs = roles.map(|axes| loops(axes, &a, &b));
     #[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
     if let Some(products) = InPanels::of::<T>(&runs) {
         record(|| products.step::<T>());
-        return gemm::in_panels::run(&products, a.elements(), b.elements(), len);
+        return match target {
+            Some(target) => {
+                gemm::in_panels::run_onto(&products, a.elements(), b.elements(), target.places());
+                Ok(Vec::new())
+            }
+            None => gemm::in_panels::run(&products, a.elements(), b.elements(), len),
+        };
     }
     if runs.m.len() + runs.n.len() + runs.k.len() > 3 {
         (a, b) = packed_pair(a, b, &c, sizes, roles)?;
@@ -400,7 +452,13 @@ fn matrix_pair<T: Num>(
     }
     let products = runs.products();
     record(|| products.step::<T>());
-    gemm::products::run(products, a.elements(), b.elements(), len)
+    match target {
+        Some(target) => {
+            gemm::products::run_onto(products, a.elements(), b.elements(), target.places());
+            Ok(Vec::new())
+        }
+        None => gemm::products::run(products, a.elements(), b.elements(), len),
+    }
 }
 
 /// The operands of a product whose rows, columns or sums are several loops: an operand is packed if then fewer are left, if that does not

@@ -7,12 +7,12 @@
 use super::axes::{AxisList, Layout};
 use super::explain::{Step, record};
 use crate::error::DimError;
-use crate::kernel::gemm::{Batch, Lies, multiply_batch};
+use crate::kernel::gemm::{Batch, Lies, multiply_batch, multiply_batch_onto};
 use crate::scalar::Num;
 use crate::set::Keys;
-use crate::storage::Elements;
 use crate::storage::axes::Axis;
 use crate::storage::memory::reserve;
+use crate::storage::{Elements, ElementsMut};
 use alloc::vec::Vec;
 use core::any::TypeId;
 
@@ -106,6 +106,8 @@ pub struct Roles {
     batch: (Group, Group),
     /// The axes of the result in order, and which it is of those of its role.
     result: [(Role, usize); MOST],
+    /// Which axes of the result the batch, the rows and the columns are.
+    out: [Group; 3],
     /// The axis of each operand along which elements are neighbours, where the operand's type says so, and says that the axes of each role lie
     /// one behind the other.
     unit: [Option<usize>; 2],
@@ -181,10 +183,21 @@ impl Finding {
     }
 
     const fn roles(self) -> Option<Roles> {
-        let Finding { m, n, k, batch, result, .. } = self;
+        let Finding { m, n, k, batch, result, count } = self;
+        let mut out = [Group::EMPTY; 3];
+        let mut at = 0;
+        while at < count {
+            let role = match result[at].0 {
+                Role::Batch => 0,
+                Role::Row => 1,
+                Role::Column | Role::None => 2,
+            };
+            out[role] = out[role].with(at);
+            at += 1;
+        }
         match k {
             Some(k) if n.count > 0 && m.count + batch.0.count > 0 => {
-                Some(Roles { m, n, k, batch, result, unit: [None; 2], lies: None })
+                Some(Roles { m, n, k, batch, result, out, unit: [None; 2], lies: None })
             }
             _ => None,
         }
@@ -332,20 +345,14 @@ impl Roles {
         0
     }
 
-    /// Runs the product. Returns the elements of the result and the sizes of its axes, or nothing if the operands call for
-    /// the general path: their sizes conflict, are zero or great, or their elements are half precisions.
+    /// The loops of the product of operands with these axes, or nothing if those call for the general path: their sizes conflict, are zero or
+    /// great, or their elements are half precisions.
     #[inline(always)]
-    pub fn run<T: Num>(
-        &self,
-        a: Memory<'_, T>,
-        b: Memory<'_, T>,
-    ) -> Option<Result<(Vec<T>, [usize; MOST]), DimError>> {
+    fn loops<T: Num>(&self, a: &[Axis], b: &[Axis]) -> Option<Loops> {
         // Half precisions are summed in another type.
         if TypeId::of::<T>() != TypeId::of::<T::Acc>() {
             return None;
         }
-        let (a_elements, a) = a;
-        let (b_elements, b) = b;
         let (mut row, column) = (self.merged(0, a, &self.m)?, self.merged(1, b, &self.n)?);
         let (a_sum, b_sum) = (self.axis(0, a, self.k.0), self.axis(1, b, self.k.1));
         let (mut a_batch, mut b_batch) =
@@ -394,24 +401,6 @@ impl Roles {
         {
             return None;
         }
-        let mut out = match reserve::<T>(len) {
-            Ok(out) => out,
-            Err(error) => return Some(Err(error)),
-        };
-        let step = [self.step(&sizes, Role::Batch), self.step(&sizes, rows), self.step(&sizes, Role::Column)];
-        record(|| Step::Product {
-            batch: a_batch.size,
-            m: row.size,
-            k: a_sum.size,
-            n: column.size,
-            a: (row.stride, a_sum.stride),
-            b: (b_sum.stride, column.stride),
-            c: (step[1], step[2]),
-            summed: 1,
-            bytes: len * size_of::<T>(),
-            threads: 1,
-            typed: self.lies.is_some(),
-        });
         let batch = Batch {
             count: a_batch.size,
             m: row.size,
@@ -419,9 +408,100 @@ impl Roles {
             n: column.size,
             a: [a_batch.stride, row.stride, a_sum.stride],
             b: [b_batch.stride, b_sum.stride, column.stride],
-            c: step,
+            c: [0; 3],
         };
-        multiply_batch(batch, self.lies, a_elements, b_elements, &mut out, len);
+        Some(Loops { batch, rows, sizes, len })
+    }
+
+    /// Runs the product. Returns the elements of the result and the sizes of its axes, or nothing if the operands call for
+    /// the general path.
+    #[inline(always)]
+    pub fn run<T: Num>(
+        &self,
+        (a, a_axes): Memory<'_, T>,
+        (b, b_axes): Memory<'_, T>,
+    ) -> Option<Result<(Vec<T>, [usize; MOST]), DimError>> {
+        let Loops { mut batch, rows, sizes, len } = self.loops::<T>(a_axes, b_axes)?;
+        let mut out = match reserve::<T>(len) {
+            Ok(out) => out,
+            Err(error) => return Some(Err(error)),
+        };
+        batch.c = [self.step(&sizes, Role::Batch), self.step(&sizes, rows), self.step(&sizes, Role::Column)];
+        record(|| step::<T>(&batch, self.lies.is_some()));
+        multiply_batch(batch, self.lies, a, b, &mut out, len);
         Some(Ok((out, sizes)))
     }
+
+    /// Runs the product to places with the axes `axes`, which are those of the result in order. Returns whether it did: operands or places
+    /// may call for the general path.
+    #[inline(always)]
+    pub fn run_onto<T: Num>(
+        &self,
+        (a, a_axes): Memory<'_, T>,
+        (b, b_axes): Memory<'_, T>,
+        out: ElementsMut<'_, T>,
+        axes: &[Axis],
+    ) -> bool {
+        let Some(Loops { mut batch, sizes, .. }) = self.loops::<T>(a_axes, b_axes) else { return false };
+        let Some(strides) = self.strides_of(axes, &sizes, &batch) else { return false };
+        batch.c = strides;
+        record(|| step::<T>(&batch, false));
+        multiply_batch_onto(batch, a, b, out);
+        true
+    }
+
+    /// How far it is, along these axes, from one place to the next of the batch, the rows and the columns; nothing if they have other sizes
+    /// than the result, or the axes of a role are no single loop.
+    #[inline(always)]
+    fn strides_of(&self, axes: &[Axis], sizes: &[usize; MOST], batch: &Batch) -> Option<[isize; 3]> {
+        let [batches, rows, columns] = &self.out;
+        if axes.len() != batches.count + rows.count + columns.count {
+            return None;
+        }
+        let mut fits = true;
+        for at in 0..MOST {
+            if self.result[at].0 != Role::None {
+                fits &= axes[at].size == sizes[at];
+            }
+        }
+        if !fits {
+            return None;
+        }
+        let (mut batches, mut rows) = (batches.merged(axes)?, rows.merged(axes)?);
+        if batch.count == 1 {
+            // It has one element, or it has become rows, which it comes before then.
+            rows = merged(batches, rows)?;
+            batches = Axis::new(1, 0);
+        }
+        Some([batches.stride, rows.stride, columns.merged(axes)?.stride])
+    }
+}
+
+/// The products as a step of a plan.
+fn step<T>(batch: &Batch, typed: bool) -> Step {
+    let &Batch { count, m, k, n, a, b, c } = batch;
+    Step::Product {
+        batch: count,
+        m,
+        k,
+        n,
+        a: (a[1], a[2]),
+        b: (b[1], b[2]),
+        c: (c[1], c[2]),
+        summed: 1,
+        bytes: count * m * n * size_of::<T>(),
+        threads: 1,
+        typed,
+    }
+}
+
+/// A product of matrices in memory, whose results are still to be given places.
+struct Loops {
+    batch: Batch,
+    /// Of which role of the result the rows are the first.
+    rows: Role,
+    /// The sizes of the axes of the result.
+    sizes: [usize; MOST],
+    /// How many elements those are.
+    len: usize,
 }

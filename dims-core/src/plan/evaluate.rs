@@ -95,6 +95,15 @@ pub(crate) fn line_into<W: Way, E: Expr>(
         places.iter_mut().enumerate().for_each(|(at, place)| *place = expr.nth(at));
         return Ok(());
     }
+    long_line_into::<W, E>(expr, places, operands)
+}
+
+#[inline(never)]
+fn long_line_into<W: Way, E: Expr>(
+    expr: &E,
+    places: &mut [E::Elem],
+    operands: usize,
+) -> Result<(), DimError> {
     let nest = Nest::line::<W>(places.len(), operands);
     elementwise::fill(expr.kernel::<W>(&mut nest.operands()), &nest, places.into())
 }

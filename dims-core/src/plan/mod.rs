@@ -15,3 +15,4 @@ pub(crate) mod path;
 pub(crate) mod products;
 pub(crate) mod rows;
 pub(crate) mod shape;
+pub(crate) mod target;

@@ -220,6 +220,17 @@ impl<'a, T> ElementsMut<'a, T> {
         self.start
     }
 
+    /// The same elements, for a while.
+    #[inline(always)]
+    pub(crate) fn reborrow(&mut self) -> ElementsMut<'_, T> {
+        ElementsMut {
+            start: self.start,
+            #[cfg(debug_assertions)]
+            reach: self.reach,
+            memory: PhantomData,
+        }
+    }
+
     /// The first `len` elements, which lie one after the other.
     ///
     /// They are neighbours along the axes, as the caller has seen.

@@ -15,7 +15,7 @@ fn mm_in_dims(a: &Array2<f32>, b: &Array2<f32>) -> Array2<f32> {
 
 fn mm_into_in_dims(a: &Array2<f32>, b: &Array2<f32>, out: &mut Array2<f32>) {
     dims!(i, j, k);
-    (a.at((i, k)) * b.at((k, j))).sum(k).order_into(out, (i, j));
+    (a.at((i, k)) * b.at((k, j))).sum_into(k, out, (i, j));
 }
 
 /// For tiny sizes only; it plans nothing in advance, as the others do.

@@ -4,10 +4,10 @@ use super::panels::{Panels, Places, multiply};
 use crate::error::DimError;
 use crate::kernel::threads::{self, Carried};
 use crate::plan::panels::InPanels;
-use crate::plan::products::{Loop, Loops, for_each};
+use crate::plan::products::{Loop, Loops, Roles, for_each};
 use crate::scalar::Num;
-use crate::storage::Elements;
 use crate::storage::memory::reserve;
+use crate::storage::{Elements, ElementsMut};
 use alloc::vec::Vec;
 use core::ops::Range;
 
@@ -20,15 +20,43 @@ pub fn run<T: Num>(
     b: Elements<'_, T>,
     len: usize,
 ) -> Result<Vec<T>, DimError> {
+    assert_eq!(products.batch() * products.m * products.n, len, "the products are the result");
+    let mut out = reserve::<T>(len)?;
+    // SAFETY: batch, rows and columns are all axes of the result that have more than one element, and lie contiguously: each position is one
+    // of the `len` places, distinct ones for distinct positions.
+    unsafe {
+        run_at(products, a, b, out.as_mut_ptr());
+        out.set_len(len);
+    }
+    Ok(out)
+}
+
+/// As [`run`], to places that are there already: along the strides that the plan took down of them.
+pub fn run_onto<T: Num>(
+    products: &InPanels,
+    a: Elements<'_, T>,
+    b: Elements<'_, T>,
+    mut out: ElementsMut<'_, T>,
+) {
+    let Roles { batch, m, n, .. } = &products.roles;
+    out.assert_loops(0, [batch, m, n].into_iter().flatten().map(|l| (l.size, l.c)));
+    // SAFETY: the places are those along axes of `out`, which is borrowed exclusively.
+    unsafe { run_at(products, a, b, out.as_mut_ptr()) };
+}
+
+/// Runs the products, whose results begin at `c`. Every place of these is written.
+///
+/// # Safety
+///
+/// The places of the results are valid for writes; nothing else accesses them, and distinct positions have distinct ones.
+unsafe fn run_at<T: Num>(products: &InPanels, a: Elements<'_, T>, b: Elements<'_, T>, c: *mut T) {
     let InPanels { roles, m, n, k, exchanged } = products;
     let (m, n, k) = (*m, *n, *k);
-    assert_eq!(products.batch() * m * n, len, "the products are the result");
     let (a, b) = if *exchanged { (b, a) } else { (a, b) };
     let all = || [&roles.batch, &roles.m, &roles.n, &roles.k].into_iter().flatten();
     a.assert_loops(0, all().map(|l| (l.size, l.a)));
     b.assert_loops(0, all().map(|l| (l.size, l.b)));
-    let mut out = reserve::<T>(len)?;
-    let (a, b, c) = (a.as_ptr(), b.as_ptr(), out.as_mut_ptr());
+    let (a, b) = (a.as_ptr(), b.as_ptr());
     let rows = places(&roles.m, |l| (l.a, l.c));
     let columns = places(&roles.n, |l| (l.b, l.c));
     let sums = places(&roles.k, |l| (l.a, l.b));
@@ -56,13 +84,10 @@ pub fn run<T: Num>(
     };
     threads::each((0..parts).map(piece).collect(), |piece| {
         let (panels, starts, a, b, c) = piece.into_inner();
-        // SAFETY: `InPanels::of` was asked for this type. The plan's strides reach the elements that the operands' axes do, and the places
-        // of the result, distinct ones for distinct rows, columns and batches.
+        // SAFETY: `InPanels::of` was asked for this type. The plan's strides reach the elements that the operands' axes do; the places of the
+        // result are the caller's promise.
         unsafe { multiply(&panels, starts, a, b, c) };
     });
-    // SAFETY: batch, rows and columns are all axes of the result that have more than one element, so every place was written.
-    unsafe { out.set_len(len) };
-    Ok(out)
 }
 
 /// The positions of some loops as distances in two matrices.

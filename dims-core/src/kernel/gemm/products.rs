@@ -5,8 +5,8 @@ use crate::error::DimError;
 use crate::kernel::threads::{self, Carried};
 use crate::plan::products::{Loop, Loops, Products, count, for_each};
 use crate::scalar::Num;
-use crate::storage::Elements;
 use crate::storage::memory::reserve;
+use crate::storage::{Elements, ElementsMut};
 use alloc::vec::Vec;
 
 /// The results of all products, as many elements as there are: each operand is read along the strides that the plan took down of it.
@@ -18,6 +18,34 @@ pub fn run<T: Num>(
 ) -> Result<Vec<T>, DimError> {
     assert_eq!(products.len(), len, "the products are the result");
     let mut out = reserve::<T>(len)?;
+    // SAFETY: batch, rows and columns are all axes of the result that have more than one element, and lie contiguously: each position is one
+    // of the `len` places, distinct ones for distinct positions.
+    unsafe {
+        run_at(products, a, b, out.as_mut_ptr());
+        out.set_len(len);
+    }
+    Ok(out)
+}
+
+/// As [`run`], to places that are there already: along the strides that the plan took down of them.
+pub fn run_onto<T: Num>(
+    products: Products,
+    a: Elements<'_, T>,
+    b: Elements<'_, T>,
+    mut out: ElementsMut<'_, T>,
+) {
+    let Products { loops, results, m, n, .. } = &products;
+    out.assert_loops(0, loops[..*results].iter().chain([m, n]).map(|l| (l.size, l.c)));
+    // SAFETY: the places are those along axes of `out`, which is borrowed exclusively.
+    unsafe { run_at(products, a, b, out.as_mut_ptr()) };
+}
+
+/// Runs the products, whose results begin at `c`. Every place of these is written.
+///
+/// # Safety
+///
+/// The places of the results are valid for writes; nothing else accesses them, and distinct positions have distinct ones.
+unsafe fn run_at<T: Num>(products: Products, a: Elements<'_, T>, b: Elements<'_, T>, c: *mut T) {
     let parts = products.parts();
     let Products { loops, results, m, n, k } = products;
     let all = || loops.iter().chain([&m, &n, &k]);
@@ -29,19 +57,14 @@ pub fn run<T: Num>(
         n: n.size,
         a: Matrix { start: a.as_ptr(), row: m.a, col: k.a },
         b: Matrix { start: b.as_ptr(), row: k.b, col: n.b },
-        c: out.as_mut_ptr(),
+        c,
         c_row: m.c,
         c_col: n.c,
         accumulate: false,
     };
-    // SAFETY: the plan's strides reach the elements that the operands' axes do. For the result, batch, rows and columns are all axes that have
-    // more than one element: each position is one of the `len` places, distinct ones for distinct positions, and written before it is added
-    // to. So every place is written.
-    unsafe {
-        Run { loops, results, first }.run(parts);
-        out.set_len(len);
-    }
-    Ok(out)
+    // SAFETY: the plan's strides reach the elements that the operands' axes do. Each place of the result is written before it is added to; the
+    // rest is the caller's promise.
+    unsafe { Run { loops, results, first }.run(parts) };
 }
 
 /// Products at places in memory.

@@ -5,7 +5,7 @@
 //! or columns are few, so that putting them in line would take as long as multiplying them.
 
 use super::Product;
-use super::vector::{Vector, unrelated};
+use super::vector::{Vector, at_hand, unrelated};
 use crate::kernel::isa::{Level, level};
 use core::any::TypeId;
 use core::arch::x86_64::{__m256, __m256d, __m512, __m512d};
@@ -38,6 +38,10 @@ const SHARED: usize = 128;
 #[inline]
 fn is_wanted<T>(product: &Product<T>) -> bool {
     let Product { m, k, n, b, .. } = product;
+    // (Not one of the questions below is for so few elements.)
+    if (*m | *k | *n) < FEW {
+        return *n > 1;
+    }
     let line = b.row.unsigned_abs().saturating_mul(size_of::<T>());
     let is_far = *k > FEW && line >= 4 * PAGE || *k >= MANY && line.is_multiple_of(PAGE);
     let is_short = *m < SHORT && k.saturating_mul(*n) > 4 * PAGE / size_of::<T>();
@@ -195,6 +199,7 @@ impl<T: Copy> Tile<T> {
             };
         }
         let &Tile { depth, a, a_row, a_step, mut b, b_step, c, c_row, accumulate } = self;
+        let (a_row, c_row) = (at_hand(a_row), at_hand(c_row));
         // SAFETY: rows, sums and columns lie in the matrices, which are valid by the caller's promise.
         unsafe {
             let (mut first, mut second) = ([V::zeros(); R], [V::zeros(); R]);

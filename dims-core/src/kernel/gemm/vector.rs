@@ -50,6 +50,15 @@ pub fn unrelated<T>(mut place: *const T) -> *const T {
     place
 }
 
+/// The same stride, of which the compiler does not know that. (It would compute the multiples for tiles of all heights ahead, which takes longer
+/// than a small product.)
+#[inline(always)]
+pub fn at_hand(mut stride: isize) -> isize {
+    // SAFETY: there is no instruction.
+    unsafe { asm!("/* {0} */", inout(reg) stride, options(nomem, nostack, preserves_flags)) };
+    stride
+}
+
 macro_rules! vector {
     ($vector:ty, $feature:literal $register:ident, $elem:ty, $scalar:literal $packed:literal, $len:literal, $sums:literal $tall:literal, $transpose:ident $square:literal, $zeros:ident $load:ident $store:ident $plus:ident $all:ident $fma:ident, $mask:ty, $first:ident, $load_part:ident, $store_part:ident) => {
         impl Vector for $vector {

@@ -1,0 +1,130 @@
+//! Sums that go to elements which are there already: no result of their own is made, and none is copied.
+
+use crate::assign::{misfit, spread};
+use crate::bind::source::{SourceMut, check_rank};
+use crate::dim::DimList;
+use crate::error::DimError;
+use crate::expr::{Expr, Factors};
+use crate::kernel::reduce::{reduce, reduce_into};
+use crate::kernel::reducers::Sum;
+use crate::kernel::strided::AnyStride;
+use crate::kernel::{Kernel, threads};
+use crate::order::{OrderList, Ordering};
+use crate::plan::axes::AxisList;
+use crate::plan::contract;
+use crate::plan::direct::Roles;
+use crate::plan::explain::{Loops, Step, record};
+use crate::plan::nest::{Nest, Parts};
+use crate::plan::rows::Rows;
+use crate::plan::shape::Shape;
+use crate::plan::target::Target;
+use crate::rank::Rank;
+use crate::reduce::is_product;
+use crate::scalar::Num;
+use crate::set::Dims;
+use crate::storage::source::elements_mut;
+use core::marker::PhantomData;
+use smallvec::SmallVec;
+
+/// Which loop axes a sum over the dims `D` of a tensor has, where the dims that are left are ordered as `L` says: known to rustc.
+struct Split<S, R, D, L>(PhantomData<(S, R, D, L)>);
+
+impl<S: Dims, R: Rank, D: DimList, L: OrderList> Split<S, R, D, L> {
+    /// The axes that go.
+    const REDUCED: &'static AxisList = &AxisList::of(D::KEYS, S::KEYS);
+
+    /// The axes that stay, in the order of the places.
+    const KEPT: &'static AxisList = &{
+        let dims = S::KEYS.as_slice().len();
+        AxisList::of(L::KEYS, S::KEYS).join(&AxisList::range(dims, dims + R::N))
+    };
+
+    /// The roles of the axes, if `E` is a product of two tensors in memory in which each role is clear.
+    const fn roles<E: Expr, X: Dims>() -> Option<Roles> {
+        match E::PAIR {
+            Some([a, b]) if Ordering::<X, R, L>::PLAIN => {
+                Roles::of(a, b, S::KEYS, D::KEYS, &Self::KEPT.join(Self::REDUCED))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The sums over the dims `D` of an expression over the dims `S`, whose operands have not met, to an array whose axes are the dims `X` that are
+/// left, ordered as `L` says.
+///
+/// (Small products are always inlined, for the reason that [`sum`](crate::reduce::sum) gives.)
+#[inline(always)]
+pub(crate) fn sum_into<S, R, E, D, X, L, O>(expr: &E, out: &mut O) -> Result<(), DimError>
+where
+    S: Dims,
+    R: Rank,
+    E: Expr<Elem: Num>,
+    D: DimList,
+    X: Dims,
+    L: OrderList,
+    O: SourceMut<Elem = E::Elem> + ?Sized,
+{
+    if let Some(roles) = const { &Split::<S, R, D, L>::roles::<E, X>() } {
+        let (a, b) = expr.pair();
+        let (places, axes) = elements_mut(out);
+        if roles.run_onto(a, b, places, &axes) {
+            return Ok(());
+        }
+    }
+    planned::<S, R, E, D, L, O>(expr, out)
+}
+
+/// [`sum_into`], planned in full.
+#[inline(never)]
+fn planned<S, R, E, D, L, O>(expr: &E, out: &mut O) -> Result<(), DimError>
+where
+    S: Dims,
+    R: Rank,
+    E: Expr<Elem: Num>,
+    D: DimList,
+    L: OrderList,
+    O: SourceMut<Elem = E::Elem> + ?Sized,
+{
+    let mut shape = Shape::new::<S, R>();
+    expr.meet::<S, R>(&mut shape)?;
+    shape.finish()?;
+    let (places, axes) = elements_mut(out);
+    check_rank(axes.len(), L::GROUPS.len() + R::N)?;
+    let (kept, reduced) = (Split::<S, R, D, L>::KEPT.as_slice(), Split::<S, R, D, L>::REDUCED.as_slice());
+    let sizes = shape.sizes();
+    let len = shape.volume(kept.iter().copied(), size_of::<E::Elem>())?;
+    let mut strides = SmallVec::from_elem(0, sizes.len());
+    if !spread(&axes, L::GROUPS, kept, sizes, &mut strides) {
+        return Err(misfit(&axes, kept, &shape));
+    }
+    let mut target = Target::new(places, strides, sizes, kept);
+    if is_product::<S, R, _>(expr, &shape, kept).is_some() {
+        let mut factors = Factors { scale: E::Elem::ONE, operands: SmallVec::new() };
+        expr.factors::<S, R>(&shape, &mut factors)?;
+        return contract::contract_onto(factors.operands, factors.scale, sizes, target)
+            .map_err(|error| shape.blame(error, kept));
+    }
+    let count = shape.volume(reduced.iter().copied(), 1)?;
+    let mut rows = Rows::new(sizes.len());
+    expr.rows::<S, R>(&shape, &mut rows);
+    let nest = Nest::reduce(sizes, target.order(), reduced, &rows);
+    let work = if E::Kernel::<'_, AnyStride>::PARALLEL { len.saturating_mul(count) } else { 0 };
+    record(|| Step::Reduce {
+        reduction: "sum",
+        expression: expr.describe(),
+        loops: Loops::new::<E::Elem>(&nest, len, threads::parts(work)),
+        count,
+    });
+    let mut parts = Parts::new();
+    let lower = |nest| expr.kernel::<AnyStride>(&mut Nest::operands(nest));
+    match target.line() {
+        Some(places) => reduce_into(&nest, &mut parts, lower, work, places.into(), count, Sum),
+        None => {
+            let data = reduce(&nest, &mut parts, lower, work, len, count, Sum)
+                .map_err(|error| shape.blame(error, kept))?;
+            target.put(&data, sizes);
+            Ok(())
+        }
+    }
+}
