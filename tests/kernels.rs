@@ -188,3 +188,125 @@ fn products_into_places_that_go_backwards() {
     assert_eq!(columns.slice(s![.., ..;-2]), expected.t());
     assert!(rows.slice(s![..;2, ..]).iter().chain(columns.slice(s![.., ..;2])).all(|&x| x == zero));
 }
+
+/// Lines that end within vectors, lie anywhere, and are worked on one after the other; and so long that they go another way.
+#[test]
+fn softmax_of_lines() {
+    for (rows, len) in [(1, 32), (2, 33), (5, 47), (3, 64), (4, 100), (2, 2048), (3, 2049), (3, 31)] {
+        let whole = Array2::from_shape_fn((rows, len + 3), |(a, b)| match (31 * a + 7 * b) % 89 {
+            5 => f32::NEG_INFINITY,
+            n => n as f32 / 3.0 - 20.0 * (a % 2) as f32,
+        });
+        for start in [0, 1, 3] {
+            let x = whole.slice(s![.., start..start + len]);
+            dims!(i, j);
+            let shares = x.at((i, j)).softmax(j).order((i, j));
+            let logs = x.at((i, j)).log_softmax(j).order((i, j));
+            for (row, line) in x.rows().into_iter().enumerate() {
+                let most = line.iter().fold(f32::MIN, |a, &b| a.max(b));
+                let sum: f64 = line.iter().map(|&x| f64::from(x - most).exp()).sum();
+                for (at, &x) in line.iter().enumerate() {
+                    let exact = f64::from(x - most).exp() / sum;
+                    let found = f64::from(shares[[row, at]]);
+                    assert!(
+                        (found - exact).abs() <= 3e-6 * exact,
+                        "{found} for {exact} at {row}, {at} of {len}"
+                    );
+                    let (exact, found) = (f64::from(x - most) - sum.ln(), f64::from(logs[[row, at]]));
+                    assert!(found == exact || (found - exact).abs() <= 1e-6 * exact.abs().max(1.0));
+                }
+            }
+        }
+        // What a line of nothing else, or with not-a-number, spoils is that line alone.
+        let mut x = whole.slice(s![.., ..len]).to_owned();
+        x.row_mut(0).fill(f32::NEG_INFINITY);
+        x[[rows - 1, len / 2]] = f32::NAN;
+        dims!(i, j);
+        let shares = x.at((i, j)).softmax(j).order((i, j));
+        for (row, line) in shares.rows().into_iter().enumerate() {
+            let spoilt = row == 0 || row == rows - 1;
+            assert!(line.iter().all(|x| x.is_nan() == spoilt), "line {row} of {rows} x {len}");
+        }
+    }
+}
+
+/// As above: means far from 0, far from the first element, and lines whose elements are all the same.
+#[test]
+fn normalised_lines() {
+    for len in [1, 2, 31, 33, 64, 100, 2049, 5000] {
+        dims!(i, j);
+        let x = Array2::from_shape_fn((5, len), |(a, b)| {
+            let value = ((37 * b + 11 * a) % 101) as f32;
+            match a {
+                0 => value,
+                1 => 1e8 + 8.0 * value,
+                2 => 3.5,
+                3 => {
+                    if b == 0 {
+                        1e4
+                    } else {
+                        value
+                    }
+                }
+                _ => value * 1e-3 - 700.0,
+            }
+        });
+        let gain = Array1::from_shape_fn(len, |b| 1.0 + (b % 5) as f32);
+        let bias = Array1::from_shape_fn(len, |b| (b % 7) as f32 - 3.0);
+        let plain = x.at((i, j)).layer_norm(j, 1e-5).order((i, j));
+        let affine = x.at((i, j)).layer_norm_affine(j, 1e-5, gain.at(j), bias.at(j)).order((i, j));
+        for (row, line) in x.rows().into_iter().enumerate() {
+            let n = len as f64;
+            let mean = line.iter().map(|&x| f64::from(x)).sum::<f64>() / n;
+            let var = line.iter().map(|&x| (f64::from(x) - mean).powi(2)).sum::<f64>() / n;
+            for (at, &x) in line.iter().enumerate() {
+                let exact = (f64::from(x) - mean) / (var + 1e-5).sqrt();
+                let close =
+                    |found: f32, exact: f64| (f64::from(found) - exact).abs() <= 1e-5 * exact.abs().max(1.0);
+                assert!(
+                    close(plain[[row, at]], exact),
+                    "{} for {exact} at {row}, {at} of {len}",
+                    plain[[row, at]]
+                );
+                let exact = exact * f64::from(gain[at]) + f64::from(bias[at]);
+                assert!(
+                    close(affine[[row, at]], exact),
+                    "{} for {exact} at {row}, {at} of {len}",
+                    affine[[row, at]]
+                );
+            }
+        }
+    }
+}
+
+/// Functions of many instructions write from a line of memory on, wherever rows and results begin.
+#[test]
+fn functions_of_rows_that_begin_anywhere() {
+    for len in [1, 60, 63, 64, 65, 127, 508, 512, 577, 1300] {
+        for rows in 1..4 {
+            dims!(i, j);
+            let (x, bias) = (
+                Array2::from_shape_fn((rows, len), |(a, b)| ((31 * a + b) % 97) as f32 / 9.0 - 5.0),
+                Array1::from_shape_fn(len, |b| (b % 13) as f32 / 7.0),
+            );
+            let single = |x: f32| {
+                let one = Array1::from_elem(1, x);
+                dims!(k);
+                one.at(k).gelu().order(k)[0]
+            };
+            let found = (x.at((i, j)) + bias.at(j)).gelu().order((i, j));
+            for ((a, b), &found) in found.indexed_iter() {
+                let exact = single(x[[a, b]] + bias[b]);
+                assert!(
+                    (found - exact).abs() <= 1e-6 * exact.abs().max(1e-3),
+                    "{found} for {exact} at {a}, {b}"
+                );
+            }
+            let doubles = x.mapv(f64::from);
+            let found = (doubles.at((i, j)) * 0.5).exp().order((i, j));
+            for ((a, b), &found) in found.indexed_iter() {
+                assert!((found - (doubles[[a, b]] * 0.5).exp()).abs() <= 1e-14 * found);
+            }
+        }
+    }
+}

@@ -11,7 +11,7 @@ use crate::expr::{Binary, Expr, Operand, Scalar, Select, Unary};
 use crate::named::Named;
 use crate::ops::{Cast, Holds, Index, Left, Map, Pair};
 use crate::rank::{Rank, Rank0};
-use crate::scalar::{CastTo, Element, IndexInt, Num};
+use crate::scalar::{Analytic, CastTo, Element, IndexInt, Num, Real};
 use crate::set::{Dims, Union};
 use crate::storage::axes::{Axis, AxisBlock};
 use crate::storage::view::Leaf;
@@ -149,6 +149,9 @@ pub struct Yes;
 /// Does not hold.
 #[derive(Debug)]
 pub struct No;
+/// Does not hold either: where [`Yes`] is implemented for one type alone, it takes two that are not to leave rustc a choice for others.
+#[derive(Debug)]
+pub struct Other;
 
 /// Holds for nothing. Beside an implementation for all `T: Bound` another one for all `T: Never` makes rustc look at the bounds before it chooses one of
 /// them: what a type without the bound yields is unknown then, and no further error follows from it.
@@ -239,7 +242,7 @@ pub fn compared<A: AsTensor, B: Comparable<A::Elem, M>, M>(a: A, b: B) -> (A, B:
     message = "`any`, `all` and `count` look at conditions, and not at elements of type `{Self}`",
     label = "expected `bool`: compare the elements, `a[i] > b[i]`"
 )]
-pub trait Condition {
+pub trait Condition<M> {
     /// The tensor of these elements. (Of others there is none: one mistake is one error.)
     type Of<A>;
     /// Yields the tensor.
@@ -247,7 +250,7 @@ pub trait Condition {
 }
 
 #[diagnostic::do_not_recommend]
-impl Condition for bool {
+impl Condition<Yes> for bool {
     type Of<A> = A;
 
     #[inline(always)]
@@ -256,9 +259,27 @@ impl Condition for bool {
     }
 }
 
+#[diagnostic::do_not_recommend]
+impl<T: Never> Condition<No> for T {
+    type Of<A> = A;
+
+    fn of<A>(a: A) -> A {
+        a
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Never> Condition<Other> for T {
+    type Of<A> = A;
+
+    fn of<A>(a: A) -> A {
+        a
+    }
+}
+
 /// A tensor of conditions, which is reduced.
 #[inline(always)]
-pub fn conditions<A: AsTensor<Elem: Condition>>(a: A) -> <A::Elem as Condition>::Of<A> {
+pub fn conditions<A: AsTensor<Elem: Condition<M>>, M>(a: A) -> <A::Elem as Condition<M>>::Of<A> {
     A::Elem::of(a)
 }
 
@@ -330,9 +351,8 @@ impl<T, U: Never> OfType<T, No> for U {
     }
 }
 
-// (The first one says nothing of another type. With two that do, rustc still does not choose.)
 #[diagnostic::do_not_recommend]
-impl<T, U: Never> OfType<T, (No,)> for U {
+impl<T, U: Never> OfType<T, Other> for U {
     type Of<A> = A;
 
     fn typed<A>(a: A) -> A {
@@ -344,6 +364,126 @@ impl<T, U: Never> OfType<T, (No,)> for U {
 #[inline(always)]
 pub fn typed<T, A: AsTensor<Elem: OfType<T, M>>, M>(a: A) -> <A::Elem as OfType<T, M>>::Of<A> {
     <A::Elem as OfType<T, M>>::typed(a)
+}
+
+/// A captured value that meets elements of the type `T`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be combined with elements of type `{T}`",
+    label = "expected one value of type `{T}`; what has elements takes an index for each axis, `a[i, j]`"
+)]
+pub trait Meets<T, M> {
+    /// The value as a tensor without dims. (What is no such value has none: one mistake is one error.)
+    type Tensor;
+    /// Makes the tensor.
+    fn tensor(self) -> Self::Tensor;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Element> Meets<T, Yes> for T {
+    type Tensor = Named<T, (), Rank0, Scalar<T>>;
+
+    #[inline(always)]
+    fn tensor(self) -> Self::Tensor {
+        Named::from_expr(Scalar(self))
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<T, U: Never> Meets<T, No> for U {
+    type Tensor = Self;
+
+    fn tensor(self) -> Self {
+        self
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<T, U: Never> Meets<T, Other> for U {
+    type Tensor = Self;
+
+    fn tensor(self) -> Self {
+        self
+    }
+}
+
+/// Elements and a captured value that meets them, as tensors. (In this order: rustc has to know the elements when it looks at the value.)
+#[inline(always)]
+pub fn meeting<A: AsTensor, V: Meets<A::Elem, M>, M>(a: A, value: V) -> (A, V::Tensor) {
+    (a, value.tensor())
+}
+
+/// Elements with functions like `exp`.
+#[diagnostic::on_unimplemented(
+    message = "elements of type `{Self}` have no `exp`, `sqrt` and the like",
+    label = "expected floats or complex numbers: cast the elements first, `(a[i] as f64)`"
+)]
+pub trait Smooth<M> {
+    /// The tensor of these elements. (Of others there is none: one mistake is one error.)
+    type Of<A>;
+    /// Yields the tensor.
+    fn of<A>(a: A) -> Self::Of<A>;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Analytic> Smooth<Yes> for T {
+    type Of<A> = A;
+
+    #[inline(always)]
+    fn of<A>(a: A) -> A {
+        a
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Never> Smooth<No> for T {
+    type Of<A> = A;
+
+    fn of<A>(a: A) -> A {
+        a
+    }
+}
+
+/// A tensor with functions like `exp`.
+#[inline(always)]
+pub fn smooth<A: AsTensor<Elem: Smooth<M>>, M>(a: A) -> <A::Elem as Smooth<M>>::Of<A> {
+    <A::Elem as Smooth<M>>::of(a)
+}
+
+/// Elements that are floats.
+#[diagnostic::on_unimplemented(
+    message = "elements of type `{Self}` are no floats",
+    label = "expected floats: cast the elements first, `(a[i] as f64)`"
+)]
+pub trait Floating<M> {
+    /// The tensor of these elements. (Of others there is none: one mistake is one error.)
+    type Of<A>;
+    /// Yields the tensor.
+    fn of<A>(a: A) -> Self::Of<A>;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Real> Floating<Yes> for T {
+    type Of<A> = A;
+
+    #[inline(always)]
+    fn of<A>(a: A) -> A {
+        a
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Never> Floating<No> for T {
+    type Of<A> = A;
+
+    fn of<A>(a: A) -> A {
+        a
+    }
+}
+
+/// A tensor of floats.
+#[inline(always)]
+pub fn floating<A: AsTensor<Elem: Floating<M>>, M>(a: A) -> <A::Elem as Floating<M>>::Of<A> {
+    <A::Elem as Floating<M>>::of(a)
 }
 
 /// Elements that `as U` casts.

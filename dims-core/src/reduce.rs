@@ -379,7 +379,8 @@ pub trait Reductions: Computable {
     /// Where the expression is a product of tensors, this is a contraction: `(a * b).sum(k)` is a matrix product if `a` and
     /// `b` have dims of their own besides `k`, and a product of more tensors is contracted pair by pair. Integers wrap
     /// around. Sums of floats are accumulated pairwise, except inside of
-    /// matrix products, whose kernels add in the order of their blocks.
+    /// matrix products, whose kernels add in the order of their blocks. [`sum_into`](crate::assign::OrderInto::sum_into) writes to an array that
+    /// is there.
     ///
     /// ```
     /// use typed_dims::prelude::*;

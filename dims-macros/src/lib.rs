@@ -186,7 +186,7 @@ pub fn batched(attribute: TokenStream, item: TokenStream) -> TokenStream {
 ///
 /// | written | meaning |
 /// |---|---|
-/// | `a[i, 0]`, `self.w[i, j]`, `(a.t())[i, j]`, `a[i][j]` | an element; the array is borrowed, and evaluated once, outside of the loops |
+/// | `a[i, 0]`, `self.w[i, j]`, `(a.t())[i, j]`, `a[i][j]` | an element; the array is borrowed, and evaluated once, outside of the loops; a literal `-1` is the last one |
 /// | `w[ids[b, s], f]` | an element whose index is looked up |
 /// | `+ - * / %`, `& \| ^ !`, `-x` | arithmetic on elements, loop variables, and captured values |
 /// | `== != < <= > >=`, `&&`, `\|\|` | comparisons and logic; the right side of `&&` and `\|\|` is read only where the left one does not decide |

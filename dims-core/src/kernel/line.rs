@@ -2,6 +2,7 @@
 
 use super::norm::{LANES, VECTOR, Vector, flat, lanes};
 use super::strided::LINE;
+use crate::scalar::{Num, Real};
 use core::marker::PhantomData;
 use core::mem::MaybeUninit;
 use core::ops::Range;
@@ -113,6 +114,83 @@ impl<'l, T: Copy> Line<'l, T> {
         }
         // SAFETY: by the contract of `new`; all were just written.
         (unsafe { core::slice::from_raw_parts_mut(self.to, self.len) }, sums)
+    }
+
+    /// Three lines in one pass, each as long as this one: puts what `share` makes of `elements` into `shares`, with a sum on the way; goes through
+    /// `ahead` with `step`; and writes what `last` makes of `before` as this line's results. Returns the sums of [`LANES`] parts of the elements,
+    /// and what `step` made of those of `ahead`, from `T::LOWEST` on.
+    ///
+    /// # Panics
+    ///
+    /// If the lines are of other lengths, or shorter than [`LANES`].
+    #[inline(always)]
+    pub fn overlapped(
+        &mut self,
+        (elements, shares, share): (&[T], &mut [T], impl Fn(T, &mut T::Wide) -> T),
+        (ahead, step): (&[T], impl Fn(T, T) -> T),
+        (before, last): (&[T], impl Fn(T) -> T),
+    ) -> ([T::Wide; LANES], [T; LANES])
+    where
+        T: Real,
+    {
+        let len = self.len;
+        assert!(len >= LANES, "a line of all lanes");
+        assert!([elements.len(), shares.len(), ahead.len(), before.len()] == [len; 4], "lines of one length");
+        let (elements, shares) = (elements.as_ptr(), shares.as_mut_ptr());
+        let (ahead, before) = (ahead.as_ptr(), before.as_ptr());
+        let (mut sums, mut found) = (lanes(T::Wide::ZERO), lanes(T::LOWEST));
+        // Results are written from a line of memory on; the first vector and the last one overlap with others.
+        let head = self.to.align_offset(LINE) % VECTOR;
+        let whole = len - len % LANES;
+        // SAFETY: all lines have so many elements; these are read, and places written, by the contract of `new`.
+        unsafe {
+            let write = |at: usize| {
+                let results = before.add(at).cast::<Vector<T>>().read().map(&last);
+                self.to.add(at).cast::<Vector<T>>().write(results);
+            };
+            write(0);
+            for at in (0..whole).step_by(LANES) {
+                for (vector, (sums, found)) in sums.iter_mut().zip(&mut found).enumerate() {
+                    let at = at + vector * VECTOR;
+                    let mut values = elements.add(at).cast::<Vector<T>>().read();
+                    for (value, sum) in values.iter_mut().zip(sums) {
+                        *value = share(*value, sum);
+                    }
+                    shares.add(at).cast::<Vector<T>>().write(values);
+                    let values = ahead.add(at).cast::<Vector<T>>().read();
+                    for (found, value) in found.iter_mut().zip(values) {
+                        *found = step(*found, value);
+                    }
+                    write((at + head).min(len - VECTOR));
+                }
+            }
+            let (mut sums, mut found) = (flat(sums), flat(found));
+            for (at, (sum, found)) in (whole..len).zip(sums.iter_mut().zip(&mut found)) {
+                shares.add(at).write(share(*elements.add(at), sum));
+                *found = step(*found, *ahead.add(at));
+            }
+            for at in whole..len {
+                self.to.add(at).write(last(*before.add(at)));
+            }
+            (sums, found)
+        }
+    }
+
+    /// Writes what `f` makes of as many values, which lie elsewhere.
+    ///
+    /// # Panics
+    ///
+    /// If there are not as many as elements.
+    #[inline(always)]
+    pub fn write(self, values: &[T], f: impl Fn(T) -> T) {
+        assert_eq!(values.len(), self.len, "as many values as elements");
+        // SAFETY: by the contract of `new`.
+        let places = unsafe { core::slice::from_raw_parts_mut(self.to.cast::<MaybeUninit<T>>(), self.len) };
+        for piece in pieces(self.to, self.len) {
+            for (place, &value) in places[piece.clone()].iter_mut().zip(&values[piece]) {
+                place.write(f(value));
+            }
+        }
     }
 }
 

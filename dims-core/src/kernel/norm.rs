@@ -3,6 +3,7 @@
 use super::isa::{Baseline, Isa};
 use super::line::Line;
 use super::scan::Along;
+use crate::ops::special::small;
 use crate::scalar::{Num, Real};
 use num_traits::Float;
 
@@ -20,9 +21,8 @@ impl<T: Real> Along<T> for Standardize<T> {
 
     #[inline(always)]
     fn line<I: Isa>(&self, mut line: Line<'_, T>) {
-        let moments = Moments::of::<I, T>(line.elements());
-        let standard = moments.standard::<I>(self.0.widen());
-        line.map(|value| T::narrow(standard(value.widen())));
+        let standard = Moments::of::<I, T>(line.elements()).standard(self.0.widen());
+        line.map(|value| T::narrow(standard.of::<I>(value.widen())));
     }
 }
 
@@ -44,10 +44,9 @@ impl<T: Real> Along<T> for StandardizeAffine<'_, T> {
 
     #[inline(always)]
     fn line<I: Isa>(&self, mut line: Line<'_, T>) {
-        let moments = Moments::of::<I, T>(line.elements());
-        let standard = moments.standard::<I>(self.eps.widen());
+        let standard = Moments::of::<I, T>(line.elements()).standard(self.eps.widen());
         line.map_with(self.gain, self.bias, |value, gain, bias| {
-            T::narrow(bias.widen().add_product::<I>(standard(value.widen()), gain.widen()))
+            T::narrow(bias.widen().add_product::<I>(standard.of::<I>(value.widen()), gain.widen()))
         });
     }
 }
@@ -118,7 +117,7 @@ impl<W: Real> Moments<W> {
         };
         let moments = Self::around::<I, T>(line, first.widen());
         // The mean of the squares loses as much as the square of the rest exceeds the variance by.
-        let four = W::one() + W::one() + W::one() + W::one();
+        let four: W = small(4);
         if moments.rest * moments.rest <= four * moments.var {
             return moments;
         }
@@ -137,12 +136,26 @@ impl<W: Real> Moments<W> {
         Moments { rough, rest, var }
     }
 
-    /// What a value becomes: its difference to the mean, divided by the root of the variance and `eps`.
+    /// What makes values of mean 0 and variance 1, but for `eps`.
     #[inline(always)]
-    fn standard<I: Isa>(self, eps: W) -> impl Fn(W) -> W {
+    fn standard(self, eps: W) -> Standard<W> {
         let factor = Float::recip(Float::sqrt(self.var + eps));
-        let shift = -self.rest * factor;
-        move |value| shift.add_product::<I>(value - self.rough, factor)
+        Standard { rough: self.rough, factor, shift: -self.rest * factor }
+    }
+}
+
+/// `(x - rough) * factor + shift`
+#[derive(Clone, Copy)]
+struct Standard<W> {
+    rough: W,
+    factor: W,
+    shift: W,
+}
+
+impl<W: Real> Standard<W> {
+    #[inline(always)]
+    fn of<I: Isa>(self, value: W) -> W {
+        self.shift.add_product::<I>(value - self.rough, self.factor)
     }
 }
 

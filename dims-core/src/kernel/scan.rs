@@ -29,6 +29,18 @@ pub trait Along<T: Copy>: Copy + Send + Sync {
     fn line<I: Isa>(&self, mut line: Line<'_, T>) {
         self.block::<I>(line.map(|value| value), 1);
     }
+
+    /// Works on lines of neighbours, each as long as the others, whose results go elsewhere.
+    #[inline(always)]
+    fn lines<'l, I: Isa>(&self, lines: impl Iterator<Item = Line<'l, T>>)
+    where
+        T: 'l,
+    {
+        // (No closure, whose body would be compiled for the instructions of the baseline.)
+        for line in lines {
+            self.line::<I>(line);
+        }
+    }
 }
 
 /// The elements of a nest whose first loops, `nest.outer` of them, run over blocks of lines, and what is done along those.
@@ -217,12 +229,13 @@ fn lines<I: Isa, K: Kernel, W: Along<K::Elem>>(
         return false;
     }
     let mut odometer = Odometer::new(&nest.sizes[..nest.outer]);
-    for out in out.chunks_exact_mut(len) {
+    let lines = out.chunks_exact_mut(len).map(|out| {
         let (from, _) = kernel.steps(&at, nest.outer).expect("all lines lie in memory");
-        // SAFETY: the kernel says that the innermost loop runs over elements from there on; the result is new memory.
-        along.line::<I>(unsafe { Line::new(from, out.as_mut_ptr().cast(), len) });
         odometer.advance(&mut at[..nest.outer]);
-    }
+        // SAFETY: the kernel says that the innermost loop runs over elements from there on; the result is new memory.
+        unsafe { Line::new(from, out.as_mut_ptr().cast(), len) }
+    });
+    along.lines::<I>(lines);
     true
 }
 
@@ -359,7 +372,46 @@ impl<T: Real, const LOG: bool> Along<T> for Softmax<LOG> {
             *value = scaled::<T, LOG>(*value, last);
         }
     }
+
+    /// In one pass, the elements of a line become shares, the greatest element of the next one is looked for, and the shares of the one
+    /// before are divided by their sum: nothing waits for the last of a line's additions, and what comes from memory and goes there is spread over the
+    /// time that the functions take.
+    #[inline(always)]
+    fn lines<'l, I: Isa>(&self, mut lines: impl Iterator<Item = Line<'l, T>>)
+    where
+        T: 'l,
+    {
+        let Some(first) = lines.next() else { return };
+        let len = first.elements().len();
+        if !(LANES..=SHARES).contains(&len) {
+            for line in core::iter::once(first).chain(lines) {
+                self.line::<I>(line);
+            }
+            return;
+        }
+        let mut buffer = vec![T::ZERO; 3 * len];
+        let (nowhere, shares) = buffer.split_at_mut(len);
+        let (mut own, mut before) = shares.split_at_mut(len);
+        let (mut unscaled, mut last) = (Line::in_place(nowhere), T::Wide::ZERO);
+        let mut next = Some((fold(first.elements(), T::LOWEST, greater, greater), first));
+        while let Some((most, line)) = next {
+            let ahead = lines.next();
+            let elements = ahead.as_ref().unwrap_or(&line).elements();
+            let share = |value, sum: &mut T::Wide| share::<I, T, LOG>(value, most, sum);
+            let scale = |share| scaled::<T, LOG>(share, last);
+            let (sums, greatest) =
+                unscaled.overlapped((line.elements(), own, share), (elements, greater), (before, scale));
+            last = finally::<T, LOG>(together(sums, |a, b| a + b));
+            next = ahead.map(|line| (together(greatest, greater), line));
+            (own, before) = (before, own);
+            unscaled = line;
+        }
+        unscaled.write(before, |share| scaled::<T, LOG>(share, last));
+    }
 }
+
+/// Lines of at most so many elements leave their shares in the first-level cache.
+const SHARES: usize = 2048;
 
 /// The greater of two. Not-a-number need not be the greatest: it makes the sum not-a-number, and so all of the line.
 #[inline(always)]

@@ -86,7 +86,7 @@ impl<'a, T: Num> Target<'a, T> {
         }
         let nest = self.nest(sizes, Some(&row));
         record(|| Step::Copy {
-            reason: "to places with others between them",
+            reason: "into places that are there already",
             loops: Loops::new::<T>(&nest, nest.positions(), 1),
         });
         let mut operands = nest.operands();

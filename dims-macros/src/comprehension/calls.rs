@@ -88,6 +88,40 @@ const METHODS: [&str; 52] = [
 /// Those of the library's methods that take tensors as arguments. (`max` and `min` are the first two.)
 pub const BROADCASTING: [&str; 5] = ["maximum", "minimum", "powf", "atan2", "hypot"];
 
+/// Those that are for floats and complex numbers.
+pub const SMOOTH: [&str; 12] =
+    ["exp", "ln", "sqrt", "rsqrt", "recip", "sin", "cos", "tan", "sinh", "cosh", "tanh", "powi"];
+
+/// Those that are for floats alone.
+pub const FLOATING: [&str; 26] = [
+    "exp_m1",
+    "exp2",
+    "ln_1p",
+    "log2",
+    "log10",
+    "cbrt",
+    "asin",
+    "acos",
+    "atan",
+    "asinh",
+    "acosh",
+    "atanh",
+    "erf",
+    "sigmoid",
+    "gelu",
+    "silu",
+    "softplus",
+    "floor",
+    "ceil",
+    "round",
+    "trunc",
+    "fract",
+    "is_finite",
+    "powf",
+    "atan2",
+    "hypot",
+];
+
 impl Checker {
     pub(super) fn reduction(&mut self, name: &Ident, index: &ExprIndex, call: &syn::ExprCall) -> Node {
         let text = name.to_string();

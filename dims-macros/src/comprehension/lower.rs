@@ -1,6 +1,6 @@
 //! Nodes as typed operations of the library.
 
-use super::calls::BROADCASTING;
+use super::calls::{BROADCASTING, FLOATING, SMOOTH};
 use super::expand::{self, Names, krate};
 use super::node::*;
 use super::tokens::own_at;
@@ -313,7 +313,15 @@ impl<'a> Lower<'a> {
             (Index, Rust | Index) => (Index, a.code.clone(), self.index(b)),
             (Rust, Index) => (Index, self.index(a), b.code),
             (Index, Element) | (Element, Index) => return self.alike(a, b, |a, b| quote!(#a #op #b)),
-            (Rust, _) => (Element, self.tensor(a), b.code),
+            (Rust, Element) => {
+                let (x, y, a, b) = (own("x"), own("y"), a.code, b.code);
+                let (both, place) = (path("meeting", a.span()), Span::mixed_site().located_at(a.span()));
+                return lowered(
+                    Element,
+                    quote_spanned!(place=> match #both(#b, #a) { (#y, #x) => #x #op #y }),
+                );
+            }
+            (Rust, Rust) => (Element, self.tensor(a), b.code),
             (Element, _) => (Element, a.code, b.code),
         };
         // Dims have no operators on bits; tensors of their indices have.
@@ -411,6 +419,11 @@ impl<'a> Lower<'a> {
                 lowered(Index, quote!(#cond.#select(#a, #b)))
             }
             (Index, Element) | (Element, Index) => self.alike(a, b, |a, b| quote!(#cond.#select(#a, #b))),
+            (Rust, Element) => {
+                let (x, y, a, b) = (own("x"), own("y"), a.code, b.code);
+                let both = path("meeting", a.span());
+                lowered(Element, quote!(match #both(#b, #a) { (#y, #x) => #cond.#select(#x, #y) }))
+            }
             _ => {
                 let (a, b) = (a.code, b.code);
                 lowered(Element, quote!(#cond.#select(#a, #b)))
@@ -445,15 +458,31 @@ impl<'a> Lower<'a> {
         }
         let stays =
             receiver.kind == Index && ["abs", "clamp", "signum", "square"].iter().any(|known| name == known);
-        let code = self.tensor(receiver);
-        let broadcasts = BROADCASTING.iter().any(|known| name == known);
+        // Elements without the method are refused here: rustc would have more to say where it is called.
+        let function = match () {
+            () if SMOOTH.iter().any(|known| name == known) => Some("smooth"),
+            () if FLOATING.iter().any(|known| name == known) => Some("floating"),
+            () => None,
+        };
+        let mut code = self.tensor(receiver);
+        if let Some(function) = function {
+            code = called(function, name.span(), &code);
+        }
+        if BROADCASTING.iter().any(|known| name == known)
+            && let [argument] = &arguments[..]
+            && argument.kind == Rust
+        {
+            let (x, y) = (own("x"), own("y"));
+            let (both, place) = (path("meeting", argument.code.span()), code.span());
+            let argument = &argument.code;
+            return lowered(
+                Element,
+                quote_spanned!(place=> match #both(#code, #argument) { (#x, #y) => #x.#name #turbofish(#y) }),
+            );
+        }
         let arguments: Vec<TokenStream> = arguments
             .into_iter()
-            .map(|argument| match () {
-                () if stays => self.index(argument),
-                () if broadcasts => self.tensor(argument),
-                () => argument.code,
-            })
+            .map(|argument| if stays { self.index(argument) } else { argument.code })
             .collect();
         lowered(if stays { Index } else { Element }, quote!(#code.#name #turbofish(#(#arguments),*)))
     }

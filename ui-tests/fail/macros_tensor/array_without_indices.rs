@@ -1,4 +1,4 @@
-//~ words: is no single value | a[i, j]
+//~ words: cannot be combined | one value of type | a[i, j]
 use typed_dims::prelude::*;
 
 fn main() {

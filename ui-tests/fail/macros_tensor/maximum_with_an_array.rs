@@ -1,4 +1,4 @@
-//~ words: no single value
+//~ words: cannot be combined | one value of type
 use typed_dims::prelude::*;
 
 fn main() {

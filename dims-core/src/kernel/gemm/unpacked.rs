@@ -5,7 +5,7 @@
 //! or columns are few, so that putting them in line would take as long as multiplying them.
 
 use super::Product;
-use super::vector::{Vector, at_hand, unrelated};
+use super::vector::{Vector, unforeseen, unrelated};
 use crate::kernel::isa::{Level, level};
 use core::any::TypeId;
 use core::arch::x86_64::{__m256, __m256d, __m512, __m512d};
@@ -199,7 +199,7 @@ impl<T: Copy> Tile<T> {
             };
         }
         let &Tile { depth, a, a_row, a_step, mut b, b_step, c, c_row, accumulate } = self;
-        let (a_row, c_row) = (at_hand(a_row), at_hand(c_row));
+        let (a_row, c_row) = (unforeseen(a_row), unforeseen(c_row));
         // SAFETY: rows, sums and columns lie in the matrices, which are valid by the caller's promise.
         unsafe {
             let (mut first, mut second) = ([V::zeros(); R], [V::zeros(); R]);

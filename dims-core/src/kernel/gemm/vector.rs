@@ -53,7 +53,7 @@ pub fn unrelated<T>(mut place: *const T) -> *const T {
 /// The same stride, of which the compiler does not know that. (It would compute the multiples for tiles of all heights ahead, which takes longer
 /// than a small product.)
 #[inline(always)]
-pub fn at_hand(mut stride: isize) -> isize {
+pub fn unforeseen(mut stride: isize) -> isize {
     // SAFETY: there is no instruction.
     unsafe { asm!("/* {0} */", inout(reg) stride, options(nomem, nostack, preserves_flags)) };
     stride

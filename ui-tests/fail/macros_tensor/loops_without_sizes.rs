@@ -1,0 +1,7 @@
+//~ words: the loops `i` and `j` have no sizes
+use typed_dims::prelude::*;
+
+fn main() {
+    let x = Array2::<f32>::ones((2, 3));
+    let _ = tensor!([i, j] => x.at((i, j)));
+}

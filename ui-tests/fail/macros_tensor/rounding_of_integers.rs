@@ -1,0 +1,7 @@
+//~ words: i64 | floats
+use typed_dims::prelude::*;
+
+fn main() {
+    let x = Array2::<i64>::ones((2, 3));
+    let _ = tensor!([i, j] => x[i, j].floor());
+}
