@@ -145,6 +145,9 @@ fn choices_by_position() {
         let (xt, yt) = (x.at((i, j)), y.at((j, i)));
         let upper = select(i.le(j), xt, 0.0).order((i, j));
         assert_elements(&upper, |a, b| if a <= b { x[[a, b]] } else { 0.0 });
+        let (tanh, turned) = (xt.tanh().order((i, j)), yt.tanh().order((i, j)));
+        let parts = select(i.le(j), xt.tanh(), select((i + 9).le(j), 1.0, yt.tanh())).order((i, j));
+        assert_elements(&parts, |a, b| if a <= b { tanh[[a, b]] } else { turned[[a, b]] });
         let lower = select((j + 40).lt(i), yt * 2.0, xt).order((i, j));
         assert_elements(&lower, |a, b| if b + 40 < a { y[[b, a]] * 2.0 } else { x[[a, b]] });
         let shifted = xt.tril(i, j, -3).order((i, j));
@@ -161,12 +164,13 @@ fn choices_by_position() {
 #[test]
 fn choices_by_position_read_nothing_else() {
     let table: Vec<f32> = (0..100).map(|n| n as f32).collect();
-    dims!(i, j);
+    dims!(i, j, n);
     let ids = Array2::from_shape_fn((90, 200), |(a, b)| if a <= b { (a + b) % 100 } else { 1000 });
     let (ids, table) = (ids.at((i, j)), &table);
-    let found = select(i.le(j), table.at(ids), -1.0).order((i, j));
-    assert_elements(&found, |a, b| if a <= b { ((a + b) % 100) as f32 } else { -1.0 });
-    assert!(select(i.lt(j + 1), -1.0, table.at(ids)).try_order((i, j)).is_err());
+    let tanh = table.at(n).tanh().order(n);
+    let found = select(i.le(j), table.at(ids).tanh(), -1.0).order((i, j));
+    assert_elements(&found, |a, b| if a <= b { tanh[(a + b) % 100] } else { -1.0 });
+    assert!(select(i.le(j), -1.0, table.at(ids).tanh()).try_order((i, j)).is_err());
 }
 
 /// A library writes rows that go backwards, with others between them, and columns that are rows.

@@ -418,7 +418,8 @@ impl<C: Kernel<Elem = bool>, A: Kernel, B: Kernel<Elem = A::Elem>> Kernel for Se
     const TOTAL: bool = C::TOTAL && A::TOTAL && B::TOTAL;
     const PARALLEL: bool = C::PARALLEL && A::PARALLEL && B::PARALLEL;
     const LONG: bool = C::LONG || A::LONG || B::LONG;
-    const IN_PARTS: bool = C::MONOTONE;
+    // (Of what computes little, lines are rather read as a whole: that is how the machine looks ahead.)
+    const IN_PARTS: bool = C::MONOTONE && Self::LONG;
 
     #[inline(always)]
     fn load<I: Isa>(&mut self, tile: &Tile<'_>, faults: &mut Faults) {
@@ -527,12 +528,6 @@ fn write_part<I: Isa, K: Kernel>(
     }
     let last = at.len() - 1;
     at[last] += first;
-    // That of the next line does not begin where the machine, which looks ahead by itself, expects it: behind the end of this one.
-    if last > 0 && !K::GATHERS {
-        at[last - 1] += 1;
-        kernel.fetch::<I>(&Tile { at, len: out.len().min(TILE), mask: None, moved: None });
-        at[last - 1] -= 1;
-    }
     kernel.write_line::<I>(at, out, faults);
     at[last] -= first;
 }

@@ -3,13 +3,12 @@
 use super::copy::copy_between;
 use super::gather::Indices;
 use super::isa::Isa;
-use super::{Faults, Kernel, Tile, write_tiles};
+use super::{Faults, Kernel, Tile};
 use crate::plan::nest::Row;
 use crate::scalar::Element;
 use crate::storage::Elements;
 use alloc::vec::Vec;
 use core::marker::PhantomData;
-use core::mem::MaybeUninit;
 use smallvec::SmallVec;
 
 /// What rustc knows of the stride along the innermost loop of a nest.
@@ -311,16 +310,6 @@ impl<T: Element, X: Indices, W: Way> Kernel for Strided<'_, T, X, W> {
             self.indices.load::<I>(tile, faults);
             self.gather::<I>(start, tile, faults);
         }
-    }
-
-    #[inline(always)]
-    fn write_line<I: Isa>(&mut self, at: &mut [usize], out: &mut [MaybeUninit<T>], faults: &mut Faults) {
-        if X::ANY && self.indices.is_active() || !W::UNIT && self.inner != 1 {
-            return write_tiles::<I, Self>(self, at, out, faults);
-        }
-        let start = self.base.wrapping_offset(self.offset(at));
-        // SAFETY: there are as many neighbours in memory as places, which are borrowed exclusively, and so are others.
-        unsafe { core::ptr::copy_nonoverlapping(start.cast(), out.as_mut_ptr(), out.len()) };
     }
 
     #[inline(always)]
