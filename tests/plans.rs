@@ -252,3 +252,20 @@ fn what_is_not_asked_for_is_not_taken_down() {
     let _ = a.at(i).eval();
     assert_eq!(explain(|| ()).1.steps.len(), 0);
 }
+
+/// A large matrix that is computed is not put into memory to be multiplied by a vector; one that is there is, also by a computed one.
+#[test]
+fn a_computed_matrix_is_summed_as_it_is_computed() {
+    let (a, b) = (Array2::<f32>::ones((256, 32)), Array2::<f32>::zeros((128, 32)));
+    let w = Array1::<f32>::ones(32);
+    dims!(i, j, d);
+    let (sums, plan) = explain(|| ((a.at((i, d)) - b.at((j, d))).abs() * w.at(d)).sum(d).order((i, j)));
+    assert_eq!(sums[[255, 127]], 32.0);
+    assert_eq!((products(&plan), plan.steps.len()), (0, 1), "{plan}");
+    let m = Array2::<f32>::ones((512, 256));
+    let x = Array1::<f32>::zeros(256);
+    dims!(i, j);
+    let (sums, plan) = explain(|| (m.at((i, j)) * x.at(j).exp()).sum(j).order(i));
+    assert_eq!(sums[511], 256.0);
+    assert_eq!(plan.steps.len(), 2, "{plan}");
+}

@@ -248,7 +248,7 @@ pub(crate) fn is_product<S: Dims, R: Rank, E: Expr<Elem: Num>>(
     let mut supports = contract::Supports::new();
     expr.supports::<S, R>(shape, &mut supports);
     let is_product = contract::is_worthwhile(&supports, sizes, kept)
-        || contract::is_matrix_vector::<E::Elem>(&supports, sizes, kept);
+        || contract::is_matrix_vector::<E::Elem>(&supports, E::AT_HAND, sizes, kept);
     is_product.then_some(supports)
 }
 

@@ -112,6 +112,7 @@ impl<T: Element, S: Dims, R: Rank> Expr for Owned<T, S, R> {
     where
         Self: 'k;
     const OWNS: bool = true;
+    const AT_HAND: u64 = 1;
     const MEMORY: Option<&'static Keys> = if R::N == 0 { Some(S::KEYS) } else { None };
     const SIMPLE: bool = true;
 
@@ -204,6 +205,7 @@ impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Expr for View<'_, T, S, R, X> 
         = Strided<'k, T, X::Kernels<'k>>
     where
         Self: 'k;
+    const AT_HAND: u64 = if X::ANY { 0 } else { 1 };
     const MEMORY: Option<&'static Keys> = if R::N == 0 && !X::ANY { Some(S::KEYS) } else { None };
     const SIMPLE: bool = !X::ANY;
 

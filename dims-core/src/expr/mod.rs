@@ -82,6 +82,10 @@ pub trait Expr {
     #[doc(hidden)]
     const FACTORS: usize = 1;
 
+    /// Which of the factors are nothing but elements in memory, a bit for each.
+    #[doc(hidden)]
+    const AT_HAND: u64 = 0;
+
     /// The dims of an expression that is nothing but elements in memory, without positional axes.
     #[doc(hidden)]
     const MEMORY: Option<&'static Keys> = None;
@@ -288,6 +292,7 @@ impl<E: Expr> Expr for &E {
     where
         Self: 'k;
     const FACTORS: usize = E::FACTORS;
+    const AT_HAND: u64 = E::AT_HAND;
     const MEMORY: Option<&'static Keys> = E::MEMORY;
     const LAYOUT: Layout = E::LAYOUT;
     const PAIR: Option<[Typed; 2]> = E::PAIR;

@@ -96,6 +96,8 @@ impl<O: BinaryOp<A::Elem, B::Elem>, A: Expr, B: Expr> Expr for Binary<O, A, B> {
     const LAYOUT: Layout = A::LAYOUT.and(B::LAYOUT);
     const SIMPLE: bool = O::SIMPLE && A::SIMPLE && B::SIMPLE;
     const FACTORS: usize = if O::IS_PRODUCT { A::FACTORS + B::FACTORS } else { 1 };
+    const AT_HAND: u64 =
+        if O::IS_PRODUCT && A::FACTORS < 64 { A::AT_HAND | B::AT_HAND << A::FACTORS } else { 0 };
     const PAIR: Option<[Typed; 2]> = match (O::IS_PRODUCT, A::MEMORY, B::MEMORY) {
         (true, Some(a), Some(b)) => Some([(a, A::LAYOUT), (b, B::LAYOUT)]),
         _ => None,

@@ -178,6 +178,7 @@ impl<T: Element, M: Deref<Target = [T]>, S: Dims> Expr for Lent<M, S> {
         = Strided<'k, T, (), W>
     where
         Self: 'k;
+    const AT_HAND: u64 = 1;
     const MEMORY: Option<&'static Keys> = Some(S::KEYS);
 
     #[inline(always)]

@@ -76,6 +76,7 @@ impl<E: Held, L: SetOf + Dims> Expr for Packed<E, L> {
     where
         Self: 'k;
     const OWNS: bool = E::OWNS;
+    const AT_HAND: u64 = 1;
     const MEMORY: Option<&'static Keys> = E::MEMORY;
     const LAYOUT: Layout = Layout::In { order: L::KEYS, operands: 1 };
 

@@ -217,11 +217,15 @@ pub fn is_worthwhile(supports: &[Axes], sizes: &[usize], kept: &[usize]) -> bool
 /// From so many elements on a matrix lies so far away that its product with a vector has a kernel of its own.
 const FAR: usize = 1 << 16;
 
-/// Whether this is a large matrix times a vector. It shares no work, but is asked for often, and the memory can be read faster than a fused loop
-/// would.
+/// Whether this is a large matrix times a vector, and the matrix is `at_hand`, where each factor has a bit. It shares no work, but is
+/// asked for often, and the memory can be read faster than a fused loop would.
 #[inline]
-pub fn is_matrix_vector<T: Num>(supports: &[Axes], sizes: &[usize], kept: &[usize]) -> bool {
+pub fn is_matrix_vector<T: Num>(supports: &[Axes], at_hand: u64, sizes: &[usize], kept: &[usize]) -> bool {
     let &[a, b] = supports else { return false };
+    // (The factor with more axes. One that is computed need not be put into memory first.)
+    if at_hand >> usize::from(b.count_ones() > a.count_ones()) & 1 == 0 {
+        return false;
+    }
     let kept = set(kept);
     TypeId::of::<T>() == TypeId::of::<T::Acc>()
         && (a | b) & kept != 0
