@@ -19,6 +19,7 @@ use crate::plan::explain::{Loops, Step, record};
 use crate::plan::nest::{Nest, Parts};
 use crate::plan::rows::Rows;
 use crate::plan::shape::Shape;
+use crate::plan::target::{misfit, spread};
 use crate::rank::Rank;
 use crate::scalar::{Element, Num, Ordered};
 use crate::set::{Dims, DimsOf, Union};
@@ -29,7 +30,6 @@ use crate::storage::{Owned, Place};
 use crate::sum_into::sum_into;
 use crate::tensor::{Computable, NamedOf, as_said};
 use alloc::string::String;
-use alloc::vec::Vec;
 
 /// The new value alone.
 #[derive(Clone, Copy)]
@@ -280,33 +280,6 @@ pub trait NoneLeft: Dims {}
 #[diagnostic::do_not_recommend]
 impl NoneLeft for () {}
 
-/// The strides along the loops of an array whose axes are groups of them, in this order, the last one of each the fastest; axes
-/// behind the groups are single loops. Returns whether the sizes are those of the array.
-pub(crate) fn spread(
-    axes: &[Axis],
-    groups: &[usize],
-    order: &[usize],
-    loops: &[usize],
-    row: &mut [isize],
-) -> bool {
-    let mut next = 0;
-    for (number, &Axis { size, stride }) in axes.iter().enumerate() {
-        let start = next;
-        next += groups.get(number).copied().unwrap_or(1);
-        let mut step = stride;
-        let mut volume: usize = 1;
-        for &at in order[start..next].iter().rev() {
-            row[at] = step;
-            step = step.wrapping_mul(loops[at] as isize);
-            volume = volume.saturating_mul(loops[at]);
-        }
-        if volume != size {
-            return false;
-        }
-    }
-    true
-}
-
 /// Whether an array has axes of these sizes, and its elements lie one behind the other.
 #[inline(always)]
 fn is_line(out: &[Axis], axes: &[Axis]) -> bool {
@@ -316,14 +289,6 @@ fn is_line(out: &[Axis], axes: &[Axis]) -> bool {
         len = len.saturating_mul(own.size);
     }
     fits
-}
-
-#[cold]
-pub(crate) fn misfit(axes: &[Axis], order: &[usize], shape: &Shape) -> DimError {
-    let found: Vec<_> = axes.iter().map(|axis| axis.size).collect();
-    let what =
-        format!("{} do not fit into an array of shape {found:?}", shape.describe(order.iter().copied()));
-    DimError::Shape { what }
 }
 
 /// Runs a tensor into an array that is there already.

@@ -1,6 +1,5 @@
 //! Sums that go to elements which are there already: no result of their own is made, and none is copied.
 
-use crate::assign::{misfit, spread};
 use crate::bind::source::{SourceMut, check_rank};
 use crate::dim::DimList;
 use crate::error::DimError;
@@ -17,7 +16,7 @@ use crate::plan::explain::{Loops, Step, record};
 use crate::plan::nest::{Nest, Parts};
 use crate::plan::rows::Rows;
 use crate::plan::shape::Shape;
-use crate::plan::target::Target;
+use crate::plan::target::{Target, misfit, spread};
 use crate::rank::Rank;
 use crate::reduce::is_product;
 use crate::scalar::Num;

@@ -1,9 +1,9 @@
 //! Attention in tiles: scores of a block of queries and a block of keys, which never leave the cache, with a running maximum and
 //! sum for each query.
 
+use super::fold::{LANES, fold, together};
 use super::gemm::{Matrix, Product, multiply};
 use super::isa::{Isa, Task, dispatch};
-use super::norm::{LANES, fold, together};
 use super::threads::{self, Carried};
 use super::{Faults, Kernel, TILE, Tile, change};
 use crate::error::DimError;

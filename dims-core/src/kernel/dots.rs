@@ -3,8 +3,8 @@
 //! Such a sum waits for memory alone. So each line is read once, from one end to the other, in vectors that start where lines of memory do: what crosses
 //! the end of one takes twice as long to come.
 
+use super::fold::{self, together};
 use super::isa::{Isa, Task, dispatch};
-use super::norm::{self, together};
 use super::reduce::{BLOCK, is_far, push, total};
 use super::reducers::Sum;
 use super::strided::{LINE, fetch_lines};
@@ -20,7 +20,7 @@ use core::mem::MaybeUninit;
 use smallvec::SmallVec;
 
 /// How many sums run side by side.
-const LANES: usize = 2 * norm::LANES;
+const LANES: usize = 2 * fold::LANES;
 
 /// The most elements at once: so many to each accumulator, before it is combined with others.
 const MOST: usize = BLOCK * LANES;
@@ -174,9 +174,9 @@ fn dot<I: Isa, T: Num>(x: &[T], y: &[T], far: bool) -> T {
     for (acc, (&x, &y)) in lanes.iter_mut().zip(x_tail.iter().zip(y_tail)) {
         step(acc, x, y);
     }
-    let mut halves = [T::ZERO; norm::LANES];
+    let mut halves = [T::ZERO; fold::LANES];
     for (at, half) in halves.iter_mut().enumerate() {
-        *half = lanes[at].add(lanes[at + norm::LANES]);
+        *half = lanes[at].add(lanes[at + fold::LANES]);
     }
     together(halves, |a, b| a.add(b))
 }

@@ -1,8 +1,7 @@
 //! Elementwise loops: the drivers that run kernels over a nest, and write what they yield into new memory, or into memory that is there.
 
 use super::isa::{Isa, Task, dispatch};
-use super::line::pieces;
-use super::strided::LINE;
+use super::strided::{LINE, pieces};
 use super::threads::{self, Carried};
 use super::{Faults, Kernel, TILE, Tile};
 use crate::error::DimError;

@@ -1,10 +1,10 @@
 //! The accumulators of a reduction along the innermost loop.
 
+use super::Kernel;
+use super::fold::{self, together};
 use super::isa::{Isa, Task};
-use super::norm::together;
 use super::reduce::{BLOCK, Out, Reducer, is_far, push, total};
 use super::strided::{LINE, fetch_lines};
-use super::{Kernel, norm};
 use crate::plan::nest::{Nest, Odometer};
 use smallvec::SmallVec;
 
@@ -119,7 +119,7 @@ impl<A: Copy> Lanes<A> {
 const AHEAD: usize = 1024;
 
 /// The most elements that are combined at once: so many to each accumulator, before these are combined.
-const MOST: usize = BLOCK * norm::LANES;
+const MOST: usize = BLOCK * fold::LANES;
 
 /// A reduction whose elements lie in memory, along the innermost loop as neighbours. It is one task, however many results it has: that to begin
 /// another line takes as short as can be is half of what makes it fast.
@@ -198,29 +198,29 @@ impl<T: Copy, R: Reducer<T>> Task for Lines<'_, T, R> {
 /// than from a cache.
 #[inline(always)]
 fn stretch<I: Isa, T: Copy, R: Reducer<T>>(elements: &[T], seen: usize, far: bool, reducer: R) -> R::Acc {
-    let mut lanes = [reducer.start(); norm::LANES];
+    let mut lanes = [reducer.start(); fold::LANES];
     // What crosses the end of a line of memory takes twice as long to come: so what lies before the first whole line is combined apart, in the last
     // accumulators, as if there had been some elements before it. In the end they are moved to their places: so each accumulator gets the same
     // elements wherever these lie.
-    let skipped = if far { elements.as_ptr().align_offset(LINE) % norm::LANES } else { 0 };
+    let skipped = if far { elements.as_ptr().align_offset(LINE) % fold::LANES } else { 0 };
     let (head, others) = elements.split_at(skipped.min(elements.len()));
-    for (at, (acc, &value)) in lanes[norm::LANES - skipped..].iter_mut().zip(head).enumerate() {
+    for (at, (acc, &value)) in lanes[fold::LANES - skipped..].iter_mut().zip(head).enumerate() {
         *acc = reducer.step::<I>(*acc, value, seen + at);
     }
-    let (chunks, tail) = others.as_chunks::<{ norm::LANES }>();
+    let (chunks, tail) = others.as_chunks::<{ fold::LANES }>();
     let seen = seen + head.len();
     let mut own = lanes;
     if far {
         for (at, chunk) in chunks.iter().enumerate() {
-            fetch_lines(chunk.as_ptr().wrapping_add(AHEAD), norm::LANES);
+            fetch_lines(chunk.as_ptr().wrapping_add(AHEAD), fold::LANES);
             for (lane, (acc, &value)) in own.iter_mut().zip(chunk).enumerate() {
-                *acc = reducer.step::<I>(*acc, value, seen + at * norm::LANES + lane);
+                *acc = reducer.step::<I>(*acc, value, seen + at * fold::LANES + lane);
             }
         }
     } else {
         for (at, chunk) in chunks.iter().enumerate() {
             for (lane, (acc, &value)) in own.iter_mut().zip(chunk).enumerate() {
-                *acc = reducer.step::<I>(*acc, value, seen + at * norm::LANES + lane);
+                *acc = reducer.step::<I>(*acc, value, seen + at * fold::LANES + lane);
             }
         }
     }
@@ -230,7 +230,7 @@ fn stretch<I: Isa, T: Copy, R: Reducer<T>>(elements: &[T], seen: usize, far: boo
         *acc = reducer.step::<I>(*acc, value, behind + lane);
     }
     if skipped > 0 {
-        lanes = turned(lanes, norm::LANES - skipped);
+        lanes = turned(lanes, fold::LANES - skipped);
     }
     together(lanes, |a, b| reducer.join::<I>(a, b))
 }

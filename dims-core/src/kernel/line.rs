@@ -1,11 +1,10 @@
 //! A line that is worked on: neighbours in memory, and where what is made of them goes.
 
-use super::norm::{LANES, VECTOR, Vector, flat, lanes};
-use super::strided::LINE;
+use super::fold::{LANES, VECTOR, Vector, flat, lanes};
+use super::strided::{LINE, pieces};
 use crate::scalar::{Num, Real};
 use core::marker::PhantomData;
 use core::mem::MaybeUninit;
-use core::ops::Range;
 
 /// Elements that are neighbours, and as many places for results, which can be the elements' own.
 pub struct Line<'l, T> {
@@ -192,19 +191,4 @@ impl<'l, T: Copy> Line<'l, T> {
             }
         }
     }
-}
-
-/// The pieces in which a loop best writes to `len` places from `to` on: the first vector, all whole lines of memory, the last vector. They overlap;
-/// what is in two of them is written twice.
-///
-/// A vector that lies across two lines of memory takes twice as long to be written, and longer than that where the lines are not in the first-level cache.
-#[inline(always)]
-pub(super) fn pieces<T>(to: *const T, len: usize) -> [Range<usize>; 3] {
-    let vector = LINE / size_of::<T>().max(1);
-    let head = to.align_offset(LINE);
-    if vector < 2 || head >= vector || len < 4 * vector || head == 0 && len.is_multiple_of(vector) {
-        return [0..len, len..len, len..len];
-    }
-    let end = len - (len - head) % vector;
-    [0..if head > 0 { vector } else { 0 }, head..end, if end < len { len - vector } else { len }..len]
 }

@@ -6,6 +6,7 @@ pub mod attention;
 pub mod copy;
 pub mod dots;
 pub mod elementwise;
+mod fold;
 pub mod gather;
 pub mod gemm;
 pub mod isa;

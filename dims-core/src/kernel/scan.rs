@@ -1,9 +1,9 @@
 //! Running along one axis: cumulative sums, softmax. A block of lines is computed, and worked on in place while it is in the cache.
 
 use super::elementwise::{Tiles, fill_tile};
+use super::fold::{LANES, fold, together};
 use super::isa::{Isa, Task, dispatch};
 use super::line::Line;
-use super::norm::{LANES, fold, together};
 use super::threads::{self, Carried};
 use super::{Faults, Kernel, TILE};
 use crate::error::DimError;

@@ -3,13 +3,16 @@
 use super::explain::{Loops, Step, record};
 use super::nest::{Nest, Parts};
 use super::rows::Rows;
+use super::shape::Shape;
 use crate::error::DimError;
 use crate::kernel::copy::copy_onto;
 use crate::kernel::nodes::Constant;
 use crate::kernel::update::{Lowered, update};
 use crate::ops::Mul;
 use crate::scalar::Num;
+use crate::storage::axes::Axis;
 use crate::storage::{Elements, ElementsMut};
+use alloc::vec::Vec;
 use smallvec::SmallVec;
 
 /// A list of loop axes.
@@ -103,4 +106,34 @@ impl<'a, T: Num> Target<'a, T> {
         };
         update(&nest, &mut Parts::new(), self.places(), lower, Mul)
     }
+}
+
+/// The strides along the loops of an array whose axes are groups of them, in this order, the last one of each the fastest; axes
+/// behind the groups are single loops. Returns whether the sizes are those of the array.
+pub fn spread(axes: &[Axis], groups: &[usize], order: &[usize], loops: &[usize], row: &mut [isize]) -> bool {
+    let mut next = 0;
+    for (number, &Axis { size, stride }) in axes.iter().enumerate() {
+        let start = next;
+        next += groups.get(number).copied().unwrap_or(1);
+        let mut step = stride;
+        let mut volume: usize = 1;
+        for &at in order[start..next].iter().rev() {
+            row[at] = step;
+            step = step.wrapping_mul(loops[at] as isize);
+            volume = volume.saturating_mul(loops[at]);
+        }
+        if volume != size {
+            return false;
+        }
+    }
+    true
+}
+
+/// The error of a result that does not fit into an array.
+#[cold]
+pub fn misfit(axes: &[Axis], order: &[usize], shape: &Shape) -> DimError {
+    let found: Vec<_> = axes.iter().map(|axis| axis.size).collect();
+    let what =
+        format!("{} do not fit into an array of shape {found:?}", shape.describe(order.iter().copied()));
+    DimError::Shape { what }
 }

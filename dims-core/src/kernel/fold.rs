@@ -1,0 +1,73 @@
+//! Accumulators along neighbours in memory, several at once, so that additions need not wait for each other.
+
+/// Accumulators along a line.
+pub(super) const LANES: usize = 32;
+
+/// How many of them a loop has, so that the compiler unrolls it and keeps them in registers.
+pub(super) const VECTOR: usize = 16;
+
+/// Accumulators of one loop.
+pub(super) type Vector<A> = [A; VECTOR];
+
+/// Those of all loops.
+pub(super) type Lanes<A> = [Vector<A>; LANES / VECTOR];
+
+/// What `step` makes of all elements of a line, in several accumulators that are combined in the end.
+#[inline(always)]
+pub(super) fn fold<T: Copy, A: Copy>(
+    line: &[T],
+    start: A,
+    step: impl Fn(A, T) -> A,
+    join: impl Fn(A, A) -> A,
+) -> A {
+    // Twice as many, so that additions need not wait for each other.
+    let mut pairs = [lanes(start); 2];
+    let (chunks, tail) = line.as_chunks::<{ 2 * LANES }>();
+    for chunk in chunks {
+        for (lanes, values) in pairs.as_flattened_mut().iter_mut().zip(chunk.as_chunks::<VECTOR>().0) {
+            for (lane, &value) in lanes.iter_mut().zip(values) {
+                *lane = step(*lane, value);
+            }
+        }
+    }
+    let [mut lanes, others] = pairs;
+    for (lanes, others) in lanes.iter_mut().zip(others) {
+        *lanes = each(*lanes, others, &join);
+    }
+    tail.iter().fold(together(flat(lanes), join), |sum, &value| step(sum, value))
+}
+
+/// All accumulators combined, halves with halves.
+///
+/// (It is not inlined: accumulators would be put into registers as it wants them, not as the loops do.)
+#[inline(never)]
+pub(super) fn together<A: Copy>(mut lanes: [A; LANES], join: impl Fn(A, A) -> A) -> A {
+    let mut width = LANES / 2;
+    while width > 0 {
+        let (left, right) = lanes.split_at_mut(width);
+        left.iter_mut().zip(right).for_each(|(left, right)| *left = join(*left, *right));
+        width /= 2;
+    }
+    lanes[0]
+}
+
+/// What `f` makes of the elements of two vectors.
+#[inline(always)]
+pub(super) fn each<A: Copy, B: Copy>(mut a: Vector<A>, b: Vector<B>, f: impl Fn(A, B) -> A) -> Vector<A> {
+    for at in 0..VECTOR {
+        a[at] = f(a[at], b[at]);
+    }
+    a
+}
+
+/// Accumulators, all of which start alike.
+#[inline(always)]
+pub(super) fn lanes<A: Copy>(start: A) -> Lanes<A> {
+    [[start; VECTOR]; LANES / VECTOR]
+}
+
+/// Accumulators in vectors, as one array.
+#[inline(always)]
+pub(super) fn flat<A: Copy>(vectors: Lanes<A>) -> [A; LANES] {
+    core::array::from_fn(|at| vectors[at / VECTOR][at % VECTOR])
+}
