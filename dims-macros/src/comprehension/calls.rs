@@ -29,98 +29,82 @@ pub const REDUCTIONS: [&str; 14] = [
     "logsumexp",
 ];
 
+/// Which elements have a method.
+#[derive(Clone, Copy)]
+pub enum Having {
+    /// All for which rustc finds it: what it says of others is short.
+    Any,
+    /// Floats and complex numbers.
+    Smooth,
+    /// Floats.
+    Floats,
+}
+
+use Having::{Any, Floats, Smooth};
+
 /// The methods on elements that the library has itself. All others are Rust's, called in a closure.
-const METHODS: [&str; 52] = [
-    "abs",
-    "exp",
-    "exp_m1",
-    "exp2",
-    "ln",
-    "ln_1p",
-    "log2",
-    "log10",
-    "sqrt",
-    "cbrt",
-    "rsqrt",
-    "recip",
-    "square",
-    "sin",
-    "cos",
-    "tan",
-    "asin",
-    "acos",
-    "atan",
-    "sinh",
-    "cosh",
-    "tanh",
-    "asinh",
-    "acosh",
-    "atanh",
-    "erf",
-    "sigmoid",
-    "relu",
-    "gelu",
-    "silu",
-    "softplus",
-    "floor",
-    "ceil",
-    "round",
-    "trunc",
-    "fract",
-    "signum",
-    "is_nan",
-    "is_finite",
-    "maximum",
-    "minimum",
-    "powf",
-    "atan2",
-    "hypot",
-    "powi",
-    "clamp",
-    "cast",
-    "map",
-    "max",
-    "min",
-    "lt",
-    "le",
+const METHODS: [(&str, Having); 52] = [
+    ("abs", Any),
+    ("exp", Smooth),
+    ("exp_m1", Floats),
+    ("exp2", Floats),
+    ("ln", Smooth),
+    ("ln_1p", Floats),
+    ("log2", Floats),
+    ("log10", Floats),
+    ("sqrt", Smooth),
+    ("cbrt", Floats),
+    ("rsqrt", Smooth),
+    ("recip", Smooth),
+    ("square", Any),
+    ("sin", Smooth),
+    ("cos", Smooth),
+    ("tan", Smooth),
+    ("asin", Floats),
+    ("acos", Floats),
+    ("atan", Floats),
+    ("sinh", Smooth),
+    ("cosh", Smooth),
+    ("tanh", Smooth),
+    ("asinh", Floats),
+    ("acosh", Floats),
+    ("atanh", Floats),
+    ("erf", Floats),
+    ("sigmoid", Floats),
+    ("relu", Any),
+    ("gelu", Floats),
+    ("silu", Floats),
+    ("softplus", Floats),
+    ("floor", Floats),
+    ("ceil", Floats),
+    ("round", Floats),
+    ("trunc", Floats),
+    ("fract", Floats),
+    ("signum", Any),
+    ("is_nan", Any),
+    ("is_finite", Floats),
+    ("maximum", Any),
+    ("minimum", Any),
+    ("powf", Floats),
+    ("atan2", Floats),
+    ("hypot", Floats),
+    ("powi", Smooth),
+    ("clamp", Any),
+    ("cast", Any),
+    ("map", Any),
+    ("max", Any),
+    ("min", Any),
+    ("lt", Any),
+    ("le", Any),
 ];
 
-/// Those of the library's methods that take tensors as arguments. (`max` and `min` are the first two.)
+/// Which elements have the library's method of this name, if it is one.
+pub fn having(name: &Ident) -> Option<Having> {
+    METHODS.iter().find(|(method, _)| name == method).map(|&(_, having)| having)
+}
+
+/// Those of the methods that take tensors as arguments. (`max` and `min` are the first two.)
 pub const BROADCASTING: [&str; 5] = ["maximum", "minimum", "powf", "atan2", "hypot"];
-
-/// Those that are for floats and complex numbers.
-pub const SMOOTH: [&str; 12] =
-    ["exp", "ln", "sqrt", "rsqrt", "recip", "sin", "cos", "tan", "sinh", "cosh", "tanh", "powi"];
-
-/// Those that are for floats alone.
-pub const FLOATING: [&str; 26] = [
-    "exp_m1",
-    "exp2",
-    "ln_1p",
-    "log2",
-    "log10",
-    "cbrt",
-    "asin",
-    "acos",
-    "atan",
-    "asinh",
-    "acosh",
-    "atanh",
-    "erf",
-    "sigmoid",
-    "gelu",
-    "silu",
-    "softplus",
-    "floor",
-    "ceil",
-    "round",
-    "trunc",
-    "fract",
-    "is_finite",
-    "powf",
-    "atan2",
-    "hypot",
-];
 
 impl Checker {
     pub(super) fn reduction(&mut self, name: &Ident, index: &ExprIndex, call: &syn::ExprCall) -> Node {
@@ -167,7 +151,7 @@ impl Checker {
             );
             return self.wrong(Error::new(call.method.span(), message));
         }
-        if !METHODS.contains(&name.as_str()) {
+        if having(&call.method).is_none() {
             if self.is_fixed_element(&call.receiver) && !call.args.iter().any(|arg| self.loops(arg)) {
                 return Node::Rust(self.rust(expr, "this"));
             }

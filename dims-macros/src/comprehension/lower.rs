@@ -1,6 +1,6 @@
 //! Nodes as typed operations of the library.
 
-use super::calls::{BROADCASTING, FLOATING, SMOOTH};
+use super::calls::{BROADCASTING, Having, having};
 use super::expand::{self, Names, krate};
 use super::node::*;
 use super::tokens::own_at;
@@ -459,10 +459,10 @@ impl<'a> Lower<'a> {
         let stays =
             receiver.kind == Index && ["abs", "clamp", "signum", "square"].iter().any(|known| name == known);
         // Elements without the method are refused here: rustc would have more to say where it is called.
-        let function = match () {
-            () if SMOOTH.iter().any(|known| name == known) => Some("smooth"),
-            () if FLOATING.iter().any(|known| name == known) => Some("floating"),
-            () => None,
+        let function = match having(name) {
+            Some(Having::Smooth) => Some("smooth"),
+            Some(Having::Floats) => Some("floating"),
+            Some(Having::Any) | None => None,
         };
         let mut code = self.tensor(receiver);
         if let Some(function) = function {
