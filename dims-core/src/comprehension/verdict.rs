@@ -24,6 +24,32 @@ pub struct Other;
 /// them: what a type without the bound yields is unknown then, and no further error follows from it.
 pub trait Never {}
 
+/// A verdict that hands tensors on as they are: where it holds, and, so that rustc knows no more, where it does not.
+macro_rules! as_it_is {
+    ($verdict:ident: [$($generic:tt)*] $holds:ty; $($not:ident)+) => {
+        #[diagnostic::do_not_recommend]
+        impl<$($generic)*> $verdict<Yes> for $holds {
+            type Of<A> = A;
+
+            #[inline(always)]
+            fn of<A>(a: A) -> A {
+                a
+            }
+        }
+
+        $(
+            #[diagnostic::do_not_recommend]
+            impl<T: Never> $verdict<$not> for T {
+                type Of<A> = A;
+
+                fn of<A>(a: A) -> A {
+                    a
+                }
+            }
+        )+
+    };
+}
+
 /// Elements that meet a loop variable, as indices.
 #[inline(always)]
 pub fn indices<A: AsTensor<Elem: LikeIndex<M>>, M>(a: A) -> <A::Elem as LikeIndex<M>>::Indices<A> {
@@ -123,24 +149,7 @@ pub trait Lookup<M> {
     fn of<A>(a: A) -> Self::Of<A>;
 }
 
-#[diagnostic::do_not_recommend]
-impl<T: IndexInt> Lookup<Yes> for T {
-    type Of<A> = A;
-
-    #[inline(always)]
-    fn of<A>(a: A) -> A {
-        a
-    }
-}
-
-#[diagnostic::do_not_recommend]
-impl<T: Never> Lookup<No> for T {
-    type Of<A> = A;
-
-    fn of<A>(a: A) -> A {
-        a
-    }
-}
+as_it_is! { Lookup: [T: IndexInt] T; No }
 
 /// A tensor of indices.
 #[inline(always)]
@@ -197,33 +206,7 @@ pub trait Condition<M> {
     fn of<A>(a: A) -> Self::Of<A>;
 }
 
-#[diagnostic::do_not_recommend]
-impl Condition<Yes> for bool {
-    type Of<A> = A;
-
-    #[inline(always)]
-    fn of<A>(a: A) -> A {
-        a
-    }
-}
-
-#[diagnostic::do_not_recommend]
-impl<T: Never> Condition<No> for T {
-    type Of<A> = A;
-
-    fn of<A>(a: A) -> A {
-        a
-    }
-}
-
-#[diagnostic::do_not_recommend]
-impl<T: Never> Condition<Other> for T {
-    type Of<A> = A;
-
-    fn of<A>(a: A) -> A {
-        a
-    }
-}
+as_it_is! { Condition: [] bool; No Other }
 
 /// A tensor of conditions, which is reduced.
 #[inline(always)]
@@ -243,24 +226,7 @@ pub trait Summand<M> {
     fn of<A>(a: A) -> Self::Of<A>;
 }
 
-#[diagnostic::do_not_recommend]
-impl<T: Num> Summand<Yes> for T {
-    type Of<A> = A;
-
-    #[inline(always)]
-    fn of<A>(a: A) -> A {
-        a
-    }
-}
-
-#[diagnostic::do_not_recommend]
-impl<T: Never> Summand<No> for T {
-    type Of<A> = A;
-
-    fn of<A>(a: A) -> A {
-        a
-    }
-}
+as_it_is! { Summand: [T: Num] T; No }
 
 /// A tensor of numbers, which is reduced.
 #[inline(always)]
@@ -372,24 +338,7 @@ pub trait Smooth<M> {
     fn of<A>(a: A) -> Self::Of<A>;
 }
 
-#[diagnostic::do_not_recommend]
-impl<T: Analytic> Smooth<Yes> for T {
-    type Of<A> = A;
-
-    #[inline(always)]
-    fn of<A>(a: A) -> A {
-        a
-    }
-}
-
-#[diagnostic::do_not_recommend]
-impl<T: Never> Smooth<No> for T {
-    type Of<A> = A;
-
-    fn of<A>(a: A) -> A {
-        a
-    }
-}
+as_it_is! { Smooth: [T: Analytic] T; No }
 
 /// A tensor with functions like `exp`.
 #[inline(always)]
@@ -409,24 +358,7 @@ pub trait Floating<M> {
     fn of<A>(a: A) -> Self::Of<A>;
 }
 
-#[diagnostic::do_not_recommend]
-impl<T: Real> Floating<Yes> for T {
-    type Of<A> = A;
-
-    #[inline(always)]
-    fn of<A>(a: A) -> A {
-        a
-    }
-}
-
-#[diagnostic::do_not_recommend]
-impl<T: Never> Floating<No> for T {
-    type Of<A> = A;
-
-    fn of<A>(a: A) -> A {
-        a
-    }
-}
+as_it_is! { Floating: [T: Real] T; No }
 
 /// A tensor of floats.
 #[inline(always)]
