@@ -54,6 +54,8 @@ type Export = Box<dyn Fn(&Path) -> Result<(), Box<dyn Error>>>;
 pub struct Bench {
     /// How many threads each peer may use.
     pub threads: usize,
+    /// Whether a result stays until the next call of its peer, so that its memory is not given out at once.
+    pub keep: bool,
     pub peers: Vec<Peer>,
     inputs: Vec<(&'static str, Export)>,
     rng: StdRng,
@@ -62,7 +64,13 @@ pub struct Bench {
 impl Bench {
     /// The inputs depend on the seed alone.
     pub fn new(threads: usize, seed: u64) -> Bench {
-        Bench { threads, peers: Vec::new(), inputs: Vec::new(), rng: StdRng::seed_from_u64(seed) }
+        Bench {
+            threads,
+            keep: false,
+            peers: Vec::new(),
+            inputs: Vec::new(),
+            rng: StdRng::seed_from_u64(seed),
+        }
     }
 
     /// An input of elements in -1 .. 1.
@@ -95,15 +103,19 @@ impl Bench {
     }
 
     /// Adds a peer.
-    pub fn peer<O: Outcome>(&mut self, name: &'static str, call: impl Fn() -> O + 'static) {
+    pub fn peer<O: Outcome + 'static>(&mut self, name: &'static str, call: impl Fn() -> O + 'static) {
         let call = Rc::new(call);
         let timed = call.clone();
+        let (keep, mut kept) = (self.keep, None);
         self.peers.push(Peer {
             name,
             time: Box::new(move |calls| {
                 let start = Instant::now();
                 for _ in 0..calls {
-                    black_box(timed());
+                    let result = black_box(timed());
+                    if keep {
+                        drop(kept.replace(result));
+                    }
                 }
                 start.elapsed()
             }),

@@ -8,13 +8,16 @@ mod measure;
 mod plain;
 mod probe;
 mod report;
+mod rotation;
 
+use bench::Peer;
 use cases::{CASES, Case};
 use clap::{Args, Parser, Subcommand};
 use measure::Effort;
 use probe::Limits;
 use report::{Entry, Language, Record, Report};
 use std::error::Error;
+use std::iter;
 use std::path::PathBuf;
 
 /// Times typed-dims and its alternatives, case by case.
@@ -59,6 +62,9 @@ struct Run {
     /// Peers by the beginning of their names; all if there are none.
     #[arg(long, short)]
     peer: Vec<String>,
+    /// Reads and writes arrays in memory, not in a cache: each call takes the next of so many copies that they fill 512 MiB.
+    #[arg(long)]
+    from_memory: bool,
     /// A file of results to write, or to add to.
     #[arg(long, short)]
     json: Option<PathBuf>,
@@ -77,7 +83,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         Command::Run(run) => run_cases(&run),
         Command::Export { case, folder } => {
             let case = selected(&[case])?[0];
-            let mut bench = case.bench(1);
+            let mut bench = case.bench(1, false);
             bench.export(&folder)?;
             let result = (bench.peers[0].result)();
             Ok(ndarray_npy::write_npy(folder.join("out.npy"), &ndarray::Array1::from(result))?)
@@ -134,18 +140,27 @@ fn run_cases(run: &Run) -> Result<(), Box<dyn Error>> {
         1e-9 * limits.f64_flops,
     );
     for case in &cases {
-        let mut bench = case.bench(run.threads);
-        if !run.peer.is_empty() {
-            bench.peers.retain(|peer| run.peer.iter().any(|name| peer.name.starts_with(name.as_str())));
+        let copies = if run.from_memory { case.copies_beyond_caches() } else { 1 };
+        let wanted = |peer: &Peer| {
+            run.peer.is_empty() || run.peer.iter().any(|name| peer.name.starts_with(name.as_str()))
+        };
+        let set_up = || {
+            let mut peers = case.bench(run.threads, copies > 1).peers;
+            peers.retain(wanted);
+            peers
+        };
+        let mut peers = set_up();
+        check::agree(case, &mut peers)?;
+        if copies > 1 {
+            let setups = iter::once(peers).chain(iter::repeat_with(set_up)).take(copies);
+            peers = rotation::in_turns(setups);
         }
-        check::agree(case, &mut bench.peers)?;
-        let peers = bench.peers.len();
-        bench.peers.extend(case.memory(run.threads));
-        let measured = measure::measure(&mut bench.peers, run.effort);
-        let (times, memory) = measured.times.split_at(peers);
+        let count = peers.len();
+        peers.extend(case.memory(run.threads, copies));
+        let measured = measure::measure(&mut peers, run.effort);
+        let (times, memory) = measured.times.split_at(count);
         let memory = memory.iter().map(|times| times.min).reduce(f64::min);
-        let entries: Vec<Entry> = bench
-            .peers
+        let entries: Vec<Entry> = peers
             .iter()
             .zip(times)
             .map(|(peer, times)| Entry {

@@ -164,7 +164,7 @@ impl Traffic {
         Traffic { parts: (0..threads).map(|_| Mutex::new((floats(read), floats(written)))).collect() }
     }
 
-    fn pass(&self, copy: fn(&[f32], &mut [f32])) {
+    fn pass(&self, copy: Copy) {
         let pass = |thread: usize| {
             let mut part = self.parts[thread].try_lock().expect("each thread has a part of its own");
             let (from, to) = &mut *part;
@@ -178,18 +178,22 @@ impl Traffic {
     }
 }
 
+/// A way to copy.
+type Copy = fn(&[f32], &mut [f32]);
+
 /// The least time for the traffic of a case, as peers that have their turns with the others, so that whatever slows the machine down meets them
-/// alike: copies by the C library, and by a loop.
-pub fn memory(threads: usize, read: f64, written: f64) -> [Peer; 2] {
-    let traffic = Rc::new(Traffic::new(threads, read, written));
-    let copies: [fn(&[f32], &mut [f32]); 2] = [|from, to| to.copy_from_slice(from), copy];
-    copies.map(|copy| {
+/// alike: copies by the C library, and by a loop. Each call takes the next of so many arrays.
+pub fn memory(threads: usize, read: f64, written: f64, copies: usize) -> [Peer; 2] {
+    let traffic: Rc<[Traffic]> = (0..copies).map(|_| Traffic::new(threads, read, written)).collect();
+    let ways: [Copy; 2] = [|from, to| to.copy_from_slice(from), copy];
+    ways.map(|copy| {
         let traffic = traffic.clone();
+        let mut next = (0..copies).cycle();
         Peer {
             name: "memory",
             time: Box::new(move |calls| {
                 let start = Instant::now();
-                (0..calls).for_each(|_| traffic.pass(copy));
+                next.by_ref().take(calls).for_each(|at| traffic[at].pass(copy));
                 start.elapsed()
             }),
             result: Box::new(Vec::new),

@@ -1,7 +1,6 @@
 //! Elementwise loops: the drivers that run kernels over a nest, and write what they yield into new memory, or into memory that is there.
 
 use super::isa::{Isa, Task, dispatch};
-use super::strided::{LINE, pieces};
 use super::threads::{self, Carried};
 use super::{Faults, Kernel, TILE, Tile};
 use crate::error::DimError;
@@ -197,7 +196,7 @@ impl<K: Kernel> Task for Fill<'_, K> {
         let Fill { mut kernel, nest, out } = self;
         let mut faults = Faults::default();
         let mut done = 0;
-        let mut tiles = if K::LONG { Tiles::to(nest, out.as_ptr()) } else { Tiles::new(nest) };
+        let mut tiles = Tiles::new(nest);
         while let Some(tile) = tiles.tile() {
             kernel.load::<I>(&tile, &mut faults);
             // After a fault nothing is computed: what stands in for the element could, for one, be divided by.
@@ -263,21 +262,11 @@ impl<K: Kernel> Fill<'_, K> {
 
 #[inline(always)]
 pub(super) fn fill_tile<I: Isa, K: Kernel>(kernel: &K, out: &mut [MaybeUninit<K::Elem>]) {
-    // Short vectors lie across lines of memory less often, and loops over them are over before that counts. (A user's function is called once
-    // for each element.)
-    let pieces =
-        if K::LONG && K::PARALLEL { pieces(out.as_ptr(), out.len()) } else { [0..out.len(), 0..0, 0..0] };
-    for piece in pieces {
-        let start = piece.start;
-        for (x, out) in out[piece].iter_mut().enumerate() {
-            // SAFETY: a tile of this length was just loaded, without a mask.
-            out.write(unsafe { kernel.get::<I>(start + x) });
-        }
+    for (x, out) in out.iter_mut().enumerate() {
+        // SAFETY: a tile of this length was just loaded, without a mask.
+        out.write(unsafe { kernel.get::<I>(x) });
     }
 }
-
-/// No line of memory has more elements.
-const MOST_IN_LINE: usize = LINE;
 
 /// Walks through a loop nest, tile by tile. (No closure is called with the tiles: its body would be compiled for the
 /// instructions of the baseline wherever it is not inlined.)
@@ -287,8 +276,6 @@ pub(super) struct Tiles<'n> {
     inner: usize,
     len: usize,
     moved: Option<(usize, usize)>,
-    /// How many elements of a line of memory there are before the tile, if tiles are to end where lines do.
-    over: Option<usize>,
 }
 
 impl<'n> Tiles<'n> {
@@ -297,17 +284,7 @@ impl<'n> Tiles<'n> {
     pub(super) fn new(nest: &'n Nest) -> Self {
         let (&inner, outer) = nest.sizes.split_last().expect("a nest has a loop");
         let at = SmallVec::from_elem(0, nest.sizes.len());
-        Tiles { odometer: Odometer::new(outer), at, inner, len: TILE.min(inner), moved: None, over: None }
-    }
-
-    /// As [`new`](Tiles::new), for what is written from `place` on: tiles end where a line of memory does.
-    #[inline(always)]
-    pub(super) fn to<T>(nest: &'n Nest, place: *const T) -> Self {
-        let head = place.align_offset(LINE);
-        let mut tiles = Tiles::new(nest);
-        tiles.over = (head < MOST_IN_LINE).then(|| (MOST_IN_LINE - head) % MOST_IN_LINE);
-        tiles.cut();
-        tiles
+        Tiles { odometer: Odometer::new(outer), at, inner, len: TILE.min(inner), moved: None }
     }
 
     /// The tile at hand, if there is one.
@@ -320,7 +297,6 @@ impl<'n> Tiles<'n> {
     /// Goes on to the next tile.
     #[inline(always)]
     pub(super) fn advance(&mut self) {
-        self.over = self.over.map(|over| (over + self.len) % MOST_IN_LINE);
         let (start, outer) = self.at.split_last_mut().expect("a nest has a loop");
         *start += self.len;
         self.moved = Some((outer.len(), self.len));
@@ -329,20 +305,6 @@ impl<'n> Tiles<'n> {
             let moved = self.odometer.advance(outer).map(|at| (at, 1));
             self.moved = if self.len == self.inner { moved } else { None };
         }
-        self.cut();
-    }
-
-    /// Sets the length of the tile.
-    #[inline(always)]
-    fn cut(&mut self) {
-        let left = self.inner - self.at.last().expect("a nest has a loop");
-        self.len = TILE.min(left);
-        if let Some(over) = self.over {
-            self.len = (TILE - over).min(left);
-            // What is left for the last tile should be worth it.
-            if (1..MOST_IN_LINE).contains(&(left - self.len)) {
-                self.len -= MOST_IN_LINE;
-            }
-        }
+        self.len = TILE.min(self.inner - self.at.last().expect("a nest has a loop"));
     }
 }

@@ -1,7 +1,6 @@
 //! A line that is worked on: neighbours in memory, and where what is made of them goes.
 
 use super::fold::{LANES, VECTOR, Vector, flat, lanes};
-use super::strided::{LINE, pieces};
 use crate::scalar::{Num, Real};
 use core::marker::PhantomData;
 use core::mem::MaybeUninit;
@@ -51,10 +50,8 @@ impl<'l, T: Copy> Line<'l, T> {
                 place.write(f(unsafe { place.assume_init() }));
             }
         } else {
-            for piece in pieces(self.to, self.len) {
-                for (place, &value) in places[piece.clone()].iter_mut().zip(&self.elements()[piece]) {
-                    place.write(f(value));
-                }
+            for (place, &value) in places.iter_mut().zip(self.elements()) {
+                place.write(f(value));
             }
         }
         // SAFETY: by the contract of `new`; all were just written.
@@ -77,13 +74,9 @@ impl<'l, T: Copy> Line<'l, T> {
                 place.write(f(unsafe { place.assume_init() }, first, second));
             }
         } else {
-            for piece in pieces(self.to, self.len) {
-                let places = places[piece.clone()].iter_mut();
-                let values = self.elements()[piece.clone()].iter();
-                let others = first[piece.clone()].iter().zip(&second[piece]);
-                for ((place, &value), (&first, &second)) in places.zip(values).zip(others) {
-                    place.write(f(value, first, second));
-                }
+            let others = first.iter().zip(second);
+            for ((place, &value), (&first, &second)) in places.iter_mut().zip(self.elements()).zip(others) {
+                place.write(f(value, first, second));
             }
         }
     }
@@ -138,8 +131,6 @@ impl<'l, T: Copy> Line<'l, T> {
         let (elements, shares) = (elements.as_ptr(), shares.as_mut_ptr());
         let (ahead, before) = (ahead.as_ptr(), before.as_ptr());
         let (mut sums, mut found) = (lanes(T::Wide::ZERO), lanes(T::LOWEST));
-        // Results are written from a line of memory on; the first vector and the last one overlap with others.
-        let head = self.to.align_offset(LINE) % VECTOR;
         let whole = len - len % LANES;
         // SAFETY: all lines have so many elements; these are read, and places written, by the contract of `new`.
         unsafe {
@@ -147,7 +138,6 @@ impl<'l, T: Copy> Line<'l, T> {
                 let results = before.add(at).cast::<Vector<T>>().read().map(&last);
                 self.to.add(at).cast::<Vector<T>>().write(results);
             };
-            write(0);
             for at in (0..whole).step_by(LANES) {
                 for (vector, (sums, found)) in sums.iter_mut().zip(&mut found).enumerate() {
                     let at = at + vector * VECTOR;
@@ -160,7 +150,7 @@ impl<'l, T: Copy> Line<'l, T> {
                     for (found, value) in found.iter_mut().zip(values) {
                         *found = step(*found, value);
                     }
-                    write((at + head).min(len - VECTOR));
+                    write(at);
                 }
             }
             let (mut sums, mut found) = (flat(sums), flat(found));
@@ -185,10 +175,8 @@ impl<'l, T: Copy> Line<'l, T> {
         assert_eq!(values.len(), self.len, "as many values as elements");
         // SAFETY: by the contract of `new`.
         let places = unsafe { core::slice::from_raw_parts_mut(self.to.cast::<MaybeUninit<T>>(), self.len) };
-        for piece in pieces(self.to, self.len) {
-            for (place, &value) in places[piece.clone()].iter_mut().zip(&values[piece]) {
-                place.write(f(value));
-            }
+        for (place, &value) in places.iter_mut().zip(values) {
+            place.write(f(value));
         }
     }
 }

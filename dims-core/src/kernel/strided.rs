@@ -9,7 +9,6 @@ use crate::scalar::Element;
 use crate::storage::Elements;
 use alloc::vec::Vec;
 use core::marker::PhantomData;
-use core::ops::Range;
 use smallvec::SmallVec;
 
 /// What rustc knows of the stride along the innermost loop of a nest.
@@ -202,21 +201,6 @@ pub(super) fn fetch_row<T>(start: *const T, len: usize) {
 
 /// Bytes that come from memory together.
 pub(super) const LINE: usize = 64;
-
-/// The pieces in which a loop best writes to `len` places from `to` on: the first vector, all whole lines of memory, the last vector. They overlap;
-/// what is in two of them is written twice.
-///
-/// A vector that lies across two lines of memory takes twice as long to be written, and longer than that where the lines are not in the first-level cache.
-#[inline(always)]
-pub(super) fn pieces<T>(to: *const T, len: usize) -> [Range<usize>; 3] {
-    let vector = LINE / size_of::<T>().max(1);
-    let head = to.align_offset(LINE);
-    if vector < 2 || head >= vector || len < 4 * vector || head == 0 && len.is_multiple_of(vector) {
-        return [0..len, len..len, len..len];
-    }
-    let end = len - (len - head) % vector;
-    [0..if head > 0 { vector } else { 0 }, head..end, if end < len { len - vector } else { len }..len]
-}
 
 /// Asks the memory for what lies at `place`.
 #[inline(always)]

@@ -30,18 +30,29 @@ pub struct Case {
 }
 
 impl Case {
-    /// The case with its inputs and peers, ready to be measured.
-    pub fn bench(&self, threads: usize) -> Bench {
+    /// The case with its inputs and peers, ready to be measured; results stay until the next call of their peer if `keep` says so.
+    pub fn bench(&self, threads: usize, keep: bool) -> Bench {
         let seed =
             self.name.bytes().fold(1, |seed: u64, byte| seed.wrapping_mul(31).wrapping_add(byte.into()));
         let mut bench = Bench::new(threads, seed);
+        bench.keep = keep;
         (self.setup)(&mut bench);
         bench
     }
 
+    /// How many copies of the arrays leave each of them out of the caches until its next turn; 1 for what is so small that its call is what counts.
+    pub fn copies_beyond_caches(&self) -> usize {
+        const BYTES: f64 = (512 << 20) as f64;
+        if self.read > 0.0 { (BYTES / (self.read + self.written)).ceil() as usize } else { 1 }
+    }
+
     /// What probes the traffic of the case in turns with its peers; nothing for what is so small that its call is what counts.
-    pub fn memory(&self, threads: usize) -> Vec<Peer> {
-        if self.read > 0.0 { probe::memory(threads, self.read, self.written).into() } else { Vec::new() }
+    pub fn memory(&self, threads: usize, copies: usize) -> Vec<Peer> {
+        if self.read > 0.0 {
+            probe::memory(threads, self.read, self.written, copies).into()
+        } else {
+            Vec::new()
+        }
     }
 
     /// The least time within the limits, where what is read once and written takes so many seconds.
