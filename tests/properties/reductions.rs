@@ -3,8 +3,11 @@
 use crate::reference::input::{Case, Sample, cases, filled_cases};
 use crate::reference::{Reference, arg};
 use crate::{A, B, C, D, assert_same, bound, inputs, ordered, properties};
-use ndarray::ArrayD;
+use ndarray::{Array1, ArrayD, arr1, s};
 use num_complex::Complex;
+use proptest::collection::vec;
+use proptest::sample::select;
+use proptest::strategy::Strategy;
 use typed_dims::prelude::*;
 use typed_dims::scalar::Num;
 
@@ -197,6 +200,39 @@ fn positional(case: &Case) {
     assert_eq!(found, refs[0].reduce(&["A"], sum).order(&[&["B"], &["C"], &["D"]]));
 }
 
+/// Numbers that decide much, so that most lines do without some of them.
+const SPECIAL: [f32; 7] = [-1.5, 0.0, -0.0, 2.0, f32::NEG_INFINITY, f32::INFINITY, f32::NAN];
+
+/// Lines of some of the first so many special numbers, shorter and longer than what is worked on at once.
+fn special_lines() -> impl Strategy<Value = Vec<f32>> {
+    (1..=SPECIAL.len()).prop_flat_map(|kinds| vec(select(&SPECIAL[..kinds]), 1..1700))
+}
+
+/// Ties, infinities and not-a-number wherever they are.
+fn of_special_numbers(line: &[f32]) {
+    dims!(i);
+    let (forwards, backwards) = (arr1(line), arr1(line).slice_move(s![..;-1]));
+    let reversed: Vec<f32> = backwards.to_vec();
+    for greatest in [true, false] {
+        let found = |x: &Array1<f32>| {
+            if greatest { x.at(i).argmax(i).order(()) } else { x.at(i).argmin(i).order(()) }
+        };
+        assert_eq!((found(&forwards), found(&backwards)), (arg(line, greatest), arg(&reversed, greatest)));
+    }
+    let wide = forwards.mapv(f64::from);
+    let close = |found: f32, exact: f64| {
+        let found = f64::from(found);
+        let alike = found == exact || found.is_nan() && exact.is_nan();
+        assert!(alike || (found - exact).abs() <= 1e-6 * exact.abs().max(1.0), "{found}, not {exact}");
+    };
+    let greatest = wide.fold(f64::NEG_INFINITY, |a, &b| if a.is_nan() || a > b { a } else { b });
+    let sum: f64 = wide.iter().map(|x| if *x == greatest { 1.0 } else { (x - greatest).exp() }).sum();
+    close(forwards.at(i).logsumexp(i).order(()), greatest + sum.ln());
+    let mean = wide.mean().expect("a line has an element");
+    let variance = wide.mapv(|x| (x - mean).powi(2)).mean().expect("a line has an element");
+    close(forwards.at(i).var(i).order(()), variance);
+}
+
 properties! {
     sums_i8 20: |case in cases(4), _which| sums::<i8>(&case);
     sums_i32 30: |case in cases(5), _which| sums::<i32>(&case);
@@ -215,6 +251,7 @@ properties! {
     statistics_of_f32 40: |case in cases(5), _which| statistics(&case);
     softmax_along_each_dim 40: |case in cases(5), _which| softmaxes(&case);
     reductions_of_expressions 40: |case in cases(5), _which| expressions(&case);
+    special_numbers_in_lines 12: |line in special_lines(), _which| of_special_numbers(&line);
     reductions_keep_positional_axes 30: |case in cases(4), _which| positional(&case);
 }
 
@@ -238,6 +275,18 @@ fn long_lines() {
         assert_eq!(last.at(i).argmax(i).order(()), n - 1);
         assert_eq!(last.at(i).argmin(i).order(()), 1);
     }
+}
+
+/// Deviations from a mean that is large, or that no sum of the elements has room for.
+#[test]
+fn variances_of_large_numbers() {
+    for (value, n) in [(0.1f32, 1000), (3e38, 1000), (-3e38, 33), (1e-40, 600)] {
+        dims!(i);
+        assert_eq!(Array1::from_elem(n, value).at(i).var(i).order(()), 0.0);
+    }
+    dims!(i);
+    let x = Array1::from_shape_fn(1000, |i| 1e6 + (i % 2) as f32);
+    assert_eq!(x.at(i).var(i).order(()), 0.25);
 }
 
 /// The sum of 10 million equal floats, which a single accumulator gets wrong in the third digit.

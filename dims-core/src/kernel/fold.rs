@@ -3,6 +3,9 @@
 /// Accumulators along a line.
 pub(super) const LANES: usize = 32;
 
+/// How many elements are added to one of them at once, so that it is fetched and stored less often.
+const ROWS: usize = 4;
+
 /// How many of them a loop has, so that the compiler unrolls it and keeps them in registers.
 pub(super) const VECTOR: usize = 16;
 
@@ -20,21 +23,23 @@ pub(super) fn fold<T: Copy, A: Copy>(
     step: impl Fn(A, T) -> A,
     join: impl Fn(A, A) -> A,
 ) -> A {
-    // Twice as many, so that additions need not wait for each other.
-    let mut pairs = [lanes(start); 2];
-    let (chunks, tail) = line.as_chunks::<{ 2 * LANES }>();
+    let mut lanes = [start; LANES];
+    let (chunks, rest) = line.as_chunks::<{ ROWS * LANES }>();
     for chunk in chunks {
-        for (lanes, values) in pairs.as_flattened_mut().iter_mut().zip(chunk.as_chunks::<VECTOR>().0) {
-            for (lane, &value) in lanes.iter_mut().zip(values) {
-                *lane = step(*lane, value);
+        for (lane, acc) in lanes.iter_mut().enumerate() {
+            for row in 0..ROWS {
+                *acc = step(*acc, chunk[row * LANES + lane]);
             }
         }
     }
-    let [mut lanes, others] = pairs;
-    for (lanes, others) in lanes.iter_mut().zip(others) {
-        *lanes = each(*lanes, others, &join);
+    let (chunks, rest) = rest.as_chunks::<LANES>();
+    for chunk in chunks {
+        for (acc, &value) in lanes.iter_mut().zip(chunk) {
+            *acc = step(*acc, value);
+        }
     }
-    tail.iter().fold(together(flat(lanes), join), |sum, &value| step(sum, value))
+    let total = if line.len() < LANES { start } else { together(lanes, join) };
+    rest.iter().fold(total, |total, &value| step(total, value))
 }
 
 /// All accumulators combined, halves with halves.

@@ -3,6 +3,7 @@
 //! Sums are as accurate as pairwise summation: along the innermost loop there are many accumulators, whose totals are
 //! combined like a binary counter; across it, partial sums over `BLOCK` elements are combined.
 
+use super::elementwise::fill_tile;
 use super::isa::{Baseline, Isa, Task, dispatch};
 use super::lanes::{Lanes, Lines};
 use super::levels::Levels;
@@ -51,10 +52,20 @@ pub trait Reducer<T>: Copy {
     type Out: Copy;
     /// The state before the first element.
     fn start(&self) -> Self::Acc;
-    /// The state after one more element, the `at`th.
+    /// The state after one more element, the `at`th, which comes behind those that the state has.
     fn step<I: Isa>(&self, acc: Self::Acc, value: T, at: usize) -> Self::Acc;
     /// The state of two parts, the left one first.
     fn join<I: Isa>(&self, a: Self::Acc, b: Self::Acc) -> Self::Acc;
+    /// Whether [`line`](Reducer::line) combines neighbours faster than one step after the other does.
+    const AT_ONCE: bool = false;
+    /// The state of neighbours, the first of which is the `first`th element.
+    #[inline(always)]
+    fn line<I: Isa>(&self, values: &[T], first: usize) -> Self::Acc
+    where
+        T: Copy,
+    {
+        (first..).zip(values).fold(self.start(), |acc, (at, &value)| self.step::<I>(acc, value, at))
+    }
     /// The result of `count` elements.
     fn finish(&self, acc: Self::Acc, count: usize) -> Self::Out;
 }
@@ -175,12 +186,14 @@ struct Reduce<'n, K: Kernel, R: Reducer<K::Elem>> {
 
 impl<K: Kernel, R: Reducer<K::Elem>> Task for Reduce<'_, K, R> {
     type Out = Result<(), DimError>;
-    const WIDE: bool = K::LONG;
+    const WIDE: bool = K::LONG || R::AT_ONCE;
 
     #[inline(always)]
     fn run<I: Isa>(self) -> Result<(), DimError> {
         let Reduce { mut kernel, nest, count, reducer, out } = self;
-        if let Some((start, strides)) = long_lines(&kernel, nest) {
+        if !R::AT_ONCE
+            && let Some((start, strides)) = long_lines(&kernel, nest)
+        {
             // SAFETY: the kernel says that the elements of the nest lie there.
             dispatch(unsafe { Lines::new(start, strides, nest, count, reducer, out) });
             return Ok(());
@@ -286,6 +299,9 @@ fn along<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
         if faults.any() {
             return reducer.start();
         }
+        if R::AT_ONCE {
+            return at_once::<I, K, R>(kernel, inner, seen, reducer);
+        }
         lanes.add::<I, K, R>(kernel, inner, seen, reducer);
         return lanes.total::<I, K::Elem, R>(reducer);
     }
@@ -309,7 +325,13 @@ fn along<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
             if faults.any() {
                 return reducer.start();
             }
-            lanes.add::<I, K, R>(kernel, len, seen, reducer);
+            if R::AT_ONCE {
+                blocks += 1;
+                let part = at_once::<I, K, R>(kernel, len, seen, reducer);
+                push::<I, K::Elem, R>(&mut totals, blocks, part, reducer);
+            } else {
+                lanes.add::<I, K, R>(kernel, len, seen, reducer);
+            }
             if lanes.steps >= BLOCK {
                 blocks += 1;
                 push::<I, K::Elem, R>(&mut totals, blocks, lanes.total::<I, K::Elem, R>(reducer), reducer);
@@ -325,6 +347,22 @@ fn along<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
     }
     let rest = lanes.total::<I, K::Elem, R>(reducer);
     total::<I, K::Elem, R>(totals, rest, reducer)
+}
+
+/// The state of a tile that was just loaded, without a mask.
+#[inline(always)]
+fn at_once<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
+    kernel: &K,
+    len: usize,
+    seen: usize,
+    reducer: R,
+) -> R::Acc {
+    let mut values = [const { MaybeUninit::uninit() }; TILE];
+    let values = &mut values[..len];
+    fill_tile::<I, K>(kernel, values);
+    // SAFETY: all of them were just written.
+    let values = unsafe { core::slice::from_raw_parts(values.as_ptr().cast(), len) };
+    reducer.line::<I>(values, seen)
 }
 
 /// A row of the result, whose innermost loop is kept. Returns how many elements that is.

@@ -1,5 +1,6 @@
 //! What each reduction combines.
 
+use super::fold::{VECTOR, fold};
 use super::reduce::Reducer;
 use crate::kernel::isa::Isa;
 use crate::scalar::{Analytic, Magnitude, Num, Ordered, Real};
@@ -140,37 +141,53 @@ impl<T: Ordered> Reducer<T> for Min {
 pub struct Arg<const GREATEST: bool>;
 
 impl<const GREATEST: bool> Arg<GREATEST> {
+    /// Whether an element comes before one at another place in the order that is asked for.
     #[inline(always)]
-    fn better<T: Ordered>(a: (Option<T>, usize), b: (Option<T>, usize)) -> (Option<T>, usize) {
-        let (Some(x), Some(y)) = (a.0, b.0) else {
-            return if a.0.is_some() { a } else { b };
-        };
-        let b_wins = match (x.is_nan_value(), y.is_nan_value()) {
-            (true, true) => b.1 < a.1,
-            (true, false) => false,
-            (false, true) => true,
-            (false, false) if x == y => b.1 < a.1,
-            (false, false) => (y > x) == GREATEST,
-        };
-        if b_wins { b } else { a }
+    fn is_better<T: Ordered>(value: T, than: T) -> bool {
+        let beyond = if GREATEST { value > than } else { value < than };
+        beyond | (value.is_nan_value() & !than.is_nan_value())
     }
 }
 
 impl<T: Ordered, const GREATEST: bool> Reducer<T> for Arg<GREATEST> {
     const NAME: &'static str = if GREATEST { "argmax" } else { "argmin" };
-    type Acc = (Option<T>, usize);
+    /// The element and its number, which is the greatest one if there was none.
+    type Acc = (T, usize);
     type Out = usize;
+    const AT_ONCE: bool = true;
     #[inline(always)]
     fn start(&self) -> Self::Acc {
-        (None, usize::MAX)
+        (T::LOWEST, usize::MAX)
     }
     #[inline(always)]
     fn step<I: Isa>(&self, acc: Self::Acc, value: T, at: usize) -> Self::Acc {
-        Self::better(acc, (Some(value), at))
+        if (acc.1 == usize::MAX) | Self::is_better(value, acc.0) { (value, at) } else { acc }
     }
     #[inline(always)]
     fn join<I: Isa>(&self, a: Self::Acc, b: Self::Acc) -> Self::Acc {
-        Self::better(a, b)
+        if a.1 == usize::MAX || b.1 == usize::MAX {
+            return if a.1 == usize::MAX { b } else { a };
+        }
+        let alike = !Self::is_better(a.0, b.0) && !Self::is_better(b.0, a.0);
+        let first = if alike { a.1 < b.1 } else { Self::is_better(a.0, b.0) };
+        if first { a } else { b }
+    }
+    #[inline(always)]
+    fn line<I: Isa>(&self, values: &[T], first: usize) -> Self::Acc {
+        let best = if GREATEST {
+            fold(values, T::LOWEST, T::maximum, T::maximum)
+        } else {
+            fold(values, T::HIGHEST, T::minimum, T::minimum)
+        };
+        // (Where nothing is a number, nothing is equal to the best.)
+        let found = |value: &T| (*value == best) | (value.is_nan_value() & best.is_nan_value());
+        let holds = |some: &[T]| some.iter().fold(false, |any, value| any | found(value));
+        let (chunks, _) = values.as_chunks::<VECTOR>();
+        let skipped = VECTOR * chunks.iter().position(|chunk| holds(chunk)).unwrap_or(chunks.len());
+        match values[skipped..].iter().position(found) {
+            Some(at) => (best, first + skipped + at),
+            None => Reducer::<T>::start(self),
+        }
     }
     #[inline(always)]
     fn finish(&self, acc: Self::Acc, _: usize) -> usize {
@@ -269,6 +286,7 @@ impl<T: Real, const ROOT: bool> Reducer<T> for Variance<T, ROOT> {
     const NAME: &'static str = if ROOT { "std" } else { "var" };
     type Acc = (T::Wide, T::Wide, T::Wide);
     type Out = T;
+    const AT_ONCE: bool = true;
     #[inline(always)]
     fn start(&self) -> Self::Acc {
         (T::Wide::ZERO, T::Wide::ZERO, T::Wide::ZERO)
@@ -283,13 +301,27 @@ impl<T: Real, const ROOT: bool> Reducer<T> for Variance<T, ROOT> {
     }
     #[inline(always)]
     fn join<I: Isa>(&self, a: Self::Acc, b: Self::Acc) -> Self::Acc {
-        let count = a.0 + b.0;
-        if count == T::Wide::ZERO {
-            return a;
+        if a.0 == T::Wide::ZERO || b.0 == T::Wide::ZERO {
+            return if a.0 == T::Wide::ZERO { b } else { a };
         }
+        let count = a.0 + b.0;
         let delta = b.1 - a.1;
         let share = b.0 / count;
         (count, a.1 + delta * share, a.2 + b.2 + delta * delta * a.0 * share)
+    }
+    #[inline(always)]
+    fn line<I: Isa>(&self, values: &[T], _: usize) -> Self::Acc {
+        let Some(&first) = values.first() else { return Reducer::<T>::start(self) };
+        let count = T::Wide::from_usize(values.len());
+        let add = |a: T::Wide, b: T::Wide| a + b;
+        // What the first differs from the mean by is a small number, where all are great or alike.
+        let from_first = |sum: T::Wide, value: T| sum + (value.widen() - first.widen());
+        let mean = first.widen() + fold(values, T::Wide::ZERO, from_first, add) / count;
+        let square = |sum: T::Wide, value: T| {
+            let delta = value.widen() - mean;
+            sum + delta * delta
+        };
+        (count, mean, fold(values, T::Wide::ZERO, square, add))
     }
     #[inline(always)]
     fn finish(&self, acc: Self::Acc, count: usize) -> T {
@@ -387,6 +419,7 @@ impl<T: Real> Reducer<T> for LogSumExp<T> {
     const NAME: &'static str = "logsumexp";
     type Acc = (T::Wide, T::Wide);
     type Out = T;
+    const AT_ONCE: bool = true;
     #[inline(always)]
     fn start(&self) -> Self::Acc {
         (T::Wide::LOWEST, T::Wide::ZERO)
@@ -403,6 +436,15 @@ impl<T: Real> Reducer<T> for LogSumExp<T> {
             if top == greatest { sum } else { sum * Analytic::exp::<I>(top - greatest) }
         };
         (greatest, part(a) + part(b))
+    }
+    #[inline(always)]
+    fn line<I: Isa>(&self, values: &[T], _: usize) -> Self::Acc {
+        let greatest = fold(values, T::LOWEST, T::maximum, T::maximum).widen();
+        let part = |sum: T::Wide, value: T| {
+            let value = value.widen();
+            sum + if value == greatest { T::Wide::ONE } else { Analytic::exp::<I>(value - greatest) }
+        };
+        (greatest, fold(values, T::Wide::ZERO, part, |a, b| a + b))
     }
     #[inline(always)]
     fn finish(&self, acc: Self::Acc, _: usize) -> T {
