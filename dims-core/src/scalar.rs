@@ -95,6 +95,9 @@ pub trait Real: Ordered + Analytic + Magnitude<Abs = Self> + Float {
     /// `e^x` of what is not above 0, or not-a-number.
     #[doc(hidden)]
     fn exp_down<I: Isa>(self) -> Self;
+    /// As `exp_down`, times a power of two that is the same for all: shares of a sum of such.
+    #[doc(hidden)]
+    fn exp_share<I: Isa>(self) -> Self;
 }
 
 /// Floats and complex numbers: types with `exp`, `ln`, `sqrt` and the trigonometric functions.
@@ -342,6 +345,8 @@ macro_rules! floats {
             fn gelu<I: Isa>(self) -> Self { self.gelu_in::<I>() }
             #[inline(always)]
             fn exp_down<I: Isa>(self) -> Self { self.exp_down_in::<I>() }
+            #[inline(always)]
+            fn exp_share<I: Isa>(self) -> Self { self.exp_share_in::<I>() }
         }
         #[diagnostic::do_not_recommend]
         impl Analytic for $t {

@@ -43,11 +43,20 @@ pub(super) fn fold<T: Copy, A: Copy>(
 }
 
 /// All accumulators combined, halves with halves.
-///
+#[inline(always)]
+pub(super) fn together<A: Copy>(lanes: [A; LANES], join: impl Fn(A, A) -> A) -> A {
+    let (left, right) = lanes.split_at(VECTOR);
+    let mut half = [lanes[0]; VECTOR];
+    for (half, (&left, &right)) in half.iter_mut().zip(left.iter().zip(right)) {
+        *half = join(left, right);
+    }
+    together_in_vector(half, join)
+}
+
 /// (It is not inlined: accumulators would be put into registers as it wants them, not as the loops do.)
 #[inline(never)]
-pub(super) fn together<A: Copy>(mut lanes: [A; LANES], join: impl Fn(A, A) -> A) -> A {
-    let mut width = LANES / 2;
+fn together_in_vector<A: Copy>(mut lanes: Vector<A>, join: impl Fn(A, A) -> A) -> A {
+    let mut width = VECTOR / 2;
     while width > 0 {
         let (left, right) = lanes.split_at_mut(width);
         left.iter_mut().zip(right).for_each(|(left, right)| *left = join(*left, *right));

@@ -12,6 +12,8 @@ use core::sync::atomic::{AtomicU8, Ordering};
 
 /// An instruction set, as far as scalar code must know it.
 pub trait Isa: Copy {
+    /// Whether the functions round once.
+    const FUSED: bool;
     /// `a * b + c`; with one rounding where the machine has an instruction for it.
     fn fma32(a: f32, b: f32, c: f32) -> f32;
     /// `a * b + c`; with one rounding where the machine has an instruction for it.
@@ -23,6 +25,8 @@ pub trait Isa: Copy {
 pub struct Baseline;
 
 impl Isa for Baseline {
+    const FUSED: bool = false;
+
     #[inline(always)]
     fn fma32(a: f32, b: f32, c: f32) -> f32 {
         a * b + c
@@ -40,6 +44,8 @@ impl Isa for Baseline {
 pub struct Fused;
 
 impl Isa for Fused {
+    const FUSED: bool = true;
+
     #[inline(always)]
     fn fma32(a: f32, b: f32, c: f32) -> f32 {
         fused::fma32(a, b, c)

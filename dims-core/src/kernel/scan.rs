@@ -441,13 +441,13 @@ fn share_out<T: Copy>(states: &mut [T], inner: usize, combine: impl Fn(T, T) -> 
     others.chunks_exact_mut(inner).for_each(|row| row.copy_from_slice(first));
 }
 
-/// `e^(value - greatest)`, added to the sum; for the logarithm, `value - greatest` stays.
+/// `e^(value - greatest)`, times a constant, added to the sum; for the logarithm `value - greatest` stays, and the sum has no factor.
 ///
 /// A line of minus infinities has nothing to share: `-inf - -inf` makes it not-a-number.
 #[inline(always)]
 fn share<I: Isa, T: Real, const LOG: bool>(value: T, greatest: T, sum: &mut T::Wide) -> T {
     let shifted = value - greatest;
-    let share = shifted.exp_down::<I>();
+    let share = if LOG { shifted.exp_down::<I>() } else { shifted.exp_share::<I>() };
     *sum = *sum + share.widen();
     if LOG { shifted } else { share }
 }

@@ -36,11 +36,33 @@ pub fn exp_down32<I: Isa>(x: f32) -> f32 {
     p * (f32::from_bits(shifted.to_bits() << 23) * f32::from_bits((127 - 64) << 23))
 }
 
+/// `2^64 e^x` of what is not above 0, for shares of a sum: it is divided by one of such, and the factor, which leaves nothing subnormal before, cancels.
+///
+/// Within 2 units in the last place and `2^-28 |x|`, which is a sixteenth of what `x` was rounded by if it is a difference.
+#[inline(always)]
+pub fn exp_share32<I: Isa>(x: f32) -> f32 {
+    const ROUND: f32 = 12582912.0 + (127.0 + 64.0);
+    let x = if x < -105.0 { -105.0 } else { x };
+    let shifted = I::fma32(x, core::f32::consts::LOG2_E, ROUND);
+    let n = shifted - ROUND;
+    let p = if I::FUSED {
+        exp_near_0::<I>(I::fma32(n, -core::f32::consts::LN_2, x))
+    } else {
+        exp_rest32::<I>(x, n)
+    };
+    p * f32::from_bits(shifted.to_bits() << 23)
+}
+
 /// `e^(x - n ln 2)`.
 #[inline(always)]
 fn exp_rest32<I: Isa>(x: f32, n: f32) -> f32 {
     let r = I::fma32(n, -0.693359375, x);
-    let r = I::fma32(n, 2.12194440e-4, r);
+    exp_near_0::<I>(I::fma32(n, 2.12194440e-4, r))
+}
+
+/// `e^r` where `|r|` is not above `ln 2 / 2`.
+#[inline(always)]
+fn exp_near_0<I: Isa>(r: f32) -> f32 {
     // By halves, since a chain of seven multiplications would take longer than all other work on a vector.
     let z = r * r;
     let p = I::fma32(8.368745e-3, r, 4.166839e-2);
@@ -72,6 +94,15 @@ pub fn exp_down64<I: Isa>(x: f64) -> f64 {
     let shifted = I::fma64(x, core::f64::consts::LOG2_E, ROUND);
     let p = exp_rest64::<I>(x, shifted - ROUND);
     p * f64::from_bits(shifted.to_bits() << 52) * f64::from_bits((1023 - 512) << 52)
+}
+
+/// `2^512 e^x` of what is not above 0, as [`exp_share32`], within 2 units in the last place.
+#[inline(always)]
+pub fn exp_share64<I: Isa>(x: f64) -> f64 {
+    const ROUND: f64 = 6755399441055744.0 + (1023.0 + 512.0);
+    let x = if x < -746.0 { -746.0 } else { x };
+    let shifted = I::fma64(x, core::f64::consts::LOG2_E, ROUND);
+    exp_rest64::<I>(x, shifted - ROUND) * f64::from_bits(shifted.to_bits() << 52)
 }
 
 /// `e^(x - n ln 2)`.
@@ -199,6 +230,8 @@ pub trait Math: Sized {
     fn exp_in<I: Isa>(self) -> Self;
     /// `e^x` of what is not above 0.
     fn exp_down_in<I: Isa>(self) -> Self;
+    /// `e^x` of what is not above 0, times a power of two that is the same for all `x`.
+    fn exp_share_in<I: Isa>(self) -> Self;
     /// The natural logarithm.
     fn ln_in<I: Isa>(self) -> Self;
     /// The hyperbolic tangent.
@@ -219,6 +252,10 @@ impl Math for f32 {
     #[inline(always)]
     fn exp_down_in<I: Isa>(self) -> f32 {
         exp_down32::<I>(self)
+    }
+    #[inline(always)]
+    fn exp_share_in<I: Isa>(self) -> f32 {
+        exp_share32::<I>(self)
     }
     #[inline(always)]
     fn ln_in<I: Isa>(self) -> f32 {
@@ -250,6 +287,10 @@ impl Math for f64 {
     #[inline(always)]
     fn exp_down_in<I: Isa>(self) -> f64 {
         exp_down64::<I>(self)
+    }
+    #[inline(always)]
+    fn exp_share_in<I: Isa>(self) -> f64 {
+        exp_share64::<I>(self)
     }
     #[inline(always)]
     fn ln_in<I: Isa>(self) -> f64 {
@@ -284,6 +325,11 @@ macro_rules! through_f32 {
             #[inline(always)]
             fn exp_down_in<I: Isa>(self) -> Self {
                 Self::from_f32(exp_down32::<I>(self.to_f32()))
+            }
+            #[inline(always)]
+            fn exp_share_in<I: Isa>(self) -> Self {
+                // (With a factor, shares would be too large for their type.)
+                self.exp_down_in::<I>()
             }
             #[inline(always)]
             fn ln_in<I: Isa>(self) -> Self {
@@ -401,6 +447,19 @@ mod tests {
     }
 
     #[test]
+    fn shares_of_f32() {
+        for share in [exp_share32::<Fused>, exp_share32::<Baseline>] {
+            for x in (0..u32::MAX).step_by(251).map(f32::from_bits).filter(|x| *x <= 0.0) {
+                // What is beyond is as good as 0 when it has been divided.
+                let (value, x) = (f64::from(share(x)) * 2f64.powi(-64), f64::from(x).max(-105.0));
+                let error = (value / x.exp() - 1.0).abs();
+                assert!(error <= 1.2e-7 - x * 2f64.powi(-28), "{value:e} of {x:e}");
+            }
+            assert!(share(f32::NAN).is_nan());
+        }
+    }
+
+    #[test]
     fn exp_of_f64() {
         let mut worst = (0.0, 0.0);
         let mut x = -760.0_f64;
@@ -408,6 +467,8 @@ mod tests {
             let mut values = vec![exp64::<Fused>(x), exp64::<Baseline>(x)];
             if x <= 0.0 {
                 values.extend([exp_down64::<Fused>(x), exp_down64::<Baseline>(x)]);
+                let shares = [exp_share64::<Fused>(x), exp_share64::<Baseline>(x)];
+                values.extend(shares.map(|share| share * 2f64.powi(-512)));
             }
             for value in values {
                 let exact = x.exp();
