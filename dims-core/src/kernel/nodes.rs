@@ -399,15 +399,15 @@ pub struct SelectKernel<C, A, B> {
     cond: C,
     a: A,
     b: B,
-    /// What a monotone condition is at first along a tile, and before which element.
-    first: bool,
+    /// Where a monotone condition changes along a tile; 0 if it holds before, -1 if it holds from there on.
     until: i32,
+    flip: i32,
 }
 
 impl<C: Kernel<Elem = bool>, A, B> SelectKernel<C, A, B> {
     /// `a` where `cond` holds, else `b`.
     pub(crate) fn new(cond: C, a: A, b: B) -> Self {
-        SelectKernel { cond, a, b, first: false, until: 0 }
+        SelectKernel { cond, a, b, until: 0, flip: 0 }
     }
 }
 
@@ -426,7 +426,7 @@ impl<C: Kernel<Elem = bool>, A: Kernel, B: Kernel<Elem = A::Elem>> Kernel for Se
         self.cond.load::<I>(tile, faults);
         if C::MONOTONE {
             let (first, until) = change::<I, C>(&self.cond, tile.len);
-            (self.first, self.until) = (first, until as i32);
+            (self.until, self.flip) = (until as i32, if first { 0 } else { -1 });
         }
         if !self.a.can_fault() && !self.b.can_fault() {
             self.a.load::<I>(tile, faults);
@@ -450,9 +450,13 @@ impl<C: Kernel<Elem = bool>, A: Kernel, B: Kernel<Elem = A::Elem>> Kernel for Se
     unsafe fn get<I: Isa>(&self, x: usize) -> A::Elem {
         // SAFETY: the caller's promise; each side was loaded where the condition takes it, and has some value elsewhere.
         unsafe {
-            // (Positions in a tile compare in lanes as narrow as the elements, positions along dims in wide ones.)
-            let cond =
-                if C::MONOTONE { ((x as i32) < self.until) == self.first } else { self.cond.get::<I>(x) };
+            // (Positions in a tile compare in lanes as narrow as the elements, positions along dims in wide ones; a sign is all that vectors are chosen
+            // by.)
+            let cond = if C::MONOTONE {
+                (x as i32).wrapping_sub(self.until) ^ self.flip < 0
+            } else {
+                self.cond.get::<I>(x)
+            };
             if A::TOTAL && B::TOTAL {
                 // Without a branch the loop can be vectorised.
                 let (a, b) = (self.a.get::<I>(x), self.b.get::<I>(x));
