@@ -174,6 +174,20 @@ fn lines_are_reduced_along_loops_that_rustc_knows() {
     assert_eq!(turned.order((H, C)), (&a - &b).sum(W).order((H, C)));
     assert!(!plan.to_string().contains("known to rustc"), "{plan}");
 
+    // Positions are counted as the dims are named, however the elements lie.
+    for at in 0..24 {
+        let mut a = Array3::zeros((2, 4, 3));
+        a.as_slice_mut().expect("standard layout")[at] = 1.0;
+        let a = a.into_tensor((H, W, C));
+        let x = (&a).laid((H, W, C));
+        let (h, w, c) = (at / 12, at / 3 % 4, at % 3);
+        assert_eq!((&x * 3.0).argmax((H, W, C)).order(()), at);
+        assert_eq!((&x * 3.0).argmax((C, W, H)).order(()), (c * 4 + w) * 2 + h);
+        assert_eq!((&x * 3.0).argmax((W, H)).order(C)[c], w * 2 + h);
+        assert_eq!((&x * 3.0).argmax((H, W)).order(C)[c], h * 4 + w);
+        assert_eq!((&x * -3.0).argmin((C, W)).order(H)[h], c * 4 + w);
+    }
+
     // One row, one column, none.
     for (h, w) in [(1, 4), (4, 1), (1, 1), (0, 3), (3, 0)] {
         let a =

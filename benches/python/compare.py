@@ -32,7 +32,8 @@ from pathlib import Path
 PEERS = Path(__file__).resolve().parent.parent / "peers"
 
 TURN = 0.002  # seconds that a turn of short calls lasts
-ALONE = 50e-6  # calls that take longer are timed one by one, and the fastest of a turn counts
+ALONE = 50e-6  # if no peer takes less, calls are timed one by one, as many of each, and the fastest of a turn counts
+MOST_ALONE = 8
 SLOW = 0.030  # calls that take longer, and ten times as long as the fastest, have few turns
 ROUNDS_OF_SLOW = 3
 QUIET = 0.1  # a round is quiet if other processes had less of one CPU
@@ -531,7 +532,10 @@ def measure(peers):
     """Rounds in which each peer has its turn, as in benches/peers: the entries, and how many rounds were quiet."""
     first = {name: min(seconds_of(call, 1) for _ in range(3)) for name, call in peers.items()}
     fastest = min(first.values())
+    long = fastest >= ALONE
     calls = {name: max(1, min(round(TURN / seconds), 100_000)) for name, seconds in first.items()}
+    if long:
+        calls = dict.fromkeys(first, max(1, min(round(TURN / fastest), MOST_ALONE)))
     times = {name: [] for name in peers}
     end = time.monotonic() + ARGS.seconds
     quiet, rounds, order = 0, 0, list(peers)
@@ -549,7 +553,7 @@ def measure(peers):
                     continue
                 if not slow:
                     peers[name]()  # the caches are those of another peer
-                if first[name] < ALONE:
+                if not long:
                     turn[name] = seconds_of(peers[name], calls[name])
                 else:
                     turn[name] = min(seconds_of(peers[name], 1) for _ in range(calls[name]))

@@ -45,14 +45,16 @@ impl<S: Dims, R: Rank, D: DimList> Split<S, R, D> {
     const KEPT: &'static AxisList = &AxisList::in_memory(S::KEYS, R::N).without(Self::REDUCED);
 
     /// How many operands `E` has, and the axes as they lie in memory, if rustc knows that all operands lie alike, with the axes that are
-    /// kept in the order of the result.
-    const fn lines<E: Expr>() -> Option<(usize, AxisList)> {
+    /// kept in the order of the result, and those that go in the order in which they are named if their elements are `counted`.
+    const fn lines<E: Expr>(counted: bool) -> Option<(usize, AxisList)> {
         match E::LAYOUT {
             Layout::In { order, operands }
                 if R::N == 0 && order.as_slice().len() == S::KEYS.as_slice().len() =>
             {
                 let order = AxisList::of(order, S::KEYS);
-                if order.without(Self::REDUCED).is_same(Self::KEPT) { Some((operands, order)) } else { None }
+                let alike = order.without(Self::REDUCED).is_same(Self::KEPT);
+                let as_named = order.without(Self::KEPT).is_same(Self::REDUCED);
+                if alike && (as_named || !counted) { Some((operands, order)) } else { None }
             }
             _ => None,
         }
@@ -132,7 +134,7 @@ where
     if let (Empty::Refused(op), 0, 1..) = (empty, count, len) {
         return Err(DimError::EmptyReduction { op, dims: shape.describe(reduced.iter().copied()) });
     }
-    if let Some((operands, order)) = const { &Split::<S, R, D>::lines::<E>() } {
+    if let Some((operands, order)) = const { &Split::<S, R, D>::lines::<E>(Q::COUNTS) } {
         let loops = order.as_slice().iter().map(|axis| (sizes[*axis], kept.contains(axis)));
         let nest = Nest::typed_reduce(loops, *operands);
         return reduced_in::<UnitStride, _, _>(expr, &nest, len, count, reducer)

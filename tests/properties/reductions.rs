@@ -210,6 +210,16 @@ fn special_lines() -> impl Strategy<Value = Vec<f32>> {
 
 /// Ties, infinities and not-a-number wherever they are.
 fn of_special_numbers(line: &[f32]) {
+    // The same in columns beside others, and along two loops.
+    let columns =
+        ndarray::Array2::from_shape_fn((line.len(), 3), |(i, j)| if j == 1 { line[i] } else { 0.5 });
+    dims!(row, column);
+    assert_eq!(columns.at((row, column)).argmax(row).order(column)[1], arg(line, true));
+    assert_eq!(columns.at((row, column)).argmin(row).order(column)[1], arg(line, false));
+    let (all, turned) = (columns.as_slice().expect("standard layout"), columns.t());
+    assert_eq!(columns.at((row, column)).argmax((row, column)).order(()), arg(all, true));
+    let turned: Vec<f32> = turned.iter().copied().collect();
+    assert_eq!(columns.at((row, column)).argmax((column, row)).order(()), arg(&turned, true));
     dims!(i);
     let (forwards, backwards) = (arr1(line), arr1(line).slice_move(s![..;-1]));
     let reversed: Vec<f32> = backwards.to_vec();
@@ -287,6 +297,48 @@ fn variances_of_large_numbers() {
     dims!(i);
     let x = Array1::from_shape_fn(1000, |i| 1e6 + (i % 2) as f32);
     assert_eq!(x.at(i).var(i).order(()), 0.25);
+    // The mean lies between two floats.
+    dims!(i);
+    let x = Array1::from_shape_fn(512, |i| 1e8 + 8.0 * (i % 2) as f32);
+    assert_eq!(x.at(i).var(i).order(()), 16.0);
+}
+
+/// A single result is computed in parts of 131072 elements.
+#[test]
+fn special_numbers_in_parts() {
+    dims!(i, j);
+    let mut x = ndarray::Array2::from_elem((700, 1000), f32::NEG_INFINITY);
+    assert_eq!(x.at((i, j)).argmax((i, j)).order(()), 0);
+    assert_eq!(x.at((i, j)).logsumexp((i, j)).order(()), f32::NEG_INFINITY);
+    (x[[199, 7]], x[[650, 3]]) = (2.0, 2.0);
+    assert_eq!(x.at((i, j)).argmax((i, j)).order(()), 199_007);
+    assert_eq!(x.at((i, j)).argmin((i, j)).order(()), 0);
+    assert!((x.at((i, j)).logsumexp((i, j)).order(()) - (2.0 + 2f32.ln())).abs() < 1e-6);
+    (x[[300, 5]], x[[699, 999]]) = (f32::NAN, f32::NAN);
+    assert_eq!(x.at((i, j)).argmax((i, j)).order(()), 300_005);
+    assert_eq!(x.at((i, j)).argmin((j, i)).order(()), 5 * 700 + 300);
+    let zeros = ndarray::Array2::<u8>::zeros((700, 1000));
+    assert_eq!(zeros.at((i, j)).argmax((i, j)).order(()), 0);
+    assert_eq!(x.at((i, j)).argmax(i).order(j)[5], 300);
+}
+
+/// Softmax of lines and of columns, where shares are subnormal or none.
+#[test]
+fn shares_of_almost_nothing() {
+    let lines =
+        ndarray::arr2(&[[0.0, -95.0, f32::NEG_INFINITY, -103.0], [3.0, f32::NEG_INFINITY, -98.5, -101.0]]);
+    let columns = lines.t().as_standard_layout().into_owned();
+    dims!(i, j);
+    let found = [lines.at((i, j)).softmax(j).order((i, j)), columns.at((j, i)).softmax(j).order((i, j))];
+    for ((i, j), x) in lines.indexed_iter() {
+        // (Others than the first add nothing that a float has room for.)
+        let exact = f64::from(x - lines[[i, 0]]).exp();
+        for found in &found {
+            let found = f64::from(found[[i, j]]);
+            let least = f64::from(f32::from_bits(1));
+            assert!((found - exact).abs() <= exact * 4e-7 + 0.5001 * least, "{found:e}, not {exact:e}");
+        }
+    }
 }
 
 /// The sum of 10 million equal floats, which a single accumulator gets wrong in the third digit.

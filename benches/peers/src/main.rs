@@ -16,6 +16,7 @@ use clap::{Args, Parser, Subcommand};
 use measure::Effort;
 use probe::Limits;
 use report::{Entry, Language, Record, Report};
+use rotation::Turn;
 use std::error::Error;
 use std::iter;
 use std::path::PathBuf;
@@ -63,7 +64,7 @@ struct Run {
     #[arg(long, short)]
     peer: Vec<String>,
     /// Reads and writes arrays in memory, not in a cache: each call takes the next of so many copies that they fill 512 MiB.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "json")]
     from_memory: bool,
     /// A file of results to write, or to add to.
     #[arg(long, short)]
@@ -149,14 +150,15 @@ fn run_cases(run: &Run) -> Result<(), Box<dyn Error>> {
             peers.retain(wanted);
             peers
         };
+        let turn = Turn::new();
         let mut peers = set_up();
         check::agree(case, &mut peers)?;
         if copies > 1 {
             let setups = iter::once(peers).chain(iter::repeat_with(set_up)).take(copies);
-            peers = rotation::in_turns(setups);
+            peers = rotation::in_turns(setups, &turn);
         }
         let count = peers.len();
-        peers.extend(case.memory(run.threads, copies));
+        peers.extend(case.memory(run.threads, copies, &turn));
         let measured = measure::measure(&mut peers, run.effort);
         let (times, memory) = measured.times.split_at(count);
         let memory = memory.iter().map(|times| times.min).reduce(f64::min);

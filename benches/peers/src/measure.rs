@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 
 /// A turn of short calls lasts about this long.
 const TURN: Duration = Duration::from_millis(2);
-/// Calls that take at least this long are timed one by one, and the fastest of a turn counts; of shorter ones the mean does.
+/// If no peer takes less, calls are timed one by one, as many of each peer, and the fastest of a turn counts; of shorter ones the mean does.
 const ALONE: Duration = Duration::from_micros(50);
+const MOST_ALONE: f64 = 8.0;
 /// Peers whose calls take both longer than this, and ten times as long as the fastest, have their turn in a few rounds only.
 const SLOW: Duration = Duration::from_millis(30);
 const ROUNDS_OF_SLOW_PEERS: usize = 3;
@@ -85,13 +86,16 @@ fn median(sorted: &[f64]) -> f64 {
 pub fn measure(peers: &mut [Peer], effort: Effort) -> Measured {
     let first: Vec<Duration> = peers.iter_mut().map(|peer| (peer.time)(1).min((peer.time)(1))).collect();
     let fastest = first.iter().min().copied().unwrap_or_default();
+    let long = fastest >= ALONE;
     let calls: Vec<usize> = peers
         .iter_mut()
         .zip(&first)
         .map(|(peer, &first)| {
             // The first calls of something tiny say little.
-            let probe = if first < TURN / 100 { (peer.time)(1000) / 1000 } else { first };
-            (TURN.as_secs_f64() / probe.as_secs_f64().max(1e-10)).ceil().clamp(1.0, 1e7) as usize
+            let call = if first < TURN / 100 { (peer.time)(1000) / 1000 } else { first };
+            let call = if long { fastest } else { call };
+            let most = if long { MOST_ALONE } else { 1e7 };
+            (TURN.as_secs_f64() / call.as_secs_f64().max(1e-10)).ceil().clamp(1.0, most) as usize
         })
         .collect();
     let slow = |at: usize| first[at] > SLOW && first[at] > fastest * 10;
@@ -112,7 +116,7 @@ pub fn measure(peers: &mut [Peer], effort: Effort) -> Measured {
                 if !slow(at) {
                     (peers[at].time)(1); // the caches are those of another peer
                 }
-                let turn = if first[at] < ALONE {
+                let turn = if !long {
                     (peers[at].time)(calls[at]).as_secs_f64() / calls[at] as f64
                 } else {
                     let fastest = (0..calls[at]).map(|_| (peers[at].time)(1)).min();

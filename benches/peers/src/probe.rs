@@ -1,6 +1,7 @@
 //! What the machine can do at most: multiplications with addition, and bytes from and to memory.
 
 use crate::bench::Peer;
+use crate::rotation::Turn;
 use serde::{Deserialize, Serialize};
 use std::hint::black_box;
 use std::rc::Rc;
@@ -21,8 +22,8 @@ impl Limits {
     pub fn probe(threads: usize) -> Limits {
         Limits {
             threads,
-            f32_flops: best(threads, 40, |_| fma_f32()),
-            f64_flops: best(threads, 40, |_| fma_f64()),
+            f32_flops: best(threads, ROUNDS, |_| fma_f32()),
+            f64_flops: best(threads, ROUNDS, |_| fma_f64()),
         }
     }
 
@@ -39,6 +40,9 @@ pub enum Bound {
     Arithmetic,
     Memory,
 }
+
+/// Rounds of the arithmetic, a tenth of a second in all: on two threads some of them have both of these at work all the time.
+const ROUNDS: usize = 800;
 
 /// The best rate of some rounds, in each of which all threads do `work`, which returns how much it did.
 fn best(threads: usize, rounds: usize, work: impl Fn(usize) -> f64 + Sync) -> f64 {
@@ -183,17 +187,17 @@ type Copy = fn(&[f32], &mut [f32]);
 
 /// The least time for the traffic of a case, as peers that have their turns with the others, so that whatever slows the machine down meets them
 /// alike: copies by the C library, and by a loop. Each call takes the next of so many arrays.
-pub fn memory(threads: usize, read: f64, written: f64, copies: usize) -> [Peer; 2] {
+pub fn memory(threads: usize, read: f64, written: f64, copies: usize, turn: &Turn) -> [Peer; 2] {
     let traffic: Rc<[Traffic]> = (0..copies).map(|_| Traffic::new(threads, read, written)).collect();
     let ways: [Copy; 2] = [|from, to| to.copy_from_slice(from), copy];
     ways.map(|copy| {
         let traffic = traffic.clone();
-        let mut next = (0..copies).cycle();
+        let turn = turn.clone();
         Peer {
             name: "memory",
             time: Box::new(move |calls| {
                 let start = Instant::now();
-                next.by_ref().take(calls).for_each(|at| traffic[at].pass(copy));
+                (0..calls).for_each(|_| traffic[turn.next(copies)].pass(copy));
                 start.elapsed()
             }),
             result: Box::new(Vec::new),

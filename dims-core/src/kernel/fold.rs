@@ -23,6 +23,9 @@ pub(super) fn fold<T: Copy, A: Copy>(
     step: impl Fn(A, T) -> A,
     join: impl Fn(A, A) -> A,
 ) -> A {
+    if line.len() < LANES {
+        return line.iter().fold(start, |total, &value| step(total, value));
+    }
     let mut lanes = [start; LANES];
     let (chunks, rest) = line.as_chunks::<{ ROWS * LANES }>();
     for chunk in chunks {
@@ -38,8 +41,7 @@ pub(super) fn fold<T: Copy, A: Copy>(
             *acc = step(*acc, value);
         }
     }
-    let total = if line.len() < LANES { start } else { together(lanes, join) };
-    rest.iter().fold(total, |total, &value| step(total, value))
+    rest.iter().fold(together(lanes, join), |total, &value| step(total, value))
 }
 
 /// All accumulators combined, halves with halves.

@@ -56,6 +56,8 @@ pub trait Reducer<T>: Copy {
     fn step<I: Isa>(&self, acc: Self::Acc, value: T, at: usize) -> Self::Acc;
     /// The state of two parts, the left one first.
     fn join<I: Isa>(&self, a: Self::Acc, b: Self::Acc) -> Self::Acc;
+    /// Whether the result depends on the numbers of the elements, which are counted through the reduced loops as they are named.
+    const COUNTS: bool = false;
     /// Whether [`line`](Reducer::line) combines neighbours faster than one step after the other does.
     const AT_ONCE: bool = false;
     /// The state of neighbours, the first of which is the `first`th element.

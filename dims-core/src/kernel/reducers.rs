@@ -154,6 +154,7 @@ impl<T: Ordered, const GREATEST: bool> Reducer<T> for Arg<GREATEST> {
     /// The element and its number, which is the greatest one if there was none.
     type Acc = (T, usize);
     type Out = usize;
+    const COUNTS: bool = true;
     const AT_ONCE: bool = true;
     #[inline(always)]
     fn start(&self) -> Self::Acc {
@@ -179,7 +180,7 @@ impl<T: Ordered, const GREATEST: bool> Reducer<T> for Arg<GREATEST> {
         } else {
             fold(values, T::HIGHEST, T::minimum, T::minimum)
         };
-        // (Where nothing is a number, nothing is equal to the best.)
+        // (If something is not a number, so is the best, and nothing is equal to it.)
         let found = |value: &T| (*value == best) | (value.is_nan_value() & best.is_nan_value());
         let holds = |some: &[T]| some.iter().fold(false, |any, value| any | found(value));
         let (chunks, _) = values.as_chunks::<VECTOR>();
@@ -275,7 +276,8 @@ impl Reducer<bool> for Count {
 
 /// The sum of the squared deviations from the mean, divided by the count less `ddof`; its root if `ROOT`.
 ///
-/// Welford's update, and the pairwise one of Chan, Golub and LeVeque (1979).
+/// Of neighbours it is computed in two passes, as a sum of differences from the first one and one of squared deviations; one by one by Welford's update;
+/// and of parts by the pairwise one of Chan, Golub and LeVeque (1979).
 #[derive(Clone, Copy)]
 pub struct Variance<T, const ROOT: bool> {
     /// Delta degrees of freedom.
@@ -314,14 +316,14 @@ impl<T: Real, const ROOT: bool> Reducer<T> for Variance<T, ROOT> {
         let Some(&first) = values.first() else { return Reducer::<T>::start(self) };
         let count = T::Wide::from_usize(values.len());
         let add = |a: T::Wide, b: T::Wide| a + b;
-        // What the first differs from the mean by is a small number, where all are great or alike.
-        let from_first = |sum: T::Wide, value: T| sum + (value.widen() - first.widen());
-        let mean = first.widen() + fold(values, T::Wide::ZERO, from_first, add) / count;
+        // By how much the mean exceeds the first one: a number with more digits than the mean has there, if all are great and lie close together.
+        let first = first.widen();
+        let rest = fold(values, T::Wide::ZERO, |sum, value| sum + (value.widen() - first), add) / count;
         let square = |sum: T::Wide, value: T| {
-            let delta = value.widen() - mean;
+            let delta = (value.widen() - first) - rest;
             sum + delta * delta
         };
-        (count, mean, fold(values, T::Wide::ZERO, square, add))
+        (count, first + rest, fold(values, T::Wide::ZERO, square, add))
     }
     #[inline(always)]
     fn finish(&self, acc: Self::Acc, count: usize) -> T {
@@ -442,7 +444,7 @@ impl<T: Real> Reducer<T> for LogSumExp<T> {
         let greatest = fold(values, T::LOWEST, T::maximum, T::maximum).widen();
         let part = |sum: T::Wide, value: T| {
             let value = value.widen();
-            sum + if value == greatest { T::Wide::ONE } else { Analytic::exp::<I>(value - greatest) }
+            sum + if value == greatest { T::Wide::ONE } else { (value - greatest).exp_down::<I>() }
         };
         (greatest, fold(values, T::Wide::ZERO, part, |a, b| a + b))
     }

@@ -38,7 +38,7 @@ pub fn exp_down32<I: Isa>(x: f32) -> f32 {
 
 /// `2^64 e^x` of what is not above 0, for shares of a sum: it is divided by one of such, and the factor, which leaves nothing subnormal before, cancels.
 ///
-/// Within 2 units in the last place and `2^-28 |x|`, which is a sixteenth of what `x` was rounded by if it is a difference.
+/// Within 2 units in the last place and a factor of `1 + 2^-28 |x|`: a difference that was rounded is off by up to sixteen times as much.
 #[inline(always)]
 pub fn exp_share32<I: Isa>(x: f32) -> f32 {
     const ROUND: f32 = 12582912.0 + (127.0 + 64.0);
@@ -328,7 +328,7 @@ macro_rules! through_f32 {
             }
             #[inline(always)]
             fn exp_share_in<I: Isa>(self) -> Self {
-                // (With a factor, shares would be too large for their type.)
+                // (With a factor, shares would be too large for half precision.)
                 self.exp_down_in::<I>()
             }
             #[inline(always)]

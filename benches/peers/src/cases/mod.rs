@@ -12,6 +12,7 @@ mod tiny;
 
 use crate::bench::{Bench, Peer};
 use crate::probe::{self, Bound, Limits};
+use crate::rotation::Turn;
 
 /// A computation that every peer does.
 pub struct Case {
@@ -47,9 +48,9 @@ impl Case {
     }
 
     /// What probes the traffic of the case in turns with its peers; nothing for what is so small that its call is what counts.
-    pub fn memory(&self, threads: usize, copies: usize) -> Vec<Peer> {
+    pub fn memory(&self, threads: usize, copies: usize, turn: &Turn) -> Vec<Peer> {
         if self.read > 0.0 {
-            probe::memory(threads, self.read, self.written, copies).into()
+            probe::memory(threads, self.read, self.written, copies, turn).into()
         } else {
             Vec::new()
         }
