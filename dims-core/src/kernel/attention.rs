@@ -347,6 +347,7 @@ impl<M: Kernel<Elem = bool>> Task for Ask<'_, M> {
         let mut faults = Faults::default();
         let first = at[query];
         let (mut from, mut to, mut all) = (width, 0, true);
+        let mut guess = 0;
         for (row, allowed) in allowed.chunks_exact_mut(width).take(rows).enumerate() {
             at[query] = first + row;
             mask.load::<I>(
@@ -357,7 +358,8 @@ impl<M: Kernel<Elem = bool>> Task for Ask<'_, M> {
                 break;
             }
             if M::MONOTONE {
-                let (first, until) = change::<I, M>(mask, width);
+                let (first, until) = change::<I, M>(mask, width, guess);
+                guess = until;
                 allowed[..until].fill(first);
                 allowed[until..].fill(!first);
                 let (start, end) = if first { (0, until) } else { (until, width) };

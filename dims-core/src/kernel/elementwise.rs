@@ -190,7 +190,10 @@ impl<K: Kernel> Task for Fill<'_, K> {
         if K::HAS_LEFT && self.kernel.is_beside::<true>() {
             return self.beside::<I, true>();
         }
-        if K::IN_PARTS && self.nest.sizes.last().is_some_and(|&len| len >= SHORT) {
+        if K::IN_PARTS
+            && (K::LONG || size_of_val(self.out) >= LARGE)
+            && self.nest.sizes.last().is_some_and(|&len| len >= SHORT)
+        {
             return self.in_parts::<I>();
         }
         let Fill { mut kernel, nest, out } = self;
@@ -213,6 +216,9 @@ impl<K: Kernel> Task for Fill<'_, K> {
 
 /// A line of fewer elements is computed faster than cut in parts.
 const SHORT: usize = 64;
+
+/// Fewer bytes than that, of what computes little, are in a cache near by, and written faster in whole lines.
+const LARGE: usize = 1 << 19;
 
 impl<K: Kernel> Fill<'_, K> {
     /// As `run`, where lines [consist of parts](Kernel::IN_PARTS).
@@ -262,9 +268,15 @@ impl<K: Kernel> Fill<'_, K> {
 
 #[inline(always)]
 pub(super) fn fill_tile<I: Isa, K: Kernel>(kernel: &K, out: &mut [MaybeUninit<K::Elem>]) {
+    fill_from::<I, K>(kernel, 0, out);
+}
+
+/// Writes the elements of a tile from its `start`th on.
+#[inline(always)]
+pub(super) fn fill_from<I: Isa, K: Kernel>(kernel: &K, start: usize, out: &mut [MaybeUninit<K::Elem>]) {
     for (x, out) in out.iter_mut().enumerate() {
         // SAFETY: a tile of this length was just loaded, without a mask.
-        out.write(unsafe { kernel.get::<I>(x) });
+        out.write(unsafe { kernel.get::<I>(start + x) });
     }
 }
 

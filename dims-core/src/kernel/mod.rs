@@ -20,6 +20,7 @@ pub mod reduce;
 pub mod reducers;
 mod rows;
 pub mod scan;
+pub mod select;
 pub mod strided;
 pub mod threads;
 pub mod update;
@@ -109,6 +110,13 @@ pub trait Kernel: Sized {
     /// Where the elements along a loop lie, from `at` on, and how far apart, if they are read from memory as they are.
     #[inline(always)]
     fn steps(&self, _at: &[usize], _along: usize) -> Option<(*const Self::Elem, isize)> {
+        None
+    }
+
+    /// Where what the elements from `at` on are made of lies in memory, of one operand that has it as neighbours of the elements' size: worth asking
+    /// for ahead of time. `at` may lie behind the end of a loop: nothing is read.
+    #[inline(always)]
+    fn source(&self, _at: &[usize]) -> Option<*const Self::Elem> {
         None
     }
 
@@ -219,9 +227,9 @@ fn write_tiles<I: Isa, K: Kernel>(
 }
 
 /// What a monotone kernel is at first along `len` elements from the start of a tile that was loaded without a mask, and where it changes (at
-/// `len` if it does not).
+/// `len` if it does not). It is found in few steps if it is near the guess.
 #[inline(always)]
-fn change<I: Isa, K: Kernel<Elem = bool>>(kernel: &K, len: usize) -> (bool, usize) {
+fn change<I: Isa, K: Kernel<Elem = bool>>(kernel: &K, len: usize, guess: usize) -> (bool, usize) {
     // SAFETY: elements of the tile, which has one at least, or behind its end, where its operands go on in equal steps.
     let value = |x: usize| unsafe { kernel.get::<I>(x) };
     let first = value(0);
@@ -229,13 +237,19 @@ fn change<I: Isa, K: Kernel<Elem = bool>>(kernel: &K, len: usize) -> (bool, usiz
         return (first, len);
     }
     let (mut same, mut other) = (0, len - 1);
+    let (mut middle, mut step) = (guess.min(len - 1), 1);
     while same + 1 < other {
-        let middle = same.midpoint(other);
+        if !(same + 1..other).contains(&middle) {
+            middle = same.midpoint(other);
+        }
         if value(middle) == first {
             same = middle;
+            middle = middle.saturating_add(step);
         } else {
             other = middle;
+            middle = middle.saturating_sub(step);
         }
+        step = step.saturating_mul(2);
     }
     (first, other)
 }

@@ -1,10 +1,9 @@
-//! The kernels of an expression's nodes: constants, counters, operations and selections.
+//! The kernels of an expression's nodes: constants, counters and operations.
 
 use super::isa::Isa;
-use super::{Faults, Kernel, TILE, Tile, change, write_tiles};
+use super::{Faults, Kernel, Tile};
 use crate::ops::{BinaryOp, UnaryOp};
 use crate::plan::nest::Row;
-use core::mem::MaybeUninit;
 
 /// The same value everywhere.
 pub struct Constant<T>(pub T);
@@ -179,6 +178,11 @@ impl<'k, A: Kernel, O: UnaryOp<A::Elem>> Kernel for UnaryKernel<'k, O, A> {
     }
 
     #[inline(always)]
+    fn source(&self, at: &[usize]) -> Option<*const O::Out> {
+        self.a.source(at).filter(|_| size_of::<A::Elem>() == size_of::<O::Out>()).map(<*const _>::cast)
+    }
+
+    #[inline(always)]
     fn load<I: Isa>(&mut self, tile: &Tile<'_>, faults: &mut Faults) {
         self.a.load::<I>(tile, faults);
     }
@@ -273,6 +277,13 @@ impl<'k, A: Kernel, B: Kernel, O: BinaryOp<A::Elem, B::Elem>> Kernel for BinaryK
     fn fetch<I: Isa>(&mut self, tile: &Tile<'_>) {
         self.a.fetch::<I>(tile);
         self.b.fetch::<I>(tile);
+    }
+
+    #[inline(always)]
+    fn source(&self, at: &[usize]) -> Option<*const O::Out> {
+        let a = self.a.source(at).filter(|_| size_of::<A::Elem>() == size_of::<O::Out>());
+        let b = || self.b.source(at).filter(|_| size_of::<B::Elem>() == size_of::<O::Out>());
+        a.map(<*const _>::cast).or_else(|| b().map(<*const _>::cast))
     }
 
     #[inline(always)]
@@ -392,146 +403,4 @@ impl<K: Kernel> Side<K> {
             Side::Held(held) => unsafe { K::get_beside::<I, LEFT>(held, x) },
         }
     }
-}
-
-/// One of two operands, as a condition says. What is not taken is not read.
-pub struct SelectKernel<C, A, B> {
-    cond: C,
-    a: A,
-    b: B,
-    /// Where a monotone condition changes along a tile; 0 if it holds before, -1 if it holds from there on.
-    until: i32,
-    flip: i32,
-}
-
-impl<C: Kernel<Elem = bool>, A, B> SelectKernel<C, A, B> {
-    /// `a` where `cond` holds, else `b`.
-    pub(crate) fn new(cond: C, a: A, b: B) -> Self {
-        SelectKernel { cond, a, b, until: 0, flip: 0 }
-    }
-}
-
-impl<C: Kernel<Elem = bool>, A: Kernel, B: Kernel<Elem = A::Elem>> Kernel for SelectKernel<C, A, B> {
-    type Elem = A::Elem;
-    type Held = ();
-    type Pairs = ();
-    const TOTAL: bool = C::TOTAL && A::TOTAL && B::TOTAL;
-    const PARALLEL: bool = C::PARALLEL && A::PARALLEL && B::PARALLEL;
-    const LONG: bool = C::LONG || A::LONG || B::LONG;
-    // (Of what computes little, lines are rather read as a whole: that is how the machine looks ahead.)
-    const IN_PARTS: bool = C::MONOTONE && Self::LONG;
-
-    #[inline(always)]
-    fn load<I: Isa>(&mut self, tile: &Tile<'_>, faults: &mut Faults) {
-        self.cond.load::<I>(tile, faults);
-        if C::MONOTONE {
-            let (first, until) = change::<I, C>(&self.cond, tile.len);
-            (self.until, self.flip) = (until as i32, if first { 0 } else { -1 });
-        }
-        if !self.a.can_fault() && !self.b.can_fault() {
-            self.a.load::<I>(tile, faults);
-            self.b.load::<I>(tile, faults);
-            return;
-        }
-        let mut mask = [false; TILE];
-        let wanted = |x: usize| tile.mask.is_none_or(|mask| mask[x]);
-        for (x, taken) in mask[..tile.len].iter_mut().enumerate() {
-            // SAFETY: `x` is less than the tile's length, and wanted.
-            *taken = wanted(x) && unsafe { self.cond.get::<I>(x) };
-        }
-        self.a.load::<I>(&Tile { mask: Some(&mask[..tile.len]), ..*tile }, faults);
-        for (x, taken) in mask[..tile.len].iter_mut().enumerate() {
-            *taken = wanted(x) && !*taken;
-        }
-        self.b.load::<I>(&Tile { mask: Some(&mask[..tile.len]), ..*tile }, faults);
-    }
-
-    #[inline(always)]
-    unsafe fn get<I: Isa>(&self, x: usize) -> A::Elem {
-        // SAFETY: the caller's promise; each side was loaded where the condition takes it, and has some value elsewhere.
-        unsafe {
-            // (Positions in a tile compare in lanes as narrow as the elements, positions along dims in wide ones; a sign is all that vectors are chosen
-            // by.)
-            let cond = if C::MONOTONE {
-                (x as i32).wrapping_sub(self.until) ^ self.flip < 0
-            } else {
-                self.cond.get::<I>(x)
-            };
-            if A::TOTAL && B::TOTAL {
-                // Without a branch the loop can be vectorised.
-                let (a, b) = (self.a.get::<I>(x), self.b.get::<I>(x));
-                if cond { a } else { b }
-            } else if cond {
-                self.a.get::<I>(x)
-            } else {
-                self.b.get::<I>(x)
-            }
-        }
-    }
-
-    #[inline(always)]
-    fn write_line<I: Isa>(
-        &mut self,
-        at: &mut [usize],
-        out: &mut [MaybeUninit<A::Elem>],
-        faults: &mut Faults,
-    ) {
-        if !C::MONOTONE {
-            return write_tiles::<I, Self>(self, at, out, faults);
-        }
-        self.cond.load::<I>(&Tile { at, len: 1, mask: None, moved: None }, faults);
-        let (first, until) = change::<I, C>(&self.cond, out.len());
-        let (before, behind) = out.split_at_mut(until);
-        let (a, b) = if first { ((0, before), (until, behind)) } else { ((until, behind), (0, before)) };
-        write_part::<I, A>(&mut self.a, at, a, faults);
-        write_part::<I, B>(&mut self.b, at, b, faults);
-    }
-
-    #[inline(always)]
-    fn hold<I: Isa, const LEFT: bool>(&self) {}
-
-    #[inline(always)]
-    unsafe fn get_beside<I: Isa, const LEFT: bool>(_: &(), _: usize) -> A::Elem {
-        unreachable!("a choice has operands on both sides")
-    }
-
-    #[inline(always)]
-    fn pairs<const LEFT: bool>(&self, _: &[usize], _: usize, _: usize, _: bool) -> Option<()> {
-        None
-    }
-
-    #[inline(always)]
-    unsafe fn same<I: Isa>(_: &(), _: usize, _: usize) -> A::Elem {
-        unreachable!("a choice has no pairs")
-    }
-
-    #[inline(always)]
-    unsafe fn hold_pair<I: Isa, const LEFT: bool>(_: &(), _: usize, _: usize) {}
-
-    #[inline(always)]
-    fn is_uniform(&self) -> bool {
-        self.cond.is_uniform() && self.a.is_uniform() && self.b.is_uniform()
-    }
-
-    #[inline(always)]
-    fn can_fault(&self) -> bool {
-        self.cond.can_fault() || self.a.can_fault() || self.b.can_fault()
-    }
-}
-
-/// Writes a part of a line, the first element of which lies so far behind `at`.
-#[inline(always)]
-fn write_part<I: Isa, K: Kernel>(
-    kernel: &mut K,
-    at: &mut [usize],
-    (first, out): (usize, &mut [MaybeUninit<K::Elem>]),
-    faults: &mut Faults,
-) {
-    if out.is_empty() {
-        return;
-    }
-    let last = at.len() - 1;
-    at[last] += first;
-    kernel.write_line::<I>(at, out, faults);
-    at[last] -= first;
 }

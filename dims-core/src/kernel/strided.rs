@@ -186,7 +186,7 @@ impl<'k, T: Element, X: Indices, W: Way> Strided<'k, T, X, W> {
 /// Asks the memory for as many lines as `len` elements fill, the first of which has the one at `start`.
 #[inline(always)]
 pub(super) fn fetch_lines<T>(start: *const T, len: usize) {
-    for x in (0..len).step_by((LINE / size_of::<T>().max(1)).max(1)) {
+    for x in (0..len).step_by(per_line::<T>()) {
         fetch(start.wrapping_add(x));
     }
 }
@@ -201,6 +201,12 @@ pub(super) fn fetch_row<T>(start: *const T, len: usize) {
 
 /// Bytes that come from memory together.
 pub(super) const LINE: usize = 64;
+
+/// How many elements these are.
+pub(super) const fn per_line<T>() -> usize {
+    let of_line = if size_of::<T>() == 0 { 1 } else { LINE / size_of::<T>() };
+    if of_line == 0 { 1 } else { of_line }
+}
 
 /// Asks the memory for what lies at `place`.
 #[inline(always)]
@@ -288,6 +294,12 @@ impl<T: Element, X: Indices, W: Way> Kernel for Strided<'_, T, X, W> {
     fn steps(&self, at: &[usize], along: usize) -> Option<(*const T, isize)> {
         let computed = X::ANY && self.indices.is_active();
         (!computed).then(|| (self.base.wrapping_offset(self.offset(at)), self.strides[along]))
+    }
+
+    #[inline(always)]
+    fn source(&self, at: &[usize]) -> Option<*const T> {
+        let neighbours = self.inner == 1 && !(X::ANY && self.indices.is_active());
+        neighbours.then(|| self.base.wrapping_offset(self.offset(at)))
     }
 
     #[inline(always)]
