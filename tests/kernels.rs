@@ -163,63 +163,74 @@ fn choices_by_position() {
     }
 }
 
-/// As above where the results are large. Where a line changes can jump from one to the next; elements can be of any size, come from smaller or larger
-/// ones, or be made of two operands; and lines can be longer than what is asked for ahead of time.
+/// As above in large results, whose lines are written part by part. Where a line changes can go backwards or jump from one to the next; elements can be
+/// of any size, come from smaller or larger ones, or be made of two operands; and lines can be longer than what is asked for ahead of time.
 #[test]
 fn large_choices_by_position() {
     for threads in [1, 2] {
         let pool = ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool");
         pool.install(|| {
             choices_among(|n| n as u8, 7);
-            choices_among(|n| n as i16 - 900, 7);
+            choices_among(|n| (n % 1000) as i16 - 500, 7);
             choices_among(|n| n as f64, 0.5);
             choices_among(|n| n % 3 == 0, false);
             choices_among(|n| Complex::new(n as f64, -1.0), Complex::new(0.0, 1.0));
             choices_of_other_sizes();
+            choices_that_jump();
         });
     }
 }
 
+fn assert_all<T: PartialEq + Debug>(found: &Array2<T>, expected: impl Fn(usize, usize) -> T) {
+    for ((a, b), found) in found.indexed_iter() {
+        assert_eq!(*found, expected(a, b), "at {a}, {b}");
+    }
+}
+
 fn choices_among<T: Element + PartialEq + Debug>(of: impl Fn(usize) -> T, other: T) {
-    for (n, rows, columns) in [(3, 5, 777), (2, 300, 1000), (1, 43, 13000)] {
-        let x = Array3::from_shape_fn((n, rows, columns), |(c, a, b)| of(501 * c + 31 * a + b));
-        let turned = x.view().permuted_axes([0, 2, 1]);
-        let expected = |taken: &dyn Fn(isize, isize, isize) -> bool| {
-            let mut expected = x.clone();
-            for ((c, a, b), place) in expected.indexed_iter_mut() {
-                if !taken(c as isize, a as isize, b as isize) {
-                    *place = other;
-                }
-            }
-            expected
-        };
-        dims!(k, i, j);
-        let xt = x.at((k, i, j));
-        let jumps = select((i * 301 - k * 50).lt(j + 100), xt, other).order((k, i, j));
-        assert_eq!(jumps, expected(&|c, a, b| 301 * a - 50 * c < b + 100));
-        let middle = columns as isize / 2;
-        let falls = select((i * 2 + j).lt(middle), other, xt).order((k, i, j));
-        assert_eq!(falls, expected(&|_, a, b| 2 * a + b >= middle));
-        let none = select((i * 2 + j).lt(middle), xt, turned.at((k, j, i))).order((k, i, j));
-        assert_eq!(none, x);
+    for (rows, columns) in [(140, 1030), (12, 15_000)] {
+        let x = Array2::from_shape_fn((rows, columns), |(a, b)| of(31 * a + b));
+        let y = Array2::from_shape_fn((columns, rows), |(b, a)| of(7 * a + 5 * b));
+        dims!(i, j);
+        let (xt, yt) = (x.at((i, j)), y.at((j, i)));
+        let of_both = |a: usize, b: usize| if a <= b { x[[a, b]] } else { y[[b, a]] };
+        assert_all(&select(i.le(j), xt, yt).order((i, j)), of_both);
+        let flipped = select(i.gt(j), yt, xt).flip(j).order((i, j));
+        assert_all(&flipped, |a, b| of_both(a, columns - 1 - b));
+        for until in [0, 1, 600, columns] {
+            let right = select(j.lt(until as isize), other, xt).order((i, j));
+            assert_all(&right, |a, b| if b < until { other } else { x[[a, b]] });
+        }
     }
 }
 
 fn choices_of_other_sizes() {
-    let x = Array2::from_shape_fn((600, 900), |(a, b)| (a + b) as u8);
-    let y = Array1::from_iter((0..900).map(f64::from));
+    let x = Array2::from_shape_fn((150, 1100), |(a, b)| (a + b) as u8);
+    let y = Array1::from_iter((0..1100).map(f64::from));
     dims!(i, j, n);
     let (xt, yt) = (x.at((i, j)), y.at(j));
     let wide = select(i.le(j), xt.cast::<f64>(), yt - 1.0).order((i, j));
+    assert_all(&wide, |a, b| if a <= b { f64::from(x[[a, b]]) } else { y[b] - 1.0 });
     let narrow = select(j.lt(i), yt.cast::<u8>(), xt / 2).order((i, j));
-    for ((a, b), &x) in x.indexed_iter() {
-        assert_eq!(wide[[a, b]], if a <= b { f64::from(x) } else { y[b] - 1.0 });
-        assert_eq!(narrow[[a, b]], if b < a { y[b] as u8 } else { x / 2 });
-    }
+    assert_all(&narrow, |a, b| if b < a { y[b] as u8 } else { x[[a, b]] / 2 });
     let z = Array1::from_iter((0..90_000).map(f64::from));
     let line = select(n.lt(50_000), z.at(n), z.at(n) * z.at(89_999 - n)).order(n);
     let expected = |at: usize| if at < 50_000 { z[at] } else { z[at] * z[89_999 - at] };
     assert_eq!(line, Array1::from_shape_fn(90_000, expected));
+}
+
+fn choices_that_jump() {
+    dims! { struct Offset; }
+    let x = Array2::from_shape_fn((60, 1300), |(a, b)| (a * b) as f32);
+    dims!(i, j);
+    let within = Offset.of(1100);
+    let lower = x.at((i, j)).tril(i, j, 400);
+    let windows = lower.unfold(j, within, 41, 1).order((j, i, within));
+    let expected = |(window, a, b): (usize, usize, usize)| {
+        let b = 41 * window + b;
+        if b <= a + 400 { x[[a, b]] } else { 0.0 }
+    };
+    assert_eq!(windows, Array3::from_shape_fn(windows.dim(), expected));
 }
 
 #[test]

@@ -127,7 +127,7 @@ impl Report {
                     entry.map_or("-".into(), |entry| format!("{:.2}", ours.min / entry.min))
                 };
                 let share = record.limit.map_or("-".into(), |(limit, bound)| {
-                    let of = if bound == Bound::Arithmetic { "FMA" } else { "memory" };
+                    let of = if bound == Bound::Arithmetic { "FMA" } else { "bytes" };
                     format!("{:.0} % {of}", 100.0 * limit / ours.min)
                 });
                 table.add_row([

@@ -358,8 +358,7 @@ impl<M: Kernel<Elem = bool>> Task for Ask<'_, M> {
                 break;
             }
             if M::MONOTONE {
-                let (first, until) = change::<I, M>(mask, width, guess);
-                guess = until;
+                let (first, until) = change::<I, M>(mask, width, &mut guess);
                 allowed[..until].fill(first);
                 allowed[until..].fill(!first);
                 let (start, end) = if first { (0, until) } else { (until, width) };

@@ -190,10 +190,7 @@ impl<K: Kernel> Task for Fill<'_, K> {
         if K::HAS_LEFT && self.kernel.is_beside::<true>() {
             return self.beside::<I, true>();
         }
-        if K::IN_PARTS
-            && (K::LONG || size_of_val(self.out) >= LARGE)
-            && self.nest.sizes.last().is_some_and(|&len| len >= SHORT)
-        {
+        if in_parts::<K>(self.nest, 1) {
             return self.in_parts::<I>();
         }
         let Fill { mut kernel, nest, out } = self;
@@ -214,11 +211,17 @@ impl<K: Kernel> Task for Fill<'_, K> {
     }
 }
 
-/// A line of fewer elements is computed faster than cut in parts.
-const SHORT: usize = 64;
-
-/// Fewer bytes than that, of what computes little, are in a cache near by, and written faster in whole lines.
-const LARGE: usize = 1 << 19;
+/// Whether each of so many shares of a nest is computed in [parts of lines](Kernel::IN_PARTS): lines of what computes much, unless they are short; and
+/// of what waits for memory if they are long, and so many that caches near by do not have them.
+pub fn in_parts<K: Kernel>(nest: &Nest, shares: usize) -> bool {
+    let len = nest.sizes.last().copied().unwrap_or(0);
+    K::IN_PARTS
+        && if K::LONG {
+            len >= 64
+        } else {
+            len >= 1024 && nest.positions() / shares * size_of::<K::Elem>() >= 1 << 17
+        }
+}
 
 impl<K: Kernel> Fill<'_, K> {
     /// As `run`, where lines [consist of parts](Kernel::IN_PARTS).
@@ -275,7 +278,7 @@ pub(super) fn fill_tile<I: Isa, K: Kernel>(kernel: &K, out: &mut [MaybeUninit<K:
 #[inline(always)]
 pub(super) fn fill_from<I: Isa, K: Kernel>(kernel: &K, start: usize, out: &mut [MaybeUninit<K::Elem>]) {
     for (x, out) in out.iter_mut().enumerate() {
-        // SAFETY: a tile of this length was just loaded, without a mask.
+        // SAFETY: a tile that has these elements was just loaded, without a mask.
         out.write(unsafe { kernel.get::<I>(start + x) });
     }
 }

@@ -113,8 +113,8 @@ pub trait Kernel: Sized {
         None
     }
 
-    /// Where what the elements from `at` on are made of lies in memory, of one operand that has it as neighbours of the elements' size: worth asking
-    /// for ahead of time. `at` may lie behind the end of a loop: nothing is read.
+    /// Where the elements of an operand lie from `at` on, one of those that has them as neighbours, and of the size of these elements: what is worth
+    /// asking the memory for ahead of time. `at` may lie behind the end of a loop; nothing is read.
     #[inline(always)]
     fn source(&self, _at: &[usize]) -> Option<*const Self::Elem> {
         None
@@ -129,7 +129,8 @@ pub trait Kernel: Sized {
     ///
     /// # Safety
     ///
-    /// `x` is less than the length of the tile that was loaded last. An element that was masked out has some value or other.
+    /// `x` is less than the length of the tile that was loaded last, or the elements are [steady](Kernel::STEADY) or [monotone](Kernel::MONOTONE). An
+    /// element that was masked out has some value or other.
     unsafe fn get<I: Isa>(&self, x: usize) -> Self::Elem;
 
     /// Writes the elements from `at` on along the innermost loop: as many of them as there are places, which may be more than a tile has. Where there
@@ -227,9 +228,9 @@ fn write_tiles<I: Isa, K: Kernel>(
 }
 
 /// What a monotone kernel is at first along `len` elements from the start of a tile that was loaded without a mask, and where it changes (at
-/// `len` if it does not). It is found in few steps if it is near the guess.
+/// `len` if it does not). That is looked for around the guess, which becomes the place where it is found.
 #[inline(always)]
-fn change<I: Isa, K: Kernel<Elem = bool>>(kernel: &K, len: usize, guess: usize) -> (bool, usize) {
+fn change<I: Isa, K: Kernel<Elem = bool>>(kernel: &K, len: usize, guess: &mut usize) -> (bool, usize) {
     // SAFETY: elements of the tile, which has one at least, or behind its end, where its operands go on in equal steps.
     let value = |x: usize| unsafe { kernel.get::<I>(x) };
     let first = value(0);
@@ -237,20 +238,20 @@ fn change<I: Isa, K: Kernel<Elem = bool>>(kernel: &K, len: usize, guess: usize) 
         return (first, len);
     }
     let (mut same, mut other) = (0, len - 1);
-    let (mut middle, mut step) = (guess.min(len - 1), 1);
+    // From the guess on in steps that double; without one, or once they lead too far, by halves.
+    let (mut next, mut step) = (*guess, if *guess < other { 1 } else { len });
     while same + 1 < other {
-        if !(same + 1..other).contains(&middle) {
-            middle = same.midpoint(other);
-        }
+        let middle = if same < next && next < other { next } else { same.midpoint(other) };
         if value(middle) == first {
             same = middle;
-            middle = middle.saturating_add(step);
+            next = middle.saturating_add(step);
         } else {
             other = middle;
-            middle = middle.saturating_sub(step);
+            next = middle.saturating_sub(step);
         }
         step = step.saturating_mul(2);
     }
+    *guess = other;
     (first, other)
 }
 

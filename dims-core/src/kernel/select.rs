@@ -14,7 +14,7 @@ pub struct SelectKernel<C, A, B> {
     /// Where a monotone condition changes along a tile; 0 if it holds before, -1 if it holds from there on.
     until: i32,
     flip: i32,
-    /// Where it changed along the line before.
+    /// Where it changed along the tile or line before that had a change.
     guess: usize,
 }
 
@@ -38,7 +38,7 @@ impl<C: Kernel<Elem = bool>, A: Kernel, B: Kernel<Elem = A::Elem>> Kernel for Se
     fn load<I: Isa>(&mut self, tile: &Tile<'_>, faults: &mut Faults) {
         self.cond.load::<I>(tile, faults);
         if C::MONOTONE {
-            let (first, until) = change::<I, C>(&self.cond, tile.len, self.until as usize);
+            let (first, until) = change::<I, C>(&self.cond, tile.len, &mut self.guess);
             (self.until, self.flip) = (until as i32, if first { 0 } else { -1 });
         }
         if !self.a.can_fault() && !self.b.can_fault() {
@@ -93,8 +93,7 @@ impl<C: Kernel<Elem = bool>, A: Kernel, B: Kernel<Elem = A::Elem>> Kernel for Se
             return write_tiles::<I, Self>(self, at, out, faults);
         }
         self.cond.load::<I>(&Tile { at, len: 1, mask: None, moved: None }, faults);
-        let (first, until) = change::<I, C>(&self.cond, out.len(), self.guess);
-        self.guess = until;
+        let (first, until) = change::<I, C>(&self.cond, out.len(), &mut self.guess);
         if first {
             write_parts::<I, A, B>((&mut self.a, &mut self.b), until, at, out, faults);
         } else {
@@ -220,18 +219,16 @@ fn write_part<I: Isa, K: Kernel>(
         if faults.any() {
             break;
         }
-        let mut x = 0;
-        while x + some <= places.len() {
-            let places = &mut places[x..x + some];
+        for (x, places) in (0..).step_by(some).zip(places.chunks_mut(some)) {
             fetch_lines(places.as_ptr().wrapping_add(far), some);
             own.fetch(done + x + far, some);
             next.fetch(done + x, some);
-            fill_from::<I, K>(kernel, x, places);
-            x += some;
-        }
-        if x < places.len() {
-            next.fetch(done + x, some);
-            fill_from::<I, K>(kernel, x, &mut places[x..]);
+            if places.len() == some {
+                // (So rustc knows how many there are.)
+                fill_from::<I, K>(kernel, x, &mut places[..some]);
+            } else {
+                fill_from::<I, K>(kernel, x, places);
+            }
         }
         at[last] += places.len();
         done += places.len();

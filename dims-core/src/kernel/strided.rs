@@ -202,10 +202,10 @@ pub(super) fn fetch_row<T>(start: *const T, len: usize) {
 /// Bytes that come from memory together.
 pub(super) const LINE: usize = 64;
 
-/// How many elements these are.
+/// How many elements begin in them, one at least.
 pub(super) const fn per_line<T>() -> usize {
-    let of_line = if size_of::<T>() == 0 { 1 } else { LINE / size_of::<T>() };
-    if of_line == 0 { 1 } else { of_line }
+    let size = size_of::<T>();
+    if size == 0 || size > LINE { 1 } else { LINE / size }
 }
 
 /// Asks the memory for what lies at `place`.

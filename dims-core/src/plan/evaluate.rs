@@ -210,8 +210,9 @@ pub(crate) fn collect_by<W: Way, E: Expr + ?Sized>(
     if threads <= 1 {
         return elementwise::collect(expr.kernel::<W>(&mut nest.operands()), nest, len);
     }
-    // (Where lines consist of parts, some take less than others.)
-    let shares = if E::Kernel::<'_, W>::IN_PARTS { 4 * threads } else { threads };
+    // Where lines are computed in parts, some take less than others: whoever is done takes the next share.
+    let shares =
+        if elementwise::in_parts::<E::Kernel<'_, W>>(nest, 4 * threads) { 4 * threads } else { threads };
     let parts = nest.split(0, shares);
     elementwise::collect_parts(parts.iter().map(|nest| (expr.kernel::<W>(&mut nest.operands()), nest)), len)
 }
