@@ -179,7 +179,7 @@ impl<'k, A: Kernel, O: UnaryOp<A::Elem>> Kernel for UnaryKernel<'k, O, A> {
 
     #[inline(always)]
     fn source(&self, at: &[usize]) -> Option<*const O::Out> {
-        self.a.source(at).filter(|_| size_of::<A::Elem>() == size_of::<O::Out>()).map(<*const _>::cast)
+        self.a.source(at).and_then(as_large)
     }
 
     #[inline(always)]
@@ -281,9 +281,7 @@ impl<'k, A: Kernel, B: Kernel, O: BinaryOp<A::Elem, B::Elem>> Kernel for BinaryK
 
     #[inline(always)]
     fn source(&self, at: &[usize]) -> Option<*const O::Out> {
-        let a = self.a.source(at).filter(|_| size_of::<A::Elem>() == size_of::<O::Out>());
-        let b = || self.b.source(at).filter(|_| size_of::<B::Elem>() == size_of::<O::Out>());
-        a.map(<*const _>::cast).or_else(|| b().map(<*const _>::cast))
+        self.a.source(at).and_then(as_large).or_else(|| self.b.source(at).and_then(as_large))
     }
 
     #[inline(always)]
@@ -383,6 +381,12 @@ impl<'k, A: Kernel, B: Kernel, O: BinaryOp<A::Elem, B::Elem>> Kernel for BinaryK
     fn can_fault(&self) -> bool {
         self.a.can_fault() || self.b.can_fault()
     }
+}
+
+/// The place of an operand's elements as that of results, if these are as large.
+#[inline(always)]
+fn as_large<T, Out>(source: *const T) -> Option<*const Out> {
+    (size_of::<T>() == size_of::<Out>()).then_some(source.cast())
 }
 
 /// An operand beside another: what is the same along a tile, or what its elements are read by.
