@@ -219,20 +219,21 @@ fn write_part<I: Isa, K: Kernel>(
         if faults.any() {
             break;
         }
-        for (x, places) in (0..).step_by(some).zip(places.chunks_mut(some)) {
-            fetch_lines(places.as_ptr().wrapping_add(far), some);
+        let tile = places.len();
+        let mut pieces = places.chunks_exact_mut(some);
+        let mut x = 0;
+        for piece in &mut pieces {
+            fetch_lines(piece.as_ptr().wrapping_add(far), some);
             own.fetch(done + x + far, some);
             next.fetch(done + x, some);
-            if places.len() == some {
-                // (So rustc knows how many there are.)
-                fill_from::<I, K>(kernel, x, &mut places[..some]);
-            } else {
-                fill_from::<I, K>(kernel, x, places);
-            }
+            fill_from::<I, K>(kernel, x, piece);
+            x += some;
         }
-        at[last] += places.len();
-        done += places.len();
-        moved = Some((last, places.len()));
+        next.fetch(done + x, some);
+        fill_from::<I, K>(kernel, x, pieces.into_remainder());
+        at[last] += tile;
+        done += tile;
+        moved = Some((last, tile));
     }
     at[last] = start;
 }
