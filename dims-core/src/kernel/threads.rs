@@ -33,22 +33,130 @@ pub fn each<W: Send, Out: Send>(work: Vec<W>, f: impl Fn(W) -> Out + Send + Sync
     let helpers = work.len().min(threads()).saturating_sub(1);
     let mut results: Vec<Option<Out>> = work.iter().map(|_| None).collect();
     let queue = Mutex::new(work.into_iter().zip(&mut results));
-    let run = || {
+    helped::call(helpers, &|| {
         loop {
             // (Nobody panics while the queue is locked.)
             let next = queue.lock().unwrap_or_else(PoisonError::into_inner).next();
             let Some((work, result)) = next else { break };
             *result = Some(f(work));
         }
-    };
-    rayon::in_place_scope(|scope| {
-        for _ in 0..helpers {
-            scope.spawn(|_| run());
-        }
-        run();
     });
     drop(queue);
     results.into_iter().map(|result| result.expect("each piece of work was done")).collect()
+}
+
+/// A call that threads of rayon's pool join if they come in time.
+///
+/// `rayon::scope` waits for each thread that was asked, even if the others have done everything before it is awake, which takes tens of
+/// microseconds, and milliseconds in a virtual machine whose CPU has to be given back first. And it sleeps at once, so that the caller has to be woken, too.
+#[cfg(feature = "rayon")]
+mod helped {
+    use std::any::Any;
+    use std::boxed::Box;
+    use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+    use std::{hint, thread};
+
+    /// How often the caller looks whether all have left before it sleeps: about 50 microseconds, in which a piece of work ends that was begun.
+    const LOOKS: usize = 64;
+    const YIELDS: usize = 32;
+
+    type Panic = Box<dyn Any + Send>;
+
+    /// What a thread calls that joins.
+    struct Run(*const (dyn Fn() + Sync));
+
+    // SAFETY: the function is `Sync`.
+    unsafe impl Send for Run {}
+
+    struct State {
+        /// There until the caller has come to the end of the work.
+        run: Option<Run>,
+        panic: Option<Panic>,
+    }
+
+    struct Call {
+        state: Mutex<State>,
+        /// Threads that have joined and not left, and how many may.
+        inside: AtomicUsize,
+        most: usize,
+        left: Condvar,
+    }
+
+    impl Call {
+        fn state(&self) -> MutexGuard<'_, State> {
+            self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        }
+
+        /// What a thread of the pool does.
+        fn join(&self) {
+            let run = {
+                let state = self.state();
+                let Some(Run(run)) = state.run else { return };
+                if self.inside.load(Ordering::Relaxed) == self.most {
+                    return;
+                }
+                // Under the lock: the caller sees it when it has taken `run` away.
+                self.inside.fetch_add(1, Ordering::Relaxed);
+                run
+            };
+            // SAFETY: the caller took `run` away after this thread is counted, so its `close` waits until that has changed below.
+            let outcome = catch_unwind(AssertUnwindSafe(|| unsafe { (*run)() }));
+            if let Err(panic) = outcome {
+                self.state().panic = Some(panic);
+            }
+            if self.inside.fetch_sub(1, Ordering::Release) == 1 {
+                // With the lock, so that a caller that is about to sleep does so before, or looks again.
+                let _state = self.state();
+                self.left.notify_one();
+            }
+        }
+
+        /// Lets nobody join any more, and waits until those who did have left.
+        fn close(&self) -> Option<Panic> {
+            self.state().run = None;
+            let nobody = || self.inside.load(Ordering::Acquire) == 0;
+            for look in 0..LOOKS * YIELDS {
+                if nobody() {
+                    break;
+                }
+                if look % LOOKS == LOOKS - 1 { thread::yield_now() } else { hint::spin_loop() }
+            }
+            let mut state = self.state();
+            while !nobody() {
+                state = self.left.wait(state).unwrap_or_else(PoisonError::into_inner);
+            }
+            state.panic.take()
+        }
+    }
+
+    /// Calls `run` on this thread, and on up to so many others. The first panic goes on here, when all have left.
+    pub fn call(helpers: usize, run: &(dyn Fn() + Sync)) {
+        if helpers == 0 {
+            return run();
+        }
+        // SAFETY: only the lifetime changes; nobody calls it after `close`, which is reached in any case.
+        let lasting: &'static (dyn Fn() + Sync) = unsafe { std::mem::transmute(run) };
+        let call = Arc::new(Call {
+            state: Mutex::new(State { run: Some(Run(lasting)), panic: None }),
+            inside: AtomicUsize::new(0),
+            most: helpers,
+            left: Condvar::new(),
+        });
+        let own = catch_unwind(AssertUnwindSafe(|| {
+            // One more than may join: a thread may be put on the CPU that this one keeps busy, and then the other is there first.
+            for _ in 0..=helpers {
+                let call = call.clone();
+                rayon::spawn(move || call.join());
+            }
+            run();
+        }));
+        let others = call.close();
+        if let Some(panic) = own.err().or(others) {
+            resume_unwind(panic);
+        }
+    }
 }
 
 /// Calls `f` with each piece of work, and returns the results in order.
@@ -78,3 +186,67 @@ impl<T> Carried<T> {
 
 // SAFETY: by the contract of `new`.
 unsafe impl<T> Send for Carried<T> {}
+
+#[cfg(all(test, feature = "rayon"))]
+mod tests {
+    use super::each;
+    use rayon::ThreadPoolBuilder;
+    use rayon::prelude::*;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::string::String;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::Duration;
+    use std::vec::Vec;
+    use std::{format, thread};
+
+    #[test]
+    fn results_are_in_order_wherever_they_were_computed() {
+        for threads in [1, 2, 5] {
+            let pool = ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool");
+            let squares = || each((0..100).collect(), |x: usize| x * x);
+            let expected: Vec<usize> = (0..100).map(|x| x * x).collect();
+            assert_eq!(pool.install(squares), expected);
+            // Calls within calls, from all threads at once.
+            let nested: Vec<_> = pool.install(|| {
+                (0..50).into_par_iter().map(|_| each((0..9).collect(), |_: usize| squares())).collect()
+            });
+            assert!(nested.iter().flatten().all(|squares| *squares == expected));
+        }
+    }
+
+    #[test]
+    fn no_more_threads_are_at_work_than_the_pool_has() {
+        let pool = ThreadPoolBuilder::new().num_threads(3).build().expect("a pool");
+        let (now, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let counted = |_: usize| {
+            most.fetch_max(now.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
+            thread::sleep(Duration::from_millis(1));
+            now.fetch_sub(1, Ordering::Relaxed);
+        };
+        pool.install(|| each((0..40).collect(), counted));
+        assert!((1..=3).contains(&most.into_inner()));
+    }
+
+    #[test]
+    fn a_panic_goes_on_where_the_call_was_made_when_all_are_done() {
+        let pool = ThreadPoolBuilder::new().num_threads(4).build().expect("a pool");
+        for panics in [0, 1, 17, 39] {
+            let done = AtomicUsize::new(0);
+            let call = || {
+                each((0..40).collect(), |x: usize| {
+                    thread::sleep(Duration::from_micros(200));
+                    assert!(x != panics, "piece {x}");
+                    done.fetch_add(1, Ordering::Relaxed)
+                })
+            };
+            let panic = catch_unwind(AssertUnwindSafe(|| pool.install(call))).expect_err("a piece panics");
+            assert_eq!(panic.downcast_ref::<String>(), Some(&format!("piece {panics}")));
+            // Nobody is still at work.
+            let before = done.load(Ordering::Relaxed);
+            thread::sleep(Duration::from_millis(2));
+            assert_eq!(done.into_inner(), before);
+        }
+        // The pool goes on.
+        assert_eq!(pool.install(|| each((0..10).collect(), |x: usize| x + 1))[9], 10);
+    }
+}
