@@ -602,7 +602,7 @@ def store(name, entries, quiet):
         if record["case"] == name and record["threads"] == ARGS.threads:
             break
     else:
-        record = {"case": name, "threads": ARGS.threads, "limit": None, "quiet_rounds": quiet, "entries": []}
+        record = {"case": name, "threads": ARGS.threads, "quiet_rounds": quiet, "entries": []}
         report["records"].append(record)
     record["entries"] = [entry for entry in record["entries"] if entry["language"] != "python"] + entries
     ARGS.json.write_text(json.dumps(report, indent=2))

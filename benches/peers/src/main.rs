@@ -63,7 +63,7 @@ struct Run {
     /// Peers by the beginning of their names; all if there are none.
     #[arg(long, short)]
     peer: Vec<String>,
-    /// Reads and writes arrays in memory, not in a cache: each call takes the next of so many copies that they fill 512 MiB.
+    /// Reads and writes arrays in memory, not in a cache: each call takes the next of so many copies that they fill 1 GiB.
     #[arg(long, conflicts_with = "json")]
     from_memory: bool,
     /// A file of results to write, or to add to.
@@ -160,20 +160,22 @@ fn run_cases(run: &Run) -> Result<(), Box<dyn Error>> {
         let count = peers.len();
         peers.extend(case.memory(run.threads, copies, &turn));
         let measured = measure::measure(&mut peers, run.effort);
-        let (times, memory) = measured.times.split_at(count);
-        let memory = memory.iter().map(|times| times.min).reduce(f64::min);
-        let entries: Vec<Entry> = peers
-            .iter()
-            .zip(times)
-            .map(|(peer, times)| Entry {
-                peer: peer.name.into(),
-                language: Language::Rust,
-                min: times.min,
-                median: times.median,
-                rounds: times.rounds,
+        let probes = count..peers.len();
+        let entries: Vec<Entry> = (0..count)
+            .map(|at| {
+                let times = measured.times(at);
+                let memory = measured.ratio(probes.clone(), at);
+                Entry {
+                    peer: peers[at].name.into(),
+                    language: Language::Rust,
+                    min: times.min,
+                    median: times.median,
+                    rounds: times.rounds,
+                    of_limit: memory.map(|memory| case.of_limit(&limits, times.min, memory)),
+                }
             })
             .collect();
-        eprint!("{} ({} quiet rounds), ms:", case.name, measured.quiet_rounds);
+        eprint!("{} ({} quiet rounds), ms:", case.name, measured.quiet_rounds());
         for entry in &entries {
             eprint!("  {} {:.4}", entry.peer, 1e3 * entry.min);
         }
@@ -181,8 +183,7 @@ fn run_cases(run: &Run) -> Result<(), Box<dyn Error>> {
         let record = Record {
             case: case.name.into(),
             threads: run.threads,
-            limit: memory.map(|memory| case.limit(&limits, memory)),
-            quiet_rounds: measured.quiet_rounds,
+            quiet_rounds: measured.quiet_rounds(),
             entries,
         };
         let report = Report { machine: machine(), limits: vec![limits.clone()], records: vec![record] };

@@ -4,6 +4,7 @@
 use crate::bench::Peer;
 use clap::Args;
 use rand::seq::SliceRandom;
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 /// A turn of short calls lasts about this long.
@@ -36,10 +37,54 @@ pub struct Times {
     pub rounds: usize,
 }
 
-/// The times of all peers, and how many rounds were quiet.
+/// One round: what others used meanwhile, as a share of one CPU, and the seconds per call of each peer that had its turn.
+struct Round {
+    load: f64,
+    times: Vec<Option<f64>>,
+}
+
+/// What was measured of some peers.
 pub struct Measured {
-    pub times: Vec<Times>,
-    pub quiet_rounds: usize,
+    rounds: Vec<Round>,
+}
+
+impl Measured {
+    /// How many rounds were quiet.
+    pub fn quiet_rounds(&self) -> usize {
+        self.rounds.iter().filter(|round| round.load < QUIET).count()
+    }
+
+    /// The times of the peer with this number: the least of all rounds, and the median of quiet ones.
+    pub fn times(&self, peer: usize) -> Times {
+        let all = self.sorted(|round| round.times[peer], false);
+        let median = self.median(|round| round.times[peer]);
+        let median = median.expect("each peer has its turn in the first round");
+        Times { min: all[0], median, rounds: all.len() }
+    }
+
+    /// The least time of some others by that of a peer, the median over rounds: what slows the machine down for longer than a round is on
+    /// both sides.
+    pub fn ratio(&self, others: Range<usize>, peer: usize) -> Option<f64> {
+        self.median(|round| {
+            let least = round.times[others.clone()].iter().copied().flatten().reduce(f64::min)?;
+            Some(least / round.times[peer]?)
+        })
+    }
+
+    /// The median over quiet rounds, or over all if none was.
+    fn median(&self, of: impl Fn(&Round) -> Option<f64>) -> Option<f64> {
+        let quiet = self.sorted(&of, true);
+        let sorted = if quiet.is_empty() { self.sorted(&of, false) } else { quiet };
+        let (low, high) = (sorted.get(sorted.len().checked_sub(1)? / 2)?, sorted.get(sorted.len() / 2)?);
+        Some((low + high) / 2.0)
+    }
+
+    fn sorted(&self, of: impl Fn(&Round) -> Option<f64>, quiet: bool) -> Vec<f64> {
+        let rounds = self.rounds.iter().filter(|round| !quiet || round.load < QUIET);
+        let mut all: Vec<f64> = rounds.filter_map(of).collect();
+        all.sort_unstable_by(f64::total_cmp);
+        all
+    }
 }
 
 /// CPU seconds that all processes, and this one, have used.
@@ -78,10 +123,6 @@ pub fn wait_for_quiet(until: Instant) {
     while Instant::now() < until && others(|| std::thread::sleep(Duration::from_millis(60))) > QUIET {}
 }
 
-fn median(sorted: &[f64]) -> f64 {
-    (sorted[(sorted.len() - 1) / 2] + sorted[sorted.len() / 2]) / 2.0
-}
-
 /// Measures the peers in turns.
 pub fn measure(peers: &mut [Peer], effort: Effort) -> Measured {
     let first: Vec<Duration> = peers.iter_mut().map(|peer| (peer.time)(1).min((peer.time)(1))).collect();
@@ -102,15 +143,16 @@ pub fn measure(peers: &mut [Peer], effort: Effort) -> Measured {
 
     let end = Instant::now() + Duration::from_secs_f64(effort.seconds);
     let mut order: Vec<usize> = (0..peers.len()).collect();
-    let mut rounds: Vec<(f64, Vec<Option<f64>>)> = Vec::new();
-    let mut quiet_rounds = 0;
-    while quiet_rounds < effort.rounds && (Instant::now() < end || rounds.len() < ROUNDS_OF_SLOW_PEERS) {
+    let mut measured = Measured { rounds: Vec::new() };
+    while measured.quiet_rounds() < effort.rounds
+        && (Instant::now() < end || measured.rounds.len() < ROUNDS_OF_SLOW_PEERS)
+    {
         wait_for_quiet(end.min(Instant::now() + Duration::from_millis(500)));
         order.shuffle(&mut rand::rng());
         let mut times = vec![None; peers.len()];
         let load = others(|| {
             for &at in &order {
-                if slow(at) && rounds.len() >= ROUNDS_OF_SLOW_PEERS {
+                if slow(at) && measured.rounds.len() >= ROUNDS_OF_SLOW_PEERS {
                     continue;
                 }
                 if !slow(at) {
@@ -125,27 +167,7 @@ pub fn measure(peers: &mut [Peer], effort: Effort) -> Measured {
                 times[at] = Some(turn);
             }
         });
-        quiet_rounds += usize::from(load < QUIET);
-        rounds.push((load, times));
+        measured.rounds.push(Round { load, times });
     }
-    let times = (0..peers.len())
-        .map(|at| {
-            let of = |most: f64| {
-                let mut times: Vec<f64> = rounds
-                    .iter()
-                    .filter(|(load, _)| *load <= most)
-                    .filter_map(|(_, times)| times[at])
-                    .collect();
-                times.sort_unstable_by(f64::total_cmp);
-                times
-            };
-            let (all, quiet) = (of(f64::INFINITY), of(QUIET));
-            Times {
-                min: all[0],
-                median: median(if quiet.is_empty() { &all } else { &quiet }),
-                rounds: all.len(),
-            }
-        })
-        .collect();
-    Measured { times, quiet_rounds }
+    measured
 }

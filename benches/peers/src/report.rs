@@ -20,8 +20,6 @@ pub struct Report {
 pub struct Record {
     pub case: String,
     pub threads: usize,
-    /// The least time that the probed limits allow, in seconds, and which limit that is.
-    pub limit: Option<(f64, Bound)>,
     pub quiet_rounds: usize,
     pub entries: Vec<Entry>,
 }
@@ -35,6 +33,9 @@ pub struct Entry {
     pub min: f64,
     pub median: f64,
     pub rounds: usize,
+    /// How much of its time the probed limits take, and which of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of_limit: Option<(f64, Bound)>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -87,7 +88,6 @@ impl Report {
             let measured = |language| record.entries.iter().any(|entry| entry.language == language);
             known.entries.retain(|entry| !measured(entry.language));
             known.entries.extend(record.entries);
-            known.limit = record.limit.or(known.limit);
             known.quiet_rounds = record.quiet_rounds;
         }
     }
@@ -126,9 +126,9 @@ impl Report {
                 let ratio = |entry: Option<&Entry>| {
                     entry.map_or("-".into(), |entry| format!("{:.2}", ours.min / entry.min))
                 };
-                let share = record.limit.map_or("-".into(), |(limit, bound)| {
+                let share = ours.of_limit.map_or("-".into(), |(share, bound)| {
                     let of = if bound == Bound::Arithmetic { "FMA" } else { "bytes" };
-                    format!("{:.0} % {of}", 100.0 * limit / ours.min)
+                    format!("{:.0} % {of}", 100.0 * share)
                 });
                 table.add_row([
                     if variant.is_empty() {

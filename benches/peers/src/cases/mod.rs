@@ -43,7 +43,7 @@ impl Case {
 
     /// How many copies of the arrays leave each of them out of the caches until its next turn; 1 for what is so small that its call is what counts.
     pub fn copies_beyond_caches(&self) -> usize {
-        const BYTES: f64 = (512 << 20) as f64;
+        const BYTES: f64 = (1 << 30) as f64;
         if self.read > 0.0 { (BYTES / (self.read + self.written)).ceil() as usize } else { 1 }
     }
 
@@ -56,9 +56,9 @@ impl Case {
         }
     }
 
-    /// The least time within the limits, where what is read once and written takes so many seconds.
-    pub fn limit(&self, limits: &Limits, memory: f64) -> (f64, Bound) {
-        let arithmetic = limits.seconds(self.flops, self.double);
+    /// How much of a call's time the limits take, where what is read once and written takes `memory` of it.
+    pub fn of_limit(&self, limits: &Limits, seconds: f64, memory: f64) -> (f64, Bound) {
+        let arithmetic = limits.seconds(self.flops, self.double) / seconds;
         let memory = memory * self.times;
         if arithmetic > memory { (arithmetic, Bound::Arithmetic) } else { (memory, Bound::Memory) }
     }
