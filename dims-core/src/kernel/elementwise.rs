@@ -1,5 +1,6 @@
 //! Elementwise loops: the drivers that run kernels over a nest, and write what they yield into new memory, or into memory that is there.
 
+use super::ahead::Fetches;
 use super::isa::{Isa, Task, dispatch};
 use super::threads::{self, Carried};
 use super::{Faults, Kernel, TILE, Tile};
@@ -172,6 +173,9 @@ pub fn collect_memory<T: Element>(
     Ok(out)
 }
 
+/// From so many bytes on a result is not expected in a cache near by.
+const LARGE: usize = 1 << 20;
+
 struct Fill<'n, K: Kernel> {
     kernel: K,
     nest: &'n Nest,
@@ -196,12 +200,15 @@ impl<K: Kernel> Task for Fill<'_, K> {
         let Fill { mut kernel, nest, out } = self;
         let mut faults = Faults::default();
         let mut done = 0;
+        let large = size_of_val(out) >= LARGE;
         let mut tiles = Tiles::new(nest);
         while let Some(tile) = tiles.tile() {
             kernel.load::<I>(&tile, &mut faults);
             // After a fault nothing is computed: what stands in for the element could, for one, be divided by.
             if !faults.any() {
-                fill_tile::<I, K>(&kernel, &mut out[done..done + tile.len]);
+                let out = &mut out[done..done + tile.len];
+                let fetches = Fetches::of(large, &kernel, tile.at, out);
+                fill_tile_ahead::<I, K>(&kernel, out, fetches);
             }
             done += tile.len;
             tiles.advance();
@@ -251,14 +258,22 @@ impl<K: Kernel> Fill<'_, K> {
         let Fill { mut kernel, nest, out } = self;
         let mut faults = Faults::default();
         let mut done = 0;
+        let large = size_of_val(out) >= LARGE;
         let mut tiles = Tiles::new(nest);
         while let Some(tile) = tiles.tile() {
             kernel.load_beside::<I, LEFT>(&tile, &mut faults);
             if !faults.any() {
                 let held = kernel.hold::<I, LEFT>();
-                for (x, out) in out[done..done + tile.len].iter_mut().enumerate() {
-                    // SAFETY: a tile of this length was just loaded, without a mask.
-                    out.write(unsafe { K::get_beside::<I, LEFT>(&held, x) });
+                let out = &mut out[done..done + tile.len];
+                let fetches = Fetches::of(large, &kernel, tile.at, out);
+                let mut start = 0;
+                for piece in out.chunks_mut(fetches.piece()) {
+                    fetches.fetch(start, piece.len());
+                    for (x, out) in piece.iter_mut().enumerate() {
+                        // SAFETY: a tile that has this element was just loaded, without a mask.
+                        out.write(unsafe { K::get_beside::<I, LEFT>(&held, start + x) });
+                    }
+                    start += piece.len();
                 }
             }
             done += tile.len;
@@ -272,6 +287,21 @@ impl<K: Kernel> Fill<'_, K> {
 #[inline(always)]
 pub(super) fn fill_tile<I: Isa, K: Kernel>(kernel: &K, out: &mut [MaybeUninit<K::Elem>]) {
     fill_from::<I, K>(kernel, 0, out);
+}
+
+/// As [`fill_tile`], some elements at a time, before each of which others are asked for.
+#[inline(always)]
+pub(super) fn fill_tile_ahead<I: Isa, K: Kernel>(
+    kernel: &K,
+    out: &mut [MaybeUninit<K::Elem>],
+    fetches: Fetches<K::Elem>,
+) {
+    let mut start = 0;
+    for piece in out.chunks_mut(fetches.piece()) {
+        fetches.fetch(start, piece.len());
+        fill_from::<I, K>(kernel, start, piece);
+        start += piece.len();
+    }
 }
 
 /// Writes the elements of a tile from its `start`th on.

@@ -1,5 +1,6 @@
 //! A line that is worked on: neighbours in memory, and where what is made of them goes.
 
+use super::ahead::Ahead;
 use super::fold::{LANES, VECTOR, Vector, flat, lanes};
 use crate::scalar::{Num, Real};
 use core::marker::PhantomData;
@@ -132,6 +133,7 @@ impl<'l, T: Copy> Line<'l, T> {
         let (ahead, before) = (ahead.as_ptr(), before.as_ptr());
         let (mut sums, mut found) = (lanes(T::Wide::ZERO), lanes(T::LOWEST));
         let whole = len - len % LANES;
+        let (read, written) = (Ahead::from(ahead), Ahead::from(self.to.cast_const()));
         // SAFETY: all lines have so many elements; these are read, and places written, by the contract of `new`.
         unsafe {
             let write = |at: usize| {
@@ -139,6 +141,8 @@ impl<'l, T: Copy> Line<'l, T> {
                 self.to.add(at).cast::<Vector<T>>().write(results);
             };
             for at in (0..whole).step_by(LANES) {
+                read.fetch_behind(at, LANES);
+                written.fetch_behind(at, LANES);
                 for (vector, (sums, found)) in sums.iter_mut().zip(&mut found).enumerate() {
                     let at = at + vector * VECTOR;
                     let mut values = elements.add(at).cast::<Vector<T>>().read();

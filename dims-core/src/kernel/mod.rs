@@ -2,6 +2,7 @@
 
 use alloc::string::String;
 
+mod ahead;
 pub mod attention;
 pub mod copy;
 pub mod dots;

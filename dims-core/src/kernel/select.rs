@@ -1,8 +1,8 @@
 //! One of two operands, as a condition says.
 
-use super::elementwise::fill_from;
+use super::ahead::{Ahead, Fetches};
+use super::elementwise::fill_tile_ahead;
 use super::isa::Isa;
-use super::strided::{fetch_lines, per_line};
 use super::{Faults, Kernel, TILE, Tile, change, write_tiles};
 use core::mem::MaybeUninit;
 
@@ -146,15 +146,15 @@ fn write_parts<I: Isa, K: Kernel, L: Kernel<Elem = K::Elem>>(
     let (before, behind) = out.split_at_mut(until);
     let last = at.len() - 1;
     let start = at[last];
-    let own = Ahead::of(first, at, until);
+    let own = Ahead::of(first, at).take(until);
     at[last] = start + until;
-    let next = Ahead::of(second, at, behind.len());
+    let next = Ahead::of(second, at).take(behind.len());
     at[last] = start;
     write_part::<I, K>(first, at, before, [own, next], faults);
     let mut line = Ahead::NOTHING;
     if last > 0 {
         at[last - 1] += 1;
-        line = Ahead::of(first, at, until);
+        line = Ahead::of(first, at).take(until);
         at[last - 1] -= 1;
     }
     at[last] = start + until;
@@ -165,40 +165,13 @@ fn write_parts<I: Isa, K: Kernel, L: Kernel<Elem = K::Elem>>(
 /// How many elements of the next part are asked for: more may be gone again before they are read.
 const MOST: usize = 8 * TILE;
 
-/// Elements that are read soon, if it is known where they lie.
-#[derive(Clone, Copy)]
-struct Ahead<T> {
-    from: *const T,
-    len: usize,
-}
-
-impl<T: Copy> Ahead<T> {
-    /// No elements.
-    const NOTHING: Self = Ahead { from: core::ptr::null(), len: 0 };
-
-    /// The elements of a kernel from `at` on.
-    #[inline(always)]
-    fn of<K: Kernel<Elem = T>>(kernel: &K, at: &[usize], len: usize) -> Self {
-        kernel.source(at).map_or(Self::NOTHING, |from| Ahead { from, len })
-    }
-
-    /// Asks for some of them, behind those that have been asked for.
-    #[inline(always)]
-    fn fetch(self, done: usize, some: usize) {
-        if done < self.len {
-            fetch_lines(self.from.wrapping_add(done), some);
-        }
-    }
-}
-
-/// Writes elements from `at` on, some lines of memory at a time. What is read and written that many lines later is asked for, and of the elements
-/// that come `next` as many as are written.
+/// Writes elements from `at` on. Those behind them in `own` are asked for meanwhile, and as many as are written of those that come `next`.
 #[inline(always)]
 fn write_part<I: Isa, K: Kernel>(
     kernel: &mut K,
     at: &mut [usize],
     places: &mut [MaybeUninit<K::Elem>],
-    [own, mut next]: [Ahead<K::Elem>; 2],
+    [own, next]: [Ahead<K::Elem>; 2],
     faults: &mut Faults,
 ) {
     if places.is_empty() {
@@ -208,9 +181,7 @@ fn write_part<I: Isa, K: Kernel>(
         // It is not memory that this waits for.
         return kernel.write_line::<I>(at, places, faults);
     }
-    let some = const { 4 * per_line::<K::Elem>() };
-    let far = 8 * some;
-    next.len = next.len.min(MOST);
+    let next = next.take(MOST);
     let last = at.len() - 1;
     let start = at[last];
     let (mut done, mut moved) = (0, None);
@@ -219,21 +190,12 @@ fn write_part<I: Isa, K: Kernel>(
         if faults.any() {
             break;
         }
-        let tile = places.len();
-        let mut pieces = places.chunks_exact_mut(some);
-        let mut x = 0;
-        for piece in &mut pieces {
-            fetch_lines(piece.as_ptr().wrapping_add(far), some);
-            own.fetch(done + x + far, some);
-            next.fetch(done + x, some);
-            fill_from::<I, K>(kernel, x, piece);
-            x += some;
-        }
-        next.fetch(done + x, some);
-        fill_from::<I, K>(kernel, x, pieces.into_remainder());
-        at[last] += tile;
-        done += tile;
-        moved = Some((last, tile));
+        let behind = Ahead::from(places.as_ptr().cast());
+        let fetches = Fetches { places: behind, own: own.skip(done), next: next.skip(done) };
+        fill_tile_ahead::<I, K>(kernel, places, fetches);
+        at[last] += places.len();
+        done += places.len();
+        moved = Some((last, places.len()));
     }
     at[last] = start;
 }
