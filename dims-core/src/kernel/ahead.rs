@@ -48,7 +48,7 @@ impl<T: Copy> Ahead<T> {
         }
     }
 
-    /// Asks for some of those that lie 2 KiB behind the first `done`: as far as a machine looks ahead that waits for nothing else.
+    /// Asks for some of those that lie 32 lines of memory further on than the first `done`: as far as a machine looks ahead that waits for nothing else.
     #[inline(always)]
     pub fn fetch_behind(self, done: usize, some: usize) {
         self.fetch(done + const { 32 * per_line::<T>() }, some);
@@ -58,7 +58,7 @@ impl<T: Copy> Ahead<T> {
 /// What is asked for while a tile is written.
 #[derive(Clone, Copy)]
 pub(super) struct Fetches<T> {
-    /// The tile's own places, and the elements that it is read from: those that come 2 KiB behind.
+    /// The tile's own places, and the elements that it is read from: those that come 32 lines further on.
     pub places: Ahead<T>,
     pub own: Ahead<T>,
     /// What comes next: as much as is written.

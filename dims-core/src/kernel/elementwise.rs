@@ -173,8 +173,12 @@ pub fn collect_memory<T: Element>(
     Ok(out)
 }
 
-/// From so many bytes on a result is not expected in a cache near by.
-const LARGE: usize = 1 << 20;
+/// Whether a share of a result is so large that no cache near by is expected to have it, and its lines are so long that what is asked for ahead of time
+/// is mostly on them: short ones may lie far apart.
+fn is_large<T>(nest: &Nest, out: &[T]) -> bool {
+    const LARGE: usize = 1 << 20;
+    nest.sizes.last().is_some_and(|&len| len > TILE) && size_of_val(out) >= LARGE
+}
 
 struct Fill<'n, K: Kernel> {
     kernel: K,
@@ -200,7 +204,7 @@ impl<K: Kernel> Task for Fill<'_, K> {
         let Fill { mut kernel, nest, out } = self;
         let mut faults = Faults::default();
         let mut done = 0;
-        let large = size_of_val(out) >= LARGE;
+        let large = is_large(nest, out);
         let mut tiles = Tiles::new(nest);
         while let Some(tile) = tiles.tile() {
             kernel.load::<I>(&tile, &mut faults);
@@ -258,7 +262,7 @@ impl<K: Kernel> Fill<'_, K> {
         let Fill { mut kernel, nest, out } = self;
         let mut faults = Faults::default();
         let mut done = 0;
-        let large = size_of_val(out) >= LARGE;
+        let large = is_large(nest, out);
         let mut tiles = Tiles::new(nest);
         while let Some(tile) = tiles.tile() {
             kernel.load_beside::<I, LEFT>(&tile, &mut faults);

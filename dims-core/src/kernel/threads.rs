@@ -56,11 +56,25 @@ mod helped {
     use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-    use std::{hint, thread};
+    use std::{hint, mem, thread};
 
-    /// How often the caller looks whether all have left before it sleeps: about 50 microseconds, in which a piece of work ends that was begun.
+    /// The caller looks so often whether all have left, with so many yields in between, before it sleeps: about 50 microseconds in all where nothing else
+    /// wants the CPU.
     const LOOKS: usize = 64;
     const YIELDS: usize = 32;
+
+    /// How many calls of one thread may have asked for help that has not come yet: more would only fill the pool's queue.
+    const MOST_WAITING: usize = 4;
+
+    std::thread_local! {
+        /// How often this thread asked for help that has not come yet.
+        static WAITING: Arc<AtomicUsize> = Arc::new(AtomicUsize::new(0));
+    }
+
+    #[cfg(test)]
+    pub fn waiting() -> usize {
+        WAITING.with(|waiting| waiting.load(Ordering::Relaxed))
+    }
 
     type Panic = Box<dyn Any + Send>;
 
@@ -101,10 +115,17 @@ mod helped {
                 self.inside.fetch_add(1, Ordering::Relaxed);
                 run
             };
-            // SAFETY: the caller took `run` away after this thread is counted, so its `close` waits until that has changed below.
+            // SAFETY: this thread was counted under the lock while `run` was there, so `close`, which takes the lock to take it away, sees that and
+            // waits for the `fetch_sub` below.
             let outcome = catch_unwind(AssertUnwindSafe(|| unsafe { (*run)() }));
             if let Err(panic) = outcome {
-                self.state().panic = Some(panic);
+                let mut state = self.state();
+                if state.panic.is_none() {
+                    state.panic = Some(panic);
+                } else {
+                    // To drop it might panic in turn, and then this thread would never have left.
+                    mem::forget(panic);
+                }
             }
             if self.inside.fetch_sub(1, Ordering::Release) == 1 {
                 // With the lock, so that a caller that is about to sleep does so before, or looks again.
@@ -131,13 +152,15 @@ mod helped {
         }
     }
 
-    /// Calls `run` on this thread, and on up to so many others. The first panic goes on here, when all have left.
+    /// Calls `run` on this thread, and on up to so many others. A panic goes on here, when all have left: this thread's, or else the first of another's.
+    ///
+    /// While it waits for others, this thread does nothing else, unlike in a `rayon::scope`: what they run must not wait for the pool's other work.
     pub fn call(helpers: usize, run: &(dyn Fn() + Sync)) {
         if helpers == 0 {
             return run();
         }
         // SAFETY: only the lifetime changes; nobody calls it after `close`, which is reached in any case.
-        let lasting: &'static (dyn Fn() + Sync) = unsafe { std::mem::transmute(run) };
+        let lasting: &'static (dyn Fn() + Sync) = unsafe { mem::transmute(run) };
         let call = Arc::new(Call {
             state: Mutex::new(State { run: Some(Run(lasting)), panic: None }),
             inside: AtomicUsize::new(0),
@@ -146,15 +169,29 @@ mod helped {
         });
         let own = catch_unwind(AssertUnwindSafe(|| {
             // One more than may join: a thread may be put on the CPU that this one keeps busy, and then the other is there first.
+            let waiting = WAITING.with(Arc::clone);
             for _ in 0..=helpers {
-                let call = call.clone();
-                rayon::spawn(move || call.join());
+                // Where all threads have other work, what was asked of them before is enough.
+                if waiting.load(Ordering::Relaxed) >= MOST_WAITING * (helpers + 1) {
+                    break;
+                }
+                waiting.fetch_add(1, Ordering::Relaxed);
+                let (call, waiting) = (call.clone(), waiting.clone());
+                rayon::spawn(move || {
+                    waiting.fetch_sub(1, Ordering::Relaxed);
+                    call.join();
+                });
             }
             run();
         }));
         let others = call.close();
-        if let Some(panic) = own.err().or(others) {
-            resume_unwind(panic);
+        match (own, others) {
+            (Ok(()), None) => {}
+            (Ok(()), Some(panic)) => resume_unwind(panic),
+            (Err(panic), other) => {
+                mem::forget(other);
+                resume_unwind(panic)
+            }
         }
     }
 }
@@ -212,6 +249,20 @@ mod tests {
             });
             assert!(nested.iter().flatten().all(|squares| *squares == expected));
         }
+    }
+
+    #[test]
+    fn what_asks_for_help_that_never_comes_asks_no_more() {
+        let pool = ThreadPoolBuilder::new().num_threads(2).build().expect("a pool");
+        let (busy, until) = std::sync::mpsc::channel::<()>();
+        pool.spawn(move || _ = until.recv());
+        pool.install(|| {
+            for _ in 0..1000 {
+                assert_eq!(each(std::vec![1, 2, 3], |x: usize| x * 2), [2, 4, 6]);
+            }
+            assert!(super::helped::waiting() <= 8, "{} wait", super::helped::waiting());
+        });
+        drop(busy);
     }
 
     #[test]
