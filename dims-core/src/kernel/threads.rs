@@ -81,11 +81,11 @@ mod helped {
     /// What a thread calls that joins.
     struct Run(*const (dyn Fn() + Sync));
 
-    // SAFETY: the function is `Sync`.
+    // SAFETY: the function is `Sync`; whoever calls it on another thread shows that it is still there.
     unsafe impl Send for Run {}
 
     struct State {
-        /// There until the caller has come to the end of the work.
+        /// There until the caller has come to the end of the work, or has panicked.
         run: Option<Run>,
         panic: Option<Panic>,
     }
