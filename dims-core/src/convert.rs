@@ -189,7 +189,7 @@ where
     let shape = tensor.shape()?;
     shape.all_said(dims)?;
     let mut order = order.as_slice().to_vec();
-    let sizes = order.iter().map(|&axis| shape.size(axis)).collect();
+    let sizes = shape.sizes_in(&order).into_vec();
     if by_columns {
         order.reverse();
     }

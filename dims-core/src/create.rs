@@ -444,7 +444,7 @@ pub fn try_full_like<A: Computable>(tensor: A, value: A::Elem) -> Result<Evaluat
     let len = shape.volume(order.iter().copied(), size_of::<A::Elem>())?;
     let mut data = reserve(len).map_err(|error| shape.blame(error, order))?;
     data.resize(len, value);
-    let sizes: SmallVec<[usize; 8]> = order.iter().map(|&axis| shape.size(axis)).collect();
+    let sizes = shape.sizes_in(order);
     Ok(Named::from_expr(Owned::laid_out(data, &sizes)))
 }
 

@@ -17,7 +17,6 @@ use crate::tensor::{AsTensor, Computable};
 use alloc::string::String;
 use alloc::vec::Vec;
 use ndarray::{Array, ArrayD, ArrayView, ArrayViewD, IxDyn};
-use smallvec::SmallVec;
 
 /// An operation on single elements, `Args` being the element, or a pair of elements of two tensors.
 ///
@@ -207,7 +206,7 @@ fn apply_array<A: Computable, O: ArrayOp<A::Elem>>(tensor: A, op: O) -> Result<A
     let order = AxisList::in_memory_of::<A::Dims, A::Rank>().as_slice();
     let named = order.len() - <A::Rank as Rank>::N;
     let data = evaluate_in::<A::Dims, A::Rank, _>(tensor.expr, &shape, order)?;
-    let sizes: SmallVec<[usize; 8]> = order.iter().map(|&axis| shape.size(axis)).collect();
+    let sizes = shape.sizes_in(order);
     let (dims, axes) = sizes.split_at(named);
     let calls: usize = dims.iter().product();
     let one: usize = axes.iter().product();

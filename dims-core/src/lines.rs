@@ -91,7 +91,7 @@ impl<T: Element> Lines<T> {
             let chunks: Vec<_> = self.data.chunks_mut(pieces.div_ceil(parts) * len).collect();
             threads::each(chunks, |chunk| chunk.chunks_exact_mut(len).for_each(&work));
         }
-        let sizes: Axes = self.order.iter().map(|&axis| self.shape.size(axis)).collect();
+        let sizes = self.shape.sizes_in(&self.order);
         arranged(self.data, &self.order, &sizes)
     }
 
@@ -107,7 +107,7 @@ impl<T: Element> Lines<T> {
             record(|| Step::Lines { work: W::NAME, lines, len, bytes, threads });
             scan::in_place(&mut self.data, len, 1, threads, work);
         }
-        let sizes: Axes = self.order.iter().map(|&axis| self.shape.size(axis)).collect();
+        let sizes = self.shape.sizes_in(&self.order);
         arranged(self.data, &self.order, &sizes)
     }
 

@@ -284,11 +284,7 @@ impl<S: Dims, R: Rank, L: OrderList> Ordering<S, R, L> {
         if !Self::PLAIN || E::MEMORY.is_none() {
             return Err(expr);
         }
-        let mut sizes = [0; MAX_DIMS];
-        let (_, axes) = expr.memory();
-        for (size, &axis) in sizes.iter_mut().zip(Self::ORDER.as_slice()) {
-            *size = axes[axis].size;
-        }
+        let sizes = sizes_of(expr.memory().1, Self::ORDER.as_slice());
         expr.into_contiguous(Self::ORDER.as_slice()).map(|data| (data, sizes))
     }
 
@@ -386,6 +382,22 @@ impl<S: Dims, R: Rank, L: OrderList> Ordering<S, R, L> {
     }
 }
 
+/// The sizes of some axes, in an order. (On its own: the callers are compiled for each expression.)
+#[inline]
+fn sizes_of(axes: &[Axis], order: &[usize]) -> [usize; MAX_DIMS] {
+    let mut sizes = [0; MAX_DIMS];
+    for (size, &at) in sizes.iter_mut().zip(order) {
+        *size = axes[at].size;
+    }
+    sizes
+}
+
+/// The sizes of few axes.
+#[inline]
+fn few_sizes(axes: &[Axis; FEW]) -> [usize; FEW] {
+    axes.map(|axis| axis.size)
+}
+
 /// Turns dims back into positional axes.
 pub trait OrderExt: Computable {
     /// The tensor with the named dims as axes, in the order given; a tuple of dims becomes one axis.
@@ -463,8 +475,7 @@ where
     let tensor = tensor.into_named();
     if let Some((elements, axes, len)) = Ordering::<A::Dims, A::Rank, L>::small(&tensor.expr) {
         let data = few(elements, &axes, len)?;
-        let sizes = axes.map(|axis| axis.size);
-        return Ok(X::build(data, &sizes[FEW - L::GROUPS.len()..]));
+        return Ok(X::build(data, &few_sizes(&axes)[FEW - L::GROUPS.len()..]));
     }
     if const { Ordering::<A::Dims, A::Rank, L>::typed::<A::Expr>().is_some() } {
         let operands = const { Ordering::<A::Dims, A::Rank, L>::typed::<A::Expr>() };
@@ -473,17 +484,13 @@ where
         if let (Some((axes, len)), Some(operands)) = (typed_line::<A::Dims, _>(&tensor.expr), operands)
             && let Ok(data) = line::<UnitStride, _>(&tensor.expr, len, operands)
         {
-            let mut sizes = [0; MAX_DIMS];
-            sizes.iter_mut().zip(order).for_each(|(size, &at)| *size = axes[at].size);
-            return Ok(X::build(data, &sizes[..order.len()]));
+            return Ok(X::build(data, &sizes_of(axes, order)[..order.len()]));
         }
     } else if let Some((axes, len, operands)) = Ordering::<A::Dims, A::Rank, L>::in_line(&tensor.expr) {
         let order = Ordering::<A::Dims, A::Rank, L>::ORDER.as_slice();
         // (If memory is short, the error below says for what.)
         if let Ok(data) = line::<AnyStride, _>(&tensor.expr, len, operands) {
-            let mut sizes = [0; MAX_DIMS];
-            sizes.iter_mut().zip(order).for_each(|(size, &at)| *size = axes[at].size);
-            return Ok(X::build(data, &sizes[..order.len()]));
+            return Ok(X::build(data, &sizes_of(axes, order)[..order.len()]));
         }
     }
     let mut shape = Shape::new::<A::Dims, A::Rank>();

@@ -135,8 +135,7 @@ where
         return Err(DimError::EmptyReduction { op, dims: shape.describe(reduced.iter().copied()) });
     }
     if let Some((operands, order)) = const { &Split::<S, R, D>::lines::<E>(Q::COUNTS) } {
-        let loops = order.as_slice().iter().map(|axis| (sizes[*axis], kept.contains(axis)));
-        let nest = Nest::typed_reduce(loops, *operands);
+        let nest = Nest::typed_reduce(order.as_slice(), sizes, kept, *operands);
         return reduced_in::<UnitStride, _, _>(expr, &nest, len, count, reducer)
             .map_err(|error| shape.blame(error, kept));
     }

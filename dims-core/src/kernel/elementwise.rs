@@ -32,18 +32,19 @@ pub fn fill<K: Kernel>(kernel: K, nest: &Nest, out: Places<'_, K::Elem>) -> Resu
 
 /// As [`collect`], for the parts of a loop nest one after the other, each with a kernel of its own, on several threads.
 pub fn collect_parts<'n, K: Kernel<Elem: Send>>(
-    parts: impl IntoIterator<Item = (K, &'n Nest)>,
+    parts: &'n [Nest],
+    kernel: impl Fn(&'n Nest) -> K,
     len: usize,
 ) -> Result<Vec<K::Elem>, DimError> {
     let mut out = reserve(len)?;
     let mut rest = &mut out.spare_capacity_mut()[..len];
-    let mut work = Vec::new();
-    for (kernel, nest) in parts {
+    let mut work = Vec::with_capacity(parts.len());
+    for nest in parts {
         let (own, others) = rest.split_at_mut(nest.positions());
         rest = others;
         // SAFETY: kernels read elements, which are `Sync`; operations are plain values wherever `PARALLEL` lets
         // there be several parts; the places are each part's own.
-        work.push(unsafe { Carried::new(Fill { kernel, nest, out: own }) });
+        work.push(unsafe { Carried::new(Fill { kernel: kernel(nest), nest, out: own }) });
     }
     threads::each(work, |fill| dispatch(fill.into_inner())).into_iter().collect::<Result<(), _>>()?;
     // SAFETY: each `Fill` wrote as many elements as its nest has positions, all together `len`, or returned an error.
@@ -54,7 +55,8 @@ pub fn collect_parts<'n, K: Kernel<Elem: Send>>(
 /// As [`collect_parts`], into the `len` places of elements that the kernels read, each at the position at which it is written, and that are no
 /// longer needed. Returns the elements if there is no such place.
 pub fn replace<'n, K: Kernel<Elem: Send>>(
-    parts: impl Iterator<Item = (K, &'n Nest)>,
+    parts: &'n [Nest],
+    kernel: impl Fn(&'n Nest) -> K,
     freed: Option<&Freed<K::Elem>>,
     len: usize,
 ) -> Result<Vec<K::Elem>, DimError> {
@@ -62,7 +64,7 @@ pub fn replace<'n, K: Kernel<Elem: Send>>(
     let place = freed.map_or(new.as_mut_ptr(), |freed| freed.places(len));
     // SAFETY: there are `len` places, of the expression's own elements in the order of the loops, each read at its own position alone, or
     // new memory.
-    unsafe { replace_at(parts, place, len)? };
+    unsafe { replace_at(parts, kernel, place, len)? };
     if freed.is_none() {
         // SAFETY: all places were written.
         unsafe { new.set_len(len) };
@@ -76,24 +78,25 @@ pub fn replace<'n, K: Kernel<Elem: Send>>(
 /// written.
 #[inline(always)]
 unsafe fn replace_at<'n, K: Kernel<Elem: Send>>(
-    parts: impl Iterator<Item = (K, &'n Nest)>,
+    parts: &'n [Nest],
+    kernel: impl Fn(&'n Nest) -> K,
     place: *mut K::Elem,
     len: usize,
 ) -> Result<(), DimError> {
-    let mut work = SmallVec::<[_; 1]>::new();
+    assert_eq!(parts.iter().map(Nest::positions).sum::<usize>(), len, "the loop nests cover the result");
+    if let [nest] = parts {
+        return dispatch(Replace { kernel: kernel(nest), nest, place, len });
+    }
+    let mut work = Vec::with_capacity(parts.len());
     let mut done = 0;
-    for (kernel, nest) in parts {
+    for nest in parts {
         let len = nest.positions();
-        work.push(Replace { kernel, nest, place: place.wrapping_add(done), len });
+        let part = Replace { kernel: kernel(nest), nest, place: place.wrapping_add(done), len };
+        // SAFETY: kernels read elements, which are `Sync`; operations are plain values wherever `PARALLEL` lets there be
+        // several parts; the places are each part's own.
+        work.push(unsafe { Carried::new(part) });
         done += len;
     }
-    assert_eq!(done, len, "the loop nests cover the result");
-    if work.len() == 1 {
-        return work.into_iter().try_for_each(dispatch);
-    }
-    // SAFETY: kernels read elements, which are `Sync`; operations are plain values wherever `PARALLEL` lets there be
-    // several parts; the places are each part's own.
-    let work = work.into_iter().map(|part| unsafe { Carried::new(part) }).collect();
     threads::each(work, |part| dispatch(part.into_inner())).into_iter().collect()
 }
 

@@ -156,18 +156,22 @@ fn single<'n, K: Kernel, R: Reducer<K::Elem, Out: Send>>(
         work.push(unsafe { Carried::new(task) });
     }
     threads::each(work, |part| dispatch(part.into_inner())).into_iter().collect::<Result<(), _>>()?;
+    Ok(joined(states, reducer))
+}
+
+/// States joined pairwise, of neighbours first.
+fn joined<T, R: Reducer<T>>(mut states: Vec<R::Acc>, reducer: R) -> R::Acc {
     while states.len() > 1 {
-        states = states
-            .chunks(2)
-            .map(|pair| {
-                pair.iter()
-                    .copied()
-                    .reduce(|a, b| reducer.join::<Baseline>(a, b))
-                    .expect("a chunk has a state")
-            })
-            .collect();
+        let pairs = states.len().div_ceil(2);
+        for at in 0..pairs {
+            states[at] = match states.get(2 * at + 1) {
+                Some(&second) => reducer.join::<Baseline>(states[2 * at], second),
+                None => states[2 * at],
+            };
+        }
+        states.truncate(pairs);
     }
-    Ok(states[0])
+    states[0]
 }
 
 /// What a part of a reduction yields.

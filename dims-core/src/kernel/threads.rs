@@ -27,23 +27,62 @@ fn threads() -> usize {
 ///
 /// The caller's thread is one of them. Were it to wait while others work, one of those would have to be woken first, and that one would wake the next:
 /// each takes as long as a result of a megabyte.
+///
+/// Where `f` panics, that goes on here when all threads are done; pieces that nobody came to, and results, are leaked.
 #[cfg(feature = "rayon")]
-pub fn each<W: Send, Out: Send>(work: Vec<W>, f: impl Fn(W) -> Out + Send + Sync) -> Vec<Out> {
-    use std::sync::{Mutex, PoisonError};
-    let helpers = work.len().min(threads()).saturating_sub(1);
-    let mut results: Vec<Option<Out>> = work.iter().map(|_| None).collect();
-    let queue = Mutex::new(work.into_iter().zip(&mut results));
-    helped::call(helpers, &|| {
+pub fn each<W: Send, Out: Send>(mut work: Vec<W>, f: impl Fn(W) -> Out + Sync) -> Vec<Out> {
+    // (There is one of these for each kernel that is compiled: what does not depend on that is in `numbered`, and places are counted, as a chain of
+    // iterators would be most of what is compiled for a sum of two tensors.)
+    let len = work.len();
+    let mut results = Vec::<Out>::with_capacity(len);
+    // SAFETY: pieces and results are `Send`, and each place is one thread's alone.
+    let (from, to) = unsafe { (Shared::new(work.as_mut_ptr()), Shared::new(results.as_mut_ptr())) };
+    // SAFETY: each of the first `len` pieces is moved out once, by its number.
+    unsafe { work.set_len(0) };
+    // SAFETY: there are so many pieces, and room for as many results.
+    numbered(len, &|at| unsafe { to.place(at).write(f(from.place(at).read())) });
+    // SAFETY: a result was written for each number.
+    unsafe { results.set_len(len) };
+    results
+}
+
+/// Calls `f` once with each number below `len`.
+#[cfg(feature = "rayon")]
+fn numbered(len: usize, f: &(dyn Fn(usize) + Sync)) {
+    use core::sync::atomic::{AtomicUsize, Ordering};
+    let next = AtomicUsize::new(0);
+    helped::call(len.min(threads()).saturating_sub(1), &|| {
         loop {
-            // (Nobody panics while the queue is locked.)
-            let next = queue.lock().unwrap_or_else(PoisonError::into_inner).next();
-            let Some((work, result)) = next else { break };
-            *result = Some(f(work));
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            if at >= len {
+                break;
+            }
+            f(at);
         }
     });
-    drop(queue);
-    results.into_iter().map(|result| result.expect("each piece of work was done")).collect()
 }
+
+/// Places of which each is used by one thread at a time.
+#[cfg(feature = "rayon")]
+struct Shared<T>(*mut T);
+
+#[cfg(feature = "rayon")]
+impl<T> Shared<T> {
+    /// # Safety
+    ///
+    /// No place is used by two threads at a time, and what is moved from one to another by way of it is `Send`.
+    unsafe fn new(first: *mut T) -> Self {
+        Shared(first)
+    }
+
+    fn place(&self, at: usize) -> *mut T {
+        self.0.wrapping_add(at)
+    }
+}
+
+// SAFETY: by the contract of `new`.
+#[cfg(feature = "rayon")]
+unsafe impl<T> Sync for Shared<T> {}
 
 /// A call that threads of rayon's pool join if they come in time.
 ///

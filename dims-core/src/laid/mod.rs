@@ -145,7 +145,7 @@ pub trait Lay: Computable<Rank = Rank0> {
         } else {
             evaluate_in::<Self::Dims, Rank0, _>(tensor.expr, &shape, order)?
         };
-        let sizes: SmallVec<[usize; 8]> = order.iter().map(|&axis| shape.size(axis)).collect();
+        let sizes = shape.sizes_in(order);
         // The set of the dims named is that of the tensor, as none is left.
         let order = const { &order_of::<D, <InOrder<D> as SetOf>::Set>() }.as_slice();
         Ok(Laid::of(data, order, &sizes))

@@ -11,7 +11,6 @@ use crate::scalar::Real;
 use crate::storage::Owned;
 use crate::tensor::Computable;
 use alloc::vec::Vec;
-use smallvec::SmallVec;
 
 /// Elements that are left out at random.
 pub trait Dropout: Computable {
@@ -62,7 +61,7 @@ pub trait Dropout: Computable {
                 *value = if dropped { num_traits::Zero::zero() } else { Real::narrow(value.widen() * scale) };
             }
         });
-        let sizes: SmallVec<[usize; 8]> = order.iter().map(|&axis| shape.size(axis)).collect();
+        let sizes = shape.sizes_in(order);
         Ok(Named::from_expr(Owned::laid_out(data, &sizes)))
     }
 }

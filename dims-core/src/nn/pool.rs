@@ -337,7 +337,7 @@ fn parts<T: Element, S: Dims, R: Rank, W: Copy>(
     let order = AxisList::in_memory_of::<S, R>().as_slice();
     let at = order.iter().position(|&own| own == axis).expect("the dim is one of the axes");
     let data = evaluate_in::<S, R, _>(tensor.expr, &shape, order)?;
-    let mut sizes: SmallVec<[usize; 8]> = order.iter().map(|&axis| shape.size(axis)).collect();
+    let mut sizes = shape.sizes_in(order);
     let inner: usize = sizes[at + 1..].iter().product();
     let outer: usize = sizes[..at].iter().product();
     sizes[at] = len;

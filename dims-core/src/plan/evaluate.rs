@@ -18,7 +18,6 @@ use crate::storage::axes::Axis;
 use crate::storage::memory::from_fn;
 use crate::storage::{Elements, Owned};
 use alloc::vec::Vec;
-use smallvec::SmallVec;
 
 /// The elements of an expression, contiguous in an order of all its loop axes.
 #[inline]
@@ -170,7 +169,7 @@ pub(crate) fn laid_out<S: Dims, R: Rank, E: Expr>(
     } else {
         evaluate_in::<S, R, _>(expr, shape, order)?
     };
-    let sizes: SmallVec<[usize; 8]> = order.iter().map(|&axis| shape.size(axis)).collect();
+    let sizes = shape.sizes_in(order);
     Ok(Owned::laid_out(data, &sizes))
 }
 
@@ -181,7 +180,7 @@ pub(crate) fn laid_out_in<S: Dims, R: Rank, E: Expr>(
     order: &[usize],
 ) -> Result<Owned<E::Elem, S, R>, DimError> {
     let data = evaluate_in::<S, R, _>(expr, shape, order)?;
-    let sizes: SmallVec<[usize; 8]> = order.iter().map(|&axis| shape.size(axis)).collect();
+    let sizes = shape.sizes_in(order);
     Ok(Owned::in_order(data, order, &sizes))
 }
 
@@ -214,7 +213,7 @@ pub(crate) fn collect_by<W: Way, E: Expr + ?Sized>(
     let shares =
         if elementwise::in_parts::<E::Kernel<'_, W>>(nest, 4 * threads) { 4 * threads } else { threads };
     let parts = nest.split(0, shares);
-    elementwise::collect_parts(parts.iter().map(|nest| (expr.kernel::<W>(&mut nest.operands()), nest)), len)
+    elementwise::collect_parts(&parts, |nest| expr.kernel::<W>(&mut nest.operands()), len)
 }
 
 /// The elements of an expression that owns some: in the place of those, if they lie as the result will, else in new memory.
@@ -233,8 +232,7 @@ pub(crate) fn in_place<U: Dims, R: Rank, W: Way, E: Expr>(
     });
     let parts = if threads <= 1 { Parts::new() } else { nest.split(0, threads) };
     let parts = if threads <= 1 { core::slice::from_ref(nest) } else { &parts[..] };
-    let kernels = parts.iter().map(|nest| (expr.kernel::<W>(&mut nest.operands()), nest));
-    let new = elementwise::replace(kernels, own.as_ref(), len)?;
+    let new = elementwise::replace(parts, |nest| expr.kernel::<W>(&mut nest.operands()), own.as_ref(), len)?;
     match own {
         Some(place) => Ok(expr.into_place(&place).expect("the expression owns what is at this place")),
         None => Ok(new),

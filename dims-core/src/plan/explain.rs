@@ -324,7 +324,7 @@ impl Drop for Outer {
 pub(crate) fn record(step: impl FnOnce() -> Step) {
     #[cfg(feature = "std")]
     if RECORDING.get() {
-        take_down(step);
+        take_down(step());
     }
     #[cfg(not(feature = "std"))]
     let _ = step;
@@ -333,8 +333,8 @@ pub(crate) fn record(step: impl FnOnce() -> Step) {
 #[cfg(feature = "std")]
 #[cold]
 #[inline(never)]
-fn take_down(step: impl FnOnce() -> Step) {
-    STEPS.with_borrow_mut(|steps| steps.push(step()));
+fn take_down(step: Step) {
+    STEPS.with_borrow_mut(|steps| steps.push(step));
 }
 
 /// An element as it stands in an expression.

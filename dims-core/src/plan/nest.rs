@@ -63,12 +63,13 @@ impl Nest {
         }
     }
 
-    /// Loops over axes of these sizes that are kept or reduced, for so many operands that rustc knows to lie in this order of them, the last
+    /// Loops over axes of which some are `kept`, the others reduced, for so many operands that rustc knows to lie in this order of them, the last
     /// one fastest: that is the innermost loop, and what is kept otherwise is outside of what is reduced.
-    pub fn typed_reduce(axes: impl Iterator<Item = (usize, bool)>, operands: usize) -> Self {
+    pub fn typed_reduce(order: &[usize], sizes: &[usize], kept: &[usize], operands: usize) -> Self {
         // Neighbours that are both kept, or both reduced, are one loop.
         let mut loops: SmallVec<[(usize, bool); LOOPS]> = SmallVec::new();
-        for (size, kept) in axes.filter(|&(size, _)| size != 1) {
+        for axis in order.iter().filter(|&&axis| sizes[axis] != 1) {
+            let (size, kept) = (sizes[*axis], kept.contains(axis));
             match loops.last_mut() {
                 Some((outer, same)) if *same == kept => *outer *= size,
                 _ => loops.push((size, kept)),

@@ -194,6 +194,11 @@ impl Shape {
             .ok_or_else(|| DimError::TooLarge { dims: self.describe(axes) })
     }
 
+    /// The sizes of axes, in this order.
+    pub fn sizes_in(&self, order: &[usize]) -> SmallVec<[usize; INLINE]> {
+        order.iter().map(|&axis| self.size(axis)).collect()
+    }
+
     /// The error of a run whose result has the axes `kept`: where memory was short, the result's sizes are named.
     #[cold]
     pub fn blame(&self, error: DimError, kept: &[usize]) -> DimError {

@@ -357,7 +357,7 @@ pub trait Streamed: Computable<Rank = Rank0> {
         shape.all_said(&axes)?;
         shape.said(&data.info())?;
         let data = evaluate_in::<Self::Dims, Rank0, _>(tensor.expr, &shape, order)?;
-        let sizes: Sizes = order.iter().map(|&axis| shape.size(axis)).collect();
+        let sizes = shape.sizes_in(order);
         Ok(Stream::from_vec(data, &sizes))
     }
 }
