@@ -10,7 +10,7 @@
 //! places are those of Matthews (High-Performance Tensor Contraction without Transposition, 2018).
 
 use super::Product;
-use super::vector::{Vector, unrelated};
+use super::vector::{REACH, Vector, add_products, each_row, unrelated};
 use crate::kernel::isa::{Level, level};
 use alloc::vec::Vec;
 use core::any::TypeId;
@@ -432,16 +432,6 @@ impl<T: Copy + Default + Add<Output = T>> Tile<'_, T> {
     /// As for [`multiply`]; there are `R` rows.
     #[inline(always)]
     unsafe fn run<V: Vector<Elem = T>, const R: usize>(&self, c: *mut T) {
-        /// Repeats a block for each row, whose number is a constant in it: sums at constant places are kept in registers.
-        macro_rules! each_row {
-            ($row:ident => $block:block) => { each_row!($row => $block; 0 1 2 3 4 5 6 7 8 9 10 11) };
-            ($row:ident => $block:block; $($number:literal)*) => {
-                $(if $number < R {
-                    const $row: usize = $number;
-                    $block
-                })*
-            };
-        }
         let &Tile {
             left: (a, row, step),
             panel: [(b, lines), (d, others)],
@@ -453,22 +443,44 @@ impl<T: Copy + Default + Add<Output = T>> Tile<'_, T> {
         // SAFETY: rows, sums and columns lie in the matrices, which are valid by the caller's promise.
         unsafe {
             let (mut first, mut second) = ([V::zeros(); R], [V::zeros(); R]);
-            // Three rows can be reached from one place by an address's own arithmetic.
-            let mut threes: [_; 4] = core::array::from_fn(|three| {
-                if 3 * three < R { unrelated(a.wrapping_offset(3 * three as isize * row)) } else { a }
+            let mut places: [_; 4] = core::array::from_fn(|at| {
+                let first = REACH * at;
+                if first < R { unrelated(a.wrapping_offset(first as isize * row)) } else { a }
             });
-            for (&line, &other) in lines.iter().zip(others) {
-                let right = (V::load(b.wrapping_offset(line)), V::load(d.wrapping_offset(other)));
-                each_row!(I => {
-                    let x = threes[I / 3].wrapping_offset((I % 3) as isize * row);
-                    (first[I], second[I]) = first[I].plus_products(second[I], x, right);
-                });
-                for three in threes.iter_mut().take(R.div_ceil(3)) {
-                    *three = unrelated(three.wrapping_offset(step));
+            let mut at = 0;
+            macro_rules! line {
+                ($at:literal) => {
+                    let right = (
+                        V::load(b.wrapping_offset(*lines.get_unchecked(at + $at))),
+                        V::load(d.wrapping_offset(*others.get_unchecked(at + $at))),
+                    );
+                    add_products::<V, R, $at, 4>(&mut first, &mut second, &places, row, right);
+                };
+            }
+            let go_on = |places: &mut [*const T; 4], by: isize| {
+                for place in places.iter_mut().take(R.div_ceil(REACH)) {
+                    *place = unrelated(place.wrapping_offset(by));
+                }
+            };
+            let depth = lines.len().min(others.len());
+            // Four lines with the same places, as in `unpacked`.
+            if step == 1 {
+                while at + 4 <= depth {
+                    line!(0);
+                    line!(1);
+                    line!(2);
+                    line!(3);
+                    go_on(&mut places, 4);
+                    at += 4;
                 }
             }
+            while at < depth {
+                line!(0);
+                go_on(&mut places, step);
+                at += 1;
+            }
             if whole {
-                each_row!(I => {
+                each_row!(I of R => {
                     let to = c.wrapping_offset(rows[I] + columns[0]);
                     if accumulate {
                         first[I] = first[I].plus(V::load(to));
@@ -479,7 +491,7 @@ impl<T: Copy + Default + Add<Output = T>> Tile<'_, T> {
                 });
             } else {
                 let mut lines = [[T::default(); WIDE]; R];
-                each_row!(I => {
+                each_row!(I of R => {
                     first[I].store(lines[I].as_mut_ptr());
                     second[I].store(lines[I].as_mut_ptr().add(V::LEN));
                 });

@@ -5,10 +5,11 @@
 //! or columns are few, so that putting them in line would take as long as multiplying them.
 
 use super::Product;
-use super::vector::{Vector, unforeseen, unrelated};
+use super::vector::{REACH, Vector, add_products, each_row, unforeseen, unrelated};
 use crate::kernel::isa::{Level, level};
 use core::any::TypeId;
 use core::arch::x86_64::{__m256, __m256d, __m512, __m512d};
+use core::ops::Range;
 
 /// Bytes of a left matrix that stays in the second-level cache while it is read for one vector of columns after the other.
 const NEAR: usize = 1 << 20;
@@ -108,41 +109,55 @@ compiled! {
 /// The most rows of a tile.
 const TALL: usize = 16;
 
+/// Sums of at most so many elements take less long than to write them, so that is done row by row, as memory is fastest.
+const SHALLOW: usize = 16;
+
 /// # Safety
 ///
 /// As for [`super::multiply`], on a machine with these vectors.
 #[inline(always)]
 unsafe fn all<V: Vector>(product: &Product<V::Elem>) {
-    let mut column = 0;
-    while column < product.n {
-        let left = product.n - column;
-        // SAFETY: the columns lie in the matrices; the rest is the caller's promise.
-        unsafe {
-            if left <= V::LEN {
-                strip::<V, 1>(product, column, left);
-                return;
+    let height = if product.k <= SHALLOW { V::TALL } else { product.m };
+    let mut row = 0;
+    while row < product.m {
+        let rows = row..product.m.min(row + height);
+        row = rows.end;
+        let mut column = 0;
+        while column < product.n {
+            let left = product.n - column;
+            // SAFETY: rows and columns lie in the matrices; the rest is the caller's promise.
+            unsafe {
+                if left <= V::LEN {
+                    strip::<V, 1>(product, rows.clone(), column, left);
+                    break;
+                }
+                strip::<V, 2>(product, rows.clone(), column, left.min(2 * V::LEN) - V::LEN);
             }
-            strip::<V, 2>(product, column, left.min(2 * V::LEN) - V::LEN);
+            column += 2 * V::LEN;
         }
-        column += 2 * V::LEN;
     }
 }
 
-/// All rows of the result, by `W` vectors of columns from `column` on, of the last of which only the first `count` elements are columns.
+/// Some rows of the result, by `W` vectors of columns from `column` on, of the last of which only the first `count` elements are columns.
 ///
 /// # Safety
 ///
 /// As for [`super::multiply`]; there are so many columns.
 #[inline(always)]
-unsafe fn strip<V: Vector, const W: usize>(product: &Product<V::Elem>, column: usize, count: usize) {
+unsafe fn strip<V: Vector, const W: usize>(
+    product: &Product<V::Elem>,
+    rows: Range<usize>,
+    column: usize,
+    count: usize,
+) {
     let tall = TALL.min(V::SUMS / W);
     // The tiles are about as tall as each other.
-    let mut tiles = product.m.div_ceil(tall);
-    let mut row = 0;
+    let mut tiles = rows.len().div_ceil(tall);
+    let mut row = rows.start;
     // SAFETY: the elements of the mask are columns of the matrices.
     let mask = unsafe { V::first(count) };
     while tiles > 0 {
-        let height = (product.m - row).div_ceil(tiles);
+        let height = (rows.end - row).div_ceil(tiles);
         let tile = Tile {
             depth: product.k,
             a: product.a.start.wrapping_offset(row as isize * product.a.row),
@@ -188,45 +203,52 @@ impl<T: Copy> Tile<T> {
     /// As for [`super::multiply`]; there are `R` rows, and `W` vectors of columns, the last one as far as the mask goes.
     #[inline(always)]
     unsafe fn run<V: Vector<Elem = T>, const W: usize, const R: usize>(&self, mask: V::Mask) {
-        /// Repeats a block for each row, whose number is a constant in it: sums at constant places are kept in registers.
-        macro_rules! each_row {
-            ($row:ident => $block:block) => { each_row!($row => $block; 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15) };
-            ($row:ident => $block:block; $($number:literal)*) => {
-                $(if $number < R {
-                    const $row: usize = $number;
-                    $block
-                })*
-            };
-        }
         let &Tile { depth, a, a_row, a_step, mut b, b_step, c, c_row, accumulate } = self;
         let (a_row, c_row) = (unforeseen(a_row), unforeseen(c_row));
         // SAFETY: rows, sums and columns lie in the matrices, which are valid by the caller's promise.
         unsafe {
             let (mut first, mut second) = ([V::zeros(); R], [V::zeros(); R]);
-            // Three rows can be reached from one place by an address's own arithmetic.
-            let mut threes: [_; 6] = core::array::from_fn(|three| {
-                if 3 * three < R { unrelated(a.wrapping_offset(3 * three as isize * a_row)) } else { a }
+            let mut places: [_; 6] = core::array::from_fn(|at| {
+                let first = REACH * at;
+                if first < R { unrelated(a.wrapping_offset(first as isize * a_row)) } else { a }
             });
-            for _ in 0..depth {
-                if W == 1 {
-                    let right = V::load_part(b, mask);
-                    each_row!(I => {
-                        let x = threes[I / 3].wrapping_offset((I % 3) as isize * a_row);
-                        first[I] = first[I].plus_product(x, right);
-                    });
-                } else {
-                    let right = (V::load(b), V::load_part(b.wrapping_add(V::LEN), mask));
-                    each_row!(I => {
-                        let x = threes[I / 3].wrapping_offset((I % 3) as isize * a_row);
-                        (first[I], second[I]) = first[I].plus_products(second[I], x, right);
-                    });
-                }
-                for three in threes.iter_mut().take(R.div_ceil(3)) {
-                    *three = unrelated(three.wrapping_offset(a_step));
-                }
-                b = b.wrapping_offset(b_step);
+            let mut done = 0;
+            macro_rules! line {
+                ($at:literal) => {
+                    if W == 1 {
+                        let right = V::load_part(b, mask);
+                        each_row!(I of R => {
+                            let x = places[I / REACH].wrapping_offset((I % REACH) as isize * a_row);
+                            first[I] = first[I].plus_product(x.wrapping_add($at), right);
+                        });
+                    } else {
+                        let right = (V::load(b), V::load_part(b.wrapping_add(V::LEN), mask));
+                        add_products::<V, R, $at, 6>(&mut first, &mut second, &places, a_row, right);
+                    }
+                    b = b.wrapping_offset(b_step);
+                };
             }
-            each_row!(I => {
+            let go_on = |places: &mut [*const T; 6], by: isize| {
+                for place in places.iter_mut().take(R.div_ceil(REACH)) {
+                    *place = unrelated(place.wrapping_offset(by));
+                }
+            };
+            // Four lines with the same places: a core that runs two threads decodes half as many instructions for each, which can be too few.
+            if W == 2 && a_step == 1 {
+                while done + 4 <= depth {
+                    line!(0);
+                    line!(1);
+                    line!(2);
+                    line!(3);
+                    go_on(&mut places, 4);
+                    done += 4;
+                }
+            }
+            for _ in done..depth {
+                line!(0);
+                go_on(&mut places, a_step);
+            }
+            each_row!(I of R => {
                 let to = c.wrapping_offset(I as isize * c_row);
                 let last = to.wrapping_add((W - 1) * V::LEN);
                 if accumulate {

@@ -32,12 +32,68 @@ pub trait Vector: Copy {
     unsafe fn store_part(self, to: *mut Self::Elem, mask: Self::Mask);
     /// `self + x * right`, of one `x` for all elements.
     unsafe fn plus_product(self, x: *const Self::Elem, right: Self) -> Self;
-    /// `(self + x * right.0, other + x * right.1)`.
+    /// `(self + x * right.0, other + x * right.1)` of the `x` that lies `AT` places behind.
     ///
     /// In assembly, since the compiler would load many `x` at once and run out of registers.
-    unsafe fn plus_products(self, other: Self, x: *const Self::Elem, right: (Self, Self)) -> (Self, Self);
+    unsafe fn plus_products<const AT: usize>(
+        self,
+        other: Self,
+        x: *const Self::Elem,
+        right: (Self, Self),
+    ) -> (Self, Self);
+    /// The same of the `x` that lies another `step` further on.
+    unsafe fn plus_products_of<const AT: usize>(
+        self,
+        other: Self,
+        x: *const Self::Elem,
+        step: isize,
+        right: (Self, Self),
+    ) -> (Self, Self);
     /// Columns of a matrix, whose elements are neighbours, as rows that are `step` apart.
     unsafe fn transpose(from: *const Self::Elem, columns: &[isize], to: *mut Self::Elem, step: usize);
+}
+
+/// Rows of a tile of which one place and the distance between them reach all: the place itself, and so far and twice as far behind it.
+pub const REACH: usize = 3;
+
+/// Repeats a block for each row of a tile, whose number is a constant in it: sums at constant places are kept in registers.
+macro_rules! each_row {
+    ($row:ident of $rows:ident => $block:block) => {
+        each_row!($row of $rows => $block; 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15)
+    };
+    ($row:ident of $rows:ident => $block:block; $($number:literal)*) => {
+        $(if $number < $rows {
+            const $row: usize = $number;
+            $block
+        })*
+    };
+}
+pub(super) use each_row;
+
+/// Adds the products of `R` elements, `AT` places behind those that `places` reach, and two vectors to the sums of a tile.
+///
+/// # Safety
+///
+/// The machine has the vectors; the elements are valid.
+#[inline(always)]
+pub unsafe fn add_products<V: Vector, const R: usize, const AT: usize, const N: usize>(
+    first: &mut [V; R],
+    second: &mut [V; R],
+    places: &[*const V::Elem; N],
+    row: isize,
+    right: (V, V),
+) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        each_row!(I of R => {
+            let x = places[I / REACH];
+            (first[I], second[I]) = match I % REACH {
+                0 => first[I].plus_products::<AT>(second[I], x, right),
+                1 => first[I].plus_products_of::<AT>(second[I], x, row, right),
+                _ => first[I].plus_products_of::<AT>(second[I], x, 2 * row, right),
+            };
+        });
+    }
 }
 
 /// The same place, of which the compiler does not know that. (It would compute each row's place from that of the row before, and the
@@ -60,7 +116,7 @@ pub fn unforeseen(mut stride: isize) -> isize {
 }
 
 macro_rules! vector {
-    ($vector:ty, $feature:literal $register:ident, $elem:ty, $scalar:literal $packed:literal, $len:literal, $sums:literal $tall:literal, $transpose:ident $square:literal, $zeros:ident $load:ident $store:ident $plus:ident $all:ident $fma:ident, $mask:ty, $first:ident, $load_part:ident, $store_part:ident) => {
+    ($vector:ty, $feature:literal $register:ident, $elem:ty, $size:literal, $scalar:literal $packed:literal, [$($broadcast:literal $all:ident)?] [$one:literal $another:literal], $len:literal, $sums:literal $tall:literal, $transpose:ident $square:literal, $zeros:ident $load:ident $store:ident $plus:ident $same:ident $fma:ident, $mask:ty, $first:ident, $load_part:ident, $store_part:ident) => {
         impl Vector for $vector {
             type Elem = $elem;
             const LEN: usize = $len;
@@ -114,12 +170,12 @@ macro_rules! vector {
             #[inline(always)]
             unsafe fn plus_product(self, x: *const $elem, right: Self) -> Self {
                 // SAFETY: the caller's promise.
-                unsafe { $fma($all(*x), right, self) }
+                unsafe { $fma($same(*x), right, self) }
             }
 
             #[inline]
             #[target_feature(enable = $feature)]
-            unsafe fn plus_products(
+            unsafe fn plus_products<const AT: usize>(
                 mut self,
                 mut other: Self,
                 x: *const $elem,
@@ -128,11 +184,41 @@ macro_rules! vector {
                 // SAFETY: the caller's promise: the instructions read one valid element, and no other memory.
                 unsafe {
                     asm!(
-                        concat!("vbroadcast", $scalar, " {all}, [{x}]"),
+                        $($broadcast,)?
+                        $one,
+                        $another,
+                        $($all = out($register) _,)?
+                        x = in(reg) x,
+                        at = const AT * size_of::<$elem>(),
+                        first = inout($register) self,
+                        second = inout($register) other,
+                        left = in($register) right.0,
+                        right = in($register) right.1,
+                        options(pure, readonly, nostack, preserves_flags),
+                    );
+                }
+                (self, other)
+            }
+
+            #[inline]
+            #[target_feature(enable = $feature)]
+            unsafe fn plus_products_of<const AT: usize>(
+                mut self,
+                mut other: Self,
+                x: *const $elem,
+                step: isize,
+                right: (Self, Self),
+            ) -> (Self, Self) {
+                // SAFETY: the caller's promise: the instructions read one valid element, and no other memory.
+                unsafe {
+                    asm!(
+                        concat!("vbroadcast", $scalar, " {all}, [{x} + {step} * ", $size, " + {at}]"),
                         concat!("vfmadd231", $packed, " {first}, {all}, {left}"),
                         concat!("vfmadd231", $packed, " {second}, {all}, {right}"),
                         all = out($register) _,
                         x = in(reg) x,
+                        step = in(reg) step,
+                        at = const AT * size_of::<$elem>(),
                         first = inout($register) self,
                         second = inout($register) other,
                         left = in($register) right.0,
@@ -153,22 +239,30 @@ macro_rules! vector {
 }
 
 vector!(
-    __m512, "avx512f" zmm_reg, f32, "ss" "ps", 16, 24 12, transpose_f32 8,
+    __m512, "avx512f" zmm_reg, f32, "4", "ss" "ps",
+    [] ["vfmadd231ps {first}, {left}, dword ptr [{x} + {at}]{{1to16}}" "vfmadd231ps {second}, {right}, dword ptr [{x} + {at}]{{1to16}}"],
+    16, 24 12, transpose_f32 8,
     _mm512_setzero_ps _mm512_loadu_ps _mm512_storeu_ps _mm512_add_ps _mm512_set1_ps _mm512_fmadd_ps,
     __mmask16, first_wide_f32, load_part_wide_f32, _mm512_mask_storeu_ps
 );
 vector!(
-    __m512d, "avx512f" zmm_reg, f64, "sd" "pd", 8, 24 12, transpose_f64 4,
+    __m512d, "avx512f" zmm_reg, f64, "8", "sd" "pd",
+    [] ["vfmadd231pd {first}, {left}, qword ptr [{x} + {at}]{{1to8}}" "vfmadd231pd {second}, {right}, qword ptr [{x} + {at}]{{1to8}}"],
+    8, 24 12, transpose_f64 4,
     _mm512_setzero_pd _mm512_loadu_pd _mm512_storeu_pd _mm512_add_pd _mm512_set1_pd _mm512_fmadd_pd,
     __mmask8, first_wide_f64, load_part_wide_f64, _mm512_mask_storeu_pd
 );
 vector!(
-    __m256, "avx2,fma" ymm_reg, f32, "ss" "ps", 8, 12 6, transpose_f32 8,
+    __m256, "avx2,fma" ymm_reg, f32, "4", "ss" "ps",
+    ["vbroadcastss {all}, [{x} + {at}]" all] ["vfmadd231ps {first}, {all}, {left}" "vfmadd231ps {second}, {all}, {right}"],
+    8, 12 6, transpose_f32 8,
     _mm256_setzero_ps _mm256_loadu_ps _mm256_storeu_ps _mm256_add_ps _mm256_set1_ps _mm256_fmadd_ps,
     __m256i, first_f32, _mm256_maskload_ps, _mm256_maskstore_ps
 );
 vector!(
-    __m256d, "avx2,fma" ymm_reg, f64, "sd" "pd", 4, 12 6, transpose_f64 4,
+    __m256d, "avx2,fma" ymm_reg, f64, "8", "sd" "pd",
+    ["vbroadcastsd {all}, [{x} + {at}]" all] ["vfmadd231pd {first}, {all}, {left}" "vfmadd231pd {second}, {all}, {right}"],
+    4, 12 6, transpose_f64 4,
     _mm256_setzero_pd _mm256_loadu_pd _mm256_storeu_pd _mm256_add_pd _mm256_set1_pd _mm256_fmadd_pd,
     __m256i, first_f64, _mm256_maskload_pd, _mm256_maskstore_pd
 );
