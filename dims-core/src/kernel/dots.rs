@@ -119,64 +119,135 @@ impl<T: Num> Task for Dots<'_, T> {
             operands.swap(0, 1);
         }
         let mut at: SmallVec<[usize; 8]> = SmallVec::from_elem(0, last);
+        let line = |at: &[usize], operand: usize| {
+            let row = &rows[operand];
+            let steps: isize = at.iter().zip(row.strides).map(|(&at, &step)| at as isize * step).sum();
+            operands[operand].line(row.offset + steps, count)
+        };
         let mut outer = Odometer::new(&nest.sizes[..nest.outer]);
         let mut places = out.iter_mut();
+        let mut write = |sum: Blocks<T>| {
+            places.next().expect("the kept loops cover the result").write(sum.total::<I>());
+        };
         while !outer.is_done() {
-            let mut totals = SmallVec::new();
-            let mut blocks = 0;
-            let mut inner = Odometer::new(&nest.sizes[nest.outer..last]);
-            while !inner.is_done() {
-                let line = |operand: usize| {
-                    let row = &rows[operand];
-                    let steps: isize =
-                        at.iter().zip(row.strides).map(|(&at, &step)| at as isize * step).sum();
-                    operands[operand].line(row.offset + steps, count)
-                };
-                for (x, y) in line(0).chunks(MOST).zip(line(1).chunks(MOST)) {
-                    blocks += 1;
-                    let part = dot::<I, T>(x, y, far).to_acc();
-                    push::<I, T, Sum>(&mut totals, blocks, part, Sum);
+            let mut sum = Blocks::new();
+            if nest.outer == last {
+                let (x, y) = (line(&at, 0), line(&at, 1));
+                outer.advance(&mut at);
+                if const { is_halved::<T>() } && !outer.is_done() {
+                    let (below, same) = (line(&at, 0), line(&at, 1));
+                    if same.as_ptr() == y.as_ptr() && before_line(below) == before_line(x) {
+                        outer.advance(&mut at);
+                        let mut second = Blocks::new();
+                        for ((x, below), y) in x.chunks(MOST).zip(below.chunks(MOST)).zip(y.chunks(MOST)) {
+                            let parts = dots::<I, T, 2>([x, below], y, far);
+                            sum.push::<I>(parts[0]);
+                            second.push::<I>(parts[1]);
+                        }
+                        write(sum);
+                        write(second);
+                        continue;
+                    }
                 }
-                inner.advance(&mut at[nest.outer..]);
+                sum.push_line::<I>(x, y, far);
+            } else {
+                let mut inner = Odometer::new(&nest.sizes[nest.outer..last]);
+                while !inner.is_done() {
+                    sum.push_line::<I>(line(&at, 0), line(&at, 1), far);
+                    inner.advance(&mut at[nest.outer..]);
+                }
+                outer.advance(&mut at[..nest.outer]);
             }
-            let sum = total::<I, T, Sum>(totals, T::Acc::ZERO, Sum);
-            places.next().expect("the kept loops cover the result").write(T::from_acc(sum));
-            outer.advance(&mut at[..nest.outer]);
+            write(sum);
         }
     }
 }
 
-/// The sum of the products of the elements of two lines, which are as long as each other and not longer than [`MOST`].
+/// Sums of blocks, added pairwise.
+struct Blocks<T: Num> {
+    totals: SmallVec<[T::Acc; 12]>,
+    count: usize,
+}
+
+impl<T: Num> Blocks<T> {
+    #[inline(always)]
+    fn new() -> Self {
+        Blocks { totals: SmallVec::new(), count: 0 }
+    }
+
+    #[inline(always)]
+    fn push<I: Isa>(&mut self, part: T) {
+        self.count += 1;
+        push::<I, T, Sum>(&mut self.totals, self.count, part.to_acc(), Sum);
+    }
+
+    #[inline(always)]
+    fn push_line<I: Isa>(&mut self, x: &[T], y: &[T], far: bool) {
+        for (x, y) in x.chunks(MOST).zip(y.chunks(MOST)) {
+            let [part] = dots::<I, T, 1>([x], y, far);
+            self.push::<I>(part);
+        }
+    }
+
+    #[inline(always)]
+    fn total<I: Isa>(self) -> T {
+        T::from_acc(total::<I, T, Sum>(self.totals, T::Acc::ZERO, Sum))
+    }
+}
+
+/// Whether two lines are worked on at once: the line that they are multiplied by is read half as often. (Where registers hold their sums: of larger
+/// elements they would not, with AVX2.)
+const fn is_halved<T>() -> bool {
+    size_of::<T>() <= 4
+}
+
+/// How many elements lie before the first whole line of memory, where that matters.
 #[inline(always)]
-fn dot<I: Isa, T: Num>(x: &[T], y: &[T], far: bool) -> T {
-    let mut lanes = [T::ZERO; LANES];
+fn before_line<T>(x: &[T]) -> usize {
+    if x.len() < 2 * LANES { 0 } else { x.as_ptr().align_offset(LINE) % LANES }
+}
+
+/// The sums of the products of the elements of lines and of one more, all of which are as long as each other and not longer than [`MOST`]. Before the
+/// first whole line of memory all of the first ones have as many elements.
+#[inline(always)]
+fn dots<I: Isa, T: Num, const N: usize>(xs: [&[T]; N], y: &[T], far: bool) -> [T; N] {
+    let mut lanes = [[T::ZERO; LANES]; N];
     let step = |acc: &mut T, x: T, y: T| *acc = acc.add_product::<I>(x, y);
-    // Before the first whole line of memory there are some elements, whose accumulators are the last ones: as if the line had started with
+    // What lies before the first whole line of memory goes to the last accumulators: as if the line had started with
     // that many elements fewer. So each accumulator gets the same elements wherever the line is, only at another place among the others; and as
     // halves are added to halves in the end, what is added to what is the same, too.
-    let skipped = x.as_ptr().align_offset(LINE) % LANES;
-    let skipped = if x.len() < 2 * LANES { 0 } else { skipped };
-    let ((x_head, x), (y_head, y)) = (x.split_at(skipped), y.split_at(skipped));
-    for (acc, (&x, &y)) in lanes[LANES - skipped..].iter_mut().zip(x_head.iter().zip(y_head)) {
-        step(acc, x, y);
-    }
-    let ((xs, x_tail), (ys, y_tail)) = (x.as_chunks::<LANES>(), y.as_chunks::<LANES>());
-    let mut own = lanes;
-    for (x, y) in xs.iter().zip(ys) {
-        if far {
-            fetch_lines(x.as_ptr().wrapping_add(AHEAD), LANES);
-        }
-        for (acc, (&x, &y)) in own.iter_mut().zip(x.iter().zip(y)) {
+    let skipped = before_line(xs[0]);
+    let (y_head, y) = y.split_at(skipped);
+    for (lanes, x) in lanes.iter_mut().zip(xs) {
+        for (acc, (&x, &y)) in lanes[LANES - skipped..].iter_mut().zip(x[..skipped].iter().zip(y_head)) {
             step(acc, x, y);
         }
     }
+    let xs = xs.map(|x| x[skipped..].as_chunks::<LANES>());
+    let (ys, y_tail) = y.as_chunks::<LANES>();
+    let mut own = lanes;
+    for (at, y) in ys.iter().enumerate() {
+        for (own, (x, _)) in own.iter_mut().zip(xs) {
+            let x = &x[at];
+            if far {
+                fetch_lines(x.as_ptr().wrapping_add(AHEAD), LANES);
+            }
+            for (acc, (&x, &y)) in own.iter_mut().zip(x.iter().zip(y)) {
+                step(acc, x, y);
+            }
+        }
+    }
     lanes = own;
-    for (acc, (&x, &y)) in lanes.iter_mut().zip(x_tail.iter().zip(y_tail)) {
-        step(acc, x, y);
-    }
-    let mut halves = [T::ZERO; fold::LANES];
-    for (at, half) in halves.iter_mut().enumerate() {
-        *half = lanes[at].add(lanes[at + fold::LANES]);
-    }
-    together(halves, |a, b| a.add(b))
+    lanes.iter_mut().zip(xs).for_each(|(lanes, (_, x_tail))| {
+        for (acc, (&x, &y)) in lanes.iter_mut().zip(x_tail.iter().zip(y_tail)) {
+            step(acc, x, y);
+        }
+    });
+    lanes.map(|lanes| {
+        let mut halves = [T::ZERO; fold::LANES];
+        for (at, half) in halves.iter_mut().enumerate() {
+            *half = lanes[at].add(lanes[at + fold::LANES]);
+        }
+        together(halves, |a, b| a.add(b))
+    })
 }

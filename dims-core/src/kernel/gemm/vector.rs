@@ -32,23 +32,22 @@ pub trait Vector: Copy {
     unsafe fn store_part(self, to: *mut Self::Elem, mask: Self::Mask);
     /// `self + x * right`, of one `x` for all elements.
     unsafe fn plus_product(self, x: *const Self::Elem, right: Self) -> Self;
-    /// `(self + x * right.0, other + x * right.1)` of the `x` that lies `AT` places behind.
+    /// `sums.0 += x * right.0` and `sums.1 += x * right.1`, of the `x` that lies `AT` places behind.
     ///
-    /// In assembly, since the compiler would load many `x` at once and run out of registers.
-    unsafe fn plus_products<const AT: usize>(
-        self,
-        other: Self,
+    /// In assembly, since the compiler would load many `x` at once and run out of registers. And by reference, since unoptimized code would keep a copy of
+    /// each vector for each row of each tile, more than a thread's stack has.
+    unsafe fn add_products<const AT: usize>(
+        sums: (&mut Self, &mut Self),
         x: *const Self::Elem,
-        right: (Self, Self),
-    ) -> (Self, Self);
+        right: &(Self, Self),
+    );
     /// The same of the `x` that lies another `step` further on.
-    unsafe fn plus_products_of<const AT: usize>(
-        self,
-        other: Self,
+    unsafe fn add_products_of<const AT: usize>(
+        sums: (&mut Self, &mut Self),
         x: *const Self::Elem,
         step: isize,
-        right: (Self, Self),
-    ) -> (Self, Self);
+        right: &(Self, Self),
+    );
     /// Columns of a matrix, whose elements are neighbours, as rows that are `step` apart.
     unsafe fn transpose(from: *const Self::Elem, columns: &[isize], to: *mut Self::Elem, step: usize);
 }
@@ -86,12 +85,12 @@ pub unsafe fn add_products<V: Vector, const R: usize, const AT: usize, const N: 
     // SAFETY: the caller's promise.
     unsafe {
         each_row!(I of R => {
-            let x = places[I / REACH];
-            (first[I], second[I]) = match I % REACH {
-                0 => first[I].plus_products::<AT>(second[I], x, right),
-                1 => first[I].plus_products_of::<AT>(second[I], x, row, right),
-                _ => first[I].plus_products_of::<AT>(second[I], x, 2 * row, right),
-            };
+            let (sums, x) = ((&mut first[I], &mut second[I]), places[I / REACH]);
+            match I % REACH {
+                0 => V::add_products::<AT>(sums, x, &right),
+                1 => V::add_products_of::<AT>(sums, x, row, &right),
+                _ => V::add_products_of::<AT>(sums, x, 2 * row, &right),
+            }
         });
     }
 }
@@ -175,12 +174,11 @@ macro_rules! vector {
 
             #[inline]
             #[target_feature(enable = $feature)]
-            unsafe fn plus_products<const AT: usize>(
-                mut self,
-                mut other: Self,
+            unsafe fn add_products<const AT: usize>(
+                (first, second): (&mut Self, &mut Self),
                 x: *const $elem,
-                right: (Self, Self),
-            ) -> (Self, Self) {
+                right: &(Self, Self),
+            ) {
                 // SAFETY: the caller's promise: the instructions read one valid element, and no other memory.
                 unsafe {
                     asm!(
@@ -190,25 +188,23 @@ macro_rules! vector {
                         $($all = out($register) _,)?
                         x = in(reg) x,
                         at = const AT * size_of::<$elem>(),
-                        first = inout($register) self,
-                        second = inout($register) other,
+                        first = inout($register) *first,
+                        second = inout($register) *second,
                         left = in($register) right.0,
                         right = in($register) right.1,
                         options(pure, readonly, nostack, preserves_flags),
                     );
                 }
-                (self, other)
             }
 
             #[inline]
             #[target_feature(enable = $feature)]
-            unsafe fn plus_products_of<const AT: usize>(
-                mut self,
-                mut other: Self,
+            unsafe fn add_products_of<const AT: usize>(
+                (first, second): (&mut Self, &mut Self),
                 x: *const $elem,
                 step: isize,
-                right: (Self, Self),
-            ) -> (Self, Self) {
+                right: &(Self, Self),
+            ) {
                 // SAFETY: the caller's promise: the instructions read one valid element, and no other memory.
                 unsafe {
                     asm!(
@@ -219,14 +215,13 @@ macro_rules! vector {
                         x = in(reg) x,
                         step = in(reg) step,
                         at = const AT * size_of::<$elem>(),
-                        first = inout($register) self,
-                        second = inout($register) other,
+                        first = inout($register) *first,
+                        second = inout($register) *second,
                         left = in($register) right.0,
                         right = in($register) right.1,
                         options(pure, readonly, nostack, preserves_flags),
                     );
                 }
-                (self, other)
             }
 
             #[inline(always)]
