@@ -134,7 +134,7 @@ impl<T: Num> Task for Dots<'_, T> {
             if nest.outer == last {
                 let (x, y) = (line(&at, 0), line(&at, 1));
                 outer.advance(&mut at);
-                if const { is_halved::<T>() } && !outer.is_done() {
+                if const { takes_two::<T>() } && !outer.is_done() {
                     let (below, same) = (line(&at, 0), line(&at, 1));
                     if same.as_ptr() == y.as_ptr() && before_line(below) == before_line(x) {
                         outer.advance(&mut at);
@@ -197,7 +197,7 @@ impl<T: Num> Blocks<T> {
 
 /// Whether two lines are worked on at once: the line that they are multiplied by is read half as often. (Where registers hold their sums: of larger
 /// elements they would not, with AVX2.)
-const fn is_halved<T>() -> bool {
+const fn takes_two<T>() -> bool {
     size_of::<T>() <= 4
 }
 
@@ -238,11 +238,11 @@ fn dots<I: Isa, T: Num, const N: usize>(xs: [&[T]; N], y: &[T], far: bool) -> [T
         }
     }
     lanes = own;
-    lanes.iter_mut().zip(xs).for_each(|(lanes, (_, x_tail))| {
+    for (lanes, (_, x_tail)) in lanes.iter_mut().zip(xs) {
         for (acc, (&x, &y)) in lanes.iter_mut().zip(x_tail.iter().zip(y_tail)) {
             step(acc, x, y);
         }
-    });
+    }
     lanes.map(|lanes| {
         let mut halves = [T::ZERO; fold::LANES];
         for (at, half) in halves.iter_mut().enumerate() {
