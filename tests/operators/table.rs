@@ -37,8 +37,9 @@ pub struct Case {
     pub dtype: &'static str,
     /// Random arguments: for each the shape, a layout, the domain, and the size that bounds positions.
     pub draw: Vec<Draw>,
-    /// The operator on arguments as they are; with `Outer` in the first one; with `Outer` and `Inner` in the first one and `Inner` in the
-    /// others. Without arguments there is nothing to batch.
+    /// The operator on arguments as they are; and, of the first element type, with `Outer` in the first one; with `Outer` and `Inner` in the first
+    /// one and `Inner` in the others. (Without arguments there is nothing to batch. How dims batch does not depend on the element type; each
+    /// of these is one more expression to compile.)
     pub runs: Vec<Run>,
     /// The same as plain loops, on one example.
     pub loops: fn(&[Elements]) -> Elements,
@@ -94,7 +95,7 @@ pub struct Operator {
 macro_rules! operators {
     ($(
         $(#[doc = $doc:literal])*
-        $name:ident [$($t:ident)*] $params:tt -> $out:tt,
+        $name:ident [$first:ident $($t:ident)*] $params:tt -> $out:tt,
             call: $call:expr,
             loops: $loops:expr,
             along: [$($along:ident)*], keep: [$($keep:ident)*],
@@ -117,10 +118,11 @@ macro_rules! operators {
                         out: $crate::operator!(@names $out),
                         along: &[$(stringify!($along)),*],
                         keep: &[$(stringify!($keep)),*],
-                        dtypes: [$($crate::operator!(@dtypes $t)),*].concat(),
+                        dtypes: [$crate::operator!(@dtypes $first) $(, $crate::operator!(@dtypes $t))*].concat(),
                         cases: {
                             let mut cases = Vec::new();
-                            $($crate::operator!(@cases cases, $t, $params, $out, $call, $loops);)*
+                            $crate::operator!(@cases cases, batched $first, $params, $out, $call, $loops);
+                            $($crate::operator!(@cases cases, single $t, $params, $out, $call, $loops);)*
                             cases
                         },
                         refuses: $crate::operator!(@refuses $params),
@@ -151,19 +153,19 @@ macro_rules! operator {
     (@dtypes half) => { vec!["f16", "bf16"] };
     (@dtypes f16) => { vec!["f16"] };
     (@dtypes $t:ident) => { vec![<$t as $crate::value::Dtype>::NAME] };
-    (@cases $cases:ident, half, $params:tt, $out:tt, $call:expr, $loops:expr) => {
+    (@cases $cases:ident, $how:ident half, $params:tt, $out:tt, $call:expr, $loops:expr) => {
         #[cfg(feature = "half")]
         {
-            $cases.push($crate::operator!(@case ::half::f16, $params, $out, $call, $loops));
-            $cases.push($crate::operator!(@case ::half::bf16, $params, $out, $call, $loops));
+            $cases.push($crate::operator!(@case $how ::half::f16, $params, $out, $call, $loops));
+            $cases.push($crate::operator!(@case $how ::half::bf16, $params, $out, $call, $loops));
         }
     };
-    (@cases $cases:ident, f16, $params:tt, $out:tt, $call:expr, $loops:expr) => {
+    (@cases $cases:ident, $how:ident f16, $params:tt, $out:tt, $call:expr, $loops:expr) => {
         #[cfg(feature = "half")]
-        $cases.push($crate::operator!(@case ::half::f16, $params, $out, $call, $loops));
+        $cases.push($crate::operator!(@case $how ::half::f16, $params, $out, $call, $loops));
     };
-    (@cases $cases:ident, $t:ident, $params:tt, $out:tt, $call:expr, $loops:expr) => {
-        $cases.push($crate::operator!(@case $t, $params, $out, $call, $loops));
+    (@cases $cases:ident, $how:ident $t:ident, $params:tt, $out:tt, $call:expr, $loops:expr) => {
+        $cases.push($crate::operator!(@case $how $t, $params, $out, $call, $loops));
     };
     (@refuses (alone $($params:tt)*)) => { true };
     (@refuses $params:tt) => { false };
@@ -187,7 +189,7 @@ macro_rules! operator {
         $domain
     }};
     // Nothing is given, so nothing can be batched.
-    (@case $t:ty, (), [$($out:ident)*], $call:expr, $loops:expr) => {
+    (@case $how:ident $t:ty, (), [$($out:ident)*], $call:expr, $loops:expr) => {
         $crate::table::Case {
             dtype: <$t as $crate::value::Dtype>::NAME,
             draw: vec![],
@@ -201,10 +203,13 @@ macro_rules! operator {
             },
         }
     };
-    (@case $t:ty, (apart $($params:tt)*), $out:tt, $call:expr, $loops:expr) => {
-        $crate::operator!(@case $t, (alone $($params)*), $out, $call, $loops)
+    (@case $how:ident $t:ty, (apart $($params:tt)*), $out:tt, $call:expr, $loops:expr) => {
+        $crate::operator!(@case single $t, ($($params)*), $out, $call, $loops)
     };
-    (@case $t:ty, (alone $($x:ident: $e:tt [$($d:ident)*] $(in $domain:expr)?),*), [$($out:ident)*], $call:expr, $loops:expr) => {
+    (@case $how:ident $t:ty, (alone $($params:tt)*), $out:tt, $call:expr, $loops:expr) => {
+        $crate::operator!(@case single $t, ($($params)*), $out, $call, $loops)
+    };
+    (@case single $t:ty, ($($x:ident: $e:tt [$($d:ident)*] $(@ $alone:ident)? $(in $domain:expr)?),*), [$($out:ident)*], $call:expr, $loops:expr) => {
         $crate::table::Case {
             dtype: <$t as $crate::value::Dtype>::NAME,
             draw: {
@@ -231,7 +236,7 @@ macro_rules! operator {
             },
         }
     };
-    (@case $t:ty, ($x:ident: $e:tt [$($d:ident)*] $(in $domain:expr)?
+    (@case batched $t:ty, ($x:ident: $e:tt [$($d:ident)*] $(in $domain:expr)?
             $(, $y:ident: $ye:tt [$($yd:ident)*] $(@ $alone:ident)? $(in $ydomain:expr)?)*),
         [$($out:ident)*], $call:expr, $loops:expr) => {
         $crate::table::Case {

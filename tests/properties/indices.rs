@@ -101,23 +101,12 @@ macro_rules! gathers {
             });
             let r = Reference::bind(&ids.dynamic(), &["B", "C"]);
             let dims = [("B", case.size("B")), ("C", case.size("C")), ("D", case.size("D"))];
-            let at_ids = |at: &dyn Fn(&str) -> isize| {
+            let expected = read(&refs[0], &dims, |at| {
                 let value = r.get(&vec![("B", at("B") as usize), ("C", at("C") as usize)]);
-                isize::try_from(value).unwrap_or(isize::MAX)
-            };
-            let expected = read(&refs[0], &dims, |at| vec![at_ids(at), at("D")]);
+                vec![isize::try_from(value).unwrap_or(isize::MAX), at("D")]
+            });
             let (xv, iv) = (x.view::<Ix2>(), ids.view::<Ix2>());
             assert_read!(xv.at((iv.at((B, C)), D)).try_order((C, D, B)), [C D B], expected);
-            assert_read!(xv.at((iv.at((B, C)), D)).try_order((B, C, D)), [B C D], expected);
-            // A sum over an index's dim, and the same index twice.
-            let sum = |line: Vec<i32>| line.into_iter().fold(0i32, i32::wrapping_add);
-            assert_read!(xv.at((iv.at((B, C)), D)).try_sum(C).map(|t| t.order((D, B))), [D B],
-                expected.map(|t| t.reduce(&["C"], sum)));
-            let square = case.buffer::<i32>(&mut random, &["A", "A"], |r| r.small());
-            let rs = Reference { dims: vec![("row", n), ("column", n)], data: square.dynamic().iter().copied().collect() };
-            let expected = read(&rs, &dims[..2], |at| vec![at_ids(at), at_ids(at)]);
-            let (sv, ids) = (square.view::<Ix2>(), iv.at((B, C)));
-            assert_read!(sv.at((&ids, &ids)).try_order((B, C)), [B C], expected);
         }
     )*};
 }
@@ -125,6 +114,31 @@ macro_rules! gathers {
 gathers! {
     gather_i8 i8; gather_i16 i16; gather_i32 i32; gather_i64 i64; gather_isize isize;
     gather_u8 u8; gather_u16 u16; gather_u32 u32; gather_u64 u64; gather_usize usize;
+}
+
+/// In the order of the dims, summed over an index's dim, and with one index twice.
+fn gathered(case: &Case) {
+    let mut random = case.random();
+    let n = case.size("A");
+    inputs!(case, random, i32; x[A D], square[A A] => refs);
+    let ids = case.buffer(&mut random, &["B", "C"], |r| r.below(n) as i32);
+    let r = Reference::bind(&ids.dynamic(), &["B", "C"]);
+    let dims = [("B", case.size("B")), ("C", case.size("C")), ("D", case.size("D"))];
+    let id =
+        |at: &dyn Fn(&str) -> isize| r.get(&vec![("B", at("B") as usize), ("C", at("C") as usize)]) as isize;
+    let expected = read(&refs[0], &dims, |at| vec![id(at), at("D")]);
+    let (xv, ids) = (x.view::<Ix2>(), ids.view::<Ix2>());
+    let ids = ids.at((B, C));
+    assert_read!(xv.at((&ids, D)).try_order((B, C, D)), [B C D], expected);
+    let sum = |line: Vec<i32>| line.into_iter().fold(0i32, i32::wrapping_add);
+    let summed = expected.map(|t| t.reduce(&["C"], sum));
+    assert_read!(xv.at((&ids, D)).try_sum(C).map(|t| t.order((D, B))), [D B], summed);
+    let square = square.dynamic();
+    let of_square =
+        Reference { dims: vec![("row", n), ("column", n)], data: square.iter().copied().collect() };
+    let expected = read(&of_square, &dims[..2], |at| vec![id(at), id(at)]);
+    let square = square.into_dimensionality::<Ix2>().expect("two axes");
+    assert_read!(square.at((&ids, &ids)).try_order((B, C)), [B C], expected);
 }
 
 /// Index expressions that are not affine, nested gathers, and gathers of gathers.
@@ -250,6 +264,7 @@ properties! {
         gather_i8, gather_i16, gather_i32, gather_i64, gather_isize, gather_u8, gather_u16, gather_u32, gather_u64,
         gather_usize,
     ][which % 10](&case);
+    gathers_of_all_kinds 40: |case in filled_cases(5), _which| gathered(&case);
     index_expressions 80: |case in cases(5), _which| expressions(&case);
     branches_that_are_not_taken 80: |case in cases(6), _which| selected(&case);
     integers_ranges_and_splits 80: |case in filled_cases(5), _which| binders(&case);

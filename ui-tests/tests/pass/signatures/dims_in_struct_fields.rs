@@ -17,7 +17,8 @@ impl Linear {
     }
 }
 
-fn main() {
+#[test]
+fn compiles_and_runs() {
     let weight = ones::<f32, _>((Out.of(3), In.of(2)));
     let layer = Linear { weight, bias: zeros(Out.of(3)) };
     let _ = (layer.clone(), Linear::forward::<()>);

@@ -18,7 +18,8 @@ fn third<B: Dims>(x: Tensor<f32, (Rest<B>, Seq, Batch)>) -> Tensor<f32, (Batch, 
     x
 }
 
-fn main() {
+#[test]
+fn compiles_and_runs() {
     let x = ones::<f32, _>((Feat.of(2), Batch.of(3), Seq.of(4)));
     assert_eq!(second(x).order((Batch, Seq, Feat)).shape(), [3, 4, 2]);
     let _ = third::<(Feat,)>;

@@ -1,6 +1,7 @@
 use typed_dims::prelude::*;
 
-fn main() {
+#[test]
+fn compiles_and_runs() {
     dims!(i, j, k);
     let a = Array3::<f32>::ones((2, 3, 4));
     let x = a.at((i, j, k));

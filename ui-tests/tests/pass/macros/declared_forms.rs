@@ -19,7 +19,8 @@ mod inner {
     }
 }
 
-fn main() {
+#[test]
+fn compiles_and_runs() {
     assert_eq!((Heads::SIZE, Pixel::SIZE, Big::SIZE, Empty::SIZE, One::SIZE), (12, 64, 100_000, 0, 1));
     let x = ones::<f32, _>((Batch.of(2), inner::Batch.of(3)));
     assert_eq!(x.sum(Batch).size(inner::Batch), 3);

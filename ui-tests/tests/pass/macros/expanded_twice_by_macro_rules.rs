@@ -15,7 +15,8 @@ macro_rules! outer {
     };
 }
 
-fn main() {
+#[test]
+fn compiles_and_runs() {
     let (a, b) = (Array1::<f32>::ones(3), Array1::<f32>::ones(4));
     assert_eq!(total!(a) + total!(b), 7.0);
     outer!(a, i, b, j);

@@ -1,5 +1,5 @@
 #![deny(warnings, rust_2018_idioms, unused, nonstandard_style, missing_docs)]
-//! A crate that allows itself nothing.
+//! A module that allows itself nothing.
 
 use typed_dims::prelude::*;
 
@@ -10,7 +10,8 @@ dims! {
     pub struct Heads = 12;
 }
 
-fn main() {
+#[test]
+fn compiles_and_runs() {
     dims!(i, J, unused, n = 3);
     let a = Array2::<f32>::ones((2, 3));
     assert_eq!(a.at((i, J)).sum((i, J)).order(()), 6.0);

@@ -1,6 +1,7 @@
 use typed_dims::prelude::*;
 
-fn main() {
+#[test]
+fn compiles_and_runs() {
     let n = 3;
     dims!(n = n, m = n.size() + 1,);
     assert_eq!((n.size(), m.size()), (3, 4));

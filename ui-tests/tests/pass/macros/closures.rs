@@ -1,6 +1,7 @@
 use typed_dims::prelude::*;
 
-fn main() {
+#[test]
+fn compiles_and_runs() {
     let total = |a: &Array1<f32>| {
         dims!(i);
         a.at(i).sum(i).order(())

@@ -17,7 +17,8 @@ fn attention(
     (scores.softmax(Key) * v).sum(Key)
 }
 
-fn main() {
+#[test]
+fn compiles_and_runs() {
     let x = ones::<f32, _>((Batch.of(1), Seq.of(2), Heads, Feat));
     let y = x.clone().rename(Seq, Key).eval();
     assert_eq!(attention(&x, &y, &y).size(Seq), 2);

@@ -16,7 +16,8 @@ macro_rules! flat {
     };
 }
 
-fn main() {
+#[test]
+fn compiles_and_runs() {
     let x = Array3::<f32>::ones((2, 4, 6));
     let total: f32 = [scores(&x, &x)].iter().map(|s| einsum!("bij->", s)).sum();
     assert!(total > 0.0);

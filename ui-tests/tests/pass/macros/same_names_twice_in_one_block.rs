@@ -1,6 +1,7 @@
 use typed_dims::prelude::*;
 
-fn main() {
+#[test]
+fn compiles_and_runs() {
     let a = Array2::<f32>::ones((2, 3));
     dims!(i, j);
     let first = a.at((i, j)).sum(j).order(i);

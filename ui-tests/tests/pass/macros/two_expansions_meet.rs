@@ -7,7 +7,8 @@ macro_rules! bound {
     };
 }
 
-fn main() {
+#[test]
+fn compiles_and_runs() {
     let (a, b) = (Array1::<f32>::ones(3), Array1::<f32>::ones(4));
     bound!(a, first);
     bound!(b, second);

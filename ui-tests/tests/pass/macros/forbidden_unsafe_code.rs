@@ -6,7 +6,8 @@ dims! {
     struct Seq;
 }
 
-fn main() {
+#[test]
+fn compiles_and_runs() {
     dims!(i);
     let a = Array2::<f32>::ones((2, 3));
     assert_eq!(a.at((i, Seq)).sum((i, Seq)).order(()), 6.0);

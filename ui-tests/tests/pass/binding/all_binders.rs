@@ -1,6 +1,7 @@
 use typed_dims::prelude::*;
 
-fn main() {
+#[test]
+fn compiles_and_runs() {
     dims!(i, j, k, h = 2, w);
     let a = Array3::<f32>::ones((2, 3, 4));
     let _ = a.at((i, .., 0));

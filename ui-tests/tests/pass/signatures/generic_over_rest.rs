@@ -13,6 +13,7 @@ fn norm<B: Dims>(
     (x * g).sum(Feat)
 }
 
-fn main() {
+#[test]
+fn compiles_and_runs() {
     let _ = (norm::<()>, norm::<(Batch,)>);
 }

@@ -8,7 +8,8 @@ fn exp<S: Dims>(x: Named<f32, S>) -> Named<f32, S> {
     x.exp().eval()
 }
 
-fn main() {
+#[test]
+fn compiles_and_runs() {
     let x = ones::<f32, _>(Seq.of(2));
     assert_eq!(exp(x).size(Seq), 2);
 }

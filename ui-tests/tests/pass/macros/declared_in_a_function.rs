@@ -1,4 +1,5 @@
-fn main() {
+#[test]
+fn compiles_and_runs() {
     use typed_dims::prelude::*;
     dims! {
         struct Row;

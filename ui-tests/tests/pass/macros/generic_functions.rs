@@ -6,7 +6,8 @@ fn transposed<T: Num>(a: &Array2<T>) -> Array2<T> {
     a.at((i, j)).order((j, i))
 }
 
-fn main() {
+#[test]
+fn compiles_and_runs() {
     let shape = (2, 3);
     assert_eq!(transposed(&Array2::<f32>::ones(shape)).shape(), [3, 2]);
     assert_eq!(transposed(&Array2::<i64>::ones(shape)).shape(), [3, 2]);

@@ -1,6 +1,7 @@
 use typed_dims::prelude::*;
 
-fn main() {
+#[test]
+fn compiles_and_runs() {
     let mut total = 0.0;
     for n in 1..4 {
         dims!(i);
