@@ -139,10 +139,12 @@ impl<T: Num> Task for Dots<'_, T> {
                     if same.as_ptr() == y.as_ptr() && before_line(below) == before_line(x) {
                         outer.advance(&mut at);
                         let mut second = Blocks::new();
+                        let mut ahead = far.then(|| Ahead::of_two(x, below));
                         for ((x, below), y) in x.chunks(MOST).zip(below.chunks(MOST)).zip(y.chunks(MOST)) {
-                            let parts = dots::<I, T, 2>([x, below], y, far);
+                            let parts = dots::<I, T, 2>([x, below], y, ahead);
                             sum.push::<I>(parts[0]);
                             second.push::<I>(parts[1]);
+                            ahead = ahead.map(|ahead| ahead.behind(x.len()));
                         }
                         write(sum);
                         write(second);
@@ -183,8 +185,9 @@ impl<T: Num> Blocks<T> {
 
     #[inline(always)]
     fn push_line<I: Isa>(&mut self, x: &[T], y: &[T], far: bool) {
+        let ahead = far.then_some(Ahead { rest: usize::MAX, jump: 0 });
         for (x, y) in x.chunks(MOST).zip(y.chunks(MOST)) {
-            let [part] = dots::<I, T, 1>([x], y, far);
+            let [part] = dots::<I, T, 1>([x], y, ahead);
             self.push::<I>(part);
         }
     }
@@ -192,6 +195,37 @@ impl<T: Num> Blocks<T> {
     #[inline(always)]
     fn total<I: Isa>(self) -> T {
         T::from_acc(total::<I, T, Sum>(self.totals, T::Acc::ZERO, Sum))
+    }
+}
+
+/// Which elements the memory is asked for ahead of time.
+#[derive(Clone, Copy)]
+struct Ahead {
+    /// So many elements are left to the end of the line.
+    rest: usize,
+    /// So far from the end of a line is the one that follows.
+    jump: isize,
+}
+
+impl Ahead {
+    /// Two lines are followed by two more, each as far from the last as these are from each other.
+    #[inline(always)]
+    fn of_two<T>(x: &[T], below: &[T]) -> Self {
+        let apart = (below.as_ptr().addr() as isize - x.as_ptr().addr() as isize) / size_of::<T>() as isize;
+        Ahead { rest: x.len(), jump: 2 * apart - x.len() as isize }
+    }
+
+    /// So many elements further on.
+    #[inline(always)]
+    fn behind(self, count: usize) -> Self {
+        Ahead { rest: self.rest - count, ..self }
+    }
+
+    /// Asks for what is so far behind a place, where there are so many elements between the place and what the rest is counted from.
+    #[inline(always)]
+    fn fetch<T>(self, place: *const T, count: usize) {
+        let jump = if count + AHEAD < self.rest { 0 } else { self.jump };
+        fetch_lines(place.wrapping_add(AHEAD).wrapping_offset(jump), LANES);
     }
 }
 
@@ -210,7 +244,7 @@ fn before_line<T>(x: &[T]) -> usize {
 /// The sums of the products of the elements of lines and of one more, all of which are as long as each other and not longer than [`MOST`]. Before the
 /// first whole line of memory all of the first ones have as many elements.
 #[inline(always)]
-fn dots<I: Isa, T: Num, const N: usize>(xs: [&[T]; N], y: &[T], far: bool) -> [T; N] {
+fn dots<I: Isa, T: Num, const N: usize>(xs: [&[T]; N], y: &[T], ahead: Option<Ahead>) -> [T; N] {
     let mut lanes = [[T::ZERO; LANES]; N];
     let step = |acc: &mut T, x: T, y: T| *acc = acc.add_product::<I>(x, y);
     // What lies before the first whole line of memory goes to the last accumulators: as if the line had started with
@@ -229,8 +263,8 @@ fn dots<I: Isa, T: Num, const N: usize>(xs: [&[T]; N], y: &[T], far: bool) -> [T
     for (at, y) in ys.iter().enumerate() {
         for (own, (x, _)) in own.iter_mut().zip(xs) {
             let x = &x[at];
-            if far {
-                fetch_lines(x.as_ptr().wrapping_add(AHEAD), LANES);
+            if let Some(ahead) = ahead {
+                ahead.fetch(x.as_ptr(), skipped + at * LANES);
             }
             for (acc, (&x, &y)) in own.iter_mut().zip(x.iter().zip(y)) {
                 step(acc, x, y);

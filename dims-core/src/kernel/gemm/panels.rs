@@ -10,7 +10,7 @@
 //! places are those of Matthews (High-Performance Tensor Contraction without Transposition, 2018).
 
 use super::Product;
-use super::vector::{REACH, Vector, add_products, each_row, unrelated};
+use super::vector::{Rows, Vector, each_row};
 use crate::kernel::isa::{Level, level};
 use alloc::vec::Vec;
 use core::any::TypeId;
@@ -443,10 +443,7 @@ impl<T: Copy + Default + Add<Output = T>> Tile<'_, T> {
         // SAFETY: rows, sums and columns lie in the matrices, which are valid by the caller's promise.
         unsafe {
             let (mut first, mut second) = ([V::zeros(); R], [V::zeros(); R]);
-            let mut places: [_; 4] = core::array::from_fn(|at| {
-                let first = REACH * at;
-                if first < R { unrelated(a.wrapping_offset(first as isize * row)) } else { a }
-            });
+            let mut left = Rows::<T, R>::new(a, row);
             let mut at = 0;
             macro_rules! line {
                 ($at:literal) => {
@@ -454,14 +451,9 @@ impl<T: Copy + Default + Add<Output = T>> Tile<'_, T> {
                         V::load(b.wrapping_offset(*lines.get_unchecked(at + $at))),
                         V::load(d.wrapping_offset(*others.get_unchecked(at + $at))),
                     );
-                    add_products::<V, R, $at, 4>(&mut first, &mut second, &places, row, right);
+                    left.add_products::<V, $at>(&mut first, &mut second, right);
                 };
             }
-            let go_on = |places: &mut [*const T; 4], by: isize| {
-                for place in places.iter_mut().take(R.div_ceil(REACH)) {
-                    *place = unrelated(place.wrapping_offset(by));
-                }
-            };
             let depth = lines.len().min(others.len());
             // Four lines with the same places, as in `unpacked`.
             if step == 1 {
@@ -470,13 +462,13 @@ impl<T: Copy + Default + Add<Output = T>> Tile<'_, T> {
                     line!(1);
                     line!(2);
                     line!(3);
-                    go_on(&mut places, 4);
+                    left.advance(4);
                     at += 4;
                 }
             }
             while at < depth {
                 line!(0);
-                go_on(&mut places, step);
+                left.advance(step);
                 at += 1;
             }
             if whole {

@@ -5,7 +5,7 @@
 //! or columns are few, so that putting them in line would take as long as multiplying them.
 
 use super::Product;
-use super::vector::{REACH, Vector, add_products, each_row, unforeseen, unrelated};
+use super::vector::{Rows, TALLEST, Vector, each_row, unforeseen};
 use crate::kernel::isa::{Level, level};
 use core::any::TypeId;
 use core::arch::x86_64::{__m256, __m256d, __m512, __m512d};
@@ -106,9 +106,6 @@ compiled! {
     f64s "avx2,fma" __m256d, f64;
 }
 
-/// The most rows of a tile.
-const TALL: usize = 16;
-
 /// Sums of at most so many elements take less long than to write them, so that is done row by row, as memory is fastest.
 const SHALLOW: usize = 16;
 
@@ -150,7 +147,7 @@ unsafe fn strip<V: Vector, const W: usize>(
     column: usize,
     count: usize,
 ) {
-    let tall = TALL.min(V::SUMS / W);
+    let tall = TALLEST.min(V::SUMS / W);
     // The tiles are about as tall as each other.
     let mut tiles = rows.len().div_ceil(tall);
     let mut row = rows.start;
@@ -174,7 +171,7 @@ unsafe fn strip<V: Vector, const W: usize>(
                 match height {
                     // SAFETY: the caller's promise; the tile has so many rows.
                     $($height if $height * W <= V::SUMS => unsafe { tile.run::<V, W, $height>(mask) },)*
-                    _ => unreachable!("a tile has a row at least, and at most `TALL`"),
+                    _ => unreachable!("a tile has a row at least, and at most `TALLEST`"),
                 }
             };
         }
@@ -208,31 +205,22 @@ impl<T: Copy> Tile<T> {
         // SAFETY: rows, sums and columns lie in the matrices, which are valid by the caller's promise.
         unsafe {
             let (mut first, mut second) = ([V::zeros(); R], [V::zeros(); R]);
-            let mut places: [_; 6] = core::array::from_fn(|at| {
-                let first = REACH * at;
-                if first < R { unrelated(a.wrapping_offset(first as isize * a_row)) } else { a }
-            });
+            let mut left = Rows::<T, R>::new(a, a_row);
             let mut done = 0;
             macro_rules! line {
                 ($at:literal) => {
                     if W == 1 {
                         let right = V::load_part(b, mask);
                         each_row!(I of R => {
-                            let x = places[I / REACH].wrapping_offset((I % REACH) as isize * a_row);
-                            first[I] = first[I].plus_product(x.wrapping_add($at), right);
+                            first[I] = first[I].plus_product(left.place(I).wrapping_add($at), right);
                         });
                     } else {
                         let right = (V::load(b), V::load_part(b.wrapping_add(V::LEN), mask));
-                        add_products::<V, R, $at, 6>(&mut first, &mut second, &places, a_row, right);
+                        left.add_products::<V, $at>(&mut first, &mut second, right);
                     }
                     b = b.wrapping_offset(b_step);
                 };
             }
-            let go_on = |places: &mut [*const T; 6], by: isize| {
-                for place in places.iter_mut().take(R.div_ceil(REACH)) {
-                    *place = unrelated(place.wrapping_offset(by));
-                }
-            };
             // Four lines with the same places: a core that runs two threads decodes half as many instructions for each, which can be too few.
             if W == 2 && a_step == 1 {
                 while done + 4 <= depth {
@@ -240,13 +228,13 @@ impl<T: Copy> Tile<T> {
                     line!(1);
                     line!(2);
                     line!(3);
-                    go_on(&mut places, 4);
+                    left.advance(4);
                     done += 4;
                 }
             }
             for _ in done..depth {
                 line!(0);
-                go_on(&mut places, a_step);
+                left.advance(a_step);
             }
             each_row!(I of R => {
                 let to = c.wrapping_offset(I as isize * c_row);
