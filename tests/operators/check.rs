@@ -24,8 +24,8 @@ impl Sizes {
 /// The dims of the `at`th argument in the `run`th way to call an operator.
 fn dims_of(operator: &Operator, run: usize, at: usize) -> Vec<&'static str> {
     let own = operator.parameters[at].dims.iter().copied();
-    let outer = (run >= 1 && at == 0).then_some("Outer");
-    let inner = (run == 2 && !operator.parameters[at].alone).then_some("Inner");
+    let outer = (run == 1 && at == 0).then_some("Outer");
+    let inner = (run == 1 && !operator.parameters[at].alone).then_some("Inner");
     outer.into_iter().chain(own).chain(inner).collect()
 }
 
@@ -51,7 +51,8 @@ fn draw(
 /// Calls an operator once for each position of the further dims, compares each call with the loops, and all of them with one call.
 fn compare(operator: &Operator, case: &Case, run: usize, arguments: &[Argument], what: &str) {
     let found = case.runs[run](arguments);
-    let context = || format!("{} of {}, {what}, {} further dims", operator.name, case.dtype, run);
+    let further = if run == 0 { "no" } else { "two" };
+    let context = || format!("{} of {}, {what}, {further} further dims", operator.name, case.dtype);
     if run == 0 {
         let plain: Vec<Elements> = arguments.iter().map(|argument| argument.elements().widened()).collect();
         let expected = (case.loops)(&plain);
@@ -63,16 +64,11 @@ fn compare(operator: &Operator, case: &Case, run: usize, arguments: &[Argument],
         return;
     }
     let shape = arguments[0].elements().shape();
-    let inner = if run == 2 { *shape.last().expect("an axis for `Inner`") } else { 1 };
     for outer_at in 0..shape[0] {
-        for inner_at in 0..inner {
+        for inner_at in 0..*shape.last().expect("an axis for `Inner`") {
             let pick = |elements: Elements, outer: bool, inner: bool| {
                 let elements = if outer { elements.index(0, outer_at) } else { elements };
-                if run == 2 && inner {
-                    elements.index(elements.shape().len() - 1, inner_at)
-                } else {
-                    elements
-                }
+                if inner { elements.index(elements.shape().len() - 1, inner_at) } else { elements }
             };
             let single: Vec<Argument> = arguments
                 .iter()

@@ -1,8 +1,8 @@
 //! The operator database: one entry for each operator of the library, and one test body that runs them all.
 //!
 //! An entry says how inputs are made, calls the operator, and computes the same with plain loops. From that, `check` runs it over all
-//! its element types, with every layout in memory, with zero-sized dims, and, with the first of its element types, under one and two further
-//! dims that its arguments have and it does not know of. `docs` writes `docs/operators.md` from the same entries.
+//! its element types, with every layout in memory, with zero-sized dims, and, with the first of its element types, under two further dims
+//! that it does not know of: one that its first argument has, and one that all have. `docs` writes `docs/operators.md` from the same entries.
 
 // Entries are written once for all their element types, and ranges may count from the end.
 #![allow(clippy::useless_conversion, clippy::reversed_empty_ranges)]

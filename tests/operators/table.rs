@@ -37,9 +37,9 @@ pub struct Case {
     pub dtype: &'static str,
     /// Random arguments: for each the shape, a layout, the domain, and the size that bounds positions.
     pub draw: Vec<Draw>,
-    /// The operator on arguments as they are; and, of the first element type, with `Outer` in the first one; with `Outer` and `Inner` in the first
-    /// one and `Inner` in the others. (Without arguments there is nothing to batch. How dims batch does not depend on the element type; each
-    /// of these is one more expression to compile.)
+    /// The operator on arguments as they are; and, of the first element type, with `Outer` and `Inner` in the first one and `Inner` in the others.
+    /// (Without arguments there is nothing to batch. How dims batch does not depend on the element type, and each of these is one more
+    /// expression to compile.)
     pub runs: Vec<Run>,
     /// The same as plain loops, on one example.
     pub loops: fn(&[Elements]) -> Elements,
@@ -254,13 +254,6 @@ macro_rules! operator {
                         let $x = $x.at(($($d,)*));
                         $(let $y = $crate::operator!(@next arguments, $ye); let $y = $y.at(($($yd,)*));)*
                         $crate::value::IntoElements::into_elements(($call).order(($($out,)*)))
-                    }) as $crate::table::Run,
-                    (|arguments| {
-                        let mut arguments = arguments.iter();
-                        let $x = $crate::operator!(@next arguments, $e);
-                        let $x = $x.at((Outer, $($d,)*));
-                        $(let $y = $crate::operator!(@next arguments, $ye); let $y = $y.at(($($yd,)*));)*
-                        $crate::value::IntoElements::into_elements(($call).order((Outer, $($out,)*)))
                     }) as $crate::table::Run,
                     (|arguments| {
                         let mut arguments = arguments.iter();

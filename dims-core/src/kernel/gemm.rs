@@ -1,14 +1,16 @@
 //! Matrix products with arbitrary strides: `C = A B` or `C += A B`.
 //!
 //! On x86-64 with AVX2, products of `f32` and `f64` are [read where they lie](unpacked) if neither the caches nor short sides speak against
-//! that, and those whose right matrix is transposed run in [`panels`]. For others of the types that it knows a library does the work: the
-//! crate `gemm` with the feature of that name, which is on by default, else `matrixmultiply`. Other types have loops of their own.
+//! that, and those whose right matrix is transposed run in [`panels`], unless their rows are many. For others of the types that it knows a
+//! library does the work: the crate `gemm` with the feature of that name, which is on by default, else `matrixmultiply`. Other types have loops
+//! of their own.
 //! Before all of these comes a BLAS, if the user has installed one (feature `blas`), but for small products.
 //!
 //! Why `gemm`: on one thread of an EPYC with AVX-512, f32, in GFLOP/s (`matrixmultiply` -> `gemm`): 1024^3 182 -> 215, 512^3 197 -> 234,
 //! 128^3 167 -> 214, 64^3 135 -> 199, 32^3 87 -> 152, 64 of 128^3 152 -> 201, 1000 x 10 by 10 x 1000 157 -> 184. It loses
-//! where the right matrix is transposed, the more the farther its columns are apart (64 x 4096 by 4096 x 64: 67, in panels 221; 128 x 64 by
-//! 64 x 128: 204 and 238); without panels those are put in line first. Products read in place reach 270 to 280 from 32^3 to 512^3.
+//! where the right matrix is transposed and rows are not many, the more the farther its columns are apart (64 x 4096 by 4096 x 64: 67, in panels
+//! 221; 128 x 64 by 64 x 128: 204 and 238); without panels those are put in line first. Products read in place reach 270 to 280 from 32^3 to
+//! 512^3.
 
 use super::isa::{Isa, Task, dispatch};
 use crate::scalar::Num;
@@ -231,6 +233,13 @@ impl Batch {
         }
     }
 }
+
+/// From so many rows on the crate `gemm` multiplies by a transposed matrix as fast as by one that was put in line before, and faster than
+/// [`panels`] do, where rows, columns and sums are one loop each: it puts the left matrix in line as well, which is then worth its while. (Times of
+/// panels over its times, f32 on a Xeon with AVX-512, 1024 sums and columns: 64 rows 0.56, 128 0.71, 256 0.84; 512^3 0.97, 768^3 1.06,
+/// 1024^3 1.08, 4096 x 64 by 64 x 64 1.25.)
+#[cfg_attr(not(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2"))), allow(dead_code))]
+pub const MANY_ROWS: usize = if cfg!(feature = "gemm") { 640 } else { usize::MAX };
 
 /// Products of at most this many multiplications are not worth a library's packing.
 const SMALL: usize = 16 * 16 * 16;

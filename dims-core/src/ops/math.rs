@@ -192,8 +192,8 @@ pub fn erf32<I: Isa>(x: f32) -> f32 {
 /// `x` times the part of a standard normal distribution that lies below it, `x/2 * (1 + erf(x / sqrt(2)))`.
 ///
 /// The part below `-|x|` is `2^t`, where `t` is a polynomial in `|x|`. What it takes from `max(x, 0)` is the same on both sides, so there is one
-/// way for all `x`, and small parts lose nothing to a difference from 1. The part is within 1e-7 of what it is, and from -3 on within 4e-6 times
-/// itself.
+/// way for all `x`, and small parts lose nothing to a difference from 1. The part is within 1e-7 of what it is, and from -3 on within 4.2e-6 times
+/// itself (of all floats from there to -0.001: 3.93e-6, and 4.15e-6 where products are rounded).
 #[inline(always)]
 pub fn gelu32<I: Isa>(x: f32) -> f32 {
     const ROUND: f32 = 12582912.0 + (127.0 + 64.0);
@@ -380,11 +380,14 @@ mod tests {
         (f64::from(a) - exact).abs() / spacing
     }
 
-    /// Every 251st `f32`, which meets every exponent thousands of times, and the special ones.
+    /// Every so many floats, which meets each exponent thousands of times; fewer where they take several times as long.
+    const EACH: usize = if cfg!(debug_assertions) { 1021 } else { 251 };
+
+    /// [Some](EACH) of all `f32`, and the special ones.
     fn sweep(f: impl Fn(f32) -> f32, exact: impl Fn(f64) -> f64) -> (f64, f32) {
         let specials = [0.0, -0.0, f32::NAN, f32::INFINITY, f32::NEG_INFINITY, f32::MAX, f32::MIN, 1.0, -1.0];
         let mut worst = (0.0, 0.0);
-        for x in (0..u32::MAX).step_by(251).map(f32::from_bits).chain(specials) {
+        for x in (0..u32::MAX).step_by(EACH).map(f32::from_bits).chain(specials) {
             let error = ulps32(f(x), exact(f64::from(x)));
             if error > worst.0 {
                 worst = (error, x);
@@ -419,7 +422,7 @@ mod tests {
     #[test]
     fn gelu_of_f32() {
         for gelu in [gelu32::<Fused>, gelu32::<Baseline>] {
-            for x in (0..u32::MAX).step_by(251).map(f32::from_bits).filter(|x| x.is_finite()) {
+            for x in (0..u32::MAX).step_by(EACH).map(f32::from_bits).filter(|x| x.is_finite()) {
                 let (value, part) = (f64::from(gelu(x)), below(f64::from(x)));
                 // In the result the part is rounded once more, and what is subnormal has few digits.
                 let close = |error: f64| {
@@ -427,7 +430,7 @@ mod tests {
                         <= f64::from(x).abs() * error + f64::from(x).abs() * part * 6e-8 + 1e-45
                 };
                 assert!(close(1e-7), "{value:e} of {x:e}");
-                assert!(!(-3.0..0.0).contains(&x) || close(4e-6 * part), "{value:e} of {x:e}");
+                assert!(!(-3.0..0.0).contains(&x) || close(4.2e-6 * part), "{value:e} of {x:e}");
                 assert!(x > -20.0 || value == 0.0, "{value:e} of {x:e}");
             }
             assert!(gelu(f32::NAN).is_nan());
@@ -449,7 +452,7 @@ mod tests {
     #[test]
     fn shares_of_f32() {
         for share in [exp_share32::<Fused>, exp_share32::<Baseline>] {
-            for x in (0..u32::MAX).step_by(251).map(f32::from_bits).filter(|x| *x <= 0.0) {
+            for x in (0..u32::MAX).step_by(EACH).map(f32::from_bits).filter(|x| *x <= 0.0) {
                 // What is beyond is as good as 0 when it has been divided.
                 let (value, x) = (f64::from(share(x)) * 2f64.powi(-64), f64::from(x).max(-105.0));
                 let error = (value / x.exp() - 1.0).abs();

@@ -3,7 +3,7 @@
 use super::explain::Step;
 use super::products::{Loop, Loops, Roles, count};
 use crate::kernel::gemm::panels::{NARROW, SHORT, are_known};
-use crate::kernel::gemm::{has_blas, is_small_product};
+use crate::kernel::gemm::{MANY_ROWS, has_blas, is_small_product};
 use crate::kernel::threads;
 use crate::scalar::Num;
 
@@ -22,7 +22,8 @@ pub struct InPanels {
 
 impl InPanels {
     /// The products, if they are worth being worked on so: not what a library can do at least as well, which is a product whose rows,
-    /// columns and sums are one loop each, unless columns of the right matrix have neighbours only along the sum.
+    /// columns and sums are one loop each, unless columns of the right matrix have neighbours only along the sum, and rows are not
+    /// [many](MANY_ROWS).
     pub fn of<T: Num>(roles: &Roles<Loops>) -> Option<Self> {
         let several = [&roles.m, &roles.n, &roles.k].iter().any(|loops| loops.len() > 1);
         let steps = |loops: &Loops| loops.last().map_or((0, 0, 0), |l| (l.a, l.b, l.c));
@@ -45,6 +46,13 @@ impl InPanels {
         if m < SHORT || n < NARROW || !(several || alone && sideways) {
             return None;
         }
+        // (Threads take their share of the batch, or of the longer side.)
+        let batch = count(&roles.batch)?;
+        let parts = parts(batch, m, n, k);
+        let rows = if batch < 2 * parts && m >= n { m / parts } else { m };
+        if !several && rows >= MANY_ROWS {
+            return None;
+        }
         let roles = if exchanged {
             let turned = |loops: &Loops| loops.iter().map(|&l| Loop { a: l.b, b: l.a, ..l }).collect();
             Roles {
@@ -61,7 +69,7 @@ impl InPanels {
 
     /// How many threads are worthwhile.
     pub fn parts(&self) -> usize {
-        threads::parts(self.batch().saturating_mul(self.m * self.n).saturating_mul(self.k) / 32)
+        parts(self.batch(), self.m, self.n, self.k)
     }
 
     /// How many products there are.
@@ -94,4 +102,8 @@ impl InPanels {
             typed: false,
         }
     }
+}
+
+fn parts(batch: usize, m: usize, n: usize, k: usize) -> usize {
+    threads::parts(batch.saturating_mul(m * n).saturating_mul(k) / 32)
 }

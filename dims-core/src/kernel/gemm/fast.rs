@@ -1,6 +1,6 @@
 //! Products by the crate `gemm`.
 
-use super::{Matrix, Product};
+use super::{MANY_ROWS, Matrix, Product};
 use crate::kernel::copy::copy_between;
 use crate::plan::nest::Row;
 use crate::scalar::Num;
@@ -41,10 +41,13 @@ const PAGE: usize = 4096;
 /// Elements of the right matrix that are put in line at once: they fit into the second-level cache.
 const BLOCK: usize = 1 << 16;
 
-/// Whether the right matrix is transposed, and the library would walk from page to page while it packs it.
+/// Whether the right matrix is transposed, and the library would walk from page to page while it packs it, for no more than a few rows.
 fn is_far_apart<T>(product: &Product<T>) -> bool {
     let b = &product.b;
-    b.row == 1 && b.col.unsigned_abs() * size_of::<T>() >= PAGE && product.m >= 16 && product.n >= 16
+    b.row == 1
+        && b.col.unsigned_abs() * size_of::<T>() >= PAGE
+        && (16..MANY_ROWS).contains(&product.m)
+        && product.n >= 16
 }
 
 /// Runs the product with blocks of the right matrix put in line.

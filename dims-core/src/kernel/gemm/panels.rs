@@ -9,8 +9,8 @@
 //! The blocking is that of Goto and van de Geijn (Anatomy of High-Performance Matrix Multiplication, 2008), the lists of
 //! places are those of Matthews (High-Performance Tensor Contraction without Transposition, 2018).
 
-use super::Product;
 use super::vector::{Rows, Vector, each_row};
+use super::{MANY_ROWS, Product};
 use crate::kernel::isa::{Level, level};
 use alloc::vec::Vec;
 use core::any::TypeId;
@@ -112,7 +112,14 @@ pub unsafe fn multiply<T: 'static>(
 /// As for [`super::multiply`].
 pub unsafe fn multiply_sideways<T: 'static>(product: &Product<T>) -> bool {
     let Product { m, k, n, a, b, c, c_row, c_col, accumulate } = *product;
-    if b.row != 1 || b.col == 1 || c_col != 1 || m < SHORT || n < NARROW || !are_known::<T>() {
+    if b.row != 1
+        || b.col == 1
+        || c_col != 1
+        || m < SHORT
+        || n < NARROW
+        || m >= MANY_ROWS
+        || !are_known::<T>()
+    {
         return false;
     }
     let places = |count: usize, step: isize| (0..count as isize).map(move |at| at * step);
