@@ -261,6 +261,28 @@ fn products_into_places_that_go_backwards() {
     assert!(rows.slice(s![..;2, ..]).iter().chain(columns.slice(s![.., ..;2])).all(|&x| x == zero));
 }
 
+/// Rows that come from memory are read two at a time where they lie alike: an odd number of them, backwards, with gaps, longer than what is summed at once.
+#[test]
+fn large_matrices_by_vectors() {
+    // Small integers, whose sums are exact in any order.
+    let small = |at: usize| (at * 7 % 5) as f32 - 2.0;
+    for (rows, columns) in [(641, 1024), (1000, 704), (67, 8208), (66, 20_000), (701, 1025)] {
+        let matrix = Array2::from_shape_fn((rows, columns + 16), |(i, j)| small(i + 3 * j));
+        let vector = Array1::from_shape_fn(columns, |j| small(j / 3));
+        for (from, step) in [(0, 1), (0, -1), (16, 1), (5, 2)] {
+            let part = matrix.slice(s![..;step, from..from + columns]);
+            dims!(i, j);
+            let found = (part.at((i, j)) * vector.at(j)).sum(j).order(i);
+            let expected: Vec<f32> = part
+                .rows()
+                .into_iter()
+                .map(|row| row.iter().zip(&vector).map(|(x, y)| x * y).sum())
+                .collect();
+            assert_eq!(found.to_vec(), expected, "{rows} x {columns}, from {from} by {step}");
+        }
+    }
+}
+
 /// Lines that end within vectors, lie anywhere, and are worked on one after the other; and so long that they go another way.
 #[test]
 fn softmax_of_lines() {

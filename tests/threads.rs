@@ -2,6 +2,8 @@
 
 use ndarray::{Array1, Array2, Axis};
 use rayon::ThreadPoolBuilder;
+use std::cell::RefCell;
+use std::sync::mpsc::{Sender, channel};
 use typed_dims::prelude::*;
 
 /// `f` on as many threads.
@@ -116,4 +118,30 @@ fn scans_on_several_threads_are_those_on_one() {
     assert_eq!(run(1), (softmax.clone(), cumsum.clone()));
     assert!(softmax.sum_axis(Axis(1)).iter().all(|sum| (sum - 1.0).abs() < 1e-5));
     assert!((cumsum[[599, 7]] - x.column(7).sum()).abs() < 1e-3);
+}
+
+/// The locals of a thread that ends may compute: its other locals may be gone by then.
+#[test]
+fn a_local_that_is_dropped_with_its_thread_may_compute() {
+    struct Last(Array2<f32>, Sender<f32>);
+    impl Drop for Last {
+        fn drop(&mut self) {
+            self.1.send(doubled(&self.0)).expect("somebody waits for it");
+        }
+    }
+    fn doubled(x: &Array2<f32>) -> f32 {
+        dims!(i, j);
+        (x.at((i, j)) + x.at((i, j))).order((i, j))[[999, 999]]
+    }
+    thread_local! {
+        static LAST: RefCell<Option<Last>> = const { RefCell::new(None) };
+    }
+    let (sender, receiver) = channel();
+    let thread = std::thread::spawn(move || {
+        let x = Array2::ones((1000, 1000));
+        LAST.with(|last| *last.borrow_mut() = Some(Last(x.clone(), sender)));
+        doubled(&x)
+    });
+    assert_eq!(thread.join().expect("it does not panic"), 2.0);
+    assert_eq!(receiver.recv(), Ok(2.0));
 }

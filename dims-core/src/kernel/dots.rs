@@ -86,10 +86,11 @@ fn write<T: Num>(operands: [Elements<'_, T>; 2], nest: &Nest, places: &mut [Mayb
         rest = others;
         work.push(Dots { operands, nest, exchanged, out: own });
     }
+    assert!(rest.is_empty(), "the kept loops cover the result");
     if work.len() == 1 {
-        work.into_iter().for_each(dispatch);
+        work.into_iter().for_each(Dots::write);
     } else {
-        threads::each(work.into_vec(), dispatch);
+        threads::each(work.into_vec(), Dots::write);
     }
 }
 
@@ -100,6 +101,26 @@ struct Dots<'n, T> {
     /// Whether the second operand is the one that is read once.
     exchanged: bool,
     out: &'n mut [MaybeUninit<T>],
+}
+
+impl<T: Num> Dots<'_, T> {
+    fn write(self) {
+        if self.is_in_pairs() { dispatch(InPairs(self)) } else { dispatch(self) }
+    }
+
+    /// Whether two lines at once are worth their while: they come from memory, are multiplied by the same one, and lie alike in lines of memory. (Few
+    /// bytes for each element: of larger ones AVX2 has no registers for the sums, and from caches one line at a time is faster.)
+    fn is_in_pairs(&self) -> bool {
+        let nest = self.nest;
+        let [once, again] = [usize::from(self.exchanged), usize::from(!self.exchanged)];
+        let last = nest.depth() - 1;
+        let next = nest.outer - 1;
+        size_of::<T>() <= 4
+            && is_far::<T>(nest)
+            && nest.outer == last
+            && nest.strides_of(again)[next] == 0
+            && (nest.strides_of(once)[next].unsigned_abs() * size_of::<T>()).is_multiple_of(LINE)
+    }
 }
 
 impl<T: Num> Task for Dots<'_, T> {
@@ -119,109 +140,100 @@ impl<T: Num> Task for Dots<'_, T> {
             operands.swap(0, 1);
         }
         let mut at: SmallVec<[usize; 8]> = SmallVec::from_elem(0, last);
+        let mut outer = Odometer::new(&nest.sizes[..nest.outer]);
+        let mut places = out.iter_mut();
+        while !outer.is_done() {
+            let mut totals = SmallVec::new();
+            let mut blocks = 0;
+            let mut inner = Odometer::new(&nest.sizes[nest.outer..last]);
+            while !inner.is_done() {
+                let line = |operand: usize| {
+                    let row = &rows[operand];
+                    let steps: isize =
+                        at.iter().zip(row.strides).map(|(&at, &step)| at as isize * step).sum();
+                    operands[operand].line(row.offset + steps, count)
+                };
+                for (x, y) in line(0).chunks(MOST).zip(line(1).chunks(MOST)) {
+                    blocks += 1;
+                    let part = dot::<I, T>(x, y, far).to_acc();
+                    push::<I, T, Sum>(&mut totals, blocks, part, Sum);
+                }
+                inner.advance(&mut at[nest.outer..]);
+            }
+            let sum = total::<I, T, Sum>(totals, T::Acc::ZERO, Sum);
+            places.next().expect("the kept loops cover the result").write(T::from_acc(sum));
+            outer.advance(&mut at[..nest.outer]);
+        }
+    }
+}
+
+/// As [`Dots`], two lines at once: the one that they are multiplied by is read half as often. (A task of its own: beside these loops the accumulators of
+/// the others would not stay in registers.)
+struct InPairs<'n, T>(Dots<'n, T>);
+
+impl<T: Num> Task for InPairs<'_, T> {
+    type Out = ();
+    const WIDE: bool = true;
+
+    #[inline(always)]
+    fn run<I: Isa>(self) {
+        let Dots { mut operands, nest, exchanged, out } = self.0;
+        let last = nest.depth() - 1;
+        let count = nest.sizes[last];
+        let mut rows = nest.operands();
+        let mut rows = [rows.next_row(), rows.next_row()];
+        if exchanged {
+            rows.swap(0, 1);
+            operands.swap(0, 1);
+        }
+        let mut at: SmallVec<[usize; 8]> = SmallVec::from_elem(0, last);
         let line = |at: &[usize], operand: usize| {
             let row = &rows[operand];
             let steps: isize = at.iter().zip(row.strides).map(|(&at, &step)| at as isize * step).sum();
             operands[operand].line(row.offset + steps, count)
         };
-        let mut outer = Odometer::new(&nest.sizes[..nest.outer]);
+        // Two more lines follow, as far from these as these are from each other, twice.
+        let jump = rows[0].strides[last - 1].wrapping_mul(2).wrapping_sub_unsigned(count);
+        let mut outer = Odometer::new(&nest.sizes[..last]);
         let mut places = out.iter_mut();
-        let mut write = |sum: Blocks<T>| {
-            places.next().expect("the kept loops cover the result").write(sum.total::<I>());
-        };
         while !outer.is_done() {
-            let mut sum = Blocks::new();
-            if nest.outer == last {
-                let (x, y) = (line(&at, 0), line(&at, 1));
-                outer.advance(&mut at);
-                if const { takes_two::<T>() } && !outer.is_done() {
-                    let (below, same) = (line(&at, 0), line(&at, 1));
-                    if same.as_ptr() == y.as_ptr() && before_line(below) == before_line(x) {
-                        outer.advance(&mut at);
-                        let mut second = Blocks::new();
-                        let mut ahead = far.then(|| Ahead::of_two(x, below));
-                        for ((x, below), y) in x.chunks(MOST).zip(below.chunks(MOST)).zip(y.chunks(MOST)) {
-                            let parts = dots::<I, T, 2>([x, below], y, ahead);
-                            sum.push::<I>(parts[0]);
-                            second.push::<I>(parts[1]);
-                            ahead = ahead.map(|ahead| ahead.behind(x.len()));
-                        }
-                        write(sum);
-                        write(second);
-                        continue;
-                    }
+            let (first, y) = (line(&at, 0), line(&at, 1));
+            let is_pair = at[last - 1] + 1 < nest.sizes[last - 1];
+            outer.advance(&mut at);
+            // (The last of an odd number makes a pair with itself.)
+            let second = if is_pair { line(&at, 0) } else { first };
+            let mut ahead = Ahead { rest: count, jump };
+            let mut totals = [SmallVec::new(), SmallVec::new()];
+            let lines = first.chunks(MOST).zip(second.chunks(MOST)).zip(y.chunks(MOST));
+            for (blocks, ((first, second), y)) in lines.enumerate() {
+                let parts = two_dots::<I, T>([first, second], y, ahead);
+                for (totals, part) in totals.iter_mut().zip(parts) {
+                    push::<I, T, Sum>(totals, blocks + 1, part.to_acc(), Sum);
                 }
-                sum.push_line::<I>(x, y, far);
-            } else {
-                let mut inner = Odometer::new(&nest.sizes[nest.outer..last]);
-                while !inner.is_done() {
-                    sum.push_line::<I>(line(&at, 0), line(&at, 1), far);
-                    inner.advance(&mut at[nest.outer..]);
-                }
-                outer.advance(&mut at[..nest.outer]);
+                ahead.rest -= y.len();
             }
-            write(sum);
+            for totals in totals.into_iter().take(1 + usize::from(is_pair)) {
+                let sum = total::<I, T, Sum>(totals, T::Acc::ZERO, Sum);
+                places.next().expect("the kept loops cover the result").write(T::from_acc(sum));
+            }
+            if is_pair {
+                outer.advance(&mut at);
+            }
         }
     }
 }
 
-/// Sums of blocks, added pairwise.
-struct Blocks<T: Num> {
-    totals: SmallVec<[T::Acc; 12]>,
-    count: usize,
-}
-
-impl<T: Num> Blocks<T> {
-    #[inline(always)]
-    fn new() -> Self {
-        Blocks { totals: SmallVec::new(), count: 0 }
-    }
-
-    #[inline(always)]
-    fn push<I: Isa>(&mut self, part: T) {
-        self.count += 1;
-        push::<I, T, Sum>(&mut self.totals, self.count, part.to_acc(), Sum);
-    }
-
-    #[inline(always)]
-    fn push_line<I: Isa>(&mut self, x: &[T], y: &[T], far: bool) {
-        let ahead = far.then_some(Ahead { rest: usize::MAX, jump: 0 });
-        for (x, y) in x.chunks(MOST).zip(y.chunks(MOST)) {
-            let [part] = dots::<I, T, 1>([x], y, ahead);
-            self.push::<I>(part);
-        }
-    }
-
-    #[inline(always)]
-    fn total<I: Isa>(self) -> T {
-        T::from_acc(total::<I, T, Sum>(self.totals, T::Acc::ZERO, Sum))
-    }
-}
-
-/// Which elements the memory is asked for ahead of time.
+/// What the memory is asked for while two lines are read.
 #[derive(Clone, Copy)]
 struct Ahead {
-    /// So many elements are left to the end of the line.
+    /// So many elements are left to the end of the lines.
     rest: usize,
     /// So far from the end of a line is the one that follows.
     jump: isize,
 }
 
 impl Ahead {
-    /// Two lines are followed by two more, each as far from the last as these are from each other.
-    #[inline(always)]
-    fn of_two<T>(x: &[T], below: &[T]) -> Self {
-        let apart = (below.as_ptr().addr() as isize - x.as_ptr().addr() as isize) / size_of::<T>() as isize;
-        Ahead { rest: x.len(), jump: 2 * apart - x.len() as isize }
-    }
-
-    /// So many elements further on.
-    #[inline(always)]
-    fn behind(self, count: usize) -> Self {
-        Ahead { rest: self.rest - count, ..self }
-    }
-
-    /// Asks for what is so far behind a place, where there are so many elements between the place and what the rest is counted from.
+    /// Asks for what is so far behind a place, which is so many elements behind that from which the rest is counted.
     #[inline(always)]
     fn fetch<T>(self, place: *const T, count: usize) {
         let jump = if count + AHEAD < self.rest { 0 } else { self.jump };
@@ -229,27 +241,49 @@ impl Ahead {
     }
 }
 
-/// Whether two lines are worked on at once: the line that they are multiplied by is read half as often. (Where registers hold their sums: of larger
-/// elements they would not, with AVX2.)
-const fn takes_two<T>() -> bool {
-    size_of::<T>() <= 4
-}
-
 /// How many elements lie before the first whole line of memory, where that matters.
 #[inline(always)]
 fn before_line<T>(x: &[T]) -> usize {
-    if x.len() < 2 * LANES { 0 } else { x.as_ptr().align_offset(LINE) % LANES }
+    // (A choice of values, not of ways: with two ways accumulators would not stay in registers.)
+    let skipped = x.as_ptr().align_offset(LINE) % LANES;
+    if x.len() < 2 * LANES { 0 } else { skipped }
 }
 
-/// The sums of the products of the elements of lines and of one more, all of which are as long as each other and not longer than [`MOST`]. Before the
-/// first whole line of memory all of the first ones have as many elements.
+/// The sum of the products of the elements of two lines, which are as long as each other and not longer than [`MOST`].
 #[inline(always)]
-fn dots<I: Isa, T: Num, const N: usize>(xs: [&[T]; N], y: &[T], ahead: Option<Ahead>) -> [T; N] {
-    let mut lanes = [[T::ZERO; LANES]; N];
+fn dot<I: Isa, T: Num>(x: &[T], y: &[T], far: bool) -> T {
+    let mut lanes = [T::ZERO; LANES];
     let step = |acc: &mut T, x: T, y: T| *acc = acc.add_product::<I>(x, y);
-    // What lies before the first whole line of memory goes to the last accumulators: as if the line had started with
+    // Before the first whole line of memory there are some elements, whose accumulators are the last ones: as if the line had started with
     // that many elements fewer. So each accumulator gets the same elements wherever the line is, only at another place among the others; and as
     // halves are added to halves in the end, what is added to what is the same, too.
+    let skipped = before_line(x);
+    let ((x_head, x), (y_head, y)) = (x.split_at(skipped), y.split_at(skipped));
+    for (acc, (&x, &y)) in lanes[LANES - skipped..].iter_mut().zip(x_head.iter().zip(y_head)) {
+        step(acc, x, y);
+    }
+    let ((xs, x_tail), (ys, y_tail)) = (x.as_chunks::<LANES>(), y.as_chunks::<LANES>());
+    let mut own = lanes;
+    for (x, y) in xs.iter().zip(ys) {
+        if far {
+            fetch_lines(x.as_ptr().wrapping_add(AHEAD), LANES);
+        }
+        for (acc, (&x, &y)) in own.iter_mut().zip(x.iter().zip(y)) {
+            step(acc, x, y);
+        }
+    }
+    lanes = own;
+    for (acc, (&x, &y)) in lanes.iter_mut().zip(x_tail.iter().zip(y_tail)) {
+        step(acc, x, y);
+    }
+    combined(&lanes)
+}
+
+/// As [`dot`], of two lines and one more. Before the first whole line of memory both of the first ones have as many elements.
+#[inline(always)]
+fn two_dots<I: Isa, T: Num>(xs: [&[T]; 2], y: &[T], ahead: Ahead) -> [T; 2] {
+    let mut lanes = [[T::ZERO; LANES]; 2];
+    let step = |acc: &mut T, x: T, y: T| *acc = acc.add_product::<I>(x, y);
     let skipped = before_line(xs[0]);
     let (y_head, y) = y.split_at(skipped);
     for (lanes, x) in lanes.iter_mut().zip(xs) {
@@ -263,9 +297,7 @@ fn dots<I: Isa, T: Num, const N: usize>(xs: [&[T]; N], y: &[T], ahead: Option<Ah
     for (at, y) in ys.iter().enumerate() {
         for (own, (x, _)) in own.iter_mut().zip(xs) {
             let x = &x[at];
-            if let Some(ahead) = ahead {
-                ahead.fetch(x.as_ptr(), skipped + at * LANES);
-            }
+            ahead.fetch(x.as_ptr(), skipped + at * LANES);
             for (acc, (&x, &y)) in own.iter_mut().zip(x.iter().zip(y)) {
                 step(acc, x, y);
             }
@@ -277,11 +309,15 @@ fn dots<I: Isa, T: Num, const N: usize>(xs: [&[T]; N], y: &[T], ahead: Option<Ah
             step(acc, x, y);
         }
     }
-    lanes.map(|lanes| {
-        let mut halves = [T::ZERO; fold::LANES];
-        for (at, half) in halves.iter_mut().enumerate() {
-            *half = lanes[at].add(lanes[at + fold::LANES]);
-        }
-        together(halves, |a, b| a.add(b))
-    })
+    [combined(&lanes[0]), combined(&lanes[1])]
+}
+
+/// All accumulators, halves added to halves.
+#[inline(always)]
+fn combined<T: Num>(lanes: &[T; LANES]) -> T {
+    let mut halves = [T::ZERO; fold::LANES];
+    for (at, half) in halves.iter_mut().enumerate() {
+        *half = lanes[at].add(lanes[at + fold::LANES]);
+    }
+    together(halves, |a, b| a.add(b))
 }

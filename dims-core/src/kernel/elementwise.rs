@@ -46,6 +46,7 @@ pub fn collect_parts<'n, K: Kernel<Elem: Send>>(
         // there be several parts; the places are each part's own.
         work.push(unsafe { Carried::new(Fill { kernel: kernel(nest), nest, out: own }) });
     }
+    assert!(rest.is_empty(), "the loop nests cover the result");
     threads::each(work, |fill| dispatch(fill.into_inner())).into_iter().collect::<Result<(), _>>()?;
     // SAFETY: each `Fill` wrote as many elements as its nest has positions, all together `len`, or returned an error.
     unsafe { out.set_len(len) };

@@ -207,10 +207,11 @@ mod helped {
             left: Condvar::new(),
         });
         let own = catch_unwind(AssertUnwindSafe(|| {
+            // (Not so while a thread ends and its locals are gone: then it works alone.)
+            let waiting = WAITING.try_with(Arc::clone).ok();
             // One more than may join: a thread may be put on the CPU that this one keeps busy, and then the other is there first.
-            let waiting = WAITING.with(Arc::clone);
-            for _ in 0..=helpers {
-                // Where all threads have other work, what was asked of them before is enough.
+            for waiting in waiting.iter().cycle().take(helpers + 1) {
+                // Where all threads have other work, to ask again would only fill the pool's queue.
                 if waiting.load(Ordering::Relaxed) >= MOST_WAITING * (helpers + 1) {
                     break;
                 }

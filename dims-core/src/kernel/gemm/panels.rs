@@ -462,7 +462,7 @@ impl<T: Copy + Default + Add<Output = T>> Tile<'_, T> {
                 };
             }
             let depth = lines.len().min(others.len());
-            // Four lines with the same places, as in `unpacked`.
+            // Four lines to each advance of the places, as in `unpacked`.
             if step == 1 {
                 while at + 4 <= depth {
                     line!(0);

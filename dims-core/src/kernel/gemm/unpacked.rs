@@ -212,7 +212,7 @@ impl<T: Copy> Tile<T> {
                     if W == 1 {
                         let right = V::load_part(b, mask);
                         each_row!(I of R => {
-                            first[I] = first[I].plus_product(left.place(I).wrapping_add($at), right);
+                            first[I] = first[I].plus_product(left.place(I), right);
                         });
                     } else {
                         let right = (V::load(b), V::load_part(b.wrapping_add(V::LEN), mask));
@@ -221,7 +221,7 @@ impl<T: Copy> Tile<T> {
                     b = b.wrapping_offset(b_step);
                 };
             }
-            // Four lines with the same places: a core that runs two threads decodes half as many instructions for each, which can be too few.
+            // Four lines to each advance of the places: fewer instructions, as two threads of a core share what decodes them.
             if W == 2 && a_step == 1 {
                 while done + 4 <= depth {
                     line!(0);

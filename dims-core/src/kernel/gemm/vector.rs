@@ -24,7 +24,7 @@ pub trait Vector: Copy {
     unsafe fn load(from: *const Self::Elem) -> Self;
     unsafe fn store(self, to: *mut Self::Elem);
     unsafe fn plus(self, other: Self) -> Self;
-    /// The mask of the first elements, so many.
+    /// The mask of the first elements, so many, at most all.
     unsafe fn first(count: usize) -> Self::Mask;
     /// The elements of the mask, and zeros; what is not of the mask is not read.
     unsafe fn load_part(from: *const Self::Elem, mask: Self::Mask) -> Self;
@@ -320,7 +320,7 @@ unsafe fn load_part_wide_f64(from: *const f64, mask: __mmask8) -> __m512d {
 /// None; it is a method of a trait all of whose methods have to be trusted.
 #[inline(always)]
 unsafe fn first_wide_f32(count: usize) -> __mmask16 {
-    u16::MAX >> (16 - count)
+    ((1u32 << count) - 1) as __mmask16
 }
 
 /// # Safety
@@ -328,7 +328,7 @@ unsafe fn first_wide_f32(count: usize) -> __mmask16 {
 /// As for [`first_wide_f32`].
 #[inline(always)]
 unsafe fn first_wide_f64(count: usize) -> __mmask8 {
-    u8::MAX >> (8 - count)
+    ((1u32 << count) - 1) as __mmask8
 }
 
 /// # Safety
