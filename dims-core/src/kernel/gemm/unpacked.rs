@@ -210,6 +210,7 @@ impl<T: Copy> Tile<T> {
             macro_rules! line {
                 ($at:literal) => {
                     if W == 1 {
+                        // (One line to each advance, so `$at` is 0.)
                         let right = V::load_part(b, mask);
                         each_row!(I of R => {
                             first[I] = first[I].plus_product(left.place(I), right);
