@@ -536,7 +536,7 @@ def measure(peers):
     calls = {name: max(1, min(round(TURN / seconds), 100_000)) for name, seconds in first.items()}
     if long:
         calls = dict.fromkeys(first, max(1, min(round(TURN / fastest), MOST_ALONE)))
-    times = {name: [] for name in peers}
+    times, turns = ({name: [] for name in peers} for _ in range(2))
     end = time.monotonic() + ARGS.seconds
     quiet, rounds, order = 0, 0, list(peers)
     while quiet < ARGS.rounds and (time.monotonic() < end or rounds < ROUNDS_OF_SLOW):
@@ -559,6 +559,8 @@ def measure(peers):
                     turn[name] = min(seconds_of(peers[name], 1) for _ in range(calls[name]))
 
         load = others(one_round)
+        for name in peers:
+            turns[name].append(turn.get(name))
         for name, seconds in turn.items():
             times[name].append((load, seconds))
         quiet += load < QUIET
@@ -572,6 +574,7 @@ def measure(peers):
             "min": min(seconds for _, seconds in measured),
             "median": statistics.median(calm or [seconds for _, seconds in measured]),
             "rounds": len(measured),
+            "turns": turns[name],
         })
     return entries, quiet
 

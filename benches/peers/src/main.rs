@@ -171,6 +171,7 @@ fn run_cases(run: &Run) -> Result<(), Box<dyn Error>> {
                     min: times.min,
                     median: times.median,
                     rounds: times.rounds,
+                    turns: measured.turns(at),
                     of_limit: memory.map(|memory| case.of_limit(&limits, times.min, memory)),
                 }
             })

@@ -62,6 +62,11 @@ impl Measured {
         Times { min: all[0], median, rounds: all.len() }
     }
 
+    /// The time of the peer with this number in each round in which it had its turn.
+    pub fn turns(&self, peer: usize) -> Vec<Option<f64>> {
+        self.rounds.iter().map(|round| round.times[peer]).collect()
+    }
+
     /// The least time of some others by that of a peer, the median over rounds: what slows the machine down for longer than a round is on
     /// both sides.
     pub fn ratio(&self, others: Range<usize>, peer: usize) -> Option<f64> {

@@ -33,6 +33,9 @@ pub struct Entry {
     pub min: f64,
     pub median: f64,
     pub rounds: usize,
+    /// Seconds per call in each round in which the peer had its turn; the rounds are the same for all peers of a language.
+    #[serde(default)]
+    pub turns: Vec<Option<f64>>,
     /// How much of its time the probed limits take, and which of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of_limit: Option<(f64, Bound)>,
@@ -53,6 +56,22 @@ impl Entry {
     /// Loops written for one case alone.
     fn is_plain(&self) -> bool {
         self.peer.starts_with("plain")
+    }
+
+    /// The least time by another's, and the quartiles of that ratio: turn by turn of the same rounds, or each turn by each where rounds differ.
+    fn ratio(&self, other: &Entry) -> String {
+        let ratio = |(ours, other): (&Option<f64>, &Option<f64>)| Some((*ours)? / (*other)?);
+        let mut ratios: Vec<f64> = if self.language == other.language {
+            self.turns.iter().zip(&other.turns).filter_map(ratio).collect()
+        } else {
+            let each = |ours| other.turns.iter().map(move |other| (ours, other));
+            self.turns.iter().flat_map(each).filter_map(ratio).collect()
+        };
+        ratios.sort_unstable_by(f64::total_cmp);
+        let least = self.min / other.min;
+        let Some(last) = ratios.len().checked_sub(1) else { return format!("{least:.2}") };
+        let quartile = |quarters: usize| ratios[(quarters * last + 2) / 4];
+        format!("{least:.2} [{:.2}, {:.2}]", quartile(1), quartile(3))
     }
 }
 
@@ -123,9 +142,7 @@ impl Report {
                 let variant = ours.peer.trim_start_matches("typed-dims").trim();
                 let name = |entry: Option<&Entry>| entry.map_or("-".into(), |entry| entry.peer.clone());
                 let time = |entry: Option<&Entry>| entry.map_or("-".into(), |entry| milliseconds(entry.min));
-                let ratio = |entry: Option<&Entry>| {
-                    entry.map_or("-".into(), |entry| format!("{:.2}", ours.min / entry.min))
-                };
+                let ratio = |entry: Option<&Entry>| entry.map_or("-".into(), |entry| ours.ratio(entry));
                 let share = ours.of_limit.map_or("-".into(), |(share, bound)| {
                     let of = if bound == Bound::Arithmetic { "FMA" } else { "bytes" };
                     format!("{:.0} % {of}", 100.0 * share)
