@@ -112,12 +112,19 @@ impl<T: Num> Run<T> {
         (0..parts).map(piece).collect()
     }
 
-    /// Parts of the rows or columns of each product.
+    /// Parts of the rows or columns of each product: of what there is more of; or, if there are about as many, of what lies farther apart in the result, so
+    /// that each thread writes a part of the memory and not of each of its lines.
     fn split_product(&self, parts: usize) -> Vec<Self> {
         let first = self.first;
+        let is_alike = first.m / 2 < first.n && first.n / 2 < first.m;
+        let by_rows = if is_alike {
+            first.c_row.unsigned_abs() >= first.c_col.unsigned_abs()
+        } else {
+            first.m >= first.n
+        };
         let piece = |part: usize| {
             let mut piece = self.clone();
-            if first.m >= first.n {
+            if by_rows {
                 let (start, end) = (part * first.m / parts, (part + 1) * first.m / parts);
                 let start_row = start as isize;
                 piece.first = first.moved(start_row * first.a.row, 0, start_row * first.c_row);
