@@ -121,7 +121,8 @@
 //!
 //! * `gemm` (on by default): matrix products run on the crate `gemm`, which measures 15 to 45 % faster than `matrixmultiply` at most
 //!   shapes with AVX-512. It takes longer to build.
-//! * `rayon` (on by default): large results are computed on several threads. What is computed does not depend on how many.
+//! * `rayon` (on by default): large results are computed on several threads. What is computed does not depend on how many,
+//!   except for the rounding of matrix products.
 //! * `blas`: matrix products run by a BLAS that the program links and installs: [`blas`].
 //! * `std` (on by default): the standard library. With it the machine's instructions are chosen at run time, memory is recycled
 //!   (`storage::memory`), and there are [`explain`](plan::explain::explain) and [`ledger`](stream::ledger()). `gemm`, `rayon`, `image`, `onnx` and the

@@ -1,4 +1,4 @@
-//! What is computed does not depend on how many threads compute it, and large sums are accurate.
+//! What is computed does not depend on how many threads compute it, beyond the rounding of matrix products, and large sums are accurate.
 
 use ndarray::{Array1, Array2, Axis};
 use rayon::ThreadPoolBuilder;

@@ -109,7 +109,7 @@ impl<T: Num> Dots<'_, T> {
     }
 
     /// Whether two lines at once are worth their while: they come from memory, are multiplied by the same one, and lie alike in lines of memory. (Few
-    /// bytes for each element: of larger ones AVX2 has no registers for the sums, and from caches one line at a time is faster.)
+    /// bytes for each element: the sums of larger ones have no registers, with AVX2 not even all of these, and from caches one line at a time is faster.)
     fn is_in_pairs(&self) -> bool {
         let nest = self.nest;
         let [once, again] = [usize::from(self.exchanged), usize::from(!self.exchanged)];

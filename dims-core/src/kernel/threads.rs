@@ -1,6 +1,7 @@
 //! Work on several threads: rayon's pool, if the feature `rayon` is on and the work is worth it.
 //!
-//! Parts of a result are independent, so what is computed does not depend on how many threads there are.
+//! Parts of a result are independent, so what is computed does not depend on how many threads there are; of matrix products, which choose
+//! their kernel by the share of a thread, the rounding may.
 
 use alloc::vec::Vec;
 
