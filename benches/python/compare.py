@@ -536,7 +536,7 @@ def measure(peers):
     calls = {name: max(1, min(round(TURN / seconds), 100_000)) for name, seconds in first.items()}
     if long:
         calls = dict.fromkeys(first, max(1, min(round(TURN / fastest), MOST_ALONE)))
-    times, turns = ({name: [] for name in peers} for _ in range(2))
+    loads, turns = [], {name: [] for name in peers}
     end = time.monotonic() + ARGS.seconds
     quiet, rounds, order = 0, 0, list(peers)
     while quiet < ARGS.rounds and (time.monotonic() < end or rounds < ROUNDS_OF_SLOW):
@@ -558,23 +558,22 @@ def measure(peers):
                 else:
                     turn[name] = min(seconds_of(peers[name], 1) for _ in range(calls[name]))
 
-        load = others(one_round)
+        loads.append(others(one_round))
         for name in peers:
             turns[name].append(turn.get(name))
-        for name, seconds in turn.items():
-            times[name].append((load, seconds))
-        quiet += load < QUIET
+        quiet += loads[-1] < QUIET
         rounds += 1
     entries = []
-    for name, measured in times.items():
-        calm = [seconds for load, seconds in measured if load < QUIET]
+    for name, own in turns.items():
+        measured = [seconds for seconds in own if seconds is not None]
+        calm = [seconds for load, seconds in zip(loads, own) if seconds is not None and load < QUIET]
         entries.append({
             "peer": name,
             "language": "python",
-            "min": min(seconds for _, seconds in measured),
-            "median": statistics.median(calm or [seconds for _, seconds in measured]),
+            "min": min(measured),
+            "median": statistics.median(calm or measured),
             "rounds": len(measured),
-            "turns": turns[name],
+            "turns": own,
         })
     return entries, quiet
 

@@ -35,7 +35,8 @@ const WARM: usize = 1 << 18;
 /// So many rows share what is read of the right matrix that it does not matter where it comes from.
 const SHARED: usize = 128;
 
-/// Bytes of a right matrix whose columns, two vectors of them, stay in the first-level cache: those of a larger one fall into too few of its sets.
+/// Bytes from the first line of a right matrix to the last whose columns, two vectors of them, stay in the first-level cache: of lines that are farther apart
+/// they fall into too few of its sets.
 const CLOSE: usize = 1 << 15;
 
 /// From so many rows on the right matrix is read often enough for the first tile to write it down.
@@ -120,9 +121,13 @@ const SHALLOW: usize = 16;
 /// Whether the first tile of some columns writes down the right matrix' lines for the others. Then they lie side by side, each where a line of the caches
 /// begins. (128 x 128 by 128 x 128 beside others on an Intel Xeon: 1.15 times the time of the crate `gemm` without, 1.02 with it; 64^3 is faster without.)
 #[inline(always)]
-fn is_written_down<T>(product: &Product<T>) -> bool {
-    let line = product.b.row.unsigned_abs().saturating_mul(size_of::<T>());
-    product.m >= REREAD && product.k > SHALLOW && product.k.saturating_mul(line) >= CLOSE
+fn is_worth_writing_down<V: Vector>(product: &Product<V::Elem>) -> bool {
+    const { assert!(V::TALL <= REREAD, "the first tile is whole") };
+    let line = product.b.row.unsigned_abs().saturating_mul(size_of::<V::Elem>());
+    product.m >= REREAD
+        && product.n > V::LEN
+        && product.k > SHALLOW
+        && product.k.saturating_mul(line) >= CLOSE
 }
 
 /// # Safety
@@ -131,8 +136,10 @@ fn is_written_down<T>(product: &Product<T>) -> bool {
 #[inline(always)]
 unsafe fn all<V: Vector>(product: &Product<V::Elem>) {
     let height = if product.k <= SHALLOW { V::TALL } else { product.m };
-    let mut lines = Vec::<V>::new();
-    let is_written_down = is_written_down(product) && lines.try_reserve_exact(2 * product.k).is_ok();
+    let mut scratch = Vec::<V>::new();
+    // (Then sums are not shallow, so all rows are one turn of the loop.)
+    let is_written_down =
+        is_worth_writing_down::<V>(product) && scratch.try_reserve_exact(2 * product.k).is_ok();
     let mut row = 0;
     while row < product.m {
         let rows = row..product.m.min(row + height);
@@ -140,7 +147,8 @@ unsafe fn all<V: Vector>(product: &Product<V::Elem>) {
         let mut column = 0;
         while column < product.n {
             let left = product.n - column;
-            // SAFETY: rows and columns lie in the matrices, and there is room for as many lines as are written down; the rest is the caller's promise.
+            // SAFETY: rows and columns lie in the matrices, there is room for as many lines as are written down, and rows are more
+            // than a tile has if any are; the rest is the caller's promise.
             unsafe {
                 if left <= V::LEN {
                     strip::<V, 1>(product, rows.clone(), column, left);
@@ -150,7 +158,8 @@ unsafe fn all<V: Vector>(product: &Product<V::Elem>) {
                 let by_lines;
                 let (mut product, mut rows) = (product, rows.clone());
                 if is_written_down {
-                    let lines = lines.as_mut_ptr().cast();
+                    debug_assert_eq!(rows, 0..product.m);
+                    let lines = scratch.as_mut_ptr().cast();
                     first_tile::<V>(product, column, count, lines);
                     let b = Matrix { start: lines.wrapping_sub(column), row: 2 * V::LEN as isize, col: 1 };
                     by_lines = Product { b, ..*product };
@@ -168,7 +177,7 @@ unsafe fn all<V: Vector>(product: &Product<V::Elem>) {
 ///
 /// # Safety
 ///
-/// As for [`strip`]; there is room for two vectors for each of the sum's elements.
+/// As for [`strip`]; there are [`TALL`](Vector::TALL) rows or more, and there is room for two vectors for each of the sum's elements.
 #[inline(always)]
 unsafe fn first_tile<V: Vector>(
     product: &Product<V::Elem>,
