@@ -56,6 +56,35 @@ fn sums_of_many_are_as_accurate_as_pairwise_ones() {
     assert_eq!(tall.at((k, l)).sum(k).order(l).to_vec(), [(1 << 23) as f32; 2]);
 }
 
+/// Products of matrices that lie either way, into either order: whichever side threads share out, and whatever runs their shares.
+#[test]
+fn matrix_products_on_several_threads_are_those_on_one() {
+    // Sums of whole numbers are exact in any order.
+    let whole = |rows, columns| noise(rows, columns).mapv(|x| (x * 4.0).round());
+    for (m, k, n) in [(660, 40, 700), (1300, 33, 400), (96, 1100, 64), (66, 20000, 2)] {
+        let (a, b) = (whole(m, k), whole(k, n));
+        let (a_turned, b_turned) =
+            (a.t().as_standard_layout().to_owned(), b.t().as_standard_layout().to_owned());
+        let expected = a.dot(&b);
+        for threads in [1, 2, 3] {
+            on(threads, || {
+                for (a, b) in [
+                    (a.view(), b_turned.t()),
+                    (a_turned.t(), b.view()),
+                    (a_turned.t(), b_turned.t()),
+                    (a.view(), b.view()),
+                ] {
+                    dims!(i, j, l);
+                    assert_eq!((a.at((i, l)) * b.at((l, j))).sum(l).order((i, j)), expected);
+                    let mut turned = Array2::zeros((n, m));
+                    (b.at((l, j)) * a.at((i, l))).sum_into(l, &mut turned, (j, i));
+                    assert_eq!(turned, expected.t());
+                }
+            });
+        }
+    }
+}
+
 #[test]
 fn the_first_of_equal_elements_is_found_in_any_part() {
     let mut x = Array2::<f32>::zeros((700, 1024));

@@ -100,14 +100,12 @@ impl<T> Product<T> {
 
     /// The product, or its transposed, so that the columns of the result are nearer to each other than its rows.
     #[inline]
-    #[cfg(any(feature = "gemm", all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2"))))]
     pub fn lying(&self) -> Self {
         if self.is_lying() { *self } else { self.transposed() }
     }
 
     /// Whether [`lying`](Product::lying) leaves the matrices as they are.
     #[inline]
-    #[cfg(any(feature = "gemm", all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2"))))]
     fn is_lying(&self) -> bool {
         self.c_col.unsigned_abs() <= self.c_row.unsigned_abs()
     }

@@ -1,7 +1,7 @@
 //! Which products run in [panels](crate::kernel::gemm::panels), and the lists of places for them.
 
 use super::explain::Step;
-use super::products::{Loop, Loops, Roles, count};
+use super::products::{Loop, Loops, Roles, count, shares_rows};
 use crate::kernel::gemm::panels::{NARROW, SHORT, are_known};
 use crate::kernel::gemm::{MANY_ROWS, has_blas, is_small_product};
 use crate::kernel::threads;
@@ -18,6 +18,27 @@ pub struct InPanels {
     pub k: usize,
     /// Whether the operands were exchanged, so that neighbours in the result are columns.
     pub exchanged: bool,
+}
+
+/// What each thread takes a part of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Share {
+    Batch,
+    Rows,
+    Columns,
+}
+
+impl Share {
+    /// The batch, or rows or columns of each product.
+    fn of(batch: usize, m: usize, n: usize, parts: usize) -> Self {
+        if batch >= 2 * parts {
+            Share::Batch
+        } else if shares_rows(m, n) {
+            Share::Rows
+        } else {
+            Share::Columns
+        }
+    }
 }
 
 impl InPanels {
@@ -46,10 +67,9 @@ impl InPanels {
         if m < SHORT || n < NARROW || !(several || alone && sideways) {
             return None;
         }
-        // (Threads take their share of the batch, or of the longer side.)
         let batch = count(&roles.batch)?;
         let parts = parts(batch, m, n, k);
-        let rows = if batch < 2 * parts && m >= n { m / parts } else { m };
+        let rows = if Share::of(batch, m, n, parts) == Share::Rows { m / parts } else { m };
         if !several && rows >= MANY_ROWS {
             return None;
         }
@@ -65,6 +85,11 @@ impl InPanels {
             roles.clone()
         };
         Some(InPanels { roles, m, n, k, exchanged })
+    }
+
+    /// What each thread takes a part of.
+    pub fn share(&self) -> Share {
+        Share::of(self.batch(), self.m, self.n, self.parts())
     }
 
     /// How many threads are worthwhile.

@@ -3,7 +3,7 @@
 use super::panels::{Panels, Places, multiply};
 use crate::error::DimError;
 use crate::kernel::threads::{self, Carried};
-use crate::plan::panels::InPanels;
+use crate::plan::panels::{InPanels, Share};
 use crate::plan::products::{Loop, Loops, Roles, for_each};
 use crate::scalar::Num;
 use crate::storage::memory::reserve;
@@ -11,7 +11,7 @@ use crate::storage::{Elements, ElementsMut};
 use alloc::vec::Vec;
 use core::ops::Range;
 
-/// The results of the products, as many elements as there are: each thread takes a part of the batch, or of the longer side of each product.
+/// The results of the products, as many elements as there are: each thread takes its [share](Share).
 ///
 /// Each operand is read along the strides that the plan took down of it.
 pub fn run<T: Num>(
@@ -62,16 +62,14 @@ unsafe fn run_at<T: Num>(products: &InPanels, a: Elements<'_, T>, b: Elements<'_
     let sums = places(&roles.k, |l| (l.a, l.b));
     let mut starts = Vec::new();
     for_each(&roles.batch, |_, start| starts.push(start));
-    let parts = products.parts();
+    let (parts, share) = (products.parts(), products.share());
     let part = |count: usize, part: usize| part * count / parts..(part + 1) * count / parts;
     let piece = |at: usize| {
         let (mut batch, mut rows_of, mut columns_of) = (0..starts.len(), 0..m, 0..n);
-        if starts.len() >= 2 * parts {
-            batch = part(starts.len(), at);
-        } else if m >= n {
-            rows_of = part(m, at);
-        } else {
-            columns_of = part(n, at);
+        match share {
+            Share::Batch => batch = part(starts.len(), at),
+            Share::Rows => rows_of = part(m, at),
+            Share::Columns => columns_of = part(n, at),
         }
         let panels = Panels {
             rows: within(&rows, rows_of),

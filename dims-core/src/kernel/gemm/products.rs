@@ -3,7 +3,7 @@
 use super::{Matrix, Product, is_small_product, multiply, multiply_scattered};
 use crate::error::DimError;
 use crate::kernel::threads::{self, Carried};
-use crate::plan::products::{Loop, Loops, Products, count, for_each};
+use crate::plan::products::{Loop, Loops, Products, count, for_each, shares_rows};
 use crate::scalar::Num;
 use crate::storage::memory::reserve;
 use crate::storage::{Elements, ElementsMut};
@@ -113,12 +113,13 @@ impl<T: Num> Run<T> {
     }
 
     /// Parts of the rows or columns of each product: of what there is more of; or, if there are about as many, of what lies farther apart in the result, so
-    /// that each thread writes a part of the memory and not of each of its lines.
+    /// that each thread writes a part of the memory and not of each of its lines. (Where the right matrix is transposed, [`shares_rows`] says which.)
     fn split_product(&self, parts: usize) -> Vec<Self> {
-        let first = self.first;
-        let is_alike = first.m / 2 < first.n && first.n / 2 < first.m;
-        let by_rows = if is_alike {
-            first.c_row.unsigned_abs() >= first.c_col.unsigned_abs()
+        let (first, lying) = (self.first, self.first.lying());
+        let by_rows = if lying.b.row == 1 && lying.b.col != 1 {
+            first.is_lying() == shares_rows(lying.m, lying.n)
+        } else if first.m / 2 < first.n && first.n / 2 < first.m {
+            first.is_lying()
         } else {
             first.m >= first.n
         };
