@@ -227,7 +227,7 @@ macro_rules! vector {
                         second = inout($register) *second,
                         left = in($register) right.0,
                         right = in($register) right.1,
-                        options(pure, readonly, nostack, preserves_flags),
+                        options(pure, readonly, nostack),
                     );
                 }
             }
@@ -254,7 +254,7 @@ macro_rules! vector {
                         second = inout($register) *second,
                         left = in($register) right.0,
                         right = in($register) right.1,
-                        options(pure, readonly, nostack, preserves_flags),
+                        options(pure, readonly, nostack),
                     );
                 }
             }
