@@ -41,7 +41,7 @@ const PAGE: usize = 4096;
 /// Elements of the right matrix that are put in line at once: they fit into the second-level cache.
 const BLOCK: usize = 1 << 16;
 
-/// Whether the right matrix is transposed, and the library would walk from page to page while it packs it, for no more than a few rows.
+/// Whether the right matrix is transposed, and the library would walk from page to page while it packs it, for rows that are not [many](MANY_ROWS).
 fn is_far_apart<T>(product: &Product<T>) -> bool {
     let b = &product.b;
     b.row == 1
