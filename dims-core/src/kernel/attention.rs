@@ -314,9 +314,17 @@ impl<T: Real, M: Kernel<Elem = bool>, B: Kernel<Elem: Real<Wide = T>>> Piece<'_,
             let mut odometer = Odometer::new(&values.sizes[..inner]);
             for results in results.chunks(values.sizes[inner].max(1)) {
                 let first = self.out.wrapping_offset(start + dot(&place, to));
-                for (column, &result) in results.iter().enumerate() {
-                    // SAFETY: queries and columns are positions of the result, which nothing else writes.
-                    unsafe { first.wrapping_offset(column as isize * to[inner]).write(result * share) };
+                let write = |step: isize| {
+                    for (column, &result) in results.iter().enumerate() {
+                        // SAFETY: queries and columns are positions of the result, which nothing else writes.
+                        unsafe { first.wrapping_offset(column as isize * step).write(result * share) };
+                    }
+                };
+                // (Of neighbours the compiler makes vectors.)
+                if to[inner] == 1 {
+                    write(1)
+                } else {
+                    write(to[inner])
                 }
                 odometer.advance(&mut place[..inner]);
             }

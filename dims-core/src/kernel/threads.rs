@@ -159,19 +159,23 @@ mod helped {
             // waits for the `fetch_sub` below.
             let outcome = catch_unwind(AssertUnwindSafe(|| unsafe { (*run)() }));
             if let Err(panic) = outcome {
-                let mut state = self.state();
-                if state.panic.is_none() {
-                    state.panic = Some(panic);
-                } else {
-                    // To drop it might panic in turn, and then this thread would never have left.
-                    mem::forget(panic);
-                }
+                discard(self.keep(panic));
             }
             if self.inside.fetch_sub(1, Ordering::Release) == 1 {
                 // With the lock, so that a caller that is about to sleep does so before, or looks again.
                 let _state = self.state();
                 self.left.notify_one();
             }
+        }
+
+        /// Keeps the first panic, and returns any other.
+        fn keep(&self, panic: Panic) -> Option<Panic> {
+            let mut state = self.state();
+            if state.panic.is_some() {
+                return Some(panic);
+            }
+            state.panic = Some(panic);
+            None
         }
 
         /// Lets nobody join any more, and waits until those who did have left.
@@ -189,6 +193,13 @@ mod helped {
                 state = self.left.wait(state).unwrap_or_else(PoisonError::into_inner);
             }
             state.panic.take()
+        }
+    }
+
+    /// Drops what nobody will catch: to drop it may panic in turn, which must keep no thread from leaving.
+    fn discard(panic: Option<Panic>) {
+        if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
+            mem::forget(again);
         }
     }
 
@@ -230,7 +241,7 @@ mod helped {
             (Ok(()), None) => {}
             (Ok(()), Some(panic)) => resume_unwind(panic),
             (Err(panic), other) => {
-                mem::forget(other);
+                discard(other);
                 resume_unwind(panic)
             }
         }
