@@ -281,7 +281,8 @@ mod tests {
     use super::each;
     use rayon::ThreadPoolBuilder;
     use rayon::prelude::*;
-    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::boxed::Box;
+    use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
     use std::string::String;
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::time::Duration;
@@ -351,5 +352,31 @@ mod tests {
         }
         // The pool goes on.
         assert_eq!(pool.install(|| each((0..10).collect(), |x: usize| x + 1))[9], 10);
+    }
+
+    #[test]
+    fn panics_that_nobody_catches_are_dropped() {
+        static ALIVE: AtomicUsize = AtomicUsize::new(0);
+        struct Counted;
+        impl Drop for Counted {
+            fn drop(&mut self) {
+                ALIVE.fetch_sub(1, Ordering::Relaxed);
+            }
+        }
+        let pool = ThreadPoolBuilder::new().num_threads(4).build().expect("a pool");
+        for _ in 0..20 {
+            let call = || {
+                each((0..40).collect(), |_: usize| {
+                    thread::sleep(Duration::from_micros(200));
+                    ALIVE.fetch_add(1, Ordering::Relaxed);
+                    resume_unwind(Box::new(Counted));
+                })
+            };
+            let panic =
+                catch_unwind(AssertUnwindSafe(|| pool.install(call))).err().expect("all pieces panic");
+            assert!(panic.is::<Counted>());
+            assert_eq!(ALIVE.load(Ordering::Relaxed), 1);
+            drop(panic);
+        }
     }
 }
