@@ -372,8 +372,7 @@ mod tests {
                     resume_unwind(Box::new(Counted));
                 })
             };
-            let panic =
-                catch_unwind(AssertUnwindSafe(|| pool.install(call))).err().expect("all pieces panic");
+            let panic = catch_unwind(AssertUnwindSafe(|| pool.install(call))).expect_err("all pieces panic");
             assert!(panic.is::<Counted>());
             assert_eq!(ALIVE.load(Ordering::Relaxed), 1);
             drop(panic);
