@@ -54,6 +54,8 @@ impl<S: Dims + Union<M, Out = S>, M: Dims> MaskedBy<M> for S {}
     label = "expected `true`, a tensor of `bool`, a tensor of `{T}`, or a pair of both: `(mask, bias)`"
 )]
 pub trait Mask<T> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The dims of the mask and the bias.
     type Dims: Dims;
     /// Which scores count.
@@ -71,6 +73,7 @@ pub trait Mask<T> {
 
 #[diagnostic::do_not_recommend]
 impl<T: Real> Mask<T> for bool {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Dims = ();
     type Allowed = Scalar<bool>;
     type Bias = Scalar<T>;
@@ -85,6 +88,7 @@ macro_rules! masks {
     ($([$($life:lifetime)?] $own:ty;)*) => {$(
         #[diagnostic::do_not_recommend]
         impl<$($life,)? T: Real, S: Dims, E: Expr<Elem = bool>> Mask<T> for $(&$life)? Named<bool, S, Rank0, E> {
+            const SEAL: crate::seal::Seal = crate::seal::SEAL;
             type Dims = S;
             type Allowed = $own;
             type Bias = Scalar<T>;
@@ -97,6 +101,7 @@ macro_rules! masks {
 
         #[diagnostic::do_not_recommend]
         impl<$($life,)? T: Real, S: Dims, E: Expr<Elem = T>> Mask<T> for $(&$life)? Named<T, S, Rank0, E> {
+            const SEAL: crate::seal::Seal = crate::seal::SEAL;
             type Dims = S;
             type Allowed = Scalar<bool>;
             type Bias = $own;
@@ -120,6 +125,7 @@ where
     M: Operand<bool, Rank = Rank0, Expr: Expr<Elem = bool>, Dims: Union<B::Dims>>,
     B: Operand<T, Rank = Rank0, Expr: Expr<Elem = T>>,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Dims = <M::Dims as Union<B::Dims>>::Out;
     type Allowed = M::Expr;
     type Bias = B::Expr;

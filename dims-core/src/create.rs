@@ -30,6 +30,8 @@ use smallvec::SmallVec;
     note = "give a dim a size with `Batch.of(2)`; dims with a static size and local dims have their own"
 )]
 pub trait Written {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The dims as a set.
     type Set: Dims;
     /// The first dim without a size, or [`Nothing`].
@@ -94,6 +96,7 @@ impl<D, const N: usize> UnsizedOr<D> for Static<N> {
 
 #[diagnostic::do_not_recommend]
 impl<D: MaybeSized> Written for D {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Set = (D::Brand,);
     type Unsized = D::Unsized;
     const COUNT: usize = 1;
@@ -110,6 +113,7 @@ impl<D: MaybeSized> Written for D {
 
 #[diagnostic::do_not_recommend]
 impl Written for () {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Set = ();
     type Unsized = Nothing;
     const COUNT: usize = 0;
@@ -127,6 +131,7 @@ macro_rules! sized_lists {
         where
             nested![$($d::Brand),*]: Sort,
         {
+            const SEAL: crate::seal::Seal = crate::seal::SEAL;
             type Set = <<nested![$($d::Brand),*] as Sort>::Out as List>::Tuple;
             type Unsized = first_unsized!($($d)*);
             const COUNT: usize = [$($n),*].len();

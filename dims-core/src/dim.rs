@@ -227,6 +227,8 @@ impl<D: Declared> DimOf for D {}
     note = "a declared dim is passed by its name, `Batch`; a local one too, after `dims!(i);`"
 )]
 pub trait DimRef: Copy {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The dim's type.
     type Brand: Brand;
 
@@ -250,6 +252,7 @@ pub trait DimRef: Copy {
 
 #[diagnostic::do_not_recommend]
 impl<B: Brand> DimRef for &Dim<B> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Brand = B;
 
     #[inline(always)]
@@ -263,6 +266,7 @@ impl<B: Brand> DimRef for &Dim<B> {
 
 #[diagnostic::do_not_recommend]
 impl<D: Declared> DimRef for D {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Brand = D;
 
     #[inline(always)]
@@ -276,6 +280,7 @@ impl<D: Declared> DimRef for D {
 
 #[diagnostic::do_not_recommend]
 impl<D: Declared> DimRef for Of<D> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Brand = D;
     const SAYS: bool = true;
 
@@ -295,6 +300,8 @@ impl<D: Declared> DimRef for Of<D> {
     label = "a dim or a tuple of dims is expected here"
 )]
 pub trait DimList {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The brands as nested pairs.
     #[doc(hidden)]
     type Brands;
@@ -318,6 +325,7 @@ pub trait DimList {
 
 #[diagnostic::do_not_recommend]
 impl<D: DimRef> DimList for D {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Brands = (D::Brand, ());
     type Sizes = (<D::Brand as Brand>::Size,);
     const KEYS: &'static Keys = &<D::Brand as Element>::KEYS;
@@ -333,6 +341,7 @@ macro_rules! lists {
     ($($d:ident $n:tt)*) => {
         #[diagnostic::do_not_recommend]
         impl<$($d: DimRef),*> DimList for ($($d,)*) {
+            const SEAL: crate::seal::Seal = crate::seal::SEAL;
             type Brands = nested![$($d::Brand),*];
             type Sizes = ($(<$d::Brand as Brand>::Size,)*);
             const KEYS: &'static Keys = &Keys::EMPTY$(.join(&<$d::Brand as Element>::KEYS))*;
@@ -350,6 +359,7 @@ each_tuple!(lists);
 
 #[diagnostic::do_not_recommend]
 impl DimList for () {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Brands = ();
     type Sizes = ();
     const KEYS: &'static Keys = &Keys::EMPTY;
@@ -363,6 +373,7 @@ impl DimList for () {
 pub(crate) struct Joined<C, K>(PhantomData<(C, K)>);
 
 impl<C: DimList, K: DimList> DimList for Joined<C, K> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Brands = ();
     type Sizes = ();
     const KEYS: &'static Keys = &Keys::EMPTY.join(C::KEYS).join(K::KEYS);

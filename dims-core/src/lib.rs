@@ -53,6 +53,7 @@ pub mod role;
 pub mod scalar;
 pub mod scan;
 pub mod scans;
+mod seal;
 pub mod select;
 #[cfg(feature = "serde")]
 mod serialize;

@@ -30,6 +30,8 @@ use smallvec::SmallVec;
     label = "expected a dim, or a tuple of dims and of tuples of dims: `(b, (h, h2), w)`"
 )]
 pub trait OrderList {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// All brands as nested pairs.
     #[doc(hidden)]
     type Brands;
@@ -58,6 +60,8 @@ pub trait OrderList {
     label = "expected a dim, or a tuple of dims to flatten"
 )]
 pub trait OrderAxis {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// `Tail` with the brands of this axis in front, as nested pairs.
     #[doc(hidden)]
     type Before<Tail>;
@@ -74,6 +78,7 @@ pub trait OrderAxis {
 
 #[diagnostic::do_not_recommend]
 impl<D: DimRef> OrderAxis for D {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Before<Tail> = (D::Brand, Tail);
     const KEYS: Keys = <D::Brand as Element>::KEYS;
     const SAYS: bool = <Self as DimList>::SAYS;
@@ -87,6 +92,7 @@ macro_rules! groups {
     ($($d:ident $n:tt)*) => {
         #[diagnostic::do_not_recommend]
         impl<$($d: DimRef),*> OrderAxis for ($($d,)*) {
+            const SEAL: crate::seal::Seal = crate::seal::SEAL;
             type Before<Tail> = nested![$($d::Brand),*; Tail];
             const KEYS: Keys = Keys::EMPTY$(.join(&<$d::Brand as Element>::KEYS))*;
             const SAYS: bool = <Self as DimList>::SAYS;
@@ -102,6 +108,7 @@ each_tuple!(groups);
 
 #[diagnostic::do_not_recommend]
 impl<D: DimRef> OrderList for D {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Brands = (D::Brand, ());
     type Count = Rank1;
     const KEYS: &'static Keys = &<D::Brand as Element>::KEYS;
@@ -115,6 +122,7 @@ impl<D: DimRef> OrderList for D {
 
 #[diagnostic::do_not_recommend]
 impl OrderList for () {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Brands = ();
     type Count = Rank0;
     const KEYS: &'static Keys = &Keys::EMPTY;
@@ -125,6 +133,7 @@ macro_rules! lists {
     ($($d:ident $n:tt)*) => {
         #[diagnostic::do_not_recommend]
         impl<$($d: OrderAxis),*> OrderList for ($($d,)*) {
+            const SEAL: crate::seal::Seal = crate::seal::SEAL;
             type Brands = fold_back![Before; (); $($d)*];
             type Count = count![$($d)*];
             const KEYS: &'static Keys = &Keys::EMPTY$(.join(&$d::KEYS))*;
@@ -165,6 +174,8 @@ where
 /// What `order` yields, by the dims that are left: without any, an array (a single element if it has no axes); else a
 /// tensor whose new positional axes stand on the left.
 pub trait Ordered<T, R: Rank>: Dims {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The result.
     type Out;
     #[doc(hidden)]
@@ -173,6 +184,7 @@ pub trait Ordered<T, R: Rank>: Dims {
 
 #[diagnostic::do_not_recommend]
 impl<T, R: ArrayRank> Ordered<T, R> for () {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = R::Array<T>;
 
     #[inline]
@@ -236,6 +248,7 @@ macro_rules! left_over {
     ($($d:ident $n:tt)*) => {
         #[diagnostic::do_not_recommend]
         impl<T, R: Rank, $($d: Element),*> Ordered<T, R> for ($($d,)*) {
+            const SEAL: crate::seal::Seal = crate::seal::SEAL;
             type Out = Named<T, Self, R>;
 
             #[inline]

@@ -7,6 +7,8 @@ use ndarray::{Dimension, Ix0, Ix1, Ix2, Ix3, Ix4, Ix5, Ix6, IxDyn};
 
 /// A number of positional axes, as a type.
 pub trait Rank: Copy + Default + core::fmt::Debug + Send + Sync + 'static {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The number.
     const N: usize;
     /// One more. (26 is the last: no array of a higher rank can be made.)
@@ -47,6 +49,7 @@ macro_rules! ranks {
         pub struct $name;
 
         impl Rank for $name {
+            const SEAL: crate::seal::Seal = crate::seal::SEAL;
             const N: usize = $n;
             type Succ = $succ;
             type Pred = $pred;

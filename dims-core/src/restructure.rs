@@ -39,6 +39,8 @@ pub type Remapped<A, S> = Named<
     label = "expected a range of integers, such as `1..4`"
 )]
 pub trait DimRange {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The start and the end, exclusive.
     #[doc(hidden)]
     fn bounds(self, size: usize) -> (i128, i128);
@@ -47,6 +49,7 @@ pub trait DimRange {
 macro_rules! ranges {
     ($($range:ident |$r:ident, $size:ident| $start:expr, $end:expr;)*) => {$(
         impl<P: Position> DimRange for $range<P> {
+            const SEAL: crate::seal::Seal = crate::seal::SEAL;
             fn bounds(self, $size: usize) -> (i128, i128) {
                 let $r = self;
                 ($start, $end)
@@ -64,6 +67,7 @@ ranges! {
 }
 
 impl DimRange for RangeFull {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     fn bounds(self, size: usize) -> (i128, i128) {
         (0, size as i128)
     }

@@ -16,15 +16,19 @@ pub struct Static<const N: usize>;
 
 /// [`Dyn`] or [`Static<N>`].
 pub trait Size {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The size, where rustc knows it.
     const FIXED: Option<usize>;
 }
 
 impl Size for Dyn {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     const FIXED: Option<usize> = None;
 }
 
 impl<const N: usize> Size for Static<N> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     const FIXED: Option<usize> = Some(N);
 }
 

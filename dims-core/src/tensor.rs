@@ -16,6 +16,8 @@ use crate::set::Dims;
     note = "an array becomes a tensor when it is bound to dims, `a.at((i, j))`, and a stream, which has operations of its own, by `x.as_tensor()`"
 )]
 pub trait AsTensor: Sized {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The type of the elements.
     type Elem: Element;
     /// The dims.
@@ -56,6 +58,7 @@ pub type NamedOf<A> =
     Named<<A as AsTensor>::Elem, <A as AsTensor>::Dims, <A as AsTensor>::Rank, <A as AsTensor>::Expr>;
 
 impl<T: Element, S: Dims, R: Rank, E> AsTensor for Named<T, S, R, E> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Elem = T;
     type Dims = S;
     type Rank = R;
@@ -68,6 +71,7 @@ impl<T: Element, S: Dims, R: Rank, E> AsTensor for Named<T, S, R, E> {
 }
 
 impl<'a, T: Element, S: Dims, R: Rank, E> AsTensor for &'a Named<T, S, R, E> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Elem = T;
     type Dims = S;
     type Rank = R;
@@ -80,6 +84,7 @@ impl<'a, T: Element, S: Dims, R: Rank, E> AsTensor for &'a Named<T, S, R, E> {
 }
 
 impl<'a, B: Brand> AsTensor for &'a Dim<B> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Elem = isize;
     type Dims = (B,);
     type Rank = Rank0;
@@ -93,6 +98,7 @@ impl<'a, B: Brand> AsTensor for &'a Dim<B> {
 
 #[diagnostic::do_not_recommend]
 impl<D: Declared> AsTensor for D {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Elem = isize;
     type Dims = (D,);
     type Rank = Rank0;
@@ -105,6 +111,7 @@ impl<D: Declared> AsTensor for D {
 }
 
 impl<D: Declared> AsTensor for Of<D> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Elem = isize;
     type Dims = (D,);
     type Rank = Rank0;

@@ -262,6 +262,7 @@ pub(crate) type Windowed<S> = <S as Dims>::Sealed<Inside>;
 pub(crate) struct Positions;
 
 impl DimList for Positions {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Brands = ();
     type Sizes = ();
     const KEYS: &'static Keys = &<Rest<Inside> as Element>::KEYS;

@@ -21,6 +21,8 @@ use crate::storage::{Owned, View};
     label = "this is an expression that has not been evaluated: call `.eval()` first"
 )]
 pub trait Seal<S: Dims, X: Dims> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The same elements with the dims `X`.
     type Out;
 
@@ -35,6 +37,7 @@ pub trait Seal<S: Dims, X: Dims> {
 }
 
 impl<T, S: Dims, R: Rank, X: Dims> Seal<S, X> for Owned<T, S, R> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = Owned<T, X, R>;
 
     fn axes(&self) -> (&[Axis], Origin) {
@@ -47,6 +50,7 @@ impl<T, S: Dims, R: Rank, X: Dims> Seal<S, X> for Owned<T, S, R> {
 }
 
 impl<'a, T, S: Dims, R: Rank, X: Dims> Seal<S, X> for &'a Owned<T, S, R> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = View<'a, T, X, R>;
 
     fn axes(&self) -> (&[Axis], Origin) {
@@ -59,6 +63,7 @@ impl<'a, T, S: Dims, R: Rank, X: Dims> Seal<S, X> for &'a Owned<T, S, R> {
 }
 
 impl<'a, T, S: Dims, R: Rank, X: Dims> Seal<S, X> for View<'a, T, S, R> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = View<'a, T, X, R>;
 
     fn axes(&self) -> (&[Axis], Origin) {
@@ -71,6 +76,7 @@ impl<'a, T, S: Dims, R: Rank, X: Dims> Seal<S, X> for View<'a, T, S, R> {
 }
 
 impl<'a, T, S: Dims, R: Rank, X: Dims> Seal<S, X> for &View<'a, T, S, R> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = View<'a, T, X, R>;
 
     fn axes(&self) -> (&[Axis], Origin) {

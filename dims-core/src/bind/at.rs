@@ -24,6 +24,8 @@ use core::panic::Location;
     label = "expected one binder for each axis: a dim, `..`, `Ellipsis`, an integer, a range, a tuple of dims, or a tensor of integers"
 )]
 pub trait BinderList {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The dims that all binders introduce, sorted, as nested pairs.
     #[doc(hidden)]
     type Dims;
@@ -36,6 +38,7 @@ pub trait BinderList {
 
 #[diagnostic::do_not_recommend]
 impl<B: Single> BinderList for B {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Dims = B::Dims;
     type Reads = B::Reads<Unread>;
 
@@ -47,6 +50,7 @@ impl<B: Single> BinderList for B {
 
 #[diagnostic::do_not_recommend]
 impl BinderList for () {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Dims = ();
     type Reads = Unread;
 
@@ -63,6 +67,7 @@ macro_rules! binder_lists {
         where
             nested![$($d::Dims),*]: MergeAll,
         {
+            const SEAL: crate::seal::Seal = crate::seal::SEAL;
             type Dims = <nested![$($d::Dims),*] as MergeAll>::Out;
             type Reads = fold![Reads; Unread; $($d)*];
 

@@ -39,6 +39,8 @@ pub struct Ellipsis;
     label = "expected a dim, `..`, `Ellipsis`, an integer, a range, a tuple of dims, or a tensor of integers"
 )]
 pub trait Binder {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The dims that the binder introduces, sorted, as nested pairs.
     #[doc(hidden)]
     type Dims;
@@ -61,6 +63,8 @@ pub type IndicesOf<B, S> = <<B as Binder>::Reads<S> as Reading>::Indices;
 
 /// What the binders so far have read of an array's axes, as a type.
 pub trait Reading {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// How many axes they have taken, `Ellipsis` aside.
     type Taken: Rank;
     /// How many of those have stayed positional.
@@ -86,6 +90,7 @@ pub struct Read<Taken, Left, Ellipses, Indices>(PhantomData<(Taken, Left, Ellips
 pub type Unread = Read<Rank0, Rank0, Rank0, ()>;
 
 impl<T: Rank, L: Rank, E: Rank, X: IndexExprs> Reading for Read<T, L, E, X> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Taken = T;
     type Left = L;
     type Ellipses = E;
@@ -105,6 +110,7 @@ pub trait Single: Binder {}
 
 #[diagnostic::do_not_recommend]
 impl<D: DimRef> Binder for D {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Dims = (D::Brand, ());
     type Reads<S: Reading> = S::Goes;
 
@@ -125,6 +131,7 @@ impl<D: DimRef> Single for D {}
 
 #[diagnostic::do_not_recommend]
 impl Binder for RangeFull {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Dims = ();
     type Reads<S: Reading> = S::Stays;
 
@@ -144,6 +151,7 @@ impl Single for RangeFull {}
 
 #[diagnostic::do_not_recommend]
 impl Binder for Ellipsis {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Dims = ();
     type Reads<S: Reading> = S::Skips;
 
@@ -165,6 +173,8 @@ impl Single for Ellipsis {}
 
 /// Integers with which one element or a range of an axis is picked; negative ones count from the end.
 pub trait Position: Copy {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     #[doc(hidden)]
     fn to_i128(self) -> i128;
 }
@@ -206,12 +216,14 @@ pub(crate) fn pick(
 macro_rules! positions {
     ($($t:ident)*) => {$(
         impl Position for $t {
+            const SEAL: crate::seal::Seal = crate::seal::SEAL;
             #[inline(always)]
             fn to_i128(self) -> i128 { self as i128 }
         }
 
         #[diagnostic::do_not_recommend]
         impl Binder for $t {
+            const SEAL: crate::seal::Seal = crate::seal::SEAL;
             type Dims = ();
             type Reads<S: Reading> = S::Goes;
 
@@ -233,6 +245,7 @@ macro_rules! ranges {
     ($($range:ident |$r:ident, $size:ident| $start:expr, $end:expr;)*) => {$(
         #[diagnostic::do_not_recommend]
         impl<P: Position> Binder for $range<P> {
+            const SEAL: crate::seal::Seal = crate::seal::SEAL;
             type Dims = ();
             type Reads<S: Reading> = S::Stays;
 
@@ -267,6 +280,7 @@ pub(crate) fn after(end: i128, size: i128) -> i128 {
 
 #[diagnostic::do_not_recommend]
 impl<T: IndexInt, S: Dims, E: Expr<Elem = T>> Binder for Named<T, S, Rank0, E> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Dims = S::List;
     type Reads<Q: Reading> = Q::Computes<E>;
 
@@ -284,6 +298,7 @@ impl<T: IndexInt, S: Dims, E: Expr<Elem = T>> Single for Named<T, S, Rank0, E> {
 
 #[diagnostic::do_not_recommend]
 impl<'a, T: IndexInt, S: Dims, E: Expr<Elem = T>> Binder for &'a Named<T, S, Rank0, E> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Dims = S::List;
     type Reads<Q: Reading> = Q::Computes<&'a E>;
 
@@ -409,6 +424,7 @@ macro_rules! groups {
         where
             nested![$($d::Brand),*]: Group,
         {
+            const SEAL: crate::seal::Seal = crate::seal::SEAL;
             type Dims = <<nested![$($d::Brand),*] as Group>::Set as Dims>::List;
             type Reads<S: Reading> = S::Goes;
 

@@ -13,12 +13,14 @@ pub struct RankDyn;
 
 /// The rank of an ndarray dimension type.
 pub trait NdRank: Dimension {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// [`Rank0`] to [`Rank6`], or [`RankDyn`].
     type Rank;
 }
 
 macro_rules! nd_ranks {
-    ($($nd:ident $rank:ident),*) => { $(impl NdRank for $nd { type Rank = $rank; })* };
+    ($($nd:ident $rank:ident),*) => { $(impl NdRank for $nd { const SEAL: crate::seal::Seal = crate::seal::SEAL; type Rank = $rank; })* };
 }
 
 nd_ranks!(Ix0 Rank0, Ix1 Rank1, Ix2 Rank2, Ix3 Rank3, Ix4 Rank4, Ix5 Rank5, Ix6 Rank6, IxDyn RankDyn);

@@ -14,12 +14,15 @@ use smallvec::SmallVec;
 
 /// The brands of a group as nested pairs.
 pub trait Group {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The canonical set of them.
     type Set: Dims;
 }
 
 #[diagnostic::do_not_recommend]
 impl<L: Sort> Group for L {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Set = <L::Out as List>::Tuple;
 }
 

@@ -153,6 +153,8 @@ pub fn extent<R: Extent>(range: R) -> (isize, usize) {
 
 /// Operands whose axes give loop variables their sizes.
 pub trait Operands {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The axes that are to be bound.
     fn open_axes(&self) -> Axes;
 
@@ -198,6 +200,7 @@ pub trait Operands {
 
 #[diagnostic::do_not_recommend]
 impl<A: Source + ?Sized> Operands for A {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     fn open_axes(&self) -> Axes {
         self.raw().1
     }
@@ -205,6 +208,7 @@ impl<A: Source + ?Sized> Operands for A {
 
 #[diagnostic::do_not_recommend]
 impl<T: Element, S: Dims, R: Rank, E: Leaf<T, S, R>> Operands for Named<T, S, R, E> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     fn open_axes(&self) -> Axes {
         Axes::from_slice(self.expr.leaf().2.as_slice())
     }

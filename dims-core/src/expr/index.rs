@@ -14,6 +14,8 @@ use crate::set::Dims;
 /// The computed indices of a view, as nested pairs.
 pub trait IndexExprs {
     #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+    #[doc(hidden)]
     type Kernels<'k>: Indices
     where
         Self: 'k;
@@ -40,6 +42,7 @@ pub trait IndexExprs {
 }
 
 impl IndexExprs for () {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Kernels<'k> = ();
     const ANY: bool = false;
 
@@ -74,6 +77,7 @@ impl<E: Expr, X: IndexExprs> IndexExprs for ComputedIndex<E, X>
 where
     E::Elem: IndexInt,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Kernels<'k>
         = Computed<E::Kernel<'k, AnyStride>, X::Kernels<'k>>
     where

@@ -73,6 +73,7 @@ impl<T: Element> Keyed<T> {
 }
 
 impl<T: Element> Expr for Keyed<T> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Elem = T;
     type Kernel<'k, W: Way>
         = Strided<'k, T, ()>

@@ -106,6 +106,7 @@ pub(crate) fn alike_axes<'s, S: Dims, U: Dims>(
 }
 
 impl<T: Element, S: Dims, R: Rank> Expr for Owned<T, S, R> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Elem = T;
     type Kernel<'k, W: Way>
         = Strided<'k, T, ()>
@@ -200,6 +201,7 @@ impl<T: Element, S: Dims, R: Rank> Expr for Owned<T, S, R> {
 }
 
 impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Expr for View<'_, T, S, R, X> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Elem = T;
     type Kernel<'k, W: Way>
         = Strided<'k, T, X::Kernels<'k>>
@@ -286,6 +288,7 @@ impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Expr for View<'_, T, S, R, X> 
 pub struct Scalar<T>(pub T);
 
 impl<T: Element> Expr for Scalar<T> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Elem = T;
     type Kernel<'k, W: Way> = Constant<T>;
     const LAYOUT: Layout = Layout::Free;
@@ -362,6 +365,7 @@ impl<'a, B: Brand> Iota<'a, B> {
 }
 
 impl<B: Brand> Expr for Iota<'_, B> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Elem = isize;
     type Kernel<'k, W: Way>
         = Counter<'k>

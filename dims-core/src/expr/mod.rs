@@ -69,6 +69,8 @@ impl<'a, T> Raw<'a, T> {
 
 /// Something with an element for each position of some loops.
 pub trait Expr {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The type of the elements.
     type Elem: Element;
 
@@ -286,6 +288,7 @@ fn support<U: Dims, R: Rank, E: Expr + ?Sized>(expr: &E, shape: &Shape, supports
 }
 
 impl<E: Expr> Expr for &E {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Elem = E::Elem;
     type Kernel<'k, W: Way>
         = E::Kernel<'k, W>

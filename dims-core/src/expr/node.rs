@@ -30,6 +30,7 @@ pub struct Unary<O, A> {
 }
 
 impl<O: UnaryOp<A::Elem>, A: Expr> Expr for Unary<O, A> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Elem = O::Out;
     type Kernel<'k, W: Way>
         = UnaryKernel<'k, O, A::Kernel<'k, W>>
@@ -88,6 +89,7 @@ pub struct Binary<O, A, B> {
 }
 
 impl<O: BinaryOp<A::Elem, B::Elem>, A: Expr, B: Expr> Expr for Binary<O, A, B> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Elem = O::Out;
     type Kernel<'k, W: Way>
         = BinaryKernel<'k, O, A::Kernel<'k, W>, B::Kernel<'k, W>>
@@ -196,6 +198,7 @@ pub struct Select<C, A, B> {
 }
 
 impl<C: Expr<Elem = bool>, A: Expr, B: Expr<Elem = A::Elem>> Expr for Select<C, A, B> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Elem = A::Elem;
     type Kernel<'k, W: Way>
         = SelectKernel<C::Kernel<'k, W>, A::Kernel<'k, W>, B::Kernel<'k, W>>

@@ -18,6 +18,8 @@ use crate::set::Dims;
     note = "tensors of different element types do not mix: convert one with `.cast::<{T}>()`"
 )]
 pub trait Operand<T> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The dims that the value has.
     type Dims: Dims;
     /// Its positional axes.
@@ -31,6 +33,7 @@ pub trait Operand<T> {
 
 #[diagnostic::do_not_recommend]
 impl<T: Element, S: Dims, R: Rank, E> Operand<T> for Named<T, S, R, E> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Dims = S;
     type Rank = R;
     type Expr = E;
@@ -43,6 +46,7 @@ impl<T: Element, S: Dims, R: Rank, E> Operand<T> for Named<T, S, R, E> {
 
 #[diagnostic::do_not_recommend]
 impl<'a, T: Element, S: Dims, R: Rank, E> Operand<T> for &'a Named<T, S, R, E> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Dims = S;
     type Rank = R;
     type Expr = &'a E;
@@ -55,6 +59,7 @@ impl<'a, T: Element, S: Dims, R: Rank, E> Operand<T> for &'a Named<T, S, R, E> {
 
 #[diagnostic::do_not_recommend]
 impl<T: Element> Operand<T> for T {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Dims = ();
     type Rank = Rank0;
     type Expr = Scalar<T>;
@@ -67,6 +72,7 @@ impl<T: Element> Operand<T> for T {
 
 #[diagnostic::do_not_recommend]
 impl<'a, B: Brand> Operand<isize> for &'a Dim<B> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Dims = (B,);
     type Rank = Rank0;
     type Expr = Iota<'a, B>;
@@ -79,6 +85,7 @@ impl<'a, B: Brand> Operand<isize> for &'a Dim<B> {
 
 #[diagnostic::do_not_recommend]
 impl<D: Declared> Operand<isize> for D {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Dims = (D,);
     type Rank = Rank0;
     type Expr = Iota<'static, D>;
@@ -91,6 +98,7 @@ impl<D: Declared> Operand<isize> for D {
 
 #[diagnostic::do_not_recommend]
 impl<D: Declared> Operand<isize> for Of<D> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Dims = (D,);
     type Rank = Rank0;
     type Expr = Iota<'static, D>;

@@ -106,6 +106,7 @@ impl<E: Expr, S: Dims, R: Rank> Remap<E, S, R> {
 }
 
 impl<E: Expr, S: Dims, R: Rank> Expr for Remap<E, S, R> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Elem = E::Elem;
     type Kernel<'k, W: Way>
         = E::Kernel<'k, W>

@@ -36,6 +36,7 @@ impl<A: Computable, I> Take<A, I> {
 }
 
 impl<A: Computable, I: Expr<Elem: IndexInt>> Expr for Take<A, I> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Elem = A::Elem;
     type Kernel<'k, W: Way>
         = Strided<'k, A::Elem, Computed<I::Kernel<'k, W>, ()>>

@@ -19,6 +19,8 @@ use core::panic::Location;
 
 /// A shape of mdarray's with as many axes as a rank says, or as many as only the run knows.
 pub trait MdShape: Shape {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// How many axes there are.
     type Rank;
     /// The sizes that the type says.
@@ -36,6 +38,7 @@ pub trait ShapeOf<N>: MdShape {}
 macro_rules! shapes {
     ($($rank:ident ($($size:ident)*);)*) => {$(
         impl<$($size: Dim),*> MdShape for ($($size,)*) {
+            const SEAL: crate::seal::Seal = crate::seal::SEAL;
             type Rank = $rank;
             const FIXED: &'static [Option<usize>] = &[$($size::SIZE),*];
         }
@@ -55,6 +58,7 @@ shapes! {
 }
 
 impl MdShape for DynRank {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Rank = RankDyn;
     const FIXED: &'static [Option<usize>] = &[];
 }

@@ -173,6 +173,7 @@ const NO_AXES: <Rank0 as Rank>::Axes = [];
 impl<T: Element, M: Deref<Target = [T]>, S: Dims> Held for Lent<M, S> {}
 
 impl<T: Element, M: Deref<Target = [T]>, S: Dims> Expr for Lent<M, S> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Elem = T;
     type Kernel<'k, W: Way>
         = Strided<'k, T, (), W>

@@ -551,6 +551,7 @@ where
 }
 
 impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> AsTensor for Laid<T, L, M> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Elem = T;
     type Dims = L::Set;
     type Rank = Rank0;
@@ -563,6 +564,7 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> AsTensor for Laid<T, L, M
 }
 
 impl<'a, T: Element, L: SetOf + Dims, M: Memory<Elem = T>> AsTensor for &'a Laid<T, L, M> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Elem = T;
     type Dims = L::Set;
     type Rank = Rank0;
@@ -576,6 +578,7 @@ impl<'a, T: Element, L: SetOf + Dims, M: Memory<Elem = T>> AsTensor for &'a Laid
 
 #[diagnostic::do_not_recommend]
 impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Operand<T> for Laid<T, L, M> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Dims = L::Set;
     type Rank = Rank0;
     type Expr = Packed<M::Tensor<L::Set>, L>;
@@ -588,6 +591,7 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Operand<T> for Laid<T, L,
 
 #[diagnostic::do_not_recommend]
 impl<'a, T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Operand<T> for &'a Laid<T, L, M> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Dims = L::Set;
     type Rank = Rank0;
     type Expr = Packed<&'a M::Tensor<L::Set>, L>;

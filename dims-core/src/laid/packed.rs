@@ -70,6 +70,7 @@ impl<E, L: SetOf + Dims> Packed<E, L> {
 }
 
 impl<E: Held, L: SetOf + Dims> Expr for Packed<E, L> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Elem = E::Elem;
     type Kernel<'k, W: Way>
         = Strided<'k, E::Elem, (), W>

@@ -91,6 +91,8 @@ pub struct End;
     note = "convert an array with `a.mapv(|x| x as f64)`, a tensor with `x.cast::<f64>()`"
 )]
 pub trait Args<T: Element> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The dims of all of them.
     type Dims: Dims;
     /// What `...` stands for, once they are broadcast.
@@ -103,6 +105,7 @@ pub trait Args<T: Element> {
 
 #[diagnostic::do_not_recommend]
 impl<T: Element> Args<T> for End {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Dims = ();
     type Rest = Rank0;
     type Values = End;
@@ -122,6 +125,7 @@ where
     Rest: AnyRank,
     L: Args<T>,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Dims = <S as Union<L::Dims>>::Out;
     type Rest = Rest::Or<L::Rest>;
     type Values = (V, L::Values);
@@ -138,6 +142,8 @@ pub type Shapes = SmallVec<[Shape; 2]>;
 /// The elements of all operands.
 #[doc(hidden)]
 pub trait ValueList<T: Element> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The shape of each operand, in order.
     fn shapes<U: Dims>(&self, shapes: &mut Shapes) -> Result<(), DimError>;
 
@@ -218,6 +224,7 @@ pub trait ValueList<T: Element> {
 pub(super) type Memories<'s, T> = SmallVec<[direct::Memory<'s, T>; 4]>;
 
 impl<T: Element> ValueList<T> for End {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     #[inline]
     fn memories<'s>(&'s self, _: &mut Memories<'s, T>) -> bool {
         true
@@ -292,6 +299,7 @@ impl<T: Element> ValueList<T> for End {
 }
 
 impl<T: Element, V: Values<Elem = T>, L: ValueList<T>> ValueList<T> for (V, L) {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     #[inline]
     fn shapes<U: Dims>(&self, shapes: &mut Shapes) -> Result<(), DimError> {
         shapes.push(self.0.shape::<U>()?);

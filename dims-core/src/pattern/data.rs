@@ -1,25 +1,28 @@
 //! Patterns as plain data: what the macros read at compile time, and what runs.
 
+use super::direct::MOST;
 use crate::plan::direct::Roles;
 
 /// Which axes each operand of a pattern has, and which the result.
+///
+/// Kernels trust what follows from a pattern, so nothing but [`new`](Pattern::new) makes one, and it checks what it is given.
 #[derive(Clone, Copy, Debug)]
 pub struct Pattern {
     /// The pattern as it was written, for messages.
-    pub text: &'static str,
+    pub(crate) text: &'static str,
     /// The names of the axes. An axis without a name is called by its number, `3`.
-    pub axes: &'static [&'static str],
+    pub(crate) axes: &'static [&'static str],
     /// The axes of each operand.
-    pub inputs: &'static [&'static [Slot]],
+    pub(crate) inputs: &'static [&'static [Slot]],
     /// The axes of the result.
-    pub output: &'static [Slot],
+    pub(crate) output: &'static [Slot],
     /// Which part of which operand each part of the result is, where some axes are put together of several (`w1 + w2`).
-    pub pieces: &'static [Piece],
+    pub(crate) pieces: &'static [Piece],
     /// Which axes are loops of the result, and which are not; none if that depends on the operands (`...`), on the part of the result
     /// (`w1 + w2`), or if they are many.
-    pub loops: Option<Loops>,
+    pub(crate) loops: Option<Loops>,
     /// What each axis is in a matrix product, if the pattern is one of two operands.
-    pub roles: Option<Roles>,
+    pub(crate) roles: Option<Roles>,
 }
 
 /// The axes of a pattern as loops.
@@ -29,6 +32,170 @@ pub struct Loops {
     pub kept: &'static [usize],
     /// The others, in the order in which they stand in the pattern.
     pub reduced: &'static [usize],
+}
+
+impl Pattern {
+    /// A pattern whose axes are numbered by their place in `axes`.
+    ///
+    /// # Panics
+    ///
+    /// (As it is a constant: rustc reports an error) if an operand or the result has an axis that is not in `axes`, if the result has an axis
+    /// twice, or if `loops` are not the axes of the result, in its order, and all others.
+    pub const fn new(
+        text: &'static str,
+        axes: &'static [&'static str],
+        inputs: &'static [&'static [Slot]],
+        output: &'static [Slot],
+        pieces: &'static [Piece],
+        loops: Option<Loops>,
+    ) -> Self {
+        let mut at = 0;
+        while at < inputs.len() {
+            assert!(are_named(inputs[at], axes.len(), false), "an axis of an operand has a name");
+            at += 1;
+        }
+        assert!(
+            are_named(output, axes.len(), true),
+            "an axis of the result has a name, and stands in it once"
+        );
+        at = 0;
+        while at < pieces.len() {
+            assert!(pieces[at].input < inputs.len(), "a piece is of one of the operands");
+            at += 1;
+        }
+        if let Some(loops) = &loops {
+            assert!(axes.len() <= MOST, "a pattern of many axes has no list of loops");
+            assert!(are_loops(loops, output, axes.len()), "loops are the axes of the result and all others");
+            at = 0;
+            while at < inputs.len() {
+                assert!(names_all(inputs[at]), "the number of loops is known");
+                at += 1;
+            }
+        }
+        let roles = match inputs {
+            [a, b] => match (numbers(a), numbers(b), numbers(output)) {
+                (Some(a), Some(b), Some(result)) => {
+                    Roles::of_axes(a.as_slice(), b.as_slice(), result.as_slice())
+                }
+                _ => None,
+            },
+            _ => None,
+        };
+        Pattern { text, axes, inputs, output, pieces, loops, roles }
+    }
+}
+
+/// Whether the axes of an array are all below `axes`, `...` stands in it once at most, and, where that is asked, no axis stands in it twice.
+/// (Groups of one sum may share axes, since each part of the result has one of these groups.)
+const fn are_named(slots: &[Slot], axes: usize, once: bool) -> bool {
+    let mut at = 0;
+    while at < slots.len() {
+        let mut group = 0;
+        while group < slots[at].groups() {
+            let mut part = 0;
+            while let Some(term) = slots[at].term(group, part) {
+                if matches!(term, Term::Axis(axis) if axis >= axes) {
+                    return false;
+                }
+                let twice = slots[at].has(group, term, part) || stands_before(slots, at, term);
+                if twice && (once || matches!(term, Term::Rest)) {
+                    return false;
+                }
+                part += 1;
+            }
+            group += 1;
+        }
+        at += 1;
+    }
+    true
+}
+
+/// Whether one of the slots before `end` has a term.
+const fn stands_before(slots: &[Slot], end: usize, term: Term) -> bool {
+    let mut at = 0;
+    while at < end {
+        let mut group = 0;
+        while group < slots[at].groups() {
+            if slots[at].has(group, term, usize::MAX) {
+                return true;
+            }
+            group += 1;
+        }
+        at += 1;
+    }
+    false
+}
+
+/// Whether the slots say how many axes there are, and are no sums.
+const fn names_all(slots: &[Slot]) -> bool {
+    let mut at = 0;
+    while at < slots.len() {
+        if matches!(slots[at], Slot::Sum(_)) || slots[at].has(0, Term::Rest, usize::MAX) {
+            return false;
+        }
+        at += 1;
+    }
+    true
+}
+
+/// Whether loops are the axes of the result in its order, and then all others of so many, each once.
+const fn are_loops(loops: &Loops, output: &[Slot], axes: usize) -> bool {
+    let Loops { kept, reduced } = loops;
+    if !names_all(output) || kept.len() + reduced.len() != axes {
+        return false;
+    }
+    let (mut at, mut found) = (0, 0);
+    while at < output.len() {
+        let mut part = 0;
+        while let Some(Term::Axis(axis)) = output[at].term(0, part) {
+            if found == kept.len() || kept[found] != axis {
+                return false;
+            }
+            found += 1;
+            part += 1;
+        }
+        at += 1;
+    }
+    let mut seen: u64 = 0;
+    at = 0;
+    while at < axes {
+        let axis = if at < kept.len() { kept[at] } else { reduced[at - kept.len()] };
+        if axis >= axes || seen >> axis & 1 == 1 {
+            return false;
+        }
+        seen |= 1 << axis;
+        at += 1;
+    }
+    found == kept.len()
+}
+
+/// The axes of an array that has no groups and no axis twice, if they are few.
+const fn numbers(slots: &[Slot]) -> Option<Numbers> {
+    let mut list = Numbers { len: 0, axes: [0; MOST] };
+    if slots.len() > MOST {
+        return None;
+    }
+    while list.len < slots.len() {
+        let Slot::Axis(axis) = slots[list.len] else { return None };
+        if stands_before(slots, list.len, Term::Axis(axis)) {
+            return None;
+        }
+        list.axes[list.len] = axis;
+        list.len += 1;
+    }
+    Some(list)
+}
+
+/// Numbers of axes.
+struct Numbers {
+    len: usize,
+    axes: [usize; MOST],
+}
+
+impl Numbers {
+    const fn as_slice(&self) -> &[usize] {
+        self.axes.split_at(self.len).0
+    }
 }
 
 /// One axis of an array, in the words of a pattern.
@@ -68,6 +235,41 @@ pub struct Piece {
 pub type Given = (usize, usize);
 
 impl Slot {
+    /// How many groups there are to choose from. (`Axis` and `Rest` are one group of one part here.)
+    const fn groups(&self) -> usize {
+        match self {
+            Slot::Sum(groups) => groups.len(),
+            _ => 1,
+        }
+    }
+
+    /// A part of a group.
+    const fn term(&self, group: usize, part: usize) -> Option<Term> {
+        let terms: &[Term] = match self {
+            Slot::Rest if part == 0 => return Some(Term::Rest),
+            Slot::Axis(axis) if part == 0 => return Some(Term::Axis(*axis)),
+            Slot::Rest | Slot::Axis(_) => return None,
+            Slot::Group(terms) => terms,
+            Slot::Sum(groups) => groups[group],
+        };
+        if part < terms.len() { Some(terms[part]) } else { None }
+    }
+
+    /// Whether a group has a term among its parts before `end`.
+    const fn has(&self, group: usize, term: Term, end: usize) -> bool {
+        let mut part = 0;
+        while part < end
+            && let Some(own) = self.term(group, part)
+        {
+            match (own, term) {
+                (Term::Rest, Term::Rest) => return true,
+                (Term::Axis(own), Term::Axis(other)) if own == other => return true,
+                _ => part += 1,
+            }
+        }
+        false
+    }
+
     /// The groups of which the axis is made; one, unless it is a sum.
     pub fn group(&self, choice: usize) -> &[Term] {
         match self {

@@ -44,6 +44,8 @@ use smallvec::SmallVec;
     label = "expected an array, a list of arrays, a number, or a tensor"
 )]
 pub trait Input {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The type of the elements.
     type Elem: Element;
     /// The dims that every position of the pattern has beside its axes.
@@ -61,6 +63,8 @@ pub trait Input {
 /// The elements of an operand, with the number of its axes gone from the type.
 #[doc(hidden)]
 pub trait Values {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The type of the elements.
     type Elem: Element;
     /// What reads them.
@@ -225,6 +229,7 @@ impl<'a, T> Memory<'a, T> {
 }
 
 impl<T: Element> Values for Memory<'_, T> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Elem = T;
     type Kernel<'k>
         = Strided<'k, T, ()>
@@ -358,6 +363,7 @@ pub struct Lazy<'a, E, S, R> {
 }
 
 impl<E: Expr, S: Dims, R: Rank> Values for Lazy<'_, E, S, R> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Elem = E::Elem;
     type Kernel<'k>
         = E::Kernel<'k, AnyStride>
@@ -412,6 +418,7 @@ macro_rules! pointers {
     ($($pointer:ty),*) => {$(
         #[diagnostic::do_not_recommend]
         impl<A: Input + ?Sized> Input for $pointer {
+            const SEAL: crate::seal::Seal = crate::seal::SEAL;
             type Elem = A::Elem;
             type Dims = A::Dims;
             type Rank = A::Rank;
@@ -439,6 +446,7 @@ pointers!(&A, &mut A, Box<A>, Rc<A>, Arc<A>);
 
 #[diagnostic::do_not_recommend]
 impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>> Input for Named<T, S, R, E> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Elem = T;
     type Dims = S;
     type Rank = R;
@@ -455,6 +463,7 @@ impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>> Input for Named<T, S, R, E
 
 #[diagnostic::do_not_recommend]
 impl<T: Element, S: Data<Elem = T>, D: crate::bind::source::NdRank<Rank: AnyRank>> Input for ArrayBase<S, D> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Elem = T;
     type Dims = ();
     type Rank = D::Rank;
@@ -496,6 +505,7 @@ macro_rules! numbers {
     ($($t:ty),*) => {$(
         #[diagnostic::do_not_recommend]
         impl Input for $t {
+            const SEAL: crate::seal::Seal = crate::seal::SEAL;
             type Elem = $t;
             type Dims = ();
             type Rank = Rank0;
@@ -535,6 +545,7 @@ macro_rules! lists {
     ($(($($params:tt)*) $list:ty;)*) => {$(
         #[diagnostic::do_not_recommend]
         impl<X: Item, $($params)*> Input for $list {
+            const SEAL: crate::seal::Seal = crate::seal::SEAL;
             type Elem = X::Elem;
             type Dims = ();
             type Rank = <X::Rank as AnyRank>::Next;

@@ -48,6 +48,5 @@ pub fn fail<T>(error: &DimError) -> T {
 pub mod plan {
     pub use super::data::Slot::{Axis, Group, Rest, Sum};
     pub use super::data::{Loops, Pattern, Piece, Term};
-    pub use crate::plan::direct::Roles;
     pub use ::core::option::Option::{None, Some};
 }

@@ -58,6 +58,7 @@ impl<'a, T: Element, R> Parts<'a, T, R> {
 
 #[diagnostic::do_not_recommend]
 impl<T: Element, R: AnyRank> Input for Parts<'_, T, R> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Elem = T;
     type Dims = ();
     type Rank = R::Next;

@@ -11,6 +11,8 @@ use ndarray::{ArrayD, IxDyn};
 
 /// A number of axes: known to rustc ([`Rank0`] to [`Rank26`]), or to the run alone ([`RankDyn`]).
 pub trait AnyRank: 'static {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// One more.
     type Next: AnyRank;
     /// `N` more.
@@ -22,6 +24,7 @@ pub trait AnyRank: 'static {
 }
 
 impl<R: Rank> AnyRank for R {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Next = R::Succ;
     type With<N: Rank> = R::Plus<N>;
     type Or<O: AnyRank> = O::OrStatic<R>;
@@ -29,6 +32,7 @@ impl<R: Rank> AnyRank for R {
 }
 
 impl AnyRank for RankDyn {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Next = RankDyn;
     type With<N: Rank> = RankDyn;
     type Or<O: AnyRank> = RankDyn;

@@ -13,6 +13,8 @@ use ::core::marker::PhantomData;
     note = "`mean`, `var`, `std`, `norm` and `logsumexp` need floats: cast the array first, `a.mapv(|x| x as f64)`; `any`, `all` and `count` need `bool`s, all others numbers, and `max` and `min` such as have an order"
 )]
 pub trait Reduction<T> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// What it yields.
     type Out: Element;
     #[doc(hidden)]
@@ -32,6 +34,7 @@ macro_rules! reductions {
 
         #[diagnostic::do_not_recommend]
         impl<T: $($bound)*> Reduction<T> for $name {
+            const SEAL: crate::seal::Seal = crate::seal::SEAL;
             type Out = $out;
             type Reducer = $reducer;
             const NEEDS_ELEMENTS: bool = $needs;
@@ -115,6 +118,7 @@ macro_rules! conditions {
 
         #[diagnostic::do_not_recommend]
         impl<T: Truth> Reduction<T> for $name {
+            const SEAL: crate::seal::Seal = crate::seal::SEAL;
             type Out = $out;
             type Reducer = Conditions<reducers::$reducer>;
             fn reducer(self) -> Self::Reducer {

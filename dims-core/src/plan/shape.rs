@@ -98,6 +98,10 @@ impl Shape {
     /// An operand has `size` elements along the positional axis `from_right`; size 1 broadcasts.
     #[inline]
     pub fn meet_positional(&mut self, from_right: usize, size: usize) -> Result<(), DimError> {
+        // Its type says how many positional axes an operand has, and those of the loops are at least as many. The sizes of dims come before
+        // those of positional axes, and no axis may be taken for one of them.
+        let loops = self.sizes.len() - self.named_len();
+        assert!(from_right < loops, "an operand has more positional axes than its type says");
         let at = self.sizes.len() - 1 - from_right;
         let first = &mut self.sizes[at];
         if *first == 1 {

@@ -73,6 +73,27 @@ impl Keys {
         Keys::EMPTY.with(key)
     }
 
+    /// These keys, which are those of a set with so many axes.
+    ///
+    /// A brand is a user's type, made by `dims!`; one that was written by hand could have any keys. Plans find axes by their keys.
+    ///
+    /// # Panics
+    ///
+    /// If there is not one axis for each key, or if a key is there twice. (In a constant: rustc reports an error.)
+    pub(crate) const fn checked(self, axes: usize) -> Keys {
+        assert!(self.len == axes, "a dim has one axis");
+        let mut i = 0;
+        while i < self.len {
+            let mut j = 0;
+            while j < i {
+                assert!(!self.keys[i].same(&self.keys[j]), "a set has each dim once");
+                j += 1;
+            }
+            i += 1;
+        }
+        self
+    }
+
     const fn with(mut self, key: DimKey) -> Keys {
         assert!(self.len < MAX_DIMS, "a tensor can have 32 dims at the most");
         self.keys[self.len] = key;

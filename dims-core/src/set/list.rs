@@ -8,6 +8,8 @@ use crate::tuples::{each_tuple, nested};
 
 /// The elements of a set as nested pairs.
 pub trait List {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The same elements as a flat tuple.
     type Tuple: Dims<List = Self, Axes = Self::Axes>;
     /// Sizes and strides, in order.
@@ -15,12 +17,14 @@ pub trait List {
 }
 
 impl List for () {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Tuple = ();
     type Axes = [Axis; 0];
 }
 
 #[diagnostic::do_not_recommend]
 impl Dims for () {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type List = ();
     type Axes = [Axis; 0];
     type Sealed<B: Dims> = (Rest<B>,);
@@ -31,16 +35,18 @@ macro_rules! lists {
     ($($d:ident $n:tt)*) => {
         #[diagnostic::do_not_recommend]
         impl<$($d: Element),*> List for nested![$($d),*] {
+            const SEAL: crate::seal::Seal = crate::seal::SEAL;
             type Tuple = ($($d,)*);
             type Axes = axes![$($d)*];
         }
 
         #[diagnostic::do_not_recommend]
         impl<$($d: Element),*> Dims for ($($d,)*) {
+            const SEAL: crate::seal::Seal = crate::seal::SEAL;
             type List = nested![$($d),*];
             type Axes = axes![$($d)*];
             type Sealed<B: Dims> = sealed![B $($d)*];
-            const KEYS: &'static Keys = &Keys::EMPTY$(.join(&$d::KEYS))*;
+            const KEYS: &'static Keys = &Keys::EMPTY$(.join(&$d::KEYS))*.checked(<Self::Axes as AxisBlock>::LEN);
         }
     };
 }

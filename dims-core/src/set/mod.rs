@@ -33,6 +33,8 @@ use union::Sort;
     note = "a set of one dim is written `(Batch,)`, an empty one `()`; with `Rest<B>` it takes `B: Dims`"
 )]
 pub trait Dims {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The same elements as nested pairs.
     #[doc(hidden)]
     type List: List<Axes = Self::Axes>;

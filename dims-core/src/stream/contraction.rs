@@ -188,6 +188,8 @@ pub trait StreamConstant<T>: Multiplier<T> {
     label = "expected `&y` for a stream `y`, or a tensor"
 )]
 pub trait Multiplier<T> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// [`ConstantOf`] or [`StreamOf`].
     type Kind;
     /// The elements.
@@ -233,6 +235,7 @@ macro_rules! constants {
 
         #[diagnostic::do_not_recommend]
         impl<$($params)*> Multiplier<T> for $constant {
+            const SEAL: crate::seal::Seal = crate::seal::SEAL;
             type Kind = ConstantOf<$set, OptedIn>;
             type Expr = <Self as AsTensor>::Expr;
 
@@ -259,6 +262,7 @@ constants! {
 
 #[diagnostic::do_not_recommend]
 impl<'a, T: Element, L: Dims, D: Brand> Multiplier<T> for &'a Stream<T, L, D> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Kind = StreamOf<L, D>;
     type Expr = View<'a, T, L>;
 

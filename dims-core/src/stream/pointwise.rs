@@ -30,6 +30,8 @@ use core::ops::{Add, Div, Mul, Neg, Rem, Sub};
     note = "a constant must have no other dims than the axes; to sum over one that both have, write `x.contract(&constant, dim)`"
 )]
 pub trait StreamOperand<T, L, D> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The elements.
     type Expr<'a>: Expr<Elem = T>
     where
@@ -46,6 +48,7 @@ macro_rules! streams {
     ($($stream:ty),*) => {$(
         #[diagnostic::do_not_recommend]
         impl<T: Element, L: Dims, D: Brand> StreamOperand<T, L, D> for $stream {
+            const SEAL: crate::seal::Seal = crate::seal::SEAL;
             type Expr<'a>
                 = View<'a, T, L>
             where
@@ -66,6 +69,7 @@ streams!(Stream<T, L, D>, &Stream<T, L, D>);
 
 #[diagnostic::do_not_recommend]
 impl<T: Element, L, D> StreamOperand<T, L, D> for T {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Expr<'a> = Scalar<T>;
 
     fn operand(&self) -> Scalar<T> {
@@ -84,6 +88,7 @@ macro_rules! constants {
         where
             <$set as Dims>::List: Minus<L::List, Out = ()>,
         {
+            const SEAL: crate::seal::Seal = crate::seal::SEAL;
             type Expr<'a>
                 = <&'a $tensor as AsTensor>::Expr
             where

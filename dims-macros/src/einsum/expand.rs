@@ -3,7 +3,7 @@
 use super::valid::Valid;
 use super::{Call, What};
 use crate::pattern::plan::{Plan, argument, finish, given, home, nested, out_rank};
-use proc_macro2::{Literal, Span, TokenStream};
+use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
 
@@ -16,7 +16,6 @@ pub fn expand(call: &Call, valid: &Valid, what: What) -> TokenStream {
         inputs: valid.inputs.iter().map(|input| &input.slots[..]).collect(),
         output: &valid.output.slots,
         pieces: Vec::new(),
-        roles: roles(valid),
     };
     let arguments: Vec<_> =
         call.operands.iter().zip(&valid.inputs).map(|(operand, array)| argument(operand, array)).collect();
@@ -32,15 +31,4 @@ pub fn expand(call: &Call, valid: &Valid, what: What) -> TokenStream {
         }
         What::Path => finish(quote!(#home::einsum_path(#plan, #arguments, #given)), false),
     }
-}
-
-/// What rustc finds out as it evaluates the constant: which axes of a product of two operands are rows, columns, sum and batch.
-fn roles(valid: &Valid) -> TokenStream {
-    let Some([a, b, result]) = valid.plain_pair() else { return quote!(None) };
-    let list = |axes: Vec<usize>| {
-        let axes = axes.into_iter().map(Literal::usize_unsuffixed);
-        quote!(&[#(#axes),*])
-    };
-    let (a, b, result) = (list(a), list(b), list(result));
-    quote!(Roles::of_axes(#a, #b, #result))
 }

@@ -125,24 +125,3 @@ fn implicit(inputs: &[Numbered], table: &Table, place: crate::pattern::lex::Plac
     places.extend(axes.into_iter().map(|axis| (Some(axis), place.clone())));
     Numbered { slots, places, place }
 }
-
-impl Valid {
-    /// The axes of an array that is nothing but named axes, each once.
-    fn plain(array: &Numbered) -> Option<Vec<usize>> {
-        let mut axes = Vec::new();
-        for slot in &array.slots {
-            let Slot::Axis(axis) = slot else { return None };
-            if axes.contains(axis) {
-                return None;
-            }
-            axes.push(*axis);
-        }
-        Some(axes)
-    }
-
-    /// The axes of two operands and of the result, if all of these are [plain](Valid::plain).
-    pub fn plain_pair(&self) -> Option<[Vec<usize>; 3]> {
-        let [a, b] = &self.inputs[..] else { return None };
-        Some([Self::plain(a)?, Self::plain(b)?, Self::plain(&self.output)?])
-    }
-}

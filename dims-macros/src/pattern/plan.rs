@@ -105,7 +105,6 @@ pub struct Plan<'p> {
     pub inputs: Vec<&'p [Slot]>,
     pub output: &'p [Slot],
     pub pieces: Vec<Piece>,
-    pub roles: TokenStream,
 }
 
 impl ToTokens for Plan<'_> {
@@ -119,19 +118,18 @@ impl ToTokens for Plan<'_> {
             let to = to.iter().map(|&choice| Literal::usize_unsuffixed(choice));
             quote!(Piece { input: #input, from: &[#(#from),*], to: &[#(#to),*] })
         });
-        let (text, roles, loops) = (&self.text, &self.roles, self.loops());
+        let (text, loops) = (&self.text, self.loops());
         tokens.extend(quote! {
             const {
                 use ::typed_dims::__private::pattern::plan::*;
-                &Pattern {
-                    text: #text,
-                    axes: &[#(#names),*],
-                    inputs: &[#(#inputs),*],
-                    output: #output,
-                    pieces: &[#(#pieces),*],
-                    loops: #loops,
-                    roles: #roles,
-                }
+                &Pattern::new(
+                    #text,
+                    &[#(#names),*],
+                    &[#(#inputs),*],
+                    #output,
+                    &[#(#pieces),*],
+                    #loops,
+                )
             }
         });
     }

@@ -60,14 +60,8 @@ pub fn expand(input: TokenStream, fallible: bool) -> TokenStream {
         return errors.stub(&looked_at(call.operands.iter()));
     }
     let slots: &[Slot] = &array.slots;
-    let plan = Plan {
-        text: words.shown(),
-        table: &table,
-        inputs: vec![slots],
-        output: &[],
-        pieces: Vec::new(),
-        roles: quote!(None),
-    };
+    let plan =
+        Plan { text: words.shown(), table: &table, inputs: vec![slots], output: &[], pieces: Vec::new() };
     let arguments = nested(&[argument(&call.operands[0], &array)]);
     let given = plan::given(&table, &given);
     let home = home();

@@ -59,7 +59,6 @@ fn result(
             .iter()
             .map(|part| plan::Piece { input: part.input, from: part.from.clone(), to: part.to.clone() })
             .collect(),
-        roles: quote!(None),
     };
     let place = if kind == Kind::View { Where::InMemory } else { Where::Anywhere };
     let arguments: Vec<_> = references

@@ -1,0 +1,18 @@
+//~ words: missing: `SEAL` | impl DimList for Liar
+use typed_dims::brand::DimInfo;
+use typed_dims::dim::DimList;
+use typed_dims::set::{Dims, Keys};
+
+/// A list of dims that are none of those of its type.
+struct Liar;
+
+impl DimList for Liar {
+    type Brands = ();
+    type Sizes = ();
+    const KEYS: &'static Keys = <() as Dims>::KEYS;
+    const SAYS: bool = false;
+
+    fn each(&self, _: impl FnMut(DimInfo<'_>)) {}
+}
+
+fn main() {}

@@ -1,0 +1,7 @@
+//~ words: and stands in it once
+use typed_dims::__private::pattern::plan::*;
+
+fn main() {
+    const TWICE: Pattern = Pattern::new("i -> i i", &["i"], &[&[Axis(0)]], &[Axis(0), Axis(0)], &[], None);
+    println!("{TWICE:?}");
+}

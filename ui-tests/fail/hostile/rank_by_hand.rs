@@ -1,0 +1,23 @@
+//~ words: missing: `SEAL` | impl Rank for Liar
+use typed_dims::rank::{Rank, Rank1, Rank2, RankOf};
+
+/// A number of positional axes which is not the one that it says.
+#[derive(Clone, Copy, Debug, Default)]
+struct Liar;
+
+impl Rank for Liar {
+    const N: usize = 1;
+    type Succ = Rank2;
+    type Pred = Rank1;
+    type Axes = <Rank2 as Rank>::Axes;
+    type Nd = <Rank1 as Rank>::Nd;
+    type Plus<O: Rank> = O;
+    type Max<O: Rank> = O;
+    type TakenFrom<O: Rank> = O;
+}
+
+impl RankOf for Liar {
+    type Rank = Liar;
+}
+
+fn main() {}
