@@ -179,7 +179,7 @@ pub mod prelude {
     pub use crate::attention::{attention, try_attention};
     pub use crate::batch::{batched, map_each, try_map_each, vmap};
     pub use crate::bind::{At, AtMut, Ellipsis};
-    pub use crate::brand::{Brand, Rest};
+    pub use crate::brand::{After, AnyDim, Before, Brand, Rest};
     pub use crate::convert::IntoTensor;
     pub use crate::create::{
         arange, eye, from_fn, from_vec, full, full_like, linspace, ones, tri, try_arange, try_eye,
@@ -211,7 +211,10 @@ pub mod prelude {
     pub use crate::nn::loss::ClassLosses;
     pub use crate::nn::norm::Normalization;
     pub use crate::nn::pool::Pooling;
-    pub use crate::noise::{rand, randn, try_rand, try_randn};
+    pub use crate::noise::{
+        categorical, rand, rand_like, randn, randn_like, try_categorical, try_rand, try_rand_like, try_randn,
+        try_randn_like,
+    };
     pub use crate::ops::Isa;
     pub use crate::order::OrderExt;
     pub use crate::pattern::PackedShape;

@@ -49,6 +49,81 @@ pub trait Brand: Element + Sized {
 /// Its unit struct is both the type and the value of the dim.
 pub trait Declared: Brand + Copy + Default + 'static {}
 
+/// Any declared dim: the bound of a function or a struct that is generic over which dim it works along.
+///
+/// ```
+/// use typed_dims::prelude::*;
+///
+/// /// `out[d, ..] = x[d, ..] - mean over d of x[d, ..]`
+/// fn centred<D: AnyDim, B: Dims>(x: &Tensor<f32, (D, Rest<B>)>) -> Tensor<f32, (D, Rest<B>)> {
+///     (x - x.mean(D::default())).eval()
+/// }
+///
+/// dims! { struct Batch; struct Feat; }
+/// let x = from_vec((Batch.of(2), Feat.of(2)), vec![1.0, 3.0, 2.0, 6.0]);
+/// let y = centred::<Feat, _>(&x.seal(Feat)).unseal();
+/// assert_eq!(y.order((Batch, Feat)), ndarray::array![[-1.0, 1.0], [-2.0, 2.0]]);
+/// ```
+///
+/// The dim as a value is `D::default()`. A call names the dim, since rustc does not infer it through the sorted set of `Tensor`. Of two generic dims in one tensor rustc must also know the order: see [`Before`].
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a declared dim",
+    label = "a dim that `dims! {{ pub struct Batch; }}` declares is expected here"
+)]
+pub trait AnyDim: Declared + Element<Key: OwnKey> {}
+
+#[diagnostic::do_not_recommend]
+impl<D: Declared + Element<Key: OwnKey>> AnyDim for D {}
+
+/// All that rustc must know of a key to work with a tensor of a generic dim: it equals itself, and is less than that of `Rest`.
+pub trait OwnKey: Digits + Sized + CompareKeys<Self, Out = Equal> + CompareKeys<Last, Out = Less> {}
+
+#[diagnostic::do_not_recommend]
+impl<K: Digits + CompareKeys<K, Out = Equal> + CompareKeys<Last, Out = Less>> OwnKey for K {}
+
+/// A dim that sorts before the dim `O`: declared before it in the same `dims!`.
+///
+/// A set of dims is sorted, so a tensor with two generic dims needs their order, told from both sides:
+///
+/// ```
+/// use typed_dims::prelude::*;
+///
+/// struct Linear<I: AnyDim + Before<O>, O: AnyDim + After<I>> {
+///     weight: Tensor<f32, (I, O)>,
+///     bias: Tensor<f32, (O,)>,
+/// }
+///
+/// impl<I: AnyDim + Before<O>, O: AnyDim + After<I>> Linear<I, O> {
+///     fn apply<B: Dims>(&self, x: &Tensor<f32, (I, Rest<B>)>) -> Tensor<f32, (O, Rest<B>)> {
+///         ((x * &self.weight).sum(I::default()) + &self.bias).eval()
+///     }
+/// }
+///
+/// dims! { struct Batch; struct Pixel; struct Class; }
+/// let layer = Linear::<Pixel, Class> { weight: ones((Pixel.of(3), Class.of(2))), bias: zeros(Class.of(2)) };
+/// let x = ones::<f32, _>((Batch.of(4), Pixel.of(3)));
+/// let scores = layer.apply(&x.seal(Pixel)).unseal();
+/// assert_eq!(scores.order((Batch, Class)), Array2::from_elem((4, 2), 3.0));
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "the dim `{Self}` does not sort before the dim `{O}`",
+    label = "`{Self}` must be declared before `{O}`, in the same `dims!`"
+)]
+pub trait Before<O: Element>: Element<Key: CompareKeys<O::Key, Out = Less>> {}
+
+#[diagnostic::do_not_recommend]
+impl<O: Element, D: Element<Key: CompareKeys<O::Key, Out = Less>>> Before<O> for D {}
+
+/// A dim that sorts behind the dim `O`: see [`Before`].
+#[diagnostic::on_unimplemented(
+    message = "the dim `{Self}` does not sort behind the dim `{O}`",
+    label = "`{Self}` must be declared behind `{O}`, in the same `dims!`"
+)]
+pub trait After<O: Element>: Element<Key: CompareKeys<O::Key, Out = Greater>> {}
+
+#[diagnostic::do_not_recommend]
+impl<O: Element, D: Element<Key: CompareKeys<O::Key, Out = Greater>>> After<O> for D {}
+
 /// Stands for whatever dims the caller has bound besides those that a signature names.
 ///
 /// `fn f<B: Dims>(x: Tensor<f32, (Seq, Rest<B>)>)` takes a tensor that has `Seq` and any other dims `B`. The function
@@ -101,6 +176,13 @@ impl CompareKeys<()> for () {
 
 impl CompareKeys<Last> for Last {
     type Out = Equal;
+}
+
+/// The key of a brand, which is less than that of `Rest`.
+pub trait Digits {}
+
+impl<K: Digits> CompareKeys<K> for Last {
+    type Out = Greater;
 }
 
 /// The end of the key of a loop variable: less than any other, and equal to itself.
@@ -257,7 +339,7 @@ pub struct DimInfo<'a> {
 /// The table compares whole keys, so that a digit is one step for rustc, and the base
 /// is small because rustc tries each row of the table: both were measured.
 pub mod digits {
-    use super::{CompareKeys, Greater, Inner, Last, Less};
+    use super::{CompareKeys, Digits, Greater, Inner, Last, Less};
     use core::marker::PhantomData;
 
     macro_rules! table {
@@ -267,7 +349,7 @@ pub mod digits {
                 pub struct $digit<T>(PhantomData<T>);
                 impl<T: CompareKeys<U>, U> CompareKeys<$digit<U>> for $digit<T> { type Out = T::Out; }
                 impl<T> CompareKeys<Last> for $digit<T> { type Out = Less; }
-                impl<T> CompareKeys<$digit<T>> for Last { type Out = Greater; }
+                impl<T> Digits for $digit<T> {}
                 impl<T> CompareKeys<Inner> for $digit<T> { type Out = Greater; }
                 impl<T> CompareKeys<$digit<T>> for Inner { type Out = Less; }
             )*

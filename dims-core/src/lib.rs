@@ -15,6 +15,7 @@ pub mod batch;
 pub mod bind;
 #[cfg(feature = "blas")]
 pub mod blas;
+mod borrow;
 pub mod brand;
 #[doc(hidden)]
 pub mod comprehension;
