@@ -120,6 +120,6 @@ crate::operators! {
             };
             (0..x.shape()[1]).fold(0, |best, j| if score(j) > score(best) { j } else { best })
         }),
-        along: [J], keep: [],
+        along: [J], keep: [J],
         names: "multinomial" "random.categorical" "";
 }
