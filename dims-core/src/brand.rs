@@ -28,7 +28,7 @@ use core::marker::PhantomData;
 pub trait Brand: Element + Sized {
     /// The digits of [`Element::Key`] as a number, for use at run time.
     #[doc(hidden)]
-    const ID: u64 = Self::KEYS.as_slice()[0].id;
+    const ID: u64 = Self::KEYS.only().id;
     /// [`Dyn`], or [`Static<N>`](crate::size::Static).
     type Size: Size;
     /// The static size as a typenum, or [`Dyn`].
@@ -41,7 +41,7 @@ pub trait Brand: Element + Sized {
     #[doc(hidden)]
     type Anchor;
     /// The name, as written where the dim was declared.
-    const NAME: &'static str = Self::KEYS.as_slice()[0].name;
+    const NAME: &'static str = Self::KEYS.only().name;
 }
 
 /// A brand that can be named anywhere: one made by `dims! { pub struct Batch; }`.
@@ -146,6 +146,26 @@ pub trait Element {
     /// What is left of the element at run time.
     #[doc(hidden)]
     const KEYS: Keys;
+}
+
+/// The one key of a brand. (What runs looks at this alone: the other constants of a [`Brand`] can be overwritten where it is implemented.)
+pub(crate) struct KeyOf<B>(PhantomData<B>);
+
+impl<B: Brand> KeyOf<B> {
+    /// The key.
+    pub(crate) const KEY: &'static DimKey = B::KEYS.only();
+    /// The key, as that of a list of one dim.
+    pub(crate) const KEYS: &'static Keys = {
+        B::KEYS.only();
+        &B::KEYS
+    };
+
+    /// What is known of the dim at run time, beside what a value of it says.
+    #[inline(always)]
+    pub(crate) const fn info<'a>() -> DimInfo<'a> {
+        let &DimKey { id, name, fixed, .. } = Self::KEY;
+        DimInfo { id, name, fixed, said: None, cell: None }
+    }
 }
 
 impl<B: Dims> Element for Rest<B> {

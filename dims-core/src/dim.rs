@@ -1,9 +1,8 @@
 //! Dims as values: what users pass to `at`, `sum` and `order`.
 
-use crate::brand::{Brand, Declared, DimInfo, Element};
+use crate::brand::{Brand, Declared, DimInfo, KeyOf};
 use crate::error::{DimError, Origin, unwrap};
 use crate::set::{DimKey, Keys};
-use crate::size::Size;
 use crate::tuples::{each_tuple, nested};
 use core::cell::Cell;
 use core::fmt;
@@ -155,7 +154,7 @@ impl<B: Brand> Dim<B> {
     }
 
     fn info_ref(&self) -> DimInfo<'_> {
-        DimInfo { id: B::ID, name: B::NAME, fixed: None, said: None, cell: Some(&self.cell) }
+        DimInfo { cell: Some(&self.cell), ..KeyOf::<B>::info() }
     }
 }
 
@@ -260,7 +259,7 @@ impl<B: Brand> DimRef for &Dim<B> {
     where
         Self: 'a,
     {
-        DimInfo { id: B::ID, name: B::NAME, fixed: None, said: None, cell: Some(&self.cell) }
+        DimInfo { cell: Some(&self.cell), ..KeyOf::<B>::info() }
     }
 }
 
@@ -274,7 +273,7 @@ impl<D: Declared> DimRef for D {
     where
         Self: 'a,
     {
-        DimInfo { id: D::ID, name: D::NAME, fixed: D::Size::FIXED, said: None, cell: None }
+        KeyOf::<D>::info()
     }
 }
 
@@ -290,7 +289,7 @@ impl<D: Declared> DimRef for Of<D> {
         Self: 'a,
     {
         let said = Some((self.size, Some(self.origin)));
-        DimInfo { id: D::ID, name: D::NAME, fixed: D::Size::FIXED, said, cell: None }
+        DimInfo { said, ..KeyOf::<D>::info() }
     }
 }
 
@@ -328,7 +327,7 @@ impl<D: DimRef> DimList for D {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Brands = (D::Brand, ());
     type Sizes = (<D::Brand as Brand>::Size,);
-    const KEYS: &'static Keys = &<D::Brand as Element>::KEYS;
+    const KEYS: &'static Keys = KeyOf::<D::Brand>::KEYS;
     const SAYS: bool = D::SAYS;
 
     #[inline(always)]
@@ -344,7 +343,7 @@ macro_rules! lists {
             const SEAL: crate::seal::Seal = crate::seal::SEAL;
             type Brands = nested![$($d::Brand),*];
             type Sizes = ($(<$d::Brand as Brand>::Size,)*);
-            const KEYS: &'static Keys = &Keys::EMPTY$(.join(&<$d::Brand as Element>::KEYS))*;
+            const KEYS: &'static Keys = &Keys::EMPTY$(.join(KeyOf::<$d::Brand>::KEYS))*;
             const SAYS: bool = false $(|| $d::SAYS)*;
 
             #[inline(always)]

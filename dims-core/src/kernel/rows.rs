@@ -229,7 +229,7 @@ impl<T: Copy, R: Reducer<T>> Rows<'_, T, R> {
         let len = accs.len();
         // What crosses the end of a line of memory takes twice as long to come. So strips start with a line, where rows do not, but all of them
         // are as far from one; what lies before and behind is added in strips of its own that overlap them.
-        let skipped = if len * size_of::<T>() > FETCHED { self.until_line() } else { 0 };
+        let skipped = if len >= END && len * size_of::<T>() > FETCHED { self.until_line() } else { 0 };
         if 0 < skipped && skipped < END {
             let (mut first, mut last) = ([self.reducer.start(); END], [self.reducer.start(); END]);
             first.copy_from_slice(&accs[..END]);

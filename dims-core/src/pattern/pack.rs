@@ -524,7 +524,12 @@ where
     if packed.axes.len() != named + 1 {
         return Err(DimError::PatternRank { found: packed.axes.len(), named: named + 1, spread: false });
     }
-    let parts = shape.parts(packed.axes[before].size, pattern)?;
+    let size = packed.axes[before].size;
+    let parts = shape.parts(size, pattern)?;
+    // (Anyone can implement `AsPackedShape`, and what is read below lies where the parts say.)
+    if total(&parts) != Some(size) {
+        return Err(misfit(size, &parts, pattern));
+    }
     let mut start = 0;
     let mut arrays = Vec::new();
     for part in &*parts {

@@ -94,6 +94,16 @@ impl Keys {
         self
     }
 
+    /// The one key of a dim that is named.
+    ///
+    /// # Panics
+    ///
+    /// If there is not one, or it is that of a dim behind a `Rest`.
+    pub(crate) const fn only(&self) -> &DimKey {
+        assert!(self.len == 1 && self.keys[0].depth == 0, "a dim has one key");
+        &self.keys[0]
+    }
+
     const fn with(mut self, key: DimKey) -> Keys {
         assert!(self.len < MAX_DIMS, "a tensor can have 32 dims at the most");
         self.keys[self.len] = key;
@@ -156,5 +166,41 @@ impl Keys {
             i += 1;
         }
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::panic::catch_unwind;
+
+    const fn key(id: u64) -> Keys {
+        Keys::one(DimKey { id, ..DimKey::BLANK })
+    }
+
+    #[test]
+    fn a_set_has_an_axis_for_each_key_and_no_key_twice() {
+        let (a, b) = (key(1), key(2));
+        let both = a.join(&b);
+        assert_eq!(both.checked(2).as_slice().len(), 2);
+        // What is behind a rest is another dim.
+        assert_eq!(a.join(&both.behind_rest()).checked(3).as_slice().len(), 3);
+        for (keys, axes, why) in [
+            (a.join(&a), 2, "a set has each dim once"),
+            (both.behind_rest().join(&b.behind_rest()), 3, "a set has each dim once"),
+            (both, 1, "a dim has one axis"),
+            (Keys::EMPTY, 1, "a dim has one axis"),
+        ] {
+            let refused = catch_unwind(|| keys.checked(axes)).expect_err("the set is none");
+            assert_eq!(refused.downcast_ref::<&str>(), Some(&why));
+        }
+    }
+
+    #[test]
+    fn a_dim_that_is_named_has_one_key() {
+        assert_eq!(key(3).only().id, 3);
+        for keys in [Keys::EMPTY, key(1).join(&key(2)), key(1).behind_rest()] {
+            assert!(catch_unwind(|| keys.only().id).is_err());
+        }
     }
 }

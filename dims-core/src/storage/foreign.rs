@@ -7,10 +7,19 @@ use super::source::{Axes, Source, SourceMut};
 mod image {
     use super::*;
     use crate::foreign::image::{Buffer, Channels, sizes};
+    use crate::plan::shape::volume;
     use crate::rank::Rank;
 
+    /// # Panics
+    ///
+    /// If there are fewer samples than the axes reach. (A `Pixel` that is not of the crate `image` could say anything.)
     fn axes<P: Channels>(image: &Buffer<P>) -> Axes {
         let [lines, columns, channels] = sizes(image);
+        let reached = volume([lines, columns, channels].into_iter(), 1);
+        assert!(
+            reached.is_some_and(|len| len <= image.as_raw().len()),
+            "an image has a sample for each channel"
+        );
         let all = [
             Axis::new(lines, (columns * channels) as isize),
             Axis::new(columns, channels as isize),
@@ -19,7 +28,7 @@ mod image {
         Axes::from_slice(&all[..P::Rank::N])
     }
 
-    // SAFETY: an image has a vector of at least lines x columns x channels elements; with two axes there is one channel.
+    // SAFETY: the vector has at least lines x columns x channels elements, as was asserted; fewer axes are some of those.
     unsafe impl<P: Channels> Source for Buffer<P> {
         type Elem = P::Subpixel;
         type Rank = P::Rank;

@@ -84,7 +84,7 @@ pub use reduction::*;
 pub use reshape::*;
 pub use stride::*;
 
-use crate::brand::Brand;
+use crate::brand::{Brand, KeyOf};
 use crate::convert::Length;
 use crate::dim::{DimList, DimRef};
 use crate::error::{DimError, unwrap};
@@ -172,7 +172,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
 
     /// Whether a dim is the data dimension.
     fn is_data<A: DimRef>(_: A) -> bool {
-        A::Brand::ID == D::ID
+        KeyOf::<A::Brand>::KEY.id == KeyOf::<D>::KEY.id
     }
 
     /// The sizes that come with dims are those of the axes.

@@ -45,7 +45,7 @@ const BLOCK: usize = 1 << 16;
 fn is_far_apart<T>(product: &Product<T>) -> bool {
     let b = &product.b;
     b.row == 1
-        && b.col.unsigned_abs() * size_of::<T>() >= PAGE
+        && b.col.unsigned_abs().saturating_mul(size_of::<T>()) >= PAGE
         && (16..MANY_ROWS).contains(&product.m)
         && product.n >= 16
 }
