@@ -70,7 +70,7 @@ pub fn check(function: Function, errors: &mut Errors) -> Option<Batched> {
     let rows: Vec<Row> = if explicit {
         named.iter().map(|name| Row { name: name.clone(), added: false }).collect()
     } else {
-        vec![Row { name: fresh("Further", sig), added: true }]
+        vec![Row { name: fresh("Further", &function), added: true }]
     };
     let (mut receiver, mut params) = (None, Vec::new());
     for input in &sig.inputs {
@@ -103,8 +103,8 @@ pub fn check(function: Function, errors: &mut Errors) -> Option<Batched> {
     Some(Batched { receiver, params, results, tuple, rows, function })
 }
 
-/// A name for a generic parameter that the signature does not speak of.
-pub fn fresh(name: &str, sig: &Signature) -> Ident {
+/// A name for a generic parameter that the function does not speak of.
+pub fn fresh(name: &str, function: &Function) -> Ident {
     struct Finder<'a>(&'a str, bool);
     impl syn::visit::Visit<'_> for Finder<'_> {
         fn visit_ident(&mut self, ident: &Ident) {
@@ -112,8 +112,11 @@ pub fn fresh(name: &str, sig: &Signature) -> Ident {
         }
     }
     let mut finder = Finder(name, false);
-    syn::visit::Visit::visit_signature(&mut finder, sig);
-    if finder.1 { fresh(&format!("{name}_"), sig) } else { Ident::new(name, Span::call_site()) }
+    syn::visit::Visit::visit_signature(&mut finder, &function.sig);
+    if let Some(block) = &function.block {
+        syn::visit::Visit::visit_block(&mut finder, block);
+    }
+    if finder.1 { fresh(&format!("{name}_"), function) } else { Ident::new(name, Span::call_site()) }
 }
 
 fn in_params(params: &[Param], row: usize) -> bool {

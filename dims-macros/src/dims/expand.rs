@@ -31,7 +31,7 @@ fn declared(dim: &Declared, position: usize, krate: &TokenStream) -> TokenStream
             let constant = quote! {
                 impl #name {
                     /// The static size.
-                    #vis const SIZE: usize = #size;
+                    #vis const SIZE: ::core::primitive::usize = #size;
                 }
             };
             (quote!(#krate::Static<{ #size }>), num, constant)
@@ -40,7 +40,7 @@ fn declared(dim: &Declared, position: usize, krate: &TokenStream) -> TokenStream
     };
     quote! {
         #(#attrs)*
-        #[derive(Clone, Copy, Debug, Default)]
+        #[derive(::core::clone::Clone, ::core::marker::Copy, ::core::fmt::Debug, ::core::default::Default)]
         #vis #token #name #end
         #constant
         impl #krate::Element for #name {
@@ -94,7 +94,7 @@ fn local(dim: &Local, position: usize, krate: &TokenStream) -> TokenStream {
     // The size comes first: it may mention a variable of the same name.
     let (given, mint) = match &dim.size {
         Some(value) => (
-            quote_spanned!(span=> let #size: usize = #value;),
+            quote_spanned!(span=> let #size: ::core::primitive::usize = #value;),
             quote_spanned!(span=> minted_with(#anchor, #size)),
         ),
         None => (TokenStream::new(), quote!(minted(#anchor))),
