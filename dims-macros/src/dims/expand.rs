@@ -97,15 +97,12 @@ fn local(dim: &Local, position: usize, krate: &TokenStream) -> TokenStream {
     let (given, mint) = match &dim.size {
         Some(value) => (
             quote_spanned!(span=> let #size: ::core::primitive::usize = #value;),
-            quote_spanned!(span=> minted_with(#anchor, #size)),
+            quote_spanned!(span=> minted_with(::typed_dims::__private::anchor(), #size)),
         ),
-        None => (TokenStream::new(), quote!(minted(#anchor))),
+        None => (TokenStream::new(), quote!(minted(#krate::anchor()))),
     };
     quote! {
         #given
-        #[allow(non_snake_case)]
-        let #name = #krate::anchor();
-        let #tie = #krate::tie(#anchor);
         #[allow(non_snake_case)]
         let #name = {
             mod #line {
@@ -123,11 +120,12 @@ fn local(dim: &Local, position: usize, krate: &TokenStream) -> TokenStream {
                 type Size = #krate::Dyn;
                 type Num = #krate::Dyn;
                 type Role = #role;
-                type Anchor = &'id #krate::Id<'id>;
+                type Anchor = #krate::Id<'id>;
             }
             #krate::Dim::<#line::#name<'_>>::#mint
         };
         #[allow(unused_variables, non_snake_case)]
-        let #name = &#name;
+        let #name = #anchor;
+        let #tie = #krate::tie(#name);
     }
 }
