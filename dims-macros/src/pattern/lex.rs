@@ -98,7 +98,13 @@ pub fn tokens(tokens: TokenStream, end: Span, errors: &mut Errors) -> Words {
 
 fn read(tokens: TokenStream, words: &mut Words, errors: &mut Errors) {
     let mut tokens = tokens.into_iter().peekable();
+    // The name or number that stands before.
+    let mut name: Option<Span> = None;
     while let Some(token) = tokens.next() {
+        let before = name.take();
+        if let TokenTree::Ident(_) | TokenTree::Literal(_) = token {
+            name = Some(token.span());
+        }
         let place = Place { span: token.span(), range: None };
         // One sign of several characters has no space in it.
         let is = |token: &TokenTree, sign: char| matches!(token, TokenTree::Punct(p) if p.as_char() == sign);
@@ -171,6 +177,16 @@ fn read(tokens: TokenStream, words: &mut Words, errors: &mut Errors) {
                     if !joint(punct) || !second.is_some_and(|second| joint(&second)) || third.is_none() {
                         errors.at(words, &place, "expected `...`: three dots stand for any number of axes");
                     }
+                    let behind = match tokens.peek() {
+                        Some(next @ (TokenTree::Ident(_) | TokenTree::Literal(_))) => Some(next.span()),
+                        _ => None,
+                    };
+                    let end = third.map_or(place.span, |third| third.span());
+                    if before.is_some_and(|before| touch(before, place.span))
+                        || behind.is_some_and(|behind| touch(end, behind))
+                    {
+                        errors.at(words, &place, DOTS_IN_A_NAME);
+                    }
                     Word::Dots
                 }
                 other => {
@@ -219,6 +235,11 @@ pub fn string(literal: &LitStr, notation: Notation, errors: &mut Errors) -> Word
                 if at - start != 3 {
                     let what = "expected `...`: three dots stand for any number of axes";
                     errors.at(&words, &place(start, at), what);
+                }
+                let beside = |at: Option<&char>| at.is_some_and(|&c| is_xid_continue(c));
+                let before = start.checked_sub(1).and_then(|before| chars.get(before));
+                if notation == Notation::Names && (beside(before) || beside(chars.get(at))) {
+                    errors.at(&words, &place(start, at), DOTS_IN_A_NAME);
                 }
                 Word::Dots
             }
@@ -305,6 +326,17 @@ fn named(name: &str, words: &Words, place: &Place, errors: &mut Errors) -> Word 
         errors.at(words, place, format!("the axis name `{name}` starts or ends with `_`"));
     }
     Word::Name(name.to_owned())
+}
+
+const DOTS_IN_A_NAME: &str = "`...` and the name beside it are two axes: write a space between them";
+
+/// Whether two tokens stand beside one another without a space. (Unknown outside of rustc, where nothing does.)
+fn touch(first: Span, second: Span) -> bool {
+    if !proc_macro::is_available() {
+        return false;
+    }
+    let (end, start) = (first.unwrap().end(), second.unwrap().start());
+    (end.line(), end.column()) == (start.line(), start.column())
 }
 
 const SPACED_ARROW: &str = "expected `->` between both sides of the pattern, without a space in it";
