@@ -139,7 +139,14 @@ mod tests {
 
     #[test]
     fn what_stands_side_by_side_may_be_long() {
-        for part in ["i, ", "let x = a + b;", "if x < y { f(x) } ", "fn f<T>(x: T) -> T { x } ", "A => {} ", "/// a\nfn f() {}\n"] {
+        for part in [
+            "i, ",
+            "let x = a + b;",
+            "if x < y { f(x) } ",
+            "fn f<T>(x: T) -> T { x } ",
+            "A => {} ",
+            "/// a\nfn f() {}\n",
+        ] {
             assert!(is_read(&part.repeat(10_000)), "{part}");
         }
     }

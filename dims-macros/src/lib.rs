@@ -494,15 +494,19 @@ pub fn try_parse_shape(input: TokenStream) -> TokenStream {
 ///
 /// ```text
 /// gather!( array[axes], positions[axes], .. => axes [, name = size, ..] )
-/// axes := { name | "_" | "(" axes ")" }                     `_` in the first array alone; as tokens or in a string
+/// axes := { name | "_" | "..." | "(" axes ")" | "[" number "]" }                            as tokens or in a string
 /// ```
 ///
-/// The first array has an axis `_` for each array of positions that follows, in this order. An axis that several arrays have is one axis:
+/// The first array has an axis `_` for each array of positions that follows, in this order. An array of positions with an axis `[2]` has two
+/// coordinates for each position, and stands for two axes `_`. `...` are further axes of the first array, which end the result. An axis that several
+/// arrays have is one axis:
 ///
 /// ```text
 /// gather!(w[_ f], ids[b s] => b s f)          out[b, s, f] = w[ids[b, s], f]
 /// gather!(x[b _], ids[b k] => b k)            out[b, k] = x[b, ids[b, k]]
 /// gather!(x[_ _ c], y[p], x[p] => p c)        out[p, c] = x[y[p], x[p], c]
+/// gather!(x[_ _ c], yx[p [2]] => p c)         out[p, c] = x[yx[p, 0], yx[p, 1], c]
+/// gather!(x[_ ...], ids[k] => k ...)          out[k, ..] = x[ids[k], ..]
 /// ```
 ///
 /// | torch, numpy, einx | here |
@@ -511,6 +515,8 @@ pub fn try_parse_shape(input: TokenStream) -> TokenStream {
 /// | `torch.gather(x, 1, ids)`, `np.take_along_axis(x, ids, 1)` | `gather!(x[b _], ids[b k] => b k)` |
 /// | `image[ys, xs]` | `gather!(image[_ _ c], ys[p], xs[p] => p c)` |
 /// | `einx.get_at("b [h w] c, b p, b p -> b p c", ..)` | `gather!(image[b _ _ c], ys[b p], xs[b p] => b p c)` |
+/// | `einx.get_at("b [h w] c, b p [2] -> b p c", ..)` | `gather!(image[b _ _ c], yx[b p [2]] => b p c)` |
+/// | `np.take(x, ids, 0)`, `x[ids]` | `gather!(x[_ ...], ids[k] => k ...)` |
 ///
 /// ```
 /// use typed_dims::prelude::*;
@@ -521,6 +527,10 @@ pub fn try_parse_shape(input: TokenStream) -> TokenStream {
 /// let embedded = gather!(table[_ feat], words[batch seq] => batch seq feat);
 /// assert_eq!(embedded, array![[[2.0, 2.5], [0.0, 0.5]], [[1.0, 1.5], [1.0, 1.5]]]);
 /// assert_eq!(gather!(table[_ f], words[b s] => (b s) f).shape(), [4, 2]);
+///
+/// let places = array![[0, 1], [2, 0]]; // (row, column) of each
+/// assert_eq!(gather!(table[_ _], places[p [2]] => p), array![0.5, 2.0]);
+/// assert_eq!(gather!(table[_ ...], places[p k] => p k ...).shape(), [2, 2, 2]);
 ///
 /// let error = try_gather!(table[_ feat], array![3][word] => word feat).unwrap_err();
 /// assert!(error.to_string().contains("index 3 of axis 0, computed from dim `word`"), "{error}");

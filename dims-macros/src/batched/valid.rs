@@ -83,9 +83,13 @@ pub fn check(function: Function, errors: &mut Errors) -> Option<Batched> {
         }
     }
     let no_tensor = errors.is_empty() && !params.iter().any(|param| param.tensor.is_some());
-    if no_tensor && let Some((array, tensor)) = params.iter().find_map(|param| Some((param, as_tensor(&param.ty)?))) {
+    if no_tensor
+        && let Some((array, tensor)) = params.iter().find_map(|param| Some((param, as_tensor(&param.ty)?)))
+    {
         let (written, pat) = (shown(&array.ty), shown(&array.pat));
-        let what = format!("a batched function takes tensors, and `{written}` is an array, which has no dims: write `{pat}: {tensor}`");
+        let what = format!(
+            "a batched function takes tensors, and `{written}` is an array, which has no dims: write `{pat}: {tensor}`"
+        );
         errors.span(array.ty.span(), what);
     } else if no_tensor {
         let what = "a batched function takes at least one tensor, written out: `x: Tensor<f32, (Seq,)>`, or `&Tensor<..>`";
@@ -130,18 +134,27 @@ fn as_tensor(ty: &Type) -> Option<String> {
             let name = last.ident.to_string();
             let rank = name.chars().last().and_then(|last| last.to_digit(10));
             let kind = name.trim_end_matches(|last: char| last.is_ascii_digit() || last == 'D');
-            if !["Array", "ArrayView", "ArrayViewMut", "ArcArray", "ArrayRef", "CowArray", "ArrayBase"].contains(&kind) {
+            if !["Array", "ArrayView", "ArrayViewMut", "ArcArray", "ArrayRef", "CowArray", "ArrayBase"]
+                .contains(&kind)
+            {
                 return None;
             }
             let elem = match &last.arguments {
-                PathArguments::AngleBracketed(arguments) => arguments.args.iter().find_map(|argument| match argument {
-                    GenericArgument::Type(ty) if kind != "ArrayBase" => Some(shown(ty)),
-                    _ => None,
-                }),
+                PathArguments::AngleBracketed(arguments) => {
+                    arguments.args.iter().find_map(|argument| match argument {
+                        GenericArgument::Type(ty) if kind != "ArrayBase" => Some(shown(ty)),
+                        _ => None,
+                    })
+                }
                 _ => None,
             };
             let (elem, rank) = (elem.unwrap_or("f32".to_owned()), rank.filter(|&rank| rank > 0));
-            Some(rank.map_or_else(|| format!("Tensor<{elem}, ()>"), |rank| format!("Tensor<{elem}, (), U{rank}>")))
+            Some(
+                rank.map_or_else(
+                    || format!("Tensor<{elem}, ()>"),
+                    |rank| format!("Tensor<{elem}, (), U{rank}>"),
+                ),
+            )
         }
         _ => None,
     }

@@ -140,7 +140,9 @@ impl Reader<'_, '_> {
                 Some(Word::Open) => {
                     self.next();
                     if self.open == MOST_NESTED {
-                        let what = format!("groups are nested more than {MOST_NESTED} deep: `((h w) c)` is the same as `(h w c)`");
+                        let what = format!(
+                            "groups are nested more than {MOST_NESTED} deep: `((h w) c)` is the same as `(h w c)`"
+                        );
                         self.errors.at(self.words, &place, what);
                         // What follows is not read.
                         (self.at, self.open) = (self.words.words.len(), 0);

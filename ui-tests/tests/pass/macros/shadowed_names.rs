@@ -72,7 +72,6 @@ struct Weights {
     b: ::core::primitive::usize,
 }
 
-
 #[test]
 fn compiles_and_runs() {
     let size = 3;
