@@ -151,3 +151,39 @@ fn elements_are_gathered() {
     let error = try_gather!(table[_ f], array![6][p] => p f).unwrap_err().to_string();
     assert!(error.contains("index 6") && error.contains("size 6"), "{error}");
 }
+
+#[test]
+fn positions_have_several_coordinates() {
+    let image = Array::from_iter(0..2 * 3 * 4 * 5).into_shape_with_order((2, 3, 4, 5)).unwrap();
+    let yx = Array::from_shape_fn((2, 6, 2), |(b, p, k)| (b + 2 * p + k * p) % (3 + k));
+    let expected = Array::from_shape_fn((2, 6, 5), |(b, p, c)| image[(b, yx[(b, p, 0)], yx[(b, p, 1)], c)]);
+    assert_eq!(gather!(image[b _ _ c], yx[b p [2]] => b p c), expected);
+    assert_eq!(gather!(image["b _ _ c"], yx["b p [2]"] => "b p c"), expected);
+    assert_eq!(gather!(image[b _ _ c], yx[b p [2]] => c (b p)), rearrange!(expected, b p c -> c (b p)));
+
+    // Beside an array of one coordinate, and as the first axis.
+    let b = ndarray::array![1_usize, 0, 1, 1, 0, 0];
+    let yx = rearrange!(yx, b p k -> b k p);
+    let expected = Array::from_shape_fn((6, 5), |(p, c)| image[(b[p], yx[(0, 0, p)], yx[(0, 1, p)], c)]);
+    let first = yx.index_axis(ndarray::Axis(0), 0);
+    assert_eq!(gather!(image[_ _ _ c], b[p], first[[2] p] => p c), expected);
+
+    let error = try_gather!(image[_ _ _ c], first[[3] p] => p c).unwrap_err().to_string();
+    assert!(error.contains("[3]") && error.contains("size 3") && error.contains("size 2"), "{error}");
+    let wrong = &yx + 3;
+    let error = try_gather!(image[b _ _ c], wrong[b [2] p] => b p c).unwrap_err().to_string();
+    assert!(error.contains("out of range"), "{error}");
+}
+
+#[test]
+fn gathers_keep_the_axes_that_dots_stand_for() {
+    let x = Array::from_iter(0..3 * 4 * 5).into_shape_with_order((3, 4, 5)).unwrap();
+    let ids = ndarray::array![[2_usize, 0], [1, 1]];
+    let expected = Array::from_shape_fn((2, 2, 4, 5), |(b, k, i, j)| x[(ids[(b, k)], i, j)]);
+    assert_eq!(gather!(x[_ ...], ids[b k] => b k ...), expected);
+    assert_eq!(gather!(x[_ ...], ids["b k"] => "(b k) ...").shape(), [4, 4, 5]);
+    // Between other axes, and of none.
+    let expected = Array::from_shape_fn((5, 2, 2, 4), |(j, b, k, i)| x[(ids[(b, k)], i, j)]);
+    assert_eq!(gather!(x[_ ... j], ids[b k] => j b k ...), expected);
+    assert_eq!(gather!(x[_ i j ...], ids[b k] => b k i j ...).shape(), [2, 2, 4, 5]);
+}

@@ -37,7 +37,7 @@ pub trait Brand: Element + Sized {
     /// What the dim means: a [`Role`](crate::role::Role), or [`Undenoted`]. (The bound is where a dim's name is made, so that
     /// what is no role is one error.)
     type Role;
-    /// What a dim is made from: for a local dim, a borrow of its scope that gives the brand its lifetime.
+    /// What a dim is made from: for a local dim, a value with the brand's lifetime.
     #[doc(hidden)]
     type Anchor;
     /// The name, as written where the dim was declared.

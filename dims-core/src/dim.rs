@@ -8,25 +8,28 @@ use core::cell::Cell;
 use core::fmt;
 use core::marker::PhantomData;
 use core::panic::Location;
-use generativity::{Id, LifetimeBrand};
+use generativity::Id;
 
 /// Stands for a size that nothing has given yet.
 pub const UNSIZED: usize = usize::MAX;
 
 /// The size of a local dim, set by the first binding, and where that was.
-#[derive(Debug)]
-pub struct DimCell {
-    size: Cell<usize>,
-    origin: Cell<Origin>,
+///
+/// (It is one cell, and named as it is, since rustc says of each cell that it cannot be shared with another thread.)
+pub type DimCell = Cell<SizeOfLocalDim>;
+
+/// What a [`DimCell`] holds.
+#[derive(Clone, Copy, Debug)]
+pub struct SizeOfLocalDim {
+    size: usize,
+    origin: Origin,
 }
 
-impl DimCell {
-    /// The size, if the dim has one.
-    #[inline]
-    pub fn get(&self) -> Option<usize> {
-        let size = self.size.get();
-        (size != UNSIZED).then_some(size)
-    }
+/// The size, if the dim has one.
+#[inline]
+fn met(cell: &DimCell) -> Option<usize> {
+    let SizeOfLocalDim { size, .. } = cell.get();
+    (size != UNSIZED).then_some(size)
 }
 
 impl DimInfo<'_> {
@@ -35,7 +38,7 @@ impl DimInfo<'_> {
     pub fn size(&self) -> Option<usize> {
         match (self.fixed, self.said, self.cell) {
             (Some(size), ..) | (None, Some((size, _)), _) => Some(size),
-            (None, None, Some(cell)) => cell.get(),
+            (None, None, Some(cell)) => met(cell),
             (None, None, None) => None,
         }
     }
@@ -65,15 +68,14 @@ impl DimInfo<'_> {
                 return Err(DimError::StaticSize { dim: self.name, fixed, found: size, origin });
             }
         } else if let Some(cell) = self.cell {
-            let first = cell.size.get();
+            let SizeOfLocalDim { size: first, origin: first_origin } = cell.get();
             if first == UNSIZED {
-                cell.size.set(size);
-                cell.origin.set(origin);
+                cell.set(SizeOfLocalDim { size, origin });
             } else if first != size {
                 return Err(DimError::SizeConflict {
                     dim: self.name,
                     first,
-                    first_origin: cell.origin.get(),
+                    first_origin,
                     second: size,
                     second_origin: origin,
                 });
@@ -104,7 +106,7 @@ impl<B: Brand> Dim<B> {
     /// A dim without a size. For `dims!` alone.
     #[doc(hidden)]
     pub fn minted(_: B::Anchor) -> Self {
-        Dim { cell: DimCell { size: Cell::new(UNSIZED), origin: Cell::new(None) }, brand: PhantomData }
+        Dim { cell: Cell::new(SizeOfLocalDim { size: UNSIZED, origin: None }), brand: PhantomData }
     }
 
     /// A dim with a size. For `dims!` alone.
@@ -112,8 +114,7 @@ impl<B: Brand> Dim<B> {
     #[track_caller]
     pub fn minted_with(anchor: B::Anchor, size: usize) -> Self {
         let dim = Self::minted(anchor);
-        dim.cell.size.set(size);
-        dim.cell.origin.set(Some(Location::caller()));
+        dim.cell.set(SizeOfLocalDim { size, origin: Some(Location::caller()) });
         dim
     }
 
@@ -124,12 +125,12 @@ impl<B: Brand> Dim<B> {
     /// If the dim has not been bound and was given no size.
     #[track_caller]
     pub fn size(&self) -> usize {
-        unwrap(self.cell.get().ok_or(DimError::Unsized { dim: B::NAME }))
+        unwrap(met(&self.cell).ok_or(DimError::Unsized { dim: B::NAME }))
     }
 
     /// How many elements lie along the dim, if it has been bound or given a size.
     pub fn try_size(&self) -> Option<usize> {
-        self.cell.get()
+        met(&self.cell)
     }
 
     /// Gives the dim a size, as the first binding to an axis would.
@@ -160,7 +161,7 @@ impl<B: Brand> Dim<B> {
 
 impl<B: Brand> fmt::Debug for Dim<B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.cell.get() {
+        match met(&self.cell) {
             Some(size) => write!(f, "{} = {size}", B::NAME),
             None => write!(f, "{}", B::NAME),
         }
@@ -385,16 +386,24 @@ impl<C: DimList, K: DimList> DimList for Joined<C, K> {
 #[doc(hidden)]
 #[expect(unsafe_code, reason = "the brand is `generativity`'s; no memory is accessed")]
 pub fn anchor<'id>() -> Id<'id> {
-    // SAFETY: the brand that `generativity` trusts is made by `tie`; nothing in this crate relies on its uniqueness for
-    // memory safety: sizes are checked whenever two tensors meet.
+    // SAFETY: the lifetime is made unique by `tie`; nothing in this crate relies on that for memory safety: sizes are checked
+    // whenever two tensors meet.
     unsafe { Id::new() }
 }
 
-/// Ties a local dim's lifetime to its anchor and to the scope's end. For `dims!` alone.
+/// Ties a local dim's lifetime to the variable that holds the dim, and to the scope's end. For `dims!` alone.
+///
+/// It is the one borrow of that variable, so a dim that leaves its block is one error.
 #[doc(hidden)]
-#[expect(unsafe_code, reason = "as for `anchor`")]
-pub fn tie<'id>(anchor: &'id Id<'id>) -> LifetimeBrand<'id> {
-    // SAFETY: as in `anchor`. The value has drop glue, so the lifetime ends between its drop and the anchor's, which no
-    // other execution of `dims!` shares.
-    unsafe { LifetimeBrand::new(anchor) }
+pub fn tie<'id, B: Brand<Anchor = Id<'id>>>(_: &'id LocalDim<B>) -> Tie<'id> {
+    Tie(PhantomData)
+}
+
+/// Has drop glue, so the lifetime ends between its drop and that of the dim's variable, which no other execution of `dims!` shares.
+#[doc(hidden)]
+pub struct Tie<'id>(PhantomData<&'id Id<'id>>);
+
+impl Drop for Tie<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {}
 }

@@ -722,8 +722,8 @@ macro_rules! declared_dim_operators {
             }
         }
 
-        impl ::core::ops::$trait<$dim> for isize {
-            type Output = $crate::elementwise::ScalarOut<$crate::ops::$trait, isize, $dim>;
+        impl ::core::ops::$trait<$dim> for ::core::primitive::isize {
+            type Output = $crate::elementwise::ScalarOut<$crate::ops::$trait, ::core::primitive::isize, $dim>;
 
             #[inline(always)]
             fn $method(self, dim: $dim) -> Self::Output {

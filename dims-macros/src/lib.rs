@@ -2,6 +2,7 @@
 
 mod batched;
 mod comprehension;
+mod depth;
 mod dims;
 mod einsum;
 mod gather;
@@ -20,7 +21,19 @@ mod transform;
 use groups::visible;
 use library::found;
 use proc_macro::TokenStream;
+use proc_macro2::TokenStream as Tokens;
 use transform::Kind;
+
+/// What a macro becomes, or the error about its input. What is nested too deep for syn is not looked at.
+fn read(input: Tokens, expand: impl FnOnce(Tokens) -> syn::Result<Tokens>) -> TokenStream {
+    let expansion = depth::check(input.clone()).and_then(|()| expand(input));
+    expansion.map_or_else(syn::Error::into_compile_error, found).into()
+}
+
+/// The same for macros that are called among other code, and report their errors themselves.
+fn call(input: TokenStream, expand: impl FnOnce(Tokens) -> Tokens) -> TokenStream {
+    read(input.into(), |input| Ok(expand(visible(input))))
+}
 
 /// Makes dims: types that stand for dimensions, unique to the place (and for local dims to the execution) that made them.
 ///
@@ -73,8 +86,7 @@ use transform::Kind;
 /// A static size is a literal, or a constant expression of up to 1024 or a power of two.
 #[proc_macro]
 pub fn dims(input: TokenStream) -> TokenStream {
-    let ast = syn::parse_macro_input!(input as dims::ast::Input);
-    found(dims::expand::expand(&ast)).into()
+    read(input.into(), |input| Ok(dims::expand::expand(&syn::parse2(input)?)))
 }
 
 /// Declares roles, what dims can mean, besides those of ONNX. A role can refine another: it is accepted where that one is expected. Roles refine
@@ -107,8 +119,7 @@ pub fn dims(input: TokenStream) -> TokenStream {
 /// ```
 #[proc_macro]
 pub fn roles(input: TokenStream) -> TokenStream {
-    let ast = syn::parse_macro_input!(input as roles::Input);
-    found(roles::expand(&ast)).into()
+    read(input.into(), |input| Ok(roles::expand(&syn::parse2(input)?)))
 }
 
 /// A function that is written for one example, and called with any further dims bound.
@@ -134,7 +145,11 @@ pub fn roles(input: TokenStream) -> TokenStream {
 #[doc = include_str!("../docs/batched.md")]
 #[proc_macro_attribute]
 pub fn batched(attribute: TokenStream, item: TokenStream) -> TokenStream {
-    found(batched::expand(attribute.into(), item.into())).into()
+    let (attribute, item) = (attribute.into(), Tokens::from(item));
+    match depth::check(item.clone()) {
+        Ok(()) => found(batched::expand(attribute, item)).into(),
+        Err(error) => batched::unread(&error, item).into(),
+    }
 }
 
 /// A comprehension: an array from what is in each of its places, as loops would compute it.
@@ -239,7 +254,7 @@ pub fn batched(attribute: TokenStream, item: TokenStream) -> TokenStream {
 /// Where [`try_tensor!`] returns an error.
 #[proc_macro]
 pub fn tensor(input: TokenStream) -> TokenStream {
-    found(comprehension::expand(visible(input.into()), comprehension::Notation::Tensor, false)).into()
+    call(input, |input| comprehension::expand(input, comprehension::Notation::Tensor, false))
 }
 
 /// As [`tensor!`], but what sizes decide is an error: a `Result<_, DimError>`.
@@ -259,7 +274,7 @@ pub fn tensor(input: TokenStream) -> TokenStream {
 /// ```
 #[proc_macro]
 pub fn try_tensor(input: TokenStream) -> TokenStream {
-    found(comprehension::expand(visible(input.into()), comprehension::Notation::Tensor, true)).into()
+    call(input, |input| comprehension::expand(input, comprehension::Notation::Tensor, true))
 }
 
 /// Sums of products, in numpy's notation: `einsum!("ik,kj->ij", a, b)`.
@@ -271,13 +286,13 @@ pub fn try_tensor(input: TokenStream) -> TokenStream {
 #[doc = include_str!("../docs/einsum_indexed.md")]
 #[proc_macro]
 pub fn einsum(input: TokenStream) -> TokenStream {
-    found(einsum::expand(visible(input.into()), einsum::What::Value { fallible: false })).into()
+    call(input, |input| einsum::expand(input, einsum::What::Value { fallible: false }))
 }
 
 /// As [`einsum!`], but what sizes decide is an error: a `Result<_, DimError>`.
 #[proc_macro]
 pub fn try_einsum(input: TokenStream) -> TokenStream {
-    found(einsum::expand(visible(input.into()), einsum::What::Value { fallible: true })).into()
+    call(input, |input| einsum::expand(input, einsum::What::Value { fallible: true }))
 }
 
 /// In which order [`einsum!`] multiplies its operands, and what that costs: an `EinsumPath`, which prints.
@@ -294,7 +309,7 @@ pub fn try_einsum(input: TokenStream) -> TokenStream {
 /// ```
 #[proc_macro]
 pub fn einsum_path(input: TokenStream) -> TokenStream {
-    found(einsum::expand(visible(input.into()), einsum::What::Path)).into()
+    call(input, |input| einsum::expand(input, einsum::What::Path))
 }
 
 /// The axes of an array in another order, split, merged, joined: `rearrange!(x, b h w c -> b (c h w))`.
@@ -302,13 +317,13 @@ pub fn einsum_path(input: TokenStream) -> TokenStream {
 #[doc = include_str!("../docs/rearrange.md")]
 #[proc_macro]
 pub fn rearrange(input: TokenStream) -> TokenStream {
-    found(transform::expand(visible(input.into()), Kind::Rearrange, false)).into()
+    call(input, |input| transform::expand(input, Kind::Rearrange, false))
 }
 
 /// As [`rearrange!`], but what sizes decide is an error: a `Result<_, DimError>`.
 #[proc_macro]
 pub fn try_rearrange(input: TokenStream) -> TokenStream {
-    found(transform::expand(visible(input.into()), Kind::Rearrange, true)).into()
+    call(input, |input| transform::expand(input, Kind::Rearrange, true))
 }
 
 /// As [`rearrange!`], but a view: nothing is copied.
@@ -340,13 +355,13 @@ pub fn try_rearrange(input: TokenStream) -> TokenStream {
 /// Where [`try_rearrange_view!`] returns an error.
 #[proc_macro]
 pub fn rearrange_view(input: TokenStream) -> TokenStream {
-    found(transform::expand(visible(input.into()), Kind::View, false)).into()
+    call(input, |input| transform::expand(input, Kind::View, false))
 }
 
 /// As [`rearrange_view!`], but what sizes and strides decide is an error: a `Result<_, DimError>`.
 #[proc_macro]
 pub fn try_rearrange_view(input: TokenStream) -> TokenStream {
-    found(transform::expand(visible(input.into()), Kind::View, true)).into()
+    call(input, |input| transform::expand(input, Kind::View, true))
 }
 
 /// The elements along some axes combined into one: `reduce!(x, b c (h h2) (w w2) -> b c h w, max, h2 = 2, w2 = 2)`.
@@ -354,13 +369,13 @@ pub fn try_rearrange_view(input: TokenStream) -> TokenStream {
 #[doc = include_str!("../docs/reduce.md")]
 #[proc_macro]
 pub fn reduce(input: TokenStream) -> TokenStream {
-    found(transform::expand(visible(input.into()), Kind::Reduce, false)).into()
+    call(input, |input| transform::expand(input, Kind::Reduce, false))
 }
 
 /// As [`reduce!`], but what sizes decide is an error: a `Result<_, DimError>`.
 #[proc_macro]
 pub fn try_reduce(input: TokenStream) -> TokenStream {
-    found(transform::expand(visible(input.into()), Kind::Reduce, true)).into()
+    call(input, |input| transform::expand(input, Kind::Reduce, true))
 }
 
 /// An array repeated along new axes: `repeat!(x, h w -> h (w r), r = 3)`.
@@ -368,13 +383,13 @@ pub fn try_reduce(input: TokenStream) -> TokenStream {
 #[doc = include_str!("../docs/repeat.md")]
 #[proc_macro]
 pub fn repeat(input: TokenStream) -> TokenStream {
-    found(transform::expand(visible(input.into()), Kind::Repeat, false)).into()
+    call(input, |input| transform::expand(input, Kind::Repeat, false))
 }
 
 /// As [`repeat!`], but what sizes decide is an error: a `Result<_, DimError>`.
 #[proc_macro]
 pub fn try_repeat(input: TokenStream) -> TokenStream {
-    found(transform::expand(visible(input.into()), Kind::Repeat, true)).into()
+    call(input, |input| transform::expand(input, Kind::Repeat, true))
 }
 
 /// Arrays of different ranks joined into one, as by `einops.pack`: `let (packed, shape) = pack!([x0, x1], h w *);`
@@ -382,13 +397,13 @@ pub fn try_repeat(input: TokenStream) -> TokenStream {
 #[doc = include_str!("../docs/pack.md")]
 #[proc_macro]
 pub fn pack(input: TokenStream) -> TokenStream {
-    found(packing::pack(visible(input.into()), false)).into()
+    call(input, |input| packing::pack(input, false))
 }
 
 /// As [`pack!`], but what sizes decide is an error: a `Result<_, DimError>`.
 #[proc_macro]
 pub fn try_pack(input: TokenStream) -> TokenStream {
-    found(packing::pack(visible(input.into()), true)).into()
+    call(input, |input| packing::pack(input, true))
 }
 
 /// The arrays that [`pack!`] joined: `let [x0, x1] = unpack!(packed, shape, h w *);`
@@ -424,13 +439,13 @@ pub fn try_pack(input: TokenStream) -> TokenStream {
 /// Where [`try_unpack!`] returns an error: if the sizes do not add up to the axis `*`.
 #[proc_macro]
 pub fn unpack(input: TokenStream) -> TokenStream {
-    found(packing::unpack(visible(input.into()), false)).into()
+    call(input, |input| packing::unpack(input, false))
 }
 
 /// As [`unpack!`], but what sizes decide is an error: a `Result<_, DimError>`.
 #[proc_macro]
 pub fn try_unpack(input: TokenStream) -> TokenStream {
-    found(packing::unpack(visible(input.into()), true)).into()
+    call(input, |input| packing::unpack(input, true))
 }
 
 /// The sizes of an array's axes by name: `let s = parse_shape!(x, b _ h w);` has the fields `s.b`, `s.h` and `s.w`.
@@ -466,28 +481,32 @@ pub fn try_unpack(input: TokenStream) -> TokenStream {
 /// of axes.
 #[proc_macro]
 pub fn parse_shape(input: TokenStream) -> TokenStream {
-    found(shape::expand(visible(input.into()), false)).into()
+    call(input, |input| shape::expand(input, false))
 }
 
 /// As [`parse_shape!`], but what sizes decide is an error: a `Result<_, DimError>`.
 #[proc_macro]
 pub fn try_parse_shape(input: TokenStream) -> TokenStream {
-    found(shape::expand(visible(input.into()), true)).into()
+    call(input, |input| shape::expand(input, true))
 }
 
 /// Elements at computed positions: `gather!(table[_ feat], words[batch seq] => batch seq feat)`.
 ///
 /// ```text
 /// gather!( array[axes], positions[axes], .. => axes [, name = size, ..] )
-/// axes := { name | "_" | "(" axes ")" }                     `_` in the first array alone; as tokens or in a string
+/// axes := { name | "_" | "..." | "(" axes ")" | "[" number "]" }                            as tokens or in a string
 /// ```
 ///
-/// The first array has an axis `_` for each array of positions that follows, in this order. An axis that several arrays have is one axis:
+/// The first array has an axis `_` for each array of positions that follows, in this order. An array of positions with an axis `[2]` has two
+/// coordinates for each position, and stands for two axes `_`. `...` are further axes of the first array, which end the result. An axis that several
+/// arrays have is one axis:
 ///
 /// ```text
 /// gather!(w[_ f], ids[b s] => b s f)          out[b, s, f] = w[ids[b, s], f]
 /// gather!(x[b _], ids[b k] => b k)            out[b, k] = x[b, ids[b, k]]
 /// gather!(x[_ _ c], y[p], x[p] => p c)        out[p, c] = x[y[p], x[p], c]
+/// gather!(x[_ _ c], yx[p [2]] => p c)         out[p, c] = x[yx[p, 0], yx[p, 1], c]
+/// gather!(x[_ ...], ids[k] => k ...)          out[k, ..] = x[ids[k], ..]
 /// ```
 ///
 /// | torch, numpy, einx | here |
@@ -496,6 +515,8 @@ pub fn try_parse_shape(input: TokenStream) -> TokenStream {
 /// | `torch.gather(x, 1, ids)`, `np.take_along_axis(x, ids, 1)` | `gather!(x[b _], ids[b k] => b k)` |
 /// | `image[ys, xs]` | `gather!(image[_ _ c], ys[p], xs[p] => p c)` |
 /// | `einx.get_at("b [h w] c, b p, b p -> b p c", ..)` | `gather!(image[b _ _ c], ys[b p], xs[b p] => b p c)` |
+/// | `einx.get_at("b [h w] c, b p [2] -> b p c", ..)` | `gather!(image[b _ _ c], yx[b p [2]] => b p c)` |
+/// | `np.take(x, ids, 0)`, `x[ids]` | `gather!(x[_ ...], ids[k] => k ...)` |
 ///
 /// ```
 /// use typed_dims::prelude::*;
@@ -507,6 +528,10 @@ pub fn try_parse_shape(input: TokenStream) -> TokenStream {
 /// assert_eq!(embedded, array![[[2.0, 2.5], [0.0, 0.5]], [[1.0, 1.5], [1.0, 1.5]]]);
 /// assert_eq!(gather!(table[_ f], words[b s] => (b s) f).shape(), [4, 2]);
 ///
+/// let places = array![[0, 1], [2, 0]]; // (row, column) of each
+/// assert_eq!(gather!(table[_ _], places[p [2]] => p), array![0.5, 2.0]);
+/// assert_eq!(gather!(table[_ ...], places[p k] => p k ...).shape(), [2, 2, 2]);
+///
 /// let error = try_gather!(table[_ feat], array![3][word] => word feat).unwrap_err();
 /// assert!(error.to_string().contains("index 3 of axis 0, computed from dim `word`"), "{error}");
 /// ```
@@ -516,26 +541,24 @@ pub fn try_parse_shape(input: TokenStream) -> TokenStream {
 /// Where [`try_gather!`] returns an error: if a position is out of range, or an axis has two sizes.
 #[proc_macro]
 pub fn gather(input: TokenStream) -> TokenStream {
-    found(gather::expand(visible(input.into()), false)).into()
+    call(input, |input| gather::expand(input, false))
 }
 
 /// As [`gather!`], but what sizes and positions decide is an error: a `Result<_, DimError>`.
 #[proc_macro]
 pub fn try_gather(input: TokenStream) -> TokenStream {
-    found(gather::expand(visible(input.into()), true)).into()
+    call(input, |input| gather::expand(input, true))
 }
 
 #[cfg(feature = "onnx")]
 #[doc = include_str!("../docs/onnx_dims.md")]
 #[proc_macro]
 pub fn onnx_dims(input: TokenStream) -> TokenStream {
-    found(onnx::expand(visible(input.into()))).into()
+    call(input, |input| onnx::expand(input))
 }
 
 #[doc = include_str!("../docs/load.md")]
 #[proc_macro_derive(Load, attributes(load))]
 pub fn load(input: TokenStream) -> TokenStream {
-    let input = syn::parse_macro_input!(input as syn::DeriveInput);
-    found(load::Input::new(input).map_or_else(syn::Error::into_compile_error, |input| load::expand(&input)))
-        .into()
+    read(input.into(), |input| Ok(load::expand(&load::Input::new(syn::parse2(input)?)?)))
 }

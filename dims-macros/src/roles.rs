@@ -100,7 +100,7 @@ fn declared(role: &Declared, position: usize) -> TokenStream {
         #vis #token #name #end
         #[diagnostic::do_not_recommend]
         impl #krate::Role for #name {
-            const NAME: &'static str = #text;
+            const NAME: &'static ::core::primitive::str = #text;
             type Refined = #refined;
             type Kind = #krate::IsDeclared;
             type Itself = #name;

@@ -1,6 +1,7 @@
 //! `tensor!` and the indexed notation of `einsum!`.
 
 mod errors;
+mod long;
 mod loops;
 
 use ndarray::{Array1, Array2, Array3, array};

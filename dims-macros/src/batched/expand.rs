@@ -1,11 +1,12 @@
 //! The two functions that a batched one becomes.
 
+use super::ast::Function;
 use super::valid::{Batched, Output, Param, fresh};
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::visit_mut::VisitMut;
-use syn::{Block, Expr, ExprReturn, GenericParam, Pat, PatIdent, Signature, Type, Visibility};
+use syn::{Block, Expr, ExprReturn, GenericParam, Pat, PatIdent, Type, Visibility};
 
 /// Where the traits are.
 fn krate(span: Span) -> TokenStream {
@@ -246,7 +247,7 @@ fn caller(batched: &Batched, inner: &TokenStream) -> TokenStream {
         };
         let span = ty.span();
         let krate = krate(span);
-        let (argument, dims) = generics_of(at, sig);
+        let (argument, dims) = generics_of(at, function);
         inputs.push(quote!(#name: #argument));
         type_param(&mut generics, &argument);
         type_param(&mut generics, &dims);
@@ -279,7 +280,7 @@ fn caller(batched: &Batched, inner: &TokenStream) -> TokenStream {
             Pat::Ident(pat) => pat.ident.clone(),
             _ => format_ident!("arg{at}"),
         };
-        let (argument, dims) = generics_of(at, sig);
+        let (argument, dims) = generics_of(at, function);
         match row {
             Some(row) => {
                 let (further, all, rest) = (&further[*row], &united[*row], &batched.rows[*row].name);
@@ -304,7 +305,7 @@ fn caller(batched: &Batched, inner: &TokenStream) -> TokenStream {
     for (at, (output, part)) in batched.results.iter().zip(&parts).enumerate() {
         match &output.tensor {
             Some((example, Some(row))) => {
-                let name = fresh(&format!("Result{at}"), sig);
+                let name = fresh(&format!("Result{at}"), function);
                 let (dims, rest, span) = (&united[*row], &batched.rows[*row].name, output.ty.span());
                 let krate = krate(span);
                 type_param(&mut generics, &name);
@@ -366,8 +367,8 @@ fn caller(batched: &Batched, inner: &TokenStream) -> TokenStream {
 }
 
 /// The generic parameters of the argument at a position: its type, and the further dims up to it.
-fn generics_of(at: usize, sig: &Signature) -> (Ident, Ident) {
-    (fresh(&format!("Argument{at}"), sig), fresh(&format!("Dims{at}"), sig))
+fn generics_of(at: usize, function: &Function) -> (Ident, Ident) {
+    (fresh(&format!("Argument{at}"), function), fresh(&format!("Dims{at}"), function))
 }
 
 /// Statements that refuse parameters which are tensors by another name.

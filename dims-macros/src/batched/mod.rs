@@ -9,7 +9,7 @@ mod valid;
 
 use crate::pattern::errors::Errors;
 use ast::Input;
-use proc_macro2::TokenStream;
+use proc_macro2::{TokenStream, TokenTree};
 
 /// Expands the attribute.
 pub fn expand(attribute: TokenStream, item: TokenStream) -> TokenStream {
@@ -38,4 +38,15 @@ pub fn expand(attribute: TokenStream, item: TokenStream) -> TokenStream {
 fn failed(error: &syn::Error, item: &TokenStream) -> TokenStream {
     let error = error.to_compile_error();
     quote::quote!(#error #item)
+}
+
+/// The error about an item that cannot be read, and of a function its signature, so that its calls do not fail as well.
+pub fn unread(error: &syn::Error, item: TokenStream) -> TokenStream {
+    let error = error.to_compile_error();
+    let mut item: Vec<TokenTree> = item.into_iter().collect();
+    let is_function = item.iter().any(|token| matches!(token, TokenTree::Ident(word) if word == "fn"));
+    if !is_function || item.pop().is_none() {
+        return error;
+    }
+    quote::quote!(#error #[allow(unused_variables)] #(#item)* { ::core::unreachable!() })
 }

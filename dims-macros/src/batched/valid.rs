@@ -3,6 +3,7 @@
 use super::ast::Function;
 use crate::pattern::errors::Errors;
 use proc_macro2::{Ident, Span};
+use quote::ToTokens;
 use syn::spanned::Spanned;
 use syn::{
     FnArg, GenericArgument, GenericParam, Pat, PatIdent, PathArguments, PathSegment, Receiver, ReturnType,
@@ -70,7 +71,7 @@ pub fn check(function: Function, errors: &mut Errors) -> Option<Batched> {
     let rows: Vec<Row> = if explicit {
         named.iter().map(|name| Row { name: name.clone(), added: false }).collect()
     } else {
-        vec![Row { name: fresh("Further", sig), added: true }]
+        vec![Row { name: fresh("Further", &function), added: true }]
     };
     let (mut receiver, mut params) = (None, Vec::new());
     for input in &sig.inputs {
@@ -81,7 +82,16 @@ pub fn check(function: Function, errors: &mut Errors) -> Option<Batched> {
             }
         }
     }
-    if errors.is_empty() && !params.iter().any(|param| param.tensor.is_some()) {
+    let no_tensor = errors.is_empty() && !params.iter().any(|param| param.tensor.is_some());
+    if no_tensor
+        && let Some((array, tensor)) = params.iter().find_map(|param| Some((param, as_tensor(&param.ty)?)))
+    {
+        let (written, pat) = (shown(&array.ty), shown(&array.pat));
+        let what = format!(
+            "a batched function takes tensors, and `{written}` is an array, which has no dims: write `{pat}: {tensor}`"
+        );
+        errors.span(array.ty.span(), what);
+    } else if no_tensor {
         let what = "a batched function takes at least one tensor, written out: `x: Tensor<f32, (Seq,)>`, or `&Tensor<..>`";
         errors.span(sig.ident.span(), what);
     }
@@ -97,14 +107,67 @@ pub fn check(function: Function, errors: &mut Errors) -> Option<Batched> {
             ty => (vec![output(ty, &named, errors)], false),
         },
     };
+    if errors.is_empty()
+        && let [Output { ty, tensor: None }] = &results[..]
+        && let Some(tensor) = as_tensor(ty)
+    {
+        let what = format!(
+            "a batched function returns tensors, and `{}` is an array, which has no place for further dims: write `{tensor}`",
+            shown(ty)
+        );
+        errors.span(ty.span(), what);
+    }
     if !errors.is_empty() {
         return None;
     }
     Some(Batched { receiver, params, results, tuple, rows, function })
 }
 
-/// A name for a generic parameter that the signature does not speak of.
-pub fn fresh(name: &str, sig: &Signature) -> Ident {
+/// The tensor type that has the elements and axes of an array type of ndarray's, by its name.
+fn as_tensor(ty: &Type) -> Option<String> {
+    match ty {
+        Type::Reference(reference) => as_tensor(&reference.elem).map(|tensor| format!("&{tensor}")),
+        Type::Group(group) => as_tensor(&group.elem),
+        Type::Paren(paren) => as_tensor(&paren.elem),
+        Type::Path(path) => {
+            let last = path.path.segments.last()?;
+            let name = last.ident.to_string();
+            let rank = name.chars().last().and_then(|last| last.to_digit(10));
+            let kind = name.trim_end_matches(|last: char| last.is_ascii_digit() || last == 'D');
+            if !["Array", "ArrayView", "ArrayViewMut", "ArcArray", "ArrayRef", "CowArray", "ArrayBase"]
+                .contains(&kind)
+            {
+                return None;
+            }
+            let elem = match &last.arguments {
+                PathArguments::AngleBracketed(arguments) => {
+                    arguments.args.iter().find_map(|argument| match argument {
+                        GenericArgument::Type(ty) if kind != "ArrayBase" => Some(shown(ty)),
+                        _ => None,
+                    })
+                }
+                _ => None,
+            };
+            let (elem, rank) = (elem.unwrap_or("f32".to_owned()), rank.filter(|&rank| rank > 0));
+            Some(
+                rank.map_or_else(
+                    || format!("Tensor<{elem}, ()>"),
+                    |rank| format!("Tensor<{elem}, (), U{rank}>"),
+                ),
+            )
+        }
+        _ => None,
+    }
+}
+
+/// A type or a name as one would write it.
+fn shown(tokens: &impl ToTokens) -> String {
+    let text = tokens.to_token_stream().to_string();
+    text.replace(" < ", "<").replace(" >", ">").replace("& ", "&").replace(" ,", ",").replace(" :: ", "::")
+}
+
+/// A name for a generic parameter that the function does not speak of.
+pub fn fresh(name: &str, function: &Function) -> Ident {
     struct Finder<'a>(&'a str, bool);
     impl syn::visit::Visit<'_> for Finder<'_> {
         fn visit_ident(&mut self, ident: &Ident) {
@@ -112,8 +175,11 @@ pub fn fresh(name: &str, sig: &Signature) -> Ident {
         }
     }
     let mut finder = Finder(name, false);
-    syn::visit::Visit::visit_signature(&mut finder, sig);
-    if finder.1 { fresh(&format!("{name}_"), sig) } else { Ident::new(name, Span::call_site()) }
+    syn::visit::Visit::visit_signature(&mut finder, &function.sig);
+    if let Some(block) = &function.block {
+        syn::visit::Visit::visit_block(&mut finder, block);
+    }
+    if finder.1 { fresh(&format!("{name}_"), function) } else { Ident::new(name, Span::call_site()) }
 }
 
 fn in_params(params: &[Param], row: usize) -> bool {

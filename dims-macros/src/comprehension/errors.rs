@@ -1,13 +1,14 @@
 //! Errors of a call: all of them at once, with the operands still there for the tools that look at them.
 
+use crate::pattern::errors::MOST;
 use proc_macro2::TokenStream;
 use quote::quote;
 use std::fmt::Display;
 use syn::Error;
 
-/// The mistakes found so far.
+/// The mistakes found so far: their number, and the errors of the first of them.
 #[derive(Default)]
-pub struct Mistakes(Option<Error>);
+pub struct Mistakes(usize, Option<Error>);
 
 impl Mistakes {
     /// One more mistake, at these tokens.
@@ -17,20 +18,22 @@ impl Mistakes {
 
     /// One more mistake.
     pub fn add(&mut self, error: Error) {
-        match &mut self.0 {
-            Some(all) => all.combine(error),
-            None => self.0 = Some(error),
+        self.0 += 1;
+        match &mut self.1 {
+            Some(all) if self.0 <= MOST => all.combine(error),
+            Some(_) => {}
+            None => self.1 = Some(error),
         }
     }
 
     /// How many there are.
     pub fn count(&self) -> usize {
-        self.0.iter().flat_map(|all| all.clone()).count()
+        self.0
     }
 
     /// The value, if there was no mistake.
     pub fn or<T>(self, value: T) -> Result<T, Error> {
-        self.0.map_or(Ok(value), Err)
+        self.1.map_or(Ok(value), Err)
     }
 }
 

@@ -8,6 +8,7 @@ use proc_macro2::{Ident, Literal, Span, TokenStream};
 use quote::{format_ident, quote};
 use std::collections::HashMap;
 use syn::ext::IdentExt;
+use syn::{Error, Result};
 
 /// The names of a comprehension in its expansion.
 pub struct Names {
@@ -25,12 +26,16 @@ pub fn krate() -> TokenStream {
 }
 
 /// The comprehension as an expression.
-pub fn expand(program: &Program, fallible: bool) -> TokenStream {
+pub fn expand(program: &Program, fallible: bool) -> Result<TokenStream> {
     let krate = krate();
     let names = names(program);
     let mut lower = Lower::new(program, &names, fallible);
     let steps: Vec<TokenStream> = program.sizes.iter().map(|step| size(step, &names, &mut lower)).collect();
     let value = lower.whole(&program.body);
+    if let Some(place) = lower.too_deep {
+        let what = "too many operations stand within one another in a branch: compute a part of them in a `tensor!` of its own, before this one";
+        return Err(Error::new(place, what));
+    }
     let (fixed, stmts) = lower.finish();
 
     let (mut inputs, mut inner) = (Vec::new(), Vec::new());
@@ -64,7 +69,7 @@ pub fn expand(program: &Program, fallible: bool) -> TokenStream {
     });
     let body = quote!({ use #krate::methods::*; #(#dims)* #(#steps)* #(#stmts)* #value });
     let body = if inputs.is_empty() { body } else { quote!(match (#(#inputs,)*) { (#(#inner,)*) => #body }) };
-    quote!(#label { #(#fixed)* #body })
+    Ok(quote!(#label { #(#fixed)* #body }))
 }
 
 fn names(program: &Program) -> Names {

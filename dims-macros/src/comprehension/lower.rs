@@ -24,12 +24,21 @@ enum Kind {
 struct Lowered {
     kind: Kind,
     code: TokenStream,
+    /// The variable, if it was computed as a part of something: the code is a reference to it.
+    part: Option<Ident>,
 }
+
+/// How many operations stand within one another in one type: rustc needs about half a second for so many, and more than twice that for twice as many. What
+/// is deeper is computed in parts.
+const MOST_DEEP: usize = 32;
+
+/// The same in a branch, whose parts cannot be computed on their own. rustc gives up at 128.
+const MOST_DEEP_IN_BRANCHES: usize = 110;
 
 use Kind::{Element, Index, Rust};
 
 fn lowered(kind: Kind, code: TokenStream) -> Lowered {
-    Lowered { kind, code }
+    Lowered { kind, code, part: None }
 }
 
 pub struct Lower<'a> {
@@ -43,8 +52,17 @@ pub struct Lower<'a> {
     frames: Vec<Vec<TokenStream>>,
     /// Where the code that is being written is not taken for all positions: the conditions, outermost first.
     guards: Vec<TokenStream>,
-    locals: Vec<Option<(Kind, Ident)>>,
+    /// The variable of each `let` that was written, and how many operations stand within one another in it.
+    locals: Vec<Option<(Kind, Ident, usize)>>,
     conditions: usize,
+    /// How many operations stand within one another, at the most, in the nodes beside the one that is being written.
+    depth: usize,
+    /// How many conditions there are around the node that is being written.
+    branches: usize,
+    /// How many values were computed as parts of others.
+    parts: usize,
+    /// A node that is too deep, and cannot be computed in parts.
+    pub too_deep: Option<Span>,
     /// Whether `let`s are written out where they are used.
     inline: bool,
 }
@@ -61,6 +79,10 @@ impl<'a> Lower<'a> {
             guards: Vec::new(),
             locals: vec![None; program.locals.len()],
             conditions: 0,
+            depth: 0,
+            branches: 0,
+            parts: 0,
+            too_deep: None,
             inline: false,
         }
     }
@@ -155,13 +177,48 @@ impl<'a> Lower<'a> {
     }
 
     fn node(&mut self, node: &Node) -> Lowered {
+        let beside = std::mem::take(&mut self.depth);
+        let mut value = self.operation(node);
+        self.depth = match node {
+            Node::Rust(_) | Node::Loop(..) => 0,
+            // (A reference to it is one more.)
+            Node::Local(id, _) if !self.inline => self.locals[*id].as_ref().map_or(0, |local| local.2 + 1),
+            // It ran.
+            Node::Reduce(_) => 0,
+            Node::Let(_) => self.depth,
+            _ => self.depth + 1,
+        };
+        let computes = !matches!(node, Node::Local(..) | Node::Let(_)) && value.kind != Rust && !self.inline;
+        // In a branch it would be computed for all positions, taken or not.
+        if computes && self.branches == 0 && self.depth > MOST_DEEP {
+            value = self.part(value);
+        } else if self.depth > MOST_DEEP_IN_BRANCHES {
+            self.too_deep.get_or_insert(place(node, value.code.span()));
+        }
+        self.depth = self.depth.max(beside);
+        value
+    }
+
+    /// A value that is computed before what it is a part of.
+    fn part(&mut self, value: Lowered) -> Lowered {
+        let code = if value.kind == Index { self.iota(&value.code) } else { value.code };
+        let name = own(&format!("part{}", self.parts));
+        self.parts += 1;
+        self.depth = 1;
+        let eval = Ident::new("eval", Span::mixed_site().located_at(code.span()));
+        let computed = self.call(code, &eval, &TokenStream::new());
+        self.statement(quote!(let #name = #computed;));
+        Lowered { part: Some(name.clone()), ..lowered(value.kind, parens(quote!(&#name))) }
+    }
+
+    fn operation(&mut self, node: &Node) -> Lowered {
         let krate = self.krate.clone();
         match node {
             Node::Rust(code) => lowered(Rust, code.clone()),
             Node::Loop(id, used) => lowered(Index, self.variable(*id, used.span())),
             Node::Local(id, _) if self.inline => self.node(&self.program.locals[*id]),
             Node::Local(id, used) => {
-                let (kind, name) = self.locals[*id].as_ref().expect("a name is given before it is used");
+                let (kind, name, _) = self.locals[*id].as_ref().expect("a name is given before it is used");
                 let name = own_at(name, used.span());
                 lowered(*kind, parens(quote!(&#name)))
             }
@@ -190,7 +247,7 @@ impl<'a> Lower<'a> {
             Node::If(token, parts) => self.choice(token.span, parts),
             Node::Let(stmt) => {
                 let (name, value) = (&stmt.name, self.node(&stmt.value));
-                let mut code = value.code;
+                let mut code = value.part.map_or(value.code, ToTokens::into_token_stream);
                 let Some(local) = stmt.local else {
                     let ty = stmt.ty.as_ref().map(|ty| quote!(: #ty));
                     self.fixed.push(quote!(let #name #ty = #code;));
@@ -206,7 +263,8 @@ impl<'a> Lower<'a> {
                 // A name of its own for each, since `let`s of several blocks become statements of one.
                 let unique = quote::format_ident!("__{name}__let{local}", span = name.span());
                 self.statement(quote!(let #unique = #code;));
-                self.locals[local] = Some((value.kind, unique));
+                let depth = std::mem::take(&mut self.depth);
+                self.locals[local] = Some((value.kind, unique, depth));
                 self.node(&stmt.rest)
             }
             Node::Method(method) => self.method(method),
@@ -368,7 +426,9 @@ impl<'a> Lower<'a> {
             left = self.condition(left);
             self.guards.push(if and { left.clone() } else { parens(quote!(!#left)) });
         }
+        self.branches += usize::from(lazy);
         let right = self.node(b).code;
+        self.branches -= usize::from(lazy);
         if guarded {
             self.guards.pop();
         }
@@ -409,7 +469,9 @@ impl<'a> Lower<'a> {
         let guards = [cond.clone(), parens(quote!(!#cond))];
         let [a, b] = [(a, 0), (b, 1)].map(|(side, at)| {
             self.guards.push(guards[at].clone());
+            self.branches += 1;
             let side = self.node(side);
+            self.branches -= 1;
             self.guards.pop();
             side
         });
@@ -485,6 +547,20 @@ impl<'a> Lower<'a> {
             .map(|argument| if stays { self.index(argument) } else { argument.code })
             .collect();
         lowered(if stays { Index } else { Element }, quote!(#code.#name #turbofish(#(#arguments),*)))
+    }
+}
+
+/// Where an operation was written.
+fn place(node: &Node, other: Span) -> Span {
+    match node {
+        Node::Binary(op, ..) => op.span(),
+        Node::Method(method) => method.name.span(),
+        Node::If(token, _) => token.span,
+        Node::Neg(token, _) => token.span,
+        Node::Not(token, _) => token.span,
+        Node::Cast(_, token, _) => token.span,
+        Node::Element(element) => element.base,
+        _ => other,
     }
 }
 

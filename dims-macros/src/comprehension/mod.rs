@@ -35,8 +35,6 @@ pub fn expand(input: TokenStream, notation: Notation, fallible: bool) -> TokenSt
         Ok(call) => call,
         Err(error) => return errors::refuse(&error, &bases),
     };
-    match valid::check(&call, notation) {
-        Ok(program) => expand::expand(&program, fallible),
-        Err(error) => errors::refuse(&error, &bases),
-    }
+    let expansion = valid::check(&call, notation).and_then(|program| expand::expand(&program, fallible));
+    expansion.unwrap_or_else(|error| errors::refuse(&error, &bases))
 }

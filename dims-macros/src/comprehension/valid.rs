@@ -16,6 +16,9 @@ use syn::{BinOp, Block, Error, Expr, ExprLit, Lit, Pat, Result, Stmt, UnOp};
 /// How many names of loops there can be: a tensor cannot have many more dims.
 const MOST_LOOPS: usize = 31;
 
+/// How many `let`s there can be: each is a level of the tree.
+const MOST_LETS: usize = 500;
+
 /// What a name means.
 pub enum Meaning {
     Loop(LoopId),
@@ -30,6 +33,7 @@ pub struct Checker {
     pub(super) locals: Vec<Node>,
     pub(super) scope: Vec<(String, Meaning)>,
     pub(super) slots: usize,
+    lets: usize,
     /// The names in the expansion of `let`s without loops.
     named: Vec<Ident>,
     /// Whether the code that is being looked at was found to depend on a loop.
@@ -45,6 +49,7 @@ pub fn check(call: &Call, notation: Notation) -> Result<Program> {
         locals: Vec::new(),
         scope: Vec::new(),
         slots: 0,
+        lets: 0,
         named: Vec::new(),
         blamed: false,
         mistakes: Mistakes::default(),
@@ -307,6 +312,11 @@ impl Checker {
             }
             Stmt::Expr(value @ Expr::Binary(_), Some(_)) if names::is_assignment(value) => self.node(value),
             Stmt::Local(stmt) => {
+                self.lets += 1;
+                if self.lets > MOST_LETS {
+                    let message = format!("a comprehension can have {MOST_LETS} `let`s at the most");
+                    return self.wrong(Error::new(stmt.let_token.span, message));
+                }
                 let (pat, ty) = match &stmt.pat {
                     Pat::Type(typed) => (&*typed.pat, Some((*typed.ty).clone())),
                     pat => (pat, None),

@@ -1,6 +1,7 @@
 //! What users write in `dims!`.
 
 use crate::key::MOST;
+use crate::pattern::errors::MOST as MOST_ERRORS;
 use std::collections::HashMap;
 use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream};
@@ -110,12 +111,13 @@ fn size(input: ParseStream<'_>) -> Result<Option<Expr>> {
 /// No name twice, and not more dims than keys can order.
 fn check<'a>(names: impl Iterator<Item = &'a Ident>) -> Result<()> {
     let mut seen = HashMap::new();
-    let mut errors: Option<Error> = None;
+    let (mut errors, mut count): (Option<Error>, usize) = (None, 0);
     for (position, name) in names.enumerate() {
-        let message = if seen.insert(name.to_string(), ()).is_some() {
-            format!("the dim `{name}` is declared twice")
-        } else if position >= MOST {
+        let too_many = position == MOST;
+        let message = if too_many {
             format!("one `dims!` can make {MOST} dims at the most")
+        } else if seen.insert(name.to_string(), ()).is_some() {
+            format!("the dim `{name}` is declared twice")
         } else {
             continue;
         };
@@ -123,6 +125,10 @@ fn check<'a>(names: impl Iterator<Item = &'a Ident>) -> Result<()> {
         match &mut errors {
             Some(all) => all.combine(error),
             None => errors = Some(error),
+        }
+        count += 1;
+        if too_many || count == MOST_ERRORS {
+            break;
         }
     }
     errors.map_or(Ok(()), Err)

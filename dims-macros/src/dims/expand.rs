@@ -31,7 +31,7 @@ fn declared(dim: &Declared, position: usize, krate: &TokenStream) -> TokenStream
             let constant = quote! {
                 impl #name {
                     /// The static size.
-                    #vis const SIZE: usize = #size;
+                    #vis const SIZE: ::core::primitive::usize = #size;
                 }
             };
             (quote!(#krate::Static<{ #size }>), num, constant)
@@ -40,7 +40,7 @@ fn declared(dim: &Declared, position: usize, krate: &TokenStream) -> TokenStream
     };
     quote! {
         #(#attrs)*
-        #[derive(Clone, Copy, Debug, Default)]
+        #[derive(::core::clone::Clone, ::core::marker::Copy, ::core::fmt::Debug, ::core::default::Default)]
         #vis #token #name #end
         #constant
         impl #krate::Element for #name {
@@ -90,40 +90,42 @@ fn local(dim: &Local, position: usize, krate: &TokenStream) -> TokenStream {
     let (digits, id, text) = (key.digits(krate), key.id(), name.to_string());
     let span = Span::mixed_site().located_at(name.span());
     let (tie, size) = (Ident::new("_tie", span), Ident::new("size", span));
+    // rustc prints paths where two types have one name: then those of dims say which is which.
+    let line = Ident::new(&format!("line_{}", name.span().unwrap().line()), span);
     let anchor = quote_spanned!(span=> &#name);
     // The size comes first: it may mention a variable of the same name.
     let (given, mint) = match &dim.size {
         Some(value) => (
-            quote_spanned!(span=> let #size: usize = #value;),
-            quote_spanned!(span=> minted_with(#anchor, #size)),
+            quote_spanned!(span=> let #size: ::core::primitive::usize = #value;),
+            quote_spanned!(span=> minted_with(::typed_dims::__private::anchor(), #size)),
         ),
-        None => (TokenStream::new(), quote!(minted(#anchor))),
+        None => (TokenStream::new(), quote!(minted(#krate::anchor()))),
     };
     quote! {
         #given
         #[allow(non_snake_case)]
-        let #name = #krate::anchor();
-        let #tie = #krate::tie(#anchor);
-        #[allow(non_snake_case)]
         let #name = {
-            #[allow(non_camel_case_types)]
-            struct #name<'id> {
-                _id: ::core::marker::PhantomData<#krate::Id<'id>>,
+            mod #line {
+                #[allow(non_camel_case_types)]
+                pub(super) struct #name<'id> {
+                    _id: ::core::marker::PhantomData<::typed_dims::__private::Id<'id>>,
+                }
             }
-            impl<'id> #krate::Element for #name<'id> {
+            impl<'id> #krate::Element for #line::#name<'id> {
                 type Key = #digits;
                 type Axes = #krate::OneAxis;
                 const KEYS: #krate::Keys = #krate::keys_of::<#krate::Dyn>(#id, #text, #krate::role_names::<#role>());
             }
-            impl<'id> #krate::Brand for #name<'id> {
+            impl<'id> #krate::Brand for #line::#name<'id> {
                 type Size = #krate::Dyn;
                 type Num = #krate::Dyn;
                 type Role = #role;
-                type Anchor = &'id #krate::Id<'id>;
+                type Anchor = #krate::Id<'id>;
             }
-            #krate::Dim::<#name<'_>>::#mint
+            #krate::Dim::<#line::#name<'_>>::#mint
         };
         #[allow(unused_variables, non_snake_case)]
-        let #name = &#name;
+        let #name = #anchor;
+        let #tie = #krate::tie(#name);
     }
 }

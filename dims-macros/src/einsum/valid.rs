@@ -34,7 +34,9 @@ pub fn check(call: &Call, notation: Notation, errors: &mut Errors) -> Valid {
     }
     let numbers = match notation {
         Notation::Letters => Some("an index is a letter"),
-        Notation::Names => Some("an axis of a number would be summed unseen: give it a name"),
+        Notation::Names | Notation::Coordinates => {
+            Some("an axis of a number would be summed unseen: give it a name")
+        }
     };
     let rules = Rules {
         numbers,

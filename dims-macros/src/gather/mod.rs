@@ -4,7 +4,7 @@ use crate::comprehension::expand::{loop_name, loop_type};
 use crate::pattern::axes::{Rules, Slot, Table, Term, given, number};
 use crate::pattern::call::{self, Size, looked_at, plain_reference};
 use crate::pattern::errors::Errors;
-use crate::pattern::lex::{self, Words};
+use crate::pattern::lex::{self, Notation, Words};
 use crate::pattern::near::hint;
 use crate::pattern::parse::{Array, Kind, parse};
 use crate::pattern::plan::{finish, own};
@@ -97,9 +97,9 @@ fn read(input: ParseStream<'_>, errors: &mut Errors) -> Result<Call> {
 /// The axes of an array, as tokens or in a string.
 fn axes(tokens: TokenStream, end: Span, errors: &mut Errors) -> Words {
     match syn::parse2::<LitStr>(tokens.clone()) {
-        Ok(literal) => lex::string(&literal, lex::Notation::Names, errors),
+        Ok(literal) => lex::string(&literal, Notation::Coordinates, errors),
         Err(_) => {
-            let words = lex::tokens(tokens, end, errors);
+            let words = lex::tokens(tokens, Notation::Coordinates, end, errors);
             for dim in &words.outer {
                 let what = format!(
                     "a dim has no place in `gather!`: give the size of the axis, `{dim} = {dim}.size()`"
@@ -117,6 +117,8 @@ struct Valid {
     arrays: Vec<Vec<Slot>>,
     /// The numbers of the axes that stand for `_`.
     gathered: Vec<usize>,
+    /// For each array of positions how many coordinates each has along an axis `[n]`, if there is one.
+    coordinates: Vec<Option<usize>>,
     output: Vec<Slot>,
     given: Vec<(usize, Expr)>,
 }
@@ -125,16 +127,15 @@ fn check(call: &Call, errors: &mut Errors) -> Valid {
     let mut table = Table::default();
     let rules = Rules {
         numbers: Some("an axis of a number has no place in `gather!`: give it a name"),
-        dots_in_groups: Some("`...` has no place in `gather!`: name the axes"),
+        dots_in_groups: Some("`...` stands for whole axes: it cannot be a part of a group"),
         sums: Some("`gather!` joins no arrays: use `rearrange!`"),
         ..Rules::USUAL
     };
     let mut valid_arrays = Vec::new();
-    let mut gathered = Vec::new();
+    let (mut gathered, mut coordinates) = (Vec::new(), Vec::new());
     for (at, operand) in call.operands.iter().enumerate() {
         let words = &operand.words;
         let array = one_array(words, errors);
-        no_dots(&array, words, errors);
         let source = Rules { under: None, ..rules };
         let index = Rules {
             under: Some(
@@ -155,25 +156,74 @@ fn check(call: &Call, errors: &mut Errors) -> Valid {
                 }
             }
         }
+        let own: Vec<&(Option<usize>, lex::Place)> = numbered
+            .places
+            .iter()
+            .filter(|(axis, _)| axis.is_some_and(|axis| count(&table, axis).is_some()))
+            .collect();
+        if at == 0 {
+            for (_, place) in &own {
+                errors.at(words, place, "an axis of coordinates stands in an array of positions, which follow: `gather!(x[_ _ c], yx[p [2]] => p c)`");
+            }
+        } else {
+            no_dots(&array, words, errors);
+            let whole = |axis: usize| numbered.slots.contains(&Slot::Axis(axis));
+            if let Some((_, place)) = own.get(1).or(own.first().filter(|(axis, _)| !axis.is_some_and(whole)))
+            {
+                errors.at(
+                    words,
+                    place,
+                    "an array of positions has one axis of coordinates at the most, and not in a group",
+                );
+            }
+            coordinates.push(own.first().and_then(|(axis, _)| count(&table, (*axis)?)));
+        }
         valid_arrays.push(numbered.slots);
     }
-    let indices = call.operands.len() - 1;
+    let indices: usize = coordinates.iter().map(|count| count.unwrap_or(1)).sum();
     if errors.is_empty() && gathered.len() != indices {
-        let what = format!(
-            "the first array has {} axes `_` to gather from, and {indices} arrays of positions follow: {EXAMPLE}",
-            gathered.len()
-        );
+        let what = if coordinates.iter().all(Option::is_none) {
+            format!(
+                "the first array has {} axes `_` to gather from, and {indices} arrays of positions follow: {EXAMPLE}",
+                gathered.len()
+            )
+        } else {
+            format!(
+                "the first array has {} axes `_` to gather from, and {indices} coordinates follow",
+                gathered.len()
+            )
+        };
         errors.at(&call.operands[0].words, &call.operands[0].words.end, what);
     }
     // Where axes of the arrays are wrong or missing, the result may seem to have others.
     let well_formed = errors.is_empty();
     let words = &call.output;
     let array = one_array(words, errors);
-    no_dots(&array, words, errors);
     let known = table.entries.len();
     let right =
         Rules { twice: Some("stands twice in the result: each of its axes has a name of its own"), ..rules };
     let output = number(&array, &right, &mut table, words, errors);
+    let from_dots = valid_arrays[0].contains(&Slot::Rest);
+    for (_, place) in
+        output.places.iter().filter(|(axis, _)| axis.is_some_and(|axis| count(&table, axis).is_some()))
+    {
+        errors.at(words, place, "the coordinates of a position are no axis of the result");
+    }
+    if let Some((_, place)) = output.places.iter().find(|(axis, _)| axis.is_none())
+        && well_formed
+    {
+        if !from_dots {
+            errors.at(words, place, "`...` is in no array: it stands for axes of the first one");
+        } else if output.slots.last() != Some(&Slot::Rest) {
+            errors.at(
+                words,
+                place,
+                "`...` stands at the end of the result of `gather!`; `rearrange!` moves axes",
+            );
+        }
+    } else if from_dots && well_formed {
+        errors.at(words, &words.end, "`...` is missing in the result: `gather!` keeps all axes but `_`");
+    }
     for (axis, place) in output.places.iter().filter(|_| well_formed) {
         if let Some(axis) = axis.filter(|&axis| axis >= known && table.entries[axis].number.is_none()) {
             let name = table.entries[axis].name.clone();
@@ -181,7 +231,9 @@ fn check(call: &Call, errors: &mut Errors) -> Valid {
             errors.at(words, place, format!("the axis `{name}` of the result is one of no array{hint}"));
         }
     }
-    for axis in (0..known).filter(|axis| table.entries[*axis].number.is_none()) {
+    for axis in
+        (0..known).filter(|axis| table.entries[*axis].number.is_none() && count(&table, *axis).is_none())
+    {
         if well_formed && !output.has(axis) {
             let name = &table.entries[axis].name;
             let what =
@@ -190,7 +242,12 @@ fn check(call: &Call, errors: &mut Errors) -> Valid {
         }
     }
     let given = given(&call.sizes, &table, errors);
-    Valid { table, arrays: valid_arrays, gathered, output: output.slots, given }
+    Valid { table, arrays: valid_arrays, gathered, coordinates, output: output.slots, given }
+}
+
+/// How many coordinates lie along an axis `[n]`.
+fn count(table: &Table, axis: usize) -> Option<usize> {
+    table.entries[axis].name.strip_prefix('[')?.strip_suffix(']')?.parse().ok()
 }
 
 fn one_array(words: &Words, errors: &mut Errors) -> Array {
@@ -207,7 +264,11 @@ fn one_array(words: &Words, errors: &mut Errors) -> Array {
 
 fn no_dots(array: &Array, words: &Words, errors: &mut Errors) {
     for axis in array.axes.iter().filter(|axis| matches!(axis.kind, Kind::Dots)) {
-        errors.at(words, &axis.place, "`...` has no place in `gather!`: name the axes");
+        errors.at(
+            words,
+            &axis.place,
+            "`...` stands for axes of the first array alone: name those of the positions",
+        );
     }
 }
 
@@ -215,6 +276,29 @@ fn place_of(array: &Array, terms: &[Term], gathered: &[usize]) -> Option<lex::Pl
     let inside = terms.iter().any(|term| matches!(term, Term::Axis(axis) if gathered.contains(axis)));
     let group = || array.axes.iter().find(|axis| matches!(axis.kind, Kind::Group(_)));
     inside.then(group).flatten().map(|axis| axis.place.clone())
+}
+
+impl Valid {
+    /// Which array of positions the axis `_` of this number is gathered by, and which of its coordinates, if it has several.
+    fn position(&self, number: usize) -> (usize, Option<usize>) {
+        let mut before = 0;
+        for (array, count) in self.coordinates.iter().enumerate() {
+            let here = count.unwrap_or(1);
+            if number < before + here {
+                return (array, count.map(|_| number - before));
+            }
+            before += here;
+        }
+        unreachable!("there is a position for each axis")
+    }
+
+    /// The axis of coordinates of an array of positions.
+    fn coordinate_axis(&self, array: usize) -> Option<usize> {
+        self.arrays[array + 1].iter().find_map(|slot| match slot {
+            Slot::Axis(axis) => count(&self.table, *axis).map(|_| *axis),
+            _ => None,
+        })
+    }
 }
 
 /// Where messages about an operand stand.
@@ -232,7 +316,14 @@ fn tuple(binders: TokenStream, operand: &Operand) -> Group {
 
 /// Dims of its own for all axes; the arrays of positions are bound to theirs, and stand for the axes `_` of the first.
 fn written(call: &Call, valid: &Valid, fallible: bool) -> TokenStream {
-    let dim = |axis: usize| loop_name(&valid.table.entries[axis].name, 1, Span::mixed_site());
+    let dim = |axis: usize| {
+        let name = match count(&valid.table, axis) {
+            Some(count) => format!("coordinates{count}"),
+            None => valid.table.entries[axis].name.clone(),
+        };
+        // (Those of a user's axis of this name are of another number.)
+        loop_name(&name, if count(&valid.table, axis).is_some() { 2 } else { 1 }, Span::mixed_site())
+    };
     let of_terms = |terms: &[Term]| {
         let dims = terms.iter().map(|term| match term {
             Term::Axis(axis) => dim(*axis).into_token_stream(),
@@ -245,15 +336,24 @@ fn written(call: &Call, valid: &Valid, fallible: bool) -> TokenStream {
         let binders = slots.iter().map(|slot| match slot {
             Slot::Axis(axis) => match valid.gathered.iter().position(|own| own == axis) {
                 Some(number) => {
-                    let span = at(&call.operands[number + 1]);
-                    let mut index = indices[number].clone();
+                    let (array, coordinate) = valid.position(number);
+                    let span = at(&call.operands[array + 1]);
+                    let mut index = indices[array].clone();
                     index.set_span(span);
+                    let index = match (coordinate, valid.coordinate_axis(array)) {
+                        (Some(coordinate), Some(axis)) => {
+                            let along = dim(axis);
+                            quote_spanned!(span=> (&#index).index(#along, #coordinate))
+                        }
+                        _ => index.into_token_stream(),
+                    };
                     quote_spanned!(span=> ::typed_dims::__private::lookup(#index))
                 }
                 None => dim(*axis).into_token_stream(),
             },
             Slot::Group(terms) => of_terms(terms),
-            Slot::Rest | Slot::Sum(_) => TokenStream::new(),
+            Slot::Rest => quote!(::typed_dims::prelude::Ellipsis),
+            Slot::Sum(_) => TokenStream::new(),
         });
         quote!(#(#binders,)*)
     };
@@ -269,15 +369,25 @@ fn written(call: &Call, valid: &Valid, fallible: bool) -> TokenStream {
                 let size = &sizes[at];
                 quote!(let #name = &<#ty>::minted_with(#size);)
             }
-            None => quote!(let #name = &<#ty>::minted();),
+            None => match count(&valid.table, axis) {
+                Some(count) => quote!(let #name = &<#ty>::minted_with(#count);),
+                None => quote!(let #name = &<#ty>::minted();),
+            },
         }
     });
     let source = &operands[0];
     let source_binders = tuple(binders(&valid.arrays[0]), &call.operands[0]);
     let source_at = Ident::new("try_at", call.operands[0].expr.span());
-    let order = binders(&valid.output);
+    // What has no dim is at the end as it is.
+    let order: Vec<Slot> = valid.output.iter().filter(|slot| **slot != Slot::Rest).cloned().collect();
+    let order = binders(&order);
     let error = own("error");
     let gathered = own("gathered");
+    let use_index = valid.coordinates.iter().any(Option::is_some).then(|| {
+        quote!(
+            use ::typed_dims::restructure::Restructure as _;
+        )
+    });
     let mut result = quote! {
         match #source.#source_at(#source_binders) {
             ::core::result::Result::Ok(#gathered) => #gathered.try_order((#order)),
@@ -301,6 +411,7 @@ fn written(call: &Call, valid: &Valid, fallible: bool) -> TokenStream {
                 ((#(#operands,)*), (#(#sizes,)*)) => {
                     use ::typed_dims::bind::At as _;
                     use ::typed_dims::order::OrderExt as _;
+                    #use_index
                     #(#dims)*
                     #result
                 }

@@ -32,7 +32,7 @@ pub fn expand(call: &Call, model: &Model, signature: &Signature) -> TokenStream 
     let file = &model.file;
     quote! {
         // For cargo and rustc: what is below changes with the file.
-        const _: &[u8] = ::core::include_bytes!(#file);
+        const _: &[::core::primitive::u8] = ::core::include_bytes!(#file);
         #dims
         #(#checks)*
         #inputs
@@ -133,7 +133,7 @@ fn tensors(name: &str, doc: &str, fields: &[Field], aliases: &[Alias], call: &Ca
         #[allow(clippy::type_complexity, clippy::double_parens, clippy::unused_unit)]
         impl #name {
             /// The names of the tensors in the model, in its order.
-            pub const NAMES: [&'static str; #count] = [#(#names),*];
+            pub const NAMES: [&'static ::core::primitive::str; #count] = [#(#names),*];
 
             /// The tensors as arrays with the model's order of axes. Nothing is copied where elements lie in that order.
             ///
@@ -206,8 +206,8 @@ fn elem(field: &Field) -> TokenStream {
     match field.tensor.elem {
         OnnxElem::F16 => quote!(::typed_dims::__private::onnx::f16),
         OnnxElem::BF16 => quote!(::typed_dims::__private::onnx::bf16),
-        OnnxElem::C32 => quote!(::typed_dims::__private::onnx::Complex<f32>),
-        OnnxElem::C64 => quote!(::typed_dims::__private::onnx::Complex<f64>),
+        OnnxElem::C32 => quote!(::typed_dims::__private::onnx::Complex<::core::primitive::f32>),
+        OnnxElem::C64 => quote!(::typed_dims::__private::onnx::Complex<::core::primitive::f64>),
         other => {
             let name = Ident::new(other.name(), Span::call_site());
             quote!(::core::primitive::#name)

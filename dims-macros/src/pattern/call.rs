@@ -160,7 +160,7 @@ fn bare(input: ParseStream<'_>, form: &Form, errors: &mut Errors) -> Result<(Wor
         }
     }
     let end = tokens.last().map_or_else(Span::call_site, TokenTree::span);
-    Ok((lex::tokens(tokens.into_iter().collect(), end, errors), Some(op)))
+    Ok((lex::tokens(tokens.into_iter().collect(), Notation::Names, end, errors), Some(op)))
 }
 
 fn op_named(tokens: TokenStream, span: Span) -> Op {

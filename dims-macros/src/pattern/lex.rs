@@ -43,6 +43,8 @@ pub struct Words {
 pub enum Notation {
     /// Names of any length, with spaces between them: einops.
     Names,
+    /// As `Names`, and `[2]` is a name: an axis of coordinates, in `gather!`.
+    Coordinates,
     /// Each letter is a name, and spaces do not matter: numpy.
     Letters,
 }
@@ -86,19 +88,25 @@ impl Word {
 }
 
 /// The words among the tokens of a call.
-pub fn tokens(tokens: TokenStream, end: Span, errors: &mut Errors) -> Words {
+pub fn tokens(tokens: TokenStream, notation: Notation, end: Span, errors: &mut Errors) -> Words {
     let mut words =
         Words { words: Vec::new(), text: None, end: Place { span: end, range: None }, outer: Vec::new() };
-    read(tokens, &mut words, errors);
+    read(tokens, notation, &mut words, errors);
     if let Some((_, place)) = words.words.last() {
         words.end = place.clone();
     }
     words
 }
 
-fn read(tokens: TokenStream, words: &mut Words, errors: &mut Errors) {
+fn read(tokens: TokenStream, notation: Notation, words: &mut Words, errors: &mut Errors) {
     let mut tokens = tokens.into_iter().peekable();
+    // The name or number that stands before.
+    let mut name: Option<Span> = None;
     while let Some(token) = tokens.next() {
+        let before = name.take();
+        if let TokenTree::Ident(_) | TokenTree::Literal(_) = token {
+            name = Some(token.span());
+        }
         let place = Place { span: token.span(), range: None };
         // One sign of several characters has no space in it.
         let is = |token: &TokenTree, sign: char| matches!(token, TokenTree::Punct(p) if p.as_char() == sign);
@@ -110,13 +118,26 @@ fn read(tokens: TokenStream, words: &mut Words, errors: &mut Errors) {
         let word = match &token {
             TokenTree::Group(group) => match group.delimiter() {
                 Delimiter::None => {
-                    read(group.stream(), words, errors);
+                    read(group.stream(), notation, words, errors);
                     continue;
                 }
                 Delimiter::Parenthesis => {
                     words.words.push((Word::Open, Place { span: group.span_open(), range: None }));
-                    read(group.stream(), words, errors);
+                    read(group.stream(), notation, words, errors);
                     words.words.push((Word::Close, Place { span: group.span_close(), range: None }));
+                    continue;
+                }
+                Delimiter::Bracket if notation == Notation::Coordinates => {
+                    let text = group.stream().to_string();
+                    match text.parse::<usize>() {
+                        Ok(1..) => {
+                            words.words.push((
+                                Word::Name(format!("[{text}]")),
+                                Place { span: group.span_open(), range: None },
+                            ));
+                        }
+                        _ => errors.at(words, &place, COORDINATES),
+                    }
                     continue;
                 }
                 Delimiter::Bracket | Delimiter::Brace => {
@@ -171,6 +192,16 @@ fn read(tokens: TokenStream, words: &mut Words, errors: &mut Errors) {
                     if !joint(punct) || !second.is_some_and(|second| joint(&second)) || third.is_none() {
                         errors.at(words, &place, "expected `...`: three dots stand for any number of axes");
                     }
+                    let behind = match tokens.peek() {
+                        Some(next @ (TokenTree::Ident(_) | TokenTree::Literal(_))) => Some(next.span()),
+                        _ => None,
+                    };
+                    let end = third.map_or(place.span, |third| third.span());
+                    if before.is_some_and(|before| touch(before, place.span))
+                        || behind.is_some_and(|behind| touch(end, behind))
+                    {
+                        errors.at(words, &place, DOTS_IN_A_NAME);
+                    }
                     Word::Dots
                 }
                 other => {
@@ -210,6 +241,17 @@ pub fn string(literal: &LitStr, notation: Notation, errors: &mut Errors) -> Word
             ' ' => continue,
             '(' => Word::Open,
             ')' => Word::Close,
+            '[' if notation == Notation::Coordinates => {
+                at = chars[at..].iter().position(|&c| c == ']').map_or(chars.len(), |close| at + close + 1);
+                let text: String = chars[start + 1..(at - 1).max(start + 1)].iter().collect();
+                match text.trim().parse::<usize>() {
+                    Ok(number @ 1..) if chars[at - 1] == ']' => Word::Name(format!("[{number}]")),
+                    _ => {
+                        errors.at(&words, &place(start, at), COORDINATES);
+                        continue;
+                    }
+                }
+            }
             ',' => Word::Comma,
             '+' => Word::Plus,
             '*' => Word::Star,
@@ -219,6 +261,11 @@ pub fn string(literal: &LitStr, notation: Notation, errors: &mut Errors) -> Word
                 if at - start != 3 {
                     let what = "expected `...`: three dots stand for any number of axes";
                     errors.at(&words, &place(start, at), what);
+                }
+                let beside = |at: Option<&char>| at.is_some_and(|&c| is_xid_continue(c));
+                let before = start.checked_sub(1).and_then(|before| chars.get(before));
+                if notation != Notation::Letters && (beside(before) || beside(chars.get(at))) {
+                    errors.at(&words, &place(start, at), DOTS_IN_A_NAME);
                 }
                 Word::Dots
             }
@@ -305,6 +352,19 @@ fn named(name: &str, words: &Words, place: &Place, errors: &mut Errors) -> Word 
         errors.at(words, place, format!("the axis name `{name}` starts or ends with `_`"));
     }
     Word::Name(name.to_owned())
+}
+
+const COORDINATES: &str = "brackets have the number of coordinates in them: `yx[p [2]]` has two for each `p`";
+
+const DOTS_IN_A_NAME: &str = "`...` and the name beside it are two axes: write a space between them";
+
+/// Whether two tokens stand beside one another without a space. (Unknown outside of rustc, where nothing does.)
+fn touch(first: Span, second: Span) -> bool {
+    if !proc_macro::is_available() {
+        return false;
+    }
+    let (end, start) = (first.unwrap().end(), second.unwrap().start());
+    (end.line(), end.column()) == (start.line(), start.column())
 }
 
 const SPACED_ARROW: &str = "expected `->` between both sides of the pattern, without a space in it";

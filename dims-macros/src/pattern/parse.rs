@@ -37,9 +37,28 @@ pub enum Kind {
     Group(Vec<Vec<Axis>>),
 }
 
+/// How many groups can be nested in one another.
+const MOST_NESTED: usize = 32;
+
+/// How many arrays a pattern can have, and how many axes they can have together.
+const MOST_ARRAYS: usize = 64;
+const MOST_AXES: usize = 256;
+
 /// Reads a pattern.
 pub fn parse(words: &Words, errors: &mut Errors) -> Sides {
-    let mut reader = Reader { words, at: 0, errors };
+    let count = |of: &dyn Fn(&Word) -> bool, most: usize| {
+        words.words.iter().filter(|(word, _)| of(word)).nth(most).map(|(_, place)| place)
+    };
+    let axis = |word: &Word| matches!(word, Word::Name(_) | Word::Number(_) | Word::Under | Word::Star);
+    for (what, most, found) in [
+        ("axes", MOST_AXES, count(&axis, MOST_AXES)),
+        ("arrays", MOST_ARRAYS, count(&|word| *word == Word::Comma, MOST_ARRAYS - 1)),
+    ] {
+        let Some(place) = found else { continue };
+        errors.at(words, place, format!("a pattern can name {most} {what} at the most"));
+        return Sides { left: vec![Array { axes: Vec::new(), place: place.clone() }], right: None };
+    }
+    let mut reader = Reader { words, at: 0, open: 0, errors };
     let left = reader.arrays();
     let mut sides = Sides { left, right: None };
     while let Some((word, place)) = reader.next() {
@@ -62,6 +81,8 @@ pub fn parse(words: &Words, errors: &mut Errors) -> Sides {
 struct Reader<'w, 'e> {
     words: &'w Words,
     at: usize,
+    /// In how many groups the word stands.
+    open: usize,
     errors: &'e mut Errors,
 }
 
@@ -118,7 +139,18 @@ impl Reader<'_, '_> {
                 Some(Word::Star) => Kind::Star,
                 Some(Word::Open) => {
                     self.next();
+                    if self.open == MOST_NESTED {
+                        let what = format!(
+                            "groups are nested more than {MOST_NESTED} deep: `((h w) c)` is the same as `(h w c)`"
+                        );
+                        self.errors.at(self.words, &place, what);
+                        // What follows is not read.
+                        (self.at, self.open) = (self.words.words.len(), 0);
+                        return axes;
+                    }
+                    self.open += 1;
                     let groups = self.groups(&place);
+                    self.open = self.open.saturating_sub(1);
                     axes.push(Axis { kind: Kind::Group(groups), place });
                     continue;
                 }
@@ -168,7 +200,14 @@ impl Reader<'_, '_> {
                     groups.last_mut().expect("there is a group").extend(more);
                 }
                 _ => {
-                    self.errors.at(self.words, open, "`(` is not closed: its `)` is missing");
+                    // Those around it end here as well.
+                    let what = match self.open {
+                        0 => return groups,
+                        1 => "`(` is not closed: its `)` is missing".to_owned(),
+                        open => format!("{open} groups are not closed, this one and those around it"),
+                    };
+                    self.errors.at(self.words, open, what);
+                    self.open = 0;
                     return groups;
                 }
             }

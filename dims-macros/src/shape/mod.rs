@@ -74,10 +74,10 @@ pub fn expand(input: TokenStream, fallible: bool) -> TokenStream {
     quote! {
         match #sizes {
             #result => {
-                #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+                #[derive(::core::clone::Clone, ::core::marker::Copy, ::core::fmt::Debug, ::core::cmp::PartialEq, ::core::cmp::Eq)]
                 #[allow(dead_code, non_snake_case)]
                 struct Shape {
-                    #(#names: usize),*
+                    #(#names: ::core::primitive::usize),*
                 }
                 #value
             }

@@ -15,6 +15,7 @@ mod macros {
     mod loops;
     mod patterns_under_denied_warnings;
     mod same_names_twice_in_one_block;
+    mod shadowed_names;
     mod size_from_a_variable_of_the_same_name;
     mod two_expansions_meet;
 }

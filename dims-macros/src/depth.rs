@@ -1,0 +1,153 @@
+//! How deep the input of a macro is nested. syn reads by recursion, and what it read is walked and dropped by recursion, on rustc's stack,
+//! which a macro cannot enlarge: input that would overflow it is refused before anything is read.
+
+use proc_macro2::{Delimiter, Span, TokenStream, TokenTree, token_stream};
+use std::iter::Peekable;
+
+/// What the tokens around one token may cost. A macro built without optimisation needs about 2 KB of stack for each unit, of the 8 MB that rustc has.
+const MOST: usize = 3000;
+
+/// The content of a group: here patterns, calls and blocks need most.
+const GROUP: usize = 16;
+
+/// `<`, which may begin the arguments of a type.
+const ANGLE: usize = 24;
+
+/// An operator before its operand, `if` and other words of the language.
+const PREFIX: usize = 8;
+
+/// Any other sign, and brackets behind an operand.
+const SIGN: usize = 2;
+
+/// An error, where a macro's input is nested too deep to be read.
+pub fn check(tokens: TokenStream) -> syn::Result<()> {
+    match deepest(tokens) {
+        None => Ok(()),
+        Some(place) => {
+            let what = "brackets and operators are nested too deep here for a macro to read: compute a part on its own first, and give it a name by `let`";
+            Err(syn::Error::new(place, what))
+        }
+    }
+}
+
+/// The tokens of one pair of brackets that are yet to be looked at.
+struct Level {
+    tokens: Peekable<token_stream::IntoIter>,
+    /// What the tokens around the brackets cost.
+    outside: usize,
+    /// The same and what stands before in this expression.
+    cost: usize,
+    /// Whether an operand stands before.
+    operand: bool,
+}
+
+impl Level {
+    fn new(tokens: TokenStream, outside: usize) -> Self {
+        Level { tokens: tokens.into_iter().peekable(), outside, cost: outside, operand: false }
+    }
+}
+
+/// The first token around which more is nested than can be read. (By a loop: the input may be of any depth.)
+fn deepest(tokens: TokenStream) -> Option<Span> {
+    let mut levels = vec![Level::new(tokens, 0)];
+    while let Some(level) = levels.last_mut() {
+        let Some(token) = level.tokens.next() else {
+            levels.pop();
+            continue;
+        };
+        let (mut inner, operand) = (None, level.operand);
+        match &token {
+            TokenTree::Punct(sign) if matches!(sign.as_char(), ',' | ';') => {
+                (level.cost, level.operand) = (level.outside, false);
+            }
+            TokenTree::Punct(sign) => {
+                level.cost += match sign.as_char() {
+                    '<' => ANGLE,
+                    _ if operand => SIGN,
+                    _ => PREFIX,
+                };
+                level.operand = sign.as_char() == '?';
+            }
+            TokenTree::Ident(name) => {
+                let word = is_keyword(&name.to_string());
+                level.cost += if word { PREFIX } else { 0 };
+                level.operand = !word;
+            }
+            TokenTree::Literal(_) => level.operand = true,
+            TokenTree::Group(group) => {
+                level.cost += if operand { SIGN } else { 0 };
+                inner = Some(Level::new(group.stream(), level.cost + GROUP));
+                level.operand = true;
+                // Behind a block, and an item or an arm of `match` that ends in one, something new begins.
+                let mut ends = || match level.tokens.peek() {
+                    Some(TokenTree::Ident(next)) => next != "else" && next != "as",
+                    Some(TokenTree::Punct(next)) => next.as_char() == '#',
+                    Some(TokenTree::Literal(_)) => true,
+                    _ => false,
+                };
+                if group.delimiter() == Delimiter::Brace && ends() {
+                    (level.cost, level.operand) = (level.outside, false);
+                }
+            }
+        }
+        if level.cost > MOST || inner.as_ref().is_some_and(|inner| inner.outside > MOST) {
+            return Some(match &token {
+                TokenTree::Group(group) => group.span_open(),
+                token => token.span(),
+            });
+        }
+        levels.extend(inner);
+    }
+    None
+}
+
+/// Whether an expression follows a word, rather than an operator.
+fn is_keyword(word: &str) -> bool {
+    const WORDS: [&str; 16] = [
+        "as", "async", "break", "const", "dyn", "else", "for", "if", "impl", "let", "loop", "match", "move",
+        "return", "unsafe", "while",
+    ];
+    WORDS.contains(&word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::check;
+    use proc_macro2::TokenStream;
+
+    fn is_read(code: &str) -> bool {
+        check(code.parse::<TokenStream>().expect("the brackets match")).is_ok()
+    }
+
+    fn nested(open: &str, inner: &str, close: &str, times: usize) -> String {
+        format!("{}{inner}{}", open.repeat(times), close.repeat(times))
+    }
+
+    #[test]
+    fn what_is_nested_too_deep_is_refused() {
+        for (open, inner, close) in
+            [("(", "x", ")"), ("- ", "x", ""), ("Vec<", "u8", ">"), ("f(", "x", ")"), ("{ ", "x", " }")]
+        {
+            assert!(is_read(&nested(open, inner, close, 100)), "{open}");
+            assert!(!is_read(&nested(open, inner, close, 1000)), "{open}");
+            assert!(!is_read(&nested(open, inner, close, 100_000)), "{open}");
+        }
+        assert!(is_read(&format!("a[i]{}", " + a[i]".repeat(500))));
+        assert!(!is_read(&format!("a[i]{}", " + a[i]".repeat(2000))));
+        assert!(!is_read(&format!("x{}", ".exp()".repeat(2000))));
+    }
+
+    #[test]
+    fn what_stands_side_by_side_may_be_long() {
+        for part in [
+            "i, ",
+            "let x = a + b;",
+            "if x < y { f(x) } ",
+            "fn f<T>(x: T) -> T { x } ",
+            "A => {} ",
+            "/// a\nfn f() {}\n",
+        ] {
+            assert!(is_read(&part.repeat(10_000)), "{part}");
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//~ words: a space between them
+use typed_dims::prelude::*;
+
+fn main() {
+    let a = Array3::<f64>::ones((2, 2, 2));
+    let _ = rearrange!(a, "...pre b -> b ...");
+}
