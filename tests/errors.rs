@@ -430,18 +430,6 @@ mod restructured {
     use super::*;
 
     #[test]
-    fn a_static_size_is_kept() {
-        let t = zeros::<f32, _>((Two, Three));
-        assert!(matches!(try_concat(Two, [&t, &t]), Err(DimError::StaticSize { dim: "Two", found: 4, .. })));
-        assert!(matches!(
-            (&t).try_slice(Three, 1..),
-            Err(DimError::StaticSize { dim: "Three", found: 2, .. })
-        ));
-        assert!(panic_of(|| (&t).split(Three, &[1, 2])).contains("`Three`"));
-        assert_eq!(concat(Two, [&t]), t);
-    }
-
-    #[test]
     fn other_sizes() {
         let t = zeros::<f32, _>((Row.of(2), Col.of(3)));
         dims!(k = 7);
