@@ -147,15 +147,36 @@ mod sizes {
             conv(&x, &ones::<f32, _>((Kh, Kw)), (), (Rows, Columns), (Kh, Kw), &Window::new().padding(1));
         assert_eq!(same.dims(), [("Rows", 4), ("Columns", 4)]);
         let lost = try_conv(&x, &ones::<f32, _>((Kh, Kw)), (), (Rows, Columns), (Kh, Kw), &Window::new());
-        let x = &x;
         assert!(
             lost.expect_err("two rows are lost").to_string().starts_with("dim `Rows` has the static size 4")
         );
-        assert!(x.try_pad(Rows, 0, 1, Pad::Replicate).is_err());
-        assert!(x.try_repeat(Rows, 2).is_err());
-        assert!(x.try_topk(Rows, 2).is_err());
-        assert!(x.try_diff(Rows).is_err());
-        assert!(x.try_interpolate_nearest(Rows, 8).is_err());
+    }
+
+    #[test]
+    fn a_part_of_a_dim_with_a_static_size_is_a_dim_of_its_own() {
+        dims! { struct Pair = 2; struct Part; }
+        let a = Array2::from_shape_fn((4, 4), |(i, j)| (4 * i + j) as f32);
+        let x = a.clone().into_tensor((Rows, Columns));
+        let middle: Tensor<f32, (Pair, Columns)> = (&x).slice_to(Rows, 1..-1, Pair).eval();
+        assert_eq!(middle.order((Pair, Columns)), a.slice(ndarray::s![1..3, ..]));
+        // The part is lazy and of any size, and may have the name that the whole had.
+        assert_eq!((&x).slice_to(Rows, 3.., Part).size(Part), 1);
+        assert_eq!(
+            (&x).slice_to(Rows, 2.., Part).slice(Part, 1..).order((Part, Columns)),
+            a.slice(ndarray::s![3.., ..])
+        );
+        assert_eq!((&x).slice_to(Rows, .., Rows).order((Rows, Columns)), a);
+        let error = (&x).try_slice_to(Rows, 1.., Pair).map(|_| ()).unwrap_err().to_string();
+        assert_eq!(error, "dim `Pair` has the static size 2, but its axis has size 3");
+        assert!((&x).try_slice_to(Rows, ..5, Part).is_err());
+        assert!((&x).try_slice_to(Rows, ..2, Part.of(3)).is_err());
+        // What has no form with a new dim goes by a dim without a static size.
+        let sides: Tensor<f32, (Pair, Part)> = middle_columns(&x).rename(Rows, Part).repeat(Part, 2).eval();
+        assert_eq!(sides.size(Part), 8);
+
+        fn middle_columns(x: &Tensor<f32, (Rows, Columns)>) -> Tensor<f32, (Rows, Pair)> {
+            x.slice_to(Columns, 1..3, Pair).eval()
+        }
     }
 
     #[test]

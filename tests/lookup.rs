@@ -10,6 +10,11 @@ dims! {
     pub struct Width;
     /// What is looked up.
     pub struct Token;
+    /// Where a window starts.
+    pub struct Start;
+    pub struct Left;
+    /// Positions in a window.
+    pub struct Lag;
 }
 
 fn table() -> Tensor<usize, (Word, Width)> {
@@ -36,6 +41,65 @@ fn a_dim_is_bound_anew_as_an_axis_would_be() {
     assert_eq!(pairs, array![[[0, 1], [10, 11]], [[10, 11], [20, 21]]]);
     assert_eq!(table.lookup(Word, -1).order(Width), array![20usize, 21]);
     assert!(table.try_lookup(Word, 3).is_err());
+}
+
+#[test]
+fn a_declared_dim_in_an_index_gets_the_greatest_size_that_fits() {
+    let signal = from_vec(Token.of(6), vec![1, 2, 3, 4, 5, 6]);
+    let sums = |lag: usize| signal.lookup(Token, Start + Lag.of(lag)).sum(Lag).order(Start);
+    assert_eq!(sums(4), array![10, 14, 18]);
+    assert_eq!(sums(6), array![21]);
+    assert_eq!(sums(0).len(), 0);
+    assert_eq!(sums(7).len(), 0);
+    assert_eq!(signal.lookup(Token, 2 * Start + 1).order(Start), array![2, 4, 6]);
+    assert_eq!(signal.lookup(Token, 5 - Start).order(Start), array![6, 5, 4, 3, 2, 1]);
+    assert_eq!(signal.lookup(Token, Start + 2).rename(Start, Width).order(Width), array![3, 4, 5, 6]);
+    // Another operand has a size for it: that is the size.
+    let two = from_vec(Start.of(2), vec![1, 10]);
+    assert_eq!((signal.lookup(Token, Start + 3) * &two).order(Start), array![4, 50]);
+    assert_eq!((&two * signal.lookup(Token, Start + 3)).order(Start), array![4, 50]);
+    let all = signal.lookup(Token, Start + Lag.of(2)) * from_vec(Start.of(6), vec![1; 6]);
+    assert!(all.try_sum(Lag).unwrap_err().to_string().contains("index 6 of"));
+    // The dim of two indices gets the lesser of two sizes.
+    let shifted = signal.lookup(Token, Start + 2) - signal.lookup(Token, Start + 1);
+    assert_eq!(shifted.order(Start), array![1, 1, 1, 1]);
+    // Two dims without a size, and windows longer than the signal, for which no size fits.
+    assert!(matches!(signal.lookup(Token, Start + Lag).try_eval(), Err(DimError::Unsized { .. })));
+    assert!(matches!(signal.lookup(Token, 0 * Start).try_eval(), Err(DimError::Unsized { .. })));
+    assert!(signal.lookup(Token, Start + Lag.of(9)).try_eval().is_err());
+}
+
+#[test]
+fn windows_along_two_dims_one_after_the_other_are_views() {
+    let x = from_fn((Word.of(4), Token.of(5)), |(word, token)| 10 * word + token);
+    let tall = x.lookup(Word, Start.of(3) + Lag.of(2));
+    let windows = tall.lookup(Token, Left.of(4) + Width.of(2));
+    let (sums, plan) = explain(|| (&windows).sum((Lag, Width)).order((Start, Left)));
+    assert_eq!(sums, Array2::from_shape_fn((3, 4), |(i, j)| 4 * (10 * i + j) + 22));
+    assert_eq!(plan.steps.len(), 1, "{plan}");
+    assert!(plan.to_string().contains("sum over 4 of view"), "{plan}");
+    // What has become of a dim can be bound anew again, whatever it was before.
+    let row = windows.lookup(Start, 1);
+    assert_eq!(row.lookup(Left, -1).order((Lag, Width)), array![[13usize, 14], [23, 24]]);
+
+    // Without the sizes each index is computed, and the values are the same.
+    let tall = x.lookup(Word, Start + Lag.of(2));
+    let windows = tall.lookup(Token, Left + Width.of(2));
+    assert_eq!((&windows).sum((Lag, Width)).order((Start, Left)), sums);
+    let error = windows.try_lookup(Start, 1).map(|_| ()).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "dim `Start` is in an index that is computed: `eval` the tensor before it is bound anew"
+    );
+
+    // A dim beside an index that is computed.
+    let ids = from_vec(Lag.of(2), vec![3, 0]);
+    let picked = x.lookup(Word, &ids);
+    assert_eq!(picked.lookup(Token, 2).order(Lag), array![32usize, 2]);
+    let both = picked.lookup(Token, Left.of(2) + Width.of(2));
+    assert_eq!(both.order((Lag, Left, Width)), array![[[30, 31], [31, 32]], [[0, 1], [1, 2]]]);
+    let twice = picked.lookup(Token, &ids);
+    assert_eq!(twice.order(Lag), array![33, 0]);
 }
 
 #[test]

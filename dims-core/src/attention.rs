@@ -16,7 +16,10 @@ use crate::plan::rows::Rows;
 use crate::plan::shape::Shape;
 use crate::rank::Rank0;
 use crate::scalar::{Element, Num, Real};
-use crate::set::{Dims, DimsOf, Union};
+use crate::set::list::List;
+use crate::set::ordered::{Decides, Shares};
+use crate::set::remove::{Left, Missing, Removal, RemoveAll, Twice};
+use crate::set::{Dims, DimsOfBoth, NamedOnce, Right, Union, Verdict};
 use crate::storage::Owned;
 use crate::tensor::{AsTensor, Computable};
 use alloc::string::String;
@@ -38,6 +41,64 @@ type Weighed<S, V> = <S as Union<<V as AsTensor>::Dims>>::Out;
 pub trait MaskedBy<M>: Dims {}
 #[diagnostic::do_not_recommend]
 impl<S: Dims + Union<M, Out = S>, M: Dims> MaskedBy<M> for S {}
+
+/// Dims, one or a tuple of them, over which an attention runs: keys with the dims `K` and values with the dims `V` have them, and queries with the
+/// dims `Q` do not. `U` are the dims of weights and values together, and `Others` those of `U` that are not named, which rustc infers.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a dim",
+    label = "a dim of the keys and values, or a tuple of such dims, is expected here",
+    note = "a declared dim is passed by its name, `Batch`; a local one too, after `dims!(i);`"
+)]
+pub trait DimsOfKeys<Q: Dims, K: Dims, V: Dims, U: Dims, Others: Dims>: DimList {}
+
+impl<Q: Dims, K: Dims, V: Dims, U: Dims, Others: Dims, D: DimList> DimsOfKeys<Q, K, V, U, Others> for D
+where
+    K::List: RemoveAll<D::Brands, K, Out: Removal>,
+    V::List: RemoveAll<D::Brands, V, Out: Removal>,
+    U::List: RemoveAll<D::Brands, U, Out: Removal<Left: List>>,
+    Q::List: Shares<D::Brands>,
+    Verdict<Twice<U, D::Brands>>: Decides + NamedOnce<Twice<U, D::Brands>, D>,
+    // Of several mistakes the first one is told.
+    Verdict<Missing<K, D::Brands>>:
+        Decides + HeldBy<Missing<K, D::Brands>, K, Then<Left<U, D::Brands>> = Others>,
+    Verdict<NotInValues<K, V, D>>: Decides + HeldBy<NotInValues<K, V, D>, V>,
+    Verdict<InQueries<Q, K, V, U, D>>: NotQueried<InQueries<Q, K, V, U, D>, Q>,
+{
+}
+
+/// The first of the dims `D` that the values lack, if the keys have them all.
+type NotInValues<K, V, D> =
+    <Verdict<Missing<K, <D as DimList>::Brands>> as Decides>::OrNothing<Missing<V, <D as DimList>::Brands>>;
+
+/// The first of the dims `D` that the queries have, if nothing else is wrong.
+type InQueries<Q, K, V, U, D> = <<<Verdict<Missing<K, <D as DimList>::Brands>> as Decides>::And<
+    Verdict<NotInValues<K, V, D>>,
+> as Decides>::And<Verdict<Twice<U, <D as DimList>::Brands>>> as Decides>::OrNothing<
+    <<Q as Dims>::List as Shares<<D as DimList>::Brands>>::Found,
+>;
+
+/// `D` is one of the dims `S` of the keys or of the values.
+#[diagnostic::on_unimplemented(
+    message = "dimension `{D}` is not bound in the tensor with dims `{S}`",
+    label = "the keys and the values must have `{D}`, over which attention runs"
+)]
+pub trait HeldBy<D, S> {
+    /// `X`, if nothing is wrong.
+    type Then<X>;
+}
+#[diagnostic::do_not_recommend]
+impl<D, S> HeldBy<D, S> for Right {
+    type Then<X> = X;
+}
+
+/// `D` is none of the dims `S` of the queries.
+#[diagnostic::on_unimplemented(
+    message = "dimension `{D}` is bound in the queries with dims `{S}`, too",
+    label = "a query attends to all of `{D}`: rename it in the keys and values, `keys.rename({D}, ..)`"
+)]
+pub trait NotQueried<D, S> {}
+#[diagnostic::do_not_recommend]
+impl<D, S> NotQueried<D, S> for Right {}
 
 /// What changes scores of `T` before their softmax: which of them count, and what is added to them.
 ///
@@ -144,7 +205,8 @@ where
 /// out[..]          = sum over `over` of softmax(scores)[.., over] * v[.., over]
 /// ```
 ///
-/// Any dims can be batched, shared or missing, as in the three operations written out. The scores are never in memory as a whole:
+/// Queries and keys must have the dims `features`, keys and values the dims `over`, and queries must not have those. Any other dims can be
+/// batched, shared or missing, as in the three operations written out. The scores are never in memory as a whole:
 /// they are computed in tiles that stay in the cache, with a running maximum and a running sum for each query (M. Milakov,
 /// N. Gimelshein, 2018, "Online normalizer calculation for softmax"; T. Dao et al., 2022, "FlashAttention"). The result is that of the
 /// operations written out, up to rounding.
@@ -178,7 +240,8 @@ where
 ///
 /// Where [`try_attention`] returns an error.
 #[track_caller]
-pub fn attention<Q, K, V, F, O, M: Mask<Q::Elem>, S, P, X>(
+#[rustfmt::skip] // rustc quotes from here the function and the bound that is not met: in one line, if they stand in one.
+pub fn attention<Q, K, V, F: DimsOfBoth<Q::Dims, K::Dims, Both<Q, K>, S>, O: DimsOfKeys<Q::Dims, K::Dims, V::Dims, Weighed<S, V>, X>, M: Mask<Q::Elem>, S, X>(
     q: Q,
     k: K,
     v: V,
@@ -191,18 +254,15 @@ where
     Q: Computable<Elem: Real, Rank = Rank0, Dims: Union<K::Dims>>,
     K: Computable<Elem = Q::Elem, Rank = Rank0>,
     V: Computable<Elem = Q::Elem, Rank = Rank0>,
-    F: DimsOf<Both<Q, K>, S>,
-    O: DimsOf<S, P> + DimsOf<Weighed<S, V>, X>,
     Both<Q, K>: Union<V::Dims>,
     S: Union<V::Dims> + MaskedBy<M::Dims>,
-    P: Dims,
     X: Dims,
 {
     unwrap(try_attention(q, k, v, features, over, scale, mask))
 }
 
-/// As [`attention`], but what sizes decide is an error; so are queries that have one of the dims `over`.
-pub fn try_attention<Q, K, V, F, O, M: Mask<Q::Elem>, S, P, X>(
+/// As [`attention`], but what sizes decide is an error.
+pub fn try_attention<Q, K, V, F, O, M: Mask<Q::Elem>, S, X>(
     q: Q,
     k: K,
     v: V,
@@ -215,11 +275,10 @@ where
     Q: Computable<Elem: Real, Rank = Rank0, Dims: Union<K::Dims>>,
     K: Computable<Elem = Q::Elem, Rank = Rank0>,
     V: Computable<Elem = Q::Elem, Rank = Rank0>,
-    F: DimsOf<Both<Q, K>, S>,
-    O: DimsOf<S, P> + DimsOf<Weighed<S, V>, X>,
+    F: DimsOfBoth<Q::Dims, K::Dims, Both<Q, K>, S>,
+    O: DimsOfKeys<Q::Dims, K::Dims, V::Dims, Weighed<S, V>, X>,
     Both<Q, K>: Union<V::Dims>,
     S: Union<V::Dims> + MaskedBy<M::Dims>,
-    P: Dims,
     X: Dims,
 {
     let (q, k, v) = (q.into_named().expr, k.into_named().expr, v.into_named().expr);
@@ -321,13 +380,6 @@ fn planned<U: Dims, W: Real, M: Expr<Elem = bool>, B: Expr<Elem: Real<Wide = W>>
     let sizes = shape.sizes();
     let len = shape.volume(axes.kept.iter().copied(), size_of::<W>())?;
     let [q, k, v] = &operands;
-    if let Some(&axis) = axes.over.iter().find(|&&axis| q.strides()[axis] != 0 && sizes[axis] != 1) {
-        let what = format!(
-            "attention over {}, which the queries have as well: rename it there",
-            shape.describe([axis])
-        );
-        return Err(DimError::Shape { what });
-    }
     let mut out = vec![0; sizes.len()];
     let mut step = 1;
     for &axis in axes.kept.iter().rev() {

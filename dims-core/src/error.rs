@@ -175,7 +175,8 @@ impl fmt::Display for DimError {
             }
             DimError::Unsized { dim } => write!(
                 f,
-                "the size of dim `{dim}` is not known here: bind it to an axis first, or give it a size"
+                "the size of dim `{dim}` is not known here: bind it to an axis first, or give it a size, `{dim}.of(n)` if it is \
+                 declared, `dims!({dim} = n)` if it is local"
             ),
             DimError::OutOfBounds { what, index, size, origin } => {
                 write!(f, "index {index} of {what} is out of range for an axis of size {size}{}", At(*origin))

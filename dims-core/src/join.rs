@@ -1,7 +1,6 @@
 //! Joining tensors: `concat` along a dim that they have, `stack` along a new one.
 
 use crate::assign::write_into;
-use crate::brand::DimInfo;
 use crate::dim::DimRef;
 use crate::error::{DimError, unwrap};
 use crate::named::{Named, position};
@@ -10,6 +9,7 @@ use crate::plan::evaluate::evaluate_in;
 use crate::plan::shape::{Shape, volume};
 use crate::set::rename::Has;
 use crate::set::{Dims, DimsOf, Keys, Right, Union, Verdict};
+use crate::size::Resizable;
 use crate::storage::Owned;
 use crate::storage::memory::InParts;
 use crate::tensor::{AsTensor, Computable, NamedOf};
@@ -17,7 +17,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use smallvec::SmallVec;
 
-/// The parts one after the other along `dim`, whose size is the sum of theirs; all other sizes must agree. Each part is computed, or copied,
+/// The parts one after the other along `dim`, whose size is the sum of theirs, and is not static; all other sizes must agree. Each part is computed, or copied,
 /// right into its place in the result.
 ///
 /// `parts` is an array, a vector or any other collection of tensors of one type; expressions of different types are
@@ -37,7 +37,7 @@ use smallvec::SmallVec;
 ///
 /// Where [`try_concat`] returns an error.
 #[track_caller]
-pub fn concat<A: Computable, D: DimRef + DimsOf<A::Dims, X>, X: Dims>(
+pub fn concat<A: Computable, D: DimRef + DimsOf<A::Dims, X> + Resizable, X: Dims>(
     dim: D,
     parts: impl IntoIterator<Item = A>,
 ) -> Named<A::Elem, A::Dims, A::Rank> {
@@ -50,7 +50,7 @@ pub fn try_concat<D, A, X>(
     parts: impl IntoIterator<Item = A>,
 ) -> Result<Named<A::Elem, A::Dims, A::Rank>, DimError>
 where
-    D: DimRef + DimsOf<A::Dims, X>,
+    D: DimRef + DimsOf<A::Dims, X> + Resizable,
     X: Dims,
     A: Computable,
 {
@@ -86,7 +86,7 @@ where
     let Some(sizes) = sizes else {
         return Err(DimError::Shape { what: format!("nothing to concatenate along `{}`", dim.info().name) });
     };
-    keep_static(dim.info(), sizes[along])?;
+    dim.info().resized().meet(sizes[along], None)?;
     let order = AxisList::in_memory_of::<A::Dims, A::Rank>().as_slice();
     let place = |shape: &Shape| {
         let strides = contiguous(&sizes, order);
@@ -95,11 +95,6 @@ where
     };
     let data = side_by_side::<A>(all, A::Dims::KEYS, &sizes, place)?;
     Ok(Named::from_expr(Owned::of_sizes(data, &sizes)))
-}
-
-/// The total of the parts must be the static size, if the dim has one.
-fn keep_static(dim: DimInfo<'_>, size: usize) -> Result<(), DimError> {
-    dim.resized().meet(size, None)
 }
 
 fn describe(keys: &Keys, sizes: &[usize]) -> String {

@@ -1,7 +1,7 @@
 //! Linear algebra without solving: diagonals, triangles, products, norms and distances.
 
 use crate::assign::write_into;
-use crate::dim::DimRef;
+use crate::dim::{DimList, DimRef};
 use crate::error::{DimError, unwrap};
 use crate::expr::remap::{Along, Changes, term};
 use crate::expr::{Binary, Iota, Remap, Scalar, Select, Unary};
@@ -15,7 +15,7 @@ use crate::reduce::{Empty, Evaluated, Reduced, run, sum};
 use crate::restructure::Remapped;
 use crate::scalar::{Num, Real};
 use crate::set::rename::CanGain;
-use crate::set::{Dims, DimsOf, Union};
+use crate::set::{Dims, DimsOf, DimsOfBoth, Union};
 use crate::storage::Owned;
 use crate::tensor::{AsTensor, Computable, NamedOf, as_said};
 use smallvec::SmallVec;
@@ -63,7 +63,7 @@ impl<T, A: Computable<Elem = T>> Operable<T> for A {}
 
 /// Operations on matrices and vectors, whose axes are dims.
 ///
-/// A matrix product is `(a * b).sum(k)`, or `a.dot(b, k)`; an outer product is `a * b`; the Kronecker product of `a: (i, j)` and
+/// A matrix product is `(a * b).sum(k)`, or `a.contract(b, k)`, where both must have `k`; an outer product is `a * b`; the Kronecker product of `a: (i, j)` and
 /// `b: (k, l)` is `(a * b).flatten((i, k), m).flatten((j, l), n)`.
 pub trait LinearAlgebra: Computable {
     /// The elements at which the index along `columns` is that along `rows` plus `offset`: `out[i] = x[i, i + offset]` from the first such
@@ -240,14 +240,27 @@ pub trait LinearAlgebra: Computable {
         Named::from_expr(triangle(ops::Ge, self.into_named().expr, rows, columns, offset, Num::ZERO))
     }
 
-    /// The product summed over dims, `(x * y).sum(dims)`: of two vectors the dot product, of two matrices the matrix product, and so on
-    /// for tensors of any dims. One contraction, whatever the other dims are.
+    /// The product summed over dims that both tensors have: `out[..] = sum over dims of x[.., dims] * y[.., dims]`. Of two vectors this is the dot
+    /// product, of two matrices the matrix product, and so on for tensors of any dims. One contraction, whatever the other dims are.
+    ///
+    /// This is `(x * y).sum(dims)` where both tensors must have each of `dims`: one that lacks a dim is a mistake that rustc reports. The
+    /// expression takes a dim of either tensor, as all expressions do, and then sums over the other one alone.
+    ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims! { struct Example; struct In = 2; struct Out = 3; }
+    /// let x = from_vec((Example.of(2), In), vec![1, 2, 3, 4]);
+    /// let w = from_vec((In, Out), vec![1, 0, 1, 0, 1, 1]);
+    /// let y = x.contract(&w, In);                        // y[e, o] = sum over i of x[e, i] * w[i, o]
+    /// assert_eq!(y.order((Example, Out)), ndarray::array![[1, 2, 3], [3, 4, 7]]);
+    /// ```
     ///
     /// # Panics
     ///
-    /// Where [`try_dot`](LinearAlgebra::try_dot) returns an error.
+    /// Where [`try_contract`](LinearAlgebra::try_contract) returns an error.
     #[track_caller]
-    fn dot<B: Operable<Self::Elem>, D: DimsOf<U, X>, U: Dims, X: Dims>(
+    fn contract<B: Operable<Self::Elem>, D: DimsOfBoth<Self::Dims, B::Dims, U, X>, U: Dims, X: Dims>(
         self,
         other: B,
         dims: D,
@@ -255,11 +268,11 @@ pub trait LinearAlgebra: Computable {
     where
         Self: AsTensor<Elem: Num, Dims: Union<B::Dims, Out = U>>,
     {
-        unwrap(self.try_dot(other, dims))
+        unwrap(self.try_contract(other, dims))
     }
 
-    /// As [`dot`](LinearAlgebra::dot), but what sizes decide is an error.
-    fn try_dot<B: Operable<Self::Elem>, D: DimsOf<U, X>, U: Dims, X: Dims>(
+    /// As [`contract`](LinearAlgebra::contract), but what sizes decide is an error.
+    fn try_contract<B: Operable<Self::Elem>, D: DimsOfBoth<Self::Dims, B::Dims, U, X>, U: Dims, X: Dims>(
         self,
         other: B,
         dims: D,
@@ -270,6 +283,35 @@ pub trait LinearAlgebra: Computable {
         let product = Binary { op: ops::Mul, a: self.into_named().expr, b: other.into_named().expr };
         let product: Pairwise<ops::Mul, Self::Elem, Self, B> = Named::from_expr(product);
         sum::<_, D, X>(as_said(product, &dims)?)
+    }
+
+    /// The same as [`contract`](LinearAlgebra::contract), by the name that it has in NumPy: `sum over dims of x * y`.
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_dot`](LinearAlgebra::try_dot) returns an error.
+    #[track_caller]
+    fn dot<B: Operable<Self::Elem>, D: DimsOfBoth<Self::Dims, B::Dims, U, X>, U: Dims, X: Dims>(
+        self,
+        other: B,
+        dims: D,
+    ) -> Dotted<Self, B, X>
+    where
+        Self: AsTensor<Elem: Num, Dims: Union<B::Dims, Out = U>>,
+    {
+        unwrap(self.try_contract(other, dims))
+    }
+
+    /// As [`dot`](LinearAlgebra::dot), but what sizes decide is an error.
+    fn try_dot<B: Operable<Self::Elem>, D: DimsOfBoth<Self::Dims, B::Dims, U, X>, U: Dims, X: Dims>(
+        self,
+        other: B,
+        dims: D,
+    ) -> Result<Dotted<Self, B, X>, DimError>
+    where
+        Self: AsTensor<Elem: Num, Dims: Union<B::Dims, Out = U>>,
+    {
+        self.try_contract(other, dims)
     }
 
     /// The `p`-norm over dims: `(sum of |x|^p)^(1/p)`; the greatest `|x|` for infinity, the least for minus infinity, and for 0 how
@@ -298,14 +340,14 @@ pub trait LinearAlgebra: Computable {
         norm::<NamedOf<Self>, D, X>(as_said(self, &dims)?, p)
     }
 
-    /// The distance between vectors along dims, in the `p`-norm: `norm_p(x - y)`. With different dims for the vectors of either side this
+    /// The distance between vectors along dims that both tensors have, in the `p`-norm: `norm_p(x - y)`. With different dims for the vectors of either side this
     /// is every distance between two sets of points, in one pass.
     ///
     /// # Panics
     ///
     /// Where [`try_cdist`](LinearAlgebra::try_cdist) returns an error.
     #[track_caller]
-    fn cdist<B: Operable<Self::Elem>, D: DimsOf<U, X>, U: Dims, X: Dims>(
+    fn cdist<B: Operable<Self::Elem>, D: DimsOfBoth<Self::Dims, B::Dims, U, X>, U: Dims, X: Dims>(
         self,
         other: B,
         dims: D,
@@ -318,7 +360,7 @@ pub trait LinearAlgebra: Computable {
     }
 
     /// As [`cdist`](LinearAlgebra::cdist), but what sizes decide is an error.
-    fn try_cdist<B: Operable<Self::Elem>, D: DimsOf<U, X>, U: Dims, X: Dims>(
+    fn try_cdist<B: Operable<Self::Elem>, D: DimsOfBoth<Self::Dims, B::Dims, U, X>, U: Dims, X: Dims>(
         self,
         other: B,
         dims: D,
@@ -332,14 +374,14 @@ pub trait LinearAlgebra: Computable {
         norm::<_, D, X>(as_said(difference, &dims)?, p)
     }
 
-    /// The cosine of the angle between vectors along dims: `sum of x * y / (norm of x * norm of y)`, where a norm counts as `eps` at least.
+    /// The cosine of the angle between vectors along dims that both tensors have: `sum of x * y / (norm of x * norm of y)`, where a norm counts as `eps` at least.
     /// One pass.
     ///
     /// # Panics
     ///
     /// Where [`try_cosine_similarity`](LinearAlgebra::try_cosine_similarity) returns an error.
     #[track_caller]
-    fn cosine_similarity<B: Operable<Self::Elem>, D: DimsOf<U, X>, U: Dims, X: Dims>(
+    fn cosine_similarity<B: Operable<Self::Elem>, D: DimsOfBoth<Self::Dims, B::Dims, U, X>, U: Dims, X>(
         self,
         other: B,
         dims: D,
@@ -347,12 +389,18 @@ pub trait LinearAlgebra: Computable {
     ) -> Dotted<Self, B, X>
     where
         Self: AsTensor<Elem: Real, Dims: Union<B::Dims, Out = U>>,
+        X: Dims,
     {
         unwrap(self.try_cosine_similarity(other, dims, eps))
     }
 
     /// As [`cosine_similarity`](LinearAlgebra::cosine_similarity), but what sizes decide is an error.
-    fn try_cosine_similarity<B: Operable<Self::Elem>, D: DimsOf<U, X>, U: Dims, X: Dims>(
+    fn try_cosine_similarity<
+        B: Operable<Self::Elem>,
+        D: DimsOfBoth<Self::Dims, B::Dims, U, X>,
+        U: Dims,
+        X: Dims,
+    >(
         self,
         other: B,
         dims: D,
@@ -418,7 +466,7 @@ type With<A, T, E> = Named<T, <A as AsTensor>::Dims, <A as AsTensor>::Rank, E>;
 fn norm<A, D, X>(tensor: A, p: A::Elem) -> Result<Reduced<A::Elem, A, X>, DimError>
 where
     A: Computable<Elem: Real>,
-    D: DimsOf<A::Dims, X>,
+    D: DimList,
     X: Dims,
 {
     use num_traits::{Float, One, Zero};

@@ -77,12 +77,12 @@ pub(crate) enum Empty {
     Refused(&'static str),
 }
 
-/// Runs a reduction over `dims` in one pass over the expression, without a temporary.
+/// Runs a reduction over the dims `D` of a tensor in one pass over the expression, without a temporary; `X` are the dims that are left.
 #[inline]
 pub(crate) fn run<A, D, X, Q>(tensor: A, reducer: Q, empty: Empty) -> Result<Reduced<Q::Out, A, X>, DimError>
 where
     A: Computable,
-    D: DimsOf<A::Dims, X>,
+    D: DimList,
     X: Dims,
     Q: Reducer<A::Elem, Out: Element>,
 {

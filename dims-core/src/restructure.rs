@@ -12,12 +12,13 @@ use crate::ops;
 use crate::order::OrderList;
 use crate::plan::axes::AxisList;
 use crate::plan::evaluate::evaluate_in;
+use crate::plan::shape::Shape;
 use crate::rank::Rank0;
 use crate::role::{KeepsRole, RolesSplit, RolesUnite};
 use crate::set::ordered::{Decides, NamedTwice, Shares};
-use crate::set::rename::{CanGain, New, NotIn};
+use crate::set::rename::{CanGain, New, NotIn, PartOf};
 use crate::set::{Dims, DimsOf, Judged, NameFor, NamedOnce, Union, Verdict};
-use crate::size::{MaySame, SizesAgree, Times};
+use crate::size::{MaySame, Resizable, SizesAgree, Sliceable, Times};
 use crate::storage::Owned;
 use crate::storage::axes::Axis;
 use crate::tensor::{AsTensor, Computable};
@@ -323,11 +324,13 @@ pub trait Restructure: Computable {
     /// assert_eq!(change.order(Seq), ndarray::array![1, 1, 1, 1]);
     /// ```
     ///
+    /// A dim with a static size has that size always: [`slice_to`](Restructure::slice_to) gives the part a name of its own.
+    ///
     /// # Panics
     ///
     /// If the range is not within the dim.
     #[track_caller]
-    fn slice<D: DimRef + DimsOf<Self::Dims, X>, X: Dims, P: DimRange>(
+    fn slice<D: Sliceable + DimsOf<Self::Dims, X>, X: Dims, P: DimRange>(
         self,
         dim: D,
         range: P,
@@ -336,12 +339,53 @@ pub trait Restructure: Computable {
     }
 
     /// As [`slice`](Restructure::slice), but what sizes decide is an error.
-    fn try_slice<D: DimRef + DimsOf<Self::Dims, X>, X: Dims, P: DimRange>(
+    fn try_slice<D: Sliceable + DimsOf<Self::Dims, X>, X: Dims, P: DimRange>(
         self,
         dim: D,
         range: P,
     ) -> Result<Remapped<Self, Self::Dims>, DimError> {
         sliced(self, dim.info(), range)
+    }
+
+    /// The elements in a range of positions along a dim, along the dim `part`: `out[.., p] = x[.., start + p]`. As
+    /// [`slice`](Restructure::slice), and free as it is; `part` can have a static size, and so can the dim.
+    ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims! { struct Channel = 4; struct Colour = 3; }
+    /// let x = from_vec(Channel, vec![1, 2, 3, 4]);
+    /// let colours: Tensor<i32, (Colour,)> = (&x).slice_to(Channel, ..3, Colour).eval();
+    /// assert_eq!(colours.order(Colour), ndarray::array![1, 2, 3]);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the range is not within the dim, or `part` has another size than the range.
+    #[track_caller]
+    fn slice_to<D: DimRef, P: DimRange, N: PartOf<D, Self::Dims> + KeepsRole<D, Self::Dims>>(
+        self,
+        dim: D,
+        range: P,
+        part: N,
+    ) -> Remapped<Self, N::Out> {
+        unwrap(self.try_slice_to(dim, range, part))
+    }
+
+    /// As [`slice_to`](Restructure::slice_to), but what sizes decide is an error.
+    fn try_slice_to<D: DimRef, P: DimRange, N: PartOf<D, Self::Dims> + KeepsRole<D, Self::Dims>>(
+        self,
+        dim: D,
+        range: P,
+        part: N,
+    ) -> Result<Remapped<Self, N::Out>, DimError> {
+        let tensor = self.into_named();
+        let (shape, old) = (tensor.shape()?, dim.info());
+        shape.said(&old)?;
+        let (offset, inner, len) = within(&shape, old, range)?;
+        part.info().meet(len, None)?;
+        let along = Along { offset, inner: Some(inner), terms: term(part.info().key(), 1, Some(len)) };
+        Ok(Named::from_expr(Remap::new(tensor.expr, old.key(), along)))
     }
 
     /// The tensor cut along a dim into pieces of the given sizes, which must add up to the dim's. The pieces are views: of a tensor that
@@ -355,7 +399,7 @@ pub trait Restructure: Computable {
     ///
     /// If the sizes do not add up.
     #[track_caller]
-    fn split<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(
+    fn split<D: DimRef + DimsOf<Self::Dims, X> + Resizable, X: Dims>(
         self,
         dim: D,
         sizes: &[usize],
@@ -367,7 +411,7 @@ pub trait Restructure: Computable {
     }
 
     /// As [`split`](Restructure::split), but what sizes decide is an error.
-    fn try_split<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(
+    fn try_split<D: DimRef + DimsOf<Self::Dims, X> + Resizable, X: Dims>(
         self,
         dim: D,
         sizes: &[usize],
@@ -405,7 +449,7 @@ pub trait Restructure: Computable {
     ///
     /// If `count` is 0, or operands of the tensor have different sizes for one dim.
     #[track_caller]
-    fn chunk<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(
+    fn chunk<D: DimRef + DimsOf<Self::Dims, X> + Resizable, X: Dims>(
         self,
         dim: D,
         count: usize,
@@ -417,7 +461,7 @@ pub trait Restructure: Computable {
     }
 
     /// As [`chunk`](Restructure::chunk), but what sizes decide is an error.
-    fn try_chunk<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(
+    fn try_chunk<D: DimRef + DimsOf<Self::Dims, X> + Resizable, X: Dims>(
         self,
         dim: D,
         count: usize,
@@ -579,12 +623,17 @@ fn sliced<A: Computable>(
 ) -> Result<Remapped<A, A::Dims>, DimError> {
     let tensor = tensor.into_named();
     let shape = tensor.shape()?;
-    let size = shape.size(position(&shape, dim));
+    let (offset, inner, len) = within(&shape, dim, range)?;
+    // A local dim keeps its own size.
+    dim.resized().meet(len, None)?;
+    let along = Along { offset, inner: Some(inner), terms: term(dim.key(), 1, Some(len)) };
+    Ok(Named::from_expr(Remap::new(tensor.expr, dim.key(), along)))
+}
+
+/// Where a range starts along a dim, the dim's size, and how many elements the range has.
+fn within(shape: &Shape, dim: DimInfo<'_>, range: impl DimRange) -> Result<(usize, usize, usize), DimError> {
+    let size = shape.size(position(shape, dim));
     let (start, end) = range.bounds(size);
     let (axis, offset) = cut(Axis::new(size, 1), start, end, || format!("dim `{}`", dim.name))?;
-    // A local dim keeps its own size, but a static one is part of the type.
-    dim.resized().meet(axis.size, None)?;
-    let terms = term(dim.key(), 1, Some(axis.size));
-    let along = Along { offset: offset as usize, inner: Some(size), terms };
-    Ok(Named::from_expr(Remap::new(tensor.expr, dim.key(), along)))
+    Ok((offset as usize, size, axis.size))
 }

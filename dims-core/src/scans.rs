@@ -12,6 +12,7 @@ use crate::plan::shape::Shape;
 use crate::reduce::{Evaluated, along};
 use crate::scalar::{Num, Ordered, Real};
 use crate::set::{Dims, DimsOf};
+use crate::size::Resizable;
 use crate::tensor::{Computable, as_said};
 
 // The bound of the dim is written in each line, not in the macro, because rustc quotes it from there.
@@ -69,15 +70,18 @@ pub trait Scans: Computable {
     ///
     /// Where [`try_diff`](Scans::try_diff) returns an error.
     #[track_caller]
-    fn diff<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(self, dim: D) -> Evaluated<Self>
+    fn diff<D: DimRef + DimsOf<Self::Dims, X> + Resizable, X: Dims>(self, dim: D) -> Evaluated<Self>
     where
         Self::Elem: Num,
     {
         unwrap(self.try_diff(dim))
     }
 
-    /// As [`diff`](Scans::diff), but what sizes decide is an error; so is a dim with a static size, which cannot lose an element.
-    fn try_diff<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(self, dim: D) -> Result<Evaluated<Self>, DimError>
+    /// As [`diff`](Scans::diff), but what sizes decide is an error.
+    fn try_diff<D: DimRef + DimsOf<Self::Dims, X> + Resizable, X: Dims>(
+        self,
+        dim: D,
+    ) -> Result<Evaluated<Self>, DimError>
     where
         Self::Elem: Num,
     {

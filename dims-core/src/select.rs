@@ -296,7 +296,7 @@ where
     };
     // Outermost, so that what meets in one place comes in the order of the dims as named.
     let order = Scattered::<V, D>::ORDER.as_slice();
-    let indices = ComputedIndex { index: index.expr, active: true, target, rest: () };
+    let indices = ComputedIndex { index: index.expr, active: true, target, open: None, rest: () };
     let selected = [Axis::new(places, target.stride)];
     let mut place: Place<'_, A::Elem, V, Rank0, _> =
         Place::within(&mut out, axes, [], (indices, &selected), None);

@@ -13,6 +13,7 @@ use crate::reduce::{Evaluated, Reductions};
 use crate::restructure::Remapped;
 use crate::set::rename::NotIn;
 use crate::set::{Dims, DimsOf, Union};
+use crate::size::Resizable;
 use crate::storage::Owned;
 use crate::storage::memory::reserve;
 use crate::tensor::{AsTensor, Computable};
@@ -105,7 +106,16 @@ pub type Unfolded<A, W> = Remapped<A, <<A as AsTensor>::Dims as Union<(<W as Dim
 
 /// Operations that move elements along dims. `flip` and `unfold` are views of whatever the elements come from; the others run at once.
 ///
-/// Where a dim gets another size, as in `pad`, it must not have a static one.
+/// Where a dim gets another size, as in `pad`, it must not have a static one: rename it to a dim without, and the result to a dim of the new size.
+///
+/// ```
+/// use typed_dims::prelude::*;
+///
+/// dims! { struct Two = 2; struct Any; struct Four = 4; }
+/// let x = from_vec(Two, vec![1, 2]);
+/// let twice: Tensor<i32, (Four,)> = x.rename(Two, Any).repeat(Any, 2).rename(Any, Four).eval();
+/// assert_eq!(twice.order(Four), ndarray::array![1, 2, 1, 2]);
+/// ```
 pub trait Rearranging: Computable {
     /// The elements backwards along dims: `out[i] = x[n - 1 - i]`. A view.
     ///
@@ -191,7 +201,7 @@ pub trait Rearranging: Computable {
     ///
     /// Where [`try_pad`](Rearranging::try_pad) returns an error.
     #[track_caller]
-    fn pad<D: DimsOf<Self::Dims, X>, X: Dims>(
+    fn pad<D: DimsOf<Self::Dims, X> + Resizable, X: Dims>(
         self,
         dims: D,
         before: usize,
@@ -202,7 +212,7 @@ pub trait Rearranging: Computable {
     }
 
     /// As [`pad`](Rearranging::pad), but what sizes decide is an error; so is padding without a constant where there is no element.
-    fn try_pad<D: DimsOf<Self::Dims, X>, X: Dims>(
+    fn try_pad<D: DimsOf<Self::Dims, X> + Resizable, X: Dims>(
         self,
         dims: D,
         before: usize,
@@ -260,12 +270,16 @@ pub trait Rearranging: Computable {
     ///
     /// Where [`try_repeat`](Rearranging::try_repeat) returns an error.
     #[track_caller]
-    fn repeat<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(self, dim: D, times: usize) -> Evaluated<Self> {
+    fn repeat<D: DimRef + DimsOf<Self::Dims, X> + Resizable, X: Dims>(
+        self,
+        dim: D,
+        times: usize,
+    ) -> Evaluated<Self> {
         unwrap(self.try_repeat(dim, times))
     }
 
     /// As [`repeat`](Rearranging::repeat), but what sizes decide is an error.
-    fn try_repeat<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(
+    fn try_repeat<D: DimRef + DimsOf<Self::Dims, X> + Resizable, X: Dims>(
         self,
         dim: D,
         times: usize,
@@ -286,7 +300,7 @@ pub trait Rearranging: Computable {
     ///
     /// Where [`try_repeat_interleave`](Rearranging::try_repeat_interleave) returns an error.
     #[track_caller]
-    fn repeat_interleave<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(
+    fn repeat_interleave<D: DimRef + DimsOf<Self::Dims, X> + Resizable, X: Dims>(
         self,
         dim: D,
         times: usize,
@@ -295,7 +309,7 @@ pub trait Rearranging: Computable {
     }
 
     /// As [`repeat_interleave`](Rearranging::repeat_interleave), but what sizes decide is an error.
-    fn try_repeat_interleave<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(
+    fn try_repeat_interleave<D: DimRef + DimsOf<Self::Dims, X> + Resizable, X: Dims>(
         self,
         dim: D,
         times: usize,
@@ -317,7 +331,7 @@ pub trait Rearranging: Computable {
     ///
     /// Where [`try_interpolate_nearest`](Rearranging::try_interpolate_nearest) returns an error.
     #[track_caller]
-    fn interpolate_nearest<D: DimsOf<Self::Dims, X>, X: Dims>(
+    fn interpolate_nearest<D: DimsOf<Self::Dims, X> + Resizable, X: Dims>(
         self,
         dims: D,
         sizes: impl Into<PerDim>,
@@ -326,7 +340,7 @@ pub trait Rearranging: Computable {
     }
 
     /// As [`interpolate_nearest`](Rearranging::interpolate_nearest), but what sizes decide is an error; so is having no element.
-    fn try_interpolate_nearest<D: DimsOf<Self::Dims, X>, X: Dims>(
+    fn try_interpolate_nearest<D: DimsOf<Self::Dims, X> + Resizable, X: Dims>(
         self,
         dims: D,
         sizes: impl Into<PerDim>,
@@ -367,7 +381,7 @@ pub trait Rearranging: Computable {
     ///
     /// Where [`try_unfold`](Rearranging::try_unfold) returns an error.
     #[track_caller]
-    fn unfold<D: DimRef + DimsOf<Self::Dims, X>, X: Dims, W: NotIn<Self::Dims>>(
+    fn unfold<D: DimRef + DimsOf<Self::Dims, X> + Resizable, X: Dims, W: NotIn<Self::Dims>>(
         self,
         dim: D,
         window: W,
@@ -381,7 +395,7 @@ pub trait Rearranging: Computable {
     }
 
     /// As [`unfold`](Rearranging::unfold), but what sizes decide is an error; so are windows that are longer than the dim.
-    fn try_unfold<D: DimRef + DimsOf<Self::Dims, X>, X: Dims, W: NotIn<Self::Dims>>(
+    fn try_unfold<D: DimRef + DimsOf<Self::Dims, X> + Resizable, X: Dims, W: NotIn<Self::Dims>>(
         self,
         dim: D,
         window: W,

@@ -7,6 +7,7 @@ use crate::named::Named;
 use crate::reduce::{Evaluated, Reduced};
 use crate::scalar::{Num, Ordered, Real};
 use crate::set::{Dims, DimsOf};
+use crate::size::Resizable;
 use crate::tensor::{AsTensor, Computable, NamedOf, as_said};
 use alloc::vec::Vec;
 use core::cmp::Ordering;
@@ -188,7 +189,7 @@ pub trait Sorting: Computable {
     ///
     /// Where [`try_topk`](Sorting::try_topk) returns an error.
     #[track_caller]
-    fn topk<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(
+    fn topk<D: DimRef + DimsOf<Self::Dims, X> + Resizable, X: Dims>(
         self,
         dim: D,
         k: usize,
@@ -200,7 +201,7 @@ pub trait Sorting: Computable {
     }
 
     /// As [`topk`](Sorting::topk), but what sizes decide is an error; so are fewer than `k` elements.
-    fn try_topk<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(
+    fn try_topk<D: DimRef + DimsOf<Self::Dims, X> + Resizable, X: Dims>(
         self,
         dim: D,
         k: usize,

@@ -62,7 +62,7 @@ crate::operators! {
         names: "dot" "numpy.dot" "dot";
     /// `sum over j of x[i, j] * y[j, k]`
     matmul [f32 f64 i32] (x: T [I J], y: T [J K]) -> [K I],
-        call: x.dot(y, J),
+        call: x.contract(y, J),
         loops: build(&[y.shape()[1], x.shape()[0]], |at| {
             (0..x.shape()[1]).fold(0 as T, |sum, j| sum + x[[at[1], j]] * y[[j, at[0]]])
         }),
@@ -70,7 +70,7 @@ crate::operators! {
         names: "matmul" "numpy.matmul" "matmul";
     /// `sum over j and k of x[i, j, k] * y[k, j, l]`
     tensordot [f32 i32] (x: T [I J K], y: T [K J L]) -> [I L],
-        call: x.dot(y, (J, K)),
+        call: x.contract(y, (J, K)),
         loops: build(&[x.shape()[0], y.shape()[2]], |at| {
             let pairs = (0..x.shape()[1]).flat_map(|j| (0..x.shape()[2]).map(move |k| (j, k)));
             pairs.fold(0 as T, |sum, (j, k)| sum + x[[at[0], j, k]] * y[[k, j, at[1]]])

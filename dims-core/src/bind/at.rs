@@ -5,6 +5,7 @@ use super::binding::Binding;
 use super::source::{Axes, RankDyn, Source, SourceMut, check_rank};
 use crate::dim::DimRef;
 use crate::error::{DimError, Origin, unwrap};
+use crate::expr::index::{Before, IndexExprs};
 use crate::named::Named;
 use crate::rank::{Rank, Rank0, Rank1};
 use crate::scalar::Element;
@@ -13,7 +14,7 @@ use crate::set::union::Merge;
 use crate::set::{Dims, DimsOf};
 use crate::storage::axes::{Axis, AxisBlock};
 use crate::storage::source;
-use crate::storage::view::{Leaf, Read};
+use crate::storage::view::{Leaf, Read, Rebindable};
 use crate::storage::{Place, View};
 use crate::tuples::{each_tuple, fold, nested};
 use core::panic::Location;
@@ -180,6 +181,10 @@ where
 /// A tensor that an array of `T` is bound as: a view of it.
 pub type Bound<'a, T, X, Q, I> = Named<T, X, Q, View<'a, T, X, Q, I>>;
 
+/// A tensor one of whose dims is bound anew, with the computed indices that it had already.
+pub type Rebound<'s, T, S, X, I, E> =
+    Bound<'s, T, X, Rank0, <I as Before<<E as Rebindable<T, S>>::Indices<'s>>>::Out>;
+
 const NO_AXES: <() as Dims>::Axes = [];
 
 /// Reads binders for axes.
@@ -339,6 +344,18 @@ impl<T: Element, S: Dims, E> Named<T, S, Rank0, E> {
     /// signal.lookup(Time, t + lag)    a window: a strided view
     /// ```
     ///
+    /// Several dims are bound anew one after the other, and nothing is copied either:
+    ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims! { struct Row; struct Column; struct Top; struct Left; struct Down = 2; struct Right = 2; }
+    /// let x = from_fn((Row.of(3), Column.of(3)), |(r, c)| 3 * r + c);
+    /// let tall = x.lookup(Row, Top.of(2) + Down);
+    /// let windows = tall.lookup(Column, Left.of(2) + Right);       // element [top + down, left + right]
+    /// assert_eq!(windows.sum((Down, Right)).order((Top, Left)), ndarray::array![[8, 12], [20, 24]]);
+    /// ```
+    ///
     /// An expression that is not yet evaluated has no axes to bind: `eval` it first.
     ///
     /// # Panics
@@ -346,13 +363,14 @@ impl<T: Element, S: Dims, E> Named<T, S, Rank0, E> {
     /// As [`At::at`]; an index that is out of range is found when the result is computed.
     #[track_caller]
     #[inline(always)]
-    pub fn lookup<D, O, B, X, I>(&self, dim: D, binder: B) -> Bound<'_, T, X, Rank0, I>
+    pub fn lookup<'s, D, O, B, X, I>(&'s self, dim: D, binder: B) -> Rebound<'s, T, S, X, I, E>
     where
         D: DimRef + DimsOf<S, O>,
         O: Dims,
         B: Binds<Rank1, O, X, Rank0, I>,
         X: Dims,
-        E: Leaf<T, S, Rank0>,
+        E: Rebindable<T, S>,
+        I: Before<E::Indices<'s>>,
     {
         unwrap(self.try_lookup(dim, binder))
     }
@@ -360,17 +378,30 @@ impl<T: Element, S: Dims, E> Named<T, S, Rank0, E> {
     /// As [`lookup`](Named::lookup), but what sizes decide is an error.
     #[track_caller]
     #[inline(always)]
-    pub fn try_lookup<D, O, B, X, I>(&self, dim: D, binder: B) -> Result<Bound<'_, T, X, Rank0, I>, DimError>
+    pub fn try_lookup<'s, D, O, B, X, I>(
+        &'s self,
+        dim: D,
+        binder: B,
+    ) -> Result<Rebound<'s, T, S, X, I, E>, DimError>
     where
         D: DimRef + DimsOf<S, O>,
         O: Dims,
         B: Binds<Rank1, O, X, Rank0, I>,
         X: Dims,
-        E: Leaf<T, S, Rank0>,
+        E: Rebindable<T, S>,
+        I: Before<E::Indices<'s>>,
     {
         let origin = Some(Location::caller());
-        let (elements, named, _) = self.expr.leaf();
-        let at = S::KEYS.position(&dim.info().key()).expect("the dim is one of the tensor's");
+        let (elements, named, indices) = self.expr.bound();
+        let key = dim.info().key();
+        if indices.computes_with(&key) {
+            let what = format!(
+                "dim `{}` is in an index that is computed: `eval` the tensor before it is bound anew",
+                key.name
+            );
+            return Err(DimError::Shape { what });
+        }
+        let at = S::KEYS.position(&key).expect("the dim is one of the tensor's");
         let named = named.as_slice();
         if <D as DimRef>::SAYS {
             dim.info().meet(named[at].size, None)?;
@@ -382,6 +413,8 @@ impl<T: Element, S: Dims, E> Named<T, S, Rank0, E> {
         }
         let read =
             read::<B, Rank1, O, X, Rank0, I>(binder, Axes::from_slice(&named[at..=at]), &others, origin)?;
+        let Read { offset, named, positional, indices: own } = read;
+        let read = Read { offset, named, positional, indices: own.before(indices) };
         Ok(Named::from_expr(View::bound(elements, read, origin)))
     }
 }

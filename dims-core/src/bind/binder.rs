@@ -11,12 +11,13 @@ use crate::named::Named;
 use crate::plan::shape::Shape;
 use crate::rank::{Rank, Rank0};
 use crate::scalar::IndexInt;
-use crate::set::Dims;
+use crate::set::{DimKey, Dims};
 use crate::storage::axes::Axis;
 use crate::tuples::{each_tuple, nested};
 use alloc::string::String;
 use core::marker::PhantomData;
 use core::ops::{Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
+use smallvec::SmallVec;
 
 /// Leaves all axes that no other binder takes positional.
 #[derive(Clone, Copy, Debug, Default)]
@@ -32,7 +33,7 @@ pub struct Ellipsis;
 /// | an integer `3`, `-1` | picks one element; a negative one counts from the end |
 /// | a range `1..4` | the axis stays positional, cut to the range |
 /// | a tuple `(h, w)` | splits the axis; the last dim is the fastest, and one may be without a size |
-/// | an index expression `2 * i + 1` | a strided view; one dim may be without a size, and gets the greatest one that fits |
+/// | an index expression `2 * i + 1` | a strided view; one dim may be without a size, and gets the greatest one that fits (a declared dim only if no other operand has a size for it, so that its elements are looked up one by one: `I.of(n)` makes it a view) |
 /// | a tensor of integers | selects by value; each value is checked when its element is read |
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be bound to an axis",
@@ -330,30 +331,42 @@ fn computed<S: Dims, E: Expr, X: IndexExprs>(
         dims: S::KEYS.as_slice(),
         origin: binding.origin,
     };
-    let active = match index.affine() {
-        Some(affine) => !bind_affine(&affine, axis, at, binding)?,
+    let (active, open) = match index.affine() {
+        Some(affine) => match bind_affine(&affine, axis, at, binding)? {
+            Reach::Within => (false, None),
+            Reach::Unknown { open } => (true, open),
+        },
         None => {
             let mut shape = Shape::new::<S, Rank0>();
             index.meet::<S, Rank0>(&mut shape)?;
             for (key, &size) in S::KEYS.as_slice().iter().zip(shape.sizes()) {
                 binding.name(*key, Axis::new(size, 0))?;
             }
-            true
+            (true, None)
         }
     };
-    Ok(ComputedIndex { index, active, target, rest })
+    Ok(ComputedIndex { index, active, target, open, rest })
 }
 
-/// Binds an axis to `offset + sum of coefficient x dim`. Returns whether all its values lie within the axis; if not, the
+/// Where the values of an index lie.
+pub(crate) enum Reach {
+    /// All within the axis.
+    Within,
+    /// Elsewhere, or nobody knows yet. A declared dim may be without a size, and then have the greatest with which they lie within.
+    Unknown { open: Option<(DimKey, usize)> },
+}
+
+/// Binds an axis to `offset + sum of coefficient x dim`. If not all its values are known to lie within the axis, the
 /// dims are bound without a stride, and the index has to be computed and checked where it is read.
 pub(crate) fn bind_affine(
     affine: &Affine<'_>,
     axis: Axis,
     at: usize,
     binding: &mut Binding<'_>,
-) -> Result<bool, DimError> {
+) -> Result<Reach, DimError> {
     let (mut least, mut greatest) = (affine.offset as i128, affine.offset as i128);
     let mut open = None;
+    let mut declared: SmallVec<[_; 2]> = SmallVec::new();
     let mut empty = false;
     for (dim, coefficient) in &affine.terms {
         match dim.size() {
@@ -369,35 +382,38 @@ pub(crate) fn bind_affine(
                     return Err(DimError::Unsized { dim: other.name });
                 }
             }
-            // A declared dim without a size gets it from other operands, when all is run.
-            None => {
-                for (dim, _) in &affine.terms {
-                    binding.name(dim.key(), Axis::new(dim.size().unwrap_or(UNSIZED), 0))?;
-                }
-                return Ok(false);
-            }
+            // A declared dim without a size gets it from other operands, when all is run, or else the greatest that fits.
+            None => declared.push((dim, *coefficient)),
         }
+    }
+    if !declared.is_empty() {
+        for (dim, _) in &affine.terms {
+            binding.name(dim.key(), Axis::new(dim.size().unwrap_or(UNSIZED), 0))?;
+        }
+        let size = |coefficient| match empty {
+            true => Some(0),
+            false if coefficient == 0 => None,
+            false => room(axis, least, greatest, coefficient),
+        };
+        let open = match declared[..] {
+            [(dim, coefficient)] if open.is_none() => size(coefficient).map(|size| (dim.key(), size)),
+            _ => None,
+        };
+        return Ok(Reach::Unknown { open });
     }
     if let Some((dim, coefficient)) = open {
         // The one dim without a size gets the greatest size with which the index stays within the axis.
-        let last = axis.size as i128 - 1;
         let size = if empty {
             0
         } else if coefficient == 0 {
             return Err(DimError::Unsized { dim: dim.name });
-        } else {
-            let (room, outside) =
-                if coefficient > 0 { (last - greatest, least < 0) } else { (least, greatest > last) };
-            let size = room.div_euclid(coefficient.unsigned_abs() as i128) + 1;
-            if outside || size < 0 {
-                // Not even index 0 of the open dim stays within the axis.
-                let index = if least < 0 { least } else { greatest };
-                let what = computed_axis(at, affine.terms.iter().map(|(dim, _)| dim.name));
-                return Err(DimError::OutOfBounds { what, index, size: axis.size, origin: binding.origin });
-            }
+        } else if let Some(size) = room(axis, least, greatest, coefficient) {
             size
+        } else {
+            let index = if least < 0 { least } else { greatest };
+            let what = computed_axis(at, affine.terms.iter().map(|(dim, _)| dim.name));
+            return Err(DimError::OutOfBounds { what, index, size: axis.size, origin: binding.origin });
         };
-        let size = size as usize;
         dim.meet(size, binding.origin)?;
         let reach = coefficient as i128 * (size as i128 - 1).max(0);
         least += reach.min(0);
@@ -414,7 +430,17 @@ pub(crate) fn bind_affine(
     if within && !empty {
         binding.offset += axis.stride * affine.offset;
     }
-    Ok(within)
+    Ok(if within { Reach::Within } else { Reach::Unknown { open: None } })
+}
+
+/// The greatest size of a dim with which `coefficient` times its index, and anything from `least` to `greatest`, stay within an axis; none if
+/// not even index 0 does.
+fn room(axis: Axis, least: i128, greatest: i128, coefficient: isize) -> Option<usize> {
+    let last = axis.size as i128 - 1;
+    let (room, outside) =
+        if coefficient > 0 { (last - greatest, least < 0) } else { (least, greatest > last) };
+    let size = room.div_euclid(coefficient.unsigned_abs() as i128) + 1;
+    if outside { None } else { usize::try_from(size).ok() }
 }
 
 macro_rules! groups {

@@ -1,6 +1,6 @@
 //! Computed indices as parts of a view.
 
-use super::Expr;
+use super::{Expr, outer};
 use crate::error::DimError;
 use crate::kernel::gather::{Computed, Indices, Target};
 use crate::kernel::strided::AnyStride;
@@ -9,7 +9,7 @@ use crate::plan::rows::Rows;
 use crate::plan::shape::Shape;
 use crate::rank::Rank;
 use crate::scalar::IndexInt;
-use crate::set::Dims;
+use crate::set::{DimKey, Dims};
 
 /// The computed indices of a view, as nested pairs.
 pub trait IndexExprs {
@@ -27,6 +27,20 @@ pub trait IndexExprs {
     /// Whether any of them has to be computed per element.
     #[doc(hidden)]
     fn any_active(&self) -> bool;
+
+    /// Whether a dim is in an index that has to be computed.
+    #[doc(hidden)]
+    fn computes_with(&self, dim: &DimKey) -> bool;
+
+    /// These indices, borrowed.
+    #[doc(hidden)]
+    type Lent<'s>: IndexExprs
+    where
+        Self: 's;
+
+    /// See [`Lent`](IndexExprs::Lent).
+    #[doc(hidden)]
+    fn lent(&self) -> Self::Lent<'_>;
 
     /// As [`Expr::meet`].
     #[doc(hidden)]
@@ -52,6 +66,16 @@ impl IndexExprs for () {
     }
 
     #[inline(always)]
+    fn computes_with(&self, _: &DimKey) -> bool {
+        false
+    }
+
+    type Lent<'s> = ();
+
+    #[inline(always)]
+    fn lent(&self) {}
+
+    #[inline(always)]
     fn meet<U: Dims, R: Rank>(&self, _: &mut Shape) -> Result<(), DimError> {
         Ok(())
     }
@@ -70,7 +94,37 @@ pub struct ComputedIndex<E, X> {
     /// Not for affine indices that stay within their axis: those are strides of the view already.
     pub(crate) active: bool,
     pub(crate) target: Target,
+    /// The dim that gets a size here if no operand has one for it, and the greatest with which the index stays within its axis.
+    pub(crate) open: Option<(DimKey, usize)>,
     pub(crate) rest: X,
+}
+
+/// Indices of a view that become those of a view of it: `X` follow.
+pub trait Before<X: IndexExprs>: IndexExprs {
+    /// All indices.
+    type Out: IndexExprs;
+    #[doc(hidden)]
+    fn before(self, rest: X) -> Self::Out;
+}
+
+impl<X: IndexExprs> Before<X> for () {
+    type Out = X;
+
+    #[inline(always)]
+    fn before(self, rest: X) -> X {
+        rest
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<E: Expr<Elem: IndexInt>, Y: Before<X>, X: IndexExprs> Before<X> for ComputedIndex<E, Y> {
+    type Out = ComputedIndex<E, Y::Out>;
+
+    #[inline(always)]
+    fn before(self, rest: X) -> Self::Out {
+        let ComputedIndex { index, active, target, open, rest: own } = self;
+        ComputedIndex { index, active, target, open, rest: own.before(rest) }
+    }
 }
 
 impl<E: Expr, X: IndexExprs> IndexExprs for ComputedIndex<E, X>
@@ -89,8 +143,29 @@ where
         self.active || self.rest.any_active()
     }
 
+    fn computes_with(&self, dim: &DimKey) -> bool {
+        self.active && self.target.dims.iter().any(|own| own.same(dim)) || self.rest.computes_with(dim)
+    }
+
+    type Lent<'s>
+        = &'s Self
+    where
+        Self: 's;
+
+    #[inline(always)]
+    fn lent(&self) -> &Self {
+        self
+    }
+
     fn meet<U: Dims, R: Rank>(&self, shape: &mut Shape) -> Result<(), DimError> {
-        self.index.meet::<U, R>(shape)?;
+        // An index that is not active is strides by now: what sizes its dims have is for the view's axes to say, and a dim that
+        // was bound anew is not among the loops.
+        if self.active {
+            self.index.meet::<U, R>(shape)?;
+        }
+        if let Some((key, size)) = &self.open {
+            shape.propose(outer(shape, key), *size);
+        }
         self.rest.meet::<U, R>(shape)
     }
 
@@ -109,5 +184,48 @@ where
             self.index.kernel::<AnyStride>(&mut Operands::none())
         };
         Computed { index, active: self.active, target: self.target, rest: self.rest.kernels(operands) }
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<X: IndexExprs> IndexExprs for &X {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+    type Kernels<'k>
+        = X::Kernels<'k>
+    where
+        Self: 'k;
+    const ANY: bool = X::ANY;
+
+    #[inline(always)]
+    fn any_active(&self) -> bool {
+        (**self).any_active()
+    }
+
+    fn computes_with(&self, dim: &DimKey) -> bool {
+        (**self).computes_with(dim)
+    }
+
+    type Lent<'s>
+        = X::Lent<'s>
+    where
+        Self: 's;
+
+    #[inline(always)]
+    fn lent(&self) -> X::Lent<'_> {
+        (**self).lent()
+    }
+
+    fn meet<U: Dims, R: Rank>(&self, shape: &mut Shape) -> Result<(), DimError> {
+        (**self).meet::<U, R>(shape)
+    }
+
+    #[inline(always)]
+    fn rows<U: Dims, R: Rank>(&self, shape: &Shape, rows: &mut Rows) {
+        (**self).rows::<U, R>(shape, rows);
+    }
+
+    #[inline(always)]
+    fn kernels<'k>(&'k self, operands: &mut Operands<'k>) -> Self::Kernels<'k> {
+        (**self).kernels(operands)
     }
 }

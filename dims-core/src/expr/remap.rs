@@ -128,6 +128,15 @@ impl<E: Expr, S: Dims, R: Rank> Expr for Remap<E, S, R> {
                 shape.meet(outer(shape, key), own.unwrap_or(size), origin)?;
             }
         }
+        for &(at, size) in inner.proposed() {
+            let key = &S::KEYS.as_slice()[at];
+            match self.change(key).map(|along| &along.terms[..]) {
+                None => shape.propose(outer(shape, key), size),
+                // A dim under another name.
+                Some([(key, 1, None)]) => shape.propose(outer(shape, key), size),
+                Some(_) => {}
+            }
+        }
         for (from_right, &size) in inner.positional().iter().rev().enumerate() {
             shape.meet_positional(from_right, size)?;
         }

@@ -15,7 +15,7 @@ use crate::role::{AnyChannel, DataFeature, FilterSpatial, Plays};
 use crate::scalar::Num;
 use crate::set::rename::New;
 use crate::set::union::Sort;
-use crate::set::{Dims, DimsOf, Union, Verdict};
+use crate::set::{Dims, DimsOf, DimsOfBoth, Union, Verdict};
 use crate::tensor::Computable;
 use crate::window::{Placing, Window, placed_windows, slid};
 use smallvec::SmallVec;
@@ -149,7 +149,7 @@ convolutions! {
     #[doc(alias = "conv3d")]
     ;
     /// As [`conv`], but what sizes decide is an error; so is a window that is longer than what it slides along.
-    conv try_conv convolve () [A: Computable<Elem: Num, Rank = Rank0, Dims: Union<W::Dims, Out = U>>, W: Computable<Elem = A::Elem, Rank = Rank0>, C: DimsOf<A::Dims, Q> + DimsOf<W::Dims, R> + DimsOf<U, V> + Plays<AnyChannel>, P: DimsOf<A::Dims, S> + Plays<DataFeature>, K: WindowOver<P, A::Dims> + DimsOf<V, X> + Plays<FilterSpatial>, Q: Dims, R: Dims, S: Dims, U: Dims, V: Dims, X: Dims];
+    conv try_conv convolve () [A: Computable<Elem: Num, Rank = Rank0, Dims: Union<W::Dims, Out = U>>, W: Computable<Elem = A::Elem, Rank = Rank0>, C: DimsOfBoth<A::Dims, W::Dims, U, V> + Plays<AnyChannel>, P: DimsOf<A::Dims, S> + Plays<DataFeature>, K: WindowOver<P, A::Dims> + DimsOf<V, X> + Plays<FilterSpatial>, S: Dims, U: Dims, V: Dims, X: Dims];
 
     /// The transpose of a convolution: every element is spread over a window, and what overlaps is added.
     ///
@@ -166,7 +166,7 @@ convolutions! {
     /// Where [`try_conv_transpose`] returns an error.
     ;
     /// As [`conv_transpose`], but what sizes decide is an error; so are a step of 0, and padding that leaves nothing.
-    conv_transpose try_conv_transpose transpose (extra: usize) [A: Computable<Elem: Num, Rank = Rank0, Dims: Union<W::Dims, Out = U>>, W: Computable<Elem = A::Elem, Rank = Rank0>, C: DimsOf<A::Dims, Q> + DimsOf<W::Dims, R> + DimsOf<U, V> + Plays<AnyChannel>, P: DimsOf<A::Dims, S> + Plays<DataFeature>, K: WindowOver<P, A::Dims> + DimsOf<V, X> + Plays<FilterSpatial>, Q: Dims, R: Dims, S: Dims, U: Dims, V: Dims, X: Dims];
+    conv_transpose try_conv_transpose transpose (extra: usize) [A: Computable<Elem: Num, Rank = Rank0, Dims: Union<W::Dims, Out = U>>, W: Computable<Elem = A::Elem, Rank = Rank0>, C: DimsOfBoth<A::Dims, W::Dims, U, V> + Plays<AnyChannel>, P: DimsOf<A::Dims, S> + Plays<DataFeature>, K: WindowOver<P, A::Dims> + DimsOf<V, X> + Plays<FilterSpatial>, S: Dims, U: Dims, V: Dims, X: Dims];
 }
 
 fn convolve<A, W, C, P, K, U, X>(

@@ -1,11 +1,16 @@
 //! Linear maps from any dims to any others.
 
 use crate::dim::DimList;
+use crate::error::unwrap;
+use crate::expr::Binary;
 use crate::named::Named;
-use crate::reduce::Reductions;
+use crate::ops;
+use crate::rank::Rank0;
+use crate::reduce::sum;
 use crate::scalar::Num;
-use crate::set::union::Union;
-use crate::set::{Dims, DimsOf};
+use crate::set::list::List;
+use crate::set::remove::{Left, Missing, Removal, RemoveAll};
+use crate::set::{Dims, Right, Union, Verdict};
 
 /// A linear map along the dims `I` to the dims `O`: `y[.., O] = sum over I of x[.., I] * weight[I, O] + bias[O]`. Whatever other dims `x` has come along.
 ///
@@ -31,26 +36,58 @@ pub struct Linear<I: Dims, O: Dims + Union<I>, T = f32> {
     pub bias: Named<T, O>,
 }
 
+/// The dims of a tensor that has all of `I`, which a map replaces by `O`: then they are `Z`, which rustc infers.
+pub trait MappedBy<I, O, Z>: Dims {
+    /// The dims of the tensor and of the weights.
+    #[doc(hidden)]
+    type All: Dims;
+}
+
+impl<X, I, O, Z> MappedBy<I, O, Z> for X
+where
+    X: Dims<List: RemoveAll<I::Brands, X, Out: Removal<Left: List>>> + Union<<O as Union<I>>::Out>,
+    I: Dims + DimList,
+    O: Dims + Union<I>,
+    Left<X, I::Brands>: Union<O>,
+    Verdict<Missing<X, I::Brands>>:
+        Along<Missing<X, I::Brands>, X, Then<<Left<X, I::Brands> as Union<O>>::Out> = Z>,
+{
+    type All = <X as Union<<O as Union<I>>::Out>>::Out;
+}
+
+/// `D` is one of the dims `X` of a tensor that is mapped.
+#[diagnostic::on_unimplemented(
+    message = "dimension `{D}` is not bound in a tensor with dims `{X}`",
+    label = "the linear map sums over `{D}`, which this tensor lacks"
+)]
+pub trait Along<D, X> {
+    /// `Y`, if nothing is wrong.
+    type Then<Y>;
+}
+#[diagnostic::do_not_recommend]
+impl<D, X> Along<D, X> for Right {
+    type Then<Y> = Y;
+}
+
 impl<I, O, T> Linear<I, O, T>
 where
-    I: Dims + DimList + Default,
+    I: Dims + DimList,
     O: Dims + Union<I>,
     T: Num,
 {
-    /// The map of a tensor: `sum over I of x * weight + bias`. It runs at once, as one product.
+    /// The map of a tensor, which has the dims `I`: `sum over I of x * weight + bias`. It runs at once, as one product.
     ///
     /// # Panics
     ///
     /// If a dim has another size in `x` than in the weight or in the bias.
     #[track_caller]
-    pub fn apply<X, Y, Z>(&self, x: &Named<T, X>) -> Named<T, Z>
+    pub fn apply<X: MappedBy<I, O, Z>, Z: Dims>(&self, x: &Named<T, X>) -> Named<T, Z>
     where
-        X: Dims + Union<<O as Union<I>>::Out, Out = Y>,
-        I: DimsOf<Y, Z>,
-        Y: Dims,
-        Z: Dims + Union<O, Out = Z>,
+        Z: Union<O, Out = Z>,
     {
-        let mut out = (x * &self.weight).sum(I::default());
+        let product = Binary { op: ops::Mul, a: &x.expr, b: &self.weight.expr };
+        let product: Named<T, X::All, Rank0, _> = Named::from_expr(product);
+        let mut out = unwrap(sum::<_, I, Z>(product));
         out += &self.bias;
         out
     }

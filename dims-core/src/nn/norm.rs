@@ -13,7 +13,8 @@ use crate::rank::{Rank, Rank0};
 use crate::reduce::Evaluated;
 use crate::role::{AllPlay, DataChannel};
 use crate::scalar::Real;
-use crate::set::{Dims, DimsOf, Union};
+use crate::set::shared::Beyond;
+use crate::set::{Dims, DimsOf, Right, Union, Verdict};
 use crate::tensor::{AsTensor, Computable, NamedOf, as_said};
 use alloc::vec::Vec;
 use smallvec::SmallVec;
@@ -55,6 +56,29 @@ pub type Affine<A, G, B> = Named<
         <B as Operand<<A as AsTensor>::Elem>>::Dims,
     >>::Out,
 >;
+
+/// A gain or a bias for a tensor of `T` with the dims `S`: a tensor whose dims are among these, or a number.
+pub trait Learned<T, S: Dims>: Operand<T> {}
+
+impl<T, S, G> Learned<T, S> for G
+where
+    S: Dims,
+    G: Operand<T, Dims: Dims<List: Beyond<S::List>>>,
+    Verdict<Surplus<T, S, G>>: Covered<Surplus<T, S, G>, S>,
+{
+}
+
+/// The first dim of a gain or a bias that is not in `S`, or [`Nothing`](crate::set::Nothing).
+type Surplus<T, S, G> = <<<G as Operand<T>>::Dims as Dims>::List as Beyond<<S as Dims>::List>>::Found;
+
+/// The verdict that a gain or a bias has no dim besides those of the tensor.
+#[diagnostic::on_unimplemented(
+    message = "dimension `{D}` of the gain or the bias is not bound in a tensor with dims `{S}`",
+    label = "the tensor lacks `{D}`; to give it to the result: `x.layer_norm(..) * gain + bias`"
+)]
+pub trait Covered<D, S> {}
+#[diagnostic::do_not_recommend]
+impl<D, S> Covered<D, S> for Right {}
 
 /// Normalisations. They run at once, but for [`batch_norm_with`](Normalization::batch_norm_with). A learnt scale and bias are factors and summands as
 /// any other: `x.layer_norm(Feat, 1e-5) * &weight + &bias` fuses with what follows.
@@ -98,8 +122,8 @@ pub trait Normalization: Computable {
 
     /// `(x - mean) / sqrt(var + eps) * gain + bias`: [`layer_norm`](Normalization::layer_norm) over dims, then a learnt scale and offset.
     ///
-    /// Each line is read once and written once, if `gain` and `bias` have no dims besides `dims`; dims of theirs that `x` lacks are dims of the
-    /// result. Either can be a single number.
+    /// Each line is read once and written once, if `gain` and `bias` have no dims besides `dims`. They can have any dims of `x`, but no others;
+    /// either can be a single number.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -115,7 +139,13 @@ pub trait Normalization: Computable {
     ///
     /// Where [`try_layer_norm_affine`](Normalization::try_layer_norm_affine) returns an error.
     #[track_caller]
-    fn layer_norm_affine<D, X, G, B>(self, dims: D, eps: Self::Elem, gain: G, bias: B) -> Affine<Self, G, B>
+    fn layer_norm_affine<D, X, G: Learned<Self::Elem, Self::Dims>, B: Learned<Self::Elem, Self::Dims>>(
+        self,
+        dims: D,
+        eps: Self::Elem,
+        gain: G,
+        bias: B,
+    ) -> Affine<Self, G, B>
     where
         Self: AsTensor<Elem: Real, Rank = Rank0>,
         D: DimsOf<Self::Dims, X>,
@@ -128,7 +158,7 @@ pub trait Normalization: Computable {
     }
 
     /// As [`layer_norm_affine`](Normalization::layer_norm_affine), but what sizes decide is an error.
-    fn try_layer_norm_affine<D, X, G, B>(
+    fn try_layer_norm_affine<D, X, G: Learned<Self::Elem, Self::Dims>, B: Learned<Self::Elem, Self::Dims>>(
         self,
         dims: D,
         eps: Self::Elem,

@@ -17,6 +17,7 @@ use crate::reduce::{Empty, Evaluated, Reductions, fused};
 use crate::role::{DataFeature, Plays};
 use crate::scalar::{Analytic, Element, Num, Ordered, Real};
 use crate::set::{Dims, DimsOf};
+use crate::size::Resizable;
 use crate::storage::Owned;
 use crate::tensor::Computable;
 use crate::window::{PerDim, Placing, Positions, Window, Windowed, placed_windows, slid};
@@ -135,7 +136,7 @@ pub trait Pooling: Computable {
     ///
     /// Where [`try_adaptive_avg_pool`](Pooling::try_adaptive_avg_pool) returns an error.
     #[track_caller]
-    fn adaptive_avg_pool<D: DimsOf<Self::Dims, X> + Plays<DataFeature>, X: Dims>(
+    fn adaptive_avg_pool<D: DimsOf<Self::Dims, X> + Plays<DataFeature> + Resizable, X: Dims>(
         self,
         dims: D,
         sizes: impl Into<PerDim>,
@@ -147,7 +148,7 @@ pub trait Pooling: Computable {
     }
 
     /// As [`adaptive_avg_pool`](Pooling::adaptive_avg_pool), but what sizes decide is an error; so is having no element.
-    fn try_adaptive_avg_pool<D: DimsOf<Self::Dims, X> + Plays<DataFeature>, X: Dims>(
+    fn try_adaptive_avg_pool<D: DimsOf<Self::Dims, X> + Plays<DataFeature> + Resizable, X: Dims>(
         self,
         dims: D,
         sizes: impl Into<PerDim>,
@@ -165,7 +166,7 @@ pub trait Pooling: Computable {
     ///
     /// Where [`try_adaptive_max_pool`](Pooling::try_adaptive_max_pool) returns an error.
     #[track_caller]
-    fn adaptive_max_pool<D: DimsOf<Self::Dims, X> + Plays<DataFeature>, X: Dims>(
+    fn adaptive_max_pool<D: DimsOf<Self::Dims, X> + Plays<DataFeature> + Resizable, X: Dims>(
         self,
         dims: D,
         sizes: impl Into<PerDim>,
@@ -177,7 +178,7 @@ pub trait Pooling: Computable {
     }
 
     /// As [`adaptive_max_pool`](Pooling::adaptive_max_pool), but what sizes decide is an error; so is having no element.
-    fn try_adaptive_max_pool<D: DimsOf<Self::Dims, X> + Plays<DataFeature>, X: Dims>(
+    fn try_adaptive_max_pool<D: DimsOf<Self::Dims, X> + Plays<DataFeature> + Resizable, X: Dims>(
         self,
         dims: D,
         sizes: impl Into<PerDim>,

@@ -36,6 +36,8 @@ pub struct Shape {
     sizes: SmallVec<[usize; INLINE]>,
     /// Of the dims.
     origins: SmallVec<[Origin; INLINE]>,
+    /// The sizes that dims get if no operand has one for them.
+    proposed: SmallVec<[(usize, usize); 2]>,
 }
 
 impl Shape {
@@ -47,12 +49,14 @@ impl Shape {
         if axes > INLINE {
             let mut sizes = SmallVec::from_elem(UNSIZED, named);
             sizes.resize(axes, 1);
-            return Shape { keys: U::KEYS, sizes, origins: SmallVec::from_elem(None, named) };
+            let origins = SmallVec::from_elem(None, named);
+            return Shape { keys: U::KEYS, sizes, origins, proposed: SmallVec::new() };
         }
         let mut sizes = [1; INLINE];
         sizes[..named].fill(UNSIZED);
         let sizes = SmallVec::from_buf_and_len(sizes, axes);
-        Shape { keys: U::KEYS, sizes, origins: SmallVec::from_buf_and_len([None; INLINE], named) }
+        let origins = SmallVec::from_buf_and_len([None; INLINE], named);
+        Shape { keys: U::KEYS, sizes, origins, proposed: SmallVec::new() }
     }
 
     /// Loop axes for the dims `U`, with no size known, and for positional axes of these sizes.
@@ -61,7 +65,7 @@ impl Shape {
         let named = U::KEYS.as_slice().len();
         let mut sizes = SmallVec::from_elem(UNSIZED, named);
         sizes.extend(positional);
-        Shape { keys: U::KEYS, sizes, origins: SmallVec::from_elem(None, named) }
+        Shape { keys: U::KEYS, sizes, origins: SmallVec::from_elem(None, named), proposed: SmallVec::new() }
     }
 
     /// An operand has `size` elements along the `at`th dim.
@@ -112,12 +116,23 @@ impl Shape {
         Ok(())
     }
 
-    /// Every dim must have a size by now; a static one may come from the dim itself.
+    /// The `at`th dim gets `size` elements, or fewer, if no operand has a size for it.
+    pub fn propose(&mut self, at: usize, size: usize) {
+        self.proposed.push((at, size));
+    }
+
+    /// What is [proposed](Shape::propose): dims and sizes.
+    pub fn proposed(&self) -> &[(usize, usize)] {
+        &self.proposed
+    }
+
+    /// Every dim must have a size by now; else it is the static one of the dim, or the least that is proposed.
     #[inline]
     pub fn finish(&mut self) -> Result<(), DimError> {
-        for (key, size) in self.keys.as_slice().iter().zip(&mut self.sizes) {
+        for (at, (key, size)) in self.keys.as_slice().iter().zip(&mut self.sizes).enumerate() {
             if *size == UNSIZED {
-                *size = key.fixed.ok_or(DimError::Unsized { dim: key.name })?;
+                let proposed = || self.proposed.iter().filter(|own| own.0 == at).map(|own| own.1).min();
+                *size = key.fixed.or_else(proposed).ok_or(DimError::Unsized { dim: key.name })?;
             }
         }
         Ok(())

@@ -12,11 +12,13 @@ pub mod list;
 pub mod ordered;
 pub mod remove;
 pub mod rename;
+pub mod shared;
 pub mod union;
 
 pub use keys::{DimKey, Keys, MAX_DIMS};
 pub use remove::DimsOf;
 pub use rename::NameFor;
+pub use shared::DimsOfBoth;
 pub use union::Union;
 
 use crate::brand::Brand;

@@ -27,6 +27,24 @@ where
     type Out = <<(New::Brand, ()) as Merge<WithoutOld<S, Old>>>::Out as List>::Tuple;
 }
 
+/// A name for a part of the dim `Old` of the set `S`: as [`NameFor`], but of any size.
+pub trait PartOf<Old: DimRef, S: Dims>: DimRef {
+    /// The set with the part in the place of the dim.
+    type Out: Dims;
+}
+
+impl<S: Dims, Old: DimRef, New: DimRef> PartOf<Old, S> for New
+where
+    S::List: Remove<Old::Brand, Out: Taking>,
+    Verdict<MissingOld<S, Old>>: Bound<MissingOld<S, Old>, S>,
+    WithoutOld<S, Old>: Has<New::Brand>,
+    Verdict<<WithoutOld<S, Old> as Has<New::Brand>>::Found>:
+        NotYetBound<<WithoutOld<S, Old> as Has<New::Brand>>::Found, S>,
+    (New::Brand, ()): Merge<WithoutOld<S, Old>, Out: List>,
+{
+    type Out = <<(New::Brand, ()) as Merge<WithoutOld<S, Old>>>::Out as List>::Tuple;
+}
+
 /// What came of taking the dim `Old` out of the set `S`.
 type TakingOld<S, Old> = <<S as Dims>::List as Remove<<Old as DimRef>::Brand>>::Out;
 /// The list that is left.

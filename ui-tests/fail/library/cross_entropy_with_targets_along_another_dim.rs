@@ -1,0 +1,16 @@
+//~ words: `Seq` | targets | (Batch,)
+use typed_dims::prelude::*;
+
+dims! {
+    struct Batch;
+    struct Seq;
+    struct Class;
+}
+
+fn loss(x: &Tensor<f32, (Batch, Class)>, target: &Tensor<usize, (Seq,)>) {
+    x.cross_entropy(Class, target);
+}
+
+fn main() {
+    let _ = loss;
+}
