@@ -63,6 +63,8 @@ fn deepest(tokens: TokenStream) -> Option<Span> {
             TokenTree::Punct(sign) => {
                 level.cost += match sign.as_char() {
                     '<' => ANGLE,
+                    // Behind the arguments of a type several stand in line.
+                    '>' => SIGN,
                     _ if operand => SIGN,
                     _ => PREFIX,
                 };

@@ -176,6 +176,7 @@ pub fn batched(attribute: TokenStream, item: TokenStream) -> TokenStream {
 /// The list names the axes of the result, an ndarray array; without any, `[] =>`, the result is a single value. What
 /// follows is Rust, with indices for as many axes as an array has. It is lowered to the typed operations of this crate, so the
 /// line above *is* a matrix product, `x[h + kh, w + kw]` is a strided view and not a copy, and all else is one fused pass.
+/// Where more than 32 operations stand within one another, the first of them are computed on their own, as an array over all loops around them.
 ///
 /// # Loops and their sizes
 ///

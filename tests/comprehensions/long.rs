@@ -6,9 +6,10 @@ use typed_dims::prelude::*;
 macro_rules! added {
     ($($term:literal)*) => {{
         let a = array![[0.5, 1.0], [2.0, -3.0]];
-        let sums = tensor!([i, j] => a[i, j] $(+ a[i, j] * $term)*);
-        let checked = try_tensor!([i, j] => a[i, j] $(+ a[i, j] * $term)*);
-        let over = tensor!([i] => sum[j](a[i, j] $(+ a[i, j] * $term)*));
+        // (Each in a function of its own: what is not optimised has a place on the stack for each value of a function.)
+        let sums = (|| tensor!([i, j] => a[i, j] $(+ a[i, j] * $term)*))();
+        let checked = (|| try_tensor!([i, j] => a[i, j] $(+ a[i, j] * $term)*))();
+        let over = (|| tensor!([i] => sum[j](a[i, j] $(+ a[i, j] * $term)*)))();
         let mut steps = a.clone();
         $( steps = &steps + &a * $term; )*
         (sums, checked.unwrap(), over, steps)
@@ -87,6 +88,6 @@ fn an_error_in_a_part_is_that_of_the_whole() {
     let (a, b) = (array![1.0, 2.0], array![1.0, 2.0, 3.0]);
     let error = try_tensor!([i] => a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + b[i]).unwrap_err();
     assert!(error.to_string().starts_with("dim `i` has size 2"), "{error}");
-    let error = try_tensor!([i in 0..3] => a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + b[i]).unwrap_err();
+    let error = try_tensor!([i] => a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + b[i + 2]).unwrap_err();
     assert!(error.to_string().contains("out of range"), "{error}");
 }

@@ -4,6 +4,7 @@
 //! result. What they have to do with each other is in `typed_dims_core::batch`; here are only names and bounds.
 
 mod ast;
+mod choices;
 mod expand;
 mod valid;
 

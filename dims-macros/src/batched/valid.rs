@@ -117,6 +117,16 @@ pub fn check(function: Function, errors: &mut Errors) -> Option<Batched> {
         );
         errors.span(ty.span(), what);
     }
+    if let (true, Some(block)) = (errors.is_empty(), &function.block) {
+        let tensors =
+            params.iter().filter(|param| matches!(param.tensor, Some((_, Some(_))))).filter_map(|param| {
+                match &param.pat {
+                    Pat::Ident(pat) => Some(pat.ident.to_string()),
+                    _ => None,
+                }
+            });
+        super::choices::check(block, tensors.collect(), errors);
+    }
     if !errors.is_empty() {
         return None;
     }

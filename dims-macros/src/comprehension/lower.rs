@@ -206,7 +206,15 @@ impl<'a> Lower<'a> {
         self.parts += 1;
         self.depth = 1;
         let eval = Ident::new("eval", Span::mixed_site().located_at(code.span()));
-        let computed = self.call(code, &eval, &TokenStream::new());
+        // In a function of its own where that can be: what is not optimised has a place on the stack for each value of a function.
+        let leaves = leaves(code.clone());
+        let mut computed = self.call(code, &eval, &TokenStream::new());
+        if !leaves && self.fallible {
+            let label = syn::Lifetime::new("'_comprehension", Span::mixed_site());
+            computed = self.or_break(quote!((|| #label: { ::core::result::Result::Ok(#computed) })()));
+        } else if !leaves {
+            computed = quote!((|| #computed)());
+        }
         self.statement(quote!(let #name = #computed;));
         Lowered { part: Some(name.clone()), ..lowered(value.kind, parens(quote!(&#name))) }
     }
@@ -548,6 +556,18 @@ impl<'a> Lower<'a> {
             .collect();
         lowered(if stays { Index } else { Element }, quote!(#code.#name #turbofish(#(#arguments),*)))
     }
+}
+
+/// Whether code can leave the function that it stands in.
+fn leaves(code: TokenStream) -> bool {
+    code.into_iter().any(|token| match token {
+        TokenTree::Group(group) => leaves(group.stream()),
+        TokenTree::Ident(word) => {
+            ["return", "await", "continue", "yield"].iter().any(|leaving| word == leaving)
+        }
+        TokenTree::Punct(sign) => sign.as_char() == '?',
+        TokenTree::Literal(_) => false,
+    })
 }
 
 /// Where an operation was written.

@@ -1,4 +1,4 @@
-//~ words: i<'_> | not bound
+//~ words: line_8::i<'_> | line_5::i<'_> | not bound
 use typed_dims::prelude::*;
 
 fn main() {
