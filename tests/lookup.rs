@@ -12,7 +12,7 @@ dims! {
     pub struct Token;
     /// Where a window starts.
     pub struct Start;
-    /// What is left of a table.
+    /// The same along another dim.
     pub struct Left;
     /// Positions in a window.
     pub struct Lag;
