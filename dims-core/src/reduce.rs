@@ -82,7 +82,7 @@ impl<S: Dims, R: Rank, D: DimList> Split<S, R, D> {
 /// What a product of two tensors in memory is in plans.
 pub(crate) fn product_dims(pair: Option<[Typed; 2]>, result: Vec<&'static str>) -> ProductDims {
     let [left, right] = pair.map_or_else(Default::default, |pair| pair.map(|(keys, _)| Names::all(keys)));
-    ProductDims { left, right, result }
+    ProductDims::new(left, right, result)
 }
 
 /// Whether a reduction has a result where there is nothing to reduce.

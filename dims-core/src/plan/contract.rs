@@ -52,7 +52,7 @@ impl LoopAxes<'_> {
             let strides = operand.strides.iter().enumerate();
             strides.filter(|&(_, &stride)| stride != 0).map(|(axis, _)| self.names.of(axis)).collect()
         };
-        ProductDims { left: of(a), right: of(b), result: kept.iter().map(|&axis| self.names.of(axis)).collect() }
+        ProductDims::new(of(a), of(b), kept.iter().map(|&axis| self.names.of(axis)).collect())
     }
 }
 
@@ -284,11 +284,16 @@ pub fn order_of_result<T>(
     // Whether the rows, and the columns, are one loop each in a result that lies in this order.
     let is_whole = |order: &[usize]| {
         let long = || order.iter().copied().filter(|&axis| sizes[axis] != 1);
-        long().zip(long().skip(1)).filter(|&(axis, next)| {
-            let merges = |strides: &[isize]| strides[axis] == strides[next].wrapping_mul(sizes[next] as isize);
-            let both_in = |role: Axes| role >> axis & role >> next & 1 == 1;
-            both_in(m) && merges(&a.strides) || both_in(n) && merges(&b.strides)
-        }).count() + 2
+        long()
+            .zip(long().skip(1))
+            .filter(|&(axis, next)| {
+                let merges =
+                    |strides: &[isize]| strides[axis] == strides[next].wrapping_mul(sizes[next] as isize);
+                let both_in = |role: Axes| role >> axis & role >> next & 1 == 1;
+                both_in(m) && merges(&a.strides) || both_in(n) && merges(&b.strides)
+            })
+            .count()
+            + 2
             == (m | n).count_ones() as usize
     };
     let is_apart = both >> last & 1 == 1 && a.strides[last] != 1 && b.strides[last] != 1;

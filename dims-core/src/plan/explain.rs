@@ -127,6 +127,24 @@ pub struct ProductDims {
     pub result: Vec<&'static str>,
 }
 
+impl ProductDims {
+    /// The dims of the operands as those of matrices: what both have and the result too first, then rows and sum, or sum and columns.
+    pub(crate) fn new(
+        mut left: Vec<&'static str>,
+        mut right: Vec<&'static str>,
+        result: Vec<&'static str>,
+    ) -> Self {
+        let is_row = |name: &&'static str| !right.contains(name);
+        let batch: Vec<_> =
+            left.iter().copied().filter(|name| right.contains(name) && result.contains(name)).collect();
+        let rows: Vec<_> = left.iter().copied().filter(is_row).collect();
+        let columns: Vec<_> = right.iter().copied().filter(|name| !left.contains(name)).collect();
+        left.sort_by_key(|name| (!batch.contains(name), !rows.contains(name)));
+        right.sort_by_key(|name| (!batch.contains(name), columns.contains(name)));
+        ProductDims { left, right, result }
+    }
+}
+
 impl fmt::Display for ProductDims {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ProductDims { left, right, result } = self;

@@ -272,7 +272,8 @@ impl Nest {
                 let mut nest = self.clone();
                 nest.sizes[at] = end - start;
                 for (row, offset) in nest.offsets.iter_mut().enumerate() {
-                    *offset = offset.wrapping_add(self.strides[row * depth + at].wrapping_mul(start as isize));
+                    *offset =
+                        offset.wrapping_add(self.strides[row * depth + at].wrapping_mul(start as isize));
                 }
                 if nest.packed.0 != 0 {
                     nest.pack();
@@ -478,7 +479,8 @@ mod tests {
             assert_eq!(sizes.len(), parts.clamp(1, size.max(1)));
             assert!(sizes.iter().all(|part| part.abs_diff(size / sizes.len()) <= 1), "{sizes:?}");
             // Each part starts where the one before it ends.
-            let ends = sizes.iter().scan(0, |end: &mut usize, &part| Some(core::mem::replace(end, *end + part)));
+            let ends =
+                sizes.iter().scan(0, |end: &mut usize, &part| Some(core::mem::replace(end, *end + part)));
             assert!(cut.iter().zip(ends).all(|(part, start)| part.offsets[0] == start as isize));
         }
     }
