@@ -30,6 +30,39 @@ fn product(a: &Array2<f32>, b: &Array2<f32>) -> Array2<f32> {
 }
 
 #[inline(never)]
+fn product_ordered_into(a: &Array2<f32>, b: &Array2<f32>, out: &mut Array2<f32>) {
+    dims!(i, j, k);
+    (a.at((i, k)) * b.at((k, j))).sum(k).order_into(out, (i, j));
+}
+
+#[inline(never)]
+fn product_summed_into(a: &Array2<f32>, b: &Array2<f32>, out: &mut Array2<f32>) {
+    dims!(i, j, k);
+    (a.at((i, k)) * b.at((k, j))).sum_into(k, out, (i, j));
+}
+
+dims! {
+    struct I;
+    struct J;
+    struct K;
+}
+
+#[inline(never)]
+fn typed_product(a: &Tensor<f32, (I, K)>, b: &Tensor<f32, (K, J)>) -> Tensor<f32, (I, J)> {
+    (a * b).sum(K)
+}
+
+#[inline(never)]
+fn typed_add(a: &Tensor<f32, (I,)>, b: &Tensor<f32, (I,)>) -> Tensor<f32, (I,)> {
+    (a + b).eval()
+}
+
+#[inline(never)]
+fn typed_bias(a: &Tensor<f32, (I, J)>, b: &Tensor<f32, (J,)>) -> Tensor<f32, (I, J)> {
+    (a + b).eval()
+}
+
+#[inline(never)]
 fn order_into(x: &Array3<f32>, out: &mut Array3<f32>) {
     dims!(a, b, c);
     x.at((a, b, c)).order_into(out, (c, a, b));
@@ -41,7 +74,7 @@ fn add_into(a: &Array1<f32>, b: &Array1<f32>, out: &mut Array1<f32>) {
     (a.at(i) + b.at(i)).order_into(out, i);
 }
 
-const CASES: [Case; 6] = [
+const CASES: [Case; 11] = [
     ("4x4 product", |calls| {
         let (a, b) = matrices();
         each(calls, || drop(black_box(product(black_box(&a), black_box(&b)))));
@@ -49,6 +82,26 @@ const CASES: [Case; 6] = [
     ("4x4 product, ndarray", |calls| {
         let (a, b) = matrices();
         each(calls, || drop(black_box(black_box(&a).dot(black_box(&b)))));
+    }),
+    ("4x4 product, into an array by order_into", |calls| {
+        let ((a, b), mut out) = (matrices(), Array2::zeros((4, 4)));
+        each(calls, || product_ordered_into(black_box(&a), black_box(&b), black_box(&mut out)));
+    }),
+    ("4x4 product, into an array by sum_into", |calls| {
+        let ((a, b), mut out) = (matrices(), Array2::zeros((4, 4)));
+        each(calls, || product_summed_into(black_box(&a), black_box(&b), black_box(&mut out)));
+    }),
+    ("4x4 product, typed", |calls| {
+        let (a, b) = (ones((I.of(4), K.of(4))), ones((K.of(4), J.of(4))));
+        each(calls, || drop(black_box(typed_product(black_box(&a), black_box(&b)))));
+    }),
+    ("4 sums, typed, with eval", |calls| {
+        let a = ones(I.of(4));
+        each(calls, || drop(black_box(typed_add(black_box(&a), black_box(&a)))));
+    }),
+    ("4x4 sums with a row of 4, typed, with eval", |calls| {
+        let (a, b) = (ones((I.of(4), J.of(4))), ones(J.of(4)));
+        each(calls, || drop(black_box(typed_bias(black_box(&a), black_box(&b)))));
     }),
     ("2x3x4 in another order, into an array", |calls| {
         let (x, mut out) = (Array3::ones((2, 3, 4)), Array3::zeros((4, 2, 3)));

@@ -592,3 +592,16 @@ fn sizes_that_are_said() {
     let error = array![1.0, 2.0].try_at(Row.of(7)).map(|_| ()).unwrap_err().to_string();
     assert_eq!(without_places(&error), "dim `Row` has size 7, but was also given size 2");
 }
+
+/// Strides along which nothing moves can be any number.
+#[test]
+fn strides_that_cannot_be_added() {
+    let data = [7.0, 8.0];
+    let far = isize::MAX as usize;
+    let one = ndarray::ArrayView2::from_shape(ndarray::ShapeBuilder::strides((1, 1), (far, far)), &data[..]);
+    let one = one.expect("an array of one element");
+    dims!(i, j);
+    let diagonal = one.try_at((i, i)).expect("nothing moves along the axes");
+    assert_eq!(diagonal.order(i), array![7.0]);
+    assert_eq!((one.at((i, j)) + 1.0).order((i, j)), array![[8.0]]);
+}

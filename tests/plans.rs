@@ -235,10 +235,16 @@ fn plans_are_readable() {
     let a = Array2::<f32>::ones((2, 3));
     dims!(i, j);
     let (_, plan) = explain(|| (a.at((i, j)) * 2.0).order((j, i)));
+    let place = plan.places[0].expect("the place is known");
     assert_eq!(
         plan.to_string(),
-        "1. elementwise mul(view, 2.0)\n   loops [3, 2], operand strides [1, 3]; 24 bytes, 1 thread(s)\n\
-         24 bytes written, 0 flops in products"
+        format!(
+            "1. elementwise mul(view, 2.0) (at {}:{}:{})\n   loops [3, 2], operand strides [1, 3]; 24 bytes, 1 thread(s)\n\
+             24 bytes written, 0 flops in products",
+            place.file(),
+            place.line(),
+            place.column()
+        )
     );
 }
 
@@ -268,4 +274,122 @@ fn a_computed_matrix_is_summed_as_it_is_computed() {
     let (sums, plan) = explain(|| (m.at((i, j)) * x.at(j).exp()).sum(j).order(i));
     assert_eq!(sums[511], 256.0);
     assert_eq!(plan.steps.len(), 2, "{plan}");
+}
+
+/// That a dim is named which a factor lacks changes no product.
+#[test]
+fn a_broadcast_along_a_dim_is_a_stride_of_zero() {
+    let (a, b) =
+        (Array2::from_shape_fn((20, 30), |(i, k)| (i + 2 * k) as f32), Array2::<f32>::ones((30, 40)));
+    dims!(i, j, k);
+    let (x, y) = (a.at((i, k)), b.at((k, j)));
+    let (c, plan) = explain(|| (x.expand(j) * y.expand(i)).sum(k).order((i, j)));
+    assert!(matches!(plan.steps[..], [Step::Product { m: 20, k: 30, n: 40, .. }]), "{plan}");
+    assert_eq!(c, a.dot(&b));
+    // The dim itself: summed, kept, and assigned.
+    let sums = x.expand(j).sum((j, k)).order(i);
+    assert_eq!(sums, a.sum_axis(ndarray::Axis(1)) * 40.0);
+    assert_eq!(x.index(k, 3).expand(j).order((j, i)), Array2::from_shape_fn((40, 20), |(_, i)| a[[i, 3]]));
+    dims!(n = 3);
+    let e = (x.expand(n) * y.expand(n)).sum(k).order((n, i, j));
+    assert!(e.outer_iter().all(|c| c == a.dot(&b)));
+    assert!(x.try_sum(k).is_ok() && ones::<f32, _>(n).expand(i).order((i, n)).dim() == (20, 3));
+}
+
+/// The result lies as its matrices do where the order of the dims would tear them apart.
+#[test]
+fn a_product_with_two_batch_dims_is_one_step_in_the_order_asked_for() {
+    for size in [4, 40] {
+        let x = Array4::from_shape_fn((2, 3, size, 7), |(a, b, i, k)| (a + 2 * b + 3 * i + k) as f32);
+        let w = Array4::from_shape_fn((2, 3, 7, size), |(a, b, k, j)| (3 * a + b + k + 2 * j) as f32);
+        dims!(b1, b2, i, j, k);
+        let (expected, first) =
+            explain(|| (x.at((b1, b2, i, k)) * w.at((b1, b2, k, j))).sum(k).order((b1, b2, i, j)));
+        dims!(i, j, k, b1, b2);
+        let (found, second) =
+            explain(|| (x.at((b1, b2, i, k)) * w.at((b1, b2, k, j))).sum(k).order((b1, b2, i, j)));
+        for plan in [first, second] {
+            assert!(matches!(plan.steps[..], [Step::Product { batch: 6, .. }]), "{plan}");
+        }
+        assert_eq!(found, expected);
+        let w = w.slice(ndarray::s![0, 0, .., ..]);
+        dims!(b1, b2, i, j, k);
+        let (expected, first) =
+            explain(|| (x.at((b1, b2, i, k)) * w.at((k, j))).sum(k).order((b1, b2, i, j)));
+        dims!(j, i, k, b1, b2);
+        let (found, second) = explain(|| (x.at((b1, b2, i, k)) * w.at((k, j))).sum(k).order((b1, b2, i, j)));
+        for plan in [first, second] {
+            assert!(matches!(plan.steps[..], [Step::Product { batch: 1, .. }]), "{plan}");
+        }
+        assert_eq!(found, expected);
+    }
+}
+
+#[test]
+fn a_result_under_another_name_is_not_copied() {
+    dims! {
+        struct Seq;
+        struct Key;
+        struct Feat;
+    }
+    for size in [3, 300] {
+        let array = Array2::<f32>::ones((size, 5));
+        let place = array.as_ptr();
+        let x = array.into_tensor((Seq, Feat));
+        let (y, plan) = explain(|| x.rename(Seq, Key).eval());
+        assert!(plan.steps.is_empty(), "{plan}");
+        let (z, plan) = explain(|| y.rename(Key, Seq).order((Seq, Feat)));
+        assert!(plan.steps.is_empty() && z.as_ptr() == place, "{plan}");
+    }
+    // A part of it is, and so is what shall lie in another order.
+    let x = from_fn((Seq.of(3), Feat.of(2)), |(s, f)| 2 * s + f);
+    assert_eq!(x.clone().slice(Seq, 1..).eval().order((Seq, Feat)), ndarray::array![[2, 3], [4, 5]]);
+    assert_eq!(x.rename(Seq, Key).order((Feat, Key)), ndarray::array![[0, 2, 4], [1, 3, 5]]);
+}
+
+#[test]
+fn a_product_is_shown_with_its_dims_and_where_it_stands() {
+    dims! {
+        struct Batch;
+        struct Model;
+        struct Ffn;
+    }
+    for (batch, model, ffn) in [(3, 4, 5), (3, 256, 704)] {
+        let x = ones::<f32, _>((Batch.of(batch), Model.of(model)));
+        let w = ones::<f32, _>((Model.of(model), Ffn.of(ffn)));
+        let line = line!() + 1;
+        let (_, plan) = explain(|| (&x * &w).sum(Model));
+        let text = plan.to_string();
+        let start =
+            format!("1. (Batch, Model) x (Model, Ffn) -> (Batch, Ffn): {batch} x {model} x {ffn} (at ");
+        assert!(text.starts_with(&start), "{text}");
+        let place = plan.places[0].expect("the place is known");
+        assert_eq!((place.file(), place.line()), (file!(), line));
+    }
+    let (a, b) = (Array3::<f32>::ones((2, 4, 3)), Array3::<f32>::ones((2, 3, 5)));
+    let (_, plan) = explain(|| einsum!("bij,bjk->bik", a, b));
+    assert!(
+        plan.to_string().starts_with("1. (b, i, j) x (b, j, k) -> (b, i, k): 4 x 3 x 5, 2 times"),
+        "{plan}"
+    );
+}
+
+/// Everything that runs says which line asked for it; what the library calls itself does not pass for the user's.
+#[test]
+fn steps_know_their_places() {
+    let x = Array2::<f32>::ones((30, 40));
+    let mut out = Array2::<f32>::zeros((40, 30));
+    dims!(i, j);
+    let x = x.at((i, j));
+    let first = line!() + 2;
+    let (_, plan) = explain(|| {
+        let y = (x + 1.0).eval();
+        let y = (&y * 1.0).softmax(j);
+        let _ = (&y).max(i);
+        let _ = (&y - 1.0).abs().sum(j);
+        y.order_into(&mut out, (j, i));
+    });
+    let lines: Vec<_> = plan.places.iter().map(|place| place.map(|place| place.line())).collect();
+    assert_eq!(lines, (first..first + 5).map(Some).collect::<Vec<_>>(), "{plan}");
+    assert!(plan.places.iter().flatten().all(|place| place.file() == file!()), "{plan}");
 }

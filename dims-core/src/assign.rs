@@ -52,6 +52,7 @@ impl<T: Element> BinaryOp<T, T> for Replace {
 /// # Panics
 ///
 /// If a place does not lie in `out`.
+#[track_caller]
 pub(crate) fn write_into<S: Dims, R: Rank, E: Expr>(
     expr: &E,
     shape: &Shape,
@@ -105,6 +106,7 @@ impl<R: Rank<Max<O> = R>, O: Rank> CoversAxes<O> for R {}
 
 impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Place<'_, T, S, R, X> {
     /// Runs `place = op(place, value)` over all dims of the place.
+    #[track_caller]
     pub(crate) fn update<B, O>(&mut self, value: B, op: O) -> Result<(), DimError>
     where
         B: Operand<T, Expr: Expr<Elem = T>>,
@@ -115,6 +117,7 @@ impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Place<'_, T, S, R, X> {
 
     /// As [`update`](Place::update), the loops one inside of the other in the order given: that of the axes that are met several times decides
     /// which value comes last.
+    #[track_caller]
     pub(crate) fn update_in<B, O>(&mut self, order: &[usize], value: B, op: O) -> Result<(), DimError>
     where
         B: Operand<T, Expr: Expr<Elem = T>>,
@@ -154,6 +157,7 @@ impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Place<'_, T, S, R, X> {
 }
 
 /// Notes a pass that writes to places which are there already, one after the other where they are computed.
+#[track_caller]
 fn record_update<T>(nest: &Nest, scatters: bool, expression: impl FnOnce() -> String) {
     record(|| {
         let len = nest.positions();
@@ -182,6 +186,7 @@ macro_rules! assignments {
 
             #[doc = concat!("As [`", stringify!($name), "`](Place::", stringify!($name), "), but what sizes decide is an error. ")]
             /// After an error some of the elements may have been assigned to.
+            #[track_caller]
             pub fn $try_name<B: Operand<T, Expr: Expr<Elem = T>>>(mut self, value: B) -> Result<(), DimError>
             where
                 T: $bound,
@@ -347,6 +352,7 @@ pub trait OrderInto: Computable {
 
     /// As [`sum_into`](OrderInto::sum_into), but what sizes decide is an error. If an index is out of range, some sums may have been written.
     #[inline(always)]
+    #[track_caller]
     fn try_sum_into<D: DimsOf<Self::Dims, X>, X: Dims, O, L: OrderOf<X, Y>, Y: NoneLeft>(
         self,
         dims: D,
@@ -366,6 +372,7 @@ pub trait OrderInto: Computable {
 
     /// As [`order_into`](OrderInto::order_into), but what sizes decide is an error.
     #[inline]
+    #[track_caller]
     fn try_order_into<L, X, O>(self, out: &mut O, dims: L) -> Result<(), DimError>
     where
         L: OrderOf<Self::Dims, X>,
@@ -415,6 +422,7 @@ pub trait OrderInto: Computable {
     /// As [`try_order_into`](OrderInto::try_order_into), planned in full.
     #[doc(hidden)]
     #[inline(never)]
+    #[track_caller]
     fn run_into<L, X, O>(tensor: NamedOf<Self>, out: &mut O, _: L) -> Result<(), DimError>
     where
         L: OrderOf<Self::Dims, X>,

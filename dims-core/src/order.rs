@@ -8,7 +8,7 @@ use crate::kernel::copy::FEW;
 use crate::kernel::strided::{AnyStride, UnitStride};
 use crate::named::Named;
 use crate::plan::axes::AxisList;
-use crate::plan::evaluate::{SMALL, evaluate_in, few, line, typed_line};
+use crate::plan::evaluate::{SMALL, evaluate_in, few, in_line, line, sizes_of, typed_line};
 use crate::plan::shape::Shape;
 use crate::rank::*;
 use crate::set::list::List;
@@ -298,7 +298,7 @@ impl<S: Dims, R: Rank, L: OrderList> Ordering<S, R, L> {
             return Err(expr);
         }
         let sizes = sizes_of(expr.memory().1, Self::ORDER.as_slice());
-        expr.into_contiguous(Self::ORDER.as_slice()).map(|data| (data, sizes))
+        expr.into_contiguous::<S>(Self::ORDER.as_slice()).map(|data| (data, sizes))
     }
 
     /// Where the elements are, and how many, if they lie in memory as in an array with these axes, contiguously.
@@ -344,27 +344,10 @@ impl<S: Dims, R: Rank, L: OrderList> Ordering<S, R, L> {
         (fits && len <= SMALL).then_some((elements, own, len))
     }
 
-    /// The axes that all operands have, in the order of the set, if their elements lie in memory as those of the result will: then one
-    /// loop is all there is to plan. And how many elements, and how many operands there are.
+    /// [`in_line`], for elements in the order of the result.
     #[inline(always)]
     pub(crate) fn in_line<E: Expr>(expr: &E) -> Option<(&[Axis], usize, usize)> {
-        if !Self::PLAIN {
-            return None;
-        }
-        let (mut like, mut operands) = (None, 0);
-        if !expr.alike::<S, AnyStride>(&mut like, &mut operands) {
-            return None;
-        }
-        let axes = like?;
-        let mut len: usize = 1;
-        for &at in Self::ORDER.as_slice().iter().rev() {
-            let Axis { size, stride } = axes[at];
-            if stride != len as isize && size != 1 {
-                return None;
-            }
-            len = len.checked_mul(size)?;
-        }
-        Some((axes, len, operands))
+        if Self::PLAIN { in_line::<S, E>(expr, Self::ORDER) } else { None }
     }
 
     /// Whether an array has the axes of the result, laid out as the operands are.
@@ -393,16 +376,6 @@ impl<S: Dims, R: Rank, L: OrderList> Ordering<S, R, L> {
         sizes.extend(order[next..].iter().map(|&axis| loops[axis]));
         Ok(sizes)
     }
-}
-
-/// The sizes of some axes, in an order. (On its own: the callers are compiled for each expression.)
-#[inline]
-fn sizes_of(axes: &[Axis], order: &[usize]) -> [usize; MAX_DIMS] {
-    let mut sizes = [0; MAX_DIMS];
-    for (size, &at) in sizes.iter_mut().zip(order) {
-        *size = axes[at].size;
-    }
-    sizes
 }
 
 /// The sizes of few axes.
@@ -450,6 +423,7 @@ pub trait OrderExt: Computable {
 
     /// As [`order`](OrderExt::order), but what sizes decide is an error.
     #[inline(always)]
+    #[track_caller]
     fn try_order<L: OrderOf<Self::Dims, X>, X, Out>(self, dims: L) -> Result<Out, DimError>
     where
         X: Ordered<Self::Elem, <L::Count as Rank>::Plus<Self::Rank>, Out = Out>,
@@ -479,6 +453,7 @@ fn at_hand<A: Computable, L: OrderList>(
 /// [`OrderExt::try_order`] of what has to be computed or moved. (Apart, so that what already lies as it should costs nothing: that part is
 /// always inlined, for the reason that the sum of a product gives.)
 #[inline]
+#[track_caller]
 fn planned<A, L, X>(tensor: A) -> Result<X::Out, DimError>
 where
     A: Computable,

@@ -10,10 +10,10 @@ use crate::kernel::strided::{AnyStride, UnitStride, Way};
 use crate::kernel::{self, Kernel, threads};
 use crate::named::Named;
 use crate::plan::axes::{AxisList, Layout};
-use crate::plan::contract;
-use crate::plan::direct::Roles;
-use crate::plan::evaluate::{laid_out, laid_out_in};
-use crate::plan::explain::{Loops, Step, record};
+use crate::plan::contract::{self, LoopAxes};
+use crate::plan::direct::{Roles, Typed};
+use crate::plan::evaluate::{at_once, laid_out, laid_out_in};
+use crate::plan::explain::{Loops, Names, ProductDims, Step, record};
 use crate::plan::nest::{Nest, Parts};
 use crate::plan::rows::Rows;
 use crate::plan::shape::Shape;
@@ -63,10 +63,26 @@ impl<S: Dims, R: Rank, D: DimList> Split<S, R, D> {
     /// The roles of the axes, if `E` is a product of two tensors in memory in which each role is clear.
     const fn roles<E: Expr>() -> Option<Roles> {
         match (E::PAIR, R::N) {
-            (Some([a, b]), 0) => Roles::of(a, b, S::KEYS, D::KEYS, &AxisList::in_memory(S::KEYS, 0)),
+            (Some([a, b]), 0) => match Roles::of(a, b, S::KEYS, D::KEYS, &AxisList::in_memory(S::KEYS, 0)) {
+                // (In which order the result lies then is to be planned.)
+                Some(roles) if !roles.ends_in_batch() => Some(roles),
+                _ => None,
+            },
             _ => None,
         }
     }
+
+    /// The dims of such a product, for plans.
+    fn dims<E: Expr>() -> ProductDims {
+        let name = |&axis: &usize| Names::Dims(S::KEYS).of(axis);
+        product_dims(E::PAIR, Self::KEPT.as_slice().iter().map(name).collect())
+    }
+}
+
+/// What a product of two tensors in memory is in plans.
+pub(crate) fn product_dims(pair: Option<[Typed; 2]>, result: Vec<&'static str>) -> ProductDims {
+    let [left, right] = pair.map_or_else(Default::default, |pair| pair.map(|(keys, _)| Names::all(keys)));
+    ProductDims::new(left, right, result)
 }
 
 /// Whether a reduction has a result where there is nothing to reduce.
@@ -79,6 +95,7 @@ pub(crate) enum Empty {
 
 /// Runs a reduction over the dims `D` of a tensor in one pass over the expression, without a temporary; `X` are the dims that are left.
 #[inline]
+#[track_caller]
 pub(crate) fn run<A, D, X, Q>(tensor: A, reducer: Q, empty: Empty) -> Result<Reduced<Q::Out, A, X>, DimError>
 where
     A: Computable,
@@ -94,6 +111,7 @@ where
 
 /// As [`run`], for an expression whose operands have met; `X` are the dims of `S` without those of `D`.
 #[inline]
+#[track_caller]
 pub(crate) fn fused<S, R, E, D, X, Q>(
     expr: &E,
     shape: &Shape,
@@ -114,6 +132,7 @@ where
 
 /// The elements of what [`fused`] yields, as results lie in memory.
 #[inline]
+#[track_caller]
 pub(crate) fn combined<S, R, E, D, Q>(
     expr: &E,
     shape: &Shape,
@@ -147,6 +166,7 @@ where
 
 /// The `len` results of `count` elements each that a nest yields, by a kernel for what is known of its strides.
 #[inline(always)]
+#[track_caller]
 fn reduced_in<W: Way, E: Expr, Q: Reducer<E::Elem, Out: Element>>(
     expr: &E,
     nest: &Nest,
@@ -185,6 +205,7 @@ fn finished_in<T, S: Dims, R: Rank>(data: Vec<T>, order: &[usize], sizes: &[usiz
 /// Small products are always inlined. Where several calls of one type share one function, the tensor and the result go through memory, which
 /// they leave in larger pieces than they came in: the processor then waits for all of them, thrice for as long as a small product takes.
 #[inline(always)]
+#[track_caller]
 pub(crate) fn sum<A, D, X>(tensor: A) -> Result<Reduced<A::Elem, A, X>, DimError>
 where
     A: Computable<Elem: Num>,
@@ -195,7 +216,7 @@ where
     // (A reference, since so large a constant would be copied in each call.)
     if let Some(roles) = const { &Split::<A::Dims, A::Rank, D>::roles::<A::Expr>() } {
         let (a, b) = tensor.expr.pair();
-        if let Some(result) = roles.run(a, b) {
+        if let Some(result) = roles.run(a, b, Split::<A::Dims, A::Rank, D>::dims::<A::Expr>) {
             let (data, sizes) = result?;
             let rank = Split::<A::Dims, A::Rank, D>::KEPT.as_slice().len();
             return Ok(Named::from_expr(Owned::laid_out(data, &sizes[..rank])));
@@ -204,8 +225,18 @@ where
     planned_sum::<A::Dims, A::Rank, _, D, X>(&tensor.expr)
 }
 
+/// [`Reductions::try_eval`], planned in full.
+#[track_caller]
+fn planned_eval<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>>(
+    tensor: Named<T, S, R, E>,
+) -> Result<Named<T, S, R>, DimError> {
+    let shape = tensor.shape()?;
+    Ok(Named::from_expr(laid_out::<S, R, _>(tensor.expr, &shape)?))
+}
+
 /// [`sum`], planned in full.
 #[inline]
+#[track_caller]
 fn planned_sum<S, R, E, D, X>(expr: &E) -> Result<Named<E::Elem, X, R>, DimError>
 where
     S: Dims,
@@ -222,13 +253,14 @@ where
     if let Some(supports) = is_product::<S, R, _>(expr, &shape, kept) {
         let mut factors = Factors { scale: E::Elem::ONE, operands: SmallVec::new() };
         expr.factors::<S, R>(&shape, &mut factors)?;
+        let axes = LoopAxes { sizes, names: Names::Dims(S::KEYS) };
         if R::N == 0 {
             let order = contract::order_of_result(&factors.operands, &supports, sizes, kept);
-            let data = contract::contract(factors.operands, factors.scale, sizes, &order)
+            let data = contract::contract(factors.operands, factors.scale, axes, &order)
                 .map_err(|error| shape.blame(error, kept))?;
             return Ok(finished_in(data, &order, sizes));
         }
-        let data = contract::contract(factors.operands, factors.scale, sizes, kept)
+        let data = contract::contract(factors.operands, factors.scale, axes, kept)
             .map_err(|error| shape.blame(error, kept))?;
         return Ok(finished(data, kept, sizes));
     }
@@ -256,6 +288,7 @@ pub(crate) fn is_product<S: Dims, R: Rank, E: Expr<Elem: Num>>(
 /// Evaluates, and works along one dim, block by block.
 ///
 /// Elements that the expression owns are worked on where they are, in the order in which they lie; the result else lies as results do.
+#[track_caller]
 pub(crate) fn along<A, D, X, W>(tensor: A, dim: D, work: W) -> Result<Evaluated<A>, DimError>
 where
     A: Computable,
@@ -271,6 +304,7 @@ where
 
 /// Evaluates, and works along the axes `along`, which are neighbours in `order`, block by block; the result lies in this order, or in that of
 /// the elements whose place it takes if `along` is one axis.
+#[track_caller]
 pub(crate) fn along_axes<A, W>(
     tensor: A,
     order: &[usize],
@@ -298,7 +332,7 @@ where
     let end = first + along.len();
     let volume = |axes: &[usize]| axes.iter().map(|&axis| sizes[axis]).product::<usize>();
     let (line, inner) = (volume(&order[first..end]), volume(&order[end..]));
-    let data = match expr.into_contiguous(order) {
+    let data = match expr.into_contiguous::<A::Dims>(order) {
         Ok(mut data) => {
             scan::in_place(&mut data, line * inner, inner, threads::parts(len), work);
             data
@@ -349,6 +383,7 @@ macro_rules! reductions {
 
         #[doc = concat!("As [`", stringify!($name), "`](Reductions::", stringify!($name), "), but what sizes decide is an error.")]
         #[inline]
+        #[track_caller]
         fn $try_name<$($dims)*>(self, dims: D) -> Result<Reduced<$out, Self, X>, DimError>
         where
             Self: AsTensor<Elem: $($bound)*>,
@@ -406,6 +441,7 @@ pub trait Reductions: Computable {
 
     /// As [`sum`](Reductions::sum), but what sizes decide is an error.
     #[inline(always)]
+    #[track_caller]
     fn try_sum<D: DimsOf<Self::Dims, X>, X: Dims>(
         self,
         dims: D,
@@ -454,6 +490,7 @@ pub trait Reductions: Computable {
     }
 
     /// As [`any`](Reductions::any), but what sizes decide is an error.
+    #[track_caller]
     fn try_any<D: DimsOf<Self::Dims, X>, X: Dims>(self, dims: D) -> Result<Reduced<bool, Self, X>, DimError>
     where
         Self: AsTensor<Elem = bool>,
@@ -475,6 +512,7 @@ pub trait Reductions: Computable {
     }
 
     /// As [`all`](Reductions::all), but what sizes decide is an error.
+    #[track_caller]
     fn try_all<D: DimsOf<Self::Dims, X>, X: Dims>(self, dims: D) -> Result<Reduced<bool, Self, X>, DimError>
     where
         Self: AsTensor<Elem = bool>,
@@ -496,6 +534,7 @@ pub trait Reductions: Computable {
     }
 
     /// As [`count`](Reductions::count), but what sizes decide is an error.
+    #[track_caller]
     fn try_count<D: DimsOf<Self::Dims, X>, X: Dims>(
         self,
         dims: D,
@@ -525,6 +564,7 @@ pub trait Reductions: Computable {
     }
 
     /// As [`var_with`](Reductions::var_with), but what sizes decide is an error.
+    #[track_caller]
     fn try_var_with<D: DimsOf<Self::Dims, X>, X: Dims>(
         self,
         dims: D,
@@ -562,6 +602,7 @@ pub trait Reductions: Computable {
     }
 
     /// As [`softmax`](Reductions::softmax), but what sizes decide is an error.
+    #[track_caller]
     fn try_softmax<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(
         self,
         dim: D,
@@ -586,6 +627,7 @@ pub trait Reductions: Computable {
     }
 
     /// As [`log_softmax`](Reductions::log_softmax), but what sizes decide is an error.
+    #[track_caller]
     fn try_log_softmax<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(
         self,
         dim: D,
@@ -610,6 +652,7 @@ pub trait Reductions: Computable {
     }
 
     /// As [`cumsum`](Reductions::cumsum), but what sizes decide is an error.
+    #[track_caller]
     fn try_cumsum<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(
         self,
         dim: D,
@@ -642,11 +685,12 @@ pub trait Reductions: Computable {
 
     /// As [`eval`](Reductions::eval), but what sizes decide is an error.
     #[inline]
+    #[track_caller]
     fn try_eval(self) -> Result<Evaluated<Self>, DimError> {
-        let tensor = self.into_named();
-        let mut shape = Shape::new::<Self::Dims, Self::Rank>();
-        tensor.meet(&mut shape)?;
-        Ok(Named::from_expr(laid_out::<Self::Dims, Self::Rank, _>(tensor.expr, &shape)?))
+        match at_once(self.into_named().expr) {
+            Ok(data) => Ok(Named::from_expr(data)),
+            Err(expr) => planned_eval(NamedOf::<Self>::from_expr(expr)),
+        }
     }
 
     /// As [`eval`](Reductions::eval), but the elements lie in the order in which the dims are named here, the last one fastest.
@@ -668,6 +712,7 @@ pub trait Reductions: Computable {
     }
 
     /// As [`eval_in`](Reductions::eval_in), but what sizes decide is an error.
+    #[track_caller]
     fn try_eval_in<D: DimsOf<Self::Dims, ()>>(self, dims: D) -> Result<Evaluated<Self>, DimError> {
         let tensor = self.into_named();
         let mut shape = Shape::new::<Self::Dims, Self::Rank>();

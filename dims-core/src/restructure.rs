@@ -6,9 +6,8 @@ use crate::brand::{Brand, DimInfo};
 use crate::dim::{DimList, DimRef};
 use crate::error::{DimError, unwrap};
 use crate::expr::remap::{Along, term};
-use crate::expr::{Binary, Iota, Remap};
+use crate::expr::{Expand, Remap};
 use crate::named::{Named, position};
-use crate::ops;
 use crate::order::OrderList;
 use crate::plan::axes::AxisList;
 use crate::plan::evaluate::evaluate_in;
@@ -164,7 +163,7 @@ pub type Expanded<'a, A, D> = Named<
     <A as AsTensor>::Elem,
     <<A as AsTensor>::Dims as Union<(<D as DimRef>::Brand,)>>::Out,
     <A as AsTensor>::Rank,
-    Binary<ops::Left, <A as AsTensor>::Expr, Iota<'a, <D as DimRef>::Brand>>,
+    Expand<'a, <A as AsTensor>::Expr, <A as AsTensor>::Dims, <D as DimRef>::Brand>,
 >;
 
 fn whole(key: crate::set::DimKey) -> Along {
@@ -498,13 +497,24 @@ pub trait Restructure: Computable {
         (0..size).map(|at| self.index(dim, at)).collect()
     }
 
-    /// The tensor along a new dim, which comes with its size: the same at all its positions. Lazy. (Operations broadcast by themselves; this
-    /// is for results that must have the dim.)
+    /// The tensor along a new dim, which comes with its size: the same at all its positions. Lazy, and a stride of 0 where something runs:
+    /// products with sums are the same matrix products with and without it. (Operations broadcast by themselves; this is for results
+    /// that must have the dim.)
+    ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// let x = ndarray::array![1.0, 2.0];
+    /// dims!(i, j = 3);
+    /// let rows = x.at(i).expand(j);                                        // rows[i, j] = x[i]
+    /// assert_eq!(rows.order((i, j)), ndarray::array![[1.0, 1.0, 1.0], [2.0, 2.0, 2.0]]);
+    /// assert_eq!(rows.sum(j).order(i), ndarray::array![3.0, 6.0]);
+    /// ```
     fn expand<'a, D: NotIn<Self::Dims> + 'a>(self, dim: D) -> Expanded<'a, Self, D>
     where
         Self::Dims: Union<(D::Brand,)>,
     {
-        Named::from_expr(Binary { op: ops::Left, a: self.into_named().expr, b: Iota::new(dim) })
+        Named::from_expr(Expand::new(self.into_named().expr, dim))
     }
 
     /// The dim `whole` as several dims, the last one fastest: the inverse of [`flatten`](Restructure::flatten).
@@ -579,6 +589,7 @@ pub trait Restructure: Computable {
     }
 
     /// As [`flatten`](Restructure::flatten), but what sizes decide is an error.
+    #[track_caller]
     fn try_flatten<P: OrderList + DimsOf<Self::Dims, X>, X: Dims, W: WholeIn<P, X>>(
         self,
         parts: P,

@@ -10,15 +10,15 @@ use crate::kernel::strided::AnyStride;
 use crate::kernel::{Kernel, threads};
 use crate::order::{OrderList, Ordering};
 use crate::plan::axes::AxisList;
-use crate::plan::contract;
+use crate::plan::contract::{self, LoopAxes};
 use crate::plan::direct::Roles;
-use crate::plan::explain::{Loops, Step, record};
+use crate::plan::explain::{Loops, Names, ProductDims, Step, record};
 use crate::plan::nest::{Nest, Parts};
 use crate::plan::rows::Rows;
 use crate::plan::shape::Shape;
 use crate::plan::target::{Target, misfit, spread};
 use crate::rank::Rank;
-use crate::reduce::is_product;
+use crate::reduce::{is_product, product_dims};
 use crate::scalar::Num;
 use crate::set::Dims;
 use crate::storage::source::elements_mut;
@@ -47,6 +47,11 @@ impl<S: Dims, R: Rank, D: DimList, L: OrderList> Split<S, R, D, L> {
             _ => None,
         }
     }
+
+    /// The dims of such a product, for plans.
+    fn dims<E: Expr>() -> ProductDims {
+        product_dims(E::PAIR, Names::all(L::KEYS))
+    }
 }
 
 /// The sums over the dims `D` of an expression over the dims `S`, whose operands have not met, to an array whose axes are the dims `X` that are
@@ -54,6 +59,7 @@ impl<S: Dims, R: Rank, D: DimList, L: OrderList> Split<S, R, D, L> {
 ///
 /// (Small products are always inlined, for the reason that [`sum`](crate::reduce::sum) gives.)
 #[inline(always)]
+#[track_caller]
 pub(crate) fn sum_into<S, R, E, D, X, L, O>(expr: &E, out: &mut O) -> Result<(), DimError>
 where
     S: Dims,
@@ -67,7 +73,7 @@ where
     if let Some(roles) = const { &Split::<S, R, D, L>::roles::<E, X>() } {
         let (a, b) = expr.pair();
         let (places, axes) = elements_mut(out);
-        if roles.run_onto(a, b, places, &axes) {
+        if roles.run_onto(a, b, places, &axes, Split::<S, R, D, L>::dims::<E>) {
             return Ok(());
         }
     }
@@ -76,6 +82,7 @@ where
 
 /// [`sum_into`], planned in full.
 #[inline(never)]
+#[track_caller]
 fn planned<S, R, E, D, L, O>(expr: &E, out: &mut O) -> Result<(), DimError>
 where
     S: Dims,
@@ -101,7 +108,8 @@ where
     if is_product::<S, R, _>(expr, &shape, kept).is_some() {
         let mut factors = Factors { scale: E::Elem::ONE, operands: SmallVec::new() };
         expr.factors::<S, R>(&shape, &mut factors)?;
-        return contract::contract_onto(factors.operands, factors.scale, sizes, target)
+        let axes = LoopAxes { sizes, names: Names::Dims(S::KEYS) };
+        return contract::contract_onto(factors.operands, factors.scale, axes, target)
             .map_err(|error| shape.blame(error, kept));
     }
     let count = shape.volume(reduced.iter().copied(), 1)?;

@@ -197,7 +197,9 @@ pub(crate) fn cut(
         return Err(DimError::RangeOutOfBounds { what: what(), start, end, size: axis.size });
     }
     let (from, to) = (from as usize, to as usize);
-    Ok((Axis::new(to - from, axis.stride), from as isize * axis.stride))
+    // (Where nothing is left, the start may lie farther behind than can be counted.)
+    let offset = if from < to { from as isize * axis.stride } else { 0 };
+    Ok((Axis::new(to - from, axis.stride), offset))
 }
 
 /// The position of one element of an axis.

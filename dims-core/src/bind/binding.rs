@@ -88,7 +88,12 @@ impl<'b> Binding<'b> {
                 second_origin: self.origin,
             });
         }
-        own.stride += axis.stride;
+        own.stride = match own.stride.checked_add(axis.stride) {
+            Some(stride) => stride,
+            // (Nothing moves along an axis of one element, so its stride can be any number.)
+            None if own.size <= 1 => 0,
+            None => return Err(too_far(&key, own.stride, axis.stride)),
+        };
         Ok(())
     }
 
@@ -100,4 +105,13 @@ impl<'b> Binding<'b> {
         }
         Ok(())
     }
+}
+
+#[cold]
+fn too_far(key: &DimKey, first: isize, second: isize) -> DimError {
+    let what = format!(
+        "dim `{}` moves along axes whose strides, {first} and {second}, add up to more than can be counted",
+        key.name
+    );
+    DimError::Shape { what }
 }

@@ -195,7 +195,7 @@ impl<T: Element, S: Dims, R: Rank> Expr for Owned<T, S, R> {
     }
 
     #[inline(always)]
-    fn into_contiguous(self, order: &[usize]) -> Result<Vec<T>, Self> {
+    fn into_contiguous<U: Dims>(self, order: &[usize]) -> Result<Vec<T>, Self> {
         Owned::into_contiguous(self, order)
     }
 }

@@ -9,6 +9,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 pub mod affine;
+pub mod expand;
 pub mod index;
 pub mod keyed;
 pub mod leaf;
@@ -18,6 +19,7 @@ pub mod remap;
 pub mod take;
 
 pub use affine::Affine;
+pub use expand::Expand;
 pub use leaf::{Iota, Scalar};
 pub use node::{Binary, Select, Unary};
 pub use operand::Operand;
@@ -160,6 +162,7 @@ pub trait Expr {
     /// The factors of a product as operands of a contraction, and its constant factor. Factors that do not lie in
     /// memory are computed, over the axes along which they vary.
     #[doc(hidden)]
+    #[track_caller]
     fn factors<'s, U: Dims, R: Rank>(
         &'s self,
         shape: &Shape,
@@ -191,6 +194,7 @@ pub trait Expr {
     /// The `len` elements of a loop nest that was planned for this expression.
     #[doc(hidden)]
     #[inline(always)]
+    #[track_caller]
     fn collect(&self, nest: &Nest, len: usize) -> Result<Vec<Self::Elem>, DimError> {
         collect_parts(self, nest, len)
     }
@@ -199,6 +203,7 @@ pub trait Expr {
     /// needed, if there are any.
     #[doc(hidden)]
     #[inline(always)]
+    #[track_caller]
     fn finish<U: Dims, R: Rank>(
         self,
         nest: &Nest,
@@ -233,9 +238,9 @@ pub trait Expr {
         None
     }
 
-    /// The elements without a copy, if the expression owns them and they lie contiguously in this order of axes.
+    /// The elements without a copy, if the expression has the dims `U`, owns its elements, and these lie contiguously in this order of axes.
     #[doc(hidden)]
-    fn into_contiguous(self, _order: &[usize]) -> Result<Vec<Self::Elem>, Self>
+    fn into_contiguous<U: Dims>(self, _order: &[usize]) -> Result<Vec<Self::Elem>, Self>
     where
         Self: Sized,
     {
@@ -257,6 +262,7 @@ fn outer(shape: &Shape, key: &DimKey) -> usize {
 }
 
 /// The whole expression as one factor, computed over the axes along which it varies.
+#[track_caller]
 pub(crate) fn computed_factor<U: Dims, R: Rank, E: Expr + ?Sized>(
     expr: &E,
     shape: &Shape,
@@ -342,6 +348,7 @@ impl<E: Expr> Expr for &E {
     }
 
     #[inline(always)]
+    #[track_caller]
     fn factors<'s, U: Dims, R: Rank>(
         &'s self,
         shape: &Shape,
@@ -368,6 +375,7 @@ impl<E: Expr> Expr for &E {
     }
 
     #[inline(always)]
+    #[track_caller]
     fn collect(&self, nest: &Nest, len: usize) -> Result<Vec<Self::Elem>, DimError> {
         (**self).collect(nest, len)
     }

@@ -20,6 +20,11 @@ use alloc::vec::Vec;
 use core::marker::PhantomData;
 use smallvec::SmallVec;
 
+/// Adds strides. (Those of axes of one element can be any number, so that a sum of them may be too great; nothing moves along them.)
+fn add(sum: &mut isize, stride: isize) {
+    *sum = sum.wrapping_add(stride);
+}
+
 /// What one inner dim is along the outer dims: `offset + sum of step x dim`.
 #[derive(Clone, Debug)]
 pub struct Along {
@@ -81,11 +86,11 @@ impl<E: Expr, S: Dims, R: Rank> Remap<E, S, R> {
         let mut moved = 0;
         for (key, &stride) in keys.iter().zip(named) {
             match self.change(key) {
-                None => row[outer(shape, key)] += stride,
+                None => add(&mut row[outer(shape, key)], stride),
                 Some(along) => {
-                    moved += along.offset as isize * stride;
+                    add(&mut moved, stride.wrapping_mul(along.offset as isize));
                     for (key, step, _) in &along.terms {
-                        row[outer(shape, key)] += stride * step;
+                        add(&mut row[outer(shape, key)], stride.wrapping_mul(*step));
                     }
                 }
             }
@@ -95,6 +100,23 @@ impl<E: Expr, S: Dims, R: Rank> Remap<E, S, R> {
             row[loops - 1 - from_right] = stride;
         }
         moved
+    }
+
+    /// Where the inner dims stand of which the axes of `order` are the loops, if each dim is renamed at the most.
+    fn renamed<U: Dims>(&self, order: &[usize]) -> Option<SmallVec<[usize; 8]>> {
+        let (own, inner) = (U::KEYS.as_slice(), S::KEYS.as_slice());
+        let is_name = |along: &Along, of: &DimKey| match &along.terms[..] {
+            [(key, 1, size)] => key.same(of) && along.offset == 0 && (size.is_none() || *size == along.inner),
+            _ => false,
+        };
+        let place = |&at: &usize| match own.get(at) {
+            Some(of) => inner.iter().position(|key| match self.change(key) {
+                Some(along) => is_name(along, of),
+                None => key.same(of),
+            }),
+            None => Some(at),
+        };
+        if own.len() == inner.len() { order.iter().map(place).collect() } else { None }
     }
 
     /// The inner expression's own sizes, where the outer ones are not given by it.
@@ -165,7 +187,7 @@ impl<E: Expr, S: Dims, R: Rank> Expr for Remap<E, S, R> {
             if own.size != UNSIZED && own.size != size {
                 return None;
             }
-            *own = Axis::new(size, own.stride + stride);
+            *own = Axis::new(size, own.stride.wrapping_add(stride));
             Some(())
         };
         for (key, axis) in S::KEYS.as_slice().iter().zip(&inner.named) {
@@ -176,9 +198,9 @@ impl<E: Expr, S: Dims, R: Rank> Expr for Remap<E, S, R> {
             if change.inner.is_some_and(|size| size != axis.size) {
                 return None;
             }
-            offset += axis.stride * change.offset as isize;
+            add(&mut offset, axis.stride.wrapping_mul(change.offset as isize));
             for (key, step, own) in &change.terms {
-                along(key, own.unwrap_or(axis.size), axis.stride * step)?;
+                along(key, own.unwrap_or(axis.size), axis.stride.wrapping_mul(*step))?;
             }
         }
         let elements = inner.elements.moved(offset);
@@ -218,5 +240,11 @@ impl<E: Expr, S: Dims, R: Rank> Expr for Remap<E, S, R> {
     #[inline(always)]
     fn collect(&self, nest: &Nest, len: usize) -> Result<Vec<Self::Elem>, DimError> {
         self.inner.collect(nest, len)
+    }
+
+    fn into_contiguous<U: Dims>(self, order: &[usize]) -> Result<Vec<E::Elem>, Self> {
+        let Some(order) = self.renamed::<U>(order) else { return Err(self) };
+        let Remap { inner, changes, marker } = self;
+        inner.into_contiguous::<S>(&order).map_err(|inner| Remap { inner, changes, marker })
     }
 }

@@ -150,6 +150,7 @@ impl<K: Kernel> Task for Replace<'_, K> {
 
 /// As [`collect`], for elements that lie in memory already, the nest's only operand: a copy.
 #[inline]
+#[track_caller]
 pub fn collect_memory<T: Element>(
     elements: Elements<'_, T>,
     nest: &Nest,

@@ -165,7 +165,7 @@ impl<E: Held, L: SetOf + Dims> Expr for Packed<E, L> {
     }
 
     #[inline(always)]
-    fn into_contiguous(self, order: &[usize]) -> Result<Vec<E::Elem>, Self> {
+    fn into_contiguous<U: Dims>(self, order: &[usize]) -> Result<Vec<E::Elem>, Self> {
         if order == Self::ORDER.as_slice() {
             return self.0.into_all().map_err(Self::new);
         }

@@ -85,6 +85,7 @@ pub trait BinaryOp<A, B>: Operation {
     }
     /// The factors of both operands, if it is the product.
     #[doc(hidden)]
+    #[track_caller]
     fn factors<'s, U: Dims, R: Rank, EA: Expr<Elem = A>, EB: Expr<Elem = B>>(
         _: &'s EA,
         _: &'s EB,
@@ -325,6 +326,7 @@ macro_rules! binary {
             (a.memory(), b.memory())
         }
         #[inline(always)]
+        #[track_caller]
         fn factors<'s, U: Dims, R: Rank, EA: Expr<Elem = T>, EB: Expr<Elem = T>>(
             a: &'s EA,
             b: &'s EB,

@@ -13,10 +13,10 @@ use crate::kernel::copy::collect_few;
 use crate::kernel::elementwise::collect_memory;
 use crate::kernel::reducers::Sum;
 use crate::kernel::threads;
-use crate::plan::contract::{self, Supports};
+use crate::plan::contract::{self, LoopAxes, Supports};
 use crate::plan::direct::Memory;
 use crate::plan::evaluate::few;
-use crate::plan::explain::{Loops, Step, record};
+use crate::plan::explain::{Loops, Names, ProductDims, Step, record};
 use crate::plan::nest::{Nest, Parts};
 use crate::plan::rows::Rows;
 use crate::plan::shape::{Shape, volume};
@@ -36,6 +36,7 @@ pub type Output<U, O, T, L> =
 /// (Matrix products are always inlined, as sums of products of tensors are. The operands are handed on where they lie: to move them would take as
 /// long as a small product.)
 #[inline(always)]
+#[track_caller]
 pub fn einsum<O, T: Num, L: Args<T>>(
     pattern: &'static Pattern,
     operands: L,
@@ -49,7 +50,7 @@ where
     if let Some(roles) = &pattern.roles
         && let Some((a, b)) = values.pair()
         && [a.1.len(), b.1.len()] == [pattern.inputs[0].len(), pattern.inputs[1].len()]
-        && let Some(result) = roles.run(a, b)
+        && let Some(result) = roles.run(a, b, || product_dims(pattern))
     {
         // (They own nothing: to find that out again, as they are dropped, would take a tenth of the time.)
         forget(values);
@@ -60,9 +61,26 @@ where
     Ok(<O::Rank as ResultOf<T, L::Dims>>::build(data, &sizes))
 }
 
+/// What a product of two operands whose axes all have names is in plans.
+fn product_dims(pattern: &'static Pattern) -> ProductDims {
+    let names = |slots: &[Slot]| {
+        let name = |slot: &Slot| match *slot {
+            Slot::Axis(axis) => Names::Axes(pattern.axes).of(axis),
+            _ => "..",
+        };
+        slots.iter().map(name).collect()
+    };
+    ProductDims {
+        left: names(pattern.inputs[0]),
+        right: names(pattern.inputs[1]),
+        result: names(pattern.output),
+    }
+}
+
 /// The elements and the sizes of the result, planned. (Not the result: where that of a small product and this one could be the same place in
 /// memory, the small one would pass through it, in smaller pieces than it is read from there.)
 #[inline(never)]
+#[track_caller]
 fn planned<T: Num, U: Dims>(
     pattern: &'static Pattern,
     values: &mut impl ValueList<T>,
@@ -81,6 +99,7 @@ fn planned<T: Num, U: Dims>(
 }
 
 /// The elements and the sizes of the result, for operands in memory; nothing if the general way has more to say.
+#[track_caller]
 fn direct<T: Num>(
     pattern: &'static Pattern,
     given: &[Given],
@@ -113,7 +132,13 @@ fn direct<T: Num>(
     } else if contract::is_worthwhile(&supports, sizes, kept) {
         let rows = memories.iter().zip(bound.rows.iter());
         let operands = rows.map(|(&(elements, _), row)| contract::Operand::borrowed(elements, row.into()));
-        contract::contract(operands.collect(), T::ONE, sizes, kept).ok()?
+        contract::contract(
+            operands.collect(),
+            T::ONE,
+            LoopAxes { sizes, names: Names::Axes(pattern.axes) },
+            kept,
+        )
+        .ok()?
     } else {
         let count = bound.volume(bound.loops.reduced, 1)?;
         let nest = Nest::reduce(sizes, kept, bound.loops.reduced, &bound.rows);
@@ -148,6 +173,7 @@ fn few_products<T: Num>(
 }
 
 /// The elements and the sizes of the result.
+#[track_caller]
 fn run<T: Num, U: Dims>(
     pattern: &'static Pattern,
     given: &[Given],
@@ -220,7 +246,12 @@ fn product<T: Num, U: Dims>(
     })?;
     result?;
     let own: List = kept.iter().copied().filter(|&axis| live[axis] == layout.sizes[axis]).collect();
-    let data = contract::contract(factors.operands, factors.scale, &live, &own)?;
+    let data = contract::contract(
+        factors.operands,
+        factors.scale,
+        LoopAxes { sizes: &live, names: Names::Axes(layout.pattern.axes) },
+        &own,
+    )?;
     if own.len() == kept.len() {
         return Ok(data);
     }
@@ -286,6 +317,7 @@ pub(super) fn supports<T: Num, U: Dims>(
 }
 
 /// One pass over the product of all operands.
+#[track_caller]
 fn fused<T: Num>(
     layout: &Layout,
     values: &impl ValueList<T>,
@@ -302,6 +334,7 @@ fn fused<T: Num>(
 }
 
 /// The sums of the product of all operands along the loops of a nest.
+#[track_caller]
 fn summed<T: Num>(
     values: &impl ValueList<T>,
     nest: &Nest,

@@ -5,7 +5,7 @@
 //! as they are where their axes merge into one row and one column stride; else the operand is packed, unless
 //! that would multiply its memory (windows overlap), and then the axes that do not merge are loops as well.
 
-use super::explain::{Loops, Step, record};
+use super::explain::{Loops, Names, ProductDims, Step, record};
 use super::nest::{Nest, Parts};
 #[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
 use super::panels::InPanels;
@@ -35,6 +35,26 @@ pub const MOST_AXES: usize = 128;
 
 /// A set of loop axes, as bits.
 pub type Axes = u128;
+
+/// The loop axes of a contraction.
+#[derive(Clone, Copy)]
+pub struct LoopAxes<'s> {
+    /// How often each runs.
+    pub sizes: &'s [usize],
+    /// What they are called.
+    pub names: Names,
+}
+
+impl LoopAxes<'_> {
+    /// The dims of a product, for plans.
+    fn product<T: Num>(self, a: &Operand<'_, T>, b: &Operand<'_, T>, kept: &[usize]) -> ProductDims {
+        let of = |operand: &Operand<'_, T>| {
+            let strides = operand.strides.iter().enumerate();
+            strides.filter(|&(_, &stride)| stride != 0).map(|(axis, _)| self.names.of(axis)).collect()
+        };
+        ProductDims::new(of(a), of(b), kept.iter().map(|&axis| self.names.of(axis)).collect())
+    }
+}
 
 /// One factor of a contraction: memory, and a stride along each loop axis.
 pub struct Operand<'a, T> {
@@ -80,6 +100,7 @@ impl<'a, T: Num> Operand<'a, T> {
     }
 
     /// The operand with elements of another type; itself if it is the same type.
+    #[track_caller]
     pub(crate) fn converted<W: Num>(
         self,
         sizes: &[usize],
@@ -128,6 +149,7 @@ impl<'a, T: Num> Operand<'a, T> {
     }
 
     /// The same elements in new memory, contiguous along `order`.
+    #[track_caller]
     fn packed(&self, order: &[usize], sizes: &[usize]) -> Result<Vec<T>, DimError> {
         let mut rows = Rows::new(sizes.len());
         self.row(&mut rows);
@@ -137,6 +159,7 @@ impl<'a, T: Num> Operand<'a, T> {
     }
 
     /// The sums over all axes that are not in `order`.
+    #[track_caller]
     fn summed(
         &self,
         order: &[usize],
@@ -240,39 +263,68 @@ pub fn is_matrix_vector<T: Num>(supports: &[Axes], at_hand: u64, sizes: &[usize]
 
 /// The axes of the result of a product in the order in which it should lie in memory, if nobody asked for one.
 ///
-/// This is the order of `kept`, unless neighbours in the result would be results of different matrix products, each of which would then
-/// write one element here and one there, and so would what reads it: the axes that both operands have come first then. (Where an operand
-/// has such neighbours as well, the result is as that is.)
+/// This is the order of `kept`, unless that makes more of a product of matrices than it is: where neighbours in the result would be results of
+/// different products, each of which would then write one element here and one there, and so would what reads it; or where rows or
+/// columns, one loop of an operand, would be several. Then the axes that both operands have come first, the rows follow and the columns, each as
+/// they lie in their operand, if that makes one loop of each. (Where an operand has such neighbours as well, the result is as that is.)
 pub fn order_of_result<T>(
     operands: &[Operand<'_, T>],
     supports: &[Axes],
     sizes: &[usize],
     kept: &[usize],
-) -> SmallVec<[usize; 8]> {
-    let mut order = SmallVec::from_slice(kept);
+) -> Order {
+    let order = Order::from_slice(kept);
     let ([a, b], &[in_a, in_b]) = (operands, supports) else { return order };
     let Some(&last) = kept.iter().rfind(|&&axis| sizes[axis] != 1) else { return order };
-    let is_batch = |axis: usize| in_a & in_b & 1 << axis != 0;
-    let kept = set(kept);
-    let is_matrix = in_a & !in_b & kept != 0 && in_b & !in_a & kept != 0 && in_a & in_b & !kept != 0;
-    if is_matrix && is_batch(last) && a.strides[last] != 1 && b.strides[last] != 1 {
-        order.sort_by_key(|&axis| !is_batch(axis));
+    let (result, both) = (set(kept), in_a & in_b);
+    let (m, n) = (in_a & !in_b & result, in_b & !in_a & result);
+    if m == 0 || n == 0 || both & !result == 0 {
+        return order;
     }
-    order
+    // Whether the rows, and the columns, are one loop each in a result that lies in this order.
+    let is_whole = |order: &[usize]| {
+        let long = || order.iter().copied().filter(|&axis| sizes[axis] != 1);
+        long()
+            .zip(long().skip(1))
+            .filter(|&(axis, next)| {
+                let merges =
+                    |strides: &[isize]| strides[axis] == strides[next].wrapping_mul(sizes[next] as isize);
+                let both_in = |role: Axes| role >> axis & role >> next & 1 == 1;
+                both_in(m) && merges(&a.strides) || both_in(n) && merges(&b.strides)
+            })
+            .count()
+            + 2
+            == (m | n).count_ones() as usize
+    };
+    let is_apart = both >> last & 1 == 1 && a.strides[last] != 1 && b.strides[last] != 1;
+    if !is_apart && is_whole(kept) {
+        return order;
+    }
+    let mut natural = order.clone();
+    natural.sort_by_key(|&axis| {
+        let (role, strides) = match 1 << axis {
+            bit if both & bit != 0 => (0, &a.strides),
+            bit if m & bit != 0 => (1, &a.strides),
+            _ => (2, &b.strides),
+        };
+        (role, core::cmp::Reverse(strides[axis].unsigned_abs()))
+    });
+    if is_apart || is_whole(&natural) { natural } else { order }
 }
 
 /// `scale` times the product of the operands, summed over all axes but `kept`, contiguous in the order of `kept`.
+#[track_caller]
 pub fn contract<T: Num>(
     operands: SmallVec<[Operand<'_, T>; 4]>,
     scale: T,
-    sizes: &[usize],
+    axes: LoopAxes<'_>,
     kept: &[usize],
 ) -> Result<Vec<T>, DimError> {
     if TypeId::of::<T>() != TypeId::of::<T::Acc>() {
-        return through_accumulator(&operands, scale, sizes, kept);
+        return through_accumulator(&operands, scale, axes, kept);
     }
-    let (a, b) = last_pair(operands, sizes, kept)?;
-    let mut data = pair(a, b, sizes, kept, None)?;
+    let (a, b) = last_pair(operands, axes, kept)?;
+    let mut data = pair(a, b, axes, kept, None)?;
     if scale != T::ONE {
         data.iter_mut().for_each(|value| *value = value.mul(scale));
     }
@@ -280,32 +332,35 @@ pub fn contract<T: Num>(
 }
 
 /// As [`contract`], to places that are there already; the axes are those that the target keeps.
+#[track_caller]
 pub fn contract_onto<T: Num>(
     operands: SmallVec<[Operand<'_, T>; 4]>,
     scale: T,
-    sizes: &[usize],
+    axes: LoopAxes<'_>,
     mut target: Target<'_, T>,
 ) -> Result<(), DimError> {
     if TypeId::of::<T>() != TypeId::of::<T::Acc>() {
-        let data = through_accumulator(&operands, scale, sizes, target.order())?;
-        target.put(&data, sizes);
+        let data = through_accumulator(&operands, scale, axes, target.order())?;
+        target.put(&data, axes.sizes);
         return Ok(());
     }
-    let (a, b) = last_pair(operands, sizes, target.order())?;
+    let (a, b) = last_pair(operands, axes, target.order())?;
     let order = Order::from_slice(target.order());
-    pair(a, b, sizes, &order, Some(&mut target))?;
+    pair(a, b, axes, &order, Some(&mut target))?;
     if scale != T::ONE {
-        target.scale(scale, sizes)?;
+        target.scale(scale, axes.sizes)?;
     }
     Ok(())
 }
 
 /// The pair of operands whose product is the result: what the path multiplies before, it has multiplied.
+#[track_caller]
 fn last_pair<'a, T: Num>(
     mut operands: SmallVec<[Operand<'a, T>; 4]>,
-    sizes: &[usize],
+    loops: LoopAxes<'_>,
     kept: &[usize],
 ) -> Result<(Operand<'a, T>, Operand<'a, T>), DimError> {
+    let sizes = loops.sizes;
     if operands.len() > 2 {
         let sets: Supports = operands.iter().map(|operand| operand.axes(sizes)).collect();
         let mut pairs = path(&sets, sizes, kept);
@@ -314,7 +369,7 @@ fn last_pair<'a, T: Num>(
             let b = operands.remove(j);
             let a = operands.remove(i);
             let order: SmallVec<[usize; 8]> = each(axes).collect();
-            let data = pair(a, b, sizes, &order, None)?;
+            let data = pair(a, b, loops, &order, None)?;
             operands.push(Operand::owned(data, &order, sizes));
         }
     }
@@ -324,31 +379,34 @@ fn last_pair<'a, T: Num>(
 }
 
 /// Half precisions: operands are widened, and only the result is rounded.
+#[track_caller]
 fn through_accumulator<T: Num>(
     operands: &[Operand<'_, T>],
     scale: T,
-    sizes: &[usize],
+    axes: LoopAxes<'_>,
     kept: &[usize],
 ) -> Result<Vec<T>, DimError> {
+    let sizes = axes.sizes;
     let mut wide = SmallVec::new();
     for operand in operands {
         let order: SmallVec<[usize; 8]> = each(operand.axes(sizes)).collect();
         let data = operand.packed(&order, sizes)?.into_iter().map(T::to_acc).collect();
         wide.push(Operand::owned(data, &order, sizes));
     }
-    Ok(contract(wide, scale.to_acc(), sizes, kept)?.into_iter().map(T::from_acc).collect())
+    Ok(contract(wide, scale.to_acc(), axes, kept)?.into_iter().map(T::from_acc).collect())
 }
 
 /// The product of two operands, summed over all axes but `kept`, in whose order it lies: in new memory, or to a target, and then nothing is
 /// returned.
+#[track_caller]
 fn pair<T: Num>(
     mut a: Operand<'_, T>,
     mut b: Operand<'_, T>,
-    sizes: &[usize],
+    axes: LoopAxes<'_>,
     kept: &[usize],
     target: Option<&mut Target<'_, T>>,
 ) -> Result<Vec<T>, DimError> {
-    let result = set(kept);
+    let (sizes, result) = (axes.sizes, set(kept));
     let (in_a, in_b) = (a.axes(sizes), b.axes(sizes));
     a = without(a, in_a & !in_b & !result, sizes)?;
     b = without(b, in_b & !in_a & !result, sizes)?;
@@ -358,10 +416,11 @@ fn pair<T: Num>(
     if sum == 0 || m == 0 || n == 0 {
         return fused_pair(&a, &b, sizes, kept, target);
     }
-    matrix_pair(a, b, sizes, kept, target, Roles { batch: in_a & in_b & result, m, n, k: sum })
+    matrix_pair(a, b, axes, kept, target, Roles { batch: in_a & in_b & result, m, n, k: sum })
 }
 
 /// What only one operand has, and the result has not, is summed before the product.
+#[track_caller]
 fn without<'a, T: Num>(
     operand: Operand<'a, T>,
     lone: Axes,
@@ -376,6 +435,7 @@ fn without<'a, T: Num>(
 }
 
 /// A product that is no matrix product: one fused loop.
+#[track_caller]
 fn fused_pair<T: Num>(
     a: &Operand<'_, T>,
     b: &Operand<'_, T>,
@@ -424,14 +484,16 @@ fn fused_pair<T: Num>(
     }
 }
 
+#[track_caller]
 fn matrix_pair<T: Num>(
     mut a: Operand<'_, T>,
     mut b: Operand<'_, T>,
-    sizes: &[usize],
+    axes: LoopAxes<'_>,
     kept: &[usize],
     target: Option<&mut Target<'_, T>>,
     roles: Roles<Axes>,
 ) -> Result<Vec<T>, DimError> {
+    let sizes = axes.sizes;
     let c = match &target {
         Some(target) => target.strides().into(),
         None => contiguous(kept, sizes),
@@ -441,7 +503,7 @@ fn matrix_pair<T: Num>(
     let mut runs = roles.map(|axes| loops(axes, &a, &b));
     #[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
     if let Some(products) = InPanels::of::<T>(&runs) {
-        record(|| products.step::<T>());
+        record(|| products.step::<T>(axes.product(&a, &b, kept)));
         return match target {
             Some(target) => {
                 gemm::in_panels::run_onto(&products, a.elements(), b.elements(), target.places());
@@ -455,7 +517,7 @@ fn matrix_pair<T: Num>(
         runs = roles.map(|axes| loops(axes, &a, &b));
     }
     let products = runs.products();
-    record(|| products.step::<T>());
+    record(|| products.step::<T>(axes.product(&a, &b, kept)));
     match target {
         Some(target) => {
             gemm::products::run_onto(products, a.elements(), b.elements(), target.places());
@@ -467,6 +529,7 @@ fn matrix_pair<T: Num>(
 
 /// The operands of a product whose rows, columns or sums are several loops: an operand is packed if then fewer are left, if that does not
 /// multiply its memory (windows overlap), and if its elements are used often enough.
+#[track_caller]
 fn packed_pair<'a, 'b, T: Num>(
     mut a: Operand<'a, T>,
     mut b: Operand<'b, T>,

@@ -5,7 +5,7 @@
 //! product so costs little more than its multiplications.
 
 use super::axes::{AxisList, Layout};
-use super::explain::{Step, record};
+use super::explain::{ProductDims, Step, record};
 use crate::error::DimError;
 use crate::kernel::gemm::{Batch, Lies, multiply_batch, multiply_batch_onto};
 use crate::scalar::Num;
@@ -54,6 +54,7 @@ impl Group {
 
     /// One axis for all of them, where they are known to be so.
     #[inline(always)]
+    #[track_caller]
     fn run(&self, last: Axis, axes: &[Axis]) -> Option<Axis> {
         let mut size = last.size;
         for at in 0..self.count - 1 {
@@ -293,6 +294,15 @@ impl Roles {
         first_row.is_none_or(|at| at > 0 && self.result[at - 1].0 == Role::Batch)
     }
 
+    /// Whether there are matrices, and neighbours in the result are results of different products.
+    pub const fn ends_in_batch(&self) -> bool {
+        let mut at = 0;
+        while at + 1 < MOST && !matches!(self.result[at + 1].0, Role::None) {
+            at += 1;
+        }
+        self.m.count > 0 && matches!(self.result[at].0, Role::Batch)
+    }
+
     /// How the matrices lie, if the types of the operands say so. The result lies in the order of its axes.
     const fn as_typed(&self) -> Option<Lies> {
         let mut last = Role::None;
@@ -413,13 +423,15 @@ impl Roles {
         Some(Loops { batch, rows, sizes, len })
     }
 
-    /// Runs the product. Returns the elements of the result and the sizes of its axes, or nothing if the operands call for
-    /// the general path.
+    /// Runs the product; `dims` says in plans what it is. Returns the elements of the result and the sizes of its axes, or nothing if the operands
+    /// call for the general path.
     #[inline(always)]
+    #[track_caller]
     pub fn run<T: Num>(
         &self,
         (a, a_axes): Memory<'_, T>,
         (b, b_axes): Memory<'_, T>,
+        dims: impl FnOnce() -> ProductDims,
     ) -> Option<Result<(Vec<T>, [usize; MOST]), DimError>> {
         let Loops { mut batch, rows, sizes, len } = self.loops::<T>(a_axes, b_axes)?;
         let mut out = match reserve::<T>(len) {
@@ -427,7 +439,7 @@ impl Roles {
             Err(error) => return Some(Err(error)),
         };
         batch.c = [self.step(&sizes, Role::Batch), self.step(&sizes, rows), self.step(&sizes, Role::Column)];
-        record(|| step::<T>(&batch, self.lies.is_some()));
+        record(|| step::<T>(&batch, self.lies.is_some(), dims()));
         multiply_batch(batch, self.lies, a, b, &mut out, len);
         Some(Ok((out, sizes)))
     }
@@ -435,17 +447,19 @@ impl Roles {
     /// Runs the product to places with the axes `axes`, which are those of the result in order. Returns whether it did: operands or places
     /// may call for the general path.
     #[inline(always)]
+    #[track_caller]
     pub fn run_onto<T: Num>(
         &self,
         (a, a_axes): Memory<'_, T>,
         (b, b_axes): Memory<'_, T>,
         out: ElementsMut<'_, T>,
         axes: &[Axis],
+        dims: impl FnOnce() -> ProductDims,
     ) -> bool {
         let Some(Loops { mut batch, sizes, .. }) = self.loops::<T>(a_axes, b_axes) else { return false };
         let Some(strides) = self.strides_of(axes, &sizes, &batch) else { return false };
         batch.c = strides;
-        record(|| step::<T>(&batch, false));
+        record(|| step::<T>(&batch, false, dims()));
         multiply_batch_onto(batch, a, b, out);
         true
     }
@@ -478,7 +492,7 @@ impl Roles {
 }
 
 /// The products as a step of a plan.
-fn step<T>(batch: &Batch, typed: bool) -> Step {
+fn step<T>(batch: &Batch, typed: bool, dims: ProductDims) -> Step {
     let &Batch { count, m, k, n, a, b, c } = batch;
     Step::Product {
         batch: count,
@@ -492,6 +506,7 @@ fn step<T>(batch: &Batch, typed: bool) -> Step {
         bytes: count * m * n * size_of::<T>(),
         threads: 1,
         typed,
+        dims: Some(dims),
     }
 }
 

@@ -13,7 +13,7 @@ use crate::kernel::copy::{FEW, collect_few, copy_few};
 use crate::kernel::strided::{AnyStride, UnitStride, Way};
 use crate::kernel::{Kernel, elementwise, threads};
 use crate::rank::{Rank, Rank0};
-use crate::set::Dims;
+use crate::set::{Dims, MAX_DIMS};
 use crate::storage::axes::Axis;
 use crate::storage::memory::from_fn;
 use crate::storage::{Elements, Owned};
@@ -21,13 +21,14 @@ use alloc::vec::Vec;
 
 /// The elements of an expression, contiguous in an order of all its loop axes.
 #[inline]
+#[track_caller]
 pub(crate) fn evaluate_in<S: Dims, R: Rank, E: Expr>(
     expr: E,
     shape: &Shape,
     order: &[usize],
 ) -> Result<Vec<E::Elem>, DimError> {
     let len = shape.volume(order.iter().copied(), size_of::<E::Elem>())?;
-    let expr = match expr.into_contiguous(order) {
+    let expr = match expr.into_contiguous::<S>(order) {
         Ok(data) => return Ok(data),
         Err(expr) => expr,
     };
@@ -44,6 +45,7 @@ pub(crate) const fn typed_operands<S: Dims, E: Expr>(order: &AxisList) -> Option
 }
 
 /// The elements of an expression in the order in which, as rustc knows, its operands lie: one loop over neighbours.
+#[track_caller]
 pub(crate) fn evaluate_typed<S: Dims, E: Expr>(
     expr: E,
     shape: &Shape,
@@ -51,7 +53,7 @@ pub(crate) fn evaluate_typed<S: Dims, E: Expr>(
     operands: Option<usize>,
 ) -> Result<Vec<E::Elem>, DimError> {
     let len = shape.volume(order.iter().copied(), size_of::<E::Elem>())?;
-    let expr = match expr.into_contiguous(order) {
+    let expr = match expr.into_contiguous::<S>(order) {
         Ok(data) => return Ok(data),
         Err(expr) => expr,
     };
@@ -69,6 +71,7 @@ pub(crate) const SMALL: usize = 64;
 
 /// The elements of an expression whose operands lie alike and contiguously: one loop, by a kernel for what is known of its strides.
 #[inline(always)]
+#[track_caller]
 pub(crate) fn line<W: Way, E: Expr>(expr: &E, len: usize, operands: usize) -> Result<Vec<E::Elem>, DimError> {
     if E::SIMPLE && E::MEMORY.is_none() && len <= SMALL {
         record_line::<W, E>(expr, len, operands);
@@ -84,6 +87,7 @@ pub(crate) fn line<W: Way, E: Expr>(expr: &E, len: usize, operands: usize) -> Re
 
 /// As [`line()`], into places that are there already.
 #[inline(always)]
+#[track_caller]
 pub(crate) fn line_into<W: Way, E: Expr>(
     expr: &E,
     places: &mut [E::Elem],
@@ -108,6 +112,7 @@ fn long_line_into<W: Way, E: Expr>(
 }
 
 #[inline(always)]
+#[track_caller]
 fn record_line<W: Way, E: Expr>(expr: &E, len: usize, operands: usize) {
     record(|| Step::Elementwise {
         expression: expr.describe(),
@@ -117,6 +122,7 @@ fn record_line<W: Way, E: Expr>(expr: &E, len: usize, operands: usize) {
 
 /// [`collect_few`], which a plan shows as any other copy.
 #[inline(always)]
+#[track_caller]
 pub(crate) fn few<T: Copy>(
     elements: Elements<'_, T>,
     axes: &[Axis; FEW],
@@ -128,12 +134,14 @@ pub(crate) fn few<T: Copy>(
 
 /// [`copy_few`], likewise.
 #[inline(always)]
+#[track_caller]
 pub(crate) fn few_into<T: Copy>(elements: Elements<'_, T>, axes: &[Axis; FEW], places: &mut [T]) {
     record_few::<T>(axes, places.len());
     copy_few(elements, axes, places.into());
 }
 
 #[inline(always)]
+#[track_caller]
 fn record_few<T>(axes: &[Axis; FEW], len: usize) {
     record(|| {
         let mut rows = Rows::new(FEW);
@@ -156,8 +164,71 @@ pub(crate) fn typed_line<S: Dims, E: Expr>(expr: &E) -> Option<(&[Axis], usize)>
     Some((axes, len))
 }
 
+/// The axes that all operands have, in the order of the set, if their elements lie contiguously in `order`: then one loop is all there is to
+/// plan. And how many elements, and how many operands there are.
+#[inline(always)]
+pub(crate) fn in_line<'e, S: Dims, E: Expr>(
+    expr: &'e E,
+    order: &'static AxisList,
+) -> Option<(&'e [Axis], usize, usize)> {
+    let (mut like, mut operands) = (None, 0);
+    if !expr.alike::<S, AnyStride>(&mut like, &mut operands) {
+        return None;
+    }
+    let axes = like?;
+    let mut len: usize = 1;
+    for &at in order.as_slice().iter().rev() {
+        let Axis { size, stride } = axes[at];
+        if stride != len as isize && size != 1 {
+            return None;
+        }
+        len = len.checked_mul(size)?;
+    }
+    Some((axes, len, operands))
+}
+
+/// The sizes of some axes, in an order. (On its own: the callers are compiled for each expression.)
+#[inline]
+pub(crate) fn sizes_of(axes: &[Axis], order: &[usize]) -> [usize; MAX_DIMS] {
+    let mut sizes = [0; MAX_DIMS];
+    for (size, &at) in sizes.iter_mut().zip(order) {
+        *size = axes[at].size;
+    }
+    sizes
+}
+
+/// [`laid_out`] without a plan, where there is nothing to plan: operands that lie alike, as the result will, or few elements in memory. Else
+/// the expression. (What owns many elements is computed in their place, which is planned.)
+#[inline(always)]
+#[track_caller]
+pub(crate) fn at_once<S: Dims, R: Rank, E: Expr>(expr: E) -> Result<Owned<E::Elem, S, R>, E> {
+    if R::N > 0 || const { typed_operands::<S, E>(&AxisList::in_memory(S::KEYS, 0)).is_some() } {
+        return Err(expr);
+    }
+    let list = const { &AxisList::in_memory(S::KEYS, 0) };
+    let order = list.as_slice();
+    let expr = if E::OWNS && E::MEMORY.is_some() {
+        let sizes = sizes_of(expr.memory().1, order);
+        match expr.into_contiguous::<S>(order) {
+            Ok(data) => return Ok(Owned::laid_out(data, &sizes[..order.len()])),
+            Err(expr) => expr,
+        }
+    } else {
+        expr
+    };
+    if let Some((axes, len, operands)) = in_line::<S, E>(&expr, list)
+        && (!E::OWNS || len <= SMALL)
+        // (If memory is short, the plan says for what.)
+        && let Ok(data) = line::<AnyStride, _>(&expr, len, operands)
+    {
+        return Ok(Owned::laid_out(data, &sizes_of(axes, order)[..order.len()]));
+    }
+    Err(expr)
+}
+
 /// The elements of an expression over the dims `S`, as results lie in memory.
 #[inline]
+#[track_caller]
 pub(crate) fn laid_out<S: Dims, R: Rank, E: Expr>(
     expr: E,
     shape: &Shape,
@@ -174,6 +245,7 @@ pub(crate) fn laid_out<S: Dims, R: Rank, E: Expr>(
 }
 
 /// The same in an order of all axes, dims first.
+#[track_caller]
 pub(crate) fn laid_out_in<S: Dims, R: Rank, E: Expr>(
     expr: E,
     shape: &Shape,
@@ -186,6 +258,7 @@ pub(crate) fn laid_out_in<S: Dims, R: Rank, E: Expr>(
 
 /// The elements of a loop nest, on as many threads as are worthwhile.
 #[inline(always)]
+#[track_caller]
 pub(crate) fn collect_parts<E: Expr + ?Sized>(
     expr: &E,
     nest: &Nest,
@@ -196,6 +269,7 @@ pub(crate) fn collect_parts<E: Expr + ?Sized>(
 
 /// As [`collect_parts`], by a kernel for what is known of the strides.
 #[inline(always)]
+#[track_caller]
 pub(crate) fn collect_by<W: Way, E: Expr + ?Sized>(
     expr: &E,
     nest: &Nest,
@@ -218,6 +292,7 @@ pub(crate) fn collect_by<W: Way, E: Expr + ?Sized>(
 
 /// The elements of an expression that owns some: in the place of those, if they lie as the result will, else in new memory.
 #[inline(always)]
+#[track_caller]
 pub(crate) fn in_place<U: Dims, R: Rank, W: Way, E: Expr>(
     mut expr: E,
     nest: &Nest,

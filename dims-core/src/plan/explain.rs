@@ -1,12 +1,16 @@
 //! What runs: each step that a piece of code takes, as plain data that can be printed and tested.
 
 use super::nest::Nest;
+use crate::error::{At, Origin};
 use crate::scalar::Element;
-use alloc::string::String;
+use crate::set::Keys;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 #[cfg(feature = "std")]
 use core::cell::{Cell, RefCell};
 use core::fmt;
+#[cfg(feature = "std")]
+use core::panic::Location;
 
 /// One pass over memory, or one family of matrix products.
 #[derive(Clone, Debug, PartialEq)]
@@ -107,7 +111,70 @@ pub enum Step {
         /// Whether the types of the operands say how the matrices lie, as those of [`Laid`](crate::laid::Laid) do: then nothing looks at
         /// strides to choose a kernel.
         typed: bool,
+        /// The dims of the matrices, if they have names.
+        dims: Option<ProductDims>,
     },
+}
+
+/// The dims of two operands and of their product, as the program names them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ProductDims {
+    /// Those of the left operand.
+    pub left: Vec<&'static str>,
+    /// Those of the right operand.
+    pub right: Vec<&'static str>,
+    /// Those of the product, in the order in which it lies in memory.
+    pub result: Vec<&'static str>,
+}
+
+impl ProductDims {
+    /// The dims of the operands as those of matrices: what both have and the result too first, then rows and sum, or sum and columns.
+    pub(crate) fn new(
+        mut left: Vec<&'static str>,
+        mut right: Vec<&'static str>,
+        result: Vec<&'static str>,
+    ) -> Self {
+        let is_row = |name: &&'static str| !right.contains(name);
+        let batch: Vec<_> =
+            left.iter().copied().filter(|name| right.contains(name) && result.contains(name)).collect();
+        let rows: Vec<_> = left.iter().copied().filter(is_row).collect();
+        let columns: Vec<_> = right.iter().copied().filter(|name| !left.contains(name)).collect();
+        left.sort_by_key(|name| (!batch.contains(name), !rows.contains(name)));
+        right.sort_by_key(|name| (!batch.contains(name), columns.contains(name)));
+        ProductDims { left, right, result }
+    }
+}
+
+impl fmt::Display for ProductDims {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ProductDims { left, right, result } = self;
+        write!(f, "({}) x ({}) -> ({})", left.join(", "), right.join(", "), result.join(", "))
+    }
+}
+
+/// What loop axes are called.
+#[derive(Clone, Copy)]
+pub enum Names {
+    /// Those of dims, in this order; further ones are positional axes, which have no names.
+    Dims(&'static Keys),
+    /// Those of a pattern.
+    Axes(&'static [&'static str]),
+}
+
+impl Names {
+    /// The name of an axis.
+    pub(crate) fn of(self, axis: usize) -> &'static str {
+        let name = match self {
+            Names::Dims(keys) => keys.as_slice().get(axis).map(|key| key.name),
+            Names::Axes(names) => names.get(axis).copied(),
+        };
+        name.unwrap_or("..")
+    }
+
+    /// Those of a set of dims.
+    pub(crate) fn all(keys: &Keys) -> Vec<&'static str> {
+        keys.as_slice().iter().map(|key| key.name).collect()
+    }
 }
 
 /// A loop nest as it was planned.
@@ -139,6 +206,8 @@ impl Loops {
 pub struct Plan {
     /// The steps.
     pub steps: Vec<Step>,
+    /// For each step the place in the program that asked for it, where that is known.
+    pub places: Vec<Origin>,
 }
 
 impl Plan {
@@ -191,7 +260,14 @@ impl Step {
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, step) in self.steps.iter().enumerate() {
-            writeln!(f, "{}. {step}", at + 1)?;
+            // The place stands behind the first line of the step.
+            let text = step.to_string();
+            let (first, others) = text.split_once('\n').unwrap_or((&text, ""));
+            let place = At(self.places.get(at).copied().flatten());
+            writeln!(f, "{}. {first}{place}", at + 1)?;
+            if !others.is_empty() {
+                writeln!(f, "{others}")?;
+            }
         }
         write!(f, "{} bytes written, {} flops in products", self.bytes(), self.flops())
     }
@@ -221,8 +297,11 @@ impl fmt::Display for Step {
                 "loop of {calls} call(s), one for each example, of {function}, with {} step(s) of their own\n   {bytes} bytes",
                 steps.len()
             ),
-            Step::Product { batch, m, k, n, a, b, c, summed, bytes, threads, typed } => {
-                write!(f, "product {m} x {k} by {k} x {n}")?;
+            Step::Product { batch, m, k, n, a, b, c, summed, bytes, threads, typed, dims } => {
+                match dims {
+                    Some(dims) => write!(f, "{dims}: {m} x {k} x {n}")?,
+                    None => write!(f, "product {m} x {k} by {k} x {n}")?,
+                }
                 if *batch > 1 {
                     write!(f, ", {batch} times")?;
                 }
@@ -250,10 +329,14 @@ impl fmt::Display for Loops {
     }
 }
 
+/// A step, and the place in the program that asked for it.
+#[cfg(feature = "std")]
+type Placed = (Step, Origin);
+
 #[cfg(feature = "std")]
 std::thread_local! {
     static RECORDING: Cell<bool> = const { Cell::new(false) };
-    static STEPS: RefCell<Vec<Step>> = const { RefCell::new(Vec::new()) };
+    static STEPS: RefCell<Vec<Placed>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Runs `f`, and returns what it returns with the plan of every tensor operation that it ran on this thread.
@@ -265,18 +348,21 @@ std::thread_local! {
 /// dims!(i, j, k);
 /// let (c, plan) = explain(|| (a.at((i, k)) * b.at((k, j))).sum(k));
 /// assert_eq!(c.order((i, j))[[0, 0]], 16.0);
-/// assert!(plan.to_string().starts_with("1. product 8 x 16 by 16 x 32"));
+/// assert!(plan.to_string().starts_with("1. (i, k) x (k, j) -> (i, j): 8 x 16 x 32 (at "));      // and the line above
 /// assert_eq!((plan.bytes(), plan.flops()), (8 * 32 * 4, 2 * 8 * 16 * 32));
 /// ```
+///
+/// A product is written with the dims of both operands and of the result, then its rows, sum and columns. A step ends with the place that asked for it, where the
+/// call says that: those of `Operator` syntax, `x += &y`, do not.
 ///
 /// Calls can be nested; each sees its own steps. What is recorded belongs to a thread, so this needs the feature `std`.
 #[cfg(feature = "std")]
 pub fn explain<T>(f: impl FnOnce() -> T) -> (T, Plan) {
     let outer = Outer { recording: RECORDING.replace(true), steps: STEPS.take() };
     let result = f();
-    let steps = STEPS.with_borrow(Clone::clone);
+    let (steps, places) = STEPS.with_borrow(Clone::clone).into_iter().unzip();
     drop(outer);
-    (result, Plan { steps })
+    (result, Plan { steps, places })
 }
 
 /// Runs `f`, and takes its steps out of what is recorded, if anything is: they go into a step of their own.
@@ -287,7 +373,7 @@ pub(crate) fn aside<T>(f: impl FnOnce() -> T) -> (T, Vec<Step>) {
     }
     let outer = Outer { recording: true, steps: STEPS.take() };
     let result = f();
-    let steps = STEPS.take();
+    let steps = STEPS.take().into_iter().map(|(step, _)| step).collect();
     drop(outer);
     (result, steps)
 }
@@ -303,7 +389,7 @@ pub(crate) fn aside<T>(f: impl FnOnce() -> T) -> (T, Vec<Step>) {
 #[cfg(feature = "std")]
 struct Outer {
     recording: bool,
-    steps: Vec<Step>,
+    steps: Vec<Placed>,
 }
 
 #[cfg(feature = "std")]
@@ -319,12 +405,13 @@ impl Drop for Outer {
     }
 }
 
-/// Takes down a step, if anyone asked for it.
+/// Takes down a step, if anyone asked for it. Where it was asked for is known if all that was called on the way here tracks its caller.
 #[inline(always)]
+#[track_caller]
 pub(crate) fn record(step: impl FnOnce() -> Step) {
     #[cfg(feature = "std")]
     if RECORDING.get() {
-        take_down(step());
+        take_down(step(), Location::caller());
     }
     #[cfg(not(feature = "std"))]
     let _ = step;
@@ -333,8 +420,12 @@ pub(crate) fn record(step: impl FnOnce() -> Step) {
 #[cfg(feature = "std")]
 #[cold]
 #[inline(never)]
-fn take_down(step: Step) {
-    STEPS.with_borrow_mut(|steps| steps.push(step));
+fn take_down(step: Step, place: &'static Location<'static>) {
+    // What the library calls itself is no place in the program.
+    const OWN: &str = file!();
+    let sources = &OWN[..OWN.len() - "plan/explain.rs".len()];
+    let place = (!place.file().starts_with(sources)).then_some(place);
+    STEPS.with_borrow_mut(|steps| steps.push((step, place)));
 }
 
 /// An element as it stands in an expression.

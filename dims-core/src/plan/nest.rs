@@ -264,13 +264,16 @@ impl Nest {
         let size = self.sizes[at];
         let parts = parts.clamp(1, size.max(1));
         let depth = self.depth();
+        // `part * size / parts`, which could not be counted where elements need no memory.
+        let cut = |part: usize| size / parts * part + size % parts * part / parts;
         (0..parts)
             .map(|part| {
-                let (start, end) = (part * size / parts, (part + 1) * size / parts);
+                let (start, end) = (cut(part), cut(part + 1));
                 let mut nest = self.clone();
                 nest.sizes[at] = end - start;
                 for (row, offset) in nest.offsets.iter_mut().enumerate() {
-                    *offset += self.strides[row * depth + at] * start as isize;
+                    *offset =
+                        offset.wrapping_add(self.strides[row * depth + at].wrapping_mul(start as isize));
                 }
                 if nest.packed.0 != 0 {
                     nest.pack();
@@ -460,5 +463,25 @@ impl<'s> Odometer<'s> {
         }
         self.done = true;
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_nest_is_cut_wherever_its_sizes_can_be_counted() {
+        for (size, parts) in [(10, 3), (3, 8), (0, 4), (usize::MAX, 7), (isize::MAX as usize, 2)] {
+            let cut = Nest::line::<UnitStride>(size, 1).split(0, parts);
+            let sizes: Vec<usize> = cut.iter().map(|part| part.sizes[0]).collect();
+            assert_eq!(sizes.iter().sum::<usize>(), size);
+            assert_eq!(sizes.len(), parts.clamp(1, size.max(1)));
+            assert!(sizes.iter().all(|part| part.abs_diff(size / sizes.len()) <= 1), "{sizes:?}");
+            // Each part starts where the one before it ends.
+            let ends =
+                sizes.iter().scan(0, |end: &mut usize, &part| Some(core::mem::replace(end, *end + part)));
+            assert!(cut.iter().zip(ends).all(|(part, start)| part.offsets[0] == start as isize));
+        }
     }
 }

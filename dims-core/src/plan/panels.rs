@@ -1,6 +1,6 @@
 //! Which products run in [panels](crate::kernel::gemm::panels), and the lists of places for them.
 
-use super::explain::Step;
+use super::explain::{ProductDims, Step};
 use super::products::{Loop, Loops, Roles, count, shares_rows};
 use crate::kernel::gemm::panels::{NARROW, SHORT, are_known};
 use crate::kernel::gemm::{MANY_ROWS, has_blas, is_small_product};
@@ -103,7 +103,7 @@ impl InPanels {
     }
 
     /// The products as a step of a plan.
-    pub fn step<T>(&self) -> Step {
+    pub fn step<T>(&self, dims: ProductDims) -> Step {
         let batch = self.batch();
         let last = |loops: &Loops| loops.last().copied().unwrap_or(Loop { size: 1, a: 0, b: 0, c: 0 });
         let (m, n, k) = (last(&self.roles.m), last(&self.roles.n), last(&self.roles.k));
@@ -125,6 +125,7 @@ impl InPanels {
             bytes: batch * self.m * self.n * size_of::<T>(),
             threads: self.parts(),
             typed: false,
+            dims: Some(dims),
         }
     }
 }

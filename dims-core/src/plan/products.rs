@@ -2,7 +2,7 @@
 //! them.
 
 use super::contract::{Axes, each, sorted};
-use super::explain::Step;
+use super::explain::{ProductDims, Step};
 use super::nest::Odometer;
 use crate::kernel::gemm::is_small_product;
 use crate::kernel::threads;
@@ -84,7 +84,7 @@ impl Products {
     }
 
     /// The products as a step of a plan.
-    pub fn step<T>(&self) -> Step {
+    pub fn step<T>(&self, dims: ProductDims) -> Step {
         let Products { m, n, k, .. } = *self;
         let (results, sums) = self.loops.split_at(self.results);
         Step::Product {
@@ -99,6 +99,7 @@ impl Products {
             bytes: self.len() * size_of::<T>(),
             threads: self.parts(),
             typed: false,
+            dims: Some(dims),
         }
     }
 }

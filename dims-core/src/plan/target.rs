@@ -80,6 +80,7 @@ impl<'a, T: Num> Target<'a, T> {
     }
 
     /// Puts a result there that was computed elsewhere, contiguous in the order of the places.
+    #[track_caller]
     pub fn put(&mut self, data: &[T], sizes: &[usize]) {
         let mut row: SmallVec<[isize; 8]> = SmallVec::from_elem(0, sizes.len());
         let mut step = 1;

@@ -9,7 +9,7 @@
 //! The blocking is that of Goto and van de Geijn (Anatomy of High-Performance Matrix Multiplication, 2008), the lists of
 //! places are those of Matthews (High-Performance Tensor Contraction without Transposition, 2018).
 
-use super::vector::{Rows, Vector, each_row};
+use super::vector::{AnyTile, Rows, Vector, each_row, run_tile};
 use super::{MANY_ROWS, Product};
 use crate::kernel::isa::{Level, level};
 use alloc::vec::Vec;
@@ -410,7 +410,9 @@ impl Block<'_> {
                     ($($height:literal)*) => {
                         match rows.len() {
                             // SAFETY: the caller's promise; the tile has so many rows.
-                            $($height if $height <= V::TALL => unsafe { tile.run::<V, $height>(c) },)*
+                            $($height if $height <= V::TALL => unsafe {
+                                run_tile::<V>(OfHeight::<V, $height> { tile: &tile, c });
+                            },)*
                             _ => unreachable!("a tile has a row at least, and at most `TALL`"),
                         }
                     };
@@ -431,6 +433,20 @@ struct Tile<'l, T> {
     /// Whether the result has all of the panel's columns, side by side.
     whole: bool,
     accumulate: bool,
+}
+
+/// A tile of `R` rows, and where the result begins.
+struct OfHeight<'t, V: Vector, const R: usize> {
+    tile: &'t Tile<'t, V::Elem>,
+    c: *mut V::Elem,
+}
+
+impl<V: Vector, const R: usize> AnyTile for OfHeight<'_, V, R> {
+    #[inline(always)]
+    unsafe fn run(self) {
+        // SAFETY: the caller's promise.
+        unsafe { self.tile.run::<V, R>(self.c) }
+    }
 }
 
 impl<T: Copy + Default + Add<Output = T>> Tile<'_, T> {

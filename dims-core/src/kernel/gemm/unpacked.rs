@@ -5,7 +5,7 @@
 //! or columns are few, so that putting them in line would take as long as multiplying them. Where many tiles read the same columns of a large right
 //! matrix, the first of them writes down what it reads for the others.
 
-use super::vector::{Rows, TALLEST, Vector, each_row, unforeseen};
+use super::vector::{AnyTile, Rows, TALLEST, Vector, each_row, run_tile, unforeseen};
 use super::{Matrix, Product};
 use crate::kernel::isa::{Level, level};
 use alloc::vec::Vec;
@@ -189,8 +189,8 @@ unsafe fn first_tile<V: Vector>(
     unsafe {
         let (tile, mask) = (Tile::new(product, 0, column), V::first(count));
         match V::TALL {
-            6 => tile.run::<V, 2, 6>(mask, Some(lines)),
-            12 => tile.run::<V, 2, 12>(mask, Some(lines)),
+            6 => run_tile::<V>(OfSize::<V, 2, 6> { tile: &tile, mask, lines: Some(lines) }),
+            12 => run_tile::<V>(OfSize::<V, 2, 12> { tile: &tile, mask, lines: Some(lines) }),
             _ => unreachable!("there are vectors of two lengths"),
         }
     }
@@ -221,7 +221,9 @@ unsafe fn strip<V: Vector, const W: usize>(
             ($($height:literal)*) => {
                 match height {
                     // SAFETY: the caller's promise; the tile has so many rows.
-                    $($height if $height * W <= V::SUMS => unsafe { tile.run::<V, W, $height>(mask, None) },)*
+                    $($height if $height * W <= V::SUMS => unsafe {
+                        run_tile::<V>(OfSize::<V, W, $height> { tile: &tile, mask, lines: None });
+                    },)*
                     _ => unreachable!("a tile has a row at least, and at most `TALLEST`"),
                 }
             };
@@ -243,6 +245,21 @@ struct Tile<T> {
     c: *mut T,
     c_row: isize,
     accumulate: bool,
+}
+
+/// A tile of `R` rows and `W` vectors of columns, the last one as far as the mask goes, and where it writes down what it reads.
+struct OfSize<'t, V: Vector, const W: usize, const R: usize> {
+    tile: &'t Tile<V::Elem>,
+    mask: V::Mask,
+    lines: Option<*mut V::Elem>,
+}
+
+impl<V: Vector, const W: usize, const R: usize> AnyTile for OfSize<'_, V, W, R> {
+    #[inline(always)]
+    unsafe fn run(self) {
+        // SAFETY: the caller's promise.
+        unsafe { self.tile.run::<V, W, R>(self.mask, self.lines) }
+    }
 }
 
 impl<T: Copy> Tile<T> {

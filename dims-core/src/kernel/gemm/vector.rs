@@ -50,6 +50,36 @@ pub trait Vector: Copy {
     );
     /// Columns of a matrix, whose elements are neighbours, as rows that are `step` apart.
     unsafe fn transpose(from: *const Self::Elem, columns: &[isize], to: *mut Self::Elem, step: usize);
+    /// Runs a tile in a function of its own, compiled for these vectors.
+    unsafe fn run_apart(tile: impl AnyTile);
+}
+
+/// A tile of some height, which is to be run.
+pub trait AnyTile {
+    /// # Safety
+    ///
+    /// The machine has the vectors, and the places of the tile are valid.
+    unsafe fn run(self);
+}
+
+/// Runs a tile of one of the heights that a kernel knows.
+///
+/// Unoptimized code has a place on the stack for each local of a function, so that a kernel with the tiles of all heights in it would need half a
+/// megabyte: more than many threads have. Where the build checks, each tile is a function of its own.
+///
+/// # Safety
+///
+/// As for [`AnyTile::run`].
+#[inline(always)]
+pub unsafe fn run_tile<V: Vector>(tile: impl AnyTile) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if cfg!(debug_assertions) {
+            V::run_apart(tile);
+        } else {
+            tile.run();
+        }
+    }
 }
 
 /// Repeats a block for each row of a tile, whose number is a constant in it: sums at constant places are kept in registers.
@@ -257,6 +287,13 @@ macro_rules! vector {
                         options(pure, readonly, nostack),
                     );
                 }
+            }
+
+            #[inline(never)]
+            #[target_feature(enable = $feature)]
+            unsafe fn run_apart(tile: impl AnyTile) {
+                // SAFETY: the caller's promise.
+                unsafe { tile.run() }
             }
 
             #[inline(always)]

@@ -1,0 +1,101 @@
+//! The same elements along one more dim, which is a stride of 0 to whatever plans with them.
+
+use super::{Expr, Factors, Raw};
+use crate::brand::{Brand, DimInfo};
+use crate::dim::{DimRef, UNSIZED};
+use crate::error::DimError;
+use crate::kernel::strided::Way;
+use crate::plan::contract;
+use crate::plan::nest::{Nest, Operands};
+use crate::plan::rows::Rows;
+use crate::plan::shape::Shape;
+use crate::rank::Rank;
+use crate::scalar::Num;
+use crate::set::Dims;
+use crate::storage::axes::Axis;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::marker::PhantomData;
+
+/// An expression over the dims `S`, the same at all positions of the dim `B`, which `S` does not have.
+pub struct Expand<'a, E, S, B> {
+    inner: E,
+    dim: DimInfo<'a>,
+    marker: PhantomData<fn() -> (S, B)>,
+}
+
+impl<E: Clone, S, B> Clone for Expand<'_, E, S, B> {
+    fn clone(&self) -> Self {
+        Expand { inner: self.inner.clone(), ..*self }
+    }
+}
+
+impl<E: Copy, S, B> Copy for Expand<'_, E, S, B> {}
+
+impl<'a, E, S, B: Brand> Expand<'a, E, S, B> {
+    /// `inner` along a further dim.
+    pub(crate) fn new<D: DimRef<Brand = B> + 'a>(inner: E, dim: D) -> Self {
+        Expand { inner, dim: dim.info(), marker: PhantomData }
+    }
+}
+
+impl<E: Expr, S: Dims, B: Brand> Expr for Expand<'_, E, S, B> {
+    type Elem = E::Elem;
+    type Kernel<'k, W: Way>
+        = E::Kernel<'k, W>
+    where
+        Self: 'k;
+    const FACTORS: usize = E::FACTORS;
+    const AT_HAND: u64 = E::AT_HAND;
+
+    #[inline]
+    fn meet<U: Dims, R: Rank>(&self, shape: &mut Shape) -> Result<(), DimError> {
+        self.inner.meet::<U, R>(shape)?;
+        let at = shape.position(&self.dim.key()).expect("the further dim is among the dims of the loops");
+        let origin = self.dim.said.and_then(|(_, origin)| origin);
+        shape.meet(at, self.dim.size().unwrap_or(UNSIZED), origin)
+    }
+
+    #[inline(always)]
+    fn rows<U: Dims, R: Rank>(&self, shape: &Shape, rows: &mut Rows) {
+        self.inner.rows::<U, R>(shape, rows);
+    }
+
+    fn in_memory<U: Dims>(&self) -> Option<Raw<'_, E::Elem>> {
+        let size = self.dim.size()?;
+        let mut raw = self.inner.in_memory::<S>()?;
+        raw.named.insert(U::KEYS.position(&self.dim.key())?, Axis::new(size, 0));
+        Some(raw)
+    }
+
+    #[inline(always)]
+    fn kernel<'k, W: Way>(&'k self, operands: &mut Operands<'k>) -> Self::Kernel<'k, W> {
+        self.inner.kernel::<W>(operands)
+    }
+
+    #[inline(always)]
+    fn factors<'s, U: Dims, R: Rank>(
+        &'s self,
+        shape: &Shape,
+        factors: &mut Factors<'s, E::Elem>,
+    ) -> Result<(), DimError>
+    where
+        E::Elem: Num,
+    {
+        self.inner.factors::<U, R>(shape, factors)
+    }
+
+    #[inline(always)]
+    fn supports<U: Dims, R: Rank>(&self, shape: &Shape, supports: &mut contract::Supports) {
+        self.inner.supports::<U, R>(shape, supports);
+    }
+
+    fn describe(&self) -> String {
+        self.inner.describe()
+    }
+
+    #[inline(always)]
+    fn collect(&self, nest: &Nest, len: usize) -> Result<Vec<E::Elem>, DimError> {
+        self.inner.collect(nest, len)
+    }
+}
