@@ -74,7 +74,7 @@ views_of_expressions! {
     [E, X] View<'a, T, S, R, ComputedIndex<E, X>>;
 }
 
-impl<'e, T, S: Dims, R: Rank, E> Named<T, S, R, &'e E> {
+impl<T, S: Dims, R: Rank, E> Named<T, S, R, &E> {
     /// The same view, which is `Copy` already.
     #[inline(always)]
     pub fn view(&self) -> Self {

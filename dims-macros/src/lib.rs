@@ -555,7 +555,7 @@ pub fn try_gather(input: TokenStream) -> TokenStream {
 #[doc = include_str!("../docs/onnx_dims.md")]
 #[proc_macro]
 pub fn onnx_dims(input: TokenStream) -> TokenStream {
-    call(input, |input| onnx::expand(input))
+    call(input, onnx::expand)
 }
 
 #[doc = include_str!("../docs/load.md")]

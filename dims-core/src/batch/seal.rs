@@ -105,11 +105,12 @@ impl<T: Element, S: Dims, R: Rank, E> Named<T, S, R, E> {
     /// If a dim comes with another size, `Seq.of(7)`, than it has.
     #[inline]
     #[track_caller]
-    pub fn seal<D, B>(self, visible: D) -> Named<T, <Visible<D> as Dims>::Sealed<B>, R, E::Out>
+    pub fn seal<D, B, Y>(self, visible: D) -> Named<T, <Visible<D> as Dims>::Sealed<B>, R, Y>
     where
         D: DimsOf<S, B> + DimList<Brands: Sort>,
         B: Dims,
-        E: Seal<S, <Visible<D> as Dims>::Sealed<B>>,
+        // (A parameter for what comes of it: with a projection in the result, rustc would say that there is no such method.)
+        E: Seal<S, <Visible<D> as Dims>::Sealed<B>, Out = Y>,
     {
         const { Route::<S, Visible<D>, B>::fits::<<Visible<D> as Dims>::Sealed<B>>() };
         if D::SAYS {
@@ -132,10 +133,10 @@ impl<T: Element, S: Dims, R: Rank, E> Named<T, S, R, E> {
     ///
     /// Nothing is copied. A tensor without a `Rest` stays as it is.
     #[inline]
-    pub fn unseal<X: Dims>(self) -> Named<T, X, R, E::Out>
+    pub fn unseal<X: Dims, Y>(self) -> Named<T, X, R, Y>
     where
         S: Opening<X>,
-        E: Seal<S, X>,
+        E: Seal<S, X, Out = Y>,
     {
         Named::from_expr(self.expr.with_dims(&S::FROM, |_| 0))
     }

@@ -40,6 +40,7 @@ impl<'a, E, S, B: Brand> Expand<'a, E, S, B> {
 }
 
 impl<E: Expr, S: Dims, B: Brand> Expr for Expand<'_, E, S, B> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Elem = E::Elem;
     type Kernel<'k, W: Way>
         = E::Kernel<'k, W>

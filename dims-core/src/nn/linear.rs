@@ -81,10 +81,7 @@ where
     ///
     /// If a dim has another size in `x` than in the weight or in the bias.
     #[track_caller]
-    pub fn apply<X: MappedBy<I, O, Z>, Z: Dims>(&self, x: &Named<T, X>) -> Named<T, Z>
-    where
-        Z: Union<O, Out = Z>,
-    {
+    pub fn apply<X: MappedBy<I, O, Z>, Z: Dims + Union<O, Out = Z>>(&self, x: &Named<T, X>) -> Named<T, Z> {
         let product = Binary { op: ops::Mul, a: &x.expr, b: &self.weight.expr };
         let product: Named<T, X::All, Rank0, _> = Named::from_expr(product);
         let mut out = unwrap(sum::<_, I, Z>(product));

@@ -125,6 +125,11 @@ impl<H, D, X> Behind<H> for Absent<D, X> {
 }
 
 /// Removes each brand of the list `L` from a sorted list that was that of the set `S` at first.
+#[diagnostic::on_unimplemented(
+    message = "a tensor with any dims `{S}` need not have the dims `{L}`",
+    label = "the signature does not say that the tensor has this dim",
+    note = "name it there, and call the others `Rest`: `fn f<B: Dims>(x: &Tensor<f32, (Feat, Rest<B>)>)`; a dim that is a parameter takes `D: AnyDim`"
+)]
 pub trait RemoveAll<L, S> {
     /// [`Removed`].
     type Out;
