@@ -1,7 +1,7 @@
 //! First-class, statically checked tensor dimensions.
 //!
-//! A *dim* is a Rust item. Bound to an axis of an array it becomes part of the tensor's type, every operation loops over
-//! it, and rustc checks that each dim which is named is there and that none is left over.
+//! A *dim* is a Rust item. When you bind it to an axis of an array, it becomes part of the tensor's type. Every operation loops over
+//! it, and rustc checks that the tensor has each dim that you name, and that no dim is left over.
 //!
 //! ```
 //! use typed_dims::prelude::*;
@@ -28,7 +28,7 @@
 //! assert_eq!(out.order((Batch, Output)), ndarray::array![[1.0, 2.1], [3.4, 4.5]]);
 //! ```
 //!
-//! A line that forgets a dim, reduces one that is not there, or passes a tensor of other dims does not compile:
+//! A line does not compile if it forgets a dim, reduces a dim that the tensor does not have, or passes a tensor with other dims:
 //!
 //! ```compile_fail
 //! # use typed_dims::prelude::*;
@@ -44,19 +44,19 @@
 //! # Finding one's way
 //!
 //! * [`dims!`] makes dims, declared ones (`pub struct Batch;`) and local ones (`dims!(i, j);`).
-//! * [`tensor!`] and [`einsum!`] take loops as they stand in a paper, and make the expressions below of them.
+//! * [`tensor!`] and [`einsum!`] take loops as a paper writes them, and build the expressions below.
 //! * [`At::at`](bind::At::at) binds the axes of an array, a slice or a tensor to dims; [`Binder`](bind::Binder) lists
-//!   what can stand for an axis. [`IntoTensor`](convert::IntoTensor) takes an array for good, and [`create`] makes tensors from
-//!   nothing.
-//! * [`Elementwise`](elementwise::Elementwise) and the operators build expressions, which are lazy.
-//! * [`Reductions`](reduce::Reductions), [`order`](order::OrderExt::order), `eval` and [assignment](assign) run them, each in one
+//!   what can stand for an axis. [`IntoTensor`](convert::IntoTensor) makes a tensor that owns the elements of an array, without a copy;
+//!   [`create`] makes tensors of constants, ranges and functions.
+//! * [`Elementwise`](elementwise::Elementwise) and the operators build lazy expressions.
+//! * [`Reductions`](reduce::Reductions), [`order`](order::OrderExt::order), `eval` and [assignment](assign) compute them, each in one
 //!   pass or as matrix products.
 //! * [`Restructure`](restructure::Restructure) renames, slices, splits and flattens dims; [`concat`](join::concat) and
 //!   [`stack`](join::stack) join tensors.
 //! * [`Selecting`](select::Selecting) and [`Dynamic`](dynamic::Dynamic) select by value, [`Rearranging`](shift::Rearranging) moves and pads,
 //!   [`Sorting`](sort::Sorting) and [`Scans`](scans::Scans) run along a dim, [`LinearAlgebra`](linalg::LinearAlgebra) has products and
 //!   norms, and [`nn`] has convolutions, pooling, normalisation and losses. `docs/operators.md` lists all operators, with their names
-//!   in PyTorch, JAX and NumPy; [`custom`] is for operators of one's own.
+//!   in PyTorch, JAX and NumPy; with [`custom`] you define operators of your own.
 //! * [`Stream`](stream::Stream) is a tensor with a data dimension, for hardware that streams one dim.
 //! * [`Tensor`](named::Tensor) is the type to write in signatures, [`Named`](named::Named) the one that messages show.
 //!   A function that takes a tensor with further dims of its caller says `Tensor<f32, (Seq, Rest<B>)>`: see
@@ -65,13 +65,14 @@
 //!
 //! # When things run, and what they allocate
 //!
-//! Operators, elementwise methods, views and comparisons compute nothing. `((a - b).abs()).sum(k)` is one pass without a
-//! temporary; `(a * b * c).sum((j, k))` is one contraction, taken apart into matrix products along the cheapest path. A
-//! result lies contiguously in the order that `order` was asked for, or else in the order in which its dims were declared. There is one
-//! exception: where the last of these is a dim that both factors of a matrix product have, such dims come first, so that each product lies together,
-//! and softmax and scans leave it so. No result depends on that.
+//! Operators, elementwise methods, views and comparisons compute nothing by themselves. `((a - b).abs()).sum(k)` is one pass without a
+//! temporary. `(a * b * c).sum((j, k))` is one contraction, which runs as matrix products along the cheapest path.
 //!
-//! [`attention`](attention::attention) is softmax and both products in one, tile by tile:
+//! A result is contiguous. Its axes are in the order that you passed to `order`, or else in the order in which the dims were declared. There is one
+//! exception: if the last dim is one that both factors of a matrix product have, such dims come first, so that each product is contiguous. Softmax and
+//! scans keep that order. The layout never changes what is computed.
+//!
+//! [`attention`](attention::attention) fuses the softmax with both products, and works tile by tile:
 //!
 //! ```
 //! use typed_dims::prelude::*;
@@ -84,8 +85,8 @@
 //!
 //! # The operator library
 //!
-//! Wherever other libraries take the number of an axis, operators here take a dim, and whatever other dims a tensor has come along: a
-//! convolution of one image is one of a batch.
+//! Where other libraries take the number of an axis, operators here take a dim. They loop over all other dims of the tensor, so a
+//! convolution of one image is also a convolution of a batch.
 //!
 //! ```
 //! use typed_dims::prelude::*;
@@ -95,7 +96,7 @@
 //!     pub struct Channel;
 //!     pub struct Height;
 //!     pub struct Width;
-//!     /// What a window sees.
+//!     /// Rows of the window.
 //!     pub struct Kh = 3;
 //!     pub struct Kw = 3;
 //!     pub struct Class;
@@ -124,7 +125,7 @@
 //! * `rayon` (on by default): large results are computed on several threads. What is computed does not depend on how many,
 //!   except for the rounding of matrix products.
 //! * `blas`: matrix products run by a BLAS that the program links and installs: [`blas`].
-//! * `std` (on by default): the standard library. With it the machine's instructions are chosen at run time, memory is recycled
+//! * `std` (on by default): the standard library. With it kernels are chosen at run time for the processor's instructions, memory is recycled
 //!   (`storage::memory`), and there are [`explain`](plan::explain::explain) and [`ledger`](stream::ledger()). `gemm`, `rayon`, `image`, `onnx` and the
 //!   features for files need it. Without it the crate needs `core` and `alloc`: see below.
 //! * `approx`: tensors can be compared with `approx::assert_relative_eq!` and the like.
@@ -140,13 +141,13 @@
 //!
 //! # Without the standard library, and on other machines
 //!
-//! With `default-features = false` the crate is `no_std`; the macros work in crates that are. All that is not files or threads is there, errors
-//! and allocation failures among it. Instructions are those that the target guarantees, so `-C target-cpu` matters; functions of floats are those of the
-//! crate `libm`. (ndarray's `array!` asks that `alloc::vec` be in scope.)
+//! With `default-features = false` the crate is `no_std`, and its macros work in `no_std` crates. Everything but files and threads is available,
+//! including errors and allocation failures. Kernels use the instructions that the target guarantees, so `-C target-cpu` matters. Functions of floats
+//! come from the crate `libm`. (ndarray's `array!` needs `alloc::vec` in scope.)
 //!
 //! x86-64 with or without AVX2 and AVX-512, AArch64 (NEON) and WebAssembly (with all features but `candle` and `blas`) are built for each change. On WebAssembly without
-//! threads `rayon` computes on the one that there is; `-C target-feature=+simd128` makes loops of vectors. Sizes are counted in `usize`: one that
-//! 32 bits cannot count is a [`DimError`](error::DimError) there, as one that 64 bits cannot count is elsewhere.
+//! threads, `rayon` computes on the calling thread; `-C target-feature=+simd128` makes loops use vectors. A size that does not fit into `usize` is a
+//! [`DimError`](error::DimError), on targets of 32 bits and of 64.
 
 #![no_std]
 
@@ -275,6 +276,18 @@ pub mod guide {
 
     #[doc = include_str!("../docs/book/src/rules.md")]
     pub struct Rules;
+
+    #[doc = include_str!("../docs/book/src/owned.md")]
+    pub struct Owned;
+
+    #[doc = include_str!("../docs/book/src/layers.md")]
+    pub struct Layers;
+
+    #[doc = include_str!("../docs/book/src/meanings.md")]
+    pub struct Meanings;
+
+    #[doc = include_str!("../docs/book/src/streams.md")]
+    pub struct Streams;
 
     #[doc = include_str!("../docs/book/src/batching.md")]
     pub struct Batching;
