@@ -82,7 +82,7 @@ fn a_plan_has_a_box_for_each_step_and_texts_are_escaped() {
         bytes: 8,
         threads: 1,
     };
-    let plan = typed_dims::plan::explain::Plan { steps: vec![step] };
+    let plan = typed_dims::plan::explain::Plan { steps: vec![step], places: vec![None] };
     let svg = plan.to_svg();
     let document = Document::parse(&svg).expect("a document");
     assert!(title(of_class(&document, "box")[0]).starts_with("<a> & \"b\"\u{fffd} of 1 lines of 2"));
