@@ -119,7 +119,7 @@ impl Ordered for Nothing {
         other
     }
     fn is_nan_value(self) -> bool {
-        ANSWERS.fetch_add(1, Ordering::Relaxed) % 3 == 0
+        ANSWERS.fetch_add(1, Ordering::Relaxed).is_multiple_of(3)
     }
 }
 
@@ -131,7 +131,7 @@ fn exercised<T: Num>(value: impl Fn(usize) -> T, sizes: [usize; 3]) {
     let a = Array2::from_shape_fn((m, k), |(i, p)| value(i * k + p));
     let b = Array2::from_shape_fn((n, k), |(j, p)| value(j * k + p));
     let (x, y) = (a.at((Row, Sum)), b.at((Col, Sum)));
-    let product = (&x * &y).sum(Sum).eval();
+    let product = (x * y).sum(Sum).eval();
     assert_eq!(product.dims(), [("Row", m), ("Col", n)]);
     for i in [0, m - 1] {
         for j in [0, n - 1] {
@@ -139,7 +139,7 @@ fn exercised<T: Num>(value: impl Fn(usize) -> T, sizes: [usize; 3]) {
             assert_eq!((&product).index(Row, i).index(Col, j).order(()), expected);
         }
     }
-    let turned = (&x + &y).order((Sum, Col, Row));
+    let turned = (x + y).order((Sum, Col, Row));
     assert_eq!(turned[[k - 1, n - 1, m - 1]], a[[m - 1, k - 1]].add(b[[n - 1, k - 1]]));
     let rows = Array1::from_iter((0..n).map(|j| j % m));
     let taken = a.at((rows.at(Col), Sum)).sum(Col).order(Sum);
@@ -180,7 +180,7 @@ fn strides_of_what_has_one_element_or_none_can_be_any() {
                     x.invert_axis(Axis(turn % 2));
                 }
                 let (a, b) = (x.at((Row, Sum)), x.at((Col, Sum)));
-                let product = (&a * &b).sum(Sum).order((Row, Col));
+                let product = (a * b).sum(Sum).order((Row, Col));
                 assert_eq!(product, x.dot(&x.t()));
                 assert_eq!(a.order((Sum, Row)), x.t());
                 assert_eq!((&a * 2.0).order((Row, Sum)), &x * 2.0);
@@ -200,7 +200,7 @@ impl ScalarOp<i32> for Fickle {
     type Out = bool;
     const NAME: &'static str = "fickle";
     fn apply<I: Isa>(self, _: i32) -> bool {
-        ANSWERS.fetch_add(1, Ordering::Relaxed) % 3 == 0
+        ANSWERS.fetch_add(1, Ordering::Relaxed).is_multiple_of(3)
     }
 }
 
@@ -247,7 +247,7 @@ fn operations_run_within_operations() {
     let inner = || {
         let (a, b) = (x.at((Row, Sum)), x.at((Col, Sum)));
         let product =
-            rayon::join(|| (&a * &b).sum(Sum).order((Row, Col)), || a.softmax(Sum).order((Row, Sum)));
+            rayon::join(|| (a * b).sum(Sum).order((Row, Col)), || a.softmax(Sum).order((Row, Sum)));
         product.0[[0, 0]] + product.1[[0, 0]]
     };
     let expected = inner();

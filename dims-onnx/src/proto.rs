@@ -213,6 +213,27 @@ pub struct DimensionProto {
     pub denotation: String,
 }
 
+/// The dimension denotations of the ONNX standard.
+const STANDARD: [&str; 7] = [
+    "DATA_BATCH",
+    "DATA_CHANNEL",
+    "DATA_TIME",
+    "DATA_FEATURE",
+    "FILTER_IN_CHANNEL",
+    "FILTER_OUT_CHANNEL",
+    "FILTER_SPATIAL",
+];
+
+impl DimensionProto {
+    /// The meaning of the axis, if the model gives one. A denotation of the standard is returned as the standard writes it: ONNX Runtime
+    /// compares denotations without regard to case, so models in lower case are in use.
+    pub fn meaning(&self) -> Option<&str> {
+        let written = self.denotation.as_str();
+        let standard = STANDARD.into_iter().find(|standard| standard.eq_ignore_ascii_case(written));
+        (!written.is_empty()).then(|| standard.unwrap_or(written))
+    }
+}
+
 /// The size of an axis.
 #[derive(Clone, PartialEq, prost::Oneof)]
 pub enum DimensionValue {

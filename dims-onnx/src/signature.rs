@@ -173,7 +173,7 @@ impl OnnxAxis {
                 OnnxSize::Fixed(usize::try_from(*value).map_err(|_| format!("of the size {value}"))?)
             }
         };
-        let denotation = (!dim.denotation.is_empty()).then(|| dim.denotation.clone());
+        let denotation = dim.meaning().map(str::to_owned);
         Ok(OnnxAxis { size, denotation })
     }
 }

@@ -44,6 +44,21 @@ output `y`: [DATA_BATCH, _, _, DATA_FEATURE]
         );
     }
 
+    /// As ONNX Runtime reads them.
+    #[test]
+    fn denotations_are_read_without_regard_to_case() {
+        let lower: Vec<_> = NCHW.iter().map(|&(size, denotation)| (size, denotation.to_lowercase())).collect();
+        let lower: Vec<_> = lower.iter().map(|(size, denotation)| (*size, denotation.as_str())).collect();
+        let nodes = || {
+            vec![
+                node("Transpose", &["x"], &["t"]).named("swap").ints("perm", &[0, 2, 1, 3]),
+                node("AveragePool", &["t"], &["y"]).named("pool").ints("kernel_shape", &[2, 2]),
+            ]
+        };
+        assert_eq!(mistakes(chain(&lower, nodes())), mistakes(chain(NCHW, nodes())));
+        assert_eq!(mistakes(chain(&lower, nodes())).len(), 1);
+    }
+
     #[test]
     fn without_denotations_no_one_can_tell() {
         let plain: Vec<_> = NCHW.iter().map(|&(size, _)| (size, "")).collect();

@@ -170,7 +170,7 @@ impl Value {
                 Some(DimensionValue::DimParam(name)) if !name.is_empty() => Size::Param(name.as_str().into()),
                 _ => Size::Unknown,
             },
-            meaning: (!dim.denotation.is_empty()).then(|| dim.denotation.as_str().into()),
+            meaning: dim.meaning().map(Into::into),
         };
         Value::with_axes(shape.dim.iter().map(axis).collect())
     }
