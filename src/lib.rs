@@ -188,7 +188,7 @@ pub mod prelude {
         zeros,
     };
     pub use crate::custom::{ApplyOp, ArrayOp, ScalarOp};
-    pub use crate::dim::DimOf;
+    pub use crate::dim::{DimOf, DimRef};
     pub use crate::draw::Draw;
     pub use crate::dynamic::Dynamic;
     pub use crate::elementwise::{Elementwise, iota, select};
@@ -232,7 +232,8 @@ pub mod prelude {
     pub use crate::scan::{scan, try_scan};
     pub use crate::scans::Scans;
     pub use crate::select::Selecting;
-    pub use crate::set::Dims;
+    pub use crate::scalar::{Num, Real};
+    pub use crate::set::{Dims, DimsOf, SetOf, Union};
     pub use crate::shift::{Pad, Rearranging};
     pub use crate::sort::Sorting;
     #[cfg(feature = "std")]

@@ -34,8 +34,8 @@ pub type Output<U, O, T, L> =
 /// `out[output] = sum over all other axes of the product of the operands`
 ///
 /// (Matrix products are always inlined, as sums of products of tensors are. The operands are handed on where they lie: to move them would take as
-/// long as a small product.)
-#[inline(always)]
+/// long as a small product. In an unoptimized build the locals of each call would stay on the stack of the function that calls it.)
+#[cfg_attr(not(debug_assertions), inline(always))]
 #[track_caller]
 pub fn einsum<O, T: Num, L: Args<T>>(
     pattern: &'static Pattern,
