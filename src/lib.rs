@@ -229,10 +229,10 @@ pub mod prelude {
         DataBatch, DataChannel, DataFeature, DataTime, FilterInChannel, FilterOutChannel, FilterSpatial,
         Plays,
     };
+    pub use crate::scalar::{Num, Real};
     pub use crate::scan::{scan, try_scan};
     pub use crate::scans::Scans;
     pub use crate::select::Selecting;
-    pub use crate::scalar::{Num, Real};
     pub use crate::set::{Dims, DimsOf, SetOf, Union};
     pub use crate::shift::{Pad, Rearranging};
     pub use crate::sort::Sorting;

@@ -246,8 +246,7 @@ fn operations_run_within_operations() {
     let x = Array2::from_shape_fn((300, 400), |(i, j)| (i + j) as f32);
     let inner = || {
         let (a, b) = (x.at((Row, Sum)), x.at((Col, Sum)));
-        let product =
-            rayon::join(|| (a * b).sum(Sum).order((Row, Col)), || a.softmax(Sum).order((Row, Sum)));
+        let product = rayon::join(|| (a * b).sum(Sum).order((Row, Col)), || a.softmax(Sum).order((Row, Sum)));
         product.0[[0, 0]] + product.1[[0, 0]]
     };
     let expected = inner();

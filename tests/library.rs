@@ -153,6 +153,7 @@ mod sizes {
     }
 
     #[test]
+    #[allow(clippy::reversed_empty_ranges)] // a negative end counts from the last position
     fn a_part_of_a_dim_with_a_static_size_is_a_dim_of_its_own() {
         dims! { struct Pair = 2; struct Part; }
         let a = Array2::from_shape_fn((4, 4), |(i, j)| (4 * i + j) as f32);

@@ -49,9 +49,9 @@ impl<S: Dims + Union<M, Out = S>, M: Dims> MaskedBy<M> for S {}
     label = "a dim of the keys and values, or a tuple of such dims, is expected here",
     note = "a declared dim is passed by its name, `Batch`; a local one too, after `dims!(i);`"
 )]
-pub trait DimsOfKeys<Q: Dims, K: Dims, V: Dims, U: Dims, Others: Dims>: DimList {}
+pub trait AttendedDims<Q: Dims, K: Dims, V: Dims, U: Dims, Others: Dims>: DimList {}
 
-impl<Q: Dims, K: Dims, V: Dims, U: Dims, Others: Dims, D: DimList> DimsOfKeys<Q, K, V, U, Others> for D
+impl<Q: Dims, K: Dims, V: Dims, U: Dims, Others: Dims, D: DimList> AttendedDims<Q, K, V, U, Others> for D
 where
     K::List: RemoveAll<D::Brands, K, Out: Removal>,
     V::List: RemoveAll<D::Brands, V, Out: Removal>,
@@ -241,7 +241,7 @@ where
 /// Where [`try_attention`] returns an error.
 #[track_caller]
 #[rustfmt::skip] // rustc quotes from here the function and the bound that is not met: in one line, if they stand in one.
-pub fn attention<Q, K, V, F: DimsOfBoth<Q::Dims, K::Dims, Both<Q, K>, S>, O: DimsOfKeys<Q::Dims, K::Dims, V::Dims, Weighed<S, V>, X>, M: Mask<Q::Elem>, S, X>(
+pub fn attention<Q, K, V, F: DimsOfBoth<Q::Dims, K::Dims, Both<Q, K>, S>, O: AttendedDims<Q::Dims, K::Dims, V::Dims, Weighed<S, V>, X>, M: Mask<Q::Elem>, S, X>(
     q: Q,
     k: K,
     v: V,
@@ -276,7 +276,7 @@ where
     K: Computable<Elem = Q::Elem, Rank = Rank0>,
     V: Computable<Elem = Q::Elem, Rank = Rank0>,
     F: DimsOfBoth<Q::Dims, K::Dims, Both<Q, K>, S>,
-    O: DimsOfKeys<Q::Dims, K::Dims, V::Dims, Weighed<S, V>, X>,
+    O: AttendedDims<Q::Dims, K::Dims, V::Dims, Weighed<S, V>, X>,
     Both<Q, K>: Union<V::Dims>,
     S: Union<V::Dims> + MaskedBy<M::Dims>,
     X: Dims,

@@ -47,7 +47,8 @@ output `y`: [DATA_BATCH, _, _, DATA_FEATURE]
     /// As ONNX Runtime reads them.
     #[test]
     fn denotations_are_read_without_regard_to_case() {
-        let lower: Vec<_> = NCHW.iter().map(|&(size, denotation)| (size, denotation.to_lowercase())).collect();
+        let lower: Vec<_> =
+            NCHW.iter().map(|&(size, denotation)| (size, denotation.to_lowercase())).collect();
         let lower: Vec<_> = lower.iter().map(|(size, denotation)| (*size, denotation.as_str())).collect();
         let nodes = || {
             vec![

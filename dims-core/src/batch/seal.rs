@@ -36,6 +36,7 @@ pub trait Seal<S: Dims, X: Dims> {
     fn with_dims(self, from: &[usize; MAX_DIMS], sizes: impl Fn(usize) -> usize) -> Self::Out;
 }
 
+#[diagnostic::do_not_recommend]
 impl<T, S: Dims, R: Rank, X: Dims> Seal<S, X> for Owned<T, S, R> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = Owned<T, X, R>;
@@ -49,6 +50,7 @@ impl<T, S: Dims, R: Rank, X: Dims> Seal<S, X> for Owned<T, S, R> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<'a, T, S: Dims, R: Rank, X: Dims> Seal<S, X> for &'a Owned<T, S, R> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = View<'a, T, X, R>;
@@ -62,6 +64,7 @@ impl<'a, T, S: Dims, R: Rank, X: Dims> Seal<S, X> for &'a Owned<T, S, R> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<'a, T, S: Dims, R: Rank, X: Dims> Seal<S, X> for View<'a, T, S, R> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = View<'a, T, X, R>;
@@ -75,6 +78,7 @@ impl<'a, T, S: Dims, R: Rank, X: Dims> Seal<S, X> for View<'a, T, S, R> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<'a, T, S: Dims, R: Rank, X: Dims> Seal<S, X> for &View<'a, T, S, R> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = View<'a, T, X, R>;

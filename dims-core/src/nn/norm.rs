@@ -139,20 +139,28 @@ pub trait Normalization: Computable {
     ///
     /// Where [`try_layer_norm_affine`](Normalization::try_layer_norm_affine) returns an error.
     #[track_caller]
-    fn layer_norm_affine<D, X, G, B>(self, dims: D, eps: Self::Elem, gain: G, bias: B) -> Affine<Self, G, B>
+    #[allow(clippy::multiple_bound_locations)] // rustc quotes the line of the first ones
+    fn layer_norm_affine<D, X, G: Learned<Self::Elem, Self::Dims>, B: Learned<Self::Elem, Self::Dims>>(
+        self,
+        dims: D,
+        eps: Self::Elem,
+        gain: G,
+        bias: B,
+    ) -> Affine<Self, G, B>
     where
         Self: AsTensor<Elem: Real, Rank = Rank0>,
         D: DimsOf<Self::Dims, X>,
         X: Dims,
-        G: Learned<Self::Elem, Self::Dims> + Operand<Self::Elem, Rank = Rank0, Expr: Expr<Elem = Self::Elem>>,
-        B: Learned<Self::Elem, Self::Dims> + Operand<Self::Elem, Rank = Rank0, Expr: Expr<Elem = Self::Elem>>,
+        G: Operand<Self::Elem, Rank = Rank0, Expr: Expr<Elem = Self::Elem>>,
+        B: Operand<Self::Elem, Rank = Rank0, Expr: Expr<Elem = Self::Elem>>,
         Self::Dims: Union<G::Dims, Out: Union<B::Dims>>,
     {
         unwrap(self.try_layer_norm_affine(dims, eps, gain, bias))
     }
 
     /// As [`layer_norm_affine`](Normalization::layer_norm_affine), but what sizes decide is an error.
-    fn try_layer_norm_affine<D, X, G, B>(
+    #[allow(clippy::multiple_bound_locations)] // rustc quotes the line of the first ones
+    fn try_layer_norm_affine<D, X, G: Learned<Self::Elem, Self::Dims>, B: Learned<Self::Elem, Self::Dims>>(
         self,
         dims: D,
         eps: Self::Elem,
@@ -163,8 +171,8 @@ pub trait Normalization: Computable {
         Self: AsTensor<Elem: Real, Rank = Rank0>,
         D: DimsOf<Self::Dims, X>,
         X: Dims,
-        G: Learned<Self::Elem, Self::Dims> + Operand<Self::Elem, Rank = Rank0, Expr: Expr<Elem = Self::Elem>>,
-        B: Learned<Self::Elem, Self::Dims> + Operand<Self::Elem, Rank = Rank0, Expr: Expr<Elem = Self::Elem>>,
+        G: Operand<Self::Elem, Rank = Rank0, Expr: Expr<Elem = Self::Elem>>,
+        B: Operand<Self::Elem, Rank = Rank0, Expr: Expr<Elem = Self::Elem>>,
         Self::Dims: Union<G::Dims, Out: Union<B::Dims>>,
     {
         type All<A, G, B> = <Affine<A, G, B> as AsTensor>::Dims;

@@ -54,10 +54,7 @@ impl Pattern {
             assert!(are_named(inputs[at], axes.len(), false), "an axis of an operand has a name");
             at += 1;
         }
-        assert!(
-            are_named(output, axes.len(), true),
-            "an axis of the result has a name, and stands in it once"
-        );
+        assert!(are_named(output, axes.len(), true), "an axis stands in the result once");
         at = 0;
         while at < pieces.len() {
             assert!(pieces[at].input < inputs.len(), "a piece is of one of the operands");

@@ -5,6 +5,6 @@ struct Scale<D: AnyDim> {
     gain: Tensor<f32, (D,)>,
 }
 
-fn main() {
-    let _: Option<Scale<f32>> = None;
-}
+fn scaled(_: &Scale<f32>) {}
+
+fn main() {}

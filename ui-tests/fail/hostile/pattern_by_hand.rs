@@ -1,4 +1,4 @@
-//~ words: private fields | Pattern
+//~ words: are private | Pattern
 use typed_dims::__private::pattern::plan::*;
 
 fn main() {

@@ -1,4 +1,4 @@
-//~ words: and stands in it once
+//~ words: an axis stands in the result once
 use typed_dims::__private::pattern::plan::*;
 
 fn main() {
