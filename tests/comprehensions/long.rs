@@ -1,5 +1,8 @@
 //! Expressions of any length: what is too deep for a type is computed in parts.
 
+// Each comprehension has a stack frame of its own: unoptimized, they would all be in one.
+#![allow(clippy::redundant_closure_call)]
+
 use ndarray::{Array2, array};
 use typed_dims::prelude::*;
 

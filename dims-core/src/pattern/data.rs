@@ -200,7 +200,7 @@ impl Numbers {
 pub enum Slot {
     /// `...`: as many axes as are left.
     Rest,
-    /// `i`: the axis is the one of this number in [`Pattern::axes`].
+    /// `i`: the axis is the one of this number among those of the pattern.
     Axis(usize),
     /// `(h w)`: the axis is made of these, the last one fastest; `()` and `1` are of none.
     Group(&'static [Term]),
