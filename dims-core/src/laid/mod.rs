@@ -75,19 +75,19 @@ use smallvec::SmallVec;
 ///     image.as_slice().len()
 /// }
 ///
-/// let image = from_fn((H.of(2), W.of(4), C), |(h, w, c)| (h * 12 + w * 3 + c) as u8);
+/// let image = from_fn((H.of(8), W.of(16), C), |(h, w, c)| (h * 48 + w * 3 + c) as u8);
 /// // In the order of the set: nothing is moved.
 /// let laid: Laid<u8, (H, W, C)> = image.laid((H, W, C));
-/// assert_eq!(encode(laid.view()), 24);
+/// assert_eq!(encode(laid.view()), 384);
 ///
 /// let (twice, plan) = explain(|| (&laid * 2).laid((H, W, C)));
-/// assert!(plan.to_string().contains("loops [24], operand strides known to rustc [1]"));
+/// assert!(plan.to_string().contains("loops [384], operand strides known to rustc [1]"));
 ///
 /// let pixels: Laid<u8, (Pixel, C)> = twice.merge((H, W), Pixel);
 /// assert_eq!(pixels.as_slice()[..6], [0, 2, 4, 6, 8, 10]);
 ///
 /// // Memory of others is read and written where it is.
-/// let mut bytes = vec![0u8; 24];
+/// let mut bytes = vec![0u8; 384];
 /// (&mut bytes).into_laid((Pixel, C)).assign(&pixels + 1);
 /// assert_eq!(bytes[..3], [1, 3, 5]);
 /// ```
