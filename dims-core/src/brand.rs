@@ -148,7 +148,7 @@ pub trait Element {
     const KEYS: Keys;
 }
 
-/// The one key of a brand. (What runs looks at this alone: the other constants of a [`Brand`] can be overwritten where it is implemented.)
+/// The one key of a brand. (Plans read this alone: the other constants of a [`Brand`] can be overwritten where it is implemented.)
 pub(crate) struct KeyOf<B>(PhantomData<B>);
 
 impl<B: Brand> KeyOf<B> {
@@ -160,7 +160,7 @@ impl<B: Brand> KeyOf<B> {
         &B::KEYS
     };
 
-    /// What is known of the dim at run time, beside what a value of it says.
+    /// The facts about the dim that hold at run time, apart from the size that a value carries.
     #[inline(always)]
     pub(crate) const fn info<'a>() -> DimInfo<'a> {
         let &DimKey { id, name, fixed, .. } = Self::KEY;

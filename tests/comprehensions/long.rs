@@ -1,4 +1,4 @@
-//! Expressions of any length: what is too deep for a type is computed in parts.
+//! Expressions of any length: those too deep for one type are computed in parts.
 
 // Each comprehension has a stack frame of its own: unoptimized, they would all be in one.
 #![allow(clippy::redundant_closure_call)]

@@ -113,7 +113,7 @@ impl<T: Element, S: Dims, R: Rank, E> Named<T, S, R, E> {
     where
         D: DimsOf<S, B> + DimList<Brands: Sort>,
         B: Dims,
-        // (A parameter for what comes of it: with a projection in the result, rustc would say that there is no such method.)
+        // (The result is a parameter: with a projection in the result, rustc would say that there is no such method.)
         E: Seal<S, <Visible<D> as Dims>::Sealed<B>, Out = Y>,
     {
         const { Route::<S, Visible<D>, B>::fits::<<Visible<D> as Dims>::Sealed<B>>() };

@@ -102,7 +102,7 @@ impl<E: Expr, S: Dims, R: Rank> Remap<E, S, R> {
         moved
     }
 
-    /// Where the inner dims stand of which the axes of `order` are the loops, if each dim is renamed at the most.
+    /// The positions of the inner dims whose loops are the axes of `order`, if dims are only renamed.
     fn renamed<U: Dims>(&self, order: &[usize]) -> Option<SmallVec<[usize; 8]>> {
         let (own, inner) = (U::KEYS.as_slice(), S::KEYS.as_slice());
         let is_name = |along: &Along, of: &DimKey| match &along.terms[..] {

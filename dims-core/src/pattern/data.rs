@@ -5,7 +5,7 @@ use crate::plan::direct::Roles;
 
 /// Which axes each operand of a pattern has, and which the result.
 ///
-/// Kernels trust what follows from a pattern, so nothing but [`new`](Pattern::new) makes one, and it checks what it is given.
+/// Kernels trust what follows from a pattern, so only [`new`](Pattern::new) makes one, and it checks its arguments.
 #[derive(Clone, Copy, Debug)]
 pub struct Pattern {
     /// The pattern as it was written, for messages.

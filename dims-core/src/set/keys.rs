@@ -183,7 +183,7 @@ mod tests {
         let (a, b) = (key(1), key(2));
         let both = a.join(&b);
         assert_eq!(both.checked(2).as_slice().len(), 2);
-        // What is behind a rest is another dim.
+        // A dim behind a `Rest` is another dim.
         assert_eq!(a.join(&both.behind_rest()).checked(3).as_slice().len(), 3);
         for (keys, axes, why) in [
             (a.join(&a), 2, "a set has each dim once"),
