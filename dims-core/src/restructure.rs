@@ -343,7 +343,42 @@ pub trait Restructure: Computable {
         dim: D,
         range: P,
     ) -> Result<Remapped<Self, Self::Dims>, DimError> {
-        sliced(self, dim.info(), range)
+        sliced(self, dim.info(), range, 1)
+    }
+
+    /// Every `step`th element in a range of positions along a dim, from the first on: `out[.., s] = x[.., start + s * step]`, as ndarray's
+    /// `s![start..end;step]`. A view. ([`flip`](crate::shift::Rearranging::flip) of the result is the same backwards.)
+    ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims! { struct Seq; }
+    /// let x = from_vec(Seq.of(8), vec![0, 1, 2, 3, 4, 5, 6, 7]);
+    /// assert_eq!((&x).slice_step(Seq, 1..-1, 2).order(Seq), ndarray::array![1, 3, 5]);
+    /// assert_eq!((&x).slice_step(Seq, .., 5).order(Seq), ndarray::array![0, 5]);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the range is not within the dim, or the step is 0.
+    #[track_caller]
+    fn slice_step<D: Sliceable + DimsOf<Self::Dims, X>, X: Dims, P: DimRange>(
+        self,
+        dim: D,
+        range: P,
+        step: usize,
+    ) -> Remapped<Self, Self::Dims> {
+        unwrap(self.try_slice_step(dim, range, step))
+    }
+
+    /// As [`slice_step`](Restructure::slice_step), but what sizes decide is an error; so is a step of 0.
+    fn try_slice_step<D: Sliceable + DimsOf<Self::Dims, X>, X: Dims, P: DimRange>(
+        self,
+        dim: D,
+        range: P,
+        step: usize,
+    ) -> Result<Remapped<Self, Self::Dims>, DimError> {
+        sliced(self, dim.info(), range, step)
     }
 
     /// The elements in a range of positions along a dim, along the dim `part`: `out[.., p] = x[.., start + p]`. As
@@ -434,7 +469,7 @@ pub trait Restructure: Computable {
         let mut pieces = Vec::with_capacity(sizes.len());
         for &part in sizes {
             // (A size that was said is that of the whole.)
-            pieces.push(sliced(self, DimInfo { said: None, ..info }, start..start + part)?);
+            pieces.push(sliced(self, DimInfo { said: None, ..info }, start..start + part, 1)?);
             start += part;
         }
         Ok(pieces)
@@ -626,18 +661,27 @@ pub trait Restructure: Computable {
 
 impl<A: Computable> Restructure for A {}
 
-/// The elements in a range of positions along a dim.
+/// Every `step`th element in a range of positions along a dim.
 fn sliced<A: Computable>(
     tensor: A,
     dim: DimInfo<'_>,
     range: impl DimRange,
+    step: usize,
 ) -> Result<Remapped<A, A::Dims>, DimError> {
     let tensor = tensor.into_named();
     let shape = tensor.shape()?;
     let (offset, inner, len) = within(&shape, dim, range)?;
+    if step == 0 {
+        return Err(DimError::Shape {
+            what: format!("a slice of dim `{}` with a step of 0; it must be 1 at least", dim.name),
+        });
+    }
+    let len = len.div_ceil(step);
+    // The step to a second element lies within the dim; where there is none, it may be greater than can be counted.
+    let step = if len > 1 || step == 1 { step as isize } else { 0 };
     // A local dim keeps its own size.
     dim.resized().meet(len, None)?;
-    let along = Along { offset, inner: Some(inner), terms: term(dim.key(), 1, Some(len)) };
+    let along = Along { offset, inner: Some(inner), terms: term(dim.key(), step, Some(len)) };
     Ok(Named::from_expr(Remap::new(tensor.expr, dim.key(), along)))
 }
 

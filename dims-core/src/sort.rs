@@ -15,6 +15,9 @@ use core::cmp::Ordering;
 /// Positions along a dim, for each element of a tensor.
 pub type Positions<A> = Named<usize, <A as AsTensor>::Dims, <A as AsTensor>::Rank>;
 
+/// Elements that were chosen over dims of a tensor, and where they are: the dims `X` are left.
+pub type WithIndex<A, X> = (Reduced<<A as AsTensor>::Elem, A, X>, Reduced<usize, A, X>);
+
 /// The order of elements: not-a-number is the greatest, as in NumPy and PyTorch.
 pub(crate) fn ascending<T: Ordered>(a: &T, b: &T) -> Ordering {
     match (a.is_nan_value(), b.is_nan_value()) {
@@ -52,6 +55,65 @@ where
     let len = lines.len();
     let out = lines.map("argsort", len, |line, out| positions(line, descending, out))?;
     arranged(out, &lines.order, &lines.sizes(&[len]))
+}
+
+fn sort_with_indices<A, D>(tensor: A, descending: bool) -> Result<(Evaluated<A>, Positions<A>), DimError>
+where
+    A: Computable<Elem: Ordered>,
+    D: DimRef,
+{
+    let lines = Lines::of::<A, D>(tensor)?;
+    let len = lines.len();
+    let found = lines.map::<(A::Elem, usize)>("sort", len, |line, out| {
+        out.iter_mut().enumerate().for_each(|(at, out)| *out = (line[at], at));
+        out.sort_by(|(a, _), (b, _)| directed(descending, ascending(a, b)));
+    })?;
+    let sizes = lines.sizes(&[len]);
+    let (values, at): (Vec<_>, Vec<_>) = found.into_iter().unzip();
+    Ok((arranged(values, &lines.order, &sizes)?, arranged(at, &lines.order, &sizes)?))
+}
+
+/// The order in which `max` looks for its element: the first one, of equal ones that which stands first.
+fn descending_nan_first<T: Ordered>(a: &T, b: &T) -> Ordering {
+    ascending(b, a)
+}
+
+/// The same for `min`, which also takes not-a-number before all others.
+fn ascending_nan_first<T: Ordered>(a: &T, b: &T) -> Ordering {
+    match (a.is_nan_value(), b.is_nan_value()) {
+        (false, false) => ascending(a, b),
+        (a, b) => b.cmp(&a),
+    }
+}
+
+fn first_with_index<A, D, X>(
+    tensor: A,
+    order: impl Fn(&A::Elem, &A::Elem) -> Ordering + Send + Sync,
+    op: &'static str,
+) -> Result<WithIndex<A, X>, DimError>
+where
+    A: Computable<Elem: Ordered>,
+    D: DimsOf<A::Dims, X>,
+    X: Dims,
+{
+    let lines = Lines::of::<A, D>(tensor)?;
+    if lines.len() == 0 && lines.count() > 0 {
+        return Err(DimError::EmptyReduction { op, dims: lines.describe() });
+    }
+    let found = lines.map::<(A::Elem, usize)>(op, 1, |line, out| {
+        let mut best = (line[0], 0);
+        for (at, value) in line.iter().enumerate().skip(1) {
+            if order(value, &best.0) == Ordering::Less {
+                best = (*value, at);
+            }
+        }
+        out[0] = best;
+    })?;
+    let (values, at): (Vec<_>, Vec<_>) = found.into_iter().unzip();
+    Ok((
+        lines.reduced::<A::Elem, X, A::Rank, A::Dims>(values)?,
+        lines.reduced::<usize, X, A::Rank, A::Dims>(at)?,
+    ))
 }
 
 /// The element at a share `q` of a line's order; between two, the line through them.
@@ -178,6 +240,156 @@ pub trait Sorting: Computable {
         Self::Elem: Ordered,
     {
         argsort::<NamedOf<Self>, D>(as_said(self, &dim)?, true)
+    }
+
+    /// The elements in ascending order along a dim, and where they were: `(values, positions)`, as [`sort`](Sorting::sort) and
+    /// [`argsort`](Sorting::argsort) in one pass. Equal elements stay in their order, and not-a-number comes last.
+    ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims! { struct Seq; }
+    /// let x = from_vec(Seq.of(3), vec![2.0, 3.0, 1.0]);
+    /// let (values, positions) = (&x).sort_with_indices(Seq);
+    /// assert_eq!(values.order(Seq), ndarray::array![1.0, 2.0, 3.0]);
+    /// assert_eq!(positions.order(Seq), ndarray::array![2, 0, 1]);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_sort_with_indices`](Sorting::try_sort_with_indices) returns an error.
+    #[track_caller]
+    fn sort_with_indices<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(
+        self,
+        dim: D,
+    ) -> (Evaluated<Self>, Positions<Self>)
+    where
+        Self::Elem: Ordered,
+    {
+        unwrap(self.try_sort_with_indices(dim))
+    }
+
+    /// As [`sort_with_indices`](Sorting::sort_with_indices), but what sizes decide is an error.
+    fn try_sort_with_indices<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(
+        self,
+        dim: D,
+    ) -> Result<(Evaluated<Self>, Positions<Self>), DimError>
+    where
+        Self::Elem: Ordered,
+    {
+        sort_with_indices::<NamedOf<Self>, D>(as_said(self, &dim)?, false)
+    }
+
+    /// The elements in descending order along a dim, and where they were: `(values, positions)`, as [`sort_descending`](Sorting::sort_descending) and
+    /// [`argsort_descending`](Sorting::argsort_descending) in one pass. Equal elements stay in their order, and not-a-number comes first.
+    ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims! { struct Seq; }
+    /// let x = from_vec(Seq.of(3), vec![2.0, 3.0, 1.0]);
+    /// let (values, positions) = (&x).sort_descending_with_indices(Seq);
+    /// assert_eq!(values.order(Seq), ndarray::array![3.0, 2.0, 1.0]);
+    /// assert_eq!(positions.order(Seq), ndarray::array![1, 0, 2]);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_sort_descending_with_indices`](Sorting::try_sort_descending_with_indices) returns an error.
+    #[track_caller]
+    fn sort_descending_with_indices<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(
+        self,
+        dim: D,
+    ) -> (Evaluated<Self>, Positions<Self>)
+    where
+        Self::Elem: Ordered,
+    {
+        unwrap(self.try_sort_descending_with_indices(dim))
+    }
+
+    /// As [`sort_descending_with_indices`](Sorting::sort_descending_with_indices), but what sizes decide is an error.
+    fn try_sort_descending_with_indices<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(
+        self,
+        dim: D,
+    ) -> Result<(Evaluated<Self>, Positions<Self>), DimError>
+    where
+        Self::Elem: Ordered,
+    {
+        sort_with_indices::<NamedOf<Self>, D>(as_said(self, &dim)?, true)
+    }
+
+    /// The greatest element over dims and where it is: `(value, position)`, as [`max`](crate::reduce::Reductions::max) and
+    /// [`argmax`](crate::reduce::Reductions::argmax), but the elements are computed once. Of equal elements it is the first; for a tuple of
+    /// dims the position is that in all of them, the last dim fastest. A not-a-number is the greatest one.
+    ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims! { struct Row; struct Col; }
+    /// let x = from_vec((Row.of(2), Col.of(3)), vec![2, 7, 1, 4, 3, 5]);
+    /// let (values, positions) = (&x).max_with_index(Col);
+    /// assert_eq!(values.order(Row), ndarray::array![7, 5]);
+    /// assert_eq!(positions.order(Row), ndarray::array![1, 2]);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_max_with_index`](Sorting::try_max_with_index) returns an error.
+    #[track_caller]
+    fn max_with_index<D: DimsOf<Self::Dims, X>, X: Dims>(self, dims: D) -> WithIndex<Self, X>
+    where
+        Self::Elem: Ordered,
+    {
+        unwrap(self.try_max_with_index(dims))
+    }
+
+    /// As [`max_with_index`](Sorting::max_with_index), but what sizes decide is an error; so is having no elements.
+    fn try_max_with_index<D: DimsOf<Self::Dims, X>, X: Dims>(
+        self,
+        dims: D,
+    ) -> Result<WithIndex<Self, X>, DimError>
+    where
+        Self::Elem: Ordered,
+    {
+        let order = |a: &Self::Elem, b: &Self::Elem| descending_nan_first(a, b);
+        first_with_index::<NamedOf<Self>, D, X>(as_said(self, &dims)?, order, "max_with_index")
+    }
+
+    /// The least element over dims and where it is: `(value, position)`, as [`min`](crate::reduce::Reductions::min) and
+    /// [`argmin`](crate::reduce::Reductions::argmin), but the elements are computed once. Of equal elements it is the first; for a tuple of
+    /// dims the position is that in all of them, the last dim fastest. A not-a-number is the least one.
+    ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims! { struct Row; struct Col; }
+    /// let x = from_vec((Row.of(2), Col.of(3)), vec![2, 7, 1, 4, 3, 5]);
+    /// let (values, positions) = (&x).min_with_index(Col);
+    /// assert_eq!(values.order(Row), ndarray::array![1, 3]);
+    /// assert_eq!(positions.order(Row), ndarray::array![2, 1]);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_min_with_index`](Sorting::try_min_with_index) returns an error.
+    #[track_caller]
+    fn min_with_index<D: DimsOf<Self::Dims, X>, X: Dims>(self, dims: D) -> WithIndex<Self, X>
+    where
+        Self::Elem: Ordered,
+    {
+        unwrap(self.try_min_with_index(dims))
+    }
+
+    /// As [`min_with_index`](Sorting::min_with_index), but what sizes decide is an error; so is having no elements.
+    fn try_min_with_index<D: DimsOf<Self::Dims, X>, X: Dims>(
+        self,
+        dims: D,
+    ) -> Result<WithIndex<Self, X>, DimError>
+    where
+        Self::Elem: Ordered,
+    {
+        let order = |a: &Self::Elem, b: &Self::Elem| ascending_nan_first(a, b);
+        first_with_index::<NamedOf<Self>, D, X>(as_said(self, &dims)?, order, "min_with_index")
     }
 
     /// The `k` greatest elements along a dim in descending order, and where they were: `(values, positions)`. Of equal elements the

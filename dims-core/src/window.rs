@@ -74,6 +74,8 @@ impl PerDim {
 pub struct Window {
     pub(crate) stride: PerDim,
     pub(crate) padding: PerDim,
+    /// What is added behind the elements, if that is not `padding`.
+    pub(crate) behind: Option<PerDim>,
     pub(crate) dilation: PerDim,
 }
 
@@ -86,7 +88,7 @@ impl Default for Window {
 impl Window {
     /// Steps of 1 without padding or dilation.
     pub fn new() -> Self {
-        Window { stride: 1.into(), padding: 0.into(), dilation: 1.into() }
+        Window { stride: 1.into(), padding: 0.into(), behind: None, dilation: 1.into() }
     }
 
     /// How far the window moves from one position to the next.
@@ -96,7 +98,26 @@ impl Window {
 
     /// How many elements are added on either side.
     pub fn padding(self, padding: impl Into<PerDim>) -> Self {
-        Window { padding: padding.into(), ..self }
+        Window { padding: padding.into(), behind: None, ..self }
+    }
+
+    /// How many elements are added in front of those of each dim, and how many behind them.
+    ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims! { struct C = 1; struct H; struct K; }
+    /// let (x, w) = (from_vec((C, H.of(3)), vec![1, 2, 4]), from_vec((C, K.of(2)), vec![1, 1]));
+    /// let causal = conv(&x, &w, C, H, K, &Window::new().padding_sides(1, 0));     // out[h] = x[h - 1] + x[h]
+    /// assert_eq!(causal.order(H), ndarray::array![1, 3, 6]);
+    /// ```
+    pub fn padding_sides(self, front: impl Into<PerDim>, behind: impl Into<PerDim>) -> Self {
+        Window { padding: front.into(), behind: Some(behind.into()), ..self }
+    }
+
+    /// What is added in front of the elements of the `at`th dim, and behind them.
+    pub(crate) fn around(&self, at: usize) -> (usize, usize) {
+        (self.padding.at(at), self.behind.as_ref().unwrap_or(&self.padding).at(at))
     }
 
     /// How far apart neighbours in a window are.
@@ -108,6 +129,7 @@ impl Window {
     pub(crate) fn check(&self, dims: usize) -> Result<(), DimError> {
         self.stride.check("stride", dims)?;
         self.padding.check("padding", dims)?;
+        self.behind.as_ref().map_or(Ok(()), |behind| behind.check("padding", dims))?;
         self.dilation.check("dilation", dims)
     }
 }

@@ -81,6 +81,22 @@ crate::operators! {
                 => "dim `C` has size 4",
         ],
         names: "nn.functional.conv1d" "lax.conv_general_dilated" "correlate";
+    /// The same with another padding in front than behind
+    conv_padding_sides [f32 i32] (x: T [C H], w: T [O C P]) -> [O H],
+        call: conv(x, w, C, H, P, &Window::new().padding_sides(2, 1).stride(2)),
+        loops: build(&[w.shape()[0], (x.shape()[1] + 3 - w.shape()[2]) / 2 + 1], |at| {
+            let mut sum = 0 as T;
+            for c in 0..x.shape()[0] {
+                for p in 0..w.shape()[2] {
+                    if let Some(h) = tap(at[1], 2, p, 1, 2, x.shape()[1]) {
+                        sum += x[[c, h]] * w[[at[0], c, p]];
+                    }
+                }
+            }
+            sum
+        }),
+        along: [C H P], keep: [H P],
+        names: "" "lax.conv_general_dilated(padding)" "";
     /// The same along two dims, with stride, padding and dilation
     conv2d [f32 i32] (x: T [C H W], w: T [O C P Q]) -> [O H W],
         call: conv(x, w, C, (H, W), (P, Q), &Window::new().stride((2, 1)).padding(1).dilation((1, 2))),

@@ -48,6 +48,18 @@ crate::operators! {
         errors: [two_by_four().at((I, J)).try_slice(J, 3..5)
             => "the range 3..5 of dim `J` is out of range for an axis of size 4"],
         names: "narrow" "lax.slice_in_dim" "x[.., 1:-1]";
+    /// Every second element in a range, or every so manyth
+    slice_step [f32 i32] (x: T [I J]) -> [I J],
+        call: (x + x).slice_step(J, 1.., 2),
+        loops: build(&[x.shape()[0], x.shape()[1] / 2], |at| { let x = x[[at[0], 2 * at[1] + 1]]; x + x }),
+        along: [J], keep: [J],
+        errors: [
+            two_by_four().at((I, J)).try_slice_step(J, .., 0)
+                => "a slice of dim `J` with a step of 0; it must be 1 at least",
+            two_by_four().at((I, J)).try_slice_step(J, 1..5, 2)
+                => "the range 1..5 of dim `J` is out of range for an axis of size 4",
+        ],
+        names: "x[.., 1::2]" "lax.slice_in_dim(stride)" "x[.., 1::2]";
     /// Several dims as one, the last one fastest
     flatten [f32 i32] (x: T [I J K]) -> [L J],
         call: x.flatten((K, I), L),

@@ -62,6 +62,32 @@ crate::operators! {
         loops: along(x, 0, |x| sorted(x, true).into_iter().map(|(_, at)| at).collect()).reversed_axes(),
         along: [J], keep: [],
         names: "argsort(descending=True, stable=True)" "numpy.argsort(descending=True)" "";
+    /// The elements in ascending order, and where they were
+    sort_with_indices [f32 i32] (x: T [I J] in Ties) -> [J I],
+        call: { let (values, at) = x.sort_with_indices(J); values.cast::<f64>() * 100.0 + at.cast::<f64>() },
+        loops: along(x, 1, |x| sorted(x, false).into_iter().map(|(x, at)| x as f64 * 100.0 + at as f64).collect()).reversed_axes(),
+        along: [J], keep: [],
+        names: "sort(stable=True)" "lax.sort_key_val" "";
+    /// The elements in descending order, and where they were
+    sort_descending_with_indices [f32] (x: T [J I] in Ties) -> [J I],
+        call: { let (values, at) = x.sort_descending_with_indices(J); values.cast::<f64>() * 100.0 + at.cast::<f64>() },
+        loops: along(x, 0, |x| sorted(x, true).into_iter().map(|(x, at)| x as f64 * 100.0 + at as f64).collect()),
+        along: [J], keep: [],
+        names: "sort(descending=True, stable=True)" "" "";
+    /// The greatest element and where it is, of equal ones the first
+    max_with_index [f32 i32] (x: T [I J] in Ties) -> [I],
+        call: { let (value, at) = x.max_with_index(J); value.cast::<f64>() * 100.0 + at.cast::<f64>() },
+        loops: fold(x, 1, |x| { let (x, at) = sorted(x, true)[0]; x as f64 * 100.0 + at as f64 }),
+        along: [J], keep: [J],
+        errors: [Array2::<f32>::zeros((2, 0)).at((I, J)).try_max_with_index(J).map(|_| ())
+            => "`max_with_index` over dim `J` = 0 has no elements to choose from"],
+        names: "max(dim)" "" "";
+    /// The least element and where it is, of equal ones the first
+    min_with_index [f32] (x: T [J I] in Ties) -> [I],
+        call: { let (value, at) = x.min_with_index(J); value.cast::<f64>() * 100.0 + at.cast::<f64>() },
+        loops: fold(x, 0, |x| { let (x, at) = sorted(x, false)[0]; x as f64 * 100.0 + at as f64 }),
+        along: [J], keep: [J],
+        names: "min(dim)" "" "";
     /// The greatest elements in descending order
     topk [f32 i32 f16] (x: T [I J] in Ties) -> [I J],
         call: x.topk(J, 2).0,

@@ -193,13 +193,13 @@ where
     let mut changes = Changes::new();
     let mut placings: SmallVec<[Placing; 3]> = SmallVec::new();
     for (at, slide) in slides.iter().enumerate() {
-        let padding = steps.padding.at(at);
-        let padded = widened(slide, padding, padding, 1)?;
+        let (front, behind) = steps.around(at);
+        let padded = widened(slide, front, behind, 1)?;
         let (stride, dilation) = (steps.stride.at(at), steps.dilation.at(at));
         let along = slid(slide.dim, padded, slide.window.key(), slide.len, stride, dilation)?;
         changes.push((slide.dim.key(), along));
-        if padding > 0 {
-            placings.push(Placing { dim: slide.dim.key(), len: padded, start: padding, step: 1 });
+        if front > 0 || behind > 0 {
+            placings.push(Placing { dim: slide.dim.key(), len: padded, start: front, step: 1 });
         }
     }
     if placings.is_empty() {
@@ -259,7 +259,8 @@ where
     let (mut changes, mut backwards, mut placings) =
         (Changes::new(), Changes::new(), SmallVec::<[Placing; 3]>::new());
     for (at, slide) in slides.iter().enumerate() {
-        let (stride, dilation, padding) = (steps.stride.at(at), steps.dilation.at(at), steps.padding.at(at));
+        let (stride, dilation) = (steps.stride.at(at), steps.dilation.at(at));
+        let (front, behind) = steps.around(at);
         let fail = |why: &str| {
             Err(DimError::Shape {
                 what: format!("a transposed convolution along dim `{}`: {why}", slide.dim.name),
@@ -285,12 +286,12 @@ where
             dilation,
         )?;
         let positions = along.terms[0].2.expect("the number of windows is known");
-        let left = padding.checked_mul(2).and_then(|around| positions.checked_sub(around));
+        let left = front.checked_add(behind).and_then(|around| positions.checked_sub(around));
         let Some(left) = left.filter(|&left| left > 0) else {
             return fail("the padding leaves nothing");
         };
         slide.dim.meet(left, None)?;
-        along.offset = padding;
+        along.offset = front;
         along.terms[0].2 = Some(left);
         changes.push((slide.dim.key(), along));
         placings.push(Placing { dim: slide.dim.key(), len: spread, start: span, step: stride });

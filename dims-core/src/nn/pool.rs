@@ -242,8 +242,9 @@ fn pool<A: Computable, Q: Reducer<A::Elem, Out = A::Elem>>(
     let mut changes = Changes::new();
     let mut placings: SmallVec<[Placing; 3]> = SmallVec::new();
     for (at, &dim) in all.iter().enumerate() {
-        let (own, padding) = (shape.size(position(&shape, dim)), steps.padding.at(at));
-        let padded = padding.checked_mul(2).and_then(|around| around.checked_add(own));
+        let (own, (front, behind)) = (shape.size(position(&shape, dim)), steps.around(at));
+        let padding = front.max(behind);
+        let padded = front.checked_add(behind).and_then(|around| around.checked_add(own));
         let padded = padded.filter(|&len| len <= isize::MAX as usize).ok_or_else(|| DimError::TooLarge {
             dims: format!("dim `{}` = {own} and its padding", dim.name),
         })?;
@@ -261,7 +262,7 @@ fn pool<A: Computable, Q: Reducer<A::Elem, Out = A::Elem>>(
         let positions = along.terms[0].2.expect("the number of windows is known");
         changes.push((dim.key(), along));
         if padding > 0 {
-            if alone_is_wrong && misses(own, padding, positions, stride, dilation) {
+            if alone_is_wrong && misses(own, front, positions, stride, dilation) {
                 let what = format!(
                     "windows along dim `{}` = {own}: one of {}, {dilation} apart, holds nothing but the padding {padding}",
                     dim.name,
@@ -269,7 +270,7 @@ fn pool<A: Computable, Q: Reducer<A::Elem, Out = A::Elem>>(
                 );
                 return Err(DimError::Shape { what });
             }
-            placings.push(Placing { dim: dim.key(), len: padded, start: padding, step: 1 });
+            placings.push(Placing { dim: dim.key(), len: padded, start: front, step: 1 });
         }
     }
     let Some((_, first)) = changes.first_mut() else {
