@@ -302,6 +302,27 @@ where
     along_axes(tensor, order, &[axis], work)
 }
 
+/// Evaluates, and works along the elements of several dims at once. Where these are no neighbours in the order in which results lie, they lie
+/// innermost in the result.
+#[track_caller]
+fn along_together<A, D, W>(tensor: A, work: W) -> Result<Evaluated<A>, DimError>
+where
+    A: Computable,
+    D: DimList,
+    W: Along<A::Elem>,
+{
+    let own = AxisList::in_memory_of::<A::Dims, A::Rank>().as_slice();
+    let listed = AxisList::of(D::KEYS, A::Dims::KEYS);
+    let listed = listed.as_slice();
+    let first = own.iter().position(|axis| listed.contains(axis)).unwrap_or(own.len());
+    if own[first..].iter().take(listed.len()).all(|axis| listed.contains(axis)) {
+        return along_axes(tensor, own, listed, work);
+    }
+    let mut order: Order = own.iter().copied().filter(|axis| !listed.contains(axis)).collect();
+    order.extend_from_slice(listed);
+    along_axes(tensor, &order, listed, work)
+}
+
 /// Evaluates, and works along the axes `along`, which are neighbours in `order`, block by block; the result lies in this order, or in that of
 /// the elements whose place it takes if `along` is one axis.
 #[track_caller]
@@ -580,62 +601,57 @@ pub trait Reductions: Computable {
         )
     }
 
-    /// `e^x / sum over dim of e^x`, without overflow.
+    /// `e^x / sum over dims of e^x`, without overflow: over one dim, or over all of a tuple of dims at once.
     ///
     /// ```
     /// use typed_dims::prelude::*;
     ///
     /// dims! { struct Row; struct Class = 2; }
     /// let logits = from_vec((Row.of(2), Class), vec![0.0, 0.0, 1000.0, 0.0]);
-    /// assert_eq!(logits.softmax(Class).order((Row, Class)), ndarray::array![[0.5, 0.5], [1.0, 0.0]]);
+    /// assert_eq!((&logits).softmax(Class).order((Row, Class)), ndarray::array![[0.5, 0.5], [1.0, 0.0]]);
+    /// assert_eq!(logits.softmax((Row, Class)).order((Row, Class)), ndarray::array![[0.0, 0.0], [1.0, 0.0]]);
     /// ```
     ///
     /// # Panics
     ///
     /// Where [`try_softmax`](Reductions::try_softmax) returns an error.
     #[track_caller]
-    fn softmax<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(self, dim: D) -> Evaluated<Self>
+    fn softmax<D: DimsOf<Self::Dims, X>, X: Dims>(self, dims: D) -> Evaluated<Self>
     where
         Self::Elem: Real,
     {
-        unwrap(self.try_softmax(dim))
+        unwrap(self.try_softmax(dims))
     }
 
     /// As [`softmax`](Reductions::softmax), but what sizes decide is an error.
     #[track_caller]
-    fn try_softmax<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(
-        self,
-        dim: D,
-    ) -> Result<Evaluated<Self>, DimError>
+    fn try_softmax<D: DimsOf<Self::Dims, X>, X: Dims>(self, dims: D) -> Result<Evaluated<Self>, DimError>
     where
         Self::Elem: Real,
     {
-        along(as_said(self, &dim)?, dim, scan::Softmax::<false>)
+        along_together::<NamedOf<Self>, D, _>(as_said(self, &dims)?, scan::Softmax::<false>)
     }
 
-    /// `x - ln(sum over dim of e^x)`: the logarithm of the softmax, without loss where that is small.
+    /// `x - ln(sum over dims of e^x)`, over one dim or a tuple of dims: the logarithm of the softmax, without loss where that is small.
     ///
     /// # Panics
     ///
     /// Where [`try_log_softmax`](Reductions::try_log_softmax) returns an error.
     #[track_caller]
-    fn log_softmax<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(self, dim: D) -> Evaluated<Self>
+    fn log_softmax<D: DimsOf<Self::Dims, X>, X: Dims>(self, dims: D) -> Evaluated<Self>
     where
         Self::Elem: Real,
     {
-        unwrap(self.try_log_softmax(dim))
+        unwrap(self.try_log_softmax(dims))
     }
 
     /// As [`log_softmax`](Reductions::log_softmax), but what sizes decide is an error.
     #[track_caller]
-    fn try_log_softmax<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(
-        self,
-        dim: D,
-    ) -> Result<Evaluated<Self>, DimError>
+    fn try_log_softmax<D: DimsOf<Self::Dims, X>, X: Dims>(self, dims: D) -> Result<Evaluated<Self>, DimError>
     where
         Self::Elem: Real,
     {
-        along(as_said(self, &dim)?, dim, scan::Softmax::<true>)
+        along_together::<NamedOf<Self>, D, _>(as_said(self, &dims)?, scan::Softmax::<true>)
     }
 
     /// The running sum along a dim: `out[i] = x[0] + .. + x[i]`.

@@ -218,6 +218,16 @@ crate::operators! {
             .permuted_axes(ndarray::IxDyn(&[1, 2, 0])),
         along: [H W], keep: [H W],
         names: "nn.functional.avg_pool2d" "nn.avg_pool" "";
+    /// The mean of those elements of each window that are no padding
+    avg_pool_without_padding [f32 f64] (x: T [C H W]) -> [H W C],
+        call: x.avg_pool_without_padding((H, W), (3, 2), &Window::new().stride((1, 2)).padding(1)),
+        loops: pooled(x, [3, 2], [1, 2], [1, 1], |window| {
+            let (mut sum, mut count) = (0.0, 0.0);
+            window.flatten().for_each(|x| { sum += x; count += 1.0; });
+            sum / count
+        }).permuted_axes(ndarray::IxDyn(&[1, 2, 0])),
+        along: [H W], keep: [H W],
+        names: "nn.functional.avg_pool2d(count_include_pad=False)" "nn.avg_pool(count_include_pad=False)" "";
     /// The Euclidean norm of each window
     norm_pool [f32 f64 f16] (x: T [C H W]) -> [C H W],
         call: (x + x).norm_pool((H, W), 2, &Window::new()),

@@ -149,6 +149,17 @@ crate::operators! {
         }).reversed_axes(),
         along: [J], keep: [],
         names: "softmax" "nn.softmax" "scipy.special.softmax";
+    /// The same over two dims at once
+    softmax_over_two [f32 f64] (x: T [I J K]) -> [J I K],
+        call: x.softmax((K, I)),
+        loops: {
+            let total = |j: usize| x.index_axis(ndarray::Axis(1), j).iter().map(|&x| (x as f64).exp()).sum::<f64>();
+            crate::loops::build(&[x.shape()[1], x.shape()[0], x.shape()[2]], |at| {
+                ((x[[at[1], at[0], at[2]]] as f64).exp() / total(at[0])) as T
+            })
+        },
+        along: [I K], keep: [],
+        names: "softmax" "nn.softmax(axis=(0, 2))" "scipy.special.softmax(axis=(0, 2))";
     /// `x - ln(sum of e^x)`
     log_softmax [f32 f64] (x: T [I J]) -> [I J],
         call: x.log_softmax(J),

@@ -37,6 +37,14 @@ fn quantile<T: Copy + PartialOrd + Into<f64>>(line: &[T], q: f64) -> f64 {
     line[below] + (line[above] - line[below]) * (place - below as f64)
 }
 
+/// Values and positions as one number each.
+macro_rules! both {
+    ($found:expr) => {{
+        let (values, at) = $found;
+        values.cast::<f64>() * 100.0 + at.cast::<f64>()
+    }};
+}
+
 crate::operators! {
     /// The elements in ascending order
     sort [f32 i32 u8 f16] (x: T [I J] in Ties) -> [J I],
@@ -64,19 +72,19 @@ crate::operators! {
         names: "argsort(descending=True, stable=True)" "numpy.argsort(descending=True)" "";
     /// The elements in ascending order, and where they were
     sort_with_indices [f32 i32] (x: T [I J] in Ties) -> [J I],
-        call: { let (values, at) = x.sort_with_indices(J); values.cast::<f64>() * 100.0 + at.cast::<f64>() },
+        call: both!(x.sort_with_indices(J)),
         loops: along(x, 1, |x| sorted(x, false).into_iter().map(|(x, at)| x as f64 * 100.0 + at as f64).collect()).reversed_axes(),
         along: [J], keep: [],
         names: "sort(stable=True)" "lax.sort_key_val" "";
     /// The elements in descending order, and where they were
     sort_descending_with_indices [f32] (x: T [J I] in Ties) -> [J I],
-        call: { let (values, at) = x.sort_descending_with_indices(J); values.cast::<f64>() * 100.0 + at.cast::<f64>() },
+        call: both!(x.sort_descending_with_indices(J)),
         loops: along(x, 0, |x| sorted(x, true).into_iter().map(|(x, at)| x as f64 * 100.0 + at as f64).collect()),
         along: [J], keep: [],
         names: "sort(descending=True, stable=True)" "" "";
     /// The greatest element and where it is, of equal ones the first
     max_with_index [f32 i32] (x: T [I J] in Ties) -> [I],
-        call: { let (value, at) = x.max_with_index(J); value.cast::<f64>() * 100.0 + at.cast::<f64>() },
+        call: both!(x.max_with_index(J)),
         loops: fold(x, 1, |x| { let (x, at) = sorted(x, true)[0]; x as f64 * 100.0 + at as f64 }),
         along: [J], keep: [J],
         errors: [Array2::<f32>::zeros((2, 0)).at((I, J)).try_max_with_index(J).map(|_| ())
@@ -84,7 +92,7 @@ crate::operators! {
         names: "max(dim)" "" "";
     /// The least element and where it is, of equal ones the first
     min_with_index [f32] (x: T [J I] in Ties) -> [I],
-        call: { let (value, at) = x.min_with_index(J); value.cast::<f64>() * 100.0 + at.cast::<f64>() },
+        call: both!(x.min_with_index(J)),
         loops: fold(x, 0, |x| { let (x, at) = sorted(x, false)[0]; x as f64 * 100.0 + at as f64 }),
         along: [J], keep: [J],
         names: "min(dim)" "" "";

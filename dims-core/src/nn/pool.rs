@@ -97,6 +97,53 @@ pub trait Pooling: Computable {
         pool(self, &dims, &size.into(), steps, Around::Counted(Self::Elem::ZERO), reducers::Mean)
     }
 
+    /// The mean of those elements of each window that are no padding: PyTorch's `avg_pool2d(count_include_pad=False)`. The mean with zeros is scaled by the share of the window that is not padding.
+    ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims! { struct H; }
+    /// let x = from_vec(H.of(3), vec![2.0, 4.0, 6.0]);
+    /// let steps = Window::new().padding(1);
+    /// assert_eq!((&x).avg_pool(H, 2, &steps).order(H), ndarray::array![1.0, 3.0, 5.0, 3.0]);
+    /// assert_eq!((&x).avg_pool_without_padding(H, 2, &steps).order(H), ndarray::array![2.0, 3.0, 5.0, 6.0]);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_avg_pool_without_padding`](Pooling::try_avg_pool_without_padding) returns an error.
+    #[doc(alias = "count_include_pad")]
+    #[track_caller]
+    fn avg_pool_without_padding<D: DimsOf<Self::Dims, X> + Plays<DataFeature>, X: Dims>(
+        self,
+        dims: D,
+        size: impl Into<PerDim>,
+        steps: &Window,
+    ) -> Evaluated<Self>
+    where
+        Self::Elem: Analytic,
+    {
+        unwrap(self.try_avg_pool_without_padding(dims, size, steps))
+    }
+
+    /// As [`avg_pool_without_padding`](Pooling::avg_pool_without_padding), but what sizes decide is an error; so are a window that is longer than
+    /// what it slides along, and one that holds nothing but padding.
+    fn try_avg_pool_without_padding<D: DimsOf<Self::Dims, X> + Plays<DataFeature>, X: Dims>(
+        self,
+        dims: D,
+        size: impl Into<PerDim>,
+        steps: &Window,
+    ) -> Result<Evaluated<Self>, DimError>
+    where
+        Self::Elem: Analytic,
+    {
+        let (size, tensor) = (size.into(), self.into_named());
+        let own = tensor.shape()?;
+        let around = Around::Excluded(Self::Elem::ZERO);
+        let means = pool(tensor, &dims, &size, steps, around, reducers::Mean)?;
+        without_padding(means, &own, &dims, &size, steps)
+    }
+
     /// The Euclidean norm of each window: `out[h] = sqrt(sum over kh of x[h * stride + kh * dilation - padding]^2)`.
     ///
     /// # Panics
@@ -198,6 +245,47 @@ enum Around<T> {
     Ignored(T),
     /// With elements as any others.
     Counted(T),
+    /// With elements that the caller takes out again; a window must hold something else.
+    Excluded(T),
+}
+
+/// Means of windows whose padding counted, as those of their elements alone. `own` are the sizes before.
+fn without_padding<T: Analytic, S: Dims, R: Rank>(
+    means: Named<T, S, R>,
+    own: &Shape,
+    dims: &impl DimList,
+    size: &PerDim,
+    steps: &Window,
+) -> Result<Named<T, S, R>, DimError> {
+    let shape = means.shape()?;
+    let order = AxisList::in_memory_of::<S, R>().as_slice();
+    let sizes = shape.sizes_in(order);
+    let mut data = evaluate_in::<S, R, _>(means.expr, &shape, order)?;
+    let mut all: SmallVec<[DimInfo<'static>; 3]> = SmallVec::new();
+    dims.each(|dim| all.push(dim.resized()));
+    for (at, &dim) in all.iter().enumerate() {
+        let (front, behind) = steps.around(at);
+        if front == 0 && behind == 0 {
+            continue;
+        }
+        let axis = position(&shape, dim);
+        let there = front..front + own.size(axis);
+        let place = order.iter().position(|&own| own == axis).expect("the dim is one of the axes");
+        let inner: usize = sizes[place + 1..].iter().product();
+        let (stride, dilation) = (steps.stride.at(at), steps.dilation.at(at));
+        let scales: Vec<T> = (0..sizes[place])
+            .map(|window| {
+                let inside = |&at: &usize| there.contains(&(window * stride + at * dilation));
+                let count = (0..size.at(at)).filter(inside).count();
+                // A mean of one summand is a quotient.
+                T::mean_of(T::from_usize(size.at(at)).to_acc(), count)
+            })
+            .collect();
+        for (row, &scale) in data.chunks_exact_mut(inner.max(1)).zip(scales.iter().cycle()) {
+            row.iter_mut().for_each(|mean| *mean = mean.mul(scale));
+        }
+    }
+    Ok(Named::from_expr(Owned::laid_out(data, &sizes)))
 }
 
 /// Whether one of `positions` windows, `stride` apart, holds nothing but the `padding` in front of `own` elements or behind them.
@@ -231,6 +319,7 @@ fn pool<A: Computable, Q: Reducer<A::Elem, Out = A::Elem>>(
     steps.check(all.len())?;
     let (fill, counted) = match around {
         Around::Ignored(fill) => (fill, false),
+        Around::Excluded(fill) => (fill, false),
         Around::Counted(fill) => (fill, true),
     };
     // Without any element along the other dims there is no window at all.
