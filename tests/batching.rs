@@ -507,6 +507,32 @@ mod in_place {
         close(rows.order(n), &x.t() + &g);
     }
 
+    /// `fn(&Tensor<..>)`: with a rest one call, without one a loop; by value and by reference in one function.
+    #[test]
+    fn vmap_of_functions_of_references() {
+        fn dot<B: Dims>(x: &Tensor<f32, (Seq, Rest<B>)>, g: &Tensor<f32, (Seq,)>) -> Tensor<f32, (Rest<B>,)> {
+            (x * g).sum(Seq)
+        }
+        fn dot_of_one(x: &Tensor<f32, (Seq,)>, g: &Tensor<f32, (Seq,)>) -> Tensor<f32, ()> {
+            (x * g).sum(Seq)
+        }
+        fn twice(x: Tensor<f32, (Seq,)>, g: &Tensor<f32, (Seq,)>) -> Tensor<f32, ()> {
+            (dot_of_one(&x, g) + dot_of_one(g, &x)).eval()
+        }
+        let (x, g) = (numbers((4, N), 1), numbers(4, 2));
+        let expected = x.t().dot(&g);
+        dims!(n);
+        let (out, plan) = explain(|| vmap(dot, n)((x.at((Seq, n)), g.at(Seq))));
+        assert!(!is_loop(&plan), "{plan}");
+        close(out.order(n), expected.clone());
+        let (out, plan) = explain(|| vmap(dot_of_one, n)((x.at((Seq, n)), g.at(Seq))));
+        assert!(is_loop(&plan), "{plan}");
+        close(out.order(n), expected.clone());
+        let owned = x.clone().into_tensor((Seq, n));
+        close(vmap(dot_of_one, n)((&owned, g.at(Seq))).order(n), expected.clone());
+        close(vmap(twice, n)((&owned, g.at(Seq))).order(n), expected * 2.0);
+    }
+
     #[test]
     fn vmap_of_no_example() {
         let x = Array2::<f32>::zeros((0, 4));
