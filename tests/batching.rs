@@ -467,6 +467,7 @@ mod in_place {
             _ => None,
         });
         assert_eq!(calls, Some(N * M), "{plan}");
+        assert!(plan.to_string().contains("one whose parameters have `Rest` runs once"), "{plan}");
         let expected = looped(|n, m| {
             let x = x.index_axis(ndarray::Axis(2), m).index_axis(ndarray::Axis(0), n).to_owned();
             unit_length(x.into_tensor(Feat)).order(Feat).into_dyn()
@@ -531,6 +532,19 @@ mod in_place {
         let owned = x.clone().into_tensor((Seq, n));
         close(vmap(dot_of_one, n)((&owned, g.at(Seq))).order(n), expected.clone());
         close(vmap(twice, n)((&owned, g.at(Seq))).order(n), expected * 2.0);
+    }
+
+    /// A function that is generic over all dims of its argument, the rest among them.
+    #[test]
+    fn a_function_of_any_set_is_batched_in_a_closure() {
+        fn logistic<S: Dims>(x: &Named<f32, S>) -> Named<f32, S> {
+            x.sigmoid().eval()
+        }
+        let x = numbers((N, 4), 1).into_tensor((Batch, Feat));
+        let expected = (&x).sigmoid().order((Batch, Feat));
+        let (out, plan) = explain(|| batched(Batch, x, |x| logistic(&x)));
+        assert!(!is_loop(&plan), "{plan}");
+        close(out.order((Batch, Feat)), expected);
     }
 
     #[test]

@@ -365,13 +365,21 @@ macro_rules! parameter {
 }
 
 macro_rules! taken {
-    (value $p:ident) => { $p };
-    (reference $p:ident) => { &$p };
+    (value $p:ident) => {
+        $p
+    };
+    (reference $p:ident) => {
+        &$p
+    };
 }
 
 macro_rules! passed {
-    (value $param:expr) => { $param };
-    (reference $param:expr) => { &$param.0 };
+    (value $param:expr) => {
+        $param
+    };
+    (reference $param:expr) => {
+        &$param.0
+    };
 }
 
 macro_rules! callee {
@@ -455,7 +463,7 @@ macro_rules! tuples {
                 let sealed = ($($a::seal(held.$n, &further),)*);
                 let size = |id| None$(.or_else(|| $a::size(&sealed.$n, id)))*;
                 let call = |at: &[usize]| Ok(function.call(($($a::one(&sealed.$n, at)?,)*)));
-                looped::<Further_, Result_>("a function of one example", further.sizes(), call, size)?.try_open()
+                looped::<Further_, Result_>("a function of one example (one whose parameters have `Rest` runs once)", further.sizes(), call, size)?.try_open()
             }
         }
     };

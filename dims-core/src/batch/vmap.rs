@@ -72,6 +72,9 @@ where
 /// generic over further dims, `fn dot<B: Dims>(x: &Tensor<f32, (Seq, Rest<B>)>, ..)`, or put `#[batched]` before it. A function of arrays,
 /// `fn(&Array2<f32>, ..)`, cannot be called with bound arrays, nor be mapped: it binds their axes itself, and has no place for one more.
 ///
+/// A function that is generic over all dims of a parameter, `fn logistic<S: Dims>(x: &Named<f32, S>)`, leaves rustc to guess which dims it is to
+/// see ("type annotations needed"). [`batched`] says them: `batched(n, x, |x| logistic(&x))`, which is one call.
+///
 /// A closure names the types of its parameters. [`batched`] infers them, and copies nothing; a function with `#[batched]` takes further dims as it
 /// is.
 ///
