@@ -467,6 +467,7 @@ mod in_place {
             _ => None,
         });
         assert_eq!(calls, Some(N * M), "{plan}");
+        assert!(plan.to_string().contains("one whose parameters have `Rest` runs once"), "{plan}");
         let expected = looped(|n, m| {
             let x = x.index_axis(ndarray::Axis(2), m).index_axis(ndarray::Axis(0), n).to_owned();
             unit_length(x.into_tensor(Feat)).order(Feat).into_dyn()
@@ -505,6 +506,45 @@ mod in_place {
         let g = (&g).order(Seq);
         close(sums.order(n), x.t().dot(&g));
         close(rows.order(n), &x.t() + &g);
+    }
+
+    /// `fn(&Tensor<..>)`: with a rest one call, without one a loop; by value and by reference in one function.
+    #[test]
+    fn vmap_of_functions_of_references() {
+        fn dot<B: Dims>(x: &Tensor<f32, (Seq, Rest<B>)>, g: &Tensor<f32, (Seq,)>) -> Tensor<f32, (Rest<B>,)> {
+            (x * g).sum(Seq)
+        }
+        fn dot_of_one(x: &Tensor<f32, (Seq,)>, g: &Tensor<f32, (Seq,)>) -> Tensor<f32, ()> {
+            (x * g).sum(Seq)
+        }
+        fn twice(x: Tensor<f32, (Seq,)>, g: &Tensor<f32, (Seq,)>) -> Tensor<f32, ()> {
+            (dot_of_one(&x, g) + dot_of_one(g, &x)).eval()
+        }
+        let (x, g) = (numbers((4, N), 1), numbers(4, 2));
+        let expected = x.t().dot(&g);
+        dims!(n);
+        let (out, plan) = explain(|| vmap(dot, n)((x.at((Seq, n)), g.at(Seq))));
+        assert!(!is_loop(&plan), "{plan}");
+        close(out.order(n), expected.clone());
+        let (out, plan) = explain(|| vmap(dot_of_one, n)((x.at((Seq, n)), g.at(Seq))));
+        assert!(is_loop(&plan), "{plan}");
+        close(out.order(n), expected.clone());
+        let owned = x.clone().into_tensor((Seq, n));
+        close(vmap(dot_of_one, n)((&owned, g.at(Seq))).order(n), expected.clone());
+        close(vmap(twice, n)((&owned, g.at(Seq))).order(n), expected * 2.0);
+    }
+
+    /// A function that is generic over all dims of its argument, the rest among them.
+    #[test]
+    fn a_function_of_any_set_is_batched_in_a_closure() {
+        fn logistic<S: Dims>(x: &Named<f32, S>) -> Named<f32, S> {
+            x.sigmoid().eval()
+        }
+        let x = numbers((N, 4), 1).into_tensor((Batch, Feat));
+        let expected = (&x).sigmoid().order((Batch, Feat));
+        let (out, plan) = explain(|| batched(Batch, x, |x| logistic(&x)));
+        assert!(!is_loop(&plan), "{plan}");
+        close(out.order((Batch, Feat)), expected);
     }
 
     #[test]

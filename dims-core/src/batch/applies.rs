@@ -28,6 +28,8 @@ use crate::set::{Dims, Judged, Union, Verdict};
 use crate::storage::axes::AxisBlock;
 use crate::tensor::Computable;
 use crate::tuples::nested;
+use alloc::rc::Rc;
+use core::cell::OnceCell;
 
 /// All examples in one call.
 pub struct Together;
@@ -40,6 +42,9 @@ pub struct Mixed;
 
 /// How a parameter wants to be called.
 pub trait Way {
+    /// The argument is the same for all examples.
+    #[doc(hidden)]
+    const ALIKE: bool = false;
     /// The way of two parameters.
     type Or<O: Way>: Way;
     #[doc(hidden)]
@@ -59,6 +64,7 @@ impl Way for OneByOne {
     type OrOneByOne = OneByOne;
 }
 impl Way for Alike {
+    const ALIKE: bool = true;
     type Or<O: Way> = O;
     type OrTogether = Together;
     type OrOneByOne = OneByOne;
@@ -87,8 +93,7 @@ impl<H: Way, T: Ways> Ways for (H, T) {
 #[diagnostic::on_unimplemented(
     message = "this function takes `{P}`, which one example of `{Self}` is not",
     label = "the parameter has another type than one example",
-    note = "one example has the dims of the argument without the mapped ones, and owns its elements; a function of references is mapped through \
-            a closure, which names the types of its parameters: `|x: Tensor<..>| f(&x)`"
+    note = "one example has the dims of the argument without the mapped ones, and owns its elements"
 )]
 pub trait Given<P, D, M: Dims>: Sized {
     /// See [`Way`].
@@ -154,56 +159,62 @@ where
     }
 }
 
-/// What has no mapped dim can be lent.
+/// A parameter that is a reference to `P`, `fn(&Tensor<..>)`.
+///
+/// The references that a function gets live as long as a call, so `P` is owned here.
+pub struct Reference<P>(Rc<P>);
+
+/// A tensor for a [`Reference`]: where it is the same for all examples, each call gets the same one.
+pub struct Lent<X, P> {
+    sealed: X,
+    alike: OnceCell<Rc<P>>,
+}
+
 #[diagnostic::do_not_recommend]
-impl<'a, A, T, S, R, D, M> Given<&'a Named<T, S, R>, D, M> for A
+impl<A, P, D, M: Dims> Given<Reference<P>, D, M> for A
 where
-    A: IsReference<'a, Named<T, S, R>>,
-    S: Dims<List: Touched<D::Brands, Out = No>>,
-    R: Rank,
-    D: DimList,
-    M: Dims,
+    A: Given<P, D, M>,
 {
-    type Way = Alike;
-    type Held = &'a Named<T, S, R>;
-    type Sealed = &'a Named<T, S, R>;
+    type Way = A::Way;
+    type Held = A::Held;
+    type Sealed = Lent<A::Sealed, P>;
 
     fn hold(self) -> Result<Self::Held, DimError> {
-        Ok(self.same())
+        A::hold(self)
     }
 
-    fn meet(_: &Self::Held, _: &mut Further<M>) -> Result<(), DimError> {
-        Ok(())
+    fn meet(held: &Self::Held, further: &mut Further<M>) -> Result<(), DimError> {
+        A::meet(held, further)
     }
 
-    fn seal(held: Self::Held, _: &Further<M>) -> Self::Held {
-        held
+    fn seal(held: Self::Held, further: &Further<M>) -> Self::Sealed {
+        Lent { sealed: A::seal(held, further), alike: OnceCell::new() }
     }
 
-    fn whole(sealed: Self::Held) -> Self::Held {
-        sealed
+    fn whole(lent: Self::Sealed) -> Reference<P> {
+        Reference(Rc::new(A::whole(lent.sealed)))
     }
 
-    fn one(sealed: &Self::Held, _: &[usize]) -> Result<Self::Held, DimError> {
-        Ok(*sealed)
+    fn one(lent: &Self::Sealed, at: &[usize]) -> Result<Reference<P>, DimError> {
+        if let Some(alike) = lent.alike.get() {
+            return Ok(Reference(alike.clone()));
+        }
+        let one = Rc::new(A::one(&lent.sealed, at)?);
+        if A::Way::ALIKE {
+            let _ = lent.alike.set(one.clone());
+        }
+        Ok(Reference(one))
     }
 
-    fn size(sealed: &Self::Held, id: u64) -> Option<usize> {
-        No::size(sealed, id)
-    }
-}
-
-/// A reference to `N`.
-pub trait IsReference<'a, N> {
-    #[doc(hidden)]
-    fn same(self) -> &'a N;
-}
-
-impl<'a, N> IsReference<'a, N> for &'a N {
-    fn same(self) -> &'a N {
-        self
+    fn size(lent: &Self::Sealed, id: u64) -> Option<usize> {
+        A::size(&lent.sealed, id)
     }
 }
+
+/// A parameter that is a tensor, not a reference to one. (With that bound rustc knows which impl of [`Callee`] a function has.)
+pub trait ByValue {}
+
+impl<T, K: Dims, R: Rank> ByValue for Named<T, K, R> {}
 
 /// How a sealed tensor `X` becomes parameters of the type `P`: `Self` says whether it has a mapped dim, `H` whether the parameter has a rest.
 pub trait Hands<H, X, P> {
@@ -285,7 +296,8 @@ const APART: &str = "parameters that see all examples and those that see one are
 /// A function whose parameters are those of the tuple `P`, and which returns `Y`.
 #[diagnostic::on_unimplemented(
     message = "this is not a function of up to 6 tensors",
-    label = "a function or a closure is expected here"
+    label = "a function or a closure of `Tensor<..>` or `&Tensor<..>` is expected here",
+    note = "a function of arrays has no place for further axes: declare its parameters as tensors, with `#[batched]`"
 )]
 pub trait Callee<P, Y> {
     #[doc(hidden)]
@@ -347,18 +359,62 @@ where
     }
 }
 
-macro_rules! tuples {
-    ($($a:ident $p:ident $n:tt)*) => {
+macro_rules! parameter {
+    (value $p:ident) => { $p };
+    (reference $p:ident) => { Reference<$p> };
+}
+
+macro_rules! taken {
+    (value $p:ident) => {
+        $p
+    };
+    (reference $p:ident) => {
+        &$p
+    };
+}
+
+macro_rules! passed {
+    (value $param:expr) => {
+        $param
+    };
+    (reference $param:expr) => {
+        &$param.0
+    };
+}
+
+macro_rules! callee {
+    ($(($way:ident $p:ident $n:tt))*) => {
         #[diagnostic::do_not_recommend]
-        impl<Function, Result_, $($p),*> Callee<($($p,)*), Result_> for Function
+        impl<Function, Result_, $($p),*> Callee<($(parameter!($way $p),)*), Result_> for Function
         where
-            Function: Fn($($p),*) -> Result_,
+            Function: Fn($(taken!($way $p)),*) -> Result_,
+            $($p: ByValue,)*
         {
-            fn call(&self, params: ($($p,)*)) -> Result_ {
-                self($(params.$n),*)
+            fn call(&self, params: ($(parameter!($way $p),)*)) -> Result_ {
+                self($(passed!($way params.$n)),*)
             }
         }
+    };
+}
 
+/// Each parameter by value or by reference.
+macro_rules! callees {
+    ([$($done:tt)*]) => { callee!($($done)*); };
+    ([$($done:tt)*] $p:ident $n:tt $($rest:tt)*) => {
+        callees!([$($done)* (value $p $n)] $($rest)*);
+        callees!([$($done)* (reference $p $n)] $($rest)*);
+    };
+}
+
+callees!([] P 0);
+callees!([] P 0 Q 1);
+callees!([] P 0 Q 1 U 2);
+callees!([] P 0 Q 1 U 2 V 3);
+callees!([] P 0 Q 1 U 2 V 3 W 4);
+callees!([] P 0 Q 1 U 2 V 3 W 4 Z 5);
+
+macro_rules! tuples {
+    ($($a:ident $p:ident $n:tt)*) => {
         #[diagnostic::do_not_recommend]
         impl<Along, Further_, Result_, $($a, $p),*> Runs<($($a,)*), ($($p,)*), Along, Further_, Result_> for Together
         where
@@ -407,7 +463,7 @@ macro_rules! tuples {
                 let sealed = ($($a::seal(held.$n, &further),)*);
                 let size = |id| None$(.or_else(|| $a::size(&sealed.$n, id)))*;
                 let call = |at: &[usize]| Ok(function.call(($($a::one(&sealed.$n, at)?,)*)));
-                looped::<Further_, Result_>("a function of one example", further.sizes(), call, size)?.try_open()
+                looped::<Further_, Result_>("a function of one example (one whose parameters have `Rest` runs once)", further.sizes(), call, size)?.try_open()
             }
         }
     };

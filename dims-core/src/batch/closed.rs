@@ -70,7 +70,7 @@ impl<H, T: Common<O>, O: Has<H>> Common<O> for (H, T) {
 /// No dim of the result of a batched function is a further dim of its arguments.
 #[diagnostic::on_unimplemented(
     message = "dimension `{D}` of the result is bound in an argument as a further dim, too",
-    label = "the result would have `{D}` twice: rename one of them, `.rename({D}, ..)`; what a closure captures goes in with the others instead"
+    label = "the result would have `{D}` twice: pass what the closure captures as an argument, `batched(.., (a, b), |(a, b)| ..)`, or rename one of them, `.rename({D}, ..)`"
 )]
 pub trait Apart<D> {}
 #[diagnostic::do_not_recommend]

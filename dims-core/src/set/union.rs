@@ -11,8 +11,9 @@ use crate::brand::{Compare, CompareKeys, Element, Equal, Greater, Less};
 /// ```
 #[diagnostic::on_unimplemented(
     message = "the dims `{Self}` and `{O}` cannot be united",
-    label = "two different dims here have the same key",
-    note = "this takes two dims of the same name at the same place of the same file: rename one of them"
+    label = "each has a `Rest` of its own, or two different dims here have the same key",
+    note = "where a closure runs under another one, pass what it captures as an argument: `batched(m, (x, y), |(x, y)| ..)`",
+    note = "the same key takes two dims of the same name at the same place of the same file: rename one of them"
 )]
 pub trait Union<O>: Dims {
     /// The united set.

@@ -1,4 +1,4 @@
-//~ words: Batch | twice | captures
+//~ words: Batch | twice | pass what the closure captures as an argument
 use typed_dims::prelude::*;
 
 dims! {
