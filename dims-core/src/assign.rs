@@ -365,7 +365,7 @@ pub trait OrderInto: Computable {
     {
         let tensor = as_said(self, &dims)?;
         if L::SAYS {
-            order.said(&tensor.shape()?)?;
+            order.said(&tensor.unified_shape()?)?;
         }
         sum_into::<Self::Dims, Self::Rank, _, D, X, L, _>(&tensor.expr, out)
     }
@@ -381,7 +381,7 @@ pub trait OrderInto: Computable {
     {
         let tensor = self.into_named();
         if L::SAYS {
-            dims.said(&tensor.shape()?)?;
+            dims.said(&tensor.unified_shape()?)?;
         }
         let (place, axes) = elements_mut(out);
         if let Some((from, len)) = Ordering::<Self::Dims, Self::Rank, L>::same_layout(&tensor.expr, &axes) {

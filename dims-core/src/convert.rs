@@ -186,7 +186,7 @@ where
 {
     let order = crate::plan::axes::AxisList::of(<D as DimList>::KEYS, A::Dims::KEYS);
     let tensor = tensor.into_named();
-    let shape = tensor.shape()?;
+    let shape = tensor.unified_shape()?;
     shape.all_said(dims)?;
     let mut order = order.as_slice().to_vec();
     let sizes = shape.sizes_in(&order).into_vec();

@@ -202,7 +202,7 @@ impl<A: AsTensor> ApplyOp for A {}
 
 fn apply_array<A: Computable, O: ArrayOp<A::Elem>>(tensor: A, op: O) -> Result<ArrayOut<O, A>, DimError> {
     let tensor = tensor.into_named();
-    let shape = tensor.shape()?;
+    let shape = tensor.unified_shape()?;
     let order = AxisList::in_memory_of::<A::Dims, A::Rank>().as_slice();
     let named = order.len() - <A::Rank as Rank>::N;
     let data = evaluate_in::<A::Dims, A::Rank, _>(tensor.expr, &shape, order)?;

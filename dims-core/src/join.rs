@@ -59,7 +59,7 @@ where
     let mut along = 0;
     for part in parts {
         let part = part.into_named();
-        let shape = part.shape()?;
+        let shape = part.unified_shape()?;
         along = position(&shape, dim.info());
         let own = shape.sizes();
         match &mut sizes {
@@ -203,7 +203,7 @@ where
     let mut sizes: Option<Sizes> = None;
     for part in parts {
         let part = part.into_named();
-        let shape = part.shape()?;
+        let shape = part.unified_shape()?;
         let own = shape.sizes();
         if let Some(first) = &sizes
             && first[..] != *own

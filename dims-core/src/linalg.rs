@@ -97,7 +97,7 @@ pub trait LinearAlgebra: Computable {
         Y: Dims,
     {
         let tensor = self.into_named();
-        let shape = tensor.shape()?;
+        let shape = tensor.unified_shape()?;
         let (rows, columns) = (rows.info(), columns.info());
         let (height, width) = (shape.size(position(&shape, rows)), shape.size(position(&shape, columns)));
         let (down, right) = (offset.min(0).unsigned_abs(), offset.max(0).unsigned_abs());
@@ -184,7 +184,7 @@ pub trait LinearAlgebra: Computable {
         Y: Dims,
     {
         let tensor = self.into_named();
-        let shape = tensor.shape()?;
+        let shape = tensor.unified_shape()?;
         shape.said(&rows.info())?;
         let size = shape.size(position(&shape, rows.info()));
         columns.info().meet(size, None)?;

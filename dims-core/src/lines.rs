@@ -53,7 +53,7 @@ impl<T: Element> Lines<T> {
     /// Computes a tensor with the dims `D` innermost, which it must have.
     pub(crate) fn of<A: Computable<Elem = T>, D: DimList>(tensor: A) -> Result<Self, DimError> {
         let tensor = tensor.into_named();
-        let shape = tensor.shape()?;
+        let shape = tensor.unified_shape()?;
         let kept = Split::<A::Dims, A::Rank, D>::KEPT.as_slice();
         let along = Split::<A::Dims, A::Rank, D>::ALONG.as_slice();
         let order: Axes = kept.iter().chain(along).copied().collect();
@@ -203,7 +203,7 @@ pub(crate) fn arranged<T: Element, S: Dims, R: Rank>(
         return Ok(Named::from_expr(owned));
     }
     let tensor = Named::<T, S, R>::from_expr(owned);
-    let shape = tensor.shape()?;
+    let shape = tensor.unified_shape()?;
     Ok(Named::from_expr(laid_out::<S, R, _>(tensor.expr, &shape)?))
 }
 

@@ -70,7 +70,7 @@ impl<T, S: Dims, R: Rank, E> Named<T, S, R, E> {
 impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>> Named<T, S, R, E> {
     /// The sizes of all axes, once the operands have met.
     #[inline]
-    pub(crate) fn shape(&self) -> Result<Shape, DimError> {
+    pub(crate) fn unified_shape(&self) -> Result<Shape, DimError> {
         let mut shape = Shape::new::<S, R>();
         self.meet(&mut shape)?;
         Ok(shape)
@@ -90,7 +90,7 @@ impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>> Named<T, S, R, E> {
     /// If operands of the tensor have different sizes for one dim, or the dim comes with another size.
     #[track_caller]
     pub fn size<D: DimRef + DimsOf<S, X>, X: Dims>(&self, dim: D) -> usize {
-        let shape = unwrap(self.shape());
+        let shape = unwrap(self.unified_shape());
         unwrap(shape.said(&dim.info()));
         shape.size(position(&shape, dim.info()))
     }
@@ -102,7 +102,7 @@ impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>> Named<T, S, R, E> {
     /// If operands of the tensor have different sizes for one dim.
     #[track_caller]
     pub fn dims(&self) -> Vec<(&'static str, usize)> {
-        let shape = unwrap(self.shape());
+        let shape = unwrap(self.unified_shape());
         let names = S::KEYS.as_slice().iter().map(|key| key.name);
         names.zip(shape.sizes().iter().copied()).collect()
     }
@@ -114,8 +114,23 @@ impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>> Named<T, S, R, E> {
     /// If operands of the tensor have different sizes for one dim.
     #[track_caller]
     pub fn positional_sizes(&self) -> Vec<usize> {
-        let shape = unwrap(self.shape());
+        let shape = unwrap(self.unified_shape());
         shape.sizes()[shape.named_len()..].to_vec()
+    }
+
+    /// The sizes of all axes of a tensor whose axes are all positional, as `shape` of an array has them.
+    ///
+    /// Axes of dims have no order: [`size`](Named::size) is the size of one, and [`dims`](Named::dims) has all by name.
+    ///
+    /// # Panics
+    ///
+    /// If operands of the tensor have different sizes for one axis.
+    #[track_caller]
+    pub fn shape(&self) -> Vec<usize>
+    where
+        S: AllOrdered,
+    {
+        self.positional_sizes()
     }
 
     /// How many elements the tensor has.
@@ -125,7 +140,7 @@ impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>> Named<T, S, R, E> {
     /// If operands of the tensor have different sizes for one dim, or if the number is too great to count.
     #[track_caller]
     pub fn len(&self) -> usize {
-        let shape = unwrap(self.shape());
+        let shape = unwrap(self.unified_shape());
         let axes = shape.sizes().len();
         unwrap(shape.volume(0..axes, 1))
     }
@@ -136,6 +151,16 @@ impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>> Named<T, S, R, E> {
         self.len() == 0
     }
 }
+
+/// No dims: all axes are positional.
+#[diagnostic::on_unimplemented(
+    message = "the dims `{Self}` are left over, and a shape is that of an array",
+    label = "name all dims in `order` for an array; `x.size(d)` is the size along one dim"
+)]
+pub trait AllOrdered {}
+
+#[diagnostic::do_not_recommend]
+impl AllOrdered for () {}
 
 /// Where a dim that the types say is bound stands among the loops.
 #[inline]

@@ -153,7 +153,7 @@ pub fn try_randn_like<A: Computable<Elem: Real>>(tensor: A, seed: u64) -> Result
 
 /// The dims and sizes of a tensor, with the elements that are drawn for each position.
 fn drawn_like<A: Computable>(tensor: A, draw: impl Fn(u64) -> A::Elem) -> Result<Evaluated<A>, DimError> {
-    let shape = tensor.into_named().shape()?;
+    let shape = tensor.into_named().unified_shape()?;
     let order = AxisList::in_memory_of::<A::Dims, A::Rank>().as_slice();
     let len = shape.volume(order.iter().copied(), size_of::<A::Elem>())?;
     let data = from_fn(len, |at| draw(at as u64)).map_err(|error| shape.blame(error, order))?;
@@ -196,7 +196,7 @@ where
     X: Dims,
 {
     let tensor = as_said(logits, &dim)?;
-    let shape = tensor.shape()?;
+    let shape = tensor.unified_shape()?;
     let order = AxisList::in_memory_of::<A::Dims, A::Rank>().as_slice();
     let mut data = evaluate_in::<A::Dims, A::Rank, _>(tensor.expr, &shape, order)?;
     for (at, value) in data.iter_mut().enumerate() {

@@ -445,7 +445,7 @@ fn at_hand<A: Computable, L: OrderList>(
 ) -> Result<Result<(Vec<A::Elem>, [usize; MAX_DIMS]), NamedOf<A>>, DimError> {
     let tensor = tensor.into_named();
     if L::SAYS {
-        dims.said(&tensor.shape()?)?;
+        dims.said(&tensor.unified_shape()?)?;
     }
     Ok(Ordering::<A::Dims, A::Rank, L>::as_it_is(tensor.expr).map_err(NamedOf::<A>::from_expr))
 }

@@ -230,7 +230,7 @@ where
 fn planned_eval<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>>(
     tensor: Named<T, S, R, E>,
 ) -> Result<Named<T, S, R>, DimError> {
-    let shape = tensor.shape()?;
+    let shape = tensor.unified_shape()?;
     Ok(Named::from_expr(laid_out::<S, R, _>(tensor.expr, &shape)?))
 }
 

@@ -262,7 +262,7 @@ pub trait Restructure: Computable {
         let tensor = self.into_named();
         let (said, old) = (old.info(), old.info().key());
         if Old::SAYS || New::SAYS || new.info().cell.is_some() || new.info().fixed.is_some() {
-            let shape = tensor.shape()?;
+            let shape = tensor.unified_shape()?;
             shape.said(&said)?;
             let at = shape.position(&old).expect("the dim is one of the tensor's");
             let (size, origin) = shape.known(at);
@@ -302,7 +302,7 @@ pub trait Restructure: Computable {
         at: P,
     ) -> Result<Remapped<Self, X>, DimError> {
         let tensor = self.into_named();
-        let shape = tensor.shape()?;
+        let shape = tensor.unified_shape()?;
         let info = dim.info();
         shape.said(&info)?;
         let (size, origin) = shape.known(position(&shape, info));
@@ -414,7 +414,7 @@ pub trait Restructure: Computable {
         part: N,
     ) -> Result<Remapped<Self, N::Out>, DimError> {
         let tensor = self.into_named();
-        let (shape, old) = (tensor.shape()?, dim.info());
+        let (shape, old) = (tensor.unified_shape()?, dim.info());
         shape.said(&old)?;
         let (offset, inner, len) = within(&shape, old, range)?;
         part.info().meet(len, None)?;
@@ -454,7 +454,7 @@ pub trait Restructure: Computable {
         Self: Shareable,
     {
         let tensor = self.into_named();
-        let (shape, info) = (tensor.shape()?, dim.info());
+        let (shape, info) = (tensor.unified_shape()?, dim.info());
         shape.said(&info)?;
         let size = shape.size(position(&shape, info));
         let total = sizes.iter().try_fold(0, |total: usize, &part| total.checked_add(part));
@@ -503,7 +503,7 @@ pub trait Restructure: Computable {
     where
         Self: Shareable,
     {
-        let shape = self.into_named().shape()?;
+        let shape = self.into_named().unified_shape()?;
         shape.said(&dim.info())?;
         let size = shape.size(position(&shape, dim.info()));
         if count == 0 {
@@ -526,7 +526,7 @@ pub trait Restructure: Computable {
     where
         Self: Shareable,
     {
-        let shape = unwrap(self.into_named().shape());
+        let shape = unwrap(self.into_named().unified_shape());
         unwrap(shape.said(&dim.info()));
         let size = shape.size(position(&shape, dim.info()));
         (0..size).map(|at| self.index(dim, at)).collect()
@@ -585,7 +585,7 @@ pub trait Restructure: Computable {
         parts: P,
     ) -> Result<Remapped<Self, P::Out>, DimError> {
         let tensor = self.into_named();
-        let shape = tensor.shape()?;
+        let shape = tensor.unified_shape()?;
         let info = whole.info();
         shape.said(&info)?;
         let (size, origin) = shape.known(position(&shape, info));
@@ -631,7 +631,7 @@ pub trait Restructure: Computable {
         whole: W,
     ) -> Result<Named<Self::Elem, W::Out, Self::Rank>, DimError> {
         let tensor = self.into_named();
-        let shape = tensor.shape()?;
+        let shape = tensor.unified_shape()?;
         shape.all_said(&parts)?;
         let mut group: SmallVec<[usize; 8]> = SmallVec::new();
         DimList::each(&parts, |dim| group.push(position(&shape, dim)));
@@ -669,7 +669,7 @@ fn sliced<A: Computable>(
     step: usize,
 ) -> Result<Remapped<A, A::Dims>, DimError> {
     let tensor = tensor.into_named();
-    let shape = tensor.shape()?;
+    let shape = tensor.unified_shape()?;
     let (offset, inner, len) = within(&shape, dim, range)?;
     if step == 0 {
         return Err(DimError::Shape {

@@ -56,7 +56,7 @@ where
     X: Dims,
     Y: Computable<Dims: Union<(D::Brand,)>>,
 {
-    let shape = x.into_named().shape()?;
+    let shape = x.into_named().unified_shape()?;
     shape.said(&time.info())?;
     let steps = shape.size(position(&shape, time.info()));
     let (mut state, mut outputs) = (state, Vec::new());

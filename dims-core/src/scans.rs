@@ -86,7 +86,7 @@ pub trait Scans: Computable {
         Self::Elem: Num,
     {
         let tensor = self.into_named();
-        let shape = tensor.shape()?;
+        let shape = tensor.unified_shape()?;
         let info = dim.info();
         let size = shape.size(position(&shape, info));
         let len = size.saturating_sub(1);

@@ -45,7 +45,7 @@ fn rearranged<A: Computable>(
     fill: A::Elem,
 ) -> Result<Evaluated<A>, DimError> {
     let tensor = tensor.into_named();
-    let shape = tensor.shape()?;
+    let shape = tensor.unified_shape()?;
     let axis = position(&shape, dim);
     let size = shape.size(axis);
     let len = len(size)?;
@@ -133,7 +133,7 @@ pub trait Rearranging: Computable {
         dims: D,
     ) -> Result<Remapped<Self, Self::Dims>, DimError> {
         let tensor = self.into_named();
-        let shape = tensor.shape()?;
+        let shape = tensor.unified_shape()?;
         shape.all_said(&dims)?;
         let mut changes = Changes::new();
         dims.each(|dim| {
@@ -220,7 +220,7 @@ pub trait Rearranging: Computable {
         pad: Pad<Self::Elem>,
     ) -> Result<Evaluated<Self>, DimError> {
         let tensor = self.into_named();
-        let shape = tensor.shape()?;
+        let shape = tensor.unified_shape()?;
         let longer = |dim: &'static str, size: usize| {
             let len = size.checked_add(before).and_then(|size| size.checked_add(after));
             len.filter(|&len| len <= isize::MAX as usize)
@@ -406,7 +406,7 @@ pub trait Rearranging: Computable {
         Self::Dims: Union<(W::Brand,)>,
     {
         let tensor = self.into_named();
-        let shape = tensor.shape()?;
+        let shape = tensor.unified_shape()?;
         let (info, window) = (dim.info(), window.info());
         let len = window.size().ok_or(DimError::Unsized { dim: window.name })?;
         let size = shape.size(position(&shape, info));

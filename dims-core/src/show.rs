@@ -16,7 +16,7 @@ use smallvec::SmallVec;
 impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>> Named<T, S, R, E> {
     /// The elements in the order of the set, with their shape.
     pub(crate) fn elements(&self) -> Result<(Vec<T>, Shape), crate::error::DimError> {
-        let shape = self.shape()?;
+        let shape = self.unified_shape()?;
         let order: SmallVec<[usize; 8]> = (0..shape.sizes().len()).collect();
         let data = evaluate_in::<S, R, _>(&self.expr, &shape, &order)?;
         Ok((data, shape))

@@ -48,7 +48,7 @@ impl<A: AsTensor<Expr: Expr<Elem = <A as AsTensor>::Elem>>> Computable for A {}
 pub(crate) fn as_said<A: Computable, D: DimList>(tensor: A, dims: &D) -> Result<NamedOf<A>, DimError> {
     let tensor = tensor.into_named();
     if D::SAYS {
-        tensor.shape()?.all_said(dims)?;
+        tensor.unified_shape()?.all_said(dims)?;
     }
     Ok(tensor)
 }

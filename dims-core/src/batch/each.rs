@@ -130,7 +130,7 @@ impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>, B: Dims> Collect<B> for Na
     }
 
     fn add(self, results: &mut Results<T>) -> Result<(), DimError> {
-        let shape = self.shape()?;
+        let shape = self.unified_shape()?;
         let order = AxisList::in_memory_of::<S, R>().as_slice();
         match &results.sizes {
             None => results.sizes = Some(shape.sizes().into()),

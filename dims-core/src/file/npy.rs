@@ -307,7 +307,7 @@ where
     })?;
     let names = written(A::Dims::KEYS.as_slice().iter())?;
     let tensor = tensor.into_named();
-    let shape = tensor.shape()?;
+    let shape = tensor.unified_shape()?;
     let order: Vec<usize> = (0..shape.sizes().len()).collect();
     let data = crate::plan::evaluate::evaluate_in::<A::Dims, A::Rank, _>(tensor.expr, &shape, &order)?;
     let sizes: String = shape.sizes().iter().map(|size| format!("{size}, ")).collect();

@@ -169,7 +169,7 @@ impl Writer {
         }
         let names = written(A::Dims::KEYS.as_slice().iter())?;
         let tensor = tensor.into_named();
-        let shape = tensor.shape()?;
+        let shape = tensor.unified_shape()?;
         let order: Vec<usize> = (0..shape.sizes().len()).collect();
         let data = crate::plan::evaluate::evaluate_in::<A::Dims, A::Rank, _>(tensor.expr, &shape, &order)?;
         self.metadata.insert(names_of(name), names);

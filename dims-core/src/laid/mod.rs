@@ -136,7 +136,7 @@ pub trait Lay: Computable<Rank = Rank0> {
     {
         let order = const { &order_of::<D, Self::Dims>() }.as_slice();
         let tensor = self.into_named();
-        let shape = tensor.shape()?;
+        let shape = tensor.unified_shape()?;
         shape.all_said(&dims)?;
         let data = if const { typed_operands::<Self::Dims, Self::Expr>(&order_of::<D, Self::Dims>()).is_some() }
         {

@@ -32,7 +32,7 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
         parts: P,
         whole: W,
     ) -> Result<Laid<T, W::Axes, M>, DimError> {
-        self.0.shape()?.all_said(&parts)?;
+        self.0.unified_shape()?.all_said(&parts)?;
         let mut sizes = self.sizes();
         let parts = P::KEYS.as_slice();
         let first =
@@ -77,7 +77,7 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
         ListOf<L>: DividesInto<W::Brand, P::Brands>,
         Divided<L, W, P>: SetOf + Dims,
     {
-        self.0.shape()?.said(&whole.info())?;
+        self.0.unified_shape()?.said(&whole.info())?;
         let mut sizes = self.sizes();
         let at = L::KEYS.position(&whole.info().key()).expect("the dim is an axis of the tensor");
         let own = sizes_of(&parts, sizes[at], None)?;

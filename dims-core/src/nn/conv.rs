@@ -187,7 +187,7 @@ where
     X: Dims,
 {
     let (x, weight) = (x.into_named(), weight.into_named());
-    let (shape, own) = (x.shape()?, weight.shape()?);
+    let (shape, own) = (x.unified_shape()?, weight.unified_shape()?);
     shape.all_said(channels)?;
     let slides = slides(dims, window, &shape, &own, steps)?;
     let mut changes = Changes::new();
@@ -253,7 +253,7 @@ where
 {
     // The elements with zeros between and around them, convolved with the window backwards.
     let (x, weight) = (x.into_named(), weight.into_named());
-    let (shape, own) = (x.shape()?, weight.shape()?);
+    let (shape, own) = (x.unified_shape()?, weight.unified_shape()?);
     shape.all_said(channels)?;
     let slides = slides(dims, window, &shape, &own, steps)?;
     let (mut changes, mut backwards, mut placings) =

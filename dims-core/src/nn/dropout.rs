@@ -47,7 +47,7 @@ pub trait Dropout: Computable {
             return Err(DimError::Shape { what });
         }
         let tensor = self.into_named();
-        let shape = tensor.shape()?;
+        let shape = tensor.unified_shape()?;
         let order = AxisList::in_memory_of::<Self::Dims, Self::Rank>().as_slice();
         let mut data = evaluate_in::<Self::Dims, Self::Rank, _>(tensor.expr, &shape, order)?;
         // With `p = 1` nothing is kept, so the scale is never used.

@@ -138,7 +138,7 @@ pub trait Pooling: Computable {
         Self::Elem: Analytic,
     {
         let (size, tensor) = (size.into(), self.into_named());
-        let own = tensor.shape()?;
+        let own = tensor.unified_shape()?;
         let around = Around::Excluded(Self::Elem::ZERO);
         let means = pool(tensor, &dims, &size, steps, around, reducers::Mean)?;
         without_padding(means, &own, &dims, &size, steps)
@@ -257,7 +257,7 @@ fn without_padding<T: Analytic, S: Dims, R: Rank>(
     size: &PerDim,
     steps: &Window,
 ) -> Result<Named<T, S, R>, DimError> {
-    let shape = means.shape()?;
+    let shape = means.unified_shape()?;
     let order = AxisList::in_memory_of::<S, R>().as_slice();
     let sizes = shape.sizes_in(order);
     let mut data = evaluate_in::<S, R, _>(means.expr, &shape, order)?;
@@ -309,7 +309,7 @@ fn pool<A: Computable, Q: Reducer<A::Elem, Out = A::Elem>>(
 ) -> Result<Evaluated<A>, DimError> {
     const { Positions::fit::<A::Dims>() };
     let tensor = tensor.into_named();
-    let shape = tensor.shape()?;
+    let shape = tensor.unified_shape()?;
     let mut all: SmallVec<[DimInfo<'static>; 3]> = SmallVec::new();
     dims.each(|dim| all.push(dim.resized()));
     if all.len() > Positions::COUNT {
@@ -421,7 +421,7 @@ fn parts<T: Element, S: Dims, R: Rank, W: Copy>(
     combine: &impl Fn(W, W) -> W,
     finish: &impl Fn(W, usize) -> T,
 ) -> Result<Named<T, S, R>, DimError> {
-    let shape = tensor.shape()?;
+    let shape = tensor.unified_shape()?;
     let axis = position(&shape, dim);
     let size = shape.size(axis);
     dim.meet(len, None)?;

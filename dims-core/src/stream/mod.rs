@@ -177,7 +177,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
 
     /// The sizes that come with dims are those of the axes.
     fn said(&self, dims: &impl DimList) -> Result<(), DimError> {
-        self.in_memory().shape()?.all_said(dims)
+        self.in_memory().unified_shape()?.all_said(dims)
     }
 
     /// Takes the operation down whose result this is.
@@ -241,7 +241,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     /// The elements in memory of their own, in an order of the axes.
     fn in_order(&self, order: &[usize]) -> Result<Vec<T>, DimError> {
         let tensor = self.in_memory();
-        evaluate_in::<L, Rank0, _>(tensor.expr, &tensor.shape()?, order)
+        evaluate_in::<L, Rank0, _>(tensor.expr, &tensor.unified_shape()?, order)
     }
 
     /// The elements in memory of their own, in the order of the axes.
@@ -353,7 +353,7 @@ pub trait Streamed: Computable<Rank = Rank0> {
     ) -> Result<Stream<Self::Elem, A::Axes, A::Brand>, DimError> {
         let order = const { &AxisList::of(<O as DimList>::KEYS, Self::Dims::KEYS) }.as_slice();
         let tensor = self.into_named();
-        let shape = tensor.shape()?;
+        let shape = tensor.unified_shape()?;
         shape.all_said(&axes)?;
         shape.said(&data.info())?;
         let data = evaluate_in::<Self::Dims, Rank0, _>(tensor.expr, &shape, order)?;

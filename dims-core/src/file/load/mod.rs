@@ -443,7 +443,7 @@ pub trait LayOut<'a>: LoadTensor<'a> {
 #[diagnostic::do_not_recommend]
 impl<'a, T: Stored, S: Dims> LayOut<'a> for Named<T, S> {
     fn laid_out(self, order: &[usize]) -> Result<Self, DimError> {
-        let shape = self.shape()?;
+        let shape = self.unified_shape()?;
         Ok(Named::from_expr(laid_out_in::<S, Rank0, _>(self.expr, &shape, order)?))
     }
 }
