@@ -489,9 +489,9 @@ mod in_place {
         close(out.order(n), x.dot(&g) * 2.0);
     }
 
-    /// What has none of the dims can be lent; positional axes and tuples of results are as for any function.
+    /// A tensor without the mapped dim is the same for all examples; positional axes and tuples of results are as for any function.
     #[test]
-    fn vmap_lends_what_is_not_mapped() {
+    fn vmap_shares_what_is_not_mapped() {
         let (x, g) = (numbers((4, N), 1), numbers(4, 2).into_tensor(Seq));
         dims!(n);
         let both = vmap(
