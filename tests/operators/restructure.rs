@@ -48,7 +48,7 @@ crate::operators! {
         errors: [two_by_four().at((I, J)).try_slice(J, 3..5)
             => "the range 3..5 of dim `J` is out of range for an axis of size 4"],
         names: "narrow" "lax.slice_in_dim" "x[.., 1:-1]";
-    /// Every second element in a range, or every so manyth
+    /// Elements of a range with a step between them
     slice_step [f32 i32] (x: T [I J]) -> [I J],
         call: (x + x).slice_step(J, 1.., 2),
         loops: build(&[x.shape()[0], x.shape()[1] / 2], |at| { let x = x[[at[0], 2 * at[1] + 1]]; x + x }),

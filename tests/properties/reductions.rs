@@ -327,6 +327,22 @@ fn variances_of_large_numbers() {
     assert_eq!(x.at(i).var(i).order(()), 16.0);
 }
 
+/// Equal deviations, of which each sum rounds the same way.
+#[test]
+fn variances_of_few_values() {
+    dims!(i);
+    for n in [600, 1000, 1699, 4000] {
+        for turn in 0..40 {
+            let x = Array1::from_shape_fn(n, |i| [0.0f32, 2.0, -1.5][(i * i + turn * (i / 7)) % 3]);
+            let wide = x.mapv(f64::from);
+            let mean = wide.mean().expect("not empty");
+            let exact = wide.mapv(|x| (x - mean).powi(2)).mean().expect("not empty");
+            let found = f64::from(x.at(i).var(i).order(()));
+            assert!((found - exact).abs() <= 6e-7 * exact, "{found}, not {exact}");
+        }
+    }
+}
+
 /// A single result is computed in parts of 131072 elements.
 #[test]
 fn special_numbers_in_parts() {

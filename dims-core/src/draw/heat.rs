@@ -126,7 +126,7 @@ impl Flat for (Rest<()>,) {}
 struct Map {
     names: [&'static str; 2],
     sizes: [usize; 2],
-    /// Every how manyth line and column is shown.
+    /// The step between lines, and between columns, that are shown.
     step: [usize; 2],
     elements: Vec<f64>,
     least: f64,

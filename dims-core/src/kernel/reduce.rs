@@ -178,7 +178,7 @@ fn joined<T, R: Reducer<T>>(mut states: Vec<R::Acc>, reducer: R) -> R::Acc {
 pub(super) enum Out<'n, A, T> {
     /// Elements of the result.
     Results(&'n mut [MaybeUninit<T>]),
-    /// The state of one, whose first element is the so-manieth.
+    /// The state of one, with the position of its first element.
     State(&'n mut A, usize),
 }
 

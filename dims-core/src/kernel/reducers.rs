@@ -323,7 +323,9 @@ impl<T: Real, const ROOT: bool> Reducer<T> for Variance<T, ROOT> {
             let delta = (value.widen() - first) - rest;
             sum + delta * delta
         };
-        (count, first + rest, fold(values, T::Wide::ZERO, square, add))
+        // By pieces: where many elements are equal, the roundings of one long sum all go the same way.
+        let squares = values.chunks(256).fold(T::Wide::ZERO, |sum, piece| sum + fold(piece, T::Wide::ZERO, square, add));
+        (count, first + rest, squares)
     }
     #[inline(always)]
     fn finish(&self, acc: Self::Acc, count: usize) -> T {
