@@ -70,7 +70,7 @@
 //!
 //! A result is contiguous. Its axes are in the order that you passed to `order`, or else in the order in which the dims were declared. There is one
 //! exception: if the last dim is one that both factors of a matrix product have, such dims come first, so that each product is contiguous. Softmax and
-//! scans keep that order. The layout never changes what is computed.
+//! scans keep that order. The layout never changes the result.
 //!
 //! [`attention`](attention::attention) fuses the softmax with both products, and works tile by tile:
 //!

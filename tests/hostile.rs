@@ -125,7 +125,7 @@ impl Ordered for Nothing {
 
 static ANSWERS: AtomicUsize = AtomicUsize::new(0);
 
-/// All that is done to numbers of one type.
+/// The operations on numbers of one type.
 fn exercised<T: Num>(value: impl Fn(usize) -> T, sizes: [usize; 3]) {
     let [m, k, n] = sizes;
     let a = Array2::from_shape_fn((m, k), |(i, p)| value(i * k + p));

@@ -37,7 +37,7 @@ pub trait Brand: Element + Sized {
     /// What the dim means: a [`Role`](crate::role::Role), or [`Undenoted`]. (The bound is where a dim's name is made, so that
     /// what is no role is one error.)
     type Role;
-    /// What a dim is made from: for a local dim, a value with the brand's lifetime.
+    /// The value that a dim is made from: for a local dim, one with the brand's lifetime.
     #[doc(hidden)]
     type Anchor;
     /// The name, as written where the dim was declared.
@@ -75,7 +75,7 @@ pub trait AnyDim: Declared + Element<Key: OwnKey> {}
 #[diagnostic::do_not_recommend]
 impl<D: Declared + Element<Key: OwnKey>> AnyDim for D {}
 
-/// All that rustc must know of a key to work with a tensor of a generic dim: it equals itself, and is less than that of `Rest`.
+/// The facts about a key that rustc needs to work with a tensor of a generic dim: it equals itself, and is less than that of `Rest`.
 pub trait OwnKey: Digits + Sized + CompareKeys<Self, Out = Equal> + CompareKeys<Last, Out = Less> {}
 
 #[diagnostic::do_not_recommend]

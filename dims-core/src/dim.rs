@@ -18,7 +18,7 @@ pub const UNSIZED: usize = usize::MAX;
 /// (It is one cell, and named as it is, since rustc says of each cell that it cannot be shared with another thread.)
 pub type DimCell = Cell<SizeOfLocalDim>;
 
-/// What a [`DimCell`] holds.
+/// The contents of a [`DimCell`].
 #[derive(Clone, Copy, Debug)]
 pub struct SizeOfLocalDim {
     size: usize,

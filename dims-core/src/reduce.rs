@@ -79,7 +79,7 @@ impl<S: Dims, R: Rank, D: DimList> Split<S, R, D> {
     }
 }
 
-/// What a product of two tensors in memory is in plans.
+/// A product of two tensors in memory, for plans.
 pub(crate) fn product_dims(pair: Option<[Typed; 2]>, result: Vec<&'static str>) -> ProductDims {
     let [left, right] = pair.map_or_else(Default::default, |pair| pair.map(|(keys, _)| Names::all(keys)));
     ProductDims::new(left, right, result)

@@ -74,7 +74,7 @@ impl PerDim {
 pub struct Window {
     pub(crate) stride: PerDim,
     pub(crate) padding: PerDim,
-    /// What is added behind the elements, if that is not `padding`.
+    /// The padding behind the elements, if it is not `padding`.
     pub(crate) behind: Option<PerDim>,
     pub(crate) dilation: PerDim,
 }
@@ -115,7 +115,7 @@ impl Window {
         Window { padding: front.into(), behind: Some(behind.into()), ..self }
     }
 
-    /// What is added in front of the elements of the `at`th dim, and behind them.
+    /// The padding in front of the elements of dim number `at`, and behind them.
     pub(crate) fn around(&self, at: usize) -> (usize, usize) {
         (self.padding.at(at), self.behind.as_ref().unwrap_or(&self.padding).at(at))
     }

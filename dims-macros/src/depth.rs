@@ -4,7 +4,7 @@
 use proc_macro2::{Delimiter, Span, TokenStream, TokenTree, token_stream};
 use std::iter::Peekable;
 
-/// What the tokens around one token may cost. A macro built without optimisation needs about 2 KB of stack for each unit, of the 8 MB that rustc has.
+/// The greatest cost of the tokens around one token. A macro built without optimisation needs about 2 KB of stack for each unit, of the 8 MB that rustc has.
 const MOST: usize = 3000;
 
 /// The content of a group: here patterns, calls and blocks need most.
@@ -33,9 +33,9 @@ pub fn check(tokens: TokenStream) -> syn::Result<()> {
 /// The tokens of one pair of brackets that are yet to be looked at.
 struct Level {
     tokens: Peekable<token_stream::IntoIter>,
-    /// What the tokens around the brackets cost.
+    /// The cost of the tokens around the brackets.
     outside: usize,
-    /// The same and what stands before in this expression.
+    /// The same, with that of the tokens before in this expression.
     cost: usize,
     /// Whether an operand stands before.
     operand: bool,

@@ -24,7 +24,7 @@ use proc_macro::TokenStream;
 use proc_macro2::TokenStream as Tokens;
 use transform::Kind;
 
-/// What a macro becomes, or the error about its input. Input that is nested too deep for syn is not parsed.
+/// The expansion of a macro, or the error about its input. Input that is nested too deep for syn is not parsed.
 fn read(input: Tokens, expand: impl FnOnce(Tokens) -> syn::Result<Tokens>) -> TokenStream {
     let expansion = depth::check(input.clone()).and_then(|()| expand(input));
     expansion.map_or_else(syn::Error::into_compile_error, found).into()

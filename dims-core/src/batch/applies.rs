@@ -296,8 +296,7 @@ const APART: &str = "parameters that see all examples and those that see one are
 /// A function whose parameters are those of the tuple `P`, and which returns `Y`.
 #[diagnostic::on_unimplemented(
     message = "this is not a function of up to 6 tensors",
-    label = "a function or a closure of `Tensor<..>` or `&Tensor<..>` is expected here",
-    note = "a function of arrays has no place for further axes: declare its parameters as tensors, with `#[batched]`"
+    label = "a function of `Tensor<..>` or `&Tensor<..>` is expected; one of arrays has no place for further axes"
 )]
 pub trait Callee<P, Y> {
     #[doc(hidden)]

@@ -68,7 +68,7 @@ where
 /// | `Tensor<f32, (Seq,)>` | a loop of calls, one for each example, and [`explain`](crate::plan::explain::explain) says so: such a function can only be called on one |
 ///
 /// Parameters are tensors or references to tensors, `&Tensor<f32, (Seq,)>`. Each argument is computed or copied once for either; in a loop, a reference
-/// to what is not mapped is the same one in each call, and a tensor by value is copied for each. How a loop becomes one call: write the function
+/// to what is not mapped is the same one in each call, and a tensor by value is copied for each. To make one call of a loop, write the function
 /// generic over further dims, `fn dot<B: Dims>(x: &Tensor<f32, (Seq, Rest<B>)>, ..)`, or put `#[batched]` before it. A function of arrays,
 /// `fn(&Array2<f32>, ..)`, cannot be called with bound arrays, nor be mapped: it binds their axes itself, and has no place for one more.
 ///

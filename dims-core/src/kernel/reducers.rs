@@ -324,7 +324,9 @@ impl<T: Real, const ROOT: bool> Reducer<T> for Variance<T, ROOT> {
             sum + delta * delta
         };
         // By pieces: where many elements are equal, the roundings of one long sum all go the same way.
-        let squares = values.chunks(256).fold(T::Wide::ZERO, |sum, piece| sum + fold(piece, T::Wide::ZERO, square, add));
+        let squares = values
+            .chunks(256)
+            .fold(T::Wide::ZERO, |sum, piece| sum + fold(piece, T::Wide::ZERO, square, add));
         (count, first + rest, squares)
     }
     #[inline(always)]

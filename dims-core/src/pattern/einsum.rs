@@ -61,7 +61,7 @@ where
     Ok(<O::Rank as ResultOf<T, L::Dims>>::build(data, &sizes))
 }
 
-/// What a product of two operands whose axes all have names is in plans.
+/// A product of two operands whose axes all have names, for plans.
 fn product_dims(pattern: &'static Pattern) -> ProductDims {
     let names = |slots: &[Slot]| {
         let name = |slot: &Slot| match *slot {

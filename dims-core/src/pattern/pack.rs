@@ -526,7 +526,7 @@ where
     }
     let size = packed.axes[before].size;
     let parts = shape.parts(size, pattern)?;
-    // (Anyone can implement `AsPackedShape`, and what is read below lies where the parts say.)
+    // (Anyone can implement `AsPackedShape`, and the elements are read below at the offsets that the parts give.)
     if total(&parts) != Some(size) {
         return Err(misfit(size, &parts, pattern));
     }

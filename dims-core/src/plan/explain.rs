@@ -421,7 +421,7 @@ pub(crate) fn record(step: impl FnOnce() -> Step) {
 #[cold]
 #[inline(never)]
 fn take_down(step: Step, place: &'static Location<'static>) {
-    // What the library calls itself is no place in the program.
+    // Calls inside the library are no place in the program.
     const OWN: &str = file!();
     let sources = &OWN[..OWN.len() - "plan/explain.rs".len()];
     let place = (!place.file().starts_with(sources)).then_some(place);

@@ -1,6 +1,6 @@
-//! `if` and `while` by the values of a tensor: what is written for one example runs once for all of them, so these cannot differ in their course.
+//! `if` and `while` by the values of a tensor: code for one example runs once for all of them, so all of them take the same branch.
 //!
-//! Types are not known here. What is looked for is a comparison that can be none of numbers: one of a parameter that is a tensor.
+//! Types are not known here. The search is for comparisons that cannot be of numbers: those of a parameter that is a tensor.
 
 use crate::pattern::errors::Errors;
 use proc_macro2::Span;

@@ -378,7 +378,7 @@ fn written(call: &Call, valid: &Valid, fallible: bool) -> TokenStream {
     let source = &operands[0];
     let source_binders = tuple(binders(&valid.arrays[0]), &call.operands[0]);
     let source_at = Ident::new("try_at", call.operands[0].expr.span());
-    // What has no dim is at the end as it is.
+    // A tensor without a dim stays as it is.
     let order: Vec<Slot> = valid.output.iter().filter(|slot| **slot != Slot::Rest).cloned().collect();
     let order = binders(&order);
     let error = own("error");
