@@ -516,3 +516,24 @@ mod avoiding_naming_conflicts {
         assert_eq!((doubled.at((i, j)) - a.at((i, j))).order((i, j)), a);
     }
 }
+
+/// All old names go before the new ones come: two dims exchange theirs, also along strides, and in a cycle of three.
+#[test]
+fn simultaneous_renames() {
+    let a = Array3::from_shape_fn((3, 3, 3), |(i, j, k)| (i * 100 + j * 10 + k) as i32);
+    dims!(i, j, k);
+    let x = a.at((i, j, k));
+    let swapped = x.rename_all((i, k), (k, i));
+    assert_eq!((&swapped).order((k, j, i)), a);
+    assert_eq!((swapped + 1).order((k, j, i)), &a + 1);
+    dims!(p, q, r);
+    let turned = a.at((p, q, r)).rename_all((p, q, r), (q, r, p));
+    assert_eq!((&turned).order((q, r, p)), a);
+    assert_eq!(turned.sum(r).order((p, q)), a.sum_axis(ndarray::Axis(1)).reversed_axes());
+    // A name that is bound elsewhere has a size.
+    dims!(m, n, o);
+    let five = [0; 5];
+    let _ = Array1::from(five.to_vec()).at(m).order(m);
+    let error = a.at((n, o, ..)).try_rename_all((n, o), (m, n)).map(|_| ()).unwrap_err().to_string();
+    assert!(error.contains("`m`") && error.contains('5') && error.contains('3'), "{error}");
+}

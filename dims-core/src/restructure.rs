@@ -4,7 +4,7 @@ use crate::bind::binder::{Position, after, cut, pick};
 use crate::bind::split::Group;
 use crate::brand::{Brand, DimInfo};
 use crate::dim::{DimList, DimRef};
-use crate::error::{DimError, unwrap};
+use crate::error::{DimError, Origin, unwrap};
 use crate::expr::remap::{Along, term};
 use crate::expr::{Expand, Remap};
 use crate::named::{Named, position};
@@ -15,12 +15,12 @@ use crate::plan::shape::Shape;
 use crate::rank::Rank0;
 use crate::role::{KeepsRole, RolesSplit, RolesUnite};
 use crate::set::ordered::{Decides, NamedTwice, Shares};
-use crate::set::rename::{CanGain, New, NotIn, PartOf};
+use crate::set::rename::{CanGain, NamesFor, New, NotIn, PartOf};
 use crate::set::{Dims, DimsOf, Judged, NameFor, NamedOnce, Union, Verdict};
 use crate::size::{MaySame, Resizable, SizesAgree, Sliceable, Times};
 use crate::storage::Owned;
 use crate::storage::axes::Axis;
-use crate::tensor::{AsTensor, Computable};
+use crate::tensor::{AsTensor, Computable, as_said};
 use alloc::vec::Vec;
 use core::ops::{Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
 use smallvec::SmallVec;
@@ -269,6 +269,55 @@ pub trait Restructure: Computable {
             new.info().meet(size, origin)?;
         }
         Ok(Named::from_expr(Remap::new(tensor.expr, old, whole(new.info().key()))))
+    }
+
+    /// As [`rename`](Restructure::rename), for 2 to 4 dims at once: names can be exchanged.
+    ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims! { struct Row; struct Col; }
+    /// let x = from_vec((Row.of(2), Col.of(3)), vec![1, 2, 3, 4, 5, 6]);
+    /// let transposed = x.rename_all((Row, Col), (Col, Row));          // transposed[c, r] = x[r, c]
+    /// assert_eq!(transposed.order((Row, Col)), ndarray::array![[1, 4], [2, 5], [3, 6]]);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If a new name already has another size.
+    #[track_caller]
+    fn rename_all<Old: DimsOf<Self::Dims, X>, X: Dims, New: NamesFor<Old, X>>(
+        self,
+        old: Old,
+        new: New,
+    ) -> Remapped<Self, New::Out> {
+        unwrap(self.try_rename_all(old, new))
+    }
+
+    /// As [`rename_all`](Restructure::rename_all), but what sizes decide is an error.
+    fn try_rename_all<Old: DimsOf<Self::Dims, X>, X: Dims, New: NamesFor<Old, X>>(
+        self,
+        old: Old,
+        new: New,
+    ) -> Result<Remapped<Self, New::Out>, DimError> {
+        let tensor = as_said(self, &old)?;
+        let mut sizes: SmallVec<[(usize, Origin); 4]> = SmallVec::new();
+        let shape = tensor.unified_shape()?;
+        for key in Old::KEYS.as_slice() {
+            sizes.push(shape.known(shape.position(key).expect("the dim is one of the tensor's")));
+        }
+        let (mut at, mut fits) = (0, Ok(()));
+        new.each(|dim| {
+            let (size, origin) = sizes[at];
+            if fits.is_ok() {
+                fits = dim.meet(size, origin);
+            }
+            at += 1;
+        });
+        fits?;
+        let pairs = Old::KEYS.as_slice().iter().zip(New::KEYS.as_slice());
+        let changes = pairs.map(|(&old, &new)| (old, whole(new))).collect();
+        Ok(Named::from_expr(Remap::of(tensor.expr, changes)))
     }
 
     /// The elements at one position along a dim; a negative one counts from the end.

@@ -153,9 +153,9 @@ crate::operators! {
     softmax_over_two [f32 f64] (x: T [I J K]) -> [J I K],
         call: x.softmax((K, I)),
         loops: {
-            let total = |j: usize| x.index_axis(ndarray::Axis(1), j).iter().map(|&x| (x as f64).exp()).sum::<f64>();
+            let total = |j: usize| x.index_axis(ndarray::Axis(1), j).iter().map(|&x| f64::from(x).exp()).sum::<f64>();
             crate::loops::build(&[x.shape()[1], x.shape()[0], x.shape()[2]], |at| {
-                ((x[[at[1], at[0], at[2]]] as f64).exp() / total(at[0])) as T
+                (f64::from(x[[at[1], at[0], at[2]]]).exp() / total(at[0])) as T
             })
         },
         along: [I K], keep: [],

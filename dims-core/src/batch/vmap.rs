@@ -84,9 +84,11 @@ where
 /// `f` panics. A loop of calls also does if the results of single examples differ in size, or if there is no example, so that nothing says how
 /// large results are: dims of the tensors are as large as there, and static sizes are known.
 #[allow(clippy::multiple_bound_locations)] // rustc quotes the line of a bound that does not hold: that of these two is to be this one
-pub fn vmap<'f, F, D: DimsOf<X::All, S>, X: Maps<D, P, Y, O>, P, Y, S, O>(f: F, dims: D) -> Mapper<'f, X, O>
+pub fn vmap<'f, F: Callee<P, Y> + 'f, D: DimsOf<X::All, S>, X: Maps<D, P, Y, O>, P, Y, S, O>(
+    f: F,
+    dims: D,
+) -> Mapper<'f, X, O>
 where
-    F: Callee<P, Y> + 'f,
     D: DimList + 'f,
     S: Dims,
 {
