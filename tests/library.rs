@@ -348,6 +348,21 @@ mod edges {
         assert_eq!(m.triu(i, j, isize::MIN).order((i, j)), x);
     }
 
+    /// Padding of a transposed convolution leaves positions out: so many at the start, and so many at the end.
+    #[test]
+    fn padding_by_side_of_a_transposed_convolution() {
+        let (x, k) = (ndarray::array![1, 2, 4, 8], ndarray::array![1, 10, 100]);
+        dims!(kh);
+        let found = |steps: Window| {
+            conv_transpose(x.at(H), k.at(kh), (), H, kh, &steps.stride(2), 0).order(H).to_vec()
+        };
+        let all = found(Window::new());
+        for (front, behind) in [(0, 1), (1, 0), (2, 1), (1, 3)] {
+            let some = found(Window::new().padding_sides(front, behind));
+            assert_eq!(some, all[front..all.len() - behind], "{front} {behind}");
+        }
+    }
+
     #[test]
     fn padding_that_cannot_be_counted_is_refused() {
         let (x, k) = (Array1::<f32>::zeros(3), Array1::<f32>::zeros(3));
@@ -371,17 +386,17 @@ mod edges {
         );
         assert!(none.at(H).try_max_pool(H, 2, &Window::new().padding(1)).is_err());
         // Every window that is there against its elements.
-        for (own, len, padding, stride, dilation) in ndarray::indices((5, 4, 4, 4, 5)) {
-            if len * stride * dilation == 0 || padding > ((len - 1) * dilation).div_ceil(2) {
+        for (own, len, front, behind, stride, dilation) in ndarray::indices((5, 4, 4, 4, 4, 5)) {
+            if len * stride * dilation == 0 || front.max(behind) > ((len - 1) * dilation).div_ceil(2) {
                 continue;
             }
             let x = Array1::from_shape_fn(own, |at| at as i32 - 9);
-            let steps = Window::new().padding(padding).stride(stride).dilation(dilation);
+            let steps = Window::new().padding_sides(front, behind).stride(stride).dilation(dilation);
             let span = (len - 1) * dilation + 1;
-            let expected: Option<Vec<i32>> = (0..(own + 2 * padding + 1).saturating_sub(span))
+            let expected: Option<Vec<i32>> = (0..(own + front + behind + 1).saturating_sub(span))
                 .step_by(stride)
                 .map(|start| {
-                    let places = (0..len).map(|k| (start + k * dilation).wrapping_sub(padding));
+                    let places = (0..len).map(|k| (start + k * dilation).wrapping_sub(front));
                     places.filter_map(|at| x.get(at).copied()).max()
                 })
                 .collect();

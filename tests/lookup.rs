@@ -79,7 +79,7 @@ fn windows_along_two_dims_one_after_the_other_are_views() {
     assert_eq!(sums, Array2::from_shape_fn((3, 4), |(i, j)| 4 * (10 * i + j) + 22));
     assert_eq!(plan.steps.len(), 1, "{plan}");
     assert!(plan.to_string().contains("sum over 4 of view"), "{plan}");
-    // The dims that replaced another one can be bound anew again.
+    // A dim that replaced another one can be bound anew.
     let row = windows.lookup(Start, 1);
     assert_eq!(row.lookup(Left, -1).order((Lag, Width)), array![[13usize, 14], [23, 24]]);
 

@@ -517,7 +517,7 @@ mod avoiding_naming_conflicts {
     }
 }
 
-/// All old names go before the new ones come: two dims exchange theirs, also along strides, and in a cycle of three.
+/// All old names go before the new ones come: two dims exchange theirs, and three theirs in a cycle.
 #[test]
 fn simultaneous_renames() {
     let a = Array3::from_shape_fn((3, 3, 3), |(i, j, k)| (i * 100 + j * 10 + k) as i32);

@@ -285,27 +285,12 @@ pub(crate) fn is_product<S: Dims, R: Rank, E: Expr<Elem: Num>>(
     is_product.then_some(supports)
 }
 
-/// Evaluates, and works along one dim, block by block.
+/// Evaluates, and works along the elements of the dims `D` together, block by block.
 ///
-/// Elements that the expression owns are worked on where they are, in the order in which they lie; the result else lies as results do.
+/// Elements that the expression owns are worked on where they are, in the order in which they lie; the result else lies as results do, but for
+/// several dims that are no neighbours there: these lie innermost.
 #[track_caller]
-pub(crate) fn along<A, D, X, W>(tensor: A, dim: D, work: W) -> Result<Evaluated<A>, DimError>
-where
-    A: Computable,
-    D: DimRef + DimsOf<A::Dims, X>,
-    X: Dims,
-    W: Along<A::Elem>,
-{
-    let key = dim.info().key();
-    let axis = A::Dims::KEYS.position(&key).expect("the dim is one of the tensor's");
-    let order = AxisList::in_memory_of::<A::Dims, A::Rank>().as_slice();
-    along_axes(tensor, order, &[axis], work)
-}
-
-/// Evaluates, and works along the elements of several dims at once. Where these are no neighbours in the order in which results lie, they lie
-/// innermost in the result.
-#[track_caller]
-fn along_together<A, D, W>(tensor: A, work: W) -> Result<Evaluated<A>, DimError>
+pub(crate) fn along<A, D, W>(tensor: A, work: W) -> Result<Evaluated<A>, DimError>
 where
     A: Computable,
     D: DimList,
@@ -629,7 +614,7 @@ pub trait Reductions: Computable {
     where
         Self::Elem: Real,
     {
-        along_together::<NamedOf<Self>, D, _>(as_said(self, &dims)?, scan::Softmax::<false>)
+        along::<_, D, _>(as_said(self, &dims)?, scan::Softmax::<false>)
     }
 
     /// `x - ln(sum over dims of e^x)`, over one dim or a tuple of dims: the logarithm of the softmax, without loss where that is small.
@@ -651,7 +636,7 @@ pub trait Reductions: Computable {
     where
         Self::Elem: Real,
     {
-        along_together::<NamedOf<Self>, D, _>(as_said(self, &dims)?, scan::Softmax::<true>)
+        along::<_, D, _>(as_said(self, &dims)?, scan::Softmax::<true>)
     }
 
     /// The running sum along a dim: `out[i] = x[0] + .. + x[i]`.
@@ -676,7 +661,7 @@ pub trait Reductions: Computable {
     where
         Self::Elem: Num,
     {
-        along(as_said(self, &dim)?, dim, scan::Cumulate)
+        along::<_, D, _>(as_said(self, &dim)?, scan::Cumulate)
     }
 
     /// The elements in memory of their own: dims in the order of the set, then the positional axes.

@@ -4,7 +4,7 @@ use crate::bind::binder::{Position, after, cut, pick};
 use crate::bind::split::Group;
 use crate::brand::{Brand, DimInfo};
 use crate::dim::{DimList, DimRef};
-use crate::error::{DimError, Origin, unwrap};
+use crate::error::{DimError, unwrap};
 use crate::expr::remap::{Along, term};
 use crate::expr::{Expand, Remap};
 use crate::named::{Named, position};
@@ -15,9 +15,9 @@ use crate::plan::shape::Shape;
 use crate::rank::Rank0;
 use crate::role::{KeepsRole, RolesSplit, RolesUnite};
 use crate::set::ordered::{Decides, NamedTwice, Shares};
-use crate::set::rename::{CanGain, NamesFor, New, NotIn, PartOf};
+use crate::set::rename::{CanGain, New, NotIn, PartOf};
 use crate::set::{Dims, DimsOf, Judged, NameFor, NamedOnce, Union, Verdict};
-use crate::size::{MaySame, Resizable, SizesAgree, Sliceable, Times};
+use crate::size::{MaySame, Resizable, SameSize, SizesAgree, Sliceable, Times};
 use crate::storage::Owned;
 use crate::storage::axes::Axis;
 use crate::tensor::{AsTensor, Computable, as_said};
@@ -120,8 +120,26 @@ where
     type Set = <L::Brands as Group>::Set;
 }
 
-/// Dims that the dim `Whole` of a tensor can be split into, whose other dims are `X`: each is named once, and is none of those, and one of
-/// them keeps what `Whole` means.
+/// Dims that a tensor with the dims `S` can get beside `X`, those of its dims that stay: each is named once, and is none of these.
+pub trait NewDims<X, S = X>: DimList {
+    /// The dims of the tensor afterwards.
+    type Out: Dims;
+}
+
+impl<L, X, S> NewDims<X, S> for L
+where
+    L: DimList<Brands: Group>,
+    (): Shares<L::Brands, Found: Judged<Verdict: Decides>>,
+    Verdict<NamedTwice<L>>: NamedOnce<NamedTwice<L>, L>,
+    X: Union<<L::Brands as Group>::Set> + Dims<List: Shares<L::Brands, Found: Judged<Verdict: Decides>>>,
+    // Where a dim is named twice, that alone is to be said.
+    <Verdict<NamedTwice<L>> as Decides>::Implies<Verdict<BoundAlready<X, L>>>: New<BoundAlready<X, L>, S>,
+{
+    type Out = <X as Union<<L::Brands as Group>::Set>>::Out;
+}
+
+/// Dims that the dim `Whole` of a tensor can be split into, whose other dims are `X`: they are [`NewDims`], and one of them keeps what `Whole`
+/// means.
 pub trait PartsIn<Whole, X>: DimList {
     /// The dims of the tensor afterwards.
     type Out: Dims;
@@ -130,15 +148,50 @@ pub trait PartsIn<Whole, X>: DimList {
 impl<L, Whole, X> PartsIn<Whole, X> for L
 where
     Whole: DimRef,
-    L: PartsOf<Whole> + RolesSplit<Whole>,
-    (): Shares<L::Brands, Found: Judged<Verdict: Decides>>,
-    Verdict<NamedTwice<L>>: NamedOnce<NamedTwice<L>, L>,
-    X: Union<L::Set> + Dims<List: Shares<L::Brands, Found: Judged<Verdict: Decides>>>,
-    // Where a dim is named twice, that alone is to be said.
-    <Verdict<NamedTwice<L>> as Decides>::Implies<Verdict<BoundAlready<X, L>>>: New<BoundAlready<X, L>, X>,
+    L: PartsOf<Whole> + RolesSplit<Whole> + NewDims<X>,
 {
-    type Out = <X as Union<L::Set>>::Out;
+    type Out = <L as NewDims<X>>::Out;
 }
+
+/// Names for the dims `Old` of a tensor with the dims `S`, whose other dims are `X`: they are [`NewDims`], one for each of `Old`, of the same static
+/// size and role.
+pub trait NamesFor<Old, S, X>: DimList {
+    /// The dims of the tensor afterwards.
+    type Out: Dims;
+}
+
+impl<L, Old, S, X> NamesFor<Old, S, X> for L
+where
+    L: NamesEach<Old> + NewDims<X, S>,
+{
+    type Out = <L as NewDims<X, S>>::Out;
+}
+
+/// As many dims as the tuple `Old` has, each a name for the one in its place: of the same static size and role.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not have a name for each of the dims `{Old}`",
+    label = "as many dims, at most 6, are expected here as are renamed"
+)]
+pub trait NamesEach<Old>: DimList {}
+
+macro_rules! names_each {
+    ($($old:ident $new:ident),*) => {
+        impl<$($old: DimRef, $new: DimRef),*> NamesEach<($($old,)*)> for ($($new,)*)
+        where
+            ($($new,)*): DimList,
+            $($new: KeepsRole<$old>,)*
+            $(<$old::Brand as Brand>::Size: SameSize<<$new::Brand as Brand>::Size, $old::Brand, $new::Brand>,)*
+        {
+        }
+    };
+}
+
+names_each!(A P);
+names_each!(A P, B Q);
+names_each!(A P, B Q, C R);
+names_each!(A P, B Q, C R, D T);
+names_each!(A P, B Q, C R, D T, E U);
+names_each!(A P, B Q, C R, D T, E U, F V);
 
 /// The first brand of the dims `L` that the set `X` has, or [`Nothing`](crate::set::Nothing).
 type BoundAlready<X, L> = <<X as Dims>::List as Shares<<L as DimList>::Brands>>::Found;
@@ -271,7 +324,7 @@ pub trait Restructure: Computable {
         Ok(Named::from_expr(Remap::new(tensor.expr, old, whole(new.info().key()))))
     }
 
-    /// As [`rename`](Restructure::rename), for 2 to 4 dims at once: names can be exchanged.
+    /// As [`rename`](Restructure::rename), for several dims at once: all old names go before the new ones come, so names can be exchanged.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -286,7 +339,7 @@ pub trait Restructure: Computable {
     ///
     /// If a new name already has another size.
     #[track_caller]
-    fn rename_all<Old: DimsOf<Self::Dims, X>, X: Dims, New: NamesFor<Old, X>>(
+    fn rename_all<Old: DimsOf<Self::Dims, X>, X: Dims, New: NamesFor<Old, Self::Dims, X>>(
         self,
         old: Old,
         new: New,
@@ -295,24 +348,20 @@ pub trait Restructure: Computable {
     }
 
     /// As [`rename_all`](Restructure::rename_all), but what sizes decide is an error.
-    fn try_rename_all<Old: DimsOf<Self::Dims, X>, X: Dims, New: NamesFor<Old, X>>(
+    fn try_rename_all<Old: DimsOf<Self::Dims, X>, X: Dims, New: NamesFor<Old, Self::Dims, X>>(
         self,
         old: Old,
         new: New,
     ) -> Result<Remapped<Self, New::Out>, DimError> {
         let tensor = as_said(self, &old)?;
-        let mut sizes: SmallVec<[(usize, Origin); 4]> = SmallVec::new();
         let shape = tensor.unified_shape()?;
-        for key in Old::KEYS.as_slice() {
-            sizes.push(shape.known(shape.position(key).expect("the dim is one of the tensor's")));
-        }
-        let (mut at, mut fits) = (0, Ok(()));
+        let known = |key| shape.known(shape.position(key).expect("the dim is one of the tensor's"));
+        let sizes = Old::KEYS.as_slice().iter().map(known);
+        let (mut sizes, mut fits) = (sizes, Ok(()));
         new.each(|dim| {
-            let (size, origin) = sizes[at];
-            if fits.is_ok() {
+            if let (Some((size, origin)), true) = (sizes.next(), fits.is_ok()) {
                 fits = dim.meet(size, origin);
             }
-            at += 1;
         });
         fits?;
         let pairs = Old::KEYS.as_slice().iter().zip(New::KEYS.as_slice());

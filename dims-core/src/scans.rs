@@ -36,7 +36,7 @@ macro_rules! scans {
         where
             Self::Elem: $bound,
         {
-            along(as_said(self, &dim)?, dim, $work)
+            along::<_, D, _>(as_said(self, &dim)?, $work)
         }
     )*};
 }

@@ -73,12 +73,7 @@ where
     Ok((arranged(values, &lines.order, &sizes)?, arranged(at, &lines.order, &sizes)?))
 }
 
-/// The order in which `max` looks for its element: the first one, of equal ones that which stands first.
-fn descending_nan_first<T: Ordered>(a: &T, b: &T) -> Ordering {
-    ascending(b, a)
-}
-
-/// The same for `min`, which also takes not-a-number before all others.
+/// The order in which `min` chooses: not-a-number is less than all others, too.
 fn ascending_nan_first<T: Ordered>(a: &T, b: &T) -> Ordering {
     match (a.is_nan_value(), b.is_nan_value()) {
         (false, false) => ascending(a, b),
@@ -86,6 +81,7 @@ fn ascending_nan_first<T: Ordered>(a: &T, b: &T) -> Ordering {
     }
 }
 
+/// The first element of each line in an order, and where it is.
 fn first_with_index<A, D, X>(
     tensor: A,
     order: impl Fn(&A::Elem, &A::Elem) -> Ordering + Send + Sync,
@@ -351,8 +347,8 @@ pub trait Sorting: Computable {
     where
         Self::Elem: Ordered,
     {
-        let order = |a: &Self::Elem, b: &Self::Elem| descending_nan_first(a, b);
-        first_with_index::<NamedOf<Self>, D, X>(as_said(self, &dims)?, order, "max_with_index")
+        let descending = |a: &Self::Elem, b: &Self::Elem| ascending(b, a);
+        first_with_index::<NamedOf<Self>, D, X>(as_said(self, &dims)?, descending, "max_with_index")
     }
 
     /// The least element over dims and where it is: `(value, position)`, as [`min`](crate::reduce::Reductions::min) and
@@ -388,8 +384,7 @@ pub trait Sorting: Computable {
     where
         Self::Elem: Ordered,
     {
-        let order = |a: &Self::Elem, b: &Self::Elem| ascending_nan_first(a, b);
-        first_with_index::<NamedOf<Self>, D, X>(as_said(self, &dims)?, order, "min_with_index")
+        first_with_index::<NamedOf<Self>, D, X>(as_said(self, &dims)?, ascending_nan_first, "min_with_index")
     }
 
     /// The `k` greatest elements along a dim in descending order, and where they were: `(values, positions)`. Of equal elements the

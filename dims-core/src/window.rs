@@ -101,7 +101,8 @@ impl Window {
         Window { padding: padding.into(), behind: None, ..self }
     }
 
-    /// How many elements are added in front of those of each dim, and how many behind them.
+    /// How many elements are added in front of those of each dim, and how many behind them. Transposed convolutions leave as many positions of their
+    /// result out at its start and its end.
     ///
     /// ```
     /// use typed_dims::prelude::*;

@@ -79,7 +79,7 @@ pub const NORMAL: u64 = 0x9E37_79B9_7F4A_7C15;
 /// What a seed is combined with for dropout.
 pub const DROPOUT: u64 = 0x243F_6A88_85A3_08D3;
 
-/// The use that the numbers of `categorical` are drawn for.
+/// The number that a seed is combined with for `categorical`.
 pub const CATEGORICAL: u64 = 0x1319_8A2E_0370_7344;
 
 /// The `at`th number of a seed, from 0 to 1: splitmix64, started from a hash of the seed.

@@ -29,7 +29,6 @@ use crate::storage::axes::AxisBlock;
 use crate::tensor::Computable;
 use crate::tuples::nested;
 use alloc::rc::Rc;
-use core::cell::OnceCell;
 
 /// All examples in one call.
 pub struct Together;
@@ -164,16 +163,19 @@ where
 /// The references that a function gets live as long as a call, so `P` is owned here.
 pub struct Reference<P>(Rc<P>);
 
-/// A tensor for a [`Reference`]: where it is the same for all examples, each call gets the same one.
-pub struct Lent<X, P> {
-    sealed: X,
-    alike: OnceCell<Rc<P>>,
+/// A tensor for a [`Reference`].
+pub enum Lent<X, P> {
+    /// It is the same for all examples, and each call gets it.
+    Alike(Rc<P>),
+    /// The sealed tensor.
+    Each(X),
 }
 
 #[diagnostic::do_not_recommend]
 impl<A, P, D, M: Dims> Given<Reference<P>, D, M> for A
 where
     A: Given<P, D, M>,
+    P: ByValue,
 {
     type Way = A::Way;
     type Held = A::Held;
@@ -188,33 +190,45 @@ where
     }
 
     fn seal(held: Self::Held, further: &Further<M>) -> Self::Sealed {
-        Lent { sealed: A::seal(held, further), alike: OnceCell::new() }
+        let sealed = A::seal(held, further);
+        if A::Way::ALIKE { Lent::Alike(Rc::new(A::whole(sealed))) } else { Lent::Each(sealed) }
     }
 
     fn whole(lent: Self::Sealed) -> Reference<P> {
-        Reference(Rc::new(A::whole(lent.sealed)))
+        Reference(match lent {
+            Lent::Alike(tensor) => tensor,
+            Lent::Each(sealed) => Rc::new(A::whole(sealed)),
+        })
     }
 
     fn one(lent: &Self::Sealed, at: &[usize]) -> Result<Reference<P>, DimError> {
-        if let Some(alike) = lent.alike.get() {
-            return Ok(Reference(alike.clone()));
-        }
-        let one = Rc::new(A::one(&lent.sealed, at)?);
-        if A::Way::ALIKE {
-            let _ = lent.alike.set(one.clone());
-        }
-        Ok(Reference(one))
+        Ok(Reference(match lent {
+            Lent::Alike(tensor) => tensor.clone(),
+            Lent::Each(sealed) => Rc::new(A::one(sealed, at)?),
+        }))
     }
 
     fn size(lent: &Self::Sealed, id: u64) -> Option<usize> {
-        A::size(&lent.sealed, id)
+        match lent {
+            Lent::Alike(tensor) => tensor.size_of(id),
+            Lent::Each(sealed) => A::size(sealed, id),
+        }
     }
 }
 
 /// A parameter that is a tensor, not a reference to one. (With that bound rustc knows which impl of [`Callee`] a function has.)
-pub trait ByValue {}
+pub trait ByValue {
+    /// The size of a dim, if it is one of the tensor's.
+    #[doc(hidden)]
+    fn size_of(&self, id: u64) -> Option<usize>;
+}
 
-impl<T, K: Dims, R: Rank> ByValue for Named<T, K, R> {}
+impl<T, S: Dims, R: Rank> ByValue for Named<T, S, R> {
+    fn size_of(&self, id: u64) -> Option<usize> {
+        let at = S::KEYS.as_slice().iter().position(|key| key.id == id)?;
+        Some(self.expr.named().as_slice()[at].size)
+    }
+}
 
 /// How a sealed tensor `X` becomes parameters of the type `P`: `Self` says whether it has a mapped dim, `H` whether the parameter has a rest.
 pub trait Hands<H, X, P> {
@@ -279,15 +293,7 @@ impl<T: Clone, S: Dims, R: Rank, H> Hands<H, Named<T, S, R>, Named<T, S, R>> for
     }
 
     fn size(sealed: &Named<T, S, R>, id: u64) -> Option<usize> {
-        No::size(sealed, id)
-    }
-}
-
-impl No {
-    /// The size of a dim of a tensor that is the same for all examples.
-    fn size<T, S: Dims, R: Rank>(tensor: &Named<T, S, R>, id: u64) -> Option<usize> {
-        let at = S::KEYS.as_slice().iter().position(|key| key.id == id)?;
-        Some(tensor.expr.named().as_slice()[at].size)
+        sealed.size_of(id)
     }
 }
 

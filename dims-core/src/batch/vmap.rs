@@ -67,8 +67,8 @@ where
 /// | `Tensor<f32, (Seq, Rest<B>)>`, in a closure `Tensor<f32, (Seq, Rest<_>)>` | one call: what `f` does is planned for all examples together |
 /// | `Tensor<f32, (Seq,)>` | a loop of calls, one for each example, and [`explain`](crate::plan::explain::explain) says so: such a function can only be called on one |
 ///
-/// Parameters are tensors or references to tensors, `&Tensor<f32, (Seq,)>`. Each argument is computed or copied once for either; in a loop, a reference
-/// to what is not mapped is the same one in each call, and a tensor by value is copied for each. To make one call of a loop, write the function
+/// Parameters are tensors or references to tensors, `&Tensor<f32, (Seq,)>`. Each argument is computed or copied once for either; in a loop, all calls
+/// get one reference to a tensor that is not mapped, and by value a copy each. To make one call of a loop, write the function
 /// generic over further dims, `fn dot<B: Dims>(x: &Tensor<f32, (Seq, Rest<B>)>, ..)`, or put `#[batched]` before it. A function of arrays,
 /// `fn(&Array2<f32>, ..)`, cannot be called with bound arrays, nor be mapped: it binds their axes itself, and has no place for one more.
 ///
@@ -83,7 +83,7 @@ where
 /// The function that is returned panics if the tensors have different sizes for one of the dims, if none says the size of one of them, and if
 /// `f` panics. A loop of calls also does if the results of single examples differ in size, or if there is no example, so that nothing says how
 /// large results are: dims of the tensors are as large as there, and static sizes are known.
-#[allow(clippy::multiple_bound_locations)] // rustc quotes the line of a bound that does not hold: that of these two is to be this one
+#[allow(clippy::multiple_bound_locations)] // rustc quotes the line of a bound that does not hold: for `D` that of `DimsOf`
 pub fn vmap<'f, F: Callee<P, Y> + 'f, D: DimsOf<X::All, S>, X: Maps<D, P, Y, O>, P, Y, S, O>(
     f: F,
     dims: D,

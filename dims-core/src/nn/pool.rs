@@ -97,7 +97,8 @@ pub trait Pooling: Computable {
         pool(self, &dims, &size.into(), steps, Around::Counted(Self::Elem::ZERO), reducers::Mean)
     }
 
-    /// The mean of those elements of each window that are no padding: PyTorch's `avg_pool2d(count_include_pad=False)`. The mean with zeros is scaled by the share of the window that is not padding.
+    /// The mean of those elements of each window that are no padding, as PyTorch's `avg_pool2d(count_include_pad=False)`. It rounds once more along each
+    /// padded dim than [`avg_pool`](Pooling::avg_pool).
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -127,7 +128,7 @@ pub trait Pooling: Computable {
     }
 
     /// As [`avg_pool_without_padding`](Pooling::avg_pool_without_padding), but what sizes decide is an error; so are a window that is longer than
-    /// what it slides along, and one that holds nothing but padding.
+    /// the elements along which it slides, and one that holds padding alone.
     fn try_avg_pool_without_padding<D: DimsOf<Self::Dims, X> + Plays<DataFeature>, X: Dims>(
         self,
         dims: D,
@@ -139,8 +140,7 @@ pub trait Pooling: Computable {
     {
         let (size, tensor) = (size.into(), self.into_named());
         let own = tensor.unified_shape()?;
-        let around = Around::Excluded(Self::Elem::ZERO);
-        let means = pool(tensor, &dims, &size, steps, around, reducers::Mean)?;
+        let means = pool(tensor, &dims, &size, steps, Around::Ignored(Self::Elem::ZERO), reducers::Mean)?;
         without_padding(means, &own, &dims, &size, steps)
     }
 
@@ -241,12 +241,10 @@ impl<A: Computable> Pooling for A {}
 
 /// What padding is filled with.
 enum Around<T> {
-    /// With what the reduction never chooses, so that it does not count; a window must hold something else.
+    /// With elements that do not count, because the reduction never chooses them or the caller takes them out; a window must hold something else.
     Ignored(T),
     /// With elements as any others.
     Counted(T),
-    /// With elements that the caller takes out again; a window must hold something else.
-    Excluded(T),
 }
 
 /// Means of windows whose padding counted, as those of their elements alone. `own` are the sizes before.
@@ -319,7 +317,6 @@ fn pool<A: Computable, Q: Reducer<A::Elem, Out = A::Elem>>(
     steps.check(all.len())?;
     let (fill, counted) = match around {
         Around::Ignored(fill) => (fill, false),
-        Around::Excluded(fill) => (fill, false),
         Around::Counted(fill) => (fill, true),
     };
     // Without any element along the other dims there is no window at all.

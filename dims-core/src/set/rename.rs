@@ -5,8 +5,7 @@ use super::remove::{Remove, Taking};
 use super::union::Merge;
 use super::{Bound, Dims, Judged, Nothing, Right, Verdict};
 use crate::brand::{Brand, Compare, CompareKeys, Element, Equal, Greater, Less};
-use crate::dim::{DimList, DimRef};
-use crate::role::KeepsRole;
+use crate::dim::DimRef;
 use crate::size::SameSize;
 
 /// A name for the dim `Old` of the set `S`: `Old` must be bound, the name must not, and their static sizes must not differ.
@@ -45,57 +44,6 @@ where
 {
     type Out = <<(New::Brand, ()) as Merge<WithoutOld<S, Old>>>::Out as List>::Tuple;
 }
-
-/// Names for the dims of the tuple `Old`, one for each, in a tensor whose other dims are `X`: none of these has a new name, no name comes twice,
-/// and static sizes and roles must not differ. Names can be exchanged, as all old ones go before the new ones come.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` does not have a name for each of the dims `{Old}`",
-    label = "a tuple of as many dims, 2 to 4, is expected here"
-)]
-pub trait NamesFor<Old, X: Dims>: DimList {
-    /// The set after renaming.
-    type Out: Dims;
-}
-
-/// The set with the dim `N`, which it must not have.
-pub trait Gains<N>: Dims {
-    /// The set with the dim.
-    type With: Dims;
-}
-
-impl<S: Dims, N: DimRef> Gains<N> for S
-where
-    S::List: Has<N::Brand>,
-    Verdict<<S::List as Has<N::Brand>>::Found>: NotYetBound<<S::List as Has<N::Brand>>::Found, S>,
-    (N::Brand, ()): Merge<S::List, Out: List>,
-{
-    type With = <<(N::Brand, ()) as Merge<S::List>>::Out as List>::Tuple;
-}
-
-/// The set `S` with the dim `N`.
-type With<S, N> = <S as Gains<N>>::With;
-
-macro_rules! names {
-    ($($old:ident $new:ident $sets:ty,)*; $out:ty) => {
-        #[diagnostic::do_not_recommend]
-        impl<X: Dims, $($old: DimRef, $new: DimRef),*> NamesFor<($($old,)*), X> for ($($new,)*)
-        where
-            ($($new,)*): DimList,
-            $($sets: Gains<$new>,)*
-            $($new: KeepsRole<$old>,)*
-            $(<$old::Brand as Brand>::Size: SameSize<<$new::Brand as Brand>::Size, $old::Brand, $new::Brand>,)*
-        {
-            type Out = $out;
-        }
-    };
-}
-
-names!(A P X, B Q With<X, P>,; With<With<X, P>, Q>);
-names!(A P X, B Q With<X, P>, C U With<With<X, P>, Q>,; With<With<With<X, P>, Q>, U>);
-names!(
-    A P X, B Q With<X, P>, C U With<With<X, P>, Q>, D V With<With<With<X, P>, Q>, U>,;
-    With<With<With<With<X, P>, Q>, U>, V>
-);
 
 /// What came of taking the dim `Old` out of the set `S`.
 type TakingOld<S, Old> = <<S as Dims>::List as Remove<<Old as DimRef>::Brand>>::Out;
