@@ -203,7 +203,7 @@ pub mod prelude {
     pub use crate::foreign::mdarray::IntoMdarray;
     #[cfg(feature = "nalgebra")]
     pub use crate::foreign::nalgebra::IntoMatrix;
-    pub use crate::join::{concat, stack, try_concat, try_stack};
+    pub use crate::join::{concat, concat_to, stack, try_concat, try_concat_to, try_stack};
     pub use crate::laid::{IntoLaid, Laid, Lay};
     pub use crate::linalg::LinearAlgebra;
     pub use crate::named::{Named, Tensor, TensorView};

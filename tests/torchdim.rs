@@ -1,6 +1,6 @@
 //! The README of torchdim, block by block: every one that computes something, with numbers worked out by hand.
 
-use ndarray::{Array3, Axis, array, concatenate};
+use ndarray::{Array3, Axis, array, concatenate, s};
 use typed_dims::prelude::*;
 
 /// 0, 1, 2, .. in row-major order.
@@ -529,11 +529,57 @@ fn simultaneous_renames() {
     dims!(p, q, r);
     let turned = a.at((p, q, r)).rename_all((p, q, r), (q, r, p));
     assert_eq!((&turned).order((q, r, p)), a);
-    assert_eq!(turned.sum(r).order((p, q)), a.sum_axis(ndarray::Axis(1)).reversed_axes());
+    assert_eq!(turned.sum(r).order((p, q)), a.sum_axis(Axis(1)).reversed_axes());
     // A name that is bound elsewhere has a size.
     dims!(m, n, o);
     let five = [0; 5];
     let _ = Array1::from(five.to_vec()).at(m).order(m);
     let error = a.at((n, o, ..)).try_rename_all((n, o), (m, n)).map(|_| ()).unwrap_err().to_string();
     assert!(error.contains("`m`") && error.contains('5') && error.contains('3'), "{error}");
+}
+
+/// `x.split(c, (p, q, r))`, sizes of which one is open.
+#[test]
+fn split_by_dims() {
+    let x = counting((3, 7));
+    dims!(b, c, p = 2, q, r = 1);
+    let (first, middle, last) = x.at((b, c)).split_to(c, (p, q, r));
+    assert_eq!(q.size(), 4);
+    assert_eq!(first.order((b, p)), x.slice(s![.., ..2]));
+    assert_eq!((middle * 2.0).order((b, q)), &x.slice(s![.., 2..6]) * 2.0);
+    assert_eq!(last.order((b, r)), x.slice(s![.., 6..]));
+    dims!(m = 5, n = 3, u, v);
+    let error = x.at((b, c)).try_split_to(c, (m, n)).map(|_| ()).unwrap_err().to_string();
+    assert_eq!(error, "dim `c` of size 7 cannot be split into `m` = 5, `n` = 3");
+    let error = x.at((b, c)).try_split_to(c, (u, v)).map(|_| ()).unwrap_err().to_string();
+    assert_eq!(error, "dim `c` of size 7 cannot be split into `u`, `v`: all sizes but one must be known");
+    let error = x.at((b, c)).try_split_to(c, (m, n, u)).map(|_| ()).unwrap_err().to_string();
+    assert_eq!(error, "dim `c` of size 7 cannot be split into `m` = 5, `n` = 3, `u`");
+}
+
+/// Parts that are expressions of different types, and parts whose dims have sizes of their own.
+#[test]
+fn parts_of_different_types_and_lengths() {
+    let (x, y) = (counting((2, 3)), counting((2, 3)) + 10.0);
+    dims!(i, j, k);
+    let (a, b) = (x.at((i, j)), y.at((i, j)));
+    let both = concat(j, (a * b, a.exp(), b));
+    let expected = concatenate![Axis(1), &x * &y, x.mapv(f32::exp), y];
+    assert!((both.order((i, j)) - &expected).iter().all(|difference| difference.abs() < 1e-4));
+    let stacked = stack(k, (a, b + 1.0));
+    assert_eq!(stacked.order((k, i, j)), ndarray::stack![Axis(0), x, &y + 1.0]);
+
+    let (short, long) = (counting((2, 1)), counting((2, 4)));
+    dims!(s, t, whole, five = 5, four = 4);
+    let parts = (short.at((i, s)), long.at((i, t)) * 1.0);
+    let expected = concatenate![Axis(1), short, long];
+    assert_eq!(concat_to(whole, (s, t), parts.clone()).order((i, whole)), expected);
+    assert_eq!(whole.size(), 5);
+    assert_eq!(concat_to(five, (s, t), parts.clone()).order((i, five)), expected);
+    let error = try_concat_to(four, (s, t), parts).map(|_| ()).unwrap_err().to_string();
+    assert!(error.contains("`four`") && error.contains('5') && error.contains('4'), "{error}");
+    // No elements in one of the parts, and positional axes.
+    let none = Array2::<f32>::zeros((2, 0));
+    dims!(o, p, all);
+    assert_eq!(concat_to(all, (o, p), (none.at((.., o)), long.at((.., p)))).order(all), long.t());
 }

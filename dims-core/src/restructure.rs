@@ -219,7 +219,7 @@ pub type Expanded<'a, A, D> = Named<
     Expand<'a, <A as AsTensor>::Expr, <A as AsTensor>::Dims, <D as DimRef>::Brand>,
 >;
 
-fn whole(key: crate::set::DimKey) -> Along {
+pub(crate) fn whole(key: crate::set::DimKey) -> Along {
     Along { offset: 0, inner: None, terms: term(key, 1, None) }
 }
 
@@ -573,6 +573,39 @@ pub trait Restructure: Computable {
         Ok(pieces)
     }
 
+    /// The tensor cut along the dim `whole` into one piece for each of the dims `parts`, one after the other, which take its place: torchdim's
+    /// `x.split(whole, (a, b))`. Sizes that are not known (at most one) are the rest. Pieces are views: of a tensor that owns its elements, call it
+    /// on a reference.
+    ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims! { struct Channel; struct Colour = 3; struct Depth; }
+    /// let x = from_vec(Channel.of(5), vec![1, 2, 3, 4, 5]);
+    /// let (colours, depths) = (&x).split_to(Channel, (Colour, Depth));      // depths[d] = x[3 + d]
+    /// assert_eq!(colours.order(Colour), ndarray::array![1, 2, 3]);
+    /// assert_eq!(depths.order(Depth), ndarray::array![4, 5]);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the sizes do not add up, or more than one is not known.
+    #[track_caller]
+    fn split_to<W: DimRef, P: PiecesOf<W, Self>>(self, whole: W, parts: P) -> P::Out
+    where
+        Self: Shareable,
+    {
+        unwrap(self.try_split_to(whole, parts))
+    }
+
+    /// As [`split_to`](Restructure::split_to), but what sizes decide is an error.
+    fn try_split_to<W: DimRef, P: PiecesOf<W, Self>>(self, whole: W, parts: P) -> Result<P::Out, DimError>
+    where
+        Self: Shareable,
+    {
+        parts.cut(self, whole)
+    }
+
     /// The tensor cut along a dim into pieces of `ceil(n / count)` elements, the last one of what is left: `count` pieces, or fewer where
     /// that many elements are used up earlier. (6 elements in 4 are 3 pieces of 2.) As PyTorch's `chunk`; NumPy's `array_split` is
     /// [`split`](Restructure::split) by sizes of one's own.
@@ -758,6 +791,94 @@ pub trait Restructure: Computable {
 }
 
 impl<A: Computable> Restructure for A {}
+
+/// A dim, or a tuple of 2 to 6 dims, that the dim `W` of the tensor `A` can be cut into.
+#[diagnostic::on_unimplemented(
+    message = "`{W}` cannot be split into `{Self}`",
+    label = "a tuple of 2 to 6 dims that the tensor does not have yet is expected here"
+)]
+pub trait PiecesOf<W, A>: Sized {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+    /// The pieces.
+    type Out;
+
+    /// The pieces of the tensor.
+    #[doc(hidden)]
+    fn cut(self, tensor: A, whole: W) -> Result<Self::Out, DimError>;
+}
+
+/// One piece is the whole under a name of its own.
+impl<W: DimRef, A: Computable + Shareable, D: PartOf<W, A::Dims> + KeepsRole<W, A::Dims>> PiecesOf<W, A>
+    for D
+{
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+    type Out = Remapped<A, D::Out>;
+
+    fn cut(self, tensor: A, whole: W) -> Result<Self::Out, DimError> {
+        tensor.try_slice_to(whole, .., self)
+    }
+}
+
+macro_rules! pieces {
+    ($($d:ident $n:tt),*) => {
+        impl<W, A, $($d),*> PiecesOf<W, A> for ($($d,)*)
+        where
+            W: DimRef,
+            A: Computable + Shareable,
+            $($d: PartOf<W, A::Dims> + KeepsRole<W, A::Dims>,)*
+        {
+            const SEAL: crate::seal::Seal = crate::seal::SEAL;
+            type Out = ($(Remapped<A, <$d as PartOf<W, A::Dims>>::Out>,)*);
+
+            fn cut(self, tensor: A, whole: W) -> Result<Self::Out, DimError> {
+                let shape = tensor.into_named().unified_shape()?;
+                shape.said(&whole.info())?;
+                let size = shape.size(position(&shape, whole.info()));
+                let ranges = piece_ranges(whole.info(), size, &[$(self.$n.info()),*])?;
+                Ok(($(tensor.try_slice_to(whole, ranges[$n].clone(), self.$n)?,)*))
+            }
+        }
+    };
+}
+
+pieces!(P 0, Q 1);
+pieces!(P 0, Q 1, R 2);
+pieces!(P 0, Q 1, R 2, S 3);
+pieces!(P 0, Q 1, R 2, S 3, T 4);
+pieces!(P 0, Q 1, R 2, S 3, T 4, U 5);
+
+/// The positions along a dim of `size` elements that each of the parts gets: as many as its own size, and the rest for one part without a size.
+fn piece_ranges(
+    whole: DimInfo<'_>,
+    size: usize,
+    parts: &[DimInfo<'_>],
+) -> Result<SmallVec<[Range<usize>; 6]>, DimError> {
+    let given = parts.iter().filter_map(DimInfo::size).try_fold(0, usize::checked_add);
+    let open = parts.iter().filter(|part| part.size().is_none()).count();
+    let rest = given.and_then(|given| size.checked_sub(given)).filter(|&rest| open > 0 || rest == 0);
+    match rest {
+        Some(rest) if open <= 1 => {
+            let mut end = 0;
+            let ranges = parts.iter().map(|part| {
+                let start = end;
+                end += part.size().unwrap_or(rest);
+                start..end
+            });
+            Ok(ranges.collect())
+        }
+        _ => {
+            let parts = parts.iter().map(|part| match part.size() {
+                Some(size) => format!("`{}` = {size}", part.name),
+                None => format!("`{}`", part.name),
+            });
+            let parts = parts.collect::<Vec<_>>().join(", ");
+            let hint = if open > 1 { ": all sizes but one must be known" } else { "" };
+            let what = format!("dim `{}` of size {size} cannot be split into {parts}{hint}", whole.name);
+            Err(DimError::Shape { what })
+        }
+    }
+}
 
 /// Every `step`th element in a range of positions along a dim.
 fn sliced<A: Computable>(

@@ -10,7 +10,7 @@ use typed_dims::prelude::*;
 pub fn family() -> Family {
     Family {
         title: "Restructuring",
-        about: "All but `flatten`, `concat` and `stack` are views, also of expressions that have not been computed.",
+        about: "All but `flatten`, `concat`, `concat_to` and `stack` are views, also of expressions that have not been computed.",
         operators: entries(),
     }
 }
@@ -83,6 +83,14 @@ crate::operators! {
         errors: [(&two_by_four().at((I, J)).eval()).try_split(J, &[1, 2])
             => "dim `J` of size 4 cannot be split into pieces of sizes [1, 2]"],
         names: "split" "lax.split" "split";
+    /// The dim cut into one piece for each of the given dims
+    split_to [f32 i32] (x: T [I J]) -> [L I],
+        call: (&x.eval()).split_to(J, (K.of(1), L)).1.eval(),
+        loops: build(&[x.shape()[1] - 1, x.shape()[0]], |at| x[[at[1], at[0] + 1]]),
+        along: [J], keep: [J],
+        errors: [(&two_by_four().at((I, J)).eval()).try_split_to(J, (K.of(5), L)).map(|pieces| pieces.1)
+            => "dim `J` of size 4 cannot be split into `K` = 5, `L`"],
+        names: "split" "lax.split" "split";
     /// The parts one after the other along a dim that they have
     concat [f32 i32 f16] (x: T [I J]) -> [J I],
         call: concat(J, [x, x]),
@@ -90,6 +98,20 @@ crate::operators! {
         along: [J], keep: [],
         errors: [try_concat(J, [two_by_four().at((I, J)), Array2::zeros((3, 4)).at((I, J))])
             => "parts of a concatenation along `J` differ: dims `I` = 2, `J` = 4 and dims `I` = 3, `J` = 4"],
+        names: "cat" "lax.concatenate" "concatenate";
+    /// The parts one after the other along a new dim, where each has a dim of its own
+    concat_to [f32 i32] (x: T [I J]) -> [K I],
+        call: concat_to(K, (J, L), (x, (x + x).rename(J, L))),
+        loops: {
+            let size = x.shape()[1];
+            build(&[2 * size, x.shape()[0]], |at| {
+                let value = x[[at[1], at[0] % size]];
+                if at[0] < size { value } else { value + value }
+            })
+        },
+        along: [J], keep: [],
+        errors: [try_concat_to(K, (J, L), (two_by_four().at((I, J)), Array2::zeros((3, 4)).at((I, L))))
+            => "parts of a concatenation along `K` differ: dims `I` = 2, `K` = 4 and dims `I` = 3, `K` = 4"],
         names: "cat" "lax.concatenate" "concatenate";
     /// The parts along a new dim
     stack [f32 i32] (x: T [I J]) -> [K I J],

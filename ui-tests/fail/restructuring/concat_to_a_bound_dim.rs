@@ -1,0 +1,16 @@
+//~ words: `Col`
+use typed_dims::prelude::*;
+
+dims! {
+    struct Row;
+    struct Col;
+    struct Key;
+}
+
+fn changed(x: &Tensor<f32, (Row, Col)>, y: &Tensor<f32, (Key, Col)>) {
+    concat_to(Col, (Row, Key), (x, y));
+}
+
+fn main() {
+    let _ = changed;
+}
