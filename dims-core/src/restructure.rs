@@ -792,10 +792,10 @@ pub trait Restructure: Computable {
 
 impl<A: Computable> Restructure for A {}
 
-/// A dim, or a tuple of 2 to 6 dims, that the dim `W` of the tensor `A` can be cut into.
+/// A tuple of 2 to 6 dims that the dim `W` of the tensor `A` can be cut into.
 #[diagnostic::on_unimplemented(
     message = "`{W}` cannot be split into `{Self}`",
-    label = "a tuple of 2 to 6 dims that the tensor does not have yet is expected here"
+    label = "a tuple of 2 to 6 dims that the tensor does not have yet is expected here, in the place of `{W}`, which it has"
 )]
 pub trait PiecesOf<W, A>: Sized {
     #[doc(hidden)]
@@ -808,20 +808,9 @@ pub trait PiecesOf<W, A>: Sized {
     fn cut(self, tensor: A, whole: W) -> Result<Self::Out, DimError>;
 }
 
-/// One piece is the whole under a name of its own.
-impl<W: DimRef, A: Computable + Shareable, D: PartOf<W, A::Dims> + KeepsRole<W, A::Dims>> PiecesOf<W, A>
-    for D
-{
-    const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    type Out = Remapped<A, D::Out>;
-
-    fn cut(self, tensor: A, whole: W) -> Result<Self::Out, DimError> {
-        tensor.try_slice_to(whole, .., self)
-    }
-}
-
 macro_rules! pieces {
     ($($d:ident $n:tt),*) => {
+        #[diagnostic::do_not_recommend]
         impl<W, A, $($d),*> PiecesOf<W, A> for ($($d,)*)
         where
             W: DimRef,

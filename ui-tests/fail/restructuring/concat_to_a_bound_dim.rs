@@ -1,4 +1,4 @@
-//~ words: `Col`
+//~ words: cannot be joined | without the new one
 use typed_dims::prelude::*;
 
 dims! {

@@ -1,4 +1,4 @@
-//~ words: `Col` | already bound
+//~ words: `Row` cannot be split | does not have yet
 use typed_dims::prelude::*;
 
 dims! {
