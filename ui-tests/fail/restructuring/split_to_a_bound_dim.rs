@@ -1,4 +1,4 @@
-//~ words: `Row` cannot be split | does not have yet
+//~ words: `Col` | already bound
 use typed_dims::prelude::*;
 
 dims! {

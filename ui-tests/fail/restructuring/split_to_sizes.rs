@@ -1,4 +1,4 @@
-//~ words: `Row` cannot be split | tuple of 2 to 6 dims
+//~ words: is not a dim
 use typed_dims::prelude::*;
 
 dims! {
