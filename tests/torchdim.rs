@@ -573,9 +573,9 @@ fn parts_of_different_types_and_lengths() {
     dims!(s, t, whole, five = 5, four = 4);
     let parts = (short.at((i, s)), long.at((i, t)) * 1.0);
     let expected = concatenate![Axis(1), short, long];
-    assert_eq!(concat_to(whole, (s, t), parts.clone()).order((i, whole)), expected);
+    assert_eq!(concat_to(whole, (s, t), parts).order((i, whole)), expected);
     assert_eq!(whole.size(), 5);
-    assert_eq!(concat_to(five, (s, t), parts.clone()).order((i, five)), expected);
+    assert_eq!(concat_to(five, (s, t), parts).order((i, five)), expected);
     let error = try_concat_to(four, (s, t), parts).map(|_| ()).unwrap_err().to_string();
     assert!(error.contains("`four`") && error.contains('5') && error.contains('4'), "{error}");
     // No elements in one of the parts, and positional axes.
