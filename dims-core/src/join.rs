@@ -1,11 +1,11 @@
-//! Joining tensors: `concat` along a dim that they have, `stack` along a new one.
+//! Joining tensors: `concat` along a dim that they have, `concat_to` where each has another one, `stack` along a new one.
 
 use crate::assign::write_into;
 use crate::brand::DimInfo;
 use crate::dim::DimRef;
 use crate::error::{DimError, unwrap};
 use crate::expr::{Expr, Remap};
-use crate::named::{Named, position};
+use crate::named::Named;
 use crate::plan::axes::AxisList;
 use crate::plan::evaluate::evaluate_in;
 use crate::plan::shape::{Shape, volume};
@@ -20,7 +20,7 @@ use crate::storage::Owned;
 use crate::storage::memory::InParts;
 use crate::tensor::{AsTensor, Computable, NamedOf};
 use alloc::string::String;
-use alloc::vec::Vec;
+use core::marker::PhantomData;
 use smallvec::SmallVec;
 
 /// The parts one after the other along `dim`, whose size is the sum of theirs, and is not static; all other sizes must agree. Each part is computed, or copied,
@@ -57,7 +57,7 @@ pub fn try_concat<P: Joinable<M>, D: DimRef + DimsOf<P::Dims, X> + Resizable, X:
     dim: D,
     parts: P,
 ) -> Result<Named<P::Elem, P::Dims, P::Rank>, DimError> {
-    parts.joined(Side::Along(dim.info().resized()))
+    parts.joined(Side::along(dim.info().resized()))
 }
 
 /// The parts one after the other along the new dim `whole`, where each has a dim of its own in its place: `parts.0` has `dims.0`, and so on. `whole` gets the
@@ -108,17 +108,24 @@ pub trait Joinable<M>: Sized {
 
     /// The parts side by side.
     #[doc(hidden)]
-    fn joined<S: Dims>(self, side: Side<'_>) -> Result<Named<Self::Elem, S, Self::Rank>, DimError>;
+    fn joined<S: Dims>(self, side: Side<'_, S>) -> Result<Named<Self::Elem, S, Self::Rank>, DimError>;
 }
 
-/// Along which dim parts lie side by side.
+/// The dim along which parts lie side by side in a tensor with the dims `S`. Only this module makes one, so `S` are the dims that the parts have
+/// once they are joined.
 #[doc(hidden)]
-#[derive(Clone, Copy)]
-pub enum Side<'a> {
-    /// One that they have.
-    Along(DimInfo<'a>),
-    /// A new one.
-    New(DimInfo<'a>),
+pub struct Side<'a, S> {
+    dim: DimInfo<'a>,
+    /// Whether the parts do not have the dim.
+    new: bool,
+    set: PhantomData<S>,
+}
+
+impl<'a, S> Side<'a, S> {
+    /// A dim that all parts have.
+    fn along(dim: DimInfo<'a>) -> Self {
+        Side { dim, new: false, set: PhantomData }
+    }
 }
 
 /// Marks a collection among [`Joinable`].
@@ -135,18 +142,18 @@ impl<I: IntoIterator<Item: Computable>> Joinable<Collection> for I {
     type Dims = <I::Item as AsTensor>::Dims;
     type Rank = <I::Item as AsTensor>::Rank;
 
-    fn joined<S: Dims>(self, side: Side<'_>) -> Result<Named<Self::Elem, S, Self::Rank>, DimError> {
+    fn joined<S: Dims>(self, side: Side<'_, S>) -> Result<Named<Self::Elem, S, Self::Rank>, DimError> {
         let mut all: SmallVec<[NamedOf<I::Item>; 4]> = self.into_iter().map(AsTensor::into_named).collect();
         let layout = {
             let parts: SmallVec<[&dyn Part<Self::Elem>; 4]> = all.iter().map(|part| part as _).collect();
-            let layout = Layout::of(side, Self::Dims::KEYS, S::KEYS, &parts)?;
+            let layout = Layout::of(side, Self::Dims::KEYS, &parts)?;
             if parts.len() > 1 {
                 return layout.fill(&parts);
             }
             layout
         };
         // (The one part may be in memory as it must be, and is moved then.)
-        layout.volume::<Self::Elem>(S::KEYS)?;
+        layout.volume::<Self::Elem>()?;
         let order = AxisList::in_memory_of::<Self::Dims, Self::Rank>().as_slice();
         let data = evaluate_in::<Self::Dims, Self::Rank, _>(all.remove(0).expr, &layout.shapes[0], order)?;
         Ok(Named::from_expr(Owned::of_sizes(data, &layout.sizes)))
@@ -166,11 +173,11 @@ macro_rules! tuples {
             type Rank = $first::Rank;
 
             #[allow(non_snake_case, reason = "each part is named as its type")]
-            fn joined<Joined: Dims>(self, side: Side<'_>) -> Result<Named<Self::Elem, Joined, Self::Rank>, DimError> {
+            fn joined<Joined: Dims>(self, side: Side<'_, Joined>) -> Result<Named<Self::Elem, Joined, Self::Rank>, DimError> {
                 let ($first, $($a,)*) = self;
                 let ($first, $($a,)*) = ($first.into_named(), $($a.into_named(),)*);
                 let parts: &[&dyn Part<Self::Elem>] = &[&$first, $(&$a,)*];
-                Layout::of(side, Self::Dims::KEYS, Joined::KEYS, parts)?.fill::<_, Joined, _>(parts)
+                Layout::of(side, Self::Dims::KEYS, parts)?.fill(parts)
             }
         }
 
@@ -196,15 +203,11 @@ macro_rules! tuples {
                 whole: New,
             ) -> Result<Self::Out, DimError> {
                 let (($first, $($a,)*), ($first_dim, $($d,)*)) = (self, dims);
-                let new = DimInfo { cell: None, said: None, ..whole.info() };
                 let parts = (
-                    renamed::<_, _, <New as PartOf<$first_dim, $first::Dims>>::Out>($first, $first_dim, new)?,
-                    $(renamed::<_, _, <New as PartOf<$first_dim, $first::Dims>>::Out>($a, $d, new)?,)*
+                    renamed::<_, <New as PartOf<$first_dim, $first::Dims>>::Out>($first, $first_dim, whole)?,
+                    $(renamed::<_, <New as PartOf<$d, $a::Dims>>::Out>($a, $d, whole)?,)*
                 );
-                let joined = Joinable::joined(parts, Side::Along(new))?;
-                let size = joined.unified_shape()?;
-                whole.info().meet(size.size(position(&size, new)), None)?;
-                Ok(joined)
+                Joinable::joined(parts, Side::along(whole.info()))
             }
         }
     };
@@ -234,15 +237,15 @@ pub trait PartsAlong<L, N>: Sized {
     fn joined_along(self, dims: L, whole: N) -> Result<Self::Out, DimError>;
 }
 
-/// The tensor with the dim `old` under the name `new`, which asks nothing of its size.
-fn renamed<A: Computable, D: DimRef, S: Dims>(
+/// The tensor with the dim `old` under the name `new`, whose size may be another one.
+fn renamed<A: Computable, S: Dims>(
     tensor: A,
-    old: D,
-    new: DimInfo<'_>,
+    old: impl DimRef,
+    new: impl DimRef,
 ) -> Result<Remapped<A, S>, DimError> {
     let (tensor, old) = (tensor.into_named(), old.info());
     tensor.unified_shape()?.said(&old)?;
-    Ok(Named::from_expr(Remap::new(tensor.expr, old.key(), whole(new.key()))))
+    Ok(Named::from_expr(Remap::new(tensor.expr, old.key(), whole(new.info().key()))))
 }
 
 /// A part of a joined tensor, which has not run yet.
@@ -277,8 +280,8 @@ impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>> Part<T> for Named<T, S, R,
     }
 }
 
-/// The sizes of a joined tensor and of its parts.
-struct Layout {
+/// The sizes of a joined tensor with the dims `S`, and of its parts.
+struct Layout<S> {
     shapes: SmallVec<[Shape; 4]>,
     /// Of the result.
     sizes: Sizes,
@@ -286,23 +289,19 @@ struct Layout {
     along: usize,
     /// Whether the parts do not have that axis.
     new: bool,
+    set: PhantomData<S>,
 }
 
-impl Layout {
-    /// That of parts with the dims `keys` in a tensor with the dims `joined`, if their sizes agree.
-    fn of<T>(side: Side<'_>, keys: &Keys, joined: &Keys, parts: &[&dyn Part<T>]) -> Result<Self, DimError> {
-        let (verb, noun, info, new) = match side {
-            Side::Along(info) => ("concatenate", "concatenation", info, false),
-            Side::New(info) => ("stack", "stack", info, true),
-        };
+impl<S: Dims> Layout<S> {
+    /// The layout of parts with the dims `keys`, if their sizes agree.
+    fn of<T>(side: Side<'_, S>, keys: &Keys, parts: &[&dyn Part<T>]) -> Result<Self, DimError> {
+        let Side { dim, new, set } = side;
+        let (verb, noun) = if new { ("stack", "stack") } else { ("concatenate", "concatenation") };
         let shapes: SmallVec<[Shape; 4]> = parts.iter().map(|part| part.shape()).collect::<Result<_, _>>()?;
         let Some(first) = shapes.first() else {
-            return Err(DimError::Shape { what: format!("nothing to {verb} along `{}`", info.name) });
+            return Err(DimError::Shape { what: format!("nothing to {verb} along `{}`", dim.name) });
         };
-        let along = match side {
-            Side::Along(info) => position(first, info),
-            Side::New(info) => joined.position(&info.key()).expect("the new dim is one of the result's"),
-        };
+        let along = S::KEYS.position(&dim.key()).expect("the dim is one of the result's");
         let mut sizes: Sizes = first.sizes().into();
         for shape in &shapes[1..] {
             let own = shape.sizes();
@@ -310,7 +309,7 @@ impl Layout {
             if differ {
                 let what = format!(
                     "parts of a {noun} along `{}` differ: {} and {}",
-                    info.name,
+                    dim.name,
                     describe(keys, &sizes),
                     describe(keys, own)
                 );
@@ -324,32 +323,23 @@ impl Layout {
         if new {
             sizes.insert(along, shapes.len());
         }
-        info.meet(sizes[along], None)?;
-        Ok(Layout { shapes, sizes, along, new })
+        dim.meet(sizes[along], None)?;
+        Ok(Layout { shapes, sizes, along, new, set })
     }
 
-    /// How many elements the result has, which has these dims.
-    fn volume<T>(&self, keys: &Keys) -> Result<usize, DimError> {
-        let too_large = || DimError::TooLarge { dims: describe(keys, &self.sizes) };
-        volume(self.sizes.iter().copied(), size_of::<T>()).ok_or_else(too_large)
+    /// How many elements the result has.
+    fn volume<T>(&self) -> Result<usize, DimError> {
+        volume(self.sizes.iter().copied(), size_of::<T>()).ok_or_else(|| self.too_large())
     }
 
-    /// The joined tensor, of the dims `S`: each part runs into its place.
-    fn fill<T: Element, S: Dims, R: Rank>(&self, parts: &[&dyn Part<T>]) -> Result<Named<T, S, R>, DimError> {
+    fn too_large(&self) -> DimError {
+        DimError::TooLarge { dims: describe(S::KEYS, &self.sizes) }
+    }
+
+    /// The joined tensor: each part runs into its place.
+    fn fill<T: Element, R: Rank>(&self, parts: &[&dyn Part<T>]) -> Result<Named<T, S, R>, DimError> {
         let order = AxisList::in_memory_of::<S, R>().as_slice();
-        let data = self.run(parts, S::KEYS, order)?;
-        Ok(Named::from_expr(Owned::of_sizes(data, &self.sizes)))
-    }
-
-    /// The elements of the joined tensor, whose axes lie in this order.
-    fn run<T: Element>(
-        &self,
-        parts: &[&dyn Part<T>],
-        keys: &Keys,
-        order: &[usize],
-    ) -> Result<Vec<T>, DimError> {
-        let too_large = || DimError::TooLarge { dims: describe(keys, &self.sizes) };
-        let mut out = InParts::of(self.volume::<T>(keys)?).map_err(|_| too_large())?;
+        let mut out = InParts::of(self.volume::<T>()?).map_err(|_| self.too_large())?;
         let mut strides = contiguous(&self.sizes, order);
         let step = strides[self.along] as usize;
         if self.new {
@@ -361,7 +351,7 @@ impl Layout {
             start += step * if self.new { 1 } else { shape.sizes()[self.along] };
         }
         // (No two parts share a place: each starts behind the one before along the axis on which they lie side by side.)
-        Ok(out.finish())
+        Ok(Named::from_expr(Owned::of_sizes(out.finish(), &self.sizes)))
     }
 }
 
@@ -443,5 +433,5 @@ pub fn try_stack<P: Joinable<M>, D: NewDim<P::Dims>, M>(
 where
     P::Dims: Union<(D::Brand,)>,
 {
-    parts.joined(Side::New(dim.info()))
+    parts.joined(Side { dim: dim.info(), new: true, set: PhantomData })
 }

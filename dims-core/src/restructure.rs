@@ -1,8 +1,11 @@
 //! Other dims over the same elements: `rename`, `index`, `slice`, `flatten`, `unflatten`, `split`.
 
-use crate::bind::binder::{Position, after, cut, pick};
-use crate::bind::split::Group;
-use crate::brand::{Brand, DimInfo};
+pub mod names;
+pub mod pieces;
+pub mod range;
+
+use crate::bind::binder::{Position, pick};
+use crate::brand::DimInfo;
 use crate::dim::{DimList, DimRef};
 use crate::error::{DimError, unwrap};
 use crate::expr::remap::{Along, term};
@@ -11,18 +14,18 @@ use crate::named::{Named, position};
 use crate::order::OrderList;
 use crate::plan::axes::AxisList;
 use crate::plan::evaluate::evaluate_in;
-use crate::plan::shape::Shape;
 use crate::rank::Rank0;
-use crate::role::{KeepsRole, RolesSplit, RolesUnite};
-use crate::set::ordered::{Decides, NamedTwice, Shares};
-use crate::set::rename::{CanGain, New, NotIn, PartOf};
-use crate::set::{Dims, DimsOf, Judged, NameFor, NamedOnce, Union, Verdict};
-use crate::size::{MaySame, Resizable, SameSize, SizesAgree, Sliceable, Times};
+use crate::role::KeepsRole;
+use crate::set::rename::{NotIn, PartOf};
+use crate::set::{Dims, DimsOf, NameFor, Union};
+use crate::size::{Resizable, Sliceable};
 use crate::storage::Owned;
 use crate::storage::axes::Axis;
 use crate::tensor::{AsTensor, Computable, as_said};
 use alloc::vec::Vec;
-use core::ops::{Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
+use names::{NamesFor, PartsIn, WholeIn};
+use pieces::{PiecesOf, Shareable};
+use range::{DimRange, sliced, within};
 use smallvec::SmallVec;
 
 /// A tensor over other dims `S`.
@@ -32,184 +35,6 @@ pub type Remapped<A, S> = Named<
     <A as AsTensor>::Rank,
     Remap<<A as AsTensor>::Expr, <A as AsTensor>::Dims, <A as AsTensor>::Rank>,
 >;
-
-/// The elements from a start to an end along a dim: `1..4`, `..n`, `2..`; negative positions count from the end.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` is not a range of positions",
-    label = "expected a range of integers, such as `1..4`"
-)]
-pub trait DimRange {
-    #[doc(hidden)]
-    const SEAL: crate::seal::Seal;
-    /// The start and the end, exclusive.
-    #[doc(hidden)]
-    fn bounds(self, size: usize) -> (i128, i128);
-}
-
-macro_rules! ranges {
-    ($($range:ident |$r:ident, $size:ident| $start:expr, $end:expr;)*) => {$(
-        impl<P: Position> DimRange for $range<P> {
-            const SEAL: crate::seal::Seal = crate::seal::SEAL;
-            fn bounds(self, $size: usize) -> (i128, i128) {
-                let $r = self;
-                ($start, $end)
-            }
-        }
-    )*};
-}
-
-ranges! {
-    Range |r, _size| r.start.to_i128(), r.end.to_i128();
-    RangeFrom |r, size| r.start.to_i128(), size as i128;
-    RangeTo |r, _size| 0, r.end.to_i128();
-    RangeInclusive |r, size| r.start().to_i128(), after(r.end().to_i128(), size as i128);
-    RangeToInclusive |r, size| 0, after(r.end.to_i128(), size as i128);
-}
-
-impl DimRange for RangeFull {
-    const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    fn bounds(self, size: usize) -> (i128, i128) {
-        (0, size as i128)
-    }
-}
-
-/// Static sizes that multiply to that of `Whole`; a size that only the run knows is checked there.
-#[diagnostic::on_unimplemented(
-    message = "`{Whole}` has `{Size}` elements, which is not the product of `{Sizes}`",
-    label = "the static sizes do not fit together"
-)]
-pub trait FitsInto<Whole, Size, Sizes> {}
-#[diagnostic::do_not_recommend]
-impl<Whole, Size, Sizes> FitsInto<Whole, Size, Sizes> for SizesAgree {}
-
-/// The product of the sizes of brands, as a typenum.
-pub trait SizeProduct {
-    /// The product.
-    type Out;
-}
-
-#[diagnostic::do_not_recommend]
-impl SizeProduct for () {
-    type Out = typenum::U1;
-}
-
-#[diagnostic::do_not_recommend]
-impl<H: Brand, T: SizeProduct> SizeProduct for (H, T)
-where
-    H::Num: Times<T::Out>,
-{
-    type Out = <H::Num as Times<T::Out>>::Out;
-}
-
-/// The verdict on the product of the sizes of the dims `L` and the size of `Whole`.
-type ProductVerdict<L, Whole> =
-    <<<L as DimList>::Brands as SizeProduct>::Out as MaySame<<<Whole as DimRef>::Brand as Brand>::Num>>::Out;
-
-/// Dims that a dim `Whole` can be split into, or flattened from.
-pub trait PartsOf<Whole: DimRef>: DimList {
-    /// The set of the dims.
-    type Set: Dims;
-}
-
-impl<L, Whole> PartsOf<Whole> for L
-where
-    Whole: DimRef,
-    L: DimList<Brands: Group + SizeProduct<Out: MaySame<<Whole::Brand as Brand>::Num>>>,
-    ProductVerdict<L, Whole>: FitsInto<Whole::Brand, <Whole::Brand as Brand>::Size, L::Sizes>,
-{
-    type Set = <L::Brands as Group>::Set;
-}
-
-/// Dims that a tensor with the dims `S` can get beside `X`, those of its dims that stay: each is named once, and is none of these.
-pub trait NewDims<X, S = X>: DimList {
-    /// The dims of the tensor afterwards.
-    type Out: Dims;
-}
-
-impl<L, X, S> NewDims<X, S> for L
-where
-    L: DimList<Brands: Group>,
-    (): Shares<L::Brands, Found: Judged<Verdict: Decides>>,
-    Verdict<NamedTwice<L>>: NamedOnce<NamedTwice<L>, L>,
-    X: Union<<L::Brands as Group>::Set> + Dims<List: Shares<L::Brands, Found: Judged<Verdict: Decides>>>,
-    // Where a dim is named twice, that alone is to be said.
-    <Verdict<NamedTwice<L>> as Decides>::Implies<Verdict<BoundAlready<X, L>>>: New<BoundAlready<X, L>, S>,
-{
-    type Out = <X as Union<<L::Brands as Group>::Set>>::Out;
-}
-
-/// Dims that the dim `Whole` of a tensor can be split into, whose other dims are `X`: they are [`NewDims`], and one of them keeps what `Whole`
-/// means.
-pub trait PartsIn<Whole, X>: DimList {
-    /// The dims of the tensor afterwards.
-    type Out: Dims;
-}
-
-impl<L, Whole, X> PartsIn<Whole, X> for L
-where
-    Whole: DimRef,
-    L: PartsOf<Whole> + RolesSplit<Whole> + NewDims<X>,
-{
-    type Out = <L as NewDims<X>>::Out;
-}
-
-/// Names for the dims `Old` of a tensor with the dims `S`, whose other dims are `X`: they are [`NewDims`], one for each of `Old`, of the same static
-/// size and role.
-pub trait NamesFor<Old, S, X>: DimList {
-    /// The dims of the tensor afterwards.
-    type Out: Dims;
-}
-
-impl<L, Old, S, X> NamesFor<Old, S, X> for L
-where
-    L: NamesEach<Old> + NewDims<X, S>,
-{
-    type Out = <L as NewDims<X, S>>::Out;
-}
-
-/// As many dims as the tuple `Old` has, each a name for the one in its place: of the same static size and role.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` does not have a name for each of the dims `{Old}`",
-    label = "as many dims, at most 6, are expected here as are renamed"
-)]
-pub trait NamesEach<Old>: DimList {}
-
-macro_rules! names_each {
-    ($($old:ident $new:ident),*) => {
-        impl<$($old: DimRef, $new: DimRef),*> NamesEach<($($old,)*)> for ($($new,)*)
-        where
-            ($($new,)*): DimList,
-            $($new: KeepsRole<$old>,)*
-            $(<$old::Brand as Brand>::Size: SameSize<<$new::Brand as Brand>::Size, $old::Brand, $new::Brand>,)*
-        {
-        }
-    };
-}
-
-names_each!(A P);
-names_each!(A P, B Q);
-names_each!(A P, B Q, C R);
-names_each!(A P, B Q, C R, D T);
-names_each!(A P, B Q, C R, D T, E U);
-names_each!(A P, B Q, C R, D T, E U, F V);
-
-/// The first brand of the dims `L` that the set `X` has, or [`Nothing`](crate::set::Nothing).
-type BoundAlready<X, L> = <<X as Dims>::List as Shares<<L as DimList>::Brands>>::Found;
-
-/// A dim that the dims `P` of a tensor can be flattened into, whose other dims are `X`: it is none of those, and one of `P` means what it does.
-pub trait WholeIn<P, X>: DimRef {
-    /// The dims of the tensor afterwards.
-    type Out: Dims;
-}
-
-impl<W, P, X> WholeIn<P, X> for W
-where
-    W: DimRef,
-    P: PartsOf<W> + RolesUnite<W>,
-    X: Union<(W::Brand,)> + CanGain<W::Brand>,
-{
-    type Out = <X as Union<(W::Brand,)>>::Out;
-}
 
 /// The result of [`expand`](Restructure::expand).
 pub type Expanded<'a, A, D> = Named<
@@ -222,15 +47,6 @@ pub type Expanded<'a, A, D> = Named<
 pub(crate) fn whole(key: crate::set::DimKey) -> Along {
     Along { offset: 0, inner: None, terms: term(key, 1, None) }
 }
-
-/// What can be looked at by several tensors at once: references to tensors, views, and expressions of these.
-#[diagnostic::on_unimplemented(
-    message = "the pieces of a tensor look at its elements, but this one is used up by the first of them",
-    label = "borrow it: `(&x)`; an expression is run first: `let x = (a * b).eval();`"
-)]
-pub trait Shareable: Copy {}
-#[diagnostic::do_not_recommend]
-impl<A: Copy> Shareable for A {}
 
 /// Operations that change the dims of a tensor, but not its elements. All but `flatten` are views of whatever the tensor's
 /// elements come from.
@@ -791,112 +607,3 @@ pub trait Restructure: Computable {
 }
 
 impl<A: Computable> Restructure for A {}
-
-/// A tuple of 2 to 6 dims that the dim `W` of the tensor `A` can be cut into.
-#[diagnostic::on_unimplemented(
-    message = "`{W}` cannot be split into `{Self}`",
-    label = "a tuple of 2 to 6 dims that the tensor does not have yet is expected here, in the place of `{W}`, which it has"
-)]
-pub trait PiecesOf<W, A>: Sized {
-    #[doc(hidden)]
-    const SEAL: crate::seal::Seal;
-    /// The pieces.
-    type Out;
-
-    /// The pieces of the tensor.
-    #[doc(hidden)]
-    fn cut(self, tensor: A, whole: W) -> Result<Self::Out, DimError>;
-}
-
-macro_rules! pieces {
-    ($($d:ident $n:tt),*) => {
-        #[diagnostic::do_not_recommend]
-        impl<W, A, $($d),*> PiecesOf<W, A> for ($($d,)*)
-        where
-            W: DimRef,
-            A: Computable + Shareable,
-            $($d: PartOf<W, A::Dims> + KeepsRole<W, A::Dims>,)*
-        {
-            const SEAL: crate::seal::Seal = crate::seal::SEAL;
-            type Out = ($(Remapped<A, <$d as PartOf<W, A::Dims>>::Out>,)*);
-
-            fn cut(self, tensor: A, whole: W) -> Result<Self::Out, DimError> {
-                let shape = tensor.into_named().unified_shape()?;
-                shape.said(&whole.info())?;
-                let size = shape.size(position(&shape, whole.info()));
-                let ranges = piece_ranges(whole.info(), size, &[$(self.$n.info()),*])?;
-                Ok(($(tensor.try_slice_to(whole, ranges[$n].clone(), self.$n)?,)*))
-            }
-        }
-    };
-}
-
-pieces!(P 0, Q 1);
-pieces!(P 0, Q 1, R 2);
-pieces!(P 0, Q 1, R 2, S 3);
-pieces!(P 0, Q 1, R 2, S 3, T 4);
-pieces!(P 0, Q 1, R 2, S 3, T 4, U 5);
-
-/// The positions along a dim of `size` elements that each of the parts gets: as many as its own size, and the rest for one part without a size.
-fn piece_ranges(
-    whole: DimInfo<'_>,
-    size: usize,
-    parts: &[DimInfo<'_>],
-) -> Result<SmallVec<[Range<usize>; 6]>, DimError> {
-    let given = parts.iter().filter_map(DimInfo::size).try_fold(0, usize::checked_add);
-    let open = parts.iter().filter(|part| part.size().is_none()).count();
-    let rest = given.and_then(|given| size.checked_sub(given)).filter(|&rest| open > 0 || rest == 0);
-    match rest {
-        Some(rest) if open <= 1 => {
-            let mut end = 0;
-            let ranges = parts.iter().map(|part| {
-                let start = end;
-                end += part.size().unwrap_or(rest);
-                start..end
-            });
-            Ok(ranges.collect())
-        }
-        _ => {
-            let parts = parts.iter().map(|part| match part.size() {
-                Some(size) => format!("`{}` = {size}", part.name),
-                None => format!("`{}`", part.name),
-            });
-            let parts = parts.collect::<Vec<_>>().join(", ");
-            let hint = if open > 1 { ": all sizes but one must be known" } else { "" };
-            let what = format!("dim `{}` of size {size} cannot be split into {parts}{hint}", whole.name);
-            Err(DimError::Shape { what })
-        }
-    }
-}
-
-/// Every `step`th element in a range of positions along a dim.
-fn sliced<A: Computable>(
-    tensor: A,
-    dim: DimInfo<'_>,
-    range: impl DimRange,
-    step: usize,
-) -> Result<Remapped<A, A::Dims>, DimError> {
-    let tensor = tensor.into_named();
-    let shape = tensor.unified_shape()?;
-    let (offset, inner, len) = within(&shape, dim, range)?;
-    if step == 0 {
-        return Err(DimError::Shape {
-            what: format!("a slice of dim `{}` with a step of 0; it must be 1 at least", dim.name),
-        });
-    }
-    let len = len.div_ceil(step);
-    // The step to a second element lies within the dim; where there is none, it may be greater than can be counted.
-    let step = if len > 1 || step == 1 { step as isize } else { 0 };
-    // A local dim keeps its own size.
-    dim.resized().meet(len, None)?;
-    let along = Along { offset, inner: Some(inner), terms: term(dim.key(), step, Some(len)) };
-    Ok(Named::from_expr(Remap::new(tensor.expr, dim.key(), along)))
-}
-
-/// Where a range starts along a dim, the dim's size, and how many elements the range has.
-fn within(shape: &Shape, dim: DimInfo<'_>, range: impl DimRange) -> Result<(usize, usize, usize), DimError> {
-    let size = shape.size(position(shape, dim));
-    let (start, end) = range.bounds(size);
-    let (axis, offset) = cut(Axis::new(size, 1), start, end, || format!("dim `{}`", dim.name))?;
-    Ok((offset as usize, size, axis.size))
-}

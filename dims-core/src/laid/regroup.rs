@@ -7,7 +7,7 @@ use crate::dim::{DimList, DimRef};
 use crate::error::{DimError, list_sizes, unwrap};
 use crate::plan::axes::AxisList;
 use crate::plan::shape::volume;
-use crate::restructure::PartsOf;
+use crate::restructure::names::PartsOf;
 use crate::role::{RolesSplit, RolesUnite};
 use crate::scalar::Element;
 use crate::set::list::List;

@@ -13,7 +13,7 @@ use crate::dim::{DimList, DimRef};
 use crate::error::{DimError, unwrap};
 use crate::laid::SideBySide;
 use crate::plan::shape::volume;
-use crate::restructure::{PartsOf, SizeProduct};
+use crate::restructure::names::{PartsOf, SizeProduct};
 use crate::role::{RolesKept, RolesSplit, RolesUnite};
 use crate::scalar::Element;
 use crate::set::list::List;

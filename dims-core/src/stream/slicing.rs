@@ -6,7 +6,7 @@ use super::ledger::CostClass;
 use crate::bind::binder::cut;
 use crate::brand::Brand;
 use crate::error::{DimError, unwrap};
-use crate::restructure::DimRange;
+use crate::restructure::range::DimRange;
 use crate::scalar::Element;
 use crate::set::Dims;
 use crate::storage::shared::Axes;

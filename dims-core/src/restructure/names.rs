@@ -1,0 +1,148 @@
+//! The conditions under which dims can take the place of others: static sizes, roles, and that each is there once.
+
+use crate::bind::split::Group;
+use crate::brand::Brand;
+use crate::dim::{DimList, DimRef};
+use crate::role::{KeepsRole, RolesSplit, RolesUnite};
+use crate::set::ordered::{Decides, NamedTwice, Shares};
+use crate::set::rename::{CanGain, New};
+use crate::set::{Dims, Judged, NamedOnce, Union, Verdict};
+use crate::size::{MaySame, SameSize, SizesAgree, Times};
+
+/// Static sizes that multiply to that of `Whole`; a size that only the run knows is checked there.
+#[diagnostic::on_unimplemented(
+    message = "`{Whole}` has `{Size}` elements, which is not the product of `{Sizes}`",
+    label = "the static sizes do not fit together"
+)]
+pub trait FitsInto<Whole, Size, Sizes> {}
+#[diagnostic::do_not_recommend]
+impl<Whole, Size, Sizes> FitsInto<Whole, Size, Sizes> for SizesAgree {}
+
+/// The product of the sizes of brands, as a typenum.
+pub trait SizeProduct {
+    /// The product.
+    type Out;
+}
+
+#[diagnostic::do_not_recommend]
+impl SizeProduct for () {
+    type Out = typenum::U1;
+}
+
+#[diagnostic::do_not_recommend]
+impl<H: Brand, T: SizeProduct> SizeProduct for (H, T)
+where
+    H::Num: Times<T::Out>,
+{
+    type Out = <H::Num as Times<T::Out>>::Out;
+}
+
+/// The verdict on the product of the sizes of the dims `L` and the size of `Whole`.
+type ProductVerdict<L, Whole> =
+    <<<L as DimList>::Brands as SizeProduct>::Out as MaySame<<<Whole as DimRef>::Brand as Brand>::Num>>::Out;
+
+/// Dims that a dim `Whole` can be split into, or flattened from.
+pub trait PartsOf<Whole: DimRef>: DimList {
+    /// The set of the dims.
+    type Set: Dims;
+}
+
+impl<L, Whole> PartsOf<Whole> for L
+where
+    Whole: DimRef,
+    L: DimList<Brands: Group + SizeProduct<Out: MaySame<<Whole::Brand as Brand>::Num>>>,
+    ProductVerdict<L, Whole>: FitsInto<Whole::Brand, <Whole::Brand as Brand>::Size, L::Sizes>,
+{
+    type Set = <L::Brands as Group>::Set;
+}
+
+/// Dims that a tensor with the dims `S` can get beside `X`, those of its dims that stay: each is named once, and is none of these.
+pub trait NewDims<X, S = X>: DimList {
+    /// The dims of the tensor afterwards.
+    type Out: Dims;
+}
+
+impl<L, X, S> NewDims<X, S> for L
+where
+    L: DimList<Brands: Group>,
+    (): Shares<L::Brands, Found: Judged<Verdict: Decides>>,
+    Verdict<NamedTwice<L>>: NamedOnce<NamedTwice<L>, L>,
+    X: Union<<L::Brands as Group>::Set> + Dims<List: Shares<L::Brands, Found: Judged<Verdict: Decides>>>,
+    // Where a dim is named twice, that alone is to be said.
+    <Verdict<NamedTwice<L>> as Decides>::Implies<Verdict<BoundAlready<X, L>>>: New<BoundAlready<X, L>, S>,
+{
+    type Out = <X as Union<<L::Brands as Group>::Set>>::Out;
+}
+
+/// Dims that the dim `Whole` of a tensor can be split into, whose other dims are `X`: they are [`NewDims`], and one of them keeps what `Whole`
+/// means.
+pub trait PartsIn<Whole, X>: DimList {
+    /// The dims of the tensor afterwards.
+    type Out: Dims;
+}
+
+impl<L, Whole, X> PartsIn<Whole, X> for L
+where
+    Whole: DimRef,
+    L: PartsOf<Whole> + RolesSplit<Whole> + NewDims<X>,
+{
+    type Out = <L as NewDims<X>>::Out;
+}
+
+/// Names for the dims `Old` of a tensor with the dims `S`, whose other dims are `X`: they are [`NewDims`], one for each of `Old`, of the same static
+/// size and role.
+pub trait NamesFor<Old, S, X>: DimList {
+    /// The dims of the tensor afterwards.
+    type Out: Dims;
+}
+
+impl<L, Old, S, X> NamesFor<Old, S, X> for L
+where
+    L: NamesEach<Old> + NewDims<X, S>,
+{
+    type Out = <L as NewDims<X, S>>::Out;
+}
+
+/// As many dims as the tuple `Old` has, each a name for the one in its place: of the same static size and role.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not have a name for each of the dims `{Old}`",
+    label = "as many dims, at most 6, are expected here as are renamed"
+)]
+pub trait NamesEach<Old>: DimList {}
+
+macro_rules! names_each {
+    ($($old:ident $new:ident),*) => {
+        impl<$($old: DimRef, $new: DimRef),*> NamesEach<($($old,)*)> for ($($new,)*)
+        where
+            ($($new,)*): DimList,
+            $($new: KeepsRole<$old>,)*
+            $(<$old::Brand as Brand>::Size: SameSize<<$new::Brand as Brand>::Size, $old::Brand, $new::Brand>,)*
+        {
+        }
+    };
+}
+
+names_each!(A P);
+names_each!(A P, B Q);
+names_each!(A P, B Q, C R);
+names_each!(A P, B Q, C R, D T);
+names_each!(A P, B Q, C R, D T, E U);
+names_each!(A P, B Q, C R, D T, E U, F V);
+
+/// The first brand of the dims `L` that the set `X` has, or [`Nothing`](crate::set::Nothing).
+type BoundAlready<X, L> = <<X as Dims>::List as Shares<<L as DimList>::Brands>>::Found;
+
+/// A dim that the dims `P` of a tensor can be flattened into, whose other dims are `X`: it is none of those, and one of `P` means what it does.
+pub trait WholeIn<P, X>: DimRef {
+    /// The dims of the tensor afterwards.
+    type Out: Dims;
+}
+
+impl<W, P, X> WholeIn<P, X> for W
+where
+    W: DimRef,
+    P: PartsOf<W> + RolesUnite<W>,
+    X: Union<(W::Brand,)> + CanGain<W::Brand>,
+{
+    type Out = <X as Union<(W::Brand,)>>::Out;
+}

@@ -1,0 +1,99 @@
+//! Several tensors that look at one: the pieces of `split` and `split_to`.
+
+use super::{Remapped, Restructure};
+use crate::brand::DimInfo;
+use crate::dim::DimRef;
+use crate::error::DimError;
+use crate::named::position;
+use crate::role::KeepsRole;
+use crate::set::rename::PartOf;
+use crate::tensor::Computable;
+use alloc::vec::Vec;
+use core::ops::Range;
+use smallvec::SmallVec;
+
+/// What can be looked at by several tensors at once: references to tensors, views, and expressions of these.
+#[diagnostic::on_unimplemented(
+    message = "the pieces of a tensor look at its elements, but this one is used up by the first of them",
+    label = "borrow it: `(&x)`; an expression is run first: `let x = (a * b).eval();`"
+)]
+pub trait Shareable: Copy {}
+#[diagnostic::do_not_recommend]
+impl<A: Copy> Shareable for A {}
+
+/// A tuple of 2 to 6 dims that the dim `W` of the tensor `A` can be cut into.
+#[diagnostic::on_unimplemented(
+    message = "`{W}` cannot be split into `{Self}`",
+    label = "a tuple of 2 to 6 dims that the tensor does not have yet is expected here, in the place of `{W}`, which it has"
+)]
+pub trait PiecesOf<W, A>: Sized {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+    /// The pieces.
+    type Out;
+
+    /// The pieces of the tensor.
+    #[doc(hidden)]
+    fn cut(self, tensor: A, whole: W) -> Result<Self::Out, DimError>;
+}
+
+macro_rules! pieces {
+    ($($d:ident $n:tt),*) => {
+        #[diagnostic::do_not_recommend]
+        impl<W, A, $($d),*> PiecesOf<W, A> for ($($d,)*)
+        where
+            W: DimRef,
+            A: Computable + Shareable,
+            $($d: PartOf<W, A::Dims> + KeepsRole<W, A::Dims>,)*
+        {
+            const SEAL: crate::seal::Seal = crate::seal::SEAL;
+            type Out = ($(Remapped<A, <$d as PartOf<W, A::Dims>>::Out>,)*);
+
+            fn cut(self, tensor: A, whole: W) -> Result<Self::Out, DimError> {
+                let shape = tensor.into_named().unified_shape()?;
+                shape.said(&whole.info())?;
+                let size = shape.size(position(&shape, whole.info()));
+                let ranges = piece_ranges(whole.info(), size, &[$(self.$n.info()),*])?;
+                Ok(($(tensor.try_slice_to(whole, ranges[$n].clone(), self.$n)?,)*))
+            }
+        }
+    };
+}
+
+pieces!(P 0, Q 1);
+pieces!(P 0, Q 1, R 2);
+pieces!(P 0, Q 1, R 2, S 3);
+pieces!(P 0, Q 1, R 2, S 3, T 4);
+pieces!(P 0, Q 1, R 2, S 3, T 4, U 5);
+
+/// The positions along a dim of `size` elements that each of the parts gets: as many as its own size, and the rest for one part without a size.
+fn piece_ranges(
+    whole: DimInfo<'_>,
+    size: usize,
+    parts: &[DimInfo<'_>],
+) -> Result<SmallVec<[Range<usize>; 6]>, DimError> {
+    let given = parts.iter().filter_map(DimInfo::size).try_fold(0, usize::checked_add);
+    let open = parts.iter().filter(|part| part.size().is_none()).count();
+    let rest = given.and_then(|given| size.checked_sub(given)).filter(|&rest| open > 0 || rest == 0);
+    match rest {
+        Some(rest) if open <= 1 => {
+            let mut end = 0;
+            let ranges = parts.iter().map(|part| {
+                let start = end;
+                end += part.size().unwrap_or(rest);
+                start..end
+            });
+            Ok(ranges.collect())
+        }
+        _ => {
+            let parts = parts.iter().map(|part| match part.size() {
+                Some(size) => format!("`{}` = {size}", part.name),
+                None => format!("`{}`", part.name),
+            });
+            let parts = parts.collect::<Vec<_>>().join(", ");
+            let hint = if open > 1 { ": all sizes but one must be known" } else { "" };
+            let what = format!("dim `{}` of size {size} cannot be split into {parts}{hint}", whole.name);
+            Err(DimError::Shape { what })
+        }
+    }
+}

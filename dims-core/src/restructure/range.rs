@@ -1,0 +1,89 @@
+//! Ranges of positions along a dim: the arguments of `slice` and its kin.
+
+use super::Remapped;
+use crate::bind::binder::{Position, after, cut};
+use crate::brand::DimInfo;
+use crate::error::DimError;
+use crate::expr::Remap;
+use crate::expr::remap::{Along, term};
+use crate::named::{Named, position};
+use crate::plan::shape::Shape;
+use crate::storage::axes::Axis;
+use crate::tensor::Computable;
+use core::ops::{Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
+
+/// The elements from a start to an end along a dim: `1..4`, `..n`, `2..`; negative positions count from the end.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a range of positions",
+    label = "expected a range of integers, such as `1..4`"
+)]
+pub trait DimRange {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+    /// The start and the end, exclusive.
+    #[doc(hidden)]
+    fn bounds(self, size: usize) -> (i128, i128);
+}
+
+macro_rules! ranges {
+    ($($range:ident |$r:ident, $size:ident| $start:expr, $end:expr;)*) => {$(
+        impl<P: Position> DimRange for $range<P> {
+            const SEAL: crate::seal::Seal = crate::seal::SEAL;
+            fn bounds(self, $size: usize) -> (i128, i128) {
+                let $r = self;
+                ($start, $end)
+            }
+        }
+    )*};
+}
+
+ranges! {
+    Range |r, _size| r.start.to_i128(), r.end.to_i128();
+    RangeFrom |r, size| r.start.to_i128(), size as i128;
+    RangeTo |r, _size| 0, r.end.to_i128();
+    RangeInclusive |r, size| r.start().to_i128(), after(r.end().to_i128(), size as i128);
+    RangeToInclusive |r, size| 0, after(r.end.to_i128(), size as i128);
+}
+
+impl DimRange for RangeFull {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+    fn bounds(self, size: usize) -> (i128, i128) {
+        (0, size as i128)
+    }
+}
+
+/// Every `step`th element in a range of positions along a dim.
+pub(super) fn sliced<A: Computable>(
+    tensor: A,
+    dim: DimInfo<'_>,
+    range: impl DimRange,
+    step: usize,
+) -> Result<Remapped<A, A::Dims>, DimError> {
+    let tensor = tensor.into_named();
+    let shape = tensor.unified_shape()?;
+    let (offset, inner, len) = within(&shape, dim, range)?;
+    if step == 0 {
+        return Err(DimError::Shape {
+            what: format!("a slice of dim `{}` with a step of 0; it must be 1 at least", dim.name),
+        });
+    }
+    let len = len.div_ceil(step);
+    // The step to a second element lies within the dim; where there is none, it may be greater than can be counted.
+    let step = if len > 1 || step == 1 { step as isize } else { 0 };
+    // A local dim keeps its own size.
+    dim.resized().meet(len, None)?;
+    let along = Along { offset, inner: Some(inner), terms: term(dim.key(), step, Some(len)) };
+    Ok(Named::from_expr(Remap::new(tensor.expr, dim.key(), along)))
+}
+
+/// Where a range starts along a dim, the dim's size, and how many elements the range has.
+pub(super) fn within(
+    shape: &Shape,
+    dim: DimInfo<'_>,
+    range: impl DimRange,
+) -> Result<(usize, usize, usize), DimError> {
+    let size = shape.size(position(shape, dim));
+    let (start, end) = range.bounds(size);
+    let (axis, offset) = cut(Axis::new(size, 1), start, end, || format!("dim `{}`", dim.name))?;
+    Ok((offset as usize, size, axis.size))
+}
