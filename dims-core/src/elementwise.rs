@@ -346,12 +346,19 @@ pub trait Elementwise: AsTensor {
 
     /// `f` of each element.
     ///
+    /// `f` is a [`Fn`], because it belongs to an expression, which is computed in any order, on several threads, and at each place that uses it. A
+    /// closure that changes its surroundings needs an order, which ndarray's `mapv` has:
+    ///
     /// ```
     /// use typed_dims::prelude::*;
     ///
     /// let a = ndarray::array![1, 2, 3];
     /// dims!(i);
     /// assert_eq!(a.at(i).map(|x| x % 2 == 0).order(i), ndarray::array![false, true, false]);
+    ///
+    /// let mut sum = 0;
+    /// let sums = a.at(i).order(i).mapv(|x| { sum += x; sum }).into_tensor(i);
+    /// assert_eq!(sums.order(i), ndarray::array![1, 3, 6]);
     /// ```
     #[inline(always)]
     fn map<U: Element, F: Fn(Self::Elem) -> U>(self, f: F) -> UnaryOut<Map<F>, Self> {

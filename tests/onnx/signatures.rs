@@ -26,6 +26,10 @@ mod decoder {
     );
 }
 
+mod batch_of_four {
+    typed_dims::onnx_dims!("tests/onnx/models/classifier.onnx", DataBatch = 4, "H" = 8, image: [_, Channel, _, _]);
+}
+
 mod kinds {
     typed_dims::onnx_dims!("tests/onnx/models/kinds.onnx");
 }
@@ -45,6 +49,21 @@ fn dims_have_names_sizes_and_roles() {
     assert!(names::<LogitsAxis1>().is_empty());
     // Not of the standard: no role.
     assert!(names::<decoder::Vocabulary>().is_empty());
+}
+
+/// Free sizes by denotation and by name: of all axes with the name, and of no others.
+#[test]
+fn sizes_are_given_in_the_call() {
+    use batch_of_four::{Channel, H, Inputs, N, Outputs, W};
+    assert_eq!((N::SIZE, Channel::SIZE, H::SIZE), (4, 3, 8));
+    let (image,) = Inputs { image: ones::<f32, _>((N, Channel, H, W.of(5))) }.into_arrays();
+    assert_eq!(image.dim(), (4, 3, 8, 5));
+    assert!(Outputs::try_from_arrays((Array2::zeros((4, 10)),)).is_ok());
+    let error = Outputs::try_from_arrays((Array2::zeros((3, 10)),)).unwrap_err();
+    assert!(
+        error.to_string().starts_with("dim `N` has the static size 4, but its axis has size 3"),
+        "{error}"
+    );
 }
 
 #[test]

@@ -113,7 +113,7 @@ where
 /// Whether an array has as many axes as are bound.
 #[diagnostic::on_unimplemented(
     message = "an array of `{Self}` cannot be bound by binders for `{Taken}`",
-    label = "there must be one binder for each axis; `..` leaves one positional, `Ellipsis` all that are left"
+    label = "there must be one binder for each axis; `..` leaves one positional, `Ellipsis` all that are left (not of an `ArrayD`, of which rustc does not know how many)"
 )]
 pub trait HasAxes<Taken, Ellipses> {
     /// How many axes `Ellipsis` stands for.
@@ -126,7 +126,7 @@ impl<R: Rank> HasAxes<R, Rank0> for R {
 }
 
 #[diagnostic::do_not_recommend]
-impl<Taken: Rank> HasAxes<Taken, Rank0> for RankDyn {
+impl<Taken: Rank, E: Is<Rank0>> HasAxes<Taken, E> for RankDyn {
     type Rest = Rank0;
 }
 

@@ -1,15 +1,44 @@
 //! What users write in `onnx_dims!`.
 
+use super::roles;
+use proc_macro2::Span;
+use std::fmt;
 use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
 use syn::token::Bracket;
-use syn::{Error, Ident, LitStr, Path, Result, Token, bracketed};
+use syn::{Error, Ident, LitInt, LitStr, Path, Result, Token, bracketed};
 
-/// `"model.onnx", image: [N, C, _, use Width], ..`
+/// `"model.onnx", DataBatch = 4, image: [N, C, _, use Width], ..`
 pub struct Call {
     pub path: LitStr,
+    pub sizes: Vec<FreeSize>,
     pub tensors: Vec<Tensor>,
+}
+
+/// `DataBatch = 4` or `"sequence" = 128`: a size for axes to which the model gives none.
+pub struct FreeSize {
+    pub axes: Free,
+    pub size: usize,
+    pub span: Span,
+}
+
+/// Axes to which the model gives no size.
+#[derive(PartialEq)]
+pub enum Free {
+    /// Those of this denotation: `DATA_BATCH`.
+    Denoted(&'static str),
+    /// Those with this *dim_param*.
+    Param(String),
+}
+
+impl fmt::Display for Free {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Free::Denoted(denotation) => write!(f, "the denotation {denotation}"),
+            Free::Param(param) => write!(f, "the name `{}`", param.escape_debug()),
+        }
+    }
 }
 
 /// `image: [N, C, H, W]`
@@ -37,11 +66,20 @@ impl Parse for Call {
                 "expected the path of a model in quotation marks: `onnx_dims!(\"model.onnx\");`",
             )
         })?;
+        let mut sizes: Vec<FreeSize> = Vec::new();
         let mut tensors: Vec<Tensor> = Vec::new();
         while !input.is_empty() {
             input.parse::<Token![,]>()?;
             if input.is_empty() {
                 break;
+            }
+            if input.peek2(Token![=]) {
+                let size: FreeSize = input.parse()?;
+                if sizes.iter().any(|other| other.axes == size.axes) {
+                    return Err(Error::new(size.span, format!("axes with {} get a size twice", size.axes)));
+                }
+                sizes.push(size);
+                continue;
             }
             let tensor: Tensor = input.parse()?;
             if tensors.iter().any(|other| other.name.value() == tensor.name.value()) {
@@ -50,7 +88,31 @@ impl Parse for Call {
             }
             tensors.push(tensor);
         }
-        Ok(Call { path, tensors })
+        Ok(Call { path, sizes, tensors })
+    }
+}
+
+impl Parse for FreeSize {
+    fn parse(input: ParseStream<'_>) -> Result<Self> {
+        let span = input.span();
+        let axes = if input.peek(LitStr) {
+            Free::Param(input.parse::<LitStr>()?.value())
+        } else {
+            let role: Ident = input.parse()?;
+            let Some(denotation) = roles::denotation(&role) else {
+                let what = format!(
+                    "`{role}` is no role of ONNX, which are {}; the name that a model gives to a size is a string: `\"{role}\" = 4`",
+                    roles::list()
+                );
+                return Err(Error::new(role.span(), what));
+            };
+            Free::Denoted(denotation)
+        };
+        input.parse::<Token![=]>()?;
+        let size: LitInt = input.parse().map_err(|error| {
+            Error::new(error.span(), format!("expected the size of all axes with {axes}, a number"))
+        })?;
+        Ok(FreeSize { axes, size: size.base10_parse()?, span })
     }
 }
 

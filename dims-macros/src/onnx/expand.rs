@@ -3,6 +3,7 @@
 use super::Model;
 use super::ast::Call;
 use super::resolve::{Alias, Check, Field, NewDim, Signature};
+use super::roles::role;
 use crate::dims::ast::{Declared, Input};
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
@@ -59,21 +60,6 @@ fn declared(dim: &NewDim) -> Declared {
         }),
         end: Token![;](span),
     }
-}
-
-/// The role of a denotation; others than those of the standard are none.
-fn role(denotation: Option<&str>) -> Option<Ident> {
-    let role = match denotation? {
-        "DATA_BATCH" => "DataBatch",
-        "DATA_CHANNEL" => "DataChannel",
-        "DATA_TIME" => "DataTime",
-        "DATA_FEATURE" => "DataFeature",
-        "FILTER_IN_CHANNEL" => "FilterInChannel",
-        "FILTER_OUT_CHANNEL" => "FilterOutChannel",
-        "FILTER_SPATIAL" => "FilterSpatial",
-        _ => return None,
-    };
-    Some(Ident::new(role, Span::call_site()))
 }
 
 /// A dim that is declared elsewhere is what the model says, or rustc says what it is instead.

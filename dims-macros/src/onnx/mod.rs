@@ -1,10 +1,11 @@
 //! `onnx_dims!`: the call is parsed by [`ast`], the model is read, [`names`] makes names of Rust's of those in it, [`resolve`] finds which axes
-//! are which dims, and [`expand`] writes dims and structs.
+//! are which dims, and [`expand`] writes dims and structs. [`roles`] has the roles of denotations.
 
 mod ast;
 mod expand;
 mod names;
 mod resolve;
+mod roles;
 
 use proc_macro2::TokenStream;
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! Which axes are which dims.
 
 use super::Model;
-use super::ast::{Axis, Call, Tensor};
+use super::ast::{Axis, Call, Free, Tensor};
 use super::names;
 use crate::key::MOST;
 use proc_macro2::Span;
@@ -89,11 +89,13 @@ pub fn signature(call: &Call, model: &Model) -> Result<Signature> {
         call,
         errors: None,
         params: HashMap::new(),
+        sizes: HashMap::new(),
         dims: Vec::new(),
         checks: Vec::new(),
         aliases: Vec::new(),
     };
     resolver.known_tensors(model);
+    resolver.free_sizes(model);
     for tensor in model.inputs.iter().chain(&model.outputs) {
         resolver.name_params(tensor);
     }
@@ -126,6 +128,8 @@ struct Resolver<'a> {
     errors: Option<Error>,
     /// What users call a size that the model has a name for.
     params: HashMap<String, Naming>,
+    /// The sizes that users give where the model has a name for one.
+    sizes: HashMap<String, usize>,
     dims: Vec<NewDim>,
     checks: Vec<Check>,
     aliases: Vec<Alias>,
@@ -186,6 +190,54 @@ impl Resolver<'_> {
                     list(&model.outputs),
                 );
                 self.wrong(tensor.name.span(), what);
+            }
+        }
+    }
+
+    /// Sizes for axes to which the model gives none. Axes with one *dim_param* have one size, whichever of them has the denotation.
+    fn free_sizes(&mut self, model: &Model) {
+        let tensors = || model.inputs.iter().chain(&model.outputs);
+        for given in &self.call.sizes {
+            let axes = tensors().flat_map(|tensor| tensor.axes.iter().flatten());
+            let free = axes.filter(|axis| match &given.axes {
+                Free::Denoted(denotation) => {
+                    !matches!(axis.size, OnnxSize::Fixed(_)) && axis.denotation.as_deref() == Some(denotation)
+                }
+                Free::Param(param) => axis.size == OnnxSize::Param(param.clone()),
+            });
+            let mut any = false;
+            for axis in free {
+                any = true;
+                let OnnxSize::Param(param) = &axis.size else { continue };
+                let other = self.sizes.insert(param.clone(), given.size);
+                if let Some(other) = other.filter(|&other| other != given.size) {
+                    let what =
+                        format!("axes with the name `{param}` have the size {other} by an earlier line");
+                    self.wrong(given.span, what);
+                    break;
+                }
+            }
+            if !any {
+                let all: Vec<String> = tensors().map(ToString::to_string).collect();
+                let what = format!(
+                    "no axis with {} is without a size\n\ninputs and outputs:\n    {}",
+                    given.axes,
+                    all.join("\n    ")
+                );
+                self.wrong(given.span, what);
+            }
+        }
+    }
+
+    /// The size that the model gives to an axis, or the call.
+    fn size(&self, axis: &OnnxAxis) -> Option<usize> {
+        match &axis.size {
+            OnnxSize::Fixed(size) => Some(*size),
+            OnnxSize::Param(param) => self.sizes.get(param).copied(),
+            OnnxSize::Unknown => {
+                let own = axis.denotation.as_deref()?;
+                let of_axis = |free: &Free| matches!(free, Free::Denoted(denotation) if *denotation == own);
+                self.call.sizes.iter().find(|given| of_axis(&given.axes)).map(|given| given.size)
             }
         }
     }
@@ -293,7 +345,7 @@ impl Resolver<'_> {
 
     /// An axis is of this dim: what the model says of it must be what it says of the others.
     fn meet(&mut self, naming: &Naming, axis: &OnnxAxis, place: String) {
-        let size = if let OnnxSize::Fixed(size) = axis.size { Some(size) } else { None };
+        let size = self.size(axis);
         let param = if let OnnxSize::Param(param) = &axis.size { Some(param.clone()) } else { None };
         let denotation = axis.denotation.clone();
         let (name, by_user) = match naming {
