@@ -17,7 +17,7 @@ use crate::scalar::{Num, Real};
 use crate::set::rename::CanGain;
 use crate::set::{Dims, DimsOf, DimsOfBoth, Union};
 use crate::storage::Owned;
-use crate::tensor::{AsTensor, Computable, NamedOf, as_said};
+use crate::tensor::{AsTensor, Computable, NamedOf, as_said, read_as_said, reference};
 use smallvec::SmallVec;
 
 /// The result of [`dot`](LinearAlgebra::dot) and the like: the dims `X` are those of both tensors but the ones that are summed over.
@@ -27,12 +27,12 @@ pub type Dotted<A, B, X> =
 /// The dims of two tensors.
 type Both<A, B> = <<A as AsTensor>::Dims as Union<<B as AsTensor>::Dims>>::Out;
 
-/// `A` and `B` at each position, combined by `O`.
-type Pairwise<O, T, A, B> = Named<
+/// `A`, whose expression is `E`, and `B` at each position, combined by `O`.
+type Pairwise<O, T, E, A, B> = Named<
     T,
     Both<A, B>,
     <<A as AsTensor>::Rank as crate::rank::Rank>::Max<<B as AsTensor>::Rank>,
-    Binary<O, <A as AsTensor>::Expr, <B as AsTensor>::Expr>,
+    Binary<O, E, <B as AsTensor>::Expr>,
 >;
 
 /// Where the index along `J` is at least (`O = Ge`) or at most (`Le`) that along `I` plus a number.
@@ -126,7 +126,7 @@ pub trait LinearAlgebra: Computable {
     ///
     /// Where [`try_trace`](LinearAlgebra::try_trace) returns an error.
     #[track_caller]
-    fn trace<I, J, X, Y>(self, rows: I, columns: J) -> Reduced<Self::Elem, Self, Y>
+    fn trace<I, J, X, Y>(&self, rows: I, columns: J) -> Reduced<Self::Elem, Self, Y>
     where
         Self::Elem: Num,
         J: DimRef + DimsOf<Self::Dims, X>,
@@ -138,7 +138,7 @@ pub trait LinearAlgebra: Computable {
     }
 
     /// As [`trace`](LinearAlgebra::trace), but what sizes decide is an error.
-    fn try_trace<I, J, X, Y>(self, rows: I, columns: J) -> Result<Reduced<Self::Elem, Self, Y>, DimError>
+    fn try_trace<I, J, X, Y>(&self, rows: I, columns: J) -> Result<Reduced<Self::Elem, Self, Y>, DimError>
     where
         Self::Elem: Num,
         J: DimRef + DimsOf<Self::Dims, X>,
@@ -146,8 +146,10 @@ pub trait LinearAlgebra: Computable {
         X: Dims,
         Y: Dims,
     {
-        let tensor = as_said(as_said(self, &rows)?, &columns)?;
-        sum::<_, I, Y>(tensor.try_diagonal(rows, columns, 0)?)
+        read_as_said(self, &rows)?;
+        let expr = read_as_said(self, &columns)?;
+        let diagonal = reference::<Self>(&expr).try_diagonal(rows, columns, 0)?;
+        sum::<Named<_, X, _, _>, I, Y>(&diagonal.expr)
     }
 
     /// A matrix that has the elements along a dim on its diagonal, and zeros elsewhere: `out[i, j] = x[i]` where `i == j`. The new dim
@@ -261,7 +263,7 @@ pub trait LinearAlgebra: Computable {
     /// Where [`try_contract`](LinearAlgebra::try_contract) returns an error.
     #[track_caller]
     fn contract<B: Operable<Self::Elem>, D: DimsOfBoth<Self::Dims, B::Dims, U, X>, U: Dims, X: Dims>(
-        self,
+        &self,
         other: B,
         dims: D,
     ) -> Dotted<Self, B, X>
@@ -273,16 +275,17 @@ pub trait LinearAlgebra: Computable {
 
     /// As [`contract`](LinearAlgebra::contract), but what sizes decide is an error.
     fn try_contract<B: Operable<Self::Elem>, D: DimsOfBoth<Self::Dims, B::Dims, U, X>, U: Dims, X: Dims>(
-        self,
+        &self,
         other: B,
         dims: D,
     ) -> Result<Dotted<Self, B, X>, DimError>
     where
         Self: AsTensor<Elem: Num, Dims: Union<B::Dims, Out = U>>,
     {
-        let product = Binary { op: ops::Mul, a: self.into_named().expr, b: other.into_named().expr };
-        let product: Pairwise<ops::Mul, Self::Elem, Self, B> = Named::from_expr(product);
-        sum::<_, D, X>(as_said(product, &dims)?)
+        let own = self.borrowed();
+        let product = Binary { op: ops::Mul, a: &*own, b: other.into_named().expr };
+        let product: Pairwise<ops::Mul, Self::Elem, &Self::Expr, Self, B> = Named::from_expr(product);
+        sum::<Named<_, U, _, _>, D, X>(&*read_as_said(&product, &dims)?)
     }
 
     /// The same as [`contract`](LinearAlgebra::contract), by the name that it has in NumPy: `sum over dims of x * y`.
@@ -292,7 +295,7 @@ pub trait LinearAlgebra: Computable {
     /// Where [`try_dot`](LinearAlgebra::try_dot) returns an error.
     #[track_caller]
     fn dot<B: Operable<Self::Elem>, D: DimsOfBoth<Self::Dims, B::Dims, U, X>, U: Dims, X: Dims>(
-        self,
+        &self,
         other: B,
         dims: D,
     ) -> Dotted<Self, B, X>
@@ -304,7 +307,7 @@ pub trait LinearAlgebra: Computable {
 
     /// As [`dot`](LinearAlgebra::dot), but what sizes decide is an error.
     fn try_dot<B: Operable<Self::Elem>, D: DimsOfBoth<Self::Dims, B::Dims, U, X>, U: Dims, X: Dims>(
-        self,
+        &self,
         other: B,
         dims: D,
     ) -> Result<Dotted<Self, B, X>, DimError>
@@ -321,7 +324,11 @@ pub trait LinearAlgebra: Computable {
     ///
     /// Where [`try_norm_p`](LinearAlgebra::try_norm_p) returns an error.
     #[track_caller]
-    fn norm_p<D: DimsOf<Self::Dims, X>, X: Dims>(self, dims: D, p: Self::Elem) -> Reduced<Self::Elem, Self, X>
+    fn norm_p<D: DimsOf<Self::Dims, X>, X: Dims>(
+        &self,
+        dims: D,
+        p: Self::Elem,
+    ) -> Reduced<Self::Elem, Self, X>
     where
         Self::Elem: Real,
     {
@@ -330,14 +337,14 @@ pub trait LinearAlgebra: Computable {
 
     /// As [`norm_p`](LinearAlgebra::norm_p), but what sizes decide is an error; so is an infinite `p` where there is no element.
     fn try_norm_p<D: DimsOf<Self::Dims, X>, X: Dims>(
-        self,
+        &self,
         dims: D,
         p: Self::Elem,
     ) -> Result<Reduced<Self::Elem, Self, X>, DimError>
     where
         Self::Elem: Real,
     {
-        norm::<NamedOf<Self>, D, X>(as_said(self, &dims)?, p)
+        norm::<_, D, X>(reference::<Self>(&*read_as_said(self, &dims)?), p)
     }
 
     /// The distance between vectors along dims that both tensors have, in the `p`-norm: `norm_p(x - y)`. With different dims for the vectors of either side this
@@ -348,7 +355,7 @@ pub trait LinearAlgebra: Computable {
     /// Where [`try_cdist`](LinearAlgebra::try_cdist) returns an error.
     #[track_caller]
     fn cdist<B: Operable<Self::Elem>, D: DimsOfBoth<Self::Dims, B::Dims, U, X>, U: Dims, X: Dims>(
-        self,
+        &self,
         other: B,
         dims: D,
         p: Self::Elem,
@@ -361,7 +368,7 @@ pub trait LinearAlgebra: Computable {
 
     /// As [`cdist`](LinearAlgebra::cdist), but what sizes decide is an error.
     fn try_cdist<B: Operable<Self::Elem>, D: DimsOfBoth<Self::Dims, B::Dims, U, X>, U: Dims, X: Dims>(
-        self,
+        &self,
         other: B,
         dims: D,
         p: Self::Elem,
@@ -369,8 +376,9 @@ pub trait LinearAlgebra: Computable {
     where
         Self: AsTensor<Elem: Real, Dims: Union<B::Dims, Out = U>>,
     {
-        let difference = Binary { op: ops::Sub, a: self.into_named().expr, b: other.into_named().expr };
-        let difference: Pairwise<ops::Sub, Self::Elem, Self, B> = Named::from_expr(difference);
+        let own = self.borrowed();
+        let difference = Binary { op: ops::Sub, a: &*own, b: other.into_named().expr };
+        let difference: Pairwise<ops::Sub, Self::Elem, &Self::Expr, Self, B> = Named::from_expr(difference);
         norm::<_, D, X>(as_said(difference, &dims)?, p)
     }
 
@@ -382,7 +390,7 @@ pub trait LinearAlgebra: Computable {
     /// Where [`try_cosine_similarity`](LinearAlgebra::try_cosine_similarity) returns an error.
     #[track_caller]
     fn cosine_similarity<B: Operable<Self::Elem>, D: DimsOfBoth<Self::Dims, B::Dims, U, X>, U: Dims, X>(
-        self,
+        &self,
         other: B,
         dims: D,
         eps: Self::Elem,
@@ -401,7 +409,7 @@ pub trait LinearAlgebra: Computable {
         U: Dims,
         X: Dims,
     >(
-        self,
+        &self,
         other: B,
         dims: D,
         eps: Self::Elem,
@@ -409,9 +417,15 @@ pub trait LinearAlgebra: Computable {
     where
         Self: AsTensor<Elem: Real, Dims: Union<B::Dims, Out = U>>,
     {
-        let pairs = Binary { op: ops::Pair, a: self.into_named().expr, b: other.into_named().expr };
-        let pairs: Pairwise<ops::Pair, (Self::Elem, Self::Elem), Self, B> = Named::from_expr(pairs);
-        run::<_, D, X, _>(as_said(pairs, &dims)?, reducers::Cosine(eps), Empty::Allowed)
+        let own = self.borrowed();
+        let pairs = Binary { op: ops::Pair, a: &*own, b: other.into_named().expr };
+        let pairs: Pairwise<ops::Pair, (Self::Elem, Self::Elem), &Self::Expr, Self, B> =
+            Named::from_expr(pairs);
+        run::<Named<_, U, _, _>, D, X, _>(
+            &*read_as_said(&pairs, &dims)?,
+            reducers::Cosine(eps),
+            Empty::Allowed,
+        )
     }
 
     /// The vectors along dims, divided by their length, which counts as `eps` at least: `x / max(norm of x, eps)`. The result is evaluated.
@@ -473,23 +487,23 @@ where
     let (one, expr) = (A::Elem::one(), tensor.into_named().expr);
     let refused = Empty::Refused("norm");
     if p == one + one {
-        return run::<With<A, A::Elem, _>, D, X, _>(Named::from_expr(expr), reducers::Norm, Empty::Allowed);
+        return run::<With<A, A::Elem, _>, D, X, _>(&expr, reducers::Norm, Empty::Allowed);
     }
     if p.is_zero() {
         let other = Binary { op: ops::Ne, a: expr, b: Scalar(A::Elem::zero()) };
         let ones = Select { cond: other, a: Scalar(one), b: Scalar(A::Elem::zero()) };
-        return run::<With<A, A::Elem, _>, D, X, _>(Named::from_expr(ones), reducers::Sum, Empty::Allowed);
+        return run::<With<A, A::Elem, _>, D, X, _>(&ones, reducers::Sum, Empty::Allowed);
     }
     let sizes = Unary { op: ops::Abs, a: expr };
     if p.is_infinite() && p > A::Elem::zero() {
-        return run::<With<A, A::Elem, _>, D, X, _>(Named::from_expr(sizes), reducers::Max, refused);
+        return run::<With<A, A::Elem, _>, D, X, _>(&sizes, reducers::Max, refused);
     }
     if p.is_infinite() {
-        return run::<With<A, A::Elem, _>, D, X, _>(Named::from_expr(sizes), reducers::Min, refused);
+        return run::<With<A, A::Elem, _>, D, X, _>(&sizes, reducers::Min, refused);
     }
     if p == one {
-        return run::<With<A, A::Elem, _>, D, X, _>(Named::from_expr(sizes), reducers::Sum, Empty::Allowed);
+        return run::<With<A, A::Elem, _>, D, X, _>(&sizes, reducers::Sum, Empty::Allowed);
     }
     let power = reducers::NormP(p);
-    run::<With<A, A::Elem, _>, D, X, _>(Named::from_expr(sizes.a), power, Empty::Allowed)
+    run::<With<A, A::Elem, _>, D, X, _>(&sizes.a, power, Empty::Allowed)
 }

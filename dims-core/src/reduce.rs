@@ -21,7 +21,7 @@ use crate::rank::Rank;
 use crate::scalar::*;
 use crate::set::{Dims, DimsOf};
 use crate::storage::Owned;
-use crate::tensor::{AsTensor, Computable, NamedOf, as_said};
+use crate::tensor::{AsTensor, Computable, NamedOf, as_said, read_as_said, reference};
 use alloc::vec::Vec;
 use core::marker::PhantomData;
 use smallvec::SmallVec;
@@ -96,17 +96,19 @@ pub(crate) enum Empty {
 /// Runs a reduction over the dims `D` of a tensor in one pass over the expression, without a temporary; `X` are the dims that are left.
 #[inline]
 #[track_caller]
-pub(crate) fn run<A, D, X, Q>(tensor: A, reducer: Q, empty: Empty) -> Result<Reduced<Q::Out, A, X>, DimError>
+pub(crate) fn run<A, D, X, Q>(
+    expr: &A::Expr,
+    reducer: Q,
+    empty: Empty,
+) -> Result<Reduced<Q::Out, A, X>, DimError>
 where
     A: Computable,
     D: DimList,
     X: Dims,
     Q: Reducer<A::Elem, Out: Element>,
 {
-    let tensor = tensor.into_named();
-    let mut shape = Shape::new::<A::Dims, A::Rank>();
-    tensor.meet(&mut shape)?;
-    fused::<A::Dims, A::Rank, _, D, X, _>(&tensor.expr, &shape, reducer, empty)
+    let shape = reference::<A>(expr).unified_shape()?;
+    fused::<A::Dims, A::Rank, _, D, X, _>(expr, &shape, reducer, empty)
 }
 
 /// As [`run`], for an expression whose operands have met; `X` are the dims of `S` without those of `D`.
@@ -206,23 +208,22 @@ fn finished_in<T, S: Dims, R: Rank>(data: Vec<T>, order: &[usize], sizes: &[usiz
 /// they leave in larger pieces than they came in: the processor then waits for all of them, thrice for as long as a small product takes.
 #[inline(always)]
 #[track_caller]
-pub(crate) fn sum<A, D, X>(tensor: A) -> Result<Reduced<A::Elem, A, X>, DimError>
+pub(crate) fn sum<A, D, X>(expr: &A::Expr) -> Result<Reduced<A::Elem, A, X>, DimError>
 where
     A: Computable<Elem: Num>,
     D: DimList,
     X: Dims,
 {
-    let tensor = tensor.into_named();
     // (A reference, since so large a constant would be copied in each call.)
     if let Some(roles) = const { &Split::<A::Dims, A::Rank, D>::roles::<A::Expr>() } {
-        let (a, b) = tensor.expr.pair();
+        let (a, b) = expr.pair();
         if let Some(result) = roles.run(a, b, Split::<A::Dims, A::Rank, D>::dims::<A::Expr>) {
             let (data, sizes) = result?;
             let rank = Split::<A::Dims, A::Rank, D>::KEPT.as_slice().len();
             return Ok(Named::from_expr(Owned::laid_out(data, &sizes[..rank])));
         }
     }
-    planned_sum::<A::Dims, A::Rank, _, D, X>(&tensor.expr)
+    planned_sum::<A::Dims, A::Rank, _, D, X>(expr)
 }
 
 /// [`Reductions::try_eval`], planned in full.
@@ -380,7 +381,7 @@ macro_rules! reductions {
         /// Where the `try_` form returns an error.
         #[track_caller]
         #[inline]
-        fn $name<$($dims)*>(self, dims: D) -> Reduced<$out, Self, X>
+        fn $name<$($dims)*>(&self, dims: D) -> Reduced<$out, Self, X>
         where
             Self: AsTensor<Elem: $($bound)*>,
         {
@@ -390,11 +391,11 @@ macro_rules! reductions {
         #[doc = concat!("As [`", stringify!($name), "`](Reductions::", stringify!($name), "), but what sizes decide is an error.")]
         #[inline]
         #[track_caller]
-        fn $try_name<$($dims)*>(self, dims: D) -> Result<Reduced<$out, Self, X>, DimError>
+        fn $try_name<$($dims)*>(&self, dims: D) -> Result<Reduced<$out, Self, X>, DimError>
         where
             Self: AsTensor<Elem: $($bound)*>,
         {
-            run::<NamedOf<Self>, D, X, _>(as_said(self, &dims)?, $reducer, $empty)
+            run::<Self, D, X, _>(&*read_as_said(self, &dims)?, $reducer, $empty)
         }
     )*};
 }
@@ -402,7 +403,8 @@ macro_rules! reductions {
 /// Operations along dims, for tensors and references to tensors.
 ///
 /// `dims` is one dim or a tuple of them; the result has the others, `X` (rustc infers it). A reduction runs at once, in one pass over the whole
-/// expression, whose elements are never stored.
+/// expression, whose elements are never stored. It borrows the tensor; operations whose result has as many elements as the tensor take it, and
+/// reuse its memory.
 ///
 /// ```
 /// use typed_dims::prelude::*;
@@ -438,7 +440,7 @@ pub trait Reductions: Computable {
     /// Where [`try_sum`](Reductions::try_sum) returns an error.
     #[track_caller]
     #[inline(always)]
-    fn sum<D: DimsOf<Self::Dims, X>, X: Dims>(self, dims: D) -> Reduced<Self::Elem, Self, X>
+    fn sum<D: DimsOf<Self::Dims, X>, X: Dims>(&self, dims: D) -> Reduced<Self::Elem, Self, X>
     where
         Self::Elem: Num,
     {
@@ -449,13 +451,13 @@ pub trait Reductions: Computable {
     #[inline(always)]
     #[track_caller]
     fn try_sum<D: DimsOf<Self::Dims, X>, X: Dims>(
-        self,
+        &self,
         dims: D,
     ) -> Result<Reduced<Self::Elem, Self, X>, DimError>
     where
         Self::Elem: Num,
     {
-        sum::<NamedOf<Self>, D, X>(as_said(self, &dims)?)
+        sum::<Self, D, X>(&*read_as_said(self, &dims)?)
     }
 
     reductions! {
@@ -488,7 +490,7 @@ pub trait Reductions: Computable {
     ///
     /// Where [`try_any`](Reductions::try_any) returns an error.
     #[track_caller]
-    fn any<D: DimsOf<Self::Dims, X>, X: Dims>(self, dims: D) -> Reduced<bool, Self, X>
+    fn any<D: DimsOf<Self::Dims, X>, X: Dims>(&self, dims: D) -> Reduced<bool, Self, X>
     where
         Self: AsTensor<Elem = bool>,
     {
@@ -497,11 +499,11 @@ pub trait Reductions: Computable {
 
     /// As [`any`](Reductions::any), but what sizes decide is an error.
     #[track_caller]
-    fn try_any<D: DimsOf<Self::Dims, X>, X: Dims>(self, dims: D) -> Result<Reduced<bool, Self, X>, DimError>
+    fn try_any<D: DimsOf<Self::Dims, X>, X: Dims>(&self, dims: D) -> Result<Reduced<bool, Self, X>, DimError>
     where
         Self: AsTensor<Elem = bool>,
     {
-        run::<NamedOf<Self>, D, X, _>(as_said(self, &dims)?, reducers::Any, Empty::Allowed)
+        run::<Self, D, X, _>(&*read_as_said(self, &dims)?, reducers::Any, Empty::Allowed)
     }
 
     /// Whether all elements are true; true where there is none.
@@ -510,7 +512,7 @@ pub trait Reductions: Computable {
     ///
     /// Where [`try_all`](Reductions::try_all) returns an error.
     #[track_caller]
-    fn all<D: DimsOf<Self::Dims, X>, X: Dims>(self, dims: D) -> Reduced<bool, Self, X>
+    fn all<D: DimsOf<Self::Dims, X>, X: Dims>(&self, dims: D) -> Reduced<bool, Self, X>
     where
         Self: AsTensor<Elem = bool>,
     {
@@ -519,11 +521,11 @@ pub trait Reductions: Computable {
 
     /// As [`all`](Reductions::all), but what sizes decide is an error.
     #[track_caller]
-    fn try_all<D: DimsOf<Self::Dims, X>, X: Dims>(self, dims: D) -> Result<Reduced<bool, Self, X>, DimError>
+    fn try_all<D: DimsOf<Self::Dims, X>, X: Dims>(&self, dims: D) -> Result<Reduced<bool, Self, X>, DimError>
     where
         Self: AsTensor<Elem = bool>,
     {
-        run::<NamedOf<Self>, D, X, _>(as_said(self, &dims)?, reducers::All, Empty::Allowed)
+        run::<Self, D, X, _>(&*read_as_said(self, &dims)?, reducers::All, Empty::Allowed)
     }
 
     /// How many elements are true.
@@ -532,7 +534,7 @@ pub trait Reductions: Computable {
     ///
     /// Where [`try_count`](Reductions::try_count) returns an error.
     #[track_caller]
-    fn count<D: DimsOf<Self::Dims, X>, X: Dims>(self, dims: D) -> Reduced<usize, Self, X>
+    fn count<D: DimsOf<Self::Dims, X>, X: Dims>(&self, dims: D) -> Reduced<usize, Self, X>
     where
         Self: AsTensor<Elem = bool>,
     {
@@ -542,13 +544,13 @@ pub trait Reductions: Computable {
     /// As [`count`](Reductions::count), but what sizes decide is an error.
     #[track_caller]
     fn try_count<D: DimsOf<Self::Dims, X>, X: Dims>(
-        self,
+        &self,
         dims: D,
     ) -> Result<Reduced<usize, Self, X>, DimError>
     where
         Self: AsTensor<Elem = bool>,
     {
-        run::<NamedOf<Self>, D, X, _>(as_said(self, &dims)?, reducers::Count, Empty::Allowed)
+        run::<Self, D, X, _>(&*read_as_said(self, &dims)?, reducers::Count, Empty::Allowed)
     }
 
     /// The variance with `ddof` taken off the count: `sum of (x - mean)^2 / (count - ddof)`; 1 gives the unbiased estimate
@@ -559,7 +561,7 @@ pub trait Reductions: Computable {
     /// Where [`try_var_with`](Reductions::try_var_with) returns an error.
     #[track_caller]
     fn var_with<D: DimsOf<Self::Dims, X>, X: Dims>(
-        self,
+        &self,
         dims: D,
         ddof: Self::Elem,
     ) -> Reduced<Self::Elem, Self, X>
@@ -572,15 +574,15 @@ pub trait Reductions: Computable {
     /// As [`var_with`](Reductions::var_with), but what sizes decide is an error.
     #[track_caller]
     fn try_var_with<D: DimsOf<Self::Dims, X>, X: Dims>(
-        self,
+        &self,
         dims: D,
         ddof: Self::Elem,
     ) -> Result<Reduced<Self::Elem, Self, X>, DimError>
     where
         Self::Elem: Real,
     {
-        run::<NamedOf<Self>, D, X, _>(
-            as_said(self, &dims)?,
+        run::<Self, D, X, _>(
+            &*read_as_said(self, &dims)?,
             reducers::Variance::<_, false> { ddof },
             Empty::Allowed,
         )

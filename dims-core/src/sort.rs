@@ -8,7 +8,7 @@ use crate::reduce::{Evaluated, Reduced};
 use crate::scalar::{Num, Ordered, Real};
 use crate::set::{Dims, DimsOf};
 use crate::size::Resizable;
-use crate::tensor::{AsTensor, Computable, NamedOf, as_said};
+use crate::tensor::{AsTensor, Computable, NamedOf, as_said, read_as_said, reference};
 use alloc::vec::Vec;
 use core::cmp::Ordering;
 
@@ -195,7 +195,7 @@ pub trait Sorting: Computable {
     ///
     /// Where [`try_argsort`](Sorting::try_argsort) returns an error.
     #[track_caller]
-    fn argsort<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(self, dim: D) -> Positions<Self>
+    fn argsort<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(&self, dim: D) -> Positions<Self>
     where
         Self::Elem: Ordered,
     {
@@ -204,13 +204,13 @@ pub trait Sorting: Computable {
 
     /// As [`argsort`](Sorting::argsort), but what sizes decide is an error.
     fn try_argsort<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(
-        self,
+        &self,
         dim: D,
     ) -> Result<Positions<Self>, DimError>
     where
         Self::Elem: Ordered,
     {
-        argsort::<NamedOf<Self>, D>(as_said(self, &dim)?, false)
+        argsort::<_, D>(reference::<Self>(&*read_as_said(self, &dim)?), false)
     }
 
     /// The positions along a dim that put its elements into descending order; equal elements stay in theirs, and not-a-number comes
@@ -220,7 +220,7 @@ pub trait Sorting: Computable {
     ///
     /// Where [`try_argsort_descending`](Sorting::try_argsort_descending) returns an error.
     #[track_caller]
-    fn argsort_descending<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(self, dim: D) -> Positions<Self>
+    fn argsort_descending<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(&self, dim: D) -> Positions<Self>
     where
         Self::Elem: Ordered,
     {
@@ -229,13 +229,13 @@ pub trait Sorting: Computable {
 
     /// As [`argsort_descending`](Sorting::argsort_descending), but what sizes decide is an error.
     fn try_argsort_descending<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(
-        self,
+        &self,
         dim: D,
     ) -> Result<Positions<Self>, DimError>
     where
         Self::Elem: Ordered,
     {
-        argsort::<NamedOf<Self>, D>(as_said(self, &dim)?, true)
+        argsort::<_, D>(reference::<Self>(&*read_as_said(self, &dim)?), true)
     }
 
     /// The elements in ascending order along a dim, and where they were: `(values, positions)`, as [`sort`](Sorting::sort) and
@@ -332,7 +332,7 @@ pub trait Sorting: Computable {
     ///
     /// Where [`try_max_with_index`](Sorting::try_max_with_index) returns an error.
     #[track_caller]
-    fn max_with_index<D: DimsOf<Self::Dims, X>, X: Dims>(self, dims: D) -> WithIndex<Self, X>
+    fn max_with_index<D: DimsOf<Self::Dims, X>, X: Dims>(&self, dims: D) -> WithIndex<Self, X>
     where
         Self::Elem: Ordered,
     {
@@ -341,14 +341,18 @@ pub trait Sorting: Computable {
 
     /// As [`max_with_index`](Sorting::max_with_index), but what sizes decide is an error; so is having no elements.
     fn try_max_with_index<D: DimsOf<Self::Dims, X>, X: Dims>(
-        self,
+        &self,
         dims: D,
     ) -> Result<WithIndex<Self, X>, DimError>
     where
         Self::Elem: Ordered,
     {
         let descending = |a: &Self::Elem, b: &Self::Elem| ascending(b, a);
-        first_with_index::<NamedOf<Self>, D, X>(as_said(self, &dims)?, descending, "max_with_index")
+        first_with_index::<_, D, X>(
+            reference::<Self>(&*read_as_said(self, &dims)?),
+            descending,
+            "max_with_index",
+        )
     }
 
     /// The least element over dims and where it is: `(value, position)`, as [`min`](crate::reduce::Reductions::min) and
@@ -369,7 +373,7 @@ pub trait Sorting: Computable {
     ///
     /// Where [`try_min_with_index`](Sorting::try_min_with_index) returns an error.
     #[track_caller]
-    fn min_with_index<D: DimsOf<Self::Dims, X>, X: Dims>(self, dims: D) -> WithIndex<Self, X>
+    fn min_with_index<D: DimsOf<Self::Dims, X>, X: Dims>(&self, dims: D) -> WithIndex<Self, X>
     where
         Self::Elem: Ordered,
     {
@@ -378,13 +382,17 @@ pub trait Sorting: Computable {
 
     /// As [`min_with_index`](Sorting::min_with_index), but what sizes decide is an error; so is having no elements.
     fn try_min_with_index<D: DimsOf<Self::Dims, X>, X: Dims>(
-        self,
+        &self,
         dims: D,
     ) -> Result<WithIndex<Self, X>, DimError>
     where
         Self::Elem: Ordered,
     {
-        first_with_index::<NamedOf<Self>, D, X>(as_said(self, &dims)?, ascending_nan_first, "min_with_index")
+        first_with_index::<_, D, X>(
+            reference::<Self>(&*read_as_said(self, &dims)?),
+            ascending_nan_first,
+            "min_with_index",
+        )
     }
 
     /// The `k` greatest elements along a dim in descending order, and where they were: `(values, positions)`. Of equal elements the
@@ -446,7 +454,7 @@ pub trait Sorting: Computable {
     ///
     /// Where [`try_median`](Sorting::try_median) returns an error.
     #[track_caller]
-    fn median<D: DimsOf<Self::Dims, X>, X: Dims>(self, dims: D) -> Reduced<Self::Elem, Self, X>
+    fn median<D: DimsOf<Self::Dims, X>, X: Dims>(&self, dims: D) -> Reduced<Self::Elem, Self, X>
     where
         Self::Elem: Real,
     {
@@ -455,14 +463,14 @@ pub trait Sorting: Computable {
 
     /// As [`median`](Sorting::median), but what sizes decide is an error; so is having no elements.
     fn try_median<D: DimsOf<Self::Dims, X>, X: Dims>(
-        self,
+        &self,
         dims: D,
     ) -> Result<Reduced<Self::Elem, Self, X>, DimError>
     where
         Self::Elem: Real,
     {
         let half = num_traits::NumCast::from(0.5).expect("a float can be a half");
-        quantile::<NamedOf<Self>, D, X>(as_said(self, &dims)?, half, "median")
+        quantile::<_, D, X>(reference::<Self>(&*read_as_said(self, &dims)?), half, "median")
     }
 
     /// The element at the share `q` of the order over dims, from 0 for the least to 1 for the greatest; between two elements, the
@@ -473,7 +481,7 @@ pub trait Sorting: Computable {
     /// Where [`try_quantile`](Sorting::try_quantile) returns an error.
     #[track_caller]
     fn quantile<D: DimsOf<Self::Dims, X>, X: Dims>(
-        self,
+        &self,
         dims: D,
         q: Self::Elem,
     ) -> Reduced<Self::Elem, Self, X>
@@ -486,7 +494,7 @@ pub trait Sorting: Computable {
     /// As [`quantile`](Sorting::quantile), but what sizes decide is an error; so are having no elements, and a `q` that is not between 0
     /// and 1.
     fn try_quantile<D: DimsOf<Self::Dims, X>, X: Dims>(
-        self,
+        &self,
         dims: D,
         q: Self::Elem,
     ) -> Result<Reduced<Self::Elem, Self, X>, DimError>
@@ -498,7 +506,7 @@ pub trait Sorting: Computable {
                 what: format!("a quantile of {q:?}, which is not between 0 and 1"),
             });
         }
-        quantile::<NamedOf<Self>, D, X>(as_said(self, &dims)?, q, "quantile")
+        quantile::<_, D, X>(reference::<Self>(&*read_as_said(self, &dims)?), q, "quantile")
     }
 }
 

@@ -8,6 +8,7 @@ use crate::named::Named;
 use crate::rank::{Rank, Rank0};
 use crate::scalar::Element;
 use crate::set::Dims;
+use core::ops::Deref;
 
 /// A tensor, a reference to one, or a dim, which stands for its indices 0, 1, 2, .. along itself.
 #[diagnostic::on_unimplemented(
@@ -29,6 +30,28 @@ pub trait AsTensor: Sized {
     /// The tensor.
     #[doc(hidden)]
     fn into_named(self) -> NamedOf<Self>;
+    /// The expression, for operations that run at once and leave the tensor to its owner.
+    #[doc(hidden)]
+    fn borrowed(&self) -> BorrowedExpr<'_, Self::Expr>;
+}
+
+/// An expression that is read and stays as it is. That of a dim is made where it is read.
+#[doc(hidden)]
+pub enum BorrowedExpr<'a, E> {
+    Reference(&'a E),
+    Made(E),
+}
+
+impl<E> Deref for BorrowedExpr<'_, E> {
+    type Target = E;
+
+    #[inline(always)]
+    fn deref(&self) -> &E {
+        match self {
+            BorrowedExpr::Reference(expr) => expr,
+            BorrowedExpr::Made(expr) => expr,
+        }
+    }
 }
 
 /// A tensor whose elements can be computed. Every [`AsTensor`] is one; the bound is apart because rustc would prove it anew, down to
@@ -53,6 +76,25 @@ pub(crate) fn as_said<A: Computable, D: DimList>(tensor: A, dims: &D) -> Result<
     Ok(tensor)
 }
 
+/// The expression of the tensor, once the sizes that come with `dims` are found to be its own.
+#[inline(always)]
+pub(crate) fn read_as_said<'t, A: Computable, D: DimList>(
+    tensor: &'t A,
+    dims: &D,
+) -> Result<BorrowedExpr<'t, A::Expr>, DimError> {
+    let expr = tensor.borrowed();
+    if D::SAYS {
+        reference::<A>(&expr).unified_shape()?.all_said(dims)?;
+    }
+    Ok(expr)
+}
+
+/// A tensor that reads the expression of another one.
+#[inline(always)]
+pub(crate) fn reference<A: AsTensor>(expr: &A::Expr) -> Named<A::Elem, A::Dims, A::Rank, &A::Expr> {
+    Named::from_expr(expr)
+}
+
 /// The tensor that a value is.
 pub type NamedOf<A> =
     Named<<A as AsTensor>::Elem, <A as AsTensor>::Dims, <A as AsTensor>::Rank, <A as AsTensor>::Expr>;
@@ -68,6 +110,11 @@ impl<T: Element, S: Dims, R: Rank, E> AsTensor for Named<T, S, R, E> {
     fn into_named(self) -> Self {
         self
     }
+
+    #[inline(always)]
+    fn borrowed(&self) -> BorrowedExpr<'_, E> {
+        BorrowedExpr::Reference(&self.expr)
+    }
 }
 
 impl<'a, T: Element, S: Dims, R: Rank, E> AsTensor for &'a Named<T, S, R, E> {
@@ -81,6 +128,11 @@ impl<'a, T: Element, S: Dims, R: Rank, E> AsTensor for &'a Named<T, S, R, E> {
     fn into_named(self) -> NamedOf<Self> {
         Named::from_expr(&self.expr)
     }
+
+    #[inline(always)]
+    fn borrowed(&self) -> BorrowedExpr<'_, &'a E> {
+        BorrowedExpr::Made(&self.expr)
+    }
 }
 
 impl<'a, B: Brand> AsTensor for &'a Dim<B> {
@@ -93,6 +145,11 @@ impl<'a, B: Brand> AsTensor for &'a Dim<B> {
     #[inline(always)]
     fn into_named(self) -> NamedOf<Self> {
         Named::from_expr(Iota::new(self))
+    }
+
+    #[inline(always)]
+    fn borrowed(&self) -> BorrowedExpr<'_, Self::Expr> {
+        BorrowedExpr::Made(Iota::new(*self))
     }
 }
 
@@ -108,6 +165,11 @@ impl<D: Declared> AsTensor for D {
     fn into_named(self) -> NamedOf<Self> {
         Named::from_expr(Iota::new(self))
     }
+
+    #[inline(always)]
+    fn borrowed(&self) -> BorrowedExpr<'_, Self::Expr> {
+        BorrowedExpr::Made(Iota::new(*self))
+    }
 }
 
 impl<D: Declared> AsTensor for Of<D> {
@@ -120,5 +182,10 @@ impl<D: Declared> AsTensor for Of<D> {
     #[inline(always)]
     fn into_named(self) -> NamedOf<Self> {
         Named::from_expr(Iota::new(self))
+    }
+
+    #[inline(always)]
+    fn borrowed(&self) -> BorrowedExpr<'_, Self::Expr> {
+        BorrowedExpr::Made(Iota::new(*self))
     }
 }

@@ -8,7 +8,7 @@ use crate::error::{DimError, unwrap};
 use crate::rank::Rank0;
 use crate::scalar::CastTo;
 use crate::set::{Dims, DimsOf};
-use crate::tensor::Computable;
+use crate::tensor::{Computable, reference};
 use alloc::string::String;
 use alloc::vec::Vec;
 use num_traits::Float;
@@ -41,7 +41,7 @@ pub trait Draw: Computable<Rank = Rank0, Elem: CastTo<f64>> {
     ///
     /// If the tensor is an expression that cannot be computed.
     #[track_caller]
-    fn heat_map<I: DimRef, J: DimRef, X: Flat>(self, down: I, right: J) -> String
+    fn heat_map<I: DimRef, J: DimRef, X: Flat>(&self, down: I, right: J) -> String
     where
         (I, J): DimsOf<Self::Dims, X>,
     {
@@ -49,11 +49,11 @@ pub trait Draw: Computable<Rank = Rank0, Elem: CastTo<f64>> {
     }
 
     /// As [`heat_map`](Draw::heat_map), but what sizes decide is an error.
-    fn try_heat_map<I: DimRef, J: DimRef, X: Flat>(self, down: I, right: J) -> Result<String, DimError>
+    fn try_heat_map<I: DimRef, J: DimRef, X: Flat>(&self, down: I, right: J) -> Result<String, DimError>
     where
         (I, J): DimsOf<Self::Dims, X>,
     {
-        let map = Map::of::<Self, (I, J), X>(self, &(down, right), IN_TERMINAL)?;
+        let map = Map::of::<_, (I, J), X>(reference::<Self>(&self.borrowed()), &(down, right), IN_TERMINAL)?;
         let mut text = map.title();
         for i in 0..map.shown(0) {
             text.push('\n');
@@ -74,7 +74,7 @@ pub trait Draw: Computable<Rank = Rank0, Elem: CastTo<f64>> {
     ///
     /// If the tensor is an expression that cannot be computed.
     #[track_caller]
-    fn to_svg<I: DimRef, J: DimRef, X: Flat>(self, down: I, right: J) -> String
+    fn to_svg<I: DimRef, J: DimRef, X: Flat>(&self, down: I, right: J) -> String
     where
         (I, J): DimsOf<Self::Dims, X>,
     {
@@ -82,11 +82,11 @@ pub trait Draw: Computable<Rank = Rank0, Elem: CastTo<f64>> {
     }
 
     /// As [`to_svg`](Draw::to_svg), but what sizes decide is an error.
-    fn try_to_svg<I: DimRef, J: DimRef, X: Flat>(self, down: I, right: J) -> Result<String, DimError>
+    fn try_to_svg<I: DimRef, J: DimRef, X: Flat>(&self, down: I, right: J) -> Result<String, DimError>
     where
         (I, J): DimsOf<Self::Dims, X>,
     {
-        let map = Map::of::<Self, (I, J), X>(self, &(down, right), DRAWN)?;
+        let map = Map::of::<_, (I, J), X>(reference::<Self>(&self.borrowed()), &(down, right), DRAWN)?;
         let mut svg = Svg::default();
         let left = 8 + CHARACTER * (map.names[0].chars().count() + 1);
         let top = 8 + 2 * LINE;

@@ -1,6 +1,5 @@
 //! Where the elements of a [`Laid`](super::Laid) are: in memory of its own, or in memory that it borrows.
 
-use super::packed::Held;
 use crate::error::DimError;
 use crate::expr::leaf::{alike_axes, axes_factor, axes_row, meet_axes};
 use crate::expr::{Expr, Factors, Raw};
@@ -14,6 +13,7 @@ use crate::rank::{Rank, Rank0};
 use crate::scalar::{Element, Num};
 use crate::set::{Dims, Keys};
 use crate::storage::axes::{Axis, AxisBlock, in_order};
+use crate::storage::packed::Held;
 use crate::storage::view::{Leaf, sealed as sealed_leaf};
 use crate::storage::{Elements, Owned};
 use alloc::string::String;

@@ -13,11 +13,10 @@
 
 mod memory;
 mod operators;
-mod packed;
 mod regroup;
 
+pub use crate::storage::packed::Packed;
 pub use memory::{Lent, Memory, Writable};
-pub use packed::Packed;
 pub use regroup::{AxisOf, Divided, Neighbours, NewInPlaceOf, SideBySide, UnionOf};
 
 use crate::assign::{Covers, CoversAxes, fill_typed};
@@ -38,7 +37,7 @@ use crate::set::list::List;
 use crate::set::{Dims, DimsOf, SetOf};
 use crate::storage::Place;
 use crate::storage::axes::Axis;
-use crate::tensor::{AsTensor, Computable, NamedOf};
+use crate::tensor::{AsTensor, BorrowedExpr, Computable, NamedOf};
 use alloc::vec::Vec;
 use core::fmt;
 use core::ops::Deref;
@@ -561,6 +560,11 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> AsTensor for Laid<T, L, M
     fn into_named(self) -> NamedOf<Self> {
         Named::from_expr(Packed::new(self.0.expr))
     }
+
+    #[inline(always)]
+    fn borrowed(&self) -> BorrowedExpr<'_, Self::Expr> {
+        BorrowedExpr::Reference(Packed::reference(&self.0.expr))
+    }
 }
 
 impl<'a, T: Element, L: SetOf + Dims, M: Memory<Elem = T>> AsTensor for &'a Laid<T, L, M> {
@@ -573,6 +577,11 @@ impl<'a, T: Element, L: SetOf + Dims, M: Memory<Elem = T>> AsTensor for &'a Laid
     #[inline(always)]
     fn into_named(self) -> NamedOf<Self> {
         Named::from_expr(Packed::new(&self.0.expr))
+    }
+
+    #[inline(always)]
+    fn borrowed(&self) -> BorrowedExpr<'_, Self::Expr> {
+        BorrowedExpr::Made(self.into_named().expr)
     }
 }
 

@@ -230,7 +230,7 @@ where
     X: Dims,
 {
     let product = Binary { op: ops::Mul, a: windows, b: weight };
-    sum::<Named<E::Elem, U, Rank0, Binary<ops::Mul, E, F>>, D, X>(Named::from_expr(product))
+    sum::<Named<E::Elem, U, Rank0, Binary<ops::Mul, E, F>>, D, X>(&product)
 }
 
 fn transpose<A, W, C, P, K, U, X>(

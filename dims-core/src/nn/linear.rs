@@ -84,7 +84,7 @@ where
     pub fn apply<X: MappedBy<I, O, Z>, Z: Dims + Union<O, Out = Z>>(&self, x: &Named<T, X>) -> Named<T, Z> {
         let product = Binary { op: ops::Mul, a: &x.expr, b: &self.weight.expr };
         let product: Named<T, X::All, Rank0, _> = Named::from_expr(product);
-        let mut out = unwrap(sum::<_, I, Z>(product));
+        let mut out = unwrap(sum::<Named<T, X::All, Rank0, _>, I, Z>(&product.expr));
         out += &self.bias;
         out
     }

@@ -11,7 +11,7 @@ use crate::scalar::{Real, Signed};
 use crate::select::Indices;
 use crate::set::shared::Beyond;
 use crate::set::{Dims, DimsOf, Right, Union, Verdict};
-use crate::tensor::{AsTensor, Computable};
+use crate::tensor::{AsTensor, Computable, reference};
 
 /// A loss for each target: the dims `X` of the predictions but the classes, and those of the targets `I`.
 pub type ClassLoss<A, I, X> = Named<
@@ -65,7 +65,7 @@ pub trait ClassLosses: Computable {
     /// Where [`try_cross_entropy`](ClassLosses::try_cross_entropy) returns an error.
     #[track_caller]
     fn cross_entropy<C: DimRef + DimsOf<Self::Dims, X>, X: Dims + Union<I::Dims>, I: TargetsOf<X>>(
-        self,
+        &self,
         classes: C,
         target: I,
     ) -> ClassLoss<Evaluated<Self>, I, X>
@@ -77,14 +77,14 @@ pub trait ClassLosses: Computable {
 
     /// As [`cross_entropy`](ClassLosses::cross_entropy), but what sizes decide is an error.
     fn try_cross_entropy<C: DimRef + DimsOf<Self::Dims, X>, X: Dims + Union<I::Dims>, I: TargetsOf<X>>(
-        self,
+        &self,
         classes: C,
         target: I,
     ) -> Result<ClassLoss<Evaluated<Self>, I, X>, DimError>
     where
         Self::Elem: Real,
     {
-        self.try_log_softmax(classes)?.try_nll_loss(classes, target)
+        reference::<Self>(&self.borrowed()).try_log_softmax(classes)?.try_nll_loss(classes, target)
     }
 
     /// `-x[target]` along the dim `classes`, for `x` that are logarithms of probabilities: the negative log likelihood.

@@ -9,6 +9,7 @@ mod foreign;
 pub(crate) mod mapped;
 pub mod memory;
 pub mod owned;
+pub mod packed;
 pub mod place;
 #[cfg(feature = "std")]
 mod pool;

@@ -99,7 +99,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         self.said(&axis)?;
         let shape = other.multiplier_shape()?;
         let product = Binary { op: ops::Mul, a: self.in_memory().expr, b: other.into_multiplier() };
-        let out = reduce::sum::<Named<T, J::Loops, Rank0, _>, J, J::Axes>(Named::from_expr(product))?;
+        let out = reduce::sum::<Named<T, J::Loops, Rank0, _>, J, J::Axes>(&product)?;
         let out = Stream::compute(out)?;
         let dynamic_weights = J::DYNAMIC;
         record(|| LedgerEntry {

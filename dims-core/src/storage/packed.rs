@@ -23,13 +23,22 @@ use core::marker::PhantomData;
 ///
 /// Where all operands of an expression are such, in one order, and this is the order in which the result will lie or its lines be reduced,
 /// its loops are known to rustc but for their lengths.
+#[repr(transparent)]
 pub struct Packed<E, L>(E, PhantomData<fn() -> L>);
 
 impl<E, L> Packed<E, L> {
     /// Elements that lie so. (They are those of a `Laid`.)
     #[inline(always)]
-    pub(super) fn new(elements: E) -> Self {
+    pub(crate) fn new(elements: E) -> Self {
         Packed(elements, PhantomData)
+    }
+
+    /// The same, of elements that stay where they are.
+    #[inline(always)]
+    pub(crate) fn reference(elements: &E) -> &Self {
+        // SAFETY: `Packed` is `repr(transparent)` over `E` (the other field has no size and an alignment of 1), so a reference to one is a
+        // reference to the other, for the same lifetime.
+        unsafe { &*core::ptr::from_ref(elements).cast::<Self>() }
     }
 }
 
