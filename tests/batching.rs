@@ -386,7 +386,7 @@ mod rests {
         let (sum, scaled, features) = apart(&x, &g, &scale);
         let sum: Tensor<f32, (Batch,)> = sum;
         let scaled: Tensor<f32, (Group, Feat)> = scaled;
-        close(sum.order(Batch), (&x).sum(Seq).order(Batch));
+        close(sum.order(Batch), x.sum(Seq).order(Batch));
         close(scaled.order((Group, Feat)), (&g * &scale).order((Group, Feat)));
         assert_eq!(features, 5);
     }
@@ -431,7 +431,7 @@ mod in_place {
             (x * g).eval()
         }
         let x = numbers((N, M, 4, 5), 1).into_tensor((Batch, Group, Seq, Feat));
-        let sums = (&x).sum(Feat).order((Batch, Group, Seq));
+        let sums = x.sum(Feat).order((Batch, Group, Seq));
         close(vmap(total, (Batch, Group))(x).order((Batch, Group, Seq)), sums.clone());
         let y = sums.into_tensor((Batch, Group, Seq));
         let g = numbers(4, 2).into_tensor(Seq);
@@ -449,7 +449,7 @@ mod in_place {
 
     /// Written for one example, without `Rest`: it can only be called on one.
     fn unit_length(x: Tensor<f32, (Feat,)>) -> Tensor<f32, (Feat,)> {
-        let length = (&x).norm(Feat);
+        let length = x.norm(Feat);
         (x / length).eval()
     }
 

@@ -66,7 +66,7 @@ mod matrices {
         let tensor = matrix![1.0, 2.0, 3.0; 4.0, 5.0, 6.0].into_tensor((Row, Three));
         let twice: Matrix2x3<f64> = (&tensor * 2.0).into_matrix((Row, Three));
         assert_eq!(twice, matrix![2.0, 4.0, 6.0; 8.0, 10.0, 12.0]);
-        let sums: Vector3<f64> = (&tensor).sum(Row).into_matrix(Three);
+        let sums: Vector3<f64> = tensor.sum(Row).into_matrix(Three);
         assert_eq!(sums, vector![5.0, 7.0, 9.0]);
         let wide = Matrix3xX::from_column_slice(&[1, 2, 3, 4, 5, 6]).into_tensor((Three, Col));
         assert_eq!(wide.order((Three, Col)), array![[1, 4], [2, 5], [3, 6]]);
@@ -131,7 +131,7 @@ mod images {
     #[test]
     fn expressions_and_grey() {
         let tensor = picture().into_tensor((Y, X, Colour));
-        let grey: GrayImage = (&tensor).max(Colour).into_image((Y, X));
+        let grey: GrayImage = tensor.max(Colour).into_image((Y, X));
         assert_eq!((grey.dimensions(), grey.get_pixel(3, 1)), ((4, 2), &Luma([7])));
         let error = tensor
             .rename(Colour, X2)
@@ -190,7 +190,7 @@ mod arrays {
         let x = array![[1, 2, 3], [4, 5, 6]].into_tensor((Row, Three));
         let twice: Array<i32, (Const<2>, usize)> = (&x * 2).into_mdarray((Row, Three));
         assert_eq!(twice, darray![[2, 4, 6], [8, 10, 12]]);
-        let any: Array<i32, DynRank> = (&x).sum(Row).into_mdarray(Three);
+        let any: Array<i32, DynRank> = x.sum(Row).into_mdarray(Three);
         assert_eq!((any.rank(), any.into_vec()), (1, vec![5, 7, 9]));
         let error = x.try_into_mdarray::<(Const<2>, Const<4>), _, _>((Row, Three)).expect_err("3 columns");
         assert!(matches!(error, DimError::SizeConflict { dim: "Three", first: 3, second: 4, .. }), "{error}");

@@ -56,7 +56,7 @@ fn expressions_are_computed_in_the_order() {
     assert_eq!(plan.steps.len(), 1, "{plan}");
     assert_eq!(laid.as_slice()[..4], [1.0, 201.0, 3.0, 203.0]);
     // A tensor as any other.
-    let sum: Tensor<f32, (C,)> = (&laid).sum((H, W));
+    let sum: Tensor<f32, (C,)> = laid.sum((H, W));
     assert_eq!(sum.order(C), (&tensor * 2.0 + 1.0).sum((H, W)).order(C));
     let product = (&*laid * &tensor).sum((H, W, C)).order(());
     assert_eq!(product, image().mapv(|x| (x * 2.0 + 1.0) * x).sum());

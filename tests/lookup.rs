@@ -75,7 +75,7 @@ fn windows_along_two_dims_one_after_the_other_are_views() {
     let x = from_fn((Word.of(4), Token.of(5)), |(word, token)| 10 * word + token);
     let tall = x.lookup(Word, Start.of(3) + Lag.of(2));
     let windows = tall.lookup(Token, Left.of(4) + Width.of(2));
-    let (sums, plan) = explain(|| (&windows).sum((Lag, Width)).order((Start, Left)));
+    let (sums, plan) = explain(|| windows.sum((Lag, Width)).order((Start, Left)));
     assert_eq!(sums, Array2::from_shape_fn((3, 4), |(i, j)| 4 * (10 * i + j) + 22));
     assert_eq!(plan.steps.len(), 1, "{plan}");
     assert!(plan.to_string().contains("sum over 4 of view"), "{plan}");
@@ -86,7 +86,7 @@ fn windows_along_two_dims_one_after_the_other_are_views() {
     // Without the sizes each index is computed, and the values are the same.
     let tall = x.lookup(Word, Start + Lag.of(2));
     let windows = tall.lookup(Token, Left + Width.of(2));
-    assert_eq!((&windows).sum((Lag, Width)).order((Start, Left)), sums);
+    assert_eq!(windows.sum((Lag, Width)).order((Start, Left)), sums);
     let error = windows.try_lookup(Start, 1).map(|_| ()).unwrap_err().to_string();
     assert_eq!(
         error,

@@ -85,7 +85,7 @@ fn inputs_go_out_in_the_model_s_order() {
 fn outputs_come_in() {
     use classifier::{LogitsAxis1 as Class, N, Outputs};
     let outputs = Outputs::from_arrays((Array2::from_shape_fn((2, 10), |(n, class)| (n + class) as f32),));
-    assert_eq!((&outputs.logits).max(Class).order(N).to_vec(), [9.0, 10.0]);
+    assert_eq!(outputs.logits.max(Class).order(N).to_vec(), [9.0, 10.0]);
     assert!(format!("{outputs:?}").contains("logits"));
     let error = Outputs::try_from_arrays((Array2::zeros((2, 11)),)).unwrap_err();
     assert!(

@@ -137,7 +137,7 @@ pub fn kmeans(
     for _ in 0..steps {
         let nearest = (points - &centers).square().sum(Coord).argmin(Cluster);
         let member = nearest.cast::<isize>().eq(clusters).cast::<f32>().eval();
-        let count = (&member).sum(Point).maximum(1.0);
+        let count = member.sum(Point).maximum(1.0);
         centers = ((&member * points).sum(Point) / count).eval();
     }
     let nearest = (points - &centers).square().sum(Coord).argmin(Cluster);

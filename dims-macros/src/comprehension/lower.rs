@@ -359,9 +359,9 @@ impl<'a> Lower<'a> {
         let path = path("Reductions", name.span());
         let code = if self.fallible {
             let name = quote::format_ident!("try_{name}", span = name.span());
-            self.or_break(quote!(#path::#name(#body, #dims)))
+            self.or_break(quote!(#path::#name(&#body, #dims)))
         } else {
-            quote!(#path::#name(#body, #dims))
+            quote!(#path::#name(&#body, #dims))
         };
         lowered(Element, if stmts.is_empty() { code } else { quote!({ #(#stmts)* #code }) })
     }
