@@ -15,7 +15,7 @@ use crate::set::Dims;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be combined with a tensor of `{T}`",
     label = "expected a tensor of `{T}`, or one value of type `{T}`",
-    note = "tensors of different element types do not mix: convert one with `.cast::<{T}>()`; an array becomes a tensor when it is bound, `b.at((i, j))`"
+    note = "tensors of different element types do not mix: convert one with `.cast::<{T}>()`, a number with `as {T}`; an array becomes a tensor when it is bound, `b.at((i, j))`"
 )]
 pub trait Operand<T> {
     #[doc(hidden)]

@@ -87,7 +87,7 @@ where
 /// The elements of a list in canonical order.
 #[diagnostic::on_unimplemented(
     message = "these are not the dims of a set",
-    label = "a tuple of dims is expected here; `Rest<B>` takes `B: Dims`"
+    label = "a tuple of dims is expected here; a generic dim beside others needs its place among them, `D: AnyDim + Before<Other>`, and `Rest<B>` takes `B: Dims`"
 )]
 pub trait Sort {
     /// The sorted list.

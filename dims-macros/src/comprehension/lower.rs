@@ -357,11 +357,12 @@ impl<'a> Lower<'a> {
         };
         let name = Ident::new(&reduce.name.to_string(), Span::mixed_site().located_at(reduce.name.span()));
         let path = path("Reductions", name.span());
+        let body = quote_spanned!(Span::mixed_site().located_at(body.span())=> &#body);
         let code = if self.fallible {
             let name = quote::format_ident!("try_{name}", span = name.span());
-            self.or_break(quote!(#path::#name(&#body, #dims)))
+            self.or_break(quote!(#path::#name(#body, #dims)))
         } else {
-            quote!(#path::#name(&#body, #dims))
+            quote!(#path::#name(#body, #dims))
         };
         lowered(Element, if stmts.is_empty() { code } else { quote!({ #(#stmts)* #code }) })
     }
