@@ -166,3 +166,27 @@ fn attention_written_out_allocates_its_scores_and_its_result() {
     });
     assert_eq!(sizes, [2 * 3 * 40 * 40 * 4, 2 * 40 * 3 * 8 * 4]);
 }
+
+/// A clone shares the elements, until one of the tensors is changed; the last one that has them is computed in their place.
+#[test]
+fn clones_share_their_elements() {
+    dims! { struct Row; struct Column; }
+    let bytes = 4 * 200 * 100;
+    let x = from_fn((Row.of(200), Column.of(100)), |(i, j)| (i + 2 * j) as f32);
+    let first = (&x).index(Row, 1).order(Column);
+    assert_eq!(allocations(100, || (x.clone(), x.clone())), NONE);
+
+    let mut changed = x.clone();
+    assert_eq!(allocations(bytes / 4, || changed += 1.0), [bytes]);
+    assert_eq!(allocations(bytes / 4, || changed += 1.0), NONE);
+    assert_eq!((&x).index(Row, 1).order(Column), first);
+    assert_eq!(changed.index(Row, 1).order(Column), &first + 2.0);
+
+    // In a clone's place while others have the elements: not in theirs.
+    let other = x.clone();
+    let mut doubled = zeros::<f32, _>((Row.of(1), Column.of(1)));
+    assert_eq!(allocations(bytes / 4, || doubled = (other * 2.0).eval()), [bytes]);
+    assert_eq!((&x).index(Row, 1).order(Column), first);
+    assert_eq!(doubled.index(Row, 1).order(Column), &first * 2.0);
+    assert_eq!(allocations(bytes / 4, || drop((x * 2.0).eval())), NONE);
+}

@@ -131,7 +131,7 @@ fn what_is_laid_alike_runs_along_one_loop_that_rustc_knows() {
     let (laid, plan) = explain(|| (&x * 2.0 + &y).laid((H, W, C)));
     assert_eq!((laid.into_array(), known(&plan)), (expected.clone(), vec![24]));
     // In the place of an operand that is used up.
-    let own = x.clone();
+    let own = (&a).laid((H, W, C));
     let start = own.as_slice().as_ptr();
     let (laid, plan) = explain(|| (own * 2.0 + &y).laid((H, W, C)));
     assert_eq!((laid.as_slice().as_ptr(), known(&plan)), (start, vec![24]));

@@ -25,7 +25,7 @@ use crate::kernel::threads;
 use crate::ops::Mul;
 use crate::scalar::Num;
 use crate::storage::Elements;
-use crate::storage::memory::Buffer;
+use crate::storage::buffer::Buffer;
 use alloc::vec::Vec;
 use core::any::TypeId;
 use smallvec::SmallVec;

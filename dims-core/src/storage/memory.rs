@@ -4,8 +4,6 @@ use super::elements::Places;
 use crate::error::DimError;
 use alloc::vec::Vec;
 use core::alloc::Layout;
-use core::mem::take;
-use core::ops::{Deref, DerefMut};
 
 #[cfg(feature = "std")]
 pub use super::pool::{empty_pool, pool_bytes, pool_limit, set_pool_limit};
@@ -99,48 +97,5 @@ impl<T: Copy> InParts<T> {
         // a place for each position of its loops.
         unsafe { self.data.set_len(self.len) };
         self.data
-    }
-}
-
-/// Elements whose memory goes to the pool in the end, where there is one.
-#[derive(Clone)]
-pub(crate) struct Buffer<T>(Vec<T>);
-
-impl<T> Buffer<T> {
-    /// The elements, for good.
-    #[inline]
-    pub(crate) fn into_vec(mut self) -> Vec<T> {
-        take(&mut self.0)
-    }
-}
-
-impl<T> From<Vec<T>> for Buffer<T> {
-    #[inline]
-    fn from(data: Vec<T>) -> Self {
-        Buffer(data)
-    }
-}
-
-impl<T> Deref for Buffer<T> {
-    type Target = Vec<T>;
-
-    #[inline(always)]
-    fn deref(&self) -> &Vec<T> {
-        &self.0
-    }
-}
-
-impl<T> DerefMut for Buffer<T> {
-    #[inline(always)]
-    fn deref_mut(&mut self) -> &mut Vec<T> {
-        &mut self.0
-    }
-}
-
-#[cfg(feature = "std")]
-impl<T> Drop for Buffer<T> {
-    #[inline]
-    fn drop(&mut self) {
-        super::pool::recycle(&mut self.0);
     }
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod array;
 pub mod axes;
+pub(crate) mod buffer;
 pub(crate) mod elements;
 #[cfg(any(feature = "image", feature = "mdarray", feature = "nalgebra"))]
 mod foreign;

@@ -1,7 +1,7 @@
 //! Tensors that own their elements.
 
 use super::axes::{Axis, AxisBlock, is_within, permuted};
-use super::memory::Buffer;
+use super::buffer::Buffer;
 use super::{Elements, View};
 use crate::error::Origin;
 use crate::plan::axes::AxisList;
@@ -23,6 +23,7 @@ pub struct Owned<T, S: Dims, R: Rank = Rank0> {
     marker: PhantomData<fn() -> S>,
 }
 
+/// Shares the elements, until one of the tensors is changed.
 impl<T: Clone, S: Dims, R: Rank> Clone for Owned<T, S, R> {
     fn clone(&self) -> Self {
         Owned { data: self.data.clone(), marker: PhantomData, ..*self }
@@ -119,7 +120,10 @@ impl<T, S: Dims, R: Rank> Owned<T, S, R> {
 
     /// The element at the origin, to change it and those that the axes reach from it.
     #[inline(always)]
-    pub(super) fn as_mut_ptr(&mut self) -> *mut T {
+    pub(super) fn as_mut_ptr(&mut self) -> *mut T
+    where
+        T: Clone,
+    {
         self.data.as_mut_ptr().wrapping_add(self.start)
     }
 
@@ -159,20 +163,29 @@ impl<T, S: Dims, R: Rank> Owned<T, S, R> {
     }
 
     /// All elements, as they lie, to change them.
-    pub(crate) fn all_mut(&mut self) -> &mut [T] {
+    pub(crate) fn all_mut(&mut self) -> &mut [T]
+    where
+        T: Clone,
+    {
         &mut self.data
     }
 
     /// The elements, if they lie contiguously in this order of axes (dims first, then positional axes), and nothing
     /// else with them.
     #[inline(always)]
-    pub(crate) fn into_contiguous(self, order: &[usize]) -> Result<Vec<T>, Self> {
+    pub(crate) fn into_contiguous(self, order: &[usize]) -> Result<Vec<T>, Self>
+    where
+        T: Clone,
+    {
         if self.is_contiguous(order) { Ok(self.into_vec()) } else { Err(self) }
     }
 
     /// All elements, as they lie.
     #[inline(always)]
-    pub(crate) fn into_vec(self) -> Vec<T> {
+    pub(crate) fn into_vec(self) -> Vec<T>
+    where
+        T: Clone,
+    {
         self.data.into_vec()
     }
 
@@ -215,12 +228,13 @@ impl<T> Freed<T> {
     }
 }
 
-impl<T: 'static, S: Dims, R: Rank> Owned<T, S, R> {
-    /// The place of all elements, as such of the type `W`, if that is what they are.
+impl<T: Clone + 'static, S: Dims, R: Rank> Owned<T, S, R> {
+    /// The place of all elements, as such of the type `W`, if that is what they are and no other tensor has them.
     #[inline(always)]
     pub(crate) fn free<W: 'static>(&mut self) -> Option<Freed<W>> {
         let same = TypeId::of::<T>() == TypeId::of::<W>();
-        same.then(|| Freed { start: self.data.as_mut_ptr().cast(), len: self.data.len() })
+        (same && self.data.is_unshared())
+            .then(|| Freed { start: self.data.as_mut_ptr().cast(), len: self.data.len() })
     }
 
     /// What was written to the place, if it is this tensor's.

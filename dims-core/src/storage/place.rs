@@ -20,7 +20,7 @@ pub struct Place<'a, T, S: Dims, R: Rank = Rank0, X = ()> {
     memory: PhantomData<(&'a mut [T], fn() -> S)>,
 }
 
-impl<'a, T, S: Dims, R: Rank> From<&'a mut Owned<T, S, R>> for Place<'a, T, S, R> {
+impl<'a, T: Clone, S: Dims, R: Rank> From<&'a mut Owned<T, S, R>> for Place<'a, T, S, R> {
     /// All elements of a tensor.
     fn from(owned: &'a mut Owned<T, S, R>) -> Self {
         let (named, positional, origin) = (*owned.named(), *owned.positional(), owned.origin());
@@ -67,7 +67,10 @@ impl<'a, T, S: Dims, R: Rank, X> Place<'a, T, S, R, X> {
         positional: R::Axes,
         (indices, selected): (X, &[Axis]),
         origin: Origin,
-    ) -> Self {
+    ) -> Self
+    where
+        T: Clone,
+    {
         let all = owned.all_mut();
         let axes = named.as_slice().iter().chain(positional.as_slice()).chain(selected);
         assert!(is_within(all.len(), 0, axes.map(Axis::parts)), "the axes reach elements alone");

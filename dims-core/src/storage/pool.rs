@@ -140,7 +140,8 @@ pub fn empty_pool() {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::storage::memory::{Buffer, reserve};
+    use crate::storage::buffer::Buffer;
+    use crate::storage::memory::reserve;
 
     #[test]
     fn memory_is_taken_from_the_pool_by_results_of_its_size_and_alignment() {

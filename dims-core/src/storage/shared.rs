@@ -2,7 +2,7 @@
 
 use super::View;
 use super::axes::{Axis, AxisBlock, is_within};
-use super::memory::Buffer;
+use super::buffer::Buffer;
 use crate::set::Dims;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
