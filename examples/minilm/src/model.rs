@@ -137,7 +137,7 @@ impl Encoder<'_> {
         }
         let sum = select(Token.lt(&tokens.lengths), &x, 0.0).sum(Token);
         let mean = sum / (&tokens.lengths).cast::<f32>();
-        let length = (&mean).norm(Width);
+        let length = mean.norm(Width);
         (mean / length).eval()
     }
 }
