@@ -52,7 +52,7 @@ pub(crate) fn whole(key: crate::set::DimKey) -> Along {
 /// elements come from.
 ///
 /// They take the tensor by value, as operators do, so that a view of a result is its owner as well: `(a * b).sum(k).rename(i, j)`. To
-/// look at a tensor that is needed again, call them on a reference: `(&x).index(Seq, 3)`. (Views, `a.at((i, j))`, are `Copy`.)
+/// look at a tensor that is needed again, call them on a reference: `(&x).index(Seq, 3)`. (What `a.at(..)` gives for an array is `Copy`.)
 pub trait Restructure: Computable {
     /// The tensor with the dim `old` under the name `new`; free.
     ///

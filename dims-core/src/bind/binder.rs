@@ -33,7 +33,7 @@ pub struct Ellipsis;
 /// | an integer `3`, `-1` | picks one element; a negative one counts from the end |
 /// | a range `1..4` | the axis stays positional, cut to the range |
 /// | a tuple `(h, w)` | splits the axis; the last dim is the fastest, and one may be without a size |
-/// | an index expression `2 * i + 1` | a strided view; one dim may be without a size, and gets the greatest one that fits (a declared dim only if no other operand has a size for it, so that its elements are looked up one by one: `I.of(n)` makes it a view) |
+/// | an index expression `2 * i + 1` | a strided view; one dim may be without a size, and gets the greatest one that fits (a declared dim only if no other operand has a size for it, so that its elements are looked up one by one: `I.of(n)` makes it a view). A dim that is shorter than the axis reads a part of it: `i + 0` the first elements, where `i` alone is an error |
 /// | a tensor of integers | selects by value; each value is checked when its element is read |
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be bound to an axis",

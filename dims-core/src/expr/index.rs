@@ -88,7 +88,7 @@ impl IndexExprs for () {
 }
 
 /// One computed index, and the others.
-#[derive(Clone)]
+#[derive(Clone, Copy)]
 pub struct ComputedIndex<E, X> {
     pub(crate) index: E,
     /// Not for affine indices that stay within their axis: those are strides of the view already.
