@@ -379,8 +379,8 @@ mod indexing {
         let index_bias = (n_embeddings / 2) as isize;
         assert!(key_sequence.size() + index_bias as usize <= n_embeddings);
         let positional_embedding = distance_embedding_weight.at((distance + index_bias, features));
-        let scores_query = (q * &positional_embedding).sum(features);
-        let scores_key = (k * &positional_embedding).sum(features);
+        let scores_query = (q * positional_embedding).sum(features);
+        let scores_key = (k * positional_embedding).sum(features);
         (scores_query + scores_key).order((batch, heads, key_sequence, query_sequence))
     }
 
