@@ -1,6 +1,6 @@
 //! `Copy` views of tensors, for values that are used more than once.
 //!
-//! Operators and methods take tensors by value, so that a result can reuse the memory of its operand. A [view](Named::view) borrows the tensor
+//! Operators and elementwise methods take tensors by value, so that a result can reuse the memory of its operand. A [view](Named::view) borrows the tensor
 //! once, and is then copied as often as it is used.
 
 use crate::expr::index::ComputedIndex;
@@ -26,7 +26,7 @@ impl<T, S: Dims, R: Rank> Named<T, S, R, Owned<T, S, R>> {
     ///
     /// impl Model {
     ///     fn centred(&self) -> Tensor<f32, (Token, Feature)> {
-    ///         let table = self.table.view(); // `self.table.mean(..)` would move it out of `self`
+    ///         let table = self.table.view(); // `self.table - ..` would move it out of `self`
     ///         (table - table.mean(Token)).eval()
     ///     }
     /// }

@@ -27,12 +27,12 @@ pub type Dotted<A, B, X> =
 /// The dims of two tensors.
 type Both<A, B> = <<A as AsTensor>::Dims as Union<<B as AsTensor>::Dims>>::Out;
 
-/// `A`, whose expression is `E`, and `B` at each position, combined by `O`.
-type Pairwise<O, T, E, A, B> = Named<
+/// `A`, which is borrowed, and `B` at each position, combined by `O`.
+type Pairwise<'a, O, T, A, B> = Named<
     T,
     Both<A, B>,
     <<A as AsTensor>::Rank as crate::rank::Rank>::Max<<B as AsTensor>::Rank>,
-    Binary<O, E, <B as AsTensor>::Expr>,
+    Binary<O, &'a <A as AsTensor>::Expr, <B as AsTensor>::Expr>,
 >;
 
 /// Where the index along `J` is at least (`O = Ge`) or at most (`Le`) that along `I` plus a number.
@@ -284,7 +284,7 @@ pub trait LinearAlgebra: Computable {
     {
         let own = self.borrowed();
         let product = Binary { op: ops::Mul, a: &*own, b: other.into_named().expr };
-        let product: Pairwise<ops::Mul, Self::Elem, &Self::Expr, Self, B> = Named::from_expr(product);
+        let product: Pairwise<'_, ops::Mul, Self::Elem, Self, B> = Named::from_expr(product);
         sum::<Named<_, U, _, _>, D, X>(&*read_as_said(&product, &dims)?)
     }
 
@@ -378,7 +378,7 @@ pub trait LinearAlgebra: Computable {
     {
         let own = self.borrowed();
         let difference = Binary { op: ops::Sub, a: &*own, b: other.into_named().expr };
-        let difference: Pairwise<ops::Sub, Self::Elem, &Self::Expr, Self, B> = Named::from_expr(difference);
+        let difference: Pairwise<'_, ops::Sub, Self::Elem, Self, B> = Named::from_expr(difference);
         norm::<_, D, X>(as_said(difference, &dims)?, p)
     }
 
@@ -419,8 +419,7 @@ pub trait LinearAlgebra: Computable {
     {
         let own = self.borrowed();
         let pairs = Binary { op: ops::Pair, a: &*own, b: other.into_named().expr };
-        let pairs: Pairwise<ops::Pair, (Self::Elem, Self::Elem), &Self::Expr, Self, B> =
-            Named::from_expr(pairs);
+        let pairs: Pairwise<'_, ops::Pair, (Self::Elem, Self::Elem), Self, B> = Named::from_expr(pairs);
         run::<Named<_, U, _, _>, D, X, _>(
             &*read_as_said(&pairs, &dims)?,
             reducers::Cosine(eps),

@@ -70,9 +70,7 @@ impl<A: AsTensor<Expr: Expr<Elem = <A as AsTensor>::Elem>>> Computable for A {}
 #[inline(always)]
 pub(crate) fn as_said<A: Computable, D: DimList>(tensor: A, dims: &D) -> Result<NamedOf<A>, DimError> {
     let tensor = tensor.into_named();
-    if D::SAYS {
-        tensor.unified_shape()?.all_said(dims)?;
-    }
+    read_as_said(&tensor, dims)?;
     Ok(tensor)
 }
 

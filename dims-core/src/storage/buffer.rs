@@ -1,7 +1,11 @@
 //! Elements that a tensor owns, and that its clones share with it until one of them is changed.
 
+#[cfg(feature = "std")]
+use super::pool::recycle;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+#[cfg(not(feature = "std"))]
+use core::mem::drop as recycle;
 use core::mem::{ManuallyDrop, forget};
 use core::ops::{Deref, DerefMut};
 use core::ptr::{NonNull, null_mut};
@@ -56,13 +60,6 @@ impl<T> Drop for Last<T> {
         // SAFETY: an `Arc` drops its value once, when nobody has it any more.
         recycle(unsafe { self.0.copy().into_vec() });
     }
-}
-
-#[inline]
-fn recycle<T>(mut data: Vec<T>) {
-    #[cfg(feature = "std")]
-    super::pool::recycle(&mut data);
-    let _freed = &mut data;
 }
 
 impl<T> Buffer<T> {

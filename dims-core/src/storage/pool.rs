@@ -84,9 +84,9 @@ fn taken<T>(len: usize) -> Option<Vec<T>> {
 
 /// Puts memory into the pool, if it is large.
 #[inline]
-pub(super) fn recycle<T>(memory: &mut Vec<T>) {
+pub(super) fn recycle<T>(memory: Vec<T>) {
     if memory.capacity().saturating_mul(size_of::<T>()) >= LEAST && !needs_drop::<T>() {
-        put(take(memory));
+        put(memory);
     }
 }
 

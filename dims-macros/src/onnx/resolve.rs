@@ -211,8 +211,9 @@ impl Resolver<'_> {
                 let OnnxSize::Param(param) = &axis.size else { continue };
                 let other = self.sizes.insert(param.clone(), given.size);
                 if let Some(other) = other.filter(|&other| other != given.size) {
-                    let what =
-                        format!("axes with the name `{param}` have the size {other} by an earlier line");
+                    let what = format!(
+                        "axes with the name `{param}` have the size {other} by another entry of this call"
+                    );
                     self.wrong(given.span, what);
                     break;
                 }
