@@ -294,6 +294,38 @@ impl<D: Declared> DimRef for Of<D> {
     }
 }
 
+/// A size: that of a dim, or a number.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a size",
+    label = "expected a dim that has a size, or a number of type `usize`"
+)]
+pub trait Extent {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+    /// The size, if the dim has one.
+    #[doc(hidden)]
+    fn extent(self) -> Result<usize, DimError>;
+}
+
+#[diagnostic::do_not_recommend]
+impl<D: DimRef> Extent for D {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+
+    fn extent(self) -> Result<usize, DimError> {
+        let info = self.info();
+        info.size().ok_or(DimError::Unsized { dim: info.name })
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl Extent for usize {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+
+    fn extent(self) -> Result<usize, DimError> {
+        Ok(self)
+    }
+}
+
 /// One dim, or a tuple of dims: what reductions take.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a dim or a tuple of dims",
@@ -367,6 +399,41 @@ impl DimList for () {
 
     #[inline(always)]
     fn each(&self, _: impl FnMut(DimInfo<'_>)) {}
+}
+
+/// A tuple of dims that stand for one axis each, wherever they are named: where a tuple among other binders splits one axis, and a tuple in an
+/// order is one axis, `Each((h, w))` is two. It can also stand where a tuple can: in `sum`, `softmax`, and so on.
+///
+/// `dims!(l: [3])` makes three dims `l0`, `l1` and `l2`, and `l`, which is `Each((l0, l1, l2))`.
+///
+/// ```
+/// use typed_dims::prelude::*;
+///
+/// let images = ndarray::Array4::from_shape_fn((2, 3, 4, 5), |(b, c, h, w)| b + c + h * w);
+/// dims!(b, c, space: [2]);
+/// let x = images.at((b, c, space));                        // x[b, c, space0, space1]
+/// assert_eq!(x.max(space).order((b, c)), ndarray::array![[12, 13, 14], [13, 14, 15]]);
+/// assert_eq!(x.order((space, c, b)).dim(), (4, 5, 3, 2));
+/// assert_eq!(x.order((space.0, c, b)).dim(), (20, 3, 2));  // the tuple itself is one axis
+///
+/// dims!(h, w);
+/// assert_eq!(images.at((b, c, Each((h, w)))).order((b, c, Each((w, h)))).dim(), (2, 3, 5, 4));
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Each<L>(pub L);
+
+#[diagnostic::do_not_recommend]
+impl<L: DimList> DimList for Each<L> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+    type Brands = L::Brands;
+    type Sizes = L::Sizes;
+    const KEYS: &'static Keys = L::KEYS;
+    const SAYS: bool = L::SAYS;
+
+    #[inline(always)]
+    fn each(&self, visit: impl FnMut(DimInfo<'_>)) {
+        self.0.each(visit);
+    }
 }
 
 /// The dims of two lists, one behind the other.

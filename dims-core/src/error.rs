@@ -179,7 +179,16 @@ impl fmt::Display for DimError {
                  declared, `dims!({dim} = n)` if it is local"
             ),
             DimError::OutOfBounds { what, index, size, origin } => {
-                write!(f, "index {index} of {what} is out of range for an axis of size {size}{}", At(*origin))
+                write!(
+                    f,
+                    "index {index} of {what} is out of range for an axis of size {size}{}",
+                    At(*origin)
+                )?;
+                // (An index that is no expression counts from the end as it is.)
+                if *index < 0 && *index >= -(*size as i128) {
+                    f.write_str("; write `index.from_end(size)` to count negative indices from the end")?;
+                }
+                Ok(())
             }
             DimError::RangeOutOfBounds { what, start, end, size } => {
                 write!(f, "the range {start}..{end} of {what} is out of range for an axis of size {size}")

@@ -1,6 +1,6 @@
 //! Elements selected by value along a dim: `take`, `scatter_add`, `one_hot`, `masked_fill`.
 
-use crate::dim::{DimList, DimRef};
+use crate::dim::{DimList, DimRef, Extent};
 use crate::error::{DimError, list_sizes, unwrap};
 use crate::expr::index::ComputedIndex;
 use crate::expr::{Binary, Expr, Iota, Operand, Scalar, Select, Take, Unary};
@@ -42,6 +42,10 @@ pub type OneHot<'a, A, U, C> = Named<
     >,
 >;
 
+/// The result of [`from_end`](Selecting::from_end).
+pub type FromEnd<A> =
+    Named<isize, <A as AsTensor>::Dims, <A as AsTensor>::Rank, Unary<ops::FromEnd, <A as AsTensor>::Expr>>;
+
 /// The result of [`masked_fill`](Selecting::masked_fill).
 pub type MaskedFill<A, M> = Named<
     <A as AsTensor>::Elem,
@@ -62,6 +66,7 @@ pub trait Indices: Computable<Elem: IndexInt> {}
 impl<A: Computable<Elem: IndexInt>> Indices for A {}
 
 /// Operations that select by the values of a tensor of integers or `bool`s.
+#[expect(clippy::wrong_self_convention, reason = "`from_end` counts from there, and converts nothing")]
 pub trait Selecting: Computable {
     /// The elements at `index` along a dim: `out[.., k] = x[.., index[k]]`. Lazy: it fuses with what follows.
     ///
@@ -95,6 +100,46 @@ pub trait Selecting: Computable {
         index: I,
     ) -> Result<Taken<Self, I, X>, DimError> {
         Ok(Named::from_expr(Take::new(self, dim, index.into_named().expr)?))
+    }
+
+    /// Indices that count from the end where they are negative: `v` where `v >= 0`, else `size + v`. Lazy.
+    ///
+    /// `size` is that of the axis which the indices select from: a dim that has one (bound, static, or `D.of(n)`), or a number. The result is of
+    /// `isize`. A negative index that lies before the start stays as it is, so that the error says what was given.
+    ///
+    /// In an index that is computed, a negative number is an error elsewhere, so that `i - 1` at 0 does not read the last element.
+    ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// let (a, ids) = (ndarray::array![10, 20, 30], ndarray::array![-1, 0, -3]);
+    /// dims!(i, k);
+    /// let x = a.at(i);
+    /// assert_eq!(x.take(i, ids.at(k).from_end(i)).order(k), ndarray::array![30, 10, 10]);
+    /// assert_eq!(a.at(ids.at(k).from_end(a.len())).order(k), ndarray::array![30, 10, 10]);
+    /// let error = a.at(ids.at(k)).try_order(k).unwrap_err().to_string();
+    /// assert!(error.ends_with("; write `index.from_end(size)` to count negative indices from the end"));
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the dim has no size.
+    #[track_caller]
+    fn from_end<N: Extent>(self, size: N) -> FromEnd<Self>
+    where
+        Self: Indices,
+    {
+        unwrap(self.try_from_end(size))
+    }
+
+    /// As [`from_end`](Selecting::from_end), but a dim without a size is an error.
+    fn try_from_end<N: Extent>(self, size: N) -> Result<FromEnd<Self>, DimError>
+    where
+        Self: Indices,
+    {
+        // (No axis has more elements than an `isize` counts.)
+        let size = isize::try_from(size.extent()?).unwrap_or(isize::MAX);
+        Ok(Named::from_expr(Unary { op: ops::FromEnd(size), a: self.into_named().expr }))
     }
 
     /// Adds each element to the place that `index` says: `out[.., index[k]] += x[.., k]` for all `k`, on zeros.

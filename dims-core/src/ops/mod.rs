@@ -650,6 +650,22 @@ impl<T: IndexInt> UnaryOp<T> for Index {
     }
 }
 
+/// An integer as an index of an axis of so many elements: a negative one counts from the end, if it gets as far as the start.
+#[derive(Clone, Copy, Debug)]
+pub struct FromEnd(pub isize);
+impl Operation for FromEnd {}
+
+#[diagnostic::do_not_recommend]
+impl<T: IndexInt> UnaryOp<T> for FromEnd {
+    type Out = isize;
+    const NAME: &'static str = "from_end";
+    #[inline(always)]
+    fn apply<I: Isa>(&self, a: T) -> isize {
+        let index = a.to_isize();
+        if index < 0 && index >= -self.0 { index + self.0 } else { index }
+    }
+}
+
 /// A condition as it is. (For other types there is no such condition, and no way to ask for it.)
 #[derive(Clone, Copy, Debug)]
 pub struct Holds;
