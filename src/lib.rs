@@ -179,7 +179,7 @@ pub mod prelude {
     pub use crate::assign::OrderInto;
     pub use crate::attention::{attention, try_attention};
     pub use crate::batch::{batched, map_each, try_map_each, vmap};
-    pub use crate::bind::{At, AtMut, Ellipsis};
+    pub use crate::bind::{At, AtMut, Ellipsis, UnitAxis};
     pub use crate::brand::{After, AnyDim, Before, Brand, Rest};
     pub use crate::convert::IntoTensor;
     pub use crate::create::{
@@ -188,7 +188,7 @@ pub mod prelude {
         zeros,
     };
     pub use crate::custom::{ApplyOp, ArrayOp, ScalarOp};
-    pub use crate::dim::{DimOf, DimRef};
+    pub use crate::dim::{DimOf, DimRef, Each};
     pub use crate::draw::Draw;
     pub use crate::dynamic::Dynamic;
     pub use crate::elementwise::{Elementwise, iota, select};
@@ -241,7 +241,7 @@ pub mod prelude {
     pub use crate::stream::{CostClass, Stream, Streamed};
     pub use crate::tensor::AsTensor;
     pub use crate::window::Window;
-    pub use ndarray::{self, Array, Array0, Array1, Array2, Array3, Array4, Array5, Array6, ArrayD};
+    pub use ndarray::{self, Array, Array0, Array1, Array2, Array3, Array4, Array5, Array6, ArrayD, NewAxis};
     #[cfg(feature = "safetensors")]
     pub use typed_dims_macros::Load;
     #[cfg(feature = "onnx")]

@@ -583,3 +583,191 @@ fn parts_of_different_types_and_lengths() {
     dims!(o, p, all);
     assert_eq!(concat_to(all, (o, p), (none.at((.., o)), long.at((.., p)))).order(all), long.t());
 }
+
+/// `A[l]` with a list of dims, beside others and alone.
+#[test]
+fn lists_of_dims() {
+    let a = Array4::from_shape_fn((2, 3, 4, 5), |(b, c, h, w)| 1000 * b + 100 * c + 10 * h + w);
+    dims!(b, c, space: [2]);
+    let x = a.at((b, c, space));
+    assert_eq!(x.dims(), [("b", 2), ("c", 3), ("space0", 4), ("space1", 5)]);
+    assert_eq!(x.order((b, c, space)), a);
+    assert_eq!(x.order((space, b, c)), a.view().permuted_axes([2, 3, 0, 1]));
+    // A tuple in an order is one axis.
+    assert_eq!(x.order((b, (space0, space1), c)).dim(), (2, 20, 3));
+    assert_eq!(x.sum(space).order((b, c)), a.sum_axis(Axis(3)).sum_axis(Axis(2)));
+    assert_eq!(x.max(Each((b, c))).order(space), a.slice(s![1, 2, .., ..]));
+    let mut out = Array4::zeros((4, 5, 3, 2));
+    x.order_into(&mut out, (space, c, b));
+    assert_eq!(out, a.view().permuted_axes([2, 3, 1, 0]));
+    let mut sums = Array2::zeros((4, 5));
+    x.sum_into((b, c), &mut sums, space);
+    assert_eq!(sums, a.sum_axis(Axis(0)).sum_axis(Axis(0)));
+    assert_eq!(x.try_sum(space).map(|sums| sums.order((c, b)).dim()), Ok((3, 2)));
+
+    // One list for all axes, whose size is that of each.
+    let square = counting((3, 3));
+    dims!(all: [2], rows: [1]);
+    assert_eq!(square.at(all).order(all), square);
+    assert_eq!(square.at((rows, ..)).order(rows), square);
+    let other = Array2::<f32>::zeros((3, 4));
+    let error = other.try_at(all).map(|_| ()).unwrap_err().to_string();
+    assert!(error.starts_with("dim `all1` has size 3"), "{error}");
+    // A dim that is in the list twice takes the diagonal.
+    dims!(i, j, k, five = 5);
+    assert_eq!(square.at(Each((i, i))).order(i), array![0., 4., 8.]);
+    // Among other binders: positional axes, a group, an index that is computed.
+    let y = a.at((.., Each((i, j)), (k, five)));
+    assert_eq!((y.positional_sizes(), k.size()), (vec![2], 1));
+    dims!(p, rest: [2]);
+    let one = array![2, 0];
+    let y = a.at((1, one.at(p), rest)).order((p, rest));
+    assert_eq!(y, a.index_axis(Axis(0), 1).select(Axis(0), &[2, 0]));
+}
+
+/// `A[i, None]`, `x.sum(k, keepdim=True)`.
+#[test]
+fn new_axes_and_kept_ones() {
+    let a = counting((2, 3));
+    dims!(i, j);
+    let x = a.at((i, j));
+    assert_eq!(x.order((i, NewAxis, j)), a.view().insert_axis(Axis(1)));
+    assert_eq!(x.order((NewAxis, j, i, NewAxis)), a.t().insert_axis(Axis(0)).insert_axis(Axis(3)));
+    assert_eq!((x * 2.0).sum(j).order((i, NewAxis)), array![[6.], [24.]]);
+    assert_eq!(x.sum((i, j)).order(NewAxis), array![15.]);
+    assert_eq!(x.sum((i, j)).order((NewAxis, NewAxis)), array![[15.]]);
+    assert_eq!(x.order((NewAxis, (i, j))), counting((1, 6)));
+    // With a dim left, it is a positional axis as the others.
+    let kept = x.order((NewAxis, j));
+    assert_eq!(kept.dims(), [("i", 2)]);
+    assert_eq!(kept.positional_sizes(), [1, 3]);
+    assert_eq!(kept.order(i), a.view().insert_axis(Axis(1)));
+
+    // Into arrays that are there, which must have the axis.
+    let mut out = Array3::zeros((3, 1, 2));
+    x.order_into(&mut out, (j, NewAxis, i));
+    assert_eq!(out, a.t().insert_axis(Axis(1)));
+    let mut sums = array![[7., 7.]];
+    x.sum_into(j, &mut sums, (NewAxis, i));
+    assert_eq!(sums, array![[3., 12.]]);
+    dims!(k);
+    let mut product = Array3::zeros((2, 1, 2));
+    (x * a.at((k, j))).sum_into(j, &mut product, (i, NewAxis, k));
+    assert_eq!(product, array![[[5., 14.]], [[14., 50.]]]);
+    let mut wide = Array3::<f32>::zeros((3, 2, 2));
+    let error = x.try_order_into(&mut wide, (j, NewAxis, i)).unwrap_err().to_string();
+    assert!(error.contains("do not fit into an array of shape [3, 2, 2]"), "{error}");
+
+    // Bound, a new axis is positional, and broadcasts as such.
+    let column = a.at((i, NewAxis, ..));
+    assert_eq!(column.positional_sizes(), [1, 3]);
+    let table = (column + a.at((i, .., NewAxis))).order(i);
+    assert_eq!(table, Array3::from_shape_fn((2, 3, 3), |(i, r, c)| a[[i, c]] + a[[i, r]]));
+    assert_eq!(a.at((NewAxis, Ellipsis)).positional_sizes(), [1, 2, 3]);
+    let vector = array![1., 2.];
+    dims!(v, w);
+    let row: Array2<f32> = vector.at(v).order((NewAxis, v));
+    assert_eq!((row.dim(), row.at((UnitAxis, w)).order(w)), ((1, 2), vector));
+    let mut places = counting((2, 3));
+    places.at_mut((i, NewAxis, ..)).assign(a.at((i, NewAxis, ..)) * 10.0);
+    assert_eq!(places, &a * 10.0);
+
+    // And an axis of size 1 goes.
+    let kept = x.sum(j).order((i, NewAxis));
+    assert_eq!(kept.at((i, UnitAxis)).order(i), array![3., 12.]);
+    let error = a.try_at((i, UnitAxis)).map(|_| ()).unwrap_err().to_string();
+    assert!(
+        error.starts_with("axis 1 has size 3, but `UnitAxis` takes an axis of size 1 (at tests"),
+        "{error}"
+    );
+    let dynamic = a.clone().into_dyn();
+    assert!(dynamic.try_at((UnitAxis, i, j)).is_err());
+    assert!(Array2::<f32>::zeros((0, 2)).try_at((UnitAxis, ..)).is_err());
+}
+
+/// `A[ids]` where negative values count from the end, as they do in torch.
+#[test]
+fn indices_from_the_end() {
+    let a = array![[1, 2], [3, 4], [5, 6]];
+    let ids = array![-1i64, 0, -3, 2];
+    dims!(i, j, k);
+    let expected = array![[5, 6], [1, 2], [1, 2], [5, 6]];
+    assert_eq!(a.at((ids.at(k).from_end(a.nrows()), j)).order((k, j)), expected);
+    assert_eq!(a.at((i, j)).take(i, ids.at(k).from_end(i)).order((k, j)), expected);
+    // The index of the axis, of any integer type: `isize` holds 200 - 1, which `i8` does not.
+    let long = Array1::from_iter(0..200);
+    dims!(n);
+    let small = array![-1i8, -128, 127];
+    assert_eq!(long.at(small.at(n).from_end(200)).order(n), array![199, 72, 127]);
+    dims!(m);
+    assert_eq!(array![u64::MAX, 3].at(m).from_end(4).order(m), array![isize::MAX, 3]);
+
+    // `i - 1` reads the last element at 0 only if it is asked to; else the error says how.
+    let v = array![1, 2, 4];
+    dims!(p = 3);
+    assert_eq!((v.at(p) - v.at((p - 1).from_end(p))).order(p), array![-3, 1, 2]);
+    let error = v.at(p - 1).try_order(p).unwrap_err().to_string();
+    assert!(error.starts_with("index -1 of axis 0, computed from dim `p`, is out of range"), "{error}");
+    assert!(
+        error.ends_with("; write `index.from_end(size)` to count negative indices from the end"),
+        "{error}"
+    );
+    // What lies before the start is an error with the number that was given, and no such advice.
+    let error = v.at((p - 4).from_end(p)).try_order(p).unwrap_err().to_string();
+    assert!(error.starts_with("index -4 of axis 0") && !error.contains("from_end"), "{error}");
+    let error = v.at(p).try_index(p, -4).map(|_| ()).unwrap_err().to_string();
+    assert!(!error.contains("from_end"), "{error}");
+    dims!(open);
+    let error = ids.at(k).try_from_end(open).map(|_| ()).unwrap_err().to_string();
+    assert!(error.contains("`open`"), "{error}");
+}
+
+/// Dims among tensors, and expressions that have not run, in `stack` and `concat`; pieces of an expression.
+#[test]
+fn dims_beside_tensors_in_tuples() {
+    let x = array![3, 4];
+    let x = x.mapv(|x| x as isize);
+    dims!(i, k, l);
+    let all = stack(k, (i, x.at(i), i * 10, &(x.at(i) - i)));
+    assert_eq!(all.order((k, i)), array![[0, 1], [3, 4], [0, 10], [3, 3]]);
+    let all = concat(i, (x.at(i), i, i + 1, 5 * x.at(i)));
+    assert_eq!(all.order(i), array![3, 4, 0, 1, 1, 2, 15, 20]);
+    dims!(p, q = 3, whole);
+    let all = concat_to(whole, (p, q), (x.at(p), q));
+    assert_eq!(all.order(whole), array![3, 4, 0, 1, 2]);
+    // A mask, and the pieces of an expression of two dims.
+    let masks = stack(l, (i.eq(0), x.at(i).gt(3)));
+    assert_eq!(masks.order((l, i)), array![[true, false], [false, true]]);
+    let (a, b) = (counting((2, 3)), counting((2, 3)));
+    dims!(r, c, front = 1, behind);
+    let (first, others) = (a.at((r, c)) * b.at((r, c)) + 1.0).split_to(c, (front, behind));
+    assert_eq!(first.order((r, front)), array![[1.], [10.]]);
+    assert_eq!(others.order((behind, r)), array![[2., 17.], [5., 26.]]);
+    // The dim's own indices in pieces.
+    dims!(n = 5, low = 2, high);
+    let (low_indices, high_indices) = (n + 0).split_to(n, (low, high));
+    assert_eq!((low_indices.order(low), high_indices.order(high)), (array![0, 1], array![2, 3, 4]));
+}
+
+/// Integers beside dims: literals on either side, sizes as `isize`, picked axes.
+#[test]
+fn numbers_beside_dims() {
+    let (x, n): (Array2<f64>, usize) = (array![[1.0, 5.0], [2.0, 6.0], [4.0, 7.0]], 3);
+    dims!(i, j = 4, two);
+    assert_eq!((2.0 * x.at((i, two))).order((two, i)).row(0).to_vec(), [2.0, 4.0, 8.0]);
+    assert_eq!((10 * i + 1).order(i), array![1, 11, 21]);
+    assert_eq!((-i + 1).order(i), array![1, 0, -1]);
+    assert_eq!((1_isize - i).order(i), array![1, 0, -1]);
+    let first: Array1<f64> = x.at((i, 0)).order(i);
+    assert_eq!(first.len(), x.at((i, 0_usize)).order(i).len());
+    assert_eq!(x.at((n - 1 - i, 1_usize)).order(i).to_vec(), [7.0, 6.0, 5.0]);
+    assert_eq!((i + n as isize).order(i), array![3, 4, 5]);
+    assert_eq!(((i - j) + n as isize).order((i, j)).row(0), array![3, 2, 1, 0]);
+    assert_eq!(j.lt(n as isize).order(j), array![true, true, true, false]);
+    // Lengths of any integer type.
+    let (bytes, words, sizes) = (array![2_u8, 0, 4], array![2_i32, 0, 4], array![2_usize, 0, 4]);
+    let expected = Array2::from_shape_fn((3, 4), |(i, j)| j < sizes[i]);
+    assert_eq!(j.lt(bytes.at(i).cast::<isize>()).order((i, j)), expected);
+    assert_eq!(j.lt(words.at(i).cast::<isize>()).order((i, j)), expected);
+    assert_eq!(sizes.at(i).gt(j.cast::<usize>()).order((i, j)), expected);
+}

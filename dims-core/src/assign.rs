@@ -394,7 +394,7 @@ pub trait OrderInto: Computable {
             return Ok(());
         }
         if let Some((from, own, len)) = Ordering::<Self::Dims, Self::Rank, L>::small(&tensor.expr)
-            && is_line(&axes, &own[FEW - L::GROUPS.len()..])
+            && is_line(&axes, &own[FEW - L::GROUPS.as_slice().len()..])
         {
             few_into(from, &own, place.line(len));
             return Ok(());
@@ -434,10 +434,10 @@ pub trait OrderInto: Computable {
         tensor.meet(&mut shape)?;
         let order = Ordering::<Self::Dims, Self::Rank, L>::ORDER.as_slice();
         shape.volume(order.iter().copied(), 1)?;
-        check_rank(axes.len(), L::GROUPS.len() + Self::Rank::N)?;
+        check_rank(axes.len(), L::GROUPS.as_slice().len() + Self::Rank::N)?;
         let loops = shape.sizes();
         let mut rows = Rows::new(loops.len());
-        if !spread(&axes, L::GROUPS, order, loops, rows.push()) {
+        if !spread(&axes, L::GROUPS.as_slice(), order, loops, rows.push()) {
             return Err(misfit(&axes, order, &shape));
         }
         tensor.expr.rows::<Self::Dims, Self::Rank>(&shape, &mut rows);

@@ -1,7 +1,7 @@
 //! `order`: dims become positional axes again.
 
 use crate::brand::Element;
-use crate::dim::{DimList, DimRef};
+use crate::dim::{DimList, DimRef, Each};
 use crate::error::{DimError, unwrap};
 use crate::expr::Expr;
 use crate::kernel::copy::FEW;
@@ -18,13 +18,14 @@ use crate::storage::array::array;
 use crate::storage::axes::Axis;
 use crate::storage::{Elements, Owned};
 use crate::tensor::{Computable, NamedOf};
-use crate::tuples::{each_tuple, fold_back, nested};
+use crate::tuples::{each_tuple, fold, fold_back, nested};
 use alloc::vec::Vec;
 use core::marker::PhantomData;
-use ndarray::{Array, ArrayD, Dim, IxDyn};
+use ndarray::{Array, ArrayD, Dim, IxDyn, NewAxis};
 use smallvec::SmallVec;
 
-/// The axes that `order` makes: each a dim, or a tuple of dims that are flattened into one axis, the last one fastest.
+/// The axes that `order` makes: each a dim, or a tuple of dims that are flattened into one axis, the last one fastest, or `NewAxis`, an axis of
+/// size 1. [`Each`] is a tuple of dims that become one axis each.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an order of dims",
     label = "expected a dim, or a tuple of dims and of tuples of dims: `(b, (h, h2), w)`"
@@ -43,7 +44,7 @@ pub trait OrderList {
     const KEYS: &'static Keys;
     /// How many dims each axis has.
     #[doc(hidden)]
-    const GROUPS: &'static [usize];
+    const GROUPS: &'static Groups;
     /// Whether a size comes with any of the dims.
     #[doc(hidden)]
     const SAYS: bool = false;
@@ -54,10 +55,10 @@ pub trait OrderList {
     }
 }
 
-/// One axis of an order.
+/// An element of an order: one axis, or several ([`Each`]).
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an axis of an order",
-    label = "expected a dim, or a tuple of dims to flatten"
+    label = "expected a dim, a tuple of dims to flatten, or `NewAxis`"
 )]
 pub trait OrderAxis {
     #[doc(hidden)]
@@ -65,6 +66,12 @@ pub trait OrderAxis {
     /// `Tail` with the brands of this axis in front, as nested pairs.
     #[doc(hidden)]
     type Before<Tail>;
+    /// `N` axes, and those of this element.
+    #[doc(hidden)]
+    type Behind<N: Rank>: Rank;
+    /// How many dims each of its axes has.
+    #[doc(hidden)]
+    const GROUPS: Groups;
     /// What is left of the brands at run time.
     #[doc(hidden)]
     const KEYS: Keys;
@@ -76,10 +83,63 @@ pub trait OrderAxis {
     fn said(&self, shape: &Shape) -> Result<(), DimError>;
 }
 
+/// How many dims each axis of a result has, known to rustc: most have one, a tuple of dims has several, `NewAxis` none.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug)]
+pub struct Groups {
+    len: usize,
+    dims: [usize; MOST_AXES],
+}
+
+/// The most axes that an order can have; see [`Rank`].
+const MOST_AXES: usize = 26;
+
+impl Groups {
+    const EMPTY: Self = Groups { len: 0, dims: [0; MOST_AXES] };
+
+    /// One axis of so many dims.
+    const fn one(dims: usize) -> Self {
+        Self::EMPTY.with(dims)
+    }
+
+    /// So many axes of one dim each.
+    const fn singles(count: usize) -> Self {
+        let mut groups = Self::EMPTY;
+        while groups.len < count {
+            groups = groups.with(1);
+        }
+        groups
+    }
+
+    const fn with(mut self, dims: usize) -> Self {
+        assert!(self.len < MOST_AXES, "an order has more than 26 axes");
+        self.dims[self.len] = dims;
+        self.len += 1;
+        self
+    }
+
+    /// These axes, then those of `other`.
+    const fn join(mut self, other: &Self) -> Self {
+        let mut at = 0;
+        while at < other.len {
+            self = self.with(other.dims[at]);
+            at += 1;
+        }
+        self
+    }
+
+    /// As a slice.
+    pub(crate) const fn as_slice(&self) -> &[usize] {
+        self.dims.split_at(self.len).0
+    }
+}
+
 #[diagnostic::do_not_recommend]
 impl<D: DimRef> OrderAxis for D {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Before<Tail> = (D::Brand, Tail);
+    type Behind<N: Rank> = N::Succ;
+    const GROUPS: Groups = Groups::one(1);
     const KEYS: Keys = <D::Brand as Element>::KEYS;
     const SAYS: bool = <Self as DimList>::SAYS;
 
@@ -88,13 +148,35 @@ impl<D: DimRef> OrderAxis for D {
     }
 }
 
+/// As many axes more as there are parameters.
+macro_rules! more {
+    ($rank:ty;) => { $rank };
+    ($rank:ty; $head:ident $($tail:ident)*) => { more![<$rank as Rank>::Succ; $($tail)*] };
+}
+
 macro_rules! groups {
     ($($d:ident $n:tt)*) => {
         #[diagnostic::do_not_recommend]
         impl<$($d: DimRef),*> OrderAxis for ($($d,)*) {
             const SEAL: crate::seal::Seal = crate::seal::SEAL;
             type Before<Tail> = nested![$($d::Brand),*; Tail];
+            type Behind<N: Rank> = N::Succ;
+            const GROUPS: Groups = Groups::one(<Self as OrderAxis>::KEYS.as_slice().len());
             const KEYS: Keys = Keys::EMPTY$(.join(&<$d::Brand as Element>::KEYS))*;
+            const SAYS: bool = <Self as DimList>::SAYS;
+
+            fn said(&self, shape: &Shape) -> Result<(), DimError> {
+                shape.all_said(self)
+            }
+        }
+
+        #[diagnostic::do_not_recommend]
+        impl<$($d: DimRef),*> OrderAxis for Each<($($d,)*)> {
+            const SEAL: crate::seal::Seal = crate::seal::SEAL;
+            type Before<Tail> = nested![$($d::Brand),*; Tail];
+            type Behind<N: Rank> = more![N; $($d)*];
+            const GROUPS: Groups = Groups::singles(<Self as OrderAxis>::KEYS.as_slice().len());
+            const KEYS: Keys = <($($d,)*) as OrderAxis>::KEYS;
             const SAYS: bool = <Self as DimList>::SAYS;
 
             fn said(&self, shape: &Shape) -> Result<(), DimError> {
@@ -106,13 +188,28 @@ macro_rules! groups {
 
 each_tuple!(groups);
 
+/// An axis of size 1, which no dim becomes.
+#[diagnostic::do_not_recommend]
+impl OrderAxis for NewAxis {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+    type Before<Tail> = Tail;
+    type Behind<N: Rank> = N::Succ;
+    const GROUPS: Groups = Groups::one(0);
+    const KEYS: Keys = Keys::EMPTY;
+    const SAYS: bool = false;
+
+    fn said(&self, _: &Shape) -> Result<(), DimError> {
+        Ok(())
+    }
+}
+
 #[diagnostic::do_not_recommend]
 impl<D: DimRef> OrderList for D {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Brands = (D::Brand, ());
     type Count = Rank1;
     const KEYS: &'static Keys = &<D::Brand as Element>::KEYS;
-    const GROUPS: &'static [usize] = &[1];
+    const GROUPS: &'static Groups = &Groups::one(1);
     const SAYS: bool = <Self as DimList>::SAYS;
 
     fn said(&self, shape: &Shape) -> Result<(), DimError> {
@@ -121,12 +218,38 @@ impl<D: DimRef> OrderList for D {
 }
 
 #[diagnostic::do_not_recommend]
+impl<L> OrderList for Each<L>
+where
+    Each<L>: OrderAxis,
+{
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+    type Brands = <Self as OrderAxis>::Before<()>;
+    type Count = <Self as OrderAxis>::Behind<Rank0>;
+    const KEYS: &'static Keys = &<Self as OrderAxis>::KEYS;
+    const GROUPS: &'static Groups = &<Self as OrderAxis>::GROUPS;
+    const SAYS: bool = <Self as OrderAxis>::SAYS;
+
+    fn said(&self, shape: &Shape) -> Result<(), DimError> {
+        OrderAxis::said(self, shape)
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl OrderList for NewAxis {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+    type Brands = ();
+    type Count = Rank1;
+    const KEYS: &'static Keys = &Keys::EMPTY;
+    const GROUPS: &'static Groups = &Groups::one(0);
+}
+
+#[diagnostic::do_not_recommend]
 impl OrderList for () {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Brands = ();
     type Count = Rank0;
     const KEYS: &'static Keys = &Keys::EMPTY;
-    const GROUPS: &'static [usize] = &[];
+    const GROUPS: &'static Groups = &Groups::EMPTY;
 }
 
 macro_rules! lists {
@@ -135,9 +258,9 @@ macro_rules! lists {
         impl<$($d: OrderAxis),*> OrderList for ($($d,)*) {
             const SEAL: crate::seal::Seal = crate::seal::SEAL;
             type Brands = fold_back![Before; (); $($d)*];
-            type Count = count![$($d)*];
+            type Count = fold![Behind; Rank0; $($d)*];
             const KEYS: &'static Keys = &Keys::EMPTY$(.join(&$d::KEYS))*;
-            const GROUPS: &'static [usize] = &[$($d::KEYS.as_slice().len()),*];
+            const GROUPS: &'static Groups = &Groups::EMPTY$(.join(&$d::GROUPS))*;
             const SAYS: bool = false $(|| $d::SAYS)*;
 
             fn said(&self, shape: &Shape) -> Result<(), DimError> {
@@ -146,11 +269,6 @@ macro_rules! lists {
             }
         }
     };
-}
-
-macro_rules! count {
-    () => { Rank0 };
-    ($head:ident $($tail:ident)*) => { <count![$($tail)*] as Rank>::Succ };
 }
 
 each_tuple!(lists);
@@ -277,10 +395,11 @@ impl<S: Dims, R: Rank, L: OrderList> Ordering<S, R, L> {
 
     /// Whether every dim becomes an axis of its own.
     pub(crate) const PLAIN: bool = {
-        let mut plain = R::N == 0 && Self::LEFT == 0 && L::GROUPS.len() <= MAX_DIMS;
+        let groups = L::GROUPS.as_slice();
+        let mut plain = R::N == 0 && Self::LEFT == 0 && groups.len() <= MAX_DIMS;
         let mut i = 0;
-        while i < L::GROUPS.len() {
-            plain &= L::GROUPS[i] == 1;
+        while i < groups.len() {
+            plain &= groups[i] == 1;
             i += 1;
         }
         plain
@@ -364,7 +483,7 @@ impl<S: Dims, R: Rank, L: OrderList> Ordering<S, R, L> {
         let order = Self::ORDER.as_slice();
         let mut sizes: SmallVec<[usize; 8]> = SmallVec::new();
         let mut next = 0;
-        for group in core::iter::repeat_n(1, Self::LEFT).chain(L::GROUPS.iter().copied()) {
+        for group in core::iter::repeat_n(1, Self::LEFT).chain(L::GROUPS.as_slice().iter().copied()) {
             let axes = &order[next..next + group];
             next += group;
             match axes.iter().try_fold(1usize, |size, &axis| size.checked_mul(loops[axis])) {
@@ -390,7 +509,8 @@ pub trait OrderExt: Computable {
     ///
     /// Where no dim is left, the result is an ndarray array (`order(())` of a single element is that element); else it is
     /// a tensor with the new axes on the left of its positional ones. The elements are computed in one pass, and lie contiguously in
-    /// the order asked for.
+    /// the order asked for. `NewAxis` is an axis of size 1: a tensor without the dim `j` has the shape of NumPy's `keepdims` as
+    /// `order((i, NewAxis))`.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -403,6 +523,7 @@ pub trait OrderExt: Computable {
     /// assert_eq!(blocks.order(((h, w), (h2, w2))).dim(), (4, 6));  // a tuple of dims is one axis, the last dim fastest
     /// let total: usize = blocks.sum((h, h2, w, w2)).order(());
     /// assert_eq!(total, 276);
+    /// assert_eq!(blocks.max((w, w2, h2)).order((h, NewAxis)), ndarray::array![[11], [23]]);
     /// ```
     ///
     /// # Panics
@@ -463,7 +584,7 @@ where
     let tensor = tensor.into_named();
     if let Some((elements, axes, len)) = Ordering::<A::Dims, A::Rank, L>::small(&tensor.expr) {
         let data = few(elements, &axes, len)?;
-        return Ok(X::build(data, &few_sizes(&axes)[FEW - L::GROUPS.len()..]));
+        return Ok(X::build(data, &few_sizes(&axes)[FEW - L::GROUPS.as_slice().len()..]));
     }
     if const { Ordering::<A::Dims, A::Rank, L>::typed::<A::Expr>().is_some() } {
         let operands = const { Ordering::<A::Dims, A::Rank, L>::typed::<A::Expr>() };

@@ -96,12 +96,12 @@ where
     expr.meet::<S, R>(&mut shape)?;
     shape.finish()?;
     let (places, axes) = elements_mut(out);
-    check_rank(axes.len(), L::GROUPS.len() + R::N)?;
+    check_rank(axes.len(), L::GROUPS.as_slice().len() + R::N)?;
     let (kept, reduced) = (Split::<S, R, D, L>::KEPT.as_slice(), Split::<S, R, D, L>::REDUCED.as_slice());
     let sizes = shape.sizes();
     let len = shape.volume(kept.iter().copied(), size_of::<E::Elem>())?;
     let mut strides = SmallVec::from_elem(0, sizes.len());
-    if !spread(&axes, L::GROUPS, kept, sizes, &mut strides) {
+    if !spread(&axes, L::GROUPS.as_slice(), kept, sizes, &mut strides) {
         return Err(misfit(&axes, kept, &shape));
     }
     let mut target = Target::new(places, strides, sizes, kept);

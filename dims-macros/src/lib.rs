@@ -66,6 +66,18 @@ fn call(input: TokenStream, expand: impl FnOnce(Tokens) -> Tokens) -> TokenStrea
 /// # let _ = a;
 /// ```
 ///
+/// `l: [3]` makes three dims, `l0`, `l1` and `l2`, and `l`, which stands for all of them: each is bound to an axis of its own, or becomes one.
+///
+/// ```
+/// use typed_dims::prelude::*;
+///
+/// let images = ndarray::Array4::<f32>::ones((2, 3, 4, 5));
+/// dims!(b, c, space: [2]);
+/// let x = images.at((b, c, space));
+/// assert_eq!(x.sum(space).order((c, b)), ndarray::Array2::from_elem((3, 2), 20.0));
+/// assert_eq!((space0.size(), space1.size()), (4, 5));
+/// ```
+///
 /// A dim can have a role, which says what it means; operations that expect a role refuse dims of others. Dims without are taken everywhere.
 ///
 /// ```

@@ -2,8 +2,8 @@
 
 use super::binding::Binding;
 use super::split::Group;
-use crate::dim::{DimRef, UNSIZED};
-use crate::error::DimError;
+use crate::dim::{DimRef, Each, UNSIZED};
+use crate::error::{At, DimError};
 use crate::expr::index::{ComputedIndex, IndexExprs};
 use crate::expr::{Affine, Expr};
 use crate::kernel::gather::{Target, computed_axis};
@@ -17,11 +17,26 @@ use crate::tuples::{each_tuple, nested};
 use alloc::string::String;
 use core::marker::PhantomData;
 use core::ops::{Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
+use ndarray::NewAxis;
 use smallvec::SmallVec;
 
 /// Leaves all axes that no other binder takes positional.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ellipsis;
+
+/// Takes an axis of size 1 away, as NumPy's `squeeze` does; another size is an error. (`0` picks the first element of any axis.)
+///
+/// ```
+/// use typed_dims::prelude::*;
+///
+/// let a = ndarray::array![[1], [2], [3]];
+/// dims!(i);
+/// assert_eq!(a.at((i, UnitAxis)).order(i), ndarray::array![1, 2, 3]);
+/// let error = a.try_at((UnitAxis, i)).map(|_| ()).unwrap_err().to_string();
+/// assert!(error.starts_with("axis 0 has size 3, but `UnitAxis` takes an axis of size 1 (at "));
+/// ```
+#[derive(Clone, Copy, Debug, Default)]
+pub struct UnitAxis;
 
 /// What stands for one axis of an array in `at`:
 ///
@@ -30,9 +45,12 @@ pub struct Ellipsis;
 /// | a dim `i`, `Batch` | the axis becomes the dim; a dim used twice takes the diagonal |
 /// | `..` | the axis stays positional |
 /// | [`Ellipsis`] | all axes that are left stay positional |
+/// | `NewAxis` | none of the array's axes: a positional axis of size 1 is put in |
+/// | [`UnitAxis`] | takes away an axis of size 1 |
 /// | an integer `3`, `-1` | picks one element; a negative one counts from the end |
 /// | a range `1..4` | the axis stays positional, cut to the range |
 /// | a tuple `(h, w)` | splits the axis; the last dim is the fastest, and one may be without a size |
+/// | [`Each((h, w))`](crate::dim::Each) | as `h, w`: one axis for each |
 /// | an index expression `2 * i + 1` | a strided view; one dim may be without a size, and gets the greatest one that fits (a declared dim only if no other operand has a size for it, so that its elements are looked up one by one: `I.of(n)` makes it a view). A dim that is shorter than the axis reads a part of it: `i + 0` the first elements, where `i` alone is an error |
 /// | a tensor of integers | selects by value; each value is checked when its element is read |
 #[diagnostic::on_unimplemented(
@@ -78,6 +96,8 @@ pub trait Reading {
     type Goes: Reading<Indices = Self::Indices>;
     /// One axis more stays positional.
     type Stays: Reading<Indices = Self::Indices>;
+    /// A positional axis comes that the array does not have.
+    type Grows: Reading<Indices = Self::Indices>;
     /// `Ellipsis` was met.
     type Skips: Reading<Indices = Self::Indices>;
     /// One axis more is selected from by the computed index `E`.
@@ -98,6 +118,7 @@ impl<T: Rank, L: Rank, E: Rank, X: IndexExprs> Reading for Read<T, L, E, X> {
     type Indices = X;
     type Goes = Read<T::Succ, L, E, X>;
     type Stays = Read<T::Succ, L::Succ, E, X>;
+    type Grows = Read<T, L::Succ, E, X>;
     type Skips = Read<T, L, E::Succ, X>;
     type Computes<I: Expr<Elem: IndexInt>> = Read<T::Succ, L, E, ComputedIndex<I, X>>;
 }
@@ -171,6 +192,49 @@ impl Binder for Ellipsis {
 }
 
 impl Single for Ellipsis {}
+
+#[diagnostic::do_not_recommend]
+impl Binder for NewAxis {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+    type Dims = ();
+    type Reads<S: Reading> = S::Grows;
+
+    #[inline(always)]
+    fn bind<S: Reading>(
+        self,
+        binding: &mut Binding<'_>,
+        indices: S::Indices,
+    ) -> Result<S::Indices, DimError> {
+        binding.leave(Axis::new(1, 0));
+        Ok(indices)
+    }
+}
+
+impl Single for NewAxis {}
+
+#[diagnostic::do_not_recommend]
+impl Binder for UnitAxis {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+    type Dims = ();
+    type Reads<S: Reading> = S::Goes;
+
+    #[inline]
+    fn bind<S: Reading>(
+        self,
+        binding: &mut Binding<'_>,
+        indices: S::Indices,
+    ) -> Result<S::Indices, DimError> {
+        let (axis, at) = binding.take();
+        if axis.size != 1 {
+            let (size, origin) = (axis.size, At(binding.origin));
+            let what = format!("axis {at} has size {size}, but `UnitAxis` takes an axis of size 1{origin}");
+            return Err(DimError::Shape { what });
+        }
+        Ok(indices)
+    }
+}
+
+impl Single for UnitAxis {}
 
 /// Integers with which one element or a range of an axis is picked; negative ones count from the end.
 pub trait Position: Copy {
@@ -466,3 +530,36 @@ macro_rules! groups {
 }
 
 each_tuple!(groups);
+
+macro_rules! lists {
+    ($($d:ident $n:tt)*) => {
+        #[diagnostic::do_not_recommend]
+        impl<$($d: DimRef),*> Binder for Each<($($d,)*)>
+        where
+            nested![$($d::Brand),*]: Group,
+        {
+            const SEAL: crate::seal::Seal = crate::seal::SEAL;
+            type Dims = <<nested![$($d::Brand),*] as Group>::Set as Dims>::List;
+            type Reads<S: Reading> = goes![S; $($d)*];
+
+            #[inline(always)]
+            fn bind<S: Reading>(self, binding: &mut Binding<'_>, indices: S::Indices) -> Result<S::Indices, DimError> {
+                $(
+                    let (axis, _) = binding.take();
+                    binding.bind(&self.0.$n.info(), axis)?;
+                )*
+                Ok(indices)
+            }
+        }
+    };
+}
+
+/// So many axes more have become dims as there are parameters.
+macro_rules! goes {
+    ($read:ty;) => { $read };
+    ($read:ty; $head:ident $($tail:ident)*) => { goes![<$read as Reading>::Goes; $($tail)*] };
+}
+
+each_tuple!(lists);
+
+impl<L> Single for Each<L> where Each<L>: Binder {}

@@ -10,5 +10,5 @@ pub mod source;
 pub mod split;
 
 pub use at::{At, AtMut, Binds};
-pub use binder::{Binder, Ellipsis};
+pub use binder::{Binder, Ellipsis, UnitAxis};
 pub use source::{Axes, Source};

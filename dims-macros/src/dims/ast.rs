@@ -2,16 +2,21 @@
 
 use crate::key::MOST;
 use crate::pattern::errors::MOST as MOST_ERRORS;
+use quote::format_ident;
 use std::collections::HashMap;
 use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
-use syn::{Attribute, Error, Expr, Ident, Path, Result, Token, Visibility};
+use syn::token::Bracket;
+use syn::{Attribute, Error, Expr, Ident, LitInt, Path, Result, Token, Visibility, bracketed};
+
+/// The most dims of a list, and the longest tuple.
+const MOST_IN_A_LIST: usize = 26;
 
 /// `dims! { pub struct Batch; }` or `dims!(i, j)`.
 pub enum Input {
     Declared(Vec<Declared>),
-    Local(Vec<Local>),
+    Local(Vec<Local>, Vec<Several>),
 }
 
 /// `/// doc` `pub struct Heads: Role = 12;`
@@ -32,6 +37,18 @@ pub struct Local {
     pub size: Option<Expr>,
 }
 
+/// `l: [3]`: the dims `l0`, `l1` and `l2`, and `l`, all of them.
+pub struct Several {
+    pub name: Ident,
+    pub dims: Vec<Ident>,
+}
+
+/// One of what stands between commas: a dim, or several.
+enum Entry {
+    One(Local),
+    Several(Several),
+}
+
 impl Parse for Input {
     fn parse(input: ParseStream<'_>) -> Result<Self> {
         let declared = input.peek(Token![#]) || input.peek(Token![pub]) || input.peek(Token![struct]);
@@ -43,9 +60,19 @@ impl Parse for Input {
             check(dims.iter().map(|dim| &dim.name))?;
             Ok(Input::Declared(dims))
         } else {
-            let dims = Punctuated::<Local, Token![,]>::parse_terminated(input)?;
-            check(dims.iter().map(|dim| &dim.name))?;
-            Ok(Input::Local(dims.into_iter().collect()))
+            let (mut dims, mut lists) = (Vec::new(), Vec::new());
+            for entry in Punctuated::<Entry, Token![,]>::parse_terminated(input)? {
+                match entry {
+                    Entry::One(dim) => dims.push(dim),
+                    Entry::Several(list) => {
+                        let all = list.dims.iter().cloned();
+                        dims.extend(all.map(|name| Local { name, role: None, size: None }));
+                        lists.push(list);
+                    }
+                }
+            }
+            check(dims.iter().map(|dim| &dim.name).chain(lists.iter().map(|list| &list.name)))?;
+            Ok(Input::Local(dims, lists))
         }
     }
 }
@@ -69,19 +96,45 @@ impl Parse for Declared {
     }
 }
 
-impl Parse for Local {
+impl Parse for Entry {
     fn parse(input: ParseStream<'_>) -> Result<Self> {
         if !input.peek(Ident::peek_any) {
             return Err(input.error("expected the name of a dim: `dims!(i, j = 4);`"));
         }
-        let name = input.parse()?;
+        let name: Ident = input.parse()?;
+        if input.peek(Token![:]) && input.peek2(Bracket) {
+            return several(name, input).map(Entry::Several);
+        }
         let role = role(input)?;
         let size = size(input)?;
         if !input.is_empty() && !input.peek(Token![,]) {
             return Err(input.error("expected `,` between dims, or `=` and a size"));
         }
-        Ok(Local { name, role, size })
+        Ok(Entry::One(Local { name, role, size }))
     }
+}
+
+/// The number of dims behind the name of a list.
+fn several(name: Ident, input: ParseStream<'_>) -> Result<Several> {
+    input.parse::<Token![:]>()?;
+    let content;
+    bracketed!(content in input);
+    let count: LitInt = content
+        .parse()
+        .map_err(|error| Error::new(error.span(), "expected a number of dims: `dims!(space: [2]);`"))?;
+    let number = count.base10_parse::<usize>().ok().filter(|&number| (1..=MOST_IN_A_LIST).contains(&number));
+    let Some(number) = number.filter(|_| content.is_empty()) else {
+        let message = format!("expected a number of dims from 1 to {MOST_IN_A_LIST}: `dims!(space: [2]);`");
+        return Err(Error::new(count.span(), message));
+    };
+    if !input.is_empty() && !input.peek(Token![,]) {
+        let message = format!(
+            "the dims of a list get their sizes where they are bound, or one by one: `{name}0.set_size(4)`"
+        );
+        return Err(input.error(message));
+    }
+    let dims = (0..number).map(|at| format_ident!("{name}{at}")).collect();
+    Ok(Several { name, dims })
 }
 
 /// What the dim means, behind a colon.

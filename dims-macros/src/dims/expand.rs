@@ -1,6 +1,6 @@
 //! What `dims!` becomes.
 
-use super::ast::{Declared, Input, Local};
+use super::ast::{Declared, Input, Local, Several};
 use crate::key::Key;
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{quote, quote_spanned};
@@ -13,8 +13,9 @@ pub fn expand(input: &Input) -> TokenStream {
         Input::Declared(dims) => {
             dims.iter().enumerate().map(|(position, dim)| declared(dim, position, &krate)).collect()
         }
-        Input::Local(dims) => {
-            dims.iter().enumerate().map(|(position, dim)| local(dim, position, &krate)).collect()
+        Input::Local(dims, lists) => {
+            let dims = dims.iter().enumerate().map(|(position, dim)| local(dim, position, &krate));
+            dims.chain(lists.iter().map(list)).collect()
         }
     }
 }
@@ -127,5 +128,14 @@ fn local(dim: &Local, position: usize, krate: &TokenStream) -> TokenStream {
         #[allow(unused_variables, non_snake_case)]
         let #name = #anchor;
         let #tie = #krate::tie(#name);
+    }
+}
+
+/// The dims of a list, as one value.
+fn list(list: &Several) -> TokenStream {
+    let Several { name, dims } = list;
+    quote! {
+        #[allow(unused_variables, non_snake_case)]
+        let #name = ::typed_dims::dim::Each((#(#dims,)*));
     }
 }
