@@ -363,6 +363,57 @@ mod edges {
         }
     }
 
+    /// Each element adds the kernel where it is, in steps; padding takes positions away, and `extra` puts some behind.
+    #[test]
+    fn transposed_convolutions_are_the_loops() {
+        for (own, len, front, behind, stride, dilation) in ndarray::indices((5, 4, 4, 4, 4, 4)) {
+            if own * len * stride * dilation == 0 {
+                continue;
+            }
+            let extra = (own + len) % 2;
+            dims!(kh);
+            let x = Array1::from_shape_fn(own, |at| at as i64 * 7 - 3);
+            let k = Array1::from_shape_fn(len, |at| 10_i64.pow(at as u32));
+            let span = (own - 1) * stride + (len - 1) * dilation + 1 + extra;
+            let mut expected = vec![0; span];
+            for (at, &x) in x.iter().enumerate() {
+                for (tap, &k) in k.iter().enumerate() {
+                    expected[at * stride + tap * dilation] += x * k;
+                }
+            }
+            let expected = (front + behind < span).then(|| expected[front..span - behind].to_vec());
+            let steps = Window::new().padding_sides(front, behind).stride(stride).dilation(dilation);
+            let found = try_conv_transpose(x.at(H), k.at(kh), (), H, kh, &steps, extra);
+            let found = found.ok().map(|found| found.order(H).to_vec());
+            assert_eq!(found, expected, "{own} {len} {steps:?} {extra}");
+        }
+    }
+
+    /// Along two dims with sides of their own, in several channels.
+    #[test]
+    fn greatest_elements_of_windows_with_unequal_sides() {
+        let x =
+            ndarray::Array3::from_shape_fn((2, 5, 4), |(c, h, w)| (31 * h + 17 * w + 5 * c) as i32 % 23 - 20);
+        dims!(c);
+        let steps = Window::new().padding_sides((1, 0), (0, 1)).stride((2, 1)).dilation((1, 2));
+        let found = x.at((c, H, W)).max_pool((H, W), (3, 2), &steps).order((c, H, W));
+        let expected = ndarray::Array3::from_shape_fn((2, 2, 3), |(c, h, w)| {
+            let places = ndarray::indices((3, 2)).into_iter().map(|(kh, kw)| (2 * h + kh, w + 2 * kw));
+            let inside = places.filter_map(|(h, w)| x.get([c, h.wrapping_sub(1), w]));
+            *inside.max().expect("a window with an element")
+        });
+        assert_eq!(found, expected);
+        // Windows of padding alone, at either end, by the side that has it.
+        let one = ndarray::array![7i32];
+        for (front, behind) in [(2, 0), (0, 2), (2, 1)] {
+            let apart = Window::new().padding_sides(front, behind).dilation(3);
+            let found = one.at(H).try_max_pool(H, 2, &apart);
+            let widths = (1 + front + behind).saturating_sub(3);
+            let holds = (0..widths).all(|start| [start, start + 3].contains(&front));
+            assert_eq!(found.is_ok(), holds && widths > 0, "{front} {behind}: {found:?}");
+        }
+    }
+
     #[test]
     fn padding_that_cannot_be_counted_is_refused() {
         let (x, k) = (Array1::<f32>::zeros(3), Array1::<f32>::zeros(3));
