@@ -28,7 +28,7 @@ use smallvec::SmallVec;
 /// size 1. [`Each`] is a tuple of dims that become one axis each.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an order of dims",
-    label = "expected a dim, or a tuple of dims and of tuples of dims: `(b, (h, h2), w)`"
+    label = "expected a dim, or a tuple of dims and of tuples of dims: `(b, (h, h2), w)`; `NewAxis` in it is an axis of size 1"
 )]
 pub trait OrderList {
     #[doc(hidden)]
@@ -277,7 +277,7 @@ each_tuple!(lists);
 /// see [`DimsOf`](crate::set::DimsOf).
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an order of dims",
-    label = "expected a dim, or a tuple of dims and of tuples of dims: `(b, (h, h2), w)`"
+    label = "expected a dim, or a tuple of dims and of tuples of dims: `(b, (h, h2), w)`; `NewAxis` in it is an axis of size 1"
 )]
 pub trait OrderOf<S: Dims, Rest: Dims>: OrderList {}
 

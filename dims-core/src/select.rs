@@ -57,8 +57,7 @@ pub type MaskedFill<A, M> = Named<
 /// A tensor of integers, each of which selects an element of a dim.
 #[diagnostic::on_unimplemented(
     message = "the elements of `{Self}` cannot be indices",
-    label = "a tensor of integers is expected here",
-    note = "convert them with `.cast::<usize>()`; an array becomes a tensor when it is bound, `ids.at(i)`"
+    label = "expected a tensor of integers: floats are converted by `.cast::<usize>()`, an array is bound, `ids.at(i)`"
 )]
 pub trait Indices: Computable<Elem: IndexInt> {}
 

@@ -107,6 +107,17 @@ crate::operators! {
         loops: build(&[ids.shape()[0], 7], |at| ids.index_axis(Axis(0), at[0]).iter().filter(|&&id| id == at[1]).count()),
         along: [K V], keep: [],
         names: "bincount" "numpy.bincount" "bincount";
+    /// Indices of an axis of 5 elements that count from the end where they are negative
+    from_end [i32 i64] (x: T [I J]) -> [I J],
+        call: x.from_end(5),
+        loops: build(x.shape(), |at| {
+            let index = x[[at[0], at[1]]] as isize;
+            if (-5..0).contains(&index) { index + 5 } else { index }
+        }),
+        along: [], keep: [],
+        errors: [ndarray::array![-1i32].at(I).try_from_end(V)
+            => "the size of dim `V` is not known here: bind it to an axis first, or give it a size, `V.of(n)` if it is declared, `dims!(V = n)` if it is local"],
+        names: "" "" "";
     /// 1 where the index along a new dim is the element, else 0
     one_hot [f32 i32 f16] (ids: usize [I J] in Below("V")) -> [V I J],
         call: ids.one_hot::<T, _>(V.of(7)),

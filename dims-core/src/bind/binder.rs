@@ -237,6 +237,10 @@ impl Binder for UnitAxis {
 impl Single for UnitAxis {}
 
 /// Integers with which one element or a range of an axis is picked; negative ones count from the end.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a position",
+    label = "expected an integer; a tensor of integers selects by `take`: `x.take(dim, ids)`"
+)]
 pub trait Position: Copy {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -282,6 +286,7 @@ pub(crate) fn pick(
 
 macro_rules! positions {
     ($($t:ident)*) => {$(
+        #[diagnostic::do_not_recommend]
         impl Position for $t {
             const SEAL: crate::seal::Seal = crate::seal::SEAL;
             #[inline(always)]

@@ -19,7 +19,7 @@ use core::marker::PhantomData;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a dim",
     label = "a dim of the tensor, or a tuple of its dims, is expected here",
-    note = "a declared dim is passed by its name, `Batch`; a local one too, after `dims!(i);`"
+    note = "a declared dim is passed by its name, `Batch`; a local one too, after `dims!(i);`; positional axes have no numbers: bind the axis to a dim, `a.at((i, ..))`"
 )]
 pub trait DimsOf<S: Dims, Others: Dims>: DimList {}
 

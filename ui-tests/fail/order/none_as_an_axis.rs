@@ -1,0 +1,11 @@
+//~ words: not an order of dims | NewAxis
+use typed_dims::prelude::*;
+
+fn columns(x: &Array2<f32>) {
+    dims!(i, j);
+    x.at((i, j)).sum(j).order((i, None));
+}
+
+fn main() {
+    let _ = columns;
+}

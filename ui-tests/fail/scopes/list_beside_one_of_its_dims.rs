@@ -1,0 +1,6 @@
+//~ words: `space0` | twice
+use typed_dims::prelude::*;
+
+fn main() {
+    dims!(space: [2], space0);
+}
