@@ -257,12 +257,23 @@ where
         let axes = LoopAxes { sizes, names: Names::Dims(S::KEYS) };
         if R::N == 0 {
             let order = contract::order_of_result(&factors.operands, &supports, sizes, kept);
-            let data = contract::contract(factors.operands, factors.scale, axes, &order)
+            let data = E::Elem::contract(factors.operands, factors.scale, axes, &order)
                 .map_err(|error| shape.blame(error, kept))?;
             return Ok(finished_in(data, &order, sizes));
         }
-        let data = contract::contract(factors.operands, factors.scale, axes, kept)
+        let data = E::Elem::contract(factors.operands, factors.scale, axes, kept)
             .map_err(|error| shape.blame(error, kept))?;
+        return Ok(finished(data, kept, sizes));
+    }
+    if const { E::FACTORS == 2 && E::AT_HAND == 0b11 } {
+        // Two tensors in memory: the loop depends on nothing but the type of their elements, so it is compiled already.
+        let mut factors = Factors { scale: E::Elem::ONE, operands: SmallVec::new() };
+        expr.factors::<S, R>(&shape, &mut factors)?;
+        let reduced = Split::<S, R, D>::REDUCED.as_slice();
+        shape.volume(reduced.iter().copied(), 1)?;
+        let data =
+            E::Elem::sum_of_pair(&factors.operands, factors.scale, sizes, [kept, reduced], &|| expr.describe())
+                .map_err(|error| shape.blame(error, kept))?;
         return Ok(finished(data, kept, sizes));
     }
     fused::<S, R, _, D, X, _>(expr, &shape, reducers::Sum, Empty::Allowed)

@@ -1,7 +1,14 @@
 //! Element types, and what each kind of them can do.
 
+use crate::error::DimError;
+use crate::kernel::gemm::{self, Batch, Lies};
 use crate::kernel::isa::Isa;
 use crate::ops::math::Math;
+use crate::plan::contract::{self, LoopAxes, Operand};
+use crate::plan::target::Target;
+use crate::storage::{Elements, ElementsMut};
+use alloc::string::String;
+use alloc::vec::Vec;
 use core::fmt::Debug;
 use num_complex::Complex;
 use num_traits::Float;
@@ -43,6 +50,121 @@ pub trait Num: Element + PartialEq {
     fn add_product<I: Isa>(self, x: Self, y: Self) -> Self {
         self.add(x.mul(y))
     }
+
+    // Routines that depend on nothing but the element type. Their generic bodies are compiled anew in each crate that calls them, so `f32` and
+    // `f64` override them by functions of this crate (`compiled!`), which callers only link.
+
+    /// [`contract::contract`]
+    #[doc(hidden)]
+    #[track_caller]
+    fn contract(
+        operands: contract::Operands<'_, Self>,
+        scale: Self,
+        axes: LoopAxes<'_>,
+        kept: &[usize],
+    ) -> Result<Vec<Self>, DimError> {
+        contract::contract(operands, scale, axes, kept)
+    }
+
+    /// [`contract::contract_onto`]
+    #[doc(hidden)]
+    #[track_caller]
+    fn contract_onto(
+        operands: contract::Operands<'_, Self>,
+        scale: Self,
+        axes: LoopAxes<'_>,
+        target: Target<'_, Self>,
+    ) -> Result<(), DimError> {
+        contract::contract_onto(operands, scale, axes, target)
+    }
+
+    /// [`contract::sum_of_pair`]
+    #[doc(hidden)]
+    #[track_caller]
+    fn sum_of_pair(
+        operands: &[Operand<'_, Self>],
+        scale: Self,
+        sizes: &[usize],
+        axes: [&[usize]; 2],
+        describe: &dyn Fn() -> String,
+    ) -> Result<Vec<Self>, DimError> {
+        contract::sum_of_pair(operands, scale, sizes, axes, describe)
+    }
+
+    /// [`gemm::multiply_batch`]
+    #[doc(hidden)]
+    fn multiply_batch(
+        batch: Batch,
+        lies: Option<Lies>,
+        a: Elements<'_, Self>,
+        b: Elements<'_, Self>,
+        out: &mut Vec<Self>,
+        len: usize,
+    ) {
+        gemm::multiply_batch(batch, lies, a, b, out, len);
+    }
+
+    /// [`gemm::multiply_batch_onto`]
+    #[doc(hidden)]
+    fn multiply_batch_onto(batch: Batch, a: Elements<'_, Self>, b: Elements<'_, Self>, out: ElementsMut<'_, Self>) {
+        gemm::multiply_batch_onto(batch, a, b, out);
+    }
+}
+
+/// Overrides the routines of [`Num`] that depend on nothing but the element type, for one type.
+macro_rules! compiled {
+    () => {
+        #[track_caller]
+        fn contract(
+            operands: contract::Operands<'_, Self>,
+            scale: Self,
+            axes: LoopAxes<'_>,
+            kept: &[usize],
+        ) -> Result<Vec<Self>, DimError> {
+            contract::contract(operands, scale, axes, kept)
+        }
+
+        #[track_caller]
+        fn contract_onto(
+            operands: contract::Operands<'_, Self>,
+            scale: Self,
+            axes: LoopAxes<'_>,
+            target: Target<'_, Self>,
+        ) -> Result<(), DimError> {
+            contract::contract_onto(operands, scale, axes, target)
+        }
+
+        #[track_caller]
+        fn sum_of_pair(
+            operands: &[Operand<'_, Self>],
+            scale: Self,
+            sizes: &[usize],
+            axes: [&[usize]; 2],
+            describe: &dyn Fn() -> String,
+        ) -> Result<Vec<Self>, DimError> {
+            contract::sum_of_pair(operands, scale, sizes, axes, describe)
+        }
+
+        fn multiply_batch(
+            batch: Batch,
+            lies: Option<Lies>,
+            a: Elements<'_, Self>,
+            b: Elements<'_, Self>,
+            out: &mut Vec<Self>,
+            len: usize,
+        ) {
+            gemm::multiply_batch(batch, lies, a, b, out, len);
+        }
+
+        fn multiply_batch_onto(
+            batch: Batch,
+            a: Elements<'_, Self>,
+            b: Elements<'_, Self>,
+            out: ElementsMut<'_, Self>,
+        ) {
+            gemm::multiply_batch_onto(batch, a, b, out);
+        }
+    };
 }
 
 /// A type with an order and a remainder: integers and floats.
@@ -284,7 +406,7 @@ macro_rules! unsigned_integers {
 unsigned_integers!(u8 u16 u32 u64 u128 usize);
 
 macro_rules! floats {
-    ($($t:ty, $acc:ty, $zero:expr, $one:expr;)*) => {$(
+    ($($t:ty, $acc:ty, $zero:expr, $one:expr $(, $compiled:ident)?;)*) => {$(
         #[diagnostic::do_not_recommend]
         impl Num for $t {
             const ZERO: Self = $zero;
@@ -305,6 +427,7 @@ macro_rules! floats {
             fn div(self, other: Self) -> Self { self / other }
             #[inline(always)]
             fn add_product<I: Isa>(self, x: Self, y: Self) -> Self { self.add_product_in::<I>(x, y) }
+            $($compiled!();)?
         }
         #[diagnostic::do_not_recommend]
         impl Ordered for $t {
@@ -452,8 +575,8 @@ macro_rules! complexes {
 }
 
 floats! {
-    f32, f32, 0.0, 1.0;
-    f64, f64, 0.0, 1.0;
+    f32, f32, 0.0, 1.0, compiled;
+    f64, f64, 0.0, 1.0, compiled;
 }
 
 #[cfg(feature = "half")]

@@ -132,7 +132,7 @@ fn direct<T: Num>(
     } else if contract::is_worthwhile(&supports, sizes, kept) {
         let rows = memories.iter().zip(bound.rows.iter());
         let operands = rows.map(|(&(elements, _), row)| contract::Operand::borrowed(elements, row.into()));
-        contract::contract(
+        T::contract(
             operands.collect(),
             T::ONE,
             LoopAxes { sizes, names: Names::Axes(pattern.axes) },
@@ -246,7 +246,7 @@ fn product<T: Num, U: Dims>(
     })?;
     result?;
     let own: List = kept.iter().copied().filter(|&axis| live[axis] == layout.sizes[axis]).collect();
-    let data = contract::contract(
+    let data = T::contract(
         factors.operands,
         factors.scale,
         LoopAxes { sizes: &live, names: Names::Axes(layout.pattern.axes) },
