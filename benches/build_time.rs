@@ -18,7 +18,8 @@ struct Program {
     text: String,
 }
 
-const TYPED: &str = "use typed_dims::prelude::*;\ndims! { pub struct I; pub struct J; pub struct K; pub struct L; }\n";
+const TYPED: &str =
+    "use typed_dims::prelude::*;\ndims! { pub struct I; pub struct J; pub struct K; pub struct L; }\n";
 
 fn typed(name: &'static str, functions: &str) -> Program {
     Program { name, library: "typed-dims", text: format!("{TYPED}{functions}\nfn main() {{ run() }}\n") }
@@ -34,7 +35,10 @@ fn programs() -> Vec<Program> {
     let arrays = "    let n = std::env::args().len() + 2;\n    let (a, b) = (Array2::<f32>::ones((n, n)), Array2::<f32>::ones((n, n)));\n";
     let mut programs = vec![
         typed("empty", "fn run() { println!(\"{}\", std::env::args().len()); }"),
-        typed("product", &format!("{product}fn run() {{\n{arrays}    println!(\"{{:?}}\", product(&a, &b).as_ptr());\n}}")),
+        typed(
+            "product",
+            &format!("{product}fn run() {{\n{arrays}    println!(\"{{:?}}\", product(&a, &b).as_ptr());\n}}"),
+        ),
         typed(
             "two products",
             &format!(
@@ -50,7 +54,9 @@ fn programs() -> Vec<Program> {
         ),
         typed(
             "softmax",
-            &format!("fn run() {{\n{arrays}    let c = a.at((I, J)).softmax(J).order((I, J));\n    println!(\"{{:?}} {{:?}}\", c.as_ptr(), b.as_ptr());\n}}"),
+            &format!(
+                "fn run() {{\n{arrays}    let c = a.at((I, J)).softmax(J).order((I, J));\n    println!(\"{{:?}} {{:?}}\", c.as_ptr(), b.as_ptr());\n}}"
+            ),
         ),
         typed(
             "attention",
@@ -75,7 +81,8 @@ fn programs() -> Vec<Program> {
 }
 
 fn main() {
-    let wanted: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
+    let wanted: Vec<String> =
+        std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
     println!("{:<12} {:<14} {:>10} {:>12}", "library", "program", "CPU s", ".text kB");
     let mut empty = 0.0;
     for program in programs() {
@@ -113,6 +120,8 @@ fn measure(program: &Program) -> (f64, Option<u64>) {
     build(&folder);
     let mut best = f64::INFINITY;
     for _ in 0..RUNS {
+        // (Cargo compares times of files, which may be as coarse as ticks.)
+        std::thread::sleep(std::time::Duration::from_millis(50));
         fs::write(&main, &program.text).expect("the target folder can be written to");
         let before = children();
         build(&folder);

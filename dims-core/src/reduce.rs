@@ -3,9 +3,9 @@
 use crate::dim::{DimList, DimRef};
 use crate::error::{DimError, unwrap};
 use crate::expr::{Expr, Factors};
-use crate::kernel::reduce::Reducer;
+use crate::kernel::reduce::{self as reductions, Reducer};
 use crate::kernel::reducers;
-use crate::kernel::scan::{self, Along};
+use crate::kernel::scan::{self, Along, InMemory};
 use crate::kernel::strided::{AnyStride, UnitStride, Way};
 use crate::kernel::{self, Kernel, threads};
 use crate::named::Named;
@@ -183,6 +183,10 @@ fn reduced_in<W: Way, E: Expr, Q: Reducer<E::Elem, Out: Element>>(
         loops: Loops::new::<Q::Out>(nest, len, threads::parts(work)),
         count,
     });
+    if const { E::MEMORY.is_some() && !W::UNIT } {
+        let (elements, _) = expr.memory();
+        return reducer.reduce_memory(reductions::InMemory { elements, nest, work, len, count });
+    }
     let mut parts = Parts::new();
     let lower = |nest| expr.kernel::<W>(&mut Nest::operands(nest));
     kernel::reduce::reduce(nest, &mut parts, lower, work, len, count, reducer)
@@ -271,9 +275,10 @@ where
         expr.factors::<S, R>(&shape, &mut factors)?;
         let reduced = Split::<S, R, D>::REDUCED.as_slice();
         shape.volume(reduced.iter().copied(), 1)?;
-        let data =
-            E::Elem::sum_of_pair(&factors.operands, factors.scale, sizes, [kept, reduced], &|| expr.describe())
-                .map_err(|error| shape.blame(error, kept))?;
+        let data = E::Elem::sum_of_pair(&factors.operands, factors.scale, sizes, [kept, reduced], &|| {
+            expr.describe()
+        })
+        .map_err(|error| shape.blame(error, kept))?;
         return Ok(finished(data, kept, sizes));
     }
     fused::<S, R, _, D, X, _>(expr, &shape, reducers::Sum, Empty::Allowed)
@@ -356,7 +361,6 @@ where
             data
         }
         Err(mut expr) => {
-            let own = expr.place::<A::Elem, A::Dims, A::Rank>(order, len);
             let nest = Nest::blocks(sizes, &order[..first], &order[first..], &rows);
             let parts = <A::Expr as Expr>::Kernel::<'_, AnyStride>::PARALLEL && nest.outer > 0;
             let threads = if parts { threads::parts(len) } else { 1 };
@@ -367,15 +371,21 @@ where
                 count: line,
             });
             let parts = nest.split(0, threads);
-            let parts = parts.iter().map(|nest| (expr.kernel::<AnyStride>(&mut nest.operands()), nest));
-            match own {
-                None => scan::collect(parts, len, inner, work).map_err(|error| shape.blame(error, order))?,
-                Some(place) => {
-                    scan::replace(parts, &place, len, inner, work)
-                        .map_err(|error| shape.blame(error, order))?;
-                    expr.into_place(&place).expect("the expression owns what is at this place")
+            let data = if const { A::Expr::MEMORY.is_some() } {
+                // (What it owns, and lies as the result does, was taken before.)
+                let (elements, _) = expr.memory();
+                work.collect_memory(InMemory { elements, parts: &parts, len, inner })
+            } else {
+                let own = expr.place::<A::Elem, A::Dims, A::Rank>(order, len);
+                let lowered = parts.iter().map(|nest| (expr.kernel::<AnyStride>(&mut nest.operands()), nest));
+                match own {
+                    None => scan::collect(lowered, len, inner, work),
+                    Some(place) => scan::replace(lowered, &place, len, inner, work).map(|()| {
+                        expr.into_place(&place).expect("the expression owns what is at this place")
+                    }),
                 }
-            }
+            };
+            data.map_err(|error| shape.blame(error, order))?
         }
     };
     let sizes: Order = order.iter().map(|&axis| sizes[axis]).collect();

@@ -1,14 +1,8 @@
 //! Element types, and what each kind of them can do.
 
-use crate::error::DimError;
-use crate::kernel::gemm::{self, Batch, Lies};
+use crate::compiled::compiled;
 use crate::kernel::isa::Isa;
 use crate::ops::math::Math;
-use crate::plan::contract::{self, LoopAxes, Operand};
-use crate::plan::target::Target;
-use crate::storage::{Elements, ElementsMut};
-use alloc::string::String;
-use alloc::vec::Vec;
 use core::fmt::Debug;
 use num_complex::Complex;
 use num_traits::Float;
@@ -51,120 +45,7 @@ pub trait Num: Element + PartialEq {
         self.add(x.mul(y))
     }
 
-    // Routines that depend on nothing but the element type. Their generic bodies are compiled anew in each crate that calls them, so `f32` and
-    // `f64` override them by functions of this crate (`compiled!`), which callers only link.
-
-    /// [`contract::contract`]
-    #[doc(hidden)]
-    #[track_caller]
-    fn contract(
-        operands: contract::Operands<'_, Self>,
-        scale: Self,
-        axes: LoopAxes<'_>,
-        kept: &[usize],
-    ) -> Result<Vec<Self>, DimError> {
-        contract::contract(operands, scale, axes, kept)
-    }
-
-    /// [`contract::contract_onto`]
-    #[doc(hidden)]
-    #[track_caller]
-    fn contract_onto(
-        operands: contract::Operands<'_, Self>,
-        scale: Self,
-        axes: LoopAxes<'_>,
-        target: Target<'_, Self>,
-    ) -> Result<(), DimError> {
-        contract::contract_onto(operands, scale, axes, target)
-    }
-
-    /// [`contract::sum_of_pair`]
-    #[doc(hidden)]
-    #[track_caller]
-    fn sum_of_pair(
-        operands: &[Operand<'_, Self>],
-        scale: Self,
-        sizes: &[usize],
-        axes: [&[usize]; 2],
-        describe: &dyn Fn() -> String,
-    ) -> Result<Vec<Self>, DimError> {
-        contract::sum_of_pair(operands, scale, sizes, axes, describe)
-    }
-
-    /// [`gemm::multiply_batch`]
-    #[doc(hidden)]
-    fn multiply_batch(
-        batch: Batch,
-        lies: Option<Lies>,
-        a: Elements<'_, Self>,
-        b: Elements<'_, Self>,
-        out: &mut Vec<Self>,
-        len: usize,
-    ) {
-        gemm::multiply_batch(batch, lies, a, b, out, len);
-    }
-
-    /// [`gemm::multiply_batch_onto`]
-    #[doc(hidden)]
-    fn multiply_batch_onto(batch: Batch, a: Elements<'_, Self>, b: Elements<'_, Self>, out: ElementsMut<'_, Self>) {
-        gemm::multiply_batch_onto(batch, a, b, out);
-    }
-}
-
-/// Overrides the routines of [`Num`] that depend on nothing but the element type, for one type.
-macro_rules! compiled {
-    () => {
-        #[track_caller]
-        fn contract(
-            operands: contract::Operands<'_, Self>,
-            scale: Self,
-            axes: LoopAxes<'_>,
-            kept: &[usize],
-        ) -> Result<Vec<Self>, DimError> {
-            contract::contract(operands, scale, axes, kept)
-        }
-
-        #[track_caller]
-        fn contract_onto(
-            operands: contract::Operands<'_, Self>,
-            scale: Self,
-            axes: LoopAxes<'_>,
-            target: Target<'_, Self>,
-        ) -> Result<(), DimError> {
-            contract::contract_onto(operands, scale, axes, target)
-        }
-
-        #[track_caller]
-        fn sum_of_pair(
-            operands: &[Operand<'_, Self>],
-            scale: Self,
-            sizes: &[usize],
-            axes: [&[usize]; 2],
-            describe: &dyn Fn() -> String,
-        ) -> Result<Vec<Self>, DimError> {
-            contract::sum_of_pair(operands, scale, sizes, axes, describe)
-        }
-
-        fn multiply_batch(
-            batch: Batch,
-            lies: Option<Lies>,
-            a: Elements<'_, Self>,
-            b: Elements<'_, Self>,
-            out: &mut Vec<Self>,
-            len: usize,
-        ) {
-            gemm::multiply_batch(batch, lies, a, b, out, len);
-        }
-
-        fn multiply_batch_onto(
-            batch: Batch,
-            a: Elements<'_, Self>,
-            b: Elements<'_, Self>,
-            out: ElementsMut<'_, Self>,
-        ) {
-            gemm::multiply_batch_onto(batch, a, b, out);
-        }
-    };
+    compiled!(Num #[doc(hidden)]);
 }
 
 /// A type with an order and a remainder: integers and floats.
@@ -185,6 +66,8 @@ pub trait Ordered: Num + PartialOrd {
     fn minimum(self, other: Self) -> Self;
     /// Whether the value is not a number.
     fn is_nan_value(self) -> bool;
+
+    compiled!(Ordered #[doc(hidden)]);
 }
 
 /// A type with negative values.
@@ -220,6 +103,8 @@ pub trait Real: Ordered + Analytic + Magnitude<Abs = Self> + Float {
     /// As `exp_down`, times a power of two that is the same for all: shares of a sum of such.
     #[doc(hidden)]
     fn exp_share<I: Isa>(self) -> Self;
+
+    compiled!(Real #[doc(hidden)]);
 }
 
 /// Floats and complex numbers: types with `exp`, `ln`, `sqrt` and the trigonometric functions.
@@ -245,6 +130,8 @@ pub trait Analytic: Signed {
     /// `total / count`
     #[doc(hidden)]
     fn mean_of(total: Self::Acc, count: usize) -> Self;
+
+    compiled!(Analytic #[doc(hidden)]);
 }
 
 /// Types with a magnitude: all numbers.
@@ -427,7 +314,7 @@ macro_rules! floats {
             fn div(self, other: Self) -> Self { self / other }
             #[inline(always)]
             fn add_product<I: Isa>(self, x: Self, y: Self) -> Self { self.add_product_in::<I>(x, y) }
-            $($compiled!();)?
+            $($compiled!(Num);)?
         }
         #[diagnostic::do_not_recommend]
         impl Ordered for $t {
@@ -444,6 +331,7 @@ macro_rules! floats {
             fn minimum(self, other: Self) -> Self { if self < other || self != self { self } else { other } }
             #[inline(always)]
             fn is_nan_value(self) -> bool { self.is_nan() }
+            $($compiled!(Ordered);)?
         }
         #[diagnostic::do_not_recommend]
         impl Signed for $t {
@@ -470,6 +358,7 @@ macro_rules! floats {
             fn exp_down<I: Isa>(self) -> Self { self.exp_down_in::<I>() }
             #[inline(always)]
             fn exp_share<I: Isa>(self) -> Self { self.exp_share_in::<I>() }
+            $($compiled!(Real);)?
         }
         #[diagnostic::do_not_recommend]
         impl Analytic for $t {
@@ -499,6 +388,7 @@ macro_rules! floats {
             fn from_usize(n: usize) -> Self { CastTo::<$t>::cast_to(n) }
             #[inline(always)]
             fn mean_of(total: $acc, count: usize) -> Self { Self::from_acc(total / CastTo::<$acc>::cast_to(count)) }
+            $($compiled!(Analytic);)?
         }
     )*};
 }

@@ -18,7 +18,7 @@ use crate::kernel::dots::{sum_products, sum_products_into};
 use crate::kernel::elementwise::collect_memory;
 use crate::kernel::gemm;
 use crate::kernel::nodes::BinaryKernel;
-use crate::kernel::reduce::{reduce, reduce_into};
+use crate::kernel::reduce::{InMemory, reduce, reduce_into};
 use crate::kernel::reducers;
 use crate::kernel::strided::Strided;
 use crate::kernel::threads;
@@ -180,8 +180,8 @@ impl<'a, T: Num> Operand<'a, T> {
             loops: Loops::new::<T>(&nest, len, threads::parts(nest.positions())),
             count: reduced.iter().map(|&axis| sizes[axis]).product(),
         });
-        let lower = |nest| Strided::new(self.elements(), Nest::operands(nest).next_row(), ());
-        let data = reduce(&nest, &mut Parts::new(), lower, nest.positions(), len, 0, reducers::Sum)?;
+        let (elements, work) = (self.elements(), nest.positions());
+        let data = T::sum_memory(InMemory { elements, nest: &nest, work, len, count: 0 })?;
         Ok(Operand::owned(data, order, sizes))
     }
 }
