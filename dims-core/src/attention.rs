@@ -4,7 +4,7 @@ use crate::dim::DimList;
 use crate::error::{DimError, unwrap};
 use crate::expr::{Expr, Factors, Operand, Scalar, computed_factor};
 use crate::kernel::Kernel;
-use crate::kernel::attention::{Lowered, Work, attend};
+use crate::kernel::attention::{Lowered, Work};
 use crate::kernel::strided::AnyStride;
 use crate::kernel::threads;
 use crate::named::Named;
@@ -22,6 +22,7 @@ use crate::set::remove::{Left, Missing, Removal, RemoveAll, Twice};
 use crate::set::{Dims, DimsOfBoth, NamedOnce, Right, Union, Verdict};
 use crate::storage::Owned;
 use crate::tensor::{AsTensor, Computable};
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::any::Any;
@@ -423,13 +424,13 @@ fn planned<U: Dims, W: Real, M: Expr<Elem = bool>, B: Expr<Elem: Real<Wide = W>>
         M::Kernel::<'_, AnyStride>::PARALLEL && (bias.is_none() || B::Kernel::<'_, AnyStride>::PARALLEL);
     let threads = if parallel { threads::parts(work.multiplications() / 32) } else { 1 };
     record(|| work.step(mask.describe(), bias.map(Expr::describe), len, threads));
-    attend(&work, len, threads, || {
+    W::attend(&work, len, threads, &|| {
         let mut operands = nest.operands();
         for _ in 0..4 {
             operands.next_row();
         }
         let mask = mask.kernel::<AnyStride>(&mut operands);
-        Lowered { mask, bias: bias.map(|bias| bias.kernel::<AnyStride>(&mut operands)) }
+        Box::new(Lowered { mask, bias: bias.map(|bias| bias.kernel::<AnyStride>(&mut operands)) })
     })
 }
 

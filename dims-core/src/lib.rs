@@ -17,6 +17,7 @@ pub mod bind;
 pub mod blas;
 mod borrow;
 pub mod brand;
+mod compiled;
 #[doc(hidden)]
 pub mod comprehension;
 pub mod convert;

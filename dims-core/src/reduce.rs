@@ -3,9 +3,9 @@
 use crate::dim::{DimList, DimRef};
 use crate::error::{DimError, unwrap};
 use crate::expr::{Expr, Factors};
-use crate::kernel::reduce::Reducer;
+use crate::kernel::reduce::{self as reductions, Reducer};
 use crate::kernel::reducers;
-use crate::kernel::scan::{self, Along};
+use crate::kernel::scan::{self, Along, InMemory};
 use crate::kernel::strided::{AnyStride, UnitStride, Way};
 use crate::kernel::{self, Kernel, threads};
 use crate::named::Named;
@@ -183,6 +183,10 @@ fn reduced_in<W: Way, E: Expr, Q: Reducer<E::Elem, Out: Element>>(
         loops: Loops::new::<Q::Out>(nest, len, threads::parts(work)),
         count,
     });
+    if const { E::MEMORY.is_some() && !W::UNIT } {
+        let (elements, _) = expr.memory();
+        return reducer.reduce_memory(reductions::InMemory { elements, nest, work, len, count });
+    }
     let mut parts = Parts::new();
     let lower = |nest| expr.kernel::<W>(&mut Nest::operands(nest));
     kernel::reduce::reduce(nest, &mut parts, lower, work, len, count, reducer)
@@ -257,12 +261,24 @@ where
         let axes = LoopAxes { sizes, names: Names::Dims(S::KEYS) };
         if R::N == 0 {
             let order = contract::order_of_result(&factors.operands, &supports, sizes, kept);
-            let data = contract::contract(factors.operands, factors.scale, axes, &order)
+            let data = E::Elem::contract(factors.operands, factors.scale, axes, &order)
                 .map_err(|error| shape.blame(error, kept))?;
             return Ok(finished_in(data, &order, sizes));
         }
-        let data = contract::contract(factors.operands, factors.scale, axes, kept)
+        let data = E::Elem::contract(factors.operands, factors.scale, axes, kept)
             .map_err(|error| shape.blame(error, kept))?;
+        return Ok(finished(data, kept, sizes));
+    }
+    if const { E::FACTORS == 2 && E::AT_HAND == 0b11 } {
+        // Two tensors in memory: the loop depends on nothing but the type of their elements, so it is compiled already.
+        let mut factors = Factors { scale: E::Elem::ONE, operands: SmallVec::new() };
+        expr.factors::<S, R>(&shape, &mut factors)?;
+        let reduced = Split::<S, R, D>::REDUCED.as_slice();
+        shape.volume(reduced.iter().copied(), 1)?;
+        let data = E::Elem::sum_of_pair(&factors.operands, factors.scale, sizes, [kept, reduced], &|| {
+            expr.describe()
+        })
+        .map_err(|error| shape.blame(error, kept))?;
         return Ok(finished(data, kept, sizes));
     }
     fused::<S, R, _, D, X, _>(expr, &shape, reducers::Sum, Empty::Allowed)
@@ -345,7 +361,6 @@ where
             data
         }
         Err(mut expr) => {
-            let own = expr.place::<A::Elem, A::Dims, A::Rank>(order, len);
             let nest = Nest::blocks(sizes, &order[..first], &order[first..], &rows);
             let parts = <A::Expr as Expr>::Kernel::<'_, AnyStride>::PARALLEL && nest.outer > 0;
             let threads = if parts { threads::parts(len) } else { 1 };
@@ -356,15 +371,21 @@ where
                 count: line,
             });
             let parts = nest.split(0, threads);
-            let parts = parts.iter().map(|nest| (expr.kernel::<AnyStride>(&mut nest.operands()), nest));
-            match own {
-                None => scan::collect(parts, len, inner, work).map_err(|error| shape.blame(error, order))?,
-                Some(place) => {
-                    scan::replace(parts, &place, len, inner, work)
-                        .map_err(|error| shape.blame(error, order))?;
-                    expr.into_place(&place).expect("the expression owns what is at this place")
+            let data = if const { A::Expr::MEMORY.is_some() } {
+                // (What it owns, and lies as the result does, was taken before.)
+                let (elements, _) = expr.memory();
+                work.collect_memory(InMemory { elements, parts: &parts, len, inner })
+            } else {
+                let own = expr.place::<A::Elem, A::Dims, A::Rank>(order, len);
+                let lowered = parts.iter().map(|nest| (expr.kernel::<AnyStride>(&mut nest.operands()), nest));
+                match own {
+                    None => scan::collect(lowered, len, inner, work),
+                    Some(place) => scan::replace(lowered, &place, len, inner, work).map(|()| {
+                        expr.into_place(&place).expect("the expression owns what is at this place")
+                    }),
                 }
-            }
+            };
+            data.map_err(|error| shape.blame(error, order))?
         }
     };
     let sizes: Order = order.iter().map(|&axis| sizes[axis]).collect();

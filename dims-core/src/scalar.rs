@@ -1,5 +1,6 @@
 //! Element types, and what each kind of them can do.
 
+use crate::compiled::compiled;
 use crate::kernel::isa::Isa;
 use crate::ops::math::Math;
 use core::fmt::Debug;
@@ -43,6 +44,8 @@ pub trait Num: Element + PartialEq {
     fn add_product<I: Isa>(self, x: Self, y: Self) -> Self {
         self.add(x.mul(y))
     }
+
+    compiled!(Num #[doc(hidden)]);
 }
 
 /// A type with an order and a remainder: integers and floats.
@@ -63,6 +66,8 @@ pub trait Ordered: Num + PartialOrd {
     fn minimum(self, other: Self) -> Self;
     /// Whether the value is not a number.
     fn is_nan_value(self) -> bool;
+
+    compiled!(Ordered #[doc(hidden)]);
 }
 
 /// A type with negative values.
@@ -98,6 +103,8 @@ pub trait Real: Ordered + Analytic + Magnitude<Abs = Self> + Float {
     /// As `exp_down`, times a power of two that is the same for all: shares of a sum of such.
     #[doc(hidden)]
     fn exp_share<I: Isa>(self) -> Self;
+
+    compiled!(Real #[doc(hidden)]);
 }
 
 /// Floats and complex numbers: types with `exp`, `ln`, `sqrt` and the trigonometric functions.
@@ -123,6 +130,8 @@ pub trait Analytic: Signed {
     /// `total / count`
     #[doc(hidden)]
     fn mean_of(total: Self::Acc, count: usize) -> Self;
+
+    compiled!(Analytic #[doc(hidden)]);
 }
 
 /// Types with a magnitude: all numbers.
@@ -284,7 +293,7 @@ macro_rules! unsigned_integers {
 unsigned_integers!(u8 u16 u32 u64 u128 usize);
 
 macro_rules! floats {
-    ($($t:ty, $acc:ty, $zero:expr, $one:expr;)*) => {$(
+    ($($t:ty, $acc:ty, $zero:expr, $one:expr $(, $compiled:ident)?;)*) => {$(
         #[diagnostic::do_not_recommend]
         impl Num for $t {
             const ZERO: Self = $zero;
@@ -305,6 +314,7 @@ macro_rules! floats {
             fn div(self, other: Self) -> Self { self / other }
             #[inline(always)]
             fn add_product<I: Isa>(self, x: Self, y: Self) -> Self { self.add_product_in::<I>(x, y) }
+            $($compiled!(Num);)?
         }
         #[diagnostic::do_not_recommend]
         impl Ordered for $t {
@@ -321,6 +331,7 @@ macro_rules! floats {
             fn minimum(self, other: Self) -> Self { if self < other || self != self { self } else { other } }
             #[inline(always)]
             fn is_nan_value(self) -> bool { self.is_nan() }
+            $($compiled!(Ordered);)?
         }
         #[diagnostic::do_not_recommend]
         impl Signed for $t {
@@ -347,6 +358,7 @@ macro_rules! floats {
             fn exp_down<I: Isa>(self) -> Self { self.exp_down_in::<I>() }
             #[inline(always)]
             fn exp_share<I: Isa>(self) -> Self { self.exp_share_in::<I>() }
+            $($compiled!(Real);)?
         }
         #[diagnostic::do_not_recommend]
         impl Analytic for $t {
@@ -376,6 +388,7 @@ macro_rules! floats {
             fn from_usize(n: usize) -> Self { CastTo::<$t>::cast_to(n) }
             #[inline(always)]
             fn mean_of(total: $acc, count: usize) -> Self { Self::from_acc(total / CastTo::<$acc>::cast_to(count)) }
+            $($compiled!(Analytic);)?
         }
     )*};
 }
@@ -452,8 +465,8 @@ macro_rules! complexes {
 }
 
 floats! {
-    f32, f32, 0.0, 1.0;
-    f64, f64, 0.0, 1.0;
+    f32, f32, 0.0, 1.0, compiled;
+    f64, f64, 0.0, 1.0, compiled;
 }
 
 #[cfg(feature = "half")]

@@ -10,7 +10,7 @@ use crate::kernel::strided::AnyStride;
 use crate::kernel::{Kernel, threads};
 use crate::order::{OrderList, Ordering};
 use crate::plan::axes::AxisList;
-use crate::plan::contract::{self, LoopAxes};
+use crate::plan::contract::LoopAxes;
 use crate::plan::direct::Roles;
 use crate::plan::explain::{Loops, Names, ProductDims, Step, record};
 use crate::plan::nest::{Nest, Parts};
@@ -109,7 +109,7 @@ where
         let mut factors = Factors { scale: E::Elem::ONE, operands: SmallVec::new() };
         expr.factors::<S, R>(&shape, &mut factors)?;
         let axes = LoopAxes { sizes, names: Names::Dims(S::KEYS) };
-        return contract::contract_onto(factors.operands, factors.scale, axes, target)
+        return E::Elem::contract_onto(factors.operands, factors.scale, axes, target)
             .map_err(|error| shape.blame(error, kept));
     }
     let count = shape.volume(reduced.iter().copied(), 1)?;

@@ -11,6 +11,7 @@ use crate::plan::nest::{Nest, Odometer};
 use crate::scalar::Real;
 use crate::storage::Elements;
 use crate::storage::memory::reserve;
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 /// Queries of a tile: a multiple of the rows of those of a product.
@@ -58,12 +59,70 @@ pub struct Lowered<M, B> {
     pub bias: Option<B>,
 }
 
-/// Computes the attention; the result has `len` elements. `lower` makes the kernels of mask and bias, those of each thread.
-pub fn attend<T: Real, M: Kernel<Elem = bool>, B: Kernel<Elem: Real<Wide = T>>>(
-    work: &Work<'_, T>,
+/// A mask and a bias, which are computed for a tile of scores: the one part of an attention that depends on more than the type of the elements.
+pub trait Change<T> {
+    /// Whether the mask is the same for all scores.
+    fn is_uniform(&self) -> bool;
+
+    /// Whether there is a bias.
+    fn is_biased(&self) -> bool;
+
+    /// Asks the mask about a tile.
+    fn masked(&mut self, tile: ScoreTile<'_>, allowed: &mut [bool]) -> Result<Allowed, DimError>;
+
+    /// Computes the bias of a tile, if there is one, where the mask allows it. Returns whether any score can be greater than minus infinity.
+    fn biased(
+        &mut self,
+        tile: ScoreTile<'_>,
+        allowed: Option<&[bool]>,
+        bias: &mut [T],
+    ) -> Result<bool, DimError>;
+}
+
+/// A tile of scores: `rows` queries and `width` keys from the position `at` on.
+pub struct ScoreTile<'a> {
+    at: &'a mut [usize],
+    /// Which loop is the one over queries.
+    query: usize,
+    rows: usize,
+    width: usize,
+}
+
+impl<T: Real, M: Kernel<Elem = bool>, B: Kernel<Elem: Real<Wide = T>>> Change<T> for Lowered<M, B> {
+    fn is_uniform(&self) -> bool {
+        !M::VARIES
+    }
+
+    fn is_biased(&self) -> bool {
+        self.bias.is_some()
+    }
+
+    fn masked(&mut self, tile: ScoreTile<'_>, allowed: &mut [bool]) -> Result<Allowed, DimError> {
+        if !M::VARIES {
+            // SAFETY: a kernel that does not vary needs no tile.
+            let all = unsafe { self.mask.get::<super::isa::Baseline>(0) };
+            return Ok(if all { Allowed::All } else { Allowed::None });
+        }
+        dispatch(Ask { mask: &mut self.mask, tile, allowed })
+    }
+
+    fn biased(
+        &mut self,
+        tile: ScoreTile<'_>,
+        allowed: Option<&[bool]>,
+        out: &mut [T],
+    ) -> Result<bool, DimError> {
+        let Some(bias) = &mut self.bias else { return Ok(true) };
+        dispatch(Bias { bias, tile, allowed, out })
+    }
+}
+
+/// Computes the attention; the result has `len` elements. `lower` makes the mask and the bias of each thread.
+pub fn attend<'w, T: Real>(
+    work: &'w Work<'w, T>,
     len: usize,
     threads: usize,
-    lower: impl Fn() -> Lowered<M, B>,
+    lower: &dyn Fn() -> Box<dyn Change<T> + 'w>,
 ) -> Result<Vec<T>, DimError> {
     let mut out = reserve(len)?;
     let queries = work.nest.sizes[work.query];
@@ -75,7 +134,7 @@ pub fn attend<T: Real, M: Kernel<Elem = bool>, B: Kernel<Elem: Real<Wide = T>>>(
     let mut pieces = Vec::with_capacity(parts);
     for part in 0..parts {
         let units = part * units / parts..(part + 1) * units / parts;
-        let piece = Piece { work, units, blocks, out: out.as_mut_ptr(), lowered: lower() };
+        let piece = Piece { work, units, blocks, out: out.as_mut_ptr(), change: lower() };
         // SAFETY: elements are `Sync`, kernels with closures of the user's get one thread, and each piece writes the results of
         // its own queries.
         pieces.push(unsafe { Carried::new(piece) });
@@ -87,12 +146,12 @@ pub fn attend<T: Real, M: Kernel<Elem = bool>, B: Kernel<Elem: Real<Wide = T>>>(
 }
 
 /// Some of the blocks of queries.
-struct Piece<'w, T, M, B> {
+struct Piece<'w, T> {
     work: &'w Work<'w, T>,
     units: core::ops::Range<usize>,
     blocks: usize,
     out: *mut T,
-    lowered: Lowered<M, B>,
+    change: Box<dyn Change<T> + 'w>,
 }
 
 /// The memory that a piece works in.
@@ -107,17 +166,21 @@ struct Scratch<T> {
 
 /// What a mask leaves of a tile.
 #[derive(Clone, Copy, PartialEq)]
-enum Allowed {
+pub enum Allowed {
+    /// None of its keys.
     None,
     /// Some of the keys `from` to before `to`, and none of the others.
     Some {
+        /// The first of them.
         from: usize,
+        /// The one behind the last.
         to: usize,
     },
+    /// All of them.
     All,
 }
 
-impl<T: Real, M: Kernel<Elem = bool>, B: Kernel<Elem: Real<Wide = T>>> Piece<'_, T, M, B> {
+impl<T: Real> Piece<'_, T> {
     fn run(mut self) -> Result<(), DimError> {
         let work = self.work;
         let (rows, columns) = (QUERIES.min(work.nest.sizes[work.query]), work.values.positions());
@@ -127,8 +190,8 @@ impl<T: Real, M: Kernel<Elem = bool>, B: Kernel<Elem: Real<Wide = T>>> Piece<'_,
             greatest: vec![T::LOWEST; rows],
             sums: vec![T::ZERO; rows],
             results: vec![T::ZERO; rows * columns],
-            allowed: vec![true; if M::VARIES { rows * keys } else { 0 }],
-            bias: vec![T::ZERO; if self.lowered.bias.is_some() { rows * keys } else { 0 }],
+            allowed: vec![true; if self.change.is_uniform() { 0 } else { rows * keys }],
+            bias: vec![T::ZERO; if self.change.is_biased() { rows * keys } else { 0 }],
         };
         let mut at = vec![0; work.nest.depth()];
         for unit in self.units.clone() {
@@ -160,7 +223,8 @@ impl<T: Real, M: Kernel<Elem = bool>, B: Kernel<Elem: Real<Wide = T>>> Piece<'_,
             for start in (0..all).step_by(keys::<T>()) {
                 at[last] = start;
                 let mut width = keys::<T>().min(all - start);
-                let allowed = self.masked(at, rows, width, &mut scratch.allowed)?;
+                let tile = ScoreTile { at, query, rows, width };
+                let allowed = self.change.masked(tile, &mut scratch.allowed)?;
                 if let Allowed::Some { from, to } = allowed {
                     for row in 0..rows {
                         scratch.allowed.copy_within(row * width + from..row * width + to, row * (to - from));
@@ -168,7 +232,12 @@ impl<T: Real, M: Kernel<Elem = bool>, B: Kernel<Elem: Real<Wide = T>>> Piece<'_,
                     at[last] = start + from;
                     width = to - from;
                 }
-                if allowed == Allowed::None || !self.biased(at, rows, width, allowed, scratch)? {
+                if allowed == Allowed::None {
+                    continue;
+                }
+                let mask = matches!(allowed, Allowed::Some { .. }).then_some(&scratch.allowed[..]);
+                let tile = ScoreTile { at, query, rows, width };
+                if !self.change.biased(tile, mask, &mut scratch.bias)? {
                     continue;
                 }
                 self.scores(at, rows, width, &mut scratch.scores);
@@ -179,7 +248,7 @@ impl<T: Real, M: Kernel<Elem = bool>, B: Kernel<Elem: Real<Wide = T>>> Piece<'_,
                     columns,
                     scale: work.scale,
                     masked: matches!(allowed, Allowed::Some { .. }),
-                    biased: self.lowered.bias.is_some(),
+                    biased: self.change.is_biased(),
                 });
                 self.weigh(at, rows, width, scratch);
             }
@@ -189,39 +258,6 @@ impl<T: Real, M: Kernel<Elem = bool>, B: Kernel<Elem: Real<Wide = T>>> Piece<'_,
         let empty = nest.sizes[query + 1..].contains(&0);
         self.write(at, rows, scratch, empty);
         Ok(())
-    }
-
-    /// Asks the mask about a tile.
-    fn masked(
-        &mut self,
-        at: &mut [usize],
-        rows: usize,
-        width: usize,
-        allowed: &mut [bool],
-    ) -> Result<Allowed, DimError> {
-        if !M::VARIES {
-            // SAFETY: a kernel that does not vary needs no tile.
-            return Ok(if unsafe { self.lowered.mask.get::<super::isa::Baseline>(0) } {
-                Allowed::All
-            } else {
-                Allowed::None
-            });
-        }
-        dispatch(Ask { mask: &mut self.lowered.mask, at, query: self.work.query, rows, width, allowed })
-    }
-
-    /// Computes the bias of a tile, if there is one, where the mask allows it. Returns whether any score can be greater than minus infinity.
-    fn biased(
-        &mut self,
-        at: &mut [usize],
-        rows: usize,
-        width: usize,
-        allowed: Allowed,
-        scratch: &mut Scratch<T>,
-    ) -> Result<bool, DimError> {
-        let Some(bias) = &mut self.lowered.bias else { return Ok(true) };
-        let allowed = matches!(allowed, Allowed::Some { .. }).then_some(&scratch.allowed[..]);
-        dispatch(Bias { bias, at, query: self.work.query, rows, width, allowed, out: &mut scratch.bias })
     }
 
     /// The products of a tile's queries and keys.
@@ -339,10 +375,7 @@ fn dot(at: &[usize], strides: &[isize]) -> isize {
 /// Whether a tile's queries may look at its keys.
 struct Ask<'m, M> {
     mask: &'m mut M,
-    at: &'m mut [usize],
-    query: usize,
-    rows: usize,
-    width: usize,
+    tile: ScoreTile<'m>,
     allowed: &'m mut [bool],
 }
 
@@ -351,7 +384,7 @@ impl<M: Kernel<Elem = bool>> Task for Ask<'_, M> {
 
     #[inline(always)]
     fn run<I: Isa>(self) -> Self::Out {
-        let Ask { mask, at, query, rows, width, allowed } = self;
+        let Ask { mask, tile: ScoreTile { at, query, rows, width }, allowed } = self;
         let mut faults = Faults::default();
         let first = at[query];
         let (mut from, mut to, mut all) = (width, 0, true);
@@ -399,10 +432,7 @@ impl<M: Kernel<Elem = bool>> Task for Ask<'_, M> {
 /// What is added to the scores of a tile.
 struct Bias<'m, B, T> {
     bias: &'m mut B,
-    at: &'m mut [usize],
-    query: usize,
-    rows: usize,
-    width: usize,
+    tile: ScoreTile<'m>,
     allowed: Option<&'m [bool]>,
     out: &'m mut [T],
 }
@@ -412,7 +442,7 @@ impl<T: Real, B: Kernel<Elem: Real<Wide = T>>> Task for Bias<'_, B, T> {
 
     #[inline(always)]
     fn run<I: Isa>(self) -> Self::Out {
-        let Bias { bias, at, query, rows, width, allowed, out } = self;
+        let Bias { bias, tile: ScoreTile { at, query, rows, width }, allowed, out } = self;
         let mut faults = Faults::default();
         let first = at[query];
         let mut counts = false;

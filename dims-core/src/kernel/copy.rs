@@ -118,10 +118,69 @@ pub unsafe fn copy_between<T: Copy + 'static>(
     result: &[isize],
     sizes: &[usize],
 ) {
-    if !sizes.contains(&0) {
-        let source = origin.wrapping_offset(row.offset);
-        dispatch(Copying { source, strides: row.strides, target, result, sizes });
+    if sizes.contains(&0) {
+        return;
     }
+    let source = origin.wrapping_offset(row.offset);
+    let (strides, numbers) = (row.strides, is_number::<T>());
+    // (Conditions are constants, so rustc compiles none of the branches that are not taken.)
+    macro_rules! as_words {
+        ($($word:ty, $copy:ident;)*) => {$(
+            if const { is_like::<T, $word>() } {
+                // SAFETY: the words are as large as the elements and aligned as they are, and may be uninitialised where those have
+                // padding; the rest is the caller's promise.
+                return unsafe { $copy(source.cast(), strides, target.cast(), result, sizes, numbers) };
+            }
+        )*};
+    }
+    as_words! {
+        u8, copy_1;
+        u16, copy_2;
+        u32, copy_4;
+        u64, copy_8;
+        [u32; 2], copy_2x4;
+        [u64; 2], copy_2x8;
+    }
+    dispatch(Copying { source, strides, target, result, sizes });
+}
+
+/// Whether elements can be moved as if they were words of the type `W`.
+const fn is_like<T, W>() -> bool {
+    size_of::<T>() == size_of::<W>() && align_of::<T>() >= align_of::<W>()
+}
+
+/// Copies of words of one size: a copy only moves bytes, so these functions serve elements of all types of that size and need not be compiled
+/// again by each crate that copies.
+macro_rules! word_copies {
+    ($($copy:ident $word:ty;)*) => {$(
+        /// # Safety
+        ///
+        /// As for [`copy_between`]; no loop is empty, and all bytes of the source's words are initialised if they are those of `numbers`.
+        unsafe fn $copy(
+            source: *const MaybeUninit<$word>,
+            strides: &[isize],
+            target: *mut MaybeUninit<$word>,
+            result: &[isize],
+            sizes: &[usize],
+            numbers: bool,
+        ) {
+            if numbers {
+                let (source, target) = (source.cast::<$word>(), target.cast::<$word>());
+                dispatch(Copying { source, strides, target, result, sizes });
+            } else {
+                dispatch(Copying { source, strides, target, result, sizes });
+            }
+        }
+    )*};
+}
+
+word_copies! {
+    copy_1 u8;
+    copy_2 u16;
+    copy_4 u32;
+    copy_8 u64;
+    copy_2x4 [u32; 2];
+    copy_2x8 [u64; 2];
 }
 
 /// Transpositions of so many bytes are written past the caches. Their squares touch many lines of memory, each of which would first be read

@@ -3,9 +3,11 @@
 use super::fold::{LANES, VECTOR, each, flat, fold, lanes, together};
 use super::isa::{Baseline, Isa};
 use super::line::Line;
-use super::scan::Along;
+use super::scan::{Along, InMemory};
+use crate::error::DimError;
 use crate::ops::special::small;
 use crate::scalar::{Num, Real};
+use alloc::vec::Vec;
 use num_traits::Float;
 
 /// Subtracts the mean of a line, and divides by its standard deviation: `(x - mean) / sqrt(var + eps)`.
@@ -24,6 +26,16 @@ impl<T: Real> Along<T> for Standardize<T> {
     fn line<I: Isa>(&self, mut line: Line<'_, T>) {
         let standard = Moments::of::<I, T>(line.elements()).standard(self.0.widen());
         line.map(|value| T::narrow(standard.of::<I>(value.widen())));
+    }
+
+    #[inline(always)]
+    fn blocks(self, data: &mut [T], block: usize, inner: usize) {
+        T::standardize(self, data, block, inner);
+    }
+
+    #[inline(always)]
+    fn collect_memory(self, memory: InMemory<'_, T>) -> Result<Vec<T>, DimError> {
+        T::standardize_memory(self, memory)
     }
 }
 
@@ -50,6 +62,16 @@ impl<T: Real> Along<T> for StandardizeAffine<'_, T> {
             T::narrow(bias.widen().add_product::<I>(standard.of::<I>(value.widen()), gain.widen()))
         });
     }
+
+    #[inline(always)]
+    fn blocks(self, data: &mut [T], block: usize, inner: usize) {
+        T::standardize_affine(self, data, block, inner);
+    }
+
+    #[inline(always)]
+    fn collect_memory(self, memory: InMemory<'_, T>) -> Result<Vec<T>, DimError> {
+        T::standardize_affine_memory(self, memory)
+    }
 }
 
 /// Divides a line by the root of its mean square: `x / sqrt(mean of x^2 + eps)`.
@@ -71,6 +93,16 @@ impl<T: Real> Along<T> for RootMeanSquare<T> {
         let factor = Float::recip(Float::sqrt(mean + self.0.widen()));
         line.map(|value| T::narrow(value.widen() * factor));
     }
+
+    #[inline(always)]
+    fn blocks(self, data: &mut [T], block: usize, inner: usize) {
+        T::root_mean_square(self, data, block, inner);
+    }
+
+    #[inline(always)]
+    fn collect_memory(self, memory: InMemory<'_, T>) -> Result<Vec<T>, DimError> {
+        T::root_mean_square_memory(self, memory)
+    }
 }
 
 /// Divides a line by its length: `x / max(sqrt(sum of x^2), eps)`.
@@ -90,6 +122,16 @@ impl<T: Real> Along<T> for UnitLength<T> {
         let elements = line.elements();
         let length = Float::max(Float::sqrt(total::<I, T, _>(elements, Squares)), self.0.widen());
         line.map(|value| T::narrow(value.widen() / length));
+    }
+
+    #[inline(always)]
+    fn blocks(self, data: &mut [T], block: usize, inner: usize) {
+        T::unit_length(self, data, block, inner);
+    }
+
+    #[inline(always)]
+    fn collect_memory(self, memory: InMemory<'_, T>) -> Result<Vec<T>, DimError> {
+        T::unit_length_memory(self, memory)
     }
 }
 

@@ -9,11 +9,13 @@ use super::lanes::{Lanes, Lines};
 use super::levels::Levels;
 use super::pairs::{Pairs, are_pairs};
 use super::rows::reduce_rows;
+use super::strided::Strided;
 use super::threads::{self, Carried};
 use super::{Faults, Kernel, TILE, Tile};
 use crate::error::DimError;
 use crate::plan::nest::{Nest, Odometer, Parts};
-use crate::storage::elements::Places;
+use crate::scalar::Element;
+use crate::storage::elements::{Elements, Places};
 use crate::storage::memory::reserve;
 use alloc::vec::Vec;
 use core::mem::MaybeUninit;
@@ -70,6 +72,39 @@ pub trait Reducer<T>: Copy {
     }
     /// The result of `count` elements.
     fn finish(&self, acc: Self::Acc, count: usize) -> Self::Out;
+    /// Reduces elements in memory. Where the element type [has a function](crate::scalar::Num::sum_memory) for this reduction, it is that one, which
+    /// is compiled already.
+    #[inline(always)]
+    fn reduce_memory(self, memory: InMemory<'_, T>) -> Result<Vec<Self::Out>, DimError>
+    where
+        T: Element,
+        Self::Out: Send,
+    {
+        memory.reduce(self)
+    }
+}
+
+/// Elements in memory that are to be reduced.
+pub struct InMemory<'a, T> {
+    /// The elements; the nest has a row of strides for them.
+    pub elements: Elements<'a, T>,
+    /// The loops.
+    pub nest: &'a Nest,
+    /// The work that there is to share among threads.
+    pub work: usize,
+    /// How many results there are.
+    pub len: usize,
+    /// How many elements each result is made of.
+    pub count: usize,
+}
+
+impl<T: Element> InMemory<'_, T> {
+    /// Runs the reduction.
+    pub fn reduce<R: Reducer<T, Out: Send>>(self, reducer: R) -> Result<Vec<R::Out>, DimError> {
+        let InMemory { elements, nest, work, len, count } = self;
+        let lower = |nest| Strided::new(elements, Nest::operands(nest).next_row(), ());
+        reduce(nest, &mut Parts::new(), lower, work, len, count, reducer)
+    }
 }
 
 /// Runs a reduction; the result has `len` elements in the order of the kept axes.

@@ -1,9 +1,11 @@
 //! What each reduction combines.
 
 use super::fold::{VECTOR, fold};
-use super::reduce::Reducer;
+use super::reduce::{InMemory, Reducer};
+use crate::error::DimError;
 use crate::kernel::isa::Isa;
 use crate::scalar::{Analytic, Magnitude, Num, Ordered, Real};
+use alloc::vec::Vec;
 use core::marker::PhantomData;
 
 /// A sum.
@@ -29,6 +31,10 @@ impl<T: Num> Reducer<T> for Sum {
     #[inline(always)]
     fn finish(&self, acc: T::Acc, _: usize) -> T {
         T::from_acc(acc)
+    }
+    #[inline(always)]
+    fn reduce_memory(self, memory: InMemory<'_, T>) -> Result<Vec<Self::Out>, DimError> {
+        T::sum_memory(memory)
     }
 }
 
@@ -56,6 +62,10 @@ impl<T: Num> Reducer<T> for Prod {
     fn finish(&self, acc: T::Acc, _: usize) -> T {
         T::from_acc(acc)
     }
+    #[inline(always)]
+    fn reduce_memory(self, memory: InMemory<'_, T>) -> Result<Vec<Self::Out>, DimError> {
+        T::prod_memory(memory)
+    }
 }
 
 /// A mean.
@@ -81,6 +91,10 @@ impl<T: Analytic> Reducer<T> for Mean {
     #[inline(always)]
     fn finish(&self, acc: T::Acc, count: usize) -> T {
         T::mean_of(acc, count)
+    }
+    #[inline(always)]
+    fn reduce_memory(self, memory: InMemory<'_, T>) -> Result<Vec<Self::Out>, DimError> {
+        T::mean_memory(memory)
     }
 }
 
@@ -108,6 +122,10 @@ impl<T: Ordered> Reducer<T> for Max {
     fn finish(&self, acc: T, _: usize) -> T {
         acc
     }
+    #[inline(always)]
+    fn reduce_memory(self, memory: InMemory<'_, T>) -> Result<Vec<Self::Out>, DimError> {
+        T::max_memory(memory)
+    }
 }
 
 /// The least element.
@@ -133,6 +151,10 @@ impl<T: Ordered> Reducer<T> for Min {
     #[inline(always)]
     fn finish(&self, acc: T, _: usize) -> T {
         acc
+    }
+    #[inline(always)]
+    fn reduce_memory(self, memory: InMemory<'_, T>) -> Result<Vec<Self::Out>, DimError> {
+        T::min_memory(memory)
     }
 }
 
@@ -193,6 +215,10 @@ impl<T: Ordered, const GREATEST: bool> Reducer<T> for Arg<GREATEST> {
     #[inline(always)]
     fn finish(&self, acc: Self::Acc, _: usize) -> usize {
         acc.1
+    }
+    #[inline(always)]
+    fn reduce_memory(self, memory: InMemory<'_, T>) -> Result<Vec<usize>, DimError> {
+        if GREATEST { T::argmax_memory(memory) } else { T::argmin_memory(memory) }
     }
 }
 

@@ -4,12 +4,14 @@ use super::elementwise::{Tiles, fill_tile};
 use super::fold::{LANES, fold, together};
 use super::isa::{Isa, Task, dispatch};
 use super::line::Line;
+use super::strided::Strided;
 use super::threads::{self, Carried};
 use super::{Faults, Kernel, TILE};
 use crate::error::DimError;
 use crate::ops::special::logaddexp;
 use crate::plan::nest::{Nest, Odometer};
-use crate::scalar::{Num, Ordered, Real};
+use crate::scalar::{Element, Num, Ordered, Real};
+use crate::storage::Elements;
 use crate::storage::memory::reserve;
 use crate::storage::owned::Freed;
 use alloc::vec::Vec;
@@ -41,6 +43,65 @@ pub trait Along<T: Copy>: Copy + Send + Sync {
             self.line::<I>(line);
         }
     }
+
+    /// Works on blocks that lie one behind the other, in place. Where the element type [has a function](crate::scalar::Real::softmax) for this work,
+    /// it is that one, which is compiled already; so is the next one.
+    #[inline(always)]
+    fn blocks(self, data: &mut [T], block: usize, inner: usize) {
+        blocks(self, data, block, inner);
+    }
+
+    /// Works on elements in memory, whose results go elsewhere.
+    #[inline(always)]
+    fn collect_memory(self, memory: InMemory<'_, T>) -> Result<Vec<T>, DimError>
+    where
+        T: Element,
+    {
+        memory.collect(self)
+    }
+}
+
+/// What is done along lines by name, for functions that are compiled for one element type.
+pub mod works {
+    pub use super::super::norm::{RootMeanSquare, Standardize, StandardizeAffine, UnitLength};
+    pub use super::{Cumulate, Softmax};
+}
+
+/// Works on blocks of lines that lie one behind the other, in place.
+pub fn blocks<T: Copy, W: Along<T>>(along: W, data: &mut [T], block: usize, inner: usize) {
+    dispatch(InPlace { data, block, inner, along });
+}
+
+/// Elements in memory, along whose lines something is done.
+pub struct InMemory<'a, T> {
+    /// The elements; the nests have a row of strides for them.
+    pub elements: Elements<'a, T>,
+    /// The loops, in parts; the first of each, `nest.outer` of them, run over blocks of lines.
+    pub parts: &'a [Nest],
+    /// How many results there are.
+    pub len: usize,
+    /// How far apart neighbours on a line lie in the result.
+    pub inner: usize,
+}
+
+impl<T: Element> InMemory<'_, T> {
+    /// The results.
+    pub fn collect<W: Along<T>>(self, along: W) -> Result<Vec<T>, DimError> {
+        let InMemory { elements, parts, len, inner } = self;
+        in_parts(
+            len,
+            parts.iter(),
+            |nest| nest.positions(),
+            |nest, out| {
+                let kernel = Strided::<T, ()>::new(elements, nest.operands().next_row(), ());
+                if inner == 1 && !out.is_empty() && are_lines(&kernel, nest) {
+                    dispatch(Lines { kernel, nest, out, along });
+                    return Ok(());
+                }
+                dispatch(Scan { kernel, nest, out, inner, along })
+            },
+        )
+    }
 }
 
 /// The elements of a nest whose first loops, `nest.outer` of them, run over blocks of lines, and what is done along those.
@@ -50,18 +111,37 @@ pub fn collect<'n, K: Kernel<Elem: Send>, W: Along<K::Elem>>(
     inner: usize,
     along: W,
 ) -> Result<Vec<K::Elem>, DimError> {
+    in_parts(
+        len,
+        parts,
+        |(_, nest)| nest.positions(),
+        |(kernel, nest), out| dispatch(Scan { kernel, nest, out, inner, along }),
+    )
+}
+
+/// New memory for `len` elements, of which each of `parts`, on a thread of its own, writes as many as it has, or returns an error.
+fn in_parts<T: Copy + Send, P>(
+    len: usize,
+    parts: impl ExactSizeIterator<Item = P>,
+    positions: impl Fn(&P) -> usize,
+    run: impl Fn(P, &mut [MaybeUninit<T>]) -> Result<(), DimError> + Sync,
+) -> Result<Vec<T>, DimError> {
     let mut out = reserve(len)?;
     let mut rest = &mut out.spare_capacity_mut()[..len];
     let mut work = Vec::with_capacity(parts.len());
-    for (kernel, nest) in parts {
-        let (own, others) = rest.split_at_mut(nest.positions());
+    for part in parts {
+        let (own, others) = rest.split_at_mut(positions(&part));
         rest = others;
         // SAFETY: kernels read elements, which are `Sync`; operations are plain values wherever `PARALLEL` lets
         // there be several parts; the places are each part's own.
-        work.push(unsafe { Carried::new(Scan { kernel, nest, out: own, inner, along }) });
+        work.push(unsafe { Carried::new((part, own)) });
     }
-    threads::each(work, |scan| dispatch(scan.into_inner())).into_iter().collect::<Result<(), _>>()?;
-    // SAFETY: each `Scan` wrote as many elements as its nest has positions, all together `len`, or returned an error.
+    let run = |work: Carried<(P, &mut [MaybeUninit<T>])>| {
+        let (part, own) = work.into_inner();
+        run(part, own)
+    };
+    threads::each(work, run).into_iter().collect::<Result<(), _>>()?;
+    // SAFETY: each part wrote as many elements as it has positions, all together `len`, or returned an error.
     unsafe { out.set_len(len) };
     Ok(out)
 }
@@ -102,7 +182,7 @@ pub fn in_place<T: Copy + Send, W: Along<T>>(
     }
     let blocks = data.len() / block;
     let pieces: Vec<_> = data.chunks_mut(blocks.div_ceil(parts.max(1)) * block).collect();
-    threads::each(pieces, |data| dispatch(InPlace { data, block, inner, along }));
+    threads::each(pieces, |data| along.blocks(data, block, inner));
 }
 
 struct InPlace<'d, T, W> {
@@ -134,39 +214,76 @@ struct Scan<'n, K: Kernel, W> {
 
 impl<K: Kernel, W: Along<K::Elem>> Task for Scan<'_, K, W> {
     type Out = Result<(), DimError>;
-    const WIDE: bool = true;
+    const WIDE: bool = K::LONG;
 
     #[inline(always)]
     fn run<I: Isa>(self) -> Result<(), DimError> {
         let Scan { mut kernel, nest, out, inner, along } = self;
-        let block: usize = nest.sizes[nest.outer..].iter().product();
         if out.is_empty() {
             return Ok(());
         }
-        if inner == 1 && lines::<I, K, W>(&kernel, nest, out, along) {
-            return Ok(());
-        }
+        let block: usize = nest.sizes[nest.outer..].iter().product();
         let mut faults = Faults::default();
         let mut tiles = Tiles::new(nest);
-        for block in out.chunks_exact_mut(block) {
+        for blocks in out.chunks_mut(some_blocks(block)) {
             let mut done = 0;
-            while done < block.len() {
+            while done < blocks.len() {
                 let Some(tile) = tiles.tile() else { unreachable!("the loop nest covers the result") };
                 kernel.load::<I>(&tile, &mut faults);
                 // After a fault nothing is computed: what stands in for the element could, for one, be divided by.
                 if faults.any() {
                     return faults.into_result();
                 }
-                fill_tile::<I, K>(&kernel, &mut block[done..done + tile.len]);
+                fill_tile::<I, K>(&kernel, &mut blocks[done..done + tile.len]);
                 done += tile.len;
                 tiles.advance();
             }
-            // SAFETY: all of the block was just written.
-            let block = unsafe { &mut *(block as *mut [MaybeUninit<K::Elem>] as *mut [K::Elem]) };
-            along.block::<I>(block, inner);
+            // SAFETY: all of the blocks were just written.
+            let data = unsafe { &mut *(blocks as *mut [MaybeUninit<K::Elem>] as *mut [K::Elem]) };
+            along.blocks(data, block, inner);
         }
         Ok(())
     }
+}
+
+/// As many elements as are computed before something is done along their lines: whole blocks, which stay in the first-level cache if they are short.
+fn some_blocks(block: usize) -> usize {
+    block * (TILE / block).max(1)
+}
+
+/// Work along lines of elements in memory, whose results go elsewhere: the lines are read where they lie.
+struct Lines<'n, K: Kernel, W> {
+    kernel: K,
+    nest: &'n Nest,
+    out: &'n mut [MaybeUninit<K::Elem>],
+    along: W,
+}
+
+impl<K: Kernel, W: Along<K::Elem>> Task for Lines<'_, K, W> {
+    type Out = ();
+    const WIDE: bool = true;
+
+    /// (The machine looks ahead by itself: to ask for the next line takes more time than it saves.)
+    #[inline(always)]
+    fn run<I: Isa>(self) {
+        let Lines { kernel, nest, out, along } = self;
+        let len = nest.sizes[nest.outer];
+        let mut at: SmallVec<[usize; 8]> = SmallVec::from_elem(0, nest.depth());
+        let mut odometer = Odometer::new(&nest.sizes[..nest.outer]);
+        let lines = out.chunks_exact_mut(len).map(|out| {
+            let (from, _) = kernel.steps(&at, nest.outer).expect("all lines lie in memory");
+            odometer.advance(&mut at[..nest.outer]);
+            // SAFETY: the kernel says that the innermost loop runs over elements from there on; the result is new memory.
+            unsafe { Line::new(from, out.as_mut_ptr().cast(), len) }
+        });
+        along.lines::<I>(lines);
+    }
+}
+
+/// Whether lines lie in memory as they are.
+fn are_lines<K: Kernel>(kernel: &K, nest: &Nest) -> bool {
+    let origin: SmallVec<[usize; 8]> = SmallVec::from_elem(0, nest.depth());
+    nest.depth() == nest.outer + 1 && matches!(kernel.steps(&origin, nest.outer), Some((_, 1)))
 }
 
 /// As [`Scan`], for places that the kernel may read from, each for its own element: what is computed is held back, and written in one go.
@@ -181,7 +298,7 @@ struct Replace<'n, K: Kernel, W> {
 
 impl<K: Kernel, W: Along<K::Elem>> Task for Replace<'_, K, W> {
     type Out = Result<(), DimError>;
-    const WIDE: bool = true;
+    const WIDE: bool = K::LONG;
 
     #[inline(always)]
     fn run<I: Isa>(self) -> Result<(), DimError> {
@@ -190,7 +307,8 @@ impl<K: Kernel, W: Along<K::Elem>> Task for Replace<'_, K, W> {
         let mut buffer = [const { MaybeUninit::<K::Elem>::uninit() }; TILE];
         let mut faults = Faults::default();
         let mut tiles = Tiles::new(nest);
-        let mut done = 0;
+        let some = some_blocks(block);
+        let (mut done, mut worked) = (0, 0);
         while let Some(tile) = tiles.tile() {
             kernel.load::<I>(&tile, &mut faults);
             if faults.any() {
@@ -202,41 +320,16 @@ impl<K: Kernel, W: Along<K::Elem>> Task for Replace<'_, K, W> {
             unsafe { core::ptr::copy_nonoverlapping(buffer.as_ptr().cast(), place.add(done), tile.len) };
             done += tile.len;
             tiles.advance();
-            if done % block == 0 {
-                // SAFETY: as above; the kernel has read all that it reads of this block, which is complete.
-                let block = unsafe { core::slice::from_raw_parts_mut(place.add(done - block), block) };
-                along.block::<I>(block, inner);
+            if done - worked == some || done == len {
+                // SAFETY: as above; the kernel has read all that it reads of these blocks, which are complete.
+                let data = unsafe { core::slice::from_raw_parts_mut(place.add(worked), done - worked) };
+                along.blocks(data, block, inner);
+                worked = done;
             }
         }
         assert_eq!(done, len, "the loop nest covers the result");
         Ok(())
     }
-}
-
-/// Works on lines that lie in memory as they are, without a copy. Returns whether they do.
-///
-/// (The machine looks ahead by itself: to ask for the next line takes more time than it saves.)
-#[inline(always)]
-fn lines<I: Isa, K: Kernel, W: Along<K::Elem>>(
-    kernel: &K,
-    nest: &Nest,
-    out: &mut [MaybeUninit<K::Elem>],
-    along: W,
-) -> bool {
-    let len = nest.sizes[nest.outer];
-    let mut at: SmallVec<[usize; 8]> = SmallVec::from_elem(0, nest.depth());
-    if nest.depth() != nest.outer + 1 || !matches!(kernel.steps(&at, nest.outer), Some((_, 1))) {
-        return false;
-    }
-    let mut odometer = Odometer::new(&nest.sizes[..nest.outer]);
-    let lines = out.chunks_exact_mut(len).map(|out| {
-        let (from, _) = kernel.steps(&at, nest.outer).expect("all lines lie in memory");
-        odometer.advance(&mut at[..nest.outer]);
-        // SAFETY: the kernel says that the innermost loop runs over elements from there on; the result is new memory.
-        unsafe { Line::new(from, out.as_mut_ptr().cast(), len) }
-    });
-    along.lines::<I>(lines);
-    true
 }
 
 /// Each element becomes what is combined of those up to it, in a wider type if there is one for sums.
@@ -279,6 +372,16 @@ impl<T: Num> Along<T> for Cumulate {
     #[inline(always)]
     fn block<I: Isa>(&self, block: &mut [T], inner: usize) {
         running(block, inner, T::to_acc, T::Acc::add, T::from_acc);
+    }
+
+    #[inline(always)]
+    fn blocks(self, data: &mut [T], block: usize, inner: usize) {
+        T::cumulate(self, data, block, inner);
+    }
+
+    #[inline(always)]
+    fn collect_memory(self, memory: InMemory<'_, T>) -> Result<Vec<T>, DimError> {
+        T::cumulate_memory(self, memory)
     }
 }
 
@@ -407,6 +510,20 @@ impl<T: Real, const LOG: bool> Along<T> for Softmax<LOG> {
             unscaled = line;
         }
         unscaled.write(before, |share| scaled::<T, LOG>(share, last));
+    }
+
+    #[inline(always)]
+    fn blocks(self, data: &mut [T], block: usize, inner: usize) {
+        if LOG {
+            T::log_softmax(Softmax, data, block, inner)
+        } else {
+            T::softmax(Softmax, data, block, inner)
+        }
+    }
+
+    #[inline(always)]
+    fn collect_memory(self, memory: InMemory<'_, T>) -> Result<Vec<T>, DimError> {
+        if LOG { T::log_softmax_memory(Softmax, memory) } else { T::softmax_memory(Softmax, memory) }
     }
 }
 

@@ -132,13 +132,8 @@ fn direct<T: Num>(
     } else if contract::is_worthwhile(&supports, sizes, kept) {
         let rows = memories.iter().zip(bound.rows.iter());
         let operands = rows.map(|(&(elements, _), row)| contract::Operand::borrowed(elements, row.into()));
-        contract::contract(
-            operands.collect(),
-            T::ONE,
-            LoopAxes { sizes, names: Names::Axes(pattern.axes) },
-            kept,
-        )
-        .ok()?
+        T::contract(operands.collect(), T::ONE, LoopAxes { sizes, names: Names::Axes(pattern.axes) }, kept)
+            .ok()?
     } else {
         let count = bound.volume(bound.loops.reduced, 1)?;
         let nest = Nest::reduce(sizes, kept, bound.loops.reduced, &bound.rows);
@@ -246,7 +241,7 @@ fn product<T: Num, U: Dims>(
     })?;
     result?;
     let own: List = kept.iter().copied().filter(|&axis| live[axis] == layout.sizes[axis]).collect();
-    let data = contract::contract(
+    let data = T::contract(
         factors.operands,
         factors.scale,
         LoopAxes { sizes: &live, names: Names::Axes(layout.pattern.axes) },

@@ -18,7 +18,7 @@ use crate::kernel::dots::{sum_products, sum_products_into};
 use crate::kernel::elementwise::collect_memory;
 use crate::kernel::gemm;
 use crate::kernel::nodes::BinaryKernel;
-use crate::kernel::reduce::{reduce, reduce_into};
+use crate::kernel::reduce::{InMemory, reduce, reduce_into};
 use crate::kernel::reducers;
 use crate::kernel::strided::Strided;
 use crate::kernel::threads;
@@ -26,6 +26,7 @@ use crate::ops::Mul;
 use crate::scalar::Num;
 use crate::storage::Elements;
 use crate::storage::buffer::Buffer;
+use alloc::string::String;
 use alloc::vec::Vec;
 use core::any::TypeId;
 use smallvec::SmallVec;
@@ -61,6 +62,9 @@ pub struct Operand<'a, T> {
     memory: Memory<'a, T>,
     strides: SmallVec<[isize; 8]>,
 }
+
+/// The factors of a contraction.
+pub type Operands<'a, T> = SmallVec<[Operand<'a, T>; 4]>;
 
 enum Memory<'a, T> {
     Borrowed(Elements<'a, T>),
@@ -176,8 +180,8 @@ impl<'a, T: Num> Operand<'a, T> {
             loops: Loops::new::<T>(&nest, len, threads::parts(nest.positions())),
             count: reduced.iter().map(|&axis| sizes[axis]).product(),
         });
-        let lower = |nest| Strided::new(self.elements(), Nest::operands(nest).next_row(), ());
-        let data = reduce(&nest, &mut Parts::new(), lower, nest.positions(), len, 0, reducers::Sum)?;
+        let (elements, work) = (self.elements(), nest.positions());
+        let data = T::sum_memory(InMemory { elements, nest: &nest, work, len, count: 0 })?;
         Ok(Operand::owned(data, order, sizes))
     }
 }
@@ -313,9 +317,12 @@ pub fn order_of_result<T>(
 }
 
 /// `scale` times the product of the operands, summed over all axes but `kept`, contiguous in the order of `kept`.
+///
+/// (Callers outside of this module go through [`Num::contract`], which is compiled once for the common element types. So do the functions
+/// below.)
 #[track_caller]
 pub fn contract<T: Num>(
-    operands: SmallVec<[Operand<'_, T>; 4]>,
+    operands: Operands<'_, T>,
     scale: T,
     axes: LoopAxes<'_>,
     kept: &[usize],
@@ -334,7 +341,7 @@ pub fn contract<T: Num>(
 /// As [`contract`], to places that are there already; the axes are those that the target keeps.
 #[track_caller]
 pub fn contract_onto<T: Num>(
-    operands: SmallVec<[Operand<'_, T>; 4]>,
+    operands: Operands<'_, T>,
     scale: T,
     axes: LoopAxes<'_>,
     mut target: Target<'_, T>,
@@ -356,7 +363,7 @@ pub fn contract_onto<T: Num>(
 /// The pair of operands whose product is the result: what the path multiplies before, it has multiplied.
 #[track_caller]
 fn last_pair<'a, T: Num>(
-    mut operands: SmallVec<[Operand<'a, T>; 4]>,
+    mut operands: Operands<'a, T>,
     loops: LoopAxes<'_>,
     kept: &[usize],
 ) -> Result<(Operand<'a, T>, Operand<'a, T>), DimError> {
@@ -386,14 +393,22 @@ fn through_accumulator<T: Num>(
     axes: LoopAxes<'_>,
     kept: &[usize],
 ) -> Result<Vec<T>, DimError> {
-    let sizes = axes.sizes;
-    let mut wide = SmallVec::new();
-    for operand in operands {
+    let wide = widened(operands, axes.sizes)?;
+    Ok(T::Acc::contract(wide, scale.to_acc(), axes, kept)?.into_iter().map(T::from_acc).collect())
+}
+
+/// Operands with elements of the type in which those are summed.
+#[track_caller]
+fn widened<T: Num>(
+    operands: &[Operand<'_, T>],
+    sizes: &[usize],
+) -> Result<Operands<'static, T::Acc>, DimError> {
+    let widen = |operand: &Operand<'_, T>| {
         let order: SmallVec<[usize; 8]> = each(operand.axes(sizes)).collect();
         let data = operand.packed(&order, sizes)?.into_iter().map(T::to_acc).collect();
-        wide.push(Operand::owned(data, &order, sizes));
-    }
-    Ok(contract(wide, scale.to_acc(), axes, kept)?.into_iter().map(T::from_acc).collect())
+        Ok(Operand::owned(data, &order, sizes))
+    };
+    operands.iter().map(widen).collect()
 }
 
 /// The product of two operands, summed over all axes but `kept`, in whose order it lies: in new memory, or to a target, and then nothing is
@@ -414,7 +429,8 @@ fn pair<T: Num>(
     let sum = in_a & in_b & !result;
     let (m, n) = (in_a & !in_b, in_b & !in_a);
     if sum == 0 || m == 0 || n == 0 {
-        return fused_pair(&a, &b, sizes, kept, target);
+        let reduced: SmallVec<[usize; 8]> = each((in_a | in_b) & !result).collect();
+        return fused_loop([&a, &b], sizes, [kept, &reduced], target, &|| "mul(tensor, tensor)".into());
     }
     matrix_pair(a, b, axes, kept, target, Roles { batch: in_a & in_b & result, m, n, k: sum })
 }
@@ -434,24 +450,48 @@ fn without<'a, T: Num>(
     operand.summed(&order, &reduced, sizes)
 }
 
-/// A product that is no matrix product: one fused loop.
+/// `scale` times the product of two operands, summed over the axes `reduced`, contiguous in the order of `kept`: one fused loop, whose axes may be
+/// empty, and along which the operands need not vary. `describe` says in plans what is summed.
 #[track_caller]
-fn fused_pair<T: Num>(
-    a: &Operand<'_, T>,
-    b: &Operand<'_, T>,
+pub fn sum_of_pair<T: Num>(
+    operands: &[Operand<'_, T>],
+    scale: T,
     sizes: &[usize],
-    kept: &[usize],
+    [kept, reduced]: [&[usize]; 2],
+    describe: &dyn Fn() -> String,
+) -> Result<Vec<T>, DimError> {
+    let [a, b] = operands else { unreachable!("a pair has two operands") };
+    if scale == T::ONE {
+        return fused_loop([a, b], sizes, [kept, reduced], None, describe);
+    }
+    if TypeId::of::<T>() != TypeId::of::<T::Acc>() {
+        // The sum need not fit into the elements' type where its multiple does.
+        let wide = widened(operands, sizes)?;
+        let data = T::Acc::sum_of_pair(&wide, scale.to_acc(), sizes, [kept, reduced], describe)?;
+        return Ok(data.into_iter().map(T::from_acc).collect());
+    }
+    let mut data = fused_loop([a, b], sizes, [kept, reduced], None, describe)?;
+    data.iter_mut().for_each(|value| *value = value.mul(scale));
+    Ok(data)
+}
+
+/// A product that is no matrix product: one fused loop, to new memory or to a target.
+#[track_caller]
+fn fused_loop<T: Num>(
+    [a, b]: [&Operand<'_, T>; 2],
+    sizes: &[usize],
+    [kept, reduced]: [&[usize]; 2],
     mut target: Option<&mut Target<'_, T>>,
+    describe: &dyn Fn() -> String,
 ) -> Result<Vec<T>, DimError> {
     let mut rows = Rows::new(sizes.len());
     a.row(&mut rows);
     b.row(&mut rows);
-    let reduced: SmallVec<[usize; 8]> = each((a.axes(sizes) | b.axes(sizes)) & !set(kept)).collect();
-    let nest = Nest::reduce(sizes, kept, &reduced, &rows);
+    let nest = Nest::reduce(sizes, kept, reduced, &rows);
     let len = kept.iter().map(|&axis| sizes[axis]).product();
     record(|| Step::Reduce {
         reduction: "sum",
-        expression: "mul(tensor, tensor)".into(),
+        expression: describe(),
         loops: Loops::new::<T>(&nest, len, threads::parts(nest.positions())),
         count: reduced.iter().map(|&axis| sizes[axis]).product(),
     });

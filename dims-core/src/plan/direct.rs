@@ -7,7 +7,7 @@
 use super::axes::{AxisList, Layout};
 use super::explain::{ProductDims, Step, record};
 use crate::error::DimError;
-use crate::kernel::gemm::{Batch, Lies, multiply_batch, multiply_batch_onto};
+use crate::kernel::gemm::{Batch, Lies};
 use crate::scalar::Num;
 use crate::set::Keys;
 use crate::storage::axes::Axis;
@@ -440,7 +440,7 @@ impl Roles {
         };
         batch.c = [self.step(&sizes, Role::Batch), self.step(&sizes, rows), self.step(&sizes, Role::Column)];
         record(|| step::<T>(&batch, self.lies.is_some(), dims()));
-        multiply_batch(batch, self.lies, a, b, &mut out, len);
+        T::multiply_batch(batch, self.lies, a, b, &mut out, len);
         Some(Ok((out, sizes)))
     }
 
@@ -460,7 +460,7 @@ impl Roles {
         let Some(strides) = self.strides_of(axes, &sizes, &batch) else { return false };
         batch.c = strides;
         record(|| step::<T>(&batch, false, dims()));
-        multiply_batch_onto(batch, a, b, out);
+        T::multiply_batch_onto(batch, a, b, out);
         true
     }
 
