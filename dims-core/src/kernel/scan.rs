@@ -248,7 +248,7 @@ impl<K: Kernel, W: Along<K::Elem>> Task for Scan<'_, K, W> {
 
 /// As many elements as are computed before something is done along their lines: whole blocks, which stay in the first-level cache if they are short.
 fn some_blocks(block: usize) -> usize {
-    block * (TILE / block).max(1)
+    block * (TILE / block.max(1)).max(1)
 }
 
 /// Work along lines of elements in memory, whose results go elsewhere: the lines are read where they lie.
