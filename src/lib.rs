@@ -187,7 +187,7 @@ pub mod prelude {
         try_from_fn, try_from_vec, try_full, try_full_like, try_linspace, try_ones, try_tri, try_zeros,
         zeros,
     };
-    pub use crate::custom::{ApplyOp, ArrayOp, ScalarOp};
+    pub use crate::custom::{ApplyOp, ArrayOp, ArraysOp, ScalarOp, apply_arrays, try_apply_arrays};
     pub use crate::dim::{DimOf, DimRef, Each};
     pub use crate::draw::Draw;
     pub use crate::dynamic::Dynamic;

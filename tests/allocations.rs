@@ -168,6 +168,25 @@ fn attention_written_out_allocates_its_scores_and_its_result() {
 }
 
 /// A clone shares the elements, until one of the tensors is changed; the last one that has them is computed in their place.
+/// A function of one example is called in a loop. Its arguments are put in order once, and each example is a part of them.
+#[test]
+fn a_loop_over_examples_copies_none_of_them() {
+    dims!(n);
+    let (x, y) = (ndarray::Array2::<f64>::ones((100, 50)), ndarray::Array2::<f64>::ones((100, 50)));
+    let example = 50 * size_of::<f64>();
+    let each = vmap(
+        |x: Tensor<f64, (), U1>, y: &Tensor<f64, (), U1>| {
+            dims!(k);
+            (x.at(k) * y.at(k)).sum(k)
+        },
+        n,
+    );
+    // The two arguments, in memory of their own, and the results as they grow.
+    let large = allocations(example, || each((x.at((n, ..)), y.at((n, ..)))));
+    assert_eq!(large.iter().filter(|&&bytes| bytes == 100 * example).count(), 2, "{large:?}");
+    assert!(large.len() <= 4, "{large:?}");
+}
+
 #[test]
 fn clones_share_their_elements() {
     dims! { struct Row; struct Column; }

@@ -475,6 +475,54 @@ mod in_place {
         close(out.order((n, m, Feat)), expected);
     }
 
+    /// Examples share the memory of all; one that a call changes must not change another, nor the caller's tensor.
+    #[test]
+    fn examples_that_a_loop_changes_are_its_own() {
+        fn doubled(mut x: Tensor<f32, (Seq, Feat)>) -> Tensor<f32, (Seq, Feat)> {
+            let before = x.clone();
+            x += &before;
+            x
+        }
+        fn doubled_clone(x: &Tensor<f32, (Seq, Feat)>) -> Tensor<f32, (Seq, Feat)> {
+            let mut copy = x.clone();
+            copy += x;
+            copy
+        }
+        // However the axes lie, the mapped ones among them.
+        for axes in [[0, 1, 2, 3], [3, 2, 1, 0], [2, 0, 3, 1]] {
+            dims!(n, m);
+            let x = numbers((N, M, 4, 5), 1).permuted_axes(axes);
+            let expected = &x * 2.0;
+            let mut owned = x.clone().into_tensor((n, Seq, m, Feat));
+            for doubled in [vmap(doubled, (n, m))(&owned), vmap(doubled_clone, (m, n))(&owned)] {
+                assert_eq!(doubled.order((n, Seq, m, Feat)), expected);
+            }
+            owned += 1.0;
+            assert_eq!(vmap(doubled, (n, m))(owned).order((n, Seq, m, Feat)), (&x + 1.0) * 2.0);
+        }
+    }
+
+    /// What a call keeps of its example outlives the loop.
+    #[test]
+    fn examples_can_leave_the_loop() {
+        let x = numbers((N, 4), 1);
+        let kept = std::cell::RefCell::new(Vec::new());
+        dims!(n);
+        let sums = vmap(
+            |x: Tensor<f32, (Feat,)>| {
+                let sum = x.sum(Feat);
+                kept.borrow_mut().push(x);
+                sum
+            },
+            n,
+        )(x.at((n, Feat)));
+        close(sums.order(n), x.sum_axis(ndarray::Axis(1)));
+        for (mut kept, row) in kept.into_inner().into_iter().zip(x.rows()) {
+            kept += 1.0;
+            assert_eq!(kept.order(Feat), &row + 1.0);
+        }
+    }
+
     #[test]
     fn vmap_of_a_typed_closure_on_bound_arrays_and_expressions() {
         let (x, g) = (numbers((N, 4), 1), numbers(4, 2));
@@ -616,6 +664,148 @@ mod in_place {
     fn sizes_must_agree() {
         let (x, y) = (ones::<f32, _>((Batch.of(3), Feat.of(2))), ones::<f32, _>((Batch.of(2), Feat.of(2))));
         let _ = batched(Batch, (&x, &y), |(x, y)| x + y);
+    }
+}
+
+/// Operations of users on the arrays of several tensors.
+mod arrays {
+    use super::*;
+    use ndarray::{Array1, ArrayView0, ArrayView1, ArrayView2, Axis, arr0};
+    use typed_dims::custom::Examples;
+
+    /// `a b`, one product at a time, or with a rule for batches.
+    struct MatVec {
+        rule: bool,
+    }
+
+    impl ArraysOp<(f32, f32)> for MatVec {
+        type In = (U2, U1);
+        type Out = U1;
+        type Elem = f32;
+        const NAME: &'static str = "mat_vec";
+
+        fn one(&self, (a, b): (ArrayView2<'_, f32>, ArrayView1<'_, f32>)) -> Array1<f32> {
+            assert!(!self.rule, "the rule is taken");
+            a.dot(&b)
+        }
+
+        fn batch(&self, (a, b): (Examples<'_, f32>, Examples<'_, f32>)) -> Option<ArrayD<f32>> {
+            if !self.rule {
+                return None;
+            }
+            let rows = b.stacked();
+            let out: Array2<f32> = match a.same() {
+                // One matrix: a single product.
+                Some(a) => {
+                    let rows = rows.into_dimensionality::<ndarray::Ix2>().unwrap();
+                    rows.dot(&a.into_dimensionality::<ndarray::Ix2>().unwrap().t())
+                }
+                None => {
+                    let a = a.stacked();
+                    let len = a.len_of(Axis(1));
+                    Array2::from_shape_fn((a.len_of(Axis(0)), len), |(n, i)| {
+                        (0..rows.len_of(Axis(1))).map(|k| a[[n, i, k]] * rows[[n, k]]).sum()
+                    })
+                }
+            };
+            Some(out.into_dyn())
+        }
+    }
+
+    /// `a b` by a loop.
+    fn product(a: ArrayView2<'_, f32>, b: ArrayView1<'_, f32>) -> ArrayD<f32> {
+        let out: Array1<f32> = a.dot(&b);
+        out.into_dyn()
+    }
+
+    #[test]
+    fn tensors_with_the_same_with_fewer_and_with_other_dims() {
+        let (a, b) = (numbers((N, 4, 5), 1), numbers((5, M, N), 2));
+        let of = |n: usize| a.index_axis(Axis(0), n);
+        dims!(n, m);
+        for rule in [false, true] {
+            // Each has dims of its own.
+            let out = apply_arrays((a.at((n, .., ..)), b.at((.., m, 0))), MatVec { rule });
+            let expected = looped(|n, m| product(of(n), b.slice(ndarray::s![.., m, 0])));
+            close(out.order((n, m)), expected);
+            // One lacks a dim of the other; axes lie in other orders than the dims.
+            let out = apply_arrays((a.at((n, .., ..)), b.at((.., m, n))), MatVec { rule });
+            let expected = looped(|n, m| product(of(n), b.slice(ndarray::s![.., m, n])));
+            close(out.order((n, m)), expected);
+            // One has none at all, and then both.
+            let out = apply_arrays((of(1).at((.., ..)), b.at((.., m, n))), MatVec { rule });
+            let expected = looped(|n, m| product(of(1), b.slice(ndarray::s![.., m, n])));
+            close(out.order((n, m)), expected);
+            let out = apply_arrays((of(1).at((.., ..)), b.at((.., 0, 0))), MatVec { rule });
+            close(out.order(()), product(of(1), b.slice(ndarray::s![.., 0, 0])));
+        }
+    }
+
+    #[test]
+    fn the_plan_shows_calls_or_none() {
+        let (a, b) = (numbers((N, 4, 5), 1), numbers((M, 5), 2));
+        dims!(n, m);
+        let run = |rule| explain(|| apply_arrays((a.at((n, .., ..)), b.at((m, ..))), MatVec { rule })).1;
+        let calls = |plan: &Plan| {
+            plan.steps.iter().find_map(|step| match step {
+                Step::Calls { function: "mat_vec", calls, .. } => Some(*calls),
+                _ => None,
+            })
+        };
+        assert_eq!((calls(&run(false)), calls(&run(true))), (Some(N * M), None));
+    }
+
+    /// `values[first..first + count]`: three tensors of different elements and ranks.
+    struct Pick;
+
+    impl ArraysOp<(f32, usize, u8)> for Pick {
+        type In = (U1, U0, U0);
+        type Out = U1;
+        type Elem = f32;
+        const NAME: &'static str = "pick";
+
+        fn one(
+            &self,
+            (values, first, count): (ArrayView1<'_, f32>, ArrayView0<'_, usize>, ArrayView0<'_, u8>),
+        ) -> Array1<f32> {
+            let (first, count) = (first.into_scalar(), usize::from(*count.into_scalar()));
+            values.slice(ndarray::s![*first..first + count]).to_owned()
+        }
+    }
+
+    #[test]
+    fn three_tensors_of_other_elements() {
+        let values = ndarray::array![[1.0f32, 2.0, 3.0], [4.0, 5.0, 6.0]];
+        let firsts = [0usize, 1];
+        dims!(n, m);
+        let out = apply_arrays((values.at((n, ..)), firsts.at(m), arr0(2u8).at(())), Pick);
+        let expected = ndarray::array![[[1.0, 2.0], [2.0, 3.0]], [[4.0, 5.0], [5.0, 6.0]]];
+        assert_eq!(out.order((n, m)), expected);
+        // Expressions are computed.
+        let out = apply_arrays((values.at((n, ..)) * 10.0, firsts.at(n), arr0(1u8).at(())), Pick);
+        assert_eq!(out.order(n), ndarray::array![[10.0], [50.0]]);
+    }
+
+    #[test]
+    fn what_sizes_decide_is_an_error() {
+        let values = ones::<f32, _>((Batch.of(2), Seq.of(3))).order((Batch, Seq));
+        let text = |counts: &[u8], firsts: &[usize]| {
+            let values = values.at((Batch, ..));
+            let result = try_apply_arrays((values, firsts.at(Batch), counts.at(Batch)), Pick);
+            result.expect_err("it is refused").to_string()
+        };
+        let differ = text(&[1, 2], &[0, 0]);
+        assert_eq!(differ, "the operation `pick`: its results have the shapes [1] and [2]");
+        let sizes = text(&[1, 1, 1], &[0, 0]);
+        assert!(sizes.contains("`Batch`") && sizes.contains('2') && sizes.contains('3'), "{sizes}");
+        let none = values.slice(ndarray::s![..0, ..]);
+        let result = try_apply_arrays((none.at((Batch, ..)), arr0(0usize).at(()), arr0(1u8).at(())), Pick);
+        assert!(result.unwrap_err().to_string().contains("without any example"));
+        // With a rule there is a result.
+        let (a, b) = (Array3::<f32>::zeros((0, 4, 5)), Array1::<f32>::zeros(5));
+        dims!(n);
+        let out = apply_arrays((a.at((n, .., ..)), b.at(..)), MatVec { rule: true });
+        assert_eq!(out.order(n).shape(), [0, 4]);
     }
 }
 

@@ -5,7 +5,7 @@
 //! |---|---|---|---|
 //! | | "represent .. as [a b! c]" | `ledger::streams_are_shown_with_their_axes` | `along_no_axis`, `without_an_axis`, `of_one_dim_twice` |
 //! | | "compile-time constants .. don't have a data dimension" | `pointwise::constants_have_no_data_dimension_and_so_match`, `constants_on_the_left`, `constants_with_a_layout` | `pointwise_constant_with_another_dim`, `pointwise_constant_on_the_left_with_another_dim`, `pointwise_constant_of_other_elements` |
-//! | Pointwise | "[a b! c] (*) [a b! c] -> [a b! c]", "any pointwise operation" | `pointwise::any_pointwise_operation`, `functions_of_floats` | `functions_of_integers` |
+//! | Pointwise | "[a b! c] (*) [a b! c] -> [a b! c]", "any pointwise operation" | `pointwise::any_pointwise_operation`, `functions_of_floats`, `functions_of_tensors_that_name_no_dim` | `functions_of_integers`, `pointwise_by_a_function_with_dims` |
 //! | | "Shape and data dimension must match" | `pointwise::sizes_that_differ_are_an_error` | `pointwise_shapes_differ`, `pointwise_order_differs`, `pointwise_data_dims_differ` |
 //! | Slicing | "[a b c!][:, :, :n] -> [a b n!]" | `slicing::on_the_data_dimension` | `slicing_preserves_the_data_dim`, `slicing_of_no_axis` |
 //! | | "[a b! c][:, :, :n] -> [a b! n]", "is free" | `slicing::on_another_dimension_it_is_free` | |

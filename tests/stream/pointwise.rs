@@ -84,3 +84,33 @@ fn sizes_that_differ_are_an_error() {
     assert_eq!(x.try_minimum(&y).unwrap_err(), error);
     assert_eq!(x.try_map(|x| x + 1), Ok(x + 1));
 }
+
+/// Functions of tensors that name no dim, as they are. They are not written for streams.
+fn swish<B: Dims>(x: &Tensor<f64, (Rest<B>,)>) -> Tensor<f64, (Rest<B>,)> {
+    (x * x.sigmoid()).eval()
+}
+
+fn is_large<B: Dims>(x: Tensor<i64, (Rest<B>,)>) -> Tensor<bool, (Rest<B>,)> {
+    x.gt(50).eval()
+}
+
+fn logistic<S: Dims>(x: &Named<f64, S>) -> Named<f64, S> {
+    x.sigmoid().eval()
+}
+
+#[test]
+fn functions_of_tensors_that_name_no_dim() {
+    let (x, array) = (abc_along_b(), numbers());
+    let (large, class) = cost(|| -> Stream<bool, (A, B, C), B> { x.pointwise(is_large) });
+    assert_eq!((large.to_array(), class), (array.mapv(|x| x > 50), CostClass::Compute));
+    // Axes that are not in the order of their dims, and expressions as results.
+    let turned = array.view().permuted_axes([2, 0, 1]);
+    let y: Stream<f64, (C, A, B), A> =
+        array.clone().into_tensor((A, B, C)).stream((C, A, B), A).pointwise(|x| {
+            let y = swish(&x.cast::<f64>().eval());
+            y + 1.0
+        });
+    assert_eq!(y.pointwise(|y| logistic(&y)).to_array(), y.sigmoid().to_array());
+    let expected = turned.mapv(|x| x as f64 / (1.0 + (-(x as f64)).exp()) + 1.0);
+    y.to_array().iter().zip(&expected).for_each(|(y, e)| assert!((y - e).abs() < 1e-9, "{y} {e}"));
+}

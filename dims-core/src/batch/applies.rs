@@ -18,13 +18,16 @@ use super::seal::{EndsInRest, Visible};
 use super::vmap::{HasRest, MappedOne, No, RestOf, Touched, United, Unmapped, Yes, met};
 use crate::dim::DimList;
 use crate::error::DimError;
+use crate::lines::Axes;
 use crate::named::Named;
+use crate::plan::axes::AxisList;
+use crate::plan::evaluate::laid_out_in;
 use crate::rank::Rank;
 use crate::reduce::{Evaluated, Reductions};
 use crate::scalar::Element;
 use crate::set::list::List;
 use crate::set::union::Sort;
-use crate::set::{Dims, Judged, Union, Verdict};
+use crate::set::{Dims, Judged, Keys, Union, Verdict};
 use crate::storage::axes::AxisBlock;
 use crate::tensor::Computable;
 use crate::tuples::nested;
@@ -44,6 +47,9 @@ pub trait Way {
     /// The argument is the same for all examples.
     #[doc(hidden)]
     const ALIKE: bool = false;
+    /// Each call gets one example.
+    #[doc(hidden)]
+    const ONE_BY_ONE: bool = false;
     /// The way of two parameters.
     type Or<O: Way>: Way;
     #[doc(hidden)]
@@ -58,6 +64,7 @@ impl Way for Together {
     type OrOneByOne = Mixed;
 }
 impl Way for OneByOne {
+    const ONE_BY_ONE: bool = true;
     type Or<O: Way> = O::OrOneByOne;
     type OrTogether = Mixed;
     type OrOneByOne = OneByOne;
@@ -112,7 +119,7 @@ pub trait Given<P, D, M: Dims>: Sized {
     fn whole(sealed: Self::Sealed) -> P;
     /// One example.
     #[doc(hidden)]
-    fn one(sealed: &Self::Sealed, at: &[usize]) -> Result<P, DimError>;
+    fn one(sealed: &Self::Sealed, at: &[usize]) -> P;
     /// How large a dim of the examples is, if it is one.
     #[doc(hidden)]
     fn size(sealed: &Self::Sealed, id: u64) -> Option<usize>;
@@ -134,7 +141,7 @@ where
     type Sealed = <Evaluated<A> as MappedOne<D, M>>::Sealed;
 
     fn hold(self) -> Result<Self::Held, DimError> {
-        self.try_eval()
+        if V::Way::ONE_BY_ONE { one_after_the_other::<A, K>(self) } else { self.try_eval() }
     }
 
     fn meet(held: &Self::Held, further: &mut Further<M>) -> Result<(), DimError> {
@@ -149,7 +156,7 @@ where
         V::whole(sealed)
     }
 
-    fn one(sealed: &Self::Sealed, at: &[usize]) -> Result<Named<T, K, R>, DimError> {
+    fn one(sealed: &Self::Sealed, at: &[usize]) -> Named<T, K, R> {
         V::one(sealed, at)
     }
 
@@ -158,10 +165,45 @@ where
     }
 }
 
+/// The argument in memory, one example after the other: the elements of one, whose dims are `K`, are neighbours there.
+///
+/// Copies, if any, are made here, once. An example is then a part of this memory, and a loop over its elements is one line.
+fn one_after_the_other<A: Computable, K: Dims>(argument: A) -> Result<Evaluated<A>, DimError> {
+    let tensor = argument.into_named();
+    let shape = tensor.unified_shape()?;
+    let order = examples_outermost(A::Dims::KEYS, K::KEYS, AxisList::in_memory_of::<K, A::Rank>().as_slice());
+    Ok(Named::from_expr(laid_out_in::<A::Dims, A::Rank, _>(tensor.expr, &shape, &order)?))
+}
+
+/// The order of axes in which those of the dims `own` and the positional ones, which are in the order `inner`, come last.
+fn examples_outermost(all: &Keys, own: &Keys, inner: &[usize]) -> Axes {
+    let (all_len, own_len) = (all.as_slice().len(), own.as_slice().len());
+    let in_all = |axis: usize| match own.as_slice().get(axis) {
+        Some(key) => all.position(key).expect("a dim of one example is one of the argument"),
+        None => axis - own_len + all_len,
+    };
+    let inner: Axes = inner.iter().map(|&axis| in_all(axis)).collect();
+    (0..all_len).filter(|axis| !inner.contains(axis)).chain(inner.iter().copied()).collect()
+}
+
 /// A parameter that is a reference to `P`, `fn(&Tensor<..>)`.
 ///
 /// The references that a function gets live as long as a call, so `P` is owned here.
-pub struct Reference<P>(Rc<P>);
+pub enum Reference<P> {
+    /// All calls get this one.
+    Shared(Rc<P>),
+    /// This call alone does.
+    Own(P),
+}
+
+impl<P> Reference<P> {
+    fn get(&self) -> &P {
+        match self {
+            Reference::Shared(tensor) => tensor,
+            Reference::Own(tensor) => tensor,
+        }
+    }
+}
 
 /// A tensor for a [`Reference`].
 pub enum Lent<X, P> {
@@ -195,17 +237,17 @@ where
     }
 
     fn whole(lent: Self::Sealed) -> Reference<P> {
-        Reference(match lent {
-            Lent::Alike(tensor) => tensor,
-            Lent::Each(sealed) => Rc::new(A::whole(sealed)),
-        })
+        match lent {
+            Lent::Alike(tensor) => Reference::Shared(tensor),
+            Lent::Each(sealed) => Reference::Own(A::whole(sealed)),
+        }
     }
 
-    fn one(lent: &Self::Sealed, at: &[usize]) -> Result<Reference<P>, DimError> {
-        Ok(Reference(match lent {
-            Lent::Alike(tensor) => tensor.clone(),
-            Lent::Each(sealed) => Rc::new(A::one(sealed, at)?),
-        }))
+    fn one(lent: &Self::Sealed, at: &[usize]) -> Reference<P> {
+        match lent {
+            Lent::Alike(tensor) => Reference::Shared(tensor.clone()),
+            Lent::Each(sealed) => Reference::Own(A::one(sealed, at)),
+        }
     }
 
     fn size(lent: &Self::Sealed, id: u64) -> Option<usize> {
@@ -237,7 +279,7 @@ pub trait Hands<H, X, P> {
     #[doc(hidden)]
     fn whole(sealed: X) -> P;
     #[doc(hidden)]
-    fn one(sealed: &X, at: &[usize]) -> Result<P, DimError>;
+    fn one(sealed: &X, at: &[usize]) -> P;
     #[doc(hidden)]
     fn size(sealed: &X, id: u64) -> Option<usize>;
 }
@@ -249,7 +291,7 @@ impl<X> Hands<Yes, X, X> for Yes {
         sealed
     }
 
-    fn one(_: &X, _: &[usize]) -> Result<X, DimError> {
+    fn one(_: &X, _: &[usize]) -> X {
         unreachable!("{APART}")
     }
 
@@ -272,8 +314,8 @@ where
         unreachable!("{APART}")
     }
 
-    fn one(sealed: &Named<T, S, R>, at: &[usize]) -> Result<Named<T, X, R>, DimError> {
-        Apiece::one(&sealed, at).try_eval()
+    fn one(sealed: &Named<T, S, R>, at: &[usize]) -> Named<T, X, R> {
+        Named::from_expr(sealed.expr.at_last(at))
     }
 
     fn size(sealed: &Named<T, S, R>, id: u64) -> Option<usize> {
@@ -288,8 +330,8 @@ impl<T: Clone, S: Dims, R: Rank, H> Hands<H, Named<T, S, R>, Named<T, S, R>> for
         sealed
     }
 
-    fn one(sealed: &Named<T, S, R>, _: &[usize]) -> Result<Named<T, S, R>, DimError> {
-        Ok(Named::from_expr(sealed.expr.clone()))
+    fn one(sealed: &Named<T, S, R>, _: &[usize]) -> Named<T, S, R> {
+        Named::from_expr(sealed.expr.clone())
     }
 
     fn size(sealed: &Named<T, S, R>, id: u64) -> Option<usize> {
@@ -383,7 +425,7 @@ macro_rules! passed {
         $param
     };
     (reference $param:expr) => {
-        &$param.0
+        $param.get()
     };
 }
 
@@ -467,7 +509,7 @@ macro_rules! tuples {
                 met(&mut further, dims)?;
                 let sealed = ($($a::seal(held.$n, &further),)*);
                 let size = |id| None$(.or_else(|| $a::size(&sealed.$n, id)))*;
-                let call = |at: &[usize]| Ok(function.call(($($a::one(&sealed.$n, at)?,)*)));
+                let call = |at: &[usize]| Ok(function.call(($($a::one(&sealed.$n, at),)*)));
                 looped::<Further_, Result_>("a function of one example (one whose parameters have `Rest` runs once)", further.sizes(), call, size)?.try_open()
             }
         }

@@ -67,8 +67,9 @@ where
 /// | `Tensor<f32, (Seq, Rest<B>)>`, in a closure `Tensor<f32, (Seq, Rest<_>)>` | one call: what `f` does is planned for all examples together |
 /// | `Tensor<f32, (Seq,)>` | a loop of calls, one for each example, and [`explain`](crate::plan::explain::explain) says so: such a function can only be called on one |
 ///
-/// Parameters are tensors or references to tensors, `&Tensor<f32, (Seq,)>`. Each argument is computed or copied once for either; in a loop, all calls
-/// get one reference to a tensor that is not mapped, and by value a copy each. To make one call of a loop, write the function
+/// Parameters are tensors or references to tensors, `&Tensor<f32, (Seq,)>`. Each argument is computed or copied once for either. In a loop, each
+/// example is a part of that memory, and shares it with all others, until the function changes it; so it does with a tensor that is not mapped. A loop cannot become
+/// one call by itself: the type of such a function fixes its dims, and its body is compiled for tensors without a further axis. To make one call of a loop, write the function
 /// generic over further dims, `fn dot<B: Dims>(x: &Tensor<f32, (Seq, Rest<B>)>, ..)`, or put `#[batched]` before it. A function of arrays,
 /// `fn(&Array2<f32>, ..)`, cannot be called with bound arrays, nor be mapped: it binds their axes itself, and has no place for one more.
 ///
@@ -101,7 +102,7 @@ pub type Mapper<'f, X, O> = Box<dyn Fn(X) -> O + 'f>;
 /// One tensor or a tuple of them, whose dims `D` are sealed.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be mapped over",
-    label = "a tensor, or a tuple of up to 6 tensors, is expected here",
+    label = "a tensor, or a tuple of up to 12 tensors, is expected here",
     note = "an array becomes a tensor when it is bound: `a.at((n, ..))`"
 )]
 pub trait Mapped<D: DimList>: Sized {
@@ -479,3 +480,9 @@ tuples!(A 0 B 1 C 2);
 tuples!(A 0 B 1 C 2 G 3);
 tuples!(A 0 B 1 C 2 G 3 H 4);
 tuples!(A 0 B 1 C 2 G 3 H 4 I 5);
+tuples!(A 0 B 1 C 2 G 3 H 4 I 5 J 6);
+tuples!(A 0 B 1 C 2 G 3 H 4 I 5 J 6 K 7);
+tuples!(A 0 B 1 C 2 G 3 H 4 I 5 J 6 K 7 L 8);
+tuples!(A 0 B 1 C 2 G 3 H 4 I 5 J 6 K 7 L 8 M 9);
+tuples!(A 0 B 1 C 2 G 3 H 4 I 5 J 6 K 7 L 8 M 9 N 10);
+tuples!(A 0 B 1 C 2 G 3 H 4 I 5 J 6 K 7 L 8 M 9 N 10 P 11);

@@ -157,6 +157,58 @@ impl<T, S: Dims, R: Rank> Owned<T, S, R> {
         Owned { data, start, named, positional, origin, marker: PhantomData }
     }
 
+    /// The elements at one position of the last dims: `at`, which says where along each of them. The first dims, `X`, stay.
+    ///
+    /// Nothing is copied: the part shares the elements, as a clone does.
+    ///
+    /// # Panics
+    ///
+    /// If the position is none of theirs.
+    pub(crate) fn at_last<X: Dims>(&self, at: &[usize]) -> Owned<T, X, R> {
+        let (kept, last) = self.named.as_slice().split_at(X::Axes::LEN);
+        assert_eq!(last.len(), at.len(), "a position of all dims that go");
+        let mut start = self.start;
+        for (axis, &at) in last.iter().zip(at) {
+            assert!(at < axis.size, "the position is one of the axis'");
+            // (It wraps where other axes are empty and strides may be anything. Then no element is read.)
+            start = start.wrapping_add_signed((at as isize).wrapping_mul(axis.stride));
+        }
+        let mut named = X::Axes::filled(Axis::default());
+        named.as_mut_slice().copy_from_slice(kept);
+        let (positional, origin) = (self.positional, self.origin);
+        Owned { data: self.data.clone(), start, named, positional, origin, marker: PhantomData }
+    }
+
+    /// Gives the tensor memory of its own, if others have it and the tensor is a part of it that lies in one piece. To be called before elements are
+    /// changed: all elements of the memory would be copied then, and not those of the tensor alone.
+    pub(super) fn detach_part(&mut self)
+    where
+        T: Clone,
+    {
+        let len = self.axes().try_fold(1usize, |len, axis| len.checked_mul(axis.size));
+        let Some(len) = len.filter(|&len| len < self.data.len()) else { return };
+        let mut sorted: SmallVec<[Axis; 8]> = self.axes().filter(|axis| axis.size != 1).collect();
+        sorted.sort_by_key(|axis| axis.stride);
+        let mut step: usize = 1;
+        let in_one_piece = sorted.iter().all(|axis| {
+            let fits = axis.stride == step as isize;
+            step = step.saturating_mul(axis.size);
+            fits
+        });
+        if in_one_piece
+            && !self.data.is_unshared()
+            && let Some(part) = self.data.get(self.start..).and_then(|behind| behind.get(..len))
+        {
+            self.data = part.to_vec().into();
+            self.start = 0;
+        }
+    }
+
+    /// The axes of the dims, then the positional ones.
+    fn axes(&self) -> impl Iterator<Item = Axis> {
+        self.named.as_slice().iter().chain(self.positional.as_slice()).copied()
+    }
+
     /// All elements, as they lie.
     pub(crate) fn all(&self) -> &[T] {
         &self.data

@@ -7,7 +7,7 @@
 //!
 //! | operation | rule | cost |
 //! |---|---|---|
-//! | pointwise: `&x + &y`, [`relu`](Stream::relu), [`map`](Stream::map) | `[a b! c] (*) [a b! c] -> [a b! c]` | compute |
+//! | pointwise: `&x + &y`, [`relu`](Stream::relu), [`map`](Stream::map), functions of tensors by [`pointwise`](Stream::pointwise) | `[a b! c] (*) [a b! c] -> [a b! c]` | compute |
 //! | [`slice`](Stream::slice) on the data dimension | `[a b c!][:, :, :n] -> [a b n!]` | compute |
 //! | `slice` on another | `[a b! c][:, :, :n] -> [a b! n]` | free |
 //! | [`new_axis_before`](Stream::new_axis_before), [`new_axis_after`](Stream::new_axis_after) | `[a! b] -> [1 a! b]` | free |
@@ -79,7 +79,7 @@ pub use contraction::*;
 #[cfg(feature = "std")]
 pub use ledger::ledger;
 pub use ledger::{CostClass, Ledger, LedgerEntry, StreamShape};
-pub use pointwise::StreamOperand;
+pub use pointwise::{AllAxes, StreamOperand};
 pub use reduction::*;
 pub use reshape::*;
 pub use stride::*;

@@ -3,24 +3,86 @@
 //! Operators and functions of one operand panic where sizes differ or a result does not fit into memory; `try_map` and `try_zip_map` are for
 //! programs that want an error.
 
-use super::Stream;
 use super::contraction::Multiplier;
 use super::ledger::{CostClass, StreamShape};
-use crate::brand::Brand;
+use super::{Sizes, Stream};
+use crate::brand::{Brand, Rest};
 use crate::elementwise::LeftOf;
 use crate::error::{DimError, unwrap};
 use crate::expr::{Binary, Expr, Scalar, Unary};
 use crate::laid::{Laid, Memory};
 use crate::named::Named;
 use crate::ops::{self, BinaryOp, Map, UnaryOp};
+use crate::plan::evaluate::evaluate_in;
 use crate::rank::Rank0;
 use crate::scalar::{Analytic, CastTo, Element, Num, Ordered, Real, Signed};
 use crate::set::ordered::Minus;
 use crate::set::{Dims, SetOf};
-use crate::storage::View;
-use crate::tensor::AsTensor;
+use crate::storage::{Owned, View};
+use crate::tensor::{AsTensor, Computable};
 use core::marker::PhantomData;
 use core::ops::{Add, Div, Mul, Neg, Rem, Sub};
+
+impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
+    /// A function of tensors that names no dim, as it is, on this stream.
+    ///
+    /// ```text
+    /// (*) [a b! c] -> [a b! c]
+    /// ```
+    ///
+    /// The function sees a tensor whose axes are all behind `Rest`. It cannot name one of them, so it cannot reduce, slice or contract it: what it
+    /// computes is pointwise, whatever operations it is made of, and rustc knows that from its type. Other tensors in it can have no dims.
+    ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// /// Written for tensors, of any dims.
+    /// fn swish<B: Dims>(x: &Tensor<f32, (Rest<B>,)>) -> Tensor<f32, (Rest<B>,)> {
+    ///     (x * x.sigmoid()).eval()
+    /// }
+    ///
+    /// dims! { pub struct Time; pub struct Feat; }
+    /// let x = from_vec((Time.of(1), Feat.of(2)), vec![0.0, 2.0]).stream((Time, Feat), Feat);
+    /// let y: Stream<f32, (Time, Feat), Feat> = x.pointwise(|x| swish(&x));
+    /// assert_eq!(y.to_array(), ndarray::array![[0.0, 2.0 / (1.0 + (-2.0f32).exp())]]);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the result does not fit into memory, and if the function panics.
+    #[track_caller]
+    pub fn pointwise<Y: Computable<Rank = Rank0, Dims: AllAxes<(Rest<L>,)>>>(
+        &self,
+        f: impl FnOnce(Named<T, (Rest<L>,)>) -> Y,
+    ) -> Stream<Y::Elem, L, D> {
+        unwrap(self.try_pointwise(f))
+    }
+
+    /// As [`pointwise`](Stream::pointwise), but a result that does not fit into memory is an error.
+    pub fn try_pointwise<Y: Computable<Rank = Rank0, Dims: AllAxes<(Rest<L>,)>>>(
+        &self,
+        f: impl FnOnce(Named<T, (Rest<L>,)>) -> Y,
+    ) -> Result<Stream<Y::Elem, L, D>, DimError> {
+        let order: Sizes = (0..self.sizes().len()).collect();
+        let tensor = Named::from_expr(Owned::in_order(self.to_vec()?, &order, &self.sizes()));
+        let result = f(tensor).into_named();
+        let shape = result.unified_shape()?;
+        let data = evaluate_in::<Y::Dims, Rank0, _>(result.expr, &shape, &order)?;
+        let out: Stream<Y::Elem, L, D> = Stream::from_vec(data, &self.sizes());
+        out.note(CostClass::Compute, || "pointwise".into(), || vec![self.shape()]);
+        Ok(out)
+    }
+}
+
+/// The dims of a tensor are all axes of a stream, behind `Rest`: `A`.
+#[diagnostic::on_unimplemented(
+    message = "a pointwise function keeps the axes of the stream, `{A}`, but this one yields a tensor with dims `{Self}`",
+    label = "this function is not pointwise",
+    note = "what it takes besides the stream can be numbers and tensors without dims; what has dims goes through methods of the stream, `x + &bias`"
+)]
+pub trait AllAxes<A> {}
+#[diagnostic::do_not_recommend]
+impl<A: Dims> AllAxes<A> for A {}
 
 /// What can stand on the right of a pointwise operation with a stream of `T` with the axes `L` along `D`: a stream like it, or a reference to
 /// one; a single `T`; a constant, which is a tensor whose dims are among the axes. A single value or a constant can stand on the left as well.

@@ -1,6 +1,12 @@
-//! Operators of users: scalar ones, which fuse like those of the library, and ones on whole arrays, which are batched.
+//! Operators of users: scalar ones, which fuse like those of the library, and ones on whole arrays, of one tensor or of several, which are batched.
 //!
 //! [`docs/custom-operators.md`](https://github.com/typed-dims/typed-dims/blob/main/docs/custom-operators.md) shows both.
+
+mod several;
+
+pub use several::{
+    Arguments, ArraysOp, ArraysOut, Examples, Takes, Tensors, WithAxes, apply_arrays, try_apply_arrays,
+};
 
 use crate::error::{DimError, unwrap};
 use crate::expr::{Binary, Operand, Unary};
