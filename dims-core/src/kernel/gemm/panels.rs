@@ -10,7 +10,7 @@
 //! places are those of Matthews (High-Performance Tensor Contraction without Transposition, 2018).
 
 use super::vector::{AnyTile, Rows, Vector, each_row, run_tile};
-use super::{MANY_ROWS, Product};
+use super::{Product, many_rows};
 use crate::kernel::isa::{Level, level};
 use alloc::vec::Vec;
 use core::any::TypeId;
@@ -117,7 +117,7 @@ pub unsafe fn multiply_sideways<T: 'static>(product: &Product<T>) -> bool {
         || c_col != 1
         || m < SHORT
         || n < NARROW
-        || m >= MANY_ROWS
+        || m >= many_rows()
         || !are_known::<T>()
     {
         return false;

@@ -1,0 +1,136 @@
+//! Parameters that depend on the processor: prefetch distances, block sizes, and sizes from which one kernel is faster than another.
+//!
+//! A table belongs to a family of processors and is chosen once per process, by `cpuid`. Kernels read it before their loops: the shapes of register
+//! tiles stay constants, since they decide how a loop is compiled. To tune for another family, add a table and a line to `detect`, and
+//! note the measurement beside each value that differs from [`DEFAULT`].
+//!
+//! Without the standard library, and on other targets than x86-64, [`DEFAULT`] is used.
+
+#[cfg(all(target_arch = "x86_64", feature = "std"))]
+use core::sync::atomic::{AtomicU8, Ordering};
+
+/// The parameters of one family of processors.
+#[derive(Debug)]
+pub struct Params {
+    /// Products of few rows: see `kernel::gemm::skinny`.
+    pub skinny: Skinny,
+    /// Products of a large matrix with a vector: see `kernel::dots`.
+    pub dots: Dots,
+    /// Reductions along lines in memory: how many elements ahead of what is added they are prefetched.
+    pub line_ahead: usize,
+    /// From so many rows on, the crate `gemm` multiplies by a transposed matrix, rather than `kernel::gemm::panels`: it packs the left matrix as
+    /// well, which pays off then. (Only with the feature `gemm`.)
+    pub library_rows: usize,
+}
+
+/// Products of few rows.
+#[derive(Debug)]
+pub struct Skinny {
+    /// Bytes of the large matrix from which on the kernels for few rows are used.
+    pub least: usize,
+    /// Bytes of the sums that are updated by one row of the large matrix after the other, where its columns are neighbours. They should stay in
+    /// the second-level cache, beside the rows that pass through it.
+    pub sums: usize,
+    /// How many bytes ahead the large matrix is prefetched where its columns are neighbours.
+    pub across: usize,
+    /// The same where the elements of a sum are neighbours.
+    pub along: usize,
+}
+
+/// Products of a large matrix with a vector.
+#[derive(Debug)]
+pub struct Dots {
+    /// Whether two lines are multiplied at once, if they lie alike in cache lines.
+    pub pairs: bool,
+    /// How many elements ahead lines are prefetched.
+    pub ahead: usize,
+}
+
+/// Measured on an Intel Xeon with AVX-512, 2 MiB of second-level cache for each core.
+pub const DEFAULT: Params = Params {
+    skinny: Skinny { least: 1 << 16, sums: 1 << 18, across: 512, along: 256 },
+    // Beyond the end of a page, where the processor's own prefetchers stop.
+    dots: Dots { pairs: true, ahead: 1024 },
+    line_ahead: 1024,
+    // Times of panels over those of the crate, f32, 1024 sums and columns: 64 rows 0.56, 128 0.71, 256 0.84; 512^3 0.97, 768^3 1.06, 1024^3 1.08,
+    // 4096 x 64 by 64 x 64 1.25.
+    library_rows: 640,
+};
+
+/// AMD processors with AVX-512: Zen 4 and later, 1 MiB of second-level cache for each core. Measured on an EPYC of the family 25, model 17.
+#[cfg(all(target_arch = "x86_64", feature = "std"))]
+const ZEN4: Params = Params {
+    skinny: Skinny { least: 1 << 16, sums: 1 << 18, across: 512, along: 256 },
+    dots: Dots { pairs: false, ahead: 64 },
+    line_ahead: 64,
+    library_rows: 640,
+};
+
+/// The parameters of this machine.
+#[inline]
+pub fn params() -> &'static Params {
+    #[cfg(all(target_arch = "x86_64", feature = "std"))]
+    {
+        /// The number of the table in `TABLES`, plus one; 0 before it is known.
+        static FOUND: AtomicU8 = AtomicU8::new(0);
+        static TABLES: [Params; 2] = [DEFAULT, ZEN4];
+        let mut found = FOUND.load(Ordering::Relaxed);
+        if found == 0 {
+            found = detect() + 1;
+            FOUND.store(found, Ordering::Relaxed);
+        }
+        &TABLES[usize::from(found - 1)]
+    }
+    #[cfg(not(all(target_arch = "x86_64", feature = "std")))]
+    {
+        &DEFAULT
+    }
+}
+
+/// The number of this machine's table.
+#[cfg(all(target_arch = "x86_64", feature = "std"))]
+#[cold]
+fn detect() -> u8 {
+    use super::isa::{Level, level};
+    use core::arch::x86_64::__cpuid;
+    let has_avx512 = level() == Level::Avx512;
+    // (The intrinsic is safe in newer versions of Rust: every x86-64 processor has the instruction.)
+    #[allow(unused_unsafe)]
+    // SAFETY: every x86-64 processor has the instruction, and these leaves.
+    let (vendor, version) = unsafe { (__cpuid(0), __cpuid(1)) };
+    u8::from(has_avx512 && is_amd([vendor.ebx, vendor.edx, vendor.ecx]) && family(version.eax) >= 0x19)
+}
+
+/// Whether the vendor's name is AMD's, in the registers in which `cpuid` returns it.
+#[cfg(all(target_arch = "x86_64", feature = "std"))]
+fn is_amd(vendor: [u32; 3]) -> bool {
+    vendor.map(u32::to_le_bytes).as_flattened() == b"AuthenticAMD"
+}
+
+/// The family of a processor, from what leaf 1 of `cpuid` says of its version.
+#[cfg(all(target_arch = "x86_64", feature = "std"))]
+fn family(version: u32) -> u32 {
+    let (base, extended) = (version >> 8 & 0xf, version >> 20 & 0xff);
+    if base == 0xf { base + extended } else { base }
+}
+
+#[cfg(all(test, target_arch = "x86_64", feature = "std"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn vendor_and_family_are_those_of_the_manuals() {
+        // "Auth", "enti", "cAMD", as EBX, EDX and ECX hold them (AMD64 Architecture Programmer's Manual, volume 3, appendix E).
+        assert!(is_amd([0x6874_7541, 0x6974_6e65, 0x444d_4163]));
+        // "Genu", "ineI", "ntel".
+        assert!(!is_amd([0x756e_6547, 0x4965_6e69, 0x6c65_746e]));
+        // An EPYC 9004 (family 25, model 17), and a Xeon of the fourth generation (family 6).
+        assert_eq!(family(0x00a1_0f11), 25);
+        assert_eq!(family(0x0008_06f8), 6);
+    }
+
+    #[test]
+    fn the_table_is_chosen_once() {
+        assert!(core::ptr::eq(params(), params()));
+    }
+}
