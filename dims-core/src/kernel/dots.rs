@@ -125,6 +125,7 @@ impl<T: Num> Dots<'_, T> {
 impl<T: Num> Task for Dots<'_, T> {
     type Out = ();
     const WIDE: bool = true;
+    const WAITS: bool = true;
 
     #[inline(always)]
     fn run<I: Isa>(self) {
@@ -173,6 +174,7 @@ struct InPairs<'n, T>(Dots<'n, T>);
 impl<T: Num> Task for InPairs<'_, T> {
     type Out = ();
     const WIDE: bool = true;
+    const WAITS: bool = true;
 
     #[inline(always)]
     fn run<I: Isa>(self) {

@@ -152,6 +152,7 @@ impl<'n, T, R: Reducer<T>> Lines<'n, T, R> {
 impl<T: Copy, R: Reducer<T>> Task for Lines<'_, T, R> {
     type Out = ();
     const WIDE: bool = true;
+    const WAITS: bool = true;
 
     #[inline(always)]
     fn run<I: Isa>(self) {
