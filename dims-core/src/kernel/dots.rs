@@ -113,7 +113,7 @@ impl<T: Num> Dots<'_, T> {
         let [once, again] = [usize::from(self.exchanged), usize::from(!self.exchanged)];
         let last = nest.depth() - 1;
         let next = nest.outer - 1;
-        params().dots.pairs
+        (params().dots.pairs || cfg!(test))
             && size_of::<T>() <= 4
             && is_far::<T>(nest)
             && nest.outer == last
@@ -324,4 +324,31 @@ fn combined<T: Num>(lanes: &[T; LANES]) -> T {
         *half = lanes[at].add(lanes[at + fold::LANES]);
     }
     together(halves, |a, b| a.add(b))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::rows::Rows;
+    use alloc::vec::Vec;
+
+    /// In these tests lines are multiplied in pairs on all processors: an odd number of them, and lines longer than what is summed at once.
+    #[test]
+    fn pairs_of_lines_are_multiplied_with_a_vector() {
+        for (rows, columns, gap) in [(641, 1024, 0), (67, 8208, 16), (66, 20_000, 0)] {
+            // Small integers, whose sums are exact in any order.
+            let step = columns + gap;
+            let matrix: Vec<f32> = (0..rows * step).map(|at| (at * 7 % 5) as f32 - 2.0).collect();
+            let vector: Vec<f32> = (0..columns).map(|at| (at % 3) as f32 - 1.0).collect();
+            let mut strides = Rows::new(2);
+            strides.push().copy_from_slice(&[step as isize, 1]);
+            strides.push().copy_from_slice(&[0, 1]);
+            let nest = Nest::reduce(&[rows, columns], &[0], &[1], &strides);
+            let operands = [Elements::of_slice(&matrix), Elements::of_slice(&vector)];
+            let found = sum_products(operands, &nest, rows).expect("lines of memory").expect("memory");
+            let expected: Vec<f32> =
+                matrix.chunks(step).map(|line| line.iter().zip(&vector).map(|(x, y)| x * y).sum()).collect();
+            assert_eq!(found, expected, "{rows} x {columns}");
+        }
+    }
 }
