@@ -1,7 +1,8 @@
 //! Matrix products with arbitrary strides: `C = A B` or `C += A B`.
 //!
 //! On x86-64 with AVX2, products of `f32` and `f64` are [read where they lie](unpacked) if neither the caches nor short sides speak against
-//! that, and those whose right matrix is transposed run in [`panels`], unless their rows are many. For others of the types that it knows a
+//! that, products of few rows by a large matrix [read it once](skinny), and those whose right matrix is transposed run in [`panels`], unless their
+//! rows are many. For others of the types that it knows a
 //! library does the work: the crate `gemm` with the feature of that name, which is on by default, else `matrixmultiply`. Other types have loops
 //! of their own.
 //! Before all of these comes a BLAS, if the user has installed one (feature `blas`), but for small products.

@@ -181,8 +181,8 @@ pub fn dispatch<W: Task>(task: W) -> W::Out {
             task.run::<Fused>()
         }
         match level() {
-            // SAFETY: the machine has the features.
             Level::Avx512 if W::WIDE && (!W::WAITS || params().wide_waits) => {
+                // SAFETY: the machine has the features.
                 return unsafe { with_avx512(task) };
             }
             // SAFETY: as above; machines with AVX-512 have AVX2 and FMA.

@@ -20,6 +20,8 @@ use crate::kernel::dots::{sum_products, sum_products_into};
 use crate::kernel::elementwise::collect_memory;
 use crate::kernel::gemm;
 use crate::kernel::nodes::BinaryKernel;
+#[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
+use crate::kernel::params::params;
 use crate::kernel::reduce::{reduce, reduce_into};
 use crate::kernel::reducers;
 use crate::kernel::strided::Strided;
@@ -445,9 +447,9 @@ fn without<'a, T: Num>(
     operand.summed(&order, &reduced, sizes)
 }
 
-/// A vector times a large matrix whose columns are neighbours, as the product of one row, if there is a [kernel](gemm::skinny) for that.
+/// A vector times a large matrix, as the product of one row, if there is a [kernel](gemm::skinny) for that.
 ///
-/// (Where the elements of a sum are neighbours, [`sum_products`] reads each line once.)
+/// (Where the elements of a sum are neighbours, some processors are faster in [`sum_products`], which reads one line of the matrix after the other.)
 #[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
 fn row_times_matrix<T: Num>(
     vector: &Operand<'_, T>,
@@ -465,7 +467,8 @@ fn row_times_matrix<T: Num>(
     let loops = |axes| merge(axes, sizes, &vector.strides, &matrix.strides, &c);
     let (&[n], &[k]) = (&*loops(roles.n), &*loops(roles.k)) else { return None };
     let m = Loop { size: 1, a: 0, b: 0, c: 0 };
-    (n.b == 1).then(|| Products { loops: SmallVec::new(), results: 0, m, n, k })
+    let is_wanted = n.b == 1 || k.b == 1 && params().dots.as_rows;
+    is_wanted.then(|| Products { loops: SmallVec::new(), results: 0, m, n, k })
 }
 
 /// Runs the products: to new memory, or to a target, and then nothing is returned.
