@@ -283,6 +283,40 @@ fn large_matrices_by_vectors() {
     }
 }
 
+/// A few rows times a large matrix, as a step of a decoder is: whatever the layout of the matrix and of the result, also with gaps and backwards.
+#[test]
+fn few_rows_by_large_matrices() {
+    // Small integers, whose sums are exact in any order.
+    let small = |at: usize| (at * 7 % 5) as f32 - 2.0;
+    for (rows, sums, columns) in [(1, 300, 517), (2, 257, 130), (4, 768, 333), (8, 96, 1000), (9, 80, 400)] {
+        let whole = Array2::from_shape_fn((sums + 3, columns + 5), |(p, j)| small(p + 3 * j));
+        let turned = whole.t().as_standard_layout().into_owned();
+        let x = Array2::from_shape_fn((rows, sums), |(i, p)| small(2 * i + p / 3));
+        for step in [1, -1] {
+            let across = whole.slice(s![3..;step, 5..]);
+            let along = turned.slice(s![5..;step, 3..]);
+            let expected = x.dot(&across);
+            dims!(i, j, k);
+            assert_eq!((x.at((i, k)) * across.at((k, j))).sum(k).order((i, j)), expected);
+            let found = (across.at((k, j)) * x.at((i, k))).sum(k).order((j, i));
+            assert_eq!(found.t(), expected, "{rows} x {sums} x {columns}");
+            let expected = x.dot(&along.t());
+            dims!(i, j, k);
+            assert_eq!((x.at((i, k)) * along.at((j, k))).sum(k).order((i, j)), expected);
+            let mut out = Array2::zeros((columns + 2, rows));
+            let mut part = out.slice_mut(s![1..=columns, ..]);
+            (along.at((j, k)) * x.at((i, k))).sum_into(k, &mut part, (j, i));
+            assert_eq!(out.slice(s![1..=columns, ..]).t(), expected, "{rows} x {sums} x {columns}");
+            assert!(out.row(0).iter().chain(out.row(columns + 1)).all(|&x| x == 0.0));
+            // A vector has no axis of rows.
+            let (row, expected) = (x.row(0), across.t().dot(&x.row(0)));
+            dims!(j, k);
+            assert_eq!((row.at(k) * across.at((k, j))).sum(k).order(j), expected);
+            assert_eq!((across.at((k, j)) * row.at(k)).sum(k).order(j), expected);
+        }
+    }
+}
+
 /// Lines that end within vectors, lie anywhere, and are worked on one after the other; and so long that they go another way.
 #[test]
 fn softmax_of_lines() {

@@ -36,6 +36,15 @@ fn products() {
         }
     });
     on_a_small_stack(|| {
+        // Few rows by a large matrix.
+        let (a, b) = (filled(8, 200).mapv(f64::from), filled(200, 200).mapv(f64::from));
+        dims!(i, j, k);
+        let found = (a.at((i, k)) * b.at((k, j))).sum(k).order((i, j));
+        assert!(found.iter().zip(&a.dot(&b)).all(|(x, y)| (x - y).abs() < 1e-9));
+        let found = (a.at((i, k)) * b.at((j, k))).sum(k).order((i, j));
+        assert!(found.iter().zip(&a.dot(&b.t())).all(|(x, y)| (x - y).abs() < 1e-9));
+    });
+    on_a_small_stack(|| {
         let a = filled(50, 40).mapv(f64::from);
         let ints = Array2::from_shape_fn((30, 30), |(i, j)| (i + j) as i32);
         dims!(i, j, k);

@@ -5,6 +5,7 @@
 
 use super::fold::{self, together};
 use super::isa::{Isa, Task, dispatch};
+use super::params::params;
 use super::reduce::{BLOCK, is_far, push, total};
 use super::reducers::Sum;
 use super::strided::{LINE, fetch_lines};
@@ -24,9 +25,6 @@ const LANES: usize = 2 * fold::LANES;
 
 /// The most elements at once: so many to each accumulator, before it is combined with others.
 const MOST: usize = BLOCK * LANES;
-
-/// How many elements ahead the memory is asked for what follows, beyond the page at whose end the machine stops to look ahead by itself.
-const AHEAD: usize = 1024;
 
 /// Lines that are shorter are summed as fast by any loop.
 const SHORT: usize = 128;
@@ -115,7 +113,8 @@ impl<T: Num> Dots<'_, T> {
         let [once, again] = [usize::from(self.exchanged), usize::from(!self.exchanged)];
         let last = nest.depth() - 1;
         let next = nest.outer - 1;
-        size_of::<T>() <= 4
+        (params().dots.pairs || cfg!(test))
+            && size_of::<T>() <= 4
             && is_far::<T>(nest)
             && nest.outer == last
             && nest.strides_of(again)[next] == 0
@@ -126,13 +125,14 @@ impl<T: Num> Dots<'_, T> {
 impl<T: Num> Task for Dots<'_, T> {
     type Out = ();
     const WIDE: bool = true;
+    const WAITS: bool = true;
 
     #[inline(always)]
     fn run<I: Isa>(self) {
         let Dots { mut operands, nest, exchanged, out } = self;
         let last = nest.depth() - 1;
         let count = nest.sizes[last];
-        let far = is_far::<T>(nest);
+        let ahead = is_far::<T>(nest).then(|| params().dots.ahead);
         let mut rows = nest.operands();
         let mut rows = [rows.next_row(), rows.next_row()];
         if exchanged {
@@ -155,7 +155,7 @@ impl<T: Num> Task for Dots<'_, T> {
                 };
                 for (x, y) in line(0).chunks(MOST).zip(line(1).chunks(MOST)) {
                     blocks += 1;
-                    let part = dot::<I, T>(x, y, far).to_acc();
+                    let part = dot::<I, T>(x, y, ahead).to_acc();
                     push::<I, T, Sum>(&mut totals, blocks, part, Sum);
                 }
                 inner.advance(&mut at[nest.outer..]);
@@ -174,6 +174,7 @@ struct InPairs<'n, T>(Dots<'n, T>);
 impl<T: Num> Task for InPairs<'_, T> {
     type Out = ();
     const WIDE: bool = true;
+    const WAITS: bool = true;
 
     #[inline(always)]
     fn run<I: Isa>(self) {
@@ -194,6 +195,7 @@ impl<T: Num> Task for InPairs<'_, T> {
         };
         // Two more lines follow, as far from these as these are from each other, twice.
         let jump = rows[0].strides[last - 1].wrapping_mul(2).wrapping_sub_unsigned(count);
+        let distance = params().dots.ahead;
         let mut outer = Odometer::new(&nest.sizes[..last]);
         let mut places = out.iter_mut();
         while !outer.is_done() {
@@ -202,7 +204,7 @@ impl<T: Num> Task for InPairs<'_, T> {
             outer.advance(&mut at);
             // (The last of an odd number makes a pair with itself.)
             let second = if is_pair { line(&at, 0) } else { first };
-            let mut ahead = Ahead { rest: count, jump };
+            let mut ahead = Ahead { rest: count, jump, ahead: distance };
             let mut totals = [SmallVec::new(), SmallVec::new()];
             let lines = first.chunks(MOST).zip(second.chunks(MOST)).zip(y.chunks(MOST));
             for (blocks, ((first, second), y)) in lines.enumerate() {
@@ -230,14 +232,16 @@ struct Ahead {
     rest: usize,
     /// So far from the end of a line is the one that follows.
     jump: isize,
+    /// So many elements ahead.
+    ahead: usize,
 }
 
 impl Ahead {
     /// Asks for what is so far behind a place, which is so many elements behind that from which the rest is counted.
     #[inline(always)]
     fn fetch<T>(self, place: *const T, count: usize) {
-        let jump = if count + AHEAD < self.rest { 0 } else { self.jump };
-        fetch_lines(place.wrapping_add(AHEAD).wrapping_offset(jump), LANES);
+        let jump = if count + self.ahead < self.rest { 0 } else { self.jump };
+        fetch_lines(place.wrapping_add(self.ahead).wrapping_offset(jump), LANES);
     }
 }
 
@@ -251,7 +255,7 @@ fn before_line<T>(x: &[T]) -> usize {
 
 /// The sum of the products of the elements of two lines, which are as long as each other and not longer than [`MOST`].
 #[inline(always)]
-fn dot<I: Isa, T: Num>(x: &[T], y: &[T], far: bool) -> T {
+fn dot<I: Isa, T: Num>(x: &[T], y: &[T], ahead: Option<usize>) -> T {
     let mut lanes = [T::ZERO; LANES];
     let step = |acc: &mut T, x: T, y: T| *acc = acc.add_product::<I>(x, y);
     // Before the first whole line of memory there are some elements, whose accumulators are the last ones: as if the line had started with
@@ -265,8 +269,8 @@ fn dot<I: Isa, T: Num>(x: &[T], y: &[T], far: bool) -> T {
     let ((xs, x_tail), (ys, y_tail)) = (x.as_chunks::<LANES>(), y.as_chunks::<LANES>());
     let mut own = lanes;
     for (x, y) in xs.iter().zip(ys) {
-        if far {
-            fetch_lines(x.as_ptr().wrapping_add(AHEAD), LANES);
+        if let Some(ahead) = ahead {
+            fetch_lines(x.as_ptr().wrapping_add(ahead), LANES);
         }
         for (acc, (&x, &y)) in own.iter_mut().zip(x.iter().zip(y)) {
             step(acc, x, y);
@@ -320,4 +324,31 @@ fn combined<T: Num>(lanes: &[T; LANES]) -> T {
         *half = lanes[at].add(lanes[at + fold::LANES]);
     }
     together(halves, |a, b| a.add(b))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::rows::Rows;
+    use alloc::vec::Vec;
+
+    /// In these tests lines are multiplied in pairs on all processors: an odd number of them, and lines longer than what is summed at once.
+    #[test]
+    fn pairs_of_lines_are_multiplied_with_a_vector() {
+        for (rows, columns, gap) in [(641, 1024, 0), (67, 8208, 16), (66, 20_000, 0)] {
+            // Small integers, whose sums are exact in any order.
+            let step = columns + gap;
+            let matrix: Vec<f32> = (0..rows * step).map(|at| (at * 7 % 5) as f32 - 2.0).collect();
+            let vector: Vec<f32> = (0..columns).map(|at| (at % 3) as f32 - 1.0).collect();
+            let mut strides = Rows::new(2);
+            strides.push().copy_from_slice(&[step as isize, 1]);
+            strides.push().copy_from_slice(&[0, 1]);
+            let nest = Nest::reduce(&[rows, columns], &[0], &[1], &strides);
+            let operands = [Elements::of_slice(&matrix), Elements::of_slice(&vector)];
+            let found = sum_products(operands, &nest, rows).expect("lines of memory").expect("memory");
+            let expected: Vec<f32> =
+                matrix.chunks(step).map(|line| line.iter().zip(&vector).map(|(x, y)| x * y).sum()).collect();
+            assert_eq!(found, expected, "{rows} x {columns}");
+        }
+    }
 }

@@ -1,7 +1,8 @@
 //! Matrix products with arbitrary strides: `C = A B` or `C += A B`.
 //!
 //! On x86-64 with AVX2, products of `f32` and `f64` are [read where they lie](unpacked) if neither the caches nor short sides speak against
-//! that, and those whose right matrix is transposed run in [`panels`], unless their rows are many. For others of the types that it knows a
+//! that, products of few rows by a large matrix [read it once](skinny), and those whose right matrix is transposed run in [`panels`], unless their
+//! rows are many. For others of the types that it knows a
 //! library does the work: the crate `gemm` with the feature of that name, which is on by default, else `matrixmultiply`. Other types have loops
 //! of their own.
 //! Before all of these comes a BLAS, if the user has installed one (feature `blas`), but for small products.
@@ -13,6 +14,7 @@
 //! 512^3.
 
 use super::isa::{Isa, Task, dispatch};
+use super::params::params;
 use crate::scalar::Num;
 use crate::storage::{Elements, ElementsMut};
 use alloc::vec::Vec;
@@ -27,6 +29,8 @@ mod library;
 #[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
 pub mod panels;
 pub mod products;
+#[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
+pub mod skinny;
 #[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
 pub mod unpacked;
 #[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
@@ -233,11 +237,12 @@ impl Batch {
 }
 
 /// From so many rows on the crate `gemm` multiplies by a transposed matrix as fast as by one that was put in line before, and faster than
-/// [`panels`] do, where rows, columns and sums are one loop each: it puts the left matrix in line as well, which is then worth its while. (Times of
-/// panels over its times, f32 on a Xeon with AVX-512, 1024 sums and columns: 64 rows 0.56, 128 0.71, 256 0.84; 512^3 0.97, 768^3 1.06,
-/// 1024^3 1.08, 4096 x 64 by 64 x 64 1.25.)
+/// [`panels`] do, where rows, columns and sums are one loop each.
 #[cfg_attr(not(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2"))), allow(dead_code))]
-pub const MANY_ROWS: usize = if cfg!(feature = "gemm") { 640 } else { usize::MAX };
+#[inline]
+pub fn many_rows() -> usize {
+    if cfg!(feature = "gemm") { params().library_rows } else { usize::MAX }
+}
 
 /// Products of at most this many multiplications are not worth a library's packing.
 const SMALL: usize = 16 * 16 * 16;
@@ -300,8 +305,8 @@ pub unsafe fn multiply_as<T: Num>(product: &Product<T>, lies: Option<Lies>) {
         return;
     }
     #[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
-    // SAFETY: the caller's promise; the transposed product is the same one.
-    if unsafe { panels::multiply_sideways(&product.lying()) } {
+    // SAFETY: the caller's promise; a transposed product is the same one.
+    if unsafe { skinny::multiply(product) || panels::multiply_sideways(&product.lying()) } {
         return;
     }
     // SAFETY: the caller's promise.

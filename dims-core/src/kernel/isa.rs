@@ -8,6 +8,8 @@
 //! program is built with `-C target-feature=+simd128`. Without the standard library that is so on x86-64 as well.
 
 #[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
+use super::params::params;
+#[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
 use core::sync::atomic::{AtomicU8, Ordering};
 
 /// An instruction set, as far as scalar code must know it.
@@ -101,6 +103,9 @@ pub trait Task {
     /// vectors are no faster, and those that cross a line of it are slower.
     #[allow(dead_code)] // On x86-64 alone there is a choice.
     const WIDE: bool = false;
+    /// Whether it waits for memory all the same where elements are many: then the [processor](super::params) decides about AVX-512.
+    #[allow(dead_code)] // On x86-64 alone there is a choice.
+    const WAITS: bool = false;
     /// Does the work.
     fn run<I: Isa>(self) -> Self::Out;
 }
@@ -176,8 +181,10 @@ pub fn dispatch<W: Task>(task: W) -> W::Out {
             task.run::<Fused>()
         }
         match level() {
-            // SAFETY: the machine has the features.
-            Level::Avx512 if W::WIDE => return unsafe { with_avx512(task) },
+            Level::Avx512 if W::WIDE && (!W::WAITS || params().wide_waits) => {
+                // SAFETY: the machine has the features.
+                return unsafe { with_avx512(task) };
+            }
             // SAFETY: as above; machines with AVX-512 have AVX2 and FMA.
             Level::Avx512 | Level::Avx2 => return unsafe { with_avx2(task) },
             Level::Baseline => {}

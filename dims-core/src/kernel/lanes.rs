@@ -3,6 +3,7 @@
 use super::Kernel;
 use super::fold::{self, together};
 use super::isa::{Isa, Task};
+use super::params::params;
 use super::reduce::{BLOCK, Out, Reducer, is_far, push, total};
 use super::strided::{LINE, fetch_lines};
 use crate::plan::nest::{Nest, Odometer};
@@ -115,9 +116,6 @@ impl<A: Copy> Lanes<A> {
     }
 }
 
-/// How many elements ahead the memory is asked for what follows: beyond the end of the page, where the machine stops to look ahead.
-const AHEAD: usize = 1024;
-
 /// The most elements that are combined at once: so many to each accumulator, before these are combined.
 const MOST: usize = BLOCK * fold::LANES;
 
@@ -154,12 +152,14 @@ impl<'n, T, R: Reducer<T>> Lines<'n, T, R> {
 impl<T: Copy, R: Reducer<T>> Task for Lines<'_, T, R> {
     type Out = ();
     const WIDE: bool = true;
+    const WAITS: bool = true;
 
     #[inline(always)]
     fn run<I: Isa>(self) {
         let Lines { start, strides, nest, count, reducer, mut out } = self;
         let last = nest.depth() - 1;
-        let (len, far) = (nest.sizes[last], is_far::<T>(nest));
+        let len = nest.sizes[last];
+        let ahead = is_far::<T>(nest).then(|| params().line_ahead);
         let first = if let Out::State(_, first) = out { first } else { 0 };
         let mut at: SmallVec<[usize; 8]> = SmallVec::from_elem(0, last);
         let mut written = 0;
@@ -174,7 +174,7 @@ impl<T: Copy, R: Reducer<T>> Task for Lines<'_, T, R> {
                 let line = unsafe { core::slice::from_raw_parts(start.offset(steps), len) };
                 for elements in line.chunks(MOST) {
                     blocks += 1;
-                    let part = stretch::<I, T, R>(elements, seen, far, reducer);
+                    let part = stretch::<I, T, R>(elements, seen, ahead, reducer);
                     push::<I, T, R>(&mut totals, blocks, part, reducer);
                     seen += elements.len();
                 }
@@ -194,15 +194,20 @@ impl<T: Copy, R: Reducer<T>> Task for Lines<'_, T, R> {
     }
 }
 
-/// Neighbours in memory combined, at most [`MOST`], of which the first is the `seen`th element. `far` says whether they come from memory rather
-/// than from a cache.
+/// Neighbours in memory combined, at most [`MOST`], of which the first is the `seen`th element. If they come from memory rather than from a cache,
+/// they are prefetched so many elements `ahead`.
 #[inline(always)]
-fn stretch<I: Isa, T: Copy, R: Reducer<T>>(elements: &[T], seen: usize, far: bool, reducer: R) -> R::Acc {
+fn stretch<I: Isa, T: Copy, R: Reducer<T>>(
+    elements: &[T],
+    seen: usize,
+    ahead: Option<usize>,
+    reducer: R,
+) -> R::Acc {
     let mut lanes = [reducer.start(); fold::LANES];
     // What crosses the end of a line of memory takes twice as long to come: so what lies before the first whole line is combined apart, in the last
     // accumulators, as if there had been some elements before it. In the end they are moved to their places: so each accumulator gets the same
     // elements wherever these lie.
-    let skipped = if far { elements.as_ptr().align_offset(LINE) % fold::LANES } else { 0 };
+    let skipped = if ahead.is_some() { elements.as_ptr().align_offset(LINE) % fold::LANES } else { 0 };
     let (head, others) = elements.split_at(skipped.min(elements.len()));
     for (at, (acc, &value)) in lanes[fold::LANES - skipped..].iter_mut().zip(head).enumerate() {
         *acc = reducer.step::<I>(*acc, value, seen + at);
@@ -210,9 +215,9 @@ fn stretch<I: Isa, T: Copy, R: Reducer<T>>(elements: &[T], seen: usize, far: boo
     let (chunks, tail) = others.as_chunks::<{ fold::LANES }>();
     let seen = seen + head.len();
     let mut own = lanes;
-    if far {
+    if let Some(ahead) = ahead {
         for (at, chunk) in chunks.iter().enumerate() {
-            fetch_lines(chunk.as_ptr().wrapping_add(AHEAD), fold::LANES);
+            fetch_lines(chunk.as_ptr().wrapping_add(ahead), fold::LANES);
             for (lane, (acc, &value)) in own.iter_mut().zip(chunk).enumerate() {
                 *acc = reducer.step::<I>(*acc, value, seen + at * fold::LANES + lane);
             }

@@ -17,6 +17,7 @@ mod line;
 pub mod nodes;
 pub mod norm;
 mod pairs;
+pub mod params;
 pub mod reduce;
 pub mod reducers;
 mod rows;

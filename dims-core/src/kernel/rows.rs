@@ -6,6 +6,7 @@
 
 use super::isa::{Isa, Task, dispatch};
 use super::levels::Levels;
+use super::params::params;
 use super::reduce::{BLOCK, Reducer, WIDTH, is_far};
 use super::strided::{LINE, fetch_lines, fetch_row};
 use super::{Faults, Kernel};
@@ -21,8 +22,11 @@ const ROWS: usize = 32;
 /// The same for rows of more than [`FETCHED`] bytes.
 const LONG_ROWS: usize = 8;
 
-/// How many bytes of a row are asked for before it is its turn, and from then on.
+/// How many bytes of a row at a computed place are asked for before it is its turn, and from then on. (Of others the [processor](params) decides.)
 const FETCHED: usize = 1 << 10;
+
+/// The most elements of a row that are added at once.
+const MOST: usize = 128;
 
 /// Reduces a nest whose innermost loop is kept, if the kernel can say where its rows lie; the result goes to `out`. Returns whether it could.
 /// Where there is a fault, nothing is said of the result.
@@ -84,6 +88,9 @@ impl<K: Kernel, R: Reducer<K::Elem>> Reduction<'_, K, R> {
         let (last, width) = (nest.depth() - 1, columns.len());
         let rows: usize = nest.sizes[nest.outer..last].iter().product();
         let most = if width * size_of::<K::Elem>() > FETCHED { LONG_ROWS } else { ROWS };
+        // Rows at computed places are asked for from their beginnings on, as far as the processor would not look ahead itself.
+        let (strip, fetched) =
+            if K::GATHERS { (MOST, FETCHED) } else { (params().rows.strip, params().rows.ahead) };
         let step = nest.result[last] as usize;
         let mut places = Places::new(nest, columns.start);
         let mut accs = vec![reducer.start(); width];
@@ -105,7 +112,7 @@ impl<K: Kernel, R: Reducer<K::Elem>> Reduction<'_, K, R> {
                 let own = &starts[..some];
                 // (Towards the end there may be fewer.)
                 let ahead = starts.get(most..most + some).unwrap_or(own);
-                let added = Rows { rows: own, ahead, seen, reducer: *reducer };
+                let added = Rows { rows: own, ahead, seen, reducer: *reducer, strip, fetched };
                 // SAFETY: the kernel says that these rows lie in memory, and are as long as the innermost loop.
                 unsafe { added.add::<I>(&mut accs) };
                 places.skip(some);
@@ -216,6 +223,10 @@ struct Rows<'r, T, R> {
     /// How many rows have been added before.
     seen: usize,
     reducer: R,
+    /// The most elements of a row that are added at once.
+    strip: usize,
+    /// How many bytes of a row are asked for before it is its turn, and from then on.
+    fetched: usize,
 }
 
 impl<T: Copy, R: Reducer<T>> Rows<'_, T, R> {
@@ -266,10 +277,10 @@ impl<T: Copy, R: Reducer<T>> Rows<'_, T, R> {
     #[inline(always)]
     fn strips<I: Isa>(&self, mut place: usize, accs: &mut [R::Acc]) -> usize {
         // 512 bytes fill half of the registers of AVX-512, and all of AVX2.
-        if size_of::<R::Acc>() <= 4 {
+        if size_of::<R::Acc>() <= 4 && self.strip >= 128 {
             place = self.strips_of::<I, 128>(place, accs);
         }
-        if size_of::<R::Acc>() <= 8 {
+        if size_of::<R::Acc>() <= 8 && self.strip >= 64 {
             place = self.strips_of::<I, 64>(place, accs);
         }
         if size_of::<R::Acc>() <= 4 {
@@ -291,7 +302,7 @@ impl<T: Copy, R: Reducer<T>> Rows<'_, T, R> {
     /// Adds a strip from `place` on of rows of `len` elements.
     #[inline(always)]
     fn strip<I: Isa, const N: usize>(&self, place: usize, len: usize, strip: &mut [R::Acc; N]) {
-        let fetched = FETCHED / size_of::<T>().max(1);
+        let fetched = self.fetched / size_of::<T>().max(1);
         let mut own = *strip;
         for (row, (&start, &ahead)) in self.rows.iter().zip(self.ahead).enumerate() {
             if place < fetched {

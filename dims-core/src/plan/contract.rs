@@ -10,7 +10,9 @@ use super::nest::{Nest, Parts};
 #[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
 use super::panels::InPanels;
 use super::path::path;
-use super::products::{Roles, merge};
+#[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
+use super::products::Loop;
+use super::products::{Products, Roles, merge};
 use super::rows::Rows;
 use super::target::{Order, Target};
 use crate::error::DimError;
@@ -18,6 +20,8 @@ use crate::kernel::dots::{sum_products, sum_products_into};
 use crate::kernel::elementwise::collect_memory;
 use crate::kernel::gemm;
 use crate::kernel::nodes::BinaryKernel;
+#[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
+use crate::kernel::params::params;
 use crate::kernel::reduce::{InMemory, reduce, reduce_into};
 use crate::kernel::reducers;
 use crate::kernel::strided::Strided;
@@ -429,6 +433,15 @@ fn pair<T: Num>(
     let sum = in_a & in_b & !result;
     let (m, n) = (in_a & !in_b, in_b & !in_a);
     if sum == 0 || m == 0 || n == 0 {
+        #[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
+        if m | n != 0 && in_a & in_b & result == 0 {
+            let (vector, matrix) = if m == 0 { (&a, &b) } else { (&b, &a) };
+            let roles = Roles { batch: 0, m: 0, n: m | n, k: sum };
+            if let Some(products) = row_times_matrix(vector, matrix, sizes, kept, target.as_deref(), roles) {
+                record(|| products.step::<T>(axes.product(vector, matrix, kept)));
+                return run_products(products, vector, matrix, kept, sizes, target);
+            }
+        }
         let reduced: SmallVec<[usize; 8]> = each((in_a | in_b) & !result).collect();
         return fused_loop([&a, &b], sizes, [kept, &reduced], target, &|| "mul(tensor, tensor)".into());
     }
@@ -448,6 +461,51 @@ fn without<'a, T: Num>(
     let order: SmallVec<[usize; 8]> = each(operand.axes(sizes) & !lone).collect();
     let reduced: SmallVec<[usize; 8]> = each(lone).collect();
     operand.summed(&order, &reduced, sizes)
+}
+
+/// A vector times a large matrix, as the product of one row, if there is a [kernel](gemm::skinny) for that.
+///
+/// (Where the elements of a sum are neighbours, some processors are faster in [`sum_products`], which reads one line of the matrix after the other.)
+#[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
+fn row_times_matrix<T: Num>(
+    vector: &Operand<'_, T>,
+    matrix: &Operand<'_, T>,
+    sizes: &[usize],
+    kept: &[usize],
+    target: Option<&Target<'_, T>>,
+    roles: Roles<Axes>,
+) -> Option<Products> {
+    let count = |axes| each(axes).map(|axis| sizes[axis]).product::<usize>();
+    if roles.k == 0 || !gemm::skinny::is_wanted::<T>(1, count(roles.n), count(roles.k)) {
+        return None;
+    }
+    let c = target.map_or_else(|| contiguous(kept, sizes), |target| target.strides().into());
+    let loops = |axes| merge(axes, sizes, &vector.strides, &matrix.strides, &c);
+    let (&[n], &[k]) = (&*loops(roles.n), &*loops(roles.k)) else { return None };
+    let m = Loop { size: 1, a: 0, b: 0, c: 0 };
+    let is_wanted = n.b == 1 || k.b == 1 && params().dots.as_rows;
+    is_wanted.then(|| Products { loops: SmallVec::new(), results: 0, m, n, k })
+}
+
+/// Runs the products: to new memory, or to a target, and then nothing is returned.
+fn run_products<T: Num>(
+    products: Products,
+    a: &Operand<'_, T>,
+    b: &Operand<'_, T>,
+    kept: &[usize],
+    sizes: &[usize],
+    target: Option<&mut Target<'_, T>>,
+) -> Result<Vec<T>, DimError> {
+    match target {
+        Some(target) => {
+            gemm::products::run_onto(products, a.elements(), b.elements(), target.places());
+            Ok(Vec::new())
+        }
+        None => {
+            let len = kept.iter().map(|&axis| sizes[axis]).product();
+            gemm::products::run(products, a.elements(), b.elements(), len)
+        }
+    }
 }
 
 /// `scale` times the product of two operands, summed over the axes `reduced`, contiguous in the order of `kept`: one fused loop, whose axes may be
@@ -558,13 +616,7 @@ fn matrix_pair<T: Num>(
     }
     let products = runs.products();
     record(|| products.step::<T>(axes.product(&a, &b, kept)));
-    match target {
-        Some(target) => {
-            gemm::products::run_onto(products, a.elements(), b.elements(), target.places());
-            Ok(Vec::new())
-        }
-        None => gemm::products::run(products, a.elements(), b.elements(), len),
-    }
+    run_products(products, &a, &b, kept, sizes, target)
 }
 
 /// The operands of a product whose rows, columns or sums are several loops: an operand is packed if then fewer are left, if that does not

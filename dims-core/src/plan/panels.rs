@@ -3,7 +3,7 @@
 use super::explain::{ProductDims, Step};
 use super::products::{Loop, Loops, Roles, count, shares_rows};
 use crate::kernel::gemm::panels::{NARROW, SHORT, are_known};
-use crate::kernel::gemm::{MANY_ROWS, has_blas, is_small_product};
+use crate::kernel::gemm::{has_blas, is_small_product, many_rows, skinny};
 use crate::kernel::threads;
 use crate::scalar::Num;
 
@@ -44,7 +44,7 @@ impl Share {
 impl InPanels {
     /// The products, if they are worth being worked on so: not what a library can do at least as well, which is a product whose rows,
     /// columns and sums are one loop each, unless columns of the right matrix have neighbours only along the sum, and rows are not
-    /// [many](MANY_ROWS).
+    /// [many](many_rows), nor [few](skinny).
     pub fn of<T: Num>(roles: &Roles<Loops>) -> Option<Self> {
         let several = [&roles.m, &roles.n, &roles.k].iter().any(|loops| loops.len() > 1);
         let steps = |loops: &Loops| loops.last().map_or((0, 0, 0), |l| (l.a, l.b, l.c));
@@ -70,7 +70,7 @@ impl InPanels {
         let batch = count(&roles.batch)?;
         let parts = parts(batch, m, n, k);
         let rows = if Share::of(batch, m, n, parts) == Share::Rows { m / parts } else { m };
-        if !several && rows >= MANY_ROWS {
+        if !several && (rows >= many_rows() || skinny::is_wanted::<T>(m, n / parts, k)) {
             return None;
         }
         let roles = if exchanged {

@@ -5,6 +5,8 @@ use super::contract::{Axes, each, sorted};
 use super::explain::{ProductDims, Step};
 use super::nest::Odometer;
 use crate::kernel::gemm::is_small_product;
+#[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
+use crate::kernel::gemm::skinny;
 use crate::kernel::threads;
 use smallvec::SmallVec;
 
@@ -73,9 +75,20 @@ pub struct Products {
 
 impl Products {
     /// How many threads are worthwhile.
-    pub fn parts(&self) -> usize {
+    #[cfg_attr(
+        not(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2"))),
+        allow(clippy::extra_unused_type_parameters)
+    )]
+    pub fn parts<T: 'static>(&self) -> usize {
+        let Products { m, n, k, .. } = self;
         let loops: usize = self.loops.iter().map(|l| l.size).product();
-        threads::parts(loops.saturating_mul(self.m.size * self.n.size).saturating_mul(self.k.size) / 32)
+        let work = loops.saturating_mul(m.size * n.size).saturating_mul(k.size) / 32;
+        // A product of few rows takes as long as to read the large matrix, as a reduction of it would.
+        #[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
+        if skinny::is_wanted::<T>(m.size.min(n.size), m.size.max(n.size), k.size) {
+            return threads::parts(work.max(loops.saturating_mul(m.size.max(n.size)).saturating_mul(k.size)));
+        }
+        threads::parts(work)
     }
 
     /// How many elements all results have.
@@ -84,7 +97,7 @@ impl Products {
     }
 
     /// The products as a step of a plan.
-    pub fn step<T>(&self, dims: ProductDims) -> Step {
+    pub fn step<T: 'static>(&self, dims: ProductDims) -> Step {
         let Products { m, n, k, .. } = *self;
         let (results, sums) = self.loops.split_at(self.results);
         Step::Product {
@@ -97,7 +110,7 @@ impl Products {
             c: (m.c, n.c),
             summed: count(sums),
             bytes: self.len() * size_of::<T>(),
-            threads: self.parts(),
+            threads: self.parts::<T>(),
             typed: false,
             dims: Some(dims),
         }

@@ -1,6 +1,6 @@
 //! Products by the crate `gemm`.
 
-use super::{MANY_ROWS, Matrix, Product};
+use super::{Matrix, Product, many_rows};
 use crate::kernel::copy::copy_between;
 use crate::plan::nest::Row;
 use crate::scalar::Num;
@@ -41,12 +41,12 @@ const PAGE: usize = 4096;
 /// Elements of the right matrix that are put in line at once: they fit into the second-level cache.
 const BLOCK: usize = 1 << 16;
 
-/// Whether the right matrix is transposed, and the library would walk from page to page while it packs it, for rows that are not [many](MANY_ROWS).
+/// Whether the right matrix is transposed, and the library would walk from page to page while it packs it, for rows that are not [many](many_rows).
 fn is_far_apart<T>(product: &Product<T>) -> bool {
     let b = &product.b;
     b.row == 1
         && b.col.unsigned_abs().saturating_mul(size_of::<T>()) >= PAGE
-        && (16..MANY_ROWS).contains(&product.m)
+        && (16..many_rows()).contains(&product.m)
         && product.n >= 16
 }
 

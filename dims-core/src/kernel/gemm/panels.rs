@@ -10,16 +10,14 @@
 //! places are those of Matthews (High-Performance Tensor Contraction without Transposition, 2018).
 
 use super::vector::{AnyTile, Rows, Vector, each_row, run_tile};
-use super::{MANY_ROWS, Product};
+use super::{Product, many_rows};
 use crate::kernel::isa::{Level, level};
+use crate::kernel::params::params;
 use alloc::vec::Vec;
 use core::any::TypeId;
 use core::arch::x86_64::{__m256, __m256d, __m512, __m512d};
 use core::ops::{Add, Range};
 use smallvec::SmallVec;
-
-/// How many sums are worked on at once, at the most: a panel of so many lines lies in the first-level cache.
-const SUMS: usize = 320;
 
 /// Neighbours are worth being moved as a part of a vector if there are so many of them, on average.
 const LONG: usize = 4;
@@ -117,7 +115,7 @@ pub unsafe fn multiply_sideways<T: 'static>(product: &Product<T>) -> bool {
         || c_col != 1
         || m < SHORT
         || n < NARROW
-        || m >= MANY_ROWS
+        || m >= many_rows()
         || !are_known::<T>()
     {
         return false;
@@ -239,7 +237,7 @@ unsafe fn all<V: Vector>(
 ) {
     let (m, k, n) = (panels.rows.len(), panels.sums.len(), panels.columns.len());
     // Parts of a sum are about as long as each other.
-    let deep = k.div_ceil(k.div_ceil(SUMS)).next_multiple_of(V::SQUARE).min(k);
+    let deep = k.div_ceil(k.div_ceil(params().panel_sums)).next_multiple_of(V::SQUARE).min(k);
     let mut lines = Lines::<V> {
         left: Vec::new(),
         right: Vec::new(),
@@ -377,7 +375,7 @@ impl Block<'_> {
             let source = match (along, step(own)) {
                 (Some(along), Some(row)) => (a.wrapping_offset(own[0] + sums.first[0]), row, along),
                 _ => {
-                    lines.left.reserve_exact(ROWS * SUMS);
+                    lines.left.reserve_exact(ROWS * depth);
                     // SAFETY: there is room for a tile of each rows of the block; the places are valid.
                     unsafe {
                         let to = lines.left.as_mut_ptr().add(at * V::TALL * depth);
@@ -624,7 +622,7 @@ mod tests {
 
         #[test]
         fn products_are_those_of_the_definition(
-            m in count(ROWS), k in count(SUMS), n in count(COLUMNS),
+            m in count(ROWS), k in count(params().panel_sums), n in count(COLUMNS),
             runs in [run(), run(), run(), run()], turned in any::<[bool; 3]>(),
             accumulate in any::<bool>(), seed in any::<u64>(),
         ) {

@@ -46,7 +46,7 @@ pub fn run_onto<T: Num>(
 ///
 /// The places of the results are valid for writes; nothing else accesses them, and distinct positions have distinct ones.
 unsafe fn run_at<T: Num>(products: Products, a: Elements<'_, T>, b: Elements<'_, T>, c: *mut T) {
-    let parts = products.parts();
+    let parts = products.parts::<T>();
     let Products { loops, results, m, n, k } = products;
     let all = || loops.iter().chain([&m, &n, &k]);
     a.assert_loops(0, all().map(|l| (l.size, l.a)));

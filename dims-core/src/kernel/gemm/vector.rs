@@ -26,12 +26,20 @@ pub trait Vector: Copy {
     unsafe fn plus(self, other: Self) -> Self;
     /// The mask of the first elements, so many, at most all.
     unsafe fn first(count: usize) -> Self::Mask;
+    /// The mask of the last elements, so many, at most all.
+    unsafe fn last(count: usize) -> Self::Mask;
     /// The elements of the mask, and zeros; what is not of the mask is not read.
     unsafe fn load_part(from: *const Self::Elem, mask: Self::Mask) -> Self;
     /// Writes the elements of the mask; the places of others are not touched.
     unsafe fn store_part(self, to: *mut Self::Elem, mask: Self::Mask);
     /// `self + x * right`, of one `x` for all elements.
     unsafe fn plus_product(self, x: *const Self::Elem, right: Self) -> Self;
+    /// `self + left * right`, element by element.
+    unsafe fn plus_products(self, left: Self, right: Self) -> Self;
+    /// The sum of its elements.
+    unsafe fn total(self) -> Self::Elem;
+    /// The sums of the elements of four vectors: all at once, in half of the instructions.
+    unsafe fn totals(vectors: &[Self; 4]) -> [Self::Elem; 4];
     /// `sums.0 += x * right.0` and `sums.1 += x * right.1`, of the `x` that lies `AT` places behind.
     ///
     /// In assembly, since the compiler would load many `x` at once and run out of registers. And by reference, since unoptimized code would keep a copy of
@@ -180,7 +188,7 @@ pub fn unforeseen(mut stride: isize) -> isize {
 }
 
 macro_rules! vector {
-    ($vector:ty, $feature:literal $register:ident, $elem:ty, $size:literal, $scalar:literal $packed:literal, [$($broadcast:literal $all:ident)?] [$one:literal $another:literal], $len:literal, $sums:literal $tall:literal, $transpose:ident $square:literal, $zeros:ident $load:ident $store:ident $plus:ident $same:ident $fma:ident, $mask:ty, $first:ident, $load_part:ident, $store_part:ident) => {
+    ($vector:ty, $feature:literal $register:ident, $elem:ty, $size:literal, $scalar:literal $packed:literal, [$($broadcast:literal $all:ident)?] [$one:literal $another:literal], $len:literal, $sums:literal $tall:literal, $transpose:ident $square:literal, $zeros:ident $load:ident $store:ident $plus:ident $same:ident $fma:ident $total:ident $totals:ident $half:ident, $mask:ty, $first:ident $last:ident, $load_part:ident, $store_part:ident) => {
         impl Vector for $vector {
             type Elem = $elem;
             const LEN: usize = $len;
@@ -220,6 +228,12 @@ macro_rules! vector {
             }
 
             #[inline(always)]
+            unsafe fn last(count: usize) -> $mask {
+                // SAFETY: the caller's promise.
+                unsafe { $last(count) }
+            }
+
+            #[inline(always)]
             unsafe fn load_part(from: *const $elem, mask: $mask) -> Self {
                 // SAFETY: the caller's promise.
                 unsafe { $load_part(from, mask) }
@@ -235,6 +249,26 @@ macro_rules! vector {
             unsafe fn plus_product(self, x: *const $elem, right: Self) -> Self {
                 // SAFETY: the caller's promise.
                 unsafe { $fma($same(*x), right, self) }
+            }
+
+            #[inline(always)]
+            unsafe fn plus_products(self, left: Self, right: Self) -> Self {
+                // SAFETY: the caller's promise.
+                unsafe { $fma(left, right, self) }
+            }
+
+            #[inline(always)]
+            unsafe fn total(self) -> $elem {
+                // SAFETY: the caller's promise.
+                unsafe { $total(self) }
+            }
+
+            #[inline(always)]
+            unsafe fn totals(vectors: &[Self; 4]) -> [$elem; 4] {
+                // (Not `map`, which is not always inlined.)
+                let &[a, b, c, d] = vectors;
+                // SAFETY: the caller's promise.
+                unsafe { $totals([$half(a), $half(b), $half(c), $half(d)]) }
             }
 
             #[inline]
@@ -309,29 +343,29 @@ vector!(
     __m512, "avx512f" zmm_reg, f32, "4", "ss" "ps",
     [] ["vfmadd231ps {first}, {left}, dword ptr [{x} + {at}]{{1to16}}" "vfmadd231ps {second}, {right}, dword ptr [{x} + {at}]{{1to16}}"],
     16, 24 12, transpose_f32 8,
-    _mm512_setzero_ps _mm512_loadu_ps _mm512_storeu_ps _mm512_add_ps _mm512_set1_ps _mm512_fmadd_ps,
-    __mmask16, first_wide_f32, load_part_wide_f32, _mm512_mask_storeu_ps
+    _mm512_setzero_ps _mm512_loadu_ps _mm512_storeu_ps _mm512_add_ps _mm512_set1_ps _mm512_fmadd_ps _mm512_reduce_add_ps totals_f32 half_f32,
+    __mmask16, first_wide_f32 last_wide_f32, load_part_wide_f32, _mm512_mask_storeu_ps
 );
 vector!(
     __m512d, "avx512f" zmm_reg, f64, "8", "sd" "pd",
     [] ["vfmadd231pd {first}, {left}, qword ptr [{x} + {at}]{{1to8}}" "vfmadd231pd {second}, {right}, qword ptr [{x} + {at}]{{1to8}}"],
     8, 24 12, transpose_f64 4,
-    _mm512_setzero_pd _mm512_loadu_pd _mm512_storeu_pd _mm512_add_pd _mm512_set1_pd _mm512_fmadd_pd,
-    __mmask8, first_wide_f64, load_part_wide_f64, _mm512_mask_storeu_pd
+    _mm512_setzero_pd _mm512_loadu_pd _mm512_storeu_pd _mm512_add_pd _mm512_set1_pd _mm512_fmadd_pd _mm512_reduce_add_pd totals_f64 half_f64,
+    __mmask8, first_wide_f64 last_wide_f64, load_part_wide_f64, _mm512_mask_storeu_pd
 );
 vector!(
     __m256, "avx2,fma" ymm_reg, f32, "4", "ss" "ps",
     ["vbroadcastss {all}, [{x} + {at}]" all] ["vfmadd231ps {first}, {all}, {left}" "vfmadd231ps {second}, {all}, {right}"],
     8, 12 6, transpose_f32 8,
-    _mm256_setzero_ps _mm256_loadu_ps _mm256_storeu_ps _mm256_add_ps _mm256_set1_ps _mm256_fmadd_ps,
-    __m256i, first_f32, _mm256_maskload_ps, _mm256_maskstore_ps
+    _mm256_setzero_ps _mm256_loadu_ps _mm256_storeu_ps _mm256_add_ps _mm256_set1_ps _mm256_fmadd_ps total_f32 totals_f32 whole,
+    __m256i, first_f32 last_f32, _mm256_maskload_ps, _mm256_maskstore_ps
 );
 vector!(
     __m256d, "avx2,fma" ymm_reg, f64, "8", "sd" "pd",
     ["vbroadcastsd {all}, [{x} + {at}]" all] ["vfmadd231pd {first}, {all}, {left}" "vfmadd231pd {second}, {all}, {right}"],
     4, 12 6, transpose_f64 4,
-    _mm256_setzero_pd _mm256_loadu_pd _mm256_storeu_pd _mm256_add_pd _mm256_set1_pd _mm256_fmadd_pd,
-    __m256i, first_f64, _mm256_maskload_pd, _mm256_maskstore_pd
+    _mm256_setzero_pd _mm256_loadu_pd _mm256_storeu_pd _mm256_add_pd _mm256_set1_pd _mm256_fmadd_pd total_f64 totals_f64 whole,
+    __m256i, first_f64 last_f64, _mm256_maskload_pd, _mm256_maskstore_pd
 );
 
 /// # Safety
@@ -370,6 +404,42 @@ unsafe fn first_wide_f64(count: usize) -> __mmask8 {
 
 /// # Safety
 ///
+/// As for [`first_wide_f32`].
+#[inline(always)]
+unsafe fn last_wide_f32(count: usize) -> __mmask16 {
+    !(((1u32 << (16 - count)) - 1) as __mmask16)
+}
+
+/// # Safety
+///
+/// As for [`first_wide_f32`].
+#[inline(always)]
+unsafe fn last_wide_f64(count: usize) -> __mmask8 {
+    !(((1u32 << (8 - count)) - 1) as __mmask8)
+}
+
+/// # Safety
+///
+/// As for [`Vector::last`].
+#[inline(always)]
+unsafe fn last_f32(count: usize) -> __m256i {
+    // SAFETY: the caller's promise.
+    unsafe {
+        _mm256_cmpgt_epi32(_mm256_setr_epi32(1, 2, 3, 4, 5, 6, 7, 8), _mm256_set1_epi32(8 - count as i32))
+    }
+}
+
+/// # Safety
+///
+/// As for [`Vector::last`].
+#[inline(always)]
+unsafe fn last_f64(count: usize) -> __m256i {
+    // SAFETY: the caller's promise.
+    unsafe { _mm256_cmpgt_epi64(_mm256_setr_epi64x(1, 2, 3, 4), _mm256_set1_epi64x(4 - count as i64)) }
+}
+
+/// # Safety
+///
 /// As for [`Vector::first`].
 #[inline(always)]
 unsafe fn first_f32(count: usize) -> __m256i {
@@ -384,6 +454,88 @@ unsafe fn first_f32(count: usize) -> __m256i {
 unsafe fn first_f64(count: usize) -> __m256i {
     // SAFETY: the caller's promise.
     unsafe { _mm256_cmpgt_epi64(_mm256_set1_epi64x(count as i64), _mm256_setr_epi64x(0, 1, 2, 3)) }
+}
+
+/// # Safety
+///
+/// As for [`Vector::total`].
+#[inline(always)]
+unsafe fn total_f32(vector: __m256) -> f32 {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let fours = _mm_add_ps(_mm256_castps256_ps128(vector), _mm256_extractf128_ps::<1>(vector));
+        let twos = _mm_add_ps(fours, _mm_movehl_ps(fours, fours));
+        _mm_cvtss_f32(_mm_add_ss(twos, _mm_movehdup_ps(twos)))
+    }
+}
+
+/// # Safety
+///
+/// As for [`Vector::totals`].
+#[inline(always)]
+unsafe fn totals_f32([a, b, c, d]: [__m256; 4]) -> [f32; 4] {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let eights = _mm256_hadd_ps(_mm256_hadd_ps(a, b), _mm256_hadd_ps(c, d));
+        let fours = _mm_add_ps(_mm256_castps256_ps128(eights), _mm256_extractf128_ps::<1>(eights));
+        core::mem::transmute::<__m128, [f32; 4]>(fours)
+    }
+}
+
+/// # Safety
+///
+/// As for [`Vector::totals`].
+#[inline(always)]
+unsafe fn totals_f64([a, b, c, d]: [__m256d; 4]) -> [f64; 4] {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let (left, right) = (_mm256_hadd_pd(a, b), _mm256_hadd_pd(c, d));
+        let lower = _mm256_permute2f128_pd::<0x20>(left, right);
+        let upper = _mm256_permute2f128_pd::<0x31>(left, right);
+        core::mem::transmute::<__m256d, [f64; 4]>(_mm256_add_pd(lower, upper))
+    }
+}
+
+/// Its lower half added to its upper one.
+///
+/// # Safety
+///
+/// As for [`Vector::totals`].
+#[inline(always)]
+unsafe fn half_f32(vector: __m512) -> __m256 {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let upper = _mm512_castps_pd(vector);
+        let upper = _mm256_castpd_ps(_mm512_extractf64x4_pd::<1>(upper));
+        _mm256_add_ps(_mm512_castps512_ps256(vector), upper)
+    }
+}
+
+/// # Safety
+///
+/// As for [`half_f32`].
+#[inline(always)]
+unsafe fn half_f64(vector: __m512d) -> __m256d {
+    // SAFETY: the caller's promise.
+    unsafe { _mm256_add_pd(_mm512_castpd512_pd256(vector), _mm512_extractf64x4_pd::<1>(vector)) }
+}
+
+/// A vector of AVX2 is as long as what is added up.
+#[inline(always)]
+fn whole<V>(vector: V) -> V {
+    vector
+}
+
+/// # Safety
+///
+/// As for [`Vector::total`].
+#[inline(always)]
+unsafe fn total_f64(vector: __m256d) -> f64 {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let twos = _mm_add_pd(_mm256_castpd256_pd128(vector), _mm256_extractf128_pd::<1>(vector));
+        _mm_cvtsd_f64(_mm_add_sd(twos, _mm_unpackhi_pd(twos, twos)))
+    }
 }
 
 /// # Safety

@@ -1,0 +1,130 @@
+//! A step of a decoder: one or a few activations times all weights of a layer, which is bound by memory bandwidth.
+//!
+//! Prints for each case the share of the bandwidth that a plain sum over the same weights reaches in the same run. All of them take turns, and the
+//! least time of each counts. "Cached" calls take the same weights each time, which may stay in the last-level cache; "memory" calls take
+//! those of the next layer.
+//!
+//! `cargo bench --bench decoder_step -- [rounds]`
+
+use rayon::prelude::*;
+use rayon::{ThreadPool, ThreadPoolBuilder};
+use std::hint::black_box;
+use std::time::Instant;
+use typed_dims::prelude::*;
+
+dims! {
+    struct Batch;
+    struct Model;
+    struct Ffn;
+}
+
+const MODEL: usize = 768;
+const FFN: usize = 6826;
+/// 16 layers of 20 MB: more than last-level caches hold.
+const LAYERS: usize = 16;
+
+type Activations = Tensor<f32, (Batch, Model)>;
+
+/// Weights whose columns are neighbours in memory: the sum runs along the outer axis.
+fn across(x: &Activations, w: &Tensor<f32, (Model, Ffn)>) -> Tensor<f32, (Batch, Ffn)> {
+    (x * w).sum(Model)
+}
+
+/// Weights whose elements of a sum are neighbours, as `Linear` layers of PyTorch store them.
+fn along(x: &Activations, w: &Tensor<f32, (Ffn, Model)>) -> Tensor<f32, (Batch, Ffn)> {
+    (x * w).sum(Model)
+}
+
+/// The bandwidth probe: the sum of all weights, each thread a share.
+fn read(weights: &[f32], pool: &ThreadPool) -> f32 {
+    let threads = pool.current_num_threads();
+    if threads == 1 {
+        return sum(weights);
+    }
+    pool.install(|| weights.par_chunks(weights.len().div_ceil(threads)).map(sum).sum())
+}
+
+fn sum(x: &[f32]) -> f32 {
+    #[inline(always)]
+    fn lanes(x: &[f32]) -> f32 {
+        let mut lanes = [0.0; 64];
+        for chunk in x.as_chunks::<64>().0 {
+            for (lane, x) in lanes.iter_mut().zip(chunk) {
+                *lane += x;
+            }
+        }
+        lanes.iter().sum()
+    }
+    #[cfg(target_arch = "x86_64")]
+    {
+        #[target_feature(enable = "avx2")]
+        fn with_avx2(x: &[f32]) -> f32 {
+            lanes(x)
+        }
+        if is_x86_feature_detected!("avx2") {
+            // SAFETY: the machine has the feature.
+            return unsafe { with_avx2(x) };
+        }
+    }
+    lanes(x)
+}
+
+fn seconds<T>(run: impl FnOnce() -> T) -> f64 {
+    let start = Instant::now();
+    black_box(run());
+    start.elapsed().as_secs_f64()
+}
+
+fn main() {
+    let rounds = std::env::args().skip(1).find_map(|argument| argument.parse().ok()).unwrap_or(200);
+    let element = |at: usize| (at * 31 % 61) as f32 / 61.0 - 0.5;
+    let weights: Vec<Vec<f32>> =
+        (0..LAYERS).map(|layer| (0..MODEL * FFN).map(|at| element(at + layer)).collect()).collect();
+    let outer: Vec<Tensor<f32, (Model, Ffn)>> =
+        weights.iter().map(|w| from_vec((Model.of(MODEL), Ffn.of(FFN)), w.clone())).collect();
+    let inner: Vec<Tensor<f32, (Ffn, Model)>> =
+        weights.iter().map(|w| from_vec((Ffn.of(FFN), Model.of(MODEL)), w.clone())).collect();
+    let activations = [1, 2, 4, 8]
+        .map(|batch| from_vec((Batch.of(batch), Model.of(MODEL)), (0..batch * MODEL).map(element).collect()));
+    println!("{}", explain(|| across(&activations[2], &outer[0])).1);
+    println!("{}", explain(|| along(&activations[2], &inner[0])).1);
+    let bytes = (MODEL * FFN * size_of::<f32>()) as f64;
+    for threads in [1, 2] {
+        let pool = ThreadPoolBuilder::new().num_threads(threads).build().expect("threads can be started");
+        for (place, layers) in [("cached", 1), ("memory", LAYERS)] {
+            let mut least = [[f64::INFINITY; 2]; 5];
+            let mut layer = 0;
+            for _ in 0..rounds {
+                for (case, least) in least.iter_mut().enumerate() {
+                    for (at, least) in least.iter_mut().enumerate() {
+                        layer = (layer + 1) % layers;
+                        let time = match (activations.get(case), at) {
+                            (Some(x), 0) => pool.install(|| seconds(|| across(x, &outer[layer]))),
+                            (Some(x), _) => pool.install(|| seconds(|| along(x, &inner[layer]))),
+                            (None, 0) => seconds(|| read(&weights[layer], &pool)),
+                            (None, _) => seconds(|| read(&weights[layer], &pool)),
+                        };
+                        *least = least.min(time);
+                    }
+                }
+            }
+            let [probe, _] = least[4];
+            println!(
+                "{threads} thread(s), {place}: the sum {:.3} ms, {:.1} GB/s",
+                1e3 * probe,
+                1e-9 * bytes / probe
+            );
+            for (x, least) in activations.iter().zip(least) {
+                for (name, time) in ["outer", "inner"].into_iter().zip(least) {
+                    println!(
+                        "  {} row(s), sum along the {name} axis: {:.3} ms, {:.1} GB/s, {:.0} % of the bandwidth",
+                        x.size(Batch),
+                        1e3 * time,
+                        1e-9 * bytes / time,
+                        100.0 * probe / time,
+                    );
+                }
+            }
+        }
+    }
+}
