@@ -597,7 +597,6 @@ fn matrix_pair<T: Num>(
         None => contiguous(kept, sizes),
     };
     let loops = |axes, a: &Operand<'_, T>, b: &Operand<'_, T>| merge(axes, sizes, &a.strides, &b.strides, &c);
-    let len = kept.iter().map(|&axis| sizes[axis]).product();
     let mut runs = roles.map(|axes| loops(axes, &a, &b));
     #[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
     if let Some(products) = InPanels::of::<T>(&runs) {
@@ -607,7 +606,10 @@ fn matrix_pair<T: Num>(
                 gemm::in_panels::run_onto(&products, a.elements(), b.elements(), target.places());
                 Ok(Vec::new())
             }
-            None => gemm::in_panels::run(&products, a.elements(), b.elements(), len),
+            None => {
+                let len = kept.iter().map(|&axis| sizes[axis]).product();
+                gemm::in_panels::run(&products, a.elements(), b.elements(), len)
+            }
         };
     }
     if runs.m.len() + runs.n.len() + runs.k.len() > 3 {
