@@ -20,7 +20,7 @@ use crate::dim::DimList;
 use crate::error::DimError;
 use crate::named::Named;
 use crate::rank::Rank;
-use crate::reduce::{Evaluated, Reductions};
+use crate::reduce::{Evaluated, Reductions, evaluated};
 use crate::scalar::Element;
 use crate::set::list::List;
 use crate::set::union::Sort;
@@ -134,7 +134,7 @@ where
     type Sealed = <Evaluated<A> as MappedOne<D, M>>::Sealed;
 
     fn hold(self) -> Result<Self::Held, DimError> {
-        self.try_eval()
+        evaluated(self)
     }
 
     fn meet(held: &Self::Held, further: &mut Further<M>) -> Result<(), DimError> {
