@@ -28,7 +28,7 @@ use crate::storage::elements::Places;
 use crate::storage::source::elements_mut;
 use crate::storage::{Owned, Place};
 use crate::sum_into::sum_into;
-use crate::tensor::{Computable, NamedOf, as_said};
+use crate::tensor::{AsTensor, Evaluable, NamedOf, as_said};
 use alloc::string::String;
 
 /// The new value alone.
@@ -297,7 +297,7 @@ fn is_line(out: &[Axis], axes: &[Axis]) -> bool {
 }
 
 /// Runs a tensor into an array that is there already.
-pub trait OrderInto: Computable {
+pub trait OrderInto: AsTensor {
     /// Writes the elements into `out`, whose axes are the named dims in this order; a tuple of dims is one axis.
     ///
     /// No dim may be left. As [`order`](crate::order::OrderExt::order), without the allocation.
@@ -309,6 +309,7 @@ pub trait OrderInto: Computable {
     #[inline]
     fn order_into<L: OrderOf<Self::Dims, X>, X: NoneLeft, O>(self, out: &mut O, dims: L)
     where
+        Self: Evaluable,
         O: SourceMut<Elem = Self::Elem> + ?Sized,
     {
         unwrap(self.try_order_into(out, dims));
@@ -344,7 +345,7 @@ pub trait OrderInto: Computable {
         out: &mut O,
         order: L,
     ) where
-        Self::Elem: Num,
+        Self: Evaluable<Elem: Num>,
         O: SourceMut<Elem = Self::Elem> + ?Sized,
     {
         unwrap(self.try_sum_into(dims, out, order));
@@ -360,7 +361,7 @@ pub trait OrderInto: Computable {
         order: L,
     ) -> Result<(), DimError>
     where
-        Self::Elem: Num,
+        Self: Evaluable<Elem: Num>,
         O: SourceMut<Elem = Self::Elem> + ?Sized,
     {
         let tensor = as_said(self, &dims)?;
@@ -375,6 +376,7 @@ pub trait OrderInto: Computable {
     #[track_caller]
     fn try_order_into<L, X, O>(self, out: &mut O, dims: L) -> Result<(), DimError>
     where
+        Self: Evaluable,
         L: OrderOf<Self::Dims, X>,
         X: NoneLeft,
         O: SourceMut<Elem = Self::Elem> + ?Sized,
@@ -425,6 +427,7 @@ pub trait OrderInto: Computable {
     #[track_caller]
     fn run_into<L, X, O>(tensor: NamedOf<Self>, out: &mut O, _: L) -> Result<(), DimError>
     where
+        Self: Evaluable,
         L: OrderOf<Self::Dims, X>,
         X: NoneLeft,
         O: SourceMut<Elem = Self::Elem> + ?Sized,
@@ -463,4 +466,4 @@ pub trait OrderInto: Computable {
     }
 }
 
-impl<A: Computable> OrderInto for A {}
+impl<A: AsTensor> OrderInto for A {}

@@ -68,7 +68,7 @@ views_of_expressions! {
     [C, A, B] Select<C, A, B>;
     [E, Q, P] Remap<E, Q, P>;
     [A: Computable, I] Take<A, I>;
-    [B: crate::brand::Brand] Iota<'a, B>;
+    [B: crate::brand::Brand, O] Iota<'a, B, O>;
     [U] Scalar<U>;
     [U] Keyed<U>;
     [E, X] View<'a, T, S, R, ComputedIndex<E, X>>;

@@ -2,7 +2,8 @@
 
 use crate::brand::{Brand, Declared, DimInfo, KeyOf};
 use crate::error::{DimError, Origin, unwrap};
-use crate::set::{DimKey, Keys};
+use crate::expr::sized::{NoSize, Open};
+use crate::set::{DimKey, Keys, Wrong};
 use crate::tuples::{each_tuple, nested};
 use core::cell::Cell;
 use core::fmt;
@@ -98,6 +99,18 @@ pub struct LocalDim<B> {
     cell: DimCell,
     brand: PhantomData<B>,
 }
+
+/// The verdict that the local dim `B` can be used from another thread: there is none.
+#[diagnostic::on_unimplemented(
+    message = "the local dim `{B}` stays in its thread",
+    label = "another thread cannot use it: call `dims!` in there, or declare the dim, `dims! {{ struct Batch; }}`"
+)]
+pub trait InAnyThread<B> {}
+
+// Without this impl the cell already keeps a dim in its thread, but rustc's message is about `Cell`.
+#[expect(unsafe_code, reason = "the bound never holds, so no type becomes `Sync`")]
+// SAFETY: `InAnyThread` has no impl, and `Wrong` is a type of this crate, so no other crate can add one.
+unsafe impl<B> Sync for LocalDim<B> where Wrong: InAnyThread<B> {}
 
 /// A local dim; the longer name is for rustc's messages, where `Dim` could be ndarray's.
 pub type Dim<B> = LocalDim<B>;
@@ -232,6 +245,10 @@ pub trait DimRef: Copy {
     /// The dim's type.
     type Brand: Brand;
 
+    /// The dim, unless the value has or may have a size.
+    #[doc(hidden)]
+    type Open: Open;
+
     /// Whether a size comes with each value, which is compared where a tensor has the dim.
     #[doc(hidden)]
     const SAYS: bool = false;
@@ -254,6 +271,7 @@ pub trait DimRef: Copy {
 impl<B: Brand> DimRef for &Dim<B> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Brand = B;
+    type Open = ();
 
     #[inline(always)]
     fn info<'a>(self) -> DimInfo<'a>
@@ -268,6 +286,7 @@ impl<B: Brand> DimRef for &Dim<B> {
 impl<D: Declared> DimRef for D {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Brand = D;
+    type Open = NoSize<D>;
 
     #[inline(always)]
     fn info<'a>(self) -> DimInfo<'a>
@@ -282,6 +301,7 @@ impl<D: Declared> DimRef for D {
 impl<D: Declared> DimRef for Of<D> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Brand = D;
+    type Open = ();
     const SAYS: bool = true;
 
     #[inline(always)]

@@ -17,7 +17,7 @@ use crate::rank::Rank0;
 use crate::scalar::Ordered;
 use crate::set::rename::CanGain;
 use crate::set::{Dims, DimsOf, Union};
-use crate::tensor::{AsTensor, Computable};
+use crate::tensor::{AsTensor, Computable, Evaluable};
 use alloc::vec::Vec;
 
 /// All dims of the tensor are named here; `Self` are those that are left.
@@ -55,7 +55,7 @@ where
 }
 
 /// Operations whose result has as many elements as the tensor's elements decide. They run at once.
-pub trait Dynamic: Computable {
+pub trait Dynamic: AsTensor {
     /// Where the elements are true: their positions in ascending order, along the new dim `n`. For a tuple of dims, the position is that in
     /// all of them, the last one fastest, as for `argmax`.
     ///
@@ -67,7 +67,7 @@ pub trait Dynamic: Computable {
     #[track_caller]
     fn nonzero<D, X, B>(self, dims: D, n: &Dim<B>) -> Named<usize, (B,)>
     where
-        Self: AsTensor<Elem = bool, Rank = Rank0>,
+        Self: Evaluable<Elem = bool, Rank = Rank0>,
         D: DimsOf<Self::Dims, X>,
         X: AllNamed,
         B: Brand,
@@ -78,7 +78,7 @@ pub trait Dynamic: Computable {
     /// As [`nonzero`](Dynamic::nonzero), but what sizes decide is an error; so is a dim `n` that has a size already.
     fn try_nonzero<D, X, B>(self, dims: D, n: &Dim<B>) -> Result<Named<usize, (B,)>, DimError>
     where
-        Self: AsTensor<Elem = bool, Rank = Rank0>,
+        Self: Evaluable<Elem = bool, Rank = Rank0>,
         D: DimsOf<Self::Dims, X>,
         X: AllNamed,
         B: Brand,
@@ -101,6 +101,7 @@ pub trait Dynamic: Computable {
     #[track_caller]
     fn masked_select<M, D, X, Y, Z, B>(self, mask: M, dims: D, n: &Dim<B>) -> Named<Self::Elem, Z, Self::Rank>
     where
+        Self: Evaluable,
         M: Computable<Elem = bool, Rank = Rank0>,
         D: DimsOf<M::Dims, X> + DimsOf<Self::Dims, Y>,
         X: AllNamed,
@@ -119,6 +120,7 @@ pub trait Dynamic: Computable {
         n: &Dim<B>,
     ) -> Result<Named<Self::Elem, Z, Self::Rank>, DimError>
     where
+        Self: Evaluable,
         M: Computable<Elem = bool, Rank = Rank0>,
         D: DimsOf<M::Dims, X> + DimsOf<Self::Dims, Y>,
         X: AllNamed,
@@ -158,7 +160,7 @@ pub trait Dynamic: Computable {
     #[track_caller]
     fn unique<D, X, B>(self, dims: D, n: &Dim<B>) -> Unique<Self::Elem, B, Self::Dims>
     where
-        Self: AsTensor<Elem: Ordered, Rank = Rank0>,
+        Self: Evaluable<Elem: Ordered, Rank = Rank0>,
         D: DimsOf<Self::Dims, X>,
         X: AllNamed,
         B: Brand,
@@ -169,7 +171,7 @@ pub trait Dynamic: Computable {
     /// As [`unique`](Dynamic::unique), but what sizes decide is an error; so is a dim `n` that has a size already.
     fn try_unique<D, X, B>(self, dims: D, n: &Dim<B>) -> Result<Unique<Self::Elem, B, Self::Dims>, DimError>
     where
-        Self: AsTensor<Elem: Ordered, Rank = Rank0>,
+        Self: Evaluable<Elem: Ordered, Rank = Rank0>,
         D: DimsOf<Self::Dims, X>,
         X: AllNamed,
         B: Brand,
@@ -200,7 +202,7 @@ pub trait Dynamic: Computable {
     }
 }
 
-impl<A: Computable> Dynamic for A {}
+impl<A: AsTensor> Dynamic for A {}
 
 /// Where a line is true.
 fn positions(line: &[bool]) -> impl Iterator<Item = usize> {

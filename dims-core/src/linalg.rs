@@ -38,8 +38,8 @@ type Pairwise<'a, O, T, A, B> = Named<
 /// Where the index along `J` is at least (`O = Ge`) or at most (`Le`) that along `I` plus a number.
 type Side<'a, O, I, J> = Binary<
     O,
-    Iota<'a, <J as DimRef>::Brand>,
-    Binary<ops::Offset, Iota<'a, <I as DimRef>::Brand>, Scalar<isize>>,
+    Iota<'a, <J as DimRef>::Brand, <J as DimRef>::Open>,
+    Binary<ops::Offset, Iota<'a, <I as DimRef>::Brand, <I as DimRef>::Open>, Scalar<isize>>,
 >;
 
 /// The result of [`tril`](LinearAlgebra::tril) and [`triu`](LinearAlgebra::triu).

@@ -11,13 +11,12 @@ use crate::plan::axes::AxisList;
 use crate::plan::evaluate::{SMALL, evaluate_in, few, in_line, line, sizes_of, typed_line};
 use crate::plan::shape::Shape;
 use crate::rank::*;
-use crate::set::list::List;
-use crate::set::remove::{Left, Missing, Removal, RemoveAll, Twice};
+use crate::set::remove::Loses;
 use crate::set::{Bound, Dims, Keys, MAX_DIMS, NamedOnce, Verdict};
 use crate::storage::array::array;
 use crate::storage::axes::Axis;
 use crate::storage::{Elements, Owned};
-use crate::tensor::{Computable, NamedOf};
+use crate::tensor::{AsTensor, Computable, Evaluable, NamedOf};
 use crate::tuples::{each_tuple, fold, fold_back, nested};
 use alloc::vec::Vec;
 use core::marker::PhantomData;
@@ -281,11 +280,11 @@ each_tuple!(lists);
 )]
 pub trait OrderOf<S: Dims, Rest: Dims>: OrderList {}
 
-impl<S: Dims, Rest: Dims, L: OrderList> OrderOf<S, Rest> for L
+impl<S, Rest: Dims, L: OrderList> OrderOf<S, Rest> for L
 where
-    S::List: RemoveAll<L::Brands, S, Out: Removal<Left: List>>,
-    Verdict<Missing<S, L::Brands>>: Bound<Missing<S, L::Brands>, S, Then<Left<S, L::Brands>> = Rest>,
-    Verdict<Twice<S, L::Brands>>: NamedOnce<Twice<S, L::Brands>, L>,
+    S: Loses<L, L::Brands, Rest>,
+    Verdict<S::Missing>: Bound<S::Missing, S, Then<S::Left> = Rest>,
+    Verdict<S::Twice>: NamedOnce<S::Twice, L>,
 {
 }
 
@@ -504,7 +503,7 @@ fn few_sizes(axes: &[Axis; FEW]) -> [usize; FEW] {
 }
 
 /// Turns dims back into positional axes.
-pub trait OrderExt: Computable {
+pub trait OrderExt: AsTensor {
     /// The tensor with the named dims as axes, in the order given; a tuple of dims becomes one axis.
     ///
     /// Where no dim is left, the result is an ndarray array (`order(())` of a single element is that element); else it is
@@ -533,6 +532,7 @@ pub trait OrderExt: Computable {
     #[inline(always)]
     fn order<L: OrderOf<Self::Dims, X>, X, Out>(self, dims: L) -> Out
     where
+        Self: Evaluable,
         X: Ordered<Self::Elem, <L::Count as Rank>::Plus<Self::Rank>, Out = Out>,
     {
         // (Not by way of `try_order`: a small result would pass through its `Result` in memory, in smaller pieces than it is read from there.)
@@ -547,6 +547,7 @@ pub trait OrderExt: Computable {
     #[track_caller]
     fn try_order<L: OrderOf<Self::Dims, X>, X, Out>(self, dims: L) -> Result<Out, DimError>
     where
+        Self: Evaluable,
         X: Ordered<Self::Elem, <L::Count as Rank>::Plus<Self::Rank>, Out = Out>,
     {
         match at_hand(self, dims)? {
@@ -556,7 +557,7 @@ pub trait OrderExt: Computable {
     }
 }
 
-impl<A: Computable> OrderExt for A {}
+impl<A: AsTensor> OrderExt for A {}
 
 /// The elements and sizes of a tensor that owns them and has them in the order asked for; else the tensor.
 #[inline(always)]

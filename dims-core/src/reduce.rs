@@ -21,7 +21,7 @@ use crate::rank::Rank;
 use crate::scalar::*;
 use crate::set::{Dims, DimsOf};
 use crate::storage::Owned;
-use crate::tensor::{AsTensor, Computable, NamedOf, as_said, read_as_said, reference};
+use crate::tensor::{AsTensor, Computable, Evaluable, NamedOf, as_said, read_as_said, reference};
 use alloc::vec::Vec;
 use core::marker::PhantomData;
 use smallvec::SmallVec;
@@ -230,6 +230,25 @@ where
     planned_sum::<A::Dims, A::Rank, _, D, X>(expr)
 }
 
+/// [`Reductions::try_eval`], where the types need not say that each dim has a size.
+#[inline]
+#[track_caller]
+pub(crate) fn evaluated<A: Computable>(tensor: A) -> Result<Evaluated<A>, DimError> {
+    match at_once(tensor.into_named().expr) {
+        Ok(data) => Ok(Named::from_expr(data)),
+        Err(expr) => planned_eval(NamedOf::<A>::from_expr(expr)),
+    }
+}
+
+/// [`Reductions::try_log_softmax`], where the types need not say that each dim has a size.
+#[track_caller]
+pub(crate) fn log_softmax<A: Computable<Elem: Real>, D: DimsOf<A::Dims, X>, X: Dims>(
+    tensor: A,
+    dims: D,
+) -> Result<Evaluated<A>, DimError> {
+    along::<_, D, _>(as_said(tensor, &dims)?, scan::Softmax::<true>)
+}
+
 /// [`Reductions::try_eval`], planned in full.
 #[track_caller]
 fn planned_eval<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>>(
@@ -404,7 +423,7 @@ macro_rules! reductions {
         #[inline]
         fn $name<$($dims)*>(&self, dims: D) -> Reduced<$out, Self, X>
         where
-            Self: AsTensor<Elem: $($bound)*>,
+            Self: Evaluable<Elem: $($bound)*>,
         {
             unwrap(self.$try_name(dims))
         }
@@ -414,7 +433,7 @@ macro_rules! reductions {
         #[track_caller]
         fn $try_name<$($dims)*>(&self, dims: D) -> Result<Reduced<$out, Self, X>, DimError>
         where
-            Self: AsTensor<Elem: $($bound)*>,
+            Self: Evaluable<Elem: $($bound)*>,
         {
             run::<Self, D, X, _>(&*read_as_said(self, &dims)?, $reducer, $empty)
         }
@@ -438,7 +457,7 @@ macro_rules! reductions {
 /// assert_eq!((x - x.mean(j)).abs().sum((i, j)).order(()), 6.0);
 /// assert!(x.gt(0.0).all((i, j)).order(()));
 /// ```
-pub trait Reductions: Computable {
+pub trait Reductions: AsTensor {
     /// The sum: `out[..] = sum over dims of x[.., dims]`; 0 where there is nothing to add.
     ///
     /// Where the expression is a product of tensors, this is a contraction: `(a * b).sum(k)` is a matrix product if `a` and
@@ -463,7 +482,7 @@ pub trait Reductions: Computable {
     #[inline(always)]
     fn sum<D: DimsOf<Self::Dims, X>, X: Dims>(&self, dims: D) -> Reduced<Self::Elem, Self, X>
     where
-        Self::Elem: Num,
+        Self: Evaluable<Elem: Num>,
     {
         unwrap(self.try_sum(dims))
     }
@@ -476,7 +495,7 @@ pub trait Reductions: Computable {
         dims: D,
     ) -> Result<Reduced<Self::Elem, Self, X>, DimError>
     where
-        Self::Elem: Num,
+        Self: Evaluable<Elem: Num>,
     {
         sum::<Self, D, X>(&*read_as_said(self, &dims)?)
     }
@@ -513,7 +532,7 @@ pub trait Reductions: Computable {
     #[track_caller]
     fn any<D: DimsOf<Self::Dims, X>, X: Dims>(&self, dims: D) -> Reduced<bool, Self, X>
     where
-        Self: AsTensor<Elem = bool>,
+        Self: Evaluable<Elem = bool>,
     {
         unwrap(self.try_any(dims))
     }
@@ -522,7 +541,7 @@ pub trait Reductions: Computable {
     #[track_caller]
     fn try_any<D: DimsOf<Self::Dims, X>, X: Dims>(&self, dims: D) -> Result<Reduced<bool, Self, X>, DimError>
     where
-        Self: AsTensor<Elem = bool>,
+        Self: Evaluable<Elem = bool>,
     {
         run::<Self, D, X, _>(&*read_as_said(self, &dims)?, reducers::Any, Empty::Allowed)
     }
@@ -535,7 +554,7 @@ pub trait Reductions: Computable {
     #[track_caller]
     fn all<D: DimsOf<Self::Dims, X>, X: Dims>(&self, dims: D) -> Reduced<bool, Self, X>
     where
-        Self: AsTensor<Elem = bool>,
+        Self: Evaluable<Elem = bool>,
     {
         unwrap(self.try_all(dims))
     }
@@ -544,7 +563,7 @@ pub trait Reductions: Computable {
     #[track_caller]
     fn try_all<D: DimsOf<Self::Dims, X>, X: Dims>(&self, dims: D) -> Result<Reduced<bool, Self, X>, DimError>
     where
-        Self: AsTensor<Elem = bool>,
+        Self: Evaluable<Elem = bool>,
     {
         run::<Self, D, X, _>(&*read_as_said(self, &dims)?, reducers::All, Empty::Allowed)
     }
@@ -557,7 +576,7 @@ pub trait Reductions: Computable {
     #[track_caller]
     fn count<D: DimsOf<Self::Dims, X>, X: Dims>(&self, dims: D) -> Reduced<usize, Self, X>
     where
-        Self: AsTensor<Elem = bool>,
+        Self: Evaluable<Elem = bool>,
     {
         unwrap(self.try_count(dims))
     }
@@ -569,7 +588,7 @@ pub trait Reductions: Computable {
         dims: D,
     ) -> Result<Reduced<usize, Self, X>, DimError>
     where
-        Self: AsTensor<Elem = bool>,
+        Self: Evaluable<Elem = bool>,
     {
         run::<Self, D, X, _>(&*read_as_said(self, &dims)?, reducers::Count, Empty::Allowed)
     }
@@ -587,7 +606,7 @@ pub trait Reductions: Computable {
         ddof: Self::Elem,
     ) -> Reduced<Self::Elem, Self, X>
     where
-        Self::Elem: Real,
+        Self: Evaluable<Elem: Real>,
     {
         unwrap(self.try_var_with(dims, ddof))
     }
@@ -600,7 +619,7 @@ pub trait Reductions: Computable {
         ddof: Self::Elem,
     ) -> Result<Reduced<Self::Elem, Self, X>, DimError>
     where
-        Self::Elem: Real,
+        Self: Evaluable<Elem: Real>,
     {
         run::<Self, D, X, _>(
             &*read_as_said(self, &dims)?,
@@ -626,7 +645,7 @@ pub trait Reductions: Computable {
     #[track_caller]
     fn softmax<D: DimsOf<Self::Dims, X>, X: Dims>(self, dims: D) -> Evaluated<Self>
     where
-        Self::Elem: Real,
+        Self: Evaluable<Elem: Real>,
     {
         unwrap(self.try_softmax(dims))
     }
@@ -635,7 +654,7 @@ pub trait Reductions: Computable {
     #[track_caller]
     fn try_softmax<D: DimsOf<Self::Dims, X>, X: Dims>(self, dims: D) -> Result<Evaluated<Self>, DimError>
     where
-        Self::Elem: Real,
+        Self: Evaluable<Elem: Real>,
     {
         along::<_, D, _>(as_said(self, &dims)?, scan::Softmax::<false>)
     }
@@ -648,7 +667,7 @@ pub trait Reductions: Computable {
     #[track_caller]
     fn log_softmax<D: DimsOf<Self::Dims, X>, X: Dims>(self, dims: D) -> Evaluated<Self>
     where
-        Self::Elem: Real,
+        Self: Evaluable<Elem: Real>,
     {
         unwrap(self.try_log_softmax(dims))
     }
@@ -657,9 +676,9 @@ pub trait Reductions: Computable {
     #[track_caller]
     fn try_log_softmax<D: DimsOf<Self::Dims, X>, X: Dims>(self, dims: D) -> Result<Evaluated<Self>, DimError>
     where
-        Self::Elem: Real,
+        Self: Evaluable<Elem: Real>,
     {
-        along::<_, D, _>(as_said(self, &dims)?, scan::Softmax::<true>)
+        log_softmax(self, dims)
     }
 
     /// The running sum along a dim: `out[i] = x[0] + .. + x[i]`.
@@ -670,7 +689,7 @@ pub trait Reductions: Computable {
     #[track_caller]
     fn cumsum<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(self, dim: D) -> Evaluated<Self>
     where
-        Self::Elem: Num,
+        Self: Evaluable<Elem: Num>,
     {
         unwrap(self.try_cumsum(dim))
     }
@@ -682,7 +701,7 @@ pub trait Reductions: Computable {
         dim: D,
     ) -> Result<Evaluated<Self>, DimError>
     where
-        Self::Elem: Num,
+        Self: Evaluable<Elem: Num>,
     {
         along::<_, D, _>(as_said(self, &dim)?, scan::Cumulate)
     }
@@ -703,18 +722,21 @@ pub trait Reductions: Computable {
     /// If operands have different sizes for one dim, or an index is out of range.
     #[track_caller]
     #[inline]
-    fn eval(self) -> Evaluated<Self> {
+    fn eval(self) -> Evaluated<Self>
+    where
+        Self: Evaluable,
+    {
         unwrap(self.try_eval())
     }
 
     /// As [`eval`](Reductions::eval), but what sizes decide is an error.
-    #[inline]
+    #[inline(always)]
     #[track_caller]
-    fn try_eval(self) -> Result<Evaluated<Self>, DimError> {
-        match at_once(self.into_named().expr) {
-            Ok(data) => Ok(Named::from_expr(data)),
-            Err(expr) => planned_eval(NamedOf::<Self>::from_expr(expr)),
-        }
+    fn try_eval(self) -> Result<Evaluated<Self>, DimError>
+    where
+        Self: Evaluable,
+    {
+        evaluated(self)
     }
 
     /// As [`eval`](Reductions::eval), but the elements lie in the order in which the dims are named here, the last one fastest.
@@ -731,13 +753,19 @@ pub trait Reductions: Computable {
     ///
     /// As [`eval`](Reductions::eval).
     #[track_caller]
-    fn eval_in<D: DimsOf<Self::Dims, ()>>(self, dims: D) -> Evaluated<Self> {
+    fn eval_in<D: DimsOf<Self::Dims, ()>>(self, dims: D) -> Evaluated<Self>
+    where
+        Self: Evaluable,
+    {
         unwrap(self.try_eval_in(dims))
     }
 
     /// As [`eval_in`](Reductions::eval_in), but what sizes decide is an error.
     #[track_caller]
-    fn try_eval_in<D: DimsOf<Self::Dims, ()>>(self, dims: D) -> Result<Evaluated<Self>, DimError> {
+    fn try_eval_in<D: DimsOf<Self::Dims, ()>>(self, dims: D) -> Result<Evaluated<Self>, DimError>
+    where
+        Self: Evaluable,
+    {
         let tensor = self.into_named();
         let mut shape = Shape::new::<Self::Dims, Self::Rank>();
         tensor.meet(&mut shape)?;
@@ -749,4 +777,4 @@ pub trait Reductions: Computable {
     }
 }
 
-impl<A: Computable> Reductions for A {}
+impl<A: AsTensor> Reductions for A {}

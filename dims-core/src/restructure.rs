@@ -41,7 +41,7 @@ pub type Expanded<'a, A, D> = Named<
     <A as AsTensor>::Elem,
     <<A as AsTensor>::Dims as Union<(<D as DimRef>::Brand,)>>::Out,
     <A as AsTensor>::Rank,
-    Expand<'a, <A as AsTensor>::Expr, <A as AsTensor>::Dims, <D as DimRef>::Brand>,
+    Expand<'a, <A as AsTensor>::Expr, <A as AsTensor>::Dims, <D as DimRef>::Brand, <D as DimRef>::Open>,
 >;
 
 pub(crate) fn whole(key: crate::set::DimKey) -> Along {

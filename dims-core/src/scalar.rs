@@ -8,13 +8,19 @@ use num_complex::Complex;
 use num_traits::Float;
 
 /// What a tensor can hold: any plain value.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a type of elements",
+    label = "plain values are needed here, such as numbers and `bool`s",
+    note = "where the type is a parameter, write `T: Num`, or `T: Real` for floats"
+)]
 pub trait Element: Copy + Default + Debug + Send + Sync + 'static {}
+#[diagnostic::do_not_recommend]
 impl<T: Copy + Default + Debug + Send + Sync + 'static> Element for T {}
 
 /// A type with the four operations: integers (which wrap around), floats, complex numbers.
 #[diagnostic::on_unimplemented(
     message = "there is no arithmetic on tensors of `{Self}`",
-    label = "numbers are needed here; cast the tensor first: `.cast::<f32>()`"
+    label = "numbers are needed here; cast the tensor first: `.cast::<f32>()`; where the type is a parameter: `T: Num`, or `T: Real` for floats"
 )]
 pub trait Num: Element + PartialEq {
     /// 0
@@ -83,7 +89,7 @@ pub trait Signed: Num {
 /// Floating-point numbers: `f32`, `f64`, `f16`, `bf16`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a floating-point type",
-    label = "floats are needed here; cast the tensor first: `.cast::<f32>()`"
+    label = "floats are needed here; cast the tensor first: `.cast::<f32>()`; where the type is a parameter: `T: Real`"
 )]
 pub trait Real: Ordered + Analytic + Magnitude<Abs = Self> + Float {
     /// In which type sums of the values and of what is computed from them are accumulated.
@@ -110,7 +116,7 @@ pub trait Real: Ordered + Analytic + Magnitude<Abs = Self> + Float {
 /// Floats and complex numbers: types with `exp`, `ln`, `sqrt` and the trigonometric functions.
 #[diagnostic::on_unimplemented(
     message = "tensors of `{Self}` have no `exp`, `sqrt` and the like",
-    label = "floats or complex numbers are needed here; cast the tensor first: `.cast::<f32>()`"
+    label = "floats or complex numbers are needed here; cast the tensor first: `.cast::<f32>()`; where the type is a parameter: `T: Real`"
 )]
 #[allow(missing_docs)]
 pub trait Analytic: Signed {

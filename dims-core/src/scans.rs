@@ -13,7 +13,7 @@ use crate::reduce::{Evaluated, along};
 use crate::scalar::{Num, Ordered, Real};
 use crate::set::{Dims, DimsOf};
 use crate::size::Resizable;
-use crate::tensor::{Computable, as_said};
+use crate::tensor::{AsTensor, Evaluable, as_said};
 
 // The bound of the dim is written in each line, not in the macro, because rustc quotes it from there.
 macro_rules! scans {
@@ -26,7 +26,7 @@ macro_rules! scans {
         #[track_caller]
         fn $name<$($dim)*>(self, dim: D) -> Evaluated<Self>
         where
-            Self::Elem: $bound,
+            Self: Evaluable<Elem: $bound>,
         {
             unwrap(self.$try_name(dim))
         }
@@ -34,7 +34,7 @@ macro_rules! scans {
         #[doc = concat!("As [`", stringify!($name), "`](Scans::", stringify!($name), "), but what sizes decide is an error.")]
         fn $try_name<$($dim)*>(self, dim: D) -> Result<Evaluated<Self>, DimError>
         where
-            Self::Elem: $bound,
+            Self: Evaluable<Elem: $bound>,
         {
             along::<_, D, _>(as_said(self, &dim)?, $work)
         }
@@ -52,7 +52,7 @@ macro_rules! scans {
 /// cummax      3 3 4 4 5
 /// diff        -2 3 -3 4
 /// ```
-pub trait Scans: Computable {
+pub trait Scans: AsTensor {
     scans! {
         /// The running product along a dim: `out[i] = x[0] * .. * x[i]`.
         cumprod try_cumprod [D: DimRef + DimsOf<Self::Dims, X>, X: Dims] [Num] scan::CumulateProduct;
@@ -72,7 +72,7 @@ pub trait Scans: Computable {
     #[track_caller]
     fn diff<D: DimRef + DimsOf<Self::Dims, X> + Resizable, X: Dims>(self, dim: D) -> Evaluated<Self>
     where
-        Self::Elem: Num,
+        Self: Evaluable<Elem: Num>,
     {
         unwrap(self.try_diff(dim))
     }
@@ -83,7 +83,7 @@ pub trait Scans: Computable {
         dim: D,
     ) -> Result<Evaluated<Self>, DimError>
     where
-        Self::Elem: Num,
+        Self: Evaluable<Elem: Num>,
     {
         let tensor = self.into_named();
         let shape = tensor.unified_shape()?;
@@ -106,4 +106,4 @@ pub trait Scans: Computable {
     }
 }
 
-impl<A: Computable> Scans for A {}
+impl<A: AsTensor> Scans for A {}

@@ -38,7 +38,11 @@ pub type OneHot<'a, A, U, C> = Named<
     <A as AsTensor>::Rank,
     Unary<
         ops::Cast<U>,
-        Binary<ops::Eq, Unary<ops::Index, <A as AsTensor>::Expr>, Iota<'a, <C as DimRef>::Brand>>,
+        Binary<
+            ops::Eq,
+            Unary<ops::Index, <A as AsTensor>::Expr>,
+            Iota<'a, <C as DimRef>::Brand, <C as DimRef>::Open>,
+        >,
     >,
 >;
 

@@ -9,7 +9,7 @@ use crate::named::{Named, position};
 use crate::plan::axes::AxisList;
 use crate::plan::evaluate::evaluate_in;
 use crate::plan::explain::{Step, record};
-use crate::reduce::{Evaluated, Reductions};
+use crate::reduce::{Evaluated, evaluated};
 use crate::restructure::Remapped;
 use crate::set::rename::NotIn;
 use crate::set::{Dims, DimsOf, Union};
@@ -242,7 +242,7 @@ pub trait Rearranging: Computable {
                 None => placed::<Self::Dims, Self::Rank, _>(&tensor.expr, &shape, &placings, fill),
             };
         }
-        let mut padded_dims = tensor.try_eval()?;
+        let mut padded_dims = evaluated(tensor)?;
         let mut failed = None;
         dims.each(|dim| {
             if failed.is_some() {
@@ -347,7 +347,7 @@ pub trait Rearranging: Computable {
     ) -> Result<Evaluated<Self>, DimError> {
         let sizes = sizes.into();
         sizes.check("size", D::KEYS.as_slice().len())?;
-        let mut tensor = self.into_named().try_eval()?;
+        let mut tensor = evaluated(self)?;
         let (mut at, mut failed) = (0, None);
         dims.each(|dim| {
             let wanted = sizes.at(at);

@@ -26,18 +26,23 @@ pub trait Size {
     /// The dim `D` that has this size if it is static, or else [`Nothing`].
     #[doc(hidden)]
     type IfStatic<D: Judged>: Judged;
+    /// `D` if the size is not static, or else `Next`.
+    #[doc(hidden)]
+    type IfDyn<D: Judged, Next: Judged>: Judged;
 }
 
 impl Size for Dyn {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     const FIXED: Option<usize> = None;
     type IfStatic<D: Judged> = Nothing;
+    type IfDyn<D: Judged, Next: Judged> = D;
 }
 
 impl<const N: usize> Size for Static<N> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     const FIXED: Option<usize> = Some(N);
     type IfStatic<D: Judged> = D;
+    type IfDyn<D: Judged, Next: Judged> = Next;
 }
 
 /// The sizes of two dims that may be names of one axis: equal ones, or at least one that only the run knows.

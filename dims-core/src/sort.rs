@@ -8,7 +8,7 @@ use crate::reduce::{Evaluated, Reduced};
 use crate::scalar::{Num, Ordered, Real};
 use crate::set::{Dims, DimsOf};
 use crate::size::Resizable;
-use crate::tensor::{AsTensor, Computable, NamedOf, as_said, read_as_said, reference};
+use crate::tensor::{AsTensor, Computable, Evaluable, NamedOf, as_said, read_as_said, reference};
 use alloc::vec::Vec;
 use core::cmp::Ordering;
 
@@ -138,7 +138,7 @@ fn quantile_of<T: Real>(line: &mut [T], q: T) -> T {
 }
 
 /// Operations that put the elements along a dim into order. They run at once.
-pub trait Sorting: Computable {
+pub trait Sorting: AsTensor {
     /// The elements in ascending order along a dim; not-a-number comes last.
     ///
     /// # Panics
@@ -147,7 +147,7 @@ pub trait Sorting: Computable {
     #[track_caller]
     fn sort<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(self, dim: D) -> Evaluated<Self>
     where
-        Self::Elem: Ordered,
+        Self: Evaluable<Elem: Ordered>,
     {
         unwrap(self.try_sort(dim))
     }
@@ -155,7 +155,7 @@ pub trait Sorting: Computable {
     /// As [`sort`](Sorting::sort), but what sizes decide is an error.
     fn try_sort<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(self, dim: D) -> Result<Evaluated<Self>, DimError>
     where
-        Self::Elem: Ordered,
+        Self: Evaluable<Elem: Ordered>,
     {
         sort::<NamedOf<Self>, D>(as_said(self, &dim)?, false)
     }
@@ -168,7 +168,7 @@ pub trait Sorting: Computable {
     #[track_caller]
     fn sort_descending<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(self, dim: D) -> Evaluated<Self>
     where
-        Self::Elem: Ordered,
+        Self: Evaluable<Elem: Ordered>,
     {
         unwrap(self.try_sort_descending(dim))
     }
@@ -179,7 +179,7 @@ pub trait Sorting: Computable {
         dim: D,
     ) -> Result<Evaluated<Self>, DimError>
     where
-        Self::Elem: Ordered,
+        Self: Evaluable<Elem: Ordered>,
     {
         sort::<NamedOf<Self>, D>(as_said(self, &dim)?, true)
     }
@@ -197,7 +197,7 @@ pub trait Sorting: Computable {
     #[track_caller]
     fn argsort<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(&self, dim: D) -> Positions<Self>
     where
-        Self::Elem: Ordered,
+        Self: Evaluable<Elem: Ordered>,
     {
         unwrap(self.try_argsort(dim))
     }
@@ -208,7 +208,7 @@ pub trait Sorting: Computable {
         dim: D,
     ) -> Result<Positions<Self>, DimError>
     where
-        Self::Elem: Ordered,
+        Self: Evaluable<Elem: Ordered>,
     {
         argsort::<_, D>(reference::<Self>(&*read_as_said(self, &dim)?), false)
     }
@@ -222,7 +222,7 @@ pub trait Sorting: Computable {
     #[track_caller]
     fn argsort_descending<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(&self, dim: D) -> Positions<Self>
     where
-        Self::Elem: Ordered,
+        Self: Evaluable<Elem: Ordered>,
     {
         unwrap(self.try_argsort_descending(dim))
     }
@@ -233,7 +233,7 @@ pub trait Sorting: Computable {
         dim: D,
     ) -> Result<Positions<Self>, DimError>
     where
-        Self::Elem: Ordered,
+        Self: Evaluable<Elem: Ordered>,
     {
         argsort::<_, D>(reference::<Self>(&*read_as_said(self, &dim)?), true)
     }
@@ -260,7 +260,7 @@ pub trait Sorting: Computable {
         dim: D,
     ) -> (Evaluated<Self>, Positions<Self>)
     where
-        Self::Elem: Ordered,
+        Self: Evaluable<Elem: Ordered>,
     {
         unwrap(self.try_sort_with_indices(dim))
     }
@@ -271,7 +271,7 @@ pub trait Sorting: Computable {
         dim: D,
     ) -> Result<(Evaluated<Self>, Positions<Self>), DimError>
     where
-        Self::Elem: Ordered,
+        Self: Evaluable<Elem: Ordered>,
     {
         sort_with_indices::<NamedOf<Self>, D>(as_said(self, &dim)?, false)
     }
@@ -298,7 +298,7 @@ pub trait Sorting: Computable {
         dim: D,
     ) -> (Evaluated<Self>, Positions<Self>)
     where
-        Self::Elem: Ordered,
+        Self: Evaluable<Elem: Ordered>,
     {
         unwrap(self.try_sort_descending_with_indices(dim))
     }
@@ -309,7 +309,7 @@ pub trait Sorting: Computable {
         dim: D,
     ) -> Result<(Evaluated<Self>, Positions<Self>), DimError>
     where
-        Self::Elem: Ordered,
+        Self: Evaluable<Elem: Ordered>,
     {
         sort_with_indices::<NamedOf<Self>, D>(as_said(self, &dim)?, true)
     }
@@ -334,7 +334,7 @@ pub trait Sorting: Computable {
     #[track_caller]
     fn max_with_index<D: DimsOf<Self::Dims, X>, X: Dims>(&self, dims: D) -> WithIndex<Self, X>
     where
-        Self::Elem: Ordered,
+        Self: Evaluable<Elem: Ordered>,
     {
         unwrap(self.try_max_with_index(dims))
     }
@@ -345,7 +345,7 @@ pub trait Sorting: Computable {
         dims: D,
     ) -> Result<WithIndex<Self, X>, DimError>
     where
-        Self::Elem: Ordered,
+        Self: Evaluable<Elem: Ordered>,
     {
         let descending = |a: &Self::Elem, b: &Self::Elem| ascending(b, a);
         first_with_index::<_, D, X>(
@@ -375,7 +375,7 @@ pub trait Sorting: Computable {
     #[track_caller]
     fn min_with_index<D: DimsOf<Self::Dims, X>, X: Dims>(&self, dims: D) -> WithIndex<Self, X>
     where
-        Self::Elem: Ordered,
+        Self: Evaluable<Elem: Ordered>,
     {
         unwrap(self.try_min_with_index(dims))
     }
@@ -386,7 +386,7 @@ pub trait Sorting: Computable {
         dims: D,
     ) -> Result<WithIndex<Self, X>, DimError>
     where
-        Self::Elem: Ordered,
+        Self: Evaluable<Elem: Ordered>,
     {
         first_with_index::<_, D, X>(
             reference::<Self>(&*read_as_said(self, &dims)?),
@@ -410,7 +410,7 @@ pub trait Sorting: Computable {
         k: usize,
     ) -> (Evaluated<Self>, Positions<Self>)
     where
-        Self::Elem: Ordered,
+        Self: Evaluable<Elem: Ordered>,
     {
         unwrap(self.try_topk(dim, k))
     }
@@ -422,7 +422,7 @@ pub trait Sorting: Computable {
         k: usize,
     ) -> Result<(Evaluated<Self>, Positions<Self>), DimError>
     where
-        Self::Elem: Ordered,
+        Self: Evaluable<Elem: Ordered>,
     {
         let lines = Lines::of::<Self, D>(self)?;
         let len = lines.len();
@@ -456,7 +456,7 @@ pub trait Sorting: Computable {
     #[track_caller]
     fn median<D: DimsOf<Self::Dims, X>, X: Dims>(&self, dims: D) -> Reduced<Self::Elem, Self, X>
     where
-        Self::Elem: Real,
+        Self: Evaluable<Elem: Real>,
     {
         unwrap(self.try_median(dims))
     }
@@ -467,7 +467,7 @@ pub trait Sorting: Computable {
         dims: D,
     ) -> Result<Reduced<Self::Elem, Self, X>, DimError>
     where
-        Self::Elem: Real,
+        Self: Evaluable<Elem: Real>,
     {
         let half = num_traits::NumCast::from(0.5).expect("a float can be a half");
         quantile::<_, D, X>(reference::<Self>(&*read_as_said(self, &dims)?), half, "median")
@@ -486,7 +486,7 @@ pub trait Sorting: Computable {
         q: Self::Elem,
     ) -> Reduced<Self::Elem, Self, X>
     where
-        Self::Elem: Real,
+        Self: Evaluable<Elem: Real>,
     {
         unwrap(self.try_quantile(dims, q))
     }
@@ -499,7 +499,7 @@ pub trait Sorting: Computable {
         q: Self::Elem,
     ) -> Result<Reduced<Self::Elem, Self, X>, DimError>
     where
-        Self::Elem: Real,
+        Self: Evaluable<Elem: Real>,
     {
         if !(num_traits::Zero::zero()..=num_traits::One::one()).contains(&q) {
             return Err(DimError::Shape {
@@ -524,4 +524,4 @@ where
     lines.reduced::<A::Elem, X, A::Rank, A::Dims>(out)
 }
 
-impl<A: Computable> Sorting for A {}
+impl<A: AsTensor> Sorting for A {}

@@ -3,11 +3,12 @@
 use crate::brand::{Brand, Declared};
 use crate::dim::{Dim, DimList, Of};
 use crate::error::DimError;
+use crate::expr::sized::{NoSize, Without};
 use crate::expr::{Expr, Iota};
 use crate::named::Named;
 use crate::rank::{Rank, Rank0};
 use crate::scalar::Element;
-use crate::set::Dims;
+use crate::set::{Dims, Right, Verdict};
 use core::ops::Deref;
 
 /// A tensor, a reference to one, or a dim, which stands for its indices 0, 1, 2, .. along itself.
@@ -20,7 +21,7 @@ pub trait AsTensor: Sized {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
     /// The type of the elements.
-    type Elem: Element;
+    type Elem;
     /// The dims.
     type Dims: Dims;
     /// The positional axes.
@@ -61,10 +62,50 @@ impl<E> Deref for BorrowedExpr<'_, E> {
     label = "a tensor is expected here",
     note = "an array becomes a tensor when it is bound to dims, `a.at((i, j))`, and a stream, which has operations of its own, by `x.as_tensor()`"
 )]
-pub trait Computable: AsTensor<Expr: Expr<Elem = <Self as AsTensor>::Elem>> {}
+pub trait Computable: AsTensor<Elem: Element, Expr: Expr<Elem = <Self as AsTensor>::Elem>> {}
+
+impl<A: AsTensor<Elem: Element, Expr: Expr<Elem = <A as AsTensor>::Elem>>> Computable for A {}
+
+/// A tensor that can be computed on its own: each of its dims has a size.
+///
+/// A declared dim as a value has the size of the tensors that it meets, `x * Seq.cast::<f32>()`. Where it meets none, it needs one of its own,
+/// `Seq.of(8).cast::<f32>()`.
+///
+/// It is the bound of functions that compute a tensor of any kind:
+///
+/// ```
+/// use typed_dims::prelude::*;
+/// use typed_dims::tensor::Evaluable;
+///
+/// dims! { struct Seq; }
+/// fn listed(x: impl Evaluable<Elem = f32, Dims = (Seq,), Rank = typed_dims::rank::Rank0>) -> Array1<f32> {
+///     x.order(Seq)
+/// }
+/// assert_eq!(listed(Seq.of(3).cast::<f32>()), ndarray::array![0.0, 1.0, 2.0]);
+/// ```
+pub trait Evaluable: Computable {}
+
+impl<A: Computable> Evaluable for A
+where
+    OpenOf<A>: Without<A::Expr>,
+    Verdict<Unsized<A>>: SizeKnown<Unsized<A>>,
+{
+}
+
+/// The declared dims that are values in an expression, whose sizes other operands must have.
+type OpenOf<A> = <<A as AsTensor>::Expr as Expr>::Open;
+/// The first dim for which there is no size, or [`Nothing`](crate::set::Nothing).
+type Unsized<A> = <OpenOf<A> as Without<<A as AsTensor>::Expr>>::First;
+
+/// The verdict that a dim has a size.
+#[diagnostic::on_unimplemented(
+    message = "the dim `{D}` has no size here",
+    label = "write `{D}.of(n)`, or combine it with a tensor that has the dim `{D}`"
+)]
+pub trait SizeKnown<D> {}
 
 #[diagnostic::do_not_recommend]
-impl<A: AsTensor<Expr: Expr<Elem = <A as AsTensor>::Elem>>> Computable for A {}
+impl<D> SizeKnown<D> for Right {}
 
 /// The tensor, once the sizes that come with `dims` are found to be its own: see [`Of`](crate::dim::Of).
 #[inline(always)]
@@ -97,7 +138,7 @@ pub(crate) fn reference<A: AsTensor>(expr: &A::Expr) -> Named<A::Elem, A::Dims, 
 pub type NamedOf<A> =
     Named<<A as AsTensor>::Elem, <A as AsTensor>::Dims, <A as AsTensor>::Rank, <A as AsTensor>::Expr>;
 
-impl<T: Element, S: Dims, R: Rank, E> AsTensor for Named<T, S, R, E> {
+impl<T, S: Dims, R: Rank, E> AsTensor for Named<T, S, R, E> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Elem = T;
     type Dims = S;
@@ -115,7 +156,7 @@ impl<T: Element, S: Dims, R: Rank, E> AsTensor for Named<T, S, R, E> {
     }
 }
 
-impl<'a, T: Element, S: Dims, R: Rank, E> AsTensor for &'a Named<T, S, R, E> {
+impl<'a, T, S: Dims, R: Rank, E> AsTensor for &'a Named<T, S, R, E> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Elem = T;
     type Dims = S;
@@ -157,7 +198,7 @@ impl<D: Declared> AsTensor for D {
     type Elem = isize;
     type Dims = (D,);
     type Rank = Rank0;
-    type Expr = Iota<'static, D>;
+    type Expr = Iota<'static, D, NoSize<D>>;
 
     #[inline(always)]
     fn into_named(self) -> NamedOf<Self> {

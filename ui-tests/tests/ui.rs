@@ -59,7 +59,7 @@ fn every_mistake_has_a_golden_message_with_its_words() {
 fn every_golden_message_keeps_the_budget() {
     let complaints = |case: Case| {
         let golden = case.golden()?;
-        let complaints = budget::complaints(&golden);
+        let complaints = budget::complaints(&case.name, &golden);
         (!complaints.is_empty()).then(|| format!("{}: {}\n{golden}", case.name, complaints.join("; ")))
     };
     report(&cases().into_iter().filter_map(complaints).collect::<Vec<_>>());

@@ -23,7 +23,7 @@ use crate::named::Named;
 use crate::plan::axes::AxisList;
 use crate::plan::evaluate::laid_out_in;
 use crate::rank::Rank;
-use crate::reduce::{Evaluated, Reductions};
+use crate::reduce::{Evaluated, evaluated};
 use crate::scalar::Element;
 use crate::set::list::List;
 use crate::set::union::Sort;
@@ -141,7 +141,7 @@ where
     type Sealed = <Evaluated<A> as MappedOne<D, M>>::Sealed;
 
     fn hold(self) -> Result<Self::Held, DimError> {
-        if V::Way::ONE_BY_ONE { one_after_the_other::<A, K>(self) } else { self.try_eval() }
+        if V::Way::ONE_BY_ONE { one_after_the_other::<A, K>(self) } else { evaluated(self) }
     }
 
     fn meet(held: &Self::Held, further: &mut Further<M>) -> Result<(), DimError> {

@@ -8,7 +8,7 @@ use crate::expr::{Expr, Raw};
 use crate::named::Named;
 use crate::plan::shape::Shape;
 use crate::rank::{Rank, Rank0};
-use crate::reduce::Reductions;
+use crate::reduce::evaluated;
 use crate::set::list::List;
 use crate::set::remove::{Left, Missing, Removal, RemoveAll};
 use crate::set::{Bound, Dims, Keys, MAX_DIMS, Union, Verdict};
@@ -134,7 +134,7 @@ impl<A: Computable> Held<A> {
         if tensor.expr.in_memory::<A::Dims>().is_some() {
             return Ok(Held(Holding::AsItCame(tensor.expr)));
         }
-        Ok(Held(Holding::Computed(tensor.try_eval()?.expr)))
+        Ok(Held(Holding::Computed(evaluated(tensor)?.expr)))
     }
 
     #[inline]

@@ -68,7 +68,7 @@ pub fn position<T: IndexInt>(value: T) -> Named<isize, (), Rank0, Scalar<isize>>
 #[inline(always)]
 pub fn along<A, D>(a: A, dim: D) -> BinaryOut<Left, A, D, isize>
 where
-    A: AsTensor<Dims: Union<D::Dims>>,
+    A: AsTensor<Elem: Element, Dims: Union<D::Dims>>,
     D: Operand<isize>,
 {
     Named::from_expr(Binary { op: Left, a: a.into_named().expr, b: dim.into_expr() })
@@ -97,7 +97,7 @@ where
 pub fn masked<C, A>(cond: C, a: A) -> Selected<A::Elem, C, NamedOf<A>, A::Elem>
 where
     C: AsTensor<Elem = bool, Dims: Union<A::Dims, Out: Union<()>>>,
-    A: AsTensor,
+    A: AsTensor<Elem: Element>,
 {
     let other = Scalar(A::Elem::default());
     Named::from_expr(Select { cond: cond.into_named().expr, a: a.into_named().expr, b: other })

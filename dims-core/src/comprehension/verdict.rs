@@ -93,7 +93,10 @@ pub type Alike<A, I> = UnaryOut<Cast<<A as AsTensor>::Elem>, I>;
 
 /// A loop variable in the type of the elements that it meets.
 #[inline(always)]
-pub fn alike<A: AsTensor<Elem: LikeIndex>, I: AsTensor<Elem = isize>>(a: A, index: I) -> (A, Alike<A, I>)
+pub fn alike<A: AsTensor<Elem: Element + LikeIndex>, I: AsTensor<Elem = isize>>(
+    a: A,
+    index: I,
+) -> (A, Alike<A, I>)
 where
     isize: CastTo<A::Elem>,
 {

@@ -1,5 +1,6 @@
 //! The same elements along one more dim, which is a stride of 0 to whatever plans with them.
 
+use super::sized::{Both, Open};
 use super::{Expr, Factors, Raw};
 use crate::brand::{Brand, DimInfo};
 use crate::dim::{DimRef, UNSIZED};
@@ -18,30 +19,31 @@ use alloc::vec::Vec;
 use core::marker::PhantomData;
 
 /// An expression over the dims `S`, the same at all positions of the dim `B`, which `S` does not have.
-pub struct Expand<'a, E, S, B> {
+pub struct Expand<'a, E, S, B, O = ()> {
     inner: E,
     dim: DimInfo<'a>,
-    marker: PhantomData<fn() -> (S, B)>,
+    marker: PhantomData<fn() -> (S, B, O)>,
 }
 
-impl<E: Clone, S, B> Clone for Expand<'_, E, S, B> {
+impl<E: Clone, S, B, O> Clone for Expand<'_, E, S, B, O> {
     fn clone(&self) -> Self {
         Expand { inner: self.inner.clone(), ..*self }
     }
 }
 
-impl<E: Copy, S, B> Copy for Expand<'_, E, S, B> {}
+impl<E: Copy, S, B, O> Copy for Expand<'_, E, S, B, O> {}
 
-impl<'a, E, S, B: Brand> Expand<'a, E, S, B> {
+impl<'a, E, S, B: Brand, O> Expand<'a, E, S, B, O> {
     /// `inner` along a further dim.
-    pub(crate) fn new<D: DimRef<Brand = B> + 'a>(inner: E, dim: D) -> Self {
+    pub(crate) fn new<D: DimRef<Brand = B, Open = O> + 'a>(inner: E, dim: D) -> Self {
         Expand { inner, dim: dim.info(), marker: PhantomData }
     }
 }
 
-impl<E: Expr, S: Dims, B: Brand> Expr for Expand<'_, E, S, B> {
+impl<E: Expr, S: Dims, B: Brand, O: Open> Expr for Expand<'_, E, S, B, O> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Elem = E::Elem;
+    type Open = Both<E::Open, O>;
     type Kernel<'k, W: Way>
         = E::Kernel<'k, W>
     where

@@ -75,6 +75,7 @@ impl<T: Element> Keyed<T> {
 impl<T: Element> Expr for Keyed<T> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Elem = T;
+    type Open = ();
     type Kernel<'k, W: Way>
         = Strided<'k, T, ()>
     where

@@ -2,6 +2,7 @@
 
 use super::affine::Affine;
 use super::index::IndexExprs;
+use super::sized::Open;
 use super::{Expr, Factors, Raw};
 use crate::brand::{Brand, DimInfo};
 use crate::dim::{DimRef, UNSIZED};
@@ -108,6 +109,7 @@ pub(crate) fn alike_axes<'s, S: Dims, U: Dims>(
 impl<T: Element, S: Dims, R: Rank> Expr for Owned<T, S, R> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Elem = T;
+    type Open = ();
     type Kernel<'k, W: Way>
         = Strided<'k, T, ()>
     where
@@ -203,6 +205,7 @@ impl<T: Element, S: Dims, R: Rank> Expr for Owned<T, S, R> {
 impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Expr for View<'_, T, S, R, X> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Elem = T;
+    type Open = ();
     type Kernel<'k, W: Way>
         = Strided<'k, T, X::Kernels<'k>>
     where
@@ -290,6 +293,7 @@ pub struct Scalar<T>(pub T);
 impl<T: Element> Expr for Scalar<T> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Elem = T;
+    type Open = ();
     type Kernel<'k, W: Way> = Constant<T>;
     const LAYOUT: Layout = Layout::Free;
     const SIMPLE: bool = true;
@@ -344,29 +348,30 @@ impl<T: Element> Expr for Scalar<T> {
     }
 }
 
-/// A dim as a value: its index along itself, 0, 1, 2, ..
-pub struct Iota<'a, B> {
+/// A dim as a value: its index along itself, 0, 1, 2, .. Where rustc cannot know of a size, `O` lists the dim: see [`Open`].
+pub struct Iota<'a, B, O = ()> {
     dim: DimInfo<'a>,
-    marker: PhantomData<fn() -> B>,
+    marker: PhantomData<fn() -> (B, O)>,
 }
 
-impl<B> Clone for Iota<'_, B> {
+impl<B, O> Clone for Iota<'_, B, O> {
     fn clone(&self) -> Self {
         *self
     }
 }
-impl<B> Copy for Iota<'_, B> {}
+impl<B, O> Copy for Iota<'_, B, O> {}
 
-impl<'a, B: Brand> Iota<'a, B> {
+impl<'a, B: Brand, O> Iota<'a, B, O> {
     /// The indices of a dim.
-    pub fn new<D: DimRef<Brand = B> + 'a>(dim: D) -> Self {
+    pub fn new<D: DimRef<Brand = B, Open = O> + 'a>(dim: D) -> Self {
         Iota { dim: dim.info(), marker: PhantomData }
     }
 }
 
-impl<B: Brand> Expr for Iota<'_, B> {
+impl<B: Brand, O: Open> Expr for Iota<'_, B, O> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Elem = isize;
+    type Open = O;
     type Kernel<'k, W: Way>
         = Counter<'k>
     where

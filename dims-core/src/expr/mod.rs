@@ -16,6 +16,7 @@ pub mod leaf;
 pub mod node;
 pub mod operand;
 pub mod remap;
+pub mod sized;
 pub mod take;
 
 pub use affine::Affine;
@@ -75,6 +76,10 @@ pub trait Expr {
     const SEAL: crate::seal::Seal;
     /// The type of the elements.
     type Elem: Element;
+
+    /// The declared dims that are values here and take their sizes from other operands.
+    #[doc(hidden)]
+    type Open: sized::Open;
 
     /// What runs in the loops, for what rustc knows of their strides.
     #[doc(hidden)]
@@ -296,6 +301,7 @@ fn support<U: Dims, R: Rank, E: Expr + ?Sized>(expr: &E, shape: &Shape, supports
 impl<E: Expr> Expr for &E {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Elem = E::Elem;
+    type Open = E::Open;
     type Kernel<'k, W: Way>
         = E::Kernel<'k, W>
     where

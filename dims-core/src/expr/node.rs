@@ -1,6 +1,7 @@
 //! Inner nodes of expressions.
 
 use super::affine::Affine;
+use super::sized::Both;
 use super::{Expr, Factors};
 use crate::error::DimError;
 use crate::kernel::isa::Baseline;
@@ -32,6 +33,7 @@ pub struct Unary<O, A> {
 impl<O: UnaryOp<A::Elem>, A: Expr> Expr for Unary<O, A> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Elem = O::Out;
+    type Open = A::Open;
     type Kernel<'k, W: Way>
         = UnaryKernel<'k, O, A::Kernel<'k, W>>
     where
@@ -91,6 +93,7 @@ pub struct Binary<O, A, B> {
 impl<O: BinaryOp<A::Elem, B::Elem>, A: Expr, B: Expr> Expr for Binary<O, A, B> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Elem = O::Out;
+    type Open = Both<A::Open, B::Open>;
     type Kernel<'k, W: Way>
         = BinaryKernel<'k, O, A::Kernel<'k, W>, B::Kernel<'k, W>>
     where
@@ -200,6 +203,7 @@ pub struct Select<C, A, B> {
 impl<C: Expr<Elem = bool>, A: Expr, B: Expr<Elem = A::Elem>> Expr for Select<C, A, B> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Elem = A::Elem;
+    type Open = Both<C::Open, Both<A::Open, B::Open>>;
     type Kernel<'k, W: Way>
         = SelectKernel<C::Kernel<'k, W>, A::Kernel<'k, W>, B::Kernel<'k, W>>
     where

@@ -1,5 +1,6 @@
 //! What can stand on either side of an operation: tensors, references to them, scalars, and dims.
 
+use super::sized::NoSize;
 use super::{Iota, Scalar};
 use crate::brand::{Brand, Declared};
 use crate::dim::{Dim, Of};
@@ -88,10 +89,10 @@ impl<D: Declared> Operand<isize> for D {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Dims = (D,);
     type Rank = Rank0;
-    type Expr = Iota<'static, D>;
+    type Expr = Iota<'static, D, NoSize<D>>;
 
     #[inline(always)]
-    fn into_expr(self) -> Iota<'static, D> {
+    fn into_expr(self) -> Iota<'static, D, NoSize<D>> {
         Iota::new(self)
     }
 }

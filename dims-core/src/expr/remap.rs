@@ -130,6 +130,7 @@ impl<E: Expr, S: Dims, R: Rank> Remap<E, S, R> {
 impl<E: Expr, S: Dims, R: Rank> Expr for Remap<E, S, R> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Elem = E::Elem;
+    type Open = ();
     type Kernel<'k, W: Way>
         = E::Kernel<'k, W>
     where

@@ -38,6 +38,7 @@ impl<A: Computable, I> Take<A, I> {
 impl<A: Computable, I: Expr<Elem: IndexInt>> Expr for Take<A, I> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Elem = A::Elem;
+    type Open = I::Open;
     type Kernel<'k, W: Way>
         = Strided<'k, A::Elem, Computed<I::Kernel<'k, W>, ()>>
     where

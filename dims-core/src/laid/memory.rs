@@ -2,6 +2,7 @@
 
 use crate::error::DimError;
 use crate::expr::leaf::{alike_axes, axes_factor, axes_row, meet_axes};
+use crate::expr::sized::Gives;
 use crate::expr::{Expr, Factors, Raw};
 use crate::kernel::elementwise::collect_memory;
 use crate::kernel::strided::{Strided, Way};
@@ -11,6 +12,7 @@ use crate::plan::rows::Rows;
 use crate::plan::shape::Shape;
 use crate::rank::{Rank, Rank0};
 use crate::scalar::{Element, Num};
+use crate::set::rename::Has;
 use crate::set::{Dims, Keys};
 use crate::storage::axes::{Axis, AxisBlock, in_order};
 use crate::storage::packed::Held;
@@ -175,6 +177,7 @@ impl<T: Element, M: Deref<Target = [T]>, S: Dims> Held for Lent<M, S> {}
 impl<T: Element, M: Deref<Target = [T]>, S: Dims> Expr for Lent<M, S> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Elem = T;
+    type Open = ();
     type Kernel<'k, W: Way>
         = Strided<'k, T, (), W>
     where
@@ -254,4 +257,8 @@ mod sealed {
     impl<T> Memory for Vec<T> {}
     impl<T> Memory for &[T] {}
     impl<T> Memory for &mut [T] {}
+}
+
+impl<D, M, S: Dims<List: Has<D>>> Gives<D> for Lent<M, S> {
+    type Found = <S::List as Has<D>>::Found;
 }

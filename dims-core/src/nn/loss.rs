@@ -6,7 +6,7 @@ use crate::expr::{Take, Unary};
 use crate::named::Named;
 use crate::ops;
 use crate::rank::Rank;
-use crate::reduce::{Evaluated, Reductions};
+use crate::reduce::{Evaluated, log_softmax};
 use crate::scalar::{Real, Signed};
 use crate::select::Indices;
 use crate::set::shared::Beyond;
@@ -84,7 +84,7 @@ pub trait ClassLosses: Computable {
     where
         Self::Elem: Real,
     {
-        reference::<Self>(&self.borrowed()).try_log_softmax(classes)?.try_nll_loss(classes, target)
+        log_softmax(reference::<Self>(&self.borrowed()), classes)?.try_nll_loss(classes, target)
     }
 
     /// `-x[target]` along the dim `classes`, for `x` that are logarithms of probabilities: the negative log likelihood.

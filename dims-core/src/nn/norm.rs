@@ -15,7 +15,7 @@ use crate::role::{AllPlay, DataChannel};
 use crate::scalar::Real;
 use crate::set::shared::Beyond;
 use crate::set::{Dims, DimsOf, Right, Union, Verdict};
-use crate::tensor::{AsTensor, Computable, NamedOf, as_said};
+use crate::tensor::{AsTensor, Evaluable, NamedOf, as_said};
 use alloc::vec::Vec;
 use smallvec::SmallVec;
 
@@ -93,7 +93,7 @@ impl<D, S> Covered<D, S> for Right {}
 /// | group norm | `x.group_norm(C, groups, (H, W), eps)` |
 /// | batch norm, training | `x.batch_norm((Batch, H, W), eps)` |
 /// | batch norm, inference | `x.batch_norm_with(&mean, &var, eps)` |
-pub trait Normalization: Computable {
+pub trait Normalization: AsTensor {
     /// `(x - mean) / sqrt(var + eps)`, with the mean and the variance of the population over dims.
     ///
     /// # Panics
@@ -103,7 +103,7 @@ pub trait Normalization: Computable {
     #[track_caller]
     fn layer_norm<D: DimsOf<Self::Dims, X>, X: Dims>(self, dims: D, eps: Self::Elem) -> Evaluated<Self>
     where
-        Self::Elem: Real,
+        Self: Evaluable<Elem: Real>,
     {
         unwrap(self.try_layer_norm(dims, eps))
     }
@@ -115,7 +115,7 @@ pub trait Normalization: Computable {
         eps: Self::Elem,
     ) -> Result<Evaluated<Self>, DimError>
     where
-        Self::Elem: Real,
+        Self: Evaluable<Elem: Real>,
     {
         along_lines::<NamedOf<Self>, D, _>(as_said(self, &dims)?, Standardize(eps))
     }
@@ -148,7 +148,7 @@ pub trait Normalization: Computable {
         bias: B,
     ) -> Affine<Self, G, B>
     where
-        Self: AsTensor<Elem: Real, Rank = Rank0>,
+        Self: Evaluable<Elem: Real, Rank = Rank0>,
         D: DimsOf<Self::Dims, X>,
         X: Dims,
         G: Operand<Self::Elem, Rank = Rank0, Expr: Expr<Elem = Self::Elem>>,
@@ -168,7 +168,7 @@ pub trait Normalization: Computable {
         bias: B,
     ) -> Result<Affine<Self, G, B>, DimError>
     where
-        Self: AsTensor<Elem: Real, Rank = Rank0>,
+        Self: Evaluable<Elem: Real, Rank = Rank0>,
         D: DimsOf<Self::Dims, X>,
         X: Dims,
         G: Operand<Self::Elem, Rank = Rank0, Expr: Expr<Elem = Self::Elem>>,
@@ -206,7 +206,7 @@ pub trait Normalization: Computable {
     #[track_caller]
     fn rms_norm<D: DimsOf<Self::Dims, X>, X: Dims>(self, dims: D, eps: Self::Elem) -> Evaluated<Self>
     where
-        Self::Elem: Real,
+        Self: Evaluable<Elem: Real>,
     {
         unwrap(self.try_rms_norm(dims, eps))
     }
@@ -218,7 +218,7 @@ pub trait Normalization: Computable {
         eps: Self::Elem,
     ) -> Result<Evaluated<Self>, DimError>
     where
-        Self::Elem: Real,
+        Self: Evaluable<Elem: Real>,
     {
         along_lines::<NamedOf<Self>, D, _>(as_said(self, &dims)?, RootMeanSquare(eps))
     }
@@ -231,7 +231,7 @@ pub trait Normalization: Computable {
     #[track_caller]
     fn group_norm<C, D, X, Y>(self, channels: C, groups: usize, dims: D, eps: Self::Elem) -> Evaluated<Self>
     where
-        Self::Elem: Real,
+        Self: Evaluable<Elem: Real>,
         C: DimRef + DimsOf<Self::Dims, X>,
         D: DimsOf<X, Y>,
         X: Dims,
@@ -249,7 +249,7 @@ pub trait Normalization: Computable {
         eps: Self::Elem,
     ) -> Result<Evaluated<Self>, DimError>
     where
-        Self::Elem: Real,
+        Self: Evaluable<Elem: Real>,
         C: DimRef + DimsOf<Self::Dims, X>,
         D: DimsOf<X, Y>,
         X: Dims,
@@ -281,7 +281,7 @@ pub trait Normalization: Computable {
         eps: Self::Elem,
     ) -> BatchNorm<Self::Elem, Self::Dims, X, Self::Rank>
     where
-        Self::Elem: Real,
+        Self: Evaluable<Elem: Real>,
     {
         unwrap(self.try_batch_norm(dims, eps))
     }
@@ -293,7 +293,7 @@ pub trait Normalization: Computable {
         eps: Self::Elem,
     ) -> Result<BatchNorm<Self::Elem, Self::Dims, X, Self::Rank>, DimError>
     where
-        Self::Elem: Real,
+        Self: Evaluable<Elem: Real>,
     {
         let lines = Lines::of::<Self, D>(self)?;
         lines.shape.all_said(&dims)?;
@@ -312,7 +312,7 @@ pub trait Normalization: Computable {
     /// `(x - mean) / sqrt(var + eps)`, with a mean and a variance that are given: batch normalisation in inference. Lazy.
     fn batch_norm_with<M, V>(self, mean: M, var: V, eps: Self::Elem) -> NormalizedBy<Self, M, V>
     where
-        Self::Elem: Real,
+        Self: Evaluable<Elem: Real>,
         M: Operand<Self::Elem>,
         V: Operand<Self::Elem>,
         Self::Dims: Union<M::Dims, Out: Union<V::Dims>>,
@@ -324,4 +324,4 @@ pub trait Normalization: Computable {
     }
 }
 
-impl<A: Computable> Normalization for A {}
+impl<A: AsTensor> Normalization for A {}

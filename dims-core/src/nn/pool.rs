@@ -13,7 +13,7 @@ use crate::plan::evaluate::evaluate_in;
 use crate::plan::explain::{Step, record};
 use crate::plan::shape::Shape;
 use crate::rank::Rank;
-use crate::reduce::{Empty, Evaluated, Reductions, fused};
+use crate::reduce::{Empty, Evaluated, evaluated, fused};
 use crate::role::{DataFeature, Plays};
 use crate::scalar::{Analytic, Element, Num, Ordered, Real};
 use crate::set::{Dims, DimsOf};
@@ -360,7 +360,7 @@ fn pool<A: Computable, Q: Reducer<A::Elem, Out = A::Elem>>(
         }
     }
     let Some((_, first)) = changes.first_mut() else {
-        return tensor.try_eval();
+        return evaluated(tensor);
     };
     for at in all.len()..Positions::COUNT {
         first.terms.push((Positions::key(at), 0, Some(1)));
@@ -402,7 +402,7 @@ fn adaptive<A: Computable, W: Copy>(
     let mut all: SmallVec<[DimInfo<'static>; 3]> = SmallVec::new();
     dims.each(|dim| all.push(dim.resized()));
     sizes.check("size", all.len())?;
-    let mut tensor = tensor.into_named().try_eval()?;
+    let mut tensor = evaluated(tensor)?;
     for (at, &dim) in all.iter().enumerate() {
         tensor = parts(tensor, dim, sizes.at(at), name, &widen, &combine, &finish)?;
     }

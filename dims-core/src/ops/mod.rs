@@ -27,7 +27,7 @@ pub(crate) use sealed::Operation;
 #[diagnostic::on_unimplemented(
     message = "there is no operation `{Self}` on tensors of `{A}`",
     label = "not for elements of type `{A}`",
-    note = "cast the tensor first, for example `.cast::<f32>()`"
+    note = "cast the tensor first, for example `.cast::<f32>()`; where the type is a parameter, write `T: Real`"
 )]
 pub trait UnaryOp<A>: Operation {
     /// What it yields.

@@ -55,7 +55,8 @@ pub trait Dims {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a set of dims",
     label = "a tuple of dims is expected here",
-    note = "a set of one dim is written `(Batch,)`, an empty one `()`; with `Rest<B>` it takes `B: Dims`"
+    note = "a set of one dim is written `(Batch,)`, an empty one `()`; with `Rest<B>` it takes `B: Dims`",
+    note = "a dim that is a parameter takes `D: AnyDim`, and `D: AnyDim + Before<Next>` if the dim `Next` stands behind it"
 )]
 pub trait SetOf {
     /// The sorted tuple.
@@ -63,8 +64,9 @@ pub trait SetOf {
 }
 
 #[diagnostic::do_not_recommend]
-impl<D: Dims<List: Sort>> SetOf for D {
-    type Set = <<D::List as Sort>::Out as List>::Tuple;
+impl<D: Dims<List: Sort<Out = Out>>, Out: List> SetOf for D {
+    // (By a parameter, not by projections: those would be errors about `D::List`, in place of one about `D`.)
+    type Set = Out::Tuple;
 }
 
 /// A set of dims as a tensor has it: in the order in which the dims were declared, each once. What infers a set from a `Tensor<T, ..>` has

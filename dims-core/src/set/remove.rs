@@ -23,12 +23,39 @@ use core::marker::PhantomData;
 )]
 pub trait DimsOf<S: Dims, Others: Dims>: DimList {}
 
-impl<S: Dims, Others: Dims, D: DimList> DimsOf<S, Others> for D
+impl<S, Others: Dims, D: DimList> DimsOf<S, Others> for D
 where
-    S::List: RemoveAll<D::Brands, S, Out: Removal<Left: List>>,
-    Verdict<Missing<S, D::Brands>>: Bound<Missing<S, D::Brands>, S, Then<Left<S, D::Brands>> = Others>,
-    Verdict<Twice<S, D::Brands>>: NamedOnce<Twice<S, D::Brands>, D>,
+    S: Loses<D, D::Brands, Others>,
+    Verdict<S::Missing>: Bound<S::Missing, S, Then<S::Left> = Others>,
+    Verdict<S::Twice>: NamedOnce<S::Twice, D>,
 {
+}
+
+/// A set whose dims are known well enough to take `D`, whose brands are `L`, out of it.
+///
+/// (`Others` decides nothing. While rustc has yet to infer it, it does not propose this trait as a bound of the user's function.)
+#[diagnostic::on_unimplemented(
+    message = "a tensor with any dims `{Self}` need not have `{D}`",
+    label = "the signature does not say that the tensor has this dim",
+    note = "name it there, and call the others `Rest`: `fn f<B: Dims>(x: &Tensor<f32, (Feat, Rest<B>)>)`; a dim that is a parameter takes `D: AnyDim`"
+)]
+pub trait Loses<D, L, Others>: Dims {
+    /// The first dim that the set does not have, or [`Nothing`].
+    type Missing: Judged;
+    /// The first dim that is named twice, or [`Nothing`].
+    type Twice: Judged;
+    /// The other dims.
+    type Left: Dims;
+}
+
+#[diagnostic::do_not_recommend]
+impl<S, D, L, Others> Loses<D, L, Others> for S
+where
+    S: Dims<List: RemoveAll<L, S, Out: Removal<Left: List>>>,
+{
+    type Missing = Missing<S, L>;
+    type Twice = Twice<S, L>;
+    type Left = Left<S, L>;
 }
 
 /// All that is to be said of removing the brands `L` from the set `S`.
@@ -156,6 +183,14 @@ impl<X, M: Judged, W: Judged> Removal for Removed<X, M, W> {
 
 #[diagnostic::do_not_recommend]
 impl<S, X> RemoveAll<(), S> for X {
+    type Out = Removed<X, Nothing, Nothing>;
+}
+
+/// A list that is never asked for. (With `()` as the only list that every set can lose, rustc would propose that one where a dim is missing.)
+pub enum NoList {}
+
+#[diagnostic::do_not_recommend]
+impl<S, X> RemoveAll<NoList, S> for X {
     type Out = Removed<X, Nothing, Nothing>;
 }
 

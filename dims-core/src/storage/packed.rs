@@ -1,6 +1,7 @@
 //! Elements whose type says in which order they lie, as a leaf of expressions.
 
 use crate::error::DimError;
+use crate::expr::sized::Gives;
 use crate::expr::{Expr, Factors, Raw};
 use crate::kernel::strided::{Strided, Way};
 use crate::plan::axes::{AxisList, Layout};
@@ -81,6 +82,7 @@ impl<E, L: SetOf + Dims> Packed<E, L> {
 impl<E: Held, L: SetOf + Dims> Expr for Packed<E, L> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Elem = E::Elem;
+    type Open = ();
     type Kernel<'k, W: Way>
         = Strided<'k, E::Elem, (), W>
     where
@@ -180,4 +182,8 @@ impl<E: Held, L: SetOf + Dims> Expr for Packed<E, L> {
         }
         Err(self)
     }
+}
+
+impl<D, E: Gives<D>, L> Gives<D> for Packed<E, L> {
+    type Found = E::Found;
 }

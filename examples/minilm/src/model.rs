@@ -5,7 +5,7 @@
 use typed_dims::nn::linear::Linear;
 use typed_dims::prelude::*;
 use typed_dims::rank::Rank0;
-use typed_dims::tensor::Computable;
+use typed_dims::tensor::Evaluable;
 
 dims! {
     /// Sentences that are looked at together.
@@ -43,7 +43,7 @@ struct LayerNorm {
 impl LayerNorm {
     fn of<X>(&self, x: X, epsilon: f32) -> Features
     where
-        X: Computable<Elem = f32, Rank = Rank0, Dims = (Batch, Token, Width)>,
+        X: Evaluable<Elem = f32, Rank = Rank0, Dims = (Batch, Token, Width)>,
     {
         x.layer_norm_affine(Width, epsilon, &self.weight, &self.bias)
     }

@@ -37,3 +37,7 @@ mod signatures {
     mod matrix_product_over_rest;
     mod recursion_over_rest;
 }
+
+mod sizes {
+    mod dims_as_values;
+}

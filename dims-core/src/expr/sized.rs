@@ -1,0 +1,146 @@
+//! Whether each dim of an expression has a size, as far as rustc can tell.
+//!
+//! A declared dim is a value, its indices, and need not have a size: `x * Seq.cast::<f32>()` takes that of `x`. Where no operand has the dim,
+//! the expression cannot be computed. So each expression lists the dims that wait for a size ([`Expr::Open`](super::Expr::Open)), and says whether it
+//! gives one ([`Gives`]). The list is nearly always empty, and then rustc asks no further.
+
+use super::index::ComputedIndex;
+use super::{Binary, Expand, Iota, Remap, Scalar, Select, Take, Unary};
+use crate::brand::Brand;
+use crate::expr::keyed::Keyed;
+use crate::rank::Rank;
+use crate::set::rename::Has;
+use crate::set::{Dims, Judged, Nothing, Right, Verdict, Wrong};
+use crate::size::Size;
+use crate::storage::{Owned, View};
+use crate::tensor::Computable;
+use core::marker::PhantomData;
+
+/// The dim `D`, and the dims `T`, which wait for a size.
+pub struct NoSize<D, T = ()>(PhantomData<(D, T)>);
+
+/// Dims that wait for a size: `()`, or [`NoSize`].
+pub trait Open {
+    /// These dims and others.
+    type And<O: Open>: Open;
+}
+
+impl Open for () {
+    type And<O: Open> = O;
+}
+
+impl<D, T: Open> Open for NoSize<D, T> {
+    type And<O: Open> = NoSize<D, T::And<O>>;
+}
+
+/// The dims of either list.
+pub type Both<A, B> = <A as Open>::And<B>;
+
+/// An expression that may have a size for the dim `D`.
+pub trait Gives<D> {
+    /// `D`, or [`Nothing`].
+    type Found: Judged;
+}
+
+/// The first of the open dims for which the expression `E` has no size.
+#[diagnostic::on_unimplemented(
+    message = "rustc does not know whether all dims of this tensor have a size",
+    label = "where the tensor is a parameter of the function, its bound is `Evaluable`"
+)]
+pub trait Without<E> {
+    /// The dim, or [`Nothing`].
+    type First: Judged;
+}
+
+impl<E> Without<E> for () {
+    type First = Nothing;
+}
+
+impl<D: Brand, T: Without<E>, E: Gives<D>> Without<E> for NoSize<D, T>
+where
+    Verdict<E::Found>: Closes<D, T::First>,
+{
+    type First = <Verdict<E::Found> as Closes<D, T::First>>::First;
+}
+
+/// Goes on where a dim was found among those that have a size, or has a static one.
+pub trait Closes<D, Next> {
+    /// `D`, or else `Next`.
+    type First: Judged;
+}
+
+impl<D, Next: Judged> Closes<D, Next> for Wrong {
+    type First = Next;
+}
+
+impl<D: Brand, Next: Judged> Closes<D, Next> for Right {
+    type First = <D::Size as Size>::IfDyn<D, Next>;
+}
+
+impl<D, E: Gives<D>> Gives<D> for &E {
+    type Found = E::Found;
+}
+
+impl<D, B> Gives<D> for Iota<'_, B, ()>
+where
+    (B, ()): Has<D>,
+{
+    type Found = <(B, ()) as Has<D>>::Found;
+}
+
+impl<D, B, T> Gives<D> for Iota<'_, B, NoSize<B, T>> {
+    type Found = Nothing;
+}
+
+impl<D, T> Gives<D> for Scalar<T> {
+    type Found = Nothing;
+}
+
+impl<D, T, S: Dims<List: Has<D>>, R: Rank> Gives<D> for Owned<T, S, R> {
+    type Found = <S::List as Has<D>>::Found;
+}
+
+impl<D, T, S: Dims<List: Has<D>>, R: Rank, X: Gives<D>> Gives<D> for View<'_, T, S, R, X> {
+    type Found = <<S::List as Has<D>>::Found as Judged>::Or<X::Found>;
+}
+
+impl<D> Gives<D> for () {
+    type Found = Nothing;
+}
+
+// The dims of an index can have their sizes from the axis that it looks at.
+impl<D: Brand, E, X> Gives<D> for ComputedIndex<E, X> {
+    type Found = D;
+}
+
+// Which dims these have is known at run time alone.
+impl<D: Brand, T> Gives<D> for Keyed<T> {
+    type Found = D;
+}
+
+impl<D: Brand, E, S, R> Gives<D> for Remap<E, S, R> {
+    type Found = D;
+}
+
+impl<D, A: Computable<Dims: Dims<List: Has<D>>>, I: Gives<D>> Gives<D> for Take<A, I> {
+    type Found = <<<A::Dims as Dims>::List as Has<D>>::Found as Judged>::Or<I::Found>;
+}
+
+impl<D, E: Gives<D>, S, B, O> Gives<D> for Expand<'_, E, S, B, O>
+where
+    Iota<'static, B, O>: Gives<D>,
+{
+    type Found = <E::Found as Judged>::Or<<Iota<'static, B, O> as Gives<D>>::Found>;
+}
+
+impl<D, O, A: Gives<D>> Gives<D> for Unary<O, A> {
+    type Found = A::Found;
+}
+
+impl<D, O, A: Gives<D>, B: Gives<D>> Gives<D> for Binary<O, A, B> {
+    type Found = <A::Found as Judged>::Or<B::Found>;
+}
+
+impl<D, C: Gives<D>, A: Gives<D>, B: Gives<D>> Gives<D> for Select<C, A, B> {
+    type Found = <<C::Found as Judged>::Or<A::Found> as Judged>::Or<B::Found>;
+}

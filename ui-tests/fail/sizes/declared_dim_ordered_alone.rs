@@ -1,0 +1,9 @@
+//~ words: Tok | no size | Tok.of(n)
+use typed_dims::prelude::*;
+
+dims! { struct Tok; }
+
+fn main() {
+    let positions: Array1<isize> = Tok.order(Tok);
+    drop(positions);
+}

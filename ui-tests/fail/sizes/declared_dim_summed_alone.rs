@@ -1,0 +1,9 @@
+//~ words: Tok | no size | Tok.of(n)
+use typed_dims::prelude::*;
+
+dims! { struct Tok; }
+
+fn main() {
+    let total = Tok.sum(Tok);
+    drop(total);
+}

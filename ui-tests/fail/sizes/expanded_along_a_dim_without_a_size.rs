@@ -1,0 +1,12 @@
+//~ words: Batch | no size | Batch.of(n)
+use typed_dims::prelude::*;
+
+dims! { struct Batch; struct Feat; }
+
+fn repeated(bias: &Tensor<f32, (Feat,)>) -> Tensor<f32, (Batch, Feat)> {
+    bias.expand(Batch).eval()
+}
+
+fn main() {
+    let _ = repeated;
+}
