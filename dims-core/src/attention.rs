@@ -16,6 +16,7 @@ use crate::plan::rows::Rows;
 use crate::plan::shape::Shape;
 use crate::rank::Rank0;
 use crate::scalar::{Element, Num, Real};
+use crate::seal::SEAL;
 use crate::set::list::List;
 use crate::set::ordered::{Decides, Shares};
 use crate::set::remove::{Left, Missing, Removal, RemoveAll, Twice};
@@ -424,7 +425,7 @@ fn planned<U: Dims, W: Real, M: Expr<Elem = bool>, B: Expr<Elem: Real<Wide = W>>
         M::Kernel::<'_, AnyStride>::PARALLEL && (bias.is_none() || B::Kernel::<'_, AnyStride>::PARALLEL);
     let threads = if parallel { threads::parts(work.multiplications() / 32) } else { 1 };
     record(|| work.step(mask.describe(), bias.map(Expr::describe), len, threads));
-    W::attend(&work, len, threads, &|| {
+    W::attend(SEAL, &work, len, threads, &|| {
         let mut operands = nest.operands();
         for _ in 0..4 {
             operands.next_row();

@@ -3,6 +3,9 @@
 //! rustc compiles a generic function anew in each crate that calls it. So these routines are methods of the traits of element types: their default
 //! bodies are generic, and `f32` and `f64` override them with the same bodies, which then are functions of this crate that callers only link. Other
 //! element types, those of users among them, have the defaults.
+//!
+//! Callers trust the results: how many elements they have, and that all places are written. So each routine takes a [`Seal`](crate::seal::Seal), a type
+//! that no other crate can name, and users cannot override it.
 
 /// The routines of one trait: the defaults in the trait, where they are hidden from the documentation, and the overrides in the impls for the common
 /// types.
@@ -11,6 +14,7 @@ macro_rules! compiled {
         $(#[$attribute])*
         #[track_caller]
         fn contract(
+            _: $crate::seal::Seal,
             operands: $crate::plan::contract::Operands<'_, Self>,
             scale: Self,
             axes: $crate::plan::contract::LoopAxes<'_>,
@@ -22,6 +26,7 @@ macro_rules! compiled {
         $(#[$attribute])*
         #[track_caller]
         fn contract_onto(
+            _: $crate::seal::Seal,
             operands: $crate::plan::contract::Operands<'_, Self>,
             scale: Self,
             axes: $crate::plan::contract::LoopAxes<'_>,
@@ -33,6 +38,7 @@ macro_rules! compiled {
         $(#[$attribute])*
         #[track_caller]
         fn sum_of_pair(
+            _: $crate::seal::Seal,
             operands: &[$crate::plan::contract::Operand<'_, Self>],
             scale: Self,
             sizes: &[usize],
@@ -44,6 +50,7 @@ macro_rules! compiled {
 
         $(#[$attribute])*
         fn multiply_batch(
+            _: $crate::seal::Seal,
             batch: $crate::kernel::gemm::Batch,
             lies: Option<$crate::kernel::gemm::Lies>,
             a: $crate::storage::Elements<'_, Self>,
@@ -56,6 +63,7 @@ macro_rules! compiled {
 
         $(#[$attribute])*
         fn multiply_batch_onto(
+            _: $crate::seal::Seal,
             batch: $crate::kernel::gemm::Batch,
             a: $crate::storage::Elements<'_, Self>,
             b: $crate::storage::Elements<'_, Self>,
@@ -80,6 +88,7 @@ macro_rules! compiled {
     (Real $(#[$attribute:meta])*) => {
         $(#[$attribute])*
         fn attend<'w>(
+            _: $crate::seal::Seal,
             work: &'w $crate::kernel::attention::Work<'w, Self>,
             len: usize,
             threads: usize,
@@ -102,6 +111,7 @@ macro_rules! reduction {
     ($name:ident, $out:ty, $reducer:ident $(::<$greatest:literal>)? $(#[$attribute:meta])*) => {
         $(#[$attribute])*
         fn $name(
+            _: $crate::seal::Seal,
             memory: $crate::kernel::reduce::InMemory<'_, Self>,
         ) -> Result<::alloc::vec::Vec<$out>, $crate::error::DimError> {
             memory.reduce($crate::kernel::reducers::$reducer $(::<$greatest>)?)
@@ -113,12 +123,13 @@ macro_rules! reduction {
 macro_rules! along {
     ($blocks:ident, $memory:ident, $work:ident $(<$($argument:tt),*>)? $(#[$attribute:meta])*) => {
         $(#[$attribute])*
-        fn $blocks(work: $crate::kernel::scan::works::$work $(<$($argument),*>)?, data: &mut [Self], block: usize, inner: usize) {
+        fn $blocks(_: $crate::seal::Seal, work: $crate::kernel::scan::works::$work $(<$($argument),*>)?, data: &mut [Self], block: usize, inner: usize) {
             $crate::kernel::scan::blocks(work, data, block, inner);
         }
 
         $(#[$attribute])*
         fn $memory(
+            _: $crate::seal::Seal,
             work: $crate::kernel::scan::works::$work $(<$($argument),*>)?,
             memory: $crate::kernel::scan::InMemory<'_, Self>,
         ) -> Result<::alloc::vec::Vec<Self>, $crate::error::DimError> {

@@ -105,11 +105,15 @@ pub struct LocalDim<B> {
     message = "the local dim `{B}` stays in its thread",
     label = "another thread cannot use it: call `dims!` in there, or declare the dim, `dims! {{ struct Batch; }}`"
 )]
-pub trait InAnyThread<B> {}
+pub trait InAnyThread<B> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+}
 
 // Without this impl the cell already keeps a dim in its thread, but rustc's message is about `Cell`.
 #[expect(unsafe_code, reason = "the bound never holds, so no type becomes `Sync`")]
-// SAFETY: `InAnyThread` has no impl, and `Wrong` is a type of this crate, so no other crate can add one.
+// SAFETY: `InAnyThread` has no impl here, and no other crate can write one, not even for a dim of its own: it could not name the type of `SEAL`. So the bound
+// holds for no dim, and no `LocalDim` is `Sync`.
 unsafe impl<B> Sync for LocalDim<B> where Wrong: InAnyThread<B> {}
 
 /// A local dim; the longer name is for rustc's messages, where `Dim` could be ndarray's.

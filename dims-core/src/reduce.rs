@@ -19,6 +19,7 @@ use crate::plan::rows::Rows;
 use crate::plan::shape::Shape;
 use crate::rank::Rank;
 use crate::scalar::*;
+use crate::seal::SEAL;
 use crate::set::{Dims, DimsOf};
 use crate::storage::Owned;
 use crate::tensor::{AsTensor, Computable, Evaluable, NamedOf, as_said, read_as_said, reference};
@@ -280,11 +281,11 @@ where
         let axes = LoopAxes { sizes, names: Names::Dims(S::KEYS) };
         if R::N == 0 {
             let order = contract::order_of_result(&factors.operands, &supports, sizes, kept);
-            let data = E::Elem::contract(factors.operands, factors.scale, axes, &order)
+            let data = E::Elem::contract(SEAL, factors.operands, factors.scale, axes, &order)
                 .map_err(|error| shape.blame(error, kept))?;
             return Ok(finished_in(data, &order, sizes));
         }
-        let data = E::Elem::contract(factors.operands, factors.scale, axes, kept)
+        let data = E::Elem::contract(SEAL, factors.operands, factors.scale, axes, kept)
             .map_err(|error| shape.blame(error, kept))?;
         return Ok(finished(data, kept, sizes));
     }
@@ -294,10 +295,11 @@ where
         expr.factors::<S, R>(&shape, &mut factors)?;
         let reduced = Split::<S, R, D>::REDUCED.as_slice();
         shape.volume(reduced.iter().copied(), 1)?;
-        let data = E::Elem::sum_of_pair(&factors.operands, factors.scale, sizes, [kept, reduced], &|| {
-            expr.describe()
-        })
-        .map_err(|error| shape.blame(error, kept))?;
+        let data =
+            E::Elem::sum_of_pair(SEAL, &factors.operands, factors.scale, sizes, [kept, reduced], &|| {
+                expr.describe()
+            })
+            .map_err(|error| shape.blame(error, kept))?;
         return Ok(finished(data, kept, sizes));
     }
     fused::<S, R, _, D, X, _>(expr, &shape, reducers::Sum, Empty::Allowed)

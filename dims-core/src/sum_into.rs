@@ -20,6 +20,7 @@ use crate::plan::target::{Target, misfit, spread};
 use crate::rank::Rank;
 use crate::reduce::{is_product, product_dims};
 use crate::scalar::Num;
+use crate::seal::SEAL;
 use crate::set::Dims;
 use crate::storage::source::elements_mut;
 use core::marker::PhantomData;
@@ -109,7 +110,7 @@ where
         let mut factors = Factors { scale: E::Elem::ONE, operands: SmallVec::new() };
         expr.factors::<S, R>(&shape, &mut factors)?;
         let axes = LoopAxes { sizes, names: Names::Dims(S::KEYS) };
-        return E::Elem::contract_onto(factors.operands, factors.scale, axes, target)
+        return E::Elem::contract_onto(SEAL, factors.operands, factors.scale, axes, target)
             .map_err(|error| shape.blame(error, kept));
     }
     let count = shape.volume(reduced.iter().copied(), 1)?;

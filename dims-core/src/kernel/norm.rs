@@ -7,6 +7,7 @@ use super::scan::{Along, InMemory};
 use crate::error::DimError;
 use crate::ops::special::small;
 use crate::scalar::{Num, Real};
+use crate::seal::SEAL;
 use alloc::vec::Vec;
 use num_traits::Float;
 
@@ -30,12 +31,12 @@ impl<T: Real> Along<T> for Standardize<T> {
 
     #[inline(always)]
     fn blocks(self, data: &mut [T], block: usize, inner: usize) {
-        T::standardize(self, data, block, inner);
+        T::standardize(SEAL, self, data, block, inner);
     }
 
     #[inline(always)]
     fn collect_memory(self, memory: InMemory<'_, T>) -> Result<Vec<T>, DimError> {
-        T::standardize_memory(self, memory)
+        T::standardize_memory(SEAL, self, memory)
     }
 }
 
@@ -65,12 +66,12 @@ impl<T: Real> Along<T> for StandardizeAffine<'_, T> {
 
     #[inline(always)]
     fn blocks(self, data: &mut [T], block: usize, inner: usize) {
-        T::standardize_affine(self, data, block, inner);
+        T::standardize_affine(SEAL, self, data, block, inner);
     }
 
     #[inline(always)]
     fn collect_memory(self, memory: InMemory<'_, T>) -> Result<Vec<T>, DimError> {
-        T::standardize_affine_memory(self, memory)
+        T::standardize_affine_memory(SEAL, self, memory)
     }
 }
 
@@ -96,12 +97,12 @@ impl<T: Real> Along<T> for RootMeanSquare<T> {
 
     #[inline(always)]
     fn blocks(self, data: &mut [T], block: usize, inner: usize) {
-        T::root_mean_square(self, data, block, inner);
+        T::root_mean_square(SEAL, self, data, block, inner);
     }
 
     #[inline(always)]
     fn collect_memory(self, memory: InMemory<'_, T>) -> Result<Vec<T>, DimError> {
-        T::root_mean_square_memory(self, memory)
+        T::root_mean_square_memory(SEAL, self, memory)
     }
 }
 
@@ -126,12 +127,12 @@ impl<T: Real> Along<T> for UnitLength<T> {
 
     #[inline(always)]
     fn blocks(self, data: &mut [T], block: usize, inner: usize) {
-        T::unit_length(self, data, block, inner);
+        T::unit_length(SEAL, self, data, block, inner);
     }
 
     #[inline(always)]
     fn collect_memory(self, memory: InMemory<'_, T>) -> Result<Vec<T>, DimError> {
-        T::unit_length_memory(self, memory)
+        T::unit_length_memory(SEAL, self, memory)
     }
 }
 

@@ -5,6 +5,7 @@ use super::reduce::{InMemory, Reducer};
 use crate::error::DimError;
 use crate::kernel::isa::Isa;
 use crate::scalar::{Analytic, Magnitude, Num, Ordered, Real};
+use crate::seal::SEAL;
 use alloc::vec::Vec;
 use core::marker::PhantomData;
 
@@ -34,7 +35,7 @@ impl<T: Num> Reducer<T> for Sum {
     }
     #[inline(always)]
     fn reduce_memory(self, memory: InMemory<'_, T>) -> Result<Vec<Self::Out>, DimError> {
-        T::sum_memory(memory)
+        T::sum_memory(SEAL, memory)
     }
 }
 
@@ -64,7 +65,7 @@ impl<T: Num> Reducer<T> for Prod {
     }
     #[inline(always)]
     fn reduce_memory(self, memory: InMemory<'_, T>) -> Result<Vec<Self::Out>, DimError> {
-        T::prod_memory(memory)
+        T::prod_memory(SEAL, memory)
     }
 }
 
@@ -94,7 +95,7 @@ impl<T: Analytic> Reducer<T> for Mean {
     }
     #[inline(always)]
     fn reduce_memory(self, memory: InMemory<'_, T>) -> Result<Vec<Self::Out>, DimError> {
-        T::mean_memory(memory)
+        T::mean_memory(SEAL, memory)
     }
 }
 
@@ -124,7 +125,7 @@ impl<T: Ordered> Reducer<T> for Max {
     }
     #[inline(always)]
     fn reduce_memory(self, memory: InMemory<'_, T>) -> Result<Vec<Self::Out>, DimError> {
-        T::max_memory(memory)
+        T::max_memory(SEAL, memory)
     }
 }
 
@@ -154,7 +155,7 @@ impl<T: Ordered> Reducer<T> for Min {
     }
     #[inline(always)]
     fn reduce_memory(self, memory: InMemory<'_, T>) -> Result<Vec<Self::Out>, DimError> {
-        T::min_memory(memory)
+        T::min_memory(SEAL, memory)
     }
 }
 
@@ -218,7 +219,7 @@ impl<T: Ordered, const GREATEST: bool> Reducer<T> for Arg<GREATEST> {
     }
     #[inline(always)]
     fn reduce_memory(self, memory: InMemory<'_, T>) -> Result<Vec<usize>, DimError> {
-        if GREATEST { T::argmax_memory(memory) } else { T::argmin_memory(memory) }
+        if GREATEST { T::argmax_memory(SEAL, memory) } else { T::argmin_memory(SEAL, memory) }
     }
 }
 

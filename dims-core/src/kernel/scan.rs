@@ -11,6 +11,7 @@ use crate::error::DimError;
 use crate::ops::special::logaddexp;
 use crate::plan::nest::{Nest, Odometer};
 use crate::scalar::{Element, Num, Ordered, Real};
+use crate::seal::SEAL;
 use crate::storage::Elements;
 use crate::storage::memory::reserve;
 use crate::storage::owned::Freed;
@@ -376,12 +377,12 @@ impl<T: Num> Along<T> for Cumulate {
 
     #[inline(always)]
     fn blocks(self, data: &mut [T], block: usize, inner: usize) {
-        T::cumulate(self, data, block, inner);
+        T::cumulate(SEAL, self, data, block, inner);
     }
 
     #[inline(always)]
     fn collect_memory(self, memory: InMemory<'_, T>) -> Result<Vec<T>, DimError> {
-        T::cumulate_memory(self, memory)
+        T::cumulate_memory(SEAL, self, memory)
     }
 }
 
@@ -515,15 +516,19 @@ impl<T: Real, const LOG: bool> Along<T> for Softmax<LOG> {
     #[inline(always)]
     fn blocks(self, data: &mut [T], block: usize, inner: usize) {
         if LOG {
-            T::log_softmax(Softmax, data, block, inner)
+            T::log_softmax(SEAL, Softmax, data, block, inner)
         } else {
-            T::softmax(Softmax, data, block, inner)
+            T::softmax(SEAL, Softmax, data, block, inner)
         }
     }
 
     #[inline(always)]
     fn collect_memory(self, memory: InMemory<'_, T>) -> Result<Vec<T>, DimError> {
-        if LOG { T::log_softmax_memory(Softmax, memory) } else { T::softmax_memory(Softmax, memory) }
+        if LOG {
+            T::log_softmax_memory(SEAL, Softmax, memory)
+        } else {
+            T::softmax_memory(SEAL, Softmax, memory)
+        }
     }
 }
 

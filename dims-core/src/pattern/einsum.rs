@@ -21,6 +21,7 @@ use crate::plan::nest::{Nest, Parts};
 use crate::plan::rows::Rows;
 use crate::plan::shape::{Shape, volume};
 use crate::scalar::Num;
+use crate::seal::SEAL;
 use crate::set::Dims;
 use crate::storage::Elements;
 use alloc::vec::Vec;
@@ -132,8 +133,14 @@ fn direct<T: Num>(
     } else if contract::is_worthwhile(&supports, sizes, kept) {
         let rows = memories.iter().zip(bound.rows.iter());
         let operands = rows.map(|(&(elements, _), row)| contract::Operand::borrowed(elements, row.into()));
-        T::contract(operands.collect(), T::ONE, LoopAxes { sizes, names: Names::Axes(pattern.axes) }, kept)
-            .ok()?
+        T::contract(
+            SEAL,
+            operands.collect(),
+            T::ONE,
+            LoopAxes { sizes, names: Names::Axes(pattern.axes) },
+            kept,
+        )
+        .ok()?
     } else {
         let count = bound.volume(bound.loops.reduced, 1)?;
         let nest = Nest::reduce(sizes, kept, bound.loops.reduced, &bound.rows);
@@ -242,6 +249,7 @@ fn product<T: Num, U: Dims>(
     result?;
     let own: List = kept.iter().copied().filter(|&axis| live[axis] == layout.sizes[axis]).collect();
     let data = T::contract(
+        SEAL,
         factors.operands,
         factors.scale,
         LoopAxes { sizes: &live, names: Names::Axes(layout.pattern.axes) },

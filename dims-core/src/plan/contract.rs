@@ -28,6 +28,7 @@ use crate::kernel::strided::Strided;
 use crate::kernel::threads;
 use crate::ops::Mul;
 use crate::scalar::Num;
+use crate::seal::SEAL;
 use crate::storage::Elements;
 use crate::storage::buffer::Buffer;
 use alloc::string::String;
@@ -185,7 +186,7 @@ impl<'a, T: Num> Operand<'a, T> {
             count: reduced.iter().map(|&axis| sizes[axis]).product(),
         });
         let (elements, work) = (self.elements(), nest.positions());
-        let data = T::sum_memory(InMemory { elements, nest: &nest, work, len, count: 0 })?;
+        let data = T::sum_memory(SEAL, InMemory { elements, nest: &nest, work, len, count: 0 })?;
         Ok(Operand::owned(data, order, sizes))
     }
 }
@@ -398,7 +399,7 @@ fn through_accumulator<T: Num>(
     kept: &[usize],
 ) -> Result<Vec<T>, DimError> {
     let wide = widened(operands, axes.sizes)?;
-    Ok(T::Acc::contract(wide, scale.to_acc(), axes, kept)?.into_iter().map(T::from_acc).collect())
+    Ok(T::Acc::contract(SEAL, wide, scale.to_acc(), axes, kept)?.into_iter().map(T::from_acc).collect())
 }
 
 /// Operands with elements of the type in which those are summed.
@@ -525,7 +526,7 @@ pub fn sum_of_pair<T: Num>(
     if TypeId::of::<T>() != TypeId::of::<T::Acc>() {
         // The sum need not fit into the elements' type where its multiple does.
         let wide = widened(operands, sizes)?;
-        let data = T::Acc::sum_of_pair(&wide, scale.to_acc(), sizes, [kept, reduced], describe)?;
+        let data = T::Acc::sum_of_pair(SEAL, &wide, scale.to_acc(), sizes, [kept, reduced], describe)?;
         return Ok(data.into_iter().map(T::from_acc).collect());
     }
     let mut data = fused_loop([a, b], sizes, [kept, reduced], None, describe)?;

@@ -1,0 +1,12 @@
+//~ words: SEAL
+use typed_dims::dim::InAnyThread;
+use typed_dims::prelude::*;
+use typed_dims::set::Wrong;
+
+dims! {
+    struct Row;
+}
+
+impl InAnyThread<Row> for Wrong {}
+
+fn main() {}
