@@ -1,4 +1,4 @@
-//! Routines that depend on nothing but the element type.
+//! Routines that depend on the element type alone.
 //!
 //! rustc compiles a generic function anew in each crate that calls it. So these routines are methods of the traits of element types: their default
 //! bodies are generic, and `f32` and `f64` override them with the same bodies, which then are functions of this crate that callers only link. Other

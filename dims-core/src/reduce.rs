@@ -290,7 +290,7 @@ where
         return Ok(finished(data, kept, sizes));
     }
     if const { E::FACTORS == 2 && E::AT_HAND == 0b11 } {
-        // Two tensors in memory: the loop depends on nothing but the type of their elements, so it is compiled already.
+        // Two tensors in memory: the loop depends on the type of their elements alone, so it is compiled already.
         let mut factors = Factors { scale: E::Elem::ONE, operands: SmallVec::new() };
         expr.factors::<S, R>(&shape, &mut factors)?;
         let reduced = Split::<S, R, D>::REDUCED.as_slice();
@@ -393,7 +393,7 @@ where
             });
             let parts = nest.split(0, threads);
             let data = if const { A::Expr::MEMORY.is_some() } {
-                // (What it owns, and lies as the result does, was taken before.)
+                // (Elements that it owns in the order of the result were taken before.)
                 let (elements, _) = expr.memory();
                 work.collect_memory(InMemory { elements, parts: &parts, len, inner })
             } else {

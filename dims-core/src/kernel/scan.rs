@@ -62,7 +62,7 @@ pub trait Along<T: Copy>: Copy + Send + Sync {
     }
 }
 
-/// What is done along lines by name, for functions that are compiled for one element type.
+/// The kinds of work along lines by name, for functions that are compiled for one element type.
 pub mod works {
     pub use super::super::norm::{RootMeanSquare, Standardize, StandardizeAffine, UnitLength};
     pub use super::{Cumulate, Softmax};
@@ -120,7 +120,7 @@ pub fn collect<'n, K: Kernel<Elem: Send>, W: Along<K::Elem>>(
     )
 }
 
-/// New memory for `len` elements, of which each of `parts`, on a thread of its own, writes as many as it has, or returns an error.
+/// New memory for `len` elements. Each of `parts`, on a thread of its own, writes as many of them as it has positions, or returns an error.
 fn in_parts<T: Copy + Send, P>(
     len: usize,
     parts: impl ExactSizeIterator<Item = P>,

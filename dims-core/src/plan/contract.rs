@@ -510,7 +510,7 @@ fn run_products<T: Num>(
 }
 
 /// `scale` times the product of two operands, summed over the axes `reduced`, contiguous in the order of `kept`: one fused loop, whose axes may be
-/// empty, and along which the operands need not vary. `describe` says in plans what is summed.
+/// empty, and along which the operands need not vary. `describe` names the expression in plans.
 #[track_caller]
 pub fn sum_of_pair<T: Num>(
     operands: &[Operand<'_, T>],
