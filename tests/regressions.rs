@@ -110,6 +110,35 @@ fn products_of_half_precision_are_summed_in_single_precision() {
     assert!(scaled.iter().all(|&sum| sum == f16::from_f32(51200.0)), "{scaled}");
 }
 
+/// Sums of products of lines, of which none is shared: a sum of ones that `bf16` cannot count, and one whose parts `f16` cannot hold.
+#[cfg(feature = "half")]
+#[test]
+fn long_lines_of_half_precision_are_summed_in_single_precision() {
+    use half::{bf16, f16};
+    use ndarray::{Array1, Array2};
+    let (a, b) =
+        (Array2::from_elem((2, 8192), bf16::from_f32(1.023_437_5)), Array1::from_elem(8192, bf16::ONE));
+    dims!(i, k);
+    assert!((a.at((i, k)) * b.at(k)).sum(k).order(i).iter().all(|&sum| sum == bf16::from_f32(8384.0)));
+    let hundreds =
+        Array2::from_shape_fn((2, 16384), |(_, k)| f16::from_f32(if k < 8192 { 100.0 } else { -100.0 }));
+    let ones = Array1::from_elem(16384, f16::ONE);
+    dims!(j, l);
+    assert!((hundreds.at((j, l)) * ones.at(l)).sum(l).order(j).iter().all(|&sum| sum == f16::ZERO));
+}
+
+/// The factors are multiplied in the order in which they are written, before anything is added.
+#[test]
+fn sums_of_scaled_products_neither_overflow_nor_forget_that_they_are_empty() {
+    let x = ndarray::Array1::from_elem(3, 1e20f32);
+    dims!(i, j, k);
+    let sum = (x.at(i) * 1e-30 * x.at(i)).sum(i).order(());
+    assert!((sum - 3e10).abs() < 1e4, "{sum}");
+    let (a, b) = (ndarray::Array2::<f32>::zeros((3, 0)), ndarray::Array1::<f32>::zeros(0));
+    assert_eq!((a.at((j, k)) * f32::INFINITY * b.at(k)).sum(k).order(j), array![0.0, 0.0, 0.0]);
+    assert_eq!((a.at((j, k)) * b.at(k)).sum(k).order(j), array![0.0, 0.0, 0.0]);
+}
+
 #[cfg(feature = "serde")]
 #[test]
 fn sizes_that_cannot_be_counted_are_not_read() {

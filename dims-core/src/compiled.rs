@@ -39,13 +39,12 @@ macro_rules! compiled {
         #[track_caller]
         fn sum_of_pair(
             _: $crate::seal::Seal,
-            operands: &[$crate::plan::contract::Operand<'_, Self>],
-            scale: Self,
+            operands: [&$crate::plan::contract::Operand<'_, Self>; 2],
             sizes: &[usize],
             axes: [&[usize]; 2],
             describe: &dyn Fn() -> ::alloc::string::String,
         ) -> Result<::alloc::vec::Vec<Self>, $crate::error::DimError> {
-            $crate::plan::contract::sum_of_pair(operands, scale, sizes, axes, describe)
+            $crate::plan::contract::sum_of_pair(operands, sizes, axes, describe)
         }
 
         $(#[$attribute])*
@@ -74,7 +73,7 @@ macro_rules! compiled {
 
         $crate::compiled::reduction!(sum_memory, Self, Sum $(#[$attribute])*);
         $crate::compiled::reduction!(prod_memory, Self, Prod $(#[$attribute])*);
-        $crate::compiled::along!(cumulate, cumulate_memory, Cumulate $(#[$attribute])*);
+        $crate::compiled::along!(cumulate_blocks, cumulate_memory, Cumulate $(#[$attribute])*);
     };
     (Ordered $(#[$attribute:meta])*) => {
         $crate::compiled::reduction!(max_memory, Self, Max $(#[$attribute])*);
@@ -97,12 +96,12 @@ macro_rules! compiled {
             $crate::kernel::attention::attend(work, len, threads, lower)
         }
 
-        $crate::compiled::along!(softmax, softmax_memory, Softmax<false> $(#[$attribute])*);
-        $crate::compiled::along!(log_softmax, log_softmax_memory, Softmax<true> $(#[$attribute])*);
-        $crate::compiled::along!(standardize, standardize_memory, Standardize<Self> $(#[$attribute])*);
-        $crate::compiled::along!(standardize_affine, standardize_affine_memory, StandardizeAffine<'_, Self> $(#[$attribute])*);
-        $crate::compiled::along!(root_mean_square, root_mean_square_memory, RootMeanSquare<Self> $(#[$attribute])*);
-        $crate::compiled::along!(unit_length, unit_length_memory, UnitLength<Self> $(#[$attribute])*);
+        $crate::compiled::along!(softmax_blocks, softmax_memory, Softmax<false> $(#[$attribute])*);
+        $crate::compiled::along!(log_softmax_blocks, log_softmax_memory, Softmax<true> $(#[$attribute])*);
+        $crate::compiled::along!(standardize_blocks, standardize_memory, Standardize<Self> $(#[$attribute])*);
+        $crate::compiled::along!(standardize_affine_blocks, standardize_affine_memory, StandardizeAffine<'_, Self> $(#[$attribute])*);
+        $crate::compiled::along!(root_mean_square_blocks, root_mean_square_memory, RootMeanSquare<Self> $(#[$attribute])*);
+        $crate::compiled::along!(unit_length_blocks, unit_length_memory, UnitLength<Self> $(#[$attribute])*);
     };
 }
 

@@ -289,16 +289,14 @@ where
             .map_err(|error| shape.blame(error, kept))?;
         return Ok(finished(data, kept, sizes));
     }
-    if const { E::FACTORS == 2 && E::AT_HAND == 0b11 } {
+    if const { E::PAIR.is_some() } {
         // Two tensors in memory: the loop depends on the type of their elements alone, so it is compiled already.
         let mut factors = Factors { scale: E::Elem::ONE, operands: SmallVec::new() };
         expr.factors::<S, R>(&shape, &mut factors)?;
+        let [a, b] = &factors.operands[..] else { unreachable!("a pair has two factors") };
         let reduced = Split::<S, R, D>::REDUCED.as_slice();
         shape.volume(reduced.iter().copied(), 1)?;
-        let data =
-            E::Elem::sum_of_pair(SEAL, &factors.operands, factors.scale, sizes, [kept, reduced], &|| {
-                expr.describe()
-            })
+        let data = E::Elem::sum_of_pair(SEAL, [a, b], sizes, [kept, reduced], &|| expr.describe())
             .map_err(|error| shape.blame(error, kept))?;
         return Ok(finished(data, kept, sizes));
     }

@@ -107,8 +107,9 @@ pub trait Selecting: Computable {
 
     /// Indices that count from the end where they are negative: `v` where `v >= 0`, else `size + v`. Lazy.
     ///
-    /// `size` is that of the axis which the indices select from: a dim that has one (bound, static, or `D.of(n)`), or a number. The result is of
-    /// `isize`. A negative index that lies before the start stays as it is, so that the error says what was given.
+    /// `size` must be that of the axis which the indices select from: a dim that has one (bound, static, or `D.of(n)`), or a number. It is not compared
+    /// with the axis, which comes later: `x.index(..)` and `x.take(..)` see the positions alone. The result is of `isize`. A negative index that lies
+    /// before the start stays as it is, so that the error gives the index of the tensor, or the nearest `isize`.
     ///
     /// In an index that is computed, a negative number is an error elsewhere, so that `i - 1` at 0 does not read the last element.
     ///

@@ -114,3 +114,16 @@ fn functions_of_tensors_that_name_no_dim() {
     let expected = turned.mapv(|x| x as f64 / (1.0 + (-(x as f64)).exp()) + 1.0);
     y.to_array().iter().zip(&expected).for_each(|(y, e)| assert!((y - e).abs() < 1e-9, "{y} {e}"));
 }
+
+#[test]
+fn pointwise_functions_yield_the_sizes_of_their_stream() {
+    let (x, y) = (abc_along_b(), abc_along_b().slice(C, ..3));
+    let mut kept = None;
+    x.pointwise(|x| {
+        kept = Some(x.clone());
+        x
+    });
+    let kept = kept.expect("the function was called");
+    let error = y.try_pointwise(|_| kept).unwrap_err().to_string();
+    assert_eq!(error, "a pointwise function yields sizes [2, 3, 4] of a stream of sizes [2, 3, 3]");
+}

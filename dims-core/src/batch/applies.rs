@@ -191,7 +191,7 @@ fn examples_outermost(all: &Keys, own: &Keys, inner: &[usize]) -> Axes {
 /// The references that a function gets live as long as a call, so `P` is owned here.
 pub enum Reference<P> {
     /// All calls get this one.
-    Shared(Rc<P>),
+    Counted(Rc<P>),
     /// This call alone does.
     Own(P),
 }
@@ -199,7 +199,7 @@ pub enum Reference<P> {
 impl<P> Reference<P> {
     fn get(&self) -> &P {
         match self {
-            Reference::Shared(tensor) => tensor,
+            Reference::Counted(tensor) => tensor,
             Reference::Own(tensor) => tensor,
         }
     }
@@ -238,14 +238,14 @@ where
 
     fn whole(lent: Self::Sealed) -> Reference<P> {
         match lent {
-            Lent::Alike(tensor) => Reference::Shared(tensor),
+            Lent::Alike(tensor) => Reference::Counted(tensor),
             Lent::Each(sealed) => Reference::Own(A::whole(sealed)),
         }
     }
 
     fn one(lent: &Self::Sealed, at: &[usize]) -> Reference<P> {
         match lent {
-            Lent::Alike(tensor) => Reference::Shared(tensor.clone()),
+            Lent::Alike(tensor) => Reference::Counted(tensor.clone()),
             Lent::Each(sealed) => Reference::Own(A::one(sealed, at)),
         }
     }

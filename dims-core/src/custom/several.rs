@@ -272,6 +272,8 @@ pub fn try_apply_arrays<X: Tensors + WithAxes<O::In>, O: ArraysOp<X::Elems>>(
                 let shape = results.shape();
                 return fail(format!("of {calls} examples it yields an array of shape {shape:?}"));
             }
+            let bytes = results.len() * size_of::<O::Elem>();
+            record(|| Step::Calls { function: O::NAME, calls: 1, steps: Vec::new(), bytes });
             (results.iter().copied().collect(), Axes::from_slice(&results.shape()[1..]))
         }
         None if calls == 0 => {
@@ -281,9 +283,12 @@ pub fn try_apply_arrays<X: Tensors + WithAxes<O::In>, O: ArraysOp<X::Elems>>(
             let (mut out, mut found) = (Vec::new(), None);
             let mut differing = None;
             each(&counts, |at| {
+                if differing.is_some() {
+                    return;
+                }
                 let result = op.one(O::In::views(&held, at));
                 let first = found.get_or_insert_with(|| Axes::from_slice(result.shape()));
-                if first[..] != *result.shape() && differing.is_none() {
+                if first[..] != *result.shape() {
                     differing =
                         Some(format!("its results have the shapes {first:?} and {:?}", result.shape()));
                 }

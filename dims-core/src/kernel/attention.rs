@@ -124,6 +124,8 @@ pub fn attend<'w, T: Real>(
     threads: usize,
     lower: &dyn Fn() -> Box<dyn Change<T> + 'w>,
 ) -> Result<Vec<T>, DimError> {
+    let positions: usize = work.nest.sizes[..=work.query].iter().product();
+    assert_eq!(positions * work.values.positions(), len, "queries and columns of the values are the result");
     let mut out = reserve(len)?;
     let queries = work.nest.sizes[work.query];
     let blocks = queries.div_ceil(QUERIES);

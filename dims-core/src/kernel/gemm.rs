@@ -165,7 +165,7 @@ pub fn multiply_batch<T: Num>(
     len: usize,
 ) {
     let Batch { count, m, n, .. } = batch;
-    debug_assert_eq!(count * m * n, len, "the products are the result");
+    assert_eq!(count * m * n, len, "the products are the result");
     assert!(len <= out.capacity(), "there is room for the results");
     // SAFETY: the positions of batch, rows and columns together are all places of the result, each once, so the products write all of them.
     unsafe {

@@ -31,7 +31,7 @@ impl<T: Real> Along<T> for Standardize<T> {
 
     #[inline(always)]
     fn blocks(self, data: &mut [T], block: usize, inner: usize) {
-        T::standardize(SEAL, self, data, block, inner);
+        T::standardize_blocks(SEAL, self, data, block, inner);
     }
 
     #[inline(always)]
@@ -66,7 +66,7 @@ impl<T: Real> Along<T> for StandardizeAffine<'_, T> {
 
     #[inline(always)]
     fn blocks(self, data: &mut [T], block: usize, inner: usize) {
-        T::standardize_affine(SEAL, self, data, block, inner);
+        T::standardize_affine_blocks(SEAL, self, data, block, inner);
     }
 
     #[inline(always)]
@@ -97,7 +97,7 @@ impl<T: Real> Along<T> for RootMeanSquare<T> {
 
     #[inline(always)]
     fn blocks(self, data: &mut [T], block: usize, inner: usize) {
-        T::root_mean_square(SEAL, self, data, block, inner);
+        T::root_mean_square_blocks(SEAL, self, data, block, inner);
     }
 
     #[inline(always)]
@@ -127,7 +127,7 @@ impl<T: Real> Along<T> for UnitLength<T> {
 
     #[inline(always)]
     fn blocks(self, data: &mut [T], block: usize, inner: usize) {
-        T::unit_length(SEAL, self, data, block, inner);
+        T::unit_length_blocks(SEAL, self, data, block, inner);
     }
 
     #[inline(always)]

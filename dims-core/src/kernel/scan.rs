@@ -45,7 +45,7 @@ pub trait Along<T: Copy>: Copy + Send + Sync {
         }
     }
 
-    /// Works on blocks that lie one behind the other, in place. Where the element type [has a function](crate::scalar::Real::softmax) for this work,
+    /// Works on blocks that lie one behind the other, in place. Where the element type [has a function](crate::scalar::Real::softmax_blocks) for this work,
     /// it is that one, which is compiled already; so is the next one.
     #[inline(always)]
     fn blocks(self, data: &mut [T], block: usize, inner: usize) {
@@ -137,6 +137,7 @@ fn in_parts<T: Copy + Send, P>(
         // there be several parts; the places are each part's own.
         work.push(unsafe { Carried::new((part, own)) });
     }
+    assert!(rest.is_empty(), "the parts cover the result");
     let run = |work: Carried<(P, &mut [MaybeUninit<T>])>| {
         let (part, own) = work.into_inner();
         run(part, own)
@@ -377,7 +378,7 @@ impl<T: Num> Along<T> for Cumulate {
 
     #[inline(always)]
     fn blocks(self, data: &mut [T], block: usize, inner: usize) {
-        T::cumulate(SEAL, self, data, block, inner);
+        T::cumulate_blocks(SEAL, self, data, block, inner);
     }
 
     #[inline(always)]
@@ -516,9 +517,9 @@ impl<T: Real, const LOG: bool> Along<T> for Softmax<LOG> {
     #[inline(always)]
     fn blocks(self, data: &mut [T], block: usize, inner: usize) {
         if LOG {
-            T::log_softmax(SEAL, Softmax, data, block, inner)
+            T::log_softmax_blocks(SEAL, Softmax, data, block, inner)
         } else {
-            T::softmax(SEAL, Softmax, data, block, inner)
+            T::softmax_blocks(SEAL, Softmax, data, block, inner)
         }
     }
 

@@ -398,22 +398,14 @@ fn through_accumulator<T: Num>(
     axes: LoopAxes<'_>,
     kept: &[usize],
 ) -> Result<Vec<T>, DimError> {
-    let wide = widened(operands, axes.sizes)?;
-    Ok(T::Acc::contract(SEAL, wide, scale.to_acc(), axes, kept)?.into_iter().map(T::from_acc).collect())
-}
-
-/// Operands with elements of the type in which those are summed.
-#[track_caller]
-fn widened<T: Num>(
-    operands: &[Operand<'_, T>],
-    sizes: &[usize],
-) -> Result<Operands<'static, T::Acc>, DimError> {
-    let widen = |operand: &Operand<'_, T>| {
+    let sizes = axes.sizes;
+    let mut wide = Operands::new();
+    for operand in operands {
         let order: SmallVec<[usize; 8]> = each(operand.axes(sizes)).collect();
         let data = operand.packed(&order, sizes)?.into_iter().map(T::to_acc).collect();
-        Ok(Operand::owned(data, &order, sizes))
-    };
-    operands.iter().map(widen).collect()
+        wide.push(Operand::owned(data, &order, sizes));
+    }
+    Ok(T::Acc::contract(SEAL, wide, scale.to_acc(), axes, kept)?.into_iter().map(T::from_acc).collect())
 }
 
 /// The product of two operands, summed over all axes but `kept`, in whose order it lies: in new memory, or to a target, and then nothing is
@@ -509,29 +501,16 @@ fn run_products<T: Num>(
     }
 }
 
-/// `scale` times the product of two operands, summed over the axes `reduced`, contiguous in the order of `kept`: one fused loop, whose axes may be
-/// empty, and along which the operands need not vary. `describe` names the expression in plans.
+/// The product of two operands, summed over the axes `reduced`, contiguous in the order of `kept`: one fused loop, whose axes may be empty, and along
+/// which the operands need not vary. `describe` names the expression in plans.
 #[track_caller]
 pub fn sum_of_pair<T: Num>(
-    operands: &[Operand<'_, T>],
-    scale: T,
+    [a, b]: [&Operand<'_, T>; 2],
     sizes: &[usize],
-    [kept, reduced]: [&[usize]; 2],
+    axes: [&[usize]; 2],
     describe: &dyn Fn() -> String,
 ) -> Result<Vec<T>, DimError> {
-    let [a, b] = operands else { unreachable!("a pair has two operands") };
-    if scale == T::ONE {
-        return fused_loop([a, b], sizes, [kept, reduced], None, describe);
-    }
-    if TypeId::of::<T>() != TypeId::of::<T::Acc>() {
-        // The sum need not fit into the elements' type where its multiple does.
-        let wide = widened(operands, sizes)?;
-        let data = T::Acc::sum_of_pair(SEAL, &wide, scale.to_acc(), sizes, [kept, reduced], describe)?;
-        return Ok(data.into_iter().map(T::from_acc).collect());
-    }
-    let mut data = fused_loop([a, b], sizes, [kept, reduced], None, describe)?;
-    data.iter_mut().for_each(|value| *value = value.mul(scale));
-    Ok(data)
+    fused_loop([a, b], sizes, axes, None, describe)
 }
 
 /// A product that is no matrix product: one fused loop, to new memory or to a target.
@@ -564,13 +543,15 @@ fn fused_loop<T: Num>(
         }
     };
     let (work, mut parts) = (nest.positions(), Parts::new());
+    // (Its accumulators are of the elements' type.)
+    let in_lines = TypeId::of::<T>() == TypeId::of::<T::Acc>();
     if let Some(places) = target.as_deref_mut().and_then(Target::line) {
-        if !sum_products_into(operands, &nest, (&mut *places).into()) {
+        if !in_lines || !sum_products_into(operands, &nest, (&mut *places).into()) {
             reduce_into(&nest, &mut parts, lower, work, places.into(), 0, reducers::Sum)?;
         }
         return Ok(Vec::new());
     }
-    let data = match sum_products(operands, &nest, len) {
+    let data = match in_lines.then(|| sum_products(operands, &nest, len)).flatten() {
         Some(data) => data?,
         None => reduce(&nest, &mut parts, lower, work, len, 0, reducers::Sum)?,
     };

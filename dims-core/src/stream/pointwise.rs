@@ -49,7 +49,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     ///
     /// # Panics
     ///
-    /// If the result does not fit into memory, and if the function panics.
+    /// If the result does not fit into memory or has other sizes than the stream, and if the function panics.
     #[track_caller]
     pub fn pointwise<Y: Computable<Rank = Rank0, Dims: AllAxes<(Rest<L>,)>>>(
         &self,
@@ -58,7 +58,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         unwrap(self.try_pointwise(f))
     }
 
-    /// As [`pointwise`](Stream::pointwise), but a result that does not fit into memory is an error.
+    /// As [`pointwise`](Stream::pointwise), but a result that does not fit into memory, or has other sizes, is an error.
     pub fn try_pointwise<Y: Computable<Rank = Rank0, Dims: AllAxes<(Rest<L>,)>>>(
         &self,
         f: impl FnOnce(Named<T, (Rest<L>,)>) -> Y,
@@ -67,6 +67,15 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         let tensor = Named::from_expr(Owned::in_order(self.to_vec()?, &order, &self.sizes()));
         let result = f(tensor).into_named();
         let shape = result.unified_shape()?;
+        // (The type says which axes the result has, not how long they are: it may be made of the tensor of another stream.)
+        if shape.sizes() != &self.sizes()[..] {
+            let what = format!(
+                "a pointwise function yields sizes {:?} of a stream of sizes {:?}",
+                shape.sizes(),
+                &self.sizes()[..]
+            );
+            return Err(DimError::Shape { what });
+        }
         let data = evaluate_in::<Y::Dims, Rank0, _>(result.expr, &shape, &order)?;
         let out: Stream<Y::Elem, L, D> = Stream::from_vec(data, &self.sizes());
         out.note(CostClass::Compute, || "pointwise".into(), || vec![self.shape()]);

@@ -178,12 +178,12 @@ unsafe fn across<V: Vector, const M: usize>(product: &Product<V::Elem>, skinny: 
                 depth += 1;
                 for _ in 0..(block + 1).trailing_zeros() {
                     depth -= 1;
-                    add::<V>(level(depth - 1), level(depth), M * width);
+                    add::<V, M>(level(depth - 1), level(depth), width, count);
                 }
             }
             while depth > 1 {
                 depth -= 1;
-                add::<V>(level(depth - 1), level(depth), M * width);
+                add::<V, M>(level(depth - 1), level(depth), width, count);
             }
             for i in 0..M {
                 for j in 0..count {
@@ -197,16 +197,19 @@ unsafe fn across<V: Vector, const M: usize>(product: &Product<V::Elem>, skinny: 
     }
 }
 
-/// Adds elements to others, a multiple of what a vector has.
+/// Adds the sums of one level to those of another: `M` rows that lie `width` elements apart, each of the vectors that hold `count` sums. (The rest of
+/// a row is not written before, so it is not read either.)
 ///
 /// # Safety
 ///
 /// As for [`Vector`], with so many elements in both.
 #[inline(always)]
-unsafe fn add<V: Vector>(to: *mut V::Elem, from: *const V::Elem, len: usize) {
-    for at in (0..len).step_by(V::LEN) {
-        // SAFETY: the caller's promise.
-        unsafe { V::load(to.add(at)).plus(V::load(from.add(at))).store(to.add(at)) };
+unsafe fn add<V: Vector, const M: usize>(to: *mut V::Elem, from: *const V::Elem, width: usize, count: usize) {
+    for row in 0..M {
+        for at in (row * width..row * width + count).step_by(V::LEN) {
+            // SAFETY: the caller's promise; the last vector of a row ends before the next row, which is a multiple of two vectors behind.
+            unsafe { V::load(to.add(at)).plus(V::load(from.add(at))).store(to.add(at)) };
+        }
     }
 }
 
