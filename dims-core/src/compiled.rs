@@ -1,8 +1,8 @@
 //! Routines that depend on the element type alone.
 //!
 //! rustc compiles a generic function anew in each crate that calls it. So these routines are methods of the traits of element types: their default
-//! bodies are generic, and `f32` and `f64` override them with the same bodies, which then are functions of this crate that callers only link. Other
-//! element types, those of users among them, have the defaults.
+//! bodies are generic, and `f32` and `f64` override them with the same bodies, which then are functions of this crate that callers only link. So do the
+//! common integers for their sums. Other element types, those of users among them, have the defaults.
 //!
 //! Callers trust the results: how many elements they have, and that all places are written. So each routine takes a [`Seal`](crate::seal::Seal), a type
 //! that no other crate can name, and users cannot override it.
@@ -71,9 +71,12 @@ macro_rules! compiled {
             $crate::kernel::gemm::multiply_batch_onto(batch, a, b, out);
         }
 
-        $crate::compiled::reduction!(sum_memory, Self, Sum $(#[$attribute])*);
+        $crate::compiled::compiled!(Sum $(#[$attribute])*);
         $crate::compiled::reduction!(prod_memory, Self, Prod $(#[$attribute])*);
         $crate::compiled::along!(cumulate_blocks, cumulate_memory, Cumulate $(#[$attribute])*);
+    };
+    (Sum $(#[$attribute:meta])*) => {
+        $crate::compiled::reduction!(sum_memory, Self, Sum $(#[$attribute])*);
     };
     (Ordered $(#[$attribute:meta])*) => {
         $crate::compiled::reduction!(max_memory, Self, Max $(#[$attribute])*);

@@ -530,9 +530,8 @@ pub trait OrderExt: AsTensor {
     /// If operands have different sizes for one dim, an index is out of range, or the result does not fit into memory.
     #[track_caller]
     #[inline(always)]
-    fn order<L: OrderOf<Self::Dims, X>, X, Out>(self, dims: L) -> Out
-    where
-        Self: Evaluable,
+    #[rustfmt::skip] // rustc quotes the line
+    fn order<L: OrderOf<Self::Dims, X>, X, Out>(self, dims: L) -> Out where Self: Evaluable,
         X: Ordered<Self::Elem, <L::Count as Rank>::Plus<Self::Rank>, Out = Out>,
     {
         // (Not by way of `try_order`: a small result would pass through its `Result` in memory, in smaller pieces than it is read from there.)

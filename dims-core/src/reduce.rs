@@ -480,10 +480,8 @@ pub trait Reductions: AsTensor {
     /// Where [`try_sum`](Reductions::try_sum) returns an error.
     #[track_caller]
     #[inline(always)]
-    fn sum<D: DimsOf<Self::Dims, X>, X: Dims>(&self, dims: D) -> Reduced<Self::Elem, Self, X>
-    where
-        Self: Evaluable<Elem: Num>,
-    {
+    #[rustfmt::skip] // rustc quotes the line
+    fn sum<D: DimsOf<Self::Dims, X>, X: Dims>(&self, dims: D) -> Reduced<Self::Elem, Self, X> where Self: Evaluable<Elem: Num> {
         unwrap(self.try_sum(dims))
     }
 
@@ -722,10 +720,8 @@ pub trait Reductions: AsTensor {
     /// If operands have different sizes for one dim, or an index is out of range.
     #[track_caller]
     #[inline]
-    fn eval(self) -> Evaluated<Self>
-    where
-        Self: Evaluable,
-    {
+    #[rustfmt::skip] // rustc quotes the line
+    fn eval(self) -> Evaluated<Self> where Self: Evaluable {
         unwrap(self.try_eval())
     }
 

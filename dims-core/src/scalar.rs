@@ -198,7 +198,7 @@ mod sealed {
 }
 
 macro_rules! integers {
-    ($($t:ident)*) => {$(
+    ($($t:ident $($compiled:ident)?,)*) => {$(
         #[diagnostic::do_not_recommend]
         impl Num for $t {
             const ZERO: Self = 0;
@@ -217,6 +217,7 @@ macro_rules! integers {
             fn mul(self, other: Self) -> Self { self.wrapping_mul(other) }
             #[inline(always)]
             fn div(self, other: Self) -> Self { self.wrapping_div(other) }
+            $($compiled!(Sum);)?
         }
         #[diagnostic::do_not_recommend]
         impl Ordered for $t {
@@ -267,7 +268,7 @@ macro_rules! integers {
     )*};
 }
 
-integers!(i8 i16 i32 i64 i128 isize u8 u16 u32 u64 u128 usize);
+integers!(i8, i16, i32 compiled, i64 compiled, i128, isize compiled, u8, u16, u32, u64, u128, usize compiled,);
 
 macro_rules! signed_integers {
     ($($t:ident)*) => {$(

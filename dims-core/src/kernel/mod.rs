@@ -87,6 +87,13 @@ pub trait Kernel: Sized {
     /// As `HAS_LEFT`.
     const HAS_RIGHT: bool = false;
 
+    /// Whether elements are read from memory as they are, so that [`starts`](Kernel::starts) and [`steps`](Kernel::steps) may say where. Loops over such
+    /// memory are not compiled for others.
+    const READS: bool = false;
+
+    /// Whether all operands are elements in memory or constants, so that [`pairs`](Kernel::pairs) of rows may be found. What it cannot be is not compiled.
+    const PAIRS: bool = false;
+
     /// What [`get_beside`](Kernel::get_beside) reads a tile by.
     type Held;
 

@@ -12,6 +12,7 @@ impl<T: Copy> Kernel for Constant<T> {
     type Elem = T;
     const VARIES: bool = false;
     const STEADY: bool = true;
+    const PAIRS: bool = true;
     type Held = T;
     type Pairs = T;
 
@@ -170,6 +171,7 @@ impl<'k, A: Kernel, O: UnaryOp<A::Elem>> Kernel for UnaryKernel<'k, O, A> {
     const GATHERS: bool = A::GATHERS;
     const LONG: bool = O::LONG || A::LONG;
     const HAS_LEFT: bool = A::HAS_LEFT;
+    const PAIRS: bool = A::PAIRS;
     const HAS_RIGHT: bool = A::HAS_RIGHT;
 
     #[inline(always)]
@@ -271,6 +273,7 @@ impl<'k, A: Kernel, B: Kernel, O: BinaryOp<A::Elem, B::Elem>> Kernel for BinaryK
     const GATHERS: bool = A::GATHERS || B::GATHERS;
     const LONG: bool = O::LONG || A::LONG || B::LONG;
     const HAS_LEFT: bool = A::VARIES || B::HAS_LEFT;
+    const PAIRS: bool = A::PAIRS && B::PAIRS;
     const HAS_RIGHT: bool = A::HAS_RIGHT || B::VARIES;
 
     #[inline(always)]

@@ -21,13 +21,17 @@ const COLUMNS: usize = 32;
 /// The most bytes of an accumulator. What has more is of several parts, which are no vectors.
 const LONGEST: usize = 8;
 
+/// Whether there are nests that [pair](are_pairs) rows, as far as the types tell.
+pub(super) const fn can_pair<K: Kernel, R: Reducer<K::Elem>>() -> bool {
+    K::PAIRS && K::PARALLEL && size_of::<R::Acc>() <= LONGEST
+}
+
 /// Whether a nest pairs the rows of what is on one side of others with those of what is on the other side. The columns are its innermost loop, and
 /// the rows the one before what is reduced.
 #[inline(always)]
 pub(super) fn are_pairs<K: Kernel, R: Reducer<K::Elem>, const LEFT: bool>(kernel: &K, nest: &Nest) -> bool {
     let last = nest.depth() - 1;
-    if !K::PARALLEL
-        || size_of::<R::Acc>() > LONGEST
+    if !can_pair::<K, R>()
         || !nest.inner_kept
         || !(1..last).contains(&nest.outer)
         || nest.sizes[last] < COLUMNS

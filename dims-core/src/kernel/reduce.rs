@@ -7,7 +7,7 @@ use super::elementwise::fill_tile;
 use super::isa::{Baseline, Isa, Task, dispatch};
 use super::lanes::{Lanes, Lines};
 use super::levels::Levels;
-use super::pairs::{Pairs, are_pairs};
+use super::pairs::{Pairs, are_pairs, can_pair};
 use super::rows::reduce_rows;
 use super::strided::Strided;
 use super::threads::{self, Carried};
@@ -233,6 +233,7 @@ impl<K: Kernel, R: Reducer<K::Elem>> Task for Reduce<'_, K, R> {
     fn run<I: Isa>(self) -> Result<(), DimError> {
         let Reduce { mut kernel, nest, count, reducer, out } = self;
         if !R::AT_ONCE
+            && K::READS
             && let Some((start, strides)) = long_lines(&kernel, nest)
         {
             // SAFETY: the kernel says that the elements of the nest lie there.
@@ -240,11 +241,16 @@ impl<K: Kernel, R: Reducer<K::Elem>> Task for Reduce<'_, K, R> {
             return Ok(());
         }
         let out = match out {
-            Out::Results(out) if K::HAS_LEFT && are_pairs::<K, R, true>(&kernel, nest) => {
+            Out::Results(out)
+                if const { K::HAS_LEFT && can_pair::<K, R>() } && are_pairs::<K, R, true>(&kernel, nest) =>
+            {
                 dispatch(Pairs::<K, R, true>::new(kernel, nest, count, reducer, out));
                 return Ok(());
             }
-            Out::Results(out) if K::HAS_RIGHT && are_pairs::<K, R, false>(&kernel, nest) => {
+            Out::Results(out)
+                if const { K::HAS_RIGHT && can_pair::<K, R>() }
+                    && are_pairs::<K, R, false>(&kernel, nest) =>
+            {
                 dispatch(Pairs::<K, R, false>::new(kernel, nest, count, reducer, out));
                 return Ok(());
             }
@@ -259,7 +265,7 @@ impl<K: Kernel, R: Reducer<K::Elem>> Task for Reduce<'_, K, R> {
             return Ok(());
         }
         let mut faults = Faults::default();
-        if nest.inner_kept && reduce_rows(&mut kernel, nest, count, reducer, out, &mut faults) {
+        if K::READS && nest.inner_kept && reduce_rows(&mut kernel, nest, count, reducer, out, &mut faults) {
             return faults.into_result();
         }
         let mut at: SmallVec<[usize; 8]> = SmallVec::from_elem(0, nest.depth());

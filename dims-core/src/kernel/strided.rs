@@ -253,6 +253,8 @@ impl<T: Element, X: Indices, W: Way> Kernel for Strided<'_, T, X, W> {
     type Pairs = (*const T, isize, isize);
     const PARALLEL: bool = X::PARALLEL;
     const GATHERS: bool = X::ANY;
+    const READS: bool = true;
+    const PAIRS: bool = !X::ANY;
 
     #[inline(always)]
     fn fetch<I: Isa>(&mut self, tile: &Tile<'_>) {
