@@ -48,27 +48,8 @@ macro_rules! compiled {
         }
 
         $(#[$attribute])*
-        fn multiply_batch(
-            _: $crate::seal::Seal,
-            batch: $crate::kernel::gemm::Batch,
-            lies: Option<$crate::kernel::gemm::Lies>,
-            a: $crate::storage::Elements<'_, Self>,
-            b: $crate::storage::Elements<'_, Self>,
-            out: &mut ::alloc::vec::Vec<Self>,
-            len: usize,
-        ) {
-            $crate::kernel::gemm::multiply_batch(batch, lies, a, b, out, len);
-        }
-
-        $(#[$attribute])*
-        fn multiply_batch_onto(
-            _: $crate::seal::Seal,
-            batch: $crate::kernel::gemm::Batch,
-            a: $crate::storage::Elements<'_, Self>,
-            b: $crate::storage::Elements<'_, Self>,
-            out: $crate::storage::ElementsMut<'_, Self>,
-        ) {
-            $crate::kernel::gemm::multiply_batch_onto(batch, a, b, out);
+        fn multiply_packed(_: $crate::seal::Seal) -> unsafe fn(&$crate::kernel::gemm::Product<Self>) {
+            $crate::kernel::gemm::multiply_packed
         }
 
         $crate::compiled::compiled!(Sum $(#[$attribute])*);

@@ -272,8 +272,6 @@ pub fn try_apply_arrays<X: Tensors + WithAxes<O::In>, O: ArraysOp<X::Elems>>(
                 let shape = results.shape();
                 return fail(format!("of {calls} examples it yields an array of shape {shape:?}"));
             }
-            let bytes = results.len() * size_of::<O::Elem>();
-            record(|| Step::Calls { function: O::NAME, calls: 1, steps: Vec::new(), bytes });
             (results.iter().copied().collect(), Axes::from_slice(&results.shape()[1..]))
         }
         None if calls == 0 => {

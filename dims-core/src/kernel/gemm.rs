@@ -16,6 +16,7 @@
 use super::isa::{Isa, Task, dispatch};
 use super::params::params;
 use crate::scalar::Num;
+use crate::seal::SEAL;
 use crate::storage::{Elements, ElementsMut};
 use alloc::vec::Vec;
 
@@ -298,6 +299,16 @@ pub unsafe fn multiply_as<T: Num>(product: &Product<T>, lies: Option<Lies>) {
     } {
         return;
     }
+    // SAFETY: the caller's promise.
+    unsafe { T::multiply_packed(SEAL)(product) };
+}
+
+/// [`multiply`], for products that are not [read where they lie](unpacked): small ones of any type, and those whose matrices are packed.
+///
+/// # Safety
+///
+/// As for [`multiply`].
+pub unsafe fn multiply_packed<T: Num>(product: &Product<T>) {
     if is_small_product(product.m, product.n, product.k) {
         let product = product.oriented();
         let sum = Even { count: product.k, a: product.a.col, b: product.b.row };

@@ -7,9 +7,8 @@
 use super::axes::{AxisList, Layout};
 use super::explain::{ProductDims, Step, record};
 use crate::error::DimError;
-use crate::kernel::gemm::{Batch, Lies};
+use crate::kernel::gemm::{Batch, Lies, multiply_batch, multiply_batch_onto};
 use crate::scalar::Num;
-use crate::seal::SEAL;
 use crate::set::Keys;
 use crate::storage::axes::Axis;
 use crate::storage::memory::reserve;
@@ -441,7 +440,7 @@ impl Roles {
         };
         batch.c = [self.step(&sizes, Role::Batch), self.step(&sizes, rows), self.step(&sizes, Role::Column)];
         record(|| step::<T>(&batch, self.lies.is_some(), dims()));
-        T::multiply_batch(SEAL, batch, self.lies, a, b, &mut out, len);
+        multiply_batch(batch, self.lies, a, b, &mut out, len);
         Some(Ok((out, sizes)))
     }
 
@@ -461,7 +460,7 @@ impl Roles {
         let Some(strides) = self.strides_of(axes, &sizes, &batch) else { return false };
         batch.c = strides;
         record(|| step::<T>(&batch, false, dims()));
-        T::multiply_batch_onto(SEAL, batch, a, b, out);
+        multiply_batch_onto(batch, a, b, out);
         true
     }
 

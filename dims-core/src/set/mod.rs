@@ -56,7 +56,7 @@ pub trait Dims {
     message = "`{Self}` is not a set of dims",
     label = "a tuple of dims is expected here",
     note = "a set of one dim is written `(Batch,)`, an empty one `()`; with `Rest<B>` it takes `B: Dims`",
-    note = "a dim that is a parameter takes `D: AnyDim`, and `D: AnyDim + Before<Next>` if the dim `Next` stands behind it"
+    note = "a dim that is a parameter takes `D: AnyDim`, and `D: AnyDim + Before<Next>` if the dim `Next` stands behind it; if `First` stands in front, `where First: Before<D>`"
 )]
 pub trait SetOf {
     /// The sorted tuple.
