@@ -23,7 +23,7 @@ fn some_operand_says_the_size() {
     // A plan of three operands, of which the last one has the dim.
     assert_eq!((Tok.cast::<f32>() * 2.0 + Batch.cast::<f32>() + &x).sum((Batch, Tok)).order(()), 36.0);
     assert_eq!(select(Tok.eq(0), &x, 0.0).sum((Batch, Tok)).order(()), 5.0);
-    assert_eq!((&x).dot(Tok.cast::<f32>(), Tok).order(Batch), array![8.0, 17.0]);
+    assert_eq!(x.dot(Tok.cast::<f32>(), Tok).order(Batch), array![8.0, 17.0]);
     assert_eq!(
         weighted::<Tok, _>(&x.seal(Tok)).unseal().order((Batch, Tok)),
         array![[0.0, 2.0, 6.0], [0.0, 5.0, 12.0]]
