@@ -61,7 +61,7 @@ fn programs() -> Vec<Program> {
         typed(
             "attention",
             "fn run() {\n    let n = std::env::args().len() + 2;\n    let q = ones::<f32, _>((I.of(n), L.of(n)));\n    let k = ones::<f32, _>((J.of(n), L.of(n)));\n    \
-             let y = typed_dims::attention(&q, &k, &k, L, J, 1.0, ());\n    println!(\"{}\", y.size(I));\n}",
+             let y = attention(&q, &k, &k, L, J, 1.0, true);\n    println!(\"{}\", y.size(I));\n}",
         ),
     ];
     programs.extend([
