@@ -712,7 +712,7 @@ fn indices_from_the_end() {
         error.ends_with("; write `index.from_end(size)` to count negative indices from the end"),
         "{error}"
     );
-    // What lies before the start is an error with the number that was given, and no such advice.
+    // An index before the start is an error with the number that was given, without such advice.
     let error = v.at((p - 4).from_end(p)).try_order(p).unwrap_err().to_string();
     assert!(error.starts_with("index -4 of axis 0") && !error.contains("from_end"), "{error}");
     let error = v.at(p).try_index(p, -4).map(|_| ()).unwrap_err().to_string();

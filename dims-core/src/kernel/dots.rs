@@ -332,7 +332,7 @@ mod tests {
     use crate::plan::rows::Rows;
     use alloc::vec::Vec;
 
-    /// In these tests lines are multiplied in pairs on all processors: an odd number of them, and lines longer than what is summed at once.
+    /// In these tests lines are multiplied in pairs on all processors: an odd number of them, and lines longer than the block that is summed at once.
     #[test]
     fn pairs_of_lines_are_multiplied_with_a_vector() {
         for (rows, columns, gap) in [(641, 1024, 0), (67, 8208, 16), (66, 20_000, 0)] {

@@ -22,7 +22,7 @@ pub struct Params {
     pub skinny: Skinny,
     /// Products of a large matrix with a vector: see `kernel::dots`.
     pub dots: Dots,
-    /// Reductions along lines in memory: how many elements ahead of what is added they are prefetched.
+    /// Reductions along lines in memory: how many elements ahead of the additions they are prefetched.
     pub line_ahead: usize,
     /// Reductions of rows in memory, one after the other.
     pub rows: Rows,

@@ -278,7 +278,7 @@ impl<T: Copy> Block<T> {
         }
     }
 
-    /// Adds `R` rows to the sums of `W` vectors of columns, of the last of which those of the mask.
+    /// Adds `R` rows to the sums of `W` vectors of columns. In the last vector only the elements of the mask are columns.
     ///
     /// # Safety
     ///

@@ -520,7 +520,7 @@ unsafe fn half_f64(vector: __m512d) -> __m256d {
     unsafe { _mm256_add_pd(_mm512_castpd512_pd256(vector), _mm512_extractf64x4_pd::<1>(vector)) }
 }
 
-/// A vector of AVX2 is as long as what is added up.
+/// A vector of AVX2 is as long as the elements that are added up.
 #[inline(always)]
 fn whole<V>(vector: V) -> V {
     vector
