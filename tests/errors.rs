@@ -122,7 +122,7 @@ mod variants {
             "the size of dim `i` is not known here: bind it to an axis first, or give it a size, `i.of(n)` if it is declared, \
              `dims!(i = n)` if it is local"
         );
-        // rustc refuses a declared dim without a size as a value alone; behind a rename it no longer knows of which dim.
+        // rustc refuses a declared dim without a size as a value alone. Behind a rename it does not know which dim that is.
         assert!(panic_of(|| Row.rename(Row, Col).eval()).contains("give it a size, `Col.of(n)`"));
         assert!(matches!(Row.rename(Row, Col).try_order(Col), Err(DimError::Unsized { .. })));
         assert!(matches!(a.try_at(i + j), Err(DimError::Unsized { .. })));

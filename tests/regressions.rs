@@ -110,7 +110,7 @@ fn products_of_half_precision_are_summed_in_single_precision() {
     assert!(scaled.iter().all(|&sum| sum == f16::from_f32(51200.0)), "{scaled}");
 }
 
-/// Sums of products of lines, of which none is shared: a sum of ones that `bf16` cannot count, and one whose parts `f16` cannot hold.
+/// Sums of products of lines that no two results share: a sum that `bf16` cannot count, and one whose parts `f16` cannot hold.
 #[cfg(feature = "half")]
 #[test]
 fn long_lines_of_half_precision_are_summed_in_single_precision() {

@@ -147,7 +147,7 @@ impl<D: DimRef> OrderAxis for D {
     }
 }
 
-/// As many axes more as there are parameters.
+/// One more axis for each parameter.
 macro_rules! more {
     ($rank:ty;) => { $rank };
     ($rank:ty; $head:ident $($tail:ident)*) => { more![<$rank as Rank>::Succ; $($tail)*] };

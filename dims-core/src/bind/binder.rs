@@ -559,7 +559,7 @@ macro_rules! lists {
     };
 }
 
-/// So many axes more have become dims as there are parameters.
+/// One more axis has become a dim for each parameter.
 macro_rules! goes {
     ($read:ty;) => { $read };
     ($read:ty; $head:ident $($tail:ident)*) => { goes![<$read as Reading>::Goes; $($tail)*] };

@@ -194,7 +194,7 @@ impl<T: Copy, R: Reducer<T>> Task for Lines<'_, T, R> {
     }
 }
 
-/// Neighbours in memory combined, at most [`MOST`], of which the first is the `seen`th element. If they come from memory rather than from a cache,
+/// At most [`MOST`] neighbours in memory combined. The first has the number `seen` among the elements. If they come from memory rather than from a cache,
 /// they are prefetched so many elements `ahead`.
 #[inline(always)]
 fn stretch<I: Isa, T: Copy, R: Reducer<T>>(

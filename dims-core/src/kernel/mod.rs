@@ -91,7 +91,7 @@ pub trait Kernel: Sized {
     /// memory are not compiled for others.
     const READS: bool = false;
 
-    /// Whether all operands are elements in memory or constants, so that [`pairs`](Kernel::pairs) of rows may be found. What it cannot be is not compiled.
+    /// Whether all operands are elements in memory or constants, so that [`pairs`](Kernel::pairs) of rows may be found. Loops over pairs are not compiled for others.
     const PAIRS: bool = false;
 
     /// What [`get_beside`](Kernel::get_beside) reads a tile by.

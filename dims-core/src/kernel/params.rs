@@ -31,7 +31,7 @@ pub struct Params {
     /// The most elements of each sum that are worked on at once where columns are packed in panels: see `kernel::gemm::panels`. Longer parts are
     /// added to the result less often, shorter panels stay in a nearer cache.
     pub panel_sums: usize,
-    /// Whether the first tile of some columns packs what it reads of a large right matrix: see `kernel::gemm::unpacked`.
+    /// Whether the first tile of some columns packs the part of a large right matrix that it reads: see `kernel::gemm::unpacked`.
     pub writes_down: bool,
     /// From so many rows on, the crate `gemm` multiplies by a transposed matrix, rather than `kernel::gemm::panels`: it packs the left matrix as
     /// well, which pays off then. (Only with the feature `gemm`.)

@@ -30,8 +30,8 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     /// (*) [a b! c] -> [a b! c]
     /// ```
     ///
-    /// The function sees a tensor whose axes are all behind `Rest`. It cannot name one of them, so it cannot reduce, slice or contract it: what it
-    /// computes is pointwise, whatever operations it is made of, and rustc knows that from its type. Other tensors in it can have no dims.
+    /// The function sees a tensor whose axes are all behind `Rest`. It cannot name one of them, so it cannot reduce, slice or contract it:
+    /// the function is pointwise, whatever operations it is made of, and rustc knows that from its type. Other tensors in it can have no dims.
     ///
     /// ```
     /// use typed_dims::prelude::*;

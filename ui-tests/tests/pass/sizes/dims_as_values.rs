@@ -20,7 +20,7 @@ fn some_operand_says_the_size() {
     let x = from_vec((Batch.of(2), Tok.of(3)), vec![1.0_f32, 2.0, 3.0, 4.0, 5.0, 6.0]);
     assert_eq!((&x * Tok.cast::<f32>()).sum(Tok).order(Batch), array![8.0, 17.0]);
     assert_eq!((Tok.cast::<f32>() - &x).order((Batch, Tok)), array![[-1.0, -1.0, -1.0], [-4.0, -4.0, -4.0]]);
-    // A plan of three operands, of which the last one has the dim.
+    // A plan of three operands. Only the last one has the dim.
     assert_eq!((Tok.cast::<f32>() * 2.0 + Batch.cast::<f32>() + &x).sum((Batch, Tok)).order(()), 36.0);
     assert_eq!(select(Tok.eq(0), &x, 0.0).sum((Batch, Tok)).order(()), 5.0);
     assert_eq!(x.dot(Tok.cast::<f32>(), Tok).order(Batch), array![8.0, 17.0]);
