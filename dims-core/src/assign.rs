@@ -5,46 +5,32 @@ use crate::error::{DimError, unwrap};
 use crate::expr::index::IndexExprs;
 use crate::expr::leaf::{axes_row, meet_axes};
 use crate::expr::{Expr, Operand};
-use crate::kernel::copy::{FEW, copy_onto, copy_row};
-use crate::kernel::isa::Isa;
-use crate::kernel::strided::{AnyStride, UnitStride};
-use crate::kernel::threads;
-use crate::kernel::update::{Lowered, update, write};
 use crate::named::Named;
-use crate::ops::{self, BinaryOp};
 use crate::order::{OrderOf, Ordering};
 use crate::plan::axes::AxisList;
 use crate::plan::evaluate::{few_into, line_into, typed_line};
-use crate::plan::explain::{Loops, Step, record};
-use crate::plan::nest::{Nest, Parts};
-use crate::plan::rows::Rows;
 use crate::plan::shape::Shape;
-use crate::plan::target::{misfit, spread};
+use crate::plan::shape::misfit;
 use crate::rank::Rank;
-use crate::scalar::{Element, Num, Ordered};
 use crate::set::{Dims, DimsOf, Union};
-use crate::storage::axes::{Axis, AxisBlock};
-use crate::storage::elements::Places;
+use crate::storage::axes::AxisBlock;
 use crate::storage::source::elements_mut;
 use crate::storage::{Owned, Place};
 use crate::sum_into::sum_into;
 use crate::tensor::{AsTensor, Evaluable, NamedOf, as_said};
 use alloc::string::String;
-
-/// The new value alone.
-#[derive(Clone, Copy)]
-pub(crate) struct Replace;
-
-impl ops::Operation for Replace {}
-
-impl<T: Element> BinaryOp<T, T> for Replace {
-    type Out = T;
-    const NAME: &'static str = "assign";
-    #[inline(always)]
-    fn apply<I: Isa>(&self, _: T, new: T) -> T {
-        new
-    }
-}
+use kernels::contract::target::spread;
+use kernels::copy::{FEW, copy_onto, copy_row};
+use kernels::loops::nest::{Nest, Parts};
+use kernels::loops::rows::Rows;
+use kernels::loops::steps::{Loops, Step, record};
+use kernels::loops::stride::{AnyStride, UnitStride};
+use kernels::machine::threads;
+use kernels::map::update::{Lowered, update, write};
+use kernels::memory::axes::Axis;
+use kernels::memory::elements::Places;
+use kernels::ops::{self, BinaryOp, Replace};
+use kernels::scalar::{Element, Num, Ordered};
 
 /// Writes the elements of an expression, whose operands have met, into a part of `out`: the one at a position of the loops goes `offset`
 /// elements behind the start, and the position's strides farther.
@@ -82,7 +68,7 @@ pub(crate) fn write_into<S: Dims, R: Rank, E: Expr>(
     let nest = Nest::map(sizes, order, &rows);
     let len = nest.positions();
     record(|| Step::Elementwise { expression: expr.describe(), loops: Loops::new::<E::Elem>(&nest, len, 1) });
-    write(&nest, &mut Parts::new(), out, offset, |operands| expr.kernel::<AnyStride>(operands))
+    Ok(write(&nest, &mut Parts::new(), out, offset, |operands| expr.kernel::<AnyStride>(operands))?)
 }
 
 /// What is assigned has no dims besides those of the place; scatters into computed places may have more.
@@ -152,7 +138,7 @@ impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Place<'_, T, S, R, X> {
             let indices = indices.kernels(&mut operands);
             Lowered { row, indices, value: value.kernel::<AnyStride>(&mut operands) }
         };
-        update(&nest, &mut Parts::new(), place, lower, op)
+        Ok(update(&nest, &mut Parts::new(), place, lower, op)?)
     }
 }
 
@@ -462,7 +448,7 @@ pub trait OrderInto: AsTensor {
             let row = operands.next_row();
             Lowered { row, indices: (), value: tensor.expr.kernel::<AnyStride>(&mut operands) }
         };
-        update(&nest, &mut Parts::new(), place, lower, Replace)
+        Ok(update(&nest, &mut Parts::new(), place, lower, Replace)?)
     }
 }
 

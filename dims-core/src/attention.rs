@@ -3,20 +3,10 @@
 use crate::dim::DimList;
 use crate::error::{DimError, unwrap};
 use crate::expr::{Expr, Factors, Operand, Scalar, computed_factor};
-use crate::kernel::Kernel;
-use crate::kernel::attention::{Lowered, Work};
-use crate::kernel::strided::AnyStride;
-use crate::kernel::threads;
 use crate::named::Named;
 use crate::plan::axes::AxisList;
-use crate::plan::contract;
-use crate::plan::explain::{Step, record};
-use crate::plan::nest::Nest;
-use crate::plan::rows::Rows;
 use crate::plan::shape::Shape;
 use crate::rank::Rank0;
-use crate::scalar::{Element, Num, Real};
-use crate::seal::SEAL;
 use crate::set::list::List;
 use crate::set::ordered::{Decides, Shares};
 use crate::set::remove::{Left, Missing, Removal, RemoveAll, Twice};
@@ -24,9 +14,19 @@ use crate::set::{Dims, DimsOfBoth, NamedOnce, Right, Union, Verdict};
 use crate::storage::Owned;
 use crate::tensor::{AsTensor, Computable};
 use alloc::boxed::Box;
-use alloc::string::String;
 use alloc::vec::Vec;
 use core::any::Any;
+use kernels::attention::{Lowered, Work};
+use kernels::compiled;
+use kernels::contract;
+use kernels::load::Kernel;
+use kernels::loops::nest::Nest;
+use kernels::loops::rows::Rows;
+use kernels::loops::steps::record;
+use kernels::loops::stride::AnyStride;
+use kernels::machine::threads;
+use kernels::scalar::{Adds, Masks, ScoreChange};
+use kernels::scalar::{Element, Num, Real};
 use smallvec::SmallVec;
 
 /// The dims of queries and keys.
@@ -147,31 +147,50 @@ impl<T: Real> Mask<T> for bool {
     }
 }
 
+/// The parts of a change of scores that is one expression.
+#[doc(hidden)]
+pub trait Parts<T, E> {
+    type Allowed: Expr<Elem = bool>;
+    type Bias: Expr<Elem = T>;
+    const BIASED: bool;
+    fn parts(expr: E) -> (Self::Allowed, Self::Bias);
+}
+
+impl<T: Real, E: Expr<Elem = bool>> Parts<T, E> for Masks {
+    type Allowed = E;
+    type Bias = Scalar<T>;
+    const BIASED: bool = false;
+
+    fn parts(mask: E) -> (E, Scalar<T>) {
+        (mask, Scalar(T::ZERO))
+    }
+}
+
+impl<T: Real, E: Expr<Elem = T>> Parts<T, E> for Adds {
+    type Allowed = Scalar<bool>;
+    type Bias = E;
+    const BIASED: bool = true;
+
+    fn parts(bias: E) -> (Scalar<bool>, E) {
+        (Scalar(true), bias)
+    }
+}
+
 macro_rules! masks {
     ($([$($life:lifetime)?] $own:ty;)*) => {$(
         #[diagnostic::do_not_recommend]
-        impl<$($life,)? T: Real, S: Dims, E: Expr<Elem = bool>> Mask<T> for $(&$life)? Named<bool, S, Rank0, E> {
+        impl<$($life,)? T: Real, C: ScoreChange<T>, S: Dims, E: Expr<Elem = C>> Mask<T> for $(&$life)? Named<C, S, Rank0, E>
+        where
+            C::Kind: Parts<T, $own>,
+        {
             const SEAL: crate::seal::Seal = crate::seal::SEAL;
             type Dims = S;
-            type Allowed = $own;
-            type Bias = Scalar<T>;
-            const BIASED: bool = false;
+            type Allowed = <C::Kind as Parts<T, $own>>::Allowed;
+            type Bias = <C::Kind as Parts<T, $own>>::Bias;
+            const BIASED: bool = <C::Kind as Parts<T, $own>>::BIASED;
 
-            fn into_parts(self) -> ($own, Scalar<T>) {
-                (self.into_named().expr, Scalar(T::ZERO))
-            }
-        }
-
-        #[diagnostic::do_not_recommend]
-        impl<$($life,)? T: Real, S: Dims, E: Expr<Elem = T>> Mask<T> for $(&$life)? Named<T, S, Rank0, E> {
-            const SEAL: crate::seal::Seal = crate::seal::SEAL;
-            type Dims = S;
-            type Allowed = Scalar<bool>;
-            type Bias = $own;
-            const BIASED: bool = true;
-
-            fn into_parts(self) -> (Scalar<bool>, $own) {
-                (Scalar(true), self.into_named().expr)
+            fn into_parts(self) -> (Self::Allowed, Self::Bias) {
+                C::Kind::parts(self.into_named().expr)
             }
         }
     )*};
@@ -305,7 +324,7 @@ where
     };
     let bias = M::BIASED.then_some(&bias);
     let data = planned::<All<Q, K, V>, _, _, _>(&shape, &axes, [q, k, v], scale.widen(), &mask, bias)
-        .map_err(|error| shape.blame(error, axes.kept))?;
+        .map_err(|error| shape.blame(error.into(), axes.kept))?;
     let data = narrowed(data);
     let sizes = shape.sizes_in(axes.kept);
     Ok(Named::from_expr(Owned::laid_out(data, &sizes)))
@@ -368,7 +387,7 @@ fn in_memory<'e, U: Dims, S: Dims, E: Expr<Elem: Real>>(
         computed_factor::<U, Rank0, _>(expr, shape, &mut factors)?;
     }
     let operand = factors.operands.pop().expect("a factor is one operand");
-    operand.converted(shape.sizes(), Real::widen)
+    Ok(operand.converted(shape.sizes(), Real::widen)?)
 }
 
 fn planned<U: Dims, W: Real, M: Expr<Elem = bool>, B: Expr<Elem: Real<Wide = W>>>(
@@ -425,29 +444,12 @@ fn planned<U: Dims, W: Real, M: Expr<Elem = bool>, B: Expr<Elem: Real<Wide = W>>
         M::Kernel::<'_, AnyStride>::PARALLEL && (bias.is_none() || B::Kernel::<'_, AnyStride>::PARALLEL);
     let threads = if parallel { threads::parts(work.multiplications() / 32) } else { 1 };
     record(|| work.step(mask.describe(), bias.map(Expr::describe), len, threads));
-    W::attend(SEAL, &work, len, threads, &|| {
+    Ok(compiled::attend(&work, len, threads, &|| {
         let mut operands = nest.operands();
         for _ in 0..4 {
             operands.next_row();
         }
         let mask = mask.kernel::<AnyStride>(&mut operands);
         Box::new(Lowered { mask, bias: bias.map(|bias| bias.kernel::<AnyStride>(&mut operands)) })
-    })
-}
-
-impl<W: Real> Work<'_, W> {
-    fn step(&self, mask: String, bias: Option<String>, len: usize, threads: usize) -> Step {
-        let (queries, keys) = self.nest.sizes.split_at(self.query + 1);
-        Step::Attention {
-            batch: queries[..self.query].iter().product(),
-            queries: queries[self.query],
-            keys: keys.iter().product(),
-            features: self.features.sizes.iter().product(),
-            values: self.values.sizes.iter().product(),
-            mask,
-            bias,
-            bytes: len * size_of::<W>(),
-            threads,
-        }
-    }
+    })?)
 }

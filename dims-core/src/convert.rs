@@ -11,9 +11,10 @@ use crate::set::remove::{Removal, RemoveAll};
 use crate::set::union::Sort;
 use crate::set::{Dims, NamedOnce, Verdict};
 use crate::storage::Owned;
-use crate::storage::axes::{Axis, AxisBlock};
+use crate::storage::axes::AxisBlock;
 use alloc::vec::Vec;
 use core::panic::Location;
+use kernels::memory::axes::Axis;
 use ndarray::{Array, Dimension};
 
 /// Dims for all axes of an array, each dim once.

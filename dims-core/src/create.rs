@@ -9,18 +9,19 @@ use crate::named::Named;
 use crate::plan::axes::AxisList;
 use crate::rank::Rank0;
 use crate::reduce::Evaluated;
-use crate::scalar::{CastTo, Element, Num, Real};
 use crate::set::list::List;
 use crate::set::union::Sort;
 use crate::set::{DimKey, Dims, Judged, Nothing, Right, Verdict};
 use crate::size::{Dyn, Static};
 use crate::storage::Owned;
-use crate::storage::axes::{Axis, AxisBlock};
-use crate::storage::memory::reserve;
+use crate::storage::axes::AxisBlock;
 use crate::tensor::Computable;
 use crate::tuples::{each_tuple, nested};
 use alloc::string::String;
 use alloc::vec::Vec;
+use kernels::memory::allocate::reserve;
+use kernels::memory::axes::Axis;
+use kernels::scalar::{CastTo, Element, Num, Real};
 use smallvec::SmallVec;
 
 /// One dim or a tuple of them, as written: the axes that a constructor makes.
@@ -246,7 +247,7 @@ pub fn try_from_fn<T: Element, D: SizedDims>(
     let (mut data, _) = memory(&sizes)?;
     let mut at: SmallVec<[usize; 8]> = SmallVec::from_elem(0, sizes.len());
     let counts: SmallVec<[usize; 8]> = sizes.iter().map(|&(_, size)| size).collect();
-    let mut odometer = crate::plan::nest::Odometer::new(&counts);
+    let mut odometer = kernels::loops::nest::Odometer::new(&counts);
     while !odometer.is_done() {
         data.push(f(D::index(&at)));
         odometer.advance(&mut at);
@@ -447,7 +448,7 @@ pub fn try_full_like<A: Computable>(tensor: A, value: A::Elem) -> Result<Evaluat
     let shape = tensor.into_named().unified_shape()?;
     let order = AxisList::in_memory_of::<A::Dims, A::Rank>().as_slice();
     let len = shape.volume(order.iter().copied(), size_of::<A::Elem>())?;
-    let mut data = reserve(len).map_err(|error| shape.blame(error, order))?;
+    let mut data = reserve(len).map_err(|error| shape.blame(error.into(), order))?;
     data.resize(len, value);
     let sizes = shape.sizes_in(order);
     Ok(Named::from_expr(Owned::laid_out(data, &sizes)))

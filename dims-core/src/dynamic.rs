@@ -14,11 +14,11 @@ use crate::error::{DimError, unwrap};
 use crate::lines::{Lines, arranged, axes_in};
 use crate::named::Named;
 use crate::rank::Rank0;
-use crate::scalar::Ordered;
 use crate::set::rename::CanGain;
 use crate::set::{Dims, DimsOf, Union};
 use crate::tensor::{AsTensor, Computable, Evaluable};
 use alloc::vec::Vec;
+use kernels::scalar::Ordered;
 
 /// All dims of the tensor are named here; `Self` are those that are left.
 #[diagnostic::on_unimplemented(

@@ -4,12 +4,12 @@ use crate::brand::{Brand, Declared};
 use crate::dim::{Dim, Of};
 use crate::expr::{Binary, Operand, Scalar, Select, Unary};
 use crate::named::Named;
-use crate::ops::{self, BinaryOp, Cast, Clamp, Map, Powi, UnaryOp};
 use crate::rank::Rank;
-use crate::scalar::*;
 use crate::set::{Dims, Union};
 use crate::tensor::{AsTensor, NamedOf};
 use core::marker::PhantomData;
+use kernels::ops::{self, BinaryOp, Cast, Clamp, Map, Powi, UnaryOp};
+use kernels::scalar::*;
 
 /// The result of an operation on one tensor.
 pub type UnaryOut<O, A> = Named<

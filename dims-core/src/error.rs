@@ -6,10 +6,8 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
-use core::panic::Location;
 
-/// Where a size came from: a place in the user's code.
-pub type Origin = Option<&'static Location<'static>>;
+pub use kernels::error::Origin;
 
 /// Why an operation on tensors could not run.
 #[derive(Clone, Debug, PartialEq)]
@@ -226,6 +224,20 @@ impl fmt::Display for DimError {
 }
 
 impl core::error::Error for DimError {}
+
+impl From<kernels::error::Error> for DimError {
+    #[cold]
+    fn from(error: kernels::error::Error) -> Self {
+        use kernels::error::Error;
+        match error {
+            Error::OutOfBounds { what, index, size, origin } => {
+                DimError::OutOfBounds { what, index, size, origin }
+            }
+            Error::TooLarge { elements } => DimError::TooLarge { dims: format!("{elements} elements") },
+            error => DimError::Shape { what: format!("{error}") },
+        }
+    }
+}
 
 /// The value, or a panic with the error's text, at the caller's place.
 #[track_caller]

@@ -12,15 +12,15 @@ use crate::plan::shape::{Shape, volume};
 use crate::rank::Rank;
 use crate::restructure::{Remapped, whole};
 use crate::role::KeepsRole;
-use crate::scalar::Element;
 use crate::set::rename::{Has, PartOf};
 use crate::set::{Dims, DimsOf, Keys, Right, Union, Verdict};
 use crate::size::Resizable;
 use crate::storage::Owned;
-use crate::storage::memory::InParts;
 use crate::tensor::{AsTensor, Computable, NamedOf};
 use alloc::string::String;
 use core::marker::PhantomData;
+use kernels::memory::allocate::InParts;
+use kernels::scalar::Element;
 use smallvec::SmallVec;
 
 /// The parts one after the other along `dim`, whose size is the sum of theirs, and is not static; all other sizes must agree. Each part is computed, or copied,

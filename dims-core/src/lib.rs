@@ -8,16 +8,14 @@
 extern crate alloc;
 #[cfg(any(feature = "std", test))]
 extern crate std;
+extern crate typed_dims_kernels as kernels;
 
 pub mod assign;
 pub mod attention;
 pub mod batch;
 pub mod bind;
-#[cfg(feature = "blas")]
-pub mod blas;
 mod borrow;
 pub mod brand;
-mod compiled;
 #[doc(hidden)]
 pub mod comprehension;
 pub mod convert;
@@ -34,15 +32,12 @@ pub mod file;
 #[cfg(any(feature = "candle", feature = "image", feature = "mdarray", feature = "nalgebra"))]
 pub mod foreign;
 pub mod join;
-#[allow(unsafe_code)]
-mod kernel;
 pub mod laid;
 pub mod linalg;
 mod lines;
 pub mod named;
 pub mod nn;
 pub mod noise;
-pub mod ops;
 pub mod order;
 pub mod pattern;
 pub mod plan;
@@ -52,7 +47,6 @@ pub mod rank;
 pub mod reduce;
 pub mod restructure;
 pub mod role;
-pub mod scalar;
 pub mod scan;
 pub mod scans;
 mod seal;
@@ -76,6 +70,9 @@ mod tuples;
 pub mod window;
 
 pub use brand::{Brand, Declared, Rest};
+#[cfg(feature = "blas")]
+pub use kernels::blas;
+pub use kernels::{ops, scalar};
 
 /// What macros expand to. Not part of the public interface.
 #[doc(hidden)]

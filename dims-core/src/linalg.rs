@@ -5,19 +5,19 @@ use crate::dim::{DimList, DimRef};
 use crate::error::{DimError, unwrap};
 use crate::expr::remap::{Along, Changes, term};
 use crate::expr::{Binary, Iota, Remap, Scalar, Select, Unary};
-use crate::kernel::norm::UnitLength;
-use crate::kernel::reducers;
 use crate::lines::along_lines;
 use crate::named::{Named, position};
-use crate::ops;
 use crate::plan::axes::AxisList;
 use crate::reduce::{Empty, Evaluated, Reduced, run, sum};
 use crate::restructure::Remapped;
-use crate::scalar::{Num, Real};
 use crate::set::rename::CanGain;
 use crate::set::{Dims, DimsOf, DimsOfBoth, Union};
 use crate::storage::Owned;
 use crate::tensor::{AsTensor, Computable, NamedOf, as_said, read_as_said, reference};
+use kernels::ops;
+use kernels::reduce::reducers;
+use kernels::scalar::{Num, Real};
+use kernels::scan::norm::UnitLength;
 use smallvec::SmallVec;
 
 /// The result of [`dot`](LinearAlgebra::dot) and the like: the dims `X` are those of both tensors but the ones that are summed over.
@@ -201,7 +201,7 @@ pub trait LinearAlgebra: Computable {
         };
         let len = crate::plan::shape::volume(sizes.iter().copied(), size_of::<Self::Elem>())
             .ok_or_else(too_large)?;
-        let mut data = crate::storage::memory::reserve(len).map_err(|_| too_large())?;
+        let mut data = kernels::memory::allocate::reserve(len).map_err(|_| too_large())?;
         data.resize(len, Self::Elem::ZERO);
         let mut steps: SmallVec<[isize; 8]> = SmallVec::from_elem(1, sizes.len());
         let mut next = 1;

@@ -6,24 +6,24 @@
 use crate::dim::DimList;
 use crate::error::DimError;
 use crate::expr::Expr;
-use crate::kernel::scan::{self, Along};
-use crate::kernel::threads;
 use crate::named::Named;
 use crate::plan::axes::AxisList;
 use crate::plan::evaluate::{evaluate_in, laid_out};
-use crate::plan::explain::{Step, record};
-use crate::plan::nest::Nest;
-use crate::plan::rows::Rows;
 use crate::plan::shape::Shape;
 use crate::rank::{Rank, Rank0};
 use crate::reduce::{Evaluated, along_axes};
-use crate::scalar::Element;
 use crate::set::Dims;
 use crate::storage::Owned;
 use crate::tensor::Computable;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::marker::PhantomData;
+use kernels::loops::nest::Nest;
+use kernels::loops::rows::Rows;
+use kernels::loops::steps::{Step, record};
+use kernels::machine::threads;
+use kernels::scalar::Element;
+use kernels::scan::{self, Along};
 use smallvec::SmallVec;
 
 /// Sizes or axes of a result.
@@ -121,7 +121,7 @@ impl<T: Element> Lines<T> {
         let (count, line) = (self.count(), self.len());
         let too_large = || DimError::TooLarge { dims: self.shape.describe(self.order.iter().copied()) };
         let total = count.checked_mul(len).ok_or_else(too_large)?;
-        let mut out = crate::storage::memory::reserve(total).map_err(|_| too_large())?;
+        let mut out = kernels::memory::allocate::reserve(total).map_err(|_| too_large())?;
         out.resize(total, U::default());
         if total > 0 {
             let threads = threads::parts(self.data.len().max(total));
@@ -173,7 +173,7 @@ pub(crate) fn beside_lines<U: Dims, S: Dims, D: DimList, E: Expr>(
     let len = shape.volume(axes.iter().copied(), size_of::<E::Elem>())?;
     let mut rows = Rows::new(shape.sizes().len());
     expr.rows::<U, Rank0>(shape, &mut rows);
-    expr.collect(&Nest::map(shape.sizes(), axes, &rows), len).map_err(|error| shape.blame(error, axes))
+    expr.collect(&Nest::map(shape.sizes(), axes, &rows), len).map_err(|error| shape.blame(error.into(), axes))
 }
 
 /// Computes a tensor, and works along each line over the dims `D` by a kernel: line by line while it is in the cache, if results lie so that

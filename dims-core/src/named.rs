@@ -6,11 +6,11 @@ use crate::error::{DimError, unwrap};
 use crate::expr::Expr;
 use crate::plan::shape::Shape;
 use crate::rank::{Rank, Rank0, RankOf};
-use crate::scalar::Element;
 use crate::set::{Dims, DimsOf, SetOf};
 use crate::storage::{Owned, View};
 use alloc::vec::Vec;
 use core::marker::PhantomData;
+use kernels::scalar::Element;
 
 /// A tensor of `T` with the dims `D`, in whatever order they are written, and `R` positional axes.
 ///

@@ -11,11 +11,11 @@ use crate::named::Named;
 use crate::plan::axes::AxisList;
 use crate::plan::evaluate::evaluate_in;
 use crate::reduce::{Evaluated, Reductions};
-use crate::scalar::Real;
 use crate::set::{Dims, DimsOf};
 use crate::storage::Owned;
-use crate::storage::memory::from_fn;
 use crate::tensor::{Computable, as_said};
+use kernels::memory::allocate::from_fn;
+use kernels::scalar::Real;
 use num_traits::Float;
 
 /// What numbers are drawn for: the same seed gives other numbers for something else, so that dropout does not leave out the small ones of
@@ -156,7 +156,7 @@ fn drawn_like<A: Computable>(tensor: A, draw: impl Fn(u64) -> A::Elem) -> Result
     let shape = tensor.into_named().unified_shape()?;
     let order = AxisList::in_memory_of::<A::Dims, A::Rank>().as_slice();
     let len = shape.volume(order.iter().copied(), size_of::<A::Elem>())?;
-    let data = from_fn(len, |at| draw(at as u64)).map_err(|error| shape.blame(error, order))?;
+    let data = from_fn(len, |at| draw(at as u64)).map_err(|error| shape.blame(error.into(), order))?;
     let sizes = shape.sizes_in(order);
     Ok(Named::from_expr(Owned::laid_out(data, &sizes)))
 }

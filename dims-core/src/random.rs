@@ -2,7 +2,7 @@
 
 use crate::create::{SizedDims, from_fn};
 use crate::named::Named;
-use crate::scalar::Element;
+use kernels::scalar::Element;
 use rand::Rng;
 use rand::distr::Distribution;
 

@@ -2,7 +2,8 @@
 //!
 //! User code writes typenum's `U2`; the types that messages show are [`Rank0`] to [`Rank26`].
 
-use crate::storage::axes::{Axis, AxisBlock};
+use crate::storage::axes::AxisBlock;
+use kernels::memory::axes::Axis;
 use ndarray::{Dimension, Ix0, Ix1, Ix2, Ix3, Ix4, Ix5, Ix6, IxDyn};
 
 /// A number of positional axes, as a type.

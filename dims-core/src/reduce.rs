@@ -3,28 +3,31 @@
 use crate::dim::{DimList, DimRef};
 use crate::error::{DimError, unwrap};
 use crate::expr::{Expr, Factors};
-use crate::kernel::reduce::{self as reductions, Reducer};
-use crate::kernel::reducers;
-use crate::kernel::scan::{self, Along, InMemory};
-use crate::kernel::strided::{AnyStride, UnitStride, Way};
-use crate::kernel::{self, Kernel, threads};
 use crate::named::Named;
 use crate::plan::axes::{AxisList, Layout};
-use crate::plan::contract::{self, LoopAxes};
 use crate::plan::direct::{Roles, Typed};
 use crate::plan::evaluate::{at_once, laid_out, laid_out_in};
-use crate::plan::explain::{Loops, Names, ProductDims, Step, record};
-use crate::plan::nest::{Nest, Parts};
-use crate::plan::rows::Rows;
+use crate::plan::explain;
 use crate::plan::shape::Shape;
 use crate::rank::Rank;
-use crate::scalar::*;
-use crate::seal::SEAL;
 use crate::set::{Dims, DimsOf};
 use crate::storage::Owned;
 use crate::tensor::{AsTensor, Computable, Evaluable, NamedOf, as_said, read_as_said, reference};
 use alloc::vec::Vec;
 use core::marker::PhantomData;
+use kernels::compiled;
+use kernels::contract;
+use kernels::contract::LoopAxes;
+use kernels::load::Kernel;
+use kernels::loops::nest::{Nest, Parts};
+use kernels::loops::rows::Rows;
+use kernels::loops::steps::{Loops, ProductDims, Step, record};
+use kernels::loops::stride::{AnyStride, UnitStride, Way};
+use kernels::machine::threads;
+use kernels::reduce::reducers;
+use kernels::reduce::{self as reductions, Reducer};
+use kernels::scalar::*;
+use kernels::scan::{self, Along, InMemory};
 use smallvec::SmallVec;
 
 /// What reducing a tensor `A` yields: a tensor of `U` with the dims `X` that are left.
@@ -75,14 +78,14 @@ impl<S: Dims, R: Rank, D: DimList> Split<S, R, D> {
 
     /// The dims of such a product, for plans.
     fn dims<E: Expr>() -> ProductDims {
-        let name = |&axis: &usize| Names::Dims(S::KEYS).of(axis);
+        let name = |&axis: &usize| explain::name(S::KEYS, axis);
         product_dims(E::PAIR, Self::KEPT.as_slice().iter().map(name).collect())
     }
 }
 
 /// A product of two tensors in memory, for plans.
 pub(crate) fn product_dims(pair: Option<[Typed; 2]>, result: Vec<&'static str>) -> ProductDims {
-    let [left, right] = pair.map_or_else(Default::default, |pair| pair.map(|(keys, _)| Names::all(keys)));
+    let [left, right] = pair.map_or_else(Default::default, |pair| pair.map(|(keys, _)| explain::names(keys)));
     ProductDims::new(left, right, result)
 }
 
@@ -159,12 +162,13 @@ where
     if let Some((operands, order)) = const { &Split::<S, R, D>::lines::<E>(Q::COUNTS) } {
         let nest = Nest::typed_reduce(order.as_slice(), sizes, kept, *operands);
         return reduced_in::<UnitStride, _, _>(expr, &nest, len, count, reducer)
-            .map_err(|error| shape.blame(error, kept));
+            .map_err(|error| shape.blame(error.into(), kept));
     }
     let mut rows = Rows::new(sizes.len());
     expr.rows::<S, R>(shape, &mut rows);
     let nest = Nest::reduce(sizes, kept, reduced, &rows);
-    reduced_in::<AnyStride, _, _>(expr, &nest, len, count, reducer).map_err(|error| shape.blame(error, kept))
+    reduced_in::<AnyStride, _, _>(expr, &nest, len, count, reducer)
+        .map_err(|error| shape.blame(error.into(), kept))
 }
 
 /// The `len` results of `count` elements each that a nest yields, by a kernel for what is known of its strides.
@@ -186,11 +190,11 @@ fn reduced_in<W: Way, E: Expr, Q: Reducer<E::Elem, Out: Element>>(
     });
     if const { E::MEMORY.is_some() && !W::UNIT } {
         let (elements, _) = expr.memory();
-        return reducer.reduce_memory(reductions::InMemory { elements, nest, work, len, count });
+        return Ok(reducer.reduce_memory(reductions::InMemory { elements, nest, work, len, count })?);
     }
     let mut parts = Parts::new();
     let lower = |nest| expr.kernel::<W>(&mut Nest::operands(nest));
-    kernel::reduce::reduce(nest, &mut parts, lower, work, len, count, reducer)
+    Ok(kernels::reduce::reduce(nest, &mut parts, lower, work, len, count, reducer)?)
 }
 
 #[inline]
@@ -278,15 +282,15 @@ where
     if let Some(supports) = is_product::<S, R, _>(expr, &shape, kept) {
         let mut factors = Factors { scale: E::Elem::ONE, operands: SmallVec::new() };
         expr.factors::<S, R>(&shape, &mut factors)?;
-        let axes = LoopAxes { sizes, names: Names::Dims(S::KEYS) };
+        let axes = LoopAxes { sizes, name: &|axis| explain::name(S::KEYS, axis) };
         if R::N == 0 {
             let order = contract::order_of_result(&factors.operands, &supports, sizes, kept);
-            let data = E::Elem::contract(SEAL, factors.operands, factors.scale, axes, &order)
-                .map_err(|error| shape.blame(error, kept))?;
+            let data = compiled::contract(factors.operands, factors.scale, axes, &order)
+                .map_err(|error| shape.blame(error.into(), kept))?;
             return Ok(finished_in(data, &order, sizes));
         }
-        let data = E::Elem::contract(SEAL, factors.operands, factors.scale, axes, kept)
-            .map_err(|error| shape.blame(error, kept))?;
+        let data = compiled::contract(factors.operands, factors.scale, axes, kept)
+            .map_err(|error| shape.blame(error.into(), kept))?;
         return Ok(finished(data, kept, sizes));
     }
     if const { E::PAIR.is_some() } {
@@ -296,8 +300,8 @@ where
         let [a, b] = &factors.operands[..] else { unreachable!("a pair has two factors") };
         let reduced = Split::<S, R, D>::REDUCED.as_slice();
         shape.volume(reduced.iter().copied(), 1)?;
-        let data = E::Elem::sum_of_pair(SEAL, [a, b], sizes, [kept, reduced], &|| expr.describe())
-            .map_err(|error| shape.blame(error, kept))?;
+        let data = compiled::sum_of_pair([a, b], sizes, [kept, reduced], &|| expr.describe())
+            .map_err(|error| shape.blame(error.into(), kept))?;
         return Ok(finished(data, kept, sizes));
     }
     fused::<S, R, _, D, X, _>(expr, &shape, reducers::Sum, Empty::Allowed)
@@ -404,7 +408,7 @@ where
                     }),
                 }
             };
-            data.map_err(|error| shape.blame(error, order))?
+            data.map_err(|error| shape.blame(error.into(), order))?
         }
     };
     let sizes: Order = order.iter().map(|&axis| sizes[axis]).collect();

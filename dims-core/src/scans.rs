@@ -4,16 +4,16 @@ use crate::dim::DimRef;
 use crate::error::{DimError, unwrap};
 use crate::expr::remap::{Along, term};
 use crate::expr::{Binary, Expr, Remap};
-use crate::kernel::scan;
 use crate::named::{Named, position};
-use crate::ops;
 use crate::plan::evaluate::laid_out;
 use crate::plan::shape::Shape;
 use crate::reduce::{Evaluated, along};
-use crate::scalar::{Num, Ordered, Real};
 use crate::set::{Dims, DimsOf};
 use crate::size::Resizable;
 use crate::tensor::{AsTensor, Evaluable, as_said};
+use kernels::ops;
+use kernels::scalar::{Num, Ordered, Real};
+use kernels::scan;
 
 // The bound of the dim is written in each line, not in the macro, because rustc quotes it from there.
 macro_rules! scans {

@@ -4,22 +4,24 @@ use crate::dim::{DimList, DimRef, Extent};
 use crate::error::{DimError, list_sizes, unwrap};
 use crate::expr::index::ComputedIndex;
 use crate::expr::{Binary, Expr, Iota, Operand, Scalar, Select, Take, Unary};
-use crate::kernel::gather::Target;
 use crate::named::Named;
-use crate::ops::{self, BinaryOp};
 use crate::plan::axes::AxisList;
 use crate::plan::shape::{Shape, volume};
 use crate::rank::{Rank, Rank0};
 use crate::reduce::Reductions;
-use crate::scalar::{CastTo, Element, IndexInt, Num};
 use crate::set::rename::CanGain;
 use crate::set::{Dims, DimsOf, Union};
-use crate::storage::axes::{Axis, AxisBlock};
-use crate::storage::memory::reserve;
+use crate::storage::axes::AxisBlock;
 use crate::storage::{Owned, Place};
 use crate::tensor::{AsTensor, Computable};
+use alloc::vec::Vec;
 use core::any::TypeId;
 use core::marker::PhantomData;
+use kernels::load::gather::Target;
+use kernels::memory::allocate::reserve;
+use kernels::memory::axes::Axis;
+use kernels::ops::{self, BinaryOp};
+use kernels::scalar::{CastTo, Element, IndexInt, Num};
 use smallvec::SmallVec;
 
 /// The result of [`take`](Selecting::take): a tensor `A` without the dim that is selected from, `X` being the others, with the dims of
@@ -245,7 +247,7 @@ pub trait Selecting: Computable {
         X: Union<(J::Brand,), Out = Y> + CanGain<J::Brand>,
         Y: Dims,
     {
-        scatter::<Self, D, J, I, V, Y, _>(self, &dims, into, index, fill, crate::assign::Replace)
+        scatter::<Self, D, J, I, V, Y, _>(self, &dims, into, index, fill, kernels::ops::Replace)
     }
 
     /// 1 where the index along the new dim `classes` is the element, else 0: `out[.., c] = (x[..] == c)`. Lazy.
@@ -340,12 +342,12 @@ where
         size: places,
         axis: to,
         dim: Some(info.name),
-        dims: &[],
+        names: Vec::new,
         origin: None,
     };
     // Outermost, so that what meets in one place comes in the order of the dims as named.
     let order = Scattered::<V, D>::ORDER.as_slice();
-    let indices = ComputedIndex { index: index.expr, active: true, target, open: None, rest: () };
+    let indices = ComputedIndex { index: index.expr, active: true, target, dims: &[], open: None, rest: () };
     let selected = [Axis::new(places, target.stride)];
     let mut place: Place<'_, A::Elem, V, Rank0, _> =
         Place::within(&mut out, axes, [], (indices, &selected), None);

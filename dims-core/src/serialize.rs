@@ -6,13 +6,13 @@ use crate::expr::Expr;
 use crate::named::Named;
 use crate::plan::shape::volume;
 use crate::rank::Rank0;
-use crate::scalar::Element;
 use crate::set::Dims;
 use crate::storage::Owned;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 use core::marker::PhantomData;
+use kernels::scalar::Element;
 use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 

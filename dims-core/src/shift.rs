@@ -8,17 +8,17 @@ use crate::expr::remap::{Along, Changes, term};
 use crate::named::{Named, position};
 use crate::plan::axes::AxisList;
 use crate::plan::evaluate::evaluate_in;
-use crate::plan::explain::{Step, record};
 use crate::reduce::{Evaluated, evaluated};
 use crate::restructure::Remapped;
 use crate::set::rename::NotIn;
 use crate::set::{Dims, DimsOf, Union};
 use crate::size::Resizable;
 use crate::storage::Owned;
-use crate::storage::memory::reserve;
 use crate::tensor::{AsTensor, Computable};
 use crate::window::{PerDim, Placing, placed, slid};
 use alloc::vec::Vec;
+use kernels::loops::steps::{Step, record};
+use kernels::memory::allocate::reserve;
 use smallvec::SmallVec;
 
 /// What is around the elements of a tensor that is padded.

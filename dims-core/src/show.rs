@@ -5,11 +5,11 @@ use crate::named::Named;
 use crate::plan::evaluate::evaluate_in;
 use crate::plan::shape::Shape;
 use crate::rank::Rank;
-use crate::scalar::Element;
 use crate::set::Dims;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
+use kernels::scalar::Element;
 use ndarray::ArrayViewD;
 use smallvec::SmallVec;
 

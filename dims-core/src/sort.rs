@@ -5,12 +5,12 @@ use crate::error::{DimError, unwrap};
 use crate::lines::{Lines, arranged};
 use crate::named::Named;
 use crate::reduce::{Evaluated, Reduced};
-use crate::scalar::{Num, Ordered, Real};
 use crate::set::{Dims, DimsOf};
 use crate::size::Resizable;
 use crate::tensor::{AsTensor, Computable, Evaluable, NamedOf, as_said, read_as_said, reference};
 use alloc::vec::Vec;
 use core::cmp::Ordering;
+use kernels::scalar::{Num, Ordered, Real};
 
 /// Positions along a dim, for each element of a tensor.
 pub type Positions<A> = Named<usize, <A as AsTensor>::Dims, <A as AsTensor>::Rank>;

@@ -4,26 +4,29 @@ use crate::bind::source::{SourceMut, check_rank};
 use crate::dim::DimList;
 use crate::error::DimError;
 use crate::expr::{Expr, Factors};
-use crate::kernel::reduce::{reduce, reduce_into};
-use crate::kernel::reducers::Sum;
-use crate::kernel::strided::AnyStride;
-use crate::kernel::{Kernel, threads};
 use crate::order::{OrderList, Ordering};
 use crate::plan::axes::AxisList;
-use crate::plan::contract::LoopAxes;
 use crate::plan::direct::Roles;
-use crate::plan::explain::{Loops, Names, ProductDims, Step, record};
-use crate::plan::nest::{Nest, Parts};
-use crate::plan::rows::Rows;
+use crate::plan::explain;
 use crate::plan::shape::Shape;
-use crate::plan::target::{Target, misfit, spread};
+use crate::plan::shape::misfit;
 use crate::rank::Rank;
 use crate::reduce::{is_product, product_dims};
-use crate::scalar::Num;
-use crate::seal::SEAL;
 use crate::set::Dims;
 use crate::storage::source::elements_mut;
 use core::marker::PhantomData;
+use kernels::compiled;
+use kernels::contract::LoopAxes;
+use kernels::contract::target::{Target, spread};
+use kernels::load::Kernel;
+use kernels::loops::nest::{Nest, Parts};
+use kernels::loops::rows::Rows;
+use kernels::loops::steps::{Loops, ProductDims, Step, record};
+use kernels::loops::stride::AnyStride;
+use kernels::machine::threads;
+use kernels::reduce::reducers::Sum;
+use kernels::reduce::{reduce, reduce_into};
+use kernels::scalar::Num;
 use smallvec::SmallVec;
 
 /// Which loop axes a sum over the dims `D` of a tensor has, where the dims that are left are ordered as `L` says: known to rustc.
@@ -51,7 +54,7 @@ impl<S: Dims, R: Rank, D: DimList, L: OrderList> Split<S, R, D, L> {
 
     /// The dims of such a product, for plans.
     fn dims<E: Expr>() -> ProductDims {
-        product_dims(E::PAIR, Names::all(L::KEYS))
+        product_dims(E::PAIR, explain::names(L::KEYS))
     }
 }
 
@@ -109,9 +112,9 @@ where
     if is_product::<S, R, _>(expr, &shape, kept).is_some() {
         let mut factors = Factors { scale: E::Elem::ONE, operands: SmallVec::new() };
         expr.factors::<S, R>(&shape, &mut factors)?;
-        let axes = LoopAxes { sizes, names: Names::Dims(S::KEYS) };
-        return E::Elem::contract_onto(SEAL, factors.operands, factors.scale, axes, target)
-            .map_err(|error| shape.blame(error, kept));
+        let axes = LoopAxes { sizes, name: &|axis| explain::name(S::KEYS, axis) };
+        return compiled::contract_onto(factors.operands, factors.scale, axes, target)
+            .map_err(|error| shape.blame(error.into(), kept));
     }
     let count = shape.volume(reduced.iter().copied(), 1)?;
     let mut rows = Rows::new(sizes.len());
@@ -127,10 +130,10 @@ where
     let mut parts = Parts::new();
     let lower = |nest| expr.kernel::<AnyStride>(&mut Nest::operands(nest));
     match target.line() {
-        Some(places) => reduce_into(&nest, &mut parts, lower, work, places.into(), count, Sum),
+        Some(places) => Ok(reduce_into(&nest, &mut parts, lower, work, places.into(), count, Sum)?),
         None => {
             let data = reduce(&nest, &mut parts, lower, work, len, count, Sum)
-                .map_err(|error| shape.blame(error, kept))?;
+                .map_err(|error| shape.blame(error.into(), kept))?;
             target.put(&data, sizes);
             Ok(())
         }

@@ -7,9 +7,9 @@ use crate::expr::sized::{NoSize, Without};
 use crate::expr::{Expr, Iota};
 use crate::named::Named;
 use crate::rank::{Rank, Rank0};
-use crate::scalar::Element;
 use crate::set::{Dims, Right, Verdict};
 use core::ops::Deref;
+use kernels::scalar::Element;
 
 /// A tensor, a reference to one, or a dim, which stands for its indices 0, 1, 2, .. along itself.
 #[diagnostic::on_unimplemented(

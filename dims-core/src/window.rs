@@ -15,10 +15,11 @@ use crate::role::Undenoted;
 use crate::set::{DimKey, Dims, Keys};
 use crate::size::Dyn;
 use crate::storage::Owned;
-use crate::storage::axes::{Axis, OneAxis};
-use crate::storage::memory::reserve;
+use crate::storage::axes::OneAxis;
 use alloc::string::String;
 use alloc::vec::Vec;
+use kernels::memory::allocate::reserve;
+use kernels::memory::axes::Axis;
 use smallvec::SmallVec;
 
 /// A number for each of several dims: one number for all, or one each, `2` or `(2, 1)` or `[2, 1]`.

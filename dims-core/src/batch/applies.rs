@@ -24,7 +24,6 @@ use crate::plan::axes::AxisList;
 use crate::plan::evaluate::laid_out_in;
 use crate::rank::Rank;
 use crate::reduce::{Evaluated, evaluated};
-use crate::scalar::Element;
 use crate::set::list::List;
 use crate::set::union::Sort;
 use crate::set::{Dims, Judged, Keys, Union, Verdict};
@@ -32,6 +31,7 @@ use crate::storage::axes::AxisBlock;
 use crate::tensor::Computable;
 use crate::tuples::nested;
 use alloc::rc::Rc;
+use kernels::scalar::Element;
 
 /// All examples in one call.
 pub struct Together;

@@ -12,10 +12,12 @@ use crate::reduce::evaluated;
 use crate::set::list::List;
 use crate::set::remove::{Left, Missing, Removal, RemoveAll};
 use crate::set::{Bound, Dims, Keys, MAX_DIMS, Union, Verdict};
-use crate::storage::axes::{ABSENT, Axis};
-use crate::storage::{Elements, Owned, View};
+use crate::storage::axes::ABSENT;
+use crate::storage::{Owned, View};
 use crate::tensor::{AsTensor, Computable};
 use core::marker::PhantomData;
+use kernels::memory::axes::Axis;
+use kernels::memory::elements::Elements;
 use smallvec::SmallVec;
 
 /// An argument for a parameter of type `W` of a batched function: it has the dims of `W`, and any others.

@@ -7,17 +7,18 @@ use crate::lines::{Axes, arranged};
 use crate::named::Named;
 use crate::plan::axes::AxisList;
 use crate::plan::evaluate::evaluate_in;
-use crate::plan::explain::{Step, aside, record};
-use crate::plan::nest::Odometer;
 use crate::plan::shape::Shape;
 use crate::rank::Rank;
-use crate::scalar::Element;
 use crate::set::list::List;
 use crate::set::{Dims, Keys};
-use crate::storage::axes::{Axis, AxisBlock};
+use crate::storage::axes::AxisBlock;
 use crate::storage::{Owned, View};
 use crate::tensor::{AsTensor, Computable, NamedOf};
 use alloc::vec::Vec;
+use kernels::loops::nest::Odometer;
+use kernels::loops::steps::{Step, aside, record};
+use kernels::memory::axes::Axis;
+use kernels::scalar::Element;
 use smallvec::SmallVec;
 
 /// Calls `f` once for each example: for each position of the dims behind `Rest`. The results are one tensor, with those dims.

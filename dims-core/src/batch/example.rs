@@ -2,11 +2,11 @@
 
 use crate::named::Named;
 use crate::rank::Rank;
-use crate::scalar::Element;
 use crate::set::Dims;
 use crate::storage::View;
 use alloc::vec::Vec;
 use core::marker::PhantomData;
+use kernels::scalar::Element;
 
 /// A tensor type, as the signature of a batched function has it: `Tensor<f32, (Seq,)>`, or a reference to one.
 #[diagnostic::on_unimplemented(

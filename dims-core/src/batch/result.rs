@@ -10,13 +10,13 @@ use crate::named::Named;
 use crate::plan::evaluate::laid_out;
 use crate::plan::shape::Shape;
 use crate::rank::Rank;
-use crate::scalar::Element;
 use crate::set::list::List;
 use crate::set::remove::{Left, Missing, Removal, RemoveAll};
 use crate::set::{Bound, Dims, Keys, MAX_DIMS, Union, Verdict};
 use crate::storage::Owned;
 use alloc::vec::Vec;
 use core::marker::PhantomData;
+use kernels::scalar::Element;
 
 /// What the body of a batched function yields can be the result `W` that it declares.
 #[diagnostic::on_unimplemented(

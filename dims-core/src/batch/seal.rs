@@ -8,12 +8,13 @@ use crate::dim::DimList;
 use crate::error::{Origin, unwrap};
 use crate::named::Named;
 use crate::rank::Rank;
-use crate::scalar::Element;
 use crate::set::list::List;
 use crate::set::union::Sort;
 use crate::set::{Dims, DimsOf, MAX_DIMS, Union, Verdict};
-use crate::storage::axes::{Axis, AxisBlock};
+use crate::storage::axes::AxisBlock;
 use crate::storage::{Owned, View};
+use kernels::memory::axes::Axis;
+use kernels::scalar::Element;
 
 /// Elements in memory, whose dims can be sealed and unsealed.
 #[diagnostic::on_unimplemented(

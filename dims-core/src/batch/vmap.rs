@@ -13,13 +13,13 @@ use crate::named::Named;
 use crate::plan::evaluate::laid_out;
 use crate::plan::shape::Shape;
 use crate::rank::Rank;
-use crate::scalar::Element;
 use crate::set::list::List;
 use crate::set::remove::{Absent, Remove, Taken, Taking};
 use crate::set::union::Sort;
 use crate::set::{Dims, DimsOf, Judged, MAX_DIMS, Union, Verdict};
 use crate::tuples::nested;
 use alloc::boxed::Box;
+use kernels::scalar::Element;
 
 /// Runs a closure that is written for one example on tensors that have the further dims `dims`.
 ///

@@ -8,16 +8,17 @@ use crate::error::{DimError, Origin, unwrap};
 use crate::expr::index::{Before, IndexExprs};
 use crate::named::Named;
 use crate::rank::{Rank, Rank0, Rank1};
-use crate::scalar::Element;
 use crate::set::list::List;
 use crate::set::union::Merge;
 use crate::set::{Dims, DimsOf};
-use crate::storage::axes::{Axis, AxisBlock};
+use crate::storage::axes::AxisBlock;
 use crate::storage::source;
 use crate::storage::view::{Leaf, Read, Rebindable};
 use crate::storage::{Place, View};
 use crate::tuples::{each_tuple, fold, nested};
 use core::panic::Location;
+use kernels::memory::axes::Axis;
+use kernels::scalar::Element;
 
 /// One binder, or a tuple of them, for all axes of an array.
 #[diagnostic::on_unimplemented(

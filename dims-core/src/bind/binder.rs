@@ -6,17 +6,18 @@ use crate::dim::{DimRef, Each, UNSIZED};
 use crate::error::{At, DimError};
 use crate::expr::index::{ComputedIndex, IndexExprs};
 use crate::expr::{Affine, Expr};
-use crate::kernel::gather::{Target, computed_axis};
 use crate::named::Named;
+use crate::plan::explain::names;
 use crate::plan::shape::Shape;
 use crate::rank::{Rank, Rank0};
-use crate::scalar::IndexInt;
 use crate::set::{DimKey, Dims};
-use crate::storage::axes::Axis;
 use crate::tuples::{each_tuple, nested};
 use alloc::string::String;
 use core::marker::PhantomData;
 use core::ops::{Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
+use kernels::load::gather::{Target, computed_axis};
+use kernels::memory::axes::Axis;
+use kernels::scalar::IndexInt;
 use ndarray::NewAxis;
 use smallvec::SmallVec;
 
@@ -399,7 +400,7 @@ fn computed<S: Dims, E: Expr, X: IndexExprs>(
         size: axis.size,
         axis: at,
         dim: None,
-        dims: S::KEYS.as_slice(),
+        names: || names(S::KEYS),
         origin: binding.origin,
     };
     let (active, open) = match index.affine() {
@@ -416,7 +417,7 @@ fn computed<S: Dims, E: Expr, X: IndexExprs>(
             (true, None)
         }
     };
-    Ok(ComputedIndex { index, active, target, open, rest })
+    Ok(ComputedIndex { index, active, target, dims: S::KEYS.as_slice(), open, rest })
 }
 
 /// Where the values of an index lie.

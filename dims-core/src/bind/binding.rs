@@ -5,7 +5,8 @@ use crate::brand::DimInfo;
 use crate::dim::UNSIZED;
 use crate::error::{DimError, Origin};
 use crate::set::{DimKey, Dims};
-use crate::storage::axes::{Axis, AxisBlock};
+use crate::storage::axes::AxisBlock;
+use kernels::memory::axes::Axis;
 
 /// What the binders read so far have made of the source's axes.
 pub struct Binding<'b> {

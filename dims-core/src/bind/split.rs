@@ -7,9 +7,9 @@ use crate::error::{DimError, Origin};
 use crate::set::Dims;
 use crate::set::list::List;
 use crate::set::union::Sort;
-use crate::storage::axes::Axis;
 use alloc::string::ToString;
 use alloc::vec::Vec;
+use kernels::memory::axes::Axis;
 use smallvec::SmallVec;
 
 /// The brands of a group as nested pairs.

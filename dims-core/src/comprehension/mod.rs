@@ -9,15 +9,16 @@ use crate::elementwise::{BinaryOut, Selected, UnaryOut};
 use crate::error::DimError;
 use crate::expr::{Binary, Expr, Operand, Scalar, Select, Unary};
 use crate::named::Named;
-use crate::ops::{Holds, Left, Pair};
 use crate::rank::{Rank, Rank0};
-use crate::scalar::{Element, IndexInt};
 use crate::set::{Dims, Union};
-use crate::storage::axes::{Axis, AxisBlock};
+use crate::storage::axes::AxisBlock;
 use crate::storage::view::Leaf;
 use crate::tensor::{AsTensor, NamedOf};
 use core::ops::{Range, RangeInclusive};
 use core::panic::Location;
+use kernels::memory::axes::Axis;
+use kernels::ops::{Holds, Left, Pair};
+use kernels::scalar::{Element, IndexInt};
 
 mod verdict;
 

@@ -4,11 +4,11 @@ use crate::dim::DimRef;
 use crate::elementwise::UnaryOut;
 use crate::expr::{Operand, Scalar, Unary};
 use crate::named::Named;
-use crate::ops::{Cast, Index, Map};
 use crate::rank::Rank0;
-use crate::scalar::{Analytic, CastTo, Element, IndexInt, Num, Real};
 use crate::tensor::AsTensor;
 use core::marker::PhantomData;
+use kernels::ops::{Cast, Index, Map};
+use kernels::scalar::{Analytic, CastTo, Element, IndexInt, Num, Real};
 
 /// Holds.
 #[derive(Debug)]

@@ -12,39 +12,18 @@ use crate::error::{DimError, unwrap};
 use crate::expr::{Binary, Operand, Unary};
 use crate::lines::arranged;
 use crate::named::Named;
-use crate::ops::{BinaryOp, Isa, Operation, UnaryOp};
 use crate::plan::axes::AxisList;
 use crate::plan::evaluate::evaluate_in;
-use crate::plan::explain::{Step, record};
 use crate::rank::{Rank, RankOf};
-use crate::scalar::Element;
 use crate::set::Union;
 use crate::tensor::{AsTensor, Computable};
 use alloc::string::String;
 use alloc::vec::Vec;
+use kernels::loops::steps::{Step, record};
+use kernels::ops::custom::Custom;
+pub use kernels::ops::custom::ScalarOp;
+use kernels::scalar::Element;
 use ndarray::{Array, ArrayD, ArrayView, ArrayViewD, IxDyn};
-
-/// An operation on single elements, `Args` being the element, or a pair of elements of two tensors.
-///
-/// One impl makes an operator of it: `x.apply(Op)`, `x.apply_with(y, Op)`. It stays an expression, fuses with the others around it, broadcasts,
-/// is batched, and runs in the library's loops, compiled for the machine's vector instructions, on several threads.
-///
-/// `apply` should be small and marked `#[inline(always)]`: it is compiled into each loop that it is used in. `I` says for which
-/// instructions; pass it on to what takes it, such as [`Analytic::exp`](crate::scalar::Analytic::exp), and ignore it otherwise.
-///
-/// The value can hold constants of its own, such as a slope.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` is not an operation on `{Args}`",
-    label = "no such operation for elements of this type"
-)]
-pub trait ScalarOp<Args>: Copy + Send + Sync + 'static {
-    /// The type of the result.
-    type Out: Element;
-    /// The name in plans.
-    const NAME: &'static str;
-    /// The value.
-    fn apply<I: Isa>(self, args: Args) -> Self::Out;
-}
 
 /// A [`ScalarOp`] on elements of a tensor.
 #[diagnostic::on_unimplemented(
@@ -60,37 +39,6 @@ pub trait OperatesOn<Args> {
 #[diagnostic::do_not_recommend]
 impl<Args, O: ScalarOp<Args>> OperatesOn<Args> for O {
     type Out = O::Out;
-}
-
-/// A user's operation as one of the library's.
-#[derive(Clone, Copy, Debug)]
-pub struct Custom<O>(O);
-
-impl<O> Operation for Custom<O> {}
-
-#[diagnostic::do_not_recommend]
-impl<A, O: ScalarOp<A>> UnaryOp<A> for Custom<O> {
-    type Out = O::Out;
-    const NAME: &'static str = O::NAME;
-    // A user's operation may panic for elements that no one asked for: what a condition does not take, say.
-    const TOTAL: bool = false;
-
-    #[inline(always)]
-    fn apply<I: Isa>(&self, a: A) -> O::Out {
-        self.0.apply::<I>(a)
-    }
-}
-
-#[diagnostic::do_not_recommend]
-impl<A, B, O: ScalarOp<(A, B)>> BinaryOp<A, B> for Custom<O> {
-    type Out = O::Out;
-    const NAME: &'static str = O::NAME;
-    const TOTAL: bool = false;
-
-    #[inline(always)]
-    fn apply<I: Isa>(&self, a: A, b: B) -> O::Out {
-        self.0.apply::<I>((a, b))
-    }
 }
 
 /// An operation on whole arrays of rank `In`, the positional axes of a tensor, which yields arrays of rank `Out`.

@@ -6,16 +6,16 @@ use crate::lines::{Axes, arranged};
 use crate::named::Named;
 use crate::plan::axes::AxisList;
 use crate::plan::evaluate::evaluate_in;
-use crate::plan::explain::{Step, record};
-use crate::plan::nest::Odometer;
 use crate::plan::shape::{Shape, volume};
 use crate::rank::{Rank, Rank0, RankOf};
-use crate::scalar::Element;
 use crate::set::{Dims, Keys, Union};
 use crate::tensor::{AsTensor, Computable};
 use crate::tuples::nested;
 use alloc::string::String;
 use alloc::vec::Vec;
+use kernels::loops::nest::Odometer;
+use kernels::loops::steps::{Step, record};
+use kernels::scalar::Element;
 use ndarray::{Array, ArrayD, ArrayView, ArrayViewD, Axis, CowArray, IxDyn};
 
 /// An operation on the arrays of several tensors: a function of 2 to 6 ndarray arrays, for tensors with any dims besides its axes.

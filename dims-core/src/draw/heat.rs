@@ -6,11 +6,11 @@ use crate::convert::elements_in;
 use crate::dim::{DimList, DimRef};
 use crate::error::{DimError, unwrap};
 use crate::rank::Rank0;
-use crate::scalar::CastTo;
 use crate::set::{Dims, DimsOf};
 use crate::tensor::{Computable, reference};
 use alloc::string::String;
 use alloc::vec::Vec;
+use kernels::scalar::CastTo;
 use num_traits::Float;
 
 /// The most lines and columns of a heat map in the terminal, and of a drawn one.

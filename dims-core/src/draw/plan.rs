@@ -1,10 +1,11 @@
 //! Plans as drawings.
 
 use super::svg::{CHARACTER, LINE, SMALL, Svg};
-use crate::plan::explain::{Plan, Step};
+use crate::plan::explain::Plan;
 use alloc::borrow::ToOwned;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use kernels::loops::steps::Step;
 use num_traits::Float;
 
 /// The lines of a step are cut there.

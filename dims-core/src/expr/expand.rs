@@ -5,18 +5,18 @@ use super::{Expr, Factors, Raw};
 use crate::brand::{Brand, DimInfo};
 use crate::dim::{DimRef, UNSIZED};
 use crate::error::DimError;
-use crate::kernel::strided::Way;
-use crate::plan::contract;
-use crate::plan::nest::{Nest, Operands};
-use crate::plan::rows::Rows;
 use crate::plan::shape::Shape;
 use crate::rank::Rank;
-use crate::scalar::Num;
 use crate::set::Dims;
-use crate::storage::axes::Axis;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::marker::PhantomData;
+use kernels::contract;
+use kernels::loops::nest::{Nest, Operands};
+use kernels::loops::rows::Rows;
+use kernels::loops::stride::Way;
+use kernels::memory::axes::Axis;
+use kernels::scalar::Num;
 
 /// An expression over the dims `S`, the same at all positions of the dim `B`, which `S` does not have.
 pub struct Expand<'a, E, S, B, O = ()> {

@@ -2,14 +2,14 @@
 
 use super::{Expr, outer};
 use crate::error::DimError;
-use crate::kernel::gather::{Computed, Indices, Target};
-use crate::kernel::strided::AnyStride;
-use crate::plan::nest::Operands;
-use crate::plan::rows::Rows;
 use crate::plan::shape::Shape;
 use crate::rank::Rank;
-use crate::scalar::IndexInt;
 use crate::set::{DimKey, Dims};
+use kernels::load::gather::{Computed, Indices, Target};
+use kernels::loops::nest::Operands;
+use kernels::loops::rows::Rows;
+use kernels::loops::stride::AnyStride;
+use kernels::scalar::IndexInt;
 
 /// The computed indices of a view, as nested pairs.
 pub trait IndexExprs {
@@ -94,6 +94,8 @@ pub struct ComputedIndex<E, X> {
     /// Not for affine indices that stay within their axis: those are strides of the view already.
     pub(crate) active: bool,
     pub(crate) target: Target,
+    /// The dims that the index depends on.
+    pub(crate) dims: &'static [DimKey],
     /// The dim that gets a size here if no operand has one for it, and the greatest with which the index stays within its axis.
     pub(crate) open: Option<(DimKey, usize)>,
     pub(crate) rest: X,
@@ -122,8 +124,8 @@ impl<E: Expr<Elem: IndexInt>, Y: Before<X>, X: IndexExprs> Before<X> for Compute
 
     #[inline(always)]
     fn before(self, rest: X) -> Self::Out {
-        let ComputedIndex { index, active, target, open, rest: own } = self;
-        ComputedIndex { index, active, target, open, rest: own.before(rest) }
+        let ComputedIndex { index, active, target, dims, open, rest: own } = self;
+        ComputedIndex { index, active, target, dims, open, rest: own.before(rest) }
     }
 }
 
@@ -144,7 +146,7 @@ where
     }
 
     fn computes_with(&self, dim: &DimKey) -> bool {
-        self.active && self.target.dims.iter().any(|own| own.same(dim)) || self.rest.computes_with(dim)
+        self.active && self.dims.iter().any(|own| own.same(dim)) || self.rest.computes_with(dim)
     }
 
     type Lent<'s>

@@ -6,18 +6,19 @@ use super::leaf::{meet_positional, positional_row};
 use super::remap::Changes;
 use super::{Expr, Factors, outer};
 use crate::error::DimError;
-use crate::kernel::strided::{Strided, Way};
-use crate::plan::contract;
-use crate::plan::nest::Operands;
-use crate::plan::rows::Rows;
 use crate::plan::shape::Shape;
 use crate::rank::Rank;
-use crate::scalar::{Element, Num};
 use crate::set::{DimKey, Dims};
-use crate::storage::Elements;
-use crate::storage::axes::{Axis, is_within};
 use alloc::string::String;
 use alloc::vec::Vec;
+use kernels::contract;
+use kernels::load::strided::Strided;
+use kernels::loops::nest::Operands;
+use kernels::loops::rows::Rows;
+use kernels::loops::stride::Way;
+use kernels::memory::axes::{Axis, is_within};
+use kernels::memory::elements::Elements;
+use kernels::scalar::{Element, Num};
 use smallvec::SmallVec;
 
 /// Elements, with an axis for each of some dims, and positional axes.

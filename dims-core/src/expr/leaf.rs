@@ -7,27 +7,30 @@ use super::{Expr, Factors, Raw};
 use crate::brand::{Brand, DimInfo};
 use crate::dim::{DimRef, UNSIZED};
 use crate::error::DimError;
-use crate::kernel::elementwise;
-use crate::kernel::nodes::{Constant, Counter};
-use crate::kernel::strided::{Strided, Way};
 use crate::plan::axes::Layout;
-use crate::plan::contract;
 use crate::plan::direct::Memory;
 use crate::plan::evaluate::collect_parts;
-use crate::plan::explain::element;
-use crate::plan::nest::{Nest, Operands};
-use crate::plan::rows::Rows;
 use crate::plan::shape::Shape;
 use crate::rank::Rank;
-use crate::scalar::{Element, Num};
 use crate::set::{Dims, Keys, MAX_DIMS};
-use crate::storage::axes::{Axis, AxisBlock};
-use crate::storage::owned::Freed;
-use crate::storage::{Elements, Owned, View};
+use crate::storage::axes::AxisBlock;
+use crate::storage::{Owned, View};
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::any::Any;
 use core::marker::PhantomData;
+use kernels::contract;
+use kernels::load::nodes::{Constant, Counter};
+use kernels::load::strided::Strided;
+use kernels::loops::nest::{Nest, Operands};
+use kernels::loops::rows::Rows;
+use kernels::loops::steps::element;
+use kernels::loops::stride::Way;
+use kernels::map::elementwise;
+use kernels::memory::axes::Axis;
+use kernels::memory::elements::Elements;
+use kernels::memory::freed::Freed;
+use kernels::scalar::{Element, Num};
 use smallvec::SmallVec;
 
 /// Where the dims of an operand stand among those of the loops; a constant, so that it costs nothing at run time.
@@ -174,7 +177,7 @@ impl<T: Element, S: Dims, R: Rank> Expr for Owned<T, S, R> {
 
     #[inline]
     fn collect(&self, nest: &Nest, len: usize) -> Result<Vec<T>, DimError> {
-        elementwise::collect_memory(self.elements(), nest, len, "order of the result")
+        Ok(elementwise::collect_memory(self.elements(), nest, len, "order of the result")?)
     }
 
     #[inline]
@@ -266,7 +269,7 @@ impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Expr for View<'_, T, S, R, X> 
         if self.indices().any_active() {
             return collect_parts(self, nest, len);
         }
-        elementwise::collect_memory(self.elements(), nest, len, "order of the result")
+        Ok(elementwise::collect_memory(self.elements(), nest, len, "order of the result")?)
     }
 
     #[inline(always)]

@@ -7,6 +7,8 @@
 
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::marker::PhantomData;
+use kernels::ops::{Factor, Lists};
 
 pub mod affine;
 pub mod expand;
@@ -28,21 +30,21 @@ pub use remap::Remap;
 pub use take::Take;
 
 use crate::error::{DimError, Origin};
-use crate::kernel::Kernel;
-use crate::kernel::strided::{AnyStride, Way};
 use crate::plan::axes::Layout;
-use crate::plan::contract;
 use crate::plan::direct::{Memory, Typed};
 use crate::plan::evaluate::{collect_parts, in_place};
-use crate::plan::nest::{Nest, Operands};
-use crate::plan::rows::Rows;
 use crate::plan::shape::Shape;
 use crate::rank::Rank;
-use crate::scalar::{Element, Num};
 use crate::set::{DimKey, Dims, Keys};
-use crate::storage::Elements;
-use crate::storage::axes::Axis;
-use crate::storage::owned::Freed;
+use kernels::contract;
+use kernels::load::Kernel;
+use kernels::loops::nest::{Nest, Operands};
+use kernels::loops::rows::Rows;
+use kernels::loops::stride::{AnyStride, Way};
+use kernels::memory::axes::Axis;
+use kernels::memory::elements::Elements;
+use kernels::memory::freed::Freed;
+use kernels::scalar::{Element, Num};
 use smallvec::SmallVec;
 
 /// Elements in memory, the axes of the dims in the order of their set, and the positional axes.
@@ -259,6 +261,40 @@ pub struct Factors<'s, T> {
     pub scale: T,
     /// The others.
     pub operands: SmallVec<[contract::Operand<'s, T>; 4]>,
+}
+
+/// The lists that factors are added to.
+pub(crate) struct FactorLists<'s>(PhantomData<&'s ()>);
+
+impl<'s> Lists for FactorLists<'s> {
+    type Of<T: Element> = Factors<'s, T>;
+}
+
+/// An operand of a product, over the loops of an expression with the dims `U` and the positional axes `R`.
+pub(crate) struct FactorOf<'s, 'p, U, R, E> {
+    expr: &'s E,
+    shape: &'p Shape,
+    loops: PhantomData<(U, R)>,
+}
+
+impl<'s, 'p, U, R, E> FactorOf<'s, 'p, U, R, E> {
+    #[inline(always)]
+    pub(crate) fn new(expr: &'s E, shape: &'p Shape) -> Self {
+        FactorOf { expr, shape, loops: PhantomData }
+    }
+}
+
+impl<'s, U: Dims, R: Rank, E: Expr> Factor<E::Elem, FactorLists<'s>> for FactorOf<'s, '_, U, R, E> {
+    type Error = DimError;
+
+    #[inline(always)]
+    #[track_caller]
+    fn add_to(self, list: &mut Factors<'s, E::Elem>) -> Result<(), DimError>
+    where
+        E::Elem: Num,
+    {
+        self.expr.factors::<U, R>(self.shape, list)
+    }
 }
 
 /// Which loop runs along a dim.

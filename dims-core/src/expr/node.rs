@@ -3,25 +3,26 @@
 use super::affine::Affine;
 use super::sized::Both;
 use super::{Expr, Factors};
+use super::{FactorLists, FactorOf};
 use crate::error::DimError;
-use crate::kernel::isa::Baseline;
-use crate::kernel::nodes::{BinaryKernel, UnaryKernel};
-use crate::kernel::select::SelectKernel;
-use crate::kernel::strided::Way;
-use crate::ops::{BinaryOp, UnaryOp};
 use crate::plan::axes::Layout;
-use crate::plan::contract;
 use crate::plan::direct::{Memory, Typed};
-use crate::plan::nest::Operands;
-use crate::plan::rows::Rows;
 use crate::plan::shape::Shape;
 use crate::rank::Rank;
-use crate::scalar::{Element, Num};
 use crate::set::Dims;
-use crate::storage::axes::Axis;
-use crate::storage::owned::Freed;
 use alloc::string::String;
 use alloc::vec::Vec;
+use kernels::contract;
+use kernels::load::nodes::{BinaryKernel, UnaryKernel};
+use kernels::load::select::SelectKernel;
+use kernels::loops::nest::Operands;
+use kernels::loops::rows::Rows;
+use kernels::loops::stride::Way;
+use kernels::machine::isa::Baseline;
+use kernels::memory::axes::Axis;
+use kernels::memory::freed::Freed;
+use kernels::ops::{BinaryOp, UnaryOp};
+use kernels::scalar::{Element, Num};
 
 /// An operation on each element of an expression.
 #[derive(Clone, Copy, Debug)]
@@ -116,7 +117,10 @@ impl<O: BinaryOp<A::Elem, B::Elem>, A: Expr, B: Expr> Expr for Binary<O, A, B> {
 
     #[inline(always)]
     fn pair(&self) -> (Memory<'_, O::Out>, Memory<'_, O::Out>) {
-        O::pair(&self.a, &self.b)
+        // The operands of a product have the type of the result.
+        let of = "a product has operands of one type";
+        let ((a, a_axes), (b, b_axes)) = (self.a.memory(), self.b.memory());
+        ((a.same().expect(of), a_axes), (b.same().expect(of), b_axes))
     }
 
     #[inline(always)]
@@ -165,7 +169,8 @@ impl<O: BinaryOp<A::Elem, B::Elem>, A: Expr, B: Expr> Expr for Binary<O, A, B> {
         Self::Elem: Num,
     {
         if O::IS_PRODUCT {
-            return O::factors::<U, R, A, B>(&self.a, &self.b, shape, factors);
+            let (a, b) = (FactorOf::<U, R, A>::new(&self.a, shape), FactorOf::<U, R, B>::new(&self.b, shape));
+            return O::factors::<FactorLists<'s>, _, _>(a, b, factors);
         }
         super::computed_factor::<U, R, _>(self, shape, factors)
     }

@@ -6,8 +6,8 @@ use crate::brand::{Brand, Declared};
 use crate::dim::{Dim, Of};
 use crate::named::Named;
 use crate::rank::{Rank, Rank0};
-use crate::scalar::Element;
 use crate::set::Dims;
+use kernels::scalar::Element;
 
 /// A value that takes part in operations on tensors of `T`.
 ///

@@ -6,18 +6,18 @@
 use super::{Expr, Factors, Raw, outer};
 use crate::dim::UNSIZED;
 use crate::error::DimError;
-use crate::kernel::strided::Way;
-use crate::plan::contract;
-use crate::plan::nest::{Nest, Operands};
-use crate::plan::rows::Rows;
 use crate::plan::shape::Shape;
 use crate::rank::Rank;
-use crate::scalar::Num;
 use crate::set::{DimKey, Dims};
-use crate::storage::axes::Axis;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::marker::PhantomData;
+use kernels::contract;
+use kernels::loops::nest::{Nest, Operands};
+use kernels::loops::rows::Rows;
+use kernels::loops::stride::Way;
+use kernels::memory::axes::Axis;
+use kernels::scalar::Num;
 use smallvec::SmallVec;
 
 /// Adds strides. (Those of axes of one element can be any number, so that a sum of them may be too great; nothing moves along them.)

@@ -5,16 +5,18 @@ use super::{Expr, outer};
 use crate::batch::Held;
 use crate::dim::DimRef;
 use crate::error::DimError;
-use crate::kernel::gather::{Computed, Target};
-use crate::kernel::strided::{Strided, Way};
-use crate::plan::nest::Operands;
-use crate::plan::rows::Rows;
 use crate::plan::shape::Shape;
 use crate::rank::Rank;
-use crate::scalar::IndexInt;
 use crate::set::{DimKey, Dims};
 use crate::tensor::Computable;
 use alloc::string::String;
+use alloc::vec::Vec;
+use kernels::load::gather::{Computed, Target};
+use kernels::load::strided::Strided;
+use kernels::loops::nest::Operands;
+use kernels::loops::rows::Rows;
+use kernels::loops::stride::Way;
+use kernels::scalar::IndexInt;
 
 /// A tensor in memory, of which one dim is selected from by an index; each index is checked when its element is read.
 pub struct Take<A: Computable, I> {
@@ -76,7 +78,7 @@ impl<A: Computable, I: Expr<Elem: IndexInt>> Expr for Take<A, I> {
             size: axis.size,
             axis: at,
             dim: Some(self.from.name),
-            dims: &[],
+            names: Vec::new,
             origin: raw.origin,
         };
         let row = operands.next_row();

@@ -2,9 +2,9 @@
 
 use super::FileError;
 use crate::error::DimError;
-use crate::scalar::Element;
 use alloc::vec::Vec;
 use bytemuck::{CheckedBitPattern, NoUninit};
+use kernels::scalar::Element;
 use num_complex::Complex;
 
 /// What an element is in a file.

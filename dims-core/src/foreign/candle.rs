@@ -11,14 +11,14 @@ use crate::error::{DimError, unwrap};
 use crate::laid::LaidWhole;
 use crate::named::Named;
 use crate::rank::Rank0;
-use crate::scalar::Element;
 use crate::set::DimsOf;
-use crate::storage::memory::reserve;
 use crate::tensor::Computable;
 use alloc::format;
 use alloc::string::ToString;
 use candle_core::{Device, Storage, Tensor, WithDType};
 use core::panic::Location;
+use kernels::memory::allocate::reserve;
+use kernels::scalar::Element;
 
 /// An error of candle's.
 fn of_candle(error: &candle_core::Error) -> DimError {

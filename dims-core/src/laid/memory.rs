@@ -4,23 +4,26 @@ use crate::error::DimError;
 use crate::expr::leaf::{alike_axes, axes_factor, axes_row, meet_axes};
 use crate::expr::sized::Gives;
 use crate::expr::{Expr, Factors, Raw};
-use crate::kernel::elementwise::collect_memory;
-use crate::kernel::strided::{Strided, Way};
 use crate::plan::direct;
-use crate::plan::nest::{Nest, Operands};
-use crate::plan::rows::Rows;
 use crate::plan::shape::Shape;
 use crate::rank::{Rank, Rank0};
-use crate::scalar::{Element, Num};
 use crate::set::rename::Has;
 use crate::set::{Dims, Keys};
-use crate::storage::axes::{Axis, AxisBlock, in_order};
+use crate::storage::Owned;
+use crate::storage::axes::{AxisBlock, in_order};
 use crate::storage::packed::Held;
 use crate::storage::view::{Leaf, sealed as sealed_leaf};
-use crate::storage::{Elements, Owned};
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::ops::Deref;
+use kernels::load::strided::Strided;
+use kernels::loops::nest::{Nest, Operands};
+use kernels::loops::rows::Rows;
+use kernels::loops::stride::Way;
+use kernels::map::elementwise::collect_memory;
+use kernels::memory::axes::Axis;
+use kernels::memory::elements::Elements;
+use kernels::scalar::{Element, Num};
 
 /// Elements one behind the other: `Vec<T>`, `&[T]` or `&mut [T]`.
 #[diagnostic::on_unimplemented(
@@ -235,7 +238,7 @@ impl<T: Element, M: Deref<Target = [T]>, S: Dims> Expr for Lent<M, S> {
 
     #[inline]
     fn collect(&self, nest: &Nest, len: usize) -> Result<Vec<T>, DimError> {
-        collect_memory(self.borrowed(), nest, len, "order of the result")
+        Ok(collect_memory(self.borrowed(), nest, len, "order of the result")?)
     }
 }
 

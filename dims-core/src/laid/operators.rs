@@ -4,11 +4,11 @@ use super::{Laid, Memory};
 use crate::elementwise::{LeftOf, ScalarOut, UnaryOut};
 use crate::expr::{Binary, Scalar, Unary};
 use crate::named::Named;
-use crate::ops;
 use crate::rank::Rank0;
-use crate::scalar::{Element, Logic, Num, Ordered, Signed};
 use crate::set::{Dims, SetOf};
 use crate::tensor::AsTensor;
+use kernels::ops;
+use kernels::scalar::{Element, Logic, Num, Ordered, Signed};
 
 macro_rules! binary {
     ($($trait:ident $method:ident $op:ident [$bound:ident];)*) => {$(

@@ -9,10 +9,10 @@ use crate::plan::axes::AxisList;
 use crate::plan::shape::volume;
 use crate::restructure::names::PartsOf;
 use crate::role::{RolesSplit, RolesUnite};
-use crate::scalar::Element;
 use crate::set::list::List;
 use crate::set::ordered::{Decides, DividesInto, IsNone, MergesIn, Minus, NamedTwice, NamesSome, Shares};
 use crate::set::{Bound, Dims, Judged, NamedOnce, Right, SetOf, Verdict};
+use kernels::scalar::Element;
 
 impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
     /// The tensor with some neighbours among its axes as one dim `whole`, whose size is the product of theirs: `(N, H, W, C)` with `(H, W)`

@@ -7,17 +7,17 @@ use crate::error::{DimError, unwrap};
 use crate::expr::remap::{Along, Changes, term};
 use crate::expr::{Binary, Expr, Remap};
 use crate::named::Named;
-use crate::ops;
 use crate::plan::shape::Shape;
 use crate::rank::Rank0;
 use crate::reduce::sum;
 use crate::role::{AnyChannel, DataFeature, FilterSpatial, Plays};
-use crate::scalar::Num;
 use crate::set::rename::New;
 use crate::set::union::Sort;
 use crate::set::{Dims, DimsOf, DimsOfBoth, Union, Verdict};
 use crate::tensor::Computable;
 use crate::window::{Placing, Window, placed_windows, slid};
+use kernels::ops;
+use kernels::scalar::Num;
 use smallvec::SmallVec;
 
 /// Dims for the positions in a window that slides along the dims `P` of a tensor with the dims `S`: as many as there are in `P`, and

@@ -1,16 +1,16 @@
 //! Dropout.
 
 use crate::error::{DimError, unwrap};
-use crate::kernel::threads;
 use crate::named::Named;
 use crate::noise::{Stream, unit};
 use crate::plan::axes::AxisList;
 use crate::plan::evaluate::evaluate_in;
 use crate::reduce::Evaluated;
-use crate::scalar::Real;
 use crate::storage::Owned;
 use crate::tensor::Computable;
 use alloc::vec::Vec;
+use kernels::machine::threads;
+use kernels::scalar::Real;
 
 /// Elements that are left out at random.
 pub trait Dropout: Computable {

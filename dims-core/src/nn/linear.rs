@@ -4,13 +4,13 @@ use crate::dim::DimList;
 use crate::error::unwrap;
 use crate::expr::Binary;
 use crate::named::Named;
-use crate::ops;
 use crate::rank::Rank0;
 use crate::reduce::sum;
-use crate::scalar::Num;
 use crate::set::list::List;
 use crate::set::remove::{Left, Missing, Removal, RemoveAll};
 use crate::set::{Dims, Right, Union, Verdict};
+use kernels::ops;
+use kernels::scalar::Num;
 
 /// A linear map along the dims `I` to the dims `O`: `y[.., O] = sum over I of x[.., I] * weight[I, O] + bias[O]`. Whatever other dims `x` has come along.
 ///

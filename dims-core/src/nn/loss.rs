@@ -4,14 +4,14 @@ use crate::dim::DimRef;
 use crate::error::{DimError, unwrap};
 use crate::expr::{Take, Unary};
 use crate::named::Named;
-use crate::ops;
 use crate::rank::Rank;
 use crate::reduce::{Evaluated, log_softmax};
-use crate::scalar::{Real, Signed};
 use crate::select::Indices;
 use crate::set::shared::Beyond;
 use crate::set::{Dims, DimsOf, Right, Union, Verdict};
 use crate::tensor::{AsTensor, Computable, reference};
+use kernels::ops;
+use kernels::scalar::{Real, Signed};
 
 /// A loss for each target: the dims `X` of the predictions but the classes, and those of the targets `I`.
 pub type ClassLoss<A, I, X> = Named<

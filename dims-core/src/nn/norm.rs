@@ -3,20 +3,20 @@
 use crate::dim::{DimRef, Joined};
 use crate::error::{DimError, unwrap};
 use crate::expr::{Binary, Expr, Operand, Scalar, Unary};
-use crate::kernel::norm::{RootMeanSquare, Standardize, StandardizeAffine, moments};
 use crate::lines::{Lines, along_lines, beside_lines};
 use crate::named::Named;
-use crate::ops;
 use crate::plan::evaluate::laid_out;
 use crate::plan::shape::Shape;
 use crate::rank::{Rank, Rank0};
 use crate::reduce::Evaluated;
 use crate::role::{AllPlay, DataChannel};
-use crate::scalar::Real;
 use crate::set::shared::Beyond;
 use crate::set::{Dims, DimsOf, Right, Union, Verdict};
 use crate::tensor::{AsTensor, Evaluable, NamedOf, as_said};
 use alloc::vec::Vec;
+use kernels::ops;
+use kernels::scalar::Real;
+use kernels::scan::norm::{RootMeanSquare, Standardize, StandardizeAffine, moments};
 use smallvec::SmallVec;
 
 /// What [`batch_norm`](Normalization::batch_norm) yields: the elements, and what they were normalised by. The tensor was one of `T` with

@@ -5,23 +5,23 @@ use crate::dim::DimList;
 use crate::error::{DimError, unwrap};
 use crate::expr::remap::Changes;
 use crate::expr::{Expr, Remap};
-use crate::kernel::reduce::Reducer;
-use crate::kernel::reducers;
 use crate::named::{Named, position};
 use crate::plan::axes::AxisList;
 use crate::plan::evaluate::evaluate_in;
-use crate::plan::explain::{Step, record};
 use crate::plan::shape::Shape;
 use crate::rank::Rank;
 use crate::reduce::{Empty, Evaluated, evaluated, fused};
 use crate::role::{DataFeature, Plays};
-use crate::scalar::{Analytic, Element, Num, Ordered, Real};
 use crate::set::{Dims, DimsOf};
 use crate::size::Resizable;
 use crate::storage::Owned;
 use crate::tensor::Computable;
 use crate::window::{PerDim, Placing, Positions, Window, Windowed, placed_windows, slid};
 use alloc::vec::Vec;
+use kernels::loops::steps::{Step, record};
+use kernels::reduce::Reducer;
+use kernels::reduce::reducers;
+use kernels::scalar::{Analytic, Element, Num, Ordered, Real};
 use smallvec::SmallVec;
 
 /// Pooling along dims, one to three of them. They run at once, in one pass over windows that are views; with padding the elements are copied
@@ -434,7 +434,7 @@ fn parts<T: Element, S: Dims, R: Rank, W: Copy>(
     }
     let total = crate::plan::shape::volume(sizes.iter().copied(), size_of::<T>())
         .ok_or_else(|| DimError::TooLarge { dims: format!("dim `{}` = {len}", dim.name) })?;
-    let mut out = crate::storage::memory::reserve(total)?;
+    let mut out = kernels::memory::allocate::reserve(total)?;
     let bytes = total * size_of::<T>();
     record(|| Step::Lines { work: name, lines: outer, len: size * inner, bytes, threads: 1 });
     if total > 0 {

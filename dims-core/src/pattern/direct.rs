@@ -6,11 +6,11 @@
 
 use super::data::{Given, Loops, Pattern, Slot, Term};
 use super::solve::OPEN;
-use crate::kernel::copy::FEW;
 use crate::plan::evaluate::SMALL;
-use crate::plan::rows::Rows;
 use crate::plan::shape::volume;
-use crate::storage::axes::Axis;
+use kernels::copy::FEW;
+use kernels::loops::rows::Rows;
+use kernels::memory::axes::Axis;
 use smallvec::SmallVec;
 
 /// The most axes of a pattern that is planned so.

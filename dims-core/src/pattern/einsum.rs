@@ -7,25 +7,24 @@ use super::layout::{Layout, List};
 use super::rank::{OutRank, ResultOf};
 use crate::error::DimError;
 use crate::expr::Factors;
-use crate::kernel;
-use crate::kernel::Kernel;
-use crate::kernel::copy::collect_few;
-use crate::kernel::elementwise::collect_memory;
-use crate::kernel::reducers::Sum;
-use crate::kernel::threads;
-use crate::plan::contract::{self, LoopAxes, Supports};
 use crate::plan::direct::Memory;
 use crate::plan::evaluate::few;
-use crate::plan::explain::{Loops, Names, ProductDims, Step, record};
-use crate::plan::nest::{Nest, Parts};
-use crate::plan::rows::Rows;
 use crate::plan::shape::{Shape, volume};
-use crate::scalar::Num;
-use crate::seal::SEAL;
 use crate::set::Dims;
-use crate::storage::Elements;
 use alloc::vec::Vec;
 use core::mem::forget;
+use kernels::compiled;
+use kernels::contract::{self, LoopAxes, Supports};
+use kernels::copy::collect_few;
+use kernels::load::Kernel;
+use kernels::loops::nest::{Nest, Parts};
+use kernels::loops::rows::Rows;
+use kernels::loops::steps::{Loops, ProductDims, Step, record};
+use kernels::machine::threads;
+use kernels::map::elementwise::collect_memory;
+use kernels::memory::elements::Elements;
+use kernels::reduce::reducers::Sum;
+use kernels::scalar::Num;
 use smallvec::SmallVec;
 
 /// A result of elements `U` with the axes `O`, from operands `L` of elements `T`.
@@ -66,7 +65,7 @@ where
 fn product_dims(pattern: &'static Pattern) -> ProductDims {
     let names = |slots: &[Slot]| {
         let name = |slot: &Slot| match *slot {
-            Slot::Axis(axis) => Names::Axes(pattern.axes).of(axis),
+            Slot::Axis(axis) => pattern.axes[axis],
             _ => "..",
         };
         slots.iter().map(name).collect()
@@ -120,7 +119,7 @@ fn direct<T: Num>(
     for row in bound.rows.iter() {
         let mut axes = 0;
         for (axis, (&stride, &size)) in row.iter().zip(sizes).enumerate() {
-            axes |= contract::Axes::from(stride != 0 && size != 1) << axis;
+            axes |= kernels::loops::axes::Axes::from(stride != 0 && size != 1) << axis;
         }
         supports.push(axes);
         union |= axes;
@@ -133,11 +132,10 @@ fn direct<T: Num>(
     } else if contract::is_worthwhile(&supports, sizes, kept) {
         let rows = memories.iter().zip(bound.rows.iter());
         let operands = rows.map(|(&(elements, _), row)| contract::Operand::borrowed(elements, row.into()));
-        T::contract(
-            SEAL,
+        compiled::contract(
             operands.collect(),
             T::ONE,
-            LoopAxes { sizes, names: Names::Axes(pattern.axes) },
+            LoopAxes { sizes, name: &|axis| pattern.axes[axis] },
             kept,
         )
         .ok()?
@@ -186,7 +184,7 @@ fn run<T: Num, U: Dims>(
     let sizes = layout.shape(pattern.output)?;
     let kept = layout.order(pattern.output);
     let len = volume(sizes.iter().copied(), size_of::<T>()).ok_or_else(|| too_large(pattern, &sizes))?;
-    let data = if pattern.inputs.len() > 1 && layout.sizes.len() < contract::MOST_AXES {
+    let data = if pattern.inputs.len() > 1 && layout.sizes.len() < kernels::loops::axes::MOST_AXES {
         product::<T, U>(&layout, &shapes, values, &rows, &kept, len)
     } else {
         fused(&layout, values, &rows, &kept, len)
@@ -248,11 +246,10 @@ fn product<T: Num, U: Dims>(
     })?;
     result?;
     let own: List = kept.iter().copied().filter(|&axis| live[axis] == layout.sizes[axis]).collect();
-    let data = T::contract(
-        SEAL,
+    let data = compiled::contract(
         factors.operands,
         factors.scale,
-        LoopAxes { sizes: &live, names: Names::Axes(layout.pattern.axes) },
+        LoopAxes { sizes: &live, name: &|axis| layout.pattern.axes[axis] },
         &own,
     )?;
     if own.len() == kept.len() {
@@ -289,7 +286,7 @@ fn repeat<T: Num>(
         step *= layout.sizes[axis] as isize;
     }
     let nest = Nest::map(&layout.sizes, kept, &rows);
-    collect_memory(Elements::of_slice(data), &nest, len, "repeated along axes of size 1")
+    Ok(collect_memory(Elements::of_slice(data), &nest, len, "repeated along axes of size 1")?)
 }
 
 /// For each operand the loops along which it varies.
@@ -311,7 +308,7 @@ pub(super) fn supports<T: Num, U: Dims>(
                 result = Err(error);
             }
             for (axis, (&stride, &size)) in row.iter().zip(&layout.sizes).enumerate() {
-                axes |= contract::Axes::from(stride != 0 && size != 1) << axis;
+                axes |= kernels::loops::axes::Axes::from(stride != 0 && size != 1) << axis;
             }
         }
         supports.push(axes);
@@ -353,7 +350,7 @@ fn summed<T: Num>(
     });
     let mut parts = Parts::new();
     let lower = |nest| values.product(&mut Nest::operands(nest));
-    kernel::reduce::reduce(nest, &mut parts, lower, work, len, count, Sum)
+    Ok(kernels::reduce::reduce(nest, &mut parts, lower, work, len, count, Sum)?)
 }
 
 /// Whether the reader of the operands may run on several threads.

@@ -5,20 +5,10 @@ use super::rank::AnyRank;
 use crate::bind::source::{Axes, Nested};
 use crate::error::DimError;
 use crate::expr::{Expr, Factors};
-use crate::kernel::Kernel;
-use crate::kernel::elementwise::collect_memory;
-use crate::kernel::strided::{AnyStride, Strided};
 use crate::named::Named;
-use crate::plan::contract;
-use crate::plan::nest::{Nest, Operands};
-use crate::plan::rows::Rows;
 use crate::plan::shape::Shape;
 use crate::rank::{Rank, Rank0};
-use crate::scalar::{Element, Num};
 use crate::set::Dims;
-use crate::storage::Elements;
-use crate::storage::axes::Axis;
-use crate::storage::memory::reserve;
 use crate::storage::source::{elements, elements_of_nested};
 use alloc::boxed::Box;
 use alloc::rc::Rc;
@@ -27,6 +17,17 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::marker::PhantomData;
 use core::ops::Deref;
+use kernels::contract;
+use kernels::load::Kernel;
+use kernels::load::strided::Strided;
+use kernels::loops::nest::{Nest, Operands};
+use kernels::loops::rows::Rows;
+use kernels::loops::stride::AnyStride;
+use kernels::map::elementwise::collect_memory;
+use kernels::memory::allocate::reserve;
+use kernels::memory::axes::Axis;
+use kernels::memory::elements::Elements;
+use kernels::scalar::{Element, Num};
 use ndarray::{ArrayBase, Data};
 use smallvec::SmallVec;
 
@@ -254,7 +255,7 @@ impl<T: Element> Values for Memory<'_, T> {
 
     #[inline]
     fn collect(&self, nest: &Nest, len: usize) -> Result<Vec<T>, DimError> {
-        collect_memory(self.elements(), nest, len, "order of the result")
+        Ok(collect_memory(self.elements(), nest, len, "order of the result")?)
     }
 
     fn factors<'s, U: Dims>(&'s self, shape: &Shape, factors: &mut Factors<'s, T>) -> Result<(), DimError>

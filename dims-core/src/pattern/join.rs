@@ -6,17 +6,17 @@ use super::direct::{Bound, MOST};
 use super::input::ListItem;
 use super::layout::{Layout, List, contiguous};
 use crate::error::DimError;
-use crate::kernel::copy::copy_row;
-use crate::plan::explain::{Loops, Step, record};
-use crate::plan::nest::Nest;
-use crate::plan::rows::Rows;
 use crate::plan::shape::Shape;
-use crate::scalar::Element;
 use crate::set::Dims;
-use crate::storage::Elements;
-use crate::storage::axes::Axis;
-use crate::storage::memory::{InParts, reserve};
 use alloc::vec::Vec;
+use kernels::copy::copy_row;
+use kernels::loops::nest::Nest;
+use kernels::loops::rows::Rows;
+use kernels::loops::steps::{Loops, Step, record};
+use kernels::memory::allocate::{InParts, reserve};
+use kernels::memory::axes::Axis;
+use kernels::memory::elements::Elements;
+use kernels::scalar::Element;
 use smallvec::SmallVec;
 
 /// One operand in memory: where it starts and its strides along dims and own axes, for each array of a list.

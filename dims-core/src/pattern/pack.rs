@@ -5,19 +5,19 @@ use super::input::{InMemory, Input, Memory, SameElem, Values};
 use super::rank::{AnyRank, HasAtLeast, ResultOf};
 use crate::bind::source::RankDyn;
 use crate::error::DimError;
-use crate::kernel::copy::copy_row;
-use crate::plan::nest::Nest;
-use crate::plan::rows::Rows;
 use crate::plan::shape::volume;
 use crate::rank::Rank;
-use crate::scalar::Element;
-use crate::storage::axes::Axis;
-use crate::storage::elements::Places;
-use crate::storage::memory::InParts;
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::marker::PhantomData;
+use kernels::copy::copy_row;
+use kernels::loops::nest::Nest;
+use kernels::loops::rows::Rows;
+use kernels::memory::allocate::InParts;
+use kernels::memory::axes::Axis;
+use kernels::memory::elements::Places;
+use kernels::scalar::Element;
 use smallvec::SmallVec;
 
 /// The axes that `*` stands for in each array that was packed: what [`unpack!`](../../macro.unpack.html) needs to take the result apart.

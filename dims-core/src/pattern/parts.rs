@@ -3,10 +3,10 @@
 use super::input::{InMemory, Input, List, ListItem, Memory, SameElem, Values};
 use super::rank::AnyRank;
 use crate::error::DimError;
-use crate::scalar::Element;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::marker::PhantomData;
+use kernels::scalar::Element;
 
 /// The arrays of a list.
 pub struct Parts<'a, T, R> {

@@ -5,13 +5,13 @@ use super::data::{Given, Pattern};
 use super::einsum::supports;
 use super::layout::Layout;
 use crate::error::DimError;
-use crate::plan::contract::Axes;
-use crate::plan::path::path;
-use crate::scalar::Num;
 use alloc::borrow::ToOwned;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
+use kernels::contract::path::path;
+use kernels::loops::axes::Axes;
+use kernels::scalar::Num;
 
 /// The pairs that an einsum multiplies, one after the other, and what that costs. It prints as a table.
 #[derive(Clone, Debug, PartialEq)]

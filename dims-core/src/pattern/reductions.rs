@@ -1,10 +1,10 @@
 //! The reductions of `reduce!`, by name.
 
-use crate::kernel::isa::Isa;
-use crate::kernel::reduce::Reducer;
-use crate::kernel::reducers;
-use crate::scalar::{Analytic, Element, Magnitude, Num, Ordered, Real};
 use ::core::marker::PhantomData;
+use kernels::machine::isa::Isa;
+use kernels::reduce::Reducer;
+use kernels::reduce::reducers;
+use kernels::scalar::{Analytic, Element, Magnitude, Num, Ordered, Real};
 
 /// A reduction of elements of the type `T`.
 #[diagnostic::on_unimplemented(

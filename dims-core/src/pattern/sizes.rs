@@ -3,7 +3,7 @@
 use super::args::{Args, meet};
 use super::data::{Given, Pattern};
 use crate::error::DimError;
-use crate::scalar::Element;
+use kernels::scalar::Element;
 use smallvec::SmallVec;
 
 /// The size of each axis of the pattern.

@@ -10,15 +10,16 @@ use super::layout::{Layout, List};
 use super::rank::{OutRank, ResultOf};
 use super::reductions::Reduction;
 use crate::error::DimError;
-use crate::kernel::reduce::{Reducer, reduce as run_reduction};
-use crate::kernel::{Kernel, threads};
 use crate::plan::evaluate::few;
-use crate::plan::explain::{Loops, Step, record};
-use crate::plan::nest::{Nest, Parts};
 use crate::plan::shape::volume;
-use crate::scalar::Element;
 use crate::set::Dims;
 use alloc::vec::Vec;
+use kernels::load::Kernel;
+use kernels::loops::nest::{Nest, Parts};
+use kernels::loops::steps::{Loops, Step, record};
+use kernels::machine::threads;
+use kernels::reduce::{Reducer, reduce as run_reduction};
+use kernels::scalar::Element;
 
 /// The elements of the operands along the axes of the output: permuted, split, merged, repeated, or put together of several.
 #[inline(always)]
@@ -200,7 +201,7 @@ fn combined<T: Element, V: Values<Elem = T>, R: Reducer<T, Out: Element>>(
     });
     let mut parts = Parts::new();
     let lower = |nest| values.0.kernel(&mut Nest::operands(nest));
-    run_reduction(nest, &mut parts, lower, work, len, count, reducer)
+    Ok(run_reduction(nest, &mut parts, lower, work, len, count, reducer)?)
 }
 
 /// As [`reduce`], by any function of the elements along the reduced axes, which come in the order in which the operand has them.

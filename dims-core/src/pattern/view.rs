@@ -7,8 +7,8 @@ use super::rank::{AnyRank, OutRank};
 use crate::bind::source::RankDyn;
 use crate::error::DimError;
 use crate::rank::Rank;
-use crate::scalar::Element;
 use crate::storage::array::view;
+use kernels::scalar::Element;
 use ndarray::{ArrayView, Dimension, IxDyn};
 use smallvec::SmallVec;
 

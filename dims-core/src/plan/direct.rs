@@ -4,17 +4,17 @@
 //! Which axis is what follows from the types, so it is a constant; at run time only sizes and strides are looked up. A small
 //! product so costs little more than its multiplications.
 
-use super::axes::{AxisList, Layout};
-use super::explain::{ProductDims, Step, record};
 use crate::error::DimError;
-use crate::kernel::gemm::{Batch, Lies, multiply_batch, multiply_batch_onto};
-use crate::scalar::Num;
+use crate::plan::axes::{AxisList, Layout};
 use crate::set::Keys;
-use crate::storage::axes::Axis;
-use crate::storage::memory::reserve;
-use crate::storage::{Elements, ElementsMut};
 use alloc::vec::Vec;
 use core::any::TypeId;
+use kernels::gemm::{Batch, Lies, multiply_batch, multiply_batch_onto};
+use kernels::loops::steps::{ProductDims, Step, record};
+use kernels::memory::allocate::reserve;
+use kernels::memory::axes::Axis;
+use kernels::memory::elements::{Elements, ElementsMut};
+use kernels::scalar::Num;
 
 /// Elements in memory, with the axes of their dims.
 pub type Memory<'s, T> = (Elements<'s, T>, &'s [Axis]);
@@ -436,7 +436,7 @@ impl Roles {
         let Loops { mut batch, rows, sizes, len } = self.loops::<T>(a_axes, b_axes)?;
         let mut out = match reserve::<T>(len) {
             Ok(out) => out,
-            Err(error) => return Some(Err(error)),
+            Err(error) => return Some(Err(error.into())),
         };
         batch.c = [self.step(&sizes, Role::Batch), self.step(&sizes, rows), self.step(&sizes, Role::Column)];
         record(|| step::<T>(&batch, self.lies.is_some(), dims()));

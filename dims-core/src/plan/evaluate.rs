@@ -2,22 +2,25 @@
 //!
 //! Reductions, contractions and what works along lines have plans of their own; everything else comes through here.
 
-use super::axes::AxisList;
-use super::explain::{Loops, Step, record};
-use super::nest::{Nest, Parts};
-use super::rows::Rows;
-use super::shape::Shape;
 use crate::error::DimError;
 use crate::expr::Expr;
-use crate::kernel::copy::{FEW, collect_few, copy_few};
-use crate::kernel::strided::{AnyStride, UnitStride, Way};
-use crate::kernel::{Kernel, elementwise, threads};
+use crate::plan::axes::AxisList;
+use crate::plan::shape::Shape;
 use crate::rank::{Rank, Rank0};
 use crate::set::{Dims, MAX_DIMS};
-use crate::storage::axes::Axis;
-use crate::storage::memory::from_fn;
-use crate::storage::{Elements, Owned};
+use crate::storage::Owned;
 use alloc::vec::Vec;
+use kernels::copy::{FEW, collect_few, copy_few};
+use kernels::load::Kernel;
+use kernels::loops::nest::{Nest, Parts};
+use kernels::loops::rows::Rows;
+use kernels::loops::steps::{Loops, Step, record};
+use kernels::loops::stride::{AnyStride, UnitStride, Way};
+use kernels::machine::threads;
+use kernels::map::elementwise;
+use kernels::memory::allocate::from_fn;
+use kernels::memory::axes::Axis;
+use kernels::memory::elements::Elements;
 
 /// The elements of an expression, contiguous in an order of all its loop axes.
 #[inline]
@@ -36,7 +39,7 @@ pub(crate) fn evaluate_in<S: Dims, R: Rank, E: Expr>(
     let mut rows = Rows::new(sizes.len());
     expr.rows::<S, R>(shape, &mut rows);
     let nest = Nest::map(sizes, order, &rows);
-    expr.finish::<S, R>(&nest, order, len).map_err(|error| shape.blame(error, order))
+    expr.finish::<S, R>(&nest, order, len).map_err(|error| shape.blame(error.into(), order))
 }
 
 /// How many operands an expression over the dims `S` has, if rustc knows that all of them lie in this order.
@@ -63,7 +66,7 @@ pub(crate) fn evaluate_typed<S: Dims, E: Expr>(
     } else {
         line::<UnitStride, _>(&expr, len, operands)
     };
-    data.map_err(|error| shape.blame(error, order))
+    data.map_err(|error| shape.blame(error.into(), order))
 }
 
 /// So many elements at most are computed or moved one by one, without a plan, if each takes a few instructions.
@@ -75,7 +78,7 @@ pub(crate) const SMALL: usize = 64;
 pub(crate) fn line<W: Way, E: Expr>(expr: &E, len: usize, operands: usize) -> Result<Vec<E::Elem>, DimError> {
     if E::SIMPLE && E::MEMORY.is_none() && len <= SMALL {
         record_line::<W, E>(expr, len, operands);
-        return from_fn(len, |at| expr.nth(at));
+        return Ok(from_fn(len, |at| expr.nth(at))?);
     }
     let nest = Nest::line::<W>(len, operands);
     if W::UNIT && E::MEMORY.is_none() {
@@ -108,7 +111,7 @@ fn long_line_into<W: Way, E: Expr>(
     operands: usize,
 ) -> Result<(), DimError> {
     let nest = Nest::line::<W>(places.len(), operands);
-    elementwise::fill(expr.kernel::<W>(&mut nest.operands()), &nest, places.into())
+    Ok(elementwise::fill(expr.kernel::<W>(&mut nest.operands()), &nest, places.into())?)
 }
 
 #[inline(always)]
@@ -129,7 +132,7 @@ pub(crate) fn few<T: Copy>(
     len: usize,
 ) -> Result<Vec<T>, DimError> {
     record_few::<T>(axes, len);
-    collect_few(elements, axes, len)
+    Ok(collect_few(elements, axes, len)?)
 }
 
 /// [`copy_few`], likewise.
@@ -281,13 +284,13 @@ pub(crate) fn collect_by<W: Way, E: Expr + ?Sized>(
         loops: Loops::new::<E::Elem>(nest, len, threads),
     });
     if threads <= 1 {
-        return elementwise::collect(expr.kernel::<W>(&mut nest.operands()), nest, len);
+        return Ok(elementwise::collect(expr.kernel::<W>(&mut nest.operands()), nest, len)?);
     }
     // Where lines are computed in parts, some take less than others: whoever is done takes the next share.
     let shares =
         if elementwise::in_parts::<E::Kernel<'_, W>>(nest, 4 * threads) { 4 * threads } else { threads };
     let parts = nest.split(0, shares);
-    elementwise::collect_parts(&parts, |nest| expr.kernel::<W>(&mut nest.operands()), len)
+    Ok(elementwise::collect_parts(&parts, |nest| expr.kernel::<W>(&mut nest.operands()), len)?)
 }
 
 /// The elements of an expression that owns some: in the place of those, if they lie as the result will, else in new memory.

@@ -4,15 +4,7 @@
 //! loop axes (`Rows`); from that follows the loop nest (`Nest`) or the contraction (`contract`).
 
 pub(crate) mod axes;
-pub(crate) mod contract;
 pub(crate) mod direct;
 pub(crate) mod evaluate;
 pub mod explain;
-pub(crate) mod nest;
-#[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
-pub(crate) mod panels;
-pub(crate) mod path;
-pub(crate) mod products;
-pub(crate) mod rows;
 pub(crate) mod shape;
-pub(crate) mod target;

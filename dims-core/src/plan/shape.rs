@@ -6,6 +6,8 @@ use crate::error::{DimError, Origin, list_sizes};
 use crate::rank::Rank;
 use crate::set::{DimKey, Dims, Keys};
 use alloc::string::String;
+use alloc::vec::Vec;
+use kernels::memory::axes::Axis;
 use smallvec::SmallVec;
 
 /// The product of sizes, if it and its bytes can be counted.
@@ -226,4 +228,13 @@ impl Shape {
             error => error,
         }
     }
+}
+
+/// The error of a result that does not fit into an array.
+#[cold]
+pub fn misfit(axes: &[Axis], order: &[usize], shape: &Shape) -> DimError {
+    let found: Vec<_> = axes.iter().map(|axis| axis.size).collect();
+    let what =
+        format!("{} do not fit into an array of shape {found:?}", shape.describe(order.iter().copied()));
+    DimError::Shape { what }
 }

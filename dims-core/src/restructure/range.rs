@@ -8,9 +8,9 @@ use crate::expr::Remap;
 use crate::expr::remap::{Along, term};
 use crate::named::{Named, position};
 use crate::plan::shape::Shape;
-use crate::storage::axes::Axis;
 use crate::tensor::Computable;
 use core::ops::{Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
+use kernels::memory::axes::Axis;
 
 /// The elements from a start to an end along a dim: `1..4`, `..n`, `2..`; negative positions count from the end.
 #[diagnostic::on_unimplemented(

@@ -3,8 +3,9 @@
 use super::Dims;
 use super::keys::Keys;
 use crate::brand::{Element, Rest};
-use crate::storage::axes::{Axis, AxisBlock, Cons};
+use crate::storage::axes::{AxisBlock, Cons};
 use crate::tuples::{each_tuple, nested};
+use kernels::memory::axes::Axis;
 
 /// The elements of a set as nested pairs.
 pub trait List {

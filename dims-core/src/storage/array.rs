@@ -1,7 +1,8 @@
 //! Results, and views, as ndarray's arrays.
 
-use super::Elements;
 use alloc::vec::Vec;
+use kernels::memory::elements::Elements;
+use kernels::memory::elements::Reaches;
 use ndarray::{Array, ArrayView, Axis, Dimension, IxDyn, RawArrayView, ShapeBuilder};
 use smallvec::SmallVec;
 

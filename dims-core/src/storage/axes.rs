@@ -3,31 +3,10 @@
 //! The axes of a set with an unknown rest (`Rest<B>`) are the axes of the named dims followed by those of `B`. Their
 //! number is known once `B` is, so they stay on the stack; [`Cons`] lays the two parts out one after the other.
 
-/// The size of one axis, and the distance in elements between neighbours along it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(C)]
-pub struct Axis {
-    /// How many elements lie along the axis.
-    pub size: usize,
-    /// How far the next element is.
-    pub stride: isize,
-}
+use kernels::memory::axes::Axis;
 
 /// The one axis of a dim. (Macros write its name: an array's length would be one more expression for rustc to check.)
 pub type OneAxis = [Axis; 1];
-
-impl Axis {
-    /// The size and the stride.
-    #[inline(always)]
-    pub(crate) fn parts(&self) -> (usize, isize) {
-        (self.size, self.stride)
-    }
-
-    /// An axis of `size` elements, `stride` apart.
-    pub const fn new(size: usize, stride: isize) -> Self {
-        Axis { size, stride }
-    }
-}
 
 /// A fixed number of axes that can be seen as a slice.
 ///
@@ -128,35 +107,4 @@ pub(crate) fn permuted<X: AxisBlock>(axes: &[Axis], from: &[usize], sizes: impl 
     }
     assert_eq!(taken.count_ones() as usize, axes.len(), "each axis is taken");
     out
-}
-
-/// Whether axes, each a size and a stride, reach nothing but the elements of a slice of `len`, from the one at `start` on: nothing at all if
-/// one of them is empty.
-pub(crate) fn is_within(len: usize, start: i128, axes: impl IntoIterator<Item = (usize, isize)>) -> bool {
-    let (mut least, mut most) = (start, start);
-    for (size, stride) in axes {
-        if size == 0 {
-            return true;
-        }
-        let reach = (size as i128 - 1).saturating_mul(stride as i128);
-        least = least.saturating_add(reach.min(0));
-        most = most.saturating_add(reach.max(0));
-    }
-    least >= 0 && most < len as i128
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn axes_that_reach_others_are_noticed() {
-        assert!(is_within(6, 0, [(2, 3), (3, 1)]) && is_within(6, 5, [(2, -3), (3, -1)]));
-        assert!(
-            is_within(6, 1, [(2, 3), (2, 1)]) && is_within(0, 9, [(0, 1), (9, 9)]) && is_within(1, 0, [])
-        );
-        assert!(!is_within(6, 1, [(2, 3), (3, 1)]) && !is_within(6, 4, [(2, -3), (3, -1)]));
-        assert!(!is_within(0, 0, []) && !is_within(6, 0, [(2, -1)]) && !is_within(6, -1, [(2, 1)]));
-        assert!(!is_within(9, 0, [(usize::MAX, isize::MAX), (usize::MAX, isize::MAX)]));
-    }
 }

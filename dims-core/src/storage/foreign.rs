@@ -1,7 +1,7 @@
 //! Where the elements of other crates' arrays lie: see [`foreign`](crate::foreign).
 
-use super::axes::Axis;
-use super::source::{Axes, Source, SourceMut};
+use crate::storage::source::{Axes, Source, SourceMut};
+use kernels::memory::axes::Axis;
 
 #[cfg(feature = "image")]
 mod image {

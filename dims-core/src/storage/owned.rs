@@ -1,15 +1,18 @@
 //! Tensors that own their elements.
 
-use super::axes::{Axis, AxisBlock, is_within, permuted};
-use super::buffer::Buffer;
-use super::{Elements, View};
 use crate::error::Origin;
 use crate::plan::axes::AxisList;
 use crate::rank::{Rank, Rank0};
 use crate::set::Dims;
+use crate::storage::View;
+use crate::storage::axes::{AxisBlock, permuted};
 use alloc::vec::Vec;
 use core::any::{Any, TypeId};
 use core::marker::PhantomData;
+use kernels::memory::axes::{Axis, is_within};
+use kernels::memory::buffer::Buffer;
+use kernels::memory::elements::Elements;
+use kernels::memory::freed::Freed;
 use smallvec::SmallVec;
 
 /// Elements, with a size and a stride for each dim of the set `S` and for each of the positional axes `R`.
@@ -259,40 +262,18 @@ impl<T, S: Dims, R: Rank> Owned<T, S, R> {
     }
 }
 
-/// The place of elements that a tensor owned and no longer needs: all that it has.
-///
-/// The tensor still has the memory, and gives it up to whoever shows it this: see `Expr::into_place`.
-pub struct Freed<T> {
-    start: *mut T,
-    len: usize,
-}
-
-impl<T> Freed<T> {
-    /// The places, which are `len`.
-    ///
-    /// # Panics
-    ///
-    /// If they are not.
-    #[inline(always)]
-    pub(crate) fn places(&self, len: usize) -> *mut T {
-        assert_eq!(self.len, len, "a place for each element");
-        self.start
-    }
-}
-
 impl<T: Clone + 'static, S: Dims, R: Rank> Owned<T, S, R> {
     /// The place of all elements, as such of the type `W`, if that is what they are and no other tensor has them.
     #[inline(always)]
     pub(crate) fn free<W: 'static>(&mut self) -> Option<Freed<W>> {
         let same = TypeId::of::<T>() == TypeId::of::<W>();
-        (same && self.data.is_unshared())
-            .then(|| Freed { start: self.data.as_mut_ptr().cast(), len: self.data.len() })
+        (same && self.data.is_unshared()).then(|| Freed::of(&mut self.data[..]))
     }
 
     /// What was written to the place, if it is this tensor's.
     #[inline(always)]
     pub(crate) fn into_freed<W: 'static>(self, place: &Freed<W>) -> Option<Vec<W>> {
-        if self.data.as_ptr().cast() != place.start.cast_const() {
+        if self.data.as_ptr().cast() != place.start().cast_const() {
             return None;
         }
         let mut data: Option<Vec<T>> = Some(self.into_vec());

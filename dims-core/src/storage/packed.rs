@@ -3,22 +3,23 @@
 use crate::error::DimError;
 use crate::expr::sized::Gives;
 use crate::expr::{Expr, Factors, Raw};
-use crate::kernel::strided::{Strided, Way};
 use crate::plan::axes::{AxisList, Layout};
-use crate::plan::contract;
 use crate::plan::direct::Memory;
-use crate::plan::nest::{Nest, Operands};
-use crate::plan::rows::Rows;
 use crate::plan::shape::Shape;
 use crate::rank::Rank;
-use crate::scalar::{Element, Num};
 use crate::set::{Dims, Keys, SetOf};
-use crate::storage::axes::Axis;
-use crate::storage::owned::Freed;
 use crate::storage::{Owned, View};
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::marker::PhantomData;
+use kernels::contract;
+use kernels::load::strided::Strided;
+use kernels::loops::nest::{Nest, Operands};
+use kernels::loops::rows::Rows;
+use kernels::loops::stride::Way;
+use kernels::memory::axes::Axis;
+use kernels::memory::freed::Freed;
+use kernels::scalar::{Element, Num};
 
 /// Elements `E` in memory that lie contiguously in the order of the dims `L`, which are all that they have.
 ///

@@ -1,12 +1,14 @@
 //! Elements that are assigned to.
 
-use super::axes::{Axis, AxisBlock, is_within};
-use super::view::Read;
-use super::{ElementsMut, Owned};
 use crate::error::Origin;
 use crate::rank::{Rank, Rank0};
 use crate::set::Dims;
+use crate::storage::Owned;
+use crate::storage::axes::AxisBlock;
+use crate::storage::view::Read;
 use core::marker::PhantomData;
+use kernels::memory::axes::{Axis, is_within};
+use kernels::memory::elements::ElementsMut;
 
 /// Exclusively borrowed elements with the dims `S` and the positional axes `R`, to assign to.
 ///

@@ -1,11 +1,12 @@
 //! Elements that several tensors share, each with axes of its own: cutting, broadcasting and splitting copy nothing.
 
-use super::View;
-use super::axes::{Axis, AxisBlock, is_within};
-use super::buffer::Buffer;
 use crate::set::Dims;
+use crate::storage::View;
+use crate::storage::axes::AxisBlock;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use kernels::memory::axes::{Axis, is_within};
+use kernels::memory::buffer::Buffer;
 use smallvec::SmallVec;
 
 /// A few axes, in some order.

@@ -1,11 +1,11 @@
 //! Memory that others own and that can be bound: ndarray arrays, slices, vectors, nested fixed-size arrays.
 
-use super::axes::Axis;
-use super::{Elements, ElementsMut};
 use crate::bind::source::NdRank;
 use crate::rank::*;
 use crate::size::Static;
 use alloc::vec::Vec;
+use kernels::memory::axes::Axis;
+use kernels::memory::elements::{Elements, ElementsMut};
 use ndarray::{ArrayBase, Data, DataMut};
 use smallvec::SmallVec;
 

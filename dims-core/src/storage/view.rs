@@ -1,12 +1,14 @@
 //! Tensors that borrow their elements: what binding an array to dims yields.
 
-use super::axes::{Axis, AxisBlock, permuted};
-use super::{Elements, Owned};
 use crate::error::Origin;
 use crate::expr::index::IndexExprs;
 use crate::rank::{Rank, Rank0};
 use crate::set::Dims;
+use crate::storage::Owned;
+use crate::storage::axes::{AxisBlock, permuted};
 use core::marker::PhantomData;
+use kernels::memory::axes::Axis;
+use kernels::memory::elements::Elements;
 
 /// Borrowed elements, with a size and a stride for each dim of `S` and for each of the positional axes `R`.
 ///

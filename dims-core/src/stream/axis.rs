@@ -7,11 +7,11 @@ use crate::brand::{Brand, DimInfo};
 use crate::dim::DimRef;
 use crate::error::{DimError, unwrap};
 use crate::role::KeepsRole;
-use crate::scalar::Element;
 use crate::set::Dims;
 use crate::size::SameSize;
-use crate::storage::axes::Axis;
 use crate::storage::shared::Axes;
+use kernels::memory::axes::Axis;
+use kernels::scalar::Element;
 
 impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     /// The stream with a new axis `new` of one element in front of `axis`; free. (The text calls it unsqueeze.) The new axis is never the data

@@ -9,17 +9,17 @@ use crate::error::{DimError, unwrap};
 use crate::expr::{Binary, Expr};
 use crate::laid::{Laid, Memory};
 use crate::named::Named;
-use crate::ops;
 use crate::plan::shape::Shape;
 use crate::rank::Rank0;
 use crate::reduce;
-use crate::scalar::{Element, Num};
 use crate::set::list::List;
 use crate::set::ordered::{Decides, DividesInto, Minus, SameBrand};
 use crate::set::{Dims, Right, SetOf, Wrong};
 use crate::storage::View;
 use crate::tensor::AsTensor;
 use core::marker::PhantomData;
+use kernels::ops;
+use kernels::scalar::{Element, Num};
 
 impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     /// The sum of products with a constant along the data dimension `axis`, which both have. The one dim that the constant has and the

@@ -7,12 +7,12 @@ use crate::brand::Brand;
 use crate::dim::DimRef;
 use crate::error::{DimError, unwrap};
 use crate::plan::shape::volume;
-use crate::scalar::Element;
 use crate::set::Dims;
-use crate::storage::memory::reserve;
 use crate::storage::shared::{Axes, Shared};
 use alloc::string::ToString;
 use alloc::vec::Vec;
+use kernels::memory::allocate::reserve;
+use kernels::scalar::Element;
 
 impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     /// The parts one after the other along `axis`, whose size is the sum of theirs. All have the same axes and the same data dimension, and

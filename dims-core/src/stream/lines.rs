@@ -8,10 +8,10 @@ use super::ledger::CostClass;
 use super::{Sizes, Stream};
 use crate::brand::Brand;
 use crate::error::{DimError, unwrap};
-use crate::kernel::scan::{self, Along};
 use crate::reduce::along_axes;
-use crate::scalar::{Element, Num, Real};
 use crate::set::Dims;
+use kernels::scalar::{Element, Num, Real};
+use kernels::scan::{self, Along};
 
 // (Bounds are given with each operation: rustc quotes the line where they are written.)
 macro_rules! along {

@@ -94,7 +94,6 @@ use crate::plan::axes::AxisList;
 use crate::plan::evaluate::evaluate_in;
 use crate::plan::shape::Shape;
 use crate::rank::Rank0;
-use crate::scalar::Element;
 use crate::set::list::List;
 use crate::set::ordered::{Decides, DividesInto, IsNone, NamedTwice, Shares};
 use crate::set::{Dims, DimsOf, Judged, Right, SetOf, Verdict};
@@ -104,6 +103,7 @@ use crate::storage::shared::Shared;
 use crate::tensor::Computable;
 use core::fmt;
 use core::marker::PhantomData;
+use kernels::scalar::Element;
 use ledger::record;
 use smallvec::SmallVec;
 

@@ -12,16 +12,16 @@ use crate::error::{DimError, unwrap};
 use crate::expr::{Binary, Expr, Scalar, Unary};
 use crate::laid::{Laid, Memory};
 use crate::named::Named;
-use crate::ops::{self, BinaryOp, Map, UnaryOp};
 use crate::plan::evaluate::evaluate_in;
 use crate::rank::Rank0;
-use crate::scalar::{Analytic, CastTo, Element, Num, Ordered, Real, Signed};
 use crate::set::ordered::Minus;
 use crate::set::{Dims, SetOf};
 use crate::storage::{Owned, View};
 use crate::tensor::{AsTensor, Computable};
 use core::marker::PhantomData;
 use core::ops::{Add, Div, Mul, Neg, Rem, Sub};
+use kernels::ops::{self, BinaryOp, Map, UnaryOp};
+use kernels::scalar::{Analytic, CastTo, Element, Num, Ordered, Real, Signed};
 
 impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     /// A function of tensors that names no dim, as it is, on this stream.

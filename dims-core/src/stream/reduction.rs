@@ -6,16 +6,16 @@ use super::{Sizes, Stream};
 use crate::brand::Brand;
 use crate::dim::DimRef;
 use crate::error::{DimError, unwrap};
-use crate::kernel::reduce::Reducer;
-use crate::kernel::reducers;
 use crate::plan::shape::Shape;
 use crate::rank::Rank0;
 use crate::reduce::{Empty, combined};
-use crate::scalar::{Analytic, Element, Num, Ordered, Real};
 use crate::set::list::List;
 use crate::set::ordered::{DividesInto, SameBrand};
 use crate::set::{Dims, Wrong};
 use core::marker::PhantomData;
+use kernels::reduce::Reducer;
+use kernels::reduce::reducers;
+use kernels::scalar::{Analytic, Element, Num, Ordered, Real};
 
 /// A dim of a stream of `L` along `D` that can be reduced away: any but the data dimension.
 pub trait ReducedAway<L, D>: DimRef {

@@ -15,7 +15,6 @@ use crate::laid::SideBySide;
 use crate::plan::shape::volume;
 use crate::restructure::names::{PartsOf, SizeProduct};
 use crate::role::{RolesKept, RolesSplit, RolesUnite};
-use crate::scalar::Element;
 use crate::set::list::List;
 use crate::set::ordered::{
     Decides, IsNone, LastPart, MergesIn, Minus, NamedTwice, NamesSome, SameBrand, Shares,
@@ -26,6 +25,7 @@ use crate::storage::shared::{Shared, contiguous};
 use alloc::borrow::ToOwned;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use kernels::scalar::Element;
 use smallvec::SmallVec;
 
 impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {

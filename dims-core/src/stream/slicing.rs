@@ -7,9 +7,9 @@ use crate::bind::binder::cut;
 use crate::brand::Brand;
 use crate::error::{DimError, unwrap};
 use crate::restructure::range::DimRange;
-use crate::scalar::Element;
 use crate::set::Dims;
 use crate::storage::shared::Axes;
+use kernels::scalar::Element;
 
 impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     /// The elements in a range of positions along an axis; negative positions count from the end. The data dimension stays.

@@ -1,0 +1,582 @@
+//! Attention in tiles: scores of a block of queries and a block of keys, which never leave the cache, with a running maximum and
+//! sum for each query.
+
+use crate::error::Error;
+use crate::gemm::{Matrix, Product, multiply};
+use crate::load::{Faults, Kernel, TILE, Tile, change};
+use crate::loops::nest::{Nest, Odometer};
+use crate::loops::steps::Step;
+use crate::machine::isa::{Baseline, Isa, Task, dispatch};
+use crate::machine::threads::{self, Carried};
+use crate::memory::allocate::reserve;
+use crate::memory::elements::Elements;
+use crate::reduce::fold::{LANES, fold, together};
+use crate::scalar::Real;
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+/// Queries of a tile: a multiple of the rows of those of a product.
+const QUERIES: usize = 192;
+
+/// Keys of a tile: its scores take up less than half of a second-level cache of 1 MiB. (Of 2048 queries and keys with 64 features, tiles
+/// of 192 by 512 take 0.9 of the time of tiles of 128 by 256.)
+const fn keys<T>() -> usize {
+    let keys = 2048 / size_of::<T>();
+    if keys < TILE { keys } else { TILE }
+}
+
+/// What there is to do.
+pub struct Work<'n, T> {
+    /// Loops over batches, one over queries, those over keys; rows for queries, keys, values, result, the mask, and the bias.
+    pub nest: &'n Nest,
+    /// Which loop is the one over queries.
+    pub query: usize,
+    /// Loops over features; rows for queries and keys.
+    pub features: Nest,
+    /// Loops over columns of the values; rows for values and result.
+    pub values: Nest,
+    /// The queries, with strides along these loops.
+    pub q: Elements<'n, T>,
+    /// The keys.
+    pub k: Elements<'n, T>,
+    /// The values.
+    pub v: Elements<'n, T>,
+    /// What the products are multiplied by.
+    pub scale: T,
+}
+
+impl<T> Work<'_, T> {
+    /// How many multiplications all products take.
+    pub fn multiplications(&self) -> usize {
+        self.nest.positions().saturating_mul(self.features.positions() + self.values.positions())
+    }
+}
+
+/// What changes the scores, as kernels.
+pub struct Lowered<M, B> {
+    /// Which scores count.
+    pub mask: M,
+    /// What is added to them, if anything is.
+    pub bias: Option<B>,
+}
+
+/// A mask and a bias, which are computed for a tile of scores: the one part of an attention that depends on more than the type of the elements.
+pub trait Change<T> {
+    /// Whether the mask is the same for all scores.
+    fn is_uniform(&self) -> bool;
+
+    /// Whether there is a bias.
+    fn is_biased(&self) -> bool;
+
+    /// Asks the mask about a tile.
+    fn masked(&mut self, tile: ScoreTile<'_>, allowed: &mut [bool]) -> Result<Allowed, Error>;
+
+    /// Computes the bias of a tile, if there is one, where the mask allows it. Returns whether any score can be greater than minus infinity.
+    fn biased(
+        &mut self,
+        tile: ScoreTile<'_>,
+        allowed: Option<&[bool]>,
+        bias: &mut [T],
+    ) -> Result<bool, Error>;
+}
+
+/// A tile of scores: `rows` queries and `width` keys from the position `at` on.
+pub struct ScoreTile<'a> {
+    at: &'a mut [usize],
+    /// Which loop is the one over queries.
+    query: usize,
+    rows: usize,
+    width: usize,
+}
+
+impl<T: Real, M: Kernel<Elem = bool>, B: Kernel<Elem: Real<Wide = T>>> Change<T> for Lowered<M, B> {
+    fn is_uniform(&self) -> bool {
+        !M::VARIES
+    }
+
+    fn is_biased(&self) -> bool {
+        self.bias.is_some()
+    }
+
+    fn masked(&mut self, tile: ScoreTile<'_>, allowed: &mut [bool]) -> Result<Allowed, Error> {
+        if !M::VARIES {
+            // SAFETY: a kernel that does not vary needs no tile.
+            let all = unsafe { self.mask.get::<Baseline>(0) };
+            return Ok(if all { Allowed::All } else { Allowed::None });
+        }
+        dispatch(Ask { mask: &mut self.mask, tile, allowed })
+    }
+
+    fn biased(
+        &mut self,
+        tile: ScoreTile<'_>,
+        allowed: Option<&[bool]>,
+        out: &mut [T],
+    ) -> Result<bool, Error> {
+        let Some(bias) = &mut self.bias else { return Ok(true) };
+        dispatch(Bias { bias, tile, allowed, out })
+    }
+}
+
+/// Computes the attention; the result has `len` elements. `lower` makes the mask and the bias of each thread.
+pub fn attend<'w, T: Real>(
+    work: &'w Work<'w, T>,
+    len: usize,
+    threads: usize,
+    lower: &dyn Fn() -> Box<dyn Change<T> + 'w>,
+) -> Result<Vec<T>, Error> {
+    let positions: usize = work.nest.sizes[..=work.query].iter().product();
+    assert_eq!(positions * work.values.positions(), len, "queries and columns of the values are the result");
+    let mut out = reserve(len)?;
+    let queries = work.nest.sizes[work.query];
+    let blocks = queries.div_ceil(QUERIES);
+    let batches: usize = work.nest.sizes[..work.query].iter().product();
+    let units = batches * blocks;
+    // A mask may leave more to do at one end than at the other, so there are more parts than threads.
+    let parts = if threads == 1 { 1 } else { (8 * threads).min(units) };
+    let mut pieces = Vec::with_capacity(parts);
+    for part in 0..parts {
+        let units = part * units / parts..(part + 1) * units / parts;
+        let piece = Piece { work, units, blocks, out: out.as_mut_ptr(), change: lower() };
+        // SAFETY: elements are `Sync`, kernels with closures of the user's get one thread, and each piece writes the results of
+        // its own queries.
+        pieces.push(unsafe { Carried::new(piece) });
+    }
+    threads::each(pieces, |piece| piece.into_inner().run()).into_iter().collect::<Result<(), _>>()?;
+    // SAFETY: batches, queries and columns of the values are all dims of the result, so that every place was written.
+    unsafe { out.set_len(len) };
+    Ok(out)
+}
+
+/// Some of the blocks of queries.
+struct Piece<'w, T> {
+    work: &'w Work<'w, T>,
+    units: core::ops::Range<usize>,
+    blocks: usize,
+    out: *mut T,
+    change: Box<dyn Change<T> + 'w>,
+}
+
+/// The memory that a piece works in.
+struct Scratch<T> {
+    scores: Vec<T>,
+    greatest: Vec<T>,
+    sums: Vec<T>,
+    results: Vec<T>,
+    allowed: Vec<bool>,
+    bias: Vec<T>,
+}
+
+/// What a mask leaves of a tile.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Allowed {
+    /// None of its keys.
+    None,
+    /// Some of the keys `from` to before `to`, and none of the others.
+    Some {
+        /// The first of them.
+        from: usize,
+        /// The one behind the last.
+        to: usize,
+    },
+    /// All of them.
+    All,
+}
+
+impl<T: Real> Piece<'_, T> {
+    fn run(mut self) -> Result<(), Error> {
+        let work = self.work;
+        let (rows, columns) = (QUERIES.min(work.nest.sizes[work.query]), work.values.positions());
+        let keys = keys::<T>().min(work.nest.sizes[work.nest.depth() - 1]);
+        let mut scratch = Scratch {
+            scores: vec![T::ZERO; rows * keys],
+            greatest: vec![T::LOWEST; rows],
+            sums: vec![T::ZERO; rows],
+            results: vec![T::ZERO; rows * columns],
+            allowed: vec![true; if self.change.is_uniform() { 0 } else { rows * keys }],
+            bias: vec![T::ZERO; if self.change.is_biased() { rows * keys } else { 0 }],
+        };
+        let mut at = vec![0; work.nest.depth()];
+        for unit in self.units.clone() {
+            let (mut batch, block) = (unit / self.blocks, unit % self.blocks);
+            for (at, &size) in at[..work.query].iter_mut().zip(&work.nest.sizes).rev() {
+                *at = batch % size;
+                batch /= size;
+            }
+            at[work.query] = block * QUERIES;
+            self.block(&mut at, &mut scratch)?;
+        }
+        Ok(())
+    }
+
+    /// One block of queries, from the one at `at` on.
+    fn block(&mut self, at: &mut [usize], scratch: &mut Scratch<T>) -> Result<(), Error> {
+        let work = self.work;
+        let nest = work.nest;
+        let (query, last) = (work.query, nest.depth() - 1);
+        let rows = QUERIES.min(nest.sizes[query] - at[query]);
+        let columns = work.values.positions();
+        scratch.greatest.fill(T::LOWEST);
+        scratch.sums.fill(T::ZERO);
+        scratch.results.fill(T::ZERO);
+        let all = nest.sizes[last];
+        at[query + 1..].fill(0);
+        let mut odometer = Odometer::new(&nest.sizes[query + 1..last]);
+        while !odometer.is_done() {
+            for start in (0..all).step_by(keys::<T>()) {
+                at[last] = start;
+                let mut width = keys::<T>().min(all - start);
+                let tile = ScoreTile { at, query, rows, width };
+                let allowed = self.change.masked(tile, &mut scratch.allowed)?;
+                if let Allowed::Some { from, to } = allowed {
+                    for row in 0..rows {
+                        scratch.allowed.copy_within(row * width + from..row * width + to, row * (to - from));
+                    }
+                    at[last] = start + from;
+                    width = to - from;
+                }
+                if allowed == Allowed::None {
+                    continue;
+                }
+                let mask = matches!(allowed, Allowed::Some { .. }).then_some(&scratch.allowed[..]);
+                let tile = ScoreTile { at, query, rows, width };
+                if !self.change.biased(tile, mask, &mut scratch.bias)? {
+                    continue;
+                }
+                self.scores(at, rows, width, &mut scratch.scores);
+                dispatch(Fold {
+                    scratch,
+                    rows,
+                    width,
+                    columns,
+                    scale: work.scale,
+                    masked: matches!(allowed, Allowed::Some { .. }),
+                    biased: self.change.is_biased(),
+                });
+                self.weigh(at, rows, width, scratch);
+            }
+            at[last] = 0;
+            odometer.advance(&mut at[query + 1..last]);
+        }
+        let empty = nest.sizes[query + 1..].contains(&0);
+        self.write(at, rows, scratch, empty);
+        Ok(())
+    }
+
+    /// The products of a tile's queries and keys.
+    fn scores(&self, at: &[usize], rows: usize, width: usize, scores: &mut [T]) {
+        let Work { nest, query, ref features, q: queries, k: keys, .. } = *self.work;
+        let last = nest.depth() - 1;
+        let (q, k) = (nest.strides_of(0), nest.strides_of(1));
+        let (qf, kf) = (features.strides_of(0), features.strides_of(1));
+        let inner = features.depth() - 1;
+        let mut accumulate = false;
+        let mut place = vec![0; features.depth()];
+        let mut odometer = Odometer::new(&features.sizes[..inner]);
+        if features.positions() == 0 {
+            scores[..rows * width].fill(T::ZERO);
+            return;
+        }
+        while !odometer.is_done() {
+            let product = Product {
+                m: rows,
+                k: features.sizes[inner],
+                n: width,
+                a: Matrix {
+                    start: queries.as_ptr().wrapping_offset(dot(at, q) + dot(&place, qf)),
+                    row: q[query],
+                    col: qf[inner],
+                },
+                b: Matrix {
+                    start: keys.as_ptr().wrapping_offset(dot(at, k) + dot(&place, kf)),
+                    row: kf[inner],
+                    col: k[last],
+                },
+                c: scores.as_mut_ptr(),
+                c_row: width as isize,
+                c_col: 1,
+                accumulate,
+            };
+            // SAFETY: queries, keys and features of the tile are positions of the loops, and the scores have room for it.
+            unsafe { multiply(&product) };
+            accumulate = true;
+            odometer.advance(&mut place[..inner]);
+        }
+    }
+
+    /// Adds the values of a tile's keys, weighted by what the scores have become, to the results.
+    fn weigh(&self, at: &[usize], rows: usize, width: usize, scratch: &mut Scratch<T>) {
+        let Work { nest, ref values, v: elements, .. } = *self.work;
+        let v = nest.strides_of(2);
+        let vc = values.strides_of(0);
+        let inner = values.depth() - 1;
+        let columns = values.positions();
+        let mut place = vec![0; values.depth()];
+        let mut odometer = Odometer::new(&values.sizes[..inner]);
+        let mut column = 0;
+        while !odometer.is_done() && columns > 0 {
+            let product = Product {
+                m: rows,
+                k: width,
+                n: values.sizes[inner],
+                a: Matrix { start: scratch.scores.as_ptr(), row: width as isize, col: 1 },
+                b: Matrix {
+                    start: elements.as_ptr().wrapping_offset(dot(at, v) + dot(&place, vc)),
+                    row: v[nest.depth() - 1],
+                    col: vc[inner],
+                },
+                c: scratch.results[column..].as_mut_ptr(),
+                c_row: columns as isize,
+                c_col: 1,
+                accumulate: true,
+            };
+            // SAFETY: keys and columns of the tile are positions of the loops, and the results have room for them.
+            unsafe { multiply(&product) };
+            column += values.sizes[inner];
+            odometer.advance(&mut place[..inner]);
+        }
+    }
+
+    /// Puts the results of a block where they belong.
+    fn write(&self, at: &[usize], rows: usize, scratch: &Scratch<T>, empty: bool) {
+        let Work { nest, query, ref values, .. } = *self.work;
+        let out = nest.strides_of(3);
+        let to = values.strides_of(1);
+        let columns = values.positions();
+        let mut place = vec![0; values.depth()];
+        let base: isize = at[..=query].iter().zip(out).map(|(&at, &step)| at as isize * step).sum();
+        let inner = values.depth() - 1;
+        for row in 0..rows {
+            let results = &scratch.results[row * columns..][..columns];
+            let share = if empty { T::ZERO } else { T::ONE / scratch.sums[row] };
+            let start = base + row as isize * out[query];
+            let mut odometer = Odometer::new(&values.sizes[..inner]);
+            for results in results.chunks(values.sizes[inner].max(1)) {
+                let first = self.out.wrapping_offset(start + dot(&place, to));
+                let write = |step: isize| {
+                    for (column, &result) in results.iter().enumerate() {
+                        // SAFETY: queries and columns are positions of the result, which nothing else writes.
+                        unsafe { first.wrapping_offset(column as isize * step).write(result * share) };
+                    }
+                };
+                // (Of neighbours the compiler makes vectors.)
+                if to[inner] == 1 {
+                    write(1)
+                } else {
+                    write(to[inner])
+                }
+                odometer.advance(&mut place[..inner]);
+            }
+        }
+    }
+}
+
+fn dot(at: &[usize], strides: &[isize]) -> isize {
+    at.iter().zip(strides).map(|(&at, &stride)| at as isize * stride).sum()
+}
+
+/// Whether a tile's queries may look at its keys.
+struct Ask<'m, M> {
+    mask: &'m mut M,
+    tile: ScoreTile<'m>,
+    allowed: &'m mut [bool],
+}
+
+impl<M: Kernel<Elem = bool>> Task for Ask<'_, M> {
+    type Out = Result<Allowed, Error>;
+
+    #[inline(always)]
+    fn run<I: Isa>(self) -> Self::Out {
+        let Ask { mask, tile: ScoreTile { at, query, rows, width }, allowed } = self;
+        let mut faults = Faults::default();
+        let first = at[query];
+        let (mut from, mut to, mut all) = (width, 0, true);
+        let mut guess = 0;
+        for (row, allowed) in allowed.chunks_exact_mut(width).take(rows).enumerate() {
+            at[query] = first + row;
+            mask.load::<I>(
+                &Tile { at, len: width, mask: None, moved: (row > 0).then_some((query, 1)) },
+                &mut faults,
+            );
+            if faults.any() {
+                break;
+            }
+            if M::MONOTONE {
+                let (first, until) = change::<I, M>(mask, width, &mut guess);
+                allowed[..until].fill(first);
+                allowed[until..].fill(!first);
+                let (start, end) = if first { (0, until) } else { (until, width) };
+                if start < end {
+                    (from, to) = (from.min(start), to.max(end));
+                }
+                all &= first && until == width;
+                continue;
+            }
+            for (x, allowed) in allowed.iter_mut().enumerate() {
+                // SAFETY: a tile of this width was just loaded, without a mask.
+                *allowed = unsafe { mask.get::<I>(x) };
+            }
+            if let Some(start) = allowed.iter().position(|&allowed| allowed) {
+                let end = allowed.iter().rposition(|&allowed| allowed).map_or(0, |last| last + 1);
+                (from, to) = (from.min(start), to.max(end));
+            }
+            all &= !allowed.contains(&false);
+        }
+        at[query] = first;
+        faults.into_result()?;
+        Ok(match (from < to, all) {
+            (false, _) => Allowed::None,
+            (true, true) => Allowed::All,
+            (true, false) => Allowed::Some { from, to },
+        })
+    }
+}
+
+/// What is added to the scores of a tile.
+struct Bias<'m, B, T> {
+    bias: &'m mut B,
+    tile: ScoreTile<'m>,
+    allowed: Option<&'m [bool]>,
+    out: &'m mut [T],
+}
+
+impl<T: Real, B: Kernel<Elem: Real<Wide = T>>> Task for Bias<'_, B, T> {
+    type Out = Result<bool, Error>;
+
+    #[inline(always)]
+    fn run<I: Isa>(self) -> Self::Out {
+        let Bias { bias, tile: ScoreTile { at, query, rows, width }, allowed, out } = self;
+        let mut faults = Faults::default();
+        let first = at[query];
+        let mut counts = false;
+        for (row, out) in out.chunks_exact_mut(width).take(rows).enumerate() {
+            at[query] = first + row;
+            let mask = allowed.map(|allowed| &allowed[row * width..][..width]);
+            // What was loaded for another row had another mask.
+            let moved = (row > 0 && mask.is_none()).then_some((query, 1));
+            bias.load::<I>(&Tile { at, len: width, mask, moved }, &mut faults);
+            // After a fault nothing is computed: what stands in for the element could be divided by.
+            if faults.any() {
+                break;
+            }
+            for (x, out) in out.iter_mut().enumerate() {
+                // What was masked out has some value or other, which no score gets, but the user's closures are not called with it.
+                if B::TOTAL || mask.is_none_or(|mask| mask[x]) {
+                    // SAFETY: a tile of this width was just loaded.
+                    *out = unsafe { bias.get::<I>(x) }.widen();
+                }
+            }
+            counts |= out.iter().any(|&value| value != T::LOWEST);
+        }
+        at[query] = first;
+        faults.into_result()?;
+        Ok(counts)
+    }
+}
+
+/// Turns the scores of a tile into weights, and takes the maximum and the sum of each query along.
+struct Fold<'s, T> {
+    scratch: &'s mut Scratch<T>,
+    rows: usize,
+    width: usize,
+    columns: usize,
+    scale: T,
+    masked: bool,
+    biased: bool,
+}
+
+impl<T: Real> Task for Fold<'_, T> {
+    type Out = ();
+    const WIDE: bool = true;
+
+    #[inline(always)]
+    fn run<I: Isa>(self) {
+        let Fold { scratch, rows, width, columns, scale, masked, biased } = self;
+        for row in 0..rows {
+            let scores = &mut scratch.scores[row * width..][..width];
+            let plain = !biased && !masked;
+            let found = if plain {
+                // Scores are multiplied once more below, rather than written and read once more.
+                fold(scores, T::LOWEST, |greatest, score| larger(greatest, score * scale), larger)
+            } else {
+                if biased {
+                    for (score, &bias) in scores.iter_mut().zip(&scratch.bias[row * width..][..width]) {
+                        *score = *score * scale + bias;
+                    }
+                } else {
+                    for score in scores.iter_mut() {
+                        *score = *score * scale;
+                    }
+                }
+                if masked {
+                    for (score, &allowed) in scores.iter_mut().zip(&scratch.allowed[row * width..][..width]) {
+                        *score = if allowed { *score } else { T::LOWEST };
+                    }
+                }
+                fold(scores, T::LOWEST, larger, larger)
+            };
+            let before = scratch.greatest[row];
+            let greatest = larger(before, found);
+            // Without any key so far there is nothing to subtract: `-inf - -inf` would not be a number.
+            let shift = if greatest == T::LOWEST { T::ZERO } else { greatest };
+            let sum = if plain {
+                weights::<I, T, true>(scores, scale, shift)
+            } else {
+                weights::<I, T, false>(scores, scale, shift)
+            };
+            // (What is not a number stays so.)
+            let shrink = if before == T::LOWEST { T::ZERO } else { (before - greatest).exp_down::<I>() };
+            scratch.greatest[row] = greatest;
+            scratch.sums[row] = scratch.sums[row] * shrink + sum;
+            if before != greatest {
+                for result in &mut scratch.results[row * columns..][..columns] {
+                    *result = *result * shrink;
+                }
+            }
+        }
+    }
+}
+
+/// The larger of two. Not-a-number need not be the greatest: it makes the sum not-a-number, and so all results of the query.
+#[inline(always)]
+fn larger<T: Real>(a: T, b: T) -> T {
+    if b > a { b } else { a }
+}
+
+/// Replaces each score, times `scale` if that is still to be done, by `e^(score - shift)`, and returns their sum; no score is above `shift`.
+#[inline(always)]
+fn weights<I: Isa, T: Real, const SCALE: bool>(scores: &mut [T], scale: T, shift: T) -> T {
+    let weight = |score: T| (if SCALE { score * scale - shift } else { score - shift }).exp_down::<I>();
+    let mut sums = [T::ZERO; LANES];
+    let (chunks, tail) = scores.as_chunks_mut::<LANES>();
+    for chunk in chunks {
+        for (score, sum) in chunk.iter_mut().zip(&mut sums) {
+            *score = weight(*score);
+            *sum = *sum + *score;
+        }
+    }
+    let mut total = T::ZERO;
+    for score in tail {
+        *score = weight(*score);
+        total = total + *score;
+    }
+    total + together(sums, |a, b| a + b)
+}
+impl<W: Real> Work<'_, W> {
+    /// The step of a plan.
+    pub fn step(&self, mask: String, bias: Option<String>, len: usize, threads: usize) -> Step {
+        let (queries, keys) = self.nest.sizes.split_at(self.query + 1);
+        Step::Attention {
+            batch: queries[..self.query].iter().product(),
+            queries: queries[self.query],
+            keys: keys.iter().product(),
+            features: self.features.sizes.iter().product(),
+            values: self.values.sizes.iter().product(),
+            mask,
+            bias,
+            bytes: len * size_of::<W>(),
+            threads,
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! Routines that depend on the element type alone.
+//!
+//! rustc compiles a generic function anew in each crate that calls it. So these routines are methods of the traits of element types: their default
+//! bodies are generic, and `f32` and `f64` override them with the same bodies, which then are functions of this crate that callers only link. So do the
+//! common integers for their sums. Other element types, those of users among them, have the defaults.
+//!
+//! Callers trust the results: how many elements they have, and that all places are written. So each routine takes a [`Seal`](crate::seal::Seal), a type
+//! that no other crate can name, and users cannot override it.
+
+use crate::attention::{Change, Work};
+use crate::contract::target::Target;
+use crate::contract::{LoopAxes, Operand, Operands};
+use crate::error::Error;
+use crate::scalar::{Num, Real};
+use crate::seal::SEAL;
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+/// The routines of one trait: the defaults in the trait, where they are hidden from the documentation, and the overrides in the impls for the common
+/// types.
+macro_rules! compiled {
+    (Num $(#[$attribute:meta])*) => {
+        $(#[$attribute])*
+        #[track_caller]
+        fn contract(
+            _: $crate::seal::Seal,
+            operands: $crate::contract::Operands<'_, Self>,
+            scale: Self,
+            axes: $crate::contract::LoopAxes<'_>,
+            kept: &[usize],
+        ) -> Result<::alloc::vec::Vec<Self>, $crate::error::Error> {
+            $crate::contract::contract(operands, scale, axes, kept)
+        }
+
+        $(#[$attribute])*
+        #[track_caller]
+        fn contract_onto(
+            _: $crate::seal::Seal,
+            operands: $crate::contract::Operands<'_, Self>,
+            scale: Self,
+            axes: $crate::contract::LoopAxes<'_>,
+            target: $crate::contract::target::Target<'_, Self>,
+        ) -> Result<(), $crate::error::Error> {
+            $crate::contract::contract_onto(operands, scale, axes, target)
+        }
+
+        $(#[$attribute])*
+        #[track_caller]
+        fn sum_of_pair(
+            _: $crate::seal::Seal,
+            operands: [&$crate::contract::Operand<'_, Self>; 2],
+            sizes: &[usize],
+            axes: [&[usize]; 2],
+            describe: &dyn Fn() -> ::alloc::string::String,
+        ) -> Result<::alloc::vec::Vec<Self>, $crate::error::Error> {
+            $crate::contract::sum_of_pair(operands, sizes, axes, describe)
+        }
+
+        $(#[$attribute])*
+        fn multiply_packed(_: $crate::seal::Seal) -> unsafe fn(&$crate::gemm::Product<Self>) {
+            $crate::gemm::multiply_packed
+        }
+
+        $crate::compiled::compiled!(Sum $(#[$attribute])*);
+        $crate::compiled::reduction!(prod_memory, Self, Prod $(#[$attribute])*);
+        $crate::compiled::along!(cumulate_blocks, cumulate_memory, Cumulate $(#[$attribute])*);
+    };
+    (Sum $(#[$attribute:meta])*) => {
+        $crate::compiled::reduction!(sum_memory, Self, Sum $(#[$attribute])*);
+    };
+    (Ordered $(#[$attribute:meta])*) => {
+        $crate::compiled::reduction!(max_memory, Self, Max $(#[$attribute])*);
+        $crate::compiled::reduction!(min_memory, Self, Min $(#[$attribute])*);
+        $crate::compiled::reduction!(argmax_memory, usize, Arg::<true> $(#[$attribute])*);
+        $crate::compiled::reduction!(argmin_memory, usize, Arg::<false> $(#[$attribute])*);
+    };
+    (Analytic $(#[$attribute:meta])*) => {
+        $crate::compiled::reduction!(mean_memory, Self, Mean $(#[$attribute])*);
+    };
+    (Real $(#[$attribute:meta])*) => {
+        $(#[$attribute])*
+        fn attend<'w>(
+            _: $crate::seal::Seal,
+            work: &'w $crate::attention::Work<'w, Self>,
+            len: usize,
+            threads: usize,
+            lower: &dyn Fn() -> ::alloc::boxed::Box<dyn $crate::attention::Change<Self> + 'w>,
+        ) -> Result<::alloc::vec::Vec<Self>, $crate::error::Error> {
+            $crate::attention::attend(work, len, threads, lower)
+        }
+
+        $crate::compiled::along!(softmax_blocks, softmax_memory, Softmax<false> $(#[$attribute])*);
+        $crate::compiled::along!(log_softmax_blocks, log_softmax_memory, Softmax<true> $(#[$attribute])*);
+        $crate::compiled::along!(standardize_blocks, standardize_memory, Standardize<Self> $(#[$attribute])*);
+        $crate::compiled::along!(standardize_affine_blocks, standardize_affine_memory, StandardizeAffine<'_, Self> $(#[$attribute])*);
+        $crate::compiled::along!(root_mean_square_blocks, root_mean_square_memory, RootMeanSquare<Self> $(#[$attribute])*);
+        $crate::compiled::along!(unit_length_blocks, unit_length_memory, UnitLength<Self> $(#[$attribute])*);
+    };
+}
+
+/// A reduction of elements in memory.
+macro_rules! reduction {
+    ($name:ident, $out:ty, $reducer:ident $(::<$greatest:literal>)? $(#[$attribute:meta])*) => {
+        $(#[$attribute])*
+        fn $name(
+            _: $crate::seal::Seal,
+            memory: $crate::reduce::InMemory<'_, Self>,
+        ) -> Result<::alloc::vec::Vec<$out>, $crate::error::Error> {
+            memory.reduce($crate::reduce::reducers::$reducer $(::<$greatest>)?)
+        }
+    };
+}
+
+/// Work along lines: of elements that are worked on where they are, and of elements in memory whose results go elsewhere.
+macro_rules! along {
+    ($blocks:ident, $memory:ident, $work:ident $(<$($argument:tt),*>)? $(#[$attribute:meta])*) => {
+        $(#[$attribute])*
+        fn $blocks(_: $crate::seal::Seal, work: $crate::scan::works::$work $(<$($argument),*>)?, data: &mut [Self], block: usize, inner: usize) {
+            $crate::scan::blocks(work, data, block, inner);
+        }
+
+        $(#[$attribute])*
+        fn $memory(
+            _: $crate::seal::Seal,
+            work: $crate::scan::works::$work $(<$($argument),*>)?,
+            memory: $crate::scan::InMemory<'_, Self>,
+        ) -> Result<::alloc::vec::Vec<Self>, $crate::error::Error> {
+            memory.collect(work)
+        }
+    };
+}
+
+pub(crate) use {along, compiled, reduction};
+
+/// [`contract`](crate::contract::contract), compiled once for the common element types.
+#[inline(always)]
+#[track_caller]
+pub fn contract<T: Num>(
+    operands: Operands<'_, T>,
+    scale: T,
+    axes: LoopAxes<'_>,
+    kept: &[usize],
+) -> Result<Vec<T>, Error> {
+    T::contract(SEAL, operands, scale, axes, kept)
+}
+
+/// [`contract_onto`](crate::contract::contract_onto), compiled once for the common element types.
+#[inline(always)]
+#[track_caller]
+pub fn contract_onto<T: Num>(
+    operands: Operands<'_, T>,
+    scale: T,
+    axes: LoopAxes<'_>,
+    target: Target<'_, T>,
+) -> Result<(), Error> {
+    T::contract_onto(SEAL, operands, scale, axes, target)
+}
+
+/// [`sum_of_pair`](crate::contract::sum_of_pair), compiled once for the common element types.
+#[inline(always)]
+#[track_caller]
+pub fn sum_of_pair<T: Num>(
+    operands: [&Operand<'_, T>; 2],
+    sizes: &[usize],
+    axes: [&[usize]; 2],
+    describe: &dyn Fn() -> String,
+) -> Result<Vec<T>, Error> {
+    T::sum_of_pair(SEAL, operands, sizes, axes, describe)
+}
+
+/// [`attend`](crate::attention::attend), compiled once for the common element types.
+#[inline(always)]
+pub fn attend<'w, T: Real>(
+    work: &'w Work<'w, T>,
+    len: usize,
+    threads: usize,
+    lower: &dyn Fn() -> Box<dyn Change<T> + 'w>,
+) -> Result<Vec<T>, Error> {
+    T::attend(SEAL, work, len, threads, lower)
+}

@@ -1,0 +1,198 @@
+//! In which order a product of several operands is multiplied, pair by pair.
+//!
+//! The greedy choice of opt_einsum first. Where its path costs enough for that to be worth while, the cheapest path of all is looked for, by
+//! dynamic programming over the sets of operands (Pfeifer, Haegeman, Verstraete: Faster identification of optimal contraction sequences
+//! for tensor networks, 2014; without their bounds).
+
+use super::Supports;
+use crate::loops::axes::{Axes, set, volume};
+use alloc::vec::Vec;
+use num_traits::Float;
+use smallvec::SmallVec;
+
+/// A pair of a path: the numbers of both operands in the list of those that are left, the lesser one first, whose product goes to its end;
+/// and the axes that the product has.
+pub type Pair = (usize, usize, Axes);
+
+/// The pairs in order.
+pub type Path = SmallVec<[Pair; 4]>;
+
+/// The most operands for which the cheapest path is looked for: there are `3^n / 2` ways to cut sets of `n` in two.
+const MOST: usize = 10;
+
+/// A way to cut a set costs about as much as so many multiplications.
+const CUT: f64 = 500.0;
+
+/// The path for operands that vary along the axes `sets`, to a product with the axes `kept`.
+pub fn path(sets: &[Axes], sizes: &[usize], kept: &[usize]) -> Path {
+    let result = set(kept);
+    let (greedy, flops) = greedy(sets.into(), sizes, result);
+    let n = sets.len();
+    if n <= 2 || n > MOST || flops < CUT * Float::powi(3.0, n as i32) / 2.0 {
+        return greedy;
+    }
+    match cheapest_tree(sets, sizes, result) {
+        Some((tree, least)) if least < flops => flatten(&tree, sets, result),
+        _ => greedy,
+    }
+}
+
+/// The path of pairs each of which costs least for what it saves, and its multiplications.
+fn greedy(mut sets: Supports, sizes: &[usize], result: Axes) -> (Path, f64) {
+    let mut path = Path::new();
+    let mut flops = 0.0;
+    while sets.len() > 1 {
+        let (i, j) = if sets.len() > 2 { cheapest(&sets, sizes, result) } else { (0, 1) };
+        let both = sets.remove(j) | sets.remove(i);
+        let product = both & sets.iter().fold(result, |axes, others| axes | others);
+        flops += volume(both, sizes);
+        sets.push(product);
+        path.push((i, j, product));
+    }
+    (path, flops)
+}
+
+/// The greedy choice: size of the result less the sizes of what it replaces, then the number of multiplications.
+fn cheapest(sets: &[Axes], sizes: &[usize], result: Axes) -> (usize, usize) {
+    let volumes: SmallVec<[f64; 8]> = sets.iter().map(|&axes| volume(axes, sizes)).collect();
+    let mut best = (f64::INFINITY, f64::INFINITY, (0, 1));
+    for j in 1..sets.len() {
+        for i in 0..j {
+            let apart = sets.iter().enumerate().filter(|&(at, _)| at != i && at != j);
+            let others = apart.fold(result, |axes, (_, other)| axes | other);
+            let both = sets[i] | sets[j];
+            let saved = volume(both & others, sizes) - volumes[i] - volumes[j];
+            let flops = volume(both, sizes);
+            if (saved, flops) < (best.0, best.1) {
+                best = (saved, flops, (i, j));
+            }
+        }
+    }
+    best.2
+}
+
+/// For each set of operands, as bits, one of the two parts whose product it is.
+type Tree = Vec<usize>;
+
+/// The path with the fewest multiplications, and how many these are.
+fn cheapest_tree(sets: &[Axes], sizes: &[usize], result: Axes) -> Option<(Tree, f64)> {
+    let all = (1usize << sets.len()) - 1;
+    let mut axes = vec![0; all + 1];
+    let mut cost = vec![0.0; all + 1];
+    let mut tree = vec![0; all + 1];
+    for operands in 1..=all {
+        axes[operands] = axes_of(operands, sets, result);
+        if operands.is_power_of_two() {
+            continue;
+        }
+        let mut least = f64::INFINITY;
+        // Each way to cut it is met once: the part with the first operand.
+        let first = operands & operands.wrapping_neg();
+        let rest = operands ^ first;
+        let mut part = rest;
+        while part != 0 {
+            part = (part - 1) & rest;
+            let (a, b) = (first | part, operands ^ (first | part));
+            let inner = cost[a] + cost[b];
+            if inner < least {
+                let total = inner + volume(axes[a] | axes[b], sizes);
+                if total < least {
+                    (least, tree[operands]) = (total, a);
+                }
+            }
+        }
+        cost[operands] = least;
+    }
+    cost[all].is_finite().then(|| (tree, cost[all]))
+}
+
+/// The axes of the product of some operands: those that the result or another operand has.
+fn axes_of(operands: usize, sets: &[Axes], result: Axes) -> Axes {
+    let (mut own, mut others) = (0, result);
+    for (at, axes) in sets.iter().enumerate() {
+        *(if operands >> at & 1 == 1 { &mut own } else { &mut others }) |= axes;
+    }
+    own & others
+}
+
+/// The pairs of a tree, each behind those that its operands are made of.
+fn flatten(tree: &[usize], sets: &[Axes], result: Axes) -> Path {
+    let mut left: Vec<usize> = (0..sets.len()).map(|at| 1 << at).collect();
+    let mut pairs = Path::new();
+    emit(tree, tree.len() - 1, &mut |a, b| {
+        let place = |part| left.iter().position(|&own| own == part).expect("a part was made before");
+        let (i, j) = (place(a).min(place(b)), place(a).max(place(b)));
+        left.remove(j);
+        left.remove(i);
+        left.push(a | b);
+        pairs.push((i, j, axes_of(a | b, sets, result)));
+    });
+    pairs
+}
+
+fn emit(tree: &[usize], operands: usize, pair: &mut impl FnMut(usize, usize)) {
+    if operands.is_power_of_two() {
+        return;
+    }
+    let (a, b) = (tree[operands], operands ^ tree[operands]);
+    emit(tree, a, pair);
+    emit(tree, b, pair);
+    pair(a, b);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::loops::axes::each;
+
+    /// The multiplications of a path.
+    fn flops(path: &Path, sets: &[Axes], sizes: &[usize]) -> f64 {
+        let mut sets = sets.to_vec();
+        path.iter()
+            .map(|&(i, j, product)| {
+                let both = sets.remove(j) | sets.remove(i);
+                sets.push(product);
+                volume(both, sizes)
+            })
+            .sum()
+    }
+
+    /// The least of all paths, by trying each.
+    fn least(sets: &[Axes], sizes: &[usize], result: Axes) -> f64 {
+        if sets.len() < 2 {
+            return 0.0;
+        }
+        let mut best = f64::INFINITY;
+        for j in 1..sets.len() {
+            for i in 0..j {
+                let mut others = sets.to_vec();
+                let both = others.remove(j) | others.remove(i);
+                others.push(both & others.iter().fold(result, |axes, other| axes | other));
+                best = best.min(volume(both, sizes) + least(&others, sizes, result));
+            }
+        }
+        best
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn the_path_of_few_large_operands_is_the_cheapest(
+            sets in proptest::collection::vec(1u128..64, 2..6),
+            sizes in proptest::collection::vec(20usize..60, 6),
+            kept in 0u128..64,
+        ) {
+            // What one operand alone has, and the result has not, is summed before any product.
+            let sets: Vec<Axes> = (0..sets.len()).map(|at| axes_of(1 << at, &sets, kept)).collect();
+            let present = sets.iter().fold(0, |all, axes| all | axes);
+            let order: Vec<usize> = each(kept & present).collect();
+            let found = path(&sets, &sizes, &order);
+            let (greedy, cost) = greedy(sets.as_slice().into(), &sizes, kept & present);
+            proptest::prop_assert!(flops(&found, &sets, &sizes) <= cost);
+            proptest::prop_assert_eq!(found.len(), greedy.len());
+            if cost >= CUT * 3f64.powi(sets.len() as i32) / 2.0 {
+                let best = least(&sets, &sizes, kept & present);
+                proptest::prop_assert!(flops(&found, &sets, &sizes) <= best * 1.000_001);
+            }
+        }
+    }
+}

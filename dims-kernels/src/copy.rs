@@ -1,0 +1,604 @@
+//! Copies between layouts: rows at once where both sides have them, two to four rows side by side where the source interleaves them, else square
+//! blocks that fit into registers and cache.
+
+use crate::error::Error;
+use crate::loops::nest::{Nest, Odometer, Row};
+use crate::machine::isa::{Isa, Task, dispatch};
+use crate::machine::prefetch::LINE;
+use crate::memory::allocate::reserve;
+use crate::memory::axes::Axis;
+use crate::memory::elements::{Elements, ElementsMut, Places};
+use alloc::vec::Vec;
+use core::any::TypeId;
+use core::mem::MaybeUninit;
+use smallvec::SmallVec;
+
+/// Writes the nest's first operand, in the nest's order, into contiguous memory: all of it.
+pub fn copy<T: Copy + 'static>(elements: Elements<'_, T>, nest: &Nest, out: &mut [MaybeUninit<T>]) {
+    assert_eq!(nest.positions(), out.len(), "the loop nest covers the result");
+    let row = nest.operands().next_row();
+    row.assert_within(&elements);
+    // SAFETY: a plan's row reaches the elements that the axes do; the nest's own result is contiguous, and as long as `out`.
+    unsafe { copy_between(elements.as_ptr(), row, out.as_mut_ptr().cast(), &nest.result, &nest.sizes) };
+}
+
+/// How many axes a tensor has at most whose elements are put in order one by one.
+pub const FEW: usize = 4;
+
+/// The elements along all of these axes, the last one fastest: for so few of them that a plan would take longer.
+#[inline(always)]
+pub fn collect_few<T: Copy>(
+    elements: Elements<'_, T>,
+    axes: &[Axis; FEW],
+    len: usize,
+) -> Result<Vec<T>, Error> {
+    let mut out = reserve(len)?;
+    one_by_one(elements, axes, &mut out.spare_capacity_mut()[..len]);
+    // SAFETY: all of the `len` places were given an element.
+    unsafe { out.set_len(len) };
+    Ok(out)
+}
+
+/// As [`collect_few`], into places that are there already.
+#[inline(always)]
+pub fn copy_few<T: Copy>(elements: Elements<'_, T>, axes: &[Axis; FEW], out: Places<'_, T>) {
+    // SAFETY: all places are given an element.
+    one_by_one(elements, axes, unsafe { out.into_inner() });
+}
+
+/// Gives each place an element.
+///
+/// # Panics
+///
+/// If there are more or fewer places.
+#[inline(always)]
+fn one_by_one<T: Copy>(elements: Elements<'_, T>, axes: &[Axis; FEW], out: &mut [MaybeUninit<T>]) {
+    let [a, b, c, d] = *axes;
+    let count = [a, b, c, d].iter().map(|axis| axis.size).product::<usize>();
+    assert_eq!(count, out.len(), "each place gets an element");
+    let mut places = out.iter_mut();
+    for i in 0..a.size as isize {
+        for j in 0..b.size as isize {
+            for k in 0..c.size as isize {
+                let row = i * a.stride + j * b.stride + k * c.stride;
+                for (l, place) in (0..d.size as isize).zip(&mut places) {
+                    place.write(elements.nth(row + l * d.stride));
+                }
+            }
+        }
+    }
+}
+
+/// Writes the elements along a row to places: the one at a position of the loops goes `offset` places behind the first, and as far as the strides
+/// `result` say. The loops have these sizes.
+///
+/// # Panics
+///
+/// If `out` does not have such a place.
+#[inline]
+pub fn copy_row<T: Copy + 'static>(
+    elements: Elements<'_, T>,
+    row: Row<'_>,
+    out: Places<'_, T>,
+    offset: usize,
+    (result, sizes): (&[isize], &[usize]),
+) {
+    row.assert_within(&elements);
+    let target = out.reached(offset, sizes, result);
+    // SAFETY: a plan's row reaches the elements that the axes do; the target's places are there, and exclusively borrowed.
+    unsafe { copy_between(elements.as_ptr(), row, target.cast(), result, sizes) };
+}
+
+/// Writes the elements along a row into those along another, which are others.
+#[inline]
+pub fn copy_onto<T: Copy + 'static>(
+    elements: Elements<'_, T>,
+    row: Row<'_>,
+    mut target: ElementsMut<'_, T>,
+    result: Row<'_>,
+    sizes: &[usize],
+) {
+    row.assert_within(&elements);
+    result.assert_within(&target);
+    let start = target.as_mut_ptr().wrapping_offset(result.offset);
+    // SAFETY: the plan's rows reach what the axes do. The target is borrowed exclusively, so the elements are others.
+    unsafe { copy_between(elements.as_ptr(), row, start, result.strides, sizes) };
+}
+
+/// Writes the elements at `origin`, moved as `row` says, to those at `target`, along loops whose innermost is one of neighbours
+/// in the target.
+///
+/// # Safety
+///
+/// For every position of the loops the source has a valid element, and the target one of its own that nothing else has access to.
+pub unsafe fn copy_between<T: Copy + 'static>(
+    origin: *const T,
+    row: Row<'_>,
+    target: *mut T,
+    result: &[isize],
+    sizes: &[usize],
+) {
+    if sizes.contains(&0) {
+        return;
+    }
+    let source = origin.wrapping_offset(row.offset);
+    let (strides, numbers) = (row.strides, is_number::<T>());
+    // (Conditions are constants, so rustc compiles none of the branches that are not taken.)
+    macro_rules! as_words {
+        ($($word:ty, $copy:ident;)*) => {$(
+            if const { is_like::<T, $word>() } {
+                // SAFETY: the words are as large as the elements and aligned as they are, and may be uninitialised where those have
+                // padding; the rest is the caller's promise.
+                return unsafe { $copy(source.cast(), strides, target.cast(), result, sizes, numbers) };
+            }
+        )*};
+    }
+    as_words! {
+        u8, copy_1;
+        u16, copy_2;
+        u32, copy_4;
+        u64, copy_8;
+        [u32; 2], copy_2x4;
+        [u64; 2], copy_2x8;
+    }
+    dispatch(Copying { source, strides, target, result, sizes });
+}
+
+/// Whether elements can be moved as if they were words of the type `W`.
+const fn is_like<T, W>() -> bool {
+    size_of::<T>() == size_of::<W>() && align_of::<T>() >= align_of::<W>()
+}
+
+/// Copies of words of one size: a copy only moves bytes, so these functions serve elements of all types of that size and need not be compiled
+/// again by each crate that copies.
+macro_rules! word_copies {
+    ($($copy:ident $word:ty;)*) => {$(
+        /// # Safety
+        ///
+        /// As for [`copy_between`]; no loop is empty, and all bytes of the source's words are initialised if they are those of `numbers`.
+        unsafe fn $copy(
+            source: *const MaybeUninit<$word>,
+            strides: &[isize],
+            target: *mut MaybeUninit<$word>,
+            result: &[isize],
+            sizes: &[usize],
+            numbers: bool,
+        ) {
+            if numbers {
+                let (source, target) = (source.cast::<$word>(), target.cast::<$word>());
+                dispatch(Copying { source, strides, target, result, sizes });
+            } else {
+                dispatch(Copying { source, strides, target, result, sizes });
+            }
+        }
+    )*};
+}
+
+word_copies! {
+    copy_1 u8;
+    copy_2 u16;
+    copy_4 u32;
+    copy_8 u64;
+    copy_2x4 [u32; 2];
+    copy_2x8 [u64; 2];
+}
+
+/// Transpositions of so many bytes are written past the caches. Their squares touch many lines of memory, each of which would first be read
+/// from there, and what is written at first has left the caches before the last is.
+const STREAMED: usize = 8 << 20;
+
+/// Whether all bytes of an element are part of its value, which [`stream`] asks for.
+fn is_number<T: 'static>() -> bool {
+    let own = TypeId::of::<T>();
+    cfg!(all(target_arch = "x86_64", target_feature = "sse2"))
+        && [
+            TypeId::of::<f32>(),
+            TypeId::of::<i32>(),
+            TypeId::of::<u32>(),
+            TypeId::of::<f64>(),
+            TypeId::of::<i64>(),
+            TypeId::of::<u64>(),
+            TypeId::of::<isize>(),
+            TypeId::of::<usize>(),
+        ]
+        .contains(&own)
+}
+
+/// Writes a line of memory without reading it first. What is written so is seen by others after [`fence`].
+///
+/// # Safety
+///
+/// The place is that of a whole line, aligned as one, and may be written to; elements are [numbers](is_number).
+#[inline(always)]
+unsafe fn stream<T, const B: usize>(to: *mut [T; B], line: [T; B]) {
+    #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+    for at in 0..size_of::<[T; B]>() / 16 {
+        use core::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_stream_si128};
+        // SAFETY: the line consists of so many vectors, whose bytes have values; the place of each is aligned.
+        unsafe {
+            let part = _mm_loadu_si128((&raw const line).cast::<__m128i>().add(at));
+            _mm_stream_si128(to.cast::<__m128i>().add(at), part);
+        }
+    }
+    #[cfg(not(all(target_arch = "x86_64", target_feature = "sse2")))]
+    // SAFETY: the caller's promise.
+    unsafe {
+        *to = line
+    };
+}
+
+/// Waits until others see what was written by [`stream`].
+#[inline(always)]
+fn fence() {
+    #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+    // SAFETY: an instruction of every x86-64 with SSE.
+    unsafe {
+        core::arch::x86_64::_mm_sfence()
+    };
+}
+
+struct Copying<'n, T> {
+    source: *const T,
+    strides: &'n [isize],
+    target: *mut T,
+    result: &'n [isize],
+    sizes: &'n [usize],
+}
+
+/// A matrix of elements that is copied: `rows` lines of the result, each `columns` neighbours long.
+struct Block<T> {
+    source: *const T,
+    source_row: isize,
+    source_column: isize,
+    target: *mut T,
+    target_row: isize,
+    target_column: isize,
+    rows: usize,
+    columns: usize,
+}
+
+impl<T: Copy + 'static> Task for Copying<'_, T> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run<I: Isa>(self) {
+        let Copying { source, strides, target, result, sizes: loops } = self;
+        let last = loops.len() - 1;
+        // Besides the innermost loop of the result, the one along which the source has neighbours.
+        let near = (0..last)
+            .filter(|&at| strides[at] != 0)
+            .min_by_key(|&at| strides[at].unsigned_abs())
+            .filter(|&at| strides[last].unsigned_abs() > strides[at].unsigned_abs());
+        let row = near.unwrap_or(last.saturating_sub(1));
+        let mut sizes: SmallVec<[usize; 8]> = SmallVec::from_slice(loops);
+        sizes[last] = 1;
+        let (rows, source_row, target_row) = if row < last {
+            sizes[row] = 1;
+            (loops[row], strides[row], result[row])
+        } else {
+            (1, 0, 0)
+        };
+        let bytes = loops.iter().product::<usize>().saturating_mul(size_of::<T>());
+        let streams = bytes >= STREAMED && is_number::<T>();
+        let mut at: SmallVec<[usize; 8]> = SmallVec::from_elem(0, sizes.len());
+        let mut odometer = Odometer::new(&sizes);
+        while !odometer.is_done() {
+            let mut from = 0;
+            let mut to = 0;
+            for (loop_, &at) in at.iter().enumerate() {
+                from += at as isize * strides[loop_];
+                to += at as isize * result[loop_];
+            }
+            let block = Block {
+                source: source.wrapping_offset(from),
+                source_row,
+                source_column: strides[last],
+                target: target.wrapping_offset(to),
+                target_row,
+                target_column: if loops[last] == 1 { 1 } else { result[last] },
+                rows,
+                columns: loops[last],
+            };
+            // SAFETY: rows and columns are loops of the nest: the source's elements are valid, by the contract of `copy`, and
+            // the target's are places of the result.
+            unsafe {
+                match size_of::<T>() {
+                    _ if block.target_column != 1 => block.scattered(),
+                    _ if block.source_column == 1 => block.by_rows(),
+                    _ if block.is_interleaved(2) => block.by_planes::<2>(),
+                    _ if block.is_interleaved(3) => block.by_planes::<3>(),
+                    _ if block.is_interleaved(4) => block.by_planes::<4>(),
+                    _ if block.is_woven(2) => block.by_weaving::<2>(),
+                    _ if block.is_woven(3) => block.by_weaving::<3>(),
+                    _ if block.is_woven(4) => block.by_weaving::<4>(),
+                    _ if near.is_none() || block.source_row != 1 => block.by_elements(),
+                    1 | 2 => block.by_squares::<32, false>(),
+                    4 if streams && block.has_lines() => block.by_squares::<16, true>(),
+                    4 if block.rows.min(block.columns) >= 16 => block.by_squares::<16, false>(),
+                    8 if streams && block.has_lines() => block.by_squares::<8, true>(),
+                    _ => block.by_squares::<8, false>(),
+                }
+            }
+            odometer.advance(&mut at);
+        }
+    }
+}
+
+impl<T: Copy + 'static> Block<T> {
+    /// Lines that are neighbours on both sides.
+    #[inline(always)]
+    unsafe fn by_rows(&self) {
+        for row in 0..self.rows as isize {
+            // SAFETY: the line lies in both matrices, and the target is not the source: it is new memory.
+            unsafe {
+                let (from, to) =
+                    (self.source.offset(row * self.source_row), self.target.offset(row * self.target_row));
+                core::ptr::copy_nonoverlapping(from, to, self.columns);
+            }
+        }
+    }
+
+    /// Whether the source has the elements of so many lines side by side, as an image has its colours.
+    #[inline(always)]
+    fn is_interleaved(&self, lines: usize) -> bool {
+        (self.rows, self.source_row, self.source_column) == (lines, 1, lines as isize)
+    }
+
+    /// Lines whose elements lie side by side in the source, `N` at each place.
+    #[inline(always)]
+    unsafe fn by_planes<const N: usize>(&self) {
+        let lines: [*mut T; N] =
+            core::array::from_fn(|line| self.target.wrapping_offset(line as isize * self.target_row));
+        for at in 0..self.columns {
+            // SAFETY: the `N` elements lie in the source side by side, and each of them has its place in a line of the target.
+            unsafe {
+                let elements = self.source.cast::<[T; N]>().add(at).read();
+                for (line, element) in lines.into_iter().zip(elements) {
+                    line.add(at).write(element);
+                }
+            }
+        }
+    }
+
+    /// Whether the result has the elements of so many lines side by side, as an image of more pixels has those of several images.
+    #[inline(always)]
+    fn is_woven(&self, lines: usize) -> bool {
+        (self.columns, self.target_row, self.source_row) == (lines, lines as isize, 1)
+    }
+
+    /// Lines whose elements come to lie side by side in the result, `N` at each place.
+    #[inline(always)]
+    unsafe fn by_weaving<const N: usize>(&self) {
+        let lines: [*const T; N] =
+            core::array::from_fn(|line| self.source.wrapping_offset(line as isize * self.source_column));
+        for at in 0..self.rows {
+            // SAFETY: each of the `N` lines has this element in the source, and their places lie side by side in the result.
+            unsafe {
+                let elements = lines.map(|line| line.add(at).read());
+                self.target.cast::<[T; N]>().add(at).write(elements);
+            }
+        }
+    }
+
+    /// Elements that are not neighbours in the result.
+    #[inline(always)]
+    unsafe fn scattered(&self) {
+        for row in 0..self.rows as isize {
+            for column in 0..self.columns as isize {
+                // SAFETY: the element lies in both matrices.
+                unsafe {
+                    *self.target.offset(row * self.target_row + column * self.target_column) =
+                        *self.source.offset(row * self.source_row + column * self.source_column);
+                }
+            }
+        }
+    }
+
+    /// One element after the other.
+    #[inline(always)]
+    unsafe fn by_elements(&self) {
+        for row in 0..self.rows {
+            // SAFETY: the elements lie in both matrices.
+            unsafe { self.part(row, 1, 0, self.columns) };
+        }
+    }
+
+    /// A part of the matrix, one element after the other.
+    #[inline(always)]
+    unsafe fn part(&self, row: usize, rows: usize, column: usize, columns: usize) {
+        for row in row as isize..(row + rows) as isize {
+            for column in column as isize..(column + columns) as isize {
+                // SAFETY: the caller asks for elements of the matrix.
+                unsafe {
+                    *self.target.offset(row * self.target_row + column) =
+                        *self.source.offset(row * self.source_row + column * self.source_column);
+                }
+            }
+        }
+    }
+
+    /// Whether the lines of the result start alike within lines of memory.
+    #[inline(always)]
+    fn has_lines(&self) -> bool {
+        self.target_row.unsigned_abs().wrapping_mul(size_of::<T>()).is_multiple_of(LINE)
+    }
+
+    /// A transposition: squares of `B` x `B` elements, each line of which is one or a few vectors, in squares of squares that fit
+    /// into the first-level cache. If `STREAM`, each line of a square is a [line of memory](Block::has_lines), and is [streamed](stream).
+    #[inline(always)]
+    unsafe fn by_squares<const B: usize, const STREAM: bool>(&self) {
+        let first = if STREAM { self.target.align_offset(LINE).min(self.columns) } else { 0 };
+        let whole_rows = self.rows - self.rows % B;
+        let whole_columns = self.columns - (self.columns - first) % B;
+        let large = if STREAM { 8 * B } else { 4 * B };
+        let mut row = 0;
+        while row < whole_rows {
+            let row_end = (row + large).min(whole_rows);
+            let mut column = first;
+            while column < whole_columns {
+                let column_end = (column + large).min(whole_columns);
+                for row in (row..row_end).step_by(B) {
+                    for column in (column..column_end).step_by(B) {
+                        // SAFETY: the square lies in both matrices; if `STREAM`, its lines are lines of memory, as the first one is.
+                        unsafe { self.square::<B, STREAM>(row, column) };
+                    }
+                }
+                column = column_end;
+            }
+            row = row_end;
+        }
+        if STREAM {
+            fence();
+        }
+        // SAFETY: what is left of both matrices.
+        unsafe {
+            self.part(0, whole_rows, 0, first);
+            self.part(0, whole_rows, whole_columns, self.columns - whole_columns);
+            self.part(whole_rows, self.rows - whole_rows, 0, self.columns);
+        }
+    }
+
+    /// # Safety
+    ///
+    /// The square lies in both matrices. If `STREAM`, elements are [numbers](is_number), and its lines in the result are lines of memory.
+    #[allow(clippy::needless_range_loop)] // a transposition reads best with both indices
+    #[inline(always)]
+    unsafe fn square<const B: usize, const STREAM: bool>(&self, row: usize, column: usize) {
+        // SAFETY: the square lies in both matrices; a row of the source's transpose is `B` neighbours (its row stride is 1).
+        unsafe {
+            let from = self.source.offset(row as isize + column as isize * self.source_column);
+            let to = self.target.offset(row as isize * self.target_row + column as isize);
+            let mut lines = [[*from; B]; B];
+            for (at, line) in lines.iter_mut().enumerate() {
+                *line = *from.offset(at as isize * self.source_column).cast::<[T; B]>();
+            }
+            let mut turned = lines;
+            let (place, step) =
+                if STREAM { (turned.as_mut_ptr().cast(), B as isize) } else { (to, self.target_row) };
+            #[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
+            let is_done = vectors::transpose(&lines, place, step);
+            #[cfg(not(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2"))))]
+            let is_done = false;
+            if !is_done {
+                for row in 0..B {
+                    let mut out = [*from; B];
+                    for column in 0..B {
+                        out[column] = lines[column][row];
+                    }
+                    *place.offset(row as isize * step).cast::<[T; B]>() = out;
+                }
+            }
+            if STREAM {
+                for (row, line) in turned.into_iter().enumerate() {
+                    stream(to.offset(row as isize * self.target_row).cast::<[T; B]>(), line);
+                }
+            }
+        }
+    }
+}
+
+/// Squares that are turned in the registers of AVX2, of [numbers](is_number) of 4 or 8 bytes.
+#[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
+mod vectors {
+    use super::is_number;
+    use crate::gemm::vector::Vector;
+    use crate::machine::isa::{Level, level};
+    use core::arch::x86_64::{__m256, __m256d};
+
+    /// Writes the columns of a square to lines that are `step` apart, if the elements and the machine are such. Returns whether it did.
+    ///
+    /// # Safety
+    ///
+    /// All lines are valid for writes.
+    #[inline(always)]
+    pub unsafe fn transpose<T: 'static, const B: usize>(
+        square: &[[T; B]; B],
+        to: *mut T,
+        step: isize,
+    ) -> bool {
+        if !is_number::<T>() || !matches!(size_of::<T>(), 4 | 8) || step <= 0 || level() == Level::Baseline {
+            return false;
+        }
+        let square = square.as_ptr();
+        // SAFETY: the machine has AVX2; the elements are numbers, as large as those of the vectors; the rest is the
+        // caller's promise.
+        unsafe {
+            if size_of::<T>() == 4 {
+                singles::<B>(square.cast(), to.cast(), step as usize);
+            } else {
+                doubles::<B>(square.cast(), to.cast(), step as usize);
+            }
+        }
+        true
+    }
+
+    #[target_feature(enable = "avx2")]
+    unsafe fn singles<const B: usize>(square: *const f32, to: *mut f32, step: usize) {
+        // SAFETY: the caller's promise.
+        unsafe { each::<__m256, B>(square, to, step) }
+    }
+
+    #[target_feature(enable = "avx2")]
+    unsafe fn doubles<const B: usize>(square: *const f64, to: *mut f64, step: usize) {
+        // SAFETY: the caller's promise.
+        unsafe { each::<__m256d, B>(square, to, step) }
+    }
+
+    /// # Safety
+    ///
+    /// The square has `B` lines of `B` elements, and `B` lines are valid for writes; the machine has AVX2.
+    #[inline(always)]
+    unsafe fn each<V: Vector, const B: usize>(square: *const V::Elem, to: *mut V::Elem, step: usize) {
+        let columns: [isize; B] = core::array::from_fn(|at| (at * B) as isize);
+        for row in (0..B).step_by(V::SQUARE) {
+            for column in (0..B).step_by(V::SQUARE) {
+                // SAFETY: `B` is a multiple of `SQUARE`; the rest is the caller's promise.
+                unsafe {
+                    let from = square.add(column * B + row);
+                    V::transpose(from, &columns[..V::SQUARE], to.add(row * step + column), step);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::{vec, vec::Vec};
+    use core::fmt::Debug;
+
+    /// Transposes matrices about as large as squares are, between memory with gaps.
+    fn check<T: Copy + PartialEq + Debug + 'static>(element: fn(usize) -> T) {
+        for (rows, columns) in [(8, 8), (16, 16), (17, 40), (33, 8), (7, 100), (64, 79)] {
+            let (source_column, target_row) = (rows + 3, columns + 5);
+            let source: Vec<T> = (1..=columns * source_column).map(element).collect();
+            let mut expected = vec![element(0); rows * target_row];
+            for row in 0..rows {
+                for column in 0..columns {
+                    expected[row * target_row + column] = source[row + column * source_column];
+                }
+            }
+            let mut out = vec![element(0); rows * target_row];
+            let (strides, result) = ([1, source_column as isize], [target_row as isize, 1]);
+            // SAFETY: the strides reach elements of the two vectors.
+            unsafe {
+                let row = Row::new(&strides);
+                copy_between(source.as_ptr(), row, out.as_mut_ptr(), &result, &[rows, columns]);
+            }
+            assert_eq!(out, expected, "{rows} x {columns}");
+        }
+    }
+
+    #[test]
+    fn transpositions_move_every_element() {
+        check(|at| at as u32);
+        check(|at| at as f32);
+        check(|at| at as f64);
+        check(|at| at);
+        check(|at| char::from_u32(at as u32 + 32).expect("a character"));
+        check(|at| at as u8);
+        check(|at| (at as u16, at as u8));
+        check(|at| [at, 2 * at]);
+    }
+}

@@ -1,0 +1,45 @@
+//! Failures of kernels.
+
+use alloc::string::String;
+use core::fmt;
+use core::panic::Location;
+
+/// A place in the user's code.
+pub type Origin = Option<&'static Location<'static>>;
+
+/// Why a kernel could not run.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Error {
+    /// A computed index lies outside of the axis that it selects from.
+    OutOfBounds {
+        /// The index and the axis, for messages.
+        what: String,
+        /// The index.
+        index: i128,
+        /// The size of the axis.
+        size: usize,
+        /// Where the array was bound.
+        origin: Origin,
+    },
+    /// There is no memory for a result.
+    TooLarge {
+        /// How many elements the result has.
+        elements: usize,
+    },
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::OutOfBounds { what, index, size, .. } => {
+                write!(f, "index {index} of {what} is out of range for an axis of size {size}")
+            }
+            Error::TooLarge { elements } => {
+                write!(f, "a result with {elements} elements does not fit into memory")
+            }
+        }
+    }
+}
+
+impl core::error::Error for Error {}

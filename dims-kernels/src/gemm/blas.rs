@@ -1,0 +1,117 @@
+//! Products by a BLAS that the user has installed.
+
+use crate::blas::{ComplexGemm, Gemm, RealGemm, installed};
+use crate::gemm::{Matrix, Product};
+use crate::scalar::Num;
+use cblas_sys::{CBLAS_LAYOUT, CBLAS_TRANSPOSE};
+use core::any::TypeId;
+use core::ffi::c_int;
+use num_complex::{Complex32, Complex64};
+
+/// Whether products of this type run by the user's BLAS, where they lie as it needs them.
+#[allow(dead_code)] // What asks is for vectors of x86-64.
+pub fn is_installed<T: Num>() -> bool {
+    let is = |other: TypeId| TypeId::of::<T>() == other;
+    let of = |gemm: &Gemm| {
+        gemm.sgemm.is_some() && is(TypeId::of::<f32>())
+            || gemm.dgemm.is_some() && is(TypeId::of::<f64>())
+            || gemm.cgemm.is_some() && is(TypeId::of::<Complex32>())
+            || gemm.zgemm.is_some() && is(TypeId::of::<Complex64>())
+    };
+    installed().is_some_and(of)
+}
+
+/// Runs the product, if there is a BLAS for the type and it can be told how the matrices lie.
+///
+/// # Safety
+///
+/// As for [`crate::gemm::multiply`].
+pub unsafe fn multiply<T: Num>(product: &Product<T>) -> bool {
+    let Some(gemm) = installed() else { return false };
+    // SAFETY: the caller's promise; `T` is the type of each, or nothing runs.
+    unsafe {
+        real::<T, f32>(product, gemm.sgemm, 1.0, 0.0)
+            || real::<T, f64>(product, gemm.dgemm, 1.0, 0.0)
+            || complex::<T, Complex32, _>(product, gemm.cgemm, [1.0, 0.0], [0.0; 2])
+            || complex::<T, Complex64, _>(product, gemm.zgemm, [1.0, 0.0], [0.0; 2])
+    }
+}
+
+/// # Safety
+///
+/// As for [`multiply`].
+unsafe fn real<T: Num, R: Copy + 'static>(
+    product: &Product<T>,
+    call: Option<RealGemm<R>>,
+    one: R,
+    zero: R,
+) -> bool {
+    let (true, Some(call)) = (TypeId::of::<T>() == TypeId::of::<R>(), call) else { return false };
+    let Some(Told { product, sizes: [m, n, k], a, b, ldc }) = told(product) else { return false };
+    let beta = if product.accumulate { one } else { zero };
+    let (a_start, b_start, c) = (product.a.start.cast(), product.b.start.cast(), product.c.cast());
+    // SAFETY: the caller's promise; both types are the same, and the leading dimensions are the strides.
+    unsafe {
+        call(CBLAS_LAYOUT::CblasRowMajor, a.0, b.0, m, n, k, one, a_start, a.1, b_start, b.1, beta, c, ldc);
+    }
+    true
+}
+
+/// # Safety
+///
+/// As for [`multiply`]; a `Z` consists of two neighbours, as an `R` does.
+unsafe fn complex<T: Num, Z: 'static, R>(
+    product: &Product<T>,
+    call: Option<ComplexGemm<R>>,
+    one: R,
+    zero: R,
+) -> bool {
+    let (true, Some(call)) = (TypeId::of::<T>() == TypeId::of::<Z>(), call) else { return false };
+    let Some(Told { product, sizes: [m, n, k], a, b, ldc }) = told(product) else { return false };
+    let beta = if product.accumulate { &one } else { &zero };
+    let (a_start, b_start, c) = (product.a.start.cast(), product.b.start.cast(), product.c.cast());
+    // SAFETY: as in `real`; a complex number is laid out as its two parts.
+    unsafe {
+        call(CBLAS_LAYOUT::CblasRowMajor, a.0, b.0, m, n, k, &one, a_start, a.1, b_start, b.1, beta, c, ldc);
+    }
+    true
+}
+
+/// A product as CBLAS is told of it, the result row by row.
+struct Told<T> {
+    product: Product<T>,
+    /// Rows, columns, elements of each sum.
+    sizes: [c_int; 3],
+    a: (CBLAS_TRANSPOSE, c_int),
+    b: (CBLAS_TRANSPOSE, c_int),
+    ldc: c_int,
+}
+
+/// The product, or its transposed, if each matrix has neighbours along one of its axes and no line of it overlaps the next.
+fn told<T: Num>(product: &Product<T>) -> Option<Told<T>> {
+    let by_rows = |product: Product<T>| {
+        let Product { m, n, k, c_row, c_col, ref a, ref b, .. } = product;
+        let ldc = leading(m, n, c_row, c_col)?;
+        let sizes = [m.try_into().ok()?, n.try_into().ok()?, k.try_into().ok()?];
+        Some(Told { product, sizes, a: lying(a, m, k)?, b: lying(b, k, n)?, ldc })
+    };
+    by_rows(*product).or_else(|| by_rows(product.transposed()))
+}
+
+/// How a matrix of so many rows and columns lies.
+fn lying<T>(matrix: &Matrix<T>, rows: usize, columns: usize) -> Option<(CBLAS_TRANSPOSE, c_int)> {
+    let straight = leading(rows, columns, matrix.row, matrix.col);
+    let turned = || leading(columns, rows, matrix.col, matrix.row);
+    straight
+        .map(|ld| (CBLAS_TRANSPOSE::CblasNoTrans, ld))
+        .or_else(|| turned().map(|ld| (CBLAS_TRANSPOSE::CblasTrans, ld)))
+}
+
+/// The distance between lines of neighbours, if they are such and do not overlap.
+fn leading(lines: usize, len: usize, line: isize, neighbour: isize) -> Option<c_int> {
+    if len > 1 && neighbour != 1 {
+        return None;
+    }
+    let apart = if lines > 1 { usize::try_from(line).ok()? } else { len };
+    if apart < len.max(1) { None } else { apart.try_into().ok() }
+}

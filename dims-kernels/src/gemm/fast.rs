@@ -1,0 +1,119 @@
+//! Products by the crate `gemm`.
+
+use crate::copy::copy_between;
+use crate::gemm::{Matrix, Product, many_rows};
+use crate::loops::nest::Row;
+use crate::scalar::Num;
+use alloc::vec::Vec;
+use core::any::TypeId;
+use gemm::Parallelism;
+use num_complex::{Complex32, Complex64};
+
+/// Runs the product, if the library knows the type.
+///
+/// # Safety
+///
+/// As for [`crate::gemm::multiply`].
+pub unsafe fn multiply<T: Num>(product: &Product<T>) -> bool {
+    let known = TypeId::of::<T>() == TypeId::of::<f32>()
+        || TypeId::of::<T>() == TypeId::of::<f64>()
+        || TypeId::of::<T>() == TypeId::of::<Complex32>()
+        || TypeId::of::<T>() == TypeId::of::<Complex64>();
+    if !known {
+        return false;
+    }
+    let product = product.lying();
+    // SAFETY: the caller's promise.
+    unsafe {
+        if is_far_apart(&product) {
+            in_line(&product);
+        } else {
+            run(&product);
+        }
+    }
+    true
+}
+
+/// Bytes of a page: neighbours along the columns are so far apart that each costs an entry of the address cache, and
+/// that they fall into few sets of the data cache.
+const PAGE: usize = 4096;
+
+/// Elements of the right matrix that are put in line at once: they fit into the second-level cache.
+const BLOCK: usize = 1 << 16;
+
+/// Whether the right matrix is transposed, and the library would walk from page to page while it packs it, for rows that are not [many](many_rows).
+fn is_far_apart<T>(product: &Product<T>) -> bool {
+    let b = &product.b;
+    b.row == 1
+        && b.col.unsigned_abs().saturating_mul(size_of::<T>()) >= PAGE
+        && (16..many_rows()).contains(&product.m)
+        && product.n >= 16
+}
+
+/// Runs the product with blocks of the right matrix put in line.
+///
+/// # Safety
+///
+/// As for [`run`].
+unsafe fn in_line<T: Num>(product: &Product<T>) {
+    let Product { k, n, a, b, .. } = *product;
+    let width = n.min(256);
+    let height = (BLOCK / width).min(k);
+    let mut lines = Vec::<T>::with_capacity(width * height);
+    for column in (0..n).step_by(width) {
+        let width = width.min(n - column);
+        for row in (0..k).step_by(height) {
+            let height = height.min(k - row);
+            let from = b.start.wrapping_offset(row as isize + column as isize * b.col);
+            let strides = [b.row, b.col];
+            let result = [width as isize, 1];
+            // SAFETY: the block lies in the right matrix; the lines have room for it, and are used once it is there. Each column
+            // block's sums start with its first rows.
+            unsafe {
+                copy_between(from, Row::new(&strides), lines.as_mut_ptr(), &result, &[height, width]);
+                run(&Product {
+                    k: height,
+                    n: width,
+                    a: Matrix { start: a.start.wrapping_offset(row as isize * a.col), ..a },
+                    b: Matrix { start: lines.as_ptr(), row: width as isize, col: 1 },
+                    c: product.c.wrapping_offset(column as isize * product.c_col),
+                    accumulate: product.accumulate || row > 0,
+                    ..*product
+                });
+            }
+        }
+    }
+}
+
+/// Runs the product by the library.
+///
+/// # Safety
+///
+/// As for [`crate::gemm::multiply`], for a type that the library knows.
+unsafe fn run<T: Num>(product: &Product<T>) {
+    let Product { m, k, n, a, b, c, c_row, c_col, accumulate } = *product;
+    // SAFETY: the caller's promise.
+    unsafe {
+        gemm::gemm(
+            m,
+            n,
+            k,
+            c,
+            c_col,
+            c_row,
+            accumulate,
+            a.start,
+            a.col,
+            a.row,
+            b.start,
+            b.col,
+            b.row,
+            T::ONE,
+            T::ONE,
+            false,
+            false,
+            false,
+            Parallelism::None,
+        );
+    }
+}

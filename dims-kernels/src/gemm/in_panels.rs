@@ -1,0 +1,108 @@
+//! Products whose rows, columns and sums are lists of places, on as many threads as are worthwhile: see [`panels`](crate::gemm::panels).
+
+use crate::error::Error;
+use crate::gemm::panels::{Panels, Places, multiply};
+use crate::loops::panels::{InPanels, Share};
+use crate::loops::products::{Loop, Loops, Roles, for_each};
+use crate::machine::threads::{self, Carried};
+use crate::memory::allocate::reserve;
+use crate::memory::elements::{Elements, ElementsMut};
+use crate::scalar::Num;
+use alloc::vec::Vec;
+use core::ops::Range;
+
+/// The results of the products, as many elements as there are: each thread takes its [share](Share).
+///
+/// Each operand is read along the strides that the plan took down of it.
+pub fn run<T: Num>(
+    products: &InPanels,
+    a: Elements<'_, T>,
+    b: Elements<'_, T>,
+    len: usize,
+) -> Result<Vec<T>, Error> {
+    assert_eq!(products.batch() * products.m * products.n, len, "the products are the result");
+    let mut out = reserve::<T>(len)?;
+    // SAFETY: batch, rows and columns are all axes of the result that have more than one element, and lie contiguously: each position is one
+    // of the `len` places, distinct ones for distinct positions.
+    unsafe {
+        run_at(products, a, b, out.as_mut_ptr());
+        out.set_len(len);
+    }
+    Ok(out)
+}
+
+/// As [`run`], to places that are there already: along the strides that the plan took down of them.
+pub fn run_onto<T: Num>(
+    products: &InPanels,
+    a: Elements<'_, T>,
+    b: Elements<'_, T>,
+    mut out: ElementsMut<'_, T>,
+) {
+    let Roles { batch, m, n, .. } = &products.roles;
+    out.assert_loops(0, [batch, m, n].into_iter().flatten().map(|l| (l.size, l.c)));
+    // SAFETY: the places are those along axes of `out`, which is borrowed exclusively.
+    unsafe { run_at(products, a, b, out.as_mut_ptr()) };
+}
+
+/// Runs the products, whose results begin at `c`. Every place of these is written.
+///
+/// # Safety
+///
+/// The places of the results are valid for writes; nothing else accesses them, and distinct positions have distinct ones.
+unsafe fn run_at<T: Num>(products: &InPanels, a: Elements<'_, T>, b: Elements<'_, T>, c: *mut T) {
+    let InPanels { roles, m, n, k, exchanged } = products;
+    let (m, n, k) = (*m, *n, *k);
+    let (a, b) = if *exchanged { (b, a) } else { (a, b) };
+    let all = || [&roles.batch, &roles.m, &roles.n, &roles.k].into_iter().flatten();
+    a.assert_loops(0, all().map(|l| (l.size, l.a)));
+    b.assert_loops(0, all().map(|l| (l.size, l.b)));
+    let (a, b) = (a.as_ptr(), b.as_ptr());
+    let rows = places(&roles.m, |l| (l.a, l.c));
+    let columns = places(&roles.n, |l| (l.b, l.c));
+    let sums = places(&roles.k, |l| (l.a, l.b));
+    let mut starts = Vec::new();
+    for_each(&roles.batch, |_, start| starts.push(start));
+    let (parts, share) = (products.parts(), products.share());
+    let part = |count: usize, part: usize| part * count / parts..(part + 1) * count / parts;
+    let piece = |at: usize| {
+        let (mut batch, mut rows_of, mut columns_of) = (0..starts.len(), 0..m, 0..n);
+        match share {
+            Share::Batch => batch = part(starts.len(), at),
+            Share::Rows => rows_of = part(m, at),
+            Share::Columns => columns_of = part(n, at),
+        }
+        let panels = Panels {
+            rows: within(&rows, rows_of),
+            sums: within(&sums, 0..k),
+            columns: within(&columns, columns_of),
+            accumulate: false,
+        };
+        // SAFETY: the elements of the operands are `Sync`, and each piece has places of the result of its own.
+        unsafe { Carried::new((panels, &starts[batch], a, b, c)) }
+    };
+    threads::each((0..parts).map(piece).collect(), |piece| {
+        let (panels, starts, a, b, c) = piece.into_inner();
+        // SAFETY: `InPanels::of` was asked for this type. The plan's strides reach the elements that the operands' axes do; the places of the
+        // result are the caller's promise.
+        unsafe { multiply(&panels, starts, a, b, c) };
+    });
+}
+
+/// The positions of some loops as distances in two matrices.
+fn places(loops: &Loops, of: fn(&Loop) -> (isize, isize)) -> [Vec<isize>; 2] {
+    let mut places = [vec![0], vec![0]];
+    for l in loops {
+        let (first, second) = of(l);
+        for (places, step) in places.iter_mut().zip([first, second]) {
+            *places = places
+                .iter()
+                .flat_map(|&place| (0..l.size as isize).map(move |at| place + at * step))
+                .collect();
+        }
+    }
+    places
+}
+
+fn within(places: &[Vec<isize>; 2], range: Range<usize>) -> Places<'_> {
+    Places { first: &places[0][range.clone()], second: &places[1][range] }
+}

@@ -1,0 +1,633 @@
+//! Matrix products whose rows, columns and sums may each run over several loops: elements lie wherever lists of places say.
+//!
+//! A tile of the result is a few rows by one panel, so many columns as two vectors have; its sums stay in registers from the first to the last
+//! element. The right matrix is put in line, strip by strip: so many columns as a vector has, side by side. Where they are already, and few
+//! rows will read them, they stay where they are, as most windows of a convolution do. The left matrix is read where it is if its rows and sums
+//! go on in even steps, else it is put in line as well. Windows, heads of an attention, and matrices that are transposed are multiplied so
+//! without a copy of the whole.
+//!
+//! The blocking is that of Goto and van de Geijn (Anatomy of High-Performance Matrix Multiplication, 2008), the lists of
+//! places are those of Matthews (High-Performance Tensor Contraction without Transposition, 2018).
+
+use crate::gemm::vector::{AnyTile, Rows, Vector, each_row, run_tile};
+use crate::gemm::{Product, many_rows};
+use crate::machine::isa::{Level, level};
+use crate::machine::params::params;
+use alloc::vec::Vec;
+use core::any::TypeId;
+use core::arch::x86_64::{__m256, __m256d, __m512, __m512d};
+use core::ops::{Add, Range};
+use smallvec::SmallVec;
+
+/// Neighbours are worth being moved as a part of a vector if there are so many of them, on average.
+const LONG: usize = 4;
+
+/// How many columns: their panels lie in the second-level cache.
+const COLUMNS: usize = 256;
+
+/// How many rows: what is put in line of them lies there as well.
+const ROWS: usize = 240;
+
+/// Fewer columns would leave too much of a panel empty.
+pub const NARROW: usize = 16;
+
+/// Fewer rows would not be worth putting columns in line.
+pub const SHORT: usize = 4;
+
+/// The most columns that a panel has.
+const WIDE: usize = 32;
+
+/// If the left matrix has no more rows than so many tiles, the right one is read where it is, should its columns be neighbours: to put it
+/// in line is worth its while only where it is read often.
+const FEW: usize = 20;
+
+/// Where elements lie along a role that two matrices have in common, as distances from the first.
+#[derive(Clone, Copy)]
+pub struct Places<'l> {
+    /// In the one matrix. (The left one, if it is one of both.)
+    pub first: &'l [isize],
+    /// In the other one.
+    pub second: &'l [isize],
+}
+
+impl<'l> Places<'l> {
+    /// Those in the one matrix, followed by those in the other.
+    fn both(places: &'l [isize]) -> Self {
+        let (first, second) = places.split_at(places.len() / 2);
+        Places { first, second }
+    }
+
+    fn part(&self, range: Range<usize>) -> Places<'l> {
+        Places { first: &self.first[range.clone()], second: &self.second[range] }
+    }
+
+    fn len(&self) -> usize {
+        self.first.len()
+    }
+}
+
+/// A product, wherever its matrices start.
+#[derive(Clone, Copy)]
+pub struct Panels<'l> {
+    /// Rows, in the left matrix and in the result.
+    pub rows: Places<'l>,
+    /// Elements of each sum, in the left matrix and in the right one.
+    pub sums: Places<'l>,
+    /// Columns, in the right matrix and in the result.
+    pub columns: Places<'l>,
+    /// Whether the product is added to what the result holds.
+    pub accumulate: bool,
+}
+
+/// Whether products of such elements have panels on this machine.
+pub fn are_known<T: 'static>() -> bool {
+    let known = TypeId::of::<T>() == TypeId::of::<f32>() || TypeId::of::<T>() == TypeId::of::<f64>();
+    known && level() != Level::Baseline
+}
+
+/// Computes the products `c = a b`, or `c += a b`; `starts` says where the three matrices of each start, as distances from `a`, `b` and `c`.
+///
+/// # Safety
+///
+/// [`are_known`] is true. All places, moved by any of the starts, are elements of `a` and `b` that are valid for reads, and of `c` that are
+/// valid for writes, distinct, and accessed by nothing else.
+pub unsafe fn multiply<T: 'static>(
+    panels: &Panels<'_>,
+    starts: &[[isize; 3]],
+    a: *const T,
+    b: *const T,
+    c: *mut T,
+) {
+    // SAFETY: the feature was just detected; the rest is the caller's promise.
+    unsafe { multiply_by(level() == Level::Avx512, panels, starts, a, b, c) }
+}
+
+/// Computes a product whose columns have neighbours along the sum alone in the right matrix, if it is one, and not too narrow.
+/// Returns whether it is.
+///
+/// # Safety
+///
+/// As for [`crate::gemm::multiply`].
+pub unsafe fn multiply_sideways<T: 'static>(product: &Product<T>) -> bool {
+    let Product { m, k, n, a, b, c, c_row, c_col, accumulate } = *product;
+    if b.row != 1
+        || b.col == 1
+        || c_col != 1
+        || m < SHORT
+        || n < NARROW
+        || m >= many_rows()
+        || !are_known::<T>()
+    {
+        return false;
+    }
+    let places = |count: usize, step: isize| (0..count as isize).map(move |at| at * step);
+    let each = [(m, a.row), (m, c_row), (k, a.col), (k, b.row), (n, b.col), (n, c_col)];
+    let all: Vec<isize> = each.into_iter().flat_map(|(count, step)| places(count, step)).collect();
+    let (rows, others) = all.split_at(2 * m);
+    let (sums, columns) = others.split_at(2 * k);
+    let panels = Panels {
+        rows: Places::both(rows),
+        sums: Places::both(sums),
+        columns: Places::both(columns),
+        accumulate,
+    };
+    // SAFETY: the caller's promise; the type was just asked for.
+    unsafe { multiply(&panels, &[[0; 3]], a.start, b.start, c) };
+    true
+}
+
+/// [`multiply`], with vectors of AVX-512 or of AVX2.
+///
+/// # Safety
+///
+/// As for [`multiply`]; the machine has AVX-512 if it is asked for.
+unsafe fn multiply_by<T: 'static>(
+    wide: bool,
+    panels: &Panels<'_>,
+    starts: &[[isize; 3]],
+    a: *const T,
+    b: *const T,
+    c: *mut T,
+) {
+    #[target_feature(enable = "avx512f,avx2,fma")]
+    unsafe fn wide_f32(
+        panels: &Panels<'_>,
+        starts: &[[isize; 3]],
+        a: *const f32,
+        b: *const f32,
+        c: *mut f32,
+    ) {
+        // SAFETY: the caller's promise.
+        unsafe { all::<__m512>(panels, starts, a, b, c) }
+    }
+    #[target_feature(enable = "avx512f,avx2,fma")]
+    unsafe fn wide_f64(
+        panels: &Panels<'_>,
+        starts: &[[isize; 3]],
+        a: *const f64,
+        b: *const f64,
+        c: *mut f64,
+    ) {
+        // SAFETY: the caller's promise.
+        unsafe { all::<__m512d>(panels, starts, a, b, c) }
+    }
+    #[target_feature(enable = "avx2,fma")]
+    unsafe fn f32s(panels: &Panels<'_>, starts: &[[isize; 3]], a: *const f32, b: *const f32, c: *mut f32) {
+        // SAFETY: the caller's promise.
+        unsafe { all::<__m256>(panels, starts, a, b, c) }
+    }
+    #[target_feature(enable = "avx2,fma")]
+    unsafe fn f64s(panels: &Panels<'_>, starts: &[[isize; 3]], a: *const f64, b: *const f64, c: *mut f64) {
+        // SAFETY: the caller's promise.
+        unsafe { all::<__m256d>(panels, starts, a, b, c) }
+    }
+    // SAFETY: the machine has the features, says the caller or `are_known`; `T` is the type to which the pointers are cast, as that
+    // knows no other; the rest is the caller's promise.
+    unsafe {
+        match (TypeId::of::<T>() == TypeId::of::<f32>(), wide) {
+            (true, true) => wide_f32(panels, starts, a.cast(), b.cast(), c.cast()),
+            (true, false) => f32s(panels, starts, a.cast(), b.cast(), c.cast()),
+            (false, true) => wide_f64(panels, starts, a.cast(), b.cast(), c.cast()),
+            (false, false) => f64s(panels, starts, a.cast(), b.cast(), c.cast()),
+        }
+    }
+}
+
+/// Whether places lie side by side.
+#[inline]
+fn are_neighbours(places: &[isize]) -> bool {
+    places.windows(2).all(|pair| pair[1] == pair[0] + 1)
+}
+
+/// `count` things in parts that are about as long as each other, and at most so long. (A last tile of few rows would have too few sums to
+/// keep the multipliers busy.)
+#[inline]
+fn even_parts(count: usize, most: usize) -> impl Iterator<Item = Range<usize>> {
+    let parts = count.div_ceil(most);
+    (0..parts).map(move |part| part * count / parts..(part + 1) * count / parts)
+}
+
+/// How far one place is from the next, if all are as far.
+#[inline]
+fn step(places: &[isize]) -> Option<isize> {
+    let &[first, second, ..] = places else { return Some(0) };
+    let step = second - first;
+    places.windows(2).all(|pair| pair[1] - pair[0] == step).then_some(step)
+}
+
+/// What is in line at the moment.
+struct Lines<V: Vector> {
+    left: Vec<V::Elem>,
+    /// Strips, whose lines are aligned as vectors are: each is in one line of the cache.
+    right: Vec<V>,
+    /// How far the lines of such a strip are from the first.
+    steps: Vec<isize>,
+}
+
+/// # Safety
+///
+/// As for [`multiply`], on a machine with these vectors.
+#[inline(always)]
+unsafe fn all<V: Vector>(
+    panels: &Panels<'_>,
+    starts: &[[isize; 3]],
+    a: *const V::Elem,
+    b: *const V::Elem,
+    c: *mut V::Elem,
+) {
+    let (m, k, n) = (panels.rows.len(), panels.sums.len(), panels.columns.len());
+    // Parts of a sum are about as long as each other.
+    let deep = k.div_ceil(k.div_ceil(params().panel_sums)).next_multiple_of(V::SQUARE).min(k);
+    let mut lines = Lines::<V> {
+        left: Vec::new(),
+        right: Vec::new(),
+        steps: (0..deep).map(|p| (p * V::LEN) as isize).collect(),
+    };
+    lines.right.reserve_exact(COLUMNS.min(n).div_ceil(V::LEN) * deep);
+    let squares: Vec<bool> = panels
+        .sums
+        .second
+        .chunks(V::SQUARE)
+        .map(|places| places.len() == V::SQUARE && are_neighbours(places))
+        .collect();
+    let in_place = m <= FEW * V::TALL;
+    for &[in_a, in_b, in_c] in starts {
+        let (a, b, c) = (a.wrapping_offset(in_a), b.wrapping_offset(in_b), c.wrapping_offset(in_c));
+        for column in (0..n).step_by(COLUMNS) {
+            let columns = panels.columns.part(column..n.min(column + COLUMNS));
+            for sum in (0..k).step_by(deep) {
+                let sums = panels.sums.part(sum..k.min(sum + deep));
+                for (at, own) in columns.first.chunks(V::LEN).enumerate() {
+                    if in_place && is_vector::<V>(own) {
+                        continue;
+                    }
+                    // SAFETY: there is room for so many strips; the caller's promise.
+                    unsafe {
+                        let to = lines.right.as_mut_ptr().add(at * sums.len()).cast();
+                        line_up::<V>(b, sums.second, &squares[sum / V::SQUARE..], own, to);
+                    }
+                }
+                for row in (0..m).step_by(ROWS) {
+                    let block = Block {
+                        rows: panels.rows.part(row..m.min(row + ROWS)),
+                        sums,
+                        columns,
+                        in_place,
+                        accumulate: panels.accumulate || sum > 0,
+                    };
+                    // SAFETY: the caller's promise; the strips were just put in line.
+                    unsafe { block.run::<V>(a, b, c, &mut lines) };
+                }
+            }
+        }
+    }
+}
+
+/// Whether columns are as many as a vector has, side by side.
+#[inline(always)]
+fn is_vector<V: Vector>(columns: &[isize]) -> bool {
+    columns.len() == V::LEN && are_neighbours(columns)
+}
+
+/// Puts columns side by side, so many as a vector has, and zeros beyond them. `squares` says where so many of the sums are neighbours.
+///
+/// # Safety
+///
+/// All places are valid, and there is room for the strip.
+#[inline(always)]
+unsafe fn line_up<V: Vector>(
+    b: *const V::Elem,
+    sums: &[isize],
+    squares: &[bool],
+    columns: &[isize],
+    strip: *mut V::Elem,
+) {
+    // A row of an image may end within a vector.
+    let runs = || columns.chunk_by(|&one, &next| next == one + 1);
+    // SAFETY: columns and sums are as many as the strip has, and the caller's promise.
+    unsafe {
+        if runs().nth(V::LEN / LONG).is_none() {
+            let mut to = strip;
+            for run in runs() {
+                let (from, mask) = (b.wrapping_offset(run[0]), V::first(run.len()));
+                for (p, &sum) in sums.iter().enumerate() {
+                    V::load_part(from.wrapping_offset(sum), mask).store_part(to.add(p * V::LEN), mask);
+                }
+                to = to.add(run.len());
+            }
+        } else {
+            for (at, columns) in columns.chunks(V::SQUARE).enumerate() {
+                let to = strip.add(at * V::SQUARE);
+                for (block, sums) in sums.chunks(V::SQUARE).enumerate() {
+                    let to = to.add(block * V::SQUARE * V::LEN);
+                    if columns.len() == V::SQUARE && squares[block] && sums.len() == V::SQUARE {
+                        V::transpose(b.wrapping_offset(sums[0]), columns, to, V::LEN);
+                        continue;
+                    }
+                    for (p, &sum) in sums.iter().enumerate() {
+                        for (j, &column) in columns.iter().enumerate() {
+                            *to.add(p * V::LEN + j) = *b.wrapping_offset(sum + column);
+                        }
+                    }
+                }
+            }
+        }
+        for p in 0..sums.len() {
+            for column in columns.len()..V::LEN {
+                *strip.add(p * V::LEN + column) = V::Elem::default();
+            }
+        }
+    }
+}
+
+/// A part of a product that fits into the caches.
+struct Block<'l> {
+    rows: Places<'l>,
+    sums: Places<'l>,
+    columns: Places<'l>,
+    /// Whether strips are read where they are, should their columns be neighbours.
+    in_place: bool,
+    accumulate: bool,
+}
+
+/// A matrix that is read where it is, or in line: its first element, and the distances between rows and between sums.
+type Source<T> = (*const T, isize, isize);
+
+impl Block<'_> {
+    /// # Safety
+    ///
+    /// As for [`multiply`]; strips that are not read where they are, are in line.
+    #[inline(always)]
+    unsafe fn run<V: Vector>(
+        &self,
+        a: *const V::Elem,
+        b: *const V::Elem,
+        c: *mut V::Elem,
+        lines: &mut Lines<V>,
+    ) {
+        let Block { rows, sums, columns, in_place, accumulate } = *self;
+        let (wide, depth) = (2 * V::LEN, sums.len());
+        // (As many as a block of rows has, of six rows at the least.)
+        let mut tiles: SmallVec<[(Source<V::Elem>, &[isize]); 64]> = SmallVec::new();
+        let along = step(sums.first);
+        for (at, own) in even_parts(rows.len(), V::TALL).enumerate() {
+            let (own, into) = (&rows.first[own.clone()], &rows.second[own]);
+            let source = match (along, step(own)) {
+                (Some(along), Some(row)) => (a.wrapping_offset(own[0] + sums.first[0]), row, along),
+                _ => {
+                    lines.left.reserve_exact(ROWS * depth);
+                    // SAFETY: there is room for a tile of each rows of the block; the places are valid.
+                    unsafe {
+                        let to = lines.left.as_mut_ptr().add(at * V::TALL * depth);
+                        for (p, &sum) in sums.first.iter().enumerate() {
+                            for (i, &row) in own.iter().enumerate() {
+                                *to.add(p * own.len() + i) = *a.wrapping_offset(row + sum);
+                            }
+                        }
+                        (to.cast_const(), 1, own.len() as isize)
+                    }
+                }
+            };
+            tiles.push((source, into));
+        }
+        for (at, (own, into)) in columns.first.chunks(wide).zip(columns.second.chunks(wide)).enumerate() {
+            let strip = |own: &[isize], at: usize| {
+                if in_place && is_vector::<V>(own) {
+                    (b.wrapping_offset(own[0]), sums.second)
+                } else {
+                    (lines.right.as_ptr().wrapping_add(at * depth).cast(), &lines.steps[..depth])
+                }
+            };
+            let (left, right) = own.split_at(own.len().min(V::LEN));
+            let first = strip(left, 2 * at);
+            let panel = [first, if right.is_empty() { first } else { strip(right, 2 * at + 1) }];
+            let whole = into.len() == wide && are_neighbours(into);
+            for &(left, rows) in &tiles {
+                let tile = Tile { left, panel, rows, columns: into, whole, accumulate };
+                macro_rules! tall {
+                    ($($height:literal)*) => {
+                        match rows.len() {
+                            // SAFETY: the caller's promise; the tile has so many rows.
+                            $($height if $height <= V::TALL => unsafe {
+                                run_tile::<V>(OfHeight::<V, $height> { tile: &tile, c });
+                            },)*
+                            _ => unreachable!("a tile has a row at least, and at most `TALL`"),
+                        }
+                    };
+                }
+                tall!(1 2 3 4 5 6 7 8 9 10 11 12);
+            }
+        }
+    }
+}
+
+/// Some rows of the result by a panel of columns.
+struct Tile<'l, T> {
+    left: Source<T>,
+    /// For both vectors of columns, a place, and how far their lines are from it.
+    panel: [(*const T, &'l [isize]); 2],
+    rows: &'l [isize],
+    columns: &'l [isize],
+    /// Whether the result has all of the panel's columns, side by side.
+    whole: bool,
+    accumulate: bool,
+}
+
+/// A tile of `R` rows, and where the result begins.
+struct OfHeight<'t, V: Vector, const R: usize> {
+    tile: &'t Tile<'t, V::Elem>,
+    c: *mut V::Elem,
+}
+
+impl<V: Vector, const R: usize> AnyTile for OfHeight<'_, V, R> {
+    #[inline(always)]
+    unsafe fn run(self) {
+        // SAFETY: the caller's promise.
+        unsafe { self.tile.run::<V, R>(self.c) }
+    }
+}
+
+impl<T: Copy + Default + Add<Output = T>> Tile<'_, T> {
+    /// # Safety
+    ///
+    /// As for [`multiply`]; there are `R` rows.
+    #[inline(always)]
+    unsafe fn run<V: Vector<Elem = T>, const R: usize>(&self, c: *mut T) {
+        let &Tile {
+            left: (a, row, step),
+            panel: [(b, lines), (d, others)],
+            rows,
+            columns,
+            whole,
+            accumulate,
+        } = self;
+        // SAFETY: rows, sums and columns lie in the matrices, which are valid by the caller's promise.
+        unsafe {
+            let (mut first, mut second) = ([V::zeros(); R], [V::zeros(); R]);
+            let mut left = Rows::<T, R>::new(a, row);
+            let mut at = 0;
+            macro_rules! line {
+                ($at:literal) => {
+                    let right = (
+                        V::load(b.wrapping_offset(*lines.get_unchecked(at + $at))),
+                        V::load(d.wrapping_offset(*others.get_unchecked(at + $at))),
+                    );
+                    left.add_products::<V, $at>(&mut first, &mut second, right);
+                };
+            }
+            let depth = lines.len().min(others.len());
+            // Four lines to each advance of the places, as in `unpacked`.
+            if step == 1 {
+                while at + 4 <= depth {
+                    line!(0);
+                    line!(1);
+                    line!(2);
+                    line!(3);
+                    left.advance(4);
+                    at += 4;
+                }
+            }
+            while at < depth {
+                line!(0);
+                left.advance(step);
+                at += 1;
+            }
+            if whole {
+                each_row!(I of R => {
+                    let to = c.wrapping_offset(rows[I] + columns[0]);
+                    if accumulate {
+                        first[I] = first[I].plus(V::load(to));
+                        second[I] = second[I].plus(V::load(to.wrapping_add(V::LEN)));
+                    }
+                    first[I].store(to);
+                    second[I].store(to.wrapping_add(V::LEN));
+                });
+            } else {
+                let mut lines = [[T::default(); WIDE]; R];
+                each_row!(I of R => {
+                    first[I].store(lines[I].as_mut_ptr());
+                    second[I].store(lines[I].as_mut_ptr().add(V::LEN));
+                });
+                self.scatter(&lines, c);
+            }
+        }
+    }
+
+    /// Writes sums to columns that are not side by side, or fewer than a panel has.
+    ///
+    /// # Safety
+    ///
+    /// As for [`multiply`].
+    #[inline(never)]
+    unsafe fn scatter(&self, lines: &[[T; WIDE]], c: *mut T) {
+        for (line, &row) in lines.iter().zip(self.rows) {
+            for (&value, &column) in line.iter().zip(self.columns) {
+                // SAFETY: rows and columns lie in the result.
+                unsafe {
+                    let to = c.wrapping_offset(row + column);
+                    *to = if self.accumulate { *to + value } else { value };
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::fmt::Debug;
+    use num_traits::Float;
+    use proptest::prelude::*;
+
+    /// How many elements a role has: few, or about as many as one block of it.
+    fn count(block: usize) -> impl Strategy<Value = usize> {
+        prop_oneof![1..40usize, block - 2..block + 36]
+    }
+
+    /// In how many neighbours the places of a role come, in the one matrix and in the other.
+    fn run() -> impl Strategy<Value = usize> {
+        prop_oneof![Just(1usize), Just(7), Just(8), Just(1000)]
+    }
+
+    /// Places in two matrices: in the one they are `near` apart within a run, in the other `far` throughout.
+    fn places(count: usize, run: usize, near: isize, gap: isize) -> Vec<isize> {
+        (0..count as isize).map(|at| at * near + at / run as isize * gap).collect()
+    }
+
+    fn check<T: Float + Debug + 'static>(
+        [m, k, n]: [usize; 3],
+        runs: [usize; 4],
+        turned: [bool; 3],
+        accumulate: bool,
+        seed: u64,
+    ) {
+        if !are_known::<T>() {
+            return;
+        }
+        let reach = |count: usize| 2 * count as isize + 8;
+        let layout = |rows: usize, columns: usize, turned: bool, (row_run, column_run): (usize, usize)| {
+            let (row, column) = if turned { (1, reach(rows)) } else { (reach(columns), 1) };
+            let rows = places(rows, row_run, row, row * i32::from(row_run < 1000) as isize);
+            (rows, places(columns, column_run, column, column * i32::from(column_run < 1000) as isize))
+        };
+        let (a_rows, a_sums) = layout(m, k, turned[0], (runs[0], runs[1]));
+        let (b_sums, b_columns) = layout(k, n, turned[1], (runs[1], runs[2]));
+        let (c_rows, c_columns) = layout(m, n, turned[2], (1000, runs[3]));
+        let len = |rows: &[isize], columns: &[isize]| {
+            (rows[rows.len() - 1] + columns[columns.len() - 1]) as usize + 1
+        };
+        let mut state = seed;
+        let mut fill = |len: usize| -> Vec<T> {
+            let mut next = || {
+                state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                T::from((state >> 33) % 17).expect("a small integer") - T::from(8).expect("a small integer")
+            };
+            (0..len).map(|_| next()).collect()
+        };
+        let (a, b) = (fill(len(&a_rows, &a_sums)), fill(len(&b_sums, &b_columns)));
+        let panels = Panels {
+            rows: Places { first: &a_rows, second: &c_rows },
+            sums: Places { first: &a_sums, second: &b_sums },
+            columns: Places { first: &b_columns, second: &c_columns },
+            accumulate,
+        };
+        // Sums of small integers are exact in any order.
+        let mut expected = vec![T::nan(); len(&c_rows, &c_columns)];
+        for (&row, &left) in c_rows.iter().zip(&a_rows) {
+            for (&column, &right) in c_columns.iter().zip(&b_columns) {
+                let product = |(&x, &y): (&isize, &isize)| a[(left + x) as usize] * b[(right + y) as usize];
+                expected[(row + column) as usize] =
+                    a_sums.iter().zip(&b_sums).map(product).fold(T::zero(), |sum, x| sum + x);
+            }
+        }
+        for wide in [false, true] {
+            if wide && level() != Level::Avx512 {
+                continue;
+            }
+            let before = if accumulate { T::one() } else { T::nan() };
+            let mut c = vec![before; expected.len()];
+            // SAFETY: all places lie within the vectors.
+            unsafe { multiply_by(wide, &panels, &[[0; 3]], a.as_ptr(), b.as_ptr(), c.as_mut_ptr()) };
+            let differs = |(&c, &sum): (&T, &T)| match (sum.is_nan(), accumulate) {
+                (true, _) => c.is_nan() != before.is_nan(),
+                (false, true) => c != sum + T::one(),
+                (false, false) => c != sum,
+            };
+            assert_eq!(c.iter().zip(&expected).position(differs), None, "wide: {wide}");
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(24))]
+
+        #[test]
+        fn products_are_those_of_the_definition(
+            m in count(ROWS), k in count(params().panel_sums), n in count(COLUMNS),
+            runs in [run(), run(), run(), run()], turned in any::<[bool; 3]>(),
+            accumulate in any::<bool>(), seed in any::<u64>(),
+        ) {
+            check::<f32>([m, k, n], runs, turned, accumulate, seed);
+            check::<f64>([m, k, n], runs, turned, accumulate, seed);
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! Strided loops around products: those of a pair of operands, on as many threads as are worthwhile.
+
+use crate::error::Error;
+use crate::gemm::{Matrix, Product, is_small_product, multiply, multiply_scattered};
+use crate::loops::products::{Loop, Loops, Products, count, for_each, shares_rows};
+use crate::machine::threads::{self, Carried};
+use crate::memory::allocate::reserve;
+use crate::memory::elements::{Elements, ElementsMut};
+use crate::scalar::Num;
+use alloc::vec::Vec;
+
+/// The results of all products, as many elements as there are: each operand is read along the strides that the plan took down of it.
+pub fn run<T: Num>(
+    products: Products,
+    a: Elements<'_, T>,
+    b: Elements<'_, T>,
+    len: usize,
+) -> Result<Vec<T>, Error> {
+    assert_eq!(products.len(), len, "the products are the result");
+    let mut out = reserve::<T>(len)?;
+    // SAFETY: batch, rows and columns are all axes of the result that have more than one element, and lie contiguously: each position is one
+    // of the `len` places, distinct ones for distinct positions.
+    unsafe {
+        run_at(products, a, b, out.as_mut_ptr());
+        out.set_len(len);
+    }
+    Ok(out)
+}
+
+/// As [`run`], to places that are there already: along the strides that the plan took down of them.
+pub fn run_onto<T: Num>(
+    products: Products,
+    a: Elements<'_, T>,
+    b: Elements<'_, T>,
+    mut out: ElementsMut<'_, T>,
+) {
+    let Products { loops, results, m, n, .. } = &products;
+    out.assert_loops(0, loops[..*results].iter().chain([m, n]).map(|l| (l.size, l.c)));
+    // SAFETY: the places are those along axes of `out`, which is borrowed exclusively.
+    unsafe { run_at(products, a, b, out.as_mut_ptr()) };
+}
+
+/// Runs the products, whose results begin at `c`. Every place of these is written.
+///
+/// # Safety
+///
+/// The places of the results are valid for writes; nothing else accesses them, and distinct positions have distinct ones.
+unsafe fn run_at<T: Num>(products: Products, a: Elements<'_, T>, b: Elements<'_, T>, c: *mut T) {
+    let parts = products.parts::<T>();
+    let Products { loops, results, m, n, k } = products;
+    let all = || loops.iter().chain([&m, &n, &k]);
+    a.assert_loops(0, all().map(|l| (l.size, l.a)));
+    b.assert_loops(0, all().map(|l| (l.size, l.b)));
+    let first = Product {
+        m: m.size,
+        k: k.size,
+        n: n.size,
+        a: Matrix { start: a.as_ptr(), row: m.a, col: k.a },
+        b: Matrix { start: b.as_ptr(), row: k.b, col: n.b },
+        c,
+        c_row: m.c,
+        c_col: n.c,
+        accumulate: false,
+    };
+    // SAFETY: the plan's strides reach the elements that the operands' axes do. Each place of the result is written before it is added to; the
+    // rest is the caller's promise.
+    unsafe { Run { loops, results, first }.run(parts) };
+}
+
+/// Products at places in memory.
+#[derive(Clone)]
+struct Run<T> {
+    loops: Loops,
+    results: usize,
+    /// The product at the origin of the loops.
+    first: Product<T>,
+}
+
+impl<T: Num> Run<T> {
+    /// Runs all products, on as many threads as are worthwhile: each takes a part of the results.
+    ///
+    /// # Safety
+    ///
+    /// As for [`multiply`], for all positions; different results are different memory.
+    unsafe fn run(self, parts: usize) {
+        if parts == 1 {
+            // SAFETY: the caller's promise.
+            unsafe { self.run_all() };
+            return;
+        }
+        let widest = (0..self.results).max_by_key(|&at| self.loops[at].size);
+        let pieces = match widest {
+            Some(at) if self.loops[at].size >= 2 * parts => self.split_loop(at, parts),
+            _ => self.split_product(parts),
+        };
+        // SAFETY: the operands' elements are `Sync`, and each piece has results of its own.
+        let pieces = pieces.into_iter().map(|piece| unsafe { Carried::new(piece) }).collect();
+        // SAFETY: the caller's promise: the positions of the pieces are positions of the whole.
+        threads::each(pieces, |piece| unsafe { piece.into_inner().run_all() });
+    }
+
+    /// Parts of one loop over results.
+    fn split_loop(&self, at: usize, parts: usize) -> Vec<Self> {
+        let Loop { size, a, b, c } = self.loops[at];
+        let piece = |part: usize| {
+            let (start, end) = (part * size / parts, (part + 1) * size / parts);
+            let mut piece = self.clone();
+            piece.loops[at].size = end - start;
+            piece.first = self.first.moved(start as isize * a, start as isize * b, start as isize * c);
+            piece
+        };
+        (0..parts).map(piece).collect()
+    }
+
+    /// Parts of the rows or columns of each product: of what there is more of; or, if there are about as many, of what lies farther apart in the result, so
+    /// that each thread writes a part of the memory and not of each of its lines. (Where the right matrix is transposed, [`shares_rows`] says which.)
+    fn split_product(&self, parts: usize) -> Vec<Self> {
+        let (first, lying) = (self.first, self.first.lying());
+        let by_rows = if lying.b.row == 1 && lying.b.col != 1 {
+            first.is_lying() == shares_rows(lying.m, lying.n)
+        } else if first.m / 2 < first.n && first.n / 2 < first.m {
+            first.is_lying()
+        } else {
+            first.m >= first.n
+        };
+        let piece = |part: usize| {
+            let mut piece = self.clone();
+            if by_rows {
+                let (start, end) = (part * first.m / parts, (part + 1) * first.m / parts);
+                let start_row = start as isize;
+                piece.first = first.moved(start_row * first.a.row, 0, start_row * first.c_row);
+                piece.first.m = end - start;
+            } else {
+                let (start, end) = (part * first.n / parts, (part + 1) * first.n / parts);
+                let start_column = start as isize;
+                piece.first = first.moved(0, start_column * first.b.col, start_column * first.c_col);
+                piece.first.n = end - start;
+            }
+            piece
+        };
+        (0..parts).map(piece).collect()
+    }
+
+    /// Runs all products, one after the other.
+    ///
+    /// # Safety
+    ///
+    /// As for [`run`](Run::run).
+    unsafe fn run_all(&self) {
+        if let Some(sum) = self.scattered() {
+            for_each(&self.loops[..self.results], |_, [a, b, c]| {
+                // SAFETY: the caller's promise: the elements of the sum are those of all products that are added to one result.
+                unsafe { multiply_scattered(&self.first.moved(a, b, c).oriented(), &sum) };
+            });
+            return;
+        }
+        for_each(&self.loops, |at, [a, b, c]| {
+            let mut product = self.first.moved(a, b, c);
+            product.accumulate = at[self.results..].iter().any(|&at| at != 0);
+            // SAFETY: the caller's promise.
+            unsafe { multiply(&product) };
+        });
+    }
+
+    /// Where the elements of a sum lie that has more loops than one, if the products are small: one sum over all then takes less than
+    /// many short ones, each of which reads and writes the result.
+    fn scattered(&self) -> Option<Vec<(isize, isize)>> {
+        let sums = &self.loops[self.results..];
+        let count = count(sums).saturating_mul(self.first.k);
+        if sums.is_empty()
+            || !is_small_product(self.first.m, self.first.n, self.first.k)
+            || count > MOST_SCATTERED
+        {
+            return None;
+        }
+        let mut all = Vec::with_capacity(count);
+        for_each(sums, |_, [a, b, _]| {
+            let along = |p: isize| (a + p * self.first.a.col, b + p * self.first.b.row);
+            all.extend((0..self.first.k as isize).map(along));
+        });
+        if self.first.is_sideways() {
+            all.iter_mut().for_each(|(a, b)| core::mem::swap(a, b));
+        }
+        Some(all)
+    }
+}
+
+/// The longest sum whose elements are listed one by one: the list stays in the first-level cache.
+const MOST_SCATTERED: usize = 1 << 10;

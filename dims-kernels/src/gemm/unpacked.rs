@@ -1,0 +1,449 @@
+//! Products whose matrices are read where they lie, vector by vector of a row: nothing is put in line before they begin.
+//!
+//! A tile of the result is some rows by one vector or two; its sums stay in registers from the first to the last element. Vectors
+//! at the end of a row are read and written in part. That is the best there is for products which are small, or whose sums
+//! or columns are few, so that putting them in line would take as long as multiplying them. Where many tiles read the same columns of a large right
+//! matrix, the first of them writes down what it reads for the others.
+
+use crate::gemm::vector::{AnyTile, Rows, TALLEST, Vector, each_row, run_tile, unforeseen};
+use crate::gemm::{Matrix, Product};
+use crate::machine::isa::{Level, level};
+use crate::machine::params::params;
+use alloc::vec::Vec;
+use core::any::TypeId;
+use core::arch::x86_64::{__m256, __m256d, __m512, __m512d};
+use core::ops::Range;
+
+/// Bytes of a left matrix that stays in the second-level cache while it is read for one vector of columns after the other.
+const NEAR: usize = 1 << 20;
+
+/// Fewer rows have too few sums to keep the multipliers busy.
+const SHORT: usize = 8;
+
+/// A sum over so few lines of the right matrix needs few entries of the address cache, wherever they lie.
+const FEW: usize = 32;
+
+/// Over so many lines, those should not fall into a few sets of the data caches.
+const MANY: usize = 512;
+
+/// Bytes between lines of the right matrix that are that far apart.
+const PAGE: usize = 4096;
+
+/// Bytes of a right matrix that is likely to be in the second-level cache when it is read. A larger one may come from memory, for the strides from
+/// line to line are no order in which the machine looks ahead.
+const WARM: usize = 1 << 18;
+
+/// So many rows share what is read of the right matrix that it does not matter where it comes from.
+const SHARED: usize = 128;
+
+/// Bytes from the first line of a right matrix to the last whose columns, two vectors of them, stay in the first-level cache: of lines that are farther apart
+/// they fall into too few of its sets.
+const CLOSE: usize = 1 << 15;
+
+/// From so many rows on the right matrix is read often enough for the first tile to write it down.
+const REREAD: usize = 48;
+
+/// Whether a product is at least as fast here as where matrices are put in line first; GFLOP/s of f32 on an EPYC with AVX-512, here and
+/// there: 16^3 189 and 54, 64 x 32 by 32 x 10 143 and 51, 64^3 276 and 253, 128^3 280 and 259, 512^3 271 and 268, but
+/// 64 x 64 by 64 x 4096 200 and 229, 16 x 1024 by 1024 x 1024 151 and 204, 4 x 128 by 128 x 512 165 and 201.
+#[inline]
+fn is_wanted<T>(product: &Product<T>) -> bool {
+    let Product { m, k, n, b, .. } = product;
+    // (Not one of the questions below is for so few elements.)
+    if (*m | *k | *n) < FEW {
+        return *n > 1;
+    }
+    let line = b.row.unsigned_abs().saturating_mul(size_of::<T>());
+    let is_far = *k > FEW && line >= 4 * PAGE || *k >= MANY && line.is_multiple_of(PAGE);
+    let is_short = *m < SHORT && k.saturating_mul(*n) > 4 * PAGE / size_of::<T>();
+    let is_cold = *m < SHARED && k.saturating_mul(*n).saturating_mul(size_of::<T>()) > WARM;
+    *n > 1 && !is_far && !is_short && !is_cold && m.saturating_mul(*k).saturating_mul(size_of::<T>()) <= NEAR
+}
+
+/// Computes the product, if its elements are known here, the rows of the right matrix and of the result have neighbours, the machine has
+/// vectors for them, and that is fast. Returns whether it did. That the rows have neighbours, or that they have not, may be known (`in_rows`).
+///
+/// # Safety
+///
+/// As for [`crate::gemm::multiply`]; what is known is so.
+#[inline]
+pub unsafe fn multiply<T: 'static>(product: &Product<T>, in_rows: Option<bool>) -> bool {
+    let in_rows = in_rows.unwrap_or(product.b.col == 1 && product.c_col == 1);
+    // SAFETY: the machine has the level; the rest is the caller's promise.
+    in_rows && is_wanted(product) && unsafe { multiply_by(level(), product) }
+}
+
+/// [`multiply`], with the vectors of a level.
+///
+/// # Safety
+///
+/// As for [`multiply`]; the machine has the level, and rows have neighbours.
+#[inline]
+unsafe fn multiply_by<T: 'static>(level: Level, product: &Product<T>) -> bool {
+    let (single, double) =
+        (TypeId::of::<T>() == TypeId::of::<f32>(), TypeId::of::<T>() == TypeId::of::<f64>());
+    if !(single || double) {
+        return false;
+    }
+    let product: *const Product<T> = product;
+    // SAFETY: the machine has the features; the product is cast to the type that it has; the rest is the caller's promise.
+    unsafe {
+        match (level, single) {
+            (Level::Avx512, true) => wide_f32(&*product.cast()),
+            (Level::Avx512, false) => wide_f64(&*product.cast()),
+            (Level::Avx2, true) => f32s(&*product.cast()),
+            (Level::Avx2, false) => f64s(&*product.cast()),
+            (Level::Baseline, _) => return false,
+        }
+    }
+    true
+}
+
+macro_rules! compiled {
+    ($($name:ident $feature:literal $vector:ty, $elem:ty;)*) => {$(
+        #[target_feature(enable = $feature)]
+        unsafe fn $name(product: &Product<$elem>) {
+            // SAFETY: the caller's promise.
+            unsafe { all::<$vector>(product) }
+        }
+    )*};
+}
+
+compiled! {
+    wide_f32 "avx512f,avx2,fma" __m512, f32;
+    wide_f64 "avx512f,avx2,fma" __m512d, f64;
+    f32s "avx2,fma" __m256, f32;
+    f64s "avx2,fma" __m256d, f64;
+}
+
+/// Sums of at most so many elements take less long than to write them, so that is done row by row, as memory is fastest.
+const SHALLOW: usize = 16;
+
+/// Whether the first tile of some columns writes down the right matrix' lines for the others. Then they lie side by side, each where a line of the caches
+/// begins. [Not all processors](params) gain from it. (Tests have it everywhere.)
+#[inline(always)]
+fn is_worth_writing_down<V: Vector>(product: &Product<V::Elem>) -> bool {
+    const { assert!(V::TALL <= REREAD, "the first tile is whole") };
+    let line = product.b.row.unsigned_abs().saturating_mul(size_of::<V::Elem>());
+    product.m >= REREAD
+        && product.n > V::LEN
+        && product.k > SHALLOW
+        && product.k.saturating_mul(line) >= CLOSE
+        && (params().writes_down || cfg!(test))
+}
+
+/// # Safety
+///
+/// As for [`crate::gemm::multiply`], on a machine with these vectors.
+#[inline(always)]
+unsafe fn all<V: Vector>(product: &Product<V::Elem>) {
+    let height = if product.k <= SHALLOW { V::TALL } else { product.m };
+    let mut scratch = Vec::<V>::new();
+    // (Then sums are not shallow, so all rows are one turn of the loop.)
+    let is_written_down =
+        is_worth_writing_down::<V>(product) && scratch.try_reserve_exact(2 * product.k).is_ok();
+    let mut row = 0;
+    while row < product.m {
+        let rows = row..product.m.min(row + height);
+        row = rows.end;
+        let mut column = 0;
+        while column < product.n {
+            let left = product.n - column;
+            // SAFETY: rows and columns lie in the matrices, there is room for as many lines as are written down, and rows are more
+            // than a tile has if any are; the rest is the caller's promise.
+            unsafe {
+                if left <= V::LEN {
+                    strip::<V, 1>(product, rows.clone(), column, left);
+                    break;
+                }
+                let count = left.min(2 * V::LEN) - V::LEN;
+                let by_lines;
+                let (mut product, mut rows) = (product, rows.clone());
+                if is_written_down {
+                    debug_assert_eq!(rows, 0..product.m);
+                    let lines = scratch.as_mut_ptr().cast();
+                    first_tile::<V>(product, column, count, lines);
+                    let b = Matrix { start: lines.wrapping_sub(column), row: 2 * V::LEN as isize, col: 1 };
+                    by_lines = Product { b, ..*product };
+                    (product, rows) = (&by_lines, V::TALL..product.m);
+                }
+                strip::<V, 2>(product, rows, column, count);
+            }
+            column += 2 * V::LEN;
+        }
+    }
+}
+
+/// The first rows of the result, as many as a tile has, by two vectors of columns as in [`strip`], which writes down the right matrix' elements in these
+/// columns.
+///
+/// # Safety
+///
+/// As for [`strip`]; there are [`TALL`](Vector::TALL) rows or more, and there is room for two vectors for each of the sum's elements.
+#[inline(always)]
+unsafe fn first_tile<V: Vector>(
+    product: &Product<V::Elem>,
+    column: usize,
+    count: usize,
+    lines: *mut V::Elem,
+) {
+    // SAFETY: the elements of the mask are columns of the matrices; the rest is the caller's promise.
+    unsafe {
+        let (tile, mask) = (Tile::new(product, 0, column), V::first(count));
+        match V::TALL {
+            6 => run_tile::<V>(OfSize::<V, 2, 6> { tile: &tile, mask, lines: Some(lines) }),
+            12 => run_tile::<V>(OfSize::<V, 2, 12> { tile: &tile, mask, lines: Some(lines) }),
+            _ => unreachable!("there are vectors of two lengths"),
+        }
+    }
+}
+
+/// Some rows of the result, by `W` vectors of columns from `column` on, of the last of which only the first `count` elements are columns.
+///
+/// # Safety
+///
+/// As for [`crate::gemm::multiply`]; there are so many columns.
+#[inline(always)]
+unsafe fn strip<V: Vector, const W: usize>(
+    product: &Product<V::Elem>,
+    rows: Range<usize>,
+    column: usize,
+    count: usize,
+) {
+    let tall = TALLEST.min(V::SUMS / W);
+    // The tiles are about as tall as each other.
+    let mut tiles = rows.len().div_ceil(tall);
+    let mut row = rows.start;
+    // SAFETY: the elements of the mask are columns of the matrices.
+    let mask = unsafe { V::first(count) };
+    while tiles > 0 {
+        let height = (rows.end - row).div_ceil(tiles);
+        let tile = Tile::new(product, row, column);
+        macro_rules! tall {
+            ($($height:literal)*) => {
+                match height {
+                    // SAFETY: the caller's promise; the tile has so many rows.
+                    $($height if $height * W <= V::SUMS => unsafe {
+                        run_tile::<V>(OfSize::<V, W, $height> { tile: &tile, mask, lines: None });
+                    },)*
+                    _ => unreachable!("a tile has a row at least, and at most `TALLEST`"),
+                }
+            };
+        }
+        tall!(1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16);
+        row += height;
+        tiles -= 1;
+    }
+}
+
+/// Some rows of the result by some vectors of columns.
+struct Tile<T> {
+    depth: usize,
+    a: *const T,
+    a_row: isize,
+    a_step: isize,
+    b: *const T,
+    b_step: isize,
+    c: *mut T,
+    c_row: isize,
+    accumulate: bool,
+}
+
+/// A tile of `R` rows and `W` vectors of columns, the last one as far as the mask goes, and where it writes down what it reads.
+struct OfSize<'t, V: Vector, const W: usize, const R: usize> {
+    tile: &'t Tile<V::Elem>,
+    mask: V::Mask,
+    lines: Option<*mut V::Elem>,
+}
+
+impl<V: Vector, const W: usize, const R: usize> AnyTile for OfSize<'_, V, W, R> {
+    #[inline(always)]
+    unsafe fn run(self) {
+        // SAFETY: the caller's promise.
+        unsafe { self.tile.run::<V, W, R>(self.mask, self.lines) }
+    }
+}
+
+impl<T: Copy> Tile<T> {
+    /// The tile from a row and a column on.
+    #[inline(always)]
+    fn new(product: &Product<T>, row: usize, column: usize) -> Self {
+        Tile {
+            depth: product.k,
+            a: product.a.start.wrapping_offset(row as isize * product.a.row),
+            a_row: product.a.row,
+            a_step: product.a.col,
+            b: product.b.start.wrapping_add(column),
+            b_step: product.b.row,
+            c: product.c.wrapping_offset(row as isize * product.c_row + column as isize),
+            c_row: product.c_row,
+            accumulate: product.accumulate,
+        }
+    }
+
+    /// Computes the tile; with two vectors of columns it writes down what it reads of the right matrix, if it is told where.
+    ///
+    /// # Safety
+    ///
+    /// As for [`crate::gemm::multiply`]; there are `R` rows, and `W` vectors of columns, the last one as far as the mask goes. There is room for what is
+    /// written down.
+    #[inline(always)]
+    unsafe fn run<V: Vector<Elem = T>, const W: usize, const R: usize>(
+        &self,
+        mask: V::Mask,
+        mut lines: Option<*mut T>,
+    ) {
+        let &Tile { depth, a, a_row, a_step, mut b, b_step, c, c_row, accumulate } = self;
+        let (a_row, c_row) = (unforeseen(a_row), unforeseen(c_row));
+        // SAFETY: rows, sums and columns lie in the matrices, which are valid by the caller's promise.
+        unsafe {
+            let (mut first, mut second) = ([V::zeros(); R], [V::zeros(); R]);
+            let mut left = Rows::<T, R>::new(a, a_row);
+            let mut done = 0;
+            macro_rules! line {
+                ($at:literal) => {
+                    if W == 1 {
+                        // (One line to each advance, so `$at` is 0.)
+                        let right = V::load_part(b, mask);
+                        each_row!(I of R => {
+                            first[I] = first[I].plus_product(left.place(I), right);
+                        });
+                    } else {
+                        let right = (V::load(b), V::load_part(b.wrapping_add(V::LEN), mask));
+                        if let Some(line) = &mut lines {
+                            right.0.store(*line);
+                            right.1.store(line.wrapping_add(V::LEN));
+                            *line = line.wrapping_add(2 * V::LEN);
+                        }
+                        left.add_products::<V, $at>(&mut first, &mut second, right);
+                    }
+                    b = b.wrapping_offset(b_step);
+                };
+            }
+            // Four lines to each advance of the places: fewer instructions, as two threads of a core share what decodes them.
+            if W == 2 && a_step == 1 {
+                while done + 4 <= depth {
+                    line!(0);
+                    line!(1);
+                    line!(2);
+                    line!(3);
+                    left.advance(4);
+                    done += 4;
+                }
+            }
+            for _ in done..depth {
+                line!(0);
+                left.advance(a_step);
+            }
+            each_row!(I of R => {
+                let to = c.wrapping_offset(I as isize * c_row);
+                let last = to.wrapping_add((W - 1) * V::LEN);
+                if accumulate {
+                    if W == 2 {
+                        first[I] = first[I].plus(V::load(to));
+                        second[I] = second[I].plus(V::load_part(last, mask));
+                    } else {
+                        first[I] = first[I].plus(V::load_part(last, mask));
+                    }
+                }
+                if W == 2 {
+                    first[I].store(to);
+                    second[I].store_part(last, mask);
+                } else {
+                    first[I].store_part(last, mask);
+                }
+            });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+    use num_traits::Float;
+    use proptest::prelude::*;
+    use std::fmt::Debug;
+
+    fn check<T: Float + Debug + 'static>(
+        [m, k, n]: [usize; 3],
+        turned: bool,
+        gaps: [usize; 3],
+        accumulate: bool,
+        seed: u64,
+    ) {
+        let mut state = seed;
+        let mut fill = |len: usize| -> Vec<T> {
+            let mut next = || {
+                state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                T::from((state >> 33) % 17).expect("a small integer") - T::from(8).expect("a small integer")
+            };
+            (0..len).map(|_| next()).collect()
+        };
+        // Exactly as long as they must be: what is read beyond the end is an error that the address sanitizer sees.
+        let span = |rows: usize, step: usize, columns: usize| (rows - 1) * step + columns;
+        let (lines, line) = if turned { (k, m) } else { (m, k) };
+        let (a_step, b_step, c_step) = (line + gaps[0], n + gaps[1], n + gaps[2]);
+        let (a, b) = (fill(span(lines, a_step, line)), fill(span(k, b_step, n)));
+        let (a_row, a_col) = if turned { (1, a_step) } else { (a_step, 1) };
+        let before = if accumulate { T::one() } else { T::nan() };
+        let mut expected = vec![T::nan(); span(m, c_step, n)];
+        for i in 0..m {
+            for j in 0..n {
+                // Sums of small integers are exact in any order.
+                let product = |p: usize| a[i * a_row + p * a_col] * b[p * b_step + j];
+                let sum = (0..k).map(product).fold(T::zero(), |sum, x| sum + x);
+                expected[i * c_step + j] = if accumulate { sum + before } else { sum };
+            }
+        }
+        for level in [Level::Avx2, Level::Avx512] {
+            if level as u8 > crate::machine::isa::level() as u8 {
+                continue;
+            }
+            let mut c = vec![T::nan(); expected.len()];
+            (0..m).for_each(|i| c[i * c_step..i * c_step + n].fill(before));
+            let product = Product {
+                m,
+                k,
+                n,
+                a: Matrix { start: a.as_ptr(), row: a_row as isize, col: a_col as isize },
+                b: Matrix { start: b.as_ptr(), row: b_step as isize, col: 1 },
+                c: c.as_mut_ptr(),
+                c_row: c_step as isize,
+                c_col: 1,
+                accumulate,
+            };
+            // SAFETY: the matrices lie within the vectors; the level is at most the machine's.
+            assert!(unsafe { multiply_by(level, &product) });
+            let differs = |(&c, &sum): (&T, &T)| c != sum && !(c.is_nan() && sum.is_nan());
+            assert_eq!(c.iter().zip(&expected).position(differs), None, "{level:?}");
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(200))]
+
+        #[test]
+        fn products_are_those_of_the_definition(
+            m in 1..40usize, k in 1..40usize, n in 1..80usize, turned in any::<bool>(),
+            gaps in [0..9usize, 0..9usize, 0..9usize], accumulate in any::<bool>(), seed in any::<u64>(),
+        ) {
+            check::<f32>([m, k, n], turned, gaps, accumulate, seed);
+            check::<f64>([m, k, n], turned, gaps, accumulate, seed);
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(24))]
+
+        /// With many rows, and a right matrix that is large or whose lines are far apart: what the first tile writes down is the right matrix.
+        #[test]
+        fn products_by_what_was_written_down_are_those_of_the_definition(
+            m in REREAD..64usize, k in SHALLOW + 1..64usize, n in 17..70usize, turned in any::<bool>(),
+            gaps in [0..9usize, 300..900usize, 0..9usize], accumulate in any::<bool>(), seed in any::<u64>(),
+        ) {
+            check::<f32>([m, k, n], turned, gaps, accumulate, seed);
+            check::<f64>([m, k, n], turned, gaps, accumulate, seed);
+        }
+    }
+}

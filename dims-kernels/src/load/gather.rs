@@ -1,0 +1,222 @@
+//! Computed indices of a gather: each adds `index x stride` to the offset, and is checked against its axis.
+
+use crate::error::Origin;
+use crate::load::{Fault, Faults, Kernel, Tile};
+use crate::machine::isa::Isa;
+use crate::scalar::IndexInt;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+/// The computed indices of one operand.
+pub trait Indices {
+    /// Whether there are any, as far as the types tell.
+    const ANY: bool;
+
+    /// As [`Kernel::PARALLEL`].
+    const PARALLEL: bool;
+
+    /// Whether any index has to be computed per element; affine ones within their axis are strides already.
+    fn is_active(&self) -> bool;
+
+    /// Whether the offset is the same along the innermost loop.
+    fn is_uniform(&self) -> bool;
+
+    /// Computes the indices of a tile.
+    fn load<I: Isa>(&mut self, tile: &Tile<'_>, faults: &mut Faults);
+
+    /// What the indices add to the offset of the tile's `x`th element; nothing if one is out of range.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Kernel::get`].
+    unsafe fn offset<I: Isa>(&self, x: usize, faults: &mut Faults) -> Option<isize>;
+
+    /// Computes the places of elements from `at` on along a loop, at the first position of the innermost one: each lies `step` elements behind
+    /// the one before, the first at `start`, and what the indices add behind that. Where an index is out of range, nothing is said of the
+    /// places. The next tile must be loaded without [`moved`](Tile::moved).
+    fn places<I: Isa, T>(
+        &mut self,
+        at: &mut [usize],
+        along: usize,
+        line: (*const T, isize),
+        places: &mut [*const T],
+        faults: &mut Faults,
+    );
+}
+
+impl Indices for () {
+    const ANY: bool = false;
+    const PARALLEL: bool = true;
+
+    #[inline(always)]
+    fn is_active(&self) -> bool {
+        false
+    }
+
+    #[inline(always)]
+    fn is_uniform(&self) -> bool {
+        true
+    }
+
+    #[inline(always)]
+    fn load<I: Isa>(&mut self, _: &Tile<'_>, _: &mut Faults) {}
+
+    #[inline(always)]
+    unsafe fn offset<I: Isa>(&self, _: usize, _: &mut Faults) -> Option<isize> {
+        Some(0)
+    }
+
+    #[inline(always)]
+    fn places<I: Isa, T>(
+        &mut self,
+        _: &mut [usize],
+        _: usize,
+        (start, step): (*const T, isize),
+        places: &mut [*const T],
+        _: &mut Faults,
+    ) {
+        for (number, place) in places.iter_mut().enumerate() {
+            *place = start.wrapping_offset(number as isize * step);
+        }
+    }
+}
+
+/// The axis that an index selects from.
+#[derive(Clone, Copy, Debug)]
+pub struct Target {
+    /// Distance between neighbours along the axis.
+    pub stride: isize,
+    /// How many elements lie along it.
+    pub size: usize,
+    /// Which axis of the array it was.
+    pub axis: usize,
+    /// The name of the dim that it was, if it was one.
+    pub dim: Option<&'static str>,
+    /// The names of the loops that the index depends on, for messages.
+    pub names: fn() -> Vec<&'static str>,
+    /// Where the array was bound.
+    pub origin: Origin,
+}
+
+/// One computed index, and the others.
+pub struct Computed<K, X> {
+    /// The index.
+    pub index: K,
+    /// Whether it has to be computed for each element. Else it is strides of the operand already.
+    pub active: bool,
+    /// The axis that it selects from.
+    pub target: Target,
+    /// The others.
+    pub rest: X,
+}
+
+impl<K: Kernel, X: Indices> Indices for Computed<K, X>
+where
+    K::Elem: IndexInt,
+{
+    const ANY: bool = true;
+    const PARALLEL: bool = K::PARALLEL && X::PARALLEL;
+
+    #[inline(always)]
+    fn is_active(&self) -> bool {
+        self.active || self.rest.is_active()
+    }
+
+    #[inline(always)]
+    fn is_uniform(&self) -> bool {
+        (!self.active || self.index.is_uniform()) && self.rest.is_uniform()
+    }
+
+    fn load<I: Isa>(&mut self, tile: &Tile<'_>, faults: &mut Faults) {
+        if self.active {
+            self.index.load::<I>(tile, faults);
+        }
+        self.rest.load::<I>(tile, faults);
+    }
+
+    #[inline(always)]
+    unsafe fn offset<I: Isa>(&self, x: usize, faults: &mut Faults) -> Option<isize> {
+        // SAFETY: the caller's promise.
+        let rest = unsafe { self.rest.offset::<I>(x, faults) };
+        if !self.active {
+            return rest;
+        }
+        // SAFETY: the caller's promise.
+        let own = self.target.place(unsafe { self.index.get::<I>(x) }, faults)?;
+        rest.map(|rest| rest + own)
+    }
+
+    #[inline(always)]
+    fn places<I: Isa, T>(
+        &mut self,
+        at: &mut [usize],
+        along: usize,
+        line: (*const T, isize),
+        places: &mut [*const T],
+        faults: &mut Faults,
+    ) {
+        // (The last index writes the places at once: to read again what was just written takes longer.)
+        if X::ANY || !self.active {
+            self.rest.places::<I, T>(at, along, line, places, faults);
+        }
+        if !self.active {
+            return;
+        }
+        let first = at[along];
+        let steps = self.index.steps(at, along);
+        for (number, place) in places.iter_mut().enumerate() {
+            let index = if let Some((start, stride)) = steps {
+                // SAFETY: an element of the index for this position of the loops.
+                unsafe { *start.wrapping_offset(number as isize * stride) }
+            } else {
+                at[along] = first + number;
+                self.index.load::<I>(&Tile { at, len: 1, mask: None, moved: None }, faults);
+                // SAFETY: the tile of one element was just loaded without a mask.
+                unsafe { self.index.get::<I>(0) }
+            };
+            let Some(offset) = self.target.place(index, faults) else { break };
+            let start = if X::ANY { *place } else { line.0.wrapping_offset(number as isize * line.1) };
+            *place = start.wrapping_offset(offset);
+        }
+        at[along] = first;
+    }
+}
+
+impl Target {
+    /// How far from the origin of the axis the element with this index lies, if it is in range.
+    #[inline(always)]
+    fn place<N: IndexInt>(&self, index: N, faults: &mut Faults) -> Option<isize> {
+        let position = index.to_position(self.size);
+        if position.is_none() {
+            faults.record(move || Fault {
+                what: self.describe(),
+                index: index.to_i128(),
+                size: self.size,
+                origin: self.origin,
+            });
+        }
+        position.map(|position| position as isize * self.stride)
+    }
+
+    fn describe(&self) -> String {
+        let names = (self.names)().into_iter();
+        match self.dim {
+            Some(dim) => computed(format!("dim `{dim}`"), names),
+            None => computed_axis(self.axis, names),
+        }
+    }
+}
+
+/// An axis that is selected from by an index of the dims `names`, for errors.
+pub fn computed_axis<'n>(axis: usize, names: impl Iterator<Item = &'n str>) -> String {
+    computed(format!("axis {axis}"), names)
+}
+
+fn computed<'n>(what: String, names: impl Iterator<Item = &'n str>) -> String {
+    let names: Vec<_> = names.map(|name| format!("`{name}`")).collect();
+    match names.len() {
+        0 => what,
+        1 => format!("{what}, computed from dim {},", names[0]),
+        _ => format!("{what}, computed from dims {},", names.join(", ")),
+    }
+}

@@ -1,0 +1,201 @@
+//! One of two operands, as a condition says.
+
+use crate::load::prefetch::{Ahead, Fetches};
+use crate::load::tiles::fill_tile_ahead;
+use crate::load::{Faults, Kernel, TILE, Tile, change, write_tiles};
+use crate::machine::isa::Isa;
+use core::mem::MaybeUninit;
+
+/// One of two operands, as a condition says. What is not taken is not read.
+pub struct SelectKernel<C, A, B> {
+    cond: C,
+    a: A,
+    b: B,
+    /// Where a monotone condition changes along a tile; 0 if it holds before, -1 if it holds from there on.
+    until: i32,
+    flip: i32,
+    /// Where it changed along the tile or line before that had a change.
+    guess: usize,
+}
+
+impl<C: Kernel<Elem = bool>, A, B> SelectKernel<C, A, B> {
+    /// `a` where `cond` holds, else `b`.
+    pub fn new(cond: C, a: A, b: B) -> Self {
+        SelectKernel { cond, a, b, until: 0, flip: 0, guess: 0 }
+    }
+}
+
+impl<C: Kernel<Elem = bool>, A: Kernel, B: Kernel<Elem = A::Elem>> Kernel for SelectKernel<C, A, B> {
+    type Elem = A::Elem;
+    type Held = ();
+    type Pairs = ();
+    const TOTAL: bool = C::TOTAL && A::TOTAL && B::TOTAL;
+    const PARALLEL: bool = C::PARALLEL && A::PARALLEL && B::PARALLEL;
+    const LONG: bool = C::LONG || A::LONG || B::LONG;
+    const IN_PARTS: bool = C::MONOTONE;
+
+    #[inline(always)]
+    fn load<I: Isa>(&mut self, tile: &Tile<'_>, faults: &mut Faults) {
+        self.cond.load::<I>(tile, faults);
+        if C::MONOTONE {
+            let (first, until) = change::<I, C>(&self.cond, tile.len, &mut self.guess);
+            (self.until, self.flip) = (until as i32, if first { 0 } else { -1 });
+        }
+        if !self.a.can_fault() && !self.b.can_fault() {
+            self.a.load::<I>(tile, faults);
+            self.b.load::<I>(tile, faults);
+            return;
+        }
+        let mut mask = [false; TILE];
+        let wanted = |x: usize| tile.mask.is_none_or(|mask| mask[x]);
+        for (x, taken) in mask[..tile.len].iter_mut().enumerate() {
+            // SAFETY: `x` is less than the tile's length, and wanted.
+            *taken = wanted(x) && unsafe { self.cond.get::<I>(x) };
+        }
+        self.a.load::<I>(&Tile { mask: Some(&mask[..tile.len]), ..*tile }, faults);
+        for (x, taken) in mask[..tile.len].iter_mut().enumerate() {
+            *taken = wanted(x) && !*taken;
+        }
+        self.b.load::<I>(&Tile { mask: Some(&mask[..tile.len]), ..*tile }, faults);
+    }
+
+    #[inline(always)]
+    unsafe fn get<I: Isa>(&self, x: usize) -> A::Elem {
+        // SAFETY: the caller's promise; each side was loaded where the condition takes it, and has some value elsewhere.
+        unsafe {
+            // (Positions in a tile compare in lanes as narrow as the elements, positions along dims in wide ones; a sign is all that vectors are chosen
+            // by.)
+            let cond = if C::MONOTONE {
+                (x as i32).wrapping_sub(self.until) ^ self.flip < 0
+            } else {
+                self.cond.get::<I>(x)
+            };
+            if A::TOTAL && B::TOTAL {
+                // Without a branch the loop can be vectorised.
+                let (a, b) = (self.a.get::<I>(x), self.b.get::<I>(x));
+                if cond { a } else { b }
+            } else if cond {
+                self.a.get::<I>(x)
+            } else {
+                self.b.get::<I>(x)
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn write_line<I: Isa>(
+        &mut self,
+        at: &mut [usize],
+        out: &mut [MaybeUninit<A::Elem>],
+        faults: &mut Faults,
+    ) {
+        if !C::MONOTONE {
+            return write_tiles::<I, Self>(self, at, out, faults);
+        }
+        self.cond.load::<I>(&Tile { at, len: 1, mask: None, moved: None }, faults);
+        let (first, until) = change::<I, C>(&self.cond, out.len(), &mut self.guess);
+        if first {
+            write_parts::<I, A, B>((&mut self.a, &mut self.b), until, at, out, faults);
+        } else {
+            write_parts::<I, B, A>((&mut self.b, &mut self.a), until, at, out, faults);
+        }
+    }
+
+    #[inline(always)]
+    fn hold<I: Isa, const LEFT: bool>(&self) {}
+
+    #[inline(always)]
+    unsafe fn get_beside<I: Isa, const LEFT: bool>(_: &(), _: usize) -> A::Elem {
+        unreachable!("a choice has operands on both sides")
+    }
+
+    #[inline(always)]
+    fn pairs<const LEFT: bool>(&self, _: &[usize], _: usize, _: usize, _: bool) -> Option<()> {
+        None
+    }
+
+    #[inline(always)]
+    unsafe fn same<I: Isa>(_: &(), _: usize, _: usize) -> A::Elem {
+        unreachable!("a choice has no pairs")
+    }
+
+    #[inline(always)]
+    unsafe fn hold_pair<I: Isa, const LEFT: bool>(_: &(), _: usize, _: usize) {}
+
+    #[inline(always)]
+    fn is_uniform(&self) -> bool {
+        self.cond.is_uniform() && self.a.is_uniform() && self.b.is_uniform()
+    }
+
+    #[inline(always)]
+    fn can_fault(&self) -> bool {
+        self.cond.can_fault() || self.a.can_fault() || self.b.can_fault()
+    }
+}
+
+/// Writes a line, the first `until` elements of which are those of one kernel, and what is behind them those of another. The machine looks ahead along
+/// streams, and with each part one of them ends: so meanwhile the part that comes next is asked for, that of the next line at last.
+#[inline(always)]
+fn write_parts<I: Isa, K: Kernel, L: Kernel<Elem = K::Elem>>(
+    (first, second): (&mut K, &mut L),
+    until: usize,
+    at: &mut [usize],
+    out: &mut [MaybeUninit<K::Elem>],
+    faults: &mut Faults,
+) {
+    let (before, behind) = out.split_at_mut(until);
+    let last = at.len() - 1;
+    let start = at[last];
+    let own = Ahead::of(first, at).take(until);
+    at[last] = start + until;
+    let next = Ahead::of(second, at).take(behind.len());
+    at[last] = start;
+    write_part::<I, K>(first, at, before, [own, next], faults);
+    let mut line = Ahead::NOTHING;
+    if last > 0 {
+        at[last - 1] += 1;
+        line = Ahead::of(first, at).take(until);
+        at[last - 1] -= 1;
+    }
+    at[last] = start + until;
+    write_part::<I, L>(second, at, behind, [next, line], faults);
+    at[last] = start;
+}
+
+/// How many elements of the next part are asked for: more may be gone again before they are read.
+const MOST: usize = 8 * TILE;
+
+/// Writes elements from `at` on. Those behind them in `own` are asked for meanwhile, and as many as are written of those that come `next`.
+#[inline(always)]
+fn write_part<I: Isa, K: Kernel>(
+    kernel: &mut K,
+    at: &mut [usize],
+    places: &mut [MaybeUninit<K::Elem>],
+    [own, next]: [Ahead<K::Elem>; 2],
+    faults: &mut Faults,
+) {
+    if places.is_empty() {
+        return;
+    }
+    if K::LONG || K::IN_PARTS {
+        // It is not memory that this waits for.
+        return kernel.write_line::<I>(at, places, faults);
+    }
+    let next = next.take(MOST);
+    let last = at.len() - 1;
+    let start = at[last];
+    let (mut done, mut moved) = (0, None);
+    for places in places.chunks_mut(TILE) {
+        kernel.load::<I>(&Tile { at, len: places.len(), mask: None, moved }, faults);
+        if faults.any() {
+            break;
+        }
+        let behind = Ahead::from(places.as_ptr().cast());
+        let fetches = Fetches { places: behind, own: own.skip(done), next: next.skip(done) };
+        fill_tile_ahead::<I, K>(kernel, places, fetches);
+        at[last] += places.len();
+        done += places.len();
+        moved = Some((last, places.len()));
+    }
+    at[last] = start;
+}

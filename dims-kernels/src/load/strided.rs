@@ -1,0 +1,335 @@
+//! The innermost loop over memory: a unit stride is read in place, any other is copied into a buffer first.
+
+use crate::copy::copy_between;
+use crate::load::gather::Indices;
+use crate::load::{Faults, Kernel, Tile};
+use crate::loops::nest::Row;
+use crate::loops::stride::{AnyStride, Way};
+use crate::machine::isa::Isa;
+use crate::machine::prefetch::fetch_row;
+use crate::memory::elements::Elements;
+use crate::scalar::Element;
+use alloc::vec::Vec;
+use core::marker::PhantomData;
+use smallvec::SmallVec;
+
+/// Reads elements at `base + sum over loops of position x stride`, plus what computed indices add.
+pub struct Strided<'k, T, X, W = AnyStride> {
+    base: *const T,
+    strides: &'k [isize],
+    inner: isize,
+    indices: X,
+    /// Where the tile that was loaded last starts, computed indices aside.
+    start: *const T,
+    current: *const T,
+    buffer: Vec<T>,
+    /// The elements, if they were put in line.
+    packed: Vec<T>,
+    filled: (*const T, usize),
+    way: PhantomData<W>,
+}
+
+impl<'k, T: Element, X: Indices> Strided<'k, T, X> {
+    /// A reader along any strides: see [`on_the_way`](Strided::on_the_way).
+    #[inline(always)]
+    pub fn new(elements: Elements<'k, T>, row: Row<'k>, indices: X) -> Self {
+        Self::on_the_way(elements, row, indices)
+    }
+}
+
+impl<'k, T: Element, X: Indices, W: Way> Strided<'k, T, X, W> {
+    /// A reader of elements along the row that a plan made of their axes, so that each position of the loops is one of the axes; where
+    /// `indices` are active, they select from axes that these elements have besides. The stride along the innermost loop is 1 if `W` says
+    /// so.
+    #[inline(always)]
+    pub fn on_the_way(elements: Elements<'k, T>, row: Row<'k>, indices: X) -> Self {
+        // Where an index selects, it is checked, and an axis of the elements that it does not find anything along may be empty.
+        if !(X::ANY && indices.is_active()) {
+            row.assert_within(&elements);
+        }
+        let origin = elements.as_ptr();
+        let base = origin.wrapping_offset(row.offset);
+        let mut strided = Strided {
+            base,
+            strides: row.strides,
+            inner: row.strides.last().copied().unwrap_or(0),
+            indices,
+            start: base,
+            current: base,
+            buffer: Vec::new(),
+            packed: Vec::new(),
+            filled: (core::ptr::null(), 0),
+            way: PhantomData,
+        };
+        if !W::UNIT
+            && let Some((sizes, strides)) = row.packed
+            && !(X::ANY && strided.indices.is_active())
+        {
+            // SAFETY: the plan's row reaches elements alone; no index is active.
+            strided.packed = unsafe { pack(origin, row, sizes, strides) };
+            strided.base = strided.packed.as_ptr();
+            strided.strides = strides;
+            strided.inner = 1;
+        }
+        strided
+    }
+
+    /// The positions were written one by one just before, and a load of several at once would wait until those stores have reached the
+    /// cache: so they are read one by one, too, which rustc is told by `read_volatile`.
+    #[inline(always)]
+    fn offset(&self, at: &[usize]) -> isize {
+        let mut offset = 0;
+        for (at, &stride) in at.iter().zip(self.strides) {
+            // SAFETY: `at` is a reference.
+            offset += unsafe { core::ptr::from_ref(at).read_volatile() } as isize * stride;
+        }
+        offset
+    }
+
+    /// Makes `len` elements from `start` on available.
+    #[inline(always)]
+    fn line(&mut self, start: *const T, len: usize) {
+        let stride = self.inner;
+        if W::UNIT || stride == 1 || len <= 1 {
+            self.current = start;
+            return;
+        }
+        if stride == 0 {
+            // A broadcast element is often the same for many tiles.
+            if self.filled.0 != start || self.filled.1 < len {
+                self.buffer.clear();
+                // SAFETY: `start` is a valid element, by the contract of `new`.
+                self.buffer.resize(len, unsafe { *start });
+                self.filled = (start, len);
+            }
+        } else {
+            self.buffer.clear();
+            self.buffer.reserve(len);
+            let places = &mut self.buffer.spare_capacity_mut()[..len];
+            for (x, place) in places.iter_mut().enumerate() {
+                // SAFETY: each of the tile's positions is a valid element, by the contract of `new`.
+                place.write(unsafe { *start.offset(x as isize * stride) });
+            }
+            // SAFETY: all of them were just written.
+            unsafe { self.buffer.set_len(len) };
+        }
+        self.current = self.buffer.as_ptr();
+    }
+
+    /// Gathers element by element, with every index checked.
+    #[inline(never)]
+    fn gather<I: Isa>(&mut self, start: *const T, tile: &Tile<'_>, faults: &mut Faults) {
+        let stride = self.inner;
+        // The buffer no longer holds the broadcast element that `line` may have put there.
+        self.filled = (core::ptr::null(), 0);
+        self.buffer.clear();
+        self.buffer.reserve(tile.len);
+        // An element that is masked out or faulty is never read, but its place must hold some value: a neighbour's.
+        let mut filler = None;
+        let mut behind = 0;
+        for x in 0..tile.len {
+            let wanted = tile.mask.is_none_or(|mask| mask[x]);
+            // SAFETY: `x` lies in the tile that the indices have loaded, and is not masked out.
+            let offset = if wanted { unsafe { self.indices.offset::<I>(x, faults) } } else { None };
+            let value = match offset {
+                // SAFETY: the indices are in range, so the element is valid by the contract of `new`.
+                Some(offset) => unsafe { *start.offset(offset + x as isize * stride) },
+                None => match filler {
+                    Some(value) => value,
+                    None => {
+                        behind += 1;
+                        continue;
+                    }
+                },
+            };
+            if filler.is_none() {
+                filler = Some(value);
+                self.buffer.extend(core::iter::repeat_n(value, behind));
+            }
+            self.buffer.push(value);
+        }
+        if filler.is_some() {
+            self.current = self.buffer.as_ptr();
+        } else {
+            self.stand_in(tile.len);
+        }
+    }
+
+    /// Elements for a tile without any valid one: a fault is on record, or all of it is masked out.
+    #[cold]
+    fn stand_in(&mut self, len: usize) {
+        self.filled = (core::ptr::null(), 0);
+        self.buffer.clear();
+        self.buffer.resize(len, T::default());
+        self.current = self.buffer.as_ptr();
+    }
+}
+
+/// The elements of an operand, once each, as the packed strides say.
+///
+/// # Safety
+///
+/// For every position of the loops the origin moved as the row says is a valid element.
+#[cold]
+unsafe fn pack<T: Copy + 'static>(
+    origin: *const T,
+    row: Row<'_>,
+    sizes: &[usize],
+    packed: &[isize],
+) -> Vec<T> {
+    let own: SmallVec<[usize; 8]> = (0..sizes.len()).filter(|&at| row.strides[at] != 0).collect();
+    let of = |strides: &[isize]| -> SmallVec<[isize; 8]> { own.iter().map(|&at| strides[at]).collect() };
+    let (from, to) = (of(row.strides), of(packed));
+    let sizes: SmallVec<[usize; 8]> = own.iter().map(|&at| sizes[at]).collect();
+    let len = sizes.iter().product();
+    let mut data = Vec::with_capacity(len);
+    let row = Row { strides: &from, packed: None, ..row };
+    // SAFETY: the caller's promise; the packed strides reach each of the `len` places once, as they count through the loops.
+    unsafe {
+        copy_between(origin, row, data.as_mut_ptr(), &to, &sizes);
+        data.set_len(len);
+    }
+    data
+}
+
+impl<T: Element, X: Indices, W: Way> Kernel for Strided<'_, T, X, W> {
+    type Elem = T;
+    type Held = *const T;
+    type Pairs = (*const T, isize, isize);
+    const PARALLEL: bool = X::PARALLEL;
+    const GATHERS: bool = X::ANY;
+    const READS: bool = true;
+    const PAIRS: bool = !X::ANY;
+
+    #[inline(always)]
+    fn fetch<I: Isa>(&mut self, tile: &Tile<'_>) {
+        if self.inner != 1 {
+            return;
+        }
+        if !X::ANY || !self.indices.is_active() {
+            fetch_row(self.base.wrapping_offset(self.offset(tile.at)), tile.len);
+            return;
+        }
+        if !self.indices.is_uniform() {
+            return;
+        }
+        let mut faults = Faults::default();
+        self.indices.load::<I>(&Tile { len: tile.len.min(1), ..*tile }, &mut faults);
+        // SAFETY: a tile has at least one element, and was loaded without a mask.
+        if let Some(offset) = unsafe { self.indices.offset::<I>(0, &mut faults) } {
+            fetch_row(self.base.wrapping_offset(self.offset(tile.at) + offset), tile.len);
+        }
+    }
+
+    #[inline(always)]
+    fn starts<I: Isa>(
+        &mut self,
+        at: &mut [usize],
+        along: usize,
+        starts: &mut [*const T],
+        faults: &mut Faults,
+    ) -> bool {
+        if self.inner != 1 || X::ANY && self.indices.is_active() && !self.indices.is_uniform() {
+            return false;
+        }
+        let line = (self.base.wrapping_offset(self.offset(at)), self.strides[along]);
+        self.indices.places::<I, T>(at, along, line, starts, faults);
+        true
+    }
+
+    #[inline(always)]
+    fn steps(&self, at: &[usize], along: usize) -> Option<(*const T, isize)> {
+        let computed = X::ANY && self.indices.is_active();
+        (!computed).then(|| (self.base.wrapping_offset(self.offset(at)), self.strides[along]))
+    }
+
+    #[inline(always)]
+    fn source(&self, at: &[usize]) -> Option<*const T> {
+        let neighbours = self.inner == 1 && !(X::ANY && self.indices.is_active());
+        neighbours.then(|| self.base.wrapping_offset(self.offset(at)))
+    }
+
+    #[inline(always)]
+    fn load<I: Isa>(&mut self, tile: &Tile<'_>, faults: &mut Faults) {
+        let start = match tile.moved {
+            Some((at, steps)) => self.start.wrapping_offset(self.strides[at] * steps as isize),
+            None => self.base.wrapping_offset(self.offset(tile.at)),
+        };
+        self.start = start;
+        if !X::ANY || !self.indices.is_active() {
+            self.line(start, tile.len);
+        } else if self.indices.is_uniform() && tile.mask.is_none() {
+            self.indices.load::<I>(&Tile { len: tile.len.min(1), ..*tile }, faults);
+            // SAFETY: a tile has at least one element, and there is no mask.
+            match unsafe { self.indices.offset::<I>(0, faults) } {
+                Some(offset) => self.line(start.wrapping_offset(offset), tile.len),
+                None => self.stand_in(tile.len),
+            }
+        } else {
+            self.indices.load::<I>(tile, faults);
+            self.gather::<I>(start, tile, faults);
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn get<I: Isa>(&self, x: usize) -> T {
+        // SAFETY: `current` points at the `len` elements of the tile, in memory or in the buffer, and `x < len`.
+        unsafe { *self.current.add(x) }
+    }
+
+    #[inline(always)]
+    fn is_beside<const LEFT: bool>(&self) -> bool {
+        true
+    }
+
+    #[inline(always)]
+    fn hold<I: Isa, const LEFT: bool>(&self) -> *const T {
+        self.current
+    }
+
+    #[inline(always)]
+    unsafe fn get_beside<I: Isa, const LEFT: bool>(&held: &*const T, x: usize) -> T {
+        // SAFETY: as for `get`.
+        unsafe { *held.add(x) }
+    }
+
+    #[inline(always)]
+    fn pairs<const LEFT: bool>(
+        &self,
+        at: &[usize],
+        row: usize,
+        along: usize,
+        paired: bool,
+    ) -> Option<Self::Pairs> {
+        let (start, step) = self.steps(at, along)?;
+        let down = self.strides[row];
+        let fits = if paired { self.inner == 1 && down == 0 } else { self.inner == 0 };
+        fits.then_some((start, down, step))
+    }
+
+    #[inline(always)]
+    unsafe fn same<I: Isa>(&(start, down, along): &Self::Pairs, row: usize, step: usize) -> T {
+        // SAFETY: the caller's promise.
+        unsafe { *start.offset(row as isize * down + step as isize * along) }
+    }
+
+    #[inline(always)]
+    unsafe fn hold_pair<I: Isa, const LEFT: bool>(
+        &(start, _, along): &Self::Pairs,
+        _: usize,
+        step: usize,
+    ) -> *const T {
+        // (The same for all rows, as the compiler sees here.)
+        start.wrapping_offset(step as isize * along)
+    }
+
+    #[inline(always)]
+    fn is_uniform(&self) -> bool {
+        !W::UNIT && self.inner == 0 && (!X::ANY || !self.indices.is_active() || self.indices.is_uniform())
+    }
+
+    #[inline(always)]
+    fn can_fault(&self) -> bool {
+        X::ANY && self.indices.is_active()
+    }
+}

@@ -1,0 +1,78 @@
+//! Tiles: pieces of the innermost loop, and writing the elements of one.
+
+use super::prefetch::Fetches;
+use super::{Kernel, TILE, Tile};
+use crate::loops::nest::{Nest, Odometer};
+use crate::machine::isa::Isa;
+use core::mem::MaybeUninit;
+use smallvec::SmallVec;
+
+#[inline(always)]
+pub fn fill_tile<I: Isa, K: Kernel>(kernel: &K, out: &mut [MaybeUninit<K::Elem>]) {
+    fill_from::<I, K>(kernel, 0, out);
+}
+
+/// As [`fill_tile`], some elements at a time, before each of which others are asked for.
+#[inline(always)]
+pub fn fill_tile_ahead<I: Isa, K: Kernel>(
+    kernel: &K,
+    out: &mut [MaybeUninit<K::Elem>],
+    fetches: Fetches<K::Elem>,
+) {
+    let mut start = 0;
+    for piece in out.chunks_mut(fetches.piece()) {
+        fetches.fetch(start, piece.len());
+        fill_from::<I, K>(kernel, start, piece);
+        start += piece.len();
+    }
+}
+
+/// Writes the elements of a tile from its `start`th on.
+#[inline(always)]
+pub fn fill_from<I: Isa, K: Kernel>(kernel: &K, start: usize, out: &mut [MaybeUninit<K::Elem>]) {
+    for (x, out) in out.iter_mut().enumerate() {
+        // SAFETY: a tile that has these elements was just loaded, without a mask.
+        out.write(unsafe { kernel.get::<I>(start + x) });
+    }
+}
+
+/// Walks through a loop nest, tile by tile. (No closure is called with the tiles: its body would be compiled for the
+/// instructions of the baseline wherever it is not inlined.)
+pub struct Tiles<'n> {
+    odometer: Odometer<'n>,
+    at: SmallVec<[usize; 8]>,
+    inner: usize,
+    len: usize,
+    moved: Option<(usize, usize)>,
+}
+
+impl<'n> Tiles<'n> {
+    /// Before the first tile.
+    #[inline(always)]
+    pub fn new(nest: &'n Nest) -> Self {
+        let (&inner, outer) = nest.sizes.split_last().expect("a nest has a loop");
+        let at = SmallVec::from_elem(0, nest.sizes.len());
+        Tiles { odometer: Odometer::new(outer), at, inner, len: TILE.min(inner), moved: None }
+    }
+
+    /// The tile at hand, if there is one.
+    #[inline(always)]
+    pub fn tile(&self) -> Option<Tile<'_>> {
+        let done = self.odometer.is_done() || self.len == 0;
+        (!done).then_some(Tile { at: &self.at, len: self.len, mask: None, moved: self.moved })
+    }
+
+    /// Goes on to the next tile.
+    #[inline(always)]
+    pub fn advance(&mut self) {
+        let (start, outer) = self.at.split_last_mut().expect("a nest has a loop");
+        *start += self.len;
+        self.moved = Some((outer.len(), self.len));
+        if *start == self.inner {
+            *start = 0;
+            let moved = self.odometer.advance(outer).map(|at| (at, 1));
+            self.moved = if self.len == self.inner { moved } else { None };
+        }
+        self.len = TILE.min(self.inner - self.at.last().expect("a nest has a loop"));
+    }
+}

@@ -1,0 +1,44 @@
+//! Sets of loop axes.
+
+use smallvec::SmallVec;
+
+/// The most loop axes that a contraction can have.
+pub const MOST_AXES: usize = 128;
+
+/// A set of loop axes, as bits.
+pub type Axes = u128;
+
+/// The axes of a set, from the first on: one step for each, not one for each axis that there could be, as every product asks often.
+#[inline]
+pub fn each(axes: Axes) -> impl Iterator<Item = usize> + Clone {
+    let some = |left: Axes| (left != 0).then_some(left);
+    core::iter::successors(some(axes), move |left| some(left & (left - 1)))
+        .map(|left| left.trailing_zeros() as usize)
+}
+
+/// How many positions the axes have.
+#[inline]
+pub fn volume(axes: Axes, sizes: &[usize]) -> f64 {
+    each(axes).map(|axis| sizes[axis] as f64).product()
+}
+
+/// The axes of an order as a set.
+#[inline]
+pub fn set(order: &[usize]) -> Axes {
+    order.iter().fold(0, |axes, &axis| axes | 1 << axis)
+}
+
+/// Axes from the greatest stride to the least.
+pub fn sorted(axes: Axes, strides: &[isize]) -> SmallVec<[usize; 8]> {
+    let mut order: SmallVec<[usize; 8]> = SmallVec::new();
+    // They are few: each goes behind those that are not less.
+    for axis in each(axes) {
+        order.push(axis);
+        let mut at = order.len() - 1;
+        while at > 0 && strides[order[at - 1]].unsigned_abs() < strides[axis].unsigned_abs() {
+            order.swap(at - 1, at);
+            at -= 1;
+        }
+    }
+    order
+}

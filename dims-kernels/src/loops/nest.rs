@@ -1,0 +1,501 @@
+//! Loop nests: axes of size 1 dropped, neighbours merged where every operand allows it.
+
+use super::stride::{UnitStride, Way};
+use crate::loops::rows::Rows;
+use crate::machine::threads;
+use crate::memory::elements::Reaches;
+use alloc::vec::Vec;
+use smallvec::SmallVec;
+
+/// How many loops need no allocation.
+const LOOPS: usize = 6;
+
+/// How many strides need none.
+const STRIDES: usize = 16;
+
+/// Loops from the outermost to the innermost, with each operand's stride along each of them.
+#[derive(Clone, Debug)]
+pub struct Nest {
+    /// How often each loop runs. There is at least one loop.
+    pub sizes: SmallVec<[usize; LOOPS]>,
+    /// How many of the first loops run over elements of the result.
+    pub outer: usize,
+    /// Whether the innermost loop is one of the result's. (All loops between are reduced.)
+    pub inner_kept: bool,
+    /// For each loop, the stride of the result; 0 along reduced loops.
+    pub result: SmallVec<[isize; LOOPS]>,
+    strides: SmallVec<[isize; STRIDES]>,
+    offsets: SmallVec<[isize; LOOPS]>,
+    /// Which operands are packed, as bits, and the strides of all once they are; none if none is.
+    packed: (u64, Vec<isize>),
+    /// Whether rustc knows that all strides along the innermost loop are 1.
+    pub typed: bool,
+}
+
+/// Parts of a loop nest.
+pub type Parts = SmallVec<[Nest; 1]>;
+
+/// Loops that are being merged: the size, and the axis whose strides are the loop's.
+type Loops = SmallVec<[(usize, usize); LOOPS]>;
+
+impl Nest {
+    /// Loops over `order`, in that order: for a result that is laid out so.
+    pub fn map(sizes: &[usize], order: &[usize], rows: &Rows) -> Self {
+        let mut loops = Loops::new();
+        merge(&mut loops, sizes, order, rows);
+        let outer = loops.len();
+        Self::assemble(&mut loops, outer, true, rows)
+    }
+
+    /// One loop over neighbours in memory, for so many operands; `W` says whether rustc knows that they are.
+    #[inline]
+    pub fn line<W: Way>(len: usize, operands: usize) -> Self {
+        let mut strides = zeros(operands, [0; STRIDES]);
+        strides.fill(1);
+        Nest {
+            sizes: zeros(1, [len; LOOPS]),
+            outer: 0,
+            inner_kept: true,
+            result: zeros(1, [1; LOOPS]),
+            strides,
+            offsets: zeros(operands, [0; LOOPS]),
+            packed: (0, Vec::new()),
+            typed: W::UNIT,
+        }
+    }
+
+    /// Loops over axes of which some are `kept`, the others reduced, for so many operands that rustc knows to lie in this order of them, the last
+    /// one fastest: that is the innermost loop, and what is kept otherwise is outside of what is reduced.
+    pub fn typed_reduce(order: &[usize], sizes: &[usize], kept: &[usize], operands: usize) -> Self {
+        // Neighbours that are both kept, or both reduced, are one loop.
+        let mut loops: SmallVec<[(usize, bool); LOOPS]> = SmallVec::new();
+        for axis in order.iter().filter(|&&axis| sizes[axis] != 1) {
+            let (size, kept) = (sizes[*axis], kept.contains(axis));
+            match loops.last_mut() {
+                Some((outer, same)) if *same == kept => *outer *= size,
+                _ => loops.push((size, kept)),
+            }
+        }
+        let Some(&(_, inner_kept)) = loops.last() else { return Self::line::<UnitStride>(1, operands) };
+        let depth = loops.len();
+        let outer = loops[..depth - 1].iter().filter(|&&(_, kept)| kept).count();
+        let mut nest = Nest {
+            sizes: zeros(depth, [0; LOOPS]),
+            outer,
+            inner_kept,
+            result: zeros(depth, [0; LOOPS]),
+            strides: zeros(depth * operands, [0; STRIDES]),
+            offsets: zeros(operands, [0; LOOPS]),
+            packed: (0, Vec::new()),
+            typed: true,
+        };
+        // From the innermost loop on: those of the result end before `outside`, the others before `inside`.
+        let (mut outside, mut inside) = (outer, depth);
+        let (mut step, mut result_step): (isize, isize) = (1, 1);
+        for (number, &(size, kept)) in loops.iter().enumerate().rev() {
+            let side = if kept && number + 1 < depth { &mut outside } else { &mut inside };
+            *side -= 1;
+            let at = *side;
+            nest.sizes[at] = size;
+            nest.strides[at..].iter_mut().step_by(depth).for_each(|stride| *stride = step);
+            step = step.wrapping_mul(size as isize);
+            if kept {
+                nest.result[at] = result_step;
+                result_step = result_step.wrapping_mul(size as isize);
+            }
+        }
+        nest
+    }
+
+    /// Loops over `kept`, each element of which reduces the loops over `reduced`.
+    ///
+    /// The innermost loop is the one along which more operands have neighbours in memory.
+    pub fn reduce(sizes: &[usize], kept: &[usize], reduced: &[usize], rows: &Rows) -> Self {
+        // Neighbours in memory along the loop, and how many elements it has at hand; a long loop is as good as an endless one.
+        let merit = |loops: &[(usize, usize)]| {
+            loops.last().map_or(0, |&(size, axis)| {
+                size.min(64) * rows.iter().filter(|row| row[axis].unsigned_abs() == 1).count()
+            })
+        };
+        let mut loops = Loops::new();
+        merge(&mut loops, sizes, kept, rows);
+        let outer = loops.len();
+        merge(&mut loops, sizes, reduced, rows);
+        if outer == 0 || merit(&loops[outer..]) > merit(&loops[..outer]) {
+            if let Some(packed) = worth_packing(&loops, outer, rows) {
+                loops[outer - 1..].rotate_left(1);
+                let mut nest = Self::assemble(&mut loops, outer - 1, true, rows);
+                nest.packed.0 = packed;
+                nest.pack();
+                return nest;
+            }
+            Self::assemble(&mut loops, outer, false, rows)
+        } else {
+            loops[outer - 1..].rotate_left(1);
+            Self::assemble(&mut loops, outer - 1, true, rows)
+        }
+    }
+
+    /// Loops over `blocks`, and within each over `lines`: for a result that is laid out so, and is worked on block by block.
+    pub fn blocks(sizes: &[usize], blocks: &[usize], lines: &[usize], rows: &Rows) -> Self {
+        let mut loops = Loops::new();
+        merge(&mut loops, sizes, blocks, rows);
+        let outer = loops.len();
+        merge(&mut loops, sizes, lines, rows);
+        if loops.len() == outer {
+            loops.push((1, usize::MAX));
+        }
+        Self::assemble(&mut loops, outer, false, rows)
+    }
+
+    /// Loops over the axes of several groups, merged within each; the longest loop of a group is its last. Returns how many loops each
+    /// group has, which is 1 at least.
+    pub fn grouped(sizes: &[usize], groups: &[&[usize]], rows: &Rows) -> (Self, SmallVec<[usize; 4]>) {
+        let mut loops = Loops::new();
+        let mut counts = SmallVec::new();
+        for group in groups {
+            let first = loops.len();
+            merge(&mut loops, sizes, group, rows);
+            let own = &mut loops[first..];
+            if let Some(longest) = (0..own.len()).max_by_key(|&at| own[at].0) {
+                own[longest..].rotate_left(1);
+            } else {
+                loops.push((1, usize::MAX));
+            }
+            counts.push(loops.len() - first);
+        }
+        let outer = loops.len();
+        (Self::assemble(&mut loops, outer, false, rows), counts)
+    }
+
+    /// The strides of one operand along the loops.
+    pub fn strides_of(&self, operand: usize) -> &[isize] {
+        let depth = self.depth();
+        &self.strides[operand * depth..(operand + 1) * depth]
+    }
+
+    /// The loops with the strides along them. The first `outer` are those of the result, and the last one if `inner_kept`.
+    fn assemble(loops: &mut Loops, outer: usize, inner_kept: bool, rows: &Rows) -> Self {
+        let (mut outer, mut inner_kept) = (outer, inner_kept);
+        if loops.is_empty() {
+            // A single element: one loop that runs once, along no axis.
+            loops.push((1, usize::MAX));
+            inner_kept = true;
+            outer = 0;
+        } else if inner_kept && outer == loops.len() {
+            outer -= 1;
+        }
+        let loops = &loops[..];
+        let depth = loops.len();
+        let mut nest = Nest {
+            sizes: zeros(depth, [0; LOOPS]),
+            outer,
+            inner_kept,
+            result: zeros(depth, [0; LOOPS]),
+            strides: zeros(depth * rows.offsets().len(), [0; STRIDES]),
+            offsets: zeros(rows.offsets().len(), [0; LOOPS]),
+            packed: (0, Vec::new()),
+            typed: false,
+        };
+        // The result is contiguous in the order of its loops.
+        let mut step: isize = 1;
+        for (at, ((&(size, _), own), result)) in
+            loops.iter().zip(&mut nest.sizes[..]).zip(&mut nest.result[..]).enumerate().rev()
+        {
+            *own = size;
+            if at < outer || inner_kept && at + 1 == depth {
+                *result = step;
+                step = step.wrapping_mul(size as isize);
+            }
+        }
+        nest.offsets.copy_from_slice(rows.offsets());
+        for (row, strides) in rows.iter().zip(nest.strides.chunks_exact_mut(depth)) {
+            for (stride, &(_, axis)) in strides.iter_mut().zip(loops) {
+                *stride = row.get(axis).copied().unwrap_or(0);
+            }
+        }
+        nest
+    }
+
+    /// The strides of the operands, one row for each.
+    #[inline]
+    pub fn operands(&self) -> Operands<'_> {
+        Operands {
+            sizes: &self.sizes,
+            strides: &self.strides,
+            offsets: &self.offsets,
+            packed: self.packed.0,
+            packed_strides: &self.packed.1,
+        }
+    }
+
+    /// The strides of the operands that are packed: the innermost loop runs over neighbours, and the others follow.
+    fn pack(&mut self) {
+        let depth = self.depth();
+        self.packed.1 = vec![0; self.strides.len()];
+        for (row, packed) in self.strides.chunks_exact(depth).zip(self.packed.1.chunks_exact_mut(depth)) {
+            let mut step = 1;
+            for at in (0..depth).rev().filter(|&at| row[at] != 0) {
+                packed[at] = step;
+                step *= self.sizes[at] as isize;
+            }
+        }
+    }
+
+    /// The strides of each operand along the loops.
+    pub fn operand_strides(&self) -> Vec<Vec<isize>> {
+        self.strides.chunks(self.depth()).map(<[isize]>::to_vec).collect()
+    }
+
+    /// How many positions there are, as far as that can be counted: loops that are reduced may run more often than memory has elements.
+    #[inline]
+    pub fn positions(&self) -> usize {
+        self.sizes.iter().fold(1, |count, &size| count.saturating_mul(size))
+    }
+
+    /// How many positions the kept loops have.
+    #[inline]
+    pub fn results(&self) -> usize {
+        let inner = if self.inner_kept { self.sizes[self.depth() - 1] } else { 1 };
+        self.sizes[..self.outer].iter().product::<usize>() * inner
+    }
+
+    /// The nest cut along one of its loops into at most `parts` parts of about the same size.
+    pub fn split(&self, at: usize, parts: usize) -> Parts {
+        let size = self.sizes[at];
+        let parts = parts.clamp(1, size.max(1));
+        let depth = self.depth();
+        // `part * size / parts`, which could not be counted where elements need no memory.
+        let cut = |part: usize| size / parts * part + size % parts * part / parts;
+        (0..parts)
+            .map(|part| {
+                let (start, end) = (cut(part), cut(part + 1));
+                let mut nest = self.clone();
+                nest.sizes[at] = end - start;
+                for (row, offset) in nest.offsets.iter_mut().enumerate() {
+                    *offset =
+                        offset.wrapping_add(self.strides[row * depth + at].wrapping_mul(start as isize));
+                }
+                if nest.packed.0 != 0 {
+                    nest.pack();
+                }
+                nest
+            })
+            .collect()
+    }
+
+    /// A reduction's nest cut for as many threads as its work is worth: along the outermost loop that it keeps.
+    pub fn for_threads(&self, work: usize) -> Parts {
+        let parts = threads::parts(work);
+        match (self.outer, self.inner_kept) {
+            (1.., _) => self.split(0, parts),
+            (0, true) => self.split(self.depth() - 1, parts),
+            (0, false) => self.split(0, 1),
+        }
+    }
+
+    /// How many loops there are.
+    #[inline]
+    pub fn depth(&self) -> usize {
+        self.sizes.len()
+    }
+}
+
+/// So many zeros, without an allocation if they are no more than `few`.
+#[inline(always)]
+fn zeros<T: Copy + Default, const N: usize>(len: usize, few: [T; N]) -> SmallVec<[T; N]>
+where
+    [T; N]: smallvec::Array<Item = T>,
+{
+    if len <= N { SmallVec::from_buf_and_len(few, len) } else { SmallVec::from_elem(T::default(), len) }
+}
+
+/// Appends loops over some axes, and merges neighbouring axes into one loop where for every operand the outer stride is the
+/// inner stride times the inner size. A merged loop has the strides of its innermost axis.
+fn merge(loops: &mut Loops, sizes: &[usize], order: &[usize], rows: &Rows) {
+    let first = loops.len();
+    for &axis in order {
+        let size = sizes[axis];
+        if size == 1 {
+            continue;
+        }
+        if loops.len() > first
+            && let Some((outer_size, outer_axis)) = loops.last_mut()
+        {
+            let merges = rows.iter().all(|row| row[*outer_axis] == row[axis].wrapping_mul(size as isize));
+            if merges {
+                *outer_size *= size;
+                *outer_axis = axis;
+                continue;
+            }
+        }
+        loops.push((size, axis));
+    }
+}
+
+/// A reduced loop of fewer elements is short: to combine its accumulators costs as much as to fill them.
+const SHORT: usize = 256;
+
+/// Which operands have to be packed so that the last kept loop can be the innermost one, for reductions over a short loop; nothing if
+/// there is another way, or operands are not used often enough to be packed.
+fn worth_packing(loops: &[(usize, usize)], outer: usize, rows: &Rows) -> Option<u64> {
+    let &(width, axis) = loops[..outer].last()?;
+    let &(short, _) = loops[outer..].last()?;
+    if width < 32 || short >= SHORT || rows.offsets().len() > u64::BITS as usize {
+        return None;
+    }
+    let positions: f64 = loops.iter().map(|&(size, _)| size as f64).product();
+    let mut packed = 0;
+    for (number, row) in rows.iter().enumerate() {
+        if matches!(row[axis], 0 | 1) {
+            continue;
+        }
+        let own = loops.iter().filter(|&&(_, axis)| row[axis] != 0).map(|&(size, _)| size as f64);
+        if own.product::<f64>() * 16.0 > positions {
+            return None;
+        }
+        packed |= 1 << number;
+    }
+    (packed != 0).then_some(packed)
+}
+
+/// Hands each operand its strides, in the order in which the expression visits its operands.
+pub struct Operands<'n> {
+    sizes: &'n [usize],
+    strides: &'n [isize],
+    offsets: &'n [isize],
+    /// Which of the operands are packed, the next one first.
+    packed: u64,
+    packed_strides: &'n [isize],
+}
+
+/// Where one operand lies along the loops.
+#[derive(Clone, Copy, Debug)]
+pub struct Row<'n> {
+    /// How far from the origin of its axes the operand starts.
+    pub offset: isize,
+    /// Its stride along each loop.
+    pub strides: &'n [isize],
+    /// If its elements should be put in line before the loops run: how often each loop runs, and the stride along each of them
+    /// thereafter.
+    pub packed: Option<(&'n [usize], &'n [isize])>,
+    /// How often each loop runs: what the elements are checked by.
+    #[cfg(debug_assertions)]
+    pub sizes: &'n [usize],
+}
+
+impl<'n> Row<'n> {
+    /// A row with these strides, of loops that the caller knows.
+    #[inline]
+    pub fn new(strides: &'n [isize]) -> Self {
+        Row {
+            offset: 0,
+            strides,
+            packed: None,
+            #[cfg(debug_assertions)]
+            sizes: &[],
+        }
+    }
+}
+
+impl Row<'_> {
+    /// Panics, in builds with debug assertions, if the row leaves the axes of the elements.
+    #[inline(always)]
+    pub fn assert_within(&self, elements: &impl Reaches) {
+        let _ = elements;
+        // (Without strides there is no nest: such an operand is not read.)
+        #[cfg(debug_assertions)]
+        if !self.strides.is_empty() {
+            elements.assert_reach(self.offset, self.sizes, self.strides);
+        }
+    }
+}
+
+impl<'n> Operands<'n> {
+    /// No rows: for expressions that are not going to be read.
+    pub fn none() -> Self {
+        Operands { sizes: &[], strides: &[], offsets: &[], packed: 0, packed_strides: &[] }
+    }
+
+    /// The row of the next operand.
+    #[inline]
+    pub fn next_row(&mut self) -> Row<'n> {
+        let Some((&offset, offsets)) = self.offsets.split_first() else {
+            return Row::new(&[]);
+        };
+        let loops = self.sizes.len();
+        let (row, strides) = self.strides.split_at(loops);
+        self.offsets = offsets;
+        self.strides = strides;
+        let mut packed = None;
+        if !self.packed_strides.is_empty() {
+            let (own, others) = self.packed_strides.split_at(loops);
+            packed = (self.packed & 1 == 1).then_some((self.sizes, own));
+            self.packed >>= 1;
+            self.packed_strides = others;
+        }
+        Row {
+            offset,
+            strides: row,
+            packed,
+            #[cfg(debug_assertions)]
+            sizes: self.sizes,
+        }
+    }
+}
+
+/// Counts through all positions of some loops, the last one fastest.
+#[derive(Debug)]
+pub struct Odometer<'s> {
+    sizes: &'s [usize],
+    done: bool,
+}
+
+impl<'s> Odometer<'s> {
+    /// Starts at the origin, if there is any position.
+    #[inline]
+    pub fn new(sizes: &'s [usize]) -> Self {
+        Odometer { sizes, done: sizes.contains(&0) }
+    }
+
+    /// Whether the positions are used up.
+    #[inline]
+    pub fn is_done(&self) -> bool {
+        self.done
+    }
+
+    /// The next position. If it differs from the one before in the last loop alone, that is by 1, and this is the loop's number.
+    #[inline]
+    pub fn advance(&mut self, at: &mut [usize]) -> Option<usize> {
+        let last = self.sizes.len().wrapping_sub(1);
+        for (number, (at, &size)) in at.iter_mut().zip(self.sizes).enumerate().rev() {
+            *at += 1;
+            if *at < size {
+                return (number == last).then_some(number);
+            }
+            *at = 0;
+        }
+        self.done = true;
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_nest_is_cut_wherever_its_sizes_can_be_counted() {
+        for (size, parts) in [(10, 3), (3, 8), (0, 4), (usize::MAX, 7), (isize::MAX as usize, 2)] {
+            let cut = Nest::line::<UnitStride>(size, 1).split(0, parts);
+            let sizes: Vec<usize> = cut.iter().map(|part| part.sizes[0]).collect();
+            assert_eq!(sizes.iter().sum::<usize>(), size);
+            assert_eq!(sizes.len(), parts.clamp(1, size.max(1)));
+            assert!(sizes.iter().all(|part| part.abs_diff(size / sizes.len()) <= 1), "{sizes:?}");
+            // Each part starts where the one before it ends.
+            let ends =
+                sizes.iter().scan(0, |end: &mut usize, &part| Some(core::mem::replace(end, *end + part)));
+            assert!(cut.iter().zip(ends).all(|(part, start)| part.offsets[0] == start as isize));
+        }
+    }
+}

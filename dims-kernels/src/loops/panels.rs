@@ -1,0 +1,135 @@
+//! Which products run in [panels](crate::gemm::panels), and the lists of places for them.
+
+use crate::gemm::panels::{NARROW, SHORT, are_known};
+use crate::gemm::{has_blas, is_small_product, many_rows, skinny};
+use crate::loops::products::{Loop, Loops, Roles, count, shares_rows};
+use crate::loops::steps::{ProductDims, Step};
+use crate::machine::threads;
+use crate::scalar::Num;
+
+/// The most places that are listed.
+const MOST: usize = 1 << 20;
+
+/// The products of a pair whose rows, columns and sums are lists of places.
+pub struct InPanels {
+    pub roles: Roles<Loops>,
+    pub m: usize,
+    pub n: usize,
+    pub k: usize,
+    /// Whether the operands were exchanged, so that neighbours in the result are columns.
+    pub exchanged: bool,
+}
+
+/// What each thread takes a part of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Share {
+    Batch,
+    Rows,
+    Columns,
+}
+
+impl Share {
+    /// The batch, or rows or columns of each product.
+    fn of(batch: usize, m: usize, n: usize, parts: usize) -> Self {
+        if batch >= 2 * parts {
+            Share::Batch
+        } else if shares_rows(m, n) {
+            Share::Rows
+        } else {
+            Share::Columns
+        }
+    }
+}
+
+impl InPanels {
+    /// The products, if they are worth being worked on so: not what a library can do at least as well, which is a product whose rows,
+    /// columns and sums are one loop each, unless columns of the right matrix have neighbours only along the sum, and rows are not
+    /// [many](many_rows), nor [few](skinny).
+    pub fn of<T: Num>(roles: &Roles<Loops>) -> Option<Self> {
+        let several = [&roles.m, &roles.n, &roles.k].iter().any(|loops| loops.len() > 1);
+        let steps = |loops: &Loops| loops.last().map_or((0, 0, 0), |l| (l.a, l.b, l.c));
+        let (m_steps, n_steps, k_steps) = (steps(&roles.m), steps(&roles.n), steps(&roles.k));
+        // Whether columns, or rows if those will be the columns, have neighbours only along the sum.
+        let columns_sideways = k_steps.1 == 1 && n_steps.1 != 1;
+        let rows_sideways = k_steps.0 == 1 && m_steps.0 != 1;
+        // A BLAS takes matrices either way.
+        let alone = !has_blas::<T>();
+        if !(several || alone && (columns_sideways || rows_sideways)) || !are_known::<T>() {
+            return None;
+        }
+        let count = |loops: &Loops| loops.iter().try_fold(1, |count: usize, l| count.checked_mul(l.size));
+        let (m, n, k) = (count(&roles.m)?, count(&roles.n)?, count(&roles.k)?);
+        if m > MOST || n > MOST || k > MOST || is_small_product(m, n, k) {
+            return None;
+        }
+        let exchanged = n_steps.2 != 1 && (m_steps.2 == 1 || m > n);
+        let (m, n, sideways) = if exchanged { (n, m, rows_sideways) } else { (m, n, columns_sideways) };
+        if m < SHORT || n < NARROW || !(several || alone && sideways) {
+            return None;
+        }
+        let batch = count(&roles.batch)?;
+        let parts = parts(batch, m, n, k);
+        let rows = if Share::of(batch, m, n, parts) == Share::Rows { m / parts } else { m };
+        if !several && (rows >= many_rows() || skinny::is_wanted::<T>(m, n / parts, k)) {
+            return None;
+        }
+        let roles = if exchanged {
+            let turned = |loops: &Loops| loops.iter().map(|&l| Loop { a: l.b, b: l.a, ..l }).collect();
+            Roles {
+                batch: turned(&roles.batch),
+                m: turned(&roles.n),
+                n: turned(&roles.m),
+                k: turned(&roles.k),
+            }
+        } else {
+            roles.clone()
+        };
+        Some(InPanels { roles, m, n, k, exchanged })
+    }
+
+    /// What each thread takes a part of.
+    pub fn share(&self) -> Share {
+        Share::of(self.batch(), self.m, self.n, self.parts())
+    }
+
+    /// How many threads are worthwhile.
+    pub fn parts(&self) -> usize {
+        parts(self.batch(), self.m, self.n, self.k)
+    }
+
+    /// How many products there are.
+    pub fn batch(&self) -> usize {
+        count(&self.roles.batch)
+    }
+
+    /// The products as a step of a plan.
+    pub fn step<T>(&self, dims: ProductDims) -> Step {
+        let batch = self.batch();
+        let last = |loops: &Loops| loops.last().copied().unwrap_or(Loop { size: 1, a: 0, b: 0, c: 0 });
+        let (m, n, k) = (last(&self.roles.m), last(&self.roles.n), last(&self.roles.k));
+        let (mut rows, mut columns, mut a, mut b) = (self.m, self.n, (m.a, k.a), (k.b, n.b));
+        let mut c = (m.c, n.c);
+        if self.exchanged {
+            (rows, columns) = (columns, rows);
+            (a, b, c) = ((b.1, b.0), (a.1, a.0), (c.1, c.0));
+        }
+        Step::Product {
+            batch,
+            m: rows,
+            k: self.k,
+            n: columns,
+            a,
+            b,
+            c,
+            summed: 1,
+            bytes: batch * self.m * self.n * size_of::<T>(),
+            threads: self.parts(),
+            typed: false,
+            dims: Some(dims),
+        }
+    }
+}
+
+fn parts(batch: usize, m: usize, n: usize, k: usize) -> usize {
+    threads::parts(batch.saturating_mul(m * n).saturating_mul(k) / 32)
+}

@@ -1,0 +1,187 @@
+//! The matrix products of a pair of operands, as strided loops around products by a library; [`run`](crate::gemm::products::run) runs
+//! them.
+
+use crate::gemm::is_small_product;
+#[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
+use crate::gemm::skinny;
+use crate::loops::axes::{Axes, each, sorted};
+use crate::loops::nest::Odometer;
+use crate::loops::steps::{ProductDims, Step};
+use crate::machine::threads;
+use smallvec::SmallVec;
+
+/// One loop over merged axes, with the strides of both operands and of the result.
+#[derive(Clone, Copy)]
+pub struct Loop {
+    pub size: usize,
+    pub a: isize,
+    pub b: isize,
+    pub c: isize,
+}
+
+/// The loops of one role: one, for most products.
+pub type Loops = SmallVec<[Loop; 2]>;
+
+/// What belongs to each role in the products of a pair: what both operands and the result have, rows, columns, and sums.
+#[derive(Clone, Copy)]
+pub struct Roles<W> {
+    pub batch: W,
+    pub m: W,
+    pub n: W,
+    pub k: W,
+}
+
+impl<W> Roles<W> {
+    /// What `f` makes of each.
+    pub fn map<V>(self, f: impl Fn(W) -> V) -> Roles<V> {
+        Roles { batch: f(self.batch), m: f(self.m), n: f(self.n), k: f(self.k) }
+    }
+}
+
+impl Roles<Loops> {
+    /// The products, one for each position of the loops that are neither the row's, the column's nor the sum's.
+    pub fn products(self) -> Products {
+        let (mut m, mut m_rest) = widest(self.m);
+        let (mut n, mut n_rest) = widest(self.n);
+        let (k, k_rest) = widest(self.k);
+        if is_small_product(m.size, n.size, k.size) && m.a != 1 && n.b != 1 {
+            // Small products want neighbours rather than many rows: these go into registers side by side.
+            (m, m_rest) = neighbours(m, m_rest, |l| l.a);
+            if m.a != 1 {
+                (n, n_rest) = neighbours(n, n_rest, |l| l.b);
+            }
+        }
+        let mut loops = self.batch;
+        loops.extend(m_rest);
+        loops.extend(n_rest);
+        let results = loops.len();
+        loops.extend(k_rest);
+        Products { loops, results, m, n, k }
+    }
+}
+
+/// A product for each position of some loops.
+pub struct Products {
+    pub loops: Loops,
+    /// How many of the loops run over results; the others add to the same result.
+    pub results: usize,
+    /// The rows of each product: of the left operand, and of the result.
+    pub m: Loop,
+    /// The columns: of the right operand, and of the result.
+    pub n: Loop,
+    /// The sum: of both operands.
+    pub k: Loop,
+}
+
+impl Products {
+    /// How many threads are worthwhile.
+    #[cfg_attr(
+        not(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2"))),
+        allow(clippy::extra_unused_type_parameters)
+    )]
+    pub fn parts<T: 'static>(&self) -> usize {
+        let Products { m, n, k, .. } = self;
+        let loops: usize = self.loops.iter().map(|l| l.size).product();
+        let work = loops.saturating_mul(m.size * n.size).saturating_mul(k.size) / 32;
+        // A product of few rows takes as long as to read the large matrix, as a reduction of it would.
+        #[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
+        if skinny::is_wanted::<T>(m.size.min(n.size), m.size.max(n.size), k.size) {
+            return threads::parts(work.max(loops.saturating_mul(m.size.max(n.size)).saturating_mul(k.size)));
+        }
+        threads::parts(work)
+    }
+
+    /// How many elements all results have.
+    pub fn len(&self) -> usize {
+        count(&self.loops[..self.results]) * self.m.size * self.n.size
+    }
+
+    /// The products as a step of a plan.
+    pub fn step<T: 'static>(&self, dims: ProductDims) -> Step {
+        let Products { m, n, k, .. } = *self;
+        let (results, sums) = self.loops.split_at(self.results);
+        Step::Product {
+            batch: count(results),
+            m: m.size,
+            k: k.size,
+            n: n.size,
+            a: (m.a, k.a),
+            b: (k.b, n.b),
+            c: (m.c, n.c),
+            summed: count(sums),
+            bytes: self.len() * size_of::<T>(),
+            threads: self.parts::<T>(),
+            typed: false,
+            dims: Some(dims),
+        }
+    }
+}
+
+/// How many positions some loops have.
+pub fn count(loops: &[Loop]) -> usize {
+    loops.iter().map(|l| l.size).product()
+}
+
+/// Whether threads share out the rows of a product whose right matrix is put in line, not its columns: to take only columns of one's own in line is
+/// worth more than to read fewer rows, unless there are many more of these. (1024^3 and 1024 x 1024 by 1024 x 512, two threads: columns 0.9 of the
+/// time of rows.)
+pub fn shares_rows(m: usize, n: usize) -> bool {
+    m / 2 > n
+}
+
+/// Calls `f` with each position of the loops, and with how far that is in each of the matrices.
+pub fn for_each(loops: &[Loop], mut f: impl FnMut(&[usize], [isize; 3])) {
+    let counts: SmallVec<[usize; 8]> = loops.iter().map(|l| l.size).collect();
+    let mut at: SmallVec<[usize; 8]> = SmallVec::from_elem(0, counts.len());
+    let mut odometer = Odometer::new(&counts);
+    while !odometer.is_done() {
+        let mut offsets = [0; 3];
+        for (l, &at) in loops.iter().zip(&at) {
+            for (offset, stride) in offsets.iter_mut().zip([l.a, l.b, l.c]) {
+                *offset += at as isize * stride;
+            }
+        }
+        f(&at, offsets);
+        odometer.advance(&mut at);
+    }
+}
+
+/// Merges axes into loops, as far as all three agree.
+pub fn merge(axes: Axes, sizes: &[usize], a: &[isize], b: &[isize], c: &[isize]) -> Loops {
+    let of = |axis: usize| Loop { size: sizes[axis], a: a[axis], b: b[axis], c: c[axis] };
+    let mut loops: Loops = SmallVec::new();
+    // Most roles have one axis, or none.
+    if axes & axes.wrapping_sub(1) == 0 {
+        each(axes).for_each(|axis| loops.push(of(axis)));
+        return loops;
+    }
+    // All that vary along an axis order it alike where it merges, so any of them can give the order.
+    let order = sorted(axes, if each(axes).all(|axis| c[axis] != 0) { c } else { a });
+    for axis in order {
+        let next = of(axis);
+        if let Some(last) = loops.last_mut() {
+            let reach = next.size as isize;
+            if last.a == next.a * reach && last.b == next.b * reach && last.c == next.c * reach {
+                *last = Loop { size: last.size * next.size, ..next };
+                continue;
+            }
+        }
+        loops.push(next);
+    }
+    loops
+}
+
+/// A loop along neighbours in place of the one that was chosen, if there is one that is not too short; and the others.
+fn neighbours(chosen: Loop, mut others: Loops, stride: fn(&Loop) -> isize) -> (Loop, Loops) {
+    match others.iter_mut().find(|l| stride(l) == 1 && l.size >= 4) {
+        Some(found) => (core::mem::replace(found, chosen), others),
+        None => (chosen, others),
+    }
+}
+
+/// The longest loop, and the others.
+fn widest(mut loops: Loops) -> (Loop, Loops) {
+    let at = (0..loops.len()).max_by_key(|&at| loops[at].size).expect("the role has an axis");
+    let widest = loops.remove(at);
+    (widest, loops)
+}

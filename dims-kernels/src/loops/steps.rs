@@ -1,0 +1,352 @@
+//! What runs: each step that a piece of code takes, as plain data that can be printed and tested.
+
+use crate::error::Origin;
+use crate::loops::nest::Nest;
+use crate::scalar::Element;
+use alloc::string::String;
+use alloc::vec::Vec;
+#[cfg(feature = "std")]
+use core::cell::{Cell, RefCell};
+use core::fmt;
+#[cfg(feature = "std")]
+use core::panic::Location;
+
+/// One pass over memory, or one family of matrix products.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Step {
+    /// Each element of the result is computed from elements of the operands.
+    Elementwise {
+        /// The expression.
+        expression: String,
+        /// The loops.
+        loops: Loops,
+    },
+    /// Elements are put into another layout.
+    Copy {
+        /// Why: the result's order, or a contraction that needs its operand packed.
+        reason: &'static str,
+        /// The loops.
+        loops: Loops,
+    },
+    /// Elements of an expression are combined along some loops, without being stored.
+    Reduce {
+        /// The reduction.
+        reduction: &'static str,
+        /// The expression.
+        expression: String,
+        /// The loops, those that the result keeps first.
+        loops: Loops,
+        /// How many elements each element of the result is made of.
+        count: usize,
+    },
+    /// Each line of a tensor is worked on as a whole.
+    Lines {
+        /// What is done.
+        work: &'static str,
+        /// How many lines there are.
+        lines: usize,
+        /// How many elements each has.
+        len: usize,
+        /// Bytes of the result.
+        bytes: usize,
+        /// Into how many parts the lines were split for threads.
+        threads: usize,
+    },
+    /// Means weighted by a softmax of products, in tiles.
+    Attention {
+        /// How many batches there are.
+        batch: usize,
+        /// Queries of each.
+        queries: usize,
+        /// Keys of each.
+        keys: usize,
+        /// Elements of each product of a query and a key.
+        features: usize,
+        /// Columns of the values.
+        values: usize,
+        /// The mask.
+        mask: String,
+        /// What is added to the scores, if anything is.
+        bias: Option<String>,
+        /// Bytes of the result.
+        bytes: usize,
+        /// How many threads the work is worth.
+        threads: usize,
+    },
+    /// A function that is called once for each example of a batch.
+    Calls {
+        /// What is called: a closure, or the name of an operation.
+        function: &'static str,
+        /// How often.
+        calls: usize,
+        /// The steps of all calls, in their order.
+        steps: Vec<Step>,
+        /// Bytes of the result.
+        bytes: usize,
+    },
+    /// Matrix products with the same sizes and strides.
+    Product {
+        /// How many products there are.
+        batch: usize,
+        /// Rows, sum and columns of each.
+        m: usize,
+        /// See `m`.
+        k: usize,
+        /// See `m`.
+        n: usize,
+        /// Strides of the left matrix: between rows, between columns.
+        a: (isize, isize),
+        /// Strides of the right matrix.
+        b: (isize, isize),
+        /// Strides of the result.
+        c: (isize, isize),
+        /// How many products are added to one result.
+        summed: usize,
+        /// Bytes of the result.
+        bytes: usize,
+        /// Into how many parts the work was split for threads.
+        threads: usize,
+        /// Whether the types of the operands say how the matrices lie, as those of [`Laid`](crate::laid::Laid) do: then nothing looks at
+        /// strides to choose a kernel.
+        typed: bool,
+        /// The dims of the matrices, if they have names.
+        dims: Option<ProductDims>,
+    },
+}
+
+/// The dims of two operands and of their product, as the program names them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ProductDims {
+    /// Those of the left operand.
+    pub left: Vec<&'static str>,
+    /// Those of the right operand.
+    pub right: Vec<&'static str>,
+    /// Those of the product, in the order in which it lies in memory.
+    pub result: Vec<&'static str>,
+}
+
+impl ProductDims {
+    /// The dims of the operands as those of matrices: what both have and the result too first, then rows and sum, or sum and columns.
+    pub fn new(mut left: Vec<&'static str>, mut right: Vec<&'static str>, result: Vec<&'static str>) -> Self {
+        let is_row = |name: &&'static str| !right.contains(name);
+        let batch: Vec<_> =
+            left.iter().copied().filter(|name| right.contains(name) && result.contains(name)).collect();
+        let rows: Vec<_> = left.iter().copied().filter(is_row).collect();
+        let columns: Vec<_> = right.iter().copied().filter(|name| !left.contains(name)).collect();
+        left.sort_by_key(|name| (!batch.contains(name), !rows.contains(name)));
+        right.sort_by_key(|name| (!batch.contains(name), columns.contains(name)));
+        ProductDims { left, right, result }
+    }
+}
+
+impl fmt::Display for ProductDims {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ProductDims { left, right, result } = self;
+        write!(f, "({}) x ({}) -> ({})", left.join(", "), right.join(", "), result.join(", "))
+    }
+}
+
+/// A loop nest as it was planned.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Loops {
+    /// How often each loop runs, the innermost last.
+    pub sizes: Vec<usize>,
+    /// The strides of each operand along the loops, in elements.
+    pub operands: Vec<Vec<isize>>,
+    /// Bytes of the result.
+    pub bytes: usize,
+    /// Into how many parts the loops were split for threads.
+    pub threads: usize,
+    /// Whether the types of the operands say that each has its neighbours in memory along the innermost loop, as those of
+    /// [`Laid`](crate::laid::Laid) do: then nothing looks at that stride when the loops run.
+    pub typed: bool,
+}
+
+impl Loops {
+    /// The loops of a nest with a result of `len` elements of `T`.
+    pub fn new<T>(nest: &Nest, len: usize, threads: usize) -> Self {
+        let operands = nest.operand_strides();
+        let (sizes, bytes) = (nest.sizes.to_vec(), len * size_of::<T>());
+        Loops { sizes, operands, bytes, threads, typed: nest.typed }
+    }
+}
+
+/// A product that does not overflow: with 32 bits it could, for matrices of a few MiB.
+fn counted<const N: usize>(factors: [usize; N]) -> usize {
+    factors.into_iter().fold(1, usize::saturating_mul)
+}
+
+/// The operations of all steps.
+pub fn total(steps: &[Step]) -> usize {
+    steps.iter().map(Step::flops).fold(0, usize::saturating_add)
+}
+
+impl Step {
+    /// Multiplications and additions of matrix products, each counted as one operation.
+    fn flops(&self) -> usize {
+        match self {
+            Step::Product { batch, m, k, n, summed, .. } => counted([2, *batch, *m, *k, *n, *summed]),
+            Step::Attention { batch, queries, keys, features, values, .. } => {
+                counted([2, *batch, *queries, *keys, features + values])
+            }
+            Step::Calls { steps, .. } => total(steps),
+            _ => 0,
+        }
+    }
+
+    /// Bytes of the step's result, and of those of the steps in it.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Step::Elementwise { loops, .. } | Step::Copy { loops, .. } | Step::Reduce { loops, .. } => {
+                loops.bytes
+            }
+            Step::Product { bytes, .. } | Step::Attention { bytes, .. } | Step::Lines { bytes, .. } => *bytes,
+            Step::Calls { steps, bytes, .. } => bytes + steps.iter().map(Step::bytes).sum::<usize>(),
+        }
+    }
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Step::Elementwise { expression, loops } => write!(f, "elementwise {expression}\n{loops}"),
+            Step::Copy { reason, loops } => write!(f, "copy ({reason})\n{loops}"),
+            Step::Reduce { reduction, expression, loops, count } => {
+                write!(f, "{reduction} over {count} of {expression}\n{loops}")
+            }
+            Step::Lines { work, lines, len, bytes, threads } => {
+                write!(f, "{work} of {lines} lines of {len}\n   {bytes} bytes, {threads} thread(s)")
+            }
+            Step::Attention { batch, queries, keys, features, values, mask, bias, bytes, threads } => {
+                let bias = bias.as_ref().map_or(String::new(), |bias| format!(", bias {bias}"));
+                write!(
+                    f,
+                    "attention of {queries} queries to {keys} keys of {features}, values of {values}, {batch} times\n   \
+                     mask {mask}{bias}; {bytes} bytes, {threads} thread(s)"
+                )
+            }
+            Step::Calls { function, calls, steps, bytes } => write!(
+                f,
+                "loop of {calls} call(s), one for each example, of {function}, with {} step(s) of their own\n   {bytes} bytes",
+                steps.len()
+            ),
+            Step::Product { batch, m, k, n, a, b, c, summed, bytes, threads, typed, dims } => {
+                match dims {
+                    Some(dims) => write!(f, "{dims}: {m} x {k} x {n}")?,
+                    None => write!(f, "product {m} x {k} by {k} x {n}")?,
+                }
+                if *batch > 1 {
+                    write!(f, ", {batch} times")?;
+                }
+                if *summed > 1 {
+                    write!(f, ", each the sum of {summed}")?;
+                }
+                let typed = if *typed { " known to rustc" } else { "" };
+                write!(
+                    f,
+                    "\n   strides{typed} (row, column): left {a:?}, right {b:?}, result {c:?}; {bytes} bytes, {threads} thread(s)"
+                )
+            }
+        }
+    }
+}
+
+impl fmt::Display for Loops {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let typed = if self.typed { " known to rustc" } else { "" };
+        write!(f, "   loops {:?}, operand strides{typed}", self.sizes)?;
+        for strides in &self.operands {
+            write!(f, " {strides:?}")?;
+        }
+        write!(f, "; {} bytes, {} thread(s)", self.bytes, self.threads)
+    }
+}
+
+/// A step, and the place in the program that asked for it.
+#[cfg(feature = "std")]
+pub type Placed = (Step, Origin);
+
+#[cfg(feature = "std")]
+std::thread_local! {
+    static RECORDING: Cell<bool> = const { Cell::new(false) };
+    static STEPS: RefCell<Vec<Placed>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Runs `f`, and returns its result with the steps that ran on this thread meanwhile. Calls can be nested; each sees its own steps.
+#[cfg(feature = "std")]
+pub fn recorded<T>(f: impl FnOnce() -> T) -> (T, Vec<Placed>) {
+    let outer = Outer { recording: RECORDING.replace(true), steps: STEPS.take() };
+    let result = f();
+    let steps = STEPS.with_borrow(Clone::clone);
+    drop(outer);
+    (result, steps)
+}
+
+/// Runs `f`, and takes its steps out of what is recorded, if anything is: they go into a step of their own.
+#[cfg(feature = "std")]
+pub fn aside<T>(f: impl FnOnce() -> T) -> (T, Vec<Step>) {
+    if !RECORDING.get() {
+        return (f(), Vec::new());
+    }
+    let outer = Outer { recording: true, steps: STEPS.take() };
+    let result = f();
+    let steps = STEPS.take().into_iter().map(|(step, _)| step).collect();
+    drop(outer);
+    (result, steps)
+}
+
+/// Runs `f`; without the standard library nothing is recorded.
+#[cfg(not(feature = "std"))]
+pub fn aside<T>(f: impl FnOnce() -> T) -> (T, Vec<Step>) {
+    (f(), Vec::new())
+}
+
+/// What was recorded before, and whether anything was: put back when it is dropped, also while a panic goes by, with what was recorded
+/// since.
+#[cfg(feature = "std")]
+struct Outer {
+    recording: bool,
+    steps: Vec<Placed>,
+}
+
+#[cfg(feature = "std")]
+impl Drop for Outer {
+    fn drop(&mut self) {
+        let mut steps = core::mem::take(&mut self.steps);
+        let inner = STEPS.take();
+        if self.recording {
+            steps.extend(inner);
+        }
+        STEPS.set(steps);
+        RECORDING.set(self.recording);
+    }
+}
+
+/// Takes down a step, if anyone asked for it. Where it was asked for is known if all that was called on the way here tracks its caller.
+#[inline(always)]
+#[track_caller]
+pub fn record(step: impl FnOnce() -> Step) {
+    #[cfg(feature = "std")]
+    if RECORDING.get() {
+        take_down(step(), Location::caller());
+    }
+    #[cfg(not(feature = "std"))]
+    let _ = step;
+}
+
+#[cfg(feature = "std")]
+#[cold]
+#[inline(never)]
+fn take_down(step: Step, place: &'static Location<'static>) {
+    // Calls inside the library are no place in the program.
+    const OWN: &str = file!();
+    let sources = &OWN[..OWN.len() - "loops/steps.rs".len()];
+    let place = (!place.file().starts_with(sources)).then_some(place);
+    STEPS.with_borrow_mut(|steps| steps.push((step, place)));
+}
+
+/// An element as it stands in an expression.
+pub fn element<T: Element>(value: &T) -> String {
+    format!("{value:?}")
+}

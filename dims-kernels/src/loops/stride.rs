@@ -1,0 +1,21 @@
+//! Stride kinds: whether the compiler knows the stride along the innermost loop.
+
+/// What rustc knows of the stride along the innermost loop of a nest.
+pub trait Way {
+    /// It is 1 for every operand: nothing looks at it, and there is no code for other strides.
+    const UNIT: bool;
+}
+
+/// It is whatever the plan says.
+pub struct AnyStride;
+
+impl Way for AnyStride {
+    const UNIT: bool = false;
+}
+
+/// It is 1, which follows from the types of the operands.
+pub struct UnitStride;
+
+impl Way for UnitStride {
+    const UNIT: bool = true;
+}

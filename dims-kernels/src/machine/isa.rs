@@ -1,0 +1,198 @@
+//! Run-time dispatch: the same loop, compiled for the instructions that the machine has.
+//!
+//! A default build may use only the oldest instructions of its target. So each driver is a [`Task`] whose `run` is
+//! inlined into a function with `#[target_feature]`; the loops inside are then vectorised by the compiler for that
+//! feature set. What the scalar code must know is handed down as an [`Isa`].
+//!
+//! On other machines than x86-64 the loops are compiled once, for what the target guarantees: NEON on AArch64, and SIMD on WebAssembly if the
+//! program is built with `-C target-feature=+simd128`. Without the standard library that is so on x86-64 as well.
+
+#[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
+use crate::machine::params::params;
+#[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
+use core::sync::atomic::{AtomicU8, Ordering};
+
+/// An instruction set, as far as scalar code must know it.
+pub trait Isa: Copy {
+    /// Whether the functions round once.
+    const FUSED: bool;
+    /// `a * b + c`; with one rounding where the machine has an instruction for it.
+    fn fma32(a: f32, b: f32, c: f32) -> f32;
+    /// `a * b + c`; with one rounding where the machine has an instruction for it.
+    fn fma64(a: f64, b: f64, c: f64) -> f64;
+}
+
+/// What the target guarantees. A fused multiply-add would be a library call here.
+#[derive(Clone, Copy)]
+pub struct Baseline;
+
+impl Isa for Baseline {
+    const FUSED: bool = false;
+
+    #[inline(always)]
+    fn fma32(a: f32, b: f32, c: f32) -> f32 {
+        a * b + c
+    }
+
+    #[inline(always)]
+    fn fma64(a: f64, b: f64, c: f64) -> f64 {
+        a * b + c
+    }
+}
+
+/// Instructions with fused multiply-add: x86-64 with AVX2 and FMA, or AVX-512; AArch64.
+#[derive(Clone, Copy)]
+#[allow(dead_code)] // Not every target has them.
+pub struct Fused;
+
+impl Isa for Fused {
+    const FUSED: bool = true;
+
+    #[inline(always)]
+    fn fma32(a: f32, b: f32, c: f32) -> f32 {
+        fused::fma32(a, b, c)
+    }
+
+    #[inline(always)]
+    fn fma64(a: f64, b: f64, c: f64) -> f64 {
+        fused::fma64(a, b, c)
+    }
+}
+
+/// The instruction by its name: `core` has no `mul_add`, and that of `libm` is a function call. (A product's terms are neighbours in the
+/// loops that call these, and LLVM makes vector instructions of them as of `mul_add`.)
+#[cfg(all(not(feature = "std"), target_arch = "x86_64", target_feature = "fma"))]
+mod fused {
+    use core::arch::x86_64::{
+        _mm_cvtsd_f64, _mm_cvtss_f32, _mm_fmadd_sd, _mm_fmadd_ss, _mm_set_sd, _mm_set_ss,
+    };
+
+    #[inline(always)]
+    pub fn fma32(a: f32, b: f32, c: f32) -> f32 {
+        // SAFETY: the target guarantees the instruction.
+        unsafe { _mm_cvtss_f32(_mm_fmadd_ss(_mm_set_ss(a), _mm_set_ss(b), _mm_set_ss(c))) }
+    }
+
+    #[inline(always)]
+    pub fn fma64(a: f64, b: f64, c: f64) -> f64 {
+        // SAFETY: the target guarantees the instruction.
+        unsafe { _mm_cvtsd_f64(_mm_fmadd_sd(_mm_set_sd(a), _mm_set_sd(b), _mm_set_sd(c))) }
+    }
+}
+
+#[cfg(not(all(not(feature = "std"), target_arch = "x86_64", target_feature = "fma")))]
+mod fused {
+    use num_traits::Float;
+
+    #[inline(always)]
+    pub fn fma32(a: f32, b: f32, c: f32) -> f32 {
+        Float::mul_add(a, b, c)
+    }
+
+    #[inline(always)]
+    pub fn fma64(a: f64, b: f64, c: f64) -> f64 {
+        Float::mul_add(a, b, c)
+    }
+}
+
+/// Work to be compiled for several instruction sets. `run` must be `#[inline(always)]`.
+pub trait Task {
+    /// What the work yields.
+    type Out;
+    /// Whether the work is also compiled for AVX-512: for what computes much on elements that are at hand. Where loops wait for memory, wider
+    /// vectors are no faster, and those that cross a line of it are slower.
+    #[allow(dead_code)] // On x86-64 alone there is a choice.
+    const WIDE: bool = false;
+    /// Whether it waits for memory all the same where elements are many: then the [processor](crate::machine::params) decides about AVX-512.
+    #[allow(dead_code)] // On x86-64 alone there is a choice.
+    const WAITS: bool = false;
+    /// Does the work.
+    fn run<I: Isa>(self) -> Self::Out;
+}
+
+/// The instructions that a machine has, of those for which loops are compiled.
+#[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[repr(u8)]
+pub enum Level {
+    /// What the target guarantees.
+    Baseline = 1,
+    /// AVX2 and FMA.
+    Avx2,
+    /// Those, and AVX-512 F, BW, DQ and VL.
+    Avx512,
+}
+
+/// The best instructions that this machine has: asked at run time, or without the standard library what the target guarantees.
+///
+/// (The target may have no registers for floats then, and no code that uses them may be compiled: so all of this is left out, with what asks
+/// for it, where AVX2 is not guaranteed either.)
+#[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
+#[inline]
+pub fn level() -> Level {
+    /// What was found out; 0 before.
+    static FOUND: AtomicU8 = AtomicU8::new(0);
+    match FOUND.load(Ordering::Relaxed) {
+        3 => Level::Avx512,
+        2 => Level::Avx2,
+        1 => Level::Baseline,
+        _ => {
+            let found = detect();
+            FOUND.store(found as u8, Ordering::Relaxed);
+            found
+        }
+    }
+}
+
+#[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
+#[cold]
+fn detect() -> Level {
+    macro_rules! has {
+        ($($feature:tt)*) => {{
+            #[cfg(feature = "std")]
+            let has = $(std::is_x86_feature_detected!($feature))&&*;
+            #[cfg(not(feature = "std"))]
+            let has = $(cfg!(target_feature = $feature))&&*;
+            has
+        }};
+    }
+    if !has!("avx2" "fma") {
+        Level::Baseline
+    } else if !has!("avx512f" "avx512bw" "avx512dq" "avx512vl") {
+        Level::Avx2
+    } else {
+        Level::Avx512
+    }
+}
+
+/// Runs the task with the best instructions that this machine has.
+///
+/// (It is never inlined, so that there is one copy of a task for each instruction set, however often it is dispatched.)
+#[inline(never)]
+pub fn dispatch<W: Task>(task: W) -> W::Out {
+    #[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
+    {
+        #[target_feature(enable = "avx2,fma")]
+        unsafe fn with_avx2<W: Task>(task: W) -> W::Out {
+            task.run::<Fused>()
+        }
+        #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
+        unsafe fn with_avx512<W: Task>(task: W) -> W::Out {
+            task.run::<Fused>()
+        }
+        match level() {
+            Level::Avx512 if W::WIDE && (!W::WAITS || params().wide_waits) => {
+                // SAFETY: the machine has the features.
+                return unsafe { with_avx512(task) };
+            }
+            // SAFETY: as above; machines with AVX-512 have AVX2 and FMA.
+            Level::Avx512 | Level::Avx2 => return unsafe { with_avx2(task) },
+            Level::Baseline => {}
+        }
+    }
+    #[cfg(all(feature = "std", target_arch = "aarch64"))]
+    let out = task.run::<Fused>();
+    #[cfg(not(all(feature = "std", target_arch = "aarch64")))]
+    let out = task.run::<Baseline>();
+    out
+}

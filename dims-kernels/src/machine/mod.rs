@@ -1,0 +1,6 @@
+//! The machine: instruction sets, threads, and the tuning parameters of each processor.
+
+pub mod isa;
+pub(crate) mod params;
+pub(crate) mod prefetch;
+pub mod threads;

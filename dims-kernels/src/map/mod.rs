@@ -1,0 +1,4 @@
+//! Elementwise passes: to new memory, and to memory that is there.
+
+pub mod elementwise;
+pub mod update;

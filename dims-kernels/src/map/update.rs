@@ -1,0 +1,204 @@
+//! Elementwise loops whose results meet what is there already, or go to strided or computed places.
+
+use crate::error::Error;
+use crate::load::gather::Indices;
+use crate::load::tiles::Tiles;
+use crate::load::{Faults, Kernel};
+use crate::loops::nest::{Nest, Operands, Parts, Row};
+use crate::machine::isa::{Isa, Task, dispatch};
+use crate::machine::threads::{self, Carried};
+use crate::memory::elements::{ElementsMut, Places};
+use crate::ops::{BinaryOp, Operation};
+use crate::scalar::Element;
+use alloc::vec::Vec;
+use core::mem::MaybeUninit;
+
+/// Where results go that are not a new vector: strided memory, perhaps at computed places.
+struct Target<'n, T, X> {
+    base: *mut T,
+    strides: &'n [isize],
+    indices: X,
+}
+
+/// What [`update`] runs over a nest: the row and the indices of the place, and the kernel of the values.
+pub struct Lowered<'n, X, K> {
+    /// The place along the loops.
+    pub row: Row<'n>,
+    /// The computed indices of the place.
+    pub indices: X,
+    /// What is put there.
+    pub value: K,
+}
+
+impl<'n, X: Indices, K> Lowered<'n, X, K> {
+    /// The kernel and the target, where the place is this.
+    ///
+    /// # Safety
+    ///
+    /// Nothing else accesses the elements while the target is written to.
+    #[inline(always)]
+    unsafe fn onto<T>(self, place: &mut ElementsMut<'_, T>) -> (K, Target<'n, T, X>) {
+        let Lowered { row, indices, value } = self;
+        if !(X::ANY && indices.is_active()) {
+            row.assert_within(&*place);
+        }
+        let base = place.as_mut_ptr().wrapping_offset(row.offset);
+        (value, Target { base, strides: row.strides, indices })
+    }
+}
+
+/// Puts `op(old, new)` for each element of the nest into its place, one after the other in the nest's order.
+///
+/// `lower` makes the kernel for a nest, or for a part of one: where no place can be met in two parts, there
+/// are as many as the work is worth threads. A place that is met several times accumulates; after a fault nothing more is written.
+pub fn update<'n, T, K, X, O>(
+    nest: &'n Nest,
+    parts: &'n mut Parts,
+    mut place: ElementsMut<'_, T>,
+    lower: impl Fn(&'n Nest) -> Lowered<'n, X, K>,
+    op: O,
+) -> Result<(), Error>
+where
+    T: Element,
+    K: Kernel,
+    X: Indices,
+    O: BinaryOp<T, K::Elem, Out = T> + Copy,
+{
+    // SAFETY: the plan's row reaches the elements that the place's axes do, which are borrowed exclusively; active indices are checked.
+    let (kernel, target) = unsafe { lower(nest).onto(&mut place) };
+    let threads = threads::parts(nest.positions());
+    let scatters = X::ANY && target.indices.is_active();
+    if threads <= 1 || !K::PARALLEL || !O::PARALLEL || scatters || !is_apart(&nest.sizes, target.strides) {
+        return dispatch(Update { kernel, nest, target, op });
+    }
+    *parts = nest.split(0, threads);
+    let mut work = Vec::with_capacity(parts.len());
+    for nest in &*parts {
+        // SAFETY: as above; the first target is not used.
+        let (kernel, target) = unsafe { lower(nest).onto(&mut place) };
+        // SAFETY: kernels read elements, which are `Sync`; operations are plain values, as `PARALLEL` says; the places of
+        // different parts are different, and the target has exclusive access to all of them.
+        work.push(unsafe { Carried::new(Update { kernel, nest, target, op }) });
+    }
+    threads::each(work, |update| dispatch(update.into_inner())).into_iter().collect()
+}
+
+/// Whether the places at different positions of the outermost loop differ, whatever the positions of the others.
+fn is_apart(sizes: &[usize], strides: &[isize]) -> bool {
+    let reach =
+        |(&size, &stride): (&usize, &isize)| stride.unsigned_abs().saturating_mul(size.saturating_sub(1));
+    let others = sizes.iter().zip(strides).skip(1).map(reach).fold(0, usize::saturating_add);
+    strides[0].unsigned_abs() > others
+}
+
+#[inline(always)]
+fn update_tile<I: Isa, T: Copy, K: Kernel, O: BinaryOp<T, K::Elem, Out = T>>(
+    kernel: &K,
+    places: &mut [T],
+    op: &O,
+) {
+    for (x, place) in places.iter_mut().enumerate() {
+        // SAFETY: a tile of this length was just loaded, without a mask.
+        *place = op.apply::<I>(*place, unsafe { kernel.get::<I>(x) });
+    }
+}
+
+struct Update<'n, T, K, X, O> {
+    kernel: K,
+    nest: &'n Nest,
+    target: Target<'n, T, X>,
+    op: O,
+}
+
+impl<T: Element, K: Kernel, X: Indices, O: BinaryOp<T, K::Elem, Out = T>> Task for Update<'_, T, K, X, O> {
+    type Out = Result<(), Error>;
+    const WIDE: bool = K::LONG;
+
+    #[inline(always)]
+    fn run<I: Isa>(self) -> Result<(), Error> {
+        let Update { mut kernel, nest, mut target, op } = self;
+        let mut faults = Faults::default();
+        let stride = target.strides.last().copied().unwrap_or(0);
+        let mut tiles = Tiles::new(nest);
+        while let Some(tile) = tiles.tile() {
+            kernel.load::<I>(&tile, &mut faults);
+            target.indices.load::<I>(&tile, &mut faults);
+            if faults.any() {
+                break;
+            }
+            let steps = tile.at.iter().zip(target.strides).map(|(&at, &stride)| at as isize * stride);
+            let start = target.base.wrapping_offset(steps.sum());
+            if stride == 1 && !(X::ANY && target.indices.is_active()) {
+                // SAFETY: the tile's places are neighbours, each a valid element that nothing else has access to, by the
+                // contract of `onto`.
+                let places = unsafe { core::slice::from_raw_parts_mut(start, tile.len) };
+                update_tile::<I, T, K, O>(&kernel, places, &op);
+            } else {
+                for x in 0..tile.len {
+                    // SAFETY: a tile of this length was loaded by both, without a mask.
+                    let (offset, value) =
+                        unsafe { (target.indices.offset::<I>(x, &mut faults), kernel.get::<I>(x)) };
+                    let Some(offset) = offset else {
+                        return faults.into_result();
+                    };
+                    let place = start.wrapping_offset(offset + x as isize * stride);
+                    // SAFETY: the place is a valid element that nothing else has access to, by the contract of `onto`.
+                    unsafe { *place = op.apply::<I>(*place, value) };
+                }
+            }
+            tiles.advance();
+        }
+        faults.into_result()
+    }
+}
+
+/// Writes the elements of a nest, the first of whose operands is the place: the one at a position of the loops goes `offset` places behind
+/// the first, and as far as the row of the place says.
+///
+/// # Panics
+///
+/// If there is no such place.
+pub fn write<'n, T: Element, K: Kernel<Elem = T>>(
+    nest: &'n Nest,
+    parts: &'n mut Parts,
+    places: Places<'_, T>,
+    offset: usize,
+    lower: impl Fn(&mut Operands<'n>) -> K,
+) -> Result<(), Error> {
+    let row = nest.operands().next_row();
+    let start = places.reached(offset, &nest.sizes, row.strides).cast::<New<T>>();
+    // SAFETY: every position of the loops is a place, as was asserted, which is borrowed exclusively; `New` is another name for what it
+    // holds.
+    let place = unsafe { ElementsMut::along(start, &nest.sizes, row.strides) };
+    let lower = |nest| {
+        let mut operands = Nest::operands(nest);
+        Lowered { row: operands.next_row(), indices: (), value: lower(&mut operands) }
+    };
+    update(nest, parts, place, lower, Write)
+}
+
+/// A place that may have no value yet.
+#[derive(Clone, Copy, Debug)]
+#[repr(transparent)]
+struct New<T: Copy>(MaybeUninit<T>);
+
+impl<T: Copy> Default for New<T> {
+    fn default() -> Self {
+        New(MaybeUninit::uninit())
+    }
+}
+
+/// A value where there was none: what is written into new memory.
+#[derive(Clone, Copy)]
+struct Write;
+
+impl Operation for Write {}
+
+impl<T: Element> BinaryOp<New<T>, T> for Write {
+    type Out = New<T>;
+    const NAME: &'static str = "write";
+    #[inline(always)]
+    fn apply<I: Isa>(&self, _: New<T>, new: T) -> New<T> {
+        New(MaybeUninit::new(new))
+    }
+}

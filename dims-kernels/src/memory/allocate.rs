@@ -1,0 +1,101 @@
+//! New memory for results. With the feature `std`, large intermediate results give theirs back to a pool.
+
+use crate::error::Error;
+use crate::memory::elements::Places;
+use alloc::vec::Vec;
+use core::alloc::Layout;
+
+#[cfg(feature = "std")]
+pub use crate::memory::pool::{empty_pool, pool_bytes, pool_limit, set_pool_limit};
+
+/// Results of at least this many bytes ask for huge pages.
+#[cfg(all(feature = "std", target_os = "linux"))]
+const LARGE: usize = 4 << 20;
+
+/// Memory for `len` elements, or an error instead of an abort.
+#[inline(always)]
+pub fn reserve<T>(len: usize) -> Result<Vec<T>, Error> {
+    #[cfg(feature = "std")]
+    if let Some(memory) = super::pool::recycled(len) {
+        return Ok(memory);
+    }
+    // (`Vec::try_reserve_exact` would leave the vector in memory, from where it takes longer to come than the memory takes to be had.)
+    let Some(layout) = Layout::array::<T>(len).ok() else { return Err(too_large(len)) };
+    if layout.size() == 0 {
+        return Ok(Vec::new());
+    }
+    // SAFETY: the layout has a size.
+    let start = unsafe { alloc::alloc::alloc(layout) };
+    if start.is_null() {
+        return Err(too_large(len));
+    }
+    #[cfg(all(feature = "std", target_os = "linux"))]
+    if layout.size() >= LARGE {
+        advise(start, layout.size());
+    }
+    // SAFETY: the memory is that of an array of `len` elements, from the global allocator, none of which is there yet.
+    Ok(unsafe { Vec::from_raw_parts(start.cast(), 0, len) })
+}
+
+/// Memory for `len` elements, each of which is what `element` says for its number.
+#[inline(always)]
+pub fn from_fn<T: Copy>(len: usize, element: impl Fn(usize) -> T) -> Result<Vec<T>, Error> {
+    let mut data = reserve(len)?;
+    for (at, place) in data.spare_capacity_mut()[..len].iter_mut().enumerate() {
+        place.write(element(at));
+    }
+    // SAFETY: each of the `len` places was just written.
+    unsafe { data.set_len(len) };
+    Ok(data)
+}
+
+#[cold]
+fn too_large(len: usize) -> Error {
+    Error::TooLarge { elements: len }
+}
+
+/// Asks for huge pages in the part of the memory that consists of whole ones.
+#[cfg(all(feature = "std", target_os = "linux"))]
+#[cold]
+fn advise(start: *mut u8, bytes: usize) {
+    const HUGE: usize = 2 << 20;
+    let skipped = start.align_offset(HUGE);
+    let bytes = bytes.saturating_sub(skipped) / HUGE * HUGE;
+    if bytes > 0 {
+        // SAFETY: the range is page-aligned and lies within memory that was just allocated; the advice changes how it is mapped, not
+        // what it holds. Where it is not followed nothing is lost, so its result does not matter.
+        unsafe { libc::madvise(start.add(skipped).cast(), bytes, libc::MADV_HUGEPAGE) };
+    }
+}
+
+/// New memory for a result that is written part by part, each of whose places is met once.
+pub struct InParts<T> {
+    data: Vec<T>,
+    len: usize,
+    given: usize,
+}
+
+impl<T: Copy> InParts<T> {
+    /// Memory for `len` elements, or an error instead of an abort.
+    pub fn of(len: usize) -> Result<Self, Error> {
+        Ok(InParts { data: reserve(len)?, len, given: 0 })
+    }
+
+    /// All places.
+    pub fn places(&mut self) -> Places<'_, T> {
+        Places::counted(&mut self.data.spare_capacity_mut()[..self.len], &mut self.given)
+    }
+
+    /// The elements.
+    ///
+    /// # Panics
+    ///
+    /// If there are not as many as places.
+    pub fn finish(mut self) -> Vec<T> {
+        assert_eq!(self.given, self.len, "the parts are the whole");
+        // SAFETY: as many values were given as there are places; and no place was met twice, as the parts lie side by side, and each has
+        // a place for each position of its loops.
+        unsafe { self.data.set_len(self.len) };
+        self.data
+    }
+}

@@ -1,0 +1,55 @@
+//! Axes: sizes and strides.
+
+/// The size of one axis, and the distance in elements between neighbours along it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Axis {
+    /// How many elements lie along the axis.
+    pub size: usize,
+    /// How far the next element is.
+    pub stride: isize,
+}
+
+impl Axis {
+    /// The size and the stride.
+    #[inline(always)]
+    pub fn parts(&self) -> (usize, isize) {
+        (self.size, self.stride)
+    }
+
+    /// An axis of `size` elements, `stride` apart.
+    pub const fn new(size: usize, stride: isize) -> Self {
+        Axis { size, stride }
+    }
+}
+
+/// Whether axes, each a size and a stride, reach nothing but the elements of a slice of `len`, from the one at `start` on: nothing at all if
+/// one of them is empty.
+pub fn is_within(len: usize, start: i128, axes: impl IntoIterator<Item = (usize, isize)>) -> bool {
+    let (mut least, mut most) = (start, start);
+    for (size, stride) in axes {
+        if size == 0 {
+            return true;
+        }
+        let reach = (size as i128 - 1).saturating_mul(stride as i128);
+        least = least.saturating_add(reach.min(0));
+        most = most.saturating_add(reach.max(0));
+    }
+    least >= 0 && most < len as i128
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn axes_that_reach_others_are_noticed() {
+        assert!(is_within(6, 0, [(2, 3), (3, 1)]) && is_within(6, 5, [(2, -3), (3, -1)]));
+        assert!(
+            is_within(6, 1, [(2, 3), (2, 1)]) && is_within(0, 9, [(0, 1), (9, 9)]) && is_within(1, 0, [])
+        );
+        assert!(!is_within(6, 1, [(2, 3), (3, 1)]) && !is_within(6, 4, [(2, -3), (3, -1)]));
+        assert!(!is_within(0, 0, []) && !is_within(6, 0, [(2, -1)]) && !is_within(6, -1, [(2, 1)]));
+        assert!(!is_within(9, 0, [(usize::MAX, isize::MAX), (usize::MAX, isize::MAX)]));
+    }
+}

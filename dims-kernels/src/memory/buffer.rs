@@ -1,0 +1,260 @@
+//! Elements that a tensor owns, and that its clones share with it until one of them is changed.
+
+#[cfg(feature = "std")]
+use crate::memory::pool::recycle;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+#[cfg(not(feature = "std"))]
+use core::mem::drop as recycle;
+use core::mem::{ManuallyDrop, forget};
+use core::ops::{Deref, DerefMut};
+use core::ptr::{NonNull, null_mut};
+use core::slice;
+use core::sync::atomic::{AtomicPtr, Ordering};
+
+/// Elements in memory that goes to the pool in the end, where there is one.
+///
+/// A clone has the same memory: it costs an allocation of a few words the first time, and a count afterwards. A buffer that is to be
+/// changed while others have its memory copies the elements first.
+pub struct Buffer<T> {
+    memory: Memory<T>,
+    /// Null as long as nobody else was given the memory; then from [`Arc::into_raw`], with a count for this buffer.
+    shared: AtomicPtr<Last<T>>,
+}
+
+// SAFETY: buffers on several threads read the same elements, and the thread of the last one drops them: as for an `Arc` of a vector.
+unsafe impl<T: Send + Sync> Send for Buffer<T> {}
+// SAFETY: a shared buffer is read, or cloned, by which another thread gets one: as above.
+unsafe impl<T: Send + Sync> Sync for Buffer<T> {}
+
+/// The parts of a vector, which is put together again once.
+struct Memory<T> {
+    start: NonNull<T>,
+    len: usize,
+    capacity: usize,
+}
+
+impl<T> Memory<T> {
+    #[inline(always)]
+    fn copy(&self) -> Self {
+        Memory { start: self.start, len: self.len, capacity: self.capacity }
+    }
+
+    /// The vector.
+    ///
+    /// # Safety
+    ///
+    /// The parts are put together once, and nobody reads the elements through them afterwards.
+    #[inline(always)]
+    unsafe fn into_vec(self) -> Vec<T> {
+        // SAFETY: these are the parts of a vector that was forgotten; the caller says that no other is made of them.
+        unsafe { Vec::from_raw_parts(self.start.as_ptr(), self.len, self.capacity) }
+    }
+}
+
+/// The memory of several buffers, dropped with the last of them.
+struct Last<T>(Memory<T>);
+
+impl<T> Drop for Last<T> {
+    fn drop(&mut self) {
+        // SAFETY: an `Arc` drops its value once, when nobody has it any more.
+        recycle(unsafe { self.0.copy().into_vec() });
+    }
+}
+
+impl<T> Buffer<T> {
+    /// The `Arc` of all who share the memory, if it is shared.
+    ///
+    /// Its count is that of this buffer: either it is not dropped, or the buffer is not.
+    #[inline(always)]
+    fn shared(&mut self) -> Option<ManuallyDrop<Arc<Last<T>>>> {
+        let shared = *self.shared.get_mut();
+        if shared.is_null() {
+            return None;
+        }
+        // SAFETY: what is not null is from `Arc::into_raw`, and this buffer has a count of it, which is not dropped here.
+        Some(ManuallyDrop::new(unsafe { Arc::from_raw(shared) }))
+    }
+
+    /// Whether nobody else has the memory.
+    #[inline(always)]
+    pub fn is_unshared(&mut self) -> bool {
+        self.shared().is_none_or(|mut shared| Arc::get_mut(&mut shared).is_some())
+    }
+
+    /// The elements, for good: copied if others have them.
+    #[inline]
+    pub fn into_vec(self) -> Vec<T>
+    where
+        T: Clone,
+    {
+        let mut buffer = ManuallyDrop::new(self);
+        let Some(shared) = buffer.shared() else {
+            // SAFETY: nobody else was given the memory, and this buffer is not dropped.
+            return unsafe { buffer.memory.copy().into_vec() };
+        };
+        match Arc::try_unwrap(ManuallyDrop::into_inner(shared)) {
+            Ok(last) => {
+                let last = ManuallyDrop::new(last);
+                // SAFETY: this was the last one who had the memory, and it is not dropped.
+                unsafe { last.0.copy().into_vec() }
+            }
+            // (Before `shared` is dropped, which may be the last one by then.)
+            Err(shared) => elements(&shared.0).to_vec(),
+        }
+    }
+}
+
+/// What is there.
+#[inline(always)]
+fn elements<T>(memory: &Memory<T>) -> &[T] {
+    // SAFETY: they are the initialized elements of a vector that was forgotten, and is not put together while someone who has `memory` is
+    // borrowed. Nobody changes them meanwhile: that takes an exclusive borrow of the only buffer.
+    unsafe { slice::from_raw_parts(memory.start.as_ptr(), memory.len) }
+}
+
+impl<T> From<Vec<T>> for Buffer<T> {
+    #[inline(always)]
+    fn from(data: Vec<T>) -> Self {
+        let mut data = ManuallyDrop::new(data);
+        // SAFETY: the pointer of a vector is not null.
+        let start = unsafe { NonNull::new_unchecked(data.as_mut_ptr()) };
+        let memory = Memory { start, len: data.len(), capacity: data.capacity() };
+        Buffer { memory, shared: AtomicPtr::new(null_mut()) }
+    }
+}
+
+impl<T> Deref for Buffer<T> {
+    type Target = [T];
+
+    #[inline(always)]
+    fn deref(&self) -> &[T] {
+        elements(&self.memory)
+    }
+}
+
+/// Copies the elements first if others have them.
+impl<T: Clone> DerefMut for Buffer<T> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut [T] {
+        if !self.is_unshared() {
+            *self = Buffer::from(self.to_vec());
+        }
+        // SAFETY: they are the elements of a vector that was forgotten, and nobody else has it, or can get it while `self` is borrowed.
+        unsafe { slice::from_raw_parts_mut(self.memory.start.as_ptr(), self.memory.len) }
+    }
+}
+
+impl<T> Clone for Buffer<T> {
+    fn clone(&self) -> Self {
+        let mut shared = self.shared.load(Ordering::Acquire);
+        if shared.is_null() {
+            let made = Arc::into_raw(Arc::new(Last(self.memory.copy()))).cast_mut();
+            let (success, failure) = (Ordering::AcqRel, Ordering::Acquire);
+            shared = match self.shared.compare_exchange(null_mut(), made, success, failure) {
+                Ok(_) => made,
+                Err(first) => {
+                    // Another thread was the first one to share it, and its `Arc` has the memory.
+                    // SAFETY: `made` is from `Arc::into_raw`, and nobody has seen it.
+                    forget(Arc::into_inner(unsafe { Arc::from_raw(made) }));
+                    first
+                }
+            };
+        }
+        // SAFETY: it is from `Arc::into_raw`, and `self` has a count of it for as long as it is borrowed.
+        unsafe { Arc::increment_strong_count(shared) };
+        Buffer { memory: self.memory.copy(), shared: AtomicPtr::new(shared) }
+    }
+}
+
+impl<T> Drop for Buffer<T> {
+    #[inline]
+    fn drop(&mut self) {
+        match self.shared() {
+            // SAFETY: nobody else was given the memory, and a buffer is dropped once.
+            None => recycle(unsafe { self.memory.copy().into_vec() }),
+            Some(shared) => drop(ManuallyDrop::into_inner(shared)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+    use proptest::prelude::*;
+
+    #[test]
+    fn clones_have_one_memory_until_one_is_changed() {
+        let mut first = Buffer::from(vec![1, 2, 3]);
+        let start = first.as_ptr();
+        assert!(first.is_unshared());
+        let mut second = first.clone();
+        let third = second.clone();
+        assert!([&first, &second, &third].iter().all(|buffer| buffer.as_ptr() == start));
+        assert!(!first.is_unshared());
+        second[0] = 7;
+        assert_eq!((&first[..], &second[..], &third[..]), (&[1, 2, 3][..], &[7, 2, 3][..], &[1, 2, 3][..]));
+        drop(third);
+        first[1] = 8;
+        assert_eq!(first.as_ptr(), start, "the last one is changed where it is");
+        let data = first.into_vec();
+        assert_eq!((data.as_ptr(), second.into_vec()), (start, vec![7, 2, 3]));
+    }
+
+    #[test]
+    fn the_first_clones_on_many_threads_share_one_memory() {
+        for _ in 0..200 {
+            let buffer = Buffer::from(vec![5u64; 100]);
+            let clones: Vec<Buffer<u64>> = std::thread::scope(|scope| {
+                let threads: Vec<_> = (0..4).map(|_| scope.spawn(|| buffer.clone())).collect();
+                threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+            });
+            assert!(clones.iter().all(|clone| clone.as_ptr() == buffer.as_ptr()));
+            drop(buffer);
+            std::thread::scope(|scope| {
+                for mut clone in clones {
+                    scope.spawn(move || {
+                        clone[0] += 1;
+                        assert_eq!(clone.into_vec().iter().sum::<u64>(), 501);
+                    });
+                }
+            });
+        }
+    }
+
+    proptest! {
+        /// Whatever is done to some buffers, each has the elements that a vector in its place has.
+        #[test]
+        fn buffers_are_vectors(len in 0usize..5, steps in prop::collection::vec((0u8..4, 0usize..8, 0usize..8), 0..60)) {
+            let mut buffers = vec![Buffer::from(vec![0; len])];
+            let mut vectors = vec![vec![0; len]];
+            for (at, (step, one, other)) in steps.into_iter().enumerate() {
+                let one = one % buffers.len();
+                match step {
+                    0 => {
+                        buffers.push(buffers[one].clone());
+                        vectors.push(vectors[one].clone());
+                    }
+                    1 if len > 0 => {
+                        buffers[one][other % len] = at;
+                        vectors[one][other % len] = at;
+                    }
+                    2 if buffers.len() > 1 => {
+                        drop(buffers.swap_remove(one));
+                        vectors.swap_remove(one);
+                    }
+                    _ => {
+                        let data = buffers.swap_remove(one).into_vec();
+                        buffers.push(data.into());
+                        let vector = vectors.swap_remove(one);
+                        vectors.push(vector);
+                    }
+                }
+                for (buffer, vector) in buffers.iter().zip(&vectors) {
+                    prop_assert_eq!(&buffer[..], &vector[..]);
+                }
+            }
+        }
+    }
+}

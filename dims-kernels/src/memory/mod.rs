@@ -1,0 +1,9 @@
+//! Memory: elements along axes, buffers that own them, and where new memory comes from.
+
+pub mod allocate;
+pub mod axes;
+pub mod buffer;
+pub mod elements;
+pub mod freed;
+#[cfg(feature = "std")]
+pub mod pool;

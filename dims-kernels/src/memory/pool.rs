@@ -1,0 +1,170 @@
+//! A pool of memory that is no longer needed.
+//!
+//! Fresh memory has to be mapped page by page as it is touched, which takes longer than most kernels that write it. So large
+//! intermediate results give their memory back to a small pool, from which the next result of such a size takes it.
+
+use alloc::vec::Vec;
+use core::alloc::Layout;
+use core::mem::{ManuallyDrop, needs_drop, take};
+use core::ptr::NonNull;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Memory of fewer bytes does not go into the pool: the allocator keeps it at hand itself.
+const LEAST: usize = 256 << 10;
+
+/// How many bytes the pool holds at the most, unless it is told otherwise.
+const LIMIT: usize = 64 << 20;
+
+/// Memory from the global allocator that nothing uses.
+struct Block {
+    start: NonNull<u8>,
+    layout: Layout,
+}
+
+// SAFETY: a block owns its memory.
+unsafe impl Send for Block {}
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        // SAFETY: the memory was allocated with this layout, and nothing else owns it.
+        unsafe { alloc::alloc::dealloc(self.start.as_ptr(), self.layout) };
+    }
+}
+
+/// Blocks, those that came last at the end.
+struct Pool {
+    blocks: Vec<Block>,
+    limit: usize,
+}
+
+static POOL: Mutex<Pool> = Mutex::new(Pool { blocks: Vec::new(), limit: LIMIT });
+
+fn pool() -> MutexGuard<'static, Pool> {
+    POOL.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Pool {
+    fn bytes(&self) -> usize {
+        self.blocks.iter().map(|block| block.layout.size()).sum()
+    }
+
+    /// Takes out the blocks that came first until the others are within the limit.
+    fn shrink(&mut self) -> Vec<Block> {
+        let mut excess = self.bytes().saturating_sub(self.limit);
+        let count = self.blocks.iter().take_while(|block| {
+            let too_many = excess > 0;
+            excess = excess.saturating_sub(block.layout.size());
+            too_many
+        });
+        let count = count.count();
+        self.blocks.drain(..count).collect()
+    }
+}
+
+/// Memory from the pool for `len` elements, and not for many more.
+#[inline]
+pub fn recycled<T>(len: usize) -> Option<Vec<T>> {
+    if len.saturating_mul(size_of::<T>()) < LEAST { None } else { taken(len) }
+}
+
+#[cold]
+fn taken<T>(len: usize) -> Option<Vec<T>> {
+    let wanted = Layout::array::<T>(len).ok()?;
+    let mut pool = pool();
+    let at = pool.blocks.iter().rposition(|Block { layout, .. }| {
+        layout.align() == wanted.align()
+            && layout.size() % size_of::<T>() == 0
+            && layout.size() >= wanted.size()
+            && layout.size() - wanted.size() <= wanted.size() / 8
+    })?;
+    let block = ManuallyDrop::new(pool.blocks.swap_remove(at));
+    // SAFETY: the block owns memory from the global allocator, with the alignment of `T` and as many bytes as this capacity has.
+    Some(unsafe { Vec::from_raw_parts(block.start.cast().as_ptr(), 0, block.layout.size() / size_of::<T>()) })
+}
+
+/// Puts memory into the pool, if it is large.
+#[inline]
+pub fn recycle<T>(memory: Vec<T>) {
+    if memory.capacity().saturating_mul(size_of::<T>()) >= LEAST && !needs_drop::<T>() {
+        put(memory);
+    }
+}
+
+#[cold]
+fn put<T>(memory: Vec<T>) {
+    let mut memory = ManuallyDrop::new(memory);
+    let Ok(layout) = Layout::array::<T>(memory.capacity()) else { unreachable!("the memory was allocated") };
+    let Some(start) = NonNull::new(memory.as_mut_ptr().cast()) else {
+        unreachable!("the memory was allocated")
+    };
+    let block = Block { start, layout };
+    let mut pool = pool();
+    pool.blocks.push(block);
+    // What is too much is freed when the pool is no longer locked.
+    let _excess = (pool.shrink(), drop(pool));
+}
+
+/// How many bytes the pool holds at the most; at first 64 MiB.
+pub fn pool_limit() -> usize {
+    pool().limit
+}
+
+/// Sets how many bytes the pool holds at the most. What it holds beyond that is freed; with 0 it is off.
+///
+/// Large intermediate results (256 KiB and more) put their memory into a pool instead of freeing it, and results of about the same size take
+/// it from there, since to touch fresh memory costs more than most operations. All threads share the pool.
+///
+/// ```
+/// use typed_dims_core::storage::memory;
+///
+/// memory::set_pool_limit(16 << 20);
+/// assert!(memory::pool_bytes() <= 16 << 20);
+/// ```
+pub fn set_pool_limit(bytes: usize) {
+    let mut pool = pool();
+    pool.limit = bytes;
+    let _excess = (pool.shrink(), drop(pool));
+}
+
+/// How many bytes the pool holds.
+pub fn pool_bytes() -> usize {
+    pool().bytes()
+}
+
+/// Frees what the pool holds. It fills again with the next results.
+pub fn empty_pool() {
+    let blocks = take(&mut pool().blocks);
+    drop(blocks);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::allocate::reserve;
+    use crate::memory::buffer::Buffer;
+
+    #[test]
+    fn memory_is_taken_from_the_pool_by_results_of_its_size_and_alignment() {
+        let len = LEAST;
+        let mut first = reserve::<f32>(len).expect("memory");
+        first.resize(len, 1.0);
+        let place = first.as_ptr();
+        drop(Buffer::from(first));
+        assert!(pool_bytes() >= 4 * len);
+        let (bytes, short) =
+            (reserve::<u8>(4 * len).expect("memory"), reserve::<f32>(len / 4).expect("memory"));
+        assert!(bytes.as_ptr() != place.cast() && short.as_ptr() != place);
+        let second = reserve::<i32>(len - 1).expect("memory");
+        assert_eq!(second.as_ptr(), place.cast());
+        assert!(second.is_empty() && second.capacity() == len);
+
+        set_pool_limit(0);
+        drop(Buffer::from(second));
+        assert_eq!(pool_bytes(), 0);
+        set_pool_limit(LIMIT);
+        drop(Buffer::from(vec![0u64; len]));
+        assert_eq!(pool_bytes(), 8 * len);
+        empty_pool();
+        assert_eq!(pool_bytes(), 0);
+    }
+}

@@ -1,0 +1,495 @@
+//! Elementary functions as straight-line code, which the compiler vectorises.
+//!
+//! Within 2 units in the last place over the whole range for `f32` (`exp`, `ln`, `tanh`, `erf`) and `f64` (`exp`); tests
+//! compare every exponent. Polynomials for `f32` are those of the Cephes library (S. Moshier, 1992); those of `erf` are N. Juffa's.
+
+// The coefficients stand as published, though `f32` rounds their last digits away.
+#![allow(clippy::excessive_precision, clippy::unreadable_literal)]
+
+use crate::machine::isa::Isa;
+use num_traits::Float;
+
+/// `e^x`: `x = n ln 2 + r`, a polynomial in `r`, and `2^n` in two factors so that subnormal results round once.
+#[inline(always)]
+pub fn exp32<I: Isa>(x: f32) -> f32 {
+    // Adding 1.5 x 2^23 leaves the rounded integer in the low bits of the mantissa; 254 more make it the sum of two exponents as they are stored.
+    const ROUND: f32 = 12582912.0 + 254.0;
+    // Not-a-number fails both comparisons and stays.
+    let x = if x > 89.0 { 89.0 } else { x };
+    let x = if x < -105.0 { -105.0 } else { x };
+    let shifted = I::fma32(x, core::f32::consts::LOG2_E, ROUND);
+    let p = exp_rest32::<I>(x, shifted - ROUND);
+    let both = shifted.to_bits();
+    let half = both >> 1;
+    // The bits above those of the sum are shifted out.
+    let scale = |exponent: u32| f32::from_bits(exponent << 23);
+    p * scale(half) * scale(both.wrapping_sub(half))
+}
+
+/// `e^x` of what is not above 0, as [`exp32`]: the result cannot overflow, so that `2^(n + 64)` is one factor, and `2^-64` the other.
+#[inline(always)]
+pub fn exp_down32<I: Isa>(x: f32) -> f32 {
+    const ROUND: f32 = 12582912.0 + (127.0 + 64.0);
+    let x = if x < -105.0 { -105.0 } else { x };
+    let shifted = I::fma32(x, core::f32::consts::LOG2_E, ROUND);
+    let p = exp_rest32::<I>(x, shifted - ROUND);
+    p * (f32::from_bits(shifted.to_bits() << 23) * f32::from_bits((127 - 64) << 23))
+}
+
+/// `2^64 e^x` of what is not above 0, for shares of a sum: it is divided by one of such, and the factor, which leaves nothing subnormal before, cancels.
+///
+/// Within 2 units in the last place and a factor of `1 + 2^-28 |x|`: a difference that was rounded is off by up to sixteen times as much.
+#[inline(always)]
+pub fn exp_share32<I: Isa>(x: f32) -> f32 {
+    const ROUND: f32 = 12582912.0 + (127.0 + 64.0);
+    let x = if x < -105.0 { -105.0 } else { x };
+    let shifted = I::fma32(x, core::f32::consts::LOG2_E, ROUND);
+    let n = shifted - ROUND;
+    let p = if I::FUSED {
+        exp_near_0::<I>(I::fma32(n, -core::f32::consts::LN_2, x))
+    } else {
+        exp_rest32::<I>(x, n)
+    };
+    p * f32::from_bits(shifted.to_bits() << 23)
+}
+
+/// `e^(x - n ln 2)`.
+#[inline(always)]
+fn exp_rest32<I: Isa>(x: f32, n: f32) -> f32 {
+    let r = I::fma32(n, -0.693359375, x);
+    exp_near_0::<I>(I::fma32(n, 2.12194440e-4, r))
+}
+
+/// `e^r` where `|r|` is not above `ln 2 / 2`.
+#[inline(always)]
+fn exp_near_0<I: Isa>(r: f32) -> f32 {
+    // By halves, since a chain of seven multiplications would take longer than all other work on a vector.
+    let z = r * r;
+    let p = I::fma32(8.368745e-3, r, 4.166839e-2);
+    let p = I::fma32(1.381454e-3, z, p);
+    let low = I::fma32(1.6666521e-1, r, 4.9999994e-1);
+    let p = I::fma32(p, z, low);
+    I::fma32(p, z, 1.0 + r)
+}
+
+/// `e^x`, as [`exp32`]; the polynomial is the series to degree 13.
+#[inline(always)]
+pub fn exp64<I: Isa>(x: f64) -> f64 {
+    const ROUND: f64 = 6755399441055744.0 + 2046.0;
+    let x = if x > 710.0 { 710.0 } else { x };
+    let x = if x < -746.0 { -746.0 } else { x };
+    let shifted = I::fma64(x, core::f64::consts::LOG2_E, ROUND);
+    let p = exp_rest64::<I>(x, shifted - ROUND);
+    let both = shifted.to_bits();
+    let half = both >> 1;
+    let scale = |exponent: u64| f64::from_bits(exponent << 52);
+    p * scale(half) * scale(both.wrapping_sub(half))
+}
+
+/// `e^x` of what is not above 0, as [`exp_down32`].
+#[inline(always)]
+pub fn exp_down64<I: Isa>(x: f64) -> f64 {
+    const ROUND: f64 = 6755399441055744.0 + (1023.0 + 512.0);
+    let x = if x < -746.0 { -746.0 } else { x };
+    let shifted = I::fma64(x, core::f64::consts::LOG2_E, ROUND);
+    let p = exp_rest64::<I>(x, shifted - ROUND);
+    p * f64::from_bits(shifted.to_bits() << 52) * f64::from_bits((1023 - 512) << 52)
+}
+
+/// `2^512 e^x` of what is not above 0, as [`exp_share32`], within 2 units in the last place.
+#[inline(always)]
+pub fn exp_share64<I: Isa>(x: f64) -> f64 {
+    const ROUND: f64 = 6755399441055744.0 + (1023.0 + 512.0);
+    let x = if x < -746.0 { -746.0 } else { x };
+    let shifted = I::fma64(x, core::f64::consts::LOG2_E, ROUND);
+    exp_rest64::<I>(x, shifted - ROUND) * f64::from_bits(shifted.to_bits() << 52)
+}
+
+/// `e^(x - n ln 2)`.
+#[inline(always)]
+fn exp_rest64<I: Isa>(x: f64, n: f64) -> f64 {
+    let r = I::fma64(n, -6.93147180369123816490e-1, x);
+    let r = I::fma64(n, -1.90821492927058770002e-10, r);
+    let mut p = 1.0 / 6227020800.0;
+    for c in [479001600.0, 39916800.0, 3628800.0, 362880.0, 40320.0, 5040.0, 720.0, 120.0, 24.0, 6.0, 2.0_f64]
+    {
+        p = I::fma64(p, r, 1.0 / c);
+    }
+    I::fma64(p * r, r, r) + 1.0
+}
+
+/// The natural logarithm: `x = 2^n m` with `m` between `sqrt(1/2)` and `sqrt(2)`, and a polynomial in `m - 1`.
+#[inline(always)]
+pub fn ln32<I: Isa>(x: f32) -> f32 {
+    // Subnormal numbers are made normal first.
+    let small = x < f32::MIN_POSITIVE;
+    let scaled = if small { x * 8388608.0 } else { x };
+    let bits = scaled.to_bits() as i32;
+    // The bits of sqrt(1/2): what is above belongs to the exponent.
+    let shifted = bits.wrapping_sub(0x3f3504f3);
+    let n = (shifted >> 23) as f32 - if small { 23.0 } else { 0.0 };
+    let m = f32::from_bits(((shifted & 0x007fffff) + 0x3f3504f3) as u32) - 1.0;
+    let z = m * m;
+    let p = 7.0376836292e-2;
+    let p = I::fma32(p, m, -1.1514610310e-1);
+    let p = I::fma32(p, m, 1.1676998740e-1);
+    let p = I::fma32(p, m, -1.2420140846e-1);
+    let p = I::fma32(p, m, 1.4249322787e-1);
+    let p = I::fma32(p, m, -1.6668057665e-1);
+    let p = I::fma32(p, m, 2.0000714765e-1);
+    let p = I::fma32(p, m, -2.4999993993e-1);
+    let p = I::fma32(p, m, 3.3333331174e-1);
+    let y = p * m * z;
+    let y = I::fma32(n, -2.12194440e-4, y);
+    let y = I::fma32(z, -0.5, y);
+    let y = I::fma32(n, 0.693359375, m + y);
+    let y = if x == f32::INFINITY { x } else { y };
+    let y = if x == 0.0 { f32::NEG_INFINITY } else { y };
+    // Negative numbers have no logarithm, and not-a-number stays.
+    if x >= 0.0 { y } else { f32::NAN }
+}
+
+/// The hyperbolic tangent.
+#[inline(always)]
+pub fn tanh32<I: Isa>(x: f32) -> f32 {
+    let a = x.abs();
+    let z = x * x;
+    let p = -5.70498872745e-3;
+    let p = I::fma32(p, z, 2.06390887954e-2);
+    let p = I::fma32(p, z, -5.37397155531e-2);
+    let p = I::fma32(p, z, 1.33314422036e-1);
+    let p = I::fma32(p, z, -3.33332819422e-1);
+    let near = I::fma32(p * z, x, x);
+    let far = (1.0 - 2.0 / (exp32::<I>(2.0 * a) + 1.0)).copysign(x);
+    if a < 0.625 { near } else { far }
+}
+
+/// The error function.
+#[inline(always)]
+pub fn erf32<I: Isa>(x: f32) -> f32 {
+    let a = x.abs();
+    let s = x * x;
+    let r = I::fma32(-1.72853470e-5, a, 3.83197126e-4);
+    let u = I::fma32(-3.88396438e-3, a, 2.42546219e-2);
+    let r = I::fma32(r, s, u);
+    let r = I::fma32(r, a, -1.06777877e-1);
+    let r = I::fma32(r, a, -6.34846687e-1);
+    let r = I::fma32(r, a, -1.28717512e-1);
+    let r = I::fma32(r, a, -a);
+    let far = (1.0 - exp32::<I>(r)).copysign(x);
+    let p = -5.96761703e-4;
+    let p = I::fma32(p, s, 4.99119423e-3);
+    let p = I::fma32(p, s, -2.67681349e-2);
+    let p = I::fma32(p, s, 1.12819925e-1);
+    let p = I::fma32(p, s, -3.76125336e-1);
+    let p = I::fma32(p, s, 1.28379166e-1);
+    let near = I::fma32(p, x, x);
+    // Beyond 4 the polynomial of the exponent would turn back; the function is 1 to the last place.
+    let far = if a > 4.0 { 1.0_f32.copysign(x) } else { far };
+    if a > 0.927734375 { far } else { near }
+}
+
+/// `x` times the part of a standard normal distribution that lies below it, `x/2 * (1 + erf(x / sqrt(2)))`.
+///
+/// The part below `-|x|` is `2^t`, where `t` is a polynomial in `|x|`. What it takes from `max(x, 0)` is the same on both sides, so there is one
+/// way for all `x`, and small parts lose nothing to a difference from 1. The part is within 1e-7 of what it is, and from -3 on within 4e-6 times
+/// itself; 1.06e-7 and 4.2e-6 where products are rounded before they are added to. (So at all floats between 1e-6 and 20, and between -3 and -0.001.)
+#[inline(always)]
+pub fn gelu32<I: Isa>(x: f32) -> f32 {
+    const ROUND: f32 = 12582912.0 + (127.0 + 64.0);
+    // `2^t` is 0 there. (Not-a-number stays in `x`.)
+    let a = x.abs();
+    let a = if a < 10.5 { a } else { 10.5 };
+    let (a2, low) = (a * a, I::fma32(a, -1.1511058, -1.0));
+    let low = I::fma32(a2, I::fma32(a, -5.2521553e-2, -4.5920157e-1), low);
+    let high =
+        I::fma32(a2, I::fma32(a, 3.5069916e-5, -1.6780407e-4), I::fma32(a, -1.7607627e-4, 7.1074446e-3));
+    let a4 = a2 * a2;
+    let t = I::fma32(a4, I::fma32(a4, -2.4399565e-6, high), low);
+    // As in `exp_down32`; the polynomial is one in the rest of `t`.
+    let shifted = t + ROUND;
+    let r = t - (shifted - ROUND);
+    let z = r * r;
+    let p = I::fma32(r, 1.3398952e-3, 9.618438e-3);
+    let p = I::fma32(z, 1.53533e-4, p);
+    let p = I::fma32(z, p, I::fma32(r, 5.5503324e-2, 2.4022648e-1));
+    let p = I::fma32(z, p, I::fma32(r, 6.931472e-1, 1.0));
+    let part = p * (f32::from_bits(shifted.to_bits() << 23) * f32::from_bits((127 - 64) << 23));
+    I::fma32(-a, part, if x < 0.0 { 0.0 } else { x })
+}
+
+/// `x/2 * (1 + erf(x / sqrt(2)))`
+#[inline(always)]
+fn gelu64(x: f64) -> f64 {
+    x * 0.5 * (1.0 + libm::erf(x * core::f64::consts::FRAC_1_SQRT_2))
+}
+
+/// What the standard library or `libm` computes, one element at a time, and what is vectorised here.
+pub trait Math: Sized {
+    /// `e^x`
+    fn exp_in<I: Isa>(self) -> Self;
+    /// `e^x` of what is not above 0.
+    fn exp_down_in<I: Isa>(self) -> Self;
+    /// `e^x` of what is not above 0, times a power of two that is the same for all `x`.
+    fn exp_share_in<I: Isa>(self) -> Self;
+    /// The natural logarithm.
+    fn ln_in<I: Isa>(self) -> Self;
+    /// The hyperbolic tangent.
+    fn tanh_in<I: Isa>(self) -> Self;
+    /// The error function.
+    fn erf_in<I: Isa>(self) -> Self;
+    /// `x/2 * (1 + erf(x / sqrt(2)))`
+    fn gelu_in<I: Isa>(self) -> Self;
+    /// `self + x * y`.
+    fn add_product_in<I: Isa>(self, x: Self, y: Self) -> Self;
+}
+
+impl Math for f32 {
+    #[inline(always)]
+    fn exp_in<I: Isa>(self) -> f32 {
+        exp32::<I>(self)
+    }
+    #[inline(always)]
+    fn exp_down_in<I: Isa>(self) -> f32 {
+        exp_down32::<I>(self)
+    }
+    #[inline(always)]
+    fn exp_share_in<I: Isa>(self) -> f32 {
+        exp_share32::<I>(self)
+    }
+    #[inline(always)]
+    fn ln_in<I: Isa>(self) -> f32 {
+        ln32::<I>(self)
+    }
+    #[inline(always)]
+    fn tanh_in<I: Isa>(self) -> f32 {
+        tanh32::<I>(self)
+    }
+    #[inline(always)]
+    fn erf_in<I: Isa>(self) -> f32 {
+        erf32::<I>(self)
+    }
+    #[inline(always)]
+    fn gelu_in<I: Isa>(self) -> f32 {
+        gelu32::<I>(self)
+    }
+    #[inline(always)]
+    fn add_product_in<I: Isa>(self, x: f32, y: f32) -> f32 {
+        I::fma32(x, y, self)
+    }
+}
+
+impl Math for f64 {
+    #[inline(always)]
+    fn exp_in<I: Isa>(self) -> f64 {
+        exp64::<I>(self)
+    }
+    #[inline(always)]
+    fn exp_down_in<I: Isa>(self) -> f64 {
+        exp_down64::<I>(self)
+    }
+    #[inline(always)]
+    fn exp_share_in<I: Isa>(self) -> f64 {
+        exp_share64::<I>(self)
+    }
+    #[inline(always)]
+    fn ln_in<I: Isa>(self) -> f64 {
+        Float::ln(self)
+    }
+    #[inline(always)]
+    fn tanh_in<I: Isa>(self) -> f64 {
+        Float::tanh(self)
+    }
+    #[inline(always)]
+    fn erf_in<I: Isa>(self) -> f64 {
+        libm::erf(self)
+    }
+    #[inline(always)]
+    fn gelu_in<I: Isa>(self) -> f64 {
+        gelu64(self)
+    }
+    #[inline(always)]
+    fn add_product_in<I: Isa>(self, x: f64, y: f64) -> f64 {
+        I::fma64(x, y, self)
+    }
+}
+
+#[cfg(feature = "half")]
+macro_rules! through_f32 {
+    ($($t:ty),*) => {$(
+        impl Math for $t {
+            #[inline(always)]
+            fn exp_in<I: Isa>(self) -> Self {
+                Self::from_f32(exp32::<I>(self.to_f32()))
+            }
+            #[inline(always)]
+            fn exp_down_in<I: Isa>(self) -> Self {
+                Self::from_f32(exp_down32::<I>(self.to_f32()))
+            }
+            #[inline(always)]
+            fn exp_share_in<I: Isa>(self) -> Self {
+                // (With a factor, shares would be too large for half precision.)
+                self.exp_down_in::<I>()
+            }
+            #[inline(always)]
+            fn ln_in<I: Isa>(self) -> Self {
+                Self::from_f32(ln32::<I>(self.to_f32()))
+            }
+            #[inline(always)]
+            fn tanh_in<I: Isa>(self) -> Self {
+                Self::from_f32(tanh32::<I>(self.to_f32()))
+            }
+            #[inline(always)]
+            fn erf_in<I: Isa>(self) -> Self {
+                Self::from_f32(erf32::<I>(self.to_f32()))
+            }
+            #[inline(always)]
+            fn gelu_in<I: Isa>(self) -> Self {
+                Self::from_f32(gelu32::<I>(self.to_f32()))
+            }
+            #[inline(always)]
+            fn add_product_in<I: Isa>(self, x: Self, y: Self) -> Self {
+                Self::from_f32(I::fma32(x.to_f32(), y.to_f32(), self.to_f32()))
+            }
+        }
+    )*};
+}
+
+#[cfg(feature = "half")]
+through_f32!(half::f16, half::bf16);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::isa::{Baseline, Fused};
+
+    /// How many floats lie between two, or 0 if both are not-a-number.
+    fn ulps32(a: f32, exact: f64) -> f64 {
+        if a.is_nan() && exact.is_nan() {
+            return 0.0;
+        }
+        let rounded = exact as f32;
+        if a == rounded {
+            return 0.0;
+        }
+        if !a.is_finite() || !rounded.is_finite() {
+            return f64::INFINITY;
+        }
+        let spacing =
+            f64::from(f32::from_bits((rounded.abs().to_bits()).max(1) + 1)) - f64::from(rounded.abs());
+        (f64::from(a) - exact).abs() / spacing
+    }
+
+    /// Every so many floats, which meets each exponent thousands of times; fewer where they take several times as long.
+    const EACH: usize = if cfg!(debug_assertions) { 1021 } else { 251 };
+
+    /// [Some](EACH) of all `f32`, and the special ones.
+    fn sweep(f: impl Fn(f32) -> f32, exact: impl Fn(f64) -> f64) -> (f64, f32) {
+        let specials = [0.0, -0.0, f32::NAN, f32::INFINITY, f32::NEG_INFINITY, f32::MAX, f32::MIN, 1.0, -1.0];
+        let mut worst = (0.0, 0.0);
+        for x in (0..u32::MAX).step_by(EACH).map(f32::from_bits).chain(specials) {
+            let error = ulps32(f(x), exact(f64::from(x)));
+            if error > worst.0 {
+                worst = (error, x);
+            }
+        }
+        worst
+    }
+
+    macro_rules! within {
+        ($($name:ident $f:ident $exact:expr, $ulps:expr;)*) => {$(
+            #[test]
+            fn $name() {
+                for worst in [sweep($f::<Fused>, $exact), sweep($f::<Baseline>, $exact)] {
+                    assert!(worst.0 <= $ulps, "{} ulp at {:e}", worst.0, worst.1);
+                }
+            }
+        )*};
+    }
+
+    within! {
+        exp_of_f32 exp32 f64::exp, 2.0;
+        ln_of_f32 ln32 f64::ln, 2.0;
+        tanh_of_f32 tanh32 f64::tanh, 2.0;
+        erf_of_f32 erf32 libm::erf, 2.0;
+    }
+
+    /// The part of a standard normal distribution below `x`.
+    fn below(x: f64) -> f64 {
+        0.5 * libm::erfc(-x * core::f64::consts::FRAC_1_SQRT_2)
+    }
+
+    #[test]
+    fn gelu_of_f32() {
+        let ways: [(fn(f32) -> f32, f64, f64); 2] =
+            [(gelu32::<Fused>, 1e-7, 4e-6), (gelu32::<Baseline>, 1.06e-7, 4.2e-6)];
+        for (gelu, absolute, relative) in ways {
+            for x in (0..u32::MAX).step_by(EACH).map(f32::from_bits).filter(|x| x.is_finite()) {
+                let (value, part) = (f64::from(gelu(x)), below(f64::from(x)));
+                // In the result the part is rounded once more, and what is subnormal has few digits.
+                let close = |error: f64| {
+                    (value - f64::from(x) * part).abs()
+                        <= f64::from(x).abs() * error + f64::from(x).abs() * part * 6e-8 + 1e-45
+                };
+                assert!(close(absolute), "{value:e} of {x:e}");
+                assert!(!(-3.0..0.0).contains(&x) || close(relative * part), "{value:e} of {x:e}");
+                assert!(x > -20.0 || value == 0.0, "{value:e} of {x:e}");
+            }
+            assert!(gelu(f32::NAN).is_nan());
+            assert_eq!(gelu(f32::INFINITY), f32::INFINITY);
+        }
+    }
+
+    #[test]
+    fn exp_of_f32_that_are_not_above_0() {
+        let exact = |x: f64| f64::exp(-x.abs());
+        for worst in [
+            sweep(|x| exp_down32::<Fused>(-x.abs()), exact),
+            sweep(|x| exp_down32::<Baseline>(-x.abs()), exact),
+        ] {
+            assert!(worst.0 <= 2.0, "{} ulp at {:e}", worst.0, worst.1);
+        }
+    }
+
+    #[test]
+    fn shares_of_f32() {
+        for share in [exp_share32::<Fused>, exp_share32::<Baseline>] {
+            for x in (0..u32::MAX).step_by(EACH).map(f32::from_bits).filter(|x| *x <= 0.0) {
+                // What is beyond is as good as 0 when it has been divided.
+                let (value, x) = (f64::from(share(x)) * 2f64.powi(-64), f64::from(x).max(-105.0));
+                let error = (value / x.exp() - 1.0).abs();
+                assert!(error <= 1.2e-7 - x * 2f64.powi(-28), "{value:e} of {x:e}");
+            }
+            assert!(share(f32::NAN).is_nan());
+        }
+    }
+
+    #[test]
+    fn exp_of_f64() {
+        let mut worst = (0.0, 0.0);
+        let mut x = -760.0_f64;
+        while x < 720.0 {
+            let mut values = vec![exp64::<Fused>(x), exp64::<Baseline>(x)];
+            if x <= 0.0 {
+                values.extend([exp_down64::<Fused>(x), exp_down64::<Baseline>(x)]);
+                let shares = [exp_share64::<Fused>(x), exp_share64::<Baseline>(x)];
+                values.extend(shares.map(|share| share * 2f64.powi(-512)));
+            }
+            for value in values {
+                let exact = x.exp();
+                let distance = value.to_bits().abs_diff(exact.to_bits()) as f64;
+                if distance > worst.0 {
+                    worst = (distance, x);
+                }
+            }
+            x += 0.000_713;
+        }
+        assert!(worst.0 <= 2.0, "{} ulp at {:e}", worst.0, worst.1);
+        assert!(exp64::<Fused>(f64::NAN).is_nan());
+        assert_eq!(exp64::<Fused>(f64::INFINITY), f64::INFINITY);
+        assert_eq!(exp64::<Fused>(f64::NEG_INFINITY), 0.0);
+        assert!(exp_down64::<Fused>(f64::NAN).is_nan());
+        assert_eq!(exp_down64::<Fused>(f64::NEG_INFINITY), 0.0);
+        assert_eq!(exp_down64::<Fused>(0.0), 1.0);
+    }
+}

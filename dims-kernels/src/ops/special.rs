@@ -1,0 +1,185 @@
+//! Scalar functions that are made of several steps.
+
+use crate::machine::isa::Isa;
+use crate::scalar::{Analytic, Num, Ordered, Real};
+
+/// `ln(1 + e^x)` without overflow.
+#[inline(always)]
+pub fn softplus<I: Isa, T: Real>(x: T) -> T {
+    x.max(T::zero()) + Analytic::exp::<I>(-num_traits::Float::abs(x)).ln_1p()
+}
+
+/// A constant in the type that is computed with.
+#[inline(always)]
+fn constant<T: Real>(value: f64) -> T {
+    T::from(value).expect("a float can be any float, rounded")
+}
+
+/// A small whole number, for types that cannot be cast to.
+#[inline(always)]
+pub fn small<T: Num>(n: usize) -> T {
+    (0..n).fold(T::ZERO, |sum, _| sum.add(T::ONE))
+}
+
+/// A function of `f64` for any float.
+#[inline(always)]
+fn in_f64<T: Real>(x: T, f: impl Fn(f64) -> f64) -> T {
+    constant(f(x.to_f64().expect("a float is a float")))
+}
+
+/// `1 - erf(x)`
+#[inline(always)]
+pub fn erfc<T: Real>(x: T) -> T {
+    in_f64(x, libm::erfc)
+}
+
+/// `ln |gamma(x)|`
+#[inline(always)]
+pub fn ln_gamma<T: Real>(x: T) -> T {
+    in_f64(x, libm::lgamma)
+}
+
+/// The constants are those of G. Klambauer et al., 2017, "Self-Normalizing Neural Networks".
+#[inline(always)]
+pub fn selu<T: Real>(x: T) -> T {
+    let (scale, alpha) = (constant::<T>(1.050_700_987_355_480_5), constant::<T>(1.673_263_242_354_377_2));
+    if x > T::zero() { scale * x } else { scale * alpha * x.exp_m1() }
+}
+
+/// `min(max(x / 6 + 1/2, 0), 1)`; not-a-number stays.
+#[inline(always)]
+pub fn hard_sigmoid<T: Real>(x: T) -> T {
+    let raised = x / constant(6.0) + constant(0.5);
+    raised.maximum(T::zero()).minimum(T::one())
+}
+
+/// `x/2 * (1 + tanh(sqrt(2/pi) * (x + 0.044715 x^3)))`
+#[inline(always)]
+pub fn gelu_tanh<I: Isa, T: Real>(x: T) -> T {
+    let inner = constant::<T>(0.797_884_560_802_865_4) * (x + constant::<T>(0.044_715) * x * x * x);
+    constant::<T>(0.5) * x * (T::one() + Analytic::tanh::<I>(inner))
+}
+
+/// `sin(pi x) / (pi x)`
+#[inline(always)]
+pub fn sinc<T: Real>(x: T) -> T {
+    let angle = x * constant(core::f64::consts::PI);
+    if x == T::zero() { T::one() } else { num_traits::Float::sin(angle) / angle }
+}
+
+/// The nearest whole number; halves go to the even one.
+#[inline(always)]
+pub fn round_ties_even<T: Real>(x: T) -> T {
+    let (nearest, two) = (num_traits::Float::round(x), constant::<T>(2.0));
+    // `round` takes halves away from 0: back by one where that is odd.
+    let is_half = num_traits::Float::abs(x - num_traits::Float::trunc(x)) == constant(0.5);
+    if is_half && nearest % two != T::zero() { nearest - num_traits::Float::signum(x) } else { nearest }
+}
+
+/// The inverse hyperbolic sine.
+#[inline(always)]
+pub fn asinh<T: Real>(x: T) -> T {
+    let size = num_traits::Float::abs(x);
+    // Beyond 1 / epsilon, `x^2 + 1` is `x^2` to the last place, and `x + sqrt(x^2 + 1)`, which can overflow, is twice `x`.
+    if size > num_traits::Float::recip(T::epsilon()) {
+        return num_traits::Float::copysign(
+            num_traits::Float::ln(size) + constant(core::f64::consts::LN_2),
+            x,
+        );
+    }
+    num_traits::Float::asinh(x)
+}
+
+/// The inverse hyperbolic cosine; as [`asinh`].
+#[inline(always)]
+pub fn acosh<T: Real>(x: T) -> T {
+    if x > num_traits::Float::recip(T::epsilon()) {
+        return num_traits::Float::ln(x) + constant(core::f64::consts::LN_2);
+    }
+    num_traits::Float::acosh(x)
+}
+
+/// `x` moved towards 0 by `lambda`.
+#[inline(always)]
+pub fn soft_shrink<T: Real>(x: T, lambda: T) -> T {
+    if x > lambda {
+        x - lambda
+    } else if x < -lambda {
+        x + lambda
+    } else if x.is_nan() {
+        x
+    } else {
+        T::zero()
+    }
+}
+
+/// The remainder with the sign of `b`.
+#[inline(always)]
+pub fn remainder<T: Ordered>(a: T, b: T) -> T {
+    let rest = a.rem(b);
+    if rest != T::ZERO && (rest < T::ZERO) != (b < T::ZERO) { rest.add(b) } else { rest }
+}
+
+/// The quotient, rounded down.
+#[inline(always)]
+pub fn floor_div<T: Ordered>(a: T, b: T) -> T {
+    a.sub(remainder(a, b)).div(b)
+}
+
+/// `(a - b)^2`, rounded once.
+#[inline(always)]
+pub fn squared_error<T: Num>(a: T, b: T) -> T {
+    let difference = a.to_acc().sub(b.to_acc());
+    T::from_acc(difference.mul(difference))
+}
+
+/// `ln(e^a + e^b)`
+#[inline(always)]
+pub fn logaddexp<I: Isa, T: Real>(a: T, b: T) -> T {
+    let greatest = a.maximum(b);
+    // The difference of equal infinities is not a number, and of two others nothing is left to add.
+    if greatest.is_infinite() {
+        return greatest;
+    }
+    greatest + Analytic::exp::<I>(-num_traits::Float::abs(a - b)).ln_1p()
+}
+
+/// `a * ln(b)`
+#[inline(always)]
+pub fn xlogy<I: Isa, T: Real>(a: T, b: T) -> T {
+    if a == T::zero() && !b.is_nan() { T::zero() } else { a * Analytic::ln::<I>(b) }
+}
+
+/// The step from 0 to 1, with `b` at 0.
+#[inline(always)]
+pub fn heaviside<T: Ordered>(a: T, b: T) -> T {
+    if a < T::ZERO {
+        T::ZERO
+    } else if a > T::ZERO {
+        T::ONE
+    } else if a.is_nan_value() {
+        a
+    } else {
+        b
+    }
+}
+
+/// The cross entropy of two events, `p` predicted and `y` found.
+#[inline(always)]
+pub fn bce<I: Isa, T: Real>(p: T, y: T) -> T {
+    let ln = |x: T| Analytic::ln::<I>(x).maximum(constant(-100.0));
+    -(y * ln(p) + (T::one() - y) * ln(T::one() - p))
+}
+
+/// `d^2 / 2` near 0, a line farther away.
+#[inline(always)]
+pub fn huber<T: Real>(d: T, delta: T) -> T {
+    let (size, half) = (num_traits::Float::abs(d), constant::<T>(0.5));
+    if size <= delta { half * d * d } else { delta * (size - half * delta) }
+}
+
+/// [`huber`] divided by its bound; for a bound of 0, where nothing is near 0, the line alone.
+#[inline(always)]
+pub fn smooth_l1<T: Real>(d: T, beta: T) -> T {
+    if beta == T::zero() { num_traits::Float::abs(d) } else { huber(d, beta) / beta }
+}

@@ -1,0 +1,354 @@
+//! Sums of products of two lines that lie in memory, of which one may be the same for many results: a matrix times a vector.
+//!
+//! Such a sum waits for memory alone. So each line is read once, from one end to the other, in vectors that start where lines of memory do: what crosses
+//! the end of one takes twice as long to come.
+
+use crate::error::Error;
+use crate::loops::nest::{Nest, Odometer};
+use crate::machine::isa::{Isa, Task, dispatch};
+use crate::machine::params::params;
+use crate::machine::prefetch::{LINE, fetch_lines};
+use crate::machine::threads;
+use crate::memory::allocate::reserve;
+use crate::memory::elements::Elements;
+use crate::memory::elements::Places;
+use crate::reduce::fold::{self, together};
+use crate::reduce::reducers::Sum;
+use crate::reduce::{BLOCK, is_far, push, total};
+use crate::scalar::Num;
+use alloc::vec::Vec;
+use core::mem::MaybeUninit;
+use smallvec::SmallVec;
+
+/// How many sums run side by side.
+const LANES: usize = 2 * fold::LANES;
+
+/// The most elements at once: so many to each accumulator, before it is combined with others.
+const MOST: usize = BLOCK * LANES;
+
+/// Lines that are shorter are summed as fast by any loop.
+const SHORT: usize = 128;
+
+/// The nest's sums of products of its two operands, if both lie along the innermost loop, which is reduced, as neighbours: as a new vector of `len`
+/// elements in the order of the kept loops.
+pub fn sum_products<T: Num>(
+    operands: [Elements<'_, T>; 2],
+    nest: &Nest,
+    len: usize,
+) -> Option<Result<Vec<T>, Error>> {
+    if !are_lines(nest) {
+        return None;
+    }
+    let mut out = match reserve(len) {
+        Ok(out) => out,
+        Err(error) => return Some(Err(error)),
+    };
+    write(operands, nest, &mut out.spare_capacity_mut()[..len]);
+    // SAFETY: every place was written.
+    unsafe { out.set_len(len) };
+    Some(Ok(out))
+}
+
+/// As [`sum_products`], into places that are there already. Returns whether the operands lie so.
+pub fn sum_products_into<T: Num>(operands: [Elements<'_, T>; 2], nest: &Nest, places: Places<'_, T>) -> bool {
+    if !are_lines(nest) {
+        return false;
+    }
+    // SAFETY: every place is written.
+    write(operands, nest, unsafe { places.into_inner() });
+    true
+}
+
+/// Whether both operands of a nest lie along the innermost loop, which is reduced and not short, as neighbours.
+fn are_lines(nest: &Nest) -> bool {
+    let last = nest.depth() - 1;
+    // (A single sum is cut into parts by other means.)
+    !nest.inner_kept
+        && nest.outer > 0
+        && nest.sizes[last] >= SHORT
+        && (0..2).all(|operand| nest.strides_of(operand)[last] == 1)
+}
+
+/// Writes each of the sums: the kept loops of all parts cover each of the places once.
+fn write<T: Num>(operands: [Elements<'_, T>; 2], nest: &Nest, places: &mut [MaybeUninit<T>]) {
+    // The operand that is read once comes first.
+    let last = nest.depth() - 1;
+    let varies =
+        |operand: usize| nest.strides_of(operand)[..last].iter().filter(|&&stride| stride != 0).count();
+    let exchanged = varies(0) < varies(1);
+    let parts = nest.for_threads(nest.positions());
+    let mut rest = places;
+    let mut work = SmallVec::<[_; 1]>::new();
+    for nest in &parts {
+        let (own, others) = rest.split_at_mut(nest.results());
+        rest = others;
+        work.push(Dots { operands, nest, exchanged, out: own });
+    }
+    assert!(rest.is_empty(), "the kept loops cover the result");
+    if work.len() == 1 {
+        work.into_iter().for_each(Dots::write);
+    } else {
+        threads::each(work.into_vec(), Dots::write);
+    }
+}
+
+/// Sums of products along the innermost loop.
+struct Dots<'n, T> {
+    operands: [Elements<'n, T>; 2],
+    nest: &'n Nest,
+    /// Whether the second operand is the one that is read once.
+    exchanged: bool,
+    out: &'n mut [MaybeUninit<T>],
+}
+
+impl<T: Num> Dots<'_, T> {
+    fn write(self) {
+        if self.is_in_pairs() { dispatch(InPairs(self)) } else { dispatch(self) }
+    }
+
+    /// Whether two lines at once are worth their while: they come from memory, are multiplied by the same one, and lie alike in lines of memory. (Few
+    /// bytes for each element: the sums of larger ones have no registers, with AVX2 not even all of these, and from caches one line at a time is faster.)
+    fn is_in_pairs(&self) -> bool {
+        let nest = self.nest;
+        let [once, again] = [usize::from(self.exchanged), usize::from(!self.exchanged)];
+        let last = nest.depth() - 1;
+        let next = nest.outer - 1;
+        (params().dots.pairs || cfg!(test))
+            && size_of::<T>() <= 4
+            && is_far::<T>(nest)
+            && nest.outer == last
+            && nest.strides_of(again)[next] == 0
+            && (nest.strides_of(once)[next].unsigned_abs() * size_of::<T>()).is_multiple_of(LINE)
+    }
+}
+
+impl<T: Num> Task for Dots<'_, T> {
+    type Out = ();
+    const WIDE: bool = true;
+    const WAITS: bool = true;
+
+    #[inline(always)]
+    fn run<I: Isa>(self) {
+        let Dots { mut operands, nest, exchanged, out } = self;
+        let last = nest.depth() - 1;
+        let count = nest.sizes[last];
+        let ahead = is_far::<T>(nest).then(|| params().dots.ahead);
+        let mut rows = nest.operands();
+        let mut rows = [rows.next_row(), rows.next_row()];
+        if exchanged {
+            rows.swap(0, 1);
+            operands.swap(0, 1);
+        }
+        let mut at: SmallVec<[usize; 8]> = SmallVec::from_elem(0, last);
+        let mut outer = Odometer::new(&nest.sizes[..nest.outer]);
+        let mut places = out.iter_mut();
+        while !outer.is_done() {
+            let mut totals = SmallVec::new();
+            let mut blocks = 0;
+            let mut inner = Odometer::new(&nest.sizes[nest.outer..last]);
+            while !inner.is_done() {
+                let line = |operand: usize| {
+                    let row = &rows[operand];
+                    let steps: isize =
+                        at.iter().zip(row.strides).map(|(&at, &step)| at as isize * step).sum();
+                    operands[operand].line(row.offset + steps, count)
+                };
+                for (x, y) in line(0).chunks(MOST).zip(line(1).chunks(MOST)) {
+                    blocks += 1;
+                    let part = dot::<I, T>(x, y, ahead).to_acc();
+                    push::<I, T, Sum>(&mut totals, blocks, part, Sum);
+                }
+                inner.advance(&mut at[nest.outer..]);
+            }
+            let sum = total::<I, T, Sum>(totals, T::Acc::ZERO, Sum);
+            places.next().expect("the kept loops cover the result").write(T::from_acc(sum));
+            outer.advance(&mut at[..nest.outer]);
+        }
+    }
+}
+
+/// As [`Dots`], two lines at once: the one that they are multiplied by is read half as often. (A task of its own: beside these loops the accumulators of
+/// the others would not stay in registers.)
+struct InPairs<'n, T>(Dots<'n, T>);
+
+impl<T: Num> Task for InPairs<'_, T> {
+    type Out = ();
+    const WIDE: bool = true;
+    const WAITS: bool = true;
+
+    #[inline(always)]
+    fn run<I: Isa>(self) {
+        let Dots { mut operands, nest, exchanged, out } = self.0;
+        let last = nest.depth() - 1;
+        let count = nest.sizes[last];
+        let mut rows = nest.operands();
+        let mut rows = [rows.next_row(), rows.next_row()];
+        if exchanged {
+            rows.swap(0, 1);
+            operands.swap(0, 1);
+        }
+        let mut at: SmallVec<[usize; 8]> = SmallVec::from_elem(0, last);
+        let line = |at: &[usize], operand: usize| {
+            let row = &rows[operand];
+            let steps: isize = at.iter().zip(row.strides).map(|(&at, &step)| at as isize * step).sum();
+            operands[operand].line(row.offset + steps, count)
+        };
+        // Two more lines follow, as far from these as these are from each other, twice.
+        let jump = rows[0].strides[last - 1].wrapping_mul(2).wrapping_sub_unsigned(count);
+        let distance = params().dots.ahead;
+        let mut outer = Odometer::new(&nest.sizes[..last]);
+        let mut places = out.iter_mut();
+        while !outer.is_done() {
+            let (first, y) = (line(&at, 0), line(&at, 1));
+            let is_pair = at[last - 1] + 1 < nest.sizes[last - 1];
+            outer.advance(&mut at);
+            // (The last of an odd number makes a pair with itself.)
+            let second = if is_pair { line(&at, 0) } else { first };
+            let mut ahead = Ahead { rest: count, jump, ahead: distance };
+            let mut totals = [SmallVec::new(), SmallVec::new()];
+            let lines = first.chunks(MOST).zip(second.chunks(MOST)).zip(y.chunks(MOST));
+            for (blocks, ((first, second), y)) in lines.enumerate() {
+                let parts = two_dots::<I, T>([first, second], y, ahead);
+                for (totals, part) in totals.iter_mut().zip(parts) {
+                    push::<I, T, Sum>(totals, blocks + 1, part.to_acc(), Sum);
+                }
+                ahead.rest -= y.len();
+            }
+            for totals in totals.into_iter().take(1 + usize::from(is_pair)) {
+                let sum = total::<I, T, Sum>(totals, T::Acc::ZERO, Sum);
+                places.next().expect("the kept loops cover the result").write(T::from_acc(sum));
+            }
+            if is_pair {
+                outer.advance(&mut at);
+            }
+        }
+    }
+}
+
+/// What the memory is asked for while two lines are read.
+#[derive(Clone, Copy)]
+struct Ahead {
+    /// So many elements are left to the end of the lines.
+    rest: usize,
+    /// So far from the end of a line is the one that follows.
+    jump: isize,
+    /// So many elements ahead.
+    ahead: usize,
+}
+
+impl Ahead {
+    /// Asks for what is so far behind a place, which is so many elements behind that from which the rest is counted.
+    #[inline(always)]
+    fn fetch<T>(self, place: *const T, count: usize) {
+        let jump = if count + self.ahead < self.rest { 0 } else { self.jump };
+        fetch_lines(place.wrapping_add(self.ahead).wrapping_offset(jump), LANES);
+    }
+}
+
+/// How many elements lie before the first whole line of memory, where that matters.
+#[inline(always)]
+fn before_line<T>(x: &[T]) -> usize {
+    // (A choice of values, not of ways: with two ways accumulators would not stay in registers.)
+    let skipped = x.as_ptr().align_offset(LINE) % LANES;
+    if x.len() < 2 * LANES { 0 } else { skipped }
+}
+
+/// The sum of the products of the elements of two lines, which are as long as each other and not longer than [`MOST`].
+#[inline(always)]
+fn dot<I: Isa, T: Num>(x: &[T], y: &[T], ahead: Option<usize>) -> T {
+    let mut lanes = [T::ZERO; LANES];
+    let step = |acc: &mut T, x: T, y: T| *acc = acc.add_product::<I>(x, y);
+    // Before the first whole line of memory there are some elements, whose accumulators are the last ones: as if the line had started with
+    // that many elements fewer. So each accumulator gets the same elements wherever the line is, only at another place among the others; and as
+    // halves are added to halves in the end, what is added to what is the same, too.
+    let skipped = before_line(x);
+    let ((x_head, x), (y_head, y)) = (x.split_at(skipped), y.split_at(skipped));
+    for (acc, (&x, &y)) in lanes[LANES - skipped..].iter_mut().zip(x_head.iter().zip(y_head)) {
+        step(acc, x, y);
+    }
+    let ((xs, x_tail), (ys, y_tail)) = (x.as_chunks::<LANES>(), y.as_chunks::<LANES>());
+    let mut own = lanes;
+    for (x, y) in xs.iter().zip(ys) {
+        if let Some(ahead) = ahead {
+            fetch_lines(x.as_ptr().wrapping_add(ahead), LANES);
+        }
+        for (acc, (&x, &y)) in own.iter_mut().zip(x.iter().zip(y)) {
+            step(acc, x, y);
+        }
+    }
+    lanes = own;
+    for (acc, (&x, &y)) in lanes.iter_mut().zip(x_tail.iter().zip(y_tail)) {
+        step(acc, x, y);
+    }
+    combined(&lanes)
+}
+
+/// As [`dot`], of two lines and one more. Before the first whole line of memory both of the first ones have as many elements.
+#[inline(always)]
+fn two_dots<I: Isa, T: Num>(xs: [&[T]; 2], y: &[T], ahead: Ahead) -> [T; 2] {
+    let mut lanes = [[T::ZERO; LANES]; 2];
+    let step = |acc: &mut T, x: T, y: T| *acc = acc.add_product::<I>(x, y);
+    let skipped = before_line(xs[0]);
+    let (y_head, y) = y.split_at(skipped);
+    for (lanes, x) in lanes.iter_mut().zip(xs) {
+        for (acc, (&x, &y)) in lanes[LANES - skipped..].iter_mut().zip(x[..skipped].iter().zip(y_head)) {
+            step(acc, x, y);
+        }
+    }
+    let xs = xs.map(|x| x[skipped..].as_chunks::<LANES>());
+    let (ys, y_tail) = y.as_chunks::<LANES>();
+    let mut own = lanes;
+    for (at, y) in ys.iter().enumerate() {
+        for (own, (x, _)) in own.iter_mut().zip(xs) {
+            let x = &x[at];
+            ahead.fetch(x.as_ptr(), skipped + at * LANES);
+            for (acc, (&x, &y)) in own.iter_mut().zip(x.iter().zip(y)) {
+                step(acc, x, y);
+            }
+        }
+    }
+    lanes = own;
+    for (lanes, (_, x_tail)) in lanes.iter_mut().zip(xs) {
+        for (acc, (&x, &y)) in lanes.iter_mut().zip(x_tail.iter().zip(y_tail)) {
+            step(acc, x, y);
+        }
+    }
+    [combined(&lanes[0]), combined(&lanes[1])]
+}
+
+/// All accumulators, halves added to halves.
+#[inline(always)]
+fn combined<T: Num>(lanes: &[T; LANES]) -> T {
+    let mut halves = [T::ZERO; fold::LANES];
+    for (at, half) in halves.iter_mut().enumerate() {
+        *half = lanes[at].add(lanes[at + fold::LANES]);
+    }
+    together(halves, |a, b| a.add(b))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::loops::rows::Rows;
+    use alloc::vec::Vec;
+
+    /// In these tests lines are multiplied in pairs on all processors: an odd number of them, and lines longer than the block that is summed at once.
+    #[test]
+    fn pairs_of_lines_are_multiplied_with_a_vector() {
+        for (rows, columns, gap) in [(641, 1024, 0), (67, 8208, 16), (66, 20_000, 0)] {
+            // Small integers, whose sums are exact in any order.
+            let step = columns + gap;
+            let matrix: Vec<f32> = (0..rows * step).map(|at| (at * 7 % 5) as f32 - 2.0).collect();
+            let vector: Vec<f32> = (0..columns).map(|at| (at % 3) as f32 - 1.0).collect();
+            let mut strides = Rows::new(2);
+            strides.push().copy_from_slice(&[step as isize, 1]);
+            strides.push().copy_from_slice(&[0, 1]);
+            let nest = Nest::reduce(&[rows, columns], &[0], &[1], &strides);
+            let operands = [Elements::of_slice(&matrix), Elements::of_slice(&vector)];
+            let found = sum_products(operands, &nest, rows).expect("lines of memory").expect("memory");
+            let expected: Vec<f32> =
+                matrix.chunks(step).map(|line| line.iter().zip(&vector).map(|(x, y)| x * y).sum()).collect();
+            assert_eq!(found, expected, "{rows} x {columns}");
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! Accumulators along neighbours in memory, several at once, so that additions need not wait for each other.
+
+/// Accumulators along a line.
+pub const LANES: usize = 32;
+
+/// How many elements are added to one of them at once, so that it is fetched and stored less often.
+const ROWS: usize = 4;
+
+/// How many of them a loop has, so that the compiler unrolls it and keeps them in registers.
+pub const VECTOR: usize = 16;
+
+/// Accumulators of one loop.
+pub type Vector<A> = [A; VECTOR];
+
+/// Those of all loops.
+pub type Lanes<A> = [Vector<A>; LANES / VECTOR];
+
+/// What `step` makes of all elements of a line, in several accumulators that are combined in the end.
+#[inline(always)]
+pub fn fold<T: Copy, A: Copy>(line: &[T], start: A, step: impl Fn(A, T) -> A, join: impl Fn(A, A) -> A) -> A {
+    if line.len() < LANES {
+        return line.iter().fold(start, |total, &value| step(total, value));
+    }
+    let mut lanes = [start; LANES];
+    let (chunks, rest) = line.as_chunks::<{ ROWS * LANES }>();
+    for chunk in chunks {
+        for (lane, acc) in lanes.iter_mut().enumerate() {
+            for row in 0..ROWS {
+                *acc = step(*acc, chunk[row * LANES + lane]);
+            }
+        }
+    }
+    let (chunks, rest) = rest.as_chunks::<LANES>();
+    for chunk in chunks {
+        for (acc, &value) in lanes.iter_mut().zip(chunk) {
+            *acc = step(*acc, value);
+        }
+    }
+    rest.iter().fold(together(lanes, join), |total, &value| step(total, value))
+}
+
+/// All accumulators combined, halves with halves.
+#[inline(always)]
+pub fn together<A: Copy>(lanes: [A; LANES], join: impl Fn(A, A) -> A) -> A {
+    let (left, right) = lanes.split_at(VECTOR);
+    let mut half = [lanes[0]; VECTOR];
+    for (half, (&left, &right)) in half.iter_mut().zip(left.iter().zip(right)) {
+        *half = join(left, right);
+    }
+    together_in_vector(half, join)
+}
+
+/// (It is not inlined: accumulators would be put into registers as it wants them, not as the loops do.)
+#[inline(never)]
+fn together_in_vector<A: Copy>(mut lanes: Vector<A>, join: impl Fn(A, A) -> A) -> A {
+    let mut width = VECTOR / 2;
+    while width > 0 {
+        let (left, right) = lanes.split_at_mut(width);
+        left.iter_mut().zip(right).for_each(|(left, right)| *left = join(*left, *right));
+        width /= 2;
+    }
+    lanes[0]
+}
+
+/// What `f` makes of the elements of two vectors.
+#[inline(always)]
+pub fn each<A: Copy, B: Copy>(mut a: Vector<A>, b: Vector<B>, f: impl Fn(A, B) -> A) -> Vector<A> {
+    for at in 0..VECTOR {
+        a[at] = f(a[at], b[at]);
+    }
+    a
+}
+
+/// Accumulators, all of which start alike.
+#[inline(always)]
+pub fn lanes<A: Copy>(start: A) -> Lanes<A> {
+    [[start; VECTOR]; LANES / VECTOR]
+}
+
+/// Accumulators in vectors, as one array.
+#[inline(always)]
+pub fn flat<A: Copy>(vectors: Lanes<A>) -> [A; LANES] {
+    core::array::from_fn(|at| vectors[at / VECTOR][at % VECTOR])
+}

@@ -1,0 +1,248 @@
+//! The accumulators of a reduction along the innermost loop.
+
+use crate::load::Kernel;
+use crate::loops::nest::{Nest, Odometer};
+use crate::machine::isa::{Isa, Task};
+use crate::machine::params::params;
+use crate::machine::prefetch::{LINE, fetch_lines};
+use crate::reduce::fold::{self, together};
+use crate::reduce::{BLOCK, Out, Reducer, is_far, push, total};
+use smallvec::SmallVec;
+
+/// Accumulators along the innermost loop.
+const LANES: usize = 32;
+
+/// How many elements are added to an accumulator at once, so that it is fetched and stored less often.
+const ROWS: usize = 4;
+
+/// As `LANES`, for what is left of a loop or for a short one.
+const FEW: usize = 8;
+
+/// Accumulators along the innermost loop.
+pub struct Lanes<A> {
+    lanes: [A; LANES],
+    /// How many of the lanes are in use.
+    used: usize,
+    /// What fills no lanes.
+    tail: A,
+    /// How many elements have been added to the accumulator that has most.
+    pub steps: usize,
+}
+
+impl<A: Copy> Lanes<A> {
+    #[inline(always)]
+    pub fn new<T, R: Reducer<T, Acc = A>>(reducer: R) -> Self {
+        Lanes { lanes: [reducer.start(); LANES], used: 0, tail: reducer.start(), steps: 0 }
+    }
+
+    /// Adds a tile that was just loaded; its first element is the `seen`th.
+    #[inline(always)]
+    pub fn add<I: Isa, K: Kernel, R: Reducer<K::Elem, Acc = A>>(
+        &mut self,
+        kernel: &K,
+        len: usize,
+        seen: usize,
+        reducer: R,
+    ) {
+        let mut x = 0;
+        if len >= LANES {
+            let mut lanes = self.lanes;
+            while x + ROWS * LANES <= len {
+                for (lane, acc) in lanes.iter_mut().enumerate() {
+                    for row in 0..ROWS {
+                        let x = x + row * LANES + lane;
+                        // SAFETY: less than the length of the tile, which was loaded without a mask.
+                        *acc = reducer.step::<I>(*acc, unsafe { kernel.get::<I>(x) }, seen + x);
+                    }
+                }
+                x += ROWS * LANES;
+            }
+            while x + LANES <= len {
+                for (lane, acc) in lanes.iter_mut().enumerate() {
+                    // SAFETY: as above.
+                    *acc = reducer.step::<I>(*acc, unsafe { kernel.get::<I>(x + lane) }, seen + x + lane);
+                }
+                x += LANES;
+            }
+            self.lanes = lanes;
+            self.used = LANES;
+            self.steps += x / LANES;
+        }
+        if len - x >= FEW {
+            let mut lanes = [reducer.start(); FEW];
+            lanes.copy_from_slice(&self.lanes[..FEW]);
+            while x + FEW <= len {
+                for (lane, acc) in lanes.iter_mut().enumerate() {
+                    // SAFETY: as above.
+                    *acc = reducer.step::<I>(*acc, unsafe { kernel.get::<I>(x + lane) }, seen + x + lane);
+                }
+                x += FEW;
+                self.steps += 1;
+            }
+            self.lanes[..FEW].copy_from_slice(&lanes);
+            self.used = self.used.max(FEW);
+        }
+        self.steps += len - x;
+        while x < len {
+            // SAFETY: as above.
+            self.tail = reducer.step::<I>(self.tail, unsafe { kernel.get::<I>(x) }, seen + x);
+            x += 1;
+        }
+    }
+
+    /// All accumulators in one.
+    #[inline(always)]
+    pub fn total<I: Isa, T, R: Reducer<T, Acc = A>>(&self, reducer: R) -> A {
+        if self.used == 0 {
+            return self.tail;
+        }
+        let mut few = [reducer.start(); FEW];
+        few.copy_from_slice(&self.lanes[..FEW]);
+        if self.used > FEW {
+            for (lane, few) in few.iter_mut().enumerate() {
+                let left = reducer.join::<I>(self.lanes[lane], self.lanes[lane + FEW]);
+                let right = reducer.join::<I>(self.lanes[lane + 2 * FEW], self.lanes[lane + 3 * FEW]);
+                *few = reducer.join::<I>(left, right);
+            }
+        }
+        let mut width = FEW / 2;
+        while width > 0 {
+            for lane in 0..width {
+                few[lane] = reducer.join::<I>(few[lane], few[lane + width]);
+            }
+            width /= 2;
+        }
+        reducer.join::<I>(few[0], self.tail)
+    }
+}
+
+/// The most elements that are combined at once: so many to each accumulator, before these are combined.
+const MOST: usize = BLOCK * fold::LANES;
+
+/// A reduction whose elements lie in memory, along the innermost loop as neighbours. It is one task, however many results it has: that to begin
+/// another line takes as short as can be is half of what makes it fast.
+pub struct Lines<'n, T, R: Reducer<T>> {
+    /// Where the element at the origin lies.
+    start: *const T,
+    /// How far others lie from it along each loop.
+    strides: SmallVec<[isize; 8]>,
+    nest: &'n Nest,
+    count: usize,
+    reducer: R,
+    out: Out<'n, R::Acc, R::Out>,
+}
+
+impl<'n, T, R: Reducer<T>> Lines<'n, T, R> {
+    /// # Safety
+    ///
+    /// The nest's innermost loop is reduced, and at each of its positions there is a valid element.
+    #[inline(always)]
+    pub unsafe fn new(
+        start: *const T,
+        strides: SmallVec<[isize; 8]>,
+        nest: &'n Nest,
+        count: usize,
+        reducer: R,
+        out: Out<'n, R::Acc, R::Out>,
+    ) -> Self {
+        Lines { start, strides, nest, count, reducer, out }
+    }
+}
+
+impl<T: Copy, R: Reducer<T>> Task for Lines<'_, T, R> {
+    type Out = ();
+    const WIDE: bool = true;
+    const WAITS: bool = true;
+
+    #[inline(always)]
+    fn run<I: Isa>(self) {
+        let Lines { start, strides, nest, count, reducer, mut out } = self;
+        let last = nest.depth() - 1;
+        let len = nest.sizes[last];
+        let ahead = is_far::<T>(nest).then(|| params().line_ahead);
+        let first = if let Out::State(_, first) = out { first } else { 0 };
+        let mut at: SmallVec<[usize; 8]> = SmallVec::from_elem(0, last);
+        let mut written = 0;
+        let mut outer = Odometer::new(&nest.sizes[..nest.outer]);
+        while !outer.is_done() {
+            let mut totals = SmallVec::new();
+            let (mut blocks, mut seen) = (0, first);
+            let mut inner = Odometer::new(&nest.sizes[nest.outer..last]);
+            while !inner.is_done() {
+                let steps: isize = at.iter().zip(&strides).map(|(&at, &step)| at as isize * step).sum();
+                // SAFETY: the caller of `new` promised that there is an element at each position of the innermost loop.
+                let line = unsafe { core::slice::from_raw_parts(start.offset(steps), len) };
+                for elements in line.chunks(MOST) {
+                    blocks += 1;
+                    let part = stretch::<I, T, R>(elements, seen, ahead, reducer);
+                    push::<I, T, R>(&mut totals, blocks, part, reducer);
+                    seen += elements.len();
+                }
+                inner.advance(&mut at[nest.outer..]);
+            }
+            let acc = total::<I, T, R>(totals, reducer.start(), reducer);
+            match &mut out {
+                Out::State(state, _) => **state = acc,
+                Out::Results(out) => _ = out[written].write(reducer.finish(acc, count)),
+            }
+            written += 1;
+            outer.advance(&mut at[..nest.outer]);
+        }
+        if let Out::Results(out) = out {
+            assert_eq!(written, out.len(), "the kept loops cover the result");
+        }
+    }
+}
+
+/// At most [`MOST`] neighbours in memory combined. The first has the number `seen` among the elements. If they come from memory rather than from a cache,
+/// they are prefetched so many elements `ahead`.
+#[inline(always)]
+fn stretch<I: Isa, T: Copy, R: Reducer<T>>(
+    elements: &[T],
+    seen: usize,
+    ahead: Option<usize>,
+    reducer: R,
+) -> R::Acc {
+    let mut lanes = [reducer.start(); fold::LANES];
+    // What crosses the end of a line of memory takes twice as long to come: so what lies before the first whole line is combined apart, in the last
+    // accumulators, as if there had been some elements before it. In the end they are moved to their places: so each accumulator gets the same
+    // elements wherever these lie.
+    let skipped = if ahead.is_some() { elements.as_ptr().align_offset(LINE) % fold::LANES } else { 0 };
+    let (head, others) = elements.split_at(skipped.min(elements.len()));
+    for (at, (acc, &value)) in lanes[fold::LANES - skipped..].iter_mut().zip(head).enumerate() {
+        *acc = reducer.step::<I>(*acc, value, seen + at);
+    }
+    let (chunks, tail) = others.as_chunks::<{ fold::LANES }>();
+    let seen = seen + head.len();
+    let mut own = lanes;
+    if let Some(ahead) = ahead {
+        for (at, chunk) in chunks.iter().enumerate() {
+            fetch_lines(chunk.as_ptr().wrapping_add(ahead), fold::LANES);
+            for (lane, (acc, &value)) in own.iter_mut().zip(chunk).enumerate() {
+                *acc = reducer.step::<I>(*acc, value, seen + at * fold::LANES + lane);
+            }
+        }
+    } else {
+        for (at, chunk) in chunks.iter().enumerate() {
+            for (lane, (acc, &value)) in own.iter_mut().zip(chunk).enumerate() {
+                *acc = reducer.step::<I>(*acc, value, seen + at * fold::LANES + lane);
+            }
+        }
+    }
+    lanes = own;
+    let behind = seen + others.len() - tail.len();
+    for (lane, (acc, &value)) in lanes.iter_mut().zip(tail).enumerate() {
+        *acc = reducer.step::<I>(*acc, value, behind + lane);
+    }
+    if skipped > 0 {
+        lanes = turned(lanes, fold::LANES - skipped);
+    }
+    together(lanes, |a, b| reducer.join::<I>(a, b))
+}
+
+/// The lanes from `first` on, and then those before.
+#[inline(always)]
+fn turned<A: Copy, const N: usize>(lanes: [A; N], first: usize) -> [A; N] {
+    let twice = [lanes, lanes];
+    *twice.as_flattened()[first..].first_chunk().expect("the first lane is one of them")
+}

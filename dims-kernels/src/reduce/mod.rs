@@ -1,0 +1,573 @@
+//! Reductions: loops that combine many elements into one.
+//!
+//! Sums are as accurate as pairwise summation: along the innermost loop there are many accumulators, whose totals are
+//! combined like a binary counter; across it, partial sums over `BLOCK` elements are combined.
+
+pub(crate) mod dots;
+pub(crate) mod fold;
+pub(crate) mod lanes;
+pub(crate) mod levels;
+pub(crate) mod pairs;
+pub mod reducers;
+pub(crate) mod rows;
+
+use crate::error::Error;
+use crate::load::strided::Strided;
+use crate::load::tiles::fill_tile;
+use crate::load::{Faults, Kernel, TILE, Tile};
+use crate::loops::nest::{Nest, Odometer, Parts};
+use crate::machine::isa::{Baseline, Isa, Task, dispatch};
+use crate::machine::threads::{self, Carried};
+use crate::memory::allocate::reserve;
+use crate::memory::elements::{Elements, Places};
+use crate::reduce::lanes::{Lanes, Lines};
+use crate::reduce::levels::Levels;
+use crate::reduce::pairs::{Pairs, are_pairs, can_pair};
+use crate::reduce::rows::reduce_rows;
+use crate::scalar::Element;
+use alloc::vec::Vec;
+use core::mem::MaybeUninit;
+use smallvec::SmallVec;
+
+/// How many elements are added to one accumulator before it is combined with others.
+pub const BLOCK: usize = 128;
+
+/// Bytes of accumulators across the innermost loop, if its rows are long: they stay in the first-level cache while memory is read
+/// from one end to the other.
+pub const WIDTH: usize = 32 << 10;
+
+/// Bytes that lie in the second-level cache.
+const NEAR: usize = 512 << 10;
+
+/// How far ahead the memory is asked for elements along the innermost loop, in tiles: beyond the page at whose end the machine stops to look
+/// ahead by itself.
+const TILES_AHEAD: usize = 3;
+
+/// Whether elements come from memory rather than from a cache, as far as their number tells.
+pub fn is_far<T>(nest: &Nest) -> bool {
+    nest.positions().saturating_mul(size_of::<T>()) > 4 * NEAR
+}
+
+/// A reduction to one element is cut into parts of about so many elements, whatever the number of threads, so that
+/// the result does not depend on it.
+const PART: usize = 1 << 17;
+
+/// How elements are combined.
+pub trait Reducer<T>: Copy {
+    /// Its name in plans.
+    const NAME: &'static str;
+    /// The state of a partial result.
+    type Acc: Copy + Send;
+    /// The result.
+    type Out: Copy;
+    /// The state before the first element.
+    fn start(&self) -> Self::Acc;
+    /// The state after one more element, the `at`th, which comes behind those that the state has.
+    fn step<I: Isa>(&self, acc: Self::Acc, value: T, at: usize) -> Self::Acc;
+    /// The state of two parts, the left one first.
+    fn join<I: Isa>(&self, a: Self::Acc, b: Self::Acc) -> Self::Acc;
+    /// Whether the result depends on the numbers of the elements, which are counted through the reduced loops as they are named.
+    const COUNTS: bool = false;
+    /// Whether [`line`](Reducer::line) combines neighbours faster than one step after the other does.
+    const AT_ONCE: bool = false;
+    /// The state of neighbours, the first of which is the `first`th element.
+    #[inline(always)]
+    fn line<I: Isa>(&self, values: &[T], first: usize) -> Self::Acc
+    where
+        T: Copy,
+    {
+        (first..).zip(values).fold(self.start(), |acc, (at, &value)| self.step::<I>(acc, value, at))
+    }
+    /// The result of `count` elements.
+    fn finish(&self, acc: Self::Acc, count: usize) -> Self::Out;
+    /// Reduces elements in memory. Where the element type [has a function](crate::scalar::Num::sum_memory) for this reduction, it is that one, which
+    /// is compiled already.
+    #[inline(always)]
+    fn reduce_memory(self, memory: InMemory<'_, T>) -> Result<Vec<Self::Out>, Error>
+    where
+        T: Element,
+        Self::Out: Send,
+    {
+        memory.reduce(self)
+    }
+}
+
+/// Elements in memory that are to be reduced.
+pub struct InMemory<'a, T> {
+    /// The elements; the nest has a row of strides for them.
+    pub elements: Elements<'a, T>,
+    /// The loops.
+    pub nest: &'a Nest,
+    /// The work that there is to share among threads.
+    pub work: usize,
+    /// How many results there are.
+    pub len: usize,
+    /// How many elements each result is made of.
+    pub count: usize,
+}
+
+impl<T: Element> InMemory<'_, T> {
+    /// Runs the reduction.
+    pub fn reduce<R: Reducer<T, Out: Send>>(self, reducer: R) -> Result<Vec<R::Out>, Error> {
+        let InMemory { elements, nest, work, len, count } = self;
+        let lower = |nest| Strided::new(elements, Nest::operands(nest).next_row(), ());
+        reduce(nest, &mut Parts::new(), lower, work, len, count, reducer)
+    }
+}
+
+/// Runs a reduction; the result has `len` elements in the order of the kept axes.
+///
+/// `kernel` lowers the expression for a nest, or for a part of one: several parts run on as many threads as `work` elements are
+/// worth.
+pub fn reduce<'n, K: Kernel, R: Reducer<K::Elem, Out: Send>>(
+    nest: &'n Nest,
+    parts: &'n mut Parts,
+    kernel: impl Fn(&'n Nest) -> K,
+    work: usize,
+    len: usize,
+    count: usize,
+    reducer: R,
+) -> Result<Vec<R::Out>, Error> {
+    let mut out = reserve(len)?;
+    write(nest, parts, kernel, work, &mut out.spare_capacity_mut()[..len], count, reducer)?;
+    // SAFETY: every place was written.
+    unsafe { out.set_len(len) };
+    Ok(out)
+}
+
+/// As [`reduce`], into places that are there already. After an error some of them may have been given values.
+pub fn reduce_into<'n, K: Kernel, R: Reducer<K::Elem, Out: Send>>(
+    nest: &'n Nest,
+    parts: &'n mut Parts,
+    kernel: impl Fn(&'n Nest) -> K,
+    work: usize,
+    places: Places<'_, R::Out>,
+    count: usize,
+    reducer: R,
+) -> Result<(), Error> {
+    // SAFETY: every place is written, if there is no error; nobody counts them.
+    write(nest, parts, kernel, work, unsafe { places.into_inner() }, count, reducer)
+}
+
+/// Writes each of the results, if there is no error: the kept loops of all parts cover each of the places once, as `Reduce` writes one for each
+/// of their positions.
+fn write<'n, K: Kernel, R: Reducer<K::Elem, Out: Send>>(
+    nest: &'n Nest,
+    parts: &'n mut Parts,
+    kernel: impl Fn(&'n Nest) -> K,
+    work: usize,
+    places: &mut [MaybeUninit<R::Out>],
+    count: usize,
+    reducer: R,
+) -> Result<(), Error> {
+    let (len, mut rest) = (places.len(), places);
+    if len == 1 && nest.outer == 0 && !nest.inner_kept && work >= 2 * PART {
+        rest[0].write(reducer.finish(single(nest, parts, kernel, reducer)?, count));
+    } else if threads::parts(work) <= 1 {
+        dispatch(Reduce { kernel: kernel(nest), nest, count, reducer, out: Out::Results(rest) })?;
+    } else {
+        *parts = nest.for_threads(work);
+        let mut work = Vec::with_capacity(parts.len());
+        for nest in &*parts {
+            let (own, others) = rest.split_at_mut(nest.results());
+            rest = others;
+            let task = Reduce { kernel: kernel(nest), nest, count, reducer, out: Out::Results(own) };
+            // SAFETY: kernels read elements, which are `Sync`; operations are plain values wherever `PARALLEL` lets
+            // there be several parts; the places are each part's own.
+            work.push(unsafe { Carried::new(task) });
+        }
+        threads::each(work, |part| dispatch(part.into_inner())).into_iter().collect::<Result<(), _>>()?;
+    }
+    Ok(())
+}
+
+/// A reduction to a single element, in parts along the outermost loop whose states are joined pairwise.
+fn single<'n, K: Kernel, R: Reducer<K::Elem, Out: Send>>(
+    nest: &'n Nest,
+    parts: &'n mut Parts,
+    kernel: impl Fn(&'n Nest) -> K,
+    reducer: R,
+) -> Result<R::Acc, Error> {
+    *parts = nest.split(0, nest.positions().div_ceil(PART).min(256));
+    let mut states = vec![reducer.start(); parts.len()];
+    let mut work = Vec::with_capacity(parts.len());
+    let mut first = 0;
+    for (nest, state) in parts.iter().zip(&mut states) {
+        let task = Reduce { kernel: kernel(nest), nest, count: 0, reducer, out: Out::State(state, first) };
+        first += nest.positions();
+        // SAFETY: as in `reduce`.
+        work.push(unsafe { Carried::new(task) });
+    }
+    threads::each(work, |part| dispatch(part.into_inner())).into_iter().collect::<Result<(), _>>()?;
+    Ok(joined(states, reducer))
+}
+
+/// States joined pairwise, of neighbours first.
+fn joined<T, R: Reducer<T>>(mut states: Vec<R::Acc>, reducer: R) -> R::Acc {
+    while states.len() > 1 {
+        let pairs = states.len().div_ceil(2);
+        for at in 0..pairs {
+            states[at] = match states.get(2 * at + 1) {
+                Some(&second) => reducer.join::<Baseline>(states[2 * at], second),
+                None => states[2 * at],
+            };
+        }
+        states.truncate(pairs);
+    }
+    states[0]
+}
+
+/// What a part of a reduction yields.
+pub enum Out<'n, A, T> {
+    /// Elements of the result.
+    Results(&'n mut [MaybeUninit<T>]),
+    /// The state of one, with the position of its first element.
+    State(&'n mut A, usize),
+}
+
+struct Reduce<'n, K: Kernel, R: Reducer<K::Elem>> {
+    kernel: K,
+    nest: &'n Nest,
+    count: usize,
+    reducer: R,
+    out: Out<'n, R::Acc, R::Out>,
+}
+
+impl<K: Kernel, R: Reducer<K::Elem>> Task for Reduce<'_, K, R> {
+    type Out = Result<(), Error>;
+    const WIDE: bool = K::LONG || R::AT_ONCE;
+
+    #[inline(always)]
+    fn run<I: Isa>(self) -> Result<(), Error> {
+        let Reduce { mut kernel, nest, count, reducer, out } = self;
+        if !R::AT_ONCE
+            && K::READS
+            && let Some((start, strides)) = long_lines(&kernel, nest)
+        {
+            // SAFETY: the kernel says that the elements of the nest lie there.
+            dispatch(unsafe { Lines::new(start, strides, nest, count, reducer, out) });
+            return Ok(());
+        }
+        let out = match out {
+            Out::Results(out)
+                if const { K::HAS_LEFT && can_pair::<K, R>() } && are_pairs::<K, R, true>(&kernel, nest) =>
+            {
+                dispatch(Pairs::<K, R, true>::new(kernel, nest, count, reducer, out));
+                return Ok(());
+            }
+            Out::Results(out)
+                if const { K::HAS_RIGHT && can_pair::<K, R>() }
+                    && are_pairs::<K, R, false>(&kernel, nest) =>
+            {
+                dispatch(Pairs::<K, R, false>::new(kernel, nest, count, reducer, out));
+                return Ok(());
+            }
+            out => out,
+        };
+        let (out, mut state, first) = match out {
+            Out::Results(out) => (out, None, 0),
+            Out::State(state, first) => (Default::default(), Some(state), first),
+        };
+        if out.is_empty() && state.is_none() {
+            // The loops may be long, though there is nothing to write.
+            return Ok(());
+        }
+        let mut faults = Faults::default();
+        if K::READS && nest.inner_kept && reduce_rows(&mut kernel, nest, count, reducer, out, &mut faults) {
+            return faults.into_result();
+        }
+        let mut at: SmallVec<[usize; 8]> = SmallVec::from_elem(0, nest.depth());
+        let at = &mut at[..];
+        let mut written = 0;
+        let mut place: isize = 0;
+        let mut moved = None;
+        let mut odometer = Odometer::new(&nest.sizes[..nest.outer]);
+        while !odometer.is_done() {
+            if nest.inner_kept {
+                let row = &mut out[place as usize..];
+                written += across::<I, K, R>(&mut kernel, nest, at, count, reducer, row, &mut faults);
+            } else {
+                let acc = along::<I, K, R>(&mut kernel, nest, at, reducer, first, moved, &mut faults);
+                match &mut state {
+                    Some(state) => **state = acc,
+                    None => _ = out[place as usize].write(reducer.finish(acc, count)),
+                }
+                written += 1;
+            }
+            if faults.any() {
+                return faults.into_result();
+            }
+            moved = odometer.advance(&mut at[..nest.outer]);
+            match moved {
+                Some(last) => place += nest.result[last],
+                None => {
+                    place = at
+                        .iter()
+                        .zip(&nest.result)
+                        .take(nest.outer)
+                        .map(|(&at, &step)| at as isize * step)
+                        .sum()
+                }
+            }
+        }
+        assert!(state.is_some() || written == out.len(), "the kept loops cover the result");
+        faults.into_result()
+    }
+}
+
+/// Where the elements lie, from the one at the origin on, if they are in memory, the innermost loop is reduced, long, and one over neighbours.
+#[inline(always)]
+fn long_lines<K: Kernel>(kernel: &K, nest: &Nest) -> Option<(*const K::Elem, SmallVec<[isize; 8]>)> {
+    let last = nest.depth() - 1;
+    if nest.inner_kept || nest.sizes[last] <= TILE || nest.sizes.contains(&0) {
+        return None;
+    }
+    let origin: SmallVec<[usize; 8]> = SmallVec::from_elem(0, nest.depth());
+    let (start, 1) = kernel.steps(&origin, last)? else { return None };
+    let strides = (0..=last).map(|along| Some(kernel.steps(&origin, along)?.1)).collect::<Option<_>>()?;
+    Some((start, strides))
+}
+
+/// One element of the result, whose innermost loop is reduced. `seen` elements come before its own; `moved` is the one loop in which the
+/// position has moved since the last call, if it is one.
+#[inline(always)]
+fn along<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
+    kernel: &mut K,
+    nest: &Nest,
+    at: &mut [usize],
+    reducer: R,
+    seen: usize,
+    moved: Option<usize>,
+    faults: &mut Faults,
+) -> R::Acc {
+    let last = nest.depth() - 1;
+    let inner = nest.sizes[last];
+    if inner == 0 {
+        // The loops around may be long, though there is nothing in them.
+        return reducer.start();
+    }
+    let mut lanes = Lanes::new::<K::Elem, R>(reducer);
+    if nest.outer == last && inner <= TILE {
+        // One short loop, the common case, needs no totals.
+        let moved = moved.map(|at| (at, 1));
+        kernel.load::<I>(&Tile { at, len: inner, mask: None, moved }, faults);
+        if faults.any() {
+            return reducer.start();
+        }
+        if R::AT_ONCE {
+            return at_once::<I, K, R>(kernel, inner, seen, reducer);
+        }
+        lanes.add::<I, K, R>(kernel, inner, seen, reducer);
+        return lanes.total::<I, K::Elem, R>(reducer);
+    }
+    let mut totals = SmallVec::new();
+    let mut blocks = 0;
+    let mut seen = seen;
+    let far = inner > TILE && is_far::<K::Elem>(nest);
+    let mut moved = None;
+    let mut odometer = Odometer::new(&nest.sizes[nest.outer..last]);
+    while !odometer.is_done() {
+        let mut start = 0;
+        while start < inner {
+            let len = TILE.min(inner - start);
+            if far && !K::GATHERS {
+                at[last] = start + TILES_AHEAD * TILE;
+                kernel.fetch::<I>(&Tile { at, len: TILE, mask: None, moved: None });
+            }
+            at[last] = start;
+            kernel.load::<I>(&Tile { at, len, mask: None, moved }, faults);
+            // After a fault nothing is computed: what stands in for the element could, for one, be divided by.
+            if faults.any() {
+                return reducer.start();
+            }
+            if R::AT_ONCE {
+                blocks += 1;
+                let part = at_once::<I, K, R>(kernel, len, seen, reducer);
+                push::<I, K::Elem, R>(&mut totals, blocks, part, reducer);
+            } else {
+                lanes.add::<I, K, R>(kernel, len, seen, reducer);
+            }
+            if lanes.steps >= BLOCK {
+                blocks += 1;
+                push::<I, K::Elem, R>(&mut totals, blocks, lanes.total::<I, K::Elem, R>(reducer), reducer);
+                lanes = Lanes::new::<K::Elem, R>(reducer);
+            }
+            seen += len;
+            start += len;
+            moved = Some((last, len));
+        }
+        at[last] = 0;
+        let next = odometer.advance(&mut at[nest.outer..last]).map(|at| (nest.outer + at, 1));
+        moved = if inner <= TILE { next } else { None };
+    }
+    let rest = lanes.total::<I, K::Elem, R>(reducer);
+    total::<I, K::Elem, R>(totals, rest, reducer)
+}
+
+/// The state of a tile that was just loaded, without a mask.
+#[inline(always)]
+fn at_once<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
+    kernel: &K,
+    len: usize,
+    seen: usize,
+    reducer: R,
+) -> R::Acc {
+    let mut values = [const { MaybeUninit::uninit() }; TILE];
+    let values = &mut values[..len];
+    fill_tile::<I, K>(kernel, values);
+    // SAFETY: all of them were just written.
+    let values = unsafe { core::slice::from_raw_parts(values.as_ptr().cast(), len) };
+    reducer.line::<I>(values, seen)
+}
+
+/// A row of the result, whose innermost loop is kept. Returns how many elements that is.
+#[inline(always)]
+fn across<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
+    kernel: &mut K,
+    nest: &Nest,
+    at: &mut [usize],
+    count: usize,
+    reducer: R,
+    out: &mut [MaybeUninit<R::Out>],
+    faults: &mut Faults,
+) -> usize {
+    let last = nest.depth() - 1;
+    let inner = nest.sizes[last];
+    let step = nest.result[last] as usize;
+    let rows: usize = nest.sizes[nest.outer..last].iter().product();
+    let near = rows.saturating_mul(inner).saturating_mul(size_of::<K::Elem>()) <= NEAR;
+    let width = if near { TILE } else { (WIDTH / size_of::<R::Acc>().max(1)).max(TILE) };
+    let mut block = Vec::new();
+    let mut start = 0;
+    while start < inner {
+        let len = width.min(inner - start);
+        block.clear();
+        block.resize(len, reducer.start());
+        let mut levels = Levels::new(len);
+        across_block::<I, K, R>(kernel, nest, at, start, reducer, &mut block, &mut levels, faults);
+        if faults.any() {
+            return inner;
+        }
+        levels.finish::<I, K::Elem, R>(&mut block, reducer);
+        for (x, &acc) in block.iter().enumerate() {
+            out[(start + x) * step].write(reducer.finish(acc, count));
+        }
+        start += len;
+    }
+    inner
+}
+
+/// The rows of a block, added one after the other.
+#[inline(always)]
+#[allow(clippy::too_many_arguments)]
+fn across_block<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
+    kernel: &mut K,
+    nest: &Nest,
+    at: &mut [usize],
+    start: usize,
+    reducer: R,
+    block: &mut [R::Acc],
+    levels: &mut Levels<R::Acc>,
+    faults: &mut Faults,
+) {
+    let last = nest.depth() - 1;
+    let mut odometer = Odometer::new(&nest.sizes[nest.outer..last]);
+    let mut seen = 0;
+    let mut moved = None;
+    // Elements at computed places come in no order that the machine could guess.
+    let ahead = K::GATHERS && last > nest.outer && block.len() <= TILE;
+    let far = !K::GATHERS && last > nest.outer && block.len() > TILE && is_far::<K::Elem>(nest);
+    let tiles = block.len().div_ceil(TILE);
+    while !odometer.is_done() {
+        if ahead {
+            fetch_ahead::<I, K>(kernel, nest, at, start, block.len());
+            moved = None;
+        }
+        for (tile, accs) in block.chunks_mut(TILE).enumerate() {
+            if far {
+                // Behind the end of the block its next row follows.
+                let next = tile + TILES_AHEAD;
+                let row = usize::from(next >= tiles);
+                at[last - 1] += row;
+                at[last] = start + (next - row * tiles.min(next)) * TILE;
+                kernel.fetch::<I>(&Tile { at, len: accs.len(), mask: None, moved: None });
+                at[last - 1] -= row;
+            }
+            at[last] = start + tile * TILE;
+            kernel.load::<I>(&Tile { at, len: accs.len(), mask: None, moved }, faults);
+            if faults.any() {
+                return;
+            }
+            across_tile::<I, K, R>(kernel, accs, seen, reducer);
+            moved = Some((last, accs.len()));
+        }
+        seen += 1;
+        if seen % BLOCK == 0 {
+            levels.push::<I, K::Elem, R>(block, reducer);
+        }
+        let next = odometer.advance(&mut at[nest.outer..last]).map(|at| (nest.outer + at, 1));
+        moved = if block.len() <= TILE { next } else { None };
+    }
+}
+
+/// How many tiles ahead elements at computed places are asked for.
+const AHEAD: usize = 3;
+
+/// Asks the memory for the row that comes some steps later, in this element of the result or in the next.
+#[inline(always)]
+fn fetch_ahead<I: Isa, K: Kernel>(kernel: &mut K, nest: &Nest, at: &mut [usize], start: usize, len: usize) {
+    let last = nest.depth() - 1;
+    let loop_ = last - 1;
+    let (here, size) = (at[loop_], nest.sizes[loop_]);
+    at[last] = start;
+    if here + AHEAD < size {
+        at[loop_] = here + AHEAD;
+        kernel.fetch::<I>(&Tile { at, len, mask: None, moved: None });
+    } else if last == nest.outer + 1 && nest.outer > 0 && here + AHEAD - size < size {
+        let outer = nest.outer - 1;
+        if at[outer] + 1 < nest.sizes[outer] {
+            at[outer] += 1;
+            at[loop_] = here + AHEAD - size;
+            kernel.fetch::<I>(&Tile { at, len, mask: None, moved: None });
+            at[outer] -= 1;
+        }
+    }
+    at[loop_] = here;
+}
+
+#[inline(always)]
+fn across_tile<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
+    kernel: &K,
+    block: &mut [R::Acc],
+    seen: usize,
+    reducer: R,
+) {
+    for (x, acc) in block.iter_mut().enumerate() {
+        // SAFETY: `x` is less than the length of the tile that was just loaded, without a mask.
+        *acc = reducer.step::<I>(*acc, unsafe { kernel.get::<I>(x) }, seen);
+    }
+}
+
+/// Combines totals of equal weight, like the carries of a binary counter, so that rounding errors grow with the
+/// logarithm of their number. `count` totals, this one included, have been pushed.
+#[inline(always)]
+pub fn push<I: Isa, T, R: Reducer<T>>(
+    levels: &mut SmallVec<[R::Acc; 12]>,
+    count: usize,
+    total: R::Acc,
+    reducer: R,
+) {
+    let mut total = total;
+    for _ in 0..count.trailing_zeros() {
+        if let Some(previous) = levels.pop() {
+            total = reducer.join::<I>(previous, total);
+        }
+    }
+    levels.push(total);
+}
+
+/// The total of all levels and of what came last.
+#[inline(always)]
+pub fn total<I: Isa, T, R: Reducer<T>>(levels: SmallVec<[R::Acc; 12]>, last: R::Acc, reducer: R) -> R::Acc {
+    levels.into_iter().rev().fold(last, |right, left| reducer.join::<I>(left, right))
+}

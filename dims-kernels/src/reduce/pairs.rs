@@ -1,0 +1,187 @@
+//! Reductions of pairs of rows, all with all, as the distances of points are: some operands are the same along one loop of the result, and others
+//! along another.
+//!
+//! It goes as a matrix product does. The accumulators of a block of results stay in registers until all is added, and what is read for them serves
+//! all rows of the block, or all columns.
+
+use crate::load::Kernel;
+use crate::loops::nest::{Nest, Odometer};
+use crate::machine::isa::{Isa, Task};
+use crate::reduce::levels::Levels;
+use crate::reduce::{BLOCK, Reducer};
+use core::mem::MaybeUninit;
+use smallvec::SmallVec;
+
+/// How many rows a block has.
+const ROWS: usize = 4;
+
+/// How many columns it has, if accumulators have four bytes: a quarter of the registers of AVX-512, and the half for the longest.
+const COLUMNS: usize = 32;
+
+/// The most bytes of an accumulator. What has more is of several parts, which are no vectors.
+const LONGEST: usize = 8;
+
+/// Whether there are nests that [pair](are_pairs) rows, as far as the types tell.
+pub const fn can_pair<K: Kernel, R: Reducer<K::Elem>>() -> bool {
+    K::PAIRS && K::PARALLEL && size_of::<R::Acc>() <= LONGEST
+}
+
+/// Whether a nest pairs the rows of what is on one side of others with those of what is on the other side. The columns are its innermost loop, and
+/// the rows the one before what is reduced.
+#[inline(always)]
+pub fn are_pairs<K: Kernel, R: Reducer<K::Elem>, const LEFT: bool>(kernel: &K, nest: &Nest) -> bool {
+    let last = nest.depth() - 1;
+    if !can_pair::<K, R>()
+        || !nest.inner_kept
+        || !(1..last).contains(&nest.outer)
+        || nest.sizes[last] < COLUMNS
+        || nest.sizes[nest.outer - 1] < ROWS
+        || nest.sizes.contains(&0)
+    {
+        return false;
+    }
+    let origin: SmallVec<[usize; 8]> = SmallVec::from_elem(0, last + 1);
+    kernel.pairs::<LEFT>(&origin, nest.outer - 1, last - 1, true).is_some()
+}
+
+/// A reduction of [pairs](are_pairs).
+pub struct Pairs<'n, K: Kernel, R: Reducer<K::Elem>, const LEFT: bool> {
+    kernel: K,
+    nest: &'n Nest,
+    count: usize,
+    reducer: R,
+    out: &'n mut [MaybeUninit<R::Out>],
+}
+
+impl<'n, K: Kernel, R: Reducer<K::Elem>, const LEFT: bool> Pairs<'n, K, R, LEFT> {
+    /// Of `count` elements for each of the results, which lie as the nest says.
+    pub fn new(
+        kernel: K,
+        nest: &'n Nest,
+        count: usize,
+        reducer: R,
+        out: &'n mut [MaybeUninit<R::Out>],
+    ) -> Self {
+        assert_eq!(nest.results(), out.len(), "the kept loops cover the result");
+        Pairs { kernel, nest, count, reducer, out }
+    }
+}
+
+impl<K: Kernel, R: Reducer<K::Elem>, const LEFT: bool> Task for Pairs<'_, K, R, LEFT> {
+    type Out = ();
+    const WIDE: bool = true;
+
+    #[inline(always)]
+    fn run<I: Isa>(self) {
+        if size_of::<R::Acc>() <= LONGEST / 2 {
+            self.in_blocks::<I, COLUMNS>();
+        } else {
+            self.in_blocks::<I, { COLUMNS / 2 }>();
+        }
+    }
+}
+
+impl<K: Kernel, R: Reducer<K::Elem>, const LEFT: bool> Pairs<'_, K, R, LEFT> {
+    #[inline(always)]
+    fn in_blocks<I: Isa, const N: usize>(self) {
+        let Pairs { kernel, nest, count, reducer, out } = self;
+        let (last, row) = (nest.depth() - 1, nest.outer - 1);
+        let (rows, columns) = (nest.sizes[row], nest.sizes[last]);
+        let (down, across) = (nest.result[row] as usize, nest.result[last] as usize);
+        let mut at: SmallVec<[usize; 8]> = SmallVec::from_elem(0, last + 1);
+        let at = &mut at[..];
+        let mut outer = Odometer::new(&nest.sizes[..row]);
+        while !outer.is_done() {
+            let place: isize =
+                at[..row].iter().zip(&nest.result).map(|(&at, &step)| at as isize * step).sum();
+            let out = &mut out[place as usize..];
+            // What is left at the end is no block of its own: the last one overlaps the one before.
+            for column in (0..columns).step_by(N).map(|column| column.min(columns - N)) {
+                for first in (0..rows).step_by(ROWS).map(|first| first.min(rows - ROWS)) {
+                    (at[row], at[last]) = (first, column);
+                    let block = block::<I, K, R, LEFT, N>(&kernel, nest, at, reducer);
+                    for (number, accs) in block.iter().enumerate() {
+                        let out = &mut out[(first + number) * down + column * across..];
+                        if across == 1 {
+                            for (out, &acc) in out[..N].iter_mut().zip(accs) {
+                                out.write(reducer.finish(acc, count));
+                            }
+                        } else {
+                            for (out, &acc) in out.iter_mut().step_by(across).zip(accs) {
+                                out.write(reducer.finish(acc, count));
+                            }
+                        }
+                    }
+                }
+            }
+            (at[row], at[last]) = (0, 0);
+            outer.advance(&mut at[..row]);
+        }
+    }
+}
+
+/// The accumulators of the block from the position `at` on.
+#[inline(always)]
+fn block<I: Isa, K: Kernel, R: Reducer<K::Elem>, const LEFT: bool, const N: usize>(
+    kernel: &K,
+    nest: &Nest,
+    at: &mut [usize],
+    reducer: R,
+) -> [[R::Acc; N]; ROWS] {
+    let (row, along) = (nest.outer - 1, nest.depth() - 2);
+    let mut accs = [[reducer.start(); N]; ROWS];
+    let mut levels = Levels::new(ROWS * N);
+    let mut seen = 0;
+    let mut odometer = Odometer::new(&nest.sizes[nest.outer..along]);
+    while !odometer.is_done() {
+        at[along] = 0;
+        while at[along] < nest.sizes[along] {
+            let pairs = kernel.pairs::<LEFT>(at, row, along, true).expect("a nest of pairs");
+            let steps = (nest.sizes[along] - at[along]).min(BLOCK - seen % BLOCK);
+            let mut own = accs;
+            for step in 0..steps {
+                // (Written out, as the compiler takes a loop over four rows for one over memory.)
+                let [a, b, c, d] = &mut own;
+                // SAFETY: the nest has the rows and columns of the block, and so many steps.
+                unsafe {
+                    add::<I, K, R, LEFT, N>(&pairs, (0, step), a, seen, reducer);
+                    add::<I, K, R, LEFT, N>(&pairs, (1, step), b, seen, reducer);
+                    add::<I, K, R, LEFT, N>(&pairs, (2, step), c, seen, reducer);
+                    add::<I, K, R, LEFT, N>(&pairs, (3, step), d, seen, reducer);
+                }
+                seen += 1;
+            }
+            accs = own;
+            if seen % BLOCK == 0 {
+                levels.push::<I, K::Elem, R>(accs.as_flattened_mut(), reducer);
+            }
+            at[along] += steps;
+        }
+        at[along] = 0;
+        odometer.advance(&mut at[nest.outer..along]);
+    }
+    levels.finish::<I, K::Elem, R>(accs.as_flattened_mut(), reducer);
+    accs
+}
+
+/// Adds one element to each accumulator of a row: those that lie `row` and `step` positions further along these loops.
+///
+/// # Safety
+///
+/// The nest has this position, and `N` of the innermost loop from there on.
+#[inline(always)]
+unsafe fn add<I: Isa, K: Kernel, R: Reducer<K::Elem>, const LEFT: bool, const N: usize>(
+    pairs: &K::Pairs,
+    (row, step): (usize, usize),
+    accs: &mut [R::Acc; N],
+    seen: usize,
+    reducer: R,
+) {
+    // SAFETY: the caller's promise.
+    let held = unsafe { K::hold_pair::<I, LEFT>(pairs, row, step) };
+    for (x, acc) in accs.iter_mut().enumerate() {
+        // SAFETY: the caller's promise.
+        let value = unsafe { K::get_beside::<I, LEFT>(&held, x) };
+        *acc = reducer.step::<I>(*acc, value, seen);
+    }
+}

@@ -1,0 +1,486 @@
+//! What each reduction combines.
+
+use crate::error::Error;
+use crate::machine::isa::Isa;
+use crate::reduce::fold::{VECTOR, fold};
+use crate::reduce::{InMemory, Reducer};
+use crate::scalar::{Analytic, Magnitude, Num, Ordered, Real};
+use crate::seal::SEAL;
+use alloc::vec::Vec;
+use core::marker::PhantomData;
+
+/// A sum.
+#[derive(Clone, Copy)]
+pub struct Sum;
+
+impl<T: Num> Reducer<T> for Sum {
+    const NAME: &'static str = "sum";
+    type Acc = T::Acc;
+    type Out = T;
+    #[inline(always)]
+    fn start(&self) -> T::Acc {
+        T::Acc::ZERO
+    }
+    #[inline(always)]
+    fn step<I: Isa>(&self, acc: T::Acc, value: T, _: usize) -> T::Acc {
+        acc.add(value.to_acc())
+    }
+    #[inline(always)]
+    fn join<I: Isa>(&self, a: T::Acc, b: T::Acc) -> T::Acc {
+        a.add(b)
+    }
+    #[inline(always)]
+    fn finish(&self, acc: T::Acc, _: usize) -> T {
+        T::from_acc(acc)
+    }
+    #[inline(always)]
+    fn reduce_memory(self, memory: InMemory<'_, T>) -> Result<Vec<Self::Out>, Error> {
+        T::sum_memory(SEAL, memory)
+    }
+}
+
+/// A product.
+#[derive(Clone, Copy)]
+pub struct Prod;
+
+impl<T: Num> Reducer<T> for Prod {
+    const NAME: &'static str = "prod";
+    type Acc = T::Acc;
+    type Out = T;
+    #[inline(always)]
+    fn start(&self) -> T::Acc {
+        T::Acc::ONE
+    }
+    #[inline(always)]
+    fn step<I: Isa>(&self, acc: T::Acc, value: T, _: usize) -> T::Acc {
+        acc.mul(value.to_acc())
+    }
+    #[inline(always)]
+    fn join<I: Isa>(&self, a: T::Acc, b: T::Acc) -> T::Acc {
+        a.mul(b)
+    }
+    #[inline(always)]
+    fn finish(&self, acc: T::Acc, _: usize) -> T {
+        T::from_acc(acc)
+    }
+    #[inline(always)]
+    fn reduce_memory(self, memory: InMemory<'_, T>) -> Result<Vec<Self::Out>, Error> {
+        T::prod_memory(SEAL, memory)
+    }
+}
+
+/// A mean.
+#[derive(Clone, Copy)]
+pub struct Mean;
+
+impl<T: Analytic> Reducer<T> for Mean {
+    const NAME: &'static str = "mean";
+    type Acc = T::Acc;
+    type Out = T;
+    #[inline(always)]
+    fn start(&self) -> T::Acc {
+        T::Acc::ZERO
+    }
+    #[inline(always)]
+    fn step<I: Isa>(&self, acc: T::Acc, value: T, _: usize) -> T::Acc {
+        acc.add(value.to_acc())
+    }
+    #[inline(always)]
+    fn join<I: Isa>(&self, a: T::Acc, b: T::Acc) -> T::Acc {
+        a.add(b)
+    }
+    #[inline(always)]
+    fn finish(&self, acc: T::Acc, count: usize) -> T {
+        T::mean_of(acc, count)
+    }
+    #[inline(always)]
+    fn reduce_memory(self, memory: InMemory<'_, T>) -> Result<Vec<Self::Out>, Error> {
+        T::mean_memory(SEAL, memory)
+    }
+}
+
+/// The greatest element.
+#[derive(Clone, Copy)]
+pub struct Max;
+
+impl<T: Ordered> Reducer<T> for Max {
+    const NAME: &'static str = "max";
+    type Acc = T;
+    type Out = T;
+    #[inline(always)]
+    fn start(&self) -> T {
+        T::LOWEST
+    }
+    #[inline(always)]
+    fn step<I: Isa>(&self, acc: T, value: T, _: usize) -> T {
+        acc.maximum(value)
+    }
+    #[inline(always)]
+    fn join<I: Isa>(&self, a: T, b: T) -> T {
+        a.maximum(b)
+    }
+    #[inline(always)]
+    fn finish(&self, acc: T, _: usize) -> T {
+        acc
+    }
+    #[inline(always)]
+    fn reduce_memory(self, memory: InMemory<'_, T>) -> Result<Vec<Self::Out>, Error> {
+        T::max_memory(SEAL, memory)
+    }
+}
+
+/// The least element.
+#[derive(Clone, Copy)]
+pub struct Min;
+
+impl<T: Ordered> Reducer<T> for Min {
+    const NAME: &'static str = "min";
+    type Acc = T;
+    type Out = T;
+    #[inline(always)]
+    fn start(&self) -> T {
+        T::HIGHEST
+    }
+    #[inline(always)]
+    fn step<I: Isa>(&self, acc: T, value: T, _: usize) -> T {
+        acc.minimum(value)
+    }
+    #[inline(always)]
+    fn join<I: Isa>(&self, a: T, b: T) -> T {
+        a.minimum(b)
+    }
+    #[inline(always)]
+    fn finish(&self, acc: T, _: usize) -> T {
+        acc
+    }
+    #[inline(always)]
+    fn reduce_memory(self, memory: InMemory<'_, T>) -> Result<Vec<Self::Out>, Error> {
+        T::min_memory(SEAL, memory)
+    }
+}
+
+/// Where the greatest (`GREATEST`) or least element is: the first of several, and the first not-a-number if any.
+#[derive(Clone, Copy)]
+pub struct Arg<const GREATEST: bool>;
+
+impl<const GREATEST: bool> Arg<GREATEST> {
+    /// Whether an element comes before one at another place in the order that is asked for.
+    #[inline(always)]
+    fn is_better<T: Ordered>(value: T, than: T) -> bool {
+        let beyond = if GREATEST { value > than } else { value < than };
+        beyond | (value.is_nan_value() & !than.is_nan_value())
+    }
+}
+
+impl<T: Ordered, const GREATEST: bool> Reducer<T> for Arg<GREATEST> {
+    const NAME: &'static str = if GREATEST { "argmax" } else { "argmin" };
+    /// The element and its number, which is the greatest one if there was none.
+    type Acc = (T, usize);
+    type Out = usize;
+    const COUNTS: bool = true;
+    const AT_ONCE: bool = true;
+    #[inline(always)]
+    fn start(&self) -> Self::Acc {
+        (T::LOWEST, usize::MAX)
+    }
+    #[inline(always)]
+    fn step<I: Isa>(&self, acc: Self::Acc, value: T, at: usize) -> Self::Acc {
+        if (acc.1 == usize::MAX) | Self::is_better(value, acc.0) { (value, at) } else { acc }
+    }
+    #[inline(always)]
+    fn join<I: Isa>(&self, a: Self::Acc, b: Self::Acc) -> Self::Acc {
+        if a.1 == usize::MAX || b.1 == usize::MAX {
+            return if a.1 == usize::MAX { b } else { a };
+        }
+        let alike = !Self::is_better(a.0, b.0) && !Self::is_better(b.0, a.0);
+        let first = if alike { a.1 < b.1 } else { Self::is_better(a.0, b.0) };
+        if first { a } else { b }
+    }
+    #[inline(always)]
+    fn line<I: Isa>(&self, values: &[T], first: usize) -> Self::Acc {
+        let best = if GREATEST {
+            fold(values, T::LOWEST, T::maximum, T::maximum)
+        } else {
+            fold(values, T::HIGHEST, T::minimum, T::minimum)
+        };
+        // (If something is not a number, so is the best, and nothing is equal to it.)
+        let found = |value: &T| (*value == best) | (value.is_nan_value() & best.is_nan_value());
+        let holds = |some: &[T]| some.iter().fold(false, |any, value| any | found(value));
+        let (chunks, _) = values.as_chunks::<VECTOR>();
+        let skipped = VECTOR * chunks.iter().position(|chunk| holds(chunk)).unwrap_or(chunks.len());
+        match values[skipped..].iter().position(found) {
+            Some(at) => (best, first + skipped + at),
+            None => Reducer::<T>::start(self),
+        }
+    }
+    #[inline(always)]
+    fn finish(&self, acc: Self::Acc, _: usize) -> usize {
+        acc.1
+    }
+    #[inline(always)]
+    fn reduce_memory(self, memory: InMemory<'_, T>) -> Result<Vec<usize>, Error> {
+        if GREATEST { T::argmax_memory(SEAL, memory) } else { T::argmin_memory(SEAL, memory) }
+    }
+}
+
+/// Whether any element is true.
+#[derive(Clone, Copy)]
+pub struct Any;
+
+impl Reducer<bool> for Any {
+    const NAME: &'static str = "any";
+    type Acc = bool;
+    type Out = bool;
+    #[inline(always)]
+    fn start(&self) -> bool {
+        false
+    }
+    #[inline(always)]
+    fn step<I: Isa>(&self, acc: bool, value: bool, _: usize) -> bool {
+        acc | value
+    }
+    #[inline(always)]
+    fn join<I: Isa>(&self, a: bool, b: bool) -> bool {
+        a | b
+    }
+    #[inline(always)]
+    fn finish(&self, acc: bool, _: usize) -> bool {
+        acc
+    }
+}
+
+/// Whether all elements are true.
+#[derive(Clone, Copy)]
+pub struct All;
+
+impl Reducer<bool> for All {
+    const NAME: &'static str = "all";
+    type Acc = bool;
+    type Out = bool;
+    #[inline(always)]
+    fn start(&self) -> bool {
+        true
+    }
+    #[inline(always)]
+    fn step<I: Isa>(&self, acc: bool, value: bool, _: usize) -> bool {
+        acc & value
+    }
+    #[inline(always)]
+    fn join<I: Isa>(&self, a: bool, b: bool) -> bool {
+        a & b
+    }
+    #[inline(always)]
+    fn finish(&self, acc: bool, _: usize) -> bool {
+        acc
+    }
+}
+
+/// How many elements are true.
+#[derive(Clone, Copy)]
+pub struct Count;
+
+impl Reducer<bool> for Count {
+    const NAME: &'static str = "count";
+    type Acc = usize;
+    type Out = usize;
+    #[inline(always)]
+    fn start(&self) -> usize {
+        0
+    }
+    #[inline(always)]
+    fn step<I: Isa>(&self, acc: usize, value: bool, _: usize) -> usize {
+        acc + usize::from(value)
+    }
+    #[inline(always)]
+    fn join<I: Isa>(&self, a: usize, b: usize) -> usize {
+        a + b
+    }
+    #[inline(always)]
+    fn finish(&self, acc: usize, _: usize) -> usize {
+        acc
+    }
+}
+
+/// The sum of the squared deviations from the mean, divided by the count less `ddof`; its root if `ROOT`.
+///
+/// Of neighbours it is computed in two passes, as a sum of differences from the first one and one of squared deviations; one by one by Welford's update;
+/// and of parts by the pairwise one of Chan, Golub and LeVeque (1979).
+#[derive(Clone, Copy)]
+pub struct Variance<T, const ROOT: bool> {
+    /// Delta degrees of freedom.
+    pub ddof: T,
+}
+
+impl<T: Real, const ROOT: bool> Reducer<T> for Variance<T, ROOT> {
+    const NAME: &'static str = if ROOT { "std" } else { "var" };
+    type Acc = (T::Wide, T::Wide, T::Wide);
+    type Out = T;
+    const AT_ONCE: bool = true;
+    #[inline(always)]
+    fn start(&self) -> Self::Acc {
+        (T::Wide::ZERO, T::Wide::ZERO, T::Wide::ZERO)
+    }
+    #[inline(always)]
+    fn step<I: Isa>(&self, (count, mean, squares): Self::Acc, value: T, _: usize) -> Self::Acc {
+        let value = value.widen();
+        let count = count + T::Wide::ONE;
+        let delta = value - mean;
+        let mean = mean + delta / count;
+        (count, mean, squares + delta * (value - mean))
+    }
+    #[inline(always)]
+    fn join<I: Isa>(&self, a: Self::Acc, b: Self::Acc) -> Self::Acc {
+        if a.0 == T::Wide::ZERO || b.0 == T::Wide::ZERO {
+            return if a.0 == T::Wide::ZERO { b } else { a };
+        }
+        let count = a.0 + b.0;
+        let delta = b.1 - a.1;
+        let share = b.0 / count;
+        (count, a.1 + delta * share, a.2 + b.2 + delta * delta * a.0 * share)
+    }
+    #[inline(always)]
+    fn line<I: Isa>(&self, values: &[T], _: usize) -> Self::Acc {
+        let Some(&first) = values.first() else { return Reducer::<T>::start(self) };
+        let count = T::Wide::from_usize(values.len());
+        let add = |a: T::Wide, b: T::Wide| a + b;
+        // By how much the mean exceeds the first one: a number with more digits than the mean has there, if all are great and lie close together.
+        let first = first.widen();
+        let rest = fold(values, T::Wide::ZERO, |sum, value| sum + (value.widen() - first), add) / count;
+        let square = |sum: T::Wide, value: T| {
+            let delta = (value.widen() - first) - rest;
+            sum + delta * delta
+        };
+        // By pieces: where many elements are equal, the roundings of one long sum all go the same way.
+        let squares = values
+            .chunks(256)
+            .fold(T::Wide::ZERO, |sum, piece| sum + fold(piece, T::Wide::ZERO, square, add));
+        (count, first + rest, squares)
+    }
+    #[inline(always)]
+    fn finish(&self, acc: Self::Acc, count: usize) -> T {
+        let variance = acc.2 / (T::Wide::from_usize(count) - self.ddof.widen());
+        T::narrow(if ROOT { Analytic::sqrt(variance) } else { variance })
+    }
+}
+
+/// The Euclidean norm, the root of the sum of squared magnitudes.
+#[derive(Clone, Copy)]
+pub struct Norm;
+
+impl<T: Magnitude<Abs: Real>> Reducer<T> for Norm {
+    const NAME: &'static str = "norm";
+    type Acc = <T::Abs as Real>::Wide;
+    type Out = T::Abs;
+    #[inline(always)]
+    fn start(&self) -> Self::Acc {
+        <T::Abs as Real>::Wide::ZERO
+    }
+    #[inline(always)]
+    fn step<I: Isa>(&self, acc: Self::Acc, value: T, _: usize) -> Self::Acc {
+        let size = value.magnitude().widen();
+        acc + size * size
+    }
+    #[inline(always)]
+    fn join<I: Isa>(&self, a: Self::Acc, b: Self::Acc) -> Self::Acc {
+        a + b
+    }
+    #[inline(always)]
+    fn finish(&self, acc: Self::Acc, _: usize) -> T::Abs {
+        T::Abs::narrow(Analytic::sqrt(acc))
+    }
+}
+
+/// The `p`-norm: the `p`th root of the sum of `p`th powers of magnitudes.
+#[derive(Clone, Copy)]
+pub struct NormP<T>(pub T);
+
+impl<T: Real> Reducer<T> for NormP<T> {
+    const NAME: &'static str = "norm_p";
+    type Acc = T::Wide;
+    type Out = T;
+    #[inline(always)]
+    fn start(&self) -> Self::Acc {
+        T::Wide::ZERO
+    }
+    #[inline(always)]
+    fn step<I: Isa>(&self, acc: Self::Acc, value: T, _: usize) -> Self::Acc {
+        acc + num_traits::Float::powf(num_traits::Float::abs(value.widen()), self.0.widen())
+    }
+    #[inline(always)]
+    fn join<I: Isa>(&self, a: Self::Acc, b: Self::Acc) -> Self::Acc {
+        a + b
+    }
+    #[inline(always)]
+    fn finish(&self, acc: Self::Acc, _: usize) -> T {
+        T::narrow(num_traits::Float::powf(acc, num_traits::Float::recip(self.0.widen())))
+    }
+}
+
+/// The cosine of the angle between two vectors, given pair by pair; each norm counts as `eps` at least.
+#[derive(Clone, Copy)]
+pub struct Cosine<T>(pub T);
+
+impl<T: Real> Reducer<(T, T)> for Cosine<T> {
+    const NAME: &'static str = "cosine_similarity";
+    type Acc = [T::Wide; 3];
+    type Out = T;
+    #[inline(always)]
+    fn start(&self) -> Self::Acc {
+        [T::Wide::ZERO; 3]
+    }
+    #[inline(always)]
+    fn step<I: Isa>(&self, [xy, xx, yy]: Self::Acc, (x, y): (T, T), _: usize) -> Self::Acc {
+        let (x, y) = (x.widen(), y.widen());
+        [xy + x * y, xx + x * x, yy + y * y]
+    }
+    #[inline(always)]
+    fn join<I: Isa>(&self, a: Self::Acc, b: Self::Acc) -> Self::Acc {
+        [a[0] + b[0], a[1] + b[1], a[2] + b[2]]
+    }
+    #[inline(always)]
+    fn finish(&self, [xy, xx, yy]: Self::Acc, _: usize) -> T {
+        let norm = |square: T::Wide| Analytic::sqrt(square).maximum(self.0.widen());
+        T::narrow(xy / (norm(xx) * norm(yy)))
+    }
+}
+
+/// `ln(sum of exp(x))`, with the greatest element taken out of the sum.
+#[derive(Clone, Copy)]
+pub struct LogSumExp<T>(pub PhantomData<T>);
+
+impl<T: Real> Reducer<T> for LogSumExp<T> {
+    const NAME: &'static str = "logsumexp";
+    type Acc = (T::Wide, T::Wide);
+    type Out = T;
+    const AT_ONCE: bool = true;
+    #[inline(always)]
+    fn start(&self) -> Self::Acc {
+        (T::Wide::LOWEST, T::Wide::ZERO)
+    }
+    #[inline(always)]
+    fn step<I: Isa>(&self, acc: Self::Acc, value: T, _: usize) -> Self::Acc {
+        self.join::<I>(acc, (value.widen(), T::Wide::ONE))
+    }
+    #[inline(always)]
+    fn join<I: Isa>(&self, a: Self::Acc, b: Self::Acc) -> Self::Acc {
+        let greatest = a.0.maximum(b.0);
+        // Infinite elements would give `inf - inf`; what they mean is decided by the greatest alone.
+        let part = |(top, sum): Self::Acc| {
+            if top == greatest { sum } else { sum * Analytic::exp::<I>(top - greatest) }
+        };
+        (greatest, part(a) + part(b))
+    }
+    #[inline(always)]
+    fn line<I: Isa>(&self, values: &[T], _: usize) -> Self::Acc {
+        let greatest = fold(values, T::LOWEST, T::maximum, T::maximum).widen();
+        let part = |sum: T::Wide, value: T| {
+            let value = value.widen();
+            sum + if value == greatest { T::Wide::ONE } else { (value - greatest).exp_down::<I>() }
+        };
+        (greatest, fold(values, T::Wide::ZERO, part, |a, b| a + b))
+    }
+    #[inline(always)]
+    fn finish(&self, acc: Self::Acc, _: usize) -> T {
+        T::narrow(acc.0 + num_traits::Float::ln(acc.1))
+    }
+}

@@ -1,0 +1,326 @@
+//! Reductions of whole rows that lie in memory: the sum of the rows of a matrix, or of those of a table that a list of numbers picks.
+//!
+//! What takes longest is to wait for them. Rows at computed places come in no order that the machine could guess, so their places are computed some
+//! rows ahead, in this element of the result or in the next ones, and the memory is asked for them. Then some rows at a time are added, a strip of
+//! each whose accumulators fill the registers. Of long rows there are fewer at a time, as each of them is a stream to be looked ahead in.
+
+use crate::load::{Faults, Kernel};
+use crate::loops::nest::{Nest, Odometer};
+use crate::machine::isa::{Isa, Task, dispatch};
+use crate::machine::params::params;
+use crate::machine::prefetch::{LINE, fetch_lines, fetch_row};
+use crate::reduce::levels::Levels;
+use crate::reduce::{BLOCK, Reducer, WIDTH, is_far};
+use alloc::vec;
+use core::mem::MaybeUninit;
+use core::ops::Range;
+use smallvec::SmallVec;
+
+/// How many rows are added at a time, while as many others are asked for.
+const ROWS: usize = 32;
+
+/// The same for rows of more than [`FETCHED`] bytes.
+const LONG_ROWS: usize = 8;
+
+/// How many bytes of a row at a computed place are asked for before it is its turn, and from then on. (Of others the [processor](params) decides.)
+const FETCHED: usize = 1 << 10;
+
+/// The most elements of a row that are added at once.
+const MOST: usize = 128;
+
+/// Reduces a nest whose innermost loop is kept, if the kernel can say where its rows lie; the result goes to `out`. Returns whether it could.
+/// Where there is a fault, nothing is said of the result.
+#[inline(always)]
+pub fn reduce_rows<K: Kernel, R: Reducer<K::Elem>>(
+    kernel: &mut K,
+    nest: &Nest,
+    count: usize,
+    reducer: R,
+    out: &mut [MaybeUninit<R::Out>],
+    faults: &mut Faults,
+) -> bool {
+    let last = nest.depth() - 1;
+    if last == nest.outer || nest.sizes.contains(&0) || !(K::GATHERS || is_far::<K::Elem>(nest)) {
+        return false;
+    }
+    dispatch(Reduction { kernel, nest, count, reducer, out, faults })
+}
+
+/// A reduction of rows.
+struct Reduction<'r, K: Kernel, R: Reducer<K::Elem>> {
+    kernel: &'r mut K,
+    nest: &'r Nest,
+    count: usize,
+    reducer: R,
+    out: &'r mut [MaybeUninit<R::Out>],
+    faults: &'r mut Faults,
+}
+
+impl<K: Kernel, R: Reducer<K::Elem>> Task for Reduction<'_, K, R> {
+    /// Whether the kernel could say where the rows lie.
+    type Out = bool;
+    const WIDE: bool = true;
+
+    #[inline(always)]
+    fn run<I: Isa>(mut self) -> bool {
+        let width = self.nest.sizes[self.nest.depth() - 1];
+        let part = (WIDTH / size_of::<R::Acc>().max(1)).max(1);
+        let mut first = 0;
+        while first < width {
+            let done = self.columns::<I>(first..width.min(first + part));
+            if self.faults.any() {
+                return true;
+            }
+            if !done {
+                return false;
+            }
+            first += part;
+        }
+        true
+    }
+}
+
+impl<K: Kernel, R: Reducer<K::Elem>> Reduction<'_, K, R> {
+    /// Reduces some columns. Returns whether the kernel could say where their rows lie.
+    #[inline(always)]
+    fn columns<I: Isa>(&mut self, columns: Range<usize>) -> bool {
+        let Reduction { kernel, nest, count, reducer, out, faults } = self;
+        let (last, width) = (nest.depth() - 1, columns.len());
+        let rows: usize = nest.sizes[nest.outer..last].iter().product();
+        let most = if width * size_of::<K::Elem>() > FETCHED { LONG_ROWS } else { ROWS };
+        // Rows at computed places are asked for from their beginnings on, as far as the processor would not look ahead itself.
+        let (strip, fetched) =
+            if K::GATHERS { (MOST, FETCHED) } else { (params().rows.strip, params().rows.ahead) };
+        let step = nest.result[last] as usize;
+        let mut places = Places::new(nest, columns.start);
+        let mut accs = vec![reducer.start(); width];
+        let mut at: SmallVec<[usize; 8]> = SmallVec::from_elem(0, nest.outer);
+        let mut odometer = Odometer::new(&nest.sizes[..nest.outer]);
+        while !odometer.is_done() {
+            accs.fill(reducer.start());
+            let mut levels = Levels::new(width);
+            let mut seen = 0;
+            while seen < rows {
+                let some = most.min(rows - seen).min(BLOCK - seen % BLOCK);
+                if !places.look_ahead::<I, K>(kernel, most + some, faults) {
+                    return false;
+                }
+                if faults.any() {
+                    return true;
+                }
+                let starts = places.known();
+                let own = &starts[..some];
+                // (Towards the end there may be fewer.)
+                let ahead = starts.get(most..most + some).unwrap_or(own);
+                let added = Rows { rows: own, ahead, seen, reducer: *reducer, strip, fetched };
+                // SAFETY: the kernel says that these rows lie in memory, and are as long as the innermost loop.
+                unsafe { added.add::<I>(&mut accs) };
+                places.skip(some);
+                seen += some;
+                if seen % BLOCK == 0 {
+                    levels.push::<I, K::Elem, R>(&mut accs, *reducer);
+                }
+            }
+            levels.finish::<I, K::Elem, R>(&mut accs, *reducer);
+            let place: isize = at.iter().zip(&nest.result).map(|(&at, &step)| at as isize * step).sum();
+            let out = &mut out[place as usize + columns.start * step..];
+            if step == 1 {
+                for (out, &acc) in out.iter_mut().zip(&accs) {
+                    out.write(reducer.finish(acc, *count));
+                }
+            } else {
+                for (x, &acc) in accs.iter().enumerate() {
+                    out[x * step].write(reducer.finish(acc, *count));
+                }
+            }
+            odometer.advance(&mut at);
+        }
+        true
+    }
+}
+
+/// Of how many rows the places are remembered: of those that are added, of as many that are asked for, and more, so that they are seldom moved.
+const ROOM: usize = 8 * ROWS;
+
+/// Where the next rows start, in the order in which they are added.
+struct Places<'n, T> {
+    starts: [*const T; ROOM],
+    /// Which of them are known, and come next.
+    known: Range<usize>,
+    /// The position of the first row that is not among them.
+    at: SmallVec<[usize; 8]>,
+    odometer: Odometer<'n>,
+    nest: &'n Nest,
+}
+
+impl<'n, T> Places<'n, T> {
+    #[inline(always)]
+    fn new(nest: &'n Nest, column: usize) -> Self {
+        let mut at: SmallVec<[usize; 8]> = SmallVec::from_elem(0, nest.depth());
+        at[nest.depth() - 1] = column;
+        Places {
+            starts: [core::ptr::null(); ROOM],
+            known: 0..0,
+            at,
+            odometer: Odometer::new(&nest.sizes[..nest.depth() - 2]),
+            nest,
+        }
+    }
+
+    /// Computes where rows start until at least so many are known, or all. Returns whether the kernel could say it.
+    #[inline(always)]
+    fn look_ahead<I: Isa, K: Kernel<Elem = T>>(
+        &mut self,
+        kernel: &mut K,
+        wanted: usize,
+        faults: &mut Faults,
+    ) -> bool {
+        let along = self.nest.depth() - 2;
+        while self.known.len() < wanted && !self.odometer.is_done() {
+            if self.known.end + ROWS > ROOM {
+                self.starts.copy_within(self.known.clone(), 0);
+                self.known = 0..self.known.len();
+            }
+            let left = self.nest.sizes[along] - self.at[along];
+            let new = left.min(ROWS);
+            let starts = &mut self.starts[self.known.end..self.known.end + new];
+            if !kernel.starts::<I>(&mut self.at, along, starts, faults) {
+                return false;
+            }
+            if faults.any() {
+                return true;
+            }
+            self.known.end += new;
+            self.at[along] += new;
+            if new == left {
+                self.at[along] = 0;
+                self.odometer.advance(&mut self.at[..along]);
+            }
+        }
+        true
+    }
+
+    /// All that are known.
+    #[inline(always)]
+    fn known(&self) -> &[*const T] {
+        &self.starts[self.known.clone()]
+    }
+
+    #[inline(always)]
+    fn skip(&mut self, count: usize) {
+        self.known.start += count;
+    }
+}
+
+/// A strip of accumulators at either end of a row, if the strips between are to start with a line of memory.
+const END: usize = 16;
+
+/// Some rows, all of which are added before the next ones.
+struct Rows<'r, T, R> {
+    rows: &'r [*const T],
+    /// As many rows for which the memory is asked meanwhile.
+    ahead: &'r [*const T],
+    /// How many rows have been added before.
+    seen: usize,
+    reducer: R,
+    /// The most elements of a row that are added at once.
+    strip: usize,
+    /// How many bytes of a row are asked for before it is its turn, and from then on.
+    fetched: usize,
+}
+
+impl<T: Copy, R: Reducer<T>> Rows<'_, T, R> {
+    /// Adds the rows.
+    ///
+    /// # Safety
+    ///
+    /// Each of the rows has as many elements as there are accumulators.
+    #[inline(always)]
+    unsafe fn add<I: Isa>(&self, accs: &mut [R::Acc]) {
+        let len = accs.len();
+        // What crosses the end of a line of memory takes twice as long to come. So strips start with a line, where rows do not, but all of them
+        // are as far from one; what lies before and behind is added in strips of its own that overlap them.
+        let skipped = if len >= END && len * size_of::<T>() > FETCHED { self.until_line() } else { 0 };
+        if 0 < skipped && skipped < END {
+            let (mut first, mut last) = ([self.reducer.start(); END], [self.reducer.start(); END]);
+            first.copy_from_slice(&accs[..END]);
+            last.copy_from_slice(&accs[len - END..]);
+            self.strip::<I, END>(0, len, &mut first);
+            self.strips::<I>(skipped, accs);
+            self.strip::<I, END>(len - END, len, &mut last);
+            accs[..END].copy_from_slice(&first);
+            accs[len - END..].copy_from_slice(&last);
+            return;
+        }
+        let place = self.strips::<I>(0, accs);
+        if place == len {
+            return;
+        }
+        for (row, &start) in self.rows.iter().enumerate() {
+            fetch_row(self.ahead[row].wrapping_add(place), len - place);
+            for (x, acc) in accs.iter_mut().enumerate().skip(place) {
+                // SAFETY: the place is less than the number of accumulators.
+                *acc = self.reducer.step::<I>(*acc, unsafe { *start.add(x) }, self.seen + row);
+            }
+        }
+    }
+
+    /// How many elements lie before the next line of memory in each row; 0 if that differs.
+    #[inline(always)]
+    fn until_line(&self) -> usize {
+        let first = self.rows[0];
+        let differ = self.rows.iter().fold(0, |differ, row| differ | row.addr() ^ first.addr());
+        if differ % LINE == 0 { first.align_offset(LINE) } else { 0 }
+    }
+
+    /// Strips of neighbours from `place` on, as many as there are. Returns the place behind the last one.
+    #[inline(always)]
+    fn strips<I: Isa>(&self, mut place: usize, accs: &mut [R::Acc]) -> usize {
+        // 512 bytes fill half of the registers of AVX-512, and all of AVX2.
+        if size_of::<R::Acc>() <= 4 && self.strip >= 128 {
+            place = self.strips_of::<I, 128>(place, accs);
+        }
+        if size_of::<R::Acc>() <= 8 && self.strip >= 64 {
+            place = self.strips_of::<I, 64>(place, accs);
+        }
+        if size_of::<R::Acc>() <= 4 {
+            place = self.strips_of::<I, 32>(place, accs);
+        }
+        self.strips_of::<I, 16>(place, accs)
+    }
+
+    #[inline(always)]
+    fn strips_of<I: Isa, const N: usize>(&self, mut place: usize, accs: &mut [R::Acc]) -> usize {
+        let len = accs.len();
+        while let Some(strip) = accs[place..].first_chunk_mut::<N>() {
+            self.strip::<I, N>(place, len, strip);
+            place += N;
+        }
+        place
+    }
+
+    /// Adds a strip from `place` on of rows of `len` elements.
+    #[inline(always)]
+    fn strip<I: Isa, const N: usize>(&self, place: usize, len: usize, strip: &mut [R::Acc; N]) {
+        let fetched = self.fetched / size_of::<T>().max(1);
+        let mut own = *strip;
+        for (row, (&start, &ahead)) in self.rows.iter().zip(self.ahead).enumerate() {
+            if place < fetched {
+                fetch_lines(ahead.wrapping_add(place), N);
+                if place + N == len {
+                    // A row that does not start with a line ends in one more.
+                    fetch_lines(ahead.wrapping_add(len - 1), 1);
+                }
+            }
+            if place + fetched < len {
+                fetch_lines(start.wrapping_add(place + fetched), N);
+            }
+            for (x, acc) in own.iter_mut().enumerate() {
+                // SAFETY: the strip lies within the row: its end is no farther than `len`.
+                let value = unsafe { *start.add(place + x) };
+                *acc = self.reducer.step::<I>(*acc, value, self.seen + row);
+            }
+        }
+        *strip = own;
+    }
+}

@@ -1,0 +1,617 @@
+//! Element types, and what each kind of them can do.
+
+use crate::compiled::compiled;
+use crate::machine::isa::Isa;
+use crate::ops::math::Math;
+use core::fmt::Debug;
+use num_complex::Complex;
+use num_traits::Float;
+
+/// What a tensor can hold: any plain value.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a type of elements",
+    label = "plain values are needed here, such as numbers and `bool`s",
+    note = "where the type is a parameter, write `T: Num`, or `T: Real` for floats"
+)]
+pub trait Element: Copy + Default + Debug + Send + Sync + 'static {}
+#[diagnostic::do_not_recommend]
+impl<T: Copy + Default + Debug + Send + Sync + 'static> Element for T {}
+
+/// A type with the four operations: integers (which wrap around), floats, complex numbers.
+#[diagnostic::on_unimplemented(
+    message = "there is no arithmetic on tensors of `{Self}`",
+    label = "numbers are needed here; cast the tensor first: `.cast::<f32>()`; where the type is a parameter: `T: Num`, or `T: Real` for floats"
+)]
+pub trait Num: Element + PartialEq {
+    /// 0
+    const ZERO: Self;
+    /// 1
+    const ONE: Self;
+    /// Whether dividing by 0 has a value.
+    const DIVIDES_BY_ZERO: bool;
+    /// In which type sums are accumulated: `f32` for the half precisions, else the type itself.
+    #[doc(hidden)]
+    type Acc: Num;
+    #[doc(hidden)]
+    fn to_acc(self) -> Self::Acc;
+    #[doc(hidden)]
+    fn from_acc(acc: Self::Acc) -> Self;
+    /// `self + other`
+    fn add(self, other: Self) -> Self;
+    /// `self - other`
+    fn sub(self, other: Self) -> Self;
+    /// `self * other`
+    fn mul(self, other: Self) -> Self;
+    /// `self / other`. Integers: rounded towards zero; panics if `other` is 0, as Rust does (operations on tensors say which one it was).
+    fn div(self, other: Self) -> Self;
+    /// `self + x * y`; floats round once where the machine has an instruction for it.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn add_product<I: Isa>(self, x: Self, y: Self) -> Self {
+        self.add(x.mul(y))
+    }
+
+    compiled!(Num #[doc(hidden)]);
+}
+
+/// A type with an order and a remainder: integers and floats.
+#[diagnostic::on_unimplemented(
+    message = "tensors of `{Self}` have no order or remainder",
+    label = "integers or floats are needed here"
+)]
+pub trait Ordered: Num + PartialOrd {
+    /// The least value.
+    const LOWEST: Self;
+    /// The greatest value.
+    const HIGHEST: Self;
+    /// The remainder with the sign of `self`, as Rust's `%`.
+    fn rem(self, other: Self) -> Self;
+    /// The greater one; not-a-number if one of them is.
+    fn maximum(self, other: Self) -> Self;
+    /// The lesser one; not-a-number if one of them is.
+    fn minimum(self, other: Self) -> Self;
+    /// Whether the value is not a number.
+    fn is_nan_value(self) -> bool;
+
+    compiled!(Ordered #[doc(hidden)]);
+}
+
+/// A type with negative values.
+#[diagnostic::on_unimplemented(
+    message = "tensors of `{Self}` have no negative values",
+    label = "a signed type is needed here; cast the tensor first: `.cast::<i64>()`"
+)]
+pub trait Signed: Num {
+    /// `-self`
+    fn neg(self) -> Self;
+}
+
+/// Floating-point numbers: `f32`, `f64`, `f16`, `bf16`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a floating-point type",
+    label = "floats are needed here; cast the tensor first: `.cast::<f32>()`; where the type is a parameter: `T: Real`"
+)]
+pub trait Real: Ordered + Analytic + Magnitude<Abs = Self> + Float {
+    /// In which type sums of the values and of what is computed from them are accumulated.
+    #[doc(hidden)]
+    type Wide: Real;
+    #[doc(hidden)]
+    fn widen(self) -> Self::Wide;
+    #[doc(hidden)]
+    fn narrow(wide: Self::Wide) -> Self;
+    /// The error function.
+    fn erf<I: Isa>(self) -> Self;
+    #[doc(hidden)]
+    fn gelu<I: Isa>(self) -> Self;
+    /// `e^x` of what is not above 0, or not-a-number.
+    #[doc(hidden)]
+    fn exp_down<I: Isa>(self) -> Self;
+    /// As `exp_down`, times a power of two that is the same for all: shares of a sum of such.
+    #[doc(hidden)]
+    fn exp_share<I: Isa>(self) -> Self;
+
+    compiled!(Real #[doc(hidden)]);
+}
+
+/// Floats and complex numbers: types with `exp`, `ln`, `sqrt` and the trigonometric functions.
+#[diagnostic::on_unimplemented(
+    message = "tensors of `{Self}` have no `exp`, `sqrt` and the like",
+    label = "floats or complex numbers are needed here; cast the tensor first: `.cast::<f32>()`; where the type is a parameter: `T: Real`"
+)]
+#[allow(missing_docs)]
+pub trait Analytic: Signed {
+    fn exp<I: Isa>(self) -> Self;
+    fn ln<I: Isa>(self) -> Self;
+    fn sqrt(self) -> Self;
+    fn sin(self) -> Self;
+    fn cos(self) -> Self;
+    fn tan(self) -> Self;
+    fn sinh(self) -> Self;
+    fn cosh(self) -> Self;
+    fn tanh<I: Isa>(self) -> Self;
+    fn powi(self, n: i32) -> Self;
+    fn rsqrt(self) -> Self;
+    /// `n` as an element.
+    fn from_usize(n: usize) -> Self;
+    /// `total / count`
+    #[doc(hidden)]
+    fn mean_of(total: Self::Acc, count: usize) -> Self;
+
+    compiled!(Analytic #[doc(hidden)]);
+}
+
+/// Elements of tensors that change scores of `T`: `bool`s mask them, and a `T` is added. (Here, where it is known that `bool` is no float.)
+#[doc(hidden)]
+pub trait ScoreChange<T>: Element {
+    /// [`Masks`] or [`Adds`].
+    type Kind;
+}
+
+/// The kind of masks.
+#[doc(hidden)]
+pub struct Masks;
+
+/// The kind of biases.
+#[doc(hidden)]
+pub struct Adds;
+
+#[diagnostic::do_not_recommend]
+impl<T: Real> ScoreChange<T> for bool {
+    type Kind = Masks;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Real> ScoreChange<T> for T {
+    type Kind = Adds;
+}
+
+/// Types with a magnitude: all numbers.
+pub trait Magnitude: Num {
+    /// The type of the magnitude: that of a complex number is real.
+    type Abs: Num + PartialOrd + Magnitude;
+    /// `|self|`; the least integer wraps around to itself.
+    fn magnitude(self) -> Self::Abs;
+}
+
+/// Whole numbers.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an integer type",
+    label = "integers are needed here"
+)]
+pub trait Integer: Ordered {}
+
+/// Types on which `& | ^ !` work: `bool` and the integers.
+#[diagnostic::on_unimplemented(
+    message = "there is no logic on tensors of `{Self}`",
+    label = "`bool`s or integers are needed here"
+)]
+#[allow(missing_docs)]
+pub trait Logic: Element {
+    fn and(self, other: Self) -> Self;
+    fn or(self, other: Self) -> Self;
+    fn xor(self, other: Self) -> Self;
+    fn not(self) -> Self;
+}
+
+/// Integers that can select an element of an axis. (Kernels trust the positions, so the trait is the library's own.)
+#[diagnostic::on_unimplemented(message = "`{Self}` cannot be an index", label = "integers are needed here")]
+pub trait IndexInt: Element + sealed::Integer {
+    /// The index as a position, if it lies within `size`.
+    #[doc(hidden)]
+    fn to_position(self, size: usize) -> Option<usize>;
+    #[doc(hidden)]
+    fn to_i128(self) -> i128;
+    /// The nearest `isize`.
+    #[doc(hidden)]
+    fn to_isize(self) -> isize;
+}
+
+/// Conversion between element types, with the meaning of Rust's `as`: `bool` gives 0 and 1, a number gives `true` where
+/// it is not 0, and a complex number loses its imaginary part.
+#[diagnostic::on_unimplemented(
+    message = "a tensor of `{Self}` cannot be cast to `{To}`",
+    label = "there is no such cast"
+)]
+pub trait CastTo<To>: Element {
+    /// The value in the other type.
+    fn cast_to(self) -> To;
+}
+
+mod sealed {
+    /// What users cannot implement.
+    pub trait Integer {}
+}
+
+macro_rules! integers {
+    ($($t:ident $($compiled:ident)?,)*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl Num for $t {
+            const ZERO: Self = 0;
+            const ONE: Self = 1;
+            const DIVIDES_BY_ZERO: bool = false;
+            type Acc = $t;
+            #[inline(always)]
+            fn to_acc(self) -> Self { self }
+            #[inline(always)]
+            fn from_acc(acc: Self) -> Self { acc }
+            #[inline(always)]
+            fn add(self, other: Self) -> Self { self.wrapping_add(other) }
+            #[inline(always)]
+            fn sub(self, other: Self) -> Self { self.wrapping_sub(other) }
+            #[inline(always)]
+            fn mul(self, other: Self) -> Self { self.wrapping_mul(other) }
+            #[inline(always)]
+            fn div(self, other: Self) -> Self { self.wrapping_div(other) }
+            $($compiled!(Sum);)?
+        }
+        #[diagnostic::do_not_recommend]
+        impl Ordered for $t {
+            const LOWEST: Self = $t::MIN;
+            const HIGHEST: Self = $t::MAX;
+            #[inline(always)]
+            fn rem(self, other: Self) -> Self { self.wrapping_rem(other) }
+            #[inline(always)]
+            fn maximum(self, other: Self) -> Self { if self > other { self } else { other } }
+            #[inline(always)]
+            fn minimum(self, other: Self) -> Self { if self < other { self } else { other } }
+            #[inline(always)]
+            fn is_nan_value(self) -> bool { false }
+        }
+        #[diagnostic::do_not_recommend]
+        impl Integer for $t {}
+        #[diagnostic::do_not_recommend]
+        impl Logic for $t {
+            #[inline(always)]
+            fn and(self, other: Self) -> Self { self & other }
+            #[inline(always)]
+            fn or(self, other: Self) -> Self { self | other }
+            #[inline(always)]
+            fn xor(self, other: Self) -> Self { self ^ other }
+            #[inline(always)]
+            fn not(self) -> Self { !self }
+        }
+        #[diagnostic::do_not_recommend]
+        impl sealed::Integer for $t {}
+        #[diagnostic::do_not_recommend]
+        impl IndexInt for $t {
+            #[inline(always)]
+            fn to_position(self, size: usize) -> Option<usize> {
+                usize::try_from(self).ok().filter(|&position| position < size)
+            }
+            #[inline(always)]
+            #[allow(clippy::cast_possible_wrap, clippy::unnecessary_cast)] // `u128` may be greater than all `i128`s
+            fn to_i128(self) -> i128 {
+                let index = self as i128;
+                if index < 0 && self > 0 { i128::MAX } else { index }
+            }
+            #[inline(always)]
+            #[allow(unused_comparisons)] // unsigned types have no value below 0
+            fn to_isize(self) -> isize {
+                isize::try_from(self).unwrap_or(if self < 0 as $t { isize::MIN } else { isize::MAX })
+            }
+        }
+    )*};
+}
+
+integers!(i8, i16, i32 compiled, i64 compiled, i128, isize compiled, u8, u16, u32, u64, u128, usize compiled,);
+
+macro_rules! signed_integers {
+    ($($t:ident)*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl Signed for $t {
+            #[inline(always)]
+            fn neg(self) -> Self { self.wrapping_neg() }
+        }
+        impl Magnitude for $t {
+            type Abs = $t;
+            #[inline(always)]
+            fn magnitude(self) -> Self { self.wrapping_abs() }
+        }
+    )*};
+}
+
+signed_integers!(i8 i16 i32 i64 i128 isize);
+
+macro_rules! unsigned_integers {
+    ($($t:ident)*) => {$(
+        impl Magnitude for $t {
+            type Abs = $t;
+            #[inline(always)]
+            fn magnitude(self) -> Self { self }
+        }
+    )*};
+}
+
+unsigned_integers!(u8 u16 u32 u64 u128 usize);
+
+macro_rules! floats {
+    ($($t:ty, $acc:ty, $zero:expr, $one:expr $(, $compiled:ident)?;)*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl Num for $t {
+            const ZERO: Self = $zero;
+            const ONE: Self = $one;
+            const DIVIDES_BY_ZERO: bool = true;
+            type Acc = $acc;
+            #[inline(always)]
+            fn to_acc(self) -> $acc { self.into() }
+            #[inline(always)]
+            fn from_acc(acc: $acc) -> Self { CastTo::<$t>::cast_to(acc) }
+            #[inline(always)]
+            fn add(self, other: Self) -> Self { self + other }
+            #[inline(always)]
+            fn sub(self, other: Self) -> Self { self - other }
+            #[inline(always)]
+            fn mul(self, other: Self) -> Self { self * other }
+            #[inline(always)]
+            fn div(self, other: Self) -> Self { self / other }
+            #[inline(always)]
+            fn add_product<I: Isa>(self, x: Self, y: Self) -> Self { self.add_product_in::<I>(x, y) }
+            $($compiled!(Num);)?
+        }
+        #[diagnostic::do_not_recommend]
+        impl Ordered for $t {
+            const LOWEST: Self = <$t>::NEG_INFINITY;
+            const HIGHEST: Self = <$t>::INFINITY;
+            #[inline(always)]
+            fn rem(self, other: Self) -> Self { self % other }
+            // `self != self` keeps a not-a-number on the left; the comparison lets one on the right through.
+            #[inline(always)]
+            #[allow(clippy::eq_op)]
+            fn maximum(self, other: Self) -> Self { if self > other || self != self { self } else { other } }
+            #[inline(always)]
+            #[allow(clippy::eq_op)]
+            fn minimum(self, other: Self) -> Self { if self < other || self != self { self } else { other } }
+            #[inline(always)]
+            fn is_nan_value(self) -> bool { self.is_nan() }
+            $($compiled!(Ordered);)?
+        }
+        #[diagnostic::do_not_recommend]
+        impl Signed for $t {
+            #[inline(always)]
+            fn neg(self) -> Self { -self }
+        }
+        impl Magnitude for $t {
+            type Abs = $t;
+            #[inline(always)]
+            fn magnitude(self) -> Self { Float::abs(self) }
+        }
+        #[diagnostic::do_not_recommend]
+        impl Real for $t {
+            type Wide = $acc;
+            #[inline(always)]
+            fn widen(self) -> $acc { self.into() }
+            #[inline(always)]
+            fn narrow(wide: $acc) -> Self { CastTo::<$t>::cast_to(wide) }
+            #[inline(always)]
+            fn erf<I: Isa>(self) -> Self { self.erf_in::<I>() }
+            #[inline(always)]
+            fn gelu<I: Isa>(self) -> Self { self.gelu_in::<I>() }
+            #[inline(always)]
+            fn exp_down<I: Isa>(self) -> Self { self.exp_down_in::<I>() }
+            #[inline(always)]
+            fn exp_share<I: Isa>(self) -> Self { self.exp_share_in::<I>() }
+            $($compiled!(Real);)?
+        }
+        #[diagnostic::do_not_recommend]
+        impl Analytic for $t {
+            #[inline(always)]
+            fn exp<I: Isa>(self) -> Self { self.exp_in::<I>() }
+            #[inline(always)]
+            fn ln<I: Isa>(self) -> Self { self.ln_in::<I>() }
+            #[inline(always)]
+            fn sqrt(self) -> Self { Float::sqrt(self) }
+            #[inline(always)]
+            fn sin(self) -> Self { Float::sin(self) }
+            #[inline(always)]
+            fn cos(self) -> Self { Float::cos(self) }
+            #[inline(always)]
+            fn tan(self) -> Self { Float::tan(self) }
+            #[inline(always)]
+            fn sinh(self) -> Self { Float::sinh(self) }
+            #[inline(always)]
+            fn cosh(self) -> Self { Float::cosh(self) }
+            #[inline(always)]
+            fn tanh<I: Isa>(self) -> Self { self.tanh_in::<I>() }
+            #[inline(always)]
+            fn powi(self, n: i32) -> Self { Float::powi(self, n) }
+            #[inline(always)]
+            fn rsqrt(self) -> Self { Self::narrow(<$acc as Num>::ONE / Float::sqrt(self.widen())) }
+            #[inline(always)]
+            fn from_usize(n: usize) -> Self { CastTo::<$t>::cast_to(n) }
+            #[inline(always)]
+            fn mean_of(total: $acc, count: usize) -> Self { Self::from_acc(total / CastTo::<$acc>::cast_to(count)) }
+            $($compiled!(Analytic);)?
+        }
+    )*};
+}
+
+macro_rules! complexes {
+    ($($part:ident)*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl Num for Complex<$part> {
+            const ZERO: Self = Complex::new(0.0, 0.0);
+            const ONE: Self = Complex::new(1.0, 0.0);
+            const DIVIDES_BY_ZERO: bool = true;
+            type Acc = Self;
+            #[inline(always)]
+            fn to_acc(self) -> Self { self }
+            #[inline(always)]
+            fn from_acc(acc: Self) -> Self { acc }
+            #[inline(always)]
+            fn add(self, other: Self) -> Self { self + other }
+            #[inline(always)]
+            fn sub(self, other: Self) -> Self { self - other }
+            #[inline(always)]
+            fn mul(self, other: Self) -> Self { self * other }
+            #[inline(always)]
+            fn div(self, other: Self) -> Self { self / other }
+        }
+        #[diagnostic::do_not_recommend]
+        impl Signed for Complex<$part> {
+            #[inline(always)]
+            fn neg(self) -> Self { -self }
+        }
+        impl Magnitude for Complex<$part> {
+            type Abs = $part;
+            #[inline(always)]
+            fn magnitude(self) -> $part { self.norm() }
+        }
+        #[diagnostic::do_not_recommend]
+        impl Analytic for Complex<$part> {
+            #[inline(always)]
+            fn exp<I: Isa>(self) -> Self { Complex::exp(self) }
+            #[inline(always)]
+            fn ln<I: Isa>(self) -> Self { Complex::ln(self) }
+            #[inline(always)]
+            fn sqrt(self) -> Self { Complex::sqrt(self) }
+            #[inline(always)]
+            fn sin(self) -> Self { Complex::sin(self) }
+            #[inline(always)]
+            fn cos(self) -> Self { Complex::cos(self) }
+            #[inline(always)]
+            fn tan(self) -> Self { Complex::tan(self) }
+            #[inline(always)]
+            fn sinh(self) -> Self { Complex::sinh(self) }
+            #[inline(always)]
+            fn cosh(self) -> Self { Complex::cosh(self) }
+            #[inline(always)]
+            fn tanh<I: Isa>(self) -> Self { Complex::tanh(self) }
+            #[inline(always)]
+            fn powi(self, n: i32) -> Self { Complex::powi(&self, n) }
+            #[inline(always)]
+            fn rsqrt(self) -> Self { Self::ONE / Complex::sqrt(self) }
+            #[inline(always)]
+            fn from_usize(n: usize) -> Self { Complex::new(n as $part, 0.0) }
+            #[inline(always)]
+            fn mean_of(total: Self, count: usize) -> Self { total / Self::from_usize(count) }
+        }
+        impl CastTo<Complex<f32>> for Complex<$part> {
+            #[inline(always)]
+            fn cast_to(self) -> Complex<f32> { Complex::new(self.re as f32, self.im as f32) }
+        }
+        impl CastTo<Complex<f64>> for Complex<$part> {
+            #[inline(always)]
+            fn cast_to(self) -> Complex<f64> { Complex::new(self.re as f64, self.im as f64) }
+        }
+    )*};
+}
+
+floats! {
+    f32, f32, 0.0, 1.0, compiled;
+    f64, f64, 0.0, 1.0, compiled;
+}
+
+#[cfg(feature = "half")]
+floats! {
+    half::f16, f32, half::f16::from_f32_const(0.0), half::f16::from_f32_const(1.0);
+    half::bf16, f32, half::bf16::from_f32_const(0.0), half::bf16::from_f32_const(1.0);
+}
+
+complexes!(f32 f64);
+
+macro_rules! casts {
+    ($($from:ident)*) => { $(casts!(@from $from: i8 i16 i32 i64 i128 isize u8 u16 u32 u64 u128 usize f32 f64);)* };
+    (@from $from:ident: $($to:ident)*) => {
+        $(impl CastTo<$to> for $from {
+            #[inline(always)]
+            fn cast_to(self) -> $to { self as $to }
+        })*
+        impl CastTo<bool> for $from {
+            #[inline(always)]
+            fn cast_to(self) -> bool { self != Self::ZERO }
+        }
+        impl CastTo<$from> for bool {
+            #[inline(always)]
+            fn cast_to(self) -> $from { if self { <$from>::ONE } else { <$from>::ZERO } }
+        }
+        impl CastTo<Complex<f32>> for $from {
+            #[inline(always)]
+            fn cast_to(self) -> Complex<f32> { Complex::new(self as f32, 0.0) }
+        }
+        impl CastTo<Complex<f64>> for $from {
+            #[inline(always)]
+            fn cast_to(self) -> Complex<f64> { Complex::new(self as f64, 0.0) }
+        }
+        impl CastTo<$from> for Complex<f32> {
+            #[inline(always)]
+            fn cast_to(self) -> $from { self.re as $from }
+        }
+        impl CastTo<$from> for Complex<f64> {
+            #[inline(always)]
+            fn cast_to(self) -> $from { self.re as $from }
+        }
+        #[cfg(feature = "half")]
+        casts!(@half $from half::f16);
+        #[cfg(feature = "half")]
+        casts!(@half $from half::bf16);
+    };
+    (@half $other:ident $half:ty) => {
+        impl CastTo<$half> for $other {
+            #[inline(always)]
+            fn cast_to(self) -> $half { <$half>::from_f64(self as f64) }
+        }
+        impl CastTo<$other> for $half {
+            #[inline(always)]
+            fn cast_to(self) -> $other { self.to_f64() as $other }
+        }
+    };
+}
+
+casts!(i8 i16 i32 i64 i128 isize u8 u16 u32 u64 u128 usize f32 f64);
+
+impl CastTo<bool> for bool {
+    #[inline(always)]
+    fn cast_to(self) -> bool {
+        self
+    }
+}
+
+#[cfg(feature = "half")]
+macro_rules! half_casts {
+    ($($from:ty => $to:ty),*) => {$(
+        impl CastTo<$to> for $from {
+            #[inline(always)]
+            fn cast_to(self) -> $to { <$to>::from_f32(self.to_f32()) }
+        }
+    )*};
+}
+
+#[cfg(feature = "half")]
+half_casts!(half::f16 => half::f16, half::f16 => half::bf16, half::bf16 => half::f16, half::bf16 => half::bf16);
+
+#[cfg(feature = "half")]
+macro_rules! half_logic_casts {
+    ($($half:ty),*) => {$(
+        impl CastTo<bool> for $half {
+            #[inline(always)]
+            fn cast_to(self) -> bool { self != Self::ZERO }
+        }
+        impl CastTo<$half> for bool {
+            #[inline(always)]
+            fn cast_to(self) -> $half { if self { <$half>::ONE } else { <$half>::ZERO } }
+        }
+    )*};
+}
+
+#[cfg(feature = "half")]
+half_logic_casts!(half::f16, half::bf16);
+
+#[diagnostic::do_not_recommend]
+impl Logic for bool {
+    #[inline(always)]
+    fn and(self, other: Self) -> Self {
+        self & other
+    }
+    #[inline(always)]
+    fn or(self, other: Self) -> Self {
+        self | other
+    }
+    #[inline(always)]
+    fn xor(self, other: Self) -> Self {
+        self ^ other
+    }
+    #[inline(always)]
+    fn not(self) -> Self {
+        !self
+    }
+}

@@ -1,0 +1,186 @@
+//! A line that is worked on: neighbours in memory, and where what is made of them goes.
+
+use crate::load::prefetch::Ahead;
+use crate::reduce::fold::{LANES, VECTOR, Vector, flat, lanes};
+use crate::scalar::{Num, Real};
+use core::marker::PhantomData;
+use core::mem::MaybeUninit;
+
+/// Elements that are neighbours, and as many places for results, which can be the elements' own.
+pub struct Line<'l, T> {
+    from: *const T,
+    to: *mut T,
+    len: usize,
+    memory: PhantomData<&'l mut [T]>,
+}
+
+impl<'l, T: Copy> Line<'l, T> {
+    /// A line of `len` elements.
+    ///
+    /// # Safety
+    ///
+    /// For `'l`, `from` is valid for reads and `to` for writes of so many elements, and nothing else writes to the former or accesses the
+    /// latter. Both are the same place, or do not overlap.
+    #[inline(always)]
+    pub unsafe fn new(from: *const T, to: *mut T, len: usize) -> Self {
+        Line { from, to, len, memory: PhantomData }
+    }
+
+    /// A line whose results go where its elements were.
+    #[inline(always)]
+    pub fn in_place(elements: &'l mut [T]) -> Self {
+        let to = elements.as_mut_ptr();
+        Line { from: to, to, len: elements.len(), memory: PhantomData }
+    }
+
+    /// The elements; the results, if they have been written in their place.
+    #[inline(always)]
+    pub fn elements(&self) -> &[T] {
+        // SAFETY: by the contract of `new`.
+        unsafe { core::slice::from_raw_parts(self.from, self.len) }
+    }
+
+    /// Writes what `f` makes of each element, and returns the results.
+    #[inline(always)]
+    pub fn map(&mut self, f: impl Fn(T) -> T) -> &mut [T] {
+        // SAFETY: by the contract of `new`.
+        let places = unsafe { core::slice::from_raw_parts_mut(self.to.cast::<MaybeUninit<T>>(), self.len) };
+        if core::ptr::eq(self.from, self.to) {
+            for place in &mut *places {
+                // SAFETY: the place is that of an element.
+                place.write(f(unsafe { place.assume_init() }));
+            }
+        } else {
+            for (place, &value) in places.iter_mut().zip(self.elements()) {
+                place.write(f(value));
+            }
+        }
+        // SAFETY: by the contract of `new`; all were just written.
+        unsafe { core::slice::from_raw_parts_mut(self.to, self.len) }
+    }
+
+    /// As [`map`](Line::map), with two more numbers for each element.
+    ///
+    /// # Panics
+    ///
+    /// If there are not as many of them as elements.
+    #[inline(always)]
+    pub fn map_with(&mut self, first: &[T], second: &[T], f: impl Fn(T, T, T) -> T) {
+        assert!(first.len() == self.len && second.len() == self.len, "as many numbers as elements");
+        // SAFETY: by the contract of `new`.
+        let places = unsafe { core::slice::from_raw_parts_mut(self.to.cast::<MaybeUninit<T>>(), self.len) };
+        if core::ptr::eq(self.from, self.to) {
+            for (place, (&first, &second)) in places.iter_mut().zip(first.iter().zip(second)) {
+                // SAFETY: the place is that of an element.
+                place.write(f(unsafe { place.assume_init() }, first, second));
+            }
+        } else {
+            let others = first.iter().zip(second);
+            for ((place, &value), (&first, &second)) in places.iter_mut().zip(self.elements()).zip(others) {
+                place.write(f(value, first, second));
+            }
+        }
+    }
+
+    /// As [`map`](Line::map), for what takes long, with a sum on the way: returns that of each of [`LANES`] parts of the line, too.
+    #[inline(always)]
+    pub fn map_and_sum<A: Copy>(&mut self, zero: A, f: impl Fn(T, &mut A) -> T) -> (&mut [T], [A; LANES]) {
+        let mut sums = lanes(zero);
+        let whole = self.len - self.len % LANES;
+        for at in (0..whole).step_by(LANES) {
+            for (vector, sums) in sums.iter_mut().enumerate() {
+                let at = at + vector * VECTOR;
+                // Elements are read before their results are written, so that the compiler need not know whether their places are the same.
+                // SAFETY: by the contract of `new`: these elements lie within the line.
+                let mut some = unsafe { self.from.add(at).cast::<Vector<T>>().read() };
+                for (value, sum) in some.iter_mut().zip(sums) {
+                    *value = f(*value, sum);
+                }
+                // SAFETY: as above.
+                unsafe { self.to.add(at).cast::<Vector<T>>().write(some) };
+            }
+        }
+        let mut sums = flat(sums);
+        for (at, sum) in (whole..self.len).zip(&mut sums) {
+            // SAFETY: as above.
+            unsafe { self.to.add(at).write(f(*self.from.add(at), sum)) };
+        }
+        // SAFETY: by the contract of `new`; all were just written.
+        (unsafe { core::slice::from_raw_parts_mut(self.to, self.len) }, sums)
+    }
+
+    /// Three lines in one pass, each as long as this one: puts what `share` makes of `elements` into `shares`, with a sum on the way; goes through
+    /// `ahead` with `step`; and writes what `last` makes of `before` as this line's results. Returns the sums of [`LANES`] parts of the elements,
+    /// and what `step` made of those of `ahead`, from `T::LOWEST` on.
+    ///
+    /// # Panics
+    ///
+    /// If the lines are of other lengths, or shorter than [`LANES`].
+    #[inline(always)]
+    pub fn overlapped(
+        &mut self,
+        (elements, shares, share): (&[T], &mut [T], impl Fn(T, &mut T::Wide) -> T),
+        (ahead, step): (&[T], impl Fn(T, T) -> T),
+        (before, last): (&[T], impl Fn(T) -> T),
+    ) -> ([T::Wide; LANES], [T; LANES])
+    where
+        T: Real,
+    {
+        let len = self.len;
+        assert!(len >= LANES, "a line of all lanes");
+        assert!([elements.len(), shares.len(), ahead.len(), before.len()] == [len; 4], "lines of one length");
+        let (elements, shares) = (elements.as_ptr(), shares.as_mut_ptr());
+        let (ahead, before) = (ahead.as_ptr(), before.as_ptr());
+        let (mut sums, mut found) = (lanes(T::Wide::ZERO), lanes(T::LOWEST));
+        let whole = len - len % LANES;
+        let (read, written) = (Ahead::from(ahead), Ahead::from(self.to.cast_const()));
+        // SAFETY: all lines have so many elements; these are read, and places written, by the contract of `new`.
+        unsafe {
+            let write = |at: usize| {
+                let results = before.add(at).cast::<Vector<T>>().read().map(&last);
+                self.to.add(at).cast::<Vector<T>>().write(results);
+            };
+            for at in (0..whole).step_by(LANES) {
+                read.fetch_behind(at, LANES);
+                written.fetch_behind(at, LANES);
+                for (vector, (sums, found)) in sums.iter_mut().zip(&mut found).enumerate() {
+                    let at = at + vector * VECTOR;
+                    let mut values = elements.add(at).cast::<Vector<T>>().read();
+                    for (value, sum) in values.iter_mut().zip(sums) {
+                        *value = share(*value, sum);
+                    }
+                    shares.add(at).cast::<Vector<T>>().write(values);
+                    let values = ahead.add(at).cast::<Vector<T>>().read();
+                    for (found, value) in found.iter_mut().zip(values) {
+                        *found = step(*found, value);
+                    }
+                    write(at);
+                }
+            }
+            let (mut sums, mut found) = (flat(sums), flat(found));
+            for (at, (sum, found)) in (whole..len).zip(sums.iter_mut().zip(&mut found)) {
+                shares.add(at).write(share(*elements.add(at), sum));
+                *found = step(*found, *ahead.add(at));
+            }
+            for at in whole..len {
+                self.to.add(at).write(last(*before.add(at)));
+            }
+            (sums, found)
+        }
+    }
+
+    /// Writes what `f` makes of as many values, which lie elsewhere.
+    ///
+    /// # Panics
+    ///
+    /// If there are not as many as elements.
+    #[inline(always)]
+    pub fn write(self, values: &[T], f: impl Fn(T) -> T) {
+        assert_eq!(values.len(), self.len, "as many values as elements");
+        // SAFETY: by the contract of `new`.
+        let places = unsafe { core::slice::from_raw_parts_mut(self.to.cast::<MaybeUninit<T>>(), self.len) };
+        for (place, &value) in places.iter_mut().zip(values) {
+            place.write(f(value));
+        }
+    }
+}

@@ -1,0 +1,579 @@
+//! Running along one axis: cumulative sums, softmax. A block of lines is computed, and worked on in place while it is in the cache.
+
+pub(crate) mod line;
+pub mod norm;
+
+use crate::error::Error;
+use crate::load::strided::Strided;
+use crate::load::tiles::{Tiles, fill_tile};
+use crate::load::{Faults, Kernel, TILE};
+use crate::loops::nest::{Nest, Odometer};
+use crate::machine::isa::{Isa, Task, dispatch};
+use crate::machine::threads::{self, Carried};
+use crate::memory::allocate::reserve;
+use crate::memory::elements::Elements;
+use crate::memory::freed::Freed;
+use crate::ops::special::logaddexp;
+use crate::reduce::fold::{LANES, fold, together};
+use crate::scalar::{Element, Num, Ordered, Real};
+use crate::scan::line::Line;
+use crate::seal::SEAL;
+use alloc::vec::Vec;
+use core::mem::MaybeUninit;
+use smallvec::SmallVec;
+
+/// Something done along lines, in place.
+pub trait Along<T: Copy>: Copy + Send + Sync {
+    /// Its name in plans.
+    const NAME: &'static str;
+
+    /// Works on a block of lines: neighbours on a line lie `inner` apart, and there are `inner` lines.
+    fn block<I: Isa>(&self, block: &mut [T], inner: usize);
+
+    /// Works on one line of neighbours, whose results may go elsewhere.
+    #[inline(always)]
+    fn line<I: Isa>(&self, mut line: Line<'_, T>) {
+        self.block::<I>(line.map(|value| value), 1);
+    }
+
+    /// Works on lines of neighbours, each as long as the others, whose results go elsewhere.
+    #[inline(always)]
+    fn lines<'l, I: Isa>(&self, lines: impl Iterator<Item = Line<'l, T>>)
+    where
+        T: 'l,
+    {
+        // (No closure, whose body would be compiled for the instructions of the baseline.)
+        for line in lines {
+            self.line::<I>(line);
+        }
+    }
+
+    /// Works on blocks that lie one behind the other, in place. Where the element type [has a function](crate::scalar::Real::softmax_blocks) for this work,
+    /// it is that one, which is compiled already; so is the next one.
+    #[inline(always)]
+    fn blocks(self, data: &mut [T], block: usize, inner: usize) {
+        blocks(self, data, block, inner);
+    }
+
+    /// Works on elements in memory, whose results go elsewhere.
+    #[inline(always)]
+    fn collect_memory(self, memory: InMemory<'_, T>) -> Result<Vec<T>, Error>
+    where
+        T: Element,
+    {
+        memory.collect(self)
+    }
+}
+
+/// The kinds of work along lines by name, for functions that are compiled for one element type.
+pub mod works {
+    pub use super::norm::{RootMeanSquare, Standardize, StandardizeAffine, UnitLength};
+    pub use super::{Cumulate, Softmax};
+}
+
+/// Works on blocks of lines that lie one behind the other, in place.
+pub fn blocks<T: Copy, W: Along<T>>(along: W, data: &mut [T], block: usize, inner: usize) {
+    dispatch(InPlace { data, block, inner, along });
+}
+
+/// Elements in memory, along whose lines something is done.
+pub struct InMemory<'a, T> {
+    /// The elements; the nests have a row of strides for them.
+    pub elements: Elements<'a, T>,
+    /// The loops, in parts; the first of each, `nest.outer` of them, run over blocks of lines.
+    pub parts: &'a [Nest],
+    /// How many results there are.
+    pub len: usize,
+    /// How far apart neighbours on a line lie in the result.
+    pub inner: usize,
+}
+
+impl<T: Element> InMemory<'_, T> {
+    /// The results.
+    pub fn collect<W: Along<T>>(self, along: W) -> Result<Vec<T>, Error> {
+        let InMemory { elements, parts, len, inner } = self;
+        in_parts(
+            len,
+            parts.iter(),
+            |nest| nest.positions(),
+            |nest, out| {
+                let kernel = Strided::<T, ()>::new(elements, nest.operands().next_row(), ());
+                if inner == 1 && !out.is_empty() && are_lines(&kernel, nest) {
+                    dispatch(Lines { kernel, nest, out, along });
+                    return Ok(());
+                }
+                dispatch(Scan { kernel, nest, out, inner, along })
+            },
+        )
+    }
+}
+
+/// The elements of a nest whose first loops, `nest.outer` of them, run over blocks of lines, and what is done along those.
+pub fn collect<'n, K: Kernel<Elem: Send>, W: Along<K::Elem>>(
+    parts: impl ExactSizeIterator<Item = (K, &'n Nest)>,
+    len: usize,
+    inner: usize,
+    along: W,
+) -> Result<Vec<K::Elem>, Error> {
+    in_parts(
+        len,
+        parts,
+        |(_, nest)| nest.positions(),
+        |(kernel, nest), out| dispatch(Scan { kernel, nest, out, inner, along }),
+    )
+}
+
+/// New memory for `len` elements. Each of `parts`, on a thread of its own, writes as many of them as it has positions, or returns an error.
+fn in_parts<T: Copy + Send, P>(
+    len: usize,
+    parts: impl ExactSizeIterator<Item = P>,
+    positions: impl Fn(&P) -> usize,
+    run: impl Fn(P, &mut [MaybeUninit<T>]) -> Result<(), Error> + Sync,
+) -> Result<Vec<T>, Error> {
+    let mut out = reserve(len)?;
+    let mut rest = &mut out.spare_capacity_mut()[..len];
+    let mut work = Vec::with_capacity(parts.len());
+    for part in parts {
+        let (own, others) = rest.split_at_mut(positions(&part));
+        rest = others;
+        // SAFETY: kernels read elements, which are `Sync`; operations are plain values wherever `PARALLEL` lets
+        // there be several parts; the places are each part's own.
+        work.push(unsafe { Carried::new((part, own)) });
+    }
+    assert!(rest.is_empty(), "the parts cover the result");
+    let run = |work: Carried<(P, &mut [MaybeUninit<T>])>| {
+        let (part, own) = work.into_inner();
+        run(part, own)
+    };
+    threads::each(work, run).into_iter().collect::<Result<(), _>>()?;
+    // SAFETY: each part wrote as many elements as it has positions, all together `len`, or returned an error.
+    unsafe { out.set_len(len) };
+    Ok(out)
+}
+
+/// As [`collect`], into the `len` places of elements that the kernels read, each at the position at which it is written, and that are no longer
+/// needed.
+pub fn replace<'n, K: Kernel<Elem: Send>, W: Along<K::Elem>>(
+    parts: impl ExactSizeIterator<Item = (K, &'n Nest)>,
+    freed: &Freed<K::Elem>,
+    len: usize,
+    inner: usize,
+    along: W,
+) -> Result<(), Error> {
+    let place = freed.places(len);
+    let mut done = 0;
+    let mut work = Vec::with_capacity(parts.len());
+    for (kernel, nest) in parts {
+        let len = nest.positions();
+        let part = Replace { kernel, nest, place: place.wrapping_add(done), len, inner, along };
+        // SAFETY: as in `collect`; the places are those of the expression's own elements in the order of the loops.
+        work.push(unsafe { Carried::new(part) });
+        done += len;
+    }
+    assert_eq!(done, len, "the loop nests cover the result");
+    threads::each(work, |scan| dispatch(scan.into_inner())).into_iter().collect()
+}
+
+/// As [`collect`], for elements that are there already, in blocks of `block` elements.
+pub fn in_place<T: Copy + Send, W: Along<T>>(
+    data: &mut [T],
+    block: usize,
+    inner: usize,
+    parts: usize,
+    along: W,
+) {
+    if data.is_empty() {
+        return;
+    }
+    let blocks = data.len() / block;
+    let pieces: Vec<_> = data.chunks_mut(blocks.div_ceil(parts.max(1)) * block).collect();
+    threads::each(pieces, |data| along.blocks(data, block, inner));
+}
+
+struct InPlace<'d, T, W> {
+    data: &'d mut [T],
+    block: usize,
+    inner: usize,
+    along: W,
+}
+
+impl<T: Copy, W: Along<T>> Task for InPlace<'_, T, W> {
+    type Out = ();
+    const WIDE: bool = true;
+
+    #[inline(always)]
+    fn run<I: Isa>(self) {
+        for block in self.data.chunks_exact_mut(self.block) {
+            self.along.block::<I>(block, self.inner);
+        }
+    }
+}
+
+struct Scan<'n, K: Kernel, W> {
+    kernel: K,
+    nest: &'n Nest,
+    out: &'n mut [MaybeUninit<K::Elem>],
+    inner: usize,
+    along: W,
+}
+
+impl<K: Kernel, W: Along<K::Elem>> Task for Scan<'_, K, W> {
+    type Out = Result<(), Error>;
+    const WIDE: bool = K::LONG;
+
+    #[inline(always)]
+    fn run<I: Isa>(self) -> Result<(), Error> {
+        let Scan { mut kernel, nest, out, inner, along } = self;
+        if out.is_empty() {
+            return Ok(());
+        }
+        let block: usize = nest.sizes[nest.outer..].iter().product();
+        let mut faults = Faults::default();
+        let mut tiles = Tiles::new(nest);
+        for blocks in out.chunks_mut(some_blocks(block)) {
+            let mut done = 0;
+            while done < blocks.len() {
+                let Some(tile) = tiles.tile() else { unreachable!("the loop nest covers the result") };
+                kernel.load::<I>(&tile, &mut faults);
+                // After a fault nothing is computed: what stands in for the element could, for one, be divided by.
+                if faults.any() {
+                    return faults.into_result();
+                }
+                fill_tile::<I, K>(&kernel, &mut blocks[done..done + tile.len]);
+                done += tile.len;
+                tiles.advance();
+            }
+            // SAFETY: all of the blocks were just written.
+            let data = unsafe { &mut *(blocks as *mut [MaybeUninit<K::Elem>] as *mut [K::Elem]) };
+            along.blocks(data, block, inner);
+        }
+        Ok(())
+    }
+}
+
+/// As many elements as are computed before something is done along their lines: whole blocks, which stay in the first-level cache if they are short.
+fn some_blocks(block: usize) -> usize {
+    block * (TILE / block.max(1)).max(1)
+}
+
+/// Work along lines of elements in memory, whose results go elsewhere: the lines are read where they lie.
+struct Lines<'n, K: Kernel, W> {
+    kernel: K,
+    nest: &'n Nest,
+    out: &'n mut [MaybeUninit<K::Elem>],
+    along: W,
+}
+
+impl<K: Kernel, W: Along<K::Elem>> Task for Lines<'_, K, W> {
+    type Out = ();
+    const WIDE: bool = true;
+
+    /// (The machine looks ahead by itself: to ask for the next line takes more time than it saves.)
+    #[inline(always)]
+    fn run<I: Isa>(self) {
+        let Lines { kernel, nest, out, along } = self;
+        let len = nest.sizes[nest.outer];
+        let mut at: SmallVec<[usize; 8]> = SmallVec::from_elem(0, nest.depth());
+        let mut odometer = Odometer::new(&nest.sizes[..nest.outer]);
+        let lines = out.chunks_exact_mut(len).map(|out| {
+            let (from, _) = kernel.steps(&at, nest.outer).expect("all lines lie in memory");
+            odometer.advance(&mut at[..nest.outer]);
+            // SAFETY: the kernel says that the innermost loop runs over elements from there on; the result is new memory.
+            unsafe { Line::new(from, out.as_mut_ptr().cast(), len) }
+        });
+        along.lines::<I>(lines);
+    }
+}
+
+/// Whether lines lie in memory as they are.
+fn are_lines<K: Kernel>(kernel: &K, nest: &Nest) -> bool {
+    let origin: SmallVec<[usize; 8]> = SmallVec::from_elem(0, nest.depth());
+    nest.depth() == nest.outer + 1 && matches!(kernel.steps(&origin, nest.outer), Some((_, 1)))
+}
+
+/// As [`Scan`], for places that the kernel may read from, each for its own element: what is computed is held back, and written in one go.
+struct Replace<'n, K: Kernel, W> {
+    kernel: K,
+    nest: &'n Nest,
+    place: *mut K::Elem,
+    len: usize,
+    inner: usize,
+    along: W,
+}
+
+impl<K: Kernel, W: Along<K::Elem>> Task for Replace<'_, K, W> {
+    type Out = Result<(), Error>;
+    const WIDE: bool = K::LONG;
+
+    #[inline(always)]
+    fn run<I: Isa>(self) -> Result<(), Error> {
+        let Replace { mut kernel, nest, place, len, inner, along } = self;
+        let block: usize = nest.sizes[nest.outer..].iter().product();
+        let mut buffer = [const { MaybeUninit::<K::Elem>::uninit() }; TILE];
+        let mut faults = Faults::default();
+        let mut tiles = Tiles::new(nest);
+        let some = some_blocks(block);
+        let (mut done, mut worked) = (0, 0);
+        while let Some(tile) = tiles.tile() {
+            kernel.load::<I>(&tile, &mut faults);
+            if faults.any() {
+                return faults.into_result();
+            }
+            fill_tile::<I, K>(&kernel, &mut buffer[..tile.len]);
+            // SAFETY: the caller of `replace` gave us the places, of which there are as many as the nest has positions; the kernel, which
+            // may read them, does not while they are written.
+            unsafe { core::ptr::copy_nonoverlapping(buffer.as_ptr().cast(), place.add(done), tile.len) };
+            done += tile.len;
+            tiles.advance();
+            if done - worked == some || done == len {
+                // SAFETY: as above; the kernel has read all that it reads of these blocks, which are complete.
+                let data = unsafe { core::slice::from_raw_parts_mut(place.add(worked), done - worked) };
+                along.blocks(data, block, inner);
+                worked = done;
+            }
+        }
+        assert_eq!(done, len, "the loop nest covers the result");
+        Ok(())
+    }
+}
+
+/// Each element becomes what is combined of those up to it, in a wider type if there is one for sums.
+#[inline(always)]
+fn running<T: Copy, W: Copy>(
+    block: &mut [T],
+    inner: usize,
+    widen: impl Fn(T) -> W,
+    combine: impl Fn(W, W) -> W,
+    narrow: impl Fn(W) -> T,
+) {
+    let (first, rest) = block.split_at_mut(inner.min(block.len()));
+    if let [first] = first {
+        let mut state = widen(*first);
+        for value in rest {
+            state = combine(state, widen(*value));
+            *value = narrow(state);
+        }
+        return;
+    }
+    if rest.is_empty() {
+        return;
+    }
+    let mut states: Vec<W> = first.iter().map(|&value| widen(value)).collect();
+    for row in rest.chunks_exact_mut(inner) {
+        for (value, state) in row.iter_mut().zip(&mut states) {
+            *state = combine(*state, widen(*value));
+            *value = narrow(*state);
+        }
+    }
+}
+
+/// Running sums: each element becomes the sum of those up to it.
+#[derive(Clone, Copy)]
+pub struct Cumulate;
+
+impl<T: Num> Along<T> for Cumulate {
+    const NAME: &'static str = "cumsum";
+
+    #[inline(always)]
+    fn block<I: Isa>(&self, block: &mut [T], inner: usize) {
+        running(block, inner, T::to_acc, T::Acc::add, T::from_acc);
+    }
+
+    #[inline(always)]
+    fn blocks(self, data: &mut [T], block: usize, inner: usize) {
+        T::cumulate_blocks(SEAL, self, data, block, inner);
+    }
+
+    #[inline(always)]
+    fn collect_memory(self, memory: InMemory<'_, T>) -> Result<Vec<T>, Error> {
+        T::cumulate_memory(SEAL, self, memory)
+    }
+}
+
+/// Running products.
+#[derive(Clone, Copy)]
+pub struct CumulateProduct;
+
+impl<T: Num> Along<T> for CumulateProduct {
+    const NAME: &'static str = "cumprod";
+
+    #[inline(always)]
+    fn block<I: Isa>(&self, block: &mut [T], inner: usize) {
+        running(block, inner, T::to_acc, T::Acc::mul, T::from_acc);
+    }
+}
+
+/// The greatest (`GREATEST`) or least element so far; not-a-number from the first one on.
+#[derive(Clone, Copy)]
+pub struct CumulateBest<const GREATEST: bool>;
+
+impl<T: Ordered, const GREATEST: bool> Along<T> for CumulateBest<GREATEST> {
+    const NAME: &'static str = if GREATEST { "cummax" } else { "cummin" };
+
+    #[inline(always)]
+    fn block<I: Isa>(&self, block: &mut [T], inner: usize) {
+        for at in inner..block.len() {
+            let (last, own) = (block[at - inner], block[at]);
+            block[at] = if GREATEST { last.maximum(own) } else { last.minimum(own) };
+        }
+    }
+}
+
+/// `ln(e^x + ..)` of the elements so far.
+#[derive(Clone, Copy)]
+pub struct CumulateLogSumExp;
+
+impl<T: Real> Along<T> for CumulateLogSumExp {
+    const NAME: &'static str = "logcumsumexp";
+
+    #[inline(always)]
+    fn block<I: Isa>(&self, block: &mut [T], inner: usize) {
+        running(block, inner, T::widen, logaddexp::<I, T::Wide>, T::narrow);
+    }
+}
+
+/// `exp(x - max) / sum of exp(x - max)` along each line; the logarithm of that if `LOG`.
+#[derive(Clone, Copy)]
+pub struct Softmax<const LOG: bool>;
+
+impl<T: Real, const LOG: bool> Along<T> for Softmax<LOG> {
+    const NAME: &'static str = if LOG { "log_softmax" } else { "softmax" };
+
+    #[inline(always)]
+    fn block<I: Isa>(&self, block: &mut [T], inner: usize) {
+        if inner == 1 {
+            self.line::<I>(Line::in_place(block));
+            return;
+        }
+        // Of lines that are few, several elements are next to each other, so that vectors are full: as many rows as make up `wide`.
+        let wide = inner * (2 * LANES).div_ceil(inner);
+        let mut greatest = vec![T::LOWEST; wide];
+        let mut sum = vec![T::Wide::ZERO; wide];
+        for rows in block.chunks(wide) {
+            // (Not-a-number need not be the greatest, as in `line`.)
+            for (greatest, &value) in greatest.iter_mut().zip(rows) {
+                *greatest = if value > *greatest { value } else { *greatest };
+            }
+        }
+        share_out(&mut greatest, inner, |a, b| if b > a { b } else { a });
+        for rows in block.chunks_mut(wide) {
+            for ((value, &greatest), sum) in rows.iter_mut().zip(&greatest).zip(&mut sum) {
+                *value = share::<I, T, LOG>(*value, greatest, sum);
+            }
+        }
+        share_out(&mut sum, inner, |a, b| a + b);
+        sum.iter_mut().for_each(|sum| *sum = finally::<T, LOG>(*sum));
+        for rows in block.chunks_mut(wide) {
+            for (value, &last) in rows.iter_mut().zip(&sum) {
+                *value = scaled::<T, LOG>(*value, last);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn line<I: Isa>(&self, mut line: Line<'_, T>) {
+        let greatest = fold(line.elements(), T::LOWEST, greater, greater);
+        let (line, sums) =
+            line.map_and_sum(T::Wide::ZERO, |value, sum| share::<I, T, LOG>(value, greatest, sum));
+        let last = finally::<T, LOG>(together(sums, |a, b| a + b));
+        for value in line {
+            *value = scaled::<T, LOG>(*value, last);
+        }
+    }
+
+    /// In one pass, the elements of a line become shares, the greatest element of the next one is looked for, and the shares of the one
+    /// before are divided by their sum: nothing waits for the last of a line's additions, and what comes from memory and goes there is spread over the
+    /// time that the functions take.
+    #[inline(always)]
+    fn lines<'l, I: Isa>(&self, mut lines: impl Iterator<Item = Line<'l, T>>)
+    where
+        T: 'l,
+    {
+        let Some(first) = lines.next() else { return };
+        let len = first.elements().len();
+        if !(LANES..=SHARES).contains(&len) {
+            for line in core::iter::once(first).chain(lines) {
+                self.line::<I>(line);
+            }
+            return;
+        }
+        let mut buffer = vec![T::ZERO; 3 * len];
+        let (nowhere, shares) = buffer.split_at_mut(len);
+        let (mut own, mut before) = shares.split_at_mut(len);
+        let (mut unscaled, mut last) = (Line::in_place(nowhere), T::Wide::ZERO);
+        let mut next = Some((fold(first.elements(), T::LOWEST, greater, greater), first));
+        while let Some((most, line)) = next {
+            let ahead = lines.next();
+            let elements = ahead.as_ref().unwrap_or(&line).elements();
+            let share = |value, sum: &mut T::Wide| share::<I, T, LOG>(value, most, sum);
+            let scale = |share| scaled::<T, LOG>(share, last);
+            let (sums, greatest) =
+                unscaled.overlapped((line.elements(), own, share), (elements, greater), (before, scale));
+            last = finally::<T, LOG>(together(sums, |a, b| a + b));
+            next = ahead.map(|line| (together(greatest, greater), line));
+            (own, before) = (before, own);
+            unscaled = line;
+        }
+        unscaled.write(before, |share| scaled::<T, LOG>(share, last));
+    }
+
+    #[inline(always)]
+    fn blocks(self, data: &mut [T], block: usize, inner: usize) {
+        if LOG {
+            T::log_softmax_blocks(SEAL, Softmax, data, block, inner)
+        } else {
+            T::softmax_blocks(SEAL, Softmax, data, block, inner)
+        }
+    }
+
+    #[inline(always)]
+    fn collect_memory(self, memory: InMemory<'_, T>) -> Result<Vec<T>, Error> {
+        if LOG {
+            T::log_softmax_memory(SEAL, Softmax, memory)
+        } else {
+            T::softmax_memory(SEAL, Softmax, memory)
+        }
+    }
+}
+
+/// Lines of at most so many elements leave their shares in the first-level cache.
+const SHARES: usize = 2048;
+
+/// The greater of two. Not-a-number need not be the greatest: it makes the sum not-a-number, and so all of the line.
+#[inline(always)]
+fn greater<T: Real>(a: T, b: T) -> T {
+    if b > a { b } else { a }
+}
+
+/// What shares are multiplied by, or shifted by if they are logarithms, in the end.
+#[inline(always)]
+fn finally<T: Real, const LOG: bool>(sum: T::Wide) -> T::Wide {
+    if LOG { num_traits::Float::ln(sum) } else { num_traits::Float::recip(sum) }
+}
+
+#[inline(always)]
+fn scaled<T: Real, const LOG: bool>(share: T, last: T::Wide) -> T {
+    let exact = share.widen();
+    T::narrow(if LOG { exact - last } else { exact * last })
+}
+
+/// Combines what is `inner` apart, and puts the result at all of these places.
+#[inline(always)]
+fn share_out<T: Copy>(states: &mut [T], inner: usize, combine: impl Fn(T, T) -> T) {
+    let (first, others) = states.split_at_mut(inner);
+    for row in others.chunks_exact(inner) {
+        first.iter_mut().zip(row).for_each(|(state, &other)| *state = combine(*state, other));
+    }
+    others.chunks_exact_mut(inner).for_each(|row| row.copy_from_slice(first));
+}
+
+/// `e^(value - greatest)`, times a constant, added to the sum; for the logarithm `value - greatest` stays, and the sum has no factor.
+///
+/// A line of minus infinities has nothing to share: `-inf - -inf` makes it not-a-number.
+#[inline(always)]
+fn share<I: Isa, T: Real, const LOG: bool>(value: T, greatest: T, sum: &mut T::Wide) -> T {
+    let shifted = value - greatest;
+    let share = if LOG { shifted.exp_down::<I>() } else { shifted.exp_share::<I>() };
+    *sum = *sum + share.widen();
+    if LOG { shifted } else { share }
+}

@@ -1,0 +1,301 @@
+//! Normalising lines: work along neighbours in memory, for [`scan`](crate::scan).
+
+use crate::error::Error;
+use crate::machine::isa::{Baseline, Isa};
+use crate::ops::special::small;
+use crate::reduce::fold::{LANES, VECTOR, each, flat, fold, lanes, together};
+use crate::scalar::{Num, Real};
+use crate::scan::line::Line;
+use crate::scan::{Along, InMemory};
+use crate::seal::SEAL;
+use alloc::vec::Vec;
+use num_traits::Float;
+
+/// Subtracts the mean of a line, and divides by its standard deviation: `(x - mean) / sqrt(var + eps)`.
+#[derive(Clone, Copy)]
+pub struct Standardize<T>(pub T);
+
+impl<T: Real> Along<T> for Standardize<T> {
+    const NAME: &'static str = "standardize";
+
+    #[inline(always)]
+    fn block<I: Isa>(&self, block: &mut [T], _: usize) {
+        self.line::<I>(Line::in_place(block));
+    }
+
+    #[inline(always)]
+    fn line<I: Isa>(&self, mut line: Line<'_, T>) {
+        let standard = Moments::of::<I, T>(line.elements()).standard(self.0.widen());
+        line.map(|value| T::narrow(standard.of::<I>(value.widen())));
+    }
+
+    #[inline(always)]
+    fn blocks(self, data: &mut [T], block: usize, inner: usize) {
+        T::standardize_blocks(SEAL, self, data, block, inner);
+    }
+
+    #[inline(always)]
+    fn collect_memory(self, memory: InMemory<'_, T>) -> Result<Vec<T>, Error> {
+        T::standardize_memory(SEAL, self, memory)
+    }
+}
+
+/// As [`Standardize`], then multiplies by a gain and adds a bias, one of each for every element of a line.
+#[derive(Clone, Copy)]
+pub struct StandardizeAffine<'l, T> {
+    /// Added to the variance.
+    pub eps: T,
+    /// A factor for each element of a line.
+    pub gain: &'l [T],
+    /// A term for each element of a line.
+    pub bias: &'l [T],
+}
+
+impl<T: Real> Along<T> for StandardizeAffine<'_, T> {
+    const NAME: &'static str = "standardize, gain and bias";
+
+    #[inline(always)]
+    fn block<I: Isa>(&self, block: &mut [T], _: usize) {
+        self.line::<I>(Line::in_place(block));
+    }
+
+    #[inline(always)]
+    fn line<I: Isa>(&self, mut line: Line<'_, T>) {
+        let standard = Moments::of::<I, T>(line.elements()).standard(self.eps.widen());
+        line.map_with(self.gain, self.bias, |value, gain, bias| {
+            T::narrow(bias.widen().add_product::<I>(standard.of::<I>(value.widen()), gain.widen()))
+        });
+    }
+
+    #[inline(always)]
+    fn blocks(self, data: &mut [T], block: usize, inner: usize) {
+        T::standardize_affine_blocks(SEAL, self, data, block, inner);
+    }
+
+    #[inline(always)]
+    fn collect_memory(self, memory: InMemory<'_, T>) -> Result<Vec<T>, Error> {
+        T::standardize_affine_memory(SEAL, self, memory)
+    }
+}
+
+/// Divides a line by the root of its mean square: `x / sqrt(mean of x^2 + eps)`.
+#[derive(Clone, Copy)]
+pub struct RootMeanSquare<T>(pub T);
+
+impl<T: Real> Along<T> for RootMeanSquare<T> {
+    const NAME: &'static str = "rms_norm";
+
+    #[inline(always)]
+    fn block<I: Isa>(&self, block: &mut [T], _: usize) {
+        self.line::<I>(Line::in_place(block));
+    }
+
+    #[inline(always)]
+    fn line<I: Isa>(&self, mut line: Line<'_, T>) {
+        let elements = line.elements();
+        let mean = total::<I, T, _>(elements, Squares) / count::<T>(elements);
+        let factor = Float::recip(Float::sqrt(mean + self.0.widen()));
+        line.map(|value| T::narrow(value.widen() * factor));
+    }
+
+    #[inline(always)]
+    fn blocks(self, data: &mut [T], block: usize, inner: usize) {
+        T::root_mean_square_blocks(SEAL, self, data, block, inner);
+    }
+
+    #[inline(always)]
+    fn collect_memory(self, memory: InMemory<'_, T>) -> Result<Vec<T>, Error> {
+        T::root_mean_square_memory(SEAL, self, memory)
+    }
+}
+
+/// Divides a line by its length: `x / max(sqrt(sum of x^2), eps)`.
+#[derive(Clone, Copy)]
+pub struct UnitLength<T>(pub T);
+
+impl<T: Real> Along<T> for UnitLength<T> {
+    const NAME: &'static str = "normalize";
+
+    #[inline(always)]
+    fn block<I: Isa>(&self, block: &mut [T], _: usize) {
+        self.line::<I>(Line::in_place(block));
+    }
+
+    #[inline(always)]
+    fn line<I: Isa>(&self, mut line: Line<'_, T>) {
+        let elements = line.elements();
+        let length = Float::max(Float::sqrt(total::<I, T, _>(elements, Squares)), self.0.widen());
+        line.map(|value| T::narrow(value.widen() / length));
+    }
+
+    #[inline(always)]
+    fn blocks(self, data: &mut [T], block: usize, inner: usize) {
+        T::unit_length_blocks(SEAL, self, data, block, inner);
+    }
+
+    #[inline(always)]
+    fn collect_memory(self, memory: InMemory<'_, T>) -> Result<Vec<T>, Error> {
+        T::unit_length_memory(SEAL, self, memory)
+    }
+}
+
+/// The mean and the variance of a line.
+#[inline(always)]
+pub fn moments<T: Real>(line: &[T]) -> (T::Wide, T::Wide) {
+    let Moments { rough, rest, var } = Moments::of::<Baseline, T>(line);
+    (rough + rest, var)
+}
+
+/// The mean of a line in two parts, and its variance.
+///
+/// Where the mean is large beside the deviation, it cannot be rounded to an element without a loss: that of numbers near 1e8 is a multiple of 8.
+/// The differences to an element near it are exact there, and their mean is the rest.
+struct Moments<W> {
+    rough: W,
+    rest: W,
+    var: W,
+}
+
+impl<W: Real> Moments<W> {
+    #[inline(always)]
+    fn of<I: Isa, T: Real<Wide = W>>(line: &[T]) -> Self {
+        let Some(&first) = line.first() else {
+            return Moments { rough: W::zero(), rest: W::zero(), var: W::zero() / W::zero() };
+        };
+        let moments = Self::around::<I, T>(line, first.widen());
+        // The mean of the squares loses as much as the square of the rest exceeds the variance by.
+        let four: W = small(4);
+        if moments.rest * moments.rest <= four * moments.var {
+            return moments;
+        }
+        Self::around::<I, T>(line, moments.rough + moments.rest)
+    }
+
+    /// The moments, by those of the differences to a number near the mean.
+    #[inline(always)]
+    fn around<I: Isa, T: Real<Wide = W>>(line: &[T], rough: W) -> Self {
+        let n = count::<T>(line);
+        let [sum, squares] = total::<I, T, _>(line, Differences(rough));
+        let rest = sum / n;
+        let var = squares / n - rest * rest;
+        // Where all are the same but for rounding; not-a-number stays.
+        let var = if var < W::zero() { W::zero() } else { var };
+        Moments { rough, rest, var }
+    }
+
+    /// What makes values of mean 0 and variance 1, but for `eps`.
+    #[inline(always)]
+    fn standard(self, eps: W) -> Standard<W> {
+        let factor = Float::recip(Float::sqrt(self.var + eps));
+        Standard { rough: self.rough, factor, shift: -self.rest * factor }
+    }
+}
+
+/// `(x - rough) * factor + shift`
+#[derive(Clone, Copy)]
+struct Standard<W> {
+    rough: W,
+    factor: W,
+    shift: W,
+}
+
+impl<W: Real> Standard<W> {
+    #[inline(always)]
+    fn of<I: Isa>(self, value: W) -> W {
+        self.shift.add_product::<I>(value - self.rough, self.factor)
+    }
+}
+
+fn count<T: Real>(line: &[T]) -> T::Wide {
+    <T::Wide as num_traits::NumCast>::from(line.len()).expect("a float can be any size")
+}
+
+/// How many elements are added to one accumulator before it is combined with others.
+const BLOCK: usize = 64;
+
+/// What is summed over a line.
+trait Summed<T: Real> {
+    /// One sum or several.
+    type Sum: Copy;
+    const ZERO: Self::Sum;
+    /// The sum over a block.
+    fn block<I: Isa>(&self, block: &[T]) -> Self::Sum;
+    fn add(a: Self::Sum, b: Self::Sum) -> Self::Sum;
+}
+
+/// The squares.
+struct Squares;
+
+impl<T: Real> Summed<T> for Squares {
+    type Sum = T::Wide;
+    const ZERO: T::Wide = T::Wide::ZERO;
+
+    #[inline(always)]
+    fn block<I: Isa>(&self, block: &[T]) -> T::Wide {
+        let step = |sum: T::Wide, value: T| sum.add_product::<I>(value.widen(), value.widen());
+        fold(block, T::Wide::ZERO, step, |a, b| a + b)
+    }
+
+    #[inline(always)]
+    fn add(a: T::Wide, b: T::Wide) -> T::Wide {
+        a + b
+    }
+}
+
+/// The differences to a number, and their squares.
+struct Differences<W>(W);
+
+impl<T: Real> Summed<T> for Differences<T::Wide> {
+    type Sum = [T::Wide; 2];
+    const ZERO: Self::Sum = [T::Wide::ZERO; 2];
+
+    #[inline(always)]
+    fn block<I: Isa>(&self, block: &[T]) -> Self::Sum {
+        let zero = lanes(T::Wide::ZERO);
+        let (mut sums, mut squares) = (zero, zero);
+        let (chunks, tail) = block.as_chunks::<LANES>();
+        for chunk in chunks {
+            for (at, values) in chunk.as_chunks::<VECTOR>().0.iter().enumerate() {
+                let differences = values.map(|value| value.widen() - self.0);
+                sums[at] = each(sums[at], differences, |sum, difference| sum + difference);
+                squares[at] = each(squares[at], differences, |sum, difference| {
+                    sum.add_product::<I>(difference, difference)
+                });
+            }
+        }
+        let (mut sums, mut squares) = (flat(sums), flat(squares));
+        for ((sum, square), &value) in sums.iter_mut().zip(&mut squares).zip(tail) {
+            let difference = value.widen() - self.0;
+            *sum = *sum + difference;
+            *square = square.add_product::<I>(difference, difference);
+        }
+        [together(sums, |a, b| a + b), together(squares, |a, b| a + b)]
+    }
+
+    #[inline(always)]
+    fn add(a: Self::Sum, b: Self::Sum) -> Self::Sum {
+        [a[0] + b[0], a[1] + b[1]]
+    }
+}
+
+/// The sum over a line. Sums of blocks are combined like the carries of a binary counter, so that rounding grows with the logarithm of the
+/// length.
+#[inline(always)]
+fn total<I: Isa, T: Real, S: Summed<T>>(line: &[T], summed: S) -> S::Sum {
+    const LEN: usize = LANES * BLOCK;
+    if line.len() <= LEN {
+        return summed.block::<I>(line);
+    }
+    let mut levels = [S::ZERO; usize::BITS as usize];
+    let mut blocks: usize = 0;
+    for block in line.chunks(LEN) {
+        let mut sum = summed.block::<I>(block);
+        for &level in &levels[..blocks.trailing_ones() as usize] {
+            sum = S::add(level, sum);
+        }
+        levels[blocks.trailing_ones() as usize] = sum;
+        blocks += 1;
+    }
+    let levels = levels.iter().enumerate().filter(|(level, _)| blocks >> level & 1 == 1);
+    levels.fold(S::ZERO, |sum, (_, &level)| S::add(level, sum))
+}
