@@ -178,7 +178,7 @@ pub mod prelude {
 
     pub use crate::assign::OrderInto;
     pub use crate::attention::{attention, try_attention};
-    pub use crate::batch::{batched, map_each, try_map_each, vmap};
+    pub use crate::batch::{batched, map_each, try_map_each, vmap, whole};
     pub use crate::bind::{At, AtMut, Ellipsis, UnitAxis};
     pub use crate::brand::{After, AnyDim, Before, Brand, Rest};
     pub use crate::convert::IntoTensor;

@@ -3,6 +3,8 @@
 use ndarray::{Array2, Array3, ArrayD, Dimension, IxDyn};
 use typed_dims::plan::explain::{Plan, Step};
 use typed_dims::prelude::*;
+use typed_dims::rank::Rank;
+use typed_dims::scalar::Element;
 
 dims! {
     /// Examples.
@@ -593,6 +595,43 @@ mod in_place {
         let (out, plan) = explain(|| batched(Batch, x, |x| logistic(&x)));
         assert!(!is_loop(&plan), "{plan}");
         close(out.order((Batch, Feat)), expected);
+    }
+
+    /// The same functions as they are: by reference and by value, with several sets, and also with a rest.
+    #[test]
+    fn vmap_of_functions_of_any_set() {
+        fn logistic<S: Dims>(x: &Named<f32, S>) -> Named<f32, S> {
+            x.sigmoid().eval()
+        }
+        fn both<S: Dims, U: Dims>(x: &Named<f32, S>, g: Named<f32, U>) -> (Named<f32, S>, Named<f32, U>) {
+            (logistic(x), logistic(&g))
+        }
+        fn clones<T: Element, S: Dims, R: Rank>(x: &Named<T, S, R>) -> Named<T, S, R> {
+            x.clone()
+        }
+        fn dot<B: Dims, U: Dims>(
+            x: &Tensor<f32, (Seq, Rest<B>)>,
+            g: &Named<f32, U>,
+        ) -> (Tensor<f32, (Rest<B>,)>, Named<f32, U>) {
+            (x.sum(Seq), logistic(g))
+        }
+        let (x, g) = (numbers((4, N), 1), numbers(4, 2));
+        let sigmoid = |x: f32| 1.0 / (1.0 + (-x).exp());
+        dims!(n);
+        let (out, plan) = explain(|| vmap(whole(logistic), n)(x.at((Seq, n))));
+        assert!(!is_loop(&plan), "{plan}");
+        close(out.order((Seq, n)), x.mapv(sigmoid));
+        let (mapped, plain) = vmap(whole(both), n)((x.at((Seq, n)) * 2.0, g.at(Feat)));
+        close(mapped.order((Seq, n)), x.mapv(|x| sigmoid(x * 2.0)));
+        close(plain.order(Feat), g.mapv(sigmoid));
+        let owned = x.clone().into_tensor((Seq, n));
+        let (plain, mapped) = vmap(whole(both), n)((g.at(Feat), &owned));
+        close(plain.order(Feat), g.mapv(sigmoid));
+        close(mapped.order((n, Seq)), x.t().mapv(sigmoid));
+        assert_eq!(vmap(whole(clones), n)(x.at((.., n))).order(n), x.t());
+        let (sums, plain) = vmap(whole(dot), n)((x.at((Seq, n)), g.at(Seq)));
+        close(sums.order(n), x.sum_axis(ndarray::Axis(0)));
+        close(plain.order(Seq), g.mapv(sigmoid));
     }
 
     #[test]

@@ -10,6 +10,8 @@
 //! has a mapped dim     without          OneByOne
 //! has none             any              Alike: as it is, in each call
 //! ```
+//!
+//! Where a parameter is generic over its whole set, both ways would be right: `whole(f)` is called Together.
 
 use super::argument::Further;
 use super::closed::Apart;

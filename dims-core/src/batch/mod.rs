@@ -21,6 +21,7 @@
 //! | `each` | `map_each`, a loop of calls for what cannot be planned as a whole |
 //! | `applies` | what `vmap` makes of a function: one call, or a loop of calls |
 //! | `vmap` | `batched` and `vmap`, for closures and for functions that were not made for batches |
+//! | `whole` | `whole`, which says that `vmap` calls a function once |
 
 pub mod applies;
 pub mod argument;
@@ -30,6 +31,7 @@ pub mod example;
 pub mod result;
 pub mod seal;
 pub mod vmap;
+pub mod whole;
 
 pub use argument::{Argument, Further, Held, NoFurther};
 pub use closed::Closes;
@@ -38,3 +40,4 @@ pub use example::{Alone, Example, In, NoTensor, Output, Param, Plain, Spelling};
 pub use result::{Finish, Opens};
 pub use seal::Seal;
 pub use vmap::{batched, vmap};
+pub use whole::whole;

@@ -66,6 +66,7 @@ where
 /// |---|---|
 /// | `Tensor<f32, (Seq, Rest<B>)>`, in a closure `Tensor<f32, (Seq, Rest<_>)>` | one call: what `f` does is planned for all examples together |
 /// | `Tensor<f32, (Seq,)>` | a loop of calls, one for each example, and [`explain`](crate::plan::explain::explain) says so: such a function can only be called on one |
+/// | `Named<f32, S>`, generic over its set `S: Dims` | one call, with [`whole`](super::whole()): `vmap(whole(f), n)` |
 ///
 /// Parameters are tensors or references to tensors, `&Tensor<f32, (Seq,)>`. Each argument is computed or copied once for either. In a loop, each
 /// example is a part of that memory, and shares it with all others, until the function changes it; so it does with a tensor that is not mapped. A loop cannot become
@@ -73,8 +74,7 @@ where
 /// generic over further dims, `fn dot<B: Dims>(x: &Tensor<f32, (Seq, Rest<B>)>, ..)`, or put `#[batched]` before it. A function of arrays,
 /// `fn(&Array2<f32>, ..)`, cannot be called with bound arrays, nor be mapped: it binds their axes itself, and has no place for one more.
 ///
-/// A function that is generic over all dims of a parameter, `fn logistic<S: Dims>(x: &Named<f32, S>)`, leaves rustc to guess which dims it is to
-/// see ("type annotations needed"). [`batched`] says them: `batched(n, x, |x| logistic(&x))`, which is one call.
+/// A function that is generic over the set of a parameter could be called either way, so without `whole` rustc says "type annotations needed".
 ///
 /// A closure names the types of its parameters. [`batched`] infers them, and copies nothing; a function with `#[batched]` takes further dims as it
 /// is.
