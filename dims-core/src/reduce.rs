@@ -264,7 +264,7 @@ fn planned_eval<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>>(
 }
 
 /// [`sum`], planned in full.
-#[inline]
+#[inline(never)]
 #[track_caller]
 fn planned_sum<S, R, E, D, X>(expr: &E) -> Result<Named<E::Elem, X, R>, DimError>
 where
@@ -284,7 +284,10 @@ where
         expr.factors::<S, R>(&shape, &mut factors)?;
         let axes = LoopAxes { sizes, name: &|axis| explain::name(S::KEYS, axis) };
         if R::N == 0 {
-            let order = contract::order_of_result(&factors.operands, &supports, sizes, kept);
+            let order = match &factors.operands[..] {
+                [a, b] => contract::order_of_result([a.strides(), b.strides()], &supports, sizes, kept),
+                _ => kept.into(),
+            };
             let data = compiled::contract(factors.operands, factors.scale, axes, &order)
                 .map_err(|error| shape.blame(error.into(), kept))?;
             return Ok(finished_in(data, &order, sizes));

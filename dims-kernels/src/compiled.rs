@@ -57,7 +57,9 @@ macro_rules! compiled {
             $crate::contract::sum_of_pair(operands, sizes, axes, describe)
         }
 
+        // (Inlined, the function that it points to would be compiled again by the caller.)
         $(#[$attribute])*
+        #[inline(never)]
         fn multiply_packed(_: $crate::seal::Seal) -> unsafe fn(&$crate::gemm::Product<Self>) {
             $crate::gemm::multiply_packed
         }

@@ -250,14 +250,14 @@ pub fn is_matrix_vector<T: Num>(supports: &[Axes], at_hand: u64, sizes: &[usize]
 /// different products, each of which would then write one element here and one there, and so would what reads it; or where rows or
 /// columns, one loop of an operand, would be several. Then the axes that both operands have come first, the rows follow and the columns, each as
 /// they lie in their operand, if that makes one loop of each. (Where an operand has such neighbours as well, the result is as that is.)
-pub fn order_of_result<T>(
-    operands: &[Operand<'_, T>],
+pub fn order_of_result(
+    strides: [&[isize]; 2],
     supports: &[Axes],
     sizes: &[usize],
     kept: &[usize],
 ) -> Order {
     let order = Order::from_slice(kept);
-    let ([a, b], &[in_a, in_b]) = (operands, supports) else { return order };
+    let ([a, b], &[in_a, in_b]) = (strides, supports) else { return order };
     let Some(&last) = kept.iter().rfind(|&&axis| sizes[axis] != 1) else { return order };
     let (result, both) = (set(kept), in_a & in_b);
     let (m, n) = (in_a & !in_b & result, in_b & !in_a & result);
@@ -273,22 +273,22 @@ pub fn order_of_result<T>(
                 let merges =
                     |strides: &[isize]| strides[axis] == strides[next].wrapping_mul(sizes[next] as isize);
                 let both_in = |role: Axes| role >> axis & role >> next & 1 == 1;
-                both_in(m) && merges(&a.strides) || both_in(n) && merges(&b.strides)
+                both_in(m) && merges(a) || both_in(n) && merges(b)
             })
             .count()
             + 2
             == (m | n).count_ones() as usize
     };
-    let is_apart = both >> last & 1 == 1 && a.strides[last] != 1 && b.strides[last] != 1;
+    let is_apart = both >> last & 1 == 1 && a[last] != 1 && b[last] != 1;
     if !is_apart && is_whole(kept) {
         return order;
     }
     let mut natural = order.clone();
     natural.sort_by_key(|&axis| {
         let (role, strides) = match 1 << axis {
-            bit if both & bit != 0 => (0, &a.strides),
-            bit if m & bit != 0 => (1, &a.strides),
-            _ => (2, &b.strides),
+            bit if both & bit != 0 => (0, a),
+            bit if m & bit != 0 => (1, a),
+            _ => (2, b),
         };
         (role, core::cmp::Reverse(strides[axis].unsigned_abs()))
     });

@@ -76,3 +76,63 @@ impl<'n> Tiles<'n> {
         self.len = TILE.min(self.inner - self.at.last().expect("a nest has a loop"));
     }
 }
+
+/// Rows of a loop nest that are computed by one call: `rows` tiles of `len` elements each. The first one is at the position `at`, and each of the
+/// others one step further along the last loop but one.
+pub struct Run<'r> {
+    /// The position of the first element. It may be changed, and is as it was after the run.
+    pub at: &'r mut [usize],
+    /// How many rows.
+    pub rows: usize,
+    /// The elements of each, at most [`TILE`].
+    pub len: usize,
+    /// See [`Tile::moved`], of the first row.
+    pub moved: Option<(usize, usize)>,
+}
+
+/// Walks through a loop nest in its order, by runs of at most `most` elements, or of one row. `f` returns whether to go on.
+///
+/// Lines of more elements than a tile are cut; shorter ones are taken several at a time.
+pub fn for_each_run(nest: &Nest, most: usize, f: &mut dyn FnMut(Run<'_>) -> bool) {
+    if nest.sizes.contains(&0) {
+        return;
+    }
+    let depth = nest.depth();
+    let inner = nest.sizes[depth - 1];
+    let mut at: SmallVec<[usize; 8]> = SmallVec::from_elem(0, depth);
+    if inner > TILE || depth == 1 {
+        let mut tiles = Odometer::new(&nest.sizes[..depth - 1]);
+        while !tiles.is_done() {
+            let mut moved = None;
+            let mut start = 0;
+            while start < inner {
+                let len = TILE.min(inner - start);
+                at[depth - 1] = start;
+                if !f(Run { at: &mut at, rows: 1, len, moved }) {
+                    return;
+                }
+                start += len;
+                moved = Some((depth - 1, len));
+            }
+            at[depth - 1] = 0;
+            tiles.advance(&mut at[..depth - 1]);
+        }
+        return;
+    }
+    let along = depth - 2;
+    let (size, most) = (nest.sizes[along], (most / inner).max(1));
+    let mut outer = Odometer::new(&nest.sizes[..along]);
+    while !outer.is_done() {
+        let mut start = 0;
+        while start < size {
+            let rows = most.min(size - start);
+            at[along] = start;
+            if !f(Run { at: &mut at, rows, len: inner, moved: None }) {
+                return;
+            }
+            start += rows;
+        }
+        at[along] = 0;
+        outer.advance(&mut at[..along]);
+    }
+}

@@ -1,4 +1,5 @@
 //! Elementwise passes: to new memory, and to memory that is there.
 
 pub mod elementwise;
+pub(crate) mod lines;
 pub mod update;

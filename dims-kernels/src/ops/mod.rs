@@ -127,7 +127,6 @@ macro_rules! unary {
         pub struct $name;
         impl Operation for $name {}
         #[diagnostic::do_not_recommend]
-        #[diagnostic::do_not_recommend]
 impl<T: $bound> UnaryOp<T> for $name {
             type Out = $out $(:: $part)?;
             const NAME: &'static str = $text;
@@ -294,7 +293,6 @@ macro_rules! binary {
         #[derive(Clone, Copy, Debug, Default)]
         pub struct $name;
         impl Operation for $name {}
-        #[diagnostic::do_not_recommend]
         #[diagnostic::do_not_recommend]
 impl<T: $bound> BinaryOp<T, T> for $name {
             type Out = $out;
@@ -486,7 +484,6 @@ macro_rules! unary_with {
         pub struct $name<T>(pub T);
         impl<T> Operation for $name<T> {}
         #[diagnostic::do_not_recommend]
-        #[diagnostic::do_not_recommend]
 impl<T: $bound> UnaryOp<T> for $name<T> {
             type Out = T;
             const NAME: &'static str = $text;
@@ -534,7 +531,6 @@ macro_rules! binary_with {
         #[derive(Clone, Copy, Debug)]
         pub struct $name<T>(pub T);
         impl<T> Operation for $name<T> {}
-        #[diagnostic::do_not_recommend]
         #[diagnostic::do_not_recommend]
 impl<T: $bound> BinaryOp<T, T> for $name<T> {
             type Out = T;
