@@ -329,18 +329,10 @@ impl Drop for Outer {
 pub fn record(step: impl FnOnce() -> Step) {
     #[cfg(feature = "std")]
     if RECORDING.get() {
-        computed(step, Location::caller());
+        take_down(step(), Location::caller());
     }
     #[cfg(not(feature = "std"))]
     let _ = step;
-}
-
-/// (Out of line, as it is compiled for each call.)
-#[cfg(feature = "std")]
-#[cold]
-#[inline(never)]
-fn computed(step: impl FnOnce() -> Step, place: &'static Location<'static>) {
-    take_down(step(), place);
 }
 
 #[cfg(feature = "std")]
