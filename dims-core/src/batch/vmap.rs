@@ -9,15 +9,15 @@ use crate::brand::{Brand, Rest};
 use crate::dim::DimList;
 use crate::error::{DimError, unwrap};
 use crate::expr::Expr;
+use crate::expr::evaluate::laid_out;
 use crate::named::Named;
-use crate::plan::evaluate::laid_out;
 use crate::plan::shape::Shape;
 use crate::rank::Rank;
 use crate::set::list::List;
 use crate::set::remove::{Absent, Remove, Taken, Taking};
 use crate::set::union::Sort;
 use crate::set::{Dims, DimsOf, Judged, MAX_DIMS, Union, Verdict};
-use crate::tuples::nested;
+use crate::types::tuples::nested;
 use alloc::boxed::Box;
 use kernels::scalar::Element;
 

@@ -2,6 +2,7 @@
 
 use crate::error::DimError;
 use crate::expr::leaf::{alike_axes, axes_factor, axes_row, meet_axes};
+use crate::expr::packed::Held;
 use crate::expr::sized::Gives;
 use crate::expr::{Expr, Factors, Raw};
 use crate::plan::direct;
@@ -11,7 +12,6 @@ use crate::set::rename::Has;
 use crate::set::{Dims, Keys};
 use crate::storage::Owned;
 use crate::storage::axes::{AxisBlock, in_order};
-use crate::storage::packed::Held;
 use crate::storage::view::{Leaf, sealed as sealed_leaf};
 use alloc::string::String;
 use alloc::vec::Vec;
