@@ -22,7 +22,7 @@ use kernels::memory::freed::Freed;
 use kernels::scalar::{Element, Num};
 
 /// What `Packed` can be: a tensor in memory, owned or borrowed.
-pub trait Held: Expr {
+pub trait Packable: Expr {
     /// All elements as they lie, if they are owned.
     fn into_all(self) -> Result<Vec<Self::Elem>, Self>
     where
@@ -37,7 +37,7 @@ pub trait Held: Expr {
     }
 }
 
-impl<T: Element, S: Dims> Held for Owned<T, S> {
+impl<T: Element, S: Dims> Packable for Owned<T, S> {
     #[inline(always)]
     fn into_all(self) -> Result<Vec<T>, Self> {
         Ok(self.into_vec())
@@ -49,15 +49,15 @@ impl<T: Element, S: Dims> Held for Owned<T, S> {
     }
 }
 
-impl<T: Element, S: Dims> Held for View<'_, T, S> {}
-impl<E: Held> Held for &E {}
+impl<T: Element, S: Dims> Packable for View<'_, T, S> {}
+impl<E: Packable> Packable for &E {}
 
 impl<E, L: SetOf + Dims> Packed<E, L> {
     /// The axes of the set in the order in which they lie.
     const ORDER: &'static AxisList = &AxisList::of(L::KEYS, <L::Set as Dims>::KEYS);
 }
 
-impl<E: Held, L: SetOf + Dims> Expr for Packed<E, L> {
+impl<E: Packable, L: SetOf + Dims> Expr for Packed<E, L> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Elem = E::Elem;
     type Open = ();

@@ -38,22 +38,22 @@ impl<E> Without<E> for () {
 
 impl<D: Brand, T: Without<E>, E: Gives<D>> Without<E> for NoSize<D, T>
 where
-    Verdict<E::Found>: Closes<D, T::First>,
+    Verdict<E::Found>: GoesOn<D, T::First>,
 {
-    type First = <Verdict<E::Found> as Closes<D, T::First>>::First;
+    type First = <Verdict<E::Found> as GoesOn<D, T::First>>::First;
 }
 
 /// Goes on where a dim was found among those that have a size, or has a static one.
-pub trait Closes<D, Next> {
+pub trait GoesOn<D, Next> {
     /// `D`, or else `Next`.
     type First: Judged;
 }
 
-impl<D, Next: Judged> Closes<D, Next> for Wrong {
+impl<D, Next: Judged> GoesOn<D, Next> for Wrong {
     type First = Next;
 }
 
-impl<D: Brand, Next: Judged> Closes<D, Next> for Right {
+impl<D: Brand, Next: Judged> GoesOn<D, Next> for Right {
     type First = <D::Size as Size>::IfDyn<D, Next>;
 }
 

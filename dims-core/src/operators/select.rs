@@ -30,7 +30,7 @@ use smallvec::SmallVec;
 
 /// The result of [`take`](Selecting::take): a tensor `A` without the dim that is selected from, `X` being the others, with the dims of
 /// the index `I`.
-pub type Taken<A, I, X> = Named<
+pub type TakenAlong<A, I, X> = Named<
     <A as AsTensor>::Elem,
     <X as Union<<I as AsTensor>::Dims>>::Out,
     <<A as AsTensor>::Rank as Rank>::Max<<I as AsTensor>::Rank>,
@@ -98,7 +98,7 @@ pub trait Selecting: Computable {
         self,
         dim: D,
         index: I,
-    ) -> Taken<Self, I, X> {
+    ) -> TakenAlong<Self, I, X> {
         unwrap(self.try_take(dim, index))
     }
 
@@ -107,7 +107,7 @@ pub trait Selecting: Computable {
         self,
         dim: D,
         index: I,
-    ) -> Result<Taken<Self, I, X>, DimError> {
+    ) -> Result<TakenAlong<Self, I, X>, DimError> {
         Ok(Named::from_expr(Take::new(self, dim, index.into_named().expr)?))
     }
 

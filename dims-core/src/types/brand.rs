@@ -228,7 +228,7 @@ macro_rules! loop_brand {
 
         impl<const AT: usize, $(const $letter: char),*> LoopVar<AT, $($letter),*>
         where
-            Position<AT>: Placed,
+            AtPlace<AT>: HasPlace,
         {
             /// The loop variable, whose size is yet to be found.
             #[inline(always)]
@@ -246,16 +246,16 @@ macro_rules! loop_brand {
 
         impl<const AT: usize, $(const $letter: char),*> Element for LoopVar<AT, $($letter),*>
         where
-            Position<AT>: Placed,
+            AtPlace<AT>: HasPlace,
         {
-            type Key = <Position<AT> as Placed>::Key;
+            type Key = <AtPlace<AT> as HasPlace>::Key;
             type Axes = OneAxis;
             const KEYS: Keys = keys_of::<Dyn>(1 << 63 | AT as u64, Self::NAME.as_str(), &[]);
         }
 
         impl<const AT: usize, $(const $letter: char),*> Brand for LoopVar<AT, $($letter),*>
         where
-            Position<AT>: Placed,
+            AtPlace<AT>: HasPlace,
         {
             type Size = Dyn;
             type Num = Dyn;
@@ -302,17 +302,17 @@ impl Text {
 }
 
 /// A position among the loops of a comprehension.
-pub struct Position<const AT: usize>;
+pub struct AtPlace<const AT: usize>;
 
 /// A position that a loop can have.
-pub trait Placed {
+pub trait HasPlace {
     /// The digits of the position.
     type Key;
 }
 
 macro_rules! positions {
     ($($at:literal $key:ty,)*) => {$(
-        impl Placed for Position<$at> {
+        impl HasPlace for AtPlace<$at> {
             type Key = $key;
         }
     )*};
@@ -321,7 +321,7 @@ macro_rules! positions {
 #[rustfmt::skip]
 mod positions {
     use super::digits::*;
-    use super::{Inner, Placed, Position};
+    use super::{Inner, HasPlace, AtPlace};
 
     type Far<T> = H15<T>;
 

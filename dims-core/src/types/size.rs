@@ -63,7 +63,7 @@ impl<O: Size, Old, New> SameSize<O, Old, New> for Dyn {}
 /// The bound of operations that change a size, such as [`repeat`](crate::shift::Rearranging::repeat). A dim with a static size is renamed first, to one
 /// without.
 pub trait Resizable: DimList {}
-impl<D: DimList<Brands: FirstStatic>> Resizable for D where Verdict<StaticOf<D>>: Changes<StaticOf<D>> {}
+impl<D: DimList<Brands: FirstStatic>> Resizable for D where Verdict<StaticOf<D>>: ChangesSize<StaticOf<D>> {}
 
 /// A dim of which a part can be kept under its own name: one without a static size.
 pub trait Sliceable: DimRef {}
@@ -93,9 +93,9 @@ impl<H: Brand, T: FirstStatic> FirstStatic for (H, T) {
     message = "`{D}` has a static size, and would get another one here",
     label = "rename it to a dim without a static size first: `x.rename({D}, ..)`"
 )]
-pub trait Changes<D> {}
+pub trait ChangesSize<D> {}
 #[diagnostic::do_not_recommend]
-impl<D> Changes<D> for Right {}
+impl<D> ChangesSize<D> for Right {}
 
 /// The verdict that a dim that is cut has no static size.
 #[diagnostic::on_unimplemented(

@@ -109,13 +109,13 @@ where
     message = "the condition of an `if` is a `bool`, and not of type `{Self}`",
     label = "expected `bool`"
 )]
-pub trait Truth: Element {}
+pub trait TruthValue: Element {}
 #[diagnostic::do_not_recommend]
-impl Truth for bool {}
+impl TruthValue for bool {}
 
 /// A condition. Other types are refused here, and nowhere else.
 #[inline(always)]
-pub fn condition<A: AsTensor<Elem: Truth>>(a: A) -> UnaryOut<Holds, A> {
+pub fn condition<A: AsTensor<Elem: TruthValue>>(a: A) -> UnaryOut<Holds, A> {
     Named::from_expr(Unary { op: Holds, a: a.into_named().expr })
 }
 

@@ -89,14 +89,14 @@ impl<T: Never> LikeIndex<No> for T {
 }
 
 /// Indices in the type of a tensor's elements.
-pub type Alike<A, I> = UnaryOut<Cast<<A as AsTensor>::Elem>, I>;
+pub type CastAlike<A, I> = UnaryOut<Cast<<A as AsTensor>::Elem>, I>;
 
 /// A loop variable in the type of the elements that it meets.
 #[inline(always)]
 pub fn alike<A: AsTensor<Elem: Element + LikeIndex>, I: AsTensor<Elem = isize>>(
     a: A,
     index: I,
-) -> (A, Alike<A, I>)
+) -> (A, CastAlike<A, I>)
 where
     isize: CastTo<A::Elem>,
 {

@@ -79,7 +79,7 @@ pub trait ArraysOp<Args: Arguments> {
 
 /// One argument of [`ArraysOp::batch`]: the arrays of all examples.
 pub struct Examples<'a, T> {
-    whole: &'a Whole<T>,
+    whole: &'a WholeTensor<T>,
     counts: &'a [usize],
 }
 
@@ -126,7 +126,7 @@ fn each(counts: &[usize], mut f: impl FnMut(&[usize])) {
 const ABSENT: usize = 0;
 
 /// A tensor in memory, its positional axes innermost: the arrays of all positions of its dims.
-pub struct Whole<T> {
+pub struct WholeTensor<T> {
     data: Vec<T>,
     /// How far apart, in arrays, those of neighbours along each dim of all tensors are: at least 1, or [`ABSENT`].
     strides: Axes,
@@ -134,7 +134,7 @@ pub struct Whole<T> {
     axes: Axes,
 }
 
-impl<T: Element> Whole<T> {
+impl<T: Element> WholeTensor<T> {
     /// `order` are the axes of all dims of all tensors, with the keys `all`.
     fn new<A: Computable<Elem = T>>(
         tensor: Named<T, A::Dims, A::Rank, A::Expr>,
@@ -156,7 +156,7 @@ impl<T: Element> Whole<T> {
             strides[at.expect("the dims of a tensor are among those of all")] = step;
             step = step.saturating_mul(size.max(1));
         }
-        Ok(Whole { data, strides, axes: sizes[named..].into() })
+        Ok(WholeTensor { data, strides, axes: sizes[named..].into() })
     }
 
     /// The array at one position of all dims.
@@ -310,7 +310,7 @@ macro_rules! tuples {
         impl<$($a: Element),*> Arguments for ($($a,)*) {
             const SEAL: crate::seal::Seal = crate::seal::SEAL;
             type Examples<'a> = ($(Examples<'a, $a>,)*);
-            type Held = ($(Whole<$a>,)*);
+            type Held = ($(WholeTensor<$a>,)*);
 
             fn examples<'a>(held: &'a Self::Held, counts: &'a [usize]) -> Self::Examples<'a> {
                 ($(Examples { whole: &held.$at, counts },)*)
@@ -322,7 +322,7 @@ macro_rules! tuples {
             const SEAL: crate::seal::Seal = crate::seal::SEAL;
             type Views<'a> = ($(ArrayView<'a, $a, NdOf<$n>>,)*);
 
-            fn views<'a>(held: &'a ($(Whole<$a>,)*), at: &[usize]) -> Self::Views<'a> {
+            fn views<'a>(held: &'a ($(WholeTensor<$a>,)*), at: &[usize]) -> Self::Views<'a> {
                 ($({
                     let whole = &held.$at;
                     view(&whole.axes, whole.one(at)).into_dimensionality().expect("the ranks are the same")
@@ -339,10 +339,10 @@ macro_rules! tuples {
             type Elems = ($($a::Elem,)*);
             type Dims = <nested![$($a),*] as UnitedDims>::All;
 
-            fn hold(self, shape: &mut Shape, order: &[usize]) -> Result<($(Whole<$a::Elem>,)*), DimError> {
+            fn hold(self, shape: &mut Shape, order: &[usize]) -> Result<($(WholeTensor<$a::Elem>,)*), DimError> {
                 let tensors = ($(self.$at.into_named(),)*);
                 $(meet::<Self::Dims, $a>(&tensors.$at.unified_shape()?, shape)?;)*
-                Ok(($(Whole::new::<$a>(tensors.$at, Self::Dims::KEYS, order)?,)*))
+                Ok(($(WholeTensor::new::<$a>(tensors.$at, Self::Dims::KEYS, order)?,)*))
             }
         }
 

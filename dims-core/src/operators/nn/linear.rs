@@ -50,7 +50,7 @@ where
     O: Dims + Union<I>,
     Left<X, I::Brands>: Union<O>,
     Verdict<Missing<X, I::Brands>>:
-        Along<Missing<X, I::Brands>, X, Then<<Left<X, I::Brands> as Union<O>>::Out> = Z>,
+        MapsAlong<Missing<X, I::Brands>, X, Then<<Left<X, I::Brands> as Union<O>>::Out> = Z>,
 {
     type All = <X as Union<<O as Union<I>>::Out>>::Out;
 }
@@ -60,12 +60,12 @@ where
     message = "dimension `{D}` is not bound in a tensor with dims `{X}`",
     label = "the linear map sums over `{D}`, which this tensor lacks"
 )]
-pub trait Along<D, X> {
+pub trait MapsAlong<D, X> {
     /// `Y`, if nothing is wrong.
     type Then<Y>;
 }
 #[diagnostic::do_not_recommend]
-impl<D, X> Along<D, X> for Right {
+impl<D, X> MapsAlong<D, X> for Right {
     type Then<Y> = Y;
 }
 

@@ -50,7 +50,7 @@ pub type NormalizedBy<A, M, V> = Named<
 >;
 
 /// The result of [`layer_norm_affine`](Normalization::layer_norm_affine): a tensor with the dims of all three operands.
-pub type Affine<A, G, B> = Named<
+pub type ScaledAndShifted<A, G, B> = Named<
     <A as AsTensor>::Elem,
     <<<A as AsTensor>::Dims as Union<<G as Operand<<A as AsTensor>::Elem>>::Dims>>::Out as Union<
         <B as Operand<<A as AsTensor>::Elem>>::Dims,
@@ -146,7 +146,7 @@ pub trait Normalization: AsTensor {
         eps: Self::Elem,
         gain: G,
         bias: B,
-    ) -> Affine<Self, G, B>
+    ) -> ScaledAndShifted<Self, G, B>
     where
         Self: Evaluable<Elem: Real, Rank = Rank0>,
         D: DimsOf<Self::Dims, X>,
@@ -166,7 +166,7 @@ pub trait Normalization: AsTensor {
         eps: Self::Elem,
         gain: G,
         bias: B,
-    ) -> Result<Affine<Self, G, B>, DimError>
+    ) -> Result<ScaledAndShifted<Self, G, B>, DimError>
     where
         Self: Evaluable<Elem: Real, Rank = Rank0>,
         D: DimsOf<Self::Dims, X>,
@@ -175,7 +175,7 @@ pub trait Normalization: AsTensor {
         B: Operand<Self::Elem, Rank = Rank0, Expr: Expr<Elem = Self::Elem>>,
         Self::Dims: Union<G::Dims, Out: Union<B::Dims>>,
     {
-        type All<A, G, B> = <Affine<A, G, B> as AsTensor>::Dims;
+        type All<A, G, B> = <ScaledAndShifted<A, G, B> as AsTensor>::Dims;
         let tensor = as_said(self, &dims)?;
         let (gain, bias) = (gain.into_expr(), bias.into_expr());
         let mut shape = Shape::new::<All<Self, G, B>, Rank0>();

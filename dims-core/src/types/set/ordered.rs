@@ -193,21 +193,21 @@ impl<X, T, B, BT, W> MergesIn<(B, BT), W> for (X, T)
 where
     X: InSet,
     B: Brand,
-    X::Key: CompareKeys<B::Key, Out: MergeStep<X, T, (B, BT), W>>,
+    X::Key: CompareKeys<B::Key, Out: MergeInOrder<X, T, (B, BT), W>>,
 {
-    type Out = <<X::Key as CompareKeys<B::Key>>::Out as MergeStep<X, T, (B, BT), W>>::Out;
-    type Verdict = <<X::Key as CompareKeys<B::Key>>::Out as MergeStep<X, T, (B, BT), W>>::Verdict;
+    type Out = <<X::Key as CompareKeys<B::Key>>::Out as MergeInOrder<X, T, (B, BT), W>>::Out;
+    type Verdict = <<X::Key as CompareKeys<B::Key>>::Out as MergeInOrder<X, T, (B, BT), W>>::Verdict;
 }
 
 /// One step of [`MergesIn`].
-pub trait MergeStep<X, T, B, W> {
+pub trait MergeInOrder<X, T, B, W> {
     /// See [`MergesIn`].
     type Out: List;
     /// See [`MergesIn`].
     type Verdict;
 }
 #[diagnostic::do_not_recommend]
-impl<X, T, BT, W> MergeStep<X, T, (X, BT), W> for Equal
+impl<X, T, BT, W> MergeInOrder<X, T, (X, BT), W> for Equal
 where
     T: StartsWith<BT>,
     (W, T::Rest): List,
@@ -296,7 +296,7 @@ impl<X, T, B: InFrontOf<T, Out: List>> DivideStep<X, T, X, B> for Equal {
 macro_rules! further {
     ($($verdict:ident)*) => {$(
         #[diagnostic::do_not_recommend]
-        impl<X, T, B, W> MergeStep<X, T, B, W> for $verdict
+        impl<X, T, B, W> MergeInOrder<X, T, B, W> for $verdict
         where
             T: MergesIn<B, W>,
             (X, T::Out): List,
