@@ -6,7 +6,7 @@
 //! ```no_run
 //! // Cargo.toml: typed-dims = { features = ["blas"] }, blas-src = { features = ["openblas"] }
 //! // extern crate blas_src;
-//! use typed_dims_core::blas::{self, Gemm};
+//! use typed_dims_kernels::blas::{self, Gemm};
 //!
 //! // SAFETY: the CBLAS that is linked has 32-bit integers.
 //! unsafe { blas::install(Gemm::linked()) }.expect("installed once, at the start");

@@ -115,7 +115,7 @@ pub fn pool_limit() -> usize {
 /// it from there, since to touch fresh memory costs more than most operations. All threads share the pool.
 ///
 /// ```
-/// use typed_dims_core::storage::memory;
+/// use typed_dims_kernels::memory::pool as memory;
 ///
 /// memory::set_pool_limit(16 << 20);
 /// assert!(memory::pool_bytes() <= 16 << 20);

@@ -127,7 +127,8 @@ macro_rules! unary {
         pub struct $name;
         impl Operation for $name {}
         #[diagnostic::do_not_recommend]
-        impl<T: $bound> UnaryOp<T> for $name {
+        #[diagnostic::do_not_recommend]
+impl<T: $bound> UnaryOp<T> for $name {
             type Out = $out $(:: $part)?;
             const NAME: &'static str = $text;
             const SIMPLE: bool = is_simple!($bound);
@@ -294,7 +295,8 @@ macro_rules! binary {
         pub struct $name;
         impl Operation for $name {}
         #[diagnostic::do_not_recommend]
-        impl<T: $bound> BinaryOp<T, T> for $name {
+        #[diagnostic::do_not_recommend]
+impl<T: $bound> BinaryOp<T, T> for $name {
             type Out = $out;
             const NAME: &'static str = $text;
             const SIMPLE: bool = is_simple!($bound);
@@ -484,7 +486,8 @@ macro_rules! unary_with {
         pub struct $name<T>(pub T);
         impl<T> Operation for $name<T> {}
         #[diagnostic::do_not_recommend]
-        impl<T: $bound> UnaryOp<T> for $name<T> {
+        #[diagnostic::do_not_recommend]
+impl<T: $bound> UnaryOp<T> for $name<T> {
             type Out = T;
             const NAME: &'static str = $text;
             unary_with!(@apply [$bound] |$a, $c| { $value });
@@ -532,7 +535,8 @@ macro_rules! binary_with {
         pub struct $name<T>(pub T);
         impl<T> Operation for $name<T> {}
         #[diagnostic::do_not_recommend]
-        impl<T: $bound> BinaryOp<T, T> for $name<T> {
+        #[diagnostic::do_not_recommend]
+impl<T: $bound> BinaryOp<T, T> for $name<T> {
             type Out = T;
             const NAME: &'static str = $text;
             #[inline(always)]
@@ -561,6 +565,7 @@ binary_with! {
 pub struct ToAcc;
 impl Operation for ToAcc {}
 
+#[diagnostic::do_not_recommend]
 impl<T: Num> UnaryOp<T> for ToAcc {
     type Out = T::Acc;
     const NAME: &'static str = "cast";
@@ -575,6 +580,7 @@ impl<T: Num> UnaryOp<T> for ToAcc {
 pub struct FromAcc<T>(pub core::marker::PhantomData<T>);
 impl<T> Operation for FromAcc<T> {}
 
+#[diagnostic::do_not_recommend]
 impl<T: Num> UnaryOp<T::Acc> for FromAcc<T> {
     type Out = T;
     const NAME: &'static str = "cast";

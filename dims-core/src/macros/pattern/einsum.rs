@@ -61,6 +61,11 @@ where
     Ok(<O::Rank as ResultOf<T, L::Dims>>::build(data, &sizes))
 }
 
+/// The name of an axis, for plans: axes behind those of the pattern have none.
+fn axis_name(pattern: &'static Pattern, axis: usize) -> &'static str {
+    pattern.axes.get(axis).copied().unwrap_or("..")
+}
+
 /// A product of two operands whose axes all have names, for plans.
 fn product_dims(pattern: &'static Pattern) -> ProductDims {
     let names = |slots: &[Slot]| {
@@ -135,7 +140,7 @@ fn direct<T: Num>(
         compiled::contract(
             operands.collect(),
             T::ONE,
-            LoopAxes { sizes, name: &|axis| pattern.axes[axis] },
+            LoopAxes { sizes, name: &|axis| axis_name(pattern, axis) },
             kept,
         )
         .ok()?
@@ -249,7 +254,7 @@ fn product<T: Num, U: Dims>(
     let data = compiled::contract(
         factors.operands,
         factors.scale,
-        LoopAxes { sizes: &live, name: &|axis| layout.pattern.axes[axis] },
+        LoopAxes { sizes: &live, name: &|axis| axis_name(layout.pattern, axis) },
         &own,
     )?;
     if own.len() == kept.len() {
