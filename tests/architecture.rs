@@ -123,7 +123,7 @@ const NAMED_TWICE: &[(&str, &[&str])] = &[
     ("traits of the public interface, at paths of their own", &["Element", "Ordered"]),
     (
         "of `pattern`, to which macros write full paths",
-        &["Arg", "Bound", "Common", "Extent", "Given", "Held", "List", "Memory", "Output", "Taking"],
+        &["Arg", "Bound", "Common", "Given", "Held", "List", "Memory", "Output", "Taking"],
     ),
     ("verdicts, each within its file", &["No", "Yes"]),
     ("one for each format of files", &["Reader", "Writer"]),

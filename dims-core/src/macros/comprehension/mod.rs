@@ -124,13 +124,13 @@ pub fn condition<A: AsTensor<Elem: TruthValue>>(a: A) -> UnaryOut<Holds, A> {
     message = "a loop cannot run over `{Self}`",
     label = "expected a range of integers, like `0..n`"
 )]
-pub trait Extent {
+pub trait LoopSize {
     /// The first index, and how many there are.
     fn extent(self) -> (isize, usize);
 }
 
 #[diagnostic::do_not_recommend]
-impl<T: ToIndex> Extent for Range<T> {
+impl<T: ToIndex> LoopSize for Range<T> {
     fn extent(self) -> (isize, usize) {
         let (start, end) = (self.start.to_index(), self.end.to_index());
         (start, if start < end { end.abs_diff(start) } else { 0 })
@@ -138,7 +138,7 @@ impl<T: ToIndex> Extent for Range<T> {
 }
 
 #[diagnostic::do_not_recommend]
-impl<T: ToIndex> Extent for RangeInclusive<T> {
+impl<T: ToIndex> LoopSize for RangeInclusive<T> {
     fn extent(self) -> (isize, usize) {
         let (start, end) = self.into_inner();
         let (start, end) = (start.to_index(), end.to_index());
@@ -148,7 +148,7 @@ impl<T: ToIndex> Extent for RangeInclusive<T> {
 
 /// The first index of a range, and how many there are.
 #[inline]
-pub fn extent<R: Extent>(range: R) -> (isize, usize) {
+pub fn extent<R: LoopSize>(range: R) -> (isize, usize) {
     range.extent()
 }
 
