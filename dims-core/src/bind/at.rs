@@ -5,7 +5,7 @@ use super::binding::Binding;
 use super::source::{Axes, RankDyn, Source, SourceMut, check_rank};
 use crate::dim::DimRef;
 use crate::error::{DimError, Origin, unwrap};
-use crate::expr::index::{InFrontOf, IndexExprs};
+use crate::expr::index::{BeforeIndices, IndexExprs};
 use crate::expr::rebind::Rebindable;
 use crate::named::Named;
 use crate::rank::{Rank, Rank0, Rank1};
@@ -185,7 +185,7 @@ pub type Bound<'a, T, X, Q, I> = Named<T, X, Q, View<'a, T, X, Q, I>>;
 
 /// A tensor one of whose dims is bound anew, with the computed indices that it had already.
 pub type Rebound<'s, T, S, X, I, E> =
-    Bound<'s, T, X, Rank0, <I as InFrontOf<<E as Rebindable<T, S>>::Indices<'s>>>::Out>;
+    Bound<'s, T, X, Rank0, <I as BeforeIndices<<E as Rebindable<T, S>>::Indices<'s>>>::Out>;
 
 const NO_AXES: <() as Dims>::Axes = [];
 
@@ -372,7 +372,7 @@ impl<T: Element, S: Dims, E> Named<T, S, Rank0, E> {
         B: Binds<Rank1, O, X, Rank0, I>,
         X: Dims,
         E: Rebindable<T, S>,
-        I: InFrontOf<E::Indices<'s>>,
+        I: BeforeIndices<E::Indices<'s>>,
     {
         unwrap(self.try_lookup(dim, binder))
     }
@@ -391,7 +391,7 @@ impl<T: Element, S: Dims, E> Named<T, S, Rank0, E> {
         B: Binds<Rank1, O, X, Rank0, I>,
         X: Dims,
         E: Rebindable<T, S>,
-        I: InFrontOf<E::Indices<'s>>,
+        I: BeforeIndices<E::Indices<'s>>,
     {
         let origin = Some(Location::caller());
         let (elements, named, indices) = self.expr.bound();
