@@ -1,7 +1,7 @@
 //! The types, expressions, plans and kernels of `typed-dims`. Use that crate; this one holds what it re-exports.
 
 #![no_std]
-// Memory is accessed in `storage` and `kernel` alone; what else is unsafe says so, and why.
+// Memory is accessed where `unsafe_code` is allowed; what else is unsafe says so, and why.
 #![deny(unsafe_code)]
 
 #[macro_use]
@@ -10,66 +10,61 @@ extern crate alloc;
 extern crate std;
 extern crate typed_dims_kernels as kernels;
 
-pub mod assign;
-pub mod attention;
-pub mod batch;
-pub mod bind;
-mod borrow;
-pub mod brand;
-#[doc(hidden)]
-pub mod comprehension;
-pub mod convert;
-pub mod create;
-pub mod custom;
-pub mod dim;
-pub mod draw;
-pub mod dynamic;
-pub mod elementwise;
 pub mod error;
+mod seal;
+
+// The layers, from the lowest to the highest: a folder imports from those above it in this list alone (`tests/architecture.rs`). Where a
+// folder is private, its modules are named from the root, `crate::brand`.
+mod types;
+pub use types::brand::{Brand, Declared, Rest};
+#[cfg(feature = "onnx")]
+#[doc(hidden)]
+pub use types::signature;
+pub use types::{brand, dim, rank, role, set, size};
+
+pub mod plan;
+
+#[allow(unsafe_code)]
+pub mod storage;
+
 pub mod expr;
+
+mod tensors;
+pub use tensors::{named, show, tensor};
+
+pub mod bind;
+
+mod run;
+pub use run::{assign, order, reduce};
+
+mod creation;
+#[cfg(feature = "rand")]
+pub use creation::random;
+pub use creation::{convert, create, noise};
+
+pub mod batch;
+
+mod operators;
+pub use operators::{
+    attention, custom, dynamic, elementwise, join, linalg, nn, restructure, scan, scans, select, shift, sort,
+    window,
+};
+
+pub mod laid;
+
+mod macros;
+#[doc(hidden)]
+pub use macros::comprehension;
+pub use macros::pattern;
+
+// What nothing else imports.
+pub mod draw;
 #[cfg(any(feature = "safetensors", feature = "npy"))]
 pub mod file;
 #[cfg(any(feature = "candle", feature = "image", feature = "mdarray", feature = "nalgebra"))]
 pub mod foreign;
-pub mod join;
-pub mod laid;
-pub mod linalg;
-mod lines;
-pub mod named;
-pub mod nn;
-pub mod noise;
-pub mod order;
-pub mod pattern;
-pub mod plan;
-#[cfg(feature = "rand")]
-pub mod random;
-pub mod rank;
-pub mod reduce;
-pub mod restructure;
-pub mod role;
-pub mod scan;
-pub mod scans;
-mod seal;
-pub mod select;
-#[cfg(feature = "serde")]
-mod serialize;
-pub mod set;
-pub mod shift;
-pub mod show;
-#[cfg(feature = "onnx")]
-#[doc(hidden)]
-pub mod signature;
-pub mod size;
-pub mod sort;
-#[allow(unsafe_code)]
-pub mod storage;
 pub mod stream;
-mod sum_into;
-pub mod tensor;
-mod tuples;
-pub mod window;
 
-pub use brand::{Brand, Declared, Rest};
 #[cfg(feature = "blas")]
 pub use kernels::blas;
 pub use kernels::{ops, scalar};

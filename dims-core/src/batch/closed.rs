@@ -24,7 +24,7 @@ impl Closed for () {
 }
 
 #[diagnostic::do_not_recommend]
-impl<H: Alone> Closed for (H, ()) {
+impl<H: ClosedElement> Closed for (H, ()) {
     type Out = H::Out;
 }
 
@@ -37,18 +37,18 @@ where
 }
 
 /// An element of a set of one.
-pub trait Alone {
+pub trait ClosedElement {
     /// The set that a rest stands for.
     type Out: Dims;
 }
 
 #[diagnostic::do_not_recommend]
-impl<D: Brand> Alone for D {
+impl<D: Brand> ClosedElement for D {
     type Out = (D,);
 }
 
 #[diagnostic::do_not_recommend]
-impl<B: Dims> Alone for Rest<B> {
+impl<B: Dims> ClosedElement for Rest<B> {
     type Out = B;
 }
 

@@ -3,12 +3,12 @@
 use super::seal::EndsInRest;
 use crate::error::{DimError, Origin, unwrap};
 use crate::expr::Expr;
-use crate::lines::{Axes, arranged};
+use crate::expr::evaluate::evaluate_in;
 use crate::named::Named;
 use crate::plan::axes::AxisList;
-use crate::plan::evaluate::evaluate_in;
 use crate::plan::shape::Shape;
 use crate::rank::Rank;
+use crate::run::lines::{Axes, arranged};
 use crate::set::list::List;
 use crate::set::{Dims, Keys};
 use crate::storage::axes::AxisBlock;

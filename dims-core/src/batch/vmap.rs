@@ -9,15 +9,15 @@ use crate::brand::{Brand, Rest};
 use crate::dim::DimList;
 use crate::error::{DimError, unwrap};
 use crate::expr::Expr;
+use crate::expr::evaluate::laid_out;
 use crate::named::Named;
-use crate::plan::evaluate::laid_out;
 use crate::plan::shape::Shape;
 use crate::rank::Rank;
 use crate::set::list::List;
 use crate::set::remove::{Absent, Remove, Taken, Taking};
 use crate::set::union::Sort;
 use crate::set::{Dims, DimsOf, Judged, MAX_DIMS, Union, Verdict};
-use crate::tuples::nested;
+use crate::types::tuples::nested;
 use alloc::boxed::Box;
 use kernels::scalar::Element;
 
@@ -132,7 +132,7 @@ pub trait MappedOne<D: DimList, M: Dims>: Sized {
 
 /// The dims that a function sees of a tensor with the dims `S` of which `D` are sealed.
 type Seen<S, D> =
-    <<<<S as Dims>::List as Without<<D as DimList>::Brands>>::Out as EndsInRest>::Visible as List>::Tuple;
+    <<<<S as Dims>::List as WithoutAll<<D as DimList>::Brands>>::Out as EndsInRest>::Visible as List>::Tuple;
 
 /// The rest of the set `S`, as a set.
 pub(super) type RestOf<S> = <<S as Dims>::List as EndsInRest>::Rest;
@@ -143,7 +143,7 @@ macro_rules! tensors {
         impl<$($life,)? T, S, R, E, D, M> SealIf<$tensor, D, M> for Yes
         where
             T: Element,
-            S: Dims<List: Without<D::Brands, Out: EndsInRest<Visible: List>>>,
+            S: Dims<List: WithoutAll<D::Brands, Out: EndsInRest<Visible: List>>>,
             R: Rank,
             D: DimList,
             M: Dims,
@@ -198,7 +198,7 @@ macro_rules! tensors {
             Visible<D>: Union<RestOf<S>, Out = M>,
             M: Dims,
             Self: MappedOne<D, M>,
-            S::List: Without<D::Brands, Out: List<Tuple = O>>,
+            S::List: WithoutAll<D::Brands, Out: List<Tuple = O>>,
         {
             type All = S;
             type Others = O;
@@ -373,7 +373,7 @@ macro_rules! tuples {
         impl<Along, Others, All, Further_, $($a),*> Mapped<Along> for ($($a,)*)
         where
             nested![$($a),*]: United<All = All>,
-            All: Dims<List: EndsInRest + Without<Along::Brands, Out: List<Tuple = Others>>>,
+            All: Dims<List: EndsInRest + WithoutAll<Along::Brands, Out: List<Tuple = Others>>>,
             Along: DimList<Brands: Sort> + DimsOf<All, Others>,
             Others: Dims,
             Visible<Along>: Union<RestOf<All>, Out = Further_>,
@@ -457,21 +457,21 @@ where
 }
 
 /// A sorted list without the brands of another, whether it has them or not.
-pub trait Without<L> {
+pub trait WithoutAll<L> {
     /// What is left.
     type Out;
 }
 
-impl<X> Without<()> for X {
+impl<X> WithoutAll<()> for X {
     type Out = X;
 }
 
 #[diagnostic::do_not_recommend]
-impl<X, H, T> Without<(H, T)> for X
+impl<X, H, T> WithoutAll<(H, T)> for X
 where
-    X: Remove<H, Out: Taking<Left: Without<T>>>,
+    X: Remove<H, Out: Taking<Left: WithoutAll<T>>>,
 {
-    type Out = <<X::Out as Taking>::Left as Without<T>>::Out;
+    type Out = <<X::Out as Taking>::Left as WithoutAll<T>>::Out;
 }
 
 tuples!(A 0);

@@ -5,7 +5,8 @@ use super::binding::Binding;
 use super::source::{Axes, RankDyn, Source, SourceMut, check_rank};
 use crate::dim::DimRef;
 use crate::error::{DimError, Origin, unwrap};
-use crate::expr::index::{Before, IndexExprs};
+use crate::expr::index::{BeforeIndices, IndexExprs};
+use crate::expr::rebind::Rebindable;
 use crate::named::Named;
 use crate::rank::{Rank, Rank0, Rank1};
 use crate::set::list::List;
@@ -13,9 +14,9 @@ use crate::set::union::Merge;
 use crate::set::{Dims, DimsOf};
 use crate::storage::axes::AxisBlock;
 use crate::storage::source;
-use crate::storage::view::{Leaf, Read, Rebindable};
+use crate::storage::view::{Leaf, Read};
 use crate::storage::{Place, View};
-use crate::tuples::{each_tuple, fold, nested};
+use crate::types::tuples::{each_tuple, fold, nested};
 use core::panic::Location;
 use kernels::memory::axes::Axis;
 use kernels::scalar::Element;
@@ -184,7 +185,7 @@ pub type Bound<'a, T, X, Q, I> = Named<T, X, Q, View<'a, T, X, Q, I>>;
 
 /// A tensor one of whose dims is bound anew, with the computed indices that it had already.
 pub type Rebound<'s, T, S, X, I, E> =
-    Bound<'s, T, X, Rank0, <I as Before<<E as Rebindable<T, S>>::Indices<'s>>>::Out>;
+    Bound<'s, T, X, Rank0, <I as BeforeIndices<<E as Rebindable<T, S>>::Indices<'s>>>::Out>;
 
 const NO_AXES: <() as Dims>::Axes = [];
 
@@ -371,7 +372,7 @@ impl<T: Element, S: Dims, E> Named<T, S, Rank0, E> {
         B: Binds<Rank1, O, X, Rank0, I>,
         X: Dims,
         E: Rebindable<T, S>,
-        I: Before<E::Indices<'s>>,
+        I: BeforeIndices<E::Indices<'s>>,
     {
         unwrap(self.try_lookup(dim, binder))
     }
@@ -390,7 +391,7 @@ impl<T: Element, S: Dims, E> Named<T, S, Rank0, E> {
         B: Binds<Rank1, O, X, Rank0, I>,
         X: Dims,
         E: Rebindable<T, S>,
-        I: Before<E::Indices<'s>>,
+        I: BeforeIndices<E::Indices<'s>>,
     {
         let origin = Some(Location::caller());
         let (elements, named, indices) = self.expr.bound();

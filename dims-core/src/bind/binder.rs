@@ -11,7 +11,7 @@ use crate::plan::explain::names;
 use crate::plan::shape::Shape;
 use crate::rank::{Rank, Rank0};
 use crate::set::{DimKey, Dims};
-use crate::tuples::{each_tuple, nested};
+use crate::types::tuples::{each_tuple, nested};
 use alloc::string::String;
 use core::marker::PhantomData;
 use core::ops::{Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};

@@ -102,14 +102,14 @@ pub struct ComputedIndex<E, X> {
 }
 
 /// Indices of a view that become those of a view of it: `X` follow.
-pub trait Before<X: IndexExprs>: IndexExprs {
+pub trait BeforeIndices<X: IndexExprs>: IndexExprs {
     /// All indices.
     type Out: IndexExprs;
     #[doc(hidden)]
     fn before(self, rest: X) -> Self::Out;
 }
 
-impl<X: IndexExprs> Before<X> for () {
+impl<X: IndexExprs> BeforeIndices<X> for () {
     type Out = X;
 
     #[inline(always)]
@@ -119,7 +119,7 @@ impl<X: IndexExprs> Before<X> for () {
 }
 
 #[diagnostic::do_not_recommend]
-impl<E: Expr<Elem: IndexInt>, Y: Before<X>, X: IndexExprs> Before<X> for ComputedIndex<E, Y> {
+impl<E: Expr<Elem: IndexInt>, Y: BeforeIndices<X>, X: IndexExprs> BeforeIndices<X> for ComputedIndex<E, Y> {
     type Out = ComputedIndex<E, Y::Out>;
 
     #[inline(always)]

@@ -7,9 +7,9 @@ use super::{Expr, Factors, Raw};
 use crate::brand::{Brand, DimInfo};
 use crate::dim::{DimRef, UNSIZED};
 use crate::error::DimError;
+use crate::expr::evaluate::collect_parts;
 use crate::plan::axes::Layout;
 use crate::plan::direct::Memory;
-use crate::plan::evaluate::collect_parts;
 use crate::plan::shape::Shape;
 use crate::rank::Rank;
 use crate::set::{Dims, Keys, MAX_DIMS};
@@ -56,7 +56,7 @@ pub(crate) fn meet_axes<S: Dims, U: Dims>(
 
 /// The positional axes of one operand meet the loops.
 #[inline(always)]
-pub(super) fn meet_positional(positional: &[Axis], shape: &mut Shape) -> Result<(), DimError> {
+pub(crate) fn meet_positional(positional: &[Axis], shape: &mut Shape) -> Result<(), DimError> {
     for (from_right, axis) in positional.iter().rev().enumerate() {
         shape.meet_positional(from_right, axis.size)?;
     }
@@ -74,7 +74,7 @@ pub(crate) fn axes_row<S: Dims, U: Dims>(named: &S::Axes, positional: &[Axis], r
 
 /// The strides of positional axes, which are the last loops. An axis of size 1 that is broadcast does not advance.
 #[inline(always)]
-pub(super) fn positional_row(positional: &[Axis], row: &mut [isize]) {
+pub(crate) fn positional_row(positional: &[Axis], row: &mut [isize]) {
     let loops = row.len();
     for (from_right, axis) in positional.iter().rev().enumerate() {
         row[loops - 1 - from_right] = if axis.size == 1 { 0 } else { axis.stride };

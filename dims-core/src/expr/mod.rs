@@ -11,15 +11,17 @@ use core::marker::PhantomData;
 use kernels::ops::{Factor, Lists};
 
 pub mod affine;
+pub(crate) mod evaluate;
 pub mod expand;
 pub mod index;
 pub mod keyed;
 pub mod leaf;
 pub mod node;
 pub mod operand;
+pub mod packed;
+pub mod rebind;
 pub mod remap;
 pub mod sized;
-pub mod take;
 
 pub use affine::Affine;
 pub use expand::Expand;
@@ -27,15 +29,14 @@ pub use leaf::{Iota, Scalar};
 pub use node::{Binary, Select, Unary};
 pub use operand::Operand;
 pub use remap::Remap;
-pub use take::Take;
 
 use crate::error::{DimError, Origin};
 use crate::plan::axes::Layout;
 use crate::plan::direct::{Memory, Typed};
-use crate::plan::evaluate::{collect_parts, in_place};
 use crate::plan::shape::Shape;
 use crate::rank::Rank;
 use crate::set::{DimKey, Dims, Keys};
+use evaluate::{collect_parts, in_place};
 use kernels::contract;
 use kernels::load::Kernel;
 use kernels::loops::nest::{Nest, Operands};
@@ -121,7 +122,7 @@ pub trait Expr {
         unreachable!("the expression is not a product of two tensors in memory")
     }
 
-    /// Whether an element takes a few instructions, the same on every machine: [short lines](crate::plan::evaluate::line) are then computed
+    /// Whether an element takes a few instructions, the same on every machine: [short lines](crate::expr::evaluate::line) are then computed
     /// without a plan.
     #[doc(hidden)]
     const SIMPLE: bool = false;
@@ -298,7 +299,7 @@ impl<'s, U: Dims, R: Rank, E: Expr> Factor<E::Elem, FactorLists<'s>> for FactorO
 }
 
 /// Which loop runs along a dim.
-fn outer(shape: &Shape, key: &DimKey) -> usize {
+pub(crate) fn outer(shape: &Shape, key: &DimKey) -> usize {
     shape.position(key).expect("the dim is one of the loops'")
 }
 

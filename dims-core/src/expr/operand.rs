@@ -4,7 +4,6 @@ use super::sized::NoSize;
 use super::{Iota, Scalar};
 use crate::brand::{Brand, Declared};
 use crate::dim::{Dim, Of};
-use crate::named::Named;
 use crate::rank::{Rank, Rank0};
 use crate::set::Dims;
 use kernels::scalar::Element;
@@ -30,32 +29,6 @@ pub trait Operand<T> {
     /// The elements.
     #[doc(hidden)]
     fn into_expr(self) -> Self::Expr;
-}
-
-#[diagnostic::do_not_recommend]
-impl<T: Element, S: Dims, R: Rank, E> Operand<T> for Named<T, S, R, E> {
-    const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    type Dims = S;
-    type Rank = R;
-    type Expr = E;
-
-    #[inline(always)]
-    fn into_expr(self) -> E {
-        self.expr
-    }
-}
-
-#[diagnostic::do_not_recommend]
-impl<'a, T: Element, S: Dims, R: Rank, E> Operand<T> for &'a Named<T, S, R, E> {
-    const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    type Dims = S;
-    type Rank = R;
-    type Expr = &'a E;
-
-    #[inline(always)]
-    fn into_expr(self) -> &'a E {
-        &self.expr
-    }
 }
 
 #[diagnostic::do_not_recommend]

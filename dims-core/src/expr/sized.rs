@@ -5,7 +5,7 @@
 //! gives one ([`Gives`]). The list is nearly always empty, and then rustc asks no further.
 
 use super::index::ComputedIndex;
-use super::{Binary, Expand, Iota, Remap, Scalar, Select, Take, Unary};
+use super::{Binary, Expand, Iota, Remap, Scalar, Select, Unary};
 use crate::brand::Brand;
 use crate::expr::keyed::Keyed;
 use crate::rank::Rank;
@@ -13,28 +13,8 @@ use crate::set::rename::Has;
 use crate::set::{Dims, Judged, Nothing, Right, Verdict, Wrong};
 use crate::size::Size;
 use crate::storage::{Owned, View};
-use crate::tensor::Computable;
-use core::marker::PhantomData;
 
-/// The dim `D`, and the dims `T`, which wait for a size.
-pub struct NoSize<D, T = ()>(PhantomData<(D, T)>);
-
-/// Dims that wait for a size: `()`, or [`NoSize`].
-pub trait Open {
-    /// These dims and others.
-    type And<O: Open>: Open;
-}
-
-impl Open for () {
-    type And<O: Open> = O;
-}
-
-impl<D, T: Open> Open for NoSize<D, T> {
-    type And<O: Open> = NoSize<D, T::And<O>>;
-}
-
-/// The dims of either list.
-pub type Both<A, B> = <A as Open>::And<B>;
+pub use crate::types::open::{Both, NoSize, Open};
 
 /// An expression that may have a size for the dim `D`.
 pub trait Gives<D> {
@@ -58,22 +38,22 @@ impl<E> Without<E> for () {
 
 impl<D: Brand, T: Without<E>, E: Gives<D>> Without<E> for NoSize<D, T>
 where
-    Verdict<E::Found>: Closes<D, T::First>,
+    Verdict<E::Found>: GoesOn<D, T::First>,
 {
-    type First = <Verdict<E::Found> as Closes<D, T::First>>::First;
+    type First = <Verdict<E::Found> as GoesOn<D, T::First>>::First;
 }
 
 /// Goes on where a dim was found among those that have a size, or has a static one.
-pub trait Closes<D, Next> {
+pub trait GoesOn<D, Next> {
     /// `D`, or else `Next`.
     type First: Judged;
 }
 
-impl<D, Next: Judged> Closes<D, Next> for Wrong {
+impl<D, Next: Judged> GoesOn<D, Next> for Wrong {
     type First = Next;
 }
 
-impl<D: Brand, Next: Judged> Closes<D, Next> for Right {
+impl<D: Brand, Next: Judged> GoesOn<D, Next> for Right {
     type First = <D::Size as Size>::IfDyn<D, Next>;
 }
 
@@ -120,10 +100,6 @@ impl<D: Brand, T> Gives<D> for Keyed<T> {
 
 impl<D: Brand, E, S, R> Gives<D> for Remap<E, S, R> {
     type Found = D;
-}
-
-impl<D, A: Computable<Dims: Dims<List: Has<D>>>, I: Gives<D>> Gives<D> for Take<A, I> {
-    type Found = <<<A::Dims as Dims>::List as Has<D>>::Found as Judged>::Or<I::Found>;
 }
 
 impl<D, E: Gives<D>, S, B, O> Gives<D> for Expand<'_, E, S, B, O>

@@ -34,6 +34,9 @@ mod entry;
 mod error;
 #[cfg(feature = "safetensors")]
 pub mod load;
+#[cfg(feature = "memmap")]
+#[allow(unsafe_code)]
+mod mapped;
 mod names;
 #[cfg(feature = "npy")]
 pub mod npy;
@@ -42,9 +45,9 @@ pub mod npz;
 #[cfg(feature = "safetensors")]
 pub mod safetensors;
 
-#[cfg(feature = "memmap")]
-pub use crate::storage::mapped::Mapped;
 pub use buffer::Buffer;
 pub use element::Stored;
 pub use entry::Entry;
 pub use error::FileError;
+#[cfg(feature = "memmap")]
+pub use mapped::Mapped;

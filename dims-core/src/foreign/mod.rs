@@ -8,3 +8,6 @@ pub mod image;
 pub mod mdarray;
 #[cfg(feature = "nalgebra")]
 pub mod nalgebra;
+#[cfg(any(feature = "image", feature = "mdarray", feature = "nalgebra"))]
+#[allow(unsafe_code)]
+mod source;

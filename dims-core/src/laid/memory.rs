@@ -2,6 +2,7 @@
 
 use crate::error::DimError;
 use crate::expr::leaf::{alike_axes, axes_factor, axes_row, meet_axes};
+use crate::expr::packed::Packable;
 use crate::expr::sized::Gives;
 use crate::expr::{Expr, Factors, Raw};
 use crate::plan::direct;
@@ -11,7 +12,6 @@ use crate::set::rename::Has;
 use crate::set::{Dims, Keys};
 use crate::storage::Owned;
 use crate::storage::axes::{AxisBlock, in_order};
-use crate::storage::packed::Held;
 use crate::storage::view::{Leaf, sealed as sealed_leaf};
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -35,7 +35,7 @@ pub trait Memory: sealed::Memory + Sized {
     type Elem: Element;
     /// What yields the elements of a tensor with the dims `S`.
     #[doc(hidden)]
-    type Tensor<S: Dims>: Held<Elem = Self::Elem>;
+    type Tensor<S: Dims>: Packable<Elem = Self::Elem>;
     /// The elements with axes that lie contiguously in `order`, in which `sizes` is.
     ///
     /// Panics if the sizes are not those of the elements.
@@ -175,7 +175,7 @@ impl<T: Element, M: Deref<Target = [T]>, S: Dims> Lent<M, S> {
 /// No positional axes.
 const NO_AXES: <Rank0 as Rank>::Axes = [];
 
-impl<T: Element, M: Deref<Target = [T]>, S: Dims> Held for Lent<M, S> {}
+impl<T: Element, M: Deref<Target = [T]>, S: Dims> Packable for Lent<M, S> {}
 
 impl<T: Element, M: Deref<Target = [T]>, S: Dims> Expr for Lent<M, S> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;

@@ -26,11 +26,11 @@ use crate::brand::Rest;
 use crate::convert::{AxisDims, Length};
 use crate::dim::DimList;
 use crate::error::{At, DimError, unwrap};
+use crate::expr::evaluate::{evaluate_in, evaluate_typed, typed_operands};
 use crate::expr::{Expr, Operand};
 use crate::named::Named;
 use crate::order::ArrayRank;
 use crate::plan::axes::AxisList;
-use crate::plan::evaluate::{evaluate_in, evaluate_typed, typed_operands};
 use crate::rank::{Rank, Rank0};
 use crate::set::list::List;
 use crate::set::{Dims, DimsOf, SetOf};
@@ -386,7 +386,7 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
     }
 
     /// The elements as an ndarray view with the same axes. Nothing is copied.
-    pub fn as_array(&self) -> ArrayView<'_, T, NdOf<L>>
+    pub fn as_array(&self) -> ArrayView<'_, T, NdOfList<L>>
     where
         ListOf<L>: Length,
     {
@@ -396,7 +396,7 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
     }
 
     /// The elements as an ndarray view with the same axes, to change them. Nothing is copied.
-    pub fn as_array_mut(&mut self) -> ArrayViewMut<'_, T, NdOf<L>>
+    pub fn as_array_mut(&mut self) -> ArrayViewMut<'_, T, NdOfList<L>>
     where
         M: Writable,
         ListOf<L>: Length,
@@ -442,7 +442,7 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
 }
 
 /// The dimension type of an ndarray array with an axis for each dim of `L`.
-pub type NdOf<L> = <<ListOf<L> as Length>::Rank as Rank>::Nd;
+pub type NdOfList<L> = <<ListOf<L> as Length>::Rank as Rank>::Nd;
 
 impl<T: Element, L: SetOf + Dims> Laid<T, L> {
     /// The elements as they lie, for good. Nothing is copied.
@@ -467,7 +467,7 @@ impl<'a, T: Element, L: SetOf + Dims> Laid<T, L, &'a [T]> {
     }
 
     /// The elements as an ndarray view with the same axes, for as long as they are borrowed. Nothing is copied.
-    pub fn into_array(self) -> ArrayView<'a, T, NdOf<L>>
+    pub fn into_array(self) -> ArrayView<'a, T, NdOfList<L>>
     where
         ListOf<L>: Length,
     {

@@ -124,7 +124,7 @@ where
     P: PartsOf<W> + RolesUnite<W>,
     L: Dims<List: MergesIn<P::Brands, W::Brand, Out: List<Tuple: SetOf>> + Minus<P::Brands>>,
     <ListOf<L> as Minus<P::Brands>>::Out: Shares<(W::Brand, ())>,
-    Verdict<TakenBeside<L, P, (W::Brand, ())>>: NoAxisYet<TakenBeside<L, P, (W::Brand, ())>, L>,
+    Verdict<TakenBeside<L, P, (W::Brand, ())>>: NotInLaid<TakenBeside<L, P, (W::Brand, ())>, L>,
 {
     type Axes = <<ListOf<L> as MergesIn<P::Brands, W::Brand>>::Out as List>::Tuple;
 }
@@ -144,7 +144,7 @@ where
     <ListOf<L> as Minus<(W::Brand, ())>>::Out: Shares<P::Brands, Found: Judged<Verdict: Decides>>,
     // Where a dim is named twice, that alone is to be said.
     <Verdict<NamedTwice<P>> as Decides>::Implies<Verdict<TakenBeside<L, W, P::Brands>>>:
-        NoAxisYet<TakenBeside<L, W, P::Brands>, L>,
+        NotInLaid<TakenBeside<L, W, P::Brands>, L>,
 {
 }
 
@@ -153,9 +153,9 @@ where
     message = "dimension `{D}` is already bound in a tensor with dims `{L}`",
     label = "`{D}` is an axis of this layout already; another name is expected here"
 )]
-pub trait NoAxisYet<D, L> {}
+pub trait NotInLaid<D, L> {}
 #[diagnostic::do_not_recommend]
-impl<D, L> NoAxisYet<D, L> for Right {}
+impl<D, L> NotInLaid<D, L> for Right {}
 
 /// The axes of [`Divided`], as nested pairs.
 type DividedList<L, W, P> = <ListOf<L> as DividesInto<<W as DimRef>::Brand, <P as DimList>::Brands>>::Out;

@@ -5,6 +5,5 @@
 
 pub(crate) mod axes;
 pub(crate) mod direct;
-pub(crate) mod evaluate;
 pub mod explain;
 pub(crate) mod shape;

@@ -1,11 +1,6 @@
 //! Memory: who owns the elements of a tensor, and where its axes lie in it.
 
 pub(crate) mod array;
-pub mod axes;
-#[cfg(any(feature = "image", feature = "mdarray", feature = "nalgebra"))]
-mod foreign;
-#[cfg(all(feature = "memmap", any(feature = "safetensors", feature = "npy")))]
-pub(crate) mod mapped;
 #[cfg(feature = "std")]
 pub mod memory;
 pub mod owned;
@@ -15,6 +10,7 @@ pub(crate) mod shared;
 pub mod source;
 pub mod view;
 
+pub use crate::types::axes;
 pub use owned::Owned;
 pub use place::Place;
 pub use view::View;

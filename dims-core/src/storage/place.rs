@@ -91,7 +91,7 @@ impl<'a, T, S: Dims, R: Rank, X> Place<'a, T, S, R, X> {
         X: Default,
     {
         assert_eq!(R::N, 0, "all axes are those of dims");
-        let named = super::axes::in_order(data.len(), order, sizes);
+        let named = crate::types::axes::in_order(data.len(), order, sizes);
         let positional = R::Axes::filled(Axis::default());
         // SAFETY: the strides count the elements of the slice, which is borrowed exclusively for `'a`, row by row; there are no indices.
         unsafe { Place::new(data.as_mut_ptr(), named, positional, X::default(), None) }

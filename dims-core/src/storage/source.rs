@@ -1,12 +1,11 @@
 //! Memory that others own and that can be bound: ndarray arrays, slices, vectors, nested fixed-size arrays.
 
-use crate::bind::source::NdRank;
 use crate::rank::*;
 use crate::size::Static;
 use alloc::vec::Vec;
 use kernels::memory::axes::Axis;
 use kernels::memory::elements::{Elements, ElementsMut};
-use ndarray::{ArrayBase, Data, DataMut};
+use ndarray::{ArrayBase, Data, DataMut, Dimension, Ix0, Ix1, Ix2, Ix3, Ix4, Ix5, Ix6, IxDyn};
 use smallvec::SmallVec;
 
 /// How many axes need no allocation.
@@ -14,6 +13,24 @@ const INLINE: usize = 6;
 
 /// Axes as they lie in memory.
 pub type Axes = SmallVec<[Axis; INLINE]>;
+
+/// A number of axes that only the run knows.
+#[derive(Clone, Copy, Debug)]
+pub struct RankDyn;
+
+/// The rank of an ndarray dimension type.
+pub trait NdRank: Dimension {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+    /// [`Rank0`] to [`Rank6`], or [`RankDyn`].
+    type Rank;
+}
+
+macro_rules! nd_ranks {
+    ($($nd:ident $rank:ident),*) => { $(impl NdRank for $nd { const SEAL: crate::seal::Seal = crate::seal::SEAL; type Rank = $rank; })* };
+}
+
+nd_ranks!(Ix0 Rank0, Ix1 Rank1, Ix2 Rank2, Ix3 Rank3, Ix4 Rank4, Ix5 Rank5, Ix6 Rank6, IxDyn RankDyn);
 
 /// Something with elements along axes that can be bound.
 ///
@@ -24,7 +41,7 @@ pub type Axes = SmallVec<[Axis; INLINE]>;
 pub unsafe trait Source {
     /// The type of the elements.
     type Elem;
-    /// [`Rank0`] to [`Rank6`], or [`RankDyn`](crate::bind::source::RankDyn).
+    /// [`Rank0`] to [`Rank6`], or [`RankDyn`].
     type Rank;
     /// The sizes of the axes that rustc knows, as nested pairs; `()` where it knows none of the rest.
     type Sizes;

@@ -1,7 +1,6 @@
 //! Tensors that borrow their elements: what binding an array to dims yields.
 
 use crate::error::Origin;
-use crate::expr::index::IndexExprs;
 use crate::rank::{Rank, Rank0};
 use crate::set::Dims;
 use crate::storage::Owned;
@@ -84,7 +83,7 @@ impl<'a, T, S: Dims, R: Rank, X> View<'a, T, S, R, X> {
         X: Default,
     {
         assert_eq!(R::N, 0, "all axes are those of dims");
-        let named = super::axes::in_order(data.len(), order, sizes);
+        let named = crate::types::axes::in_order(data.len(), order, sizes);
         let positional = R::Axes::filled(Axis::default());
         // SAFETY: the strides count the elements of the slice, which is borrowed for `'a`, row by row; there are no indices.
         unsafe { View::new(data.as_ptr(), named, positional, X::default(), None) }
@@ -219,61 +218,6 @@ impl<T, S: Dims, R: Rank, E: Leaf<T, S, R>> Leaf<T, S, R> for &E {
     }
 }
 
-/// Elements in memory along dims, one of which can be bound anew.
-#[diagnostic::on_unimplemented(
-    message = "only tensors in memory can be bound to further dims",
-    label = "this is an expression that has not been evaluated: call `.eval()` first"
-)]
-pub trait Rebindable<T, S: Dims>: sealed::Rebindable {
-    /// The computed indices that the elements have already.
-    #[doc(hidden)]
-    type Indices<'s>: IndexExprs
-    where
-        Self: 's;
-    /// The elements, the axes of the dims, and the indices.
-    #[doc(hidden)]
-    fn bound(&self) -> (Elements<'_, T>, &S::Axes, Self::Indices<'_>);
-}
-
-#[diagnostic::do_not_recommend]
-impl<T, S: Dims, X: IndexExprs> Rebindable<T, S> for View<'_, T, S, Rank0, X> {
-    type Indices<'s>
-        = X::Lent<'s>
-    where
-        Self: 's;
-
-    #[inline(always)]
-    fn bound(&self) -> (Elements<'_, T>, &S::Axes, X::Lent<'_>) {
-        (self.elements(), &self.named, self.indices.lent())
-    }
-}
-
-#[diagnostic::do_not_recommend]
-impl<T, S: Dims> Rebindable<T, S> for Owned<T, S, Rank0> {
-    type Indices<'s>
-        = ()
-    where
-        Self: 's;
-
-    #[inline(always)]
-    fn bound(&self) -> (Elements<'_, T>, &S::Axes, ()) {
-        (self.elements(), self.named(), ())
-    }
-}
-
-#[diagnostic::do_not_recommend]
-impl<T, S: Dims, E: Rebindable<T, S>> Rebindable<T, S> for &E {
-    type Indices<'s>
-        = E::Indices<'s>
-    where
-        Self: 's;
-
-    #[inline(always)]
-    fn bound(&self) -> (Elements<'_, T>, &S::Axes, E::Indices<'_>) {
-        (**self).bound()
-    }
-}
-
 /// What `Leaf` says is trusted by code that reads memory, so only this crate says it.
 pub(crate) mod sealed {
     use super::*;
@@ -282,9 +226,4 @@ pub(crate) mod sealed {
     impl<T, S: Dims, R: Rank> Leaf for View<'_, T, S, R> {}
     impl<T, S: Dims, R: Rank> Leaf for Owned<T, S, R> {}
     impl<E: Leaf> Leaf for &E {}
-
-    pub trait Rebindable {}
-    impl<T, S: Dims, X> Rebindable for View<'_, T, S, Rank0, X> {}
-    impl<T, S: Dims> Rebindable for Owned<T, S, Rank0> {}
-    impl<E: Rebindable> Rebindable for &E {}
 }

@@ -8,6 +8,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 mod error;
+mod layers;
 
 pub use error::{Fault, LoadError};
 
@@ -18,8 +19,8 @@ use super::names::{AxisName, one};
 use super::safetensors::Reader;
 use crate::dim::DimList;
 use crate::error::DimError;
+use crate::expr::evaluate::laid_out_in;
 use crate::named::Named;
-use crate::plan::evaluate::laid_out_in;
 use crate::rank::Rank0;
 use crate::role::means;
 use crate::set::{DimKey, Dims, Keys};
@@ -367,7 +368,7 @@ macro_rules! axes {
     };
 }
 
-crate::tuples::each_tuple!(axes);
+crate::types::tuples::each_tuple!(axes);
 
 impl FileAxes for () {
     const GROUPS: &'static [&'static Keys] = &[];

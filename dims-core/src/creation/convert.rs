@@ -1,0 +1,199 @@
+//! Arrays that become tensors for good: `into_tensor` takes ownership and copies nothing.
+
+use crate::bind::at::HasAxes;
+use crate::bind::source::{NdRank, check_rank};
+use crate::dim::DimList;
+use crate::error::{DimError, unwrap};
+use crate::named::Named;
+use crate::rank::{Rank, Rank0};
+use crate::set::list::List;
+use crate::set::remove::{Removal, RemoveAll};
+use crate::set::union::Sort;
+use crate::set::{Dims, NamedOnce, Verdict};
+use crate::storage::Owned;
+use crate::storage::axes::AxisBlock;
+use alloc::vec::Vec;
+use core::panic::Location;
+use kernels::memory::axes::Axis;
+use ndarray::{Array, Dimension};
+
+/// Dims for all axes of an array, each dim once.
+pub trait AxisDims<R>: DimList {
+    /// The dims as a set.
+    type Set: Dims;
+}
+
+impl<L, R> AxisDims<R> for L
+where
+    L: DimList<Brands: Sort>,
+    <L::Brands as Sort>::Out: RemoveAll<L::Brands, SetOf<L>, Out: Removal>,
+    Verdict<Twice<L>>: NamedOnce<Twice<L>, L>,
+    L: Counted,
+    R: HasAxes<L::Count, Rank0>,
+{
+    type Set = <<L::Brands as Sort>::Out as List>::Tuple;
+}
+
+/// The set of the dims in `L`.
+type SetOf<L> = <<<L as DimList>::Brands as Sort>::Out as List>::Tuple;
+
+/// The first dim that `L` names twice, or [`Nothing`](crate::set::Nothing).
+type Twice<L> =
+    <<<<L as DimList>::Brands as Sort>::Out as RemoveAll<<L as DimList>::Brands, SetOf<L>>>::Out as Removal>::Twice;
+
+/// How many dims are listed.
+pub trait Counted: DimList {
+    /// The number.
+    type Count: Rank;
+}
+
+impl<L: DimList<Brands: Length>> Counted for L {
+    type Count = <L::Brands as Length>::Rank;
+}
+
+/// The length of nested pairs.
+pub trait Length {
+    /// The number.
+    type Rank: Rank;
+}
+
+impl Length for () {
+    type Rank = Rank0;
+}
+
+impl<H, T: Length> Length for (H, T) {
+    type Rank = <T::Rank as Rank>::Succ;
+}
+
+/// Turns owned arrays into tensors: those of ndarray, vectors, and with their features the arrays of
+/// mdarray, the matrices of nalgebra and the images of `image`.
+pub trait IntoTensor {
+    /// The type of the elements.
+    type Elem;
+    /// How many axes there are.
+    type Rank;
+
+    /// The array as a tensor with a dim for each axis. Nothing is copied (but what lies on the stack: matrices of nalgebra and arrays of
+    /// mdarray whose sizes are in their types).
+    ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims! { struct Batch; struct Feat = 2; }
+    /// let x = ndarray::array![[1.0, 2.0], [3.0, 4.0]].into_tensor((Batch, Feat));
+    /// assert_eq!(x.dims(), [("Batch", 2), ("Feat", 2)]);
+    /// let wrong = ndarray::array![[1.0, 2.0, 3.0]].try_into_tensor((Batch, Feat)).map(|_| ());
+    /// assert!(matches!(wrong, Err(DimError::StaticSize { dim: "Feat", fixed: 2, found: 3, .. })));
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_into_tensor`](IntoTensor::try_into_tensor) returns an error.
+    #[track_caller]
+    fn into_tensor<L: AxisDims<Self::Rank>>(self, dims: L) -> Named<Self::Elem, L::Set>
+    where
+        Self: Sized,
+    {
+        unwrap(self.try_into_tensor(dims))
+    }
+
+    /// As [`into_tensor`](IntoTensor::into_tensor), but what sizes decide is an error.
+    fn try_into_tensor<L: AxisDims<Self::Rank>>(self, dims: L)
+    -> Result<Named<Self::Elem, L::Set>, DimError>;
+}
+
+impl<T, D: Dimension + NdRank> IntoTensor for Array<T, D> {
+    type Elem = T;
+    type Rank = D::Rank;
+
+    #[track_caller]
+    fn try_into_tensor<L: AxisDims<D::Rank>>(self, dims: L) -> Result<Named<T, L::Set>, DimError> {
+        let origin = Some(Location::caller());
+        let mut axes = <L::Set as Dims>::Axes::filled(Axis::default());
+        let mut at = 0;
+        let mut failed = None;
+        let (sizes, strides) = (self.shape().to_vec(), self.strides().to_vec());
+        dims.each(|dim| {
+            if let (Some(&size), Some(&stride)) = (sizes.get(at), strides.get(at)) {
+                if let Err(error) = dim.meet(size, origin) {
+                    failed.get_or_insert(error);
+                }
+                let place = L::Set::KEYS.position(&dim.key()).expect("the dim is in the set");
+                axes.as_mut_slice()[place] = Axis::new(size, stride);
+            }
+            at += 1;
+        });
+        check_rank(sizes.len(), at)?;
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        let (data, start) = self.into_raw_vec_and_offset();
+        Ok(Named::from_expr(Owned::strided(data, start.unwrap_or(0), axes, [], origin)))
+    }
+}
+
+impl<T> IntoTensor for Vec<T> {
+    type Elem = T;
+    type Rank = crate::rank::Rank1;
+
+    #[track_caller]
+    fn try_into_tensor<L: AxisDims<crate::rank::Rank1>>(self, dims: L) -> Result<Named<T, L::Set>, DimError> {
+        ndarray::Array1::from_vec(self).try_into_tensor(dims)
+    }
+}
+
+/// Elements that lie contiguously, with a dim for each axis: the last axis is the innermost one, or the first if they lie `by_columns`.
+///
+/// # Panics
+///
+/// If `sizes` is not the shape of `data`.
+#[cfg(any(feature = "candle", feature = "image", feature = "mdarray", feature = "nalgebra"))]
+pub(crate) fn contiguous<T, R, L: AxisDims<R>>(
+    data: Vec<T>,
+    sizes: &[usize],
+    by_columns: bool,
+    dims: L,
+    origin: crate::error::Origin,
+) -> Result<Named<T, L::Set>, DimError> {
+    let mut axes = Vec::with_capacity(sizes.len());
+    let mut met = Ok(());
+    dims.each(|dim| {
+        if let (Ok(()), Some(&size)) = (&met, sizes.get(axes.len())) {
+            met = dim.meet(size, origin);
+        }
+        axes.push(L::Set::KEYS.position(&dim.key()).expect("the dim is in the set"));
+    });
+    check_rank(sizes.len(), axes.len())?;
+    met?;
+    let mut sizes = sizes.to_vec();
+    if by_columns {
+        axes.reverse();
+        sizes.reverse();
+    }
+    Ok(Named::from_expr(Owned::in_order(data, &axes, &sizes)))
+}
+
+/// The elements of a tensor that has the dims `D` and no others, contiguous in their order or (`by_columns`) in the opposite one; and the
+/// sizes in their order. An owned tensor that lies so gives up its memory.
+pub(crate) fn elements_in<A, D, X>(
+    tensor: A,
+    dims: &D,
+    by_columns: bool,
+) -> Result<(Vec<A::Elem>, Vec<usize>), DimError>
+where
+    A: crate::tensor::Computable<Rank = Rank0>,
+    D: crate::set::DimsOf<A::Dims, X>,
+    X: Dims,
+{
+    let order = crate::plan::axes::AxisList::of(<D as DimList>::KEYS, A::Dims::KEYS);
+    let tensor = tensor.into_named();
+    let shape = tensor.unified_shape()?;
+    shape.all_said(dims)?;
+    let mut order = order.as_slice().to_vec();
+    let sizes = shape.sizes_in(&order).into_vec();
+    if by_columns {
+        order.reverse();
+    }
+    let data = crate::expr::evaluate::evaluate_in::<A::Dims, Rank0, _>(tensor.expr, &shape, &order)?;
+    Ok((data, sizes))
+}

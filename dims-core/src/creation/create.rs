@@ -1,0 +1,483 @@
+//! Tensors from nothing: `zeros`, `ones`, `full`, `eye`, `tri`, `arange`, `linspace`, `from_fn`, `from_vec`.
+//!
+//! Free functions, as in numpy and torch: the type alias [`Tensor`](crate::named::Tensor) sorts its dims, so rustc could not find them through it.
+
+use crate::brand::Brand;
+use crate::dim::{DimRef, Of};
+use crate::error::{DimError, list_sizes, unwrap};
+use crate::named::Named;
+use crate::plan::axes::AxisList;
+use crate::rank::Rank0;
+use crate::reduce::Evaluated;
+use crate::set::list::List;
+use crate::set::union::Sort;
+use crate::set::{DimKey, Dims, Judged, Nothing, Right, Verdict};
+use crate::size::{Dyn, Static};
+use crate::storage::Owned;
+use crate::storage::axes::AxisBlock;
+use crate::tensor::Computable;
+use crate::types::tuples::{each_tuple, nested};
+use alloc::string::String;
+use alloc::vec::Vec;
+use kernels::memory::allocate::reserve;
+use kernels::memory::axes::Axis;
+use kernels::scalar::{CastTo, Element, Num, Real};
+use smallvec::SmallVec;
+
+/// One dim or a tuple of them, as written: the axes that a constructor makes.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a list of dims with sizes",
+    label = "expected dims with sizes",
+    note = "give a dim a size with `Batch.of(2)`; dims with a static size and local dims have their own"
+)]
+pub trait Written {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+    /// The dims as a set.
+    type Set: Dims;
+    /// The first dim without a size, or [`Nothing`].
+    type Unsized: Judged;
+    /// How many there are.
+    const COUNT: usize;
+    /// The indices of an element, in the order in which the dims are written.
+    type Index: Copy;
+    /// Calls `visit` with each dim and its size.
+    #[doc(hidden)]
+    fn each(&self, visit: impl FnMut(DimKey, Option<usize>));
+    #[doc(hidden)]
+    fn index(at: &[usize]) -> Self::Index;
+}
+
+/// Dims with sizes: `Batch.of(2)`, a dim with a static size, or a local dim that has one; and tuples of them.
+pub trait SizedDims: Written {}
+impl<L: Written> SizedDims for L where Verdict<L::Unsized>: HasSize<L::Unsized> {}
+
+/// Every dim of a list has a size; `D` is the first one that has none, or [`Nothing`].
+#[diagnostic::on_unimplemented(
+    message = "dimension `{D}` has no size",
+    label = "expected dims with sizes",
+    note = "give a dim a size with `{D}.of(2)`; dims with a static size and local dims have their own"
+)]
+pub trait HasSize<D> {}
+#[diagnostic::do_not_recommend]
+impl<D> HasSize<D> for Right {}
+
+/// A value that stands for a dim, and maybe for its size.
+pub trait MaybeSized: DimRef {
+    /// The dim if it comes without a size, or [`Nothing`].
+    type Unsized: Judged;
+}
+#[diagnostic::do_not_recommend]
+impl<D: crate::Declared> MaybeSized for Of<D> {
+    type Unsized = Nothing;
+}
+#[diagnostic::do_not_recommend]
+impl<B: Brand> MaybeSized for &crate::dim::Dim<B> {
+    type Unsized = Nothing;
+}
+#[diagnostic::do_not_recommend]
+impl<D: crate::Declared> MaybeSized for D
+where
+    D::Size: UnsizedOr<D>,
+{
+    type Unsized = <D::Size as UnsizedOr<D>>::Out;
+}
+
+/// The dim `D` where the size is [`Dyn`], else [`Nothing`].
+pub trait UnsizedOr<D> {
+    /// `D`, or [`Nothing`].
+    type Out: Judged;
+}
+impl<D: Brand> UnsizedOr<D> for Dyn {
+    type Out = D;
+}
+impl<D, const N: usize> UnsizedOr<D> for Static<N> {
+    type Out = Nothing;
+}
+
+#[diagnostic::do_not_recommend]
+impl<D: MaybeSized> Written for D {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+    type Set = (D::Brand,);
+    type Unsized = D::Unsized;
+    const COUNT: usize = 1;
+    type Index = usize;
+
+    fn each(&self, mut visit: impl FnMut(DimKey, Option<usize>)) {
+        visit(self.info().key(), self.info().size());
+    }
+
+    fn index(at: &[usize]) -> usize {
+        at[0]
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl Written for () {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+    type Set = ();
+    type Unsized = Nothing;
+    const COUNT: usize = 0;
+    type Index = ();
+
+    fn each(&self, _: impl FnMut(DimKey, Option<usize>)) {}
+
+    fn index(_: &[usize]) {}
+}
+
+macro_rules! sized_lists {
+    ($($d:ident $n:tt)*) => {
+        #[diagnostic::do_not_recommend]
+        impl<$($d: MaybeSized),*> Written for ($($d,)*)
+        where
+            nested![$($d::Brand),*]: Sort,
+        {
+            const SEAL: crate::seal::Seal = crate::seal::SEAL;
+            type Set = <<nested![$($d::Brand),*] as Sort>::Out as List>::Tuple;
+            type Unsized = first_unsized!($($d)*);
+            const COUNT: usize = [$($n),*].len();
+            type Index = ($(usize_for!($d),)*);
+
+            fn each(&self, mut visit: impl FnMut(DimKey, Option<usize>)) {
+                $(visit(self.$n.info().key(), self.$n.info().size());)*
+            }
+
+            fn index(at: &[usize]) -> Self::Index {
+                ($(at[$n],)*)
+            }
+        }
+    };
+}
+
+macro_rules! first_unsized {
+    ($d:ident) => { <$d as MaybeSized>::Unsized };
+    ($d:ident $($later:ident)+) => { <<$d as MaybeSized>::Unsized as Judged>::Or<first_unsized!($($later)+)> };
+}
+
+macro_rules! usize_for {
+    ($d:ident) => {
+        usize
+    };
+}
+
+each_tuple!(sized_lists);
+
+/// The dims as written, with their sizes.
+fn sizes<D: SizedDims>(dims: &D) -> Result<SmallVec<[(DimKey, usize); 8]>, DimError> {
+    let mut sizes = SmallVec::new();
+    let mut failed = None;
+    dims.each(|key, size| match size {
+        Some(size) => {
+            let earlier = sizes.iter().find(|(own, _): &&(DimKey, usize)| own.same(&key));
+            if let Some(&(_, first)) = earlier.filter(|&&(_, first)| first != size) {
+                failed.get_or_insert(DimError::SizeConflict {
+                    dim: key.name,
+                    first,
+                    first_origin: None,
+                    second: size,
+                    second_origin: None,
+                });
+            }
+            sizes.push((key, size));
+        }
+        None => {
+            failed.get_or_insert(DimError::Unsized { dim: key.name });
+        }
+    });
+    failed.map_or(Ok(sizes), Err)
+}
+
+/// How many elements there are; `Err` if that cannot be counted.
+fn volume<T>(sizes: &[(DimKey, usize)]) -> Result<usize, DimError> {
+    crate::plan::shape::volume(sizes.iter().map(|&(_, size)| size), size_of::<T>())
+        .ok_or_else(|| DimError::TooLarge { dims: describe(sizes) })
+}
+
+/// Memory for the elements of such dims.
+fn memory<T>(sizes: &[(DimKey, usize)]) -> Result<(Vec<T>, usize), DimError> {
+    let len = volume::<T>(sizes)?;
+    let data = reserve(len).map_err(|_| DimError::TooLarge { dims: describe(sizes) })?;
+    Ok((data, len))
+}
+
+fn describe(sizes: &[(DimKey, usize)]) -> String {
+    list_sizes(sizes.iter().map(|(key, size)| (key.name, *size)))
+}
+
+/// A tensor of elements in the order in which its dims are written.
+fn build<T: Element, D: SizedDims>(sizes: &[(DimKey, usize)], data: Vec<T>) -> Named<T, D::Set, Rank0> {
+    let mut axes = <D::Set as Dims>::Axes::filled(Axis::default());
+    let mut stride = 1;
+    for (key, size) in sizes.iter().rev() {
+        let at = D::Set::KEYS.position(key).expect("the dim is in the set");
+        // A dim that is written twice is one dim: the diagonal.
+        let axis = &mut axes.as_mut_slice()[at];
+        axis.size = *size;
+        axis.stride += stride;
+        stride *= *size as isize;
+    }
+    // (There is one element for each position along the dims as written, the last one fastest.)
+    Named::from_expr(Owned::strided(data, 0, axes, [], None))
+}
+
+/// A tensor with the value of `f` at each position, given the indices in the order in which the dims are written.
+///
+/// ```
+/// use typed_dims::prelude::*;
+///
+/// dims! { struct Row; struct Col; }
+/// let x = from_fn((Row.of(2), Col.of(3)), |(row, col)| 10 * row + col);
+/// assert_eq!(x.order((Col, Row)), ndarray::array![[0, 10], [1, 11], [2, 12]]);
+/// ```
+///
+/// # Panics
+///
+/// If a dim has no size, or the tensor does not fit into memory.
+#[track_caller]
+pub fn from_fn<T: Element, D: SizedDims>(dims: D, f: impl FnMut(D::Index) -> T) -> Named<T, D::Set> {
+    unwrap(try_from_fn(dims, f))
+}
+
+/// As [`from_fn`], but what sizes decide is an error.
+pub fn try_from_fn<T: Element, D: SizedDims>(
+    dims: D,
+    mut f: impl FnMut(D::Index) -> T,
+) -> Result<Named<T, D::Set>, DimError> {
+    let sizes = sizes(&dims)?;
+    let (mut data, _) = memory(&sizes)?;
+    let mut at: SmallVec<[usize; 8]> = SmallVec::from_elem(0, sizes.len());
+    let counts: SmallVec<[usize; 8]> = sizes.iter().map(|&(_, size)| size).collect();
+    let mut odometer = kernels::loops::nest::Odometer::new(&counts);
+    while !odometer.is_done() {
+        data.push(f(D::index(&at)));
+        odometer.advance(&mut at);
+    }
+    Ok(build::<T, D>(&sizes, data))
+}
+
+/// A tensor of one value.
+///
+/// # Panics
+///
+/// If a dim has no size, or the tensor does not fit into memory.
+#[track_caller]
+pub fn full<T: Element, D: SizedDims>(dims: D, value: T) -> Named<T, D::Set> {
+    unwrap(try_full(dims, value))
+}
+
+/// As [`full`], but what sizes decide is an error.
+pub fn try_full<T: Element, D: SizedDims>(dims: D, value: T) -> Result<Named<T, D::Set>, DimError> {
+    let sizes = sizes(&dims)?;
+    let (mut data, len) = memory(&sizes)?;
+    data.resize(len, value);
+    Ok(build::<T, D>(&sizes, data))
+}
+
+/// A tensor of zeros: `zeros::<f32, _>((Batch.of(2), Seq.of(3)))`.
+///
+/// ```
+/// use typed_dims::prelude::*;
+///
+/// dims! { struct Batch; struct Feat = 4; }
+/// let x: Tensor<f32, (Batch, Feat)> = zeros((Batch.of(2), Feat));   // a static size need not be given
+/// assert_eq!(x.dims(), [("Batch", 2), ("Feat", 4)]);
+/// ```
+///
+/// # Panics
+///
+/// If a dim has no size, or the tensor does not fit into memory.
+#[track_caller]
+pub fn zeros<T: Num, D: SizedDims>(dims: D) -> Named<T, D::Set> {
+    unwrap(try_zeros(dims))
+}
+
+/// As [`zeros`], but what sizes decide is an error.
+pub fn try_zeros<T: Num, D: SizedDims>(dims: D) -> Result<Named<T, D::Set>, DimError> {
+    try_full(dims, T::ZERO)
+}
+
+/// A tensor of ones.
+///
+/// # Panics
+///
+/// If a dim has no size, or the tensor does not fit into memory.
+#[track_caller]
+pub fn ones<T: Num, D: SizedDims>(dims: D) -> Named<T, D::Set> {
+    unwrap(try_ones(dims))
+}
+
+/// As [`ones`], but what sizes decide is an error.
+pub fn try_ones<T: Num, D: SizedDims>(dims: D) -> Result<Named<T, D::Set>, DimError> {
+    try_full(dims, T::ONE)
+}
+
+/// 1 where the indices along both dims are equal, else 0.
+///
+/// # Panics
+///
+/// If a dim has no size, or the tensor does not fit into memory.
+#[track_caller]
+pub fn eye<T: Num, A: MaybeSized, B: MaybeSized>(rows: A, columns: B) -> Named<T, <(A, B) as Written>::Set>
+where
+    (A, B): SizedDims + Written<Index = (usize, usize)>,
+{
+    unwrap(try_eye(rows, columns))
+}
+
+/// As [`eye`], but what sizes decide is an error.
+pub fn try_eye<T: Num, A: MaybeSized, B: MaybeSized>(
+    rows: A,
+    columns: B,
+) -> Result<Named<T, <(A, B) as Written>::Set>, DimError>
+where
+    (A, B): SizedDims + Written<Index = (usize, usize)>,
+{
+    try_from_fn((rows, columns), |(i, j)| if i == j { T::ONE } else { T::ZERO })
+}
+
+/// 1 where the index along `columns` is at most that along `rows` plus `offset`, else 0: a lower triangle.
+///
+/// # Panics
+///
+/// If a dim has no size, or the tensor does not fit into memory.
+#[track_caller]
+pub fn tri<T: Num, A: MaybeSized, B: MaybeSized>(
+    rows: A,
+    columns: B,
+    offset: isize,
+) -> Named<T, <(A, B) as Written>::Set>
+where
+    (A, B): SizedDims + Written<Index = (usize, usize)>,
+{
+    unwrap(try_tri(rows, columns, offset))
+}
+
+/// As [`tri`], but what sizes decide is an error.
+pub fn try_tri<T: Num, A: MaybeSized, B: MaybeSized>(
+    rows: A,
+    columns: B,
+    offset: isize,
+) -> Result<Named<T, <(A, B) as Written>::Set>, DimError>
+where
+    (A, B): SizedDims + Written<Index = (usize, usize)>,
+{
+    // Sizes are less than half of what can be counted, so the sum cannot wrap, and an offset that would is beyond all of them.
+    let reach = |i: usize| (i as isize).saturating_add(offset);
+    try_from_fn((rows, columns), |(i, j)| if j as isize <= reach(i) { T::ONE } else { T::ZERO })
+}
+
+/// `start + i * step` along a dim: `arange(i, 10, 2)` is 10, 12, 14, .. (The indices themselves are the dim as a value, `i`.)
+///
+/// # Panics
+///
+/// If the dim has no size, or the tensor does not fit into memory.
+#[track_caller]
+pub fn arange<T: Num, D: SizedDims + Written<Index = usize>>(dim: D, start: T, step: T) -> Named<T, D::Set>
+where
+    usize: CastTo<T::Acc>,
+{
+    unwrap(try_arange(dim, start, step))
+}
+
+/// As [`arange`], but what sizes decide is an error.
+pub fn try_arange<T: Num, D: SizedDims + Written<Index = usize>>(
+    dim: D,
+    start: T,
+    step: T,
+) -> Result<Named<T, D::Set>, DimError>
+where
+    usize: CastTo<T::Acc>,
+{
+    // In single precision where the type cannot count that far.
+    let (start, step) = (start.to_acc(), step.to_acc());
+    try_from_fn(dim, |i| T::from_acc(start.add(step.mul(CastTo::<T::Acc>::cast_to(i)))))
+}
+
+/// Numbers from `start` to `end`, both included, evenly spaced along a dim: `start + i * (end - start) / (n - 1)`. Of one element it is
+/// `start`.
+///
+/// # Panics
+///
+/// If the dim has no size, or the tensor does not fit into memory.
+#[track_caller]
+pub fn linspace<T: Real, D: MaybeSized + SizedDims + Written<Index = usize>>(
+    dim: D,
+    start: T,
+    end: T,
+) -> Named<T, <D as Written>::Set> {
+    unwrap(try_linspace(dim, start, end))
+}
+
+/// As [`linspace`], but what sizes decide is an error.
+pub fn try_linspace<T: Real, D: MaybeSized + SizedDims + Written<Index = usize>>(
+    dim: D,
+    start: T,
+    end: T,
+) -> Result<Named<T, <D as Written>::Set>, DimError> {
+    let last = dim.info().size().map_or(0, |size| size.saturating_sub(1));
+    // In single precision where the type cannot count that far.
+    let number = |i: usize| <T::Wide as num_traits::NumCast>::from(i).expect("a float can be any size");
+    let (first, end) = (start.widen(), end.widen());
+    let whole = end - first;
+    let finite = [first, whole, end].map(num_traits::Float::is_finite);
+    if last > 0 && finite == [true, false, true] {
+        // The ends are farther apart than numbers go.
+        let share = |i: usize| number(i) / number(last);
+        return try_from_fn(dim, |i| T::narrow(first * share(last - i) + end * share(i)));
+    }
+    let step = if last == 0 { <T::Wide as Num>::ZERO } else { whole / number(last) };
+    // From the nearer end, so that the last element is `end` itself.
+    try_from_fn(dim, |i| match i <= last - i {
+        true => T::narrow(first + step * number(i)),
+        false => T::narrow(end - step * number(last - i)),
+    })
+}
+
+/// A tensor of one value, with the dims and sizes of another.
+///
+/// # Panics
+///
+/// If operands of the tensor have different sizes for one dim, or the result does not fit into memory.
+#[track_caller]
+pub fn full_like<A: Computable>(tensor: A, value: A::Elem) -> Evaluated<A> {
+    unwrap(try_full_like(tensor, value))
+}
+
+/// As [`full_like`], but what sizes decide is an error.
+pub fn try_full_like<A: Computable>(tensor: A, value: A::Elem) -> Result<Evaluated<A>, DimError> {
+    let shape = tensor.into_named().unified_shape()?;
+    let order = AxisList::in_memory_of::<A::Dims, A::Rank>().as_slice();
+    let len = shape.volume(order.iter().copied(), size_of::<A::Elem>())?;
+    let mut data = reserve(len).map_err(|error| shape.blame(error.into(), order))?;
+    data.resize(len, value);
+    let sizes = shape.sizes_in(order);
+    Ok(Named::from_expr(Owned::laid_out(data, &sizes)))
+}
+
+/// A tensor of the given elements, which lie in the order in which the dims are written, the last one fastest.
+///
+/// ```
+/// use typed_dims::prelude::*;
+///
+/// dims! { struct Row; struct Col; }
+/// let x = from_vec((Row.of(2), Col.of(3)), vec![1, 2, 3, 4, 5, 6]);
+/// assert_eq!(x.index(Row, 1).order(Col), ndarray::array![4, 5, 6]);
+/// ```
+///
+/// # Panics
+///
+/// If there are not as many elements as the sizes say.
+#[track_caller]
+pub fn from_vec<T: Element, D: SizedDims>(dims: D, data: Vec<T>) -> Named<T, D::Set> {
+    unwrap(try_from_vec(dims, data))
+}
+
+/// As [`from_vec`], but what sizes decide is an error.
+pub fn try_from_vec<T: Element, D: SizedDims>(dims: D, data: Vec<T>) -> Result<Named<T, D::Set>, DimError> {
+    let sizes = sizes(&dims)?;
+    let expected = volume::<T>(&sizes)?;
+    if expected != data.len() {
+        return Err(DimError::Length { dims: describe(&sizes), expected, found: data.len() });
+    }
+    Ok(build::<T, D>(&sizes, data))
+}

@@ -1,0 +1,7 @@
+//! Tensors from arrays, from nothing, from a seed, or from a distribution.
+
+pub mod convert;
+pub mod create;
+pub mod noise;
+#[cfg(feature = "rand")]
+pub mod random;

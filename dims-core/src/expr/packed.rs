@@ -1,0 +1,167 @@
+//! Elements whose type says in which order they lie ([`Packed`]), as a leaf of expressions.
+
+use crate::error::DimError;
+use crate::expr::sized::Gives;
+use crate::expr::{Expr, Factors, Raw};
+use crate::plan::axes::{AxisList, Layout};
+use crate::plan::direct::Memory;
+use crate::plan::shape::Shape;
+use crate::rank::Rank;
+use crate::set::{Dims, Keys, SetOf};
+use crate::storage::packed::Packed;
+use crate::storage::{Owned, View};
+use alloc::string::String;
+use alloc::vec::Vec;
+use kernels::contract;
+use kernels::load::strided::Strided;
+use kernels::loops::nest::{Nest, Operands};
+use kernels::loops::rows::Rows;
+use kernels::loops::stride::Way;
+use kernels::memory::axes::Axis;
+use kernels::memory::freed::Freed;
+use kernels::scalar::{Element, Num};
+
+/// What `Packed` can be: a tensor in memory, owned or borrowed.
+pub trait Packable: Expr {
+    /// All elements as they lie, if they are owned.
+    fn into_all(self) -> Result<Vec<Self::Elem>, Self>
+    where
+        Self: Sized,
+    {
+        Err(self)
+    }
+
+    /// The place of the elements, as such of the type `W`, if they are owned and of that type.
+    fn free<W: Element>(&mut self) -> Option<Freed<W>> {
+        None
+    }
+}
+
+impl<T: Element, S: Dims> Packable for Owned<T, S> {
+    #[inline(always)]
+    fn into_all(self) -> Result<Vec<T>, Self> {
+        Ok(self.into_vec())
+    }
+
+    #[inline(always)]
+    fn free<W: Element>(&mut self) -> Option<Freed<W>> {
+        Owned::free(self)
+    }
+}
+
+impl<T: Element, S: Dims> Packable for View<'_, T, S> {}
+impl<E: Packable> Packable for &E {}
+
+impl<E, L: SetOf + Dims> Packed<E, L> {
+    /// The axes of the set in the order in which they lie.
+    const ORDER: &'static AxisList = &AxisList::of(L::KEYS, <L::Set as Dims>::KEYS);
+}
+
+impl<E: Packable, L: SetOf + Dims> Expr for Packed<E, L> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+    type Elem = E::Elem;
+    type Open = ();
+    type Kernel<'k, W: Way>
+        = Strided<'k, E::Elem, (), W>
+    where
+        Self: 'k;
+    const OWNS: bool = E::OWNS;
+    const AT_HAND: u64 = 1;
+    const MEMORY: Option<&'static Keys> = E::MEMORY;
+    const LAYOUT: Layout = Layout::In { order: L::KEYS, operands: 1 };
+
+    #[inline(always)]
+    fn memory(&self) -> Memory<'_, E::Elem> {
+        self.0.memory()
+    }
+
+    #[inline(always)]
+    fn in_memory<U: Dims>(&self) -> Option<Raw<'_, E::Elem>> {
+        self.0.in_memory::<U>()
+    }
+
+    #[inline(always)]
+    fn alike<'s, U: Dims, W: Way>(&'s self, like: &mut Option<&'s [Axis]>, operands: &mut usize) -> bool {
+        if !W::UNIT {
+            return self.0.alike::<U, W>(like, operands);
+        }
+        *operands += 1;
+        let (_, own) = self.0.memory();
+        like.get_or_insert(own).iter().zip(own).all(|(like, own)| like.size == own.size)
+    }
+
+    #[inline(always)]
+    fn meet<U: Dims, R: Rank>(&self, shape: &mut Shape) -> Result<(), DimError> {
+        self.0.meet::<U, R>(shape)
+    }
+
+    #[inline(always)]
+    fn rows<U: Dims, R: Rank>(&self, shape: &Shape, rows: &mut Rows) {
+        self.0.rows::<U, R>(shape, rows);
+    }
+
+    #[inline(always)]
+    fn kernel<'k, W: Way>(&'k self, operands: &mut Operands<'k>) -> Self::Kernel<'k, W> {
+        // (`W` says that the innermost stride is 1 only where `LAYOUT` does.)
+        Strided::on_the_way(self.0.memory().0, operands.next_row(), ())
+    }
+
+    #[inline(always)]
+    fn factors<'s, U: Dims, R: Rank>(
+        &'s self,
+        shape: &Shape,
+        factors: &mut Factors<'s, E::Elem>,
+    ) -> Result<(), DimError>
+    where
+        E::Elem: Num,
+    {
+        self.0.factors::<U, R>(shape, factors)
+    }
+
+    #[inline(always)]
+    fn supports<U: Dims, R: Rank>(&self, shape: &Shape, supports: &mut contract::Supports) {
+        self.0.supports::<U, R>(shape, supports);
+    }
+
+    fn describe(&self) -> String {
+        "laid".into()
+    }
+
+    #[inline]
+    fn collect(&self, nest: &Nest, len: usize) -> Result<Vec<E::Elem>, DimError> {
+        self.0.collect(nest, len)
+    }
+
+    #[inline]
+    fn finish<U: Dims, R: Rank>(
+        self,
+        nest: &Nest,
+        order: &[usize],
+        len: usize,
+    ) -> Result<Vec<E::Elem>, DimError> {
+        self.0.finish::<U, R>(nest, order, len)
+    }
+
+    #[inline(always)]
+    fn place<W: Element, U: Dims, R: Rank>(&mut self, order: &[usize], _: usize) -> Option<Freed<W>> {
+        // That they lie in this order is known; that no axis is missing is, too, where the number of axes is the same.
+        if R::N == 0 && order == Self::ORDER.as_slice() { self.0.free() } else { None }
+    }
+
+    #[inline(always)]
+    fn into_place<W: Element>(self, place: &Freed<W>) -> Option<Vec<W>> {
+        self.0.into_place(place)
+    }
+
+    #[inline(always)]
+    fn into_contiguous<U: Dims>(self, order: &[usize]) -> Result<Vec<E::Elem>, Self> {
+        if order == Self::ORDER.as_slice() {
+            return self.0.into_all().map_err(Self::new);
+        }
+        Err(self)
+    }
+}
+
+impl<D, E: Gives<D>, L> Gives<D> for Packed<E, L> {
+    type Found = E::Found;
+}

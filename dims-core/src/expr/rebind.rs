@@ -1,0 +1,72 @@
+//! What can be bound once more: elements along dims, one of which a computed index selects from.
+
+use crate::expr::index::IndexExprs;
+use crate::rank::Rank0;
+use crate::set::Dims;
+use crate::storage::{Owned, View};
+use kernels::memory::elements::Elements;
+
+/// Elements in memory along dims, one of which can be bound anew.
+#[diagnostic::on_unimplemented(
+    message = "only tensors in memory can be bound to further dims",
+    label = "this is an expression that has not been evaluated: call `.eval()` first"
+)]
+pub trait Rebindable<T, S: Dims>: sealed::Rebindable {
+    /// The computed indices that the elements have already.
+    #[doc(hidden)]
+    type Indices<'s>: IndexExprs
+    where
+        Self: 's;
+    /// The elements, the axes of the dims, and the indices.
+    #[doc(hidden)]
+    fn bound(&self) -> (Elements<'_, T>, &S::Axes, Self::Indices<'_>);
+}
+
+#[diagnostic::do_not_recommend]
+impl<T, S: Dims, X: IndexExprs> Rebindable<T, S> for View<'_, T, S, Rank0, X> {
+    type Indices<'s>
+        = X::Lent<'s>
+    where
+        Self: 's;
+
+    #[inline(always)]
+    fn bound(&self) -> (Elements<'_, T>, &S::Axes, X::Lent<'_>) {
+        (self.elements(), self.named(), self.indices().lent())
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<T, S: Dims> Rebindable<T, S> for Owned<T, S, Rank0> {
+    type Indices<'s>
+        = ()
+    where
+        Self: 's;
+
+    #[inline(always)]
+    fn bound(&self) -> (Elements<'_, T>, &S::Axes, ()) {
+        (self.elements(), self.named(), ())
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<T, S: Dims, E: Rebindable<T, S>> Rebindable<T, S> for &E {
+    type Indices<'s>
+        = E::Indices<'s>
+    where
+        Self: 's;
+
+    #[inline(always)]
+    fn bound(&self) -> (Elements<'_, T>, &S::Axes, E::Indices<'_>) {
+        (**self).bound()
+    }
+}
+
+/// What `Rebindable` says is trusted by code that reads memory, so only this crate says it.
+mod sealed {
+    use super::*;
+
+    pub trait Rebindable {}
+    impl<T, S: Dims, X> Rebindable for View<'_, T, S, Rank0, X> {}
+    impl<T, S: Dims> Rebindable for Owned<T, S, Rank0> {}
+    impl<E: Rebindable> Rebindable for &E {}
+}

@@ -1,0 +1,22 @@
+//! Layers of `nn`, from the names that their tensors have in files.
+
+use super::{Load, Loader};
+use crate::dim::DimList;
+use crate::file::Stored;
+use crate::nn::linear::Linear;
+use crate::set::{Dims, Union};
+
+#[diagnostic::do_not_recommend]
+impl<'a, I, O, T> Load<'a> for Linear<I, O, T>
+where
+    I: Dims + DimList,
+    O: Dims + DimList + Union<I>,
+    T: Stored,
+{
+    fn load(from: &mut Loader<'_, 'a>) -> Option<Self> {
+        // What is wrong with the bias is told beside what is wrong with the weight.
+        let weight = from.field("weight", |from| from.tensor_laid_out::<_, (O, I), (I, O)>());
+        let bias = from.field("bias", |from| from.tensor::<_, (O,)>());
+        Some(Linear { weight: weight?, bias: bias? })
+    }
+}

@@ -1,0 +1,216 @@
+//! What `tensor!` and `einsum!` call besides the public interface. Everything here could be written by hand.
+
+use crate::bind::binder::bind_affine;
+use crate::bind::binding::Binding;
+use crate::bind::source::{Axes, Source, check_rank};
+use crate::brand::Brand;
+use crate::dim::Dim;
+use crate::elementwise::{BinaryOut, Selected, UnaryOut};
+use crate::error::DimError;
+use crate::expr::{Binary, Expr, Operand, Scalar, Select, Unary};
+use crate::named::Named;
+use crate::rank::{Rank, Rank0};
+use crate::set::{Dims, Union};
+use crate::storage::axes::AxisBlock;
+use crate::storage::view::Leaf;
+use crate::tensor::{AsTensor, NamedOf};
+use core::ops::{Range, RangeInclusive};
+use core::panic::Location;
+use kernels::memory::axes::Axis;
+use kernels::ops::{Holds, Left, Pair};
+use kernels::scalar::{Element, IndexInt};
+
+mod verdict;
+
+pub use crate::error::unwrap;
+pub use verdict::*;
+
+/// The traits whose methods macros call; nothing in here has a name that could hide one of the user's.
+pub mod methods {
+    pub use super::Operands as _;
+    pub use crate::bind::At as _;
+    pub use crate::elementwise::Elementwise as _;
+    pub use crate::order::OrderExt as _;
+    pub use crate::reduce::Reductions as _;
+}
+
+/// A captured integer that meets a loop variable, as an index.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be combined with a loop variable, which is an integer",
+    label = "expected an integer",
+    note = "cast the loop variable first: `i as {Self}`"
+)]
+pub trait ToIndex {
+    /// The nearest `isize`.
+    fn to_index(self) -> isize;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: IndexInt> ToIndex for T {
+    #[inline(always)]
+    fn to_index(self) -> isize {
+        self.to_isize()
+    }
+}
+
+/// A captured integer as an index.
+#[inline(always)]
+pub fn index<T: ToIndex>(value: T) -> isize {
+    value.to_index()
+}
+
+/// One position of an axis. As a computed index, it is looked at where an element is read.
+#[inline(always)]
+pub fn position<T: IndexInt>(value: T) -> Named<isize, (), Rank0, Scalar<isize>> {
+    Named::from_expr(Scalar(value.to_isize()))
+}
+
+/// A tensor that is the same all along a dim that it may lack.
+#[inline(always)]
+pub fn along<A, D>(a: A, dim: D) -> BinaryOut<Left, A, D, isize>
+where
+    A: AsTensor<Elem: Element, Dims: Union<D::Dims>>,
+    D: Operand<isize>,
+{
+    Named::from_expr(Binary { op: Left, a: a.into_named().expr, b: dim.into_expr() })
+}
+
+/// The elements of two tensors at the same position.
+pub type Pairs<A, B> = Named<
+    (<A as AsTensor>::Elem, <B as AsTensor>::Elem),
+    <<A as AsTensor>::Dims as Union<<B as AsTensor>::Dims>>::Out,
+    <<A as AsTensor>::Rank as Rank>::Max<<B as AsTensor>::Rank>,
+    Binary<Pair, <A as AsTensor>::Expr, <B as AsTensor>::Expr>,
+>;
+
+/// Pairs of elements, for closures that take several.
+#[inline(always)]
+pub fn pairs<A, B>(a: A, b: B) -> Pairs<A, B>
+where
+    A: AsTensor<Dims: Union<B::Dims>>,
+    B: AsTensor,
+{
+    Named::from_expr(Binary { op: Pair, a: a.into_named().expr, b: b.into_named().expr })
+}
+
+/// The tensor where a condition holds, and some value elsewhere, where nothing is read.
+#[inline(always)]
+pub fn masked<C, A>(cond: C, a: A) -> Selected<A::Elem, C, NamedOf<A>, A::Elem>
+where
+    C: AsTensor<Elem = bool, Dims: Union<A::Dims, Out: Union<()>>>,
+    A: AsTensor<Elem: Element>,
+{
+    let other = Scalar(A::Elem::default());
+    Named::from_expr(Select { cond: cond.into_named().expr, a: a.into_named().expr, b: other })
+}
+
+/// The elements of a condition.
+#[diagnostic::on_unimplemented(
+    message = "the condition of an `if` is a `bool`, and not of type `{Self}`",
+    label = "expected `bool`"
+)]
+pub trait TruthValue: Element {}
+#[diagnostic::do_not_recommend]
+impl TruthValue for bool {}
+
+/// A condition. Other types are refused here, and nowhere else.
+#[inline(always)]
+pub fn condition<A: AsTensor<Elem: TruthValue>>(a: A) -> UnaryOut<Holds, A> {
+    Named::from_expr(Unary { op: Holds, a: a.into_named().expr })
+}
+
+/// A range of indices.
+#[diagnostic::on_unimplemented(
+    message = "a loop cannot run over `{Self}`",
+    label = "expected a range of integers, like `0..n`"
+)]
+pub trait LoopSize {
+    /// The first index, and how many there are.
+    fn extent(self) -> (isize, usize);
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: ToIndex> LoopSize for Range<T> {
+    fn extent(self) -> (isize, usize) {
+        let (start, end) = (self.start.to_index(), self.end.to_index());
+        (start, if start < end { end.abs_diff(start) } else { 0 })
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: ToIndex> LoopSize for RangeInclusive<T> {
+    fn extent(self) -> (isize, usize) {
+        let (start, end) = self.into_inner();
+        let (start, end) = (start.to_index(), end.to_index());
+        (start, if start <= end { end.abs_diff(start).saturating_add(1) } else { 0 })
+    }
+}
+
+/// The first index of a range, and how many there are.
+#[inline]
+pub fn extent<R: LoopSize>(range: R) -> (isize, usize) {
+    range.extent()
+}
+
+/// Operands whose axes give loop variables their sizes.
+pub trait Operands {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+    /// The axes that are to be bound.
+    fn open_axes(&self) -> Axes;
+
+    /// The loop variable `dim` runs over axis `at` of all `rank`.
+    #[track_caller]
+    fn try_size<B: Brand>(&self, at: usize, rank: usize, dim: &Dim<B>) -> Result<(), DimError> {
+        let axes = self.open_axes();
+        check_rank(axes.len(), rank)?;
+        dim.try_set_size(axes[at].size)
+    }
+
+    /// As [`try_size`](Operands::try_size), but panics.
+    #[track_caller]
+    fn size<B: Brand>(&self, at: usize, rank: usize, dim: &Dim<B>) {
+        unwrap(self.try_size(at, rank, dim));
+    }
+
+    /// The one loop variable of `index` that has no size yet gets the greatest with which `index` stays within axis `at`.
+    #[track_caller]
+    fn try_fit<S: Dims, E: Expr>(
+        &self,
+        at: usize,
+        rank: usize,
+        index: Named<isize, S, Rank0, E>,
+    ) -> Result<(), DimError> {
+        let axes = self.open_axes();
+        check_rank(axes.len(), rank)?;
+        if let Some(affine) = index.expr.affine() {
+            let origin = Some(Location::caller());
+            let mut named = S::Axes::filled(Axis::default());
+            let mut binding = Binding::new::<S>(Axes::new(), 0, origin, &mut named, &mut []);
+            bind_affine(&affine, axes[at], at, &mut binding)?;
+        }
+        Ok(())
+    }
+
+    /// As [`try_fit`](Operands::try_fit), but panics.
+    #[track_caller]
+    fn fit<S: Dims, E: Expr>(&self, at: usize, rank: usize, index: Named<isize, S, Rank0, E>) {
+        unwrap(self.try_fit(at, rank, index));
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<A: Source + ?Sized> Operands for A {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+    fn open_axes(&self) -> Axes {
+        self.raw().1
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Element, S: Dims, R: Rank, E: Leaf<T, S, R>> Operands for Named<T, S, R, E> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+    fn open_axes(&self) -> Axes {
+        Axes::from_slice(self.expr.leaf().2.as_slice())
+    }
+}

@@ -1,0 +1,481 @@
+//! What macros take: each trait is asked for one thing, so that rustc names it in the user's words where it is not so, and once.
+
+use crate::dim::DimRef;
+use crate::elementwise::UnaryOut;
+use crate::expr::{Operand, Scalar, Unary};
+use crate::named::Named;
+use crate::rank::Rank0;
+use crate::tensor::AsTensor;
+use core::marker::PhantomData;
+use kernels::ops::{Cast, Index, Map};
+use kernels::scalar::{Analytic, CastTo, Element, IndexInt, Num, Real};
+
+/// Holds.
+#[derive(Debug)]
+pub struct Yes;
+/// Does not hold.
+#[derive(Debug)]
+pub struct No;
+/// Does not hold either: where [`Yes`] is implemented for one type alone, it takes two that are not to leave rustc a choice for others.
+#[derive(Debug)]
+pub struct Other;
+
+/// Holds for nothing. Beside an implementation for all `T: Bound` another one for all `T: Never` makes rustc look at the bounds before it chooses one of
+/// them: what a type without the bound yields is unknown then, and no further error follows from it.
+pub trait Never {}
+
+/// A verdict that hands tensors on as they are: where it holds, and, so that rustc knows no more, where it does not.
+macro_rules! as_it_is {
+    ($verdict:ident: [$($generic:tt)*] $holds:ty; $($not:ident)+) => {
+        #[diagnostic::do_not_recommend]
+        impl<$($generic)*> $verdict<Yes> for $holds {
+            type Of<A> = A;
+
+            #[inline(always)]
+            fn of<A>(a: A) -> A {
+                a
+            }
+        }
+
+        $(
+            #[diagnostic::do_not_recommend]
+            impl<T: Never> $verdict<$not> for T {
+                type Of<A> = A;
+
+                fn of<A>(a: A) -> A {
+                    a
+                }
+            }
+        )+
+    };
+}
+
+/// Elements that meet a loop variable, as indices.
+#[inline(always)]
+pub fn indices<A: AsTensor<Elem: LikeIndex<M>>, M>(a: A) -> <A::Elem as LikeIndex<M>>::Indices<A> {
+    A::Elem::indices(a)
+}
+
+/// Elements that can be computed with or compared to a loop variable: integers.
+#[diagnostic::on_unimplemented(
+    message = "elements of type `{Self}` cannot be combined with a loop variable, which is an integer",
+    label = "expected integers",
+    note = "cast the loop variable first: `i as {Self}`"
+)]
+pub trait LikeIndex<M = Yes>: Sized {
+    /// What a tensor of them is as indices. (Of others there is none: one mistake is one error.)
+    type Indices<A: AsTensor<Elem = Self>>;
+    /// Makes the indices.
+    fn indices<A: AsTensor<Elem = Self>>(a: A) -> Self::Indices<A>;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: IndexInt> LikeIndex<Yes> for T {
+    type Indices<A: AsTensor<Elem = T>> = UnaryOut<Index, A>;
+
+    #[inline(always)]
+    fn indices<A: AsTensor<Elem = T>>(a: A) -> UnaryOut<Index, A> {
+        Named::from_expr(Unary { op: Index, a: a.into_named().expr })
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Never> LikeIndex<No> for T {
+    type Indices<A: AsTensor<Elem = T>> = A;
+
+    fn indices<A: AsTensor<Elem = T>>(a: A) -> A {
+        a
+    }
+}
+
+/// Indices in the type of a tensor's elements.
+pub type CastAlike<A, I> = UnaryOut<Cast<<A as AsTensor>::Elem>, I>;
+
+/// A loop variable in the type of the elements that it meets.
+#[inline(always)]
+pub fn alike<A: AsTensor<Elem: Element + LikeIndex>, I: AsTensor<Elem = isize>>(
+    a: A,
+    index: I,
+) -> (A, CastAlike<A, I>)
+where
+    isize: CastTo<A::Elem>,
+{
+    (a, Named::from_expr(Unary { op: Cast(PhantomData), a: index.into_named().expr }))
+}
+
+/// A captured value that meets elements.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no single value, which is what meets elements",
+    label = "expected one value; what has elements takes an index for each axis, `a[i, j]`"
+)]
+pub trait Value<M> {
+    /// The value as a tensor without dims. (What is no value has none: one mistake is one error.)
+    type Tensor;
+    /// Makes the tensor.
+    fn tensor(self) -> Self::Tensor;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Element> Value<Yes> for T {
+    type Tensor = Named<T, (), Rank0, Scalar<T>>;
+
+    #[inline(always)]
+    fn tensor(self) -> Self::Tensor {
+        Named::from_expr(Scalar(self))
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Never> Value<No> for T {
+    type Tensor = Self;
+
+    fn tensor(self) -> Self {
+        self
+    }
+}
+
+/// A captured value as a tensor without dims.
+#[inline(always)]
+pub fn scalar<T: Value<M>, M>(value: T) -> T::Tensor {
+    value.tensor()
+}
+
+/// Elements that are indices: integers.
+#[diagnostic::on_unimplemented(
+    message = "elements of type `{Self}` cannot be indices",
+    label = "integers are needed here: these are elements of type `{Self}`"
+)]
+pub trait Lookup<M> {
+    /// The tensor of these elements. (Of others there is none: one mistake is one error.)
+    type Of<A>;
+    /// Yields the tensor.
+    fn of<A>(a: A) -> Self::Of<A>;
+}
+
+as_it_is! { Lookup: [T: IndexInt] T; No }
+
+/// A tensor of indices.
+#[inline(always)]
+pub fn lookup<A: AsTensor<Elem: Lookup<M>>, M>(a: A) -> <A::Elem as Lookup<M>>::Of<A> {
+    A::Elem::of(a)
+}
+
+/// What is compared with elements of the type `T`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be compared with elements of type `{T}`",
+    label = "expected `{T}`: elements of different types do not mix, cast one of them, `a[i] as {T}`"
+)]
+pub trait Comparable<T, M> {
+    /// The operand itself. (What is none has none: one mistake is one error.)
+    type Operand;
+    /// Yields the operand.
+    fn operand(self) -> Self::Operand;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T, B: Operand<T>> Comparable<T, Yes> for B {
+    type Operand = B;
+
+    #[inline(always)]
+    fn operand(self) -> B {
+        self
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<T, B: Never> Comparable<T, No> for B {
+    type Operand = B;
+
+    fn operand(self) -> B {
+        self
+    }
+}
+
+/// Both sides of a comparison.
+#[inline(always)]
+pub fn compared<A: AsTensor, B: Comparable<A::Elem, M>, M>(a: A, b: B) -> (A, B::Operand) {
+    (a, b.operand())
+}
+
+/// Elements that are conditions.
+#[diagnostic::on_unimplemented(
+    message = "`any`, `all` and `count` look at conditions, and not at elements of type `{Self}`",
+    label = "expected `bool`: compare the elements, `a[i] > b[i]`"
+)]
+pub trait Condition<M> {
+    /// The tensor of these elements. (Of others there is none: one mistake is one error.)
+    type Of<A>;
+    /// Yields the tensor.
+    fn of<A>(a: A) -> Self::Of<A>;
+}
+
+as_it_is! { Condition: [] bool; No Other }
+
+/// A tensor of conditions, which is reduced.
+#[inline(always)]
+pub fn conditions<A: AsTensor<Elem: Condition<M>>, M>(a: A) -> <A::Elem as Condition<M>>::Of<A> {
+    A::Elem::of(a)
+}
+
+/// Elements that reductions combine.
+#[diagnostic::on_unimplemented(
+    message = "`sum`, `mean` and the like combine numbers, and not elements of type `{Self}`",
+    label = "expected numbers: `count[i](..)` counts conditions, and `(..) as f32` makes numbers of them"
+)]
+pub trait Summand<M> {
+    /// The tensor of these elements. (Of others there is none: one mistake is one error.)
+    type Of<A>;
+    /// Yields the tensor.
+    fn of<A>(a: A) -> Self::Of<A>;
+}
+
+as_it_is! { Summand: [T: Num] T; No }
+
+/// A tensor of numbers, which is reduced.
+#[inline(always)]
+pub fn summands<A: AsTensor<Elem: Summand<M>>, M>(a: A) -> <A::Elem as Summand<M>>::Of<A> {
+    A::Elem::of(a)
+}
+
+/// Elements of the type `T` that a `let` says.
+#[diagnostic::on_unimplemented(
+    message = "the elements are of type `{Self}`, and not of type `{T}` as `let` says",
+    label = "elements of type `{Self}`; for others cast them: `a[i] as {T}`"
+)]
+pub trait OfType<T, M> {
+    /// The tensor of these elements. (Of others there is none: one mistake is one error.)
+    type Of<A>;
+    /// Yields the tensor.
+    fn typed<A>(a: A) -> Self::Of<A>;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T> OfType<T, Yes> for T {
+    type Of<A> = A;
+
+    #[inline(always)]
+    fn typed<A>(a: A) -> A {
+        a
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<T, U: Never> OfType<T, No> for U {
+    type Of<A> = A;
+
+    fn typed<A>(a: A) -> A {
+        a
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<T, U: Never> OfType<T, Other> for U {
+    type Of<A> = A;
+
+    fn typed<A>(a: A) -> A {
+        a
+    }
+}
+
+/// A tensor whose elements have the type that a `let` says.
+#[inline(always)]
+pub fn typed<T, A: AsTensor<Elem: OfType<T, M>>, M>(a: A) -> <A::Elem as OfType<T, M>>::Of<A> {
+    <A::Elem as OfType<T, M>>::typed(a)
+}
+
+/// A captured value that meets elements of the type `T`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be combined with elements of type `{T}`",
+    label = "expected one value of type `{T}`; what has elements takes an index for each axis, `a[i, j]`"
+)]
+pub trait Meets<T, M> {
+    /// The value as a tensor without dims. (What is no such value has none: one mistake is one error.)
+    type Tensor;
+    /// Makes the tensor.
+    fn tensor(self) -> Self::Tensor;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Element> Meets<T, Yes> for T {
+    type Tensor = Named<T, (), Rank0, Scalar<T>>;
+
+    #[inline(always)]
+    fn tensor(self) -> Self::Tensor {
+        Named::from_expr(Scalar(self))
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<T, U: Never> Meets<T, No> for U {
+    type Tensor = Self;
+
+    fn tensor(self) -> Self {
+        self
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<T, U: Never> Meets<T, Other> for U {
+    type Tensor = Self;
+
+    fn tensor(self) -> Self {
+        self
+    }
+}
+
+/// Elements and a captured value that meets them, as tensors. (In this order: rustc has to know the elements when it looks at the value.)
+#[inline(always)]
+pub fn meeting<A: AsTensor, V: Meets<A::Elem, M>, M>(a: A, value: V) -> (A, V::Tensor) {
+    (a, value.tensor())
+}
+
+/// Elements with functions like `exp`.
+#[diagnostic::on_unimplemented(
+    message = "elements of type `{Self}` have no `exp`, `sqrt` and the like",
+    label = "expected floats or complex numbers: cast the elements first, `(a[i] as f64)`"
+)]
+pub trait Smooth<M> {
+    /// The tensor of these elements. (Of others there is none: one mistake is one error.)
+    type Of<A>;
+    /// Yields the tensor.
+    fn of<A>(a: A) -> Self::Of<A>;
+}
+
+as_it_is! { Smooth: [T: Analytic] T; No }
+
+/// A tensor with functions like `exp`.
+#[inline(always)]
+pub fn smooth<A: AsTensor<Elem: Smooth<M>>, M>(a: A) -> <A::Elem as Smooth<M>>::Of<A> {
+    <A::Elem as Smooth<M>>::of(a)
+}
+
+/// Elements that are floats.
+#[diagnostic::on_unimplemented(
+    message = "elements of type `{Self}` are no floats",
+    label = "expected floats: cast the elements first, `(a[i] as f64)`"
+)]
+pub trait Floating<M> {
+    /// The tensor of these elements. (Of others there is none: one mistake is one error.)
+    type Of<A>;
+    /// Yields the tensor.
+    fn of<A>(a: A) -> Self::Of<A>;
+}
+
+as_it_is! { Floating: [T: Real] T; No }
+
+/// A tensor of floats.
+#[inline(always)]
+pub fn floating<A: AsTensor<Elem: Floating<M>>, M>(a: A) -> <A::Elem as Floating<M>>::Of<A> {
+    <A::Elem as Floating<M>>::of(a)
+}
+
+/// Elements that `as U` casts.
+#[diagnostic::on_unimplemented(
+    message = "elements of type `{Self}` cannot be cast to `{U}`",
+    label = "expected a type of numbers, or `bool`"
+)]
+pub trait Castable<U: ?Sized, M> {
+    /// What a tensor of them becomes. (What cannot be cast becomes nothing: one mistake is one error.)
+    type Cast<A: AsTensor<Elem = Self>>;
+    /// Casts.
+    fn cast<A: AsTensor<Elem = Self>>(a: A) -> Self::Cast<A>;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: CastTo<U>, U: Element> Castable<U, Yes> for T {
+    type Cast<A: AsTensor<Elem = T>> = UnaryOut<Cast<U>, A>;
+
+    #[inline(always)]
+    fn cast<A: AsTensor<Elem = T>>(a: A) -> UnaryOut<Cast<U>, A> {
+        Named::from_expr(Unary { op: Cast(PhantomData), a: a.into_named().expr })
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Never, U: ?Sized> Castable<U, No> for T {
+    type Cast<A: AsTensor<Elem = T>> = A;
+
+    fn cast<A: AsTensor<Elem = T>>(a: A) -> A {
+        a
+    }
+}
+
+/// `as U`
+#[inline(always)]
+pub fn cast<U: ?Sized, A: AsTensor<Elem: Castable<U, M>>, M>(a: A) -> <A::Elem as Castable<U, M>>::Cast<A> {
+    <A::Elem as Castable<U, M>>::cast(a)
+}
+
+/// What code that is called for each element yields.
+#[diagnostic::on_unimplemented(
+    message = "an array of the type `{Self}` cannot be computed",
+    label = "this yields `{Self}` in each place, where a plain value is expected: a number, a `bool`, what is `Copy` and `Default`"
+)]
+pub trait Yielded<M>: Sized {
+    /// What a function makes of a tensor. (What yields no elements makes nothing: one mistake is one error.)
+    type Mapped<A: AsTensor, F: Fn(A::Elem) -> Self>;
+    /// Calls the function.
+    fn mapped<A: AsTensor, F: Fn(A::Elem) -> Self>(a: A, f: F) -> Self::Mapped<A, F>;
+}
+
+#[diagnostic::do_not_recommend]
+impl<U: Element> Yielded<Yes> for U {
+    type Mapped<A: AsTensor, F: Fn(A::Elem) -> U> = UnaryOut<Map<F>, A>;
+
+    #[inline(always)]
+    fn mapped<A: AsTensor, F: Fn(A::Elem) -> U>(a: A, f: F) -> UnaryOut<Map<F>, A> {
+        Named::from_expr(Unary { op: Map(f), a: a.into_named().expr })
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<U: Never> Yielded<No> for U {
+    type Mapped<A: AsTensor, F: Fn(A::Elem) -> U> = A;
+
+    fn mapped<A: AsTensor, F: Fn(A::Elem) -> U>(a: A, _: F) -> A {
+        a
+    }
+}
+
+/// `f` of each element.
+#[inline(always)]
+pub fn mapped<A: AsTensor, F: Fn(A::Elem) -> U, U: Yielded<M>, M>(a: A, f: F) -> U::Mapped<A, F> {
+    U::mapped(a, f)
+}
+
+/// A dim of the surrounding scope.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a dim",
+    label = "`$` stands before the name of a dim; a value is named without it"
+)]
+pub trait Outer<M> {
+    /// The dim. (What is no dim has none: one mistake is one error.)
+    type Dim: Copy;
+    /// Yields the dim.
+    fn dim(self) -> Self::Dim;
+}
+
+#[diagnostic::do_not_recommend]
+impl<D: DimRef> Outer<Yes> for D {
+    type Dim = D;
+
+    #[inline(always)]
+    fn dim(self) -> D {
+        self
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<D: Never + Copy> Outer<No> for D {
+    type Dim = D;
+
+    fn dim(self) -> D {
+        self
+    }
+}
+
+/// The dim that `$` and a name are.
+#[inline(always)]
+pub fn outer<D: Outer<M>, M>(dim: D) -> D::Dim {
+    dim.dim()
+}

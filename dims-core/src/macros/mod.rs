@@ -1,0 +1,4 @@
+//! What the macros expand to: patterns of axes, and comprehensions.
+
+pub mod comprehension;
+pub mod pattern;

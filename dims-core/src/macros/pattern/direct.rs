@@ -1,0 +1,160 @@
+//! Operands that are nothing but memory, under a pattern that names all their axes: which axis runs along which loop is a constant,
+//! and at run time only sizes and strides are looked up.
+//!
+//! What is unusual (sizes that do not fit, an empty axis, a size that follows in two steps) is left to the general way, which has the
+//! words for what is wrong.
+
+use super::data::{Given, Loops, Pattern, Slot, Term};
+use super::solve::OPEN;
+use crate::expr::evaluate::SMALL;
+use crate::plan::shape::volume;
+use kernels::copy::FEW;
+use kernels::loops::rows::Rows;
+use kernels::memory::axes::Axis;
+use smallvec::SmallVec;
+
+/// The most axes of a pattern that is planned so.
+pub const MOST: usize = 12;
+
+/// The loops of a pattern, and how its operands lie along them.
+pub struct Bound {
+    sizes: [usize; MOST],
+    /// Which loops the result has, and which not.
+    pub loops: &'static Loops,
+    /// The strides of the operands.
+    pub rows: Rows,
+}
+
+impl Bound {
+    /// The loops of a pattern with so many axes, before [`bind`](Bound::bind).
+    #[inline(always)]
+    pub fn new(loops: &'static Loops, axes: usize) -> Self {
+        Bound { sizes: [OPEN; MOST], loops, rows: Rows::new(axes) }
+    }
+
+    /// Takes sizes and strides from operands with these axes. Returns whether they are usual ones. (In place: to hand over so many sizes and
+    /// strides would take as long as to find them.)
+    #[inline]
+    pub fn bind<'a>(
+        &mut self,
+        pattern: &'static Pattern,
+        given: &[Given],
+        operands: impl Iterator<Item = &'a [Axis]> + Clone,
+    ) -> bool {
+        let sizes = &mut self.sizes;
+        for &(axis, size) in given {
+            sizes[axis] = size;
+        }
+        // A group can be split once the sizes of all axes that stand alone are known.
+        let mut grouped = false;
+        for (slots, axes) in pattern.inputs.iter().zip(operands.clone()) {
+            if slots.len() != axes.len() {
+                return false;
+            }
+            let row = self.rows.push();
+            for (slot, axis) in slots.iter().zip(axes) {
+                let Slot::Axis(at) = *slot else {
+                    grouped = true;
+                    continue;
+                };
+                if sizes[at] != axis.size && core::mem::replace(&mut sizes[at], axis.size) != OPEN {
+                    return false;
+                }
+                row[at] += axis.stride;
+            }
+        }
+        if grouped && !self.split(pattern, operands) {
+            return false;
+        }
+        !self.sizes().contains(&OPEN) && !self.sizes().contains(&0)
+    }
+
+    /// The parts of groups: what is left for the one whose size is not known, and the strides along all.
+    fn split<'a>(&mut self, pattern: &'static Pattern, operands: impl Iterator<Item = &'a [Axis]>) -> bool {
+        let sizes = &mut self.sizes;
+        for (number, (slots, axes)) in pattern.inputs.iter().zip(operands).enumerate() {
+            let row = self.rows.row_mut(number);
+            for (slot, axis) in slots.iter().zip(axes) {
+                let terms = match *slot {
+                    Slot::Axis(_) => continue,
+                    Slot::Group(terms) => terms,
+                    Slot::Rest | Slot::Sum(_) => return false,
+                };
+                let (mut known, mut open) = (1_usize, None);
+                for term in terms {
+                    let &Term::Axis(at) = term else { return false };
+                    match sizes[at] {
+                        OPEN if open.is_some() => return false,
+                        OPEN => open = Some(at),
+                        size => known = known.saturating_mul(size),
+                    }
+                }
+                match open {
+                    None if known == axis.size => {}
+                    Some(at) if known != 0 && axis.size.is_multiple_of(known) => {
+                        sizes[at] = axis.size / known;
+                    }
+                    _ => return false,
+                }
+                let mut stride = axis.stride;
+                for term in terms.iter().rev() {
+                    let &Term::Axis(at) = term else { return false };
+                    row[at] += stride;
+                    stride = stride.wrapping_mul(sizes[at] as isize);
+                }
+            }
+        }
+        true
+    }
+
+    /// How often each loop runs.
+    #[inline]
+    pub fn sizes(&self) -> &[usize] {
+        &self.sizes[..self.rows.axes()]
+    }
+
+    /// How many positions some loops have, if they and their bytes can be counted.
+    #[inline]
+    pub fn volume(&self, loops: &[usize], bytes: usize) -> Option<usize> {
+        volume(loops.iter().map(|&at| self.sizes[at]), bytes)
+    }
+
+    /// An operand's axes in the order of the result, behind others of one element, if there are few and few elements, `len`.
+    #[inline(always)]
+    pub fn few(&self, operand: usize, len: usize) -> Option<[Axis; FEW]> {
+        let Loops { kept, reduced } = self.loops;
+        if len > SMALL || kept.len() > FEW || !reduced.is_empty() {
+            return None;
+        }
+        let row = self.rows.row(operand);
+        let mut axes = [Axis::new(1, 0); FEW];
+        for (axis, &at) in axes[FEW - kept.len()..].iter_mut().zip(kept.iter()) {
+            *axis = Axis::new(self.sizes[at], row[at]);
+        }
+        Some(axes)
+    }
+
+    /// The sizes of an array with these slots, which has so few elements that they can be counted.
+    #[inline]
+    pub fn shape(&self, slots: &[Slot]) -> SmallVec<[usize; MOST]> {
+        let size = |slot: &Slot| match slot {
+            Slot::Axis(at) => self.sizes[*at],
+            Slot::Rest => 1,
+            slot => {
+                let of = |term: &Term| match term {
+                    Term::Axis(at) => self.sizes[*at],
+                    Term::Rest => 1,
+                };
+                slot.group(0).iter().map(of).product()
+            }
+        };
+        let mut shape = [0; MOST];
+        if slots.len() > MOST {
+            return slots.iter().map(size).collect();
+        }
+        for (own, slot) in shape.iter_mut().zip(slots) {
+            *own = size(slot);
+        }
+        SmallVec::from_buf_and_len(shape, slots.len())
+    }
+}

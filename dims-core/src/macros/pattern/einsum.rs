@@ -1,0 +1,364 @@
+//! Sums of products.
+
+use super::args::{Args, Memories, ValueList, lay_out, meet};
+use super::data::{Given, Pattern, Slot};
+use super::direct::{Bound, MOST};
+use super::layout::{Layout, List};
+use super::rank::{OutRank, ResultOf};
+use crate::error::DimError;
+use crate::expr::Factors;
+use crate::expr::evaluate::few;
+use crate::plan::direct::Memory;
+use crate::plan::shape::{Shape, volume};
+use crate::set::Dims;
+use alloc::vec::Vec;
+use core::mem::forget;
+use kernels::compiled;
+use kernels::contract::{self, LoopAxes, Supports};
+use kernels::copy::collect_few;
+use kernels::load::Kernel;
+use kernels::loops::nest::{Nest, Parts};
+use kernels::loops::rows::Rows;
+use kernels::loops::steps::{Loops, ProductDims, Step, record};
+use kernels::machine::threads;
+use kernels::map::elementwise::collect_memory;
+use kernels::memory::elements::Elements;
+use kernels::reduce::reducers::Sum;
+use kernels::scalar::Num;
+use smallvec::SmallVec;
+
+/// A result of elements `U` with the axes `O`, from operands `L` of elements `T`.
+pub type Output<U, O, T, L> =
+    <<O as OutRank<<L as Args<T>>::Rest>>::Rank as ResultOf<U, <L as Args<T>>::Dims>>::Out;
+
+/// `out[output] = sum over all other axes of the product of the operands`
+///
+/// (Matrix products are always inlined, as sums of products of tensors are. The operands are handed on where they lie: to move them would take as
+/// long as a small product. In an unoptimized build the locals of each call would stay on the stack of the function that calls it.)
+#[cfg_attr(not(debug_assertions), inline(always))]
+#[track_caller]
+pub fn einsum<O, T: Num, L: Args<T>>(
+    pattern: &'static Pattern,
+    operands: L,
+    given: &[Given],
+) -> Result<Output<T, O, T, L>, DimError>
+where
+    O: OutRank<L::Rest>,
+    O::Rank: ResultOf<T, L::Dims>,
+{
+    let mut values = operands.values();
+    if let Some(roles) = &pattern.roles
+        && let Some((a, b)) = values.pair()
+        && [a.1.len(), b.1.len()] == [pattern.inputs[0].len(), pattern.inputs[1].len()]
+        && let Some(result) = roles.run(a, b, || product_dims(pattern))
+    {
+        // (They own nothing: to find that out again, as they are dropped, would take a tenth of the time.)
+        forget(values);
+        let (data, sizes) = result?;
+        return Ok(<O::Rank as ResultOf<T, L::Dims>>::build(data, &sizes[..pattern.output.len()]));
+    }
+    let (data, sizes) = planned::<T, L::Dims>(pattern, &mut values, given)?;
+    Ok(<O::Rank as ResultOf<T, L::Dims>>::build(data, &sizes))
+}
+
+/// The name of an axis, for plans: axes behind those of the pattern have none.
+fn axis_name(pattern: &'static Pattern, axis: usize) -> &'static str {
+    pattern.axes.get(axis).copied().unwrap_or("..")
+}
+
+/// A product of two operands whose axes all have names, for plans.
+fn product_dims(pattern: &'static Pattern) -> ProductDims {
+    let names = |slots: &[Slot]| {
+        let name = |slot: &Slot| match *slot {
+            Slot::Axis(axis) => pattern.axes[axis],
+            _ => "..",
+        };
+        slots.iter().map(name).collect()
+    };
+    ProductDims {
+        left: names(pattern.inputs[0]),
+        right: names(pattern.inputs[1]),
+        result: names(pattern.output),
+    }
+}
+
+/// The elements and the sizes of the result, planned. (Not the result: where that of a small product and this one could be the same place in
+/// memory, the small one would pass through it, in smaller pieces than it is read from there.)
+#[inline(never)]
+#[track_caller]
+fn planned<T: Num, U: Dims>(
+    pattern: &'static Pattern,
+    values: &mut impl ValueList<T>,
+    given: &[Given],
+) -> Result<(Vec<T>, SmallVec<[usize; MOST]>), DimError> {
+    values.settle()?;
+    let mut memories = Memories::new();
+    if values.memories(&mut memories)
+        && let Some(found) = direct(pattern, given, &*values, &memories)
+    {
+        return Ok(found);
+    }
+    drop(memories);
+    let (data, sizes) = run::<T, U>(pattern, given, &*values)?;
+    Ok((data, sizes.into_iter().collect()))
+}
+
+/// The elements and the sizes of the result, for operands in memory; nothing if the general way has more to say.
+#[track_caller]
+fn direct<T: Num>(
+    pattern: &'static Pattern,
+    given: &[Given],
+    values: &impl ValueList<T>,
+    memories: &[Memory<'_, T>],
+) -> Option<(Vec<T>, SmallVec<[usize; MOST]>)> {
+    let mut bound = Bound::new(pattern.loops.as_ref()?, pattern.axes.len());
+    if !bound.bind(pattern, given, memories.iter().map(|&(_, axes)| axes)) {
+        return None;
+    }
+    let (sizes, kept) = (bound.sizes(), bound.loops.kept);
+    let len = bound.volume(kept, size_of::<T>())?;
+    if let Some(data) = few_products(&bound, values, memories, len) {
+        return Some((data, bound.shape(pattern.output)));
+    }
+    let (mut supports, mut union) = (Supports::new(), 0);
+    for row in bound.rows.iter() {
+        let mut axes = 0;
+        for (axis, (&stride, &size)) in row.iter().zip(sizes).enumerate() {
+            axes |= kernels::loops::axes::Axes::from(stride != 0 && size != 1) << axis;
+        }
+        supports.push(axes);
+        union |= axes;
+    }
+    if (0..sizes.len()).any(|axis| sizes[axis] != 1 && union >> axis & 1 == 0) {
+        return None;
+    }
+    let data = if memories.len() == 1 && bound.loops.reduced.is_empty() {
+        values.collect_first(&Nest::map(sizes, kept, &bound.rows), len).ok()?
+    } else if contract::is_worthwhile(&supports, sizes, kept) {
+        let rows = memories.iter().zip(bound.rows.iter());
+        let operands = rows.map(|(&(elements, _), row)| contract::Operand::borrowed(elements, row.into()));
+        compiled::contract(
+            operands.collect(),
+            T::ONE,
+            LoopAxes { sizes, name: &|axis| axis_name(pattern, axis) },
+            kept,
+        )
+        .ok()?
+    } else {
+        let count = bound.volume(bound.loops.reduced, 1)?;
+        let nest = Nest::reduce(sizes, kept, bound.loops.reduced, &bound.rows);
+        summed(values, &nest, len, count).ok()?
+    };
+    Some((data, bound.shape(pattern.output)))
+}
+
+/// The product of operands of few elements, if nothing is summed.
+#[inline(always)]
+fn few_products<T: Num>(
+    bound: &Bound,
+    values: &impl ValueList<T>,
+    memories: &[Memory<'_, T>],
+    len: usize,
+) -> Option<Vec<T>> {
+    let ((first, _), others) = memories.split_first()?;
+    let axes = bound.few(0, len)?;
+    if others.is_empty() {
+        return few(*first, &axes, len).ok();
+    }
+    record(|| Step::Elementwise {
+        expression: values.describe(),
+        loops: Loops::new::<T>(&Nest::map(bound.sizes(), bound.loops.kept, &bound.rows), len, 1),
+    });
+    let mut product = collect_few(*first, &axes, len).ok()?;
+    for (number, (elements, _)) in others.iter().enumerate() {
+        let factor = collect_few(*elements, &bound.few(number + 1, len)?, len).ok()?;
+        product.iter_mut().zip(factor).for_each(|(product, factor)| *product = product.mul(factor));
+    }
+    Some(product)
+}
+
+/// The elements and the sizes of the result.
+#[track_caller]
+fn run<T: Num, U: Dims>(
+    pattern: &'static Pattern,
+    given: &[Given],
+    values: &impl ValueList<T>,
+) -> Result<(Vec<T>, List), DimError> {
+    let (shapes, layout) = meet::<T, U>(pattern, given, values)?;
+    let rows = lay_out::<T, U>(&layout, &shapes, values)?;
+    let sizes = layout.shape(pattern.output)?;
+    let kept = layout.order(pattern.output);
+    let len = volume(sizes.iter().copied(), size_of::<T>()).ok_or_else(|| too_large(pattern, &sizes))?;
+    let data = if pattern.inputs.len() > 1 && layout.sizes.len() < kernels::loops::axes::MOST_AXES {
+        product::<T, U>(&layout, &shapes, values, &rows, &kept, len)
+    } else {
+        fused(&layout, values, &rows, &kept, len)
+    };
+    let data = data.map_err(|error| match error {
+        DimError::TooLarge { .. } => too_large(pattern, &sizes),
+        error => error,
+    })?;
+    Ok((data, sizes))
+}
+
+#[cold]
+pub(super) fn too_large(pattern: &Pattern, sizes: &[usize]) -> DimError {
+    DimError::TooLarge { dims: format!("the sizes {sizes:?}, in the pattern `{}`,", pattern.text) }
+}
+
+/// A contraction where that shares work, else one fused pass.
+fn product<T: Num, U: Dims>(
+    layout: &Layout,
+    shapes: &[Shape],
+    values: &impl ValueList<T>,
+    rows: &Rows,
+    kept: &[usize],
+    len: usize,
+) -> Result<Vec<T>, DimError> {
+    let supports = supports::<T, U>(layout, shapes, values)?;
+    let union = supports.iter().fold(0, |union, axes| union | axes);
+    // Along some axes nothing varies. The contraction takes them for axes of one element; then its result is repeated along those that
+    // are kept, and multiplied by the sizes of those that are summed.
+    let varies = |axis: usize| union >> axis & 1 == 1;
+    let live: List = layout
+        .sizes
+        .iter()
+        .enumerate()
+        .map(|(axis, &size)| if varies(axis) || size == 0 { size } else { 1 })
+        .collect();
+    if !contract::is_worthwhile(&supports, &live, kept) {
+        return fused(layout, values, rows, kept, len);
+    }
+    let mut factors = Factors { scale: T::ONE, operands: SmallVec::new() };
+    for axis in (0..live.len()).filter(|axis| !kept.contains(axis) && live[*axis] != layout.sizes[*axis]) {
+        factors.scale = factors.scale.mul(whole(layout.sizes[axis]));
+    }
+    let mut operand = 0;
+    let mut result = Ok(());
+    values.factors::<U>(shapes, &mut factors, &mut |before, shape, factors| {
+        let slots = layout.pattern.inputs[operand];
+        let taken: SmallVec<[_; 4]> = factors.operands.drain(before..).collect();
+        for factor in taken {
+            factors.operands.push(factor.over(|strides| {
+                let mut row = SmallVec::from_elem(0, layout.sizes.len());
+                if let Err(error) = layout.spread(slots, &[], shape.positional(), strides, &mut row) {
+                    result = Err(error);
+                }
+                row
+            }));
+        }
+        operand += 1;
+    })?;
+    result?;
+    let own: List = kept.iter().copied().filter(|&axis| live[axis] == layout.sizes[axis]).collect();
+    let data = compiled::contract(
+        factors.operands,
+        factors.scale,
+        LoopAxes { sizes: &live, name: &|axis| axis_name(layout.pattern, axis) },
+        &own,
+    )?;
+    if own.len() == kept.len() {
+        return Ok(data);
+    }
+    repeat(&data, layout, &own, kept, len)
+}
+
+/// `n` as an element: 1, added up by doubling.
+fn whole<T: Num>(n: usize) -> T {
+    let mut value = T::ZERO;
+    for bit in (0..usize::BITS - n.leading_zeros()).rev() {
+        value = value.add(value);
+        if n >> bit & 1 == 1 {
+            value = value.add(T::ONE);
+        }
+    }
+    value
+}
+
+/// Elements that lie along some axes, repeated along others.
+fn repeat<T: Num>(
+    data: &[T],
+    layout: &Layout,
+    own: &[usize],
+    kept: &[usize],
+    len: usize,
+) -> Result<Vec<T>, DimError> {
+    let mut rows = Rows::new(layout.sizes.len());
+    let row = rows.push();
+    let mut step = 1;
+    for &axis in own.iter().rev() {
+        row[axis] = step;
+        step *= layout.sizes[axis] as isize;
+    }
+    let nest = Nest::map(&layout.sizes, kept, &rows);
+    Ok(collect_memory(Elements::of_slice(data), &nest, len, "repeated along axes of size 1")?)
+}
+
+/// For each operand the loops along which it varies.
+pub(super) fn supports<T: Num, U: Dims>(
+    layout: &Layout,
+    shapes: &[Shape],
+    values: &impl ValueList<T>,
+) -> Result<Supports, DimError> {
+    let mut supports = Supports::new();
+    let mut result = Ok(());
+    let mut row: SmallVec<[isize; 8]> = SmallVec::new();
+    values.rows::<U>(shapes, &mut |shape, own| {
+        let slots: &[Slot] = layout.pattern.inputs[supports.len()];
+        let mut axes = 0;
+        for strides in own.iter() {
+            row.clear();
+            row.resize(layout.sizes.len(), 0);
+            if let Err(error) = layout.spread(slots, &[], shape.positional(), strides, &mut row) {
+                result = Err(error);
+            }
+            for (axis, (&stride, &size)) in row.iter().zip(&layout.sizes).enumerate() {
+                axes |= kernels::loops::axes::Axes::from(stride != 0 && size != 1) << axis;
+            }
+        }
+        supports.push(axes);
+    });
+    result.map(|()| supports)
+}
+
+/// One pass over the product of all operands.
+#[track_caller]
+fn fused<T: Num>(
+    layout: &Layout,
+    values: &impl ValueList<T>,
+    rows: &Rows,
+    kept: &[usize],
+    len: usize,
+) -> Result<Vec<T>, DimError> {
+    let sizes = &layout.sizes;
+    let reduced: List = (0..sizes.len()).filter(|axis| !kept.contains(axis)).collect();
+    let count =
+        volume(reduced.iter().map(|&axis| sizes[axis]), 1).ok_or_else(|| too_large(layout.pattern, sizes))?;
+    let nest = Nest::reduce(sizes, kept, &reduced, rows);
+    summed(values, &nest, len, count)
+}
+
+/// The sums of the product of all operands along the loops of a nest.
+#[track_caller]
+fn summed<T: Num>(
+    values: &impl ValueList<T>,
+    nest: &Nest,
+    len: usize,
+    count: usize,
+) -> Result<Vec<T>, DimError> {
+    let work = if parallel(values) { len.saturating_mul(count) } else { 0 };
+    record(|| Step::Reduce {
+        reduction: "sum",
+        expression: values.describe(),
+        loops: Loops::new::<T>(nest, len, threads::parts(work)),
+        count,
+    });
+    let mut parts = Parts::new();
+    let lower = |nest| values.product(&mut Nest::operands(nest));
+    Ok(kernels::reduce::reduce(nest, &mut parts, lower, work, len, count, Sum)?)
+}
+
+/// Whether the reader of the operands may run on several threads.
+fn parallel<T: Num, V: ValueList<T>>(_: &V) -> bool {
+    V::Product::<'_>::PARALLEL
+}

@@ -1,0 +1,207 @@
+//! Operators of users: scalar ones, which fuse like those of the library, and ones on whole arrays, of one tensor or of several, which are batched.
+//!
+//! [`docs/custom-operators.md`](https://github.com/typed-dims/typed-dims/blob/main/docs/custom-operators.md) shows both.
+
+mod several;
+
+pub use several::{
+    Arguments, ArraysOp, ArraysOut, Examples, Takes, Tensors, WithAxes, apply_arrays, try_apply_arrays,
+};
+
+use crate::error::{DimError, unwrap};
+use crate::expr::evaluate::evaluate_in;
+use crate::expr::{Binary, Operand, Unary};
+use crate::named::Named;
+use crate::plan::axes::AxisList;
+use crate::rank::{Rank, RankOf};
+use crate::run::lines::arranged;
+use crate::set::Union;
+use crate::tensor::{AsTensor, Computable};
+use alloc::string::String;
+use alloc::vec::Vec;
+use kernels::loops::steps::{Step, record};
+use kernels::ops::custom::Custom;
+pub use kernels::ops::custom::ScalarOp;
+use kernels::scalar::Element;
+use ndarray::{Array, ArrayD, ArrayView, ArrayViewD, IxDyn};
+
+/// A [`ScalarOp`] on elements of a tensor.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an operation on `{Args}`",
+    label = "no such operation for elements of this type",
+    note = "write `impl ScalarOp<{Args}> for {Self}`; an operation on two tensors takes a pair, `ScalarOp<(f32, f32)>`; there is none on three: a third value is a field of the operation, or goes into a second one"
+)]
+pub trait OperatesOn<Args> {
+    /// The type of the result.
+    type Out: Element;
+}
+
+#[diagnostic::do_not_recommend]
+impl<Args, O: ScalarOp<Args>> OperatesOn<Args> for O {
+    type Out = O::Out;
+}
+
+/// An operation on whole arrays of rank `In`, the positional axes of a tensor, which yields arrays of rank `Out`.
+///
+/// One impl makes an operator of it, `x.apply_array(Op)`, for tensors with any dims besides those axes. Without a rule of its own for
+/// batches, `one` is called for each example, one after the other, and [`explain`](crate::plan::explain::explain) says so. With `batch`
+/// there is one call for all of them.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an operation on arrays of `{T}`",
+    label = "no such operation for elements of this type",
+    note = "write `impl ArrayOp<{T}> for {Self}`"
+)]
+pub trait ArrayOp<T: Element> {
+    /// How many positional axes it takes: `U1` for vectors.
+    type In: RankOf;
+    /// How many it yields.
+    type Out: RankOf;
+    /// The type of the elements that it yields.
+    type Elem: Element;
+    /// The name in plans.
+    const NAME: &'static str;
+
+    /// The operation on one example. All results of one call must have the same shape.
+    fn one(&self, x: ArrayView<'_, T, NdOf<Self::In>>) -> Array<Self::Elem, NdOf<Self::Out>>;
+
+    /// The operation on many examples at once, one behind the other along axis 0 of `x` and of the result; `None` where there is no
+    /// rule for that.
+    fn batch(&self, _x: ArrayViewD<'_, T>) -> Option<ArrayD<Self::Elem>> {
+        None
+    }
+}
+
+/// The result of [`apply`](ApplyOp::apply): a tensor `A` after the operation `O`.
+pub type Applied<O, A> = Named<
+    <O as OperatesOn<<A as AsTensor>::Elem>>::Out,
+    <A as AsTensor>::Dims,
+    <A as AsTensor>::Rank,
+    Unary<Custom<O>, <A as AsTensor>::Expr>,
+>;
+
+/// The result of [`apply_with`](ApplyOp::apply_with): a tensor `A` and an operand `B` of `V` after the operation `O`.
+pub type AppliedWith<O, A, B, V> = Named<
+    <O as OperatesOn<(<A as AsTensor>::Elem, V)>>::Out,
+    <<A as AsTensor>::Dims as Union<<B as Operand<V>>::Dims>>::Out,
+    <<A as AsTensor>::Rank as Rank>::Max<<B as Operand<V>>::Rank>,
+    Binary<Custom<O>, <A as AsTensor>::Expr, <B as Operand<V>>::Expr>,
+>;
+
+/// The ndarray dimension of a number of axes.
+pub type NdOf<N> = <<N as RankOf>::Rank as Rank>::Nd;
+
+/// The result of [`apply_array`](ApplyOp::apply_array).
+pub type ArrayOut<O, A> = Named<
+    <O as ArrayOp<<A as AsTensor>::Elem>>::Elem,
+    <A as AsTensor>::Dims,
+    <<O as ArrayOp<<A as AsTensor>::Elem>>::Out as RankOf>::Rank,
+>;
+
+/// An operation takes as many axes as a tensor has positional ones.
+#[diagnostic::on_unimplemented(
+    message = "an operation on arrays of `{Self}` cannot be applied to a tensor with positional axes of `{R}`",
+    label = "bind the axes that are not the operation's: `x.at((n, ..))`"
+)]
+pub trait AxesOf<R>: Rank {}
+#[diagnostic::do_not_recommend]
+impl<R: Rank> AxesOf<R> for R {}
+
+/// Users' operators as methods of tensors.
+pub trait ApplyOp: AsTensor {
+    /// The operation of each element. Lazy.
+    #[inline(always)]
+    fn apply<O: OperatesOn<Self::Elem>>(self, op: O) -> Applied<O, Self> {
+        Named::from_expr(Unary { op: Custom(op), a: self.into_named().expr })
+    }
+
+    /// The operation of each element and of the other tensor's at the same position. Lazy.
+    #[inline(always)]
+    fn apply_with<O: OperatesOn<(Self::Elem, V)>, B, V>(self, other: B, op: O) -> AppliedWith<O, Self, B, V>
+    where
+        B: Operand<V>,
+        Self::Dims: Union<B::Dims>,
+    {
+        Named::from_expr(Binary { op: Custom(op), a: self.into_named().expr, b: other.into_expr() })
+    }
+
+    /// The operation of the array that the tensor's positional axes are, for each position of its dims. It runs at once.
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_apply_array`](ApplyOp::try_apply_array) returns an error, and if the operation panics.
+    #[track_caller]
+    fn apply_array<O: ArrayOp<Self::Elem, In: RankOf<Rank = N>>, N: AxesOf<Self::Rank>>(
+        self,
+        op: O,
+    ) -> ArrayOut<O, Self>
+    where
+        Self: Computable,
+    {
+        unwrap(self.try_apply_array(op))
+    }
+
+    /// As [`apply_array`](ApplyOp::apply_array), but what sizes decide is an error; so are results of different shapes.
+    fn try_apply_array<O: ArrayOp<Self::Elem, In: RankOf<Rank = N>>, N: AxesOf<Self::Rank>>(
+        self,
+        op: O,
+    ) -> Result<ArrayOut<O, Self>, DimError>
+    where
+        Self: Computable,
+    {
+        apply_array(self, op)
+    }
+}
+
+impl<A: AsTensor> ApplyOp for A {}
+
+fn apply_array<A: Computable, O: ArrayOp<A::Elem>>(tensor: A, op: O) -> Result<ArrayOut<O, A>, DimError> {
+    let tensor = tensor.into_named();
+    let shape = tensor.unified_shape()?;
+    let order = AxisList::in_memory_of::<A::Dims, A::Rank>().as_slice();
+    let named = order.len() - <A::Rank as Rank>::N;
+    let data = evaluate_in::<A::Dims, A::Rank, _>(tensor.expr, &shape, order)?;
+    let sizes = shape.sizes_in(order);
+    let (dims, axes) = sizes.split_at(named);
+    let calls: usize = dims.iter().product();
+    let one: usize = axes.iter().product();
+    let rank = <<O::Out as RankOf>::Rank as Rank>::N;
+    let mut all: Vec<usize> = vec![calls];
+    all.extend(axes);
+    let view = ArrayViewD::from_shape(IxDyn(&all), &data).expect("the sizes are the shape of the data");
+    let fail = |what: String| Err(DimError::Shape { what: format!("the operation `{}`: {what}", O::NAME) });
+    let (out, mut found): (Vec<O::Elem>, Vec<usize>) = match op.batch(view) {
+        Some(results) => {
+            if results.ndim() != rank + 1 || results.shape()[0] != calls {
+                return fail(format!(
+                    "of {calls} examples it yields an array of shape {:?}",
+                    results.shape()
+                ));
+            }
+            (results.iter().copied().collect(), results.shape()[1..].to_vec())
+        }
+        None if calls == 0 => {
+            return fail("without any example, the sizes of its results are not known".into());
+        }
+        None => {
+            let (mut out, mut found) = (Vec::new(), None);
+            for call in 0..calls {
+                let x = ArrayViewD::from_shape(IxDyn(axes), &data[call * one..(call + 1) * one])
+                    .expect("the sizes are the shape of the data");
+                let result = op.one(x.into_dimensionality().expect("the ranks are the same"));
+                let first = found.get_or_insert_with(|| result.shape().to_vec());
+                if *first != result.shape() {
+                    return fail(format!("its results have the shapes {first:?} and {:?}", result.shape()));
+                }
+                out.extend(result.iter().copied());
+            }
+            let bytes = out.len() * size_of::<O::Elem>();
+            record(|| Step::Calls { function: O::NAME, calls, steps: Vec::new(), bytes });
+            (out, found.unwrap_or_default())
+        }
+    };
+    let mut sizes = dims.to_vec();
+    sizes.append(&mut found);
+    let mut order: Vec<usize> = order[..named].to_vec();
+    order.extend(named..named + rank);
+    arranged(out, &order, &sizes)
+}

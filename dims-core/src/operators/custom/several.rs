@@ -1,0 +1,384 @@
+//! Operations of users on the arrays of several tensors.
+
+use super::{AxesOf, NdOf};
+use crate::error::{DimError, unwrap};
+use crate::expr::evaluate::evaluate_in;
+use crate::named::Named;
+use crate::plan::axes::AxisList;
+use crate::plan::shape::{Shape, volume};
+use crate::rank::{Rank, Rank0, RankOf};
+use crate::run::lines::{Axes, arranged};
+use crate::set::{Dims, Keys, Union};
+use crate::tensor::{AsTensor, Computable};
+use crate::types::tuples::nested;
+use alloc::string::String;
+use alloc::vec::Vec;
+use kernels::loops::nest::Odometer;
+use kernels::loops::steps::{Step, record};
+use kernels::scalar::Element;
+use ndarray::{Array, ArrayD, ArrayView, ArrayViewD, Axis, CowArray, IxDyn};
+
+/// An operation on the arrays of several tensors: a function of 2 to 6 ndarray arrays, for tensors with any dims besides its axes.
+///
+/// As [`ArrayOp`](super::ArrayOp), with a tuple in the place of one array: `Args` are the types of the elements, `In` the numbers of axes. It is called by
+/// [`apply_arrays`].
+///
+/// ```
+/// use typed_dims::ndarray::{Array1, ArrayView1, ArrayView2, array};
+/// use typed_dims::prelude::*;
+///
+/// /// Solves `a x = b` for a triangular `a`, whose elements above the diagonal are not read.
+/// struct SolveLower;
+///
+/// impl ArraysOp<(f64, f64)> for SolveLower {
+///     type In = (U2, U1);
+///     type Out = U1;
+///     type Elem = f64;
+///     const NAME: &'static str = "solve_lower";
+///
+///     fn one(&self, (a, b): (ArrayView2<'_, f64>, ArrayView1<'_, f64>)) -> Array1<f64> {
+///         let mut x = b.to_owned();
+///         for i in 0..x.len() {
+///             let known: f64 = (0..i).map(|j| a[[i, j]] * x[j]).sum();
+///             x[i] = (x[i] - known) / a[[i, i]];
+///         }
+///         x
+///     }
+/// }
+///
+/// let (a, b) = (array![[2.0, 0.0], [1.0, 4.0]], array![[2.0, 9.0], [4.0, 2.0], [0.0, 4.0]]);
+/// dims!(n);
+/// let x = apply_arrays((a.at((.., ..)), b.at((n, ..))), SolveLower); // one matrix, several right sides
+/// assert_eq!(x.order(n), array![[1.0, 2.0], [2.0, 0.0], [0.0, 1.0]]);
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an operation on arrays of `{Args}`",
+    label = "no such operation for elements of these types",
+    note = "write `impl ArraysOp<{Args}> for {Self}`"
+)]
+pub trait ArraysOp<Args: Arguments> {
+    /// How many positional axes of each tensor it takes: `(U2, U1)` for a matrix and a vector.
+    type In: Takes<Args>;
+    /// How many it yields.
+    type Out: RankOf;
+    /// The type of the elements that it yields.
+    type Elem: Element;
+    /// The name in plans.
+    const NAME: &'static str;
+
+    /// The operation on one example. All results of one call must have the same shape.
+    fn one(&self, arrays: <Self::In as Takes<Args>>::Views<'_>) -> Array<Self::Elem, NdOf<Self::Out>>;
+
+    /// The operation on many examples at once, one behind the other along axis 0 of the result; `None` where there is no rule for that.
+    ///
+    /// There are as many examples as [`Examples::count`] of any argument says.
+    fn batch(&self, _arrays: <Args as Arguments>::Examples<'_>) -> Option<ArrayD<Self::Elem>> {
+        None
+    }
+}
+
+/// One argument of [`ArraysOp::batch`]: the arrays of all examples.
+pub struct Examples<'a, T> {
+    whole: &'a WholeTensor<T>,
+    counts: &'a [usize],
+}
+
+impl<'a, T: Element> Examples<'a, T> {
+    /// How many examples there are.
+    pub fn count(&self) -> usize {
+        self.counts.iter().product()
+    }
+
+    /// The array, if it is the same for all examples.
+    pub fn same(&self) -> Option<ArrayViewD<'a, T>> {
+        let varies = self.whole.strides.iter().any(|&stride| stride != ABSENT);
+        (!varies).then(|| view(self.whole.axes.as_slice(), &self.whole.data))
+    }
+
+    /// The arrays of all examples, one behind the other along axis 0. They are copied if the tensor lacks a dim that another one has.
+    pub fn stacked(&self) -> CowArray<'a, T, IxDyn> {
+        let mut shape = vec![self.count()];
+        shape.extend(&self.whole.axes);
+        if self.whole.strides.iter().all(|&stride| stride != ABSENT) {
+            return view(&shape, &self.whole.data).into();
+        }
+        let mut data = Vec::new();
+        each(self.counts, |at| data.extend_from_slice(self.whole.one(at)));
+        ArrayD::from_shape_vec(IxDyn(&shape), data).expect("one array for each example").into()
+    }
+}
+
+fn view<'a, T>(shape: &[usize], data: &'a [T]) -> ArrayViewD<'a, T> {
+    ArrayViewD::from_shape(IxDyn(shape), data).expect("the sizes are the shape of the data")
+}
+
+/// Calls `f` with each position of axes of these sizes.
+fn each(counts: &[usize], mut f: impl FnMut(&[usize])) {
+    let mut at: Axes = counts.iter().map(|_| 0).collect();
+    let mut odometer = Odometer::new(counts);
+    while !odometer.is_done() {
+        f(&at);
+        odometer.advance(&mut at);
+    }
+}
+
+/// The stride of a tensor along a dim that it lacks.
+const ABSENT: usize = 0;
+
+/// A tensor in memory, its positional axes innermost: the arrays of all positions of its dims.
+pub struct WholeTensor<T> {
+    data: Vec<T>,
+    /// How far apart, in arrays, those of neighbours along each dim of all tensors are: at least 1, or [`ABSENT`].
+    strides: Axes,
+    /// The sizes of the positional axes.
+    axes: Axes,
+}
+
+impl<T: Element> WholeTensor<T> {
+    /// `order` are the axes of all dims of all tensors, with the keys `all`.
+    fn new<A: Computable<Elem = T>>(
+        tensor: Named<T, A::Dims, A::Rank, A::Expr>,
+        all: &Keys,
+        order: &[usize],
+    ) -> Result<Self, DimError> {
+        let shape = tensor.unified_shape()?;
+        let keys = A::Dims::KEYS;
+        // Dims in the order of the calls, so that arrays of one tensor lie as they are used.
+        let own: Axes = order.iter().filter_map(|&axis| keys.position(&all.as_slice()[axis])).collect();
+        let named = own.len();
+        let in_memory: Axes = own.iter().copied().chain(named..named + <A::Rank as Rank>::N).collect();
+        let sizes = shape.sizes_in(&in_memory);
+        let data = evaluate_in::<A::Dims, A::Rank, _>(tensor.expr, &shape, &in_memory)?;
+        let mut strides: Axes = order.iter().map(|_| ABSENT).collect();
+        let mut step: usize = 1;
+        for (&axis, &size) in own.iter().zip(&sizes).rev() {
+            let at = order.iter().position(|&at| all.as_slice()[at].same(&keys.as_slice()[axis]));
+            strides[at.expect("the dims of a tensor are among those of all")] = step;
+            step = step.saturating_mul(size.max(1));
+        }
+        Ok(WholeTensor { data, strides, axes: sizes[named..].into() })
+    }
+
+    /// The array at one position of all dims.
+    fn one(&self, at: &[usize]) -> &[T] {
+        let len: usize = self.axes.iter().product();
+        let first: usize = at.iter().zip(&self.strides).map(|(at, stride)| at * stride).sum();
+        &self.data[first * len..(first + 1) * len]
+    }
+}
+
+/// The types of the elements of 2 to 6 tensors, as a tuple.
+pub trait Arguments {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+    /// What [`ArraysOp::batch`] gets: [`Examples`] of each tensor.
+    type Examples<'a>;
+    /// The tensors in memory.
+    #[doc(hidden)]
+    type Held;
+    #[doc(hidden)]
+    fn examples<'a>(held: &'a Self::Held, counts: &'a [usize]) -> Self::Examples<'a>;
+}
+
+/// Numbers of positional axes, for tensors with elements of the types `Args`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not say how many axes arrays of `{Args}` have",
+    label = "expected a tuple of `U0` to `U26`, one for each tensor"
+)]
+pub trait Takes<Args: Arguments> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+    /// The arrays of one example, as a tuple of `ArrayView`s.
+    type Views<'a>;
+    #[doc(hidden)]
+    fn views<'a>(held: &'a Args::Held, at: &[usize]) -> Self::Views<'a>;
+}
+
+/// 2 to 6 tensors, as a tuple.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` are not arguments of an operation on several arrays",
+    label = "a tuple of 2 to 6 tensors is expected here",
+    note = "an array becomes a tensor when it is bound: `(a.at((n, .., ..)), b.at((n, ..)))`; an operation on one tensor is `x.apply_array(..)`"
+)]
+pub trait Tensors {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+    /// The types of the elements.
+    type Elems: Arguments;
+    /// The dims of all.
+    type Dims: Dims;
+    #[doc(hidden)]
+    fn hold(self, shape: &mut Shape, order: &[usize]) -> Result<<Self::Elems as Arguments>::Held, DimError>;
+}
+
+/// Tensors with as many positional axes as an operation takes, which the tuple `N` says.
+#[diagnostic::on_unimplemented(
+    message = "an operation on arrays of `{N}` cannot be applied to `{Self}`",
+    label = "the operation takes another number of tensors"
+)]
+pub trait WithAxes<N> {}
+
+/// The result of [`apply_arrays`].
+pub type ArraysOut<O, X> = Named<
+    <O as ArraysOp<<X as Tensors>::Elems>>::Elem,
+    <X as Tensors>::Dims,
+    <<O as ArraysOp<<X as Tensors>::Elems>>::Out as RankOf>::Rank,
+>;
+
+/// The operation of the arrays that the tensors' positional axes are, for each position of all their dims. It runs at once.
+///
+/// ```text
+/// out at (n, m, ..) = op(a at (n, m, ..), b at (n, m, ..), ..)
+/// ```
+///
+/// Each tensor can have dims of its own. One that lacks a dim of another one is the same all along it, and is not copied for that.
+/// [`ArraysOp`] has an example.
+///
+/// # Panics
+///
+/// Where [`try_apply_arrays`] returns an error, and if the operation panics.
+#[track_caller]
+pub fn apply_arrays<X: Tensors + WithAxes<O::In>, O: ArraysOp<X::Elems>>(
+    tensors: X,
+    op: O,
+) -> ArraysOut<O, X> {
+    unwrap(try_apply_arrays(tensors, op))
+}
+
+/// As [`apply_arrays`], but what sizes decide is an error.
+///
+/// # Errors
+///
+/// If the tensors have different sizes for a dim, if the results of single examples have different shapes, or if there is no example and
+/// no rule for batches, so that nothing says how large results are.
+pub fn try_apply_arrays<X: Tensors + WithAxes<O::In>, O: ArraysOp<X::Elems>>(
+    tensors: X,
+    op: O,
+) -> Result<ArraysOut<O, X>, DimError> {
+    let rank = <<O::Out as RankOf>::Rank as Rank>::N;
+    let named = X::Dims::KEYS.as_slice().len();
+    let order = AxisList::in_memory_of::<X::Dims, <O::Out as RankOf>::Rank>().as_slice();
+    let dims: Axes = order.iter().copied().filter(|&axis| axis < named).collect();
+    let mut shape = Shape::new::<X::Dims, Rank0>();
+    let held = tensors.hold(&mut shape, &dims)?;
+    shape.finish()?;
+    let counts = shape.sizes_in(&dims);
+    let too_large = || DimError::TooLarge { dims: shape.describe(0..named) };
+    let calls = volume(counts.iter().copied(), 1).ok_or_else(too_large)?;
+    let fail = |what: String| Err(DimError::Shape { what: format!("the operation `{}`: {what}", O::NAME) });
+    let (out, found) = match op.batch(X::Elems::examples(&held, &counts)) {
+        Some(results) => {
+            if results.ndim() != rank + 1 || results.len_of(Axis(0)) != calls {
+                let shape = results.shape();
+                return fail(format!("of {calls} examples it yields an array of shape {shape:?}"));
+            }
+            (results.iter().copied().collect(), Axes::from_slice(&results.shape()[1..]))
+        }
+        None if calls == 0 => {
+            return fail("without any example, the sizes of its results are not known".into());
+        }
+        None => {
+            let (mut out, mut found) = (Vec::new(), None);
+            let mut differing = None;
+            each(&counts, |at| {
+                if differing.is_some() {
+                    return;
+                }
+                let result = op.one(O::In::views(&held, at));
+                let first = found.get_or_insert_with(|| Axes::from_slice(result.shape()));
+                if first[..] != *result.shape() {
+                    differing =
+                        Some(format!("its results have the shapes {first:?} and {:?}", result.shape()));
+                }
+                out.extend(result.iter().copied());
+            });
+            if let Some(what) = differing {
+                return fail(what);
+            }
+            let bytes = size_of_val(&out[..]);
+            record(|| Step::Calls { function: O::NAME, calls, steps: Vec::new(), bytes });
+            (out, found.unwrap_or_default())
+        }
+    };
+    let sizes: Axes = counts.iter().chain(&found).copied().collect();
+    let order: Axes = dims.iter().copied().chain(named..named + rank).collect();
+    arranged(out, &order, &sizes)
+}
+
+macro_rules! tuples {
+    ($($a:ident $n:ident $at:tt)*) => {
+        impl<$($a: Element),*> Arguments for ($($a,)*) {
+            const SEAL: crate::seal::Seal = crate::seal::SEAL;
+            type Examples<'a> = ($(Examples<'a, $a>,)*);
+            type Held = ($(WholeTensor<$a>,)*);
+
+            fn examples<'a>(held: &'a Self::Held, counts: &'a [usize]) -> Self::Examples<'a> {
+                ($(Examples { whole: &held.$at, counts },)*)
+            }
+        }
+
+        #[diagnostic::do_not_recommend]
+        impl<$($a: Element, $n: RankOf),*> Takes<($($a,)*)> for ($($n,)*) {
+            const SEAL: crate::seal::Seal = crate::seal::SEAL;
+            type Views<'a> = ($(ArrayView<'a, $a, NdOf<$n>>,)*);
+
+            fn views<'a>(held: &'a ($(WholeTensor<$a>,)*), at: &[usize]) -> Self::Views<'a> {
+                ($({
+                    let whole = &held.$at;
+                    view(&whole.axes, whole.one(at)).into_dimensionality().expect("the ranks are the same")
+                },)*)
+            }
+        }
+
+        #[diagnostic::do_not_recommend]
+        impl<$($a: Computable),*> Tensors for ($($a,)*)
+        where
+            nested![$($a),*]: UnitedDims<All: Dims>,
+        {
+            const SEAL: crate::seal::Seal = crate::seal::SEAL;
+            type Elems = ($($a::Elem,)*);
+            type Dims = <nested![$($a),*] as UnitedDims>::All;
+
+            fn hold(self, shape: &mut Shape, order: &[usize]) -> Result<($(WholeTensor<$a::Elem>,)*), DimError> {
+                let tensors = ($(self.$at.into_named(),)*);
+                $(meet::<Self::Dims, $a>(&tensors.$at.unified_shape()?, shape)?;)*
+                Ok(($(WholeTensor::new::<$a>(tensors.$at, Self::Dims::KEYS, order)?,)*))
+            }
+        }
+
+        #[diagnostic::do_not_recommend]
+        impl<$($a: AsTensor, $n: RankOf<Rank: AxesOf<$a::Rank>>),*> WithAxes<($($n,)*)> for ($($a,)*) {}
+    };
+}
+
+/// The dims of one tensor meet those of all, `U`.
+fn meet<U: Dims, A: AsTensor>(own: &Shape, all: &mut Shape) -> Result<(), DimError> {
+    for (axis, key) in A::Dims::KEYS.as_slice().iter().enumerate() {
+        let at = U::KEYS.position(key).expect("the dims of a tensor are among those of all");
+        let (size, origin) = own.known(axis);
+        all.meet(at, size, origin)?;
+    }
+    Ok(())
+}
+
+/// The dims of several tensors, as nested pairs.
+pub trait UnitedDims {
+    /// The dims of all.
+    type All;
+}
+
+#[diagnostic::do_not_recommend]
+impl UnitedDims for () {
+    type All = ();
+}
+
+#[diagnostic::do_not_recommend]
+impl<A: AsTensor<Dims: Union<T::All>>, T: UnitedDims<All: Dims>> UnitedDims for (A, T) {
+    type All = <A::Dims as Union<T::All>>::Out;
+}
+
+tuples!(A M 0 B N 1);
+tuples!(A M 0 B N 1 C O 2);
+tuples!(A M 0 B N 1 C O 2 D P 3);
+tuples!(A M 0 B N 1 C O 2 D P 3 E Q 4);
+tuples!(A M 0 B N 1 C O 2 D P 3 E Q 4 F R 5);

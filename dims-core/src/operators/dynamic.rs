@@ -1,0 +1,210 @@
+//! Results whose size only the elements decide: `nonzero`, `masked_select`, `unique`.
+//!
+//! Such a result has a dim of its own, which the caller mints for it: `dims!(n);` makes a dim that no other tensor has, and it gets its
+//! size here. So what is selected by one mask cannot be confused with what is selected by another, though their sizes may happen to
+//! agree.
+//!
+//! How many elements there are could differ from one example of a batch to the next, so all dims are named, and further ones are refused: rustc
+//! says which are left over. What goes on for each example is a closure of [`map_each`](crate::batch::map_each), in which the new dim is minted anew,
+//! and from which something of one size comes: a sum, a count, the first few.
+
+use crate::brand::Brand;
+use crate::dim::Dim;
+use crate::error::{DimError, unwrap};
+use crate::named::Named;
+use crate::rank::Rank0;
+use crate::run::lines::{Lines, arranged, axes_in};
+use crate::set::rename::CanGain;
+use crate::set::{Dims, DimsOf, Union};
+use crate::tensor::{AsTensor, Computable, Evaluable};
+use alloc::vec::Vec;
+use kernels::scalar::Ordered;
+
+/// All dims of the tensor are named here; `Self` are those that are left.
+#[diagnostic::on_unimplemented(
+    message = "dims `{Self}` are left over: how many elements there are may differ along them",
+    label = "a result of unknown size needs all dims of the tensor named here"
+)]
+pub trait AllNamed: Dims {}
+#[diagnostic::do_not_recommend]
+impl AllNamed for () {}
+
+/// The dim gets its size here, so it must not have one yet.
+fn grown<B: Brand>(dim: &Dim<B>, size: usize) -> Result<(), DimError> {
+    if let Some(size) = dim.try_size() {
+        let what = format!(
+            "dim `{}` has {size} elements already; a result of unknown size needs a new dim",
+            B::NAME
+        );
+        return Err(DimError::Shape { what });
+    }
+    dim.try_set_size(size)
+}
+
+/// What [`unique`](Dynamic::unique) yields of a tensor of `T` with the dims `S`; `B` is the new dim.
+pub struct Unique<T, B: Brand, S: Dims>
+where
+    (B,): Dims,
+{
+    /// The different elements, in ascending order.
+    pub values: Named<T, (B,)>,
+    /// How often each of them was there.
+    pub counts: Named<usize, (B,)>,
+    /// For each element of the tensor, which of the values it is.
+    pub inverse: Named<usize, S>,
+}
+
+/// Operations whose result has as many elements as the tensor's elements decide. They run at once.
+pub trait Dynamic: AsTensor {
+    /// Where the elements are true: their positions in ascending order, along the new dim `n`. For a tuple of dims, the position is that in
+    /// all of them, the last one fastest, as for `argmax`.
+    ///
+    /// All dims of the tensor must be named, because along others there could be different numbers of positions.
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_nonzero`](Dynamic::try_nonzero) returns an error.
+    #[track_caller]
+    fn nonzero<D, X, B>(self, dims: D, n: &Dim<B>) -> Named<usize, (B,)>
+    where
+        Self: Evaluable<Elem = bool, Rank = Rank0>,
+        D: DimsOf<Self::Dims, X>,
+        X: AllNamed,
+        B: Brand,
+    {
+        unwrap(self.try_nonzero(dims, n))
+    }
+
+    /// As [`nonzero`](Dynamic::nonzero), but what sizes decide is an error; so is a dim `n` that has a size already.
+    fn try_nonzero<D, X, B>(self, dims: D, n: &Dim<B>) -> Result<Named<usize, (B,)>, DimError>
+    where
+        Self: Evaluable<Elem = bool, Rank = Rank0>,
+        D: DimsOf<Self::Dims, X>,
+        X: AllNamed,
+        B: Brand,
+    {
+        let lines = Lines::of::<Self, D>(self)?;
+        lines.shape.all_said(&dims)?;
+        let found: Vec<usize> = positions(&lines.data).collect();
+        grown(n, found.len())?;
+        let sizes = [found.len()];
+        arranged(found, &[0], &sizes)
+    }
+
+    /// The elements where the mask is true, along the new dim `n`, in the order of `dims`, the last one fastest: `x[mask]` in NumPy.
+    ///
+    /// `dims` are all dims of the mask. The tensor has them and may have others, which stay.
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_masked_select`](Dynamic::try_masked_select) returns an error.
+    #[track_caller]
+    fn masked_select<M, D, X, Y, Z, B>(self, mask: M, dims: D, n: &Dim<B>) -> Named<Self::Elem, Z, Self::Rank>
+    where
+        Self: Evaluable,
+        M: Computable<Elem = bool, Rank = Rank0>,
+        D: DimsOf<M::Dims, X> + DimsOf<Self::Dims, Y>,
+        X: AllNamed,
+        Y: Union<(B,), Out = Z> + CanGain<B>,
+        Z: Dims,
+        B: Brand,
+    {
+        unwrap(self.try_masked_select(mask, dims, n))
+    }
+
+    /// As [`masked_select`](Dynamic::masked_select), but what sizes decide is an error; so is a dim `n` that has a size already.
+    fn try_masked_select<M, D, X, Y, Z, B>(
+        self,
+        mask: M,
+        dims: D,
+        n: &Dim<B>,
+    ) -> Result<Named<Self::Elem, Z, Self::Rank>, DimError>
+    where
+        Self: Evaluable,
+        M: Computable<Elem = bool, Rank = Rank0>,
+        D: DimsOf<M::Dims, X> + DimsOf<Self::Dims, Y>,
+        X: AllNamed,
+        Y: Union<(B,), Out = Z> + CanGain<B>,
+        Z: Dims,
+        B: Brand,
+    {
+        let lines = Lines::of::<Self, D>(self)?;
+        lines.shape.all_said(&dims)?;
+        let mask = Lines::of::<M, D>(mask)?;
+        let (size, of_mask) = (
+            |at: usize| lines.shape.size(lines.order[lines.kept + at]),
+            |at: usize| mask.shape.size(mask.order[at]),
+        );
+        if !(0..mask.order.len()).all(|at| size(at) == of_mask(at)) {
+            let what = format!("a mask of {} for {}", mask.describe(), lines.describe());
+            return Err(DimError::Shape { what });
+        }
+        let found: Vec<usize> = positions(&mask.data).collect();
+        grown(n, found.len())?;
+        let out = lines.map("masked_select", found.len(), |line, out| {
+            out.iter_mut().zip(&found).for_each(|(out, &at)| *out = line[at]);
+        })?;
+        let mut axes = axes_in::<Z, Self::Dims>(lines.order[..lines.kept].iter().copied());
+        axes.push(Z::KEYS.position(&n.key()).expect("the new dim is one of the result's"));
+        arranged(out, &axes, &lines.sizes(&[found.len()]))
+    }
+
+    /// The different elements in ascending order, along the new dim `n`; with how often each was there, and which of them each element is.
+    /// Not-a-number is the last one, and one value only.
+    ///
+    /// All dims of the tensor must be named, because along others there could be different numbers of values.
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_unique`](Dynamic::try_unique) returns an error.
+    #[track_caller]
+    fn unique<D, X, B>(self, dims: D, n: &Dim<B>) -> Unique<Self::Elem, B, Self::Dims>
+    where
+        Self: Evaluable<Elem: Ordered, Rank = Rank0>,
+        D: DimsOf<Self::Dims, X>,
+        X: AllNamed,
+        B: Brand,
+    {
+        unwrap(self.try_unique(dims, n))
+    }
+
+    /// As [`unique`](Dynamic::unique), but what sizes decide is an error; so is a dim `n` that has a size already.
+    fn try_unique<D, X, B>(self, dims: D, n: &Dim<B>) -> Result<Unique<Self::Elem, B, Self::Dims>, DimError>
+    where
+        Self: Evaluable<Elem: Ordered, Rank = Rank0>,
+        D: DimsOf<Self::Dims, X>,
+        X: AllNamed,
+        B: Brand,
+    {
+        let lines = Lines::of::<Self, ()>(self)?;
+        lines.shape.all_said(&dims)?;
+        let mut order: Vec<usize> = (0..lines.data.len()).collect();
+        order.sort_by(|&a, &b| crate::sort::ascending(&lines.data[a], &lines.data[b]));
+        let (mut values, mut counts, mut inverse) = (Vec::new(), Vec::<usize>::new(), vec![0; order.len()]);
+        for at in order {
+            let value = lines.data[at];
+            let is_new = values.last().is_none_or(|last| crate::sort::ascending(last, &value).is_lt());
+            if is_new {
+                values.push(value);
+                counts.push(0);
+            }
+            *counts.last_mut().expect("a value has been found") += 1;
+            inverse[at] = values.len() - 1;
+        }
+        grown(n, values.len())?;
+        let sizes = [values.len()];
+        let inverse = arranged(inverse, &lines.order, &lines.sizes(&[]))?;
+        Ok(Unique {
+            values: arranged(values, &[0], &sizes)?,
+            counts: arranged(counts, &[0], &sizes)?,
+            inverse,
+        })
+    }
+}
+
+impl<A: AsTensor> Dynamic for A {}
+
+/// Where a line is true.
+fn positions(line: &[bool]) -> impl Iterator<Item = usize> {
+    line.iter().enumerate().filter(|(_, holds)| **holds).map(|(at, _)| at)
+}

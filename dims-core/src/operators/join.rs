@@ -1,0 +1,437 @@
+//! Joining tensors: `concat` along a dim that they have, `concat_to` where each has another one, `stack` along a new one.
+
+use crate::assign::write_into;
+use crate::brand::DimInfo;
+use crate::dim::DimRef;
+use crate::error::{DimError, unwrap};
+use crate::expr::evaluate::evaluate_in;
+use crate::expr::{Expr, Remap};
+use crate::named::Named;
+use crate::plan::axes::AxisList;
+use crate::plan::shape::{Shape, volume};
+use crate::rank::Rank;
+use crate::restructure::{Remapped, whole};
+use crate::role::KeepsRole;
+use crate::set::rename::{Has, PartOf};
+use crate::set::{Dims, DimsOf, Keys, Right, Union, Verdict};
+use crate::size::Resizable;
+use crate::storage::Owned;
+use crate::tensor::{AsTensor, Computable, NamedOf};
+use alloc::string::String;
+use core::marker::PhantomData;
+use kernels::memory::allocate::InParts;
+use kernels::scalar::Element;
+use smallvec::SmallVec;
+
+/// The parts one after the other along `dim`, whose size is the sum of theirs, and is not static; all other sizes must agree. Each part is computed, or copied,
+/// right into its place in the result.
+///
+/// `parts` is an array, a vector or any other collection of tensors of one type, or a tuple of 2 to 8 tensors and expressions, which may be of
+/// different types: they have the same element type and dims.
+///
+/// ```
+/// use typed_dims::prelude::*;
+///
+/// dims! { struct Seq; struct Feat = 2; }
+/// let a = from_vec((Seq.of(1), Feat), vec![1, 2]);
+/// let b = from_vec((Seq.of(2), Feat), vec![3, 4, 5, 6]);
+/// let both = concat(Seq, [&a, &b]);                  // both[s] = a[s] where s < 1, else b[s - 1]
+/// assert_eq!(both.order((Seq, Feat)), ndarray::array![[1, 2], [3, 4], [5, 6]]);
+/// let sums = concat(Seq, (&a + 10, &b));             // an expression and a tensor
+/// assert_eq!(sums.order((Seq, Feat)), ndarray::array![[11, 12], [3, 4], [5, 6]]);
+/// ```
+///
+/// # Panics
+///
+/// Where [`try_concat`] returns an error.
+#[track_caller]
+pub fn concat<P: Joinable<M>, D: DimRef + DimsOf<P::Dims, X> + Resizable, X: Dims, M>(
+    dim: D,
+    parts: P,
+) -> Named<P::Elem, P::Dims, P::Rank> {
+    unwrap(try_concat(dim, parts))
+}
+
+/// As [`concat()`], but what sizes decide is an error; so is having no parts.
+pub fn try_concat<P: Joinable<M>, D: DimRef + DimsOf<P::Dims, X> + Resizable, X: Dims, M>(
+    dim: D,
+    parts: P,
+) -> Result<Named<P::Elem, P::Dims, P::Rank>, DimError> {
+    parts.joined(Side::along(dim.info().resized()))
+}
+
+/// The parts one after the other along the new dim `whole`, where each has a dim of its own in its place: `parts.0` has `dims.0`, and so on. `whole` gets the
+/// sum of their sizes, and all other dims and sizes agree. As [`concat()`] for local dims of different sizes, and for declared dims that
+/// have names of their own.
+///
+/// ```
+/// use typed_dims::prelude::*;
+///
+/// let (a, b) = (ndarray::array![1, 2], ndarray::array![3, 4, 5]);
+/// dims!(i, j, k);
+/// let all = concat_to(k, (i, j), (a.at(i), b.at(j) * 10));           // all[k] = a[k] where k < 2, else 10 * b[k - 2]
+/// assert_eq!(all.order(k), ndarray::array![1, 2, 30, 40, 50]);
+/// ```
+///
+/// # Panics
+///
+/// Where [`try_concat_to`] returns an error.
+#[track_caller]
+pub fn concat_to<N: DimRef, L, P: PartsAlong<L, N>>(whole: N, dims: L, parts: P) -> P::Out {
+    unwrap(try_concat_to(whole, dims, parts))
+}
+
+/// As [`concat_to`], but what sizes decide is an error.
+pub fn try_concat_to<N: DimRef, L, P: PartsAlong<L, N>>(
+    whole: N,
+    dims: L,
+    parts: P,
+) -> Result<P::Out, DimError> {
+    parts.joined_along(dims, whole)
+}
+
+/// Tensors that are joined: a collection of one type, or a tuple of 2 to 8 tensors and expressions with the same element type, dims and positional
+/// axes. (`M` says which of both, and is inferred.)
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be joined",
+    label = "a collection of tensors, or a tuple of 2 to 8 tensors with the same element type and dims, is expected here"
+)]
+pub trait Joinable<M>: Sized {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+    /// The elements.
+    type Elem: Element;
+    /// The dims of each part.
+    type Dims: Dims;
+    /// The positional axes of each part.
+    type Rank: Rank;
+
+    /// The parts side by side.
+    #[doc(hidden)]
+    fn joined<S: Dims>(self, side: Side<'_, S>) -> Result<Named<Self::Elem, S, Self::Rank>, DimError>;
+}
+
+/// The dim along which parts lie side by side in a tensor with the dims `S`. Only this module makes one, so `S` are the dims that the parts have
+/// once they are joined.
+#[doc(hidden)]
+pub struct Side<'a, S> {
+    dim: DimInfo<'a>,
+    /// Whether the parts do not have the dim.
+    new: bool,
+    set: PhantomData<S>,
+}
+
+impl<'a, S> Side<'a, S> {
+    /// A dim that all parts have.
+    fn along(dim: DimInfo<'a>) -> Self {
+        Side { dim, new: false, set: PhantomData }
+    }
+}
+
+/// Marks a collection among [`Joinable`].
+#[doc(hidden)]
+pub struct Collection;
+/// Marks a tuple among [`Joinable`].
+#[doc(hidden)]
+pub struct Tuple;
+
+#[diagnostic::do_not_recommend]
+impl<I: IntoIterator<Item: Computable>> Joinable<Collection> for I {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+    type Elem = <I::Item as AsTensor>::Elem;
+    type Dims = <I::Item as AsTensor>::Dims;
+    type Rank = <I::Item as AsTensor>::Rank;
+
+    fn joined<S: Dims>(self, side: Side<'_, S>) -> Result<Named<Self::Elem, S, Self::Rank>, DimError> {
+        let mut all: SmallVec<[NamedOf<I::Item>; 4]> = self.into_iter().map(AsTensor::into_named).collect();
+        let layout = {
+            let parts: SmallVec<[&dyn Part<Self::Elem>; 4]> = all.iter().map(|part| part as _).collect();
+            let layout = Layout::of(side, Self::Dims::KEYS, &parts)?;
+            if parts.len() > 1 {
+                return layout.fill(&parts);
+            }
+            layout
+        };
+        // (The one part may be in memory as it must be, and is moved then.)
+        layout.volume::<Self::Elem>()?;
+        let order = AxisList::in_memory_of::<Self::Dims, Self::Rank>().as_slice();
+        let data = evaluate_in::<Self::Dims, Self::Rank, _>(all.remove(0).expr, &layout.shapes[0], order)?;
+        Ok(Named::from_expr(Owned::of_sizes(data, &layout.sizes)))
+    }
+}
+
+macro_rules! tuples {
+    ($first:ident $first_dim:ident $(, $a:ident $d:ident)*) => {
+        #[diagnostic::do_not_recommend]
+        impl<$first: Computable $(, $a)*> Joinable<Tuple> for ($first, $($a,)*)
+        where
+            $($a: Computable + AsTensor<Elem = $first::Elem, Dims = $first::Dims, Rank = $first::Rank>,)*
+        {
+            const SEAL: crate::seal::Seal = crate::seal::SEAL;
+            type Elem = $first::Elem;
+            type Dims = $first::Dims;
+            type Rank = $first::Rank;
+
+            #[allow(non_snake_case, reason = "each part is named as its type")]
+            fn joined<Joined: Dims>(self, side: Side<'_, Joined>) -> Result<Named<Self::Elem, Joined, Self::Rank>, DimError> {
+                let ($first, $($a,)*) = self;
+                let ($first, $($a,)*) = ($first.into_named(), $($a.into_named(),)*);
+                let parts: &[&dyn Part<Self::Elem>] = &[&$first, $(&$a,)*];
+                Layout::of(side, Self::Dims::KEYS, parts)?.fill(parts)
+            }
+        }
+
+        #[diagnostic::do_not_recommend]
+        impl<New, $first, $first_dim $(, $a, $d)*> PartsAlong<($first_dim, $($d,)*), New> for ($first, $($a,)*)
+        where
+            $first: Computable,
+            $first_dim: DimRef,
+            New: PartOf<$first_dim, $first::Dims> + KeepsRole<$first_dim, $first::Dims>,
+            $(
+                $a: Computable + AsTensor<Elem = $first::Elem, Rank = $first::Rank>,
+                $d: DimRef,
+                New: PartOf<$d, $a::Dims, Out = <New as PartOf<$first_dim, $first::Dims>>::Out> + KeepsRole<$d, $a::Dims>,
+            )*
+        {
+            const SEAL: crate::seal::Seal = crate::seal::SEAL;
+            type Out = Named<$first::Elem, <New as PartOf<$first_dim, $first::Dims>>::Out, $first::Rank>;
+
+            #[allow(non_snake_case, reason = "each part is named as its type")]
+            fn joined_along(
+                self,
+                dims: ($first_dim, $($d,)*),
+                whole: New,
+            ) -> Result<Self::Out, DimError> {
+                let (($first, $($a,)*), ($first_dim, $($d,)*)) = (self, dims);
+                let parts = (
+                    renamed::<_, <New as PartOf<$first_dim, $first::Dims>>::Out>($first, $first_dim, whole)?,
+                    $(renamed::<_, <New as PartOf<$d, $a::Dims>>::Out>($a, $d, whole)?,)*
+                );
+                Joinable::joined(parts, Side::along(whole.info()))
+            }
+        }
+    };
+}
+
+tuples!(A D0, B D1);
+tuples!(A D0, B D1, C D2);
+tuples!(A D0, B D1, C D2, D D3);
+tuples!(A D0, B D1, C D2, D D3, E D4);
+tuples!(A D0, B D1, C D2, D D3, E D4, F D5);
+tuples!(A D0, B D1, C D2, D D3, E D4, F D5, G D6);
+tuples!(A D0, B D1, C D2, D D3, E D4, F D5, G D6, H D7);
+
+/// A tuple of 2 to 8 tensors, each of which has the dim of the tuple `L` that stands in its place, and is joined along `N` there.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be joined along the dims `{L}`",
+    label = "as many tensors as dims, 2 to 8, are expected here: each with its dim and without the new one, and all with the same element type and other dims"
+)]
+pub trait PartsAlong<L, N>: Sized {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+    /// The joined tensor.
+    type Out;
+
+    /// The parts side by side.
+    #[doc(hidden)]
+    fn joined_along(self, dims: L, whole: N) -> Result<Self::Out, DimError>;
+}
+
+/// The tensor with the dim `old` under the name `new`, whose size may be another one.
+fn renamed<A: Computable, S: Dims>(
+    tensor: A,
+    old: impl DimRef,
+    new: impl DimRef,
+) -> Result<Remapped<A, S>, DimError> {
+    let (tensor, old) = (tensor.into_named(), old.info());
+    tensor.unified_shape()?.said(&old)?;
+    Ok(Named::from_expr(Remap::new(tensor.expr, old.key(), whole(new.info().key()))))
+}
+
+/// A part of a joined tensor, which has not run yet.
+trait Part<T> {
+    /// The sizes that its operands unify to.
+    fn shape(&self) -> Result<Shape, DimError>;
+
+    /// Runs it into its place in the result: its first element is at `start`, and its axes have these strides there.
+    fn write(
+        &self,
+        shape: &Shape,
+        out: &mut InParts<T>,
+        start: usize,
+        strides: &[isize],
+    ) -> Result<(), DimError>;
+}
+
+impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>> Part<T> for Named<T, S, R, E> {
+    fn shape(&self) -> Result<Shape, DimError> {
+        self.unified_shape()
+    }
+
+    fn write(
+        &self,
+        shape: &Shape,
+        out: &mut InParts<T>,
+        start: usize,
+        strides: &[isize],
+    ) -> Result<(), DimError> {
+        write_into::<S, R, _>(&self.expr, shape, out.places(), start, strides)?;
+        Ok(())
+    }
+}
+
+/// The sizes of a joined tensor with the dims `S`, and of its parts.
+struct Layout<S> {
+    shapes: SmallVec<[Shape; 4]>,
+    /// Of the result.
+    sizes: Sizes,
+    /// The axis of the result along which the parts lie side by side.
+    along: usize,
+    /// Whether the parts do not have that axis.
+    new: bool,
+    set: PhantomData<S>,
+}
+
+impl<S: Dims> Layout<S> {
+    /// The layout of parts with the dims `keys`, if their sizes agree.
+    fn of<T>(side: Side<'_, S>, keys: &Keys, parts: &[&dyn Part<T>]) -> Result<Self, DimError> {
+        let Side { dim, new, set } = side;
+        let (verb, noun) = if new { ("stack", "stack") } else { ("concatenate", "concatenation") };
+        let shapes: SmallVec<[Shape; 4]> = parts.iter().map(|part| part.shape()).collect::<Result<_, _>>()?;
+        let Some(first) = shapes.first() else {
+            return Err(DimError::Shape { what: format!("nothing to {verb} along `{}`", dim.name) });
+        };
+        let along = S::KEYS.position(&dim.key()).expect("the dim is one of the result's");
+        let mut sizes: Sizes = first.sizes().into();
+        for shape in &shapes[1..] {
+            let own = shape.sizes();
+            let differ = (0..own.len()).any(|axis| (new || axis != along) && sizes[axis] != own[axis]);
+            if differ {
+                let what = format!(
+                    "parts of a {noun} along `{}` differ: {} and {}",
+                    dim.name,
+                    describe(keys, &sizes),
+                    describe(keys, own)
+                );
+                return Err(DimError::Shape { what });
+            }
+            if !new {
+                let total = sizes[along].checked_add(own[along]);
+                sizes[along] = total.ok_or_else(|| DimError::TooLarge { dims: describe(keys, own) })?;
+            }
+        }
+        if new {
+            sizes.insert(along, shapes.len());
+        }
+        dim.meet(sizes[along], None)?;
+        Ok(Layout { shapes, sizes, along, new, set })
+    }
+
+    /// How many elements the result has.
+    fn volume<T>(&self) -> Result<usize, DimError> {
+        volume(self.sizes.iter().copied(), size_of::<T>()).ok_or_else(|| self.too_large())
+    }
+
+    fn too_large(&self) -> DimError {
+        DimError::TooLarge { dims: describe(S::KEYS, &self.sizes) }
+    }
+
+    /// The joined tensor: each part runs into its place.
+    fn fill<T: Element, R: Rank>(&self, parts: &[&dyn Part<T>]) -> Result<Named<T, S, R>, DimError> {
+        let order = AxisList::in_memory_of::<S, R>().as_slice();
+        let mut out = InParts::of(self.volume::<T>()?).map_err(|_| self.too_large())?;
+        let mut strides = contiguous(&self.sizes, order);
+        let step = strides[self.along] as usize;
+        if self.new {
+            strides.remove(self.along);
+        }
+        let mut start = 0;
+        for (part, shape) in parts.iter().zip(&self.shapes) {
+            part.write(shape, &mut out, start, &strides)?;
+            start += step * if self.new { 1 } else { shape.sizes()[self.along] };
+        }
+        // (No two parts share a place: each starts behind the one before along the axis on which they lie side by side.)
+        Ok(Named::from_expr(Owned::of_sizes(out.finish(), &self.sizes)))
+    }
+}
+
+fn describe(keys: &Keys, sizes: &[usize]) -> String {
+    let names = keys.as_slice().iter().map(|key| key.name);
+    crate::error::list_sizes(names.chain(core::iter::repeat("positional axis")).zip(sizes.iter().copied()))
+}
+
+type Sizes = SmallVec<[usize; 8]>;
+
+/// The strides of axes of these sizes that lie in this order, the last one innermost.
+fn contiguous(sizes: &[usize], order: &[usize]) -> SmallVec<[isize; 8]> {
+    let mut strides = SmallVec::from_elem(1, sizes.len());
+    let mut step = 1;
+    for &at in order.iter().rev() {
+        strides[at] = step;
+        step *= sizes[at] as isize;
+    }
+    strides
+}
+
+/// A tensor stacked along a new dim.
+pub type Stacked<A, D> =
+    Named<<A as AsTensor>::Elem, Gaining<<A as AsTensor>::Dims, D>, <A as AsTensor>::Rank>;
+
+/// The set `S` with the dim `D`.
+type Gaining<S, D> = <S as Union<(<D as DimRef>::Brand,)>>::Out;
+
+/// The dim to stack along is not in the set `S`; `D` is that dim if it is, or [`Nothing`](crate::set::Nothing).
+#[diagnostic::on_unimplemented(
+    message = "dimension `{D}` is already bound in tensors with dims `{S}`",
+    label = "`stack` takes a new dim; along one that the parts have, `concat` joins them"
+)]
+pub trait Stackable<D, S> {}
+#[diagnostic::do_not_recommend]
+impl<D, S> Stackable<D, S> for Right {}
+
+/// A dim that the set `S` does not have.
+pub trait NewDim<S: Dims>: DimRef {}
+impl<S: Dims, D: DimRef> NewDim<S> for D
+where
+    S::List: Has<D::Brand>,
+    Verdict<<S::List as Has<D::Brand>>::Found>: Stackable<<S::List as Has<D::Brand>>::Found, S>,
+{
+}
+
+/// The parts along the new dim `dim`, which gets as many elements as there are parts; all sizes must agree. Parts are as for [`concat()`].
+///
+/// ```
+/// use typed_dims::prelude::*;
+///
+/// dims! { struct Part; struct Feat = 2; }
+/// let parts = [from_vec(Feat, vec![1, 2]), from_vec(Feat, vec![3, 4])];
+/// let all = stack(Part, &parts);                     // all[p, f] = parts[p][f]
+/// assert_eq!(all.order((Feat, Part)), ndarray::array![[1, 3], [2, 4]]);
+/// let both = stack(Part, (&parts[0], &parts[1] * 10));
+/// assert_eq!(both.order((Part, Feat)), ndarray::array![[1, 2], [30, 40]]);
+/// ```
+///
+/// # Panics
+///
+/// Where [`try_stack`] returns an error.
+#[track_caller]
+pub fn stack<P: Joinable<M>, D: NewDim<P::Dims>, M>(
+    dim: D,
+    parts: P,
+) -> Named<P::Elem, Gaining<P::Dims, D>, P::Rank>
+where
+    P::Dims: Union<(D::Brand,)>,
+{
+    unwrap(try_stack(dim, parts))
+}
+
+/// As [`stack`], but what sizes decide is an error; so is having no parts.
+pub fn try_stack<P: Joinable<M>, D: NewDim<P::Dims>, M>(
+    dim: D,
+    parts: P,
+) -> Result<Named<P::Elem, Gaining<P::Dims, D>, P::Rank>, DimError>
+where
+    P::Dims: Union<(D::Brand,)>,
+{
+    parts.joined(Side { dim: dim.info(), new: true, set: PhantomData })
+}

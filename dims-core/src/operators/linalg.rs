@@ -1,0 +1,508 @@
+//! Linear algebra without solving: diagonals, triangles, products, norms and distances.
+
+use crate::assign::write_into;
+use crate::dim::{DimList, DimRef};
+use crate::error::{DimError, unwrap};
+use crate::expr::remap::{Along, Changes, term};
+use crate::expr::{Binary, Iota, Remap, Scalar, Select, Unary};
+use crate::named::{Named, position};
+use crate::plan::axes::AxisList;
+use crate::reduce::{Empty, Evaluated, Reduced, run, sum};
+use crate::restructure::Remapped;
+use crate::run::lines::along_lines;
+use crate::set::rename::CanGain;
+use crate::set::{Dims, DimsOf, DimsOfBoth, Union};
+use crate::storage::Owned;
+use crate::tensor::{AsTensor, Computable, NamedOf, as_said, read_as_said, reference};
+use kernels::ops;
+use kernels::reduce::reducers;
+use kernels::scalar::{Num, Real};
+use kernels::scan::norm::UnitLength;
+use smallvec::SmallVec;
+
+/// The result of [`dot`](LinearAlgebra::dot) and the like: the dims `X` are those of both tensors but the ones that are summed over.
+pub type Dotted<A, B, X> =
+    Named<<A as AsTensor>::Elem, X, <<A as AsTensor>::Rank as crate::rank::Rank>::Max<<B as AsTensor>::Rank>>;
+
+/// The dims of two tensors.
+type Both<A, B> = <<A as AsTensor>::Dims as Union<<B as AsTensor>::Dims>>::Out;
+
+/// `A`, which is borrowed, and `B` at each position, combined by `O`.
+type Pairwise<'a, O, T, A, B> = Named<
+    T,
+    Both<A, B>,
+    <<A as AsTensor>::Rank as crate::rank::Rank>::Max<<B as AsTensor>::Rank>,
+    Binary<O, &'a <A as AsTensor>::Expr, <B as AsTensor>::Expr>,
+>;
+
+/// Where the index along `J` is at least (`O = Ge`) or at most (`Le`) that along `I` plus a number.
+type Side<'a, O, I, J> = Binary<
+    O,
+    Iota<'a, <J as DimRef>::Brand, <J as DimRef>::Open>,
+    Binary<ops::Offset, Iota<'a, <I as DimRef>::Brand, <I as DimRef>::Open>, Scalar<isize>>,
+>;
+
+/// The result of [`tril`](LinearAlgebra::tril) and [`triu`](LinearAlgebra::triu).
+pub type Triangle<'a, O, A, I, J> = Named<
+    <A as AsTensor>::Elem,
+    <A as AsTensor>::Dims,
+    <A as AsTensor>::Rank,
+    Select<Side<'a, O, I, J>, <A as AsTensor>::Expr, Scalar<<A as AsTensor>::Elem>>,
+>;
+
+/// A tensor of the same elements.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be combined with a tensor of `{T}`",
+    label = "expected a tensor of `{T}`",
+    note = "tensors of different element types do not mix: convert one with `.cast::<{T}>()`"
+)]
+pub trait Operable<T>: Computable<Elem = T> {}
+
+#[diagnostic::do_not_recommend]
+impl<T, A: Computable<Elem = T>> Operable<T> for A {}
+
+/// Operations on matrices and vectors, whose axes are dims.
+///
+/// A matrix product is `(a * b).sum(k)`, or `a.contract(b, k)`, where both must have `k`; an outer product is `a * b`; the Kronecker product of `a: (i, j)` and
+/// `b: (k, l)` is `(a * b).flatten((i, k), m).flatten((j, l), n)`.
+pub trait LinearAlgebra: Computable {
+    /// The elements at which the index along `columns` is that along `rows` plus `offset`: `out[i] = x[i, i + offset]` from the first such
+    /// `i` on, along `rows`. A view.
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_diagonal`](LinearAlgebra::try_diagonal) returns an error.
+    #[track_caller]
+    fn diagonal<I, J, X, Y>(self, rows: I, columns: J, offset: isize) -> Remapped<Self, X>
+    where
+        J: DimRef + DimsOf<Self::Dims, X>,
+        I: DimRef + DimsOf<X, Y>,
+        X: Dims,
+        Y: Dims,
+    {
+        unwrap(self.try_diagonal(rows, columns, offset))
+    }
+
+    /// As [`diagonal`](LinearAlgebra::diagonal), but what sizes decide is an error; so is an offset that leaves the matrix.
+    fn try_diagonal<I, J, X, Y>(
+        self,
+        rows: I,
+        columns: J,
+        offset: isize,
+    ) -> Result<Remapped<Self, X>, DimError>
+    where
+        J: DimRef + DimsOf<Self::Dims, X>,
+        I: DimRef + DimsOf<X, Y>,
+        X: Dims,
+        Y: Dims,
+    {
+        let tensor = self.into_named();
+        let shape = tensor.unified_shape()?;
+        let (rows, columns) = (rows.info(), columns.info());
+        let (height, width) = (shape.size(position(&shape, rows)), shape.size(position(&shape, columns)));
+        let (down, right) = (offset.min(0).unsigned_abs(), offset.max(0).unsigned_abs());
+        if down > height || right > width {
+            let what = format!(
+                "the diagonal {offset} of a matrix of dims `{}` = {height}, `{}` = {width}",
+                rows.name, columns.name
+            );
+            return Err(DimError::Shape { what });
+        }
+        let len = (height - down).min(width - right);
+        rows.resized().meet(len, None)?;
+        let along = |offset, inner| {
+            let terms = term(rows.key(), 1, Some(len));
+            Along { offset, inner: Some(inner), terms }
+        };
+        let mut changes = Changes::new();
+        changes.push((rows.key(), along(down.min(height.saturating_sub(1)), height)));
+        changes.push((columns.key(), along(right.min(width.saturating_sub(1)), width)));
+        Ok(Named::from_expr(Remap::of(tensor.expr, changes)))
+    }
+
+    /// The sum of the diagonal: `sum over i of x[i, i]`.
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_trace`](LinearAlgebra::try_trace) returns an error.
+    #[track_caller]
+    fn trace<I, J, X, Y>(&self, rows: I, columns: J) -> Reduced<Self::Elem, Self, Y>
+    where
+        Self::Elem: Num,
+        J: DimRef + DimsOf<Self::Dims, X>,
+        I: DimRef + DimsOf<X, Y>,
+        X: Dims,
+        Y: Dims,
+    {
+        unwrap(self.try_trace(rows, columns))
+    }
+
+    /// As [`trace`](LinearAlgebra::trace), but what sizes decide is an error.
+    fn try_trace<I, J, X, Y>(&self, rows: I, columns: J) -> Result<Reduced<Self::Elem, Self, Y>, DimError>
+    where
+        Self::Elem: Num,
+        J: DimRef + DimsOf<Self::Dims, X>,
+        I: DimRef + DimsOf<X, Y>,
+        X: Dims,
+        Y: Dims,
+    {
+        read_as_said(self, &rows)?;
+        let expr = read_as_said(self, &columns)?;
+        let diagonal = reference::<Self>(&expr).try_diagonal(rows, columns, 0)?;
+        sum::<Named<_, X, _, _>, I, Y>(&diagonal.expr)
+    }
+
+    /// A matrix that has the elements along a dim on its diagonal, and zeros elsewhere: `out[i, j] = x[i]` where `i == j`. The new dim
+    /// `columns` has as many elements as `rows`.
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_diag_embed`](LinearAlgebra::try_diag_embed) returns an error.
+    #[track_caller]
+    fn diag_embed<I, J, X, Y>(self, rows: I, columns: J) -> Named<Self::Elem, Y, Self::Rank>
+    where
+        Self::Elem: Num,
+        I: DimRef + DimsOf<Self::Dims, X>,
+        J: DimRef,
+        Self::Dims: Union<(J::Brand,), Out = Y> + CanGain<J::Brand>,
+        X: Dims,
+        Y: Dims,
+    {
+        unwrap(self.try_diag_embed(rows, columns))
+    }
+
+    /// As [`diag_embed`](LinearAlgebra::diag_embed), but what sizes decide is an error.
+    fn try_diag_embed<I, J, X, Y>(
+        self,
+        rows: I,
+        columns: J,
+    ) -> Result<Named<Self::Elem, Y, Self::Rank>, DimError>
+    where
+        Self::Elem: Num,
+        I: DimRef + DimsOf<Self::Dims, X>,
+        J: DimRef,
+        Self::Dims: Union<(J::Brand,), Out = Y> + CanGain<J::Brand>,
+        X: Dims,
+        Y: Dims,
+    {
+        let tensor = self.into_named();
+        let shape = tensor.unified_shape()?;
+        shape.said(&rows.info())?;
+        let size = shape.size(position(&shape, rows.info()));
+        columns.info().meet(size, None)?;
+        let (old, new) = (Self::Dims::KEYS.as_slice(), Y::KEYS.as_slice());
+        let own = |key: &crate::set::DimKey| shape.position(key);
+        let mut sizes: SmallVec<[usize; 8]> =
+            new.iter().map(|key| own(key).map_or(size, |at| shape.size(at))).collect();
+        sizes.extend(shape.positional().iter().copied());
+        let names = new.iter().map(|key| key.name).chain(core::iter::repeat("positional axis"));
+        let too_large = || DimError::TooLarge {
+            dims: crate::error::list_sizes(names.clone().zip(sizes.iter().copied())),
+        };
+        let len = crate::plan::shape::volume(sizes.iter().copied(), size_of::<Self::Elem>())
+            .ok_or_else(too_large)?;
+        let mut data = kernels::memory::allocate::reserve(len).map_err(|_| too_large())?;
+        data.resize(len, Self::Elem::ZERO);
+        let mut steps: SmallVec<[isize; 8]> = SmallVec::from_elem(1, sizes.len());
+        let mut next = 1;
+        for &at in AxisList::in_memory_of::<Y, Self::Rank>().as_slice().iter().rev() {
+            steps[at] = next;
+            next *= sizes[at] as isize;
+        }
+        let step =
+            |key: &crate::set::DimKey| steps[Y::KEYS.position(key).expect("the dim is one of the result's")];
+        let mut strides: SmallVec<[isize; 8]> = old.iter().map(step).collect();
+        strides[position(&shape, rows.info())] += step(&columns.info().key());
+        strides.extend(steps[new.len()..].iter().copied());
+        write_into::<Self::Dims, Self::Rank, _>(&tensor.expr, &shape, data[..].as_mut().into(), 0, &strides)?;
+        Ok(Named::from_expr(Owned::of_sizes(data, &sizes)))
+    }
+
+    /// The lower triangle, zeros above it: `out[i, j] = x[i, j]` where `j <= i + offset`. Lazy.
+    fn tril<'a, I, J, X, Y>(self, rows: I, columns: J, offset: isize) -> Triangle<'a, ops::Le, Self, I, J>
+    where
+        Self::Elem: Num,
+        J: DimRef + DimsOf<Self::Dims, X> + 'a,
+        I: DimRef + DimsOf<X, Y> + 'a,
+        X: Dims,
+        Y: Dims,
+    {
+        Named::from_expr(triangle(ops::Le, self.into_named().expr, rows, columns, offset, Num::ZERO))
+    }
+
+    /// The upper triangle, zeros below it: `out[i, j] = x[i, j]` where `j >= i + offset`. Lazy.
+    fn triu<'a, I, J, X, Y>(self, rows: I, columns: J, offset: isize) -> Triangle<'a, ops::Ge, Self, I, J>
+    where
+        Self::Elem: Num,
+        J: DimRef + DimsOf<Self::Dims, X> + 'a,
+        I: DimRef + DimsOf<X, Y> + 'a,
+        X: Dims,
+        Y: Dims,
+    {
+        Named::from_expr(triangle(ops::Ge, self.into_named().expr, rows, columns, offset, Num::ZERO))
+    }
+
+    /// The product summed over dims that both tensors have: `out[..] = sum over dims of x[.., dims] * y[.., dims]`. Of two vectors this is the dot
+    /// product, of two matrices the matrix product, and so on for tensors of any dims. One contraction, whatever the other dims are.
+    ///
+    /// This is `(x * y).sum(dims)` where both tensors must have each of `dims`: one that lacks a dim is a mistake that rustc reports. The
+    /// expression takes a dim of either tensor, as all expressions do, and then sums over the other one alone.
+    ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims! { struct Example; struct In = 2; struct Out = 3; }
+    /// let x = from_vec((Example.of(2), In), vec![1, 2, 3, 4]);
+    /// let w = from_vec((In, Out), vec![1, 0, 1, 0, 1, 1]);
+    /// let y = x.contract(&w, In);                        // y[e, o] = sum over i of x[e, i] * w[i, o]
+    /// assert_eq!(y.order((Example, Out)), ndarray::array![[1, 2, 3], [3, 4, 7]]);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_contract`](LinearAlgebra::try_contract) returns an error.
+    #[track_caller]
+    fn contract<B: Operable<Self::Elem>, D: DimsOfBoth<Self::Dims, B::Dims, U, X>, U: Dims, X: Dims>(
+        &self,
+        other: B,
+        dims: D,
+    ) -> Dotted<Self, B, X>
+    where
+        Self: AsTensor<Elem: Num, Dims: Union<B::Dims, Out = U>>,
+    {
+        unwrap(self.try_contract(other, dims))
+    }
+
+    /// As [`contract`](LinearAlgebra::contract), but what sizes decide is an error.
+    fn try_contract<B: Operable<Self::Elem>, D: DimsOfBoth<Self::Dims, B::Dims, U, X>, U: Dims, X: Dims>(
+        &self,
+        other: B,
+        dims: D,
+    ) -> Result<Dotted<Self, B, X>, DimError>
+    where
+        Self: AsTensor<Elem: Num, Dims: Union<B::Dims, Out = U>>,
+    {
+        let own = self.borrowed();
+        let product = Binary { op: ops::Mul, a: &*own, b: other.into_named().expr };
+        let product: Pairwise<'_, ops::Mul, Self::Elem, Self, B> = Named::from_expr(product);
+        sum::<Named<_, U, _, _>, D, X>(&*read_as_said(&product, &dims)?)
+    }
+
+    /// The same as [`contract`](LinearAlgebra::contract), by the name that it has in NumPy: `sum over dims of x * y`.
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_dot`](LinearAlgebra::try_dot) returns an error.
+    #[track_caller]
+    fn dot<B: Operable<Self::Elem>, D: DimsOfBoth<Self::Dims, B::Dims, U, X>, U: Dims, X: Dims>(
+        &self,
+        other: B,
+        dims: D,
+    ) -> Dotted<Self, B, X>
+    where
+        Self: AsTensor<Elem: Num, Dims: Union<B::Dims, Out = U>>,
+    {
+        unwrap(self.try_contract(other, dims))
+    }
+
+    /// As [`dot`](LinearAlgebra::dot), but what sizes decide is an error.
+    fn try_dot<B: Operable<Self::Elem>, D: DimsOfBoth<Self::Dims, B::Dims, U, X>, U: Dims, X: Dims>(
+        &self,
+        other: B,
+        dims: D,
+    ) -> Result<Dotted<Self, B, X>, DimError>
+    where
+        Self: AsTensor<Elem: Num, Dims: Union<B::Dims, Out = U>>,
+    {
+        self.try_contract(other, dims)
+    }
+
+    /// The `p`-norm over dims: `(sum of |x|^p)^(1/p)`; the greatest `|x|` for infinity, the least for minus infinity, and for 0 how
+    /// many elements are not 0.
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_norm_p`](LinearAlgebra::try_norm_p) returns an error.
+    #[track_caller]
+    fn norm_p<D: DimsOf<Self::Dims, X>, X: Dims>(
+        &self,
+        dims: D,
+        p: Self::Elem,
+    ) -> Reduced<Self::Elem, Self, X>
+    where
+        Self::Elem: Real,
+    {
+        unwrap(self.try_norm_p(dims, p))
+    }
+
+    /// As [`norm_p`](LinearAlgebra::norm_p), but what sizes decide is an error; so is an infinite `p` where there is no element.
+    fn try_norm_p<D: DimsOf<Self::Dims, X>, X: Dims>(
+        &self,
+        dims: D,
+        p: Self::Elem,
+    ) -> Result<Reduced<Self::Elem, Self, X>, DimError>
+    where
+        Self::Elem: Real,
+    {
+        norm::<_, D, X>(reference::<Self>(&*read_as_said(self, &dims)?), p)
+    }
+
+    /// The distance between vectors along dims that both tensors have, in the `p`-norm: `norm_p(x - y)`. With different dims for the vectors of either side this
+    /// is every distance between two sets of points, in one pass.
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_cdist`](LinearAlgebra::try_cdist) returns an error.
+    #[track_caller]
+    fn cdist<B: Operable<Self::Elem>, D: DimsOfBoth<Self::Dims, B::Dims, U, X>, U: Dims, X: Dims>(
+        &self,
+        other: B,
+        dims: D,
+        p: Self::Elem,
+    ) -> Dotted<Self, B, X>
+    where
+        Self: AsTensor<Elem: Real, Dims: Union<B::Dims, Out = U>>,
+    {
+        unwrap(self.try_cdist(other, dims, p))
+    }
+
+    /// As [`cdist`](LinearAlgebra::cdist), but what sizes decide is an error.
+    fn try_cdist<B: Operable<Self::Elem>, D: DimsOfBoth<Self::Dims, B::Dims, U, X>, U: Dims, X: Dims>(
+        &self,
+        other: B,
+        dims: D,
+        p: Self::Elem,
+    ) -> Result<Dotted<Self, B, X>, DimError>
+    where
+        Self: AsTensor<Elem: Real, Dims: Union<B::Dims, Out = U>>,
+    {
+        let own = self.borrowed();
+        let difference = Binary { op: ops::Sub, a: &*own, b: other.into_named().expr };
+        let difference: Pairwise<'_, ops::Sub, Self::Elem, Self, B> = Named::from_expr(difference);
+        norm::<_, D, X>(as_said(difference, &dims)?, p)
+    }
+
+    /// The cosine of the angle between vectors along dims that both tensors have: `sum of x * y / (norm of x * norm of y)`, where a norm counts as `eps` at least.
+    /// One pass.
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_cosine_similarity`](LinearAlgebra::try_cosine_similarity) returns an error.
+    #[track_caller]
+    fn cosine_similarity<B: Operable<Self::Elem>, D: DimsOfBoth<Self::Dims, B::Dims, U, X>, U: Dims, X>(
+        &self,
+        other: B,
+        dims: D,
+        eps: Self::Elem,
+    ) -> Dotted<Self, B, X>
+    where
+        Self: AsTensor<Elem: Real, Dims: Union<B::Dims, Out = U>>,
+        X: Dims,
+    {
+        unwrap(self.try_cosine_similarity(other, dims, eps))
+    }
+
+    /// As [`cosine_similarity`](LinearAlgebra::cosine_similarity), but what sizes decide is an error.
+    fn try_cosine_similarity<
+        B: Operable<Self::Elem>,
+        D: DimsOfBoth<Self::Dims, B::Dims, U, X>,
+        U: Dims,
+        X: Dims,
+    >(
+        &self,
+        other: B,
+        dims: D,
+        eps: Self::Elem,
+    ) -> Result<Dotted<Self, B, X>, DimError>
+    where
+        Self: AsTensor<Elem: Real, Dims: Union<B::Dims, Out = U>>,
+    {
+        let own = self.borrowed();
+        let pairs = Binary { op: ops::Pair, a: &*own, b: other.into_named().expr };
+        let pairs: Pairwise<'_, ops::Pair, (Self::Elem, Self::Elem), Self, B> = Named::from_expr(pairs);
+        run::<Named<_, U, _, _>, D, X, _>(
+            &*read_as_said(&pairs, &dims)?,
+            reducers::Cosine(eps),
+            Empty::Allowed,
+        )
+    }
+
+    /// The vectors along dims, divided by their length, which counts as `eps` at least: `x / max(norm of x, eps)`. The result is evaluated.
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_normalize`](LinearAlgebra::try_normalize) returns an error.
+    #[track_caller]
+    fn normalize<D: DimsOf<Self::Dims, X>, X: Dims>(self, dims: D, eps: Self::Elem) -> Evaluated<Self>
+    where
+        Self::Elem: Real,
+    {
+        unwrap(self.try_normalize(dims, eps))
+    }
+
+    /// As [`normalize`](LinearAlgebra::normalize), but what sizes decide is an error.
+    fn try_normalize<D: DimsOf<Self::Dims, X>, X: Dims>(
+        self,
+        dims: D,
+        eps: Self::Elem,
+    ) -> Result<Evaluated<Self>, DimError>
+    where
+        Self::Elem: Real,
+    {
+        along_lines::<NamedOf<Self>, D, _>(as_said(self, &dims)?, UnitLength(eps))
+    }
+}
+
+impl<A: Computable> LinearAlgebra for A {}
+
+fn triangle<'a, O, E, I, J, T>(
+    op: O,
+    expr: E,
+    rows: I,
+    columns: J,
+    offset: isize,
+    zero: T,
+) -> Select<Side<'a, O, I, J>, E, Scalar<T>>
+where
+    I: DimRef + 'a,
+    J: DimRef + 'a,
+{
+    // An offset beyond all indices must not wrap around with one added; half of what can be counted is beyond them as well.
+    let offset = offset.clamp(isize::MIN / 2, isize::MAX / 2);
+    let row = Binary { op: ops::Offset, a: Iota::new(rows), b: Scalar(offset) };
+    Select { cond: Binary { op, a: Iota::new(columns), b: row }, a: expr, b: Scalar(zero) }
+}
+
+/// A tensor with other elements.
+type With<A, T, E> = Named<T, <A as AsTensor>::Dims, <A as AsTensor>::Rank, E>;
+
+fn norm<A, D, X>(tensor: A, p: A::Elem) -> Result<Reduced<A::Elem, A, X>, DimError>
+where
+    A: Computable<Elem: Real>,
+    D: DimList,
+    X: Dims,
+{
+    use num_traits::{Float, One, Zero};
+    let (one, expr) = (A::Elem::one(), tensor.into_named().expr);
+    let refused = Empty::Refused("norm");
+    if p == one + one {
+        return run::<With<A, A::Elem, _>, D, X, _>(&expr, reducers::Norm, Empty::Allowed);
+    }
+    if p.is_zero() {
+        let other = Binary { op: ops::Ne, a: expr, b: Scalar(A::Elem::zero()) };
+        let ones = Select { cond: other, a: Scalar(one), b: Scalar(A::Elem::zero()) };
+        return run::<With<A, A::Elem, _>, D, X, _>(&ones, reducers::Sum, Empty::Allowed);
+    }
+    let sizes = Unary { op: ops::Abs, a: expr };
+    if p.is_infinite() && p > A::Elem::zero() {
+        return run::<With<A, A::Elem, _>, D, X, _>(&sizes, reducers::Max, refused);
+    }
+    if p.is_infinite() {
+        return run::<With<A, A::Elem, _>, D, X, _>(&sizes, reducers::Min, refused);
+    }
+    if p == one {
+        return run::<With<A, A::Elem, _>, D, X, _>(&sizes, reducers::Sum, Empty::Allowed);
+    }
+    let power = reducers::NormP(p);
+    run::<With<A, A::Elem, _>, D, X, _>(&sizes.a, power, Empty::Allowed)
+}

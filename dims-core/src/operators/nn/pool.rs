@@ -1,0 +1,460 @@
+//! Pooling: reductions over windows.
+
+use crate::brand::DimInfo;
+use crate::dim::DimList;
+use crate::error::{DimError, unwrap};
+use crate::expr::evaluate::evaluate_in;
+use crate::expr::remap::Changes;
+use crate::expr::{Expr, Remap};
+use crate::named::{Named, position};
+use crate::plan::axes::AxisList;
+use crate::plan::shape::Shape;
+use crate::rank::Rank;
+use crate::reduce::{Empty, Evaluated, evaluated, fused};
+use crate::role::{DataFeature, Plays};
+use crate::set::{Dims, DimsOf};
+use crate::size::Resizable;
+use crate::storage::Owned;
+use crate::tensor::Computable;
+use crate::window::{PerDim, Placing, Positions, Window, Windowed, placed_windows, slid};
+use alloc::vec::Vec;
+use kernels::loops::steps::{Step, record};
+use kernels::reduce::Reducer;
+use kernels::reduce::reducers;
+use kernels::scalar::{Analytic, Element, Num, Ordered, Real};
+use smallvec::SmallVec;
+
+/// Pooling along dims, one to three of them. They run at once, in one pass over windows that are views; with padding the elements are copied
+/// once.
+///
+/// `size` is the window's, and `steps` how it moves, as in a [convolution](crate::nn::conv::conv); what is added around the elements does
+/// not count for a maximum, and counts as 0 for a mean.
+///
+/// ```text
+/// x.max_pool((H, W), 2, &Window::new().stride(2))       halves H and W
+/// ```
+pub trait Pooling: Computable {
+    /// The greatest element of each window: `out[h] = max over kh of x[h * stride + kh * dilation - padding]`.
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_max_pool`](Pooling::try_max_pool) returns an error.
+    #[track_caller]
+    fn max_pool<D: DimsOf<Self::Dims, X> + Plays<DataFeature>, X: Dims>(
+        self,
+        dims: D,
+        size: impl Into<PerDim>,
+        steps: &Window,
+    ) -> Evaluated<Self>
+    where
+        Self::Elem: Ordered,
+    {
+        unwrap(self.try_max_pool(dims, size, steps))
+    }
+
+    /// As [`max_pool`](Pooling::max_pool), but what sizes decide is an error; so is a window that is longer than what it slides along, and one
+    /// that holds nothing but padding, which has no greatest element.
+    fn try_max_pool<D: DimsOf<Self::Dims, X> + Plays<DataFeature>, X: Dims>(
+        self,
+        dims: D,
+        size: impl Into<PerDim>,
+        steps: &Window,
+    ) -> Result<Evaluated<Self>, DimError>
+    where
+        Self::Elem: Ordered,
+    {
+        pool(self, &dims, &size.into(), steps, Around::Ignored(Self::Elem::LOWEST), reducers::Max)
+    }
+
+    /// The mean of each window, whose padding counts as zeros: `out[h] = mean over kh of x[h * stride + kh * dilation - padding]`.
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_avg_pool`](Pooling::try_avg_pool) returns an error.
+    #[track_caller]
+    fn avg_pool<D: DimsOf<Self::Dims, X> + Plays<DataFeature>, X: Dims>(
+        self,
+        dims: D,
+        size: impl Into<PerDim>,
+        steps: &Window,
+    ) -> Evaluated<Self>
+    where
+        Self::Elem: Analytic,
+    {
+        unwrap(self.try_avg_pool(dims, size, steps))
+    }
+
+    /// As [`avg_pool`](Pooling::avg_pool), but what sizes decide is an error; so is a window that is longer than what it slides along.
+    fn try_avg_pool<D: DimsOf<Self::Dims, X> + Plays<DataFeature>, X: Dims>(
+        self,
+        dims: D,
+        size: impl Into<PerDim>,
+        steps: &Window,
+    ) -> Result<Evaluated<Self>, DimError>
+    where
+        Self::Elem: Analytic,
+    {
+        pool(self, &dims, &size.into(), steps, Around::Counted(Self::Elem::ZERO), reducers::Mean)
+    }
+
+    /// The mean of those elements of each window that are no padding, as PyTorch's `avg_pool2d(count_include_pad=False)`. It rounds once more along each
+    /// padded dim than [`avg_pool`](Pooling::avg_pool).
+    ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims! { struct H; }
+    /// let x = from_vec(H.of(3), vec![2.0, 4.0, 6.0]);
+    /// let steps = Window::new().padding(1);
+    /// assert_eq!((&x).avg_pool(H, 2, &steps).order(H), ndarray::array![1.0, 3.0, 5.0, 3.0]);
+    /// assert_eq!((&x).avg_pool_without_padding(H, 2, &steps).order(H), ndarray::array![2.0, 3.0, 5.0, 6.0]);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_avg_pool_without_padding`](Pooling::try_avg_pool_without_padding) returns an error.
+    #[doc(alias = "count_include_pad")]
+    #[track_caller]
+    fn avg_pool_without_padding<D: DimsOf<Self::Dims, X> + Plays<DataFeature>, X: Dims>(
+        self,
+        dims: D,
+        size: impl Into<PerDim>,
+        steps: &Window,
+    ) -> Evaluated<Self>
+    where
+        Self::Elem: Analytic,
+    {
+        unwrap(self.try_avg_pool_without_padding(dims, size, steps))
+    }
+
+    /// As [`avg_pool_without_padding`](Pooling::avg_pool_without_padding), but what sizes decide is an error; so are a window that is longer than
+    /// the elements along which it slides, and one that holds padding alone.
+    fn try_avg_pool_without_padding<D: DimsOf<Self::Dims, X> + Plays<DataFeature>, X: Dims>(
+        self,
+        dims: D,
+        size: impl Into<PerDim>,
+        steps: &Window,
+    ) -> Result<Evaluated<Self>, DimError>
+    where
+        Self::Elem: Analytic,
+    {
+        let (size, tensor) = (size.into(), self.into_named());
+        let own = tensor.unified_shape()?;
+        let means = pool(tensor, &dims, &size, steps, Around::Ignored(Self::Elem::ZERO), reducers::Mean)?;
+        without_padding(means, &own, &dims, &size, steps)
+    }
+
+    /// The Euclidean norm of each window: `out[h] = sqrt(sum over kh of x[h * stride + kh * dilation - padding]^2)`.
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_norm_pool`](Pooling::try_norm_pool) returns an error.
+    #[doc(alias = "lp_pool")]
+    #[track_caller]
+    fn norm_pool<D: DimsOf<Self::Dims, X> + Plays<DataFeature>, X: Dims>(
+        self,
+        dims: D,
+        size: impl Into<PerDim>,
+        steps: &Window,
+    ) -> Evaluated<Self>
+    where
+        Self::Elem: Real,
+    {
+        unwrap(self.try_norm_pool(dims, size, steps))
+    }
+
+    /// As [`norm_pool`](Pooling::norm_pool), but what sizes decide is an error; so is a window that is longer than what it slides along.
+    fn try_norm_pool<D: DimsOf<Self::Dims, X> + Plays<DataFeature>, X: Dims>(
+        self,
+        dims: D,
+        size: impl Into<PerDim>,
+        steps: &Window,
+    ) -> Result<Evaluated<Self>, DimError>
+    where
+        Self::Elem: Real,
+    {
+        pool(self, &dims, &size.into(), steps, Around::Counted(Self::Elem::ZERO), reducers::Norm)
+    }
+
+    /// The means of as many parts of each dim as asked for, which are as equal as can be: `out[i] = mean of x[floor(i * n / size) ..
+    /// ceil((i + 1) * n / size)]`.
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_adaptive_avg_pool`](Pooling::try_adaptive_avg_pool) returns an error.
+    #[track_caller]
+    fn adaptive_avg_pool<D: DimsOf<Self::Dims, X> + Plays<DataFeature> + Resizable, X: Dims>(
+        self,
+        dims: D,
+        sizes: impl Into<PerDim>,
+    ) -> Evaluated<Self>
+    where
+        Self::Elem: Real,
+    {
+        unwrap(self.try_adaptive_avg_pool(dims, sizes))
+    }
+
+    /// As [`adaptive_avg_pool`](Pooling::adaptive_avg_pool), but what sizes decide is an error; so is having no element.
+    fn try_adaptive_avg_pool<D: DimsOf<Self::Dims, X> + Plays<DataFeature> + Resizable, X: Dims>(
+        self,
+        dims: D,
+        sizes: impl Into<PerDim>,
+    ) -> Result<Evaluated<Self>, DimError>
+    where
+        Self::Elem: Real,
+    {
+        let add = |a: <Self::Elem as Num>::Acc, b: <Self::Elem as Num>::Acc| a.add(b);
+        adaptive(self, &dims, &sizes.into(), "adaptive_avg_pool", Num::to_acc, add, Analytic::mean_of)
+    }
+
+    /// The greatest elements of as many parts of each dim as asked for, as in [`adaptive_avg_pool`](Pooling::adaptive_avg_pool).
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_adaptive_max_pool`](Pooling::try_adaptive_max_pool) returns an error.
+    #[track_caller]
+    fn adaptive_max_pool<D: DimsOf<Self::Dims, X> + Plays<DataFeature> + Resizable, X: Dims>(
+        self,
+        dims: D,
+        sizes: impl Into<PerDim>,
+    ) -> Evaluated<Self>
+    where
+        Self::Elem: Ordered,
+    {
+        unwrap(self.try_adaptive_max_pool(dims, sizes))
+    }
+
+    /// As [`adaptive_max_pool`](Pooling::adaptive_max_pool), but what sizes decide is an error; so is having no element.
+    fn try_adaptive_max_pool<D: DimsOf<Self::Dims, X> + Plays<DataFeature> + Resizable, X: Dims>(
+        self,
+        dims: D,
+        sizes: impl Into<PerDim>,
+    ) -> Result<Evaluated<Self>, DimError>
+    where
+        Self::Elem: Ordered,
+    {
+        adaptive(self, &dims, &sizes.into(), "adaptive_max_pool", |x| x, Ordered::maximum, |best, _| best)
+    }
+}
+
+impl<A: Computable> Pooling for A {}
+
+/// What padding is filled with.
+enum Around<T> {
+    /// With elements that do not count, because the reduction never chooses them or the caller takes them out; a window must hold something else.
+    Ignored(T),
+    /// With elements as any others.
+    Counted(T),
+}
+
+/// Means of windows whose padding counted, as those of their elements alone. `own` are the sizes before.
+fn without_padding<T: Analytic, S: Dims, R: Rank>(
+    means: Named<T, S, R>,
+    own: &Shape,
+    dims: &impl DimList,
+    size: &PerDim,
+    steps: &Window,
+) -> Result<Named<T, S, R>, DimError> {
+    let shape = means.unified_shape()?;
+    let order = AxisList::in_memory_of::<S, R>().as_slice();
+    let sizes = shape.sizes_in(order);
+    let mut data = evaluate_in::<S, R, _>(means.expr, &shape, order)?;
+    let mut all: SmallVec<[DimInfo<'static>; 3]> = SmallVec::new();
+    dims.each(|dim| all.push(dim.resized()));
+    for (at, &dim) in all.iter().enumerate() {
+        let (front, behind) = steps.around(at);
+        if front == 0 && behind == 0 {
+            continue;
+        }
+        let axis = position(&shape, dim);
+        let there = front..front + own.size(axis);
+        let place = order.iter().position(|&own| own == axis).expect("the dim is one of the axes");
+        let inner: usize = sizes[place + 1..].iter().product();
+        let (stride, dilation) = (steps.stride.at(at), steps.dilation.at(at));
+        let scales: Vec<T> = (0..sizes[place])
+            .map(|window| {
+                let inside = |&at: &usize| there.contains(&(window * stride + at * dilation));
+                let count = (0..size.at(at)).filter(inside).count();
+                // A mean of one summand is a quotient.
+                T::mean_of(T::from_usize(size.at(at)).to_acc(), count)
+            })
+            .collect();
+        for (row, &scale) in data.chunks_exact_mut(inner.max(1)).zip(scales.iter().cycle()) {
+            row.iter_mut().for_each(|mean| *mean = mean.mul(scale));
+        }
+    }
+    Ok(Named::from_expr(Owned::laid_out(data, &sizes)))
+}
+
+/// Whether one of `positions` windows, `stride` apart, holds nothing but the `padding` in front of `own` elements or behind them.
+///
+/// Of such a window the first place that is not in front of the elements is behind them. (The last place never is in front: padding is not
+/// longer than half a window.)
+fn misses(own: usize, padding: usize, positions: usize, stride: usize, dilation: usize) -> bool {
+    (0..positions).map(|at| at * stride).take_while(|&start| start < padding || own == 0).any(|start| {
+        let first = start + padding.saturating_sub(start).div_ceil(dilation) * dilation;
+        first >= padding + own
+    })
+}
+
+fn pool<A: Computable, Q: Reducer<A::Elem, Out = A::Elem>>(
+    tensor: A,
+    dims: &impl DimList,
+    size: &PerDim,
+    steps: &Window,
+    around: Around<A::Elem>,
+    reducer: Q,
+) -> Result<Evaluated<A>, DimError> {
+    const { Positions::fit::<A::Dims>() };
+    let tensor = tensor.into_named();
+    let shape = tensor.unified_shape()?;
+    let mut all: SmallVec<[DimInfo<'static>; 3]> = SmallVec::new();
+    dims.each(|dim| all.push(dim.resized()));
+    if all.len() > Positions::COUNT {
+        return Err(DimError::Shape { what: format!("windows along {} dims; there can be 3", all.len()) });
+    }
+    size.check("size", all.len())?;
+    steps.check(all.len())?;
+    let (fill, counted) = match around {
+        Around::Ignored(fill) => (fill, false),
+        Around::Counted(fill) => (fill, true),
+    };
+    // Without any element along the other dims there is no window at all.
+    let windows_exist = AxisList::in_memory_of::<A::Dims, A::Rank>()
+        .as_slice()
+        .iter()
+        .all(|&axis| shape.size(axis) > 0 || all.iter().any(|&dim| position(&shape, dim) == axis));
+    let alone_is_wrong = windows_exist && !counted;
+    let mut changes = Changes::new();
+    let mut placings: SmallVec<[Placing; 3]> = SmallVec::new();
+    for (at, &dim) in all.iter().enumerate() {
+        let (own, (front, behind)) = (shape.size(position(&shape, dim)), steps.around(at));
+        let padding = front.max(behind);
+        let padded = front.checked_add(behind).and_then(|around| around.checked_add(own));
+        let padded = padded.filter(|&len| len <= isize::MAX as usize).ok_or_else(|| DimError::TooLarge {
+            dims: format!("dim `{}` = {own} and its padding", dim.name),
+        })?;
+        // Behind half a window there would be windows of padding alone.
+        if padding > size.at(at).saturating_sub(1).saturating_mul(steps.dilation.at(at)).div_ceil(2) {
+            let what = format!(
+                "windows along dim `{}`: the padding {padding} is more than half of the window of {}",
+                dim.name,
+                size.at(at)
+            );
+            return Err(DimError::Shape { what });
+        }
+        let (stride, dilation) = (steps.stride.at(at), steps.dilation.at(at));
+        let along = slid(dim, padded, Positions::key(at), size.at(at), stride, dilation)?;
+        let positions = along.terms[0].2.expect("the number of windows is known");
+        changes.push((dim.key(), along));
+        if padding > 0 {
+            if alone_is_wrong && misses(own, front, positions, stride, dilation) {
+                let what = format!(
+                    "windows along dim `{}` = {own}: one of {}, {dilation} apart, holds nothing but the padding {padding}",
+                    dim.name,
+                    size.at(at)
+                );
+                return Err(DimError::Shape { what });
+            }
+            placings.push(Placing { dim: dim.key(), len: padded, start: front, step: 1 });
+        }
+    }
+    let Some((_, first)) = changes.first_mut() else {
+        return evaluated(tensor);
+    };
+    for at in all.len()..Positions::COUNT {
+        first.terms.push((Positions::key(at), 0, Some(1)));
+    }
+    if placings.is_empty() {
+        return reduced::<A::Dims, A::Rank, _, Q>(
+            Remap::<_, A::Dims, A::Rank>::of(tensor.expr, changes),
+            reducer,
+        );
+    }
+    let windows = placed_windows::<A::Dims, A::Rank, _>(&tensor.expr, &shape, &placings, fill, &changes)?;
+    reduced::<A::Dims, A::Rank, _, Q>(windows, reducer)
+}
+
+/// Reduces windows over the dims `S`.
+fn reduced<S, R, E, Q>(windows: E, reducer: Q) -> Result<Named<E::Elem, S, R>, DimError>
+where
+    S: Dims,
+    R: Rank,
+    E: Expr,
+    Q: Reducer<E::Elem, Out = E::Elem>,
+{
+    let mut shape = Shape::new::<Windowed<S>, R>();
+    windows.meet::<Windowed<S>, R>(&mut shape)?;
+    shape.finish()?;
+    fused::<Windowed<S>, R, _, Positions, S, Q>(&windows, &shape, reducer, Empty::Allowed)
+}
+
+/// Combines parts of each dim, one dim after the other, in a type `W` that may be wider than the elements.
+fn adaptive<A: Computable, W: Copy>(
+    tensor: A,
+    dims: &impl DimList,
+    sizes: &PerDim,
+    name: &'static str,
+    widen: impl Fn(A::Elem) -> W,
+    combine: impl Fn(W, W) -> W,
+    finish: impl Fn(W, usize) -> A::Elem,
+) -> Result<Evaluated<A>, DimError> {
+    let mut all: SmallVec<[DimInfo<'static>; 3]> = SmallVec::new();
+    dims.each(|dim| all.push(dim.resized()));
+    sizes.check("size", all.len())?;
+    let mut tensor = evaluated(tensor)?;
+    for (at, &dim) in all.iter().enumerate() {
+        tensor = parts(tensor, dim, sizes.at(at), name, &widen, &combine, &finish)?;
+    }
+    Ok(tensor)
+}
+
+fn parts<T: Element, S: Dims, R: Rank, W: Copy>(
+    tensor: Named<T, S, R>,
+    dim: DimInfo<'_>,
+    len: usize,
+    name: &'static str,
+    widen: &impl Fn(T) -> W,
+    combine: &impl Fn(W, W) -> W,
+    finish: &impl Fn(W, usize) -> T,
+) -> Result<Named<T, S, R>, DimError> {
+    let shape = tensor.unified_shape()?;
+    let axis = position(&shape, dim);
+    let size = shape.size(axis);
+    dim.meet(len, None)?;
+    let order = AxisList::in_memory_of::<S, R>().as_slice();
+    let at = order.iter().position(|&own| own == axis).expect("the dim is one of the axes");
+    let data = evaluate_in::<S, R, _>(tensor.expr, &shape, order)?;
+    let mut sizes = shape.sizes_in(order);
+    let inner: usize = sizes[at + 1..].iter().product();
+    let outer: usize = sizes[..at].iter().product();
+    sizes[at] = len;
+    if size == 0 && len * outer * inner > 0 {
+        return Err(DimError::EmptyReduction { op: name, dims: shape.describe([axis]) });
+    }
+    let total = crate::plan::shape::volume(sizes.iter().copied(), size_of::<T>())
+        .ok_or_else(|| DimError::TooLarge { dims: format!("dim `{}` = {len}", dim.name) })?;
+    let mut out = kernels::memory::allocate::reserve(total)?;
+    let bytes = total * size_of::<T>();
+    record(|| Step::Lines { work: name, lines: outer, len: size * inner, bytes, threads: 1 });
+    if total > 0 {
+        let mut states: Vec<W> = Vec::with_capacity(inner);
+        for block in data.chunks_exact(size * inner) {
+            for part in 0..len {
+                let bound = |part: usize, up: usize| {
+                    ((part as u128 * size as u128 + up as u128) / len as u128) as usize
+                };
+                let (from, to) = (bound(part, 0), bound(part + 1, len - 1));
+                states.clear();
+                states.extend(block[from * inner..(from + 1) * inner].iter().map(|&value| widen(value)));
+                for row in block[(from + 1) * inner..to * inner].chunks_exact(inner) {
+                    for (state, &value) in states.iter_mut().zip(row) {
+                        *state = combine(*state, widen(value));
+                    }
+                }
+                out.extend(states.iter().map(|&state| finish(state, to - from)));
+            }
+        }
+    }
+    Ok(Named::from_expr(Owned::laid_out(out, &sizes)))
+}

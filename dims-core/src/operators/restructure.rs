@@ -1,0 +1,609 @@
+//! Other dims over the same elements: `rename`, `index`, `slice`, `flatten`, `unflatten`, `split`.
+
+pub mod names;
+pub mod pieces;
+pub mod range;
+
+use crate::bind::binder::{Position, pick};
+use crate::brand::DimInfo;
+use crate::dim::{DimList, DimRef};
+use crate::error::{DimError, unwrap};
+use crate::expr::evaluate::evaluate_in;
+use crate::expr::remap::{Along, term};
+use crate::expr::{Expand, Remap};
+use crate::named::{Named, position};
+use crate::order::OrderList;
+use crate::plan::axes::AxisList;
+use crate::rank::Rank0;
+use crate::role::KeepsRole;
+use crate::set::rename::{NotIn, PartOf};
+use crate::set::{Dims, DimsOf, NameFor, Union};
+use crate::size::{Resizable, Sliceable};
+use crate::storage::Owned;
+use crate::tensor::{AsTensor, Computable, as_said};
+use alloc::vec::Vec;
+use kernels::memory::axes::Axis;
+use names::{NamesFor, PartsIn, WholeIn};
+use pieces::{PiecesOf, Shareable};
+use range::{DimRange, sliced, within};
+use smallvec::SmallVec;
+
+/// A tensor over other dims `S`.
+pub type Remapped<A, S> = Named<
+    <A as AsTensor>::Elem,
+    S,
+    <A as AsTensor>::Rank,
+    Remap<<A as AsTensor>::Expr, <A as AsTensor>::Dims, <A as AsTensor>::Rank>,
+>;
+
+/// The result of [`expand`](Restructure::expand).
+pub type Expanded<'a, A, D> = Named<
+    <A as AsTensor>::Elem,
+    <<A as AsTensor>::Dims as Union<(<D as DimRef>::Brand,)>>::Out,
+    <A as AsTensor>::Rank,
+    Expand<'a, <A as AsTensor>::Expr, <A as AsTensor>::Dims, <D as DimRef>::Brand, <D as DimRef>::Open>,
+>;
+
+pub(crate) fn whole(key: crate::set::DimKey) -> Along {
+    Along { offset: 0, inner: None, terms: term(key, 1, None) }
+}
+
+/// Operations that change the dims of a tensor, but not its elements. All but `flatten` are views of whatever the tensor's
+/// elements come from.
+///
+/// They take the tensor by value, as operators do, so that a view of a result is its owner as well: `(a * b).sum(k).rename(i, j)`. To
+/// look at a tensor that is needed again, call them on a reference: `(&x).index(Seq, 3)`. (What `a.at(..)` gives for an array is `Copy`.)
+pub trait Restructure: Computable {
+    /// The tensor with the dim `old` under the name `new`; free.
+    ///
+    /// This is how one axis is used twice: `(&x * (&x).rename(Seq, Key)).sum(Feat)` has `Seq` and `Key`.
+    ///
+    /// A name does not change what a dim means: if both have [roles](crate::role), `old` must mean what `new` does. To say that it means something
+    /// else from here on, see [`redefine`](Restructure::redefine).
+    ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims! { struct Seq; struct Key; struct Feat; }
+    /// let x = from_vec((Seq.of(2), Feat.of(2)), vec![1, 2, 3, 4]);
+    /// let gram = (&x * (&x).rename(Seq, Key)).sum(Feat);          // gram[s, k] = sum over f of x[s, f] * x[k, f]
+    /// assert_eq!(gram.order((Seq, Key)), ndarray::array![[5, 11], [11, 25]]);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If `new` already has another size.
+    #[track_caller]
+    fn rename<Old: DimRef, New: NameFor<Old, Self::Dims> + KeepsRole<Old, Self::Dims>>(
+        self,
+        old: Old,
+        new: New,
+    ) -> Remapped<Self, New::Out> {
+        unwrap(self.try_rename(old, new))
+    }
+
+    /// As [`rename`](Restructure::rename), but what sizes decide is an error.
+    fn try_rename<Old: DimRef, New: NameFor<Old, Self::Dims> + KeepsRole<Old, Self::Dims>>(
+        self,
+        old: Old,
+        new: New,
+    ) -> Result<Remapped<Self, New::Out>, DimError> {
+        self.try_redefine(old, new)
+    }
+
+    /// As [`rename`](Restructure::rename), to a dim of whatever role: the definition anew of what the axis means.
+    ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims! {
+    ///     pub struct Row: DataFeature;
+    ///     pub struct Step: DataTime;
+    /// }
+    /// // The rows of a picture, read one after the other.
+    /// let picture = from_vec(Row.of(3), vec![1.0, 2.0, 3.0]);
+    /// let steps = picture.redefine(Row, Step).eval();
+    /// let (_, sums) = scan(&steps, Step, full((), 0.0), |sum, row| {
+    ///     let sum = (sum + row).eval();
+    ///     (sum.clone(), sum)
+    /// });
+    /// assert_eq!(sums.order(Step), ndarray::array![1.0, 3.0, 6.0]);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If `new` already has another size.
+    #[track_caller]
+    fn redefine<Old: DimRef, New: NameFor<Old, Self::Dims>>(
+        self,
+        old: Old,
+        new: New,
+    ) -> Remapped<Self, New::Out> {
+        unwrap(self.try_redefine(old, new))
+    }
+
+    /// As [`redefine`](Restructure::redefine), but what sizes decide is an error.
+    fn try_redefine<Old: DimRef, New: NameFor<Old, Self::Dims>>(
+        self,
+        old: Old,
+        new: New,
+    ) -> Result<Remapped<Self, New::Out>, DimError> {
+        let tensor = self.into_named();
+        let (said, old) = (old.info(), old.info().key());
+        if Old::SAYS || New::SAYS || new.info().cell.is_some() || new.info().fixed.is_some() {
+            let shape = tensor.unified_shape()?;
+            shape.said(&said)?;
+            let at = shape.position(&old).expect("the dim is one of the tensor's");
+            let (size, origin) = shape.known(at);
+            new.info().meet(size, origin)?;
+        }
+        Ok(Named::from_expr(Remap::new(tensor.expr, old, whole(new.info().key()))))
+    }
+
+    /// As [`rename`](Restructure::rename), for several dims at once: all old names go before the new ones come, so names can be exchanged.
+    ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims! { struct Row; struct Col; }
+    /// let x = from_vec((Row.of(2), Col.of(3)), vec![1, 2, 3, 4, 5, 6]);
+    /// let transposed = x.rename_all((Row, Col), (Col, Row));          // transposed[c, r] = x[r, c]
+    /// assert_eq!(transposed.order((Row, Col)), ndarray::array![[1, 4], [2, 5], [3, 6]]);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If a new name already has another size.
+    #[track_caller]
+    fn rename_all<Old: DimsOf<Self::Dims, X>, X: Dims, New: NamesFor<Old, Self::Dims, X>>(
+        self,
+        old: Old,
+        new: New,
+    ) -> Remapped<Self, New::Out> {
+        unwrap(self.try_rename_all(old, new))
+    }
+
+    /// As [`rename_all`](Restructure::rename_all), but what sizes decide is an error.
+    fn try_rename_all<Old: DimsOf<Self::Dims, X>, X: Dims, New: NamesFor<Old, Self::Dims, X>>(
+        self,
+        old: Old,
+        new: New,
+    ) -> Result<Remapped<Self, New::Out>, DimError> {
+        let tensor = as_said(self, &old)?;
+        let shape = tensor.unified_shape()?;
+        let known = |key| shape.known(shape.position(key).expect("the dim is one of the tensor's"));
+        let sizes = Old::KEYS.as_slice().iter().map(known);
+        let (mut sizes, mut fits) = (sizes, Ok(()));
+        new.each(|dim| {
+            if let (Some((size, origin)), true) = (sizes.next(), fits.is_ok()) {
+                fits = dim.meet(size, origin);
+            }
+        });
+        fits?;
+        let pairs = Old::KEYS.as_slice().iter().zip(New::KEYS.as_slice());
+        let changes = pairs.map(|(&old, &new)| (old, whole(new))).collect();
+        Ok(Named::from_expr(Remap::of(tensor.expr, changes)))
+    }
+
+    /// The elements at one position along a dim; a negative one counts from the end.
+    ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims! { struct Seq; struct Feat; }
+    /// let x = from_vec((Seq.of(3), Feat.of(2)), vec![1, 2, 3, 4, 5, 6]);
+    /// assert_eq!((&x).index(Seq, -1).order(Feat), ndarray::array![5, 6]);
+    /// assert!(matches!((&x).try_index(Seq, 3).map(|_| ()), Err(DimError::OutOfBounds { index: 3, size: 3, .. })));
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the position is out of range.
+    #[track_caller]
+    fn index<D: DimRef + DimsOf<Self::Dims, X>, X: Dims, P: Position>(
+        self,
+        dim: D,
+        position: P,
+    ) -> Remapped<Self, X> {
+        unwrap(self.try_index(dim, position))
+    }
+
+    /// As [`index`](Restructure::index), but what sizes decide is an error.
+    #[track_caller]
+    fn try_index<D: DimRef + DimsOf<Self::Dims, X>, X: Dims, P: Position>(
+        self,
+        dim: D,
+        at: P,
+    ) -> Result<Remapped<Self, X>, DimError> {
+        let tensor = self.into_named();
+        let shape = tensor.unified_shape()?;
+        let info = dim.info();
+        shape.said(&info)?;
+        let (size, origin) = shape.known(position(&shape, info));
+        let offset = pick(Axis::new(size, 1), at.to_i128(), || format!("dim `{}`", info.name), origin)?;
+        let along = Along { offset: offset as usize, inner: Some(size), terms: SmallVec::new() };
+        Ok(Named::from_expr(Remap::new(tensor.expr, info.key(), along)))
+    }
+
+    /// The elements in a range of positions along a dim; negative positions count from the end.
+    ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims! { struct Seq; }
+    /// let x = from_vec(Seq.of(5), vec![0, 1, 2, 3, 4]);
+    /// assert_eq!((&x).slice(Seq, 1..-1).order(Seq), ndarray::array![1, 2, 3]);
+    /// let change = (&x).slice(Seq, 1..) - (&x).slice(Seq, ..-1);
+    /// assert_eq!(change.order(Seq), ndarray::array![1, 1, 1, 1]);
+    /// ```
+    ///
+    /// A dim with a static size has that size always: [`slice_to`](Restructure::slice_to) gives the part a name of its own.
+    ///
+    /// # Panics
+    ///
+    /// If the range is not within the dim.
+    #[track_caller]
+    fn slice<D: Sliceable + DimsOf<Self::Dims, X>, X: Dims, P: DimRange>(
+        self,
+        dim: D,
+        range: P,
+    ) -> Remapped<Self, Self::Dims> {
+        unwrap(self.try_slice(dim, range))
+    }
+
+    /// As [`slice`](Restructure::slice), but what sizes decide is an error.
+    fn try_slice<D: Sliceable + DimsOf<Self::Dims, X>, X: Dims, P: DimRange>(
+        self,
+        dim: D,
+        range: P,
+    ) -> Result<Remapped<Self, Self::Dims>, DimError> {
+        sliced(self, dim.info(), range, 1)
+    }
+
+    /// Every `step`th element in a range of positions along a dim, from the first on: `out[.., s] = x[.., start + s * step]`, as ndarray's
+    /// `s![start..end;step]`. A view. ([`flip`](crate::shift::Rearranging::flip) of the result is the same backwards.)
+    ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims! { struct Seq; }
+    /// let x = from_vec(Seq.of(8), vec![0, 1, 2, 3, 4, 5, 6, 7]);
+    /// assert_eq!((&x).slice_step(Seq, 1..-1, 2).order(Seq), ndarray::array![1, 3, 5]);
+    /// assert_eq!((&x).slice_step(Seq, .., 5).order(Seq), ndarray::array![0, 5]);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the range is not within the dim, or the step is 0.
+    #[track_caller]
+    fn slice_step<D: Sliceable + DimsOf<Self::Dims, X>, X: Dims, P: DimRange>(
+        self,
+        dim: D,
+        range: P,
+        step: usize,
+    ) -> Remapped<Self, Self::Dims> {
+        unwrap(self.try_slice_step(dim, range, step))
+    }
+
+    /// As [`slice_step`](Restructure::slice_step), but what sizes decide is an error; so is a step of 0.
+    fn try_slice_step<D: Sliceable + DimsOf<Self::Dims, X>, X: Dims, P: DimRange>(
+        self,
+        dim: D,
+        range: P,
+        step: usize,
+    ) -> Result<Remapped<Self, Self::Dims>, DimError> {
+        sliced(self, dim.info(), range, step)
+    }
+
+    /// The elements in a range of positions along a dim, along the dim `part`: `out[.., p] = x[.., start + p]`. As
+    /// [`slice`](Restructure::slice), and free as it is; `part` can have a static size, and so can the dim.
+    ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims! { struct Channel = 4; struct Colour = 3; }
+    /// let x = from_vec(Channel, vec![1, 2, 3, 4]);
+    /// let colours: Tensor<i32, (Colour,)> = (&x).slice_to(Channel, ..3, Colour).eval();
+    /// assert_eq!(colours.order(Colour), ndarray::array![1, 2, 3]);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the range is not within the dim, or `part` has another size than the range.
+    #[track_caller]
+    fn slice_to<D: DimRef, P: DimRange, N: PartOf<D, Self::Dims> + KeepsRole<D, Self::Dims>>(
+        self,
+        dim: D,
+        range: P,
+        part: N,
+    ) -> Remapped<Self, N::Out> {
+        unwrap(self.try_slice_to(dim, range, part))
+    }
+
+    /// As [`slice_to`](Restructure::slice_to), but what sizes decide is an error.
+    fn try_slice_to<D: DimRef, P: DimRange, N: PartOf<D, Self::Dims> + KeepsRole<D, Self::Dims>>(
+        self,
+        dim: D,
+        range: P,
+        part: N,
+    ) -> Result<Remapped<Self, N::Out>, DimError> {
+        let tensor = self.into_named();
+        let (shape, old) = (tensor.unified_shape()?, dim.info());
+        shape.said(&old)?;
+        let (offset, inner, len) = within(&shape, old, range)?;
+        part.info().meet(len, None)?;
+        let along = Along { offset, inner: Some(inner), terms: term(part.info().key(), 1, Some(len)) };
+        Ok(Named::from_expr(Remap::new(tensor.expr, old.key(), along)))
+    }
+
+    /// The tensor cut along a dim into pieces of the given sizes, which must add up to the dim's. The pieces are views: of a tensor that
+    /// owns its elements, call it on a reference.
+    ///
+    /// ```text
+    /// let parts = (&x).split(Seq, &[2, 3]);       // parts[1][.., s] = x[.., 2 + s]
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the sizes do not add up.
+    #[track_caller]
+    fn split<D: DimRef + DimsOf<Self::Dims, X> + Resizable, X: Dims>(
+        self,
+        dim: D,
+        sizes: &[usize],
+    ) -> Vec<Remapped<Self, Self::Dims>>
+    where
+        Self: Shareable,
+    {
+        unwrap(self.try_split(dim, sizes))
+    }
+
+    /// As [`split`](Restructure::split), but what sizes decide is an error.
+    fn try_split<D: DimRef + DimsOf<Self::Dims, X> + Resizable, X: Dims>(
+        self,
+        dim: D,
+        sizes: &[usize],
+    ) -> Result<Vec<Remapped<Self, Self::Dims>>, DimError>
+    where
+        Self: Shareable,
+    {
+        let tensor = self.into_named();
+        let (shape, info) = (tensor.unified_shape()?, dim.info());
+        shape.said(&info)?;
+        let size = shape.size(position(&shape, info));
+        let total = sizes.iter().try_fold(0, |total: usize, &part| total.checked_add(part));
+        if total != Some(size) {
+            let what = format!(
+                "dim `{}` of size {size} cannot be split into pieces of sizes {sizes:?}",
+                dim.info().name
+            );
+            return Err(DimError::Shape { what });
+        }
+        let mut start = 0;
+        let mut pieces = Vec::with_capacity(sizes.len());
+        for &part in sizes {
+            // (A size that was said is that of the whole.)
+            pieces.push(sliced(self, DimInfo { said: None, ..info }, start..start + part, 1)?);
+            start += part;
+        }
+        Ok(pieces)
+    }
+
+    /// The tensor cut along the dim `whole` into one piece for each of the dims `parts`, one after the other, which take its place: torchdim's
+    /// `x.split(whole, (a, b))`. Sizes that are not known (at most one) are the rest. Pieces are views: of a tensor that owns its elements, call it
+    /// on a reference.
+    ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims! { struct Channel; struct Colour = 3; struct Depth; }
+    /// let x = from_vec(Channel.of(5), vec![1, 2, 3, 4, 5]);
+    /// let (colours, depths) = (&x).split_to(Channel, (Colour, Depth));      // depths[d] = x[3 + d]
+    /// assert_eq!(colours.order(Colour), ndarray::array![1, 2, 3]);
+    /// assert_eq!(depths.order(Depth), ndarray::array![4, 5]);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the sizes do not add up, or more than one is not known.
+    #[track_caller]
+    fn split_to<W: DimRef, P: PiecesOf<W, Self>>(self, whole: W, parts: P) -> P::Out
+    where
+        Self: Shareable,
+    {
+        unwrap(self.try_split_to(whole, parts))
+    }
+
+    /// As [`split_to`](Restructure::split_to), but what sizes decide is an error.
+    fn try_split_to<W: DimRef, P: PiecesOf<W, Self>>(self, whole: W, parts: P) -> Result<P::Out, DimError>
+    where
+        Self: Shareable,
+    {
+        parts.cut(self, whole)
+    }
+
+    /// The tensor cut along a dim into pieces of `ceil(n / count)` elements, the last one of what is left: `count` pieces, or fewer where
+    /// that many elements are used up earlier. (6 elements in 4 are 3 pieces of 2.) As PyTorch's `chunk`; NumPy's `array_split` is
+    /// [`split`](Restructure::split) by sizes of one's own.
+    ///
+    /// # Panics
+    ///
+    /// If `count` is 0, or operands of the tensor have different sizes for one dim.
+    #[track_caller]
+    fn chunk<D: DimRef + DimsOf<Self::Dims, X> + Resizable, X: Dims>(
+        self,
+        dim: D,
+        count: usize,
+    ) -> Vec<Remapped<Self, Self::Dims>>
+    where
+        Self: Shareable,
+    {
+        unwrap(self.try_chunk(dim, count))
+    }
+
+    /// As [`chunk`](Restructure::chunk), but what sizes decide is an error.
+    fn try_chunk<D: DimRef + DimsOf<Self::Dims, X> + Resizable, X: Dims>(
+        self,
+        dim: D,
+        count: usize,
+    ) -> Result<Vec<Remapped<Self, Self::Dims>>, DimError>
+    where
+        Self: Shareable,
+    {
+        let shape = self.into_named().unified_shape()?;
+        shape.said(&dim.info())?;
+        let size = shape.size(position(&shape, dim.info()));
+        if count == 0 {
+            return Err(DimError::Shape {
+                what: format!("dim `{}` cannot be cut into 0 pieces", dim.info().name),
+            });
+        }
+        let each = size.div_ceil(count).max(1);
+        let sizes: Vec<usize> = (0..size).step_by(each).map(|start| each.min(size - start)).collect();
+        self.try_split(dim, &sizes)
+    }
+
+    /// The tensors at all positions along a dim: the inverse of [`stack`](crate::join::stack).
+    ///
+    /// # Panics
+    ///
+    /// If operands of the tensor have different sizes for one dim.
+    #[track_caller]
+    fn unbind<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(self, dim: D) -> Vec<Remapped<Self, X>>
+    where
+        Self: Shareable,
+    {
+        let shape = unwrap(self.into_named().unified_shape());
+        unwrap(shape.said(&dim.info()));
+        let size = shape.size(position(&shape, dim.info()));
+        (0..size).map(|at| self.index(dim, at)).collect()
+    }
+
+    /// The tensor along a new dim, which comes with its size: the same at all its positions. Lazy, and a stride of 0 where something runs:
+    /// products with sums are the same matrix products with and without it. (Operations broadcast by themselves; this is for results
+    /// that must have the dim.)
+    ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// let x = ndarray::array![1.0, 2.0];
+    /// dims!(i, j = 3);
+    /// let rows = x.at(i).expand(j);                                        // rows[i, j] = x[i]
+    /// assert_eq!(rows.order((i, j)), ndarray::array![[1.0, 1.0, 1.0], [2.0, 2.0, 2.0]]);
+    /// assert_eq!(rows.sum(j).order(i), ndarray::array![3.0, 6.0]);
+    /// ```
+    fn expand<'a, D: NotIn<Self::Dims> + 'a>(self, dim: D) -> Expanded<'a, Self, D>
+    where
+        Self::Dims: Union<(D::Brand,)>,
+    {
+        Named::from_expr(Expand::new(self.into_named().expr, dim))
+    }
+
+    /// The dim `whole` as several dims, the last one fastest: the inverse of [`flatten`](Restructure::flatten).
+    ///
+    /// Each part is a dim that the tensor has not yet; `whole` itself can be one. Static sizes must multiply to that of `whole`, which rustc
+    /// checks; of the other sizes one may be unknown. `whole` must mean what one of the parts does, where they have [roles](crate::role).
+    ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims! { struct Model = 6; struct Head = 2; struct Feat = 3; }
+    /// let x = from_fn(Model, |m| m);
+    /// let heads = x.unflatten(Model, (Head, Feat));               // heads[h, f] = x[3 * h + f]
+    /// assert_eq!(heads.order((Head, Feat)), ndarray::array![[0, 1, 2], [3, 4, 5]]);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the sizes do not multiply to that of `whole`.
+    #[track_caller]
+    fn unflatten<W: DimRef + DimsOf<Self::Dims, X>, X: Dims, P: PartsIn<W, X>>(
+        self,
+        whole: W,
+        parts: P,
+    ) -> Remapped<Self, P::Out> {
+        unwrap(self.try_unflatten(whole, parts))
+    }
+
+    /// As [`unflatten`](Restructure::unflatten), but what sizes decide is an error.
+    fn try_unflatten<W: DimRef + DimsOf<Self::Dims, X>, X: Dims, P: PartsIn<W, X>>(
+        self,
+        whole: W,
+        parts: P,
+    ) -> Result<Remapped<Self, P::Out>, DimError> {
+        let tensor = self.into_named();
+        let shape = tensor.unified_shape()?;
+        let info = whole.info();
+        shape.said(&info)?;
+        let (size, origin) = shape.known(position(&shape, info));
+        let sizes = crate::bind::split::sizes_of(&parts, size, origin)?;
+        let mut step = 1;
+        let mut terms = SmallVec::new();
+        for (&key, &size) in P::KEYS.as_slice().iter().zip(&sizes).rev() {
+            terms.push((key, step, Some(size)));
+            step *= size as isize;
+        }
+        let along = Along { offset: 0, inner: Some(size), terms };
+        Ok(Named::from_expr(Remap::new(tensor.expr, info.key(), along)))
+    }
+
+    /// Several dims as one dim `whole`, the last one fastest: `whole = (a * size(b)) + b`. The result is evaluated. One
+    /// of the parts must mean what `whole` does, where they have [roles](crate::role).
+    ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims! { struct Model = 6; struct Head = 2; struct Feat = 3; }
+    /// let heads = from_fn((Feat, Head), |(f, h)| 10 * h + f);
+    /// assert_eq!(heads.flatten((Head, Feat), Model).order(Model), ndarray::array![0, 1, 2, 10, 11, 12]);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If `whole` has another size, operands have different sizes for one dim, or an index is out of range.
+    #[track_caller]
+    fn flatten<P: OrderList + DimsOf<Self::Dims, X>, X: Dims, W: WholeIn<P, X>>(
+        self,
+        parts: P,
+        whole: W,
+    ) -> Named<Self::Elem, W::Out, Self::Rank> {
+        unwrap(self.try_flatten(parts, whole))
+    }
+
+    /// As [`flatten`](Restructure::flatten), but what sizes decide is an error.
+    #[track_caller]
+    fn try_flatten<P: OrderList + DimsOf<Self::Dims, X>, X: Dims, W: WholeIn<P, X>>(
+        self,
+        parts: P,
+        whole: W,
+    ) -> Result<Named<Self::Elem, W::Out, Self::Rank>, DimError> {
+        let tensor = self.into_named();
+        let shape = tensor.unified_shape()?;
+        shape.all_said(&parts)?;
+        let mut group: SmallVec<[usize; 8]> = SmallVec::new();
+        DimList::each(&parts, |dim| group.push(position(&shape, dim)));
+        let size = shape.volume(group.iter().copied(), 1)?;
+        whole.info().meet(size, None)?;
+        // The axes of the result, as they will lie; that of `whole` stands for the whole group.
+        let own = W::Out::KEYS.as_slice();
+        let own_order = AxisList::in_memory_of::<W::Out, Rank0>().as_slice();
+        let mut order: SmallVec<[usize; 8]> = SmallVec::new();
+        let mut sizes: SmallVec<[usize; 8]> = SmallVec::new();
+        for key in own_order.iter().map(|&at| &own[at]) {
+            if key.same(&whole.info().key()) {
+                order.extend(group.iter().copied());
+                sizes.push(size);
+            } else {
+                let at = shape.position(key).expect("the dim is one of the tensor's");
+                order.push(at);
+                sizes.push(shape.size(at));
+            }
+        }
+        order.extend(shape.named_len()..shape.sizes().len());
+        sizes.extend(shape.positional().iter().copied());
+        let data = evaluate_in::<Self::Dims, Self::Rank, _>(tensor.expr, &shape, &order)?;
+        Ok(Named::from_expr(Owned::laid_out(data, &sizes)))
+    }
+}
+
+impl<A: Computable> Restructure for A {}

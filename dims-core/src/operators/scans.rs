@@ -1,0 +1,109 @@
+//! Running products, extremes and the like along a dim, and differences of neighbours.
+
+use crate::dim::DimRef;
+use crate::error::{DimError, unwrap};
+use crate::expr::evaluate::laid_out;
+use crate::expr::remap::{Along, term};
+use crate::expr::{Binary, Expr, Remap};
+use crate::named::{Named, position};
+use crate::plan::shape::Shape;
+use crate::reduce::{Evaluated, along};
+use crate::set::{Dims, DimsOf};
+use crate::size::Resizable;
+use crate::tensor::{AsTensor, Evaluable, as_said};
+use kernels::ops;
+use kernels::scalar::{Num, Ordered, Real};
+use kernels::scan;
+
+// The bound of the dim is written in each line, not in the macro, because rustc quotes it from there.
+macro_rules! scans {
+    ($($(#[$doc:meta])* $name:ident $try_name:ident [$($dim:tt)*] [$bound:ident] $work:expr;)*) => {$(
+        $(#[$doc])*
+        ///
+        /// # Panics
+        ///
+        /// Where the `try_` form returns an error.
+        #[track_caller]
+        fn $name<$($dim)*>(self, dim: D) -> Evaluated<Self>
+        where
+            Self: Evaluable<Elem: $bound>,
+        {
+            unwrap(self.$try_name(dim))
+        }
+
+        #[doc = concat!("As [`", stringify!($name), "`](Scans::", stringify!($name), "), but what sizes decide is an error.")]
+        fn $try_name<$($dim)*>(self, dim: D) -> Result<Evaluated<Self>, DimError>
+        where
+            Self: Evaluable<Elem: $bound>,
+        {
+            along::<_, D, _>(as_said(self, &dim)?, $work)
+        }
+    )*};
+}
+
+/// Scans: each element of the result depends on those up to it along a dim. (`cumsum` is with the
+/// [reductions](crate::reduce::Reductions::cumsum).)
+///
+/// They run at once, and the result has the dims of the tensor.
+///
+/// ```text
+/// x           3 1 4 1 5
+/// cumprod     3 3 12 12 60
+/// cummax      3 3 4 4 5
+/// diff        -2 3 -3 4
+/// ```
+pub trait Scans: AsTensor {
+    scans! {
+        /// The running product along a dim: `out[i] = x[0] * .. * x[i]`.
+        cumprod try_cumprod [D: DimRef + DimsOf<Self::Dims, X>, X: Dims] [Num] scan::CumulateProduct;
+        /// The greatest element so far: `out[i] = max(x[0], .., x[i])`; not-a-number from the first one on.
+        cummax try_cummax [D: DimRef + DimsOf<Self::Dims, X>, X: Dims] [Ordered] scan::CumulateBest::<true>;
+        /// The least element so far: `out[i] = min(x[0], .., x[i])`; not-a-number from the first one on.
+        cummin try_cummin [D: DimRef + DimsOf<Self::Dims, X>, X: Dims] [Ordered] scan::CumulateBest::<false>;
+        /// `out[i] = ln(e^x[0] + .. + e^x[i])`, without overflow.
+        logcumsumexp try_logcumsumexp [D: DimRef + DimsOf<Self::Dims, X>, X: Dims] [Real] scan::CumulateLogSumExp;
+    }
+
+    /// The differences of neighbours along a dim, `out[i] = x[i + 1] - x[i]`: one element less, none of none.
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_diff`](Scans::try_diff) returns an error.
+    #[track_caller]
+    fn diff<D: DimRef + DimsOf<Self::Dims, X> + Resizable, X: Dims>(self, dim: D) -> Evaluated<Self>
+    where
+        Self: Evaluable<Elem: Num>,
+    {
+        unwrap(self.try_diff(dim))
+    }
+
+    /// As [`diff`](Scans::diff), but what sizes decide is an error.
+    fn try_diff<D: DimRef + DimsOf<Self::Dims, X> + Resizable, X: Dims>(
+        self,
+        dim: D,
+    ) -> Result<Evaluated<Self>, DimError>
+    where
+        Self: Evaluable<Elem: Num>,
+    {
+        let tensor = self.into_named();
+        let shape = tensor.unified_shape()?;
+        let info = dim.info();
+        let size = shape.size(position(&shape, info));
+        let len = size.saturating_sub(1);
+        info.resized().meet(len, None)?;
+        let from = |offset| {
+            let terms = term(info.key(), 1, Some(len));
+            Along { offset, inner: Some(size), terms }
+        };
+        let expr = &tensor.expr;
+        let later = Remap::<_, Self::Dims, Self::Rank>::new(expr, info.key(), from(size.min(1)));
+        let earlier = Remap::<_, Self::Dims, Self::Rank>::new(expr, info.key(), from(0));
+        let differences = Binary { op: ops::Sub, a: later, b: earlier };
+        let mut shape = Shape::new::<Self::Dims, Self::Rank>();
+        differences.meet::<Self::Dims, Self::Rank>(&mut shape)?;
+        shape.finish()?;
+        Ok(Named::from_expr(laid_out::<Self::Dims, Self::Rank, _>(differences, &shape)?))
+    }
+}
+
+impl<A: AsTensor> Scans for A {}

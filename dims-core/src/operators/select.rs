@@ -1,0 +1,360 @@
+//! Elements selected by value along a dim: `take`, `scatter_add`, `one_hot`, `masked_fill`.
+
+mod take;
+
+pub use take::Take;
+
+use crate::dim::{DimList, DimRef, Extent};
+use crate::error::{DimError, list_sizes, unwrap};
+use crate::expr::index::ComputedIndex;
+use crate::expr::{Binary, Expr, Iota, Operand, Scalar, Select, Unary};
+use crate::named::Named;
+use crate::plan::axes::AxisList;
+use crate::plan::shape::{Shape, volume};
+use crate::rank::{Rank, Rank0};
+use crate::reduce::Reductions;
+use crate::set::rename::CanGain;
+use crate::set::{Dims, DimsOf, Union};
+use crate::storage::axes::AxisBlock;
+use crate::storage::{Owned, Place};
+use crate::tensor::{AsTensor, Computable};
+use alloc::vec::Vec;
+use core::any::TypeId;
+use core::marker::PhantomData;
+use kernels::load::gather::Target;
+use kernels::memory::allocate::reserve;
+use kernels::memory::axes::Axis;
+use kernels::ops::{self, BinaryOp};
+use kernels::scalar::{CastTo, Element, IndexInt, Num};
+use smallvec::SmallVec;
+
+/// The result of [`take`](Selecting::take): a tensor `A` without the dim that is selected from, `X` being the others, with the dims of
+/// the index `I`.
+pub type TakenAlong<A, I, X> = Named<
+    <A as AsTensor>::Elem,
+    <X as Union<<I as AsTensor>::Dims>>::Out,
+    <<A as AsTensor>::Rank as Rank>::Max<<I as AsTensor>::Rank>,
+    Take<A, <I as AsTensor>::Expr>,
+>;
+
+/// The result of [`one_hot`](Selecting::one_hot).
+pub type OneHot<'a, A, U, C> = Named<
+    U,
+    <<A as AsTensor>::Dims as Union<(<C as DimRef>::Brand,)>>::Out,
+    <A as AsTensor>::Rank,
+    Unary<
+        ops::Cast<U>,
+        Binary<
+            ops::Eq,
+            Unary<ops::Index, <A as AsTensor>::Expr>,
+            Iota<'a, <C as DimRef>::Brand, <C as DimRef>::Open>,
+        >,
+    >,
+>;
+
+/// The result of [`from_end`](Selecting::from_end).
+pub type FromEnd<A> =
+    Named<isize, <A as AsTensor>::Dims, <A as AsTensor>::Rank, Unary<ops::FromEnd, <A as AsTensor>::Expr>>;
+
+/// The result of [`masked_fill`](Selecting::masked_fill).
+pub type MaskedFill<A, M> = Named<
+    <A as AsTensor>::Elem,
+    <<M as Operand<bool>>::Dims as Union<<A as AsTensor>::Dims>>::Out,
+    <<M as Operand<bool>>::Rank as Rank>::Max<<A as AsTensor>::Rank>,
+    Select<<M as Operand<bool>>::Expr, Scalar<<A as AsTensor>::Elem>, <A as AsTensor>::Expr>,
+>;
+
+/// A tensor of integers, each of which selects an element of a dim.
+#[diagnostic::on_unimplemented(
+    message = "the elements of `{Self}` cannot be indices",
+    label = "expected a tensor of integers: floats are converted by `.cast::<usize>()`, an array is bound, `ids.at(i)`"
+)]
+pub trait Indices: Computable<Elem: IndexInt> {}
+
+#[diagnostic::do_not_recommend]
+impl<A: Computable<Elem: IndexInt>> Indices for A {}
+
+/// Operations that select by the values of a tensor of integers or `bool`s.
+#[expect(clippy::wrong_self_convention, reason = "`from_end` counts from there, and converts nothing")]
+pub trait Selecting: Computable {
+    /// The elements at `index` along a dim: `out[.., k] = x[.., index[k]]`. Lazy: it fuses with what follows.
+    ///
+    /// The dim goes, and those of the index come. So this is NumPy's `take` and PyTorch's `index_select` and `embedding` where the index has
+    /// dims of its own, and `gather` and `take_along_axis` where it has those of the tensor.
+    ///
+    /// ```text
+    /// x: (i, j)    ids: (k)       x.take(j, ids): (i, k)      out[i, k] = x[i, ids[k]]
+    /// x: (i, j)    ids: (i)       x.take(j, ids): (i)         out[i]    = x[i, ids[i]]
+    /// x: (i, j)    ids: (i, j)    x.take(j, ids): (i, j)      out[i, j] = x[i, ids[i, j]]
+    /// ```
+    ///
+    /// An index that is out of range is an error where its element is read. A tensor that is not in memory is computed first.
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_take`](Selecting::try_take) returns an error.
+    #[track_caller]
+    fn take<D: DimRef + DimsOf<Self::Dims, X>, X: Dims + Union<I::Dims>, I: Indices>(
+        self,
+        dim: D,
+        index: I,
+    ) -> TakenAlong<Self, I, X> {
+        unwrap(self.try_take(dim, index))
+    }
+
+    /// As [`take`](Selecting::take), but what sizes decide is an error.
+    fn try_take<D: DimRef + DimsOf<Self::Dims, X>, X: Dims + Union<I::Dims>, I: Indices>(
+        self,
+        dim: D,
+        index: I,
+    ) -> Result<TakenAlong<Self, I, X>, DimError> {
+        Ok(Named::from_expr(Take::new(self, dim, index.into_named().expr)?))
+    }
+
+    /// Indices that count from the end where they are negative: `v` where `v >= 0`, else `size + v`. Lazy.
+    ///
+    /// `size` must be that of the axis which the indices select from: a dim that has one (bound, static, or `D.of(n)`), or a number. It is not compared
+    /// with the axis, which comes later: `x.index(..)` and `x.take(..)` see the positions alone. The result is of `isize`. A negative index that lies
+    /// before the start stays as it is, so that the error gives the index of the tensor, or the nearest `isize`.
+    ///
+    /// In an index that is computed, a negative number is an error elsewhere, so that `i - 1` at 0 does not read the last element.
+    ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// let (a, ids) = (ndarray::array![10, 20, 30], ndarray::array![-1, 0, -3]);
+    /// dims!(i, k);
+    /// let x = a.at(i);
+    /// assert_eq!(x.take(i, ids.at(k).from_end(i)).order(k), ndarray::array![30, 10, 10]);
+    /// assert_eq!(a.at(ids.at(k).from_end(a.len())).order(k), ndarray::array![30, 10, 10]);
+    /// let error = a.at(ids.at(k)).try_order(k).unwrap_err().to_string();
+    /// assert!(error.ends_with("; write `index.from_end(size)` to count negative indices from the end"));
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the dim has no size.
+    #[track_caller]
+    fn from_end<N: Extent>(self, size: N) -> FromEnd<Self>
+    where
+        Self: Indices,
+    {
+        unwrap(self.try_from_end(size))
+    }
+
+    /// As [`from_end`](Selecting::from_end), but a dim without a size is an error.
+    fn try_from_end<N: Extent>(self, size: N) -> Result<FromEnd<Self>, DimError>
+    where
+        Self: Indices,
+    {
+        // (No axis has more elements than an `isize` counts.)
+        let size = isize::try_from(size.extent()?).unwrap_or(isize::MAX);
+        Ok(Named::from_expr(Unary { op: ops::FromEnd(size), a: self.into_named().expr }))
+    }
+
+    /// Adds each element to the place that `index` says: `out[.., index[k]] += x[.., k]` for all `k`, on zeros.
+    ///
+    /// `dims` are the dims that are summed over (`k`), `into` is the dim of the places, with its size. The index and the tensor can have
+    /// any dims; what only one of them has is broadcast. Several elements that go to one place are added in the order of their positions along
+    /// `dims`, of which the last one is the fastest; those of `f16` and `bf16` are added in `f32`, and the sum is rounded once.
+    ///
+    /// ```text
+    /// x: (k, f)    ids: (k)       x.scatter_add(k, j.of(9), ids): (j, f)
+    /// ```
+    ///
+    /// `x + y.scatter_add(..)` is PyTorch's `index_add`.
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_scatter_add`](Selecting::try_scatter_add) returns an error.
+    #[track_caller]
+    fn scatter_add<D, J, I, V, X, Y>(self, dims: D, into: J, index: I) -> Named<Self::Elem, Y>
+    where
+        Self: AsTensor<Elem: Num, Rank = Rank0, Dims: Union<I::Dims, Out = V>>,
+        I: Indices + AsTensor<Rank = Rank0>,
+        V: Dims,
+        D: DimsOf<V, X>,
+        J: DimRef,
+        X: Union<(J::Brand,), Out = Y> + CanGain<J::Brand>,
+        Y: Dims,
+    {
+        unwrap(self.try_scatter_add(dims, into, index))
+    }
+
+    /// As [`scatter_add`](Selecting::scatter_add), but what sizes decide is an error; so is an index that is out of range.
+    fn try_scatter_add<D, J, I, V, X, Y>(
+        self,
+        dims: D,
+        into: J,
+        index: I,
+    ) -> Result<Named<Self::Elem, Y>, DimError>
+    where
+        Self: AsTensor<Elem: Num, Rank = Rank0, Dims: Union<I::Dims, Out = V>>,
+        I: Indices + AsTensor<Rank = Rank0>,
+        V: Dims,
+        D: DimsOf<V, X>,
+        J: DimRef,
+        X: Union<(J::Brand,), Out = Y> + CanGain<J::Brand>,
+        Y: Dims,
+    {
+        if TypeId::of::<Self::Elem>() == TypeId::of::<Acc<Self>>() {
+            return scatter::<Self, D, J, I, V, Y, _>(self, &dims, into, index, Num::ZERO, ops::Add);
+        }
+        let widened: Named<Acc<Self>, Self::Dims, Rank0, _> =
+            Named::from_expr(Unary { op: ops::ToAcc, a: self.into_named().expr });
+        let sums = scatter::<_, D, J, I, V, Y, _>(widened, &dims, into, index, Num::ZERO, ops::Add)?;
+        Named::<Self::Elem, Y, Rank0, _>::from_expr(Unary { op: ops::FromAcc(PhantomData), a: sums.expr })
+            .try_eval()
+    }
+
+    /// Puts each element where `index` says, as [`scatter_add`](Selecting::scatter_add) adds it, and `fill` where it says of none.
+    ///
+    /// ```text
+    /// out[..] = fill;   for k in dims { out[.., index[k]] = x[.., k] }
+    /// ```
+    ///
+    /// Of several elements for one place the last one along `dims` stays: the one with the greatest position along the dim, and along several dims
+    /// the last one in the order in which they are named, the last named the fastest. What the dims are called, and where they were declared,
+    /// does not matter.
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_scatter`](Selecting::try_scatter) returns an error.
+    #[track_caller]
+    fn scatter<D, J, I, V, X, Y>(self, dims: D, into: J, index: I, fill: Self::Elem) -> Named<Self::Elem, Y>
+    where
+        Self: AsTensor<Rank = Rank0, Dims: Union<I::Dims, Out = V>>,
+        I: Indices + AsTensor<Rank = Rank0>,
+        V: Dims,
+        D: DimsOf<V, X>,
+        J: DimRef,
+        X: Union<(J::Brand,), Out = Y> + CanGain<J::Brand>,
+        Y: Dims,
+    {
+        unwrap(self.try_scatter(dims, into, index, fill))
+    }
+
+    /// As [`scatter`](Selecting::scatter), but what sizes decide is an error; so is an index that is out of range.
+    fn try_scatter<D, J, I, V, X, Y>(
+        self,
+        dims: D,
+        into: J,
+        index: I,
+        fill: Self::Elem,
+    ) -> Result<Named<Self::Elem, Y>, DimError>
+    where
+        Self: AsTensor<Rank = Rank0, Dims: Union<I::Dims, Out = V>>,
+        I: Indices + AsTensor<Rank = Rank0>,
+        V: Dims,
+        D: DimsOf<V, X>,
+        J: DimRef,
+        X: Union<(J::Brand,), Out = Y> + CanGain<J::Brand>,
+        Y: Dims,
+    {
+        scatter::<Self, D, J, I, V, Y, _>(self, &dims, into, index, fill, kernels::ops::Replace)
+    }
+
+    /// 1 where the index along the new dim `classes` is the element, else 0: `out[.., c] = (x[..] == c)`. Lazy.
+    ///
+    /// `classes` comes with its size. An element that is no index of it gives zeros.
+    fn one_hot<'a, U, C>(self, classes: C) -> OneHot<'a, Self, U, C>
+    where
+        Self: AsTensor<Elem: IndexInt, Dims: Union<(C::Brand,)> + CanGain<C::Brand>>,
+        U: Element,
+        bool: CastTo<U>,
+        C: DimRef + 'a,
+    {
+        let index = Unary { op: ops::Index, a: self.into_named().expr };
+        let equal = Binary { op: ops::Eq, a: index, b: Iota::new(classes) };
+        Named::from_expr(Unary { op: ops::Cast(PhantomData), a: equal })
+    }
+
+    /// `value` where the mask is true, else the element: `select(mask, value, x)`. Lazy.
+    fn masked_fill<M: Operand<bool>>(self, mask: M, value: Self::Elem) -> MaskedFill<Self, M>
+    where
+        M::Dims: Union<Self::Dims>,
+    {
+        Named::from_expr(Select { cond: mask.into_expr(), a: Scalar(value), b: self.into_named().expr })
+    }
+}
+
+impl<A: Computable> Selecting for A {}
+
+/// The type in which the elements of `A` are added up.
+type Acc<A> = <<A as AsTensor>::Elem as Num>::Acc;
+
+/// The order of the loops over the dims `V` of which `D` are scattered.
+struct Scattered<V, D>(PhantomData<(V, D)>);
+
+impl<V: Dims, D: DimList> Scattered<V, D> {
+    const ALONG: &'static AxisList = &AxisList::of(D::KEYS, V::KEYS);
+    const ORDER: &'static AxisList =
+        &Self::ALONG.join(&AxisList::range(0, V::KEYS.as_slice().len()).without(Self::ALONG));
+}
+
+/// Runs `out[.., index] = op(out[.., index], x)` over the dims `V` of the tensor and of the index, on a tensor of `fill` with the dims
+/// `Y`: those of `V` without `D`, and `into`.
+fn scatter<A, D, J, I, V, Y, O>(
+    tensor: A,
+    dims: &D,
+    into: J,
+    index: I,
+    fill: A::Elem,
+    op: O,
+) -> Result<Named<A::Elem, Y>, DimError>
+where
+    A: Computable<Rank = Rank0>,
+    D: DimList,
+    J: DimRef,
+    I: Indices + AsTensor<Rank = Rank0>,
+    V: Dims,
+    Y: Dims,
+    O: BinaryOp<A::Elem, A::Elem, Out = A::Elem> + Copy,
+{
+    let (tensor, index) = (tensor.into_named(), index.into_named());
+    let mut shape = Shape::new::<V, Rank0>();
+    tensor.expr.meet::<V, Rank0>(&mut shape)?;
+    index.expr.meet::<V, Rank0>(&mut shape)?;
+    shape.finish()?;
+    shape.all_said(dims)?;
+    let (info, keys) = (into.info(), Y::KEYS.as_slice());
+    let places = info.size().ok_or(DimError::Unsized { dim: info.name })?;
+    let sizes: SmallVec<[usize; 8]> = keys
+        .iter()
+        .map(|key| match key.same(&info.key()) {
+            true => places,
+            false => shape.size(shape.position(key).expect("the dim is one of the operands'")),
+        })
+        .collect();
+    let too_large = || DimError::TooLarge {
+        dims: list_sizes(keys.iter().map(|key| key.name).zip(sizes.iter().copied())),
+    };
+    let len = volume(sizes.iter().copied(), size_of::<A::Elem>()).ok_or_else(too_large)?;
+    let mut data = reserve(len).map_err(|_| too_large())?;
+    data.resize(len, fill);
+    let mut out = Owned::<A::Elem, Y>::of_sizes(data, &sizes);
+    // Along the loops a place moves as the result's dims do, but stays where it is along those that are scattered.
+    let mut axes = V::Axes::filled(Axis::default());
+    for (at, (axis, key)) in axes.as_mut_slice().iter_mut().zip(V::KEYS.as_slice()).enumerate() {
+        let kept = D::KEYS.position(key).is_none();
+        let own = if kept { Y::KEYS.position(key) } else { None };
+        *axis = Axis::new(shape.size(at), own.map_or(0, |own| out.named().as_slice()[own].stride));
+    }
+    let to = Y::KEYS.position(&info.key()).expect("the dim is one of the result's");
+    let target = Target {
+        stride: out.named().as_slice()[to].stride,
+        size: places,
+        axis: to,
+        dim: Some(info.name),
+        names: Vec::new,
+        origin: None,
+    };
+    // Outermost, so that what meets in one place comes in the order of the dims as named.
+    let order = Scattered::<V, D>::ORDER.as_slice();
+    let indices = ComputedIndex { index: index.expr, active: true, target, dims: &[], open: None, rest: () };
+    let selected = [Axis::new(places, target.stride)];
+    let mut place: Place<'_, A::Elem, V, Rank0, _> =
+        Place::within(&mut out, axes, [], (indices, &selected), None);
+    place.update_in(order, tensor, op)?;
+    Ok(Named::from_expr(out))
+}

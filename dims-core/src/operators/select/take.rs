@@ -1,0 +1,99 @@
+//! Elements selected along a dim by a computed index.
+
+use crate::batch::Held;
+use crate::dim::DimRef;
+use crate::error::DimError;
+use crate::expr::leaf::{meet_positional, positional_row};
+use crate::expr::sized::Gives;
+use crate::expr::{Expr, outer};
+use crate::plan::shape::Shape;
+use crate::rank::Rank;
+use crate::set::rename::Has;
+use crate::set::{DimKey, Dims, Judged};
+use crate::tensor::Computable;
+use alloc::string::String;
+use alloc::vec::Vec;
+use kernels::load::gather::{Computed, Target};
+use kernels::load::strided::Strided;
+use kernels::loops::nest::Operands;
+use kernels::loops::rows::Rows;
+use kernels::loops::stride::Way;
+use kernels::scalar::IndexInt;
+
+/// A tensor in memory, of which one dim is selected from by an index; each index is checked when its element is read.
+pub struct Take<A: Computable, I> {
+    source: Held<A>,
+    from: DimKey,
+    index: I,
+}
+
+impl<A: Computable, I> Take<A, I> {
+    /// `source` at `index` along the dim `from`, which it has.
+    pub(crate) fn new<D: DimRef>(source: A, from: D, index: I) -> Result<Self, DimError> {
+        let (source, from) = (Held::new(source)?, from.info());
+        if let (true, Some(at)) = (D::SAYS, A::Dims::KEYS.position(&from.key())) {
+            let raw = source.raw();
+            from.meet(raw.named[at].size, raw.origin)?;
+        }
+        Ok(Take { source, from: from.key(), index })
+    }
+}
+
+impl<A: Computable, I: Expr<Elem: IndexInt>> Expr for Take<A, I> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+    type Elem = A::Elem;
+    type Open = I::Open;
+    type Kernel<'k, W: Way>
+        = Strided<'k, A::Elem, Computed<I::Kernel<'k, W>, ()>>
+    where
+        Self: 'k;
+
+    fn meet<U: Dims, R: Rank>(&self, shape: &mut Shape) -> Result<(), DimError> {
+        let raw = self.source.raw();
+        for (key, axis) in A::Dims::KEYS.as_slice().iter().zip(&raw.named) {
+            if !key.same(&self.from) {
+                shape.meet(outer(shape, key), axis.size, raw.origin)?;
+            }
+        }
+        meet_positional(&raw.positional, shape)?;
+        self.index.meet::<U, R>(shape)
+    }
+
+    fn rows<U: Dims, R: Rank>(&self, shape: &Shape, rows: &mut Rows) {
+        let raw = self.source.raw();
+        let row = rows.push();
+        for (key, axis) in A::Dims::KEYS.as_slice().iter().zip(&raw.named) {
+            if !key.same(&self.from) {
+                row[outer(shape, key)] += axis.stride;
+            }
+        }
+        positional_row(&raw.positional, row);
+        self.index.rows::<U, R>(shape, rows);
+    }
+
+    fn kernel<'k, W: Way>(&'k self, operands: &mut Operands<'k>) -> Self::Kernel<'k, W> {
+        let raw = self.source.raw();
+        let at = A::Dims::KEYS.position(&self.from).expect("the dim is one of the tensor's");
+        let axis = raw.named[at];
+        let target = Target {
+            stride: axis.stride,
+            size: axis.size,
+            axis: at,
+            dim: Some(self.from.name),
+            names: Vec::new,
+            origin: raw.origin,
+        };
+        let row = operands.next_row();
+        let index = self.index.kernel::<W>(operands);
+        let indices = Computed { index, active: true, target, rest: () };
+        Strided::new(raw.elements, row, indices)
+    }
+
+    fn describe(&self) -> String {
+        format!("take({}, {})", self.from.name, self.index.describe())
+    }
+}
+
+impl<D, A: Computable<Dims: Dims<List: Has<D>>>, I: Gives<D>> Gives<D> for Take<A, I> {
+    type Found = <<<A::Dims as Dims>::List as Has<D>>::Found as Judged>::Or<I::Found>;
+}

@@ -1,0 +1,423 @@
+//! Elements moved and repeated along a dim: `flip`, `roll`, `shift`, `pad`, `repeat`, `unfold`.
+
+use crate::brand::DimInfo;
+use crate::dim::DimRef;
+use crate::error::{DimError, unwrap};
+use crate::expr::Remap;
+use crate::expr::evaluate::evaluate_in;
+use crate::expr::remap::{Along, Changes, term};
+use crate::named::{Named, position};
+use crate::plan::axes::AxisList;
+use crate::reduce::{Evaluated, evaluated};
+use crate::restructure::Remapped;
+use crate::set::rename::NotIn;
+use crate::set::{Dims, DimsOf, Union};
+use crate::size::Resizable;
+use crate::storage::Owned;
+use crate::tensor::{AsTensor, Computable};
+use crate::window::{PerDim, Placing, placed, slid};
+use alloc::vec::Vec;
+use kernels::loops::steps::{Step, record};
+use kernels::memory::allocate::reserve;
+use smallvec::SmallVec;
+
+/// What is around the elements of a tensor that is padded.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Pad<T> {
+    /// One value.
+    Constant(T),
+    /// The elements mirrored at the first and the last one, which are not repeated: `c b | a b c | b a`.
+    Reflect,
+    /// The first and the last element: `a a | a b c | c c`.
+    Replicate,
+    /// The elements from the other end: `b c | a b c | a b`.
+    Circular,
+}
+
+/// Puts other elements along a dim, which gets `len` of them: the one at `at` is the old one at `from(at)`, or `fill`.
+///
+/// The elements are computed if they are not in memory, and copied block by block.
+fn rearranged<A: Computable>(
+    tensor: A,
+    dim: DimInfo<'_>,
+    len: impl FnOnce(usize) -> Result<usize, DimError>,
+    from: impl Fn(usize, usize) -> Option<usize>,
+    fill: A::Elem,
+) -> Result<Evaluated<A>, DimError> {
+    let tensor = tensor.into_named();
+    let shape = tensor.unified_shape()?;
+    let axis = position(&shape, dim);
+    let size = shape.size(axis);
+    let len = len(size)?;
+    dim.resized().meet(len, None)?;
+    let order = AxisList::in_memory_of::<A::Dims, A::Rank>().as_slice();
+    let at = order.iter().position(|&own| own == axis).expect("the dim is one of the axes");
+    let data = evaluate_in::<A::Dims, A::Rank, _>(tensor.expr, &shape, order)?;
+    let mut sizes = shape.sizes_in(order);
+    let inner: usize = sizes[at + 1..].iter().product();
+    let outer: usize = sizes[..at].iter().product();
+    sizes[at] = len;
+    let too_large = || {
+        let mut named: Vec<_> = A::Dims::KEYS.as_slice().iter().map(|key| key.name).collect();
+        named.resize(order.len(), "positional axis");
+        DimError::TooLarge {
+            dims: crate::error::list_sizes(order.iter().map(|&axis| named[axis]).zip(sizes.iter().copied())),
+        }
+    };
+    let total =
+        crate::plan::shape::volume(sizes.iter().copied(), size_of::<A::Elem>()).ok_or_else(too_large)?;
+    let mut out = reserve(total).map_err(|_| too_large())?;
+    if total > 0 {
+        let bytes = total * size_of::<A::Elem>();
+        record(|| Step::Lines { work: "rearrangement", lines: outer, len: len * inner, bytes, threads: 1 });
+        let sources: Vec<Option<usize>> = (0..len).map(|at| from(at, size)).collect();
+        for block in 0..outer {
+            for &source in &sources {
+                match source {
+                    Some(source) => {
+                        let start = (block * size + source) * inner;
+                        out.extend_from_slice(&data[start..start + inner]);
+                    }
+                    None => out.resize(out.len() + inner, fill),
+                }
+            }
+        }
+    }
+    Ok(Named::from_expr(Owned::laid_out(out, &sizes)))
+}
+
+/// Where the element `at` places behind the first one of `size` comes from, in a padded line.
+fn padded<T>(at: isize, size: usize, pad: &Pad<T>) -> Option<usize> {
+    let last = size as isize - 1;
+    match pad {
+        Pad::Constant(_) => (0..=last).contains(&at).then_some(at as usize),
+        Pad::Replicate => Some(at.clamp(0, last) as usize),
+        Pad::Circular => Some(at.rem_euclid(size as isize) as usize),
+        Pad::Reflect if last == 0 => Some(0),
+        Pad::Reflect => {
+            let at = at.rem_euclid(2 * last);
+            Some(at.min(2 * last - at) as usize)
+        }
+    }
+}
+
+/// The result of [`unfold`](Rearranging::unfold).
+pub type Unfolded<A, W> = Remapped<A, <<A as AsTensor>::Dims as Union<(<W as DimRef>::Brand,)>>::Out>;
+
+/// Operations that move elements along dims. `flip` and `unfold` are views of whatever the elements come from; the others run at once.
+///
+/// Where a dim gets another size, as in `pad`, it must not have a static one: rename it to a dim without, and the result to a dim of the new size.
+///
+/// ```
+/// use typed_dims::prelude::*;
+///
+/// dims! { struct Two = 2; struct Any; struct Four = 4; }
+/// let x = from_vec(Two, vec![1, 2]);
+/// let twice: Tensor<i32, (Four,)> = x.rename(Two, Any).repeat(Any, 2).rename(Any, Four).eval();
+/// assert_eq!(twice.order(Four), ndarray::array![1, 2, 1, 2]);
+/// ```
+pub trait Rearranging: Computable {
+    /// The elements backwards along dims: `out[i] = x[n - 1 - i]`. A view.
+    ///
+    /// # Panics
+    ///
+    /// If operands of the tensor have different sizes for one dim.
+    #[track_caller]
+    fn flip<D: DimsOf<Self::Dims, X>, X: Dims>(self, dims: D) -> Remapped<Self, Self::Dims> {
+        unwrap(self.try_flip(dims))
+    }
+
+    /// As [`flip`](Rearranging::flip), but what sizes decide is an error.
+    fn try_flip<D: DimsOf<Self::Dims, X>, X: Dims>(
+        self,
+        dims: D,
+    ) -> Result<Remapped<Self, Self::Dims>, DimError> {
+        let tensor = self.into_named();
+        let shape = tensor.unified_shape()?;
+        shape.all_said(&dims)?;
+        let mut changes = Changes::new();
+        dims.each(|dim| {
+            let size = shape.size(position(&shape, dim));
+            let terms = term(dim.key(), -1, Some(size));
+            changes.push((dim.key(), Along { offset: size.saturating_sub(1), inner: Some(size), terms }));
+        });
+        Ok(Named::from_expr(Remap::of(tensor.expr, changes)))
+    }
+
+    /// The elements moved along a dim, those that leave at the end coming in at the start: `out[i] = x[(i - by) mod n]`.
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_roll`](Rearranging::try_roll) returns an error.
+    #[track_caller]
+    fn roll<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(self, dim: D, by: isize) -> Evaluated<Self> {
+        unwrap(self.try_roll(dim, by))
+    }
+
+    /// As [`roll`](Rearranging::roll), but what sizes decide is an error.
+    fn try_roll<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(
+        self,
+        dim: D,
+        by: isize,
+    ) -> Result<Evaluated<Self>, DimError> {
+        let from = |at: usize, size: usize| {
+            let back = by.rem_euclid(size as isize) as usize;
+            Some((at + size - back) % size)
+        };
+        rearranged(self, dim.info(), Ok, from, Default::default())
+    }
+
+    /// The elements moved along a dim, with `fill` where none comes from: `out[i] = x[i - by]`.
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_shift`](Rearranging::try_shift) returns an error.
+    #[track_caller]
+    fn shift<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(
+        self,
+        dim: D,
+        by: isize,
+        fill: Self::Elem,
+    ) -> Evaluated<Self> {
+        unwrap(self.try_shift(dim, by, fill))
+    }
+
+    /// As [`shift`](Rearranging::shift), but what sizes decide is an error.
+    fn try_shift<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(
+        self,
+        dim: D,
+        by: isize,
+        fill: Self::Elem,
+    ) -> Result<Evaluated<Self>, DimError> {
+        let from = |at: usize, size: usize| {
+            (at as isize).checked_sub(by).and_then(|at| usize::try_from(at).ok()).filter(|&at| at < size)
+        };
+        rearranged(self, dim.info(), Ok, from, fill)
+    }
+
+    /// The tensor with `before` elements in front and `after` behind along each of the dims; [`Pad`] says which.
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_pad`](Rearranging::try_pad) returns an error.
+    #[track_caller]
+    fn pad<D: DimsOf<Self::Dims, X> + Resizable, X: Dims>(
+        self,
+        dims: D,
+        before: usize,
+        after: usize,
+        pad: Pad<Self::Elem>,
+    ) -> Evaluated<Self> {
+        unwrap(self.try_pad(dims, before, after, pad))
+    }
+
+    /// As [`pad`](Rearranging::pad), but what sizes decide is an error; so is padding without a constant where there is no element.
+    fn try_pad<D: DimsOf<Self::Dims, X> + Resizable, X: Dims>(
+        self,
+        dims: D,
+        before: usize,
+        after: usize,
+        pad: Pad<Self::Elem>,
+    ) -> Result<Evaluated<Self>, DimError> {
+        let tensor = self.into_named();
+        let shape = tensor.unified_shape()?;
+        let longer = |dim: &'static str, size: usize| {
+            let len = size.checked_add(before).and_then(|size| size.checked_add(after));
+            len.filter(|&len| len <= isize::MAX as usize)
+                .ok_or_else(|| DimError::TooLarge { dims: format!("dim `{dim}` and its padding") })
+        };
+        if let Pad::Constant(fill) = pad {
+            let mut placings: SmallVec<[Placing; 4]> = SmallVec::new();
+            let mut failed = None;
+            dims.each(|dim| {
+                let size = shape.size(position(&shape, dim));
+                let len = longer(dim.name, size);
+                match len.and_then(|len| dim.resized().meet(len, None).map(|()| len)) {
+                    Ok(len) => placings.push(Placing { dim: dim.key(), len, start: before, step: 1 }),
+                    Err(error) => failed = Some(error),
+                }
+            });
+            return match failed {
+                Some(error) => Err(error),
+                None => placed::<Self::Dims, Self::Rank, _>(&tensor.expr, &shape, &placings, fill),
+            };
+        }
+        let mut padded_dims = evaluated(tensor)?;
+        let mut failed = None;
+        dims.each(|dim| {
+            if failed.is_some() {
+                return;
+            }
+            let len = |size: usize| match size {
+                0 if before > 0 || after > 0 => {
+                    let what = format!("nothing to pad dim `{}` of size 0 with", dim.name);
+                    Err(DimError::Shape { what })
+                }
+                size => longer(dim.name, size),
+            };
+            let from = |at: usize, size: usize| padded(at as isize - before as isize, size, &pad);
+            match rearranged(&padded_dims, dim, len, from, Default::default()) {
+                Ok(tensor) => padded_dims = tensor,
+                Err(error) => failed = Some(error),
+            }
+        });
+        failed.map_or(Ok(padded_dims), Err)
+    }
+
+    /// The tensor `times` times along a dim, one behind the other: `out[i] = x[i mod n]`, as NumPy's `tile`.
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_repeat`](Rearranging::try_repeat) returns an error.
+    #[track_caller]
+    fn repeat<D: DimRef + DimsOf<Self::Dims, X> + Resizable, X: Dims>(
+        self,
+        dim: D,
+        times: usize,
+    ) -> Evaluated<Self> {
+        unwrap(self.try_repeat(dim, times))
+    }
+
+    /// As [`repeat`](Rearranging::repeat), but what sizes decide is an error.
+    fn try_repeat<D: DimRef + DimsOf<Self::Dims, X> + Resizable, X: Dims>(
+        self,
+        dim: D,
+        times: usize,
+    ) -> Result<Evaluated<Self>, DimError> {
+        let info = dim.info();
+        rearranged(
+            self,
+            info,
+            |size| multiplied(info, size, times),
+            |at, size| Some(at % size),
+            Default::default(),
+        )
+    }
+
+    /// Each element `times` times along a dim: `out[i] = x[i / times]`, as NumPy's `repeat`.
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_repeat_interleave`](Rearranging::try_repeat_interleave) returns an error.
+    #[track_caller]
+    fn repeat_interleave<D: DimRef + DimsOf<Self::Dims, X> + Resizable, X: Dims>(
+        self,
+        dim: D,
+        times: usize,
+    ) -> Evaluated<Self> {
+        unwrap(self.try_repeat_interleave(dim, times))
+    }
+
+    /// As [`repeat_interleave`](Rearranging::repeat_interleave), but what sizes decide is an error.
+    fn try_repeat_interleave<D: DimRef + DimsOf<Self::Dims, X> + Resizable, X: Dims>(
+        self,
+        dim: D,
+        times: usize,
+    ) -> Result<Evaluated<Self>, DimError> {
+        let info = dim.info();
+        rearranged(
+            self,
+            info,
+            |size| multiplied(info, size, times),
+            |at, _| Some(at / times),
+            Default::default(),
+        )
+    }
+
+    /// The dims with other sizes, each element being the nearest one before: `out[i] = x[floor(i * n / size)]`. `sizes` is one number
+    /// for all dims, or one for each.
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_interpolate_nearest`](Rearranging::try_interpolate_nearest) returns an error.
+    #[track_caller]
+    fn interpolate_nearest<D: DimsOf<Self::Dims, X> + Resizable, X: Dims>(
+        self,
+        dims: D,
+        sizes: impl Into<PerDim>,
+    ) -> Evaluated<Self> {
+        unwrap(self.try_interpolate_nearest(dims, sizes))
+    }
+
+    /// As [`interpolate_nearest`](Rearranging::interpolate_nearest), but what sizes decide is an error; so is having no element.
+    fn try_interpolate_nearest<D: DimsOf<Self::Dims, X> + Resizable, X: Dims>(
+        self,
+        dims: D,
+        sizes: impl Into<PerDim>,
+    ) -> Result<Evaluated<Self>, DimError> {
+        let sizes = sizes.into();
+        sizes.check("size", D::KEYS.as_slice().len())?;
+        let mut tensor = evaluated(self)?;
+        let (mut at, mut failed) = (0, None);
+        dims.each(|dim| {
+            let wanted = sizes.at(at);
+            at += 1;
+            if failed.is_some() {
+                return;
+            }
+            let len = |size: usize| match size {
+                0 if wanted > 0 => Err(DimError::Shape {
+                    what: format!("nothing to interpolate along dim `{}` of size 0", dim.name),
+                }),
+                _ => Ok(wanted),
+            };
+            let from = |at: usize, size: usize| Some((at as u128 * size as u128 / wanted as u128) as usize);
+            match rearranged(&tensor, dim, len, from, Default::default()) {
+                Ok(next) => tensor = next,
+                Err(error) => failed = Some(error),
+            }
+        });
+        failed.map_or(Ok(tensor), Err)
+    }
+
+    /// Windows along a dim: `out[i, w] = x[i * stride + w * dilation]`, where `window` is a new dim with its size, and the dim has as
+    /// many elements as there are windows. A view.
+    ///
+    /// ```text
+    /// x.unfold(i, w.of(3), 1, 1).mean(w)       the moving average of 3 elements
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_unfold`](Rearranging::try_unfold) returns an error.
+    #[track_caller]
+    fn unfold<D: DimRef + DimsOf<Self::Dims, X> + Resizable, X: Dims, W: NotIn<Self::Dims>>(
+        self,
+        dim: D,
+        window: W,
+        stride: usize,
+        dilation: usize,
+    ) -> Unfolded<Self, W>
+    where
+        Self::Dims: Union<(W::Brand,)>,
+    {
+        unwrap(self.try_unfold(dim, window, stride, dilation))
+    }
+
+    /// As [`unfold`](Rearranging::unfold), but what sizes decide is an error; so are windows that are longer than the dim.
+    fn try_unfold<D: DimRef + DimsOf<Self::Dims, X> + Resizable, X: Dims, W: NotIn<Self::Dims>>(
+        self,
+        dim: D,
+        window: W,
+        stride: usize,
+        dilation: usize,
+    ) -> Result<Unfolded<Self, W>, DimError>
+    where
+        Self::Dims: Union<(W::Brand,)>,
+    {
+        let tensor = self.into_named();
+        let shape = tensor.unified_shape()?;
+        let (info, window) = (dim.info(), window.info());
+        let len = window.size().ok_or(DimError::Unsized { dim: window.name })?;
+        let size = shape.size(position(&shape, info));
+        let along = slid(info, size, window.key(), len, stride, dilation)?;
+        Ok(Named::from_expr(Remap::new(tensor.expr, info.key(), along)))
+    }
+}
+
+impl<A: Computable> Rearranging for A {}
+
+fn multiplied(dim: DimInfo<'_>, size: usize, times: usize) -> Result<usize, DimError> {
+    size.checked_mul(times)
+        .ok_or_else(|| DimError::TooLarge { dims: format!("dim `{}` = {size}, {times} times", dim.name) })
+}

@@ -1,0 +1,455 @@
+//! Assignment: expressions that run into memory which is there already.
+
+use crate::bind::source::{SourceMut, check_rank};
+use crate::error::{DimError, unwrap};
+use crate::expr::evaluate::{few_into, line_into, typed_line};
+use crate::expr::index::IndexExprs;
+use crate::expr::leaf::{axes_row, meet_axes};
+use crate::expr::{Expr, Operand};
+use crate::named::Named;
+use crate::order::{OrderOf, Ordering};
+use crate::plan::axes::AxisList;
+use crate::plan::shape::Shape;
+use crate::plan::shape::misfit;
+use crate::rank::Rank;
+use crate::run::sum_into::sum_into;
+use crate::set::{Dims, DimsOf, Union};
+use crate::storage::axes::AxisBlock;
+use crate::storage::source::elements_mut;
+use crate::storage::{Owned, Place};
+use crate::tensor::{AsTensor, Evaluable, NamedOf, as_said};
+use alloc::string::String;
+use kernels::contract::target::spread;
+use kernels::copy::{FEW, copy_onto, copy_row};
+use kernels::loops::nest::{Nest, Parts};
+use kernels::loops::rows::Rows;
+use kernels::loops::steps::{Loops, Step, record};
+use kernels::loops::stride::{AnyStride, UnitStride};
+use kernels::machine::threads;
+use kernels::map::update::{Lowered, update, write};
+use kernels::memory::axes::Axis;
+use kernels::memory::elements::Places;
+use kernels::ops::{self, BinaryOp, Replace};
+use kernels::scalar::{Element, Num, Ordered};
+
+/// Writes the elements of an expression, whose operands have met, into a part of `out`: the one at a position of the loops goes `offset`
+/// elements behind the start, and the position's strides farther.
+///
+/// # Panics
+///
+/// If a place does not lie in `out`.
+#[track_caller]
+pub(crate) fn write_into<S: Dims, R: Rank, E: Expr>(
+    expr: &E,
+    shape: &Shape,
+    out: Places<'_, E::Elem>,
+    offset: usize,
+    strides: &[isize],
+) -> Result<(), DimError> {
+    let sizes = shape.sizes();
+    if sizes.contains(&0) {
+        return Ok(());
+    }
+    let order = AxisList::in_memory_of::<S, R>().as_slice();
+    let mut rows = Rows::new(sizes.len());
+    rows.push().copy_from_slice(strides);
+    if let Some(raw) = expr.in_memory::<S>() {
+        let axes = raw.named.iter().chain(&raw.positional);
+        axes.zip(rows.push()).for_each(|(axis, stride)| *stride = axis.stride);
+        let nest = Nest::map(sizes, order, &rows);
+        let len = nest.positions();
+        record(|| Step::Copy { reason: "part of the result", loops: Loops::new::<E::Elem>(&nest, len, 1) });
+        let mut operands = nest.operands();
+        let to = operands.next_row();
+        copy_row(raw.elements, operands.next_row(), out, offset, (to.strides, &nest.sizes));
+        return Ok(());
+    }
+    expr.rows::<S, R>(shape, &mut rows);
+    let nest = Nest::map(sizes, order, &rows);
+    let len = nest.positions();
+    record(|| Step::Elementwise { expression: expr.describe(), loops: Loops::new::<E::Elem>(&nest, len, 1) });
+    Ok(write(&nest, &mut Parts::new(), out, offset, |operands| expr.kernel::<AnyStride>(operands))?)
+}
+
+/// What is assigned has no dims besides those of the place; scatters into computed places may have more.
+#[diagnostic::on_unimplemented(
+    message = "a tensor with dims `{O}` cannot be assigned to one with dims `{Self}`",
+    label = "this has dims that the place does not have; reduce them first, for example with `.sum(..)`"
+)]
+pub trait Covers<O>: Dims {}
+#[diagnostic::do_not_recommend]
+impl<S: Dims + Union<O, Out = S>, O: Dims> Covers<O> for S {}
+
+/// What is assigned has no more positional axes than the place: the value broadcasts to the place, not the other way round.
+#[diagnostic::on_unimplemented(
+    message = "a tensor of `{O}` cannot be assigned to one of `{Self}`",
+    label = "the assigned tensor has more positional axes than the place",
+    note = "bind or reduce them first"
+)]
+pub trait CoversAxes<O>: Rank {}
+#[diagnostic::do_not_recommend]
+impl<R: Rank<Max<O> = R>, O: Rank> CoversAxes<O> for R {}
+
+impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Place<'_, T, S, R, X> {
+    /// Runs `place = op(place, value)` over all dims of the place.
+    #[track_caller]
+    pub(crate) fn update<B, O>(&mut self, value: B, op: O) -> Result<(), DimError>
+    where
+        B: Operand<T, Expr: Expr<Elem = T>>,
+        O: BinaryOp<T, T, Out = T> + Copy,
+    {
+        self.update_in(const { &AxisList::range(0, S::Axes::LEN + R::N) }.as_slice(), value, op)
+    }
+
+    /// As [`update`](Place::update), the loops one inside of the other in the order given: that of the axes that are met several times decides
+    /// which value comes last.
+    #[track_caller]
+    pub(crate) fn update_in<B, O>(&mut self, order: &[usize], value: B, op: O) -> Result<(), DimError>
+    where
+        B: Operand<T, Expr: Expr<Elem = T>>,
+        O: BinaryOp<T, T, Out = T> + Copy,
+    {
+        let value = value.into_expr();
+        let mut shape = Shape::new::<S, R>();
+        meet_axes::<S, S>(self.named(), self.positional().as_slice(), self.origin(), &mut shape)?;
+        self.indices().meet::<S, R>(&mut shape)?;
+        value.meet::<S, R>(&mut shape)?;
+        shape.finish()?;
+        let sizes = shape.sizes();
+        for (at, axis) in self.positional().as_slice().iter().enumerate() {
+            let size = sizes[shape.named_len() + at];
+            if axis.size != size {
+                let axis_from_right = self.positional().as_slice().len() - 1 - at;
+                return Err(DimError::Broadcast { axis: axis_from_right, first: axis.size, second: size });
+            }
+        }
+        shape.volume(order.iter().copied(), 1)?;
+        let mut rows = Rows::new(sizes.len());
+        axes_row::<S, S>(self.named(), self.positional().as_slice(), rows.push());
+        self.indices().rows::<S, R>(&shape, &mut rows);
+        value.rows::<S, R>(&shape, &mut rows);
+        let nest = Nest::map(sizes, order, &rows);
+        let scatters = self.indices().any_active();
+        record_update::<T>(&nest, scatters, || format!("{}(place, {})", O::NAME, value.describe()));
+        let (place, indices) = self.elements();
+        let lower = |nest| {
+            let mut operands = Nest::operands(nest);
+            let row = operands.next_row();
+            let indices = indices.kernels(&mut operands);
+            Lowered { row, indices, value: value.kernel::<AnyStride>(&mut operands) }
+        };
+        Ok(update(&nest, &mut Parts::new(), place, lower, op)?)
+    }
+}
+
+/// Notes a pass that writes to places which are there already, one after the other where they are computed.
+#[track_caller]
+fn record_update<T>(nest: &Nest, scatters: bool, expression: impl FnOnce() -> String) {
+    record(|| {
+        let len = nest.positions();
+        let threads = if scatters { 1 } else { threads::parts(len) };
+        Step::Elementwise { expression: expression(), loops: Loops::new::<T>(nest, len, threads) }
+    });
+}
+
+macro_rules! assignments {
+    ($($(#[$doc:meta])* $name:ident $try_name:ident $op:expr, [$bound:ident];)*) => {
+        impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Place<'_, T, S, R, X> {$(
+            $(#[$doc])*
+            ///
+            /// # Panics
+            ///
+            /// Where the `try_` form returns an error.
+            #[track_caller]
+            pub fn $name<B: Operand<T, Expr: Expr<Elem = T>>>(mut self, value: B)
+            where
+                T: $bound,
+                S: Covers<B::Dims>,
+                R: CoversAxes<B::Rank>,
+            {
+                unwrap(self.update(value, $op));
+            }
+
+            #[doc = concat!("As [`", stringify!($name), "`](Place::", stringify!($name), "), but what sizes decide is an error. ")]
+            /// After an error some of the elements may have been assigned to.
+            #[track_caller]
+            pub fn $try_name<B: Operand<T, Expr: Expr<Elem = T>>>(mut self, value: B) -> Result<(), DimError>
+            where
+                T: $bound,
+                S: Covers<B::Dims>,
+                R: CoversAxes<B::Rank>,
+            {
+                self.update(value, $op)
+            }
+        )*}
+    };
+}
+
+assignments! {
+    /// Replaces the elements by those of `value`. Where a place is met several times the last value stays.
+    assign try_assign Replace, [Element];
+    /// Adds `value` to the elements. Where a place is met several times all values are added.
+    add_assign try_add_assign ops::Add, [Num];
+    /// Subtracts `value` from the elements.
+    sub_assign try_sub_assign ops::Sub, [Num];
+    /// Multiplies the elements by `value`.
+    mul_assign try_mul_assign ops::Mul, [Num];
+    /// Divides the elements by `value`.
+    div_assign try_div_assign ops::Div, [Num];
+    /// Replaces each element by the greater of it and `value`.
+    max_assign try_max_assign ops::Maximum, [Ordered];
+    /// Replaces each element by the lesser of it and `value`.
+    min_assign try_min_assign ops::Minimum, [Ordered];
+}
+
+/// Writes an expression into `places`, whose axes are `own` for the dims `S`, where rustc knows that all operands lie as they do. Returns whether it
+/// did: sizes can differ.
+pub(crate) fn fill_typed<S: Dims, E: Expr>(
+    expr: &E,
+    own: &[Axis],
+    places: &mut [E::Elem],
+    operands: usize,
+) -> Result<bool, DimError> {
+    let mut like = Some(own);
+    if threads::parts(places.len()) > 1 || !expr.alike::<S, UnitStride>(&mut like, &mut 0) {
+        return Ok(false);
+    }
+    line_into::<UnitStride, _>(expr, places, operands)?;
+    Ok(true)
+}
+
+impl<T: Element, S: Dims, R: Rank> Named<T, S, R> {
+    /// The tensor as a place to assign to.
+    pub fn as_place(&mut self) -> Place<'_, T, S, R> {
+        Place::from(&mut self.expr)
+    }
+
+    /// Replaces the elements by those of `value`, which is broadcast along the dims that it does not have.
+    ///
+    /// # Panics
+    ///
+    /// If sizes conflict, or an index of `value` is out of range.
+    #[track_caller]
+    pub fn assign<B: Operand<T, Expr: Expr<Elem = T>>>(&mut self, value: B)
+    where
+        S: Covers<B::Dims>,
+        R: CoversAxes<B::Rank>,
+    {
+        self.as_place().assign(value);
+    }
+}
+
+macro_rules! assign_operators {
+    ($($trait:ident $method:ident $op:ident [$bound:ident];)*) => {$(
+        impl<T: $bound, S: Dims, R: Rank, B: Operand<T, Expr: Expr<Elem = T>>> core::ops::$trait<B> for Named<T, S, R, Owned<T, S, R>>
+        where
+            S: Covers<B::Dims>,
+            R: CoversAxes<B::Rank>,
+        {
+            #[track_caller]
+            fn $method(&mut self, value: B) {
+                unwrap(self.as_place().update(value, ops::$op));
+            }
+        }
+    )*};
+}
+
+assign_operators! {
+    AddAssign add_assign Add [Num];
+    SubAssign sub_assign Sub [Num];
+    MulAssign mul_assign Mul [Num];
+    DivAssign div_assign Div [Num];
+    RemAssign rem_assign Rem [Ordered];
+}
+
+/// The dims that an order leaves: none.
+#[diagnostic::on_unimplemented(
+    message = "the dims `{Self}` are left over",
+    label = "name them here, or reduce them first, for example with `.sum(..)`"
+)]
+pub trait NoneLeft: Dims {}
+#[diagnostic::do_not_recommend]
+impl NoneLeft for () {}
+
+/// Whether an array has axes of these sizes, and its elements lie one behind the other.
+#[inline(always)]
+fn is_line(out: &[Axis], axes: &[Axis]) -> bool {
+    let (mut fits, mut len) = (out.len() == axes.len(), 1_usize);
+    for (own, axis) in out.iter().zip(axes).rev() {
+        fits &= own.size == axis.size && own.stride == len as isize;
+        len = len.saturating_mul(own.size);
+    }
+    fits
+}
+
+/// Runs a tensor into an array that is there already.
+pub trait OrderInto: AsTensor {
+    /// Writes the elements into `out`, whose axes are the named dims in this order; a tuple of dims is one axis.
+    ///
+    /// No dim may be left. As [`order`](crate::order::OrderExt::order), without the allocation.
+    ///
+    /// # Panics
+    ///
+    /// If `out` has another shape, operands have different sizes for one dim, or an index is out of range.
+    #[track_caller]
+    #[inline]
+    fn order_into<L: OrderOf<Self::Dims, X>, X: NoneLeft, O>(self, out: &mut O, dims: L)
+    where
+        Self: Evaluable,
+        O: SourceMut<Elem = Self::Elem> + ?Sized,
+    {
+        unwrap(self.try_order_into(out, dims));
+    }
+
+    /// Writes the sums over `dims` into `out`, whose axes are the dims that are left in the order `order`; a tuple of dims is one axis:
+    /// `out[order] = sum over dims of x[.., dims]`. It is `x.sum(dims).order_into(out, order)` without the tensor in between: products are
+    /// computed where they shall be.
+    ///
+    /// What was in `out` is not read. `out` may lie in any order; sums that are no matrix product have memory of their own only if there is
+    /// something else between the elements of `out`.
+    ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// let (a, b) = (ndarray::array![[1.0, 2.0], [3.0, 4.0]], ndarray::array![[0.5], [1.0]]);
+    /// let mut out = ndarray::Array2::zeros((2, 1));
+    /// dims!(i, j, k);
+    /// (a.at((i, k)) * b.at((k, j))).sum_into(k, &mut out, (i, j));         // out = a @ b
+    /// assert_eq!(out, ndarray::array![[2.5], [5.5]]);
+    /// a.at((i, k)).sum_into(i, &mut out.column_mut(0), k);
+    /// assert_eq!(out, ndarray::array![[4.0], [6.0]]);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If `out` has another shape, operands have different sizes for one dim, or an index is out of range.
+    #[track_caller]
+    #[inline(always)]
+    fn sum_into<D: DimsOf<Self::Dims, X>, X: Dims, O, L: OrderOf<X, Y>, Y: NoneLeft>(
+        self,
+        dims: D,
+        out: &mut O,
+        order: L,
+    ) where
+        Self: Evaluable<Elem: Num>,
+        O: SourceMut<Elem = Self::Elem> + ?Sized,
+    {
+        unwrap(self.try_sum_into(dims, out, order));
+    }
+
+    /// As [`sum_into`](OrderInto::sum_into), but what sizes decide is an error. If an index is out of range, some sums may have been written.
+    #[inline(always)]
+    #[track_caller]
+    fn try_sum_into<D: DimsOf<Self::Dims, X>, X: Dims, O, L: OrderOf<X, Y>, Y: NoneLeft>(
+        self,
+        dims: D,
+        out: &mut O,
+        order: L,
+    ) -> Result<(), DimError>
+    where
+        Self: Evaluable<Elem: Num>,
+        O: SourceMut<Elem = Self::Elem> + ?Sized,
+    {
+        let tensor = as_said(self, &dims)?;
+        if L::SAYS {
+            order.said(&tensor.unified_shape()?)?;
+        }
+        sum_into::<Self::Dims, Self::Rank, _, D, X, L, _>(&tensor.expr, out)
+    }
+
+    /// As [`order_into`](OrderInto::order_into), but what sizes decide is an error.
+    #[inline]
+    #[track_caller]
+    fn try_order_into<L, X, O>(self, out: &mut O, dims: L) -> Result<(), DimError>
+    where
+        Self: Evaluable,
+        L: OrderOf<Self::Dims, X>,
+        X: NoneLeft,
+        O: SourceMut<Elem = Self::Elem> + ?Sized,
+    {
+        let tensor = self.into_named();
+        if L::SAYS {
+            dims.said(&tensor.unified_shape()?)?;
+        }
+        let (place, axes) = elements_mut(out);
+        if let Some((from, len)) = Ordering::<Self::Dims, Self::Rank, L>::same_layout(&tensor.expr, &axes) {
+            // Both are contiguous in the same order of axes with the same sizes.
+            record(|| Step::Copy {
+                reason: "order of the result",
+                loops: Loops::new::<Self::Elem>(&Nest::line::<AnyStride>(len, 1), len, 1),
+            });
+            place.line(len).copy_from_slice(from.line(0, len));
+            return Ok(());
+        }
+        if let Some((from, own, len)) = Ordering::<Self::Dims, Self::Rank, L>::small(&tensor.expr)
+            && is_line(&axes, &own[FEW - L::GROUPS.as_slice().len()..])
+        {
+            few_into(from, &own, place.line(len));
+            return Ok(());
+        }
+        if let Some(operands) = const { Ordering::<Self::Dims, Self::Rank, L>::typed::<Self::Expr>() } {
+            // Of the operands rustc knows how they lie; only the array is looked at.
+            if let Some((like, len)) = typed_line::<Self::Dims, _>(&tensor.expr)
+                && Ordering::<Self::Dims, Self::Rank, L>::is_like(&axes, like)
+                && threads::parts(len) <= 1
+            {
+                return line_into::<UnitStride, _>(&tensor.expr, place.line(len), operands);
+            }
+        } else if let Some((like, len, operands)) =
+            Ordering::<Self::Dims, Self::Rank, L>::in_line(&tensor.expr)
+            && Ordering::<Self::Dims, Self::Rank, L>::is_like(&axes, like)
+            && threads::parts(len) <= 1
+        {
+            // `out` has as many elements, contiguous in the same order.
+            return line_into::<AnyStride, _>(&tensor.expr, place.line(len), operands);
+        }
+        // (What is at hand is written at once: to hand over a tensor takes longer than few elements.)
+        Self::run_into(tensor, out, dims)
+    }
+
+    /// As [`try_order_into`](OrderInto::try_order_into), planned in full.
+    #[doc(hidden)]
+    #[inline(never)]
+    #[track_caller]
+    fn run_into<L, X, O>(tensor: NamedOf<Self>, out: &mut O, _: L) -> Result<(), DimError>
+    where
+        Self: Evaluable,
+        L: OrderOf<Self::Dims, X>,
+        X: NoneLeft,
+        O: SourceMut<Elem = Self::Elem> + ?Sized,
+    {
+        let (place, axes) = elements_mut(out);
+        let mut shape = Shape::new::<Self::Dims, Self::Rank>();
+        tensor.meet(&mut shape)?;
+        let order = Ordering::<Self::Dims, Self::Rank, L>::ORDER.as_slice();
+        shape.volume(order.iter().copied(), 1)?;
+        check_rank(axes.len(), L::GROUPS.as_slice().len() + Self::Rank::N)?;
+        let loops = shape.sizes();
+        let mut rows = Rows::new(loops.len());
+        if !spread(&axes, L::GROUPS.as_slice(), order, loops, rows.push()) {
+            return Err(misfit(&axes, order, &shape));
+        }
+        tensor.expr.rows::<Self::Dims, Self::Rank>(&shape, &mut rows);
+        let nest = Nest::map(loops, order, &rows);
+        let mut operands = nest.operands();
+        let row = operands.next_row();
+        if Self::Expr::MEMORY.is_some() && row.strides.last() == Some(&1) {
+            record(|| Step::Copy {
+                reason: "order of the result",
+                loops: Loops::new::<Self::Elem>(&nest, nest.positions(), 1),
+            });
+            let (from, _) = tensor.expr.memory();
+            copy_onto(from, operands.next_row(), place, row, &nest.sizes);
+            return Ok(());
+        }
+        record_update::<Self::Elem>(&nest, false, || format!("assign(place, {})", tensor.expr.describe()));
+        let lower = |nest| {
+            let mut operands = Nest::operands(nest);
+            let row = operands.next_row();
+            Lowered { row, indices: (), value: tensor.expr.kernel::<AnyStride>(&mut operands) }
+        };
+        Ok(update(&nest, &mut Parts::new(), place, lower, Replace)?)
+    }
+}
+
+impl<A: AsTensor> OrderInto for A {}

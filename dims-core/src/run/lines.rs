@@ -1,0 +1,218 @@
+//! Lines: what a tensor has along some of its dims, one line for each position of the others.
+//!
+//! Sorting, normalising and the like need a whole line at a time. So the elements are computed with those dims innermost, each line
+//! is worked on, on several threads if that is worth it, and the result is put into the order in which results lie.
+
+use crate::dim::DimList;
+use crate::error::DimError;
+use crate::expr::Expr;
+use crate::expr::evaluate::{evaluate_in, laid_out};
+use crate::named::Named;
+use crate::plan::axes::AxisList;
+use crate::plan::shape::Shape;
+use crate::rank::{Rank, Rank0};
+use crate::reduce::{Evaluated, along_axes};
+use crate::set::Dims;
+use crate::storage::Owned;
+use crate::tensor::Computable;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::marker::PhantomData;
+use kernels::loops::nest::Nest;
+use kernels::loops::rows::Rows;
+use kernels::loops::steps::{Step, record};
+use kernels::machine::threads;
+use kernels::scalar::Element;
+use kernels::scan::{self, Along};
+use smallvec::SmallVec;
+
+/// Sizes or axes of a result.
+pub(crate) type Axes = SmallVec<[usize; 8]>;
+
+/// The elements of a tensor, line by line.
+pub(crate) struct Lines<T> {
+    /// The elements, contiguous in `order`.
+    pub data: Vec<T>,
+    /// The sizes of all loop axes, by number.
+    pub shape: Shape,
+    /// The loop axes: those of the positions of lines, then those along a line.
+    pub order: Axes,
+    /// How many of them are those of the positions.
+    pub kept: usize,
+}
+
+/// The loop axes of a tensor with the dims `S` and the positional axes `R`: those that are not in `D`, as results lie, and those of `D`.
+struct Split<S, R, D>(PhantomData<(S, R, D)>);
+
+impl<S: Dims, R: Rank, D: DimList> Split<S, R, D> {
+    const ALONG: &'static AxisList = &AxisList::of(D::KEYS, S::KEYS);
+    const KEPT: &'static AxisList = &AxisList::in_memory(S::KEYS, R::N).without(Self::ALONG);
+}
+
+impl<T: Element> Lines<T> {
+    /// Computes a tensor with the dims `D` innermost, which it must have.
+    pub(crate) fn of<A: Computable<Elem = T>, D: DimList>(tensor: A) -> Result<Self, DimError> {
+        let tensor = tensor.into_named();
+        let shape = tensor.unified_shape()?;
+        let kept = Split::<A::Dims, A::Rank, D>::KEPT.as_slice();
+        let along = Split::<A::Dims, A::Rank, D>::ALONG.as_slice();
+        let order: Axes = kept.iter().chain(along).copied().collect();
+        let data = evaluate_in::<A::Dims, A::Rank, _>(tensor.expr, &shape, &order)?;
+        Ok(Lines { data, shape, order, kept: kept.len() })
+    }
+
+    /// How many elements a line has.
+    pub(crate) fn len(&self) -> usize {
+        self.order[self.kept..].iter().map(|&axis| self.shape.size(axis)).product()
+    }
+
+    /// How many lines there are.
+    pub(crate) fn count(&self) -> usize {
+        self.order[..self.kept].iter().map(|&axis| self.shape.size(axis)).product()
+    }
+
+    /// The dims along a line, with their sizes, for messages.
+    pub(crate) fn describe(&self) -> String {
+        self.shape.describe(self.order[self.kept..].iter().copied())
+    }
+
+    /// Works on each piece of `len` elements in place, and puts the result into order. Pieces are lines, or equal parts of them.
+    pub(crate) fn in_place<S: Dims, R: Rank>(
+        mut self,
+        name: &'static str,
+        len: usize,
+        work: impl Fn(&mut [T]) + Send + Sync,
+    ) -> Result<Named<T, S, R>, DimError> {
+        if !self.data.is_empty() {
+            let pieces = self.data.len() / len;
+            let parts = threads::parts(self.data.len());
+            let bytes = self.data.len() * size_of::<T>();
+            record(|| Step::Lines { work: name, lines: pieces, len, bytes, threads: parts });
+            let chunks: Vec<_> = self.data.chunks_mut(pieces.div_ceil(parts) * len).collect();
+            threads::each(chunks, |chunk| chunk.chunks_exact_mut(len).for_each(&work));
+        }
+        let sizes = self.shape.sizes_in(&self.order);
+        arranged(self.data, &self.order, &sizes)
+    }
+
+    /// As [`in_place`](Lines::in_place), by a kernel.
+    pub(crate) fn along<S: Dims, R: Rank, W: Along<T>>(
+        mut self,
+        len: usize,
+        work: W,
+    ) -> Result<Named<T, S, R>, DimError> {
+        if !self.data.is_empty() {
+            let (lines, bytes) = (self.data.len() / len, self.data.len() * size_of::<T>());
+            let threads = threads::parts(self.data.len());
+            record(|| Step::Lines { work: W::NAME, lines, len, bytes, threads });
+            scan::in_place(&mut self.data, len, 1, threads, work);
+        }
+        let sizes = self.shape.sizes_in(&self.order);
+        arranged(self.data, &self.order, &sizes)
+    }
+
+    /// Makes `len` elements of each line.
+    pub(crate) fn map<U: Element>(
+        &self,
+        name: &'static str,
+        len: usize,
+        work: impl Fn(&[T], &mut [U]) + Send + Sync,
+    ) -> Result<Vec<U>, DimError> {
+        let (count, line) = (self.count(), self.len());
+        let too_large = || DimError::TooLarge { dims: self.shape.describe(self.order.iter().copied()) };
+        let total = count.checked_mul(len).ok_or_else(too_large)?;
+        let mut out = kernels::memory::allocate::reserve(total).map_err(|_| too_large())?;
+        out.resize(total, U::default());
+        if total > 0 {
+            let threads = threads::parts(self.data.len().max(total));
+            let bytes = total * size_of::<U>();
+            record(|| Step::Lines { work: name, lines: count, len: line, bytes, threads });
+            let each = count.div_ceil(threads);
+            let parts: Vec<_> = out.chunks_mut(each * len).enumerate().collect();
+            threads::each(parts, |(part, out)| {
+                for (at, out) in out.chunks_exact_mut(len).enumerate() {
+                    let start = (part * each + at) * line;
+                    work(&self.data[start..start + line], out);
+                }
+            });
+        }
+        Ok(out)
+    }
+
+    /// One element for each line, as a tensor with the dims `X`, which are those of `S` but for the lines'.
+    pub(crate) fn reduced<U: Element, X: Dims, R: Rank, S: Dims>(
+        &self,
+        data: Vec<U>,
+    ) -> Result<Named<U, X, R>, DimError> {
+        let axes = axes_in::<X, S>(self.order[..self.kept].iter().copied());
+        arranged(data, &axes, &self.sizes(&[]))
+    }
+
+    /// The sizes of the loop axes in `order`, where those along a line are replaced by `along`.
+    pub(crate) fn sizes(&self, along: &[usize]) -> Axes {
+        let kept = self.order[..self.kept].iter().map(|&axis| self.shape.size(axis));
+        kept.chain(along.iter().copied()).collect()
+    }
+}
+
+/// The loop axes of a tensor with the dims `S` along a line over the dims `D`, in the order in which [`along_lines`] has its elements.
+fn line_axes<S: Dims, R: Rank, D: DimList>() -> &'static [usize] {
+    let along = Split::<S, R, D>::ALONG.as_slice();
+    let order = AxisList::in_memory_of::<S, R>().as_slice();
+    let last = &order[order.len() - along.len()..];
+    if last.iter().all(|axis| along.contains(axis)) { last } else { along }
+}
+
+/// The elements of an expression that does not vary but along a line over the dims `D` of a tensor with the dims `S`, one for each element
+/// of a line, in the order of [`along_lines`]. `U` are the dims of `S`. (They are a type of their own for calls that never run, where `U` has more.)
+pub(crate) fn beside_lines<U: Dims, S: Dims, D: DimList, E: Expr>(
+    expr: &E,
+    shape: &Shape,
+) -> Result<Vec<E::Elem>, DimError> {
+    let axes = line_axes::<S, Rank0, D>();
+    let len = shape.volume(axes.iter().copied(), size_of::<E::Elem>())?;
+    let mut rows = Rows::new(shape.sizes().len());
+    expr.rows::<U, Rank0>(shape, &mut rows);
+    expr.collect(&Nest::map(shape.sizes(), axes, &rows), len).map_err(|error| shape.blame(error.into(), axes))
+}
+
+/// Computes a tensor, and works along each line over the dims `D` by a kernel: line by line while it is in the cache, if results lie so that
+/// the elements of a line are neighbours.
+pub(crate) fn along_lines<A: Computable, D: DimList, W: Along<A::Elem>>(
+    tensor: A,
+    work: W,
+) -> Result<Evaluated<A>, DimError> {
+    let along = line_axes::<A::Dims, A::Rank, D>();
+    let order = AxisList::in_memory_of::<A::Dims, A::Rank>().as_slice();
+    if order.ends_with(along) {
+        return along_axes(tensor, order, along, work);
+    }
+    let lines = Lines::of::<A, D>(tensor)?;
+    let len = lines.len();
+    lines.along(len, work)
+}
+
+/// Elements that lie contiguously in an order of all axes, put into the order in which results lie.
+pub(crate) fn arranged<T: Element, S: Dims, R: Rank>(
+    data: Vec<T>,
+    order: &[usize],
+    sizes: &[usize],
+) -> Result<Named<T, S, R>, DimError> {
+    let owned = Owned::<T, S, R>::in_order(data, order, sizes);
+    if order == AxisList::in_memory_of::<S, R>().as_slice() {
+        return Ok(Named::from_expr(owned));
+    }
+    let tensor = Named::<T, S, R>::from_expr(owned);
+    let shape = tensor.unified_shape()?;
+    Ok(Named::from_expr(laid_out::<S, R, _>(tensor.expr, &shape)?))
+}
+
+/// The axes of some dims and positional axes among those of a tensor with the dims `Y`: the dims by their keys.
+pub(crate) fn axes_in<Y: Dims, S: Dims>(axes: impl Iterator<Item = usize>) -> Axes {
+    let (old, new) = (S::KEYS.as_slice(), Y::KEYS.as_slice());
+    axes.map(|axis| match old.get(axis) {
+        Some(key) => Y::KEYS.position(key).expect("the dim is one of the result's"),
+        None => axis - old.len() + new.len(),
+    })
+    .collect()
+}

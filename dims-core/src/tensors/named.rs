@@ -1,0 +1,195 @@
+//! The tensor type, and the operations that run nothing.
+
+use crate::brand::DimInfo;
+use crate::dim::DimRef;
+use crate::error::{DimError, unwrap};
+use crate::expr::{Expr, Operand};
+use crate::plan::shape::Shape;
+use crate::rank::{Rank, Rank0, RankOf};
+use crate::set::{Dims, DimsOf, SetOf};
+use crate::storage::{Owned, View};
+use alloc::vec::Vec;
+use core::marker::PhantomData;
+use kernels::scalar::Element;
+
+/// A tensor of `T` with the dims `D`, in whatever order they are written, and `R` positional axes.
+///
+/// ```text
+/// Tensor<f32, (Batch, Seq)>            two dims
+/// Tensor<f32, (Seq, Rest<B>)>          Seq, and whatever else the caller has bound
+/// Tensor<f32, (), U2>                  two positional axes: a matrix without names
+/// ```
+///
+/// ```
+/// use typed_dims::prelude::*;
+///
+/// dims! { struct Batch; struct Seq; }
+/// fn total(x: &Tensor<f32, (Batch, Seq)>) -> Tensor<f32, (Batch,)> {
+///     x.sum(Seq)
+/// }
+/// let x: Tensor<f32, (Seq, Batch)> = ones((Batch.of(2), Seq.of(5)));   // the order of the dims does not matter
+/// assert_eq!(total(&x).order(Batch), ndarray::array![5.0, 5.0]);
+/// ```
+///
+/// This is an alias of [`Named`] that sorts the dims. Because it sorts, rustc cannot infer `D` through it; functions
+/// generic over all dims of a tensor name `Named<T, S>`.
+pub type Tensor<T, D, R = typenum::U0> = Named<T, <D as SetOf>::Set, <R as RankOf>::Rank>;
+
+/// A tensor that borrows its elements, with the dims `D` in whatever order they are written: `a.at((i, j))` is one.
+///
+/// ```text
+/// TensorView<'w, f32, (Word, Width)>   a table in a file that is mapped into memory
+/// ```
+pub type TensorView<'a, T, D> = Named<T, <D as SetOf>::Set, Rank0, View<'a, T, <D as SetOf>::Set>>;
+
+/// A tensor of `T` with the set of dims `S` (sorted), the positional axes `R`, and elements that `E` yields.
+///
+/// Where `E` is left out the tensor owns its elements. Bound arrays and the results of elementwise operations
+/// are tensors too, with an `E` that says where their elements come from; they are computed when the tensor is
+/// reduced, ordered, assigned or `eval`uated.
+pub struct Named<T, S: Dims, R: Rank = Rank0, E = Owned<T, S, R>> {
+    pub(crate) expr: E,
+    marker: PhantomData<fn() -> (T, S, R)>,
+}
+
+impl<T, S: Dims, R: Rank, E: Clone> Clone for Named<T, S, R, E> {
+    fn clone(&self) -> Self {
+        Named::from_expr(self.expr.clone())
+    }
+}
+
+impl<T, S: Dims, R: Rank, E: Copy> Copy for Named<T, S, R, E> {}
+
+impl<T, S: Dims, R: Rank, E> Named<T, S, R, E> {
+    #[inline(always)]
+    pub(crate) fn from_expr(expr: E) -> Self {
+        Named { expr, marker: PhantomData }
+    }
+}
+
+impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>> Named<T, S, R, E> {
+    /// The sizes of all axes, once the operands have met.
+    #[inline]
+    pub(crate) fn unified_shape(&self) -> Result<Shape, DimError> {
+        let mut shape = Shape::new::<S, R>();
+        self.meet(&mut shape)?;
+        Ok(shape)
+    }
+
+    /// Lets the operands meet in a shape that is new.
+    #[inline]
+    pub(crate) fn meet(&self, shape: &mut Shape) -> Result<(), DimError> {
+        self.expr.meet::<S, R>(shape)?;
+        shape.finish()
+    }
+
+    /// How many elements lie along a dim.
+    ///
+    /// # Panics
+    ///
+    /// If operands of the tensor have different sizes for one dim, or the dim comes with another size.
+    #[track_caller]
+    pub fn size<D: DimRef + DimsOf<S, X>, X: Dims>(&self, dim: D) -> usize {
+        let shape = unwrap(self.unified_shape());
+        unwrap(shape.said(&dim.info()));
+        shape.size(position(&shape, dim.info()))
+    }
+
+    /// The names and sizes of the dims, in the order of the set.
+    ///
+    /// # Panics
+    ///
+    /// If operands of the tensor have different sizes for one dim.
+    #[track_caller]
+    pub fn dims(&self) -> Vec<(&'static str, usize)> {
+        let shape = unwrap(self.unified_shape());
+        let names = S::KEYS.as_slice().iter().map(|key| key.name);
+        names.zip(shape.sizes().iter().copied()).collect()
+    }
+
+    /// The sizes of the positional axes.
+    ///
+    /// # Panics
+    ///
+    /// If operands of the tensor have different sizes for one dim.
+    #[track_caller]
+    pub fn positional_sizes(&self) -> Vec<usize> {
+        let shape = unwrap(self.unified_shape());
+        shape.sizes()[shape.named_len()..].to_vec()
+    }
+
+    /// The sizes of all axes of a tensor whose axes are all positional, as `shape` of an array has them.
+    ///
+    /// Axes of dims have no order: [`size`](Named::size) is the size of one, and [`dims`](Named::dims) has all by name.
+    ///
+    /// # Panics
+    ///
+    /// If operands of the tensor have different sizes for one axis.
+    #[track_caller]
+    pub fn shape(&self) -> Vec<usize>
+    where
+        S: AllOrdered,
+    {
+        self.positional_sizes()
+    }
+
+    /// How many elements the tensor has.
+    ///
+    /// # Panics
+    ///
+    /// If operands of the tensor have different sizes for one dim, or if the number is too great to count.
+    #[track_caller]
+    pub fn len(&self) -> usize {
+        let shape = unwrap(self.unified_shape());
+        let axes = shape.sizes().len();
+        unwrap(shape.volume(0..axes, 1))
+    }
+
+    /// Whether the tensor has no elements.
+    #[track_caller]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// No dims: all axes are positional.
+#[diagnostic::on_unimplemented(
+    message = "the dims `{Self}` are left over, and a shape is that of an array",
+    label = "name all dims in `order` for an array; `x.size(d)` is the size along one dim"
+)]
+pub trait AllOrdered {}
+
+#[diagnostic::do_not_recommend]
+impl AllOrdered for () {}
+
+/// Where a dim that the types say is bound stands among the loops.
+#[inline]
+pub(crate) fn position(shape: &Shape, dim: DimInfo<'_>) -> usize {
+    shape.position(&dim.key()).expect("the dim is one of the tensor's")
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Element, S: Dims, R: Rank, E> Operand<T> for Named<T, S, R, E> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+    type Dims = S;
+    type Rank = R;
+    type Expr = E;
+
+    #[inline(always)]
+    fn into_expr(self) -> E {
+        self.expr
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<'a, T: Element, S: Dims, R: Rank, E> Operand<T> for &'a Named<T, S, R, E> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+    type Dims = S;
+    type Rank = R;
+    type Expr = &'a E;
+
+    #[inline(always)]
+    fn into_expr(self) -> &'a E {
+        &self.expr
+    }
+}

@@ -1,0 +1,166 @@
+//! How tensors are shown and compared.
+
+use crate::expr::Expr;
+use crate::expr::evaluate::evaluate_in;
+use crate::named::Named;
+use crate::plan::shape::Shape;
+use crate::rank::Rank;
+use crate::set::Dims;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+use kernels::scalar::Element;
+use ndarray::ArrayViewD;
+use smallvec::SmallVec;
+
+impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>> Named<T, S, R, E> {
+    /// The elements in the order of the set, with their shape.
+    pub(crate) fn elements(&self) -> Result<(Vec<T>, Shape), crate::error::DimError> {
+        let shape = self.unified_shape()?;
+        let order: SmallVec<[usize; 8]> = (0..shape.sizes().len()).collect();
+        let data = evaluate_in::<S, R, _>(&self.expr, &shape, &order)?;
+        Ok((data, shape))
+    }
+
+    /// The elements, then `axes` with their sizes.
+    pub(crate) fn show(
+        &self,
+        f: &mut fmt::Formatter<'_>,
+        element: impl Fn(&ArrayViewD<'_, T>, &mut fmt::Formatter<'_>) -> fmt::Result,
+        axes: impl FnOnce(&[usize]) -> String,
+    ) -> fmt::Result {
+        let (data, shape) = match self.elements() {
+            Ok(elements) => elements,
+            Err(error) => return write!(f, "<tensor that cannot be evaluated: {error}>"),
+        };
+        let sizes = shape.sizes();
+        match ArrayViewD::from_shape(sizes, &data) {
+            Ok(view) => element(&view, f)?,
+            Err(_) => f.write_str("[]")?,
+        }
+        write!(f, "\nwith {}", axes(sizes))
+    }
+}
+
+/// The dims with their sizes, positional axes as `..`.
+fn dims<S: Dims>(sizes: &[usize]) -> String {
+    let names = S::KEYS.as_slice().iter().map(|key| key.name).chain(core::iter::repeat(".."));
+    let dims: Vec<String> = names.zip(sizes).map(|(name, size)| format!("{name}: {size}")).collect();
+    format!("dims ({})", dims.join(", "))
+}
+
+/// Elements by their `Debug`. (ndarray's own adds shape and strides, which say less than the dims do.)
+pub(crate) fn debugged<T: Element>(view: &ArrayViewD<'_, T>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    // Here, because a precision of text would cut it off.
+    let shown = view.map(|element| {
+        Shown(match (f.width(), f.precision()) {
+            (Some(width), Some(precision)) => format!("{element:width$.precision$?}"),
+            (None, Some(precision)) => format!("{element:.precision$?}"),
+            (Some(width), None) => format!("{element:width$?}"),
+            (None, None) => format!("{element:?}"),
+        })
+    });
+    fmt::Display::fmt(&shown, f)
+}
+
+/// The elements, as ndarray shows them, then the dims with their sizes. An expression is evaluated for it.
+impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>> fmt::Debug for Named<T, S, R, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.show(f, debugged, dims::<S>)
+    }
+}
+
+/// The elements, as ndarray shows them, then the dims with their sizes. An expression is evaluated for it.
+impl<T: Element + fmt::Display, S: Dims, R: Rank, E: Expr<Elem = T>> fmt::Display for Named<T, S, R, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.show(f, |view, f| fmt::Display::fmt(view, f), dims::<S>)
+    }
+}
+
+/// Text as it is.
+#[derive(Clone)]
+struct Shown(String);
+
+impl fmt::Display for Shown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Two tensors are equal if their sizes and all their elements are.
+impl<T, S, R, E1, E2> PartialEq<Named<T, S, R, E2>> for Named<T, S, R, E1>
+where
+    T: Element + PartialEq,
+    S: Dims,
+    R: Rank,
+    E1: Expr<Elem = T>,
+    E2: Expr<Elem = T>,
+{
+    fn eq(&self, other: &Named<T, S, R, E2>) -> bool {
+        match (self.elements(), other.elements()) {
+            (Ok((a, a_shape)), Ok((b, b_shape))) => a_shape.sizes() == b_shape.sizes() && a == b,
+            _ => false,
+        }
+    }
+}
+
+#[cfg(feature = "approx")]
+mod approximate {
+    use super::*;
+    use approx::{AbsDiffEq, RelativeEq};
+
+    impl<T, S, R, E1, E2> AbsDiffEq<Named<T, S, R, E2>> for Named<T, S, R, E1>
+    where
+        T: Element + AbsDiffEq<Epsilon: Clone>,
+        S: Dims,
+        R: Rank,
+        E1: Expr<Elem = T>,
+        E2: Expr<Elem = T>,
+    {
+        type Epsilon = T::Epsilon;
+
+        fn default_epsilon() -> T::Epsilon {
+            T::default_epsilon()
+        }
+
+        fn abs_diff_eq(&self, other: &Named<T, S, R, E2>, epsilon: T::Epsilon) -> bool {
+            match (self.elements(), other.elements()) {
+                (Ok((a, a_shape)), Ok((b, b_shape))) => {
+                    a_shape.sizes() == b_shape.sizes()
+                        && a.iter().zip(&b).all(|(a, b)| a.abs_diff_eq(b, epsilon.clone()))
+                }
+                _ => false,
+            }
+        }
+    }
+
+    impl<T, S, R, E1, E2> RelativeEq<Named<T, S, R, E2>> for Named<T, S, R, E1>
+    where
+        T: Element + RelativeEq<Epsilon: Clone>,
+        S: Dims,
+        R: Rank,
+        E1: Expr<Elem = T>,
+        E2: Expr<Elem = T>,
+    {
+        fn default_max_relative() -> T::Epsilon {
+            T::default_max_relative()
+        }
+
+        fn relative_eq(
+            &self,
+            other: &Named<T, S, R, E2>,
+            epsilon: T::Epsilon,
+            max_relative: T::Epsilon,
+        ) -> bool {
+            match (self.elements(), other.elements()) {
+                (Ok((a, a_shape)), Ok((b, b_shape))) => {
+                    a_shape.sizes() == b_shape.sizes()
+                        && a.iter()
+                            .zip(&b)
+                            .all(|(a, b)| a.relative_eq(b, epsilon.clone(), max_relative.clone()))
+                }
+                _ => false,
+            }
+        }
+    }
+}

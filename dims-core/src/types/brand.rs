@@ -1,0 +1,393 @@
+//! Brands: zero-sized types, one for each dimension, and the keys that order them.
+//!
+//! Stable Rust cannot ask whether two types differ, so the question is computed: each brand carries a *key*, a list of
+//! digits to base 16 as types, and [`CompareKeys`] walks two keys until the first digit that differs. The first
+//! digit is the position of the dim inside its `dims!` invocation, so that dims declared together sort in the order in
+//! which they were declared; the others are a hash of where the dim was declared and of its name.
+//!
+//! A hash can collide. Two different brands with one key never unify in silence: wherever two keys compare as
+//! [`Equal`], the impl behind it demands the very same type, and rustc refuses anything else.
+
+use crate::dim::{Dim, DimCell};
+use crate::error::Origin;
+use crate::role::Undenoted;
+use crate::set::{DimKey, Dims, Keys};
+use crate::size::{Dyn, Size};
+use crate::types::axes::{AxisBlock, OneAxis};
+use core::marker::PhantomData;
+
+/// A dimension, as a type. Made by `dims!` alone.
+///
+/// A declared dim (`pub struct Batch;`) is its own brand and value. A local dim `i` has the brand `i<'_>`, whose
+/// invariant lifetime is unique to one execution of the `dims!` that made it, and the value `&Dim<i<'_>>`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a dimension",
+    label = "a dim is expected here",
+    note = "declare dims with `dims! {{ pub struct Batch; }}`, or local ones with `dims!(i, j);`"
+)]
+pub trait Brand: Element + Sized {
+    /// The digits of [`Element::Key`] as a number, for use at run time.
+    #[doc(hidden)]
+    const ID: u64 = Self::KEYS.only().id;
+    /// [`Dyn`], or [`Static<N>`](crate::size::Static).
+    type Size: Size;
+    /// The static size as a typenum, or [`Dyn`].
+    #[doc(hidden)]
+    type Num;
+    /// What the dim means: a [`Role`](crate::role::Role), or [`Undenoted`]. (The bound is where a dim's name is made, so that
+    /// what is no role is one error.)
+    type Role;
+    /// The value that a dim is made from: for a local dim, one with the brand's lifetime.
+    #[doc(hidden)]
+    type Anchor;
+    /// The name, as written where the dim was declared.
+    const NAME: &'static str = Self::KEYS.only().name;
+}
+
+/// A brand that can be named anywhere: one made by `dims! { pub struct Batch; }`.
+///
+/// Its unit struct is both the type and the value of the dim.
+pub trait Declared: Brand + Copy + Default + 'static {}
+
+/// Any declared dim: the bound of a function or a struct that is generic over which dim it works along.
+///
+/// ```
+/// use typed_dims::prelude::*;
+///
+/// /// `out[d, ..] = x[d, ..] - mean over d of x[d, ..]`
+/// fn centred<D: AnyDim, B: Dims>(x: &Tensor<f32, (D, Rest<B>)>) -> Tensor<f32, (D, Rest<B>)> {
+///     (x - x.mean(D::default())).eval()
+/// }
+///
+/// dims! { struct Batch; struct Feat; }
+/// let x = from_vec((Batch.of(2), Feat.of(2)), vec![1.0, 3.0, 2.0, 6.0]);
+/// let y = centred::<Feat, _>(&x.seal(Feat)).unseal();
+/// assert_eq!(y.order((Batch, Feat)), ndarray::array![[-1.0, 1.0], [-2.0, 2.0]]);
+/// ```
+///
+/// The dim as a value is `D::default()`. A call names the dim, since rustc does not infer it through the sorted set of `Tensor`. Of two generic dims in one tensor rustc must also know the order: see [`Before`].
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a declared dim",
+    label = "a dim that `dims! {{ pub struct Batch; }}` declares is expected here"
+)]
+pub trait AnyDim: Declared + Element<Key: OwnKey> {}
+
+#[diagnostic::do_not_recommend]
+impl<D: Declared + Element<Key: OwnKey>> AnyDim for D {}
+
+/// The facts about a key that rustc needs to work with a tensor of a generic dim: it equals itself, and is less than that of `Rest`.
+pub trait OwnKey: Digits + Sized + CompareKeys<Self, Out = Equal> + CompareKeys<Last, Out = Less> {}
+
+#[diagnostic::do_not_recommend]
+impl<K: Digits + CompareKeys<K, Out = Equal> + CompareKeys<Last, Out = Less>> OwnKey for K {}
+
+/// A dim that sorts before the dim `O`: declared before it in the same `dims!`.
+///
+/// A set of dims is sorted, so a tensor with two generic dims needs their order, told from both sides:
+///
+/// ```
+/// use typed_dims::prelude::*;
+///
+/// struct Linear<I: AnyDim + Before<O>, O: AnyDim + After<I>> {
+///     weight: Tensor<f32, (I, O)>,
+///     bias: Tensor<f32, (O,)>,
+/// }
+///
+/// impl<I: AnyDim + Before<O>, O: AnyDim + After<I>> Linear<I, O> {
+///     fn apply<B: Dims>(&self, x: &Tensor<f32, (I, Rest<B>)>) -> Tensor<f32, (O, Rest<B>)> {
+///         ((x * &self.weight).sum(I::default()) + &self.bias).eval()
+///     }
+/// }
+///
+/// dims! { struct Batch; struct Pixel; struct Class; }
+/// let layer = Linear::<Pixel, Class> { weight: ones((Pixel.of(3), Class.of(2))), bias: zeros(Class.of(2)) };
+/// let x = ones::<f32, _>((Batch.of(4), Pixel.of(3)));
+/// let scores = layer.apply(&x.seal(Pixel)).unseal();
+/// assert_eq!(scores.order((Batch, Class)), Array2::from_elem((4, 2), 3.0));
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "the dim `{Self}` does not sort before the dim `{O}`",
+    label = "`{Self}` must be declared before `{O}`, in the same `dims!`"
+)]
+pub trait Before<O: Element>: Element<Key: CompareKeys<O::Key, Out = Less>> {}
+
+#[diagnostic::do_not_recommend]
+impl<O: Element, D: Element<Key: CompareKeys<O::Key, Out = Less>>> Before<O> for D {}
+
+/// A dim that sorts behind the dim `O`: see [`Before`].
+#[diagnostic::on_unimplemented(
+    message = "the dim `{Self}` does not sort behind the dim `{O}`",
+    label = "`{Self}` must be declared behind `{O}`, in the same `dims!`"
+)]
+pub trait After<O: Element>: Element<Key: CompareKeys<O::Key, Out = Greater>> {}
+
+#[diagnostic::do_not_recommend]
+impl<O: Element, D: Element<Key: CompareKeys<O::Key, Out = Greater>>> After<O> for D {}
+
+/// Stands for whatever dims the caller has bound besides those that a signature names.
+///
+/// `fn f<B: Dims>(x: Tensor<f32, (Seq, Rest<B>)>)` takes a tensor that has `Seq` and any other dims `B`. The function
+/// cannot look inside, so its own dims never clash with the caller's.
+pub struct Rest<B>(PhantomData<B>);
+
+/// An element of a set of dims: a brand, or [`Rest<B>`].
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a dimension",
+    label = "a dim is expected here",
+    note = "declare dims with `dims! {{ pub struct Batch; }}`, or local ones with `dims!(i, j);`"
+)]
+pub trait Element {
+    /// The digits that order the element among others.
+    #[doc(hidden)]
+    type Key;
+    /// Sizes and strides of the element's dims.
+    #[doc(hidden)]
+    type Axes: AxisBlock;
+    /// What is left of the element at run time.
+    #[doc(hidden)]
+    const KEYS: Keys;
+}
+
+/// The one key of a brand. (Plans read this alone: the other constants of a [`Brand`] can be overwritten where it is implemented.)
+pub(crate) struct KeyOf<B>(PhantomData<B>);
+
+impl<B: Brand> KeyOf<B> {
+    /// The key.
+    pub(crate) const KEY: &'static DimKey = B::KEYS.only();
+    /// The key, as that of a list of one dim.
+    pub(crate) const KEYS: &'static Keys = {
+        B::KEYS.only();
+        &B::KEYS
+    };
+
+    /// The facts about the dim that hold at run time, apart from the size that a value carries.
+    #[inline(always)]
+    pub(crate) const fn info<'a>() -> DimInfo<'a> {
+        let &DimKey { id, name, fixed, .. } = Self::KEY;
+        DimInfo { id, name, fixed, said: None, cell: None }
+    }
+}
+
+impl<B: Dims> Element for Rest<B> {
+    type Key = Last;
+    type Axes = B::Axes;
+    const KEYS: Keys = B::KEYS.behind_rest();
+}
+
+/// The key of `Rest`: greater than every brand's.
+pub struct Last;
+
+/// Verdict of a comparison: the left key sorts first.
+pub struct Less;
+/// Verdict of a comparison: the two keys are the same, and so must be their types.
+pub struct Equal;
+/// Verdict of a comparison: the right key sorts first.
+pub struct Greater;
+
+/// Compares two keys, digit by digit.
+pub trait CompareKeys<O> {
+    /// [`Less`], [`Equal`] or [`Greater`].
+    type Out;
+}
+
+impl CompareKeys<()> for () {
+    type Out = Equal;
+}
+
+impl CompareKeys<Last> for Last {
+    type Out = Equal;
+}
+
+/// The key of a brand, which is less than that of `Rest`.
+pub trait Digits {}
+
+impl<K: Digits> CompareKeys<K> for Last {
+    type Out = Greater;
+}
+
+/// The end of the key of a loop variable: less than any other, and equal to itself.
+pub struct Inner;
+
+impl CompareKeys<Inner> for Inner {
+    type Out = Equal;
+}
+
+macro_rules! loop_brand {
+    ($($letter:ident)*) => {
+        /// The brand of a loop variable of `tensor!` or `einsum!`: its position among the loops, and the letters of its name.
+        ///
+        /// Such a dim meets those of its own comprehension and those that operands have already, never those of another
+        /// comprehension, since it is gone before the macro returns. So its key needs no hash: the position, then [`Inner`].
+        /// Being one type for all comprehensions, it costs rustc nothing to declare. Its number has a bit that those of other
+        /// dims lack: see `key.rs` of the macros.
+        pub enum LoopVar<const AT: usize, $(const $letter: char = '\0'),*> {}
+
+        impl<const AT: usize, $(const $letter: char),*> LoopVar<AT, $($letter),*> {
+            const NAME: &'static Text = &Text::new(&[$($letter),*]);
+        }
+
+        impl<const AT: usize, $(const $letter: char),*> LoopVar<AT, $($letter),*>
+        where
+            AtPlace<AT>: HasPlace,
+        {
+            /// The loop variable, whose size is yet to be found.
+            #[inline(always)]
+            pub fn minted() -> Dim<Self> {
+                Dim::minted(())
+            }
+
+            /// The loop variable with a range of so many indices.
+            #[inline(always)]
+            #[track_caller]
+            pub fn minted_with(size: usize) -> Dim<Self> {
+                Dim::minted_with((), size)
+            }
+        }
+
+        impl<const AT: usize, $(const $letter: char),*> Element for LoopVar<AT, $($letter),*>
+        where
+            AtPlace<AT>: HasPlace,
+        {
+            type Key = <AtPlace<AT> as HasPlace>::Key;
+            type Axes = OneAxis;
+            const KEYS: Keys = keys_of::<Dyn>(1 << 63 | AT as u64, Self::NAME.as_str(), &[]);
+        }
+
+        impl<const AT: usize, $(const $letter: char),*> Brand for LoopVar<AT, $($letter),*>
+        where
+            AtPlace<AT>: HasPlace,
+        {
+            type Size = Dyn;
+            type Num = Dyn;
+            type Role = Undenoted;
+            type Anchor = ();
+        }
+    };
+}
+
+// The macros cut longer names off.
+loop_brand!(A B C D E F G H I J K L M N O P);
+
+/// Text in a constant.
+struct Text {
+    bytes: [u8; 4 * 16],
+    len: usize,
+}
+
+impl Text {
+    /// Letters, without those that are none.
+    const fn new(letters: &[char; 16]) -> Text {
+        let mut text = Text { bytes: [0; 4 * 16], len: 0 };
+        let mut letter = 0;
+        while letter < letters.len() && letters[letter] != '\0' {
+            let mut bytes = [0; 4];
+            let width = letters[letter].encode_utf8(&mut bytes).len();
+            let mut at = 0;
+            while at < width {
+                text.bytes[text.len] = bytes[at];
+                text.len += 1;
+                at += 1;
+            }
+            letter += 1;
+        }
+        text
+    }
+
+    const fn as_str(&self) -> &str {
+        match core::str::from_utf8(self.bytes.split_at(self.len).0) {
+            Ok(text) => text,
+            Err(_) => panic!("letters are UTF-8"),
+        }
+    }
+}
+
+/// A position among the loops of a comprehension.
+pub struct AtPlace<const AT: usize>;
+
+/// A position that a loop can have.
+pub trait HasPlace {
+    /// The digits of the position.
+    type Key;
+}
+
+macro_rules! positions {
+    ($($at:literal $key:ty,)*) => {$(
+        impl HasPlace for AtPlace<$at> {
+            type Key = $key;
+        }
+    )*};
+}
+
+#[rustfmt::skip]
+mod positions {
+    use super::digits::*;
+    use super::{Inner, HasPlace, AtPlace};
+
+    type Far<T> = H15<T>;
+
+    positions! {
+        0 H0<Inner>, 1 H1<Inner>, 2 H2<Inner>, 3 H3<Inner>, 4 H4<Inner>,
+        5 H5<Inner>, 6 H6<Inner>, 7 H7<Inner>, 8 H8<Inner>, 9 H9<Inner>,
+        10 H10<Inner>, 11 H11<Inner>, 12 H12<Inner>, 13 H13<Inner>, 14 H14<Inner>,
+        15 Far<H0<Inner>>, 16 Far<H1<Inner>>, 17 Far<H2<Inner>>, 18 Far<H3<Inner>>, 19 Far<H4<Inner>>,
+        20 Far<H5<Inner>>, 21 Far<H6<Inner>>, 22 Far<H7<Inner>>, 23 Far<H8<Inner>>, 24 Far<H9<Inner>>,
+        25 Far<H10<Inner>>, 26 Far<H11<Inner>>, 27 Far<H12<Inner>>, 28 Far<H13<Inner>>, 29 Far<H14<Inner>>,
+        30 Far<H15<Inner>>,
+    }
+}
+
+/// The verdict on two elements of a set.
+pub(crate) type Compare<A, B> = <<A as Element>::Key as CompareKeys<<B as Element>::Key>>::Out;
+
+/// What is known of a dim at run time, once its type is gone.
+#[derive(Clone, Copy, Debug)]
+pub struct DimInfo<'a> {
+    /// See [`Brand::ID`].
+    pub id: u64,
+    /// See [`Brand::NAME`].
+    pub name: &'static str,
+    /// The static size, if there is one.
+    pub fixed: Option<usize>,
+    /// The size that comes with the value, `Batch.of(2)`, and where that was said.
+    pub said: Option<(usize, Origin)>,
+    /// Where a local dim keeps its size; declared dims keep none.
+    pub cell: Option<&'a DimCell>,
+}
+
+/// The digits to base 16 as types, each followed by the rest of its key, and their comparison table.
+///
+/// The table compares whole keys, so that a digit is one step for rustc, and the base
+/// is small because rustc tries each row of the table: both were measured.
+pub mod digits {
+    use super::{CompareKeys, Digits, Greater, Inner, Last, Less};
+    use core::marker::PhantomData;
+
+    macro_rules! table {
+        ($($digit:ident)*) => {
+            $(
+                #[doc(hidden)]
+                pub struct $digit<T>(PhantomData<T>);
+                impl<T: CompareKeys<U>, U> CompareKeys<$digit<U>> for $digit<T> { type Out = T::Out; }
+                impl<T> CompareKeys<Last> for $digit<T> { type Out = Less; }
+                impl<T> Digits for $digit<T> {}
+                impl<T> CompareKeys<Inner> for $digit<T> { type Out = Greater; }
+                impl<T> CompareKeys<$digit<T>> for Inner { type Out = Less; }
+            )*
+            table!(@pairs $($digit)*);
+        };
+        (@pairs) => {};
+        (@pairs $first:ident $($later:ident)*) => {
+            $(impl<T, U> CompareKeys<$later<U>> for $first<T> { type Out = Less; }
+              impl<T, U> CompareKeys<$first<U>> for $later<T> { type Out = Greater; })*
+            table!(@pairs $($later)*);
+        };
+    }
+
+    table!(H0 H1 H2 H3 H4 H5 H6 H7 H8 H9 H10 H11 H12 H13 H14 H15);
+}
+
+/// The keys of a set of one brand, for `dims!`.
+#[doc(hidden)]
+pub const fn keys_of<N: Size>(id: u64, name: &'static str, roles: &'static [&'static str]) -> Keys {
+    Keys::one(DimKey { depth: 0, id, name, fixed: N::FIXED, roles })
+}

@@ -1,0 +1,500 @@
+//! Dims as values: what users pass to `at`, `sum` and `order`.
+
+use crate::brand::{Brand, Declared, DimInfo, KeyOf};
+use crate::error::{DimError, Origin, unwrap};
+use crate::set::{DimKey, Keys, Wrong};
+use crate::types::open::{NoSize, Open};
+use crate::types::tuples::{each_tuple, nested};
+use core::cell::Cell;
+use core::fmt;
+use core::marker::PhantomData;
+use core::panic::Location;
+use generativity::Id;
+
+/// Stands for a size that nothing has given yet.
+pub const UNSIZED: usize = usize::MAX;
+
+/// The size of a local dim, set by the first binding, and where that was.
+///
+/// (It is one cell, and named as it is, since rustc says of each cell that it cannot be shared with another thread.)
+pub type DimCell = Cell<SizeOfLocalDim>;
+
+/// The contents of a [`DimCell`].
+#[derive(Clone, Copy, Debug)]
+pub struct SizeOfLocalDim {
+    size: usize,
+    origin: Origin,
+}
+
+/// The size, if the dim has one.
+#[inline]
+fn met(cell: &DimCell) -> Option<usize> {
+    let SizeOfLocalDim { size, .. } = cell.get();
+    (size != UNSIZED).then_some(size)
+}
+
+impl DimInfo<'_> {
+    /// The size, if it is known without looking at any tensor.
+    #[inline]
+    pub fn size(&self) -> Option<usize> {
+        match (self.fixed, self.said, self.cell) {
+            (Some(size), ..) | (None, Some((size, _)), _) => Some(size),
+            (None, None, Some(cell)) => met(cell),
+            (None, None, None) => None,
+        }
+    }
+
+    /// The dim without what a local one remembers: an operation gives it a size of its own.
+    #[inline]
+    pub fn resized(&self) -> DimInfo<'static> {
+        DimInfo { id: self.id, name: self.name, fixed: self.fixed, said: self.said, cell: None }
+    }
+
+    /// The dim meets an axis of `size` elements: the first such meeting sets the size, later ones must agree.
+    #[inline]
+    pub fn meet(&self, size: usize, origin: Origin) -> Result<(), DimError> {
+        if let Some((first, first_origin)) = self.said
+            && first != size
+        {
+            return Err(DimError::SizeConflict {
+                dim: self.name,
+                first,
+                first_origin,
+                second: size,
+                second_origin: origin,
+            });
+        }
+        if let Some(fixed) = self.fixed {
+            if fixed != size {
+                return Err(DimError::StaticSize { dim: self.name, fixed, found: size, origin });
+            }
+        } else if let Some(cell) = self.cell {
+            let SizeOfLocalDim { size: first, origin: first_origin } = cell.get();
+            if first == UNSIZED {
+                cell.set(SizeOfLocalDim { size, origin });
+            } else if first != size {
+                return Err(DimError::SizeConflict {
+                    dim: self.name,
+                    first,
+                    first_origin,
+                    second: size,
+                    second_origin: origin,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// The dim's key among those of a tensor that names it.
+    #[inline(always)]
+    pub const fn key(&self) -> DimKey {
+        DimKey { depth: 0, id: self.id, name: self.name, fixed: self.fixed, roles: &[] }
+    }
+}
+
+/// A local dim, made by `dims!(i, j);`. Its type `B` is unique to one execution of that line.
+///
+/// `i` is a `&Dim<..>`, so it can be used as often as needed.
+pub struct LocalDim<B> {
+    cell: DimCell,
+    brand: PhantomData<B>,
+}
+
+/// The verdict that the local dim `B` can be used from another thread: there is none.
+#[diagnostic::on_unimplemented(
+    message = "the local dim `{B}` stays in its thread",
+    label = "another thread cannot use it: call `dims!` in there, or declare the dim, `dims! {{ struct Batch; }}`"
+)]
+pub trait InAnyThread<B> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+}
+
+// Without this impl the cell already keeps a dim in its thread, but rustc's message is about `Cell`.
+#[expect(unsafe_code, reason = "the bound never holds, so no type becomes `Sync`")]
+// SAFETY: `InAnyThread` has no impl here, and no other crate can write one, not even for a dim of its own: it could not name the type of `SEAL`. So the bound
+// holds for no dim, and no `LocalDim` is `Sync`.
+unsafe impl<B> Sync for LocalDim<B> where Wrong: InAnyThread<B> {}
+
+/// A local dim; the longer name is for rustc's messages, where `Dim` could be ndarray's.
+pub type Dim<B> = LocalDim<B>;
+
+impl<B: Brand> Dim<B> {
+    /// A dim without a size. For `dims!` alone.
+    #[doc(hidden)]
+    pub fn minted(_: B::Anchor) -> Self {
+        Dim { cell: Cell::new(SizeOfLocalDim { size: UNSIZED, origin: None }), brand: PhantomData }
+    }
+
+    /// A dim with a size. For `dims!` alone.
+    #[doc(hidden)]
+    #[track_caller]
+    pub fn minted_with(anchor: B::Anchor, size: usize) -> Self {
+        let dim = Self::minted(anchor);
+        dim.cell.set(SizeOfLocalDim { size, origin: Some(Location::caller()) });
+        dim
+    }
+
+    /// How many elements lie along the dim.
+    ///
+    /// # Panics
+    ///
+    /// If the dim has not been bound and was given no size.
+    #[track_caller]
+    pub fn size(&self) -> usize {
+        unwrap(met(&self.cell).ok_or(DimError::Unsized { dim: B::NAME }))
+    }
+
+    /// How many elements lie along the dim, if it has been bound or given a size.
+    pub fn try_size(&self) -> Option<usize> {
+        met(&self.cell)
+    }
+
+    /// Gives the dim a size, as the first binding to an axis would.
+    ///
+    /// # Panics
+    ///
+    /// If the dim already has another size.
+    #[track_caller]
+    pub fn set_size(&self, size: usize) {
+        unwrap(self.try_set_size(size));
+    }
+
+    /// As [`set_size`](Self::set_size), but another size is an error.
+    #[track_caller]
+    pub fn try_set_size(&self, size: usize) -> Result<(), DimError> {
+        self.info_ref().meet(size, Some(Location::caller()))
+    }
+
+    /// The dim's key among those of a tensor that names it.
+    pub(crate) fn key(&self) -> DimKey {
+        self.info_ref().key()
+    }
+
+    fn info_ref(&self) -> DimInfo<'_> {
+        DimInfo { cell: Some(&self.cell), ..KeyOf::<B>::info() }
+    }
+}
+
+impl<B: Brand> fmt::Debug for Dim<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match met(&self.cell) {
+            Some(size) => write!(f, "{} = {size}", B::NAME),
+            None => write!(f, "{}", B::NAME),
+        }
+    }
+}
+
+/// A declared dim together with a size, `Batch.of(2)`: for constructors, and where a dim is used as a value.
+///
+/// It can stand wherever a dim can, and the size is always checked. Where a tensor has the dim, it has that size, or there is a
+/// [`DimError::SizeConflict`] with both sizes and the places where they come from. Where an operation changes the size, as
+/// `slice` and `concat` do, this is the one that the result has.
+///
+/// ```
+/// use typed_dims::prelude::*;
+///
+/// dims! { pub struct Batch; pub struct Feat; }
+/// let x = ones::<f32, _>((Batch.of(2), Feat.of(3)));
+/// assert_eq!((&x).sum(Feat.of(3)).order(Batch.of(2)), ndarray::array![3.0, 3.0]);
+/// let error = (&x).try_sum(Feat.of(7)).unwrap_err();
+/// assert!(error.to_string().starts_with("dim `Feat` has size 3, but was also given size 7 (at "));
+/// assert_eq!((&x).slice(Feat.of(2), 1..).size(Feat), 2);
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Of<D> {
+    pub(crate) dim: D,
+    pub(crate) size: usize,
+    origin: &'static Location<'static>,
+}
+
+impl<D: Declared> Of<D> {
+    /// How many elements lie along the dim.
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
+    /// The dim alone.
+    pub fn dim(&self) -> D {
+        self.dim
+    }
+}
+
+/// Gives declared dims a size.
+pub trait DimOf: Declared {
+    /// The dim with `size` elements.
+    ///
+    /// # Panics
+    ///
+    /// If the dim has another static size.
+    #[track_caller]
+    fn of(self, size: usize) -> Of<Self> {
+        let origin = Location::caller();
+        unwrap(self.info().meet(size, Some(origin)));
+        Of { dim: self, size, origin }
+    }
+}
+
+impl<D: Declared> DimOf for D {}
+
+/// A value that stands for one dim: `i`, `Batch`, or `Batch.of(2)`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a dim",
+    label = "a dim is expected here",
+    note = "a declared dim is passed by its name, `Batch`; a local one too, after `dims!(i);`"
+)]
+pub trait DimRef: Copy {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+    /// The dim's type.
+    type Brand: Brand;
+
+    /// The dim, unless the value has or may have a size.
+    #[doc(hidden)]
+    type Open: Open;
+
+    /// Whether a size comes with each value, which is compared where a tensor has the dim.
+    #[doc(hidden)]
+    const SAYS: bool = false;
+
+    /// What is known of the dim.
+    #[doc(hidden)]
+    fn info<'a>(self) -> DimInfo<'a>
+    where
+        Self: 'a;
+
+    /// The size that comes with the value, if any.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn known_size(self) -> Option<usize> {
+        self.info().size()
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<B: Brand> DimRef for &Dim<B> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+    type Brand = B;
+    type Open = ();
+
+    #[inline(always)]
+    fn info<'a>(self) -> DimInfo<'a>
+    where
+        Self: 'a,
+    {
+        DimInfo { cell: Some(&self.cell), ..KeyOf::<B>::info() }
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<D: Declared> DimRef for D {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+    type Brand = D;
+    type Open = NoSize<D>;
+
+    #[inline(always)]
+    fn info<'a>(self) -> DimInfo<'a>
+    where
+        Self: 'a,
+    {
+        KeyOf::<D>::info()
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<D: Declared> DimRef for Of<D> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+    type Brand = D;
+    type Open = ();
+    const SAYS: bool = true;
+
+    #[inline(always)]
+    fn info<'a>(self) -> DimInfo<'a>
+    where
+        Self: 'a,
+    {
+        let said = Some((self.size, Some(self.origin)));
+        DimInfo { said, ..KeyOf::<D>::info() }
+    }
+}
+
+/// A size: that of a dim, or a number.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a size",
+    label = "expected a dim that has a size, or a number of type `usize`"
+)]
+pub trait Extent {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+    /// The size, if the dim has one.
+    #[doc(hidden)]
+    fn extent(self) -> Result<usize, DimError>;
+}
+
+#[diagnostic::do_not_recommend]
+impl<D: DimRef> Extent for D {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+
+    fn extent(self) -> Result<usize, DimError> {
+        let info = self.info();
+        info.size().ok_or(DimError::Unsized { dim: info.name })
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl Extent for usize {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+
+    fn extent(self) -> Result<usize, DimError> {
+        Ok(self)
+    }
+}
+
+/// One dim, or a tuple of dims: what reductions take.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a dim or a tuple of dims",
+    label = "a dim or a tuple of dims is expected here"
+)]
+pub trait DimList {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+    /// The brands as nested pairs.
+    #[doc(hidden)]
+    type Brands;
+
+    /// The sizes of the brands.
+    #[doc(hidden)]
+    type Sizes;
+
+    /// What is left of the brands at run time.
+    #[doc(hidden)]
+    const KEYS: &'static Keys;
+
+    /// Whether a size comes with any of them.
+    #[doc(hidden)]
+    const SAYS: bool;
+
+    /// Calls `visit` with each dim in order.
+    #[doc(hidden)]
+    fn each(&self, visit: impl FnMut(DimInfo<'_>));
+}
+
+#[diagnostic::do_not_recommend]
+impl<D: DimRef> DimList for D {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+    type Brands = (D::Brand, ());
+    type Sizes = (<D::Brand as Brand>::Size,);
+    const KEYS: &'static Keys = KeyOf::<D::Brand>::KEYS;
+    const SAYS: bool = D::SAYS;
+
+    #[inline(always)]
+    fn each(&self, mut visit: impl FnMut(DimInfo<'_>)) {
+        visit(self.info());
+    }
+}
+
+macro_rules! lists {
+    ($($d:ident $n:tt)*) => {
+        #[diagnostic::do_not_recommend]
+        impl<$($d: DimRef),*> DimList for ($($d,)*) {
+            const SEAL: crate::seal::Seal = crate::seal::SEAL;
+            type Brands = nested![$($d::Brand),*];
+            type Sizes = ($(<$d::Brand as Brand>::Size,)*);
+            const KEYS: &'static Keys = &Keys::EMPTY$(.join(KeyOf::<$d::Brand>::KEYS))*;
+            const SAYS: bool = false $(|| $d::SAYS)*;
+
+            #[inline(always)]
+            fn each(&self, mut visit: impl FnMut(DimInfo<'_>)) {
+                $(visit(self.$n.info());)*
+            }
+        }
+    };
+}
+
+each_tuple!(lists);
+
+#[diagnostic::do_not_recommend]
+impl DimList for () {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+    type Brands = ();
+    type Sizes = ();
+    const KEYS: &'static Keys = &Keys::EMPTY;
+    const SAYS: bool = false;
+
+    #[inline(always)]
+    fn each(&self, _: impl FnMut(DimInfo<'_>)) {}
+}
+
+/// A tuple of dims that stand for one axis each, wherever they are named: where a tuple among other binders splits one axis, and a tuple in an
+/// order is one axis, `Each((h, w))` is two. It can also stand where a tuple can: in `sum`, `softmax`, and so on.
+///
+/// `dims!(l: [3])` makes three dims `l0`, `l1` and `l2`, and `l`, which is `Each((l0, l1, l2))`.
+///
+/// ```
+/// use typed_dims::prelude::*;
+///
+/// let images = ndarray::Array4::from_shape_fn((2, 3, 4, 5), |(b, c, h, w)| b + c + h * w);
+/// dims!(b, c, space: [2]);
+/// let x = images.at((b, c, space));                        // x[b, c, space0, space1]
+/// assert_eq!(x.max(space).order((b, c)), ndarray::array![[12, 13, 14], [13, 14, 15]]);
+/// assert_eq!(x.order((space, c, b)).dim(), (4, 5, 3, 2));
+/// assert_eq!(x.order((space.0, c, b)).dim(), (20, 3, 2));  // the tuple itself is one axis
+///
+/// dims!(h, w);
+/// assert_eq!(images.at((b, c, Each((h, w)))).order((b, c, Each((w, h)))).dim(), (2, 3, 5, 4));
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Each<L>(pub L);
+
+#[diagnostic::do_not_recommend]
+impl<L: DimList> DimList for Each<L> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+    type Brands = L::Brands;
+    type Sizes = L::Sizes;
+    const KEYS: &'static Keys = L::KEYS;
+    const SAYS: bool = L::SAYS;
+
+    #[inline(always)]
+    fn each(&self, visit: impl FnMut(DimInfo<'_>)) {
+        self.0.each(visit);
+    }
+}
+
+/// The dims of two lists, one behind the other.
+pub(crate) struct Joined<C, K>(PhantomData<(C, K)>);
+
+impl<C: DimList, K: DimList> DimList for Joined<C, K> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+    type Brands = ();
+    type Sizes = ();
+    const KEYS: &'static Keys = &Keys::EMPTY.join(C::KEYS).join(K::KEYS);
+    const SAYS: bool = false;
+
+    fn each(&self, _: impl FnMut(DimInfo<'_>)) {}
+}
+
+/// The anchor of a local dim's lifetime. For `dims!` alone.
+#[doc(hidden)]
+#[expect(unsafe_code, reason = "the brand is `generativity`'s; no memory is accessed")]
+pub fn anchor<'id>() -> Id<'id> {
+    // SAFETY: the lifetime is made unique by `tie`; nothing in this crate relies on that for memory safety: sizes are checked
+    // whenever two tensors meet.
+    unsafe { Id::new() }
+}
+
+/// Ties a local dim's lifetime to the variable that holds the dim, and to the scope's end. For `dims!` alone.
+///
+/// It is the one borrow of that variable, so a dim that leaves its block is one error.
+#[doc(hidden)]
+pub fn tie<'id, B: Brand<Anchor = Id<'id>>>(_: &'id LocalDim<B>) -> Tie<'id> {
+    Tie(PhantomData)
+}
+
+/// Has drop glue, so the lifetime ends between its drop and that of the dim's variable, which no other execution of `dims!` shares.
+#[doc(hidden)]
+pub struct Tie<'id>(PhantomData<&'id Id<'id>>);
+
+impl Drop for Tie<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {}
+}

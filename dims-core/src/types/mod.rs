@@ -1,0 +1,14 @@
+//! What rustc computes: dims, their sizes and roles, sets of them, and the blocks of axes that belong to sets.
+
+#[allow(unsafe_code)]
+pub mod axes;
+pub mod brand;
+pub mod dim;
+pub mod open;
+pub mod rank;
+pub mod role;
+pub mod set;
+#[cfg(feature = "onnx")]
+pub mod signature;
+pub mod size;
+pub(crate) mod tuples;

@@ -1,0 +1,66 @@
+//! Nested pairs `(A, (B, ()))`, on which the operations recurse, and the flat tuples that people read.
+
+use super::Dims;
+use super::keys::Keys;
+use crate::brand::{Element, Rest};
+use crate::types::axes::{AxisBlock, Cons};
+use crate::types::tuples::{each_tuple, nested};
+use kernels::memory::axes::Axis;
+
+/// The elements of a set as nested pairs.
+pub trait List {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+    /// The same elements as a flat tuple.
+    type Tuple: Dims<List = Self, Axes = Self::Axes>;
+    /// Sizes and strides, in order.
+    type Axes: AxisBlock;
+}
+
+impl List for () {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+    type Tuple = ();
+    type Axes = [Axis; 0];
+}
+
+#[diagnostic::do_not_recommend]
+impl Dims for () {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+    type List = ();
+    type Axes = [Axis; 0];
+    type Sealed<B: Dims> = (Rest<B>,);
+    const KEYS: &'static Keys = &Keys::EMPTY;
+}
+
+macro_rules! lists {
+    ($($d:ident $n:tt)*) => {
+        #[diagnostic::do_not_recommend]
+        impl<$($d: Element),*> List for nested![$($d),*] {
+            const SEAL: crate::seal::Seal = crate::seal::SEAL;
+            type Tuple = ($($d,)*);
+            type Axes = axes![$($d)*];
+        }
+
+        #[diagnostic::do_not_recommend]
+        impl<$($d: Element),*> Dims for ($($d,)*) {
+            const SEAL: crate::seal::Seal = crate::seal::SEAL;
+            type List = nested![$($d),*];
+            type Axes = axes![$($d)*];
+            type Sealed<B: Dims> = sealed![B $($d)*];
+            const KEYS: &'static Keys = &Keys::EMPTY$(.join(&$d::KEYS))*.checked(<Self::Axes as AxisBlock>::LEN);
+        }
+    };
+}
+
+macro_rules! axes {
+    () => { [Axis; 0] };
+    ($head:ident $($tail:ident)*) => { Cons<$head::Axes, axes![$($tail)*]> };
+}
+
+/// A tuple of the most dims has no room for a rest; `batch::route` refuses what comes of that.
+macro_rules! sealed {
+    ($b:ident D0 D1 D2 D3 D4 D5 D6 D7 D8 D9 D10 D11 D12 D13 D14 D15 D16 D17 D18 D19 D20 D21 D22 D23 D24 D25) => { Self };
+    ($b:ident $($d:ident)*) => { ($($d,)* Rest<$b>,) };
+}
+
+each_tuple!(lists);

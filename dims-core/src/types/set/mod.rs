@@ -1,0 +1,139 @@
+//! Sets of dims as flat tuples, `(Batch, Seq)`, and what can be done with them.
+//!
+//! People read flat tuples; the recursion wants nested pairs, `(Batch, (Seq, ()))`. [`Dims::List`] goes one way and
+//! [`list::List::Tuple`] the other. A set is canonical when it is sorted by key; [`SetOf`] sorts what users write.
+//!
+//! The operations never fail: where a dim is missing, they also yield a *verdict* type, and the one trait that a user's
+//! mistake leaves without an impl ([`Bound`], [`NamedOnce`]) is asked about that verdict. So a mistake gives one
+//! error, in the user's words, and nothing cascades from it.
+
+pub mod keys;
+pub mod list;
+pub mod ordered;
+pub mod remove;
+pub mod rename;
+pub mod shared;
+pub mod union;
+
+pub use keys::{DimKey, Keys, MAX_DIMS};
+pub use remove::DimsOf;
+pub use rename::NameFor;
+pub use shared::DimsOfBoth;
+pub use union::Union;
+
+use crate::brand::Brand;
+use crate::types::axes::AxisBlock;
+use list::List;
+use union::Sort;
+
+/// A set of dims, as a tuple: `()`, `(Batch,)`, `(Batch, Seq)`, `(Seq, Rest<B>)`.
+///
+/// The one bound that a function generic over its caller's dims needs: `fn f<B: Dims>(x: Tensor<f32, (Seq, Rest<B>)>)`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a set of dims",
+    label = "a tuple of dims is expected here",
+    note = "a set of one dim is written `(Batch,)`, an empty one `()`; with `Rest<B>` it takes `B: Dims`"
+)]
+pub trait Dims {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+    /// The same elements as nested pairs.
+    #[doc(hidden)]
+    type List: List<Axes = Self::Axes>;
+    /// Sizes and strides of the dims, in the order of the set.
+    #[doc(hidden)]
+    type Axes: AxisBlock;
+    /// The same set with `Rest<B>` at its end, where it sorts.
+    #[doc(hidden)]
+    type Sealed<B: Dims>: Dims;
+    /// What is left of the dims' types at run time.
+    #[doc(hidden)]
+    const KEYS: &'static Keys;
+}
+
+/// The canonical set of the dims in a tuple, in whatever order they are written.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a set of dims",
+    label = "a tuple of dims is expected here",
+    note = "a set of one dim is written `(Batch,)`, an empty one `()`; with `Rest<B>` it takes `B: Dims`",
+    note = "a dim that is a parameter takes `D: AnyDim`, and `D: AnyDim + Before<Next>` if the dim `Next` stands behind it; if `First` stands in front, `where First: Before<D>`"
+)]
+pub trait SetOf {
+    /// The sorted tuple.
+    type Set: Dims;
+}
+
+#[diagnostic::do_not_recommend]
+impl<D: Dims<List: Sort<Out = Out>>, Out: List> SetOf for D {
+    // (By a parameter, not by projections: those would be errors about `D::List`, in place of one about `D`.)
+    type Set = Out::Tuple;
+}
+
+/// A set of dims as a tensor has it: in the order in which the dims were declared, each once. What infers a set from a `Tensor<T, ..>` has
+/// one; what names it by hand might not.
+pub trait Sorted: Dims {}
+impl<S: SetOf<Set: SortedFrom<S>> + Dims> Sorted for S {}
+
+/// The verdict that sorting the dims `S` leaves them as they are.
+#[diagnostic::on_unimplemented(
+    message = "the dims `{S}` are not in the order of a set, which is `{Self}`",
+    label = "dims are expected here in the order in which they were declared, each once, as `Tensor<_, {S}>` has them"
+)]
+pub trait SortedFrom<S> {}
+#[diagnostic::do_not_recommend]
+impl<S> SortedFrom<S> for S {}
+
+/// In the place of a dim: there is none about which anything is wrong.
+pub struct Nothing;
+
+/// The verdict that nothing is wrong.
+pub struct Right;
+/// The verdict that something is wrong.
+pub struct Wrong;
+
+/// A dim about which something is wrong, or [`Nothing`].
+///
+/// The traits that carry the messages are asked about the verdict, not about the dim or the set: rustc speaks of the
+/// trait whose `Self` is that of the method's own bound, and it guesses a parameter of a trait if there is only one impl.
+pub trait Judged {
+    /// [`Right`] or [`Wrong`].
+    type Verdict;
+    /// The dim itself, or else `Next`.
+    type Or<Next: Judged>: Judged;
+}
+
+impl Judged for Nothing {
+    type Verdict = Right;
+    type Or<Next: Judged> = Next;
+}
+
+impl<D: Brand> Judged for D {
+    type Verdict = Wrong;
+    type Or<Next: Judged> = D;
+}
+
+/// The verdict on a dim, or on [`Nothing`].
+pub type Verdict<D> = <D as Judged>::Verdict;
+
+/// `D` is one of the dims of the set `S`, or [`Nothing`] that was asked for is missing.
+#[diagnostic::on_unimplemented(
+    message = "dimension `{D}` is not bound in a tensor with dims `{S}`",
+    label = "`{D}` is not a dim of this tensor"
+)]
+pub trait Bound<D, S> {
+    /// `X`, if nothing is wrong: what depends on it gives no error of its own.
+    type Then<X>;
+}
+#[diagnostic::do_not_recommend]
+impl<D, S> Bound<D, S> for Right {
+    type Then<X> = X;
+}
+
+/// No dim of the list `L` is named twice; `D` is the first one that is, or [`Nothing`].
+#[diagnostic::on_unimplemented(
+    message = "dimension `{D}` is named twice in `{L}`",
+    label = "each dim can be named once here"
+)]
+pub trait NamedOnce<D, L> {}
+#[diagnostic::do_not_recommend]
+impl<D, L> NamedOnce<D, L> for Right {}

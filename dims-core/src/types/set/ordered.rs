@@ -1,0 +1,339 @@
+//! Lists of dims in the order of axes: which one is where, others in its place, and verdicts by which one of two things is chosen.
+//!
+//! As with sets of dims, nothing here fails: a mistake yields a verdict, about which one trait with a message is asked.
+
+use super::list::List;
+use super::{Judged, Nothing, Right, Wrong};
+use crate::brand::{Brand, CompareKeys, Element as InSet, Equal, Greater, Less};
+use crate::dim::DimList;
+
+/// Whether a brand is `D`.
+pub trait SameBrand<D> {
+    /// [`Right`] or [`Wrong`].
+    type Out: Decides;
+}
+
+#[diagnostic::do_not_recommend]
+impl<A, D> SameBrand<D> for A
+where
+    A: Brand<Key: CompareKeys<D::Key, Out: SameBrandStep<A, D>>>,
+    D: Brand,
+{
+    type Out = <<A::Key as CompareKeys<D::Key>>::Out as SameBrandStep<A, D>>::Out;
+}
+
+/// One step of [`SameBrand`].
+pub trait SameBrandStep<A, D> {
+    /// [`Right`] or [`Wrong`].
+    type Out: Decides;
+}
+// Two dims with one key never pass for one another.
+#[diagnostic::do_not_recommend]
+impl<A> SameBrandStep<A, A> for Equal {
+    type Out = Right;
+}
+#[diagnostic::do_not_recommend]
+impl<A, D> SameBrandStep<A, D> for Less {
+    type Out = Wrong;
+}
+#[diagnostic::do_not_recommend]
+impl<A, D> SameBrandStep<A, D> for Greater {
+    type Out = Wrong;
+}
+
+/// A verdict, by which one of two things is chosen.
+pub trait Decides {
+    /// Whether it is [`Right`].
+    const IS: bool;
+    /// `Y` if it is [`Right`], else `N`.
+    type Pick<Y: Brand, N: Brand>: Brand;
+    /// `Y` if it is [`Right`], else [`Nothing`].
+    type OrNothing<Y: Judged>: Judged;
+    /// [`Right`] if this and `V` are.
+    type And<V: Decides>: Decides;
+    /// [`Right`] if this or `V` is.
+    type Or<V: Decides>: Decides;
+    /// `V` if it is [`Right`], else [`Right`].
+    type Implies<V: Decides>: Decides;
+    /// [`Right`] if either this or `V` is, but not both.
+    type Differs<V: Decides>: Decides;
+    /// The other verdict.
+    type Not: Decides;
+}
+
+impl Decides for Right {
+    const IS: bool = true;
+    type Pick<Y: Brand, N: Brand> = Y;
+    type OrNothing<Y: Judged> = Y;
+    type And<V: Decides> = V;
+    type Or<V: Decides> = Right;
+    type Implies<V: Decides> = V;
+    type Differs<V: Decides> = V::Not;
+    type Not = Wrong;
+}
+
+impl Decides for Wrong {
+    const IS: bool = false;
+    type Pick<Y: Brand, N: Brand> = N;
+    type OrNothing<Y: Judged> = Nothing;
+    type And<V: Decides> = Wrong;
+    type Or<V: Decides> = V;
+    type Implies<V: Decides> = Right;
+    type Differs<V: Decides> = V;
+    type Not = Right;
+}
+
+/// The first of the brands `B` that a list has already, or that `B` names twice.
+pub trait Shares<B> {
+    /// The brand, or [`Nothing`].
+    type Found: Judged;
+}
+impl<X> Shares<()> for X {
+    type Found = Nothing;
+}
+#[diagnostic::do_not_recommend]
+impl<X, H, T> Shares<(H, T)> for X
+where
+    H: Brand,
+    X: DividesInto<H, (), Verdict: Decides>,
+    (H, X): Shares<T>,
+{
+    type Found = <<<X as DividesInto<H, ()>>::Verdict as Decides>::OrNothing<H> as Judged>::Or<
+        <(H, X) as Shares<T>>::Found,
+    >;
+}
+
+/// The first brand that the dims `P` name twice, or [`Nothing`].
+pub type NamedTwice<P> = <() as Shares<<P as DimList>::Brands>>::Found;
+
+/// A list without the brands of another one.
+pub trait Minus<B> {
+    /// What is left.
+    type Out: List;
+}
+impl<X: List> Minus<()> for X {
+    type Out = X;
+}
+#[diagnostic::do_not_recommend]
+impl<X, H, T> Minus<(H, T)> for X
+where
+    X: DividesInto<H, (), Out: Minus<T>>,
+{
+    type Out = <<X as DividesInto<H, ()>>::Out as Minus<T>>::Out;
+}
+
+/// Whether a list is empty.
+pub trait IsNone {
+    /// [`Right`] or [`Wrong`].
+    type Out: Decides;
+}
+impl IsNone for () {
+    type Out = Right;
+}
+#[diagnostic::do_not_recommend]
+impl<H, T> IsNone for (H, T) {
+    type Out = Wrong;
+}
+
+/// The verdict that the dims `P` are none is wrong.
+#[diagnostic::on_unimplemented(
+    message = "no dims are named here",
+    label = "an axis is split into, or merged from, one dim at least"
+)]
+pub trait NamesSome<P> {}
+#[diagnostic::do_not_recommend]
+impl<P> NamesSome<P> for Wrong {}
+
+/// A list that has a last brand.
+#[diagnostic::on_unimplemented(
+    message = "no dims are named here",
+    label = "an axis is split into one dim at least"
+)]
+pub trait LastPart {
+    /// The last one.
+    type Out: Brand;
+}
+#[diagnostic::do_not_recommend]
+impl<H: Brand> LastPart for (H, ()) {
+    type Out = H;
+}
+#[diagnostic::do_not_recommend]
+impl<H, G, T> LastPart for (H, (G, T))
+where
+    (G, T): LastPart,
+{
+    type Out = <(G, T) as LastPart>::Out;
+}
+
+/// A list in which the brands `B` are to stand one behind the other.
+pub trait MergesIn<B, W> {
+    /// The list with `W` in their place.
+    type Out: List;
+    /// [`Right`], or [`Wrong`] if they do not stand so.
+    type Verdict;
+}
+
+impl<B, W> MergesIn<B, W> for () {
+    type Out = ();
+    type Verdict = Wrong;
+}
+
+// (That no brand is named is said elsewhere.)
+#[diagnostic::do_not_recommend]
+impl<X, T, W> MergesIn<(), W> for (X, T)
+where
+    (X, T): List,
+{
+    type Out = (X, T);
+    type Verdict = Right;
+}
+
+#[diagnostic::do_not_recommend]
+impl<X, T, B, BT, W> MergesIn<(B, BT), W> for (X, T)
+where
+    X: InSet,
+    B: Brand,
+    X::Key: CompareKeys<B::Key, Out: MergeInOrder<X, T, (B, BT), W>>,
+{
+    type Out = <<X::Key as CompareKeys<B::Key>>::Out as MergeInOrder<X, T, (B, BT), W>>::Out;
+    type Verdict = <<X::Key as CompareKeys<B::Key>>::Out as MergeInOrder<X, T, (B, BT), W>>::Verdict;
+}
+
+/// One step of [`MergesIn`].
+pub trait MergeInOrder<X, T, B, W> {
+    /// See [`MergesIn`].
+    type Out: List;
+    /// See [`MergesIn`].
+    type Verdict;
+}
+#[diagnostic::do_not_recommend]
+impl<X, T, BT, W> MergeInOrder<X, T, (X, BT), W> for Equal
+where
+    T: StartsWith<BT>,
+    (W, T::Rest): List,
+{
+    type Out = (W, T::Rest);
+    type Verdict = T::Verdict;
+}
+
+/// A list whose first elements are to be those of `B`.
+pub trait StartsWith<B> {
+    /// The others.
+    type Rest;
+    /// [`Right`], or [`Wrong`] if they are not.
+    type Verdict;
+}
+impl<X> StartsWith<()> for X {
+    type Rest = X;
+    type Verdict = Right;
+}
+#[diagnostic::do_not_recommend]
+impl<B, BT> StartsWith<(B, BT)> for () {
+    type Rest = ();
+    type Verdict = Wrong;
+}
+#[diagnostic::do_not_recommend]
+impl<X, T, B, BT> StartsWith<(B, BT)> for (X, T)
+where
+    X: InSet,
+    B: Brand,
+    X::Key: CompareKeys<B::Key, Out: StartStep<X, T, (B, BT)>>,
+{
+    type Rest = <<X::Key as CompareKeys<B::Key>>::Out as StartStep<X, T, (B, BT)>>::Rest;
+    type Verdict = <<X::Key as CompareKeys<B::Key>>::Out as StartStep<X, T, (B, BT)>>::Verdict;
+}
+
+/// One step of [`StartsWith`].
+pub trait StartStep<X, T, B> {
+    /// See [`StartsWith`].
+    type Rest;
+    /// See [`StartsWith`].
+    type Verdict;
+}
+#[diagnostic::do_not_recommend]
+impl<X, T: StartsWith<BT>, BT> StartStep<X, T, (X, BT)> for Equal {
+    type Rest = T::Rest;
+    type Verdict = T::Verdict;
+}
+
+/// A list that is to have the brand `W`.
+pub trait DividesInto<W, B> {
+    /// The list with the brands `B` in its place.
+    type Out: List;
+    /// [`Right`], or [`Wrong`] if it has not.
+    type Verdict;
+}
+
+impl<W, B> DividesInto<W, B> for () {
+    type Out = ();
+    type Verdict = Wrong;
+}
+
+#[diagnostic::do_not_recommend]
+impl<X, T, W, B> DividesInto<W, B> for (X, T)
+where
+    X: InSet,
+    W: Brand,
+    X::Key: CompareKeys<W::Key, Out: DivideStep<X, T, W, B>>,
+{
+    type Out = <<X::Key as CompareKeys<W::Key>>::Out as DivideStep<X, T, W, B>>::Out;
+    type Verdict = <<X::Key as CompareKeys<W::Key>>::Out as DivideStep<X, T, W, B>>::Verdict;
+}
+
+/// One step of [`DividesInto`].
+pub trait DivideStep<X, T, W, B> {
+    /// See [`DividesInto`].
+    type Out: List;
+    /// See [`DividesInto`].
+    type Verdict;
+}
+#[diagnostic::do_not_recommend]
+impl<X, T, B: InFrontOf<T, Out: List>> DivideStep<X, T, X, B> for Equal {
+    type Out = B::Out;
+    type Verdict = Right;
+}
+
+macro_rules! further {
+    ($($verdict:ident)*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl<X, T, B, W> MergeInOrder<X, T, B, W> for $verdict
+        where
+            T: MergesIn<B, W>,
+            (X, T::Out): List,
+        {
+            type Out = (X, T::Out);
+            type Verdict = T::Verdict;
+        }
+
+        #[diagnostic::do_not_recommend]
+        impl<X, T, B> StartStep<X, T, B> for $verdict {
+            type Rest = ();
+            type Verdict = Wrong;
+        }
+
+        #[diagnostic::do_not_recommend]
+        impl<X, T, W, B> DivideStep<X, T, W, B> for $verdict
+        where
+            T: DividesInto<W, B>,
+            (X, T::Out): List,
+        {
+            type Out = (X, T::Out);
+            type Verdict = T::Verdict;
+        }
+    )*};
+}
+
+further!(Less Greater);
+
+/// A list with another one behind it.
+pub trait InFrontOf<T> {
+    /// Both.
+    type Out;
+}
+impl<T> InFrontOf<T> for () {
+    type Out = T;
+}
+#[diagnostic::do_not_recommend]
+impl<B, BT: InFrontOf<T>, T> InFrontOf<T> for (B, BT) {
+    type Out = (B, BT::Out);
+}

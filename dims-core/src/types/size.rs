@@ -1,0 +1,187 @@
+//! Sizes of dims: known to rustc, or to the run alone.
+//!
+//! [`Static<N>`] is what people read in messages; typenum does the arithmetic behind it, where one static size must be
+//! the product of others.
+
+use crate::brand::Brand;
+use crate::dim::{DimList, DimRef};
+use crate::set::{Judged, Nothing, Right, Verdict};
+use core::ops::Mul;
+use typenum::{IsEqual, Prod, UInt, UTerm};
+
+/// The size of a dim that only the run knows.
+#[derive(Clone, Copy, Debug)]
+pub struct Dyn;
+
+/// A size that is part of the type: `N` elements.
+#[derive(Clone, Copy, Debug)]
+pub struct Static<const N: usize>;
+
+/// [`Dyn`] or [`Static<N>`].
+pub trait Size {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+    /// The size, where rustc knows it.
+    const FIXED: Option<usize>;
+    /// The dim `D` that has this size if it is static, or else [`Nothing`].
+    #[doc(hidden)]
+    type IfStatic<D: Judged>: Judged;
+    /// `D` if the size is not static, or else `Next`.
+    #[doc(hidden)]
+    type IfDyn<D: Judged, Next: Judged>: Judged;
+}
+
+impl Size for Dyn {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+    const FIXED: Option<usize> = None;
+    type IfStatic<D: Judged> = Nothing;
+    type IfDyn<D: Judged, Next: Judged> = D;
+}
+
+impl<const N: usize> Size for Static<N> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+    const FIXED: Option<usize> = Some(N);
+    type IfStatic<D: Judged> = D;
+    type IfDyn<D: Judged, Next: Judged> = Next;
+}
+
+/// The sizes of two dims that may be names of one axis: equal ones, or at least one that only the run knows.
+#[diagnostic::on_unimplemented(
+    message = "`{Old}` has the size `{Self}` and `{New}` has the size `{Other}`: one cannot be renamed to the other",
+    label = "the static sizes differ"
+)]
+pub trait SameSize<Other, Old, New> {}
+#[diagnostic::do_not_recommend]
+impl<const N: usize, Old, New> SameSize<Static<N>, Old, New> for Static<N> {}
+#[diagnostic::do_not_recommend]
+impl<const N: usize, Old, New> SameSize<Dyn, Old, New> for Static<N> {}
+#[diagnostic::do_not_recommend]
+impl<O: Size, Old, New> SameSize<O, Old, New> for Dyn {}
+
+/// Dims, one or a tuple of them, that can get another size: those without a static one.
+///
+/// The bound of operations that change a size, such as [`repeat`](crate::shift::Rearranging::repeat). A dim with a static size is renamed first, to one
+/// without.
+pub trait Resizable: DimList {}
+impl<D: DimList<Brands: FirstStatic>> Resizable for D where Verdict<StaticOf<D>>: ChangesSize<StaticOf<D>> {}
+
+/// A dim of which a part can be kept under its own name: one without a static size.
+pub trait Sliceable: DimRef {}
+impl<D: DimRef + DimList<Brands: FirstStatic>> Sliceable for D where Verdict<StaticOf<D>>: Shrinks<StaticOf<D>>
+{}
+
+/// The first of several dims that has a static size, or [`Nothing`].
+type StaticOf<D> = <<D as DimList>::Brands as FirstStatic>::Found;
+
+/// The first brand with a static size, of several as nested pairs.
+pub trait FirstStatic {
+    /// The brand, or [`Nothing`].
+    type Found: Judged;
+}
+
+impl FirstStatic for () {
+    type Found = Nothing;
+}
+
+#[diagnostic::do_not_recommend]
+impl<H: Brand, T: FirstStatic> FirstStatic for (H, T) {
+    type Found = <<H::Size as Size>::IfStatic<H> as Judged>::Or<T::Found>;
+}
+
+/// The verdict that no dim whose size changes has a static one.
+#[diagnostic::on_unimplemented(
+    message = "`{D}` has a static size, and would get another one here",
+    label = "rename it to a dim without a static size first: `x.rename({D}, ..)`"
+)]
+pub trait ChangesSize<D> {}
+#[diagnostic::do_not_recommend]
+impl<D> ChangesSize<D> for Right {}
+
+/// The verdict that a dim that is cut has no static size.
+#[diagnostic::on_unimplemented(
+    message = "`{D}` has a static size, and would get another one here",
+    label = "a part of it is a dim of its own: `x.slice_to({D}, .., Part)`"
+)]
+pub trait Shrinks<D> {}
+#[diagnostic::do_not_recommend]
+impl<D> Shrinks<D> for Right {}
+
+/// The product of two sizes as typenums; [`Dyn`] if one of them is.
+pub trait Times<O> {
+    /// The product.
+    type Out;
+}
+
+impl<O> Times<O> for Dyn {
+    type Out = Dyn;
+}
+impl Times<Dyn> for UTerm {
+    type Out = Dyn;
+}
+impl<U, B> Times<Dyn> for UInt<U, B> {
+    type Out = Dyn;
+}
+impl Times<UTerm> for UTerm {
+    type Out = UTerm;
+}
+impl<U, B> Times<UTerm> for UInt<U, B> {
+    type Out = UTerm;
+}
+impl<U, B> Times<UInt<U, B>> for UTerm {
+    type Out = UTerm;
+}
+impl<U1, B1, U2, B2> Times<UInt<U2, B2>> for UInt<U1, B1>
+where
+    UInt<U1, B1>: Mul<UInt<U2, B2>>,
+{
+    type Out = Prod<Self, UInt<U2, B2>>;
+}
+
+/// The verdict that sizes may be the same.
+pub struct SizesAgree;
+/// The verdict that static sizes are not the same.
+pub struct SizesDiffer;
+
+/// Whether two sizes as typenums may be the same; they may if one of them is [`Dyn`].
+pub trait MaySame<O> {
+    /// [`SizesAgree`] or [`SizesDiffer`].
+    type Out;
+}
+
+impl<O> MaySame<O> for Dyn {
+    type Out = SizesAgree;
+}
+impl MaySame<Dyn> for UTerm {
+    type Out = SizesAgree;
+}
+impl<U, B> MaySame<Dyn> for UInt<U, B> {
+    type Out = SizesAgree;
+}
+impl MaySame<UTerm> for UTerm {
+    type Out = SizesAgree;
+}
+impl<U, B> MaySame<UTerm> for UInt<U, B> {
+    type Out = SizesDiffer;
+}
+impl<U, B> MaySame<UInt<U, B>> for UTerm {
+    type Out = SizesDiffer;
+}
+impl<U, B, U2, B2> MaySame<UInt<U2, B2>> for UInt<U, B>
+where
+    UInt<U, B>: IsEqual<UInt<U2, B2>>,
+    typenum::Eq<Self, UInt<U2, B2>>: SameBit,
+{
+    type Out = <typenum::Eq<Self, UInt<U2, B2>> as SameBit>::Out;
+}
+
+/// A typenum bit as a verdict.
+pub trait SameBit {
+    /// [`SizesAgree`] or [`SizesDiffer`].
+    type Out;
+}
+impl SameBit for typenum::B1 {
+    type Out = SizesAgree;
+}
+impl SameBit for typenum::B0 {
+    type Out = SizesDiffer;
+}

@@ -1,0 +1,552 @@
+//! The order of the layers: who imports whom, in `dims-kernels/src` and `dims-core/src`. See `ARCHITECTURE.md`.
+
+use proc_macro2::{TokenStream, TokenTree};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+use syn::punctuated::Punctuated;
+use syn::visit::{self, Visit};
+
+/// A crate, and its folders and files at the root of `src`, from the lowest layer to the highest. An import goes from a layer to one before it, or
+/// stays in its layer. (`lib.rs` is above all.)
+struct Crate {
+    name: &'static str,
+    layers: &'static [&'static [&'static str]],
+    /// What nothing else of the crate imports.
+    leaves: &'static [&'static str],
+    /// Files, and what they import against the order today.
+    known: &'static [(&'static str, &'static str)],
+    /// Where `unsafe` may stand: folders and files.
+    may_be_unsafe: &'static [&'static str],
+}
+
+const CRATES: [Crate; 2] = [KERNELS, CORE];
+
+const KERNELS: Crate = Crate {
+    name: "dims-kernels",
+    layers: &[
+        &["error"],
+        &["seal"],
+        &["machine"],
+        &["memory"],
+        &["loops"],
+        &["ops", "scalar"], // element types name operations, and operations compute with element types
+        &["copy"],
+        &["load"],
+        &["map"],
+        &["reduce"],
+        &["scan"],
+        &["gemm"],
+        &["contract"],
+        &["attention"],
+        &["compiled"],
+        &["blas"],
+    ],
+    leaves: &["blas"],
+    known: KNOWN,
+    may_be_unsafe: &[""],
+};
+
+const CORE: Crate = Crate {
+    name: "dims-core",
+    layers: &[
+        &["error"],
+        &["seal"],
+        &["types"],
+        &["plan"],
+        &["storage"],
+        &["expr"],
+        &["tensors"],
+        &["bind"],
+        &["run"],
+        &["creation"],
+        &["batch"],
+        &["operators"],
+        &["laid"],
+        &["macros"],
+        &["stream"],
+        &["draw"],
+        &["file"],
+        &["foreign"],
+    ],
+    leaves: &["stream", "draw", "file", "foreign"],
+    known: &[],
+    may_be_unsafe: &[
+        "types/axes.rs",     // blocks of axes as slices
+        "types/dim.rs",      // the brands of local dims; no memory is accessed
+        "storage/",          // memory
+        "foreign/source.rs", // memory of other crates' arrays
+        "file/mapped.rs",    // files in the address space
+    ],
+};
+
+/// Imports of the kernels against the order, to be removed; there are to be no more.
+const KNOWN: &[(&str, &str)] = &[
+    // Choices between products are part of planning: they could move to `loops`.
+    ("loops/panels.rs", "gemm::has_blas"),
+    ("loops/panels.rs", "gemm::is_small_product"),
+    ("loops/panels.rs", "gemm::many_rows"),
+    ("loops/panels.rs", "gemm::panels::NARROW"),
+    ("loops/panels.rs", "gemm::panels::SHORT"),
+    ("loops/panels.rs", "gemm::panels::are_known"),
+    ("loops/panels.rs", "gemm::skinny"),
+    ("loops/products.rs", "gemm::is_small_product"),
+    ("loops/products.rs", "gemm::skinny"),
+    // Bounds of element types, of which no more than the size is used.
+    ("loops/panels.rs", "scalar::Num"),
+    ("loops/steps.rs", "scalar::Element"),
+    // Vectors of a machine's registers could be a module below both.
+    ("copy.rs", "gemm::vector::Vector"),
+    // The table of the routines that `f32` and `f64` override.
+    ("scalar.rs", "compiled::compiled"),
+    // What was installed could be kept in `gemm`, below the module that installs it.
+    ("gemm/blas.rs", "blas::ComplexGemm"),
+    ("gemm/blas.rs", "blas::Gemm"),
+    ("gemm/blas.rs", "blas::RealGemm"),
+    ("gemm/blas.rs", "blas::installed"),
+];
+
+/// Names of more than one public type, and why they keep them. (rustc prints a name alone, without its path, where it is unique.)
+const NAMED_TWICE: &[(&str, &[&str])] = &[
+    (
+        "kernels have the same notion, without dims",
+        &[
+            "Along", "Axes", "Indices", "Lanes", "Layout", "Operand", "Operands", "Pair", "Pairs", "Parts",
+            "Places", "Roles", "Rows", "Seal", "Side", "Step", "Target", "Vector", "Way",
+        ],
+    ),
+    (
+        "kernels have another notion; no type of theirs is in users' messages",
+        &["Batch", "Buffer", "Fault", "FromEnd", "InMemory", "Left", "Loops", "Lowered"],
+    ),
+    ("traits of the public interface, at paths of their own", &["Element", "Ordered"]),
+    (
+        "of `pattern`, to which macros write full paths",
+        &["Arg", "Bound", "Common", "Given", "Held", "List", "Memory", "Output", "Taking"],
+    ),
+    ("verdicts, each within its file", &["No", "Yes"]),
+    ("one for each format of files", &["Reader", "Writer"]),
+    ("what calls for a batch are made of, which users do not name", &["Lent", "Mapped"]),
+];
+
+/// At most so many files lie beside the folders of `dims-core/src`.
+const FILES_AT_THE_ROOT: usize = 6;
+
+#[test]
+fn imports_go_down() {
+    let mut wrong = String::new();
+    for krate in &CRATES {
+        let source = Source::read(krate);
+        let layer = |module: &str| krate.layers.iter().position(|layer| layer.contains(&module));
+        for module in source.modules() {
+            if layer(module).is_none() {
+                writeln!(wrong, "{}: `{module}` is in no layer", krate.name).unwrap();
+            }
+        }
+        for module in krate.layers.iter().copied().flatten() {
+            if !source.modules().contains(module) {
+                writeln!(wrong, "{}: there is no `{module}`, which is listed as a layer", krate.name)
+                    .unwrap();
+            }
+        }
+        let mut known: BTreeSet<_> = krate.known.iter().copied().collect();
+        for import in &source.imports {
+            let Import { file, from, to, path } = import;
+            if to == "?" {
+                writeln!(wrong, "{}: {file} imports `{path}`, which is in no layer", krate.name).unwrap();
+                continue;
+            }
+            let goes_down = layer(from) >= layer(to);
+            let to_a_leaf = from != to && krate.leaves.contains(&to.as_str());
+            if goes_down && !to_a_leaf {
+                continue;
+            }
+            let entry = krate.known.iter().find(|(at, what)| at == file && what == path);
+            if let Some(entry) = entry {
+                known.remove(entry);
+                continue;
+            }
+            write!(wrong, "{}: {file} imports `{path}`, so `{from}` imports `{to}`, ", krate.name).unwrap();
+            wrong += if to_a_leaf { "which nothing is to import" } else { "which is above it" };
+            if let Some(way) = source.way(to, from) {
+                write!(wrong, "; this is a circle: {from} -> {}", way.join(" -> ")).unwrap();
+            }
+            wrong.push('\n');
+        }
+        for (file, path) in known {
+            writeln!(wrong, "{}: {file} no longer imports `{path}`: strike it off `KNOWN`", krate.name)
+                .unwrap();
+        }
+    }
+    assert!(wrong.is_empty(), "the layers are listed at the top of tests/architecture.rs\n{wrong}");
+}
+
+#[test]
+fn public_types_have_names_of_their_own() {
+    let mut places: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for krate in &CRATES {
+        for (name, module) in Source::read(krate).types {
+            places.entry(name).or_default().insert(module);
+        }
+    }
+    places.retain(|_, modules| modules.len() > 1);
+    let mut wrong = String::new();
+    for name in NAMED_TWICE.iter().flat_map(|(_, names)| *names) {
+        if places.remove(*name).is_none() {
+            writeln!(wrong, "there is one `{name}`: strike it off `NAMED_TWICE`").unwrap();
+        }
+    }
+    for (name, modules) in places {
+        let modules: Vec<_> = modules.into_iter().collect();
+        writeln!(wrong, "`{name}` is a public type of {}", modules.join(" and ")).unwrap();
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+#[test]
+fn unsafe_stands_where_it_may() {
+    let mut wrong = String::new();
+    for krate in &CRATES {
+        for (file, text) in files(krate) {
+            let may = krate.may_be_unsafe.iter().any(|place| file.starts_with(place));
+            let tokens: TokenStream = text.parse().expect("Rust");
+            if !may && tokens_contain(tokens, "unsafe") {
+                writeln!(wrong, "{}: {file} has `unsafe`", krate.name).unwrap();
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+#[test]
+fn the_root_shows_folders() {
+    let root: Vec<_> = files(&CORE).into_keys().filter(|file| !file.contains('/')).collect();
+    assert!(root.len() <= FILES_AT_THE_ROOT, "dims-core/src has these files beside its folders: {root:?}");
+}
+
+/// What the files of a crate say.
+struct Source {
+    /// The folders and files at the root, by their modules.
+    files: BTreeSet<String>,
+    imports: Vec<Import>,
+    /// Public types, and the modules that they are in.
+    types: Vec<(String, String)>,
+}
+
+/// That `file`, which is in the module `from` of the root, names something of another module of the root, `to`; `?` if it is none.
+struct Import {
+    file: String,
+    from: String,
+    to: String,
+    path: String,
+}
+
+impl Source {
+    fn read(krate: &Crate) -> Source {
+        let files = files(krate);
+        let modules: BTreeSet<String> =
+            files.keys().filter(|file| *file != "lib.rs").map(|file| first(file)).collect();
+        let aliases = aliases(&files, &modules);
+        let mut source = Source { files: modules, imports: Vec::new(), types: Vec::new() };
+        for (file, text) in &files {
+            if file == "lib.rs" {
+                continue;
+            }
+            let module: Vec<String> = file
+                .trim_end_matches(".rs")
+                .split('/')
+                .filter(|part| *part != "mod")
+                .map(str::to_owned)
+                .collect();
+            let from = module[0].clone();
+            let mut reader = Reader {
+                crate_name: krate.name,
+                module,
+                is_public: true,
+                paths: BTreeSet::new(),
+                types: Vec::new(),
+            };
+            let parsed = syn::parse_file(text).unwrap_or_else(|error| panic!("{file}: {error}"));
+            reader.visit_file(&parsed);
+            for path in reader.paths {
+                let to = match aliases.get(&path[0]) {
+                    Some(to) => to.clone(),
+                    None if source.files.contains(&path[0]) => path[0].clone(),
+                    None => "?".to_owned(),
+                };
+                if to != from && to != OUTSIDE {
+                    let (file, from) = (file.clone(), from.clone());
+                    source.imports.push(Import { file, from, to, path: path.join("::") });
+                }
+            }
+            source.types.extend(reader.types);
+        }
+        source
+    }
+
+    fn modules(&self) -> BTreeSet<&str> {
+        self.files.iter().map(String::as_str).collect()
+    }
+
+    /// The modules on a shortest way of imports.
+    fn way(&self, from: &str, to: &str) -> Option<Vec<String>> {
+        let mut ways = vec![vec![from.to_owned()]];
+        let mut seen = BTreeSet::from([from.to_owned()]);
+        while !ways.is_empty() {
+            let mut longer = Vec::new();
+            for way in ways {
+                let last = way.last().expect("a way has a start");
+                if last == to {
+                    return Some(way);
+                }
+                for import in self.imports.iter().filter(|import| import.from == *last) {
+                    if seen.insert(import.to.clone()) {
+                        longer.push([way.clone(), vec![import.to.clone()]].concat());
+                    }
+                }
+            }
+            ways = longer;
+        }
+        None
+    }
+}
+
+/// The texts of the files of a crate, by their paths from `src`.
+fn files(krate: &Crate) -> BTreeMap<String, String> {
+    fn walk(folder: &Path, root: &Path, into: &mut BTreeMap<String, String>) {
+        for entry in fs::read_dir(folder).expect("the folder is there") {
+            let path: PathBuf = entry.expect("an entry").path();
+            if path.is_dir() {
+                walk(&path, root, into);
+            } else if path.extension().is_some_and(|ext| ext == "rs") {
+                let name =
+                    path.strip_prefix(root).expect("below the root").to_string_lossy().replace('\\', "/");
+                into.insert(name, fs::read_to_string(&path).expect("text"));
+            }
+        }
+    }
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join(krate.name).join("src");
+    let mut into = BTreeMap::new();
+    walk(&root, &root, &mut into);
+    into
+}
+
+/// The module of the root that a file is in.
+fn first(file: &str) -> String {
+    file.split('/').next().expect("a name").trim_end_matches(".rs").to_owned()
+}
+
+/// What an alias of another crate stands for.
+const OUTSIDE: &str = "another crate";
+
+/// The names at the root of the crate that `lib.rs` gives: `pub use types::{brand, dim}` says that `crate::brand` is in `types`. Macros that are
+/// exported have their names there too.
+fn aliases(files: &BTreeMap<String, String>, modules: &BTreeSet<String>) -> BTreeMap<String, String> {
+    let mut aliases = BTreeMap::new();
+    for item in syn::parse_file(&files["lib.rs"]).expect("Rust").items {
+        let syn::Item::Use(item) = item else { continue };
+        let mut paths = BTreeSet::new();
+        tree_paths(&item.tree, &mut Vec::new(), &mut paths);
+        for path in paths {
+            let to = if modules.contains(&path[0]) { &path[0] } else { OUTSIDE };
+            aliases.insert(path.last().expect("a name").clone(), to.to_owned());
+        }
+    }
+    for (file, text) in files {
+        for item in syn::parse_file(text).expect("Rust").items {
+            if let syn::Item::Macro(syn::ItemMacro { ident: Some(name), attrs, .. }) = item
+                && attrs.iter().any(|attribute| attribute.path().is_ident("macro_export"))
+            {
+                aliases.insert(name.to_string(), first(file));
+            }
+        }
+    }
+    aliases
+}
+
+/// The paths of a `use`. (What is renamed counts by its own name.)
+fn tree_paths(tree: &syn::UseTree, so_far: &mut Vec<String>, into: &mut BTreeSet<Vec<String>>) {
+    match tree {
+        syn::UseTree::Path(path) => {
+            so_far.push(path.ident.to_string());
+            tree_paths(&path.tree, so_far, into);
+            so_far.pop();
+        }
+        syn::UseTree::Name(syn::UseName { ident, .. })
+        | syn::UseTree::Rename(syn::UseRename { ident, .. }) => {
+            let itself = ident == "self" && !so_far.is_empty();
+            into.insert(if itself { so_far.clone() } else { [&so_far[..], &[ident.to_string()]].concat() });
+        }
+        syn::UseTree::Glob(_) => {
+            into.insert([&so_far[..], &["*".to_owned()]].concat());
+        }
+        syn::UseTree::Group(group) => group.items.iter().for_each(|tree| tree_paths(tree, so_far, into)),
+    }
+}
+
+/// Reads a file, but for its tests.
+struct Reader {
+    crate_name: &'static str,
+    /// Where it is.
+    module: Vec<String>,
+    /// Whether the inline modules around it are public.
+    is_public: bool,
+    /// What it names, from the root of the crate.
+    paths: BTreeSet<Vec<String>>,
+    types: Vec<(String, String)>,
+}
+
+impl Reader {
+    /// Notes a path if it is one of this crate.
+    fn note(&mut self, path: &[String]) {
+        let start = match path[0].as_str() {
+            "crate" => Vec::new(),
+            "super" | "self" => self.module.clone(),
+            _ => return, // of another crate, or of what is in scope
+        };
+        let mut absolute = start;
+        for part in path {
+            match part.as_str() {
+                "crate" | "self" => {}
+                "super" => {
+                    absolute.pop();
+                }
+                other => absolute.push(other.to_owned()),
+            }
+        }
+        if !absolute.is_empty() {
+            self.paths.insert(absolute);
+        }
+    }
+
+    /// Notes the paths in what is not parsed: the input of macros, and their rules.
+    fn note_tokens(&mut self, tokens: TokenStream) {
+        let tokens: Vec<TokenTree> = tokens.into_iter().collect();
+        let mut at = 0;
+        while at < tokens.len() {
+            let (path, len) = path_of(&tokens[at..]);
+            match path.first().map(String::as_str) {
+                Some("crate" | "super") => {
+                    self.note(&path);
+                    at += len;
+                }
+                _ => {
+                    if let TokenTree::Group(group) = &tokens[at] {
+                        self.note_tokens(group.stream());
+                    }
+                    at += 1;
+                }
+            }
+        }
+    }
+
+    fn note_type(&mut self, name: &syn::Ident, visibility: &syn::Visibility) {
+        if self.is_public && matches!(visibility, syn::Visibility::Public(_)) {
+            self.types.push((name.to_string(), format!("{}::{}", self.crate_name, self.module.join("::"))));
+        }
+    }
+}
+
+/// The path at the start of the tokens, `crate::a::b`, and how many tokens it is. (One with a group, `crate::{a, b}`, is none: in macros there are `use`
+/// lines with a path for each name.)
+fn path_of(tokens: &[TokenTree]) -> (Vec<String>, usize) {
+    let colon = |at: usize| matches!(tokens.get(at), Some(TokenTree::Punct(punct)) if punct.as_char() == ':');
+    let (mut path, mut len) = (Vec::new(), 0);
+    while let Some(TokenTree::Ident(name)) = tokens.get(len) {
+        path.push(name.to_string());
+        len += 1;
+        if !(colon(len) && colon(len + 1) && matches!(tokens.get(len + 2), Some(TokenTree::Ident(_)))) {
+            break;
+        }
+        len += 2;
+    }
+    (path, len)
+}
+
+fn tokens_contain(tokens: TokenStream, word: &str) -> bool {
+    tokens.into_iter().any(|token| match token {
+        TokenTree::Ident(name) => name == word,
+        TokenTree::Group(group) => tokens_contain(group.stream(), word),
+        _ => false,
+    })
+}
+
+/// Whether it has `#[cfg(test)]` or `#[cfg(all(test, ..))]`.
+fn is_for_tests(attributes: &[syn::Attribute]) -> bool {
+    fn asks_for_tests(condition: &syn::Meta) -> bool {
+        match condition {
+            syn::Meta::List(all) if all.path.is_ident("all") => {
+                let parts = all.parse_args_with(Punctuated::<syn::Meta, syn::Token![,]>::parse_terminated);
+                parts.is_ok_and(|parts| parts.iter().any(asks_for_tests))
+            }
+            other => other.path().is_ident("test"),
+        }
+    }
+    attributes.iter().any(|attribute| {
+        attribute.path().is_ident("cfg")
+            && attribute.parse_args().is_ok_and(|condition| asks_for_tests(&condition))
+    })
+}
+
+impl<'ast> Visit<'ast> for Reader {
+    fn visit_item_mod(&mut self, item: &'ast syn::ItemMod) {
+        if is_for_tests(&item.attrs) {
+            return;
+        }
+        let outer = self.is_public;
+        self.is_public &= matches!(item.vis, syn::Visibility::Public(_));
+        self.module.push(item.ident.to_string());
+        visit::visit_item_mod(self, item);
+        self.module.pop();
+        self.is_public = outer;
+    }
+
+    fn visit_item_use(&mut self, item: &'ast syn::ItemUse) {
+        let mut paths = BTreeSet::new();
+        tree_paths(&item.tree, &mut Vec::new(), &mut paths);
+        paths.iter().for_each(|path| self.note(path));
+    }
+
+    fn visit_path(&mut self, path: &'ast syn::Path) {
+        let names: Vec<String> = path.segments.iter().map(|part| part.ident.to_string()).collect();
+        if names.len() > 1 {
+            self.note(&names);
+        }
+        visit::visit_path(self, path);
+    }
+
+    fn visit_macro(&mut self, call: &'ast syn::Macro) {
+        self.visit_path(&call.path);
+        self.note_tokens(call.tokens.clone());
+    }
+
+    fn visit_visibility(&mut self, _: &'ast syn::Visibility) {}
+
+    fn visit_block(&mut self, block: &'ast syn::Block) {
+        // Types inside functions are not at the level of a module.
+        let outer = std::mem::replace(&mut self.is_public, false);
+        visit::visit_block(self, block);
+        self.is_public = outer;
+    }
+
+    fn visit_item_struct(&mut self, item: &'ast syn::ItemStruct) {
+        self.note_type(&item.ident, &item.vis);
+        visit::visit_item_struct(self, item);
+    }
+
+    fn visit_item_enum(&mut self, item: &'ast syn::ItemEnum) {
+        self.note_type(&item.ident, &item.vis);
+        visit::visit_item_enum(self, item);
+    }
+
+    fn visit_item_trait(&mut self, item: &'ast syn::ItemTrait) {
+        self.note_type(&item.ident, &item.vis);
+        visit::visit_item_trait(self, item);
+    }
+
+    fn visit_item_type(&mut self, item: &'ast syn::ItemType) {
+        self.note_type(&item.ident, &item.vis);
+        visit::visit_item_type(self, item);
+    }
+}
