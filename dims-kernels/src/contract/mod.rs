@@ -250,12 +250,7 @@ pub fn is_matrix_vector<T: Num>(supports: &[Axes], at_hand: u64, sizes: &[usize]
 /// different products, each of which would then write one element here and one there, and so would what reads it; or where rows or
 /// columns, one loop of an operand, would be several. Then the axes that both operands have come first, the rows follow and the columns, each as
 /// they lie in their operand, if that makes one loop of each. (Where an operand has such neighbours as well, the result is as that is.)
-pub fn order_of_result(
-    strides: [&[isize]; 2],
-    supports: &[Axes],
-    sizes: &[usize],
-    kept: &[usize],
-) -> Order {
+pub fn order_of_result(strides: [&[isize]; 2], supports: &[Axes], sizes: &[usize], kept: &[usize]) -> Order {
     let order = Order::from_slice(kept);
     let ([a, b], &[in_a, in_b]) = (strides, supports) else { return order };
     let Some(&last) = kept.iter().rfind(|&&axis| sizes[axis] != 1) else { return order };

@@ -99,7 +99,8 @@ pub fn for_each_run(nest: &Nest, most: usize, f: &mut dyn FnMut(Run<'_>) -> bool
     }
     let depth = nest.depth();
     let inner = nest.sizes[depth - 1];
-    let mut at: SmallVec<[usize; 8]> = SmallVec::from_elem(0, depth);
+    let mut at = SmallVec::from_buf_and_len([0; 8], depth.min(8));
+    at.resize(depth, 0);
     if inner > TILE || depth == 1 {
         let mut tiles = Odometer::new(&nest.sizes[..depth - 1]);
         while !tiles.is_done() {

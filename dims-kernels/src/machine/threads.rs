@@ -3,6 +3,8 @@
 //! Parts of a result are independent, so what is computed does not depend on how many threads there are; of matrix products, which choose
 //! their kernel by the share of a thread, the rounding may.
 
+use crate::error::Error;
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 /// Less work than this many elements (or multiplications / 64) stays on the caller's thread: handing it over costs microseconds.
@@ -45,6 +47,14 @@ pub fn each<W: Send, Out: Send>(mut work: Vec<W>, f: impl Fn(W) -> Out + Sync) -
     // SAFETY: a result was written for each number.
     unsafe { results.set_len(len) };
     results
+}
+
+/// A piece of work for a thread, which can fail.
+pub type Job<'j> = Box<dyn FnOnce() -> Result<(), Error> + Send + 'j>;
+
+/// Does all jobs, on as many threads as there are, and returns the first error. (It is not generic, so it is compiled once.)
+pub fn run(jobs: Vec<Job<'_>>) -> Result<(), Error> {
+    each(jobs, |job| job()).into_iter().collect()
 }
 
 /// Calls `f` once with each number below `len`.

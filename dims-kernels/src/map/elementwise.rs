@@ -7,7 +7,7 @@ use crate::load::{Faults, Kernel, TILE};
 use crate::loops::nest::{Nest, Odometer};
 use crate::loops::steps::{Loops, Step, record};
 use crate::machine::threads::{self, Carried};
-use crate::map::lines::{Compute, Lines};
+use crate::map::lines::{Compute, RowWriter};
 use crate::memory::allocate::reserve;
 use crate::memory::elements::{Elements, Places};
 use crate::memory::freed::Freed;
@@ -22,7 +22,7 @@ pub fn collect<K: Kernel>(kernel: K, nest: &Nest, len: usize) -> Result<Vec<K::E
     collect_lines(&mut Compute::new(kernel), nest, len)
 }
 
-fn collect_lines<T: Copy>(lines: &mut dyn Lines<T>, nest: &Nest, len: usize) -> Result<Vec<T>, Error> {
+fn collect_lines<T: Copy>(lines: &mut dyn RowWriter<T>, nest: &Nest, len: usize) -> Result<Vec<T>, Error> {
     let mut out = reserve(len)?;
     fill_lines(lines, nest, &mut out.spare_capacity_mut()[..len])?;
     // SAFETY: `fill_lines` wrote all `len` places, or returned an error.
@@ -52,24 +52,24 @@ pub fn collect_parts<'n, K: Kernel<Elem: Send> + 'n>(
 /// Writes the parts of a loop nest, which cover the result, one behind the other.
 fn fill_parts<'n, T: Copy + Send>(
     parts: &'n [Nest],
-    lower: &dyn Fn(&'n Nest) -> Box<dyn Lines<T> + 'n>,
+    lower: &dyn Fn(&'n Nest) -> Box<dyn RowWriter<T> + 'n>,
     out: &mut [MaybeUninit<T>],
 ) -> Result<(), Error> {
     let mut rest = out;
-    let mut work = Vec::with_capacity(parts.len());
+    let mut jobs: Vec<threads::Job<'_>> = Vec::with_capacity(parts.len());
     for nest in parts {
         let (own, others) = rest.split_at_mut(nest.positions());
         rest = others;
         // SAFETY: kernels read elements, which are `Sync`; operations are plain values wherever `PARALLEL` lets
         // there be several parts; the places are each part's own.
-        work.push(unsafe { Carried::new((lower(nest), nest, own)) });
+        let part = unsafe { Carried::new((lower(nest), own)) };
+        jobs.push(Box::new(move || {
+            let (mut lines, out) = part.into_inner();
+            fill_lines(&mut *lines, nest, out)
+        }));
     }
     assert!(rest.is_empty(), "the loop nests cover the result");
-    let run = |part: Carried<(Box<dyn Lines<T> + 'n>, &'n Nest, &mut [MaybeUninit<T>])>| {
-        let (mut lines, nest, out) = part.into_inner();
-        fill_lines(&mut *lines, nest, out)
-    };
-    threads::each(work, run).into_iter().collect()
+    threads::run(jobs)
 }
 
 /// As [`collect_parts`], into the `len` places of elements that the kernels read, each at the position at which it is written, and that are no
@@ -98,7 +98,7 @@ pub fn replace<'n, K: Kernel<Elem: Send> + 'n>(
 /// written.
 unsafe fn replace_parts<'n, T: Copy + Send>(
     parts: &'n [Nest],
-    lower: &dyn Fn(&'n Nest) -> Box<dyn Lines<T> + 'n>,
+    lower: &dyn Fn(&'n Nest) -> Box<dyn RowWriter<T> + 'n>,
     place: *mut T,
     len: usize,
 ) -> Result<(), Error> {
@@ -107,20 +107,20 @@ unsafe fn replace_parts<'n, T: Copy + Send>(
         // SAFETY: the caller's places, which are as many as the nest has positions.
         return unsafe { replace_lines(&mut *lower(nest), nest, place) };
     }
-    let mut work = Vec::with_capacity(parts.len());
+    let mut jobs: Vec<threads::Job<'_>> = Vec::with_capacity(parts.len());
     let mut done = 0;
     for nest in parts {
         // SAFETY: kernels read elements, which are `Sync`; operations are plain values wherever `PARALLEL` lets there be
         // several parts; the places are each part's own.
-        work.push(unsafe { Carried::new((lower(nest), nest, place.wrapping_add(done))) });
+        let part = unsafe { Carried::new((lower(nest), place.wrapping_add(done))) };
         done += nest.positions();
+        jobs.push(Box::new(move || {
+            let (mut lines, place) = part.into_inner();
+            // SAFETY: the part's own places, which are as many as its nest has positions.
+            unsafe { replace_lines(&mut *lines, nest, place) }
+        }));
     }
-    let run = |part: Carried<(Box<dyn Lines<T> + 'n>, &'n Nest, *mut T)>| {
-        let (mut lines, nest, place) = part.into_inner();
-        // SAFETY: the part's own places, which are as many as its nest has positions.
-        unsafe { replace_lines(&mut *lines, nest, place) }
-    };
-    threads::each(work, run).into_iter().collect()
+    threads::run(jobs)
 }
 
 /// As [`fill_lines`], for places that the lines may be read from, each for its own element: some lines are computed before they are written.
@@ -128,7 +128,11 @@ unsafe fn replace_parts<'n, T: Copy + Send>(
 /// # Safety
 ///
 /// As for [`replace_parts`]; there are as many places as the nest has positions.
-unsafe fn replace_lines<T: Copy>(lines: &mut dyn Lines<T>, nest: &Nest, place: *mut T) -> Result<(), Error> {
+unsafe fn replace_lines<T: Copy>(
+    lines: &mut dyn RowWriter<T>,
+    nest: &Nest,
+    place: *mut T,
+) -> Result<(), Error> {
     let mut faults = Faults::default();
     let mut buffer = [const { MaybeUninit::<T>::uninit() }; TILE];
     let mut done = 0;
@@ -190,7 +194,7 @@ fn is_large<T>(nest: &Nest, out: &[T]) -> bool {
 ///
 /// If the nest has more or fewer positions than there are places.
 fn fill_lines<T: Copy>(
-    lines: &mut dyn Lines<T>,
+    lines: &mut dyn RowWriter<T>,
     nest: &Nest,
     out: &mut [MaybeUninit<T>],
 ) -> Result<(), Error> {

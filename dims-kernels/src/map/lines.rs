@@ -1,4 +1,4 @@
-//! Lines of an expression: all that is compiled for it, once for each instruction set. Nests, threads and memory are compiled for the element type alone.
+//! RowWriter of an expression: all that is compiled for it, once for each instruction set. Nests, threads and memory are compiled for the element type alone.
 
 use super::elementwise::in_parts;
 use crate::load::prefetch::Fetches;
@@ -9,7 +9,7 @@ use crate::machine::isa::{Isa, Task, dispatch};
 use core::mem::MaybeUninit;
 
 /// An expression as loops see it.
-pub trait Lines<T> {
+pub trait RowWriter<T> {
     /// Writes the elements of a run, unless there is a fault. `large` says that no cache near by is expected to have the result.
     fn rows(&mut self, run: Run<'_>, out: &mut [MaybeUninit<T>], large: bool, faults: &mut Faults);
 
@@ -48,7 +48,7 @@ impl<K: Kernel> Compute<K> {
     }
 }
 
-impl<K: Kernel> Lines<K::Elem> for Compute<K> {
+impl<K: Kernel> RowWriter<K::Elem> for Compute<K> {
     fn rows(&mut self, run: Run<'_>, out: &mut [MaybeUninit<K::Elem>], large: bool, faults: &mut Faults) {
         dispatch(Rows { kernel: &mut self.kernel, side: self.side, run, out, large, faults });
     }

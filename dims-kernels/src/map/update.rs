@@ -10,6 +10,7 @@ use crate::machine::threads::{self, Carried};
 use crate::memory::elements::{ElementsMut, Places};
 use crate::ops::{BinaryOp, Operation};
 use crate::scalar::Element;
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::mem::MaybeUninit;
 
@@ -72,15 +73,16 @@ where
         return dispatch(Update { kernel, nest, target, op });
     }
     *parts = nest.split(0, threads);
-    let mut work = Vec::with_capacity(parts.len());
+    let mut jobs: Vec<threads::Job<'_>> = Vec::with_capacity(parts.len());
     for nest in &*parts {
         // SAFETY: as above; the first target is not used.
         let (kernel, target) = unsafe { lower(nest).onto(&mut place) };
         // SAFETY: kernels read elements, which are `Sync`; operations are plain values, as `PARALLEL` says; the places of
         // different parts are different, and the target has exclusive access to all of them.
-        work.push(unsafe { Carried::new(Update { kernel, nest, target, op }) });
+        let task = unsafe { Carried::new(Update { kernel, nest, target, op }) };
+        jobs.push(Box::new(move || dispatch(task.into_inner())));
     }
-    threads::each(work, |update| dispatch(update.into_inner())).into_iter().collect()
+    threads::run(jobs)
 }
 
 /// Whether the places at different positions of the outermost loop differ, whatever the positions of the others.

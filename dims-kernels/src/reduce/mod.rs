@@ -25,6 +25,7 @@ use crate::reduce::levels::Levels;
 use crate::reduce::pairs::{Pairs, are_pairs, can_pair};
 use crate::reduce::rows::reduce_rows;
 use crate::scalar::Element;
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::mem::MaybeUninit;
 use smallvec::SmallVec;
@@ -167,16 +168,17 @@ fn write<'n, K: Kernel, R: Reducer<K::Elem, Out: Send>>(
         dispatch(Reduce { kernel: kernel(nest), nest, count, reducer, out: Out::Results(rest) })?;
     } else {
         *parts = nest.for_threads(work);
-        let mut work = Vec::with_capacity(parts.len());
+        let mut jobs: Vec<threads::Job<'_>> = Vec::with_capacity(parts.len());
         for nest in &*parts {
             let (own, others) = rest.split_at_mut(nest.results());
             rest = others;
             let task = Reduce { kernel: kernel(nest), nest, count, reducer, out: Out::Results(own) };
             // SAFETY: kernels read elements, which are `Sync`; operations are plain values wherever `PARALLEL` lets
             // there be several parts; the places are each part's own.
-            work.push(unsafe { Carried::new(task) });
+            let task = unsafe { Carried::new(task) };
+            jobs.push(Box::new(move || dispatch(task.into_inner())));
         }
-        threads::each(work, |part| dispatch(part.into_inner())).into_iter().collect::<Result<(), _>>()?;
+        threads::run(jobs)?;
     }
     Ok(())
 }
@@ -190,15 +192,17 @@ fn single<'n, K: Kernel, R: Reducer<K::Elem, Out: Send>>(
 ) -> Result<R::Acc, Error> {
     *parts = nest.split(0, nest.positions().div_ceil(PART).min(256));
     let mut states = vec![reducer.start(); parts.len()];
-    let mut work = Vec::with_capacity(parts.len());
+    let mut jobs: Vec<threads::Job<'_>> = Vec::with_capacity(parts.len());
     let mut first = 0;
     for (nest, state) in parts.iter().zip(&mut states) {
         let task = Reduce { kernel: kernel(nest), nest, count: 0, reducer, out: Out::State(state, first) };
         first += nest.positions();
-        // SAFETY: as in `reduce`.
-        work.push(unsafe { Carried::new(task) });
+        // SAFETY: kernels read elements, which are `Sync`; operations are plain values wherever `PARALLEL` lets there be several parts; the states
+        // are each part's own.
+        let task = unsafe { Carried::new(task) };
+        jobs.push(Box::new(move || dispatch(task.into_inner())));
     }
-    threads::each(work, |part| dispatch(part.into_inner())).into_iter().collect::<Result<(), _>>()?;
+    threads::run(jobs)?;
     Ok(joined(states, reducer))
 }
 
