@@ -501,8 +501,8 @@ impl<T: Copy + 'static> Block<T> {
 #[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
 mod vectors {
     use super::is_number;
-    use crate::gemm::vector::Vector;
     use crate::machine::isa::{Level, level};
+    use crate::machine::vector::Vector;
     use core::arch::x86_64::{__m256, __m256d};
 
     /// Writes the columns of a square to lines that are `step` apart, if the elements and the machine are such. Returns whether it did.

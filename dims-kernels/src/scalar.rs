@@ -1,7 +1,7 @@
 //! Element types, and what each kind of them can do.
 
-use crate::compiled::compiled;
 use crate::machine::isa::Isa;
+use crate::ops::compiled::compiled;
 use crate::ops::math::Math;
 use core::fmt::Debug;
 use num_complex::Complex;

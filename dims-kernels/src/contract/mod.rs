@@ -12,15 +12,15 @@ use crate::contract::path::path;
 use crate::contract::target::{Order, Target};
 use crate::error::Error;
 use crate::gemm;
+#[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
+use crate::gemm::plan::panels::InPanels;
+#[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
+use crate::gemm::plan::products::Loop;
+use crate::gemm::plan::products::{Products, Roles, merge};
 use crate::load::nodes::BinaryKernel;
 use crate::load::strided::Strided;
 use crate::loops::axes::{Axes, each, set, sorted, volume};
 use crate::loops::nest::{Nest, Parts};
-#[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
-use crate::loops::panels::InPanels;
-#[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
-use crate::loops::products::Loop;
-use crate::loops::products::{Products, Roles, merge};
 use crate::loops::rows::Rows;
 use crate::loops::steps::{Loops, ProductDims, Step, record};
 #[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]

@@ -1,6 +1,6 @@
 //! Products by a BLAS that the user has installed.
 
-use crate::blas::{ComplexGemm, Gemm, RealGemm, installed};
+use crate::gemm::installed::{ComplexGemm, Gemm, RealGemm, installed};
 use crate::gemm::{Matrix, Product};
 use crate::scalar::Num;
 use cblas_sys::{CBLAS_LAYOUT, CBLAS_TRANSPOSE};

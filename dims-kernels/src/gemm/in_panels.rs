@@ -2,8 +2,8 @@
 
 use crate::error::Error;
 use crate::gemm::panels::{Panels, Places, multiply};
-use crate::loops::panels::{InPanels, Share};
-use crate::loops::products::{Loop, Loops, Roles, for_each};
+use crate::gemm::plan::panels::{InPanels, Share};
+use crate::gemm::plan::products::{Loop, Loops, Roles, for_each};
 use crate::machine::threads::{self, Carried};
 use crate::memory::allocate::reserve;
 use crate::memory::elements::{Elements, ElementsMut};

@@ -24,18 +24,21 @@ use alloc::vec::Vec;
 mod blas;
 #[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
 pub(crate) mod in_panels;
+#[cfg(feature = "blas")]
+pub(crate) mod installed;
 #[cfg_attr(feature = "gemm", path = "fast.rs")]
 #[cfg_attr(not(feature = "gemm"), path = "portable.rs")]
 mod library;
 #[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
 pub(crate) mod panels;
+pub(crate) mod plan;
 pub(crate) mod products;
 #[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
 pub(crate) mod skinny;
 #[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
-pub(crate) mod unpacked;
+pub(crate) mod tile;
 #[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
-pub(crate) mod vector;
+pub(crate) mod unpacked;
 
 /// A strided matrix for reading.
 #[derive(Debug)]

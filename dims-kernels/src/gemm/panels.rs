@@ -9,10 +9,11 @@
 //! The blocking is that of Goto and van de Geijn (Anatomy of High-Performance Matrix Multiplication, 2008), the lists of
 //! places are those of Matthews (High-Performance Tensor Contraction without Transposition, 2018).
 
-use crate::gemm::vector::{AnyTile, Rows, Vector, each_row, run_tile};
+use crate::gemm::tile::{Rows, each_row};
 use crate::gemm::{Product, many_rows};
 use crate::machine::isa::{Level, level};
 use crate::machine::params::params;
+use crate::machine::vector::{AnyTile, Vector, run_tile};
 use alloc::vec::Vec;
 use core::any::TypeId;
 use core::arch::x86_64::{__m256, __m256d, __m512, __m512d};

@@ -1,8 +1,8 @@
 //! Strided loops around products: those of a pair of operands, on as many threads as are worthwhile.
 
 use crate::error::Error;
+use crate::gemm::plan::products::{Loop, Loops, Products, count, for_each, shares_rows};
 use crate::gemm::{Matrix, Product, is_small_product, multiply, multiply_scattered};
-use crate::loops::products::{Loop, Loops, Products, count, for_each, shares_rows};
 use crate::machine::threads::{self, Carried};
 use crate::memory::allocate::reserve;
 use crate::memory::elements::{Elements, ElementsMut};

@@ -6,10 +6,10 @@
 //! elements of a sum are (each of its lines is multiplied with each row).
 
 use crate::gemm::Product;
-use crate::gemm::vector::{AnyTile, Vector};
 use crate::machine::isa::{Level, level};
 use crate::machine::params::{Skinny, params};
 use crate::machine::prefetch::fetch_lines;
+use crate::machine::vector::{AnyTile, Vector};
 use alloc::vec::Vec;
 use core::any::TypeId;
 use core::arch::x86_64::{__m256, __m256d, __m512, __m512d};

@@ -5,10 +5,11 @@
 //! or columns are few, so that putting them in line would take as long as multiplying them. Where many tiles read the same columns of a large right
 //! matrix, the first of them writes down what it reads for the others.
 
-use crate::gemm::vector::{AnyTile, Rows, TALLEST, Vector, each_row, run_tile, unforeseen};
+use crate::gemm::tile::{Rows, TALLEST, each_row, unforeseen};
 use crate::gemm::{Matrix, Product};
 use crate::machine::isa::{Level, level};
 use crate::machine::params::params;
+use crate::machine::vector::{AnyTile, Vector, run_tile};
 use alloc::vec::Vec;
 use core::any::TypeId;
 use core::arch::x86_64::{__m256, __m256d, __m512, __m512d};

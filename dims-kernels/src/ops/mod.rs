@@ -4,6 +4,7 @@
 //! (fusion, broadcasting, batching, methods on tensors) is derived from that. What else the library ever has to know of
 //! an operation (its derivative, its name in other systems) belongs into the same line.
 
+pub(crate) mod compiled;
 pub mod custom;
 pub mod math;
 pub mod special;

@@ -1,4 +1,4 @@
-//! What [panels](crate::gemm::panels) and [products in place](crate::gemm::unpacked) need to know of a vector of AVX2 or AVX-512.
+//! Vectors of AVX2 and AVX-512, for the kernels of matrix products and for transpositions.
 
 use core::arch::asm;
 use core::arch::x86_64::*;
@@ -88,103 +88,6 @@ pub unsafe fn run_tile<V: Vector>(tile: impl AnyTile) {
             tile.run();
         }
     }
-}
-
-/// Repeats a block for each row of a tile, whose number is a constant in it: sums at constant places are kept in registers.
-macro_rules! each_row {
-    ($row:ident of $rows:ident => $block:block) => {
-        each_row!($row of $rows => $block; 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15)
-    };
-    ($row:ident of $rows:ident => $block:block; $($number:literal)*) => {
-        $(if $number < $rows {
-            const $row: usize = $number;
-            $block
-        })*
-    };
-}
-pub(crate) use each_row;
-
-/// The most rows that a tile has: of one vector of columns.
-pub const TALLEST: usize = 16;
-
-/// Rows that one place reaches by the distance between them: the one at the place, and those so far and twice as far behind it.
-const REACH: usize = 3;
-
-/// Where a tile stands in the rows of the left matrix that it reads, `R` of them: the places of every third row. (A place of its own for each row would
-/// need more registers than there are.)
-pub struct Rows<T, const R: usize> {
-    places: [*const T; TALLEST.div_ceil(REACH)],
-    /// How far a row is from the one before.
-    step: isize,
-}
-
-impl<T, const R: usize> Rows<T, R> {
-    #[inline(always)]
-    pub fn new(first: *const T, step: isize) -> Self {
-        let place = |at: usize| {
-            let row = REACH * at;
-            if row < R { unrelated(first.wrapping_offset(row as isize * step)) } else { first }
-        };
-        Rows { places: core::array::from_fn(place), step }
-    }
-
-    /// The place in a row.
-    #[inline(always)]
-    pub fn place(&self, row: usize) -> *const T {
-        self.places[row / REACH].wrapping_offset((row % REACH) as isize * self.step)
-    }
-
-    /// Goes on in each row.
-    #[inline(always)]
-    pub fn advance(&mut self, by: isize) {
-        for place in self.places.iter_mut().take(R.div_ceil(REACH)) {
-            *place = unrelated(place.wrapping_offset(by));
-        }
-    }
-
-    /// Adds the products of each row's element, `AT` behind its place, and two vectors to the sums of a tile.
-    ///
-    /// # Safety
-    ///
-    /// The machine has the vectors; the elements are valid.
-    #[inline(always)]
-    pub unsafe fn add_products<V: Vector<Elem = T>, const AT: usize>(
-        &self,
-        first: &mut [V; R],
-        second: &mut [V; R],
-        right: (V, V),
-    ) {
-        // SAFETY: the caller's promise.
-        unsafe {
-            each_row!(I of R => {
-                let (sums, x) = ((&mut first[I], &mut second[I]), self.places[I / REACH]);
-                match I % REACH {
-                    0 => V::add_products::<AT>(sums, x, &right),
-                    1 => V::add_products_of::<AT>(sums, x, self.step, &right),
-                    _ => V::add_products_of::<AT>(sums, x, 2 * self.step, &right),
-                }
-            });
-        }
-    }
-}
-
-/// The same place, of which the compiler does not know that. (It would compute each row's place from that of the row before, and the
-/// additions would then wait for each other longer than the products do.)
-#[inline(always)]
-#[allow(clippy::pointers_in_nomem_asm_block)] // nothing is read at the place
-fn unrelated<T>(mut place: *const T) -> *const T {
-    // SAFETY: there is no instruction.
-    unsafe { asm!("/* {0} */", inout(reg) place, options(pure, nomem, nostack, preserves_flags)) };
-    place
-}
-
-/// The same stride, of which the compiler does not know that. (It would compute the multiples for tiles of all heights ahead, which takes longer
-/// than a small product.)
-#[inline(always)]
-pub fn unforeseen(mut stride: isize) -> isize {
-    // SAFETY: there is no instruction.
-    unsafe { asm!("/* {0} */", inout(reg) stride, options(nomem, nostack, preserves_flags)) };
-    stride
 }
 
 macro_rules! vector {

@@ -1,8 +1,8 @@
 //! Which products run in [panels](crate::gemm::panels), and the lists of places for them.
 
 use crate::gemm::panels::{NARROW, SHORT, are_known};
+use crate::gemm::plan::products::{Loop, Loops, Roles, count, shares_rows};
 use crate::gemm::{has_blas, is_small_product, many_rows, skinny};
-use crate::loops::products::{Loop, Loops, Roles, count, shares_rows};
 use crate::loops::steps::{ProductDims, Step};
 use crate::machine::threads;
 use crate::scalar::Num;

@@ -1,0 +1,103 @@
+//! The table of the CBLAS functions that the user has installed. The public module [`blas`](crate::blas) re-exports it.
+
+use cblas_sys::{CBLAS_LAYOUT, CBLAS_TRANSPOSE, c_double_complex, c_float_complex};
+use core::ffi::c_int;
+use core::fmt;
+use std::sync::OnceLock;
+
+/// `cblas_sgemm` or `cblas_dgemm`: `C = alpha op(A) op(B) + beta C`.
+pub type RealGemm<T> = unsafe extern "C" fn(
+    CBLAS_LAYOUT,
+    CBLAS_TRANSPOSE,
+    CBLAS_TRANSPOSE,
+    c_int,
+    c_int,
+    c_int,
+    T,
+    *const T,
+    c_int,
+    *const T,
+    c_int,
+    T,
+    *mut T,
+    c_int,
+);
+
+/// `cblas_cgemm` or `cblas_zgemm`: the same, with the factors by reference.
+pub type ComplexGemm<T> = unsafe extern "C" fn(
+    CBLAS_LAYOUT,
+    CBLAS_TRANSPOSE,
+    CBLAS_TRANSPOSE,
+    c_int,
+    c_int,
+    c_int,
+    *const T,
+    *const T,
+    c_int,
+    *const T,
+    c_int,
+    *const T,
+    *mut T,
+    c_int,
+);
+
+/// The products of a BLAS, by their types; for those that are missing the kernels of this crate run.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Gemm {
+    /// Products of `f32`.
+    pub sgemm: Option<RealGemm<f32>>,
+    /// Products of `f64`.
+    pub dgemm: Option<RealGemm<f64>>,
+    /// Products of `Complex<f32>`.
+    pub cgemm: Option<ComplexGemm<c_float_complex>>,
+    /// Products of `Complex<f64>`.
+    pub zgemm: Option<ComplexGemm<c_double_complex>>,
+}
+
+impl Gemm {
+    /// The functions `cblas_sgemm`, `cblas_dgemm`, `cblas_cgemm` and `cblas_zgemm` that the program is linked with. A program without a
+    /// CBLAS that calls this does not link.
+    #[inline]
+    pub fn linked() -> Self {
+        Gemm {
+            sgemm: Some(cblas_sys::cblas_sgemm),
+            dgemm: Some(cblas_sys::cblas_dgemm),
+            cgemm: Some(cblas_sys::cblas_cgemm),
+            zgemm: Some(cblas_sys::cblas_zgemm),
+        }
+    }
+}
+
+/// A BLAS was installed before; it stays.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AlreadyInstalled;
+
+impl fmt::Display for AlreadyInstalled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a BLAS was installed before, and stays")
+    }
+}
+
+impl core::error::Error for AlreadyInstalled {}
+
+static INSTALLED: OnceLock<Gemm> = OnceLock::new();
+
+/// From now on products run by these functions, in the whole program.
+///
+/// # Errors
+///
+/// If there are such already: they stay.
+///
+/// # Safety
+///
+/// The functions are what CBLAS says of theirs, with integers of 32 bits (LP64, not the ILP64 variants): they read the elements of `A` and `B`, read those
+/// of `C` if `beta` is not 0, write those of `C`, and touch no others. Several threads may call them at once.
+#[expect(unsafe_code, reason = "what the caller installs is called with pointers, in `gemm/blas`")]
+pub unsafe fn install(gemm: Gemm) -> Result<(), AlreadyInstalled> {
+    INSTALLED.set(gemm).map_err(|_| AlreadyInstalled)
+}
+
+/// What was installed.
+pub fn installed() -> Option<&'static Gemm> {
+    INSTALLED.get()
+}

@@ -1,0 +1,122 @@
+//! The routines that depend on the element type alone, as methods of the traits of element types: see [`compiled`](crate::compiled).
+//!
+//! The macros name modules of higher layers, such as `$crate::contract`. This is by design: the traits call these modules, as a vtable would, so that
+//! other crates link the routines of the common types. `tests/architecture.rs` does not count these paths as imports of `ops` and `scalar`.
+
+/// The routines of one trait: the defaults in the trait, where they are hidden from the documentation, and the overrides in the impls for the common
+/// types.
+macro_rules! compiled {
+    (Num $(#[$attribute:meta])*) => {
+        $(#[$attribute])*
+        #[track_caller]
+        fn contract(
+            _: $crate::seal::Seal,
+            operands: $crate::contract::Operands<'_, Self>,
+            scale: Self,
+            axes: $crate::contract::LoopAxes<'_>,
+            kept: &[usize],
+        ) -> Result<::alloc::vec::Vec<Self>, $crate::error::Error> {
+            $crate::contract::contract(operands, scale, axes, kept)
+        }
+
+        $(#[$attribute])*
+        #[track_caller]
+        fn contract_onto(
+            _: $crate::seal::Seal,
+            operands: $crate::contract::Operands<'_, Self>,
+            scale: Self,
+            axes: $crate::contract::LoopAxes<'_>,
+            target: $crate::contract::target::Target<'_, Self>,
+        ) -> Result<(), $crate::error::Error> {
+            $crate::contract::contract_onto(operands, scale, axes, target)
+        }
+
+        $(#[$attribute])*
+        #[track_caller]
+        fn sum_of_pair(
+            _: $crate::seal::Seal,
+            operands: [&$crate::contract::Operand<'_, Self>; 2],
+            sizes: &[usize],
+            axes: [&[usize]; 2],
+            describe: &dyn Fn() -> ::alloc::string::String,
+        ) -> Result<::alloc::vec::Vec<Self>, $crate::error::Error> {
+            $crate::contract::sum_of_pair(operands, sizes, axes, describe)
+        }
+
+        // (Inlined, the function that it points to would be compiled again by the caller.)
+        $(#[$attribute])*
+        #[inline(never)]
+        fn multiply_packed(_: $crate::seal::Seal) -> unsafe fn(&$crate::gemm::Product<Self>) {
+            $crate::gemm::multiply_packed
+        }
+
+        $crate::ops::compiled::compiled!(Sum $(#[$attribute])*);
+        $crate::ops::compiled::reduction!(prod_memory, Self, Prod $(#[$attribute])*);
+        $crate::ops::compiled::along!(cumulate_blocks, cumulate_memory, Cumulate $(#[$attribute])*);
+    };
+    (Sum $(#[$attribute:meta])*) => {
+        $crate::ops::compiled::reduction!(sum_memory, Self, Sum $(#[$attribute])*);
+    };
+    (Ordered $(#[$attribute:meta])*) => {
+        $crate::ops::compiled::reduction!(max_memory, Self, Max $(#[$attribute])*);
+        $crate::ops::compiled::reduction!(min_memory, Self, Min $(#[$attribute])*);
+        $crate::ops::compiled::reduction!(argmax_memory, usize, Arg::<true> $(#[$attribute])*);
+        $crate::ops::compiled::reduction!(argmin_memory, usize, Arg::<false> $(#[$attribute])*);
+    };
+    (Analytic $(#[$attribute:meta])*) => {
+        $crate::ops::compiled::reduction!(mean_memory, Self, Mean $(#[$attribute])*);
+    };
+    (Real $(#[$attribute:meta])*) => {
+        $(#[$attribute])*
+        fn attend<'w>(
+            _: $crate::seal::Seal,
+            work: &'w $crate::attention::Work<'w, Self>,
+            len: usize,
+            threads: usize,
+            lower: &dyn Fn() -> ::alloc::boxed::Box<dyn $crate::attention::Change<Self> + 'w>,
+        ) -> Result<::alloc::vec::Vec<Self>, $crate::error::Error> {
+            $crate::attention::attend(work, len, threads, lower)
+        }
+
+        $crate::ops::compiled::along!(softmax_blocks, softmax_memory, Softmax<false> $(#[$attribute])*);
+        $crate::ops::compiled::along!(log_softmax_blocks, log_softmax_memory, Softmax<true> $(#[$attribute])*);
+        $crate::ops::compiled::along!(standardize_blocks, standardize_memory, Standardize<Self> $(#[$attribute])*);
+        $crate::ops::compiled::along!(standardize_affine_blocks, standardize_affine_memory, StandardizeAffine<'_, Self> $(#[$attribute])*);
+        $crate::ops::compiled::along!(root_mean_square_blocks, root_mean_square_memory, RootMeanSquare<Self> $(#[$attribute])*);
+        $crate::ops::compiled::along!(unit_length_blocks, unit_length_memory, UnitLength<Self> $(#[$attribute])*);
+    };
+}
+
+/// A reduction of elements in memory.
+macro_rules! reduction {
+    ($name:ident, $out:ty, $reducer:ident $(::<$greatest:literal>)? $(#[$attribute:meta])*) => {
+        $(#[$attribute])*
+        fn $name(
+            _: $crate::seal::Seal,
+            memory: $crate::reduce::InMemory<'_, Self>,
+        ) -> Result<::alloc::vec::Vec<$out>, $crate::error::Error> {
+            memory.reduce($crate::reduce::reducers::$reducer $(::<$greatest>)?)
+        }
+    };
+}
+
+/// Work along lines: of elements that are worked on where they are, and of elements in memory whose results go elsewhere.
+macro_rules! along {
+    ($blocks:ident, $memory:ident, $work:ident $(<$($argument:tt),*>)? $(#[$attribute:meta])*) => {
+        $(#[$attribute])*
+        fn $blocks(_: $crate::seal::Seal, work: $crate::scan::works::$work $(<$($argument),*>)?, data: &mut [Self], block: usize, inner: usize) {
+            $crate::scan::blocks(work, data, block, inner);
+        }
+
+        $(#[$attribute])*
+        fn $memory(
+            _: $crate::seal::Seal,
+            work: $crate::scan::works::$work $(<$($argument),*>)?,
+            memory: $crate::scan::InMemory<'_, Self>,
+        ) -> Result<::alloc::vec::Vec<Self>, $crate::error::Error> {
+            memory.collect(work)
+        }
+    };
+}
+
+pub(crate) use {along, compiled, reduction};
