@@ -7,7 +7,7 @@ use crate::machine::isa::{Isa, Task, dispatch};
 use crate::machine::prefetch::LINE;
 use crate::memory::allocate::reserve;
 use crate::memory::axes::Axis;
-use crate::memory::elements::{Elements, ElementsMut, Places};
+use crate::memory::elements::{Elements, ElementsMut, OutputSlots};
 use alloc::vec::Vec;
 use core::any::TypeId;
 use core::mem::MaybeUninit;
@@ -41,7 +41,7 @@ pub fn collect_few<T: Copy>(
 
 /// As [`collect_few`], into places that are there already.
 #[inline(always)]
-pub fn copy_few<T: Copy>(elements: Elements<'_, T>, axes: &[Axis; FEW], out: Places<'_, T>) {
+pub fn copy_few<T: Copy>(elements: Elements<'_, T>, axes: &[Axis; FEW], out: OutputSlots<'_, T>) {
     // SAFETY: all places are given an element.
     one_by_one(elements, axes, unsafe { out.into_inner() });
 }
@@ -79,7 +79,7 @@ fn one_by_one<T: Copy>(elements: Elements<'_, T>, axes: &[Axis; FEW], out: &mut 
 pub fn copy_row<T: Copy + 'static>(
     elements: Elements<'_, T>,
     row: Row<'_>,
-    out: Places<'_, T>,
+    out: OutputSlots<'_, T>,
     offset: usize,
     (result, sizes): (&[isize], &[usize]),
 ) {

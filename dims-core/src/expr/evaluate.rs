@@ -15,7 +15,7 @@ use kernels::load::Kernel;
 use kernels::loops::nest::{Nest, Parts};
 use kernels::loops::rows::Rows;
 use kernels::loops::steps::{Loops, Step, record};
-use kernels::loops::stride::{AnyStride, UnitStride, Way};
+use kernels::loops::stride::{AnyStride, StrideKind, UnitStride};
 use kernels::machine::threads;
 use kernels::map::elementwise;
 use kernels::memory::allocate::from_fn;
@@ -75,7 +75,11 @@ pub(crate) const SMALL: usize = 64;
 /// The elements of an expression whose operands lie alike and contiguously: one loop, by a kernel for what is known of its strides.
 #[inline(always)]
 #[track_caller]
-pub(crate) fn line<W: Way, E: Expr>(expr: &E, len: usize, operands: usize) -> Result<Vec<E::Elem>, DimError> {
+pub(crate) fn line<W: StrideKind, E: Expr>(
+    expr: &E,
+    len: usize,
+    operands: usize,
+) -> Result<Vec<E::Elem>, DimError> {
     if E::SIMPLE && E::MEMORY.is_none() && len <= SMALL {
         record_line::<W, E>(expr, len, operands);
         return Ok(from_fn(len, |at| expr.nth(at))?);
@@ -91,7 +95,7 @@ pub(crate) fn line<W: Way, E: Expr>(expr: &E, len: usize, operands: usize) -> Re
 /// As [`line()`], into places that are there already.
 #[inline(always)]
 #[track_caller]
-pub(crate) fn line_into<W: Way, E: Expr>(
+pub(crate) fn line_into<W: StrideKind, E: Expr>(
     expr: &E,
     places: &mut [E::Elem],
     operands: usize,
@@ -105,7 +109,7 @@ pub(crate) fn line_into<W: Way, E: Expr>(
 }
 
 #[inline(never)]
-fn long_line_into<W: Way, E: Expr>(
+fn long_line_into<W: StrideKind, E: Expr>(
     expr: &E,
     places: &mut [E::Elem],
     operands: usize,
@@ -116,7 +120,7 @@ fn long_line_into<W: Way, E: Expr>(
 
 #[inline(always)]
 #[track_caller]
-fn record_line<W: Way, E: Expr>(expr: &E, len: usize, operands: usize) {
+fn record_line<W: StrideKind, E: Expr>(expr: &E, len: usize, operands: usize) {
     record(|| Step::Elementwise {
         expression: expr.describe(),
         loops: Loops::new::<E::Elem>(&Nest::line::<W>(len, operands), len, 1),
@@ -273,7 +277,7 @@ pub(crate) fn collect_parts<E: Expr + ?Sized>(
 /// As [`collect_parts`], by a kernel for what is known of the strides.
 #[inline(always)]
 #[track_caller]
-pub(crate) fn collect_by<W: Way, E: Expr + ?Sized>(
+pub(crate) fn collect_by<W: StrideKind, E: Expr + ?Sized>(
     expr: &E,
     nest: &Nest,
     len: usize,
@@ -296,7 +300,7 @@ pub(crate) fn collect_by<W: Way, E: Expr + ?Sized>(
 /// The elements of an expression that owns some: in the place of those, if they lie as the result will, else in new memory.
 #[inline(always)]
 #[track_caller]
-pub(crate) fn in_place<U: Dims, R: Rank, W: Way, E: Expr>(
+pub(crate) fn in_place<U: Dims, R: Rank, W: StrideKind, E: Expr>(
     mut expr: E,
     nest: &Nest,
     order: &[usize],

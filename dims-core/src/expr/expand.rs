@@ -14,7 +14,7 @@ use core::marker::PhantomData;
 use kernels::contract;
 use kernels::loops::nest::{Nest, Operands};
 use kernels::loops::rows::Rows;
-use kernels::loops::stride::Way;
+use kernels::loops::stride::StrideKind;
 use kernels::memory::axes::Axis;
 use kernels::scalar::Num;
 
@@ -44,7 +44,7 @@ impl<E: Expr, S: Dims, B: Brand, O: Open> Expr for Expand<'_, E, S, B, O> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Elem = E::Elem;
     type Open = Both<E::Open, O>;
-    type Kernel<'k, W: Way>
+    type Kernel<'k, W: StrideKind>
         = E::Kernel<'k, W>
     where
         Self: 'k;
@@ -72,7 +72,7 @@ impl<E: Expr, S: Dims, B: Brand, O: Open> Expr for Expand<'_, E, S, B, O> {
     }
 
     #[inline(always)]
-    fn kernel<'k, W: Way>(&'k self, operands: &mut Operands<'k>) -> Self::Kernel<'k, W> {
+    fn kernel<'k, W: StrideKind>(&'k self, operands: &mut Operands<'k>) -> Self::Kernel<'k, W> {
         self.inner.kernel::<W>(operands)
     }
 

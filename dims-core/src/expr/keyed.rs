@@ -15,7 +15,7 @@ use kernels::contract;
 use kernels::load::strided::Strided;
 use kernels::loops::nest::Operands;
 use kernels::loops::rows::Rows;
-use kernels::loops::stride::Way;
+use kernels::loops::stride::StrideKind;
 use kernels::memory::axes::{Axis, is_within};
 use kernels::memory::elements::Elements;
 use kernels::scalar::{Element, Num};
@@ -77,7 +77,7 @@ impl<T: Element> Expr for Keyed<T> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Elem = T;
     type Open = ();
-    type Kernel<'k, W: Way>
+    type Kernel<'k, W: StrideKind>
         = Strided<'k, T, ()>
     where
         Self: 'k;
@@ -93,7 +93,7 @@ impl<T: Element> Expr for Keyed<T> {
         self.row(shape, rows.push());
     }
 
-    fn kernel<'k, W: Way>(&'k self, operands: &mut Operands<'k>) -> Self::Kernel<'k, W> {
+    fn kernel<'k, W: StrideKind>(&'k self, operands: &mut Operands<'k>) -> Self::Kernel<'k, W> {
         Strided::new(self.elements(), operands.next_row(), ())
     }
 

@@ -25,7 +25,7 @@ use kernels::load::strided::Strided;
 use kernels::loops::nest::{Nest, Operands};
 use kernels::loops::rows::Rows;
 use kernels::loops::steps::element;
-use kernels::loops::stride::Way;
+use kernels::loops::stride::StrideKind;
 use kernels::map::elementwise;
 use kernels::memory::axes::Axis;
 use kernels::memory::elements::Elements;
@@ -113,7 +113,7 @@ impl<T: Element, S: Dims, R: Rank> Expr for Owned<T, S, R> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Elem = T;
     type Open = ();
-    type Kernel<'k, W: Way>
+    type Kernel<'k, W: StrideKind>
         = Strided<'k, T, ()>
     where
         Self: 'k;
@@ -139,7 +139,11 @@ impl<T: Element, S: Dims, R: Rank> Expr for Owned<T, S, R> {
     }
 
     #[inline(always)]
-    fn alike<'s, U: Dims, W: Way>(&'s self, like: &mut Option<&'s [Axis]>, operands: &mut usize) -> bool {
+    fn alike<'s, U: Dims, W: StrideKind>(
+        &'s self,
+        like: &mut Option<&'s [Axis]>,
+        operands: &mut usize,
+    ) -> bool {
         R::N == 0 && alike_axes::<S, U>(self.named(), like, operands)
     }
 
@@ -154,7 +158,7 @@ impl<T: Element, S: Dims, R: Rank> Expr for Owned<T, S, R> {
     }
 
     #[inline(always)]
-    fn kernel<'k, W: Way>(&'k self, operands: &mut Operands<'k>) -> Self::Kernel<'k, W> {
+    fn kernel<'k, W: StrideKind>(&'k self, operands: &mut Operands<'k>) -> Self::Kernel<'k, W> {
         Strided::new(self.elements(), operands.next_row(), ())
     }
 
@@ -209,7 +213,7 @@ impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Expr for View<'_, T, S, R, X> 
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Elem = T;
     type Open = ();
-    type Kernel<'k, W: Way>
+    type Kernel<'k, W: StrideKind>
         = Strided<'k, T, X::Kernels<'k>>
     where
         Self: 'k;
@@ -237,7 +241,11 @@ impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Expr for View<'_, T, S, R, X> 
     }
 
     #[inline(always)]
-    fn alike<'s, U: Dims, W: Way>(&'s self, like: &mut Option<&'s [Axis]>, operands: &mut usize) -> bool {
+    fn alike<'s, U: Dims, W: StrideKind>(
+        &'s self,
+        like: &mut Option<&'s [Axis]>,
+        operands: &mut usize,
+    ) -> bool {
         R::N == 0 && !X::ANY && alike_axes::<S, U>(self.named(), like, operands)
     }
 
@@ -254,7 +262,7 @@ impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Expr for View<'_, T, S, R, X> 
     }
 
     #[inline(always)]
-    fn kernel<'k, W: Way>(&'k self, operands: &mut Operands<'k>) -> Self::Kernel<'k, W> {
+    fn kernel<'k, W: StrideKind>(&'k self, operands: &mut Operands<'k>) -> Self::Kernel<'k, W> {
         let row = operands.next_row();
         let indices = self.indices().kernels(operands);
         Strided::new(self.elements(), row, indices)
@@ -297,7 +305,7 @@ impl<T: Element> Expr for Scalar<T> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Elem = T;
     type Open = ();
-    type Kernel<'k, W: Way> = Constant<T>;
+    type Kernel<'k, W: StrideKind> = Constant<T>;
     const LAYOUT: Layout = Layout::Free;
     const SIMPLE: bool = true;
 
@@ -307,7 +315,7 @@ impl<T: Element> Expr for Scalar<T> {
     }
 
     #[inline(always)]
-    fn alike<'s, U: Dims, W: Way>(&'s self, _: &mut Option<&'s [Axis]>, _: &mut usize) -> bool {
+    fn alike<'s, U: Dims, W: StrideKind>(&'s self, _: &mut Option<&'s [Axis]>, _: &mut usize) -> bool {
         true
     }
 
@@ -320,7 +328,7 @@ impl<T: Element> Expr for Scalar<T> {
     fn rows<U: Dims, R: Rank>(&self, _: &Shape, _: &mut Rows) {}
 
     #[inline(always)]
-    fn kernel<'k, W: Way>(&'k self, _: &mut Operands<'k>) -> Constant<T> {
+    fn kernel<'k, W: StrideKind>(&'k self, _: &mut Operands<'k>) -> Constant<T> {
         Constant(self.0)
     }
 
@@ -375,7 +383,7 @@ impl<B: Brand, O: Open> Expr for Iota<'_, B, O> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Elem = isize;
     type Open = O;
-    type Kernel<'k, W: Way>
+    type Kernel<'k, W: StrideKind>
         = Counter<'k>
     where
         Self: 'k;
@@ -394,7 +402,7 @@ impl<B: Brand, O: Open> Expr for Iota<'_, B, O> {
     }
 
     #[inline(always)]
-    fn kernel<'k, W: Way>(&'k self, operands: &mut Operands<'k>) -> Counter<'k> {
+    fn kernel<'k, W: StrideKind>(&'k self, operands: &mut Operands<'k>) -> Counter<'k> {
         Counter::new(operands.next_row())
     }
 

@@ -41,7 +41,7 @@ use kernels::contract;
 use kernels::load::Kernel;
 use kernels::loops::nest::{Nest, Operands};
 use kernels::loops::rows::Rows;
-use kernels::loops::stride::{AnyStride, Way};
+use kernels::loops::stride::{AnyStride, StrideKind};
 use kernels::memory::axes::Axis;
 use kernels::memory::elements::Elements;
 use kernels::memory::freed::Freed;
@@ -86,7 +86,7 @@ pub trait Expr {
 
     /// What runs in the loops, for what rustc knows of their strides.
     #[doc(hidden)]
-    type Kernel<'k, W: Way>: Kernel<Elem = Self::Elem>
+    type Kernel<'k, W: StrideKind>: Kernel<Elem = Self::Elem>
     where
         Self: 'k;
 
@@ -151,7 +151,11 @@ pub trait Expr {
     /// Where [`LAYOUT`](Expr::LAYOUT) says so much of the strides that they are known to be alike (`W`), sizes are all that is compared.
     #[doc(hidden)]
     #[inline(always)]
-    fn alike<'s, U: Dims, W: Way>(&'s self, _like: &mut Option<&'s [Axis]>, _operands: &mut usize) -> bool {
+    fn alike<'s, U: Dims, W: StrideKind>(
+        &'s self,
+        _like: &mut Option<&'s [Axis]>,
+        _operands: &mut usize,
+    ) -> bool {
         false
     }
 
@@ -165,7 +169,7 @@ pub trait Expr {
 
     /// The expression as a kernel, each operand with its row of the loop nest.
     #[doc(hidden)]
-    fn kernel<'k, W: Way>(&'k self, operands: &mut Operands<'k>) -> Self::Kernel<'k, W>;
+    fn kernel<'k, W: StrideKind>(&'k self, operands: &mut Operands<'k>) -> Self::Kernel<'k, W>;
 
     /// The factors of a product as operands of a contraction, and its constant factor. Factors that do not lie in
     /// memory are computed, over the axes along which they vary.
@@ -318,7 +322,7 @@ where
     expr.rows::<U, R>(shape, &mut rows);
     let order: SmallVec<[usize; 8]> =
         (0..sizes.len()).filter(|&axis| sizes[axis] != 1 && rows.varies(axis)).collect();
-    let order = rows.as_they_lie(&order, sizes).unwrap_or(order);
+    let order = rows.in_memory_order(&order, sizes).unwrap_or(order);
     let len = shape.volume(order.iter().copied(), size_of::<E::Elem>())?;
     let nest = Nest::map(sizes, &order, &rows);
     let data = expr.collect(&nest, len)?;
@@ -339,7 +343,7 @@ impl<E: Expr> Expr for &E {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Elem = E::Elem;
     type Open = E::Open;
-    type Kernel<'k, W: Way>
+    type Kernel<'k, W: StrideKind>
         = E::Kernel<'k, W>
     where
         Self: 'k;
@@ -371,7 +375,11 @@ impl<E: Expr> Expr for &E {
     }
 
     #[inline(always)]
-    fn alike<'s, U: Dims, W: Way>(&'s self, like: &mut Option<&'s [Axis]>, operands: &mut usize) -> bool {
+    fn alike<'s, U: Dims, W: StrideKind>(
+        &'s self,
+        like: &mut Option<&'s [Axis]>,
+        operands: &mut usize,
+    ) -> bool {
         (**self).alike::<U, W>(like, operands)
     }
 
@@ -386,7 +394,7 @@ impl<E: Expr> Expr for &E {
     }
 
     #[inline(always)]
-    fn kernel<'k, W: Way>(&'k self, operands: &mut Operands<'k>) -> Self::Kernel<'k, W> {
+    fn kernel<'k, W: StrideKind>(&'k self, operands: &mut Operands<'k>) -> Self::Kernel<'k, W> {
         (**self).kernel::<W>(operands)
     }
 

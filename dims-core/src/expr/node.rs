@@ -17,7 +17,7 @@ use kernels::load::nodes::{BinaryKernel, UnaryKernel};
 use kernels::load::select::SelectKernel;
 use kernels::loops::nest::Operands;
 use kernels::loops::rows::Rows;
-use kernels::loops::stride::Way;
+use kernels::loops::stride::StrideKind;
 use kernels::machine::isa::Baseline;
 use kernels::memory::axes::Axis;
 use kernels::memory::freed::Freed;
@@ -35,7 +35,7 @@ impl<O: UnaryOp<A::Elem>, A: Expr> Expr for Unary<O, A> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Elem = O::Out;
     type Open = A::Open;
-    type Kernel<'k, W: Way>
+    type Kernel<'k, W: StrideKind>
         = UnaryKernel<'k, O, A::Kernel<'k, W>>
     where
         Self: 'k;
@@ -49,7 +49,11 @@ impl<O: UnaryOp<A::Elem>, A: Expr> Expr for Unary<O, A> {
     }
 
     #[inline(always)]
-    fn alike<'s, U: Dims, W: Way>(&'s self, like: &mut Option<&'s [Axis]>, operands: &mut usize) -> bool {
+    fn alike<'s, U: Dims, W: StrideKind>(
+        &'s self,
+        like: &mut Option<&'s [Axis]>,
+        operands: &mut usize,
+    ) -> bool {
         self.a.alike::<U, W>(like, operands)
     }
 
@@ -64,7 +68,7 @@ impl<O: UnaryOp<A::Elem>, A: Expr> Expr for Unary<O, A> {
     }
 
     #[inline(always)]
-    fn kernel<'k, W: Way>(&'k self, operands: &mut Operands<'k>) -> Self::Kernel<'k, W> {
+    fn kernel<'k, W: StrideKind>(&'k self, operands: &mut Operands<'k>) -> Self::Kernel<'k, W> {
         UnaryKernel { op: &self.op, a: self.a.kernel::<W>(operands) }
     }
 
@@ -95,7 +99,7 @@ impl<O: BinaryOp<A::Elem, B::Elem>, A: Expr, B: Expr> Expr for Binary<O, A, B> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Elem = O::Out;
     type Open = Both<A::Open, B::Open>;
-    type Kernel<'k, W: Way>
+    type Kernel<'k, W: StrideKind>
         = BinaryKernel<'k, O, A::Kernel<'k, W>, B::Kernel<'k, W>>
     where
         Self: 'k;
@@ -124,7 +128,11 @@ impl<O: BinaryOp<A::Elem, B::Elem>, A: Expr, B: Expr> Expr for Binary<O, A, B> {
     }
 
     #[inline(always)]
-    fn alike<'s, U: Dims, W: Way>(&'s self, like: &mut Option<&'s [Axis]>, operands: &mut usize) -> bool {
+    fn alike<'s, U: Dims, W: StrideKind>(
+        &'s self,
+        like: &mut Option<&'s [Axis]>,
+        operands: &mut usize,
+    ) -> bool {
         self.a.alike::<U, W>(like, operands) && self.b.alike::<U, W>(like, operands)
     }
 
@@ -141,7 +149,7 @@ impl<O: BinaryOp<A::Elem, B::Elem>, A: Expr, B: Expr> Expr for Binary<O, A, B> {
     }
 
     #[inline(always)]
-    fn kernel<'k, W: Way>(&'k self, operands: &mut Operands<'k>) -> Self::Kernel<'k, W> {
+    fn kernel<'k, W: StrideKind>(&'k self, operands: &mut Operands<'k>) -> Self::Kernel<'k, W> {
         BinaryKernel { op: &self.op, a: self.a.kernel::<W>(operands), b: self.b.kernel::<W>(operands) }
     }
 
@@ -209,7 +217,7 @@ impl<C: Expr<Elem = bool>, A: Expr, B: Expr<Elem = A::Elem>> Expr for Select<C, 
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Elem = A::Elem;
     type Open = Both<C::Open, Both<A::Open, B::Open>>;
-    type Kernel<'k, W: Way>
+    type Kernel<'k, W: StrideKind>
         = SelectKernel<C::Kernel<'k, W>, A::Kernel<'k, W>, B::Kernel<'k, W>>
     where
         Self: 'k;
@@ -223,7 +231,11 @@ impl<C: Expr<Elem = bool>, A: Expr, B: Expr<Elem = A::Elem>> Expr for Select<C, 
     }
 
     #[inline(always)]
-    fn alike<'s, U: Dims, W: Way>(&'s self, like: &mut Option<&'s [Axis]>, operands: &mut usize) -> bool {
+    fn alike<'s, U: Dims, W: StrideKind>(
+        &'s self,
+        like: &mut Option<&'s [Axis]>,
+        operands: &mut usize,
+    ) -> bool {
         self.cond.alike::<U, W>(like, operands)
             && self.a.alike::<U, W>(like, operands)
             && self.b.alike::<U, W>(like, operands)
@@ -244,7 +256,7 @@ impl<C: Expr<Elem = bool>, A: Expr, B: Expr<Elem = A::Elem>> Expr for Select<C, 
     }
 
     #[inline(always)]
-    fn kernel<'k, W: Way>(&'k self, operands: &mut Operands<'k>) -> Self::Kernel<'k, W> {
+    fn kernel<'k, W: StrideKind>(&'k self, operands: &mut Operands<'k>) -> Self::Kernel<'k, W> {
         let cond = self.cond.kernel::<W>(operands);
         let a = self.a.kernel::<W>(operands);
         let b = self.b.kernel::<W>(operands);

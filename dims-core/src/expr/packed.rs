@@ -16,7 +16,7 @@ use kernels::contract;
 use kernels::load::strided::Strided;
 use kernels::loops::nest::{Nest, Operands};
 use kernels::loops::rows::Rows;
-use kernels::loops::stride::Way;
+use kernels::loops::stride::StrideKind;
 use kernels::memory::axes::Axis;
 use kernels::memory::freed::Freed;
 use kernels::scalar::{Element, Num};
@@ -61,7 +61,7 @@ impl<E: Packable, L: SetOf + Dims> Expr for Packed<E, L> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Elem = E::Elem;
     type Open = ();
-    type Kernel<'k, W: Way>
+    type Kernel<'k, W: StrideKind>
         = Strided<'k, E::Elem, (), W>
     where
         Self: 'k;
@@ -81,7 +81,11 @@ impl<E: Packable, L: SetOf + Dims> Expr for Packed<E, L> {
     }
 
     #[inline(always)]
-    fn alike<'s, U: Dims, W: Way>(&'s self, like: &mut Option<&'s [Axis]>, operands: &mut usize) -> bool {
+    fn alike<'s, U: Dims, W: StrideKind>(
+        &'s self,
+        like: &mut Option<&'s [Axis]>,
+        operands: &mut usize,
+    ) -> bool {
         if !W::UNIT {
             return self.0.alike::<U, W>(like, operands);
         }
@@ -101,9 +105,9 @@ impl<E: Packable, L: SetOf + Dims> Expr for Packed<E, L> {
     }
 
     #[inline(always)]
-    fn kernel<'k, W: Way>(&'k self, operands: &mut Operands<'k>) -> Self::Kernel<'k, W> {
+    fn kernel<'k, W: StrideKind>(&'k self, operands: &mut Operands<'k>) -> Self::Kernel<'k, W> {
         // (`W` says that the innermost stride is 1 only where `LAYOUT` does.)
-        Strided::on_the_way(self.0.memory().0, operands.next_row(), ())
+        Strided::along_row(self.0.memory().0, operands.next_row(), ())
     }
 
     #[inline(always)]

@@ -15,7 +15,7 @@ use core::marker::PhantomData;
 use kernels::contract;
 use kernels::loops::nest::{Nest, Operands};
 use kernels::loops::rows::Rows;
-use kernels::loops::stride::Way;
+use kernels::loops::stride::StrideKind;
 use kernels::memory::axes::Axis;
 use kernels::scalar::Num;
 use smallvec::SmallVec;
@@ -131,7 +131,7 @@ impl<E: Expr, S: Dims, R: Rank> Expr for Remap<E, S, R> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Elem = E::Elem;
     type Open = ();
-    type Kernel<'k, W: Way>
+    type Kernel<'k, W: StrideKind>
         = E::Kernel<'k, W>
     where
         Self: 'k;
@@ -209,7 +209,7 @@ impl<E: Expr, S: Dims, R: Rank> Expr for Remap<E, S, R> {
     }
 
     #[inline(always)]
-    fn kernel<'k, W: Way>(&'k self, operands: &mut Operands<'k>) -> Self::Kernel<'k, W> {
+    fn kernel<'k, W: StrideKind>(&'k self, operands: &mut Operands<'k>) -> Self::Kernel<'k, W> {
         self.inner.kernel::<W>(operands)
     }
 

@@ -19,7 +19,7 @@ use core::ops::Deref;
 use kernels::load::strided::Strided;
 use kernels::loops::nest::{Nest, Operands};
 use kernels::loops::rows::Rows;
-use kernels::loops::stride::Way;
+use kernels::loops::stride::StrideKind;
 use kernels::map::elementwise::collect_memory;
 use kernels::memory::axes::Axis;
 use kernels::memory::elements::Elements;
@@ -181,7 +181,7 @@ impl<T: Element, M: Deref<Target = [T]>, S: Dims> Expr for Lent<M, S> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Elem = T;
     type Open = ();
-    type Kernel<'k, W: Way>
+    type Kernel<'k, W: StrideKind>
         = Strided<'k, T, (), W>
     where
         Self: 'k;
@@ -199,7 +199,11 @@ impl<T: Element, M: Deref<Target = [T]>, S: Dims> Expr for Lent<M, S> {
     }
 
     #[inline(always)]
-    fn alike<'s, U: Dims, W: Way>(&'s self, like: &mut Option<&'s [Axis]>, operands: &mut usize) -> bool {
+    fn alike<'s, U: Dims, W: StrideKind>(
+        &'s self,
+        like: &mut Option<&'s [Axis]>,
+        operands: &mut usize,
+    ) -> bool {
         alike_axes::<S, U>(&self.axes, like, operands)
     }
 
@@ -214,9 +218,9 @@ impl<T: Element, M: Deref<Target = [T]>, S: Dims> Expr for Lent<M, S> {
     }
 
     #[inline(always)]
-    fn kernel<'k, W: Way>(&'k self, operands: &mut Operands<'k>) -> Self::Kernel<'k, W> {
+    fn kernel<'k, W: StrideKind>(&'k self, operands: &mut Operands<'k>) -> Self::Kernel<'k, W> {
         // (`W` says that the innermost stride is 1 only where `LAYOUT` does.)
-        Strided::on_the_way(self.borrowed(), operands.next_row(), ())
+        Strided::along_row(self.borrowed(), operands.next_row(), ())
     }
 
     #[inline(always)]

@@ -28,7 +28,7 @@ use kernels::loops::stride::{AnyStride, UnitStride};
 use kernels::machine::threads;
 use kernels::map::update::{Lowered, update, write};
 use kernels::memory::axes::Axis;
-use kernels::memory::elements::Places;
+use kernels::memory::elements::OutputSlots;
 use kernels::ops::{self, BinaryOp, Replace};
 use kernels::scalar::{Element, Num, Ordered};
 
@@ -42,7 +42,7 @@ use kernels::scalar::{Element, Num, Ordered};
 pub(crate) fn write_into<S: Dims, R: Rank, E: Expr>(
     expr: &E,
     shape: &Shape,
-    out: Places<'_, E::Elem>,
+    out: OutputSlots<'_, E::Elem>,
     offset: usize,
     strides: &[isize],
 ) -> Result<(), DimError> {

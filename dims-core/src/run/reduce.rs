@@ -22,7 +22,7 @@ use kernels::load::Kernel;
 use kernels::loops::nest::{Nest, Parts};
 use kernels::loops::rows::Rows;
 use kernels::loops::steps::{Loops, ProductDims, Step, record};
-use kernels::loops::stride::{AnyStride, UnitStride, Way};
+use kernels::loops::stride::{AnyStride, StrideKind, UnitStride};
 use kernels::machine::threads;
 use kernels::reduce::reducers;
 use kernels::reduce::{self as reductions, Reducer};
@@ -174,7 +174,7 @@ where
 /// The `len` results of `count` elements each that a nest yields, by a kernel for what is known of its strides.
 #[inline(always)]
 #[track_caller]
-fn reduced_in<W: Way, E: Expr, Q: Reducer<E::Elem, Out: Element>>(
+fn reduced_in<W: StrideKind, E: Expr, Q: Reducer<E::Elem, Out: Element>>(
     expr: &E,
     nest: &Nest,
     len: usize,
@@ -372,7 +372,7 @@ where
     let mut expr = tensor.expr;
     let mut rows = Rows::new(sizes.len());
     expr.rows::<A::Dims, A::Rank>(&shape, &mut rows);
-    let lying = if A::Expr::OWNS && along.len() == 1 { rows.as_they_lie(order, sizes) } else { None };
+    let lying = if A::Expr::OWNS && along.len() == 1 { rows.in_memory_order(order, sizes) } else { None };
     let order = match &lying {
         Some(lying) if expr.place::<A::Elem, A::Dims, A::Rank>(lying, len).is_some() => lying,
         _ => order,

@@ -1,7 +1,7 @@
 //! Products whose rows, columns and sums are lists of places, on as many threads as are worthwhile: see [`panels`](crate::gemm::panels).
 
 use crate::error::Error;
-use crate::gemm::panels::{Panels, Places, multiply};
+use crate::gemm::panels::{Offsets, Panels, multiply};
 use crate::gemm::plan::panels::{InPanels, Share};
 use crate::gemm::plan::products::{Loop, Loops, Roles, for_each};
 use crate::machine::threads::{self, Carried};
@@ -103,6 +103,6 @@ fn places(loops: &Loops, of: fn(&Loop) -> (isize, isize)) -> [Vec<isize>; 2] {
     places
 }
 
-fn within(places: &[Vec<isize>; 2], range: Range<usize>) -> Places<'_> {
-    Places { first: &places[0][range.clone()], second: &places[1][range] }
+fn within(places: &[Vec<isize>; 2], range: Range<usize>) -> Offsets<'_> {
+    Offsets { first: &places[0][range.clone()], second: &places[1][range] }
 }

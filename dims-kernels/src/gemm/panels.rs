@@ -42,24 +42,24 @@ const WIDE: usize = 32;
 /// in line is worth its while only where it is read often.
 const FEW: usize = 20;
 
-/// Where elements lie along a role that two matrices have in common, as distances from the first.
+/// The offsets of elements along a role that two matrices have in common, from the first element.
 #[derive(Clone, Copy)]
-pub struct Places<'l> {
+pub struct Offsets<'l> {
     /// In the one matrix. (The left one, if it is one of both.)
     pub first: &'l [isize],
     /// In the other one.
     pub second: &'l [isize],
 }
 
-impl<'l> Places<'l> {
+impl<'l> Offsets<'l> {
     /// Those in the one matrix, followed by those in the other.
     fn both(places: &'l [isize]) -> Self {
         let (first, second) = places.split_at(places.len() / 2);
-        Places { first, second }
+        Offsets { first, second }
     }
 
-    fn part(&self, range: Range<usize>) -> Places<'l> {
-        Places { first: &self.first[range.clone()], second: &self.second[range] }
+    fn part(&self, range: Range<usize>) -> Offsets<'l> {
+        Offsets { first: &self.first[range.clone()], second: &self.second[range] }
     }
 
     fn len(&self) -> usize {
@@ -71,11 +71,11 @@ impl<'l> Places<'l> {
 #[derive(Clone, Copy)]
 pub struct Panels<'l> {
     /// Rows, in the left matrix and in the result.
-    pub rows: Places<'l>,
+    pub rows: Offsets<'l>,
     /// Elements of each sum, in the left matrix and in the right one.
-    pub sums: Places<'l>,
+    pub sums: Offsets<'l>,
     /// Columns, in the right matrix and in the result.
-    pub columns: Places<'l>,
+    pub columns: Offsets<'l>,
     /// Whether the product is added to what the result holds.
     pub accumulate: bool,
 }
@@ -127,9 +127,9 @@ pub unsafe fn multiply_sideways<T: 'static>(product: &Product<T>) -> bool {
     let (rows, others) = all.split_at(2 * m);
     let (sums, columns) = others.split_at(2 * k);
     let panels = Panels {
-        rows: Places::both(rows),
-        sums: Places::both(sums),
-        columns: Places::both(columns),
+        rows: Offsets::both(rows),
+        sums: Offsets::both(sums),
+        columns: Offsets::both(columns),
         accumulate,
     };
     // SAFETY: the caller's promise; the type was just asked for.
@@ -343,9 +343,9 @@ unsafe fn line_up<V: Vector>(
 
 /// A part of a product that fits into the caches.
 struct Block<'l> {
-    rows: Places<'l>,
-    sums: Places<'l>,
-    columns: Places<'l>,
+    rows: Offsets<'l>,
+    sums: Offsets<'l>,
+    columns: Offsets<'l>,
     /// Whether strips are read where they are, should their columns be neighbours.
     in_place: bool,
     accumulate: bool,
@@ -550,7 +550,7 @@ mod tests {
         prop_oneof![Just(1usize), Just(7), Just(8), Just(1000)]
     }
 
-    /// Places in two matrices: in the one they are `near` apart within a run, in the other `far` throughout.
+    /// Offsets in two matrices: in the one they are `near` apart within a run, in the other `far` throughout.
     fn places(count: usize, run: usize, near: isize, gap: isize) -> Vec<isize> {
         (0..count as isize).map(|at| at * near + at / run as isize * gap).collect()
     }
@@ -587,9 +587,9 @@ mod tests {
         };
         let (a, b) = (fill(len(&a_rows, &a_sums)), fill(len(&b_sums, &b_columns)));
         let panels = Panels {
-            rows: Places { first: &a_rows, second: &c_rows },
-            sums: Places { first: &a_sums, second: &b_sums },
-            columns: Places { first: &b_columns, second: &c_columns },
+            rows: Offsets { first: &a_rows, second: &c_rows },
+            sums: Offsets { first: &a_sums, second: &b_sums },
+            columns: Offsets { first: &b_columns, second: &c_columns },
             accumulate,
         };
         // Sums of small integers are exact in any order.

@@ -8,7 +8,7 @@
 use crate::gemm::Product;
 use crate::machine::isa::{Level, level};
 use crate::machine::params::{Skinny, params};
-use crate::machine::prefetch::fetch_lines;
+use crate::machine::prefetch::prefetch_lines;
 use crate::machine::vector::{AnyTile, Vector};
 use alloc::vec::Vec;
 use core::any::TypeId;
@@ -152,7 +152,7 @@ unsafe fn across<V: Vector, const M: usize>(product: &Product<V::Elem>, skinny: 
     // Strips are about as wide as each other.
     let most = (skinny.sums / (M * size_of::<V::Elem>())).max(2 * V::LEN);
     let width = n.div_ceil(n.div_ceil(most)).next_multiple_of(2 * V::LEN);
-    let ahead = skinny.across / size_of::<V::Elem>();
+    let prefetch_distance = skinny.prefetch_across / size_of::<V::Elem>();
     // The sums of some columns over one block of rows, over two, over four: as many levels as the number of blocks has bits, and the last block.
     let levels = k.div_ceil(BLOCK).ilog2() as usize + 2;
     let mut scratch = Vec::<V::Elem>::with_capacity(levels * M * width);
@@ -173,7 +173,8 @@ unsafe fn across<V: Vector, const M: usize>(product: &Product<V::Elem>, skinny: 
                     }
                 }
                 let start = b.start.wrapping_offset(row as isize * b.row).wrapping_add(column);
-                let block_of = Block { b: start, b_row: b.row, count, ahead, sums: level(depth), width };
+                let block_of =
+                    Block { b: start, b_row: b.row, count, prefetch_distance, sums: level(depth), width };
                 block_of.sum::<V, M>(&left[..rows]);
                 depth += 1;
                 for _ in 0..(block + 1).trailing_zeros() {
@@ -220,7 +221,7 @@ struct Block<T> {
     /// Columns.
     count: usize,
     /// How many elements ahead the rows are prefetched.
-    ahead: usize,
+    prefetch_distance: usize,
     /// Rows of sums, `width` apart: so many columns, as whole pairs of vectors, have room in each.
     sums: *mut T,
     width: usize,
@@ -305,7 +306,7 @@ impl<T: Copy> Block<T> {
             }
             for (r, left) in left.iter().enumerate() {
                 let from = b.wrapping_offset(r as isize * self.b_row).wrapping_add(column);
-                fetch_lines(from.wrapping_add(self.ahead), W * V::LEN);
+                prefetch_lines(from.wrapping_add(self.prefetch_distance), W * V::LEN);
                 for w in 0..W {
                     let from = from.wrapping_add(w * V::LEN);
                     let right = if w + 1 < W { V::load(from) } else { V::load_part(from, mask) };
@@ -356,12 +357,12 @@ unsafe fn along<V: Vector, const M: usize>(product: &Product<V::Elem>, skinny: &
     let at_once = lines_at_once::<V>(M);
     let group = at_once * k;
     let is_dense = b.col >= k as isize && b.col.unsigned_abs() <= k + k / 8;
-    let fetched = if at_once > 1 && group * size <= GROUP && is_dense {
+    let prefetch_steps = if at_once > 1 && group * size <= GROUP && is_dense {
         [group, V::LEN, at_once * V::LEN].map(|step| step as isize)
     } else {
-        [(skinny.along / size) as isize, b.col, V::LEN as isize]
+        [(skinny.prefetch_along / size) as isize, b.col, V::LEN as isize]
     };
-    let lines_of = Lines { product, left: &left, skipped, fetched };
+    let lines_of = Lines { product, left: &left, skipped, prefetch_steps };
     let mut column = 0;
     // SAFETY: the columns lie in the matrices; the rest is the caller's promise.
     unsafe {
@@ -397,7 +398,7 @@ struct Lines<'p, V: Vector> {
     /// How many zeros they begin with.
     skipped: usize,
     /// How far ahead of a column's first element it is prefetched, and how far from one line of the columns to the next, and from one vector.
-    fetched: [isize; 3],
+    prefetch_steps: [isize; 3],
 }
 
 impl<V: Vector> Lines<'_, V> {
@@ -413,8 +414,8 @@ impl<V: Vector> Lines<'_, V> {
         let start = b.start.wrapping_offset(column as isize * b.col).wrapping_sub(self.skipped);
         let left = self.left.as_ptr();
         let mut totals = [[V::Elem::default(); M]; R];
-        let [ahead, next_line, next_vector] = self.fetched;
-        let fetched = start.wrapping_offset(ahead);
+        let [distance, next_line, next_vector] = self.prefetch_steps;
+        let prefetched = start.wrapping_offset(distance);
         // SAFETY: sums, rows and columns lie in the matrices, which are valid by the caller's promise.
         unsafe {
             for part in (0..vectors).step_by(PART) {
@@ -425,8 +426,8 @@ impl<V: Vector> Lines<'_, V> {
                         let at = $at;
                         let right: [V; R] = core::array::from_fn(|r| {
                             let from = start.wrapping_offset(r as isize * b.col).wrapping_add(at * V::LEN);
-                            let ahead = r as isize * next_line + at as isize * next_vector;
-                            fetch_lines(fetched.wrapping_offset(ahead), V::LEN);
+                            let offset = r as isize * next_line + at as isize * next_vector;
+                            prefetch_lines(prefetched.wrapping_offset(offset), V::LEN);
                             $load(from)
                         });
                         for i in 0..M {

@@ -30,8 +30,8 @@ const MANY: usize = 512;
 /// Bytes between lines of the right matrix that are that far apart.
 const PAGE: usize = 4096;
 
-/// Bytes of a right matrix that is likely to be in the second-level cache when it is read. A larger one may come from memory, for the strides from
-/// line to line are no order in which the machine looks ahead.
+/// Bytes of a right matrix that is likely to be in the second-level cache when it is read. A larger one may come from memory, as the strides from
+/// line to line are no stream for the hardware prefetchers.
 const WARM: usize = 1 << 18;
 
 /// So many rows share what is read of the right matrix that it does not matter where it comes from.

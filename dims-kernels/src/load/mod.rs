@@ -63,11 +63,11 @@ pub trait Kernel: Sized {
     /// Whether it computes much for each element, by functions that the compiler vectorises: worth code for the widest vectors.
     const LONG: bool = false;
 
-    /// Whether there are operands on the left of others, or on the right, which may be the same along a tile: see
-    /// [`is_beside`](Kernel::is_beside).
-    const HAS_LEFT: bool = false;
-    /// As `HAS_LEFT`.
-    const HAS_RIGHT: bool = false;
+    /// Whether some operand is the left one of an operation, and may be broadcast along a tile: see
+    /// [`has_broadcast_operand`](Kernel::has_broadcast_operand).
+    const HAS_LEFT_OPERAND: bool = false;
+    /// As `HAS_LEFT_OPERAND`, for right operands.
+    const HAS_RIGHT_OPERAND: bool = false;
 
     /// Whether elements are read from memory as they are, so that [`starts`](Kernel::starts) and [`steps`](Kernel::steps) may say where. Loops over such
     /// memory are not compiled for others.
@@ -76,13 +76,13 @@ pub trait Kernel: Sized {
     /// Whether all operands are elements in memory or constants, so that [`pairs`](Kernel::pairs) of rows may be found. Loops over pairs are not compiled for others.
     const PAIRS: bool = false;
 
-    /// What [`get_beside`](Kernel::get_beside) reads a tile by.
-    type Held;
+    /// A copy of all that [`get_broadcast`](Kernel::get_broadcast) needs to read a tile.
+    type TileReader;
 
-    /// Asks the memory for a tile's elements, ahead of time, where they are neighbours. It may lie behind the end of a loop: nothing is read. If
+    /// Prefetches a tile's elements, where they are neighbours. It may lie behind the end of a loop: nothing is read. If
     /// elements are at computed places, the tile must be one of the nest, and the next one must be loaded without [`moved`](Tile::moved).
     #[inline(always)]
-    fn fetch<I: Isa>(&mut self, _: &Tile<'_>) {}
+    fn prefetch<I: Isa>(&mut self, _: &Tile<'_>) {}
 
     /// Where rows lie that are read as they are: `starts[r]` is the element at `at`, `r` steps further along the loop `along`, and its
     /// neighbours in memory are its neighbours along the innermost loop. Returns whether this is so, which it is for tensors
@@ -105,7 +105,7 @@ pub trait Kernel: Sized {
     }
 
     /// Where the elements of an operand lie from `at` on, one of those that has them as neighbours, and of the size of these elements: what is worth
-    /// asking the memory for ahead of time. `at` may lie behind the end of a loop; nothing is read.
+    /// prefetching. `at` may lie behind the end of a loop; nothing is read.
     #[inline(always)]
     fn source(&self, _at: &[usize]) -> Option<*const Self::Elem> {
         None
@@ -136,32 +136,32 @@ pub trait Kernel: Sized {
         write_tiles::<I, Self>(self, at, out, faults);
     }
 
-    /// Whether all operands on the left of others (`LEFT`), or all on the right, are the same along the innermost loop, as a scale and a bias
-    /// often are. Then [`get_beside`](Kernel::get_beside) has them in registers: to read them from a buffer again for every element takes
+    /// Whether all left operands of operations (`LEFT`), or all right ones, are broadcast along the innermost loop, as a scale and a bias
+    /// often are. Then [`get_broadcast`](Kernel::get_broadcast) has them in registers: to read them from a buffer again for every element takes
     /// longer than most operations do.
     #[inline(always)]
-    fn is_beside<const LEFT: bool>(&self) -> bool {
+    fn has_broadcast_operand<const LEFT: bool>(&self) -> bool {
         false
     }
 
-    /// As [`load`](Kernel::load), where the kernel [is so](Kernel::is_beside): of operands on that side, one element.
+    /// As [`load`](Kernel::load), where the kernel [has broadcast operands](Kernel::has_broadcast_operand): of operands on that side, one element.
     #[inline(always)]
-    fn load_beside<I: Isa, const LEFT: bool>(&mut self, tile: &Tile<'_>, faults: &mut Faults) {
+    fn load_broadcast<I: Isa, const LEFT: bool>(&mut self, tile: &Tile<'_>, faults: &mut Faults) {
         self.load::<I>(tile, faults);
     }
 
-    /// What the tile that [`load_beside`](Kernel::load_beside) loaded last is read by. (It is no reference to the kernel, so that the compiler
-    /// need not wonder whether what is written changes it.)
-    fn hold<I: Isa, const LEFT: bool>(&self) -> Self::Held;
+    /// The reader of the tile that [`load_broadcast`](Kernel::load_broadcast) loaded last. (It is no reference to the kernel, so the compiler
+    /// knows that stores to the output do not change it.)
+    fn tile_reader<I: Isa, const LEFT: bool>(&self) -> Self::TileReader;
 
     /// The tile's `x`th element.
     ///
     /// # Safety
     ///
-    /// As for [`get`](Kernel::get), of the tile after whose load `held` was made.
-    unsafe fn get_beside<I: Isa, const LEFT: bool>(held: &Self::Held, x: usize) -> Self::Elem;
+    /// As for [`get`](Kernel::get), of the tile after whose load the reader was made.
+    unsafe fn get_broadcast<I: Isa, const LEFT: bool>(reader: &Self::TileReader, x: usize) -> Self::Elem;
 
-    /// What [`hold_pair`](Kernel::hold_pair) reads elements by.
+    /// A copy of all that [`pair_reader`](Kernel::pair_reader) needs.
     type Pairs;
 
     /// Where elements lie from `at` on, in a nest that pairs rows: operands are in memory, and on one side of others (that of `LEFT`) each is the
@@ -180,15 +180,18 @@ pub trait Kernel: Sized {
     /// # Safety
     ///
     /// There were such pairs, not `paired`, and the nest has this position.
-    unsafe fn same<I: Isa>(pairs: &Self::Pairs, row: usize, step: usize) -> Self::Elem;
+    unsafe fn broadcast_element<I: Isa>(pairs: &Self::Pairs, row: usize, step: usize) -> Self::Elem;
 
-    /// As [`hold`](Kernel::hold), for the tile that lies `row` and `step` positions further along the two loops: nothing needs to be loaded.
+    /// As [`tile_reader`](Kernel::tile_reader), for the tile that lies `row` and `step` positions further along the two loops: nothing needs to be loaded.
     ///
     /// # Safety
     ///
     /// There were such pairs, and the nest has this position.
-    unsafe fn hold_pair<I: Isa, const LEFT: bool>(pairs: &Self::Pairs, row: usize, step: usize)
-    -> Self::Held;
+    unsafe fn pair_reader<I: Isa, const LEFT: bool>(
+        pairs: &Self::Pairs,
+        row: usize,
+        step: usize,
+    ) -> Self::TileReader;
 
     /// Whether all elements along the innermost loop are the same.
     fn is_uniform(&self) -> bool;

@@ -13,7 +13,7 @@ impl<T: Copy> Kernel for Constant<T> {
     const VARIES: bool = false;
     const STEADY: bool = true;
     const PAIRS: bool = true;
-    type Held = T;
+    type TileReader = T;
     type Pairs = T;
 
     #[inline(always)]
@@ -25,18 +25,18 @@ impl<T: Copy> Kernel for Constant<T> {
     }
 
     #[inline(always)]
-    fn is_beside<const LEFT: bool>(&self) -> bool {
+    fn has_broadcast_operand<const LEFT: bool>(&self) -> bool {
         true
     }
 
     #[inline(always)]
-    fn hold<I: Isa, const LEFT: bool>(&self) -> T {
+    fn tile_reader<I: Isa, const LEFT: bool>(&self) -> T {
         self.0
     }
 
     #[inline(always)]
-    unsafe fn get_beside<I: Isa, const LEFT: bool>(held: &T, _: usize) -> T {
-        *held
+    unsafe fn get_broadcast<I: Isa, const LEFT: bool>(reader: &T, _: usize) -> T {
+        *reader
     }
 
     #[inline(always)]
@@ -45,12 +45,12 @@ impl<T: Copy> Kernel for Constant<T> {
     }
 
     #[inline(always)]
-    unsafe fn same<I: Isa>(pairs: &T, _: usize, _: usize) -> T {
+    unsafe fn broadcast_element<I: Isa>(pairs: &T, _: usize, _: usize) -> T {
         *pairs
     }
 
     #[inline(always)]
-    unsafe fn hold_pair<I: Isa, const LEFT: bool>(pairs: &T, _: usize, _: usize) -> T {
+    unsafe fn pair_reader<I: Isa, const LEFT: bool>(pairs: &T, _: usize, _: usize) -> T {
         *pairs
     }
 
@@ -89,7 +89,7 @@ impl<'k> Counter<'k> {
 impl Kernel for Counter<'_> {
     type Elem = isize;
     const STEADY: bool = true;
-    type Held = (isize, isize);
+    type TileReader = (isize, isize);
     type Pairs = [isize; 4];
 
     #[inline(always)]
@@ -103,17 +103,17 @@ impl Kernel for Counter<'_> {
     }
 
     #[inline(always)]
-    fn is_beside<const LEFT: bool>(&self) -> bool {
+    fn has_broadcast_operand<const LEFT: bool>(&self) -> bool {
         true
     }
 
     #[inline(always)]
-    fn hold<I: Isa, const LEFT: bool>(&self) -> (isize, isize) {
+    fn tile_reader<I: Isa, const LEFT: bool>(&self) -> (isize, isize) {
         (self.start, self.step)
     }
 
     #[inline(always)]
-    unsafe fn get_beside<I: Isa, const LEFT: bool>(&(start, step): &(isize, isize), x: usize) -> isize {
+    unsafe fn get_broadcast<I: Isa, const LEFT: bool>(&(start, step): &(isize, isize), x: usize) -> isize {
         start + x as isize * step
     }
 
@@ -130,18 +130,22 @@ impl Kernel for Counter<'_> {
     }
 
     #[inline(always)]
-    unsafe fn same<I: Isa>(&[start, down, along, _]: &Self::Pairs, row: usize, step: usize) -> isize {
+    unsafe fn broadcast_element<I: Isa>(
+        &[start, down, along, _]: &Self::Pairs,
+        row: usize,
+        step: usize,
+    ) -> isize {
         start + row as isize * down + step as isize * along
     }
 
     #[inline(always)]
-    unsafe fn hold_pair<I: Isa, const LEFT: bool>(
+    unsafe fn pair_reader<I: Isa, const LEFT: bool>(
         pairs: &Self::Pairs,
         row: usize,
         step: usize,
     ) -> (isize, isize) {
         // SAFETY: the caller's promise.
-        (unsafe { Self::same::<I>(pairs, row, step) }, pairs[3])
+        (unsafe { Self::broadcast_element::<I>(pairs, row, step) }, pairs[3])
     }
 
     #[inline(always)]
@@ -165,20 +169,20 @@ pub struct UnaryKernel<'k, O, A> {
 
 impl<'k, A: Kernel, O: UnaryOp<A::Elem>> Kernel for UnaryKernel<'k, O, A> {
     type Elem = O::Out;
-    type Held = (&'k O, A::Held);
+    type TileReader = (&'k O, A::TileReader);
     type Pairs = (&'k O, A::Pairs);
     const TOTAL: bool = O::TOTAL && A::TOTAL;
     const PARALLEL: bool = O::PARALLEL && A::PARALLEL;
     const VARIES: bool = A::VARIES || !O::PARALLEL;
     const GATHERS: bool = A::GATHERS;
     const LONG: bool = O::LONG || A::LONG;
-    const HAS_LEFT: bool = A::HAS_LEFT;
+    const HAS_LEFT_OPERAND: bool = A::HAS_LEFT_OPERAND;
     const PAIRS: bool = A::PAIRS;
-    const HAS_RIGHT: bool = A::HAS_RIGHT;
+    const HAS_RIGHT_OPERAND: bool = A::HAS_RIGHT_OPERAND;
 
     #[inline(always)]
-    fn fetch<I: Isa>(&mut self, tile: &Tile<'_>) {
-        self.a.fetch::<I>(tile);
+    fn prefetch<I: Isa>(&mut self, tile: &Tile<'_>) {
+        self.a.prefetch::<I>(tile);
     }
 
     #[inline(always)]
@@ -198,24 +202,24 @@ impl<'k, A: Kernel, O: UnaryOp<A::Elem>> Kernel for UnaryKernel<'k, O, A> {
     }
 
     #[inline(always)]
-    fn is_beside<const LEFT: bool>(&self) -> bool {
-        self.a.is_beside::<LEFT>()
+    fn has_broadcast_operand<const LEFT: bool>(&self) -> bool {
+        self.a.has_broadcast_operand::<LEFT>()
     }
 
     #[inline(always)]
-    fn load_beside<I: Isa, const LEFT: bool>(&mut self, tile: &Tile<'_>, faults: &mut Faults) {
-        self.a.load_beside::<I, LEFT>(tile, faults);
+    fn load_broadcast<I: Isa, const LEFT: bool>(&mut self, tile: &Tile<'_>, faults: &mut Faults) {
+        self.a.load_broadcast::<I, LEFT>(tile, faults);
     }
 
     #[inline(always)]
-    fn hold<I: Isa, const LEFT: bool>(&self) -> Self::Held {
-        (self.op, self.a.hold::<I, LEFT>())
+    fn tile_reader<I: Isa, const LEFT: bool>(&self) -> Self::TileReader {
+        (self.op, self.a.tile_reader::<I, LEFT>())
     }
 
     #[inline(always)]
-    unsafe fn get_beside<I: Isa, const LEFT: bool>((op, a): &Self::Held, x: usize) -> O::Out {
+    unsafe fn get_broadcast<I: Isa, const LEFT: bool>((op, a): &Self::TileReader, x: usize) -> O::Out {
         // SAFETY: the caller's promise.
-        op.apply::<I>(unsafe { A::get_beside::<I, LEFT>(a, x) })
+        op.apply::<I>(unsafe { A::get_broadcast::<I, LEFT>(a, x) })
     }
 
     #[inline(always)]
@@ -230,19 +234,19 @@ impl<'k, A: Kernel, O: UnaryOp<A::Elem>> Kernel for UnaryKernel<'k, O, A> {
     }
 
     #[inline(always)]
-    unsafe fn same<I: Isa>((op, a): &Self::Pairs, row: usize, step: usize) -> O::Out {
+    unsafe fn broadcast_element<I: Isa>((op, a): &Self::Pairs, row: usize, step: usize) -> O::Out {
         // SAFETY: the caller's promise.
-        op.apply::<I>(unsafe { A::same::<I>(a, row, step) })
+        op.apply::<I>(unsafe { A::broadcast_element::<I>(a, row, step) })
     }
 
     #[inline(always)]
-    unsafe fn hold_pair<I: Isa, const LEFT: bool>(
+    unsafe fn pair_reader<I: Isa, const LEFT: bool>(
         (op, a): &Self::Pairs,
         row: usize,
         step: usize,
-    ) -> Self::Held {
+    ) -> Self::TileReader {
         // SAFETY: the caller's promise.
-        (op, unsafe { A::hold_pair::<I, LEFT>(a, row, step) })
+        (op, unsafe { A::pair_reader::<I, LEFT>(a, row, step) })
     }
 
     #[inline(always)]
@@ -268,7 +272,7 @@ pub struct BinaryKernel<'k, O, A, B> {
 
 impl<'k, A: Kernel, B: Kernel, O: BinaryOp<A::Elem, B::Elem>> Kernel for BinaryKernel<'k, O, A, B> {
     type Elem = O::Out;
-    type Held = (&'k O, Side<A>, Side<B>);
+    type TileReader = (&'k O, OperandReader<A>, OperandReader<B>);
     type Pairs = (&'k O, A::Pairs, B::Pairs);
     const TOTAL: bool = O::TOTAL && A::TOTAL && B::TOTAL;
     const PARALLEL: bool = O::PARALLEL && A::PARALLEL && B::PARALLEL;
@@ -277,14 +281,14 @@ impl<'k, A: Kernel, B: Kernel, O: BinaryOp<A::Elem, B::Elem>> Kernel for BinaryK
     const MONOTONE: bool = O::MONOTONE && A::STEADY && B::STEADY;
     const GATHERS: bool = A::GATHERS || B::GATHERS;
     const LONG: bool = O::LONG || A::LONG || B::LONG;
-    const HAS_LEFT: bool = A::VARIES || B::HAS_LEFT;
+    const HAS_LEFT_OPERAND: bool = A::VARIES || B::HAS_LEFT_OPERAND;
     const PAIRS: bool = A::PAIRS && B::PAIRS;
-    const HAS_RIGHT: bool = A::HAS_RIGHT || B::VARIES;
+    const HAS_RIGHT_OPERAND: bool = A::HAS_RIGHT_OPERAND || B::VARIES;
 
     #[inline(always)]
-    fn fetch<I: Isa>(&mut self, tile: &Tile<'_>) {
-        self.a.fetch::<I>(tile);
-        self.b.fetch::<I>(tile);
+    fn prefetch<I: Isa>(&mut self, tile: &Tile<'_>) {
+        self.a.prefetch::<I>(tile);
+        self.b.prefetch::<I>(tile);
     }
 
     #[inline(always)]
@@ -305,41 +309,47 @@ impl<'k, A: Kernel, B: Kernel, O: BinaryOp<A::Elem, B::Elem>> Kernel for BinaryK
     }
 
     #[inline(always)]
-    fn is_beside<const LEFT: bool>(&self) -> bool {
+    fn has_broadcast_operand<const LEFT: bool>(&self) -> bool {
         if LEFT {
-            self.a.is_uniform() && self.b.is_beside::<LEFT>()
+            self.a.is_uniform() && self.b.has_broadcast_operand::<LEFT>()
         } else {
-            self.a.is_beside::<LEFT>() && self.b.is_uniform()
+            self.a.has_broadcast_operand::<LEFT>() && self.b.is_uniform()
         }
     }
 
     #[inline(always)]
-    fn load_beside<I: Isa, const LEFT: bool>(&mut self, tile: &Tile<'_>, faults: &mut Faults) {
+    fn load_broadcast<I: Isa, const LEFT: bool>(&mut self, tile: &Tile<'_>, faults: &mut Faults) {
         let one = Tile { len: tile.len.min(1), ..*tile };
         if LEFT {
             self.a.load::<I>(&one, faults);
-            self.b.load_beside::<I, LEFT>(tile, faults);
+            self.b.load_broadcast::<I, LEFT>(tile, faults);
         } else {
-            self.a.load_beside::<I, LEFT>(tile, faults);
+            self.a.load_broadcast::<I, LEFT>(tile, faults);
             self.b.load::<I>(&one, faults);
         }
     }
 
     #[inline(always)]
-    fn hold<I: Isa, const LEFT: bool>(&self) -> Self::Held {
+    fn tile_reader<I: Isa, const LEFT: bool>(&self) -> Self::TileReader {
         // SAFETY: a tile has one element at least.
         let (a, b) = unsafe {
             if LEFT {
-                (Side::Same(self.a.get::<I>(0)), Side::Held(self.b.hold::<I, LEFT>()))
+                (
+                    OperandReader::Broadcast(self.a.get::<I>(0)),
+                    OperandReader::Tile(self.b.tile_reader::<I, LEFT>()),
+                )
             } else {
-                (Side::Held(self.a.hold::<I, LEFT>()), Side::Same(self.b.get::<I>(0)))
+                (
+                    OperandReader::Tile(self.a.tile_reader::<I, LEFT>()),
+                    OperandReader::Broadcast(self.b.get::<I>(0)),
+                )
             }
         };
         (self.op, a, b)
     }
 
     #[inline(always)]
-    unsafe fn get_beside<I: Isa, const LEFT: bool>((op, a, b): &Self::Held, x: usize) -> O::Out {
+    unsafe fn get_broadcast<I: Isa, const LEFT: bool>((op, a, b): &Self::TileReader, x: usize) -> O::Out {
         // SAFETY: the caller's promise.
         unsafe { op.apply::<I>(a.get::<I, LEFT>(x), b.get::<I, LEFT>(x)) }
     }
@@ -358,23 +368,31 @@ impl<'k, A: Kernel, B: Kernel, O: BinaryOp<A::Elem, B::Elem>> Kernel for BinaryK
     }
 
     #[inline(always)]
-    unsafe fn same<I: Isa>((op, a, b): &Self::Pairs, row: usize, step: usize) -> O::Out {
+    unsafe fn broadcast_element<I: Isa>((op, a, b): &Self::Pairs, row: usize, step: usize) -> O::Out {
         // SAFETY: the caller's promise.
-        unsafe { op.apply::<I>(A::same::<I>(a, row, step), B::same::<I>(b, row, step)) }
+        unsafe {
+            op.apply::<I>(A::broadcast_element::<I>(a, row, step), B::broadcast_element::<I>(b, row, step))
+        }
     }
 
     #[inline(always)]
-    unsafe fn hold_pair<I: Isa, const LEFT: bool>(
+    unsafe fn pair_reader<I: Isa, const LEFT: bool>(
         (op, a, b): &Self::Pairs,
         row: usize,
         step: usize,
-    ) -> Self::Held {
+    ) -> Self::TileReader {
         // SAFETY: the caller's promise.
         let (a, b) = unsafe {
             if LEFT {
-                (Side::Same(A::same::<I>(a, row, step)), Side::Held(B::hold_pair::<I, LEFT>(b, row, step)))
+                (
+                    OperandReader::Broadcast(A::broadcast_element::<I>(a, row, step)),
+                    OperandReader::Tile(B::pair_reader::<I, LEFT>(b, row, step)),
+                )
             } else {
-                (Side::Held(A::hold_pair::<I, LEFT>(a, row, step)), Side::Same(B::same::<I>(b, row, step)))
+                (
+                    OperandReader::Tile(A::pair_reader::<I, LEFT>(a, row, step)),
+                    OperandReader::Broadcast(B::broadcast_element::<I>(b, row, step)),
+                )
             }
         };
         (op, a, b)
@@ -397,24 +415,24 @@ fn as_large<T, Out>(source: *const T) -> Option<*const Out> {
     (size_of::<T>() == size_of::<Out>()).then_some(source.cast())
 }
 
-/// An operand beside another: what is the same along a tile, or what its elements are read by.
-pub enum Side<K: Kernel> {
+/// How one operand of a pair is read: a broadcast element, which is the same along the tile, or the reader of a tile.
+pub enum OperandReader<K: Kernel> {
     /// One element.
-    Same(K::Elem),
+    Broadcast(K::Elem),
     /// A tile.
-    Held(K::Held),
+    Tile(K::TileReader),
 }
 
-impl<K: Kernel> Side<K> {
+impl<K: Kernel> OperandReader<K> {
     /// # Safety
     ///
-    /// As for [`Kernel::get_beside`].
+    /// As for [`Kernel::get_broadcast`].
     #[inline(always)]
     unsafe fn get<I: Isa, const LEFT: bool>(&self, x: usize) -> K::Elem {
         match self {
-            Side::Same(value) => *value,
+            OperandReader::Broadcast(value) => *value,
             // SAFETY: the caller's promise.
-            Side::Held(held) => unsafe { K::get_beside::<I, LEFT>(held, x) },
+            OperandReader::Tile(reader) => unsafe { K::get_broadcast::<I, LEFT>(reader, x) },
         }
     }
 }

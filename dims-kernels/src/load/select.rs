@@ -1,7 +1,7 @@
 //! One of two operands, as a condition says.
 
-use crate::load::prefetch::{Ahead, Fetches};
-use crate::load::tiles::fill_tile_ahead;
+use crate::load::prefetch::{PrefetchStream, TilePrefetch};
+use crate::load::tiles::fill_tile_with_prefetch;
 use crate::load::{Faults, Kernel, TILE, Tile, change, write_tiles};
 use crate::machine::isa::Isa;
 use core::mem::MaybeUninit;
@@ -27,7 +27,7 @@ impl<C: Kernel<Elem = bool>, A, B> SelectKernel<C, A, B> {
 
 impl<C: Kernel<Elem = bool>, A: Kernel, B: Kernel<Elem = A::Elem>> Kernel for SelectKernel<C, A, B> {
     type Elem = A::Elem;
-    type Held = ();
+    type TileReader = ();
     type Pairs = ();
     const TOTAL: bool = C::TOTAL && A::TOTAL && B::TOTAL;
     const PARALLEL: bool = C::PARALLEL && A::PARALLEL && B::PARALLEL;
@@ -102,10 +102,10 @@ impl<C: Kernel<Elem = bool>, A: Kernel, B: Kernel<Elem = A::Elem>> Kernel for Se
     }
 
     #[inline(always)]
-    fn hold<I: Isa, const LEFT: bool>(&self) {}
+    fn tile_reader<I: Isa, const LEFT: bool>(&self) {}
 
     #[inline(always)]
-    unsafe fn get_beside<I: Isa, const LEFT: bool>(_: &(), _: usize) -> A::Elem {
+    unsafe fn get_broadcast<I: Isa, const LEFT: bool>(_: &(), _: usize) -> A::Elem {
         unreachable!("a choice has operands on both sides")
     }
 
@@ -115,12 +115,12 @@ impl<C: Kernel<Elem = bool>, A: Kernel, B: Kernel<Elem = A::Elem>> Kernel for Se
     }
 
     #[inline(always)]
-    unsafe fn same<I: Isa>(_: &(), _: usize, _: usize) -> A::Elem {
+    unsafe fn broadcast_element<I: Isa>(_: &(), _: usize, _: usize) -> A::Elem {
         unreachable!("a choice has no pairs")
     }
 
     #[inline(always)]
-    unsafe fn hold_pair<I: Isa, const LEFT: bool>(_: &(), _: usize, _: usize) {}
+    unsafe fn pair_reader<I: Isa, const LEFT: bool>(_: &(), _: usize, _: usize) {}
 
     #[inline(always)]
     fn is_uniform(&self) -> bool {
@@ -133,8 +133,8 @@ impl<C: Kernel<Elem = bool>, A: Kernel, B: Kernel<Elem = A::Elem>> Kernel for Se
     }
 }
 
-/// Writes a line, the first `until` elements of which are those of one kernel, and what is behind them those of another. The machine looks ahead along
-/// streams, and with each part one of them ends: so meanwhile the part that comes next is asked for, that of the next line at last.
+/// Writes a line, the first `until` elements of which are those of one kernel, and what is behind them those of another. The hardware prefetchers
+/// follow streams, and each part ends one of them. So the next part is prefetched meanwhile, and in the end the first part of the next line.
 #[inline(always)]
 fn write_parts<I: Isa, K: Kernel, L: Kernel<Elem = K::Elem>>(
     (first, second): (&mut K, &mut L),
@@ -146,15 +146,15 @@ fn write_parts<I: Isa, K: Kernel, L: Kernel<Elem = K::Elem>>(
     let (before, behind) = out.split_at_mut(until);
     let last = at.len() - 1;
     let start = at[last];
-    let own = Ahead::of(first, at).take(until);
+    let own = PrefetchStream::of(first, at).take(until);
     at[last] = start + until;
-    let next = Ahead::of(second, at).take(behind.len());
+    let next = PrefetchStream::of(second, at).take(behind.len());
     at[last] = start;
     write_part::<I, K>(first, at, before, [own, next], faults);
-    let mut line = Ahead::NOTHING;
+    let mut line = PrefetchStream::NOTHING;
     if last > 0 {
         at[last - 1] += 1;
-        line = Ahead::of(first, at).take(until);
+        line = PrefetchStream::of(first, at).take(until);
         at[last - 1] -= 1;
     }
     at[last] = start + until;
@@ -162,16 +162,16 @@ fn write_parts<I: Isa, K: Kernel, L: Kernel<Elem = K::Elem>>(
     at[last] = start;
 }
 
-/// How many elements of the next part are asked for: more may be gone again before they are read.
-const MOST: usize = 8 * TILE;
+/// The most elements of the next part that are prefetched: more may be evicted again before they are read.
+const MOST_PREFETCHED: usize = 8 * TILE;
 
-/// Writes elements from `at` on. Those behind them in `own` are asked for meanwhile, and as many as are written of those that come `next`.
+/// Writes elements from `at` on. Elements behind them in `own` are prefetched meanwhile, and as many elements of `next` as are written.
 #[inline(always)]
 fn write_part<I: Isa, K: Kernel>(
     kernel: &mut K,
     at: &mut [usize],
     places: &mut [MaybeUninit<K::Elem>],
-    [own, next]: [Ahead<K::Elem>; 2],
+    [own, next]: [PrefetchStream<K::Elem>; 2],
     faults: &mut Faults,
 ) {
     if places.is_empty() {
@@ -181,7 +181,7 @@ fn write_part<I: Isa, K: Kernel>(
         // It is not memory that this waits for.
         return kernel.write_line::<I>(at, places, faults);
     }
-    let next = next.take(MOST);
+    let next = next.take(MOST_PREFETCHED);
     let last = at.len() - 1;
     let start = at[last];
     let (mut done, mut moved) = (0, None);
@@ -190,9 +190,9 @@ fn write_part<I: Isa, K: Kernel>(
         if faults.any() {
             break;
         }
-        let behind = Ahead::from(places.as_ptr().cast());
-        let fetches = Fetches { places: behind, own: own.skip(done), next: next.skip(done) };
-        fill_tile_ahead::<I, K>(kernel, places, fetches);
+        let output = PrefetchStream::from(places.as_ptr().cast());
+        let prefetch = TilePrefetch { output, input: own.skip(done), next: next.skip(done) };
+        fill_tile_with_prefetch::<I, K>(kernel, places, prefetch);
         at[last] += places.len();
         done += places.len();
         moved = Some((last, places.len()));

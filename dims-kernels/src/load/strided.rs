@@ -4,9 +4,9 @@ use crate::copy::copy_between;
 use crate::load::gather::Indices;
 use crate::load::{Faults, Kernel, Tile};
 use crate::loops::nest::Row;
-use crate::loops::stride::{AnyStride, Way};
+use crate::loops::stride::{AnyStride, StrideKind};
 use crate::machine::isa::Isa;
-use crate::machine::prefetch::fetch_row;
+use crate::machine::prefetch::prefetch_row;
 use crate::memory::elements::Elements;
 use crate::scalar::Element;
 use alloc::vec::Vec;
@@ -30,19 +30,19 @@ pub struct Strided<'k, T, X, W = AnyStride> {
 }
 
 impl<'k, T: Element, X: Indices> Strided<'k, T, X> {
-    /// A reader along any strides: see [`on_the_way`](Strided::on_the_way).
+    /// A reader along any strides: see [`along_row`](Strided::along_row).
     #[inline(always)]
     pub fn new(elements: Elements<'k, T>, row: Row<'k>, indices: X) -> Self {
-        Self::on_the_way(elements, row, indices)
+        Self::along_row(elements, row, indices)
     }
 }
 
-impl<'k, T: Element, X: Indices, W: Way> Strided<'k, T, X, W> {
+impl<'k, T: Element, X: Indices, W: StrideKind> Strided<'k, T, X, W> {
     /// A reader of elements along the row that a plan made of their axes, so that each position of the loops is one of the axes; where
     /// `indices` are active, they select from axes that these elements have besides. The stride along the innermost loop is 1 if `W` says
     /// so.
     #[inline(always)]
-    pub fn on_the_way(elements: Elements<'k, T>, row: Row<'k>, indices: X) -> Self {
+    pub fn along_row(elements: Elements<'k, T>, row: Row<'k>, indices: X) -> Self {
         // Where an index selects, it is checked, and an axis of the elements that it does not find anything along may be empty.
         if !(X::ANY && indices.is_active()) {
             row.assert_within(&elements);
@@ -192,9 +192,9 @@ unsafe fn pack<T: Copy + 'static>(
     data
 }
 
-impl<T: Element, X: Indices, W: Way> Kernel for Strided<'_, T, X, W> {
+impl<T: Element, X: Indices, W: StrideKind> Kernel for Strided<'_, T, X, W> {
     type Elem = T;
-    type Held = *const T;
+    type TileReader = *const T;
     type Pairs = (*const T, isize, isize);
     const PARALLEL: bool = X::PARALLEL;
     const GATHERS: bool = X::ANY;
@@ -202,12 +202,12 @@ impl<T: Element, X: Indices, W: Way> Kernel for Strided<'_, T, X, W> {
     const PAIRS: bool = !X::ANY;
 
     #[inline(always)]
-    fn fetch<I: Isa>(&mut self, tile: &Tile<'_>) {
+    fn prefetch<I: Isa>(&mut self, tile: &Tile<'_>) {
         if self.inner != 1 {
             return;
         }
         if !X::ANY || !self.indices.is_active() {
-            fetch_row(self.base.wrapping_offset(self.offset(tile.at)), tile.len);
+            prefetch_row(self.base.wrapping_offset(self.offset(tile.at)), tile.len);
             return;
         }
         if !self.indices.is_uniform() {
@@ -217,7 +217,7 @@ impl<T: Element, X: Indices, W: Way> Kernel for Strided<'_, T, X, W> {
         self.indices.load::<I>(&Tile { len: tile.len.min(1), ..*tile }, &mut faults);
         // SAFETY: a tile has at least one element, and was loaded without a mask.
         if let Some(offset) = unsafe { self.indices.offset::<I>(0, &mut faults) } {
-            fetch_row(self.base.wrapping_offset(self.offset(tile.at) + offset), tile.len);
+            prefetch_row(self.base.wrapping_offset(self.offset(tile.at) + offset), tile.len);
         }
     }
 
@@ -278,19 +278,19 @@ impl<T: Element, X: Indices, W: Way> Kernel for Strided<'_, T, X, W> {
     }
 
     #[inline(always)]
-    fn is_beside<const LEFT: bool>(&self) -> bool {
+    fn has_broadcast_operand<const LEFT: bool>(&self) -> bool {
         true
     }
 
     #[inline(always)]
-    fn hold<I: Isa, const LEFT: bool>(&self) -> *const T {
+    fn tile_reader<I: Isa, const LEFT: bool>(&self) -> *const T {
         self.current
     }
 
     #[inline(always)]
-    unsafe fn get_beside<I: Isa, const LEFT: bool>(&held: &*const T, x: usize) -> T {
+    unsafe fn get_broadcast<I: Isa, const LEFT: bool>(&reader: &*const T, x: usize) -> T {
         // SAFETY: as for `get`.
-        unsafe { *held.add(x) }
+        unsafe { *reader.add(x) }
     }
 
     #[inline(always)]
@@ -308,13 +308,13 @@ impl<T: Element, X: Indices, W: Way> Kernel for Strided<'_, T, X, W> {
     }
 
     #[inline(always)]
-    unsafe fn same<I: Isa>(&(start, down, along): &Self::Pairs, row: usize, step: usize) -> T {
+    unsafe fn broadcast_element<I: Isa>(&(start, down, along): &Self::Pairs, row: usize, step: usize) -> T {
         // SAFETY: the caller's promise.
         unsafe { *start.offset(row as isize * down + step as isize * along) }
     }
 
     #[inline(always)]
-    unsafe fn hold_pair<I: Isa, const LEFT: bool>(
+    unsafe fn pair_reader<I: Isa, const LEFT: bool>(
         &(start, _, along): &Self::Pairs,
         _: usize,
         step: usize,

@@ -1,6 +1,6 @@
 //! Tiles: pieces of the innermost loop, and writing the elements of one.
 
-use super::prefetch::Fetches;
+use super::prefetch::TilePrefetch;
 use super::{Kernel, TILE, Tile};
 use crate::loops::nest::{Nest, Odometer};
 use crate::machine::isa::Isa;
@@ -12,16 +12,16 @@ pub fn fill_tile<I: Isa, K: Kernel>(kernel: &K, out: &mut [MaybeUninit<K::Elem>]
     fill_from::<I, K>(kernel, 0, out);
 }
 
-/// As [`fill_tile`], some elements at a time, before each of which others are asked for.
+/// As [`fill_tile`], a few cache lines at a time, with a prefetch before each.
 #[inline(always)]
-pub fn fill_tile_ahead<I: Isa, K: Kernel>(
+pub fn fill_tile_with_prefetch<I: Isa, K: Kernel>(
     kernel: &K,
     out: &mut [MaybeUninit<K::Elem>],
-    fetches: Fetches<K::Elem>,
+    prefetch: TilePrefetch<K::Elem>,
 ) {
     let mut start = 0;
-    for piece in out.chunks_mut(fetches.piece()) {
-        fetches.fetch(start, piece.len());
+    for piece in out.chunks_mut(prefetch.piece()) {
+        prefetch.prefetch(start, piece.len());
         fill_from::<I, K>(kernel, start, piece);
         start += piece.len();
     }

@@ -1,6 +1,6 @@
 //! Loop nests: axes of size 1 dropped, neighbours merged where every operand allows it.
 
-use super::stride::{UnitStride, Way};
+use super::stride::{StrideKind, UnitStride};
 use crate::loops::rows::Rows;
 use crate::machine::threads;
 use crate::memory::elements::Reaches;
@@ -49,7 +49,7 @@ impl Nest {
 
     /// One loop over neighbours in memory, for so many operands; `W` says whether rustc knows that they are.
     #[inline]
-    pub fn line<W: Way>(len: usize, operands: usize) -> Self {
+    pub fn line<W: StrideKind>(len: usize, operands: usize) -> Self {
         let mut strides = zeros(operands, [0; STRIDES]);
         strides.fill(1);
         Nest {

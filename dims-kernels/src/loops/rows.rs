@@ -88,7 +88,7 @@ impl Rows {
 
     /// Some loop axes in the order in which the first operand that varies along all of them lies in memory, the outermost first. Axes of
     /// one element may be anywhere. Nothing if there is no such operand.
-    pub fn as_they_lie(&self, axes: &[usize], sizes: &[usize]) -> Option<SmallVec<[usize; 8]>> {
+    pub fn in_memory_order(&self, axes: &[usize], sizes: &[usize]) -> Option<SmallVec<[usize; 8]>> {
         let row = self.iter().find(|row| axes.iter().all(|&axis| sizes[axis] == 1 || row[axis] != 0))?;
         let mut order: SmallVec<[usize; 8]> = SmallVec::from_slice(axes);
         order.sort_by_key(|&axis| core::cmp::Reverse(row[axis].unsigned_abs()));

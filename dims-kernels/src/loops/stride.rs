@@ -1,7 +1,7 @@
 //! Stride kinds: whether the compiler knows the stride along the innermost loop.
 
 /// What rustc knows of the stride along the innermost loop of a nest.
-pub trait Way {
+pub trait StrideKind {
     /// It is 1 for every operand: nothing looks at it, and there is no code for other strides.
     const UNIT: bool;
 }
@@ -9,13 +9,13 @@ pub trait Way {
 /// It is whatever the plan says.
 pub struct AnyStride;
 
-impl Way for AnyStride {
+impl StrideKind for AnyStride {
     const UNIT: bool = false;
 }
 
 /// It is 1, which follows from the types of the operands.
 pub struct UnitStride;
 
-impl Way for UnitStride {
+impl StrideKind for UnitStride {
     const UNIT: bool = true;
 }

@@ -23,7 +23,7 @@ pub struct Params {
     /// Products of a large matrix with a vector: see `kernel::dots`.
     pub dots: Dots,
     /// Reductions along lines in memory: how many elements ahead of the additions they are prefetched.
-    pub line_ahead: usize,
+    pub line_prefetch_distance: usize,
     /// Reductions of rows in memory, one after the other.
     pub rows: Rows,
     /// Whether loops over elements that come from memory use AVX-512, where they could.
@@ -47,9 +47,9 @@ pub struct Skinny {
     /// the second-level cache, beside the rows that pass through it.
     pub sums: usize,
     /// How many bytes ahead the large matrix is prefetched where its columns are neighbours.
-    pub across: usize,
+    pub prefetch_across: usize,
     /// The same where the elements of a sum are neighbours.
-    pub along: usize,
+    pub prefetch_along: usize,
 }
 
 /// Products of a large matrix with a vector.
@@ -60,7 +60,7 @@ pub struct Dots {
     /// Else, whether two lines are multiplied at once, if they lie alike in cache lines.
     pub pairs: bool,
     /// How many elements ahead lines are prefetched.
-    pub ahead: usize,
+    pub prefetch_distance: usize,
 }
 
 /// Reductions of rows in memory, one after the other: see `kernel::rows`.
@@ -69,16 +69,16 @@ pub struct Rows {
     /// How many neighbours of each row are added at once: 128, 64, 32 or 16, as their accumulators have registers.
     pub strip: usize,
     /// How many bytes ahead long rows are prefetched.
-    pub ahead: usize,
+    pub prefetch_distance: usize,
 }
 
 /// Measured on an Intel Xeon with AVX-512, 2 MiB of second-level cache for each core.
 pub const DEFAULT: Params = Params {
-    skinny: Skinny { least: 1 << 16, sums: 1 << 18, across: 512, along: 256 },
+    skinny: Skinny { least: 1 << 16, sums: 1 << 18, prefetch_across: 512, prefetch_along: 256 },
     // Beyond the end of a page, where the processor's own prefetchers stop.
-    dots: Dots { as_rows: false, pairs: true, ahead: 1024 },
-    line_ahead: 1024,
-    rows: Rows { strip: 128, ahead: 1024 },
+    dots: Dots { as_rows: false, pairs: true, prefetch_distance: 1024 },
+    line_prefetch_distance: 1024,
+    rows: Rows { strip: 128, prefetch_distance: 1024 },
     wide_waits: true,
     // A panel of so many lines lies in the first-level cache of 48 KiB.
     panel_sums: 320,
@@ -92,15 +92,15 @@ pub const DEFAULT: Params = Params {
 /// AMD processors with AVX-512: Zen 4 and later, 1 MiB of second-level cache for each core. Measured on an EPYC of the family 25, model 17.
 #[cfg(all(target_arch = "x86_64", feature = "std"))]
 const ZEN4: Params = Params {
-    skinny: Skinny { least: 1 << 16, sums: 1 << 18, across: 512, along: 256 },
+    skinny: Skinny { least: 1 << 16, sums: 1 << 18, prefetch_across: 512, prefetch_along: 256 },
     // 4096 x 4096 f32 by a vector, ms, with huge pages and without: pairs of lines, 1024 ahead 3.30 and 4.18; line by line, 1024 ahead 3.14 and 4.54, 64
     // ahead 2.80 and 4.10, 64 ahead with AVX2 2.63 and 3.74. Beside the sum of all elements: 1.17 line by line, 0.96 as a product of one row.
-    dots: Dots { as_rows: true, pairs: false, ahead: 64 },
+    dots: Dots { as_rows: true, pairs: false, prefetch_distance: 64 },
     // Sums of the lines of 4096 x 4096 f32, as above: 1024 ahead 2.31 and 4.02, 64 ahead 2.30 and 3.56, 64 ahead with AVX2 2.12 and 3.18.
-    line_ahead: 64,
+    line_prefetch_distance: 64,
     // The sum of the rows of 4096 x 4096 f32, eight at once, as above: strips of 128, 1024 bytes ahead 3.50 and 3.70; of 32, 256 bytes ahead 2.58
     // and 2.84.
-    rows: Rows { strip: 32, ahead: 256 },
+    rows: Rows { strip: 32, prefetch_distance: 256 },
     wide_waits: false,
     // 1024^3 f32 by a transposed matrix, ms: 320 23.8, 512 22.2, 1024 21.5; 64 x 4096 by 4096 x 64 0.401, 0.357, 0.364; 128 x 1152 by 1152 x 784 2.77,
     // 2.73, 2.36.

@@ -9,7 +9,7 @@ use crate::loops::steps::{Loops, Step, record};
 use crate::machine::threads::{self, Carried};
 use crate::map::lines::{Compute, RowWriter};
 use crate::memory::allocate::reserve;
-use crate::memory::elements::{Elements, Places};
+use crate::memory::elements::{Elements, OutputSlots};
 use crate::memory::freed::Freed;
 use crate::scalar::Element;
 use alloc::boxed::Box;
@@ -31,7 +31,7 @@ fn collect_lines<T: Copy>(lines: &mut dyn RowWriter<T>, nest: &Nest, len: usize)
 }
 
 /// As [`collect`], into memory that is there already.
-pub fn fill<K: Kernel>(kernel: K, nest: &Nest, out: Places<'_, K::Elem>) -> Result<(), Error> {
+pub fn fill<K: Kernel>(kernel: K, nest: &Nest, out: OutputSlots<'_, K::Elem>) -> Result<(), Error> {
     // SAFETY: `fill_lines` writes elements alone.
     fill_lines(&mut Compute::new(kernel), nest, unsafe { out.into_inner() })
 }

@@ -1,8 +1,8 @@
 //! RowWriter of an expression: all that is compiled for it, once for each instruction set. Nests, threads and memory are compiled for the element type alone.
 
 use super::elementwise::in_parts;
-use crate::load::prefetch::Fetches;
-use crate::load::tiles::{Run, fill_tile_ahead};
+use crate::load::prefetch::TilePrefetch;
+use crate::load::tiles::{Run, fill_tile_with_prefetch};
 use crate::load::{Faults, Kernel, Tile};
 use crate::loops::nest::Nest;
 use crate::machine::isa::{Isa, Task, dispatch};
@@ -22,7 +22,7 @@ pub trait RowWriter<T> {
 
 /// On which side of the others there are operands that are the same along the innermost loop: they stay in registers.
 #[derive(Clone, Copy)]
-enum Side {
+enum BroadcastSide {
     None,
     Left,
     Right,
@@ -31,18 +31,18 @@ enum Side {
 /// The lines of a kernel.
 pub struct Compute<K> {
     kernel: K,
-    side: Side,
+    side: BroadcastSide,
 }
 
 impl<K: Kernel> Compute<K> {
     #[inline]
     pub fn new(kernel: K) -> Self {
-        let side = if K::HAS_RIGHT && kernel.is_beside::<false>() {
-            Side::Right
-        } else if K::HAS_LEFT && kernel.is_beside::<true>() {
-            Side::Left
+        let side = if K::HAS_RIGHT_OPERAND && kernel.has_broadcast_operand::<false>() {
+            BroadcastSide::Right
+        } else if K::HAS_LEFT_OPERAND && kernel.has_broadcast_operand::<true>() {
+            BroadcastSide::Left
         } else {
-            Side::None
+            BroadcastSide::None
         };
         Compute { kernel, side }
     }
@@ -54,7 +54,7 @@ impl<K: Kernel> RowWriter<K::Elem> for Compute<K> {
     }
 
     fn in_parts(&self, nest: &Nest) -> bool {
-        matches!(self.side, Side::None) && in_parts::<K>(nest, 1)
+        matches!(self.side, BroadcastSide::None) && in_parts::<K>(nest, 1)
     }
 
     fn line(&mut self, at: &mut [usize], out: &mut [MaybeUninit<K::Elem>], faults: &mut Faults) {
@@ -66,7 +66,7 @@ impl<K: Kernel> RowWriter<K::Elem> for Compute<K> {
 
 struct Rows<'r, K: Kernel> {
     kernel: &'r mut K,
-    side: Side,
+    side: BroadcastSide,
     run: Run<'r>,
     out: &'r mut [MaybeUninit<K::Elem>],
     large: bool,
@@ -80,8 +80,8 @@ impl<K: Kernel> Task for Rows<'_, K> {
     #[inline(always)]
     fn run<I: Isa>(self) {
         match self.side {
-            Side::Right if K::HAS_RIGHT => self.held::<I, false>(),
-            Side::Left if K::HAS_LEFT => self.held::<I, true>(),
+            BroadcastSide::Right if K::HAS_RIGHT_OPERAND => self.broadcast::<I, false>(),
+            BroadcastSide::Left if K::HAS_LEFT_OPERAND => self.broadcast::<I, true>(),
             _ => self.loaded::<I>(),
         }
     }
@@ -103,15 +103,15 @@ impl<K: Kernel> Rows<'_, K> {
             if faults.any() {
                 return;
             }
-            let fetches = Fetches::of(large, kernel, at, out);
-            fill_tile_ahead::<I, K>(kernel, out, fetches);
+            let prefetch = TilePrefetch::of(large, kernel, at, out);
+            fill_tile_with_prefetch::<I, K>(kernel, out, prefetch);
         }
         at[along] = first;
     }
 
-    /// As `loaded`, where operands on one side [are the same](Kernel::is_beside) along the innermost loop.
+    /// As `loaded`, where operands on one side [are broadcast](Kernel::has_broadcast_operand) along the innermost loop.
     #[inline(always)]
-    fn held<I: Isa, const LEFT: bool>(self) {
+    fn broadcast<I: Isa, const LEFT: bool>(self) {
         let Rows { kernel, run: Run { at, rows, len, mut moved }, out, large, faults, .. } = self;
         let along = at.len().saturating_sub(2);
         let first = at[along];
@@ -120,18 +120,18 @@ impl<K: Kernel> Rows<'_, K> {
                 at[along] = first + row;
                 moved = Some((along, 1));
             }
-            kernel.load_beside::<I, LEFT>(&Tile { at, len, mask: None, moved }, faults);
+            kernel.load_broadcast::<I, LEFT>(&Tile { at, len, mask: None, moved }, faults);
             if faults.any() {
                 return;
             }
-            let held = kernel.hold::<I, LEFT>();
-            let fetches = Fetches::of(large, kernel, at, out);
+            let reader = kernel.tile_reader::<I, LEFT>();
+            let prefetch = TilePrefetch::of(large, kernel, at, out);
             let mut start = 0;
-            for piece in out.chunks_mut(fetches.piece()) {
-                fetches.fetch(start, piece.len());
+            for piece in out.chunks_mut(prefetch.piece()) {
+                prefetch.prefetch(start, piece.len());
                 for (x, out) in piece.iter_mut().enumerate() {
                     // SAFETY: a tile that has this element was just loaded, without a mask.
-                    out.write(unsafe { K::get_beside::<I, LEFT>(&held, start + x) });
+                    out.write(unsafe { K::get_broadcast::<I, LEFT>(&reader, start + x) });
                 }
                 start += piece.len();
             }

@@ -7,7 +7,7 @@ use crate::load::{Faults, Kernel};
 use crate::loops::nest::{Nest, Operands, Parts, Row};
 use crate::machine::isa::{Isa, Task, dispatch};
 use crate::machine::threads::{self, Carried};
-use crate::memory::elements::{ElementsMut, Places};
+use crate::memory::elements::{ElementsMut, OutputSlots};
 use crate::ops::{BinaryOp, Operation};
 use crate::scalar::Element;
 use alloc::boxed::Box;
@@ -163,7 +163,7 @@ impl<T: Element, K: Kernel, X: Indices, O: BinaryOp<T, K::Elem, Out = T>> Task f
 pub fn write<'n, T: Element, K: Kernel<Elem = T>>(
     nest: &'n Nest,
     parts: &'n mut Parts,
-    places: Places<'_, T>,
+    places: OutputSlots<'_, T>,
     offset: usize,
     lower: impl Fn(&mut Operands<'n>) -> K,
 ) -> Result<(), Error> {

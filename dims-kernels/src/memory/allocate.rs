@@ -1,7 +1,7 @@
 //! New memory for results. With the feature `std`, large intermediate results give theirs back to a pool.
 
 use crate::error::Error;
-use crate::memory::elements::Places;
+use crate::memory::elements::OutputSlots;
 use alloc::vec::Vec;
 use core::alloc::Layout;
 
@@ -82,8 +82,8 @@ impl<T: Copy> InParts<T> {
     }
 
     /// All places.
-    pub fn places(&mut self) -> Places<'_, T> {
-        Places::counted(&mut self.data.spare_capacity_mut()[..self.len], &mut self.given)
+    pub fn places(&mut self) -> OutputSlots<'_, T> {
+        OutputSlots::counted(&mut self.data.spare_capacity_mut()[..self.len], &mut self.given)
     }
 
     /// The elements.

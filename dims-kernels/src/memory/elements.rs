@@ -240,27 +240,27 @@ impl<'a, T> ElementsMut<'a, T> {
     }
 }
 
-/// Neighbouring places that are given values and not asked for any: they may have none yet.
-pub struct Places<'a, T> {
+/// Neighbouring slots of an output, which are written and never read: they may be uninitialised.
+pub struct OutputSlots<'a, T> {
     all: &'a mut [MaybeUninit<T>],
     /// How many have been given values, for who wants to know.
     given: Option<&'a mut usize>,
 }
 
-impl<'a, T: Copy> From<&'a mut [T]> for Places<'a, T> {
+impl<'a, T: Copy> From<&'a mut [T]> for OutputSlots<'a, T> {
     #[inline(always)]
     fn from(all: &'a mut [T]) -> Self {
         // SAFETY: `MaybeUninit` is laid out as what it holds, and nothing takes a value away from these.
         let all = unsafe { &mut *(core::ptr::from_mut(all) as *mut [MaybeUninit<T>]) };
-        Places { all, given: None }
+        OutputSlots { all, given: None }
     }
 }
 
-impl<'a, T: Copy> Places<'a, T> {
-    /// Places in new memory; counts in `given` how many are given values.
+impl<'a, T: Copy> OutputSlots<'a, T> {
+    /// Slots in new memory; counts in `given` how many are given values.
     #[inline(always)]
     pub fn counted(all: &'a mut [MaybeUninit<T>], given: &'a mut usize) -> Self {
-        Places { all, given: Some(given) }
+        OutputSlots { all, given: Some(given) }
     }
 
     #[inline(always)]
@@ -277,7 +277,7 @@ impl<'a, T: Copy> Places<'a, T> {
     /// If there are fewer.
     #[inline(always)]
     pub fn behind(self, first: usize) -> Self {
-        Places { all: &mut self.all[first..], given: self.given }
+        OutputSlots { all: &mut self.all[first..], given: self.given }
     }
 
     /// Gives values to those from one on.

@@ -7,11 +7,11 @@ use crate::error::Error;
 use crate::loops::nest::{Nest, Odometer};
 use crate::machine::isa::{Isa, Task, dispatch};
 use crate::machine::params::params;
-use crate::machine::prefetch::{LINE, fetch_lines};
+use crate::machine::prefetch::{LINE, prefetch_lines};
 use crate::machine::threads;
 use crate::memory::allocate::reserve;
 use crate::memory::elements::Elements;
-use crate::memory::elements::Places;
+use crate::memory::elements::OutputSlots;
 use crate::reduce::fold::{self, together};
 use crate::reduce::reducers::Sum;
 use crate::reduce::{BLOCK, is_far, push, total};
@@ -50,7 +50,11 @@ pub fn sum_products<T: Num>(
 }
 
 /// As [`sum_products`], into places that are there already. Returns whether the operands lie so.
-pub fn sum_products_into<T: Num>(operands: [Elements<'_, T>; 2], nest: &Nest, places: Places<'_, T>) -> bool {
+pub fn sum_products_into<T: Num>(
+    operands: [Elements<'_, T>; 2],
+    nest: &Nest,
+    places: OutputSlots<'_, T>,
+) -> bool {
     if !are_lines(nest) {
         return false;
     }
@@ -132,7 +136,7 @@ impl<T: Num> Task for Dots<'_, T> {
         let Dots { mut operands, nest, exchanged, out } = self;
         let last = nest.depth() - 1;
         let count = nest.sizes[last];
-        let ahead = is_far::<T>(nest).then(|| params().dots.ahead);
+        let prefetch_distance = is_far::<T>(nest).then(|| params().dots.prefetch_distance);
         let mut rows = nest.operands();
         let mut rows = [rows.next_row(), rows.next_row()];
         if exchanged {
@@ -155,7 +159,7 @@ impl<T: Num> Task for Dots<'_, T> {
                 };
                 for (x, y) in line(0).chunks(MOST).zip(line(1).chunks(MOST)) {
                     blocks += 1;
-                    let part = dot::<I, T>(x, y, ahead).to_acc();
+                    let part = dot::<I, T>(x, y, prefetch_distance).to_acc();
                     push::<I, T, Sum>(&mut totals, blocks, part, Sum);
                 }
                 inner.advance(&mut at[nest.outer..]);
@@ -195,7 +199,7 @@ impl<T: Num> Task for InPairs<'_, T> {
         };
         // Two more lines follow, as far from these as these are from each other, twice.
         let jump = rows[0].strides[last - 1].wrapping_mul(2).wrapping_sub_unsigned(count);
-        let distance = params().dots.ahead;
+        let distance = params().dots.prefetch_distance;
         let mut outer = Odometer::new(&nest.sizes[..last]);
         let mut places = out.iter_mut();
         while !outer.is_done() {
@@ -204,15 +208,15 @@ impl<T: Num> Task for InPairs<'_, T> {
             outer.advance(&mut at);
             // (The last of an odd number makes a pair with itself.)
             let second = if is_pair { line(&at, 0) } else { first };
-            let mut ahead = Ahead { rest: count, jump, ahead: distance };
+            let mut prefetch = PairPrefetch { rest: count, jump, distance };
             let mut totals = [SmallVec::new(), SmallVec::new()];
             let lines = first.chunks(MOST).zip(second.chunks(MOST)).zip(y.chunks(MOST));
             for (blocks, ((first, second), y)) in lines.enumerate() {
-                let parts = two_dots::<I, T>([first, second], y, ahead);
+                let parts = two_dots::<I, T>([first, second], y, prefetch);
                 for (totals, part) in totals.iter_mut().zip(parts) {
                     push::<I, T, Sum>(totals, blocks + 1, part.to_acc(), Sum);
                 }
-                ahead.rest -= y.len();
+                prefetch.rest -= y.len();
             }
             for totals in totals.into_iter().take(1 + usize::from(is_pair)) {
                 let sum = total::<I, T, Sum>(totals, T::Acc::ZERO, Sum);
@@ -225,23 +229,23 @@ impl<T: Num> Task for InPairs<'_, T> {
     }
 }
 
-/// What the memory is asked for while two lines are read.
+/// The positions that are prefetched while two lines are read.
 #[derive(Clone, Copy)]
-struct Ahead {
+struct PairPrefetch {
     /// So many elements are left to the end of the lines.
     rest: usize,
     /// So far from the end of a line is the one that follows.
     jump: isize,
-    /// So many elements ahead.
-    ahead: usize,
+    /// The prefetch distance, in elements.
+    distance: usize,
 }
 
-impl Ahead {
-    /// Asks for what is so far behind a place, which is so many elements behind that from which the rest is counted.
+impl PairPrefetch {
+    /// Prefetches at the distance from `place`, which is the `count`th element of those from which the rest is counted.
     #[inline(always)]
-    fn fetch<T>(self, place: *const T, count: usize) {
-        let jump = if count + self.ahead < self.rest { 0 } else { self.jump };
-        fetch_lines(place.wrapping_add(self.ahead).wrapping_offset(jump), LANES);
+    fn prefetch<T>(self, place: *const T, count: usize) {
+        let jump = if count + self.distance < self.rest { 0 } else { self.jump };
+        prefetch_lines(place.wrapping_add(self.distance).wrapping_offset(jump), LANES);
     }
 }
 
@@ -255,7 +259,7 @@ fn before_line<T>(x: &[T]) -> usize {
 
 /// The sum of the products of the elements of two lines, which are as long as each other and not longer than [`MOST`].
 #[inline(always)]
-fn dot<I: Isa, T: Num>(x: &[T], y: &[T], ahead: Option<usize>) -> T {
+fn dot<I: Isa, T: Num>(x: &[T], y: &[T], prefetch_distance: Option<usize>) -> T {
     let mut lanes = [T::ZERO; LANES];
     let step = |acc: &mut T, x: T, y: T| *acc = acc.add_product::<I>(x, y);
     // Before the first whole line of memory there are some elements, whose accumulators are the last ones: as if the line had started with
@@ -269,8 +273,8 @@ fn dot<I: Isa, T: Num>(x: &[T], y: &[T], ahead: Option<usize>) -> T {
     let ((xs, x_tail), (ys, y_tail)) = (x.as_chunks::<LANES>(), y.as_chunks::<LANES>());
     let mut own = lanes;
     for (x, y) in xs.iter().zip(ys) {
-        if let Some(ahead) = ahead {
-            fetch_lines(x.as_ptr().wrapping_add(ahead), LANES);
+        if let Some(distance) = prefetch_distance {
+            prefetch_lines(x.as_ptr().wrapping_add(distance), LANES);
         }
         for (acc, (&x, &y)) in own.iter_mut().zip(x.iter().zip(y)) {
             step(acc, x, y);
@@ -285,7 +289,7 @@ fn dot<I: Isa, T: Num>(x: &[T], y: &[T], ahead: Option<usize>) -> T {
 
 /// As [`dot`], of two lines and one more. Before the first whole line of memory both of the first ones have as many elements.
 #[inline(always)]
-fn two_dots<I: Isa, T: Num>(xs: [&[T]; 2], y: &[T], ahead: Ahead) -> [T; 2] {
+fn two_dots<I: Isa, T: Num>(xs: [&[T]; 2], y: &[T], prefetch: PairPrefetch) -> [T; 2] {
     let mut lanes = [[T::ZERO; LANES]; 2];
     let step = |acc: &mut T, x: T, y: T| *acc = acc.add_product::<I>(x, y);
     let skipped = before_line(xs[0]);
@@ -301,7 +305,7 @@ fn two_dots<I: Isa, T: Num>(xs: [&[T]; 2], y: &[T], ahead: Ahead) -> [T; 2] {
     for (at, y) in ys.iter().enumerate() {
         for (own, (x, _)) in own.iter_mut().zip(xs) {
             let x = &x[at];
-            ahead.fetch(x.as_ptr(), skipped + at * LANES);
+            prefetch.prefetch(x.as_ptr(), skipped + at * LANES);
             for (acc, (&x, &y)) in own.iter_mut().zip(x.iter().zip(y)) {
                 step(acc, x, y);
             }

@@ -4,7 +4,7 @@ use crate::load::Kernel;
 use crate::loops::nest::{Nest, Odometer};
 use crate::machine::isa::{Isa, Task};
 use crate::machine::params::params;
-use crate::machine::prefetch::{LINE, fetch_lines};
+use crate::machine::prefetch::{LINE, prefetch_lines};
 use crate::reduce::fold::{self, together};
 use crate::reduce::{BLOCK, Out, Reducer, is_far, push, total};
 use smallvec::SmallVec;
@@ -159,7 +159,7 @@ impl<T: Copy, R: Reducer<T>> Task for Lines<'_, T, R> {
         let Lines { start, strides, nest, count, reducer, mut out } = self;
         let last = nest.depth() - 1;
         let len = nest.sizes[last];
-        let ahead = is_far::<T>(nest).then(|| params().line_ahead);
+        let prefetch_distance = is_far::<T>(nest).then(|| params().line_prefetch_distance);
         let first = if let Out::State(_, first) = out { first } else { 0 };
         let mut at: SmallVec<[usize; 8]> = SmallVec::from_elem(0, last);
         let mut written = 0;
@@ -174,7 +174,7 @@ impl<T: Copy, R: Reducer<T>> Task for Lines<'_, T, R> {
                 let line = unsafe { core::slice::from_raw_parts(start.offset(steps), len) };
                 for elements in line.chunks(MOST) {
                     blocks += 1;
-                    let part = stretch::<I, T, R>(elements, seen, ahead, reducer);
+                    let part = stretch::<I, T, R>(elements, seen, prefetch_distance, reducer);
                     push::<I, T, R>(&mut totals, blocks, part, reducer);
                     seen += elements.len();
                 }
@@ -195,19 +195,20 @@ impl<T: Copy, R: Reducer<T>> Task for Lines<'_, T, R> {
 }
 
 /// At most [`MOST`] neighbours in memory combined. The first has the number `seen` among the elements. If they come from memory rather than from a cache,
-/// they are prefetched so many elements `ahead`.
+/// they are prefetched at the distance `prefetch_distance`, in elements.
 #[inline(always)]
 fn stretch<I: Isa, T: Copy, R: Reducer<T>>(
     elements: &[T],
     seen: usize,
-    ahead: Option<usize>,
+    prefetch_distance: Option<usize>,
     reducer: R,
 ) -> R::Acc {
     let mut lanes = [reducer.start(); fold::LANES];
     // What crosses the end of a line of memory takes twice as long to come: so what lies before the first whole line is combined apart, in the last
     // accumulators, as if there had been some elements before it. In the end they are moved to their places: so each accumulator gets the same
     // elements wherever these lie.
-    let skipped = if ahead.is_some() { elements.as_ptr().align_offset(LINE) % fold::LANES } else { 0 };
+    let skipped =
+        if prefetch_distance.is_some() { elements.as_ptr().align_offset(LINE) % fold::LANES } else { 0 };
     let (head, others) = elements.split_at(skipped.min(elements.len()));
     for (at, (acc, &value)) in lanes[fold::LANES - skipped..].iter_mut().zip(head).enumerate() {
         *acc = reducer.step::<I>(*acc, value, seen + at);
@@ -215,9 +216,9 @@ fn stretch<I: Isa, T: Copy, R: Reducer<T>>(
     let (chunks, tail) = others.as_chunks::<{ fold::LANES }>();
     let seen = seen + head.len();
     let mut own = lanes;
-    if let Some(ahead) = ahead {
+    if let Some(distance) = prefetch_distance {
         for (at, chunk) in chunks.iter().enumerate() {
-            fetch_lines(chunk.as_ptr().wrapping_add(ahead), fold::LANES);
+            prefetch_lines(chunk.as_ptr().wrapping_add(distance), fold::LANES);
             for (lane, (acc, &value)) in own.iter_mut().zip(chunk).enumerate() {
                 *acc = reducer.step::<I>(*acc, value, seen + at * fold::LANES + lane);
             }

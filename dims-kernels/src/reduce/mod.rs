@@ -19,7 +19,7 @@ use crate::loops::nest::{Nest, Odometer, Parts};
 use crate::machine::isa::{Baseline, Isa, Task, dispatch};
 use crate::machine::threads::{self, Carried};
 use crate::memory::allocate::reserve;
-use crate::memory::elements::{Elements, Places};
+use crate::memory::elements::{Elements, OutputSlots};
 use crate::reduce::lanes::{Lanes, Lines};
 use crate::reduce::levels::Levels;
 use crate::reduce::pairs::{Pairs, are_pairs, can_pair};
@@ -40,9 +40,8 @@ pub const WIDTH: usize = 32 << 10;
 /// Bytes that lie in the second-level cache.
 const NEAR: usize = 512 << 10;
 
-/// How far ahead the memory is asked for elements along the innermost loop, in tiles: beyond the page at whose end the machine stops to look
-/// ahead by itself.
-const TILES_AHEAD: usize = 3;
+/// The prefetch distance along the innermost loop, in tiles: beyond the end of the page, where the hardware prefetchers stop.
+const PREFETCH_TILES: usize = 3;
 
 /// Whether elements come from memory rather than from a cache, as far as their number tells.
 pub fn is_far<T>(nest: &Nest) -> bool {
@@ -142,7 +141,7 @@ pub fn reduce_into<'n, K: Kernel, R: Reducer<K::Elem, Out: Send>>(
     parts: &'n mut Parts,
     kernel: impl Fn(&'n Nest) -> K,
     work: usize,
-    places: Places<'_, R::Out>,
+    places: OutputSlots<'_, R::Out>,
     count: usize,
     reducer: R,
 ) -> Result<(), Error> {
@@ -254,13 +253,14 @@ impl<K: Kernel, R: Reducer<K::Elem>> Task for Reduce<'_, K, R> {
         }
         let out = match out {
             Out::Results(out)
-                if const { K::HAS_LEFT && can_pair::<K, R>() } && are_pairs::<K, R, true>(&kernel, nest) =>
+                if const { K::HAS_LEFT_OPERAND && can_pair::<K, R>() }
+                    && are_pairs::<K, R, true>(&kernel, nest) =>
             {
                 dispatch(Pairs::<K, R, true>::new(kernel, nest, count, reducer, out));
                 return Ok(());
             }
             Out::Results(out)
-                if const { K::HAS_RIGHT && can_pair::<K, R>() }
+                if const { K::HAS_RIGHT_OPERAND && can_pair::<K, R>() }
                     && are_pairs::<K, R, false>(&kernel, nest) =>
             {
                 dispatch(Pairs::<K, R, false>::new(kernel, nest, count, reducer, out));
@@ -375,8 +375,8 @@ fn along<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
         while start < inner {
             let len = TILE.min(inner - start);
             if far && !K::GATHERS {
-                at[last] = start + TILES_AHEAD * TILE;
-                kernel.fetch::<I>(&Tile { at, len: TILE, mask: None, moved: None });
+                at[last] = start + PREFETCH_TILES * TILE;
+                kernel.prefetch::<I>(&Tile { at, len: TILE, mask: None, moved: None });
             }
             at[last] = start;
             kernel.load::<I>(&Tile { at, len, mask: None, moved }, faults);
@@ -479,22 +479,22 @@ fn across_block<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
     let mut seen = 0;
     let mut moved = None;
     // Elements at computed places come in no order that the machine could guess.
-    let ahead = K::GATHERS && last > nest.outer && block.len() <= TILE;
+    let prefetches_gathered = K::GATHERS && last > nest.outer && block.len() <= TILE;
     let far = !K::GATHERS && last > nest.outer && block.len() > TILE && is_far::<K::Elem>(nest);
     let tiles = block.len().div_ceil(TILE);
     while !odometer.is_done() {
-        if ahead {
-            fetch_ahead::<I, K>(kernel, nest, at, start, block.len());
+        if prefetches_gathered {
+            prefetch_gathered::<I, K>(kernel, nest, at, start, block.len());
             moved = None;
         }
         for (tile, accs) in block.chunks_mut(TILE).enumerate() {
             if far {
                 // Behind the end of the block its next row follows.
-                let next = tile + TILES_AHEAD;
+                let next = tile + PREFETCH_TILES;
                 let row = usize::from(next >= tiles);
                 at[last - 1] += row;
                 at[last] = start + (next - row * tiles.min(next)) * TILE;
-                kernel.fetch::<I>(&Tile { at, len: accs.len(), mask: None, moved: None });
+                kernel.prefetch::<I>(&Tile { at, len: accs.len(), mask: None, moved: None });
                 at[last - 1] -= row;
             }
             at[last] = start + tile * TILE;
@@ -514,25 +514,31 @@ fn across_block<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
     }
 }
 
-/// How many tiles ahead elements at computed places are asked for.
-const AHEAD: usize = 3;
+/// The prefetch distance of elements at computed places, in tiles.
+const PREFETCH_GATHERED: usize = 3;
 
-/// Asks the memory for the row that comes some steps later, in this element of the result or in the next.
+/// Prefetches the row that comes some steps later, in this element of the result or in the next.
 #[inline(always)]
-fn fetch_ahead<I: Isa, K: Kernel>(kernel: &mut K, nest: &Nest, at: &mut [usize], start: usize, len: usize) {
+fn prefetch_gathered<I: Isa, K: Kernel>(
+    kernel: &mut K,
+    nest: &Nest,
+    at: &mut [usize],
+    start: usize,
+    len: usize,
+) {
     let last = nest.depth() - 1;
     let loop_ = last - 1;
     let (here, size) = (at[loop_], nest.sizes[loop_]);
     at[last] = start;
-    if here + AHEAD < size {
-        at[loop_] = here + AHEAD;
-        kernel.fetch::<I>(&Tile { at, len, mask: None, moved: None });
-    } else if last == nest.outer + 1 && nest.outer > 0 && here + AHEAD - size < size {
+    if here + PREFETCH_GATHERED < size {
+        at[loop_] = here + PREFETCH_GATHERED;
+        kernel.prefetch::<I>(&Tile { at, len, mask: None, moved: None });
+    } else if last == nest.outer + 1 && nest.outer > 0 && here + PREFETCH_GATHERED - size < size {
         let outer = nest.outer - 1;
         if at[outer] + 1 < nest.sizes[outer] {
             at[outer] += 1;
-            at[loop_] = here + AHEAD - size;
-            kernel.fetch::<I>(&Tile { at, len, mask: None, moved: None });
+            at[loop_] = here + PREFETCH_GATHERED - size;
+            kernel.prefetch::<I>(&Tile { at, len, mask: None, moved: None });
             at[outer] -= 1;
         }
     }

@@ -178,10 +178,10 @@ unsafe fn add<I: Isa, K: Kernel, R: Reducer<K::Elem>, const LEFT: bool, const N:
     reducer: R,
 ) {
     // SAFETY: the caller's promise.
-    let held = unsafe { K::hold_pair::<I, LEFT>(pairs, row, step) };
+    let reader = unsafe { K::pair_reader::<I, LEFT>(pairs, row, step) };
     for (x, acc) in accs.iter_mut().enumerate() {
         // SAFETY: the caller's promise.
-        let value = unsafe { K::get_beside::<I, LEFT>(&held, x) };
+        let value = unsafe { K::get_broadcast::<I, LEFT>(&reader, x) };
         *acc = reducer.step::<I>(*acc, value, seen);
     }
 }

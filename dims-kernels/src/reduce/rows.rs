@@ -1,14 +1,14 @@
 //! Reductions of whole rows that lie in memory: the sum of the rows of a matrix, or of those of a table that a list of numbers picks.
 //!
 //! What takes longest is to wait for them. Rows at computed places come in no order that the machine could guess, so their places are computed some
-//! rows ahead, in this element of the result or in the next ones, and the memory is asked for them. Then some rows at a time are added, a strip of
-//! each whose accumulators fill the registers. Of long rows there are fewer at a time, as each of them is a stream to be looked ahead in.
+//! rows ahead, in this element of the result or in the next ones, and the rows are prefetched. Then some rows at a time are added, a strip of
+//! each whose accumulators fill the registers. Of long rows there are fewer at a time, as each of them is a stream for the hardware prefetchers.
 
 use crate::load::{Faults, Kernel};
 use crate::loops::nest::{Nest, Odometer};
 use crate::machine::isa::{Isa, Task, dispatch};
 use crate::machine::params::params;
-use crate::machine::prefetch::{LINE, fetch_lines, fetch_row};
+use crate::machine::prefetch::{LINE, prefetch_lines, prefetch_row};
 use crate::reduce::levels::Levels;
 use crate::reduce::{BLOCK, Reducer, WIDTH, is_far};
 use alloc::vec;
@@ -16,14 +16,15 @@ use core::mem::MaybeUninit;
 use core::ops::Range;
 use smallvec::SmallVec;
 
-/// How many rows are added at a time, while as many others are asked for.
+/// How many rows are added at a time, while as many others are prefetched.
 const ROWS: usize = 32;
 
-/// The same for rows of more than [`FETCHED`] bytes.
+/// The same for rows of more than [`PREFETCHED`] bytes.
 const LONG_ROWS: usize = 8;
 
-/// How many bytes of a row at a computed place are asked for before it is its turn, and from then on. (Of others the [processor](params) decides.)
-const FETCHED: usize = 1 << 10;
+/// How many bytes of a row at a computed place are prefetched before its turn; from then on, the prefetch distance. (For other rows the
+/// [processor](params) decides.)
+const PREFETCHED: usize = 1 << 10;
 
 /// The most elements of a row that are added at once.
 const MOST: usize = 128;
@@ -87,12 +88,15 @@ impl<K: Kernel, R: Reducer<K::Elem>> Reduction<'_, K, R> {
         let Reduction { kernel, nest, count, reducer, out, faults } = self;
         let (last, width) = (nest.depth() - 1, columns.len());
         let rows: usize = nest.sizes[nest.outer..last].iter().product();
-        let most = if width * size_of::<K::Elem>() > FETCHED { LONG_ROWS } else { ROWS };
-        // Rows at computed places are asked for from their beginnings on, as far as the processor would not look ahead itself.
-        let (strip, fetched) =
-            if K::GATHERS { (MOST, FETCHED) } else { (params().rows.strip, params().rows.ahead) };
+        let most = if width * size_of::<K::Elem>() > PREFETCHED { LONG_ROWS } else { ROWS };
+        // Rows at computed places are prefetched from their beginnings on, as far as the hardware prefetchers would not follow.
+        let (strip, prefetch_distance) = if K::GATHERS {
+            (MOST, PREFETCHED)
+        } else {
+            (params().rows.strip, params().rows.prefetch_distance)
+        };
         let step = nest.result[last] as usize;
-        let mut places = Places::new(nest, columns.start);
+        let mut places = RowStarts::new(nest, columns.start);
         let mut accs = vec![reducer.start(); width];
         let mut at: SmallVec<[usize; 8]> = SmallVec::from_elem(0, nest.outer);
         let mut odometer = Odometer::new(&nest.sizes[..nest.outer]);
@@ -102,7 +106,7 @@ impl<K: Kernel, R: Reducer<K::Elem>> Reduction<'_, K, R> {
             let mut seen = 0;
             while seen < rows {
                 let some = most.min(rows - seen).min(BLOCK - seen % BLOCK);
-                if !places.look_ahead::<I, K>(kernel, most + some, faults) {
+                if !places.compute_starts::<I, K>(kernel, most + some, faults) {
                     return false;
                 }
                 if faults.any() {
@@ -111,8 +115,8 @@ impl<K: Kernel, R: Reducer<K::Elem>> Reduction<'_, K, R> {
                 let starts = places.known();
                 let own = &starts[..some];
                 // (Towards the end there may be fewer.)
-                let ahead = starts.get(most..most + some).unwrap_or(own);
-                let added = Rows { rows: own, ahead, seen, reducer: *reducer, strip, fetched };
+                let next = starts.get(most..most + some).unwrap_or(own);
+                let added = Rows { rows: own, next, seen, reducer: *reducer, strip, prefetch_distance };
                 // SAFETY: the kernel says that these rows lie in memory, and are as long as the innermost loop.
                 unsafe { added.add::<I>(&mut accs) };
                 places.skip(some);
@@ -139,11 +143,11 @@ impl<K: Kernel, R: Reducer<K::Elem>> Reduction<'_, K, R> {
     }
 }
 
-/// Of how many rows the places are remembered: of those that are added, of as many that are asked for, and more, so that they are seldom moved.
+/// Of how many rows the places are remembered: of those that are added, of as many that are prefetched, and more, so that they are seldom moved.
 const ROOM: usize = 8 * ROWS;
 
 /// Where the next rows start, in the order in which they are added.
-struct Places<'n, T> {
+struct RowStarts<'n, T> {
     starts: [*const T; ROOM],
     /// Which of them are known, and come next.
     known: Range<usize>,
@@ -153,12 +157,12 @@ struct Places<'n, T> {
     nest: &'n Nest,
 }
 
-impl<'n, T> Places<'n, T> {
+impl<'n, T> RowStarts<'n, T> {
     #[inline(always)]
     fn new(nest: &'n Nest, column: usize) -> Self {
         let mut at: SmallVec<[usize; 8]> = SmallVec::from_elem(0, nest.depth());
         at[nest.depth() - 1] = column;
-        Places {
+        RowStarts {
             starts: [core::ptr::null(); ROOM],
             known: 0..0,
             at,
@@ -169,7 +173,7 @@ impl<'n, T> Places<'n, T> {
 
     /// Computes where rows start until at least so many are known, or all. Returns whether the kernel could say it.
     #[inline(always)]
-    fn look_ahead<I: Isa, K: Kernel<Elem = T>>(
+    fn compute_starts<I: Isa, K: Kernel<Elem = T>>(
         &mut self,
         kernel: &mut K,
         wanted: usize,
@@ -218,15 +222,15 @@ const END: usize = 16;
 /// Some rows, all of which are added before the next ones.
 struct Rows<'r, T, R> {
     rows: &'r [*const T],
-    /// As many rows for which the memory is asked meanwhile.
-    ahead: &'r [*const T],
+    /// As many rows that are prefetched meanwhile.
+    next: &'r [*const T],
     /// How many rows have been added before.
     seen: usize,
     reducer: R,
     /// The most elements of a row that are added at once.
     strip: usize,
-    /// How many bytes of a row are asked for before it is its turn, and from then on.
-    fetched: usize,
+    /// How many bytes of a row are prefetched before its turn; from then on, the prefetch distance.
+    prefetch_distance: usize,
 }
 
 impl<T: Copy, R: Reducer<T>> Rows<'_, T, R> {
@@ -240,7 +244,7 @@ impl<T: Copy, R: Reducer<T>> Rows<'_, T, R> {
         let len = accs.len();
         // What crosses the end of a line of memory takes twice as long to come. So strips start with a line, where rows do not, but all of them
         // are as far from one; what lies before and behind is added in strips of its own that overlap them.
-        let skipped = if len >= END && len * size_of::<T>() > FETCHED { self.until_line() } else { 0 };
+        let skipped = if len >= END && len * size_of::<T>() > PREFETCHED { self.until_line() } else { 0 };
         if 0 < skipped && skipped < END {
             let (mut first, mut last) = ([self.reducer.start(); END], [self.reducer.start(); END]);
             first.copy_from_slice(&accs[..END]);
@@ -257,7 +261,7 @@ impl<T: Copy, R: Reducer<T>> Rows<'_, T, R> {
             return;
         }
         for (row, &start) in self.rows.iter().enumerate() {
-            fetch_row(self.ahead[row].wrapping_add(place), len - place);
+            prefetch_row(self.next[row].wrapping_add(place), len - place);
             for (x, acc) in accs.iter_mut().enumerate().skip(place) {
                 // SAFETY: the place is less than the number of accumulators.
                 *acc = self.reducer.step::<I>(*acc, unsafe { *start.add(x) }, self.seen + row);
@@ -302,18 +306,18 @@ impl<T: Copy, R: Reducer<T>> Rows<'_, T, R> {
     /// Adds a strip from `place` on of rows of `len` elements.
     #[inline(always)]
     fn strip<I: Isa, const N: usize>(&self, place: usize, len: usize, strip: &mut [R::Acc; N]) {
-        let fetched = self.fetched / size_of::<T>().max(1);
+        let distance = self.prefetch_distance / size_of::<T>().max(1);
         let mut own = *strip;
-        for (row, (&start, &ahead)) in self.rows.iter().zip(self.ahead).enumerate() {
-            if place < fetched {
-                fetch_lines(ahead.wrapping_add(place), N);
+        for (row, (&start, &next)) in self.rows.iter().zip(self.next).enumerate() {
+            if place < distance {
+                prefetch_lines(next.wrapping_add(place), N);
                 if place + N == len {
                     // A row that does not start with a line ends in one more.
-                    fetch_lines(ahead.wrapping_add(len - 1), 1);
+                    prefetch_lines(next.wrapping_add(len - 1), 1);
                 }
             }
-            if place + fetched < len {
-                fetch_lines(start.wrapping_add(place + fetched), N);
+            if place + distance < len {
+                prefetch_lines(start.wrapping_add(place + distance), N);
             }
             for (x, acc) in own.iter_mut().enumerate() {
                 // SAFETY: the strip lies within the row: its end is no farther than `len`.

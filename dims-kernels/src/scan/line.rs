@@ -1,6 +1,6 @@
 //! A line that is worked on: neighbours in memory, and where what is made of them goes.
 
-use crate::load::prefetch::Ahead;
+use crate::load::prefetch::PrefetchStream;
 use crate::reduce::fold::{LANES, VECTOR, Vector, flat, lanes};
 use crate::scalar::{Num, Real};
 use core::marker::PhantomData;
@@ -110,8 +110,8 @@ impl<'l, T: Copy> Line<'l, T> {
     }
 
     /// Three lines in one pass, each as long as this one: puts what `share` makes of `elements` into `shares`, with a sum on the way; goes through
-    /// `ahead` with `step`; and writes what `last` makes of `before` as this line's results. Returns the sums of [`LANES`] parts of the elements,
-    /// and what `step` made of those of `ahead`, from `T::LOWEST` on.
+    /// `next` with `step`; and writes what `last` makes of `before` as this line's results. Returns the sums of [`LANES`] parts of the elements,
+    /// and what `step` made of those of `next`, from `T::LOWEST` on.
     ///
     /// # Panics
     ///
@@ -120,7 +120,7 @@ impl<'l, T: Copy> Line<'l, T> {
     pub fn overlapped(
         &mut self,
         (elements, shares, share): (&[T], &mut [T], impl Fn(T, &mut T::Wide) -> T),
-        (ahead, step): (&[T], impl Fn(T, T) -> T),
+        (next, step): (&[T], impl Fn(T, T) -> T),
         (before, last): (&[T], impl Fn(T) -> T),
     ) -> ([T::Wide; LANES], [T; LANES])
     where
@@ -128,12 +128,12 @@ impl<'l, T: Copy> Line<'l, T> {
     {
         let len = self.len;
         assert!(len >= LANES, "a line of all lanes");
-        assert!([elements.len(), shares.len(), ahead.len(), before.len()] == [len; 4], "lines of one length");
+        assert!([elements.len(), shares.len(), next.len(), before.len()] == [len; 4], "lines of one length");
         let (elements, shares) = (elements.as_ptr(), shares.as_mut_ptr());
-        let (ahead, before) = (ahead.as_ptr(), before.as_ptr());
+        let (next, before) = (next.as_ptr(), before.as_ptr());
         let (mut sums, mut found) = (lanes(T::Wide::ZERO), lanes(T::LOWEST));
         let whole = len - len % LANES;
-        let (read, written) = (Ahead::from(ahead), Ahead::from(self.to.cast_const()));
+        let (read, written) = (PrefetchStream::from(next), PrefetchStream::from(self.to.cast_const()));
         // SAFETY: all lines have so many elements; these are read, and places written, by the contract of `new`.
         unsafe {
             let write = |at: usize| {
@@ -141,8 +141,8 @@ impl<'l, T: Copy> Line<'l, T> {
                 self.to.add(at).cast::<Vector<T>>().write(results);
             };
             for at in (0..whole).step_by(LANES) {
-                read.fetch_behind(at, LANES);
-                written.fetch_behind(at, LANES);
+                read.prefetch_at_distance(at, LANES);
+                written.prefetch_at_distance(at, LANES);
                 for (vector, (sums, found)) in sums.iter_mut().zip(&mut found).enumerate() {
                     let at = at + vector * VECTOR;
                     let mut values = elements.add(at).cast::<Vector<T>>().read();
@@ -150,7 +150,7 @@ impl<'l, T: Copy> Line<'l, T> {
                         *value = share(*value, sum);
                     }
                     shares.add(at).cast::<Vector<T>>().write(values);
-                    let values = ahead.add(at).cast::<Vector<T>>().read();
+                    let values = next.add(at).cast::<Vector<T>>().read();
                     for (found, value) in found.iter_mut().zip(values) {
                         *found = step(*found, value);
                     }
@@ -160,7 +160,7 @@ impl<'l, T: Copy> Line<'l, T> {
             let (mut sums, mut found) = (flat(sums), flat(found));
             for (at, (sum, found)) in (whole..len).zip(sums.iter_mut().zip(&mut found)) {
                 shares.add(at).write(share(*elements.add(at), sum));
-                *found = step(*found, *ahead.add(at));
+                *found = step(*found, *next.add(at));
             }
             for at in whole..len {
                 self.to.add(at).write(last(*before.add(at)));

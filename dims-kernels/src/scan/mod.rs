@@ -268,7 +268,7 @@ impl<K: Kernel, W: Along<K::Elem>> Task for Lines<'_, K, W> {
     type Out = ();
     const WIDE: bool = true;
 
-    /// (The machine looks ahead by itself: to ask for the next line takes more time than it saves.)
+    /// (The hardware prefetches it: a software prefetch of the next line takes more time than it saves.)
     #[inline(always)]
     fn run<I: Isa>(self) {
         let Lines { kernel, nest, out, along } = self;
@@ -503,14 +503,14 @@ impl<T: Real, const LOG: bool> Along<T> for Softmax<LOG> {
         let (mut unscaled, mut last) = (Line::in_place(nowhere), T::Wide::ZERO);
         let mut next = Some((fold(first.elements(), T::LOWEST, greater, greater), first));
         while let Some((most, line)) = next {
-            let ahead = lines.next();
-            let elements = ahead.as_ref().unwrap_or(&line).elements();
+            let next_line = lines.next();
+            let elements = next_line.as_ref().unwrap_or(&line).elements();
             let share = |value, sum: &mut T::Wide| share::<I, T, LOG>(value, most, sum);
             let scale = |share| scaled::<T, LOG>(share, last);
             let (sums, greatest) =
                 unscaled.overlapped((line.elements(), own, share), (elements, greater), (before, scale));
             last = finally::<T, LOG>(together(sums, |a, b| a + b));
-            next = ahead.map(|line| (together(greatest, greater), line));
+            next = next_line.map(|line| (together(greatest, greater), line));
             (own, before) = (before, own);
             unscaled = line;
         }

@@ -16,7 +16,7 @@ use kernels::loops::nest::Nest;
 use kernels::loops::rows::Rows;
 use kernels::memory::allocate::InParts;
 use kernels::memory::axes::Axis;
-use kernels::memory::elements::Places;
+use kernels::memory::elements::OutputSlots;
 use kernels::scalar::Element;
 use smallvec::SmallVec;
 
@@ -304,7 +304,7 @@ fn compare<T>(
 /// Copies an array, which has elements, to where it belongs in the result, whose axis `*` is `row` elements long.
 ///
 /// Every place of the part has a value then.
-fn copy_part<T: Element>(array: &Memory<'_, T>, mut out: Places<'_, T>, row: usize, before: usize) {
+fn copy_part<T: Element>(array: &Memory<'_, T>, mut out: OutputSlots<'_, T>, row: usize, before: usize) {
     let block = product(&array.axes[before..]);
     if is_contiguous(&array.axes) {
         for at in 0..product(&array.axes[..before]) {

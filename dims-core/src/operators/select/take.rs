@@ -17,7 +17,7 @@ use kernels::load::gather::{Computed, Target};
 use kernels::load::strided::Strided;
 use kernels::loops::nest::Operands;
 use kernels::loops::rows::Rows;
-use kernels::loops::stride::Way;
+use kernels::loops::stride::StrideKind;
 use kernels::scalar::IndexInt;
 
 /// A tensor in memory, of which one dim is selected from by an index; each index is checked when its element is read.
@@ -43,7 +43,7 @@ impl<A: Computable, I: Expr<Elem: IndexInt>> Expr for Take<A, I> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Elem = A::Elem;
     type Open = I::Open;
-    type Kernel<'k, W: Way>
+    type Kernel<'k, W: StrideKind>
         = Strided<'k, A::Elem, Computed<I::Kernel<'k, W>, ()>>
     where
         Self: 'k;
@@ -71,7 +71,7 @@ impl<A: Computable, I: Expr<Elem: IndexInt>> Expr for Take<A, I> {
         self.index.rows::<U, R>(shape, rows);
     }
 
-    fn kernel<'k, W: Way>(&'k self, operands: &mut Operands<'k>) -> Self::Kernel<'k, W> {
+    fn kernel<'k, W: StrideKind>(&'k self, operands: &mut Operands<'k>) -> Self::Kernel<'k, W> {
         let raw = self.source.raw();
         let at = A::Dims::KEYS.position(&self.from).expect("the dim is one of the tensor's");
         let axis = raw.named[at];
