@@ -93,13 +93,13 @@ const NAMED_TWICE: &[(&str, &[&str])] = &[
     (
         "kernels have the same notion, without dims",
         &[
-            "Along", "Axes", "Indices", "Lanes", "Layout", "Operand", "Operands", "Pair", "Pairs", "Parts",
-            "Places", "Roles", "Rows", "Seal", "Side", "Step", "Target", "Vector", "Way",
+            "Along", "Axes", "Indices", "Layout", "Operand", "Operands", "Pair", "Pairs", "Parts", "Roles",
+            "Seal", "Step",
         ],
     ),
     (
         "kernels have another notion; no type of theirs is in users' messages",
-        &["Batch", "Buffer", "Fault", "FromEnd", "InMemory", "Left", "Loops", "Lowered"],
+        &["Batch", "Buffer", "Fault", "FromEnd", "InMemory", "Left", "Loops"],
     ),
     ("traits of the public interface, at paths of their own", &["Element", "Ordered"]),
     (

@@ -54,7 +54,7 @@ impl<T> Work<'_, T> {
 }
 
 /// What changes the scores, as kernels.
-pub struct Lowered<M, B> {
+pub struct LoweredScores<M, B> {
     /// Which scores count.
     pub mask: M,
     /// What is added to them, if anything is.
@@ -90,7 +90,7 @@ pub struct ScoreTile<'a> {
     width: usize,
 }
 
-impl<T: Real, M: Kernel<Elem = bool>, B: Kernel<Elem: Real<Wide = T>>> Change<T> for Lowered<M, B> {
+impl<T: Real, M: Kernel<Elem = bool>, B: Kernel<Elem: Real<Wide = T>>> Change<T> for LoweredScores<M, B> {
     fn is_uniform(&self) -> bool {
         !M::VARIES
     }

@@ -472,9 +472,9 @@ impl<T: Copy + 'static> Block<T> {
             for (at, line) in lines.iter_mut().enumerate() {
                 *line = *from.offset(at as isize * self.source_column).cast::<[T; B]>();
             }
-            let mut turned = lines;
+            let mut transposed = lines;
             let (place, step) =
-                if STREAM { (turned.as_mut_ptr().cast(), B as isize) } else { (to, self.target_row) };
+                if STREAM { (transposed.as_mut_ptr().cast(), B as isize) } else { (to, self.target_row) };
             #[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
             let is_done = vectors::transpose(&lines, place, step);
             #[cfg(not(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2"))))]
@@ -489,7 +489,7 @@ impl<T: Copy + 'static> Block<T> {
                 }
             }
             if STREAM {
-                for (row, line) in turned.into_iter().enumerate() {
+                for (row, line) in transposed.into_iter().enumerate() {
                     stream(to.offset(row as isize * self.target_row).cast::<[T; B]>(), line);
                 }
             }
@@ -497,7 +497,7 @@ impl<T: Copy + 'static> Block<T> {
     }
 }
 
-/// Squares that are turned in the registers of AVX2, of [numbers](is_number) of 4 or 8 bytes.
+/// Squares that are transposed in the registers of AVX2, of [numbers](is_number) of 4 or 8 bytes.
 #[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
 mod vectors {
     use super::is_number;
@@ -550,12 +550,12 @@ mod vectors {
     #[inline(always)]
     unsafe fn each<V: Vector, const B: usize>(square: *const V::Elem, to: *mut V::Elem, step: usize) {
         let columns: [isize; B] = core::array::from_fn(|at| (at * B) as isize);
-        for row in (0..B).step_by(V::SQUARE) {
-            for column in (0..B).step_by(V::SQUARE) {
-                // SAFETY: `B` is a multiple of `SQUARE`; the rest is the caller's promise.
+        for row in (0..B).step_by(V::TRANSPOSE_SIZE) {
+            for column in (0..B).step_by(V::TRANSPOSE_SIZE) {
+                // SAFETY: `B` is a multiple of `TRANSPOSE_SIZE`; the rest is the caller's promise.
                 unsafe {
                     let from = square.add(column * B + row);
-                    V::transpose(from, &columns[..V::SQUARE], to.add(row * step + column), step);
+                    V::transpose(from, &columns[..V::TRANSPOSE_SIZE], to.add(row * step + column), step);
                 }
             }
         }

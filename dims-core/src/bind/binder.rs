@@ -15,7 +15,7 @@ use crate::types::tuples::{each_tuple, nested};
 use alloc::string::String;
 use core::marker::PhantomData;
 use core::ops::{Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
-use kernels::load::gather::{Target, computed_axis};
+use kernels::load::gather::{IndexedAxis, computed_axis};
 use kernels::memory::axes::Axis;
 use kernels::scalar::IndexInt;
 use ndarray::NewAxis;
@@ -395,7 +395,7 @@ fn computed<S: Dims, E: Expr, X: IndexExprs>(
     rest: X,
 ) -> Result<ComputedIndex<E, X>, DimError> {
     let (axis, at) = binding.take();
-    let target = Target {
+    let target = IndexedAxis {
         stride: axis.stride,
         size: axis.size,
         axis: at,

@@ -5,7 +5,7 @@ use crate::error::DimError;
 use crate::plan::shape::Shape;
 use crate::rank::Rank;
 use crate::set::{DimKey, Dims};
-use kernels::load::gather::{Computed, Indices, Target};
+use kernels::load::gather::{Computed, IndexedAxis, Indices};
 use kernels::loops::nest::Operands;
 use kernels::loops::rows::Rows;
 use kernels::loops::stride::AnyStride;
@@ -93,7 +93,7 @@ pub struct ComputedIndex<E, X> {
     pub(crate) index: E,
     /// Not for affine indices that stay within their axis: those are strides of the view already.
     pub(crate) active: bool,
-    pub(crate) target: Target,
+    pub(crate) target: IndexedAxis,
     /// The dims that the index depends on.
     pub(crate) dims: &'static [DimKey],
     /// The dim that gets a size here if no operand has one for it, and the greatest with which the index stays within its axis.

@@ -16,7 +16,7 @@ use crate::tensor::{AsTensor, Computable};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::any::Any;
-use kernels::attention::{Lowered, Work};
+use kernels::attention::{LoweredScores, Work};
 use kernels::compiled;
 use kernels::contract;
 use kernels::load::Kernel;
@@ -450,6 +450,6 @@ fn planned<U: Dims, W: Real, M: Expr<Elem = bool>, B: Expr<Elem: Real<Wide = W>>
             operands.next_row();
         }
         let mask = mask.kernel::<AnyStride>(&mut operands);
-        Box::new(Lowered { mask, bias: bias.map(|bias| bias.kernel::<AnyStride>(&mut operands)) })
+        Box::new(LoweredScores { mask, bias: bias.map(|bias| bias.kernel::<AnyStride>(&mut operands)) })
     })?)
 }

@@ -21,7 +21,7 @@ use crate::tensor::{AsTensor, Computable};
 use alloc::vec::Vec;
 use core::any::TypeId;
 use core::marker::PhantomData;
-use kernels::load::gather::Target;
+use kernels::load::gather::IndexedAxis;
 use kernels::memory::allocate::reserve;
 use kernels::memory::axes::Axis;
 use kernels::ops::{self, BinaryOp};
@@ -341,7 +341,7 @@ where
         *axis = Axis::new(shape.size(at), own.map_or(0, |own| out.named().as_slice()[own].stride));
     }
     let to = Y::KEYS.position(&info.key()).expect("the dim is one of the result's");
-    let target = Target {
+    let target = IndexedAxis {
         stride: out.named().as_slice()[to].stride,
         size: places,
         axis: to,

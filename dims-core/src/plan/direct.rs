@@ -9,7 +9,7 @@ use crate::plan::axes::{AxisList, Layout};
 use crate::set::Keys;
 use alloc::vec::Vec;
 use core::any::TypeId;
-use kernels::gemm::{Batch, Lies, multiply_batch, multiply_batch_onto};
+use kernels::gemm::{Batch, KnownLayout, multiply_batch, multiply_batch_onto};
 use kernels::loops::steps::{ProductDims, Step, record};
 use kernels::memory::allocate::reserve;
 use kernels::memory::axes::Axis;
@@ -113,7 +113,7 @@ pub struct Roles {
     /// one behind the other.
     unit: [Option<usize>; 2],
     /// How the matrices lie, if the types of the operands say so.
-    lies: Option<Lies>,
+    lies: Option<KnownLayout>,
 }
 
 /// An axis of the result.
@@ -304,20 +304,20 @@ impl Roles {
     }
 
     /// How the matrices lie, if the types of the operands say so. The result lies in the order of its axes.
-    const fn as_typed(&self) -> Option<Lies> {
+    const fn as_typed(&self) -> Option<KnownLayout> {
         let mut last = Role::None;
         let mut at = 0;
         while at < MOST && !matches!(self.result[at].0, Role::None) {
             last = self.result[at].0;
             at += 1;
         }
-        let (turned, unit, lines) = match last {
+        let (transposed, unit, lines) = match last {
             Role::Column => (false, self.unit[1], self.n.last()),
             Role::Row => (true, self.unit[0], self.m.last()),
             Role::Batch | Role::None => return None,
         };
         match (unit, lines) {
-            (Some(unit), Some(last)) => Some(Lies { turned, in_rows: unit == last }),
+            (Some(unit), Some(last)) => Some(KnownLayout { transposed, row_major_b: unit == last }),
             _ => None,
         }
     }

@@ -26,7 +26,7 @@ use kernels::loops::rows::Rows;
 use kernels::loops::steps::{Loops, Step, record};
 use kernels::loops::stride::{AnyStride, UnitStride};
 use kernels::machine::threads;
-use kernels::map::update::{Lowered, update, write};
+use kernels::map::update::{LoweredUpdate, update, write};
 use kernels::memory::axes::Axis;
 use kernels::memory::elements::OutputSlots;
 use kernels::ops::{self, BinaryOp, Replace};
@@ -136,7 +136,7 @@ impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Place<'_, T, S, R, X> {
             let mut operands = Nest::operands(nest);
             let row = operands.next_row();
             let indices = indices.kernels(&mut operands);
-            Lowered { row, indices, value: value.kernel::<AnyStride>(&mut operands) }
+            LoweredUpdate { row, indices, value: value.kernel::<AnyStride>(&mut operands) }
         };
         Ok(update(&nest, &mut Parts::new(), place, lower, op)?)
     }
@@ -446,7 +446,7 @@ pub trait OrderInto: AsTensor {
         let lower = |nest| {
             let mut operands = Nest::operands(nest);
             let row = operands.next_row();
-            Lowered { row, indices: (), value: tensor.expr.kernel::<AnyStride>(&mut operands) }
+            LoweredUpdate { row, indices: (), value: tensor.expr.kernel::<AnyStride>(&mut operands) }
         };
         Ok(update(&nest, &mut Parts::new(), place, lower, Replace)?)
     }

@@ -6,7 +6,7 @@ use crate::load::nodes::Constant;
 use crate::loops::nest::{Nest, Parts};
 use crate::loops::rows::Rows;
 use crate::loops::steps::{Loops, Step, record};
-use crate::map::update::{Lowered, update};
+use crate::map::update::{LoweredUpdate, update};
 use crate::memory::axes::Axis;
 use crate::memory::elements::{Elements, ElementsMut};
 use crate::ops::Mul;
@@ -101,7 +101,7 @@ impl<'a, T: Num> Target<'a, T> {
         let nest = self.nest(sizes, None);
         let lower = |nest| {
             let row = Nest::operands(nest).next_row();
-            Lowered { row, indices: (), value: Constant(factor) }
+            LoweredUpdate { row, indices: (), value: Constant(factor) }
         };
         update(&nest, &mut Parts::new(), self.places(), lower, Mul)
     }

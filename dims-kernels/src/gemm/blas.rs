@@ -8,7 +8,7 @@ use core::any::TypeId;
 use core::ffi::c_int;
 use num_complex::{Complex32, Complex64};
 
-/// Whether products of this type run by the user's BLAS, where they lie as it needs them.
+/// Whether products of this type run by the user's BLAS, if their layout is one of CBLAS's.
 #[allow(dead_code)] // What asks is for vectors of x86-64.
 pub fn is_installed<T: Num>() -> bool {
     let is = |other: TypeId| TypeId::of::<T>() == other;
@@ -21,7 +21,7 @@ pub fn is_installed<T: Num>() -> bool {
     installed().is_some_and(of)
 }
 
-/// Runs the product, if there is a BLAS for the type and it can be told how the matrices lie.
+/// Runs the product, if there is a BLAS for the type and the layouts are among CBLAS's.
 ///
 /// # Safety
 ///
@@ -47,7 +47,9 @@ unsafe fn real<T: Num, R: Copy + 'static>(
     zero: R,
 ) -> bool {
     let (true, Some(call)) = (TypeId::of::<T>() == TypeId::of::<R>(), call) else { return false };
-    let Some(Told { product, sizes: [m, n, k], a, b, ldc }) = told(product) else { return false };
+    let Some(CblasArguments { product, sizes: [m, n, k], a, b, ldc }) = cblas_arguments(product) else {
+        return false;
+    };
     let beta = if product.accumulate { one } else { zero };
     let (a_start, b_start, c) = (product.a.start.cast(), product.b.start.cast(), product.c.cast());
     // SAFETY: the caller's promise; both types are the same, and the leading dimensions are the strides.
@@ -67,7 +69,9 @@ unsafe fn complex<T: Num, Z: 'static, R>(
     zero: R,
 ) -> bool {
     let (true, Some(call)) = (TypeId::of::<T>() == TypeId::of::<Z>(), call) else { return false };
-    let Some(Told { product, sizes: [m, n, k], a, b, ldc }) = told(product) else { return false };
+    let Some(CblasArguments { product, sizes: [m, n, k], a, b, ldc }) = cblas_arguments(product) else {
+        return false;
+    };
     let beta = if product.accumulate { &one } else { &zero };
     let (a_start, b_start, c) = (product.a.start.cast(), product.b.start.cast(), product.c.cast());
     // SAFETY: as in `real`; a complex number is laid out as its two parts.
@@ -77,8 +81,8 @@ unsafe fn complex<T: Num, Z: 'static, R>(
     true
 }
 
-/// A product as CBLAS is told of it, the result row by row.
-struct Told<T> {
+/// The arguments of a call of CBLAS, with a row-major result.
+struct CblasArguments<T> {
     product: Product<T>,
     /// Rows, columns, elements of each sum.
     sizes: [c_int; 3],
@@ -88,23 +92,23 @@ struct Told<T> {
 }
 
 /// The product, or its transposed, if each matrix has neighbours along one of its axes and no line of it overlaps the next.
-fn told<T: Num>(product: &Product<T>) -> Option<Told<T>> {
+fn cblas_arguments<T: Num>(product: &Product<T>) -> Option<CblasArguments<T>> {
     let by_rows = |product: Product<T>| {
         let Product { m, n, k, c_row, c_col, ref a, ref b, .. } = product;
         let ldc = leading(m, n, c_row, c_col)?;
         let sizes = [m.try_into().ok()?, n.try_into().ok()?, k.try_into().ok()?];
-        Some(Told { product, sizes, a: lying(a, m, k)?, b: lying(b, k, n)?, ldc })
+        Some(CblasArguments { product, sizes, a: operand_layout(a, m, k)?, b: operand_layout(b, k, n)?, ldc })
     };
     by_rows(*product).or_else(|| by_rows(product.transposed()))
 }
 
-/// How a matrix of so many rows and columns lies.
-fn lying<T>(matrix: &Matrix<T>, rows: usize, columns: usize) -> Option<(CBLAS_TRANSPOSE, c_int)> {
-    let straight = leading(rows, columns, matrix.row, matrix.col);
-    let turned = || leading(columns, rows, matrix.col, matrix.row);
-    straight
+/// The layout of a matrix of so many rows and columns: whether it is transposed, and its leading dimension.
+fn operand_layout<T>(matrix: &Matrix<T>, rows: usize, columns: usize) -> Option<(CBLAS_TRANSPOSE, c_int)> {
+    let row_major = leading(rows, columns, matrix.row, matrix.col);
+    let column_major = || leading(columns, rows, matrix.col, matrix.row);
+    row_major
         .map(|ld| (CBLAS_TRANSPOSE::CblasNoTrans, ld))
-        .or_else(|| turned().map(|ld| (CBLAS_TRANSPOSE::CblasTrans, ld)))
+        .or_else(|| column_major().map(|ld| (CBLAS_TRANSPOSE::CblasTrans, ld)))
 }
 
 /// The distance between lines of neighbours, if they are such and do not overlap.

@@ -22,11 +22,11 @@ pub unsafe fn multiply<T: Num>(product: &Product<T>) -> bool {
     if !known {
         return false;
     }
-    let product = product.lying();
+    let product = product.with_row_major_c();
     // SAFETY: the caller's promise.
     unsafe {
         if is_far_apart(&product) {
-            in_line(&product);
+            run_packed(&product);
         } else {
             run(&product);
         }
@@ -39,7 +39,7 @@ pub unsafe fn multiply<T: Num>(product: &Product<T>) -> bool {
 const PAGE: usize = 4096;
 
 /// Elements of the right matrix that are put in line at once: they fit into the second-level cache.
-const BLOCK: usize = 1 << 16;
+const BLOCK_ELEMENTS: usize = 1 << 16;
 
 /// Whether the right matrix is transposed, and the library would walk from page to page while it packs it, for rows that are not [many](many_rows).
 fn is_far_apart<T>(product: &Product<T>) -> bool {
@@ -55,10 +55,10 @@ fn is_far_apart<T>(product: &Product<T>) -> bool {
 /// # Safety
 ///
 /// As for [`run`].
-unsafe fn in_line<T: Num>(product: &Product<T>) {
+unsafe fn run_packed<T: Num>(product: &Product<T>) {
     let Product { k, n, a, b, .. } = *product;
     let width = n.min(256);
-    let height = (BLOCK / width).min(k);
+    let height = (BLOCK_ELEMENTS / width).min(k);
     let mut lines = Vec::<T>::with_capacity(width * height);
     for column in (0..n).step_by(width) {
         let width = width.min(n - column);

@@ -100,27 +100,27 @@ impl<T> Product<T> {
         }
     }
 
-    /// The product, or its transposed, so that the rows of the right matrix have neighbours where those of either do.
+    /// The product, or its transpose, whichever has a row-major right matrix.
     #[inline]
-    pub fn oriented(&self) -> Self {
-        if self.is_sideways() { self.transposed() } else { *self }
+    pub fn with_row_major_b(&self) -> Self {
+        if self.needs_transpose_for_b() { self.transposed() } else { *self }
     }
 
-    /// The product, or its transposed, so that the columns of the result are nearer to each other than its rows.
+    /// The product, or its transpose, whichever has a row-major result: columns are nearer to each other than rows.
     #[inline]
-    pub fn lying(&self) -> Self {
-        if self.is_lying() { *self } else { self.transposed() }
+    pub fn with_row_major_c(&self) -> Self {
+        if self.has_row_major_c() { *self } else { self.transposed() }
     }
 
-    /// Whether [`lying`](Product::lying) leaves the matrices as they are.
+    /// Whether [`with_row_major_c`](Product::with_row_major_c) leaves the matrices as they are.
     #[inline]
-    fn is_lying(&self) -> bool {
+    fn has_row_major_c(&self) -> bool {
         self.c_col.unsigned_abs() <= self.c_row.unsigned_abs()
     }
 
-    /// Whether [`oriented`](Product::oriented) exchanges the matrices.
+    /// Whether [`with_row_major_b`](Product::with_row_major_b) exchanges the matrices.
     #[inline]
-    pub fn is_sideways(&self) -> bool {
+    pub fn needs_transpose_for_b(&self) -> bool {
         self.b.col != 1 && self.a.row == 1
     }
 }
@@ -157,12 +157,12 @@ pub struct Batch {
     pub c: [isize; 3],
 }
 
-/// The results of products, into `out`, which has room for these `len` elements; constants may say how the matrices lie. Each operand is read
+/// The results of products, into `out`, which has room for these `len` elements; constants may give the layout of the matrices. Each operand is read
 /// along strides of its axes.
 #[inline(always)]
 pub fn multiply_batch<T: Num>(
     batch: Batch,
-    lies: Option<Lies>,
+    layout: Option<KnownLayout>,
     a: Elements<'_, T>,
     b: Elements<'_, T>,
     out: &mut Vec<T>,
@@ -173,7 +173,7 @@ pub fn multiply_batch<T: Num>(
     assert!(len <= out.capacity(), "there is room for the results");
     // SAFETY: the positions of batch, rows and columns together are all places of the result, each once, so the products write all of them.
     unsafe {
-        batch.multiply(lies, a, b, out.as_mut_ptr());
+        batch.multiply(layout, a, b, out.as_mut_ptr());
         out.set_len(len);
     }
 }
@@ -200,7 +200,7 @@ impl Batch {
     #[inline(always)]
     unsafe fn multiply<T: Num>(
         &self,
-        lies: Option<Lies>,
+        layout: Option<KnownLayout>,
         a: Elements<'_, T>,
         b: Elements<'_, T>,
         out: *mut T,
@@ -231,8 +231,8 @@ impl Batch {
             // SAFETY: the positions of rows, columns, sum and batch are positions of the operands' axes, all of which are elements of
             // theirs; the rest is the caller's promise.
             unsafe {
-                match lies {
-                    Some(lies) => multiply_as(&product, Some(lies)),
+                match layout {
+                    Some(layout) => multiply_as(&product, Some(layout)),
                     None => multiply(&product),
                 }
             }
@@ -251,14 +251,14 @@ pub fn many_rows() -> usize {
 /// Products of at most this many multiplications are not worth a library's packing.
 const SMALL: usize = 16 * 16 * 16;
 
-/// How the matrices of a product lie, as far as the types of the operands say.
+/// The layout of the matrices of a product, as far as the types of the operands determine it.
 #[cfg_attr(not(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2"))), allow(dead_code))]
 #[derive(Clone, Copy, Debug)]
-pub struct Lies {
-    /// Whether neighbours in the result are those of a column, so that the product is to be worked on with rows and columns exchanged.
-    pub turned: bool,
-    /// Whether then the rows of the right matrix have neighbours as well.
-    pub in_rows: bool,
+pub struct KnownLayout {
+    /// Whether the result is column-major, so that the transposed product is computed.
+    pub transposed: bool,
+    /// Whether the right matrix, after that, is row-major.
+    pub row_major_b: bool,
 }
 
 /// Runs the product.
@@ -283,7 +283,7 @@ pub unsafe fn multiply<T: Num>(product: &Product<T>) {
     not(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2"))),
     allow(unused_variables)
 )]
-pub unsafe fn multiply_as<T: Num>(product: &Product<T>, lies: Option<Lies>) {
+pub unsafe fn multiply_as<T: Num>(product: &Product<T>, layout: Option<KnownLayout>) {
     #[cfg(feature = "blas")]
     // SAFETY: the caller's promise.
     if !is_small_product(product.m, product.n, product.k) && unsafe { blas::multiply(product) } {
@@ -292,12 +292,16 @@ pub unsafe fn multiply_as<T: Num>(product: &Product<T>, lies: Option<Lies>) {
     #[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
     // SAFETY: the caller's promise; the transposed product is the same one.
     if unsafe {
-        match lies {
-            // (Not `lying`: to copy what was just put together takes as long as to find out how the matrices lie.)
-            None if product.is_lying() => unpacked::multiply(product, None),
+        match layout {
+            // (Not `with_row_major_c`: a copy of the product that was just assembled takes as long as the check of its layout.)
+            None if product.has_row_major_c() => unpacked::multiply(product, None),
             None => unpacked::multiply(&product.transposed(), None),
-            Some(Lies { turned: false, in_rows }) => unpacked::multiply(product, Some(in_rows)),
-            Some(Lies { turned: true, in_rows }) => unpacked::multiply(&product.transposed(), Some(in_rows)),
+            Some(KnownLayout { transposed: false, row_major_b }) => {
+                unpacked::multiply(product, Some(row_major_b))
+            }
+            Some(KnownLayout { transposed: true, row_major_b }) => {
+                unpacked::multiply(&product.transposed(), Some(row_major_b))
+            }
         }
     } {
         return;
@@ -313,14 +317,14 @@ pub unsafe fn multiply_as<T: Num>(product: &Product<T>, lies: Option<Lies>) {
 /// As for [`multiply`].
 pub unsafe fn multiply_packed<T: Num>(product: &Product<T>) {
     if is_small_product(product.m, product.n, product.k) {
-        let product = product.oriented();
-        let sum = Even { count: product.k, a: product.a.col, b: product.b.row };
+        let product = product.with_row_major_b();
+        let sum = EvenOffsets { count: product.k, a: product.a.col, b: product.b.row };
         dispatch(Small { product, sum });
         return;
     }
     #[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
     // SAFETY: the caller's promise; a transposed product is the same one.
-    if unsafe { skinny::multiply(product) || panels::multiply_sideways(&product.lying()) } {
+    if unsafe { skinny::multiply(product) || panels::multiply_column_major(&product.with_row_major_c()) } {
         return;
     }
     // SAFETY: the caller's promise.
@@ -353,7 +357,7 @@ pub fn has_blas<T: Num>() -> bool {
 /// their column (of the right one). So the windows of a convolution are one sum, which stays in registers. `k` and the strides
 /// along it are not looked at.
 ///
-/// The product must be [`oriented`](Product::oriented).
+/// The product must be one that [`with_row_major_b`](Product::with_row_major_b) returns.
 ///
 /// # Safety
 ///
@@ -364,20 +368,20 @@ pub unsafe fn multiply_scattered<T: Num>(product: &Product<T>, sum: &[(isize, is
 }
 
 /// Where the elements of a sum lie, as distances from the first in the left and in the right matrix.
-trait Sum: Copy {
+trait SumOffsets: Copy {
     fn count(self) -> usize;
     fn at(self, at: usize) -> (isize, isize);
 }
 
 /// Elements at even distances.
 #[derive(Clone, Copy)]
-struct Even {
+struct EvenOffsets {
     count: usize,
     a: isize,
     b: isize,
 }
 
-impl Sum for Even {
+impl SumOffsets for EvenOffsets {
     #[inline(always)]
     fn count(self) -> usize {
         self.count
@@ -389,7 +393,7 @@ impl Sum for Even {
     }
 }
 
-impl Sum for &[(isize, isize)] {
+impl SumOffsets for &[(isize, isize)] {
     #[inline(always)]
     fn count(self) -> usize {
         self.len()
@@ -407,7 +411,7 @@ struct Small<T, S> {
     sum: S,
 }
 
-impl<T: Num, S: Sum> Task for Small<T, S> {
+impl<T: Num, S: SumOffsets> Task for Small<T, S> {
     type Out = ();
     const WIDE: bool = true;
 
@@ -427,7 +431,7 @@ impl<T: Num, S: Sum> Task for Small<T, S> {
     }
 }
 
-impl<T: Num, S: Sum> Small<T, S> {
+impl<T: Num, S: SumOffsets> Small<T, S> {
     /// Blocks of `W` neighbouring columns from `start` on, as many as there are. Returns the column behind the last block.
     ///
     /// # Safety

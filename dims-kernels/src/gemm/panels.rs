@@ -9,7 +9,7 @@
 //! The blocking is that of Goto and van de Geijn (Anatomy of High-Performance Matrix Multiplication, 2008), the lists of
 //! places are those of Matthews (High-Performance Tensor Contraction without Transposition, 2018).
 
-use crate::gemm::tile::{Rows, each_row};
+use crate::gemm::tile::{LeftRows, each_row};
 use crate::gemm::{Product, many_rows};
 use crate::machine::isa::{Level, level};
 use crate::machine::params::params;
@@ -21,26 +21,26 @@ use core::ops::{Add, Range};
 use smallvec::SmallVec;
 
 /// Neighbours are worth being moved as a part of a vector if there are so many of them, on average.
-const LONG: usize = 4;
+const MIN_RUN: usize = 4;
 
 /// How many columns: their panels lie in the second-level cache.
-const COLUMNS: usize = 256;
+const NC: usize = 256;
 
 /// How many rows: what is put in line of them lies there as well.
-const ROWS: usize = 240;
+const MC: usize = 240;
 
 /// Fewer columns would leave too much of a panel empty.
-pub const NARROW: usize = 16;
+pub const MIN_PANEL_COLUMNS: usize = 16;
 
 /// Fewer rows would not be worth putting columns in line.
-pub const SHORT: usize = 4;
+pub const MIN_PANEL_ROWS: usize = 4;
 
 /// The most columns that a panel has.
-const WIDE: usize = 32;
+const MAX_NR: usize = 32;
 
 /// If the left matrix has no more rows than so many tiles, the right one is read where it is, should its columns be neighbours: to put it
 /// in line is worth its while only where it is read often.
-const FEW: usize = 20;
+const MAX_TILES_UNPACKED: usize = 20;
 
 /// The offsets of elements along a role that two matrices have in common, from the first element.
 #[derive(Clone, Copy)]
@@ -109,13 +109,13 @@ pub unsafe fn multiply<T: 'static>(
 /// # Safety
 ///
 /// As for [`crate::gemm::multiply`].
-pub unsafe fn multiply_sideways<T: 'static>(product: &Product<T>) -> bool {
+pub unsafe fn multiply_column_major<T: 'static>(product: &Product<T>) -> bool {
     let Product { m, k, n, a, b, c, c_row, c_col, accumulate } = *product;
     if b.row != 1
         || b.col == 1
         || c_col != 1
-        || m < SHORT
-        || n < NARROW
+        || m < MIN_PANEL_ROWS
+        || n < MIN_PANEL_COLUMNS
         || m >= many_rows()
         || !are_known::<T>()
     {
@@ -216,8 +216,8 @@ fn step(places: &[isize]) -> Option<isize> {
     places.windows(2).all(|pair| pair[1] - pair[0] == step).then_some(step)
 }
 
-/// What is in line at the moment.
-struct Lines<V: Vector> {
+/// The matrices' parts that are packed at the moment.
+struct Packed<V: Vector> {
     left: Vec<V::Elem>,
     /// Strips, whose lines are aligned as vectors are: each is in one line of the cache.
     right: Vec<V>,
@@ -238,46 +238,46 @@ unsafe fn all<V: Vector>(
 ) {
     let (m, k, n) = (panels.rows.len(), panels.sums.len(), panels.columns.len());
     // Parts of a sum are about as long as each other.
-    let deep = k.div_ceil(k.div_ceil(params().panel_sums)).next_multiple_of(V::SQUARE).min(k);
-    let mut lines = Lines::<V> {
+    let kc = k.div_ceil(k.div_ceil(params().panel_kc)).next_multiple_of(V::TRANSPOSE_SIZE).min(k);
+    let mut packed = Packed::<V> {
         left: Vec::new(),
         right: Vec::new(),
-        steps: (0..deep).map(|p| (p * V::LEN) as isize).collect(),
+        steps: (0..kc).map(|p| (p * V::LEN) as isize).collect(),
     };
-    lines.right.reserve_exact(COLUMNS.min(n).div_ceil(V::LEN) * deep);
+    packed.right.reserve_exact(NC.min(n).div_ceil(V::LEN) * kc);
     let squares: Vec<bool> = panels
         .sums
         .second
-        .chunks(V::SQUARE)
-        .map(|places| places.len() == V::SQUARE && are_neighbours(places))
+        .chunks(V::TRANSPOSE_SIZE)
+        .map(|places| places.len() == V::TRANSPOSE_SIZE && are_neighbours(places))
         .collect();
-    let in_place = m <= FEW * V::TALL;
+    let in_place = m <= MAX_TILES_UNPACKED * V::MR;
     for &[in_a, in_b, in_c] in starts {
         let (a, b, c) = (a.wrapping_offset(in_a), b.wrapping_offset(in_b), c.wrapping_offset(in_c));
-        for column in (0..n).step_by(COLUMNS) {
-            let columns = panels.columns.part(column..n.min(column + COLUMNS));
-            for sum in (0..k).step_by(deep) {
-                let sums = panels.sums.part(sum..k.min(sum + deep));
+        for column in (0..n).step_by(NC) {
+            let columns = panels.columns.part(column..n.min(column + NC));
+            for sum in (0..k).step_by(kc) {
+                let sums = panels.sums.part(sum..k.min(sum + kc));
                 for (at, own) in columns.first.chunks(V::LEN).enumerate() {
                     if in_place && is_vector::<V>(own) {
                         continue;
                     }
                     // SAFETY: there is room for so many strips; the caller's promise.
                     unsafe {
-                        let to = lines.right.as_mut_ptr().add(at * sums.len()).cast();
-                        line_up::<V>(b, sums.second, &squares[sum / V::SQUARE..], own, to);
+                        let to = packed.right.as_mut_ptr().add(at * sums.len()).cast();
+                        pack_strip::<V>(b, sums.second, &squares[sum / V::TRANSPOSE_SIZE..], own, to);
                     }
                 }
-                for row in (0..m).step_by(ROWS) {
-                    let block = Block {
-                        rows: panels.rows.part(row..m.min(row + ROWS)),
+                for row in (0..m).step_by(MC) {
+                    let block = PackedBlock {
+                        rows: panels.rows.part(row..m.min(row + MC)),
                         sums,
                         columns,
                         in_place,
                         accumulate: panels.accumulate || sum > 0,
                     };
                     // SAFETY: the caller's promise; the strips were just put in line.
-                    unsafe { block.run::<V>(a, b, c, &mut lines) };
+                    unsafe { block.run::<V>(a, b, c, &mut packed) };
                 }
             }
         }
@@ -296,7 +296,7 @@ fn is_vector<V: Vector>(columns: &[isize]) -> bool {
 ///
 /// All places are valid, and there is room for the strip.
 #[inline(always)]
-unsafe fn line_up<V: Vector>(
+unsafe fn pack_strip<V: Vector>(
     b: *const V::Elem,
     sums: &[isize],
     squares: &[bool],
@@ -307,7 +307,7 @@ unsafe fn line_up<V: Vector>(
     let runs = || columns.chunk_by(|&one, &next| next == one + 1);
     // SAFETY: columns and sums are as many as the strip has, and the caller's promise.
     unsafe {
-        if runs().nth(V::LEN / LONG).is_none() {
+        if runs().nth(V::LEN / MIN_RUN).is_none() {
             let mut to = strip;
             for run in runs() {
                 let (from, mask) = (b.wrapping_offset(run[0]), V::first(run.len()));
@@ -317,11 +317,12 @@ unsafe fn line_up<V: Vector>(
                 to = to.add(run.len());
             }
         } else {
-            for (at, columns) in columns.chunks(V::SQUARE).enumerate() {
-                let to = strip.add(at * V::SQUARE);
-                for (block, sums) in sums.chunks(V::SQUARE).enumerate() {
-                    let to = to.add(block * V::SQUARE * V::LEN);
-                    if columns.len() == V::SQUARE && squares[block] && sums.len() == V::SQUARE {
+            for (at, columns) in columns.chunks(V::TRANSPOSE_SIZE).enumerate() {
+                let to = strip.add(at * V::TRANSPOSE_SIZE);
+                for (block, sums) in sums.chunks(V::TRANSPOSE_SIZE).enumerate() {
+                    let to = to.add(block * V::TRANSPOSE_SIZE * V::LEN);
+                    if columns.len() == V::TRANSPOSE_SIZE && squares[block] && sums.len() == V::TRANSPOSE_SIZE
+                    {
                         V::transpose(b.wrapping_offset(sums[0]), columns, to, V::LEN);
                         continue;
                     }
@@ -342,7 +343,7 @@ unsafe fn line_up<V: Vector>(
 }
 
 /// A part of a product that fits into the caches.
-struct Block<'l> {
+struct PackedBlock<'l> {
     rows: Offsets<'l>,
     sums: Offsets<'l>,
     columns: Offsets<'l>,
@@ -354,7 +355,7 @@ struct Block<'l> {
 /// A matrix that is read where it is, or in line: its first element, and the distances between rows and between sums.
 type Source<T> = (*const T, isize, isize);
 
-impl Block<'_> {
+impl PackedBlock<'_> {
     /// # Safety
     ///
     /// As for [`multiply`]; strips that are not read where they are, are in line.
@@ -364,22 +365,22 @@ impl Block<'_> {
         a: *const V::Elem,
         b: *const V::Elem,
         c: *mut V::Elem,
-        lines: &mut Lines<V>,
+        packed: &mut Packed<V>,
     ) {
-        let Block { rows, sums, columns, in_place, accumulate } = *self;
+        let PackedBlock { rows, sums, columns, in_place, accumulate } = *self;
         let (wide, depth) = (2 * V::LEN, sums.len());
         // (As many as a block of rows has, of six rows at the least.)
         let mut tiles: SmallVec<[(Source<V::Elem>, &[isize]); 64]> = SmallVec::new();
         let along = step(sums.first);
-        for (at, own) in even_parts(rows.len(), V::TALL).enumerate() {
+        for (at, own) in even_parts(rows.len(), V::MR).enumerate() {
             let (own, into) = (&rows.first[own.clone()], &rows.second[own]);
             let source = match (along, step(own)) {
                 (Some(along), Some(row)) => (a.wrapping_offset(own[0] + sums.first[0]), row, along),
                 _ => {
-                    lines.left.reserve_exact(ROWS * depth);
+                    packed.left.reserve_exact(MC * depth);
                     // SAFETY: there is room for a tile of each rows of the block; the places are valid.
                     unsafe {
-                        let to = lines.left.as_mut_ptr().add(at * V::TALL * depth);
+                        let to = packed.left.as_mut_ptr().add(at * V::MR * depth);
                         for (p, &sum) in sums.first.iter().enumerate() {
                             for (i, &row) in own.iter().enumerate() {
                                 *to.add(p * own.len() + i) = *a.wrapping_offset(row + sum);
@@ -396,7 +397,7 @@ impl Block<'_> {
                 if in_place && is_vector::<V>(own) {
                     (b.wrapping_offset(own[0]), sums.second)
                 } else {
-                    (lines.right.as_ptr().wrapping_add(at * depth).cast(), &lines.steps[..depth])
+                    (packed.right.as_ptr().wrapping_add(at * depth).cast(), &packed.steps[..depth])
                 }
             };
             let (left, right) = own.split_at(own.len().min(V::LEN));
@@ -404,15 +405,15 @@ impl Block<'_> {
             let panel = [first, if right.is_empty() { first } else { strip(right, 2 * at + 1) }];
             let whole = into.len() == wide && are_neighbours(into);
             for &(left, rows) in &tiles {
-                let tile = Tile { left, panel, rows, columns: into, whole, accumulate };
+                let tile = PanelTile { left, panel, rows, columns: into, whole, accumulate };
                 macro_rules! tall {
                     ($($height:literal)*) => {
                         match rows.len() {
                             // SAFETY: the caller's promise; the tile has so many rows.
-                            $($height if $height <= V::TALL => unsafe {
-                                run_tile::<V>(OfHeight::<V, $height> { tile: &tile, c });
+                            $($height if $height <= V::MR => unsafe {
+                                run_tile::<V>(PanelTileOf::<V, $height> { tile: &tile, c });
                             },)*
-                            _ => unreachable!("a tile has a row at least, and at most `TALL`"),
+                            _ => unreachable!("a tile has a row at least, and at most `MR`"),
                         }
                     };
                 }
@@ -423,7 +424,7 @@ impl Block<'_> {
 }
 
 /// Some rows of the result by a panel of columns.
-struct Tile<'l, T> {
+struct PanelTile<'l, T> {
     left: Source<T>,
     /// For both vectors of columns, a place, and how far their lines are from it.
     panel: [(*const T, &'l [isize]); 2],
@@ -435,12 +436,12 @@ struct Tile<'l, T> {
 }
 
 /// A tile of `R` rows, and where the result begins.
-struct OfHeight<'t, V: Vector, const R: usize> {
-    tile: &'t Tile<'t, V::Elem>,
+struct PanelTileOf<'t, V: Vector, const R: usize> {
+    tile: &'t PanelTile<'t, V::Elem>,
     c: *mut V::Elem,
 }
 
-impl<V: Vector, const R: usize> AnyTile for OfHeight<'_, V, R> {
+impl<V: Vector, const R: usize> AnyTile for PanelTileOf<'_, V, R> {
     #[inline(always)]
     unsafe fn run(self) {
         // SAFETY: the caller's promise.
@@ -448,13 +449,13 @@ impl<V: Vector, const R: usize> AnyTile for OfHeight<'_, V, R> {
     }
 }
 
-impl<T: Copy + Default + Add<Output = T>> Tile<'_, T> {
+impl<T: Copy + Default + Add<Output = T>> PanelTile<'_, T> {
     /// # Safety
     ///
     /// As for [`multiply`]; there are `R` rows.
     #[inline(always)]
     unsafe fn run<V: Vector<Elem = T>, const R: usize>(&self, c: *mut T) {
-        let &Tile {
+        let &PanelTile {
             left: (a, row, step),
             panel: [(b, lines), (d, others)],
             rows,
@@ -465,7 +466,7 @@ impl<T: Copy + Default + Add<Output = T>> Tile<'_, T> {
         // SAFETY: rows, sums and columns lie in the matrices, which are valid by the caller's promise.
         unsafe {
             let (mut first, mut second) = ([V::zeros(); R], [V::zeros(); R]);
-            let mut left = Rows::<T, R>::new(a, row);
+            let mut left = LeftRows::<T, R>::new(a, row);
             let mut at = 0;
             macro_rules! line {
                 ($at:literal) => {
@@ -504,7 +505,7 @@ impl<T: Copy + Default + Add<Output = T>> Tile<'_, T> {
                     second[I].store(to.wrapping_add(V::LEN));
                 });
             } else {
-                let mut lines = [[T::default(); WIDE]; R];
+                let mut lines = [[T::default(); MAX_NR]; R];
                 each_row!(I of R => {
                     first[I].store(lines[I].as_mut_ptr());
                     second[I].store(lines[I].as_mut_ptr().add(V::LEN));
@@ -520,7 +521,7 @@ impl<T: Copy + Default + Add<Output = T>> Tile<'_, T> {
     ///
     /// As for [`multiply`].
     #[inline(never)]
-    unsafe fn scatter(&self, lines: &[[T; WIDE]], c: *mut T) {
+    unsafe fn scatter(&self, lines: &[[T; MAX_NR]], c: *mut T) {
         for (line, &row) in lines.iter().zip(self.rows) {
             for (&value, &column) in line.iter().zip(self.columns) {
                 // SAFETY: rows and columns lie in the result.
@@ -558,7 +559,7 @@ mod tests {
     fn check<T: Float + Debug + 'static>(
         [m, k, n]: [usize; 3],
         runs: [usize; 4],
-        turned: [bool; 3],
+        transposed: [bool; 3],
         accumulate: bool,
         seed: u64,
     ) {
@@ -566,14 +567,15 @@ mod tests {
             return;
         }
         let reach = |count: usize| 2 * count as isize + 8;
-        let layout = |rows: usize, columns: usize, turned: bool, (row_run, column_run): (usize, usize)| {
-            let (row, column) = if turned { (1, reach(rows)) } else { (reach(columns), 1) };
-            let rows = places(rows, row_run, row, row * i32::from(row_run < 1000) as isize);
-            (rows, places(columns, column_run, column, column * i32::from(column_run < 1000) as isize))
-        };
-        let (a_rows, a_sums) = layout(m, k, turned[0], (runs[0], runs[1]));
-        let (b_sums, b_columns) = layout(k, n, turned[1], (runs[1], runs[2]));
-        let (c_rows, c_columns) = layout(m, n, turned[2], (1000, runs[3]));
+        let layout =
+            |rows: usize, columns: usize, transposed: bool, (row_run, column_run): (usize, usize)| {
+                let (row, column) = if transposed { (1, reach(rows)) } else { (reach(columns), 1) };
+                let rows = places(rows, row_run, row, row * i32::from(row_run < 1000) as isize);
+                (rows, places(columns, column_run, column, column * i32::from(column_run < 1000) as isize))
+            };
+        let (a_rows, a_sums) = layout(m, k, transposed[0], (runs[0], runs[1]));
+        let (b_sums, b_columns) = layout(k, n, transposed[1], (runs[1], runs[2]));
+        let (c_rows, c_columns) = layout(m, n, transposed[2], (1000, runs[3]));
         let len = |rows: &[isize], columns: &[isize]| {
             (rows[rows.len() - 1] + columns[columns.len() - 1]) as usize + 1
         };
@@ -623,12 +625,12 @@ mod tests {
 
         #[test]
         fn products_are_those_of_the_definition(
-            m in count(ROWS), k in count(params().panel_sums), n in count(COLUMNS),
-            runs in [run(), run(), run(), run()], turned in any::<[bool; 3]>(),
+            m in count(MC), k in count(params().panel_kc), n in count(NC),
+            runs in [run(), run(), run(), run()], transposed in any::<[bool; 3]>(),
             accumulate in any::<bool>(), seed in any::<u64>(),
         ) {
-            check::<f32>([m, k, n], runs, turned, accumulate, seed);
-            check::<f64>([m, k, n], runs, turned, accumulate, seed);
+            check::<f32>([m, k, n], runs, transposed, accumulate, seed);
+            check::<f64>([m, k, n], runs, transposed, accumulate, seed);
         }
     }
 }

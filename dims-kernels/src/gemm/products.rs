@@ -64,19 +64,19 @@ unsafe fn run_at<T: Num>(products: Products, a: Elements<'_, T>, b: Elements<'_,
     };
     // SAFETY: the plan's strides reach the elements that the operands' axes do. Each place of the result is written before it is added to; the
     // rest is the caller's promise.
-    unsafe { Run { loops, results, first }.run(parts) };
+    unsafe { ProductRun { loops, results, first }.run(parts) };
 }
 
 /// Products at places in memory.
 #[derive(Clone)]
-struct Run<T> {
+struct ProductRun<T> {
     loops: Loops,
     results: usize,
     /// The product at the origin of the loops.
     first: Product<T>,
 }
 
-impl<T: Num> Run<T> {
+impl<T: Num> ProductRun<T> {
     /// Runs all products, on as many threads as are worthwhile: each takes a part of the results.
     ///
     /// # Safety
@@ -115,11 +115,11 @@ impl<T: Num> Run<T> {
     /// Parts of the rows or columns of each product: of what there is more of; or, if there are about as many, of what lies farther apart in the result, so
     /// that each thread writes a part of the memory and not of each of its lines. (Where the right matrix is transposed, [`shares_rows`] says which.)
     fn split_product(&self, parts: usize) -> Vec<Self> {
-        let (first, lying) = (self.first, self.first.lying());
-        let by_rows = if lying.b.row == 1 && lying.b.col != 1 {
-            first.is_lying() == shares_rows(lying.m, lying.n)
+        let (first, row_major) = (self.first, self.first.with_row_major_c());
+        let by_rows = if row_major.b.row == 1 && row_major.b.col != 1 {
+            first.has_row_major_c() == shares_rows(row_major.m, row_major.n)
         } else if first.m / 2 < first.n && first.n / 2 < first.m {
-            first.is_lying()
+            first.has_row_major_c()
         } else {
             first.m >= first.n
         };
@@ -145,12 +145,12 @@ impl<T: Num> Run<T> {
     ///
     /// # Safety
     ///
-    /// As for [`run`](Run::run).
+    /// As for [`run`](ProductRun::run).
     unsafe fn run_all(&self) {
         if let Some(sum) = self.scattered() {
             for_each(&self.loops[..self.results], |_, [a, b, c]| {
                 // SAFETY: the caller's promise: the elements of the sum are those of all products that are added to one result.
-                unsafe { multiply_scattered(&self.first.moved(a, b, c).oriented(), &sum) };
+                unsafe { multiply_scattered(&self.first.moved(a, b, c).with_row_major_b(), &sum) };
             });
             return;
         }
@@ -178,7 +178,7 @@ impl<T: Num> Run<T> {
             let along = |p: isize| (a + p * self.first.a.col, b + p * self.first.b.row);
             all.extend((0..self.first.k as isize).map(along));
         });
-        if self.first.is_sideways() {
+        if self.first.needs_transpose_for_b() {
             all.iter_mut().for_each(|(a, b)| core::mem::swap(a, b));
         }
         Some(all)

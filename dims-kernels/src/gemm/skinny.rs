@@ -7,7 +7,7 @@
 
 use crate::gemm::Product;
 use crate::machine::isa::{Level, level};
-use crate::machine::params::{Skinny, params};
+use crate::machine::params::{SkinnyParams, params};
 use crate::machine::prefetch::prefetch_lines;
 use crate::machine::vector::{AnyTile, Vector};
 use alloc::vec::Vec;
@@ -18,29 +18,29 @@ use core::arch::x86_64::{__m256, __m256d, __m512, __m512d};
 pub const MOST_ROWS: usize = 8;
 
 /// Fewer columns, or shorter sums, have too little work for each row of the large matrix.
-const LEAST: usize = 32;
+const MIN_SIDE: usize = 32;
 
 /// How many rows of the large matrix are added at once where its columns are neighbours: each vector of sums is loaded and stored once for these.
-const DEPTH: usize = 8;
+const ROWS_AT_ONCE: usize = 8;
 
 /// How many rows of the large matrix are added to sums that started from zero. The sums of such blocks are added in pairs, so that the rounding
 /// error grows with the logarithm of their number.
-const BLOCK: usize = 256;
+const KC: usize = 256;
 
 /// How many vectors of a line are multiplied before their sums are combined, for the same reason.
-const PART: usize = 256;
+const VECTORS_AT_ONCE: usize = 256;
 
 /// Lines that are multiplied at once are prefetched one behind the other, while those before them are multiplied, if they have at most so many
 /// bytes: then they are in the first-level cache when it is their turn. Longer lines are prefetched along themselves.
-const GROUP: usize = 16 << 10;
+const MAX_GROUP_BYTES: usize = 16 << 10;
 
 /// Whether a product of these sizes runs here if its large matrix, `k` x `n`, has neighbours along its rows or columns.
 pub fn is_wanted<T: 'static>(m: usize, n: usize, k: usize) -> bool {
     let known = TypeId::of::<T>() == TypeId::of::<f32>() || TypeId::of::<T>() == TypeId::of::<f64>();
     known
         && m <= MOST_ROWS
-        && n >= LEAST
-        && k >= LEAST
+        && n >= MIN_SIDE
+        && k >= MIN_SIDE
         && k.saturating_mul(n).saturating_mul(size_of::<T>()) >= params().skinny.least
         && level() != Level::Baseline
 }
@@ -51,12 +51,12 @@ pub fn is_wanted<T: 'static>(m: usize, n: usize, k: usize) -> bool {
 ///
 /// As for [`crate::gemm::multiply`].
 pub unsafe fn multiply<T: 'static>(product: &Product<T>) -> bool {
-    let turned;
+    let transposed;
     let product = if product.m <= MOST_ROWS {
         product
     } else {
-        turned = product.transposed();
-        &turned
+        transposed = product.transposed();
+        &transposed
     };
     let Product { m, n, k, b, .. } = *product;
     if !(b.col == 1 || b.row == 1) || m == 0 || !is_wanted::<T>(m, n, k) {
@@ -112,7 +112,7 @@ unsafe fn of_any_height<V: Vector>(product: &Product<V::Elem>) {
         ($($rows:literal)*) => {
             match product.m {
                 // SAFETY: there are so many rows; the rest is the caller's promise.
-                $($rows => unsafe { V::run_apart(OfHeight::<V, $rows> { product }) },)*
+                $($rows => unsafe { V::run_apart(SkinnyProduct::<V, $rows> { product }) },)*
                 _ => unreachable!("there are at most {MOST_ROWS} rows"),
             }
         };
@@ -121,11 +121,11 @@ unsafe fn of_any_height<V: Vector>(product: &Product<V::Elem>) {
 }
 
 /// A product of `M` rows.
-struct OfHeight<'p, V: Vector, const M: usize> {
+struct SkinnyProduct<'p, V: Vector, const M: usize> {
     product: &'p Product<V::Elem>,
 }
 
-impl<V: Vector, const M: usize> AnyTile for OfHeight<'_, V, M> {
+impl<V: Vector, const M: usize> AnyTile for SkinnyProduct<'_, V, M> {
     #[inline(always)]
     unsafe fn run(self) {
         debug_assert_eq!(self.product.m, M);
@@ -147,26 +147,26 @@ impl<V: Vector, const M: usize> AnyTile for OfHeight<'_, V, M> {
 ///
 /// As for [`multiply_by`], on a machine with these vectors; there are `M` rows, and columns of the right matrix are neighbours.
 #[inline(always)]
-unsafe fn across<V: Vector, const M: usize>(product: &Product<V::Elem>, skinny: &Skinny) {
+unsafe fn across<V: Vector, const M: usize>(product: &Product<V::Elem>, skinny: &SkinnyParams) {
     let &Product { k, n, a, b, c, c_row, c_col, accumulate, .. } = product;
     // Strips are about as wide as each other.
     let most = (skinny.sums / (M * size_of::<V::Elem>())).max(2 * V::LEN);
     let width = n.div_ceil(n.div_ceil(most)).next_multiple_of(2 * V::LEN);
     let prefetch_distance = skinny.prefetch_across / size_of::<V::Elem>();
     // The sums of some columns over one block of rows, over two, over four: as many levels as the number of blocks has bits, and the last block.
-    let levels = k.div_ceil(BLOCK).ilog2() as usize + 2;
+    let levels = k.div_ceil(KC).ilog2() as usize + 2;
     let mut scratch = Vec::<V::Elem>::with_capacity(levels * M * width);
     let levels = scratch.as_mut_ptr();
     let level = |at: usize| levels.wrapping_add(at * M * width);
-    let mut left = [[V::Elem::default(); M]; BLOCK];
+    let mut left = [[V::Elem::default(); M]; KC];
     let mut column = 0;
     while column < n {
         let count = width.min(n - column);
         let mut depth = 0;
         // SAFETY: rows and columns lie in the matrices, which are valid by the caller's promise. There is memory for each level.
         unsafe {
-            for (block, row) in (0..k).step_by(BLOCK).enumerate() {
-                let rows = BLOCK.min(k - row);
+            for (block, row) in (0..k).step_by(KC).enumerate() {
+                let rows = KC.min(k - row);
                 for (p, left) in left[..rows].iter_mut().enumerate() {
                     for (i, left) in left.iter_mut().enumerate() {
                         *left = *a.start.wrapping_offset(i as isize * a.row + (row + p) as isize * a.col);
@@ -174,7 +174,7 @@ unsafe fn across<V: Vector, const M: usize>(product: &Product<V::Elem>, skinny: 
                 }
                 let start = b.start.wrapping_offset(row as isize * b.row).wrapping_add(column);
                 let block_of =
-                    Block { b: start, b_row: b.row, count, prefetch_distance, sums: level(depth), width };
+                    RowBlock { b: start, b_row: b.row, count, prefetch_distance, sums: level(depth), width };
                 block_of.sum::<V, M>(&left[..rows]);
                 depth += 1;
                 for _ in 0..(block + 1).trailing_zeros() {
@@ -215,7 +215,7 @@ unsafe fn add<V: Vector, const M: usize>(to: *mut V::Elem, from: *const V::Elem,
 }
 
 /// Some rows of the large matrix, and where the sums over them go.
-struct Block<T> {
+struct RowBlock<T> {
     b: *const T,
     b_row: isize,
     /// Columns.
@@ -227,7 +227,7 @@ struct Block<T> {
     width: usize,
 }
 
-impl<T: Copy> Block<T> {
+impl<T: Copy> RowBlock<T> {
     /// Writes the sums over as many rows as there are factors for them.
     ///
     /// # Safety
@@ -235,13 +235,13 @@ impl<T: Copy> Block<T> {
     /// The machine has the vectors, the rows are valid, and there is room for the sums.
     #[inline(always)]
     unsafe fn sum<V: Vector<Elem = T>, const M: usize>(&self, left: &[[T; M]]) {
-        let (groups, rest) = left.as_chunks::<DEPTH>();
+        let (groups, rest) = left.as_chunks::<ROWS_AT_ONCE>();
         let mut done = 0;
         // SAFETY: the rows are as many as the factors; the rest is the caller's promise.
         unsafe {
             for group in groups {
-                self.group::<V, M, DEPTH>(done, group);
-                done += DEPTH;
+                self.group::<V, M, ROWS_AT_ONCE>(done, group);
+                done += ROWS_AT_ONCE;
             }
             for row in rest {
                 self.group::<V, M, 1>(done, &[*row]);
@@ -254,7 +254,7 @@ impl<T: Copy> Block<T> {
     ///
     /// # Safety
     ///
-    /// As for [`sum`](Block::sum).
+    /// As for [`sum`](RowBlock::sum).
     #[inline(always)]
     unsafe fn group<V: Vector<Elem = T>, const M: usize, const R: usize>(
         &self,
@@ -265,7 +265,7 @@ impl<T: Copy> Block<T> {
         let mut column = 0;
         // SAFETY: the columns of the vectors, or of the mask, are columns of the matrix; there is room for whole vectors of sums.
         unsafe {
-            if (M + 1) * 2 <= V::SUMS {
+            if (M + 1) * 2 <= V::ACCUMULATORS {
                 while column + 2 * V::LEN <= self.count {
                     self.vectors::<V, M, R, 2>(b, column, left, row == 0, V::first(V::LEN));
                     column += 2 * V::LEN;
@@ -283,7 +283,7 @@ impl<T: Copy> Block<T> {
     ///
     /// # Safety
     ///
-    /// As for [`sum`](Block::sum).
+    /// As for [`sum`](RowBlock::sum).
     #[inline(always)]
     unsafe fn vectors<V: Vector<Elem = T>, const M: usize, const R: usize, const W: usize>(
         &self,
@@ -330,7 +330,7 @@ impl<T: Copy> Block<T> {
 ///
 /// As for [`multiply_by`], on a machine with these vectors; there are `M` rows, and rows of the right matrix are neighbours.
 #[inline(always)]
-unsafe fn along<V: Vector, const M: usize>(product: &Product<V::Elem>, skinny: &Skinny) {
+unsafe fn along<V: Vector, const M: usize>(product: &Product<V::Elem>, skinny: &SkinnyParams) {
     let &Product { k, n, a, b, .. } = product;
     let size = size_of::<V::Elem>();
     // Vectors that cross the end of a cache line take twice as long to load. So, if all lines of the matrix start alike, the vectors start with a
@@ -357,12 +357,12 @@ unsafe fn along<V: Vector, const M: usize>(product: &Product<V::Elem>, skinny: &
     let at_once = lines_at_once::<V>(M);
     let group = at_once * k;
     let is_dense = b.col >= k as isize && b.col.unsigned_abs() <= k + k / 8;
-    let prefetch_steps = if at_once > 1 && group * size <= GROUP && is_dense {
+    let prefetch_steps = if at_once > 1 && group * size <= MAX_GROUP_BYTES && is_dense {
         [group, V::LEN, at_once * V::LEN].map(|step| step as isize)
     } else {
         [(skinny.prefetch_along / size) as isize, b.col, V::LEN as isize]
     };
-    let lines_of = Lines { product, left: &left, skipped, prefetch_steps };
+    let lines_of = LineProduct { product, left: &left, skipped, prefetch_steps };
     let mut column = 0;
     // SAFETY: the columns lie in the matrices; the rest is the caller's promise.
     unsafe {
@@ -384,14 +384,14 @@ unsafe fn along<V: Vector, const M: usize>(product: &Product<V::Elem>, skinny: &
 /// How many lines of the large matrix are multiplied at once with a vector of each row: as many as have room for their sums in registers.
 const fn lines_at_once<V: Vector>(rows: usize) -> usize {
     match rows {
-        _ if 4 * rows + 8 <= V::SUMS => 4,
-        _ if 2 * rows + 8 <= V::SUMS => 2,
+        _ if 4 * rows + 8 <= V::ACCUMULATORS => 4,
+        _ if 2 * rows + 8 <= V::ACCUMULATORS => 2,
         _ => 1,
     }
 }
 
 /// A product whose sums run along lines of the large matrix.
-struct Lines<'p, V: Vector> {
+struct LineProduct<'p, V: Vector> {
     product: &'p Product<V::Elem>,
     /// The left matrix row by row, as vectors that begin and end with zeros.
     left: &'p [V],
@@ -401,7 +401,7 @@ struct Lines<'p, V: Vector> {
     prefetch_steps: [isize; 3],
 }
 
-impl<V: Vector> Lines<'_, V> {
+impl<V: Vector> LineProduct<'_, V> {
     /// Computes `R` columns from one on.
     ///
     /// # Safety
@@ -418,8 +418,8 @@ impl<V: Vector> Lines<'_, V> {
         let prefetched = start.wrapping_offset(distance);
         // SAFETY: sums, rows and columns lie in the matrices, which are valid by the caller's promise.
         unsafe {
-            for part in (0..vectors).step_by(PART) {
-                let end = vectors.min(part + PART);
+            for part in (0..vectors).step_by(VECTORS_AT_ONCE) {
+                let end = vectors.min(part + VECTORS_AT_ONCE);
                 let mut sums = [[V::zeros(); M]; R];
                 macro_rules! step {
                     ($at:expr, $load:expr) => {
@@ -497,17 +497,17 @@ mod tests {
         /// A matrix with neighbours along its rows or its columns, whose lines have gaps between them and may be in reverse order.
         fn new(
             [rows, columns]: [usize; 2],
-            in_rows: bool,
+            row_major: bool,
             gap: usize,
             reversed: bool,
             before: usize,
         ) -> Self {
-            let (lines, len) = if in_rows { (rows, columns) } else { (columns, rows) };
+            let (lines, len) = if row_major { (rows, columns) } else { (columns, rows) };
             let step = len + gap;
             let memory = vec![T::nan(); before + (lines - 1) * step + len];
             let first = before + if reversed { (lines - 1) * step } else { 0 };
             let step = if reversed { -(step as isize) } else { step as isize };
-            let (row, col) = if in_rows { (step, 1) } else { (1, step) };
+            let (row, col) = if row_major { (step, 1) } else { (1, step) };
             Placed { memory, first, row, col }
         }
 
@@ -526,7 +526,7 @@ mod tests {
     struct Case {
         sizes: [usize; 3],
         /// Whether each of the matrices has neighbours along its rows, and whether its lines come in reverse order.
-        in_rows: [bool; 3],
+        row_major: [bool; 3],
         reversed: [bool; 3],
         gaps: [usize; 3],
         before: usize,
@@ -535,10 +535,10 @@ mod tests {
     }
 
     fn check<T: Float + Debug + 'static>(case: Case) {
-        let Case { sizes: [m, k, n], in_rows, reversed, gaps, before, accumulate, seed } = case;
+        let Case { sizes: [m, k, n], row_major, reversed, gaps, before, accumulate, seed } = case;
         let shapes = [[m, k], [k, n], [m, n]];
         let [mut a, mut b, mut c] = core::array::from_fn(|at| {
-            Placed::<T>::new(shapes[at], in_rows[at], gaps[at], reversed[at], before)
+            Placed::<T>::new(shapes[at], row_major[at], gaps[at], reversed[at], before)
         });
         let mut state = seed;
         let mut next = || {
@@ -594,9 +594,9 @@ mod tests {
     fn cases(k: impl Strategy<Value = usize>) -> impl Strategy<Value = Case> {
         let rows = (any::<[bool; 3]>(), any::<[bool; 3]>(), [0..9usize, 0..40usize, 0..9usize]);
         ((1..=MOST_ROWS, k, 1..150usize), rows, 0..17usize, any::<bool>(), any::<u64>()).prop_map(
-            |((m, k, n), (in_rows, reversed, gaps), before, accumulate, seed)| Case {
+            |((m, k, n), (row_major, reversed, gaps), before, accumulate, seed)| Case {
                 sizes: [m, k, n],
-                in_rows,
+                row_major,
                 reversed,
                 gaps,
                 before,
@@ -621,7 +621,7 @@ mod tests {
 
         /// Sums of several blocks, whose number is no power of two, and of several parts of a line.
         #[test]
-        fn long_sums_are_those_of_the_definition(case in cases(BLOCK..6 * BLOCK)) {
+        fn long_sums_are_those_of_the_definition(case in cases(KC..6 * KC)) {
             check::<f32>(case);
             check::<f64>(case);
         }

@@ -18,27 +18,27 @@ macro_rules! each_row {
 pub(crate) use each_row;
 
 /// The most rows that a tile has: of one vector of columns.
-pub const TALLEST: usize = 16;
+pub const MAX_MR: usize = 16;
 
-/// Rows that one place reaches by the distance between them: the one at the place, and those so far and twice as far behind it.
+/// Rows that one pointer reaches by the distance between them: the one at the pointer, and those so far and twice as far behind it.
 const REACH: usize = 3;
 
 /// Where a tile stands in the rows of the left matrix that it reads, `R` of them: the places of every third row. (A place of its own for each row would
 /// need more registers than there are.)
-pub struct Rows<T, const R: usize> {
-    places: [*const T; TALLEST.div_ceil(REACH)],
+pub struct LeftRows<T, const R: usize> {
+    places: [*const T; MAX_MR.div_ceil(REACH)],
     /// How far a row is from the one before.
     step: isize,
 }
 
-impl<T, const R: usize> Rows<T, R> {
+impl<T, const R: usize> LeftRows<T, R> {
     #[inline(always)]
     pub fn new(first: *const T, step: isize) -> Self {
         let place = |at: usize| {
             let row = REACH * at;
             if row < R { unrelated(first.wrapping_offset(row as isize * step)) } else { first }
         };
-        Rows { places: core::array::from_fn(place), step }
+        LeftRows { places: core::array::from_fn(place), step }
     }
 
     /// The place in a row.

@@ -5,7 +5,7 @@
 //! or columns are few, so that putting them in line would take as long as multiplying them. Where many tiles read the same columns of a large right
 //! matrix, the first of them writes down what it reads for the others.
 
-use crate::gemm::tile::{Rows, TALLEST, each_row, unforeseen};
+use crate::gemm::tile::{LeftRows, MAX_MR, each_row, unforeseen};
 use crate::gemm::{Matrix, Product};
 use crate::machine::isa::{Level, level};
 use crate::machine::params::params;
@@ -16,33 +16,33 @@ use core::arch::x86_64::{__m256, __m256d, __m512, __m512d};
 use core::ops::Range;
 
 /// Bytes of a left matrix that stays in the second-level cache while it is read for one vector of columns after the other.
-const NEAR: usize = 1 << 20;
+const MAX_LEFT_BYTES: usize = 1 << 20;
 
 /// Fewer rows have too few sums to keep the multipliers busy.
-const SHORT: usize = 8;
+const MIN_UNPACKED_ROWS: usize = 8;
 
 /// A sum over so few lines of the right matrix needs few entries of the address cache, wherever they lie.
-const FEW: usize = 32;
+const FEW_LINES: usize = 32;
 
 /// Over so many lines, those should not fall into a few sets of the data caches.
-const MANY: usize = 512;
+const MANY_LINES: usize = 512;
 
 /// Bytes between lines of the right matrix that are that far apart.
 const PAGE: usize = 4096;
 
 /// Bytes of a right matrix that is likely to be in the second-level cache when it is read. A larger one may come from memory, as the strides from
 /// line to line are no stream for the hardware prefetchers.
-const WARM: usize = 1 << 18;
+const MAX_CACHED_BYTES: usize = 1 << 18;
 
 /// So many rows share what is read of the right matrix that it does not matter where it comes from.
-const SHARED: usize = 128;
+const MIN_SHARING_ROWS: usize = 128;
 
 /// Bytes from the first line of a right matrix to the last whose columns, two vectors of them, stay in the first-level cache: of lines that are farther apart
 /// they fall into too few of its sets.
-const CLOSE: usize = 1 << 15;
+const MIN_SPAN_BYTES: usize = 1 << 15;
 
 /// From so many rows on the right matrix is read often enough for the first tile to write it down.
-const REREAD: usize = 48;
+const MIN_ROWS_TO_PACK: usize = 48;
 
 /// Whether a product is at least as fast here as where matrices are put in line first; GFLOP/s of f32 on an EPYC with AVX-512, here and
 /// there: 16^3 189 and 54, 64 x 32 by 32 x 10 143 and 51, 64^3 276 and 253, 128^3 280 and 259, 512^3 271 and 268, but
@@ -51,27 +51,32 @@ const REREAD: usize = 48;
 fn is_wanted<T>(product: &Product<T>) -> bool {
     let Product { m, k, n, b, .. } = product;
     // (Not one of the questions below is for so few elements.)
-    if (*m | *k | *n) < FEW {
+    if (*m | *k | *n) < FEW_LINES {
         return *n > 1;
     }
     let line = b.row.unsigned_abs().saturating_mul(size_of::<T>());
-    let is_far = *k > FEW && line >= 4 * PAGE || *k >= MANY && line.is_multiple_of(PAGE);
-    let is_short = *m < SHORT && k.saturating_mul(*n) > 4 * PAGE / size_of::<T>();
-    let is_cold = *m < SHARED && k.saturating_mul(*n).saturating_mul(size_of::<T>()) > WARM;
-    *n > 1 && !is_far && !is_short && !is_cold && m.saturating_mul(*k).saturating_mul(size_of::<T>()) <= NEAR
+    let is_far = *k > FEW_LINES && line >= 4 * PAGE || *k >= MANY_LINES && line.is_multiple_of(PAGE);
+    let is_short = *m < MIN_UNPACKED_ROWS && k.saturating_mul(*n) > 4 * PAGE / size_of::<T>();
+    let is_cold =
+        *m < MIN_SHARING_ROWS && k.saturating_mul(*n).saturating_mul(size_of::<T>()) > MAX_CACHED_BYTES;
+    *n > 1
+        && !is_far
+        && !is_short
+        && !is_cold
+        && m.saturating_mul(*k).saturating_mul(size_of::<T>()) <= MAX_LEFT_BYTES
 }
 
 /// Computes the product, if its elements are known here, the rows of the right matrix and of the result have neighbours, the machine has
-/// vectors for them, and that is fast. Returns whether it did. That the rows have neighbours, or that they have not, may be known (`in_rows`).
+/// vectors for them, and that is fast. Returns whether it did. That the rows have neighbours, or that they have not, may be known (`row_major`).
 ///
 /// # Safety
 ///
 /// As for [`crate::gemm::multiply`]; what is known is so.
 #[inline]
-pub unsafe fn multiply<T: 'static>(product: &Product<T>, in_rows: Option<bool>) -> bool {
-    let in_rows = in_rows.unwrap_or(product.b.col == 1 && product.c_col == 1);
+pub unsafe fn multiply<T: 'static>(product: &Product<T>, row_major: Option<bool>) -> bool {
+    let row_major = row_major.unwrap_or(product.b.col == 1 && product.c_col == 1);
     // SAFETY: the machine has the level; the rest is the caller's promise.
-    in_rows && is_wanted(product) && unsafe { multiply_by(level(), product) }
+    row_major && is_wanted(product) && unsafe { multiply_by(level(), product) }
 }
 
 /// [`multiply`], with the vectors of a level.
@@ -118,19 +123,19 @@ compiled! {
 }
 
 /// Sums of at most so many elements take less long than to write them, so that is done row by row, as memory is fastest.
-const SHALLOW: usize = 16;
+const MAX_SHALLOW_K: usize = 16;
 
 /// Whether the first tile of some columns writes down the right matrix' lines for the others. Then they lie side by side, each where a line of the caches
 /// begins. [Not all processors](params) gain from it. (Tests have it everywhere.)
 #[inline(always)]
-fn is_worth_writing_down<V: Vector>(product: &Product<V::Elem>) -> bool {
-    const { assert!(V::TALL <= REREAD, "the first tile is whole") };
+fn is_worth_packing<V: Vector>(product: &Product<V::Elem>) -> bool {
+    const { assert!(V::MR <= MIN_ROWS_TO_PACK, "the first tile is whole") };
     let line = product.b.row.unsigned_abs().saturating_mul(size_of::<V::Elem>());
-    product.m >= REREAD
+    product.m >= MIN_ROWS_TO_PACK
         && product.n > V::LEN
-        && product.k > SHALLOW
-        && product.k.saturating_mul(line) >= CLOSE
-        && (params().writes_down || cfg!(test))
+        && product.k > MAX_SHALLOW_K
+        && product.k.saturating_mul(line) >= MIN_SPAN_BYTES
+        && (params().packs_first_tile || cfg!(test))
 }
 
 /// # Safety
@@ -138,11 +143,10 @@ fn is_worth_writing_down<V: Vector>(product: &Product<V::Elem>) -> bool {
 /// As for [`crate::gemm::multiply`], on a machine with these vectors.
 #[inline(always)]
 unsafe fn all<V: Vector>(product: &Product<V::Elem>) {
-    let height = if product.k <= SHALLOW { V::TALL } else { product.m };
+    let height = if product.k <= MAX_SHALLOW_K { V::MR } else { product.m };
     let mut scratch = Vec::<V>::new();
     // (Then sums are not shallow, so all rows are one turn of the loop.)
-    let is_written_down =
-        is_worth_writing_down::<V>(product) && scratch.try_reserve_exact(2 * product.k).is_ok();
+    let is_packed = is_worth_packing::<V>(product) && scratch.try_reserve_exact(2 * product.k).is_ok();
     let mut row = 0;
     while row < product.m {
         let rows = row..product.m.min(row + height);
@@ -158,15 +162,15 @@ unsafe fn all<V: Vector>(product: &Product<V::Elem>) {
                     break;
                 }
                 let count = left.min(2 * V::LEN) - V::LEN;
-                let by_lines;
+                let by_packed;
                 let (mut product, mut rows) = (product, rows.clone());
-                if is_written_down {
+                if is_packed {
                     debug_assert_eq!(rows, 0..product.m);
-                    let lines = scratch.as_mut_ptr().cast();
-                    first_tile::<V>(product, column, count, lines);
-                    let b = Matrix { start: lines.wrapping_sub(column), row: 2 * V::LEN as isize, col: 1 };
-                    by_lines = Product { b, ..*product };
-                    (product, rows) = (&by_lines, V::TALL..product.m);
+                    let packed = scratch.as_mut_ptr().cast();
+                    first_tile::<V>(product, column, count, packed);
+                    let b = Matrix { start: packed.wrapping_sub(column), row: 2 * V::LEN as isize, col: 1 };
+                    by_packed = Product { b, ..*product };
+                    (product, rows) = (&by_packed, V::MR..product.m);
                 }
                 strip::<V, 2>(product, rows, column, count);
             }
@@ -180,20 +184,20 @@ unsafe fn all<V: Vector>(product: &Product<V::Elem>) {
 ///
 /// # Safety
 ///
-/// As for [`strip`]; there are [`TALL`](Vector::TALL) rows or more, and there is room for two vectors for each of the sum's elements.
+/// As for [`strip`]; there are [`MR`](Vector::MR) rows or more, and there is room for two vectors for each of the sum's elements.
 #[inline(always)]
 unsafe fn first_tile<V: Vector>(
     product: &Product<V::Elem>,
     column: usize,
     count: usize,
-    lines: *mut V::Elem,
+    packed: *mut V::Elem,
 ) {
     // SAFETY: the elements of the mask are columns of the matrices; the rest is the caller's promise.
     unsafe {
-        let (tile, mask) = (Tile::new(product, 0, column), V::first(count));
-        match V::TALL {
-            6 => run_tile::<V>(OfSize::<V, 2, 6> { tile: &tile, mask, lines: Some(lines) }),
-            12 => run_tile::<V>(OfSize::<V, 2, 12> { tile: &tile, mask, lines: Some(lines) }),
+        let (tile, mask) = (DirectTile::new(product, 0, column), V::first(count));
+        match V::MR {
+            6 => run_tile::<V>(DirectTileOf::<V, 2, 6> { tile: &tile, mask, packed: Some(packed) }),
+            12 => run_tile::<V>(DirectTileOf::<V, 2, 12> { tile: &tile, mask, packed: Some(packed) }),
             _ => unreachable!("there are vectors of two lengths"),
         }
     }
@@ -211,7 +215,7 @@ unsafe fn strip<V: Vector, const W: usize>(
     column: usize,
     count: usize,
 ) {
-    let tall = TALLEST.min(V::SUMS / W);
+    let tall = MAX_MR.min(V::ACCUMULATORS / W);
     // The tiles are about as tall as each other.
     let mut tiles = rows.len().div_ceil(tall);
     let mut row = rows.start;
@@ -219,15 +223,15 @@ unsafe fn strip<V: Vector, const W: usize>(
     let mask = unsafe { V::first(count) };
     while tiles > 0 {
         let height = (rows.end - row).div_ceil(tiles);
-        let tile = Tile::new(product, row, column);
+        let tile = DirectTile::new(product, row, column);
         macro_rules! tall {
             ($($height:literal)*) => {
                 match height {
                     // SAFETY: the caller's promise; the tile has so many rows.
-                    $($height if $height * W <= V::SUMS => unsafe {
-                        run_tile::<V>(OfSize::<V, W, $height> { tile: &tile, mask, lines: None });
+                    $($height if $height * W <= V::ACCUMULATORS => unsafe {
+                        run_tile::<V>(DirectTileOf::<V, W, $height> { tile: &tile, mask, packed: None });
                     },)*
-                    _ => unreachable!("a tile has a row at least, and at most `TALLEST`"),
+                    _ => unreachable!("a tile has a row at least, and at most `MAX_MR`"),
                 }
             };
         }
@@ -238,7 +242,7 @@ unsafe fn strip<V: Vector, const W: usize>(
 }
 
 /// Some rows of the result by some vectors of columns.
-struct Tile<T> {
+struct DirectTile<T> {
     depth: usize,
     a: *const T,
     a_row: isize,
@@ -251,25 +255,25 @@ struct Tile<T> {
 }
 
 /// A tile of `R` rows and `W` vectors of columns, the last one as far as the mask goes, and where it writes down what it reads.
-struct OfSize<'t, V: Vector, const W: usize, const R: usize> {
-    tile: &'t Tile<V::Elem>,
+struct DirectTileOf<'t, V: Vector, const W: usize, const R: usize> {
+    tile: &'t DirectTile<V::Elem>,
     mask: V::Mask,
-    lines: Option<*mut V::Elem>,
+    packed: Option<*mut V::Elem>,
 }
 
-impl<V: Vector, const W: usize, const R: usize> AnyTile for OfSize<'_, V, W, R> {
+impl<V: Vector, const W: usize, const R: usize> AnyTile for DirectTileOf<'_, V, W, R> {
     #[inline(always)]
     unsafe fn run(self) {
         // SAFETY: the caller's promise.
-        unsafe { self.tile.run::<V, W, R>(self.mask, self.lines) }
+        unsafe { self.tile.run::<V, W, R>(self.mask, self.packed) }
     }
 }
 
-impl<T: Copy> Tile<T> {
+impl<T: Copy> DirectTile<T> {
     /// The tile from a row and a column on.
     #[inline(always)]
     fn new(product: &Product<T>, row: usize, column: usize) -> Self {
-        Tile {
+        DirectTile {
             depth: product.k,
             a: product.a.start.wrapping_offset(row as isize * product.a.row),
             a_row: product.a.row,
@@ -292,14 +296,14 @@ impl<T: Copy> Tile<T> {
     unsafe fn run<V: Vector<Elem = T>, const W: usize, const R: usize>(
         &self,
         mask: V::Mask,
-        mut lines: Option<*mut T>,
+        mut packed: Option<*mut T>,
     ) {
-        let &Tile { depth, a, a_row, a_step, mut b, b_step, c, c_row, accumulate } = self;
+        let &DirectTile { depth, a, a_row, a_step, mut b, b_step, c, c_row, accumulate } = self;
         let (a_row, c_row) = (unforeseen(a_row), unforeseen(c_row));
         // SAFETY: rows, sums and columns lie in the matrices, which are valid by the caller's promise.
         unsafe {
             let (mut first, mut second) = ([V::zeros(); R], [V::zeros(); R]);
-            let mut left = Rows::<T, R>::new(a, a_row);
+            let mut left = LeftRows::<T, R>::new(a, a_row);
             let mut done = 0;
             macro_rules! line {
                 ($at:literal) => {
@@ -311,7 +315,7 @@ impl<T: Copy> Tile<T> {
                         });
                     } else {
                         let right = (V::load(b), V::load_part(b.wrapping_add(V::LEN), mask));
-                        if let Some(line) = &mut lines {
+                        if let Some(line) = &mut packed {
                             right.0.store(*line);
                             right.1.store(line.wrapping_add(V::LEN));
                             *line = line.wrapping_add(2 * V::LEN);
@@ -368,7 +372,7 @@ mod tests {
 
     fn check<T: Float + Debug + 'static>(
         [m, k, n]: [usize; 3],
-        turned: bool,
+        transposed: bool,
         gaps: [usize; 3],
         accumulate: bool,
         seed: u64,
@@ -383,10 +387,10 @@ mod tests {
         };
         // Exactly as long as they must be: what is read beyond the end is an error that the address sanitizer sees.
         let span = |rows: usize, step: usize, columns: usize| (rows - 1) * step + columns;
-        let (lines, line) = if turned { (k, m) } else { (m, k) };
+        let (lines, line) = if transposed { (k, m) } else { (m, k) };
         let (a_step, b_step, c_step) = (line + gaps[0], n + gaps[1], n + gaps[2]);
         let (a, b) = (fill(span(lines, a_step, line)), fill(span(k, b_step, n)));
-        let (a_row, a_col) = if turned { (1, a_step) } else { (a_step, 1) };
+        let (a_row, a_col) = if transposed { (1, a_step) } else { (a_step, 1) };
         let before = if accumulate { T::one() } else { T::nan() };
         let mut expected = vec![T::nan(); span(m, c_step, n)];
         for i in 0..m {
@@ -426,11 +430,11 @@ mod tests {
 
         #[test]
         fn products_are_those_of_the_definition(
-            m in 1..40usize, k in 1..40usize, n in 1..80usize, turned in any::<bool>(),
+            m in 1..40usize, k in 1..40usize, n in 1..80usize, transposed in any::<bool>(),
             gaps in [0..9usize, 0..9usize, 0..9usize], accumulate in any::<bool>(), seed in any::<u64>(),
         ) {
-            check::<f32>([m, k, n], turned, gaps, accumulate, seed);
-            check::<f64>([m, k, n], turned, gaps, accumulate, seed);
+            check::<f32>([m, k, n], transposed, gaps, accumulate, seed);
+            check::<f64>([m, k, n], transposed, gaps, accumulate, seed);
         }
     }
 
@@ -439,12 +443,12 @@ mod tests {
 
         /// With many rows, and a right matrix that is large or whose lines are far apart: what the first tile writes down is the right matrix.
         #[test]
-        fn products_by_what_was_written_down_are_those_of_the_definition(
-            m in REREAD..64usize, k in SHALLOW + 1..64usize, n in 17..70usize, turned in any::<bool>(),
+        fn products_by_packed_columns_are_those_of_the_definition(
+            m in MIN_ROWS_TO_PACK..64usize, k in MAX_SHALLOW_K + 1..64usize, n in 17..70usize, transposed in any::<bool>(),
             gaps in [0..9usize, 300..900usize, 0..9usize], accumulate in any::<bool>(), seed in any::<u64>(),
         ) {
-            check::<f32>([m, k, n], turned, gaps, accumulate, seed);
-            check::<f64>([m, k, n], turned, gaps, accumulate, seed);
+            check::<f32>([m, k, n], transposed, gaps, accumulate, seed);
+            check::<f64>([m, k, n], transposed, gaps, accumulate, seed);
         }
     }
 }

@@ -83,7 +83,7 @@ impl Indices for () {
 
 /// The axis that an index selects from.
 #[derive(Clone, Copy, Debug)]
-pub struct Target {
+pub struct IndexedAxis {
     /// Distance between neighbours along the axis.
     pub stride: isize,
     /// How many elements lie along it.
@@ -105,7 +105,7 @@ pub struct Computed<K, X> {
     /// Whether it has to be computed for each element. Else it is strides of the operand already.
     pub active: bool,
     /// The axis that it selects from.
-    pub target: Target,
+    pub target: IndexedAxis,
     /// The others.
     pub rest: X,
 }
@@ -182,7 +182,7 @@ where
     }
 }
 
-impl Target {
+impl IndexedAxis {
     /// How far from the origin of the axis the element with this index lies, if it is in range.
     #[inline(always)]
     fn place<N: IndexInt>(&self, index: N, faults: &mut Faults) -> Option<isize> {

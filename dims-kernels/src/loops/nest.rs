@@ -334,14 +334,14 @@ fn merge(loops: &mut Loops, sizes: &[usize], order: &[usize], rows: &Rows) {
 }
 
 /// A reduced loop of fewer elements is short: to combine its accumulators costs as much as to fill them.
-const SHORT: usize = 256;
+const MIN_LONG_LOOP: usize = 256;
 
 /// Which operands have to be packed so that the last kept loop can be the innermost one, for reductions over a short loop; nothing if
 /// there is another way, or operands are not used often enough to be packed.
 fn worth_packing(loops: &[(usize, usize)], outer: usize, rows: &Rows) -> Option<u64> {
     let &(width, axis) = loops[..outer].last()?;
     let &(short, _) = loops[outer..].last()?;
-    if width < 32 || short >= SHORT || rows.offsets().len() > u64::BITS as usize {
+    if width < 32 || short >= MIN_LONG_LOOP || rows.offsets().len() > u64::BITS as usize {
         return None;
     }
     let positions: f64 = loops.iter().map(|&(size, _)| size as f64).product();

@@ -19,20 +19,20 @@ use core::sync::atomic::{AtomicU8, Ordering};
 #[derive(Debug)]
 pub struct Params {
     /// Products of few rows: see `kernel::gemm::skinny`.
-    pub skinny: Skinny,
+    pub skinny: SkinnyParams,
     /// Products of a large matrix with a vector: see `kernel::dots`.
-    pub dots: Dots,
+    pub dots: DotParams,
     /// Reductions along lines in memory: how many elements ahead of the additions they are prefetched.
     pub line_prefetch_distance: usize,
     /// Reductions of rows in memory, one after the other.
-    pub rows: Rows,
+    pub rows: RowSumParams,
     /// Whether loops over elements that come from memory use AVX-512, where they could.
     pub wide_waits: bool,
     /// The most elements of each sum that are worked on at once where columns are packed in panels: see `kernel::gemm::panels`. Longer parts are
     /// added to the result less often, shorter panels stay in a nearer cache.
-    pub panel_sums: usize,
+    pub panel_kc: usize,
     /// Whether the first tile of some columns packs the part of a large right matrix that it reads: see `kernel::gemm::unpacked`.
-    pub writes_down: bool,
+    pub packs_first_tile: bool,
     /// From so many rows on, the crate `gemm` multiplies by a transposed matrix, rather than `kernel::gemm::panels`: it packs the left matrix as
     /// well, which pays off then. (Only with the feature `gemm`.)
     pub library_rows: usize,
@@ -40,7 +40,7 @@ pub struct Params {
 
 /// Products of few rows.
 #[derive(Debug)]
-pub struct Skinny {
+pub struct SkinnyParams {
     /// Bytes of the large matrix from which on the kernels for few rows are used.
     pub least: usize,
     /// Bytes of the sums that are updated by one row of the large matrix after the other, where its columns are neighbours. They should stay in
@@ -54,7 +54,7 @@ pub struct Skinny {
 
 /// Products of a large matrix with a vector.
 #[derive(Debug)]
-pub struct Dots {
+pub struct DotParams {
     /// Whether a vector times a matrix of `f32` or `f64`, whose lines are summed, runs as a product of one row: four lines at once.
     pub as_rows: bool,
     /// Else, whether two lines are multiplied at once, if they lie alike in cache lines.
@@ -65,7 +65,7 @@ pub struct Dots {
 
 /// Reductions of rows in memory, one after the other: see `kernel::rows`.
 #[derive(Debug)]
-pub struct Rows {
+pub struct RowSumParams {
     /// How many neighbours of each row are added at once: 128, 64, 32 or 16, as their accumulators have registers.
     pub strip: usize,
     /// How many bytes ahead long rows are prefetched.
@@ -74,16 +74,16 @@ pub struct Rows {
 
 /// Measured on an Intel Xeon with AVX-512, 2 MiB of second-level cache for each core.
 pub const DEFAULT: Params = Params {
-    skinny: Skinny { least: 1 << 16, sums: 1 << 18, prefetch_across: 512, prefetch_along: 256 },
+    skinny: SkinnyParams { least: 1 << 16, sums: 1 << 18, prefetch_across: 512, prefetch_along: 256 },
     // Beyond the end of a page, where the processor's own prefetchers stop.
-    dots: Dots { as_rows: false, pairs: true, prefetch_distance: 1024 },
+    dots: DotParams { as_rows: false, pairs: true, prefetch_distance: 1024 },
     line_prefetch_distance: 1024,
-    rows: Rows { strip: 128, prefetch_distance: 1024 },
+    rows: RowSumParams { strip: 128, prefetch_distance: 1024 },
     wide_waits: true,
     // A panel of so many lines lies in the first-level cache of 48 KiB.
-    panel_sums: 320,
+    panel_kc: 320,
     // 64 products of 128 x 128 by 128 x 128 f32: 1.15 times the time of the crate `gemm` without, 1.02 with it; 64^3 is faster without.
-    writes_down: true,
+    packs_first_tile: true,
     // Times of panels over those of the crate, f32, 1024 sums and columns: 64 rows 0.56, 128 0.71, 256 0.84; 512^3 0.97, 768^3 1.06, 1024^3 1.08,
     // 4096 x 64 by 64 x 64 1.25.
     library_rows: 640,
@@ -92,22 +92,22 @@ pub const DEFAULT: Params = Params {
 /// AMD processors with AVX-512: Zen 4 and later, 1 MiB of second-level cache for each core. Measured on an EPYC of the family 25, model 17.
 #[cfg(all(target_arch = "x86_64", feature = "std"))]
 const ZEN4: Params = Params {
-    skinny: Skinny { least: 1 << 16, sums: 1 << 18, prefetch_across: 512, prefetch_along: 256 },
+    skinny: SkinnyParams { least: 1 << 16, sums: 1 << 18, prefetch_across: 512, prefetch_along: 256 },
     // 4096 x 4096 f32 by a vector, ms, with huge pages and without: pairs of lines, 1024 ahead 3.30 and 4.18; line by line, 1024 ahead 3.14 and 4.54, 64
     // ahead 2.80 and 4.10, 64 ahead with AVX2 2.63 and 3.74. Beside the sum of all elements: 1.17 line by line, 0.96 as a product of one row.
-    dots: Dots { as_rows: true, pairs: false, prefetch_distance: 64 },
+    dots: DotParams { as_rows: true, pairs: false, prefetch_distance: 64 },
     // Sums of the lines of 4096 x 4096 f32, as above: 1024 ahead 2.31 and 4.02, 64 ahead 2.30 and 3.56, 64 ahead with AVX2 2.12 and 3.18.
     line_prefetch_distance: 64,
     // The sum of the rows of 4096 x 4096 f32, eight at once, as above: strips of 128, 1024 bytes ahead 3.50 and 3.70; of 32, 256 bytes ahead 2.58
     // and 2.84.
-    rows: Rows { strip: 32, prefetch_distance: 256 },
+    rows: RowSumParams { strip: 32, prefetch_distance: 256 },
     wide_waits: false,
     // 1024^3 f32 by a transposed matrix, ms: 320 23.8, 512 22.2, 1024 21.5; 64 x 4096 by 4096 x 64 0.401, 0.357, 0.364; 128 x 1152 by 1152 x 784 2.77,
     // 2.73, 2.36.
-    panel_sums: 1024,
+    panel_kc: 1024,
     // 64 products of f32, ms with it and without: 96^3 1.52 and 1.32, 128^3 3.65 and 3.30, 128 x 64 by 64 x 128 1.81 and 1.57; 16 of 256^3 6.08 and
     // 5.98, 4 of 512^3 10.8 and 10.8.
-    writes_down: false,
+    packs_first_tile: false,
     // 1024^3 f32: 22.6 ms by the crate, 21.5 in panels.
     library_rows: 2048,
 };

@@ -14,11 +14,11 @@ pub trait Vector: Copy {
     /// Which of its elements take part.
     type Mask: Copy;
     /// How many sums the registers hold beside what they are made of.
-    const SUMS: usize;
+    const ACCUMULATORS: usize;
     /// Rows of a tile: its sums, two vectors for each row, and what they are made of, fill the registers.
-    const TALL: usize;
+    const MR: usize;
     /// Elements along a side of what [`transpose`](Vector::transpose) turns round.
-    const SQUARE: usize;
+    const TRANSPOSE_SIZE: usize;
 
     unsafe fn zeros() -> Self;
     unsafe fn load(from: *const Self::Elem) -> Self;
@@ -96,9 +96,9 @@ macro_rules! vector {
             type Elem = $elem;
             const LEN: usize = $len;
             type Mask = $mask;
-            const SUMS: usize = $sums;
-            const TALL: usize = $tall;
-            const SQUARE: usize = $square;
+            const ACCUMULATORS: usize = $sums;
+            const MR: usize = $tall;
+            const TRANSPOSE_SIZE: usize = $square;
 
             #[inline(always)]
             unsafe fn zeros() -> Self {

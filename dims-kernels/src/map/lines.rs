@@ -50,7 +50,7 @@ impl<K: Kernel> Compute<K> {
 
 impl<K: Kernel> RowWriter<K::Elem> for Compute<K> {
     fn rows(&mut self, run: Run<'_>, out: &mut [MaybeUninit<K::Elem>], large: bool, faults: &mut Faults) {
-        dispatch(Rows { kernel: &mut self.kernel, side: self.side, run, out, large, faults });
+        dispatch(TileRows { kernel: &mut self.kernel, side: self.side, run, out, large, faults });
     }
 
     fn in_parts(&self, nest: &Nest) -> bool {
@@ -59,12 +59,12 @@ impl<K: Kernel> RowWriter<K::Elem> for Compute<K> {
 
     fn line(&mut self, at: &mut [usize], out: &mut [MaybeUninit<K::Elem>], faults: &mut Faults) {
         if const { K::IN_PARTS } {
-            dispatch(InParts { kernel: &mut self.kernel, at, out, faults });
+            dispatch(WriteParts { kernel: &mut self.kernel, at, out, faults });
         }
     }
 }
 
-struct Rows<'r, K: Kernel> {
+struct TileRows<'r, K: Kernel> {
     kernel: &'r mut K,
     side: BroadcastSide,
     run: Run<'r>,
@@ -73,7 +73,7 @@ struct Rows<'r, K: Kernel> {
     faults: &'r mut Faults,
 }
 
-impl<K: Kernel> Task for Rows<'_, K> {
+impl<K: Kernel> Task for TileRows<'_, K> {
     type Out = ();
     const WIDE: bool = K::LONG;
 
@@ -87,10 +87,10 @@ impl<K: Kernel> Task for Rows<'_, K> {
     }
 }
 
-impl<K: Kernel> Rows<'_, K> {
+impl<K: Kernel> TileRows<'_, K> {
     #[inline(always)]
     fn loaded<I: Isa>(self) {
-        let Rows { kernel, run: Run { at, rows, len, mut moved }, out, large, faults, .. } = self;
+        let TileRows { kernel, run: Run { at, rows, len, mut moved }, out, large, faults, .. } = self;
         let along = at.len().saturating_sub(2);
         let first = at[along];
         for (row, out) in out.chunks_exact_mut(len).take(rows).enumerate() {
@@ -112,7 +112,7 @@ impl<K: Kernel> Rows<'_, K> {
     /// As `loaded`, where operands on one side [are broadcast](Kernel::has_broadcast_operand) along the innermost loop.
     #[inline(always)]
     fn broadcast<I: Isa, const LEFT: bool>(self) {
-        let Rows { kernel, run: Run { at, rows, len, mut moved }, out, large, faults, .. } = self;
+        let TileRows { kernel, run: Run { at, rows, len, mut moved }, out, large, faults, .. } = self;
         let along = at.len().saturating_sub(2);
         let first = at[along];
         for (row, out) in out.chunks_exact_mut(len).take(rows).enumerate() {
@@ -140,14 +140,14 @@ impl<K: Kernel> Rows<'_, K> {
     }
 }
 
-struct InParts<'r, K: Kernel> {
+struct WriteParts<'r, K: Kernel> {
     kernel: &'r mut K,
     at: &'r mut [usize],
     out: &'r mut [MaybeUninit<K::Elem>],
     faults: &'r mut Faults,
 }
 
-impl<K: Kernel> Task for InParts<'_, K> {
+impl<K: Kernel> Task for WriteParts<'_, K> {
     type Out = ();
     const WIDE: bool = K::LONG;
 

@@ -15,14 +15,14 @@ use alloc::vec::Vec;
 use core::mem::MaybeUninit;
 
 /// Where results go that are not a new vector: strided memory, perhaps at computed places.
-struct Target<'n, T, X> {
+struct UpdateTarget<'n, T, X> {
     base: *mut T,
     strides: &'n [isize],
     indices: X,
 }
 
 /// What [`update`] runs over a nest: the row and the indices of the place, and the kernel of the values.
-pub struct Lowered<'n, X, K> {
+pub struct LoweredUpdate<'n, X, K> {
     /// The place along the loops.
     pub row: Row<'n>,
     /// The computed indices of the place.
@@ -31,20 +31,20 @@ pub struct Lowered<'n, X, K> {
     pub value: K,
 }
 
-impl<'n, X: Indices, K> Lowered<'n, X, K> {
+impl<'n, X: Indices, K> LoweredUpdate<'n, X, K> {
     /// The kernel and the target, where the place is this.
     ///
     /// # Safety
     ///
     /// Nothing else accesses the elements while the target is written to.
     #[inline(always)]
-    unsafe fn onto<T>(self, place: &mut ElementsMut<'_, T>) -> (K, Target<'n, T, X>) {
-        let Lowered { row, indices, value } = self;
+    unsafe fn onto<T>(self, place: &mut ElementsMut<'_, T>) -> (K, UpdateTarget<'n, T, X>) {
+        let LoweredUpdate { row, indices, value } = self;
         if !(X::ANY && indices.is_active()) {
             row.assert_within(&*place);
         }
         let base = place.as_mut_ptr().wrapping_offset(row.offset);
-        (value, Target { base, strides: row.strides, indices })
+        (value, UpdateTarget { base, strides: row.strides, indices })
     }
 }
 
@@ -56,7 +56,7 @@ pub fn update<'n, T, K, X, O>(
     nest: &'n Nest,
     parts: &'n mut Parts,
     mut place: ElementsMut<'_, T>,
-    lower: impl Fn(&'n Nest) -> Lowered<'n, X, K>,
+    lower: impl Fn(&'n Nest) -> LoweredUpdate<'n, X, K>,
     op: O,
 ) -> Result<(), Error>
 where
@@ -108,7 +108,7 @@ fn update_tile<I: Isa, T: Copy, K: Kernel, O: BinaryOp<T, K::Elem, Out = T>>(
 struct Update<'n, T, K, X, O> {
     kernel: K,
     nest: &'n Nest,
-    target: Target<'n, T, X>,
+    target: UpdateTarget<'n, T, X>,
     op: O,
 }
 
@@ -174,7 +174,7 @@ pub fn write<'n, T: Element, K: Kernel<Elem = T>>(
     let place = unsafe { ElementsMut::along(start, &nest.sizes, row.strides) };
     let lower = |nest| {
         let mut operands = Nest::operands(nest);
-        Lowered { row: operands.next_row(), indices: (), value: lower(&mut operands) }
+        LoweredUpdate { row: operands.next_row(), indices: (), value: lower(&mut operands) }
     };
     update(nest, parts, place, lower, Write)
 }

@@ -21,13 +21,13 @@ use core::mem::MaybeUninit;
 use smallvec::SmallVec;
 
 /// How many sums run side by side.
-const LANES: usize = 2 * fold::LANES;
+const DOT_LANES: usize = 2 * fold::LANES;
 
 /// The most elements at once: so many to each accumulator, before it is combined with others.
-const MOST: usize = BLOCK * LANES;
+const MOST: usize = BLOCK * DOT_LANES;
 
 /// Lines that are shorter are summed as fast by any loop.
-const SHORT: usize = 128;
+const MIN_LINE: usize = 128;
 
 /// The nest's sums of products of its two operands, if both lie along the innermost loop, which is reduced, as neighbours: as a new vector of `len`
 /// elements in the order of the kept loops.
@@ -69,7 +69,7 @@ fn are_lines(nest: &Nest) -> bool {
     // (A single sum is cut into parts by other means.)
     !nest.inner_kept
         && nest.outer > 0
-        && nest.sizes[last] >= SHORT
+        && nest.sizes[last] >= MIN_LINE
         && (0..2).all(|operand| nest.strides_of(operand)[last] == 1)
 }
 
@@ -245,7 +245,7 @@ impl PairPrefetch {
     #[inline(always)]
     fn prefetch<T>(self, place: *const T, count: usize) {
         let jump = if count + self.distance < self.rest { 0 } else { self.jump };
-        prefetch_lines(place.wrapping_add(self.distance).wrapping_offset(jump), LANES);
+        prefetch_lines(place.wrapping_add(self.distance).wrapping_offset(jump), DOT_LANES);
     }
 }
 
@@ -253,28 +253,28 @@ impl PairPrefetch {
 #[inline(always)]
 fn before_line<T>(x: &[T]) -> usize {
     // (A choice of values, not of ways: with two ways accumulators would not stay in registers.)
-    let skipped = x.as_ptr().align_offset(LINE) % LANES;
-    if x.len() < 2 * LANES { 0 } else { skipped }
+    let skipped = x.as_ptr().align_offset(LINE) % DOT_LANES;
+    if x.len() < 2 * DOT_LANES { 0 } else { skipped }
 }
 
 /// The sum of the products of the elements of two lines, which are as long as each other and not longer than [`MOST`].
 #[inline(always)]
 fn dot<I: Isa, T: Num>(x: &[T], y: &[T], prefetch_distance: Option<usize>) -> T {
-    let mut lanes = [T::ZERO; LANES];
+    let mut lanes = [T::ZERO; DOT_LANES];
     let step = |acc: &mut T, x: T, y: T| *acc = acc.add_product::<I>(x, y);
     // Before the first whole line of memory there are some elements, whose accumulators are the last ones: as if the line had started with
     // that many elements fewer. So each accumulator gets the same elements wherever the line is, only at another place among the others; and as
     // halves are added to halves in the end, what is added to what is the same, too.
     let skipped = before_line(x);
     let ((x_head, x), (y_head, y)) = (x.split_at(skipped), y.split_at(skipped));
-    for (acc, (&x, &y)) in lanes[LANES - skipped..].iter_mut().zip(x_head.iter().zip(y_head)) {
+    for (acc, (&x, &y)) in lanes[DOT_LANES - skipped..].iter_mut().zip(x_head.iter().zip(y_head)) {
         step(acc, x, y);
     }
-    let ((xs, x_tail), (ys, y_tail)) = (x.as_chunks::<LANES>(), y.as_chunks::<LANES>());
+    let ((xs, x_tail), (ys, y_tail)) = (x.as_chunks::<DOT_LANES>(), y.as_chunks::<DOT_LANES>());
     let mut own = lanes;
     for (x, y) in xs.iter().zip(ys) {
         if let Some(distance) = prefetch_distance {
-            prefetch_lines(x.as_ptr().wrapping_add(distance), LANES);
+            prefetch_lines(x.as_ptr().wrapping_add(distance), DOT_LANES);
         }
         for (acc, (&x, &y)) in own.iter_mut().zip(x.iter().zip(y)) {
             step(acc, x, y);
@@ -290,22 +290,22 @@ fn dot<I: Isa, T: Num>(x: &[T], y: &[T], prefetch_distance: Option<usize>) -> T 
 /// As [`dot`], of two lines and one more. Before the first whole line of memory both of the first ones have as many elements.
 #[inline(always)]
 fn two_dots<I: Isa, T: Num>(xs: [&[T]; 2], y: &[T], prefetch: PairPrefetch) -> [T; 2] {
-    let mut lanes = [[T::ZERO; LANES]; 2];
+    let mut lanes = [[T::ZERO; DOT_LANES]; 2];
     let step = |acc: &mut T, x: T, y: T| *acc = acc.add_product::<I>(x, y);
     let skipped = before_line(xs[0]);
     let (y_head, y) = y.split_at(skipped);
     for (lanes, x) in lanes.iter_mut().zip(xs) {
-        for (acc, (&x, &y)) in lanes[LANES - skipped..].iter_mut().zip(x[..skipped].iter().zip(y_head)) {
+        for (acc, (&x, &y)) in lanes[DOT_LANES - skipped..].iter_mut().zip(x[..skipped].iter().zip(y_head)) {
             step(acc, x, y);
         }
     }
-    let xs = xs.map(|x| x[skipped..].as_chunks::<LANES>());
-    let (ys, y_tail) = y.as_chunks::<LANES>();
+    let xs = xs.map(|x| x[skipped..].as_chunks::<DOT_LANES>());
+    let (ys, y_tail) = y.as_chunks::<DOT_LANES>();
     let mut own = lanes;
     for (at, y) in ys.iter().enumerate() {
         for (own, (x, _)) in own.iter_mut().zip(xs) {
             let x = &x[at];
-            prefetch.prefetch(x.as_ptr(), skipped + at * LANES);
+            prefetch.prefetch(x.as_ptr(), skipped + at * DOT_LANES);
             for (acc, (&x, &y)) in own.iter_mut().zip(x.iter().zip(y)) {
                 step(acc, x, y);
             }
@@ -322,7 +322,7 @@ fn two_dots<I: Isa, T: Num>(xs: [&[T]; 2], y: &[T], prefetch: PairPrefetch) -> [
 
 /// All accumulators, halves added to halves.
 #[inline(always)]
-fn combined<T: Num>(lanes: &[T; LANES]) -> T {
+fn combined<T: Num>(lanes: &[T; DOT_LANES]) -> T {
     let mut halves = [T::ZERO; fold::LANES];
     for (at, half) in halves.iter_mut().enumerate() {
         *half = lanes[at].add(lanes[at + fold::LANES]);

@@ -10,10 +10,10 @@ const ROWS: usize = 4;
 pub const VECTOR: usize = 16;
 
 /// Accumulators of one loop.
-pub type Vector<A> = [A; VECTOR];
+pub type LaneVector<A> = [A; VECTOR];
 
 /// Those of all loops.
-pub type Lanes<A> = [Vector<A>; LANES / VECTOR];
+pub type LaneVectors<A> = [LaneVector<A>; LANES / VECTOR];
 
 /// What `step` makes of all elements of a line, in several accumulators that are combined in the end.
 #[inline(always)]
@@ -52,7 +52,7 @@ pub fn together<A: Copy>(lanes: [A; LANES], join: impl Fn(A, A) -> A) -> A {
 
 /// (It is not inlined: accumulators would be put into registers as it wants them, not as the loops do.)
 #[inline(never)]
-fn together_in_vector<A: Copy>(mut lanes: Vector<A>, join: impl Fn(A, A) -> A) -> A {
+fn together_in_vector<A: Copy>(mut lanes: LaneVector<A>, join: impl Fn(A, A) -> A) -> A {
     let mut width = VECTOR / 2;
     while width > 0 {
         let (left, right) = lanes.split_at_mut(width);
@@ -64,7 +64,11 @@ fn together_in_vector<A: Copy>(mut lanes: Vector<A>, join: impl Fn(A, A) -> A) -
 
 /// What `f` makes of the elements of two vectors.
 #[inline(always)]
-pub fn each<A: Copy, B: Copy>(mut a: Vector<A>, b: Vector<B>, f: impl Fn(A, B) -> A) -> Vector<A> {
+pub fn each<A: Copy, B: Copy>(
+    mut a: LaneVector<A>,
+    b: LaneVector<B>,
+    f: impl Fn(A, B) -> A,
+) -> LaneVector<A> {
     for at in 0..VECTOR {
         a[at] = f(a[at], b[at]);
     }
@@ -73,12 +77,12 @@ pub fn each<A: Copy, B: Copy>(mut a: Vector<A>, b: Vector<B>, f: impl Fn(A, B) -
 
 /// Accumulators, all of which start alike.
 #[inline(always)]
-pub fn lanes<A: Copy>(start: A) -> Lanes<A> {
+pub fn lanes<A: Copy>(start: A) -> LaneVectors<A> {
     [[start; VECTOR]; LANES / VECTOR]
 }
 
 /// Accumulators in vectors, as one array.
 #[inline(always)]
-pub fn flat<A: Copy>(vectors: Lanes<A>) -> [A; LANES] {
+pub fn flat<A: Copy>(vectors: LaneVectors<A>) -> [A; LANES] {
     core::array::from_fn(|at| vectors[at / VECTOR][at % VECTOR])
 }

@@ -121,7 +121,7 @@ const MOST: usize = BLOCK * fold::LANES;
 
 /// A reduction whose elements lie in memory, along the innermost loop as neighbours. It is one task, however many results it has: that to begin
 /// another line takes as short as can be is half of what makes it fast.
-pub struct Lines<'n, T, R: Reducer<T>> {
+pub struct LineReduction<'n, T, R: Reducer<T>> {
     /// Where the element at the origin lies.
     start: *const T,
     /// How far others lie from it along each loop.
@@ -132,7 +132,7 @@ pub struct Lines<'n, T, R: Reducer<T>> {
     out: Out<'n, R::Acc, R::Out>,
 }
 
-impl<'n, T, R: Reducer<T>> Lines<'n, T, R> {
+impl<'n, T, R: Reducer<T>> LineReduction<'n, T, R> {
     /// # Safety
     ///
     /// The nest's innermost loop is reduced, and at each of its positions there is a valid element.
@@ -145,18 +145,18 @@ impl<'n, T, R: Reducer<T>> Lines<'n, T, R> {
         reducer: R,
         out: Out<'n, R::Acc, R::Out>,
     ) -> Self {
-        Lines { start, strides, nest, count, reducer, out }
+        LineReduction { start, strides, nest, count, reducer, out }
     }
 }
 
-impl<T: Copy, R: Reducer<T>> Task for Lines<'_, T, R> {
+impl<T: Copy, R: Reducer<T>> Task for LineReduction<'_, T, R> {
     type Out = ();
     const WIDE: bool = true;
     const WAITS: bool = true;
 
     #[inline(always)]
     fn run<I: Isa>(self) {
-        let Lines { start, strides, nest, count, reducer, mut out } = self;
+        let LineReduction { start, strides, nest, count, reducer, mut out } = self;
         let last = nest.depth() - 1;
         let len = nest.sizes[last];
         let prefetch_distance = is_far::<T>(nest).then(|| params().line_prefetch_distance);
@@ -236,14 +236,14 @@ fn stretch<I: Isa, T: Copy, R: Reducer<T>>(
         *acc = reducer.step::<I>(*acc, value, behind + lane);
     }
     if skipped > 0 {
-        lanes = turned(lanes, fold::LANES - skipped);
+        lanes = rotated(lanes, fold::LANES - skipped);
     }
     together(lanes, |a, b| reducer.join::<I>(a, b))
 }
 
 /// The lanes from `first` on, and then those before.
 #[inline(always)]
-fn turned<A: Copy, const N: usize>(lanes: [A; N], first: usize) -> [A; N] {
+fn rotated<A: Copy, const N: usize>(lanes: [A; N], first: usize) -> [A; N] {
     let twice = [lanes, lanes];
     *twice.as_flattened()[first..].first_chunk().expect("the first lane is one of them")
 }

@@ -20,7 +20,7 @@ use crate::machine::isa::{Baseline, Isa, Task, dispatch};
 use crate::machine::threads::{self, Carried};
 use crate::memory::allocate::reserve;
 use crate::memory::elements::{Elements, OutputSlots};
-use crate::reduce::lanes::{Lanes, Lines};
+use crate::reduce::lanes::{Lanes, LineReduction};
 use crate::reduce::levels::Levels;
 use crate::reduce::pairs::{Pairs, are_pairs, can_pair};
 use crate::reduce::rows::reduce_rows;
@@ -248,7 +248,7 @@ impl<K: Kernel, R: Reducer<K::Elem>> Task for Reduce<'_, K, R> {
             && let Some((start, strides)) = long_lines(&kernel, nest)
         {
             // SAFETY: the kernel says that the elements of the nest lie there.
-            dispatch(unsafe { Lines::new(start, strides, nest, count, reducer, out) });
+            dispatch(unsafe { LineReduction::new(start, strides, nest, count, reducer, out) });
             return Ok(());
         }
         let out = match out {

@@ -116,7 +116,7 @@ impl<K: Kernel, R: Reducer<K::Elem>> Reduction<'_, K, R> {
                 let own = &starts[..some];
                 // (Towards the end there may be fewer.)
                 let next = starts.get(most..most + some).unwrap_or(own);
-                let added = Rows { rows: own, next, seen, reducer: *reducer, strip, prefetch_distance };
+                let added = RowGroup { rows: own, next, seen, reducer: *reducer, strip, prefetch_distance };
                 // SAFETY: the kernel says that these rows lie in memory, and are as long as the innermost loop.
                 unsafe { added.add::<I>(&mut accs) };
                 places.skip(some);
@@ -220,7 +220,7 @@ impl<'n, T> RowStarts<'n, T> {
 const END: usize = 16;
 
 /// Some rows, all of which are added before the next ones.
-struct Rows<'r, T, R> {
+struct RowGroup<'r, T, R> {
     rows: &'r [*const T],
     /// As many rows that are prefetched meanwhile.
     next: &'r [*const T],
@@ -233,7 +233,7 @@ struct Rows<'r, T, R> {
     prefetch_distance: usize,
 }
 
-impl<T: Copy, R: Reducer<T>> Rows<'_, T, R> {
+impl<T: Copy, R: Reducer<T>> RowGroup<'_, T, R> {
     /// Adds the rows.
     ///
     /// # Safety

@@ -1,7 +1,7 @@
 //! A line that is worked on: neighbours in memory, and where what is made of them goes.
 
 use crate::load::prefetch::PrefetchStream;
-use crate::reduce::fold::{LANES, VECTOR, Vector, flat, lanes};
+use crate::reduce::fold::{LANES, LaneVector, VECTOR, flat, lanes};
 use crate::scalar::{Num, Real};
 use core::marker::PhantomData;
 use core::mem::MaybeUninit;
@@ -92,12 +92,12 @@ impl<'l, T: Copy> Line<'l, T> {
                 let at = at + vector * VECTOR;
                 // Elements are read before their results are written, so that the compiler need not know whether their places are the same.
                 // SAFETY: by the contract of `new`: these elements lie within the line.
-                let mut some = unsafe { self.from.add(at).cast::<Vector<T>>().read() };
+                let mut some = unsafe { self.from.add(at).cast::<LaneVector<T>>().read() };
                 for (value, sum) in some.iter_mut().zip(sums) {
                     *value = f(*value, sum);
                 }
                 // SAFETY: as above.
-                unsafe { self.to.add(at).cast::<Vector<T>>().write(some) };
+                unsafe { self.to.add(at).cast::<LaneVector<T>>().write(some) };
             }
         }
         let mut sums = flat(sums);
@@ -137,20 +137,20 @@ impl<'l, T: Copy> Line<'l, T> {
         // SAFETY: all lines have so many elements; these are read, and places written, by the contract of `new`.
         unsafe {
             let write = |at: usize| {
-                let results = before.add(at).cast::<Vector<T>>().read().map(&last);
-                self.to.add(at).cast::<Vector<T>>().write(results);
+                let results = before.add(at).cast::<LaneVector<T>>().read().map(&last);
+                self.to.add(at).cast::<LaneVector<T>>().write(results);
             };
             for at in (0..whole).step_by(LANES) {
                 read.prefetch_at_distance(at, LANES);
                 written.prefetch_at_distance(at, LANES);
                 for (vector, (sums, found)) in sums.iter_mut().zip(&mut found).enumerate() {
                     let at = at + vector * VECTOR;
-                    let mut values = elements.add(at).cast::<Vector<T>>().read();
+                    let mut values = elements.add(at).cast::<LaneVector<T>>().read();
                     for (value, sum) in values.iter_mut().zip(sums) {
                         *value = share(*value, sum);
                     }
-                    shares.add(at).cast::<Vector<T>>().write(values);
-                    let values = next.add(at).cast::<Vector<T>>().read();
+                    shares.add(at).cast::<LaneVector<T>>().write(values);
+                    let values = next.add(at).cast::<LaneVector<T>>().read();
                     for (found, value) in found.iter_mut().zip(values) {
                         *found = step(*found, value);
                     }

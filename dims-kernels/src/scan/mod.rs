@@ -99,7 +99,7 @@ impl<T: Element> InMemory<'_, T> {
             |nest, out| {
                 let kernel = Strided::<T, ()>::new(elements, nest.operands().next_row(), ());
                 if inner == 1 && !out.is_empty() && are_lines(&kernel, nest) {
-                    dispatch(Lines { kernel, nest, out, along });
+                    dispatch(LineScan { kernel, nest, out, along });
                     return Ok(());
                 }
                 dispatch(Scan { kernel, nest, out, inner, along })
@@ -165,7 +165,7 @@ pub fn replace<'n, K: Kernel<Elem: Send>, W: Along<K::Elem>>(
     let mut work = Vec::with_capacity(parts.len());
     for (kernel, nest) in parts {
         let len = nest.positions();
-        let part = Replace { kernel, nest, place: place.wrapping_add(done), len, inner, along };
+        let part = ReplacingScan { kernel, nest, place: place.wrapping_add(done), len, inner, along };
         // SAFETY: as in `collect`; the places are those of the expression's own elements in the order of the loops.
         work.push(unsafe { Carried::new(part) });
         done += len;
@@ -257,21 +257,21 @@ fn some_blocks(block: usize) -> usize {
 }
 
 /// Work along lines of elements in memory, whose results go elsewhere: the lines are read where they lie.
-struct Lines<'n, K: Kernel, W> {
+struct LineScan<'n, K: Kernel, W> {
     kernel: K,
     nest: &'n Nest,
     out: &'n mut [MaybeUninit<K::Elem>],
     along: W,
 }
 
-impl<K: Kernel, W: Along<K::Elem>> Task for Lines<'_, K, W> {
+impl<K: Kernel, W: Along<K::Elem>> Task for LineScan<'_, K, W> {
     type Out = ();
     const WIDE: bool = true;
 
     /// (The hardware prefetches it: a software prefetch of the next line takes more time than it saves.)
     #[inline(always)]
     fn run<I: Isa>(self) {
-        let Lines { kernel, nest, out, along } = self;
+        let LineScan { kernel, nest, out, along } = self;
         let len = nest.sizes[nest.outer];
         let mut at: SmallVec<[usize; 8]> = SmallVec::from_elem(0, nest.depth());
         let mut odometer = Odometer::new(&nest.sizes[..nest.outer]);
@@ -292,7 +292,7 @@ fn are_lines<K: Kernel>(kernel: &K, nest: &Nest) -> bool {
 }
 
 /// As [`Scan`], for places that the kernel may read from, each for its own element: what is computed is held back, and written in one go.
-struct Replace<'n, K: Kernel, W> {
+struct ReplacingScan<'n, K: Kernel, W> {
     kernel: K,
     nest: &'n Nest,
     place: *mut K::Elem,
@@ -301,13 +301,13 @@ struct Replace<'n, K: Kernel, W> {
     along: W,
 }
 
-impl<K: Kernel, W: Along<K::Elem>> Task for Replace<'_, K, W> {
+impl<K: Kernel, W: Along<K::Elem>> Task for ReplacingScan<'_, K, W> {
     type Out = Result<(), Error>;
     const WIDE: bool = K::LONG;
 
     #[inline(always)]
     fn run<I: Isa>(self) -> Result<(), Error> {
-        let Replace { mut kernel, nest, place, len, inner, along } = self;
+        let ReplacingScan { mut kernel, nest, place, len, inner, along } = self;
         let block: usize = nest.sizes[nest.outer..].iter().product();
         let mut buffer = [const { MaybeUninit::<K::Elem>::uninit() }; TILE];
         let mut faults = Faults::default();

@@ -13,7 +13,7 @@ use crate::set::{DimKey, Dims, Judged};
 use crate::tensor::Computable;
 use alloc::string::String;
 use alloc::vec::Vec;
-use kernels::load::gather::{Computed, Target};
+use kernels::load::gather::{Computed, IndexedAxis};
 use kernels::load::strided::Strided;
 use kernels::loops::nest::Operands;
 use kernels::loops::rows::Rows;
@@ -75,7 +75,7 @@ impl<A: Computable, I: Expr<Elem: IndexInt>> Expr for Take<A, I> {
         let raw = self.source.raw();
         let at = A::Dims::KEYS.position(&self.from).expect("the dim is one of the tensor's");
         let axis = raw.named[at];
-        let target = Target {
+        let target = IndexedAxis {
             stride: axis.stride,
             size: axis.size,
             axis: at,

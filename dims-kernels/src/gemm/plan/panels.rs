@@ -1,6 +1,6 @@
 //! Which products run in [panels](crate::gemm::panels), and the lists of places for them.
 
-use crate::gemm::panels::{NARROW, SHORT, are_known};
+use crate::gemm::panels::{MIN_PANEL_COLUMNS, MIN_PANEL_ROWS, are_known};
 use crate::gemm::plan::products::{Loop, Loops, Roles, count, shares_rows};
 use crate::gemm::{has_blas, is_small_product, many_rows, skinny};
 use crate::loops::steps::{ProductDims, Step};
@@ -8,7 +8,7 @@ use crate::machine::threads;
 use crate::scalar::Num;
 
 /// The most places that are listed.
-const MOST: usize = 1 << 20;
+const MOST_OFFSETS: usize = 1 << 20;
 
 /// The products of a pair whose rows, columns and sums are lists of places.
 pub struct InPanels {
@@ -50,21 +50,21 @@ impl InPanels {
         let steps = |loops: &Loops| loops.last().map_or((0, 0, 0), |l| (l.a, l.b, l.c));
         let (m_steps, n_steps, k_steps) = (steps(&roles.m), steps(&roles.n), steps(&roles.k));
         // Whether columns, or rows if those will be the columns, have neighbours only along the sum.
-        let columns_sideways = k_steps.1 == 1 && n_steps.1 != 1;
-        let rows_sideways = k_steps.0 == 1 && m_steps.0 != 1;
+        let b_column_major = k_steps.1 == 1 && n_steps.1 != 1;
+        let a_row_major = k_steps.0 == 1 && m_steps.0 != 1;
         // A BLAS takes matrices either way.
         let alone = !has_blas::<T>();
-        if !(several || alone && (columns_sideways || rows_sideways)) || !are_known::<T>() {
+        if !(several || alone && (b_column_major || a_row_major)) || !are_known::<T>() {
             return None;
         }
         let count = |loops: &Loops| loops.iter().try_fold(1, |count: usize, l| count.checked_mul(l.size));
         let (m, n, k) = (count(&roles.m)?, count(&roles.n)?, count(&roles.k)?);
-        if m > MOST || n > MOST || k > MOST || is_small_product(m, n, k) {
+        if m > MOST_OFFSETS || n > MOST_OFFSETS || k > MOST_OFFSETS || is_small_product(m, n, k) {
             return None;
         }
         let exchanged = n_steps.2 != 1 && (m_steps.2 == 1 || m > n);
-        let (m, n, sideways) = if exchanged { (n, m, rows_sideways) } else { (m, n, columns_sideways) };
-        if m < SHORT || n < NARROW || !(several || alone && sideways) {
+        let (m, n, column_major) = if exchanged { (n, m, a_row_major) } else { (m, n, b_column_major) };
+        if m < MIN_PANEL_ROWS || n < MIN_PANEL_COLUMNS || !(several || alone && column_major) {
             return None;
         }
         let batch = count(&roles.batch)?;
@@ -74,12 +74,13 @@ impl InPanels {
             return None;
         }
         let roles = if exchanged {
-            let turned = |loops: &Loops| loops.iter().map(|&l| Loop { a: l.b, b: l.a, ..l }).collect();
+            let exchanged_loops =
+                |loops: &Loops| loops.iter().map(|&l| Loop { a: l.b, b: l.a, ..l }).collect();
             Roles {
-                batch: turned(&roles.batch),
-                m: turned(&roles.n),
-                n: turned(&roles.m),
-                k: turned(&roles.k),
+                batch: exchanged_loops(&roles.batch),
+                m: exchanged_loops(&roles.n),
+                n: exchanged_loops(&roles.m),
+                k: exchanged_loops(&roles.k),
             }
         } else {
             roles.clone()
