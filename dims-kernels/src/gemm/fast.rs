@@ -38,7 +38,7 @@ pub unsafe fn multiply<T: Num>(product: &Product<T>) -> bool {
 /// that they fall into few sets of the data cache.
 const PAGE: usize = 4096;
 
-/// Elements of the right matrix that are put in line at once: they fit into the second-level cache.
+/// Elements of the right matrix that are packed at once: they fit into the second-level cache.
 const BLOCK_ELEMENTS: usize = 1 << 16;
 
 /// Whether the right matrix is transposed, and the library would walk from page to page while it packs it, for rows that are not [many](many_rows).
@@ -50,7 +50,7 @@ fn is_far_apart<T>(product: &Product<T>) -> bool {
         && product.n >= 16
 }
 
-/// Runs the product with blocks of the right matrix put in line.
+/// Runs the product with packed blocks of the right matrix.
 ///
 /// # Safety
 ///

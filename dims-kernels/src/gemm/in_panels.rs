@@ -1,4 +1,4 @@
-//! Products whose rows, columns and sums are lists of places, on as many threads as are worthwhile: see [`panels`](crate::gemm::panels).
+//! Products whose rows, columns and sums are lists of offsets, on as many threads as are worthwhile: see [`panels`](crate::gemm::panels).
 
 use crate::error::Error;
 use crate::gemm::panels::{Offsets, Panels, multiply};
@@ -23,7 +23,7 @@ pub fn run<T: Num>(
     assert_eq!(products.batch() * products.m * products.n, len, "the products are the result");
     let mut out = reserve::<T>(len)?;
     // SAFETY: batch, rows and columns are all axes of the result that have more than one element, and lie contiguously: each position is one
-    // of the `len` places, distinct ones for distinct positions.
+    // of the `len` slots, distinct ones for distinct positions.
     unsafe {
         run_at(products, a, b, out.as_mut_ptr());
         out.set_len(len);
@@ -31,7 +31,7 @@ pub fn run<T: Num>(
     Ok(out)
 }
 
-/// As [`run`], to places that are there already: along the strides that the plan took down of them.
+/// As [`run`], into memory that is initialised already: along the strides that the plan took down of it.
 pub fn run_onto<T: Num>(
     products: &InPanels,
     a: Elements<'_, T>,
@@ -40,15 +40,15 @@ pub fn run_onto<T: Num>(
 ) {
     let Roles { batch, m, n, .. } = &products.roles;
     out.assert_loops(0, [batch, m, n].into_iter().flatten().map(|l| (l.size, l.c)));
-    // SAFETY: the places are those along axes of `out`, which is borrowed exclusively.
+    // SAFETY: the results are those along axes of `out`, which is borrowed exclusively.
     unsafe { run_at(products, a, b, out.as_mut_ptr()) };
 }
 
-/// Runs the products, whose results begin at `c`. Every place of these is written.
+/// Runs the products, whose results begin at `c`. Every result is written.
 ///
 /// # Safety
 ///
-/// The places of the results are valid for writes; nothing else accesses them, and distinct positions have distinct ones.
+/// The results are valid for writes; nothing else accesses them, and distinct positions have distinct ones.
 unsafe fn run_at<T: Num>(products: &InPanels, a: Elements<'_, T>, b: Elements<'_, T>, c: *mut T) {
     let InPanels { roles, m, n, k, exchanged } = products;
     let (m, n, k) = (*m, *n, *k);
@@ -57,9 +57,9 @@ unsafe fn run_at<T: Num>(products: &InPanels, a: Elements<'_, T>, b: Elements<'_
     a.assert_loops(0, all().map(|l| (l.size, l.a)));
     b.assert_loops(0, all().map(|l| (l.size, l.b)));
     let (a, b) = (a.as_ptr(), b.as_ptr());
-    let rows = places(&roles.m, |l| (l.a, l.c));
-    let columns = places(&roles.n, |l| (l.b, l.c));
-    let sums = places(&roles.k, |l| (l.a, l.b));
+    let rows = offsets(&roles.m, |l| (l.a, l.c));
+    let columns = offsets(&roles.n, |l| (l.b, l.c));
+    let sums = offsets(&roles.k, |l| (l.a, l.b));
     let mut starts = Vec::new();
     for_each(&roles.batch, |_, start| starts.push(start));
     let (parts, share) = (products.parts(), products.share());
@@ -77,32 +77,32 @@ unsafe fn run_at<T: Num>(products: &InPanels, a: Elements<'_, T>, b: Elements<'_
             columns: within(&columns, columns_of),
             accumulate: false,
         };
-        // SAFETY: the elements of the operands are `Sync`, and each piece has places of the result of its own.
+        // SAFETY: the elements of the operands are `Sync`, and each piece has results of its own.
         unsafe { Carried::new((panels, &starts[batch], a, b, c)) }
     };
     threads::each((0..parts).map(piece).collect(), |piece| {
         let (panels, starts, a, b, c) = piece.into_inner();
-        // SAFETY: `InPanels::of` was asked for this type. The plan's strides reach the elements that the operands' axes do; the places of the
+        // SAFETY: `InPanels::of` was asked for this type. The plan's strides reach the elements that the operands' axes do; the offsets of the
         // result are the caller's promise.
         unsafe { multiply(&panels, starts, a, b, c) };
     });
 }
 
 /// The positions of some loops as distances in two matrices.
-fn places(loops: &Loops, of: fn(&Loop) -> (isize, isize)) -> [Vec<isize>; 2] {
-    let mut places = [vec![0], vec![0]];
+fn offsets(loops: &Loops, of: fn(&Loop) -> (isize, isize)) -> [Vec<isize>; 2] {
+    let mut offsets = [vec![0], vec![0]];
     for l in loops {
         let (first, second) = of(l);
-        for (places, step) in places.iter_mut().zip([first, second]) {
-            *places = places
+        for (offsets, step) in offsets.iter_mut().zip([first, second]) {
+            *offsets = offsets
                 .iter()
                 .flat_map(|&place| (0..l.size as isize).map(move |at| place + at * step))
                 .collect();
         }
     }
-    places
+    offsets
 }
 
-fn within(places: &[Vec<isize>; 2], range: Range<usize>) -> Offsets<'_> {
-    Offsets { first: &places[0][range.clone()], second: &places[1][range] }
+fn within(offsets: &[Vec<isize>; 2], range: Range<usize>) -> Offsets<'_> {
+    Offsets { first: &offsets[0][range.clone()], second: &offsets[1][range] }
 }

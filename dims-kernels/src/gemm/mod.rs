@@ -10,7 +10,7 @@
 //! Why `gemm`: on one thread of an EPYC with AVX-512, f32, in GFLOP/s (`matrixmultiply` -> `gemm`): 1024^3 182 -> 215, 512^3 197 -> 234,
 //! 128^3 167 -> 214, 64^3 135 -> 199, 32^3 87 -> 152, 64 of 128^3 152 -> 201, 1000 x 10 by 10 x 1000 157 -> 184. It loses
 //! where the right matrix is transposed and rows are not many, the more the farther its columns are apart (64 x 4096 by 4096 x 64: 67, in panels
-//! 221; 128 x 64 by 64 x 128: 204 and 238); without panels those are put in line first. Products read in place reach 270 to 280 from 32^3 to
+//! 221; 128 x 64 by 64 x 128: 204 and 238); without panels it is packed first. Products read in place reach 270 to 280 from 32^3 to
 //! 512^3.
 
 use crate::machine::isa::{Isa, Task, dispatch};
@@ -178,7 +178,7 @@ pub fn multiply_batch<T: Num>(
     }
 }
 
-/// The results of products, to places that are there already.
+/// The results of products, into memory that is initialised already.
 #[inline(always)]
 pub fn multiply_batch_onto<T: Num>(
     batch: Batch,
@@ -196,7 +196,7 @@ impl Batch {
     ///
     /// # Safety
     ///
-    /// The results from `out` on are valid for writes; nothing else accesses them, and each has a place of its own. The matrices lie as said.
+    /// The results from `out` on are valid for writes; nothing else accesses them, and each has a place of its own. The layout is that of the matrices.
     #[inline(always)]
     unsafe fn multiply<T: Num>(
         &self,
@@ -240,7 +240,7 @@ impl Batch {
     }
 }
 
-/// From so many rows on the crate `gemm` multiplies by a transposed matrix as fast as by one that was put in line before, and faster than
+/// From so many rows on the crate `gemm` multiplies by a transposed matrix as fast as by one that was packed before, and faster than
 /// [`panels`] do, where rows, columns and sums are one loop each.
 #[cfg_attr(not(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2"))), allow(dead_code))]
 #[inline]

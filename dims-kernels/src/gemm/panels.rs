@@ -1,13 +1,12 @@
-//! Matrix products whose rows, columns and sums may each run over several loops: elements lie wherever lists of places say.
+//! Matrix products whose rows, columns and sums may each run over several loops: lists of offsets give the elements of each.
 //!
-//! A tile of the result is a few rows by one panel, so many columns as two vectors have; its sums stay in registers from the first to the last
-//! element. The right matrix is put in line, strip by strip: so many columns as a vector has, side by side. Where they are already, and few
-//! rows will read them, they stay where they are, as most windows of a convolution do. The left matrix is read where it is if its rows and sums
-//! go on in even steps, else it is put in line as well. Windows, heads of an attention, and matrices that are transposed are multiplied so
-//! without a copy of the whole.
+//! A register tile of the result has MR rows and NR columns, which are two vectors: a micro-panel. Its sums stay in registers from the first to the
+//! last element. The right matrix is packed in strips, each as wide as a vector. A strip whose columns are neighbours already is not packed if few
+//! rows read it, as most windows of a convolution. The left matrix is not packed if its rows and sums have one stride each. Windows, heads of an
+//! attention, and transposed matrices are multiplied so without a copy of the whole.
 //!
 //! The blocking is that of Goto and van de Geijn (Anatomy of High-Performance Matrix Multiplication, 2008), the lists of
-//! places are those of Matthews (High-Performance Tensor Contraction without Transposition, 2018).
+//! offsets are those of Matthews (High-Performance Tensor Contraction without Transposition, 2018).
 
 use crate::gemm::tile::{LeftRows, each_row};
 use crate::gemm::{Product, many_rows};
@@ -20,26 +19,26 @@ use core::arch::x86_64::{__m256, __m256d, __m512, __m512d};
 use core::ops::{Add, Range};
 use smallvec::SmallVec;
 
-/// Neighbours are worth being moved as a part of a vector if there are so many of them, on average.
+/// The least average length of a run of neighbours that is copied as a part of a vector.
 const MIN_RUN: usize = 4;
 
-/// How many columns: their panels lie in the second-level cache.
+/// The columns of a block of the right matrix (NC): packed, they fit into the second-level cache.
 const NC: usize = 256;
 
-/// How many rows: what is put in line of them lies there as well.
+/// The rows of a block of the left matrix (MC): packed, they fit there as well.
 const MC: usize = 240;
 
 /// Fewer columns would leave too much of a panel empty.
 pub const MIN_PANEL_COLUMNS: usize = 16;
 
-/// Fewer rows would not be worth putting columns in line.
+/// With fewer rows it is not worth packing columns.
 pub const MIN_PANEL_ROWS: usize = 4;
 
-/// The most columns that a panel has.
+/// The most columns of a micro-panel (NR).
 const MAX_NR: usize = 32;
 
-/// If the left matrix has no more rows than so many tiles, the right one is read where it is, should its columns be neighbours: to put it
-/// in line is worth its while only where it is read often.
+/// If the left matrix has no more rows than so many tiles, strips of the right matrix whose columns are neighbours are not packed: packing is
+/// worth its cost only where a strip is read often.
 const MAX_TILES_UNPACKED: usize = 20;
 
 /// The offsets of elements along a role that two matrices have in common, from the first element.
@@ -53,8 +52,8 @@ pub struct Offsets<'l> {
 
 impl<'l> Offsets<'l> {
     /// Those in the one matrix, followed by those in the other.
-    fn both(places: &'l [isize]) -> Self {
-        let (first, second) = places.split_at(places.len() / 2);
+    fn both(offsets: &'l [isize]) -> Self {
+        let (first, second) = offsets.split_at(offsets.len() / 2);
         Offsets { first, second }
     }
 
@@ -90,7 +89,7 @@ pub fn are_known<T: 'static>() -> bool {
 ///
 /// # Safety
 ///
-/// [`are_known`] is true. All places, moved by any of the starts, are elements of `a` and `b` that are valid for reads, and of `c` that are
+/// [`are_known`] is true. All offsets, moved by any of the starts, are elements of `a` and `b` that are valid for reads, and of `c` that are
 /// valid for writes, distinct, and accessed by nothing else.
 pub unsafe fn multiply<T: 'static>(
     panels: &Panels<'_>,
@@ -103,8 +102,7 @@ pub unsafe fn multiply<T: 'static>(
     unsafe { multiply_by(level() == Level::Avx512, panels, starts, a, b, c) }
 }
 
-/// Computes a product whose columns have neighbours along the sum alone in the right matrix, if it is one, and not too narrow.
-/// Returns whether it is.
+/// Computes a product by a column-major right matrix, if it is one and not too narrow. Returns whether it is.
 ///
 /// # Safety
 ///
@@ -121,9 +119,9 @@ pub unsafe fn multiply_column_major<T: 'static>(product: &Product<T>) -> bool {
     {
         return false;
     }
-    let places = |count: usize, step: isize| (0..count as isize).map(move |at| at * step);
+    let offsets = |count: usize, step: isize| (0..count as isize).map(move |at| at * step);
     let each = [(m, a.row), (m, c_row), (k, a.col), (k, b.row), (n, b.col), (n, c_col)];
-    let all: Vec<isize> = each.into_iter().flat_map(|(count, step)| places(count, step)).collect();
+    let all: Vec<isize> = each.into_iter().flat_map(|(count, step)| offsets(count, step)).collect();
     let (rows, others) = all.split_at(2 * m);
     let (sums, columns) = others.split_at(2 * k);
     let panels = Panels {
@@ -194,10 +192,10 @@ unsafe fn multiply_by<T: 'static>(
     }
 }
 
-/// Whether places lie side by side.
+/// Whether each offset is one more than the one before.
 #[inline]
-fn are_neighbours(places: &[isize]) -> bool {
-    places.windows(2).all(|pair| pair[1] == pair[0] + 1)
+fn are_neighbours(offsets: &[isize]) -> bool {
+    offsets.windows(2).all(|pair| pair[1] == pair[0] + 1)
 }
 
 /// `count` things in parts that are about as long as each other, and at most so long. (A last tile of few rows would have too few sums to
@@ -208,20 +206,20 @@ fn even_parts(count: usize, most: usize) -> impl Iterator<Item = Range<usize>> {
     (0..parts).map(move |part| part * count / parts..(part + 1) * count / parts)
 }
 
-/// How far one place is from the next, if all are as far.
+/// The difference between an offset and the next, if it is the same for all.
 #[inline]
-fn step(places: &[isize]) -> Option<isize> {
-    let &[first, second, ..] = places else { return Some(0) };
+fn step(offsets: &[isize]) -> Option<isize> {
+    let &[first, second, ..] = offsets else { return Some(0) };
     let step = second - first;
-    places.windows(2).all(|pair| pair[1] - pair[0] == step).then_some(step)
+    offsets.windows(2).all(|pair| pair[1] - pair[0] == step).then_some(step)
 }
 
 /// The matrices' parts that are packed at the moment.
 struct Packed<V: Vector> {
     left: Vec<V::Elem>,
-    /// Strips, whose lines are aligned as vectors are: each is in one line of the cache.
+    /// Strips, whose rows are aligned as vectors are: each is in one cache line.
     right: Vec<V>,
-    /// How far the lines of such a strip are from the first.
+    /// The offsets of the rows of a packed strip.
     steps: Vec<isize>,
 }
 
@@ -249,7 +247,7 @@ unsafe fn all<V: Vector>(
         .sums
         .second
         .chunks(V::TRANSPOSE_SIZE)
-        .map(|places| places.len() == V::TRANSPOSE_SIZE && are_neighbours(places))
+        .map(|offsets| offsets.len() == V::TRANSPOSE_SIZE && are_neighbours(offsets))
         .collect();
     let in_place = m <= MAX_TILES_UNPACKED * V::MR;
     for &[in_a, in_b, in_c] in starts {
@@ -276,7 +274,7 @@ unsafe fn all<V: Vector>(
                         in_place,
                         accumulate: panels.accumulate || sum > 0,
                     };
-                    // SAFETY: the caller's promise; the strips were just put in line.
+                    // SAFETY: the caller's promise; the strips were just packed.
                     unsafe { block.run::<V>(a, b, c, &mut packed) };
                 }
             }
@@ -284,17 +282,18 @@ unsafe fn all<V: Vector>(
     }
 }
 
-/// Whether columns are as many as a vector has, side by side.
+/// Whether columns are as many as a vector has, and neighbours.
 #[inline(always)]
 fn is_vector<V: Vector>(columns: &[isize]) -> bool {
     columns.len() == V::LEN && are_neighbours(columns)
 }
 
-/// Puts columns side by side, so many as a vector has, and zeros beyond them. `squares` says where so many of the sums are neighbours.
+/// Packs a strip: as many columns as a vector has, and zeros where there are fewer. `squares` says which groups of sums are neighbours, so that
+/// squares of elements can be transposed in registers.
 ///
 /// # Safety
 ///
-/// All places are valid, and there is room for the strip.
+/// The elements at all offsets are valid, and there is room for the strip.
 #[inline(always)]
 unsafe fn pack_strip<V: Vector>(
     b: *const V::Elem,
@@ -347,18 +346,18 @@ struct PackedBlock<'l> {
     rows: Offsets<'l>,
     sums: Offsets<'l>,
     columns: Offsets<'l>,
-    /// Whether strips are read where they are, should their columns be neighbours.
+    /// Whether strips are read in place if their columns are neighbours.
     in_place: bool,
     accumulate: bool,
 }
 
-/// A matrix that is read where it is, or in line: its first element, and the distances between rows and between sums.
+/// A left matrix, packed or not: its first element, and the strides of rows and sums.
 type Source<T> = (*const T, isize, isize);
 
 impl PackedBlock<'_> {
     /// # Safety
     ///
-    /// As for [`multiply`]; strips that are not read where they are, are in line.
+    /// As for [`multiply`]; strips that are not read in place are packed.
     #[inline(always)]
     unsafe fn run<V: Vector>(
         &self,
@@ -378,7 +377,7 @@ impl PackedBlock<'_> {
                 (Some(along), Some(row)) => (a.wrapping_offset(own[0] + sums.first[0]), row, along),
                 _ => {
                     packed.left.reserve_exact(MC * depth);
-                    // SAFETY: there is room for a tile of each rows of the block; the places are valid.
+                    // SAFETY: there is room for a tile of each rows of the block; the offsets are valid.
                     unsafe {
                         let to = packed.left.as_mut_ptr().add(at * V::MR * depth);
                         for (p, &sum) in sums.first.iter().enumerate() {
@@ -423,14 +422,14 @@ impl PackedBlock<'_> {
     }
 }
 
-/// Some rows of the result by a panel of columns.
+/// A register tile: some rows of the result by a micro-panel of columns.
 struct PanelTile<'l, T> {
     left: Source<T>,
-    /// For both vectors of columns, a place, and how far their lines are from it.
+    /// For both vectors of columns, a pointer, and the offsets of their rows from it.
     panel: [(*const T, &'l [isize]); 2],
     rows: &'l [isize],
     columns: &'l [isize],
-    /// Whether the result has all of the panel's columns, side by side.
+    /// Whether the result has all of the micro-panel's columns, as neighbours.
     whole: bool,
     accumulate: bool,
 }
@@ -478,7 +477,7 @@ impl<T: Copy + Default + Add<Output = T>> PanelTile<'_, T> {
                 };
             }
             let depth = lines.len().min(others.len());
-            // Four lines to each advance of the places, as in `unpacked`.
+            // Four rows of the right matrix to each advance of the pointers, as in `unpacked`.
             if step == 1 {
                 while at + 4 <= depth {
                     line!(0);
@@ -515,7 +514,7 @@ impl<T: Copy + Default + Add<Output = T>> PanelTile<'_, T> {
         }
     }
 
-    /// Writes sums to columns that are not side by side, or fewer than a panel has.
+    /// Writes sums to columns that are not neighbours, or fewer than a micro-panel has.
     ///
     /// # Safety
     ///
@@ -546,13 +545,13 @@ mod tests {
         prop_oneof![1..40usize, block - 2..block + 36]
     }
 
-    /// In how many neighbours the places of a role come, in the one matrix and in the other.
+    /// In how many neighbours the offsets of a role come, in the one matrix and in the other.
     fn run() -> impl Strategy<Value = usize> {
         prop_oneof![Just(1usize), Just(7), Just(8), Just(1000)]
     }
 
     /// Offsets in two matrices: in the one they are `near` apart within a run, in the other `far` throughout.
-    fn places(count: usize, run: usize, near: isize, gap: isize) -> Vec<isize> {
+    fn offsets(count: usize, run: usize, near: isize, gap: isize) -> Vec<isize> {
         (0..count as isize).map(|at| at * near + at / run as isize * gap).collect()
     }
 
@@ -570,8 +569,8 @@ mod tests {
         let layout =
             |rows: usize, columns: usize, transposed: bool, (row_run, column_run): (usize, usize)| {
                 let (row, column) = if transposed { (1, reach(rows)) } else { (reach(columns), 1) };
-                let rows = places(rows, row_run, row, row * i32::from(row_run < 1000) as isize);
-                (rows, places(columns, column_run, column, column * i32::from(column_run < 1000) as isize))
+                let rows = offsets(rows, row_run, row, row * i32::from(row_run < 1000) as isize);
+                (rows, offsets(columns, column_run, column, column * i32::from(column_run < 1000) as isize))
             };
         let (a_rows, a_sums) = layout(m, k, transposed[0], (runs[0], runs[1]));
         let (b_sums, b_columns) = layout(k, n, transposed[1], (runs[1], runs[2]));
@@ -609,7 +608,7 @@ mod tests {
             }
             let before = if accumulate { T::one() } else { T::nan() };
             let mut c = vec![before; expected.len()];
-            // SAFETY: all places lie within the vectors.
+            // SAFETY: all offsets lie within the vectors.
             unsafe { multiply_by(wide, &panels, &[[0; 3]], a.as_ptr(), b.as_ptr(), c.as_mut_ptr()) };
             let differs = |(&c, &sum): (&T, &T)| match (sum.is_nan(), accumulate) {
                 (true, _) => c.is_nan() != before.is_nan(),

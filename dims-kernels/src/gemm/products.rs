@@ -19,7 +19,7 @@ pub fn run<T: Num>(
     assert_eq!(products.len(), len, "the products are the result");
     let mut out = reserve::<T>(len)?;
     // SAFETY: batch, rows and columns are all axes of the result that have more than one element, and lie contiguously: each position is one
-    // of the `len` places, distinct ones for distinct positions.
+    // of the `len` slots, distinct ones for distinct positions.
     unsafe {
         run_at(products, a, b, out.as_mut_ptr());
         out.set_len(len);
@@ -27,7 +27,7 @@ pub fn run<T: Num>(
     Ok(out)
 }
 
-/// As [`run`], to places that are there already: along the strides that the plan took down of them.
+/// As [`run`], into memory that is initialised already: along the strides that the plan took down of it.
 pub fn run_onto<T: Num>(
     products: Products,
     a: Elements<'_, T>,
@@ -36,15 +36,15 @@ pub fn run_onto<T: Num>(
 ) {
     let Products { loops, results, m, n, .. } = &products;
     out.assert_loops(0, loops[..*results].iter().chain([m, n]).map(|l| (l.size, l.c)));
-    // SAFETY: the places are those along axes of `out`, which is borrowed exclusively.
+    // SAFETY: the results are those along axes of `out`, which is borrowed exclusively.
     unsafe { run_at(products, a, b, out.as_mut_ptr()) };
 }
 
-/// Runs the products, whose results begin at `c`. Every place of these is written.
+/// Runs the products, whose results begin at `c`. Every result is written.
 ///
 /// # Safety
 ///
-/// The places of the results are valid for writes; nothing else accesses them, and distinct positions have distinct ones.
+/// The results are valid for writes; nothing else accesses them, and distinct positions have distinct ones.
 unsafe fn run_at<T: Num>(products: Products, a: Elements<'_, T>, b: Elements<'_, T>, c: *mut T) {
     let parts = products.parts::<T>();
     let Products { loops, results, m, n, k } = products;
@@ -67,7 +67,7 @@ unsafe fn run_at<T: Num>(products: Products, a: Elements<'_, T>, b: Elements<'_,
     unsafe { ProductRun { loops, results, first }.run(parts) };
 }
 
-/// Products at places in memory.
+/// Products at given addresses.
 #[derive(Clone)]
 struct ProductRun<T> {
     loops: Loops,

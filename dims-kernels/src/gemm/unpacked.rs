@@ -1,9 +1,9 @@
-//! Products whose matrices are read where they lie, vector by vector of a row: nothing is put in line before they begin.
+//! Products whose matrices are read in place, vector by vector of a row: nothing is packed before they begin.
 //!
 //! A tile of the result is some rows by one vector or two; its sums stay in registers from the first to the last element. Vectors
 //! at the end of a row are read and written in part. That is the best there is for products which are small, or whose sums
-//! or columns are few, so that putting them in line would take as long as multiplying them. Where many tiles read the same columns of a large right
-//! matrix, the first of them writes down what it reads for the others.
+//! or columns are few, so that packing would take as long as multiplying. Where many tiles read the same columns of a large right
+//! matrix, the first of them packs these columns for the others.
 
 use crate::gemm::tile::{LeftRows, MAX_MR, each_row, unforeseen};
 use crate::gemm::{Matrix, Product};
@@ -41,10 +41,10 @@ const MIN_SHARING_ROWS: usize = 128;
 /// they fall into too few of its sets.
 const MIN_SPAN_BYTES: usize = 1 << 15;
 
-/// From so many rows on the right matrix is read often enough for the first tile to write it down.
+/// From so many rows on the right matrix is read often enough for the first tile to pack it.
 const MIN_ROWS_TO_PACK: usize = 48;
 
-/// Whether a product is at least as fast here as where matrices are put in line first; GFLOP/s of f32 on an EPYC with AVX-512, here and
+/// Whether a product is at least as fast here as where matrices are packed first; GFLOP/s of f32 on an EPYC with AVX-512, here and
 /// there: 16^3 189 and 54, 64 x 32 by 32 x 10 143 and 51, 64^3 276 and 253, 128^3 280 and 259, 512^3 271 and 268, but
 /// 64 x 64 by 64 x 4096 200 and 229, 16 x 1024 by 1024 x 1024 151 and 204, 4 x 128 by 128 x 512 165 and 201.
 #[inline]
@@ -67,7 +67,7 @@ fn is_wanted<T>(product: &Product<T>) -> bool {
 }
 
 /// Computes the product, if its elements are known here, the rows of the right matrix and of the result have neighbours, the machine has
-/// vectors for them, and that is fast. Returns whether it did. That the rows have neighbours, or that they have not, may be known (`row_major`).
+/// vectors for them, and that is fast. Returns whether it did. The caller may know whether the matrices are row-major.
 ///
 /// # Safety
 ///
@@ -125,8 +125,8 @@ compiled! {
 /// Sums of at most so many elements take less long than to write them, so that is done row by row, as memory is fastest.
 const MAX_SHALLOW_K: usize = 16;
 
-/// Whether the first tile of some columns writes down the right matrix' lines for the others. Then they lie side by side, each where a line of the caches
-/// begins. [Not all processors](params) gain from it. (Tests have it everywhere.)
+/// Whether the first tile of some columns packs these columns of the right matrix for the others. Packed rows follow one another, each at the start of a
+/// cache line. [Not all processors](params) gain from it. (Tests have it everywhere.)
 #[inline(always)]
 fn is_worth_packing<V: Vector>(product: &Product<V::Elem>) -> bool {
     const { assert!(V::MR <= MIN_ROWS_TO_PACK, "the first tile is whole") };
@@ -154,7 +154,7 @@ unsafe fn all<V: Vector>(product: &Product<V::Elem>) {
         let mut column = 0;
         while column < product.n {
             let left = product.n - column;
-            // SAFETY: rows and columns lie in the matrices, there is room for as many lines as are written down, and rows are more
+            // SAFETY: rows and columns lie in the matrices, there is room for as many rows as are packed, and rows are more
             // than a tile has if any are; the rest is the caller's promise.
             unsafe {
                 if left <= V::LEN {
@@ -179,7 +179,7 @@ unsafe fn all<V: Vector>(product: &Product<V::Elem>) {
     }
 }
 
-/// The first rows of the result, as many as a tile has, by two vectors of columns as in [`strip`], which writes down the right matrix' elements in these
+/// The first rows of the result, as many as a tile has, by two vectors of columns as in [`strip`], which packs the right matrix' elements in these
 /// columns.
 ///
 /// # Safety
@@ -254,7 +254,7 @@ struct DirectTile<T> {
     accumulate: bool,
 }
 
-/// A tile of `R` rows and `W` vectors of columns, the last one as far as the mask goes, and where it writes down what it reads.
+/// A tile of `R` rows and `W` vectors of columns, the last one as far as the mask goes, and where it packs the columns that it reads.
 struct DirectTileOf<'t, V: Vector, const W: usize, const R: usize> {
     tile: &'t DirectTile<V::Elem>,
     mask: V::Mask,
@@ -286,12 +286,12 @@ impl<T: Copy> DirectTile<T> {
         }
     }
 
-    /// Computes the tile; with two vectors of columns it writes down what it reads of the right matrix, if it is told where.
+    /// Computes the tile; with two vectors of columns it packs the elements of the right matrix that it reads, if `packed` is given.
     ///
     /// # Safety
     ///
-    /// As for [`crate::gemm::multiply`]; there are `R` rows, and `W` vectors of columns, the last one as far as the mask goes. There is room for what is
-    /// written down.
+    /// As for [`crate::gemm::multiply`]; there are `R` rows, and `W` vectors of columns, the last one as far as the mask goes. There is room for the
+    /// packed columns.
     #[inline(always)]
     unsafe fn run<V: Vector<Elem = T>, const W: usize, const R: usize>(
         &self,
@@ -441,7 +441,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(24))]
 
-        /// With many rows, and a right matrix that is large or whose lines are far apart: what the first tile writes down is the right matrix.
+        /// With many rows, and a right matrix that is large or whose lines are far apart: the first tile packs the right matrix.
         #[test]
         fn products_by_packed_columns_are_those_of_the_definition(
             m in MIN_ROWS_TO_PACK..64usize, k in MAX_SHALLOW_K + 1..64usize, n in 17..70usize, transposed in any::<bool>(),

@@ -23,10 +23,10 @@ pub struct Strided<'k, T, X, W = AnyStride> {
     start: *const T,
     current: *const T,
     buffer: Vec<T>,
-    /// The elements, if they were put in line.
+    /// The elements, if they were packed.
     packed: Vec<T>,
     filled: (*const T, usize),
-    way: PhantomData<W>,
+    kind: PhantomData<W>,
 }
 
 impl<'k, T: Element, X: Indices> Strided<'k, T, X> {
@@ -59,7 +59,7 @@ impl<'k, T: Element, X: Indices, W: StrideKind> Strided<'k, T, X, W> {
             buffer: Vec::new(),
             packed: Vec::new(),
             filled: (core::ptr::null(), 0),
-            way: PhantomData,
+            kind: PhantomData,
         };
         if !W::UNIT
             && let Some((sizes, strides)) = row.packed

@@ -8,24 +8,24 @@ use alloc::vec::Vec;
 use smallvec::SmallVec;
 
 /// How many loops need no allocation.
-const LOOPS: usize = 6;
+const INLINE_LOOPS: usize = 6;
 
 /// How many strides need none.
-const STRIDES: usize = 16;
+const INLINE_STRIDES: usize = 16;
 
 /// Loops from the outermost to the innermost, with each operand's stride along each of them.
 #[derive(Clone, Debug)]
 pub struct Nest {
     /// How often each loop runs. There is at least one loop.
-    pub sizes: SmallVec<[usize; LOOPS]>,
+    pub sizes: SmallVec<[usize; INLINE_LOOPS]>,
     /// How many of the first loops run over elements of the result.
     pub outer: usize,
     /// Whether the innermost loop is one of the result's. (All loops between are reduced.)
     pub inner_kept: bool,
     /// For each loop, the stride of the result; 0 along reduced loops.
-    pub result: SmallVec<[isize; LOOPS]>,
-    strides: SmallVec<[isize; STRIDES]>,
-    offsets: SmallVec<[isize; LOOPS]>,
+    pub result: SmallVec<[isize; INLINE_LOOPS]>,
+    strides: SmallVec<[isize; INLINE_STRIDES]>,
+    offsets: SmallVec<[isize; INLINE_LOOPS]>,
     /// Which operands are packed, as bits, and the strides of all once they are; none if none is.
     packed: (u64, Vec<isize>),
     /// Whether rustc knows that all strides along the innermost loop are 1.
@@ -36,7 +36,7 @@ pub struct Nest {
 pub type Parts = SmallVec<[Nest; 1]>;
 
 /// Loops that are being merged: the size, and the axis whose strides are the loop's.
-type Loops = SmallVec<[(usize, usize); LOOPS]>;
+type Loops = SmallVec<[(usize, usize); INLINE_LOOPS]>;
 
 impl Nest {
     /// Loops over `order`, in that order: for a result that is laid out so.
@@ -50,15 +50,15 @@ impl Nest {
     /// One loop over neighbours in memory, for so many operands; `W` says whether rustc knows that they are.
     #[inline]
     pub fn line<W: StrideKind>(len: usize, operands: usize) -> Self {
-        let mut strides = zeros(operands, [0; STRIDES]);
+        let mut strides = zeros(operands, [0; INLINE_STRIDES]);
         strides.fill(1);
         Nest {
-            sizes: zeros(1, [len; LOOPS]),
+            sizes: zeros(1, [len; INLINE_LOOPS]),
             outer: 0,
             inner_kept: true,
-            result: zeros(1, [1; LOOPS]),
+            result: zeros(1, [1; INLINE_LOOPS]),
             strides,
-            offsets: zeros(operands, [0; LOOPS]),
+            offsets: zeros(operands, [0; INLINE_LOOPS]),
             packed: (0, Vec::new()),
             typed: W::UNIT,
         }
@@ -68,7 +68,7 @@ impl Nest {
     /// one fastest: that is the innermost loop, and what is kept otherwise is outside of what is reduced.
     pub fn typed_reduce(order: &[usize], sizes: &[usize], kept: &[usize], operands: usize) -> Self {
         // Neighbours that are both kept, or both reduced, are one loop.
-        let mut loops: SmallVec<[(usize, bool); LOOPS]> = SmallVec::new();
+        let mut loops: SmallVec<[(usize, bool); INLINE_LOOPS]> = SmallVec::new();
         for axis in order.iter().filter(|&&axis| sizes[axis] != 1) {
             let (size, kept) = (sizes[*axis], kept.contains(axis));
             match loops.last_mut() {
@@ -80,12 +80,12 @@ impl Nest {
         let depth = loops.len();
         let outer = loops[..depth - 1].iter().filter(|&&(_, kept)| kept).count();
         let mut nest = Nest {
-            sizes: zeros(depth, [0; LOOPS]),
+            sizes: zeros(depth, [0; INLINE_LOOPS]),
             outer,
             inner_kept,
-            result: zeros(depth, [0; LOOPS]),
-            strides: zeros(depth * operands, [0; STRIDES]),
-            offsets: zeros(operands, [0; LOOPS]),
+            result: zeros(depth, [0; INLINE_LOOPS]),
+            strides: zeros(depth * operands, [0; INLINE_STRIDES]),
+            offsets: zeros(operands, [0; INLINE_LOOPS]),
             packed: (0, Vec::new()),
             typed: true,
         };
@@ -188,12 +188,12 @@ impl Nest {
         let loops = &loops[..];
         let depth = loops.len();
         let mut nest = Nest {
-            sizes: zeros(depth, [0; LOOPS]),
+            sizes: zeros(depth, [0; INLINE_LOOPS]),
             outer,
             inner_kept,
-            result: zeros(depth, [0; LOOPS]),
-            strides: zeros(depth * rows.offsets().len(), [0; STRIDES]),
-            offsets: zeros(rows.offsets().len(), [0; LOOPS]),
+            result: zeros(depth, [0; INLINE_LOOPS]),
+            strides: zeros(depth * rows.offsets().len(), [0; INLINE_STRIDES]),
+            offsets: zeros(rows.offsets().len(), [0; INLINE_LOOPS]),
             packed: (0, Vec::new()),
             typed: false,
         };
@@ -376,7 +376,7 @@ pub struct Row<'n> {
     pub offset: isize,
     /// Its stride along each loop.
     pub strides: &'n [isize],
-    /// If its elements should be put in line before the loops run: how often each loop runs, and the stride along each of them
+    /// If its elements should be packed before the loops run: how often each loop runs, and the stride along each of them
     /// thereafter.
     pub packed: Option<(&'n [usize], &'n [isize])>,
     /// How often each loop runs: what the elements are checked by.

@@ -3,19 +3,19 @@
 use smallvec::SmallVec;
 
 /// How many strides need no allocation.
-const STRIDES: usize = 16;
+const INLINE_STRIDES: usize = 16;
 
 /// How many operands need none.
-const ROWS: usize = 6;
+const INLINE_ROWS: usize = 6;
 
 /// One row of strides for each operand of an expression, in the order in which the expression visits them.
 pub struct Rows {
     axes: usize,
     len: usize,
     /// At least `axes * len` strides; those behind are 0.
-    strides: SmallVec<[isize; STRIDES]>,
+    strides: SmallVec<[isize; INLINE_STRIDES]>,
     /// As many as there are rows, or more.
-    offsets: SmallVec<[isize; ROWS]>,
+    offsets: SmallVec<[isize; INLINE_ROWS]>,
 }
 
 impl Rows {
@@ -25,8 +25,8 @@ impl Rows {
         Rows {
             axes,
             len: 0,
-            strides: SmallVec::from_buf([0; STRIDES]),
-            offsets: SmallVec::from_buf([0; ROWS]),
+            strides: SmallVec::from_buf([0; INLINE_STRIDES]),
+            offsets: SmallVec::from_buf([0; INLINE_ROWS]),
         }
     }
 

@@ -1,5 +1,6 @@
 //! What runs: each step that a piece of code takes, as plain data that can be printed and tested.
 
+#[cfg(feature = "std")]
 use crate::error::Origin;
 use crate::loops::nest::Nest;
 use crate::scalar::Element;

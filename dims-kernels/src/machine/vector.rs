@@ -13,9 +13,9 @@ pub trait Vector: Copy {
     const LEN: usize;
     /// Which of its elements take part.
     type Mask: Copy;
-    /// How many sums the registers hold beside what they are made of.
+    /// How many accumulators have registers, beside those of the factors.
     const ACCUMULATORS: usize;
-    /// Rows of a tile: its sums, two vectors for each row, and what they are made of, fill the registers.
+    /// Rows of a register tile (MR): its accumulators, two vectors for each row, and the factors fill the registers.
     const MR: usize;
     /// Elements along a side of what [`transpose`](Vector::transpose) turns round.
     const TRANSPOSE_SIZE: usize;

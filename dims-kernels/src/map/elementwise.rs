@@ -181,8 +181,8 @@ pub fn collect_memory<T: Element>(
     Ok(out)
 }
 
-/// Whether a share of a result is so large that no cache near by is expected to have it, and its lines are so long that what is asked for ahead of time
-/// is mostly on them: short ones may lie far apart.
+/// Whether a share of a result is too large for the caches, and its lines are so long that prefetched elements are mostly on them: short
+/// lines may lie far apart.
 fn is_large<T>(nest: &Nest, out: &[T]) -> bool {
     const LARGE: usize = 1 << 20;
     nest.sizes.last().is_some_and(|&len| len > TILE) && size_of_val(out) >= LARGE

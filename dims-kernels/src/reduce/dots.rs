@@ -24,7 +24,7 @@ use smallvec::SmallVec;
 const DOT_LANES: usize = 2 * fold::LANES;
 
 /// The most elements at once: so many to each accumulator, before it is combined with others.
-const MOST: usize = BLOCK * DOT_LANES;
+const MAX_CHUNK: usize = BLOCK * DOT_LANES;
 
 /// Lines that are shorter are summed as fast by any loop.
 const MIN_LINE: usize = 128;
@@ -157,7 +157,7 @@ impl<T: Num> Task for Dots<'_, T> {
                         at.iter().zip(row.strides).map(|(&at, &step)| at as isize * step).sum();
                     operands[operand].line(row.offset + steps, count)
                 };
-                for (x, y) in line(0).chunks(MOST).zip(line(1).chunks(MOST)) {
+                for (x, y) in line(0).chunks(MAX_CHUNK).zip(line(1).chunks(MAX_CHUNK)) {
                     blocks += 1;
                     let part = dot::<I, T>(x, y, prefetch_distance).to_acc();
                     push::<I, T, Sum>(&mut totals, blocks, part, Sum);
@@ -210,7 +210,7 @@ impl<T: Num> Task for InPairs<'_, T> {
             let second = if is_pair { line(&at, 0) } else { first };
             let mut prefetch = PairPrefetch { rest: count, jump, distance };
             let mut totals = [SmallVec::new(), SmallVec::new()];
-            let lines = first.chunks(MOST).zip(second.chunks(MOST)).zip(y.chunks(MOST));
+            let lines = first.chunks(MAX_CHUNK).zip(second.chunks(MAX_CHUNK)).zip(y.chunks(MAX_CHUNK));
             for (blocks, ((first, second), y)) in lines.enumerate() {
                 let parts = two_dots::<I, T>([first, second], y, prefetch);
                 for (totals, part) in totals.iter_mut().zip(parts) {
@@ -257,7 +257,7 @@ fn before_line<T>(x: &[T]) -> usize {
     if x.len() < 2 * DOT_LANES { 0 } else { skipped }
 }
 
-/// The sum of the products of the elements of two lines, which are as long as each other and not longer than [`MOST`].
+/// The sum of the products of the elements of two lines, which are as long as each other and not longer than [`MAX_CHUNK`].
 #[inline(always)]
 fn dot<I: Isa, T: Num>(x: &[T], y: &[T], prefetch_distance: Option<usize>) -> T {
     let mut lanes = [T::ZERO; DOT_LANES];

@@ -4,7 +4,7 @@
 pub const LANES: usize = 32;
 
 /// How many elements are added to one of them at once, so that it is fetched and stored less often.
-const ROWS: usize = 4;
+const UNROLL: usize = 4;
 
 /// How many of them a loop has, so that the compiler unrolls it and keeps them in registers.
 pub const VECTOR: usize = 16;
@@ -22,10 +22,10 @@ pub fn fold<T: Copy, A: Copy>(line: &[T], start: A, step: impl Fn(A, T) -> A, jo
         return line.iter().fold(start, |total, &value| step(total, value));
     }
     let mut lanes = [start; LANES];
-    let (chunks, rest) = line.as_chunks::<{ ROWS * LANES }>();
+    let (chunks, rest) = line.as_chunks::<{ UNROLL * LANES }>();
     for chunk in chunks {
         for (lane, acc) in lanes.iter_mut().enumerate() {
-            for row in 0..ROWS {
+            for row in 0..UNROLL {
                 *acc = step(*acc, chunk[row * LANES + lane]);
             }
         }

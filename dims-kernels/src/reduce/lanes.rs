@@ -13,10 +13,10 @@ use smallvec::SmallVec;
 const LANES: usize = 32;
 
 /// How many elements are added to an accumulator at once, so that it is fetched and stored less often.
-const ROWS: usize = 4;
+const UNROLL: usize = 4;
 
 /// As `LANES`, for what is left of a loop or for a short one.
-const FEW: usize = 8;
+const TAIL_LANES: usize = 8;
 
 /// Accumulators along the innermost loop.
 pub struct Lanes<A> {
@@ -47,15 +47,15 @@ impl<A: Copy> Lanes<A> {
         let mut x = 0;
         if len >= LANES {
             let mut lanes = self.lanes;
-            while x + ROWS * LANES <= len {
+            while x + UNROLL * LANES <= len {
                 for (lane, acc) in lanes.iter_mut().enumerate() {
-                    for row in 0..ROWS {
+                    for row in 0..UNROLL {
                         let x = x + row * LANES + lane;
                         // SAFETY: less than the length of the tile, which was loaded without a mask.
                         *acc = reducer.step::<I>(*acc, unsafe { kernel.get::<I>(x) }, seen + x);
                     }
                 }
-                x += ROWS * LANES;
+                x += UNROLL * LANES;
             }
             while x + LANES <= len {
                 for (lane, acc) in lanes.iter_mut().enumerate() {
@@ -68,19 +68,19 @@ impl<A: Copy> Lanes<A> {
             self.used = LANES;
             self.steps += x / LANES;
         }
-        if len - x >= FEW {
-            let mut lanes = [reducer.start(); FEW];
-            lanes.copy_from_slice(&self.lanes[..FEW]);
-            while x + FEW <= len {
+        if len - x >= TAIL_LANES {
+            let mut lanes = [reducer.start(); TAIL_LANES];
+            lanes.copy_from_slice(&self.lanes[..TAIL_LANES]);
+            while x + TAIL_LANES <= len {
                 for (lane, acc) in lanes.iter_mut().enumerate() {
                     // SAFETY: as above.
                     *acc = reducer.step::<I>(*acc, unsafe { kernel.get::<I>(x + lane) }, seen + x + lane);
                 }
-                x += FEW;
+                x += TAIL_LANES;
                 self.steps += 1;
             }
-            self.lanes[..FEW].copy_from_slice(&lanes);
-            self.used = self.used.max(FEW);
+            self.lanes[..TAIL_LANES].copy_from_slice(&lanes);
+            self.used = self.used.max(TAIL_LANES);
         }
         self.steps += len - x;
         while x < len {
@@ -96,16 +96,17 @@ impl<A: Copy> Lanes<A> {
         if self.used == 0 {
             return self.tail;
         }
-        let mut few = [reducer.start(); FEW];
-        few.copy_from_slice(&self.lanes[..FEW]);
-        if self.used > FEW {
+        let mut few = [reducer.start(); TAIL_LANES];
+        few.copy_from_slice(&self.lanes[..TAIL_LANES]);
+        if self.used > TAIL_LANES {
             for (lane, few) in few.iter_mut().enumerate() {
-                let left = reducer.join::<I>(self.lanes[lane], self.lanes[lane + FEW]);
-                let right = reducer.join::<I>(self.lanes[lane + 2 * FEW], self.lanes[lane + 3 * FEW]);
+                let left = reducer.join::<I>(self.lanes[lane], self.lanes[lane + TAIL_LANES]);
+                let right =
+                    reducer.join::<I>(self.lanes[lane + 2 * TAIL_LANES], self.lanes[lane + 3 * TAIL_LANES]);
                 *few = reducer.join::<I>(left, right);
             }
         }
-        let mut width = FEW / 2;
+        let mut width = TAIL_LANES / 2;
         while width > 0 {
             for lane in 0..width {
                 few[lane] = reducer.join::<I>(few[lane], few[lane + width]);
@@ -117,7 +118,7 @@ impl<A: Copy> Lanes<A> {
 }
 
 /// The most elements that are combined at once: so many to each accumulator, before these are combined.
-const MOST: usize = BLOCK * fold::LANES;
+const MAX_CHUNK: usize = BLOCK * fold::LANES;
 
 /// A reduction whose elements lie in memory, along the innermost loop as neighbours. It is one task, however many results it has: that to begin
 /// another line takes as short as can be is half of what makes it fast.
@@ -172,7 +173,7 @@ impl<T: Copy, R: Reducer<T>> Task for LineReduction<'_, T, R> {
                 let steps: isize = at.iter().zip(&strides).map(|(&at, &step)| at as isize * step).sum();
                 // SAFETY: the caller of `new` promised that there is an element at each position of the innermost loop.
                 let line = unsafe { core::slice::from_raw_parts(start.offset(steps), len) };
-                for elements in line.chunks(MOST) {
+                for elements in line.chunks(MAX_CHUNK) {
                     blocks += 1;
                     let part = stretch::<I, T, R>(elements, seen, prefetch_distance, reducer);
                     push::<I, T, R>(&mut totals, blocks, part, reducer);
@@ -194,7 +195,7 @@ impl<T: Copy, R: Reducer<T>> Task for LineReduction<'_, T, R> {
     }
 }
 
-/// At most [`MOST`] neighbours in memory combined. The first has the number `seen` among the elements. If they come from memory rather than from a cache,
+/// At most [`MAX_CHUNK`] neighbours in memory combined. The first has the number `seen` among the elements. If they come from memory rather than from a cache,
 /// they are prefetched at the distance `prefetch_distance`, in elements.
 #[inline(always)]
 fn stretch<I: Isa, T: Copy, R: Reducer<T>>(

@@ -17,17 +17,17 @@ use core::ops::Range;
 use smallvec::SmallVec;
 
 /// How many rows are added at a time, while as many others are prefetched.
-const ROWS: usize = 32;
+const ROWS_AT_ONCE: usize = 32;
 
-/// The same for rows of more than [`PREFETCHED`] bytes.
+/// The same for rows of more than [`PREFETCH_BYTES`] bytes.
 const LONG_ROWS: usize = 8;
 
 /// How many bytes of a row at a computed place are prefetched before its turn; from then on, the prefetch distance. (For other rows the
 /// [processor](params) decides.)
-const PREFETCHED: usize = 1 << 10;
+const PREFETCH_BYTES: usize = 1 << 10;
 
 /// The most elements of a row that are added at once.
-const MOST: usize = 128;
+const MAX_STRIP: usize = 128;
 
 /// Reduces a nest whose innermost loop is kept, if the kernel can say where its rows lie; the result goes to `out`. Returns whether it could.
 /// Where there is a fault, nothing is said of the result.
@@ -88,10 +88,10 @@ impl<K: Kernel, R: Reducer<K::Elem>> Reduction<'_, K, R> {
         let Reduction { kernel, nest, count, reducer, out, faults } = self;
         let (last, width) = (nest.depth() - 1, columns.len());
         let rows: usize = nest.sizes[nest.outer..last].iter().product();
-        let most = if width * size_of::<K::Elem>() > PREFETCHED { LONG_ROWS } else { ROWS };
+        let most = if width * size_of::<K::Elem>() > PREFETCH_BYTES { LONG_ROWS } else { ROWS_AT_ONCE };
         // Rows at computed places are prefetched from their beginnings on, as far as the hardware prefetchers would not follow.
         let (strip, prefetch_distance) = if K::GATHERS {
-            (MOST, PREFETCHED)
+            (MAX_STRIP, PREFETCH_BYTES)
         } else {
             (params().rows.strip, params().rows.prefetch_distance)
         };
@@ -144,7 +144,7 @@ impl<K: Kernel, R: Reducer<K::Elem>> Reduction<'_, K, R> {
 }
 
 /// Of how many rows the places are remembered: of those that are added, of as many that are prefetched, and more, so that they are seldom moved.
-const ROOM: usize = 8 * ROWS;
+const ROOM: usize = 8 * ROWS_AT_ONCE;
 
 /// Where the next rows start, in the order in which they are added.
 struct RowStarts<'n, T> {
@@ -181,12 +181,12 @@ impl<'n, T> RowStarts<'n, T> {
     ) -> bool {
         let along = self.nest.depth() - 2;
         while self.known.len() < wanted && !self.odometer.is_done() {
-            if self.known.end + ROWS > ROOM {
+            if self.known.end + ROWS_AT_ONCE > ROOM {
                 self.starts.copy_within(self.known.clone(), 0);
                 self.known = 0..self.known.len();
             }
             let left = self.nest.sizes[along] - self.at[along];
-            let new = left.min(ROWS);
+            let new = left.min(ROWS_AT_ONCE);
             let starts = &mut self.starts[self.known.end..self.known.end + new];
             if !kernel.starts::<I>(&mut self.at, along, starts, faults) {
                 return false;
@@ -244,7 +244,7 @@ impl<T: Copy, R: Reducer<T>> RowGroup<'_, T, R> {
         let len = accs.len();
         // What crosses the end of a line of memory takes twice as long to come. So strips start with a line, where rows do not, but all of them
         // are as far from one; what lies before and behind is added in strips of its own that overlap them.
-        let skipped = if len >= END && len * size_of::<T>() > PREFETCHED { self.until_line() } else { 0 };
+        let skipped = if len >= END && len * size_of::<T>() > PREFETCH_BYTES { self.until_line() } else { 0 };
         if 0 < skipped && skipped < END {
             let (mut first, mut last) = ([self.reducer.start(); END], [self.reducer.start(); END]);
             first.copy_from_slice(&accs[..END]);

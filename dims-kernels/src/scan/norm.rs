@@ -211,7 +211,7 @@ fn count<T: Real>(line: &[T]) -> T::Wide {
 }
 
 /// How many elements are added to one accumulator before it is combined with others.
-const BLOCK: usize = 64;
+const NORM_BLOCK: usize = 64;
 
 /// What is summed over a line.
 trait Summed<T: Real> {
@@ -282,7 +282,7 @@ impl<T: Real> Summed<T> for Differences<T::Wide> {
 /// length.
 #[inline(always)]
 fn total<I: Isa, T: Real, S: Summed<T>>(line: &[T], summed: S) -> S::Sum {
-    const LEN: usize = LANES * BLOCK;
+    const LEN: usize = LANES * NORM_BLOCK;
     if line.len() <= LEN {
         return summed.block::<I>(line);
     }

@@ -1,4 +1,4 @@
-//! Which products run in [panels](crate::gemm::panels), and the lists of places for them.
+//! Which products run in [panels](crate::gemm::panels), and the loops that their lists of offsets come from.
 
 use crate::gemm::panels::{MIN_PANEL_COLUMNS, MIN_PANEL_ROWS, are_known};
 use crate::gemm::plan::products::{Loop, Loops, Roles, count, shares_rows};
@@ -7,10 +7,10 @@ use crate::loops::steps::{ProductDims, Step};
 use crate::machine::threads;
 use crate::scalar::Num;
 
-/// The most places that are listed.
+/// The most offsets that are listed for one role.
 const MOST_OFFSETS: usize = 1 << 20;
 
-/// The products of a pair whose rows, columns and sums are lists of places.
+/// The products of a pair whose rows, columns and sums are lists of offsets.
 pub struct InPanels {
     pub roles: Roles<Loops>,
     pub m: usize,
@@ -49,7 +49,7 @@ impl InPanels {
         let several = [&roles.m, &roles.n, &roles.k].iter().any(|loops| loops.len() > 1);
         let steps = |loops: &Loops| loops.last().map_or((0, 0, 0), |l| (l.a, l.b, l.c));
         let (m_steps, n_steps, k_steps) = (steps(&roles.m), steps(&roles.n), steps(&roles.k));
-        // Whether columns, or rows if those will be the columns, have neighbours only along the sum.
+        // Whether the right matrix is column-major, and whether the left one is row-major, which is the same once they are exchanged.
         let b_column_major = k_steps.1 == 1 && n_steps.1 != 1;
         let a_row_major = k_steps.0 == 1 && m_steps.0 != 1;
         // A BLAS takes matrices either way.

@@ -122,8 +122,8 @@ pub fn count(loops: &[Loop]) -> usize {
     loops.iter().map(|l| l.size).product()
 }
 
-/// Whether threads share out the rows of a product whose right matrix is put in line, not its columns: to take only columns of one's own in line is
-/// worth more than to read fewer rows, unless there are many more of these. (1024^3 and 1024 x 1024 by 1024 x 512, two threads: columns 0.9 of the
+/// Whether threads share out the rows of a product whose right matrix is packed, not its columns. A share of the columns is packed by one thread alone,
+/// which saves more than to read fewer rows, unless there are many more rows. (1024^3 and 1024 x 1024 by 1024 x 512, two threads: columns 0.9 of the
 /// time of rows.)
 pub fn shares_rows(m: usize, n: usize) -> bool {
     m / 2 > n
