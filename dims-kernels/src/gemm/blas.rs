@@ -9,7 +9,7 @@ use core::ffi::c_int;
 use num_complex::{Complex32, Complex64};
 
 /// Whether products of this type run by the user's BLAS, if their layout is one of CBLAS's.
-#[allow(dead_code)] // What asks is for vectors of x86-64.
+#[allow(dead_code)] // Only code for vectors of x86-64 calls it.
 pub fn is_installed<T: Num>() -> bool {
     let is = |other: TypeId| TypeId::of::<T>() == other;
     let of = |gemm: &Gemm| {

@@ -82,8 +82,8 @@ unsafe fn run_at<T: Num>(products: &InPanels, a: Elements<'_, T>, b: Elements<'_
     };
     threads::each((0..parts).map(piece).collect(), |piece| {
         let (panels, starts, a, b, c) = piece.into_inner();
-        // SAFETY: `InPanels::of` was asked for this type. The plan's strides reach the elements that the operands' axes do; the offsets of the
-        // result are the caller's promise.
+        // SAFETY: `InPanels::of` was asked for this type. The plan's strides reach the elements that the operands' axes do; the memory of the
+        // result is the caller's promise.
         unsafe { multiply(&panels, starts, a, b, c) };
     });
 }

@@ -1,6 +1,6 @@
 //! Matrix products with arbitrary strides: `C = A B` or `C += A B`.
 //!
-//! On x86-64 with AVX2, products of `f32` and `f64` are [read where they lie](unpacked) if neither the caches nor short sides speak against
+//! On x86-64 with AVX2, products of `f32` and `f64` are [read in place](unpacked) if neither the caches nor short sides speak against
 //! that, products of few rows by a large matrix [read it once](skinny), and those whose right matrix is transposed run in [`panels`], unless their
 //! rows are many. For others of the types that it knows a
 //! library does the work: the crate `gemm` with the feature of that name, which is on by default, else `matrixmultiply`. Other types have loops
@@ -75,7 +75,7 @@ pub struct Product<T> {
 }
 
 impl<T> Product<T> {
-    /// The same product on elements that lie elsewhere.
+    /// The same product with its matrices at these offsets.
     #[inline]
     pub fn moved(&self, a: isize, b: isize, c: isize) -> Self {
         Product {
@@ -153,7 +153,7 @@ pub struct Batch {
     pub a: [isize; 3],
     /// The same in the right operand.
     pub b: [isize; 3],
-    /// The same in the results, whose elements all have places of their own.
+    /// The same in the results, whose elements are distinct.
     pub c: [isize; 3],
 }
 
@@ -196,7 +196,7 @@ impl Batch {
     ///
     /// # Safety
     ///
-    /// The results from `out` on are valid for writes; nothing else accesses them, and each has a place of its own. The layout is that of the matrices.
+    /// The results from `out` on are valid for writes; nothing else accesses them, and they are distinct. `layout` is that of the matrices.
     #[inline(always)]
     unsafe fn multiply<T: Num>(
         &self,
@@ -273,11 +273,11 @@ pub unsafe fn multiply<T: Num>(product: &Product<T>) {
     unsafe { multiply_as(product, None) }
 }
 
-/// [`multiply`], where constants may say how the matrices lie: then nothing looks at strides to find out.
+/// [`multiply`], where constants may give the layout of the matrices: then the strides are not compared at run time.
 ///
 /// # Safety
 ///
-/// As for [`multiply`]; the matrices lie so.
+/// As for [`multiply`]; `layout` is that of the matrices.
 #[inline(always)]
 #[cfg_attr(
     not(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2"))),
@@ -310,7 +310,7 @@ pub unsafe fn multiply_as<T: Num>(product: &Product<T>, layout: Option<KnownLayo
     unsafe { T::multiply_packed(SEAL)(product) };
 }
 
-/// [`multiply`], for products that are not [read where they lie](unpacked): small ones of any type, and those whose matrices are packed.
+/// [`multiply`], for products that are not [read in place](unpacked): small ones of any type, and those whose matrices are packed.
 ///
 /// # Safety
 ///
@@ -342,7 +342,7 @@ pub fn is_small_product(m: usize, n: usize, k: usize) -> bool {
     m.saturating_mul(n).saturating_mul(k) <= SMALL
 }
 
-/// Whether products of this type run by a BLAS that the user has installed, where it can be told how they lie.
+/// Whether products of this type run by a BLAS that the user has installed, if their layouts are among CBLAS's.
 #[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
 #[inline]
 #[cfg_attr(not(feature = "blas"), allow(clippy::extra_unused_type_parameters))]
@@ -353,7 +353,7 @@ pub fn has_blas<T: Num>() -> bool {
     false
 }
 
-/// Runs a product whose sum is over elements anywhere: `sum` lists how far they lie from the first of their row (of the left matrix) and of
+/// Runs a product whose sum is over elements anywhere: `sum` lists their offsets from the first of their row (of the left matrix) and of
 /// their column (of the right one). So the windows of a convolution are one sum, which stays in registers. `k` and the strides
 /// along it are not looked at.
 ///
@@ -367,7 +367,7 @@ pub unsafe fn multiply_scattered<T: Num>(product: &Product<T>, sum: &[(isize, is
     dispatch(Small { product: *product, sum });
 }
 
-/// Where the elements of a sum lie, as distances from the first in the left and in the right matrix.
+/// The offsets of the elements of a sum from the first, in the left and in the right matrix.
 trait SumOffsets: Copy {
     fn count(self) -> usize;
     fn at(self, at: usize) -> (isize, isize);

@@ -112,7 +112,7 @@ impl<T: Num> ProductRun<T> {
         (0..parts).map(piece).collect()
     }
 
-    /// Parts of the rows or columns of each product: of what there is more of; or, if there are about as many, of what lies farther apart in the result, so
+    /// Parts of the rows or columns of each product, whichever are more; or, if there are about as many, those with the larger stride in the result, so
     /// that each thread writes a part of the memory and not of each of its lines. (Where the right matrix is transposed, [`shares_rows`] says which.)
     fn split_product(&self, parts: usize) -> Vec<Self> {
         let (first, row_major) = (self.first, self.first.with_row_major_c());

@@ -1,7 +1,7 @@
 //! Products of few rows: a step of a decoder, which multiplies a handful of activations by all weights of a layer.
 //!
 //! Each element of the large matrix takes part in as many multiplications as there are rows, so the product is bound by memory bandwidth. The
-//! matrix is read once, where it lies, in the order in which it lies; the sums of all rows stay in registers or in the first-level cache. There
+//! matrix is read once, in place, in the order of memory; the sums of all rows stay in registers or in the first-level cache. There
 //! are two kernels: one where the columns of the large matrix are neighbours (a row of it is scaled and added to each row of sums), one where the
 //! elements of a sum are (each of its lines is multiplied with each row).
 

@@ -3,7 +3,7 @@
 use crate::machine::vector::Vector;
 use core::arch::asm;
 
-/// Repeats a block for each row of a tile, whose number is a constant in it: sums at constant places are kept in registers.
+/// Repeats a block for each row of a tile, whose number is a constant in it: sums at constant indices are kept in registers.
 macro_rules! each_row {
     ($row:ident of $rows:ident => $block:block) => {
         each_row!($row of $rows => $block; 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15)
@@ -23,7 +23,7 @@ pub const MAX_MR: usize = 16;
 /// Rows that one pointer reaches by the distance between them: the one at the pointer, and those so far and twice as far behind it.
 const REACH: usize = 3;
 
-/// Where a tile stands in the rows of the left matrix that it reads, `R` of them: the places of every third row. (A place of its own for each row would
+/// The position of a tile in the `R` rows of the left matrix that it reads: a pointer into every third row. (A pointer for each row would
 /// need more registers than there are.)
 pub struct LeftRows<T, const R: usize> {
     places: [*const T; MAX_MR.div_ceil(REACH)],
@@ -41,7 +41,7 @@ impl<T, const R: usize> LeftRows<T, R> {
         LeftRows { places: core::array::from_fn(place), step }
     }
 
-    /// The place in a row.
+    /// The pointer into a row.
     #[inline(always)]
     pub fn place(&self, row: usize) -> *const T {
         self.places[row / REACH].wrapping_offset((row % REACH) as isize * self.step)
@@ -55,7 +55,7 @@ impl<T, const R: usize> LeftRows<T, R> {
         }
     }
 
-    /// Adds the products of each row's element, `AT` behind its place, and two vectors to the sums of a tile.
+    /// Adds the products of each row's element, `AT` behind its pointer, and two vectors to the sums of a tile.
     ///
     /// # Safety
     ///
@@ -81,17 +81,17 @@ impl<T, const R: usize> LeftRows<T, R> {
     }
 }
 
-/// The same place, of which the compiler does not know that. (It would compute each row's place from that of the row before, and the
+/// The same pointer, hidden from the compiler. (It would compute each row's pointer from that of the row before, and the
 /// additions would then wait for each other longer than the products do.)
 #[inline(always)]
-#[allow(clippy::pointers_in_nomem_asm_block)] // nothing is read at the place
+#[allow(clippy::pointers_in_nomem_asm_block)] // nothing is read at the pointer
 fn unrelated<T>(mut place: *const T) -> *const T {
     // SAFETY: there is no instruction.
     unsafe { asm!("/* {0} */", inout(reg) place, options(pure, nomem, nostack, preserves_flags)) };
     place
 }
 
-/// The same stride, of which the compiler does not know that. (It would compute the multiples for tiles of all heights ahead, which takes longer
+/// The same stride, hidden from the compiler. (It would compute the multiples for tiles of all heights ahead, which takes longer
 /// than a small product.)
 #[inline(always)]
 pub fn unforeseen(mut stride: isize) -> isize {

@@ -21,24 +21,24 @@ const MAX_LEFT_BYTES: usize = 1 << 20;
 /// Fewer rows have too few sums to keep the multipliers busy.
 const MIN_UNPACKED_ROWS: usize = 8;
 
-/// A sum over so few lines of the right matrix needs few entries of the address cache, wherever they lie.
+/// A sum over so few rows of the right matrix needs few entries of the TLB, whatever their stride.
 const FEW_LINES: usize = 32;
 
-/// Over so many lines, those should not fall into a few sets of the data caches.
+/// A sum over so many rows is slow if they fall into a few sets of the data caches.
 const MANY_LINES: usize = 512;
 
-/// Bytes between lines of the right matrix that are that far apart.
+/// The stride of such rows, in bytes: that of a page.
 const PAGE: usize = 4096;
 
 /// Bytes of a right matrix that is likely to be in the second-level cache when it is read. A larger one may come from memory, as the strides from
 /// line to line are no stream for the hardware prefetchers.
 const MAX_CACHED_BYTES: usize = 1 << 18;
 
-/// So many rows share what is read of the right matrix that it does not matter where it comes from.
+/// So many rows of the left matrix share each load of the right one that it does not matter which cache it comes from.
 const MIN_SHARING_ROWS: usize = 128;
 
-/// Bytes from the first line of a right matrix to the last whose columns, two vectors of them, stay in the first-level cache: of lines that are farther apart
-/// they fall into too few of its sets.
+/// The least span of the rows of a right matrix, in bytes, for which two vectors of columns do not stay in the first-level cache: they fall into too few of
+/// its sets. Then packing helps.
 const MIN_SPAN_BYTES: usize = 1 << 15;
 
 /// From so many rows on the right matrix is read often enough for the first tile to pack it.
@@ -71,7 +71,7 @@ fn is_wanted<T>(product: &Product<T>) -> bool {
 ///
 /// # Safety
 ///
-/// As for [`crate::gemm::multiply`]; what is known is so.
+/// As for [`crate::gemm::multiply`]; the layout is as the caller says.
 #[inline]
 pub unsafe fn multiply<T: 'static>(product: &Product<T>, row_major: Option<bool>) -> bool {
     let row_major = row_major.unwrap_or(product.b.col == 1 && product.c_col == 1);
@@ -325,7 +325,7 @@ impl<T: Copy> DirectTile<T> {
                     b = b.wrapping_offset(b_step);
                 };
             }
-            // Four lines to each advance of the places: fewer instructions, as two threads of a core share what decodes them.
+            // Four rows of the right matrix to each advance of the pointers: fewer instructions, as two threads of a core share the decoder.
             if W == 2 && a_step == 1 {
                 while done + 4 <= depth {
                     line!(0);
@@ -385,7 +385,7 @@ mod tests {
             };
             (0..len).map(|_| next()).collect()
         };
-        // Exactly as long as they must be: what is read beyond the end is an error that the address sanitizer sees.
+        // Exactly as long as they must be, so that the address sanitizer sees every read beyond the end.
         let span = |rows: usize, step: usize, columns: usize| (rows - 1) * step + columns;
         let (lines, line) = if transposed { (k, m) } else { (m, k) };
         let (a_step, b_step, c_step) = (line + gaps[0], n + gaps[1], n + gaps[2]);

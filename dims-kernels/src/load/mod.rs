@@ -104,8 +104,7 @@ pub trait Kernel: Sized {
         None
     }
 
-    /// Where the elements of an operand lie from `at` on, one of those that has them as neighbours, and of the size of these elements: what is worth
-    /// prefetching. `at` may lie behind the end of a loop; nothing is read.
+    /// A pointer to the elements of an operand from `at` on, for prefetching: of one whose elements are neighbours and as large as the results. `at` may lie behind the end of a loop; nothing is read.
     #[inline(always)]
     fn source(&self, _at: &[usize]) -> Option<*const Self::Elem> {
         None
@@ -175,7 +174,7 @@ pub trait Kernel: Sized {
         paired: bool,
     ) -> Option<Self::Pairs>;
 
-    /// The element that lies `row` and `step` positions further along the two loops, of what is the same along the innermost.
+    /// The element that lies `row` and `step` positions further along the two loops, of an operand that is broadcast along the innermost.
     ///
     /// # Safety
     ///

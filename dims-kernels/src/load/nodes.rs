@@ -409,7 +409,7 @@ impl<'k, A: Kernel, B: Kernel, O: BinaryOp<A::Elem, B::Elem>> Kernel for BinaryK
     }
 }
 
-/// The place of an operand's elements as that of results, if these are as large.
+/// The pointer to an operand's elements as one to results, if these are as large.
 #[inline(always)]
 fn as_large<T, Out>(source: *const T) -> Option<*const Out> {
     (size_of::<T>() == size_of::<Out>()).then_some(source.cast())

@@ -6,7 +6,7 @@ use crate::load::{Faults, Kernel, TILE, Tile, change, write_tiles};
 use crate::machine::isa::Isa;
 use core::mem::MaybeUninit;
 
-/// One of two operands, as a condition says. What is not taken is not read.
+/// One of two operands, as a condition says. Elements of the other one are not read.
 pub struct SelectKernel<C, A, B> {
     cond: C,
     a: A,

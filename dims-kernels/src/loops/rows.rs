@@ -1,4 +1,4 @@
-//! With which strides each operand lies along the loop axes.
+//! The strides of each operand along the loop axes.
 
 use smallvec::SmallVec;
 

@@ -1,6 +1,6 @@
 //! Stride kinds: whether the compiler knows the stride along the innermost loop.
 
-/// What rustc knows of the stride along the innermost loop of a nest.
+/// Whether rustc knows the stride along the innermost loop of a nest.
 pub trait StrideKind {
     /// It is 1 for every operand: nothing looks at it, and there is no code for other strides.
     const UNIT: bool;

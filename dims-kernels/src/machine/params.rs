@@ -18,9 +18,9 @@ use core::sync::atomic::{AtomicU8, Ordering};
 /// The parameters of one family of processors.
 #[derive(Debug)]
 pub struct Params {
-    /// Products of few rows: see `kernel::gemm::skinny`.
+    /// Products of few rows: see `gemm::skinny`.
     pub skinny: SkinnyParams,
-    /// Products of a large matrix with a vector: see `kernel::dots`.
+    /// Products of a large matrix with a vector: see `reduce::dots`.
     pub dots: DotParams,
     /// Reductions along lines in memory: how many elements ahead of the additions they are prefetched.
     pub line_prefetch_distance: usize,
@@ -28,12 +28,12 @@ pub struct Params {
     pub rows: RowSumParams,
     /// Whether loops over elements that come from memory use AVX-512, where they could.
     pub wide_waits: bool,
-    /// The most elements of each sum that are worked on at once where columns are packed in panels: see `kernel::gemm::panels`. Longer parts are
+    /// The depth of a block (KC) where columns are packed in panels: see `gemm::panels`. Longer parts are
     /// added to the result less often, shorter panels stay in a nearer cache.
     pub panel_kc: usize,
-    /// Whether the first tile of some columns packs the part of a large right matrix that it reads: see `kernel::gemm::unpacked`.
+    /// Whether the first tile of some columns packs the part of a large right matrix that it reads: see `gemm::unpacked`.
     pub packs_first_tile: bool,
-    /// From so many rows on, the crate `gemm` multiplies by a transposed matrix, rather than `kernel::gemm::panels`: it packs the left matrix as
+    /// From so many rows on, the crate `gemm` multiplies by a transposed matrix, rather than `gemm::panels`: it packs the left matrix as
     /// well, which pays off then. (Only with the feature `gemm`.)
     pub library_rows: usize,
 }
@@ -63,7 +63,7 @@ pub struct DotParams {
     pub prefetch_distance: usize,
 }
 
-/// Reductions of rows in memory, one after the other: see `kernel::rows`.
+/// Reductions of rows in memory, one after the other: see `reduce::rows`.
 #[derive(Debug)]
 pub struct RowSumParams {
     /// How many neighbours of each row are added at once: 128, 64, 32 or 16, as their accumulators have registers.

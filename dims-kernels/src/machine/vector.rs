@@ -6,7 +6,7 @@ use core::ops::Add;
 
 /// A vector of elements, as the machine has them.
 ///
-/// Whoever calls a method runs on a machine with these instructions, and hands over valid places.
+/// Whoever calls a method runs on a machine with these instructions, and hands over valid pointers.
 pub trait Vector: Copy {
     type Elem: Copy + Default + Add<Output = Self::Elem>;
     /// Its elements.
@@ -17,7 +17,7 @@ pub trait Vector: Copy {
     const ACCUMULATORS: usize;
     /// Rows of a register tile (MR): its accumulators, two vectors for each row, and the factors fill the registers.
     const MR: usize;
-    /// Elements along a side of what [`transpose`](Vector::transpose) turns round.
+    /// Elements along a side of the square that [`transpose`](Vector::transpose) transposes.
     const TRANSPOSE_SIZE: usize;
 
     unsafe fn zeros() -> Self;
@@ -28,9 +28,9 @@ pub trait Vector: Copy {
     unsafe fn first(count: usize) -> Self::Mask;
     /// The mask of the last elements, so many, at most all.
     unsafe fn last(count: usize) -> Self::Mask;
-    /// The elements of the mask, and zeros; what is not of the mask is not read.
+    /// The elements of the mask, and zeros. Other elements are not read.
     unsafe fn load_part(from: *const Self::Elem, mask: Self::Mask) -> Self;
-    /// Writes the elements of the mask; the places of others are not touched.
+    /// Writes the elements of the mask. Other elements are not touched.
     unsafe fn store_part(self, to: *mut Self::Elem, mask: Self::Mask);
     /// `self + x * right`, of one `x` for all elements.
     unsafe fn plus_product(self, x: *const Self::Elem, right: Self) -> Self;
@@ -40,7 +40,7 @@ pub trait Vector: Copy {
     unsafe fn total(self) -> Self::Elem;
     /// The sums of the elements of four vectors: all at once, in half of the instructions.
     unsafe fn totals(vectors: &[Self; 4]) -> [Self::Elem; 4];
-    /// `sums.0 += x * right.0` and `sums.1 += x * right.1`, of the `x` that lies `AT` places behind.
+    /// `sums.0 += x * right.0` and `sums.1 += x * right.1`, of the `x` that is `AT` elements behind.
     ///
     /// In assembly, since the compiler would load many `x` at once and run out of registers. And by reference, since unoptimized code would keep a copy of
     /// each vector for each row of each tile, more than a thread's stack has.
@@ -66,7 +66,7 @@ pub trait Vector: Copy {
 pub trait AnyTile {
     /// # Safety
     ///
-    /// The machine has the vectors, and the places of the tile are valid.
+    /// The machine has the vectors, and the elements of the tile are valid.
     unsafe fn run(self);
 }
 

@@ -243,7 +243,7 @@ impl<'a, T> ElementsMut<'a, T> {
 /// Neighbouring slots of an output, which are written and never read: they may be uninitialised.
 pub struct OutputSlots<'a, T> {
     all: &'a mut [MaybeUninit<T>],
-    /// How many have been given values, for who wants to know.
+    /// How many slots have been written, if someone counts.
     given: Option<&'a mut usize>,
 }
 
@@ -257,7 +257,7 @@ impl<'a, T: Copy> From<&'a mut [T]> for OutputSlots<'a, T> {
 }
 
 impl<'a, T: Copy> OutputSlots<'a, T> {
-    /// Slots in new memory; counts in `given` how many are given values.
+    /// Slots in new memory; counts in `given` how many are written.
     #[inline(always)]
     pub fn counted(all: &'a mut [MaybeUninit<T>], given: &'a mut usize) -> Self {
         OutputSlots { all, given: Some(given) }
@@ -270,7 +270,7 @@ impl<'a, T: Copy> OutputSlots<'a, T> {
         }
     }
 
-    /// The places from one on.
+    /// The slots from `first` on.
     ///
     /// # Panics
     ///
@@ -280,11 +280,11 @@ impl<'a, T: Copy> OutputSlots<'a, T> {
         OutputSlots { all: &mut self.all[first..], given: self.given }
     }
 
-    /// Gives values to those from one on.
+    /// Writes values to the slots from `first` on.
     ///
     /// # Panics
     ///
-    /// If there are fewer places.
+    /// If there are fewer slots.
     #[inline(always)]
     pub fn put(&mut self, first: usize, values: &[T]) {
         self.count(values.len());
@@ -293,7 +293,7 @@ impl<'a, T: Copy> OutputSlots<'a, T> {
         self.all[first..][..values.len()].copy_from_slice(values);
     }
 
-    /// The places themselves.
+    /// The slots themselves.
     ///
     /// # Safety
     ///
@@ -304,7 +304,7 @@ impl<'a, T: Copy> OutputSlots<'a, T> {
         self.all
     }
 
-    /// Where loops begin of which each position is one of the places: `offset` elements behind the first. Each is given a value.
+    /// The origin of loops whose positions are slots: `offset` elements behind the first slot. The caller writes each position.
     ///
     /// # Panics
     ///

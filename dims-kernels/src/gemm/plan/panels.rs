@@ -20,7 +20,7 @@ pub struct InPanels {
     pub exchanged: bool,
 }
 
-/// What each thread takes a part of.
+/// The role whose elements the threads share.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Share {
     Batch,
@@ -52,7 +52,7 @@ impl InPanels {
         // Whether the right matrix is column-major, and whether the left one is row-major, which is the same once they are exchanged.
         let b_column_major = k_steps.1 == 1 && n_steps.1 != 1;
         let a_row_major = k_steps.0 == 1 && m_steps.0 != 1;
-        // A BLAS takes matrices either way.
+        // A BLAS takes row-major and column-major matrices.
         let alone = !has_blas::<T>();
         if !(several || alone && (b_column_major || a_row_major)) || !are_known::<T>() {
             return None;
@@ -88,7 +88,7 @@ impl InPanels {
         Some(InPanels { roles, m, n, k, exchanged })
     }
 
-    /// What each thread takes a part of.
+    /// The role whose elements the threads share.
     pub fn share(&self) -> Share {
         Share::of(self.batch(), self.m, self.n, self.parts())
     }

@@ -22,7 +22,7 @@ pub struct Loop {
 /// The loops of one role: one, for most products.
 pub type Loops = SmallVec<[Loop; 2]>;
 
-/// What belongs to each role in the products of a pair: what both operands and the result have, rows, columns, and sums.
+/// A value for each role in the products of a pair: batch (axes of both operands and the result), rows, columns, and sums.
 #[derive(Clone, Copy)]
 pub struct Roles<W> {
     pub batch: W,
@@ -32,7 +32,7 @@ pub struct Roles<W> {
 }
 
 impl<W> Roles<W> {
-    /// What `f` makes of each.
+    /// Applies `f` to each.
     pub fn map<V>(self, f: impl Fn(W) -> V) -> Roles<V> {
         Roles { batch: f(self.batch), m: f(self.m), n: f(self.n), k: f(self.k) }
     }
