@@ -3,7 +3,7 @@
 use crate::error::Error;
 use crate::gemm::panels::{Offsets, Panels, multiply};
 use crate::gemm::plan::panels::{InPanels, Share};
-use crate::gemm::plan::products::{Loop, Loops, Roles, for_each};
+use crate::gemm::plan::products::{Loop, RoleLoops, Roles, for_each};
 use crate::machine::threads::{self, Carried};
 use crate::memory::allocate::reserve;
 use crate::memory::elements::{Elements, ElementsMut};
@@ -89,7 +89,7 @@ unsafe fn run_at<T: Num>(products: &InPanels, a: Elements<'_, T>, b: Elements<'_
 }
 
 /// The positions of some loops as distances in two matrices.
-fn offsets(loops: &Loops, of: fn(&Loop) -> (isize, isize)) -> [Vec<isize>; 2] {
+fn offsets(loops: &RoleLoops, of: fn(&Loop) -> (isize, isize)) -> [Vec<isize>; 2] {
     let mut offsets = [vec![0], vec![0]];
     for l in loops {
         let (first, second) = of(l);

@@ -1,7 +1,7 @@
 //! Strided loops around products: those of a pair of operands, on as many threads as are worthwhile.
 
 use crate::error::Error;
-use crate::gemm::plan::products::{Loop, Loops, Products, count, for_each, shares_rows};
+use crate::gemm::plan::products::{Loop, Products, RoleLoops, count, for_each, shares_rows};
 use crate::gemm::{Matrix, Product, is_small_product, multiply, multiply_scattered};
 use crate::machine::threads::{self, Carried};
 use crate::memory::allocate::reserve;
@@ -70,7 +70,7 @@ unsafe fn run_at<T: Num>(products: Products, a: Elements<'_, T>, b: Elements<'_,
 /// Products at given addresses.
 #[derive(Clone)]
 struct ProductRun<T> {
-    loops: Loops,
+    loops: RoleLoops,
     results: usize,
     /// The product at the origin of the loops.
     first: Product<T>,

@@ -36,12 +36,12 @@ pub struct Nest {
 pub type Parts = SmallVec<[Nest; 1]>;
 
 /// Loops that are being merged: the size, and the axis whose strides are the loop's.
-type Loops = SmallVec<[(usize, usize); INLINE_LOOPS]>;
+type MergedLoops = SmallVec<[(usize, usize); INLINE_LOOPS]>;
 
 impl Nest {
     /// Loops over `order`, in that order: for a result that is laid out so.
     pub fn map(sizes: &[usize], order: &[usize], rows: &Rows) -> Self {
-        let mut loops = Loops::new();
+        let mut loops = MergedLoops::new();
         merge(&mut loops, sizes, order, rows);
         let outer = loops.len();
         Self::assemble(&mut loops, outer, true, rows)
@@ -117,7 +117,7 @@ impl Nest {
                 size.min(64) * rows.iter().filter(|row| row[axis].unsigned_abs() == 1).count()
             })
         };
-        let mut loops = Loops::new();
+        let mut loops = MergedLoops::new();
         merge(&mut loops, sizes, kept, rows);
         let outer = loops.len();
         merge(&mut loops, sizes, reduced, rows);
@@ -138,7 +138,7 @@ impl Nest {
 
     /// Loops over `blocks`, and within each over `lines`: for a result that is laid out so, and is worked on block by block.
     pub fn blocks(sizes: &[usize], blocks: &[usize], lines: &[usize], rows: &Rows) -> Self {
-        let mut loops = Loops::new();
+        let mut loops = MergedLoops::new();
         merge(&mut loops, sizes, blocks, rows);
         let outer = loops.len();
         merge(&mut loops, sizes, lines, rows);
@@ -151,7 +151,7 @@ impl Nest {
     /// Loops over the axes of several groups, merged within each; the longest loop of a group is its last. Returns how many loops each
     /// group has, which is 1 at least.
     pub fn grouped(sizes: &[usize], groups: &[&[usize]], rows: &Rows) -> (Self, SmallVec<[usize; 4]>) {
-        let mut loops = Loops::new();
+        let mut loops = MergedLoops::new();
         let mut counts = SmallVec::new();
         for group in groups {
             let first = loops.len();
@@ -175,7 +175,7 @@ impl Nest {
     }
 
     /// The loops with the strides along them. The first `outer` are those of the result, and the last one if `inner_kept`.
-    fn assemble(loops: &mut Loops, outer: usize, inner_kept: bool, rows: &Rows) -> Self {
+    fn assemble(loops: &mut MergedLoops, outer: usize, inner_kept: bool, rows: &Rows) -> Self {
         let (mut outer, mut inner_kept) = (outer, inner_kept);
         if loops.is_empty() {
             // A single element: one loop that runs once, along no axis.
@@ -312,7 +312,7 @@ where
 
 /// Appends loops over some axes, and merges neighbouring axes into one loop where for every operand the outer stride is the
 /// inner stride times the inner size. A merged loop has the strides of its innermost axis.
-fn merge(loops: &mut Loops, sizes: &[usize], order: &[usize], rows: &Rows) {
+fn merge(loops: &mut MergedLoops, sizes: &[usize], order: &[usize], rows: &Rows) {
     let first = loops.len();
     for &axis in order {
         let size = sizes[axis];

@@ -1,7 +1,7 @@
 //! Which products run in [panels](crate::gemm::panels), and the loops that their lists of offsets come from.
 
 use crate::gemm::panels::{MIN_PANEL_COLUMNS, MIN_PANEL_ROWS, are_known};
-use crate::gemm::plan::products::{Loop, Loops, Roles, count, shares_rows};
+use crate::gemm::plan::products::{Loop, RoleLoops, Roles, count, shares_rows};
 use crate::gemm::{has_blas, is_small_product, many_rows, skinny};
 use crate::loops::steps::{ProductDims, Step};
 use crate::machine::threads;
@@ -12,7 +12,7 @@ const MOST_OFFSETS: usize = 1 << 20;
 
 /// The products of a pair whose rows, columns and sums are lists of offsets.
 pub struct InPanels {
-    pub roles: Roles<Loops>,
+    pub roles: Roles<RoleLoops>,
     pub m: usize,
     pub n: usize,
     pub k: usize,
@@ -45,9 +45,9 @@ impl InPanels {
     /// The products, if they are worth being worked on so: not what a library can do at least as well, which is a product whose rows,
     /// columns and sums are one loop each, unless columns of the right matrix have neighbours only along the sum, and rows are not
     /// [many](many_rows), nor [few](skinny).
-    pub fn of<T: Num>(roles: &Roles<Loops>) -> Option<Self> {
+    pub fn of<T: Num>(roles: &Roles<RoleLoops>) -> Option<Self> {
         let several = [&roles.m, &roles.n, &roles.k].iter().any(|loops| loops.len() > 1);
-        let steps = |loops: &Loops| loops.last().map_or((0, 0, 0), |l| (l.a, l.b, l.c));
+        let steps = |loops: &RoleLoops| loops.last().map_or((0, 0, 0), |l| (l.a, l.b, l.c));
         let (m_steps, n_steps, k_steps) = (steps(&roles.m), steps(&roles.n), steps(&roles.k));
         // Whether the right matrix is column-major, and whether the left one is row-major, which is the same once they are exchanged.
         let b_column_major = k_steps.1 == 1 && n_steps.1 != 1;
@@ -57,7 +57,7 @@ impl InPanels {
         if !(several || alone && (b_column_major || a_row_major)) || !are_known::<T>() {
             return None;
         }
-        let count = |loops: &Loops| loops.iter().try_fold(1, |count: usize, l| count.checked_mul(l.size));
+        let count = |loops: &RoleLoops| loops.iter().try_fold(1, |count: usize, l| count.checked_mul(l.size));
         let (m, n, k) = (count(&roles.m)?, count(&roles.n)?, count(&roles.k)?);
         if m > MOST_OFFSETS || n > MOST_OFFSETS || k > MOST_OFFSETS || is_small_product(m, n, k) {
             return None;
@@ -75,7 +75,7 @@ impl InPanels {
         }
         let roles = if exchanged {
             let exchanged_loops =
-                |loops: &Loops| loops.iter().map(|&l| Loop { a: l.b, b: l.a, ..l }).collect();
+                |loops: &RoleLoops| loops.iter().map(|&l| Loop { a: l.b, b: l.a, ..l }).collect();
             Roles {
                 batch: exchanged_loops(&roles.batch),
                 m: exchanged_loops(&roles.n),
@@ -106,7 +106,7 @@ impl InPanels {
     /// The products as a step of a plan.
     pub fn step<T>(&self, dims: ProductDims) -> Step {
         let batch = self.batch();
-        let last = |loops: &Loops| loops.last().copied().unwrap_or(Loop { size: 1, a: 0, b: 0, c: 0 });
+        let last = |loops: &RoleLoops| loops.last().copied().unwrap_or(Loop { size: 1, a: 0, b: 0, c: 0 });
         let (m, n, k) = (last(&self.roles.m), last(&self.roles.n), last(&self.roles.k));
         let (mut rows, mut columns, mut a, mut b) = (self.m, self.n, (m.a, k.a), (k.b, n.b));
         let mut c = (m.c, n.c);

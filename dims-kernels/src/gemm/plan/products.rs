@@ -19,8 +19,8 @@ pub struct Loop {
     pub c: isize,
 }
 
-/// The loops of one role: one, for most products.
-pub type Loops = SmallVec<[Loop; 2]>;
+/// The loops of one role: a single loop, for most products.
+pub type RoleLoops = SmallVec<[Loop; 2]>;
 
 /// A value for each role in the products of a pair: batch (axes of both operands and the result), rows, columns, and sums.
 #[derive(Clone, Copy)]
@@ -38,7 +38,7 @@ impl<W> Roles<W> {
     }
 }
 
-impl Roles<Loops> {
+impl Roles<RoleLoops> {
     /// The products, one for each position of the loops that are neither the row's, the column's nor the sum's.
     pub fn products(self) -> Products {
         let (mut m, mut m_rest) = widest(self.m);
@@ -62,7 +62,7 @@ impl Roles<Loops> {
 
 /// A product for each position of some loops.
 pub struct Products {
-    pub loops: Loops,
+    pub loops: RoleLoops,
     /// How many of the loops run over results; the others add to the same result.
     pub results: usize,
     /// The rows of each product: of the left operand, and of the result.
@@ -147,9 +147,9 @@ pub fn for_each(loops: &[Loop], mut f: impl FnMut(&[usize], [isize; 3])) {
 }
 
 /// Merges axes into loops, as far as all three agree.
-pub fn merge(axes: Axes, sizes: &[usize], a: &[isize], b: &[isize], c: &[isize]) -> Loops {
+pub fn merge(axes: Axes, sizes: &[usize], a: &[isize], b: &[isize], c: &[isize]) -> RoleLoops {
     let of = |axis: usize| Loop { size: sizes[axis], a: a[axis], b: b[axis], c: c[axis] };
-    let mut loops: Loops = SmallVec::new();
+    let mut loops: RoleLoops = SmallVec::new();
     // Most roles have one axis, or none.
     if axes & axes.wrapping_sub(1) == 0 {
         each(axes).for_each(|axis| loops.push(of(axis)));
@@ -172,7 +172,7 @@ pub fn merge(axes: Axes, sizes: &[usize], a: &[isize], b: &[isize], c: &[isize])
 }
 
 /// A loop along neighbours in place of the one that was chosen, if there is one that is not too short; and the others.
-fn neighbours(chosen: Loop, mut others: Loops, stride: fn(&Loop) -> isize) -> (Loop, Loops) {
+fn neighbours(chosen: Loop, mut others: RoleLoops, stride: fn(&Loop) -> isize) -> (Loop, RoleLoops) {
     match others.iter_mut().find(|l| stride(l) == 1 && l.size >= 4) {
         Some(found) => (core::mem::replace(found, chosen), others),
         None => (chosen, others),
@@ -180,7 +180,7 @@ fn neighbours(chosen: Loop, mut others: Loops, stride: fn(&Loop) -> isize) -> (L
 }
 
 /// The longest loop, and the others.
-fn widest(mut loops: Loops) -> (Loop, Loops) {
+fn widest(mut loops: RoleLoops) -> (Loop, RoleLoops) {
     let at = (0..loops.len()).max_by_key(|&at| loops[at].size).expect("the role has an axis");
     let widest = loops.remove(at);
     (widest, loops)
