@@ -1,5 +1,5 @@
 //! CPU time of a release build of small programs, whose dependencies are built: one operation each, written with this library, with ndarray, and with
-//! candle. An empty program is subtracted. Also the size of each program's code (`.text`), where `size` is installed.
+//! candle. An empty program of the same library is subtracted. Also the size of each program's code (`.text`), where `size` is installed.
 //!
 //! `cargo bench --bench build_time [-- NAME]`; CPU time is that of rustc and the linker, user and system, by the kernel's account of this
 //! process's children (Linux).
@@ -27,6 +27,15 @@ fn typed(name: &'static str, functions: &str) -> Program {
 
 fn other(name: &'static str, library: &'static str, body: &str) -> Program {
     Program { name, library, text: format!("{body}\nfn main() {{ run() }}\n") }
+}
+
+/// A program of candle that computes `c` of two matrices.
+fn candle(c: &str) -> String {
+    format!(
+        "use candle_core::{{DType, Device, Result, Tensor}};\nfn compute(n: usize) -> Result<Tensor> {{\n    \
+         let a = Tensor::ones((n, n), DType::F32, &Device::Cpu)?;\n    let b = a.clone();\n    let _ = &b;\n    Ok({c})\n}}\n\
+         fn run() {{ println!(\"{{:?}}\", compute(std::env::args().len() + 2).map(|c| c.elem_count())); }}"
+    )
 }
 
 /// The programs. Operands come from the command line's length, so that nothing is computed by the compiler.
@@ -76,6 +85,10 @@ fn programs() -> Vec<Program> {
             "ndarray",
             "use ndarray::Array2;\nfn run() {\n    let n = std::env::args().len() + 2;\n    let (a, b) = (Array2::<f32>::ones((n, n)), Array2::<f32>::ones((n, n)));\n    println!(\"{:?}\", (&a * &b + 1.0).mapv(|x| x.max(0.0)).as_ptr());\n}",
         ),
+        other("empty", "candle", "fn run() { println!(\"{}\", std::env::args().len()); }"),
+        other("product", "candle", &candle("a.matmul(&b)?")),
+        other("elementwise", "candle", &candle("((&a * &b)? + 1.0)?.relu()?")),
+        other("softmax", "candle", &candle("{ let e = a.broadcast_sub(&a.max_keepdim(1)?)?.exp()?; e.broadcast_div(&e.sum_keepdim(1)?)? }")),
     ]);
     programs
 }
@@ -107,6 +120,7 @@ fn measure(program: &Program) -> (f64, Option<u64>) {
     fs::create_dir_all(folder.join("src")).expect("the target folder can be written to");
     let dependency = match program.library {
         "typed-dims" => format!("typed-dims = {{ path = {:?} }}", root.display().to_string()),
+        "candle" => "candle-core = { version = \"*\", default-features = false }".into(),
         library => format!("{library} = \"*\""),
     };
     let manifest = format!(

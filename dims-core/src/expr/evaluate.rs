@@ -7,7 +7,7 @@ use crate::expr::Expr;
 use crate::plan::axes::AxisList;
 use crate::plan::shape::Shape;
 use crate::rank::{Rank, Rank0};
-use crate::set::{Dims, MAX_DIMS};
+use crate::set::{Dims, Keys, MAX_DIMS};
 use crate::storage::Owned;
 use alloc::vec::Vec;
 use kernels::copy::{FEW, collect_few, copy_few};
@@ -17,10 +17,11 @@ use kernels::loops::rows::Rows;
 use kernels::loops::steps::{Loops, Step, record};
 use kernels::loops::stride::{AnyStride, StrideKind, UnitStride};
 use kernels::machine::threads;
-use kernels::map::elementwise;
+use kernels::map::elementwise::{self, collect_memory};
 use kernels::memory::allocate::from_fn;
 use kernels::memory::axes::Axis;
 use kernels::memory::elements::Elements;
+use kernels::scalar::Element;
 
 /// The elements of an expression, contiguous in an order of all its loop axes.
 #[inline]
@@ -35,11 +36,40 @@ pub(crate) fn evaluate_in<S: Dims, R: Rank, E: Expr>(
         Ok(data) => return Ok(data),
         Err(expr) => expr,
     };
+    if const { R::N == 0 && is_all_of(E::MEMORY, S::KEYS) } {
+        let (elements, axes) = expr.memory();
+        return copied(elements, axes, shape, order, len);
+    }
     let sizes = shape.sizes();
     let mut rows = Rows::new(sizes.len());
     expr.rows::<S, R>(shape, &mut rows);
     let nest = Nest::map(sizes, order, &rows);
     expr.finish::<S, R>(&nest, order, len).map_err(|error| shape.blame(error.into(), order))
+}
+
+/// Whether elements in memory have all of the dims.
+const fn is_all_of(memory: Option<&Keys>, dims: &Keys) -> bool {
+    match memory {
+        Some(own) => own.as_slice().len() == dims.as_slice().len(),
+        None => false,
+    }
+}
+
+/// The elements of a tensor in memory, contiguous in an order of its axes, which are all loop axes.
+#[track_caller]
+fn copied<T: Element>(
+    elements: Elements<'_, T>,
+    axes: &[Axis],
+    shape: &Shape,
+    order: &[usize],
+    len: usize,
+) -> Result<Vec<T>, DimError> {
+    let sizes = shape.sizes();
+    let mut rows = Rows::new(sizes.len());
+    rows.push().iter_mut().zip(axes).for_each(|(stride, axis)| *stride = axis.stride);
+    let nest = Nest::map(sizes, order, &rows);
+    collect_memory(elements, &nest, len, "order of the result")
+        .map_err(|error| shape.blame(error.into(), order))
 }
 
 /// How many operands an expression over the dims `S` has, if rustc knows that all of them lie in this order.
@@ -85,11 +115,11 @@ pub(crate) fn line<W: StrideKind, E: Expr>(
         return Ok(from_fn(len, |at| expr.nth(at))?);
     }
     let nest = Nest::line::<W>(len, operands);
-    if W::UNIT && E::MEMORY.is_none() {
-        collect_by::<W, E>(expr, &nest, len)
-    } else {
-        expr.collect(&nest, len)
+    if const { E::MEMORY.is_some() } {
+        let (elements, _) = expr.memory();
+        return Ok(collect_memory(elements, &nest, len, "order of the result")?);
     }
+    if W::UNIT { collect_by::<W, E>(expr, &nest, len) } else { expr.collect(&nest, len) }
 }
 
 /// As [`line()`], into places that are there already.

@@ -19,6 +19,7 @@ use kernels::compiled;
 use kernels::contract;
 use kernels::contract::LoopAxes;
 use kernels::load::Kernel;
+use kernels::loops::axes::Axes;
 use kernels::loops::nest::{Nest, Parts};
 use kernels::loops::rows::Rows;
 use kernels::loops::steps::{Loops, ProductDims, Step, record};
@@ -205,10 +206,15 @@ fn finished<T, S: Dims, R: Rank>(data: Vec<T>, kept: &[usize], sizes: &[usize]) 
 
 /// As [`finished`], for elements that lie in another order of the axes that are left, all of which are dims.
 fn finished_in<T, S: Dims, R: Rank>(data: Vec<T>, order: &[usize], sizes: &[usize]) -> Named<T, S, R> {
-    // Sets are sorted, so the dims that are left stand in the order in which they stood among all.
-    let own: Order = order.iter().map(|axis| order.iter().filter(|&other| other < axis).count()).collect();
-    let sizes: Order = order.iter().map(|&axis| sizes[axis]).collect();
+    let (own, sizes) = among_kept(order, sizes);
     Named::from_expr(Owned::in_order(data, &own, &sizes))
+}
+
+/// The axes of a result, in the order in which they lie: where each stands among those that are left, and its size.
+fn among_kept(order: &[usize], sizes: &[usize]) -> (Order, Order) {
+    // Sets are sorted, so the dims that are left stand in the order in which they stood among all.
+    let own = order.iter().map(|axis| order.iter().filter(|&other| other < axis).count()).collect();
+    (own, order.iter().map(|&axis| sizes[axis]).collect())
 }
 
 /// A sum: a contraction where the expression is a product whose factors lack dims of one another, else one fused pass.
@@ -282,17 +288,12 @@ where
     if let Some(supports) = is_product::<S, R, _>(expr, &shape, kept) {
         let mut factors = Factors { scale: E::Elem::ONE, operands: SmallVec::new() };
         expr.factors::<S, R>(&shape, &mut factors)?;
-        let axes = LoopAxes { sizes, name: &|axis| explain::name(S::KEYS, axis) };
-        if R::N == 0 {
-            let order = match &factors.operands[..] {
-                [a, b] => contract::order_of_result([a.strides(), b.strides()], &supports, sizes, kept),
-                _ => kept.into(),
-            };
-            let data = compiled::contract(factors.operands, factors.scale, axes, &order)
-                .map_err(|error| shape.blame(error.into(), kept))?;
+        let name = |axis| explain::name(S::KEYS, axis);
+        if const { R::N == 0 } {
+            let (data, order) = contracted(factors, &supports, &shape, kept, &name)?;
             return Ok(finished_in(data, &order, sizes));
         }
-        let data = compiled::contract(factors.operands, factors.scale, axes, kept)
+        let data = compiled::contract(factors.operands, factors.scale, LoopAxes { sizes, name: &name }, kept)
             .map_err(|error| shape.blame(error.into(), kept))?;
         return Ok(finished(data, kept, sizes));
     }
@@ -308,6 +309,26 @@ where
         return Ok(finished(data, kept, sizes));
     }
     fused::<S, R, _, D, X, _>(expr, &shape, reducers::Sum, Empty::Allowed)
+}
+
+/// The sum of a product, and the order of its axes in which it lies. (Apart, as it is the same for all products of one element type.)
+#[inline(never)]
+#[track_caller]
+fn contracted<T: Num>(
+    factors: Factors<'_, T>,
+    supports: &[Axes],
+    shape: &Shape,
+    kept: &[usize],
+    name: &dyn Fn(usize) -> &'static str,
+) -> Result<(Vec<T>, Order), DimError> {
+    let sizes = shape.sizes();
+    let order = match &factors.operands[..] {
+        [a, b] => contract::order_of_result([a.strides(), b.strides()], supports, sizes, kept),
+        _ => kept.into(),
+    };
+    let data = compiled::contract(factors.operands, factors.scale, LoopAxes { sizes, name }, &order)
+        .map_err(|error| shape.blame(error.into(), kept))?;
+    Ok((data, order))
 }
 
 /// The axes of the factors, if the sum over all axes but `kept` is best run as a contraction.

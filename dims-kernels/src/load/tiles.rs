@@ -77,63 +77,56 @@ impl<'n> Tiles<'n> {
     }
 }
 
-/// Rows of a loop nest that are computed by one call: `rows` tiles of `len` elements each. The first one is at the position `at`, and each of the
-/// others one step further along the last loop but one.
+/// Rows of a loop nest that are computed by one call: `rows` of them, each of `len` elements along the innermost loop. The first one starts at the
+/// position `at`, and each of the others one step further along the last loop but one.
 pub struct Run<'r> {
     /// The position of the first element. It may be changed, and is as it was after the run.
     pub at: &'r mut [usize],
     /// How many rows.
     pub rows: usize,
-    /// The elements of each, at most [`TILE`].
+    /// The elements of each.
     pub len: usize,
-    /// See [`Tile::moved`], of the first row.
-    pub moved: Option<(usize, usize)>,
 }
 
-/// Walks through a loop nest in its order, by runs of at most `most` elements, or of one row. `f` returns whether to go on.
-///
-/// Lines of more elements than a tile are cut; shorter ones are taken several at a time.
+impl Run<'_> {
+    /// How many elements the run has.
+    pub fn elements(&self) -> usize {
+        self.rows * self.len
+    }
+}
+
+/// Walks through a loop nest in its order, by runs of at most `most` elements: whole rows, or a part of one. `f` returns whether to go on.
 pub fn for_each_run(nest: &Nest, most: usize, f: &mut dyn FnMut(Run<'_>) -> bool) {
     if nest.sizes.contains(&0) {
         return;
     }
-    let depth = nest.depth();
-    let inner = nest.sizes[depth - 1];
-    let mut at = SmallVec::from_buf_and_len([0; 8], depth.min(8));
-    at.resize(depth, 0);
-    if inner > TILE || depth == 1 {
-        let mut tiles = Odometer::new(&nest.sizes[..depth - 1]);
-        while !tiles.is_done() {
-            let mut moved = None;
-            let mut start = 0;
-            while start < inner {
-                let len = TILE.min(inner - start);
-                at[depth - 1] = start;
-                if !f(Run { at: &mut at, rows: 1, len, moved }) {
-                    return;
-                }
-                start += len;
-                moved = Some((depth - 1, len));
+    let last = nest.depth() - 1;
+    let inner = nest.sizes[last];
+    let mut at = SmallVec::from_buf_and_len([0; 8], nest.depth().min(8));
+    at.resize(nest.depth(), 0);
+    // How many loops are outside of a run, and how many rows there are in the loop that it runs along.
+    let (outer, size) = if last > 0 && inner <= most { (last - 1, nest.sizes[last - 1]) } else { (last, 1) };
+    let rows = (most / inner).max(1);
+    let mut odometer = Odometer::new(&nest.sizes[..outer]);
+    while !odometer.is_done() {
+        let (mut row, mut start) = (0, 0);
+        while row < size {
+            let rows = rows.min(size - row);
+            let len = most.min(inner - start);
+            if outer < last {
+                at[outer] = row;
             }
-            at[depth - 1] = 0;
-            tiles.advance(&mut at[..depth - 1]);
-        }
-        return;
-    }
-    let along = depth - 2;
-    let (size, most) = (nest.sizes[along], (most / inner).max(1));
-    let mut outer = Odometer::new(&nest.sizes[..along]);
-    while !outer.is_done() {
-        let mut start = 0;
-        while start < size {
-            let rows = most.min(size - start);
-            at[along] = start;
-            if !f(Run { at: &mut at, rows, len: inner, moved: None }) {
+            at[last] = start;
+            if !f(Run { at: &mut at, rows, len }) {
                 return;
             }
-            start += rows;
+            start += len;
+            if start == inner {
+                start = 0;
+                row += rows;
+            }
         }
-        at[along] = 0;
-        outer.advance(&mut at[..along]);
+        at[outer..].fill(0);
+        odometer.advance(&mut at[..outer]);
     }
 }

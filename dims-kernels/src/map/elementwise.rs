@@ -123,6 +123,9 @@ unsafe fn replace_parts<'n, T: Copy + Send>(
     threads::run(jobs)
 }
 
+/// How many elements are computed before they are written to places that others of them are read from.
+const HELD: usize = 4 * TILE;
+
 /// As [`fill_lines`], for places that the lines may be read from, each for its own element: some lines are computed before they are written.
 ///
 /// # Safety
@@ -134,10 +137,10 @@ unsafe fn replace_lines<T: Copy>(
     place: *mut T,
 ) -> Result<(), Error> {
     let mut faults = Faults::default();
-    let mut buffer = [const { MaybeUninit::<T>::uninit() }; TILE];
+    let mut buffer = [const { MaybeUninit::<T>::uninit() }; HELD];
     let mut done = 0;
-    for_each_run(nest, TILE, &mut |run| {
-        let len = run.rows * run.len;
+    for_each_run(nest, HELD, &mut |run| {
+        let len = run.elements();
         lines.rows(run, &mut buffer[..len], false, &mut faults);
         if faults.any() {
             return false;
@@ -212,7 +215,7 @@ fn fill_lines<T: Copy>(
     } else {
         let large = is_large(nest, out);
         for_each_run(nest, usize::MAX, &mut |run| {
-            let len = run.rows * run.len;
+            let len = run.elements();
             lines.rows(run, &mut out[done..done + len], large, &mut faults);
             done += len;
             !faults.any()

@@ -1,16 +1,16 @@
-//! RowWriter of an expression: all that is compiled for it, once for each instruction set. Nests, threads and memory are compiled for the element type alone.
+//! Rows of an expression: all that is compiled for it, once for each instruction set. Nests, threads and memory are compiled for the element type alone.
 
 use super::elementwise::in_parts;
 use crate::load::prefetch::TilePrefetch;
 use crate::load::tiles::{Run, fill_tile_with_prefetch};
-use crate::load::{Faults, Kernel, Tile};
+use crate::load::{Faults, Kernel, TILE, Tile};
 use crate::loops::nest::Nest;
 use crate::machine::isa::{Isa, Task, dispatch};
 use core::mem::MaybeUninit;
 
 /// An expression as loops see it.
 pub trait RowWriter<T> {
-    /// Writes the elements of a run, unless there is a fault. `large` says that no cache near by is expected to have the result.
+    /// Writes the elements of a run, unless there is a fault. `large` says that the result is too large for the caches.
     fn rows(&mut self, run: Run<'_>, out: &mut [MaybeUninit<T>], large: bool, faults: &mut Faults);
 
     /// Whether lines of the nest are computed in [parts](Kernel::IN_PARTS).
@@ -20,7 +20,7 @@ pub trait RowWriter<T> {
     fn line(&mut self, at: &mut [usize], out: &mut [MaybeUninit<T>], faults: &mut Faults);
 }
 
-/// On which side of the others there are operands that are the same along the innermost loop: they stay in registers.
+/// The side on which all operands are broadcast along the innermost loop: they stay in registers.
 #[derive(Clone, Copy)]
 enum BroadcastSide {
     None,
@@ -90,53 +90,105 @@ impl<K: Kernel> Task for TileRows<'_, K> {
 impl<K: Kernel> TileRows<'_, K> {
     #[inline(always)]
     fn loaded<I: Isa>(self) {
-        let TileRows { kernel, run: Run { at, rows, len, mut moved }, out, large, faults, .. } = self;
-        let along = at.len().saturating_sub(2);
-        let first = at[along];
-        for (row, out) in out.chunks_exact_mut(len).take(rows).enumerate() {
-            if row > 0 {
-                at[along] = first + row;
-                moved = Some((along, 1));
+        let TileRows { kernel, run: Run { at, rows, len }, out, large, faults, .. } = self;
+        let mut tiles = TilesOfRows::new(at, rows, len);
+        for row in out.chunks_exact_mut(len) {
+            for out in row.chunks_mut(TILE) {
+                kernel.load::<I>(&tiles.tile(out.len()), faults);
+                // After a fault nothing is computed: what stands in for the element could, for one, be divided by.
+                if faults.any() {
+                    return;
+                }
+                let prefetch = TilePrefetch::of(large, kernel, tiles.at, out);
+                fill_tile_with_prefetch::<I, K>(kernel, out, prefetch);
+                tiles.advance(out.len());
             }
-            kernel.load::<I>(&Tile { at, len, mask: None, moved }, faults);
-            // After a fault nothing is computed: what stands in for the element could, for one, be divided by.
-            if faults.any() {
-                return;
-            }
-            let prefetch = TilePrefetch::of(large, kernel, at, out);
-            fill_tile_with_prefetch::<I, K>(kernel, out, prefetch);
+            tiles.next_row();
         }
-        at[along] = first;
+        tiles.rewind();
     }
 
     /// As `loaded`, where operands on one side [are broadcast](Kernel::has_broadcast_operand) along the innermost loop.
     #[inline(always)]
     fn broadcast<I: Isa, const LEFT: bool>(self) {
-        let TileRows { kernel, run: Run { at, rows, len, mut moved }, out, large, faults, .. } = self;
-        let along = at.len().saturating_sub(2);
-        let first = at[along];
-        for (row, out) in out.chunks_exact_mut(len).take(rows).enumerate() {
-            if row > 0 {
-                at[along] = first + row;
-                moved = Some((along, 1));
-            }
-            kernel.load_broadcast::<I, LEFT>(&Tile { at, len, mask: None, moved }, faults);
-            if faults.any() {
-                return;
-            }
-            let reader = kernel.tile_reader::<I, LEFT>();
-            let prefetch = TilePrefetch::of(large, kernel, at, out);
-            let mut start = 0;
-            for piece in out.chunks_mut(prefetch.piece()) {
-                prefetch.prefetch(start, piece.len());
-                for (x, out) in piece.iter_mut().enumerate() {
-                    // SAFETY: a tile that has this element was just loaded, without a mask.
-                    out.write(unsafe { K::get_broadcast::<I, LEFT>(&reader, start + x) });
+        let TileRows { kernel, run: Run { at, rows, len }, out, large, faults, .. } = self;
+        let mut tiles = TilesOfRows::new(at, rows, len);
+        for row in out.chunks_exact_mut(len) {
+            for out in row.chunks_mut(TILE) {
+                kernel.load_broadcast::<I, LEFT>(&tiles.tile(out.len()), faults);
+                if faults.any() {
+                    return;
                 }
-                start += piece.len();
+                let reader = kernel.tile_reader::<I, LEFT>();
+                let prefetch = TilePrefetch::of(large, kernel, tiles.at, out);
+                let mut start = 0;
+                for piece in out.chunks_mut(prefetch.piece()) {
+                    prefetch.prefetch(start, piece.len());
+                    for (x, out) in piece.iter_mut().enumerate() {
+                        // SAFETY: a tile that has this element was just loaded, without a mask.
+                        out.write(unsafe { K::get_broadcast::<I, LEFT>(&reader, start + x) });
+                    }
+                    start += piece.len();
+                }
+                tiles.advance(out.len());
             }
+            tiles.next_row();
         }
-        at[along] = first;
+        tiles.rewind();
+    }
+}
+
+/// The tiles of a run of rows, one after the other.
+struct TilesOfRows<'r> {
+    at: &'r mut [usize],
+    moved: Option<(usize, usize)>,
+    /// The loop that the run goes along, if it has several rows, and the position of its first row there.
+    along: usize,
+    first: usize,
+    /// Where the rows start along the innermost loop, and whether each is one tile.
+    start: usize,
+    short: bool,
+    several: bool,
+}
+
+impl<'r> TilesOfRows<'r> {
+    #[inline(always)]
+    fn new(at: &'r mut [usize], rows: usize, len: usize) -> Self {
+        let along = at.len().saturating_sub(2);
+        let (first, start) = (at[along], at[at.len() - 1]);
+        TilesOfRows { at, moved: None, along, first, start, short: len <= TILE, several: rows > 1 }
+    }
+
+    #[inline(always)]
+    fn tile(&self, len: usize) -> Tile<'_> {
+        Tile { at: self.at, len, mask: None, moved: self.moved }
+    }
+
+    /// Goes on along the row.
+    #[inline(always)]
+    fn advance(&mut self, len: usize) {
+        if !self.short {
+            let last = self.at.len() - 1;
+            self.at[last] += len;
+            self.moved = Some((last, len));
+        }
+    }
+
+    #[inline(always)]
+    fn next_row(&mut self) {
+        if self.several {
+            let last = self.at.len() - 1;
+            self.at[last] = self.start;
+            self.at[self.along] += 1;
+            self.moved = if self.short { Some((self.along, 1)) } else { None };
+        }
+    }
+
+    #[inline(always)]
+    fn rewind(self) {
+        let last = self.at.len() - 1;
+        self.at[self.along] = self.first;
+        self.at[last] = self.start;
     }
 }
 
