@@ -3,6 +3,12 @@
 //! Nothing here knows dims. An expression of the crates above is a tree of [loads](load) and [operations](ops); the loops, the threads and the matrix
 //! products are here, and those that depend on the element type alone are [compiled](compiled) here for the common types, so that other crates only
 //! link them.
+//!
+//! # What functions trust
+//!
+//! A function that takes [elements](memory::elements) and a [nest](loops::nest) reads the elements along the nest's rows of strides. That these rows stay
+//! within the elements is the caller's promise: builds with debug assertions check it, others do not. `typed-dims-core` makes both from the same axes. A
+//! program that uses this crate directly has to see to it.
 
 #![no_std]
 

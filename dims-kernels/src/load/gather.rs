@@ -8,7 +8,11 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 /// The computed indices of one operand.
-pub trait Indices {
+///
+/// # Safety
+///
+/// Each offset that is yielded leads from an element of the operand to one of its elements: every index is checked against its axis.
+pub unsafe trait Indices {
     /// Whether there are any, as far as the types tell.
     const ANY: bool;
 
@@ -44,7 +48,8 @@ pub trait Indices {
     );
 }
 
-impl Indices for () {
+// SAFETY: without indices every offset is 0.
+unsafe impl Indices for () {
     const ANY: bool = false;
     const PARALLEL: bool = true;
 
@@ -110,7 +115,8 @@ pub struct Computed<K, X> {
     pub rest: X,
 }
 
-impl<K: Kernel, X: Indices> Indices for Computed<K, X>
+// SAFETY: each index is checked against the axis that it selects from, and the others are so themselves.
+unsafe impl<K: Kernel, X: Indices> Indices for Computed<K, X>
 where
     K::Elem: IndexInt,
 {

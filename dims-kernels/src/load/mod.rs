@@ -34,7 +34,13 @@ pub struct Tile<'t> {
 ///
 /// What is strided, gathered or masked happens in [`load`](Kernel::load), so that [`get`](Kernel::get) is straight-line
 /// code on neighbouring elements, which the compiler vectorises.
-pub trait Kernel: Sized {
+///
+/// # Safety
+///
+/// Loops trust the constants and the places: kernels of one expression may run on several threads if [`PARALLEL`](Kernel::PARALLEL); whatever
+/// [`starts`](Kernel::starts), [`steps`](Kernel::steps) and [`pairs`](Kernel::pairs) yield are elements for all positions of the nest, and a loaded tile has
+/// all of its elements.
+pub unsafe trait Kernel: Sized {
     /// The type of the elements.
     type Elem: Copy;
 

@@ -8,7 +8,8 @@ use crate::ops::{BinaryOp, UnaryOp};
 /// The same value everywhere.
 pub struct Constant<T>(pub T);
 
-impl<T: Copy> Kernel for Constant<T> {
+// SAFETY: it yields no places, and its one element is a plain value.
+unsafe impl<T: Copy> Kernel for Constant<T> {
     type Elem = T;
     const VARIES: bool = false;
     const STEADY: bool = true;
@@ -86,7 +87,8 @@ impl<'k> Counter<'k> {
     }
 }
 
-impl Kernel for Counter<'_> {
+// SAFETY: it yields no places, and its elements are computed from the position of the tile.
+unsafe impl Kernel for Counter<'_> {
     type Elem = isize;
     const STEADY: bool = true;
     type TileReader = (isize, isize);
@@ -167,7 +169,8 @@ pub struct UnaryKernel<'k, O, A> {
     pub a: A,
 }
 
-impl<'k, A: Kernel, O: UnaryOp<A::Elem>> Kernel for UnaryKernel<'k, O, A> {
+// SAFETY: places and elements are those of the operand, and it may run on several threads if the operation and the operand may.
+unsafe impl<'k, A: Kernel, O: UnaryOp<A::Elem>> Kernel for UnaryKernel<'k, O, A> {
     type Elem = O::Out;
     type TileReader = (&'k O, A::TileReader);
     type Pairs = (&'k O, A::Pairs);
@@ -270,7 +273,8 @@ pub struct BinaryKernel<'k, O, A, B> {
     pub b: B,
 }
 
-impl<'k, A: Kernel, B: Kernel, O: BinaryOp<A::Elem, B::Elem>> Kernel for BinaryKernel<'k, O, A, B> {
+// SAFETY: places and elements are those of the operands, and it may run on several threads if the operation and both operands may.
+unsafe impl<'k, A: Kernel, B: Kernel, O: BinaryOp<A::Elem, B::Elem>> Kernel for BinaryKernel<'k, O, A, B> {
     type Elem = O::Out;
     type TileReader = (&'k O, OperandReader<A>, OperandReader<B>);
     type Pairs = (&'k O, A::Pairs, B::Pairs);

@@ -25,7 +25,8 @@ impl<C: Kernel<Elem = bool>, A, B> SelectKernel<C, A, B> {
     }
 }
 
-impl<C: Kernel<Elem = bool>, A: Kernel, B: Kernel<Elem = A::Elem>> Kernel for SelectKernel<C, A, B> {
+// SAFETY: elements are those of the operands, it yields no places of its own, and it may run on several threads if all operands may.
+unsafe impl<C: Kernel<Elem = bool>, A: Kernel, B: Kernel<Elem = A::Elem>> Kernel for SelectKernel<C, A, B> {
     type Elem = A::Elem;
     type TileReader = ();
     type Pairs = ();

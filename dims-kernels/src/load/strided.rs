@@ -192,7 +192,9 @@ unsafe fn pack<T: Copy + 'static>(
     data
 }
 
-impl<T: Element, X: Indices, W: StrideKind> Kernel for Strided<'_, T, X, W> {
+// SAFETY: all places are reached along the row of the operand, which stays within its elements, and by offsets of checked indices; elements are shared
+// borrows.
+unsafe impl<T: Element, X: Indices, W: StrideKind> Kernel for Strided<'_, T, X, W> {
     type Elem = T;
     type TileReader = *const T;
     type Pairs = (*const T, isize, isize);
