@@ -44,7 +44,7 @@ pub(crate) fn evaluate_in<S: Dims, R: Rank, E: Expr>(
     let mut rows = Rows::new(sizes.len());
     expr.rows::<S, R>(shape, &mut rows);
     let nest = Nest::map(sizes, order, &rows);
-    expr.finish::<S, R>(&nest, order, len).map_err(|error| shape.blame(error.into(), order))
+    expr.finish::<S, R>(&nest, order, len).map_err(|error| shape.blame(error, order))
 }
 
 /// Whether elements in memory have all of the dims.
@@ -96,7 +96,7 @@ pub(crate) fn evaluate_typed<S: Dims, E: Expr>(
     } else {
         line::<UnitStride, _>(&expr, len, operands)
     };
-    data.map_err(|error| shape.blame(error.into(), order))
+    data.map_err(|error| shape.blame(error, order))
 }
 
 /// So many elements at most are computed or moved one by one, without a plan, if each takes a few instructions.

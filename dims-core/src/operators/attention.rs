@@ -324,7 +324,7 @@ where
     };
     let bias = M::BIASED.then_some(&bias);
     let data = planned::<All<Q, K, V>, _, _, _>(&shape, &axes, [q, k, v], scale.widen(), &mask, bias)
-        .map_err(|error| shape.blame(error.into(), axes.kept))?;
+        .map_err(|error| shape.blame(error, axes.kept))?;
     let data = narrowed(data);
     let sizes = shape.sizes_in(axes.kept);
     Ok(Named::from_expr(Owned::laid_out(data, &sizes)))

@@ -163,13 +163,13 @@ where
     if let Some((operands, order)) = const { &Split::<S, R, D>::lines::<E>(Q::COUNTS) } {
         let nest = Nest::typed_reduce(order.as_slice(), sizes, kept, *operands);
         return reduced_in::<UnitStride, _, _>(expr, &nest, len, count, reducer)
-            .map_err(|error| shape.blame(error.into(), kept));
+            .map_err(|error| shape.blame(error, kept));
     }
     let mut rows = Rows::new(sizes.len());
     expr.rows::<S, R>(shape, &mut rows);
     let nest = Nest::reduce(sizes, kept, reduced, &rows);
     reduced_in::<AnyStride, _, _>(expr, &nest, len, count, reducer)
-        .map_err(|error| shape.blame(error.into(), kept))
+        .map_err(|error| shape.blame(error, kept))
 }
 
 /// The `len` results of `count` elements each that a nest yields, by a kernel for what is known of its strides.
