@@ -15,7 +15,7 @@
 //! **What runs there.** Products in which rows, columns and sums are one loop each, and neighbours along one of the two axes of each matrix: what
 //! CBLAS can be told by a transposition and a leading dimension. Batches of such are one call each. Small products (up to 16 x 16 x 16),
 //! windows that overlap, several loops, steps and reversed axes, integers and half precisions stay with the
-//! kernels of this crate. [`explain`](crate::loops::steps::explain) shows the same plan for both.
+//! kernels of this crate. `explain` shows the same plan for both.
 //!
 //! **Threads.** With the feature `rayon` large products are cut for its threads first, and each piece is a call. Either tell the BLAS to use one
 //! thread (`OPENBLAS_NUM_THREADS=1`), or rayon (`RAYON_NUM_THREADS=1`); with both at work they get into each other's way.

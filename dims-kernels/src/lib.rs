@@ -1,7 +1,7 @@
 //! The kernels of `typed-dims`: loops over pointers, sizes and strides.
 //!
 //! Nothing here knows dims. An expression of the crates above is a tree of [loads](load) and [operations](ops); the loops, the threads and the matrix
-//! products are here, and those that depend on the element type alone are [compiled](compiled) here for the common types, so that other crates only
+//! products are here, and those that depend on the element type alone are [`compiled`] here for the common types, so that other crates only
 //! link them.
 //!
 //! # What functions trust
@@ -11,6 +11,8 @@
 //! program that uses this crate directly has to see to it.
 
 #![no_std]
+// Readers of this documentation work on the kernels: what is private here is explained as well.
+#![allow(rustdoc::private_intra_doc_links)]
 
 #[macro_use]
 extern crate alloc;

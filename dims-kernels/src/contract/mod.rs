@@ -1,6 +1,6 @@
 //! Contractions: a product of several operands, summed over the axes that are not asked for.
 //!
-//! The [`path`](crate::contract::path) goes pair by pair. Each pair is a matrix product where it has rows (axes of the left operand
+//! The [path](mod@path) goes pair by pair. Each pair is a matrix product where it has rows (axes of the left operand
 //! alone), columns (of the right one alone) and a common sum; axes that both keep are looped over. Strided operands go in
 //! as they are where their axes merge into one row and one column stride; else the operand is packed, unless
 //! that would multiply its memory (windows overlap), and then the axes that do not merge are loops as well.

@@ -108,7 +108,7 @@ pub enum Step {
         bytes: usize,
         /// Into how many parts the work was split for threads.
         threads: usize,
-        /// Whether the types of the operands say how the matrices lie, as those of [`Laid`](crate::laid::Laid) do: then nothing looks at
+        /// Whether the types of the operands say how the matrices lie, as those of `Laid` do: then nothing looks at
         /// strides to choose a kernel.
         typed: bool,
         /// The dims of the matrices, if they have names.
@@ -160,7 +160,7 @@ pub struct Loops {
     /// Into how many parts the loops were split for threads.
     pub threads: usize,
     /// Whether the types of the operands say that each has its neighbours in memory along the innermost loop, as those of
-    /// [`Laid`](crate::laid::Laid) do: then nothing looks at that stride when the loops run.
+    /// `Laid` do: then nothing looks at that stride when the loops run.
     pub typed: bool,
 }
 
