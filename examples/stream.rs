@@ -9,6 +9,7 @@
 //! ```
 
 use typed_dims::prelude::*;
+use typed_dims::stream::{CostClass, ledger};
 
 dims! {
     /// Samples of the signal.

@@ -3,6 +3,8 @@
 use crate::loops::{self, build};
 use crate::table::Family;
 use crate::{I, Inner, J, Outer};
+use typed_dims::create::tri;
+use typed_dims::noise::{categorical, rand_like, randn_like};
 use typed_dims::prelude::*;
 
 /// Factories.

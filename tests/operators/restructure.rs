@@ -4,6 +4,8 @@ use crate::loops::{build, transpose};
 use crate::table::Family;
 use crate::{I, Inner, J, K, L, Outer, V};
 use ndarray::Axis;
+use typed_dims::fallible::{try_concat, try_concat_to, try_stack};
+use typed_dims::join::concat_to;
 use typed_dims::prelude::*;
 
 /// Restructuring.
