@@ -16,7 +16,7 @@
 //! fn batch(data: Vec<f32>) -> Result<Tensor<f32, (Batch, Input)>, DimError> {
 //!     let first = try_from_vec((Batch, Input), data)?; // a multiple of two elements
 //!     let second = try_zeros((Batch.of(1), Input))?;
-//!     try_concat((first, second), Batch)
+//!     try_concat(Batch, (first, second))
 //! }
 //!
 //! assert_eq!(batch(vec![1.0, 2.0, 3.0, 4.0])?.size(Batch), 3);

@@ -12,7 +12,7 @@ use typed_dims::prelude::*;
 pub fn family() -> Family {
     Family {
         title: "Restructuring",
-        about: "All but `flatten`, `concat`, `concat_to` and `stack` are views, also of expressions that have not been computed.",
+        about: "All but `flatten`, `concat`, `concat_to` and `stack` are views, also of expressions that have not been computed. `concat_to` is in `typed_dims::join`.",
         operators: entries(),
     }
 }

@@ -122,6 +122,7 @@ std::thread_local! {
 ///
 /// ```
 /// use typed_dims::prelude::*;
+/// use typed_dims::stream::{CostClass, ledger};
 /// use typed_dims::stream::CostClass;
 ///
 /// dims! { pub struct Time; pub struct Feat; }
