@@ -253,11 +253,12 @@ fn the_prelude_is_short() {
 
 /// Whether it needs a feature that is not `std`.
 fn is_optional(attributes: &[syn::Attribute]) -> bool {
-    let std: syn::Meta = syn::parse_quote!(feature = "std");
-    attributes
-        .iter()
-        .filter(|attribute| attribute.path().is_ident("cfg"))
-        .any(|attribute| attribute.parse_args::<syn::Meta>().expect("a condition") != std)
+    attributes.iter().any(|attribute| match &attribute.meta {
+        syn::Meta::List(cfg) if cfg.path.is_ident("cfg") => {
+            cfg.tokens.to_string().replace(' ', "") != r#"feature="std""#
+        }
+        _ => false,
+    })
 }
 
 /// The names that a `use` brings into scope; `_` is none.
