@@ -14,13 +14,13 @@
 //! }
 //!
 //! fn batch(data: Vec<f32>) -> Result<Tensor<f32, (Batch, Input)>, DimError> {
-//!     let first = try_from_vec((Batch, Input), data)?; // a multiple of two elements
+//!     let first = try_from_vec((Batch.of(2), Input), data)?;
 //!     let second = try_zeros((Batch.of(1), Input))?;
 //!     try_concat(Batch, (first, second))
 //! }
 //!
 //! assert_eq!(batch(vec![1.0, 2.0, 3.0, 4.0])?.size(Batch), 3);
-//! assert!(batch(vec![1.0, 2.0, 3.0]).unwrap_err().to_string().contains("3 elements"));
+//! assert!(batch(vec![1.0, 2.0, 3.0]).unwrap_err().to_string().contains("4 elements, but 3 were given"));
 //! # Ok::<(), DimError>(())
 //! ```
 
