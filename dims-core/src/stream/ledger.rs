@@ -123,7 +123,6 @@ std::thread_local! {
 /// ```
 /// use typed_dims::prelude::*;
 /// use typed_dims::stream::{CostClass, ledger};
-/// use typed_dims::stream::CostClass;
 ///
 /// dims! { pub struct Time; pub struct Feat; }
 ///
