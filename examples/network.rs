@@ -7,6 +7,7 @@
 //! cargo run --example network
 //! ```
 
+use typed_dims::einsum_path;
 use typed_dims::prelude::*;
 
 /// The tensor of a place: `t[u, r, d, l] = sum over s of m[s, u] m[s, r] m[s, d] m[s, l]`, where `m m'` holds the weights of two neighbours,

@@ -8,6 +8,7 @@
 
 use std::error::Error;
 use std::path::PathBuf;
+use typed_dims::einsum_path;
 use typed_dims::prelude::*;
 
 dims! {

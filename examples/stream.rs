@@ -9,6 +9,7 @@
 //! ```
 
 use typed_dims::prelude::*;
+use typed_dims::stream::ledger;
 
 dims! {
     /// Samples of the signal.
@@ -70,6 +71,7 @@ fn main() {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use typed_dims::stream::CostClass;
 
     #[test]
     fn the_convolution_is_that_of_the_library() {

@@ -173,85 +173,78 @@ pub use typed_dims_macros::{
 #[cfg(feature = "onnx")]
 pub use typed_dims_onnx as onnx;
 
-pub mod prelude {
-    //! Everything that user code imports: `use typed_dims::prelude::*;`
+pub mod fallible;
 
-    pub use crate::assign::OrderInto;
-    pub use crate::attention::{attention, try_attention};
-    pub use crate::batch::{batched, map_each, try_map_each, vmap, whole};
-    pub use crate::bind::{At, AtMut, Ellipsis, UnitAxis};
+pub mod prelude {
+    //! What most programs name: `use typed_dims::prelude::*;`
+    //!
+    //! Traits that are there for their methods come without their names (`as _`): in a bound or a call by its full name, import
+    //! the trait from its module, such as [`elementwise::Elementwise`](crate::elementwise::Elementwise). The `try_` forms of functions are in
+    //! [`fallible`](crate::fallible).
+
+    pub use crate::assign::OrderInto as _;
+    pub use crate::attention::attention;
+    pub use crate::batch::{batched, vmap, whole};
+    pub use crate::bind::{At as _, AtMut as _, Ellipsis, UnitAxis};
     pub use crate::brand::{After, AnyDim, Before, Brand, Rest};
-    pub use crate::convert::IntoTensor;
-    pub use crate::create::{
-        arange, eye, from_fn, from_vec, full, full_like, linspace, ones, tri, try_arange, try_eye,
-        try_from_fn, try_from_vec, try_full, try_full_like, try_linspace, try_ones, try_tri, try_zeros,
-        zeros,
-    };
-    pub use crate::custom::{ApplyOp, ArrayOp, ArraysOp, ScalarOp, apply_arrays, try_apply_arrays};
+    pub use crate::convert::IntoTensor as _;
+    pub use crate::create::{arange, eye, from_fn, from_vec, full, linspace, ones, zeros};
+    pub use crate::custom::{ApplyOp as _, ArrayOp, ArraysOp, ScalarOp};
     pub use crate::dim::{DimOf, DimRef, Each};
-    pub use crate::draw::Draw;
-    pub use crate::dynamic::Dynamic;
-    pub use crate::elementwise::{Elementwise, iota, select};
+    pub use crate::draw::Draw as _;
+    pub use crate::dynamic::Dynamic as _;
+    pub use crate::elementwise::{Elementwise as _, select};
     pub use crate::error::DimError;
     #[cfg(feature = "safetensors")]
     pub use crate::file::load::{Load, LoadError, Weights};
     #[cfg(feature = "candle")]
-    pub use crate::foreign::candle::{IntoCandle, ToTensor};
+    pub use crate::foreign::candle::{IntoCandle as _, ToTensor as _};
     #[cfg(feature = "image")]
-    pub use crate::foreign::image::IntoImage;
+    pub use crate::foreign::image::IntoImage as _;
     #[cfg(feature = "mdarray")]
-    pub use crate::foreign::mdarray::IntoMdarray;
+    pub use crate::foreign::mdarray::IntoMdarray as _;
     #[cfg(feature = "nalgebra")]
-    pub use crate::foreign::nalgebra::IntoMatrix;
-    pub use crate::join::{concat, concat_to, stack, try_concat, try_concat_to, try_stack};
-    pub use crate::laid::{IntoLaid, Laid, Lay};
-    pub use crate::linalg::LinearAlgebra;
+    pub use crate::foreign::nalgebra::IntoMatrix as _;
+    pub use crate::join::{concat, stack};
+    pub use crate::laid::{IntoLaid as _, Laid, Lay as _};
+    pub use crate::linalg::LinearAlgebra as _;
     pub use crate::named::{Named, Tensor, TensorView};
-    pub use crate::nn::conv::{conv, conv_transpose, try_conv, try_conv_transpose};
-    pub use crate::nn::dropout::Dropout;
-    pub use crate::nn::loss::ClassLosses;
-    pub use crate::nn::norm::Normalization;
-    pub use crate::nn::pool::Pooling;
-    pub use crate::noise::{
-        categorical, rand, rand_like, randn, randn_like, try_categorical, try_rand, try_rand_like, try_randn,
-        try_randn_like,
-    };
+    pub use crate::nn::conv::{conv, conv_transpose};
+    pub use crate::nn::dropout::Dropout as _;
+    pub use crate::nn::loss::ClassLosses as _;
+    pub use crate::nn::norm::Normalization as _;
+    pub use crate::nn::pool::Pooling as _;
+    pub use crate::noise::{rand, randn};
     pub use crate::ops::Isa;
-    pub use crate::order::OrderExt;
-    pub use crate::pattern::PackedShape;
+    pub use crate::order::OrderExt as _;
     #[cfg(feature = "std")]
     pub use crate::plan::explain::explain;
     #[cfg(feature = "rand")]
     pub use crate::random::random;
-    pub use crate::reduce::Reductions;
-    pub use crate::restructure::Restructure;
-    pub use crate::role::{
-        DataBatch, DataChannel, DataFeature, DataTime, FilterInChannel, FilterOutChannel, FilterSpatial,
-        Plays,
-    };
+    pub use crate::reduce::Reductions as _;
+    pub use crate::restructure::Restructure as _;
+    pub use crate::role::{DataBatch, DataChannel, DataFeature, DataTime, Plays};
     pub use crate::scalar::{Num, Real};
-    pub use crate::scan::{scan, try_scan};
-    pub use crate::scans::Scans;
-    pub use crate::select::Selecting;
+    pub use crate::scan::scan;
+    pub use crate::scans::Scans as _;
+    pub use crate::select::Selecting as _;
     pub use crate::set::{Dims, DimsOf, SetOf, Union};
-    pub use crate::shift::{Pad, Rearranging};
-    pub use crate::sort::Sorting;
-    #[cfg(feature = "std")]
-    pub use crate::stream::ledger;
-    pub use crate::stream::{CostClass, Stream, Streamed};
+    pub use crate::shift::{Pad, Rearranging as _};
+    pub use crate::sort::Sorting as _;
+    pub use crate::stream::{Stream, Streamed as _};
     pub use crate::tensor::AsTensor;
     pub use crate::window::Window;
-    pub use ndarray::{self, Array, Array0, Array1, Array2, Array3, Array4, Array5, Array6, ArrayD, NewAxis};
+    pub use ndarray::{self, Array, Array1, Array2, Array3, Array4, ArrayD, NewAxis};
     #[cfg(feature = "safetensors")]
     pub use typed_dims_macros::Load;
     #[cfg(feature = "onnx")]
     pub use typed_dims_macros::onnx_dims;
     pub use typed_dims_macros::{
-        batched, dims, einsum, einsum_path, gather, pack, parse_shape, rearrange, rearrange_view, reduce,
-        repeat, roles, tensor, try_einsum, try_gather, try_pack, try_parse_shape, try_rearrange,
-        try_rearrange_view, try_reduce, try_repeat, try_tensor, try_unpack, unpack,
+        batched, dims, einsum, gather, pack, parse_shape, rearrange, rearrange_view, reduce, repeat, roles,
+        tensor, try_einsum, try_gather, try_pack, try_parse_shape, try_rearrange, try_rearrange_view,
+        try_reduce, try_repeat, try_tensor, try_unpack, unpack,
     };
-    pub use typenum::{U0, U1, U2, U3, U4, U5, U6};
+    pub use typenum::{U1, U2, U3, U4};
 }
 
 /// The programs of the page on custom operators, as tests.

@@ -1,4 +1,4 @@
-//! The order of the layers: who imports whom, in `dims-kernels/src` and `dims-core/src`. See `ARCHITECTURE.md`.
+//! The order of the layers: who imports whom, in `dims-kernels/src` and `dims-core/src` (see `ARCHITECTURE.md`); and how many names the prelude has.
 
 use proc_macro2::{TokenStream, TokenTree};
 use std::collections::{BTreeMap, BTreeSet};
@@ -111,6 +111,10 @@ const NAMED_TWICE: &[(&str, &[&str])] = &[
     ("what calls for a batch are made of, which users do not name", &["Lent", "Mapped"]),
 ];
 
+/// At most so many names come with `use typed_dims::prelude::*;`, beside those of optional features. Traits that come without a name (`as _`) do not count,
+/// and a function and a macro of one name count once.
+const NAMES_IN_THE_PRELUDE: usize = 90;
+
 /// At most so many files lie beside the folders of `dims-core/src`.
 const FILES_AT_THE_ROOT: usize = 6;
 
@@ -204,6 +208,57 @@ fn unsafe_stands_where_it_may() {
 fn the_root_shows_folders() {
     let root: Vec<_> = files(&CORE).into_keys().filter(|file| !file.contains('/')).collect();
     assert!(root.len() <= FILES_AT_THE_ROOT, "dims-core/src has these files beside its folders: {root:?}");
+}
+
+#[test]
+fn the_prelude_is_short() {
+    let file = syn::parse_file(include_str!("../src/lib.rs")).expect("Rust");
+    let prelude = file.items.iter().find_map(|item| match item {
+        syn::Item::Mod(module) if module.ident == "prelude" => module.content.as_ref(),
+        _ => None,
+    });
+    let mut names = BTreeSet::new();
+    for item in &prelude.expect("there is a prelude").1 {
+        let syn::Item::Use(item) = item else { panic!("the prelude has nothing but `use` lines") };
+        if !is_optional(&item.attrs) {
+            names_of(&item.tree, "", &mut names);
+        }
+    }
+    assert!(!names.contains("*"), "the names that a `*` stands for are not counted");
+    assert!(
+        names.len() <= NAMES_IN_THE_PRELUDE,
+        "the prelude has {} names, more than {NAMES_IN_THE_PRELUDE}: {names:?}",
+        names.len()
+    );
+}
+
+/// Whether it needs a feature that is not `std`.
+fn is_optional(attributes: &[syn::Attribute]) -> bool {
+    attributes.iter().any(|attribute| match &attribute.meta {
+        syn::Meta::List(cfg) if cfg.path.is_ident("cfg") => {
+            cfg.tokens.to_string().replace(' ', "") != r#"feature="std""#
+        }
+        _ => false,
+    })
+}
+
+/// The names that a `use` brings into scope; `_` is none.
+fn names_of(tree: &syn::UseTree, module: &str, into: &mut BTreeSet<String>) {
+    match tree {
+        syn::UseTree::Path(path) => names_of(&path.tree, &path.ident.to_string(), into),
+        syn::UseTree::Group(group) => group.items.iter().for_each(|tree| names_of(tree, module, into)),
+        syn::UseTree::Glob(_) => {
+            into.insert("*".to_owned());
+        }
+        syn::UseTree::Name(name) => {
+            let name = name.ident.to_string();
+            into.insert(if name == "self" { module.to_owned() } else { name });
+        }
+        syn::UseTree::Rename(name) if name.rename == "_" => {}
+        syn::UseTree::Rename(name) => {
+            into.insert(name.rename.to_string());
+        }
+    }
 }
 
 /// What the files of a crate say.

@@ -1,9 +1,13 @@
 //! Batching: functions written for one example, called with further dims. (`programs` has larger ones.)
 
 use ndarray::{Array2, Array3, ArrayD, Dimension, IxDyn};
+use typed_dims::batch::map_each;
+use typed_dims::custom::apply_arrays;
+use typed_dims::fallible::try_apply_arrays;
 use typed_dims::plan::explain::{Plan, Step};
 use typed_dims::prelude::*;
 use typed_dims::rank::Rank;
+use typed_dims::rank::U0;
 use typed_dims::scalar::Element;
 
 dims! {

@@ -7,6 +7,7 @@ use ndarray::{Array2, Array3, ArrayD, array, s};
 use num_complex::Complex;
 use reference::input::Random;
 use reference::patterns::{IntoDynamic, einsum as oracle, random};
+use typed_dims::einsum_path;
 use typed_dims::plan::explain::Step;
 use typed_dims::prelude::*;
 

@@ -3,6 +3,7 @@
 
 use ndarray::{Array1, Array2, ArrayD, Axis, array};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use typed_dims::fallible::{try_concat, try_from_vec, try_stack};
 use typed_dims::prelude::*;
 
 dims! {

@@ -3,6 +3,8 @@
 
 use ndarray::{Array1, Array2, Array3, Axis};
 use std::ops::Mul;
+use typed_dims::batch::map_each;
+use typed_dims::create::full_like;
 use typed_dims::plan::explain::Step;
 use typed_dims::prelude::*;
 use typed_dims::scalar::Real;

@@ -1,6 +1,8 @@
 //! What the operator library promises besides its numbers: plans, views, sizes, and dims that cannot be confused. (The numbers are those of
 //! `tests/operators`.)
 
+use typed_dims::batch::map_each;
+use typed_dims::fallible::*;
 use typed_dims::plan::explain::{Plan, Step};
 use typed_dims::prelude::*;
 

@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 use ndarray::array;
+use typed_dims::einsum_path;
 use typed_dims::prelude::*;
 
 macro_rules! transposed { ($x:expr, $a:ident, $b:ident) => { rearrange!($x, $a $b -> $b $a) }; }

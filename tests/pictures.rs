@@ -1,6 +1,7 @@
 //! Tensors and plans as pictures: what they show, not how they look.
 
 use roxmltree::{Document, Node};
+use typed_dims::einsum_path;
 use typed_dims::prelude::*;
 
 fn of_class<'a>(document: &'a Document<'_>, class: &str) -> Vec<Node<'a, 'a>> {

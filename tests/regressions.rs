@@ -4,6 +4,7 @@ use ndarray::{Array1, arr0, array};
 use std::collections::HashSet;
 use std::sync::Mutex;
 use std::thread::ThreadId;
+use typed_dims::fallible::try_from_vec;
 use typed_dims::prelude::*;
 
 dims! {

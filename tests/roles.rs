@@ -24,6 +24,7 @@ use typed_dims::nn::norm::Normalization;
 use typed_dims::nn::pool::Pooling;
 use typed_dims::prelude::*;
 use typed_dims::role::{AllPlay, Role, Suits, Traced, Undenoted};
+use typed_dims::role::{FilterInChannel, FilterOutChannel, FilterSpatial};
 use typed_dims::set::DimsOf;
 use typed_dims::set::ordered::Decides;
 use typed_dims::window::Window;

@@ -1,6 +1,8 @@
 //! The README of torchdim, block by block: every one that computes something, with numbers worked out by hand.
 
 use ndarray::{Array3, Axis, array, concatenate, s};
+use typed_dims::fallible::try_concat_to;
+use typed_dims::join::concat_to;
 use typed_dims::prelude::*;
 
 /// 0, 1, 2, .. in row-major order.

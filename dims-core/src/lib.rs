@@ -77,6 +77,7 @@ pub mod __private {
         pub use crate::batch::*;
         pub use crate::error::unwrap;
     }
+    pub use crate::bind::Ellipsis;
     pub use crate::brand::{Brand, Declared, Element, LoopVar, digits, keys_of};
     pub use crate::comprehension::*;
     pub use crate::declared_dim_operators;

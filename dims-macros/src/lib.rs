@@ -313,6 +313,7 @@ pub fn try_einsum(input: TokenStream) -> TokenStream {
 /// The call is that of `einsum!`; the operands are looked at for their sizes alone.
 ///
 /// ```
+/// use typed_dims::einsum_path;
 /// use typed_dims::prelude::*;
 ///
 /// let (a, b, c) = (Array2::<f64>::ones((2, 100)), Array2::ones((100, 90)), Array2::ones((90, 3)));

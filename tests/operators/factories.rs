@@ -3,13 +3,15 @@
 use crate::loops::{self, build};
 use crate::table::Family;
 use crate::{I, Inner, J, Outer};
+use typed_dims::create::{full_like, tri};
+use typed_dims::noise::{categorical, rand_like, randn_like};
 use typed_dims::prelude::*;
 
 /// Factories.
 pub fn family() -> Family {
     Family {
         title: "Factories",
-        about: "A dim comes with its size, `I.of(3)`, unless it has a static one or is a local dim that has been bound.",
+        about: "A dim comes with its size, `I.of(3)`, unless it has a static one or is a local dim that has been bound. What the prelude leaves out is in `typed_dims::create` (`tri`, `full_like`) and `typed_dims::noise` (`rand_like`, `randn_like`, `categorical`).",
         operators: entries(),
     }
 }
@@ -35,7 +37,7 @@ crate::operators! {
         names: "full" "numpy.full" "full";
     /// One value, with the dims of another tensor
     full_like [f32 i32] (x: T [I J]) -> [J I],
-        call: typed_dims::create::full_like(x + x, 7 as T),
+        call: full_like(x + x, 7 as T),
         loops: build(&[x.shape()[1], x.shape()[0]], |_| 7 as T),
         along: [], keep: [],
         names: "full_like" "numpy.full_like" "full_like";

@@ -5,6 +5,7 @@ use crate::table::Family;
 use crate::value::of;
 use crate::{B, C, D, G, H, I, Inner, J, K, O, Outer, P, Q, V, W};
 use ndarray::{ArrayD, Axis};
+use typed_dims::fallible::{try_conv, try_conv_transpose};
 use typed_dims::prelude::*;
 
 /// Neural networks.

@@ -4,13 +4,15 @@ use crate::loops::{build, transpose};
 use crate::table::Family;
 use crate::{I, Inner, J, K, L, Outer, V};
 use ndarray::Axis;
+use typed_dims::fallible::{try_concat, try_concat_to, try_stack};
+use typed_dims::join::concat_to;
 use typed_dims::prelude::*;
 
 /// Restructuring.
 pub fn family() -> Family {
     Family {
         title: "Restructuring",
-        about: "All but `flatten`, `concat`, `concat_to` and `stack` are views, also of expressions that have not been computed.",
+        about: "All but `flatten`, `concat`, `concat_to` and `stack` are views, also of expressions that have not been computed. `concat_to` is in `typed_dims::join`.",
         operators: entries(),
     }
 }

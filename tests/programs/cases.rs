@@ -1,6 +1,7 @@
 //! The programs with inputs: all examples in one call, and each in a call of its own.
 
 use super::suite::*;
+use typed_dims::ndarray::Array5;
 use typed_dims::ndarray::{Array, ArrayD, Dimension, ShapeBuilder};
 use typed_dims::prelude::*;
 

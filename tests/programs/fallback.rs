@@ -1,6 +1,8 @@
 //! What must be called once for each example.
 
 use super::suite::{Batch, Feat, Group, Key, Seq};
+use typed_dims::batch::map_each;
+use typed_dims::fallible::try_map_each;
 use typed_dims::ndarray::{Array1, Array3};
 use typed_dims::plan::explain::Step;
 use typed_dims::prelude::*;

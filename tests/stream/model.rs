@@ -2,6 +2,7 @@
 
 use super::*;
 use typed_dims::ndarray::Array2;
+use typed_dims::stream::ledger;
 
 dims! {
     /// Steps.

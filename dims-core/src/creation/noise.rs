@@ -112,6 +112,7 @@ fn normal<T: Real>(seed: u64, at: u64) -> T {
 /// The numbers follow from the seed and from the position in the order of the set of dims, so each example of a batch draws its own.
 ///
 /// ```
+/// use typed_dims::noise::randn_like;
 /// use typed_dims::prelude::*;
 ///
 /// dims! { struct Batch; struct Feat; }
@@ -168,6 +169,7 @@ fn drawn_like<A: Computable>(tensor: A, draw: impl Fn(u64) -> A::Elem) -> Result
 /// of minus infinity is never drawn. (The trick is Gumbel's: E. J. Gumbel, 1954, "Statistical theory of extreme values".)
 ///
 /// ```
+/// use typed_dims::noise::categorical;
 /// use typed_dims::prelude::*;
 ///
 /// dims! { struct Batch; struct Token; }

@@ -65,6 +65,7 @@ pub fn try_concat<P: Joinable<M>, D: DimRef + DimsOf<P::Dims, X> + Resizable, X:
 /// have names of their own.
 ///
 /// ```
+/// use typed_dims::join::concat_to;
 /// use typed_dims::prelude::*;
 ///
 /// let (a, b) = (ndarray::array![1, 2], ndarray::array![3, 4, 5]);

@@ -34,6 +34,7 @@
 //!
 //! ```
 //! use typed_dims::prelude::*;
+//! use typed_dims::stream::ledger;
 //!
 //! dims! {
 //!     pub struct Time;

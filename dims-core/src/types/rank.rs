@@ -1,10 +1,15 @@
 //! Ranks: how many positional axes a tensor has.
 //!
-//! User code writes typenum's `U2`; the types that messages show are [`Rank0`] to [`Rank26`].
+//! User code writes typenum's `U2`; the types that messages show are [`Rank0`] to [`Rank26`]. The prelude has [`U1`] to [`U4`]; this module has the
+//! others too.
 
 use crate::types::axes::AxisBlock;
 use kernels::memory::axes::Axis;
 use ndarray::{Dimension, Ix0, Ix1, Ix2, Ix3, Ix4, Ix5, Ix6, IxDyn};
+pub use typenum::{
+    U0, U1, U2, U3, U4, U5, U6, U7, U8, U9, U10, U11, U12, U13, U14, U15, U16, U17, U18, U19, U20, U21, U22,
+    U23, U24, U25, U26,
+};
 
 /// A number of positional axes, as a type.
 pub trait Rank: Copy + Default + core::fmt::Debug + Send + Sync + 'static {

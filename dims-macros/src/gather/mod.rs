@@ -352,7 +352,7 @@ fn written(call: &Call, valid: &Valid, fallible: bool) -> TokenStream {
                 None => dim(*axis).into_token_stream(),
             },
             Slot::Group(terms) => of_terms(terms),
-            Slot::Rest => quote!(::typed_dims::prelude::Ellipsis),
+            Slot::Rest => quote!(::typed_dims::__private::Ellipsis),
             Slot::Sum(_) => TokenStream::new(),
         });
         quote!(#(#binders,)*)

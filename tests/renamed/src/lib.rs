@@ -3,6 +3,7 @@
 #![deny(warnings)]
 #![cfg(test)]
 
+use td::einsum_path;
 use td::ndarray::array;
 use td::prelude::*;
 

@@ -1,5 +1,5 @@
 //~ words: cannot be joined | without the new one
-use typed_dims::prelude::*;
+use typed_dims::{join::concat_to, prelude::*};
 
 dims! {
     struct Row;

@@ -3,6 +3,7 @@
 
 use typed_dims::nn::conv::conv;
 use typed_dims::prelude::*;
+use typed_dims::role::{FilterOutChannel, FilterSpatial};
 use typed_dims::window::Window;
 
 dims! {

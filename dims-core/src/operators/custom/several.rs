@@ -25,6 +25,7 @@ use ndarray::{Array, ArrayD, ArrayView, ArrayViewD, Axis, CowArray, IxDyn};
 ///
 /// ```
 /// use typed_dims::ndarray::{Array1, ArrayView1, ArrayView2, array};
+/// use typed_dims::custom::apply_arrays;
 /// use typed_dims::prelude::*;
 ///
 /// /// Solves `a x = b` for a triangular `a`, whose elements above the diagonal are not read.

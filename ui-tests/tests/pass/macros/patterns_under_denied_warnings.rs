@@ -1,5 +1,6 @@
 #![deny(warnings, clippy::pedantic)]
 #![allow(clippy::many_single_char_names)]
+use typed_dims::einsum_path;
 use typed_dims::prelude::*;
 
 fn scores(q: &Array3<f32>, k: &Array3<f32>) -> Array3<f32> {

@@ -1,6 +1,7 @@
 //! The names of primitive types and of what every Rust program has at hand stand for something else here.
 #![allow(non_camel_case_types, dead_code)]
 
+use typed_dims::einsum_path;
 use typed_dims::prelude::*;
 
 macro_rules! shadows {
