@@ -168,8 +168,7 @@ where
     let mut rows = Rows::new(sizes.len());
     expr.rows::<S, R>(shape, &mut rows);
     let nest = Nest::reduce(sizes, kept, reduced, &rows);
-    reduced_in::<AnyStride, _, _>(expr, &nest, len, count, reducer)
-        .map_err(|error| shape.blame(error, kept))
+    reduced_in::<AnyStride, _, _>(expr, &nest, len, count, reducer).map_err(|error| shape.blame(error, kept))
 }
 
 /// The `len` results of `count` elements each that a nest yields, by a kernel for what is known of its strides.
