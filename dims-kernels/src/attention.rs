@@ -305,7 +305,7 @@ impl<T: Real> Piece<'_, T> {
         }
     }
 
-    /// Adds the values of a tile's keys, weighted by what the scores have become, to the results.
+    /// Adds the values of a tile's keys, weighted by the exponentials of the scores, to the results.
     fn weigh(&self, at: &[usize], rows: usize, width: usize, scratch: &mut Scratch<T>) {
         let Work { nest, ref values, v: elements, .. } = *self.work;
         let v = nest.strides_of(2);
@@ -525,7 +525,7 @@ impl<T: Real> Task for Fold<'_, T> {
             } else {
                 weights::<I, T, false>(scores, scale, shift)
             };
-            // (What is not a number stays so.)
+            // (Not-a-number stays not-a-number.)
             let shrink = if before == T::LOWEST { T::ZERO } else { (before - greatest).exp_down::<I>() };
             scratch.greatest[row] = greatest;
             scratch.sums[row] = scratch.sums[row] * shrink + sum;

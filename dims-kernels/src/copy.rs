@@ -101,7 +101,7 @@ pub fn copy_onto<T: Copy + 'static>(
     row.assert_within(&elements);
     result.assert_within(&target);
     let start = target.as_mut_ptr().wrapping_offset(result.offset);
-    // SAFETY: the plan's rows reach what the axes do. The target is borrowed exclusively, so the elements are others.
+    // SAFETY: the plan's rows reach only elements that the axes reach. The target is borrowed exclusively, so the elements are others.
     unsafe { copy_between(elements.as_ptr(), row, start, result.strides, sizes) };
 }
 
@@ -183,8 +183,8 @@ word_copies! {
     copy_2x8 [u64; 2];
 }
 
-/// Transpositions of so many bytes are written past the caches. Their squares touch many lines of memory, each of which would first be read
-/// from there, and what is written at first has left the caches before the last is.
+/// Transpositions of so many bytes are written past the caches. Their squares touch many lines of memory. Each would first be read
+/// from there, and the first writes would have left the caches before the last.
 const STREAMED: usize = 8 << 20;
 
 /// Whether all bytes of an element are part of its value, which [`stream`] asks for.
@@ -204,7 +204,7 @@ fn is_number<T: 'static>() -> bool {
         .contains(&own)
 }
 
-/// Writes a line of memory without reading it first. What is written so is seen by others after [`fence`].
+/// Writes a line of memory without reading it first. Other threads see such writes after [`fence`].
 ///
 /// # Safety
 ///
@@ -227,7 +227,7 @@ unsafe fn stream<T, const B: usize>(to: *mut [T; B], line: [T; B]) {
     };
 }
 
-/// Waits until others see what was written by [`stream`].
+/// Waits until other threads see the writes of [`stream`].
 #[inline(always)]
 fn fence() {
     #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]

@@ -11,7 +11,7 @@
 //! program that uses this crate directly has to see to it.
 
 #![no_std]
-// Readers of this documentation work on the kernels: what is private here is explained as well.
+// Readers of this documentation work on the kernels, so it may link to private items.
 #![allow(rustdoc::private_intra_doc_links)]
 
 #[macro_use]

@@ -92,7 +92,7 @@ pub trait Signed: Num {
     label = "floats are needed here; cast the tensor first: `.cast::<f32>()`; where the type is a parameter: `T: Real`"
 )]
 pub trait Real: Ordered + Analytic + Magnitude<Abs = Self> + Float {
-    /// In which type sums of the values and of what is computed from them are accumulated.
+    /// The type in which sums of the values, and of results computed from them, are accumulated.
     #[doc(hidden)]
     type Wide: Real;
     #[doc(hidden)]
@@ -103,7 +103,7 @@ pub trait Real: Ordered + Analytic + Magnitude<Abs = Self> + Float {
     fn erf<I: Isa>(self) -> Self;
     #[doc(hidden)]
     fn gelu<I: Isa>(self) -> Self;
-    /// `e^x` of what is not above 0, or not-a-number.
+    /// `e^x` for `x <= 0` or not-a-number.
     #[doc(hidden)]
     fn exp_down<I: Isa>(self) -> Self;
     /// As `exp_down`, times a power of two that is the same for all: shares of a sum of such.

@@ -87,7 +87,7 @@ impl<'a, T: Num> Operand<'a, T> {
         Operand { memory: Memory::Owned(data.into()), strides }
     }
 
-    /// The same elements over other loop axes: `strides` says what the strides along these are.
+    /// The same elements over other loop axes: `strides` yields the strides along these.
     pub fn over(self, strides: impl FnOnce(&[isize]) -> SmallVec<[isize; 8]>) -> Self {
         Operand { strides: strides(&self.strides), ..self }
     }
@@ -334,7 +334,7 @@ pub fn contract_onto<T: Num>(
     Ok(())
 }
 
-/// The pair of operands whose product is the result: what the path multiplies before, it has multiplied.
+/// Multiplies all pairs of the path but the last, and returns that one: its product is the result.
 #[track_caller]
 fn last_pair<'a, T: Num>(
     mut operands: Operands<'a, T>,

@@ -37,7 +37,7 @@ pub fn path(sets: &[Axes], sizes: &[usize], kept: &[usize]) -> Path {
     }
 }
 
-/// The path of pairs each of which costs least for what it saves, and its multiplications.
+/// The greedy path, which takes the pair with the least cost for its saving at each step, and its multiplications.
 fn greedy(mut sets: Supports, sizes: &[usize], result: Axes) -> (Path, f64) {
     let mut path = Path::new();
     let mut flops = 0.0;
@@ -52,7 +52,7 @@ fn greedy(mut sets: Supports, sizes: &[usize], result: Axes) -> (Path, f64) {
     (path, flops)
 }
 
-/// The greedy choice: size of the result less the sizes of what it replaces, then the number of multiplications.
+/// The greedy choice: size of the result less the sizes of the operands that it replaces, then the number of multiplications.
 fn cheapest(sets: &[Axes], sizes: &[usize], result: Axes) -> (usize, usize) {
     let volumes: SmallVec<[f64; 8]> = sets.iter().map(|&axes| volume(axes, sizes)).collect();
     let mut best = (f64::INFINITY, f64::INFINITY, (0, 1));

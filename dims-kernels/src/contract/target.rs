@@ -1,4 +1,4 @@
-//! Places that are there already, for the result of a sum.
+//! The destination of a sum: elements that exist already.
 
 use crate::copy::copy_onto;
 use crate::error::Error;
@@ -96,7 +96,7 @@ impl<'a, T: Num> Target<'a, T> {
         copy_onto(Elements::of_slice(data), operands.next_row(), self.places(), to, &nest.sizes);
     }
 
-    /// Multiplies what is there.
+    /// Multiplies the elements.
     pub fn scale(&mut self, factor: T, sizes: &[usize]) -> Result<(), Error> {
         let nest = self.nest(sizes, None);
         let lower = |nest| {

@@ -70,7 +70,7 @@ pub struct Product<T> {
     pub c_row: isize,
     /// Distance between columns of the result.
     pub c_col: isize,
-    /// Whether the product is added to what the result holds.
+    /// Whether the product is added to the result.
     pub accumulate: bool,
 }
 

@@ -75,7 +75,7 @@ pub struct Panels<'l> {
     pub sums: Offsets<'l>,
     /// Columns, in the right matrix and in the result.
     pub columns: Offsets<'l>,
-    /// Whether the product is added to what the result holds.
+    /// Whether the product is added to the result.
     pub accumulate: bool,
 }
 

@@ -161,7 +161,7 @@ where
         places: &mut [*const T],
         faults: &mut Faults,
     ) {
-        // (The last index writes the places at once: to read again what was just written takes longer.)
+        // (The last index writes the places at once: reading them again right after they were written takes longer.)
         if X::ANY || !self.active {
             self.rest.places::<I, T>(at, along, line, places, faults);
         }

@@ -118,7 +118,7 @@ pub unsafe trait Kernel: Sized {
 
     /// Prepares the elements of a tile. Elements that cannot be had are recorded as faults.
     ///
-    /// `I` must be that of [`get`](Kernel::get): a condition that rounds differently there would take what was masked out here.
+    /// `I` must be that of [`get`](Kernel::get): a condition that rounds differently there would take elements that were masked out here.
     fn load<I: Isa>(&mut self, tile: &Tile<'_>, faults: &mut Faults);
 
     /// The tile's `x`th element.

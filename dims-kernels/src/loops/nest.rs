@@ -65,7 +65,7 @@ impl Nest {
     }
 
     /// Loops over axes of which some are `kept`, the others reduced, for so many operands that rustc knows to lie in this order of them, the last
-    /// one fastest: that is the innermost loop, and what is kept otherwise is outside of what is reduced.
+    /// one fastest: that is the innermost loop. Other kept loops are outside of reduced ones.
     pub fn typed_reduce(order: &[usize], sizes: &[usize], kept: &[usize], operands: usize) -> Self {
         // Neighbours that are both kept, or both reduced, are one loop.
         let mut loops: SmallVec<[(usize, bool); INLINE_LOOPS]> = SmallVec::new();
@@ -379,7 +379,7 @@ pub struct Row<'n> {
     /// If its elements should be packed before the loops run: how often each loop runs, and the stride along each of them
     /// thereafter.
     pub packed: Option<(&'n [usize], &'n [isize])>,
-    /// How often each loop runs: what the elements are checked by.
+    /// How often each loop runs, for checks of the elements.
     #[cfg(debug_assertions)]
     pub sizes: &'n [usize],
 }

@@ -128,7 +128,7 @@ pub struct ProductDims {
 }
 
 impl ProductDims {
-    /// The dims of the operands as those of matrices: what both have and the result too first, then rows and sum, or sum and columns.
+    /// The dims of the operands as those of matrices: dims of both operands and the result first, then rows and sum, or sum and columns.
     pub fn new(mut left: Vec<&'static str>, mut right: Vec<&'static str>, result: Vec<&'static str>) -> Self {
         let is_row = |name: &&'static str| !right.contains(name);
         let batch: Vec<_> =
@@ -284,7 +284,7 @@ pub fn recorded<T>(f: impl FnOnce() -> T) -> (T, Vec<Placed>) {
     (result, steps)
 }
 
-/// Runs `f`, and takes its steps out of what is recorded, if anything is: they go into a step of their own.
+/// Runs `f`, and takes its steps out of the recording, if there is one: they go into a step of their own.
 #[cfg(feature = "std")]
 pub fn aside<T>(f: impl FnOnce() -> T) -> (T, Vec<Step>) {
     if !RECORDING.get() {
@@ -303,8 +303,7 @@ pub fn aside<T>(f: impl FnOnce() -> T) -> (T, Vec<Step>) {
     (f(), Vec::new())
 }
 
-/// What was recorded before, and whether anything was: put back when it is dropped, also while a panic goes by, with what was recorded
-/// since.
+/// The outer recording. When it is dropped, also during a panic, it is restored, and the steps recorded since are appended.
 #[cfg(feature = "std")]
 struct Outer {
     recording: bool,

@@ -2,9 +2,9 @@
 //!
 //! A default build may use only the oldest instructions of its target. So each driver is a [`Task`] whose `run` is
 //! inlined into a function with `#[target_feature]`; the loops inside are then vectorised by the compiler for that
-//! feature set. What the scalar code must know is handed down as an [`Isa`].
+//! feature set. Scalar code gets the facts that it needs as an [`Isa`].
 //!
-//! On other machines than x86-64 the loops are compiled once, for what the target guarantees: NEON on AArch64, and SIMD on WebAssembly if the
+//! On other machines than x86-64 the loops are compiled once, for the instructions that the target guarantees: NEON on AArch64, and SIMD on WebAssembly if the
 //! program is built with `-C target-feature=+simd128`. Without the standard library that is so on x86-64 as well.
 
 #[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
@@ -99,7 +99,7 @@ mod fused {
 pub trait Task {
     /// What the work yields.
     type Out;
-    /// Whether the work is also compiled for AVX-512: for what computes much on elements that are at hand. Where loops wait for memory, wider
+    /// Whether the work is also compiled for AVX-512: for work that computes much on elements in near caches. Where loops wait for memory, wider
     /// vectors are no faster, and those that cross a line of it are slower.
     #[allow(dead_code)] // On x86-64 alone there is a choice.
     const WIDE: bool = false;
@@ -123,7 +123,7 @@ pub enum Level {
     Avx512,
 }
 
-/// The best instructions that this machine has: asked at run time, or without the standard library what the target guarantees.
+/// The best instructions that this machine has: detected at run time; without the standard library, those that the target guarantees.
 ///
 /// (The target may have no registers for floats then, and no code that uses them may be compiled: so all of this is left out, with what asks
 /// for it, where AVX2 is not guaranteed either.)

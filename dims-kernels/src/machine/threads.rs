@@ -1,6 +1,6 @@
 //! Work on several threads: rayon's pool, if the feature `rayon` is on and the work is worth it.
 //!
-//! Parts of a result are independent, so what is computed does not depend on how many threads there are; of matrix products, which choose
+//! Parts of a result are independent, so results do not depend on the number of threads; of matrix products, which choose
 //! their kernel by the share of a thread, the rounding may.
 
 use crate::error::Error;
@@ -73,7 +73,7 @@ fn numbered(len: usize, f: &(dyn Fn(usize) + Sync)) {
     });
 }
 
-/// Places of which each is used by one thread at a time.
+/// Places, each used by one thread at a time.
 #[cfg(feature = "rayon")]
 struct Shared<T>(*mut T);
 
@@ -81,7 +81,7 @@ struct Shared<T>(*mut T);
 impl<T> Shared<T> {
     /// # Safety
     ///
-    /// No place is used by two threads at a time, and what is moved from one to another by way of it is `Send`.
+    /// No place is used by two threads at a time, and values that move from one thread to another through it are `Send`.
     unsafe fn new(first: *mut T) -> Self {
         Shared(first)
     }
@@ -215,7 +215,7 @@ mod helped {
 
     /// Calls `run` on this thread, and on up to so many others. A panic goes on here, when all have left: this thread's, or else the first of another's.
     ///
-    /// While it waits for others, this thread does nothing else, unlike in a `rayon::scope`: what they run must not wait for the pool's other work.
+    /// While it waits for others, this thread does nothing else, unlike in a `rayon::scope`: their work must not wait for the pool's other work.
     pub fn call(helpers: usize, run: &(dyn Fn() + Sync)) {
         if helpers == 0 {
             return run();
@@ -272,7 +272,7 @@ impl<T> Carried<T> {
     ///
     /// # Safety
     ///
-    /// Another thread may use the value: what its pointers reach is `Sync` where it is shared, and `Send` where it is exclusive.
+    /// Another thread may use the value: the targets of its pointers are `Sync` where they are shared, and `Send` where they are exclusive.
     pub unsafe fn new(value: T) -> Self {
         Carried(value)
     }

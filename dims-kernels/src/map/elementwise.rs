@@ -1,4 +1,4 @@
-//! Elementwise loops: the drivers that run kernels over a nest, and write what they yield into new memory, or into memory that is there.
+//! Elementwise loops: the drivers that run kernels over a nest, and write the results into new or existing memory.
 
 use crate::copy::copy;
 use crate::error::Error;
@@ -226,8 +226,8 @@ fn fill_lines<T: Copy>(
     Ok(())
 }
 
-/// Whether each of so many shares of a nest is computed in [parts of lines](Kernel::IN_PARTS): lines of what computes much, unless they are short; and
-/// of what waits for memory if they are long, and so many that caches near by do not have them.
+/// Whether each of `shares` shares of a nest is computed in [parts of lines](Kernel::IN_PARTS): for expensive expressions unless the lines are short, and for
+/// memory-bound ones if the lines are long and do not fit into near caches.
 pub fn in_parts<K: Kernel>(nest: &Nest, shares: usize) -> bool {
     let len = nest.sizes.last().copied().unwrap_or(0);
     K::IN_PARTS

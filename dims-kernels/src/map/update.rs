@@ -1,4 +1,4 @@
-//! Elementwise loops whose results meet what is there already, or go to strided or computed places.
+//! Elementwise loops whose results are combined with existing elements, or go to strided or computed places.
 
 use crate::error::Error;
 use crate::load::gather::Indices;
@@ -190,7 +190,7 @@ impl<T: Copy> Default for New<T> {
     }
 }
 
-/// A value where there was none: what is written into new memory.
+/// Writes a value into uninitialised memory.
 #[derive(Clone, Copy)]
 struct Write;
 

@@ -37,7 +37,7 @@ pub fn reserve<T>(len: usize) -> Result<Vec<T>, Error> {
     Ok(unsafe { Vec::from_raw_parts(start.cast(), 0, len) })
 }
 
-/// Memory for `len` elements, each of which is what `element` says for its number.
+/// `len` elements; each is the value of `element` for its number.
 #[inline(always)]
 pub fn from_fn<T: Copy>(len: usize, element: impl Fn(usize) -> T) -> Result<Vec<T>, Error> {
     let mut data = reserve(len)?;

@@ -23,7 +23,7 @@ impl Axis {
     }
 }
 
-/// Whether axes, each a size and a stride, reach nothing but the elements of a slice of `len`, from the one at `start` on: nothing at all if
+/// Whether axes, each a size and a stride, reach only elements of a slice of `len`, from the one at `start` on: none if
 /// one of them is empty.
 pub fn is_within(len: usize, start: i128, axes: impl IntoIterator<Item = (usize, isize)>) -> bool {
     let (mut least, mut most) = (start, start);

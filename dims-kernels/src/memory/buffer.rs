@@ -72,7 +72,7 @@ impl<T> Buffer<T> {
         if shared.is_null() {
             return None;
         }
-        // SAFETY: what is not null is from `Arc::into_raw`, and this buffer has a count of it, which is not dropped here.
+        // SAFETY: a pointer that is not null is from `Arc::into_raw`, and this buffer has a count of it, which is not dropped here.
         Some(ManuallyDrop::new(unsafe { Arc::from_raw(shared) }))
     }
 
@@ -82,7 +82,7 @@ impl<T> Buffer<T> {
         self.shared().is_none_or(|mut shared| Arc::get_mut(&mut shared).is_some())
     }
 
-    /// The elements, for good: copied if others have them.
+    /// The elements as a vector: copied if other buffers share them.
     #[inline]
     pub fn into_vec(self) -> Vec<T>
     where

@@ -1,7 +1,7 @@
 //! Elements that are borrowed, as plans and kernels get them: where they begin.
 //!
 //! A plan gets the sizes and strides of each operand's axes, and makes one row of strides along its loops of them. A kernel reads the operand
-//! along that row. That the row reaches nothing but what the axes reach is the invariant of all plans: sizes are checked when operands
+//! along that row. The invariant of all plans is that the row reaches only elements that the axes reach: sizes are checked when operands
 //! meet, and from there on loops are only merged, split and put in order. So reading along a row is safe here, and builds with debug
 //! assertions check the invariant at each row.
 
@@ -118,9 +118,9 @@ macro_rules! elements {
 }
 
 elements! {
-    /// Elements that are borrowed for `'a`, along axes that whoever has this knows: the one at the origin.
+    /// Elements that are borrowed for `'a`, along axes that the holder knows: the one at the origin.
     Elements, *const T, &'a [T];
-    /// Elements that are borrowed exclusively for `'a`, along axes that whoever has this knows: the one at the origin.
+    /// Elements that are borrowed exclusively for `'a`, along axes that the holder knows: the one at the origin.
     ElementsMut, *mut T, &'a mut [T];
 }
 
@@ -156,7 +156,7 @@ impl<'a, T> Elements<'a, T> {
         self.start
     }
 
-    /// The same elements as `W`, if that is what they are.
+    /// The same elements as `W`, if that is their type.
     pub fn same<W: 'static>(self) -> Option<Elements<'a, W>>
     where
         T: 'static,

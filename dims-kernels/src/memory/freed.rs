@@ -1,8 +1,8 @@
 //! Memory of a tensor that is no longer needed.
 
-/// The place of elements that a tensor owned and no longer needs: all that it has.
+/// The memory of all elements of a tensor that no longer needs them.
 ///
-/// The tensor still has the memory, and gives it up to whoever shows it this.
+/// The tensor still owns the memory, and gives it up in exchange for this value.
 pub struct Freed<T> {
     start: *mut T,
     len: usize,

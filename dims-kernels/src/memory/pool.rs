@@ -109,7 +109,7 @@ pub fn pool_limit() -> usize {
     pool().limit
 }
 
-/// Sets how many bytes the pool holds at the most. What it holds beyond that is freed; with 0 it is off.
+/// Sets how many bytes the pool holds at most. Excess memory is freed; 0 turns the pool off.
 ///
 /// Large intermediate results (256 KiB and more) put their memory into a pool instead of freeing it, and results of about the same size take
 /// it from there, since to touch fresh memory costs more than most operations. All threads share the pool.
@@ -131,7 +131,7 @@ pub fn pool_bytes() -> usize {
     pool().bytes()
 }
 
-/// Frees what the pool holds. It fills again with the next results.
+/// Frees all memory of the pool. It fills again with the next results.
 pub fn empty_pool() {
     let blocks = take(&mut pool().blocks);
     drop(blocks);

@@ -9,7 +9,7 @@ use crate::scalar::Element;
 /// is batched, and runs in the library's loops, compiled for the machine's vector instructions, on several threads.
 ///
 /// `apply` should be small and marked `#[inline(always)]`: it is compiled into each loop that it is used in. `I` says for which
-/// instructions; pass it on to what takes it, such as [`Analytic::exp`](crate::scalar::Analytic::exp), and ignore it otherwise.
+/// instructions; pass it on to functions that take it, such as [`Analytic::exp`](crate::scalar::Analytic::exp), and ignore it otherwise.
 ///
 /// The value can hold constants of its own, such as a slope.
 #[diagnostic::on_unimplemented(

@@ -26,7 +26,7 @@ pub fn exp32<I: Isa>(x: f32) -> f32 {
     p * scale(half) * scale(both.wrapping_sub(half))
 }
 
-/// `e^x` of what is not above 0, as [`exp32`]: the result cannot overflow, so that `2^(n + 64)` is one factor, and `2^-64` the other.
+/// `e^x` for `x <= 0`, as [`exp32`]: the result cannot overflow, so that `2^(n + 64)` is one factor, and `2^-64` the other.
 #[inline(always)]
 pub fn exp_down32<I: Isa>(x: f32) -> f32 {
     const ROUND: f32 = 12582912.0 + (127.0 + 64.0);
@@ -36,7 +36,7 @@ pub fn exp_down32<I: Isa>(x: f32) -> f32 {
     p * (f32::from_bits(shifted.to_bits() << 23) * f32::from_bits((127 - 64) << 23))
 }
 
-/// `2^64 e^x` of what is not above 0, for shares of a sum: it is divided by one of such, and the factor, which leaves nothing subnormal before, cancels.
+/// `2^64 e^x` for `x <= 0`, for shares of a sum: it is divided by one of such, and the factor, which leaves nothing subnormal before, cancels.
 ///
 /// Within 2 units in the last place and a factor of `1 + 2^-28 |x|`: a difference that was rounded is off by up to sixteen times as much.
 #[inline(always)]
@@ -86,7 +86,7 @@ pub fn exp64<I: Isa>(x: f64) -> f64 {
     p * scale(half) * scale(both.wrapping_sub(half))
 }
 
-/// `e^x` of what is not above 0, as [`exp_down32`].
+/// `e^x` for `x <= 0`, as [`exp_down32`].
 #[inline(always)]
 pub fn exp_down64<I: Isa>(x: f64) -> f64 {
     const ROUND: f64 = 6755399441055744.0 + (1023.0 + 512.0);
@@ -96,7 +96,7 @@ pub fn exp_down64<I: Isa>(x: f64) -> f64 {
     p * f64::from_bits(shifted.to_bits() << 52) * f64::from_bits((1023 - 512) << 52)
 }
 
-/// `2^512 e^x` of what is not above 0, as [`exp_share32`], within 2 units in the last place.
+/// `2^512 e^x` for `x <= 0`, as [`exp_share32`], within 2 units in the last place.
 #[inline(always)]
 pub fn exp_share64<I: Isa>(x: f64) -> f64 {
     const ROUND: f64 = 6755399441055744.0 + (1023.0 + 512.0);
@@ -125,7 +125,7 @@ pub fn ln32<I: Isa>(x: f32) -> f32 {
     let small = x < f32::MIN_POSITIVE;
     let scaled = if small { x * 8388608.0 } else { x };
     let bits = scaled.to_bits() as i32;
-    // The bits of sqrt(1/2): what is above belongs to the exponent.
+    // The bits of sqrt(1/2): higher bits belong to the exponent.
     let shifted = bits.wrapping_sub(0x3f3504f3);
     let n = (shifted >> 23) as f32 - if small { 23.0 } else { 0.0 };
     let m = f32::from_bits(((shifted & 0x007fffff) + 0x3f3504f3) as u32) - 1.0;
@@ -224,13 +224,13 @@ fn gelu64(x: f64) -> f64 {
     x * 0.5 * (1.0 + libm::erf(x * core::f64::consts::FRAC_1_SQRT_2))
 }
 
-/// What the standard library or `libm` computes, one element at a time, and what is vectorised here.
+/// Functions of the standard library or `libm`, one element at a time, and the vectorised ones of this file.
 pub trait Math: Sized {
     /// `e^x`
     fn exp_in<I: Isa>(self) -> Self;
-    /// `e^x` of what is not above 0.
+    /// `e^x` for `x <= 0`.
     fn exp_down_in<I: Isa>(self) -> Self;
-    /// `e^x` of what is not above 0, times a power of two that is the same for all `x`.
+    /// `e^x` for `x <= 0`, times a power of two that is the same for all `x`.
     fn exp_share_in<I: Isa>(self) -> Self;
     /// The natural logarithm.
     fn ln_in<I: Isa>(self) -> Self;

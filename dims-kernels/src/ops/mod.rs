@@ -1,8 +1,8 @@
 //! The table of scalar operations: every elementwise operation of the library is one line here.
 //!
 //! An operation is a type; most are zero-sized. A line gives its name, the types it works on, and its value; the rest
-//! (fusion, broadcasting, batching, methods on tensors) is derived from that. What else the library ever has to know of
-//! an operation (its derivative, its name in other systems) belongs into the same line.
+//! (fusion, broadcasting, batching, methods on tensors) is derived from that. Further facts about
+//! an operation (its derivative, its name in other systems) belong into the same line.
 
 pub(crate) mod compiled;
 pub mod custom;
@@ -119,7 +119,7 @@ macro_rules! is_simple {
     };
 }
 
-/// Lines of the table. What is for floats (`[Real]`) and yields one is computed in [`Real::Wide`], `f32` for the half precisions, and rounded once.
+/// Lines of the table. An operation on floats (`[Real]`) that yields a float is computed in [`Real::Wide`], `f32` for the half precisions, and rounded once.
 macro_rules! unary {
     ($($(#[$doc:meta])* $name:ident $text:literal [$bound:ident] $out:ident $(:: $part:ident)?, |$a:ident| $value:expr
         $(, long = $long:expr)?;)*) => {$(
@@ -347,7 +347,7 @@ impl<T: $bound> BinaryOp<T, T> for $name {
 binary! {
     /// `a + b`
     Add "add" [Num] T, |a, b| a.add(b), affine = 1;
-    /// `a + b` of a position and a number, neither of which is near the end of what can be counted.
+    /// `a + b` of a position and a number, neither of them near the limits of the type.
     Offset "add" [Num] T, |a, b| a.add(b), steady = true;
     /// `a - b`
     Sub "sub" [Num] T, |a, b| a.sub(b), affine = -1;

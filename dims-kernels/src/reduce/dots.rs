@@ -1,4 +1,4 @@
-//! Sums of products of two lines that lie in memory, of which one may be the same for many results: a matrix times a vector.
+//! Sums of products of two lines in memory, one of which may be shared by many results: a matrix times a vector.
 //!
 //! Such a sum waits for memory alone. So each line is read once, from one end to the other, in vectors that start where lines of memory do: what crosses
 //! the end of one takes twice as long to come.

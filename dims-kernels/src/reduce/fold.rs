@@ -75,7 +75,7 @@ pub fn each<A: Copy, B: Copy>(
     a
 }
 
-/// Accumulators, all of which start alike.
+/// Accumulators with the same start value.
 #[inline(always)]
 pub fn lanes<A: Copy>(start: A) -> LaneVectors<A> {
     [[start; VECTOR]; LANES / VECTOR]

@@ -15,7 +15,7 @@ const LANES: usize = 32;
 /// How many elements are added to an accumulator at once, so that it is fetched and stored less often.
 const UNROLL: usize = 4;
 
-/// As `LANES`, for what is left of a loop or for a short one.
+/// As `LANES`, for the rest of a loop or for a short one.
 const TAIL_LANES: usize = 8;
 
 /// Accumulators along the innermost loop.

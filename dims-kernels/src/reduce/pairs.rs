@@ -18,7 +18,7 @@ const ROWS: usize = 4;
 /// How many columns it has, if accumulators have four bytes: a quarter of the registers of AVX-512, and the half for the longest.
 const COLUMNS: usize = 32;
 
-/// The most bytes of an accumulator. What has more is of several parts, which are no vectors.
+/// The most bytes of an accumulator. Larger ones consist of several parts, which are no vectors.
 const LONGEST: usize = 8;
 
 /// Whether there are nests that [pair](are_pairs) rows, as far as the types tell.

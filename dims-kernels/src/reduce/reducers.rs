@@ -464,7 +464,7 @@ impl<T: Real> Reducer<T> for LogSumExp<T> {
     #[inline(always)]
     fn join<I: Isa>(&self, a: Self::Acc, b: Self::Acc) -> Self::Acc {
         let greatest = a.0.maximum(b.0);
-        // Infinite elements would give `inf - inf`; what they mean is decided by the greatest alone.
+        // Infinite elements would give `inf - inf`; the greatest element alone decides the result.
         let part = |(top, sum): Self::Acc| {
             if top == greatest { sum } else { sum * Analytic::exp::<I>(top - greatest) }
         };

@@ -1,4 +1,4 @@
-//! A line that is worked on: neighbours in memory, and where what is made of them goes.
+//! A line: neighbouring elements in memory, and the places of their results.
 
 use crate::load::prefetch::PrefetchStream;
 use crate::reduce::fold::{LANES, LaneVector, VECTOR, flat, lanes};
@@ -82,7 +82,7 @@ impl<'l, T: Copy> Line<'l, T> {
         }
     }
 
-    /// As [`map`](Line::map), for what takes long, with a sum on the way: returns that of each of [`LANES`] parts of the line, too.
+    /// As [`map`](Line::map), for expensive functions, with a sum: returns the sum of each of [`LANES`] parts of the line as well.
     #[inline(always)]
     pub fn map_and_sum<A: Copy>(&mut self, zero: A, f: impl Fn(T, &mut A) -> T) -> (&mut [T], [A; LANES]) {
         let mut sums = lanes(zero);

@@ -108,7 +108,7 @@ impl<T: Element> InMemory<'_, T> {
     }
 }
 
-/// The elements of a nest whose first loops, `nest.outer` of them, run over blocks of lines, and what is done along those.
+/// The elements of a nest whose first `nest.outer` loops run over blocks of lines, after the work along those lines.
 pub fn collect<'n, K: Kernel<Elem: Send>, W: Along<K::Elem>>(
     parts: impl ExactSizeIterator<Item = (K, &'n Nest)>,
     len: usize,
@@ -291,7 +291,7 @@ fn are_lines<K: Kernel>(kernel: &K, nest: &Nest) -> bool {
     nest.depth() == nest.outer + 1 && matches!(kernel.steps(&origin, nest.outer), Some((_, 1)))
 }
 
-/// As [`Scan`], for places that the kernel may read from, each for its own element: what is computed is held back, and written in one go.
+/// As [`Scan`], for places that the kernel may read from, each for its own element: results are buffered, and written together.
 struct ReplacingScan<'n, K: Kernel, W> {
     kernel: K,
     nest: &'n Nest,
@@ -337,7 +337,7 @@ impl<K: Kernel, W: Along<K::Elem>> Task for ReplacingScan<'_, K, W> {
     }
 }
 
-/// Each element becomes what is combined of those up to it, in a wider type if there is one for sums.
+/// Each element becomes the combination of all elements up to it, in a wider type if sums have one.
 #[inline(always)]
 fn running<T: Copy, W: Copy>(
     block: &mut [T],
@@ -557,7 +557,7 @@ fn scaled<T: Real, const LOG: bool>(share: T, last: T::Wide) -> T {
     T::narrow(if LOG { exact - last } else { exact * last })
 }
 
-/// Combines what is `inner` apart, and puts the result at all of these places.
+/// Combines the elements that are `inner` apart, and writes the result to all of these places.
 #[inline(always)]
 fn share_out<T: Copy>(states: &mut [T], inner: usize, combine: impl Fn(T, T) -> T) {
     let (first, others) = states.split_at_mut(inner);
