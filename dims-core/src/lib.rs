@@ -1,4 +1,4 @@
-//! The types, expressions, plans and kernels of `typed-dims`. Use that crate; this one holds what it re-exports.
+//! The types, expressions and plans of `typed-dims`. Use that crate; this one holds what it re-exports.
 
 #![no_std]
 // Memory is accessed where `unsafe_code` is allowed; what else is unsafe says so, and why.

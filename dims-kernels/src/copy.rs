@@ -62,7 +62,8 @@ fn one_by_one<T: Copy>(elements: Elements<'_, T>, axes: &[Axis; FEW], out: &mut 
             for k in 0..c.size as isize {
                 let row = i * a.stride + j * b.stride + k * c.stride;
                 for (l, place) in (0..d.size as isize).zip(&mut places) {
-                    place.write(elements.nth(row + l * d.stride));
+                    // SAFETY: a position of the axes, which are those of the elements.
+                    place.write(unsafe { elements.nth(row + l * d.stride) });
                 }
             }
         }

@@ -1,14 +1,10 @@
-//! Traits that this crate alone implements.
+//! Methods of public traits that this crate alone calls and overrides.
 //!
-//! Plans and kernels read memory along axes, sizes and positions that traits yield as constants or values. A trait of this kind has an
-//! item of the type [`Seal`], which no other crate can name; so an `impl` elsewhere does not compile, whatever it claims. ARCHITECTURE.md
-//! lists these traits with the facts that are trusted of each.
+//! Loops trust the results of the [routines](crate::compiled) of an element type. Each takes a [`Seal`]: no other crate can name the type, so none can
+//! override the method.
 
-/// The type of the item that seals a trait.
-///
-/// It is public because public traits mention it, and out of reach because its module is private. An associated constant needs its
-/// type in writing, so nothing can stand in for the name.
+/// The first argument of such a method. It is public because public traits mention it, and out of reach because its module is private.
 pub struct Seal(());
 
-/// The value that each impl in this crate gives.
+/// The value that calls in this crate pass.
 pub(crate) const SEAL: Seal = Seal(());

@@ -97,6 +97,8 @@ type ListOf<W> = <<W as Example>::Dims as Dims>::List;
     label = "the elements of this argument are `{Self}`: convert them, `.cast::<{T}>()`"
 )]
 pub trait IsElem<T>: Sized {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The same pointer.
     #[doc(hidden)]
     fn elements(own: Elements<'_, Self>) -> Elements<'_, T>
@@ -105,6 +107,8 @@ pub trait IsElem<T>: Sized {
 }
 #[diagnostic::do_not_recommend]
 impl<T> IsElem<T> for T {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+
     #[inline(always)]
     fn elements(own: Elements<'_, T>) -> Elements<'_, T> {
         own

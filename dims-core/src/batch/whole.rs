@@ -82,6 +82,8 @@ where
             mapped as it is, `vmap(f, n)`"
 )]
 pub trait Fills<P> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// [`Together`]. (Where the parameter has another type, nothing else is said about the way.)
     type Way: Way;
     #[doc(hidden)]
@@ -90,6 +92,7 @@ pub trait Fills<P> {
 
 #[diagnostic::do_not_recommend]
 impl<T, S: Dims, R: Rank> Fills<Named<T, S, R>> for Named<T, S, R> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Way = Together;
 
     fn fill(self) -> Self {
@@ -99,6 +102,7 @@ impl<T, S: Dims, R: Rank> Fills<Named<T, S, R>> for Named<T, S, R> {
 
 #[diagnostic::do_not_recommend]
 impl<T, S: Dims, R: Rank> Fills<Reference<Named<T, S, R>>> for Named<T, S, R> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Way = Together;
 
     fn fill(self) -> Reference<Self> {

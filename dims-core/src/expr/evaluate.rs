@@ -7,6 +7,7 @@ use crate::expr::Expr;
 use crate::plan::axes::AxisList;
 use crate::plan::shape::Shape;
 use crate::rank::{Rank, Rank0};
+use crate::seal::TRUSTED;
 use crate::set::{Dims, Keys, MAX_DIMS};
 use crate::storage::Owned;
 use alloc::vec::Vec;
@@ -50,7 +51,7 @@ pub(crate) fn evaluate_in<S: Dims, R: Rank, E: Expr>(
 /// Whether elements in memory have all of the dims.
 const fn is_all_of(memory: Option<&Keys>, dims: &Keys) -> bool {
     match memory {
-        Some(own) => own.as_slice().len() == dims.as_slice().len(),
+        Some(own) => own.is_same(dims),
         None => false,
     }
 }
@@ -112,7 +113,7 @@ pub(crate) fn line<W: StrideKind, E: Expr>(
 ) -> Result<Vec<E::Elem>, DimError> {
     if E::SIMPLE && E::MEMORY.is_none() && len <= SMALL {
         record_line::<W, E>(expr, len, operands);
-        return Ok(from_fn(len, |at| expr.nth(at))?);
+        return Ok(from_fn(len, |at| expr.nth(TRUSTED, at))?);
     }
     let nest = Nest::line::<W>(len, operands);
     if const { E::MEMORY.is_some() } {
@@ -132,7 +133,7 @@ pub(crate) fn line_into<W: StrideKind, E: Expr>(
 ) -> Result<(), DimError> {
     record_line::<W, E>(expr, places.len(), operands);
     if E::SIMPLE && places.len() <= SMALL {
-        places.iter_mut().enumerate().for_each(|(at, place)| *place = expr.nth(at));
+        places.iter_mut().enumerate().for_each(|(at, place)| *place = expr.nth(TRUSTED, at));
         return Ok(());
     }
     long_line_into::<W, E>(expr, places, operands)

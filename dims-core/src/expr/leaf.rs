@@ -12,8 +12,10 @@ use crate::plan::axes::Layout;
 use crate::plan::direct::Memory;
 use crate::plan::shape::Shape;
 use crate::rank::Rank;
+use crate::seal::Trusted;
 use crate::set::{Dims, Keys, MAX_DIMS};
 use crate::storage::axes::AxisBlock;
+use crate::storage::contiguous::nth;
 use crate::storage::{Owned, View};
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -123,8 +125,8 @@ impl<T: Element, S: Dims, R: Rank> Expr for Owned<T, S, R> {
     const SIMPLE: bool = true;
 
     #[inline(always)]
-    fn nth(&self, at: usize) -> T {
-        self.elements().nth(at as isize)
+    fn nth(&self, _: Trusted, at: usize) -> T {
+        nth(self.elements(), at as isize)
     }
 
     #[inline(always)]
@@ -222,8 +224,8 @@ impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Expr for View<'_, T, S, R, X> 
     const SIMPLE: bool = !X::ANY;
 
     #[inline(always)]
-    fn nth(&self, at: usize) -> T {
-        self.elements().nth(at as isize)
+    fn nth(&self, _: Trusted, at: usize) -> T {
+        nth(self.elements(), at as isize)
     }
 
     #[inline(always)]
@@ -310,7 +312,7 @@ impl<T: Element> Expr for Scalar<T> {
     const SIMPLE: bool = true;
 
     #[inline(always)]
-    fn nth(&self, _: usize) -> T {
+    fn nth(&self, _: Trusted, _: usize) -> T {
         self.0
     }
 

@@ -5,6 +5,7 @@
 //! loops, and lower the expression to a kernel ([`Expr::kernel`]). The dims of the loops are a parameter of the first two
 //! steps; an expression does not know its own dims, only its leaves do.
 
+use crate::seal::Trusted;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::marker::PhantomData;
@@ -130,7 +131,7 @@ pub trait Expr {
     /// The element at a place of the line that all operands are, contiguously, where they lie [`alike`](Expr::alike); if the expression is
     /// [`SIMPLE`](Expr::SIMPLE).
     #[doc(hidden)]
-    fn nth(&self, _at: usize) -> Self::Elem {
+    fn nth(&self, _: Trusted, _at: usize) -> Self::Elem {
         unreachable!("the expression is not simple")
     }
 
@@ -355,8 +356,8 @@ impl<E: Expr> Expr for &E {
     const SIMPLE: bool = E::SIMPLE;
 
     #[inline(always)]
-    fn nth(&self, at: usize) -> Self::Elem {
-        (**self).nth(at)
+    fn nth(&self, trusted: Trusted, at: usize) -> Self::Elem {
+        (**self).nth(trusted, at)
     }
 
     #[inline(always)]

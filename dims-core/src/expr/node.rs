@@ -9,6 +9,7 @@ use crate::plan::axes::Layout;
 use crate::plan::direct::{Memory, Typed};
 use crate::plan::shape::Shape;
 use crate::rank::Rank;
+use crate::seal::Trusted;
 use crate::set::Dims;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -44,8 +45,8 @@ impl<O: UnaryOp<A::Elem>, A: Expr> Expr for Unary<O, A> {
     const SIMPLE: bool = O::SIMPLE && A::SIMPLE;
 
     #[inline(always)]
-    fn nth(&self, at: usize) -> O::Out {
-        self.op.apply::<Baseline>(self.a.nth(at))
+    fn nth(&self, trusted: Trusted, at: usize) -> O::Out {
+        self.op.apply::<Baseline>(self.a.nth(trusted, at))
     }
 
     #[inline(always)]
@@ -115,8 +116,8 @@ impl<O: BinaryOp<A::Elem, B::Elem>, A: Expr, B: Expr> Expr for Binary<O, A, B> {
     };
 
     #[inline(always)]
-    fn nth(&self, at: usize) -> O::Out {
-        self.op.apply::<Baseline>(self.a.nth(at), self.b.nth(at))
+    fn nth(&self, trusted: Trusted, at: usize) -> O::Out {
+        self.op.apply::<Baseline>(self.a.nth(trusted, at), self.b.nth(trusted, at))
     }
 
     #[inline(always)]
@@ -226,8 +227,8 @@ impl<C: Expr<Elem = bool>, A: Expr, B: Expr<Elem = A::Elem>> Expr for Select<C, 
     const SIMPLE: bool = C::SIMPLE && A::SIMPLE && B::SIMPLE;
 
     #[inline(always)]
-    fn nth(&self, at: usize) -> A::Elem {
-        if self.cond.nth(at) { self.a.nth(at) } else { self.b.nth(at) }
+    fn nth(&self, trusted: Trusted, at: usize) -> A::Elem {
+        if self.cond.nth(trusted, at) { self.a.nth(trusted, at) } else { self.b.nth(trusted, at) }
     }
 
     #[inline(always)]

@@ -59,7 +59,7 @@ use smallvec::SmallVec;
 /// strides of the others, follow from the type. So where all tensors of an expression are laid alike, and its result is too or some of its dims
 /// are reduced, the loops are known when rustc compiles them, but for their lengths: nothing looks at strides. In a product of matrices of up
 /// to 64 x 64 by 64 x 64 or so, the types say which matrix has its neighbours along rows, columns or the sum, and so which kernel runs; several
-/// dims can be the rows, the columns or the batch, if they lie one behind the other. The [plan](kernels::loops::steps) says so: `strides known to
+/// dims can be the rows, the columns or the batch, if they lie one behind the other. The [plan](crate::plan::explain) says so: `strides known to
 /// rustc`. Strides are looked at when an expression runs in which
 ///
 /// * tensors are laid in different orders, or one has no order in its type, or the result has another one,

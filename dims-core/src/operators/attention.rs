@@ -150,6 +150,7 @@ impl<T: Real> Mask<T> for bool {
 /// The parts of a change of scores that is one expression.
 #[doc(hidden)]
 pub trait Parts<T, E> {
+    const SEAL: crate::seal::Seal;
     type Allowed: Expr<Elem = bool>;
     type Bias: Expr<Elem = T>;
     const BIASED: bool;
@@ -157,6 +158,7 @@ pub trait Parts<T, E> {
 }
 
 impl<T: Real, E: Expr<Elem = bool>> Parts<T, E> for Masks {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Allowed = E;
     type Bias = Scalar<T>;
     const BIASED: bool = false;
@@ -167,6 +169,7 @@ impl<T: Real, E: Expr<Elem = bool>> Parts<T, E> for Masks {
 }
 
 impl<T: Real, E: Expr<Elem = T>> Parts<T, E> for Adds {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Allowed = Scalar<bool>;
     type Bias = E;
     const BIASED: bool = true;

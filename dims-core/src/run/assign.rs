@@ -15,6 +15,7 @@ use crate::rank::Rank;
 use crate::run::sum_into::sum_into;
 use crate::set::{Dims, DimsOf, Union};
 use crate::storage::axes::AxisBlock;
+use crate::storage::contiguous::{self, line_mut};
 use crate::storage::source::elements_mut;
 use crate::storage::{Owned, Place};
 use crate::tensor::{AsTensor, Evaluable, NamedOf, as_said};
@@ -378,13 +379,13 @@ pub trait OrderInto: AsTensor {
                 reason: "order of the result",
                 loops: Loops::new::<Self::Elem>(&Nest::line::<AnyStride>(len, 1), len, 1),
             });
-            place.line(len).copy_from_slice(from.line(0, len));
+            line_mut(place, len).copy_from_slice(contiguous::line(from, 0, len));
             return Ok(());
         }
         if let Some((from, own, len)) = Ordering::<Self::Dims, Self::Rank, L>::small(&tensor.expr)
             && is_line(&axes, &own[FEW - L::GROUPS.as_slice().len()..])
         {
-            few_into(from, &own, place.line(len));
+            few_into(from, &own, line_mut(place, len));
             return Ok(());
         }
         if let Some(operands) = const { Ordering::<Self::Dims, Self::Rank, L>::typed::<Self::Expr>() } {
@@ -393,7 +394,7 @@ pub trait OrderInto: AsTensor {
                 && Ordering::<Self::Dims, Self::Rank, L>::is_like(&axes, like)
                 && threads::parts(len) <= 1
             {
-                return line_into::<UnitStride, _>(&tensor.expr, place.line(len), operands);
+                return line_into::<UnitStride, _>(&tensor.expr, line_mut(place, len), operands);
             }
         } else if let Some((like, len, operands)) =
             Ordering::<Self::Dims, Self::Rank, L>::in_line(&tensor.expr)
@@ -401,7 +402,7 @@ pub trait OrderInto: AsTensor {
             && threads::parts(len) <= 1
         {
             // `out` has as many elements, contiguous in the same order.
-            return line_into::<AnyStride, _>(&tensor.expr, place.line(len), operands);
+            return line_into::<AnyStride, _>(&tensor.expr, line_mut(place, len), operands);
         }
         // (What is at hand is written at once: to hand over a tensor takes longer than few elements.)
         Self::run_into(tensor, out, dims)

@@ -1,6 +1,7 @@
 //! Memory: who owns the elements of a tensor, and where its axes lie in it.
 
 pub(crate) mod array;
+pub(crate) mod contiguous;
 #[cfg(feature = "std")]
 pub mod memory;
 pub mod owned;

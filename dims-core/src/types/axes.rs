@@ -3,7 +3,7 @@
 //! The axes of a set with an unknown rest (`Rest<B>`) are the axes of the named dims followed by those of `B`. Their
 //! number is known once `B` is, so they stay on the stack; [`Cons`] lays the two parts out one after the other.
 
-use kernels::memory::axes::Axis;
+pub use kernels::memory::axes::Axis;
 
 /// The one axis of a dim. (Macros write its name: an array's length would be one more expression for rustc to check.)
 pub type OneAxis = [Axis; 1];

@@ -59,7 +59,8 @@ impl<'a, T: Num> Target<'a, T> {
 
     /// All places, if they lie one behind the other.
     pub fn line(&mut self) -> Option<&mut [T]> {
-        Some(self.places.reborrow().line(self.line?))
+        // SAFETY: `new` has seen that the strides are those of so many neighbours.
+        Some(unsafe { self.places.reborrow().line(self.line?) })
     }
 
     /// The places, for what knows the strides.

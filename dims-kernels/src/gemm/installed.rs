@@ -92,7 +92,6 @@ static INSTALLED: OnceLock<Gemm> = OnceLock::new();
 ///
 /// The functions are what CBLAS says of theirs, with integers of 32 bits (LP64, not the ILP64 variants): they read the elements of `A` and `B`, read those
 /// of `C` if `beta` is not 0, write those of `C`, and touch no others. Several threads may call them at once.
-#[expect(unsafe_code, reason = "what the caller installs is called with pointers, in `gemm/blas`")]
 pub unsafe fn install(gemm: Gemm) -> Result<(), AlreadyInstalled> {
     INSTALLED.set(gemm).map_err(|_| AlreadyInstalled)
 }

@@ -123,8 +123,9 @@ unsafe fn replace_parts<'n, T: Copy + Send>(
     threads::run(jobs)
 }
 
-/// How many elements are computed before they are written to places that others of them are read from.
+/// How many elements are computed before they are written to places that others of them are read from, and how many bytes those have at most.
 const HELD: usize = 4 * TILE;
+const HELD_BYTES: usize = 16 << 10;
 
 /// As [`fill_lines`], for places that the lines may be read from, each for its own element: some lines are computed before they are written.
 ///
@@ -137,21 +138,24 @@ unsafe fn replace_lines<T: Copy>(
     place: *mut T,
 ) -> Result<(), Error> {
     let mut faults = Faults::default();
-    let mut buffer = [const { MaybeUninit::<T>::uninit() }; HELD];
+    let most = (HELD_BYTES / size_of::<T>().max(1)).clamp(1, HELD);
+    let mut buffer = Vec::with_capacity(most);
     let mut done = 0;
-    for_each_run(nest, HELD, &mut |run| {
+    for_each_run(nest, most, &mut |run| {
         let len = run.elements();
-        lines.rows(run, &mut buffer[..len], false, &mut faults);
+        lines.rows(run, &mut buffer.spare_capacity_mut()[..len], false, &mut faults);
         if faults.any() {
             return false;
         }
         // SAFETY: the runs of a nest have as many elements as the nest has positions, and so there are these places; the lines, which may
         // read them, do not while they are written.
-        unsafe { core::ptr::copy_nonoverlapping(buffer.as_ptr().cast(), place.add(done), len) };
+        unsafe { core::ptr::copy_nonoverlapping(buffer.as_ptr(), place.add(done), len) };
         done += len;
         true
     });
-    faults.into_result()
+    faults.into_result()?;
+    assert_eq!(done, nest.positions(), "the loop nest covers the result");
+    Ok(())
 }
 
 /// As [`collect`], for elements that lie in memory already, the nest's only operand: a copy.

@@ -169,25 +169,33 @@ impl<'a, T> Elements<'a, T> {
         })
     }
 
-    /// The element that lies `offset` behind the one at the origin, and is one of those of the axes, as the caller has seen.
+    /// The element that lies `offset` behind the one at the origin.
+    ///
+    /// # Safety
+    ///
+    /// The axes reach it.
     #[inline(always)]
-    pub fn nth(self, offset: isize) -> T
+    pub unsafe fn nth(self, offset: isize) -> T
     where
         T: Copy,
     {
-        self.line(offset, 1)[0]
+        self.assert_reach(offset, &[1], &[1]);
+        // SAFETY: an element that the axes reach is valid.
+        unsafe { *self.start.wrapping_offset(offset) }
     }
 
     /// `len` of the elements that lie one after the other, from `offset` on.
     ///
-    /// They are neighbours along the axes, as the caller has seen.
+    /// # Safety
+    ///
+    /// The axes reach all of them.
     #[inline(always)]
-    pub fn line(self, offset: isize, len: usize) -> &'a [T] {
+    pub unsafe fn line(self, offset: isize, len: usize) -> &'a [T] {
         self.assert_reach(offset, &[len], &[1]);
         if len == 0 {
             return &[];
         }
-        // SAFETY: the elements are those of the axes, whose neighbours lie one apart.
+        // SAFETY: the axes reach the elements, so they are valid for the borrow of the memory.
         unsafe { core::slice::from_raw_parts(self.start.wrapping_offset(offset), len) }
     }
 }
@@ -228,14 +236,16 @@ impl<'a, T> ElementsMut<'a, T> {
 
     /// The first `len` elements, which lie one after the other.
     ///
-    /// They are neighbours along the axes, as the caller has seen.
+    /// # Safety
+    ///
+    /// The axes reach all of them.
     #[inline(always)]
-    pub fn line(self, len: usize) -> &'a mut [T] {
+    pub unsafe fn line(self, len: usize) -> &'a mut [T] {
         self.assert_reach(0, &[len], &[1]);
         if len == 0 {
             return &mut [];
         }
-        // SAFETY: the elements are those of the axes, whose neighbours lie one apart; they are borrowed exclusively.
+        // SAFETY: the axes reach the elements, which are borrowed exclusively.
         unsafe { core::slice::from_raw_parts_mut(self.start, len) }
     }
 }

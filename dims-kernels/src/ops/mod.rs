@@ -128,7 +128,7 @@ macro_rules! unary {
         pub struct $name;
         impl Operation for $name {}
         #[diagnostic::do_not_recommend]
-impl<T: $bound> UnaryOp<T> for $name {
+        impl<T: $bound> UnaryOp<T> for $name {
             type Out = $out $(:: $part)?;
             const NAME: &'static str = $text;
             const SIMPLE: bool = is_simple!($bound);
@@ -295,7 +295,7 @@ macro_rules! binary {
         pub struct $name;
         impl Operation for $name {}
         #[diagnostic::do_not_recommend]
-impl<T: $bound> BinaryOp<T, T> for $name {
+        impl<T: $bound> BinaryOp<T, T> for $name {
             type Out = $out;
             const NAME: &'static str = $text;
             const SIMPLE: bool = is_simple!($bound);
@@ -485,7 +485,7 @@ macro_rules! unary_with {
         pub struct $name<T>(pub T);
         impl<T> Operation for $name<T> {}
         #[diagnostic::do_not_recommend]
-impl<T: $bound> UnaryOp<T> for $name<T> {
+        impl<T: $bound> UnaryOp<T> for $name<T> {
             type Out = T;
             const NAME: &'static str = $text;
             unary_with!(@apply [$bound] |$a, $c| { $value });
@@ -533,7 +533,7 @@ macro_rules! binary_with {
         pub struct $name<T>(pub T);
         impl<T> Operation for $name<T> {}
         #[diagnostic::do_not_recommend]
-impl<T: $bound> BinaryOp<T, T> for $name<T> {
+        impl<T: $bound> BinaryOp<T, T> for $name<T> {
             type Out = T;
             const NAME: &'static str = $text;
             #[inline(always)]

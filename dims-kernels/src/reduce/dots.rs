@@ -155,7 +155,8 @@ impl<T: Num> Task for Dots<'_, T> {
                     let row = &rows[operand];
                     let steps: isize =
                         at.iter().zip(row.strides).map(|(&at, &step)| at as isize * step).sum();
-                    operands[operand].line(row.offset + steps, count)
+                    // SAFETY: the row reaches elements alone, and the innermost loop, along which it has neighbours, runs over `count` of them.
+                    unsafe { operands[operand].line(row.offset + steps, count) }
                 };
                 for (x, y) in line(0).chunks(MAX_CHUNK).zip(line(1).chunks(MAX_CHUNK)) {
                     blocks += 1;
@@ -195,7 +196,8 @@ impl<T: Num> Task for InPairs<'_, T> {
         let line = |at: &[usize], operand: usize| {
             let row = &rows[operand];
             let steps: isize = at.iter().zip(row.strides).map(|(&at, &step)| at as isize * step).sum();
-            operands[operand].line(row.offset + steps, count)
+            // SAFETY: the row reaches elements alone, and the innermost loop, along which it has neighbours, runs over `count` of them.
+            unsafe { operands[operand].line(row.offset + steps, count) }
         };
         // Two more lines follow, as far from these as these are from each other, twice.
         let jump = rows[0].strides[last - 1].wrapping_mul(2).wrapping_sub_unsigned(count);

@@ -7,6 +7,7 @@ use crate::bind::source::RankDyn;
 use crate::error::DimError;
 use crate::plan::shape::volume;
 use crate::rank::Rank;
+use crate::storage::contiguous::line;
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -308,7 +309,7 @@ fn copy_part<T: Element>(array: &Memory<'_, T>, mut out: OutputSlots<'_, T>, row
     let block = product(&array.axes[before..]);
     if is_contiguous(&array.axes) {
         for at in 0..product(&array.axes[..before]) {
-            out.put(at * row, array.elements().line((at * block) as isize, block));
+            out.put(at * row, line(array.elements(), (at * block) as isize, block));
         }
         return;
     }
