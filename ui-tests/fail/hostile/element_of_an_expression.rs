@@ -1,0 +1,12 @@
+//! Only the library asks an expression for the element at a place of its line: nothing checks the place.
+
+use typed_dims::expr::{Expr, Operand};
+use typed_dims::prelude::*;
+
+dims! { struct Batch; }
+
+fn main() {
+    let x = ones::<f32, _>(Batch.of(2));
+    let expr = Operand::<f32>::into_expr(&x);
+    expr.nth(<() as Dims>::SEAL, 1 << 30);
+}
