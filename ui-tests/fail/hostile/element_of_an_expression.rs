@@ -1,4 +1,5 @@
-//! Only the library asks an expression for the element at a place of its line: nothing checks the place.
+//~ words: expected `Trusted`, found `Seal`
+// Only the library asks an expression for the element at a place of its line: nothing checks the place.
 
 use typed_dims::expr::{Expr, Operand};
 use typed_dims::prelude::*;

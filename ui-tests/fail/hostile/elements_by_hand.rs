@@ -1,4 +1,5 @@
-//! The elements behind an expression cannot be read without `unsafe`: nothing checks the offset.
+//~ words: call to unsafe function
+// The elements behind an expression cannot be read without `unsafe`: nothing checks the offset.
 
 use typed_dims::expr::{Expr, Operand};
 use typed_dims::prelude::*;
