@@ -15,8 +15,6 @@ struct Crate {
     layers: &'static [&'static [&'static str]],
     /// What nothing else of the crate imports.
     leaves: &'static [&'static str],
-    /// Files, and what they import against the order today.
-    known: &'static [(&'static str, &'static str)],
     /// Files whose macros write calls of higher layers into lower ones by design: their `$crate` paths do not count.
     calls_up: &'static [&'static str],
     /// Where `unsafe` may stand: folders and files.
@@ -46,7 +44,6 @@ const KERNELS: Crate = Crate {
         &["blas"],
     ],
     leaves: &["blas"],
-    known: KNOWN,
     calls_up: &["ops/compiled.rs"], // the routines that `f32` and `f64` override
     may_be_unsafe: &[""],
 };
@@ -74,7 +71,6 @@ const CORE: Crate = Crate {
         &["foreign"],
     ],
     leaves: &["stream", "draw", "file", "foreign"],
-    known: &[],
     calls_up: &[],
     may_be_unsafe: &[
         "types/axes.rs",     // blocks of axes as slices
@@ -84,9 +80,6 @@ const CORE: Crate = Crate {
         "file/mapped.rs",    // files in the address space
     ],
 };
-
-/// Imports of the kernels against the order, to be removed; there are to be no more.
-const KNOWN: &[(&str, &str)] = &[];
 
 /// Names of more than one public type, and why they keep them. (rustc prints a name alone, without its path, where it is unique.)
 const NAMED_TWICE: &[(&str, &[&str])] = &[
@@ -135,7 +128,6 @@ fn imports_go_down() {
                     .unwrap();
             }
         }
-        let mut known: BTreeSet<_> = krate.known.iter().copied().collect();
         for import in &source.imports {
             let Import { file, from, to, path } = import;
             if to == "?" {
@@ -147,21 +139,12 @@ fn imports_go_down() {
             if goes_down && !to_a_leaf {
                 continue;
             }
-            let entry = krate.known.iter().find(|(at, what)| at == file && what == path);
-            if let Some(entry) = entry {
-                known.remove(entry);
-                continue;
-            }
             write!(wrong, "{}: {file} imports `{path}`, so `{from}` imports `{to}`, ", krate.name).unwrap();
             wrong += if to_a_leaf { "which nothing is to import" } else { "which is above it" };
             if let Some(way) = source.way(to, from) {
                 write!(wrong, "; this is a circle: {from} -> {}", way.join(" -> ")).unwrap();
             }
             wrong.push('\n');
-        }
-        for (file, path) in known {
-            writeln!(wrong, "{}: {file} no longer imports `{path}`: strike it off `KNOWN`", krate.name)
-                .unwrap();
         }
     }
     assert!(wrong.is_empty(), "the layers are listed at the top of tests/architecture.rs\n{wrong}");
@@ -402,7 +385,7 @@ fn aliases(files: &BTreeMap<String, String>, modules: &BTreeSet<String>) -> BTre
     aliases
 }
 
-/// The paths of a `use`. (What is renamed counts by its own name.)
+/// The paths of a `use`. (A renamed item counts by its own name.)
 fn tree_paths(tree: &syn::UseTree, so_far: &mut Vec<String>, into: &mut BTreeSet<Vec<String>>) {
     match tree {
         syn::UseTree::Path(path) => {
@@ -459,7 +442,7 @@ impl Reader {
         }
     }
 
-    /// Notes the paths in what is not parsed: the input of macros, and their rules.
+    /// Notes the paths in tokens that are not parsed: the input of macros, and their rules.
     fn note_tokens(&mut self, tokens: TokenStream) {
         let tokens: Vec<TokenTree> = tokens.into_iter().collect();
         let mut at = 0;

@@ -1,4 +1,4 @@
-//! What can be bound once more: elements along dims, one of which a computed index selects from.
+//! Binding elements again: a computed index selects along a dim that they have already.
 
 use crate::expr::index::IndexExprs;
 use crate::rank::Rank0;
@@ -6,7 +6,7 @@ use crate::set::Dims;
 use crate::storage::{Owned, View};
 use kernels::memory::elements::Elements;
 
-/// Elements in memory along dims, one of which can be bound anew.
+/// Elements in memory along dims, any of which can be bound again.
 #[diagnostic::on_unimplemented(
     message = "only tensors in memory can be bound to further dims",
     label = "this is an expression that has not been evaluated: call `.eval()` first"

@@ -7,7 +7,7 @@ use kernels::memory::elements::{Elements, ElementsMut};
 /// The element `offset` behind the one at the origin, which the axes must reach.
 #[inline(always)]
 pub(crate) fn nth<T: Copy>(elements: Elements<'_, T>, offset: isize) -> T {
-    // SAFETY: expressions call this for positions of a line of which their caller has seen that all operands have it: see `Expr::nth`.
+    // SAFETY: expressions call this for positions of a line that all operands have, as the caller of `Expr::nth` has checked.
     unsafe { elements.nth(offset) }
 }
 

@@ -134,7 +134,7 @@ unsafe impl<C: Kernel<Elem = bool>, A: Kernel, B: Kernel<Elem = A::Elem>> Kernel
     }
 }
 
-/// Writes a line, the first `until` elements of which are those of one kernel, and what is behind them those of another. The hardware prefetchers
+/// Writes a line. Its first `until` elements come from one kernel, the others from another. The hardware prefetchers
 /// follow streams, and each part ends one of them. So the next part is prefetched meanwhile, and in the end the first part of the next line.
 #[inline(always)]
 fn write_parts<I: Isa, K: Kernel, L: Kernel<Elem = K::Elem>>(

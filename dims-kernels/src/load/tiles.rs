@@ -80,7 +80,7 @@ impl<'n> Tiles<'n> {
 /// Rows of a loop nest that are computed by one call: `rows` of them, each of `len` elements along the innermost loop. The first one starts at the
 /// position `at`, and each of the others one step further along the last loop but one.
 pub struct Run<'r> {
-    /// The position of the first element. It may be changed, and is as it was after the run.
+    /// The position of the first element, which may be changed.
     pub at: &'r mut [usize],
     /// How many rows.
     pub rows: usize,

@@ -43,7 +43,7 @@ pub enum Step {
     },
     /// Each line of a tensor is worked on as a whole.
     Lines {
-        /// What is done.
+        /// The name of the work.
         work: &'static str,
         /// How many lines there are.
         lines: usize,
@@ -68,7 +68,7 @@ pub enum Step {
         values: usize,
         /// The mask.
         mask: String,
-        /// What is added to the scores, if anything is.
+        /// The bias that is added to the scores, if there is one.
         bias: Option<String>,
         /// Bytes of the result.
         bytes: usize,
@@ -77,7 +77,7 @@ pub enum Step {
     },
     /// A function that is called once for each example of a batch.
     Calls {
-        /// What is called: a closure, or the name of an operation.
+        /// The function that is called: a closure, or the name of an operation.
         function: &'static str,
         /// How often.
         calls: usize,

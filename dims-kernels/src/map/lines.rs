@@ -105,7 +105,6 @@ impl<K: Kernel> TileRows<'_, K> {
             }
             tiles.next_row();
         }
-        tiles.rewind();
     }
 
     /// As `loaded`, where operands on one side [are broadcast](Kernel::has_broadcast_operand) along the innermost loop.
@@ -134,7 +133,6 @@ impl<K: Kernel> TileRows<'_, K> {
             }
             tiles.next_row();
         }
-        tiles.rewind();
     }
 }
 
@@ -142,21 +140,16 @@ impl<K: Kernel> TileRows<'_, K> {
 struct TilesOfRows<'r> {
     at: &'r mut [usize],
     moved: Option<(usize, usize)>,
-    /// The loop that the run goes along, if it has several rows, and the position of its first row there.
-    along: usize,
-    first: usize,
-    /// Where the rows start along the innermost loop, and whether each is one tile.
-    start: usize,
-    short: bool,
+    /// Whether there are several rows. (Then each starts with the innermost loop.)
     several: bool,
+    /// Whether each is one tile.
+    short: bool,
 }
 
 impl<'r> TilesOfRows<'r> {
     #[inline(always)]
     fn new(at: &'r mut [usize], rows: usize, len: usize) -> Self {
-        let along = at.len().saturating_sub(2);
-        let (first, start) = (at[along], at[at.len() - 1]);
-        TilesOfRows { at, moved: None, along, first, start, short: len <= TILE, several: rows > 1 }
+        TilesOfRows { at, moved: None, several: rows > 1, short: len <= TILE }
     }
 
     #[inline(always)]
@@ -178,17 +171,10 @@ impl<'r> TilesOfRows<'r> {
     fn next_row(&mut self) {
         if self.several {
             let last = self.at.len() - 1;
-            self.at[last] = self.start;
-            self.at[self.along] += 1;
-            self.moved = if self.short { Some((self.along, 1)) } else { None };
+            self.at[last] = 0;
+            self.at[last - 1] += 1;
+            self.moved = if self.short { Some((last - 1, 1)) } else { None };
         }
-    }
-
-    #[inline(always)]
-    fn rewind(self) {
-        let last = self.at.len() - 1;
-        self.at[self.along] = self.first;
-        self.at[last] = self.start;
     }
 }
 

@@ -33,7 +33,7 @@ pub fn reserve<T>(len: usize) -> Result<Vec<T>, Error> {
     if layout.size() >= LARGE {
         advise(start, layout.size());
     }
-    // SAFETY: the memory is that of an array of `len` elements, from the global allocator, none of which is there yet.
+    // SAFETY: the memory is that of an array of `len` elements, from the global allocator, and none is initialised yet.
     Ok(unsafe { Vec::from_raw_parts(start.cast(), 0, len) })
 }
 

@@ -14,7 +14,7 @@ where
     T: Stored,
 {
     fn load(from: &mut Loader<'_, 'a>) -> Option<Self> {
-        // What is wrong with the bias is told beside what is wrong with the weight.
+        // Errors of the bias are reported beside those of the weight.
         let weight = from.field("weight", |from| from.tensor_laid_out::<_, (O, I), (I, O)>());
         let bias = from.field("bias", |from| from.tensor::<_, (O,)>());
         Some(Linear { weight: weight?, bias: bias? })
