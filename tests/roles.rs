@@ -25,8 +25,8 @@ use typed_dims::nn::pool::Pooling;
 use typed_dims::prelude::*;
 use typed_dims::role::{AllPlay, Role, Suits, Traced, Undenoted};
 use typed_dims::role::{FilterInChannel, FilterOutChannel, FilterSpatial};
+use typed_dims::set::Bool;
 use typed_dims::set::DimsOf;
-use typed_dims::set::ordered::Decides;
 use typed_dims::window::Window;
 
 roles! {
@@ -123,7 +123,7 @@ mod definition {
     #[test]
     fn no_standard_denotation_passes_for_another() {
         fn suits<R: Traced<Path: Suits<E>>, E>() -> bool {
-            <<R::Path as Suits<E>>::Out as Decides>::IS
+            <<R::Path as Suits<E>>::Out as Bool>::VALUE
         }
         macro_rules! row {
             ($role:ident: $($expected:ident)*) => { [$(suits::<$role, $expected>()),*] };

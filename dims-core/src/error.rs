@@ -1,4 +1,4 @@
-//! What can go wrong while a program runs, with names and sizes.
+//! Errors at run time, with names and sizes.
 //!
 //! Everything that sizes or indices decide has a `try_` form that returns [`DimError`]; the short form panics with the
 //! same text.
@@ -21,12 +21,12 @@ pub enum DimError {
         first: usize,
         /// Where it got the first size.
         first_origin: Origin,
-        /// The size that it met next.
+        /// The size that it was given next.
         second: usize,
         /// Where the second size came from.
         second_origin: Origin,
     },
-    /// A dim with a static size met an axis of another size.
+    /// A dim with a static size was bound to an axis of another size.
     StaticSize {
         /// The dim's name.
         dim: &'static str,
@@ -34,7 +34,7 @@ pub enum DimError {
         fixed: usize,
         /// The size of the axis.
         found: usize,
-        /// Where they met.
+        /// Where it was bound.
         origin: Origin,
     },
     /// The size of a dim was needed, but nothing has given it one.
@@ -90,7 +90,7 @@ pub enum DimError {
         first: usize,
         /// Where it got the first size.
         first_place: String,
-        /// The size that it met next.
+        /// The size that it was given next.
         second: usize,
         /// Where the second size came from.
         second_place: String,

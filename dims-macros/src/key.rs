@@ -6,8 +6,8 @@ use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote};
 use std::path::{Path, PathBuf};
 
-/// Digits of the hash that take part in a key: 24 bits to base 16. Every digit costs rustc time wherever a dim meets itself; two
-/// dims that share all of them, and their position, and meet in one tensor, are a compile error that asks for another name.
+/// Digits of the hash that take part in a key: 24 bits to base 16. Every digit costs rustc time wherever a dim is compared with itself; two
+/// dims that share all of them, and their position, and are bound in one tensor, are a compile error that asks for another name.
 const HASH_DIGITS: u32 = 6;
 
 /// Bits of a digit.

@@ -226,7 +226,7 @@ pub fn batched(attribute: TokenStream, item: TokenStream) -> TokenStream {
 /// | `sum[k](..)`, `max[k in 0..n, l](..)` | a reduction over loops of its own: `sum`, `prod`, `mean`, `max`, `min`, `argmax`, `argmin`, `any`, `all`, `count`, `var`, `std`, `norm`, `logsumexp` |
 /// | all other code | Rust, evaluated once |
 ///
-/// A loop variable is an integer. It takes the integer type of the elements and values that it meets, and is `isize` on its own;
+/// A loop variable is an integer. It takes the integer type of the elements and values that it is combined with, and is `isize` on its own;
 /// what is a float wants `i as f32`.
 ///
 /// ```

@@ -53,7 +53,7 @@ fn names_are_checked() {
     );
     assert_eq!(
         message(w.load_as::<f32, _>((elsewhere::In, elsewhere::Out))),
-        "tensor `w` has the axes (Out = 2, In = 3) in the file, but the dims (In, Out) were asked for: the file has `Out` where `In` was said"
+        "tensor `w` has the axes (Out = 2, In = 3) in the file, but the dims (In, Out) were asked for: the file has `Out` where `In` was expected"
     );
     assert_eq!(message(file.get("v")), "there is no tensor `v` in the file, which has `b`, `w`");
 }

@@ -17,7 +17,7 @@ use super::argument::Further;
 use super::closed::Apart;
 use super::each::{Apiece, Collect, looped};
 use super::seal::{EndsInRest, Visible};
-use super::vmap::{HasRest, MappedOne, No, RestOf, Touched, United, Unmapped, Yes, met};
+use super::vmap::{False, HasRest, MappedOne, RestOf, Touched, True, United, Unmapped, unify_all};
 use crate::dim::DimList;
 use crate::error::DimError;
 use crate::expr::evaluate::laid_out_in;
@@ -28,7 +28,7 @@ use crate::reduce::{Evaluated, evaluated};
 use crate::run::lines::Axes;
 use crate::set::list::List;
 use crate::set::union::Sort;
-use crate::set::{Dims, Judged, Keys, Union, Verdict};
+use crate::set::{Dims, IsNothing, Keys, MaybeDim, Union};
 use crate::storage::axes::AxisBlock;
 use crate::tensor::Computable;
 use crate::types::tuples::nested;
@@ -113,7 +113,7 @@ pub trait Given<P, D, M: Dims>: Sized {
     #[doc(hidden)]
     fn hold(self) -> Result<Self::Held, DimError>;
     #[doc(hidden)]
-    fn meet(held: &Self::Held, further: &mut Further<M>) -> Result<(), DimError>;
+    fn unify(held: &Self::Held, further: &mut Further<M>) -> Result<(), DimError>;
     #[doc(hidden)]
     fn seal(held: Self::Held, further: &Further<M>) -> Self::Sealed;
     /// All examples.
@@ -146,8 +146,8 @@ where
         if V::Way::ONE_BY_ONE { one_after_the_other::<A, K>(self) } else { evaluated(self) }
     }
 
-    fn meet(held: &Self::Held, further: &mut Further<M>) -> Result<(), DimError> {
-        MappedOne::meet(held, further)
+    fn unify(held: &Self::Held, further: &mut Further<M>) -> Result<(), DimError> {
+        MappedOne::unify(held, further)
     }
 
     fn seal(held: Self::Held, further: &Further<M>) -> Self::Sealed {
@@ -229,8 +229,8 @@ where
         A::hold(self)
     }
 
-    fn meet(held: &Self::Held, further: &mut Further<M>) -> Result<(), DimError> {
-        A::meet(held, further)
+    fn unify(held: &Self::Held, further: &mut Further<M>) -> Result<(), DimError> {
+        A::unify(held, further)
     }
 
     fn seal(held: Self::Held, further: &Further<M>) -> Self::Sealed {
@@ -286,7 +286,7 @@ pub trait Hands<H, X, P> {
     fn size(sealed: &X, id: u64) -> Option<usize>;
 }
 
-impl<X> Hands<Yes, X, X> for Yes {
+impl<X> Hands<True, X, X> for True {
     type Way = Together;
 
     fn whole(sealed: X) -> X {
@@ -302,7 +302,7 @@ impl<X> Hands<Yes, X, X> for Yes {
     }
 }
 
-impl<T, S, R, B, X> Hands<No, Named<T, S, R>, Named<T, X, R>> for Yes
+impl<T, S, R, B, X> Hands<False, Named<T, S, R>, Named<T, X, R>> for True
 where
     T: Element,
     S: Dims<List: EndsInRest<Visible: List<Tuple = X>, Behind = B>>,
@@ -325,7 +325,7 @@ where
     }
 }
 
-impl<T: Clone, S: Dims, R: Rank, H> Hands<H, Named<T, S, R>, Named<T, S, R>> for No {
+impl<T: Clone, S: Dims, R: Rank, H> Hands<H, Named<T, S, R>, Named<T, S, R>> for False {
     type Way = Alike;
 
     fn whole(sealed: Named<T, S, R>) -> Named<T, S, R> {
@@ -470,7 +470,7 @@ macro_rules! tuples {
             Along: DimList,
             Further_: Dims,
             Result_: Unmapped,
-            Verdict<Result_::Clash>: Apart<Result_::Clash>,
+            IsNothing<Result_::Clash>: Apart<Result_::Clash>,
             $($a: Given<$p, Along, Further_>,)*
         {
             type Out = Result_::Out;
@@ -482,8 +482,8 @@ macro_rules! tuples {
             ) -> Result<Self::Out, DimError> {
                 let mut further = Further::<Further_>::new();
                 let held = ($(tensors.$n.hold()?,)*);
-                $($a::meet(&held.$n, &mut further)?;)*
-                met(&mut further, dims)?;
+                $($a::unify(&held.$n, &mut further)?;)*
+                unify_all(&mut further, dims)?;
                 function.call(($($a::whole($a::seal(held.$n, &further)),)*)).try_open()
             }
         }
@@ -494,8 +494,8 @@ macro_rules! tuples {
             Along: DimList,
             Further_: Dims,
             Result_: Collect<Further_, All: Unmapped<Clash = Clash>>,
-            Clash: Judged,
-            Verdict<Clash>: Apart<Clash>,
+            Clash: MaybeDim,
+            IsNothing<Clash>: Apart<Clash>,
             $($a: Given<$p, Along, Further_>,)*
         {
             type Out = <Result_::All as Unmapped>::Out;
@@ -507,8 +507,8 @@ macro_rules! tuples {
             ) -> Result<Self::Out, DimError> {
                 let mut further = Further::<Further_>::new();
                 let held = ($(tensors.$n.hold()?,)*);
-                $($a::meet(&held.$n, &mut further)?;)*
-                met(&mut further, dims)?;
+                $($a::unify(&held.$n, &mut further)?;)*
+                unify_all(&mut further, dims)?;
                 let sealed = ($($a::seal(held.$n, &further),)*);
                 let size = |id| None$(.or_else(|| $a::size(&sealed.$n, id)))*;
                 let call = |at: &[usize]| Ok(function.call(($($a::one(&sealed.$n, at),)*)));

@@ -11,7 +11,7 @@ use crate::rank::{Rank, Rank0};
 use crate::reduce::evaluated;
 use crate::set::list::List;
 use crate::set::remove::{Left, Missing, Removal, RemoveAll};
-use crate::set::{Bound, Dims, Keys, MAX_DIMS, Union, Verdict};
+use crate::set::{Bound, Dims, IsNothing, Keys, MAX_DIMS, Union};
 use crate::storage::axes::ABSENT;
 use crate::storage::{Owned, View};
 use crate::tensor::{AsTensor, Computable};
@@ -45,7 +45,7 @@ where
     Before: Dims,
     After: Dims,
     <A::Dims as Dims>::List: RemoveAll<ListOf<W>, A::Dims, Out: Removal<Left: List>>,
-    Verdict<Missing<A::Dims, ListOf<W>>>: Bound<
+    IsNothing<Missing<A::Dims, ListOf<W>>>: Bound<
             Missing<A::Dims, ListOf<W>>,
             A::Dims,
             Then<Left<A::Dims, ListOf<W>>>: Union<Before, Out = After>,
@@ -169,7 +169,7 @@ impl<U: Dims> Further<U> {
 
     /// One argument, for a parameter of type `W`, tells the sizes of its further dims.
     #[inline]
-    pub fn meet<W: Example, A: Computable>(&mut self, held: &Held<A>) -> Result<(), DimError> {
+    pub fn unify<W: Example, A: Computable>(&mut self, held: &Held<A>) -> Result<(), DimError> {
         let raw = held.raw();
         self.meet_axes::<A::Dims, W::Dims>(&raw.named, raw.origin)
     }
@@ -185,16 +185,16 @@ impl<U: Dims> Further<U> {
         for at in 0..U::KEYS.as_slice().len() {
             let from = Route::<S, K, U>::FROM[own + at];
             if from != ABSENT {
-                self.shape.meet(at, axes[from].size, origin)?;
+                self.shape.unify(at, axes[from].size, origin)?;
             }
         }
         Ok(())
     }
 
     /// A dim tells the size that it has by itself, if any.
-    pub(super) fn meet_dim(&mut self, dim: DimInfo<'_>) -> Result<(), DimError> {
+    pub(super) fn unify_dim(&mut self, dim: DimInfo<'_>) -> Result<(), DimError> {
         match (self.shape.position(&dim.key()), dim.size()) {
-            (Some(at), Some(size)) => self.shape.meet(at, size, dim.said.and_then(|(_, origin)| origin)),
+            (Some(at), Some(size)) => self.shape.unify(at, size, dim.given.and_then(|(_, origin)| origin)),
             _ => Ok(()),
         }
     }
@@ -227,11 +227,11 @@ pub struct Batch<B> {
 
 impl<B> Batch<B> {
     /// A tensor whose last dims are those of the rest gets their sizes, though it may not vary along them.
-    pub(super) fn meet(&self, shape: &mut Shape) -> Result<(), DimError> {
+    pub(super) fn unify(&self, shape: &mut Shape) -> Result<(), DimError> {
         let first = shape.named_len() - self.sizes.len();
         for (at, &(size, origin)) in self.sizes.iter().enumerate() {
             if size != UNSIZED {
-                shape.meet(first + at, size, origin)?;
+                shape.unify(first + at, size, origin)?;
             }
         }
         Ok(())

@@ -2,7 +2,7 @@
 
 use crate::brand::{Brand, Rest};
 use crate::set::rename::Has;
-use crate::set::{Dims, Judged, Nothing};
+use crate::set::{Dims, MaybeDim, Nothing};
 
 /// `Rest<B>` stands for the dims of this set.
 ///
@@ -55,7 +55,7 @@ impl<B: Dims> ClosedElement for Rest<B> {
 /// The first dim that two sorted lists have in common.
 pub trait Common<O> {
     /// The dim, or [`Nothing`].
-    type Found: Judged;
+    type Found: MaybeDim;
 }
 
 impl<O> Common<O> for () {
@@ -64,7 +64,7 @@ impl<O> Common<O> for () {
 
 #[diagnostic::do_not_recommend]
 impl<H, T: Common<O>, O: Has<H>> Common<O> for (H, T) {
-    type Found = <O::Found as Judged>::Or<T::Found>;
+    type Found = <O::Found as MaybeDim>::Or<T::Found>;
 }
 
 /// No dim of the result of a batched function is a further dim of its arguments.
@@ -74,4 +74,4 @@ impl<H, T: Common<O>, O: Has<H>> Common<O> for (H, T) {
 )]
 pub trait Apart<D> {}
 #[diagnostic::do_not_recommend]
-impl<D> Apart<D> for crate::set::Right {}
+impl<D> Apart<D> for crate::set::True {}

@@ -64,7 +64,7 @@ pub fn try_map_each<X: Apiece, Y: Computable>(
     mut f: impl FnMut(X::One) -> Result<Y, DimError>,
 ) -> Result<Named<Y::Elem, <Y::Dims as Dims>::Sealed<X::Rest>, Y::Rank>, DimError> {
     let mut further = Shape::new::<X::Rest, crate::rank::Rank0>();
-    tensors.meet(&mut further)?;
+    tensors.unify(&mut further)?;
     further.finish()?;
     let call = |at: &[usize]| f(tensors.one(at)).map(AsTensor::into_named);
     looped::<X::Rest, NamedOf<Y>>("a closure", further.sizes(), call, |id| tensors.size(id))
@@ -217,7 +217,7 @@ pub trait Apiece {
     /// One example of each.
     type One;
     #[doc(hidden)]
-    fn meet(&self, further: &mut Shape) -> Result<(), DimError>;
+    fn unify(&self, further: &mut Shape) -> Result<(), DimError>;
     #[doc(hidden)]
     fn one(&self, at: &[usize]) -> Self::One;
     /// How large a dim of the examples is, if it is one.
@@ -233,9 +233,9 @@ struct Sealed<'x> {
 }
 
 impl Sealed<'_> {
-    fn meet(&self, further: &mut Shape, origin: Origin) -> Result<(), DimError> {
+    fn unify(&self, further: &mut Shape, origin: Origin) -> Result<(), DimError> {
         for (at, axis) in self.axes[self.seen..].iter().enumerate() {
-            further.meet(at, axis.size, origin)?;
+            further.unify(at, axis.size, origin)?;
         }
         Ok(())
     }
@@ -259,9 +259,9 @@ macro_rules! tensors {
             type Rest = B;
             type One = Named<T, V, R, View<'a, T, V, R>>;
 
-            fn meet(&self, further: &mut Shape) -> Result<(), DimError> {
+            fn unify(&self, further: &mut Shape) -> Result<(), DimError> {
                 let axes = self.expr.named().as_slice();
-                Sealed { keys: S::KEYS, axes, seen: V::Axes::LEN }.meet(further, self.expr.origin())
+                Sealed { keys: S::KEYS, axes, seen: V::Axes::LEN }.unify(further, self.expr.origin())
             }
 
             fn one(&self, at: &[usize]) -> Self::One {
@@ -314,9 +314,9 @@ macro_rules! tuples {
             type Rest = $first::Rest;
             type One = ($first::One, $($a::One,)*);
 
-            fn meet(&self, further: &mut Shape) -> Result<(), DimError> {
-                self.0.meet(further)?;
-                $(self.$n.meet(further)?;)*
+            fn unify(&self, further: &mut Shape) -> Result<(), DimError> {
+                self.0.unify(further)?;
+                $(self.$n.unify(further)?;)*
                 Ok(())
             }
 

@@ -12,7 +12,7 @@ use crate::plan::shape::Shape;
 use crate::rank::Rank;
 use crate::set::list::List;
 use crate::set::remove::{Left, Missing, Removal, RemoveAll};
-use crate::set::{Bound, Dims, Keys, MAX_DIMS, Union, Verdict};
+use crate::set::{Bound, Dims, IsNothing, Keys, MAX_DIMS, Union};
 use crate::storage::Owned;
 use alloc::vec::Vec;
 use core::marker::PhantomData;
@@ -40,12 +40,12 @@ where
     K: Dims,
     B: Dims,
     S::List: RemoveAll<K::List, S, Out: Removal<Left: List>>,
-    Verdict<Missing<S, K::List>>: Bound<Missing<S, K::List>, S, Then<Left<S, K::List>>: NothingBut<B, S>>,
+    IsNothing<Missing<S, K::List>>: Bound<Missing<S, K::List>, S, Then<Left<S, K::List>>: NothingBut<B, S>>,
 {
     fn finish(self, batch: &Batch<B>) -> Result<In<Named<U, K, Q>, B>, DimError> {
         let mut shape = Shape::new::<K::Sealed<B>, Q>();
-        self.expr.meet::<K::Sealed<B>, Q>(&mut shape)?;
-        batch.meet(&mut shape)?;
+        self.expr.unify::<K::Sealed<B>, Q>(&mut shape)?;
+        batch.unify(&mut shape)?;
         Shape::finish(&mut shape)?;
         // Memory that is in place is taken as it is, but not where the result lacks the rest and has to be repeated.
         let complete = S::KEYS.as_slice().len() == K::Sealed::<B>::KEYS.as_slice().len();
@@ -162,7 +162,7 @@ impl<T: Element, K: Dims, R: Rank, U: Dims, B: Dims, X: Dims> Opens<U, B, Named<
 where
     K: Union<U, Out = X>,
     K::List: Common<U::List>,
-    Verdict<<K::List as Common<U::List>>::Found>: Apart<<K::List as Common<U::List>>::Found>,
+    IsNothing<<K::List as Common<U::List>>::Found>: Apart<<K::List as Common<U::List>>::Found>,
 {
     #[inline]
     fn open(inner: In<Self, B>) -> Named<T, X, R> {

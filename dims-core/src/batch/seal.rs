@@ -10,7 +10,7 @@ use crate::named::Named;
 use crate::rank::Rank;
 use crate::set::list::List;
 use crate::set::union::Sort;
-use crate::set::{Dims, DimsOf, MAX_DIMS, Union, Verdict};
+use crate::set::{Dims, DimsOf, IsNothing, MAX_DIMS, Union};
 use crate::storage::axes::AxisBlock;
 use crate::storage::{Owned, View};
 use kernels::memory::axes::Axis;
@@ -118,12 +118,12 @@ impl<T: Element, S: Dims, R: Rank, E> Named<T, S, R, E> {
         E: Seal<S, <Visible<D> as Dims>::Sealed<B>, Out = Y>,
     {
         const { Route::<S, Visible<D>, B>::fits::<<Visible<D> as Dims>::Sealed<B>>() };
-        if D::SAYS {
+        if D::GIVES_SIZE {
             let (axes, origin) = self.expr.axes();
             visible.each(|dim| {
                 let at = S::KEYS.position(&dim.key()).expect("the dim is one of the tensor's");
-                if dim.said.is_some() {
-                    unwrap(dim.meet(axes[at].size, origin));
+                if dim.given.is_some() {
+                    unwrap(dim.unify(axes[at].size, origin));
                 }
             });
         }
@@ -158,7 +158,7 @@ where
     S::List: EndsInRest,
     <S::List as EndsInRest>::Visible: List<Tuple: Union<<S::List as EndsInRest>::Behind, Out = X>>,
     <S::List as EndsInRest>::Visible: Common<<<S::List as EndsInRest>::Behind as Dims>::List>,
-    Verdict<Clash<S>>: Apart<Clash<S>>,
+    IsNothing<Clash<S>>: Apart<Clash<S>>,
 {
     const FROM: [usize; MAX_DIMS] =
         Opened::<<<S::List as EndsInRest>::Visible as List>::Tuple, <S::List as EndsInRest>::Behind, X>::FROM;

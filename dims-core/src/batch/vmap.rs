@@ -16,7 +16,7 @@ use crate::rank::Rank;
 use crate::set::list::List;
 use crate::set::remove::{Absent, Remove, Taken, Taking};
 use crate::set::union::Sort;
-use crate::set::{Dims, DimsOf, Judged, MAX_DIMS, Union, Verdict};
+use crate::set::{Dims, DimsOf, IsNothing, MAX_DIMS, MaybeDim, Union};
 use crate::types::tuples::nested;
 use alloc::boxed::Box;
 use kernels::scalar::Element;
@@ -42,7 +42,7 @@ where
     X: Mapped<D>,
     F: FnOnce(X::Sealed) -> Y,
     Y: Unmapped,
-    Verdict<Y::Clash>: Apart<Y::Clash>,
+    IsNothing<Y::Clash>: Apart<Y::Clash>,
 {
     unwrap(unwrap(tensors.seal(&dims).map(f)).try_open())
 }
@@ -125,7 +125,7 @@ pub trait MappedOne<D: DimList, M: Dims>: Sized {
     /// The tensor, sealed.
     type Sealed;
     #[doc(hidden)]
-    fn meet(&self, further: &mut Further<M>) -> Result<(), DimError>;
+    fn unify(&self, further: &mut Further<M>) -> Result<(), DimError>;
     #[doc(hidden)]
     fn seal(self, further: &Further<M>) -> Self::Sealed;
 }
@@ -140,7 +140,7 @@ pub(super) type RestOf<S> = <<S as Dims>::List as EndsInRest>::Rest;
 macro_rules! tensors {
     ($(($($life:lifetime)?) $tensor:ty, $expr:ty;)*) => {$(
         #[diagnostic::do_not_recommend]
-        impl<$($life,)? T, S, R, E, D, M> SealIf<$tensor, D, M> for Yes
+        impl<$($life,)? T, S, R, E, D, M> SealIf<$tensor, D, M> for True
         where
             T: Element,
             S: Dims<List: WithoutAll<D::Brands, Out: EndsInRest<Visible: List>>>,
@@ -152,7 +152,7 @@ macro_rules! tensors {
             type Sealed =
                 Named<T, <Seen<S, D> as Dims>::Sealed<M>, R, <$expr as Seal<S, <Seen<S, D> as Dims>::Sealed<M>>>::Out>;
 
-            fn meet(tensor: &$tensor, further: &mut Further<M>) -> Result<(), DimError> {
+            fn unify(tensor: &$tensor, further: &mut Further<M>) -> Result<(), DimError> {
                 #[allow(clippy::needless_borrow)] // of the one that is no reference yet
                 let expr: &$expr = borrowed!($($life)? tensor.expr);
                 let (axes, origin) = expr.axes();
@@ -179,8 +179,8 @@ macro_rules! tensors {
         {
             type Sealed = V::Sealed;
 
-            fn meet(&self, further: &mut Further<M>) -> Result<(), DimError> {
-                V::meet(self, further)
+            fn unify(&self, further: &mut Further<M>) -> Result<(), DimError> {
+                V::unify(self, further)
             }
 
             fn seal(self, further: &Further<M>) -> Self::Sealed {
@@ -206,8 +206,8 @@ macro_rules! tensors {
 
             fn seal(self, dims: &D) -> Result<Self::Sealed, DimError> {
                 let mut further = Further::<M>::new();
-                self.meet(&mut further)?;
-                met(&mut further, dims)?;
+                self.unify(&mut further)?;
+                unify_all(&mut further, dims)?;
                 Ok(MappedOne::seal(self, &further))
             }
         }
@@ -215,24 +215,24 @@ macro_rules! tensors {
 }
 
 /// The tensor has one of the dims that are sealed, or a rest.
-pub struct Yes;
+pub struct True;
 /// The tensor has none of the dims that are sealed: the function sees it as it is.
-pub struct No;
+pub struct False;
 
 /// What becomes of a tensor `A`.
 pub trait SealIf<A, D, M: Dims> {
     /// See [`MappedOne`].
     type Sealed;
     #[doc(hidden)]
-    fn meet(tensor: &A, further: &mut Further<M>) -> Result<(), DimError>;
+    fn unify(tensor: &A, further: &mut Further<M>) -> Result<(), DimError>;
     #[doc(hidden)]
     fn seal(tensor: A, further: &Further<M>) -> Self::Sealed;
 }
 
-impl<A, D, M: Dims> SealIf<A, D, M> for No {
+impl<A, D, M: Dims> SealIf<A, D, M> for False {
     type Sealed = A;
 
-    fn meet(_: &A, _: &mut Further<M>) -> Result<(), DimError> {
+    fn unify(_: &A, _: &mut Further<M>) -> Result<(), DimError> {
         Ok(())
     }
 
@@ -243,7 +243,7 @@ impl<A, D, M: Dims> SealIf<A, D, M> for No {
 
 /// Whether a sorted list has a rest, or any brand of the list `L`.
 pub trait Touched<L> {
-    /// [`Yes`] or [`No`].
+    /// [`True`] or [`False`].
     type Out;
 }
 
@@ -262,13 +262,13 @@ where
 
 /// One step of [`Touched`].
 pub trait Touch<X, T> {
-    /// [`Yes`] or [`No`].
+    /// [`True`] or [`False`].
     type Out;
 }
 
 #[diagnostic::do_not_recommend]
 impl<X, T, L> Touch<X, T> for Taken<L> {
-    type Out = Yes;
+    type Out = True;
 }
 
 #[diagnostic::do_not_recommend]
@@ -278,17 +278,17 @@ impl<X: Touched<T>, T, H, L> Touch<X, T> for Absent<H, L> {
 
 /// Whether a sorted list has a rest.
 pub trait HasRest {
-    /// [`Yes`] or [`No`].
+    /// [`True`] or [`False`].
     type Out;
 }
 
 impl HasRest for () {
-    type Out = No;
+    type Out = False;
 }
 
 #[diagnostic::do_not_recommend]
 impl<B: Dims> HasRest for (Rest<B>, ()) {
-    type Out = Yes;
+    type Out = True;
 }
 
 #[diagnostic::do_not_recommend]
@@ -320,14 +320,14 @@ tensors! {
 }
 
 /// The dims tell their own sizes, and all must be known.
-pub(super) fn met<M: Dims>(further: &mut Further<M>, dims: &impl DimList) -> Result<(), DimError> {
-    let mut met = Ok(());
+pub(super) fn unify_all<M: Dims>(further: &mut Further<M>, dims: &impl DimList) -> Result<(), DimError> {
+    let mut unified = Ok(());
     dims.each(|dim| {
-        if met.is_ok() {
-            met = further.meet_dim(dim);
+        if unified.is_ok() {
+            unified = further.unify_dim(dim);
         }
     });
-    met?;
+    unified?;
     further.finish()
 }
 
@@ -364,7 +364,7 @@ impl<H: United<All: Union<T::All>>, T: United> United for (H, T) {
 
 macro_rules! first_clash {
     ($a:ident) => { $a::Clash };
-    ($a:ident $($later:ident)+) => { <$a::Clash as Judged>::Or<first_clash!($($later)+)> };
+    ($a:ident $($later:ident)+) => { <$a::Clash as MaybeDim>::Or<first_clash!($($later)+)> };
 }
 
 macro_rules! tuples {
@@ -386,8 +386,8 @@ macro_rules! tuples {
 
             fn seal(self, dims: &Along) -> Result<Self::Sealed, DimError> {
                 let mut further = Further::<Further_>::new();
-                $(self.$n.meet(&mut further)?;)*
-                met(&mut further, dims)?;
+                $(self.$n.unify(&mut further)?;)*
+                unify_all(&mut further, dims)?;
                 Ok(($(MappedOne::seal(self.$n, &further),)*))
             }
         }
@@ -413,7 +413,7 @@ pub trait Unmapped {
     /// The tensor in memory, without a rest.
     type Out;
     /// The first dim that is behind the rest as well, or [`Nothing`](crate::set::Nothing).
-    type Clash: Judged;
+    type Clash: MaybeDim;
     #[doc(hidden)]
     fn try_open(self) -> Result<Self::Out, DimError>;
 }
@@ -427,7 +427,7 @@ impl<T: Element, S: Dims + Opened<All = X>, R: Rank, E: Expr<Elem = T>, X: Dims>
 
     fn try_open(self) -> Result<Self::Out, DimError> {
         let mut shape = Shape::new::<S, R>();
-        self.meet(&mut shape)?;
+        self.unify(&mut shape)?;
         let owned = laid_out::<S, R, E>(self.expr, &shape)?;
         Ok(Named::from_expr(owned.with_dims(S::FROM, |_| 0)))
     }
@@ -438,7 +438,7 @@ pub trait Opened: Dims {
     /// The dims.
     type All: Dims;
     /// See [`Unmapped::Clash`].
-    type Clash: Judged;
+    type Clash: MaybeDim;
     /// Where the axes come from.
     #[doc(hidden)]
     const FROM: &'static [usize; MAX_DIMS];

@@ -53,8 +53,8 @@ where
         evaluated(self)
     }
 
-    fn meet(held: &Self::Held, further: &mut Further<M>) -> Result<(), DimError> {
-        MappedOne::meet(held, further)
+    fn unify(held: &Self::Held, further: &mut Further<M>) -> Result<(), DimError> {
+        MappedOne::unify(held, further)
     }
 
     fn seal(held: Self::Held, further: &Further<M>) -> X {

@@ -405,8 +405,8 @@ impl<T: Element, S: Dims, E> Named<T, S, Rank0, E> {
         }
         let at = S::KEYS.position(&key).expect("the dim is one of the tensor's");
         let named = named.as_slice();
-        if <D as DimRef>::SAYS {
-            dim.info().meet(named[at].size, None)?;
+        if <D as DimRef>::GIVES_SIZE {
+            dim.info().unify(named[at].size, None)?;
         }
         let mut others = O::Axes::filled(Axis::default());
         let kept = named.iter().enumerate().filter(|&(own, _)| own != at);

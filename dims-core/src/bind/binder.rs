@@ -99,7 +99,7 @@ pub trait Reading {
     type Stays: Reading<Indices = Self::Indices>;
     /// A positional axis comes that the array does not have.
     type Grows: Reading<Indices = Self::Indices>;
-    /// `Ellipsis` was met.
+    /// there was an `Ellipsis`.
     type Skips: Reading<Indices = Self::Indices>;
     /// One axis more is selected from by the computed index `E`.
     type Computes<E: Expr<Elem: IndexInt>>: Reading<Indices = ComputedIndex<E, Self::Indices>>;
@@ -410,7 +410,7 @@ fn computed<S: Dims, E: Expr, X: IndexExprs>(
         },
         None => {
             let mut shape = Shape::new::<S, Rank0>();
-            index.meet::<S, Rank0>(&mut shape)?;
+            index.unify::<S, Rank0>(&mut shape)?;
             for (key, &size) in S::KEYS.as_slice().iter().zip(shape.sizes()) {
                 binding.name(*key, Axis::new(size, 0))?;
             }
@@ -486,7 +486,7 @@ pub(crate) fn bind_affine(
             let what = computed_axis(at, affine.terms.iter().map(|(dim, _)| dim.name));
             return Err(DimError::OutOfBounds { what, index, size: axis.size, origin: binding.origin });
         };
-        dim.meet(size, binding.origin)?;
+        dim.unify(size, binding.origin)?;
         let reach = coefficient as i128 * (size as i128 - 1).max(0);
         least += reach.min(0);
         greatest += reach.max(0);
@@ -496,7 +496,7 @@ pub(crate) fn bind_affine(
     for (dim, coefficient) in &affine.terms {
         let stride = if within { axis.stride.wrapping_mul(*coefficient) } else { 0 };
         let size = dim.size().expect("every dim of the index has a size by now");
-        dim.meet(size, binding.origin)?;
+        dim.unify(size, binding.origin)?;
         binding.name(dim.key(), Axis::new(size, stride))?;
     }
     if within && !empty {

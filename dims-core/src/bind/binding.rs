@@ -69,7 +69,7 @@ impl<'b> Binding<'b> {
     /// An axis becomes a dim. A dim that is bound twice moves along both axes at once: the diagonal.
     #[inline(always)]
     pub fn bind(&mut self, dim: &DimInfo<'_>, axis: Axis) -> Result<(), DimError> {
-        dim.meet(axis.size, self.origin)?;
+        dim.unify(axis.size, self.origin)?;
         self.name(dim.key(), axis)
     }
 

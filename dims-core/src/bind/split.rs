@@ -38,7 +38,7 @@ pub fn split(dims: &[DimInfo<'_>], binding: &mut Binding<'_>) -> Result<(), DimE
     Ok(())
 }
 
-/// The sizes of the dims of a group, each of which meets its own, for an axis of `size` elements.
+/// The sizes of the dims of a group, each of which is unified with its own, for an axis of `size` elements.
 pub(crate) fn sizes_of<L: DimList>(
     dims: &L,
     size: usize,
@@ -47,15 +47,15 @@ pub(crate) fn sizes_of<L: DimList>(
     let mut known: SmallVec<[(Option<usize>, &str); 6]> = SmallVec::new();
     dims.each(|dim| known.push((dim.size(), dim.name)));
     let found = solve(&known, size, origin)?;
-    let (mut sizes, mut met) = (SmallVec::new(), Ok(()));
+    let (mut sizes, mut unified) = (SmallVec::new(), Ok(()));
     dims.each(|dim| {
         let size = dim.size().unwrap_or(found);
         sizes.push(size);
-        if met.is_ok() {
-            met = dim.meet(size, origin);
+        if unified.is_ok() {
+            unified = dim.unify(size, origin);
         }
     });
-    met.map(|()| sizes)
+    unified.map(|()| sizes)
 }
 
 /// The sizes of the dims of a group that an axis of `size` elements is split into.

@@ -9,7 +9,7 @@ use crate::rank::{Rank, Rank0};
 use crate::set::list::List;
 use crate::set::remove::{Removal, RemoveAll};
 use crate::set::union::Sort;
-use crate::set::{Dims, NamedOnce, Verdict};
+use crate::set::{Dims, IsNothing, NamedOnce};
 use crate::storage::Owned;
 use crate::storage::axes::AxisBlock;
 use alloc::vec::Vec;
@@ -27,7 +27,7 @@ impl<L, R> AxisDims<R> for L
 where
     L: DimList<Brands: Sort>,
     <L::Brands as Sort>::Out: RemoveAll<L::Brands, SetOf<L>, Out: Removal>,
-    Verdict<Twice<L>>: NamedOnce<Twice<L>, L>,
+    IsNothing<Twice<L>>: NamedOnce<Twice<L>, L>,
     L: Counted,
     R: HasAxes<L::Count, Rank0>,
 {
@@ -115,7 +115,7 @@ impl<T, D: Dimension + NdRank> IntoTensor for Array<T, D> {
         let (sizes, strides) = (self.shape().to_vec(), self.strides().to_vec());
         dims.each(|dim| {
             if let (Some(&size), Some(&stride)) = (sizes.get(at), strides.get(at)) {
-                if let Err(error) = dim.meet(size, origin) {
+                if let Err(error) = dim.unify(size, origin) {
                     failed.get_or_insert(error);
                 }
                 let place = L::Set::KEYS.position(&dim.key()).expect("the dim is in the set");
@@ -156,15 +156,15 @@ pub(crate) fn contiguous<T, R, L: AxisDims<R>>(
     origin: crate::error::Origin,
 ) -> Result<Named<T, L::Set>, DimError> {
     let mut axes = Vec::with_capacity(sizes.len());
-    let mut met = Ok(());
+    let mut unified = Ok(());
     dims.each(|dim| {
-        if let (Ok(()), Some(&size)) = (&met, sizes.get(axes.len())) {
-            met = dim.meet(size, origin);
+        if let (Ok(()), Some(&size)) = (&unified, sizes.get(axes.len())) {
+            unified = dim.unify(size, origin);
         }
         axes.push(L::Set::KEYS.position(&dim.key()).expect("the dim is in the set"));
     });
     check_rank(sizes.len(), axes.len())?;
-    met?;
+    unified?;
     let mut sizes = sizes.to_vec();
     if by_columns {
         axes.reverse();
@@ -188,7 +188,7 @@ where
     let order = crate::plan::axes::AxisList::of(<D as DimList>::KEYS, A::Dims::KEYS);
     let tensor = tensor.into_named();
     let shape = tensor.unified_shape()?;
-    shape.all_said(dims)?;
+    shape.check_all_given(dims)?;
     let mut order = order.as_slice().to_vec();
     let sizes = shape.sizes_in(&order).into_vec();
     if by_columns {

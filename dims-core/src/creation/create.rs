@@ -11,7 +11,7 @@ use crate::rank::Rank0;
 use crate::reduce::Evaluated;
 use crate::set::list::List;
 use crate::set::union::Sort;
-use crate::set::{DimKey, Dims, Judged, Nothing, Right, Verdict};
+use crate::set::{DimKey, Dims, IsNothing, MaybeDim, Nothing, True};
 use crate::size::{Dyn, Static};
 use crate::storage::Owned;
 use crate::storage::axes::AxisBlock;
@@ -36,7 +36,7 @@ pub trait Written {
     /// The dims as a set.
     type Set: Dims;
     /// The first dim without a size, or [`Nothing`].
-    type Unsized: Judged;
+    type Unsized: MaybeDim;
     /// How many there are.
     const COUNT: usize;
     /// The indices of an element, in the order in which the dims are written.
@@ -50,7 +50,7 @@ pub trait Written {
 
 /// Dims with sizes: `Batch.of(2)`, a dim with a static size, or a local dim that has one; and tuples of them.
 pub trait SizedDims: Written {}
-impl<L: Written> SizedDims for L where Verdict<L::Unsized>: HasSize<L::Unsized> {}
+impl<L: Written> SizedDims for L where IsNothing<L::Unsized>: HasSize<L::Unsized> {}
 
 /// Every dim of a list has a size; `D` is the first one that has none, or [`Nothing`].
 #[diagnostic::on_unimplemented(
@@ -60,12 +60,12 @@ impl<L: Written> SizedDims for L where Verdict<L::Unsized>: HasSize<L::Unsized> 
 )]
 pub trait HasSize<D> {}
 #[diagnostic::do_not_recommend]
-impl<D> HasSize<D> for Right {}
+impl<D> HasSize<D> for True {}
 
 /// A value that stands for a dim, and maybe for its size.
 pub trait MaybeSized: DimRef {
     /// The dim if it comes without a size, or [`Nothing`].
-    type Unsized: Judged;
+    type Unsized: MaybeDim;
 }
 #[diagnostic::do_not_recommend]
 impl<D: crate::Declared> MaybeSized for Of<D> {
@@ -86,7 +86,7 @@ where
 /// The dim `D` where the size is [`Dyn`], else [`Nothing`].
 pub trait UnsizedOr<D> {
     /// `D`, or [`Nothing`].
-    type Out: Judged;
+    type Out: MaybeDim;
 }
 impl<D: Brand> UnsizedOr<D> for Dyn {
     type Out = D;
@@ -151,7 +151,7 @@ macro_rules! sized_lists {
 
 macro_rules! first_unsized {
     ($d:ident) => { <$d as MaybeSized>::Unsized };
-    ($d:ident $($later:ident)+) => { <<$d as MaybeSized>::Unsized as Judged>::Or<first_unsized!($($later)+)> };
+    ($d:ident $($later:ident)+) => { <<$d as MaybeSized>::Unsized as MaybeDim>::Or<first_unsized!($($later)+)> };
 }
 
 macro_rules! usize_for {
@@ -448,7 +448,7 @@ pub fn try_full_like<A: Computable>(tensor: A, value: A::Elem) -> Result<Evaluat
     let shape = tensor.into_named().unified_shape()?;
     let order = AxisList::in_memory_of::<A::Dims, A::Rank>().as_slice();
     let len = shape.volume(order.iter().copied(), size_of::<A::Elem>())?;
-    let mut data = reserve(len).map_err(|error| shape.blame(error.into(), order))?;
+    let mut data = reserve(len).map_err(|error| shape.name_dims(error.into(), order))?;
     data.resize(len, value);
     let sizes = shape.sizes_in(order);
     Ok(Named::from_expr(Owned::laid_out(data, &sizes)))

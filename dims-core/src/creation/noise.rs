@@ -13,7 +13,7 @@ use crate::plan::axes::AxisList;
 use crate::reduce::{Evaluated, Reductions};
 use crate::set::{Dims, DimsOf};
 use crate::storage::Owned;
-use crate::tensor::{Computable, as_said};
+use crate::tensor::{Computable, checked};
 use kernels::memory::allocate::from_fn;
 use kernels::scalar::Real;
 use num_traits::Float;
@@ -157,7 +157,7 @@ fn drawn_like<A: Computable>(tensor: A, draw: impl Fn(u64) -> A::Elem) -> Result
     let shape = tensor.into_named().unified_shape()?;
     let order = AxisList::in_memory_of::<A::Dims, A::Rank>().as_slice();
     let len = shape.volume(order.iter().copied(), size_of::<A::Elem>())?;
-    let data = from_fn(len, |at| draw(at as u64)).map_err(|error| shape.blame(error.into(), order))?;
+    let data = from_fn(len, |at| draw(at as u64)).map_err(|error| shape.name_dims(error.into(), order))?;
     let sizes = shape.sizes_in(order);
     Ok(Named::from_expr(Owned::laid_out(data, &sizes)))
 }
@@ -197,7 +197,7 @@ where
     D: DimRef + DimsOf<A::Dims, X>,
     X: Dims,
 {
-    let tensor = as_said(logits, &dim)?;
+    let tensor = checked(logits, &dim)?;
     let shape = tensor.unified_shape()?;
     let order = AxisList::in_memory_of::<A::Dims, A::Rank>().as_slice();
     let mut data = evaluate_in::<A::Dims, A::Rank, _>(tensor.expr, &shape, order)?;

@@ -1,4 +1,4 @@
-//! How an expression runs whose operands have met: its elements, in an order of all its loop axes.
+//! How an expression runs whose operands are unified: its elements, in an order of all its loop axes.
 //!
 //! Reductions, contractions and what works along lines have plans of their own; everything else comes through here.
 
@@ -45,7 +45,7 @@ pub(crate) fn evaluate_in<S: Dims, R: Rank, E: Expr>(
     let mut rows = Rows::new(sizes.len());
     expr.rows::<S, R>(shape, &mut rows);
     let nest = Nest::map(sizes, order, &rows);
-    expr.finish::<S, R>(&nest, order, len).map_err(|error| shape.blame(error, order))
+    expr.finish::<S, R>(&nest, order, len).map_err(|error| shape.name_dims(error, order))
 }
 
 /// Whether elements in memory have all of the dims.
@@ -70,7 +70,7 @@ fn copied<T: Element>(
     rows.push().iter_mut().zip(axes).for_each(|(stride, axis)| *stride = axis.stride);
     let nest = Nest::map(sizes, order, &rows);
     collect_memory(elements, &nest, len, "order of the result")
-        .map_err(|error| shape.blame(error.into(), order))
+        .map_err(|error| shape.name_dims(error.into(), order))
 }
 
 /// How many operands an expression over the dims `S` has, if rustc knows that all of them lie in this order.
@@ -97,7 +97,7 @@ pub(crate) fn evaluate_typed<S: Dims, E: Expr>(
     } else {
         line::<UnitStride, _>(&expr, len, operands)
     };
-    data.map_err(|error| shape.blame(error, order))
+    data.map_err(|error| shape.name_dims(error, order))
 }
 
 /// So many elements at most are computed or moved one by one, without a plan, if each takes a few instructions.

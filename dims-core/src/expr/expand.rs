@@ -52,11 +52,11 @@ impl<E: Expr, S: Dims, B: Brand, O: Open> Expr for Expand<'_, E, S, B, O> {
     const AT_HAND: u64 = E::AT_HAND;
 
     #[inline]
-    fn meet<U: Dims, R: Rank>(&self, shape: &mut Shape) -> Result<(), DimError> {
-        self.inner.meet::<U, R>(shape)?;
+    fn unify<U: Dims, R: Rank>(&self, shape: &mut Shape) -> Result<(), DimError> {
+        self.inner.unify::<U, R>(shape)?;
         let at = shape.position(&self.dim.key()).expect("the further dim is among the dims of the loops");
-        let origin = self.dim.said.and_then(|(_, origin)| origin);
-        shape.meet(at, self.dim.size().unwrap_or(UNSIZED), origin)
+        let origin = self.dim.given.and_then(|(_, origin)| origin);
+        shape.unify(at, self.dim.size().unwrap_or(UNSIZED), origin)
     }
 
     #[inline(always)]

@@ -42,9 +42,9 @@ pub trait IndexExprs {
     #[doc(hidden)]
     fn lent(&self) -> Self::Lent<'_>;
 
-    /// As [`Expr::meet`].
+    /// As [`Expr::unify`].
     #[doc(hidden)]
-    fn meet<U: Dims, R: Rank>(&self, shape: &mut Shape) -> Result<(), DimError>;
+    fn unify<U: Dims, R: Rank>(&self, shape: &mut Shape) -> Result<(), DimError>;
 
     /// As [`Expr::rows`].
     #[doc(hidden)]
@@ -76,7 +76,7 @@ impl IndexExprs for () {
     fn lent(&self) {}
 
     #[inline(always)]
-    fn meet<U: Dims, R: Rank>(&self, _: &mut Shape) -> Result<(), DimError> {
+    fn unify<U: Dims, R: Rank>(&self, _: &mut Shape) -> Result<(), DimError> {
         Ok(())
     }
 
@@ -159,16 +159,16 @@ where
         self
     }
 
-    fn meet<U: Dims, R: Rank>(&self, shape: &mut Shape) -> Result<(), DimError> {
+    fn unify<U: Dims, R: Rank>(&self, shape: &mut Shape) -> Result<(), DimError> {
         // An index that is not active is strides by now: what sizes its dims have is for the view's axes to say, and a dim that
         // was bound anew is not among the loops.
         if self.active {
-            self.index.meet::<U, R>(shape)?;
+            self.index.unify::<U, R>(shape)?;
         }
         if let Some((key, size)) = &self.open {
             shape.propose(outer(shape, key), *size);
         }
-        self.rest.meet::<U, R>(shape)
+        self.rest.unify::<U, R>(shape)
     }
 
     fn rows<U: Dims, R: Rank>(&self, shape: &Shape, rows: &mut Rows) {
@@ -217,8 +217,8 @@ impl<X: IndexExprs> IndexExprs for &X {
         (**self).lent()
     }
 
-    fn meet<U: Dims, R: Rank>(&self, shape: &mut Shape) -> Result<(), DimError> {
-        (**self).meet::<U, R>(shape)
+    fn unify<U: Dims, R: Rank>(&self, shape: &mut Shape) -> Result<(), DimError> {
+        (**self).unify::<U, R>(shape)
     }
 
     #[inline(always)]

@@ -2,7 +2,7 @@
 //!
 //! A dim can have a static size, which such a copy need not have: only its windows do.
 
-use super::leaf::{meet_positional, positional_row};
+use super::leaf::{positional_row, unify_positional};
 use super::remap::Changes;
 use super::{Expr, Factors, outer};
 use crate::error::DimError;
@@ -82,11 +82,11 @@ impl<T: Element> Expr for Keyed<T> {
     where
         Self: 'k;
 
-    fn meet<U: Dims, R: Rank>(&self, shape: &mut Shape) -> Result<(), DimError> {
+    fn unify<U: Dims, R: Rank>(&self, shape: &mut Shape) -> Result<(), DimError> {
         for (key, axis) in &self.named {
-            shape.meet(outer(shape, key), axis.size, None)?;
+            shape.unify(outer(shape, key), axis.size, None)?;
         }
-        meet_positional(&self.positional, shape)
+        unify_positional(&self.positional, shape)
     }
 
     fn rows<U: Dims, R: Rank>(&self, shape: &Shape, rows: &mut Rows) {

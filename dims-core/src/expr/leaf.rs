@@ -42,7 +42,7 @@ impl<S: Dims, U: Dims> Embedding<S, U> {
     const POSITIONS: [usize; MAX_DIMS] = S::KEYS.positions_in(U::KEYS);
 }
 
-/// One operand's axes meet the loops.
+/// Unifies the sizes of one operand's axes with those of the loops.
 #[inline(always)]
 pub(crate) fn meet_axes<S: Dims, U: Dims>(
     named: &S::Axes,
@@ -51,16 +51,16 @@ pub(crate) fn meet_axes<S: Dims, U: Dims>(
     shape: &mut Shape,
 ) -> Result<(), DimError> {
     for (axis, &at) in named.as_slice().iter().zip(&Embedding::<S, U>::POSITIONS) {
-        shape.meet(at, axis.size, origin)?;
+        shape.unify(at, axis.size, origin)?;
     }
-    meet_positional(positional, shape)
+    unify_positional(positional, shape)
 }
 
-/// The positional axes of one operand meet the loops.
+/// Unifies the sizes of the positional axes of one operand with those of the loops.
 #[inline(always)]
-pub(crate) fn meet_positional(positional: &[Axis], shape: &mut Shape) -> Result<(), DimError> {
+pub(crate) fn unify_positional(positional: &[Axis], shape: &mut Shape) -> Result<(), DimError> {
     for (from_right, axis) in positional.iter().rev().enumerate() {
-        shape.meet_positional(from_right, axis.size)?;
+        shape.unify_positional(from_right, axis.size)?;
     }
     Ok(())
 }
@@ -150,7 +150,7 @@ impl<T: Element, S: Dims, R: Rank> Expr for Owned<T, S, R> {
     }
 
     #[inline(always)]
-    fn meet<U: Dims, V: Rank>(&self, shape: &mut Shape) -> Result<(), DimError> {
+    fn unify<U: Dims, V: Rank>(&self, shape: &mut Shape) -> Result<(), DimError> {
         meet_axes::<S, U>(self.named(), self.positional().as_slice(), self.origin(), shape)
     }
 
@@ -252,9 +252,9 @@ impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Expr for View<'_, T, S, R, X> 
     }
 
     #[inline(always)]
-    fn meet<U: Dims, V: Rank>(&self, shape: &mut Shape) -> Result<(), DimError> {
+    fn unify<U: Dims, V: Rank>(&self, shape: &mut Shape) -> Result<(), DimError> {
         meet_axes::<S, U>(self.named(), self.positional().as_slice(), self.origin(), shape)?;
-        self.indices().meet::<U, V>(shape)
+        self.indices().unify::<U, V>(shape)
     }
 
     #[inline(always)]
@@ -322,7 +322,7 @@ impl<T: Element> Expr for Scalar<T> {
     }
 
     #[inline(always)]
-    fn meet<U: Dims, R: Rank>(&self, _: &mut Shape) -> Result<(), DimError> {
+    fn unify<U: Dims, R: Rank>(&self, _: &mut Shape) -> Result<(), DimError> {
         Ok(())
     }
 
@@ -391,10 +391,10 @@ impl<B: Brand, O: Open> Expr for Iota<'_, B, O> {
         Self: 'k;
 
     #[inline(always)]
-    fn meet<U: Dims, R: Rank>(&self, shape: &mut Shape) -> Result<(), DimError> {
+    fn unify<U: Dims, R: Rank>(&self, shape: &mut Shape) -> Result<(), DimError> {
         let at = shape.position(&self.dim.key()).expect("a dim as a value is among the dims of the loops");
-        let origin = self.dim.said.and_then(|(_, origin)| origin);
-        shape.meet(at, self.dim.size().unwrap_or(UNSIZED), origin)
+        let origin = self.dim.given.and_then(|(_, origin)| origin);
+        shape.unify(at, self.dim.size().unwrap_or(UNSIZED), origin)
     }
 
     #[inline(always)]

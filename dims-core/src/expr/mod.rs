@@ -1,7 +1,7 @@
 //! Expressions: what a tensor's elements are made of, before anything runs.
 //!
 //! An elementwise operation on tensors builds a value of one of the types here. Reductions, `order`, `eval` and
-//! assignments run it: they let the operands meet ([`Expr::meet`]), take down their strides ([`Expr::rows`]), plan the
+//! assignments run it: they unify the sizes of the operands ([`Expr::unify`]), take down their strides ([`Expr::rows`]), plan the
 //! loops, and lower the expression to a kernel ([`Expr::kernel`]). The dims of the loops are a parameter of the first two
 //! steps; an expression does not know its own dims, only its leaves do.
 
@@ -162,7 +162,7 @@ pub trait Expr {
 
     /// Tells the sizes of the operands to loops over the dims `U` and the positional axes `R`.
     #[doc(hidden)]
-    fn meet<U: Dims, R: Rank>(&self, shape: &mut Shape) -> Result<(), DimError>;
+    fn unify<U: Dims, R: Rank>(&self, shape: &mut Shape) -> Result<(), DimError>;
 
     /// Tells the strides of the operands along the same loops.
     #[doc(hidden)]
@@ -385,8 +385,8 @@ impl<E: Expr> Expr for &E {
     }
 
     #[inline(always)]
-    fn meet<U: Dims, R: Rank>(&self, shape: &mut Shape) -> Result<(), DimError> {
-        (**self).meet::<U, R>(shape)
+    fn unify<U: Dims, R: Rank>(&self, shape: &mut Shape) -> Result<(), DimError> {
+        (**self).unify::<U, R>(shape)
     }
 
     #[inline(always)]

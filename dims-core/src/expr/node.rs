@@ -59,8 +59,8 @@ impl<O: UnaryOp<A::Elem>, A: Expr> Expr for Unary<O, A> {
     }
 
     #[inline(always)]
-    fn meet<U: Dims, R: Rank>(&self, shape: &mut Shape) -> Result<(), DimError> {
-        self.a.meet::<U, R>(shape)
+    fn unify<U: Dims, R: Rank>(&self, shape: &mut Shape) -> Result<(), DimError> {
+        self.a.unify::<U, R>(shape)
     }
 
     #[inline(always)]
@@ -138,9 +138,9 @@ impl<O: BinaryOp<A::Elem, B::Elem>, A: Expr, B: Expr> Expr for Binary<O, A, B> {
     }
 
     #[inline(always)]
-    fn meet<U: Dims, R: Rank>(&self, shape: &mut Shape) -> Result<(), DimError> {
-        self.a.meet::<U, R>(shape)?;
-        self.b.meet::<U, R>(shape)
+    fn unify<U: Dims, R: Rank>(&self, shape: &mut Shape) -> Result<(), DimError> {
+        self.a.unify::<U, R>(shape)?;
+        self.b.unify::<U, R>(shape)
     }
 
     #[inline(always)]
@@ -243,10 +243,10 @@ impl<C: Expr<Elem = bool>, A: Expr, B: Expr<Elem = A::Elem>> Expr for Select<C, 
     }
 
     #[inline(always)]
-    fn meet<U: Dims, R: Rank>(&self, shape: &mut Shape) -> Result<(), DimError> {
-        self.cond.meet::<U, R>(shape)?;
-        self.a.meet::<U, R>(shape)?;
-        self.b.meet::<U, R>(shape)
+    fn unify<U: Dims, R: Rank>(&self, shape: &mut Shape) -> Result<(), DimError> {
+        self.cond.unify::<U, R>(shape)?;
+        self.a.unify::<U, R>(shape)?;
+        self.b.unify::<U, R>(shape)
     }
 
     #[inline(always)]

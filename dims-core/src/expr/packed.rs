@@ -95,8 +95,8 @@ impl<E: Packable, L: SetOf + Dims> Expr for Packed<E, L> {
     }
 
     #[inline(always)]
-    fn meet<U: Dims, R: Rank>(&self, shape: &mut Shape) -> Result<(), DimError> {
-        self.0.meet::<U, R>(shape)
+    fn unify<U: Dims, R: Rank>(&self, shape: &mut Shape) -> Result<(), DimError> {
+        self.0.unify::<U, R>(shape)
     }
 
     #[inline(always)]

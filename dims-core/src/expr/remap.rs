@@ -122,7 +122,7 @@ impl<E: Expr, S: Dims, R: Rank> Remap<E, S, R> {
     /// The inner expression's own sizes, where the outer ones are not given by it.
     fn inner_shape(&self) -> Result<Shape, DimError> {
         let mut shape = Shape::new::<S, R>();
-        self.inner.meet::<S, R>(&mut shape)?;
+        self.inner.unify::<S, R>(&mut shape)?;
         Ok(shape)
     }
 }
@@ -136,19 +136,19 @@ impl<E: Expr, S: Dims, R: Rank> Expr for Remap<E, S, R> {
     where
         Self: 'k;
 
-    fn meet<U: Dims, V: Rank>(&self, shape: &mut Shape) -> Result<(), DimError> {
+    fn unify<U: Dims, V: Rank>(&self, shape: &mut Shape) -> Result<(), DimError> {
         let inner = self.inner_shape()?;
         for (at, key) in S::KEYS.as_slice().iter().enumerate() {
             let (size, origin) = inner.known(at);
             let Some(along) = self.change(key) else {
-                shape.meet(outer(shape, key), size, origin)?;
+                shape.unify(outer(shape, key), size, origin)?;
                 continue;
             };
             if let (Some(expected), true) = (along.inner, size != UNSIZED) {
                 assert_eq!(expected, size, "the size of `{}` has been looked at", key.name);
             }
             for (key, _, own) in &along.terms {
-                shape.meet(outer(shape, key), own.unwrap_or(size), origin)?;
+                shape.unify(outer(shape, key), own.unwrap_or(size), origin)?;
             }
         }
         for &(at, size) in inner.proposed() {
@@ -161,13 +161,13 @@ impl<E: Expr, S: Dims, R: Rank> Expr for Remap<E, S, R> {
             }
         }
         for (from_right, &size) in inner.positional().iter().rev().enumerate() {
-            shape.meet_positional(from_right, size)?;
+            shape.unify_positional(from_right, size)?;
         }
         Ok(())
     }
 
     fn rows<U: Dims, V: Rank>(&self, shape: &Shape, rows: &mut Rows) {
-        let inner = self.inner_shape().expect("the operands have met");
+        let inner = self.inner_shape().expect("the operands are unified");
         let mut own = Rows::new(inner.sizes().len());
         self.inner.rows::<S, R>(&inner, &mut own);
         for (strides, &offset) in own.iter().zip(own.offsets()) {

@@ -10,7 +10,7 @@ use crate::brand::Brand;
 use crate::expr::keyed::Keyed;
 use crate::rank::Rank;
 use crate::set::rename::Has;
-use crate::set::{Dims, Judged, Nothing, Right, Verdict, Wrong};
+use crate::set::{Dims, False, IsNothing, MaybeDim, Nothing, True};
 use crate::size::Size;
 use crate::storage::{Owned, View};
 
@@ -19,7 +19,7 @@ pub use crate::types::open::{Both, NoSize, Open};
 /// An expression that may have a size for the dim `D`.
 pub trait Gives<D> {
     /// `D`, or [`Nothing`].
-    type Found: Judged;
+    type Found: MaybeDim;
 }
 
 /// The first of the open dims for which the expression `E` has no size.
@@ -29,7 +29,7 @@ pub trait Gives<D> {
 )]
 pub trait Without<E> {
     /// The dim, or [`Nothing`].
-    type First: Judged;
+    type First: MaybeDim;
 }
 
 impl<E> Without<E> for () {
@@ -38,22 +38,22 @@ impl<E> Without<E> for () {
 
 impl<D: Brand, T: Without<E>, E: Gives<D>> Without<E> for NoSize<D, T>
 where
-    Verdict<E::Found>: GoesOn<D, T::First>,
+    IsNothing<E::Found>: GoesOn<D, T::First>,
 {
-    type First = <Verdict<E::Found> as GoesOn<D, T::First>>::First;
+    type First = <IsNothing<E::Found> as GoesOn<D, T::First>>::First;
 }
 
 /// Goes on where a dim was found among those that have a size, or has a static one.
 pub trait GoesOn<D, Next> {
     /// `D`, or else `Next`.
-    type First: Judged;
+    type First: MaybeDim;
 }
 
-impl<D, Next: Judged> GoesOn<D, Next> for Wrong {
+impl<D, Next: MaybeDim> GoesOn<D, Next> for False {
     type First = Next;
 }
 
-impl<D: Brand, Next: Judged> GoesOn<D, Next> for Right {
+impl<D: Brand, Next: MaybeDim> GoesOn<D, Next> for True {
     type First = <D::Size as Size>::IfDyn<D, Next>;
 }
 
@@ -81,7 +81,7 @@ impl<D, T, S: Dims<List: Has<D>>, R: Rank> Gives<D> for Owned<T, S, R> {
 }
 
 impl<D, T, S: Dims<List: Has<D>>, R: Rank, X: Gives<D>> Gives<D> for View<'_, T, S, R, X> {
-    type Found = <<S::List as Has<D>>::Found as Judged>::Or<X::Found>;
+    type Found = <<S::List as Has<D>>::Found as MaybeDim>::Or<X::Found>;
 }
 
 impl<D> Gives<D> for () {
@@ -106,7 +106,7 @@ impl<D, E: Gives<D>, S, B, O> Gives<D> for Expand<'_, E, S, B, O>
 where
     Iota<'static, B, O>: Gives<D>,
 {
-    type Found = <E::Found as Judged>::Or<<Iota<'static, B, O> as Gives<D>>::Found>;
+    type Found = <E::Found as MaybeDim>::Or<<Iota<'static, B, O> as Gives<D>>::Found>;
 }
 
 impl<D, O, A: Gives<D>> Gives<D> for Unary<O, A> {
@@ -114,9 +114,9 @@ impl<D, O, A: Gives<D>> Gives<D> for Unary<O, A> {
 }
 
 impl<D, O, A: Gives<D>, B: Gives<D>> Gives<D> for Binary<O, A, B> {
-    type Found = <A::Found as Judged>::Or<B::Found>;
+    type Found = <A::Found as MaybeDim>::Or<B::Found>;
 }
 
 impl<D, C: Gives<D>, A: Gives<D>, B: Gives<D>> Gives<D> for Select<C, A, B> {
-    type Found = <<C::Found as Judged>::Or<A::Found> as Judged>::Or<B::Found>;
+    type Found = <<C::Found as MaybeDim>::Or<A::Found> as MaybeDim>::Or<B::Found>;
 }

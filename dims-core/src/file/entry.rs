@@ -209,21 +209,20 @@ impl<'f> Entry<'f> {
         if let Some(names) = &self.names
             && let Some((axis, key)) = names.iter().zip(keys).find(|(axis, key)| axis.name != key.name)
         {
-            return Err(
-                self.mismatch(keys, format!("the file has `{}` where `{}` was said", axis.name, key.name))
-            );
+            return Err(self
+                .mismatch(keys, format!("the file has `{}` where `{}` was expected", axis.name, key.name)));
         }
         for (axis, key) in self.names.iter().flatten().zip(keys) {
             self.check_role(keys, key, axis)?;
         }
-        let mut met = Ok(());
+        let mut unified = Ok(());
         let mut sizes = self.sizes.iter();
         dims.each(|dim| {
-            if let (Ok(()), Some(&size)) = (&met, sizes.next()) {
-                met = dim.meet(size, None);
+            if let (Ok(()), Some(&size)) = (&unified, sizes.next()) {
+                unified = dim.unify(size, None);
             }
         });
-        met?;
+        unified?;
         let positions: [usize; MAX_DIMS] = L::KEYS.positions_in(L::Set::KEYS);
         Ok(positions[..keys.len()].into())
     }

@@ -1,4 +1,4 @@
-//! What can be wrong with a file.
+//! Errors of files.
 
 use crate::error::DimError;
 use alloc::string::String;
@@ -18,12 +18,12 @@ pub enum FileError {
     },
     /// The bytes are not such a file: cut off, contradictory, or something else.
     Format {
-        /// What is wrong.
+        /// The problem.
         what: String,
     },
     /// A file cannot have this: what was to be written is the reason, not a file.
     Unwritable {
-        /// What is wrong.
+        /// The problem.
         what: String,
     },
     /// There is no tensor of that name.

@@ -49,7 +49,7 @@ pub fn one(name: &str, roles: &[impl AsRef<str>], size: Option<usize>) -> String
 
 /// The names that a file has for axes of these sizes.
 pub fn read(text: &str, sizes: &[usize]) -> Result<Vec<AxisName>, FileError> {
-    let wrong =
+    let invalid =
         |what: String| FileError::Format { what: format!("the names of dims `{}` {what}", shortened(text)) };
     let mut axes: Vec<AxisName> = Vec::new();
     if text.trim().is_empty() && sizes.is_empty() {
@@ -60,7 +60,7 @@ pub fn read(text: &str, sizes: &[usize]) -> Result<Vec<AxisName>, FileError> {
             None => (part, None),
             Some((name, size)) => match size.trim().parse() {
                 Ok(size) => (name, Some(size)),
-                Err(_) => return Err(wrong(format!("have no number behind `{}=`", shortened(name)))),
+                Err(_) => return Err(invalid(format!("have no number behind `{}=`", shortened(name)))),
             },
         };
         let (name, roles) = match name.split_once(':') {
@@ -69,18 +69,18 @@ pub fn read(text: &str, sizes: &[usize]) -> Result<Vec<AxisName>, FileError> {
         };
         let name = name.trim();
         if name.is_empty() || axes.iter().any(|axis| axis.name == name) {
-            return Err(wrong("are not names, each of its own".into()));
+            return Err(invalid("are not names, each of its own".into()));
         }
         let Some(&size) = sizes.get(axes.len()) else {
-            return Err(wrong(format!("are too many: there are {} axes", sizes.len())));
+            return Err(invalid(format!("are too many: there are {} axes", sizes.len())));
         };
         if let Some(fixed) = fixed.filter(|&fixed| fixed != size) {
-            return Err(wrong(format!("say {fixed} for an axis of size {size}")));
+            return Err(invalid(format!("say {fixed} for an axis of size {size}")));
         }
         axes.push(AxisName { name: name.into(), roles, fixed });
     }
     if axes.len() != sizes.len() {
-        return Err(wrong(format!("are {} for {} axes", axes.len(), sizes.len())));
+        return Err(invalid(format!("are {} for {} axes", axes.len(), sizes.len())));
     }
     Ok(axes)
 }

@@ -32,7 +32,7 @@ const ALIGNED: usize = 64;
 /// No longer header is read. (Numpy draws the line at 10000.)
 const LONGEST: usize = 1 << 16;
 
-fn wrong(what: impl Into<String>) -> FileError {
+fn invalid(what: impl Into<String>) -> FileError {
     FileError::Format { what: what.into() }
 }
 
@@ -76,7 +76,7 @@ impl<B: AsRef<[u8]>> Reader<B> {
     pub(super) fn len(&self) -> Result<usize, FileError> {
         let bytes = kind(&self.header.descr).map_or(0, |(kind, _)| kind.bytes());
         let len = volume(self.header.sizes.iter().copied(), bytes).map(|elements| elements * bytes);
-        len.ok_or_else(|| wrong(format!("`{}` has sizes that cannot be multiplied", self.name)))
+        len.ok_or_else(|| invalid(format!("`{}` has sizes that cannot be multiplied", self.name)))
     }
 
     /// The tensor.
@@ -135,20 +135,20 @@ struct Header {
 impl Header {
     /// The header, and where the elements start.
     fn read(bytes: &[u8]) -> Result<(Self, usize), FileError> {
-        let cut = || wrong("the file ends before its header does");
+        let cut = || invalid("the file ends before its header does");
         let version =
-            bytes.strip_prefix(MAGIC).ok_or_else(|| wrong("it does not start as files of numpy's do"))?;
+            bytes.strip_prefix(MAGIC).ok_or_else(|| invalid("it does not start as files of numpy's do"))?;
         let (len, start) = match *version.get(..6).ok_or_else(cut)? {
             [1, 0, a, b, ..] => (usize::from(u16::from_le_bytes([a, b])), MAGIC.len() + 4),
             [2 | 3, 0, a, b, c, d] => (u32::from_le_bytes([a, b, c, d]) as usize, MAGIC.len() + 6),
-            [major, minor, ..] => return Err(wrong(format!("version {major}.{minor} is not known"))),
+            [major, minor, ..] => return Err(invalid(format!("version {major}.{minor} is not known"))),
             _ => return Err(cut()),
         };
         if len > LONGEST {
-            return Err(wrong(format!("a header of {len} bytes is too long")));
+            return Err(invalid(format!("a header of {len} bytes is too long")));
         }
         let text = bytes.get(start..start + len).ok_or_else(cut)?;
-        let text = core::str::from_utf8(text).map_err(|_| wrong("the header is no text"))?;
+        let text = core::str::from_utf8(text).map_err(|_| invalid("the header is no text"))?;
         Ok((Self::parse(text)?, start + len))
     }
 
@@ -162,13 +162,13 @@ impl Header {
             match key {
                 "descr" if descr.is_none() => {
                     if words.0.trim_start().starts_with('[') {
-                        return Err(wrong("its elements are records of several fields"));
+                        return Err(invalid("its elements are records of several fields"));
                     }
                     descr = Some(words.string()?.to_string());
                 }
                 "fortran_order" if reversed.is_none() => reversed = Some(words.boolean()?),
                 "shape" if sizes.is_none() => sizes = Some(words.sizes()?),
-                key => return Err(wrong(format!("the header has `{}` in it", shortened(key)))),
+                key => return Err(invalid(format!("the header has `{}` in it", shortened(key)))),
             }
             if !words.skip(',') {
                 words.expect('}')?;
@@ -178,11 +178,11 @@ impl Header {
         let rest = words.0.trim();
         let names = rest.strip_prefix(COMMENT).map(|names| names.trim().to_string());
         if names.is_none() && !rest.is_empty() && !rest.starts_with('#') {
-            return Err(wrong(format!("the header ends in `{}`", shortened(rest))));
+            return Err(invalid(format!("the header ends in `{}`", shortened(rest))));
         }
         match (descr, reversed, sizes) {
             (Some(descr), Some(reversed), Some(sizes)) => Ok(Header { descr, reversed, sizes, names }),
-            _ => Err(wrong("the header lacks one of `descr`, `fortran_order` and `shape`")),
+            _ => Err(invalid("the header lacks one of `descr`, `fortran_order` and `shape`")),
         }
     }
 }
@@ -206,7 +206,7 @@ impl<'t> Words<'t> {
     }
 
     fn not(&self, expected: &str) -> FileError {
-        wrong(format!("the header has `{}` where {expected} is expected", shortened(self.0.trim())))
+        invalid(format!("the header has `{}` where {expected} is expected", shortened(self.0.trim())))
     }
 
     fn string(&mut self) -> Result<&'t str, FileError> {

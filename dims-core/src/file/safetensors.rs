@@ -155,17 +155,17 @@ impl Writer {
     where
         A: Computable<Rank = Rank0, Elem: Stored>,
     {
-        let wrong = |what: String| FileError::Unwritable { what };
+        let invalid = |what: String| FileError::Unwritable { what };
         if name == "__metadata__" {
-            return Err(wrong("`__metadata__` is the format's own name, not that of a tensor".into()));
+            return Err(invalid("`__metadata__` is the format's own name, not that of a tensor".into()));
         }
         if self.tensors.iter().any(|(other, ..)| other == name) {
-            return Err(wrong(format!("`{name}` is in the file already")));
+            return Err(invalid(format!("`{name}` is in the file already")));
         }
         let dtype = dtype(A::Elem::KIND)
-            .ok_or_else(|| wrong(format!("safetensors has no elements of type `{}`", A::Elem::NAME)))?;
+            .ok_or_else(|| invalid(format!("safetensors has no elements of type `{}`", A::Elem::NAME)))?;
         if self.metadata.contains_key(&names_of(name)) {
-            return Err(wrong(format!("`{}` is in the metadata already", names_of(name))));
+            return Err(invalid(format!("`{}` is in the metadata already", names_of(name))));
         }
         let names = written(A::Dims::KEYS.as_slice().iter())?;
         let tensor = tensor.into_named();

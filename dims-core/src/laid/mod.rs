@@ -136,7 +136,7 @@ pub trait Lay: Computable<Rank = Rank0> {
         let order = const { &order_of::<D, Self::Dims>() }.as_slice();
         let tensor = self.into_named();
         let shape = tensor.unified_shape()?;
-        shape.all_said(&dims)?;
+        shape.check_all_given(&dims)?;
         let data = if const { typed_operands::<Self::Dims, Self::Expr>(&order_of::<D, Self::Dims>()).is_some() }
         {
             let operands = const { typed_operands::<Self::Dims, Self::Expr>(&order_of::<D, Self::Dims>()) };
@@ -272,15 +272,15 @@ macro_rules! arrays {
             {
                 let origin = Some(Location::caller());
                 let sizes = self.shape().to_vec();
-                let (mut names, mut met) = (Vec::new(), Ok(()));
+                let (mut names, mut unified) = (Vec::new(), Ok(()));
                 dims.each(|dim| {
-                    if let (Ok(()), Some(&size)) = (&met, sizes.get(names.len())) {
-                        met = dim.meet(size, origin);
+                    if let (Ok(()), Some(&size)) = (&unified, sizes.get(names.len())) {
+                        unified = dim.unify(size, origin);
                     }
                     names.push(dim.name);
                 });
                 check_rank(sizes.len(), names.len())?;
-                met?;
+                unified?;
                 let $a = self;
                 let memory: Result<$memory, NotSo> = $elements;
                 let memory = memory.map_err(|why| why.error(&names, &sizes))?;

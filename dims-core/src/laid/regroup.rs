@@ -9,9 +9,10 @@ use crate::plan::axes::AxisList;
 use crate::plan::shape::volume;
 use crate::restructure::names::PartsOf;
 use crate::role::{RolesSplit, RolesUnite};
+use crate::set::Bool;
 use crate::set::list::List;
-use crate::set::ordered::{Decides, DividesInto, IsNone, MergesIn, Minus, NamedTwice, NamesSome, Shares};
-use crate::set::{Bound, Dims, Judged, NamedOnce, Right, SetOf, Verdict};
+use crate::set::ordered::{DividesInto, IsNone, MergesIn, Minus, NamedTwice, NamesSome, Shares};
+use crate::set::{Bound, Dims, IsNothing, MaybeDim, NamedOnce, SetOf, True};
 use kernels::scalar::Element;
 
 impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
@@ -32,7 +33,7 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
         parts: P,
         whole: W,
     ) -> Result<Laid<T, W::Axes, M>, DimError> {
-        self.0.unified_shape()?.all_said(&parts)?;
+        self.0.unified_shape()?.check_all_given(&parts)?;
         let mut sizes = self.sizes();
         let parts = P::KEYS.as_slice();
         let first =
@@ -43,7 +44,7 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
             return Err(DimError::TooLarge { dims: list_sizes(names.zip(sizes[parts].iter().copied())) });
         };
         sizes.drain(parts);
-        whole.info().meet(size, None)?;
+        whole.info().unify(size, None)?;
         sizes.insert(first, size);
         Ok(self.with_axes(&sizes))
     }
@@ -77,7 +78,7 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
         ListOf<L>: DividesInto<W::Brand, P::Brands>,
         Divided<L, W, P>: SetOf + Dims,
     {
-        self.0.unified_shape()?.said(&whole.info())?;
+        self.0.unified_shape()?.check_given(&whole.info())?;
         let mut sizes = self.sizes();
         let at = L::KEYS.position(&whole.info().key()).expect("the dim is an axis of the tensor");
         let own = sizes_of(&parts, sizes[at], None)?;
@@ -100,18 +101,18 @@ pub trait Neighbours<L>: DimList {}
 impl<P, L> Neighbours<L> for P
 where
     P: DimList<Brands: IsNone<Out: NamesSome<P>>>,
-    L: Dims<List: MergesIn<P::Brands, Rest<()>, Verdict: SideBySide<P, L>>>,
+    L: Dims<List: MergesIn<P::Brands, Rest<()>, Holds: SideBySide<P, L>>>,
 {
 }
 
-/// The verdict that the dims `P` lie side by side in `L`.
+/// The condition that the dims `P` lie side by side in `L`.
 #[diagnostic::on_unimplemented(
     message = "`{P}` are not neighbours, in this order, in the layout `{L}`",
     label = "only axes that lie side by side can be merged without moving elements"
 )]
 pub trait SideBySide<P, L> {}
 #[diagnostic::do_not_recommend]
-impl<P, L> SideBySide<P, L> for Right {}
+impl<P, L> SideBySide<P, L> for True {}
 
 /// A dim that can be made of the neighbours `P` in the layout `L`: no other axis has its name.
 pub trait UnionOf<P, L>: DimRef {
@@ -124,7 +125,7 @@ where
     P: PartsOf<W> + RolesUnite<W>,
     L: Dims<List: MergesIn<P::Brands, W::Brand, Out: List<Tuple: SetOf>> + Minus<P::Brands>>,
     <ListOf<L> as Minus<P::Brands>>::Out: Shares<(W::Brand, ())>,
-    Verdict<TakenBeside<L, P, (W::Brand, ())>>: NotInLaid<TakenBeside<L, P, (W::Brand, ())>, L>,
+    IsNothing<TakenBeside<L, P, (W::Brand, ())>>: NotInLaid<TakenBeside<L, P, (W::Brand, ())>, L>,
 {
     type Axes = <<ListOf<L> as MergesIn<P::Brands, W::Brand>>::Out as List>::Tuple;
 }
@@ -139,23 +140,23 @@ where
     P: DimList<Brands: IsNone<Out: NamesSome<P>>>,
     W: DimRef,
     L: Dims<List: Minus<(W::Brand, ())>>,
-    (): Shares<P::Brands, Found: Judged<Verdict: Decides>>,
-    Verdict<NamedTwice<P>>: NamedOnce<NamedTwice<P>, P>,
-    <ListOf<L> as Minus<(W::Brand, ())>>::Out: Shares<P::Brands, Found: Judged<Verdict: Decides>>,
+    (): Shares<P::Brands, Found: MaybeDim<IsNothing: Bool>>,
+    IsNothing<NamedTwice<P>>: NamedOnce<NamedTwice<P>, P>,
+    <ListOf<L> as Minus<(W::Brand, ())>>::Out: Shares<P::Brands, Found: MaybeDim<IsNothing: Bool>>,
     // Where a dim is named twice, that alone is to be said.
-    <Verdict<NamedTwice<P>> as Decides>::Implies<Verdict<TakenBeside<L, W, P::Brands>>>:
+    <IsNothing<NamedTwice<P>> as Bool>::Implies<IsNothing<TakenBeside<L, W, P::Brands>>>:
         NotInLaid<TakenBeside<L, W, P::Brands>, L>,
 {
 }
 
-/// The verdict that the dim `D` is no other axis of the layout `L`.
+/// The condition that the dim `D` is no other axis of the layout `L`.
 #[diagnostic::on_unimplemented(
     message = "dimension `{D}` is already bound in a tensor with dims `{L}`",
     label = "`{D}` is an axis of this layout already; another name is expected here"
 )]
 pub trait NotInLaid<D, L> {}
 #[diagnostic::do_not_recommend]
-impl<D, L> NotInLaid<D, L> for Right {}
+impl<D, L> NotInLaid<D, L> for True {}
 
 /// The axes of [`Divided`], as nested pairs.
 type DividedList<L, W, P> = <ListOf<L> as DividesInto<<W as DimRef>::Brand, <P as DimList>::Brands>>::Out;
@@ -166,6 +167,6 @@ impl<W, L, P> AxisOf<L, P> for W
 where
     W: DimRef,
     P: DimList,
-    L: Dims<List: DividesInto<W::Brand, P::Brands, Verdict: Bound<W::Brand, L>>>,
+    L: Dims<List: DividesInto<W::Brand, P::Brands, Holds: Bound<W::Brand, L>>>,
 {
 }

@@ -7,10 +7,11 @@ use crate::named::Named;
 use crate::plan::axes::AxisList;
 use crate::plan::shape::Shape;
 use crate::rank::Rank0;
+use crate::set::Bool;
 use crate::set::list::List;
-use crate::set::ordered::{Decides, Shares};
+use crate::set::ordered::Shares;
 use crate::set::remove::{Left, Missing, Removal, RemoveAll, Twice};
-use crate::set::{Dims, DimsOfBoth, NamedOnce, Right, Union, Verdict};
+use crate::set::{Dims, DimsOfBoth, IsNothing, NamedOnce, True, Union};
 use crate::storage::Owned;
 use crate::tensor::{AsTensor, Computable};
 use alloc::boxed::Box;
@@ -59,23 +60,23 @@ where
     V::List: RemoveAll<D::Brands, V, Out: Removal>,
     U::List: RemoveAll<D::Brands, U, Out: Removal<Left: List>>,
     Q::List: Shares<D::Brands>,
-    Verdict<Twice<U, D::Brands>>: Decides + NamedOnce<Twice<U, D::Brands>, D>,
+    IsNothing<Twice<U, D::Brands>>: Bool + NamedOnce<Twice<U, D::Brands>, D>,
     // Of several mistakes the first one is told.
-    Verdict<Missing<K, D::Brands>>:
-        Decides + HeldBy<Missing<K, D::Brands>, K, Then<Left<U, D::Brands>> = Others>,
-    Verdict<NotInValues<K, V, D>>: Decides + HeldBy<NotInValues<K, V, D>, V>,
-    Verdict<InQueries<Q, K, V, U, D>>: NotQueried<InQueries<Q, K, V, U, D>, Q>,
+    IsNothing<Missing<K, D::Brands>>:
+        Bool + HeldBy<Missing<K, D::Brands>, K, Then<Left<U, D::Brands>> = Others>,
+    IsNothing<NotInValues<K, V, D>>: Bool + HeldBy<NotInValues<K, V, D>, V>,
+    IsNothing<InQueries<Q, K, V, U, D>>: NotQueried<InQueries<Q, K, V, U, D>, Q>,
 {
 }
 
 /// The first of the dims `D` that the values lack, if the keys have them all.
 type NotInValues<K, V, D> =
-    <Verdict<Missing<K, <D as DimList>::Brands>> as Decides>::OrNothing<Missing<V, <D as DimList>::Brands>>;
+    <IsNothing<Missing<K, <D as DimList>::Brands>> as Bool>::OrNothing<Missing<V, <D as DimList>::Brands>>;
 
-/// The first of the dims `D` that the queries have, if nothing else is wrong.
-type InQueries<Q, K, V, U, D> = <<<Verdict<Missing<K, <D as DimList>::Brands>> as Decides>::And<
-    Verdict<NotInValues<K, V, D>>,
-> as Decides>::And<Verdict<Twice<U, <D as DimList>::Brands>>> as Decides>::OrNothing<
+/// The first of the dims `D` that the queries have, if the other conditions hold.
+type InQueries<Q, K, V, U, D> = <<<IsNothing<Missing<K, <D as DimList>::Brands>> as Bool>::And<
+    IsNothing<NotInValues<K, V, D>>,
+> as Bool>::And<IsNothing<Twice<U, <D as DimList>::Brands>>> as Bool>::OrNothing<
     <<Q as Dims>::List as Shares<<D as DimList>::Brands>>::Found,
 >;
 
@@ -85,11 +86,11 @@ type InQueries<Q, K, V, U, D> = <<<Verdict<Missing<K, <D as DimList>::Brands>> a
     label = "the keys and the values must have `{D}`, over which attention runs"
 )]
 pub trait HeldBy<D, S> {
-    /// `X`, if nothing is wrong.
+    /// `X`, if the condition holds.
     type Then<X>;
 }
 #[diagnostic::do_not_recommend]
-impl<D, S> HeldBy<D, S> for Right {
+impl<D, S> HeldBy<D, S> for True {
     type Then<X> = X;
 }
 
@@ -100,7 +101,7 @@ impl<D, S> HeldBy<D, S> for Right {
 )]
 pub trait NotQueried<D, S> {}
 #[diagnostic::do_not_recommend]
-impl<D, S> NotQueried<D, S> for Right {}
+impl<D, S> NotQueried<D, S> for True {}
 
 /// What changes scores of `T` before their softmax: which of them count, and what is added to them.
 ///
@@ -308,14 +309,14 @@ where
     let (q, k, v) = (q.into_named().expr, k.into_named().expr, v.into_named().expr);
     let (mask, bias) = mask.into_parts();
     let mut shape = Shape::new::<All<Q, K, V>, Rank0>();
-    q.meet::<All<Q, K, V>, Rank0>(&mut shape)?;
-    k.meet::<All<Q, K, V>, Rank0>(&mut shape)?;
-    v.meet::<All<Q, K, V>, Rank0>(&mut shape)?;
-    mask.meet::<All<Q, K, V>, Rank0>(&mut shape)?;
-    bias.meet::<All<Q, K, V>, Rank0>(&mut shape)?;
+    q.unify::<All<Q, K, V>, Rank0>(&mut shape)?;
+    k.unify::<All<Q, K, V>, Rank0>(&mut shape)?;
+    v.unify::<All<Q, K, V>, Rank0>(&mut shape)?;
+    mask.unify::<All<Q, K, V>, Rank0>(&mut shape)?;
+    bias.unify::<All<Q, K, V>, Rank0>(&mut shape)?;
     shape.finish()?;
-    shape.all_said(&features)?;
-    shape.all_said(&over)?;
+    shape.check_all_given(&features)?;
+    shape.check_all_given(&over)?;
     let q = in_memory::<All<Q, K, V>, Q::Dims, _>(&q, &shape)?;
     let k = in_memory::<All<Q, K, V>, K::Dims, _>(&k, &shape)?;
     let v = in_memory::<All<Q, K, V>, V::Dims, _>(&v, &shape)?;
@@ -327,7 +328,7 @@ where
     };
     let bias = M::BIASED.then_some(&bias);
     let data = planned::<All<Q, K, V>, _, _, _>(&shape, &axes, [q, k, v], scale.widen(), &mask, bias)
-        .map_err(|error| shape.blame(error, axes.kept))?;
+        .map_err(|error| shape.name_dims(error, axes.kept))?;
     let data = narrowed(data);
     let sizes = shape.sizes_in(axes.kept);
     Ok(Named::from_expr(Owned::laid_out(data, &sizes)))

@@ -84,7 +84,7 @@ pub trait Dynamic: AsTensor {
         B: Brand,
     {
         let lines = Lines::of::<Self, D>(self)?;
-        lines.shape.all_said(&dims)?;
+        lines.shape.check_all_given(&dims)?;
         let found: Vec<usize> = positions(&lines.data).collect();
         grown(n, found.len())?;
         let sizes = [found.len()];
@@ -129,7 +129,7 @@ pub trait Dynamic: AsTensor {
         B: Brand,
     {
         let lines = Lines::of::<Self, D>(self)?;
-        lines.shape.all_said(&dims)?;
+        lines.shape.check_all_given(&dims)?;
         let mask = Lines::of::<M, D>(mask)?;
         let (size, of_mask) = (
             |at: usize| lines.shape.size(lines.order[lines.kept + at]),
@@ -177,7 +177,7 @@ pub trait Dynamic: AsTensor {
         B: Brand,
     {
         let lines = Lines::of::<Self, ()>(self)?;
-        lines.shape.all_said(&dims)?;
+        lines.shape.check_all_given(&dims)?;
         let mut order: Vec<usize> = (0..lines.data.len()).collect();
         order.sort_by(|&a, &b| crate::sort::ascending(&lines.data[a], &lines.data[b]));
         let (mut values, mut counts, mut inverse) = (Vec::new(), Vec::<usize>::new(), vec![0; order.len()]);

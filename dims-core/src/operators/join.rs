@@ -13,7 +13,7 @@ use crate::rank::Rank;
 use crate::restructure::{Remapped, whole};
 use crate::role::KeepsRole;
 use crate::set::rename::{Has, PartOf};
-use crate::set::{Dims, DimsOf, Keys, Right, Union, Verdict};
+use crate::set::{Dims, DimsOf, IsNothing, Keys, True, Union};
 use crate::size::Resizable;
 use crate::storage::Owned;
 use crate::tensor::{AsTensor, Computable, NamedOf};
@@ -245,7 +245,7 @@ fn renamed<A: Computable, S: Dims>(
     new: impl DimRef,
 ) -> Result<Remapped<A, S>, DimError> {
     let (tensor, old) = (tensor.into_named(), old.info());
-    tensor.unified_shape()?.said(&old)?;
+    tensor.unified_shape()?.check_given(&old)?;
     Ok(Named::from_expr(Remap::new(tensor.expr, old.key(), whole(new.info().key()))))
 }
 
@@ -324,7 +324,7 @@ impl<S: Dims> Layout<S> {
         if new {
             sizes.insert(along, shapes.len());
         }
-        dim.meet(sizes[along], None)?;
+        dim.unify(sizes[along], None)?;
         Ok(Layout { shapes, sizes, along, new, set })
     }
 
@@ -388,14 +388,14 @@ type Gaining<S, D> = <S as Union<(<D as DimRef>::Brand,)>>::Out;
 )]
 pub trait Stackable<D, S> {}
 #[diagnostic::do_not_recommend]
-impl<D, S> Stackable<D, S> for Right {}
+impl<D, S> Stackable<D, S> for True {}
 
 /// A dim that the set `S` does not have.
 pub trait NewDim<S: Dims>: DimRef {}
 impl<S: Dims, D: DimRef> NewDim<S> for D
 where
     S::List: Has<D::Brand>,
-    Verdict<<S::List as Has<D::Brand>>::Found>: Stackable<<S::List as Has<D::Brand>>::Found, S>,
+    IsNothing<<S::List as Has<D::Brand>>::Found>: Stackable<<S::List as Has<D::Brand>>::Found, S>,
 {
 }
 

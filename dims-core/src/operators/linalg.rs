@@ -13,7 +13,7 @@ use crate::run::lines::along_lines;
 use crate::set::rename::CanGain;
 use crate::set::{Dims, DimsOf, DimsOfBoth, Union};
 use crate::storage::Owned;
-use crate::tensor::{AsTensor, Computable, NamedOf, as_said, read_as_said, reference};
+use crate::tensor::{AsTensor, Computable, NamedOf, checked, read_checked, reference};
 use kernels::ops;
 use kernels::reduce::reducers;
 use kernels::scalar::{Num, Real};
@@ -109,7 +109,7 @@ pub trait LinearAlgebra: Computable {
             return Err(DimError::Shape { what });
         }
         let len = (height - down).min(width - right);
-        rows.resized().meet(len, None)?;
+        rows.resized().unify(len, None)?;
         let along = |offset, inner| {
             let terms = term(rows.key(), 1, Some(len));
             Along { offset, inner: Some(inner), terms }
@@ -146,8 +146,8 @@ pub trait LinearAlgebra: Computable {
         X: Dims,
         Y: Dims,
     {
-        read_as_said(self, &rows)?;
-        let expr = read_as_said(self, &columns)?;
+        read_checked(self, &rows)?;
+        let expr = read_checked(self, &columns)?;
         let diagonal = reference::<Self>(&expr).try_diagonal(rows, columns, 0)?;
         sum::<Named<_, X, _, _>, I, Y>(&diagonal.expr)
     }
@@ -187,9 +187,9 @@ pub trait LinearAlgebra: Computable {
     {
         let tensor = self.into_named();
         let shape = tensor.unified_shape()?;
-        shape.said(&rows.info())?;
+        shape.check_given(&rows.info())?;
         let size = shape.size(position(&shape, rows.info()));
-        columns.info().meet(size, None)?;
+        columns.info().unify(size, None)?;
         let (old, new) = (Self::Dims::KEYS.as_slice(), Y::KEYS.as_slice());
         let own = |key: &crate::set::DimKey| shape.position(key);
         let mut sizes: SmallVec<[usize; 8]> =
@@ -285,7 +285,7 @@ pub trait LinearAlgebra: Computable {
         let own = self.borrowed();
         let product = Binary { op: ops::Mul, a: &*own, b: other.into_named().expr };
         let product: Pairwise<'_, ops::Mul, Self::Elem, Self, B> = Named::from_expr(product);
-        sum::<Named<_, U, _, _>, D, X>(&*read_as_said(&product, &dims)?)
+        sum::<Named<_, U, _, _>, D, X>(&*read_checked(&product, &dims)?)
     }
 
     /// The same as [`contract`](LinearAlgebra::contract), by the name that it has in NumPy: `sum over dims of x * y`.
@@ -344,7 +344,7 @@ pub trait LinearAlgebra: Computable {
     where
         Self::Elem: Real,
     {
-        norm::<_, D, X>(reference::<Self>(&*read_as_said(self, &dims)?), p)
+        norm::<_, D, X>(reference::<Self>(&*read_checked(self, &dims)?), p)
     }
 
     /// The distance between vectors along dims that both tensors have, in the `p`-norm: `norm_p(x - y)`. With different dims for the vectors of either side this
@@ -379,7 +379,7 @@ pub trait LinearAlgebra: Computable {
         let own = self.borrowed();
         let difference = Binary { op: ops::Sub, a: &*own, b: other.into_named().expr };
         let difference: Pairwise<'_, ops::Sub, Self::Elem, Self, B> = Named::from_expr(difference);
-        norm::<_, D, X>(as_said(difference, &dims)?, p)
+        norm::<_, D, X>(checked(difference, &dims)?, p)
     }
 
     /// The cosine of the angle between vectors along dims that both tensors have: `sum of x * y / (norm of x * norm of y)`, where a norm counts as `eps` at least.
@@ -421,7 +421,7 @@ pub trait LinearAlgebra: Computable {
         let pairs = Binary { op: ops::Pair, a: &*own, b: other.into_named().expr };
         let pairs: Pairwise<'_, ops::Pair, (Self::Elem, Self::Elem), Self, B> = Named::from_expr(pairs);
         run::<Named<_, U, _, _>, D, X, _>(
-            &*read_as_said(&pairs, &dims)?,
+            &*read_checked(&pairs, &dims)?,
             reducers::Cosine(eps),
             Empty::Allowed,
         )
@@ -449,7 +449,7 @@ pub trait LinearAlgebra: Computable {
     where
         Self::Elem: Real,
     {
-        along_lines::<NamedOf<Self>, D, _>(as_said(self, &dims)?, UnitLength(eps))
+        along_lines::<NamedOf<Self>, D, _>(checked(self, &dims)?, UnitLength(eps))
     }
 }
 

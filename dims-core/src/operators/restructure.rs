@@ -20,7 +20,7 @@ use crate::set::rename::{NotIn, PartOf};
 use crate::set::{Dims, DimsOf, NameFor, Union};
 use crate::size::{Resizable, Sliceable};
 use crate::storage::Owned;
-use crate::tensor::{AsTensor, Computable, as_said};
+use crate::tensor::{AsTensor, Computable, checked};
 use alloc::vec::Vec;
 use kernels::memory::axes::Axis;
 use names::{NamesFor, PartsIn, WholeIn};
@@ -129,13 +129,13 @@ pub trait Restructure: Computable {
         new: New,
     ) -> Result<Remapped<Self, New::Out>, DimError> {
         let tensor = self.into_named();
-        let (said, old) = (old.info(), old.info().key());
-        if Old::SAYS || New::SAYS || new.info().cell.is_some() || new.info().fixed.is_some() {
+        let (given, old) = (old.info(), old.info().key());
+        if Old::GIVES_SIZE || New::GIVES_SIZE || new.info().cell.is_some() || new.info().fixed.is_some() {
             let shape = tensor.unified_shape()?;
-            shape.said(&said)?;
+            shape.check_given(&given)?;
             let at = shape.position(&old).expect("the dim is one of the tensor's");
             let (size, origin) = shape.known(at);
-            new.info().meet(size, origin)?;
+            new.info().unify(size, origin)?;
         }
         Ok(Named::from_expr(Remap::new(tensor.expr, old, whole(new.info().key()))))
     }
@@ -169,14 +169,14 @@ pub trait Restructure: Computable {
         old: Old,
         new: New,
     ) -> Result<Remapped<Self, New::Out>, DimError> {
-        let tensor = as_said(self, &old)?;
+        let tensor = checked(self, &old)?;
         let shape = tensor.unified_shape()?;
         let known = |key| shape.known(shape.position(key).expect("the dim is one of the tensor's"));
         let sizes = Old::KEYS.as_slice().iter().map(known);
         let (mut sizes, mut fits) = (sizes, Ok(()));
         new.each(|dim| {
             if let (Some((size, origin)), true) = (sizes.next(), fits.is_ok()) {
-                fits = dim.meet(size, origin);
+                fits = dim.unify(size, origin);
             }
         });
         fits?;
@@ -218,7 +218,7 @@ pub trait Restructure: Computable {
         let tensor = self.into_named();
         let shape = tensor.unified_shape()?;
         let info = dim.info();
-        shape.said(&info)?;
+        shape.check_given(&info)?;
         let (size, origin) = shape.known(position(&shape, info));
         let offset = pick(Axis::new(size, 1), at.to_i128(), || format!("dim `{}`", info.name), origin)?;
         let along = Along { offset: offset as usize, inner: Some(size), terms: SmallVec::new() };
@@ -329,9 +329,9 @@ pub trait Restructure: Computable {
     ) -> Result<Remapped<Self, N::Out>, DimError> {
         let tensor = self.into_named();
         let (shape, old) = (tensor.unified_shape()?, dim.info());
-        shape.said(&old)?;
+        shape.check_given(&old)?;
         let (offset, inner, len) = within(&shape, old, range)?;
-        part.info().meet(len, None)?;
+        part.info().unify(len, None)?;
         let along = Along { offset, inner: Some(inner), terms: term(part.info().key(), 1, Some(len)) };
         Ok(Named::from_expr(Remap::new(tensor.expr, old.key(), along)))
     }
@@ -369,7 +369,7 @@ pub trait Restructure: Computable {
     {
         let tensor = self.into_named();
         let (shape, info) = (tensor.unified_shape()?, dim.info());
-        shape.said(&info)?;
+        shape.check_given(&info)?;
         let size = shape.size(position(&shape, info));
         let total = sizes.iter().try_fold(0, |total: usize, &part| total.checked_add(part));
         if total != Some(size) {
@@ -382,8 +382,8 @@ pub trait Restructure: Computable {
         let mut start = 0;
         let mut pieces = Vec::with_capacity(sizes.len());
         for &part in sizes {
-            // (A size that was said is that of the whole.)
-            pieces.push(sliced(self, DimInfo { said: None, ..info }, start..start + part, 1)?);
+            // (A given size is that of the whole.)
+            pieces.push(sliced(self, DimInfo { given: None, ..info }, start..start + part, 1)?);
             start += part;
         }
         Ok(pieces)
@@ -451,7 +451,7 @@ pub trait Restructure: Computable {
         Self: Shareable,
     {
         let shape = self.into_named().unified_shape()?;
-        shape.said(&dim.info())?;
+        shape.check_given(&dim.info())?;
         let size = shape.size(position(&shape, dim.info()));
         if count == 0 {
             return Err(DimError::Shape {
@@ -474,7 +474,7 @@ pub trait Restructure: Computable {
         Self: Shareable,
     {
         let shape = unwrap(self.into_named().unified_shape());
-        unwrap(shape.said(&dim.info()));
+        unwrap(shape.check_given(&dim.info()));
         let size = shape.size(position(&shape, dim.info()));
         (0..size).map(|at| self.index(dim, at)).collect()
     }
@@ -534,7 +534,7 @@ pub trait Restructure: Computable {
         let tensor = self.into_named();
         let shape = tensor.unified_shape()?;
         let info = whole.info();
-        shape.said(&info)?;
+        shape.check_given(&info)?;
         let (size, origin) = shape.known(position(&shape, info));
         let sizes = crate::bind::split::sizes_of(&parts, size, origin)?;
         let mut step = 1;
@@ -579,11 +579,11 @@ pub trait Restructure: Computable {
     ) -> Result<Named<Self::Elem, W::Out, Self::Rank>, DimError> {
         let tensor = self.into_named();
         let shape = tensor.unified_shape()?;
-        shape.all_said(&parts)?;
+        shape.check_all_given(&parts)?;
         let mut group: SmallVec<[usize; 8]> = SmallVec::new();
         DimList::each(&parts, |dim| group.push(position(&shape, dim)));
         let size = shape.volume(group.iter().copied(), 1)?;
-        whole.info().meet(size, None)?;
+        whole.info().unify(size, None)?;
         // The axes of the result, as they will lie; that of `whole` stands for the whole group.
         let own = W::Out::KEYS.as_slice();
         let own_order = AxisList::in_memory_of::<W::Out, Rank0>().as_slice();

@@ -57,7 +57,7 @@ where
     Y: Computable<Dims: Union<(D::Brand,)>>,
 {
     let shape = x.into_named().unified_shape()?;
-    shape.said(&time.info())?;
+    shape.check_given(&time.info())?;
     let steps = shape.size(position(&shape, time.info()));
     let (mut state, mut outputs) = (state, Vec::new());
     for at in 0..steps {

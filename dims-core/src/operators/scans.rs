@@ -10,7 +10,7 @@ use crate::plan::shape::Shape;
 use crate::reduce::{Evaluated, along};
 use crate::set::{Dims, DimsOf};
 use crate::size::Resizable;
-use crate::tensor::{AsTensor, Evaluable, as_said};
+use crate::tensor::{AsTensor, Evaluable, checked};
 use kernels::ops;
 use kernels::scalar::{Num, Ordered, Real};
 use kernels::scan;
@@ -36,7 +36,7 @@ macro_rules! scans {
         where
             Self: Evaluable<Elem: $bound>,
         {
-            along::<_, D, _>(as_said(self, &dim)?, $work)
+            along::<_, D, _>(checked(self, &dim)?, $work)
         }
     )*};
 }
@@ -90,7 +90,7 @@ pub trait Scans: AsTensor {
         let info = dim.info();
         let size = shape.size(position(&shape, info));
         let len = size.saturating_sub(1);
-        info.resized().meet(len, None)?;
+        info.resized().unify(len, None)?;
         let from = |offset| {
             let terms = term(info.key(), 1, Some(len));
             Along { offset, inner: Some(size), terms }
@@ -100,7 +100,7 @@ pub trait Scans: AsTensor {
         let earlier = Remap::<_, Self::Dims, Self::Rank>::new(expr, info.key(), from(0));
         let differences = Binary { op: ops::Sub, a: later, b: earlier };
         let mut shape = Shape::new::<Self::Dims, Self::Rank>();
-        differences.meet::<Self::Dims, Self::Rank>(&mut shape)?;
+        differences.unify::<Self::Dims, Self::Rank>(&mut shape)?;
         shape.finish()?;
         Ok(Named::from_expr(laid_out::<Self::Dims, Self::Rank, _>(differences, &shape)?))
     }

@@ -313,10 +313,10 @@ where
 {
     let (tensor, index) = (tensor.into_named(), index.into_named());
     let mut shape = Shape::new::<V, Rank0>();
-    tensor.expr.meet::<V, Rank0>(&mut shape)?;
-    index.expr.meet::<V, Rank0>(&mut shape)?;
+    tensor.expr.unify::<V, Rank0>(&mut shape)?;
+    index.expr.unify::<V, Rank0>(&mut shape)?;
     shape.finish()?;
-    shape.all_said(dims)?;
+    shape.check_all_given(dims)?;
     let (info, keys) = (into.info(), Y::KEYS.as_slice());
     let places = info.size().ok_or(DimError::Unsized { dim: info.name })?;
     let sizes: SmallVec<[usize; 8]> = keys
@@ -349,7 +349,7 @@ where
         names: Vec::new,
         origin: None,
     };
-    // Outermost, so that what meets in one place comes in the order of the dims as named.
+    // Outermost, so that what adds up in one place comes in the order of the dims as named.
     let order = Scattered::<V, D>::ORDER.as_slice();
     let indices = ComputedIndex { index: index.expr, active: true, target, dims: &[], open: None, rest: () };
     let selected = [Axis::new(places, target.stride)];

@@ -49,7 +49,7 @@ fn rearranged<A: Computable>(
     let axis = position(&shape, dim);
     let size = shape.size(axis);
     let len = len(size)?;
-    dim.resized().meet(len, None)?;
+    dim.resized().unify(len, None)?;
     let order = AxisList::in_memory_of::<A::Dims, A::Rank>().as_slice();
     let at = order.iter().position(|&own| own == axis).expect("the dim is one of the axes");
     let data = evaluate_in::<A::Dims, A::Rank, _>(tensor.expr, &shape, order)?;
@@ -134,7 +134,7 @@ pub trait Rearranging: Computable {
     ) -> Result<Remapped<Self, Self::Dims>, DimError> {
         let tensor = self.into_named();
         let shape = tensor.unified_shape()?;
-        shape.all_said(&dims)?;
+        shape.check_all_given(&dims)?;
         let mut changes = Changes::new();
         dims.each(|dim| {
             let size = shape.size(position(&shape, dim));
@@ -232,7 +232,7 @@ pub trait Rearranging: Computable {
             dims.each(|dim| {
                 let size = shape.size(position(&shape, dim));
                 let len = longer(dim.name, size);
-                match len.and_then(|len| dim.resized().meet(len, None).map(|()| len)) {
+                match len.and_then(|len| dim.resized().unify(len, None).map(|()| len)) {
                     Ok(len) => placings.push(Placing { dim: dim.key(), len, start: before, step: 1 }),
                     Err(error) => failed = Some(error),
                 }

@@ -7,7 +7,7 @@ use crate::reduce::{Evaluated, Reduced};
 use crate::run::lines::{Lines, arranged};
 use crate::set::{Dims, DimsOf};
 use crate::size::Resizable;
-use crate::tensor::{AsTensor, Computable, Evaluable, NamedOf, as_said, read_as_said, reference};
+use crate::tensor::{AsTensor, Computable, Evaluable, NamedOf, checked, read_checked, reference};
 use alloc::vec::Vec;
 use core::cmp::Ordering;
 use kernels::scalar::{Num, Ordered, Real};
@@ -157,7 +157,7 @@ pub trait Sorting: AsTensor {
     where
         Self: Evaluable<Elem: Ordered>,
     {
-        sort::<NamedOf<Self>, D>(as_said(self, &dim)?, false)
+        sort::<NamedOf<Self>, D>(checked(self, &dim)?, false)
     }
 
     /// The elements in descending order along a dim; not-a-number comes first.
@@ -181,7 +181,7 @@ pub trait Sorting: AsTensor {
     where
         Self: Evaluable<Elem: Ordered>,
     {
-        sort::<NamedOf<Self>, D>(as_said(self, &dim)?, true)
+        sort::<NamedOf<Self>, D>(checked(self, &dim)?, true)
     }
 
     /// The positions along a dim that put its elements into ascending order; equal elements stay in theirs, and not-a-number comes
@@ -210,7 +210,7 @@ pub trait Sorting: AsTensor {
     where
         Self: Evaluable<Elem: Ordered>,
     {
-        argsort::<_, D>(reference::<Self>(&*read_as_said(self, &dim)?), false)
+        argsort::<_, D>(reference::<Self>(&*read_checked(self, &dim)?), false)
     }
 
     /// The positions along a dim that put its elements into descending order; equal elements stay in theirs, and not-a-number comes
@@ -235,7 +235,7 @@ pub trait Sorting: AsTensor {
     where
         Self: Evaluable<Elem: Ordered>,
     {
-        argsort::<_, D>(reference::<Self>(&*read_as_said(self, &dim)?), true)
+        argsort::<_, D>(reference::<Self>(&*read_checked(self, &dim)?), true)
     }
 
     /// The elements in ascending order along a dim, and where they were: `(values, positions)`, as [`sort`](Sorting::sort) and
@@ -273,7 +273,7 @@ pub trait Sorting: AsTensor {
     where
         Self: Evaluable<Elem: Ordered>,
     {
-        sort_with_indices::<NamedOf<Self>, D>(as_said(self, &dim)?, false)
+        sort_with_indices::<NamedOf<Self>, D>(checked(self, &dim)?, false)
     }
 
     /// The elements in descending order along a dim, and where they were: `(values, positions)`, as [`sort_descending`](Sorting::sort_descending) and
@@ -311,7 +311,7 @@ pub trait Sorting: AsTensor {
     where
         Self: Evaluable<Elem: Ordered>,
     {
-        sort_with_indices::<NamedOf<Self>, D>(as_said(self, &dim)?, true)
+        sort_with_indices::<NamedOf<Self>, D>(checked(self, &dim)?, true)
     }
 
     /// The greatest element over dims and where it is: `(value, position)`, as [`max`](crate::reduce::Reductions::max) and
@@ -349,7 +349,7 @@ pub trait Sorting: AsTensor {
     {
         let descending = |a: &Self::Elem, b: &Self::Elem| ascending(b, a);
         first_with_index::<_, D, X>(
-            reference::<Self>(&*read_as_said(self, &dims)?),
+            reference::<Self>(&*read_checked(self, &dims)?),
             descending,
             "max_with_index",
         )
@@ -389,7 +389,7 @@ pub trait Sorting: AsTensor {
         Self: Evaluable<Elem: Ordered>,
     {
         first_with_index::<_, D, X>(
-            reference::<Self>(&*read_as_said(self, &dims)?),
+            reference::<Self>(&*read_checked(self, &dims)?),
             ascending_nan_first,
             "min_with_index",
         )
@@ -430,7 +430,7 @@ pub trait Sorting: AsTensor {
             let what = format!("the {k} greatest elements along {}", lines.describe());
             return Err(DimError::Shape { what });
         }
-        dim.info().resized().meet(k, None)?;
+        dim.info().resized().unify(k, None)?;
         let found = lines.map::<(Self::Elem, usize)>("topk", k, |line, out| {
             let order = |a: &usize, b: &usize| ascending(&line[*b], &line[*a]).then(a.cmp(b));
             let mut all: Vec<usize> = (0..line.len()).collect();
@@ -470,7 +470,7 @@ pub trait Sorting: AsTensor {
         Self: Evaluable<Elem: Real>,
     {
         let half = num_traits::NumCast::from(0.5).expect("a float can be a half");
-        quantile::<_, D, X>(reference::<Self>(&*read_as_said(self, &dims)?), half, "median")
+        quantile::<_, D, X>(reference::<Self>(&*read_checked(self, &dims)?), half, "median")
     }
 
     /// The element at the share `q` of the order over dims, from 0 for the least to 1 for the greatest; between two elements, the
@@ -506,7 +506,7 @@ pub trait Sorting: AsTensor {
                 what: format!("a quantile of {q:?}, which is not between 0 and 1"),
             });
         }
-        quantile::<_, D, X>(reference::<Self>(&*read_as_said(self, &dims)?), q, "quantile")
+        quantile::<_, D, X>(reference::<Self>(&*read_checked(self, &dims)?), q, "quantile")
     }
 }
 

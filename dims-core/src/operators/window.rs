@@ -159,7 +159,7 @@ pub(crate) fn slid(
         return fail(format!("they span {span} elements, and there are {size}"));
     }
     let positions = (size - span) / stride + 1;
-    dim.resized().meet(positions, None)?;
+    dim.resized().unify(positions, None)?;
     // Where there is one position, the step is never taken, and may be greater than can be counted.
     let steps = |step: usize, count: usize| if count > 1 { step as isize } else { 0 };
     let terms = SmallVec::from_iter([
@@ -184,7 +184,7 @@ struct Placed<T> {
     sizes: SmallVec<[usize; 8]>,
 }
 
-/// The elements of an expression, whose operands have met, placed among `fill`.
+/// The elements of an expression, whose operands are unified, placed among `fill`.
 fn place<S: Dims, R: Rank, E: Expr>(
     expr: &E,
     shape: &Shape,
@@ -217,7 +217,7 @@ fn place<S: Dims, R: Rank, E: Expr>(
     Ok(Placed { data, sizes })
 }
 
-/// A tensor of `fill` in which the elements of an expression are placed; its operands have met.
+/// A tensor of `fill` in which the elements of an expression are placed; its operands are unified.
 pub(crate) fn placed<S: Dims, R: Rank, E: Expr>(
     expr: &E,
     shape: &Shape,
@@ -290,7 +290,7 @@ impl DimList for Positions {
     type Brands = ();
     type Sizes = ();
     const KEYS: &'static Keys = &<Rest<Inside> as Element>::KEYS;
-    const SAYS: bool = false;
+    const GIVES_SIZE: bool = false;
 
     fn each(&self, _: impl FnMut(DimInfo<'_>)) {}
 }

@@ -1,4 +1,4 @@
-//! The sizes of the loop axes, as the operands of an expression meet.
+//! The sizes of the loop axes: those of all operands of an expression, unified.
 
 use crate::brand::DimInfo;
 use crate::dim::{DimList, UNSIZED};
@@ -72,7 +72,7 @@ impl Shape {
 
     /// An operand has `size` elements along the `at`th dim.
     #[inline]
-    pub fn meet(&mut self, at: usize, size: usize, origin: Origin) -> Result<(), DimError> {
+    pub fn unify(&mut self, at: usize, size: usize, origin: Origin) -> Result<(), DimError> {
         let first = self.sizes[at];
         if first == size || size == UNSIZED {
             return Ok(());
@@ -103,7 +103,7 @@ impl Shape {
 
     /// An operand has `size` elements along the positional axis `from_right`; size 1 broadcasts.
     #[inline]
-    pub fn meet_positional(&mut self, from_right: usize, size: usize) -> Result<(), DimError> {
+    pub fn unify_positional(&mut self, from_right: usize, size: usize) -> Result<(), DimError> {
         // Its type says how many positional axes an operand has, and those of the loops are at least as many. The sizes of dims come before
         // those of positional axes, and no axis may be taken for one of them.
         let loops = self.sizes.len() - self.named_len();
@@ -170,9 +170,9 @@ impl Shape {
         (self.sizes[at], self.origins[at])
     }
 
-    /// The size that comes with a dim, `Batch.of(2)`, must be the one that the dim has here.
-    pub fn said(&self, dim: &DimInfo<'_>) -> Result<(), DimError> {
-        match (dim.said, self.position(&dim.key())) {
+    /// The size that comes with a dim, `Batch.of(2)`, must be that of the dim here.
+    pub fn check_given(&self, dim: &DimInfo<'_>) -> Result<(), DimError> {
+        match (dim.given, self.position(&dim.key())) {
             (Some((second, second_origin)), Some(at)) if self.sizes[at] != second => {
                 let (first, first_origin) = self.known(at);
                 Err(DimError::SizeConflict { dim: dim.name, first, first_origin, second, second_origin })
@@ -181,12 +181,12 @@ impl Shape {
         }
     }
 
-    /// [`said`](Shape::said) for each dim of a list.
-    pub fn all_said(&self, dims: &impl DimList) -> Result<(), DimError> {
+    /// [`check_given`](Shape::check_given) for each dim of a list.
+    pub fn check_all_given(&self, dims: &impl DimList) -> Result<(), DimError> {
         let mut result = Ok(());
         dims.each(|dim| {
             if result.is_ok() {
-                result = self.said(&dim);
+                result = self.check_given(&dim);
             }
         });
         result
@@ -222,7 +222,7 @@ impl Shape {
 
     /// The error of a run whose result has the axes `kept`: where memory was short, the result's sizes are named.
     #[cold]
-    pub fn blame(&self, error: DimError, kept: &[usize]) -> DimError {
+    pub fn name_dims(&self, error: DimError, kept: &[usize]) -> DimError {
         match error {
             DimError::TooLarge { .. } => DimError::TooLarge { dims: self.describe(kept.iter().copied()) },
             error => error,

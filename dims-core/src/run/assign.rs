@@ -18,7 +18,7 @@ use crate::storage::axes::AxisBlock;
 use crate::storage::contiguous::{self, line_mut};
 use crate::storage::source::elements_mut;
 use crate::storage::{Owned, Place};
-use crate::tensor::{AsTensor, Evaluable, NamedOf, as_said};
+use crate::tensor::{AsTensor, Evaluable, NamedOf, checked};
 use alloc::string::String;
 use kernels::contract::target::spread;
 use kernels::copy::{FEW, copy_onto, copy_row};
@@ -33,7 +33,7 @@ use kernels::memory::elements::OutputSlots;
 use kernels::ops::{self, BinaryOp, Replace};
 use kernels::scalar::{Element, Num, Ordered};
 
-/// Writes the elements of an expression, whose operands have met, into a part of `out`: the one at a position of the loops goes `offset`
+/// Writes the elements of an expression, whose operands are unified, into a part of `out`: the one at a position of the loops goes `offset`
 /// elements behind the start, and the position's strides farther.
 ///
 /// # Panics
@@ -102,7 +102,7 @@ impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Place<'_, T, S, R, X> {
         self.update_in(const { &AxisList::range(0, S::Axes::LEN + R::N) }.as_slice(), value, op)
     }
 
-    /// As [`update`](Place::update), the loops one inside of the other in the order given: that of the axes that are met several times decides
+    /// As [`update`](Place::update), the loops one inside of the other in the order given: that of the axes that come up several times decides
     /// which value comes last.
     #[track_caller]
     pub(crate) fn update_in<B, O>(&mut self, order: &[usize], value: B, op: O) -> Result<(), DimError>
@@ -113,8 +113,8 @@ impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Place<'_, T, S, R, X> {
         let value = value.into_expr();
         let mut shape = Shape::new::<S, R>();
         meet_axes::<S, S>(self.named(), self.positional().as_slice(), self.origin(), &mut shape)?;
-        self.indices().meet::<S, R>(&mut shape)?;
-        value.meet::<S, R>(&mut shape)?;
+        self.indices().unify::<S, R>(&mut shape)?;
+        value.unify::<S, R>(&mut shape)?;
         shape.finish()?;
         let sizes = shape.sizes();
         for (at, axis) in self.positional().as_slice().iter().enumerate() {
@@ -187,9 +187,9 @@ macro_rules! assignments {
 }
 
 assignments! {
-    /// Replaces the elements by those of `value`. Where a place is met several times the last value stays.
+    /// Replaces the elements by those of `value`. Where a place comes up several times the last value stays.
     assign try_assign Replace, [Element];
-    /// Adds `value` to the elements. Where a place is met several times all values are added.
+    /// Adds `value` to the elements. Where a place comes up several times all values are added.
     add_assign try_add_assign ops::Add, [Num];
     /// Subtracts `value` from the elements.
     sub_assign try_sub_assign ops::Sub, [Num];
@@ -351,9 +351,9 @@ pub trait OrderInto: AsTensor {
         Self: Evaluable<Elem: Num>,
         O: SourceMut<Elem = Self::Elem> + ?Sized,
     {
-        let tensor = as_said(self, &dims)?;
-        if L::SAYS {
-            order.said(&tensor.unified_shape()?)?;
+        let tensor = checked(self, &dims)?;
+        if L::GIVES_SIZE {
+            order.check_given(&tensor.unified_shape()?)?;
         }
         sum_into::<Self::Dims, Self::Rank, _, D, X, L, _>(&tensor.expr, out)
     }
@@ -369,8 +369,8 @@ pub trait OrderInto: AsTensor {
         O: SourceMut<Elem = Self::Elem> + ?Sized,
     {
         let tensor = self.into_named();
-        if L::SAYS {
-            dims.said(&tensor.unified_shape()?)?;
+        if L::GIVES_SIZE {
+            dims.check_given(&tensor.unified_shape()?)?;
         }
         let (place, axes) = elements_mut(out);
         if let Some((from, len)) = Ordering::<Self::Dims, Self::Rank, L>::same_layout(&tensor.expr, &axes) {
@@ -421,7 +421,7 @@ pub trait OrderInto: AsTensor {
     {
         let (place, axes) = elements_mut(out);
         let mut shape = Shape::new::<Self::Dims, Self::Rank>();
-        tensor.meet(&mut shape)?;
+        tensor.unify(&mut shape)?;
         let order = Ordering::<Self::Dims, Self::Rank, L>::ORDER.as_slice();
         shape.volume(order.iter().copied(), 1)?;
         check_rank(axes.len(), L::GROUPS.as_slice().len() + Self::Rank::N)?;

@@ -173,7 +173,7 @@ pub(crate) fn beside_lines<U: Dims, S: Dims, D: DimList, E: Expr>(
     let len = shape.volume(axes.iter().copied(), size_of::<E::Elem>())?;
     let mut rows = Rows::new(shape.sizes().len());
     expr.rows::<U, Rank0>(shape, &mut rows);
-    expr.collect(&Nest::map(shape.sizes(), axes, &rows), len).map_err(|error| shape.blame(error, axes))
+    expr.collect(&Nest::map(shape.sizes(), axes, &rows), len).map_err(|error| shape.name_dims(error, axes))
 }
 
 /// Computes a tensor, and works along each line over the dims `D` by a kernel: line by line while it is in the cache, if results lie so that

@@ -10,7 +10,7 @@ use crate::plan::axes::AxisList;
 use crate::plan::shape::Shape;
 use crate::rank::*;
 use crate::set::remove::Loses;
-use crate::set::{Bound, Dims, Keys, MAX_DIMS, NamedOnce, Verdict};
+use crate::set::{Bound, Dims, IsNothing, Keys, MAX_DIMS, NamedOnce};
 use crate::storage::Owned;
 use crate::storage::array::array;
 use crate::tensor::{AsTensor, Computable, Evaluable, NamedOf};
@@ -47,10 +47,10 @@ pub trait OrderList {
     const GROUPS: &'static Groups;
     /// Whether a size comes with any of the dims.
     #[doc(hidden)]
-    const SAYS: bool = false;
+    const GIVES_SIZE: bool = false;
     /// Compares the sizes that come with dims.
     #[doc(hidden)]
-    fn said(&self, _: &Shape) -> Result<(), DimError> {
+    fn check_given(&self, _: &Shape) -> Result<(), DimError> {
         Ok(())
     }
 }
@@ -77,10 +77,10 @@ pub trait OrderAxis {
     const KEYS: Keys;
     /// Whether a size comes with any of the dims.
     #[doc(hidden)]
-    const SAYS: bool;
+    const GIVES_SIZE: bool;
     /// Compares the sizes that come with dims.
     #[doc(hidden)]
-    fn said(&self, shape: &Shape) -> Result<(), DimError>;
+    fn check_given(&self, shape: &Shape) -> Result<(), DimError>;
 }
 
 /// How many dims each axis of a result has, known to rustc: most have one, a tuple of dims has several, `NewAxis` none.
@@ -141,10 +141,10 @@ impl<D: DimRef> OrderAxis for D {
     type Behind<N: Rank> = N::Succ;
     const GROUPS: Groups = Groups::one(1);
     const KEYS: Keys = <D::Brand as Element>::KEYS;
-    const SAYS: bool = <Self as DimList>::SAYS;
+    const GIVES_SIZE: bool = <Self as DimList>::GIVES_SIZE;
 
-    fn said(&self, shape: &Shape) -> Result<(), DimError> {
-        shape.all_said(self)
+    fn check_given(&self, shape: &Shape) -> Result<(), DimError> {
+        shape.check_all_given(self)
     }
 }
 
@@ -163,10 +163,10 @@ macro_rules! groups {
             type Behind<N: Rank> = N::Succ;
             const GROUPS: Groups = Groups::one(<Self as OrderAxis>::KEYS.as_slice().len());
             const KEYS: Keys = Keys::EMPTY$(.join(&<$d::Brand as Element>::KEYS))*;
-            const SAYS: bool = <Self as DimList>::SAYS;
+            const GIVES_SIZE: bool = <Self as DimList>::GIVES_SIZE;
 
-            fn said(&self, shape: &Shape) -> Result<(), DimError> {
-                shape.all_said(self)
+            fn check_given(&self, shape: &Shape) -> Result<(), DimError> {
+                shape.check_all_given(self)
             }
         }
 
@@ -177,10 +177,10 @@ macro_rules! groups {
             type Behind<N: Rank> = more![N; $($d)*];
             const GROUPS: Groups = Groups::singles(<Self as OrderAxis>::KEYS.as_slice().len());
             const KEYS: Keys = <($($d,)*) as OrderAxis>::KEYS;
-            const SAYS: bool = <Self as DimList>::SAYS;
+            const GIVES_SIZE: bool = <Self as DimList>::GIVES_SIZE;
 
-            fn said(&self, shape: &Shape) -> Result<(), DimError> {
-                shape.all_said(self)
+            fn check_given(&self, shape: &Shape) -> Result<(), DimError> {
+                shape.check_all_given(self)
             }
         }
     };
@@ -196,9 +196,9 @@ impl OrderAxis for NewAxis {
     type Behind<N: Rank> = N::Succ;
     const GROUPS: Groups = Groups::one(0);
     const KEYS: Keys = Keys::EMPTY;
-    const SAYS: bool = false;
+    const GIVES_SIZE: bool = false;
 
-    fn said(&self, _: &Shape) -> Result<(), DimError> {
+    fn check_given(&self, _: &Shape) -> Result<(), DimError> {
         Ok(())
     }
 }
@@ -210,10 +210,10 @@ impl<D: DimRef> OrderList for D {
     type Count = Rank1;
     const KEYS: &'static Keys = &<D::Brand as Element>::KEYS;
     const GROUPS: &'static Groups = &Groups::one(1);
-    const SAYS: bool = <Self as DimList>::SAYS;
+    const GIVES_SIZE: bool = <Self as DimList>::GIVES_SIZE;
 
-    fn said(&self, shape: &Shape) -> Result<(), DimError> {
-        shape.all_said(self)
+    fn check_given(&self, shape: &Shape) -> Result<(), DimError> {
+        shape.check_all_given(self)
     }
 }
 
@@ -227,10 +227,10 @@ where
     type Count = <Self as OrderAxis>::Behind<Rank0>;
     const KEYS: &'static Keys = &<Self as OrderAxis>::KEYS;
     const GROUPS: &'static Groups = &<Self as OrderAxis>::GROUPS;
-    const SAYS: bool = <Self as OrderAxis>::SAYS;
+    const GIVES_SIZE: bool = <Self as OrderAxis>::GIVES_SIZE;
 
-    fn said(&self, shape: &Shape) -> Result<(), DimError> {
-        OrderAxis::said(self, shape)
+    fn check_given(&self, shape: &Shape) -> Result<(), DimError> {
+        OrderAxis::check_given(self, shape)
     }
 }
 
@@ -261,10 +261,10 @@ macro_rules! lists {
             type Count = fold![Behind; Rank0; $($d)*];
             const KEYS: &'static Keys = &Keys::EMPTY$(.join(&$d::KEYS))*;
             const GROUPS: &'static Groups = &Groups::EMPTY$(.join(&$d::GROUPS))*;
-            const SAYS: bool = false $(|| $d::SAYS)*;
+            const GIVES_SIZE: bool = false $(|| $d::GIVES_SIZE)*;
 
-            fn said(&self, shape: &Shape) -> Result<(), DimError> {
-                $(self.$n.said(shape)?;)*
+            fn check_given(&self, shape: &Shape) -> Result<(), DimError> {
+                $(self.$n.check_given(shape)?;)*
                 Ok(())
             }
         }
@@ -284,8 +284,8 @@ pub trait OrderOf<S: Dims, Rest: Dims>: OrderList {}
 impl<S, Rest: Dims, L: OrderList> OrderOf<S, Rest> for L
 where
     S: Loses<L, L::Brands, Rest>,
-    Verdict<S::Missing>: Bound<S::Missing, S, Then<S::Left> = Rest>,
-    Verdict<S::Twice>: NamedOnce<S::Twice, L>,
+    IsNothing<S::Missing>: Bound<S::Missing, S, Then<S::Left> = Rest>,
+    IsNothing<S::Twice>: NamedOnce<S::Twice, L>,
 {
 }
 
@@ -566,8 +566,8 @@ fn at_hand<A: Computable, L: OrderList>(
     dims: L,
 ) -> Result<Result<(Vec<A::Elem>, [usize; MAX_DIMS]), NamedOf<A>>, DimError> {
     let tensor = tensor.into_named();
-    if L::SAYS {
-        dims.said(&tensor.unified_shape()?)?;
+    if L::GIVES_SIZE {
+        dims.check_given(&tensor.unified_shape()?)?;
     }
     Ok(Ordering::<A::Dims, A::Rank, L>::as_it_is(tensor.expr).map_err(NamedOf::<A>::from_expr))
 }
@@ -604,7 +604,7 @@ where
         }
     }
     let mut shape = Shape::new::<A::Dims, A::Rank>();
-    tensor.meet(&mut shape)?;
+    tensor.unify(&mut shape)?;
     let sizes = Ordering::<A::Dims, A::Rank, L>::sizes(&shape)?;
     let order = Ordering::<A::Dims, A::Rank, L>::ORDER.as_slice();
     let data = evaluate_in::<A::Dims, A::Rank, _>(tensor.expr, &shape, order)?;

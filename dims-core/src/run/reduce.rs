@@ -12,7 +12,7 @@ use crate::plan::shape::Shape;
 use crate::rank::Rank;
 use crate::set::{Dims, DimsOf};
 use crate::storage::Owned;
-use crate::tensor::{AsTensor, Computable, Evaluable, NamedOf, as_said, read_as_said, reference};
+use crate::tensor::{AsTensor, Computable, Evaluable, NamedOf, checked, read_checked, reference};
 use alloc::vec::Vec;
 use core::marker::PhantomData;
 use kernels::compiled;
@@ -116,7 +116,7 @@ where
     fused::<A::Dims, A::Rank, _, D, X, _>(expr, &shape, reducer, empty)
 }
 
-/// As [`run`], for an expression whose operands have met; `X` are the dims of `S` without those of `D`.
+/// As [`run`], for an expression whose operands are unified; `X` are the dims of `S` without those of `D`.
 #[inline]
 #[track_caller]
 pub(crate) fn fused<S, R, E, D, X, Q>(
@@ -163,12 +163,13 @@ where
     if let Some((operands, order)) = const { &Split::<S, R, D>::lines::<E>(Q::COUNTS) } {
         let nest = Nest::typed_reduce(order.as_slice(), sizes, kept, *operands);
         return reduced_in::<UnitStride, _, _>(expr, &nest, len, count, reducer)
-            .map_err(|error| shape.blame(error, kept));
+            .map_err(|error| shape.name_dims(error, kept));
     }
     let mut rows = Rows::new(sizes.len());
     expr.rows::<S, R>(shape, &mut rows);
     let nest = Nest::reduce(sizes, kept, reduced, &rows);
-    reduced_in::<AnyStride, _, _>(expr, &nest, len, count, reducer).map_err(|error| shape.blame(error, kept))
+    reduced_in::<AnyStride, _, _>(expr, &nest, len, count, reducer)
+        .map_err(|error| shape.name_dims(error, kept))
 }
 
 /// The `len` results of `count` elements each that a nest yields, by a kernel for what is known of its strides.
@@ -256,7 +257,7 @@ pub(crate) fn log_softmax<A: Computable<Elem: Real>, D: DimsOf<A::Dims, X>, X: D
     tensor: A,
     dims: D,
 ) -> Result<Evaluated<A>, DimError> {
-    along::<_, D, _>(as_said(tensor, &dims)?, scan::Softmax::<true>)
+    along::<_, D, _>(checked(tensor, &dims)?, scan::Softmax::<true>)
 }
 
 /// [`Reductions::try_eval`], planned in full.
@@ -280,7 +281,7 @@ where
     X: Dims,
 {
     let mut shape = Shape::new::<S, R>();
-    expr.meet::<S, R>(&mut shape)?;
+    expr.unify::<S, R>(&mut shape)?;
     shape.finish()?;
     let (kept, sizes) = (Split::<S, R, D>::KEPT.as_slice(), shape.sizes());
     shape.volume(kept.iter().copied(), size_of::<E::Elem>())?;
@@ -293,7 +294,7 @@ where
             return Ok(finished_in(data, &order, sizes));
         }
         let data = compiled::contract(factors.operands, factors.scale, LoopAxes { sizes, name: &name }, kept)
-            .map_err(|error| shape.blame(error.into(), kept))?;
+            .map_err(|error| shape.name_dims(error.into(), kept))?;
         return Ok(finished(data, kept, sizes));
     }
     if const { E::PAIR.is_some() } {
@@ -304,7 +305,7 @@ where
         let reduced = Split::<S, R, D>::REDUCED.as_slice();
         shape.volume(reduced.iter().copied(), 1)?;
         let data = compiled::sum_of_pair([a, b], sizes, [kept, reduced], &|| expr.describe())
-            .map_err(|error| shape.blame(error.into(), kept))?;
+            .map_err(|error| shape.name_dims(error.into(), kept))?;
         return Ok(finished(data, kept, sizes));
     }
     fused::<S, R, _, D, X, _>(expr, &shape, reducers::Sum, Empty::Allowed)
@@ -326,7 +327,7 @@ fn contracted<T: Num>(
         _ => kept.into(),
     };
     let data = compiled::contract(factors.operands, factors.scale, LoopAxes { sizes, name }, &order)
-        .map_err(|error| shape.blame(error.into(), kept))?;
+        .map_err(|error| shape.name_dims(error.into(), kept))?;
     Ok((data, order))
 }
 
@@ -386,7 +387,7 @@ where
 {
     let tensor = tensor.into_named();
     let mut shape = Shape::new::<A::Dims, A::Rank>();
-    tensor.meet(&mut shape)?;
+    tensor.unify(&mut shape)?;
     let sizes = shape.sizes();
     let len = shape.volume(order.iter().copied(), size_of::<A::Elem>())?;
     let mut expr = tensor.expr;
@@ -431,7 +432,7 @@ where
                     }),
                 }
             };
-            data.map_err(|error| shape.blame(error.into(), order))?
+            data.map_err(|error| shape.name_dims(error.into(), order))?
         }
     };
     let sizes: Order = order.iter().map(|&axis| sizes[axis]).collect();
@@ -462,7 +463,7 @@ macro_rules! reductions {
         where
             Self: Evaluable<Elem: $($bound)*>,
         {
-            run::<Self, D, X, _>(&*read_as_said(self, &dims)?, $reducer, $empty)
+            run::<Self, D, X, _>(&*read_checked(self, &dims)?, $reducer, $empty)
         }
     )*};
 }
@@ -522,7 +523,7 @@ pub trait Reductions: AsTensor {
     where
         Self: Evaluable<Elem: Num>,
     {
-        sum::<Self, D, X>(&*read_as_said(self, &dims)?)
+        sum::<Self, D, X>(&*read_checked(self, &dims)?)
     }
 
     reductions! {
@@ -568,7 +569,7 @@ pub trait Reductions: AsTensor {
     where
         Self: Evaluable<Elem = bool>,
     {
-        run::<Self, D, X, _>(&*read_as_said(self, &dims)?, reducers::Any, Empty::Allowed)
+        run::<Self, D, X, _>(&*read_checked(self, &dims)?, reducers::Any, Empty::Allowed)
     }
 
     /// Whether all elements are true; true where there is none.
@@ -590,7 +591,7 @@ pub trait Reductions: AsTensor {
     where
         Self: Evaluable<Elem = bool>,
     {
-        run::<Self, D, X, _>(&*read_as_said(self, &dims)?, reducers::All, Empty::Allowed)
+        run::<Self, D, X, _>(&*read_checked(self, &dims)?, reducers::All, Empty::Allowed)
     }
 
     /// How many elements are true.
@@ -615,7 +616,7 @@ pub trait Reductions: AsTensor {
     where
         Self: Evaluable<Elem = bool>,
     {
-        run::<Self, D, X, _>(&*read_as_said(self, &dims)?, reducers::Count, Empty::Allowed)
+        run::<Self, D, X, _>(&*read_checked(self, &dims)?, reducers::Count, Empty::Allowed)
     }
 
     /// The variance with `ddof` taken off the count: `sum of (x - mean)^2 / (count - ddof)`; 1 gives the unbiased estimate
@@ -647,7 +648,7 @@ pub trait Reductions: AsTensor {
         Self: Evaluable<Elem: Real>,
     {
         run::<Self, D, X, _>(
-            &*read_as_said(self, &dims)?,
+            &*read_checked(self, &dims)?,
             reducers::Variance::<_, false> { ddof },
             Empty::Allowed,
         )
@@ -681,7 +682,7 @@ pub trait Reductions: AsTensor {
     where
         Self: Evaluable<Elem: Real>,
     {
-        along::<_, D, _>(as_said(self, &dims)?, scan::Softmax::<false>)
+        along::<_, D, _>(checked(self, &dims)?, scan::Softmax::<false>)
     }
 
     /// `x - ln(sum over dims of e^x)`, over one dim or a tuple of dims: the logarithm of the softmax, without loss where that is small.
@@ -728,7 +729,7 @@ pub trait Reductions: AsTensor {
     where
         Self: Evaluable<Elem: Num>,
     {
-        along::<_, D, _>(as_said(self, &dim)?, scan::Cumulate)
+        along::<_, D, _>(checked(self, &dim)?, scan::Cumulate)
     }
 
     /// The elements in memory of their own: dims in the order of the set, then the positional axes.
@@ -791,8 +792,8 @@ pub trait Reductions: AsTensor {
     {
         let tensor = self.into_named();
         let mut shape = Shape::new::<Self::Dims, Self::Rank>();
-        tensor.meet(&mut shape)?;
-        shape.all_said(&dims)?;
+        tensor.unify(&mut shape)?;
+        shape.check_all_given(&dims)?;
         let named = D::KEYS.as_slice().len();
         let mut order = Order::from_slice(AxisList::of(D::KEYS, Self::Dims::KEYS).as_slice());
         order.extend(named..named + Self::Rank::N);

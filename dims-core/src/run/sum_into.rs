@@ -58,7 +58,7 @@ impl<S: Dims, R: Rank, D: DimList, L: OrderList> Split<S, R, D, L> {
     }
 }
 
-/// The sums over the dims `D` of an expression over the dims `S`, whose operands have not met, to an array whose axes are the dims `X` that are
+/// The sums over the dims `D` of an expression over the dims `S`, whose operands are not unified yet, to an array whose axes are the dims `X` that are
 /// left, ordered as `L` says.
 ///
 /// (Small products are always inlined, for the reason that [`sum`](crate::reduce::sum) gives.)
@@ -97,7 +97,7 @@ where
     O: SourceMut<Elem = E::Elem> + ?Sized,
 {
     let mut shape = Shape::new::<S, R>();
-    expr.meet::<S, R>(&mut shape)?;
+    expr.unify::<S, R>(&mut shape)?;
     shape.finish()?;
     let (places, axes) = elements_mut(out);
     check_rank(axes.len(), L::GROUPS.as_slice().len() + R::N)?;
@@ -114,7 +114,7 @@ where
         expr.factors::<S, R>(&shape, &mut factors)?;
         let axes = LoopAxes { sizes, name: &|axis| explain::name(S::KEYS, axis) };
         return compiled::contract_onto(factors.operands, factors.scale, axes, target)
-            .map_err(|error| shape.blame(error.into(), kept));
+            .map_err(|error| shape.name_dims(error.into(), kept));
     }
     let count = shape.volume(reduced.iter().copied(), 1)?;
     let mut rows = Rows::new(sizes.len());
@@ -133,7 +133,7 @@ where
         Some(places) => Ok(reduce_into(&nest, &mut parts, lower, work, places.into(), count, Sum)?),
         None => {
             let data = reduce(&nest, &mut parts, lower, work, len, count, Sum)
-                .map_err(|error| shape.blame(error.into(), kept))?;
+                .map_err(|error| shape.name_dims(error.into(), kept))?;
             target.put(&data, sizes);
             Ok(())
         }

@@ -65,7 +65,7 @@ pub unsafe trait SourceMut: Source {
 #[inline(always)]
 pub(crate) fn elements<A: Source + ?Sized>(source: &A) -> (Elements<'_, A::Elem>, Axes) {
     let (start, axes) = source.raw();
-    // SAFETY: as `Source` says.
+    // SAFETY: the implementor of `Source` promises elements at every position of these axes while the source is borrowed.
     let elements = unsafe { Elements::new(start, &axes, &[]) };
     (elements, axes)
 }
@@ -74,7 +74,7 @@ pub(crate) fn elements<A: Source + ?Sized>(source: &A) -> (Elements<'_, A::Elem>
 #[inline(always)]
 pub(crate) fn elements_mut<A: SourceMut + ?Sized>(source: &mut A) -> (ElementsMut<'_, A::Elem>, Axes) {
     let (start, axes) = source.raw_mut();
-    // SAFETY: as `SourceMut` says.
+    // SAFETY: the implementor of `SourceMut` promises distinct elements at every position of these axes, and the borrow is exclusive.
     let elements = unsafe { ElementsMut::new(start, &axes, &[]) };
     (elements, axes)
 }
@@ -83,7 +83,7 @@ pub(crate) fn elements_mut<A: SourceMut + ?Sized>(source: &mut A) -> (ElementsMu
 pub(crate) fn elements_of_nested<A: Nested>(values: &[A]) -> (Elements<'_, A::Elem>, Axes) {
     let mut axes = Axes::from_slice(&[Axis::new(values.len(), A::LEN as isize)]);
     A::sizes(&mut axes);
-    // SAFETY: as `Nested` says.
+    // SAFETY: a slice has `len` values one behind the other, each of which is `A::LEN` elements, as the implementor of `Nested` promises.
     let elements = unsafe { Elements::new(values.as_ptr().cast(), &axes, &[]) };
     (elements, axes)
 }
@@ -202,7 +202,7 @@ unsafe impl<T: Nested, const N: usize> Nested for [T; N] {
     }
 }
 
-// SAFETY: as `Nested` says.
+// SAFETY: an array is `N` values one behind the other, each of which is `T::LEN` elements that lie as `T::sizes` describes.
 unsafe impl<T: Nested, const N: usize> Source for [T; N] {
     type Elem = T::Elem;
     type Rank = <T::Rank as Rank>::Succ;
@@ -216,7 +216,7 @@ unsafe impl<T: Nested, const N: usize> Source for [T; N] {
     }
 }
 
-// SAFETY: as `Nested` says.
+// SAFETY: the elements are those of `Source`, all distinct, and the array is borrowed exclusively.
 unsafe impl<T: Nested, const N: usize> SourceMut for [T; N] {
     #[inline(always)]
     fn raw_mut(&mut self) -> (*mut T::Elem, Axes) {

@@ -1,16 +1,17 @@
 //! What rustc computes of the axes of streams: which of them is the data dimension, and lists of axes in their order.
 //!
-//! As with sets of dims, nothing here fails: a mistake yields a verdict, about which one trait with a message is asked.
+//! As with sets of dims, nothing here fails: a mistake yields a type-level boolean, and one trait with a message is implemented for `True` alone.
 
 use crate::brand::Brand;
 use crate::dim::{DimList, DimRef};
 use crate::role::KeepsRole;
+use crate::set::Bool;
 use crate::set::list::List;
-use crate::set::ordered::{Decides, DividesInto, NamedTwice, SameBrand, Shares};
-use crate::set::{Dims, Judged, NamedOnce, Right, Verdict};
+use crate::set::ordered::{DividesInto, NamedTwice, SameBrand, Shares};
+use crate::set::{Dims, IsNothing, MaybeDim, NamedOnce, True};
 use crate::size::{MaySame, SizesAgree};
 
-/// The verdict on whether the dim `A` is `D`.
+/// Whether the dim `A` is `D`.
 pub(super) type IsData<A, D> = <<A as DimRef>::Brand as SameBrand<D>>::Out;
 
 /// The list `L` with the dims `B` (as nested pairs) in the place of the dim `A`.
@@ -19,18 +20,18 @@ pub(super) type Replaced<L, A, B> = <<L as Dims>::List as DividesInto<<A as DimR
 /// One of the axes `L` of a stream.
 pub trait StreamAxis<L>: DimRef {}
 impl<A: DimRef, L: Dims> StreamAxis<L> for A where
-    L::List: DividesInto<A::Brand, (), Verdict: IsAxis<A::Brand, L>>
+    L::List: DividesInto<A::Brand, (), Holds: IsAxis<A::Brand, L>>
 {
 }
 
-/// The verdict that `D` is one of the axes `L` of a stream.
+/// The condition that `D` is one of the axes `L` of a stream.
 #[diagnostic::on_unimplemented(
     message = "dimension `{D}` is not an axis of a stream of `{L}`",
     label = "`{D}` is not an axis of this stream"
 )]
 pub trait IsAxis<D, L> {}
 #[diagnostic::do_not_recommend]
-impl<D, L> IsAxis<D, L> for Right {}
+impl<D, L> IsAxis<D, L> for True {}
 
 /// No brand among the new ones is one of the axes `L`; `D` is the first that is, or [`Nothing`](crate::set::Nothing).
 #[diagnostic::on_unimplemented(
@@ -39,7 +40,7 @@ impl<D, L> IsAxis<D, L> for Right {}
 )]
 pub trait NotYetAxis<D, L> {}
 #[diagnostic::do_not_recommend]
-impl<D, L> NotYetAxis<D, L> for Right {}
+impl<D, L> NotYetAxis<D, L> for True {}
 
 /// Dims that can stand in the place of the dim `A` among the axes `L`: none of them is one of the others.
 pub trait InPlaceOf<A, L>: DimList {
@@ -51,22 +52,21 @@ where
     P: DimList,
     A: DimRef,
     L: Dims<
-        List: DividesInto<A::Brand, P::Brands>
-                  + DividesInto<A::Brand, (), Verdict: Decides + IsAxis<A::Brand, L>>,
+        List: DividesInto<A::Brand, P::Brands> + DividesInto<A::Brand, (), Holds: Bool + IsAxis<A::Brand, L>>,
     >,
-    (): Shares<P::Brands, Found: Judged<Verdict: Decides>>,
-    Replaced<L, A, ()>: Shares<P::Brands, Found: Judged<Verdict: Decides>>,
+    (): Shares<P::Brands, Found: MaybeDim<IsNothing: Bool>>,
+    Replaced<L, A, ()>: Shares<P::Brands, Found: MaybeDim<IsNothing: Bool>>,
     // Where `A` is no axis, that alone is to be said, and then that a dim is named twice.
-    AxisImplies<L, A, Verdict<NamedTwice<P>>>: NamedOnce<NamedTwice<P>, P>,
-    AxisImplies<L, A, <Verdict<NamedTwice<P>> as Decides>::Implies<Verdict<TakenBeside<L, A, P>>>>:
+    AxisImplies<L, A, IsNothing<NamedTwice<P>>>: NamedOnce<NamedTwice<P>, P>,
+    AxisImplies<L, A, <IsNothing<NamedTwice<P>> as Bool>::Implies<IsNothing<TakenBeside<L, A, P>>>>:
         NotYetAxis<TakenBeside<L, A, P>, L>,
 {
     type Axes = <Replaced<L, A, P::Brands> as List>::Tuple;
 }
 
-/// The verdict `V` if the dim `A` is one of the axes `L`, else [`Right`].
+/// The condition `V` if the dim `A` is one of the axes `L`, else [`True`].
 type AxisImplies<L, A, V> =
-    <<<L as Dims>::List as DividesInto<<A as DimRef>::Brand, ()>>::Verdict as Decides>::Implies<V>;
+    <<<L as Dims>::List as DividesInto<<A as DimRef>::Brand, ()>>::Holds as Bool>::Implies<V>;
 
 /// The first brand of the dims `P` that an axis of `L` other than `A` is, or [`Nothing`](crate::set::Nothing).
 type TakenBeside<L, A, P> = <Replaced<L, A, ()> as Shares<<P as DimList>::Brands>>::Found;
@@ -85,7 +85,7 @@ where
     D: Brand,
 {
     type Axes = <N as InPlaceOf<A, L>>::Axes;
-    type Data = <IsData<A, D> as Decides>::Pick<N::Brand, D>;
+    type Data = <IsData<A, D> as Bool>::Pick<N::Brand, D>;
 }
 
 /// A dim that is no axis of a stream of `L` yet.
@@ -94,7 +94,7 @@ impl<N, L> NoAxisYet<L> for N
 where
     N: DimRef,
     L: Dims<List: Shares<(N::Brand, ())>>,
-    Verdict<<L::List as Shares<(N::Brand, ())>>::Found>:
+    IsNothing<<L::List as Shares<(N::Brand, ())>>::Found>:
         NotYetAxis<<L::List as Shares<(N::Brand, ())>>::Found, L>,
 {
 }
@@ -141,7 +141,7 @@ where
     type Data = <N as TakesPlaceOf<A, L, D>>::Data;
 }
 
-/// The verdict that `D` can have one element.
+/// The condition that `D` can have one element.
 #[diagnostic::on_unimplemented(
     message = "`{D}` has a static size other than 1, but an axis of one element is meant here",
     label = "a dim of one element, such as `One = 1`, or one without a static size is expected here"

@@ -48,7 +48,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         axis: A,
         new: N,
     ) -> Result<Stream<T, N::Before, D>, DimError> {
-        self.said(&axis)?;
+        self.check_given(&axis)?;
         self.with_new_axis(Self::position(axis), new.info())
     }
 
@@ -80,12 +80,12 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         axis: A,
         new: N,
     ) -> Result<Stream<T, N::Behind, D>, DimError> {
-        self.said(&axis)?;
+        self.check_given(&axis)?;
         self.with_new_axis(Self::position(axis) + 1, new.info())
     }
 
     fn with_new_axis<M: Dims>(&self, at: usize, new: DimInfo<'_>) -> Result<Stream<T, M, D>, DimError> {
-        new.meet(1, None)?;
+        new.unify(1, None)?;
         let out = self.silently_with_axis(at);
         out.note(CostClass::Free, || format!("new_axis({})", new.name), || vec![self.shape()]);
         Ok(out)
@@ -133,7 +133,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         one: A,
         new: N,
     ) -> Result<Stream<T, N::Axes, N::Data>, DimError> {
-        self.said(&one)?;
+        self.check_given(&one)?;
         let (from, to, at) = (one.info(), new.info(), Self::position(one));
         let size = new.known_size().ok_or(DimError::Unsized { dim: to.name })?;
         let mut axes: Axes = self.data.axes().into();
@@ -179,8 +179,8 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         old: A,
         new: N,
     ) -> Result<Stream<T, N::Axes, N::Data>, DimError> {
-        self.said(&old)?;
-        new.info().meet(self.data.axes()[Self::position(old)].size, None)?;
+        self.check_given(&old)?;
+        new.info().unify(self.data.axes()[Self::position(old)].size, None)?;
         Ok(Stream::from_shared(self.data.clone()))
     }
 }

@@ -12,9 +12,10 @@ use crate::named::Named;
 use crate::plan::shape::Shape;
 use crate::rank::Rank0;
 use crate::reduce;
+use crate::set::Bool;
 use crate::set::list::List;
-use crate::set::ordered::{Decides, DividesInto, Minus, SameBrand};
-use crate::set::{Dims, Right, SetOf, Wrong};
+use crate::set::ordered::{DividesInto, Minus, SameBrand};
+use crate::set::{Dims, False, SetOf, True};
 use crate::storage::View;
 use crate::tensor::AsTensor;
 use core::marker::PhantomData;
@@ -96,7 +97,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     where
         T: Num,
     {
-        self.said(&axis)?;
+        self.check_given(&axis)?;
         let shape = other.multiplier_shape()?;
         let product = Binary { op: ops::Mul, a: self.in_memory().expr, b: other.into_multiplier() };
         let out = reduce::sum::<Named<T, J::Loops, Rank0, _>, J, J::Axes>(&product)?;
@@ -205,22 +206,22 @@ pub trait Multiplier<T> {
 /// A constant with the dims `W`, where dynamic weights are allowed or not, as `A` says.
 pub struct ConstantOf<W, A = WithoutOptingIn>(PhantomData<(W, A)>);
 
-/// Dynamic weights are not allowed: a demand is as good as its verdict.
+/// Dynamic weights are not allowed: a demand counts as it is.
 pub struct WithoutOptingIn;
 
 /// Dynamic weights are allowed, and what would avoid them is not demanded.
 pub struct OptedIn;
 
-/// What becomes of the verdict `V` on a demand that dynamic weights go without.
+/// The condition `V` on a demand that dynamic weights go without.
 pub trait Demands<V> {
-    /// `V`, or [`Right`].
+    /// `V`, or [`True`].
     type Out;
 }
 impl<V> Demands<V> for WithoutOptingIn {
     type Out = V;
 }
 impl<V> Demands<V> for OptedIn {
-    type Out = Right;
+    type Out = True;
 }
 
 /// A stream with the axes `M` along `E`.
@@ -241,7 +242,7 @@ macro_rules! constants {
 
             fn multiplier_shape(&self) -> Result<StreamShape, DimError> {
                 let mut shape = Shape::new::<$set, Rank0>();
-                self.meet(&mut shape)?;
+                self.unify(&mut shape)?;
                 let names = <$set>::KEYS.as_slice().iter().map(|key| key.name);
                 Ok(StreamShape { axes: names.zip(shape.sizes().iter().copied()).collect(), data: None })
             }
@@ -278,8 +279,8 @@ impl<'a, T: Element, L: Dims, D: Brand> Multiplier<T> for &'a Stream<T, L, D> {
 /// What `W` has and `L` has not.
 type Own<W, L> = <<W as Dims>::List as Minus<<L as Dims>::List>>::Out;
 
-/// The verdict on whether that is one dim.
-type OneOwn<W, L, D> = <Own<W, L> as OneDim<D>>::Verdict;
+/// Whether that is one dim.
+type OneOwn<W, L, D> = <Own<W, L> as OneDim<D>>::Holds;
 
 /// A dim of a stream of `L` along `D` that it can be contracted along with `K`: with a constant of `W` for [`ConstantOf<W, _>`](ConstantOf), and so on.
 pub trait ContractedBy<L, D, K>: DimRef {
@@ -301,21 +302,19 @@ where
     D: Brand,
     W: Dims<
         List: Minus<L::List, Out: OneDim<D>>
-                  + DividesInto<J::Brand, (), Verdict: Decides + InConstant<J::Brand, W>>,
+                  + DividesInto<J::Brand, (), Holds: Bool + InConstant<J::Brand, W>>,
     >,
     L: Dims<
-        List: DividesInto<J::Brand, (), Verdict: Decides + IsAxis<J::Brand, L>>
-                  + DividesInto<J::Brand, Own<W, L>>,
+        List: DividesInto<J::Brand, (), Holds: Bool + IsAxis<J::Brand, L>> + DividesInto<J::Brand, Own<W, L>>,
     >,
-    A: Demands<<InBoth<L, W, J> as Decides>::Implies<IsData<J, D>>, Out: AlongTheData<J::Brand, D, L>>,
-    <<InBoth<L, W, J> as Decides>::And<IsData<J, D>> as Decides>::Implies<OneOwn<W, L, D>>:
-        ReplacesData<W, L>,
+    A: Demands<<InBoth<L, W, J> as Bool>::Implies<IsData<J, D>>, Out: AlongTheData<J::Brand, D, L>>,
+    <<InBoth<L, W, J> as Bool>::And<IsData<J, D>> as Bool>::Implies<OneOwn<W, L, D>>: ReplacesData<W, L>,
     (J::Brand, Replaced<L, J, Own<W, L>>): List,
 {
     type Axes = <Replaced<L, J, Own<W, L>> as List>::Tuple;
-    type Data = <IsData<J, D> as Decides>::Pick<<Own<W, L> as OneDim<D>>::Only, D>;
+    type Data = <IsData<J, D> as Bool>::Pick<<Own<W, L> as OneDim<D>>::Only, D>;
     type Loops = <(J::Brand, Replaced<L, J, Own<W, L>>) as List>::Tuple;
-    const DYNAMIC: bool = !<IsData<J, D> as Decides>::IS;
+    const DYNAMIC: bool = !<IsData<J, D> as Bool>::VALUE;
 }
 
 impl<J, L, D, M, E> ContractedBy<L, D, StreamOf<M, E>> for J
@@ -323,37 +322,35 @@ where
     J: DimRef<Brand: SameBrand<D> + SameBrand<E>>,
     D: Brand,
     E: Brand,
-    M: Dims<List: Minus<L::List> + DividesInto<J::Brand, (), Verdict: Decides + IsAxis<J::Brand, M>>>,
+    M: Dims<List: Minus<L::List> + DividesInto<J::Brand, (), Holds: Bool + IsAxis<J::Brand, M>>>,
     L: Dims<
-        List: DividesInto<J::Brand, (), Verdict: Decides + IsAxis<J::Brand, L>>
-                  + DividesInto<J::Brand, Own<M, L>>,
+        List: DividesInto<J::Brand, (), Holds: Bool + IsAxis<J::Brand, L>> + DividesInto<J::Brand, Own<M, L>>,
     >,
-    <InBoth<L, M, J> as Decides>::Implies<<IsData<J, D> as Decides>::Differs<IsData<J, E>>>:
+    <InBoth<L, M, J> as Bool>::Implies<<IsData<J, D> as Bool>::Differs<IsData<J, E>>>:
         DataOfOneSide<J::Brand, D, E>,
     (J::Brand, Replaced<L, J, Own<M, L>>): List,
 {
     type Axes = <Replaced<L, J, Own<M, L>> as List>::Tuple;
-    type Data = <IsData<J, D> as Decides>::Pick<E, D>;
+    type Data = <IsData<J, D> as Bool>::Pick<E, D>;
     type Loops = <(J::Brand, Replaced<L, J, Own<M, L>>) as List>::Tuple;
     const DYNAMIC: bool = true;
 }
 
-/// The verdict on whether both sets of axes have `J`: where one has not, that alone is to be said.
-type InBoth<L, W, J> =
-    <<<L as Dims>::List as DividesInto<<J as DimRef>::Brand, ()>>::Verdict as Decides>::And<
-        <<W as Dims>::List as DividesInto<<J as DimRef>::Brand, ()>>::Verdict,
-    >;
+/// Whether both sets of axes have `J`: where one has not, that alone is to be said.
+type InBoth<L, W, J> = <<<L as Dims>::List as DividesInto<<J as DimRef>::Brand, ()>>::Holds as Bool>::And<
+    <<W as Dims>::List as DividesInto<<J as DimRef>::Brand, ()>>::Holds,
+>;
 
-/// The verdict that a constant of `W` has the dim `J`.
+/// The condition that a constant of `W` has the dim `J`.
 #[diagnostic::on_unimplemented(
     message = "a constant of `{W}` does not have the dim `{J}`",
     label = "what is contracted is a dim of both"
 )]
 pub trait InConstant<J, W> {}
 #[diagnostic::do_not_recommend]
-impl<J, W> InConstant<J, W> for Right {}
+impl<J, W> InConstant<J, W> for True {}
 
-/// The verdict that the dim `J` is the data dimension `D` of a stream of `L`.
+/// The condition that the dim `J` is the data dimension `D` of a stream of `L`.
 #[diagnostic::on_unimplemented(
     message = "`{J}` is not the data dimension of this stream of `{L}`, which is `{D}`",
     label = "contracting another dim needs dynamic weights",
@@ -361,44 +358,44 @@ impl<J, W> InConstant<J, W> for Right {}
 )]
 pub trait AlongTheData<J, D, L> {}
 #[diagnostic::do_not_recommend]
-impl<J, D, L> AlongTheData<J, D, L> for Right {}
+impl<J, D, L> AlongTheData<J, D, L> for True {}
 
-/// The verdict that the data dimension is not contracted, or that a constant of `W` has one dim to take its place in `L`.
+/// The condition that the data dimension is not contracted, or that a constant of `W` has one dim to take its place in `L`.
 #[diagnostic::on_unimplemented(
     message = "a constant of `{W}` has not exactly one dim that this stream of `{L}` has not",
     label = "one dim of the constant takes the place of the data dimension"
 )]
 pub trait ReplacesData<W, L> {}
 #[diagnostic::do_not_recommend]
-impl<W, L> ReplacesData<W, L> for Right {}
+impl<W, L> ReplacesData<W, L> for True {}
 
-/// The verdict that `J` is the data dimension of exactly one of two streams, which are `D` and `E`.
+/// The condition that `J` is the data dimension of exactly one of two streams, which are `D` and `E`.
 #[diagnostic::on_unimplemented(
     message = "`{J}` is to be the data dimension of exactly one of two streams; theirs are `{D}` and `{E}`",
     label = "two streams are contracted along the data dimension of one of them"
 )]
 pub trait DataOfOneSide<J, D, E> {}
 #[diagnostic::do_not_recommend]
-impl<J, D, E> DataOfOneSide<J, D, E> for Right {}
+impl<J, D, E> DataOfOneSide<J, D, E> for True {}
 
 /// Whether a list is one dim.
 pub trait OneDim<Else> {
-    /// [`Right`] or [`Wrong`].
-    type Verdict: Decides;
+    /// [`True`] or [`False`].
+    type Holds: Bool;
     /// The dim, or `Else`.
     type Only: Brand;
 }
 impl<Else: Brand> OneDim<Else> for () {
-    type Verdict = Wrong;
+    type Holds = False;
     type Only = Else;
 }
 #[diagnostic::do_not_recommend]
 impl<F: Brand, Else> OneDim<Else> for (F, ()) {
-    type Verdict = Right;
+    type Holds = True;
     type Only = F;
 }
 #[diagnostic::do_not_recommend]
 impl<F, G, X, Else: Brand> OneDim<Else> for (F, (G, X)) {
-    type Verdict = Wrong;
+    type Holds = False;
     type Only = Else;
 }

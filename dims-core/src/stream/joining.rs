@@ -215,7 +215,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
             data = all;
         }
         sizes[at] = total;
-        info.resized().meet(total, None)?;
+        info.resized().unify(total, None)?;
         Ok(Stream::from_shared(outermost(data, at, sizes)))
     }
 
@@ -239,7 +239,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         let info = new.info();
         let (mut data, mut first, mut count) = (Vec::new(), None::<StreamShape>, 0);
         for part in parts {
-            part.said(&axis)?;
+            part.check_given(&axis)?;
             let shape = part.shape();
             let first = first.get_or_insert_with(|| shape.clone());
             if *first != shape {
@@ -251,7 +251,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         let Some(first) = first else {
             return Err(DimError::Shape { what: format!("nothing to stack along `{}`", info.name) });
         };
-        info.meet(count, None)?;
+        info.unify(count, None)?;
         let mut sizes: Vec<usize> = first.axes.iter().map(|axis| axis.1).collect();
         sizes.insert(at, count);
         let out = Stream::<T, M, D>::from_shared(outermost(data, at, sizes));

@@ -68,7 +68,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         axis: A,
         work: W,
     ) -> Result<Self, DimError> {
-        self.said(&axis)?;
+        self.check_given(&axis)?;
         // The dims of the tensor lie as the axes do.
         let order: Sizes = (0..self.data.axes().len()).collect();
         let out = along_axes(self.in_memory(), &order, &[Self::position(axis)], work)?;

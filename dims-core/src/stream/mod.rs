@@ -95,9 +95,10 @@ use crate::order::ArrayRank;
 use crate::plan::axes::AxisList;
 use crate::plan::shape::Shape;
 use crate::rank::Rank0;
+use crate::set::Bool;
 use crate::set::list::List;
-use crate::set::ordered::{Decides, DividesInto, IsNone, NamedTwice, Shares};
-use crate::set::{Dims, DimsOf, Judged, Right, SetOf, Verdict};
+use crate::set::ordered::{DividesInto, IsNone, NamedTwice, Shares};
+use crate::set::{Dims, DimsOf, IsNothing, MaybeDim, SetOf, True};
 use crate::show::debugged;
 use crate::storage::View;
 use crate::storage::shared::Shared;
@@ -154,7 +155,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     fn compute<A: Computable<Elem = T, Dims = L, Rank = Rank0>>(tensor: A) -> Result<Self, DimError> {
         let tensor = tensor.into_named();
         let mut shape = Shape::new::<L, Rank0>();
-        tensor.meet(&mut shape)?;
+        tensor.unify(&mut shape)?;
         let order: Sizes = (0..shape.sizes().len()).collect();
         let data = evaluate_in::<L, Rank0, _>(tensor.expr, &shape, &order)?;
         Ok(Stream::from_vec(data, shape.sizes()))
@@ -177,8 +178,8 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     }
 
     /// The sizes that come with dims are those of the axes.
-    fn said(&self, dims: &impl DimList) -> Result<(), DimError> {
-        self.in_memory().unified_shape()?.all_said(dims)
+    fn check_given(&self, dims: &impl DimList) -> Result<(), DimError> {
+        self.in_memory().unified_shape()?.check_all_given(dims)
     }
 
     /// Takes the operation down whose result this is.
@@ -212,7 +213,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     /// If the dim comes with another size.
     #[track_caller]
     pub fn size<A: StreamAxis<L>>(&self, axis: A) -> usize {
-        unwrap(self.said(&axis));
+        unwrap(self.check_given(&axis));
         self.data.axes()[Self::position(axis)].size
     }
 
@@ -355,8 +356,8 @@ pub trait Streamed: Computable<Rank = Rank0> {
         let order = const { &AxisList::of(<O as DimList>::KEYS, Self::Dims::KEYS) }.as_slice();
         let tensor = self.into_named();
         let shape = tensor.unified_shape()?;
-        shape.all_said(&axes)?;
-        shape.said(&data.info())?;
+        shape.check_all_given(&axes)?;
+        shape.check_given(&data.info())?;
         let data = evaluate_in::<Self::Dims, Rank0, _>(tensor.expr, &shape, order)?;
         let sizes = shape.sizes_in(order);
         Ok(Stream::from_vec(data, &sizes))
@@ -371,20 +372,20 @@ impl<X, O> StreamedWhole<O> for X
 where
     X: Dims<List: IsNone>,
     O: DimList,
-    (): Shares<O::Brands, Found: Judged<Verdict: Decides>>,
+    (): Shares<O::Brands, Found: MaybeDim<IsNothing: Bool>>,
     // Where a dim is named twice, that alone is to be said.
-    <Verdict<NamedTwice<O>> as Decides>::Implies<<X::List as IsNone>::Out>: NamesAll<X, O>,
+    <IsNothing<NamedTwice<O>> as Bool>::Implies<<X::List as IsNone>::Out>: NamesAll<X, O>,
 {
 }
 
-/// The verdict that the axes `O` are all dims of a tensor: `X`, which are left, are none.
+/// The condition that the axes `O` are all dims of a tensor: `X`, which are left, are none.
 #[diagnostic::on_unimplemented(
     message = "the axes `{O}` lack the dims `{X}` of the tensor",
     label = "a stream names all its axes"
 )]
 pub trait NamesAll<X, O> {}
 #[diagnostic::do_not_recommend]
-impl<X, O> NamesAll<X, O> for Right {}
+impl<X, O> NamesAll<X, O> for True {}
 
 /// One of the dims `O`, along which a stream flows.
 pub trait DataOf<O>: DimRef {
@@ -395,16 +396,16 @@ impl<A, O> DataOf<O> for A
 where
     A: DimRef,
     O: DimList<Brands: List>,
-    O::Brands: DividesInto<A::Brand, (), Verdict: OneOfAxes<A::Brand, O>>,
+    O::Brands: DividesInto<A::Brand, (), Holds: OneOfAxes<A::Brand, O>>,
 {
     type Axes = <O::Brands as List>::Tuple;
 }
 
-/// The verdict that `D` is one of the axes `O`.
+/// The condition that `D` is one of the axes `O`.
 #[diagnostic::on_unimplemented(
     message = "the data dimension `{D}` is not one of the axes `{O}`",
     label = "a stream flows along one of its axes"
 )]
 pub trait OneOfAxes<D, O> {}
 #[diagnostic::do_not_recommend]
-impl<D, O> OneOfAxes<D, O> for Right {}
+impl<D, O> OneOfAxes<D, O> for True {}

@@ -11,7 +11,7 @@ use crate::rank::Rank0;
 use crate::reduce::{Empty, combined};
 use crate::set::list::List;
 use crate::set::ordered::{DividesInto, SameBrand};
-use crate::set::{Dims, Wrong};
+use crate::set::{Dims, False};
 use core::marker::PhantomData;
 use kernels::reduce::Reducer;
 use kernels::reduce::reducers;
@@ -25,12 +25,12 @@ pub trait ReducedAway<L, D>: DimRef {
 impl<A, L, D> ReducedAway<L, D> for A
 where
     A: DimRef<Brand: SameBrand<D, Out: NotTheDataDim<D, L>>>,
-    L: Dims<List: DividesInto<A::Brand, (), Verdict: IsAxis<A::Brand, L>>>,
+    L: Dims<List: DividesInto<A::Brand, (), Holds: IsAxis<A::Brand, L>>>,
 {
     type Left = <Replaced<L, A, ()> as List>::Tuple;
 }
 
-/// The verdict that a dim is not the data dimension `D` of a stream of `L`.
+/// The condition that a dim is not the data dimension `D` of a stream of `L`.
 #[diagnostic::on_unimplemented(
     message = "`{D}` is the data dimension of this stream of `{L}`, and cannot be reduced away",
     label = "a reduction along the data dimension keeps it, with one element",
@@ -38,7 +38,7 @@ where
 )]
 pub trait NotTheDataDim<D, L> {}
 #[diagnostic::do_not_recommend]
-impl<D, L> NotTheDataDim<D, L> for Wrong {}
+impl<D, L> NotTheDataDim<D, L> for False {}
 
 macro_rules! reductions {
     ($($(#[$doc:meta])* $name:ident $try_name:ident $keep:ident $try_keep:ident [$($bound:tt)*] $reducer:expr, $empty:expr;)*) => {
@@ -98,7 +98,7 @@ macro_rules! reductions {
             where
                 T: $($bound)*,
             {
-                one.info().meet(1, None)?;
+                one.info().unify(1, None)?;
                 let out = self.reduced::<A, N::Axes, N::Data, _>(axis, Some(1), $reducer, $empty)?;
                 let cost = if Self::is_data(axis) { CostClass::Compute } else { CostClass::Slower };
                 let name = stringify!($keep);
@@ -151,8 +151,8 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     ) -> Result<Stream<T, M, E>, DimError> {
         let tensor = self.in_memory();
         let mut shape = Shape::new::<L, Rank0>();
-        tensor.meet(&mut shape)?;
-        shape.said(&axis.info())?;
+        tensor.unify(&mut shape)?;
+        shape.check_given(&axis.info())?;
         let at = Self::position(axis);
         let data = combined::<L, Rank0, _, A, Q>(&tensor.expr, &shape, reducer, empty)?;
         let mut sizes: Sizes = shape.sizes().into();

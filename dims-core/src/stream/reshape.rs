@@ -15,11 +15,10 @@ use crate::laid::SideBySide;
 use crate::plan::shape::volume;
 use crate::restructure::names::{PartsOf, SizeProduct};
 use crate::role::{RolesKept, RolesSplit, RolesUnite};
+use crate::set::Bool;
 use crate::set::list::List;
-use crate::set::ordered::{
-    Decides, IsNone, LastPart, MergesIn, Minus, NamedTwice, NamesSome, SameBrand, Shares,
-};
-use crate::set::{Dims, NamedOnce, Right, Verdict, Wrong};
+use crate::set::ordered::{IsNone, LastPart, MergesIn, Minus, NamedTwice, NamesSome, SameBrand, Shares};
+use crate::set::{Dims, False, IsNothing, NamedOnce, True};
 use crate::size::{MaySame, SizesAgree};
 use crate::storage::shared::{Shared, contiguous};
 use alloc::borrow::ToOwned;
@@ -64,7 +63,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         whole: W,
         parts: P,
     ) -> Result<Stream<T, P::Axes, P::Data>, DimError> {
-        self.said(&whole)?;
+        self.check_given(&whole)?;
         let at = Self::position(whole);
         let mut sizes: Sizes = self.data.sizes().collect();
         let own = sizes_of(&parts, sizes[at], None)?;
@@ -109,13 +108,13 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         parts: P,
         whole: W,
     ) -> Result<Stream<T, W::Axes, W::Data>, DimError> {
-        self.said(&parts)?;
+        self.check_given(&parts)?;
         let parts = P::KEYS.as_slice();
         let first = parts.first().and_then(|key| L::KEYS.position(key)).expect("the parts are axes");
         let mut sizes: Sizes = self.data.sizes().collect();
         let merged = volume(sizes.drain(first..first + parts.len()), 1);
         let merged = merged.ok_or_else(|| DimError::TooLarge { dims: self.shape().to_string() })?;
-        whole.info().meet(merged, None)?;
+        whole.info().unify(merged, None)?;
         sizes.insert(first, merged);
         self.reshaped(&sizes, || format!("merge({}, {})", tuple::<P>(), whole.info().name))
     }
@@ -160,7 +159,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         let mut known: SmallVec<[Option<usize>; 8]> = SmallVec::new();
         axes.each(|dim| {
             let kept = L::KEYS.position(&dim.key()).map(|at| own[at]);
-            known.push(dim.fixed.or(dim.said.map(|said| said.0)).or(kept).or(dim.size()));
+            known.push(dim.fixed.or(dim.given.map(|(size, _)| size)).or(kept).or(dim.size()));
         });
         let refused = |why: &str| {
             let names = P::KEYS.as_slice().iter().map(|key| key.name).zip(&known);
@@ -188,16 +187,16 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
             _ => return Err(refused("the size of one dim can be found, but more are unknown")),
         };
         let sizes: Sizes = known.iter().map(|size| size.unwrap_or(left)).collect();
-        let (mut at, mut met) = (0, Ok(()));
+        let (mut at, mut unified) = (0, Ok(()));
         axes.each(|dim| {
             // A local dim that the stream has already keeps the size that it was bound with.
             let cell = if L::KEYS.position(&dim.key()).is_some() { None } else { dim.cell };
-            if met.is_ok() {
-                met = DimInfo { cell, ..dim }.meet(sizes[at], None);
+            if unified.is_ok() {
+                unified = DimInfo { cell, ..dim }.unify(sizes[at], None);
             }
             at += 1;
         });
-        met?;
+        unified?;
         // Dims without a static size that are behind both data dimensions could have been given other sizes.
         let stride = |sizes: &[usize], data: Option<usize>| {
             sizes[data.map_or(0, |at| at + 1)..].iter().product::<usize>()
@@ -248,7 +247,7 @@ where
     D: Brand,
 {
     type Axes = <P as InPlaceOf<W, L>>::Axes;
-    type Data = <IsData<W, D> as Decides>::Pick<<P::Brands as LastPart>::Out, D>;
+    type Data = <IsData<W, D> as Bool>::Pick<<P::Brands as LastPart>::Out, D>;
 }
 
 /// Neighbours among the axes `L` of a stream along `D` that can be merged: the data dimension is the last of them, or not among them.
@@ -256,14 +255,14 @@ pub trait UnitesIn<L, D>: DimList {}
 impl<P, L, D> UnitesIn<L, D> for P
 where
     P: DimList<Brands: IsNone<Out: NamesSome<P>> + PlaceOfData<D>>,
-    L: Dims<List: MergesIn<P::Brands, Rest<()>, Verdict: Decides + SideBySide<P, L>>>,
+    L: Dims<List: MergesIn<P::Brands, Rest<()>, Holds: Bool + SideBySide<P, L>>>,
     // Where they are no neighbours, that alone is to be said.
-    <Merging<P, L> as Decides>::Implies<<PlaceIn<P, D> as DataPlace>::Stays>: StrideStays<P, L, D>,
+    <Merging<P, L> as Bool>::Implies<<PlaceIn<P, D> as DataPlace>::Stays>: StrideStays<P, L, D>,
 {
 }
 
-/// The verdict that the dims `P` are neighbours among the axes `L`.
-type Merging<P, L> = <<L as Dims>::List as MergesIn<<P as DimList>::Brands, Rest<()>>>::Verdict;
+/// The condition that the dims `P` are neighbours among the axes `L`.
+type Merging<P, L> = <<L as Dims>::List as MergesIn<<P as DimList>::Brands, Rest<()>>>::Holds;
 /// Where the data dimension `D` stands among the dims `P`.
 type PlaceIn<P, D> = <<P as DimList>::Brands as PlaceOfData<D>>::Out;
 
@@ -281,10 +280,10 @@ where
     P: PartsOf<W> + RolesUnite<W> + DimList<Brands: PlaceOfData<D>>,
     L: Dims<List: MergesIn<P::Brands, W::Brand> + Minus<P::Brands>>,
     <L::List as Minus<P::Brands>>::Out: Shares<(W::Brand, ())>,
-    Verdict<TakenName<L, P, W>>: NotYetAxis<TakenName<L, P, W>, L>,
+    IsNothing<TakenName<L, P, W>>: NotYetAxis<TakenName<L, P, W>, L>,
 {
     type Axes = <<L::List as MergesIn<P::Brands, W::Brand>>::Out as List>::Tuple;
-    type Data = <<PlaceIn<P, D> as DataPlace>::Within as Decides>::Pick<W::Brand, D>;
+    type Data = <<PlaceIn<P, D> as DataPlace>::Within as Bool>::Pick<W::Brand, D>;
 }
 
 /// `W`, if an axis other than those of `P` has that name, or [`Nothing`](crate::set::Nothing).
@@ -313,15 +312,15 @@ pub trait PlaceStep<T, D> {
     type Out: DataPlace;
 }
 #[diagnostic::do_not_recommend]
-impl<D> PlaceStep<(), D> for Right {
+impl<D> PlaceStep<(), D> for True {
     type Out = AtTheEnd;
 }
 #[diagnostic::do_not_recommend]
-impl<G, T, D> PlaceStep<(G, T), D> for Right {
+impl<G, T, D> PlaceStep<(G, T), D> for True {
     type Out = BeforeOthers;
 }
 #[diagnostic::do_not_recommend]
-impl<T: PlaceOfData<D>, D> PlaceStep<T, D> for Wrong {
+impl<T: PlaceOfData<D>, D> PlaceStep<T, D> for False {
     type Out = T::Out;
 }
 
@@ -335,31 +334,31 @@ pub struct BeforeOthers;
 /// [`Outside`], [`AtTheEnd`] or [`BeforeOthers`].
 pub trait DataPlace {
     /// Whether it is in the list.
-    type Within: Decides;
+    type Within: Bool;
     /// Whether its stride stays when the dims of the list are merged.
-    type Stays: Decides;
+    type Stays: Bool;
 }
 impl DataPlace for Outside {
-    type Within = Wrong;
-    type Stays = Right;
+    type Within = False;
+    type Stays = True;
 }
 impl DataPlace for AtTheEnd {
-    type Within = Right;
-    type Stays = Right;
+    type Within = True;
+    type Stays = True;
 }
 impl DataPlace for BeforeOthers {
-    type Within = Right;
-    type Stays = Wrong;
+    type Within = True;
+    type Stays = False;
 }
 
-/// The verdict that the stride of the data dimension `D` stays when `P` are merged.
+/// The condition that the stride of the data dimension `D` stays when `P` are merged.
 #[diagnostic::on_unimplemented(
     message = "merging `{P}` would change the stride of the data dimension `{D}` of `{L}`",
     label = "the data dimension can only be the last of the dims that are merged: `[a b! c] -> [a (b * c)!]` has the stride c before, 1 after"
 )]
 pub trait StrideStays<P, L, D> {}
 #[diagnostic::do_not_recommend]
-impl<P, L, D> StrideStays<P, L, D> for Right {}
+impl<P, L, D> StrideStays<P, L, D> for True {}
 
 /// Dims that a stream of `L` along `D` can be reshaped to: one of them has the stride that `D` has.
 pub trait ReshapeOf<L, D>: DimList {
@@ -377,8 +376,8 @@ where
                     + SizeProduct<Out: MaySame<<L::List as SizeProduct>::Out, Out: SameVolume<AxesOf<P>, L>>>,
     >,
     (): Shares<P::Brands>,
-    Verdict<NamedTwice<P>>: NamedOnce<NamedTwice<P>, P>,
-    P::Brands: WithStride<StaticStride<L, D>, OtherStride<L, D>, D, Verdict: KeepsStride<AxesOf<P>, L, D>>,
+    IsNothing<NamedTwice<P>>: NamedOnce<NamedTwice<P>, P>,
+    P::Brands: WithStride<StaticStride<L, D>, OtherStride<L, D>, D, Holds: KeepsStride<AxesOf<P>, L, D>>,
 {
     type Axes = AxesOf<P>;
     type Data = <P::Brands as WithStride<StaticStride<L, D>, OtherStride<L, D>, D>>::Data;
@@ -391,7 +390,7 @@ type StaticStride<L, D> = <<L as Dims>::List as StrideOf<D>>::Static;
 /// The dims behind `D` without a static size.
 type OtherStride<L, D> = <<L as Dims>::List as StrideOf<D>>::Others;
 
-/// The verdict that the static sizes of `P` and `L` multiply to the same.
+/// The condition that the static sizes of `P` and `L` multiply to the same.
 #[diagnostic::on_unimplemented(
     message = "`{P}` and `{L}` do not have the same number of elements",
     label = "a reshape keeps the number of elements"
@@ -400,7 +399,7 @@ pub trait SameVolume<P, L> {}
 #[diagnostic::do_not_recommend]
 impl<P, L> SameVolume<P, L> for SizesAgree {}
 
-/// The verdict that one of the axes `P` has the stride of the data dimension `D` among the axes `L`.
+/// The condition that one of the axes `P` has the stride of the data dimension `D` among the axes `L`.
 #[diagnostic::on_unimplemented(
     message = "no axis of `{P}` has the stride that the data dimension `{D}` has in `{L}`",
     label = "a reshape keeps the stride of the data dimension: the product of the sizes behind it",
@@ -408,4 +407,4 @@ impl<P, L> SameVolume<P, L> for SizesAgree {}
 )]
 pub trait KeepsStride<P, L, D> {}
 #[diagnostic::do_not_recommend]
-impl<P, L, D> KeepsStride<P, L, D> for Right {}
+impl<P, L, D> KeepsStride<P, L, D> for True {}

@@ -43,7 +43,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         let (start, end) = range.bounds(axes[at].size);
         let (part, offset) = cut(axes[at], start, end, || format!("dim `{}`", info.name))?;
         // A local dim keeps its own size, but a static one is part of the type.
-        info.resized().meet(part.size, None)?;
+        info.resized().unify(part.size, None)?;
         axes[at] = part;
         let sliced =
             Stream::from_shared(self.data.with_axes(if part.size == 0 { 0 } else { offset as usize }, axes));

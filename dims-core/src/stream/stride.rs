@@ -1,8 +1,9 @@
 //! Strides that rustc knows: the product of the static sizes behind an axis, and the dims behind it that have no static size.
 
 use crate::brand::Brand;
-use crate::set::ordered::{Decides, IsNone, Minus, SameBrand};
-use crate::set::{Right, Wrong};
+use crate::set::Bool;
+use crate::set::ordered::{IsNone, Minus, SameBrand};
+use crate::set::{False, True};
 use crate::size::{Dyn, MaySame, SizesAgree, SizesDiffer, Static, Times};
 use typenum::U1;
 
@@ -72,76 +73,76 @@ pub trait StrideStep<T, D> {
     type Others;
 }
 #[diagnostic::do_not_recommend]
-impl<T: VolumeOf, D> StrideStep<T, D> for Right {
+impl<T: VolumeOf, D> StrideStep<T, D> for True {
     type Static = T::Static;
     type Others = T::Others;
 }
 #[diagnostic::do_not_recommend]
-impl<T: StrideOf<D>, D> StrideStep<T, D> for Wrong {
+impl<T: StrideOf<D>, D> StrideStep<T, D> for False {
     type Static = T::Static;
     type Others = T::Others;
 }
 
 /// The first brand of a list whose stride is the product of the static size `S` and the dims `Q`; `D` if there is none.
 pub trait WithStride<S, Q, D> {
-    /// [`Right`] or [`Wrong`].
-    type Verdict;
+    /// [`True`] or [`False`].
+    type Holds;
     /// The brand.
     type Data: Brand;
 }
 impl<S, Q, D: Brand> WithStride<S, Q, D> for () {
-    type Verdict = Wrong;
+    type Holds = False;
     type Data = D;
 }
 #[diagnostic::do_not_recommend]
 impl<H, T, S, Q, D> WithStride<S, Q, D> for (H, T)
 where
-    T: VolumeOf<Static: MaySame<S, Out: SizeVerdict>, Others: SameDims<Q>>,
+    T: VolumeOf<Static: MaySame<S, Out: AsBool>, Others: SameDims<Q>>,
     Found<T, S, Q>: FoundStep<H, T, S, Q, D>,
 {
-    type Verdict = <Found<T, S, Q> as FoundStep<H, T, S, Q, D>>::Verdict;
+    type Holds = <Found<T, S, Q> as FoundStep<H, T, S, Q, D>>::Holds;
     type Data = <Found<T, S, Q> as FoundStep<H, T, S, Q, D>>::Data;
 }
 
-/// The verdict on whether the volume of `T` is that of `S` and `Q`.
-type Found<T, S, Q> = <<<<T as VolumeOf>::Static as MaySame<S>>::Out as SizeVerdict>::Out as Decides>::And<
+/// Whether the volume of `T` is that of `S` and `Q`.
+type Found<T, S, Q> = <<<<T as VolumeOf>::Static as MaySame<S>>::Out as AsBool>::Out as Bool>::And<
     <<T as VolumeOf>::Others as SameDims<Q>>::Out,
 >;
 
 /// One step of [`WithStride`].
 pub trait FoundStep<H, T, S, Q, D> {
     /// See [`WithStride`].
-    type Verdict;
+    type Holds;
     /// See [`WithStride`].
     type Data: Brand;
 }
 #[diagnostic::do_not_recommend]
-impl<H: Brand, T, S, Q, D> FoundStep<H, T, S, Q, D> for Right {
-    type Verdict = Right;
+impl<H: Brand, T, S, Q, D> FoundStep<H, T, S, Q, D> for True {
+    type Holds = True;
     type Data = H;
 }
 #[diagnostic::do_not_recommend]
-impl<H, T: WithStride<S, Q, D>, S, Q, D> FoundStep<H, T, S, Q, D> for Wrong {
-    type Verdict = T::Verdict;
+impl<H, T: WithStride<S, Q, D>, S, Q, D> FoundStep<H, T, S, Q, D> for False {
+    type Holds = T::Holds;
     type Data = T::Data;
 }
 
-/// A verdict on sizes, as one of [`Right`] and [`Wrong`].
-pub trait SizeVerdict {
-    /// [`Right`] or [`Wrong`].
-    type Out: Decides;
+/// A comparison of sizes as a type-level boolean.
+pub trait AsBool {
+    /// [`True`] or [`False`].
+    type Out: Bool;
 }
-impl SizeVerdict for SizesAgree {
-    type Out = Right;
+impl AsBool for SizesAgree {
+    type Out = True;
 }
-impl SizeVerdict for SizesDiffer {
-    type Out = Wrong;
+impl AsBool for SizesDiffer {
+    type Out = False;
 }
 
 /// Whether two lists have the same brands, in whatever order.
 pub trait SameDims<O> {
-    /// [`Right`] or [`Wrong`].
-    type Out: Decides;
+    /// [`True`] or [`False`].
+    type Out: Bool;
 }
 #[diagnostic::do_not_recommend]
 impl<Q, O> SameDims<O> for Q
@@ -149,5 +150,5 @@ where
     Q: Minus<O, Out: IsNone>,
     O: Minus<Q, Out: IsNone>,
 {
-    type Out = <<<Q as Minus<O>>::Out as IsNone>::Out as Decides>::And<<<O as Minus<Q>>::Out as IsNone>::Out>;
+    type Out = <<<Q as Minus<O>>::Out as IsNone>::Out as Bool>::And<<<O as Minus<Q>>::Out as IsNone>::Out>;
 }

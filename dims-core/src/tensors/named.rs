@@ -68,18 +68,18 @@ impl<T, S: Dims, R: Rank, E> Named<T, S, R, E> {
 }
 
 impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>> Named<T, S, R, E> {
-    /// The sizes of all axes, once the operands have met.
+    /// The sizes of all axes, once the operands are unified.
     #[inline]
     pub(crate) fn unified_shape(&self) -> Result<Shape, DimError> {
         let mut shape = Shape::new::<S, R>();
-        self.meet(&mut shape)?;
+        self.unify(&mut shape)?;
         Ok(shape)
     }
 
-    /// Lets the operands meet in a shape that is new.
+    /// Unifies the sizes of the operands in a new shape.
     #[inline]
-    pub(crate) fn meet(&self, shape: &mut Shape) -> Result<(), DimError> {
-        self.expr.meet::<S, R>(shape)?;
+    pub(crate) fn unify(&self, shape: &mut Shape) -> Result<(), DimError> {
+        self.expr.unify::<S, R>(shape)?;
         shape.finish()
     }
 
@@ -91,7 +91,7 @@ impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>> Named<T, S, R, E> {
     #[track_caller]
     pub fn size<D: DimRef + DimsOf<S, X>, X: Dims>(&self, dim: D) -> usize {
         let shape = unwrap(self.unified_shape());
-        unwrap(shape.said(&dim.info()));
+        unwrap(shape.check_given(&dim.info()));
         shape.size(position(&shape, dim.info()))
     }
 

@@ -7,7 +7,7 @@ use crate::expr::sized::{NoSize, Without};
 use crate::expr::{Expr, Iota};
 use crate::named::Named;
 use crate::rank::{Rank, Rank0};
-use crate::set::{Dims, Right, Verdict};
+use crate::set::{Dims, IsNothing, True};
 use core::ops::Deref;
 use kernels::scalar::Element;
 
@@ -68,7 +68,7 @@ impl<A: AsTensor<Elem: Element, Expr: Expr<Elem = <A as AsTensor>::Elem>>> Compu
 
 /// A tensor that can be computed on its own: each of its dims has a size.
 ///
-/// A declared dim as a value has the size of the tensors that it meets, `x * Seq.cast::<f32>()`. Where it meets none, it needs one of its own,
+/// A declared dim as a value has the size of the tensors that it is combined with, `x * Seq.cast::<f32>()`. Without such a tensor it needs one of its own,
 /// `Seq.of(8).cast::<f32>()`.
 ///
 /// It is the bound of functions that compute a tensor of any kind:
@@ -88,7 +88,7 @@ pub trait Evaluable: Computable {}
 impl<A: Computable> Evaluable for A
 where
     OpenOf<A>: Without<A::Expr>,
-    Verdict<Unsized<A>>: SizeKnown<Unsized<A>>,
+    IsNothing<Unsized<A>>: SizeKnown<Unsized<A>>,
 {
 }
 
@@ -97,7 +97,7 @@ type OpenOf<A> = <<A as AsTensor>::Expr as Expr>::Open;
 /// The first dim for which there is no size, or [`Nothing`](crate::set::Nothing).
 type Unsized<A> = <OpenOf<A> as Without<<A as AsTensor>::Expr>>::First;
 
-/// The verdict that a dim has a size.
+/// The condition that a dim has a size.
 #[diagnostic::on_unimplemented(
     message = "the dim `{D}` has no size here",
     label = "write `{D}.of(n)`, or combine it with a tensor that has the dim `{D}`"
@@ -105,25 +105,25 @@ type Unsized<A> = <OpenOf<A> as Without<<A as AsTensor>::Expr>>::First;
 pub trait SizeKnown<D> {}
 
 #[diagnostic::do_not_recommend]
-impl<D> SizeKnown<D> for Right {}
+impl<D> SizeKnown<D> for True {}
 
 /// The tensor, once the sizes that come with `dims` are found to be its own: see [`Of`](crate::dim::Of).
 #[inline(always)]
-pub(crate) fn as_said<A: Computable, D: DimList>(tensor: A, dims: &D) -> Result<NamedOf<A>, DimError> {
+pub(crate) fn checked<A: Computable, D: DimList>(tensor: A, dims: &D) -> Result<NamedOf<A>, DimError> {
     let tensor = tensor.into_named();
-    read_as_said(&tensor, dims)?;
+    read_checked(&tensor, dims)?;
     Ok(tensor)
 }
 
 /// The expression of the tensor, once the sizes that come with `dims` are found to be its own.
 #[inline(always)]
-pub(crate) fn read_as_said<'t, A: Computable, D: DimList>(
+pub(crate) fn read_checked<'t, A: Computable, D: DimList>(
     tensor: &'t A,
     dims: &D,
 ) -> Result<BorrowedExpr<'t, A::Expr>, DimError> {
     let expr = tensor.borrowed();
-    if D::SAYS {
-        reference::<A>(&expr).unified_shape()?.all_said(dims)?;
+    if D::GIVES_SIZE {
+        reference::<A>(&expr).unified_shape()?.check_all_given(dims)?;
     }
     Ok(expr)
 }

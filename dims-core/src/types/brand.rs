@@ -164,7 +164,7 @@ impl<B: Brand> KeyOf<B> {
     #[inline(always)]
     pub(crate) const fn info<'a>() -> DimInfo<'a> {
         let &DimKey { id, name, fixed, .. } = Self::KEY;
-        DimInfo { id, name, fixed, said: None, cell: None }
+        DimInfo { id, name, fixed, given: None, cell: None }
     }
 }
 
@@ -177,11 +177,11 @@ impl<B: Dims> Element for Rest<B> {
 /// The key of `Rest`: greater than every brand's.
 pub struct Last;
 
-/// Verdict of a comparison: the left key sorts first.
+/// The result of a comparison: the left key sorts first.
 pub struct Less;
-/// Verdict of a comparison: the two keys are the same, and so must be their types.
+/// The result of a comparison: the two keys are the same, and so must be their types.
 pub struct Equal;
-/// Verdict of a comparison: the right key sorts first.
+/// The result of a comparison: the right key sorts first.
 pub struct Greater;
 
 /// Compares two keys, digit by digit.
@@ -216,7 +216,7 @@ macro_rules! loop_brand {
     ($($letter:ident)*) => {
         /// The brand of a loop variable of `tensor!` or `einsum!`: its position among the loops, and the letters of its name.
         ///
-        /// Such a dim meets those of its own comprehension and those that operands have already, never those of another
+        /// Such a dim is combined with those of its own comprehension and those that operands have already, never those of another
         /// comprehension, since it is gone before the macro returns. So its key needs no hash: the position, then [`Inner`].
         /// Being one type for all comprehensions, it costs rustc nothing to declare. Its number has a bit that those of other
         /// dims lack: see `key.rs` of the macros.
@@ -336,7 +336,7 @@ mod positions {
     }
 }
 
-/// The verdict on two elements of a set.
+/// The comparison of two elements of a set.
 pub(crate) type Compare<A, B> = <<A as Element>::Key as CompareKeys<<B as Element>::Key>>::Out;
 
 /// What is known of a dim at run time, once its type is gone.
@@ -349,7 +349,7 @@ pub struct DimInfo<'a> {
     /// The static size, if there is one.
     pub fixed: Option<usize>,
     /// The size that comes with the value, `Batch.of(2)`, and where that was said.
-    pub said: Option<(usize, Origin)>,
+    pub given: Option<(usize, Origin)>,
     /// Where a local dim keeps its size; declared dims keep none.
     pub cell: Option<&'a DimCell>,
 }

@@ -2,7 +2,7 @@
 
 use crate::brand::{Brand, Declared, DimInfo, KeyOf};
 use crate::error::{DimError, Origin, unwrap};
-use crate::set::{DimKey, Keys, Wrong};
+use crate::set::{DimKey, False, Keys};
 use crate::types::open::{NoSize, Open};
 use crate::types::tuples::{each_tuple, nested};
 use core::cell::Cell;
@@ -28,7 +28,7 @@ pub struct SizeOfLocalDim {
 
 /// The size, if the dim has one.
 #[inline]
-fn met(cell: &DimCell) -> Option<usize> {
+fn size_in(cell: &DimCell) -> Option<usize> {
     let SizeOfLocalDim { size, .. } = cell.get();
     (size != UNSIZED).then_some(size)
 }
@@ -37,9 +37,9 @@ impl DimInfo<'_> {
     /// The size, if it is known without looking at any tensor.
     #[inline]
     pub fn size(&self) -> Option<usize> {
-        match (self.fixed, self.said, self.cell) {
+        match (self.fixed, self.given, self.cell) {
             (Some(size), ..) | (None, Some((size, _)), _) => Some(size),
-            (None, None, Some(cell)) => met(cell),
+            (None, None, Some(cell)) => size_in(cell),
             (None, None, None) => None,
         }
     }
@@ -47,13 +47,13 @@ impl DimInfo<'_> {
     /// The dim without what a local one remembers: an operation gives it a size of its own.
     #[inline]
     pub fn resized(&self) -> DimInfo<'static> {
-        DimInfo { id: self.id, name: self.name, fixed: self.fixed, said: self.said, cell: None }
+        DimInfo { id: self.id, name: self.name, fixed: self.fixed, given: self.given, cell: None }
     }
 
-    /// The dim meets an axis of `size` elements: the first such meeting sets the size, later ones must agree.
+    /// Unifies the size of the dim with that of an axis: the first one sets it, later ones must agree.
     #[inline]
-    pub fn meet(&self, size: usize, origin: Origin) -> Result<(), DimError> {
-        if let Some((first, first_origin)) = self.said
+    pub fn unify(&self, size: usize, origin: Origin) -> Result<(), DimError> {
+        if let Some((first, first_origin)) = self.given
             && first != size
         {
             return Err(DimError::SizeConflict {
@@ -100,7 +100,7 @@ pub struct LocalDim<B> {
     brand: PhantomData<B>,
 }
 
-/// The verdict that the local dim `B` can be used from another thread: there is none.
+/// The condition that the local dim `B` can be used from another thread: there is none.
 #[diagnostic::on_unimplemented(
     message = "the local dim `{B}` stays in its thread",
     label = "another thread cannot use it: call `dims!` in there, or declare the dim, `dims! {{ struct Batch; }}`"
@@ -114,7 +114,7 @@ pub trait InAnyThread<B> {
 #[expect(unsafe_code, reason = "the bound never holds, so no type becomes `Sync`")]
 // SAFETY: `InAnyThread` has no impl here, and no other crate can write one, not even for a dim of its own: it could not name the type of `SEAL`. So the bound
 // holds for no dim, and no `LocalDim` is `Sync`.
-unsafe impl<B> Sync for LocalDim<B> where Wrong: InAnyThread<B> {}
+unsafe impl<B> Sync for LocalDim<B> where False: InAnyThread<B> {}
 
 /// A local dim; the longer name is for rustc's messages, where `Dim` could be ndarray's.
 pub type Dim<B> = LocalDim<B>;
@@ -142,12 +142,12 @@ impl<B: Brand> Dim<B> {
     /// If the dim has not been bound and was given no size.
     #[track_caller]
     pub fn size(&self) -> usize {
-        unwrap(met(&self.cell).ok_or(DimError::Unsized { dim: B::NAME }))
+        unwrap(size_in(&self.cell).ok_or(DimError::Unsized { dim: B::NAME }))
     }
 
     /// How many elements lie along the dim, if it has been bound or given a size.
     pub fn try_size(&self) -> Option<usize> {
-        met(&self.cell)
+        size_in(&self.cell)
     }
 
     /// Gives the dim a size, as the first binding to an axis would.
@@ -163,7 +163,7 @@ impl<B: Brand> Dim<B> {
     /// As [`set_size`](Self::set_size), but another size is an error.
     #[track_caller]
     pub fn try_set_size(&self, size: usize) -> Result<(), DimError> {
-        self.info_ref().meet(size, Some(Location::caller()))
+        self.info_ref().unify(size, Some(Location::caller()))
     }
 
     /// The dim's key among those of a tensor that names it.
@@ -178,7 +178,7 @@ impl<B: Brand> Dim<B> {
 
 impl<B: Brand> fmt::Debug for Dim<B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match met(&self.cell) {
+        match size_in(&self.cell) {
             Some(size) => write!(f, "{} = {size}", B::NAME),
             None => write!(f, "{}", B::NAME),
         }
@@ -230,7 +230,7 @@ pub trait DimOf: Declared {
     #[track_caller]
     fn of(self, size: usize) -> Of<Self> {
         let origin = Location::caller();
-        unwrap(self.info().meet(size, Some(origin)));
+        unwrap(self.info().unify(size, Some(origin)));
         Of { dim: self, size, origin }
     }
 }
@@ -255,7 +255,7 @@ pub trait DimRef: Copy {
 
     /// Whether a size comes with each value, which is compared where a tensor has the dim.
     #[doc(hidden)]
-    const SAYS: bool = false;
+    const GIVES_SIZE: bool = false;
 
     /// What is known of the dim.
     #[doc(hidden)]
@@ -306,15 +306,15 @@ impl<D: Declared> DimRef for Of<D> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Brand = D;
     type Open = ();
-    const SAYS: bool = true;
+    const GIVES_SIZE: bool = true;
 
     #[inline(always)]
     fn info<'a>(self) -> DimInfo<'a>
     where
         Self: 'a,
     {
-        let said = Some((self.size, Some(self.origin)));
-        DimInfo { said, ..KeyOf::<D>::info() }
+        let given = Some((self.size, Some(self.origin)));
+        DimInfo { given, ..KeyOf::<D>::info() }
     }
 }
 
@@ -372,7 +372,7 @@ pub trait DimList {
 
     /// Whether a size comes with any of them.
     #[doc(hidden)]
-    const SAYS: bool;
+    const GIVES_SIZE: bool;
 
     /// Calls `visit` with each dim in order.
     #[doc(hidden)]
@@ -385,7 +385,7 @@ impl<D: DimRef> DimList for D {
     type Brands = (D::Brand, ());
     type Sizes = (<D::Brand as Brand>::Size,);
     const KEYS: &'static Keys = KeyOf::<D::Brand>::KEYS;
-    const SAYS: bool = D::SAYS;
+    const GIVES_SIZE: bool = D::GIVES_SIZE;
 
     #[inline(always)]
     fn each(&self, mut visit: impl FnMut(DimInfo<'_>)) {
@@ -401,7 +401,7 @@ macro_rules! lists {
             type Brands = nested![$($d::Brand),*];
             type Sizes = ($(<$d::Brand as Brand>::Size,)*);
             const KEYS: &'static Keys = &Keys::EMPTY$(.join(KeyOf::<$d::Brand>::KEYS))*;
-            const SAYS: bool = false $(|| $d::SAYS)*;
+            const GIVES_SIZE: bool = false $(|| $d::GIVES_SIZE)*;
 
             #[inline(always)]
             fn each(&self, mut visit: impl FnMut(DimInfo<'_>)) {
@@ -419,7 +419,7 @@ impl DimList for () {
     type Brands = ();
     type Sizes = ();
     const KEYS: &'static Keys = &Keys::EMPTY;
-    const SAYS: bool = false;
+    const GIVES_SIZE: bool = false;
 
     #[inline(always)]
     fn each(&self, _: impl FnMut(DimInfo<'_>)) {}
@@ -452,7 +452,7 @@ impl<L: DimList> DimList for Each<L> {
     type Brands = L::Brands;
     type Sizes = L::Sizes;
     const KEYS: &'static Keys = L::KEYS;
-    const SAYS: bool = L::SAYS;
+    const GIVES_SIZE: bool = L::GIVES_SIZE;
 
     #[inline(always)]
     fn each(&self, visit: impl FnMut(DimInfo<'_>)) {
@@ -468,7 +468,7 @@ impl<C: DimList, K: DimList> DimList for Joined<C, K> {
     type Brands = ();
     type Sizes = ();
     const KEYS: &'static Keys = &Keys::EMPTY.join(C::KEYS).join(K::KEYS);
-    const SAYS: bool = false;
+    const GIVES_SIZE: bool = false;
 
     fn each(&self, _: impl FnMut(DimInfo<'_>)) {}
 }
@@ -478,7 +478,7 @@ impl<C: DimList, K: DimList> DimList for Joined<C, K> {
 #[expect(unsafe_code, reason = "the brand is `generativity`'s; no memory is accessed")]
 pub fn anchor<'id>() -> Id<'id> {
     // SAFETY: the lifetime is made unique by `tie`; nothing in this crate relies on that for memory safety: sizes are checked
-    // whenever two tensors meet.
+    // whenever two tensors are combined.
     unsafe { Id::new() }
 }
 

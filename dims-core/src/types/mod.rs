@@ -3,6 +3,7 @@
 #[allow(unsafe_code)]
 pub mod axes;
 pub mod brand;
+pub mod condition;
 pub mod dim;
 pub mod open;
 pub mod rank;

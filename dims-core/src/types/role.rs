@@ -48,10 +48,10 @@
 
 use crate::brand::{Brand, CompareKeys, Equal, Greater, Less, Rest, digits::*};
 use crate::dim::{DimList, DimRef};
+use crate::set::Bool;
 use crate::set::list::List;
-use crate::set::ordered::Decides;
 use crate::set::rename::Has;
-use crate::set::{Dims, Judged, Nothing, Right, Verdict, Wrong};
+use crate::set::{Dims, False, IsNothing, MaybeDim, Nothing, True};
 
 /// The role of a dim.
 #[diagnostic::on_unimplemented(
@@ -98,12 +98,12 @@ type Steps = (((((((((((((((((((),),),),),),),),),),),),),),),),),),);
 pub trait Walk {
     /// The role and those that it refines, as nested pairs; cut off where there are no more steps.
     type Path<R: Role>: Names;
-    /// [`Right`] if the path is not cut off.
+    /// [`True`] if the path is not cut off.
     type Ends<R: Role>;
 }
 impl Walk for () {
     type Path<R: Role> = ();
-    type Ends<R: Role> = Wrong;
+    type Ends<R: Role> = False;
 }
 impl<N: Walk> Walk for (N,) {
     type Path<R: Role> = <R::Kind as OnPath>::Path<R, N>;
@@ -119,7 +119,7 @@ pub trait OnPath {
 }
 impl OnPath for Undenoted {
     type Path<R: Role, N: Walk> = ();
-    type Ends<R: Role, N: Walk> = Right;
+    type Ends<R: Role, N: Walk> = True;
 }
 /// The kind of role that was declared.
 pub struct IsDeclared;
@@ -142,14 +142,14 @@ impl<R: Role> Traced for R {
 pub trait RefinedBy<R>: Role {}
 impl<F: Role, R: Role> RefinedBy<R> for F where <Steps as Walk>::Ends<R>: EndsSomewhere<R> {}
 
-/// The verdict that the roles that `R` refines end somewhere.
+/// The condition that the roles that `R` refines end somewhere.
 #[diagnostic::on_unimplemented(
     message = "the role `{R}` refines itself, or more than 16 roles one after the other",
     label = "the roles that `{R}` refines, and those that they refine, do not end"
 )]
 pub trait EndsSomewhere<R> {}
 #[diagnostic::do_not_recommend]
-impl<R> EndsSomewhere<R> for Right {}
+impl<R> EndsSomewhere<R> for True {}
 
 /// The names on a path of roles.
 pub trait Names {
@@ -235,14 +235,14 @@ standard! {
 /// [`DataChannel`] or [`FilterInChannel`]: expected of the dim that a convolution contracts, which the data and the filter share.
 pub struct AnyChannel;
 
-/// The verdict on a role, or on none, where `E` is expected.
+/// The condition on a role, or on none, where `E` is expected.
 pub trait Suits<E> {
-    /// [`Right`] or [`Wrong`].
-    type Out: Decides;
+    /// [`True`] or [`False`].
+    type Out: Bool;
 }
 
 impl<E> Suits<E> for () {
-    type Out = Right;
+    type Out = True;
 }
 
 #[diagnostic::do_not_recommend]
@@ -253,15 +253,15 @@ where
     type Out = <(H, T) as Refines<E>>::Out;
 }
 
-/// The verdict on the question whether a path of roles has `E` in it.
+/// Whether a path of roles has `E` in it.
 pub trait Refines<E> {
-    /// [`Right`] or [`Wrong`].
-    type Out: Decides;
+    /// [`True`] or [`False`].
+    type Out: Bool;
 }
 
 #[diagnostic::do_not_recommend]
 impl<E: DeclaredRole> Refines<E> for () {
-    type Out = Wrong;
+    type Out = False;
 }
 
 #[diagnostic::do_not_recommend]
@@ -278,18 +278,18 @@ impl<P> Refines<AnyChannel> for P
 where
     P: Refines<DataChannel> + Refines<FilterInChannel>,
 {
-    type Out = <<P as Refines<DataChannel>>::Out as Decides>::Or<<P as Refines<FilterInChannel>>::Out>;
+    type Out = <<P as Refines<DataChannel>>::Out as Bool>::Or<<P as Refines<FilterInChannel>>::Out>;
 }
 
-/// One step of [`Refines`]: the verdict of a comparison, of the role `H` with `E`, is asked.
+/// One step of [`Refines`]: by the result of comparing the role `H` with `E`.
 pub trait Step<H, T, E> {
-    /// [`Right`] or [`Wrong`].
-    type Out: Decides;
+    /// [`True`] or [`False`].
+    type Out: Bool;
 }
 // Two roles with one key never pass for one another.
 #[diagnostic::do_not_recommend]
 impl<E, T> Step<E, T, E> for Equal {
-    type Out = Right;
+    type Out = True;
 }
 #[diagnostic::do_not_recommend]
 impl<H, T: Refines<E>, E> Step<H, T, E> for Less {
@@ -303,7 +303,7 @@ impl<H, T: Refines<E>, E> Step<H, T, E> for Greater {
 /// The first brand of a list whose role is not `E`.
 pub trait Stranger<E> {
     /// The brand, or [`Nothing`].
-    type Found: Judged + Denoted;
+    type Found: MaybeDim + Denoted;
 }
 
 impl<E> Stranger<E> for () {
@@ -327,14 +327,14 @@ impl<B: Dims, E> Stranger<E> for (Rest<B>, ()) {
 /// One step of [`Stranger`].
 pub trait Choose<H, T, E> {
     /// The brand, or [`Nothing`].
-    type Found: Judged + Denoted;
+    type Found: MaybeDim + Denoted;
 }
 #[diagnostic::do_not_recommend]
-impl<H, T: Stranger<E>, E> Choose<H, T, E> for Right {
+impl<H, T: Stranger<E>, E> Choose<H, T, E> for True {
     type Found = T::Found;
 }
 #[diagnostic::do_not_recommend]
-impl<H: Brand, T, E> Choose<H, T, E> for Wrong {
+impl<H: Brand, T, E> Choose<H, T, E> for False {
     type Found = H;
 }
 
@@ -346,22 +346,22 @@ impl<P> Refines<EveryChannel> for P
 where
     P: Refines<AnyChannel> + Refines<FilterOutChannel>,
 {
-    type Out = <<P as Refines<AnyChannel>>::Out as Decides>::Or<<P as Refines<FilterOutChannel>>::Out>;
+    type Out = <<P as Refines<AnyChannel>>::Out as Bool>::Or<<P as Refines<FilterOutChannel>>::Out>;
 }
 
-/// The verdict on a path of roles, or none, where a dim gets another name whose path is `Q`: does it mean that already?
+/// The condition on a path of roles, or none, where a dim gets another name whose path is `Q`: does it mean that already?
 pub trait Means<Q> {
-    /// [`Right`] or [`Wrong`].
-    type Out: Decides;
+    /// [`True`] or [`False`].
+    type Out: Bool;
 }
 
 impl<Q> Means<Q> for () {
-    type Out = Right;
+    type Out = True;
 }
 
 #[diagnostic::do_not_recommend]
 impl<H, T> Means<()> for (H, T) {
-    type Out = Right;
+    type Out = True;
 }
 
 #[diagnostic::do_not_recommend]
@@ -370,17 +370,17 @@ where
     (H, T): Refines<R> + Refines<EveryChannel>,
     (R, ()): Refines<EveryChannel>,
 {
-    type Out = <<(H, T) as Refines<R>>::Out as Decides>::Or<ChannelsBoth<(H, T), R>>;
+    type Out = <<(H, T) as Refines<R>>::Out as Bool>::Or<ChannelsBoth<(H, T), R>>;
 }
 
-/// The verdict on the question whether the role itself is one of the channels.
+/// Whether the role itself is one of the channels.
 type IsChannel<R> = <(R, ()) as Refines<EveryChannel>>::Out;
 
-/// The verdict on the question whether a path and a role are both channels.
-type ChannelsBoth<P, R> = <<P as Refines<EveryChannel>>::Out as Decides>::And<IsChannel<R>>;
+/// Whether a path and a role are both channels.
+type ChannelsBoth<P, R> = <<P as Refines<EveryChannel>>::Out as Bool>::And<IsChannel<R>>;
 
 /// Whether something with the role `there`, and those that it refines, means what one with the role `here` does, by their
-/// [names](Role::NAMES): the verdict of [`Means`] for what rustc does not see.
+/// [names](Role::NAMES): [`Means`] for what rustc does not see.
 #[cfg(any(feature = "safetensors", feature = "npy"))]
 pub(crate) fn means<R: AsRef<str>>(there: &[R], here: &[&str]) -> bool {
     const CHANNELS: [&str; 3] = ["DATA_CHANNEL", "FILTER_IN_CHANNEL", "FILTER_OUT_CHANNEL"];
@@ -395,13 +395,13 @@ pub(crate) fn means<R: AsRef<str>>(there: &[R], here: &[&str]) -> bool {
 /// The path of the role of a brand.
 type PathOf<D> = <<D as Brand>::Role as Traced>::Path;
 
-/// The verdict on the brand `Old` under the name `New`.
+/// The condition on the brand `Old` under the name `New`.
 type Renamed<Old, New> = <PathOf<Old> as Means<PathOf<New>>>::Out;
 
-/// [`Right`] if the set `S` does not have the brand `D`.
-type Free<D, S> = Verdict<<<S as Dims>::List as Has<D>>::Found>;
+/// [`True`] if the set `S` does not have the brand `D`.
+type Free<D, S> = IsNothing<<<S as Dims>::List as Has<D>>::Found>;
 
-/// A name for the dim `Old` that does not change what it means: see the [table](self). (Where a dim of the set `S` has the name, that is what is wrong.)
+/// A name for the dim `Old` that does not change what it means: see the [table](self). (Where a dim of the set `S` has the name, the error is about that.)
 pub trait KeepsRole<Old, S = ()>: DimRef {}
 
 impl<New, Old, S: Dims> KeepsRole<Old, S> for New
@@ -409,31 +409,31 @@ where
     Old: DimRef<Brand: Brand<Role: Traced<Path: Means<PathOf<New::Brand>>>>>,
     New: DimRef<Brand: Brand<Role: Traced>>,
     S::List: Has<New::Brand>,
-    Free<New::Brand, S>: Decides,
-    <Free<New::Brand, S> as Decides>::Implies<Renamed<Old::Brand, New::Brand>>:
+    Free<New::Brand, S>: Bool,
+    <Free<New::Brand, S> as Bool>::Implies<Renamed<Old::Brand, New::Brand>>:
         SameMeaning<Old::Brand, New::Brand, <Old::Brand as Brand>::Role, <New::Brand as Brand>::Role>,
 {
 }
 
-/// The verdict that the dim `Old` of the role `R` means what `New` does, which has the role `Q`.
+/// The condition that the dim `Old` of the role `R` means what `New` does, which has the role `Q`.
 #[diagnostic::on_unimplemented(
     message = "dimension `{Old}` has the role `{R}`, which its new name `{New}` would change to `{Q}`",
     label = "a name of the role `{R}`, or of none, is expected here; `.redefine(old, new)` says that it means something else"
 )]
 pub trait SameMeaning<Old, New, R, Q> {}
 #[diagnostic::do_not_recommend]
-impl<Old, New, R, Q> SameMeaning<Old, New, R, Q> for Right {}
+impl<Old, New, R, Q> SameMeaning<Old, New, R, Q> for True {}
 
 /// Whether brands of a list, if there are any, mean what the brand `W` does, or `W` what they do.
 pub trait Meanings<W> {
-    /// [`Right`] if one of them means what `W` does, or there is none.
-    type AnyMeans: Decides;
-    /// [`Right`] if `W` means what one of them does, or there is none.
-    type MeantByAny: Decides;
+    /// [`True`] if one of them means what `W` does, or there is none.
+    type AnyMeans: Bool;
+    /// [`True`] if `W` means what one of them does, or there is none.
+    type MeantByAny: Bool;
 }
 impl<W> Meanings<W> for () {
-    type AnyMeans = Right;
-    type MeantByAny = Right;
+    type AnyMeans = True;
+    type MeantByAny = True;
 }
 #[diagnostic::do_not_recommend]
 impl<H, W> Meanings<W> for (H, ())
@@ -451,8 +451,8 @@ where
     W: Brand<Role: Traced<Path: Means<PathOf<H>>>>,
     (G, T): Meanings<W>,
 {
-    type AnyMeans = <Renamed<H, W> as Decides>::Or<<(G, T) as Meanings<W>>::AnyMeans>;
-    type MeantByAny = <Renamed<W, H> as Decides>::Or<<(G, T) as Meanings<W>>::MeantByAny>;
+    type AnyMeans = <Renamed<H, W> as Bool>::Or<<(G, T) as Meanings<W>>::AnyMeans>;
+    type MeantByAny = <Renamed<W, H> as Bool>::Or<<(G, T) as Meanings<W>>::MeantByAny>;
 }
 
 /// The brands of a list of dims, as a tuple.
@@ -473,14 +473,14 @@ where
 {
 }
 
-/// The verdict that one of the dims `P` means what the dim `W` of the role `R` does.
+/// The condition that one of the dims `P` means what the dim `W` of the role `R` does.
 #[diagnostic::on_unimplemented(
     message = "`{W}` has the role `{R}`, which none of `{P}` has",
     label = "one of them is expected to have the role `{R}`, or `{W}` none; `.redefine(old, new)` says that a dim means something else"
 )]
 pub trait UnitedMeaning<P, W, R> {}
 #[diagnostic::do_not_recommend]
-impl<P, W, R> UnitedMeaning<P, W, R> for Right {}
+impl<P, W, R> UnitedMeaning<P, W, R> for True {}
 
 /// Dims that the dim `W` is split into, one of which keeps what it means: see the [table](self).
 pub trait RolesSplit<W>: DimList {}
@@ -497,19 +497,19 @@ where
 {
 }
 
-/// The verdict that one of the dims `P` means what the dim `W` of the role `R` does.
+/// The condition that one of the dims `P` means what the dim `W` of the role `R` does.
 #[diagnostic::on_unimplemented(
     message = "`{W}` has the role `{R}`, which none of `{P}` would keep",
     label = "one of the dims is expected to have the role `{R}`, or none; `.redefine(old, new)` says that a dim means something else"
 )]
 pub trait SplitMeaning<P, W, R> {}
 #[diagnostic::do_not_recommend]
-impl<P, W, R> SplitMeaning<P, W, R> for Right {}
+impl<P, W, R> SplitMeaning<P, W, R> for True {}
 
 /// The first brand of a list whose role none of the list `L` has, where the axes `L` get other names and sizes altogether.
 pub trait Unmeant<L> {
     /// The brand, or [`Nothing`].
-    type First: Denoted + Judged;
+    type First: Denoted + MaybeDim;
 }
 
 impl<L> Unmeant<L> for () {
@@ -527,15 +527,15 @@ where
 /// One step of [`Unmeant`].
 pub trait UnmeantStep<H, T, L> {
     /// The brand, or [`Nothing`].
-    type First: Denoted + Judged;
+    type First: Denoted + MaybeDim;
 }
 
 #[diagnostic::do_not_recommend]
-impl<H, T: Unmeant<L>, L> UnmeantStep<H, T, L> for Right {
+impl<H, T: Unmeant<L>, L> UnmeantStep<H, T, L> for True {
     type First = T::First;
 }
 #[diagnostic::do_not_recommend]
-impl<H: Brand, T, L> UnmeantStep<H, T, L> for Wrong {
+impl<H: Brand, T, L> UnmeantStep<H, T, L> for False {
     type First = H;
 }
 
@@ -546,7 +546,7 @@ impl<P, L> RolesKept<L> for P
 where
     L: Dims,
     P: DimList<Brands: Unmeant<L::List>>,
-    Verdict<<P::Brands as Unmeant<L::List>>::First>:
+    IsNothing<<P::Brands as Unmeant<L::List>>::First>:
         UnitedMeaning<L, <P::Brands as Unmeant<L::List>>::First, RoleOfFirst<P, L>>,
 {
 }
@@ -578,7 +578,7 @@ pub trait Plays<E>: DimList {}
 impl<L, E> Plays<E> for L
 where
     L: DimList<Brands: Stranger<E>>,
-    Verdict<First<L, E>>: Expected<First<L, E>, <First<L, E> as Denoted>::Role, E>,
+    IsNothing<First<L, E>>: Expected<First<L, E>, <First<L, E> as Denoted>::Role, E>,
 {
 }
 
@@ -591,7 +591,7 @@ pub trait AllPlay<E>: Dims {}
 impl<S, E> AllPlay<E> for S
 where
     S: Dims<List: Stranger<E>>,
-    Verdict<FirstOf<S, E>>: Expected<FirstOf<S, E>, <FirstOf<S, E> as Denoted>::Role, E>,
+    IsNothing<FirstOf<S, E>>: Expected<FirstOf<S, E>, <FirstOf<S, E> as Denoted>::Role, E>,
 {
 }
 
@@ -605,4 +605,4 @@ type FirstOf<S, E> = <<S as Dims>::List as Stranger<E>>::Found;
 )]
 pub trait Expected<D, R, E> {}
 #[diagnostic::do_not_recommend]
-impl<D, R, E> Expected<D, R, E> for Right {}
+impl<D, R, E> Expected<D, R, E> for True {}

@@ -45,7 +45,7 @@ const fn same(a: &str, b: &str) -> bool {
 /// # Errors
 ///
 /// If one does not; the error says in which two tensors.
-pub fn sizes_meet(
+pub fn unify_sizes(
     tensors: &[(&str, Vec<(&'static str, usize)>)],
     aliases: &[(&str, &str, &str)],
 ) -> Result<(), DimError> {

@@ -5,7 +5,7 @@
 
 use crate::brand::Brand;
 use crate::dim::{DimList, DimRef};
-use crate::set::{Judged, Nothing, Right, Verdict};
+use crate::set::{IsNothing, MaybeDim, Nothing, True};
 use core::ops::Mul;
 use typenum::{IsEqual, Prod, UInt, UTerm};
 
@@ -25,24 +25,24 @@ pub trait Size {
     const FIXED: Option<usize>;
     /// The dim `D` that has this size if it is static, or else [`Nothing`].
     #[doc(hidden)]
-    type IfStatic<D: Judged>: Judged;
+    type IfStatic<D: MaybeDim>: MaybeDim;
     /// `D` if the size is not static, or else `Next`.
     #[doc(hidden)]
-    type IfDyn<D: Judged, Next: Judged>: Judged;
+    type IfDyn<D: MaybeDim, Next: MaybeDim>: MaybeDim;
 }
 
 impl Size for Dyn {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     const FIXED: Option<usize> = None;
-    type IfStatic<D: Judged> = Nothing;
-    type IfDyn<D: Judged, Next: Judged> = D;
+    type IfStatic<D: MaybeDim> = Nothing;
+    type IfDyn<D: MaybeDim, Next: MaybeDim> = D;
 }
 
 impl<const N: usize> Size for Static<N> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     const FIXED: Option<usize> = Some(N);
-    type IfStatic<D: Judged> = D;
-    type IfDyn<D: Judged, Next: Judged> = Next;
+    type IfStatic<D: MaybeDim> = D;
+    type IfDyn<D: MaybeDim, Next: MaybeDim> = Next;
 }
 
 /// The sizes of two dims that may be names of one axis: equal ones, or at least one that only the run knows.
@@ -63,12 +63,14 @@ impl<O: Size, Old, New> SameSize<O, Old, New> for Dyn {}
 /// The bound of operations that change a size, such as [`repeat`](crate::shift::Rearranging::repeat). A dim with a static size is renamed first, to one
 /// without.
 pub trait Resizable: DimList {}
-impl<D: DimList<Brands: FirstStatic>> Resizable for D where Verdict<StaticOf<D>>: ChangesSize<StaticOf<D>> {}
+impl<D: DimList<Brands: FirstStatic>> Resizable for D where IsNothing<StaticOf<D>>: ChangesSize<StaticOf<D>> {}
 
 /// A dim of which a part can be kept under its own name: one without a static size.
 pub trait Sliceable: DimRef {}
-impl<D: DimRef + DimList<Brands: FirstStatic>> Sliceable for D where Verdict<StaticOf<D>>: Shrinks<StaticOf<D>>
-{}
+impl<D: DimRef + DimList<Brands: FirstStatic>> Sliceable for D where
+    IsNothing<StaticOf<D>>: Shrinks<StaticOf<D>>
+{
+}
 
 /// The first of several dims that has a static size, or [`Nothing`].
 type StaticOf<D> = <<D as DimList>::Brands as FirstStatic>::Found;
@@ -76,7 +78,7 @@ type StaticOf<D> = <<D as DimList>::Brands as FirstStatic>::Found;
 /// The first brand with a static size, of several as nested pairs.
 pub trait FirstStatic {
     /// The brand, or [`Nothing`].
-    type Found: Judged;
+    type Found: MaybeDim;
 }
 
 impl FirstStatic for () {
@@ -85,26 +87,26 @@ impl FirstStatic for () {
 
 #[diagnostic::do_not_recommend]
 impl<H: Brand, T: FirstStatic> FirstStatic for (H, T) {
-    type Found = <<H::Size as Size>::IfStatic<H> as Judged>::Or<T::Found>;
+    type Found = <<H::Size as Size>::IfStatic<H> as MaybeDim>::Or<T::Found>;
 }
 
-/// The verdict that no dim whose size changes has a static one.
+/// The condition that no dim whose size changes has a static one.
 #[diagnostic::on_unimplemented(
     message = "`{D}` has a static size, and would get another one here",
     label = "rename it to a dim without a static size first: `x.rename({D}, ..)`"
 )]
 pub trait ChangesSize<D> {}
 #[diagnostic::do_not_recommend]
-impl<D> ChangesSize<D> for Right {}
+impl<D> ChangesSize<D> for True {}
 
-/// The verdict that a dim that is cut has no static size.
+/// The condition that a dim that is cut has no static size.
 #[diagnostic::on_unimplemented(
     message = "`{D}` has a static size, and would get another one here",
     label = "a part of it is a dim of its own: `x.slice_to({D}, .., Part)`"
 )]
 pub trait Shrinks<D> {}
 #[diagnostic::do_not_recommend]
-impl<D> Shrinks<D> for Right {}
+impl<D> Shrinks<D> for True {}
 
 /// The product of two sizes as typenums; [`Dyn`] if one of them is.
 pub trait Times<O> {
@@ -137,9 +139,9 @@ where
     type Out = Prod<Self, UInt<U2, B2>>;
 }
 
-/// The verdict that sizes may be the same.
+/// The condition that sizes may be the same.
 pub struct SizesAgree;
-/// The verdict that static sizes are not the same.
+/// The condition that static sizes are not the same.
 pub struct SizesDiffer;
 
 /// Whether two sizes as typenums may be the same; they may if one of them is [`Dyn`].
@@ -174,7 +176,7 @@ where
     type Out = <typenum::Eq<Self, UInt<U2, B2>> as SameBit>::Out;
 }
 
-/// A typenum bit as a verdict.
+/// A typenum bit as a type-level boolean.
 pub trait SameBit {
     /// [`SizesAgree`] or [`SizesDiffer`].
     type Out;

@@ -86,7 +86,7 @@ fn cheapest_tree(sets: &[Axes], sizes: &[usize], result: Axes) -> Option<(Tree, 
             continue;
         }
         let mut least = f64::INFINITY;
-        // Each way to cut it is met once: the part with the first operand.
+        // Each way to cut it comes up once: the part with the first operand.
         let first = operands & operands.wrapping_neg();
         let rest = operands ^ first;
         let mut part = rest;

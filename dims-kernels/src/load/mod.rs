@@ -267,7 +267,7 @@ pub struct Fault {
     pub origin: Origin,
 }
 
-/// Faults met so far; the first one is kept.
+/// Faults so far; the first one is kept.
 #[derive(Debug, Default)]
 pub struct Faults {
     first: Option<Fault>,

@@ -50,8 +50,8 @@ impl<'n, X: Indices, K> LoweredUpdate<'n, X, K> {
 
 /// Puts `op(old, new)` for each element of the nest into its place, one after the other in the nest's order.
 ///
-/// `lower` makes the kernel for a nest, or for a part of one: where no place can be met in two parts, there
-/// are as many as the work is worth threads. A place that is met several times accumulates; after a fault nothing more is written.
+/// `lower` makes the kernel for a nest, or for a part of one: where no place can be in two parts, there
+/// are as many as the work is worth threads. A place that comes up several times accumulates; after a fault nothing more is written.
 pub fn update<'n, T, K, X, O>(
     nest: &'n Nest,
     parts: &'n mut Parts,

@@ -68,7 +68,7 @@ fn advise(start: *mut u8, bytes: usize) {
     }
 }
 
-/// New memory for a result that is written part by part, each of whose places is met once.
+/// New memory for a result that is written part by part, each of whose places is written once.
 pub struct InParts<T> {
     data: Vec<T>,
     len: usize,
@@ -93,7 +93,7 @@ impl<T: Copy> InParts<T> {
     /// If there are not as many as places.
     pub fn finish(mut self) -> Vec<T> {
         assert_eq!(self.given, self.len, "the parts are the whole");
-        // SAFETY: as many values were given as there are places; and no place was met twice, as the parts lie side by side, and each has
+        // SAFETY: as many values were given as there are places; and no place was written twice, as the parts lie side by side, and each has
         // a place for each position of its loops.
         unsafe { self.data.set_len(self.len) };
         self.data

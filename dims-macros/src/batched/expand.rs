@@ -228,7 +228,7 @@ fn caller(batched: &Batched, inner: &TokenStream) -> TokenStream {
     let sig = &function.sig;
     let (mut generics, mut bounds, mut inputs, mut arguments) =
         (sig.generics.clone(), vec![], vec![], vec![]);
-    let (mut hold, mut meet) = (looks(batched), TokenStream::new());
+    let (mut hold, mut unify) = (looks(batched), TokenStream::new());
     let type_param = |generics: &mut syn::Generics, name: &Ident| {
         generics.params.push(syn::parse_quote!(#name));
     };
@@ -285,7 +285,7 @@ fn caller(batched: &Batched, inner: &TokenStream) -> TokenStream {
             Some(row) => {
                 let (further, all, rest) = (&further[*row], &united[*row], &batched.rows[*row].name);
                 let so_far = &before[*row];
-                meet.extend(quote!(#krate_here::unwrap(#further.meet::<#example, #argument>(&#name));));
+                unify.extend(quote!(#krate_here::unwrap(#further.unify::<#example, #argument>(&#name));));
                 arguments[at] = quote!(
                     <#argument as #krate_here::Argument<#example, #so_far, #dims>>::seal::<#all, #rest>(&#name, &#further)
                 );
@@ -359,7 +359,7 @@ fn caller(batched: &Batched, inner: &TokenStream) -> TokenStream {
         {
             #inner
             #hold
-            #meet
+            #unify
             let #pattern = #path::<#(#own,)* #(#added,)*>(#(#arguments),*);
             #value
         }

@@ -114,21 +114,21 @@ impl Checker {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => format!("there are {}", REDUCTIONS.map(|name| format!("`{name}`")).join(", ")),
             };
-            return self.wrong(Error::new(name.span(), format!("there is no reduction `{text}`: {hint}")));
+            return self.error(Error::new(name.span(), format!("there is no reduction `{text}`: {hint}")));
         }
         let loops = match wrapped(&index.index).map(ast::loops) {
             Some(Ok(loops)) => loops,
-            Some(Err(error)) => return self.wrong(error),
+            Some(Err(error)) => return self.error(error),
             None => unreachable!("brackets behind a name are wrapped"),
         };
         if loops.is_empty() {
-            return self.wrong(Error::new(
+            return self.error(Error::new(
                 index.bracket_token.span.join(),
                 format!("`{text}` needs a loop: `{text}[k](..)`"),
             ));
         }
         let [body] = call.args.iter().collect::<Vec<_>>()[..] else {
-            return self.wrong(Error::new(
+            return self.error(Error::new(
                 call.paren_token.span.join(),
                 format!("`{text}[..]` takes one expression: `{text}[k](a[i, k])`"),
             ));
@@ -149,7 +149,7 @@ impl Checker {
                 "a reduction stands before what it reduces: `{name}[{}](..)`",
                 compact(&quote!(#args).to_string())
             );
-            return self.wrong(Error::new(call.method.span(), message));
+            return self.error(Error::new(call.method.span(), message));
         }
         if having(&call.method).is_none() {
             if self.is_fixed_element(&call.receiver) && !call.args.iter().any(|arg| self.loops(arg)) {

@@ -16,9 +16,9 @@ impl Checker {
     /// The same, where some names are the code's own.
     pub fn rust_but(&mut self, code: &impl ToTokens, what: &str, hidden: &HashSet<String>) -> TokenStream {
         // Code that depends on several loops is one mistake.
-        let before = std::mem::replace(&mut self.blamed, false);
+        let before = std::mem::replace(&mut self.reported, false);
         let code = self.renamed(unwrap(code.to_token_stream()), Some(what), hidden);
-        self.blamed = before;
+        self.reported = before;
         code
     }
 
@@ -36,7 +36,7 @@ impl Checker {
                 }
                 TokenTree::Punct(punct) if punct.as_char() == '$' => {
                     if let Some(what) = what {
-                        if !std::mem::replace(&mut self.blamed, true) {
+                        if !std::mem::replace(&mut self.reported, true) {
                             self.mistakes.at(&punct, format!("{what} cannot depend on a dim"));
                         }
                         continue;
@@ -69,7 +69,7 @@ impl Checker {
             }
             _ => return name,
         };
-        if !std::mem::replace(&mut self.blamed, true) {
+        if !std::mem::replace(&mut self.reported, true) {
             self.mistakes.at(&name, refused);
         }
         name

@@ -27,11 +27,11 @@ impl Checker {
                         indices.push(self.index(one));
                     }
                 }
-                Some(Err(error)) => return self.wrong(error),
+                Some(Err(error)) => return self.error(error),
                 // Behind braces there may be anything, so that brackets there were left as they are.
                 None => {
                     let what = "an operand with braces is written in parentheses: `({ a })[i]`";
-                    return self.wrong(Error::new(brackets.index.span(), what));
+                    return self.error(Error::new(brackets.index.span(), what));
                 }
             }
         }
@@ -46,20 +46,20 @@ impl Checker {
     fn index(&mut self, expr: &Expr) -> Node {
         if let Expr::Range(range) = expr {
             let message = "an index picks one element; the range of a loop stands in its list: `[i in 1..n]`";
-            return self.wrong(Error::new_spanned(range.limits, message));
+            return self.error(Error::new_spanned(range.limits, message));
         }
         match expr {
             Expr::Lit(ExprLit { lit: Lit::Int(_), .. }) => {}
-            Expr::Lit(literal) => return self.wrong(Error::new_spanned(literal, "an index is an integer")),
+            Expr::Lit(literal) => return self.error(Error::new_spanned(literal, "an index is an integer")),
             Expr::Tuple(tuple) => {
-                return self.wrong(Error::new_spanned(
+                return self.error(Error::new_spanned(
                     tuple,
                     "an index for each axis is written without parentheses: `a[i, j]`",
                 ));
             }
             Expr::Array(array) => {
                 let message = "an index for each axis is written without brackets of its own: `a[i, j]`";
-                return self.wrong(Error::new(array.bracket_token.span.join(), message));
+                return self.error(Error::new(array.bracket_token.span.join(), message));
             }
             _ => {}
         }

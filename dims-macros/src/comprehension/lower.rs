@@ -15,7 +15,7 @@ use syn::{BinOp, Expr, ExprLit, ExprUnary, Lit, LitInt, Type, UnOp};
 enum Kind {
     /// One value.
     Rust,
-    /// Indices: a tensor of `isize`, which takes the integer type of what it meets.
+    /// Indices: a tensor of `isize`, which takes the integer type of its other operands.
     Index,
     /// Elements: any other tensor.
     Element,
@@ -382,7 +382,7 @@ impl<'a> Lower<'a> {
             (Index, Element) | (Element, Index) => return self.alike(a, b, |a, b| quote!(#a #op #b)),
             (Rust, Element) => {
                 let (x, y, a, b) = (own("x"), own("y"), a.code, b.code);
-                let (both, place) = (path("meeting", a.span()), Span::mixed_site().located_at(a.span()));
+                let (both, place) = (path("combined", a.span()), Span::mixed_site().located_at(a.span()));
                 return lowered(
                     Element,
                     quote_spanned!(place=> match #both(#b, #a) { (#y, #x) => #x #op #y }),
@@ -492,7 +492,7 @@ impl<'a> Lower<'a> {
             (Index, Element) | (Element, Index) => self.alike(a, b, |a, b| quote!(#cond.#select(#a, #b))),
             (Rust, Element) => {
                 let (x, y, a, b) = (own("x"), own("y"), a.code, b.code);
-                let both = path("meeting", a.span());
+                let both = path("combined", a.span());
                 lowered(Element, quote!(match #both(#b, #a) { (#y, #x) => #cond.#select(#x, #y) }))
             }
             _ => {
@@ -544,7 +544,7 @@ impl<'a> Lower<'a> {
             && argument.kind == Rust
         {
             let (x, y) = (own("x"), own("y"));
-            let (both, place) = (path("meeting", argument.code.span()), code.span());
+            let (both, place) = (path("combined", argument.code.span()), code.span());
             let argument = &argument.code;
             return lowered(
                 Element,

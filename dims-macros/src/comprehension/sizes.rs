@@ -54,7 +54,7 @@ pub fn steps(program: &Program) -> Result<Vec<Step>> {
     }
     let mut mistakes = Mistakes::default();
     // Loops that one index leaves open are one mistake: a range for all but one of them would do.
-    let mut blamed = HashSet::new();
+    let mut reported = HashSet::new();
     let mut nowhere: Vec<&Ident> = Vec::new();
     for (id, one) in program.loops.iter().enumerate().filter(|&(id, _)| !known[id]) {
         let name = one.name.unraw();
@@ -67,7 +67,7 @@ pub fn steps(program: &Program) -> Result<Vec<Step>> {
             }
         }
         let why = match (among, single) {
-            (Some(text), _) if !blamed.insert(text) => continue,
+            (Some(text), _) if !reported.insert(text) => continue,
             (Some(text), _) => format!("`{text}` leaves open how far each of its loops goes"),
             (None, Some(text)) => format!("it cannot be told from `{text}`"),
             (None, None) => {

@@ -1,4 +1,4 @@
-//! Which names are loops, what of the body loops, and what is wrong with it.
+//! Which names are loops, what of the body loops, and the mistakes in it.
 
 use super::Notation;
 use super::ast::{Axis, Call, LoopRef};
@@ -37,7 +37,7 @@ pub struct Checker {
     /// The names in the expansion of `let`s without loops.
     named: Vec<Ident>,
     /// Whether the code that is being looked at was found to depend on a loop.
-    pub(super) blamed: bool,
+    pub(super) reported: bool,
     pub mistakes: Mistakes,
 }
 
@@ -51,7 +51,7 @@ pub fn check(call: &Call, notation: Notation) -> Result<Program> {
         slots: 0,
         lets: 0,
         named: Vec::new(),
-        blamed: false,
+        reported: false,
         mistakes: Mistakes::default(),
     };
     let axes = checker.output(&call.axes);
@@ -192,7 +192,7 @@ impl Checker {
             },
             Expr::Macro(call) if call.mac.path.is_ident(OUTER) => match syn::parse2::<Ident>(call.mac.tokens.clone()) {
                 Ok(name) => Node::Loop(self.outer(&name), name),
-                Err(error) => self.wrong(error),
+                Err(error) => self.error(error),
             },
             Expr::Unary(unary) => {
                 let node = self.node(&unary.expr);
@@ -200,7 +200,7 @@ impl Checker {
                     (op, Node::Rust(code)) => Node::Rust(quote!(#op #code)),
                     (UnOp::Neg(minus), node) => Node::Neg(*minus, Box::new(node)),
                     (UnOp::Not(bang), node) => Node::Not(*bang, Box::new(node)),
-                    (op, _) => self.wrong(Error::new(op.span(), "an element is a value: there is nothing to dereference")),
+                    (op, _) => self.error(Error::new(op.span(), "an element is a value: there is nothing to dereference")),
                 }
             }
             Expr::Binary(binary) => self.binary(expr, &binary.left, binary.op, &binary.right),
@@ -214,10 +214,10 @@ impl Checker {
             Expr::If(_) if !self.loops(expr) => Node::Rust(self.rust(expr, "this")),
             Expr::If(branch) => {
                 if let Expr::Let(_) = &*branch.cond {
-                    return self.wrong(Error::new_spanned(&branch.cond, "`if let` cannot be part of a comprehension: compare with `==`, `<` and so on"));
+                    return self.error(Error::new_spanned(&branch.cond, "`if let` cannot be part of a comprehension: compare with `==`, `<` and so on"));
                 }
                 let Some((_, otherwise)) = &branch.else_branch else {
-                    return self.wrong(Error::new_spanned(branch.if_token, "an `if` needs an `else`: every element has a value"));
+                    return self.error(Error::new_spanned(branch.if_token, "an `if` needs an `else`: every element has a value"));
                 };
                 let parts = [self.node(&branch.cond), self.block(&branch.then_branch), self.node(otherwise)];
                 Node::If(branch.if_token, Box::new(parts))
@@ -246,16 +246,16 @@ impl Checker {
                 let bound: HashSet<String> = names::bound(&closure.inputs);
                 Node::Rust(self.rust_but(expr, "a closure", &bound))
             }
-            Expr::Assign(assign) => self.wrong(Error::new(assign.eq_token.span(), "a comprehension has no assignments: `==` compares, `let` gives a name")),
-            Expr::Range(range) => self.wrong(Error::new_spanned(range.limits, "a range can stand in a list of loops, as in `[i in 0..n]`, but is no element")),
+            Expr::Assign(assign) => self.error(Error::new(assign.eq_token.span(), "a comprehension has no assignments: `==` compares, `let` gives a name")),
+            Expr::Range(range) => self.error(Error::new_spanned(range.limits, "a range can stand in a list of loops, as in `[i in 0..n]`, but is no element")),
             Expr::ForLoop(_) | Expr::While(_) | Expr::Loop(_) => {
-                self.wrong(Error::new_spanned(unwrap(quote!(#expr)), "a comprehension has no statements that loop: its loops are those of the list and of reductions, `sum[k](..)`"))
+                self.error(Error::new_spanned(unwrap(quote!(#expr)), "a comprehension has no statements that loop: its loops are those of the list and of reductions, `sum[k](..)`"))
             }
             _ => Node::Rust(self.rust(expr, "this")),
         }
     }
 
-    pub(super) fn wrong(&mut self, error: Error) -> Node {
+    pub(super) fn error(&mut self, error: Error) -> Node {
         self.mistakes.add(error);
         Node::Rust(TokenStream::new())
     }
@@ -267,7 +267,7 @@ impl Checker {
     fn binary(&mut self, expr: &Expr, left: &Expr, op: BinOp, right: &Expr) -> Node {
         if names::is_assignment(expr) {
             return self
-                .wrong(Error::new_spanned(op, "a comprehension has no assignments: sum with `sum[k](..)`"));
+                .error(Error::new_spanned(op, "a comprehension has no assignments: sum with `sum[k](..)`"));
         }
         if let BinOp::Shl(_) | BinOp::Shr(_) = op {
             return self.closure(expr);
@@ -302,7 +302,7 @@ impl Checker {
         let [first, rest @ ..] = stmts else {
             let message = "the block needs a value: an expression at its end";
             let place = block.stmts.last().map_or(block.brace_token.span.join(), |stmt| stmt.span());
-            return self.wrong(Error::new(place, message));
+            return self.error(Error::new(place, message));
         };
         match first {
             Stmt::Expr(value, None) if rest.is_empty() => self.node(value),
@@ -315,14 +315,14 @@ impl Checker {
                 self.lets += 1;
                 if self.lets > MOST_LETS {
                     let message = format!("a comprehension can have {MOST_LETS} `let`s at the most");
-                    return self.wrong(Error::new(stmt.let_token.span, message));
+                    return self.error(Error::new(stmt.let_token.span, message));
                 }
                 let (pat, ty) = match &stmt.pat {
                     Pat::Type(typed) => (&*typed.pat, Some((*typed.ty).clone())),
                     pat => (pat, None),
                 };
                 let (Pat::Ident(pat), Some(init)) = (pat, &stmt.init) else {
-                    return self.wrong(Error::new_spanned(
+                    return self.error(Error::new_spanned(
                         &stmt.pat,
                         "`let` gives one name to one value here: `let x = a[i];`",
                     ));
@@ -332,7 +332,7 @@ impl Checker {
                     || pat.subpat.is_some()
                     || init.diverge.is_some()
                 {
-                    return self.wrong(Error::new_spanned(
+                    return self.error(Error::new_spanned(
                         &stmt.pat,
                         "`let` gives one name to one value here: `let x = a[i];`",
                     ));
@@ -355,7 +355,7 @@ impl Checker {
             }
             other => {
                 let message = "a block is `let` statements and one expression at its end, without `;`";
-                self.wrong(Error::new_spanned(unwrap(quote!(#other)), message))
+                self.error(Error::new_spanned(unwrap(quote!(#other)), message))
             }
         }
     }

@@ -7,7 +7,7 @@ use syn::spanned::Spanned;
 use syn::visit::Visit;
 use syn::{GenericParam, Lifetime, Type, parse_quote};
 
-/// Writes it: each field is tried, so that all that is wrong is noted, and then all of them are needed.
+/// Writes it: each field is tried, so that all problems are reported, and then all of them are needed.
 pub fn expand(input: &Input) -> TokenStream {
     let Input { ident, generics, fields } = input;
     let mut generics_of_impl = generics.clone();

@@ -137,7 +137,7 @@ fn tensors(name: &str, doc: &str, fields: &[Field], aliases: &[Alias], call: &Ca
             ///
             /// If a dim has different sizes in different tensors.
             pub fn try_into_arrays(self) -> ::core::result::Result<(#(#arrays,)*), #error> {
-                self.sizes_meet()?;
+                self.unify_sizes()?;
                 let Self { #(#idents: #values,)* } = self;
                 ::core::result::Result::Ok((#(#to_arrays,)*))
             }
@@ -159,12 +159,12 @@ fn tensors(name: &str, doc: &str, fields: &[Field], aliases: &[Alias], call: &Ca
             /// If an axis does not have the static size of its dim, or a dim has different sizes in different arrays.
             pub fn try_from_arrays((#(#values,)*): (#(#arrays,)*)) -> ::core::result::Result<Self, #error> {
                 let tensors = Self { #(#idents: #from_arrays,)* };
-                tensors.sizes_meet()?;
+                tensors.unify_sizes()?;
                 ::core::result::Result::Ok(tensors)
             }
 
-            fn sizes_meet(&self) -> ::core::result::Result<(), #error> {
-                ::typed_dims::__private::onnx::sizes_meet(&[#((#names, self.#idents.dims())),*], &[#(#aliases),*])
+            fn unify_sizes(&self) -> ::core::result::Result<(), #error> {
+                ::typed_dims::__private::onnx::unify_sizes(&[#((#names, self.#idents.dims())),*], &[#(#aliases),*])
             }
         }
     }

@@ -13,7 +13,7 @@ use syn::{Error, LitStr, Result};
 use typed_dims_onnx::denotation::DenotationReport;
 use typed_dims_onnx::{OnnxError, OnnxModel, OnnxTensor};
 
-/// The items, or what is wrong.
+/// The items, or the error.
 pub fn expand(input: TokenStream) -> TokenStream {
     whole(input).unwrap_or_else(Error::into_compile_error)
 }

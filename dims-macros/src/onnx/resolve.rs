@@ -106,7 +106,7 @@ pub fn signature(call: &Call, model: &Model) -> Result<Signature> {
     let inputs = resolver.fields(&model.inputs);
     let outputs = resolver.fields(&model.outputs);
     if resolver.dims.len() > MOST {
-        resolver.wrong(
+        resolver.error(
             call.path.span(),
             format!("the model has {} dims; {MOST} are the most", resolver.dims.len()),
         );
@@ -136,7 +136,7 @@ struct Resolver<'a> {
 }
 
 impl Resolver<'_> {
-    fn wrong(&mut self, span: Span, what: String) {
+    fn error(&mut self, span: Span, what: String) {
         let error = Error::new(span, what);
         match &mut self.errors {
             Some(errors) => errors.combine(error),
@@ -166,7 +166,7 @@ impl Resolver<'_> {
                         "the model does not say how many axes `{}` has: name them, `\"{}\": [A, B]`",
                         tensor.name, tensor.name
                     );
-                    self.wrong(self.call.path.span(), what);
+                    self.error(self.call.path.span(), what);
                 }
                 continue;
             };
@@ -178,7 +178,7 @@ impl Resolver<'_> {
                 let names =
                     if count == 1 { "1 axis is named".to_owned() } else { format!("{count} axes are named") };
                 let what = format!("{names}, but the model has {}: `{tensor}`", axes.len());
-                self.wrong(written.bracket.span.join(), what);
+                self.error(written.bracket.span.join(), what);
             }
         }
         for tensor in &self.call.tensors {
@@ -189,7 +189,7 @@ impl Resolver<'_> {
                     list(&model.inputs),
                     list(&model.outputs),
                 );
-                self.wrong(tensor.name.span(), what);
+                self.error(tensor.name.span(), what);
             }
         }
     }
@@ -214,7 +214,7 @@ impl Resolver<'_> {
                     let what = format!(
                         "axes with the name `{param}` have the size {other} by another entry of this call"
                     );
-                    self.wrong(given.span, what);
+                    self.error(given.span, what);
                     break;
                 }
             }
@@ -225,7 +225,7 @@ impl Resolver<'_> {
                     given.axes,
                     all.join("\n    ")
                 );
-                self.wrong(given.span, what);
+                self.error(given.span, what);
             }
         }
     }
@@ -273,7 +273,7 @@ impl Resolver<'_> {
         }
         self.params.extend(new);
         for (span, what) in clashes {
-            self.wrong(span, what);
+            self.error(span, what);
         }
     }
 
@@ -335,9 +335,9 @@ impl Resolver<'_> {
                     naming.shown(),
                     example(tensor, &axes, twice),
                 );
-                self.wrong(naming.span(), what);
+                self.error(naming.span(), what);
             } else {
-                self.meet(&naming, axis, place);
+                self.unify(&naming, axis, place);
             }
             dims.push(naming);
         }
@@ -345,7 +345,7 @@ impl Resolver<'_> {
     }
 
     /// An axis is of this dim: what the model says of it must be what it says of the others.
-    fn meet(&mut self, naming: &Naming, axis: &OnnxAxis, place: String) {
+    fn unify(&mut self, naming: &Naming, axis: &OnnxAxis, place: String) {
         let size = self.size(axis);
         let param = if let OnnxSize::Param(param) = &axis.size { Some(param.clone()) } else { None };
         let denotation = axis.denotation.clone();
@@ -360,7 +360,7 @@ impl Resolver<'_> {
                         "`{shown}` and `{}` have one name: errors could not tell them apart",
                         shown_path(&other.dim)
                     );
-                    self.wrong(naming.span(), what);
+                    self.error(naming.span(), what);
                 }
                 self.checks.push(Check { dim: dim.clone(), size, denotation, place });
                 return;
@@ -369,7 +369,7 @@ impl Resolver<'_> {
         };
         if name == "Inputs" || name == "Outputs" {
             let what = format!("`{name}` is the name of a struct: give {place} another one");
-            self.wrong(name.span(), what);
+            self.error(name.span(), what);
             return;
         }
         let Some(dim) = self.dims.iter_mut().find(|dim| dim.name == *name) else {
@@ -397,7 +397,7 @@ impl Resolver<'_> {
             dim.denotation = denotation;
         }
         if let Some(what) = what {
-            self.wrong(name.span(), what);
+            self.error(name.span(), what);
         }
     }
 }

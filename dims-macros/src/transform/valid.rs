@@ -229,14 +229,14 @@ fn sides(
     let right_names = || table.names().filter(|name| table.find(name).is_some_and(in_output));
     let of_name = |axis: &Option<usize>| axis.filter(|&axis| table.entries[axis].number.is_none());
     if kind != Kind::Reduce {
-        let mut blamed = Vec::new();
+        let mut reported = Vec::new();
         for (axis, place) in inputs.iter().flat_map(|input| &input.places) {
             let Some(axis) = of_name(axis).filter(|&axis| !in_output(axis)) else { continue };
             // A diagonal names it several times.
-            if blamed.contains(&axis) {
+            if reported.contains(&axis) {
                 continue;
             }
-            blamed.push(axis);
+            reported.push(axis);
             let name = &table.entries[axis].name;
             // One misspelt name is one error: at the right, where the other is not known.
             let mut new = right_names().filter(|own| table.find(own).is_some_and(|axis| axis >= known));

@@ -10,7 +10,7 @@ impl DimList for Liar {
     type Brands = ();
     type Sizes = ();
     const KEYS: &'static Keys = <() as Dims>::KEYS;
-    const SAYS: bool = false;
+    const GIVES_SIZE: bool = false;
 
     fn each(&self, _: impl FnMut(DimInfo<'_>)) {}
 }

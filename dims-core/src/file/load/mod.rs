@@ -1,7 +1,7 @@
 //! Structs of tensors from a file (feature `safetensors`).
 //!
 //! `#[derive(Load)]` says which tensor of the file each field is; [`Weights`] is the file. Names, element types and sizes are all checked before
-//! there is a struct, and all that is wrong is told at once.
+//! there is a struct, and all problems are reported at once.
 
 use alloc::borrow::ToOwned;
 use alloc::string::{String, ToString};
@@ -157,7 +157,7 @@ impl<'a, M: Load<'a>> Load<'a> for Option<M> {
     }
 }
 
-/// Goes through the names of a file, and notes what is wrong.
+/// Goes through the names of a file, and records the problems.
 pub struct Loader<'w, 'a> {
     weights: &'w Weights<'a>,
     name: String,

@@ -20,10 +20,10 @@ use kernels::memory::axes::Axis;
 use kernels::ops::{Holds, Left, Pair};
 use kernels::scalar::{Element, IndexInt};
 
-mod verdict;
+mod conditions;
 
 pub use crate::error::unwrap;
-pub use verdict::*;
+pub use conditions::*;
 
 /// The traits whose methods macros call; nothing in here has a name that could hide one of the user's.
 pub mod methods {
@@ -34,7 +34,7 @@ pub mod methods {
     pub use crate::reduce::Reductions as _;
 }
 
-/// A captured integer that meets a loop variable, as an index.
+/// A captured integer combined with a loop variable, as an index.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be combined with a loop variable, which is an integer",
     label = "expected an integer",

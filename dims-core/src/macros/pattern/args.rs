@@ -433,8 +433,8 @@ impl<T: Element, V: Values<Elem = T>, L: ValueList<T>> ValueList<T> for (V, L) {
     }
 }
 
-/// The shapes of the operands, whose dims have met, and the loops of the pattern.
-pub(super) fn meet<T: Element, U: Dims>(
+/// The shapes of the operands, whose sizes are unified, and the loops of the pattern.
+pub(super) fn unify<T: Element, U: Dims>(
     pattern: &'static Pattern,
     given: &[Given],
     values: &impl ValueList<T>,
@@ -442,30 +442,30 @@ pub(super) fn meet<T: Element, U: Dims>(
     let mut shapes = Shapes::new();
     values.shapes::<U>(&mut shapes)?;
     if U::KEYS.as_slice().is_empty() {
-        let layout = met(pattern, given, &shapes, &[])?;
+        let layout = unified(pattern, given, &shapes, &[])?;
         return Ok((shapes, layout));
     }
     let mut dims = Shape::of_axes::<U>(core::iter::empty());
     for shape in &shapes {
         for at in 0..dims.named_len() {
             let (size, origin) = shape.known(at);
-            dims.meet(at, size, origin)?;
+            dims.unify(at, size, origin)?;
         }
     }
     dims.finish()?;
     for shape in &mut shapes {
         for at in 0..dims.named_len() {
             let (size, origin) = dims.known(at);
-            shape.meet(at, size, origin)?;
+            shape.unify(at, size, origin)?;
         }
     }
-    let layout = met(pattern, given, &shapes, dims.sizes())?;
+    let layout = unified(pattern, given, &shapes, dims.sizes())?;
     Ok((shapes, layout))
 }
 
 /// The loops of a pattern for operands of these shapes, whose dims have the sizes `named`.
 #[inline]
-fn met(
+fn unified(
     pattern: &'static Pattern,
     given: &[Given],
     shapes: &[Shape],

@@ -1,6 +1,6 @@
 //! Sums of products.
 
-use super::args::{Args, Memories, ValueList, lay_out, meet};
+use super::args::{Args, Memories, ValueList, lay_out, unify};
 use super::data::{Given, Pattern, Slot};
 use super::direct::{Bound, MOST};
 use super::layout::{Layout, List};
@@ -184,7 +184,7 @@ fn run<T: Num, U: Dims>(
     given: &[Given],
     values: &impl ValueList<T>,
 ) -> Result<(Vec<T>, List), DimError> {
-    let (shapes, layout) = meet::<T, U>(pattern, given, values)?;
+    let (shapes, layout) = unify::<T, U>(pattern, given, values)?;
     let rows = lay_out::<T, U>(&layout, &shapes, values)?;
     let sizes = layout.shape(pattern.output)?;
     let kept = layout.order(pattern.output);

@@ -373,7 +373,7 @@ impl<E: Expr, S: Dims, R: Rank> Values for Lazy<'_, E, S, R> {
 
     fn shape<U: Dims>(&self) -> Result<Shape, DimError> {
         let mut shape = Shape::new::<U, R>();
-        self.expr.meet::<U, R>(&mut shape)?;
+        self.expr.unify::<U, R>(&mut shape)?;
         Ok(shape)
     }
 

@@ -1,6 +1,6 @@
 //! In which order an einsum multiplies its operands.
 
-use super::args::{Args, ValueList, meet};
+use super::args::{Args, ValueList, unify};
 use super::data::{Given, Pattern};
 use super::einsum::supports;
 use super::layout::Layout;
@@ -49,7 +49,7 @@ pub fn einsum_path<T: Num, L: Args<T>>(
 ) -> Result<EinsumPath, DimError> {
     let mut values = operands.values();
     values.settle()?;
-    let (shapes, layout) = meet::<T, L::Dims>(pattern, given, &values)?;
+    let (shapes, layout) = unify::<T, L::Dims>(pattern, given, &values)?;
     let mut sets = supports::<T, L::Dims>(&layout, &shapes, &values)?;
     let kept = layout.order(pattern.output);
     let all = |axes: Axes| {

@@ -1,6 +1,6 @@
 //! The sizes of an array's axes, by the names of a pattern.
 
-use super::args::{Args, meet};
+use super::args::{Args, unify};
 use super::data::{Given, Pattern};
 use crate::error::DimError;
 use kernels::scalar::Element;
@@ -12,6 +12,6 @@ pub fn parse_shape<T: Element, L: Args<T>>(
     operands: L,
     given: &[Given],
 ) -> Result<SmallVec<[usize; 8]>, DimError> {
-    let (_, layout) = meet::<T, L::Dims>(pattern, given, &operands.values())?;
+    let (_, layout) = unify::<T, L::Dims>(pattern, given, &operands.values())?;
     Ok(layout.solved.axes)
 }

@@ -87,7 +87,7 @@ pub fn solve(pattern: &Pattern, given: &[Given], shapes: &[&[usize]]) -> Result<
                     at += rest;
                     continue;
                 }
-                Slot::Axis(axis) => solver.meet(*axis, sizes[at], operand)?,
+                Slot::Axis(axis) => solver.unify(*axis, sizes[at], operand)?,
                 Slot::Group(_) | Slot::Sum(_) => open.push((operand, slot, sizes[at])),
             }
             at += 1;
@@ -129,7 +129,7 @@ struct Solver<'p> {
 impl Solver<'_> {
     /// An operand has `size` elements along an axis.
     #[inline]
-    fn meet(&mut self, axis: usize, size: usize, operand: usize) -> Result<(), DimError> {
+    fn unify(&mut self, axis: usize, size: usize, operand: usize) -> Result<(), DimError> {
         let own = &mut self.solved.axes[axis];
         if *own == OPEN {
             *own = size;
@@ -158,7 +158,7 @@ impl Solver<'_> {
         }
     }
 
-    /// The axes that `...` stands for in one operand meet those in others: from the right, and size 1 broadcasts.
+    /// The axes that `...` stands for in one operand are unified with those of others: from the right, and size 1 broadcasts.
     fn broadcast(&mut self, operand: usize, sizes: &[usize]) -> Result<(), DimError> {
         let rest = &mut self.solved.rest;
         while rest.len() < sizes.len() {
@@ -221,7 +221,7 @@ impl Solver<'_> {
             Some((_, known)) if !left.is_multiple_of(known) => {
                 Err(self.split(slot, size, operand, "the known sizes do not divide it"))
             }
-            Some((axis, known)) => self.meet(axis, left / known, operand).map(|()| true),
+            Some((axis, known)) => self.unify(axis, left / known, operand).map(|()| true),
         }
     }
 

@@ -1,6 +1,6 @@
 //! Rearrangements, repetitions and reductions.
 
-use super::args::{Args, End, ValueList, lay_out, meet};
+use super::args::{Args, End, ValueList, lay_out, unify};
 use super::data::{Given, Pattern};
 use super::direct::Bound;
 use super::einsum::{Output, too_large};
@@ -85,7 +85,7 @@ fn moved<T: Element, U: Dims>(
     given: &[Given],
     values: &impl ValueList<T>,
 ) -> Result<(Vec<T>, List), DimError> {
-    let (shapes, layout) = meet::<T, U>(pattern, given, values)?;
+    let (shapes, layout) = unify::<T, U>(pattern, given, values)?;
     let sizes = layout.shape(pattern.output)?;
     let len = volume(sizes.iter().copied(), size_of::<T>()).ok_or_else(|| too_large(pattern, &sizes))?;
     if needs_joining(pattern, values) {
@@ -166,7 +166,7 @@ fn reduced<T: Element, U: Dims, V: Values<Elem = T>, R: Reducer<T, Out: Element>
     given: &[Given],
     values: &(V, End),
 ) -> Result<(Vec<R::Out>, List), DimError> {
-    let (shapes, layout) = meet::<T, U>(pattern, given, values)?;
+    let (shapes, layout) = unify::<T, U>(pattern, given, values)?;
     let rows = lay_out::<T, U>(&layout, &shapes, values)?;
     let sizes = layout.shape(pattern.output)?;
     let len = volume(sizes.iter().copied(), size_of::<R::Out>()).ok_or_else(|| too_large(pattern, &sizes))?;
@@ -233,7 +233,7 @@ fn gathered<T: Element, U: Dims, V: Values<Elem = T>>(
     given: &[Given],
     values: &(V, End),
 ) -> Result<(Vec<T>, usize, List), DimError> {
-    let (shapes, layout) = meet::<T, U>(pattern, given, values)?;
+    let (shapes, layout) = unify::<T, U>(pattern, given, values)?;
     let rows = lay_out::<T, U>(&layout, &shapes, values)?;
     let sizes = layout.shape(pattern.output)?;
     let mut order = layout.order(pattern.output);

@@ -1,6 +1,6 @@
 //! Rearrangements that copy nothing.
 
-use super::args::{Arg, End, meet};
+use super::args::{Arg, End, unify};
 use super::data::{Given, Pattern, Slot};
 use super::input::{Held, Memory};
 use super::rank::{AnyRank, OutRank};
@@ -38,7 +38,7 @@ pub fn rearrange_view<'a, O: OutRank<Rest, Rank: ViewRank>, T: Element, Rest: An
         let what = "a list of arrays is not one array in memory, so there is no view of it: use `rearrange!`";
         return Err(DimError::Shape { what: what.into() });
     }
-    let (shapes, layout) = meet::<T, ()>(pattern, given, &values)?;
+    let (shapes, layout) = unify::<T, ()>(pattern, given, &values)?;
     let own: SmallVec<[isize; 8]> = values.0.axes.iter().map(|axis| axis.stride).collect();
     let mut row: SmallVec<[isize; 8]> = SmallVec::from_elem(0, layout.sizes.len());
     layout.spread(pattern.inputs[0], &[], shapes[0].positional(), &own, &mut row)?;

@@ -342,7 +342,7 @@ macro_rules! tuples {
 
             fn hold(self, shape: &mut Shape, order: &[usize]) -> Result<($(WholeTensor<$a::Elem>,)*), DimError> {
                 let tensors = ($(self.$at.into_named(),)*);
-                $(meet::<Self::Dims, $a>(&tensors.$at.unified_shape()?, shape)?;)*
+                $(unify::<Self::Dims, $a>(&tensors.$at.unified_shape()?, shape)?;)*
                 Ok(($(WholeTensor::new::<$a>(tensors.$at, Self::Dims::KEYS, order)?,)*))
             }
         }
@@ -352,12 +352,12 @@ macro_rules! tuples {
     };
 }
 
-/// The dims of one tensor meet those of all, `U`.
-fn meet<U: Dims, A: AsTensor>(own: &Shape, all: &mut Shape) -> Result<(), DimError> {
+/// Unifies the dims of one tensor with those of all, `U`.
+fn unify<U: Dims, A: AsTensor>(own: &Shape, all: &mut Shape) -> Result<(), DimError> {
     for (axis, key) in A::Dims::KEYS.as_slice().iter().enumerate() {
         let at = U::KEYS.position(key).expect("the dims of a tensor are among those of all");
         let (size, origin) = own.known(axis);
-        all.meet(at, size, origin)?;
+        all.unify(at, size, origin)?;
     }
     Ok(())
 }

@@ -13,7 +13,7 @@ use crate::reduce::sum;
 use crate::role::{AnyChannel, DataFeature, FilterSpatial, Plays};
 use crate::set::rename::New;
 use crate::set::union::Sort;
-use crate::set::{Dims, DimsOf, DimsOfBoth, Union, Verdict};
+use crate::set::{Dims, DimsOf, DimsOfBoth, IsNothing, Union};
 use crate::tensor::Computable;
 use crate::window::{Placing, Window, placed_windows, slid};
 use kernels::ops;
@@ -33,7 +33,7 @@ where
     P: Counted<Count: AsMany<K::Count>>,
     S: Dims,
     <K::Brands as Sort>::Out: Common<S::List>,
-    Verdict<Shared<K, S>>: New<Shared<K, S>, S>,
+    IsNothing<Shared<K, S>>: New<Shared<K, S>, S>,
 {
 }
 
@@ -64,7 +64,7 @@ fn slides<'a, P: DimList + 'a, K: DimList + 'a>(
     weight: &Shape,
     steps: &Window,
 ) -> Result<SmallVec<[Slide<'static>; 3]>, DimError> {
-    weight.all_said(windows)?;
+    weight.check_all_given(windows)?;
     let size = |key| tensor.size(tensor.position(&key).expect("the dim is one of the tensor's"));
     let len = |key| weight.size(weight.position(&key).expect("the dim is one of the weight's"));
     // What a local dim remembers of its size is left behind: here sizes are those of the tensors.
@@ -188,7 +188,7 @@ where
 {
     let (x, weight) = (x.into_named(), weight.into_named());
     let (shape, own) = (x.unified_shape()?, weight.unified_shape()?);
-    shape.all_said(channels)?;
+    shape.check_all_given(channels)?;
     let slides = slides(dims, window, &shape, &own, steps)?;
     let mut changes = Changes::new();
     let mut placings: SmallVec<[Placing; 3]> = SmallVec::new();
@@ -254,7 +254,7 @@ where
     // The elements with zeros between and around them, convolved with the window backwards.
     let (x, weight) = (x.into_named(), weight.into_named());
     let (shape, own) = (x.unified_shape()?, weight.unified_shape()?);
-    shape.all_said(channels)?;
+    shape.check_all_given(channels)?;
     let slides = slides(dims, window, &shape, &own, steps)?;
     let (mut changes, mut backwards, mut placings) =
         (Changes::new(), Changes::new(), SmallVec::<[Placing; 3]>::new());
@@ -278,7 +278,7 @@ where
         // What padding takes away goes from the windows' positions: a margin of the whole span is there in any case.
         let spread = widened(slide, span, span.saturating_add(extra), stride)?;
         let mut along = slid(
-            crate::brand::DimInfo { fixed: None, said: None, ..slide.dim },
+            crate::brand::DimInfo { fixed: None, given: None, ..slide.dim },
             spread,
             slide.window.key(),
             slide.len,
@@ -290,7 +290,7 @@ where
         let Some(left) = left.filter(|&left| left > 0) else {
             return fail("the padding leaves nothing");
         };
-        slide.dim.meet(left, None)?;
+        slide.dim.unify(left, None)?;
         along.offset = front;
         along.terms[0].2 = Some(left);
         changes.push((slide.dim.key(), along));

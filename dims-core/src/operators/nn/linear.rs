@@ -8,7 +8,7 @@ use crate::rank::Rank0;
 use crate::reduce::sum;
 use crate::set::list::List;
 use crate::set::remove::{Left, Missing, Removal, RemoveAll};
-use crate::set::{Dims, Right, Union, Verdict};
+use crate::set::{Dims, IsNothing, True, Union};
 use kernels::ops;
 use kernels::scalar::Num;
 
@@ -49,7 +49,7 @@ where
     I: Dims + DimList,
     O: Dims + Union<I>,
     Left<X, I::Brands>: Union<O>,
-    Verdict<Missing<X, I::Brands>>:
+    IsNothing<Missing<X, I::Brands>>:
         MapsAlong<Missing<X, I::Brands>, X, Then<<Left<X, I::Brands> as Union<O>>::Out> = Z>,
 {
     type All = <X as Union<<O as Union<I>>::Out>>::Out;
@@ -61,11 +61,11 @@ where
     label = "the linear map sums over `{D}`, which this tensor lacks"
 )]
 pub trait MapsAlong<D, X> {
-    /// `Y`, if nothing is wrong.
+    /// `Y`, if the condition holds.
     type Then<Y>;
 }
 #[diagnostic::do_not_recommend]
-impl<D, X> MapsAlong<D, X> for Right {
+impl<D, X> MapsAlong<D, X> for True {
     type Then<Y> = Y;
 }
 

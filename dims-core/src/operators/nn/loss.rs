@@ -9,7 +9,7 @@ use crate::reduce::{Evaluated, log_softmax};
 use crate::select::Indices;
 use crate::select::Take;
 use crate::set::shared::Beyond;
-use crate::set::{Dims, DimsOf, Right, Union, Verdict};
+use crate::set::{Dims, DimsOf, IsNothing, True, Union};
 use crate::tensor::{AsTensor, Computable, reference};
 use kernels::ops;
 use kernels::scalar::{Real, Signed};
@@ -34,21 +34,21 @@ impl<I, X> TargetsOf<X> for I
 where
     I: Indices + AsTensor<Dims: Dims<List: Beyond<X::List>>>,
     X: Dims,
-    Verdict<Surplus<I, X>>: Targeted<Surplus<I, X>, X>,
+    IsNothing<Surplus<I, X>>: Targeted<Surplus<I, X>, X>,
 {
 }
 
 /// The first dim of the targets that is not in `X`, or [`Nothing`](crate::set::Nothing).
 type Surplus<I, X> = <<<I as AsTensor>::Dims as Dims>::List as Beyond<<X as Dims>::List>>::Found;
 
-/// The verdict that the targets have no dim besides those of the predictions.
+/// The condition that the targets have no dim besides those of the predictions.
 #[diagnostic::on_unimplemented(
     message = "dimension `{D}` of the targets is not bound in predictions with dims `{X}` beside the classes",
     label = "the predictions lack `{D}`; where this is another name of one of their dims: `targets.rename({D}, ..)`"
 )]
 pub trait Targeted<D, X> {}
 #[diagnostic::do_not_recommend]
-impl<D, X> Targeted<D, X> for Right {}
+impl<D, X> Targeted<D, X> for True {}
 
 /// Losses of predicted classes. Each yields a loss for every prediction, lazily; `.mean(Batch)` makes one number of them, in one pass.
 ///

@@ -11,8 +11,8 @@ use crate::reduce::Evaluated;
 use crate::role::{AllPlay, DataChannel};
 use crate::run::lines::{Lines, along_lines, beside_lines};
 use crate::set::shared::Beyond;
-use crate::set::{Dims, DimsOf, Right, Union, Verdict};
-use crate::tensor::{AsTensor, Evaluable, NamedOf, as_said};
+use crate::set::{Dims, DimsOf, IsNothing, True, Union};
+use crate::tensor::{AsTensor, Evaluable, NamedOf, checked};
 use alloc::vec::Vec;
 use kernels::ops;
 use kernels::scalar::Real;
@@ -64,21 +64,21 @@ impl<T, S, G> Learned<T, S> for G
 where
     S: Dims,
     G: Operand<T, Dims: Dims<List: Beyond<S::List>>>,
-    Verdict<Surplus<T, S, G>>: Covered<Surplus<T, S, G>, S>,
+    IsNothing<Surplus<T, S, G>>: Covered<Surplus<T, S, G>, S>,
 {
 }
 
 /// The first dim of a gain or a bias that is not in `S`, or [`Nothing`](crate::set::Nothing).
 type Surplus<T, S, G> = <<<G as Operand<T>>::Dims as Dims>::List as Beyond<<S as Dims>::List>>::Found;
 
-/// The verdict that a gain or a bias has no dim besides those of the tensor.
+/// The condition that a gain or a bias has no dim besides those of the tensor.
 #[diagnostic::on_unimplemented(
     message = "dimension `{D}` of the gain or the bias is not bound in a tensor with dims `{S}`",
     label = "the tensor lacks `{D}`; to give it to the result: `x.layer_norm(..) * gain + bias`"
 )]
 pub trait Covered<D, S> {}
 #[diagnostic::do_not_recommend]
-impl<D, S> Covered<D, S> for Right {}
+impl<D, S> Covered<D, S> for True {}
 
 /// Normalisations. They run at once, but for [`batch_norm_with`](Normalization::batch_norm_with). A learnt scale and bias are factors and summands as
 /// any other: `x.layer_norm(Feat, 1e-5) * &weight + &bias` fuses with what follows.
@@ -117,7 +117,7 @@ pub trait Normalization: AsTensor {
     where
         Self: Evaluable<Elem: Real>,
     {
-        along_lines::<NamedOf<Self>, D, _>(as_said(self, &dims)?, Standardize(eps))
+        along_lines::<NamedOf<Self>, D, _>(checked(self, &dims)?, Standardize(eps))
     }
 
     /// `(x - mean) / sqrt(var + eps) * gain + bias`: [`layer_norm`](Normalization::layer_norm) over dims, then a learnt scale and offset.
@@ -176,12 +176,12 @@ pub trait Normalization: AsTensor {
         Self::Dims: Union<G::Dims, Out: Union<B::Dims>>,
     {
         type All<A, G, B> = <ScaledAndShifted<A, G, B> as AsTensor>::Dims;
-        let tensor = as_said(self, &dims)?;
+        let tensor = checked(self, &dims)?;
         let (gain, bias) = (gain.into_expr(), bias.into_expr());
         let mut shape = Shape::new::<All<Self, G, B>, Rank0>();
-        tensor.expr.meet::<All<Self, G, B>, Rank0>(&mut shape)?;
-        gain.meet::<All<Self, G, B>, Rank0>(&mut shape)?;
-        bias.meet::<All<Self, G, B>, Rank0>(&mut shape)?;
+        tensor.expr.unify::<All<Self, G, B>, Rank0>(&mut shape)?;
+        gain.unify::<All<Self, G, B>, Rank0>(&mut shape)?;
+        bias.unify::<All<Self, G, B>, Rank0>(&mut shape)?;
         shape.finish()?;
         if const { D::KEYS.has(G::Dims::KEYS) && D::KEYS.has(B::Dims::KEYS) } {
             // All dims are those of the tensor.
@@ -220,7 +220,7 @@ pub trait Normalization: AsTensor {
     where
         Self: Evaluable<Elem: Real>,
     {
-        along_lines::<NamedOf<Self>, D, _>(as_said(self, &dims)?, RootMeanSquare(eps))
+        along_lines::<NamedOf<Self>, D, _>(checked(self, &dims)?, RootMeanSquare(eps))
     }
 
     /// As [`layer_norm`](Normalization::layer_norm), over `dims` and over each of `groups` equal parts of `channels`.
@@ -257,8 +257,8 @@ pub trait Normalization: AsTensor {
     {
         // The channels come first along a line, so that equal parts of it are groups.
         let lines = Lines::of::<Self, Joined<C, D>>(self)?;
-        lines.shape.said(&channels.info())?;
-        lines.shape.all_said(&dims)?;
+        lines.shape.check_given(&channels.info())?;
+        lines.shape.check_all_given(&dims)?;
         let size = lines.shape.size(crate::named::position(&lines.shape, channels.info()));
         if groups == 0 || size % groups != 0 {
             let what = format!("{groups} groups of dim `{}` of size {size}", channels.info().name);
@@ -296,7 +296,7 @@ pub trait Normalization: AsTensor {
         Self: Evaluable<Elem: Real>,
     {
         let lines = Lines::of::<Self, D>(self)?;
-        lines.shape.all_said(&dims)?;
+        lines.shape.check_all_given(&dims)?;
         let len = lines.len();
         let found = lines.map::<(Self::Elem, Self::Elem)>("moments", 1, |line, out| {
             let (mean, var) = moments(line);

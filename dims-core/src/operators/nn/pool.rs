@@ -384,7 +384,7 @@ where
     Q: Reducer<E::Elem, Out = E::Elem>,
 {
     let mut shape = Shape::new::<Windowed<S>, R>();
-    windows.meet::<Windowed<S>, R>(&mut shape)?;
+    windows.unify::<Windowed<S>, R>(&mut shape)?;
     shape.finish()?;
     fused::<Windowed<S>, R, _, Positions, S, Q>(&windows, &shape, reducer, Empty::Allowed)
 }
@@ -421,7 +421,7 @@ fn parts<T: Element, S: Dims, R: Rank, W: Copy>(
     let shape = tensor.unified_shape()?;
     let axis = position(&shape, dim);
     let size = shape.size(axis);
-    dim.meet(len, None)?;
+    dim.unify(len, None)?;
     let order = AxisList::in_memory_of::<S, R>().as_slice();
     let at = order.iter().position(|&own| own == axis).expect("the dim is one of the axes");
     let data = evaluate_in::<S, R, _>(tensor.expr, &shape, order)?;

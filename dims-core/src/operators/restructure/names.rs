@@ -4,9 +4,10 @@ use crate::bind::split::Group;
 use crate::brand::Brand;
 use crate::dim::{DimList, DimRef};
 use crate::role::{KeepsRole, RolesSplit, RolesUnite};
-use crate::set::ordered::{Decides, NamedTwice, Shares};
+use crate::set::Bool;
+use crate::set::ordered::{NamedTwice, Shares};
 use crate::set::rename::{CanGain, New};
-use crate::set::{Dims, Judged, NamedOnce, Union, Verdict};
+use crate::set::{Dims, IsNothing, MaybeDim, NamedOnce, Union};
 use crate::size::{MaySame, SameSize, SizesAgree, Times};
 
 /// Static sizes that multiply to that of `Whole`; a size that only the run knows is checked there.
@@ -37,8 +38,8 @@ where
     type Out = <H::Num as Times<T::Out>>::Out;
 }
 
-/// The verdict on the product of the sizes of the dims `L` and the size of `Whole`.
-type ProductVerdict<L, Whole> =
+/// Whether they agree: the product of the sizes of the dims `L` and the size of `Whole`.
+type ProductAgrees<L, Whole> =
     <<<L as DimList>::Brands as SizeProduct>::Out as MaySame<<<Whole as DimRef>::Brand as Brand>::Num>>::Out;
 
 /// Dims that a dim `Whole` can be split into, or flattened from.
@@ -51,7 +52,7 @@ impl<L, Whole> PartsOf<Whole> for L
 where
     Whole: DimRef,
     L: DimList<Brands: Group + SizeProduct<Out: MaySame<<Whole::Brand as Brand>::Num>>>,
-    ProductVerdict<L, Whole>: FitsInto<Whole::Brand, <Whole::Brand as Brand>::Size, L::Sizes>,
+    ProductAgrees<L, Whole>: FitsInto<Whole::Brand, <Whole::Brand as Brand>::Size, L::Sizes>,
 {
     type Set = <L::Brands as Group>::Set;
 }
@@ -65,11 +66,11 @@ pub trait NewDims<X, S = X>: DimList {
 impl<L, X, S> NewDims<X, S> for L
 where
     L: DimList<Brands: Group>,
-    (): Shares<L::Brands, Found: Judged<Verdict: Decides>>,
-    Verdict<NamedTwice<L>>: NamedOnce<NamedTwice<L>, L>,
-    X: Union<<L::Brands as Group>::Set> + Dims<List: Shares<L::Brands, Found: Judged<Verdict: Decides>>>,
+    (): Shares<L::Brands, Found: MaybeDim<IsNothing: Bool>>,
+    IsNothing<NamedTwice<L>>: NamedOnce<NamedTwice<L>, L>,
+    X: Union<<L::Brands as Group>::Set> + Dims<List: Shares<L::Brands, Found: MaybeDim<IsNothing: Bool>>>,
     // Where a dim is named twice, that alone is to be said.
-    <Verdict<NamedTwice<L>> as Decides>::Implies<Verdict<BoundAlready<X, L>>>: New<BoundAlready<X, L>, S>,
+    <IsNothing<NamedTwice<L>> as Bool>::Implies<IsNothing<BoundAlready<X, L>>>: New<BoundAlready<X, L>, S>,
 {
     type Out = <X as Union<<L::Brands as Group>::Set>>::Out;
 }

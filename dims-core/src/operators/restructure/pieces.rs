@@ -51,7 +51,7 @@ macro_rules! pieces {
 
             fn cut(self, tensor: A, whole: W) -> Result<Self::Out, DimError> {
                 let shape = tensor.into_named().unified_shape()?;
-                shape.said(&whole.info())?;
+                shape.check_given(&whole.info())?;
                 let size = shape.size(position(&shape, whole.info()));
                 let ranges = piece_ranges(whole.info(), size, &[$(self.$n.info()),*])?;
                 Ok(($(tensor.try_slice_to(whole, ranges[$n].clone(), self.$n)?,)*))

@@ -71,7 +71,7 @@ pub(super) fn sliced<A: Computable>(
     // The step to a second element lies within the dim; where there is none, it may be greater than can be counted.
     let step = if len > 1 || step == 1 { step as isize } else { 0 };
     // A local dim keeps its own size.
-    dim.resized().meet(len, None)?;
+    dim.resized().unify(len, None)?;
     let along = Along { offset, inner: Some(inner), terms: term(dim.key(), step, Some(len)) };
     Ok(Named::from_expr(Remap::new(tensor.expr, dim.key(), along)))
 }

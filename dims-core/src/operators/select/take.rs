@@ -3,13 +3,13 @@
 use crate::batch::Held;
 use crate::dim::DimRef;
 use crate::error::DimError;
-use crate::expr::leaf::{meet_positional, positional_row};
+use crate::expr::leaf::{positional_row, unify_positional};
 use crate::expr::sized::Gives;
 use crate::expr::{Expr, outer};
 use crate::plan::shape::Shape;
 use crate::rank::Rank;
 use crate::set::rename::Has;
-use crate::set::{DimKey, Dims, Judged};
+use crate::set::{DimKey, Dims, MaybeDim};
 use crate::tensor::Computable;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -31,9 +31,9 @@ impl<A: Computable, I> Take<A, I> {
     /// `source` at `index` along the dim `from`, which it has.
     pub(crate) fn new<D: DimRef>(source: A, from: D, index: I) -> Result<Self, DimError> {
         let (source, from) = (Held::new(source)?, from.info());
-        if let (true, Some(at)) = (D::SAYS, A::Dims::KEYS.position(&from.key())) {
+        if let (true, Some(at)) = (D::GIVES_SIZE, A::Dims::KEYS.position(&from.key())) {
             let raw = source.raw();
-            from.meet(raw.named[at].size, raw.origin)?;
+            from.unify(raw.named[at].size, raw.origin)?;
         }
         Ok(Take { source, from: from.key(), index })
     }
@@ -48,15 +48,15 @@ impl<A: Computable, I: Expr<Elem: IndexInt>> Expr for Take<A, I> {
     where
         Self: 'k;
 
-    fn meet<U: Dims, R: Rank>(&self, shape: &mut Shape) -> Result<(), DimError> {
+    fn unify<U: Dims, R: Rank>(&self, shape: &mut Shape) -> Result<(), DimError> {
         let raw = self.source.raw();
         for (key, axis) in A::Dims::KEYS.as_slice().iter().zip(&raw.named) {
             if !key.same(&self.from) {
-                shape.meet(outer(shape, key), axis.size, raw.origin)?;
+                shape.unify(outer(shape, key), axis.size, raw.origin)?;
             }
         }
-        meet_positional(&raw.positional, shape)?;
-        self.index.meet::<U, R>(shape)
+        unify_positional(&raw.positional, shape)?;
+        self.index.unify::<U, R>(shape)
     }
 
     fn rows<U: Dims, R: Rank>(&self, shape: &Shape, rows: &mut Rows) {
@@ -95,5 +95,5 @@ impl<A: Computable, I: Expr<Elem: IndexInt>> Expr for Take<A, I> {
 }
 
 impl<D, A: Computable<Dims: Dims<List: Has<D>>>, I: Gives<D>> Gives<D> for Take<A, I> {
-    type Found = <<<A::Dims as Dims>::List as Has<D>>::Found as Judged>::Or<I::Found>;
+    type Found = <<<A::Dims as Dims>::List as Has<D>>::Found as MaybeDim>::Or<I::Found>;
 }

@@ -3,9 +3,8 @@
 //! People read flat tuples; the recursion wants nested pairs, `(Batch, (Seq, ()))`. [`Dims::List`] goes one way and
 //! [`list::List::Tuple`] the other. A set is canonical when it is sorted by key; [`SetOf`] sorts what users write.
 //!
-//! The operations never fail: where a dim is missing, they also yield a *verdict* type, and the one trait that a user's
-//! mistake leaves without an impl ([`Bound`], [`NamedOnce`]) is asked about that verdict. So a mistake gives one
-//! error, in the user's words, and nothing cascades from it.
+//! The operations never fail: where a dim is missing, they yield that dim in place of [`Nothing`], and the one trait that carries the message
+//! ([`Bound`], [`NamedOnce`]) is implemented for [`True`] alone. So a mistake gives one error, in the user's words, and nothing cascades from it.
 
 pub mod keys;
 pub mod list;
@@ -21,8 +20,8 @@ pub use rename::NameFor;
 pub use shared::DimsOfBoth;
 pub use union::Union;
 
-use crate::brand::Brand;
 use crate::types::axes::AxisBlock;
+pub use crate::types::condition::{Bool, False, IsNothing, MaybeDim, Nothing, True};
 use list::List;
 use union::Sort;
 
@@ -74,7 +73,7 @@ impl<D: Dims<List: Sort<Out = Out>>, Out: List> SetOf for D {
 pub trait Sorted: Dims {}
 impl<S: SetOf<Set: SortedFrom<S>> + Dims> Sorted for S {}
 
-/// The verdict that sorting the dims `S` leaves them as they are.
+/// The condition that sorting the dims `S` leaves them as they are.
 #[diagnostic::on_unimplemented(
     message = "the dims `{S}` are not in the order of a set, which is `{Self}`",
     label = "dims are expected here in the order in which they were declared, each once, as `Tensor<_, {S}>` has them"
@@ -83,49 +82,17 @@ pub trait SortedFrom<S> {}
 #[diagnostic::do_not_recommend]
 impl<S> SortedFrom<S> for S {}
 
-/// In the place of a dim: there is none about which anything is wrong.
-pub struct Nothing;
-
-/// The verdict that nothing is wrong.
-pub struct Right;
-/// The verdict that something is wrong.
-pub struct Wrong;
-
-/// A dim about which something is wrong, or [`Nothing`].
-///
-/// The traits that carry the messages are asked about the verdict, not about the dim or the set: rustc speaks of the
-/// trait whose `Self` is that of the method's own bound, and it guesses a parameter of a trait if there is only one impl.
-pub trait Judged {
-    /// [`Right`] or [`Wrong`].
-    type Verdict;
-    /// The dim itself, or else `Next`.
-    type Or<Next: Judged>: Judged;
-}
-
-impl Judged for Nothing {
-    type Verdict = Right;
-    type Or<Next: Judged> = Next;
-}
-
-impl<D: Brand> Judged for D {
-    type Verdict = Wrong;
-    type Or<Next: Judged> = D;
-}
-
-/// The verdict on a dim, or on [`Nothing`].
-pub type Verdict<D> = <D as Judged>::Verdict;
-
 /// `D` is one of the dims of the set `S`, or [`Nothing`] that was asked for is missing.
 #[diagnostic::on_unimplemented(
     message = "dimension `{D}` is not bound in a tensor with dims `{S}`",
     label = "`{D}` is not a dim of this tensor"
 )]
 pub trait Bound<D, S> {
-    /// `X`, if nothing is wrong: what depends on it gives no error of its own.
+    /// `X`, if the condition holds: what depends on it gives no error of its own.
     type Then<X>;
 }
 #[diagnostic::do_not_recommend]
-impl<D, S> Bound<D, S> for Right {
+impl<D, S> Bound<D, S> for True {
     type Then<X> = X;
 }
 
@@ -136,4 +103,4 @@ impl<D, S> Bound<D, S> for Right {
 )]
 pub trait NamedOnce<D, L> {}
 #[diagnostic::do_not_recommend]
-impl<D, L> NamedOnce<D, L> for Right {}
+impl<D, L> NamedOnce<D, L> for True {}

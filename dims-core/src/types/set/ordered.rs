@@ -1,16 +1,16 @@
-//! Lists of dims in the order of axes: which one is where, others in its place, and verdicts by which one of two things is chosen.
+//! Lists of dims in the order of axes: which one is where, others in its place, and choices by type-level booleans.
 //!
-//! As with sets of dims, nothing here fails: a mistake yields a verdict, about which one trait with a message is asked.
+//! As with sets of dims, nothing here fails: a mistake yields a type-level boolean, and one trait with a message is implemented for `True` alone.
 
 use super::list::List;
-use super::{Judged, Nothing, Right, Wrong};
+use super::{Bool, False, MaybeDim, Nothing, True};
 use crate::brand::{Brand, CompareKeys, Element as InSet, Equal, Greater, Less};
 use crate::dim::DimList;
 
 /// Whether a brand is `D`.
 pub trait SameBrand<D> {
-    /// [`Right`] or [`Wrong`].
-    type Out: Decides;
+    /// [`True`] or [`False`].
+    type Out: Bool;
 }
 
 #[diagnostic::do_not_recommend]
@@ -24,69 +24,27 @@ where
 
 /// One step of [`SameBrand`].
 pub trait SameBrandStep<A, D> {
-    /// [`Right`] or [`Wrong`].
-    type Out: Decides;
+    /// [`True`] or [`False`].
+    type Out: Bool;
 }
 // Two dims with one key never pass for one another.
 #[diagnostic::do_not_recommend]
 impl<A> SameBrandStep<A, A> for Equal {
-    type Out = Right;
+    type Out = True;
 }
 #[diagnostic::do_not_recommend]
 impl<A, D> SameBrandStep<A, D> for Less {
-    type Out = Wrong;
+    type Out = False;
 }
 #[diagnostic::do_not_recommend]
 impl<A, D> SameBrandStep<A, D> for Greater {
-    type Out = Wrong;
-}
-
-/// A verdict, by which one of two things is chosen.
-pub trait Decides {
-    /// Whether it is [`Right`].
-    const IS: bool;
-    /// `Y` if it is [`Right`], else `N`.
-    type Pick<Y: Brand, N: Brand>: Brand;
-    /// `Y` if it is [`Right`], else [`Nothing`].
-    type OrNothing<Y: Judged>: Judged;
-    /// [`Right`] if this and `V` are.
-    type And<V: Decides>: Decides;
-    /// [`Right`] if this or `V` is.
-    type Or<V: Decides>: Decides;
-    /// `V` if it is [`Right`], else [`Right`].
-    type Implies<V: Decides>: Decides;
-    /// [`Right`] if either this or `V` is, but not both.
-    type Differs<V: Decides>: Decides;
-    /// The other verdict.
-    type Not: Decides;
-}
-
-impl Decides for Right {
-    const IS: bool = true;
-    type Pick<Y: Brand, N: Brand> = Y;
-    type OrNothing<Y: Judged> = Y;
-    type And<V: Decides> = V;
-    type Or<V: Decides> = Right;
-    type Implies<V: Decides> = V;
-    type Differs<V: Decides> = V::Not;
-    type Not = Wrong;
-}
-
-impl Decides for Wrong {
-    const IS: bool = false;
-    type Pick<Y: Brand, N: Brand> = N;
-    type OrNothing<Y: Judged> = Nothing;
-    type And<V: Decides> = Wrong;
-    type Or<V: Decides> = V;
-    type Implies<V: Decides> = Right;
-    type Differs<V: Decides> = V;
-    type Not = Right;
+    type Out = False;
 }
 
 /// The first of the brands `B` that a list has already, or that `B` names twice.
 pub trait Shares<B> {
     /// The brand, or [`Nothing`].
-    type Found: Judged;
+    type Found: MaybeDim;
 }
 impl<X> Shares<()> for X {
     type Found = Nothing;
@@ -95,10 +53,10 @@ impl<X> Shares<()> for X {
 impl<X, H, T> Shares<(H, T)> for X
 where
     H: Brand,
-    X: DividesInto<H, (), Verdict: Decides>,
+    X: DividesInto<H, (), Holds: Bool>,
     (H, X): Shares<T>,
 {
-    type Found = <<<X as DividesInto<H, ()>>::Verdict as Decides>::OrNothing<H> as Judged>::Or<
+    type Found = <<<X as DividesInto<H, ()>>::Holds as Bool>::OrNothing<H> as MaybeDim>::Or<
         <(H, X) as Shares<T>>::Found,
     >;
 }
@@ -124,25 +82,25 @@ where
 
 /// Whether a list is empty.
 pub trait IsNone {
-    /// [`Right`] or [`Wrong`].
-    type Out: Decides;
+    /// [`True`] or [`False`].
+    type Out: Bool;
 }
 impl IsNone for () {
-    type Out = Right;
+    type Out = True;
 }
 #[diagnostic::do_not_recommend]
 impl<H, T> IsNone for (H, T) {
-    type Out = Wrong;
+    type Out = False;
 }
 
-/// The verdict that the dims `P` are none is wrong.
+/// The condition that `P` names at least one dim.
 #[diagnostic::on_unimplemented(
     message = "no dims are named here",
     label = "an axis is split into, or merged from, one dim at least"
 )]
 pub trait NamesSome<P> {}
 #[diagnostic::do_not_recommend]
-impl<P> NamesSome<P> for Wrong {}
+impl<P> NamesSome<P> for False {}
 
 /// A list that has a last brand.
 #[diagnostic::on_unimplemented(
@@ -169,13 +127,13 @@ where
 pub trait MergesIn<B, W> {
     /// The list with `W` in their place.
     type Out: List;
-    /// [`Right`], or [`Wrong`] if they do not stand so.
-    type Verdict;
+    /// [`True`], or [`False`] if they do not stand so.
+    type Holds;
 }
 
 impl<B, W> MergesIn<B, W> for () {
     type Out = ();
-    type Verdict = Wrong;
+    type Holds = False;
 }
 
 // (That no brand is named is said elsewhere.)
@@ -185,7 +143,7 @@ where
     (X, T): List,
 {
     type Out = (X, T);
-    type Verdict = Right;
+    type Holds = True;
 }
 
 #[diagnostic::do_not_recommend]
@@ -196,7 +154,7 @@ where
     X::Key: CompareKeys<B::Key, Out: MergeInOrder<X, T, (B, BT), W>>,
 {
     type Out = <<X::Key as CompareKeys<B::Key>>::Out as MergeInOrder<X, T, (B, BT), W>>::Out;
-    type Verdict = <<X::Key as CompareKeys<B::Key>>::Out as MergeInOrder<X, T, (B, BT), W>>::Verdict;
+    type Holds = <<X::Key as CompareKeys<B::Key>>::Out as MergeInOrder<X, T, (B, BT), W>>::Holds;
 }
 
 /// One step of [`MergesIn`].
@@ -204,7 +162,7 @@ pub trait MergeInOrder<X, T, B, W> {
     /// See [`MergesIn`].
     type Out: List;
     /// See [`MergesIn`].
-    type Verdict;
+    type Holds;
 }
 #[diagnostic::do_not_recommend]
 impl<X, T, BT, W> MergeInOrder<X, T, (X, BT), W> for Equal
@@ -213,24 +171,24 @@ where
     (W, T::Rest): List,
 {
     type Out = (W, T::Rest);
-    type Verdict = T::Verdict;
+    type Holds = T::Holds;
 }
 
 /// A list whose first elements are to be those of `B`.
 pub trait StartsWith<B> {
     /// The others.
     type Rest;
-    /// [`Right`], or [`Wrong`] if they are not.
-    type Verdict;
+    /// [`True`], or [`False`] if they are not.
+    type Holds;
 }
 impl<X> StartsWith<()> for X {
     type Rest = X;
-    type Verdict = Right;
+    type Holds = True;
 }
 #[diagnostic::do_not_recommend]
 impl<B, BT> StartsWith<(B, BT)> for () {
     type Rest = ();
-    type Verdict = Wrong;
+    type Holds = False;
 }
 #[diagnostic::do_not_recommend]
 impl<X, T, B, BT> StartsWith<(B, BT)> for (X, T)
@@ -240,7 +198,7 @@ where
     X::Key: CompareKeys<B::Key, Out: StartStep<X, T, (B, BT)>>,
 {
     type Rest = <<X::Key as CompareKeys<B::Key>>::Out as StartStep<X, T, (B, BT)>>::Rest;
-    type Verdict = <<X::Key as CompareKeys<B::Key>>::Out as StartStep<X, T, (B, BT)>>::Verdict;
+    type Holds = <<X::Key as CompareKeys<B::Key>>::Out as StartStep<X, T, (B, BT)>>::Holds;
 }
 
 /// One step of [`StartsWith`].
@@ -248,25 +206,25 @@ pub trait StartStep<X, T, B> {
     /// See [`StartsWith`].
     type Rest;
     /// See [`StartsWith`].
-    type Verdict;
+    type Holds;
 }
 #[diagnostic::do_not_recommend]
 impl<X, T: StartsWith<BT>, BT> StartStep<X, T, (X, BT)> for Equal {
     type Rest = T::Rest;
-    type Verdict = T::Verdict;
+    type Holds = T::Holds;
 }
 
 /// A list that is to have the brand `W`.
 pub trait DividesInto<W, B> {
     /// The list with the brands `B` in its place.
     type Out: List;
-    /// [`Right`], or [`Wrong`] if it has not.
-    type Verdict;
+    /// [`True`], or [`False`] if it has not.
+    type Holds;
 }
 
 impl<W, B> DividesInto<W, B> for () {
     type Out = ();
-    type Verdict = Wrong;
+    type Holds = False;
 }
 
 #[diagnostic::do_not_recommend]
@@ -277,7 +235,7 @@ where
     X::Key: CompareKeys<W::Key, Out: DivideStep<X, T, W, B>>,
 {
     type Out = <<X::Key as CompareKeys<W::Key>>::Out as DivideStep<X, T, W, B>>::Out;
-    type Verdict = <<X::Key as CompareKeys<W::Key>>::Out as DivideStep<X, T, W, B>>::Verdict;
+    type Holds = <<X::Key as CompareKeys<W::Key>>::Out as DivideStep<X, T, W, B>>::Holds;
 }
 
 /// One step of [`DividesInto`].
@@ -285,40 +243,40 @@ pub trait DivideStep<X, T, W, B> {
     /// See [`DividesInto`].
     type Out: List;
     /// See [`DividesInto`].
-    type Verdict;
+    type Holds;
 }
 #[diagnostic::do_not_recommend]
 impl<X, T, B: InFrontOf<T, Out: List>> DivideStep<X, T, X, B> for Equal {
     type Out = B::Out;
-    type Verdict = Right;
+    type Holds = True;
 }
 
 macro_rules! further {
-    ($($verdict:ident)*) => {$(
+    ($($order:ident)*) => {$(
         #[diagnostic::do_not_recommend]
-        impl<X, T, B, W> MergeInOrder<X, T, B, W> for $verdict
+        impl<X, T, B, W> MergeInOrder<X, T, B, W> for $order
         where
             T: MergesIn<B, W>,
             (X, T::Out): List,
         {
             type Out = (X, T::Out);
-            type Verdict = T::Verdict;
+            type Holds = T::Holds;
         }
 
         #[diagnostic::do_not_recommend]
-        impl<X, T, B> StartStep<X, T, B> for $verdict {
+        impl<X, T, B> StartStep<X, T, B> for $order {
             type Rest = ();
-            type Verdict = Wrong;
+            type Holds = False;
         }
 
         #[diagnostic::do_not_recommend]
-        impl<X, T, W, B> DivideStep<X, T, W, B> for $verdict
+        impl<X, T, W, B> DivideStep<X, T, W, B> for $order
         where
             T: DividesInto<W, B>,
             (X, T::Out): List,
         {
             type Out = (X, T::Out);
-            type Verdict = T::Verdict;
+            type Holds = T::Holds;
         }
     )*};
 }

@@ -1,10 +1,10 @@
 //! Removing dims from a set: what reductions and `order` do.
 //!
-//! Each step has one result type that holds all there is to say of it; rustc works out a projection each time it meets
+//! Each step has one result type that holds all there is to say of it; rustc works out a projection each time it finds
 //! one, so one is much less work than three.
 
 use super::list::List;
-use super::{Bound, Dims, Judged, NamedOnce, Nothing, Verdict};
+use super::{Bound, Dims, IsNothing, MaybeDim, NamedOnce, Nothing};
 use crate::brand::{Brand, Compare, CompareKeys, Element, Equal, Greater, Less};
 use crate::dim::DimList;
 use core::marker::PhantomData;
@@ -26,8 +26,8 @@ pub trait DimsOf<S: Dims, Others: Dims>: DimList {}
 impl<S, Others: Dims, D: DimList> DimsOf<S, Others> for D
 where
     S: Loses<D, D::Brands, Others>,
-    Verdict<S::Missing>: Bound<S::Missing, S, Then<S::Left> = Others>,
-    Verdict<S::Twice>: NamedOnce<S::Twice, D>,
+    IsNothing<S::Missing>: Bound<S::Missing, S, Then<S::Left> = Others>,
+    IsNothing<S::Twice>: NamedOnce<S::Twice, D>,
 {
 }
 
@@ -41,9 +41,9 @@ where
 )]
 pub trait Loses<D, L, Others>: Dims {
     /// The first dim that the set does not have, or [`Nothing`].
-    type Missing: Judged;
+    type Missing: MaybeDim;
     /// The first dim that is named twice, or [`Nothing`].
-    type Twice: Judged;
+    type Twice: MaybeDim;
     /// The other dims.
     type Left: Dims;
 }
@@ -84,7 +84,7 @@ pub trait Taking {
     /// The list that is left.
     type Left;
     /// The brand, if the list did not have it, or [`Nothing`].
-    type Missing: Judged;
+    type Missing: MaybeDim;
 }
 
 impl<X> Taking for Taken<X> {
@@ -170,12 +170,12 @@ pub trait Removal {
     /// The list that is left.
     type Left;
     /// The first brand that was not there, or [`Nothing`].
-    type Missing: Judged;
+    type Missing: MaybeDim;
     /// The first brand that was named twice, or [`Nothing`].
-    type Twice: Judged;
+    type Twice: MaybeDim;
 }
 
-impl<X, M: Judged, W: Judged> Removal for Removed<X, M, W> {
+impl<X, M: MaybeDim, W: MaybeDim> Removal for Removed<X, M, W> {
     type Left = X;
     type Missing = M;
     type Twice = W;

@@ -3,7 +3,7 @@
 use super::list::List;
 use super::remove::{Remove, Taking};
 use super::union::Merge;
-use super::{Bound, Dims, Judged, Nothing, Right, Verdict};
+use super::{Bound, Dims, IsNothing, MaybeDim, Nothing, True};
 use crate::brand::{Brand, Compare, CompareKeys, Element, Equal, Greater, Less};
 use crate::dim::DimRef;
 use crate::size::SameSize;
@@ -17,9 +17,9 @@ pub trait NameFor<Old: DimRef, S: Dims>: DimRef {
 impl<S: Dims, Old: DimRef, New: DimRef> NameFor<Old, S> for New
 where
     S::List: Remove<Old::Brand, Out: Taking>,
-    Verdict<MissingOld<S, Old>>: Bound<MissingOld<S, Old>, S>,
+    IsNothing<MissingOld<S, Old>>: Bound<MissingOld<S, Old>, S>,
     WithoutOld<S, Old>: Has<New::Brand>,
-    Verdict<<WithoutOld<S, Old> as Has<New::Brand>>::Found>:
+    IsNothing<<WithoutOld<S, Old> as Has<New::Brand>>::Found>:
         NotYetBound<<WithoutOld<S, Old> as Has<New::Brand>>::Found, S>,
     (New::Brand, ()): Merge<WithoutOld<S, Old>, Out: List>,
     <Old::Brand as Brand>::Size: SameSize<<New::Brand as Brand>::Size, Old::Brand, New::Brand>,
@@ -36,9 +36,9 @@ pub trait PartOf<Old: DimRef, S: Dims>: DimRef {
 impl<S: Dims, Old: DimRef, New: DimRef> PartOf<Old, S> for New
 where
     S::List: Remove<Old::Brand, Out: Taking>,
-    Verdict<MissingOld<S, Old>>: Bound<MissingOld<S, Old>, S>,
+    IsNothing<MissingOld<S, Old>>: Bound<MissingOld<S, Old>, S>,
     WithoutOld<S, Old>: Has<New::Brand>,
-    Verdict<<WithoutOld<S, Old> as Has<New::Brand>>::Found>:
+    IsNothing<<WithoutOld<S, Old> as Has<New::Brand>>::Found>:
         NotYetBound<<WithoutOld<S, Old> as Has<New::Brand>>::Found, S>,
     (New::Brand, ()): Merge<WithoutOld<S, Old>, Out: List>,
 {
@@ -60,14 +60,14 @@ type MissingOld<S, Old> = <TakingOld<S, Old> as Taking>::Missing;
 )]
 pub trait NotYetBound<D, S> {}
 #[diagnostic::do_not_recommend]
-impl<D, S> NotYetBound<D, S> for Right {}
+impl<D, S> NotYetBound<D, S> for True {}
 
 /// A set that `D` can join as a new dim.
 pub trait CanGain<D>: Dims {}
 impl<S: Dims, D> CanGain<D> for S
 where
     S::List: Has<D>,
-    Verdict<<S::List as Has<D>>::Found>: NotYetBound<<S::List as Has<D>>::Found, S>,
+    IsNothing<<S::List as Has<D>>::Found>: NotYetBound<<S::List as Has<D>>::Found, S>,
 {
 }
 
@@ -78,21 +78,21 @@ where
 )]
 pub trait New<D, S> {}
 #[diagnostic::do_not_recommend]
-impl<D, S> New<D, S> for Right {}
+impl<D, S> New<D, S> for True {}
 
 /// A dim that the set `S` does not have.
 pub trait NotIn<S>: DimRef {}
 impl<S: Dims, D: DimRef> NotIn<S> for D
 where
     S::List: Has<D::Brand>,
-    Verdict<<S::List as Has<D::Brand>>::Found>: New<<S::List as Has<D::Brand>>::Found, S>,
+    IsNothing<<S::List as Has<D::Brand>>::Found>: New<<S::List as Has<D::Brand>>::Found, S>,
 {
 }
 
 /// Whether a sorted list has the brand `D`.
 pub trait Has<D> {
     /// `D`, or [`Nothing`].
-    type Found: Judged;
+    type Found: MaybeDim;
 }
 
 #[diagnostic::do_not_recommend]
@@ -112,7 +112,7 @@ where
 /// One step of [`Has`].
 pub trait HasStep<D, H, T> {
     /// `D`, or [`Nothing`].
-    type Found: Judged;
+    type Found: MaybeDim;
 }
 
 #[diagnostic::do_not_recommend]

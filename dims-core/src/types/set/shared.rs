@@ -1,9 +1,9 @@
 //! Dims that several tensors have: those along which a product is summed, and sets that lie within others.
 
+use super::Bool;
 use super::list::List;
-use super::ordered::Decides;
 use super::remove::{Left, Missing, Removal, RemoveAll, Twice};
-use super::{Dims, Judged, NamedOnce, Nothing, Right, Verdict};
+use super::{Dims, IsNothing, MaybeDim, NamedOnce, Nothing, True};
 use crate::brand::{Compare, CompareKeys, Element, Equal, Greater, Less, Rest};
 use crate::dim::DimList;
 
@@ -23,15 +23,15 @@ where
     A::List: RemoveAll<D::Brands, A, Out: Removal>,
     B::List: RemoveAll<D::Brands, B, Out: Removal>,
     U::List: RemoveAll<D::Brands, U, Out: Removal<Left: List>>,
-    Verdict<Missing<A, D::Brands>>:
-        Decides + Shared<Missing<A, D::Brands>, A, Then<Left<U, D::Brands>> = Others>,
-    Verdict<Second<A, B, D::Brands>>: Shared<Second<A, B, D::Brands>, B>,
-    Verdict<Twice<U, D::Brands>>: NamedOnce<Twice<U, D::Brands>, D>,
+    IsNothing<Missing<A, D::Brands>>:
+        Bool + Shared<Missing<A, D::Brands>, A, Then<Left<U, D::Brands>> = Others>,
+    IsNothing<Second<A, B, D::Brands>>: Shared<Second<A, B, D::Brands>, B>,
+    IsNothing<Twice<U, D::Brands>>: NamedOnce<Twice<U, D::Brands>, D>,
 {
 }
 
 /// The first brand of `L` that `B` does not have, if `A` has them all: where both tensors lack dims, one error says so of the first.
-type Second<A, B, L> = <Verdict<Missing<A, L>> as Decides>::OrNothing<Missing<B, L>>;
+type Second<A, B, L> = <IsNothing<Missing<A, L>> as Bool>::OrNothing<Missing<B, L>>;
 
 /// `D` is one of the dims of the operand with the dims `S`, or [`Nothing`] that was asked for is missing.
 #[diagnostic::on_unimplemented(
@@ -39,18 +39,18 @@ type Second<A, B, L> = <Verdict<Missing<A, L>> as Decides>::OrNothing<Missing<B,
     label = "each operand must have `{D}`; only `(x * y).sum({D})` takes it of either one"
 )]
 pub trait Shared<D, S> {
-    /// `X`, if nothing is wrong.
+    /// `X`, if the condition holds.
     type Then<X>;
 }
 #[diagnostic::do_not_recommend]
-impl<D, S> Shared<D, S> for Right {
+impl<D, S> Shared<D, S> for True {
     type Then<X> = X;
 }
 
 /// The first element of a sorted list that a set does not have.
 pub trait Beyond<O> {
     /// The element, or [`Nothing`].
-    type Found: Judged;
+    type Found: MaybeDim;
 }
 
 #[diagnostic::do_not_recommend]
@@ -59,7 +59,7 @@ impl<O> Beyond<O> for () {
 }
 
 #[diagnostic::do_not_recommend]
-impl<H: Judged, T> Beyond<()> for (H, T) {
+impl<H: MaybeDim, T> Beyond<()> for (H, T) {
     type Found = H;
 }
 
@@ -75,11 +75,11 @@ where
 /// One step of [`Beyond`].
 pub trait BeyondStep<H1, T1, H2, T2> {
     /// The element, or [`Nothing`].
-    type Found: Judged;
+    type Found: MaybeDim;
 }
 
 #[diagnostic::do_not_recommend]
-impl<H1: Judged, T1, H2, T2> BeyondStep<H1, T1, H2, T2> for Less {
+impl<H1: MaybeDim, T1, H2, T2> BeyondStep<H1, T1, H2, T2> for Less {
     type Found = H1;
 }
 
@@ -96,8 +96,8 @@ impl<H, T1: Beyond<T2>, T2> BeyondStep<H, T1, H, T2> for Equal {
     type Found = T1::Found;
 }
 
-/// A rest about which something is wrong.
-impl<B> Judged for Rest<B> {
-    type Verdict = super::Wrong;
-    type Or<Next: Judged> = Rest<B>;
+/// A rest that violates the condition.
+impl<B> MaybeDim for Rest<B> {
+    type IsNothing = super::False;
+    type Or<Next: MaybeDim> = Rest<B>;
 }

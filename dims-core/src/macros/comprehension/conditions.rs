@@ -12,11 +12,11 @@ use kernels::scalar::{Analytic, CastTo, Element, IndexInt, Num, Real};
 
 /// Holds.
 #[derive(Debug)]
-pub struct Yes;
+pub struct True;
 /// Does not hold.
 #[derive(Debug)]
-pub struct No;
-/// Does not hold either: where [`Yes`] is implemented for one type alone, it takes two that are not to leave rustc a choice for others.
+pub struct False;
+/// Does not hold either: where [`True`] is implemented for one type alone, it takes two that are not to leave rustc a choice for others.
 #[derive(Debug)]
 pub struct Other;
 
@@ -24,11 +24,11 @@ pub struct Other;
 /// them: what a type without the bound yields is unknown then, and no further error follows from it.
 pub trait Never {}
 
-/// A verdict that hands tensors on as they are: where it holds, and, so that rustc knows no more, where it does not.
+/// A condition that passes tensors through: where it holds, and, so that rustc knows no more, where it does not.
 macro_rules! as_it_is {
-    ($verdict:ident: [$($generic:tt)*] $holds:ty; $($not:ident)+) => {
+    ($condition:ident: [$($generic:tt)*] $holds:ty; $($not:ident)+) => {
         #[diagnostic::do_not_recommend]
-        impl<$($generic)*> $verdict<Yes> for $holds {
+        impl<$($generic)*> $condition<True> for $holds {
             type Of<A> = A;
 
             #[inline(always)]
@@ -39,7 +39,7 @@ macro_rules! as_it_is {
 
         $(
             #[diagnostic::do_not_recommend]
-            impl<T: Never> $verdict<$not> for T {
+            impl<T: Never> $condition<$not> for T {
                 type Of<A> = A;
 
                 fn of<A>(a: A) -> A {
@@ -50,7 +50,7 @@ macro_rules! as_it_is {
     };
 }
 
-/// Elements that meet a loop variable, as indices.
+/// Elements combined with a loop variable, as indices.
 #[inline(always)]
 pub fn indices<A: AsTensor<Elem: LikeIndex<M>>, M>(a: A) -> <A::Elem as LikeIndex<M>>::Indices<A> {
     A::Elem::indices(a)
@@ -62,7 +62,7 @@ pub fn indices<A: AsTensor<Elem: LikeIndex<M>>, M>(a: A) -> <A::Elem as LikeInde
     label = "expected integers",
     note = "cast the loop variable first: `i as {Self}`"
 )]
-pub trait LikeIndex<M = Yes>: Sized {
+pub trait LikeIndex<M = True>: Sized {
     /// What a tensor of them is as indices. (Of others there is none: one mistake is one error.)
     type Indices<A: AsTensor<Elem = Self>>;
     /// Makes the indices.
@@ -70,7 +70,7 @@ pub trait LikeIndex<M = Yes>: Sized {
 }
 
 #[diagnostic::do_not_recommend]
-impl<T: IndexInt> LikeIndex<Yes> for T {
+impl<T: IndexInt> LikeIndex<True> for T {
     type Indices<A: AsTensor<Elem = T>> = UnaryOut<Index, A>;
 
     #[inline(always)]
@@ -80,7 +80,7 @@ impl<T: IndexInt> LikeIndex<Yes> for T {
 }
 
 #[diagnostic::do_not_recommend]
-impl<T: Never> LikeIndex<No> for T {
+impl<T: Never> LikeIndex<False> for T {
     type Indices<A: AsTensor<Elem = T>> = A;
 
     fn indices<A: AsTensor<Elem = T>>(a: A) -> A {
@@ -91,7 +91,7 @@ impl<T: Never> LikeIndex<No> for T {
 /// Indices in the type of a tensor's elements.
 pub type CastAlike<A, I> = UnaryOut<Cast<<A as AsTensor>::Elem>, I>;
 
-/// A loop variable in the type of the elements that it meets.
+/// A loop variable in the type of the elements that it is combined with.
 #[inline(always)]
 pub fn alike<A: AsTensor<Elem: Element + LikeIndex>, I: AsTensor<Elem = isize>>(
     a: A,
@@ -103,9 +103,9 @@ where
     (a, Named::from_expr(Unary { op: Cast(PhantomData), a: index.into_named().expr }))
 }
 
-/// A captured value that meets elements.
+/// A captured value combined with elements.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no single value, which is what meets elements",
+    message = "`{Self}` is not a single value, which elements are combined with",
     label = "expected one value; what has elements takes an index for each axis, `a[i, j]`"
 )]
 pub trait Value<M> {
@@ -116,7 +116,7 @@ pub trait Value<M> {
 }
 
 #[diagnostic::do_not_recommend]
-impl<T: Element> Value<Yes> for T {
+impl<T: Element> Value<True> for T {
     type Tensor = Named<T, (), Rank0, Scalar<T>>;
 
     #[inline(always)]
@@ -126,7 +126,7 @@ impl<T: Element> Value<Yes> for T {
 }
 
 #[diagnostic::do_not_recommend]
-impl<T: Never> Value<No> for T {
+impl<T: Never> Value<False> for T {
     type Tensor = Self;
 
     fn tensor(self) -> Self {
@@ -152,7 +152,7 @@ pub trait Lookup<M> {
     fn of<A>(a: A) -> Self::Of<A>;
 }
 
-as_it_is! { Lookup: [T: IndexInt] T; No }
+as_it_is! { Lookup: [T: IndexInt] T; False }
 
 /// A tensor of indices.
 #[inline(always)]
@@ -173,7 +173,7 @@ pub trait Comparable<T, M> {
 }
 
 #[diagnostic::do_not_recommend]
-impl<T, B: Operand<T>> Comparable<T, Yes> for B {
+impl<T, B: Operand<T>> Comparable<T, True> for B {
     type Operand = B;
 
     #[inline(always)]
@@ -183,7 +183,7 @@ impl<T, B: Operand<T>> Comparable<T, Yes> for B {
 }
 
 #[diagnostic::do_not_recommend]
-impl<T, B: Never> Comparable<T, No> for B {
+impl<T, B: Never> Comparable<T, False> for B {
     type Operand = B;
 
     fn operand(self) -> B {
@@ -209,7 +209,7 @@ pub trait Condition<M> {
     fn of<A>(a: A) -> Self::Of<A>;
 }
 
-as_it_is! { Condition: [] bool; No Other }
+as_it_is! { Condition: [] bool; False Other }
 
 /// A tensor of conditions, which is reduced.
 #[inline(always)]
@@ -229,7 +229,7 @@ pub trait Summand<M> {
     fn of<A>(a: A) -> Self::Of<A>;
 }
 
-as_it_is! { Summand: [T: Num] T; No }
+as_it_is! { Summand: [T: Num] T; False }
 
 /// A tensor of numbers, which is reduced.
 #[inline(always)]
@@ -250,7 +250,7 @@ pub trait OfType<T, M> {
 }
 
 #[diagnostic::do_not_recommend]
-impl<T> OfType<T, Yes> for T {
+impl<T> OfType<T, True> for T {
     type Of<A> = A;
 
     #[inline(always)]
@@ -260,7 +260,7 @@ impl<T> OfType<T, Yes> for T {
 }
 
 #[diagnostic::do_not_recommend]
-impl<T, U: Never> OfType<T, No> for U {
+impl<T, U: Never> OfType<T, False> for U {
     type Of<A> = A;
 
     fn typed<A>(a: A) -> A {
@@ -283,12 +283,12 @@ pub fn typed<T, A: AsTensor<Elem: OfType<T, M>>, M>(a: A) -> <A::Elem as OfType<
     <A::Elem as OfType<T, M>>::typed(a)
 }
 
-/// A captured value that meets elements of the type `T`.
+/// A captured value combined with elements of the type `T`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be combined with elements of type `{T}`",
     label = "expected one value of type `{T}`; what has elements takes an index for each axis, `a[i, j]`"
 )]
-pub trait Meets<T, M> {
+pub trait CombinesWith<T, M> {
     /// The value as a tensor without dims. (What is no such value has none: one mistake is one error.)
     type Tensor;
     /// Makes the tensor.
@@ -296,7 +296,7 @@ pub trait Meets<T, M> {
 }
 
 #[diagnostic::do_not_recommend]
-impl<T: Element> Meets<T, Yes> for T {
+impl<T: Element> CombinesWith<T, True> for T {
     type Tensor = Named<T, (), Rank0, Scalar<T>>;
 
     #[inline(always)]
@@ -306,7 +306,7 @@ impl<T: Element> Meets<T, Yes> for T {
 }
 
 #[diagnostic::do_not_recommend]
-impl<T, U: Never> Meets<T, No> for U {
+impl<T, U: Never> CombinesWith<T, False> for U {
     type Tensor = Self;
 
     fn tensor(self) -> Self {
@@ -315,7 +315,7 @@ impl<T, U: Never> Meets<T, No> for U {
 }
 
 #[diagnostic::do_not_recommend]
-impl<T, U: Never> Meets<T, Other> for U {
+impl<T, U: Never> CombinesWith<T, Other> for U {
     type Tensor = Self;
 
     fn tensor(self) -> Self {
@@ -323,9 +323,9 @@ impl<T, U: Never> Meets<T, Other> for U {
     }
 }
 
-/// Elements and a captured value that meets them, as tensors. (In this order: rustc has to know the elements when it looks at the value.)
+/// Elements and a captured value combined with them, as tensors. (In this order: rustc has to know the elements when it looks at the value.)
 #[inline(always)]
-pub fn meeting<A: AsTensor, V: Meets<A::Elem, M>, M>(a: A, value: V) -> (A, V::Tensor) {
+pub fn combined<A: AsTensor, V: CombinesWith<A::Elem, M>, M>(a: A, value: V) -> (A, V::Tensor) {
     (a, value.tensor())
 }
 
@@ -341,7 +341,7 @@ pub trait Smooth<M> {
     fn of<A>(a: A) -> Self::Of<A>;
 }
 
-as_it_is! { Smooth: [T: Analytic] T; No }
+as_it_is! { Smooth: [T: Analytic] T; False }
 
 /// A tensor with functions like `exp`.
 #[inline(always)]
@@ -361,7 +361,7 @@ pub trait Floating<M> {
     fn of<A>(a: A) -> Self::Of<A>;
 }
 
-as_it_is! { Floating: [T: Real] T; No }
+as_it_is! { Floating: [T: Real] T; False }
 
 /// A tensor of floats.
 #[inline(always)]
@@ -382,7 +382,7 @@ pub trait Castable<U: ?Sized, M> {
 }
 
 #[diagnostic::do_not_recommend]
-impl<T: CastTo<U>, U: Element> Castable<U, Yes> for T {
+impl<T: CastTo<U>, U: Element> Castable<U, True> for T {
     type Cast<A: AsTensor<Elem = T>> = UnaryOut<Cast<U>, A>;
 
     #[inline(always)]
@@ -392,7 +392,7 @@ impl<T: CastTo<U>, U: Element> Castable<U, Yes> for T {
 }
 
 #[diagnostic::do_not_recommend]
-impl<T: Never, U: ?Sized> Castable<U, No> for T {
+impl<T: Never, U: ?Sized> Castable<U, False> for T {
     type Cast<A: AsTensor<Elem = T>> = A;
 
     fn cast<A: AsTensor<Elem = T>>(a: A) -> A {
@@ -419,7 +419,7 @@ pub trait Yielded<M>: Sized {
 }
 
 #[diagnostic::do_not_recommend]
-impl<U: Element> Yielded<Yes> for U {
+impl<U: Element> Yielded<True> for U {
     type Mapped<A: AsTensor, F: Fn(A::Elem) -> U> = UnaryOut<Map<F>, A>;
 
     #[inline(always)]
@@ -429,7 +429,7 @@ impl<U: Element> Yielded<Yes> for U {
 }
 
 #[diagnostic::do_not_recommend]
-impl<U: Never> Yielded<No> for U {
+impl<U: Never> Yielded<False> for U {
     type Mapped<A: AsTensor, F: Fn(A::Elem) -> U> = A;
 
     fn mapped<A: AsTensor, F: Fn(A::Elem) -> U>(a: A, _: F) -> A {
@@ -456,7 +456,7 @@ pub trait Outer<M> {
 }
 
 #[diagnostic::do_not_recommend]
-impl<D: DimRef> Outer<Yes> for D {
+impl<D: DimRef> Outer<True> for D {
     type Dim = D;
 
     #[inline(always)]
@@ -466,7 +466,7 @@ impl<D: DimRef> Outer<Yes> for D {
 }
 
 #[diagnostic::do_not_recommend]
-impl<D: Never + Copy> Outer<No> for D {
+impl<D: Never + Copy> Outer<False> for D {
     type Dim = D;
 
     fn dim(self) -> D {
