@@ -99,7 +99,6 @@ const NAMED_TWICE: &[(&str, &[&str])] = &[
         "of `pattern`, to which macros write full paths",
         &["Arg", "Bound", "Common", "Given", "Held", "List", "Memory", "Output", "Taking"],
     ),
-    ("verdicts, each within its file", &["No", "Yes"]),
     ("one for each format of files", &["Reader", "Writer"]),
     ("what calls for a batch are made of, which users do not name", &["Lent", "Mapped"]),
 ];

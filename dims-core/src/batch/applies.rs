@@ -17,7 +17,7 @@ use super::argument::Further;
 use super::closed::Apart;
 use super::each::{Apiece, Collect, looped};
 use super::seal::{EndsInRest, Visible};
-use super::vmap::{False, HasRest, MappedOne, RestOf, Touched, True, United, Unmapped, unify_all};
+use super::vmap::{HasRest, MappedOne, RestOf, Touched, United, Unmapped, unify_all};
 use crate::dim::DimList;
 use crate::error::DimError;
 use crate::expr::evaluate::laid_out_in;
@@ -28,7 +28,7 @@ use crate::reduce::{Evaluated, evaluated};
 use crate::run::lines::Axes;
 use crate::set::list::List;
 use crate::set::union::Sort;
-use crate::set::{Dims, IsNothing, Keys, MaybeDim, Union};
+use crate::set::{Dims, False, Keys, MaybeDim, NoDim, True, Union};
 use crate::storage::axes::AxisBlock;
 use crate::tensor::Computable;
 use crate::types::tuples::nested;
@@ -470,7 +470,7 @@ macro_rules! tuples {
             Along: DimList,
             Further_: Dims,
             Result_: Unmapped,
-            IsNothing<Result_::Clash>: Apart<Result_::Clash>,
+            NoDim<Result_::Clash>: Apart<Result_::Clash>,
             $($a: Given<$p, Along, Further_>,)*
         {
             type Out = Result_::Out;
@@ -495,7 +495,7 @@ macro_rules! tuples {
             Further_: Dims,
             Result_: Collect<Further_, All: Unmapped<Clash = Clash>>,
             Clash: MaybeDim,
-            IsNothing<Clash>: Apart<Clash>,
+            NoDim<Clash>: Apart<Clash>,
             $($a: Given<$p, Along, Further_>,)*
         {
             type Out = <Result_::All as Unmapped>::Out;

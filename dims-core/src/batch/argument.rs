@@ -11,7 +11,7 @@ use crate::rank::{Rank, Rank0};
 use crate::reduce::evaluated;
 use crate::set::list::List;
 use crate::set::remove::{Left, Missing, Removal, RemoveAll};
-use crate::set::{Bound, Dims, IsNothing, Keys, MAX_DIMS, Union};
+use crate::set::{Bound, Dims, Keys, MAX_DIMS, NoDim, Union};
 use crate::storage::axes::ABSENT;
 use crate::storage::{Owned, View};
 use crate::tensor::{AsTensor, Computable};
@@ -45,7 +45,7 @@ where
     Before: Dims,
     After: Dims,
     <A::Dims as Dims>::List: RemoveAll<ListOf<W>, A::Dims, Out: Removal<Left: List>>,
-    IsNothing<Missing<A::Dims, ListOf<W>>>: Bound<
+    NoDim<Missing<A::Dims, ListOf<W>>>: Bound<
             Missing<A::Dims, ListOf<W>>,
             A::Dims,
             Then<Left<A::Dims, ListOf<W>>>: Union<Before, Out = After>,

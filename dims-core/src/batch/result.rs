@@ -12,7 +12,7 @@ use crate::plan::shape::Shape;
 use crate::rank::Rank;
 use crate::set::list::List;
 use crate::set::remove::{Left, Missing, Removal, RemoveAll};
-use crate::set::{Bound, Dims, IsNothing, Keys, MAX_DIMS, Union};
+use crate::set::{Bound, Dims, Keys, MAX_DIMS, NoDim, Union};
 use crate::storage::Owned;
 use alloc::vec::Vec;
 use core::marker::PhantomData;
@@ -40,7 +40,7 @@ where
     K: Dims,
     B: Dims,
     S::List: RemoveAll<K::List, S, Out: Removal<Left: List>>,
-    IsNothing<Missing<S, K::List>>: Bound<Missing<S, K::List>, S, Then<Left<S, K::List>>: NothingBut<B, S>>,
+    NoDim<Missing<S, K::List>>: Bound<Missing<S, K::List>, S, Then<Left<S, K::List>>: NothingBut<B, S>>,
 {
     fn finish(self, batch: &Batch<B>) -> Result<In<Named<U, K, Q>, B>, DimError> {
         let mut shape = Shape::new::<K::Sealed<B>, Q>();
@@ -162,7 +162,7 @@ impl<T: Element, K: Dims, R: Rank, U: Dims, B: Dims, X: Dims> Opens<U, B, Named<
 where
     K: Union<U, Out = X>,
     K::List: Common<U::List>,
-    IsNothing<<K::List as Common<U::List>>::Found>: Apart<<K::List as Common<U::List>>::Found>,
+    NoDim<<K::List as Common<U::List>>::Found>: Apart<<K::List as Common<U::List>>::Found>,
 {
     #[inline]
     fn open(inner: In<Self, B>) -> Named<T, X, R> {

@@ -10,7 +10,7 @@ use crate::named::Named;
 use crate::rank::Rank;
 use crate::set::list::List;
 use crate::set::union::Sort;
-use crate::set::{Dims, DimsOf, IsNothing, MAX_DIMS, Union};
+use crate::set::{Dims, DimsOf, MAX_DIMS, NoDim, Union};
 use crate::storage::axes::AxisBlock;
 use crate::storage::{Owned, View};
 use kernels::memory::axes::Axis;
@@ -158,7 +158,7 @@ where
     S::List: EndsInRest,
     <S::List as EndsInRest>::Visible: List<Tuple: Union<<S::List as EndsInRest>::Behind, Out = X>>,
     <S::List as EndsInRest>::Visible: Common<<<S::List as EndsInRest>::Behind as Dims>::List>,
-    IsNothing<Clash<S>>: Apart<Clash<S>>,
+    NoDim<Clash<S>>: Apart<Clash<S>>,
 {
     const FROM: [usize; MAX_DIMS] =
         Opened::<<<S::List as EndsInRest>::Visible as List>::Tuple, <S::List as EndsInRest>::Behind, X>::FROM;

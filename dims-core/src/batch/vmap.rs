@@ -16,7 +16,7 @@ use crate::rank::Rank;
 use crate::set::list::List;
 use crate::set::remove::{Absent, Remove, Taken, Taking};
 use crate::set::union::Sort;
-use crate::set::{Dims, DimsOf, IsNothing, MAX_DIMS, MaybeDim, Union};
+use crate::set::{Dims, DimsOf, False, MAX_DIMS, MaybeDim, NoDim, True, Union};
 use crate::types::tuples::nested;
 use alloc::boxed::Box;
 use kernels::scalar::Element;
@@ -42,7 +42,7 @@ where
     X: Mapped<D>,
     F: FnOnce(X::Sealed) -> Y,
     Y: Unmapped,
-    IsNothing<Y::Clash>: Apart<Y::Clash>,
+    NoDim<Y::Clash>: Apart<Y::Clash>,
 {
     unwrap(unwrap(tensors.seal(&dims).map(f)).try_open())
 }
@@ -213,11 +213,6 @@ macro_rules! tensors {
         }
     )*};
 }
-
-/// The tensor has one of the dims that are sealed, or a rest.
-pub struct True;
-/// The tensor has none of the dims that are sealed: the function sees it as it is.
-pub struct False;
 
 /// What becomes of a tensor `A`.
 pub trait SealIf<A, D, M: Dims> {

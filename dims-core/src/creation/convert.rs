@@ -9,7 +9,7 @@ use crate::rank::{Rank, Rank0};
 use crate::set::list::List;
 use crate::set::remove::{Removal, RemoveAll};
 use crate::set::union::Sort;
-use crate::set::{Dims, IsNothing, NamedOnce};
+use crate::set::{Dims, NamedOnce, NoDim};
 use crate::storage::Owned;
 use crate::storage::axes::AxisBlock;
 use alloc::vec::Vec;
@@ -27,7 +27,7 @@ impl<L, R> AxisDims<R> for L
 where
     L: DimList<Brands: Sort>,
     <L::Brands as Sort>::Out: RemoveAll<L::Brands, SetOf<L>, Out: Removal>,
-    IsNothing<Twice<L>>: NamedOnce<Twice<L>, L>,
+    NoDim<Twice<L>>: NamedOnce<Twice<L>, L>,
     L: Counted,
     R: HasAxes<L::Count, Rank0>,
 {

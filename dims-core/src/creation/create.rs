@@ -11,7 +11,7 @@ use crate::rank::Rank0;
 use crate::reduce::Evaluated;
 use crate::set::list::List;
 use crate::set::union::Sort;
-use crate::set::{DimKey, Dims, IsNothing, MaybeDim, Nothing, True};
+use crate::set::{DimKey, Dims, MaybeDim, NoDim, Nothing, True};
 use crate::size::{Dyn, Static};
 use crate::storage::Owned;
 use crate::storage::axes::AxisBlock;
@@ -50,7 +50,7 @@ pub trait Written {
 
 /// Dims with sizes: `Batch.of(2)`, a dim with a static size, or a local dim that has one; and tuples of them.
 pub trait SizedDims: Written {}
-impl<L: Written> SizedDims for L where IsNothing<L::Unsized>: HasSize<L::Unsized> {}
+impl<L: Written> SizedDims for L where NoDim<L::Unsized>: HasSize<L::Unsized> {}
 
 /// Every dim of a list has a size; `D` is the first one that has none, or [`Nothing`].
 #[diagnostic::on_unimplemented(

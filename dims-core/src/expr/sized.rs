@@ -10,7 +10,7 @@ use crate::brand::Brand;
 use crate::expr::keyed::Keyed;
 use crate::rank::Rank;
 use crate::set::rename::Has;
-use crate::set::{Dims, False, IsNothing, MaybeDim, Nothing, True};
+use crate::set::{Dims, False, MaybeDim, NoDim, Nothing, True};
 use crate::size::Size;
 use crate::storage::{Owned, View};
 
@@ -38,9 +38,9 @@ impl<E> Without<E> for () {
 
 impl<D: Brand, T: Without<E>, E: Gives<D>> Without<E> for NoSize<D, T>
 where
-    IsNothing<E::Found>: GoesOn<D, T::First>,
+    NoDim<E::Found>: GoesOn<D, T::First>,
 {
-    type First = <IsNothing<E::Found> as GoesOn<D, T::First>>::First;
+    type First = <NoDim<E::Found> as GoesOn<D, T::First>>::First;
 }
 
 /// Goes on where a dim was found among those that have a size, or has a static one.

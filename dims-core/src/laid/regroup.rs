@@ -12,7 +12,7 @@ use crate::role::{RolesSplit, RolesUnite};
 use crate::set::Bool;
 use crate::set::list::List;
 use crate::set::ordered::{DividesInto, IsNone, MergesIn, Minus, NamedTwice, NamesSome, Shares};
-use crate::set::{Bound, Dims, IsNothing, MaybeDim, NamedOnce, SetOf, True};
+use crate::set::{Bound, Dims, MaybeDim, NamedOnce, NoDim, SetOf, True};
 use kernels::scalar::Element;
 
 impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
@@ -125,7 +125,7 @@ where
     P: PartsOf<W> + RolesUnite<W>,
     L: Dims<List: MergesIn<P::Brands, W::Brand, Out: List<Tuple: SetOf>> + Minus<P::Brands>>,
     <ListOf<L> as Minus<P::Brands>>::Out: Shares<(W::Brand, ())>,
-    IsNothing<TakenBeside<L, P, (W::Brand, ())>>: NotInLaid<TakenBeside<L, P, (W::Brand, ())>, L>,
+    NoDim<TakenBeside<L, P, (W::Brand, ())>>: NotInLaid<TakenBeside<L, P, (W::Brand, ())>, L>,
 {
     type Axes = <<ListOf<L> as MergesIn<P::Brands, W::Brand>>::Out as List>::Tuple;
 }
@@ -141,10 +141,10 @@ where
     W: DimRef,
     L: Dims<List: Minus<(W::Brand, ())>>,
     (): Shares<P::Brands, Found: MaybeDim<IsNothing: Bool>>,
-    IsNothing<NamedTwice<P>>: NamedOnce<NamedTwice<P>, P>,
+    NoDim<NamedTwice<P>>: NamedOnce<NamedTwice<P>, P>,
     <ListOf<L> as Minus<(W::Brand, ())>>::Out: Shares<P::Brands, Found: MaybeDim<IsNothing: Bool>>,
     // Where a dim is named twice, that alone is to be said.
-    <IsNothing<NamedTwice<P>> as Bool>::Implies<IsNothing<TakenBeside<L, W, P::Brands>>>:
+    <NoDim<NamedTwice<P>> as Bool>::Implies<NoDim<TakenBeside<L, W, P::Brands>>>:
         NotInLaid<TakenBeside<L, W, P::Brands>, L>,
 {
 }

@@ -11,7 +11,7 @@ use crate::set::Bool;
 use crate::set::list::List;
 use crate::set::ordered::Shares;
 use crate::set::remove::{Left, Missing, Removal, RemoveAll, Twice};
-use crate::set::{Dims, DimsOfBoth, IsNothing, NamedOnce, True, Union};
+use crate::set::{Dims, DimsOfBoth, NamedOnce, NoDim, True, Union};
 use crate::storage::Owned;
 use crate::tensor::{AsTensor, Computable};
 use alloc::boxed::Box;
@@ -60,25 +60,23 @@ where
     V::List: RemoveAll<D::Brands, V, Out: Removal>,
     U::List: RemoveAll<D::Brands, U, Out: Removal<Left: List>>,
     Q::List: Shares<D::Brands>,
-    IsNothing<Twice<U, D::Brands>>: Bool + NamedOnce<Twice<U, D::Brands>, D>,
+    NoDim<Twice<U, D::Brands>>: Bool + NamedOnce<Twice<U, D::Brands>, D>,
     // Of several mistakes the first one is told.
-    IsNothing<Missing<K, D::Brands>>:
-        Bool + HeldBy<Missing<K, D::Brands>, K, Then<Left<U, D::Brands>> = Others>,
-    IsNothing<NotInValues<K, V, D>>: Bool + HeldBy<NotInValues<K, V, D>, V>,
-    IsNothing<InQueries<Q, K, V, U, D>>: NotQueried<InQueries<Q, K, V, U, D>, Q>,
+    NoDim<Missing<K, D::Brands>>: Bool + HeldBy<Missing<K, D::Brands>, K, Then<Left<U, D::Brands>> = Others>,
+    NoDim<NotInValues<K, V, D>>: Bool + HeldBy<NotInValues<K, V, D>, V>,
+    NoDim<InQueries<Q, K, V, U, D>>: NotQueried<InQueries<Q, K, V, U, D>, Q>,
 {
 }
 
 /// The first of the dims `D` that the values lack, if the keys have them all.
 type NotInValues<K, V, D> =
-    <IsNothing<Missing<K, <D as DimList>::Brands>> as Bool>::OrNothing<Missing<V, <D as DimList>::Brands>>;
+    <NoDim<Missing<K, <D as DimList>::Brands>> as Bool>::OrNothing<Missing<V, <D as DimList>::Brands>>;
 
 /// The first of the dims `D` that the queries have, if the other conditions hold.
-type InQueries<Q, K, V, U, D> = <<<IsNothing<Missing<K, <D as DimList>::Brands>> as Bool>::And<
-    IsNothing<NotInValues<K, V, D>>,
-> as Bool>::And<IsNothing<Twice<U, <D as DimList>::Brands>>> as Bool>::OrNothing<
-    <<Q as Dims>::List as Shares<<D as DimList>::Brands>>::Found,
->;
+type InQueries<Q, K, V, U, D> =
+    <<<NoDim<Missing<K, <D as DimList>::Brands>> as Bool>::And<NoDim<NotInValues<K, V, D>>> as Bool>::And<
+        NoDim<Twice<U, <D as DimList>::Brands>>,
+    > as Bool>::OrNothing<<<Q as Dims>::List as Shares<<D as DimList>::Brands>>::Found>;
 
 /// `D` is one of the dims `S` of the keys or of the values.
 #[diagnostic::on_unimplemented(

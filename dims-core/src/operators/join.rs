@@ -13,7 +13,7 @@ use crate::rank::Rank;
 use crate::restructure::{Remapped, whole};
 use crate::role::KeepsRole;
 use crate::set::rename::{Has, PartOf};
-use crate::set::{Dims, DimsOf, IsNothing, Keys, True, Union};
+use crate::set::{Dims, DimsOf, Keys, NoDim, True, Union};
 use crate::size::Resizable;
 use crate::storage::Owned;
 use crate::tensor::{AsTensor, Computable, NamedOf};
@@ -395,7 +395,7 @@ pub trait NewDim<S: Dims>: DimRef {}
 impl<S: Dims, D: DimRef> NewDim<S> for D
 where
     S::List: Has<D::Brand>,
-    IsNothing<<S::List as Has<D::Brand>>::Found>: Stackable<<S::List as Has<D::Brand>>::Found, S>,
+    NoDim<<S::List as Has<D::Brand>>::Found>: Stackable<<S::List as Has<D::Brand>>::Found, S>,
 {
 }
 

@@ -10,7 +10,7 @@ use crate::plan::axes::AxisList;
 use crate::plan::shape::Shape;
 use crate::rank::*;
 use crate::set::remove::Loses;
-use crate::set::{Bound, Dims, IsNothing, Keys, MAX_DIMS, NamedOnce};
+use crate::set::{Bound, Dims, Keys, MAX_DIMS, NamedOnce, NoDim};
 use crate::storage::Owned;
 use crate::storage::array::array;
 use crate::tensor::{AsTensor, Computable, Evaluable, NamedOf};
@@ -284,8 +284,8 @@ pub trait OrderOf<S: Dims, Rest: Dims>: OrderList {}
 impl<S, Rest: Dims, L: OrderList> OrderOf<S, Rest> for L
 where
     S: Loses<L, L::Brands, Rest>,
-    IsNothing<S::Missing>: Bound<S::Missing, S, Then<S::Left> = Rest>,
-    IsNothing<S::Twice>: NamedOnce<S::Twice, L>,
+    NoDim<S::Missing>: Bound<S::Missing, S, Then<S::Left> = Rest>,
+    NoDim<S::Twice>: NamedOnce<S::Twice, L>,
 {
 }
 

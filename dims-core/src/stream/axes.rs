@@ -8,7 +8,7 @@ use crate::role::KeepsRole;
 use crate::set::Bool;
 use crate::set::list::List;
 use crate::set::ordered::{DividesInto, NamedTwice, SameBrand, Shares};
-use crate::set::{Dims, IsNothing, MaybeDim, NamedOnce, True};
+use crate::set::{Dims, MaybeDim, NamedOnce, NoDim, True};
 use crate::size::{MaySame, SizesAgree};
 
 /// Whether the dim `A` is `D`.
@@ -57,8 +57,8 @@ where
     (): Shares<P::Brands, Found: MaybeDim<IsNothing: Bool>>,
     Replaced<L, A, ()>: Shares<P::Brands, Found: MaybeDim<IsNothing: Bool>>,
     // Where `A` is no axis, that alone is to be said, and then that a dim is named twice.
-    AxisImplies<L, A, IsNothing<NamedTwice<P>>>: NamedOnce<NamedTwice<P>, P>,
-    AxisImplies<L, A, <IsNothing<NamedTwice<P>> as Bool>::Implies<IsNothing<TakenBeside<L, A, P>>>>:
+    AxisImplies<L, A, NoDim<NamedTwice<P>>>: NamedOnce<NamedTwice<P>, P>,
+    AxisImplies<L, A, <NoDim<NamedTwice<P>> as Bool>::Implies<NoDim<TakenBeside<L, A, P>>>>:
         NotYetAxis<TakenBeside<L, A, P>, L>,
 {
     type Axes = <Replaced<L, A, P::Brands> as List>::Tuple;
@@ -94,7 +94,7 @@ impl<N, L> NoAxisYet<L> for N
 where
     N: DimRef,
     L: Dims<List: Shares<(N::Brand, ())>>,
-    IsNothing<<L::List as Shares<(N::Brand, ())>>::Found>:
+    NoDim<<L::List as Shares<(N::Brand, ())>>::Found>:
         NotYetAxis<<L::List as Shares<(N::Brand, ())>>::Found, L>,
 {
 }

@@ -98,7 +98,7 @@ use crate::rank::Rank0;
 use crate::set::Bool;
 use crate::set::list::List;
 use crate::set::ordered::{DividesInto, IsNone, NamedTwice, Shares};
-use crate::set::{Dims, DimsOf, IsNothing, MaybeDim, SetOf, True};
+use crate::set::{Dims, DimsOf, MaybeDim, NoDim, SetOf, True};
 use crate::show::debugged;
 use crate::storage::View;
 use crate::storage::shared::Shared;
@@ -374,7 +374,7 @@ where
     O: DimList,
     (): Shares<O::Brands, Found: MaybeDim<IsNothing: Bool>>,
     // Where a dim is named twice, that alone is to be said.
-    <IsNothing<NamedTwice<O>> as Bool>::Implies<<X::List as IsNone>::Out>: NamesAll<X, O>,
+    <NoDim<NamedTwice<O>> as Bool>::Implies<<X::List as IsNone>::Out>: NamesAll<X, O>,
 {
 }
 

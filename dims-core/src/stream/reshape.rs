@@ -18,7 +18,7 @@ use crate::role::{RolesKept, RolesSplit, RolesUnite};
 use crate::set::Bool;
 use crate::set::list::List;
 use crate::set::ordered::{IsNone, LastPart, MergesIn, Minus, NamedTwice, NamesSome, SameBrand, Shares};
-use crate::set::{Dims, False, IsNothing, NamedOnce, True};
+use crate::set::{Dims, False, NamedOnce, NoDim, True};
 use crate::size::{MaySame, SizesAgree};
 use crate::storage::shared::{Shared, contiguous};
 use alloc::borrow::ToOwned;
@@ -280,7 +280,7 @@ where
     P: PartsOf<W> + RolesUnite<W> + DimList<Brands: PlaceOfData<D>>,
     L: Dims<List: MergesIn<P::Brands, W::Brand> + Minus<P::Brands>>,
     <L::List as Minus<P::Brands>>::Out: Shares<(W::Brand, ())>,
-    IsNothing<TakenName<L, P, W>>: NotYetAxis<TakenName<L, P, W>, L>,
+    NoDim<TakenName<L, P, W>>: NotYetAxis<TakenName<L, P, W>, L>,
 {
     type Axes = <<L::List as MergesIn<P::Brands, W::Brand>>::Out as List>::Tuple;
     type Data = <<PlaceIn<P, D> as DataPlace>::Within as Bool>::Pick<W::Brand, D>;
@@ -376,7 +376,7 @@ where
                     + SizeProduct<Out: MaySame<<L::List as SizeProduct>::Out, Out: SameVolume<AxesOf<P>, L>>>,
     >,
     (): Shares<P::Brands>,
-    IsNothing<NamedTwice<P>>: NamedOnce<NamedTwice<P>, P>,
+    NoDim<NamedTwice<P>>: NamedOnce<NamedTwice<P>, P>,
     P::Brands: WithStride<StaticStride<L, D>, OtherStride<L, D>, D, Holds: KeepsStride<AxesOf<P>, L, D>>,
 {
     type Axes = AxesOf<P>;

@@ -7,7 +7,7 @@ use crate::expr::sized::{NoSize, Without};
 use crate::expr::{Expr, Iota};
 use crate::named::Named;
 use crate::rank::{Rank, Rank0};
-use crate::set::{Dims, IsNothing, True};
+use crate::set::{Dims, NoDim, True};
 use core::ops::Deref;
 use kernels::scalar::Element;
 
@@ -88,7 +88,7 @@ pub trait Evaluable: Computable {}
 impl<A: Computable> Evaluable for A
 where
     OpenOf<A>: Without<A::Expr>,
-    IsNothing<Unsized<A>>: SizeKnown<Unsized<A>>,
+    NoDim<Unsized<A>>: SizeKnown<Unsized<A>>,
 {
 }
 

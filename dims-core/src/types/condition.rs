@@ -76,4 +76,4 @@ impl<D: Brand> MaybeDim for D {
 }
 
 /// Whether no dim violates a condition.
-pub type IsNothing<D> = <D as MaybeDim>::IsNothing;
+pub type NoDim<D> = <D as MaybeDim>::IsNothing;

@@ -51,7 +51,7 @@ use crate::dim::{DimList, DimRef};
 use crate::set::Bool;
 use crate::set::list::List;
 use crate::set::rename::Has;
-use crate::set::{Dims, False, IsNothing, MaybeDim, Nothing, True};
+use crate::set::{Dims, False, MaybeDim, NoDim, Nothing, True};
 
 /// The role of a dim.
 #[diagnostic::on_unimplemented(
@@ -399,7 +399,7 @@ type PathOf<D> = <<D as Brand>::Role as Traced>::Path;
 type Renamed<Old, New> = <PathOf<Old> as Means<PathOf<New>>>::Out;
 
 /// [`True`] if the set `S` does not have the brand `D`.
-type Free<D, S> = IsNothing<<<S as Dims>::List as Has<D>>::Found>;
+type Free<D, S> = NoDim<<<S as Dims>::List as Has<D>>::Found>;
 
 /// A name for the dim `Old` that does not change what it means: see the [table](self). (Where a dim of the set `S` has the name, the error is about that.)
 pub trait KeepsRole<Old, S = ()>: DimRef {}
@@ -546,7 +546,7 @@ impl<P, L> RolesKept<L> for P
 where
     L: Dims,
     P: DimList<Brands: Unmeant<L::List>>,
-    IsNothing<<P::Brands as Unmeant<L::List>>::First>:
+    NoDim<<P::Brands as Unmeant<L::List>>::First>:
         UnitedMeaning<L, <P::Brands as Unmeant<L::List>>::First, RoleOfFirst<P, L>>,
 {
 }
@@ -578,7 +578,7 @@ pub trait Plays<E>: DimList {}
 impl<L, E> Plays<E> for L
 where
     L: DimList<Brands: Stranger<E>>,
-    IsNothing<First<L, E>>: Expected<First<L, E>, <First<L, E> as Denoted>::Role, E>,
+    NoDim<First<L, E>>: Expected<First<L, E>, <First<L, E> as Denoted>::Role, E>,
 {
 }
 
@@ -591,7 +591,7 @@ pub trait AllPlay<E>: Dims {}
 impl<S, E> AllPlay<E> for S
 where
     S: Dims<List: Stranger<E>>,
-    IsNothing<FirstOf<S, E>>: Expected<FirstOf<S, E>, <FirstOf<S, E> as Denoted>::Role, E>,
+    NoDim<FirstOf<S, E>>: Expected<FirstOf<S, E>, <FirstOf<S, E> as Denoted>::Role, E>,
 {
 }
 

@@ -5,7 +5,7 @@
 
 use crate::brand::Brand;
 use crate::dim::{DimList, DimRef};
-use crate::set::{IsNothing, MaybeDim, Nothing, True};
+use crate::set::{MaybeDim, NoDim, Nothing, True};
 use core::ops::Mul;
 use typenum::{IsEqual, Prod, UInt, UTerm};
 
@@ -63,14 +63,11 @@ impl<O: Size, Old, New> SameSize<O, Old, New> for Dyn {}
 /// The bound of operations that change a size, such as [`repeat`](crate::shift::Rearranging::repeat). A dim with a static size is renamed first, to one
 /// without.
 pub trait Resizable: DimList {}
-impl<D: DimList<Brands: FirstStatic>> Resizable for D where IsNothing<StaticOf<D>>: ChangesSize<StaticOf<D>> {}
+impl<D: DimList<Brands: FirstStatic>> Resizable for D where NoDim<StaticOf<D>>: ChangesSize<StaticOf<D>> {}
 
 /// A dim of which a part can be kept under its own name: one without a static size.
 pub trait Sliceable: DimRef {}
-impl<D: DimRef + DimList<Brands: FirstStatic>> Sliceable for D where
-    IsNothing<StaticOf<D>>: Shrinks<StaticOf<D>>
-{
-}
+impl<D: DimRef + DimList<Brands: FirstStatic>> Sliceable for D where NoDim<StaticOf<D>>: Shrinks<StaticOf<D>> {}
 
 /// The first of several dims that has a static size, or [`Nothing`].
 type StaticOf<D> = <<D as DimList>::Brands as FirstStatic>::Found;

@@ -5,17 +5,12 @@ use crate::elementwise::UnaryOut;
 use crate::expr::{Operand, Scalar, Unary};
 use crate::named::Named;
 use crate::rank::Rank0;
+use crate::set::{False, True};
 use crate::tensor::AsTensor;
 use core::marker::PhantomData;
 use kernels::ops::{Cast, Index, Map};
 use kernels::scalar::{Analytic, CastTo, Element, IndexInt, Num, Real};
 
-/// Holds.
-#[derive(Debug)]
-pub struct True;
-/// Does not hold.
-#[derive(Debug)]
-pub struct False;
 /// Does not hold either: where [`True`] is implemented for one type alone, it takes two that are not to leave rustc a choice for others.
 #[derive(Debug)]
 pub struct Other;

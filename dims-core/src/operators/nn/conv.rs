@@ -13,7 +13,7 @@ use crate::reduce::sum;
 use crate::role::{AnyChannel, DataFeature, FilterSpatial, Plays};
 use crate::set::rename::New;
 use crate::set::union::Sort;
-use crate::set::{Dims, DimsOf, DimsOfBoth, IsNothing, Union};
+use crate::set::{Dims, DimsOf, DimsOfBoth, NoDim, Union};
 use crate::tensor::Computable;
 use crate::window::{Placing, Window, placed_windows, slid};
 use kernels::ops;
@@ -33,7 +33,7 @@ where
     P: Counted<Count: AsMany<K::Count>>,
     S: Dims,
     <K::Brands as Sort>::Out: Common<S::List>,
-    IsNothing<Shared<K, S>>: New<Shared<K, S>, S>,
+    NoDim<Shared<K, S>>: New<Shared<K, S>, S>,
 {
 }
 

@@ -8,7 +8,7 @@ use crate::rank::Rank0;
 use crate::reduce::sum;
 use crate::set::list::List;
 use crate::set::remove::{Left, Missing, Removal, RemoveAll};
-use crate::set::{Dims, IsNothing, True, Union};
+use crate::set::{Dims, NoDim, True, Union};
 use kernels::ops;
 use kernels::scalar::Num;
 
@@ -49,7 +49,7 @@ where
     I: Dims + DimList,
     O: Dims + Union<I>,
     Left<X, I::Brands>: Union<O>,
-    IsNothing<Missing<X, I::Brands>>:
+    NoDim<Missing<X, I::Brands>>:
         MapsAlong<Missing<X, I::Brands>, X, Then<<Left<X, I::Brands> as Union<O>>::Out> = Z>,
 {
     type All = <X as Union<<O as Union<I>>::Out>>::Out;

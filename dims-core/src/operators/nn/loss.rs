@@ -9,7 +9,7 @@ use crate::reduce::{Evaluated, log_softmax};
 use crate::select::Indices;
 use crate::select::Take;
 use crate::set::shared::Beyond;
-use crate::set::{Dims, DimsOf, IsNothing, True, Union};
+use crate::set::{Dims, DimsOf, NoDim, True, Union};
 use crate::tensor::{AsTensor, Computable, reference};
 use kernels::ops;
 use kernels::scalar::{Real, Signed};
@@ -34,7 +34,7 @@ impl<I, X> TargetsOf<X> for I
 where
     I: Indices + AsTensor<Dims: Dims<List: Beyond<X::List>>>,
     X: Dims,
-    IsNothing<Surplus<I, X>>: Targeted<Surplus<I, X>, X>,
+    NoDim<Surplus<I, X>>: Targeted<Surplus<I, X>, X>,
 {
 }
 

@@ -11,7 +11,7 @@ use crate::reduce::Evaluated;
 use crate::role::{AllPlay, DataChannel};
 use crate::run::lines::{Lines, along_lines, beside_lines};
 use crate::set::shared::Beyond;
-use crate::set::{Dims, DimsOf, IsNothing, True, Union};
+use crate::set::{Dims, DimsOf, NoDim, True, Union};
 use crate::tensor::{AsTensor, Evaluable, NamedOf, checked};
 use alloc::vec::Vec;
 use kernels::ops;
@@ -64,7 +64,7 @@ impl<T, S, G> Learned<T, S> for G
 where
     S: Dims,
     G: Operand<T, Dims: Dims<List: Beyond<S::List>>>,
-    IsNothing<Surplus<T, S, G>>: Covered<Surplus<T, S, G>, S>,
+    NoDim<Surplus<T, S, G>>: Covered<Surplus<T, S, G>, S>,
 {
 }
 

@@ -7,7 +7,7 @@ use crate::role::{KeepsRole, RolesSplit, RolesUnite};
 use crate::set::Bool;
 use crate::set::ordered::{NamedTwice, Shares};
 use crate::set::rename::{CanGain, New};
-use crate::set::{Dims, IsNothing, MaybeDim, NamedOnce, Union};
+use crate::set::{Dims, MaybeDim, NamedOnce, NoDim, Union};
 use crate::size::{MaySame, SameSize, SizesAgree, Times};
 
 /// Static sizes that multiply to that of `Whole`; a size that only the run knows is checked there.
@@ -67,10 +67,10 @@ impl<L, X, S> NewDims<X, S> for L
 where
     L: DimList<Brands: Group>,
     (): Shares<L::Brands, Found: MaybeDim<IsNothing: Bool>>,
-    IsNothing<NamedTwice<L>>: NamedOnce<NamedTwice<L>, L>,
+    NoDim<NamedTwice<L>>: NamedOnce<NamedTwice<L>, L>,
     X: Union<<L::Brands as Group>::Set> + Dims<List: Shares<L::Brands, Found: MaybeDim<IsNothing: Bool>>>,
     // Where a dim is named twice, that alone is to be said.
-    <IsNothing<NamedTwice<L>> as Bool>::Implies<IsNothing<BoundAlready<X, L>>>: New<BoundAlready<X, L>, S>,
+    <NoDim<NamedTwice<L>> as Bool>::Implies<NoDim<BoundAlready<X, L>>>: New<BoundAlready<X, L>, S>,
 {
     type Out = <X as Union<<L::Brands as Group>::Set>>::Out;
 }

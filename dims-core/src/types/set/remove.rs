@@ -4,7 +4,7 @@
 //! one, so one is much less work than three.
 
 use super::list::List;
-use super::{Bound, Dims, IsNothing, MaybeDim, NamedOnce, Nothing};
+use super::{Bound, Dims, MaybeDim, NamedOnce, NoDim, Nothing};
 use crate::brand::{Brand, Compare, CompareKeys, Element, Equal, Greater, Less};
 use crate::dim::DimList;
 use core::marker::PhantomData;
@@ -26,8 +26,8 @@ pub trait DimsOf<S: Dims, Others: Dims>: DimList {}
 impl<S, Others: Dims, D: DimList> DimsOf<S, Others> for D
 where
     S: Loses<D, D::Brands, Others>,
-    IsNothing<S::Missing>: Bound<S::Missing, S, Then<S::Left> = Others>,
-    IsNothing<S::Twice>: NamedOnce<S::Twice, D>,
+    NoDim<S::Missing>: Bound<S::Missing, S, Then<S::Left> = Others>,
+    NoDim<S::Twice>: NamedOnce<S::Twice, D>,
 {
 }
 

@@ -3,7 +3,7 @@
 use super::list::List;
 use super::remove::{Remove, Taking};
 use super::union::Merge;
-use super::{Bound, Dims, IsNothing, MaybeDim, Nothing, True};
+use super::{Bound, Dims, MaybeDim, NoDim, Nothing, True};
 use crate::brand::{Brand, Compare, CompareKeys, Element, Equal, Greater, Less};
 use crate::dim::DimRef;
 use crate::size::SameSize;
@@ -17,9 +17,9 @@ pub trait NameFor<Old: DimRef, S: Dims>: DimRef {
 impl<S: Dims, Old: DimRef, New: DimRef> NameFor<Old, S> for New
 where
     S::List: Remove<Old::Brand, Out: Taking>,
-    IsNothing<MissingOld<S, Old>>: Bound<MissingOld<S, Old>, S>,
+    NoDim<MissingOld<S, Old>>: Bound<MissingOld<S, Old>, S>,
     WithoutOld<S, Old>: Has<New::Brand>,
-    IsNothing<<WithoutOld<S, Old> as Has<New::Brand>>::Found>:
+    NoDim<<WithoutOld<S, Old> as Has<New::Brand>>::Found>:
         NotYetBound<<WithoutOld<S, Old> as Has<New::Brand>>::Found, S>,
     (New::Brand, ()): Merge<WithoutOld<S, Old>, Out: List>,
     <Old::Brand as Brand>::Size: SameSize<<New::Brand as Brand>::Size, Old::Brand, New::Brand>,
@@ -36,9 +36,9 @@ pub trait PartOf<Old: DimRef, S: Dims>: DimRef {
 impl<S: Dims, Old: DimRef, New: DimRef> PartOf<Old, S> for New
 where
     S::List: Remove<Old::Brand, Out: Taking>,
-    IsNothing<MissingOld<S, Old>>: Bound<MissingOld<S, Old>, S>,
+    NoDim<MissingOld<S, Old>>: Bound<MissingOld<S, Old>, S>,
     WithoutOld<S, Old>: Has<New::Brand>,
-    IsNothing<<WithoutOld<S, Old> as Has<New::Brand>>::Found>:
+    NoDim<<WithoutOld<S, Old> as Has<New::Brand>>::Found>:
         NotYetBound<<WithoutOld<S, Old> as Has<New::Brand>>::Found, S>,
     (New::Brand, ()): Merge<WithoutOld<S, Old>, Out: List>,
 {
@@ -67,7 +67,7 @@ pub trait CanGain<D>: Dims {}
 impl<S: Dims, D> CanGain<D> for S
 where
     S::List: Has<D>,
-    IsNothing<<S::List as Has<D>>::Found>: NotYetBound<<S::List as Has<D>>::Found, S>,
+    NoDim<<S::List as Has<D>>::Found>: NotYetBound<<S::List as Has<D>>::Found, S>,
 {
 }
 
@@ -85,7 +85,7 @@ pub trait NotIn<S>: DimRef {}
 impl<S: Dims, D: DimRef> NotIn<S> for D
 where
     S::List: Has<D::Brand>,
-    IsNothing<<S::List as Has<D::Brand>>::Found>: New<<S::List as Has<D::Brand>>::Found, S>,
+    NoDim<<S::List as Has<D::Brand>>::Found>: New<<S::List as Has<D::Brand>>::Found, S>,
 {
 }
 

@@ -3,7 +3,7 @@
 use super::Bool;
 use super::list::List;
 use super::remove::{Left, Missing, Removal, RemoveAll, Twice};
-use super::{Dims, IsNothing, MaybeDim, NamedOnce, Nothing, True};
+use super::{Dims, MaybeDim, NamedOnce, NoDim, Nothing, True};
 use crate::brand::{Compare, CompareKeys, Element, Equal, Greater, Less, Rest};
 use crate::dim::DimList;
 
@@ -23,15 +23,14 @@ where
     A::List: RemoveAll<D::Brands, A, Out: Removal>,
     B::List: RemoveAll<D::Brands, B, Out: Removal>,
     U::List: RemoveAll<D::Brands, U, Out: Removal<Left: List>>,
-    IsNothing<Missing<A, D::Brands>>:
-        Bool + Shared<Missing<A, D::Brands>, A, Then<Left<U, D::Brands>> = Others>,
-    IsNothing<Second<A, B, D::Brands>>: Shared<Second<A, B, D::Brands>, B>,
-    IsNothing<Twice<U, D::Brands>>: NamedOnce<Twice<U, D::Brands>, D>,
+    NoDim<Missing<A, D::Brands>>: Bool + Shared<Missing<A, D::Brands>, A, Then<Left<U, D::Brands>> = Others>,
+    NoDim<Second<A, B, D::Brands>>: Shared<Second<A, B, D::Brands>, B>,
+    NoDim<Twice<U, D::Brands>>: NamedOnce<Twice<U, D::Brands>, D>,
 {
 }
 
 /// The first brand of `L` that `B` does not have, if `A` has them all: where both tensors lack dims, one error says so of the first.
-type Second<A, B, L> = <IsNothing<Missing<A, L>> as Bool>::OrNothing<Missing<B, L>>;
+type Second<A, B, L> = <NoDim<Missing<A, L>> as Bool>::OrNothing<Missing<B, L>>;
 
 /// `D` is one of the dims of the operand with the dims `S`, or [`Nothing`] that was asked for is missing.
 #[diagnostic::on_unimplemented(
