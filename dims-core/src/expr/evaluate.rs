@@ -37,7 +37,7 @@ pub(crate) fn evaluate_in<S: Dims, R: Rank, E: Expr>(
         Ok(data) => return Ok(data),
         Err(expr) => expr,
     };
-    if const { R::N == 0 && is_all_of(E::MEMORY, S::KEYS) } {
+    if const { R::N == 0 && is_all_of(E::FACTS.memory, S::KEYS) } {
         let (elements, axes) = expr.memory();
         return copied(elements, axes, shape, order, len);
     }
@@ -75,7 +75,7 @@ fn copied<T: Element>(
 
 /// How many operands an expression over the dims `S` has, if rustc knows that all of them lie in this order.
 pub(crate) const fn typed_operands<S: Dims, E: Expr>(order: &AxisList) -> Option<usize> {
-    E::LAYOUT.operands_in(order, S::KEYS)
+    E::FACTS.layout.operands_in(order, S::KEYS)
 }
 
 /// The elements of an expression in the order in which, as rustc knows, its operands lie: one loop over neighbours.
@@ -92,7 +92,7 @@ pub(crate) fn evaluate_typed<S: Dims, E: Expr>(
         Err(expr) => expr,
     };
     let operands = operands.expect("rustc knows how the operands lie");
-    let data = if E::OWNS && E::MEMORY.is_none() {
+    let data = if E::FACTS.owns && E::FACTS.memory.is_none() {
         in_place::<S, Rank0, UnitStride, _>(expr, &Nest::line::<UnitStride>(len, operands), order, len)
     } else {
         line::<UnitStride, _>(&expr, len, operands)
@@ -111,12 +111,12 @@ pub(crate) fn line<W: StrideKind, E: Expr>(
     len: usize,
     operands: usize,
 ) -> Result<Vec<E::Elem>, DimError> {
-    if E::SIMPLE && E::MEMORY.is_none() && len <= SMALL {
+    if E::FACTS.simple && E::FACTS.memory.is_none() && len <= SMALL {
         record_line::<W, E>(expr, len, operands);
         return Ok(from_fn(len, |at| expr.nth(TRUSTED, at))?);
     }
     let nest = Nest::line::<W>(len, operands);
-    if const { E::MEMORY.is_some() } {
+    if const { E::FACTS.memory.is_some() } {
         let (elements, _) = expr.memory();
         return Ok(collect_memory(elements, &nest, len, "order of the result")?);
     }
@@ -132,7 +132,7 @@ pub(crate) fn line_into<W: StrideKind, E: Expr>(
     operands: usize,
 ) -> Result<(), DimError> {
     record_line::<W, E>(expr, places.len(), operands);
-    if E::SIMPLE && places.len() <= SMALL {
+    if E::FACTS.simple && places.len() <= SMALL {
         places.iter_mut().enumerate().for_each(|(at, place)| *place = expr.nth(TRUSTED, at));
         return Ok(());
     }
@@ -245,7 +245,7 @@ pub(crate) fn at_once<S: Dims, R: Rank, E: Expr>(expr: E) -> Result<Owned<E::Ele
     }
     let list = const { &AxisList::in_memory(S::KEYS, 0) };
     let order = list.as_slice();
-    let expr = if E::OWNS && E::MEMORY.is_some() {
+    let expr = if E::FACTS.owns && E::FACTS.memory.is_some() {
         let sizes = sizes_of(expr.memory().1, order);
         match expr.into_contiguous::<S>(order) {
             Ok(data) => return Ok(Owned::laid_out(data, &sizes[..order.len()])),
@@ -255,7 +255,7 @@ pub(crate) fn at_once<S: Dims, R: Rank, E: Expr>(expr: E) -> Result<Owned<E::Ele
         expr
     };
     if let Some((axes, len, operands)) = in_line::<S, E>(&expr, list)
-        && (!E::OWNS || len <= SMALL)
+        && (!E::FACTS.owns || len <= SMALL)
         // (If memory is short, the plan says for what.)
         && let Ok(data) = line::<AnyStride, _>(&expr, len, operands)
     {

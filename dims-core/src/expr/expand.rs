@@ -5,6 +5,7 @@ use super::{Expr, Factors, Raw};
 use crate::brand::{Brand, DimInfo};
 use crate::dim::{DimRef, UNSIZED};
 use crate::error::DimError;
+use crate::expr::Facts;
 use crate::plan::shape::Shape;
 use crate::rank::Rank;
 use crate::set::Dims;
@@ -48,8 +49,8 @@ impl<E: Expr, S: Dims, B: Brand, O: Open> Expr for Expand<'_, E, S, B, O> {
         = E::Kernel<'k, W>
     where
         Self: 'k;
-    const FACTORS: usize = E::FACTORS;
-    const AT_HAND: u64 = E::AT_HAND;
+    const FACTS: Facts =
+        Facts { factors: E::FACTS.factors, factors_in_memory: E::FACTS.factors_in_memory, ..Facts::COMPUTED };
 
     #[inline]
     fn unify<U: Dims, R: Rank>(&self, shape: &mut Shape) -> Result<(), DimError> {

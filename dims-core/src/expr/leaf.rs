@@ -7,13 +7,14 @@ use super::{Expr, Factors, Raw};
 use crate::brand::{Brand, DimInfo};
 use crate::dim::{DimRef, UNSIZED};
 use crate::error::DimError;
+use crate::expr::Facts;
 use crate::expr::evaluate::collect_parts;
 use crate::plan::axes::Layout;
 use crate::plan::direct::Memory;
 use crate::plan::shape::Shape;
 use crate::rank::Rank;
 use crate::seal::Trusted;
-use crate::set::{Dims, Keys, MAX_DIMS};
+use crate::set::{Dims, MAX_DIMS};
 use crate::storage::axes::AxisBlock;
 use crate::storage::contiguous::nth;
 use crate::storage::{Owned, View};
@@ -119,10 +120,13 @@ impl<T: Element, S: Dims, R: Rank> Expr for Owned<T, S, R> {
         = Strided<'k, T, ()>
     where
         Self: 'k;
-    const OWNS: bool = true;
-    const AT_HAND: u64 = 1;
-    const MEMORY: Option<&'static Keys> = if R::N == 0 { Some(S::KEYS) } else { None };
-    const SIMPLE: bool = true;
+    const FACTS: Facts = Facts {
+        owns: true,
+        factors_in_memory: 1,
+        memory: if R::N == 0 { Some(S::KEYS) } else { None },
+        simple: true,
+        ..Facts::COMPUTED
+    };
 
     #[inline(always)]
     fn nth(&self, _: Trusted, at: usize) -> T {
@@ -219,9 +223,12 @@ impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Expr for View<'_, T, S, R, X> 
         = Strided<'k, T, X::Kernels<'k>>
     where
         Self: 'k;
-    const AT_HAND: u64 = if X::ANY { 0 } else { 1 };
-    const MEMORY: Option<&'static Keys> = if R::N == 0 && !X::ANY { Some(S::KEYS) } else { None };
-    const SIMPLE: bool = !X::ANY;
+    const FACTS: Facts = Facts {
+        factors_in_memory: if X::ANY { 0 } else { 1 },
+        memory: if R::N == 0 && !X::ANY { Some(S::KEYS) } else { None },
+        simple: !X::ANY,
+        ..Facts::COMPUTED
+    };
 
     #[inline(always)]
     fn nth(&self, _: Trusted, at: usize) -> T {
@@ -308,8 +315,7 @@ impl<T: Element> Expr for Scalar<T> {
     type Elem = T;
     type Open = ();
     type Kernel<'k, W: StrideKind> = Constant<T>;
-    const LAYOUT: Layout = Layout::Free;
-    const SIMPLE: bool = true;
+    const FACTS: Facts = Facts { factors: 0, layout: Layout::Free, simple: true, ..Facts::COMPUTED };
 
     #[inline(always)]
     fn nth(&self, _: Trusted, _: usize) -> T {
@@ -333,8 +339,6 @@ impl<T: Element> Expr for Scalar<T> {
     fn kernel<'k, W: StrideKind>(&'k self, _: &mut Operands<'k>) -> Constant<T> {
         Constant(self.0)
     }
-
-    const FACTORS: usize = 0;
 
     #[inline(always)]
     fn factors<'s, U: Dims, R: Rank>(

@@ -14,6 +14,7 @@ use kernels::ops::{Factor, Lists};
 pub mod affine;
 pub(crate) mod evaluate;
 pub mod expand;
+pub mod facts;
 pub mod index;
 pub mod keyed;
 pub mod leaf;
@@ -26,17 +27,17 @@ pub mod sized;
 
 pub use affine::Affine;
 pub use expand::Expand;
+pub use facts::Facts;
 pub use leaf::{Iota, Scalar};
 pub use node::{Binary, Select, Unary};
 pub use operand::Operand;
 pub use remap::Remap;
 
 use crate::error::{DimError, Origin};
-use crate::plan::axes::Layout;
-use crate::plan::direct::{Memory, Typed};
+use crate::plan::direct::Memory;
 use crate::plan::shape::Shape;
 use crate::rank::Rank;
-use crate::set::{DimKey, Dims, Keys};
+use crate::set::{DimKey, Dims};
 use evaluate::{collect_parts, in_place};
 use kernels::contract;
 use kernels::load::Kernel;
@@ -91,53 +92,28 @@ pub trait Expr {
     where
         Self: 'k;
 
-    /// How many factors the expression is a product of.
+    /// What the type decides about how the expression runs.
     #[doc(hidden)]
-    const FACTORS: usize = 1;
+    const FACTS: Facts = Facts::COMPUTED;
 
-    /// Which of the factors are nothing but elements in memory, a bit for each.
-    #[doc(hidden)]
-    const AT_HAND: u64 = 0;
-
-    /// The dims of an expression that is nothing but elements in memory, without positional axes.
-    #[doc(hidden)]
-    const MEMORY: Option<&'static Keys> = None;
-
-    /// What the types of both factors say of them, if the expression is a product of two such.
-    #[doc(hidden)]
-    const PAIR: Option<[Typed; 2]> = None;
-
-    /// In which order the elements of all operands lie, if their types say so.
-    #[doc(hidden)]
-    const LAYOUT: Layout = Layout::Unknown;
-
-    /// Where the elements are, if [`MEMORY`](Expr::MEMORY) says so.
+    /// Where the elements are, if [`Facts::memory`] says so.
     #[doc(hidden)]
     fn memory(&self) -> Memory<'_, Self::Elem> {
         unreachable!("the expression is not memory alone")
     }
 
-    /// Where the factors are, if [`PAIR`](Expr::PAIR) says so.
+    /// Where the factors are, if [`Facts::pair`] says so.
     #[doc(hidden)]
     fn pair(&self) -> (Memory<'_, Self::Elem>, Memory<'_, Self::Elem>) {
         unreachable!("the expression is not a product of two tensors in memory")
     }
 
-    /// Whether an element takes a few instructions, the same on every machine: [short lines](crate::expr::evaluate::line) are then computed
-    /// without a plan.
-    #[doc(hidden)]
-    const SIMPLE: bool = false;
-
     /// The element at a place of the line that all operands are, contiguously, where they lie [`alike`](Expr::alike); if the expression is
-    /// [`SIMPLE`](Expr::SIMPLE).
+    /// [simple](Facts::simple).
     #[doc(hidden)]
     fn nth(&self, _: Trusted, _at: usize) -> Self::Elem {
         unreachable!("the expression is not simple")
     }
-
-    /// Whether operands own their elements, so that a result may take [their place](Expr::place).
-    #[doc(hidden)]
-    const OWNS: bool = false;
 
     /// The elements as a tensor with the dims `U`, if they lie in memory as they are, without computed indices.
     #[doc(hidden)]
@@ -149,7 +125,7 @@ pub trait Expr {
     /// Whether all operands with elements lie in memory alike, each with all dims of `U` and nothing else: with the axes `like`, which the
     /// first of them sets. Counts them.
     ///
-    /// Where [`LAYOUT`](Expr::LAYOUT) says so much of the strides that they are known to be alike (`W`), sizes are all that is compared.
+    /// Where [`Facts::layout`] says so much of the strides that they are known to be alike (`W`), sizes are all that is compared.
     #[doc(hidden)]
     #[inline(always)]
     fn alike<'s, U: Dims, W: StrideKind>(
@@ -226,7 +202,7 @@ pub trait Expr {
     where
         Self: Sized,
     {
-        if Self::OWNS {
+        if Self::FACTS.owns {
             in_place::<U, R, AnyStride, _>(self, nest, order, len)
         } else {
             self.collect(nest, len)
@@ -348,12 +324,7 @@ impl<E: Expr> Expr for &E {
         = E::Kernel<'k, W>
     where
         Self: 'k;
-    const FACTORS: usize = E::FACTORS;
-    const AT_HAND: u64 = E::AT_HAND;
-    const MEMORY: Option<&'static Keys> = E::MEMORY;
-    const LAYOUT: Layout = E::LAYOUT;
-    const PAIR: Option<[Typed; 2]> = E::PAIR;
-    const SIMPLE: bool = E::SIMPLE;
+    const FACTS: Facts = Facts { owns: false, ..E::FACTS };
 
     #[inline(always)]
     fn nth(&self, trusted: Trusted, at: usize) -> Self::Elem {

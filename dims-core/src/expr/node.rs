@@ -2,11 +2,10 @@
 
 use super::affine::Affine;
 use super::sized::Both;
-use super::{Expr, Factors};
+use super::{Expr, Factors, Facts};
 use super::{FactorLists, FactorOf};
 use crate::error::DimError;
-use crate::plan::axes::Layout;
-use crate::plan::direct::{Memory, Typed};
+use crate::plan::direct::Memory;
 use crate::plan::shape::Shape;
 use crate::rank::Rank;
 use crate::seal::Trusted;
@@ -40,9 +39,12 @@ impl<O: UnaryOp<A::Elem>, A: Expr> Expr for Unary<O, A> {
         = UnaryKernel<'k, O, A::Kernel<'k, W>>
     where
         Self: 'k;
-    const OWNS: bool = A::OWNS;
-    const LAYOUT: Layout = A::LAYOUT;
-    const SIMPLE: bool = O::SIMPLE && A::SIMPLE;
+    const FACTS: Facts = Facts {
+        owns: A::FACTS.owns,
+        layout: A::FACTS.layout,
+        simple: O::SIMPLE && A::FACTS.simple,
+        ..Facts::COMPUTED
+    };
 
     #[inline(always)]
     fn nth(&self, trusted: Trusted, at: usize) -> O::Out {
@@ -104,15 +106,31 @@ impl<O: BinaryOp<A::Elem, B::Elem>, A: Expr, B: Expr> Expr for Binary<O, A, B> {
         = BinaryKernel<'k, O, A::Kernel<'k, W>, B::Kernel<'k, W>>
     where
         Self: 'k;
-    const OWNS: bool = A::OWNS || B::OWNS;
-    const LAYOUT: Layout = A::LAYOUT.and(B::LAYOUT);
-    const SIMPLE: bool = O::SIMPLE && A::SIMPLE && B::SIMPLE;
-    const FACTORS: usize = if O::IS_PRODUCT { A::FACTORS + B::FACTORS } else { 1 };
-    const AT_HAND: u64 =
-        if O::IS_PRODUCT && A::FACTORS < 64 { A::AT_HAND | B::AT_HAND << A::FACTORS } else { 0 };
-    const PAIR: Option<[Typed; 2]> = match (O::IS_PRODUCT, A::MEMORY, B::MEMORY) {
-        (true, Some(a), Some(b)) => Some([(a, A::LAYOUT), (b, B::LAYOUT)]),
-        _ => None,
+    const FACTS: Facts = {
+        let (a, b) = (A::FACTS, B::FACTS);
+        let both = Facts {
+            owns: a.owns || b.owns,
+            layout: a.layout.and(b.layout),
+            simple: O::SIMPLE && a.simple && b.simple,
+            ..Facts::COMPUTED
+        };
+        if O::IS_PRODUCT {
+            Facts {
+                factors: a.factors + b.factors,
+                factors_in_memory: if a.factors < 64 {
+                    a.factors_in_memory | b.factors_in_memory << a.factors
+                } else {
+                    0
+                },
+                pair: match (a.memory, b.memory) {
+                    (Some(left), Some(right)) => Some([(left, a.layout), (right, b.layout)]),
+                    _ => None,
+                },
+                ..both
+            }
+        } else {
+            both
+        }
     };
 
     #[inline(always)]
@@ -222,9 +240,12 @@ impl<C: Expr<Elem = bool>, A: Expr, B: Expr<Elem = A::Elem>> Expr for Select<C, 
         = SelectKernel<C::Kernel<'k, W>, A::Kernel<'k, W>, B::Kernel<'k, W>>
     where
         Self: 'k;
-    const OWNS: bool = C::OWNS || A::OWNS || B::OWNS;
-    const LAYOUT: Layout = C::LAYOUT.and(A::LAYOUT).and(B::LAYOUT);
-    const SIMPLE: bool = C::SIMPLE && A::SIMPLE && B::SIMPLE;
+    const FACTS: Facts = Facts {
+        owns: C::FACTS.owns || A::FACTS.owns || B::FACTS.owns,
+        layout: C::FACTS.layout.and(A::FACTS.layout).and(B::FACTS.layout),
+        simple: C::FACTS.simple && A::FACTS.simple && B::FACTS.simple,
+        ..Facts::COMPUTED
+    };
 
     #[inline(always)]
     fn nth(&self, trusted: Trusted, at: usize) -> A::Elem {

@@ -1,13 +1,14 @@
 //! Elements whose type says in which order they lie ([`Packed`]), as a leaf of expressions.
 
 use crate::error::DimError;
+use crate::expr::Facts;
 use crate::expr::sized::Gives;
 use crate::expr::{Expr, Factors, Raw};
 use crate::plan::axes::{AxisList, Layout};
 use crate::plan::direct::Memory;
 use crate::plan::shape::Shape;
 use crate::rank::Rank;
-use crate::set::{Dims, Keys, SetOf};
+use crate::set::{Dims, SetOf};
 use crate::storage::packed::Packed;
 use crate::storage::{Owned, View};
 use alloc::string::String;
@@ -65,10 +66,13 @@ impl<E: Packable, L: SetOf + Dims> Expr for Packed<E, L> {
         = Strided<'k, E::Elem, (), W>
     where
         Self: 'k;
-    const OWNS: bool = E::OWNS;
-    const AT_HAND: u64 = 1;
-    const MEMORY: Option<&'static Keys> = E::MEMORY;
-    const LAYOUT: Layout = Layout::In { order: L::KEYS, operands: 1 };
+    const FACTS: Facts = Facts {
+        owns: E::FACTS.owns,
+        factors_in_memory: 1,
+        memory: E::FACTS.memory,
+        layout: Layout::In { order: L::KEYS, operands: 1 },
+        ..Facts::COMPUTED
+    };
 
     #[inline(always)]
     fn memory(&self) -> Memory<'_, E::Elem> {

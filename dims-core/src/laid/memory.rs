@@ -1,6 +1,7 @@
 //! Where the elements of a [`Laid`](super::Laid) are: in memory of its own, or in memory that it borrows.
 
 use crate::error::DimError;
+use crate::expr::Facts;
 use crate::expr::leaf::{alike_axes, axes_factor, axes_row, meet_axes};
 use crate::expr::packed::Packable;
 use crate::expr::sized::Gives;
@@ -8,8 +9,8 @@ use crate::expr::{Expr, Factors, Raw};
 use crate::plan::direct;
 use crate::plan::shape::Shape;
 use crate::rank::{Rank, Rank0};
+use crate::set::Dims;
 use crate::set::rename::Has;
-use crate::set::{Dims, Keys};
 use crate::storage::Owned;
 use crate::storage::axes::{AxisBlock, in_order};
 use crate::storage::view::{Leaf, sealed as sealed_leaf};
@@ -185,8 +186,7 @@ impl<T: Element, M: Deref<Target = [T]>, S: Dims> Expr for Lent<M, S> {
         = Strided<'k, T, (), W>
     where
         Self: 'k;
-    const AT_HAND: u64 = 1;
-    const MEMORY: Option<&'static Keys> = Some(S::KEYS);
+    const FACTS: Facts = Facts { factors_in_memory: 1, memory: Some(S::KEYS), ..Facts::COMPUTED };
 
     #[inline(always)]
     fn memory(&self) -> direct::Memory<'_, T> {

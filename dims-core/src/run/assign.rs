@@ -2,12 +2,12 @@
 
 use crate::bind::source::{SourceMut, check_rank};
 use crate::error::{DimError, unwrap};
-use crate::expr::evaluate::{few_into, line_into, typed_line};
+use crate::expr::evaluate::{few_into, line_into};
 use crate::expr::index::IndexExprs;
 use crate::expr::leaf::{axes_row, meet_axes};
 use crate::expr::{Expr, Operand};
 use crate::named::Named;
-use crate::order::{OrderOf, Ordering};
+use crate::order::{OrderOf, Ordering, Route};
 use crate::plan::axes::AxisList;
 use crate::plan::shape::Shape;
 use crate::plan::shape::misfit;
@@ -382,27 +382,22 @@ pub trait OrderInto: AsTensor {
             line_mut(place, len).copy_from_slice(contiguous::line(from, 0, len));
             return Ok(());
         }
-        if let Some((from, own, len)) = Ordering::<Self::Dims, Self::Rank, L>::small(&tensor.expr)
-            && is_line(&axes, &own[FEW - L::GROUPS.as_slice().len()..])
-        {
-            few_into(from, &own, line_mut(place, len));
-            return Ok(());
-        }
-        if let Some(operands) = const { Ordering::<Self::Dims, Self::Rank, L>::typed::<Self::Expr>() } {
-            // Of the operands rustc knows how they lie; only the array is looked at.
-            if let Some((like, len)) = typed_line::<Self::Dims, _>(&tensor.expr)
-                && Ordering::<Self::Dims, Self::Rank, L>::is_like(&axes, like)
-                && threads::parts(len) <= 1
+        match Ordering::<Self::Dims, Self::Rank, L>::route(&tensor.expr) {
+            Route::Few { elements, axes: own, len }
+                if is_line(&axes, &own[FEW - L::GROUPS.as_slice().len()..]) =>
             {
-                return line_into::<UnitStride, _>(&tensor.expr, line_mut(place, len), operands);
+                few_into(elements, &own, line_mut(place, len));
+                return Ok(());
             }
-        } else if let Some((like, len, operands)) =
-            Ordering::<Self::Dims, Self::Rank, L>::in_line(&tensor.expr)
-            && Ordering::<Self::Dims, Self::Rank, L>::is_like(&axes, like)
-            && threads::parts(len) <= 1
-        {
             // `out` has as many elements, contiguous in the same order.
-            return line_into::<AnyStride, _>(&tensor.expr, line_mut(place, len), operands);
+            Route::Line { axes: like, len, operands }
+                if Ordering::<Self::Dims, Self::Rank, L>::is_like(&axes, like)
+                    && threads::parts(len) <= 1 =>
+            {
+                let places = line_mut(place, len);
+                return Ordering::<Self::Dims, Self::Rank, L>::line_into(&tensor.expr, places, operands);
+            }
+            _ => {}
         }
         // (What is at hand is written at once: to hand over a tensor takes longer than few elements.)
         Self::run_into(tensor, out, dims)
@@ -434,7 +429,7 @@ pub trait OrderInto: AsTensor {
         let nest = Nest::map(loops, order, &rows);
         let mut operands = nest.operands();
         let row = operands.next_row();
-        if Self::Expr::MEMORY.is_some() && row.strides.last() == Some(&1) {
+        if Self::Expr::FACTS.memory.is_some() && row.strides.last() == Some(&1) {
             record(|| Step::Copy {
                 reason: "order of the result",
                 loops: Loops::new::<Self::Elem>(&nest, nest.positions(), 1),

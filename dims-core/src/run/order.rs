@@ -4,7 +4,7 @@ use crate::brand::Element;
 use crate::dim::{DimList, DimRef, Each};
 use crate::error::{DimError, unwrap};
 use crate::expr::Expr;
-use crate::expr::evaluate::{SMALL, evaluate_in, few, in_line, line, sizes_of, typed_line};
+use crate::expr::evaluate::{SMALL, evaluate_in, few, in_line, line, line_into, sizes_of, typed_line};
 use crate::named::Named;
 use crate::plan::axes::AxisList;
 use crate::plan::shape::Shape;
@@ -379,6 +379,16 @@ macro_rules! left_over {
 
 each_tuple!(left_over);
 
+/// How an expression is brought into an order of its axes.
+pub(crate) enum Route<'e, T> {
+    /// A tensor with few elements in memory: they are copied one by one. The axes of the result stand behind others of one element.
+    Few { elements: Elements<'e, T>, axes: [Axis; FEW], len: usize },
+    /// All operands lie alike, contiguously in this order: one loop, which needs no plan.
+    Line { axes: &'e [Axis], len: usize, operands: usize },
+    /// A nest of loops, which is planned.
+    Nest,
+}
+
 /// How a tensor with the dims `S` and the positional axes `R` is ordered as `L` says: known to rustc, but for the sizes.
 pub(crate) struct Ordering<S, R, L>(PhantomData<(S, R, L)>);
 
@@ -407,13 +417,13 @@ impl<S: Dims, R: Rank, L: OrderList> Ordering<S, R, L> {
 
     /// How many operands `E` has, if rustc knows that all of them lie in this order.
     pub(crate) const fn typed<E: Expr>() -> Option<usize> {
-        if Self::PLAIN { E::LAYOUT.operands_in(Self::ORDER, S::KEYS) } else { None }
+        if Self::PLAIN { E::FACTS.layout.operands_in(Self::ORDER, S::KEYS) } else { None }
     }
 
     /// The elements and sizes of a tensor that owns them and has them in this order, which is what most reductions yield.
     #[inline(always)]
     fn as_it_is<E: Expr>(expr: E) -> Result<(Vec<E::Elem>, [usize; MAX_DIMS]), E> {
-        if !Self::PLAIN || E::MEMORY.is_none() {
+        if !Self::PLAIN || E::FACTS.memory.is_none() {
             return Err(expr);
         }
         let sizes = sizes_of(expr.memory().1, Self::ORDER.as_slice());
@@ -426,7 +436,7 @@ impl<S: Dims, R: Rank, L: OrderList> Ordering<S, R, L> {
         expr: &'e E,
         out: &[Axis],
     ) -> Option<(Elements<'e, E::Elem>, usize)> {
-        if !Self::PLAIN || E::MEMORY.is_none() {
+        if !Self::PLAIN || E::FACTS.memory.is_none() {
             return None;
         }
         let (from, axes) = expr.memory();
@@ -447,9 +457,12 @@ impl<S: Dims, R: Rank, L: OrderList> Ordering<S, R, L> {
 
     /// A tensor in memory with few elements and axes: the axes in the order of the result, behind others of one element.
     #[inline(always)]
-    pub(crate) fn small<E: Expr>(expr: &E) -> Option<(Elements<'_, E::Elem>, [Axis; FEW], usize)> {
+    fn small<E: Expr>(expr: &E) -> Option<(Elements<'_, E::Elem>, [Axis; FEW], usize)> {
         let order = Self::ORDER.as_slice();
-        if !Self::PLAIN || E::MEMORY.is_none() || order.len() > FEW || const { Self::typed::<E>().is_some() }
+        if !Self::PLAIN
+            || E::FACTS.memory.is_none()
+            || order.len() > FEW
+            || const { Self::typed::<E>().is_some() }
         {
             return None;
         }
@@ -463,10 +476,47 @@ impl<S: Dims, R: Rank, L: OrderList> Ordering<S, R, L> {
         (fits && len <= SMALL).then_some((elements, own, len))
     }
 
-    /// [`in_line`], for elements in the order of the result.
+    /// How an expression is brought into this order.
     #[inline(always)]
-    pub(crate) fn in_line<E: Expr>(expr: &E) -> Option<(&[Axis], usize, usize)> {
-        if Self::PLAIN { in_line::<S, E>(expr, Self::ORDER) } else { None }
+    pub(crate) fn route<E: Expr>(expr: &E) -> Route<'_, E::Elem> {
+        if let Some((elements, axes, len)) = Self::small(expr) {
+            return Route::Few { elements, axes, len };
+        }
+        let line = if let Some(operands) = const { Self::typed::<E>() } {
+            // (If sizes conflict, the plan names them.)
+            typed_line::<S, E>(expr).map(|(axes, len)| (axes, len, operands))
+        } else if Self::PLAIN {
+            in_line::<S, E>(expr, Self::ORDER)
+        } else {
+            None
+        };
+        line.map_or(Route::Nest, |(axes, len, operands)| Route::Line { axes, len, operands })
+    }
+
+    /// The elements of a [line](Route::Line).
+    #[inline(always)]
+    #[track_caller]
+    fn line<E: Expr>(expr: &E, len: usize, operands: usize) -> Result<Vec<E::Elem>, DimError> {
+        if const { Self::typed::<E>().is_some() } {
+            line::<UnitStride, _>(expr, len, operands)
+        } else {
+            line::<AnyStride, _>(expr, len, operands)
+        }
+    }
+
+    /// As `line`, into places that exist already.
+    #[inline(always)]
+    #[track_caller]
+    pub(crate) fn line_into<E: Expr>(
+        expr: &E,
+        places: &mut [E::Elem],
+        operands: usize,
+    ) -> Result<(), DimError> {
+        if const { Self::typed::<E>().is_some() } {
+            line_into::<UnitStride, _>(expr, places, operands)
+        } else {
+            line_into::<AnyStride, _>(expr, places, operands)
+        }
     }
 
     /// Whether an array has the axes of the result, laid out as the operands are.
@@ -583,25 +633,19 @@ where
     X: Ordered<A::Elem, <L::Count as Rank>::Plus<A::Rank>>,
 {
     let tensor = tensor.into_named();
-    if let Some((elements, axes, len)) = Ordering::<A::Dims, A::Rank, L>::small(&tensor.expr) {
-        let data = few(elements, &axes, len)?;
-        return Ok(X::build(data, &few_sizes(&axes)[FEW - L::GROUPS.as_slice().len()..]));
-    }
-    if const { Ordering::<A::Dims, A::Rank, L>::typed::<A::Expr>().is_some() } {
-        let operands = const { Ordering::<A::Dims, A::Rank, L>::typed::<A::Expr>() };
-        let order = Ordering::<A::Dims, A::Rank, L>::ORDER.as_slice();
-        // (If sizes conflict or memory is short, the error below says for what.)
-        if let (Some((axes, len)), Some(operands)) = (typed_line::<A::Dims, _>(&tensor.expr), operands)
-            && let Ok(data) = line::<UnitStride, _>(&tensor.expr, len, operands)
-        {
-            return Ok(X::build(data, &sizes_of(axes, order)[..order.len()]));
+    match Ordering::<A::Dims, A::Rank, L>::route(&tensor.expr) {
+        Route::Few { elements, axes, len } => {
+            let data = few(elements, &axes, len)?;
+            return Ok(X::build(data, &few_sizes(&axes)[FEW - L::GROUPS.as_slice().len()..]));
         }
-    } else if let Some((axes, len, operands)) = Ordering::<A::Dims, A::Rank, L>::in_line(&tensor.expr) {
-        let order = Ordering::<A::Dims, A::Rank, L>::ORDER.as_slice();
-        // (If memory is short, the error below says for what.)
-        if let Ok(data) = line::<AnyStride, _>(&tensor.expr, len, operands) {
-            return Ok(X::build(data, &sizes_of(axes, order)[..order.len()]));
+        Route::Line { axes, len, operands } => {
+            let order = Ordering::<A::Dims, A::Rank, L>::ORDER.as_slice();
+            // (If memory is short, the error below names the dims.)
+            if let Ok(data) = Ordering::<A::Dims, A::Rank, L>::line(&tensor.expr, len, operands) {
+                return Ok(X::build(data, &sizes_of(axes, order)[..order.len()]));
+            }
         }
+        Route::Nest => {}
     }
     let mut shape = Shape::new::<A::Dims, A::Rank>();
     tensor.unify(&mut shape)?;

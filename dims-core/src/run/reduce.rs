@@ -52,7 +52,7 @@ impl<S: Dims, R: Rank, D: DimList> Split<S, R, D> {
     /// How many operands `E` has, and the axes as they lie in memory, if rustc knows that all operands lie alike, with the axes that are
     /// kept in the order of the result, and those that go in the order in which they are named if their elements are `counted`.
     const fn lines<E: Expr>(counted: bool) -> Option<(usize, AxisList)> {
-        match E::LAYOUT {
+        match E::FACTS.layout {
             Layout::In { order, operands }
                 if R::N == 0 && order.as_slice().len() == S::KEYS.as_slice().len() =>
             {
@@ -67,7 +67,7 @@ impl<S: Dims, R: Rank, D: DimList> Split<S, R, D> {
 
     /// The roles of the axes, if `E` is a product of two tensors in memory in which each role is clear.
     const fn roles<E: Expr>() -> Option<Roles> {
-        match (E::PAIR, R::N) {
+        match (E::FACTS.pair, R::N) {
             (Some([a, b]), 0) => match Roles::of(a, b, S::KEYS, D::KEYS, &AxisList::in_memory(S::KEYS, 0)) {
                 // (In which order the result lies then is to be planned.)
                 Some(roles) if !roles.ends_in_batch() => Some(roles),
@@ -80,7 +80,7 @@ impl<S: Dims, R: Rank, D: DimList> Split<S, R, D> {
     /// The dims of such a product, for plans.
     fn dims<E: Expr>() -> ProductDims {
         let name = |&axis: &usize| explain::name(S::KEYS, axis);
-        product_dims(E::PAIR, Self::KEPT.as_slice().iter().map(name).collect())
+        product_dims(E::FACTS.pair, Self::KEPT.as_slice().iter().map(name).collect())
     }
 }
 
@@ -189,7 +189,7 @@ fn reduced_in<W: StrideKind, E: Expr, Q: Reducer<E::Elem, Out: Element>>(
         loops: Loops::new::<Q::Out>(nest, len, threads::parts(work)),
         count,
     });
-    if const { E::MEMORY.is_some() && !W::UNIT } {
+    if const { E::FACTS.memory.is_some() && !W::UNIT } {
         let (elements, _) = expr.memory();
         return Ok(reducer.reduce_memory(reductions::InMemory { elements, nest, work, len, count })?);
     }
@@ -297,7 +297,7 @@ where
             .map_err(|error| shape.name_dims(error.into(), kept))?;
         return Ok(finished(data, kept, sizes));
     }
-    if const { E::PAIR.is_some() } {
+    if const { E::FACTS.pair.is_some() } {
         // Two tensors in memory: the loop depends on the type of their elements alone, so it is compiled already.
         let mut factors = Factors { scale: E::Elem::ONE, operands: SmallVec::new() };
         expr.factors::<S, R>(&shape, &mut factors)?;
@@ -338,14 +338,14 @@ pub(crate) fn is_product<S: Dims, R: Rank, E: Expr<Elem: Num>>(
     shape: &Shape,
     kept: &[usize],
 ) -> Option<contract::Supports> {
-    if E::FACTORS < 2 {
+    if E::FACTS.factors < 2 {
         return None;
     }
     let sizes = shape.sizes();
     let mut supports = contract::Supports::new();
     expr.supports::<S, R>(shape, &mut supports);
     let is_product = contract::is_worthwhile(&supports, sizes, kept)
-        || contract::is_matrix_vector::<E::Elem>(&supports, E::AT_HAND, sizes, kept);
+        || contract::is_matrix_vector::<E::Elem>(&supports, E::FACTS.factors_in_memory, sizes, kept);
     is_product.then_some(supports)
 }
 
@@ -393,7 +393,8 @@ where
     let mut expr = tensor.expr;
     let mut rows = Rows::new(sizes.len());
     expr.rows::<A::Dims, A::Rank>(&shape, &mut rows);
-    let lying = if A::Expr::OWNS && along.len() == 1 { rows.in_memory_order(order, sizes) } else { None };
+    let lying =
+        if A::Expr::FACTS.owns && along.len() == 1 { rows.in_memory_order(order, sizes) } else { None };
     let order = match &lying {
         Some(lying) if expr.place::<A::Elem, A::Dims, A::Rank>(lying, len).is_some() => lying,
         _ => order,
@@ -418,7 +419,7 @@ where
                 count: line,
             });
             let parts = nest.split(0, threads);
-            let data = if const { A::Expr::MEMORY.is_some() } {
+            let data = if const { A::Expr::FACTS.memory.is_some() } {
                 // (Elements that it owns in the order of the result were taken before.)
                 let (elements, _) = expr.memory();
                 work.collect_memory(InMemory { elements, parts: &parts, len, inner })

@@ -44,7 +44,7 @@ impl<S: Dims, R: Rank, D: DimList, L: OrderList> Split<S, R, D, L> {
 
     /// The roles of the axes, if `E` is a product of two tensors in memory in which each role is clear.
     const fn roles<E: Expr, X: Dims>() -> Option<Roles> {
-        match E::PAIR {
+        match E::FACTS.pair {
             Some([a, b]) if Ordering::<X, R, L>::PLAIN => {
                 Roles::of(a, b, S::KEYS, D::KEYS, &Self::KEPT.join(Self::REDUCED))
             }
@@ -54,7 +54,7 @@ impl<S: Dims, R: Rank, D: DimList, L: OrderList> Split<S, R, D, L> {
 
     /// The dims of such a product, for plans.
     fn dims<E: Expr>() -> ProductDims {
-        product_dims(E::PAIR, explain::names(L::KEYS))
+        product_dims(E::FACTS.pair, explain::names(L::KEYS))
     }
 }
 
