@@ -37,7 +37,7 @@ fn convolution(
     let steps = x.size(Time) - (Tap::SIZE - 1);
     let taps: Vec<_> = (0..Tap::SIZE).map(|tap| x.slice(Time, tap..tap + steps)).collect();
     let windows: Stream<f32, (Time, Tap, Channel), Channel> = Stream::stack_after(Time, Tap, &taps);
-    let patches: Stream<f32, (Time, Patch), Patch> = windows.merge((Tap, Channel), Patch);
+    let patches: Stream<f32, (Time, Patch), Patch> = windows.flatten((Tap, Channel), Patch);
     patches.contract(weight.flatten((Tap, Channel), Patch), Patch) + bias
 }
 
@@ -90,7 +90,7 @@ mod tests {
         let x = ones::<f32, _>((Time.of(9), Channel.of(2))).stream((Time, Channel), Channel);
         let weight = ones::<f32, _>((Tap, Channel.of(2), Feature.of(5)));
         let (_, ledger) = ledger(|| convolution(&x, &weight, &zeros(Feature.of(5))));
-        // Three slices and their stack; then the merge, the contraction and the bias.
+        // Three slices and their stack; then the flattening, the contraction and the bias.
         assert_eq!([CostClass::Free, CostClass::Compute].map(|class| ledger.count(class)), [4, 3]);
         assert_eq!((ledger.entries.len(), ledger.dynamic_weights()), (7, 0));
     }

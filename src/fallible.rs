@@ -33,5 +33,5 @@ pub use crate::create::{
 pub use crate::custom::try_apply_arrays;
 pub use crate::join::{try_concat, try_concat_to, try_stack};
 pub use crate::nn::conv::{try_conv, try_conv_transpose};
-pub use crate::noise::{try_categorical, try_rand, try_rand_like, try_randn, try_randn_like};
+pub use crate::random::{try_categorical, try_rand, try_rand_like, try_randn, try_randn_like};
 pub use crate::scan::try_scan;

@@ -211,16 +211,16 @@ pub mod prelude {
     pub use crate::named::{Named, Tensor, TensorView};
     pub use crate::nn::conv::{conv, conv_transpose};
     pub use crate::nn::dropout::Dropout as _;
-    pub use crate::nn::loss::ClassLosses as _;
+    pub use crate::nn::loss::Losses as _;
     pub use crate::nn::norm::Normalization as _;
     pub use crate::nn::pool::Pooling as _;
-    pub use crate::noise::{rand, randn};
     pub use crate::ops::Isa;
     pub use crate::order::OrderExt as _;
     #[cfg(feature = "std")]
     pub use crate::plan::explain::explain;
     #[cfg(feature = "rand")]
     pub use crate::random::random;
+    pub use crate::random::{rand, randn};
     pub use crate::reduce::Reductions as _;
     pub use crate::restructure::Restructure as _;
     pub use crate::role::{DataBatch, DataChannel, DataFeature, DataTime, Plays};

@@ -76,16 +76,16 @@ fn local_dims_and_few_axes() {
 }
 
 #[test]
-fn neighbours_merge_and_split_without_a_copy() {
+fn neighbours_flatten_and_unflatten_without_a_copy() {
     dims! { pub struct Pixel; pub struct Bytes = 12; pub struct H2 = 2; pub struct H1; }
     let laid = image().into_tensor((H, W, C)).laid((H, W, C));
     let start = laid.as_slice().as_ptr();
-    let (pixels, plan) = explain(|| laid.merge((H, W), Pixel));
+    let (pixels, plan) = explain(|| laid.flatten((H, W), Pixel));
     let pixels: Laid<f32, (Pixel, C)> = pixels;
     assert_eq!(pixels.sizes(), [8, 3]);
-    let lines: Laid<f32, (H, W, C)> = pixels.split(Pixel, (H.of(2), W));
-    let bytes: Laid<f32, (H, Bytes)> = lines.merge((W, C), Bytes);
-    let halves: Laid<f32, (H1, H2, Bytes)> = bytes.split(H, (H1, H2));
+    let lines: Laid<f32, (H, W, C)> = pixels.unflatten(Pixel, (H.of(2), W));
+    let bytes: Laid<f32, (H, Bytes)> = lines.flatten((W, C), Bytes);
+    let halves: Laid<f32, (H1, H2, Bytes)> = bytes.unflatten(H, (H1, H2));
     assert!(plan.steps.is_empty() && halves.as_slice().as_ptr() == start, "{plan}");
     assert_eq!(
         (&halves).order((H1, H2, Bytes)).into_raw_vec_and_offset().0,
@@ -94,8 +94,8 @@ fn neighbours_merge_and_split_without_a_copy() {
     assert_eq!(halves.sizes(), [1, 2, 12]);
     dims!(other = 5, n);
     let laid = image().into_tensor((H, W, C)).laid((H, W, C));
-    assert!(laid.clone().try_split(W, (n, other)).is_err());
-    assert!(laid.try_merge((H, W), other).is_err());
+    assert!(laid.clone().try_unflatten(W, (n, other)).is_err());
+    assert!(laid.try_flatten((H, W), other).is_err());
 }
 
 #[test]
@@ -372,11 +372,11 @@ fn borrowed_memory_is_laid_without_a_copy() {
     assert_eq!((view.cast::<u32>()).sum((H, W)).order(C).to_vec(), [84, 92, 100]);
     let (sum, plan) = explain(|| (&view * 2).cast::<u32>().sum((H, W, C)).order(()));
     assert_eq!((sum, known(&plan)), (552, vec![24]));
-    // Neighbours merge and split in borrowed memory, too.
+    // Neighbours flatten and unflatten in borrowed memory, too.
     dims! { pub struct Pixel; }
-    let pixels: Laid<u8, (Pixel, C), &[u8]> = view.merge((H, W), Pixel);
+    let pixels: Laid<u8, (Pixel, C), &[u8]> = view.flatten((H, W), Pixel);
     assert_eq!((pixels.sizes(), pixels.as_slice().as_ptr()), (vec![8, 3], data.as_ptr()));
-    assert_eq!(pixels.split(Pixel, (H, W.of(2))).sizes(), [4, 2, 3]);
+    assert_eq!(pixels.unflatten(Pixel, (H, W.of(2))).sizes(), [4, 2, 3]);
 
     // What is wrong with sizes names the dims.
     let error = data.as_slice().try_into_laid((H.of(5), W, C)).unwrap_err();
@@ -437,7 +437,7 @@ fn borrowed_memory_is_written() {
         assert_eq!((&place * x.view()).sum((H, W, C)).order(()), (image() * (image() + 1.0)).sum());
         place.as_mut_slice()[0] = 7.0;
         place.as_array_mut()[(0, 0, 1)] = 8.0;
-        let lines = place.merge((W, C), typed_dims_line::Line);
+        let lines = place.flatten((W, C), typed_dims_line::Line);
         assert_eq!((lines.sizes(), lines.into_slice().as_ptr()), (vec![2, 12], start));
     }
     assert_eq!((array[(0, 0, 0)], array[(0, 0, 1)]), (7.0, 8.0));

@@ -11,7 +11,7 @@
 //! | | (roles of one's own) | `definition::roles_of_ones_own_refine_others`, `verification::a_role_implies_what_it_refines` | `denotation_verification::denotations_that_are_no_standard_are_refused_where_others_are_expected` | `roles/role_of_ones_own`, `roles_that_refine_each_other`, `role_that_refines_itself`, `refines_what_is_no_role` |
 //! | Propagation | "permutes": "out_dim_denotaion[i] = in_dim_denotation[j]" | `propagation::transpose` | `denotation_propagation::transpose` | `roles/propagation_through_a_transpose` |
 //! | | "destroys" | `propagation::reduction` | `denotation_propagation::reductions` | |
-//! | | "creates" | `propagation::creation_split_and_flatten`, `merged_and_split_dims`, `windows_and_concatenation` | `denotation_propagation::squeeze_and_unsqueeze`, `reshape_and_flatten` | `roles/propagation_through_flatten`, `propagation_through_a_split` |
+//! | | "creates" | `propagation::creation_split_and_flatten`, `flattened_and_unflattened_dims`, `windows_and_concatenation` | `denotation_propagation::squeeze_and_unsqueeze`, `reshape_and_flatten` | `roles/propagation_through_flatten`, `propagation_through_a_split` |
 //! | | "operation-specific functions" | `propagation::another_name`, `another_meaning_is_said` | the others of `denotation_propagation` | `roles/propagation_through_a_name`, `propagation_to_a_finer_role` |
 //! | Verification | "AveragePool .. in the 2D case" | `verification::pooling_wants_features` | `denotation_verification::pooling` | `roles/verification_of_pooling_over_the_batch`, `onnx/model_s_channels_are_pooled` |
 //! | | "an operation expects its input to arrive in a particular format" | the others of `verification` | the others of `denotation_verification` | the other `roles/verification_of_..` |
@@ -212,9 +212,9 @@ mod propagation {
         assert_eq!(steps.redefine(Step, W).order((N, C, H, W)), image().order((N, C, H, W)));
     }
 
-    /// A merged dim means what one of its parts does; one of the parts of a dim means what it did.
+    /// A flattened dim means what one of its parts does; one of the parts of a dim means what it did.
     #[test]
-    fn merged_and_split_dims() {
+    fn flattened_and_unflattened_dims() {
         dims! {
             pub struct All: DataFeature;
             pub struct Group = 3;
@@ -225,8 +225,8 @@ mod propagation {
         channels(&image().sum((N, H, W)).unflatten(C, (Group, Each)).sum(Group));
         assert_eq!(image().sum((N, C)).flatten((H, W), Free).size(Free), 24);
         let laid = image().sum((N, C)).laid((H, W));
-        let all: Laid<f32, (All,)> = laid.merge((H, W), All);
-        assert_eq!(all.split(All, (H.of(4), W)).sizes(), [4, 6]);
+        let all: Laid<f32, (All,)> = laid.flatten((H, W), All);
+        assert_eq!(all.unflatten(All, (H.of(4), W)).sizes(), [4, 6]);
     }
 
     #[test]

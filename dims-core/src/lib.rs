@@ -38,9 +38,7 @@ mod run;
 pub use run::{assign, order, reduce};
 
 mod creation;
-#[cfg(feature = "rand")]
-pub use creation::random;
-pub use creation::{convert, create, noise};
+pub use creation::{convert, create, random};
 
 pub mod batch;
 
@@ -84,6 +82,7 @@ pub mod __private {
     pub use crate::dim::{Dim, anchor, tie};
     pub use crate::elementwise::{Elementwise, iota};
     pub use crate::error::DimError;
+    pub use crate::linalg::LinearAlgebra;
     pub use crate::reduce::Reductions;
     pub use crate::role::{DeclaredRole, IsDeclared, Role, Undenoted, role_names};
     pub mod pattern {

@@ -225,22 +225,6 @@ mod two {
         heaviside [f32 i32] (x in Ties, y), x.heaviside(y), if x < 0 as T { 0 as T } else if x > 0 as T { 1 as T } else { y }, "heaviside" "numpy.heaviside" "heaviside";
         /// `x + (y - x) * weight`
         lerp [f32 f64 half] (x, y), x.lerp(y, of(0.25)), x * 0.75 + y * 0.25, "lerp" "" "";
-        /// `(x - y)^2`: the squared error
-        mse_loss [f32 i32 f16] (x, y), x.mse_loss(y), (x - y) * (x - y), "mse_loss(reduction='none')" "optax.squared_error" "";
-        /// `|x - y|`: the absolute error
-        l1_loss [f32 f64 f16] (x, y), x.l1_loss(y), (x - y).abs(), "l1_loss(reduction='none')" "optax.l1_loss" "";
-        /// Half the squared error near 0, a line farther away
-        huber_loss [f32 f64 f16] (x, y), x.huber_loss(y, of(1.5)), { let d = (x - y).abs(); if d <= 1.5 { d * d / 2.0 } else { 1.5 * (d - 0.75) } }, "huber_loss(reduction='none')" "optax.huber_loss" "";
-        /// Huber's loss divided by its bound
-        smooth_l1_loss [f32 f64 f16] (x, y), x.smooth_l1_loss(y, of(0.5)), { let d = (x - y).abs(); if d < 0.5 { d * d } else { d - 0.25 } }, "smooth_l1_loss(reduction='none')" "" "";
-        /// `-(y * ln(x) + (1 - y) * ln(1 - x))`
-        bce_loss [f32 f64 f16] (x in Share, y in Share), x.bce_loss(y), -(y * x.ln() + (1.0 - y) * (1.0 - x).ln()), "binary_cross_entropy(reduction='none')" "" "";
-        /// `bce_loss` of `sigmoid(x)`
-        bce_with_logits_loss [f32 f64 f16] (x, y in Share), x.bce_with_logits_loss(y),
-            { let p = 1.0 / (1.0 + (-x).exp()); -(y * p.ln() + (1.0 - y) * (1.0 - p).ln()) },
-            "binary_cross_entropy_with_logits(reduction='none')" "optax.sigmoid_binary_cross_entropy" "";
-        /// `y * (ln(y) - x)`
-        kl_div_loss [f32 f64 f16] (x, y in Share), x.kl_div_loss(y), y * (y.ln() - x), "kl_div(reduction='none')" "optax.kl_divergence" "";
         /// `x < y`
         lt [f32 i32 f16] (x in Ties, y in Ties), x.lt(y), x < y, "lt" "lax.lt" "less";
         /// `x <= y`

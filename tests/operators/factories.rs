@@ -4,14 +4,14 @@ use crate::loops::{self, build};
 use crate::table::Family;
 use crate::{I, Inner, J, Outer};
 use typed_dims::create::{full_like, tri};
-use typed_dims::noise::{categorical, rand_like, randn_like};
 use typed_dims::prelude::*;
+use typed_dims::random::{categorical, rand_like, randn_like};
 
 /// Factories.
 pub fn family() -> Family {
     Family {
         title: "Factories",
-        about: "A dim comes with its size, `I.of(3)`, unless it has a static one or is a local dim that has been bound. What the prelude leaves out is in `typed_dims::create` (`tri`, `full_like`) and `typed_dims::noise` (`rand_like`, `randn_like`, `categorical`).",
+        about: "A dim comes with its size, `I.of(3)`, unless it has a static one or is a local dim that has been bound. What the prelude leaves out is in `typed_dims::create` (`tri`, `full_like`) and `typed_dims::random` (`rand_like`, `randn_like`, `categorical`).",
         operators: entries(),
     }
 }

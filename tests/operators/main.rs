@@ -16,6 +16,7 @@ mod value;
 mod elementwise;
 mod factories;
 mod linalg;
+mod losses;
 mod moving;
 mod nn;
 mod reductions;
@@ -80,6 +81,7 @@ fn families() -> Vec<Family> {
         selecting::family(),
         linalg::family(),
         nn::family(),
+        losses::family(),
         factories::family(),
     ]
 }

@@ -1,9 +1,9 @@
-//! Convolutions, pooling, normalisation, losses, dropout.
+//! Convolutions, pooling, normalisation, dropout.
 
 use crate::loops::{self, build, tap};
 use crate::table::Family;
 use crate::value::of;
-use crate::{B, C, D, G, H, I, Inner, J, K, O, Outer, P, Q, V, W};
+use crate::{B, C, D, G, H, I, Inner, J, K, O, Outer, P, Q, W};
 use ndarray::{ArrayD, Axis};
 use typed_dims::fallible::{try_conv, try_conv_transpose};
 use typed_dims::prelude::*;
@@ -14,8 +14,7 @@ pub fn family() -> Family {
         title: "Neural networks",
         about: "A convolution is one contraction over windows that are views; without padding nothing is copied. Pooling is one pass over such \
                 windows. Normalisations take the dims that they run over, so one function has several names elsewhere; scale and bias are factors \
-                and summands as any other. Losses of classes are lazy, one for each prediction: `.mean(dims)` makes one number of them. The \
-                losses of single elements are above, among the elementwise operations. `attention` is with the reductions.",
+                and summands as any other. `attention` is with the reductions.",
         operators: entries(),
     }
 }
@@ -327,44 +326,6 @@ crate::operators! {
         }),
         along: [], keep: [],
         names: "nn.functional.batch_norm" "" "";
-    /// `ln(sum over v of e^x[v]) - x[target]`
-    cross_entropy [f32 f64] (x: T [B V], target: usize [B] in Below("V")) -> [B],
-        call: x.cross_entropy(V, target),
-        loops: build(&[x.shape()[0]], |at| {
-            let line = x.index_axis(Axis(0), at[0]);
-            (line.iter().map(|&x| f64::from(x).exp()).sum::<f64>().ln() - f64::from(line[target[[at[0]]]])) as T
-        }),
-        along: [V], keep: [],
-        errors: [image().at((B, V)).cross_entropy(V, ndarray::array![0usize, 1, 2, 0].at(B)).try_eval()
-            => "index 2 of dim `V` is out of range for an axis of size 2"],
-        names: "nn.functional.cross_entropy(reduction='none')" "optax.softmax_cross_entropy_with_integer_labels" "";
-    /// `-x[target]`
-    nll_loss [f32 f64 f16] (x: T [V I J], target: usize [I J] in Below("V")) -> [J I],
-        call: x.nll_loss(V, target),
-        loops: build(&[x.shape()[2], x.shape()[1]], |at| -x[[target[[at[1], at[0]]], at[1], at[0]]]),
-        along: [V], keep: [],
-        names: "nn.functional.nll_loss(reduction='none')" "" "";
-    /// The mean loss of all predictions, in one pass
-    cross_entropy_mean [f32 f64] (x: T [I V], target: usize [I] in Below("V")) -> [],
-        call: x.cross_entropy(V, target).mean(I),
-        loops: {
-            let each = x.outer_iter().zip(target).map(|(line, &target)| {
-                line.iter().map(|&x| f64::from(x).exp()).sum::<f64>().ln() - f64::from(line[target])
-            });
-            (each.sum::<f64>() / x.shape()[0] as f64) as T
-        },
-        along: [V I], keep: [],
-        names: "nn.functional.cross_entropy" "" "";
-    /// The cross entropy of predictions and probabilities
-    cross_entropy_of_shares [f32 f64] (x: T [B V], shares: T [B V] in Share) -> [B],
-        call: -(x.log_softmax(V) * shares).sum(V),
-        loops: build(&[x.shape()[0]], |at| {
-            let line = x.index_axis(Axis(0), at[0]);
-            let sum = line.iter().map(|&x| f64::from(x).exp()).sum::<f64>().ln();
-            line.iter().enumerate().map(|(v, &x)| (sum - f64::from(x)) * f64::from(shares[[at[0], v]])).sum::<f64>() as T
-        }),
-        along: [V], keep: [],
-        names: "nn.functional.cross_entropy" "optax.softmax_cross_entropy" "";
     /// Elements left out with a probability, the others times `1 / (1 - p)`; which ones follows from a seed and from their places
     dropout [f32 f64 f16] (apart x: T [I J]) -> [I J],
         call: x.dropout(0.25, 7),

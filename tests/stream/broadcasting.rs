@@ -39,7 +39,7 @@ fn what_cannot_be_held_is_an_error_when_it_is_computed() {
     assert_eq!(huge.slice(A, ..1).slice(N, 7..8).to_array(), array![[[1]]]);
     let error = huge.try_zip_map(1u8, |x, y| x + y).unwrap_err();
     assert!(error.to_string().ends_with("does not fit into memory"), "{error}");
-    assert!(huge.try_repeat(B, 2).is_err() && huge.try_merge((A, N), AB).is_err());
+    assert!(huge.try_repeat(B, 2).is_err() && huge.try_flatten((A, N), AB).is_err());
     assert!(huge.try_sum(A).is_err() && huge.try_reshape((AB, B)).is_err());
     assert!(format!("{huge:?}").starts_with("<tensor that cannot be evaluated"));
 }

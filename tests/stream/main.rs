@@ -29,12 +29,12 @@
 //! | | "the data dimension of exactly one of the input tensors" | | `contraction_along_both_data_dims`, `contraction_along_neither_data_dim` |
 //! | | "[b! i j] @ [b j! k] -> [b! i k]" | `contraction::of_two_streams_whose_result_flows_along_a_batch` | |
 //! | Reshape | "a stride equal to the product of all dimensions to its right" | `reshape::strides_of_static_and_other_sizes` | `reshape_of_sizes_that_rustc_does_not_know`, `reshape_number_of_elements` |
-//! | | "[a! (b * c)] -> [a! b c]" | `reshape::behind_the_data_dimension` | `reshape_split_into_an_axis_that_is_there`, `reshape_split_into_one_dim_twice` |
+//! | | "[a! (b * c)] -> [a! b c]" | `reshape::behind_the_data_dimension` | `reshape_unflatten_into_an_axis_that_is_there`, `reshape_unflatten_into_one_dim_twice` |
 //! | | "[a b c!] -> [b a c!]" | `reshape::before_the_data_dimension` | |
-//! | | "[a b! c] -> [(a * b)! c]" | `reshape::merged_with_what_is_before_it` | `reshape_merge_of_what_lies_apart`, `reshape_merge_of_neighbours_in_another_order`, `reshape_merge_into_no_dim`, `reshape_merge_of_no_dims` |
-//! | | "[a (n * b)! c] -> [a n b! c]", "b! rather than n!" | `reshape::split_into_two_the_second_is_the_data_dimension` | `reshape_split_flows_along_the_last_factor` |
-//! | | "[a b! c] -> [a (b * c)!] is invalid" | `reshape::sizes_are_checked` | `reshape_changes_the_stride`, `reshape_merge_changes_the_stride` |
-//! | | "that doesn't change the extent .. is free" | `reshape::behind_the_data_dimension`, `merged_with_what_is_before_it` | |
+//! | | "[a b! c] -> [(a * b)! c]" | `reshape::flattened_with_the_axis_before_it` | `reshape_flatten_of_what_lies_apart`, `reshape_flatten_of_neighbours_in_another_order`, `reshape_flatten_into_no_dim`, `reshape_flatten_of_no_dims` |
+//! | | "[a (n * b)! c] -> [a n b! c]", "b! rather than n!" | `reshape::unflattened_into_two_the_second_is_the_data_dimension` | `reshape_unflatten_flows_along_the_last_factor` |
+//! | | "[a b! c] -> [a (b * c)!] is invalid" | `reshape::sizes_are_checked` | `reshape_changes_the_stride`, `reshape_flatten_changes_the_stride` |
+//! | | "that doesn't change the extent .. is free" | `reshape::behind_the_data_dimension`, `flattened_with_the_axis_before_it` | |
 //! | | "not related to the strides of the tensors" | `reshape::what_does_not_lie_in_one_piece_is_copied` | |
 
 mod broadcasting;

@@ -79,9 +79,9 @@ proptest! {
         prop_assert_eq!(x.sum(C).to_array().into_dyn(), array.sum_axis(Axis(2)));
         prop_assert_eq!(x.sum_keepdim(B, One).to_array().into_dyn(), array.sum_axis(Axis(1)).insert_axis(Axis(1)));
         let merged = array.to_shape((a * b, c)).unwrap().to_owned();
-        prop_assert_eq!(x.merge((A, B), AB).to_array(), merged.clone());
+        prop_assert_eq!(x.flatten((A, B), AB).to_array(), merged.clone());
         prop_assert_eq!(x.reshape((AB.of(a * b), C)).to_array(), merged);
-        let back = x.merge((A, B), AB).split(AB, (A.of(a), B.of(b)));
+        let back = x.flatten((A, B), AB).unflatten(AB, (A.of(a), B.of(b)));
         prop_assert_eq!(back.to_array(), x.to_array());
 
         // out[a, i, c] = sum over b of weight[b, i] * x[a, b, c]

@@ -36,8 +36,8 @@ fn sizes_that_are_said() {
         x.try_rename(seven, Other).err(),
         x.try_new_axis_before(seven, One).err(),
         x.allow_dynamic_weights().try_contract(&weight, seven).err(),
-        abc_along_c().try_merge((B, seven), Other).err(),
-        x.try_split(seven, (Other.of(7), New)).err(),
+        abc_along_c().try_flatten((B, seven), Other).err(),
+        x.try_unflatten(seven, (Other.of(7), New)).err(),
         Stream::try_stack_before(seven, New, [&x]).err(),
     ];
     for error in errors {

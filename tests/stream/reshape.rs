@@ -21,9 +21,9 @@ fn behind_the_data_dimension() {
     // [a! (b * c)] -> [a! b c]
     let flat = numbers().into_shape_with_order((2, 12)).unwrap();
     let x = flat.at((A, BC)).stream((A, BC), A);
-    let (y, class) = cost_in_place(|| -> Stream<i64, (A, B, C), A> { x.split(BC, (B.of(3), C)) });
+    let (y, class) = cost_in_place(|| -> Stream<i64, (A, B, C), A> { x.unflatten(BC, (B.of(3), C)) });
     assert_eq!((y.to_array(), class), (numbers(), CostClass::Free));
-    let (back, class) = cost_in_place(|| -> Stream<i64, (A, BC), A> { y.merge((B, C), BC) });
+    let (back, class) = cost_in_place(|| -> Stream<i64, (A, BC), A> { y.flatten((B, C), BC) });
     assert_eq!((back.to_array(), class), (flat.clone(), CostClass::Free));
     let x = flat.at((known::A, known::BC)).stream((known::A, known::BC), known::A);
     let (y, class) = cost_in_place(|| -> Stream<i64, (known::A, known::B, known::C), known::A> {
@@ -47,28 +47,28 @@ fn before_the_data_dimension() {
 }
 
 #[test]
-fn merged_with_what_is_before_it() {
+fn flattened_with_the_axis_before_it() {
     // [a b! c] -> [(a * b)! c]
     let x = abc_along_b();
     let expected = numbers().into_shape_with_order((6, 4)).unwrap();
-    let (y, class) = cost_in_place(|| -> Stream<i64, (AB, C), AB> { x.merge((A, B), AB) });
+    let (y, class) = cost_in_place(|| -> Stream<i64, (AB, C), AB> { x.flatten((A, B), AB) });
     assert_eq!((y.to_array(), class), (expected.clone(), CostClass::Compute));
     let (y, class) = cost_in_place(|| -> Stream<i64, (AB, C), AB> { x.reshape((AB, C)) });
     assert_eq!((y.to_array(), class), (expected, CostClass::Compute));
 }
 
 #[test]
-fn split_into_two_the_second_is_the_data_dimension() {
+fn unflattened_into_two_the_second_is_the_data_dimension() {
     // [a (n * b)! c] -> [a n b! c]
     let array = Array3::from_shape_fn((2, 6, 4), |(a, nb, c)| (100 * a + 10 * nb + c) as i64);
     let x = array.at((A, NB, C)).stream((A, NB, C), NB);
     let expected = array.to_shape((2, 2, 3, 4)).unwrap();
-    let (y, class) = cost_in_place(|| -> Stream<i64, (A, N, B, C), B> { x.split(NB, (N.of(2), B)) });
+    let (y, class) = cost_in_place(|| -> Stream<i64, (A, N, B, C), B> { x.unflatten(NB, (N.of(2), B)) });
     assert_eq!((y.to_array(), class), (expected.to_owned(), CostClass::Compute));
     let (y, class) = cost_in_place(|| -> Stream<i64, (A, N, B, C), B> { x.reshape((A, N.of(2), B, C)) });
     assert_eq!((y.to_array(), class), (expected.to_owned(), CostClass::Compute));
     // Of three factors it is the last one, and a name can be used again.
-    let y: Stream<i64, (A, N, NB, One, C), One> = x.split(NB, (N.of(3), NB.of(2), One));
+    let y: Stream<i64, (A, N, NB, One, C), One> = x.unflatten(NB, (N.of(3), NB.of(2), One));
     assert_eq!(y.sizes(), [2, 3, 2, 1, 4]);
 }
 
@@ -90,7 +90,7 @@ fn strides_of_static_and_other_sizes() {
 #[test]
 fn what_does_not_lie_in_one_piece_is_copied() {
     let x = abc_along_b().slice(C, 1..3);
-    let ((y, class), plan) = explain(|| cost(|| -> Stream<i64, (AB, C), AB> { x.merge((A, B), AB) }));
+    let ((y, class), plan) = explain(|| cost(|| -> Stream<i64, (AB, C), AB> { x.flatten((A, B), AB) }));
     assert_eq!((plan.steps.len(), class), (1, CostClass::Compute));
     assert_eq!(y.to_array(), x.to_array().into_shape_with_order((6, 2)).unwrap());
 }
@@ -98,12 +98,12 @@ fn what_does_not_lie_in_one_piece_is_copied() {
 #[test]
 fn sizes_are_checked() {
     let x = abc_along_b();
-    let error = x.try_split(A, (N.of(3), AB)).unwrap_err();
+    let error = x.try_unflatten(A, (N.of(3), AB)).unwrap_err();
     assert_eq!(
         error.to_string(),
         "an axis of size 2 cannot be split into `(N = 3, AB)`: the known sizes do not divide it"
     );
-    assert!(x.try_merge((A, B), AB.of(7)).is_err());
+    assert!(x.try_flatten((A, B), AB.of(7)).is_err());
     let reshaped = |result: Result<(), DimError>| result.unwrap_err().to_string();
     assert_eq!(
         reshaped(x.try_reshape((A, N.of(2), NB, C)).map(drop)),

@@ -2,6 +2,4 @@
 
 pub mod convert;
 pub mod create;
-pub mod noise;
-#[cfg(feature = "rand")]
 pub mod random;

@@ -1,25 +1,233 @@
-//! Tensors of random elements (feature `rand`).
+//! Tensors of random elements: from a seed, and by a generator and a distribution of the crate `rand` (`random`, with the feature `rand`).
+//!
+//! The number that a seed gives at a position is a hash of both: it is the same on every machine, whatever the number of threads, and no generator
+//! has to be carried along. The hash is splitmix64: G. L. Steele, D. Lea, C. H. Flood, 2014, "Fast splittable pseudorandom number generators".
 
-use crate::create::{SizedDims, from_fn};
+use crate::create::{SizedDims, try_from_fn};
+use crate::dim::DimRef;
+use crate::error::{DimError, unwrap};
+use crate::expr::evaluate::evaluate_in;
 use crate::named::Named;
+use crate::plan::axes::AxisList;
+use crate::reduce::{Evaluated, Reductions};
+use crate::set::{Dims, DimsOf};
+use crate::storage::Owned;
+use crate::tensor::{Computable, checked};
+use kernels::memory::allocate::from_fn;
+#[cfg(feature = "rand")]
 use kernels::scalar::Element;
-use rand::Rng;
-use rand::distr::Distribution;
+use kernels::scalar::Real;
+use num_traits::Float;
 
-/// A tensor whose elements are drawn from a distribution, in the order in which the dims are written, the last one fastest.
+/// What numbers are drawn for: the same seed gives other numbers for something else, so that dropout does not leave out the small ones of
+/// `rand`. (The numbers are digits of the golden ratio and of pi.)
+#[derive(Clone, Copy)]
+#[repr(u64)]
+pub(crate) enum Stream {
+    Uniform = 0,
+    Normal = 0x9E37_79B9_7F4A_7C15,
+    Dropout = 0x243F_6A88_85A3_08D3,
+    Categorical = 0x1319_8A2E_0370_7344,
+}
+
+/// The `at`th number of a seed.
+#[inline(always)]
+fn bits(stream: Stream, seed: u64, at: u64) -> u64 {
+    mixed(mixed(seed ^ stream as u64).wrapping_add(at.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15)))
+}
+
+#[inline(always)]
+fn mixed(z: u64) -> u64 {
+    let z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^ (z >> 31)
+}
+
+/// The `at`th number of a seed, from 0 to 1, exclusive.
+#[inline(always)]
+pub(crate) fn unit(stream: Stream, seed: u64, at: u64) -> f64 {
+    (bits(stream, seed, at) >> 11) as f64 / (1u64 << 53) as f64
+}
+
+fn narrowed<T: Real>(value: f64) -> T {
+    <T as num_traits::NumCast>::from(value).expect("a float can be any float, rounded")
+}
+
+/// Numbers that are drawn evenly from 0 to 1, exclusive: `rand::<f32, _>((Batch.of(2), Seq.of(3)), seed)`.
+///
+/// The same seed gives the same numbers, in the order in which the dims are written, the last one fastest.
+///
+/// # Panics
+///
+/// If a dim has no size, or the tensor does not fit into memory.
+#[track_caller]
+pub fn rand<T: Real, D: SizedDims>(dims: D, seed: u64) -> Named<T, D::Set> {
+    unwrap(try_rand(dims, seed))
+}
+
+/// As [`rand()`], but what sizes decide is an error.
+pub fn try_rand<T: Real, D: SizedDims>(dims: D, seed: u64) -> Result<Named<T, D::Set>, DimError> {
+    let mut at = 0;
+    try_from_fn(dims, |_| {
+        at += 1;
+        uniform(seed, at - 1)
+    })
+}
+
+/// The `at`th number of a seed, drawn evenly from 0 to 1, exclusive.
+fn uniform<T: Real>(seed: u64, at: u64) -> T {
+    let value = narrowed::<T>(unit(Stream::Uniform, seed, at));
+    // Rounding to a narrow type can reach 1.
+    if value < T::one() { value } else { T::one() - T::epsilon() }
+}
+
+/// Numbers with a normal distribution, of mean 0 and variance 1, as for [`rand()`].
+///
+/// # Panics
+///
+/// If a dim has no size, or the tensor does not fit into memory.
+#[track_caller]
+pub fn randn<T: Real, D: SizedDims>(dims: D, seed: u64) -> Named<T, D::Set> {
+    unwrap(try_randn(dims, seed))
+}
+
+/// As [`randn`], but what sizes decide is an error.
+pub fn try_randn<T: Real, D: SizedDims>(dims: D, seed: u64) -> Result<Named<T, D::Set>, DimError> {
+    let mut at = 0;
+    try_from_fn(dims, |_| {
+        at += 1;
+        normal(seed, at - 1)
+    })
+}
+
+/// The `at`th number of a seed with a normal distribution.
+fn normal<T: Real>(seed: u64, at: u64) -> T {
+    // G. E. P. Box, M. E. Muller, 1958, "A note on the generation of random normal deviates".
+    let unit = |at| unit(Stream::Normal, seed, at);
+    let (u, v) = (1.0 - unit(2 * at), unit(2 * at + 1));
+    narrowed(Float::sqrt(-2.0 * Float::ln(u)) * Float::cos(core::f64::consts::TAU * v))
+}
+
+/// Elements that are drawn from a distribution by a generator of the crate `rand`, in the order in which the dims are written, the last one fastest.
 ///
 /// Any distribution of `rand` or `rand_distr` will do: `random(Batch.of(8), &StandardUniform, &mut rng)`.
 ///
 /// # Panics
 ///
 /// If a dim has no size, or the tensor does not fit into memory.
+#[cfg(feature = "rand")]
 #[track_caller]
 pub fn random<T, D, S, G>(dims: D, distribution: &S, rng: &mut G) -> Named<T, D::Set>
 where
     T: Element,
     D: SizedDims,
-    S: Distribution<T>,
-    G: Rng + ?Sized,
+    S: rand::distr::Distribution<T>,
+    G: rand::Rng + ?Sized,
 {
-    from_fn(dims, |_| distribution.sample(rng))
+    unwrap(try_from_fn(dims, |_| distribution.sample(rng)))
+}
+
+/// [`rand()`] with the dims and sizes of another tensor, further dims of the caller (`Rest<B>`) among them.
+///
+/// The numbers follow from the seed and from the position in the order of the set of dims, so each example of a batch draws its own.
+///
+/// ```
+/// use typed_dims::random::randn_like;
+/// use typed_dims::prelude::*;
+///
+/// dims! { struct Batch; struct Feat; }
+/// fn noisy<B: Dims>(x: &Tensor<f32, (Feat, Rest<B>)>, seed: u64) -> Tensor<f32, (Feat, Rest<B>)> {
+///     (x + randn_like(x, seed) * 0.1).eval()
+/// }
+/// let x = zeros::<f32, _>((Batch.of(2), Feat.of(3)));
+/// let y = noisy(&x.seal(Feat), 7).unseal();
+/// assert_eq!(y.dims(), [("Batch", 2), ("Feat", 3)]);
+/// ```
+///
+/// # Panics
+///
+/// If operands of the tensor have different sizes for one dim, or the result does not fit into memory.
+#[track_caller]
+pub fn rand_like<A: Computable<Elem: Real>>(tensor: A, seed: u64) -> Evaluated<A> {
+    unwrap(try_rand_like(tensor, seed))
+}
+
+/// As [`rand_like`], but what sizes decide is an error.
+pub fn try_rand_like<A: Computable<Elem: Real>>(tensor: A, seed: u64) -> Result<Evaluated<A>, DimError> {
+    drawn_like(tensor, |at| uniform(seed, at))
+}
+
+/// [`randn`] with the dims and sizes of another tensor, as for [`rand_like`].
+///
+/// # Panics
+///
+/// If operands of the tensor have different sizes for one dim, or the result does not fit into memory.
+#[track_caller]
+pub fn randn_like<A: Computable<Elem: Real>>(tensor: A, seed: u64) -> Evaluated<A> {
+    unwrap(try_randn_like(tensor, seed))
+}
+
+/// As [`randn_like`], but what sizes decide is an error.
+pub fn try_randn_like<A: Computable<Elem: Real>>(tensor: A, seed: u64) -> Result<Evaluated<A>, DimError> {
+    drawn_like(tensor, |at| normal(seed, at))
+}
+
+/// The dims and sizes of a tensor, with the elements that are drawn for each position.
+fn drawn_like<A: Computable>(tensor: A, draw: impl Fn(u64) -> A::Elem) -> Result<Evaluated<A>, DimError> {
+    let shape = tensor.into_named().unified_shape()?;
+    let order = AxisList::in_memory_of::<A::Dims, A::Rank>().as_slice();
+    let len = shape.volume(order.iter().copied(), size_of::<A::Elem>())?;
+    let data = from_fn(len, |at| draw(at as u64)).map_err(|error| shape.name_dims(error.into(), order))?;
+    let sizes = shape.sizes_in(order);
+    Ok(Named::from_expr(Owned::laid_out(data, &sizes)))
+}
+
+/// Draws one index along a dim for each position of the other dims, with probabilities proportional to `e^logits`:
+/// `out[..] = argmax over dim of logits[.., dim] - ln(-ln(u[.., dim]))`, where the `u` are drawn evenly from 0 to 1.
+///
+/// This is how the next token is sampled from the scores of a model; `logits / temperature` makes the draw more or less certain, and an element
+/// of minus infinity is never drawn. (The trick is Gumbel's: E. J. Gumbel, 1954, "Statistical theory of extreme values".)
+///
+/// ```
+/// use typed_dims::random::categorical;
+/// use typed_dims::prelude::*;
+///
+/// dims! { struct Batch; struct Token; }
+/// let logits = from_fn((Batch.of(2), Token.of(3)), |(batch, token)| if batch == token { 0.0 } else { f32::NEG_INFINITY });
+/// assert_eq!(categorical(&logits, Token, 1).order(Batch), ndarray::array![0, 1]);
+/// ```
+///
+/// # Panics
+///
+/// Where [`try_categorical`] returns an error.
+#[track_caller]
+pub fn categorical<A, D, X>(logits: A, dim: D, seed: u64) -> Named<usize, X, A::Rank>
+where
+    A: Computable<Elem: Real>,
+    D: DimRef + DimsOf<A::Dims, X>,
+    X: Dims,
+{
+    unwrap(try_categorical(logits, dim, seed))
+}
+
+/// As [`categorical`], but what sizes decide is an error; so are no elements to draw from.
+pub fn try_categorical<A, D, X>(logits: A, dim: D, seed: u64) -> Result<Named<usize, X, A::Rank>, DimError>
+where
+    A: Computable<Elem: Real>,
+    D: DimRef + DimsOf<A::Dims, X>,
+    X: Dims,
+{
+    let tensor = checked(logits, &dim)?;
+    let shape = tensor.unified_shape()?;
+    let order = AxisList::in_memory_of::<A::Dims, A::Rank>().as_slice();
+    let mut data = evaluate_in::<A::Dims, A::Rank, _>(tensor.expr, &shape, order)?;
+    for (at, value) in data.iter_mut().enumerate() {
+        // Half a step above the number that is drawn: neither 0 nor 1, so that both logarithms are finite.
+        let u = unit(Stream::Categorical, seed, at as u64) + 0.5 / (1u64 << 53) as f64;
+        let gumbel = -Float::ln(-Float::ln(u));
+        *value = *value + narrowed(gumbel);
+    }
+    let sizes = shape.sizes_in(order);
+    let scores: Named<A::Elem, A::Dims, A::Rank> = Named::from_expr(Owned::laid_out(data, &sizes));
+    scores.try_argmax(dim)
 }

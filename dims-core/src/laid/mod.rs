@@ -82,7 +82,7 @@ use smallvec::SmallVec;
 /// let (twice, plan) = explain(|| (&laid * 2).laid((H, W, C)));
 /// assert!(plan.to_string().contains("loops [384], operand strides known to rustc [1]"));
 ///
-/// let pixels: Laid<u8, (Pixel, C)> = twice.merge((H, W), Pixel);
+/// let pixels: Laid<u8, (Pixel, C)> = twice.flatten((H, W), Pixel);
 /// assert_eq!(pixels.as_slice()[..6], [0, 2, 4, 6, 8, 10]);
 ///
 /// // Memory of others is read and written where it is.

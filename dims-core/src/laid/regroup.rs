@@ -8,7 +8,7 @@ use crate::error::{DimError, list_sizes, unwrap};
 use crate::plan::axes::AxisList;
 use crate::plan::shape::volume;
 use crate::restructure::names::PartsOf;
-use crate::role::{RolesSplit, RolesUnite};
+use crate::role::{RolesFlatten, RolesUnflatten};
 use crate::set::Bool;
 use crate::set::list::List;
 use crate::set::ordered::{DividesInto, IsNone, MergesIn, Minus, NamedTwice, NamesSome, Shares};
@@ -23,12 +23,12 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
     ///
     /// If `whole` has another size, or the product of the sizes cannot be counted.
     #[track_caller]
-    pub fn merge<P: Neighbours<L>, W: UnionOf<P, L>>(self, parts: P, whole: W) -> Laid<T, W::Axes, M> {
-        unwrap(self.try_merge(parts, whole))
+    pub fn flatten<P: Neighbours<L>, W: UnionOf<P, L>>(self, parts: P, whole: W) -> Laid<T, W::Axes, M> {
+        unwrap(self.try_flatten(parts, whole))
     }
 
-    /// As [`merge`](Laid::merge), but what sizes decide is an error.
-    pub fn try_merge<P: Neighbours<L>, W: UnionOf<P, L>>(
+    /// As [`flatten`](Laid::flatten), but what sizes decide is an error.
+    pub fn try_flatten<P: Neighbours<L>, W: UnionOf<P, L>>(
         self,
         parts: P,
         whole: W,
@@ -56,7 +56,7 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
     ///
     /// If the sizes do not multiply to that of `whole`.
     #[track_caller]
-    pub fn split<W: DimRef + AxisOf<L, P>, P: PartsOf<W> + NewInPlaceOf<W, L> + RolesSplit<W>>(
+    pub fn unflatten<W: DimRef + AxisOf<L, P>, P: PartsOf<W> + NewInPlaceOf<W, L> + RolesUnflatten<W>>(
         self,
         whole: W,
         parts: P,
@@ -65,11 +65,11 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
         ListOf<L>: DividesInto<W::Brand, P::Brands>,
         Divided<L, W, P>: SetOf + Dims,
     {
-        unwrap(self.try_split(whole, parts))
+        unwrap(self.try_unflatten(whole, parts))
     }
 
-    /// As [`split`](Laid::split), but what sizes decide is an error.
-    pub fn try_split<W: DimRef + AxisOf<L, P>, P: PartsOf<W> + NewInPlaceOf<W, L> + RolesSplit<W>>(
+    /// As [`unflatten`](Laid::unflatten), but what sizes decide is an error.
+    pub fn try_unflatten<W: DimRef + AxisOf<L, P>, P: PartsOf<W> + NewInPlaceOf<W, L> + RolesUnflatten<W>>(
         self,
         whole: W,
         parts: P,
@@ -108,7 +108,7 @@ where
 /// The condition that the dims `P` lie side by side in `L`.
 #[diagnostic::on_unimplemented(
     message = "`{P}` are not neighbours, in this order, in the layout `{L}`",
-    label = "only axes that lie side by side can be merged without moving elements"
+    label = "only axes that lie side by side can be flattened without moving elements"
 )]
 pub trait SideBySide<P, L> {}
 #[diagnostic::do_not_recommend]
@@ -122,7 +122,7 @@ pub trait UnionOf<P, L>: DimRef {
 impl<W, P, L> UnionOf<P, L> for W
 where
     W: DimRef,
-    P: PartsOf<W> + RolesUnite<W>,
+    P: PartsOf<W> + RolesFlatten<W>,
     L: Dims<List: MergesIn<P::Brands, W::Brand, Out: List<Tuple: SetOf>> + Minus<P::Brands>>,
     <ListOf<L> as Minus<P::Brands>>::Out: Shares<(W::Brand, ())>,
     NoDim<TakenBeside<L, P, (W::Brand, ())>>: NotInLaid<TakenBeside<L, P, (W::Brand, ())>, L>,

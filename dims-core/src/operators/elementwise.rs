@@ -260,17 +260,6 @@ pub trait Elementwise: AsTensor {
         xlogy Xlogy [B: Operand<Self::Elem>] [Real];
         /// 0 where `x` is negative, `y` where it is 0, else 1.
         heaviside Heaviside [B: Operand<Self::Elem>] [Ordered];
-        /// `(x - y)^2`, the squared error; `.mean(dims)` makes it the loss.
-        mse_loss SquaredError [B: Operand<Self::Elem>] [Num];
-        /// `|x - y|`, the absolute error; `.mean(dims)` makes it the loss.
-        l1_loss AbsoluteError [B: Operand<Self::Elem>] [Real];
-        /// `-(y * ln(x) + (1 - y) * ln(1 - x))`, for probabilities `x` and targets `y`; each logarithm is at least -100.
-        bce_loss Bce [B: Operand<Self::Elem>] [Real];
-        /// [`bce_loss`](Elementwise::bce_loss) of `sigmoid(x)`, exact where that is near 0 or 1.
-        bce_with_logits_loss BceWithLogits [B: Operand<Self::Elem>] [Real];
-        /// `y * (ln(y) - x)`, 0 where `y` is 0: for logarithms of probabilities `x` and probabilities `y`, the terms of the
-        /// Kullback-Leibler divergence.
-        kl_div_loss KlDiv [B: Operand<Self::Elem>] [Real];
         /// `x < y`
         lt Lt [B: Operand<Self::Elem>] [ops::PartialOrder];
         /// `x <= y`
@@ -319,10 +308,6 @@ pub trait Elementwise: AsTensor {
     }
 
     binary_methods_with! {
-        /// `(x - y)^2 / 2` where `|x - y| <= delta`, else `delta * (|x - y| - delta / 2)`; `.mean(dims)` makes it the loss.
-        huber_loss Huber(delta) [Real];
-        /// [`huber_loss`](Elementwise::huber_loss) divided by `beta`.
-        smooth_l1_loss SmoothL1(beta) [Real];
         /// `x + (y - x) * weight`
         lerp Lerp(weight) [Real];
     }

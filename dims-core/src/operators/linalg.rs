@@ -13,10 +13,10 @@ use crate::run::lines::along_lines;
 use crate::set::rename::CanGain;
 use crate::set::{Dims, DimsOf, DimsOfBoth, Union};
 use crate::storage::Owned;
-use crate::tensor::{AsTensor, Computable, NamedOf, checked, read_checked, reference};
+use crate::tensor::{AsTensor, Computable, Evaluable, NamedOf, checked, read_checked, reference};
 use kernels::ops;
 use kernels::reduce::reducers;
-use kernels::scalar::{Num, Real};
+use kernels::scalar::{Magnitude, Num, Real};
 use kernels::scan::norm::UnitLength;
 use smallvec::SmallVec;
 
@@ -317,6 +317,36 @@ pub trait LinearAlgebra: Computable {
         self.try_contract(other, dims)
     }
 
+    /// The Euclidean norm over dims: `sqrt(sum of |x|^2)`; of complex numbers it is real.
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_norm`](LinearAlgebra::try_norm) returns an error.
+    #[track_caller]
+    #[inline]
+    fn norm<D: DimsOf<Self::Dims, X>, X: Dims>(
+        &self,
+        dims: D,
+    ) -> Reduced<<Self::Elem as Magnitude>::Abs, Self, X>
+    where
+        Self: Evaluable<Elem: Magnitude<Abs: Real>>,
+    {
+        unwrap(self.try_norm(dims))
+    }
+
+    /// As [`norm`](LinearAlgebra::norm), but what sizes decide is an error.
+    #[inline]
+    #[track_caller]
+    fn try_norm<D: DimsOf<Self::Dims, X>, X: Dims>(
+        &self,
+        dims: D,
+    ) -> Result<Reduced<<Self::Elem as Magnitude>::Abs, Self, X>, DimError>
+    where
+        Self: Evaluable<Elem: Magnitude<Abs: Real>>,
+    {
+        run::<Self, D, X, _>(&*read_checked(self, &dims)?, reducers::Norm, Empty::Allowed)
+    }
+
     /// The `p`-norm over dims: `(sum of |x|^p)^(1/p)`; the greatest `|x|` for infinity, the least for minus infinity, and for 0 how
     /// many elements are not 0.
     ///
@@ -330,7 +360,7 @@ pub trait LinearAlgebra: Computable {
         p: Self::Elem,
     ) -> Reduced<Self::Elem, Self, X>
     where
-        Self::Elem: Real,
+        Self: Evaluable<Elem: Real>,
     {
         unwrap(self.try_norm_p(dims, p))
     }
@@ -342,9 +372,9 @@ pub trait LinearAlgebra: Computable {
         p: Self::Elem,
     ) -> Result<Reduced<Self::Elem, Self, X>, DimError>
     where
-        Self::Elem: Real,
+        Self: Evaluable<Elem: Real>,
     {
-        norm::<_, D, X>(reference::<Self>(&*read_checked(self, &dims)?), p)
+        p_norm::<_, D, X>(reference::<Self>(&*read_checked(self, &dims)?), p)
     }
 
     /// The distance between vectors along dims that both tensors have, in the `p`-norm: `norm_p(x - y)`. With different dims for the vectors of either side this
@@ -379,7 +409,7 @@ pub trait LinearAlgebra: Computable {
         let own = self.borrowed();
         let difference = Binary { op: ops::Sub, a: &*own, b: other.into_named().expr };
         let difference: Pairwise<'_, ops::Sub, Self::Elem, Self, B> = Named::from_expr(difference);
-        norm::<_, D, X>(checked(difference, &dims)?, p)
+        p_norm::<_, D, X>(checked(difference, &dims)?, p)
     }
 
     /// The cosine of the angle between vectors along dims that both tensors have: `sum of x * y / (norm of x * norm of y)`, where a norm counts as `eps` at least.
@@ -435,7 +465,7 @@ pub trait LinearAlgebra: Computable {
     #[track_caller]
     fn normalize<D: DimsOf<Self::Dims, X>, X: Dims>(self, dims: D, eps: Self::Elem) -> Evaluated<Self>
     where
-        Self::Elem: Real,
+        Self: Evaluable<Elem: Real>,
     {
         unwrap(self.try_normalize(dims, eps))
     }
@@ -447,7 +477,7 @@ pub trait LinearAlgebra: Computable {
         eps: Self::Elem,
     ) -> Result<Evaluated<Self>, DimError>
     where
-        Self::Elem: Real,
+        Self: Evaluable<Elem: Real>,
     {
         along_lines::<NamedOf<Self>, D, _>(checked(self, &dims)?, UnitLength(eps))
     }
@@ -476,7 +506,7 @@ where
 /// A tensor with other elements.
 type With<A, T, E> = Named<T, <A as AsTensor>::Dims, <A as AsTensor>::Rank, E>;
 
-fn norm<A, D, X>(tensor: A, p: A::Elem) -> Result<Reduced<A::Elem, A, X>, DimError>
+fn p_norm<A, D, X>(tensor: A, p: A::Elem) -> Result<Reduced<A::Elem, A, X>, DimError>
 where
     A: Computable<Elem: Real>,
     D: DimList,

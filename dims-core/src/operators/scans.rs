@@ -1,4 +1,4 @@
-//! Running products, extremes and the like along a dim, and differences of neighbours.
+//! Running sums, products and extremes along a dim, and differences of neighbours.
 
 use crate::dim::DimRef;
 use crate::error::{DimError, unwrap};
@@ -41,19 +41,21 @@ macro_rules! scans {
     )*};
 }
 
-/// Scans: each element of the result depends on those up to it along a dim. (`cumsum` is with the
-/// [reductions](crate::reduce::Reductions::cumsum).)
+/// Scans: each element of the result depends on those up to it along a dim.
 ///
 /// They run at once, and the result has the dims of the tensor.
 ///
 /// ```text
 /// x           3 1 4 1 5
+/// cumsum      3 4 8 9 14
 /// cumprod     3 3 12 12 60
 /// cummax      3 3 4 4 5
 /// diff        -2 3 -3 4
 /// ```
 pub trait Scans: AsTensor {
     scans! {
+        /// The running sum along a dim: `out[i] = x[0] + .. + x[i]`.
+        cumsum try_cumsum [D: DimRef + DimsOf<Self::Dims, X>, X: Dims] [Num] scan::Cumulate;
         /// The running product along a dim: `out[i] = x[0] * .. * x[i]`.
         cumprod try_cumprod [D: DimRef + DimsOf<Self::Dims, X>, X: Dims] [Num] scan::CumulateProduct;
         /// The greatest element so far: `out[i] = max(x[0], .., x[i])`; not-a-number from the first one on.

@@ -1,6 +1,6 @@
-//! Reductions, and what else runs along dims: softmax and cumulative sums.
+//! Reductions and softmax.
 
-use crate::dim::{DimList, DimRef};
+use crate::dim::DimList;
 use crate::error::{DimError, unwrap};
 use crate::expr::evaluate::{at_once, laid_out, laid_out_in};
 use crate::expr::{Expr, Factors};
@@ -545,8 +545,6 @@ pub trait Reductions: AsTensor {
         var try_var [D: DimsOf<Self::Dims, X>, X: Dims] [Real] Self::Elem, reducers::Variance::<_, false> { ddof: Num::ZERO }, Empty::Allowed;
         /// The standard deviation, the square root of the variance.
         std try_std [D: DimsOf<Self::Dims, X>, X: Dims] [Real] Self::Elem, reducers::Variance::<_, true> { ddof: Num::ZERO }, Empty::Allowed;
-        /// The Euclidean norm, `sqrt(sum of |x|^2)`.
-        norm try_norm [D: DimsOf<Self::Dims, X>, X: Dims] [Magnitude<Abs: Real>] <Self::Elem as Magnitude>::Abs, reducers::Norm, Empty::Allowed;
         /// `ln(sum of e^x)`, without overflow; minus infinity where there is nothing.
         logsumexp try_logsumexp [D: DimsOf<Self::Dims, X>, X: Dims] [Real] Self::Elem, reducers::LogSumExp(PhantomData), Empty::Allowed;
     }
@@ -706,31 +704,6 @@ pub trait Reductions: AsTensor {
         Self: Evaluable<Elem: Real>,
     {
         log_softmax(self, dims)
-    }
-
-    /// The running sum along a dim: `out[i] = x[0] + .. + x[i]`.
-    ///
-    /// # Panics
-    ///
-    /// Where [`try_cumsum`](Reductions::try_cumsum) returns an error.
-    #[track_caller]
-    fn cumsum<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(self, dim: D) -> Evaluated<Self>
-    where
-        Self: Evaluable<Elem: Num>,
-    {
-        unwrap(self.try_cumsum(dim))
-    }
-
-    /// As [`cumsum`](Reductions::cumsum), but what sizes decide is an error.
-    #[track_caller]
-    fn try_cumsum<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(
-        self,
-        dim: D,
-    ) -> Result<Evaluated<Self>, DimError>
-    where
-        Self: Evaluable<Elem: Num>,
-    {
-        along::<_, D, _>(checked(self, &dim)?, scan::Cumulate)
     }
 
     /// The elements in memory of their own: dims in the order of the set, then the positional axes.

@@ -22,7 +22,7 @@
 //! | [`contract`](Stream::contract) of the data dimension with a constant | `[b i j] @ [b j! k] -> [b i! k]` | compute |
 //! | of another dim ([`allow_dynamic_weights`](Stream::allow_dynamic_weights)) | `[b i j] @ [b j k!] -> [b i k!]` | slower |
 //! | of two streams (`allow_dynamic_weights`) | `[b! i j] @ [b j! k] -> [b! i k]` | slower |
-//! | [`split`](Stream::split), [`merge`](Stream::merge), [`reshape`](Stream::reshape) | `[a (n * b)! c] -> [a n b! c]` | free if the data dimension keeps its extent, else compute |
+//! | [`flatten`](Stream::flatten), [`unflatten`](Stream::unflatten), [`reshape`](Stream::reshape) | `[a (n * b)! c] -> [a n b! c]` | free if the data dimension keeps its extent, else compute |
 //!
 //! Everything computes, with the kernels of this library, so a model can be tested where it is written; [`ledger()`] runs it and says what each
 //! operation costs. What is free copies nothing here either, but for concatenations and for a reshape of what does not lie in one piece.

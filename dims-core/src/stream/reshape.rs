@@ -14,7 +14,7 @@ use crate::error::{DimError, unwrap};
 use crate::laid::SideBySide;
 use crate::plan::shape::volume;
 use crate::restructure::names::{PartsOf, SizeProduct};
-use crate::role::{RolesKept, RolesSplit, RolesUnite};
+use crate::role::{RolesFlatten, RolesKept, RolesUnflatten};
 use crate::set::Bool;
 use crate::set::list::List;
 use crate::set::ordered::{IsNone, LastPart, MergesIn, Minus, NamedTwice, NamesSome, SameBrand, Shares};
@@ -41,7 +41,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     ///
     /// dims! { pub struct A; pub struct Whole; pub struct N; pub struct B = 3; pub struct C; }
     /// let x = ones::<f32, _>((A.of(2), Whole.of(6), C.of(5))).stream((A, Whole, C), Whole);
-    /// let y: Stream<f32, (A, N, B, C), B> = x.split(Whole, (N, B));
+    /// let y: Stream<f32, (A, N, B, C), B> = x.unflatten(Whole, (N, B));
     /// assert_eq!(y.shape().to_string(), "[A=2 N=2 B!=3 C=5]");
     /// ```
     ///
@@ -49,16 +49,16 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     ///
     /// If the sizes do not multiply to that of `whole`.
     #[track_caller]
-    pub fn split<W: DimRef, P: PartsOf<W> + PartsOfAxis<W, L, D> + RolesSplit<W>>(
+    pub fn unflatten<W: DimRef, P: PartsOf<W> + PartsOfAxis<W, L, D> + RolesUnflatten<W>>(
         &self,
         whole: W,
         parts: P,
     ) -> Stream<T, P::Axes, P::Data> {
-        unwrap(self.try_split(whole, parts))
+        unwrap(self.try_unflatten(whole, parts))
     }
 
-    /// As [`split`](Stream::split), but what sizes decide is an error.
-    pub fn try_split<W: DimRef, P: PartsOf<W> + PartsOfAxis<W, L, D> + RolesSplit<W>>(
+    /// As [`unflatten`](Stream::unflatten), but what sizes decide is an error.
+    pub fn try_unflatten<W: DimRef, P: PartsOf<W> + PartsOfAxis<W, L, D> + RolesUnflatten<W>>(
         &self,
         whole: W,
         parts: P,
@@ -69,7 +69,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         let own = sizes_of(&parts, sizes[at], None)?;
         sizes.remove(at);
         sizes.insert_many(at, own);
-        self.reshaped(&sizes, || format!("split({}, {})", whole.info().name, tuple::<P>()))
+        self.reshaped(&sizes, || format!("unflatten({}, {})", whole.info().name, tuple::<P>()))
     }
 
     /// Neighbours among the axes as one dim `whole`, whose size is the product of theirs. The data dimension may be the last of them, and then
@@ -86,7 +86,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     ///
     /// dims! { pub struct A; pub struct B; pub struct C; pub struct Both; }
     /// let x = ones::<f32, _>((A.of(2), B.of(3), C.of(5))).stream((A, B, C), B);
-    /// let y: Stream<f32, (Both, C), Both> = x.merge((A, B), Both);
+    /// let y: Stream<f32, (Both, C), Both> = x.flatten((A, B), Both);
     /// assert_eq!(y.shape().to_string(), "[Both!=6 C=5]");
     /// ```
     ///
@@ -94,16 +94,16 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     ///
     /// If `whole` has another size, or the product of the sizes cannot be counted.
     #[track_caller]
-    pub fn merge<P: UnitesIn<L, D>, W: UnitedOf<P, L, D>>(
+    pub fn flatten<P: UnitesIn<L, D>, W: UnitedOf<P, L, D>>(
         &self,
         parts: P,
         whole: W,
     ) -> Stream<T, W::Axes, W::Data> {
-        unwrap(self.try_merge(parts, whole))
+        unwrap(self.try_flatten(parts, whole))
     }
 
-    /// As [`merge`](Stream::merge), but what sizes decide is an error.
-    pub fn try_merge<P: UnitesIn<L, D>, W: UnitedOf<P, L, D>>(
+    /// As [`flatten`](Stream::flatten), but what sizes decide is an error.
+    pub fn try_flatten<P: UnitesIn<L, D>, W: UnitedOf<P, L, D>>(
         &self,
         parts: P,
         whole: W,
@@ -112,19 +112,19 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         let parts = P::KEYS.as_slice();
         let first = parts.first().and_then(|key| L::KEYS.position(key)).expect("the parts are axes");
         let mut sizes: Sizes = self.data.sizes().collect();
-        let merged = volume(sizes.drain(first..first + parts.len()), 1);
-        let merged = merged.ok_or_else(|| DimError::TooLarge { dims: self.shape().to_string() })?;
-        whole.info().unify(merged, None)?;
-        sizes.insert(first, merged);
-        self.reshaped(&sizes, || format!("merge({}, {})", tuple::<P>(), whole.info().name))
+        let flattened = volume(sizes.drain(first..first + parts.len()), 1);
+        let flattened = flattened.ok_or_else(|| DimError::TooLarge { dims: self.shape().to_string() })?;
+        whole.info().unify(flattened, None)?;
+        sizes.insert(first, flattened);
+        self.reshaped(&sizes, || format!("flatten({}, {})", tuple::<P>(), whole.info().name))
     }
 
     /// The elements in their order under other axes. The data dimension of the result is the axis that has the stride of the data dimension
     /// before; if there are several (behind it are axes of size 1), the first of them.
     ///
     /// rustc compares the strides: the product of the static sizes behind the data dimension must stay, and so must the dims behind it that have
-    /// no static size. Where it cannot know, because dims without a static size are split or merged behind the data dimension, use
-    /// [`split`](Stream::split) and [`merge`](Stream::merge), which keep the stride whatever the sizes are. A dim that the stream has already
+    /// no static size. Where it cannot know, because dims without a static size are flattened or unflattened behind the data dimension, use
+    /// [`flatten`](Stream::flatten) and [`unflatten`](Stream::unflatten), which keep the stride whatever the sizes are. A dim that the stream has already
     /// keeps its size unless it comes with another one; of the others one may be of unknown size.
     ///
     /// ```text
@@ -233,7 +233,7 @@ fn tuple<P: DimList>() -> String {
     format!("({})", names.join(", "))
 }
 
-/// Dims that an axis `W` of a stream of `L` along `D` can be split into.
+/// Dims that an axis `W` of a stream of `L` along `D` can be unflattened into.
 pub trait PartsOfAxis<W, L, D>: DimList {
     /// The axes afterwards.
     type Axes: Dims;
@@ -250,19 +250,19 @@ where
     type Data = <IsData<W, D> as Bool>::Pick<<P::Brands as LastPart>::Out, D>;
 }
 
-/// Neighbours among the axes `L` of a stream along `D` that can be merged: the data dimension is the last of them, or not among them.
+/// Neighbours among the axes `L` of a stream along `D` that can be flattened: the data dimension is the last of them, or not among them.
 pub trait UnitesIn<L, D>: DimList {}
 impl<P, L, D> UnitesIn<L, D> for P
 where
     P: DimList<Brands: IsNone<Out: NamesSome<P>> + PlaceOfData<D>>,
     L: Dims<List: MergesIn<P::Brands, Rest<()>, Holds: Bool + SideBySide<P, L>>>,
     // Where they are no neighbours, that alone is to be said.
-    <Merging<P, L> as Bool>::Implies<<PlaceIn<P, D> as DataPlace>::Stays>: StrideStays<P, L, D>,
+    <Flattening<P, L> as Bool>::Implies<<PlaceIn<P, D> as DataPlace>::Stays>: StrideStays<P, L, D>,
 {
 }
 
 /// The condition that the dims `P` are neighbours among the axes `L`.
-type Merging<P, L> = <<L as Dims>::List as MergesIn<<P as DimList>::Brands, Rest<()>>>::Holds;
+type Flattening<P, L> = <<L as Dims>::List as MergesIn<<P as DimList>::Brands, Rest<()>>>::Holds;
 /// Where the data dimension `D` stands among the dims `P`.
 type PlaceIn<P, D> = <<P as DimList>::Brands as PlaceOfData<D>>::Out;
 
@@ -277,7 +277,7 @@ impl<W, P, L, D> UnitedOf<P, L, D> for W
 where
     W: DimRef,
     D: Brand,
-    P: PartsOf<W> + RolesUnite<W> + DimList<Brands: PlaceOfData<D>>,
+    P: PartsOf<W> + RolesFlatten<W> + DimList<Brands: PlaceOfData<D>>,
     L: Dims<List: MergesIn<P::Brands, W::Brand> + Minus<P::Brands>>,
     <L::List as Minus<P::Brands>>::Out: Shares<(W::Brand, ())>,
     NoDim<TakenName<L, P, W>>: NotYetAxis<TakenName<L, P, W>, L>,
@@ -335,7 +335,7 @@ pub struct BeforeOthers;
 pub trait DataPlace {
     /// Whether it is in the list.
     type Within: Bool;
-    /// Whether its stride stays when the dims of the list are merged.
+    /// Whether its stride stays when the dims of the list are flattened.
     type Stays: Bool;
 }
 impl DataPlace for Outside {
@@ -351,10 +351,10 @@ impl DataPlace for BeforeOthers {
     type Stays = False;
 }
 
-/// The condition that the stride of the data dimension `D` stays when `P` are merged.
+/// The condition that the stride of the data dimension `D` stays when `P` are flattened.
 #[diagnostic::on_unimplemented(
-    message = "merging `{P}` would change the stride of the data dimension `{D}` of `{L}`",
-    label = "the data dimension can only be the last of the dims that are merged: `[a b! c] -> [a (b * c)!]` has the stride c before, 1 after"
+    message = "flattening `{P}` would change the stride of the data dimension `{D}` of `{L}`",
+    label = "the data dimension can only be the last of the dims that are flattened: `[a b! c] -> [a (b * c)!]` has the stride c before, 1 after"
 )]
 pub trait StrideStays<P, L, D> {}
 #[diagnostic::do_not_recommend]
@@ -403,7 +403,7 @@ impl<P, L> SameVolume<P, L> for SizesAgree {}
 #[diagnostic::on_unimplemented(
     message = "no axis of `{P}` has the stride that the data dimension `{D}` has in `{L}`",
     label = "a reshape keeps the stride of the data dimension: the product of the sizes behind it",
-    note = "of sizes that are not static, rustc knows those of dims that stay; use `split` and `merge` for others"
+    note = "of sizes that are not static, rustc knows those of dims that stay; use `flatten` and `unflatten` for others"
 )]
 pub trait KeepsStride<P, L, D> {}
 #[diagnostic::do_not_recommend]

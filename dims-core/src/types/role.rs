@@ -14,8 +14,8 @@
 //! | operation | compiles if |
 //! |---|---|
 //! | `rename(old, new)` | `old` means what `new` does: it has the same role, or one that refines it |
-//! | `flatten(parts, whole)`, `merge` | one of the parts means what `whole` does |
-//! | `unflatten(whole, parts)`, `split` | `whole` means what one of the parts does |
+//! | `flatten(parts, whole)` | one of the parts means what `whole` does |
+//! | `unflatten(whole, parts)` | `whole` means what one of the parts does |
 //! | [`Stream::reshape`](crate::stream::Stream::reshape) | each new dim means what one of the axes before does |
 //! | an axis of a file, read as a dim | the axis means what the dim does (found when the file is read) |
 //! | [`redefine(old, new)`](crate::restructure::Restructure::redefine) | always: this is how to say that a dim means something else from here on |
@@ -458,16 +458,16 @@ where
 /// The brands of a list of dims, as a tuple.
 type NamesOf<P> = <<P as DimList>::Brands as List>::Tuple;
 
-/// Dims of which one means what the dim `W` does, in which they are merged: see the [table](self).
-pub trait RolesUnite<W>: DimList {}
+/// Dims of which one means what the dim `W` does, into which they are flattened: see the [table](self).
+pub trait RolesFlatten<W>: DimList {}
 
-impl<P, W> RolesUnite<W> for P
+impl<P, W> RolesFlatten<W> for P
 where
     W: DimRef,
     P: DimList<
         Brands: Meanings<
             W::Brand,
-            AnyMeans: UnitedMeaning<NamesOf<P>, W::Brand, <W::Brand as Brand>::Role>,
+            AnyMeans: FlattenedMeaning<NamesOf<P>, W::Brand, <W::Brand as Brand>::Role>,
         > + List,
     >,
 {
@@ -478,20 +478,20 @@ where
     message = "`{W}` has the role `{R}`, which none of `{P}` has",
     label = "one of them is expected to have the role `{R}`, or `{W}` none; `.redefine(old, new)` says that a dim means something else"
 )]
-pub trait UnitedMeaning<P, W, R> {}
+pub trait FlattenedMeaning<P, W, R> {}
 #[diagnostic::do_not_recommend]
-impl<P, W, R> UnitedMeaning<P, W, R> for True {}
+impl<P, W, R> FlattenedMeaning<P, W, R> for True {}
 
-/// Dims that the dim `W` is split into, one of which keeps what it means: see the [table](self).
-pub trait RolesSplit<W>: DimList {}
+/// Dims that the dim `W` is unflattened into, one of which keeps what it means: see the [table](self).
+pub trait RolesUnflatten<W>: DimList {}
 
-impl<P, W> RolesSplit<W> for P
+impl<P, W> RolesUnflatten<W> for P
 where
     W: DimRef,
     P: DimList<
         Brands: Meanings<
             W::Brand,
-            MeantByAny: SplitMeaning<NamesOf<P>, W::Brand, <W::Brand as Brand>::Role>,
+            MeantByAny: UnflattenedMeaning<NamesOf<P>, W::Brand, <W::Brand as Brand>::Role>,
         > + List,
     >,
 {
@@ -502,9 +502,9 @@ where
     message = "`{W}` has the role `{R}`, which none of `{P}` would keep",
     label = "one of the dims is expected to have the role `{R}`, or none; `.redefine(old, new)` says that a dim means something else"
 )]
-pub trait SplitMeaning<P, W, R> {}
+pub trait UnflattenedMeaning<P, W, R> {}
 #[diagnostic::do_not_recommend]
-impl<P, W, R> SplitMeaning<P, W, R> for True {}
+impl<P, W, R> UnflattenedMeaning<P, W, R> for True {}
 
 /// The first brand of a list whose role none of the list `L` has, where the axes `L` get other names and sizes altogether.
 pub trait Unmeant<L> {
@@ -547,7 +547,7 @@ where
     L: Dims,
     P: DimList<Brands: Unmeant<L::List>>,
     NoDim<<P::Brands as Unmeant<L::List>>::First>:
-        UnitedMeaning<L, <P::Brands as Unmeant<L::List>>::First, RoleOfFirst<P, L>>,
+        FlattenedMeaning<L, <P::Brands as Unmeant<L::List>>::First, RoleOfFirst<P, L>>,
 {
 }
 

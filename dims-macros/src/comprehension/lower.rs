@@ -356,7 +356,7 @@ impl<'a> Lower<'a> {
             _ => quote!((#(#dims),*)),
         };
         let name = Ident::new(&reduce.name.to_string(), Span::mixed_site().located_at(reduce.name.span()));
-        let path = path("Reductions", name.span());
+        let path = path(if name == "norm" { "LinearAlgebra" } else { "Reductions" }, name.span());
         let body = quote_spanned!(Span::mixed_site().located_at(body.span())=> &#body);
         let code = if self.fallible {
             let name = quote::format_ident!("try_{name}", span = name.span());

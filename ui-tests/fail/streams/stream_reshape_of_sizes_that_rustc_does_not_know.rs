@@ -1,4 +1,4 @@
-//~ words: no axis of `(A, B, C)` has the stride | `A` | (A, BC) | `split`
+//~ words: no axis of `(A, B, C)` has the stride | `A` | (A, BC) | `unflatten`
 //! `[a! (b * c)] -> [a! b c]`, but nothing says that BC is B times C.
 
 use typed_dims::prelude::*;

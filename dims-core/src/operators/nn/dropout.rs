@@ -3,8 +3,8 @@
 use crate::error::{DimError, unwrap};
 use crate::expr::evaluate::evaluate_in;
 use crate::named::Named;
-use crate::noise::{Stream, unit};
 use crate::plan::axes::AxisList;
+use crate::random::{Stream, unit};
 use crate::reduce::Evaluated;
 use crate::storage::Owned;
 use crate::tensor::Computable;

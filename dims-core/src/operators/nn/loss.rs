@@ -1,71 +1,165 @@
-//! Losses of classes. (Losses of each element by itself, such as `mse_loss`, are [elementwise](crate::elementwise::Elementwise).)
+//! Losses: how far predictions are from their targets.
 
 use crate::dim::DimRef;
 use crate::error::{DimError, unwrap};
-use crate::expr::Unary;
+use crate::expr::{Binary, Operand, Unary};
 use crate::named::Named;
 use crate::rank::Rank;
 use crate::reduce::{Evaluated, log_softmax};
 use crate::select::Indices;
 use crate::select::Take;
-use crate::set::shared::Beyond;
-use crate::set::{Dims, DimsOf, NoDim, True, Union};
+use crate::set::shared::{Beyond, Surplus};
+use crate::set::{Dims, DimsOf, NoDim, True};
 use crate::tensor::{AsTensor, Computable, reference};
 use kernels::ops;
-use kernels::scalar::{Real, Signed};
+use kernels::scalar::{Num, Real, Signed};
 
-/// A loss for each target: the dims `X` of the predictions but the classes, and those of the targets `I`.
+/// A loss for each element of the predictions `A`, by the operation `O` on it and on its target in `Y`. It has the dims of `A`.
+pub type Loss<O, A, Y> = Named<
+    <A as AsTensor>::Elem,
+    <A as AsTensor>::Dims,
+    <<A as AsTensor>::Rank as Rank>::Max<<Y as Operand<<A as AsTensor>::Elem>>::Rank>,
+    Binary<O, <A as AsTensor>::Expr, <Y as Operand<<A as AsTensor>::Elem>>::Expr>,
+>;
+
+/// A loss for each prediction of classes: it has the dims `X` of the predictions `A` but the classes.
 pub type ClassLoss<A, I, X> = Named<
     <A as AsTensor>::Elem,
-    <X as Union<<I as AsTensor>::Dims>>::Out,
+    X,
     <<A as AsTensor>::Rank as Rank>::Max<<I as AsTensor>::Rank>,
     Unary<ops::Neg, Take<A, <I as AsTensor>::Expr>>,
 >;
 
-/// Targets, as positions along the dim of the classes, for predictions whose other dims are `X`: the targets have no dims but these.
+/// Targets for predictions of `T` with the dims `S`: a tensor of `T` without other dims, or a number.
+pub trait Targets<T, S: Dims>: Operand<T> {}
+
+impl<T, S, Y> Targets<T, S> for Y
+where
+    S: Dims,
+    Y: Operand<T, Dims: Dims<List: Beyond<S::List>>>,
+    NoDim<Surplus<Y::Dims, S>>: Targeted<Surplus<Y::Dims, S>, S>,
+{
+}
+
+/// Targets as positions along the dim of the classes, for predictions whose other dims are `X`: a tensor of integers without other dims.
 #[diagnostic::on_unimplemented(
     message = "the elements of `{Self}` cannot be indices",
     label = "a tensor of integers is expected here",
     note = "convert them with `.cast::<usize>()`; an array becomes a tensor when it is bound, `ids.at(i)`"
 )]
-pub trait TargetsOf<X: Dims>: Indices {}
+pub trait ClassTargets<X: Dims>: Indices {}
 
-impl<I, X> TargetsOf<X> for I
+impl<I, X> ClassTargets<X> for I
 where
     I: Indices + AsTensor<Dims: Dims<List: Beyond<X::List>>>,
     X: Dims,
-    NoDim<Surplus<I, X>>: Targeted<Surplus<I, X>, X>,
+    NoDim<Surplus<I::Dims, X>>: Targeted<Surplus<I::Dims, X>, X>,
 {
 }
 
-/// The first dim of the targets that is not in `X`, or [`Nothing`](crate::set::Nothing).
-type Surplus<I, X> = <<<I as AsTensor>::Dims as Dims>::List as Beyond<<X as Dims>::List>>::Found;
-
-/// The condition that the targets have no dim besides those of the predictions.
+/// The condition that the targets have no dim besides those of the losses.
 #[diagnostic::on_unimplemented(
-    message = "dimension `{D}` of the targets is not bound in predictions with dims `{X}` beside the classes",
-    label = "the predictions lack `{D}`; where this is another name of one of their dims: `targets.rename({D}, ..)`"
+    message = "dimension `{D}` of the targets is not bound in losses with dims `{X}`",
+    label = "each prediction has one target, so the targets cannot have `{D}`; where this is another name of one of `{X}`: `targets.rename({D}, ..)`"
 )]
 pub trait Targeted<D, X> {}
 #[diagnostic::do_not_recommend]
 impl<D, X> Targeted<D, X> for True {}
 
-/// Losses of predicted classes. Each yields a loss for every prediction, lazily; `.mean(Batch)` makes one number of them, in one pass.
+// The bound of the targets is written in each line, not in the macro, because rustc quotes it from there.
+macro_rules! losses {
+    ($($(#[$doc:meta])* $method:ident $op:ident [$($target:tt)*] [$bound:ident];)*) => {$(
+        $(#[$doc])*
+        #[inline(always)]
+        fn $method<$($target)*>(self, target: Y) -> Loss<ops::$op, Self, Y>
+        where
+            Self::Elem: $bound,
+        {
+            elementwise(ops::$op, self, target)
+        }
+    )*};
+}
+
+#[inline(always)]
+fn elementwise<O, A: AsTensor, Y: Operand<A::Elem>>(op: O, predictions: A, targets: Y) -> Loss<O, A, Y> {
+    Named::from_expr(Binary { op, a: predictions.into_named().expr, b: targets.into_expr() })
+}
+
+/// Losses of predictions, `x`, beside their targets, `y`.
 ///
-/// ```text
-/// logits.cross_entropy(Class, &labels).mean(Batch)
+/// None of them reduces over examples: each yields a loss for every prediction, and `.mean(Batch)` or `.sum(Batch)` makes one number of these, in
+/// the same pass. The losses of classes, [`cross_entropy`](Losses::cross_entropy) and [`nll_loss`](Losses::nll_loss), have the dims of `x` but the
+/// classes. All others are computed element by element and have the dims of `x`; to have one for each example, reduce its features:
+/// `.mean(Feat)`, or `.sum(Class)` for [`kl_div_loss`](Losses::kl_div_loss).
+///
+/// Targets have no dims that the losses lack: such a dim would compare every prediction with every target. They can lack dims of the predictions, and of
+/// the elementwise losses they can be a single number. Where predictions and targets have different sizes for a dim, there is an error where the
+/// losses are computed.
+///
 /// ```
-pub trait ClassLosses: Computable {
+/// use typed_dims::prelude::*;
+///
+/// dims! { struct Batch; struct Feat; struct Class; }
+/// let predicted = from_vec((Batch.of(2), Feat.of(2)), vec![1.0, 2.0, 3.0, 4.0]);
+/// let wanted = from_vec((Batch.of(2), Feat.of(2)), vec![1.0, 0.0, 3.0, 3.0]);
+/// assert_eq!(predicted.mse_loss(&wanted).mean(Feat).order(Batch), ndarray::array![2.0, 0.5]);
+///
+/// let logits = zeros::<f64, _>((Batch.of(2), Class.of(4)));
+/// let labels = from_vec(Batch.of(2), vec![3, 1]);
+/// assert_eq!(logits.cross_entropy(Class, &labels).mean(Batch).order(()), f64::ln(4.0));
+/// ```
+pub trait Losses: Computable {
+    losses! {
+        /// The squared error, `(x - y)^2`.
+        mse_loss SquaredError [Y: Targets<Self::Elem, Self::Dims>] [Num];
+        /// The absolute error, `|x - y|`.
+        l1_loss AbsoluteError [Y: Targets<Self::Elem, Self::Dims>] [Real];
+        /// The binary cross entropy of probabilities `x` and targets `y` from 0 to 1, `-(y * ln(x) + (1 - y) * ln(1 - x))`. Each logarithm is at
+        /// least -100, as in PyTorch. From logits, [`bce_with_logits_loss`](Losses::bce_with_logits_loss) is exact.
+        bce_loss Bce [Y: Targets<Self::Elem, Self::Dims>] [Real];
+        /// [`bce_loss`](Losses::bce_loss) of `sigmoid(x)`, as `ln(1 + e^x) - x * y`: exact where the sigmoid is near 0 or 1.
+        bce_with_logits_loss BceWithLogits [Y: Targets<Self::Elem, Self::Dims>] [Real];
+        /// `y * (ln(y) - x)`, and 0 where `y` is 0, for logarithms of probabilities `x` and probabilities `y`. `.sum(Class)` is the Kullback-Leibler
+        /// divergence of the distributions over `Class`: S. Kullback, R. A. Leibler, 1951, "On information and sufficiency".
+        kl_div_loss KlDiv [Y: Targets<Self::Elem, Self::Dims>] [Real];
+    }
+
+    /// `(x - y)^2 / 2` where `|x - y| <= delta`, else `delta * (|x - y| - delta / 2)`: P. J. Huber, 1964, "Robust estimation of a location
+    /// parameter".
+    #[inline(always)]
+    fn huber_loss<Y: Targets<Self::Elem, Self::Dims>>(
+        self,
+        target: Y,
+        delta: Self::Elem,
+    ) -> Loss<ops::Huber<Self::Elem>, Self, Y>
+    where
+        Self::Elem: Real,
+    {
+        elementwise(ops::Huber(delta), self, target)
+    }
+
+    /// [`huber_loss`](Losses::huber_loss) divided by `beta`; the absolute error where `beta` is 0. R. Girshick, 2015, "Fast R-CNN".
+    #[inline(always)]
+    fn smooth_l1_loss<Y: Targets<Self::Elem, Self::Dims>>(
+        self,
+        target: Y,
+        beta: Self::Elem,
+    ) -> Loss<ops::SmoothL1<Self::Elem>, Self, Y>
+    where
+        Self::Elem: Real,
+    {
+        elementwise(ops::SmoothL1(beta), self, target)
+    }
+
     /// `-ln(softmax(x)[target])` for unnormalised `x` along the dim `classes`: `ln(sum over c of e^x[c]) - x[target]`.
     ///
-    /// The targets are positions along `classes`. Their dims are among the other dims of `x`: a dim that `x` lacks would make a loss of
-    /// every prediction with every target. A position that is out of range is an error where it is read.
+    /// The targets are positions along `classes`. A position that is out of range is an error where it is read.
     ///
     /// # Panics
     ///
-    /// Where [`try_cross_entropy`](ClassLosses::try_cross_entropy) returns an error.
+    /// Where [`try_cross_entropy`](Losses::try_cross_entropy) returns an error.
     #[track_caller]
-    fn cross_entropy<C: DimRef + DimsOf<Self::Dims, X>, X: Dims + Union<I::Dims>, I: TargetsOf<X>>(
+    fn cross_entropy<C: DimRef + DimsOf<Self::Dims, X>, X: Dims, I: ClassTargets<X>>(
         &self,
         classes: C,
         target: I,
@@ -76,8 +170,8 @@ pub trait ClassLosses: Computable {
         unwrap(self.try_cross_entropy(classes, target))
     }
 
-    /// As [`cross_entropy`](ClassLosses::cross_entropy), but what sizes decide is an error.
-    fn try_cross_entropy<C: DimRef + DimsOf<Self::Dims, X>, X: Dims + Union<I::Dims>, I: TargetsOf<X>>(
+    /// As [`cross_entropy`](Losses::cross_entropy), but what sizes decide is an error.
+    fn try_cross_entropy<C: DimRef + DimsOf<Self::Dims, X>, X: Dims, I: ClassTargets<X>>(
         &self,
         classes: C,
         target: I,
@@ -90,11 +184,13 @@ pub trait ClassLosses: Computable {
 
     /// `-x[target]` along the dim `classes`, for `x` that are logarithms of probabilities: the negative log likelihood.
     ///
+    /// The targets are positions along `classes`. A position that is out of range is an error where it is read.
+    ///
     /// # Panics
     ///
-    /// Where [`try_nll_loss`](ClassLosses::try_nll_loss) returns an error.
+    /// Where [`try_nll_loss`](Losses::try_nll_loss) returns an error.
     #[track_caller]
-    fn nll_loss<C: DimRef + DimsOf<Self::Dims, X>, X: Dims + Union<I::Dims>, I: TargetsOf<X>>(
+    fn nll_loss<C: DimRef + DimsOf<Self::Dims, X>, X: Dims, I: ClassTargets<X>>(
         self,
         classes: C,
         target: I,
@@ -105,8 +201,8 @@ pub trait ClassLosses: Computable {
         unwrap(self.try_nll_loss(classes, target))
     }
 
-    /// As [`nll_loss`](ClassLosses::nll_loss), but what sizes decide is an error.
-    fn try_nll_loss<C: DimRef + DimsOf<Self::Dims, X>, X: Dims + Union<I::Dims>, I: TargetsOf<X>>(
+    /// As [`nll_loss`](Losses::nll_loss), but what sizes decide is an error.
+    fn try_nll_loss<C: DimRef + DimsOf<Self::Dims, X>, X: Dims, I: ClassTargets<X>>(
         self,
         classes: C,
         target: I,
@@ -119,4 +215,4 @@ pub trait ClassLosses: Computable {
     }
 }
 
-impl<A: Computable> ClassLosses for A {}
+impl<A: Computable> Losses for A {}

@@ -10,7 +10,7 @@ use crate::rank::{Rank, Rank0};
 use crate::reduce::Evaluated;
 use crate::role::{AllPlay, DataChannel};
 use crate::run::lines::{Lines, along_lines, beside_lines};
-use crate::set::shared::Beyond;
+use crate::set::shared::{Beyond, Surplus};
 use crate::set::{Dims, DimsOf, NoDim, True, Union};
 use crate::tensor::{AsTensor, Evaluable, NamedOf, checked};
 use alloc::vec::Vec;
@@ -64,12 +64,9 @@ impl<T, S, G> Learned<T, S> for G
 where
     S: Dims,
     G: Operand<T, Dims: Dims<List: Beyond<S::List>>>,
-    NoDim<Surplus<T, S, G>>: Covered<Surplus<T, S, G>, S>,
+    NoDim<Surplus<G::Dims, S>>: Covered<Surplus<G::Dims, S>, S>,
 {
 }
-
-/// The first dim of a gain or a bias that is not in `S`, or [`Nothing`](crate::set::Nothing).
-type Surplus<T, S, G> = <<<G as Operand<T>>::Dims as Dims>::List as Beyond<<S as Dims>::List>>::Found;
 
 /// The condition that a gain or a bias has no dim besides those of the tensor.
 #[diagnostic::on_unimplemented(

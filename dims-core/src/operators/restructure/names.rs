@@ -3,7 +3,7 @@
 use crate::bind::split::Group;
 use crate::brand::Brand;
 use crate::dim::{DimList, DimRef};
-use crate::role::{KeepsRole, RolesSplit, RolesUnite};
+use crate::role::{KeepsRole, RolesFlatten, RolesUnflatten};
 use crate::set::Bool;
 use crate::set::ordered::{NamedTwice, Shares};
 use crate::set::rename::{CanGain, New};
@@ -85,7 +85,7 @@ pub trait PartsIn<Whole, X>: DimList {
 impl<L, Whole, X> PartsIn<Whole, X> for L
 where
     Whole: DimRef,
-    L: PartsOf<Whole> + RolesSplit<Whole> + NewDims<X>,
+    L: PartsOf<Whole> + RolesUnflatten<Whole> + NewDims<X>,
 {
     type Out = <L as NewDims<X>>::Out;
 }
@@ -142,7 +142,7 @@ pub trait WholeIn<P, X>: DimRef {
 impl<W, P, X> WholeIn<P, X> for W
 where
     W: DimRef,
-    P: PartsOf<W> + RolesUnite<W>,
+    P: PartsOf<W> + RolesFlatten<W>,
     X: Union<(W::Brand,)> + CanGain<W::Brand>,
 {
     type Out = <X as Union<(W::Brand,)>>::Out;

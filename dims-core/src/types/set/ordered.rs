@@ -96,7 +96,7 @@ impl<H, T> IsNone for (H, T) {
 /// The condition that `P` names at least one dim.
 #[diagnostic::on_unimplemented(
     message = "no dims are named here",
-    label = "an axis is split into, or merged from, one dim at least"
+    label = "`flatten` and `unflatten` take at least one dim"
 )]
 pub trait NamesSome<P> {}
 #[diagnostic::do_not_recommend]
@@ -105,7 +105,7 @@ impl<P> NamesSome<P> for False {}
 /// A list that has a last brand.
 #[diagnostic::on_unimplemented(
     message = "no dims are named here",
-    label = "an axis is split into one dim at least"
+    label = "`unflatten` takes at least one dim"
 )]
 pub trait LastPart {
     /// The last one.

@@ -46,6 +46,9 @@ impl<D, S> Shared<D, S> for True {
     type Then<X> = X;
 }
 
+/// The first dim of the set `A` that `B` does not have, or [`Nothing`].
+pub type Surplus<A, B> = <<A as Dims>::List as Beyond<<B as Dims>::List>>::Found;
+
 /// The first element of a sorted list that a set does not have.
 pub trait Beyond<O> {
     /// The element, or [`Nothing`].

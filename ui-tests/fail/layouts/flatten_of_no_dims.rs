@@ -1,0 +1,16 @@
+//~ words: no dims are named here
+//! No axes are neighbours of nothing.
+
+use typed_dims::prelude::*;
+
+dims! {
+    pub struct Pixel;
+    pub struct Height;
+    pub struct Width;
+}
+
+fn pixels(image: Laid<f32, (Height, Width)>) {
+    let _ = image.flatten((), Pixel);
+}
+
+fn main() {}

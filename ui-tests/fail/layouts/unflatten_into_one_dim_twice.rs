@@ -1,0 +1,16 @@
+//~ words: dimension `Height` is named twice | (Height, Height)
+//! A part stands for one axis alone.
+
+use typed_dims::prelude::*;
+
+dims! {
+    pub struct Pixel;
+    pub struct Height;
+    pub struct Width;
+}
+
+fn lines(image: Laid<f32, (Pixel, Width)>) {
+    let _ = image.unflatten(Pixel, (Height, Height));
+}
+
+fn main() {}

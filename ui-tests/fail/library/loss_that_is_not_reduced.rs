@@ -1,0 +1,16 @@
+//~ words: (Batch,)
+//! A loss is one for each example until `.mean(Batch)` makes one number of them.
+use typed_dims::prelude::*;
+
+dims! {
+    struct Batch;
+    struct Class;
+}
+
+fn loss(x: &Tensor<f32, (Batch, Class)>, target: &Tensor<usize, (Batch,)>) -> f32 {
+    x.cross_entropy(Class, target).order(())
+}
+
+fn main() {
+    let _ = loss;
+}

@@ -1,0 +1,15 @@
+//~ words: `()` is not a dim
+//! A flattened dim has a name.
+
+use typed_dims::prelude::*;
+
+dims! {
+    pub struct A;
+    pub struct B;
+}
+
+fn flat(x: &Stream<f32, (A, B), B>, nothing: ()) {
+    let _ = x.flatten((A, B), nothing);
+}
+
+fn main() {}

@@ -1,0 +1,16 @@
+//~ words: `(B, A)` are not neighbours | (A, B)
+//! Where dims are no neighbours, nothing is said of strides.
+
+use typed_dims::prelude::*;
+
+dims! {
+    pub struct A;
+    pub struct B;
+    pub struct Both;
+}
+
+fn flattened(x: &Stream<f32, (A, B), B>) {
+    let _ = x.flatten((B, A), Both);
+}
+
+fn main() {}

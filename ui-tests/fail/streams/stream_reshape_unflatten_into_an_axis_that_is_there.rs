@@ -1,0 +1,16 @@
+//~ words: dimension `C` is already an axis | (AB, C)
+//! A part with the name of another axis.
+
+use typed_dims::prelude::*;
+
+dims! {
+    pub struct AB;
+    pub struct C;
+    pub struct B;
+}
+
+fn deep(x: &Stream<f32, (AB, C), C>) {
+    let _ = x.unflatten(AB, (B.of(3), C));
+}
+
+fn main() {}
