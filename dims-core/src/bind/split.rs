@@ -38,7 +38,7 @@ pub fn split(dims: &[DimInfo<'_>], binding: &mut Binding<'_>) -> Result<(), DimE
     Ok(())
 }
 
-/// The sizes of the dims of a group, each of which is unified with its own, for an axis of `size` elements.
+/// The sizes of the dims of a group for an axis of `size` elements. Each is unified with the size that the dim has.
 pub(crate) fn sizes_of<L: DimList>(
     dims: &L,
     size: usize,

@@ -4,14 +4,14 @@ use crate::plan::axes::Layout;
 use crate::plan::direct::Typed;
 use crate::set::Keys;
 
-/// What rustc knows of an expression beside its dims.
+/// The facts that rustc knows about an expression beside its dims.
 #[derive(Clone, Copy)]
 pub struct Facts {
     /// The number of factors that the expression is a product of.
     pub factors: usize,
     /// Which of the factors are elements in memory, without a computation: a bit for each.
     pub factors_in_memory: u64,
-    /// The dims of an expression that is nothing but elements in memory, without positional axes.
+    /// The dims, if the expression is elements in memory without positional axes.
     pub memory: Option<&'static Keys>,
     /// The dims and layouts of both factors, if the expression is a product of two such.
     pub pair: Option<[Typed; 2]>,
@@ -24,7 +24,7 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// An expression of which nothing is known: one factor, which is computed.
+    /// An expression with no known facts: one factor, which is computed.
     pub const COMPUTED: Facts = Facts {
         factors: 1,
         factors_in_memory: 0,
