@@ -171,12 +171,12 @@ impl<U: Dims> Further<U> {
     #[inline]
     pub fn unify<W: Example, A: Computable>(&mut self, held: &Held<A>) -> Result<(), DimError> {
         let raw = held.raw();
-        self.meet_axes::<A::Dims, W::Dims>(&raw.named, raw.origin)
+        self.unify_axes::<A::Dims, W::Dims>(&raw.named, raw.origin)
     }
 
     /// The same for the axes of a tensor with the dims `S`, of which the function sees `K`.
     #[inline]
-    pub(super) fn meet_axes<S: Dims, K: Dims>(
+    pub(super) fn unify_axes<S: Dims, K: Dims>(
         &mut self,
         axes: &[Axis],
         origin: Origin,

@@ -156,7 +156,7 @@ macro_rules! tensors {
                 #[allow(clippy::needless_borrow)] // of the one that is no reference yet
                 let expr: &$expr = borrowed!($($life)? tensor.expr);
                 let (axes, origin) = expr.axes();
-                further.meet_axes::<S, Seen<S, D>>(axes, origin)
+                further.unify_axes::<S, Seen<S, D>>(axes, origin)
             }
 
             fn seal(tensor: $tensor, further: &Further<M>) -> Self::Sealed {

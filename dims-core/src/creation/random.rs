@@ -67,11 +67,13 @@ pub fn rand<T: Real, D: SizedDims>(dims: D, seed: u64) -> Named<T, D::Set> {
 
 /// As [`rand()`], but what sizes decide is an error.
 pub fn try_rand<T: Real, D: SizedDims>(dims: D, seed: u64) -> Result<Named<T, D::Set>, DimError> {
-    let mut at = 0;
-    try_from_fn(dims, |_| {
-        at += 1;
-        uniform(seed, at - 1)
-    })
+    drawn(dims, |at| uniform(seed, at))
+}
+
+/// A tensor of numbers that are drawn one after the other, in the order in which the dims are written.
+fn drawn<T: Real, D: SizedDims>(dims: D, draw: impl Fn(u64) -> T) -> Result<Named<T, D::Set>, DimError> {
+    let mut numbers = 0..;
+    try_from_fn(dims, |_| draw(numbers.next().expect("a tensor has fewer elements than there are numbers")))
 }
 
 /// The `at`th number of a seed, drawn evenly from 0 to 1, exclusive.
@@ -93,11 +95,7 @@ pub fn randn<T: Real, D: SizedDims>(dims: D, seed: u64) -> Named<T, D::Set> {
 
 /// As [`randn`], but what sizes decide is an error.
 pub fn try_randn<T: Real, D: SizedDims>(dims: D, seed: u64) -> Result<Named<T, D::Set>, DimError> {
-    let mut at = 0;
-    try_from_fn(dims, |_| {
-        at += 1;
-        normal(seed, at - 1)
-    })
+    drawn(dims, |at| normal(seed, at))
 }
 
 /// The `at`th number of a seed with a normal distribution.

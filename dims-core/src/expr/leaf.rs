@@ -45,7 +45,7 @@ impl<S: Dims, U: Dims> Embedding<S, U> {
 
 /// Unifies the sizes of one operand's axes with those of the loops.
 #[inline(always)]
-pub(crate) fn meet_axes<S: Dims, U: Dims>(
+pub(crate) fn unify_axes<S: Dims, U: Dims>(
     named: &S::Axes,
     positional: &[Axis],
     origin: crate::error::Origin,
@@ -155,7 +155,7 @@ impl<T: Element, S: Dims, R: Rank> Expr for Owned<T, S, R> {
 
     #[inline(always)]
     fn unify<U: Dims, V: Rank>(&self, shape: &mut Shape) -> Result<(), DimError> {
-        meet_axes::<S, U>(self.named(), self.positional().as_slice(), self.origin(), shape)
+        unify_axes::<S, U>(self.named(), self.positional().as_slice(), self.origin(), shape)
     }
 
     #[inline(always)]
@@ -260,7 +260,7 @@ impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Expr for View<'_, T, S, R, X> 
 
     #[inline(always)]
     fn unify<U: Dims, V: Rank>(&self, shape: &mut Shape) -> Result<(), DimError> {
-        meet_axes::<S, U>(self.named(), self.positional().as_slice(), self.origin(), shape)?;
+        unify_axes::<S, U>(self.named(), self.positional().as_slice(), self.origin(), shape)?;
         self.indices().unify::<U, V>(shape)
     }
 

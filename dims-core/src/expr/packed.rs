@@ -110,7 +110,7 @@ impl<E: Packable, L: SetOf + Dims> Expr for Packed<E, L> {
 
     #[inline(always)]
     fn kernel<'k, W: StrideKind>(&'k self, operands: &mut Operands<'k>) -> Self::Kernel<'k, W> {
-        // (`W` says that the innermost stride is 1 only where `LAYOUT` does.)
+        // (`W` fixes the innermost stride at 1 only where `Facts::layout` does.)
         Strided::along_row(self.0.memory().0, operands.next_row(), ())
     }
 

@@ -2,7 +2,7 @@
 
 use crate::error::DimError;
 use crate::expr::Facts;
-use crate::expr::leaf::{alike_axes, axes_factor, axes_row, meet_axes};
+use crate::expr::leaf::{alike_axes, axes_factor, axes_row, unify_axes};
 use crate::expr::packed::Packable;
 use crate::expr::sized::Gives;
 use crate::expr::{Expr, Factors, Raw};
@@ -209,7 +209,7 @@ impl<T: Element, M: Deref<Target = [T]>, S: Dims> Expr for Lent<M, S> {
 
     #[inline(always)]
     fn unify<U: Dims, R: Rank>(&self, shape: &mut Shape) -> Result<(), DimError> {
-        meet_axes::<S, U>(&self.axes, &[], None, shape)
+        unify_axes::<S, U>(&self.axes, &[], None, shape)
     }
 
     #[inline(always)]
@@ -219,7 +219,7 @@ impl<T: Element, M: Deref<Target = [T]>, S: Dims> Expr for Lent<M, S> {
 
     #[inline(always)]
     fn kernel<'k, W: StrideKind>(&'k self, operands: &mut Operands<'k>) -> Self::Kernel<'k, W> {
-        // (`W` says that the innermost stride is 1 only where `LAYOUT` does.)
+        // (`W` fixes the innermost stride at 1 only where `Facts::layout` does.)
         Strided::along_row(self.borrowed(), operands.next_row(), ())
     }
 

@@ -4,7 +4,7 @@ use crate::bind::source::{SourceMut, check_rank};
 use crate::error::{DimError, unwrap};
 use crate::expr::evaluate::{few_into, line_into};
 use crate::expr::index::IndexExprs;
-use crate::expr::leaf::{axes_row, meet_axes};
+use crate::expr::leaf::{axes_row, unify_axes};
 use crate::expr::{Expr, Operand};
 use crate::named::Named;
 use crate::order::{OrderOf, Ordering, Route};
@@ -112,7 +112,7 @@ impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Place<'_, T, S, R, X> {
     {
         let value = value.into_expr();
         let mut shape = Shape::new::<S, R>();
-        meet_axes::<S, S>(self.named(), self.positional().as_slice(), self.origin(), &mut shape)?;
+        unify_axes::<S, S>(self.named(), self.positional().as_slice(), self.origin(), &mut shape)?;
         self.indices().unify::<S, R>(&mut shape)?;
         value.unify::<S, R>(&mut shape)?;
         shape.finish()?;

@@ -1,4 +1,4 @@
-//! What macros take: each trait is asked for one thing, so that rustc names it in the user's words where it is not so, and once.
+//! Conditions on the operands of macros: each trait checks one, so that rustc reports its violation once, in the user's words.
 
 use crate::dim::DimRef;
 use crate::elementwise::UnaryOut;
