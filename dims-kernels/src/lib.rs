@@ -33,7 +33,10 @@ pub mod machine;
 pub mod map;
 pub mod memory;
 pub mod ops;
+pub mod program;
 pub mod reduce;
 pub mod scalar;
 pub mod scan;
 mod seal;
+#[cfg(feature = "std")]
+pub mod trace;

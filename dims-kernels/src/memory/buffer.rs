@@ -2,8 +2,14 @@
 
 #[cfg(feature = "std")]
 use crate::memory::pool::recycle;
+#[cfg(feature = "std")]
+use crate::program::code::DType;
+#[cfg(feature = "std")]
+use crate::trace::{self, Held, Node, registry};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+#[cfg(feature = "std")]
+use core::any::Any;
 #[cfg(not(feature = "std"))]
 use core::mem::drop as recycle;
 use core::mem::{ManuallyDrop, forget};
@@ -53,12 +59,118 @@ impl<T> Memory<T> {
 }
 
 /// The memory of several buffers, dropped with the last of them.
-struct Last<T>(Memory<T>);
+struct Last<T> {
+    memory: Memory<T>,
+    /// The step of a recorded program that computed the elements, if one did.
+    #[cfg(feature = "std")]
+    node: Option<Arc<Node>>,
+}
+
+impl<T> Last<T> {
+    fn new(memory: Memory<T>) -> Self {
+        Last {
+            memory,
+            #[cfg(feature = "std")]
+            node: None,
+        }
+    }
+}
+
+impl<T> Last<T> {
+    #[cfg(feature = "std")]
+    fn is_traced(&self) -> bool {
+        self.node.is_some()
+    }
+
+    #[cfg(not(feature = "std"))]
+    fn is_traced(&self) -> bool {
+        false
+    }
+}
 
 impl<T> Drop for Last<T> {
     fn drop(&mut self) {
+        #[cfg(feature = "std")]
+        if self.node.is_some() {
+            registry::remove(self.memory.start.as_ptr().cast());
+        }
         // SAFETY: an `Arc` drops its value once, when nobody has it any more.
-        recycle(unsafe { self.0.copy().into_vec() });
+        recycle(unsafe { self.memory.copy().into_vec() });
+    }
+}
+
+// SAFETY: the memory is read by all who have it, and dropped by the last one, as that of an `Arc` of a vector.
+#[cfg(feature = "std")]
+unsafe impl<T: Send + Sync> Send for Last<T> {}
+// SAFETY: as above.
+#[cfg(feature = "std")]
+unsafe impl<T: Send + Sync> Sync for Last<T> {}
+
+#[cfg(feature = "std")]
+impl<T: Send + Sync + 'static> Held for Last<T> {
+    fn start(&self) -> *const u8 {
+        self.memory.start.as_ptr().cast()
+    }
+
+    fn len(&self) -> usize {
+        self.memory.len
+    }
+
+    fn dtype(&self) -> Option<DType> {
+        DType::of::<T>()
+    }
+
+    fn node(&self) -> Option<&Arc<Node>> {
+        self.node.as_ref()
+    }
+
+    fn take_node(&mut self) -> Option<Arc<Node>> {
+        if self.node.is_some() {
+            registry::remove(self.start());
+        }
+        self.node.take()
+    }
+
+    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
+        self
+    }
+}
+
+/// Buffers whose elements a recorded program knows.
+#[cfg(feature = "std")]
+impl<T: Send + Sync + 'static> Buffer<T> {
+    /// Elements that a step of a recorded program computed.
+    pub fn traced(data: Vec<T>, node: Arc<Node>) -> Self {
+        let buffer = Buffer::from(data);
+        let last = Arc::new(Last { memory: buffer.memory.copy(), node: Some(node) });
+        // (The memory is that of `last` now.)
+        forget(buffer);
+        registry::insert(&(Arc::clone(&last) as Arc<dyn Held>));
+        Buffer { memory: last.memory.copy(), shared: AtomicPtr::new(Arc::into_raw(last).cast_mut()) }
+    }
+
+    /// The memory, shared with the buffer.
+    pub fn held(&self) -> Arc<dyn Held> {
+        let clone = ManuallyDrop::new(self.share());
+        // SAFETY: a clone is shared, so its pointer is from `Arc::into_raw`; its count goes to the `Arc`, as the clone is not dropped.
+        unsafe { Arc::from_raw(clone.shared.load(Ordering::Acquire)) }
+    }
+
+    /// The elements of shared memory, if they are of this type.
+    pub fn of_held(held: &Arc<dyn Held>) -> Option<Self> {
+        let last = Arc::downcast::<Last<T>>(Arc::clone(held).into_any()).ok()?;
+        Some(Buffer { memory: last.memory.copy(), shared: AtomicPtr::new(Arc::into_raw(last).cast_mut()) })
+    }
+
+    /// The step that computed the elements, if a program records it.
+    #[inline]
+    pub fn node(&self) -> Option<&Arc<Node>> {
+        if !trace::is_active() {
+            return None;
+        }
+        let shared = self.shared.load(Ordering::Acquire);
+        // SAFETY: a pointer that is not null is from `Arc::into_raw`, and the buffer has a count of it for as long as it is borrowed.
+        unsafe { shared.as_ref() }?.node.as_ref()
     }
 }
 
@@ -79,7 +191,8 @@ impl<T> Buffer<T> {
     /// Whether nobody else has the memory.
     #[inline(always)]
     pub fn is_unshared(&mut self) -> bool {
-        self.shared().is_none_or(|mut shared| Arc::get_mut(&mut shared).is_some())
+        // (What a recorded program knows is not to be changed.)
+        self.shared().is_none_or(|mut shared| Arc::get_mut(&mut shared).is_some_and(|last| !last.is_traced()))
     }
 
     /// The elements as a vector: copied if other buffers share them.
@@ -95,12 +208,17 @@ impl<T> Buffer<T> {
         };
         match Arc::try_unwrap(ManuallyDrop::into_inner(shared)) {
             Ok(last) => {
-                let last = ManuallyDrop::new(last);
+                let mut last = ManuallyDrop::new(last);
+                #[cfg(feature = "std")]
+                if last.node.is_some() {
+                    registry::remove(last.memory.start.as_ptr().cast());
+                    drop(last.node.take());
+                }
                 // SAFETY: this was the last one who had the memory, and it is not dropped.
-                unsafe { last.0.copy().into_vec() }
+                unsafe { last.memory.copy().into_vec() }
             }
             // (Before `shared` is dropped, which may be the last one by then.)
-            Err(shared) => elements(&shared.0).to_vec(),
+            Err(shared) => elements(&shared.memory).to_vec(),
         }
     }
 }
@@ -138,6 +256,9 @@ impl<T: Clone> DerefMut for Buffer<T> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut [T] {
         if !self.is_unshared() {
+            if self.shared().is_some_and(|shared| shared.is_traced()) {
+                changed_while_traced();
+            }
             *self = Buffer::from(self.to_vec());
         }
         // SAFETY: they are the elements of a vector that was forgotten, and nobody else has it, or can get it while `self` is borrowed.
@@ -145,11 +266,25 @@ impl<T: Clone> DerefMut for Buffer<T> {
     }
 }
 
+#[cold]
+#[inline(never)]
+fn changed_while_traced() -> ! {
+    panic!(
+        "a tensor that a gradient is taken through cannot be changed in place; compute a new tensor, or change a copy: `x.detach()`"
+    )
+}
+
 impl<T> Clone for Buffer<T> {
     fn clone(&self) -> Self {
+        self.share()
+    }
+}
+
+impl<T> Buffer<T> {
+    fn share(&self) -> Self {
         let mut shared = self.shared.load(Ordering::Acquire);
         if shared.is_null() {
-            let made = Arc::into_raw(Arc::new(Last(self.memory.copy()))).cast_mut();
+            let made = Arc::into_raw(Arc::new(Last::new(self.memory.copy()))).cast_mut();
             let (success, failure) = (Ordering::AcqRel, Ordering::Acquire);
             shared = match self.shared.compare_exchange(null_mut(), made, success, failure) {
                 Ok(_) => made,

@@ -10,6 +10,7 @@ pub mod math;
 pub mod special;
 
 pub use crate::machine::isa::Isa;
+use crate::program::code::{Binary, Code, DType, Number, Unary};
 use crate::scalar::*;
 
 /// What is an operation of the library. Kernels run operations on several threads where [`UnaryOp::PARALLEL`] says that they may, and
@@ -40,6 +41,11 @@ pub trait UnaryOp<A>: Operation {
     const LONG: bool = false;
     /// Its value.
     fn apply<I: Isa>(&self, a: A) -> Self::Out;
+    /// The operation as data, for recorded programs.
+    #[inline]
+    fn code(&self) -> Code {
+        Code::Opaque
+    }
 }
 
 /// An operation on two elements.
@@ -71,6 +77,11 @@ pub trait BinaryOp<A, B>: Operation {
     const AFFINE_SIGN: isize = 0;
     /// Its value.
     fn apply<I: Isa>(&self, a: A, b: B) -> Self::Out;
+    /// The operation as data, for recorded programs.
+    #[inline]
+    fn code(&self) -> Code {
+        Code::Opaque
+    }
     /// Adds the factors of both operands to a list, if the operation is the product.
     #[doc(hidden)]
     #[track_caller]
@@ -133,6 +144,10 @@ macro_rules! unary {
             const NAME: &'static str = $text;
             const SIMPLE: bool = is_simple!($bound);
             $(const LONG: bool = $long;)?
+            #[inline]
+            fn code(&self) -> Code {
+                Code::Unary(Unary::$name)
+            }
             unary!(@apply [$bound $out] |$a| -> $out $(:: $part)? { $value });
         }
     )*};
@@ -300,6 +315,10 @@ macro_rules! binary {
             const NAME: &'static str = $text;
             const SIMPLE: bool = is_simple!($bound);
             $(binary!(@item $item $set);)?
+            #[inline]
+            fn code(&self) -> Code {
+                Code::Binary(Binary::$name)
+            }
             binary!(@apply [$bound $out] |$a, $b| -> $out { $value });
         }
     )*};
@@ -451,6 +470,10 @@ impl Operation for Powi {}
 impl<T: Analytic> UnaryOp<T> for Powi {
     type Out = T;
     const NAME: &'static str = "powi";
+    #[inline]
+    fn code(&self) -> Code {
+        Code::Unary(Unary::Powi(self.0))
+    }
     #[inline(always)]
     fn apply<I: Isa>(&self, a: T) -> T {
         match self.0 {
@@ -471,6 +494,10 @@ impl<T> Operation for Clamp<T> {}
 impl<T: Ordered> UnaryOp<T> for Clamp<T> {
     type Out = T;
     const NAME: &'static str = "clamp";
+    #[inline]
+    fn code(&self) -> Code {
+        Code::Unary(Unary::Clamp(Number::float(self.0), Number::float(self.1)))
+    }
     #[inline(always)]
     fn apply<I: Isa>(&self, a: T) -> T {
         a.maximum(self.0).minimum(self.1)
@@ -488,6 +515,10 @@ macro_rules! unary_with {
         impl<T: $bound> UnaryOp<T> for $name<T> {
             type Out = T;
             const NAME: &'static str = $text;
+            #[inline]
+            fn code(&self) -> Code {
+                Code::Unary(Unary::$name(Number::float(self.0)))
+            }
             unary_with!(@apply [$bound] |$a, $c| { $value });
         }
     )*};
@@ -536,6 +567,10 @@ macro_rules! binary_with {
         impl<T: $bound> BinaryOp<T, T> for $name<T> {
             type Out = T;
             const NAME: &'static str = $text;
+            #[inline]
+            fn code(&self) -> Code {
+                Code::Binary(Binary::$name(Number::float(self.0)))
+            }
             #[inline(always)]
             fn apply<I: Isa>(&self, $a: T, $b: T) -> T {
                 #[inline(always)]
@@ -566,6 +601,10 @@ impl Operation for ToAcc {}
 impl<T: Num> UnaryOp<T> for ToAcc {
     type Out = T::Acc;
     const NAME: &'static str = "cast";
+    #[inline]
+    fn code(&self) -> Code {
+        DType::of::<T::Acc>().map_or(Code::Opaque, Code::Cast)
+    }
     #[inline(always)]
     fn apply<I: Isa>(&self, a: T) -> T::Acc {
         a.to_acc()
@@ -581,6 +620,10 @@ impl<T> Operation for FromAcc<T> {}
 impl<T: Num> UnaryOp<T::Acc> for FromAcc<T> {
     type Out = T;
     const NAME: &'static str = "cast";
+    #[inline]
+    fn code(&self) -> Code {
+        DType::of::<T>().map_or(Code::Opaque, Code::Cast)
+    }
     #[inline(always)]
     fn apply<I: Isa>(&self, a: T::Acc) -> T {
         T::from_acc(a)
@@ -603,6 +646,10 @@ impl<To> Operation for Cast<To> {}
 impl<T: CastTo<To>, To: Element> UnaryOp<T> for Cast<To> {
     type Out = To;
     const NAME: &'static str = "cast";
+    #[inline]
+    fn code(&self) -> Code {
+        DType::of::<To>().map_or(Code::Opaque, Code::Cast)
+    }
     #[inline(always)]
     fn apply<I: Isa>(&self, a: T) -> To {
         a.cast_to()
@@ -618,6 +665,10 @@ impl Operation for Left {}
 impl<A: Element, B> BinaryOp<A, B> for Left {
     type Out = A;
     const NAME: &'static str = "left";
+    #[inline]
+    fn code(&self) -> Code {
+        Code::Left
+    }
     #[inline(always)]
     fn apply<I: Isa>(&self, a: A, _: B) -> A {
         a
@@ -633,6 +684,10 @@ impl Operation for Replace {}
 impl<T: Element> BinaryOp<T, T> for Replace {
     type Out = T;
     const NAME: &'static str = "assign";
+    #[inline]
+    fn code(&self) -> Code {
+        Code::Right
+    }
     #[inline(always)]
     fn apply<I: Isa>(&self, _: T, new: T) -> T {
         new
@@ -663,6 +718,10 @@ impl Operation for Index {}
 impl<T: IndexInt> UnaryOp<T> for Index {
     type Out = isize;
     const NAME: &'static str = "index";
+    #[inline]
+    fn code(&self) -> Code {
+        Code::Same
+    }
     #[inline(always)]
     fn apply<I: Isa>(&self, a: T) -> isize {
         a.to_isize()
@@ -678,6 +737,10 @@ impl Operation for FromEnd {}
 impl<T: IndexInt> UnaryOp<T> for FromEnd {
     type Out = isize;
     const NAME: &'static str = "from_end";
+    #[inline]
+    fn code(&self) -> Code {
+        Code::Unary(Unary::FromEnd(self.0))
+    }
     #[inline(always)]
     fn apply<I: Isa>(&self, a: T) -> isize {
         let index = a.to_isize();
@@ -694,6 +757,10 @@ impl Operation for Holds {}
 impl<T: Element> UnaryOp<T> for Holds {
     type Out = bool;
     const NAME: &'static str = "holds";
+    #[inline]
+    fn code(&self) -> Code {
+        Code::Same
+    }
     #[inline(always)]
     fn apply<I: Isa>(&self, a: T) -> bool {
         (&a as &dyn core::any::Any).downcast_ref::<bool>().is_some_and(|&holds| holds)

@@ -183,3 +183,73 @@ pub fn huber<T: Real>(d: T, delta: T) -> T {
 pub fn smooth_l1<T: Real>(d: T, beta: T) -> T {
     if beta == T::zero() { num_traits::Float::abs(d) } else { huber(d, beta) / beta }
 }
+
+/// The derivative of order `n` of `ln |gamma(x)|`: by the recurrence up to 10, then by the asymptotic series (Abramowitz and Stegun, 6.4.6 and 6.4.11).
+#[inline(always)]
+pub fn polygamma<T: Real>(n: u32, x: T) -> T {
+    in_f64(x, |x| polygamma_f64(n, x))
+}
+
+fn polygamma_f64(n: u32, x: f64) -> f64 {
+    use num_traits::Float;
+    /// `B(2k) / (2k)!` times `(2k + n - 2)!` is what the series has; these are the Bernoulli numbers.
+    const BERNOULLI: [f64; 8] = [
+        1.0 / 6.0, -1.0 / 30.0, 1.0 / 42.0, -1.0 / 30.0, 5.0 / 66.0, -691.0 / 2730.0, 7.0 / 6.0, -3617.0 / 510.0,
+    ];
+    if n == 0 {
+        return libm::lgamma(x);
+    }
+    if x <= 0.0 && Float::floor(x) == x {
+        return f64::NAN;
+    }
+    // psi(order, x) with `order = n - 1`; psi(order, x + 1) = psi(order, x) + (-1)^order order! / x^(order + 1).
+    let order = n as i32 - 1;
+    let sign = if order % 2 == 0 { 1.0 } else { -1.0 };
+    let factorial: f64 = (1..=order).map(f64::from).product();
+    let (mut x, mut sum) = (x, 0.0);
+    while x < 16.0 + f64::from(order) {
+        sum -= sign * factorial / Float::powi(x, order + 1);
+        x += 1.0;
+    }
+    let tail = if order == 0 {
+        let square = x * x;
+        let (mut power, mut series) = (square, 0.0);
+        for (k, bernoulli) in (1..).zip(BERNOULLI) {
+            series += bernoulli / (2.0 * f64::from(k) * power);
+            power *= square;
+        }
+        Float::ln(x) - 0.5 / x - series
+    } else {
+        // (-1)^(order + 1) ((order - 1)! / x^order + order! / (2 x^(order + 1)) + sum of B(2k) (2k + order - 1)! / ((2k)! x^(2k + order)))
+        let mut series = factorial / f64::from(order) / Float::powi(x, order) + factorial / (2.0 * Float::powi(x, order + 1));
+        for (k, bernoulli) in (1..).zip(BERNOULLI) {
+            let ratio: f64 = (2 * k + 1..=2 * k + order - 1).map(f64::from).product::<f64>()
+                / if order == 0 { f64::from(2 * k) } else { 1.0 };
+            series += bernoulli * ratio / Float::powi(x, 2 * k + order);
+        }
+        -sign * series
+    };
+    sum + tail
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn polygamma_has_the_values_of_the_tables() {
+        let pi_square = core::f64::consts::PI * core::f64::consts::PI;
+        for (n, x, expected) in [
+            (1, 1.0, -0.577_215_664_901_532_9),
+            (1, 0.5, -1.963_510_026_021_423_5),
+            (1, -0.5, 0.036_489_973_978_576_52),
+            (2, 1.0, pi_square / 6.0),
+            (2, 0.5, pi_square / 2.0),
+            (3, 1.0, -2.404_113_806_319_188_6),
+            (4, 1.0, pi_square * pi_square / 15.0),
+        ] {
+            let found = polygamma::<f64>(n, x);
+            assert!((found - expected).abs() < 1e-12 * expected.abs().max(1.0), "{n} {x}: {found} is not {expected}");
+        }
+    }
+}

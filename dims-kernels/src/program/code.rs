@@ -1,0 +1,376 @@
+//! Operations, element types and numbers as data.
+
+use crate::machine::isa::Isa;
+use crate::ops::{self, BinaryOp, UnaryOp, special};
+use crate::scalar::{Analytic, CastTo, Num, Ordered, Real};
+use core::any::{Any, TypeId};
+
+/// The element types that programs read and write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum DType {
+    #[cfg(feature = "half")]
+    F16,
+    #[cfg(feature = "half")]
+    Bf16,
+    F32,
+    F64,
+    Bool,
+    I8,
+    I16,
+    I32,
+    I64,
+    Isize,
+    U8,
+    U16,
+    U32,
+    U64,
+    Usize,
+}
+
+/// Calls a macro with each element type and its [`DType`].
+macro_rules! each_dtype {
+    ($then:ident!($($args:tt)*)) => {
+        $then! { $($args)*
+            F32 f32, F64 f64, Bool bool, I8 i8, I16 i16, I32 i32, I64 i64, Isize isize, U8 u8, U16 u16, U32 u32, U64 u64, Usize usize,
+        }
+    };
+}
+pub(crate) use each_dtype;
+
+impl DType {
+    /// That of an element type, if programs know it.
+    pub fn of<T: 'static>() -> Option<Self> {
+        macro_rules! find {
+            ($($name:ident $t:ty,)*) => {{
+                $(if TypeId::of::<T>() == TypeId::of::<$t>() {
+                    return Some(DType::$name);
+                })*
+            }};
+        }
+        each_dtype!(find!());
+        #[cfg(feature = "half")]
+        if TypeId::of::<T>() == TypeId::of::<half::f16>() {
+            return Some(DType::F16);
+        } else if TypeId::of::<T>() == TypeId::of::<half::bf16>() {
+            return Some(DType::Bf16);
+        }
+        None
+    }
+
+    /// The kind of the registers that hold its elements.
+    pub fn kind(self) -> Kind {
+        match self {
+            #[cfg(feature = "half")]
+            DType::F16 | DType::Bf16 => Kind::F32,
+            DType::F32 => Kind::F32,
+            DType::F64 => Kind::F64,
+            DType::Bool => Kind::Bool,
+            _ => Kind::Int,
+        }
+    }
+
+    /// The bytes of an element.
+    pub fn bytes(self) -> usize {
+        macro_rules! bytes {
+            ($($name:ident $t:ty,)*) => {
+                match self {
+                    $(DType::$name => size_of::<$t>(),)*
+                    #[cfg(feature = "half")]
+                    DType::F16 | DType::Bf16 => 2,
+                }
+            };
+        }
+        each_dtype!(bytes!())
+    }
+
+    /// Whether elements are floats, which have derivatives.
+    pub fn is_float(self) -> bool {
+        matches!(self.kind(), Kind::F32 | Kind::F64)
+    }
+}
+
+/// What a register holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// `f32`, also for the half precisions.
+    F32,
+    /// `f64`
+    F64,
+    /// `bool`
+    Bool,
+    /// Integers of all types, as `isize`.
+    Int,
+}
+
+/// A constant.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Number {
+    /// A float.
+    Float(f64),
+    /// An integer.
+    Int(isize),
+    /// A truth value.
+    Bool(bool),
+}
+
+impl Number {
+    /// A value as a constant, with the kind of the register for it; nothing for types that programs do not know.
+    pub fn of<T: 'static>(value: T) -> Option<(Number, Kind)> {
+        let any = &value as &dyn Any;
+        if let Some(&value) = any.downcast_ref::<bool>() {
+            return Some((Number::Bool(value), Kind::Bool));
+        }
+        macro_rules! find {
+            ($($t:ty)*) => {{
+                $(if let Some(&value) = any.downcast_ref::<$t>() {
+                    return Some((Number::Int(CastTo::<isize>::cast_to(value)), Kind::Int));
+                })*
+            }};
+        }
+        find!(i8 i16 i32 i64 isize u8 u16 u32 u64 usize);
+        #[cfg(feature = "half")]
+        if let Some(&value) = any.downcast_ref::<half::f16>() {
+            return Some((Number::Float(value.to_f64()), Kind::F32));
+        } else if let Some(&value) = any.downcast_ref::<half::bf16>() {
+            return Some((Number::Float(value.to_f64()), Kind::F32));
+        }
+        if let Some(&value) = any.downcast_ref::<f32>() {
+            return Some((Number::Float(value.into()), Kind::F32));
+        }
+        any.downcast_ref::<f64>().map(|&value| (Number::Float(value), Kind::F64))
+    }
+
+    /// A float constant of an operation; not-a-number for types that have no floats.
+    pub fn float<T: 'static>(value: T) -> f64 {
+        match Number::of(value) {
+            Some((Number::Float(value), _)) => value,
+            Some((Number::Int(value), _)) => value as f64,
+            _ => f64::NAN,
+        }
+    }
+}
+
+/// An operation of the table as data; nothing that programs know for closures, pairs, and complex numbers' own.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Code {
+    /// One operand.
+    Unary(Unary),
+    /// Two operands.
+    Binary(Binary),
+    /// A conversion to another type.
+    Cast(DType),
+    /// The operand as it is.
+    Same,
+    /// The left operand.
+    Left,
+    /// The right operand.
+    Right,
+    /// Nothing that a program can say.
+    Opaque,
+}
+
+macro_rules! unary_codes {
+    (floats: $($name:ident)*; numbers: $($number:ident)*; tests: $($test:ident)*;) => {
+        /// An operation on one operand.
+        #[derive(Clone, Copy, Debug, PartialEq)]
+        #[allow(missing_docs)]
+        pub enum Unary {
+            $($name,)* $($number,)* $($test,)*
+            Not,
+            Powi(i32),
+            Clamp(f64, f64),
+            LeakyRelu(f64),
+            Elu(f64),
+            Celu(f64),
+            HardShrink(f64),
+            SoftShrink(f64),
+            NanTo(f64),
+            /// The derivative of this order of [`LnGamma`](Unary::LnGamma), from 1 on.
+            Polygamma(u32),
+            /// An integer as a position, from the end if it is negative.
+            FromEnd(isize),
+        }
+
+        impl Unary {
+            /// Whether the result is a truth value.
+            pub fn is_test(self) -> bool {
+                matches!(self, $(Unary::$test)|*)
+            }
+
+            /// Runs the operation along a line of floats.
+            #[inline(always)]
+            pub(crate) fn floats<I: Isa, T: Real<Abs = T>>(self, a: &[T], out: &mut [T]) {
+                let constant = |value: f64| <T as num_traits::NumCast>::from(value).unwrap_or_else(T::nan);
+                match self {
+                    $(Unary::$name => each(a, out, |a| UnaryOp::<T>::apply::<I>(&ops::$name, a)),)*
+                    $(Unary::$number => each(a, out, |a| UnaryOp::<T>::apply::<I>(&ops::$number, a)),)*
+                    Unary::Powi(n) => each(a, out, |a| ops::Powi(n).apply::<I>(a)),
+                    Unary::Clamp(low, high) => {
+                        let op = ops::Clamp(constant(low), constant(high));
+                        each(a, out, |a| op.apply::<I>(a));
+                    }
+                    Unary::LeakyRelu(c) => { let op = ops::LeakyRelu(constant(c)); each(a, out, |a| op.apply::<I>(a)) }
+                    Unary::Elu(c) => { let op = ops::Elu(constant(c)); each(a, out, |a| op.apply::<I>(a)) }
+                    Unary::Celu(c) => { let op = ops::Celu(constant(c)); each(a, out, |a| op.apply::<I>(a)) }
+                    Unary::HardShrink(c) => { let op = ops::HardShrink(constant(c)); each(a, out, |a| op.apply::<I>(a)) }
+                    Unary::SoftShrink(c) => { let op = ops::SoftShrink(constant(c)); each(a, out, |a| op.apply::<I>(a)) }
+                    Unary::NanTo(c) => { let op = ops::NanTo(constant(c)); each(a, out, |a| op.apply::<I>(a)) }
+                    Unary::Polygamma(n) => each(a, out, |a| special::polygamma(n, a)),
+                    Unary::Not | Unary::FromEnd(_) $(| Unary::$test)* => unreachable!("no operation on floats that yields floats"),
+                }
+            }
+
+            /// Runs a test along a line of floats.
+            #[inline(always)]
+            pub(crate) fn tests<I: Isa, T: Real>(self, a: &[T], out: &mut [bool]) {
+                match self {
+                    $(Unary::$test => each(a, out, |a| UnaryOp::<T>::apply::<I>(&ops::$test, a)),)*
+                    _ => unreachable!("no test"),
+                }
+            }
+
+            /// Runs the operation along a line of integers.
+            #[inline(always)]
+            pub(crate) fn integers<I: Isa>(self, a: &[isize], out: &mut [isize]) {
+                match self {
+                    $(Unary::$number => each(a, out, |a| UnaryOp::<isize>::apply::<I>(&ops::$number, a)),)*
+                    Unary::Not => each(a, out, |a| !a),
+                    Unary::Clamp(low, high) => each(a, out, |a| a.max(low as isize).min(high as isize)),
+                    Unary::LeakyRelu(slope) => each(a, out, |a| if a < 0 { a.wrapping_mul(slope as isize) } else { a }),
+                    Unary::FromEnd(size) => each(a, out, |a| ops::FromEnd(size).apply::<I>(a)),
+                    _ => unreachable!("no operation on integers"),
+                }
+            }
+        }
+    };
+}
+
+unary_codes! {
+    floats: Exp ExpM1 Ln Ln1p Log2 Log10 Exp2 Sqrt Cbrt Rsqrt Recip Sin Cos Tan Asin Acos Atan Sinh Cosh Tanh Asinh Acosh Atanh Erf
+        Floor Ceil Round Trunc Fract Sigmoid Silu Gelu Softplus Erfc LnGamma Logit LnSigmoid Selu Mish HardSigmoid HardSwish Softsign
+        TanhShrink GeluTanh Sinc RoundTiesEven ToDegrees ToRadians;
+    numbers: Neg Abs Square Signum Relu Relu6;
+    tests: IsInfinite Signbit IsNan IsFinite;
+}
+
+#[inline(always)]
+fn each<A: Copy, B>(a: &[A], out: &mut [B], f: impl Fn(A) -> B) {
+    for (out, &a) in out.iter_mut().zip(a) {
+        *out = f(a);
+    }
+}
+
+#[inline(always)]
+fn both<A: Copy, B>(a: &[A], b: &[A], out: &mut [B], f: impl Fn(A, A) -> B) {
+    for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
+        *out = f(a, b);
+    }
+}
+
+macro_rules! binary_codes {
+    (floats: $($name:ident)*; numbers: $($number:ident)*; compare: $($compare:ident)*;) => {
+        /// An operation on two operands.
+        #[derive(Clone, Copy, Debug, PartialEq)]
+        #[allow(missing_docs)]
+        pub enum Binary {
+            $($name,)* $($number,)* $($compare,)*
+            FloorDiv, And, Or, Xor,
+            Huber(f64),
+            SmoothL1(f64),
+            Lerp(f64),
+            /// The product of a cotangent and a derivative: 0 if one of them is, whatever the other.
+            Chain,
+        }
+
+        impl Binary {
+            /// Whether the result is a truth value.
+            pub fn is_comparison(self) -> bool {
+                matches!(self, $(Binary::$compare)|*)
+            }
+
+            /// Whether the order of the operands does not matter.
+            pub(crate) fn is_symmetric(self) -> bool {
+                matches!(self, Binary::Add | Binary::Mul | Binary::Chain)
+            }
+
+            /// Runs the operation along lines of floats.
+            #[inline(always)]
+            pub(crate) fn floats<I: Isa, T: Real>(self, a: &[T], b: &[T], out: &mut [T]) {
+                let constant = |value: f64| <T as num_traits::NumCast>::from(value).unwrap_or_else(T::nan);
+                match self {
+                    $(Binary::$name => both(a, b, out, |a, b| BinaryOp::<T, T>::apply::<I>(&ops::$name, a, b)),)*
+                    $(Binary::$number => both(a, b, out, |a, b| BinaryOp::<T, T>::apply::<I>(&ops::$number, a, b)),)*
+                    Binary::Huber(c) => { let op = ops::Huber(constant(c)); both(a, b, out, |a, b| op.apply::<I>(a, b)) }
+                    Binary::SmoothL1(c) => { let op = ops::SmoothL1(constant(c)); both(a, b, out, |a, b| op.apply::<I>(a, b)) }
+                    Binary::Lerp(c) => { let op = ops::Lerp(constant(c)); both(a, b, out, |a, b| op.apply::<I>(a, b)) }
+                    Binary::Chain => both(a, b, out, |a, b| {
+                        let product = a * b;
+                        if a == T::ZERO || b == T::ZERO { T::ZERO } else { product }
+                    }),
+                    _ => unreachable!("no operation on floats that yields floats"),
+                }
+            }
+
+            /// Compares floats, or integers.
+            #[inline(always)]
+            pub(crate) fn compares<I: Isa, T: Num + PartialOrd>(self, a: &[T], b: &[T], out: &mut [bool]) {
+                match self {
+                    $(Binary::$compare => both(a, b, out, |a, b| BinaryOp::<T, T>::apply::<I>(&ops::$compare, a, b)),)*
+                    _ => unreachable!("no comparison"),
+                }
+            }
+
+            /// Runs the operation along lines of integers.
+            #[inline(always)]
+            pub(crate) fn integers<I: Isa>(self, a: &[isize], b: &[isize], out: &mut [isize]) {
+                match self {
+                    $(Binary::$number => both(a, b, out, |a, b| BinaryOp::<isize, isize>::apply::<I>(&ops::$number, a, b)),)*
+                    Binary::FloorDiv => both(a, b, out, |a, b| BinaryOp::<isize, isize>::apply::<I>(&ops::FloorDiv, a, b)),
+                    Binary::And => both(a, b, out, |a, b| a & b),
+                    Binary::Or => both(a, b, out, |a, b| a | b),
+                    Binary::Xor => both(a, b, out, |a, b| a ^ b),
+                    _ => unreachable!("no operation on integers"),
+                }
+            }
+
+            /// Runs the operation along lines of truth values.
+            #[inline(always)]
+            pub(crate) fn booleans(self, a: &[bool], b: &[bool], out: &mut [bool]) {
+                match self {
+                    Binary::And => both(a, b, out, |a, b| a & b),
+                    Binary::Or => both(a, b, out, |a, b| a | b),
+                    Binary::Xor | Binary::Ne => both(a, b, out, |a, b| a ^ b),
+                    Binary::Eq => both(a, b, out, |a, b| a == b),
+                    Binary::Lt => both(a, b, out, |a, b| !a & b),
+                    Binary::Le => both(a, b, out, |a, b| !a | b),
+                    Binary::Gt => both(a, b, out, |a, b| a & !b),
+                    Binary::Ge => both(a, b, out, |a, b| a | !b),
+                    _ => unreachable!("no operation on truth values"),
+                }
+            }
+        }
+    };
+}
+
+binary_codes! {
+    floats: Powf Atan2 Hypot Copysign LogAddExp Xlogy AbsoluteError Bce BceWithLogits KlDiv;
+    numbers: Add Offset Sub Mul Div Rem Maximum Minimum Remainder Fmax Fmin Heaviside SquaredError;
+    compare: Lt Le Gt Ge Eq Ne;
+}
+
+/// Bounds of a type's integers, for conversions of floats.
+pub(crate) fn integer_bounds(dtype: DType) -> (isize, isize) {
+    macro_rules! bounds {
+        ($($name:ident $t:ty,)*) => {
+            match dtype {
+                $(DType::$name => (CastTo::<isize>::cast_to(<$t>::LOWEST), isize::try_from(<$t>::HIGHEST).unwrap_or(isize::MAX)),)*
+                _ => (isize::MIN, isize::MAX),
+            }
+        };
+    }
+    bounds!(I8 i8, I16 i16, I32 i32, I64 i64, Isize isize, U8 u8, U16 u16, U32 u32, U64 u64, Usize usize,)
+}
+
+#[allow(unused_imports)]
+use Analytic as _;

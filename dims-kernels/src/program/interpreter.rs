@@ -1,0 +1,536 @@
+//! Programs as kernels: run tile by tile, each instruction along a line that stays in the first-level cache.
+
+use crate::load::{Faults, Kernel, TILE, Tile};
+use crate::loops::nest::{Operands, Row};
+use crate::machine::isa::{Isa, Task, dispatch};
+use crate::program::code::{Binary, DType, Kind, Number, Unary, each_dtype, integer_bounds};
+use crate::program::{Instruction, Program, Register};
+use crate::scalar::{CastTo, Element};
+use alloc::vec::Vec;
+use core::marker::PhantomData;
+use smallvec::SmallVec;
+
+/// Element types that a program can yield.
+pub trait Output: Element {
+    /// The kind of register that the result is in.
+    const KIND: Kind;
+    /// Takes a result from its register, where it lies there as it is.
+    fn take(line: Line) -> *const Self;
+    /// A float in this type.
+    fn of(value: f64) -> Self;
+}
+
+/// A line in a register.
+#[derive(Clone, Copy)]
+pub struct Line(*const u8);
+
+impl Line {
+    /// # Safety
+    ///
+    /// The register holds `len` values of this type.
+    #[inline(always)]
+    unsafe fn slice<'l, T>(self, len: usize) -> &'l [T] {
+        // SAFETY: the caller's promise.
+        unsafe { core::slice::from_raw_parts(self.0.cast(), len) }
+    }
+}
+
+/// Elements that a program reads: where they begin, and of which type they are.
+#[derive(Clone, Copy)]
+pub struct Source {
+    start: *const u8,
+    dtype: DType,
+    /// Offsets, in elements, that are added to the strides', if the elements are at places from a table: the rows of strides has one more for it.
+    table: Option<*const isize>,
+}
+
+impl Source {
+    /// Elements from `start` on.
+    ///
+    /// # Safety
+    ///
+    /// As long as a kernel reads it, `start` offset by the row of strides, and by the table's elements along the row after it, is an
+    /// initialised element of the type `dtype` for each position of the nest.
+    pub unsafe fn new(start: *const u8, dtype: DType, table: Option<*const isize>) -> Self {
+        Source { start, dtype, table }
+    }
+
+    /// An operand without memory: a position.
+    pub fn position() -> Self {
+        Source { start: core::ptr::null(), dtype: DType::Isize, table: None }
+    }
+}
+
+struct Operand<'k> {
+    source: Source,
+    row: Row<'k>,
+    table: Option<Row<'k>>,
+    /// A broadcast element is often the same for many tiles: from where the register was filled, and how far.
+    filled: (*const u8, usize),
+}
+
+/// A program, run tile by tile over a nest. The result is converted to `T`.
+pub struct Interpreted<'k, T> {
+    program: &'k Program,
+    operands: SmallVec<[Operand<'k>; 6]>,
+    registers: Vec<Line>,
+    slots: Slots,
+    scratch: Vec<u64>,
+    result: Vec<T>,
+    current: *const T,
+    marker: PhantomData<&'k [T]>,
+}
+
+/// Where the value of each instruction is put: registers are used again once nobody reads them any more.
+#[derive(Clone, Debug)]
+struct Slots {
+    of: Vec<u32>,
+    count: usize,
+}
+
+/// The most elements of a line: some twenty lines of `f64` fit into the first-level cache.
+const LINE: usize = TILE;
+
+impl Slots {
+    fn new(program: &Program) -> Self {
+        let instructions = program.instructions();
+        let mut last = vec![0; instructions.len()];
+        for (at, instruction) in instructions.iter().enumerate() {
+            instruction.inputs().for_each(|input| last[input as usize] = at);
+        }
+        last[program.result() as usize] = usize::MAX;
+        let (mut free, mut of, mut count) = (Vec::new(), Vec::with_capacity(instructions.len()), 0);
+        for (at, instruction) in instructions.iter().enumerate() {
+            // Loads and constants keep their register: what is the same for the next tile is not written again.
+            let slot = if instruction.inputs().next().is_none() { None } else { free.pop() };
+            of.push(slot.unwrap_or_else(|| {
+                count += 1;
+                count as u32 - 1
+            }));
+            for input in instruction.inputs() {
+                let computed = instructions[input as usize].inputs().next().is_some();
+                if last[input as usize] == at && computed && !free.contains(&of[input as usize]) {
+                    free.push(of[input as usize]);
+                }
+            }
+        }
+        Slots { of, count }
+    }
+}
+
+impl<'k, T: Output> Interpreted<'k, T> {
+    /// The program over a nest: `sources` has one entry for each operand, and `operands` the rows, one more for each table.
+    pub fn new(program: &'k Program, sources: &[Source], operands: &mut Operands<'k>) -> Self {
+        let operands = sources
+            .iter()
+            .map(|&source| {
+                let row = operands.next_row();
+                let table = source.table.map(|_| operands.next_row());
+                Operand { source, row, table, filled: (core::ptr::null(), 0) }
+            })
+            .collect();
+        let slots = Slots::new(program);
+        let registers = vec![Line(core::ptr::null()); program.instructions().len()];
+        Interpreted {
+            program,
+            operands,
+            registers,
+            slots,
+            scratch: Vec::new(),
+            result: Vec::new(),
+            current: core::ptr::null(),
+            marker: PhantomData,
+        }
+    }
+
+    fn run<I: Isa>(&mut self, tile: &Tile<'_>) {
+        let len = tile.len;
+        let first = self.scratch.is_empty();
+        if first {
+            self.scratch = vec![0; self.slots.count * LINE];
+        }
+        let scratch: *mut u64 = self.scratch.as_mut_ptr();
+        for at in 0..self.program.instructions().len() {
+            let place = scratch.wrapping_add(self.slots.of[at] as usize * LINE);
+            let kind = self.program.kind(at as Register);
+            let line = match self.program.instruction(at as Register) {
+                Instruction::Load(number) => self.operands[number as usize].load(tile, kind, place),
+                Instruction::Position(number) => self.operands[number as usize].count(tile, place),
+                // A line of constants stays.
+                Instruction::Constant(_) if !first => continue,
+                instruction => {
+                    let len = if matches!(instruction, Instruction::Constant(_)) { LINE } else { len };
+                    // The register of the instruction is none of its inputs', which are still read; lines have `len` values of their
+                    // instruction's kind; the scratch memory has room for `LINE` values of eight bytes in each slot.
+                    dispatch(Execute { program: self.program, registers: &self.registers, instruction, kind, place, len });
+                    Line(place.cast())
+                }
+            };
+            self.registers[at] = line;
+        }
+        let result = self.registers[self.program.result() as usize];
+        let same = self.program.kind(self.program.result()) == T::KIND;
+        self.current = if same { T::take(result) } else { core::ptr::null() };
+        if self.current.is_null() {
+            self.result.clear();
+            // SAFETY: the result is a line of `len` values of its kind.
+            match self.program.kind(self.program.result()) {
+                Kind::F64 => self.result.extend(unsafe { result.slice::<f64>(len) }.iter().map(|&x| T::of(x))),
+                _ => self.result.extend(unsafe { result.slice::<f32>(len) }.iter().map(|&x| T::of(x.into()))),
+            }
+            self.current = self.result.as_ptr();
+        }
+    }
+}
+
+macro_rules! outputs {
+    ($($t:ty, $kind:ident, |$line:ident| $take:expr;)*) => {$(
+        impl Output for $t {
+            const KIND: Kind = Kind::$kind;
+            #[inline(always)]
+            fn take($line: Line) -> *const Self {
+                $take
+            }
+            #[inline(always)]
+            fn of(value: f64) -> Self {
+                CastTo::cast_to(value)
+            }
+        }
+    )*};
+}
+
+outputs! {
+    f32, F32, |line| line.0.cast();
+    f64, F64, |line| line.0.cast();
+    isize, Int, |line| line.0.cast();
+}
+#[cfg(feature = "half")]
+outputs! {
+    half::f16, F32, |_line| core::ptr::null();
+    half::bf16, F32, |_line| core::ptr::null();
+}
+
+impl Operand<'_> {
+    /// How far the first element of a tile is from the origin.
+    fn offset(row: &Row<'_>, at: &[usize]) -> isize {
+        at.iter().zip(row.strides).map(|(&at, &stride)| at as isize * stride).sum::<isize>() + row.offset
+    }
+
+    /// Positions along the loops.
+    fn count(&mut self, tile: &Tile<'_>, place: *mut u64) -> Line {
+        let (first, step) = (Self::offset(&self.row, tile.at), self.row.strides.last().copied().unwrap_or(0));
+        for x in 0..tile.len {
+            // SAFETY: the slot has room for a line.
+            unsafe { place.cast::<isize>().add(x).write(first + x as isize * step) };
+        }
+        Line(place.cast())
+    }
+
+    /// The elements of a tile in a register: where they are, if they are neighbours of the register's type.
+    fn load(&mut self, tile: &Tile<'_>, kind: Kind, place: *mut u64) -> Line {
+        let (first, step) = (Self::offset(&self.row, tile.at), self.row.strides.last().copied().unwrap_or(0));
+        let table = self.source.table.zip(self.table).map(|(start, row)| {
+            let first = Self::offset(&row, tile.at);
+            (start.wrapping_offset(first), row.strides.last().copied().unwrap_or(0))
+        });
+        if let (None, 1, DType::F32 | DType::F64 | DType::Bool) = (table, step, self.source.dtype) {
+            let bytes = if self.source.dtype == DType::F64 { 8 } else if self.source.dtype == DType::F32 { 4 } else { 1 };
+            return Line(self.source.start.wrapping_offset(first * bytes));
+        }
+        macro_rules! load {
+            ($($name:ident $t:ty,)*) => {
+                match self.source.dtype {
+                    $(DType::$name => self.load_of::<$t>((first, step), table, tile.len, kind, place),)*
+                    #[cfg(feature = "half")]
+                    DType::F16 => self.load_of::<half::f16>((first, step), table, tile.len, kind, place),
+                    #[cfg(feature = "half")]
+                    DType::Bf16 => self.load_of::<half::bf16>((first, step), table, tile.len, kind, place),
+                }
+            };
+        }
+        each_dtype!(load!())
+    }
+
+    fn load_of<T: Loads>(
+        &mut self,
+        (first, step): (isize, isize),
+        table: Option<(*const isize, isize)>,
+        len: usize,
+        kind: Kind,
+        place: *mut u64,
+    ) -> Line {
+        debug_assert_eq!(T::KIND, kind, "elements are loaded into registers of their kind");
+        let start = self.source.start.cast::<T>().wrapping_offset(first);
+        if table.is_none() && step == 0 {
+            if self.filled == (start.cast(), place as usize) && len <= LINE {
+                return Line(place.cast());
+            }
+            // SAFETY: every position of the nest is an element, by the contract of `Source::new`; the slot has room for a line, of
+            // which all is filled, as later tiles may be longer.
+            unsafe { (0..LINE).for_each(|x| place.cast::<T::Register>().add(x).write((*start).register())) };
+            self.filled = (start.cast(), place as usize);
+            return Line(place.cast());
+        }
+        for x in 0..len {
+            // SAFETY: as above, and of the table.
+            unsafe {
+                let moved = match table {
+                    Some((table, stride)) => *table.offset(x as isize * stride),
+                    None => 0,
+                };
+                let value = *start.wrapping_offset(x as isize * step + moved);
+                place.cast::<T::Register>().add(x).write(value.register());
+            }
+        }
+        Line(place.cast())
+    }
+}
+
+/// Element types as registers hold them.
+trait Loads: Copy {
+    type Register: Copy;
+    const KIND: Kind;
+    fn register(self) -> Self::Register;
+}
+
+macro_rules! loads {
+    ($($t:ty, $register:ty, $kind:ident;)*) => {$(
+        impl Loads for $t {
+            type Register = $register;
+            const KIND: Kind = Kind::$kind;
+            #[inline(always)]
+            #[allow(clippy::useless_conversion)]
+            fn register(self) -> $register {
+                CastTo::<$register>::cast_to(self)
+            }
+        }
+    )*};
+}
+
+loads! {
+    f32, f32, F32; f64, f64, F64; i8, isize, Int; i16, isize, Int; i32, isize, Int; i64, isize, Int; isize, isize, Int;
+    u8, isize, Int; u16, isize, Int; u32, isize, Int; u64, isize, Int; usize, isize, Int;
+}
+impl Loads for bool {
+    type Register = bool;
+    const KIND: Kind = Kind::Bool;
+    #[inline(always)]
+    fn register(self) -> bool {
+        self
+    }
+}
+#[cfg(feature = "half")]
+loads! { half::f16, f32, F32; half::bf16, f32, F32; }
+
+/// One instruction along a line, for the instructions of the machine.
+struct Execute<'r> {
+    program: &'r Program,
+    registers: &'r [Line],
+    instruction: Instruction,
+    kind: Kind,
+    place: *mut u64,
+    len: usize,
+}
+
+impl Task for Execute<'_> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run<I: Isa>(self) {
+        let Execute { program, registers, instruction, kind, place, len } = self;
+        let kind_of = |register: Register| program.kind(register);
+        // SAFETY: whoever makes the task says that registers hold lines of `len` values of their kind, that `place` has room for one, and that nothing
+        // that is read lies there.
+        unsafe {
+            macro_rules! line {
+                ($register:expr) => {
+                    registers[$register as usize].slice(len)
+                };
+            }
+            macro_rules! out {
+                () => {
+                    core::slice::from_raw_parts_mut(place.cast(), len)
+                };
+            }
+            match instruction {
+                Instruction::Load(_) | Instruction::Position(_) => {}
+                Instruction::Constant(number) => match (number, kind) {
+                    (Number::Float(value), Kind::F32) => fill::<f32>(out!(), CastTo::<f32>::cast_to(value)),
+                    (Number::Float(value), _) => fill::<f64>(out!(), value),
+                    (Number::Int(value), _) => fill::<isize>(out!(), value),
+                    (Number::Bool(value), _) => fill::<bool>(out!(), value),
+                },
+                Instruction::Unary(op, a) if op.is_test() => match kind_of(a) {
+                    Kind::F32 => op.tests::<I, f32>(line!(a), out!()),
+                    Kind::F64 => op.tests::<I, f64>(line!(a), out!()),
+                    // Integers are numbers, finite ones; no other test is there for them.
+                    Kind::Int | Kind::Bool => fill::<bool>(out!(), op == Unary::IsFinite),
+                },
+                Instruction::Unary(op, a) => match kind {
+                    Kind::F32 => op.floats::<I, f32>(line!(a), out!()),
+                    Kind::F64 => op.floats::<I, f64>(line!(a), out!()),
+                    Kind::Int => op.integers::<I>(line!(a), out!()),
+                    Kind::Bool => {
+                        let (a, out): (&[bool], &mut [bool]) = (line!(a), out!());
+                        out.iter_mut().zip(a).for_each(|(out, &a)| *out = !a);
+                    }
+                },
+                Instruction::Binary(op, a, b) if kind_of(a) == Kind::Bool => op.booleans(line!(a), line!(b), out!()),
+                Instruction::Binary(op, a, b) if op.is_comparison() => compare::<I>(op, kind_of(a), registers, (a, b), place, len),
+                Instruction::Binary(op, a, b) => match kind {
+                    Kind::F32 => op.floats::<I, f32>(line!(a), line!(b), out!()),
+                    Kind::F64 => op.floats::<I, f64>(line!(a), line!(b), out!()),
+                    Kind::Int => op.integers::<I>(line!(a), line!(b), out!()),
+                    Kind::Bool => unreachable!("of truth values above"),
+                },
+                Instruction::Select(cond, a, b) => match kind {
+                    Kind::F32 => select::<f32>(line!(cond), line!(a), line!(b), out!()),
+                    Kind::F64 => select::<f64>(line!(cond), line!(a), line!(b), out!()),
+                    Kind::Int => select::<isize>(line!(cond), line!(a), line!(b), out!()),
+                    Kind::Bool => select::<bool>(line!(cond), line!(a), line!(b), out!()),
+                },
+                Instruction::Cast(to, a) => match (kind_of(a), to.kind()) {
+                    (Kind::F32, Kind::F64) => cast::<f32, f64>(line!(a), out!()),
+                    (Kind::F64, Kind::F32) => cast::<f64, f32>(line!(a), out!()),
+                    (Kind::Int, Kind::F32) => cast::<isize, f32>(line!(a), out!()),
+                    (Kind::Int, Kind::F64) => cast::<isize, f64>(line!(a), out!()),
+                    (Kind::Bool, Kind::F32) => cast::<bool, f32>(line!(a), out!()),
+                    (Kind::Bool, Kind::F64) => cast::<bool, f64>(line!(a), out!()),
+                    (Kind::Bool, Kind::Int) => cast::<bool, isize>(line!(a), out!()),
+                    (Kind::F32, Kind::Bool) => cast::<f32, bool>(line!(a), out!()),
+                    (Kind::F64, Kind::Bool) => cast::<f64, bool>(line!(a), out!()),
+                    (Kind::Int, Kind::Bool) => cast::<isize, bool>(line!(a), out!()),
+                    (Kind::F32, Kind::F32) => cast::<f32, f32>(line!(a), out!()),
+                    (Kind::F64, Kind::F64) => cast::<f64, f64>(line!(a), out!()),
+                    (Kind::Bool, Kind::Bool) => cast::<bool, bool>(line!(a), out!()),
+                    (Kind::F32 | Kind::F64 | Kind::Int, Kind::Int) => {
+                        let (low, high) = integer_bounds(to);
+                        let out: &mut [isize] = out!();
+                        match kind_of(a) {
+                            Kind::F32 => cast::<f32, isize>(line!(a), out),
+                            Kind::F64 => cast::<f64, isize>(line!(a), out),
+                            _ => return wrap(to, line!(a), out),
+                        }
+                        out.iter_mut().for_each(|out| *out = (*out).clamp(low, high));
+                    }
+                },
+            }
+        }
+    }
+}
+
+/// # Safety
+///
+/// As for [`Execute`].
+#[inline(always)]
+unsafe fn compare<I: Isa>(
+    op: Binary,
+    kind: Kind,
+    registers: &[Line],
+    (a, b): (Register, Register),
+    place: *mut u64,
+    len: usize,
+) {
+    let (a, b) = (registers[a as usize], registers[b as usize]);
+    // SAFETY: the caller's promise.
+    unsafe {
+        let out = core::slice::from_raw_parts_mut(place.cast(), len);
+        match kind {
+            Kind::F32 => op.compares::<I, f32>(a.slice(len), b.slice(len), out),
+            Kind::F64 => op.compares::<I, f64>(a.slice(len), b.slice(len), out),
+            Kind::Int => op.compares::<I, isize>(a.slice(len), b.slice(len), out),
+            Kind::Bool => op.booleans(a.slice(len), b.slice(len), out),
+        }
+    }
+}
+
+#[inline(always)]
+fn fill<T: Copy>(out: &mut [T], value: T) {
+    out.fill(value);
+}
+
+#[inline(always)]
+fn select<T: Copy>(cond: &[bool], a: &[T], b: &[T], out: &mut [T]) {
+    for (((out, &cond), &a), &b) in out.iter_mut().zip(cond).zip(a).zip(b) {
+        *out = if cond { a } else { b };
+    }
+}
+
+#[inline(always)]
+fn cast<A: CastTo<B>, B>(a: &[A], out: &mut [B]) {
+    for (out, &a) in out.iter_mut().zip(a) {
+        *out = a.cast_to();
+    }
+}
+
+/// Integers in a type of fewer bits, as `as` has it.
+#[inline(always)]
+fn wrap(to: DType, a: &[isize], out: &mut [isize]) {
+    macro_rules! wrap {
+        ($($name:ident $t:ty,)*) => {
+            match to {
+                $(DType::$name => out.iter_mut().zip(a).for_each(|(out, &a)| {
+                    *out = CastTo::<isize>::cast_to(CastTo::<$t>::cast_to(a));
+                }),)*
+                _ => out.copy_from_slice(a),
+            }
+        };
+    }
+    wrap!(I8 i8, I16 i16, I32 i32, I64 i64, Isize isize, U8 u8, U16 u16, U32 u32, U64 u64, Usize usize,)
+}
+
+// SAFETY: it yields no places; a tile's elements are in a line that was computed for all of them; sources are read alone, and a program is
+// plain data.
+unsafe impl<T: Output> Kernel for Interpreted<'_, T> {
+    type Elem = T;
+    const LONG: bool = true;
+    type TileReader = *const T;
+    type Pairs = ();
+
+    #[inline(always)]
+    fn load<I: Isa>(&mut self, tile: &Tile<'_>, _: &mut Faults) {
+        self.run::<I>(tile);
+    }
+
+    #[inline(always)]
+    unsafe fn get<I: Isa>(&self, x: usize) -> T {
+        // SAFETY: the line has an element for each of the tile's.
+        unsafe { *self.current.add(x) }
+    }
+
+    #[inline(always)]
+    fn tile_reader<I: Isa, const LEFT: bool>(&self) -> *const T {
+        self.current
+    }
+
+    #[inline(always)]
+    unsafe fn get_broadcast<I: Isa, const LEFT: bool>(reader: &*const T, x: usize) -> T {
+        // SAFETY: as for `get`.
+        unsafe { *reader.add(x) }
+    }
+
+    #[inline(always)]
+    fn pairs<const LEFT: bool>(&self, _: &[usize], _: usize, _: usize, _: bool) -> Option<()> {
+        None
+    }
+
+    #[inline(always)]
+    unsafe fn broadcast_element<I: Isa>((): &(), _: usize, _: usize) -> T {
+        unreachable!("a program has no pairs")
+    }
+
+    #[inline(always)]
+    unsafe fn pair_reader<I: Isa, const LEFT: bool>((): &(), _: usize, _: usize) -> *const T {
+        unreachable!("a program has no pairs")
+    }
+
+    #[inline(always)]
+    fn is_uniform(&self) -> bool {
+        false
+    }
+
+    #[inline(always)]
+    fn can_fault(&self) -> bool {
+        false
+    }
+}

@@ -1,0 +1,302 @@
+//! Small programs of scalar operations: what an expression computes for each element, as data.
+//!
+//! A [`Program`] is straight-line code. Each instruction yields a value that later ones read, and operands are numbered as the rows of strides of
+//! a [nest](crate::loops::nest) are. Recorded steps hold such programs; [`derivative`] makes new ones of them, and [`interpreter`] runs them tile
+//! by tile.
+
+pub mod code;
+pub mod derivative;
+pub mod interpreter;
+
+use crate::program::code::{Binary, Code, DType, Kind, Number, Unary};
+use alloc::vec::Vec;
+
+/// The number of an instruction, which stands for its value.
+pub type Register = u32;
+
+/// One instruction.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Instruction {
+    /// The element of an operand.
+    Load(u32),
+    /// The position along the loops, as the row of strides of an operand without memory counts it.
+    Position(u32),
+    /// The same value everywhere.
+    Constant(Number),
+    /// An operation on one value.
+    Unary(Unary, Register),
+    /// An operation on two values.
+    Binary(Binary, Register, Register),
+    /// The second value where the first one is true, else the third.
+    Select(Register, Register, Register),
+    /// A value in another type.
+    Cast(DType, Register),
+}
+
+impl Instruction {
+    /// The values that the instruction reads.
+    pub(crate) fn inputs(self) -> impl Iterator<Item = Register> {
+        let inputs = match self {
+            Instruction::Load(_) | Instruction::Position(_) | Instruction::Constant(_) => [None; 3],
+            Instruction::Unary(_, a) | Instruction::Cast(_, a) => [Some(a), None, None],
+            Instruction::Binary(_, a, b) => [Some(a), Some(b), None],
+            Instruction::Select(a, b, c) => [Some(a), Some(b), Some(c)],
+        };
+        inputs.into_iter().flatten()
+    }
+}
+
+/// Straight-line code over the elements of operands.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Program {
+    instructions: Vec<Instruction>,
+    kinds: Vec<Kind>,
+    result: Register,
+}
+
+impl Program {
+    /// The instructions; the result need not be the last one.
+    pub fn instructions(&self) -> &[Instruction] {
+        &self.instructions
+    }
+
+    /// What the value of an instruction is.
+    pub fn kind(&self, register: Register) -> Kind {
+        self.kinds[register as usize]
+    }
+
+    /// The value that the program yields.
+    pub fn result(&self) -> Register {
+        self.result
+    }
+
+    /// An instruction.
+    pub(crate) fn instruction(&self, register: Register) -> Instruction {
+        self.instructions[register as usize]
+    }
+
+    /// Whether an operand is read.
+    pub fn reads(&self, operand: u32) -> bool {
+        self.instructions.iter().any(|own| matches!(own, Instruction::Load(at) | Instruction::Position(at) if *at == operand))
+    }
+
+    /// The factors and the constant factor, if the program is a product of operands as they are.
+    pub fn product(&self) -> Option<(Vec<u32>, f64)> {
+        let (mut factors, mut scale) = (Vec::new(), 1.0);
+        let mut open = vec![self.result];
+        while let Some(register) = open.pop() {
+            match self.instruction(register) {
+                Instruction::Load(operand) => factors.push(operand),
+                Instruction::Constant(Number::Float(value)) => scale *= value,
+                Instruction::Binary(Binary::Mul | Binary::Chain, a, b) => open.extend([b, a]),
+                _ => return None,
+            }
+        }
+        Some((factors, scale))
+    }
+
+    /// The program with its operands under other numbers.
+    pub fn with_operands(mut self, number: impl Fn(u32) -> u32) -> Self {
+        for instruction in &mut self.instructions {
+            if let Instruction::Load(at) | Instruction::Position(at) = instruction {
+                *at = number(*at);
+            }
+        }
+        self
+    }
+}
+
+/// Writes a program, and simplifies it on the way: equal instructions are one, and products with 0 and 1 and sums with 0 are none.
+#[derive(Clone, Debug, Default)]
+pub struct Builder {
+    program: Program,
+}
+
+impl Builder {
+    /// No instructions yet.
+    pub fn new() -> Self {
+        Builder::default()
+    }
+
+    /// Goes on with a program.
+    pub fn from_program(program: Program) -> Self {
+        Builder { program }
+    }
+
+    /// The kind of a value.
+    pub fn kind(&self, register: Register) -> Kind {
+        self.program.kind(register)
+    }
+
+    pub(crate) fn instruction(&self, register: Register) -> Instruction {
+        self.program.instruction(register)
+    }
+
+    fn push(&mut self, instruction: Instruction, kind: Kind) -> Register {
+        let same = |at: &usize| self.program.instructions[*at] == instruction && self.program.kinds[*at] == kind;
+        // (Not-a-number is no equal of itself, and so is written again.)
+        if let Some(at) = (0..self.program.instructions.len()).find(same) {
+            return at as Register;
+        }
+        self.program.instructions.push(instruction);
+        self.program.kinds.push(kind);
+        (self.program.instructions.len() - 1) as Register
+    }
+
+    /// The element of an operand of this type.
+    pub fn load(&mut self, operand: u32, dtype: DType) -> Register {
+        self.push(Instruction::Load(operand), dtype.kind())
+    }
+
+    /// The element of an operand, in a register of this kind.
+    pub fn load_as(&mut self, operand: u32, kind: Kind) -> Register {
+        self.push(Instruction::Load(operand), kind)
+    }
+
+    /// A position.
+    pub fn position(&mut self, operand: u32) -> Register {
+        self.push(Instruction::Position(operand), Kind::Int)
+    }
+
+    /// A constant.
+    pub fn constant(&mut self, number: Number, kind: Kind) -> Register {
+        self.push(Instruction::Constant(number), kind)
+    }
+
+    /// A float.
+    pub fn float(&mut self, value: f64, kind: Kind) -> Register {
+        self.constant(Number::Float(value), kind)
+    }
+
+    /// The float that a value is, if it is a constant.
+    fn known(&self, register: Register) -> Option<f64> {
+        match self.instruction(register) {
+            Instruction::Constant(Number::Float(value)) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// An operation on one value.
+    pub fn unary(&mut self, op: Unary, a: Register) -> Register {
+        let kind = if op.is_test() { Kind::Bool } else { self.kind(a) };
+        if let (Unary::Neg, Some(value)) = (op, self.known(a)) {
+            return self.float(-value, kind);
+        }
+        if let (Unary::Neg, Instruction::Unary(Unary::Neg, inner)) = (op, self.instruction(a)) {
+            return inner;
+        }
+        self.push(Instruction::Unary(op, a), kind)
+    }
+
+    /// An operation on two values.
+    pub fn binary(&mut self, op: Binary, a: Register, b: Register) -> Register {
+        let kind = if op.is_comparison() { Kind::Bool } else { self.kind(a) };
+        let (mut a, mut b) = (a, b);
+        if op.is_symmetric() && self.known(a).is_some() {
+            (a, b) = (b, a);
+        }
+        match (op, self.known(a), self.known(b)) {
+            (Binary::Add, Some(x), Some(y)) => return self.float(x + y, kind),
+            (Binary::Mul | Binary::Chain, Some(x), Some(y)) => return self.float(x * y, kind),
+            (Binary::Add | Binary::Sub, _, Some(0.0)) => return a,
+            (Binary::Sub, Some(0.0), _) => return self.unary(Unary::Neg, b),
+            (Binary::Mul | Binary::Chain | Binary::Div, _, Some(1.0)) => return a,
+            (Binary::Mul | Binary::Chain, _, Some(-1.0)) => return self.unary(Unary::Neg, a),
+            (Binary::Chain, _, Some(0.0)) => return b,
+            // A constant that is neither 0 nor infinite needs no care.
+            (Binary::Chain, _, Some(value)) if value.is_finite() => return self.push(Instruction::Binary(Binary::Mul, a, b), kind),
+            _ => {}
+        }
+        self.push(Instruction::Binary(op, a, b), kind)
+    }
+
+    /// `if cond { a } else { b }`
+    pub fn select(&mut self, cond: Register, a: Register, b: Register) -> Register {
+        if a == b {
+            return a;
+        }
+        self.push(Instruction::Select(cond, a, b), self.kind(a))
+    }
+
+    /// A value in another type.
+    pub fn cast(&mut self, to: DType, a: Register) -> Register {
+        if self.kind(a) == to.kind() && to.is_float() {
+            return a;
+        }
+        self.push(Instruction::Cast(to, a), to.kind())
+    }
+
+    /// A float in a register of this kind.
+    pub fn cast_kind(&mut self, to: Kind, a: Register) -> Register {
+        match to {
+            Kind::F32 => self.cast(DType::F32, a),
+            Kind::F64 => self.cast(DType::F64, a),
+            Kind::Bool => self.cast(DType::Bool, a),
+            Kind::Int => self.cast(DType::Isize, a),
+        }
+    }
+
+    /// An operation of the table; nothing if programs do not know it.
+    pub fn operation(&mut self, code: Code, operands: &[Register]) -> Option<Register> {
+        match (code, operands) {
+            (Code::Unary(op), &[a]) => Some(self.unary(op, a)),
+            (Code::Binary(op), &[a, b]) => Some(self.binary(op, a, b)),
+            (Code::Cast(to), &[a]) => Some(self.cast(to, a)),
+            (Code::Same, &[a]) | (Code::Left, &[a, _]) | (Code::Right, &[_, a]) => Some(a),
+            _ => None,
+        }
+    }
+
+    /// Copies the instructions of another program; `operand` yields the value that stands in for each of its operands, or nothing for one that stays
+    /// an operand under its number. Returns the result.
+    pub fn inline(&mut self, program: &Program, operand: &mut dyn FnMut(&mut Self, u32, Kind) -> Option<Register>) -> Register {
+        let mut own: Vec<Register> = Vec::with_capacity(program.instructions.len());
+        for (&instruction, &kind) in program.instructions.iter().zip(&program.kinds) {
+            let at = |register: Register| own[register as usize];
+            let register = match instruction {
+                Instruction::Load(number) => match operand(self, number, kind) {
+                    Some(register) => register,
+                    None => self.push(instruction, kind),
+                },
+                Instruction::Position(_) | Instruction::Constant(_) => self.push(instruction, kind),
+                Instruction::Unary(op, a) => self.unary(op, at(a)),
+                Instruction::Binary(op, a, b) => self.binary(op, at(a), at(b)),
+                Instruction::Select(cond, a, b) => self.select(at(cond), at(a), at(b)),
+                Instruction::Cast(to, a) => self.cast(to, at(a)),
+            };
+            own.push(register);
+        }
+        own[program.result as usize]
+    }
+
+    /// The program that yields this value, without instructions that it does not need.
+    pub fn finish(self, result: Register) -> Program {
+        let Program { instructions, kinds, .. } = self.program;
+        let mut needed = vec![false; instructions.len()];
+        needed[result as usize] = true;
+        for at in (0..instructions.len()).rev() {
+            if needed[at] {
+                instructions[at].inputs().for_each(|input| needed[input as usize] = true);
+            }
+        }
+        let mut number = vec![0; instructions.len()];
+        let mut program = Program::default();
+        for (at, instruction) in instructions.into_iter().enumerate() {
+            if !needed[at] {
+                continue;
+            }
+            number[at] = program.instructions.len() as Register;
+            let own = |register: Register| number[register as usize];
+            program.instructions.push(match instruction {
+                Instruction::Unary(op, a) => Instruction::Unary(op, own(a)),
+                Instruction::Binary(op, a, b) => Instruction::Binary(op, own(a), own(b)),
+                Instruction::Select(a, b, c) => Instruction::Select(own(a), own(b), own(c)),
+                Instruction::Cast(to, a) => Instruction::Cast(to, own(a)),
+                leaf => leaf,
+            });
+            program.kinds.push(kinds[at]);
+        }
+        program.result = number[result as usize];
+        program
+    }
+}

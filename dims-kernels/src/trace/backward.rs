@@ -1,0 +1,135 @@
+//! The backward pass: steps from the last one to the first, each of which adds to the gradients of what it read.
+
+use crate::error::Error;
+use crate::trace::{Field, Held, Node, Part, Place, Source, Step, evaluate};
+use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use std::collections::HashMap;
+
+/// The gradients of some nodes, as far as the outputs depend on them.
+pub struct Gradients(HashMap<u64, Arc<dyn Held>>);
+
+impl Gradients {
+    /// The gradient by a node; nothing if no output depends on it.
+    pub fn take(&mut self, node: &Node) -> Option<Arc<dyn Held>> {
+        self.0.remove(&node.id)
+    }
+}
+
+/// The gradients of outputs, each with its cotangent, by the nodes `by`.
+///
+/// They are recorded as steps, so that gradients of them can be taken, if there are variables beside `by` on which the outputs depend, or a cotangent is traced.
+pub fn gradients(outputs: &[(Arc<dyn Held>, Arc<dyn Held>)], by: &[Arc<Node>], always_record: bool) -> Result<Gradients, Error> {
+    let targets: Vec<u64> = by.iter().map(|node| node.id).collect();
+    let least = targets.iter().copied().min().unwrap_or(u64::MAX);
+    let roots: Vec<Arc<Node>> = outputs.iter().filter_map(|(output, _)| output.node().cloned()).collect();
+    let reach = Reach::of(&roots, &targets, least);
+    let recorded = always_record || reach.others || outputs.iter().any(|(_, cotangent)| cotangent.node().is_some());
+    // What is to be added to the gradient of each node, the last step first.
+    let mut open: BTreeMap<u64, (Arc<Node>, Source, Vec<Part>)> = BTreeMap::new();
+    for (output, cotangent) in outputs {
+        let Some(node) = output.node() else { continue };
+        if !reach.is_on_way(node.id) {
+            continue;
+        }
+        let sizes = [node.len];
+        let place = Place::strided(0, [1]);
+        let field = Field::of(&sizes, Source::Memory(Arc::clone(cotangent)), place.clone());
+        let entry = open.entry(node.id).or_insert_with(|| (Arc::clone(node), Source::Memory(Arc::clone(output)), Vec::new()));
+        entry.2.push(Part { field, place });
+    }
+    let mut found = HashMap::new();
+    while let Some((id, (node, value, parts))) = open.pop_last() {
+        let cotangent = match whole(&parts) {
+            Some(memory) => memory,
+            None => evaluate(&parts, node.len, node.dtype, recorded)?,
+        };
+        if targets.contains(&id) {
+            found.insert(id, Arc::clone(&cotangent));
+        }
+        let cotangent = Source::Memory(cotangent);
+        let pulled = match &node.step {
+            Step::Variable => Vec::new(),
+            Step::Parts(parts) => {
+                let mut pulled = Vec::new();
+                for part in parts {
+                    let given = Field::of(&part.field.sizes, cotangent.clone(), part.place.clone());
+                    pulled.extend(part.field.pull_by(&given, &|id| reach.is_on_way(id)));
+                }
+                pulled
+            }
+            Step::Rule(rule) => rule.pull(&value, &cotangent, recorded)?,
+        };
+        let sources = node.sources();
+        for (node, part) in pulled {
+            if !reach.is_on_way(node.id) {
+                continue;
+            }
+            let value = sources.iter().find(|own| own.node().is_some_and(|own| own.id == node.id));
+            let value = value.map_or_else(|| Source::Node(Arc::clone(&node)), |&value| value.clone());
+            let entry = open.entry(node.id).or_insert_with(|| (node, value, Vec::new()));
+            entry.2.push(part);
+        }
+    }
+    Ok(Gradients(found))
+}
+
+/// The memory that a single part has as it is.
+fn whole(parts: &[Part]) -> Option<Arc<dyn Held>> {
+    let [part] = parts else { return None };
+    let [operand] = &part.field.operands[..] else { return None };
+    let Source::Memory(memory) = &operand.source else { return None };
+    let same = part.field.program.instructions().len() == 1
+        && part.field.sizes[..] == [memory.len()]
+        && operand.place.offset == 0
+        && operand.place.table.is_none()
+        && operand.place.strides[..] == [1]
+        && part.place.table.is_none()
+        && part.place.offset == 0
+        && part.place.strides[..] == [1];
+    same.then(|| Arc::clone(memory))
+}
+
+/// Which steps lie between outputs and the nodes that gradients are taken by.
+struct Reach {
+    on_way: HashMap<u64, bool>,
+    /// Whether outputs depend on other variables as well.
+    others: bool,
+}
+
+impl Reach {
+    fn of(roots: &[Arc<Node>], targets: &[u64], least: u64) -> Self {
+        let mut reach = Reach { on_way: HashMap::new(), others: false };
+        // Each step once, after those that it reads.
+        let mut open: Vec<(&Arc<Node>, bool)> = roots.iter().map(|node| (node, false)).collect();
+        while let Some((node, done)) = open.pop() {
+            if done {
+                let own = targets.contains(&node.id)
+                    || node.inputs().iter().any(|input| reach.on_way.get(&input.id).copied().unwrap_or(false));
+                reach.on_way.insert(node.id, own);
+                continue;
+            }
+            if reach.on_way.contains_key(&node.id) {
+                continue;
+            }
+            reach.on_way.insert(node.id, false);
+            let is_target = targets.contains(&node.id);
+            if matches!(node.step, Step::Variable) && !is_target || node.id < least && !is_target {
+                // (A step before all variables does not depend on them; it is traced because of others.)
+                reach.others = true;
+                continue;
+            }
+            if is_target && !matches!(node.step, Step::Variable) {
+                reach.others = true;
+            }
+            open.push((node, true));
+            open.extend(node.inputs().into_iter().map(|input| (input, false)));
+        }
+        reach
+    }
+
+    fn is_on_way(&self, node: u64) -> bool {
+        self.on_way.get(&node).copied().unwrap_or(false)
+    }
+}

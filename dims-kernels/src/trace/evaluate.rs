@@ -1,0 +1,391 @@
+//! Running parts: `out[place] += program(operands)`.
+
+use crate::compiled;
+use crate::contract::{self, LoopAxes};
+use crate::error::Error;
+use crate::loops::axes::Axes;
+use crate::loops::nest::{Nest, Odometer, Parts};
+use crate::loops::rows::Rows;
+use crate::loops::steps::{Loops as StepLoops, Step as Explained, record};
+use crate::machine::threads;
+use crate::map::elementwise::{collect, collect_memory, collect_parts};
+use crate::memory::allocate::reserve;
+use crate::memory::axes::Axis;
+use crate::memory::buffer::Buffer;
+use crate::memory::elements::Elements;
+use crate::program::code::{DType, Number};
+use crate::program::interpreter::{self, Interpreted, Output};
+use crate::program::{Builder, Instruction, Program};
+use crate::reduce::{InMemory, reduce, reducers};
+use crate::scalar::{Num, Real};
+use crate::seal::SEAL;
+use crate::trace::{Field, Held, Loops, Node, Operand, Part, Place, Source, Step};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use smallvec::SmallVec;
+
+type Order = SmallVec<[usize; 8]>;
+
+/// The sum of parts over `len` zeros. If it is `recorded` and an operand is traced, so is the result.
+pub fn evaluate(parts: &[Part], len: usize, dtype: DType, recorded: bool) -> Result<Arc<dyn Held>, Error> {
+    match dtype {
+        DType::F64 => held::<f64>(parts, len, recorded),
+        #[cfg(feature = "half")]
+        DType::F16 => held::<half::f16>(parts, len, recorded),
+        #[cfg(feature = "half")]
+        DType::Bf16 => held::<half::bf16>(parts, len, recorded),
+        DType::F32 => held::<f32>(parts, len, recorded),
+        _ => unreachable!("parts yield floats"),
+    }
+}
+
+/// Zeros.
+pub fn zeros(len: usize, dtype: DType) -> Result<Arc<dyn Held>, Error> {
+    evaluate(&[], len, dtype, false)
+}
+
+fn held<T: Output + Real>(parts: &[Part], len: usize, recorded: bool) -> Result<Arc<dyn Held>, Error> {
+    let data = sum_of::<T>(parts, len)?;
+    if recorded && parts.iter().any(|part| part.field.nodes().next().is_some()) {
+        let dtype = DType::of::<T>().expect("floats are known");
+        return Ok(Buffer::traced(data, Node::new(dtype, len, Step::Parts(parts.to_vec()), None)).held());
+    }
+    Ok(Buffer::from(data).held())
+}
+
+fn sum_of<T: Output + Real>(parts: &[Part], len: usize) -> Result<Vec<T>, Error> {
+    let mut out: Option<Vec<T>> = None;
+    // Parts that write all elements come first: nothing has to be zero then.
+    let mut order: SmallVec<[&Part; 4]> = parts.iter().collect();
+    order.sort_by_key(|part| !covers(&part.place, &part.field.sizes, len));
+    for part in order {
+        if part.field.sizes.contains(&0) {
+            continue;
+        }
+        part.place.assert_within(&part.field.sizes, len);
+        let Dense { data, order } = dense::<T>(&part.field, &part.place)?;
+        if out.is_none() && covers(&part.place, &part.field.sizes, len) && data.len() == len {
+            out = Some(data);
+            continue;
+        }
+        let out = match &mut out {
+            Some(out) => out,
+            None => out.insert(filled(len)?),
+        };
+        add_at(out, &part.place, &part.field.sizes, &data, &order);
+    }
+    out.map_or_else(|| filled(len), Ok)
+}
+
+fn filled<T: Output + Real>(len: usize) -> Result<Vec<T>, Error> {
+    let mut out = reserve(len)?;
+    out.resize(len, T::ZERO);
+    Ok(out)
+}
+
+/// The loops along which a place varies, from the greatest stride to the least; those of a table come first.
+fn kept(place: &Place, sizes: &[usize]) -> Order {
+    let mut order: Order = (0..sizes.len()).filter(|&axis| sizes[axis] != 1 && place.varies(axis)).collect();
+    order.sort_by_key(|&axis| {
+        let table = place.table.as_ref().is_some_and(|table| table.strides[axis] != 0);
+        (!table, core::cmp::Reverse(place.strides[axis].unsigned_abs()))
+    });
+    order
+}
+
+/// Whether a place is each of `len` elements once, in the order of its loops.
+fn covers(place: &Place, sizes: &[usize], len: usize) -> bool {
+    if place.table.is_some() || place.offset != 0 {
+        return false;
+    }
+    let mut step: usize = 1;
+    for &axis in kept(place, sizes).iter().rev() {
+        if place.strides[axis] != step as isize {
+            return false;
+        }
+        step = step.saturating_mul(sizes[axis]);
+    }
+    step == len
+}
+
+/// Elements that lie contiguously in an order of loops.
+struct Dense<T> {
+    data: Vec<T>,
+    order: Order,
+}
+
+/// The sums of a field over the loops along which the place does not vary. The order has those along which it does, but for loops along which nothing varies.
+fn dense<T: Output + Real>(field: &Field, place: &Place) -> Result<Dense<T>, Error> {
+    let sizes = &field.sizes[..];
+    let varies = |axis: usize| field.operands.iter().any(|own| own.place.varies(axis));
+    let all = kept(place, sizes);
+    let order: Order = all.iter().copied().filter(|&axis| varies(axis)).collect();
+    let reduced: Order = (0..sizes.len()).filter(|&axis| sizes[axis] != 1 && !all.contains(&axis)).collect();
+    // Along loops on which nothing depends, a sum is a product.
+    let count: f64 = reduced.iter().filter(|&&axis| !varies(axis)).map(|&axis| sizes[axis] as f64).product();
+    let reduced: Order = reduced.into_iter().filter(|&axis| varies(axis)).collect();
+    let field = if count == 1.0 { field.clone() } else { field.scaled(count) };
+    if reduced.is_empty() {
+        return Ok(Dense { data: mapped(&field, &order)?, order });
+    }
+    if let Some(dense) = contracted(&field, &order, &reduced)? {
+        return Ok(dense);
+    }
+    Ok(Dense { data: summed(&field, &order, &reduced)?, order })
+}
+
+impl Field {
+    /// The elements times a constant.
+    fn scaled(&self, by: f64) -> Field {
+        self.map([], |build, register, []| {
+            let kind = build.kind(register);
+            let by = build.float(by, kind);
+            build.binary(crate::program::code::Binary::Mul, register, by)
+        })
+    }
+
+    /// The operand, if the field is elements as they are, of the type `T` and without a table.
+    fn plain<T: 'static>(&self) -> Option<(usize, &Operand)> {
+        let Instruction::Load(number) = self.program.instruction(self.program.result()) else { return None };
+        let operand = &self.operands[number as usize];
+        let same = DType::of::<T>() == Some(operand.source.dtype());
+        (same && operand.place.table.is_none() && !matches!(operand.source, Source::Position)).then_some((number as usize, operand))
+    }
+}
+
+/// The memory that a field reads, kept while it does.
+struct Memories(SmallVec<[Option<Arc<dyn Held>>; 6]>);
+
+impl Memories {
+    /// The memory of all operands, each of whose positions is in it.
+    fn of(field: &Field) -> Result<Self, Error> {
+        let memories = field.operands.iter().map(|own| {
+            let memory = own.source.memory()?;
+            if let Some(memory) = &memory {
+                own.place.assert_within(&field.sizes, memory.len());
+            }
+            Ok(memory)
+        });
+        Ok(Memories(memories.collect::<Result<_, Error>>()?))
+    }
+
+    /// The operands of a program.
+    fn sources(&self, field: &Field) -> SmallVec<[interpreter::Source; 6]> {
+        let sources = field.operands.iter().zip(&self.0).map(|(own, memory)| match memory {
+            None => interpreter::Source::position(),
+            Some(memory) => {
+                let table = own.place.table.as_ref().map(|table| table.offsets.as_ptr());
+                // SAFETY: all positions lie within the memory and the table, as `of` has asserted, and the row says the same strides; both are
+                // kept while the field is read.
+                unsafe { interpreter::Source::new(memory.start(), own.source.dtype(), table) }
+            }
+        });
+        sources.collect()
+    }
+
+    /// The elements of one operand.
+    fn elements<T: 'static>(&self, field: &Field, number: usize) -> Elements<'_, T> {
+        let memory = self.0[number].as_ref().expect("the operand is in memory");
+        assert_eq!(memory.dtype(), DType::of::<T>(), "elements are of their type");
+        let place = &field.operands[number].place;
+        let axes: SmallVec<[Axis; 8]> =
+            field.sizes.iter().zip(&place.strides).map(|(&size, &stride)| Axis::new(size, stride)).collect();
+        // SAFETY: all positions lie within the memory, as `of` has asserted, and it is kept while `self` is borrowed.
+        unsafe { Elements::new(memory.start().cast::<T>().wrapping_offset(place.offset), &axes, &[]) }
+    }
+}
+
+/// The rows of strides of all operands, and of their tables.
+fn rows(field: &Field) -> Rows {
+    let mut rows = Rows::new(field.sizes.len());
+    for operand in &field.operands {
+        rows.push_at(operand.place.offset).copy_from_slice(&operand.place.strides);
+        if let Some(table) = &operand.place.table {
+            rows.push().copy_from_slice(&table.strides);
+        }
+    }
+    rows
+}
+
+/// The elements of a field, contiguous in an order of loops; it does not vary along others.
+fn mapped<T: Output + Real>(field: &Field, order: &[usize]) -> Result<Vec<T>, Error> {
+    let memories = Memories::of(field)?;
+    let len = order.iter().map(|&axis| field.sizes[axis]).product();
+    if let Some((number, operand)) = field.plain::<T>() {
+        let mut rows = Rows::new(field.sizes.len());
+        rows.push().copy_from_slice(&operand.place.strides);
+        let nest = Nest::map(&field.sizes, order, &rows);
+        return collect_memory(memories.elements::<T>(field, number), &nest, len, "gradient");
+    }
+    let rows = rows(field);
+    let nest = Nest::map(&field.sizes, order, &rows);
+    let sources = memories.sources(field);
+    let threads = threads::parts(len);
+    record(|| Explained::Elementwise { expression: field.program.describe(), loops: StepLoops::new::<T>(&nest, len, threads) });
+    if threads <= 1 {
+        return collect(Interpreted::<T>::new(&field.program, &sources, &mut nest.operands()), &nest, len);
+    }
+    let parts = nest.split(0, threads);
+    collect_parts(&parts, |nest| Interpreted::<T>::new(&field.program, &sources, &mut nest.operands()), len)
+}
+
+/// The sums of a field over some loops, contiguous in an order of the others.
+fn summed<T: Output + Real>(field: &Field, order: &[usize], reduced: &[usize]) -> Result<Vec<T>, Error> {
+    let memories = Memories::of(field)?;
+    let volume = |axes: &[usize]| axes.iter().map(|&axis| field.sizes[axis]).product::<usize>();
+    let (len, count) = (volume(order), volume(reduced));
+    let explain = |nest: &Nest, work: usize| {
+        record(|| Explained::Reduce {
+            reduction: "sum",
+            expression: field.program.describe(),
+            loops: StepLoops::new::<T>(nest, len, threads::parts(work)),
+            count,
+        });
+    };
+    if let Some((number, operand)) = field.plain::<T>() {
+        let mut rows = Rows::new(field.sizes.len());
+        rows.push().copy_from_slice(&operand.place.strides);
+        let nest = Nest::reduce(&field.sizes, order, reduced, &rows);
+        let work = nest.positions();
+        explain(&nest, work);
+        return T::sum_memory(SEAL, InMemory { elements: memories.elements::<T>(field, number), nest: &nest, work, len, count });
+    }
+    let rows = rows(field);
+    let nest = Nest::reduce(&field.sizes, order, reduced, &rows);
+    let sources = memories.sources(field);
+    let work = len.saturating_mul(count);
+    explain(&nest, work);
+    let lower = |nest| Interpreted::<T>::new(&field.program, &sources, &mut Nest::operands(nest));
+    reduce(&nest, &mut Parts::new(), lower, work, len, count, reducers::Sum)
+}
+
+/// A sum of products as a contraction, if that is worthwhile: factors that are no elements in memory are computed first.
+fn contracted<T: Output + Real>(field: &Field, order: &[usize], reduced: &[usize]) -> Result<Option<Dense<T>>, Error> {
+    let (factors, scale) = field.program.factors();
+    if factors.len() < 2 {
+        return Ok(None);
+    }
+    let sizes = &field.sizes[..];
+    let fields: Vec<Field> = factors.into_iter().map(|program| field.with_program(program)).collect();
+    let support = |own: &Field| -> Axes {
+        (0..sizes.len())
+            .filter(|&axis| sizes[axis] != 1 && own.operands.iter().any(|own| own.place.varies(axis)))
+            .fold(0, |axes, axis| axes | 1 << axis)
+    };
+    let supports: SmallVec<[Axes; 4]> = fields.iter().map(support).collect();
+    // Loops that are neither kept nor reduced have one element, or nothing varies along them.
+    let own: Loops<usize> = (0..sizes.len())
+        .map(|axis| if order.contains(&axis) || reduced.contains(&axis) { sizes[axis] } else { 1 })
+        .collect();
+    let in_memory = fields.iter().enumerate().fold(0, |bits, (at, own)| bits | u64::from(own.plain::<T>().is_some()) << at);
+    if !contract::is_worthwhile(&supports, &own, order) && !contract::is_matrix_vector::<T>(&supports, in_memory, &own, order) {
+        return Ok(None);
+    }
+    let memories: Vec<Memories> = fields.iter().map(Memories::of).collect::<Result<_, _>>()?;
+    let mut operands: contract::Operands<'_, T> = SmallVec::new();
+    for (own, memories) in fields.iter().zip(&memories) {
+        operands.push(match own.plain::<T>() {
+            Some((number, operand)) => {
+                let strides = operand.place.strides.iter().zip(sizes).map(|(&stride, &size)| if size == 1 { 0 } else { stride });
+                contract::Operand::borrowed(memories.elements::<T>(own, number), strides.collect())
+            }
+            None => {
+                let support = support(own);
+                let order: Order = (0..sizes.len()).filter(|axis| support >> axis & 1 == 1).collect();
+                contract::Operand::owned(mapped::<T>(own, &order)?, &order, sizes)
+            }
+        });
+    }
+    let scale = <T as num_traits::NumCast>::from(scale).unwrap_or_else(T::nan);
+    let axes = LoopAxes { sizes: &own, name: &|_| "axis" };
+    let data = compiled::contract(operands, scale, axes, order)?;
+    Ok(Some(Dense { data, order: order.into() }))
+}
+
+impl Field {
+    /// Another program over the same operands, without those that it does not read.
+    fn with_program(&self, program: Program) -> Field {
+        let all = Field { program: Arc::new(program), ..self.clone() };
+        all.map([], |_, register, []| register)
+    }
+}
+
+impl Program {
+    /// The factors that the result is a product of, each as a program, and the constant factor.
+    fn factors(&self) -> (Vec<Program>, f64) {
+        let (mut factors, mut scale) = (Vec::new(), 1.0);
+        let mut open = vec![self.result()];
+        while let Some(register) = open.pop() {
+            use crate::program::code::{Binary, Unary};
+            match self.instruction(register) {
+                Instruction::Constant(Number::Float(value)) => scale *= value,
+                Instruction::Binary(Binary::Mul | Binary::Chain, a, b) => open.extend([b, a]),
+                Instruction::Unary(Unary::Neg, a) => {
+                    scale = -scale;
+                    open.push(a);
+                }
+                Instruction::Unary(Unary::Square, a) => open.extend([a, a]),
+                _ => factors.push(Builder::from_program(self.clone()).finish(register)),
+            }
+        }
+        (factors, scale)
+    }
+
+    /// The program in words, for plans.
+    pub fn describe(&self) -> alloc::string::String {
+        fn words(program: &Program, register: u32, depth: usize) -> alloc::string::String {
+            let inner = |register: u32| {
+                if depth > 6 { "..".into() } else { words(program, register, depth + 1) }
+            };
+            match program.instruction(register) {
+                Instruction::Load(number) => format!("x{number}"),
+                Instruction::Position(number) => format!("position{number}"),
+                Instruction::Constant(Number::Float(value)) => format!("{value}"),
+                Instruction::Constant(Number::Int(value)) => format!("{value}"),
+                Instruction::Constant(Number::Bool(value)) => format!("{value}"),
+                Instruction::Unary(op, a) => format!("{op:?}({})", inner(a)).to_lowercase(),
+                Instruction::Binary(op, a, b) => format!("{op:?}({}, {})", inner(a), inner(b)).to_lowercase(),
+                Instruction::Select(c, a, b) => format!("select({}, {}, {})", inner(c), inner(a), inner(b)),
+                Instruction::Cast(_, a) => format!("cast({})", inner(a)),
+            }
+        }
+        words(self, self.result(), 0)
+    }
+}
+
+/// Adds elements that lie contiguously in `order` at a place; along loops that are not in the order they are the same.
+fn add_at<T: Num>(out: &mut [T], place: &Place, sizes: &[usize], data: &[T], order: &[usize]) {
+    let from = Place::contiguous(sizes, order);
+    // The loops along which the place varies, the innermost last: that with neighbours.
+    let loops = kept(place, sizes);
+    let Some((&last, outer)) = loops.split_last() else {
+        let table = place.table.as_ref().map_or(0, |table| table.offsets[0]);
+        let at = (place.offset + table) as usize;
+        out[at] = out[at].add(data[0]);
+        return;
+    };
+    let table_step = place.table.as_ref().map_or(0, |table| table.strides[last]);
+    let (step, from_step, len) = (place.strides[last], from.strides[last], sizes[last]);
+    let outer_sizes: Order = outer.iter().map(|&axis| sizes[axis]).collect();
+    let mut at: Order = SmallVec::from_elem(0, outer.len());
+    let mut odometer = Odometer::new(&outer_sizes);
+    while !odometer.is_done() {
+        let along = |strides: &[isize]| outer.iter().zip(&at).map(|(&axis, &at)| strides[axis] * at as isize).sum::<isize>();
+        let (first, from_first) = (place.offset + along(&place.strides), along(&from.strides));
+        let moved = |x: usize| match &place.table {
+            Some(table) => table.offsets[(along(&table.strides) + x as isize * table_step) as usize],
+            None => 0,
+        };
+        if table_step == 0 && step == 1 && from_step == 1 {
+            let start = (first + moved(0)) as usize;
+            let data = &data[from_first as usize..][..len];
+            out[start..][..len].iter_mut().zip(data).for_each(|(out, &value)| *out = out.add(value));
+        } else {
+            for x in 0..len {
+                let own = &mut out[(first + x as isize * step + moved(x)) as usize];
+                *own = own.add(data[(from_first + x as isize * from_step) as usize]);
+            }
+        }
+        odometer.advance(&mut at);
+    }
+}

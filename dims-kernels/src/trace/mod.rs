@@ -1,0 +1,331 @@
+//! Recorded programs: the steps that computed a tensor from others, as plain data, and their gradients.
+//!
+//! A [`Node`] stands for the elements of one buffer. Its [step](Step) says how they were computed: most are [parts](Part),
+//!
+//! ```text
+//! out[place] += program(operands)      over loops
+//! ```
+//!
+//! which covers maps, sums, products, slices, windows, lookups and joins, and is closed under transposition: the gradient of a part by an operand is a
+//! part that writes to the places where the operand was read. Other steps are [rules] that yield such parts.
+//!
+//! A buffer belongs to a node by its memory. The memory of a traced buffer is in a [`registry`], so that whatever reads it (a view, a slice, a
+//! binding) finds the node by the address of its elements, and tensors and views need no field for it. While nothing is traced, that costs the
+//! test of one flag where an expression runs.
+
+mod backward;
+mod evaluate;
+pub mod field;
+pub mod registry;
+
+pub use backward::{Gradients, gradients};
+pub use evaluate::{evaluate, zeros};
+pub use field::Field;
+pub use registry::is_active;
+
+use crate::error::{Error, Origin};
+use crate::memory::axes::is_within;
+use crate::program::code::DType;
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::any::Any;
+use core::sync::atomic::{AtomicU64, Ordering};
+use smallvec::SmallVec;
+use std::sync::OnceLock;
+
+/// Shared memory, whatever its element type.
+pub trait Held: Send + Sync {
+    /// The first element.
+    fn start(&self) -> *const u8;
+    /// How many elements there are.
+    fn len(&self) -> usize;
+    /// Whether there are none.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+    /// Their type, if programs know it.
+    fn dtype(&self) -> Option<DType>;
+    /// The step that computed them, if a program records it.
+    fn node(&self) -> Option<&Arc<Node>>;
+    /// The same, taken away.
+    fn take_node(&mut self) -> Option<Arc<Node>>;
+    /// The memory in its type.
+    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
+}
+
+/// Sizes or strides of loops.
+pub type Loops<T> = SmallVec<[T; 6]>;
+
+/// Where elements lie along some loops: `offset + sum of position x stride`, plus an offset from a table.
+#[derive(Clone, Debug, Default)]
+pub struct Place {
+    /// The element at the origin of the loops.
+    pub offset: isize,
+    /// The stride along each loop.
+    pub strides: Loops<isize>,
+    /// Offsets that are looked up, for elements at computed places.
+    pub table: Option<Table>,
+}
+
+/// Offsets along some loops.
+#[derive(Clone, Debug)]
+pub struct Table {
+    offsets: Arc<[isize]>,
+    /// The least offset and the greatest.
+    bounds: (isize, isize),
+    /// The stride in the table along each loop.
+    strides: Loops<isize>,
+}
+
+impl Table {
+    /// Offsets that lie contiguously in an order of some of the loops, and are the same along the others.
+    ///
+    /// # Panics
+    ///
+    /// If there are not as many offsets as positions.
+    pub fn new(offsets: Vec<isize>, sizes: &[usize], order: &[usize]) -> Self {
+        assert_eq!(offsets.len(), order.iter().map(|&axis| sizes[axis]).product::<usize>(), "one offset for each position");
+        let least = offsets.iter().copied().min().unwrap_or(0);
+        let greatest = offsets.iter().copied().max().unwrap_or(0);
+        let strides = Place::contiguous(sizes, order).strides;
+        Table { offsets: offsets.into(), bounds: (least, greatest), strides }
+    }
+
+    /// The same offsets along other loops.
+    pub fn with_strides(&self, strides: Loops<isize>) -> Self {
+        Table { strides, ..self.clone() }
+    }
+
+    /// The stride in the table along each loop.
+    pub fn strides(&self) -> &[isize] {
+        &self.strides
+    }
+}
+
+impl Place {
+    /// Elements at these strides.
+    pub fn strided(offset: isize, strides: impl IntoIterator<Item = isize>) -> Self {
+        Place { offset, strides: strides.into_iter().collect(), table: None }
+    }
+
+    /// Elements that lie contiguously in an order of some of the loops, and are the same along the others.
+    pub fn contiguous(sizes: &[usize], order: &[usize]) -> Self {
+        let mut strides: Loops<isize> = SmallVec::from_elem(0, sizes.len());
+        let mut step: isize = 1;
+        for &axis in order.iter().rev() {
+            strides[axis] = step;
+            step = step.wrapping_mul(sizes[axis] as isize);
+        }
+        Place { offset: 0, strides, table: None }
+    }
+
+    /// Whether two places are the same.
+    fn is_same(&self, other: &Place) -> bool {
+        let tables = match (&self.table, &other.table) {
+            (None, None) => true,
+            (Some(a), Some(b)) => Arc::ptr_eq(&a.offsets, &b.offsets) && a.strides == b.strides,
+            _ => false,
+        };
+        tables && self.offset == other.offset && self.strides == other.strides
+    }
+
+    /// Panics unless all positions of the loops are among `len` elements.
+    fn assert_within(&self, sizes: &[usize], len: usize) {
+        assert_eq!(sizes.len(), self.strides.len(), "one stride for each loop");
+        if sizes.contains(&0) {
+            return;
+        }
+        let (mut least, mut most) = (self.offset as i128, self.offset as i128);
+        let mut reach = |size: usize, stride: isize| {
+            let far = (size as i128 - 1) * stride as i128;
+            least += far.min(0);
+            most += far.max(0);
+        };
+        sizes.iter().zip(&self.strides).for_each(|(&size, &stride)| reach(size, stride));
+        if let Some(table) = &self.table {
+            let own = sizes.iter().copied().zip(table.strides.iter().copied());
+            assert!(is_within(table.offsets.len(), 0, own), "the loops stay within the table");
+            least += table.bounds.0 as i128;
+            most += table.bounds.1 as i128;
+        }
+        assert!(least >= 0 && most < len as i128, "the loops stay within the elements: {least} to {most} of {len}");
+    }
+
+    /// Whether the elements differ along a loop.
+    pub fn varies(&self, axis: usize) -> bool {
+        self.strides[axis] != 0 || self.table.as_ref().is_some_and(|table| table.strides[axis] != 0)
+    }
+}
+
+/// The elements that an operand reads.
+#[derive(Clone)]
+pub enum Source {
+    /// Elements in memory.
+    Memory(Arc<dyn Held>),
+    /// Elements of a node that are computed when they are asked for.
+    Node(Arc<Node>),
+    /// Positions along the loops.
+    Position,
+}
+
+impl Source {
+    /// The step that computed the elements, if they are traced.
+    pub fn node(&self) -> Option<&Arc<Node>> {
+        match self {
+            Source::Memory(held) => held.node(),
+            Source::Node(node) => Some(node),
+            Source::Position => None,
+        }
+    }
+
+    /// The type of the elements.
+    pub fn dtype(&self) -> DType {
+        match self {
+            Source::Memory(held) => held.dtype().expect("programs read types that they know"),
+            Source::Node(node) => node.dtype,
+            Source::Position => DType::Isize,
+        }
+    }
+
+    /// The elements in memory: those of a node are computed if they are not there.
+    pub fn memory(&self) -> Result<Option<Arc<dyn Held>>, Error> {
+        match self {
+            Source::Memory(held) => Ok(Some(Arc::clone(held))),
+            Source::Node(node) => node.value().map(Some),
+            Source::Position => Ok(None),
+        }
+    }
+}
+
+/// An operand of a program: elements along its loops.
+#[derive(Clone)]
+pub struct Operand {
+    /// The elements.
+    pub source: Source,
+    /// Where they lie along the loops.
+    pub place: Place,
+}
+
+/// `out[place] += program(operands)`, over the loops of the field.
+#[derive(Clone)]
+pub struct Part {
+    /// What is added.
+    pub field: Field,
+    /// Where.
+    pub place: Place,
+}
+
+/// How the elements of a node were computed.
+pub enum Step {
+    /// They are a variable by which a gradient is asked for.
+    Variable,
+    /// The sum of parts, over zeros.
+    Parts(Vec<Part>),
+    /// A step with a rule of its own.
+    Rule(Box<dyn Rule>),
+}
+
+/// A step whose gradient is made of parts.
+pub trait Rule: Send + Sync {
+    /// The name of the step.
+    fn name(&self) -> &'static str;
+
+    /// The fields that the step reads.
+    fn operands(&self) -> Vec<&Field>;
+
+    /// The same, taken away. (Long chains of steps are dropped one by one.)
+    fn take_operands(&mut self) -> Vec<Field>;
+
+    /// The gradient: for fields of the step, the parts `d operand += ..`. `value` are the elements that the step yielded, `cotangent` has one element for each of them.
+    /// `recorded` says whether what is computed here is to be recorded as well.
+    fn pull(&self, value: &Source, cotangent: &Source, recorded: bool) -> Result<Vec<(Arc<Node>, Part)>, Error>;
+
+    /// The elements computed again, if that is possible.
+    fn compute(&self) -> Result<Arc<dyn Held>, Error>;
+}
+
+/// One step of a recorded program.
+pub struct Node {
+    /// Later steps have greater numbers.
+    pub id: u64,
+    /// The type of the elements.
+    pub dtype: DType,
+    /// How many elements there are.
+    pub len: usize,
+    /// How they were computed.
+    pub step: Step,
+    /// Where in the user's program.
+    pub origin: Origin,
+    value: OnceLock<Arc<dyn Held>>,
+}
+
+static NEXT: AtomicU64 = AtomicU64::new(1);
+
+impl Node {
+    /// A new step.
+    pub fn new(dtype: DType, len: usize, step: Step, origin: Origin) -> Arc<Self> {
+        let id = NEXT.fetch_add(1, Ordering::Relaxed);
+        Arc::new(Node { id, dtype, len, step, origin, value: OnceLock::new() })
+    }
+
+    /// The nodes that the step reads, as far as gradients go through them.
+    pub fn inputs(&self) -> Vec<&Arc<Node>> {
+        match &self.step {
+            Step::Variable => Vec::new(),
+            Step::Parts(parts) => parts.iter().flat_map(|part| part.field.nodes()).collect(),
+            Step::Rule(rule) => rule.operands().into_iter().flat_map(Field::nodes).collect(),
+        }
+    }
+
+    /// What the step reads that is traced.
+    fn sources(&self) -> Vec<&Source> {
+        let fields = match &self.step {
+            Step::Variable => Vec::new(),
+            Step::Parts(parts) => parts.iter().map(|part| &part.field).collect(),
+            Step::Rule(rule) => rule.operands(),
+        };
+        let operands = fields.into_iter().flat_map(|field| &field.operands);
+        operands.map(|own| &own.source).filter(|source| source.node().is_some()).collect()
+    }
+
+    /// The elements, computed again if nobody kept them.
+    pub fn value(&self) -> Result<Arc<dyn Held>, Error> {
+        if let Some(value) = self.value.get() {
+            return Ok(Arc::clone(value));
+        }
+        let value = match &self.step {
+            Step::Variable => unreachable!("a variable is in memory"),
+            Step::Parts(parts) => evaluate(parts, self.len, self.dtype, false)?,
+            Step::Rule(rule) => rule.compute()?,
+        };
+        Ok(Arc::clone(self.value.get_or_init(|| value)))
+    }
+}
+
+/// Long chains are dropped one by one, not by recursion.
+impl Drop for Node {
+    fn drop(&mut self) {
+        fn take(step: &mut Step, open: &mut Vec<Source>) {
+            match core::mem::replace(step, Step::Variable) {
+                Step::Variable => {}
+                Step::Parts(parts) => open.extend(parts.into_iter().flat_map(|part| part.field.into_sources())),
+                Step::Rule(mut rule) => open.extend(rule.take_operands().into_iter().flat_map(Field::into_sources)),
+            }
+        }
+        let mut open = Vec::new();
+        take(&mut self.step, &mut open);
+        while let Some(source) = open.pop() {
+            let node = match source {
+                Source::Memory(mut held) => Arc::get_mut(&mut held).and_then(|held| held.take_node()),
+                Source::Node(node) => Some(node),
+                Source::Position => None,
+            };
+            if let Some(mut node) = node
+                && let Some(node) = Arc::get_mut(&mut node)
+            {
+                take(&mut node.step, &mut open);
+            }
+        }
+    }
+}
