@@ -136,6 +136,13 @@ pub enum DimError {
         /// The sizes of the result.
         dims: String,
     },
+    /// A gradient cannot be taken through an operation.
+    NoDerivative {
+        /// The operation.
+        operation: &'static str,
+        /// Where it ran.
+        origin: Origin,
+    },
     /// The sizes of an operation's parts do not fit together.
     Shape {
         /// What was expected, and what was found.
@@ -218,6 +225,11 @@ impl fmt::Display for DimError {
             DimError::TooLarge { dims } => {
                 write!(f, "a result with {dims} does not fit into memory")
             }
+            DimError::NoDerivative { operation, origin } => write!(
+                f,
+                "no gradient can be taken through `{operation}`{}: write `x.detach()` for the operand if none is wanted",
+                At(*origin)
+            ),
             DimError::Shape { what } => f.write_str(what),
         }
     }

@@ -194,6 +194,6 @@ where
     if by_columns {
         order.reverse();
     }
-    let data = crate::expr::evaluate::evaluate_in::<A::Dims, Rank0, _>(tensor.expr, &shape, &order)?;
+    let data = crate::expr::evaluate::evaluate_in::<A::Dims, Rank0, _>(tensor.expr, &shape, &order, "matrix")?;
     Ok((data, sizes))
 }

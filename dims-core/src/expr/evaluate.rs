@@ -4,6 +4,7 @@
 
 use crate::error::DimError;
 use crate::expr::Expr;
+use crate::expr::record::{is_active, mapped, traced, untraced};
 use crate::plan::axes::AxisList;
 use crate::plan::shape::Shape;
 use crate::rank::{Rank, Rank0};
@@ -21,13 +22,38 @@ use kernels::machine::threads;
 use kernels::map::elementwise::{self, collect_memory};
 use kernels::memory::allocate::from_fn;
 use kernels::memory::axes::Axis;
+use kernels::memory::buffer::Buffer;
 use kernels::memory::elements::Elements;
 use kernels::scalar::Element;
+
+/// The elements of an expression, contiguous in an order of all its loop axes, for what has no derivative: it is an error if an operand is traced.
+#[inline]
+#[track_caller]
+pub(crate) fn evaluate_in<S: Dims, R: Rank, E: Expr>(
+    expr: E,
+    shape: &Shape,
+    order: &[usize],
+    operation: &'static str,
+) -> Result<Vec<E::Elem>, DimError> {
+    untraced(evaluate::<S, R, E>(expr, shape, order)?, operation)
+}
 
 /// The elements of an expression, contiguous in an order of all its loop axes.
 #[inline]
 #[track_caller]
-pub(crate) fn evaluate_in<S: Dims, R: Rank, E: Expr>(
+pub(crate) fn evaluate<S: Dims, R: Rank, E: Expr>(
+    expr: E,
+    shape: &Shape,
+    order: &[usize],
+) -> Result<Buffer<E::Elem>, DimError> {
+    let traced = traced::<E::Elem, S, R, E>(&expr, shape)?;
+    Ok(mapped(computed::<S, R, E>(expr, shape, order)?, traced, order))
+}
+
+/// The same, without a step of a recorded program.
+#[inline(always)]
+#[track_caller]
+pub(crate) fn computed<S: Dims, R: Rank, E: Expr>(
     expr: E,
     shape: &Shape,
     order: &[usize],
@@ -85,10 +111,11 @@ pub(crate) fn evaluate_typed<S: Dims, E: Expr>(
     shape: &Shape,
     order: &[usize],
     operands: Option<usize>,
-) -> Result<Vec<E::Elem>, DimError> {
+) -> Result<Buffer<E::Elem>, DimError> {
     let len = shape.volume(order.iter().copied(), size_of::<E::Elem>())?;
+    let traced = traced::<E::Elem, S, Rank0, E>(&expr, shape)?;
     let expr = match expr.into_contiguous::<S>(order) {
-        Ok(data) => return Ok(data),
+        Ok(data) => return Ok(data.into()),
         Err(expr) => expr,
     };
     let operands = operands.expect("rustc knows how the operands lie");
@@ -97,7 +124,8 @@ pub(crate) fn evaluate_typed<S: Dims, E: Expr>(
     } else {
         line::<UnitStride, _>(&expr, len, operands)
     };
-    data.map_err(|error| shape.name_dims(error, order))
+    let data = data.map_err(|error| shape.name_dims(error, order))?;
+    Ok(mapped(data, traced, order))
 }
 
 /// So many elements at most are computed or moved one by one, without a plan, if each takes a few instructions.
@@ -240,7 +268,7 @@ pub(crate) fn sizes_of(axes: &[Axis], order: &[usize]) -> [usize; MAX_DIMS] {
 #[inline(always)]
 #[track_caller]
 pub(crate) fn at_once<S: Dims, R: Rank, E: Expr>(expr: E) -> Result<Owned<E::Elem, S, R>, E> {
-    if R::N > 0 || const { typed_operands::<S, E>(&AxisList::in_memory(S::KEYS, 0)).is_some() } {
+    if R::N > 0 || is_active() || const { typed_operands::<S, E>(&AxisList::in_memory(S::KEYS, 0)).is_some() } {
         return Err(expr);
     }
     let list = const { &AxisList::in_memory(S::KEYS, 0) };
@@ -276,7 +304,7 @@ pub(crate) fn laid_out<S: Dims, R: Rank, E: Expr>(
         let operands = const { typed_operands::<S, E>(&AxisList::in_memory(S::KEYS, R::N)) };
         evaluate_typed::<S, _>(expr, shape, order, operands)?
     } else {
-        evaluate_in::<S, R, _>(expr, shape, order)?
+        evaluate::<S, R, _>(expr, shape, order)?
     };
     let sizes = shape.sizes_in(order);
     Ok(Owned::laid_out(data, &sizes))
@@ -289,7 +317,7 @@ pub(crate) fn laid_out_in<S: Dims, R: Rank, E: Expr>(
     shape: &Shape,
     order: &[usize],
 ) -> Result<Owned<E::Elem, S, R>, DimError> {
-    let data = evaluate_in::<S, R, _>(expr, shape, order)?;
+    let data = evaluate::<S, R, _>(expr, shape, order)?;
     let sizes = shape.sizes_in(order);
     Ok(Owned::in_order(data, order, &sizes))
 }

@@ -17,7 +17,11 @@ use kernels::loops::nest::{Nest, Operands};
 use kernels::loops::rows::Rows;
 use kernels::loops::stride::StrideKind;
 use kernels::memory::axes::Axis;
+#[cfg(feature = "std")]
+use kernels::program::Register;
 use kernels::scalar::Num;
+#[cfg(feature = "std")]
+use kernels::trace::record::Writer;
 
 /// An expression over the dims `S`, the same at all positions of the dim `B`, which `S` does not have.
 pub struct Expand<'a, E, S, B, O = ()> {
@@ -96,6 +100,11 @@ impl<E: Expr, S: Dims, B: Brand, O: Open> Expr for Expand<'_, E, S, B, O> {
 
     fn describe(&self) -> String {
         self.inner.describe()
+    }
+
+    #[cfg(feature = "std")]
+    fn write<'w>(&'w self, writer: &mut Writer<'w>) -> Register {
+        self.inner.write(writer)
     }
 
     #[inline(always)]

@@ -9,7 +9,11 @@ use kernels::load::gather::{Computed, IndexedAxis, Indices};
 use kernels::loops::nest::Operands;
 use kernels::loops::rows::Rows;
 use kernels::loops::stride::AnyStride;
+#[cfg(feature = "std")]
+use kernels::program::Register;
 use kernels::scalar::IndexInt;
+#[cfg(feature = "std")]
+use kernels::trace::record::Writer;
 
 /// The computed indices of a view, as nested pairs.
 pub trait IndexExprs {
@@ -50,6 +54,11 @@ pub trait IndexExprs {
     #[doc(hidden)]
     fn rows<U: Dims, R: Rank>(&self, shape: &Shape, rows: &mut Rows);
 
+    /// As [`Expr::write`]: the indices of the elements that a register has.
+    #[doc(hidden)]
+    #[cfg(feature = "std")]
+    fn write<'w>(&'w self, writer: &mut Writer<'w>, elements: Register);
+
     /// As [`Expr::kernel`].
     #[doc(hidden)]
     fn kernels<'k>(&'k self, operands: &mut Operands<'k>) -> Self::Kernels<'k>;
@@ -82,6 +91,9 @@ impl IndexExprs for () {
 
     #[inline(always)]
     fn rows<U: Dims, R: Rank>(&self, _: &Shape, _: &mut Rows) {}
+
+    #[cfg(feature = "std")]
+    fn write<'w>(&'w self, _: &mut Writer<'w>, _: Register) {}
 
     #[inline(always)]
     fn kernels<'k>(&'k self, _: &mut Operands<'k>) {}
@@ -178,6 +190,15 @@ where
         self.rest.rows::<U, R>(shape, rows);
     }
 
+    #[cfg(feature = "std")]
+    fn write<'w>(&'w self, writer: &mut Writer<'w>, elements: Register) {
+        if self.active {
+            let index = self.index.write(writer);
+            writer.index(elements, index, self.target.stride, self.target.size);
+        }
+        self.rest.write(writer, elements);
+    }
+
     fn kernels<'k>(&'k self, operands: &mut Operands<'k>) -> Self::Kernels<'k> {
         // An index that is not active has no rows to take; its kernel is never asked.
         let index = if self.active {
@@ -224,6 +245,11 @@ impl<X: IndexExprs> IndexExprs for &X {
     #[inline(always)]
     fn rows<U: Dims, R: Rank>(&self, shape: &Shape, rows: &mut Rows) {
         (**self).rows::<U, R>(shape, rows);
+    }
+
+    #[cfg(feature = "std")]
+    fn write<'w>(&'w self, writer: &mut Writer<'w>, elements: Register) {
+        (**self).write(writer, elements);
     }
 
     #[inline(always)]

@@ -18,7 +18,11 @@ use kernels::loops::rows::Rows;
 use kernels::loops::stride::StrideKind;
 use kernels::memory::axes::{Axis, is_within};
 use kernels::memory::elements::Elements;
+#[cfg(feature = "std")]
+use kernels::program::Register;
 use kernels::scalar::{Element, Num};
+#[cfg(feature = "std")]
+use kernels::trace::record::Writer;
 use smallvec::SmallVec;
 
 /// Elements, with an axis for each of some dims, and positional axes.
@@ -113,5 +117,10 @@ impl<T: Element> Expr for Keyed<T> {
 
     fn describe(&self) -> String {
         "windows".into()
+    }
+
+    #[cfg(feature = "std")]
+    fn write<'w>(&'w self, writer: &mut Writer<'w>) -> Register {
+        writer.elements(self.elements(), None)
     }
 }

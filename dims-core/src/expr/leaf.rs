@@ -33,7 +33,11 @@ use kernels::map::elementwise;
 use kernels::memory::axes::Axis;
 use kernels::memory::elements::Elements;
 use kernels::memory::freed::Freed;
+#[cfg(feature = "std")]
+use kernels::program::Register;
 use kernels::scalar::{Element, Num};
+#[cfg(feature = "std")]
+use kernels::trace::record::Writer;
 use smallvec::SmallVec;
 
 /// Where the dims of an operand stand among those of the loops; a constant, so that it costs nothing at run time.
@@ -185,6 +189,11 @@ impl<T: Element, S: Dims, R: Rank> Expr for Owned<T, S, R> {
         "tensor".into()
     }
 
+    #[cfg(feature = "std")]
+    fn write<'w>(&'w self, writer: &mut Writer<'w>) -> Register {
+        writer.elements(self.elements(), Some(self.buffer()))
+    }
+
     #[inline]
     fn collect(&self, nest: &Nest, len: usize) -> Result<Vec<T>, DimError> {
         Ok(elementwise::collect_memory(self.elements(), nest, len, "order of the result")?)
@@ -281,6 +290,13 @@ impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Expr for View<'_, T, S, R, X> 
         if self.indices().any_active() { "gather".into() } else { "view".into() }
     }
 
+    #[cfg(feature = "std")]
+    fn write<'w>(&'w self, writer: &mut Writer<'w>) -> Register {
+        let elements = writer.elements(self.elements(), None);
+        self.indices().write(writer, elements);
+        elements
+    }
+
     #[inline]
     fn collect(&self, nest: &Nest, len: usize) -> Result<Vec<T>, DimError> {
         if self.indices().any_active() {
@@ -360,6 +376,11 @@ impl<T: Element> Expr for Scalar<T> {
         element(&self.0)
     }
 
+    #[cfg(feature = "std")]
+    fn write<'w>(&'w self, writer: &mut Writer<'w>) -> Register {
+        writer.constant(self.0)
+    }
+
     fn affine(&self) -> Option<Affine<'_>> {
         (&self.0 as &dyn Any).downcast_ref::<isize>().map(|&offset| Affine::constant(offset))
     }
@@ -414,6 +435,11 @@ impl<B: Brand, O: Open> Expr for Iota<'_, B, O> {
 
     fn describe(&self) -> String {
         self.dim.name.into()
+    }
+
+    #[cfg(feature = "std")]
+    fn write<'w>(&'w self, writer: &mut Writer<'w>) -> Register {
+        writer.position()
     }
 
     fn affine(&self) -> Option<Affine<'_>> {

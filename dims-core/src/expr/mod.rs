@@ -22,6 +22,7 @@ pub mod node;
 pub mod operand;
 pub mod packed;
 pub mod rebind;
+pub(crate) mod record;
 pub mod remap;
 pub mod sized;
 
@@ -47,7 +48,11 @@ use kernels::loops::stride::{AnyStride, StrideKind};
 use kernels::memory::axes::Axis;
 use kernels::memory::elements::Elements;
 use kernels::memory::freed::Freed;
+#[cfg(feature = "std")]
+use kernels::program::Register;
 use kernels::scalar::{Element, Num};
+#[cfg(feature = "std")]
+use kernels::trace::record::Writer;
 use smallvec::SmallVec;
 
 /// Elements in memory, the axes of the dims in the order of their set, and the positional axes.
@@ -179,6 +184,11 @@ pub trait Expr {
     /// The expression in words, for plans.
     #[doc(hidden)]
     fn describe(&self) -> String;
+
+    /// The expression as a program, its operands in the order of their [`rows`](Expr::rows); asked where something may be traced.
+    #[doc(hidden)]
+    #[cfg(feature = "std")]
+    fn write<'w>(&'w self, writer: &mut Writer<'w>) -> Register;
 
     /// The `len` elements of a loop nest that was planned for this expression.
     #[doc(hidden)]
@@ -395,6 +405,11 @@ impl<E: Expr> Expr for &E {
 
     fn describe(&self) -> String {
         (**self).describe()
+    }
+
+    #[cfg(feature = "std")]
+    fn write<'w>(&'w self, writer: &mut Writer<'w>) -> Register {
+        (**self).write(writer)
     }
 
     #[inline(always)]

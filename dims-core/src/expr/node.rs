@@ -22,7 +22,11 @@ use kernels::machine::isa::Baseline;
 use kernels::memory::axes::Axis;
 use kernels::memory::freed::Freed;
 use kernels::ops::{BinaryOp, UnaryOp};
+#[cfg(feature = "std")]
+use kernels::program::Register;
 use kernels::scalar::{Element, Num};
+#[cfg(feature = "std")]
+use kernels::trace::record::Writer;
 
 /// An operation on each element of an expression.
 #[derive(Clone, Copy, Debug)]
@@ -77,6 +81,12 @@ impl<O: UnaryOp<A::Elem>, A: Expr> Expr for Unary<O, A> {
 
     fn describe(&self) -> String {
         format!("{}({})", O::NAME, self.a.describe())
+    }
+
+    #[cfg(feature = "std")]
+    fn write<'w>(&'w self, writer: &mut Writer<'w>) -> Register {
+        let a = self.a.write(writer);
+        writer.operation(self.op.code(), O::NAME, &[a])
     }
 
     #[inline(always)]
@@ -174,6 +184,13 @@ impl<O: BinaryOp<A::Elem, B::Elem>, A: Expr, B: Expr> Expr for Binary<O, A, B> {
 
     fn describe(&self) -> String {
         format!("{}({}, {})", O::NAME, self.a.describe(), self.b.describe())
+    }
+
+    #[cfg(feature = "std")]
+    fn write<'w>(&'w self, writer: &mut Writer<'w>) -> Register {
+        let a = self.a.write(writer);
+        let b = self.b.write(writer);
+        writer.operation(self.op.code(), O::NAME, &[a, b])
     }
 
     #[inline(always)]
@@ -287,6 +304,14 @@ impl<C: Expr<Elem = bool>, A: Expr, B: Expr<Elem = A::Elem>> Expr for Select<C, 
 
     fn describe(&self) -> String {
         format!("select({}, {}, {})", self.cond.describe(), self.a.describe(), self.b.describe())
+    }
+
+    #[cfg(feature = "std")]
+    fn write<'w>(&'w self, writer: &mut Writer<'w>) -> Register {
+        let cond = self.cond.write(writer);
+        let a = self.a.write(writer);
+        let b = self.b.write(writer);
+        writer.select(cond, a, b)
     }
 
     #[inline(always)]

@@ -20,7 +20,11 @@ use kernels::loops::rows::Rows;
 use kernels::loops::stride::StrideKind;
 use kernels::memory::axes::Axis;
 use kernels::memory::freed::Freed;
+#[cfg(feature = "std")]
+use kernels::program::Register;
 use kernels::scalar::{Element, Num};
+#[cfg(feature = "std")]
+use kernels::trace::record::Writer;
 
 /// What `Packed` can be: a tensor in memory, owned or borrowed.
 pub trait Packable: Expr {
@@ -133,6 +137,11 @@ impl<E: Packable, L: SetOf + Dims> Expr for Packed<E, L> {
 
     fn describe(&self) -> String {
         "laid".into()
+    }
+
+    #[cfg(feature = "std")]
+    fn write<'w>(&'w self, writer: &mut Writer<'w>) -> Register {
+        self.0.write(writer)
     }
 
     #[inline]

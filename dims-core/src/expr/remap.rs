@@ -17,7 +17,11 @@ use kernels::loops::nest::{Nest, Operands};
 use kernels::loops::rows::Rows;
 use kernels::loops::stride::StrideKind;
 use kernels::memory::axes::Axis;
+#[cfg(feature = "std")]
+use kernels::program::Register;
 use kernels::scalar::Num;
+#[cfg(feature = "std")]
+use kernels::trace::record::Writer;
 use smallvec::SmallVec;
 
 /// Adds strides. (Those of axes of one element can be any number, so that a sum of them may be too great; nothing moves along them.)
@@ -215,6 +219,11 @@ impl<E: Expr, S: Dims, R: Rank> Expr for Remap<E, S, R> {
 
     fn describe(&self) -> String {
         self.inner.describe()
+    }
+
+    #[cfg(feature = "std")]
+    fn write<'w>(&'w self, writer: &mut Writer<'w>) -> Register {
+        self.inner.write(writer)
     }
 
     fn factors<'s, U: Dims, V: Rank>(

@@ -309,7 +309,7 @@ where
     let tensor = tensor.into_named();
     let shape = tensor.unified_shape()?;
     let order: Vec<usize> = (0..shape.sizes().len()).collect();
-    let data = crate::expr::evaluate::evaluate_in::<A::Dims, A::Rank, _>(tensor.expr, &shape, &order)?;
+    let data = crate::expr::evaluate::evaluate_in::<A::Dims, A::Rank, _>(tensor.expr, &shape, &order, "npy")?;
     let sizes: String = shape.sizes().iter().map(|size| format!("{size}, ")).collect();
     let sizes =
         if order.len() == 1 { sizes.trim_end().into() } else { sizes.trim_end_matches(", ").to_string() };

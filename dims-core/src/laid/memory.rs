@@ -240,6 +240,11 @@ impl<T: Element, M: Deref<Target = [T]>, S: Dims> Expr for Lent<M, S> {
         "view".into()
     }
 
+    #[cfg(feature = "std")]
+    fn write<'w>(&'w self, writer: &mut kernels::trace::record::Writer<'w>) -> kernels::program::Register {
+        writer.elements(self.borrowed(), None)
+    }
+
     #[inline]
     fn collect(&self, nest: &Nest, len: usize) -> Result<Vec<T>, DimError> {
         Ok(collect_memory(self.borrowed(), nest, len, "order of the result")?)

@@ -26,7 +26,8 @@ use crate::brand::Rest;
 use crate::convert::{AxisDims, Length};
 use crate::dim::DimList;
 use crate::error::{At, DimError, unwrap};
-use crate::expr::evaluate::{evaluate_in, evaluate_typed, typed_operands};
+use crate::expr::evaluate::{evaluate, evaluate_typed, typed_operands};
+use crate::expr::record::untraced;
 use crate::expr::{Expr, Operand};
 use crate::named::Named;
 use crate::order::ArrayRank;
@@ -142,8 +143,9 @@ pub trait Lay: Computable<Rank = Rank0> {
             let operands = const { typed_operands::<Self::Dims, Self::Expr>(&order_of::<D, Self::Dims>()) };
             evaluate_typed::<Self::Dims, _>(tensor.expr, &shape, order, operands)?
         } else {
-            evaluate_in::<Self::Dims, Rank0, _>(tensor.expr, &shape, order)?
+            evaluate::<Self::Dims, Rank0, _>(tensor.expr, &shape, order)?
         };
+        let data = untraced(data, "laid")?;
         let sizes = shape.sizes_in(order);
         // The set of the dims named is that of the tensor, as none is left.
         let order = const { &order_of::<D, <InOrder<D> as SetOf>::Set>() }.as_slice();

@@ -4,7 +4,7 @@ use crate::assign::write_into;
 use crate::brand::DimInfo;
 use crate::dim::DimRef;
 use crate::error::{DimError, unwrap};
-use crate::expr::evaluate::evaluate_in;
+use crate::expr::evaluate::evaluate;
 use crate::expr::{Expr, Remap};
 use crate::named::Named;
 use crate::plan::axes::AxisList;
@@ -156,7 +156,7 @@ impl<I: IntoIterator<Item: Computable>> Joinable<Collection> for I {
         // (The one part may be in memory as it must be, and is moved then.)
         layout.volume::<Self::Elem>()?;
         let order = AxisList::in_memory_of::<Self::Dims, Self::Rank>().as_slice();
-        let data = evaluate_in::<Self::Dims, Self::Rank, _>(all.remove(0).expr, &layout.shapes[0], order)?;
+        let data = evaluate::<Self::Dims, Self::Rank, _>(all.remove(0).expr, &layout.shapes[0], order)?;
         Ok(Named::from_expr(Owned::of_sizes(data, &layout.sizes)))
     }
 }

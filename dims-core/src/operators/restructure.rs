@@ -8,7 +8,7 @@ use crate::bind::binder::{Position, pick};
 use crate::brand::DimInfo;
 use crate::dim::{DimList, DimRef};
 use crate::error::{DimError, unwrap};
-use crate::expr::evaluate::evaluate_in;
+use crate::expr::evaluate::evaluate;
 use crate::expr::remap::{Along, term};
 use crate::expr::{Expand, Remap};
 use crate::named::{Named, position};
@@ -601,7 +601,7 @@ pub trait Restructure: Computable {
         }
         order.extend(shape.named_len()..shape.sizes().len());
         sizes.extend(shape.positional().iter().copied());
-        let data = evaluate_in::<Self::Dims, Self::Rank, _>(tensor.expr, &shape, &order)?;
+        let data = evaluate::<Self::Dims, Self::Rank, _>(tensor.expr, &shape, &order)?;
         Ok(Named::from_expr(Owned::laid_out(data, &sizes)))
     }
 }

@@ -52,7 +52,7 @@ fn rearranged<A: Computable>(
     dim.resized().unify(len, None)?;
     let order = AxisList::in_memory_of::<A::Dims, A::Rank>().as_slice();
     let at = order.iter().position(|&own| own == axis).expect("the dim is one of the axes");
-    let data = evaluate_in::<A::Dims, A::Rank, _>(tensor.expr, &shape, order)?;
+    let data = evaluate_in::<A::Dims, A::Rank, _>(tensor.expr, &shape, order, "pad")?;
     let mut sizes = shape.sizes_in(order);
     let inner: usize = sizes[at + 1..].iter().product();
     let outer: usize = sizes[..at].iter().product();

@@ -57,7 +57,7 @@ impl<T: Element> Lines<T> {
         let kept = Split::<A::Dims, A::Rank, D>::KEPT.as_slice();
         let along = Split::<A::Dims, A::Rank, D>::ALONG.as_slice();
         let order: Axes = kept.iter().chain(along).copied().collect();
-        let data = evaluate_in::<A::Dims, A::Rank, _>(tensor.expr, &shape, &order)?;
+        let data = evaluate_in::<A::Dims, A::Rank, _>(tensor.expr, &shape, &order, "lines")?;
         Ok(Lines { data, shape, order, kept: kept.len() })
     }
 

@@ -4,7 +4,8 @@ use crate::brand::Element;
 use crate::dim::{DimList, DimRef, Each};
 use crate::error::{DimError, unwrap};
 use crate::expr::Expr;
-use crate::expr::evaluate::{SMALL, evaluate_in, few, in_line, line, line_into, sizes_of, typed_line};
+use crate::expr::evaluate::{SMALL, evaluate, few, in_line, line, line_into, sizes_of, typed_line};
+use crate::expr::record::{is_active, untraced};
 use crate::named::Named;
 use crate::plan::axes::AxisList;
 use crate::plan::shape::Shape;
@@ -20,6 +21,7 @@ use core::marker::PhantomData;
 use kernels::copy::FEW;
 use kernels::loops::stride::{AnyStride, UnitStride};
 use kernels::memory::axes::Axis;
+use kernels::memory::buffer::Buffer;
 use kernels::memory::elements::Elements;
 use ndarray::{Array, ArrayD, Dim, IxDyn, NewAxis};
 use smallvec::SmallVec;
@@ -298,16 +300,25 @@ pub trait Ordered<T, R: Rank>: Dims {
     type Out;
     #[doc(hidden)]
     fn build(data: Vec<T>, sizes: &[usize]) -> Self::Out;
+    /// As `build`, of elements that may be traced. An array cannot be.
+    #[doc(hidden)]
+    fn build_recorded(data: Buffer<T>, sizes: &[usize]) -> Result<Self::Out, DimError>;
 }
 
 #[diagnostic::do_not_recommend]
-impl<T, R: ArrayRank> Ordered<T, R> for () {
+impl<T: kernels::scalar::Element, R: ArrayRank> Ordered<T, R> for () {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = R::Array<T>;
 
     #[inline]
     fn build(data: Vec<T>, sizes: &[usize]) -> R::Array<T> {
         R::array(data, sizes)
+    }
+
+    #[inline]
+    #[track_caller]
+    fn build_recorded(data: Buffer<T>, sizes: &[usize]) -> Result<R::Array<T>, DimError> {
+        Ok(R::array(untraced(data, "order")?, sizes))
     }
 }
 
@@ -372,6 +383,11 @@ macro_rules! left_over {
             #[inline]
             fn build(data: Vec<T>, sizes: &[usize]) -> Named<T, Self, R> {
                 Named::from_expr(Owned::laid_out(data, sizes))
+            }
+
+            #[inline]
+            fn build_recorded(data: Buffer<T>, sizes: &[usize]) -> Result<Named<T, Self, R>, DimError> {
+                Ok(Named::from_expr(Owned::laid_out(data, sizes)))
             }
         }
     };
@@ -479,6 +495,9 @@ impl<S: Dims, R: Rank, L: OrderList> Ordering<S, R, L> {
     /// How an expression is brought into this order.
     #[inline(always)]
     pub(crate) fn route<E: Expr>(expr: &E) -> Route<'_, E::Elem> {
+        if is_active() {
+            return Route::Nest;
+        }
         if let Some((elements, axes, len)) = Self::small(expr) {
             return Route::Few { elements, axes, len };
         }
@@ -651,6 +670,6 @@ where
     tensor.unify(&mut shape)?;
     let sizes = Ordering::<A::Dims, A::Rank, L>::sizes(&shape)?;
     let order = Ordering::<A::Dims, A::Rank, L>::ORDER.as_slice();
-    let data = evaluate_in::<A::Dims, A::Rank, _>(tensor.expr, &shape, order)?;
-    Ok(X::build(data, &sizes))
+    let data = evaluate::<A::Dims, A::Rank, _>(tensor.expr, &shape, order)?;
+    X::build_recorded(data, &sizes)
 }

@@ -3,6 +3,7 @@
 use crate::dim::DimList;
 use crate::error::{DimError, unwrap};
 use crate::expr::evaluate::{at_once, laid_out, laid_out_in};
+use crate::expr::record::{self, is_active, mapped, traced};
 use crate::expr::{Expr, Factors};
 use crate::named::Named;
 use crate::plan::axes::{AxisList, Layout};
@@ -25,6 +26,7 @@ use kernels::loops::rows::Rows;
 use kernels::loops::steps::{Loops, ProductDims, Step, record};
 use kernels::loops::stride::{AnyStride, StrideKind, UnitStride};
 use kernels::machine::threads;
+use kernels::memory::buffer::Buffer;
 use kernels::reduce::reducers;
 use kernels::reduce::{self as reductions, Reducer};
 use kernels::scalar::*;
@@ -133,8 +135,11 @@ where
     X: Dims,
     Q: Reducer<E::Elem, Out: Element>,
 {
+    let traced = traced::<Q::Out, S, R, E>(expr, shape)?;
     let data = combined::<S, R, E, D, Q>(expr, shape, reducer, empty)?;
-    Ok(finished(data, Split::<S, R, D>::KEPT.as_slice(), shape.sizes()))
+    let (kept, reduced) = (Split::<S, R, D>::KEPT.as_slice(), Split::<S, R, D>::REDUCED.as_slice());
+    let data = record::reduced(data, traced, kept, reduced, reducer.derivative(), Q::NAME)?;
+    Ok(finished(data, kept, shape.sizes()))
 }
 
 /// The elements of what [`fused`] yields, as results lie in memory.
@@ -199,13 +204,13 @@ fn reduced_in<W: StrideKind, E: Expr, Q: Reducer<E::Elem, Out: Element>>(
 }
 
 #[inline]
-fn finished<T, S: Dims, R: Rank>(data: Vec<T>, kept: &[usize], sizes: &[usize]) -> Named<T, S, R> {
+fn finished<T, S: Dims, R: Rank>(data: impl Into<Buffer<T>>, kept: &[usize], sizes: &[usize]) -> Named<T, S, R> {
     let sizes: SmallVec<[usize; 8]> = kept.iter().map(|&axis| sizes[axis]).collect();
     Named::from_expr(Owned::laid_out(data, &sizes))
 }
 
 /// As [`finished`], for elements that lie in another order of the axes that are left, all of which are dims.
-fn finished_in<T, S: Dims, R: Rank>(data: Vec<T>, order: &[usize], sizes: &[usize]) -> Named<T, S, R> {
+fn finished_in<T, S: Dims, R: Rank>(data: impl Into<Buffer<T>>, order: &[usize], sizes: &[usize]) -> Named<T, S, R> {
     let (own, sizes) = among_kept(order, sizes);
     Named::from_expr(Owned::in_order(data, &own, &sizes))
 }
@@ -230,7 +235,9 @@ where
     X: Dims,
 {
     // (A reference, since so large a constant would be copied in each call.)
-    if let Some(roles) = const { &Split::<A::Dims, A::Rank, D>::roles::<A::Expr>() } {
+    if let Some(roles) = const { &Split::<A::Dims, A::Rank, D>::roles::<A::Expr>() }
+        && !is_active()
+    {
         let (a, b) = expr.pair();
         if let Some(result) = roles.run(a, b, Split::<A::Dims, A::Rank, D>::dims::<A::Expr>) {
             let (data, sizes) = result?;
@@ -285,17 +292,18 @@ where
     shape.finish()?;
     let (kept, sizes) = (Split::<S, R, D>::KEPT.as_slice(), shape.sizes());
     shape.volume(kept.iter().copied(), size_of::<E::Elem>())?;
+    let traced = traced::<E::Elem, S, R, E>(expr, &shape)?;
     if let Some(supports) = is_product::<S, R, _>(expr, &shape, kept) {
         let mut factors = Factors { scale: E::Elem::ONE, operands: SmallVec::new() };
         expr.factors::<S, R>(&shape, &mut factors)?;
         let name = |axis| explain::name(S::KEYS, axis);
         if const { R::N == 0 } {
             let (data, order) = contracted(factors, &supports, &shape, kept, &name)?;
-            return Ok(finished_in(data, &order, sizes));
+            return Ok(finished_in(mapped(data, traced, &order), &order, sizes));
         }
         let data = compiled::contract(factors.operands, factors.scale, LoopAxes { sizes, name: &name }, kept)
             .map_err(|error| shape.name_dims(error.into(), kept))?;
-        return Ok(finished(data, kept, sizes));
+        return Ok(finished(mapped(data, traced, kept), kept, sizes));
     }
     if const { E::FACTS.pair.is_some() } {
         // Two tensors in memory: the loop depends on the type of their elements alone, so it is compiled already.
@@ -306,9 +314,10 @@ where
         shape.volume(reduced.iter().copied(), 1)?;
         let data = compiled::sum_of_pair([a, b], sizes, [kept, reduced], &|| expr.describe())
             .map_err(|error| shape.name_dims(error.into(), kept))?;
-        return Ok(finished(data, kept, sizes));
+        return Ok(finished(mapped(data, traced, kept), kept, sizes));
     }
-    fused::<S, R, _, D, X, _>(expr, &shape, reducers::Sum, Empty::Allowed)
+    let data = combined::<S, R, E, D, _>(expr, &shape, reducers::Sum, Empty::Allowed)?;
+    Ok(finished(mapped(data, traced, kept), kept, sizes))
 }
 
 /// The sum of a product, and the order of its axes in which it lies. (Apart, as it is the same for all products of one element type.)
@@ -391,6 +400,7 @@ where
     let sizes = shape.sizes();
     let len = shape.volume(order.iter().copied(), size_of::<A::Elem>())?;
     let mut expr = tensor.expr;
+    let traced = traced::<A::Elem, A::Dims, A::Rank, A::Expr>(&expr, &shape)?;
     let mut rows = Rows::new(sizes.len());
     expr.rows::<A::Dims, A::Rank>(&shape, &mut rows);
     let lying =
@@ -436,6 +446,7 @@ where
             data.map_err(|error| shape.name_dims(error.into(), order))?
         }
     };
+    let data = record::along(data, traced, order, along, work.derivative(), W::NAME)?;
     let sizes: Order = order.iter().map(|&axis| sizes[axis]).collect();
     Ok(Named::from_expr(Owned::in_order(data, order, &sizes)))
 }

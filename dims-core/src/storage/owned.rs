@@ -40,7 +40,7 @@ impl<T, S: Dims, R: Rank> Owned<T, S, R> {
     ///
     /// If `sizes` is not the shape of `data`.
     #[inline(always)]
-    pub(crate) fn laid_out(data: Vec<T>, sizes: &[usize]) -> Self {
+    pub(crate) fn laid_out(data: impl Into<Buffer<T>>, sizes: &[usize]) -> Self {
         Self::in_order(data, AxisList::in_memory_of::<S, R>().as_slice(), sizes)
     }
 
@@ -49,7 +49,7 @@ impl<T, S: Dims, R: Rank> Owned<T, S, R> {
     /// # Panics
     ///
     /// If `sizes` is not the shape of `data`.
-    pub(crate) fn of_sizes(data: Vec<T>, sizes: &[usize]) -> Self {
+    pub(crate) fn of_sizes(data: impl Into<Buffer<T>>, sizes: &[usize]) -> Self {
         let order = AxisList::in_memory_of::<S, R>().as_slice();
         assert_eq!(order.len(), sizes.len(), "one size for each axis");
         let sizes: SmallVec<[usize; 8]> = order.iter().map(|&at| sizes[at]).collect();
@@ -62,7 +62,8 @@ impl<T, S: Dims, R: Rank> Owned<T, S, R> {
     ///
     /// If `order` does not name each axis once, or `sizes` is not the shape of `data`.
     #[inline(always)]
-    pub(crate) fn in_order(data: Vec<T>, order: &[usize], sizes: &[usize]) -> Self {
+    pub(crate) fn in_order(data: impl Into<Buffer<T>>, order: &[usize], sizes: &[usize]) -> Self {
+        let data = data.into();
         assert_eq!(order.len(), sizes.len(), "one size for each axis");
         assert_eq!(order.len(), S::Axes::LEN + R::N, "one size for each axis");
         let mut seen: u64 = 0;
@@ -81,7 +82,7 @@ impl<T, S: Dims, R: Rank> Owned<T, S, R> {
         }
         assert_eq!(step, data.len(), "the sizes are the shape of the data");
         // (Put together at the end: what is written piece by piece, and moved as a whole, waits in between.)
-        Owned { data: data.into(), start: 0, named, positional, origin: None, marker: PhantomData }
+        Owned { data, start: 0, named, positional, origin: None, marker: PhantomData }
     }
 
     /// Elements with axes anywhere among them; that of the origin is `start`.
@@ -128,6 +129,18 @@ impl<T, S: Dims, R: Rank> Owned<T, S, R> {
         T: Clone,
     {
         self.data.as_mut_ptr().wrapping_add(self.start)
+    }
+
+    /// The memory.
+    #[cfg(feature = "std")]
+    pub(crate) fn buffer(&self) -> &Buffer<T> {
+        &self.data
+    }
+
+    /// Whether a recorded program knows the elements.
+    #[inline(always)]
+    pub(crate) fn is_traced(&self) -> bool {
+        self.data.is_traced()
     }
 
     /// The axes of the dims, in the order of the set.
@@ -232,7 +245,7 @@ impl<T, S: Dims, R: Rank> Owned<T, S, R> {
     where
         T: Clone,
     {
-        if self.is_contiguous(order) { Ok(self.into_vec()) } else { Err(self) }
+        if self.is_contiguous(order) && !self.is_traced() { Ok(self.into_vec()) } else { Err(self) }
     }
 
     /// All elements, as they lie.

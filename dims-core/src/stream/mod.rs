@@ -157,7 +157,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         let mut shape = Shape::new::<L, Rank0>();
         tensor.unify(&mut shape)?;
         let order: Sizes = (0..shape.sizes().len()).collect();
-        let data = evaluate_in::<L, Rank0, _>(tensor.expr, &shape, &order)?;
+        let data = evaluate_in::<L, Rank0, _>(tensor.expr, &shape, &order, "a stream")?;
         Ok(Stream::from_vec(data, shape.sizes()))
     }
 
@@ -243,7 +243,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     /// The elements in memory of their own, in an order of the axes.
     fn in_order(&self, order: &[usize]) -> Result<Vec<T>, DimError> {
         let tensor = self.in_memory();
-        evaluate_in::<L, Rank0, _>(tensor.expr, &tensor.unified_shape()?, order)
+        evaluate_in::<L, Rank0, _>(tensor.expr, &tensor.unified_shape()?, order, "a stream")
     }
 
     /// The elements in memory of their own, in the order of the axes.
@@ -358,7 +358,7 @@ pub trait Streamed: Computable<Rank = Rank0> {
         let shape = tensor.unified_shape()?;
         shape.check_all_given(&axes)?;
         shape.check_given(&data.info())?;
-        let data = evaluate_in::<Self::Dims, Rank0, _>(tensor.expr, &shape, order)?;
+        let data = evaluate_in::<Self::Dims, Rank0, _>(tensor.expr, &shape, order, "a stream")?;
         let sizes = shape.sizes_in(order);
         Ok(Stream::from_vec(data, &sizes))
     }

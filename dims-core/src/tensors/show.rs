@@ -1,7 +1,7 @@
 //! How tensors are shown and compared.
 
 use crate::expr::Expr;
-use crate::expr::evaluate::evaluate_in;
+use crate::expr::evaluate::computed;
 use crate::named::Named;
 use crate::plan::shape::Shape;
 use crate::rank::Rank;
@@ -18,7 +18,7 @@ impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>> Named<T, S, R, E> {
     pub(crate) fn elements(&self) -> Result<(Vec<T>, Shape), crate::error::DimError> {
         let shape = self.unified_shape()?;
         let order: SmallVec<[usize; 8]> = (0..shape.sizes().len()).collect();
-        let data = evaluate_in::<S, R, _>(&self.expr, &shape, &order)?;
+        let data = computed::<S, R, _>(&self.expr, &shape, &order)?;
         Ok((data, shape))
     }
 

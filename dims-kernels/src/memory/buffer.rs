@@ -195,6 +195,18 @@ impl<T> Buffer<T> {
         self.shared().is_none_or(|mut shared| Arc::get_mut(&mut shared).is_some_and(|last| !last.is_traced()))
     }
 
+    /// Whether a recorded program knows the elements.
+    #[inline(always)]
+    pub fn is_traced(&self) -> bool {
+        #[cfg(feature = "std")]
+        if trace::is_active() {
+            let shared = self.shared.load(Ordering::Acquire);
+            // SAFETY: a pointer that is not null is from `Arc::into_raw`, and the buffer has a count of it for as long as it is borrowed.
+            return unsafe { shared.as_ref() }.is_some_and(Last::is_traced);
+        }
+        false
+    }
+
     /// The elements as a vector: copied if other buffers share them.
     #[inline]
     pub fn into_vec(self) -> Vec<T>

@@ -2,7 +2,7 @@
 
 use crate::machine::isa::Isa;
 use crate::ops::{self, BinaryOp, UnaryOp, special};
-use crate::scalar::{Analytic, CastTo, Num, Ordered, Real};
+use crate::scalar::{CastTo, Num, Ordered, Real};
 use core::any::{Any, TypeId};
 
 /// The element types that programs read and write.
@@ -372,5 +372,46 @@ pub(crate) fn integer_bounds(dtype: DType) -> (isize, isize) {
     bounds!(I8 i8, I16 i16, I32 i32, I64 i64, Isize isize, U8 u8, U16 u16, U32 u32, U64 u64, Usize usize,)
 }
 
-#[allow(unused_imports)]
-use Analytic as _;
+/// A reduction, by what its derivative is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Reduction {
+    /// The sum.
+    Sum,
+    /// The mean.
+    Mean,
+    /// The product.
+    Prod,
+    /// The greatest element; equal ones share the gradient.
+    Max,
+    /// The least element.
+    Min,
+    /// `sum of (x - mean)^2 / (count - ddof)`, or its root.
+    Variance {
+        /// What is taken off the count.
+        ddof: f64,
+        /// Whether it is the standard deviation.
+        root: bool,
+    },
+    /// `ln(sum of e^x)`
+    LogSumExp,
+    /// The square root of the sum of squares.
+    Norm,
+    /// `(sum of |x|^p)^(1/p)`
+    NormP(f64),
+    /// One without a derivative.
+    Opaque,
+}
+
+/// Work along lines, by what its derivative is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum LineWork {
+    /// `e^x / sum of e^x`, or its logarithm.
+    Softmax {
+        /// Whether it is the logarithm.
+        log: bool,
+    },
+    /// Running sums.
+    Cumulate,
+    /// One without a derivative.
+    Opaque,
+}

@@ -20,6 +20,7 @@ use crate::machine::isa::{Baseline, Isa, Task, dispatch};
 use crate::machine::threads::{self, Carried};
 use crate::memory::allocate::reserve;
 use crate::memory::elements::{Elements, OutputSlots};
+use crate::program::code::Reduction;
 use crate::reduce::lanes::{Lanes, LineReduction};
 use crate::reduce::levels::Levels;
 use crate::reduce::pairs::{Pairs, are_pairs, can_pair};
@@ -77,6 +78,10 @@ pub trait Reducer<T>: Copy {
         T: Copy,
     {
         (first..).zip(values).fold(self.start(), |acc, (at, &value)| self.step::<I>(acc, value, at))
+    }
+    /// Which reduction it is, for derivatives.
+    fn derivative(&self) -> Reduction {
+        Reduction::Opaque
     }
     /// The result of `count` elements.
     fn finish(&self, acc: Self::Acc, count: usize) -> Self::Out;

@@ -4,6 +4,7 @@ use crate::error::Error;
 use crate::machine::isa::Isa;
 use crate::reduce::fold::{VECTOR, fold};
 use crate::reduce::{InMemory, Reducer};
+use crate::program::code::{Number, Reduction};
 use crate::scalar::{Analytic, Magnitude, Num, Ordered, Real};
 use crate::seal::SEAL;
 use alloc::vec::Vec;
@@ -17,6 +18,9 @@ impl<T: Num> Reducer<T> for Sum {
     const NAME: &'static str = "sum";
     type Acc = T::Acc;
     type Out = T;
+    fn derivative(&self) -> Reduction {
+        Reduction::Sum
+    }
     #[inline(always)]
     fn start(&self) -> T::Acc {
         T::Acc::ZERO
@@ -47,6 +51,9 @@ impl<T: Num> Reducer<T> for Prod {
     const NAME: &'static str = "prod";
     type Acc = T::Acc;
     type Out = T;
+    fn derivative(&self) -> Reduction {
+        Reduction::Prod
+    }
     #[inline(always)]
     fn start(&self) -> T::Acc {
         T::Acc::ONE
@@ -77,6 +84,9 @@ impl<T: Analytic> Reducer<T> for Mean {
     const NAME: &'static str = "mean";
     type Acc = T::Acc;
     type Out = T;
+    fn derivative(&self) -> Reduction {
+        Reduction::Mean
+    }
     #[inline(always)]
     fn start(&self) -> T::Acc {
         T::Acc::ZERO
@@ -107,6 +117,9 @@ impl<T: Ordered> Reducer<T> for Max {
     const NAME: &'static str = "max";
     type Acc = T;
     type Out = T;
+    fn derivative(&self) -> Reduction {
+        Reduction::Max
+    }
     #[inline(always)]
     fn start(&self) -> T {
         T::LOWEST
@@ -137,6 +150,9 @@ impl<T: Ordered> Reducer<T> for Min {
     const NAME: &'static str = "min";
     type Acc = T;
     type Out = T;
+    fn derivative(&self) -> Reduction {
+        Reduction::Min
+    }
     #[inline(always)]
     fn start(&self) -> T {
         T::HIGHEST
@@ -316,6 +332,9 @@ impl<T: Real, const ROOT: bool> Reducer<T> for Variance<T, ROOT> {
     type Acc = (T::Wide, T::Wide, T::Wide);
     type Out = T;
     const AT_ONCE: bool = true;
+    fn derivative(&self) -> Reduction {
+        Reduction::Variance { ddof: Number::float(self.ddof), root: ROOT }
+    }
     #[inline(always)]
     fn start(&self) -> Self::Acc {
         (T::Wide::ZERO, T::Wide::ZERO, T::Wide::ZERO)
@@ -371,6 +390,9 @@ impl<T: Magnitude<Abs: Real>> Reducer<T> for Norm {
     const NAME: &'static str = "norm";
     type Acc = <T::Abs as Real>::Wide;
     type Out = T::Abs;
+    fn derivative(&self) -> Reduction {
+        Reduction::Norm
+    }
     #[inline(always)]
     fn start(&self) -> Self::Acc {
         <T::Abs as Real>::Wide::ZERO
@@ -398,6 +420,9 @@ impl<T: Real> Reducer<T> for NormP<T> {
     const NAME: &'static str = "norm_p";
     type Acc = T::Wide;
     type Out = T;
+    fn derivative(&self) -> Reduction {
+        Reduction::NormP(Number::float(self.0))
+    }
     #[inline(always)]
     fn start(&self) -> Self::Acc {
         T::Wide::ZERO
@@ -453,6 +478,9 @@ impl<T: Real> Reducer<T> for LogSumExp<T> {
     type Acc = (T::Wide, T::Wide);
     type Out = T;
     const AT_ONCE: bool = true;
+    fn derivative(&self) -> Reduction {
+        Reduction::LogSumExp
+    }
     #[inline(always)]
     fn start(&self) -> Self::Acc {
         (T::Wide::LOWEST, T::Wide::ZERO)

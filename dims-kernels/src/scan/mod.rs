@@ -14,6 +14,7 @@ use crate::memory::allocate::reserve;
 use crate::memory::elements::Elements;
 use crate::memory::freed::Freed;
 use crate::ops::special::logaddexp;
+use crate::program::code::LineWork;
 use crate::reduce::fold::{LANES, fold, together};
 use crate::scalar::{Element, Num, Ordered, Real};
 use crate::scan::line::Line;
@@ -26,6 +27,11 @@ use smallvec::SmallVec;
 pub trait Along<T: Copy>: Copy + Send + Sync {
     /// Its name in plans.
     const NAME: &'static str;
+
+    /// Which work it is, for derivatives.
+    fn derivative(&self) -> LineWork {
+        LineWork::Opaque
+    }
 
     /// Works on a block of lines: neighbours on a line lie `inner` apart, and there are `inner` lines.
     fn block<I: Isa>(&self, block: &mut [T], inner: usize);
@@ -374,6 +380,10 @@ pub struct Cumulate;
 impl<T: Num> Along<T> for Cumulate {
     const NAME: &'static str = "cumsum";
 
+    fn derivative(&self) -> LineWork {
+        LineWork::Cumulate
+    }
+
     #[inline(always)]
     fn block<I: Isa>(&self, block: &mut [T], inner: usize) {
         running(block, inner, T::to_acc, T::Acc::add, T::from_acc);
@@ -438,6 +448,10 @@ pub struct Softmax<const LOG: bool>;
 
 impl<T: Real, const LOG: bool> Along<T> for Softmax<LOG> {
     const NAME: &'static str = if LOG { "log_softmax" } else { "softmax" };
+
+    fn derivative(&self) -> LineWork {
+        LineWork::Softmax { log: LOG }
+    }
 
     #[inline(always)]
     fn block<I: Isa>(&self, block: &mut [T], inner: usize) {

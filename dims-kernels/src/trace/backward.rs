@@ -27,7 +27,7 @@ pub fn gradients(outputs: &[(Arc<dyn Held>, Arc<dyn Held>)], by: &[Arc<Node>], a
     let reach = Reach::of(&roots, &targets, least);
     let recorded = always_record || reach.others || outputs.iter().any(|(_, cotangent)| cotangent.node().is_some());
     // What is to be added to the gradient of each node, the last step first.
-    let mut open: BTreeMap<u64, (Arc<Node>, Source, Vec<Part>)> = BTreeMap::new();
+    let mut open: BTreeMap<u64, (Arc<Node>, Arc<dyn Held>, Vec<Part>)> = BTreeMap::new();
     for (output, cotangent) in outputs {
         let Some(node) = output.node() else { continue };
         if !reach.is_on_way(node.id) {
@@ -35,8 +35,8 @@ pub fn gradients(outputs: &[(Arc<dyn Held>, Arc<dyn Held>)], by: &[Arc<Node>], a
         }
         let sizes = [node.len];
         let place = Place::strided(0, [1]);
-        let field = Field::of(&sizes, Source::Memory(Arc::clone(cotangent)), place.clone());
-        let entry = open.entry(node.id).or_insert_with(|| (Arc::clone(node), Source::Memory(Arc::clone(output)), Vec::new()));
+        let field = Field::held(&sizes, cotangent, place.clone());
+        let entry = open.entry(node.id).or_insert_with(|| (Arc::clone(node), Arc::clone(output), Vec::new()));
         entry.2.push(Part { field, place });
     }
     let mut found = HashMap::new();
@@ -48,13 +48,12 @@ pub fn gradients(outputs: &[(Arc<dyn Held>, Arc<dyn Held>)], by: &[Arc<Node>], a
         if targets.contains(&id) {
             found.insert(id, Arc::clone(&cotangent));
         }
-        let cotangent = Source::Memory(cotangent);
         let pulled = match &node.step {
             Step::Variable => Vec::new(),
             Step::Parts(parts) => {
                 let mut pulled = Vec::new();
                 for part in parts {
-                    let given = Field::of(&part.field.sizes, cotangent.clone(), part.place.clone());
+                    let given = Field::held(&part.field.sizes, &cotangent, part.place.clone());
                     pulled.extend(part.field.pull_by(&given, &|id| reach.is_on_way(id)));
                 }
                 pulled
@@ -66,10 +65,13 @@ pub fn gradients(outputs: &[(Arc<dyn Held>, Arc<dyn Held>)], by: &[Arc<Node>], a
             if !reach.is_on_way(node.id) {
                 continue;
             }
-            let value = sources.iter().find(|own| own.node().is_some_and(|own| own.id == node.id));
-            let value = value.map_or_else(|| Source::Node(Arc::clone(&node)), |&value| value.clone());
-            let entry = open.entry(node.id).or_insert_with(|| (node, value, Vec::new()));
-            entry.2.push(part);
+            if let Some(entry) = open.get_mut(&node.id) {
+                entry.2.push(part);
+                continue;
+            }
+            let read = sources.iter().find(|held| held.node().is_some_and(|own| own.id == node.id));
+            let value = Arc::clone(read.expect("the gradient is by what the step has read"));
+            open.insert(node.id, (node, value, vec![part]));
         }
     }
     Ok(Gradients(found))

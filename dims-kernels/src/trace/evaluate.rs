@@ -39,11 +39,6 @@ pub fn evaluate(parts: &[Part], len: usize, dtype: DType, recorded: bool) -> Res
     }
 }
 
-/// Zeros.
-pub fn zeros(len: usize, dtype: DType) -> Result<Arc<dyn Held>, Error> {
-    evaluate(&[], len, dtype, false)
-}
-
 fn held<T: Output + Real>(parts: &[Part], len: usize, recorded: bool) -> Result<Arc<dyn Held>, Error> {
     let data = sum_of::<T>(parts, len)?;
     if recorded && parts.iter().any(|part| part.field.nodes().next().is_some()) {
@@ -158,15 +153,13 @@ struct Memories(SmallVec<[Option<Arc<dyn Held>>; 6]>);
 
 impl Memories {
     /// The memory of all operands, each of whose positions is in it.
-    fn of(field: &Field) -> Result<Self, Error> {
+    fn of(field: &Field) -> Self {
         let memories = field.operands.iter().map(|own| {
-            let memory = own.source.memory()?;
-            if let Some(memory) = &memory {
-                own.place.assert_within(&field.sizes, memory.len());
-            }
-            Ok(memory)
+            let Source::Memory(memory) = &own.source else { return None };
+            own.place.assert_within(&field.sizes, memory.len());
+            Some(Arc::clone(memory))
         });
-        Ok(Memories(memories.collect::<Result<_, Error>>()?))
+        Memories(memories.collect())
     }
 
     /// The operands of a program.
@@ -208,8 +201,8 @@ fn rows(field: &Field) -> Rows {
 }
 
 /// The elements of a field, contiguous in an order of loops; it does not vary along others.
-fn mapped<T: Output + Real>(field: &Field, order: &[usize]) -> Result<Vec<T>, Error> {
-    let memories = Memories::of(field)?;
+pub(crate) fn mapped<T: Output>(field: &Field, order: &[usize]) -> Result<Vec<T>, Error> {
+    let memories = Memories::of(field);
     let len = order.iter().map(|&axis| field.sizes[axis]).product();
     if let Some((number, operand)) = field.plain::<T>() {
         let mut rows = Rows::new(field.sizes.len());
@@ -231,7 +224,7 @@ fn mapped<T: Output + Real>(field: &Field, order: &[usize]) -> Result<Vec<T>, Er
 
 /// The sums of a field over some loops, contiguous in an order of the others.
 fn summed<T: Output + Real>(field: &Field, order: &[usize], reduced: &[usize]) -> Result<Vec<T>, Error> {
-    let memories = Memories::of(field)?;
+    let memories = Memories::of(field);
     let volume = |axes: &[usize]| axes.iter().map(|&axis| field.sizes[axis]).product::<usize>();
     let (len, count) = (volume(order), volume(reduced));
     let explain = |nest: &Nest, work: usize| {
@@ -281,7 +274,7 @@ fn contracted<T: Output + Real>(field: &Field, order: &[usize], reduced: &[usize
     if !contract::is_worthwhile(&supports, &own, order) && !contract::is_matrix_vector::<T>(&supports, in_memory, &own, order) {
         return Ok(None);
     }
-    let memories: Vec<Memories> = fields.iter().map(Memories::of).collect::<Result<_, _>>()?;
+    let memories: Vec<Memories> = fields.iter().map(Memories::of).collect();
     let mut operands: contract::Operands<'_, T> = SmallVec::new();
     for (own, memories) in fields.iter().zip(&memories) {
         operands.push(match own.plain::<T>() {
@@ -388,4 +381,45 @@ fn add_at<T: Num>(out: &mut [T], place: &Place, sizes: &[usize], data: &[T], ord
         }
         odometer.advance(&mut at);
     }
+}
+
+/// The products of a field over some loops, contiguous in an order of the others.
+pub(crate) fn product(field: &Field, order: &[usize], reduced: &[usize], dtype: DType) -> Result<Arc<dyn Held>, Error> {
+    fn of<T: Output + Real>(field: &Field, order: &[usize], reduced: &[usize]) -> Result<Arc<dyn Held>, Error> {
+        let memories = Memories::of(field);
+        let volume = |axes: &[usize]| axes.iter().map(|&axis| field.sizes[axis]).product::<usize>();
+        let (len, count) = (volume(order), volume(reduced));
+        let nest = Nest::reduce(&field.sizes, order, reduced, &rows(field));
+        let sources = memories.sources(field);
+        let lower = |nest| Interpreted::<T>::new(&field.program, &sources, &mut Nest::operands(nest));
+        let data = reduce(&nest, &mut Parts::new(), lower, len.saturating_mul(count), len, count, reducers::Prod)?;
+        Ok(Buffer::from(data).held())
+    }
+    match dtype {
+        DType::F64 => of::<f64>(field, order, reduced),
+        #[cfg(feature = "half")]
+        DType::F16 => of::<half::f16>(field, order, reduced),
+        #[cfg(feature = "half")]
+        DType::Bf16 => of::<half::bf16>(field, order, reduced),
+        _ => of::<f32>(field, order, reduced),
+    }
+}
+
+/// Elements that a rule computed, as a step of the program.
+pub(crate) fn with_rule(held: Arc<dyn Held>, rule: impl crate::trace::Rule + 'static) -> Result<Arc<dyn Held>, Error> {
+    fn of<T: Output + Real>(held: &Arc<dyn Held>, step: Step) -> Arc<dyn Held> {
+        let data = Buffer::<T>::of_held(held).expect("the elements are of this type").into_vec();
+        let dtype = DType::of::<T>().expect("floats are known");
+        let node = Node::new(dtype, data.len(), step, None);
+        Buffer::traced(data, node).held()
+    }
+    let step = Step::Rule(alloc::boxed::Box::new(rule));
+    Ok(match held.dtype() {
+        Some(DType::F64) => of::<f64>(&held, step),
+        #[cfg(feature = "half")]
+        Some(DType::F16) => of::<half::f16>(&held, step),
+        #[cfg(feature = "half")]
+        Some(DType::Bf16) => of::<half::bf16>(&held, step),
+        _ => of::<f32>(&held, step),
+    })
 }

@@ -1,9 +1,9 @@
 //! Fields: a program over operands along loops, which has an element for each position.
 
-use crate::program::code::{DType, Kind};
+use crate::program::code::Kind;
 use crate::program::derivative::pulled_back;
 use crate::program::{Builder, Program, Register};
-use crate::trace::{Loops, Node, Operand, Part, Place, Source};
+use crate::trace::{Held, Loops, Node, Operand, Part, Place, Source};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -27,6 +27,11 @@ impl Field {
         let mut build = Builder::new();
         let register = build.load(0, source.dtype());
         Field { sizes: sizes.into(), program: Arc::new(build.finish(register)), operands: vec![Operand { source, place }] }
+    }
+
+    /// The elements of shared memory, which lie at a place.
+    pub fn held(sizes: &[usize], held: &Arc<dyn Held>, place: Place) -> Self {
+        Field::of(sizes, Source::Memory(Arc::clone(held)), place)
     }
 
     /// The nodes that the field reads floats of, as gradients go through no others.
@@ -132,19 +137,8 @@ impl Source {
     fn is_same(&self, other: &Source) -> bool {
         match (self, other) {
             (Source::Memory(a), Source::Memory(b)) => core::ptr::addr_eq(Arc::as_ptr(a), Arc::as_ptr(b)),
-            (Source::Node(a), Source::Node(b)) => Arc::ptr_eq(a, b),
             (Source::Position, Source::Position) => true,
             _ => false,
         }
-    }
-}
-
-/// The type of a register's elements in memory.
-pub fn dtype_of(kind: Kind) -> DType {
-    match kind {
-        Kind::F32 => DType::F32,
-        Kind::F64 => DType::F64,
-        Kind::Bool => DType::Bool,
-        Kind::Int => DType::Isize,
     }
 }

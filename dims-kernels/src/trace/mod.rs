@@ -16,10 +16,12 @@
 mod backward;
 mod evaluate;
 pub mod field;
+pub mod record;
 pub mod registry;
+pub mod rules;
 
 pub use backward::{Gradients, gradients};
-pub use evaluate::{evaluate, zeros};
+pub use evaluate::evaluate;
 pub use field::Field;
 pub use registry::is_active;
 
@@ -32,7 +34,6 @@ use alloc::vec::Vec;
 use core::any::Any;
 use core::sync::atomic::{AtomicU64, Ordering};
 use smallvec::SmallVec;
-use std::sync::OnceLock;
 
 /// Shared memory, whatever its element type.
 pub trait Held: Send + Sync {
@@ -163,8 +164,6 @@ impl Place {
 pub enum Source {
     /// Elements in memory.
     Memory(Arc<dyn Held>),
-    /// Elements of a node that are computed when they are asked for.
-    Node(Arc<Node>),
     /// Positions along the loops.
     Position,
 }
@@ -174,7 +173,6 @@ impl Source {
     pub fn node(&self) -> Option<&Arc<Node>> {
         match self {
             Source::Memory(held) => held.node(),
-            Source::Node(node) => Some(node),
             Source::Position => None,
         }
     }
@@ -183,17 +181,7 @@ impl Source {
     pub fn dtype(&self) -> DType {
         match self {
             Source::Memory(held) => held.dtype().expect("programs read types that they know"),
-            Source::Node(node) => node.dtype,
             Source::Position => DType::Isize,
-        }
-    }
-
-    /// The elements in memory: those of a node are computed if they are not there.
-    pub fn memory(&self) -> Result<Option<Arc<dyn Held>>, Error> {
-        match self {
-            Source::Memory(held) => Ok(Some(Arc::clone(held))),
-            Source::Node(node) => node.value().map(Some),
-            Source::Position => Ok(None),
         }
     }
 }
@@ -239,10 +227,7 @@ pub trait Rule: Send + Sync {
 
     /// The gradient: for fields of the step, the parts `d operand += ..`. `value` are the elements that the step yielded, `cotangent` has one element for each of them.
     /// `recorded` says whether what is computed here is to be recorded as well.
-    fn pull(&self, value: &Source, cotangent: &Source, recorded: bool) -> Result<Vec<(Arc<Node>, Part)>, Error>;
-
-    /// The elements computed again, if that is possible.
-    fn compute(&self) -> Result<Arc<dyn Held>, Error>;
+    fn pull(&self, value: &Arc<dyn Held>, cotangent: &Arc<dyn Held>, recorded: bool) -> Result<Vec<(Arc<Node>, Part)>, Error>;
 }
 
 /// One step of a recorded program.
@@ -257,7 +242,6 @@ pub struct Node {
     pub step: Step,
     /// Where in the user's program.
     pub origin: Origin,
-    value: OnceLock<Arc<dyn Held>>,
 }
 
 static NEXT: AtomicU64 = AtomicU64::new(1);
@@ -266,7 +250,7 @@ impl Node {
     /// A new step.
     pub fn new(dtype: DType, len: usize, step: Step, origin: Origin) -> Arc<Self> {
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
-        Arc::new(Node { id, dtype, len, step, origin, value: OnceLock::new() })
+        Arc::new(Node { id, dtype, len, step, origin })
     }
 
     /// The nodes that the step reads, as far as gradients go through them.
@@ -279,27 +263,18 @@ impl Node {
     }
 
     /// What the step reads that is traced.
-    fn sources(&self) -> Vec<&Source> {
+    fn sources(&self) -> Vec<&Arc<dyn Held>> {
         let fields = match &self.step {
             Step::Variable => Vec::new(),
             Step::Parts(parts) => parts.iter().map(|part| &part.field).collect(),
             Step::Rule(rule) => rule.operands(),
         };
         let operands = fields.into_iter().flat_map(|field| &field.operands);
-        operands.map(|own| &own.source).filter(|source| source.node().is_some()).collect()
-    }
-
-    /// The elements, computed again if nobody kept them.
-    pub fn value(&self) -> Result<Arc<dyn Held>, Error> {
-        if let Some(value) = self.value.get() {
-            return Ok(Arc::clone(value));
-        }
-        let value = match &self.step {
-            Step::Variable => unreachable!("a variable is in memory"),
-            Step::Parts(parts) => evaluate(parts, self.len, self.dtype, false)?,
-            Step::Rule(rule) => rule.compute()?,
-        };
-        Ok(Arc::clone(self.value.get_or_init(|| value)))
+        let held = operands.filter_map(|own| match &own.source {
+            Source::Memory(held) => Some(held),
+            Source::Position => None,
+        });
+        held.filter(|held| held.node().is_some()).collect()
     }
 }
 
@@ -318,8 +293,7 @@ impl Drop for Node {
         while let Some(source) = open.pop() {
             let node = match source {
                 Source::Memory(mut held) => Arc::get_mut(&mut held).and_then(|held| held.take_node()),
-                Source::Node(node) => Some(node),
-                Source::Position => None,
+                    Source::Position => None,
             };
             if let Some(mut node) = node
                 && let Some(node) = Arc::get_mut(&mut node)

@@ -159,7 +159,7 @@ fn apply_array<A: Computable, O: ArrayOp<A::Elem>>(tensor: A, op: O) -> Result<A
     let shape = tensor.unified_shape()?;
     let order = AxisList::in_memory_of::<A::Dims, A::Rank>().as_slice();
     let named = order.len() - <A::Rank as Rank>::N;
-    let data = evaluate_in::<A::Dims, A::Rank, _>(tensor.expr, &shape, order)?;
+    let data = evaluate_in::<A::Dims, A::Rank, _>(tensor.expr, &shape, order, "apply_over")?;
     let sizes = shape.sizes_in(order);
     let (dims, axes) = sizes.split_at(named);
     let calls: usize = dims.iter().product();

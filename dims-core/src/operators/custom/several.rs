@@ -149,7 +149,7 @@ impl<T: Element> WholeTensor<T> {
         let named = own.len();
         let in_memory: Axes = own.iter().copied().chain(named..named + <A::Rank as Rank>::N).collect();
         let sizes = shape.sizes_in(&in_memory);
-        let data = evaluate_in::<A::Dims, A::Rank, _>(tensor.expr, &shape, &in_memory)?;
+        let data = evaluate_in::<A::Dims, A::Rank, _>(tensor.expr, &shape, &in_memory, "apply_over")?;
         let mut strides: Axes = order.iter().map(|_| ABSENT).collect();
         let mut step: usize = 1;
         for (&axis, &size) in own.iter().zip(&sizes).rev() {

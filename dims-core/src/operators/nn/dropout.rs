@@ -49,7 +49,7 @@ pub trait Dropout: Computable {
         let tensor = self.into_named();
         let shape = tensor.unified_shape()?;
         let order = AxisList::in_memory_of::<Self::Dims, Self::Rank>().as_slice();
-        let mut data = evaluate_in::<Self::Dims, Self::Rank, _>(tensor.expr, &shape, order)?;
+        let mut data = evaluate_in::<Self::Dims, Self::Rank, _>(tensor.expr, &shape, order, "dropout")?;
         // With `p = 1` nothing is kept, so the scale is never used.
         let scale = <<Self::Elem as Real>::Wide as num_traits::NumCast>::from(1.0 / (1.0 - p))
             .expect("a float can be any float, rounded");

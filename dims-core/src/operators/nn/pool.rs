@@ -258,7 +258,7 @@ fn without_padding<T: Analytic, S: Dims, R: Rank>(
     let shape = means.unified_shape()?;
     let order = AxisList::in_memory_of::<S, R>().as_slice();
     let sizes = shape.sizes_in(order);
-    let mut data = evaluate_in::<S, R, _>(means.expr, &shape, order)?;
+    let mut data = evaluate_in::<S, R, _>(means.expr, &shape, order, "avg_pool")?;
     let mut all: SmallVec<[DimInfo<'static>; 3]> = SmallVec::new();
     dims.each(|dim| all.push(dim.resized()));
     for (at, &dim) in all.iter().enumerate() {
@@ -424,7 +424,7 @@ fn parts<T: Element, S: Dims, R: Rank, W: Copy>(
     dim.unify(len, None)?;
     let order = AxisList::in_memory_of::<S, R>().as_slice();
     let at = order.iter().position(|&own| own == axis).expect("the dim is one of the axes");
-    let data = evaluate_in::<S, R, _>(tensor.expr, &shape, order)?;
+    let data = evaluate_in::<S, R, _>(tensor.expr, &shape, order, "interpolate")?;
     let mut sizes = shape.sizes_in(order);
     let inner: usize = sizes[at + 1..].iter().product();
     let outer: usize = sizes[..at].iter().product();

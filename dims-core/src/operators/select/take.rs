@@ -18,7 +18,11 @@ use kernels::load::strided::Strided;
 use kernels::loops::nest::Operands;
 use kernels::loops::rows::Rows;
 use kernels::loops::stride::StrideKind;
+#[cfg(feature = "std")]
+use kernels::program::Register;
 use kernels::scalar::IndexInt;
+#[cfg(feature = "std")]
+use kernels::trace::record::Writer;
 
 /// A tensor in memory, of which one dim is selected from by an index; each index is checked when its element is read.
 pub struct Take<A: Computable, I> {
@@ -91,6 +95,16 @@ impl<A: Computable, I: Expr<Elem: IndexInt>> Expr for Take<A, I> {
 
     fn describe(&self) -> String {
         format!("take({}, {})", self.from.name, self.index.describe())
+    }
+
+    #[cfg(feature = "std")]
+    fn write<'w>(&'w self, writer: &mut Writer<'w>) -> Register {
+        let raw = self.source.raw();
+        let at = A::Dims::KEYS.position(&self.from).expect("the dim is one of the tensor's");
+        let elements = writer.elements(raw.elements, None);
+        let index = self.index.write(writer);
+        writer.index(elements, index, raw.named[at].stride, raw.named[at].size);
+        elements
     }
 }
 

@@ -1,0 +1,230 @@
+//! Recording of what runs with a traced operand: for gradients.
+//!
+//! While nothing is traced, an expression that runs tests one flag. Else it writes its program ([`Expr::write`]), and if an operand is
+//! traced, what it yields becomes a step of the recorded program.
+
+use crate::error::DimError;
+use crate::expr::Expr;
+use crate::plan::shape::Shape;
+use crate::rank::Rank;
+use crate::set::Dims;
+use alloc::vec::Vec;
+use kernels::memory::buffer::Buffer;
+use kernels::scalar::Element;
+
+#[cfg(feature = "std")]
+pub(crate) use recording::*;
+
+/// Whether anything is traced.
+#[cfg(not(feature = "std"))]
+#[inline(always)]
+pub(crate) fn is_active() -> bool {
+    false
+}
+
+#[cfg(feature = "std")]
+mod recording {
+    use super::*;
+    use alloc::boxed::Box;
+    use alloc::sync::Arc;
+    use core::panic::Location;
+    use kernels::loops::rows::Rows;
+    use kernels::program::code::{DType, LineWork, Reduction};
+    pub(crate) use kernels::trace::is_active;
+    use kernels::trace::record::{Unrecorded, Writer};
+    use kernels::trace::{Field, Node, Part, Place, Rule, Step, rules};
+
+    /// The field of an expression whose result is traced.
+    pub(crate) type Traced = Option<Box<Field>>;
+
+    /// The field of an expression that yields elements of the type `T`, if an operand is traced and they are floats: others have no derivatives.
+    #[inline(always)]
+    #[track_caller]
+    pub(crate) fn traced<T: Element, U: Dims, R: Rank, E: Expr + ?Sized>(
+        expr: &E,
+        shape: &Shape,
+    ) -> Result<Traced, DimError> {
+        if is_active() { written::<T, U, R, E>(expr, shape) } else { Ok(None) }
+    }
+
+    #[cold]
+    #[inline(never)]
+    #[track_caller]
+    fn written<T: Element, U: Dims, R: Rank, E: Expr + ?Sized>(expr: &E, shape: &Shape) -> Result<Traced, DimError> {
+        if DType::of::<T>().is_some_and(|dtype| !dtype.is_float()) {
+            return Ok(None);
+        }
+        let mut rows = Rows::new(shape.sizes().len());
+        expr.rows::<U, R>(shape, &mut rows);
+        let mut writer = Writer::new();
+        let mut value = expr.write(&mut writer);
+        if DType::of::<T>().is_none() {
+            value = writer.opaque(core::any::type_name::<T>());
+        }
+        finished(writer.finish(value, shape.sizes(), &rows))
+    }
+
+    #[track_caller]
+    fn finished(field: Result<Option<Field>, Unrecorded>) -> Result<Traced, DimError> {
+        match field {
+            Ok(field) => Ok(field.map(Box::new)),
+            // Running it says more.
+            Err(Unrecorded::OutOfBounds) => Ok(None),
+            Err(Unrecorded::Memory(error)) => Err(error.into()),
+            Err(Unrecorded::Opaque(operation)) => Err(lost(operation)),
+        }
+    }
+
+    /// The error of an operation through which no gradient can be taken.
+    #[cold]
+    #[track_caller]
+    pub(crate) fn lost(operation: &'static str) -> DimError {
+        DimError::NoDerivative { operation, origin: Some(Location::caller()) }
+    }
+
+    /// Elements that were computed, contiguous in an order of all loops along which they vary, as a step of the program if that is recorded.
+    #[inline]
+    #[track_caller]
+    pub(crate) fn mapped<T: Element>(data: Vec<T>, traced: Traced, order: &[usize]) -> Buffer<T> {
+        match traced {
+            None => data.into(),
+            Some(field) => part(data, field, order),
+        }
+    }
+
+    #[cold]
+    #[track_caller]
+    fn part<T: Element>(data: Vec<T>, field: Box<Field>, order: &[usize]) -> Buffer<T> {
+        let place = Place::contiguous(&field.sizes, order);
+        node(data, Step::Parts(vec![Part { field: *field, place }]))
+    }
+
+    /// The results of a reduction, contiguous in the order of the loops that are kept.
+    #[inline]
+    #[track_caller]
+    pub(crate) fn reduced<T: Element>(
+        data: Vec<T>,
+        traced: Traced,
+        kept: &[usize],
+        reduced: &[usize],
+        reduction: Reduction,
+        operation: &'static str,
+    ) -> Result<Buffer<T>, DimError> {
+        match traced {
+            None => Ok(data.into()),
+            Some(field) => reduction_of(data, field, (kept, reduced), reduction, operation),
+        }
+    }
+
+    #[cold]
+    #[track_caller]
+    fn reduction_of<T: Element>(
+        data: Vec<T>,
+        field: Box<Field>,
+        (kept, reduced): (&[usize], &[usize]),
+        reduction: Reduction,
+        operation: &'static str,
+    ) -> Result<Buffer<T>, DimError> {
+        if reduction == Reduction::Opaque {
+            return Err(lost(operation));
+        }
+        let dtype = DType::of::<T>().expect("what is recorded are floats");
+        let rule = rules::Reduced { field: *field, kept: kept.to_vec(), reduced: reduced.to_vec(), reduction, dtype };
+        Ok(match rule.as_sum() {
+            Some(part) => node(data, Step::Parts(vec![part])),
+            None => ruled(data, rule),
+        })
+    }
+
+    /// The results of work along the loops `lines`, contiguous in an order of all loops.
+    #[inline]
+    #[track_caller]
+    pub(crate) fn along<T: Element>(
+        data: Vec<T>,
+        traced: Traced,
+        order: &[usize],
+        lines: &[usize],
+        work: LineWork,
+        operation: &'static str,
+    ) -> Result<Buffer<T>, DimError> {
+        match traced {
+            None => Ok(data.into()),
+            Some(_) if work == LineWork::Opaque => Err(lost(operation)),
+            Some(field) => {
+                let dtype = DType::of::<T>().expect("what is recorded are floats");
+                let (order, lines) = (order.to_vec(), lines.to_vec());
+                Ok(ruled(data, rules::Along { field: *field, order, lines, work, dtype }))
+            }
+        }
+    }
+
+    /// Elements that a step with a rule of its own computed.
+    #[cold]
+    #[track_caller]
+    pub(crate) fn ruled<T: Element>(data: Vec<T>, rule: impl Rule + 'static) -> Buffer<T> {
+        node(data, Step::Rule(Box::new(rule)))
+    }
+
+    #[track_caller]
+    fn node<T: Element>(data: Vec<T>, step: Step) -> Buffer<T> {
+        let dtype = DType::of::<T>().expect("what is recorded are floats");
+        let node: Arc<Node> = Node::new(dtype, data.len(), step, Some(Location::caller()));
+        Buffer::traced(data, node)
+    }
+
+    /// The elements of a buffer, which must not be traced: they leave the program that is recorded.
+    #[track_caller]
+    pub(crate) fn untraced<T: Element>(buffer: Buffer<T>, operation: &'static str) -> Result<Vec<T>, DimError> {
+        if is_active() && buffer.node().is_some() { Err(lost(operation)) } else { Ok(buffer.into_vec()) }
+    }
+}
+
+/// Without the standard library nothing is recorded.
+#[cfg(not(feature = "std"))]
+mod recording {
+    use super::*;
+
+    pub(crate) type Traced = Option<core::convert::Infallible>;
+
+    #[inline(always)]
+    pub(crate) fn traced<T: Element, U: Dims, R: Rank, E: Expr + ?Sized>(_: &E, _: &Shape) -> Result<Traced, DimError> {
+        Ok(None)
+    }
+
+    #[inline(always)]
+    pub(crate) fn mapped<T: Element>(data: Vec<T>, _: Traced, _: &[usize]) -> Buffer<T> {
+        data.into()
+    }
+
+    #[inline(always)]
+    pub(crate) fn reduced<T: Element>(
+        data: Vec<T>,
+        _: Traced,
+        _: &[usize],
+        _: &[usize],
+        _: kernels::program::code::Reduction,
+        _: &'static str,
+    ) -> Result<Buffer<T>, DimError> {
+        Ok(data.into())
+    }
+
+    #[inline(always)]
+    pub(crate) fn along<T: Element>(
+        data: Vec<T>,
+        _: Traced,
+        _: &[usize],
+        _: &[usize],
+        _: kernels::program::code::LineWork,
+        _: &'static str,
+    ) -> Result<Buffer<T>, DimError> {
+        Ok(data.into())
+    }
+
+    #[inline(always)]
+    pub(crate) fn untraced<T: Element>(buffer: Buffer<T>, _: &'static str) -> Result<Vec<T>, DimError> {
+        Ok(buffer.into_vec())
+    }
+}
+
+#[cfg(not(feature = "std"))]
+pub(crate) use recording::*;

@@ -1,0 +1,277 @@
+//! Recording: an expression writes itself as a program over its operands.
+
+use crate::error::Error;
+use crate::load::strided::Strided;
+use crate::loops::nest::{Nest, Odometer};
+use crate::loops::rows::Rows;
+use crate::map::elementwise::collect;
+use crate::memory::allocate::reserve;
+use crate::memory::buffer::Buffer;
+use crate::memory::elements::Elements;
+use crate::program::code::{Code, DType, Kind, Number};
+use crate::program::{Builder, Register};
+use crate::scalar::Element;
+use crate::trace::evaluate::mapped;
+use crate::trace::{Field, Held, Operand, Place, Source, Table, registry};
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use smallvec::SmallVec;
+
+/// Why an expression cannot be recorded.
+#[derive(Debug)]
+pub enum Unrecorded {
+    /// An operation that programs do not know.
+    Opaque(&'static str),
+    /// An index out of range, which running the expression reports.
+    OutOfBounds,
+    /// No memory.
+    Memory(Error),
+}
+
+impl From<Error> for Unrecorded {
+    fn from(error: Error) -> Self {
+        Unrecorded::Memory(error)
+    }
+}
+
+/// Takes down the program of an expression, and its operands in the order of their rows of strides.
+pub struct Writer<'w> {
+    build: Builder,
+    leaves: Vec<Leaf<'w>>,
+    rows: usize,
+    opaque: Option<&'static str>,
+    traced: bool,
+}
+
+struct Leaf<'w> {
+    /// The number of its row.
+    row: usize,
+    memory: Memory<'w>,
+    /// Computed indices: the value, the stride and the size of the axis.
+    indices: SmallVec<[(Register, isize, usize); 1]>,
+}
+
+enum Memory<'w> {
+    /// Memory that is shared, and the element at the origin.
+    Shared(Arc<dyn Held>, isize),
+    /// Memory of others, which is copied.
+    Borrowed(Box<dyn Fn(&Along<'_>) -> Result<Arc<dyn Held>, Error> + 'w>),
+    Position,
+}
+
+/// How a leaf lies along loops.
+struct Along<'a> {
+    sizes: &'a [usize],
+    /// The loops along which it varies.
+    order: &'a [usize],
+    offset: isize,
+    strides: &'a [isize],
+    table: Option<&'a [isize]>,
+}
+
+impl<'w> Default for Writer<'w> {
+    fn default() -> Self {
+        Writer { build: Builder::new(), leaves: Vec::new(), rows: 0, opaque: None, traced: false }
+    }
+}
+
+impl<'w> Writer<'w> {
+    /// Nothing yet.
+    pub fn new() -> Self {
+        Writer::default()
+    }
+
+    fn push(&mut self, memory: Memory<'w>) -> u32 {
+        self.leaves.push(Leaf { row: self.rows, memory, indices: SmallVec::new() });
+        self.rows += 1;
+        (self.leaves.len() - 1) as u32
+    }
+
+    /// Elements in memory; `owner` is the buffer, if it is known.
+    pub fn elements<T: Element>(&mut self, elements: Elements<'w, T>, owner: Option<&Buffer<T>>) -> Register {
+        let Some(dtype) = DType::of::<T>() else {
+            self.push(Memory::Position);
+            return self.opaque(core::any::type_name::<T>());
+        };
+        let start = elements.as_ptr().cast::<u8>();
+        let held = owner.map(Buffer::held).or_else(|| registry::find(start));
+        let memory = match held {
+            Some(held) => {
+                self.traced |= held.node().is_some();
+                // (An operand without elements may begin anywhere.)
+                let offset = (start as isize).wrapping_sub(held.start() as isize) / dtype.bytes() as isize;
+                Memory::Shared(held, offset)
+            }
+            None => Memory::Borrowed(Box::new(move |along| copied(elements, along))),
+        };
+        let number = self.push(memory);
+        self.build.load(number, dtype)
+    }
+
+    /// A computed index of the elements that this register has: it selects along an axis with this stride and size.
+    pub fn index(&mut self, elements: Register, index: Register, stride: isize, size: usize) {
+        let crate::program::Instruction::Load(number) = self.build.instruction(elements) else { return };
+        self.leaves[number as usize].indices.push((index, stride, size));
+    }
+
+    /// Positions along the loops, as their row says.
+    pub fn position(&mut self) -> Register {
+        let number = self.push(Memory::Position);
+        self.build.position(number)
+    }
+
+    /// One value everywhere.
+    pub fn constant<T: Element>(&mut self, value: T) -> Register {
+        match Number::of(value) {
+            Some((number, kind)) => self.build.constant(number, kind),
+            None => self.opaque(core::any::type_name::<T>()),
+        }
+    }
+
+    /// An operation of the table.
+    pub fn operation(&mut self, code: Code, name: &'static str, operands: &[Register]) -> Register {
+        self.build.operation(code, operands).unwrap_or_else(|| self.opaque(name))
+    }
+
+    /// `if cond { a } else { b }`
+    pub fn select(&mut self, cond: Register, a: Register, b: Register) -> Register {
+        self.build.select(cond, a, b)
+    }
+
+    /// An operation that programs do not know.
+    pub fn opaque(&mut self, name: &'static str) -> Register {
+        self.opaque.get_or_insert(name);
+        self.build.float(f64::NAN, Kind::F64)
+    }
+
+    /// The field of the value, over loops of these sizes; nothing if no operand is traced.
+    pub fn finish(self, value: Register, sizes: &[usize], rows: &Rows) -> Result<Option<Field>, Unrecorded> {
+        let Writer { build, leaves, opaque, traced, .. } = self;
+        if !traced {
+            return Ok(None);
+        }
+        if let Some(name) = opaque {
+            return Err(Unrecorded::Opaque(name));
+        }
+        let mut operands: Vec<Operand> = Vec::with_capacity(leaves.len());
+        // Indices are made of operands that have rows behind their own.
+        for (number, leaf) in leaves.iter().enumerate().rev() {
+            let strides = rows.row(leaf.row);
+            let offset = rows.offsets()[leaf.row];
+            let later = |at: u32| (leaves.len() - 1) as u32 - at;
+            let table = if leaf.indices.is_empty() { None } else { Some(table(leaf, &build, &operands, sizes, &later)?) };
+            let _ = number;
+            operands.push(leaf.operand(sizes, offset, strides, table)?);
+        }
+        operands.reverse();
+        let field = Field { sizes: sizes.into(), program: Arc::new(build.finish(value)), operands };
+        // (Operands of indices alone are read no more.)
+        Ok(Some(field.map([], |_, value, []| value)))
+    }
+}
+
+/// The offsets that the computed indices of a leaf add, over the loops along which they vary.
+fn table(
+    leaf: &Leaf<'_>,
+    build: &Builder,
+    later: &[Operand],
+    sizes: &[usize],
+    number: &dyn Fn(u32) -> u32,
+) -> Result<(Vec<isize>, SmallVec<[usize; 8]>), Unrecorded> {
+    let fields = leaf.indices.iter().map(|&(index, ..)| {
+        let program = build.clone().finish(index).with_operands(number);
+        let field = Field { sizes: sizes.into(), program: Arc::new(program), operands: later.to_vec() };
+        field.map([], |_, value, []| value)
+    });
+    let fields: SmallVec<[Field; 1]> = fields.collect();
+    let varies = |axis: usize| fields.iter().flat_map(|field| &field.operands).any(|own| own.place.varies(axis));
+    let order: SmallVec<[usize; 8]> = (0..sizes.len()).filter(|&axis| sizes[axis] != 1 && varies(axis)).collect();
+    let mut offsets = Vec::new();
+    for (field, &(_, stride, size)) in fields.iter().zip(&leaf.indices) {
+        let indices = mapped::<isize>(field, &order)?;
+        offsets.resize(indices.len(), 0);
+        for (offset, index) in offsets.iter_mut().zip(indices) {
+            if usize::try_from(index).map_or(true, |index| index >= size) {
+                return Err(Unrecorded::OutOfBounds);
+            }
+            *offset += index * stride;
+        }
+    }
+    Ok((offsets, order))
+}
+
+impl Leaf<'_> {
+    fn operand(
+        &self,
+        sizes: &[usize],
+        offset: isize,
+        strides: &[isize],
+        table: Option<(Vec<isize>, SmallVec<[usize; 8]>)>,
+    ) -> Result<Operand, Unrecorded> {
+        let strides = || sizes.iter().zip(strides).map(|(&size, &stride)| if size == 1 { 0 } else { stride });
+        Ok(match &self.memory {
+            Memory::Position => Operand { source: Source::Position, place: Place::strided(offset, strides()) },
+            Memory::Shared(held, start) => {
+                let mut place = Place::strided(start + offset, strides());
+                place.table = table.map(|(offsets, order)| Table::new(offsets, sizes, &order));
+                Operand { source: Source::Memory(Arc::clone(held)), place }
+            }
+            Memory::Borrowed(copy) => {
+                let strides: SmallVec<[isize; 8]> = strides().collect();
+                let in_table = |axis: &usize| table.as_ref().is_some_and(|(_, order)| order.contains(axis));
+                let order: SmallVec<[usize; 8]> =
+                    (0..sizes.len()).filter(|axis| strides[*axis] != 0 || in_table(axis)).collect();
+                // The table along all loops of the copy.
+                let spread = table.map(|(offsets, own)| {
+                    let along = Place::contiguous(sizes, &own).strides;
+                    positions(sizes, &order, &along).map(|at| offsets[at as usize]).collect::<Vec<_>>()
+                });
+                let held = copy(&Along { sizes, order: &order, offset, strides: &strides, table: spread.as_deref() })?;
+                Operand { source: Source::Memory(held), place: Place::contiguous(sizes, &order) }
+            }
+        })
+    }
+}
+
+/// How far each position of some loops is from the origin, in their order.
+fn positions<'a>(sizes: &'a [usize], order: &'a [usize], strides: &'a [isize]) -> impl Iterator<Item = isize> + 'a {
+    let own: SmallVec<[usize; 8]> = order.iter().map(|&axis| sizes[axis]).collect();
+    let mut at: SmallVec<[usize; 8]> = SmallVec::from_elem(0, order.len());
+    let mut done = Odometer::new(&own).is_done();
+    core::iter::from_fn(move || {
+        if done {
+            return None;
+        }
+        let here = order.iter().zip(&at).map(|(&axis, &at)| strides[axis] * at as isize).sum();
+        done = true;
+        for (at, &size) in at.iter_mut().zip(&own).rev() {
+            *at += 1;
+            if *at < size {
+                done = false;
+                break;
+            }
+            *at = 0;
+        }
+        Some(here)
+    })
+}
+
+/// Elements of others, copied as they lie along the loops.
+fn copied<T: Element>(elements: Elements<'_, T>, along: &Along<'_>) -> Result<Arc<dyn Held>, Error> {
+    let Along { sizes, order, offset, strides, table } = *along;
+    let len = order.iter().map(|&axis| sizes[axis]).product();
+    let Some(table) = table else {
+        let mut rows = Rows::new(sizes.len());
+        rows.push_at(offset).copy_from_slice(strides);
+        let nest = Nest::map(sizes, order, &rows);
+        let kernel = Strided::<T, ()>::new(elements, nest.operands().next_row(), ());
+        return Ok(Buffer::from(collect(kernel, &nest, len)?).held());
+    };
+    let mut data = reserve(len)?;
+    for (moved, &from_table) in positions(sizes, order, strides).zip(table) {
+        // SAFETY: the plan of the expression reads the same elements: its row of strides, and indices that were found to be in range.
+        data.push(unsafe { *elements.as_ptr().wrapping_offset(offset + moved + from_table) });
+    }
+    Ok(Buffer::from(data).held())
+}

@@ -1,0 +1,238 @@
+//! Steps with gradients of their own: reductions other than sums, and work along lines.
+
+use crate::error::Error;
+use crate::program::code::{Binary, DType, LineWork, Reduction, Unary};
+use crate::program::{Builder, Register};
+use crate::trace::{Field, Held, Node, Part, Place, Rule, evaluate};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+type Parts = Vec<(Arc<Node>, Part)>;
+
+/// Elements that lie contiguously in an order of loops, to be read along all loops.
+fn along(sizes: &[usize], held: &Arc<dyn Held>, order: &[usize]) -> Field {
+    Field::held(sizes, held, Place::contiguous(sizes, order))
+}
+
+/// The sums of a field over all loops but some, contiguous in the order of these.
+pub fn sum(field: Field, kept: &[usize], dtype: DType, recorded: bool) -> Result<Arc<dyn Held>, Error> {
+    let len = kept.iter().map(|&axis| field.sizes[axis]).product();
+    let place = Place::contiguous(&field.sizes, kept);
+    evaluate(&[Part { field, place }], len, dtype, recorded)
+}
+
+/// A register with a constant of the same kind.
+fn constant(build: &mut Builder, like: Register, value: f64) -> Register {
+    let kind = build.kind(like);
+    build.float(value, kind)
+}
+
+/// A reduction of a field over some loops; the result lies contiguously in the order of the others.
+pub struct Reduced {
+    /// What is reduced.
+    pub field: Field,
+    /// The loops of the result.
+    pub kept: Vec<usize>,
+    /// The others.
+    pub reduced: Vec<usize>,
+    /// How.
+    pub reduction: Reduction,
+    /// The type of the result.
+    pub dtype: DType,
+}
+
+impl Reduced {
+    fn count(&self) -> f64 {
+        self.reduced.iter().map(|&axis| self.field.sizes[axis] as f64).product()
+    }
+
+    /// The step as parts, if it is a sum, or a mean.
+    pub fn as_sum(&self) -> Option<Part> {
+        let place = Place::contiguous(&self.field.sizes, &self.kept);
+        match self.reduction {
+            Reduction::Sum => Some(Part { field: self.field.clone(), place }),
+            Reduction::Mean => {
+                let share = 1.0 / self.count();
+                let field = self.field.map([], |build, z, []| {
+                    let share = constant(build, z, share);
+                    build.binary(Binary::Mul, z, share)
+                });
+                Some(Part { field, place })
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Rule for Reduced {
+    fn name(&self) -> &'static str {
+        "reduction"
+    }
+
+    fn operands(&self) -> Vec<&Field> {
+        vec![&self.field]
+    }
+
+    fn take_operands(&mut self) -> Vec<Field> {
+        let operands = core::mem::take(&mut self.field.operands);
+        vec![Field { operands, ..self.field.clone() }]
+    }
+
+    fn pull(&self, value: &Arc<dyn Held>, cotangent: &Arc<dyn Held>, recorded: bool) -> Result<Parts, Error> {
+        let Reduced { field, kept, dtype, .. } = self;
+        let sizes = &field.sizes[..];
+        let (y, dy) = (along(sizes, value, kept), along(sizes, cotangent, kept));
+        let given = match self.reduction {
+            Reduction::Sum | Reduction::Mean => unreachable!("sums are parts"),
+            Reduction::Max | Reduction::Min => {
+                let is_best = field.map([&y], |build, z, [y]| {
+                    let same = build.binary(Binary::Eq, z, y);
+                    let (one, zero) = (constant(build, z, 1.0), constant(build, z, 0.0));
+                    build.select(same, one, zero)
+                });
+                let ties = along(sizes, &sum(is_best, kept, *dtype, false)?, kept);
+                field.map([&y, &dy, &ties], |build, z, [y, dy, ties]| {
+                    let (same, share) = (build.binary(Binary::Eq, z, y), build.binary(Binary::Div, dy, ties));
+                    let zero = constant(build, z, 0.0);
+                    build.select(same, share, zero)
+                })
+            }
+            Reduction::LogSumExp => field.map([&y, &dy], |build, z, [y, dy]| {
+                // (Where the result is infinite, nothing is subtracted: the difference would be not-a-number.)
+                let (finite, zero) = (build.unary(Unary::IsFinite, y), constant(build, z, 0.0));
+                let shift = build.select(finite, y, zero);
+                let difference = build.binary(Binary::Sub, z, shift);
+                let share = build.unary(Unary::Exp, difference);
+                build.binary(Binary::Chain, dy, share)
+            }),
+            Reduction::Variance { ddof, root } => {
+                let (count, share) = (self.count(), 1.0 / self.count());
+                let part = field.map([], |build, z, []| {
+                    let share = constant(build, z, share);
+                    build.binary(Binary::Mul, z, share)
+                });
+                let mean = along(sizes, &sum(part, kept, *dtype, recorded)?, kept);
+                field.map([&y, &dy, &mean], |build, z, [y, dy, mean]| {
+                    let difference = build.binary(Binary::Sub, z, mean);
+                    let scale = constant(build, z, if root { 1.0 } else { 2.0 } / (count - ddof));
+                    let slope = build.binary(Binary::Mul, difference, scale);
+                    let slope = if root { quotient(build, slope, y) } else { slope };
+                    build.binary(Binary::Chain, dy, slope)
+                })
+            }
+            Reduction::Norm => field.map([&y, &dy], |build, z, [y, dy]| {
+                let slope = quotient(build, z, y);
+                build.binary(Binary::Chain, dy, slope)
+            }),
+            Reduction::NormP(p) => field.map([&y, &dy], |build, z, [y, dy]| {
+                // sign(z) (|z| / y)^(p - 1)
+                let (size, sign) = (build.unary(Unary::Abs, z), build.unary(Unary::Signum, z));
+                let ratio = quotient(build, size, y);
+                let exponent = constant(build, z, p - 1.0);
+                let power = build.binary(Binary::Powf, ratio, exponent);
+                let slope = build.binary(Binary::Chain, sign, power);
+                build.binary(Binary::Chain, dy, slope)
+            }),
+            Reduction::Prod => {
+                // The product of the others: without zeros that is `y / z`; with one, it is the product of the others at the zero, else 0.
+                let is_zero = field.map([], |build, z, []| {
+                    let (zero, one) = (constant(build, z, 0.0), constant(build, z, 1.0));
+                    let same = build.binary(Binary::Eq, z, zero);
+                    build.select(same, one, zero)
+                });
+                let zeros = along(sizes, &sum(is_zero, kept, *dtype, false)?, kept);
+                let others = field.map([], |build, z, []| {
+                    let (zero, one) = (constant(build, z, 0.0), constant(build, z, 1.0));
+                    let same = build.binary(Binary::Eq, z, zero);
+                    build.select(same, one, z)
+                });
+                let others = along(sizes, &product(others, kept, &self.reduced, *dtype, recorded)?, kept);
+                field.map([&dy, &zeros, &others], |build, z, [dy, zeros, others]| {
+                    let (zero, one) = (constant(build, z, 0.0), constant(build, z, 1.0));
+                    let (none, single) = (build.binary(Binary::Eq, zeros, zero), build.binary(Binary::Eq, zeros, one));
+                    let at_zero = build.binary(Binary::Eq, z, zero);
+                    let quotient = build.binary(Binary::Div, others, z);
+                    let only = build.binary(Binary::And, single, at_zero);
+                    let with_one = build.select(only, others, zero);
+                    let slope = build.select(none, quotient, with_one);
+                    build.binary(Binary::Chain, dy, slope)
+                })
+            }
+            Reduction::Opaque => unreachable!("what has no derivative is not recorded"),
+        };
+        Ok(field.pull(&given))
+    }
+}
+
+/// `a / b`, and 0 where `b` is.
+fn quotient(build: &mut Builder, a: Register, b: Register) -> Register {
+    let zero = constant(build, a, 0.0);
+    let (none, quotient) = (build.binary(Binary::Eq, b, zero), build.binary(Binary::Div, a, b));
+    build.select(none, zero, quotient)
+}
+
+/// The products of a field over some loops.
+fn product(field: Field, kept: &[usize], reduced: &[usize], dtype: DType, recorded: bool) -> Result<Arc<dyn Held>, Error> {
+    let data = super::evaluate::product(&field, kept, reduced, dtype)?;
+    if !recorded || field.nodes().next().is_none() {
+        return Ok(data);
+    }
+    let rule = Reduced { field, kept: kept.to_vec(), reduced: reduced.to_vec(), reduction: Reduction::Prod, dtype };
+    super::evaluate::with_rule(data, rule)
+}
+
+/// Work along lines of a field; the result lies contiguously in an order of all loops.
+pub struct Along {
+    /// What is worked on.
+    pub field: Field,
+    /// The loops, as the result lies.
+    pub order: Vec<usize>,
+    /// The loops along a line.
+    pub lines: Vec<usize>,
+    /// The work.
+    pub work: LineWork,
+    /// The type of the result.
+    pub dtype: DType,
+}
+
+impl Rule for Along {
+    fn name(&self) -> &'static str {
+        "lines"
+    }
+
+    fn operands(&self) -> Vec<&Field> {
+        vec![&self.field]
+    }
+
+    fn take_operands(&mut self) -> Vec<Field> {
+        let operands = core::mem::take(&mut self.field.operands);
+        vec![Field { operands, ..self.field.clone() }]
+    }
+
+    fn pull(&self, value: &Arc<dyn Held>, cotangent: &Arc<dyn Held>, recorded: bool) -> Result<Parts, Error> {
+        let Along { field, order, dtype, .. } = self;
+        let sizes = &field.sizes[..];
+        let (y, dy) = (along(sizes, value, order), along(sizes, cotangent, order));
+        let kept: Vec<usize> = order.iter().copied().filter(|axis| !self.lines.contains(axis)).collect();
+        let given = match self.work {
+            LineWork::Softmax { log: false } => {
+                let part = y.map([&dy], |build, y, [dy]| build.binary(Binary::Mul, y, dy));
+                let total = along(sizes, &sum(part, &kept, *dtype, recorded)?, &kept);
+                y.map([&dy, &total], |build, y, [dy, total]| {
+                    let difference = build.binary(Binary::Sub, dy, total);
+                    build.binary(Binary::Mul, y, difference)
+                })
+            }
+            LineWork::Softmax { log: true } => {
+                let total = along(sizes, &sum(dy.clone(), &kept, *dtype, recorded)?, &kept);
+                y.map([&dy, &total], |build, y, [dy, total]| {
+                    let share = build.unary(Unary::Exp, y);
+                    let share = build.binary(Binary::Mul, share, total);
+                    build.binary(Binary::Sub, dy, share)
+                })
+            }
+            LineWork::Cumulate | LineWork::Opaque => unreachable!("what has no derivative is not recorded"),
+        };
+        Ok(field.pull(&given))
+    }
+}
