@@ -223,14 +223,14 @@ fn values_with_other_parts_are_an_error() {
     b.down.weight = ones((Hidden.of(5), Out.of(2)));
     assert_eq!(
         zip_error(&a, &b),
-        "the values of `down.weight` differ: one has dim `Hidden` = 4, another dim `Hidden` = 5"
+        "the values of `down.weight` differ: dim `Hidden` has size 4 in one, 5 in another"
     );
     // A positional axis of size 1 does not broadcast.
     let mut b = network(1.0, 2);
     b.both.1 = Array2::from_elem((3, 5), 1.0).at((.., ..)).eval();
     assert_eq!(
         zip_error(&a, &b),
-        "the values of `both.1` differ: one has dim `positional axis` = 1, another dim `positional axis` = 3"
+        "the values of `both.1` differ: positional axis 0 has size 1 in one, 3 in another"
     );
     let error = vec![(); 2].try_zip_elements(&vec![], |a: f32, _| a).unwrap_err();
     assert_eq!(error.to_string(), "the values differ: one has the length 2, another 0");

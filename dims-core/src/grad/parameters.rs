@@ -61,7 +61,7 @@ use smallvec::SmallVec;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not made of tensors",
     label = "a tensor that owns its elements is expected here, or a struct with `#[derive(Parameters)]`",
-    note = "tuples, arrays, `Vec`, `Option` and `Box` of such are made of tensors as well"
+    note = "an expression is computed first, by `x.eval()`"
 )]
 pub trait Parameters: Sized {
     /// Calls `walk` with each tensor of the values `of`, and makes a value of the results. The constants are clones of those in the first value.
@@ -298,28 +298,34 @@ pub trait Walk<const N: usize> {
     fn mismatch(&mut self, path: &Path, what: Mismatch) -> Self::Error;
 }
 
-/// A field, as `#[derive(Parameters)]` needs it. All [`Parameters`] can be one; the trait is apart for its message.
+/// A field, as `#[derive(Parameters)]` needs it. All [`Parameters`] can be one; the trait is apart, and does not extend that one, for the sake of its message.
 #[doc(hidden)]
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a parameter: mark the field `#[parameters(constant)]`",
     label = "this is not made of tensors",
-    note = "if `{Self}` is a struct with tensors to be learned, write `#[derive(Parameters)]` before it"
+    note = "if it is a struct with tensors to be learned, or has one in it, write `#[derive(Parameters)]` before that struct"
 )]
-pub trait ParameterField: Parameters {}
+pub trait ParameterField: Sized {
+    /// [`Parameters::walk`] of a field of this name.
+    fn walk_field<const N: usize, W: Walk<N>>(
+        of: [&Self; N],
+        name: &'static str,
+        path: &mut Path,
+        walk: &mut W,
+    ) -> Result<Self, W::Error>;
+}
 
 #[diagnostic::do_not_recommend]
-impl<P: Parameters> ParameterField for P {}
-
-/// [`Parameters::walk`] of a field, as the derive calls it.
-#[doc(hidden)]
-#[inline]
-pub fn walk_field<P: ParameterField, const N: usize, W: Walk<N>>(
-    of: [&P; N],
-    name: &'static str,
-    path: &mut Path,
-    walk: &mut W,
-) -> Result<P, W::Error> {
-    path.field(name, |path| P::walk(of, path, walk))
+impl<P: Parameters> ParameterField for P {
+    #[inline]
+    fn walk_field<const N: usize, W: Walk<N>>(
+        of: [&Self; N],
+        name: &'static str,
+        path: &mut Path,
+        walk: &mut W,
+    ) -> Result<Self, W::Error> {
+        path.field(name, |path| P::walk(of, path, walk))
+    }
 }
 
 /// Whether tensors of `T` are learned: floats are.
@@ -361,13 +367,16 @@ fn same_sizes<T: Element, S: Dims, R: Rank, const N: usize>(
     let shape = first.unified_shape()?;
     for other in rest {
         let other = other.unified_shape()?;
-        if shape.sizes() == other.sizes() {
+        let Some(at) = (0..shape.sizes().len()).find(|&at| shape.size(at) != other.size(at)) else {
             continue;
-        }
-        let differ = (0..shape.sizes().len()).filter(|&at| shape.size(at) != other.size(at));
-        let (one, another) = (shape.describe(differ.clone()), other.describe(differ));
+        };
+        let axis = match S::KEYS.as_slice().get(at) {
+            Some(key) => format!("dim `{}`", key.name),
+            None => format!("positional axis {}", at - shape.named_len()),
+        };
+        let (values, one, another) = (values_at(path), shape.size(at), other.size(at));
         return Err(DimError::Shape {
-            what: format!("{} differ: one has {one}, another {another}", values_at(path)),
+            what: format!("{values} differ: {axis} has size {one} in one, {another} in another"),
         });
     }
     Ok(())
@@ -430,6 +439,7 @@ fn totals<P: Parameters>(of: &P) -> Totals {
     totals
 }
 
+#[diagnostic::do_not_recommend]
 impl<T: Element, S: Dims, R: Rank> Parameters for Named<T, S, R> {
     fn walk<const N: usize, W: Walk<N>>(
         of: [&Self; N],

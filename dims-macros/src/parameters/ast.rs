@@ -1,7 +1,6 @@
 //! The struct, and which of its fields are constant.
 
 use crate::fields::{self, last_name};
-use crate::pattern::near::hint;
 use syn::spanned::Spanned;
 use syn::{Attribute, Data, DeriveInput, Error, Field, Member, Result, Type};
 
@@ -43,7 +42,7 @@ fn part(member: Member, field: Field) -> Result<Part> {
         let message = format!(
             "{what} borrows its elements, which cannot be learned: make it a `Tensor`, or mark the field `#[parameters(constant)]`"
         );
-        return Err(Error::new(field.ty.span(), message));
+        return Err(Error::new_spanned(&field.ty, message));
     }
     Ok(Part { member, ty: field.ty, is_constant })
 }
@@ -67,8 +66,7 @@ fn is_constant(field: &Field) -> Result<bool> {
                 is_constant = true;
                 return Ok(());
             }
-            let name = meta.path.get_ident().map(ToString::to_string).unwrap_or_default();
-            Err(meta.error(format!("expected `constant`{}", hint(&name, ["constant"]))))
+            Err(meta.error("expected `constant`"))
         })?;
         if is_empty {
             return Err(Error::new(attr.span(), "expected `#[parameters(constant)]`"));

@@ -63,7 +63,7 @@ fn value(Part { member, ty, is_constant }: &Part) -> TokenStream {
     }
     let name = name(member);
     quote_spanned! {ty.span()=>
-        ::typed_dims::grad::parameters::walk_field::<#ty, PARAMETERS_OF, ParametersWalk>(
+        <#ty as ::typed_dims::grad::parameters::ParameterField>::walk_field(
             of.map(|of| &of.#member), #name, path, walk,
         )?
     }

@@ -1,4 +1,4 @@
-//~ words: is not made of tensors | owns its elements
+//~ words: is not made of tensors | `x.eval()`
 use typed_dims::grad::Parameters;
 use typed_dims::prelude::*;
 

@@ -1,4 +1,4 @@
-//~ words: expected `constant` | did you mean `constant`
+//~ words: expected `constant`
 use typed_dims::prelude::*;
 
 dims! { pub struct Width; }

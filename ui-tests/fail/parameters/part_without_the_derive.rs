@@ -1,4 +1,4 @@
-//~ words: `Norm` is not a parameter | #[derive(Parameters)]
+//~ words: `Vec<Norm>` is not a parameter | #[derive(Parameters)]
 use typed_dims::prelude::*;
 
 dims! { pub struct Width; }

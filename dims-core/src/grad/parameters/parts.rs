@@ -1,6 +1,6 @@
 //! The types that are made of tensors because their parts are.
 
-use super::{Mismatch, Parameters, Path, Walk, walk_field};
+use super::{Mismatch, ParameterField, Parameters, Path, Walk};
 use crate::dim::DimList;
 use crate::nn::linear::Linear;
 use crate::set::{Dims, Union};
@@ -120,8 +120,8 @@ where
         path: &mut Path,
         walk: &mut W,
     ) -> Result<Self, W::Error> {
-        let weight = walk_field(of.map(|of| &of.weight), "weight", path, walk)?;
-        let bias = walk_field(of.map(|of| &of.bias), "bias", path, walk)?;
+        let weight = ParameterField::walk_field(of.map(|of| &of.weight), "weight", path, walk)?;
+        let bias = ParameterField::walk_field(of.map(|of| &of.bias), "bias", path, walk)?;
         Ok(Linear { weight, bias })
     }
 }
