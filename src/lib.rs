@@ -166,9 +166,9 @@ pub use typed_dims_macros::Load;
 #[cfg(feature = "onnx")]
 pub use typed_dims_macros::onnx_dims;
 pub use typed_dims_macros::{
-    batched, dims, einsum, einsum_path, gather, pack, parse_shape, rearrange, rearrange_view, reduce, repeat,
-    roles, tensor, try_einsum, try_gather, try_pack, try_parse_shape, try_rearrange, try_rearrange_view,
-    try_reduce, try_repeat, try_tensor, try_unpack, unpack,
+    Parameters, batched, dims, einsum, einsum_path, gather, pack, parse_shape, rearrange, rearrange_view,
+    reduce, repeat, roles, tensor, try_einsum, try_gather, try_pack, try_parse_shape, try_rearrange,
+    try_rearrange_view, try_reduce, try_repeat, try_tensor, try_unpack, unpack,
 };
 #[cfg(feature = "onnx")]
 pub use typed_dims_onnx as onnx;
@@ -205,6 +205,7 @@ pub mod prelude {
     pub use crate::foreign::mdarray::IntoMdarray as _;
     #[cfg(feature = "nalgebra")]
     pub use crate::foreign::nalgebra::IntoMatrix as _;
+    pub use crate::grad::Parameters;
     pub use crate::join::{concat, stack};
     pub use crate::laid::{IntoLaid as _, Laid, Lay as _};
     pub use crate::linalg::LinearAlgebra as _;
@@ -240,9 +241,9 @@ pub mod prelude {
     #[cfg(feature = "onnx")]
     pub use typed_dims_macros::onnx_dims;
     pub use typed_dims_macros::{
-        batched, dims, einsum, gather, pack, parse_shape, rearrange, rearrange_view, reduce, repeat, roles,
-        tensor, try_einsum, try_gather, try_pack, try_parse_shape, try_rearrange, try_rearrange_view,
-        try_reduce, try_repeat, try_tensor, try_unpack, unpack,
+        Parameters, batched, dims, einsum, gather, pack, parse_shape, rearrange, rearrange_view, reduce,
+        repeat, roles, tensor, try_einsum, try_gather, try_pack, try_parse_shape, try_rearrange,
+        try_rearrange_view, try_reduce, try_repeat, try_tensor, try_unpack, unpack,
     };
     pub use typenum::{U1, U2, U3, U4};
 }

@@ -69,8 +69,9 @@ const CORE: Crate = Crate {
         &["draw"],
         &["file"],
         &["foreign"],
+        &["grad"],
     ],
-    leaves: &["stream", "draw", "file", "foreign"],
+    leaves: &["stream", "draw", "file", "foreign", "grad"],
     calls_up: &[],
     may_be_unsafe: &[
         "types/axes.rs",     // blocks of axes as slices
@@ -100,6 +101,7 @@ const NAMED_TWICE: &[(&str, &[&str])] = &[
         &["Arg", "Bound", "Common", "Given", "Held", "List", "Memory", "Output", "Taking"],
     ),
     ("one for each format of files", &["Reader", "Writer"]),
+    ("steps along the roles that a role refines, which no message names", &["Walk"]),
     ("what calls for a batch are made of, which users do not name", &["Lent", "Mapped"]),
 ];
 

@@ -61,6 +61,7 @@ pub mod draw;
 pub mod file;
 #[cfg(any(feature = "candle", feature = "image", feature = "mdarray", feature = "nalgebra"))]
 pub mod foreign;
+pub mod grad;
 pub mod stream;
 
 #[cfg(feature = "blas")]

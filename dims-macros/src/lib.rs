@@ -5,6 +5,7 @@ mod comprehension;
 mod depth;
 mod dims;
 mod einsum;
+mod fields;
 mod gather;
 mod groups;
 mod key;
@@ -13,6 +14,7 @@ mod load;
 #[cfg(feature = "onnx")]
 mod onnx;
 mod packing;
+mod parameters;
 mod pattern;
 mod roles;
 mod shape;
@@ -575,4 +577,10 @@ pub fn onnx_dims(input: TokenStream) -> TokenStream {
 #[proc_macro_derive(Load, attributes(load))]
 pub fn load(input: TokenStream) -> TokenStream {
     read(input.into(), |input| Ok(load::expand(&load::Input::new(syn::parse2(input)?)?)))
+}
+
+#[doc = include_str!("../docs/parameters.md")]
+#[proc_macro_derive(Parameters, attributes(parameters))]
+pub fn parameters(input: TokenStream) -> TokenStream {
+    read(input.into(), |input| parameters::expand(&syn::parse2(input)?))
 }

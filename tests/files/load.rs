@@ -276,3 +276,48 @@ fn half_precisions_are_converted() {
     assert_eq!(all.1.to_vec(), values.map(|value| bf16::from_f32(value).to_f32()));
     assert_eq!(all.2.to_vec(), values.map(f16::from_f32));
 }
+
+#[test]
+fn what_is_loaded_can_be_learned() {
+    use typed_dims::nn::linear::Linear as Map;
+
+    /// A layer that has others of its kind in it.
+    #[derive(Load, Parameters)]
+    struct Block<D: AnyDim> {
+        #[load(axes = (D,))]
+        gain: Tensor<f32, (D,)>,
+        #[load(name = "inner")]
+        blocks: Option<Vec<Block<D>>>,
+    }
+
+    #[derive(Load, Parameters)]
+    struct Learned<'w> {
+        map: Map<(Width,), (Head, HeadDim)>,
+        block: Block<Width>,
+        #[parameters(constant)]
+        table: TensorView<'w, f32, (Inner, Width)>,
+        #[load(default)]
+        #[parameters(constant)]
+        calls: usize,
+    }
+
+    let bytes = anonymous(&[
+        ("map.weight", &[6, 4]),
+        ("map.bias", &[6]),
+        ("block.gain", &[4]),
+        ("block.inner.0.gain", &[4]),
+        ("block.inner.1.gain", &[4]),
+        ("table", &[5, 4]),
+    ]);
+    let file = Reader::new(&bytes).unwrap();
+    let learned: Learned<'_> = Weights::of(&file).unwrap().with(Head.of(2)).unwrap().load().unwrap();
+    assert_eq!(
+        learned.names(),
+        ["map.weight", "map.bias", "block.gain", "block.blocks.0.gain", "block.blocks.1.gain"]
+    );
+    let next = learned.map_elements(|x: f32| x + 1.0);
+    assert_eq!(next.block.blocks.unwrap()[1].gain.order(Width), ndarray::array![1.0, 2.0, 3.0, 4.0]);
+    // Constants are clones: a view has the same elements.
+    assert_eq!(next.table.order((Inner, Width))[(4, 3)], 19.0);
+    assert_eq!((next.calls, next.map.bias.sum((Head, HeadDim)).order(())), (0, 21.0));
+}

@@ -1,10 +1,10 @@
 //! The struct, and what is to be done with each of its fields.
 
+use crate::fields::{self, last_name};
 use proc_macro2::Ident;
 use syn::spanned::Spanned;
 use syn::{
-    Data, DeriveInput, Error, Field, Fields, GenericArgument, Generics, LitStr, Member, PathArguments,
-    Result, Type,
+    Data, DeriveInput, Error, Field, GenericArgument, Generics, LitStr, Member, PathArguments, Result, Type,
 };
 
 /// The struct.
@@ -46,38 +46,16 @@ impl Input {
         let Data::Struct(data) = input.data else {
             return Err(Error::new(input.ident.span(), "`#[derive(Load)]` stands on a struct"));
         };
-        let mut fields = Vec::new();
-        let mut errors: Option<Error> = None;
-        let is_tuple = matches!(data.fields, Fields::Unnamed(_));
-        for (at, field) in data.fields.into_iter().enumerate() {
-            match part(field, at, is_tuple) {
-                Ok(part) => fields.push(part),
-                Err(error) => match &mut errors {
-                    Some(errors) => errors.combine(error),
-                    None => errors = Some(error),
-                },
-            }
-        }
-        errors.map_or(Ok(Input { ident: input.ident, generics: input.generics, fields }), Err)
+        let fields = fields::each(data.fields, part)?;
+        Ok(Input { ident: input.ident, generics: input.generics, fields })
     }
 }
 
-fn part(field: Field, at: usize, is_tuple: bool) -> Result<Part> {
+fn part(member: Member, field: Field) -> Result<Part> {
     let options = options(&field)?;
-    let member = match &field.ident {
-        Some(ident) if !is_tuple => Member::Named(ident.clone()),
-        _ => Member::Unnamed(at.into()),
-    };
-    let name = options.name.map_or_else(
-        || match &member {
-            // `r#type` is the array `type`.
-            Member::Named(ident) => ident.to_string().trim_start_matches("r#").to_owned(),
-            Member::Unnamed(index) => index.index.to_string(),
-        },
-        |name| name.value(),
-    );
+    let name = options.name.map_or_else(|| fields::name(&member), |name| name.value());
     if let Some(layout) = &options.layout
-        && matches!(&field.ty, Type::Path(path) if path.path.segments.last().is_some_and(|last| last.ident == "TensorView"))
+        && last_name(&field.ty).is_some_and(|name| name == "TensorView")
     {
         let message = "a `TensorView` borrows its elements, which lie as they do in the file: only a `Tensor` can have a layout";
         return Err(Error::new(layout.span(), message));

@@ -1,10 +1,10 @@
 //! The implementation of `Load`.
 
 use super::ast::{How, Input, Part};
+use crate::fields::needs_bound;
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
-use syn::visit::Visit;
 use syn::{GenericParam, Lifetime, Type, parse_quote};
 
 /// Writes it: each field is tried, so that all problems are reported, and then all of them are needed.
@@ -20,18 +20,18 @@ pub fn expand(input: &Input) -> TokenStream {
         },
         |own| own.lifetime.clone(),
     );
-    let params: Vec<&Ident> = generics.type_params().map(|param| &param.ident).collect();
+    let is_generic = |ty: &Type| needs_bound(ty, ident, generics);
     let bounds = generics_of_impl.make_where_clause();
     for part in fields {
         match &part.how {
             How::Tensor { axes, layout, .. } => {
                 let ty = &part.ty;
                 for axes in std::iter::once(axes).chain(layout) {
-                    if mentions(axes, &params) {
+                    if is_generic(axes) {
                         bounds.predicates.push(parse_quote!(#axes: ::typed_dims::file::load::FileAxes));
                     }
                 }
-                if mentions(ty, &params) {
+                if is_generic(ty) {
                     bounds.predicates.push(match layout {
                         Some(_) => parse_quote!(#ty: ::typed_dims::file::load::LayOut<#file>),
                         None => parse_quote!(#ty: ::typed_dims::file::load::LoadTensor<#file>),
@@ -39,7 +39,7 @@ pub fn expand(input: &Input) -> TokenStream {
                 }
             }
             How::Nested { .. } => {
-                if mentions(&part.ty, &params) {
+                if is_generic(&part.ty) {
                     let ty = &part.ty;
                     bounds.predicates.push(parse_quote!(#ty: ::typed_dims::file::load::Load<#file>));
                 }
@@ -82,17 +82,4 @@ fn value(part: &Part, file: &Lifetime) -> TokenStream {
             quote_spanned!(ty.span()=> ::core::option::Option::Some(<#ty as ::core::default::Default>::default()))
         }
     }
-}
-
-/// Whether a type has one of the struct's type parameters in it.
-fn mentions(ty: &Type, params: &[&Ident]) -> bool {
-    struct Finder<'a>(&'a [&'a Ident], bool);
-    impl Visit<'_> for Finder<'_> {
-        fn visit_ident(&mut self, ident: &Ident) {
-            self.1 |= self.0.contains(&ident);
-        }
-    }
-    let mut finder = Finder(params, false);
-    finder.visit_type(ty);
-    finder.1
 }

@@ -23,7 +23,7 @@ roles! {
     struct Time;
 }
 
-#[derive(Load)]
+#[derive(Load, Parameters)]
 struct Layer {
     #[load(axes = (Rows, Columns))]
     weight: Tensor<f32, (Rows, Columns)>,
@@ -60,7 +60,8 @@ fn every_macro_finds_the_library() {
     assert_eq!(one, a);
     assert_eq!(parse_shape!(a, h _).h, 2);
     assert_eq!(<Time as td::role::Role>::NAMES, ["Time"]);
-    let _ = |layer: Layer| layer.weight;
+    let layer = Layer { weight: x };
+    assert_eq!(layer.names(), ["weight"]);
     let outputs = classifier::Outputs::from_arrays((Array2::zeros((2, 10)),));
     assert_eq!(outputs.logits.size(Rows), 2);
 }

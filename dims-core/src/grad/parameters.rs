@@ -1,0 +1,452 @@
+//! Values that are made of tensors, such as the weights of a network.
+//!
+//! The trait [`Parameters`] is for all of them, and `#[derive(Parameters)]` implements it for a struct. A [`Walk`] goes through their tensors.
+
+mod parts;
+mod path;
+
+pub use path::{Mismatch, Path, Segment};
+
+use crate::error::{DimError, unwrap};
+use crate::expr::evaluate::laid_out_in;
+use crate::expr::{Binary, Expr, Unary};
+use crate::named::Named;
+use crate::rank::Rank;
+use crate::set::Dims;
+use crate::storage::Owned;
+use crate::storage::axes::AxisBlock;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::any::{Any, TypeId, type_name};
+use core::marker::PhantomData;
+use kernels::memory::allocate::reserve;
+use kernels::ops::Map;
+use kernels::scalar::{Element, Real};
+use path::values_at;
+use smallvec::SmallVec;
+
+/// Values that are made of tensors: tensors that own their elements; tuples, arrays, `Vec`, `Option` and `Box` of such; and structs with
+/// `#[derive(Parameters)]`.
+///
+/// The value has the type of its gradient: the gradient of a `Network` is a `Network`.
+///
+/// * Tensors of floats are learned.
+/// * Tensors of other elements, such as indices and masks, are visited too: they have a name, and are counted. They are not learned
+///   ([`is_learned`]): `map_elements` and `zip_elements` keep them, [`zero`](Parameters::zero) has zeros in their place, and each [`Walk`] has a rule of its own for
+///   them. Mark the field `#[parameters(constant)]` to exclude them from walks.
+/// * Fields with `#[parameters(constant)]` are not visited. A new value gets a clone of them.
+///
+/// ```
+/// use typed_dims::prelude::*;
+///
+/// dims! { pub struct In; pub struct Out; }
+///
+/// #[derive(Parameters)]
+/// struct Layer {
+///     weight: Tensor<f32, (In, Out)>,
+///     bias: Option<Tensor<f32, (Out,)>>,
+///     #[parameters(constant)]
+///     rate: f32,
+/// }
+///
+/// let layer = Layer { weight: ones((In.of(3), Out.of(2))), bias: Some(zeros(Out.of(2))), rate: 0.1 };
+/// assert_eq!(layer.names(), ["weight", "bias"]);
+/// assert_eq!(layer.count_elements(), 8);
+///
+/// let gradient = layer.map_elements(|w: f32| 2.0 * w);
+/// let next = layer.zip_elements(&gradient, |w: f32, g| w - 0.25 * g);
+/// assert_eq!(next.weight.sum((In, Out)).order(()), 3.0);
+/// assert_eq!(next.rate, 0.1);
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not made of tensors",
+    label = "a tensor that owns its elements is expected here, or a struct with `#[derive(Parameters)]`",
+    note = "an expression is computed first, by `x.eval()`"
+)]
+pub trait Parameters: Sized {
+    /// Calls `walk` with each tensor of the values `of`, and makes a value of the results. The constants are clones of those in the first value.
+    ///
+    /// # Errors
+    ///
+    /// The first error of `walk`.
+    #[doc(hidden)]
+    fn walk<const N: usize, W: Walk<N>>(
+        of: [&Self; N],
+        path: &mut Path,
+        walk: &mut W,
+    ) -> Result<Self, W::Error>;
+
+    /// How many elements all tensors have together.
+    ///
+    /// # Panics
+    ///
+    /// If the number is too great to count.
+    #[track_caller]
+    fn count_elements(&self) -> usize {
+        totals(self).elements
+    }
+
+    /// How many bytes the elements of all tensors take.
+    ///
+    /// # Panics
+    ///
+    /// If the number is too great to count.
+    #[track_caller]
+    fn bytes(&self) -> usize {
+        totals(self).bytes
+    }
+
+    /// The names of all tensors, like `layers.3.attention.query`: those of the fields that lead there, and positions in tuples, arrays and `Vec`s.
+    ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims! { pub struct In; }
+    /// let layers = vec![(ones::<f32, _>(In.of(3)), Some(ones::<f64, _>(In.of(3)))), (ones(In.of(4)), None)];
+    /// assert_eq!(layers.names(), ["0.0", "0.1", "1.0"]);
+    /// ```
+    fn names(&self) -> Vec<String> {
+        struct Names(Vec<String>);
+        impl Walk<1> for Names {
+            type Error = DimError;
+
+            fn tensor<T: Element, S: Dims, R: Rank>(
+                &mut self,
+                path: &Path,
+                [tensor]: [&Named<T, S, R>; 1],
+            ) -> Result<Named<T, S, R>, DimError> {
+                self.0.push(path.to_string());
+                Ok(tensor.clone())
+            }
+
+            fn mismatch(&mut self, path: &Path, what: Mismatch) -> DimError {
+                what.at(path)
+            }
+        }
+
+        let mut names = Names(Vec::new());
+        unwrap(Self::walk([self], &mut Path::new(), &mut names));
+        names.0
+    }
+
+    /// The same with zeros for all elements; `false` is the zero of `bool`s. The axes of each tensor lie in the same order.
+    ///
+    /// # Panics
+    ///
+    /// If it does not fit into memory.
+    #[track_caller]
+    fn zero(&self) -> Self {
+        unwrap(self.try_zero())
+    }
+
+    /// As [`zero`](Parameters::zero), but what does not fit into memory is an error.
+    fn try_zero(&self) -> Result<Self, DimError> {
+        struct Zeros;
+        impl Walk<1> for Zeros {
+            type Error = DimError;
+
+            fn tensor<T: Element, S: Dims, R: Rank>(
+                &mut self,
+                path: &Path,
+                [tensor]: [&Named<T, S, R>; 1],
+            ) -> Result<Named<T, S, R>, DimError> {
+                let shape = tensor.unified_shape()?;
+                let order = order_in_memory(tensor);
+                let len = shape.volume(order.iter().copied(), size_of::<T>())?;
+                let mut data = reserve(len).map_err(|_| DimError::TooLarge {
+                    dims: format!("{} of `{path}`", shape.describe(order.iter().copied())),
+                })?;
+                data.resize(len, T::default());
+                Ok(Named::from_expr(Owned::in_order(data, &order, &shape.sizes_in(&order))))
+            }
+
+            fn mismatch(&mut self, path: &Path, what: Mismatch) -> DimError {
+                what.at(path)
+            }
+        }
+
+        Self::walk([self], &mut Path::new(), &mut Zeros)
+    }
+
+    /// `f` of each element of the tensors of `T`. Tensors that are not learned stay as they are.
+    ///
+    /// # Panics
+    ///
+    /// If a tensor has floats of another type than `T`, or the result does not fit into memory.
+    #[track_caller]
+    fn map_elements<T: Real, F: Fn(T) -> T>(&self, f: F) -> Self {
+        unwrap(self.try_map_elements(f))
+    }
+
+    /// As [`map_elements`](Parameters::map_elements), but returns an error where that panics.
+    fn try_map_elements<T: Real, F: Fn(T) -> T>(&self, f: F) -> Result<Self, DimError> {
+        struct Each<T, F>(F, PhantomData<fn(T)>);
+        impl<T: Real, F: Fn(T) -> T> Walk<1> for Each<T, F> {
+            type Error = DimError;
+
+            fn tensor<U: Element, S: Dims, R: Rank>(
+                &mut self,
+                path: &Path,
+                [tensor]: [&Named<U, S, R>; 1],
+            ) -> Result<Named<U, S, R>, DimError> {
+                if !to_be_changed::<U, T>(path)? {
+                    return Ok(tensor.clone());
+                }
+                let f = |a: U| same::<T, U>((self.0)(same(a)));
+                like(tensor, Unary { op: Map(f), a: &tensor.expr })
+            }
+
+            fn mismatch(&mut self, path: &Path, what: Mismatch) -> DimError {
+                what.at(path)
+            }
+        }
+
+        Self::walk([self], &mut Path::new(), &mut Each(f, PhantomData))
+    }
+
+    /// `f` of each element of the tensors of `T`, and of the element of `other` at the same place. Tensors that are not learned stay as they are.
+    ///
+    /// # Panics
+    ///
+    /// If the values differ in the length of a `Vec`, in whether an `Option` is `None`, or in the size of a dim; if a tensor has floats of another
+    /// type than `T`; or if the result does not fit into memory.
+    #[track_caller]
+    fn zip_elements<T: Real, F: Fn(T, T) -> T>(&self, other: &Self, f: F) -> Self {
+        unwrap(self.try_zip_elements(other, f))
+    }
+
+    /// As [`zip_elements`](Parameters::zip_elements), but returns an error where that panics.
+    fn try_zip_elements<T: Real, F: Fn(T, T) -> T>(&self, other: &Self, f: F) -> Result<Self, DimError> {
+        struct Pairs<T, F>(F, PhantomData<fn(T)>);
+        impl<T: Real, F: Fn(T, T) -> T> Walk<2> for Pairs<T, F> {
+            type Error = DimError;
+
+            fn tensor<U: Element, S: Dims, R: Rank>(
+                &mut self,
+                path: &Path,
+                of: [&Named<U, S, R>; 2],
+            ) -> Result<Named<U, S, R>, DimError> {
+                let [a, b] = of;
+                if !to_be_changed::<U, T>(path)? {
+                    return Ok(a.clone());
+                }
+                same_sizes(path, of)?;
+                let f = |a: U, b: U| same::<T, U>((self.0)(same(a), same(b)));
+                like(a, Binary { op: Map(f), a: &a.expr, b: &b.expr })
+            }
+
+            fn mismatch(&mut self, path: &Path, what: Mismatch) -> DimError {
+                what.at(path)
+            }
+        }
+
+        Self::walk([self, other], &mut Path::new(), &mut Pairs(f, PhantomData))
+    }
+}
+
+/// A function over the tensors of a value, or of `N` values of one type at once. (`N` is at least 1.)
+///
+/// ```
+/// use typed_dims::grad::Parameters;
+/// use typed_dims::grad::parameters::{Mismatch, Path, Walk};
+/// use typed_dims::prelude::*;
+/// use typed_dims::rank::Rank;
+/// use typed_dims::scalar::Element;
+///
+/// /// How many elements each tensor has in both values.
+/// struct Sizes(Vec<String>);
+///
+/// impl Walk<2> for Sizes {
+///     type Error = DimError;
+///
+///     fn tensor<T: Element, S: Dims, R: Rank>(
+///         &mut self,
+///         path: &Path,
+///         [a, b]: [&Named<T, S, R>; 2],
+///     ) -> Result<Named<T, S, R>, DimError> {
+///         self.0.push(format!("{path}: {} and {}", a.len(), b.len()));
+///         Ok(a.clone())
+///     }
+///
+///     fn mismatch(&mut self, path: &Path, what: Mismatch) -> DimError {
+///         what.at(path)
+///     }
+/// }
+///
+/// dims! { pub struct In; }
+/// let (a, b) = (vec![ones::<f32, _>(In.of(3))], vec![ones::<f32, _>(In.of(4))]);
+/// let mut sizes = Sizes(Vec::new());
+/// Parameters::walk([&a, &b], &mut Path::new(), &mut sizes)?;
+/// assert_eq!(sizes.0, ["0: 3 and 4"]);
+///
+/// let error = Parameters::walk([&a, &vec![]], &mut Path::new(), &mut sizes).unwrap_err();
+/// assert_eq!(error.to_string(), "the values differ: one has the length 1, another 0");
+/// # Ok::<(), DimError>(())
+/// ```
+pub trait Walk<const N: usize> {
+    /// Why a walk ends early.
+    type Error;
+
+    /// The tensor of the new value, from the tensors `of` the given values. Their sizes may differ. [`is_learned`] tells whether tensors of `T` are learned.
+    fn tensor<T: Element, S: Dims, R: Rank>(
+        &mut self,
+        path: &Path,
+        of: [&Named<T, S, R>; N],
+    ) -> Result<Named<T, S, R>, Self::Error>;
+
+    /// The error of values that do not have the same parts: see [`Mismatch::at`].
+    fn mismatch(&mut self, path: &Path, what: Mismatch) -> Self::Error;
+}
+
+/// A field, as `#[derive(Parameters)]` needs it. All [`Parameters`] can be one; the trait is apart, and does not extend that one, for the sake of its message.
+#[doc(hidden)]
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a parameter: mark the field `#[parameters(constant)]`",
+    label = "this is not made of tensors",
+    note = "if it is a struct with tensors to be learned, or has one in it, write `#[derive(Parameters)]` before that struct"
+)]
+pub trait ParameterField: Sized {
+    /// [`Parameters::walk`] of a field of this name.
+    fn walk_field<const N: usize, W: Walk<N>>(
+        of: [&Self; N],
+        name: &'static str,
+        path: &mut Path,
+        walk: &mut W,
+    ) -> Result<Self, W::Error>;
+}
+
+#[diagnostic::do_not_recommend]
+impl<P: Parameters> ParameterField for P {
+    #[inline]
+    fn walk_field<const N: usize, W: Walk<N>>(
+        of: [&Self; N],
+        name: &'static str,
+        path: &mut Path,
+        walk: &mut W,
+    ) -> Result<Self, W::Error> {
+        path.field(name, |path| P::walk(of, path, walk))
+    }
+}
+
+/// Whether tensors of `T` are learned: floats are.
+pub fn is_learned<T: Element>() -> bool {
+    let id = TypeId::of::<T>();
+    #[cfg(feature = "half")]
+    if id == TypeId::of::<half::f16>() || id == TypeId::of::<half::bf16>() {
+        return true;
+    }
+    id == TypeId::of::<f32>() || id == TypeId::of::<f64>()
+}
+
+/// Whether a walk over elements of `T` changes tensors of `U`; an error if it would have to, and cannot.
+fn to_be_changed<U: Element, T: Element>(path: &Path) -> Result<bool, DimError> {
+    if TypeId::of::<U>() == TypeId::of::<T>() {
+        return Ok(true);
+    }
+    if !is_learned::<U>() {
+        return Ok(false);
+    }
+    let name = |name: &'static str| name.rsplit("::").next().unwrap_or(name);
+    let (found, expected) = (name(type_name::<U>()), name(type_name::<T>()));
+    let what = if path.segments().is_empty() { "the tensor".into() } else { format!("`{path}`") };
+    Err(DimError::Shape { what: format!("{what} has elements of type {found}, not {expected}") })
+}
+
+/// A value of `A` as one of `B`, which is the same type. (The comparison of the types is a constant to the compiler.)
+#[inline(always)]
+fn same<A: Element, B: Element>(value: A) -> B {
+    *(&value as &dyn Any).downcast_ref().expect("the types were compared")
+}
+
+/// All tensors have the same sizes, or an error that names the part.
+fn same_sizes<T: Element, S: Dims, R: Rank, const N: usize>(
+    path: &Path,
+    of: [&Named<T, S, R>; N],
+) -> Result<(), DimError> {
+    let [first, rest @ ..] = &of[..] else { return Ok(()) };
+    let shape = first.unified_shape()?;
+    for other in rest {
+        let other = other.unified_shape()?;
+        let Some(at) = (0..shape.sizes().len()).find(|&at| shape.size(at) != other.size(at)) else {
+            continue;
+        };
+        let axis = match S::KEYS.as_slice().get(at) {
+            Some(key) => format!("dim `{}`", key.name),
+            None => format!("positional axis {}", at - shape.named_len()),
+        };
+        let (values, one, another) = (values_at(path), shape.size(at), other.size(at));
+        return Err(DimError::Shape {
+            what: format!("{values} differ: {axis} has size {one} in one, {another} in another"),
+        });
+    }
+    Ok(())
+}
+
+/// All axes, from the outermost one in memory to the innermost.
+fn order_in_memory<T, S: Dims, R: Rank>(tensor: &Named<T, S, R>) -> SmallVec<[usize; 8]> {
+    let axes = || tensor.expr.named().as_slice().iter().chain(tensor.expr.positional().as_slice());
+    let strides: SmallVec<[usize; 8]> = axes().map(|axis| axis.stride.unsigned_abs()).collect();
+    let mut order: SmallVec<[usize; 8]> = (0..strides.len()).collect();
+    order.sort_by_key(|&at| core::cmp::Reverse(strides[at]));
+    order
+}
+
+/// The elements of an expression of the same sizes, with the axes in the order in which those of the tensor lie.
+fn like<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>>(
+    tensor: &Named<T, S, R>,
+    expr: E,
+) -> Result<Named<T, S, R>, DimError> {
+    let shape = tensor.unified_shape()?;
+    Ok(Named::from_expr(laid_out_in::<S, R, _>(expr, &shape, &order_in_memory(tensor))?))
+}
+
+/// Sums over all tensors.
+#[derive(Default)]
+struct Totals {
+    elements: usize,
+    bytes: usize,
+}
+
+impl Walk<1> for Totals {
+    type Error = DimError;
+
+    fn tensor<T: Element, S: Dims, R: Rank>(
+        &mut self,
+        path: &Path,
+        [tensor]: [&Named<T, S, R>; 1],
+    ) -> Result<Named<T, S, R>, DimError> {
+        let shape = tensor.unified_shape()?;
+        let elements = shape.volume(0..shape.sizes().len(), size_of::<T>())?;
+        let total =
+            self.elements.checked_add(elements).zip(self.bytes.checked_add(elements * size_of::<T>()));
+        let Some((elements, bytes)) = total else {
+            let dims = format!("the elements of all tensors up to `{path}`");
+            return Err(DimError::TooLarge { dims });
+        };
+        *self = Totals { elements, bytes };
+        Ok(tensor.clone())
+    }
+
+    fn mismatch(&mut self, path: &Path, what: Mismatch) -> DimError {
+        what.at(path)
+    }
+}
+
+#[track_caller]
+fn totals<P: Parameters>(of: &P) -> Totals {
+    let mut totals = Totals::default();
+    unwrap(P::walk([of], &mut Path::new(), &mut totals));
+    totals
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Element, S: Dims, R: Rank> Parameters for Named<T, S, R> {
+    fn walk<const N: usize, W: Walk<N>>(
+        of: [&Self; N],
+        path: &mut Path,
+        walk: &mut W,
+    ) -> Result<Self, W::Error> {
+        const { assert!(N > 0, "a walk is along one value or more") };
+        walk.tensor(path, of)
+    }
+}

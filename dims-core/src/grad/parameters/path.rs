@@ -1,0 +1,106 @@
+//! The names of tensors in a value, and how two values can differ in them.
+
+use crate::error::DimError;
+use alloc::string::String;
+use core::fmt;
+use smallvec::SmallVec;
+
+/// Where a tensor is in a value, as `layers.3.attention.query`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Path {
+    segments: SmallVec<[Segment; 8]>,
+}
+
+/// One step to a part of a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Segment {
+    /// A field.
+    Field(&'static str),
+    /// A position in a tuple, an array or a `Vec`.
+    Index(usize),
+}
+
+impl Path {
+    /// The path to the value itself.
+    pub fn new() -> Self {
+        Path::default()
+    }
+
+    /// The steps, from the value to the part.
+    pub fn segments(&self) -> &[Segment] {
+        &self.segments
+    }
+
+    /// Calls `walk` with the path to a field of the part, and returns its result.
+    pub fn field<X>(&mut self, name: &'static str, walk: impl FnOnce(&mut Self) -> X) -> X {
+        self.with(Segment::Field(name), walk)
+    }
+
+    /// Calls `walk` with the path to a position in the part, and returns its result.
+    pub fn index<X>(&mut self, at: usize, walk: impl FnOnce(&mut Self) -> X) -> X {
+        self.with(Segment::Index(at), walk)
+    }
+
+    fn with<X>(&mut self, segment: Segment, walk: impl FnOnce(&mut Self) -> X) -> X {
+        self.segments.push(segment);
+        let out = walk(self);
+        self.segments.pop();
+        out
+    }
+}
+
+/// Steps with dots between them. The path to the value itself is empty.
+impl fmt::Display for Path {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, segment) in self.segments.iter().enumerate() {
+            if at > 0 {
+                f.write_str(".")?;
+            }
+            match segment {
+                Segment::Field(name) => f.write_str(name)?,
+                Segment::Index(index) => write!(f, "{index}")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// How values of one type differ in their parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Mismatch {
+    /// The lengths of `Vec`s.
+    Length {
+        /// The length in the first value.
+        first: usize,
+        /// Another length.
+        other: usize,
+    },
+    /// An `Option` is `None` in one value and not in another.
+    Presence {
+        /// Whether the first value has the part.
+        first: bool,
+    },
+}
+
+impl fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Mismatch::Length { first, other } => write!(f, "one has the length {first}, another {other}"),
+            Mismatch::Presence { first: true } => f.write_str("the first is not `None`, another is"),
+            Mismatch::Presence { first: false } => f.write_str("the first is `None`, another is not"),
+        }
+    }
+}
+
+impl Mismatch {
+    /// The error that names the part.
+    pub fn at(self, path: &Path) -> DimError {
+        DimError::Shape { what: format!("{} differ: {self}", values_at(path)) }
+    }
+}
+
+/// The values at a path, as messages call them.
+pub(super) fn values_at(path: &Path) -> String {
+    if path.segments.is_empty() { "the values".into() } else { format!("the values of `{path}`") }
+}

@@ -1,0 +1,70 @@
+//! The implementation of `Parameters`.
+
+use super::ast::{Part, parts};
+use crate::fields::{name, needs_bound};
+use proc_macro2::TokenStream;
+use quote::{quote, quote_spanned};
+use syn::spanned::Spanned;
+use syn::{DeriveInput, Generics, Result, parse_quote};
+
+/// Writes it: each field is walked, or cloned if it is constant.
+pub fn expand(input: &DeriveInput) -> Result<TokenStream> {
+    match parts(input) {
+        Ok(parts) => Ok(implementation(input, &parts)),
+        Err(error) => {
+            // With an impl, uses of the struct give no errors besides.
+            let error = error.into_compile_error();
+            let stub = implemented(input, &input.generics, &quote!(::core::unreachable!()));
+            Ok(quote!(#error #stub))
+        }
+    }
+}
+
+fn implementation(input: &DeriveInput, parts: &[Part]) -> TokenStream {
+    let mut generics = input.generics.clone();
+    let bounds = generics.make_where_clause();
+    for Part { ty, is_constant, .. } in parts {
+        if needs_bound(ty, &input.ident, &input.generics) {
+            bounds.predicates.push(match is_constant {
+                true => parse_quote!(#ty: ::core::clone::Clone),
+                false => parse_quote!(#ty: ::typed_dims::grad::Parameters),
+            });
+        }
+    }
+    let ident = &input.ident;
+    let members = parts.iter().map(|part| &part.member);
+    let values = parts.iter().map(value);
+    implemented(input, &generics, &quote!(::core::result::Result::Ok(#ident { #(#members: #values),* })))
+}
+
+/// The impl, with the body of its method. (A struct can have parameters of its own, so those of the method have long names.)
+fn implemented(input: &DeriveInput, generics: &Generics, body: &TokenStream) -> TokenStream {
+    let ident = &input.ident;
+    let (impl_generics, own_generics, bounds) = generics.split_for_impl();
+    quote! {
+        #[automatically_derived]
+        #[diagnostic::do_not_recommend]
+        impl #impl_generics ::typed_dims::grad::Parameters for #ident #own_generics #bounds {
+            #[allow(unused_variables)] // of a struct without parameters
+            fn walk<const PARAMETERS_OF: usize, ParametersWalk: ::typed_dims::grad::parameters::Walk<PARAMETERS_OF>>(
+                of: [&Self; PARAMETERS_OF],
+                path: &mut ::typed_dims::grad::parameters::Path,
+                walk: &mut ParametersWalk,
+            ) -> ::core::result::Result<Self, ParametersWalk::Error> {
+                #body
+            }
+        }
+    }
+}
+
+fn value(Part { member, ty, is_constant }: &Part) -> TokenStream {
+    if *is_constant {
+        return quote_spanned!(ty.span()=> <#ty as ::core::clone::Clone>::clone(&of[0].#member));
+    }
+    let name = name(member);
+    quote_spanned! {ty.span()=>
+        <#ty as ::typed_dims::grad::parameters::ParameterField>::walk_field(
+            of.map(|of| &of.#member), #name, path, walk,
+        )?
+    }
+}

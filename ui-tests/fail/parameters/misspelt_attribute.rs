@@ -1,0 +1,13 @@
+//~ words: expected `constant`
+use typed_dims::prelude::*;
+
+dims! { pub struct Width; }
+
+#[derive(Parameters)]
+struct Layer {
+    weight: Tensor<f32, (Width,)>,
+    #[parameters(constat)]
+    heads: usize,
+}
+
+fn main() {}
