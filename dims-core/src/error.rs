@@ -143,6 +143,11 @@ pub enum DimError {
         /// Where it ran.
         origin: Origin,
     },
+    /// A loss does not depend on a parameter.
+    Unused {
+        /// The parameter, as `layers.3.weight`; empty for a single tensor.
+        parameter: String,
+    },
     /// The sizes of an operation's parts do not fit together.
     Shape {
         /// What was expected, and what was found.
@@ -230,6 +235,10 @@ impl fmt::Display for DimError {
                 "no gradient can be taken through `{operation}`{}: write `x.detach()` for the operand if none is wanted",
                 At(*origin)
             ),
+            DimError::Unused { parameter } => {
+                let name = if parameter.is_empty() { "the parameter".into() } else { format!("the parameter `{parameter}`") };
+                write!(f, "the loss does not depend on {name}, so there is no gradient by it")
+            }
             DimError::Shape { what } => f.write_str(what),
         }
     }

@@ -1,7 +1,51 @@
-//! Gradients, and the structs of tensors that they are taken of.
+//! Gradients of functions of tensors.
 //!
-//! [`Parameters`] says which tensors a value is made of.
+//! A function is differentiated as it is: it is called once with tensors that are traced, what runs is recorded
+//! ([`kernels::trace`]), and the steps are gone through from the last one to the first.
+//!
+//! ```
+//! use typed_dims::grad::{grad, value_and_grad};
+//! use typed_dims::prelude::*;
+//!
+//! dims! { pub struct Pixel; pub struct Class; pub struct Example; }
+//!
+//! let images = from_vec((Example.of(2), Pixel.of(2)), vec![1.0, 2.0, 3.0, 4.0]);
+//! let w = from_vec((Pixel.of(2), Class.of(1)), vec![0.5, -0.5]);
+//!
+//! let dw = grad(|w| (&images * w).sum((Example, Pixel, Class)), &w);          // has the type of `w`
+//! assert_eq!(dw.order((Pixel, Class)), ndarray::array![[4.0], [6.0]]);
+//!
+//! let (value, _) = value_and_grad(|w| (&images * w).sum(Pixel).square().sum((Example, Class)), &w);
+//! assert_eq!(value, 0.5);
+//! ```
+//!
+//! * The gradient of a parameter has its type. [`Parameters`] says which tensors a value is made of.
+//! * Tensors that the function takes from elsewhere are constants.
+//! * Comparisons, rounding and integers have no slope; what is computed of them is constant, too.
+//! * What leaves the recorded program is an error, not a gradient of zero: arrays (`order`), numbers, files, closures (`map`). `x.detach()` says that
+//!   none is wanted.
 
 pub mod parameters;
 
+#[cfg(feature = "std")]
+mod forward;
+#[cfg(feature = "std")]
+mod inputs;
+#[cfg(feature = "std")]
+mod loss;
+#[cfg(feature = "std")]
+mod reverse;
+#[cfg(feature = "std")]
+mod variables;
+
+#[cfg(feature = "std")]
+pub use forward::{hvp, jvp, try_hvp, try_jvp};
+#[cfg(feature = "std")]
+pub use inputs::Inputs;
+#[cfg(feature = "std")]
+pub use loss::Loss;
 pub use parameters::Parameters;
+#[cfg(feature = "std")]
+pub use reverse::{
+    Pullback, grad, try_grad, try_value_and_grad, try_value_and_grad_with, try_vjp, value_and_grad, value_and_grad_with, vjp,
+};

@@ -359,7 +359,7 @@ fn same<A: Element, B: Element>(value: A) -> B {
 }
 
 /// All tensors have the same sizes, or an error that names the part.
-fn same_sizes<T: Element, S: Dims, R: Rank, const N: usize>(
+pub(super) fn same_sizes<T: Element, S: Dims, R: Rank, const N: usize>(
     path: &Path,
     of: [&Named<T, S, R>; N],
 ) -> Result<(), DimError> {

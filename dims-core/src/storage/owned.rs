@@ -137,6 +137,23 @@ impl<T, S: Dims, R: Rank> Owned<T, S, R> {
         &self.data
     }
 
+    /// Other elements along the same axes.
+    ///
+    /// # Panics
+    ///
+    /// If there are not as many.
+    #[cfg(feature = "std")]
+    pub(crate) fn with_buffer(&self, data: Buffer<T>) -> Self {
+        assert_eq!(data.len(), self.data.len(), "one element for each that there was");
+        Owned { data, marker: PhantomData, ..*self }
+    }
+
+    /// Where the element at the origin is among all elements.
+    #[cfg(feature = "std")]
+    pub(crate) fn start(&self) -> usize {
+        self.start
+    }
+
     /// Whether a recorded program knows the elements.
     #[inline(always)]
     pub(crate) fn is_traced(&self) -> bool {

@@ -1,0 +1,119 @@
+//! Forward mode, and products with Hessians: gradients of gradients.
+
+use crate::error::{DimError, unwrap};
+use crate::grad::inputs::{Inputs, Lend, LentOf};
+use crate::grad::loss::Loss;
+use crate::grad::parameters::{Parameters, Path};
+use crate::grad::reverse::collected;
+use crate::grad::variables::{Collected, Detached, Pairs, Variables};
+use alloc::vec::Vec;
+use kernels::memory::buffer::Buffer;
+use kernels::trace::gradients;
+
+/// The value of a function, and its directional derivative: `d f(by + t * direction) / d t` at `t = 0`.
+///
+/// ```
+/// use typed_dims::grad::jvp;
+/// use typed_dims::prelude::*;
+///
+/// dims! { pub struct In; }
+/// let (x, dx) = (from_vec(In.of(2), vec![1.0, 2.0]), from_vec(In.of(2), vec![1.0, 10.0]));
+/// let (y, dy) = jvp(|x| x.square().eval(), &x, &dx);
+/// assert_eq!(y.order(In), ndarray::array![1.0, 4.0]);
+/// assert_eq!(dy.order(In), ndarray::array![2.0, 40.0]);
+/// ```
+///
+/// # Panics
+///
+/// Where [`try_jvp`] returns an error.
+#[track_caller]
+pub fn jvp<P: Inputs, Y: Parameters>(f: impl for<'t> FnOnce(LentOf<'t, P>) -> Y, by: P, direction: P) -> (Y, Y) {
+    unwrap(try_jvp(f, by, direction))
+}
+
+/// As [`jvp`], but what sizes decide is an error.
+///
+/// The pull-back is linear in its cotangent; its own pull-back is the derivative in a direction.
+///
+/// # Errors
+///
+/// If the direction has other sizes than the input, or there is no memory.
+#[track_caller]
+pub fn try_jvp<P: Inputs, Y: Parameters>(
+    f: impl for<'t> FnOnce(LentOf<'t, P>) -> Y,
+    by: P,
+    direction: P,
+) -> Result<(Y, Y), DimError> {
+    let mut variables = Variables::default();
+    let traced = by.walk(&mut Path::new(), &mut variables)?;
+    let value = f(<P as Lend<'_>>::lend(&traced));
+    // Any cotangent will do: it is a variable of its own.
+    let mut cotangents = Variables::default();
+    let cotangent = Y::walk([&value.try_zero()?], &mut Path::new(), &mut cotangents)?;
+    let mut pairs = Pairs::default();
+    Y::walk([&value, &cotangent], &mut Path::new(), &mut pairs)?;
+    let mut found = gradients(&pairs.0, &variables.nodes, true)?;
+    let mut given = Pairs::default();
+    direction.walk_with(&traced, &mut Path::new(), &mut given)?;
+    let outputs: Vec<_> = variables
+        .nodes
+        .iter()
+        .zip(given.0)
+        .filter_map(|(node, (_, direction))| Some((found.take(node)?, direction)))
+        .collect();
+    let mut slopes = gradients(&outputs, &cotangents.nodes, false)?;
+    let nodes = cotangents.nodes.iter();
+    let slope = Y::walk([&cotangent], &mut Path::new(), &mut Collected { gradients: &mut slopes, nodes, unused: true })?;
+    // (Both have the layout of the value.)
+    let value = Y::walk([&value], &mut Path::new(), &mut Detached)?;
+    Ok((value, slope))
+}
+
+/// The Hessian of a loss times a direction: `d (gradient of f at by + t * direction) / d t` at `t = 0`.
+///
+/// ```
+/// use typed_dims::grad::hvp;
+/// use typed_dims::prelude::*;
+///
+/// dims! { pub struct In; }
+/// let (x, v) = (from_vec(In.of(2), vec![1.0, 2.0]), from_vec(In.of(2), vec![1.0, 1.0]));
+/// let product = hvp(|x| x.powi(3).sum(In), &x, &v);
+/// assert_eq!(product.order(In), ndarray::array![6.0, 12.0]);
+/// ```
+///
+/// # Panics
+///
+/// Where [`try_hvp`] returns an error.
+#[track_caller]
+pub fn hvp<P: Inputs, L: Loss>(f: impl for<'t> FnOnce(LentOf<'t, P>) -> L, by: P, direction: P) -> P::Value {
+    unwrap(try_hvp(f, by, direction))
+}
+
+/// As [`hvp`], but what sizes decide is an error.
+///
+/// # Errors
+///
+/// If the direction has other sizes than the input, the loss does not depend on a parameter, or there is no memory.
+#[track_caller]
+pub fn try_hvp<P: Inputs, L: Loss>(
+    f: impl for<'t> FnOnce(LentOf<'t, P>) -> L,
+    by: P,
+    direction: P,
+) -> Result<P::Value, DimError> {
+    let mut variables = Variables::default();
+    let traced = by.walk(&mut Path::new(), &mut variables)?;
+    let loss = f(<P as Lend<'_>>::lend(&traced)).into_loss()?;
+    let one = alloc::vec![<L::Elem as kernels::scalar::Num>::ONE; loss.expr.all().len()];
+    let outputs = [(loss.expr.buffer().held(), Buffer::from(one).held())];
+    let mut found = gradients(&outputs, &variables.nodes, true)?;
+    let mut given = Pairs::default();
+    direction.walk_with(&traced, &mut Path::new(), &mut given)?;
+    let outputs: Vec<_> = variables
+        .nodes
+        .iter()
+        .zip(given.0)
+        .filter_map(|(node, (_, direction))| Some((found.take(node)?, direction)))
+        .collect();
+    let mut products = gradients(&outputs, &variables.nodes, false)?;
+    collected::<P>(&traced, &mut products, &variables.nodes, true)
+}

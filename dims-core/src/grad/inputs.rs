@@ -1,0 +1,117 @@
+//! By what gradients are taken.
+
+use crate::grad::Parameters;
+use crate::grad::parameters::{Path, Walk};
+
+/// By what a gradient is taken: a reference to [`Parameters`], or a tuple of such.
+///
+/// The function gets the same: `|w| ..` for `&w`, `|(w, b)| ..` for `(&w, &b)`. The gradient is owned: of the type of `w`, or a tuple.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a reference to parameters",
+    label = "a gradient is taken by a reference to a tensor or to a struct with `#[derive(Parameters)]`, or by a tuple of such references: `&w`, `(&w, &b)`",
+    note = "an expression is computed first, by `x.eval()`"
+)]
+pub trait Inputs: Copy + for<'t> Lend<'t, Owned = <Self as Inputs>::Value> {
+    /// The values, owned.
+    type Value;
+    /// [`Parameters::walk`] of the values.
+    #[doc(hidden)]
+    fn walk<W: Walk<1>>(self, path: &mut Path, walk: &mut W) -> Result<Self::Value, W::Error>;
+    /// The same for what the function gets.
+    #[doc(hidden)]
+    fn walk_value<W: Walk<1>>(value: &Self::Value, path: &mut Path, walk: &mut W) -> Result<Self::Value, W::Error>;
+    /// Two values at once.
+    #[doc(hidden)]
+    fn walk_pair<W: Walk<2>>(values: [&Self::Value; 2], path: &mut Path, walk: &mut W) -> Result<Self::Value, W::Error>;
+    /// A value, and what is given beside it.
+    #[doc(hidden)]
+    fn walk_with<W: Walk<2>>(self, value: &Self::Value, path: &mut Path, walk: &mut W) -> Result<Self::Value, W::Error>;
+}
+
+/// [`Inputs`], as the function gets them for the lifetime `'t`. (The last parameter says that they live so long.)
+pub trait Lend<'t, Lives = &'t Self> {
+    /// The values, owned.
+    type Owned;
+    /// References to them.
+    type Lent;
+    #[doc(hidden)]
+    fn lend(value: &'t Self::Owned) -> Self::Lent;
+}
+
+/// What the function gets.
+pub type LentOf<'t, P> = <P as Lend<'t>>::Lent;
+
+#[diagnostic::do_not_recommend]
+impl<'t, P> Lend<'t> for &P {
+    type Owned = P;
+    type Lent = &'t P;
+
+    fn lend(value: &'t P) -> &'t P {
+        value
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<P: Parameters> Inputs for &P {
+    type Value = P;
+
+    fn walk<W: Walk<1>>(self, path: &mut Path, walk: &mut W) -> Result<P, W::Error> {
+        P::walk([self], path, walk)
+    }
+
+    fn walk_value<W: Walk<1>>(value: &P, path: &mut Path, walk: &mut W) -> Result<P, W::Error> {
+        P::walk([value], path, walk)
+    }
+
+    fn walk_pair<W: Walk<2>>(values: [&P; 2], path: &mut Path, walk: &mut W) -> Result<P, W::Error> {
+        P::walk(values, path, walk)
+    }
+
+    fn walk_with<W: Walk<2>>(self, value: &P, path: &mut Path, walk: &mut W) -> Result<P, W::Error> {
+        P::walk([value, self], path, walk)
+    }
+}
+
+macro_rules! tuples {
+    ($($p:ident $n:tt)*) => {
+        #[diagnostic::do_not_recommend]
+        impl<'t, $($p: Lend<'t>),*> Lend<'t> for ($($p,)*) {
+            type Owned = ($($p::Owned,)*);
+            type Lent = ($($p::Lent,)*);
+
+            fn lend(value: &'t Self::Owned) -> Self::Lent {
+                ($($p::lend(&value.$n),)*)
+            }
+        }
+
+        #[diagnostic::do_not_recommend]
+        impl<$($p: Inputs),*> Inputs for ($($p,)*) {
+            type Value = ($(<$p as Inputs>::Value,)*);
+
+            fn walk<W: Walk<1>>(self, path: &mut Path, walk: &mut W) -> Result<Self::Value, W::Error> {
+                Ok(($(path.index($n, |path| self.$n.walk(path, walk))?,)*))
+            }
+
+            fn walk_value<W: Walk<1>>(value: &Self::Value, path: &mut Path, walk: &mut W) -> Result<Self::Value, W::Error> {
+                Ok(($(path.index($n, |path| $p::walk_value(&value.$n, path, walk))?,)*))
+            }
+
+            fn walk_pair<W: Walk<2>>([first, second]: [&Self::Value; 2], path: &mut Path, walk: &mut W) -> Result<Self::Value, W::Error> {
+                Ok(($(path.index($n, |path| $p::walk_pair([&first.$n, &second.$n], path, walk))?,)*))
+            }
+
+            fn walk_with<W: Walk<2>>(self, value: &Self::Value, path: &mut Path, walk: &mut W) -> Result<Self::Value, W::Error> {
+                Ok(($(path.index($n, |path| self.$n.walk_with(&value.$n, path, walk))?,)*))
+            }
+        }
+    };
+}
+
+tuples!(A 0);
+tuples!(A 0 B 1);
+tuples!(A 0 B 1 C 2);
+tuples!(A 0 B 1 C 2 D 3);
+tuples!(A 0 B 1 C 2 D 3 E 4);
+tuples!(A 0 B 1 C 2 D 3 E 4 F 5);
+tuples!(A 0 B 1 C 2 D 3 E 4 F 5 G 6);
+tuples!(A 0 B 1 C 2 D 3 E 4 F 5 G 6 H 7);

@@ -1,0 +1,201 @@
+//! Reverse mode: gradients, and pull-backs.
+
+use crate::error::{DimError, unwrap};
+use crate::grad::inputs::{Inputs, Lend, LentOf};
+use crate::grad::loss::Loss;
+use crate::grad::parameters::{Parameters, Path};
+use crate::grad::variables::{Collected, Detached, Elements, Pairs, Variables};
+use crate::named::Named;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use kernels::memory::buffer::Buffer;
+use kernels::trace::{Gradients, Node, gradients};
+
+/// The gradient of a loss: `d f / d by`, of the type of `by`.
+///
+/// `f` is called once, with tensors of the same types and sizes; tensors that it takes from elsewhere are constants.
+///
+/// ```
+/// use typed_dims::grad::grad;
+/// use typed_dims::prelude::*;
+///
+/// dims! { pub struct In; }
+/// let (w, b) = (from_vec(In.of(2), vec![1.0, -2.0]), from_vec(In.of(2), vec![0.5, 0.5]));
+/// let (dw, db) = grad(|(w, b)| (w * b).relu().sum(In), (&w, &b));
+/// assert_eq!(dw.order(In), ndarray::array![0.5, 0.0]);
+/// assert_eq!(db.order(In), ndarray::array![1.0, 0.0]);
+/// ```
+///
+/// # Panics
+///
+/// Where [`try_grad`] returns an error.
+#[track_caller]
+pub fn grad<P: Inputs, L: Loss>(f: impl for<'t> FnOnce(LentOf<'t, P>) -> L, by: P) -> P::Value {
+    unwrap(try_grad(f, by))
+}
+
+/// As [`grad`], but what sizes decide is an error.
+///
+/// # Errors
+///
+/// If the loss does not depend on a parameter, or what is computed does not fit into memory. (Where `f` runs something that has no derivative, that panics, unless `f` uses
+/// the `try_` form.)
+#[track_caller]
+pub fn try_grad<P: Inputs, L: Loss>(f: impl for<'t> FnOnce(LentOf<'t, P>) -> L, by: P) -> Result<P::Value, DimError> {
+    try_value_and_grad(f, by).map(|(_, gradient)| gradient)
+}
+
+/// The loss and its gradient.
+///
+/// # Panics
+///
+/// Where [`try_value_and_grad`] returns an error.
+#[track_caller]
+pub fn value_and_grad<P: Inputs, L: Loss>(f: impl for<'t> FnOnce(LentOf<'t, P>) -> L, by: P) -> (L::Elem, P::Value) {
+    unwrap(try_value_and_grad(f, by))
+}
+
+/// As [`value_and_grad`], but what sizes decide is an error: see [`try_grad`].
+#[track_caller]
+pub fn try_value_and_grad<P: Inputs, L: Loss>(
+    f: impl for<'t> FnOnce(LentOf<'t, P>) -> L,
+    by: P,
+) -> Result<(L::Elem, P::Value), DimError> {
+    let (value, gradient, ()) = try_value_and_grad_with(|by| (f(by), ()), by)?;
+    Ok((value, gradient))
+}
+
+/// The loss, its gradient, and what the function returns beside it.
+///
+/// ```
+/// use typed_dims::grad::value_and_grad_with;
+/// use typed_dims::prelude::*;
+///
+/// dims! { pub struct In; }
+/// let w = from_vec(In.of(2), vec![1.0, -2.0]);
+/// let (value, dw, count) = value_and_grad_with(|w| ((w * w).sum(In), w.gt(0.0).count(In)), &w);
+/// assert_eq!((value, count.order(())), (5.0, 1));
+/// assert_eq!(dw.order(In), ndarray::array![2.0, -4.0]);
+/// ```
+///
+/// # Panics
+///
+/// Where [`try_value_and_grad_with`] returns an error.
+#[track_caller]
+pub fn value_and_grad_with<P: Inputs, L: Loss, X>(
+    f: impl for<'t> FnOnce(LentOf<'t, P>) -> (L, X),
+    by: P,
+) -> (L::Elem, P::Value, X) {
+    unwrap(try_value_and_grad_with(f, by))
+}
+
+/// As [`value_and_grad_with`], but what sizes decide is an error: see [`try_grad`].
+#[track_caller]
+pub fn try_value_and_grad_with<P: Inputs, L: Loss, X>(
+    f: impl for<'t> FnOnce(LentOf<'t, P>) -> (L, X),
+    by: P,
+) -> Result<(L::Elem, P::Value, X), DimError> {
+    let mut variables = Variables::default();
+    let traced = by.walk(&mut Path::new(), &mut variables)?;
+    let (loss, beside) = f(<P as Lend<'_>>::lend(&traced));
+    let loss: Named<L::Elem, ()> = loss.into_loss()?;
+    let value = loss.expr.all()[loss.expr.start()];
+    let one = alloc::vec![<L::Elem as kernels::scalar::Num>::ONE; loss.expr.all().len()];
+    let outputs = [(loss.expr.buffer().held(), Buffer::from(one).held())];
+    let mut found = gradients(&outputs, &variables.nodes, false)?;
+    let gradient = collected::<P>(&traced, &mut found, &variables.nodes, false)?;
+    Ok((value, gradient, beside))
+}
+
+/// The gradients by the variables that `traced` is made of.
+pub(super) fn collected<P: Inputs>(
+    traced: &P::Value,
+    gradients: &mut Gradients,
+    nodes: &[Arc<Node>],
+    unused: bool,
+) -> Result<P::Value, DimError> {
+    P::walk_value(traced, &mut Path::new(), &mut Collected { gradients, nodes: nodes.iter(), unused })
+}
+
+/// What [`vjp`] returns beside the value: takes a cotangent of the value back to one of the inputs.
+pub struct Pullback<P: Inputs, Y> {
+    traced: P::Value,
+    nodes: Vec<Arc<Node>>,
+    _elements: Vec<Elements>,
+    value: Y,
+}
+
+impl<P: Inputs, Y: Parameters> Pullback<P, Y> {
+    /// `cotangent * d f / d by`: for a cotangent of the type and sizes of the value. Inputs on which the value does not depend get zeros.
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_call`](Pullback::try_call) returns an error.
+    #[track_caller]
+    pub fn call(&self, cotangent: &Y) -> P::Value {
+        unwrap(self.try_call(cotangent))
+    }
+
+    /// As [`call`](Pullback::call), but what sizes decide is an error.
+    ///
+    /// # Errors
+    ///
+    /// If the cotangent has other sizes than the value, or there is no memory.
+    pub fn try_call(&self, cotangent: &Y) -> Result<P::Value, DimError> {
+        let mut pairs = Pairs::default();
+        Y::walk([&self.value, cotangent], &mut Path::new(), &mut pairs)?;
+        let mut found = gradients(&pairs.0, &self.nodes, false)?;
+        collected::<P>(&self.traced, &mut found, &self.nodes, true)
+    }
+}
+
+/// The value of a function, and its pull-back: `dx = pullback(&dy)` with the cotangent `dy`, which has the dims of the value.
+///
+/// ```
+/// use typed_dims::grad::vjp;
+/// use typed_dims::prelude::*;
+///
+/// dims! { pub struct In; pub struct Out; }
+/// let w = from_vec((In.of(2), Out.of(2)), vec![1.0, 2.0, 3.0, 4.0]);
+/// let x = from_vec(In.of(2), vec![1.0, -1.0]);
+/// let (y, pullback) = vjp(|x| (&w * x).sum(In), &x);
+/// assert_eq!(y.order(Out), ndarray::array![-2.0, -2.0]);
+/// let dx = pullback(&from_vec(Out.of(2), vec![1.0, 10.0]));
+/// assert_eq!(dx.order(In), ndarray::array![21.0, 43.0]);
+/// ```
+///
+/// # Panics
+///
+/// Where [`try_vjp`] returns an error.
+#[track_caller]
+pub fn vjp<P: Inputs, Y: Parameters>(
+    f: impl for<'t> FnOnce(LentOf<'t, P>) -> Y,
+    by: P,
+) -> (Y, impl Fn(&Y) -> P::Value) {
+    let (value, pullback) = unwrap(try_vjp(f, by));
+    (value, move |cotangent: &Y| pullback.call(cotangent))
+}
+
+/// As [`vjp`], but what sizes decide is an error, also that of the pull-back.
+///
+/// # Errors
+///
+/// If there is no memory.
+#[track_caller]
+pub fn try_vjp<P: Inputs, Y: Parameters>(
+    f: impl for<'t> FnOnce(LentOf<'t, P>) -> Y,
+    by: P,
+) -> Result<(Y, Pullback<P, Y>), DimError> {
+    let mut variables = Variables::default();
+    let traced = by.walk(&mut Path::new(), &mut variables)?;
+    let value = f(<P as Lend<'_>>::lend(&traced));
+    let Variables { nodes, elements } = variables;
+    // Where inputs are traced by others, the value is of interest to those.
+    let outer = nodes.iter().any(|node| !node.inputs().is_empty());
+    let shown = if outer {
+        Y::walk([&value], &mut Path::new(), &mut crate::grad::variables::All::default())?
+    } else {
+        Y::walk([&value], &mut Path::new(), &mut Detached)?
+    };
+    Ok((shown, Pullback { traced, nodes, _elements: elements, value }))
+}

@@ -1,0 +1,202 @@
+//! Tensors as variables of a recorded program, and the gradients by them.
+
+use crate::error::DimError;
+use crate::expr::evaluate::laid_out;
+use crate::grad::parameters::{Mismatch, Path, Walk, is_learned};
+use crate::named::Named;
+use crate::rank::Rank;
+use crate::set::Dims;
+use crate::storage::Owned;
+use crate::storage::axes::AxisBlock;
+use alloc::string::ToString;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use kernels::memory::axes::Axis;
+use kernels::memory::buffer::Buffer;
+use kernels::program::code::DType;
+use kernels::scalar::Element;
+use kernels::trace::{Field, Gradients, Held, Loops, Node, Part, Place, Step, evaluate};
+
+/// One tensor as elements along loops.
+pub(super) struct Elements {
+    pub(super) held: Arc<dyn Held>,
+    sizes: Loops<usize>,
+    place: Place,
+}
+
+impl Elements {
+    pub(super) fn of<T: Element, S: Dims, R: Rank>(tensor: &Owned<T, S, R>) -> Self {
+        let axes = || tensor.named().as_slice().iter().chain(tensor.positional().as_slice());
+        let strides = axes().map(|axis| if axis.size == 1 { 0 } else { axis.stride });
+        let place = Place::strided(tensor.start() as isize, strides);
+        Elements { held: tensor.buffer().held(), sizes: axes().map(|axis| axis.size).collect(), place }
+    }
+
+    /// Its elements as they would lie in the memory of another tensor with the same sizes.
+    pub(super) fn lying_as(&self, other: &Elements) -> Result<Arc<dyn Held>, DimError> {
+        let field = Field::held(&self.sizes, &self.held, self.place.clone());
+        let dtype = other.held.dtype().expect("floats are known");
+        let part = Part { field, place: other.place.clone() };
+        Ok(evaluate(&[part], other.held.len(), dtype, true)?)
+    }
+}
+
+/// Makes variables of all floats.
+#[derive(Default)]
+pub(super) struct Variables {
+    pub(super) nodes: Vec<Arc<Node>>,
+    /// (The tensors, that is: a node by its own does not keep the elements.)
+    pub(super) elements: Vec<Elements>,
+}
+
+impl Walk<1> for Variables {
+    type Error = DimError;
+
+    fn tensor<T: Element, S: Dims, R: Rank>(
+        &mut self,
+        _: &Path,
+        [tensor]: [&Named<T, S, R>; 1],
+    ) -> Result<Named<T, S, R>, DimError> {
+        if !is_learned::<T>() {
+            return Ok(tensor.clone());
+        }
+        let variable = variable(&tensor.expr)?;
+        self.nodes.push(Arc::clone(variable.buffer().node().expect("a variable is traced")));
+        self.elements.push(Elements::of(&variable));
+        Ok(Named::from_expr(variable))
+    }
+
+    fn mismatch(&mut self, path: &Path, what: Mismatch) -> DimError {
+        what.at(path)
+    }
+}
+
+/// A copy of a tensor that is a variable. Of a traced tensor it depends as an identity.
+fn variable<T: Element, S: Dims, R: Rank>(tensor: &Owned<T, S, R>) -> Result<Owned<T, S, R>, DimError> {
+    let axes = || tensor.named().as_slice().iter().chain(tensor.positional().as_slice());
+    let repeats = |axis: &Axis| axis.size > 1 && axis.stride == 0;
+    if axes().any(repeats) {
+        // Elements that stand at several positions have a gradient for each.
+        let shape = Named::<T, S, R, _>::from_expr(tensor).unified_shape()?;
+        let dense = laid_out::<S, R, _>(tensor, &shape)?;
+        return variable(&dense);
+    }
+    let (data, held) = (tensor.all().to_vec(), tensor.buffer().held());
+    let dtype = DType::of::<T>().expect("floats are known");
+    let step = match held.node() {
+        None => Step::Variable,
+        Some(_) => {
+            let place = Place::strided(0, [1]);
+            let field = Field::held(&[held.len()], &held, place.clone());
+            Step::Parts(vec![Part { field, place }])
+        }
+    };
+    let node = Node::new(dtype, data.len(), step, None);
+    Ok(tensor.with_buffer(Buffer::traced(data, node)))
+}
+
+/// The gradients by variables, in the order of the walk that made them.
+pub(super) struct Collected<'g> {
+    pub(super) gradients: &'g mut Gradients,
+    pub(super) nodes: core::slice::Iter<'g, Arc<Node>>,
+    /// Whether the gradient by a variable that the outputs do not depend on is zero; else it is an error.
+    pub(super) unused: bool,
+}
+
+impl Walk<1> for Collected<'_> {
+    type Error = DimError;
+
+    fn tensor<T: Element, S: Dims, R: Rank>(
+        &mut self,
+        path: &Path,
+        [tensor]: [&Named<T, S, R>; 1],
+    ) -> Result<Named<T, S, R>, DimError> {
+        if !is_learned::<T>() {
+            return Ok(tensor.clone());
+        }
+        let node = self.nodes.next().expect("one variable for each tensor");
+        let gradient = match self.gradients.take(node) {
+            Some(held) => Buffer::of_held(&held).expect("a gradient has the type of its variable"),
+            None if self.unused || node.len == 0 => vec![T::default(); node.len].into(),
+            None => return Err(DimError::Unused { parameter: path.to_string() }),
+        };
+        Ok(Named::from_expr(tensor.expr.with_buffer(gradient)))
+    }
+
+    fn mismatch(&mut self, path: &Path, what: Mismatch) -> DimError {
+        what.at(path)
+    }
+}
+
+/// All floats of a value.
+#[derive(Default)]
+pub(super) struct All(pub(super) Vec<Elements>);
+
+impl Walk<1> for All {
+    type Error = DimError;
+
+    fn tensor<T: Element, S: Dims, R: Rank>(
+        &mut self,
+        _: &Path,
+        [tensor]: [&Named<T, S, R>; 1],
+    ) -> Result<Named<T, S, R>, DimError> {
+        if is_learned::<T>() {
+            self.0.push(Elements::of(&tensor.expr));
+        }
+        Ok(tensor.clone())
+    }
+
+    fn mismatch(&mut self, path: &Path, what: Mismatch) -> DimError {
+        what.at(path)
+    }
+}
+
+/// The floats of a value, and those of another of the same type and sizes in memory that lies alike.
+#[derive(Default)]
+pub(super) struct Pairs(pub(super) Vec<(Arc<dyn Held>, Arc<dyn Held>)>);
+
+impl Walk<2> for Pairs {
+    type Error = DimError;
+
+    fn tensor<T: Element, S: Dims, R: Rank>(
+        &mut self,
+        path: &Path,
+        [value, given]: [&Named<T, S, R>; 2],
+    ) -> Result<Named<T, S, R>, DimError> {
+        if is_learned::<T>() {
+            crate::grad::parameters::same_sizes(path, [value, given])?;
+            let value = Elements::of(&value.expr);
+            let given = Elements::of(&given.expr).lying_as(&value)?;
+            self.0.push((value.held, given));
+        }
+        Ok(value.clone())
+    }
+
+    fn mismatch(&mut self, path: &Path, what: Mismatch) -> DimError {
+        what.at(path)
+    }
+}
+
+/// The same values, traced no more.
+pub(super) struct Detached;
+
+impl Walk<1> for Detached {
+    type Error = DimError;
+
+    fn tensor<T: Element, S: Dims, R: Rank>(
+        &mut self,
+        _: &Path,
+        [tensor]: [&Named<T, S, R>; 1],
+    ) -> Result<Named<T, S, R>, DimError> {
+        Ok(Named::from_expr(detached(&tensor.expr)))
+    }
+
+    fn mismatch(&mut self, path: &Path, what: Mismatch) -> DimError {
+        what.at(path)
+    }
+}
+
+/// The same elements, in memory of their own if they are traced.
+pub(super) fn detached<T: Element, S: Dims, R: Rank>(tensor: &Owned<T, S, R>) -> Owned<T, S, R> {
+    if tensor.is_traced() { tensor.with_buffer(tensor.all().to_vec().into()) } else { tensor.clone() }
+}
