@@ -236,7 +236,11 @@ impl fmt::Display for DimError {
                 At(*origin)
             ),
             DimError::Unused { parameter } => {
-                let name = if parameter.is_empty() { "the parameter".into() } else { format!("the parameter `{parameter}`") };
+                let name = if parameter.is_empty() {
+                    "the parameter".into()
+                } else {
+                    format!("the parameter `{parameter}`")
+                };
                 write!(f, "the loss does not depend on {name}, so there is no gradient by it")
             }
             DimError::Shape { what } => f.write_str(what),

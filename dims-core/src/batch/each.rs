@@ -145,7 +145,8 @@ impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>, B: Dims> Collect<B> for Na
             }
             Some(_) => (),
         }
-        let part = evaluate_in::<S, R, _>(self.expr, &shape, order, "a function that is called for each example")?;
+        let part =
+            evaluate_in::<S, R, _>(self.expr, &shape, order, "a function that is called for each example")?;
         let too_large = |_| DimError::TooLarge { dims: shape.describe(0..0) };
         results.data.try_reserve(part.len()).map_err(too_large)?;
         results.data.extend_from_slice(&part);

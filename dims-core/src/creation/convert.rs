@@ -194,6 +194,7 @@ where
     if by_columns {
         order.reverse();
     }
-    let data = crate::expr::evaluate::evaluate_in::<A::Dims, Rank0, _>(tensor.expr, &shape, &order, "matrix")?;
+    let data =
+        crate::expr::evaluate::evaluate_in::<A::Dims, Rank0, _>(tensor.expr, &shape, &order, "matrix")?;
     Ok((data, sizes))
 }

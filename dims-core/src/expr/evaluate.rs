@@ -268,7 +268,8 @@ pub(crate) fn sizes_of(axes: &[Axis], order: &[usize]) -> [usize; MAX_DIMS] {
 #[inline(always)]
 #[track_caller]
 pub(crate) fn at_once<S: Dims, R: Rank, E: Expr>(expr: E) -> Result<Owned<E::Elem, S, R>, E> {
-    if R::N > 0 || is_active() || const { typed_operands::<S, E>(&AxisList::in_memory(S::KEYS, 0)).is_some() } {
+    if R::N > 0 || is_active() || const { typed_operands::<S, E>(&AxisList::in_memory(S::KEYS, 0)).is_some() }
+    {
         return Err(expr);
     }
     let list = const { &AxisList::in_memory(S::KEYS, 0) };

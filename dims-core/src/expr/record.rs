@@ -50,7 +50,10 @@ mod recording {
     #[cold]
     #[inline(never)]
     #[track_caller]
-    fn written<T: Element, U: Dims, R: Rank, E: Expr + ?Sized>(expr: &E, shape: &Shape) -> Result<Traced, DimError> {
+    fn written<T: Element, U: Dims, R: Rank, E: Expr + ?Sized>(
+        expr: &E,
+        shape: &Shape,
+    ) -> Result<Traced, DimError> {
         if DType::of::<T>().is_some_and(|dtype| !dtype.is_float()) {
             return Ok(None);
         }
@@ -129,7 +132,13 @@ mod recording {
             return Err(lost(operation));
         }
         let dtype = DType::of::<T>().expect("what is recorded are floats");
-        let rule = rules::Reduced { field: *field, kept: kept.to_vec(), reduced: reduced.to_vec(), reduction, dtype };
+        let rule = rules::Reduced {
+            field: *field,
+            kept: kept.to_vec(),
+            reduced: reduced.to_vec(),
+            reduction,
+            dtype,
+        };
         Ok(match rule.as_sum() {
             Some(part) => node(data, Step::Parts(vec![part])),
             None => ruled(data, rule),
@@ -174,7 +183,10 @@ mod recording {
 
     /// The elements of a buffer, which must not be traced: they leave the program that is recorded.
     #[track_caller]
-    pub(crate) fn untraced<T: Element>(buffer: Buffer<T>, operation: &'static str) -> Result<Vec<T>, DimError> {
+    pub(crate) fn untraced<T: Element>(
+        buffer: Buffer<T>,
+        operation: &'static str,
+    ) -> Result<Vec<T>, DimError> {
         if is_active() && buffer.node().is_some() { Err(lost(operation)) } else { Ok(buffer.into_vec()) }
     }
 }
@@ -187,7 +199,10 @@ mod recording {
     pub(crate) type Traced = Option<core::convert::Infallible>;
 
     #[inline(always)]
-    pub(crate) fn traced<T: Element, U: Dims, R: Rank, E: Expr + ?Sized>(_: &E, _: &Shape) -> Result<Traced, DimError> {
+    pub(crate) fn traced<T: Element, U: Dims, R: Rank, E: Expr + ?Sized>(
+        _: &E,
+        _: &Shape,
+    ) -> Result<Traced, DimError> {
         Ok(None)
     }
 

@@ -171,7 +171,8 @@ impl Writer {
         let tensor = tensor.into_named();
         let shape = tensor.unified_shape()?;
         let order: Vec<usize> = (0..shape.sizes().len()).collect();
-        let data = crate::expr::evaluate::evaluate_in::<A::Dims, A::Rank, _>(tensor.expr, &shape, &order, "tensor")?;
+        let data =
+            crate::expr::evaluate::evaluate_in::<A::Dims, A::Rank, _>(tensor.expr, &shape, &order, "tensor")?;
         self.metadata.insert(names_of(name), names);
         self.tensors.push((name.into(), dtype, shape.sizes().to_vec(), encoded(&data)));
         Ok(self)

@@ -4,8 +4,8 @@ use crate::error::{DimError, unwrap};
 use crate::grad::inputs::{Inputs, Lend, LentOf};
 use crate::grad::loss::Loss;
 use crate::grad::parameters::{Parameters, Path};
-use crate::grad::reverse::collected;
-use crate::grad::variables::{Collected, Detached, Pairs, Variables};
+use crate::grad::reverse::{collected, shown};
+use crate::grad::variables::{Collected, Pairs, Variables};
 use alloc::vec::Vec;
 use kernels::memory::buffer::Buffer;
 use kernels::trace::gradients;
@@ -27,7 +27,11 @@ use kernels::trace::gradients;
 ///
 /// Where [`try_jvp`] returns an error.
 #[track_caller]
-pub fn jvp<P: Inputs, Y: Parameters>(f: impl for<'t> FnOnce(LentOf<'t, P>) -> Y, by: P, direction: P) -> (Y, Y) {
+pub fn jvp<P: Inputs, Y: Parameters>(
+    f: impl for<'t> FnOnce(LentOf<'t, P>) -> Y,
+    by: P,
+    direction: P,
+) -> (Y, Y) {
     unwrap(try_jvp(f, by, direction))
 }
 
@@ -52,7 +56,7 @@ pub fn try_jvp<P: Inputs, Y: Parameters>(
     let cotangent = Y::walk([&value.try_zero()?], &mut Path::new(), &mut cotangents)?;
     let mut pairs = Pairs::default();
     Y::walk([&value, &cotangent], &mut Path::new(), &mut pairs)?;
-    let mut found = gradients(&pairs.0, &variables.nodes, true)?;
+    let mut found = gradients(&pairs.0, &variables.nodes, &cotangents.nodes, true)?;
     let mut given = Pairs::default();
     direction.walk_with(&traced, &mut Path::new(), &mut given)?;
     let outputs: Vec<_> = variables
@@ -61,12 +65,14 @@ pub fn try_jvp<P: Inputs, Y: Parameters>(
         .zip(given.0)
         .filter_map(|(node, (_, direction))| Some((found.take(node)?, direction)))
         .collect();
-    let mut slopes = gradients(&outputs, &cotangents.nodes, false)?;
+    let mut slopes = gradients(&outputs, &cotangents.nodes, &variables.nodes, false)?;
     let nodes = cotangents.nodes.iter();
-    let slope = Y::walk([&cotangent], &mut Path::new(), &mut Collected { gradients: &mut slopes, nodes, unused: true })?;
-    // (Both have the layout of the value.)
-    let value = Y::walk([&value], &mut Path::new(), &mut Detached)?;
-    Ok((value, slope))
+    let slope = Y::walk(
+        [&cotangent],
+        &mut Path::new(),
+        &mut Collected { gradients: &mut slopes, nodes, unused: true },
+    )?;
+    Ok((shown(&value, &variables.nodes)?, slope))
 }
 
 /// The Hessian of a loss times a direction: `d (gradient of f at by + t * direction) / d t` at `t = 0`.
@@ -105,7 +111,7 @@ pub fn try_hvp<P: Inputs, L: Loss>(
     let loss = f(<P as Lend<'_>>::lend(&traced)).into_loss()?;
     let one = alloc::vec![<L::Elem as kernels::scalar::Num>::ONE; loss.expr.all().len()];
     let outputs = [(loss.expr.buffer().held(), Buffer::from(one).held())];
-    let mut found = gradients(&outputs, &variables.nodes, true)?;
+    let mut found = gradients(&outputs, &variables.nodes, &[], true)?;
     let mut given = Pairs::default();
     direction.walk_with(&traced, &mut Path::new(), &mut given)?;
     let outputs: Vec<_> = variables
@@ -114,6 +120,6 @@ pub fn try_hvp<P: Inputs, L: Loss>(
         .zip(given.0)
         .filter_map(|(node, (_, direction))| Some((found.take(node)?, direction)))
         .collect();
-    let mut products = gradients(&outputs, &variables.nodes, false)?;
+    let mut products = gradients(&outputs, &variables.nodes, &[], false)?;
     collected::<P>(&traced, &mut products, &variables.nodes, true)
 }

@@ -19,13 +19,26 @@ pub trait Inputs: Copy + for<'t> Lend<'t, Owned = <Self as Inputs>::Value> {
     fn walk<W: Walk<1>>(self, path: &mut Path, walk: &mut W) -> Result<Self::Value, W::Error>;
     /// The same for what the function gets.
     #[doc(hidden)]
-    fn walk_value<W: Walk<1>>(value: &Self::Value, path: &mut Path, walk: &mut W) -> Result<Self::Value, W::Error>;
+    fn walk_value<W: Walk<1>>(
+        value: &Self::Value,
+        path: &mut Path,
+        walk: &mut W,
+    ) -> Result<Self::Value, W::Error>;
     /// Two values at once.
     #[doc(hidden)]
-    fn walk_pair<W: Walk<2>>(values: [&Self::Value; 2], path: &mut Path, walk: &mut W) -> Result<Self::Value, W::Error>;
+    fn walk_pair<W: Walk<2>>(
+        values: [&Self::Value; 2],
+        path: &mut Path,
+        walk: &mut W,
+    ) -> Result<Self::Value, W::Error>;
     /// A value, and what is given beside it.
     #[doc(hidden)]
-    fn walk_with<W: Walk<2>>(self, value: &Self::Value, path: &mut Path, walk: &mut W) -> Result<Self::Value, W::Error>;
+    fn walk_with<W: Walk<2>>(
+        self,
+        value: &Self::Value,
+        path: &mut Path,
+        walk: &mut W,
+    ) -> Result<Self::Value, W::Error>;
 }
 
 /// [`Inputs`], as the function gets them for the lifetime `'t`. (The last parameter says that they live so long.)

@@ -47,5 +47,6 @@ pub use loss::Loss;
 pub use parameters::Parameters;
 #[cfg(feature = "std")]
 pub use reverse::{
-    Pullback, grad, try_grad, try_value_and_grad, try_value_and_grad_with, try_vjp, value_and_grad, value_and_grad_with, vjp,
+    Pullback, grad, try_grad, try_value_and_grad, try_value_and_grad_with, try_vjp, value_and_grad,
+    value_and_grad_with, vjp,
 };

@@ -1,10 +1,11 @@
 //! Reverse mode: gradients, and pull-backs.
 
 use crate::error::{DimError, unwrap};
+use crate::expr::record::lost;
 use crate::grad::inputs::{Inputs, Lend, LentOf};
 use crate::grad::loss::Loss;
 use crate::grad::parameters::{Parameters, Path};
-use crate::grad::variables::{Collected, Detached, Elements, Pairs, Variables};
+use crate::grad::variables::{Cloned, Collected, Detached, Elements, Pairs, Variables};
 use crate::named::Named;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -41,8 +42,11 @@ pub fn grad<P: Inputs, L: Loss>(f: impl for<'t> FnOnce(LentOf<'t, P>) -> L, by: 
 /// If the loss does not depend on a parameter, or what is computed does not fit into memory. (Where `f` runs something that has no derivative, that panics, unless `f` uses
 /// the `try_` form.)
 #[track_caller]
-pub fn try_grad<P: Inputs, L: Loss>(f: impl for<'t> FnOnce(LentOf<'t, P>) -> L, by: P) -> Result<P::Value, DimError> {
-    try_value_and_grad(f, by).map(|(_, gradient)| gradient)
+pub fn try_grad<P: Inputs, L: Loss>(
+    f: impl for<'t> FnOnce(LentOf<'t, P>) -> L,
+    by: P,
+) -> Result<P::Value, DimError> {
+    differentiated(|by| (f(by), ()), by).map(|(_, gradient, ())| gradient)
 }
 
 /// The loss and its gradient.
@@ -51,7 +55,10 @@ pub fn try_grad<P: Inputs, L: Loss>(f: impl for<'t> FnOnce(LentOf<'t, P>) -> L, 
 ///
 /// Where [`try_value_and_grad`] returns an error.
 #[track_caller]
-pub fn value_and_grad<P: Inputs, L: Loss>(f: impl for<'t> FnOnce(LentOf<'t, P>) -> L, by: P) -> (L::Elem, P::Value) {
+pub fn value_and_grad<P: Inputs, L: Loss>(
+    f: impl for<'t> FnOnce(LentOf<'t, P>) -> L,
+    by: P,
+) -> (L::Elem, P::Value) {
     unwrap(try_value_and_grad(f, by))
 }
 
@@ -95,14 +102,26 @@ pub fn try_value_and_grad_with<P: Inputs, L: Loss, X>(
     f: impl for<'t> FnOnce(LentOf<'t, P>) -> (L, X),
     by: P,
 ) -> Result<(L::Elem, P::Value, X), DimError> {
+    let (value, gradient, beside) = differentiated(f, by)?;
+    // (A number is no part of a program that others record.)
+    let value = value.ok_or_else(|| lost("value_and_grad"))?;
+    Ok((value, gradient, beside))
+}
+
+/// The loss, unless others trace what it is computed of, and the gradient.
+#[track_caller]
+fn differentiated<P: Inputs, L: Loss, X>(
+    f: impl for<'t> FnOnce(LentOf<'t, P>) -> (L, X),
+    by: P,
+) -> Result<(Option<L::Elem>, P::Value, X), DimError> {
     let mut variables = Variables::default();
     let traced = by.walk(&mut Path::new(), &mut variables)?;
     let (loss, beside) = f(<P as Lend<'_>>::lend(&traced));
     let loss: Named<L::Elem, ()> = loss.into_loss()?;
-    let value = loss.expr.all()[loss.expr.start()];
+    let value = (!has_outer(&variables.nodes)).then(|| loss.expr.all()[loss.expr.start()]);
     let one = alloc::vec![<L::Elem as kernels::scalar::Num>::ONE; loss.expr.all().len()];
     let outputs = [(loss.expr.buffer().held(), Buffer::from(one).held())];
-    let mut found = gradients(&outputs, &variables.nodes, false)?;
+    let mut found = gradients(&outputs, &variables.nodes, &[], false)?;
     let gradient = collected::<P>(&traced, &mut found, &variables.nodes, false)?;
     Ok((value, gradient, beside))
 }
@@ -144,7 +163,7 @@ impl<P: Inputs, Y: Parameters> Pullback<P, Y> {
     pub fn try_call(&self, cotangent: &Y) -> Result<P::Value, DimError> {
         let mut pairs = Pairs::default();
         Y::walk([&self.value, cotangent], &mut Path::new(), &mut pairs)?;
-        let mut found = gradients(&pairs.0, &self.nodes, false)?;
+        let mut found = gradients(&pairs.0, &self.nodes, &[], false)?;
         collected::<P>(&self.traced, &mut found, &self.nodes, true)
     }
 }
@@ -190,12 +209,20 @@ pub fn try_vjp<P: Inputs, Y: Parameters>(
     let traced = by.walk(&mut Path::new(), &mut variables)?;
     let value = f(<P as Lend<'_>>::lend(&traced));
     let Variables { nodes, elements } = variables;
-    // Where inputs are traced by others, the value is of interest to those.
-    let outer = nodes.iter().any(|node| !node.inputs().is_empty());
-    let shown = if outer {
-        Y::walk([&value], &mut Path::new(), &mut crate::grad::variables::All::default())?
-    } else {
-        Y::walk([&value], &mut Path::new(), &mut Detached)?
-    };
+    let shown = shown(&value, &nodes)?;
     Ok((shown, Pullback { traced, nodes, _elements: elements, value }))
+}
+
+/// Whether variables stand for tensors that others trace.
+pub(super) fn has_outer(nodes: &[Arc<Node>]) -> bool {
+    nodes.iter().any(|node| !node.inputs().is_empty())
+}
+
+/// The value of a function, as the caller gets it: traced, if others trace what it was computed of.
+pub(super) fn shown<Y: Parameters>(value: &Y, nodes: &[Arc<Node>]) -> Result<Y, DimError> {
+    if has_outer(nodes) {
+        Y::walk([value], &mut Path::new(), &mut Cloned)
+    } else {
+        Y::walk([value], &mut Path::new(), &mut Detached)
+    }
 }

@@ -204,13 +204,21 @@ fn reduced_in<W: StrideKind, E: Expr, Q: Reducer<E::Elem, Out: Element>>(
 }
 
 #[inline]
-fn finished<T, S: Dims, R: Rank>(data: impl Into<Buffer<T>>, kept: &[usize], sizes: &[usize]) -> Named<T, S, R> {
+fn finished<T, S: Dims, R: Rank>(
+    data: impl Into<Buffer<T>>,
+    kept: &[usize],
+    sizes: &[usize],
+) -> Named<T, S, R> {
     let sizes: SmallVec<[usize; 8]> = kept.iter().map(|&axis| sizes[axis]).collect();
     Named::from_expr(Owned::laid_out(data, &sizes))
 }
 
 /// As [`finished`], for elements that lie in another order of the axes that are left, all of which are dims.
-fn finished_in<T, S: Dims, R: Rank>(data: impl Into<Buffer<T>>, order: &[usize], sizes: &[usize]) -> Named<T, S, R> {
+fn finished_in<T, S: Dims, R: Rank>(
+    data: impl Into<Buffer<T>>,
+    order: &[usize],
+    sizes: &[usize],
+) -> Named<T, S, R> {
     let (own, sizes) = among_kept(order, sizes);
     Named::from_expr(Owned::in_order(data, &own, &sizes))
 }

@@ -194,7 +194,14 @@ fn polygamma_f64(n: u32, x: f64) -> f64 {
     use num_traits::Float;
     /// `B(2k) / (2k)!` times `(2k + n - 2)!` is what the series has; these are the Bernoulli numbers.
     const BERNOULLI: [f64; 8] = [
-        1.0 / 6.0, -1.0 / 30.0, 1.0 / 42.0, -1.0 / 30.0, 5.0 / 66.0, -691.0 / 2730.0, 7.0 / 6.0, -3617.0 / 510.0,
+        1.0 / 6.0,
+        -1.0 / 30.0,
+        1.0 / 42.0,
+        -1.0 / 30.0,
+        5.0 / 66.0,
+        -691.0 / 2730.0,
+        7.0 / 6.0,
+        -3617.0 / 510.0,
     ];
     if n == 0 {
         return libm::lgamma(x);
@@ -221,7 +228,8 @@ fn polygamma_f64(n: u32, x: f64) -> f64 {
         Float::ln(x) - 0.5 / x - series
     } else {
         // (-1)^(order + 1) ((order - 1)! / x^order + order! / (2 x^(order + 1)) + sum of B(2k) (2k + order - 1)! / ((2k)! x^(2k + order)))
-        let mut series = factorial / f64::from(order) / Float::powi(x, order) + factorial / (2.0 * Float::powi(x, order + 1));
+        let mut series = factorial / f64::from(order) / Float::powi(x, order)
+            + factorial / (2.0 * Float::powi(x, order + 1));
         for (k, bernoulli) in (1..).zip(BERNOULLI) {
             let ratio: f64 = (2 * k + 1..=2 * k + order - 1).map(f64::from).product::<f64>()
                 / if order == 0 { f64::from(2 * k) } else { 1.0 };
@@ -249,7 +257,10 @@ mod tests {
             (4, 1.0, pi_square * pi_square / 15.0),
         ] {
             let found = polygamma::<f64>(n, x);
-            assert!((found - expected).abs() < 1e-12 * expected.abs().max(1.0), "{n} {x}: {found} is not {expected}");
+            assert!(
+                (found - expected).abs() < 1e-12 * expected.abs().max(1.0),
+                "{n} {x}: {found} is not {expected}"
+            );
         }
     }
 }

@@ -51,11 +51,13 @@ pub fn pulled_back(program: &Program, operand: u32, cotangent: u32) -> Option<Pr
             }
             Instruction::Position(_) | Instruction::Constant(_) => {}
             Instruction::Unary(op, a) => {
-                let value = unary(&mut build, op, a, own).map(|slope| build.binary(Binary::Chain, adjoint, slope));
+                let value =
+                    unary(&mut build, op, a, own).map(|slope| build.binary(Binary::Chain, adjoint, slope));
                 add(&mut build, a, value);
             }
             Instruction::Binary(op, a, b) => {
-                let [left, right] = binary(&mut build, op, a, b, own, [depends[a as usize], depends[b as usize]]);
+                let [left, right] =
+                    binary(&mut build, op, a, b, own, [depends[a as usize], depends[b as usize]]);
                 let value = left.map(|slope| build.binary(Binary::Chain, adjoint, slope));
                 add(&mut build, a, value);
                 let value = right.map(|slope| build.binary(Binary::Chain, adjoint, slope));
@@ -227,7 +229,9 @@ fn unary(build: &mut Builder, op: Unary, a: Register, y: Register) -> Option<Reg
             let bell = t.of(Unary::Exp, negative);
             t.scaled(bell, if op == Unary::Erf { FRAC_2_SQRT_PI } else { -FRAC_2_SQRT_PI })
         }
-        Unary::Floor | Unary::Ceil | Unary::Round | Unary::RoundTiesEven | Unary::Trunc | Unary::Signum => return None,
+        Unary::Floor | Unary::Ceil | Unary::Round | Unary::RoundTiesEven | Unary::Trunc | Unary::Signum => {
+            return None;
+        }
         Unary::Fract => t.c(1.0),
         Unary::Sigmoid => {
             let rest = t.from(1.0, y);
@@ -380,7 +384,12 @@ fn unary(build: &mut Builder, op: Unary, a: Register, y: Register) -> Option<Reg
             let nan = t.of(Unary::IsNan, a);
             t.choose(nan, 0.0, 1.0)
         }
-        Unary::IsInfinite | Unary::Signbit | Unary::IsNan | Unary::IsFinite | Unary::Not | Unary::FromEnd(_) => return None,
+        Unary::IsInfinite
+        | Unary::Signbit
+        | Unary::IsNan
+        | Unary::IsFinite
+        | Unary::Not
+        | Unary::FromEnd(_) => return None,
     })
 }
 
@@ -392,7 +401,14 @@ fn inside(t: &mut Terms<'_>, a: Register, low: f64, high: f64) -> Register {
 }
 
 /// The derivatives of an operation on two operands, `y = op(a, b)`, for those of them that are `wanted`; nothing where one is 0 everywhere.
-fn binary(build: &mut Builder, op: Binary, a: Register, b: Register, y: Register, wanted: [bool; 2]) -> [Option<Register>; 2] {
+fn binary(
+    build: &mut Builder,
+    op: Binary,
+    a: Register,
+    b: Register,
+    y: Register,
+    wanted: [bool; 2],
+) -> [Option<Register>; 2] {
     let kind = build.kind(y);
     let mut t = Terms { build, kind };
     let first = wanted[0].then(|| left(&mut t, op, a, b, y)).flatten();

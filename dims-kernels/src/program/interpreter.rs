@@ -162,7 +162,14 @@ impl<'k, T: Output> Interpreted<'k, T> {
                     let len = if matches!(instruction, Instruction::Constant(_)) { LINE } else { len };
                     // The register of the instruction is none of its inputs', which are still read; lines have `len` values of their
                     // instruction's kind; the scratch memory has room for `LINE` values of eight bytes in each slot.
-                    dispatch(Execute { program: self.program, registers: &self.registers, instruction, kind, place, len });
+                    dispatch(Execute {
+                        program: self.program,
+                        registers: &self.registers,
+                        instruction,
+                        kind,
+                        place,
+                        len,
+                    });
                     Line(place.cast())
                 }
             };
@@ -175,7 +182,9 @@ impl<'k, T: Output> Interpreted<'k, T> {
             self.result.clear();
             // SAFETY: the result is a line of `len` values of its kind.
             match self.program.kind(self.program.result()) {
-                Kind::F64 => self.result.extend(unsafe { result.slice::<f64>(len) }.iter().map(|&x| T::of(x))),
+                Kind::F64 => {
+                    self.result.extend(unsafe { result.slice::<f64>(len) }.iter().map(|&x| T::of(x)))
+                }
                 _ => self.result.extend(unsafe { result.slice::<f32>(len) }.iter().map(|&x| T::of(x.into()))),
             }
             self.current = self.result.as_ptr();
@@ -234,7 +243,13 @@ impl Operand<'_> {
             (start.wrapping_offset(first), row.strides.last().copied().unwrap_or(0))
         });
         if let (None, 1, DType::F32 | DType::F64 | DType::Bool) = (table, step, self.source.dtype) {
-            let bytes = if self.source.dtype == DType::F64 { 8 } else if self.source.dtype == DType::F32 { 4 } else { 1 };
+            let bytes = if self.source.dtype == DType::F64 {
+                8
+            } else if self.source.dtype == DType::F32 {
+                4
+            } else {
+                1
+            };
             return Line(self.source.start.wrapping_offset(first * bytes));
         }
         macro_rules! load {
@@ -375,8 +390,12 @@ impl Task for Execute<'_> {
                         out.iter_mut().zip(a).for_each(|(out, &a)| *out = !a);
                     }
                 },
-                Instruction::Binary(op, a, b) if kind_of(a) == Kind::Bool => op.booleans(line!(a), line!(b), out!()),
-                Instruction::Binary(op, a, b) if op.is_comparison() => compare::<I>(op, kind_of(a), registers, (a, b), place, len),
+                Instruction::Binary(op, a, b) if kind_of(a) == Kind::Bool => {
+                    op.booleans(line!(a), line!(b), out!())
+                }
+                Instruction::Binary(op, a, b) if op.is_comparison() => {
+                    compare::<I>(op, kind_of(a), registers, (a, b), place, len)
+                }
                 Instruction::Binary(op, a, b) => match kind {
                     Kind::F32 => op.floats::<I, f32>(line!(a), line!(b), out!()),
                     Kind::F64 => op.floats::<I, f64>(line!(a), line!(b), out!()),

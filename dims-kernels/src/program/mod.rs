@@ -77,7 +77,9 @@ impl Program {
 
     /// Whether an operand is read.
     pub fn reads(&self, operand: u32) -> bool {
-        self.instructions.iter().any(|own| matches!(own, Instruction::Load(at) | Instruction::Position(at) if *at == operand))
+        self.instructions
+            .iter()
+            .any(|own| matches!(own, Instruction::Load(at) | Instruction::Position(at) if *at == operand))
     }
 
     /// The factors and the constant factor, if the program is a product of operands as they are.
@@ -133,7 +135,8 @@ impl Builder {
     }
 
     fn push(&mut self, instruction: Instruction, kind: Kind) -> Register {
-        let same = |at: &usize| self.program.instructions[*at] == instruction && self.program.kinds[*at] == kind;
+        let same =
+            |at: &usize| self.program.instructions[*at] == instruction && self.program.kinds[*at] == kind;
         // (Not-a-number is no equal of itself, and so is written again.)
         if let Some(at) = (0..self.program.instructions.len()).find(same) {
             return at as Register;
@@ -204,7 +207,9 @@ impl Builder {
             (Binary::Mul | Binary::Chain, _, Some(-1.0)) => return self.unary(Unary::Neg, a),
             (Binary::Chain, _, Some(0.0)) => return b,
             // A constant that is neither 0 nor infinite needs no care.
-            (Binary::Chain, _, Some(value)) if value.is_finite() => return self.push(Instruction::Binary(Binary::Mul, a, b), kind),
+            (Binary::Chain, _, Some(value)) if value.is_finite() => {
+                return self.push(Instruction::Binary(Binary::Mul, a, b), kind);
+            }
             _ => {}
         }
         self.push(Instruction::Binary(op, a, b), kind)
@@ -249,7 +254,11 @@ impl Builder {
 
     /// Copies the instructions of another program; `operand` yields the value that stands in for each of its operands, or nothing for one that stays
     /// an operand under its number. Returns the result.
-    pub fn inline(&mut self, program: &Program, operand: &mut dyn FnMut(&mut Self, u32, Kind) -> Option<Register>) -> Register {
+    pub fn inline(
+        &mut self,
+        program: &Program,
+        operand: &mut dyn FnMut(&mut Self, u32, Kind) -> Option<Register>,
+    ) -> Register {
         let mut own: Vec<Register> = Vec::with_capacity(program.instructions.len());
         for (&instruction, &kind) in program.instructions.iter().zip(&program.kinds) {
             let at = |register: Register| own[register as usize];

@@ -2,9 +2,9 @@
 
 use crate::error::Error;
 use crate::machine::isa::Isa;
+use crate::program::code::{Number, Reduction};
 use crate::reduce::fold::{VECTOR, fold};
 use crate::reduce::{InMemory, Reducer};
-use crate::program::code::{Number, Reduction};
 use crate::scalar::{Analytic, Magnitude, Num, Ordered, Real};
 use crate::seal::SEAL;
 use alloc::vec::Vec;

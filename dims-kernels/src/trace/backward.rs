@@ -19,13 +19,20 @@ impl Gradients {
 
 /// The gradients of outputs, each with its cotangent, by the nodes `by`.
 ///
-/// They are recorded as steps, so that gradients of them can be taken, if there are variables beside `by` on which the outputs depend, or a cotangent is traced.
-pub fn gradients(outputs: &[(Arc<dyn Held>, Arc<dyn Held>)], by: &[Arc<Node>], always_record: bool) -> Result<Gradients, Error> {
+/// They are recorded as steps, so that gradients of them can be taken, if that is asked for, if a cotangent is traced, or if the outputs depend on variables beside `by`
+/// and `own`, which are those of the caller.
+pub fn gradients(
+    outputs: &[(Arc<dyn Held>, Arc<dyn Held>)],
+    by: &[Arc<Node>],
+    own: &[Arc<Node>],
+    always_record: bool,
+) -> Result<Gradients, Error> {
     let targets: Vec<u64> = by.iter().map(|node| node.id).collect();
-    let least = targets.iter().copied().min().unwrap_or(u64::MAX);
     let roots: Vec<Arc<Node>> = outputs.iter().filter_map(|(output, _)| output.node().cloned()).collect();
-    let reach = Reach::of(&roots, &targets, least);
-    let recorded = always_record || reach.others || outputs.iter().any(|(_, cotangent)| cotangent.node().is_some());
+    let own: Vec<u64> = own.iter().map(|node| node.id).collect();
+    let reach = Reach::of(&roots, &targets, &own);
+    let recorded =
+        always_record || reach.others || outputs.iter().any(|(_, cotangent)| cotangent.node().is_some());
     // What is to be added to the gradient of each node, the last step first.
     let mut open: BTreeMap<u64, (Arc<Node>, Arc<dyn Held>, Vec<Part>)> = BTreeMap::new();
     for (output, cotangent) in outputs {
@@ -101,14 +108,18 @@ struct Reach {
 }
 
 impl Reach {
-    fn of(roots: &[Arc<Node>], targets: &[u64], least: u64) -> Self {
+    fn of(roots: &[Arc<Node>], targets: &[u64], own: &[u64]) -> Self {
+        let least = targets.iter().chain(own).copied().min().unwrap_or(u64::MAX);
         let mut reach = Reach { on_way: HashMap::new(), others: false };
         // Each step once, after those that it reads.
         let mut open: Vec<(&Arc<Node>, bool)> = roots.iter().map(|node| (node, false)).collect();
         while let Some((node, done)) = open.pop() {
             if done {
                 let own = targets.contains(&node.id)
-                    || node.inputs().iter().any(|input| reach.on_way.get(&input.id).copied().unwrap_or(false));
+                    || node
+                        .inputs()
+                        .iter()
+                        .any(|input| reach.on_way.get(&input.id).copied().unwrap_or(false));
                 reach.on_way.insert(node.id, own);
                 continue;
             }
@@ -116,14 +127,15 @@ impl Reach {
                 continue;
             }
             reach.on_way.insert(node.id, false);
-            let is_target = targets.contains(&node.id);
-            if matches!(node.step, Step::Variable) && !is_target || node.id < least && !is_target {
-                // (A step before all variables does not depend on them; it is traced because of others.)
-                reach.others = true;
-                continue;
-            }
-            if is_target && !matches!(node.step, Step::Variable) {
-                reach.others = true;
+            let is_own = targets.contains(&node.id) || own.contains(&node.id);
+            if is_own != matches!(node.step, Step::Variable) || node.id < least {
+                // A variable of others, or one that stands for something traced; a step before all variables is traced because of others.
+                if is_own || matches!(node.step, Step::Variable) || node.id < least {
+                    reach.others = true;
+                }
+                if !is_own && (matches!(node.step, Step::Variable) || node.id < least) {
+                    continue;
+                }
             }
             open.push((node, true));
             open.extend(node.inputs().into_iter().map(|input| (input, false)));

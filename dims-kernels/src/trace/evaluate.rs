@@ -144,7 +144,8 @@ impl Field {
         let Instruction::Load(number) = self.program.instruction(self.program.result()) else { return None };
         let operand = &self.operands[number as usize];
         let same = DType::of::<T>() == Some(operand.source.dtype());
-        (same && operand.place.table.is_none() && !matches!(operand.source, Source::Position)).then_some((number as usize, operand))
+        (same && operand.place.table.is_none() && !matches!(operand.source, Source::Position))
+            .then_some((number as usize, operand))
     }
 }
 
@@ -214,7 +215,10 @@ pub(crate) fn mapped<T: Output>(field: &Field, order: &[usize]) -> Result<Vec<T>
     let nest = Nest::map(&field.sizes, order, &rows);
     let sources = memories.sources(field);
     let threads = threads::parts(len);
-    record(|| Explained::Elementwise { expression: field.program.describe(), loops: StepLoops::new::<T>(&nest, len, threads) });
+    record(|| Explained::Elementwise {
+        expression: field.program.describe(),
+        loops: StepLoops::new::<T>(&nest, len, threads),
+    });
     if threads <= 1 {
         return collect(Interpreted::<T>::new(&field.program, &sources, &mut nest.operands()), &nest, len);
     }
@@ -241,7 +245,10 @@ fn summed<T: Output + Real>(field: &Field, order: &[usize], reduced: &[usize]) -
         let nest = Nest::reduce(&field.sizes, order, reduced, &rows);
         let work = nest.positions();
         explain(&nest, work);
-        return T::sum_memory(SEAL, InMemory { elements: memories.elements::<T>(field, number), nest: &nest, work, len, count });
+        return T::sum_memory(
+            SEAL,
+            InMemory { elements: memories.elements::<T>(field, number), nest: &nest, work, len, count },
+        );
     }
     let rows = rows(field);
     let nest = Nest::reduce(&field.sizes, order, reduced, &rows);
@@ -253,7 +260,11 @@ fn summed<T: Output + Real>(field: &Field, order: &[usize], reduced: &[usize]) -
 }
 
 /// A sum of products as a contraction, if that is worthwhile: factors that are no elements in memory are computed first.
-fn contracted<T: Output + Real>(field: &Field, order: &[usize], reduced: &[usize]) -> Result<Option<Dense<T>>, Error> {
+fn contracted<T: Output + Real>(
+    field: &Field,
+    order: &[usize],
+    reduced: &[usize],
+) -> Result<Option<Dense<T>>, Error> {
     let (factors, scale) = field.program.factors();
     if factors.len() < 2 {
         return Ok(None);
@@ -270,8 +281,13 @@ fn contracted<T: Output + Real>(field: &Field, order: &[usize], reduced: &[usize
     let own: Loops<usize> = (0..sizes.len())
         .map(|axis| if order.contains(&axis) || reduced.contains(&axis) { sizes[axis] } else { 1 })
         .collect();
-    let in_memory = fields.iter().enumerate().fold(0, |bits, (at, own)| bits | u64::from(own.plain::<T>().is_some()) << at);
-    if !contract::is_worthwhile(&supports, &own, order) && !contract::is_matrix_vector::<T>(&supports, in_memory, &own, order) {
+    let in_memory = fields
+        .iter()
+        .enumerate()
+        .fold(0, |bits, (at, own)| bits | u64::from(own.plain::<T>().is_some()) << at);
+    if !contract::is_worthwhile(&supports, &own, order)
+        && !contract::is_matrix_vector::<T>(&supports, in_memory, &own, order)
+    {
         return Ok(None);
     }
     let memories: Vec<Memories> = fields.iter().map(Memories::of).collect();
@@ -279,7 +295,12 @@ fn contracted<T: Output + Real>(field: &Field, order: &[usize], reduced: &[usize
     for (own, memories) in fields.iter().zip(&memories) {
         operands.push(match own.plain::<T>() {
             Some((number, operand)) => {
-                let strides = operand.place.strides.iter().zip(sizes).map(|(&stride, &size)| if size == 1 { 0 } else { stride });
+                let strides = operand
+                    .place
+                    .strides
+                    .iter()
+                    .zip(sizes)
+                    .map(|(&stride, &size)| if size == 1 { 0 } else { stride });
                 contract::Operand::borrowed(memories.elements::<T>(own, number), strides.collect())
             }
             None => {
@@ -363,7 +384,9 @@ fn add_at<T: Num>(out: &mut [T], place: &Place, sizes: &[usize], data: &[T], ord
     let mut at: Order = SmallVec::from_elem(0, outer.len());
     let mut odometer = Odometer::new(&outer_sizes);
     while !odometer.is_done() {
-        let along = |strides: &[isize]| outer.iter().zip(&at).map(|(&axis, &at)| strides[axis] * at as isize).sum::<isize>();
+        let along = |strides: &[isize]| {
+            outer.iter().zip(&at).map(|(&axis, &at)| strides[axis] * at as isize).sum::<isize>()
+        };
         let (first, from_first) = (place.offset + along(&place.strides), along(&from.strides));
         let moved = |x: usize| match &place.table {
             Some(table) => table.offsets[(along(&table.strides) + x as isize * table_step) as usize],
@@ -384,15 +407,25 @@ fn add_at<T: Num>(out: &mut [T], place: &Place, sizes: &[usize], data: &[T], ord
 }
 
 /// The products of a field over some loops, contiguous in an order of the others.
-pub(crate) fn product(field: &Field, order: &[usize], reduced: &[usize], dtype: DType) -> Result<Arc<dyn Held>, Error> {
-    fn of<T: Output + Real>(field: &Field, order: &[usize], reduced: &[usize]) -> Result<Arc<dyn Held>, Error> {
+pub(crate) fn product(
+    field: &Field,
+    order: &[usize],
+    reduced: &[usize],
+    dtype: DType,
+) -> Result<Arc<dyn Held>, Error> {
+    fn of<T: Output + Real>(
+        field: &Field,
+        order: &[usize],
+        reduced: &[usize],
+    ) -> Result<Arc<dyn Held>, Error> {
         let memories = Memories::of(field);
         let volume = |axes: &[usize]| axes.iter().map(|&axis| field.sizes[axis]).product::<usize>();
         let (len, count) = (volume(order), volume(reduced));
         let nest = Nest::reduce(&field.sizes, order, reduced, &rows(field));
         let sources = memories.sources(field);
         let lower = |nest| Interpreted::<T>::new(&field.program, &sources, &mut Nest::operands(nest));
-        let data = reduce(&nest, &mut Parts::new(), lower, len.saturating_mul(count), len, count, reducers::Prod)?;
+        let data =
+            reduce(&nest, &mut Parts::new(), lower, len.saturating_mul(count), len, count, reducers::Prod)?;
         Ok(Buffer::from(data).held())
     }
     match dtype {
@@ -406,7 +439,10 @@ pub(crate) fn product(field: &Field, order: &[usize], reduced: &[usize], dtype: 
 }
 
 /// Elements that a rule computed, as a step of the program.
-pub(crate) fn with_rule(held: Arc<dyn Held>, rule: impl crate::trace::Rule + 'static) -> Result<Arc<dyn Held>, Error> {
+pub(crate) fn with_rule(
+    held: Arc<dyn Held>,
+    rule: impl crate::trace::Rule + 'static,
+) -> Result<Arc<dyn Held>, Error> {
     fn of<T: Output + Real>(held: &Arc<dyn Held>, step: Step) -> Arc<dyn Held> {
         let data = Buffer::<T>::of_held(held).expect("the elements are of this type").into_vec();
         let dtype = DType::of::<T>().expect("floats are known");

@@ -26,7 +26,11 @@ impl Field {
     pub fn of(sizes: &[usize], source: Source, place: Place) -> Self {
         let mut build = Builder::new();
         let register = build.load(0, source.dtype());
-        Field { sizes: sizes.into(), program: Arc::new(build.finish(register)), operands: vec![Operand { source, place }] }
+        Field {
+            sizes: sizes.into(),
+            program: Arc::new(build.finish(register)),
+            operands: vec![Operand { source, place }],
+        }
     }
 
     /// The elements of shared memory, which lie at a place.
@@ -50,7 +54,11 @@ impl Field {
     }
 
     /// A field of this one's elements and those of others over the same loops.
-    pub fn map<const N: usize>(&self, others: [&Field; N], f: impl FnOnce(&mut Builder, Register, [Register; N]) -> Register) -> Field {
+    pub fn map<const N: usize>(
+        &self,
+        others: [&Field; N],
+        f: impl FnOnce(&mut Builder, Register, [Register; N]) -> Register,
+    ) -> Field {
         let mut merged = Merged::new(&self.sizes);
         let first = merged.add(self);
         let rest = others.map(|other| merged.add(other));
@@ -67,7 +75,9 @@ impl Field {
     pub(crate) fn pull_by(&self, cotangent: &Field, asked: &dyn Fn(u64) -> bool) -> Vec<(Arc<Node>, Part)> {
         let mut parts = Vec::new();
         for (number, operand) in self.operands.iter().enumerate() {
-            let (true, Some(node)) = (operand.source.dtype().is_float(), operand.source.node()) else { continue };
+            let (true, Some(node)) = (operand.source.dtype().is_float(), operand.source.node()) else {
+                continue;
+            };
             if !asked(node.id) {
                 continue;
             }
@@ -77,10 +87,17 @@ impl Field {
             let given = merged.add(cotangent);
             let mut build = core::mem::take(&mut merged.build);
             let result = build.inline(&program, &mut |build, number, kind| {
-                Some(if number == COTANGENT { build.cast_kind(kind, given) } else { build.load_as(own[number as usize], kind) })
+                Some(if number == COTANGENT {
+                    build.cast_kind(kind, given)
+                } else {
+                    build.load_as(own[number as usize], kind)
+                })
             });
             merged.build = build;
-            parts.push((Arc::clone(node), Part { field: merged.finish(result), place: operand.place.clone() }));
+            parts.push((
+                Arc::clone(node),
+                Part { field: merged.finish(result), place: operand.place.clone() },
+            ));
         }
         parts
     }

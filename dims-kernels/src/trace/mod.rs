@@ -86,7 +86,11 @@ impl Table {
     ///
     /// If there are not as many offsets as positions.
     pub fn new(offsets: Vec<isize>, sizes: &[usize], order: &[usize]) -> Self {
-        assert_eq!(offsets.len(), order.iter().map(|&axis| sizes[axis]).product::<usize>(), "one offset for each position");
+        assert_eq!(
+            offsets.len(),
+            order.iter().map(|&axis| sizes[axis]).product::<usize>(),
+            "one offset for each position"
+        );
         let least = offsets.iter().copied().min().unwrap_or(0);
         let greatest = offsets.iter().copied().max().unwrap_or(0);
         let strides = Place::contiguous(sizes, order).strides;
@@ -150,7 +154,10 @@ impl Place {
             least += table.bounds.0 as i128;
             most += table.bounds.1 as i128;
         }
-        assert!(least >= 0 && most < len as i128, "the loops stay within the elements: {least} to {most} of {len}");
+        assert!(
+            least >= 0 && most < len as i128,
+            "the loops stay within the elements: {least} to {most} of {len}"
+        );
     }
 
     /// Whether the elements differ along a loop.
@@ -227,7 +234,12 @@ pub trait Rule: Send + Sync {
 
     /// The gradient: for fields of the step, the parts `d operand += ..`. `value` are the elements that the step yielded, `cotangent` has one element for each of them.
     /// `recorded` says whether what is computed here is to be recorded as well.
-    fn pull(&self, value: &Arc<dyn Held>, cotangent: &Arc<dyn Held>, recorded: bool) -> Result<Vec<(Arc<Node>, Part)>, Error>;
+    fn pull(
+        &self,
+        value: &Arc<dyn Held>,
+        cotangent: &Arc<dyn Held>,
+        recorded: bool,
+    ) -> Result<Vec<(Arc<Node>, Part)>, Error>;
 }
 
 /// One step of a recorded program.
@@ -284,8 +296,12 @@ impl Drop for Node {
         fn take(step: &mut Step, open: &mut Vec<Source>) {
             match core::mem::replace(step, Step::Variable) {
                 Step::Variable => {}
-                Step::Parts(parts) => open.extend(parts.into_iter().flat_map(|part| part.field.into_sources())),
-                Step::Rule(mut rule) => open.extend(rule.take_operands().into_iter().flat_map(Field::into_sources)),
+                Step::Parts(parts) => {
+                    open.extend(parts.into_iter().flat_map(|part| part.field.into_sources()))
+                }
+                Step::Rule(mut rule) => {
+                    open.extend(rule.take_operands().into_iter().flat_map(Field::into_sources))
+                }
             }
         }
         let mut open = Vec::new();
@@ -293,7 +309,7 @@ impl Drop for Node {
         while let Some(source) = open.pop() {
             let node = match source {
                 Source::Memory(mut held) => Arc::get_mut(&mut held).and_then(|held| held.take_node()),
-                    Source::Position => None,
+                Source::Position => None,
             };
             if let Some(mut node) = node
                 && let Some(node) = Arc::get_mut(&mut node)

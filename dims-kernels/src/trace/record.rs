@@ -160,7 +160,11 @@ impl<'w> Writer<'w> {
             let strides = rows.row(leaf.row);
             let offset = rows.offsets()[leaf.row];
             let later = |at: u32| (leaves.len() - 1) as u32 - at;
-            let table = if leaf.indices.is_empty() { None } else { Some(table(leaf, &build, &operands, sizes, &later)?) };
+            let table = if leaf.indices.is_empty() {
+                None
+            } else {
+                Some(table(leaf, &build, &operands, sizes, &later)?)
+            };
             let _ = number;
             operands.push(leaf.operand(sizes, offset, strides, table)?);
         }
@@ -185,8 +189,10 @@ fn table(
         field.map([], |_, value, []| value)
     });
     let fields: SmallVec<[Field; 1]> = fields.collect();
-    let varies = |axis: usize| fields.iter().flat_map(|field| &field.operands).any(|own| own.place.varies(axis));
-    let order: SmallVec<[usize; 8]> = (0..sizes.len()).filter(|&axis| sizes[axis] != 1 && varies(axis)).collect();
+    let varies =
+        |axis: usize| fields.iter().flat_map(|field| &field.operands).any(|own| own.place.varies(axis));
+    let order: SmallVec<[usize; 8]> =
+        (0..sizes.len()).filter(|&axis| sizes[axis] != 1 && varies(axis)).collect();
     let mut offsets = Vec::new();
     for (field, &(_, stride, size)) in fields.iter().zip(&leaf.indices) {
         let indices = mapped::<isize>(field, &order)?;
@@ -211,7 +217,9 @@ impl Leaf<'_> {
     ) -> Result<Operand, Unrecorded> {
         let strides = || sizes.iter().zip(strides).map(|(&size, &stride)| if size == 1 { 0 } else { stride });
         Ok(match &self.memory {
-            Memory::Position => Operand { source: Source::Position, place: Place::strided(offset, strides()) },
+            Memory::Position => {
+                Operand { source: Source::Position, place: Place::strided(offset, strides()) }
+            }
             Memory::Shared(held, start) => {
                 let mut place = Place::strided(start + offset, strides());
                 place.table = table.map(|(offsets, order)| Table::new(offsets, sizes, &order));
@@ -227,7 +235,13 @@ impl Leaf<'_> {
                     let along = Place::contiguous(sizes, &own).strides;
                     positions(sizes, &order, &along).map(|at| offsets[at as usize]).collect::<Vec<_>>()
                 });
-                let held = copy(&Along { sizes, order: &order, offset, strides: &strides, table: spread.as_deref() })?;
+                let held = copy(&Along {
+                    sizes,
+                    order: &order,
+                    offset,
+                    strides: &strides,
+                    table: spread.as_deref(),
+                })?;
                 Operand { source: Source::Memory(held), place: Place::contiguous(sizes, &order) }
             }
         })
@@ -235,7 +249,11 @@ impl Leaf<'_> {
 }
 
 /// How far each position of some loops is from the origin, in their order.
-fn positions<'a>(sizes: &'a [usize], order: &'a [usize], strides: &'a [isize]) -> impl Iterator<Item = isize> + 'a {
+fn positions<'a>(
+    sizes: &'a [usize],
+    order: &'a [usize],
+    strides: &'a [isize],
+) -> impl Iterator<Item = isize> + 'a {
     let own: SmallVec<[usize; 8]> = order.iter().map(|&axis| sizes[axis]).collect();
     let mut at: SmallVec<[usize; 8]> = SmallVec::from_elem(0, order.len());
     let mut done = Odometer::new(&own).is_done();

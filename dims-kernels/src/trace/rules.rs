@@ -149,7 +149,8 @@ impl Rule for Reduced {
                 let others = along(sizes, &product(others, kept, &self.reduced, *dtype, recorded)?, kept);
                 field.map([&dy, &zeros, &others], |build, z, [dy, zeros, others]| {
                     let (zero, one) = (constant(build, z, 0.0), constant(build, z, 1.0));
-                    let (none, single) = (build.binary(Binary::Eq, zeros, zero), build.binary(Binary::Eq, zeros, one));
+                    let (none, single) =
+                        (build.binary(Binary::Eq, zeros, zero), build.binary(Binary::Eq, zeros, one));
                     let at_zero = build.binary(Binary::Eq, z, zero);
                     let quotient = build.binary(Binary::Div, others, z);
                     let only = build.binary(Binary::And, single, at_zero);
@@ -172,12 +173,19 @@ fn quotient(build: &mut Builder, a: Register, b: Register) -> Register {
 }
 
 /// The products of a field over some loops.
-fn product(field: Field, kept: &[usize], reduced: &[usize], dtype: DType, recorded: bool) -> Result<Arc<dyn Held>, Error> {
+fn product(
+    field: Field,
+    kept: &[usize],
+    reduced: &[usize],
+    dtype: DType,
+    recorded: bool,
+) -> Result<Arc<dyn Held>, Error> {
     let data = super::evaluate::product(&field, kept, reduced, dtype)?;
     if !recorded || field.nodes().next().is_none() {
         return Ok(data);
     }
-    let rule = Reduced { field, kept: kept.to_vec(), reduced: reduced.to_vec(), reduction: Reduction::Prod, dtype };
+    let rule =
+        Reduced { field, kept: kept.to_vec(), reduced: reduced.to_vec(), reduction: Reduction::Prod, dtype };
     super::evaluate::with_rule(data, rule)
 }
 
