@@ -32,6 +32,8 @@ mod forward;
 #[cfg(feature = "std")]
 mod inputs;
 #[cfg(feature = "std")]
+mod jacobian;
+#[cfg(feature = "std")]
 mod loss;
 #[cfg(feature = "std")]
 mod reverse;
@@ -42,6 +44,8 @@ mod variables;
 pub use forward::{hvp, jvp, try_hvp, try_jvp};
 #[cfg(feature = "std")]
 pub use inputs::Inputs;
+#[cfg(feature = "std")]
+pub use jacobian::{hessian, jacobian, try_hessian, try_jacobian};
 #[cfg(feature = "std")]
 pub use loss::Loss;
 pub use parameters::Parameters;

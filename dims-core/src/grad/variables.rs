@@ -32,6 +32,26 @@ impl Elements {
         Elements { held: tensor.buffer().held(), sizes: axes().map(|axis| axis.size).collect(), place }
     }
 
+    /// The size of each axis.
+    pub(super) fn sizes(&self) -> &[usize] {
+        &self.sizes
+    }
+
+    /// Where the elements lie along the axes.
+    pub(super) fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// Where the element with this number lies, the last axis counted fastest.
+    pub(super) fn at(&self, number: usize) -> usize {
+        let (mut rest, mut place) = (number, self.place.offset);
+        for (&size, &stride) in self.sizes.iter().zip(&self.place.strides).rev() {
+            place += (rest % size) as isize * stride;
+            rest /= size;
+        }
+        place as usize
+    }
+
     /// Its elements as they would lie in the memory of another tensor with the same sizes.
     pub(super) fn lying_as(&self, other: &Elements) -> Result<Arc<dyn Held>, DimError> {
         let field = Field::held(&self.sizes, &self.held, self.place.clone());
