@@ -57,6 +57,7 @@
 //!   [`Sorting`](sort::Sorting) and [`Scans`](scans::Scans) run along a dim, [`LinearAlgebra`](linalg::LinearAlgebra) has products and
 //!   norms, and [`nn`] has convolutions, pooling, normalisation and losses. `docs/operators.md` lists all operators, with their names
 //!   in PyTorch, JAX and NumPy; with [`custom`] you define operators of your own.
+//! * `#[derive(Parameters)]` makes [`Parameters`](grad::Parameters) of a struct of tensors: their names, elements and zeros at once.
 //! * [`Stream`](stream::Stream) is a tensor with a data dimension, for hardware that streams one dim.
 //! * [`Tensor`](named::Tensor) is the type to write in signatures, [`Named`](named::Named) the one that messages show.
 //!   A function that takes a tensor with further dims of its caller says `Tensor<f32, (Seq, Rest<B>)>`: see
