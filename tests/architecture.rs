@@ -93,7 +93,7 @@ const NAMED_TWICE: &[(&str, &[&str])] = &[
     ),
     (
         "kernels have another notion; no type of theirs is in users' messages",
-        &["Batch", "Buffer", "Fault", "FromEnd", "InMemory", "Left", "Loops"],
+        &["Batch", "Buffer", "Fault", "FromEnd", "InMemory", "Left", "Loops", "Path"],
     ),
     ("traits of the public interface, at paths of their own", &["Element", "Ordered"]),
     (

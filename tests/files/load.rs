@@ -316,7 +316,7 @@ fn what_is_loaded_can_be_learned() {
         ["map.weight", "map.bias", "block.gain", "block.blocks.0.gain", "block.blocks.1.gain"]
     );
     let next = learned.map_elements(|x: f32| x + 1.0);
-    assert_eq!(next.block.blocks.unwrap()[1].gain.order(Width), ndarray::array![1.0, 2.0, 3.0, 4.0]);
+    assert_eq!((&next.block.blocks.unwrap()[1].gain).order(Width), ndarray::array![1.0, 2.0, 3.0, 4.0]);
     // Constants are clones: a view has the same elements.
     assert_eq!(next.table.order((Inner, Width))[(4, 3)], 19.0);
     assert_eq!((next.calls, next.map.bias.sum((Head, HeadDim)).order(())), (0, 21.0));
