@@ -77,7 +77,8 @@ pub mod __private {
         pub use crate::error::unwrap;
     }
     pub use crate::bind::Ellipsis;
-    pub use crate::brand::{Brand, Declared, Element, LoopVar, digits, keys_of};
+    pub use crate::brand::digits::*;
+    pub use crate::brand::{Brand, Declared, Element, LoopVar, keys_of};
     pub use crate::comprehension::*;
     pub use crate::declared_dim_operators;
     pub use crate::dim::{Dim, anchor, tie};

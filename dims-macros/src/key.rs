@@ -62,7 +62,7 @@ fn spread(position: usize) -> (u64, u32) {
 fn nested(number: u64, digits: u32, end: TokenStream, krate: &TokenStream) -> TokenStream {
     (0..digits).fold(end, |rest, at| {
         let digit = format_ident!("H{}", (number >> (BITS * at)) & 0xf);
-        quote!(#krate::digits::#digit<#rest>)
+        quote!(#krate::#digit<#rest>)
     })
 }
 

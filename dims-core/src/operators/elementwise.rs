@@ -2,11 +2,12 @@
 
 use crate::brand::{Brand, Declared};
 use crate::dim::{Dim, Of};
-use crate::expr::{Binary, Operand, Scalar, Select, Unary};
+use crate::expr::{Binary, Iota, Operand, Scalar, Select, Unary};
 use crate::named::Named;
-use crate::rank::Rank;
+use crate::rank::{Rank, Rank0};
 use crate::set::{Dims, Union};
 use crate::tensor::{AsTensor, NamedOf};
+use crate::types::open::NoSize;
 use core::marker::PhantomData;
 use kernels::ops::{self, BinaryOp, Cast, Clamp, Map, Powi, UnaryOp};
 use kernels::scalar::*;
@@ -694,6 +695,30 @@ impl<B: Brand> core::ops::Neg for &Dim<B> {
     }
 }
 
+/// The indices along a declared dim, as its operators take them. (Written out: of `NamedOf<D>`, rustc would work out each projection for each item
+/// of each dim's impls.)
+#[doc(hidden)]
+pub type IndicesAlong<D> = Named<isize, (D,), Rank0, Iota<'static, D, NoSize<D>>>;
+
+/// An operation on a number and the indices along a declared dim.
+#[doc(hidden)]
+pub type NumberAndIndices<O, D> =
+    Named<isize, (D,), Rank0, Binary<O, Scalar<isize>, Iota<'static, D, NoSize<D>>>>;
+
+/// See [`IndicesAlong`].
+#[doc(hidden)]
+#[inline(always)]
+pub fn indices_along<D: Declared>(dim: D) -> IndicesAlong<D> {
+    Named::from_expr(Iota::new(dim))
+}
+
+/// See [`NumberAndIndices`].
+#[doc(hidden)]
+#[inline(always)]
+pub fn number_and_indices<O, D: Declared>(op: O, number: isize, dim: D) -> NumberAndIndices<O, D> {
+    Named::from_expr(Binary { op, a: Scalar(number), b: Iota::new(dim) })
+}
+
 /// The operators of a declared dim; `dims!` calls it for each.
 #[doc(hidden)]
 #[macro_export]
@@ -704,22 +729,22 @@ macro_rules! declared_dim_operators {
     (@ $dim:ident $($trait:ident $method:ident),*) => {$(
         impl<__Operand> ::core::ops::$trait<__Operand> for $dim
         where
-            $crate::tensor::NamedOf<$dim>: ::core::ops::$trait<__Operand>,
+            $crate::elementwise::IndicesAlong<$dim>: ::core::ops::$trait<__Operand>,
         {
-            type Output = <$crate::tensor::NamedOf<$dim> as ::core::ops::$trait<__Operand>>::Output;
+            type Output = <$crate::elementwise::IndicesAlong<$dim> as ::core::ops::$trait<__Operand>>::Output;
 
             #[inline(always)]
             fn $method(self, other: __Operand) -> Self::Output {
-                ::core::ops::$trait::$method($crate::tensor::AsTensor::into_named(self), other)
+                ::core::ops::$trait::$method($crate::elementwise::indices_along::<$dim>(self), other)
             }
         }
 
         impl ::core::ops::$trait<$dim> for ::core::primitive::isize {
-            type Output = $crate::elementwise::ScalarOut<$crate::ops::$trait, ::core::primitive::isize, $dim>;
+            type Output = $crate::elementwise::NumberAndIndices<$crate::ops::$trait, $dim>;
 
             #[inline(always)]
             fn $method(self, dim: $dim) -> Self::Output {
-                ::core::ops::$trait::$method(self, $crate::tensor::AsTensor::into_named(dim))
+                $crate::elementwise::number_and_indices::<$crate::ops::$trait, $dim>($crate::ops::$trait, self, dim)
             }
         }
     )*};
