@@ -3,7 +3,8 @@
 //! `cargo bench -p typed-dims-kernels --bench routes` prints a line for each shape: microseconds of one product by each route, the route that the
 //! dispatcher chooses marked with `*`, and its time over that of the fastest one. An argument selects shapes whose line contains it.
 //!
-//! The routes take turns, and the time of a route is the median of its turns, so that whatever slows the machine down concerns all of them.
+//! The routes take turns, which are short, and the time of a route is that of its fastest turn: other programs slow all routes down alike, and few of them
+//! all turns of one.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -12,10 +13,10 @@ use typed_dims_kernels::gemm::{Matrix, Product};
 use typed_dims_kernels::scalar::Num;
 
 /// Turns of each route.
-const TURNS: usize = 15;
+const TURNS: usize = 40;
 
 /// How long one turn lasts at least.
-const TURN: Duration = Duration::from_millis(4);
+const TURN: Duration = Duration::from_millis(1);
 
 /// A route that takes so much longer than another one in its first turn is not measured again.
 const HOPELESS: u32 = 8;
@@ -192,24 +193,24 @@ fn line<T: Num>(elements: &str, shape: &Shape, filter: &str, element: fn(f32) ->
             times.push(run(route, rounds).as_secs_f64() * 1e6 / f64::from(rounds) / count as f64);
         }
     }
-    let medians: Vec<f64> = times
+    let least: Vec<f64> = times
         .iter_mut()
         .map(|times| {
             times.sort_by(f64::total_cmp);
-            times[TURNS / 2]
+            times[0]
         })
         .collect();
     let chosen = route_of(&first);
     print!("{name:58}");
     for route in Route::ALL {
         match routes.iter().position(|&measured| measured == route) {
-            Some(at) => print!("{:>11.3}{}", medians[at], if route == chosen { '*' } else { ' ' }),
+            Some(at) => print!("{:>11.3}{}", least[at], if route == chosen { '*' } else { ' ' }),
             None => print!("{:>12}", if route == chosen { "*" } else { "" }),
         }
     }
-    let best = medians.iter().copied().fold(f64::INFINITY, f64::min);
+    let best = least.iter().copied().fold(f64::INFINITY, f64::min);
     match routes.iter().position(|&route| route == chosen) {
-        Some(at) => println!("{:>10.2}", medians[at] / best),
+        Some(at) => println!("{:>10.2}", least[at] / best),
         None => println!("{:>10}", "slow"),
     }
 }
