@@ -13,6 +13,8 @@ use crate::contract::target::{Order, Target};
 use crate::error::Error;
 use crate::gemm;
 #[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
+use crate::gemm::dispatch::is_skinny;
+#[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
 use crate::gemm::plan::panels::InPanels;
 #[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
 use crate::gemm::plan::products::Loop;
@@ -425,7 +427,7 @@ fn without<'a, T: Num>(
     operand.summed(&order, &reduced, sizes)
 }
 
-/// A vector times a large matrix, as the product of one row, if there is a [kernel](gemm::skinny) for that.
+/// A vector times a large matrix, as the product of one row, if there is a kernel for [few rows](is_skinny).
 ///
 /// (Where the elements of a sum are neighbours, some processors are faster in [`sum_products`], which reads one line of the matrix after the other.)
 #[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
@@ -438,7 +440,7 @@ fn row_times_matrix<T: Num>(
     roles: Roles<Axes>,
 ) -> Option<Products> {
     let count = |axes| each(axes).map(|axis| sizes[axis]).product::<usize>();
-    if roles.k == 0 || !gemm::skinny::is_wanted::<T>(1, count(roles.n), count(roles.k)) {
+    if roles.k == 0 || !is_skinny::<T>(1, count(roles.n), count(roles.k)) {
         return None;
     }
     let c = target.map_or_else(|| contiguous(kept, sizes), |target| target.strides().into());

@@ -9,7 +9,6 @@ use core::ffi::c_int;
 use num_complex::{Complex32, Complex64};
 
 /// Whether products of this type run by the user's BLAS, if their layout is one of CBLAS's.
-#[allow(dead_code)] // Only code for vectors of x86-64 calls it.
 pub fn is_installed<T: Num>() -> bool {
     let is = |other: TypeId| TypeId::of::<T>() == other;
     let of = |gemm: &Gemm| {
@@ -21,20 +20,26 @@ pub fn is_installed<T: Num>() -> bool {
     installed().is_some_and(of)
 }
 
-/// Runs the product, if there is a BLAS for the type and the layouts are among CBLAS's.
+/// Whether there is a BLAS for the type, and the layouts are among CBLAS's.
+pub fn can_multiply<T: Num>(product: &Product<T>) -> bool {
+    is_installed::<T>() && cblas_arguments(product).is_some()
+}
+
+/// Computes the product, if it [can](can_multiply).
 ///
 /// # Safety
 ///
 /// As for [`crate::gemm::multiply`].
-pub unsafe fn multiply<T: Num>(product: &Product<T>) -> bool {
-    let Some(gemm) = installed() else { return false };
+pub unsafe fn multiply<T: Num>(product: &Product<T>) {
+    let gemm = installed().expect("a BLAS was found");
     // SAFETY: the caller's promise; `T` is the type of each, or nothing runs.
-    unsafe {
+    let is_done = unsafe {
         real::<T, f32>(product, gemm.sgemm, 1.0, 0.0)
             || real::<T, f64>(product, gemm.dgemm, 1.0, 0.0)
             || complex::<T, Complex32, _>(product, gemm.cgemm, [1.0, 0.0], [0.0; 2])
             || complex::<T, Complex64, _>(product, gemm.zgemm, [1.0, 0.0], [0.0; 2])
-    }
+    };
+    assert!(is_done, "the BLAS can compute the product");
 }
 
 /// # Safety

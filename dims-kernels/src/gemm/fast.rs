@@ -1,37 +1,28 @@
 //! Products by the crate `gemm`.
 
 use crate::copy::copy_between;
-use crate::gemm::{Matrix, Product, many_rows};
+use crate::gemm::dispatch::library_rows;
+use crate::gemm::{Matrix, Product};
 use crate::loops::nest::Row;
 use crate::scalar::Num;
 use alloc::vec::Vec;
-use core::any::TypeId;
 use gemm::Parallelism;
-use num_complex::{Complex32, Complex64};
 
-/// Runs the product, if the library knows the type.
+/// Computes the product.
 ///
 /// # Safety
 ///
-/// As for [`crate::gemm::multiply`].
-pub unsafe fn multiply<T: Num>(product: &Product<T>) -> bool {
-    let known = TypeId::of::<T>() == TypeId::of::<f32>()
-        || TypeId::of::<T>() == TypeId::of::<f64>()
-        || TypeId::of::<T>() == TypeId::of::<Complex32>()
-        || TypeId::of::<T>() == TypeId::of::<Complex64>();
-    if !known {
-        return false;
-    }
-    let product = product.with_row_major_c();
+/// As for [`crate::gemm::multiply`], for a type that the library knows.
+#[inline(never)]
+pub unsafe fn multiply<T: Num>(product: &Product<T>) {
     // SAFETY: the caller's promise.
     unsafe {
-        if is_far_apart(&product) {
-            run_packed(&product);
+        if is_far_apart(product) {
+            run_packed(product);
         } else {
-            run(&product);
+            run(product);
         }
     }
-    true
 }
 
 /// Bytes of a page: neighbours along the columns are so far apart that each costs an entry of the address cache, and
@@ -41,12 +32,12 @@ const PAGE: usize = 4096;
 /// Elements of the right matrix that are packed at once: they fit into the second-level cache.
 const BLOCK_ELEMENTS: usize = 1 << 16;
 
-/// Whether the right matrix is transposed, and the library would walk from page to page while it packs it, for rows that are not [many](many_rows).
+/// Whether the right matrix is transposed, and the library would walk from page to page while it packs it, for rows that are not [many](library_rows).
 fn is_far_apart<T>(product: &Product<T>) -> bool {
     let b = &product.b;
     b.row == 1
         && b.col.unsigned_abs().saturating_mul(size_of::<T>()) >= PAGE
-        && (16..many_rows()).contains(&product.m)
+        && (16..library_rows()).contains(&product.m)
         && product.n >= 16
 }
 

@@ -8,38 +8,18 @@
 //! The blocking is that of Goto and van de Geijn (Anatomy of High-Performance Matrix Multiplication, 2008), the lists of
 //! offsets are those of Matthews (High-Performance Tensor Contraction without Transposition, 2018).
 
+use crate::gemm::Product;
 use crate::gemm::tile::{LeftRows, each_row};
-use crate::gemm::{Product, many_rows};
 use crate::machine::isa::{Level, level};
+use crate::machine::params::panels::{MAX_TILES_UNPACKED, MC, MIN_RUN, NC};
 use crate::machine::params::params;
+use crate::machine::params::tile::MAX_NR;
 use crate::machine::vector::{AnyTile, Vector, run_tile};
 use alloc::vec::Vec;
 use core::any::TypeId;
 use core::arch::x86_64::{__m256, __m256d, __m512, __m512d};
 use core::ops::{Add, Range};
 use smallvec::SmallVec;
-
-/// The least average length of a run of neighbours that is copied as a part of a vector.
-const MIN_RUN: usize = 4;
-
-/// The columns of a block of the right matrix (NC): packed, they fit into the second-level cache.
-const NC: usize = 256;
-
-/// The rows of a block of the left matrix (MC): packed, they fit there as well.
-const MC: usize = 240;
-
-/// Fewer columns would leave too much of a panel empty.
-pub const MIN_PANEL_COLUMNS: usize = 16;
-
-/// With fewer rows it is not worth packing columns.
-pub const MIN_PANEL_ROWS: usize = 4;
-
-/// The most columns of a micro-panel (NR).
-const MAX_NR: usize = 32;
-
-/// If the left matrix has no more rows than so many tiles, strips of the right matrix whose columns are neighbours are not packed: packing is
-/// worth its cost only where a strip is read often.
-const MAX_TILES_UNPACKED: usize = 20;
 
 /// The offsets of elements along a role that two matrices have in common, from the first element.
 #[derive(Clone, Copy)]
@@ -79,17 +59,11 @@ pub struct Panels<'l> {
     pub accumulate: bool,
 }
 
-/// Whether products of such elements have panels on this machine.
-pub fn are_known<T: 'static>() -> bool {
-    let known = TypeId::of::<T>() == TypeId::of::<f32>() || TypeId::of::<T>() == TypeId::of::<f64>();
-    known && level() != Level::Baseline
-}
-
 /// Computes the products `c = a b`, or `c += a b`; `starts` says where the three matrices of each start, as distances from `a`, `b` and `c`.
 ///
 /// # Safety
 ///
-/// [`are_known`] is true. All offsets, moved by any of the starts, are elements of `a` and `b` that are valid for reads, and of `c` that are
+/// The type [has kernels for vectors](crate::gemm::dispatch::has_vector_kernels). All offsets, moved by any of the starts, are elements of `a` and `b` that are valid for reads, and of `c` that are
 /// valid for writes, distinct, and accessed by nothing else.
 pub unsafe fn multiply<T: 'static>(
     panels: &Panels<'_>,
@@ -102,23 +76,14 @@ pub unsafe fn multiply<T: 'static>(
     unsafe { multiply_by(level() == Level::Avx512, panels, starts, a, b, c) }
 }
 
-/// Computes a product by a column-major right matrix, if it is one and not too narrow. Returns whether it is.
+/// Computes a product whose rows, columns and sum are one loop each.
 ///
 /// # Safety
 ///
-/// As for [`crate::gemm::multiply`].
-pub unsafe fn multiply_column_major<T: 'static>(product: &Product<T>) -> bool {
+/// As for [`crate::gemm::multiply`]; the type [has kernels for vectors](crate::gemm::dispatch::has_vector_kernels).
+#[inline(never)]
+pub unsafe fn multiply_strided<T: 'static>(product: &Product<T>) {
     let Product { m, k, n, a, b, c, c_row, c_col, accumulate } = *product;
-    if b.row != 1
-        || b.col == 1
-        || c_col != 1
-        || m < MIN_PANEL_ROWS
-        || n < MIN_PANEL_COLUMNS
-        || m >= many_rows()
-        || !are_known::<T>()
-    {
-        return false;
-    }
     let offsets = |count: usize, step: isize| (0..count as isize).map(move |at| at * step);
     let each = [(m, a.row), (m, c_row), (k, a.col), (k, b.row), (n, b.col), (n, c_col)];
     let all: Vec<isize> = each.into_iter().flat_map(|(count, step)| offsets(count, step)).collect();
@@ -130,9 +95,8 @@ pub unsafe fn multiply_column_major<T: 'static>(product: &Product<T>) -> bool {
         columns: Offsets::both(columns),
         accumulate,
     };
-    // SAFETY: the caller's promise; the type was just asked for.
+    // SAFETY: the caller's promise.
     unsafe { multiply(&panels, &[[0; 3]], a.start, b.start, c) };
-    true
 }
 
 /// [`multiply`], with vectors of AVX-512 or of AVX2.
@@ -180,7 +144,7 @@ unsafe fn multiply_by<T: 'static>(
         // SAFETY: the caller's promise.
         unsafe { all::<__m256d>(panels, starts, a, b, c) }
     }
-    // SAFETY: the machine has the features, says the caller or `are_known`; `T` is the type to which the pointers are cast, as that
+    // SAFETY: the machine has the features, says the caller; `T` is the type to which the pointers are cast, as that
     // knows no other; the rest is the caller's promise.
     unsafe {
         match (TypeId::of::<T>() == TypeId::of::<f32>(), wide) {
@@ -536,6 +500,7 @@ impl<T: Copy + Default + Add<Output = T>> PanelTile<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::gemm::dispatch::has_vector_kernels;
     use core::fmt::Debug;
     use num_traits::Float;
     use proptest::prelude::*;
@@ -562,7 +527,7 @@ mod tests {
         accumulate: bool,
         seed: u64,
     ) {
-        if !are_known::<T>() {
+        if !has_vector_kernels::<T>() {
             return;
         }
         let reach = |count: usize| 2 * count as isize + 8;

@@ -5,12 +5,13 @@ use crate::scalar::Num;
 use core::any::TypeId;
 use num_complex::{Complex32, Complex64};
 
-/// Runs the product, if the library knows the type.
+/// Computes the product.
 ///
 /// # Safety
 ///
-/// As for [`crate::gemm::multiply`].
-pub unsafe fn multiply<T: Num>(product: &Product<T>) -> bool {
+/// As for [`crate::gemm::multiply`], for a type that the library knows.
+#[inline(never)]
+pub unsafe fn multiply<T: Num>(product: &Product<T>) {
     macro_rules! library {
         ($($t:ty: $call:expr;)*) => {$(
             if TypeId::of::<T>() == TypeId::of::<$t>() {
@@ -24,7 +25,7 @@ pub unsafe fn multiply<T: Num>(product: &Product<T>) -> bool {
                     call(m, k, n, one, a.start.cast::<$t>(), a.row, a.col, b.start.cast::<$t>(), b.row, b.col, beta,
                         c.cast::<$t>(), c_row, c_col)
                 };
-                return true;
+                return;
             }
         )*};
     }
@@ -34,7 +35,7 @@ pub unsafe fn multiply<T: Num>(product: &Product<T>) -> bool {
         Complex32: complex32;
         Complex64: complex64;
     }
-    false
+    unreachable!("the library knows the type");
 }
 
 macro_rules! complex {

@@ -1,8 +1,10 @@
 //! Strided loops around products: those of a pair of operands, on as many threads as are worthwhile.
 
 use crate::error::Error;
+use crate::gemm::dispatch::is_small_product;
 use crate::gemm::plan::products::{Loop, Products, RoleLoops, count, for_each, shares_rows};
-use crate::gemm::{Matrix, Product, is_small_product, multiply, multiply_scattered};
+use crate::gemm::{Matrix, Product, multiply, multiply_scattered};
+use crate::machine::params::MAX_SCATTERED;
 use crate::machine::threads::{self, Carried};
 use crate::memory::allocate::reserve;
 use crate::memory::elements::{Elements, ElementsMut};
@@ -169,7 +171,7 @@ impl<T: Num> ProductRun<T> {
         let count = count(sums).saturating_mul(self.first.k);
         if sums.is_empty()
             || !is_small_product(self.first.m, self.first.n, self.first.k)
-            || count > MOST_SCATTERED
+            || count > MAX_SCATTERED
         {
             return None;
         }
@@ -184,6 +186,3 @@ impl<T: Num> ProductRun<T> {
         Some(all)
     }
 }
-
-/// The longest sum whose elements are listed one by one: the list stays in the first-level cache.
-const MOST_SCATTERED: usize = 1 << 10;

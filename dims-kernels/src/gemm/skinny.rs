@@ -6,7 +6,8 @@
 //! elements of a sum are (each of its lines is multiplied with each row).
 
 use crate::gemm::Product;
-use crate::machine::isa::{Level, level};
+use crate::machine::isa::Level;
+use crate::machine::params::skinny::{KC, MAX_GROUP_BYTES, MAX_ROWS, ROWS_AT_ONCE, VECTORS_AT_ONCE};
 use crate::machine::params::{SkinnyParams, params};
 use crate::machine::prefetch::prefetch_lines;
 use crate::machine::vector::{AnyTile, Vector};
@@ -14,66 +15,21 @@ use alloc::vec::Vec;
 use core::any::TypeId;
 use core::arch::x86_64::{__m256, __m256d, __m512, __m512d};
 
-/// The most rows. With more, a kernel that packs the matrix reads it as fast as it can multiply.
-pub const MOST_ROWS: usize = 8;
-
-/// Fewer columns, or shorter sums, have too little work for each row of the large matrix.
-const MIN_SIDE: usize = 32;
-
-/// How many rows of the large matrix are added at once where its columns are neighbours: each vector of sums is loaded and stored once for these.
-const ROWS_AT_ONCE: usize = 8;
-
-/// How many rows of the large matrix are added to sums that started from zero. The sums of such blocks are added in pairs, so that the rounding
-/// error grows with the logarithm of their number.
-const KC: usize = 256;
-
-/// How many vectors of a line are multiplied before their sums are combined, for the same reason.
-const VECTORS_AT_ONCE: usize = 256;
-
-/// Lines that are multiplied at once are prefetched one behind the other, while those before them are multiplied, if they have at most so many
-/// bytes: then they are in the first-level cache when it is their turn. Longer lines are prefetched along themselves.
-const MAX_GROUP_BYTES: usize = 16 << 10;
-
-/// Whether a product of these sizes runs here if its large matrix, `k` x `n`, has neighbours along its rows or columns.
-pub fn is_wanted<T: 'static>(m: usize, n: usize, k: usize) -> bool {
-    let known = TypeId::of::<T>() == TypeId::of::<f32>() || TypeId::of::<T>() == TypeId::of::<f64>();
-    known
-        && m <= MOST_ROWS
-        && n >= MIN_SIDE
-        && k >= MIN_SIDE
-        && k.saturating_mul(n).saturating_mul(size_of::<T>()) >= params().skinny.least
-        && level() != Level::Baseline
-}
-
-/// Computes the product if it has few rows, or few columns, and the other matrix is large. Returns whether it did.
+/// Computes a product of few rows, or of few columns, with the vectors of a level.
 ///
 /// # Safety
 ///
-/// As for [`crate::gemm::multiply`].
-pub unsafe fn multiply<T: 'static>(product: &Product<T>) -> bool {
+/// As for [`crate::gemm::multiply`]; the machine has the level, which is not the baseline. Elements are `f32` or `f64`. One of both matrices has one to
+/// [`MAX_ROWS`] rows, or columns, and the other one has neighbours along its rows or its columns.
+#[inline(never)]
+pub unsafe fn multiply<T: 'static>(level: Level, product: &Product<T>) {
     let transposed;
-    let product = if product.m <= MOST_ROWS {
+    let product = if product.m <= MAX_ROWS {
         product
     } else {
         transposed = product.transposed();
         &transposed
     };
-    let Product { m, n, k, b, .. } = *product;
-    if !(b.col == 1 || b.row == 1) || m == 0 || !is_wanted::<T>(m, n, k) {
-        return false;
-    }
-    // SAFETY: the machine has the level; the rest is the caller's promise.
-    unsafe { multiply_by(level(), product) }
-    true
-}
-
-/// Computes the product with the vectors of a level.
-///
-/// # Safety
-///
-/// As for [`crate::gemm::multiply`]; the machine has the level, which is not the baseline. Elements are `f32` or `f64`, rows one to [`MOST_ROWS`], and
-/// the right matrix has neighbours along its rows or its columns.
-unsafe fn multiply_by<T: 'static>(level: Level, product: &Product<T>) {
     let product: *const Product<T> = product;
     // SAFETY: the product is cast to the type that it has; the rest is the caller's promise.
     unsafe {
@@ -105,7 +61,7 @@ compiled! {
 
 /// # Safety
 ///
-/// As for [`multiply_by`], on a machine with these vectors.
+/// As for [`multiply`], on a machine with these vectors.
 #[inline(always)]
 unsafe fn of_any_height<V: Vector>(product: &Product<V::Elem>) {
     macro_rules! rows {
@@ -113,7 +69,7 @@ unsafe fn of_any_height<V: Vector>(product: &Product<V::Elem>) {
             match product.m {
                 // SAFETY: there are so many rows; the rest is the caller's promise.
                 $($rows => unsafe { V::run_apart(SkinnyProduct::<V, $rows> { product }) },)*
-                _ => unreachable!("there are at most {MOST_ROWS} rows"),
+                _ => unreachable!("there are at most {MAX_ROWS} rows"),
             }
         };
     }
@@ -145,7 +101,7 @@ impl<V: Vector, const M: usize> AnyTile for SkinnyProduct<'_, V, M> {
 ///
 /// # Safety
 ///
-/// As for [`multiply_by`], on a machine with these vectors; there are `M` rows, and columns of the right matrix are neighbours.
+/// As for [`multiply`], on a machine with these vectors; there are `M` rows, and columns of the right matrix are neighbours.
 #[inline(always)]
 unsafe fn across<V: Vector, const M: usize>(product: &Product<V::Elem>, skinny: &SkinnyParams) {
     let &Product { k, n, a, b, c, c_row, c_col, accumulate, .. } = product;
@@ -328,7 +284,7 @@ impl<T: Copy> RowBlock<T> {
 ///
 /// # Safety
 ///
-/// As for [`multiply_by`], on a machine with these vectors; there are `M` rows, and rows of the right matrix are neighbours.
+/// As for [`multiply`], on a machine with these vectors; there are `M` rows, and rows of the right matrix are neighbours.
 #[inline(always)]
 unsafe fn along<V: Vector, const M: usize>(product: &Product<V::Elem>, skinny: &SkinnyParams) {
     let &Product { k, n, a, b, .. } = product;
@@ -580,7 +536,7 @@ mod tests {
                 accumulate,
             };
             // SAFETY: the matrices lie within the vectors; the level is at most the machine's, rows are few, and the right matrix has neighbours.
-            unsafe { multiply_by(level, &product) };
+            unsafe { multiply(level, &product) };
             for i in 0..m {
                 for j in 0..n {
                     assert_eq!(*c.at(i, j), expected[i * n + j], "{level:?}, element ({i}, {j})");
@@ -593,7 +549,7 @@ mod tests {
 
     fn cases(k: impl Strategy<Value = usize>) -> impl Strategy<Value = Case> {
         let rows = (any::<[bool; 3]>(), any::<[bool; 3]>(), [0..9usize, 0..40usize, 0..9usize]);
-        ((1..=MOST_ROWS, k, 1..150usize), rows, 0..17usize, any::<bool>(), any::<u64>()).prop_map(
+        ((1..=MAX_ROWS, k, 1..150usize), rows, 0..17usize, any::<bool>(), any::<u64>()).prop_map(
             |((m, k, n), (row_major, reversed, gaps), before, accumulate, seed)| Case {
                 sizes: [m, k, n],
                 row_major,

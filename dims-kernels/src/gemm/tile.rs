@@ -1,5 +1,6 @@
 //! Register tiles of [panels](crate::gemm::panels) and [products in place](crate::gemm::unpacked).
 
+use crate::machine::params::tile::MAX_MR;
 use crate::machine::vector::Vector;
 use core::arch::asm;
 
@@ -16,9 +17,6 @@ macro_rules! each_row {
     };
 }
 pub(crate) use each_row;
-
-/// The most rows that a tile has: of one vector of columns.
-pub const MAX_MR: usize = 16;
 
 /// Rows that one pointer reaches by the distance between them: the one at the pointer, and those so far and twice as far behind it.
 const REACH: usize = 3;

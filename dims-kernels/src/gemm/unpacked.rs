@@ -5,104 +5,36 @@
 //! or columns are few, so that packing would take as long as multiplying. Where many tiles read the same columns of a large right
 //! matrix, the first of them packs these columns for the others.
 
-use crate::gemm::tile::{LeftRows, MAX_MR, each_row, unforeseen};
+use crate::gemm::tile::{LeftRows, each_row, unforeseen};
 use crate::gemm::{Matrix, Product};
-use crate::machine::isa::{Level, level};
+use crate::machine::isa::Level;
 use crate::machine::params::params;
+use crate::machine::params::tile::MAX_MR;
+use crate::machine::params::unpacked::{MAX_SHALLOW_K, MIN_ROWS_TO_PACK, MIN_SPAN_BYTES};
 use crate::machine::vector::{AnyTile, Vector, run_tile};
 use alloc::vec::Vec;
 use core::any::TypeId;
 use core::arch::x86_64::{__m256, __m256d, __m512, __m512d};
 use core::ops::Range;
 
-/// Bytes of a left matrix that stays in the second-level cache while it is read for one vector of columns after the other.
-const MAX_LEFT_BYTES: usize = 1 << 20;
-
-/// Fewer rows have too few sums to keep the multipliers busy.
-const MIN_UNPACKED_ROWS: usize = 8;
-
-/// A sum over so few rows of the right matrix needs few entries of the TLB, whatever their stride.
-const FEW_LINES: usize = 32;
-
-/// A sum over so many rows is slow if they fall into a few sets of the data caches.
-const MANY_LINES: usize = 512;
-
-/// The stride of such rows, in bytes: that of a page.
-const PAGE: usize = 4096;
-
-/// Bytes of a right matrix that is likely to be in the second-level cache when it is read. A larger one may come from memory, as the strides from
-/// line to line are no stream for the hardware prefetchers.
-const MAX_CACHED_BYTES: usize = 1 << 18;
-
-/// So many rows of the left matrix share each load of the right one that it does not matter which cache it comes from.
-const MIN_SHARING_ROWS: usize = 128;
-
-/// The least span of the rows of a right matrix, in bytes, for which two vectors of columns do not stay in the first-level cache: they fall into too few of
-/// its sets. Then packing helps.
-const MIN_SPAN_BYTES: usize = 1 << 15;
-
-/// From so many rows on the right matrix is read often enough for the first tile to pack it.
-const MIN_ROWS_TO_PACK: usize = 48;
-
-/// Whether a product is at least as fast here as where matrices are packed first; GFLOP/s of f32 on an EPYC with AVX-512, here and
-/// there: 16^3 189 and 54, 64 x 32 by 32 x 10 143 and 51, 64^3 276 and 253, 128^3 280 and 259, 512^3 271 and 268, but
-/// 64 x 64 by 64 x 4096 200 and 229, 16 x 1024 by 1024 x 1024 151 and 204, 4 x 128 by 128 x 512 165 and 201.
-#[inline]
-fn is_wanted<T>(product: &Product<T>) -> bool {
-    let Product { m, k, n, b, .. } = product;
-    // (Not one of the questions below is for so few elements.)
-    if (*m | *k | *n) < FEW_LINES {
-        return *n > 1;
-    }
-    let line = b.row.unsigned_abs().saturating_mul(size_of::<T>());
-    let is_far = *k > FEW_LINES && line >= 4 * PAGE || *k >= MANY_LINES && line.is_multiple_of(PAGE);
-    let is_short = *m < MIN_UNPACKED_ROWS && k.saturating_mul(*n) > 4 * PAGE / size_of::<T>();
-    let is_cold =
-        *m < MIN_SHARING_ROWS && k.saturating_mul(*n).saturating_mul(size_of::<T>()) > MAX_CACHED_BYTES;
-    *n > 1
-        && !is_far
-        && !is_short
-        && !is_cold
-        && m.saturating_mul(*k).saturating_mul(size_of::<T>()) <= MAX_LEFT_BYTES
-}
-
-/// Computes the product, if its elements are known here, the rows of the right matrix and of the result have neighbours, the machine has
-/// vectors for them, and that is fast. Returns whether it did. The caller may know whether the matrices are row-major.
+/// Computes the product with the vectors of a level.
 ///
 /// # Safety
 ///
-/// As for [`crate::gemm::multiply`]; the layout is as the caller says.
-#[inline]
-pub unsafe fn multiply<T: 'static>(product: &Product<T>, row_major: Option<bool>) -> bool {
-    let row_major = row_major.unwrap_or(product.b.col == 1 && product.c_col == 1);
-    // SAFETY: the machine has the level; the rest is the caller's promise.
-    row_major && is_wanted(product) && unsafe { multiply_by(level(), product) }
-}
-
-/// [`multiply`], with the vectors of a level.
-///
-/// # Safety
-///
-/// As for [`multiply`]; the machine has the level, and rows have neighbours.
-#[inline]
-unsafe fn multiply_by<T: 'static>(level: Level, product: &Product<T>) -> bool {
-    let (single, double) =
-        (TypeId::of::<T>() == TypeId::of::<f32>(), TypeId::of::<T>() == TypeId::of::<f64>());
-    if !(single || double) {
-        return false;
-    }
+/// As for [`crate::gemm::multiply`]; the machine has the level, which is not the baseline. Elements are `f32` or `f64`; the rows of the right matrix and
+/// of the result have neighbours.
+#[inline(always)]
+pub unsafe fn multiply<T: 'static>(level: Level, product: &Product<T>) {
     let product: *const Product<T> = product;
-    // SAFETY: the machine has the features; the product is cast to the type that it has; the rest is the caller's promise.
+    // SAFETY: the product is cast to the type that it has; the rest is the caller's promise.
     unsafe {
-        match (level, single) {
+        match (level, TypeId::of::<T>() == TypeId::of::<f32>()) {
             (Level::Avx512, true) => wide_f32(&*product.cast()),
             (Level::Avx512, false) => wide_f64(&*product.cast()),
-            (Level::Avx2, true) => f32s(&*product.cast()),
-            (Level::Avx2, false) => f64s(&*product.cast()),
-            (Level::Baseline, _) => return false,
+            (_, true) => f32s(&*product.cast()),
+            (_, false) => f64s(&*product.cast()),
         }
     }
-    true
 }
 
 macro_rules! compiled {
@@ -121,9 +53,6 @@ compiled! {
     f32s "avx2,fma" __m256, f32;
     f64s "avx2,fma" __m256d, f64;
 }
-
-/// Sums of at most so many elements take less long than to write them, so that is done row by row, as memory is fastest.
-const MAX_SHALLOW_K: usize = 16;
 
 /// Whether the first tile of some columns packs these columns of the right matrix for the others. Packed rows follow one another, each at the start of a
 /// cache line. [Not all processors](params) gain from it. (Tests have it everywhere.)
@@ -419,7 +348,7 @@ mod tests {
                 accumulate,
             };
             // SAFETY: the matrices lie within the vectors; the level is at most the machine's.
-            assert!(unsafe { multiply_by(level, &product) });
+            unsafe { multiply(level, &product) };
             let differs = |(&c, &sum): (&T, &T)| c != sum && !(c.is_nan() && sum.is_nan());
             assert_eq!(c.iter().zip(&expected).position(differs), None, "{level:?}");
         }

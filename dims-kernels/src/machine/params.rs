@@ -1,6 +1,9 @@
-//! Parameters that depend on the processor: prefetch distances, block sizes, and sizes from which one kernel is faster than another.
+//! Parameters of the kernels: block sizes, prefetch distances, and sizes from which one kernel is faster than another.
 //!
-//! A table belongs to a family of processors and is chosen once per process, by `cpuid`. Kernels read it before their loops: the shapes of register
+//! Those of matrix products that are the same everywhere are constants in the first part of this file. The blocks have the names that they have in the
+//! literature: a register tile is MR x NR, a packed block of the left matrix MC x KC, one of the right matrix KC x NC.
+//!
+//! The others depend on the processor. A table belongs to a family of processors and is chosen once per process, by `cpuid`. Kernels read it before their loops: the shapes of register
 //! tiles stay constants, since they decide how a loop is compiled. To tune for another family, add a table and a line to `detect`, and
 //! note the measurement beside each value that differs from [`DEFAULT`].
 //!
@@ -14,6 +17,94 @@
 
 #[cfg(all(target_arch = "x86_64", feature = "std"))]
 use core::sync::atomic::{AtomicU8, Ordering};
+
+/// Products of at most this many multiplications are not worth packing.
+pub const SMALL_PRODUCT: usize = 16 * 16 * 16;
+
+/// The longest sum over several loops whose elements are listed one by one, for small products: the list stays in the first-level cache.
+pub const MAX_SCATTERED: usize = 1 << 10;
+
+/// Bytes of a page. Lines that are a multiple of it apart fall into few sets of the data caches, and each needs an entry of the TLB of its own.
+pub const PAGE: usize = 4096;
+
+/// Register tiles, of `f32` and `f64`: MR rows by NR columns, which are two vectors.
+pub mod tile {
+    /// Accumulators of AVX2: twelve of sixteen registers; two more hold a row of the right matrix, one an element of the left one.
+    pub const ACCUMULATORS_AVX2: usize = 12;
+    /// MR with AVX2.
+    pub const MR_AVX2: usize = ACCUMULATORS_AVX2 / 2;
+    /// Accumulators of AVX-512: 24 of 32 registers. (Elements of the left matrix are operands in memory.)
+    pub const ACCUMULATORS_AVX512: usize = 24;
+    /// MR with AVX-512.
+    pub const MR_AVX512: usize = ACCUMULATORS_AVX512 / 2;
+    /// The greatest NR: two vectors of 16 `f32`.
+    pub const MAX_NR: usize = 32;
+    /// The most rows of a tile of one vector of columns.
+    pub const MAX_MR: usize = 16;
+}
+
+/// Products that are read in place: see `gemm::unpacked`. GFLOP/s of f32 on an EPYC with AVX-512, there and by the crate `gemm`: 16^3 189 and 54,
+/// 64 x 32 by 32 x 10 143 and 51, 64^3 276 and 253, 128^3 280 and 259, 512^3 271 and 268, but 64 x 64 by 64 x 4096 200 and 229, 16 x 1024 by 1024 x 1024 151
+/// and 204, 4 x 128 by 128 x 512 165 and 201.
+pub mod unpacked {
+    /// Fewer rows have too few sums to keep the multipliers busy.
+    pub const MIN_ROWS: usize = 8;
+    /// Bytes of a left matrix that stays in the second-level cache while it is read for one vector of columns after the other.
+    pub const MAX_LEFT_BYTES: usize = 1 << 20;
+    /// Bytes of a right matrix that is likely to be in the second-level cache when it is read. A larger one may come from memory, as the strides from
+    /// line to line are no stream for the hardware prefetchers.
+    pub const MAX_RIGHT_BYTES: usize = 1 << 18;
+    /// So many rows of the left matrix share each load of the right one that it does not matter which cache it comes from.
+    pub const MIN_SHARING_ROWS: usize = 128;
+    /// A sum over so few rows of the right matrix needs few entries of the TLB, whatever their stride.
+    pub const FEW_LINES: usize = 32;
+    /// A sum over so many rows is slow if they fall into a few sets of the data caches.
+    pub const MANY_LINES: usize = 512;
+    /// Sums of at most so many elements take less long than to write them, so that is done row by row, as memory is fastest.
+    pub const MAX_SHALLOW_K: usize = 16;
+    /// The least span of the rows of a right matrix, in bytes, for which two vectors of columns do not stay in the first-level cache: they fall into too few of
+    /// its sets. Then packing helps.
+    pub const MIN_SPAN_BYTES: usize = 1 << 15;
+    /// From so many rows on the right matrix is read often enough for the first tile to pack it.
+    pub const MIN_ROWS_TO_PACK: usize = 48;
+}
+
+/// Products in packed micro-panels: see `gemm::panels`. (KC depends on the processor: [`Params::panel_kc`].)
+pub mod panels {
+    /// The columns of a block of the right matrix: packed, they fit into the second-level cache.
+    pub const NC: usize = 256;
+    /// The rows of a block of the left matrix: packed, they fit there as well.
+    pub const MC: usize = 240;
+    /// Fewer columns would leave too much of a micro-panel empty.
+    pub const MIN_COLUMNS: usize = 16;
+    /// With fewer rows it is not worth packing columns.
+    pub const MIN_ROWS: usize = 4;
+    /// If the left matrix has no more rows than so many tiles, strips of the right matrix whose columns are neighbours are not packed: packing is
+    /// worth its cost only where a strip is read often.
+    pub const MAX_TILES_UNPACKED: usize = 20;
+    /// The least average length of a run of neighbours that is copied as a part of a vector.
+    pub const MIN_RUN: usize = 4;
+    /// The most offsets that are listed for one role.
+    pub const MAX_OFFSETS: usize = 1 << 20;
+}
+
+/// Products of few rows by a large matrix: see `gemm::skinny`.
+pub mod skinny {
+    /// The most rows. With more, a kernel that packs the matrix reads it as fast as it can multiply.
+    pub const MAX_ROWS: usize = 8;
+    /// Fewer columns, or shorter sums, have too little work for each row of the large matrix.
+    pub const MIN_SIDE: usize = 32;
+    /// How many rows of the large matrix are added to sums that started from zero. The sums of such blocks are added in pairs, so that the rounding
+    /// error grows with the logarithm of their number.
+    pub const KC: usize = 256;
+    /// How many vectors of a line are multiplied before their sums are combined, for the same reason.
+    pub const VECTORS_AT_ONCE: usize = 256;
+    /// How many rows of the large matrix are added at once where its columns are neighbours: each vector of sums is loaded and stored once for these.
+    pub const ROWS_AT_ONCE: usize = 8;
+    /// Lines that are multiplied at once are prefetched one behind the other, while those before them are multiplied, if they have at most so many
+    /// bytes: then they are in the first-level cache when it is their turn. Longer lines are prefetched along themselves.
+    pub const MAX_GROUP_BYTES: usize = 16 << 10;
+}
 
 /// The parameters of one family of processors.
 #[derive(Debug)]

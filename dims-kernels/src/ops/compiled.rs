@@ -43,11 +43,10 @@ macro_rules! compiled {
             $crate::contract::sum_of_pair(operands, sizes, axes, describe)
         }
 
-        // (Inlined, the function that it points to would be compiled again by the caller.)
         $(#[$attribute])*
-        #[inline(never)]
-        fn multiply_packed(_: $crate::seal::Seal) -> unsafe fn(&$crate::gemm::Product<Self>) {
-            $crate::gemm::multiply_packed
+        unsafe fn multiply(_: $crate::seal::Seal, product: &$crate::gemm::Product<Self>) {
+            // SAFETY: the caller's promise, which is that of the function.
+            unsafe { $crate::gemm::dispatch::multiply(product) }
         }
 
         $crate::ops::compiled::compiled!(Sum $(#[$attribute])*);

@@ -1,14 +1,13 @@
 //! Which products run in [panels](crate::gemm::panels), and the loops that their lists of offsets come from.
 
-use crate::gemm::panels::{MIN_PANEL_COLUMNS, MIN_PANEL_ROWS, are_known};
+use crate::gemm::dispatch::{
+    fills_panels, has_blas, has_vector_kernels, is_skinny, is_small_product, library_rows,
+};
 use crate::gemm::plan::products::{Loop, RoleLoops, Roles, count, shares_rows};
-use crate::gemm::{has_blas, is_small_product, many_rows, skinny};
 use crate::loops::steps::{ProductDims, Step};
+use crate::machine::params::panels::MAX_OFFSETS;
 use crate::machine::threads;
 use crate::scalar::Num;
-
-/// The most offsets that are listed for one role.
-const MOST_OFFSETS: usize = 1 << 20;
 
 /// The products of a pair whose rows, columns and sums are lists of offsets.
 pub struct InPanels {
@@ -44,7 +43,7 @@ impl Share {
 impl InPanels {
     /// The products, if they are worth being worked on so: not what a library can do at least as well, which is a product whose rows,
     /// columns and sums are one loop each, unless columns of the right matrix have neighbours only along the sum, and rows are not
-    /// [many](many_rows), nor [few](skinny).
+    /// [many](library_rows), nor [few](is_skinny).
     pub fn of<T: Num>(roles: &Roles<RoleLoops>) -> Option<Self> {
         let several = [&roles.m, &roles.n, &roles.k].iter().any(|loops| loops.len() > 1);
         let steps = |loops: &RoleLoops| loops.last().map_or((0, 0, 0), |l| (l.a, l.b, l.c));
@@ -54,23 +53,23 @@ impl InPanels {
         let a_row_major = k_steps.0 == 1 && m_steps.0 != 1;
         // A BLAS takes row-major and column-major matrices.
         let alone = !has_blas::<T>();
-        if !(several || alone && (b_column_major || a_row_major)) || !are_known::<T>() {
+        if !(several || alone && (b_column_major || a_row_major)) || !has_vector_kernels::<T>() {
             return None;
         }
         let count = |loops: &RoleLoops| loops.iter().try_fold(1, |count: usize, l| count.checked_mul(l.size));
         let (m, n, k) = (count(&roles.m)?, count(&roles.n)?, count(&roles.k)?);
-        if m > MOST_OFFSETS || n > MOST_OFFSETS || k > MOST_OFFSETS || is_small_product(m, n, k) {
+        if m > MAX_OFFSETS || n > MAX_OFFSETS || k > MAX_OFFSETS || is_small_product(m, n, k) {
             return None;
         }
         let exchanged = n_steps.2 != 1 && (m_steps.2 == 1 || m > n);
         let (m, n, column_major) = if exchanged { (n, m, a_row_major) } else { (m, n, b_column_major) };
-        if m < MIN_PANEL_ROWS || n < MIN_PANEL_COLUMNS || !(several || alone && column_major) {
+        if !fills_panels(m, n) || !(several || alone && column_major) {
             return None;
         }
         let batch = count(&roles.batch)?;
         let parts = parts(batch, m, n, k);
         let rows = if Share::of(batch, m, n, parts) == Share::Rows { m / parts } else { m };
-        if !several && (rows >= many_rows() || skinny::is_wanted::<T>(m, n / parts, k)) {
+        if !several && (rows >= library_rows() || is_skinny::<T>(m, n / parts, k)) {
             return None;
         }
         let roles = if exchanged {

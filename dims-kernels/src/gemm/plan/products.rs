@@ -1,9 +1,7 @@
 //! The matrix products of a pair of operands, as strided loops around products by a library; [`run`](crate::gemm::products::run) runs
 //! them.
 
-use crate::gemm::is_small_product;
-#[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
-use crate::gemm::skinny;
+use crate::gemm::dispatch::{is_skinny, is_small_product};
 use crate::loops::axes::{Axes, each, sorted};
 use crate::loops::nest::Odometer;
 use crate::loops::steps::{ProductDims, Step};
@@ -75,17 +73,12 @@ pub struct Products {
 
 impl Products {
     /// How many threads are worthwhile.
-    #[cfg_attr(
-        not(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2"))),
-        allow(clippy::extra_unused_type_parameters)
-    )]
     pub fn parts<T: 'static>(&self) -> usize {
         let Products { m, n, k, .. } = self;
         let loops: usize = self.loops.iter().map(|l| l.size).product();
         let work = loops.saturating_mul(m.size * n.size).saturating_mul(k.size) / 32;
         // A product of few rows takes as long as to read the large matrix, as a reduction of it would.
-        #[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
-        if skinny::is_wanted::<T>(m.size.min(n.size), m.size.max(n.size), k.size) {
+        if is_skinny::<T>(m.size.min(n.size), m.size.max(n.size), k.size) {
             return threads::parts(work.max(loops.saturating_mul(m.size.max(n.size)).saturating_mul(k.size)));
         }
         threads::parts(work)

@@ -1,0 +1,348 @@
+//! Which kernel computes a product: one `match` on the element type, the sizes and the strides.
+//!
+//! The thresholds are in [`params`](crate::machine::params), with their measurements.
+
+#[cfg(feature = "blas")]
+use crate::gemm::blas;
+use crate::gemm::{Product, library, loops};
+#[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
+use crate::gemm::{panels, skinny, unpacked};
+#[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
+use crate::machine::isa::{Level, level};
+use crate::machine::params::{self, params};
+use crate::scalar::Num;
+use crate::seal::SEAL;
+use core::any::TypeId;
+use num_complex::{Complex32, Complex64};
+
+/// The algorithm that computes a product.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(not(feature = "blas"), allow(dead_code))]
+#[cfg_attr(not(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2"))), allow(dead_code))]
+pub enum Route {
+    /// A CBLAS that the user has installed.
+    Blas,
+    /// Register tiles that read both matrices in place.
+    Unpacked,
+    /// Loops over register tiles of any element type, without packing.
+    SmallLoops,
+    /// A few rows by a large matrix, which is read once, in the order of memory.
+    SkinnyRows,
+    /// The right matrix is packed in micro-panels; the elements of each role are found by lists of offsets.
+    Panels,
+    /// The crate `gemm`, or `matrixmultiply` without that feature.
+    Library,
+    /// Rows of the result as sums of rows of the right matrix, for any element type.
+    RowLoops,
+}
+
+impl Route {
+    /// All routes.
+    pub const ALL: [Route; 7] = [
+        Route::Blas,
+        Route::Unpacked,
+        Route::SmallLoops,
+        Route::SkinnyRows,
+        Route::Panels,
+        Route::Library,
+        Route::RowLoops,
+    ];
+}
+
+/// An element type, as far as the choice of a kernel depends on it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// `f32` and `f64`, for which there are vectors and a library.
+    Real,
+    /// Complex numbers of them, for which there is a library.
+    Complex,
+    /// All others.
+    Other,
+}
+
+impl Kind {
+    /// (A constant, once it is compiled for a type.)
+    #[inline(always)]
+    fn of<T: 'static>() -> Self {
+        let is = |other: TypeId| TypeId::of::<T>() == other;
+        if is(TypeId::of::<f32>()) || is(TypeId::of::<f64>()) {
+            Kind::Real
+        } else if is(TypeId::of::<Complex32>()) || is(TypeId::of::<Complex64>()) {
+            Kind::Complex
+        } else {
+            Kind::Other
+        }
+    }
+}
+
+/// The layout of the matrices of a product, as far as the types of the operands determine it.
+#[derive(Clone, Copy, Debug)]
+pub struct KnownLayout {
+    /// Whether the result is column-major, so that the transposed product is computed.
+    pub transposed: bool,
+    /// Whether the right matrix, after that, is row-major.
+    pub row_major_b: bool,
+}
+
+/// Chooses the kernel of a product whose result is row-major. `row_major` says whether the right matrix and the result have neighbours along their rows.
+#[inline(always)]
+fn route<T: Num>(product: &Product<T>, row_major: bool) -> Route {
+    match Kind::of::<T>() {
+        _ if is_unpacked(product, row_major) => Route::Unpacked,
+        Kind::Real | Kind::Complex if is_for_blas(product) => Route::Blas,
+        _ if is_small_product(product.m, product.n, product.k) => Route::SmallLoops,
+        Kind::Real if is_for_skinny(product) && has_vectors() => Route::SkinnyRows,
+        Kind::Real if is_for_panels(product) && has_vectors() => Route::Panels,
+        Kind::Real | Kind::Complex => Route::Library,
+        Kind::Other => Route::RowLoops,
+    }
+}
+
+/// Computes a product. Constants may give the layout of the matrices: then the strides are not compared at run time.
+///
+/// Code of the caller asks the first question of the dispatcher: a product of 4 x 4 takes 350 instructions, and 30 more if it asks all of them.
+///
+/// # Safety
+///
+/// As for [`crate::gemm::multiply`]; `layout` is that of the matrices.
+#[inline(always)]
+pub unsafe fn multiply_as<T: Num>(product: &Product<T>, layout: Option<KnownLayout>) {
+    let is_transposed = layout.map_or(!product.has_row_major_c(), |layout| layout.transposed);
+    let row_major = layout.map(|layout| layout.row_major_b);
+    // SAFETY: the caller's promise; the transposed product is the same one.
+    unsafe {
+        // (Two calls: a copy of the product that was just assembled takes as long as the choice of its kernel.)
+        if is_transposed {
+            multiply_oriented(&product.transposed(), row_major);
+        } else {
+            multiply_oriented(product, row_major);
+        }
+    }
+}
+
+/// Computes a product whose result is row-major. The caller may know whether the right matrix and the result have neighbours along their rows.
+///
+/// # Safety
+///
+/// As for [`crate::gemm::multiply`]; the layout is as the caller says.
+#[inline(always)]
+unsafe fn multiply_oriented<T: Num>(product: &Product<T>, row_major: Option<bool>) {
+    let row_major = row_major.unwrap_or_else(|| has_row_major_b(product));
+    // SAFETY: the caller's promise; the first route is one for the product.
+    unsafe {
+        if is_unpacked(product, row_major) {
+            run(Route::Unpacked, product);
+        } else {
+            T::multiply(SEAL, product);
+        }
+    }
+}
+
+/// Computes a product whose result is row-major.
+///
+/// # Safety
+///
+/// As for [`crate::gemm::multiply`].
+pub unsafe fn multiply<T: Num>(product: &Product<T>) {
+    // SAFETY: the caller's promise; the route is one for the product.
+    unsafe { run(route(product, has_row_major_b(product)), product) }
+}
+
+/// Computes a product by a route of the caller's choice, to compare them. Returns whether the route can compute it; else nothing is written.
+///
+/// # Safety
+///
+/// As for [`crate::gemm::multiply`].
+#[doc(hidden)]
+pub unsafe fn multiply_by<T: Num>(route: Route, product: &Product<T>) -> bool {
+    let product = product.with_row_major_c();
+    let (kind, &Product { m, k, n, ref b, c_col, .. }) = (Kind::of::<T>(), &product);
+    // (An empty product is small: no route that packs is asked for one.)
+    let has_elements = m > 0 && k > 0 && n > 0;
+    let can_run = match route {
+        Route::Blas => has_blas_for(&product),
+        Route::Unpacked => kind == Kind::Real && has_vectors() && b.col == 1 && c_col == 1,
+        Route::SkinnyRows => kind == Kind::Real && has_vectors() && has_elements && has_few_rows(&product),
+        Route::Panels => kind == Kind::Real && has_vectors() && has_elements,
+        Route::Library => kind != Kind::Other,
+        Route::SmallLoops | Route::RowLoops => true,
+    };
+    if can_run {
+        // SAFETY: the caller's promise; the route can compute the product.
+        unsafe { run(route, &product) };
+    }
+    can_run
+}
+
+/// The route of a product.
+#[doc(hidden)]
+pub fn route_of<T: Num>(product: &Product<T>) -> Route {
+    let product = product.with_row_major_c();
+    route(&product, has_row_major_b(&product))
+}
+
+/// Runs the product.
+///
+/// # Safety
+///
+/// As for [`crate::gemm::multiply`]; the route can compute the product, whose result is row-major.
+#[inline(always)]
+unsafe fn run<T: Num>(route: Route, product: &Product<T>) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match route {
+            #[cfg(feature = "blas")]
+            Route::Blas => blas::multiply(product),
+            #[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
+            Route::Unpacked => unpacked::multiply(level(), product),
+            #[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
+            Route::SkinnyRows => skinny::multiply(level(), product),
+            #[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
+            Route::Panels => panels::multiply_strided(product),
+            Route::SmallLoops => loops::small(product),
+            Route::Library => library::multiply(product),
+            Route::RowLoops => loops::by_rows(product),
+            #[allow(unreachable_patterns)] // With all features and instructions.
+            _ => unreachable!("the route is for other machines"),
+        }
+    }
+}
+
+/// Whether the machine has the vectors of the kernels for `f32` and `f64`.
+#[inline(always)]
+fn has_vectors() -> bool {
+    #[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
+    return level() != Level::Baseline;
+    #[cfg(not(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2"))))]
+    false
+}
+
+/// Whether the kernels for vectors are compiled for this type, and the machine has these.
+#[inline]
+pub fn has_vector_kernels<T: 'static>() -> bool {
+    Kind::of::<T>() == Kind::Real && has_vectors()
+}
+
+/// Whether products of this type run by a BLAS that the user has installed, if their layouts are among CBLAS's.
+#[inline]
+#[cfg_attr(not(feature = "blas"), allow(clippy::extra_unused_type_parameters))]
+#[cfg_attr(not(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2"))), allow(dead_code))]
+pub fn has_blas<T: Num>() -> bool {
+    #[cfg(feature = "blas")]
+    return blas::is_installed::<T>();
+    #[cfg(not(feature = "blas"))]
+    false
+}
+
+/// Whether the user's BLAS can compute the product.
+#[inline(always)]
+#[cfg_attr(not(feature = "blas"), allow(unused_variables))]
+fn has_blas_for<T: Num>(product: &Product<T>) -> bool {
+    #[cfg(feature = "blas")]
+    return blas::can_multiply(product);
+    #[cfg(not(feature = "blas"))]
+    false
+}
+
+/// Whether the user's BLAS computes the product: if it can, unless the product is small.
+#[inline(always)]
+fn is_for_blas<T: Num>(product: &Product<T>) -> bool {
+    cfg!(feature = "blas") && !is_small_product(product.m, product.n, product.k) && has_blas_for(product)
+}
+
+/// Whether a product of these sizes is not worth a library's packing.
+#[inline]
+pub fn is_small_product(m: usize, n: usize, k: usize) -> bool {
+    // (With 32 bits the product of sizes may be too large to count, though each matrix fits.)
+    m.saturating_mul(n).saturating_mul(k) <= params::SMALL_PRODUCT
+}
+
+/// Whether the right matrix and the result have neighbours along their rows.
+#[inline(always)]
+fn has_row_major_b<T>(product: &Product<T>) -> bool {
+    product.b.col == 1 && product.c_col == 1
+}
+
+/// Whether the product runs by [`Route::Unpacked`].
+#[inline(always)]
+fn is_unpacked<T: Num>(product: &Product<T>, row_major: bool) -> bool {
+    Kind::of::<T>() == Kind::Real
+        && row_major
+        && is_for_unpacked(product)
+        && !is_for_blas(product)
+        && has_vectors()
+}
+
+/// Whether a product by a row-major right matrix is at least as fast if both matrices are read in place as if they are packed first.
+#[inline(always)]
+fn is_for_unpacked<T>(product: &Product<T>) -> bool {
+    let &Product { m, k, n, ref b, .. } = product;
+    // (None of the questions below is for so few elements.)
+    if (m | k | n) < params::unpacked::FEW_LINES {
+        return n > 1;
+    }
+    let size = size_of::<T>();
+    let line = b.row.unsigned_abs().saturating_mul(size);
+    // The lines of the right matrix need too many entries of the TLB, or fall into too few sets of the data caches.
+    let is_far = k > params::unpacked::FEW_LINES && line >= 4 * params::PAGE
+        || k >= params::unpacked::MANY_LINES && line.is_multiple_of(params::PAGE);
+    // A tile has too few rows to keep the multipliers busy.
+    let is_short = m < params::unpacked::MIN_ROWS && k.saturating_mul(n) > 4 * params::PAGE / size;
+    // The right matrix comes from memory, for few rows.
+    let is_cold = m < params::unpacked::MIN_SHARING_ROWS
+        && k.saturating_mul(n).saturating_mul(size) > params::unpacked::MAX_RIGHT_BYTES;
+    n > 1
+        && !is_far
+        && !is_short
+        && !is_cold
+        && m.saturating_mul(k).saturating_mul(size) <= params::unpacked::MAX_LEFT_BYTES
+}
+
+/// Whether one of both matrices has so few rows, or columns, that their sums have registers, and the other one has neighbours along one of its axes.
+#[inline]
+fn has_few_rows<T>(product: &Product<T>) -> bool {
+    let Product { m, n, a, b, .. } = product;
+    let (rows, large) = if *m <= params::skinny::MAX_ROWS { (*m, b) } else { (*n, a) };
+    (1..=params::skinny::MAX_ROWS).contains(&rows) && (large.row == 1 || large.col == 1)
+}
+
+/// Whether a product has few rows, or few columns, and the other matrix is large.
+#[inline]
+fn is_for_skinny<T>(product: &Product<T>) -> bool {
+    let &Product { m, k, n, .. } = product;
+    has_few_rows(product) && is_large_by_few_rows::<T>(m.min(n), m.max(n), k)
+}
+
+/// Whether a product of `m` rows by a `k` x `n` matrix of `T` runs by [`Route::SkinnyRows`], if that matrix has neighbours along its rows or columns.
+#[inline]
+pub fn is_skinny<T: 'static>(m: usize, n: usize, k: usize) -> bool {
+    m <= params::skinny::MAX_ROWS && is_large_by_few_rows::<T>(m, n, k) && has_vector_kernels::<T>()
+}
+
+/// Whether a `k` x `n` matrix of `T` is large enough to be read once, by as many rows as there are registers for.
+#[inline(always)]
+fn is_large_by_few_rows<T>(m: usize, n: usize, k: usize) -> bool {
+    m <= params::skinny::MAX_ROWS
+        && n >= params::skinny::MIN_SIDE
+        && k >= params::skinny::MIN_SIDE
+        && k.saturating_mul(n).saturating_mul(size_of::<T>()) >= params().skinny.least
+}
+
+/// Whether a product by a column-major right matrix runs in panels.
+#[inline]
+fn is_for_panels<T>(product: &Product<T>) -> bool {
+    let Product { m, n, b, c_col, .. } = product;
+    b.row == 1 && b.col != 1 && *c_col == 1 && fills_panels(*m, *n) && *m < library_rows()
+}
+
+/// Whether rows and columns are enough for packed panels.
+#[inline]
+pub fn fills_panels(m: usize, n: usize) -> bool {
+    m >= params::panels::MIN_ROWS && n >= params::panels::MIN_COLUMNS
+}
+
+/// From so many rows on the library multiplies by a column-major matrix at least as fast as [`panels`] do: it packs the left matrix as well.
+#[inline]
+pub fn library_rows() -> usize {
+    if cfg!(feature = "gemm") { params().library_rows } else { usize::MAX }
+}

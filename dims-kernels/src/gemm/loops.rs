@@ -1,0 +1,210 @@
+//! Products of any element type by loops of our own: small ones, whose sums stay in registers, and those of types that no library knows.
+
+use crate::gemm::Product;
+use crate::machine::isa::{Isa, Task, dispatch};
+use crate::scalar::Num;
+
+/// Computes a small product.
+///
+/// # Safety
+///
+/// As for [`crate::gemm::multiply`].
+#[inline(never)]
+pub unsafe fn small<T: Num>(product: &Product<T>) {
+    let product = product.with_row_major_b();
+    let sum = EvenOffsets { count: product.k, a: product.a.col, b: product.b.row };
+    dispatch(Small { product, sum });
+}
+
+/// Runs a product whose sum is over elements anywhere: `sum` lists their offsets from the first of their row (of the left matrix) and of
+/// their column (of the right one). So the windows of a convolution are one sum, which stays in registers. `k` and the strides
+/// along it are not looked at.
+///
+/// The product must be one that [`with_row_major_b`](Product::with_row_major_b) returns.
+///
+/// # Safety
+///
+/// As for [`crate::gemm::multiply`], with these elements.
+#[inline]
+pub unsafe fn multiply_scattered<T: Num>(product: &Product<T>, sum: &[(isize, isize)]) {
+    dispatch(Small { product: *product, sum });
+}
+
+/// The offsets of the elements of a sum from the first, in the left and in the right matrix.
+trait SumOffsets: Copy {
+    fn count(self) -> usize;
+    fn at(self, at: usize) -> (isize, isize);
+}
+
+/// Elements at even distances.
+#[derive(Clone, Copy)]
+struct EvenOffsets {
+    count: usize,
+    a: isize,
+    b: isize,
+}
+
+impl SumOffsets for EvenOffsets {
+    #[inline(always)]
+    fn count(self) -> usize {
+        self.count
+    }
+
+    #[inline(always)]
+    fn at(self, at: usize) -> (isize, isize) {
+        (at as isize * self.a, at as isize * self.b)
+    }
+}
+
+impl SumOffsets for &[(isize, isize)] {
+    #[inline(always)]
+    fn count(self) -> usize {
+        self.len()
+    }
+
+    #[inline(always)]
+    fn at(self, at: usize) -> (isize, isize) {
+        self[at]
+    }
+}
+
+/// A small product, without packing.
+struct Small<T, S> {
+    product: Product<T>,
+    sum: S,
+}
+
+impl<T: Num, S: SumOffsets> Task for Small<T, S> {
+    type Out = ();
+    const WIDE: bool = true;
+
+    #[inline(always)]
+    fn run<I: Isa>(self) {
+        // SAFETY: `small` and `multiply_scattered`, whose callers promised that all elements are valid, make this task.
+        unsafe {
+            let mut column = 0;
+            if self.product.b.col == 1 {
+                column = self.columns::<I, 16>(column);
+                column = self.columns::<I, 8>(column);
+                column = self.columns::<I, 4>(column);
+                column = self.columns::<I, 2>(column);
+            }
+            self.columns::<I, 1>(column);
+        }
+    }
+}
+
+impl<T: Num, S: SumOffsets> Small<T, S> {
+    /// Blocks of `W` neighbouring columns from `start` on, as many as there are. Returns the column behind the last block.
+    ///
+    /// # Safety
+    ///
+    /// As for [`crate::gemm::multiply`]; if `W` is not 1, the columns of the right matrix are neighbours.
+    #[inline(always)]
+    unsafe fn columns<I: Isa, const W: usize>(&self, start: usize) -> usize {
+        let mut column = start;
+        while column + W <= self.product.n {
+            let mut row = 0;
+            // SAFETY: the rows and columns lie in the result; the rest is the caller's promise.
+            unsafe {
+                while row + 8 <= self.product.m {
+                    self.block::<I, W, 8>(row, column);
+                    row += 8;
+                }
+                while row + 4 <= self.product.m {
+                    self.block::<I, W, 4>(row, column);
+                    row += 4;
+                }
+                while row < self.product.m {
+                    self.block::<I, W, 1>(row, column);
+                    row += 1;
+                }
+            }
+            column += W;
+        }
+        column
+    }
+
+    /// `R` rows of `W` neighbouring columns, in registers.
+    ///
+    /// # Safety
+    ///
+    /// As for [`columns`](Small::columns); the rows and columns lie in the result.
+    #[inline(always)]
+    unsafe fn block<I: Isa, const W: usize, const R: usize>(&self, row: usize, column: usize) {
+        let Product { a, b, c, c_row, c_col, accumulate, .. } = self.product;
+        let mut sums = [[T::ZERO; W]; R];
+        for p in 0..self.sum.count() {
+            let (in_a, in_b) = self.sum.at(p);
+            // SAFETY: the rows, the sum `p` and the columns lie in the matrices, and the caller promised that those are valid.
+            unsafe {
+                let right = b.start.offset(in_b + column as isize * b.col);
+                let mut line = [T::ZERO; W];
+                for (at, value) in line.iter_mut().enumerate() {
+                    *value = *right.add(at);
+                }
+                for (i, sums) in sums.iter_mut().enumerate() {
+                    let x = *a.start.offset((row + i) as isize * a.row + in_a);
+                    for (sum, value) in sums.iter_mut().zip(line) {
+                        *sum = sum.add_product::<I>(x, value);
+                    }
+                }
+            }
+        }
+        let start = c.wrapping_offset(row as isize * c_row + column as isize * c_col);
+        // (Three loops without branches, which the compiler unrolls: so the sums never leave their registers.)
+        if c_col != 1 {
+            for (i, &sums) in sums.iter().enumerate() {
+                for (at, &sum) in sums.iter().enumerate() {
+                    // SAFETY: as above.
+                    unsafe {
+                        let out = start.offset(i as isize * c_row + at as isize * c_col);
+                        *out = if accumulate { (*out).add(sum) } else { sum };
+                    }
+                }
+            }
+        } else if accumulate {
+            for (i, &sums) in sums.iter().enumerate() {
+                // SAFETY: as above; the elements of the row are neighbours.
+                unsafe {
+                    let out = start.offset(i as isize * c_row).cast::<[T; W]>();
+                    *out = core::array::from_fn(|at| (*out)[at].add(sums[at]));
+                }
+            }
+        } else {
+            for (i, &sums) in sums.iter().enumerate() {
+                // SAFETY: as above.
+                unsafe { *start.offset(i as isize * c_row).cast::<[T; W]>() = sums };
+            }
+        }
+    }
+}
+
+/// Computes a product row by row, each as a sum of rows of the right matrix.
+///
+/// # Safety
+///
+/// As for [`crate::gemm::multiply`].
+#[inline(never)]
+pub unsafe fn by_rows<T: Num>(product: &Product<T>) {
+    let Product { m, k, n, a, b, c, c_row, c_col, accumulate } = *product;
+    for i in 0..m {
+        for j in 0..n {
+            if !accumulate {
+                // SAFETY: the element lies in the result, which the caller gave us exclusively.
+                unsafe { *c.offset(i as isize * c_row + j as isize * c_col) = T::ZERO };
+            }
+        }
+        for p in 0..k {
+            // SAFETY: the element lies in the matrix, and the caller promised that it is valid.
+            let x = unsafe { *a.start.offset(i as isize * a.row + p as isize * a.col) };
+            for j in 0..n {
+                // SAFETY: as above.
+                unsafe {
+                    let out = c.offset(i as isize * c_row + j as isize * c_col);
+                    *out = (*out).add(x.mul(*b.start.offset(p as isize * b.row + j as isize * b.col)));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! Copies between layouts.
+
+use crate::choices::Choices;
+use crate::placed::{Placed, Value, assert_same, positions};
+use typed_dims_kernels::copy::{copy, copy_onto};
+use typed_dims_kernels::loops::nest::Nest;
+use typed_dims_kernels::loops::rows::Rows;
+
+/// The nest of a copy to memory that lies in the order `order`.
+fn nest(sizes: &[usize], order: &[usize], operands: &[&[isize]]) -> Nest {
+    let mut rows = Rows::new(sizes.len());
+    operands.iter().for_each(|strides| rows.push().copy_from_slice(strides));
+    Nest::map(sizes, order, &rows)
+}
+
+/// A copy into new memory, of elements of several widths.
+pub fn copies(choices: &mut Choices<'_>) {
+    match choices.below(6) {
+        0 => to_new_memory::<i8>(choices),
+        1 => to_new_memory::<u16>(choices),
+        2 => to_new_memory::<f32>(choices),
+        3 => to_new_memory::<f64>(choices),
+        4 => to_new_memory::<num_complex::Complex64>(choices),
+        _ => to_new_memory::<[u8; 3]>(choices),
+    }
+}
+
+fn to_new_memory<T: Value + 'static>(choices: &mut Choices<'_>) {
+    let axes = choices.within(1, 5);
+    let sizes = choices.sizes(axes, 200, 40_000);
+    let x = Placed::<T>::new(choices, &sizes, true);
+    let order = choices.permutation(axes);
+    let result: Vec<usize> = order.iter().map(|&axis| sizes[axis]).collect();
+    let mut at = vec![0; axes];
+    let expected: Vec<T> = positions(&result)
+        .map(|result| {
+            order.iter().zip(result).for_each(|(&axis, position)| at[axis] = position);
+            x.at(&at)
+        })
+        .collect();
+    let mut found = Vec::with_capacity(expected.len());
+    copy(
+        x.elements(),
+        &nest(&sizes, &order, &[&x.strides]),
+        &mut found.spare_capacity_mut()[..expected.len()],
+    );
+    // SAFETY: a copy writes all places of the result.
+    unsafe { found.set_len(expected.len()) };
+    assert_same(&found, &expected, &(&sizes, &order, &x.strides));
+}
+
+/// A copy into elements that are there, along any axes.
+pub fn copies_onto(choices: &mut Choices<'_>) {
+    if choices.once_in(2) { to_elements::<f32>(choices) } else { to_elements::<u16>(choices) }
+}
+
+fn to_elements<T: Value + 'static>(choices: &mut Choices<'_>) {
+    let axes = choices.within(1, 5);
+    let sizes = choices.sizes(axes, 200, 40_000);
+    let x = Placed::<T>::new(choices, &sizes, true);
+    let order = choices.permutation(axes);
+    let mut target = Placed::<T>::in_order(choices, &sizes, &order, false).poisoned();
+    let mut expected = target.clone();
+    x.positions().for_each(|at| expected.set(&at, x.at(&at)));
+    let nest = nest(&sizes, &order, &[&target.strides, &x.strides]);
+    let mut operands = nest.operands();
+    let (result, row) = (operands.next_row(), operands.next_row());
+    copy_onto(x.elements(), row, target.elements_mut(), result, &nest.sizes);
+    target.assert_same(&expected, &(&sizes, &order, [&x.strides, &expected.strides]));
+}

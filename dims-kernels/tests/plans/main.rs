@@ -1,0 +1,80 @@
+//! The crate by its public interface: pointers, sizes and strides, against slow, obvious loops.
+//!
+//! A case is made of bytes, in the order in which it asks for [choices](choices::Choices). Property tests make them at random; as a fuzz target, this same
+//! file takes those of libFuzzer.
+
+#![cfg_attr(fuzzing, no_main, allow(dead_code, unused_imports))] // The tests are left out there.
+
+mod choices;
+mod contractions;
+mod copies;
+mod elementwise;
+mod placed;
+mod products;
+mod reductions;
+
+use choices::Choices;
+
+/// A property that holds for all choices, and its name.
+type Property = (&'static str, fn(&mut Choices<'_>));
+
+/// All properties.
+const PROPERTIES: &[Property] = &[
+    ("products", products::products),
+    ("batches", products::batches),
+    ("contractions", contractions::contractions),
+    ("reductions", reductions::reductions),
+    ("fused_sums", reductions::fused_sums),
+    ("copies", copies::copies),
+    ("copies_onto", copies::copies_onto),
+    ("elementwise", elementwise::elementwise),
+    ("updates", elementwise::updates),
+];
+
+/// The property that the first byte names, with the choices of the others.
+#[cfg(fuzzing)]
+libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+    let Some((&which, bytes)) = data.split_first() else { return };
+    PROPERTIES[usize::from(which) % PROPERTIES.len()].1(&mut Choices::new(bytes));
+});
+
+#[cfg(not(fuzzing))]
+mod properties {
+    use super::{Choices, PROPERTIES};
+    use proptest::prelude::*;
+
+    fn holds(name: &str, bytes: &[u8]) {
+        let (_, property) = PROPERTIES.iter().find(|(other, _)| *other == name).expect("it is listed");
+        property(&mut Choices::new(bytes));
+    }
+
+    macro_rules! properties {
+        ($($name:ident $cases:literal;)*) => {
+            $(proptest! {
+                #![proptest_config(ProptestConfig::with_cases($cases))]
+                #[test]
+                fn $name(bytes in proptest::collection::vec(any::<u8>(), 0..96)) {
+                    holds(stringify!($name), &bytes);
+                }
+            })*
+
+            #[test]
+            fn each_property_is_a_test() {
+                let tests = [$(stringify!($name)),*];
+                assert!(PROPERTIES.iter().map(|&(name, _)| name).eq(tests));
+            }
+        };
+    }
+
+    properties! {
+        products 400;
+        batches 200;
+        contractions 400;
+        reductions 400;
+        fused_sums 200;
+        copies 400;
+        copies_onto 200;
+        elementwise 300;
+        updates 300;
+    }
+}

@@ -1,0 +1,170 @@
+//! Elements along axes in memory that holds other values elsewhere.
+
+use crate::choices::Choices;
+use typed_dims_kernels::memory::axes::Axis;
+use typed_dims_kernels::memory::elements::{Elements, ElementsMut};
+
+/// An element type of the tests.
+pub trait Value: Copy + PartialEq + std::fmt::Debug {
+    /// A value that no result has: it is around the elements, and where results are to be written.
+    const POISON: Self;
+    /// A small integer; the absolute value where there are no negative ones.
+    fn of(number: i8) -> Self;
+    /// Whether both are the same; not-a-number is the same as itself.
+    #[allow(clippy::eq_op)] // only not-a-number differs from itself
+    fn is_same(self, other: Self) -> bool {
+        self == other || self != self && other != other
+    }
+}
+
+macro_rules! values {
+    ($($t:ty: $poison:expr, |$number:ident| $of:expr;)*) => {$(
+        impl Value for $t {
+            const POISON: Self = $poison;
+            fn of($number: i8) -> Self {
+                $of
+            }
+        }
+    )*};
+}
+
+values! {
+    f32: f32::NAN, |number| f32::from(number);
+    f64: f64::NAN, |number| f64::from(number);
+    num_complex::Complex32: Self::new(f32::NAN, f32::NAN), |number| Self::new(f32::from(number), f32::from(number / 3));
+    num_complex::Complex64: Self::new(f64::NAN, f64::NAN), |number| Self::new(f64::from(number), f64::from(number / 3));
+    i8: i8::MIN, |number| number;
+    u16: u16::MAX, |number| number.unsigned_abs().into();
+    i32: i32::MIN, |number| number.into();
+    i64: i64::MIN, |number| number.into();
+    u64: u64::MAX, |number| number.unsigned_abs().into();
+    [u8; 3]: [0xff; 3], |number| [number as u8 & 0x7f, 1, 2];
+}
+
+/// Elements along axes. The memory ends with the last element, so that the address sanitizer sees what is accessed beyond.
+#[derive(Clone)]
+pub struct Placed<T> {
+    pub memory: Vec<T>,
+    origin: usize,
+    pub sizes: Vec<usize>,
+    pub strides: Vec<isize>,
+}
+
+impl<T: Value> Placed<T> {
+    /// Elements along axes of these sizes: in some order in memory, with gaps, in either direction, and the same ones along some axes if `broadcasts`.
+    pub fn new(choices: &mut Choices<'_>, sizes: &[usize], broadcasts: bool) -> Self {
+        let order = choices.permutation(sizes.len());
+        Self::in_order(choices, sizes, &order, broadcasts)
+    }
+
+    /// The same, where the axes lie in the order `order` in memory.
+    pub fn in_order(choices: &mut Choices<'_>, sizes: &[usize], order: &[usize], broadcasts: bool) -> Self {
+        let before = choices.one_of(&[0, 0, 1, 5]);
+        let (mut strides, mut origin, mut step) = (vec![0; sizes.len()], before, 1);
+        if choices.once_in(8) {
+            step = choices.within(2, 3);
+        }
+        for &axis in order.iter().rev() {
+            if broadcasts && choices.once_in(8) {
+                continue;
+            }
+            strides[axis] = step as isize;
+            let last = sizes[axis].saturating_sub(1) * step;
+            if choices.once_in(8) {
+                strides[axis] = -strides[axis];
+                origin += last;
+            }
+            step = last + step;
+            if choices.once_in(4) {
+                step += choices.within(1, 40);
+            }
+        }
+        let mut placed = Placed { memory: Vec::new(), origin, sizes: sizes.to_vec(), strides };
+        // (Of no elements there is no last one.)
+        let last = placed.positions().map(|at| placed.place(&at)).max();
+        placed.memory = vec![T::POISON; last.map_or(before, |last| last + 1)];
+        let mut number = choices.numbers();
+        for at in placed.positions().collect::<Vec<_>>() {
+            let place = placed.place(&at);
+            placed.memory[place] = T::of(number());
+        }
+        placed
+    }
+
+    /// All positions of the axes.
+    pub fn positions(&self) -> impl Iterator<Item = Vec<usize>> + use<T> {
+        positions(&self.sizes)
+    }
+
+    /// Where the element at a position is in memory.
+    pub fn place(&self, at: &[usize]) -> usize {
+        let offset: isize = at.iter().zip(&self.strides).map(|(&at, stride)| at as isize * stride).sum();
+        (self.origin as isize + offset) as usize
+    }
+
+    pub fn at(&self, at: &[usize]) -> T {
+        self.memory[self.place(at)]
+    }
+
+    pub fn set(&mut self, at: &[usize], value: T) {
+        let place = self.place(at);
+        self.memory[place] = value;
+    }
+
+    /// The element at the origin of the axes.
+    pub fn start(&self) -> *const T {
+        self.memory.as_ptr().wrapping_add(self.origin)
+    }
+
+    /// The same, to be written.
+    pub fn start_mut(&mut self) -> *mut T {
+        self.memory.as_mut_ptr().wrapping_add(self.origin)
+    }
+
+    pub fn elements(&self) -> Elements<'_, T> {
+        let axes: Vec<Axis> =
+            self.sizes.iter().zip(&self.strides).map(|(&size, &stride)| Axis::new(size, stride)).collect();
+        // SAFETY: the elements at all positions lie in the memory, which is borrowed for as long.
+        unsafe { Elements::new(self.start(), &axes, &[]) }
+    }
+
+    pub fn elements_mut(&mut self) -> ElementsMut<'_, T> {
+        let start = self.start_mut();
+        // SAFETY: as above; the borrow is exclusive.
+        unsafe { ElementsMut::along(start, &self.sizes, &self.strides) }
+    }
+
+    /// The same memory with poison in place of the elements.
+    pub fn poisoned(mut self) -> Self {
+        self.memory.fill(T::POISON);
+        self
+    }
+
+    /// Panics unless the memories are the same: not the elements alone, but also what is around them.
+    #[track_caller]
+    pub fn assert_same(&self, expected: &Self, case: &dyn std::fmt::Debug) {
+        assert_same(&self.memory, &expected.memory, case);
+    }
+}
+
+/// Panics unless both have the same elements.
+#[track_caller]
+pub fn assert_same<T: Value>(found: &[T], expected: &[T], case: &dyn std::fmt::Debug) {
+    assert_eq!(found.len(), expected.len(), "{case:?}");
+    if let Some(at) = found.iter().zip(expected).position(|(x, y)| !x.is_same(*y)) {
+        panic!("element {at} is {:?}, not {:?}: {case:?}", found[at], expected[at]);
+    }
+}
+
+/// All positions of axes of these sizes, the last axis fastest.
+pub fn positions(sizes: &[usize]) -> impl Iterator<Item = Vec<usize>> + use<> {
+    let sizes = sizes.to_vec();
+    (0..sizes.iter().product()).map(move |number: usize| {
+        let mut rest = number;
+        let mut at = vec![0; sizes.len()];
+        for (at, size) in at.iter_mut().zip(&sizes).rev() {
+            (*at, rest) = (rest % size, rest / size);
+        }
+        at
+    })
+}

@@ -1,0 +1,155 @@
+//! Reductions of elements in memory, and of a product of two operands that is not stored.
+
+use crate::choices::Choices;
+use crate::placed::{Placed, Value, assert_same, positions};
+use std::fmt::Debug;
+use typed_dims_kernels::load::nodes::BinaryKernel;
+use typed_dims_kernels::load::strided::Strided;
+use typed_dims_kernels::loops::nest::{Nest, Parts};
+use typed_dims_kernels::loops::rows::Rows;
+use typed_dims_kernels::ops::Mul;
+use typed_dims_kernels::reduce::reducers::{Arg, Max, Min, Prod, Sum};
+use typed_dims_kernels::reduce::{InMemory, Reducer, reduce};
+use typed_dims_kernels::scalar::{Num, Ordered};
+
+/// Axes of which some are kept, in some order, and the others reduced.
+struct Axes {
+    sizes: Vec<usize>,
+    kept: Vec<usize>,
+    reduced: Vec<usize>,
+}
+
+impl Axes {
+    fn new(choices: &mut Choices<'_>) -> Self {
+        let count = choices.within(1, 5);
+        let sizes = choices.sizes(count, 400, 20_000);
+        let mut kept = choices.permutation(count);
+        let reduced = kept.split_off(choices.within(0, count));
+        Axes { sizes, kept, reduced }
+    }
+
+    /// The sizes of the kept axes, and of the reduced ones.
+    fn split(&self) -> [Vec<usize>; 2] {
+        [&self.kept, &self.reduced].map(|axes| axes.iter().map(|&axis| self.sizes[axis]).collect())
+    }
+
+    /// For each result the values that it is made of, in their order.
+    fn groups<T>(&self, value: impl Fn(&[usize]) -> T) -> Vec<Vec<T>> {
+        let [kept, reduced] = self.split();
+        let mut at = vec![0; self.sizes.len()];
+        positions(&kept)
+            .map(|outer| {
+                self.kept.iter().zip(outer).for_each(|(&axis, position)| at[axis] = position);
+                positions(&reduced)
+                    .map(|inner| {
+                        self.reduced.iter().zip(inner).for_each(|(&axis, position)| at[axis] = position);
+                        value(&at)
+                    })
+                    .collect()
+            })
+            .collect()
+    }
+
+    fn nest(&self, operands: &[&[isize]]) -> Nest {
+        let mut rows = Rows::new(self.sizes.len());
+        operands.iter().for_each(|strides| rows.push().copy_from_slice(strides));
+        Nest::reduce(&self.sizes, &self.kept, &self.reduced, &rows)
+    }
+}
+
+/// A reduction of each kind and of several types.
+pub fn reductions(choices: &mut Choices<'_>) {
+    match choices.below(4) {
+        0 => reduction::<f32>(choices),
+        1 => reduction::<f64>(choices),
+        2 => reduction::<i32>(choices),
+        _ => reduction::<u64>(choices),
+    }
+}
+
+fn reduction<T: Ordered + Value>(choices: &mut Choices<'_>) {
+    let axes = Axes::new(choices);
+    let mut x = Placed::<T>::new(choices, &axes.sizes, true);
+    match choices.below(5) {
+        0 => {
+            let sum = |group: &[T]| group.iter().fold(T::ZERO, |sum, &value| sum.add(value));
+            check(&axes, &x, Sum, sum);
+        }
+        1 => {
+            // Powers of two, whose product is exact: so few of them are not 1.
+            let mut left = 20;
+            for at in x.positions().collect::<Vec<_>>() {
+                let is_two = left > 0 && choices.once_in(4);
+                left -= usize::from(is_two);
+                x.set(&at, if is_two { T::ONE.add(T::ONE) } else { T::ONE });
+            }
+            check(&axes, &x, Prod, |group| group.iter().fold(T::ONE, |product, &value| product.mul(value)));
+        }
+        2 => check(&axes, &x, Max, |group| group.iter().fold(T::LOWEST, |most, &value| most.maximum(value))),
+        3 => {
+            check(&axes, &x, Min, |group| group.iter().fold(T::HIGHEST, |least, &value| least.minimum(value)))
+        }
+        _ => {
+            let first = |group: &[T]| {
+                let better = |best: Option<usize>, at: usize| match best {
+                    Some(best) if group[at] <= group[best] => Some(best),
+                    _ => Some(at),
+                };
+                (0..group.len()).fold(None, better).unwrap_or(usize::MAX)
+            };
+            // (The number of an element is that along one reduced axis.)
+            if axes.reduced.len() <= 1 {
+                check(&axes, &x, Arg::<true>, first);
+            }
+        }
+    }
+}
+
+/// Compares a reduction with one of lists, which the reducer that is compiled for the type has to equal as well.
+#[track_caller]
+fn check<T, R>(axes: &Axes, x: &Placed<T>, reducer: R, expected: impl Fn(&[T]) -> R::Out)
+where
+    T: Num + Value,
+    R: Reducer<T, Out: Send + PartialEq + Debug>,
+{
+    let nest = axes.nest(&[&x.strides]);
+    let expected: Vec<R::Out> = axes.groups(|at| x.at(at)).iter().map(|group| expected(group)).collect();
+    let [_, reduced] = axes.split();
+    let memory = || InMemory {
+        elements: x.elements(),
+        nest: &nest,
+        work: nest.positions(),
+        len: expected.len(),
+        count: reduced.iter().product(),
+    };
+    let case = || format!("{} {:?} {:?}", R::NAME, (&axes.sizes, &axes.kept, &axes.reduced), x.strides);
+    assert_eq!(memory().reduce(reducer).expect("there is memory"), expected, "{}", case());
+    assert_eq!(reducer.reduce_memory(memory()).expect("there is memory"), expected, "compiled, {}", case());
+}
+
+/// Sums of products of two operands that vary along axes of their own.
+pub fn fused_sums(choices: &mut Choices<'_>) {
+    if choices.once_in(2) { fused_sum::<f32>(choices) } else { fused_sum::<i64>(choices) }
+}
+
+fn fused_sum<T: Num + Value>(choices: &mut Choices<'_>) {
+    let axes = Axes::new(choices);
+    let [a, b] = [(); 2].map(|()| Placed::<T>::new(choices, &axes.sizes, true));
+    let nest = axes.nest(&[&a.strides, &b.strides]);
+    let lower = |nest| {
+        let mut operands = Nest::operands(nest);
+        BinaryKernel {
+            op: &Mul,
+            a: Strided::new(a.elements(), operands.next_row(), ()),
+            b: Strided::new(b.elements(), operands.next_row(), ()),
+        }
+    };
+    let sums: Vec<T> = axes
+        .groups(|at| a.at(at).mul(b.at(at)))
+        .into_iter()
+        .map(|group| group.into_iter().fold(T::ZERO, T::add))
+        .collect();
+    let found = reduce(&nest, &mut Parts::new(), lower, nest.positions(), sums.len(), 0, Sum);
+    let case = (&axes.sizes, &axes.kept, &axes.reduced, [&a.strides, &b.strides]);
+    assert_same(&found.expect("there is memory"), &sums, &case);
+}
