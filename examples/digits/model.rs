@@ -1,6 +1,7 @@
-//! A network of two layers. Every tensor has its dims in its type; every gradient is a contraction.
+//! A network of two layers. Every tensor has its dims in its type, and the gradient of a network is a network.
 
 use rand::Rng;
+use typed_dims::grad::value_and_grad;
 use typed_dims::prelude::*;
 
 dims! {
@@ -20,6 +21,7 @@ pub type Images = Tensor<f32, (Example, Pixel)>;
 pub type Labels = Tensor<isize, (Example,)>;
 
 /// The weights of the network; also a step for each of them.
+#[derive(Parameters)]
 pub struct Network {
     w1: Tensor<f32, (Pixel, Hidden)>,
     b1: Tensor<f32, (Hidden,)>,
@@ -64,23 +66,14 @@ impl Network {
         self.scores(&self.hidden(images)).argmax(Class).cast().eval()
     }
 
-    /// The mean cross-entropy, and its derivative by every weight.
+    /// The mean cross-entropy.
+    fn loss(&self, images: &Images, labels: &Labels) -> Tensor<f32, ()> {
+        self.scores(&self.hidden(images)).cross_entropy(Class, labels).mean(Example)
+    }
+
+    /// The loss, and its derivative by every weight.
     pub fn gradients(&self, images: &Images, labels: &Labels) -> (f32, Network) {
-        let hidden = self.hidden(images);
-        let log_p = self.scores(&hidden).log_softmax(Class);
-
-        let one_hot = labels.eq(Class).cast::<f32>();
-        let loss = -(&log_p * one_hot).sum(Class).mean(Example).order(());
-
-        let d_scores = ((log_p.exp() - one_hot) / images.size(Example) as f32).eval();
-        let d_hidden = select((&hidden).gt(0.0), (&d_scores * &self.w2).sum(Class), 0.0).eval();
-        let gradients = Network {
-            w1: (images * &d_hidden).sum(Example),
-            b1: d_hidden.sum(Example),
-            w2: (&hidden * &d_scores).sum(Example),
-            b2: d_scores.sum(Example),
-        };
-        (loss, gradients)
+        value_and_grad(|network| network.loss(images, labels), self)
     }
 }
 
@@ -94,19 +87,13 @@ pub struct Descent {
 impl Descent {
     /// Nothing has moved yet.
     pub fn new(network: &Network, rate: f32, momentum: f32) -> Self {
-        Descent { rate, momentum, velocity: Network::zeros(network.b1.size(Hidden)) }
+        Descent { rate, momentum, velocity: network.zero() }
     }
 
     /// Moves every weight against its gradient.
     pub fn step(&mut self, network: &mut Network, gradients: &Network) {
-        macro_rules! descend {
-            ($($weight:ident),*) => {$(
-                self.velocity.$weight *= self.momentum;
-                self.velocity.$weight += &gradients.$weight;
-                network.$weight -= &self.velocity.$weight * self.rate;
-            )*};
-        }
-        descend!(w1, b1, w2, b2);
+        self.velocity = self.velocity.zip_elements(gradients, |v: f32, g| self.momentum * v + g);
+        *network = network.zip_elements(&self.velocity, |w: f32, v| w - self.rate * v);
     }
 }
 
@@ -116,6 +103,44 @@ mod tests {
     use rand::SeedableRng;
     use rand::rngs::StdRng;
 
+    /// The gradients, worked out by hand: every one is a contraction.
+    fn by_hand(network: &Network, images: &Images, labels: &Labels) -> (f32, Network) {
+        let hidden = network.hidden(images);
+        let log_p = network.scores(&hidden).log_softmax(Class);
+
+        let one_hot = labels.eq(Class).cast::<f32>();
+        let loss = -(&log_p * one_hot).sum(Class).mean(Example).order(());
+
+        let d_scores = ((log_p.exp() - one_hot) / images.size(Example) as f32).eval();
+        let d_hidden = select((&hidden).gt(0.0), (&d_scores * &network.w2).sum(Class), 0.0).eval();
+        let gradients = Network {
+            w1: (images * &d_hidden).sum(Example),
+            b1: d_hidden.sum(Example),
+            w2: (&hidden * &d_scores).sum(Example),
+            b2: d_scores.sum(Example),
+        };
+        (loss, gradients)
+    }
+
+    #[test]
+    fn gradients_are_those_worked_out_by_hand() {
+        let mut rng = StdRng::seed_from_u64(1);
+        let network = Network::random(5, &mut rng);
+        let images = from_fn((Example.of(3), Pixel), |_| rng.random_range(0.0..1.0));
+        let labels = from_vec(Example.of(3), vec![4, 0, 9]);
+        let (loss, found) = network.gradients(&images, &labels);
+        let (expected_loss, expected) = by_hand(&network, &images, &labels);
+        assert!((loss - expected_loss).abs() < 1e-6, "{loss} {expected_loss}");
+        let differences = found.zip_elements(&expected, |a: f32, b| (a - b).abs());
+        let Network { w1, b1, w2, b2 } = differences;
+        let greatest = [
+            w1.max((Pixel, Hidden)).order(()),
+            b1.max(Hidden).order(()),
+            w2.max((Hidden, Class)).order(()),
+            b2.max(Class).order(()),
+        ];
+        assert!(greatest.iter().all(|&difference| difference < 1e-6), "{greatest:?}");
+    }
     /// The derivative by some weights of each layer, against the difference quotient.
     #[test]
     fn gradients_are_slopes() {
