@@ -1,15 +1,14 @@
 //! Elements that a tensor owns, and that its clones share with it until one of them is changed.
 
+use crate::memory::held::{Held, Mark};
 #[cfg(feature = "std")]
 use crate::memory::pool::recycle;
 #[cfg(feature = "std")]
-use crate::program::code::DType;
-#[cfg(feature = "std")]
-use crate::trace::{self, Held, Node, registry};
+use crate::memory::registry;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 #[cfg(feature = "std")]
-use core::any::Any;
+use core::any::{Any, TypeId};
 #[cfg(not(feature = "std"))]
 use core::mem::drop as recycle;
 use core::mem::{ManuallyDrop, forget};
@@ -61,9 +60,9 @@ impl<T> Memory<T> {
 /// The memory of several buffers, dropped with the last of them.
 struct Last<T> {
     memory: Memory<T>,
-    /// The step of a recorded program that computed the elements, if one did.
+    /// What is known of the memory beside its elements.
     #[cfg(feature = "std")]
-    node: Option<Arc<Node>>,
+    mark: Option<Mark>,
 }
 
 impl<T> Last<T> {
@@ -71,7 +70,7 @@ impl<T> Last<T> {
         Last {
             memory,
             #[cfg(feature = "std")]
-            node: None,
+            mark: None,
         }
     }
 }
@@ -79,7 +78,7 @@ impl<T> Last<T> {
 impl<T> Last<T> {
     #[cfg(feature = "std")]
     fn is_traced(&self) -> bool {
-        self.node.is_some()
+        self.mark.is_some()
     }
 
     #[cfg(not(feature = "std"))]
@@ -91,7 +90,7 @@ impl<T> Last<T> {
 impl<T> Drop for Last<T> {
     fn drop(&mut self) {
         #[cfg(feature = "std")]
-        if self.node.is_some() {
+        if self.mark.is_some() {
             registry::remove(self.memory.start.as_ptr().cast());
         }
         // SAFETY: an `Arc` drops its value once, when nobody has it any more.
@@ -116,19 +115,23 @@ impl<T: Send + Sync + 'static> Held for Last<T> {
         self.memory.len
     }
 
-    fn dtype(&self) -> Option<DType> {
-        DType::of::<T>()
+    fn element(&self) -> TypeId {
+        TypeId::of::<T>()
     }
 
-    fn node(&self) -> Option<&Arc<Node>> {
-        self.node.as_ref()
+    fn bytes(&self) -> usize {
+        self.memory.len * size_of::<T>()
     }
 
-    fn take_node(&mut self) -> Option<Arc<Node>> {
-        if self.node.is_some() {
+    fn mark(&self) -> Option<&Mark> {
+        self.mark.as_ref()
+    }
+
+    fn take_mark(&mut self) -> Option<Mark> {
+        if self.mark.is_some() {
             registry::remove(self.start());
         }
-        self.node.take()
+        self.mark.take()
     }
 
     fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
@@ -136,13 +139,13 @@ impl<T: Send + Sync + 'static> Held for Last<T> {
     }
 }
 
-/// Buffers whose elements a recorded program knows.
+/// Buffers with marked memory.
 #[cfg(feature = "std")]
 impl<T: Send + Sync + 'static> Buffer<T> {
-    /// Elements that a step of a recorded program computed.
-    pub fn traced(data: Vec<T>, node: Arc<Node>) -> Self {
+    /// Elements in memory of which something is known.
+    pub fn marked(data: Vec<T>, mark: Mark) -> Self {
         let buffer = Buffer::from(data);
-        let last = Arc::new(Last { memory: buffer.memory.copy(), node: Some(node) });
+        let last = Arc::new(Last { memory: buffer.memory.copy(), mark: Some(mark) });
         // (The memory is that of `last` now.)
         forget(buffer);
         registry::insert(&(Arc::clone(&last) as Arc<dyn Held>));
@@ -162,15 +165,15 @@ impl<T: Send + Sync + 'static> Buffer<T> {
         Some(Buffer { memory: last.memory.copy(), shared: AtomicPtr::new(Arc::into_raw(last).cast_mut()) })
     }
 
-    /// The step that computed the elements, if a program records it.
+    /// What is known of the memory.
     #[inline]
-    pub fn node(&self) -> Option<&Arc<Node>> {
-        if !trace::is_active() {
+    pub fn mark(&self) -> Option<&Mark> {
+        if !registry::is_active() {
             return None;
         }
         let shared = self.shared.load(Ordering::Acquire);
         // SAFETY: a pointer that is not null is from `Arc::into_raw`, and the buffer has a count of it for as long as it is borrowed.
-        unsafe { shared.as_ref() }?.node.as_ref()
+        unsafe { shared.as_ref() }?.mark.as_ref()
     }
 }
 
@@ -199,7 +202,7 @@ impl<T> Buffer<T> {
     #[inline(always)]
     pub fn is_traced(&self) -> bool {
         #[cfg(feature = "std")]
-        if trace::is_active() {
+        if registry::is_active() {
             let shared = self.shared.load(Ordering::Acquire);
             // SAFETY: a pointer that is not null is from `Arc::into_raw`, and the buffer has a count of it for as long as it is borrowed.
             return unsafe { shared.as_ref() }.is_some_and(Last::is_traced);
@@ -222,9 +225,9 @@ impl<T> Buffer<T> {
             Ok(last) => {
                 let mut last = ManuallyDrop::new(last);
                 #[cfg(feature = "std")]
-                if last.node.is_some() {
+                if last.mark.is_some() {
                     registry::remove(last.memory.start.as_ptr().cast());
-                    drop(last.node.take());
+                    drop(last.mark.take());
                 }
                 // SAFETY: this was the last one who had the memory, and it is not dropped.
                 unsafe { last.memory.copy().into_vec() }

@@ -5,5 +5,8 @@ pub mod axes;
 pub mod buffer;
 pub mod elements;
 pub mod freed;
+pub mod held;
 #[cfg(feature = "std")]
 pub mod pool;
+#[cfg(feature = "std")]
+pub mod registry;

@@ -4,13 +4,14 @@
 //! (fusion, broadcasting, batching, methods on tensors) is derived from that. Further facts about
 //! an operation (its derivative, its name in other systems) belong into the same line.
 
+pub mod code;
 pub(crate) mod compiled;
 pub mod custom;
 pub mod math;
 pub mod special;
 
 pub use crate::machine::isa::Isa;
-use crate::program::code::{Binary, Code, DType, Number, Unary};
+use crate::ops::code::{Binary, Code, DType, Number, Unary};
 use crate::scalar::*;
 
 /// What is an operation of the library. Kernels run operations on several threads where [`UnaryOp::PARALLEL`] says that they may, and

@@ -4,7 +4,7 @@
 //! ones. A product of a cotangent and a derivative is 0 if one of them is, so neither the infinite slope of a root at 0 nor what a `select` did not
 //! take makes it not-a-number.
 
-use crate::program::code::{Binary, Kind, Number, Unary};
+use crate::ops::code::{Binary, Kind, Number, Unary};
 use crate::program::{Builder, Instruction, Program, Register};
 use alloc::vec::Vec;
 use core::f64::consts::{FRAC_2_SQRT_PI, LN_2, LN_10, PI};

@@ -3,7 +3,7 @@
 use crate::load::{Faults, Kernel, TILE, Tile};
 use crate::loops::nest::{Operands, Row};
 use crate::machine::isa::{Isa, Task, dispatch};
-use crate::program::code::{Binary, DType, Kind, Number, Unary, each_dtype, integer_bounds};
+use crate::ops::code::{Binary, DType, Kind, Number, Unary, each_dtype, integer_bounds};
 use crate::program::{Instruction, Program, Register};
 use crate::scalar::{CastTo, Element};
 use alloc::vec::Vec;

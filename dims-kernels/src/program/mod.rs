@@ -4,11 +4,11 @@
 //! a [nest](crate::loops::nest) are. Recorded steps hold such programs; [`derivative`] makes new ones of them, and [`interpreter`] runs them tile
 //! by tile.
 
-pub mod code;
 pub mod derivative;
 pub mod interpreter;
 
-use crate::program::code::{Binary, Code, DType, Kind, Number, Unary};
+pub use crate::ops::code;
+use crate::ops::code::{Binary, Code, DType, Kind, Number, Unary};
 use alloc::vec::Vec;
 
 /// The number of an instruction, which stands for its value.

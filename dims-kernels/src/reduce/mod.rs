@@ -20,7 +20,7 @@ use crate::machine::isa::{Baseline, Isa, Task, dispatch};
 use crate::machine::threads::{self, Carried};
 use crate::memory::allocate::reserve;
 use crate::memory::elements::{Elements, OutputSlots};
-use crate::program::code::Reduction;
+use crate::ops::code::Reduction;
 use crate::reduce::lanes::{Lanes, LineReduction};
 use crate::reduce::levels::Levels;
 use crate::reduce::pairs::{Pairs, are_pairs, can_pair};

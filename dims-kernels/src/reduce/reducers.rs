@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use crate::machine::isa::Isa;
-use crate::program::code::{Number, Reduction};
+use crate::ops::code::{Number, Reduction};
 use crate::reduce::fold::{VECTOR, fold};
 use crate::reduce::{InMemory, Reducer};
 use crate::scalar::{Analytic, Magnitude, Num, Ordered, Real};

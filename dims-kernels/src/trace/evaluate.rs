@@ -13,7 +13,7 @@ use crate::memory::allocate::reserve;
 use crate::memory::axes::Axis;
 use crate::memory::buffer::Buffer;
 use crate::memory::elements::Elements;
-use crate::program::code::{DType, Number};
+use crate::ops::code::{DType, Number};
 use crate::program::interpreter::{self, Interpreted, Output};
 use crate::program::{Builder, Instruction, Program};
 use crate::reduce::{InMemory, reduce, reducers};
@@ -135,7 +135,7 @@ impl Field {
         self.map([], |build, register, []| {
             let kind = build.kind(register);
             let by = build.float(by, kind);
-            build.binary(crate::program::code::Binary::Mul, register, by)
+            build.binary(crate::ops::code::Binary::Mul, register, by)
         })
     }
 
@@ -330,7 +330,7 @@ impl Program {
         let (mut factors, mut scale) = (Vec::new(), 1.0);
         let mut open = vec![self.result()];
         while let Some(register) = open.pop() {
-            use crate::program::code::{Binary, Unary};
+            use crate::ops::code::{Binary, Unary};
             match self.instruction(register) {
                 Instruction::Constant(Number::Float(value)) => scale *= value,
                 Instruction::Binary(Binary::Mul | Binary::Chain, a, b) => open.extend([b, a]),

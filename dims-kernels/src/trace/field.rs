@@ -1,6 +1,6 @@
 //! Fields: a program over operands along loops, which has an element for each position.
 
-use crate::program::code::Kind;
+use crate::ops::code::Kind;
 use crate::program::derivative::pulled_back;
 use crate::program::{Builder, Program, Register};
 use crate::trace::{Held, Loops, Node, Operand, Part, Place, Source};

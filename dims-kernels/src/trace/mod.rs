@@ -17,42 +17,48 @@ mod backward;
 mod evaluate;
 pub mod field;
 pub mod record;
-pub mod registry;
 pub mod rules;
 
+pub use crate::memory::held::Held;
+pub use crate::memory::registry::{self, is_active};
 pub use backward::{Gradients, gradients};
 pub use evaluate::evaluate;
 pub use field::Field;
-pub use registry::is_active;
 
 use crate::error::{Error, Origin};
 use crate::memory::axes::is_within;
-use crate::program::code::DType;
+use crate::memory::buffer::Buffer;
+use crate::ops::code::DType;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::any::Any;
 use core::sync::atomic::{AtomicU64, Ordering};
 use smallvec::SmallVec;
 
-/// Shared memory, whatever its element type.
-pub trait Held: Send + Sync {
-    /// The first element.
-    fn start(&self) -> *const u8;
-    /// How many elements there are.
-    fn len(&self) -> usize;
-    /// Whether there are none.
-    fn is_empty(&self) -> bool {
-        self.len() == 0
+impl dyn Held {
+    /// The type of the elements, if programs know it.
+    pub fn dtype(&self) -> Option<DType> {
+        DType::of_id(self.element())
     }
-    /// Their type, if programs know it.
-    fn dtype(&self) -> Option<DType>;
-    /// The step that computed them, if a program records it.
-    fn node(&self) -> Option<&Arc<Node>>;
-    /// The same, taken away.
-    fn take_node(&mut self) -> Option<Arc<Node>>;
-    /// The memory in its type.
-    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
+
+    /// The step that computed the elements, if a program records it.
+    pub fn node(&self) -> Option<&Arc<Node>> {
+        self.mark()?.downcast_ref()
+    }
+}
+
+/// Buffers whose elements a recorded program knows.
+impl<T: Send + Sync + 'static> Buffer<T> {
+    /// Elements that a step of a recorded program computed.
+    pub fn traced(data: Vec<T>, node: Arc<Node>) -> Self {
+        Buffer::marked(data, Box::new(node))
+    }
+
+    /// The step that computed the elements, if a program records it.
+    #[inline]
+    pub fn node(&self) -> Option<&Arc<Node>> {
+        self.mark()?.downcast_ref()
+    }
 }
 
 /// Sizes or strides of loops.
@@ -308,7 +314,10 @@ impl Drop for Node {
         take(&mut self.step, &mut open);
         while let Some(source) = open.pop() {
             let node = match source {
-                Source::Memory(mut held) => Arc::get_mut(&mut held).and_then(|held| held.take_node()),
+                Source::Memory(mut held) => Arc::get_mut(&mut held)
+                    .and_then(|held| held.take_mark())
+                    .and_then(|mark| mark.downcast::<Arc<Node>>().ok())
+                    .map(|node| *node),
                 Source::Position => None,
             };
             if let Some(mut node) = node

@@ -8,7 +8,7 @@ use crate::map::elementwise::collect;
 use crate::memory::allocate::reserve;
 use crate::memory::buffer::Buffer;
 use crate::memory::elements::Elements;
-use crate::program::code::{Code, DType, Kind, Number};
+use crate::ops::code::{Code, DType, Kind, Number};
 use crate::program::{Builder, Register};
 use crate::scalar::Element;
 use crate::trace::evaluate::mapped;

@@ -1,7 +1,7 @@
 //! Steps with gradients of their own: reductions other than sums, and work along lines.
 
 use crate::error::Error;
-use crate::program::code::{Binary, DType, LineWork, Reduction, Unary};
+use crate::ops::code::{Binary, DType, LineWork, Reduction, Unary};
 use crate::program::{Builder, Register};
 use crate::trace::{Field, Held, Node, Part, Place, Rule, evaluate};
 use alloc::sync::Arc;

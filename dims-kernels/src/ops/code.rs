@@ -41,18 +41,23 @@ pub(crate) use each_dtype;
 impl DType {
     /// That of an element type, if programs know it.
     pub fn of<T: 'static>() -> Option<Self> {
+        DType::of_id(TypeId::of::<T>())
+    }
+
+    /// The same, by the type's number.
+    pub fn of_id(id: TypeId) -> Option<Self> {
         macro_rules! find {
             ($($name:ident $t:ty,)*) => {{
-                $(if TypeId::of::<T>() == TypeId::of::<$t>() {
+                $(if id == TypeId::of::<$t>() {
                     return Some(DType::$name);
                 })*
             }};
         }
         each_dtype!(find!());
         #[cfg(feature = "half")]
-        if TypeId::of::<T>() == TypeId::of::<half::f16>() {
+        if id == TypeId::of::<half::f16>() {
             return Some(DType::F16);
-        } else if TypeId::of::<T>() == TypeId::of::<half::bf16>() {
+        } else if id == TypeId::of::<half::bf16>() {
             return Some(DType::Bf16);
         }
         None

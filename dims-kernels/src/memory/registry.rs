@@ -1,31 +1,30 @@
-//! Which memory is traced: found by the address of an element.
+//! Which memory is marked: found by the address of an element.
 
-use crate::trace::Held;
+use crate::memory::held::Held;
 use alloc::collections::BTreeMap;
 use alloc::sync::{Arc, Weak};
 use core::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{PoisonError, RwLock};
 
-/// How many pieces of memory are traced.
+/// How many pieces of memory are marked.
 static ACTIVE: AtomicUsize = AtomicUsize::new(0);
 
 /// Each piece by its first address, with the address behind it.
 static MEMORY: RwLock<BTreeMap<usize, (usize, Weak<dyn Held>)>> = RwLock::new(BTreeMap::new());
 
-/// Whether anything is traced: else nothing else is asked.
+/// Whether any memory is marked: else nothing else is asked.
 #[inline(always)]
 pub fn is_active() -> bool {
     ACTIVE.load(Ordering::Relaxed) != 0
 }
 
-/// Notes that memory is traced. (Memory without elements has no address of its own, and no gradient.)
+/// Notes that memory is marked. (Memory without elements has no address of its own.)
 pub(crate) fn insert(held: &Arc<dyn Held>) {
-    let Some(dtype) = held.dtype() else { return };
-    if held.is_empty() {
+    if held.bytes() == 0 {
         return;
     }
     let start = held.start() as usize;
-    let end = start + held.len() * dtype.bytes();
+    let end = start + held.bytes();
     let mut memory = MEMORY.write().unwrap_or_else(PoisonError::into_inner);
     if memory.insert(start, (end, Arc::downgrade(held))).is_none() {
         ACTIVE.fetch_add(1, Ordering::Relaxed);
@@ -40,7 +39,7 @@ pub(crate) fn remove(start: *const u8) {
     }
 }
 
-/// The traced memory in which an element lies.
+/// The marked memory in which an element lies.
 pub fn find(element: *const u8) -> Option<Arc<dyn Held>> {
     let memory = MEMORY.read().unwrap_or_else(PoisonError::into_inner);
     let (_, (end, held)) = memory.range(..=element as usize).next_back()?;
