@@ -2,7 +2,7 @@
 
 use crate::error::{DimError, unwrap};
 use crate::grad::inputs::{Inputs, Lend, LentOf};
-use crate::grad::loss::Loss;
+use crate::grad::loss::ScalarLoss;
 use crate::grad::parameters::{Parameters, Path};
 use crate::grad::reverse::{collected, shown};
 use crate::grad::variables::{Collected, Pairs, Variables};
@@ -91,7 +91,7 @@ pub fn try_jvp<P: Inputs, Y: Parameters>(
 ///
 /// Where [`try_hvp`] returns an error.
 #[track_caller]
-pub fn hvp<P: Inputs, L: Loss>(f: impl for<'t> FnOnce(LentOf<'t, P>) -> L, by: P, direction: P) -> P::Value {
+pub fn hvp<P: Inputs, L: ScalarLoss>(f: impl for<'t> FnOnce(LentOf<'t, P>) -> L, by: P, direction: P) -> P::Value {
     unwrap(try_hvp(f, by, direction))
 }
 
@@ -101,7 +101,7 @@ pub fn hvp<P: Inputs, L: Loss>(f: impl for<'t> FnOnce(LentOf<'t, P>) -> L, by: P
 ///
 /// If the direction has other sizes than the input, the loss does not depend on a parameter, or there is no memory.
 #[track_caller]
-pub fn try_hvp<P: Inputs, L: Loss>(
+pub fn try_hvp<P: Inputs, L: ScalarLoss>(
     f: impl for<'t> FnOnce(LentOf<'t, P>) -> L,
     by: P,
     direction: P,

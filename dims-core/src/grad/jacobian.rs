@@ -1,7 +1,7 @@
 //! Jacobians and Hessians: all derivatives at once.
 
 use crate::error::{DimError, unwrap};
-use crate::grad::loss::Loss;
+use crate::grad::loss::ScalarLoss;
 use crate::grad::parameters::{Path, Walk};
 use crate::grad::reverse::try_grad;
 use crate::grad::variables::{Elements, Variables};
@@ -30,7 +30,7 @@ pub trait JacobianOf<S: Dims>: Dims {
 impl<O: Union<S>, S: Dims> JacobianOf<S> for O
 where
     O::List: Shares<S::List>,
-    NoDim<Common<O, S>>: Apart<Common<O, S>>,
+    NoDim<Common<O, S>>: OncePerDim<Common<O, S>>,
 {
     type Out = <O as Union<S>>::Out;
 }
@@ -43,10 +43,10 @@ type Common<O, S> = <<O as Dims>::List as Shares<<S as Dims>::List>>::Found;
     message = "the Jacobian would have the dim `{D}` twice",
     label = "`{D}` is a dim of the output and of the input: rename it in the output, `y.rename({D}, other)`"
 )]
-pub trait Apart<D> {}
+pub trait OncePerDim<D> {}
 
 #[diagnostic::do_not_recommend]
-impl<D> Apart<D> for True {}
+impl<D> OncePerDim<D> for True {}
 
 /// All derivatives of a tensor by a tensor: `out[o, i] = d f(by)[o] / d by[i]`. The dims of the output and the input must be others.
 ///
@@ -147,7 +147,7 @@ pub fn hessian<T, S, L, Old, New, X>(
 where
     T: Real,
     S: Dims,
-    L: Loss,
+    L: ScalarLoss,
     Old: DimsOf<S, X> + Copy,
     X: Dims,
     New: NamesFor<Old, S, X, Out: JacobianOf<S>> + Copy,
@@ -170,7 +170,7 @@ pub fn try_hessian<T, S, L, Old, New, X>(
 where
     T: Real,
     S: Dims,
-    L: Loss,
+    L: ScalarLoss,
     Old: DimsOf<S, X> + Copy,
     X: Dims,
     New: NamesFor<Old, S, X, Out: JacobianOf<S>> + Copy,

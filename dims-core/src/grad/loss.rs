@@ -14,7 +14,7 @@ use kernels::scalar::Real;
     label = "a loss is a tensor of one float: reduce it over all of its dims, `.sum(..)` or `.mean(..)`",
     note = "a number, as `order(())` yields, has left the program of which gradients are taken"
 )]
-pub trait Loss {
+pub trait ScalarLoss {
     /// The type of the float.
     type Elem: Real;
     #[doc(hidden)]
@@ -22,7 +22,7 @@ pub trait Loss {
 }
 
 #[diagnostic::do_not_recommend]
-impl<T: LossElem, S: Dims + NoneReduced, E: Expr<Elem = T>> Loss for Named<T, S, Rank0, E> {
+impl<T: LossElem, S: Dims + NoneReduced, E: Expr<Elem = T>> ScalarLoss for Named<T, S, Rank0, E> {
     type Elem = T;
 
     #[track_caller]

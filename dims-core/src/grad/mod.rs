@@ -47,7 +47,7 @@ pub use inputs::Inputs;
 #[cfg(feature = "std")]
 pub use jacobian::{hessian, jacobian, try_hessian, try_jacobian};
 #[cfg(feature = "std")]
-pub use loss::Loss;
+pub use loss::ScalarLoss;
 pub use parameters::Parameters;
 #[cfg(feature = "std")]
 pub use reverse::{

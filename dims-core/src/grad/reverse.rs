@@ -3,7 +3,7 @@
 use crate::error::{DimError, unwrap};
 use crate::expr::record::lost;
 use crate::grad::inputs::{Inputs, Lend, LentOf};
-use crate::grad::loss::Loss;
+use crate::grad::loss::ScalarLoss;
 use crate::grad::parameters::{Parameters, Path};
 use crate::grad::variables::{Cloned, Collected, Detached, Elements, Pairs, Variables};
 use crate::named::Named;
@@ -31,7 +31,7 @@ use kernels::trace::{Gradients, Node, gradients};
 ///
 /// Where [`try_grad`] returns an error.
 #[track_caller]
-pub fn grad<P: Inputs, L: Loss>(f: impl for<'t> FnOnce(LentOf<'t, P>) -> L, by: P) -> P::Value {
+pub fn grad<P: Inputs, L: ScalarLoss>(f: impl for<'t> FnOnce(LentOf<'t, P>) -> L, by: P) -> P::Value {
     unwrap(try_grad(f, by))
 }
 
@@ -42,7 +42,7 @@ pub fn grad<P: Inputs, L: Loss>(f: impl for<'t> FnOnce(LentOf<'t, P>) -> L, by: 
 /// If the loss does not depend on a parameter, or what is computed does not fit into memory. (Where `f` runs something that has no derivative, that panics, unless `f` uses
 /// the `try_` form.)
 #[track_caller]
-pub fn try_grad<P: Inputs, L: Loss>(
+pub fn try_grad<P: Inputs, L: ScalarLoss>(
     f: impl for<'t> FnOnce(LentOf<'t, P>) -> L,
     by: P,
 ) -> Result<P::Value, DimError> {
@@ -55,7 +55,7 @@ pub fn try_grad<P: Inputs, L: Loss>(
 ///
 /// Where [`try_value_and_grad`] returns an error.
 #[track_caller]
-pub fn value_and_grad<P: Inputs, L: Loss>(
+pub fn value_and_grad<P: Inputs, L: ScalarLoss>(
     f: impl for<'t> FnOnce(LentOf<'t, P>) -> L,
     by: P,
 ) -> (L::Elem, P::Value) {
@@ -64,7 +64,7 @@ pub fn value_and_grad<P: Inputs, L: Loss>(
 
 /// As [`value_and_grad`], but what sizes decide is an error: see [`try_grad`].
 #[track_caller]
-pub fn try_value_and_grad<P: Inputs, L: Loss>(
+pub fn try_value_and_grad<P: Inputs, L: ScalarLoss>(
     f: impl for<'t> FnOnce(LentOf<'t, P>) -> L,
     by: P,
 ) -> Result<(L::Elem, P::Value), DimError> {
@@ -89,7 +89,7 @@ pub fn try_value_and_grad<P: Inputs, L: Loss>(
 ///
 /// Where [`try_value_and_grad_with`] returns an error.
 #[track_caller]
-pub fn value_and_grad_with<P: Inputs, L: Loss, X>(
+pub fn value_and_grad_with<P: Inputs, L: ScalarLoss, X>(
     f: impl for<'t> FnOnce(LentOf<'t, P>) -> (L, X),
     by: P,
 ) -> (L::Elem, P::Value, X) {
@@ -98,7 +98,7 @@ pub fn value_and_grad_with<P: Inputs, L: Loss, X>(
 
 /// As [`value_and_grad_with`], but what sizes decide is an error: see [`try_grad`].
 #[track_caller]
-pub fn try_value_and_grad_with<P: Inputs, L: Loss, X>(
+pub fn try_value_and_grad_with<P: Inputs, L: ScalarLoss, X>(
     f: impl for<'t> FnOnce(LentOf<'t, P>) -> (L, X),
     by: P,
 ) -> Result<(L::Elem, P::Value, X), DimError> {
@@ -110,7 +110,7 @@ pub fn try_value_and_grad_with<P: Inputs, L: Loss, X>(
 
 /// The loss, unless others trace what it is computed of, and the gradient.
 #[track_caller]
-fn differentiated<P: Inputs, L: Loss, X>(
+fn differentiated<P: Inputs, L: ScalarLoss, X>(
     f: impl for<'t> FnOnce(LentOf<'t, P>) -> (L, X),
     by: P,
 ) -> Result<(Option<L::Elem>, P::Value, X), DimError> {
