@@ -2,8 +2,8 @@
 
 use super::seal::EndsInRest;
 use crate::error::{DimError, Origin, unwrap};
-use crate::expr::Expr;
-use crate::expr::evaluate::evaluate_in;
+use crate::expr::evaluate::evaluate;
+use crate::expr::{Expr, record};
 use crate::named::Named;
 use crate::plan::axes::AxisList;
 use crate::plan::shape::Shape;
@@ -127,7 +127,7 @@ impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>, B: Dims> Collect<B> for Na
             let all = S::Sealed::<B>::KEYS.as_slice().len();
             assert!(all == own + further, "the result of one example has no room for further dims");
         }
-        Results { data: Vec::new(), sizes: None }
+        Results { data: Vec::new(), traced: record::Parts::new(), sizes: None }
     }
 
     fn add(self, results: &mut Results<T>) -> Result<(), DimError> {
@@ -145,10 +145,10 @@ impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>, B: Dims> Collect<B> for Na
             }
             Some(_) => (),
         }
-        let part =
-            evaluate_in::<S, R, _>(self.expr, &shape, order, "a function that is called for each example")?;
+        let part = evaluate::<S, R, _>(self.expr, &shape, order)?;
         let too_large = |_| DimError::TooLarge { dims: shape.describe(0..0) };
         results.data.try_reserve(part.len()).map_err(too_large)?;
+        results.traced.extend(record::whole_at(&part, results.data.len()));
         results.data.extend_from_slice(&part);
         Ok(())
     }
@@ -174,13 +174,15 @@ impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>, B: Dims> Collect<B> for Na
             .zip(counts.iter().copied())
             .chain(own_axes.map(|axis| (if axis < named { axis } else { axis + further }, own[axis])))
             .unzip();
-        arranged(results.data, &order, &sizes)
+        arranged(record::placed(results.data, results.traced), &order, &sizes)
     }
 }
 
 /// The results so far, one after the other.
 pub struct Results<T> {
     data: Vec<T>,
+    /// Those that are traced, as parts of all.
+    traced: record::Parts,
     /// Of each, those of its dims and then those of its positional axes.
     sizes: Option<SmallVec<[usize; 8]>>,
 }

@@ -6,7 +6,7 @@
 use crate::create::{SizedDims, try_from_fn};
 use crate::dim::DimRef;
 use crate::error::{DimError, unwrap};
-use crate::expr::evaluate::evaluate_in;
+use crate::expr::evaluate::computed;
 use crate::named::Named;
 use crate::plan::axes::AxisList;
 use crate::reduce::{Evaluated, Reductions};
@@ -218,7 +218,8 @@ where
     let tensor = checked(logits, &dim)?;
     let shape = tensor.unified_shape()?;
     let order = AxisList::in_memory_of::<A::Dims, A::Rank>().as_slice();
-    let mut data = evaluate_in::<A::Dims, A::Rank, _>(tensor.expr, &shape, order, "categorical")?;
+    // (Without a trace: an index has no derivative.)
+    let mut data = computed::<A::Dims, A::Rank, _>(tensor.expr, &shape, order)?;
     for (at, value) in data.iter_mut().enumerate() {
         // Half a step above the number that is drawn: neither 0 nor 1, so that both logarithms are finite.
         let u = unit(Stream::Categorical, seed, at as u64) + 0.5 / (1u64 << 53) as f64;

@@ -10,13 +10,13 @@ use crate::plan::shape::Shape;
 use crate::rank::Rank;
 use crate::set::{DimKey, Dims};
 use alloc::string::String;
-use alloc::vec::Vec;
 use kernels::contract;
 use kernels::load::strided::Strided;
 use kernels::loops::nest::Operands;
 use kernels::loops::rows::Rows;
 use kernels::loops::stride::StrideKind;
 use kernels::memory::axes::{Axis, is_within};
+use kernels::memory::buffer::Buffer;
 use kernels::memory::elements::Elements;
 #[cfg(feature = "std")]
 use kernels::program::Register;
@@ -27,7 +27,7 @@ use smallvec::SmallVec;
 
 /// Elements, with an axis for each of some dims, and positional axes.
 pub struct Keyed<T> {
-    data: Vec<T>,
+    data: Buffer<T>,
     start: usize,
     named: SmallVec<[(DimKey, Axis); 8]>,
     positional: SmallVec<[Axis; 4]>,
@@ -40,11 +40,12 @@ impl<T: Element> Keyed<T> {
     ///
     /// If a position of the new axes is none of the elements.
     pub(crate) fn new(
-        data: Vec<T>,
+        data: impl Into<Buffer<T>>,
         axes: impl Iterator<Item = (DimKey, Axis)>,
         positional: SmallVec<[Axis; 4]>,
         changes: &Changes,
     ) -> Self {
+        let data = data.into();
         let mut named: SmallVec<[(DimKey, Axis); 8]> = SmallVec::new();
         let mut start: i128 = 0;
         for (key, axis) in axes {
@@ -121,6 +122,6 @@ impl<T: Element> Expr for Keyed<T> {
 
     #[cfg(feature = "std")]
     fn write<'w>(&'w self, writer: &mut Writer<'w>) -> Register {
-        writer.elements(self.elements(), None)
+        writer.elements(self.elements(), Some(&self.data))
     }
 }

@@ -13,7 +13,10 @@ use kernels::memory::buffer::Buffer;
 use kernels::scalar::Element;
 
 #[cfg(feature = "std")]
-pub(crate) use recording::*;
+mod places;
+
+#[cfg(feature = "std")]
+pub(crate) use {places::*, recording::*};
 
 /// Whether anything is traced.
 #[cfg(not(feature = "std"))]
@@ -30,9 +33,10 @@ mod recording {
     use core::panic::Location;
     use kernels::loops::rows::Rows;
     use kernels::program::code::{DType, LineWork, Reduction};
+    pub(crate) use kernels::trace::Part;
     pub(crate) use kernels::trace::is_active;
     use kernels::trace::record::{Unrecorded, Writer};
-    use kernels::trace::{Field, Node, Part, Place, Rule, Step, rules};
+    use kernels::trace::{Field, Node, Place, Rule, Step, rules};
 
     /// The field of an expression whose result is traced.
     pub(crate) type Traced = Option<Box<Field>>;
@@ -71,8 +75,6 @@ mod recording {
     fn finished(field: Result<Option<Field>, Unrecorded>) -> Result<Traced, DimError> {
         match field {
             Ok(field) => Ok(field.map(Box::new)),
-            // Running it says more.
-            Err(Unrecorded::OutOfBounds) => Ok(None),
             Err(Unrecorded::Memory(error)) => Err(error.into()),
             Err(Unrecorded::Opaque(operation)) => Err(lost(operation)),
         }
@@ -181,6 +183,41 @@ mod recording {
         Buffer::traced(data, node)
     }
 
+    /// What was written to places of a result, as far as it is traced. Values without a trace have no gradient, and are no parts.
+    pub(crate) type Parts = Vec<Part>;
+
+    /// The part of a result that a field is: the element at a position goes `offset` elements behind the first one, and the position's strides
+    /// farther.
+    #[inline]
+    pub(crate) fn part_at(traced: Traced, offset: usize, strides: &[isize]) -> Option<Part> {
+        let field = *traced?;
+        Some(Part { field, place: Place::strided(offset as isize, strides.iter().copied()) })
+    }
+
+    /// Elements to whose places parts were written.
+    #[inline]
+    #[track_caller]
+    pub(crate) fn placed<T: Element>(data: Vec<T>, parts: Parts) -> Buffer<T> {
+        if parts.is_empty() { data.into() } else { node(data, Step::Parts(parts)) }
+    }
+
+    /// An error, if an operand of the expression is traced: what it yields leaves the program that is recorded.
+    #[inline(always)]
+    #[track_caller]
+    pub(crate) fn refuse<T: Element, U: Dims, R: Rank, E: Expr + ?Sized>(
+        expr: &E,
+        shape: &Shape,
+        operation: &'static str,
+    ) -> Result<(), DimError> {
+        if !is_active() {
+            return Ok(());
+        }
+        match written::<T, U, R, E>(expr, shape)? {
+            Some(_) => Err(lost(operation)),
+            None => Ok(()),
+        }
+    }
+
     /// The elements of a buffer, which must not be traced: they leave the program that is recorded.
     #[track_caller]
     pub(crate) fn untraced<T: Element>(
@@ -233,6 +270,67 @@ mod recording {
         _: &'static str,
     ) -> Result<Buffer<T>, DimError> {
         Ok(data.into())
+    }
+
+    pub(crate) type Part = core::convert::Infallible;
+    pub(crate) type Parts = Vec<Part>;
+
+    #[inline(always)]
+    pub(crate) fn part_at(_: Traced, _: usize, _: &[isize]) -> Option<Part> {
+        None
+    }
+
+    #[inline(always)]
+    pub(crate) fn placed<T: Element>(data: Vec<T>, _: Parts) -> Buffer<T> {
+        data.into()
+    }
+
+    #[inline(always)]
+    pub(crate) fn scaled<T: Element>(
+        data: Vec<T>,
+        _: Traced,
+        _: &[usize],
+        _: impl Fn(usize) -> T,
+    ) -> Buffer<T> {
+        data.into()
+    }
+
+    #[inline(always)]
+    pub(crate) fn whole_at<T: Element>(_: &Buffer<T>, _: usize) -> Option<Part> {
+        None
+    }
+
+    #[inline(always)]
+    pub(crate) fn moved<T: Element>(
+        _: &Buffer<T>,
+        _: [usize; 4],
+        _: impl Iterator<Item = (usize, usize)>,
+    ) -> Parts {
+        Parts::new()
+    }
+
+    #[inline(always)]
+    pub(crate) fn scattered(_: Traced, _: &[isize], _: (Vec<isize>, &[usize]), _: Option<&[usize]>) -> Parts {
+        Parts::new()
+    }
+
+    #[inline(always)]
+    pub(crate) fn weighted<T: Element>(
+        _: &Buffer<T>,
+        _: [usize; 4],
+        _: &[(usize, usize)],
+        _: Vec<f64>,
+    ) -> Parts {
+        Parts::new()
+    }
+
+    #[inline(always)]
+    pub(crate) fn refuse<T: Element, U: Dims, R: Rank, E: Expr + ?Sized>(
+        _: &E,
+        _: &Shape,
+        _: &'static str,
+    ) -> Result<(), DimError> {
+        Ok(())
     }
 
     #[inline(always)]

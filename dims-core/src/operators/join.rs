@@ -5,7 +5,7 @@ use crate::brand::DimInfo;
 use crate::dim::DimRef;
 use crate::error::{DimError, unwrap};
 use crate::expr::evaluate::evaluate;
-use crate::expr::{Expr, Remap};
+use crate::expr::{Expr, Remap, record};
 use crate::named::Named;
 use crate::plan::axes::AxisList;
 use crate::plan::shape::{Shape, volume};
@@ -254,14 +254,15 @@ trait Part<T> {
     /// The sizes that its operands unify to.
     fn shape(&self) -> Result<Shape, DimError>;
 
-    /// Runs it into its place in the result: its first element is at `start`, and its axes have these strides there.
+    /// Runs it into its place in the result: its first element is at `start`, and its axes have these strides there. Returns that part of the
+    /// result, if an operand is traced.
     fn write(
         &self,
         shape: &Shape,
         out: &mut InParts<T>,
         start: usize,
         strides: &[isize],
-    ) -> Result<(), DimError>;
+    ) -> Result<Option<record::Part>, DimError>;
 }
 
 impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>> Part<T> for Named<T, S, R, E> {
@@ -275,9 +276,8 @@ impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>> Part<T> for Named<T, S, R,
         out: &mut InParts<T>,
         start: usize,
         strides: &[isize],
-    ) -> Result<(), DimError> {
-        write_into::<S, R, _>(&self.expr, shape, out.places(), start, strides)?;
-        Ok(())
+    ) -> Result<Option<record::Part>, DimError> {
+        write_into::<S, R, _>(&self.expr, shape, out.places(), start, strides)
     }
 }
 
@@ -347,12 +347,13 @@ impl<S: Dims> Layout<S> {
             strides.remove(self.along);
         }
         let mut start = 0;
+        let mut traced = record::Parts::new();
         for (part, shape) in parts.iter().zip(&self.shapes) {
-            part.write(shape, &mut out, start, &strides)?;
+            traced.extend(part.write(shape, &mut out, start, &strides)?);
             start += step * if self.new { 1 } else { shape.sizes()[self.along] };
         }
         // (No two parts share a place: each starts behind the one before along the axis on which they lie side by side.)
-        Ok(Named::from_expr(Owned::of_sizes(out.finish(), &self.sizes)))
+        Ok(Named::from_expr(Owned::of_sizes(record::placed(out.finish(), traced), &self.sizes)))
     }
 }
 

@@ -4,7 +4,7 @@ use crate::assign::write_into;
 use crate::dim::{DimList, DimRef};
 use crate::error::{DimError, unwrap};
 use crate::expr::remap::{Along, Changes, term};
-use crate::expr::{Binary, Iota, Remap, Scalar, Select, Unary};
+use crate::expr::{Binary, Iota, Remap, Scalar, Select, Unary, record};
 use crate::named::{Named, position};
 use crate::plan::axes::AxisList;
 use crate::reduce::{Empty, Evaluated, Reduced, run, sum};
@@ -214,7 +214,9 @@ pub trait LinearAlgebra: Computable {
         let mut strides: SmallVec<[isize; 8]> = old.iter().map(step).collect();
         strides[position(&shape, rows.info())] += step(&columns.info().key());
         strides.extend(steps[new.len()..].iter().copied());
-        write_into::<Self::Dims, Self::Rank, _>(&tensor.expr, &shape, data[..].as_mut().into(), 0, &strides)?;
+        let places = data[..].as_mut().into();
+        let part = write_into::<Self::Dims, Self::Rank, _>(&tensor.expr, &shape, places, 0, &strides)?;
+        let data = record::placed(data, part.into_iter().collect());
         Ok(Named::from_expr(Owned::of_sizes(data, &sizes)))
     }
 

@@ -6,8 +6,9 @@ pub use take::Take;
 
 use crate::dim::{DimList, DimRef, Extent};
 use crate::error::{DimError, list_sizes, unwrap};
+use crate::expr::evaluate::computed;
 use crate::expr::index::ComputedIndex;
-use crate::expr::{Binary, Expr, Iota, Operand, Scalar, Select, Unary};
+use crate::expr::{Binary, Expr, Iota, Operand, Scalar, Select, Unary, record};
 use crate::named::Named;
 use crate::plan::axes::AxisList;
 use crate::plan::shape::{Shape, volume};
@@ -198,11 +199,11 @@ pub trait Selecting: Computable {
         Y: Dims,
     {
         if TypeId::of::<Self::Elem>() == TypeId::of::<Acc<Self>>() {
-            return scatter::<Self, D, J, I, V, Y, _>(self, &dims, into, index, Num::ZERO, ops::Add);
+            return scatter::<Self, D, J, I, V, Y, _>(self, &dims, into, index, (Num::ZERO, ops::Add, false));
         }
         let widened: Named<Acc<Self>, Self::Dims, Rank0, _> =
             Named::from_expr(Unary { op: ops::ToAcc, a: self.into_named().expr });
-        let sums = scatter::<_, D, J, I, V, Y, _>(widened, &dims, into, index, Num::ZERO, ops::Add)?;
+        let sums = scatter::<_, D, J, I, V, Y, _>(widened, &dims, into, index, (Num::ZERO, ops::Add, false))?;
         Named::<Self::Elem, Y, Rank0, _>::from_expr(Unary { op: ops::FromAcc(PhantomData), a: sums.expr })
             .try_eval()
     }
@@ -251,7 +252,7 @@ pub trait Selecting: Computable {
         X: Union<(J::Brand,), Out = Y> + CanGain<J::Brand>,
         Y: Dims,
     {
-        scatter::<Self, D, J, I, V, Y, _>(self, &dims, into, index, fill, kernels::ops::Replace)
+        scatter::<Self, D, J, I, V, Y, _>(self, &dims, into, index, (fill, kernels::ops::Replace, true))
     }
 
     /// 1 where the index along the new dim `classes` is the element, else 0: `out[.., c] = (x[..] == c)`. Lazy.
@@ -293,14 +294,13 @@ impl<V: Dims, D: DimList> Scattered<V, D> {
 }
 
 /// Runs `out[.., index] = op(out[.., index], x)` over the dims `V` of the tensor and of the index, on a tensor of `fill` with the dims
-/// `Y`: those of `V` without `D`, and `into`.
+/// `Y`: those of `V` without `D`, and `into`. Whether the last element of a place stays is what `op` does: others are added.
 fn scatter<A, D, J, I, V, Y, O>(
     tensor: A,
     dims: &D,
     into: J,
     index: I,
-    fill: A::Elem,
-    op: O,
+    (fill, op, last_stays): (A::Elem, O, bool),
 ) -> Result<Named<A::Elem, Y>, DimError>
 where
     A: Computable<Rank = Rank0>,
@@ -351,10 +351,25 @@ where
     };
     // Outermost, so that what adds up in one place comes in the order of the dims as named.
     let order = Scattered::<V, D>::ORDER.as_slice();
+    let traced = record::traced::<A::Elem, V, Rank0, _>(&tensor.expr, &shape)?;
+    let parts = match traced {
+        None => record::Parts::new(),
+        Some(_) => {
+            let along = AxisList::of(I::Dims::KEYS, V::KEYS);
+            let indices = computed::<V, Rank0, _>(&index.expr, &shape, along.as_slice())?;
+            let offsets =
+                indices.into_iter().map(|index| index.to_isize().wrapping_mul(target.stride)).collect();
+            let strides: SmallVec<[isize; 8]> = axes.as_slice().iter().map(|axis| axis.stride).collect();
+            record::scattered(traced, &strides, (offsets, along.as_slice()), last_stays.then_some(order))
+        }
+    };
     let indices = ComputedIndex { index: index.expr, active: true, target, dims: &[], open: None, rest: () };
     let selected = [Axis::new(places, target.stride)];
     let mut place: Place<'_, A::Elem, V, Rank0, _> =
         Place::within(&mut out, axes, [], (indices, &selected), None);
-    place.update_in(order, tensor, op)?;
-    Ok(Named::from_expr(out))
+    place.update_in(order, tensor, op, None)?;
+    if parts.is_empty() {
+        return Ok(Named::from_expr(out));
+    }
+    Ok(Named::from_expr(Owned::of_sizes(record::placed(out.into_vec(), parts), &sizes)))
 }

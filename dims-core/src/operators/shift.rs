@@ -3,9 +3,9 @@
 use crate::brand::DimInfo;
 use crate::dim::DimRef;
 use crate::error::{DimError, unwrap};
-use crate::expr::Remap;
-use crate::expr::evaluate::evaluate_in;
+use crate::expr::evaluate::evaluate;
 use crate::expr::remap::{Along, Changes, term};
+use crate::expr::{Remap, record};
 use crate::named::{Named, position};
 use crate::plan::axes::AxisList;
 use crate::reduce::{Evaluated, evaluated};
@@ -52,7 +52,7 @@ fn rearranged<A: Computable>(
     dim.resized().unify(len, None)?;
     let order = AxisList::in_memory_of::<A::Dims, A::Rank>().as_slice();
     let at = order.iter().position(|&own| own == axis).expect("the dim is one of the axes");
-    let data = evaluate_in::<A::Dims, A::Rank, _>(tensor.expr, &shape, order, "pad")?;
+    let data = evaluate::<A::Dims, A::Rank, _>(tensor.expr, &shape, order)?;
     let mut sizes = shape.sizes_in(order);
     let inner: usize = sizes[at + 1..].iter().product();
     let outer: usize = sizes[..at].iter().product();
@@ -67,6 +67,7 @@ fn rearranged<A: Computable>(
     let total =
         crate::plan::shape::volume(sizes.iter().copied(), size_of::<A::Elem>()).ok_or_else(too_large)?;
     let mut out = reserve(total).map_err(|_| too_large())?;
+    let mut traced = record::Parts::new();
     if total > 0 {
         let bytes = total * size_of::<A::Elem>();
         record(|| Step::Lines { work: "rearrangement", lines: outer, len: len * inner, bytes, threads: 1 });
@@ -82,8 +83,10 @@ fn rearranged<A: Computable>(
                 }
             }
         }
+        let moved = sources.iter().enumerate().filter_map(|(at, &source)| Some((at, source?)));
+        traced = record::moved(&data, [outer, size, len, inner], moved);
     }
-    Ok(Named::from_expr(Owned::laid_out(out, &sizes)))
+    Ok(Named::from_expr(Owned::laid_out(record::placed(out, traced), &sizes)))
 }
 
 /// Where the element `at` places behind the first one of `size` comes from, in a padded line.

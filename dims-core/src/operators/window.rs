@@ -6,6 +6,7 @@ use crate::dim::DimList;
 use crate::error::DimError;
 use crate::expr::Expr;
 use crate::expr::keyed::Keyed;
+use crate::expr::record;
 use crate::expr::remap::{Along, Changes};
 use crate::named::Named;
 use crate::plan::axes::AxisList;
@@ -17,9 +18,9 @@ use crate::size::Dyn;
 use crate::storage::Owned;
 use crate::storage::axes::OneAxis;
 use alloc::string::String;
-use alloc::vec::Vec;
 use kernels::memory::allocate::reserve;
 use kernels::memory::axes::Axis;
+use kernels::memory::buffer::Buffer;
 use smallvec::SmallVec;
 
 /// A number for each of several dims: one number for all, or one each, `2` or `(2, 1)` or `[2, 1]`.
@@ -180,7 +181,7 @@ pub(crate) struct Placing {
 
 /// Elements that are placed among others: contiguous in the order in which results lie, with these sizes.
 struct Placed<T> {
-    data: Vec<T>,
+    data: Buffer<T>,
     sizes: SmallVec<[usize; 8]>,
 }
 
@@ -213,8 +214,8 @@ fn place<S: Dims, R: Rank, E: Expr>(
         strides[axis] = (every * step) as isize;
         step *= size;
     }
-    write_into::<S, R, E>(expr, shape, data[..].as_mut().into(), offset, &strides)?;
-    Ok(Placed { data, sizes })
+    let part = write_into::<S, R, E>(expr, shape, data[..].as_mut().into(), offset, &strides)?;
+    Ok(Placed { data: record::placed(data, part.into_iter().collect()), sizes })
 }
 
 /// A tensor of `fill` in which the elements of an expression are placed; its operands are unified.

@@ -5,6 +5,7 @@ use crate::error::{DimError, unwrap};
 use crate::expr::evaluate::{few_into, line_into};
 use crate::expr::index::IndexExprs;
 use crate::expr::leaf::{axes_row, unify_axes};
+use crate::expr::record;
 use crate::expr::{Expr, Operand};
 use crate::named::Named;
 use crate::order::{OrderOf, Ordering, Route};
@@ -34,7 +35,7 @@ use kernels::ops::{self, BinaryOp, Replace};
 use kernels::scalar::{Element, Num, Ordered};
 
 /// Writes the elements of an expression, whose operands are unified, into a part of `out`: the one at a position of the loops goes `offset`
-/// elements behind the start, and the position's strides farther.
+/// elements behind the start, and the position's strides farther. Returns the part that these are, if an operand is traced.
 ///
 /// # Panics
 ///
@@ -46,11 +47,12 @@ pub(crate) fn write_into<S: Dims, R: Rank, E: Expr>(
     out: OutputSlots<'_, E::Elem>,
     offset: usize,
     strides: &[isize],
-) -> Result<(), DimError> {
+) -> Result<Option<record::Part>, DimError> {
     let sizes = shape.sizes();
     if sizes.contains(&0) {
-        return Ok(());
+        return Ok(None);
     }
+    let part = record::part_at(record::traced::<E::Elem, S, R, E>(expr, shape)?, offset, strides);
     let order = AxisList::in_memory_of::<S, R>().as_slice();
     let mut rows = Rows::new(sizes.len());
     rows.push().copy_from_slice(strides);
@@ -63,13 +65,14 @@ pub(crate) fn write_into<S: Dims, R: Rank, E: Expr>(
         let mut operands = nest.operands();
         let to = operands.next_row();
         copy_row(raw.elements, operands.next_row(), out, offset, (to.strides, &nest.sizes));
-        return Ok(());
+        return Ok(part);
     }
     expr.rows::<S, R>(shape, &mut rows);
     let nest = Nest::map(sizes, order, &rows);
     let len = nest.positions();
     record(|| Step::Elementwise { expression: expr.describe(), loops: Loops::new::<E::Elem>(&nest, len, 1) });
-    Ok(write(&nest, &mut Parts::new(), out, offset, |operands| expr.kernel::<AnyStride>(operands))?)
+    write(&nest, &mut Parts::new(), out, offset, |operands| expr.kernel::<AnyStride>(operands))?;
+    Ok(part)
 }
 
 /// What is assigned has no dims besides those of the place; scatters into computed places may have more.
@@ -92,20 +95,27 @@ pub trait CoversAxes<O>: Rank {}
 impl<R: Rank<Max<O> = R>, O: Rank> CoversAxes<O> for R {}
 
 impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Place<'_, T, S, R, X> {
-    /// Runs `place = op(place, value)` over all dims of the place.
+    /// Runs `place = op(place, value)` over all dims of the place. That a traced value cannot be written there is an error, which calls this `name`.
     #[track_caller]
-    pub(crate) fn update<B, O>(&mut self, value: B, op: O) -> Result<(), DimError>
+    pub(crate) fn update<B, O>(&mut self, value: B, op: O, name: &'static str) -> Result<(), DimError>
     where
         B: Operand<T, Expr: Expr<Elem = T>>,
         O: BinaryOp<T, T, Out = T> + Copy,
     {
-        self.update_in(const { &AxisList::range(0, S::Axes::LEN + R::N) }.as_slice(), value, op)
+        let order = const { &AxisList::range(0, S::Axes::LEN + R::N) }.as_slice();
+        self.update_in(order, value, op, Some(name))
     }
 
     /// As [`update`](Place::update), the loops one inside of the other in the order given: that of the axes that come up several times decides
-    /// which value comes last.
+    /// which value comes last. Without a name, the caller records what is written.
     #[track_caller]
-    pub(crate) fn update_in<B, O>(&mut self, order: &[usize], value: B, op: O) -> Result<(), DimError>
+    pub(crate) fn update_in<B, O>(
+        &mut self,
+        order: &[usize],
+        value: B,
+        op: O,
+        name: Option<&'static str>,
+    ) -> Result<(), DimError>
     where
         B: Operand<T, Expr: Expr<Elem = T>>,
         O: BinaryOp<T, T, Out = T> + Copy,
@@ -125,6 +135,9 @@ impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Place<'_, T, S, R, X> {
             }
         }
         shape.volume(order.iter().copied(), 1)?;
+        if let Some(name) = name {
+            record::refuse::<T, S, R, _>(&value, &shape, name)?;
+        }
         let mut rows = Rows::new(sizes.len());
         axes_row::<S, S>(self.named(), self.positional().as_slice(), rows.push());
         self.indices().rows::<S, R>(&shape, &mut rows);
@@ -168,7 +181,7 @@ macro_rules! assignments {
                 S: Covers<B::Dims>,
                 R: CoversAxes<B::Rank>,
             {
-                unwrap(self.update(value, $op));
+                unwrap(self.update(value, $op, stringify!($name)));
             }
 
             #[doc = concat!("As [`", stringify!($name), "`](Place::", stringify!($name), "), but what sizes decide is an error. ")]
@@ -180,7 +193,7 @@ macro_rules! assignments {
                 S: Covers<B::Dims>,
                 R: CoversAxes<B::Rank>,
             {
-                self.update(value, $op)
+                self.update(value, $op, stringify!($name))
             }
         )*}
     };
@@ -204,7 +217,7 @@ assignments! {
 }
 
 /// Writes an expression into `places`, whose axes are `own` for the dims `S`, where rustc knows that all operands lie as they do. Returns whether it
-/// did: sizes can differ.
+/// did: sizes can differ, and operands can be traced.
 pub(crate) fn fill_typed<S: Dims, E: Expr>(
     expr: &E,
     own: &[Axis],
@@ -212,7 +225,10 @@ pub(crate) fn fill_typed<S: Dims, E: Expr>(
     operands: usize,
 ) -> Result<bool, DimError> {
     let mut like = Some(own);
-    if threads::parts(places.len()) > 1 || !expr.alike::<S, UnitStride>(&mut like, &mut 0) {
+    if record::is_active()
+        || threads::parts(places.len()) > 1
+        || !expr.alike::<S, UnitStride>(&mut like, &mut 0)
+    {
         return Ok(false);
     }
     line_into::<UnitStride, _>(expr, places, operands)?;
@@ -249,7 +265,7 @@ macro_rules! assign_operators {
         {
             #[track_caller]
             fn $method(&mut self, value: B) {
-                unwrap(self.as_place().update(value, ops::$op));
+                unwrap(self.as_place().update(value, ops::$op, stringify!($method)));
             }
         }
     )*};
@@ -373,7 +389,9 @@ pub trait OrderInto: AsTensor {
             dims.check_given(&tensor.unified_shape()?)?;
         }
         let (place, axes) = elements_mut(out);
-        if let Some((from, len)) = Ordering::<Self::Dims, Self::Rank, L>::same_layout(&tensor.expr, &axes) {
+        if !record::is_active()
+            && let Some((from, len)) = Ordering::<Self::Dims, Self::Rank, L>::same_layout(&tensor.expr, &axes)
+        {
             // Both are contiguous in the same order of axes with the same sizes.
             record(|| Step::Copy {
                 reason: "order of the result",
@@ -419,6 +437,7 @@ pub trait OrderInto: AsTensor {
         tensor.unify(&mut shape)?;
         let order = Ordering::<Self::Dims, Self::Rank, L>::ORDER.as_slice();
         shape.volume(order.iter().copied(), 1)?;
+        record::refuse::<Self::Elem, Self::Dims, Self::Rank, _>(&tensor.expr, &shape, "order_into")?;
         check_rank(axes.len(), L::GROUPS.as_slice().len() + Self::Rank::N)?;
         let loops = shape.sizes();
         let mut rows = Rows::new(loops.len());

@@ -3,6 +3,7 @@
 use crate::bind::source::{SourceMut, check_rank};
 use crate::dim::DimList;
 use crate::error::DimError;
+use crate::expr::record::{is_active, refuse};
 use crate::expr::{Expr, Factors};
 use crate::order::{OrderList, Ordering};
 use crate::plan::axes::AxisList;
@@ -74,7 +75,9 @@ where
     L: OrderList,
     O: SourceMut<Elem = E::Elem> + ?Sized,
 {
-    if let Some(roles) = const { &Split::<S, R, D, L>::roles::<E, X>() } {
+    if let Some(roles) = const { &Split::<S, R, D, L>::roles::<E, X>() }
+        && !is_active()
+    {
         let (a, b) = expr.pair();
         let (places, axes) = elements_mut(out);
         if roles.run_onto(a, b, places, &axes, Split::<S, R, D, L>::dims::<E>) {
@@ -99,6 +102,7 @@ where
     let mut shape = Shape::new::<S, R>();
     expr.unify::<S, R>(&mut shape)?;
     shape.finish()?;
+    refuse::<E::Elem, S, R, E>(expr, &shape, "sum_into")?;
     let (places, axes) = elements_mut(out);
     check_rank(axes.len(), L::GROUPS.as_slice().len() + R::N)?;
     let (kept, reduced) = (Split::<S, R, D, L>::KEPT.as_slice(), Split::<S, R, D, L>::REDUCED.as_slice());

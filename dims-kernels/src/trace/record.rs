@@ -23,8 +23,6 @@ use smallvec::SmallVec;
 pub enum Unrecorded {
     /// An operation that programs do not know.
     Opaque(&'static str),
-    /// An index out of range, which running the expression reports.
-    OutOfBounds,
     /// No memory.
     Memory(Error),
 }
@@ -50,6 +48,13 @@ struct Leaf<'w> {
     memory: Memory<'w>,
     /// Computed indices: the value, the stride and the size of the axis.
     indices: SmallVec<[(Register, isize, usize); 1]>,
+    /// Makes an element of the type.
+    any: fn() -> Arc<dyn Held>,
+}
+
+/// One element.
+fn any<T: Element>() -> Arc<dyn Held> {
+    Buffer::from(alloc::vec![T::default()]).held()
 }
 
 enum Memory<'w> {
@@ -82,8 +87,8 @@ impl<'w> Writer<'w> {
         Writer::default()
     }
 
-    fn push(&mut self, memory: Memory<'w>) -> u32 {
-        self.leaves.push(Leaf { row: self.rows, memory, indices: SmallVec::new() });
+    fn push<T: Element>(&mut self, memory: Memory<'w>) -> u32 {
+        self.leaves.push(Leaf { row: self.rows, memory, indices: SmallVec::new(), any: any::<T> });
         self.rows += 1;
         (self.leaves.len() - 1) as u32
     }
@@ -91,7 +96,7 @@ impl<'w> Writer<'w> {
     /// Elements in memory; `owner` is the buffer, if it is known.
     pub fn elements<T: Element>(&mut self, elements: Elements<'w, T>, owner: Option<&Buffer<T>>) -> Register {
         let Some(dtype) = DType::of::<T>() else {
-            self.push(Memory::Position);
+            self.push::<T>(Memory::Position);
             return self.opaque(core::any::type_name::<T>());
         };
         let start = elements.as_ptr().cast::<u8>();
@@ -105,7 +110,7 @@ impl<'w> Writer<'w> {
             }
             None => Memory::Borrowed(Box::new(move |along| copied(elements, along))),
         };
-        let number = self.push(memory);
+        let number = self.push::<T>(memory);
         self.build.load(number, dtype)
     }
 
@@ -117,7 +122,7 @@ impl<'w> Writer<'w> {
 
     /// Positions along the loops, as their row says.
     pub fn position(&mut self) -> Register {
-        let number = self.push(Memory::Position);
+        let number = self.push::<isize>(Memory::Position);
         self.build.position(number)
     }
 
@@ -198,16 +203,23 @@ fn table(
         let indices = mapped::<isize>(field, &order)?;
         offsets.resize(indices.len(), 0);
         for (offset, index) in offsets.iter_mut().zip(indices) {
-            if usize::try_from(index).map_or(true, |index| index >= size) {
-                return Err(Unrecorded::OutOfBounds);
+            // An index out of range is an error where its element is taken, which running the expression reports. Of an element that is not taken
+            // nothing comes through, so it may be any.
+            if usize::try_from(index).is_ok_and(|index| index < size) {
+                *offset += index * stride;
             }
-            *offset += index * stride;
         }
     }
     Ok((offsets, order))
 }
 
 impl Leaf<'_> {
+    /// An operand that stands for elements which are never taken.
+    fn nothing(&self, sizes: &[usize]) -> Operand {
+        let source = Source::Memory((self.any)());
+        Operand { source, place: Place::strided(0, sizes.iter().map(|_| 0)) }
+    }
+
     fn operand(
         &self,
         sizes: &[usize],
@@ -215,6 +227,10 @@ impl Leaf<'_> {
         strides: &[isize],
         table: Option<(Vec<isize>, SmallVec<[usize; 8]>)>,
     ) -> Result<Operand, Unrecorded> {
+        if !sizes.contains(&0) && self.indices.iter().any(|&(_, _, size)| size == 0) {
+            // There is no element, so none is taken.
+            return Ok(self.nothing(sizes));
+        }
         let strides = || sizes.iter().zip(strides).map(|(&size, &stride)| if size == 1 { 0 } else { stride });
         Ok(match &self.memory {
             Memory::Position => {

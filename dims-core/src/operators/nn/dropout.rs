@@ -1,7 +1,8 @@
 //! Dropout.
 
 use crate::error::{DimError, unwrap};
-use crate::expr::evaluate::evaluate_in;
+use crate::expr::evaluate::computed;
+use crate::expr::record;
 use crate::named::Named;
 use crate::plan::axes::AxisList;
 use crate::random::{Stream, unit};
@@ -49,7 +50,8 @@ pub trait Dropout: Computable {
         let tensor = self.into_named();
         let shape = tensor.unified_shape()?;
         let order = AxisList::in_memory_of::<Self::Dims, Self::Rank>().as_slice();
-        let mut data = evaluate_in::<Self::Dims, Self::Rank, _>(tensor.expr, &shape, order, "dropout")?;
+        let traced = record::traced::<Self::Elem, Self::Dims, Self::Rank, _>(&tensor.expr, &shape)?;
+        let mut data = computed::<Self::Dims, Self::Rank, _>(tensor.expr, &shape, order)?;
         // With `p = 1` nothing is kept, so the scale is never used.
         let scale = <<Self::Elem as Real>::Wide as num_traits::NumCast>::from(1.0 / (1.0 - p))
             .expect("a float can be any float, rounded");
@@ -61,6 +63,12 @@ pub trait Dropout: Computable {
                 *value = if dropped { num_traits::Zero::zero() } else { Real::narrow(value.widen() * scale) };
             }
         });
+        // The derivative is the factor of each element.
+        let factor = |at: usize| match unit(Stream::Dropout, seed, at as u64) < p {
+            true => num_traits::Zero::zero(),
+            false => Real::narrow(scale),
+        };
+        let data = record::scaled(data, traced, order, factor);
         let sizes = shape.sizes_in(order);
         Ok(Named::from_expr(Owned::laid_out(data, &sizes)))
     }

@@ -3,9 +3,9 @@
 use crate::brand::DimInfo;
 use crate::dim::DimList;
 use crate::error::{DimError, unwrap};
-use crate::expr::evaluate::evaluate_in;
+use crate::expr::evaluate::{computed, evaluate};
 use crate::expr::remap::Changes;
-use crate::expr::{Expr, Remap};
+use crate::expr::{Expr, Remap, record};
 use crate::named::{Named, position};
 use crate::plan::axes::AxisList;
 use crate::plan::shape::Shape;
@@ -203,8 +203,14 @@ pub trait Pooling: Computable {
     where
         Self::Elem: Real,
     {
-        let add = |a: <Self::Elem as Num>::Acc, b: <Self::Elem as Num>::Acc| a.add(b);
-        adaptive(self, &dims, &sizes.into(), "adaptive_avg_pool", Num::to_acc, add, Analytic::mean_of)
+        let work = Partwise {
+            name: "adaptive_avg_pool",
+            widen: Num::to_acc,
+            combine: |a: <Self::Elem as Num>::Acc, b: <Self::Elem as Num>::Acc| a.add(b),
+            finish: Analytic::mean_of,
+            counts: |_, _| true,
+        };
+        adaptive(self, &dims, &sizes.into(), &work)
     }
 
     /// The greatest elements of as many parts of each dim as asked for, as in [`adaptive_avg_pool`](Pooling::adaptive_avg_pool).
@@ -233,7 +239,14 @@ pub trait Pooling: Computable {
     where
         Self::Elem: Ordered,
     {
-        adaptive(self, &dims, &sizes.into(), "adaptive_max_pool", |x| x, Ordered::maximum, |best, _| best)
+        let work = Partwise {
+            name: "adaptive_max_pool",
+            widen: |x| x,
+            combine: Ordered::maximum,
+            finish: |best, _| best,
+            counts: |x: Self::Elem, best| x == best,
+        };
+        adaptive(self, &dims, &sizes.into(), &work)
     }
 }
 
@@ -258,7 +271,9 @@ fn without_padding<T: Analytic, S: Dims, R: Rank>(
     let shape = means.unified_shape()?;
     let order = AxisList::in_memory_of::<S, R>().as_slice();
     let sizes = shape.sizes_in(order);
-    let mut data = evaluate_in::<S, R, _>(means.expr, &shape, order, "avg_pool")?;
+    let traced = record::traced::<T, S, R, _>(&means.expr, &shape)?;
+    let mut data = computed::<S, R, _>(means.expr, &shape, order)?;
+    let mut factors: SmallVec<[(Vec<T>, usize); 3]> = SmallVec::new();
     let mut all: SmallVec<[DimInfo<'static>; 3]> = SmallVec::new();
     dims.each(|dim| all.push(dim.resized()));
     for (at, &dim) in all.iter().enumerate() {
@@ -282,8 +297,13 @@ fn without_padding<T: Analytic, S: Dims, R: Rank>(
         for (row, &scale) in data.chunks_exact_mut(inner.max(1)).zip(scales.iter().cycle()) {
             row.iter_mut().for_each(|mean| *mean = mean.mul(scale));
         }
+        factors.push((scales, inner));
     }
-    Ok(Named::from_expr(Owned::laid_out(data, &sizes)))
+    let factor = |at: usize| {
+        let own = factors.iter().map(|(scales, inner)| scales[at / inner % scales.len()]);
+        own.fold(T::ONE, T::mul)
+    };
+    Ok(Named::from_expr(Owned::laid_out(record::scaled(data, traced, order, factor), &sizes)))
 }
 
 /// Whether one of `positions` windows, `stride` apart, holds nothing but the `padding` in front of `own` elements or behind them.
@@ -389,62 +409,83 @@ where
     fused::<Windowed<S>, R, _, Positions, S, Q>(&windows, &shape, reducer, Empty::Allowed)
 }
 
-/// Combines parts of each dim, one dim after the other, in a type `W` that may be wider than the elements.
-fn adaptive<A: Computable, W: Copy>(
+/// What becomes of a part of a dim: its elements are combined, in a type `W` that may be wider than theirs.
+struct Partwise<N, C, F, P> {
+    name: &'static str,
+    widen: N,
+    combine: C,
+    /// The result, of what was combined and the number of elements.
+    finish: F,
+    /// Whether an element counts for the result: those that do have equal shares of its derivative.
+    counts: P,
+}
+
+/// Combines parts of each dim, one dim after the other.
+fn adaptive<A, W, N, C, F, P>(
     tensor: A,
     dims: &impl DimList,
     sizes: &PerDim,
-    name: &'static str,
-    widen: impl Fn(A::Elem) -> W,
-    combine: impl Fn(W, W) -> W,
-    finish: impl Fn(W, usize) -> A::Elem,
-) -> Result<Evaluated<A>, DimError> {
+    work: &Partwise<N, C, F, P>,
+) -> Result<Evaluated<A>, DimError>
+where
+    A: Computable,
+    W: Copy,
+    N: Fn(A::Elem) -> W,
+    C: Fn(W, W) -> W,
+    F: Fn(W, usize) -> A::Elem,
+    P: Fn(A::Elem, A::Elem) -> bool,
+{
     let mut all: SmallVec<[DimInfo<'static>; 3]> = SmallVec::new();
     dims.each(|dim| all.push(dim.resized()));
     sizes.check("size", all.len())?;
     let mut tensor = evaluated(tensor)?;
     for (at, &dim) in all.iter().enumerate() {
-        tensor = parts(tensor, dim, sizes.at(at), name, &widen, &combine, &finish)?;
+        tensor = parts(tensor, dim, sizes.at(at), work)?;
     }
     Ok(tensor)
 }
 
-fn parts<T: Element, S: Dims, R: Rank, W: Copy>(
+fn parts<T, S, R, W, N, C, F, P>(
     tensor: Named<T, S, R>,
     dim: DimInfo<'_>,
     len: usize,
-    name: &'static str,
-    widen: &impl Fn(T) -> W,
-    combine: &impl Fn(W, W) -> W,
-    finish: &impl Fn(W, usize) -> T,
-) -> Result<Named<T, S, R>, DimError> {
+    work: &Partwise<N, C, F, P>,
+) -> Result<Named<T, S, R>, DimError>
+where
+    T: Element,
+    S: Dims,
+    R: Rank,
+    W: Copy,
+    N: Fn(T) -> W,
+    C: Fn(W, W) -> W,
+    F: Fn(W, usize) -> T,
+    P: Fn(T, T) -> bool,
+{
+    let Partwise { name, widen, combine, finish, counts } = work;
     let shape = tensor.unified_shape()?;
     let axis = position(&shape, dim);
     let size = shape.size(axis);
     dim.unify(len, None)?;
     let order = AxisList::in_memory_of::<S, R>().as_slice();
     let at = order.iter().position(|&own| own == axis).expect("the dim is one of the axes");
-    let data = evaluate_in::<S, R, _>(tensor.expr, &shape, order, "interpolate")?;
+    let data = evaluate::<S, R, _>(tensor.expr, &shape, order)?;
     let mut sizes = shape.sizes_in(order);
     let inner: usize = sizes[at + 1..].iter().product();
     let outer: usize = sizes[..at].iter().product();
     sizes[at] = len;
     if size == 0 && len * outer * inner > 0 {
-        return Err(DimError::EmptyReduction { op: name, dims: shape.describe([axis]) });
+        return Err(DimError::EmptyReduction { op: *name, dims: shape.describe([axis]) });
     }
     let total = crate::plan::shape::volume(sizes.iter().copied(), size_of::<T>())
         .ok_or_else(|| DimError::TooLarge { dims: format!("dim `{}` = {len}", dim.name) })?;
     let mut out = kernels::memory::allocate::reserve(total)?;
     let bytes = total * size_of::<T>();
-    record(|| Step::Lines { work: name, lines: outer, len: size * inner, bytes, threads: 1 });
+    record(|| Step::Lines { work: *name, lines: outer, len: size * inner, bytes, threads: 1 });
     if total > 0 {
         let mut states: Vec<W> = Vec::with_capacity(inner);
         for block in data.chunks_exact(size * inner) {
             for part in 0..len {
-                let bound = |part: usize, up: usize| {
-                    ((part as u128 * size as u128 + up as u128) / len as u128) as usize
-                };
-                let (from, to) = (bound(part, 0), bound(part + 1, len - 1));
+                let (from, to) = bounds(part, len, size);
                 states.clear();
                 states.extend(block[from * inner..(from + 1) * inner].iter().map(|&value| widen(value)));
                 for row in block[(from + 1) * inner..to * inner].chunks_exact(inner) {
@@ -456,5 +497,46 @@ fn parts<T: Element, S: Dims, R: Rank, W: Copy>(
             }
         }
     }
-    Ok(Named::from_expr(Owned::laid_out(out, &sizes)))
+    let mut traced = record::Parts::new();
+    if data.is_traced() && total > 0 {
+        let (pairs, weights) = shares(&data, &out, [outer, size, len, inner], counts);
+        traced = record::weighted(&data, [outer, size, len, inner], &pairs, weights);
+    }
+    Ok(Named::from_expr(Owned::laid_out(record::placed(out, traced), &sizes)))
+}
+
+/// Where the part with a number begins and ends, of `len` parts of `size` elements.
+fn bounds(part: usize, len: usize, size: usize) -> (usize, usize) {
+    let bound = |part: usize, up: usize| ((part as u128 * size as u128 + up as u128) / len as u128) as usize;
+    (bound(part, 0), bound(part + 1, len - 1))
+}
+
+/// For each result, as numbers of rows, and each element of its part: the share of the result's derivative that the element gets.
+fn shares<T: Element>(
+    data: &[T],
+    out: &[T],
+    [outer, size, len, inner]: [usize; 4],
+    counts: &impl Fn(T, T) -> bool,
+) -> (Vec<(usize, usize)>, Vec<f64>) {
+    let pairs: Vec<(usize, usize)> = (0..len)
+        .flat_map(|part| {
+            let (from, to) = bounds(part, len, size);
+            (from..to).map(move |row| (part, row))
+        })
+        .collect();
+    let mut weights = Vec::with_capacity(outer * pairs.len() * inner);
+    for block in 0..outer {
+        let counted = |(part, row): (usize, usize), at: usize| {
+            counts(data[(block * size + row) * inner + at], out[(block * len + part) * inner + at])
+        };
+        for part in pairs.chunk_by(|a, b| a.0 == b.0) {
+            let many: Vec<usize> =
+                (0..inner).map(|at| part.iter().filter(|&&pair| counted(pair, at)).count()).collect();
+            for &pair in part {
+                let share = |at: usize| if counted(pair, at) { 1.0 / many[at] as f64 } else { 0.0 };
+                weights.extend((0..inner).map(share));
+            }
+        }
+    }
+    (pairs, weights)
 }

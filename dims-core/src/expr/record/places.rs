@@ -1,0 +1,178 @@
+//! Parts of a result: elements of a traced tensor that were moved, joined or scaled.
+
+use super::recording::{Parts, Traced, mapped};
+use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use kernels::loops::nest::Odometer;
+use kernels::memory::buffer::Buffer;
+use kernels::program::code::Binary;
+use kernels::scalar::Element;
+use kernels::trace::{Field, Part, Place, Table, is_active};
+use smallvec::SmallVec;
+
+/// Elements times constants, contiguous in an order of all loops: `factor` of the number of an element. (`traced` are the elements before.)
+#[inline]
+#[track_caller]
+pub(crate) fn scaled<T: Element>(
+    data: Vec<T>,
+    traced: Traced,
+    order: &[usize],
+    factor: impl Fn(usize) -> T,
+) -> Buffer<T> {
+    let Some(field) = traced else { return data.into() };
+    let factors: Vec<T> = (0..data.len()).map(factor).collect();
+    let factors = Buffer::from(factors).held();
+    let factors = Field::held(&field.sizes, &factors, Place::contiguous(&field.sizes, order));
+    let field = field.map([&factors], |build, a, [b]| build.binary(Binary::Mul, a, b));
+    mapped(data, Some(Box::new(field)), order)
+}
+
+/// The elements of a buffer as a part of a result in which they lie from `start` on.
+#[inline]
+pub(crate) fn whole_at<T: Element>(data: &Buffer<T>, start: usize) -> Option<Part> {
+    data.node()?;
+    let field = Field::held(&[data.len()], &data.held(), Place::strided(0, [1]));
+    Some(Part { field, place: Place::strided(start as isize, [1]) })
+}
+
+/// So many runs of elements are parts of their own; else there is one part with a table.
+const RUNS: usize = 8;
+
+/// Rows of `inner` elements that were moved along an axis: `pairs` are the new place of a row and the old one. There are `outer` blocks, each of
+/// `size` rows before and `len` rows now.
+#[inline]
+pub(crate) fn moved<T: Element>(
+    data: &Buffer<T>,
+    sizes: [usize; 4],
+    pairs: impl Iterator<Item = (usize, usize)>,
+) -> Parts {
+    if !is_active() || data.node().is_none() {
+        return Parts::new();
+    }
+    moved_rows(data, sizes, &pairs.collect::<Vec<_>>())
+}
+
+#[cold]
+fn moved_rows<T: Element>(
+    data: &Buffer<T>,
+    [outer, size, len, inner]: [usize; 4],
+    pairs: &[(usize, usize)],
+) -> Parts {
+    let runs = runs(pairs);
+    if runs.len() > RUNS {
+        let sizes = [outer, pairs.len(), inner];
+        let place = |rows: usize, of: fn(&(usize, usize)) -> usize| looked_up(&sizes, rows, pairs, of);
+        let field = Field::held(&sizes, &data.held(), place(size, |pair| pair.1));
+        return vec![Part { field, place: place(len, |pair| pair.0) }];
+    }
+    let part = |run: &[(usize, usize)]| {
+        let place = |rows: usize, of: fn(&(usize, usize)) -> usize| {
+            let step = if run.len() > 1 { of(&run[1]) as isize - of(&run[0]) as isize } else { 0 };
+            let strides = [(rows * inner) as isize, step * inner as isize, 1];
+            Place::strided((of(&run[0]) * inner) as isize, strides)
+        };
+        let field = Field::held(&[outer, run.len(), inner], &data.held(), place(size, |pair| pair.1));
+        Part { field, place: place(len, |pair| pair.0) }
+    };
+    runs.into_iter().map(part).collect()
+}
+
+/// Pairs in pieces within which both numbers grow by the same steps.
+fn runs(pairs: &[(usize, usize)]) -> Vec<&[(usize, usize)]> {
+    let (mut runs, mut rest) = (Vec::new(), pairs);
+    while !rest.is_empty() {
+        let step = |at: usize| {
+            let ((to, from), (next_to, next_from)) = (rest[at], rest[at + 1]);
+            (next_to.wrapping_sub(to), next_from.wrapping_sub(from))
+        };
+        let end = (1..rest.len()).find(|&at| step(at - 1) != step(0)).unwrap_or(rest.len());
+        let (run, behind) = rest.split_at(end);
+        runs.push(run);
+        rest = behind;
+    }
+    runs
+}
+
+/// Where the rows of some pairs lie among `rows` of each block, along the loops over blocks, pairs and elements of a row.
+fn looked_up(
+    sizes: &[usize; 3],
+    rows: usize,
+    pairs: &[(usize, usize)],
+    of: fn(&(usize, usize)) -> usize,
+) -> Place {
+    let inner = sizes[2];
+    let offsets = pairs.iter().map(|pair| (of(pair) * inner) as isize).collect();
+    let table = Some(Table::new(offsets, sizes, &[1]));
+    Place { table, ..Place::strided(0, [(rows * inner) as isize, 0, 1]) }
+}
+
+/// Rows of `inner` elements that were combined along an axis: that at `pair.0` is the sum of those at `pair.1`, each times its weight. The weights are those of
+/// the blocks, pairs and elements of a row, the last fastest. The numbers are as for [`moved`].
+#[cold]
+pub(crate) fn weighted<T: Element>(
+    data: &Buffer<T>,
+    [outer, size, len, inner]: [usize; 4],
+    pairs: &[(usize, usize)],
+    weights: Vec<f64>,
+) -> Parts {
+    let sizes = [outer, pairs.len(), inner];
+    let place = |rows: usize, of: fn(&(usize, usize)) -> usize| looked_up(&sizes, rows, pairs, of);
+    let weights = Field::held(&sizes, &Buffer::from(weights).held(), Place::contiguous(&sizes, &[0, 1, 2]));
+    let field = Field::held(&sizes, &data.held(), place(size, |pair| pair.1));
+    let field = field.map([&weights], |build, a, [b]| {
+        let weight = build.cast_kind(build.kind(a), b);
+        build.binary(Binary::Mul, a, weight)
+    });
+    vec![Part { field, place: place(len, |pair| pair.0) }]
+}
+
+/// Elements that were written to places which are looked up: the strides along the loops, and offsets that vary along some of them. Where several have one
+/// place they were added, or the last one stays, the loops one inside of the other in an order.
+pub(crate) fn scattered(
+    traced: Traced,
+    strides: &[isize],
+    (offsets, along): (Vec<isize>, &[usize]),
+    last_stays: Option<&[usize]>,
+) -> Parts {
+    let Some(field) = traced else { return Parts::new() };
+    let field = match last_stays {
+        None => *field,
+        Some(order) => last_of_each(&field, strides, (&offsets, along), order),
+    };
+    let table = Some(Table::new(offsets, &field.sizes, along));
+    let place = Place { table, ..Place::strided(0, strides.iter().copied()) };
+    vec![Part { field, place }]
+}
+
+/// The field with zeros but for the last element of each place.
+fn last_of_each(
+    field: &Field,
+    strides: &[isize],
+    (offsets, along): (&[isize], &[usize]),
+    order: &[usize],
+) -> Field {
+    let sizes = &field.sizes[..];
+    let in_table = Place::contiguous(sizes, along).strides;
+    let ordered: SmallVec<[usize; 8]> = order.iter().map(|&axis| sizes[axis]).collect();
+    let mut at: SmallVec<[usize; 8]> = SmallVec::from_elem(0, order.len());
+    let mut places = Vec::with_capacity(ordered.iter().product());
+    let mut odometer = Odometer::new(&ordered);
+    while !odometer.is_done() {
+        let moved = |strides: &[isize]| {
+            order.iter().zip(&at).map(|(&axis, &at)| strides[axis].wrapping_mul(at as isize)).sum::<isize>()
+        };
+        places.push(moved(strides) + offsets[moved(&in_table) as usize]);
+        odometer.advance(&mut at);
+    }
+    let mut last = BTreeMap::new();
+    places.iter().enumerate().for_each(|(number, &place)| {
+        last.insert(place, number);
+    });
+    let stays: Vec<bool> = places.iter().enumerate().map(|(number, place)| last[place] == number).collect();
+    let stays = Field::held(sizes, &Buffer::from(stays).held(), Place::contiguous(sizes, order));
+    field.map([&stays], |build, a, [stays]| {
+        let zero = build.float(0.0, build.kind(a));
+        build.select(stays, a, zero)
+    })
+}
