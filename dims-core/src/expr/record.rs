@@ -28,6 +28,7 @@ mod recording {
     use alloc::boxed::Box;
     use alloc::sync::Arc;
     use core::panic::Location;
+    use kernels::loops::nest::Nest;
     use kernels::loops::rows::Rows;
     use kernels::program::code::{DType, LineWork, Reduction};
     pub(crate) use kernels::trace::is_active;
@@ -45,6 +46,35 @@ mod recording {
         shape: &Shape,
     ) -> Result<Traced, DimError> {
         if is_active() { written::<T, U, R, E>(expr, shape) } else { Ok(None) }
+    }
+
+    /// The field of an expression, which need not be traced, over the loops of a shape. What programs do not know is computed, along the loops `axes` as the expression
+    /// varies along no others; it is an error if it is traced.
+    #[track_caller]
+    pub(crate) fn field<T: Element, U: Dims, E: Expr<Elem = T> + ?Sized>(
+        expr: &E,
+        shape: &Shape,
+        axes: &[usize],
+    ) -> Result<Field, DimError> {
+        let sizes = shape.sizes();
+        let mut rows = Rows::new(sizes.len());
+        expr.rows::<U, Rank0>(shape, &mut rows);
+        let mut writer = Writer::new();
+        let value = expr.write(&mut writer);
+        let is_float = DType::of::<T>().is_some_and(DType::is_float);
+        if writer.opaque_operation().is_some() {
+            if let (Some(operation), true, true) = (writer.opaque_operation(), is_float, writer.is_traced()) {
+                return Err(lost(operation));
+            }
+            let len = shape.volume(axes.iter().copied(), size_of::<T>())?;
+            let data = expr.collect(&Nest::map(sizes, axes, &rows), len)?;
+            return Ok(Field::held(sizes, &Buffer::from(data).held(), Place::contiguous(sizes, axes)));
+        }
+        match writer.finish_any(value, sizes, &rows) {
+            Ok(field) => Ok(field),
+            Err(Unrecorded::Memory(error)) => Err(error.into()),
+            Err(_) => unreachable!("it was computed before, and programs know it"),
+        }
     }
 
     #[cold]

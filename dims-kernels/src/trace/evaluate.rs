@@ -96,7 +96,19 @@ fn sum_of<T: Output + Real>(parts: &[Part], len: usize) -> Result<Vec<T>, Error>
     out.map_or_else(|| filled(len), Ok)
 }
 
-fn filled<T: Output + Real>(len: usize) -> Result<Vec<T>, Error> {
+/// Adds a part to elements.
+pub(crate) fn add<T: Output + Real>(out: &mut [T], part: &Part) -> Result<(), Error> {
+    let Part { field, place } = part;
+    if !field.sizes.contains(&0) {
+        place.assert_within(&field.sizes, out.len());
+        let Dense { data, order } = dense::<T>(field, place)?;
+        add_at(out, place, &field.sizes, &data, &order);
+    }
+    Ok(())
+}
+
+/// Zeros.
+pub(crate) fn filled<T: Output + Real>(len: usize) -> Result<Vec<T>, Error> {
     let mut out = reserve(len)?;
     out.resize(len, T::ZERO);
     Ok(out)

@@ -1,8 +1,10 @@
 //! Steps with gradients of their own: reductions other than sums, work along lines, and attention.
 
+mod attention;
 mod lines;
 mod recurrence;
 
+pub use attention::Attention;
 pub use lines::Along;
 pub use recurrence::Recurrence;
 

@@ -3,14 +3,16 @@
 use super::recurrence::recurrence;
 use super::{Parts, along, constant, sum, wide};
 use crate::error::Error;
+use crate::machine::threads;
 use crate::memory::buffer::Buffer;
 use crate::program::Builder;
 use crate::program::Register;
 use crate::program::code::{Binary, DType, LineWork, Unary};
 use crate::program::interpreter::Output;
 use crate::scalar::Real;
+use crate::scan;
 use crate::scan::pull::{Pulled, needs_input};
-use crate::trace::evaluate::{floats, mapped};
+use crate::trace::evaluate::{floats, mapped, stepped};
 use crate::trace::{Field, Held, Part, Place, Rule, Table, evaluate};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -65,6 +67,29 @@ impl Rule for Along {
         };
         Ok(field.pull(&given))
     }
+}
+
+/// The softmax of a field along some loops, which are the last ones of the order.
+pub(super) fn softmax(
+    field: Field,
+    order: &[usize],
+    lines: &[usize],
+    dtype: DType,
+    recorded: bool,
+) -> Result<Arc<dyn Held>, Error> {
+    fn computed<T: Output + Real>(rule: Along, is_traced: bool) -> Result<Arc<dyn Held>, Error> {
+        let mut data = mapped::<T>(&rule.field, &rule.order)?;
+        let len = rule.lines.iter().map(|&axis| rule.field.sizes[axis]).product();
+        if !data.is_empty() {
+            let threads = threads::parts(data.len());
+            scan::in_place(&mut data, len, 1, threads, scan::Softmax::<false>);
+        }
+        Ok(stepped(data, is_traced.then_some(rule)))
+    }
+    let is_traced = recorded && field.nodes().next().is_some();
+    let (order, lines) = (order.to_vec(), lines.to_vec());
+    let rule = Along { field, order, lines, work: LineWork::Softmax { log: false }, dtype };
+    floats!(dtype, computed(rule, is_traced))
 }
 
 /// The pull-back of lines of neighbours, in one go.
