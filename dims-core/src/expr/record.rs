@@ -6,7 +6,7 @@
 use crate::error::DimError;
 use crate::expr::Expr;
 use crate::plan::shape::Shape;
-use crate::rank::Rank;
+use crate::rank::{Rank, Rank0};
 use crate::set::Dims;
 use alloc::vec::Vec;
 use kernels::memory::buffer::Buffer;
@@ -31,12 +31,13 @@ mod recording {
     use alloc::boxed::Box;
     use alloc::sync::Arc;
     use core::panic::Location;
+    use kernels::loops::nest::Nest;
     use kernels::loops::rows::Rows;
     use kernels::program::code::{DType, LineWork, Reduction};
     pub(crate) use kernels::trace::Part;
     pub(crate) use kernels::trace::is_active;
     use kernels::trace::record::{Unrecorded, Writer};
-    use kernels::trace::{Field, Node, Place, Rule, Step, rules};
+    use kernels::trace::{Field, Held, Node, Place, Rule, Step, Table, rules};
 
     /// The field of an expression whose result is traced.
     pub(crate) type Traced = Option<Box<Field>>;
@@ -49,6 +50,35 @@ mod recording {
         shape: &Shape,
     ) -> Result<Traced, DimError> {
         if is_active() { written::<T, U, R, E>(expr, shape) } else { Ok(None) }
+    }
+
+    /// The field of an expression, which need not be traced, over the loops of a shape. What programs do not know is computed, along the loops `axes` as the expression
+    /// varies along no others; it is an error if it is traced.
+    #[track_caller]
+    pub(crate) fn field<T: Element, U: Dims, E: Expr<Elem = T> + ?Sized>(
+        expr: &E,
+        shape: &Shape,
+        axes: &[usize],
+    ) -> Result<Field, DimError> {
+        let sizes = shape.sizes();
+        let mut rows = Rows::new(sizes.len());
+        expr.rows::<U, Rank0>(shape, &mut rows);
+        let mut writer = Writer::new();
+        let value = expr.write(&mut writer);
+        let is_float = DType::of::<T>().is_some_and(DType::is_float);
+        if writer.opaque_operation().is_some() {
+            if let (Some(operation), true, true) = (writer.opaque_operation(), is_float, writer.is_traced()) {
+                return Err(lost(operation));
+            }
+            let len = shape.volume(axes.iter().copied(), size_of::<T>())?;
+            let data = expr.collect(&Nest::map(sizes, axes, &rows), len)?;
+            return Ok(Field::held(sizes, &Buffer::from(data).held(), Place::contiguous(sizes, axes)));
+        }
+        match writer.finish_any(value, sizes, &rows) {
+            Ok(field) => Ok(field),
+            Err(Unrecorded::Memory(error)) => Err(error.into()),
+            Err(_) => unreachable!("it was computed before, and programs know it"),
+        }
     }
 
     #[cold]
@@ -69,6 +99,16 @@ mod recording {
             value = writer.opaque(core::any::type_name::<T>());
         }
         finished(writer.finish(value, shape.sizes(), &rows))
+    }
+
+    /// Whether an operand of an expression that yields floats is traced.
+    #[inline]
+    #[track_caller]
+    pub(crate) fn is_traced<T: Element, U: Dims, E: Expr + ?Sized>(
+        expr: &E,
+        shape: &Shape,
+    ) -> Result<bool, DimError> {
+        Ok(traced::<T, U, Rank0, E>(expr, shape)?.is_some())
     }
 
     #[track_caller]
@@ -167,6 +207,69 @@ mod recording {
                 Ok(ruled(data, rules::Along { field: *field, order, lines, work, dtype }))
             }
         }
+    }
+
+    /// The memory of a buffer, if it is traced.
+    #[inline]
+    pub(crate) fn held_if_traced<T: Element>(buffer: &Buffer<T>) -> Option<Arc<dyn Held>> {
+        if is_active() && buffer.node().is_some() { Some(buffer.held()) } else { None }
+    }
+
+    /// The results of work along lines of `len` elements that lie one behind the other in `from`, if that is traced.
+    #[track_caller]
+    pub(crate) fn along_lines<T: Element>(
+        data: Vec<T>,
+        from: Option<Arc<dyn Held>>,
+        len: usize,
+        work: LineWork,
+        operation: &'static str,
+    ) -> Result<Buffer<T>, DimError> {
+        let field = from.map(|held| {
+            let sizes = [data.len() / len.max(1), len];
+            Box::new(Field::held(&sizes, &held, Place::contiguous(&sizes, &[0, 1])))
+        });
+        along(data, field, &[0, 1], &[1], work, operation)
+    }
+
+    /// What a reduction made of lines of `len` elements that lie one behind the other in `from`, if that is traced.
+    #[track_caller]
+    pub(crate) fn reduced_lines<T: Element>(
+        data: Vec<T>,
+        from: Option<Arc<dyn Held>>,
+        len: usize,
+        reduction: Reduction,
+        operation: &'static str,
+    ) -> Result<Buffer<T>, DimError> {
+        let field = from.map(|held| {
+            let sizes = [data.len(), len];
+            Box::new(Field::held(&sizes, &held, Place::contiguous(&sizes, &[0, 1])))
+        });
+        reduced(data, field, &[0], &[1], reduction, operation)
+    }
+
+    /// Elements that were chosen from a buffer, at these offsets; `share` is how much of each is that at the second offset.
+    #[track_caller]
+    pub(crate) fn chosen<T: Element>(
+        data: Vec<T>,
+        from: &Buffer<T>,
+        share: f64,
+        offsets: impl FnOnce() -> (Vec<isize>, Option<Vec<isize>>),
+    ) -> Buffer<T> {
+        let Some(held) = held_if_traced(from) else { return data.into() };
+        let sizes = [data.len()];
+        let at = |offsets: Vec<isize>| {
+            let table = Some(Table::new(offsets, &sizes, &[0]));
+            Field::held(&sizes, &held, Place { offset: 0, strides: [0].into_iter().collect(), table })
+        };
+        let (low, high) = offsets();
+        let mut field = at(low);
+        if let Some(high) = high {
+            field = field.map([&at(high)], |build, low, [high]| {
+                build.binary(kernels::program::code::Binary::Lerp(share), low, high)
+            });
+        }
+        let place = Place::strided(0, [1]);
+        node(data, Step::Parts(vec![Part { field, place }]))
     }
 
     /// Elements that a step with a rule of its own computed.
@@ -331,6 +434,48 @@ mod recording {
         _: &'static str,
     ) -> Result<(), DimError> {
         Ok(())
+    }
+
+    #[inline(always)]
+    pub(crate) fn held_if_traced<T: Element>(_: &Buffer<T>) -> Option<core::convert::Infallible> {
+        None
+    }
+
+    #[inline(always)]
+    pub(crate) fn along_lines<T: Element>(
+        data: Vec<T>,
+        _: Option<core::convert::Infallible>,
+        _: usize,
+        _: kernels::program::code::LineWork,
+        _: &'static str,
+    ) -> Result<Buffer<T>, DimError> {
+        Ok(data.into())
+    }
+
+    #[inline(always)]
+    pub(crate) fn is_traced<T: Element, U: Dims, E: Expr + ?Sized>(_: &E, _: &Shape) -> Result<bool, DimError> {
+        Ok(false)
+    }
+
+    #[inline(always)]
+    pub(crate) fn reduced_lines<T: Element>(
+        data: Vec<T>,
+        _: Option<core::convert::Infallible>,
+        _: usize,
+        _: kernels::program::code::Reduction,
+        _: &'static str,
+    ) -> Result<Buffer<T>, DimError> {
+        Ok(data.into())
+    }
+
+    #[inline(always)]
+    pub(crate) fn chosen<T: Element>(
+        data: Vec<T>,
+        _: &Buffer<T>,
+        _: f64,
+        _: impl FnOnce() -> (Vec<isize>, Option<Vec<isize>>),
+    ) -> Buffer<T> {
+        data.into()
     }
 
     #[inline(always)]

@@ -95,7 +95,8 @@ impl Walk<1> for Variables {
 fn variable<T: Element, S: Dims, R: Rank>(tensor: &Owned<T, S, R>) -> Result<Owned<T, S, R>, DimError> {
     let axes = || tensor.named().as_slice().iter().chain(tensor.positional().as_slice());
     let repeats = |axis: &Axis| axis.size > 1 && axis.stride == 0;
-    if axes().any(repeats) {
+    // (Without elements, all strides are 0.)
+    if !tensor.all().is_empty() && axes().any(repeats) {
         // Elements that stand at several positions have a gradient for each.
         let shape = Named::<T, S, R, _>::from_expr(tensor).unified_shape()?;
         let dense = laid_out::<S, R, _>(tensor, &shape)?;

@@ -2,6 +2,8 @@
 
 use crate::dim::DimList;
 use crate::error::{DimError, unwrap};
+#[cfg(feature = "std")]
+use crate::expr::record;
 use crate::expr::{Expr, Factors, Operand, Scalar, computed_factor};
 use crate::named::Named;
 use crate::plan::axes::AxisList;
@@ -26,8 +28,13 @@ use kernels::loops::rows::Rows;
 use kernels::loops::steps::record;
 use kernels::loops::stride::AnyStride;
 use kernels::machine::threads;
+use kernels::memory::buffer::Buffer;
+#[cfg(feature = "std")]
+use kernels::program::code::{DType, Number};
 use kernels::scalar::{Adds, Masks, ScoreChange};
 use kernels::scalar::{Element, Num, Real};
+#[cfg(feature = "std")]
+use kernels::trace::rules;
 use smallvec::SmallVec;
 
 /// The dims of queries and keys.
@@ -315,9 +322,6 @@ where
     shape.finish()?;
     shape.check_all_given(&features)?;
     shape.check_all_given(&over)?;
-    let q = in_memory::<All<Q, K, V>, Q::Dims, _>(&q, &shape)?;
-    let k = in_memory::<All<Q, K, V>, K::Dims, _>(&k, &shape)?;
-    let v = in_memory::<All<Q, K, V>, V::Dims, _>(&v, &shape)?;
     let axes = Axes {
         kept: Of::<X, All<Q, K, V>>::IN_MEMORY.as_slice(),
         features: listed::<F, All<Q, K, V>>(),
@@ -325,11 +329,100 @@ where
         scores: Of::<S, All<Q, K, V>>::AXES.as_slice(),
     };
     let bias = M::BIASED.then_some(&bias);
+    let step = traced::<All<Q, K, V>, Q, K, V, M>(&shape, &axes, (&q, &k, &v), scale, &mask, bias)?;
+    let q = in_memory::<All<Q, K, V>, Q::Dims, _>(&q, &shape)?;
+    let k = in_memory::<All<Q, K, V>, K::Dims, _>(&k, &shape)?;
+    let v = in_memory::<All<Q, K, V>, V::Dims, _>(&v, &shape)?;
     let data = planned::<All<Q, K, V>, _, _, _>(&shape, &axes, [q, k, v], scale.widen(), &mask, bias)
         .map_err(|error| shape.name_dims(error, axes.kept))?;
-    let data = narrowed(data);
+    let data = ruled_if(narrowed(data), step);
     let sizes = shape.sizes_in(axes.kept);
     Ok(Named::from_expr(Owned::laid_out(data, &sizes)))
+}
+
+/// The step of an attention of which an operand is traced. `U` are all dims.
+#[cfg(feature = "std")]
+#[track_caller]
+fn traced<U, Q, K, V, M>(
+    shape: &Shape,
+    axes: &Axes,
+    (q, k, v): (&Q::Expr, &K::Expr, &V::Expr),
+    scale: Q::Elem,
+    mask: &M::Allowed,
+    bias: Option<&M::Bias>,
+) -> Result<Option<rules::Attention>, DimError>
+where
+    U: Dims,
+    Q: Computable<Elem: Real>,
+    K: Computable<Elem = Q::Elem>,
+    V: Computable<Elem = Q::Elem>,
+    M: Mask<Q::Elem>,
+{
+    let is_traced = || -> Result<bool, DimError> {
+        Ok(record::is_traced::<Q::Elem, U, _>(q, shape)?
+            || record::is_traced::<Q::Elem, U, _>(k, shape)?
+            || record::is_traced::<Q::Elem, U, _>(v, shape)?
+            || match bias {
+                Some(bias) => record::is_traced::<Q::Elem, U, _>(bias, shape)?,
+                None => false,
+            })
+    };
+    if !record::is_active() || !is_traced()? {
+        return Ok(None);
+    }
+    let changed = Of::<M::Dims, U>::AXES.as_slice();
+    Ok(Some(rules::Attention {
+        operands: [
+            record::field::<_, U, _>(q, shape, Of::<Q::Dims, U>::AXES.as_slice())?,
+            record::field::<_, U, _>(k, shape, Of::<K::Dims, U>::AXES.as_slice())?,
+            record::field::<_, U, _>(v, shape, Of::<V::Dims, U>::AXES.as_slice())?,
+        ],
+        mask: Some(record::field::<_, U, _>(mask, shape, changed)?),
+        bias: match bias {
+            Some(bias) => Some(record::field::<_, U, _>(bias, shape, changed)?),
+            None => None,
+        },
+        scale: Number::float(scale),
+        features: axes.features.to_vec(),
+        over: axes.over.to_vec(),
+        scores: axes.scores.to_vec(),
+        kept: axes.kept.to_vec(),
+        dtype: DType::of::<Q::Elem>().expect("what is recorded are floats"),
+    }))
+}
+
+/// The result as that of a step, if there is one.
+#[cfg(feature = "std")]
+#[track_caller]
+fn ruled_if<T: Element>(data: Vec<T>, step: Option<rules::Attention>) -> Buffer<T> {
+    match step {
+        Some(step) => record::ruled(data, step),
+        None => data.into(),
+    }
+}
+
+/// Without the standard library nothing is recorded.
+#[cfg(not(feature = "std"))]
+fn traced<U, Q, K, V, M>(
+    _: &Shape,
+    _: &Axes,
+    _: (&Q::Expr, &K::Expr, &V::Expr),
+    _: Q::Elem,
+    _: &M::Allowed,
+    _: Option<&M::Bias>,
+) -> Result<(), DimError>
+where
+    Q: AsTensor,
+    K: AsTensor,
+    V: AsTensor,
+    M: Mask<Q::Elem>,
+{
+    Ok(())
+}
+
+#[cfg(not(feature = "std"))]
+fn ruled_if<T: Element>(data: Vec<T>, _: ()) -> Buffer<T> {
+    data.into()
 }
 
 /// The elements in the type of the result; as they are, if that is the one that is computed with.

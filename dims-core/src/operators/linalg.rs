@@ -4,9 +4,12 @@ use crate::assign::write_into;
 use crate::dim::{DimList, DimRef};
 use crate::error::{DimError, unwrap};
 use crate::expr::remap::{Along, Changes, term};
-use crate::expr::{Binary, Iota, Remap, Scalar, Select, Unary, record};
+use crate::expr::evaluate::laid_out;
+use crate::expr::record;
+use crate::expr::{Binary, Expr, Iota, Remap, Scalar, Select, Unary};
 use crate::named::{Named, position};
 use crate::plan::axes::AxisList;
+use crate::plan::shape::Shape;
 use crate::reduce::{Empty, Evaluated, Reduced, run, sum};
 use crate::restructure::Remapped;
 use crate::run::lines::along_lines;
@@ -25,12 +28,23 @@ pub type Dotted<A, B, X> =
     Named<<A as AsTensor>::Elem, X, <<A as AsTensor>::Rank as crate::rank::Rank>::Max<<B as AsTensor>::Rank>>;
 
 /// The dims of two tensors.
-type Both<A, B> = <<A as AsTensor>::Dims as Union<<B as AsTensor>::Dims>>::Out;
+type BothDims<A, B> = <<A as AsTensor>::Dims as Union<<B as AsTensor>::Dims>>::Out;
+
+/// How many positional axes two tensors have together.
+type RankOf<A, B> = <<A as AsTensor>::Rank as crate::rank::Rank>::Max<<B as AsTensor>::Rank>;
+
+/// The elements of two tensors, both of which are borrowed, combined by `O`; `U` are the dims of both.
+type Both<'a, O, A, B, U> = Named<
+    <A as AsTensor>::Elem,
+    U,
+    RankOf<A, B>,
+    Binary<O, &'a <A as AsTensor>::Expr, &'a <B as AsTensor>::Expr>,
+>;
 
 /// `A`, which is borrowed, and `B` at each position, combined by `O`.
 type Pairwise<'a, O, T, A, B> = Named<
     T,
-    Both<A, B>,
+    BothDims<A, B>,
     <<A as AsTensor>::Rank as crate::rank::Rank>::Max<<B as AsTensor>::Rank>,
     Binary<O, &'a <A as AsTensor>::Expr, <B as AsTensor>::Expr>,
 >;
@@ -450,7 +464,17 @@ pub trait LinearAlgebra: Computable {
         Self: AsTensor<Elem: Real, Dims: Union<B::Dims, Out = U>>,
     {
         let own = self.borrowed();
-        let pairs = Binary { op: ops::Pair, a: &*own, b: other.into_named().expr };
+        let other = other.into_named().expr;
+        if record::is_active() {
+            let product = Binary { op: ops::Mul, a: &*own, b: &other };
+            let product: Both<'_, ops::Mul, Self, B, U> = Named::from_expr(product);
+            read_checked(&product, &dims)?;
+            let shape = product.unified_shape()?;
+            if record::traced::<Self::Elem, U, RankOf<Self, B>, _>(&product.expr, &shape)?.is_some() {
+                return composed_cosine::<Self, B, D, U, X>(&*own, &other, eps);
+            }
+        }
+        let pairs = Binary { op: ops::Pair, a: &*own, b: other };
         let pairs: Pairwise<'_, ops::Pair, (Self::Elem, Self::Elem), Self, B> = Named::from_expr(pairs);
         run::<Named<_, U, _, _>, D, X, _>(
             &*read_checked(&pairs, &dims)?,
@@ -486,6 +510,33 @@ pub trait LinearAlgebra: Computable {
 }
 
 impl<A: Computable> LinearAlgebra for A {}
+
+/// The cosine made of a product and of norms, each of which has a derivative.
+#[track_caller]
+fn composed_cosine<A, B, D, U, X>(
+    a: &A::Expr,
+    b: &B::Expr,
+    eps: A::Elem,
+) -> Result<Dotted<A, B, X>, DimError>
+where
+    A: Computable<Elem: Real, Dims: Union<B::Dims, Out = U>>,
+    B: Operable<A::Elem>,
+    D: DimsOfBoth<A::Dims, B::Dims, U, X>,
+    U: Dims,
+    X: Dims,
+{
+    let dot = sum::<Both<'_, ops::Mul, A, B, U>, D, X>(&Binary { op: ops::Mul, a, b })?;
+    let (left, right) = (Binary { op: ops::Left, a, b }, Binary { op: ops::Replace, a, b });
+    let left = run::<Both<'_, ops::Left, A, B, U>, D, X, _>(&left, reducers::Norm, Empty::Allowed)?;
+    let right = run::<Both<'_, ops::Replace, A, B, U>, D, X, _>(&right, reducers::Norm, Empty::Allowed)?;
+    let left = Binary { op: ops::Maximum, a: left.expr, b: Scalar(eps) };
+    let right = Binary { op: ops::Maximum, a: right.expr, b: Scalar(eps) };
+    let cosine = Binary { op: ops::Div, a: dot.expr, b: Binary { op: ops::Mul, a: left, b: right } };
+    let mut shape = Shape::new::<X, RankOf<A, B>>();
+    cosine.unify::<X, RankOf<A, B>>(&mut shape)?;
+    shape.finish()?;
+    Ok(Named::from_expr(laid_out::<X, RankOf<A, B>, _>(cosine, &shape)?))
+}
 
 fn triangle<'a, O, E, I, J, T>(
     op: O,

@@ -2,7 +2,9 @@
 
 use crate::dim::DimRef;
 use crate::error::{DimError, unwrap};
+use crate::expr::record;
 use crate::named::Named;
+use crate::rank::Rank;
 use crate::reduce::{Evaluated, Reduced};
 use crate::run::lines::{Lines, arranged};
 use crate::set::{Dims, DimsOf};
@@ -10,6 +12,7 @@ use crate::size::Resizable;
 use crate::tensor::{AsTensor, Computable, Evaluable, NamedOf, checked, read_checked, reference};
 use alloc::vec::Vec;
 use core::cmp::Ordering;
+use kernels::memory::buffer::Buffer;
 use kernels::scalar::{Num, Ordered, Real};
 
 /// Positions along a dim, for each element of a tensor.
@@ -36,12 +39,16 @@ fn directed(descending: bool, order: Ordering) -> Ordering {
     if descending { order.reverse() } else { order }
 }
 
+#[track_caller]
 fn sort<A, D>(tensor: A, descending: bool) -> Result<Evaluated<A>, DimError>
 where
     A: Computable<Elem: Ordered>,
     D: DimRef,
 {
-    let lines = Lines::of::<A, D>(tensor)?;
+    let lines = Lines::recorded::<A, D>(tensor)?;
+    if lines.data.is_traced() {
+        return Ok(sorted_lines(&lines, descending)?.0);
+    }
     let len = lines.len();
     lines.in_place("sort", len, |line| line.sort_by(|a, b| directed(descending, ascending(a, b))))
 }
@@ -51,7 +58,7 @@ where
     A: Computable<Elem: Ordered>,
     D: DimRef,
 {
-    let lines = Lines::of::<A, D>(tensor)?;
+    let lines = Lines::recorded::<A, D>(tensor)?;
     let len = lines.len();
     let out = lines.map("argsort", len, |line, out| positions(line, descending, out))?;
     arranged(out, &lines.order, &lines.sizes(&[len]))
@@ -62,15 +69,33 @@ where
     A: Computable<Elem: Ordered>,
     D: DimRef,
 {
-    let lines = Lines::of::<A, D>(tensor)?;
+    sorted_lines(&Lines::recorded::<A, D>(tensor)?, descending)
+}
+
+/// The elements of each line in order, and where they were.
+#[track_caller]
+fn sorted_lines<T: Ordered, S: Dims, R: Rank>(
+    lines: &Lines<T>,
+    descending: bool,
+) -> Result<(Named<T, S, R>, Named<usize, S, R>), DimError> {
     let len = lines.len();
-    let found = lines.map::<(A::Elem, usize)>("sort", len, |line, out| {
+    let found = lines.map::<(T, usize)>("sort", len, |line, out| {
         out.iter_mut().enumerate().for_each(|(at, out)| *out = (line[at], at));
         out.sort_by(|(a, _), (b, _)| directed(descending, ascending(a, b)));
     })?;
     let sizes = lines.sizes(&[len]);
-    let (values, at): (Vec<_>, Vec<_>) = found.into_iter().unzip();
+    let (values, at) = chosen(lines, found, len);
     Ok((arranged(values, &lines.order, &sizes)?, arranged(at, &lines.order, &sizes)?))
+}
+
+/// Elements of lines, `len` of each, and their positions on them: the gradient of an element goes to where it was.
+#[track_caller]
+fn chosen<T: Ordered>(lines: &Lines<T>, found: Vec<(T, usize)>, len: usize) -> (Buffer<T>, Vec<usize>) {
+    let (values, at): (Vec<_>, Vec<usize>) = found.into_iter().unzip();
+    let values = record::chosen(values, &lines.data, 0.0, || {
+        (at.iter().enumerate().map(|(result, &at)| lines.offset(result, len, at)).collect(), None)
+    });
+    (values, at)
 }
 
 /// The order in which `min` chooses: not-a-number is less than all others, too.
@@ -92,7 +117,7 @@ where
     D: DimsOf<A::Dims, X>,
     X: Dims,
 {
-    let lines = Lines::of::<A, D>(tensor)?;
+    let lines = Lines::recorded::<A, D>(tensor)?;
     if lines.len() == 0 && lines.count() > 0 {
         return Err(DimError::EmptyReduction { op, dims: lines.describe() });
     }
@@ -105,7 +130,7 @@ where
         }
         out[0] = best;
     })?;
-    let (values, at): (Vec<_>, Vec<_>) = found.into_iter().unzip();
+    let (values, at) = chosen(&lines, found, 1);
     Ok((
         lines.reduced::<A::Elem, X, A::Rank, A::Dims>(values)?,
         lines.reduced::<usize, X, A::Rank, A::Dims>(at)?,
@@ -117,12 +142,8 @@ fn quantile_of<T: Real>(line: &mut [T], q: T) -> T {
     if let Some(&nan) = line.iter().find(|value| value.is_nan()) {
         return nan;
     }
-    let last = line.len() - 1;
-    let place = q.widen() * <T::Wide as num_traits::NumCast>::from(last).expect("a float can be any size");
-    let below = num_traits::Float::floor(place);
-    let at = num_traits::ToPrimitive::to_usize(&below).unwrap_or(0).min(last);
+    let (at, share) = place_of(line.len(), q);
     let (_, &mut low, above) = line.select_nth_unstable_by(at, ascending);
-    let share = place - below;
     match above.iter().copied().min_by(ascending) {
         Some(high) if share > num_traits::Zero::zero() && low != high => {
             let (low, high) = (low.widen(), high.widen());
@@ -424,7 +445,7 @@ pub trait Sorting: AsTensor {
     where
         Self: Evaluable<Elem: Ordered>,
     {
-        let lines = Lines::of::<Self, D>(self)?;
+        let lines = Lines::recorded::<Self, D>(self)?;
         let len = lines.len();
         if k > len {
             let what = format!("the {k} greatest elements along {}", lines.describe());
@@ -444,7 +465,7 @@ pub trait Sorting: AsTensor {
             }
         })?;
         let sizes = lines.sizes(&[k]);
-        let (values, at): (Vec<_>, Vec<_>) = found.into_iter().unzip();
+        let (values, at) = chosen(&lines, found, k);
         Ok((arranged(values, &lines.order, &sizes)?, arranged(at, &lines.order, &sizes)?))
     }
 
@@ -516,12 +537,41 @@ where
     D: DimsOf<A::Dims, X>,
     X: Dims,
 {
-    let lines = Lines::of::<A, D>(tensor)?;
+    let lines = Lines::recorded::<A, D>(tensor)?;
     if lines.len() == 0 && lines.count() > 0 {
         return Err(DimError::EmptyReduction { op, dims: lines.describe() });
     }
     let out = lines.map(op, 1, |line, out| out[0] = quantile_of(&mut line.to_vec(), q))?;
+    let (_, share) = place_of(lines.len(), q);
+    let share = num_traits::ToPrimitive::to_f64(&share).unwrap_or(0.0);
+    let out = record::chosen(out, &lines.data, share, || neighbours(&lines, q));
     lines.reduced::<A::Elem, X, A::Rank, A::Dims>(out)
+}
+
+/// Between which elements of a line a quantile lies: the number of the lower one in order, and the share of the next one.
+fn place_of<T: Real>(len: usize, q: T) -> (usize, T::Wide) {
+    let last = len.saturating_sub(1);
+    let place = q.widen() * <T::Wide as num_traits::NumCast>::from(last).expect("a float can be any size");
+    let below = num_traits::Float::floor(place);
+    (num_traits::ToPrimitive::to_usize(&below).unwrap_or(0).min(last), place - below)
+}
+
+/// Where the two elements are between which the quantile of each line lies. If there is a not-a-number, both are the first of those.
+fn neighbours<T: Real>(lines: &Lines<T>, q: T) -> (Vec<isize>, Option<Vec<isize>>) {
+    let len = lines.len();
+    let (at, _) = place_of(len, q);
+    let (mut low, mut high) = (Vec::new(), Vec::new());
+    let mut order = alloc::vec![0; len];
+    for (number, line) in lines.data.chunks_exact(len.max(1)).enumerate() {
+        positions(line, false, &mut order);
+        let pair = match line.iter().position(|value| value.is_nan()) {
+            Some(nan) => [nan; 2],
+            None => [order[at], order[(at + 1).min(len - 1)]],
+        };
+        low.push(lines.offset(number, 1, pair[0]));
+        high.push(lines.offset(number, 1, pair[1]));
+    }
+    (low, Some(high))
 }
 
 impl<A: AsTensor> Sorting for A {}

@@ -6,7 +6,8 @@
 use crate::dim::DimList;
 use crate::error::DimError;
 use crate::expr::Expr;
-use crate::expr::evaluate::{evaluate_in, laid_out};
+use crate::expr::evaluate::{evaluate, laid_out};
+use crate::expr::record::{along_lines as recorded_lines, held_if_traced, reduced_lines, untraced};
 use crate::named::Named;
 use crate::plan::axes::AxisList;
 use crate::plan::shape::Shape;
@@ -23,6 +24,7 @@ use kernels::loops::rows::Rows;
 use kernels::loops::steps::{Step, record};
 use kernels::machine::threads;
 use kernels::memory::buffer::Buffer;
+use kernels::ops::code::Reduction;
 use kernels::scalar::Element;
 use kernels::scan::{self, Along};
 use smallvec::SmallVec;
@@ -33,7 +35,7 @@ pub(crate) type Axes = SmallVec<[usize; 8]>;
 /// The elements of a tensor, line by line.
 pub(crate) struct Lines<T> {
     /// The elements, contiguous in `order`.
-    pub data: Vec<T>,
+    pub data: Buffer<T>,
     /// The sizes of all loop axes, by number.
     pub shape: Shape,
     /// The loop axes: those of the positions of lines, then those along a line.
@@ -51,14 +53,23 @@ impl<S: Dims, R: Rank, D: DimList> Split<S, R, D> {
 }
 
 impl<T: Element> Lines<T> {
-    /// Computes a tensor with the dims `D` innermost, which it must have.
+    /// Computes a tensor with the dims `D` innermost, which it must have, for what has no derivative: it is an error if it is traced.
+    #[track_caller]
     pub(crate) fn of<A: Computable<Elem = T>, D: DimList>(tensor: A) -> Result<Self, DimError> {
+        let mut lines = Lines::recorded::<A, D>(tensor)?;
+        lines.data = untraced(lines.data, "lines")?.into();
+        Ok(lines)
+    }
+
+    /// Computes a tensor with the dims `D` innermost, which it must have.
+    #[track_caller]
+    pub(crate) fn recorded<A: Computable<Elem = T>, D: DimList>(tensor: A) -> Result<Self, DimError> {
         let tensor = tensor.into_named();
         let shape = tensor.unified_shape()?;
         let kept = Split::<A::Dims, A::Rank, D>::KEPT.as_slice();
         let along = Split::<A::Dims, A::Rank, D>::ALONG.as_slice();
         let order: Axes = kept.iter().chain(along).copied().collect();
-        let data = evaluate_in::<A::Dims, A::Rank, _>(tensor.expr, &shape, &order, "lines")?;
+        let data = evaluate::<A::Dims, A::Rank, _>(tensor.expr, &shape, &order)?;
         Ok(Lines { data, shape, order, kept: kept.len() })
     }
 
@@ -77,39 +88,45 @@ impl<T: Element> Lines<T> {
         self.shape.describe(self.order[self.kept..].iter().copied())
     }
 
-    /// Works on each piece of `len` elements in place, and puts the result into order. Pieces are lines, or equal parts of them.
+    /// Works on each piece of `len` elements in place, and puts the result into order. Pieces are lines, or equal parts of them. (Nothing records the work: the
+    /// elements must not be traced.)
     pub(crate) fn in_place<S: Dims, R: Rank>(
-        mut self,
+        self,
         name: &'static str,
         len: usize,
         work: impl Fn(&mut [T]) + Send + Sync,
     ) -> Result<Named<T, S, R>, DimError> {
-        if !self.data.is_empty() {
-            let pieces = self.data.len() / len;
-            let parts = threads::parts(self.data.len());
-            let bytes = self.data.len() * size_of::<T>();
+        let mut data = untraced(self.data, name)?;
+        if !data.is_empty() {
+            let pieces = data.len() / len;
+            let parts = threads::parts(data.len());
+            let bytes = data.len() * size_of::<T>();
             record(|| Step::Lines { work: name, lines: pieces, len, bytes, threads: parts });
-            let chunks: Vec<_> = self.data.chunks_mut(pieces.div_ceil(parts) * len).collect();
+            let chunks: Vec<_> = data.chunks_mut(pieces.div_ceil(parts) * len).collect();
             threads::each(chunks, |chunk| chunk.chunks_exact_mut(len).for_each(&work));
         }
         let sizes = self.shape.sizes_in(&self.order);
-        arranged(self.data, &self.order, &sizes)
+        arranged(data, &self.order, &sizes)
     }
 
     /// As [`in_place`](Lines::in_place), by a kernel.
+    #[track_caller]
     pub(crate) fn along<S: Dims, R: Rank, W: Along<T>>(
-        mut self,
+        self,
         len: usize,
         work: W,
     ) -> Result<Named<T, S, R>, DimError> {
-        if !self.data.is_empty() {
-            let (lines, bytes) = (self.data.len() / len, self.data.len() * size_of::<T>());
-            let threads = threads::parts(self.data.len());
+        let traced = held_if_traced(&self.data);
+        let mut data = self.data.into_vec();
+        if !data.is_empty() {
+            let (lines, bytes) = (data.len() / len, data.len() * size_of::<T>());
+            let threads = threads::parts(data.len());
             record(|| Step::Lines { work: W::NAME, lines, len, bytes, threads });
-            scan::in_place(&mut self.data, len, 1, threads, work);
+            scan::in_place(&mut data, len, 1, threads, work);
         }
         let sizes = self.shape.sizes_in(&self.order);
-        arranged(self.data, &self.order, &sizes)
+        let data = recorded_lines(data, traced, len, work.derivative(), W::NAME)?;
+        arranged(data, &self.order, &sizes)
     }
 
     /// Makes `len` elements of each line.
@@ -140,10 +157,26 @@ impl<T: Element> Lines<T> {
         Ok(out)
     }
 
+    /// What a reduction made of each line, as a step of the program if the lines are traced.
+    #[track_caller]
+    pub(crate) fn recorded_reduction(
+        &self,
+        data: Vec<T>,
+        reduction: Reduction,
+    ) -> Result<Buffer<T>, DimError> {
+        reduced_lines(data, held_if_traced(&self.data), self.len(), reduction, "lines")
+    }
+
+    /// Which element of all is that at a position of the line of a result, if each line has `len` results.
+    pub(crate) fn offset(&self, result: usize, len: usize, position: usize) -> isize {
+        (result / len * self.len() + position) as isize
+    }
+
     /// One element for each line, as a tensor with the dims `X`, which are those of `S` but for the lines'.
+    #[track_caller]
     pub(crate) fn reduced<U: Element, X: Dims, R: Rank, S: Dims>(
         &self,
-        data: Vec<U>,
+        data: impl Into<Buffer<U>>,
     ) -> Result<Named<U, X, R>, DimError> {
         let axes = axes_in::<X, S>(self.order[..self.kept].iter().copied());
         arranged(data, &axes, &self.sizes(&[]))
@@ -179,6 +212,7 @@ pub(crate) fn beside_lines<U: Dims, S: Dims, D: DimList, E: Expr>(
 
 /// Computes a tensor, and works along each line over the dims `D` by a kernel: line by line while it is in the cache, if results lie so that
 /// the elements of a line are neighbours.
+#[track_caller]
 pub(crate) fn along_lines<A: Computable, D: DimList, W: Along<A::Elem>>(
     tensor: A,
     work: W,
@@ -188,12 +222,13 @@ pub(crate) fn along_lines<A: Computable, D: DimList, W: Along<A::Elem>>(
     if order.ends_with(along) {
         return along_axes(tensor, order, along, work);
     }
-    let lines = Lines::of::<A, D>(tensor)?;
+    let lines = Lines::recorded::<A, D>(tensor)?;
     let len = lines.len();
     lines.along(len, work)
 }
 
 /// Elements that lie contiguously in an order of all axes, put into the order in which results lie.
+#[track_caller]
 pub(crate) fn arranged<T: Element, S: Dims, R: Rank>(
     data: impl Into<Buffer<T>>,
     order: &[usize],

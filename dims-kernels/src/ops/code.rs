@@ -417,6 +417,27 @@ pub enum LineWork {
     },
     /// Running sums.
     Cumulate,
+    /// Running products.
+    CumulateProduct,
+    /// The greatest or least element so far; of equal ones the last one gets the gradient.
+    CumulateBest,
+    /// The logarithm of the running sum of exponentials.
+    CumulateLogSumExp,
+    /// `(x - mean) / sqrt(var + eps)`
+    Standardize {
+        /// What is added to the variance.
+        eps: f64,
+    },
+    /// `x / sqrt(mean of x^2 + eps)`
+    RootMeanSquare {
+        /// What is added to the mean.
+        eps: f64,
+    },
+    /// `x / max(sqrt(sum of x^2), eps)`
+    UnitLength {
+        /// The least length.
+        eps: f64,
+    },
     /// One without a derivative.
     Opaque,
 }

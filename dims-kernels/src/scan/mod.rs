@@ -2,6 +2,8 @@
 
 pub(crate) mod line;
 pub mod norm;
+#[cfg(feature = "std")]
+pub(crate) mod pull;
 
 use crate::error::Error;
 use crate::load::strided::Strided;
@@ -407,6 +409,10 @@ pub struct CumulateProduct;
 impl<T: Num> Along<T> for CumulateProduct {
     const NAME: &'static str = "cumprod";
 
+    fn derivative(&self) -> LineWork {
+        LineWork::CumulateProduct
+    }
+
     #[inline(always)]
     fn block<I: Isa>(&self, block: &mut [T], inner: usize) {
         running(block, inner, T::to_acc, T::Acc::mul, T::from_acc);
@@ -419,6 +425,10 @@ pub struct CumulateBest<const GREATEST: bool>;
 
 impl<T: Ordered, const GREATEST: bool> Along<T> for CumulateBest<GREATEST> {
     const NAME: &'static str = if GREATEST { "cummax" } else { "cummin" };
+
+    fn derivative(&self) -> LineWork {
+        LineWork::CumulateBest
+    }
 
     #[inline(always)]
     fn block<I: Isa>(&self, block: &mut [T], inner: usize) {
@@ -435,6 +445,10 @@ pub struct CumulateLogSumExp;
 
 impl<T: Real> Along<T> for CumulateLogSumExp {
     const NAME: &'static str = "logcumsumexp";
+
+    fn derivative(&self) -> LineWork {
+        LineWork::CumulateLogSumExp
+    }
 
     #[inline(always)]
     fn block<I: Isa>(&self, block: &mut [T], inner: usize) {

@@ -3,6 +3,7 @@
 use crate::error::Error;
 use crate::machine::isa::{Baseline, Isa};
 use crate::ops::special::small;
+use crate::ops::code::{LineWork, Number};
 use crate::reduce::fold::{LANES, VECTOR, each, flat, fold, lanes, together};
 use crate::scalar::{Num, Real};
 use crate::scan::line::Line;
@@ -11,12 +12,39 @@ use crate::seal::SEAL;
 use alloc::vec::Vec;
 use num_traits::Float;
 
+impl<T: Real> Standardize<T> {
+    /// `1 / sqrt(var + eps)`
+    #[inline(always)]
+    pub(super) fn factor<I: Isa>(&self, line: &[T]) -> T::Wide {
+        Moments::of::<I, T>(line).standard(self.0.widen()).factor
+    }
+}
+
+impl<T: Real> RootMeanSquare<T> {
+    /// `1 / sqrt(mean of x^2 + eps)`
+    #[inline(always)]
+    pub(super) fn factor<I: Isa>(&self, line: &[T]) -> T::Wide {
+        let mean = total::<I, T, _>(line, Squares) / count::<T>(line);
+        Float::recip(Float::sqrt(mean + self.0.widen()))
+    }
+}
+
+/// `sqrt(sum of x^2)`
+#[inline(always)]
+pub(super) fn length<I: Isa, T: Real>(line: &[T]) -> T::Wide {
+    Float::sqrt(total::<I, T, _>(line, Squares))
+}
+
 /// Subtracts the mean of a line, and divides by its standard deviation: `(x - mean) / sqrt(var + eps)`.
 #[derive(Clone, Copy)]
 pub struct Standardize<T>(pub T);
 
 impl<T: Real> Along<T> for Standardize<T> {
     const NAME: &'static str = "standardize";
+
+    fn derivative(&self) -> LineWork {
+        LineWork::Standardize { eps: Number::float(self.0) }
+    }
 
     #[inline(always)]
     fn block<I: Isa>(&self, block: &mut [T], _: usize) {
@@ -85,6 +113,10 @@ pub struct RootMeanSquare<T>(pub T);
 impl<T: Real> Along<T> for RootMeanSquare<T> {
     const NAME: &'static str = "rms_norm";
 
+    fn derivative(&self) -> LineWork {
+        LineWork::RootMeanSquare { eps: Number::float(self.0) }
+    }
+
     #[inline(always)]
     fn block<I: Isa>(&self, block: &mut [T], _: usize) {
         self.line::<I>(Line::in_place(block));
@@ -92,9 +124,7 @@ impl<T: Real> Along<T> for RootMeanSquare<T> {
 
     #[inline(always)]
     fn line<I: Isa>(&self, mut line: Line<'_, T>) {
-        let elements = line.elements();
-        let mean = total::<I, T, _>(elements, Squares) / count::<T>(elements);
-        let factor = Float::recip(Float::sqrt(mean + self.0.widen()));
+        let factor = self.factor::<I>(line.elements());
         line.map(|value| T::narrow(value.widen() * factor));
     }
 
@@ -116,6 +146,10 @@ pub struct UnitLength<T>(pub T);
 impl<T: Real> Along<T> for UnitLength<T> {
     const NAME: &'static str = "normalize";
 
+    fn derivative(&self) -> LineWork {
+        LineWork::UnitLength { eps: Number::float(self.0) }
+    }
+
     #[inline(always)]
     fn block<I: Isa>(&self, block: &mut [T], _: usize) {
         self.line::<I>(Line::in_place(block));
@@ -123,8 +157,7 @@ impl<T: Real> Along<T> for UnitLength<T> {
 
     #[inline(always)]
     fn line<I: Isa>(&self, mut line: Line<'_, T>) {
-        let elements = line.elements();
-        let length = Float::max(Float::sqrt(total::<I, T, _>(elements, Squares)), self.0.widen());
+        let length = Float::max(length::<I, T>(line.elements()), self.0.widen());
         line.map(|value| T::narrow(value.widen() / length));
     }
 
@@ -206,7 +239,7 @@ impl<W: Real> Standard<W> {
     }
 }
 
-fn count<T: Real>(line: &[T]) -> T::Wide {
+pub(super) fn count<T: Real>(line: &[T]) -> T::Wide {
     <T::Wide as num_traits::NumCast>::from(line.len()).expect("a float can be any size")
 }
 

@@ -26,6 +26,30 @@ use smallvec::SmallVec;
 
 type Order = SmallVec<[usize; 8]>;
 
+/// Calls a function that is generic in the element type, for that of floats.
+macro_rules! floats {
+    ($dtype:expr, $f:ident($($arg:expr),* $(,)?)) => {
+        match $dtype {
+            $crate::ops::code::DType::F64 => $f::<f64>($($arg),*),
+            #[cfg(feature = "half")]
+            $crate::ops::code::DType::F16 => $f::<half::f16>($($arg),*),
+            #[cfg(feature = "half")]
+            $crate::ops::code::DType::Bf16 => $f::<half::bf16>($($arg),*),
+            $crate::ops::code::DType::F32 => $f::<f32>($($arg),*),
+            _ => unreachable!("gradients are floats"),
+        }
+    };
+}
+pub(crate) use floats;
+
+/// Elements, which a rule computed if there is one.
+pub(crate) fn stepped<T: Output + Real>(data: Vec<T>, rule: Option<impl crate::trace::Rule + 'static>) -> Arc<dyn Held> {
+    let Some(rule) = rule else { return Buffer::from(data).held() };
+    let dtype = DType::of::<T>().expect("floats are known");
+    let node = Node::new(dtype, data.len(), Step::Rule(alloc::boxed::Box::new(rule)), None);
+    Buffer::traced(data, node).held()
+}
+
 /// The sum of parts over `len` zeros. If it is `recorded` and an operand is traced, so is the result.
 pub fn evaluate(parts: &[Part], len: usize, dtype: DType, recorded: bool) -> Result<Arc<dyn Held>, Error> {
     match dtype {
@@ -72,7 +96,19 @@ fn sum_of<T: Output + Real>(parts: &[Part], len: usize) -> Result<Vec<T>, Error>
     out.map_or_else(|| filled(len), Ok)
 }
 
-fn filled<T: Output + Real>(len: usize) -> Result<Vec<T>, Error> {
+/// Adds a part to elements.
+pub(crate) fn add<T: Output + Real>(out: &mut [T], part: &Part) -> Result<(), Error> {
+    let Part { field, place } = part;
+    if !field.sizes.contains(&0) {
+        place.assert_within(&field.sizes, out.len());
+        let Dense { data, order } = dense::<T>(field, place)?;
+        add_at(out, place, &field.sizes, &data, &order);
+    }
+    Ok(())
+}
+
+/// Zeros.
+pub(crate) fn filled<T: Output + Real>(len: usize) -> Result<Vec<T>, Error> {
     let mut out = reserve(len)?;
     out.resize(len, T::ZERO);
     Ok(out)
@@ -149,6 +185,20 @@ impl Field {
     }
 }
 
+impl Field {
+    /// The memory of the elements and the first of them, if they lie in it contiguously in an order of all loops.
+    pub(crate) fn lying<T: Send + Sync + 'static>(&self, order: &[usize]) -> Option<(Buffer<T>, usize)> {
+        let (_, operand) = self.plain::<T>()?;
+        let Source::Memory(held) = &operand.source else { return None };
+        let lying = Place::contiguous(&self.sizes, order);
+        let same = |axis: usize| self.sizes[axis] == 1 || operand.place.strides[axis] == lying.strides[axis];
+        if !(0..self.sizes.len()).all(same) {
+            return None;
+        }
+        Some((Buffer::of_held(held)?, operand.place.offset as usize))
+    }
+}
+
 /// The memory that a field reads, kept while it does.
 struct Memories(SmallVec<[Option<Arc<dyn Held>>; 6]>);
 
@@ -168,7 +218,7 @@ impl Memories {
         let sources = field.operands.iter().zip(&self.0).map(|(own, memory)| match memory {
             None => interpreter::Source::position(),
             Some(memory) => {
-                let table = own.place.table.as_ref().map(|table| table.offsets.as_ptr());
+                let table = own.place.table.as_ref().map(|table| table.offsets.as_ptr().wrapping_offset(table.start));
                 // SAFETY: all positions lie within the memory and the table, as `of` has asserted, and the row says the same strides; both are
                 // kept while the field is read.
                 unsafe { interpreter::Source::new(memory.start(), own.source.dtype(), table) }
@@ -373,7 +423,7 @@ fn add_at<T: Num>(out: &mut [T], place: &Place, sizes: &[usize], data: &[T], ord
     // The loops along which the place varies, the innermost last: that with neighbours.
     let loops = kept(place, sizes);
     let Some((&last, outer)) = loops.split_last() else {
-        let table = place.table.as_ref().map_or(0, |table| table.offsets[0]);
+        let table = place.table.as_ref().map_or(0, |table| table.at(0));
         let at = (place.offset + table) as usize;
         out[at] = out[at].add(data[0]);
         return;
@@ -389,7 +439,7 @@ fn add_at<T: Num>(out: &mut [T], place: &Place, sizes: &[usize], data: &[T], ord
         };
         let (first, from_first) = (place.offset + along(&place.strides), along(&from.strides));
         let moved = |x: usize| match &place.table {
-            Some(table) => table.offsets[(along(&table.strides) + x as isize * table_step) as usize],
+            Some(table) => table.at(along(&table.strides) + x as isize * table_step),
             None => 0,
         };
         if table_step == 0 && step == 1 && from_step == 1 {

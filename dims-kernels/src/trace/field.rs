@@ -66,6 +66,42 @@ impl Field {
         merged.finish(result)
     }
 
+    /// The elements from a position on along a loop, which then runs `len` times.
+    ///
+    /// # Panics
+    ///
+    /// If there are fewer.
+    pub fn slice(&self, axis: usize, from: usize, len: usize) -> Field {
+        assert!(from + len <= self.sizes[axis], "the slice is within the loop");
+        let mut field = self.clone();
+        field.sizes[axis] = len;
+        for Operand { place, .. } in &mut field.operands {
+            place.offset += from as isize * place.strides[axis];
+            if let Some(table) = &mut place.table {
+                table.start += from as isize * table.strides[axis];
+            }
+        }
+        field
+    }
+
+    /// The elements at the origin of all loops but these.
+    pub fn only(&self, axes: &[usize]) -> Field {
+        let mut field = self.clone();
+        let others: Vec<usize> = (0..field.sizes.len()).filter(|axis| !axes.contains(axis)).collect();
+        for &axis in &others {
+            field.sizes[axis] = 1;
+        }
+        for Operand { place, .. } in &mut field.operands {
+            for &axis in &others {
+                place.strides[axis] = 0;
+                if let Some(table) = &mut place.table {
+                    table.strides[axis] = 0;
+                }
+            }
+        }
+        field
+    }
+
     /// The parts of the gradient: what the cotangent, which has an element for each of the field's, adds to that of each traced operand.
     pub fn pull(&self, cotangent: &Field) -> Vec<(Arc<Node>, Part)> {
         self.pull_by(cotangent, &|_| true)

@@ -79,6 +79,8 @@ pub struct Place {
 #[derive(Clone, Debug)]
 pub struct Table {
     offsets: Arc<[isize]>,
+    /// Which of them is that at the origin of the loops.
+    start: isize,
     /// The least offset and the greatest.
     bounds: (isize, isize),
     /// The stride in the table along each loop.
@@ -100,7 +102,7 @@ impl Table {
         let least = offsets.iter().copied().min().unwrap_or(0);
         let greatest = offsets.iter().copied().max().unwrap_or(0);
         let strides = Place::contiguous(sizes, order).strides;
-        Table { offsets: offsets.into(), bounds: (least, greatest), strides }
+        Table { offsets: offsets.into(), start: 0, bounds: (least, greatest), strides }
     }
 
     /// The same offsets along other loops.
@@ -111,6 +113,11 @@ impl Table {
     /// The stride in the table along each loop.
     pub fn strides(&self) -> &[isize] {
         &self.strides
+    }
+
+    /// The offset at a position of the table, counted from the origin of the loops.
+    fn at(&self, position: isize) -> isize {
+        self.offsets[(self.start + position) as usize]
     }
 }
 
@@ -135,7 +142,9 @@ impl Place {
     fn is_same(&self, other: &Place) -> bool {
         let tables = match (&self.table, &other.table) {
             (None, None) => true,
-            (Some(a), Some(b)) => Arc::ptr_eq(&a.offsets, &b.offsets) && a.strides == b.strides,
+            (Some(a), Some(b)) => {
+                Arc::ptr_eq(&a.offsets, &b.offsets) && a.start == b.start && a.strides == b.strides
+            }
             _ => false,
         };
         tables && self.offset == other.offset && self.strides == other.strides
@@ -156,7 +165,7 @@ impl Place {
         sizes.iter().zip(&self.strides).for_each(|(&size, &stride)| reach(size, stride));
         if let Some(table) = &self.table {
             let own = sizes.iter().copied().zip(table.strides.iter().copied());
-            assert!(is_within(table.offsets.len(), 0, own), "the loops stay within the table");
+            assert!(is_within(table.offsets.len(), table.start as i128, own), "the loops stay within the table");
             least += table.bounds.0 as i128;
             most += table.bounds.1 as i128;
         }

@@ -150,12 +150,24 @@ impl<'w> Writer<'w> {
         self.build.float(f64::NAN, Kind::F64)
     }
 
+    /// Whether an operand is traced.
+    pub fn is_traced(&self) -> bool {
+        self.traced
+    }
+
+    /// The operation that programs do not know, if there is one.
+    pub fn opaque_operation(&self) -> Option<&'static str> {
+        self.opaque
+    }
+
     /// The field of the value, over loops of these sizes; nothing if no operand is traced.
     pub fn finish(self, value: Register, sizes: &[usize], rows: &Rows) -> Result<Option<Field>, Unrecorded> {
-        let Writer { build, leaves, opaque, traced, .. } = self;
-        if !traced {
-            return Ok(None);
-        }
+        if self.traced { self.finish_any(value, sizes, rows).map(Some) } else { Ok(None) }
+    }
+
+    /// The same, whether an operand is traced or not.
+    pub fn finish_any(self, value: Register, sizes: &[usize], rows: &Rows) -> Result<Field, Unrecorded> {
+        let Writer { build, leaves, opaque, .. } = self;
         if let Some(name) = opaque {
             return Err(Unrecorded::Opaque(name));
         }
@@ -176,7 +188,7 @@ impl<'w> Writer<'w> {
         operands.reverse();
         let field = Field { sizes: sizes.into(), program: Arc::new(build.finish(value)), operands };
         // (Operands of indices alone are read no more.)
-        Ok(Some(field.map([], |_, value, []| value)))
+        Ok(field.map([], |_, value, []| value))
     }
 }
 

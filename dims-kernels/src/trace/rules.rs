@@ -1,7 +1,15 @@
-//! Steps with gradients of their own: reductions other than sums, and work along lines.
+//! Steps with gradients of their own: reductions other than sums, work along lines, and attention.
+
+mod attention;
+mod lines;
+mod recurrence;
+
+pub use attention::Attention;
+pub use lines::Along;
+pub use recurrence::Recurrence;
 
 use crate::error::Error;
-use crate::ops::code::{Binary, DType, LineWork, Reduction, Unary};
+use crate::ops::code::{Binary, DType, Reduction, Unary};
 use crate::program::{Builder, Register};
 use crate::trace::{Field, Held, Node, Part, Place, Rule, evaluate};
 use alloc::sync::Arc;
@@ -19,6 +27,11 @@ pub fn sum(field: Field, kept: &[usize], dtype: DType, recorded: bool) -> Result
     let len = kept.iter().map(|&axis| field.sizes[axis]).product();
     let place = Place::contiguous(&field.sizes, kept);
     evaluate(&[Part { field, place }], len, dtype, recorded)
+}
+
+/// The type in which sums of elements of a type are kept.
+fn wide(dtype: DType) -> DType {
+    if dtype == DType::F64 { DType::F64 } else { DType::F32 }
 }
 
 /// A register with a constant of the same kind.
@@ -187,60 +200,4 @@ fn product(
     let rule =
         Reduced { field, kept: kept.to_vec(), reduced: reduced.to_vec(), reduction: Reduction::Prod, dtype };
     super::evaluate::with_rule(data, rule)
-}
-
-/// Work along lines of a field; the result lies contiguously in an order of all loops.
-pub struct Along {
-    /// What is worked on.
-    pub field: Field,
-    /// The loops, as the result lies.
-    pub order: Vec<usize>,
-    /// The loops along a line.
-    pub lines: Vec<usize>,
-    /// The work.
-    pub work: LineWork,
-    /// The type of the result.
-    pub dtype: DType,
-}
-
-impl Rule for Along {
-    fn name(&self) -> &'static str {
-        "lines"
-    }
-
-    fn operands(&self) -> Vec<&Field> {
-        vec![&self.field]
-    }
-
-    fn take_operands(&mut self) -> Vec<Field> {
-        let operands = core::mem::take(&mut self.field.operands);
-        vec![Field { operands, ..self.field.clone() }]
-    }
-
-    fn pull(&self, value: &Arc<dyn Held>, cotangent: &Arc<dyn Held>, recorded: bool) -> Result<Parts, Error> {
-        let Along { field, order, dtype, .. } = self;
-        let sizes = &field.sizes[..];
-        let (y, dy) = (along(sizes, value, order), along(sizes, cotangent, order));
-        let kept: Vec<usize> = order.iter().copied().filter(|axis| !self.lines.contains(axis)).collect();
-        let given = match self.work {
-            LineWork::Softmax { log: false } => {
-                let part = y.map([&dy], |build, y, [dy]| build.binary(Binary::Mul, y, dy));
-                let total = along(sizes, &sum(part, &kept, *dtype, recorded)?, &kept);
-                y.map([&dy, &total], |build, y, [dy, total]| {
-                    let difference = build.binary(Binary::Sub, dy, total);
-                    build.binary(Binary::Mul, y, difference)
-                })
-            }
-            LineWork::Softmax { log: true } => {
-                let total = along(sizes, &sum(dy.clone(), &kept, *dtype, recorded)?, &kept);
-                y.map([&dy, &total], |build, y, [dy, total]| {
-                    let share = build.unary(Unary::Exp, y);
-                    let share = build.binary(Binary::Mul, share, total);
-                    build.binary(Binary::Sub, dy, share)
-                })
-            }
-            LineWork::Cumulate | LineWork::Opaque => unreachable!("what has no derivative is not recorded"),
-        };
-        Ok(field.pull(&given))
-    }
 }

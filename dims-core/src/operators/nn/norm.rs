@@ -3,6 +3,7 @@
 use crate::dim::{DimRef, Joined};
 use crate::error::{DimError, unwrap};
 use crate::expr::evaluate::laid_out;
+use crate::expr::record;
 use crate::expr::{Binary, Expr, Operand, Scalar, Unary};
 use crate::named::Named;
 use crate::plan::shape::Shape;
@@ -15,6 +16,7 @@ use crate::set::{Dims, DimsOf, NoDim, True, Union};
 use crate::tensor::{AsTensor, Evaluable, NamedOf, checked};
 use alloc::vec::Vec;
 use kernels::ops;
+use kernels::program::code::Reduction;
 use kernels::scalar::Real;
 use kernels::scan::norm::{RootMeanSquare, Standardize, StandardizeAffine, moments};
 use smallvec::SmallVec;
@@ -180,7 +182,11 @@ pub trait Normalization: AsTensor {
         gain.unify::<All<Self, G, B>, Rank0>(&mut shape)?;
         bias.unify::<All<Self, G, B>, Rank0>(&mut shape)?;
         shape.finish()?;
-        if const { D::KEYS.has(G::Dims::KEYS) && D::KEYS.has(B::Dims::KEYS) } {
+        if const { D::KEYS.has(G::Dims::KEYS) && D::KEYS.has(B::Dims::KEYS) }
+            && !record::is_traced::<Self::Elem, All<Self, G, B>, _>(&gain, &shape)?
+            && !record::is_traced::<Self::Elem, All<Self, G, B>, _>(&bias, &shape)?
+            && !record::is_traced::<Self::Elem, All<Self, G, B>, _>(&tensor.expr, &shape)?
+        {
             // All dims are those of the tensor.
             let gain = beside_lines::<All<Self, G, B>, Self::Dims, D, _>(&gain, &shape)?;
             let bias = beside_lines::<All<Self, G, B>, Self::Dims, D, _>(&bias, &shape)?;
@@ -253,7 +259,7 @@ pub trait Normalization: AsTensor {
         Y: Dims,
     {
         // The channels come first along a line, so that equal parts of it are groups.
-        let lines = Lines::of::<Self, Joined<C, D>>(self)?;
+        let lines = Lines::recorded::<Self, Joined<C, D>>(self)?;
         lines.shape.check_given(&channels.info())?;
         lines.shape.check_all_given(&dims)?;
         let size = lines.shape.size(crate::named::position(&lines.shape, channels.info()));
@@ -292,7 +298,7 @@ pub trait Normalization: AsTensor {
     where
         Self: Evaluable<Elem: Real>,
     {
-        let lines = Lines::of::<Self, D>(self)?;
+        let lines = Lines::recorded::<Self, D>(self)?;
         lines.shape.check_all_given(&dims)?;
         let len = lines.len();
         let found = lines.map::<(Self::Elem, Self::Elem)>("moments", 1, |line, out| {
@@ -300,6 +306,8 @@ pub trait Normalization: AsTensor {
             out[0] = (Real::narrow(mean), Real::narrow(var));
         })?;
         let (mean, var): (Vec<_>, Vec<_>) = found.into_iter().unzip();
+        let mean = lines.recorded_reduction(mean, Reduction::Mean)?;
+        let var = lines.recorded_reduction(var, Reduction::Variance { ddof: 0.0, root: false })?;
         let mean = lines.reduced::<_, X, Self::Rank, Self::Dims>(mean)?;
         let var = lines.reduced::<_, X, Self::Rank, Self::Dims>(var)?;
         let output = lines.along(len, Standardize(eps))?;

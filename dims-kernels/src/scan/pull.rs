@@ -1,0 +1,157 @@
+//! Pull-backs of work along lines of neighbours: one pass over each line for its sums, and one for the result, while it is in the cache.
+
+use crate::error::Error;
+use crate::machine::isa::{Isa, Task, dispatch};
+use crate::machine::threads;
+use crate::ops::code::LineWork;
+use crate::reduce::fold::{LANES, fold, together};
+use crate::scalar::{Num, Real};
+use crate::scan::in_parts;
+use crate::scan::norm::{RootMeanSquare, Standardize, count, length};
+use alloc::vec::Vec;
+use core::mem::MaybeUninit;
+use core::ops::Range;
+use num_traits::{Float, NumCast};
+
+/// Lines that lie one behind the other: what was worked on, what that yielded, and the cotangents of it.
+#[derive(Clone, Copy)]
+pub(crate) struct Pulled<'a, T> {
+    /// What was worked on, if [the work needs it](needs_input); else nothing.
+    pub x: &'a [T],
+    /// What that yielded.
+    pub y: &'a [T],
+    /// The cotangents.
+    pub dy: &'a [T],
+    /// How many elements a line has.
+    pub len: usize,
+    /// What was done.
+    pub work: LineWork,
+}
+
+/// Whether a pull-back needs what was worked on, beside the result.
+pub(crate) fn needs_input(work: LineWork) -> bool {
+    !matches!(work, LineWork::Softmax { .. })
+}
+
+impl<T: Real> Pulled<'_, T> {
+    /// The cotangents of what was worked on.
+    ///
+    /// # Panics
+    ///
+    /// If there are not whole lines of all operands.
+    pub(crate) fn run(self) -> Result<Vec<T>, Error> {
+        let all = self.y.len();
+        assert!(self.len > 0 && all.is_multiple_of(self.len) && self.dy.len() == all, "the lines are whole");
+        assert!(!needs_input(self.work) || self.x.len() == all, "the lines are whole");
+        let (lines, threads) = (all / self.len, threads::parts(all));
+        let parts: Vec<Range<usize>> =
+            (0..threads).map(|part| part * lines / threads..(part + 1) * lines / threads).collect();
+        in_parts(
+            all,
+            parts.into_iter(),
+            |lines| lines.len() * self.len,
+            |lines, out| {
+                let range = lines.start * self.len..lines.end * self.len;
+                let x = if self.x.is_empty() { self.x } else { &self.x[range.clone()] };
+                let own = Pulled { x, y: &self.y[range.clone()], dy: &self.dy[range], ..self };
+                dispatch(Lines { own, out });
+                Ok(())
+            },
+        )
+    }
+}
+
+struct Lines<'a, 'o, T> {
+    own: Pulled<'a, T>,
+    out: &'o mut [MaybeUninit<T>],
+}
+
+impl<T: Real> Task for Lines<'_, '_, T> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run<I: Isa>(self) {
+        let Pulled { x, y, dy, len, work } = self.own;
+        for (at, out) in self.out.chunks_exact_mut(len).enumerate() {
+            let line = at * len..(at + 1) * len;
+            let (y, dy) = (&y[line.clone()], &dy[line.clone()]);
+            let x = if x.is_empty() { x } else { &x[line] };
+            let eps = |eps: f64| <T as NumCast>::from(eps).unwrap_or_else(T::nan);
+            match work {
+                LineWork::Softmax { log: false } => {
+                    let total = dot::<I, T>(y, dy);
+                    write(out, y, dy, |y, dy| y * (dy - total));
+                }
+                LineWork::Softmax { log: true } => {
+                    let total = sum::<T>(dy);
+                    // (The shares are positive, and at most 1.)
+                    write(out, y, dy, |y, dy| dy - total * y.exp_down::<I>());
+                }
+                LineWork::Standardize { eps: own } => {
+                    let factor = Standardize(eps(own)).factor::<I>(x);
+                    let n = count::<T>(x);
+                    let (mean, along) = (sum::<T>(dy) / n, dot::<I, T>(y, dy) / n);
+                    write(out, y, dy, |y, dy| (dy - mean - y * along) * factor);
+                }
+                LineWork::RootMeanSquare { eps: own } => {
+                    let factor = RootMeanSquare(eps(own)).factor::<I>(x);
+                    let along = dot::<I, T>(y, dy) / count::<T>(x);
+                    write(out, y, dy, |y, dy| (dy - y * along) * factor);
+                }
+                LineWork::UnitLength { eps: own } => {
+                    let (length, least) = (length::<I, T>(x), eps(own).widen());
+                    if length > least || length.is_nan() {
+                        let along = dot::<I, T>(y, dy);
+                        write(out, y, dy, |y, dy| (dy - y * along) / length);
+                    } else {
+                        write(out, y, dy, |_, dy| dy / least);
+                    }
+                }
+                _ => unreachable!("scans have rules of their own"),
+            }
+        }
+    }
+}
+
+/// What `f` makes of the elements of two lines.
+#[inline(always)]
+fn write<T: Real>(
+    out: &mut [MaybeUninit<T>],
+    y: &[T],
+    dy: &[T],
+    f: impl Fn(T::Wide, T::Wide) -> T::Wide,
+) {
+    for ((out, &y), &dy) in out.iter_mut().zip(y).zip(dy) {
+        out.write(T::narrow(f(y.widen(), dy.widen())));
+    }
+}
+
+/// How many elements are added to accumulators before these are combined.
+const BLOCK: usize = 64 * LANES;
+
+/// The sum over a line.
+#[inline(always)]
+fn sum<T: Real>(line: &[T]) -> T::Wide {
+    let block = |block: &[T]| fold(block, T::Wide::ZERO, |sum, value| sum + value.widen(), |a, b| a + b);
+    line.chunks(BLOCK).fold(T::Wide::ZERO, |total, line| total + block(line))
+}
+
+/// The sum of products over two lines.
+#[inline(always)]
+fn dot<I: Isa, T: Real>(a: &[T], b: &[T]) -> T::Wide {
+    let mut total = T::Wide::ZERO;
+    for (a, b) in a.chunks(BLOCK).zip(b.chunks(BLOCK)) {
+        let mut lanes = [T::Wide::ZERO; LANES];
+        let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<LANES>(), b.as_chunks::<LANES>());
+        for (a, b) in a.iter().zip(b) {
+            for ((lane, a), b) in lanes.iter_mut().zip(a).zip(b) {
+                *lane = lane.add_product::<I>(a.widen(), b.widen());
+            }
+        }
+        for ((lane, a), b) in lanes.iter_mut().zip(a_rest).zip(b_rest) {
+            *lane = lane.add_product::<I>(a.widen(), b.widen());
+        }
+        total = total + together(lanes, |a, b| a + b);
+    }
+    total
+}

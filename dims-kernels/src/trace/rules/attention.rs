@@ -1,0 +1,234 @@
+//! Attention: scores and their softmax are computed again, for some of the queries at a time.
+
+use super::lines::softmax;
+use super::{Parts, along, sum, wide};
+use crate::error::Error;
+use crate::memory::buffer::Buffer;
+use crate::program::Instruction;
+use crate::ops::code::{Binary, DType, Number};
+use crate::program::interpreter::Output;
+use crate::scalar::Real;
+use crate::trace::evaluate::{add, filled, floats};
+use crate::trace::{Field, Held, Node, Part, Place, Rule};
+use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+/// `out = sum over keys of softmax(scale * (sum over features of q * k) + bias) * v`, where the mask is true.
+///
+/// Gradients of gradients take all scores into memory; else there are [some](TILE) at a time.
+pub struct Attention {
+    /// Queries, keys and values, over the same loops.
+    pub operands: [Field; 3],
+    /// Which scores count, if not all do.
+    pub mask: Option<Field>,
+    /// What is added to the scores.
+    pub bias: Option<Field>,
+    /// What they are multiplied by.
+    pub scale: f64,
+    /// The loops over features.
+    pub features: Vec<usize>,
+    /// The loops over keys.
+    pub over: Vec<usize>,
+    /// The loops of the scores, those over keys among them.
+    pub scores: Vec<usize>,
+    /// The loops of the result, as it lies.
+    pub kept: Vec<usize>,
+    /// The type of the result.
+    pub dtype: DType,
+}
+
+/// How many scores are computed at once: one query's at least. (With their gradients, and what the two are made of, they fit into a second-level cache
+/// or nearly so.)
+const TILE: usize = 1 << 17;
+
+impl Rule for Attention {
+    fn name(&self) -> &'static str {
+        "attention"
+    }
+
+    fn operands(&self) -> Vec<&Field> {
+        self.operands.iter().chain(&self.mask).chain(&self.bias).collect()
+    }
+
+    fn take_operands(&mut self) -> Vec<Field> {
+        let fields = self.operands.iter_mut().chain(&mut self.mask).chain(&mut self.bias);
+        fields.map(|field| Field { operands: core::mem::take(&mut field.operands), ..field.clone() }).collect()
+    }
+
+    fn pull(&self, _: &Arc<dyn Held>, cotangent: &Arc<dyn Held>, recorded: bool) -> Result<Parts, Error> {
+        let sizes = &self.operands[0].sizes[..];
+        let dy = along(sizes, cotangent, &self.kept);
+        let whole = Tile {
+            operands: self.operands.clone(),
+            mask: self.mask.clone().filter(|mask| !is_true(mask)),
+            bias: self.bias.clone(),
+            dy,
+        };
+        let tiles = self.tiles(sizes);
+        if recorded || tiles.len() <= 1 {
+            return self.pull_tile(whole, recorded);
+        }
+        let mut sums: BTreeMap<u64, (Arc<Node>, Arc<dyn Held>)> = BTreeMap::new();
+        for slices in tiles {
+            let tile = whole.map(|field| {
+                slices.iter().fold(field.clone(), |field, slice| field.slice(slice.axis, slice.from, slice.len))
+            });
+            for (node, part) in self.pull_tile(tile, false)? {
+                let own = sums.remove(&node.id).map(|(_, sum)| sum);
+                let sum = floats!(wide(node.dtype), added(own, node.len, part))?;
+                sums.insert(node.id, (node, sum));
+            }
+        }
+        Ok(sums.into_values().map(whole_part).collect())
+    }
+}
+
+/// Some positions of a loop.
+#[derive(Clone)]
+struct Slice {
+    axis: usize,
+    from: usize,
+    len: usize,
+}
+
+/// The operands and cotangents of some of the queries.
+struct Tile {
+    operands: [Field; 3],
+    mask: Option<Field>,
+    bias: Option<Field>,
+    dy: Field,
+}
+
+impl Tile {
+    fn map(&self, f: impl Fn(&Field) -> Field) -> Self {
+        Tile {
+            operands: self.operands.each_ref().map(&f),
+            mask: self.mask.as_ref().map(&f),
+            bias: self.bias.as_ref().map(&f),
+            dy: f(&self.dy),
+        }
+    }
+}
+
+impl Attention {
+    /// Slices of the loops over batches and queries, so that each has few scores.
+    fn tiles(&self, sizes: &[usize]) -> Vec<Vec<Slice>> {
+        let [_, k, v] = &self.operands;
+        let is_query = |axis: &usize| {
+            ![k, v].iter().any(|own| own.operands.iter().any(|own| own.place.varies(*axis)))
+        };
+        let mut loops: Vec<usize> =
+            self.scores.iter().copied().filter(|axis| !self.over.contains(axis)).collect();
+        // Batches come first: tiles of different ones read different keys.
+        loops.sort_by_key(is_query);
+        let volume = |axes: &[usize]| axes.iter().map(|&axis| sizes[axis]).product::<usize>();
+        if volume(&self.scores) == 0 {
+            return Vec::new();
+        }
+        let mut tiles = vec![Vec::new()];
+        for (at, &axis) in loops.iter().enumerate() {
+            let inner = volume(&loops[at + 1..]) * volume(&self.over);
+            let len = (TILE / inner).clamp(1, sizes[axis]);
+            let slices = (0..sizes[axis]).step_by(len);
+            let slices: Vec<Slice> =
+                slices.map(|from| Slice { axis, from, len: len.min(sizes[axis] - from) }).collect();
+            let both = |tile: &Vec<Slice>, slice: &Slice| tile.iter().chain([slice]).cloned().collect();
+            tiles = tiles
+                .iter()
+                .flat_map(|tile| slices.iter().map(move |slice| both(tile, slice)))
+                .collect();
+            if len > 1 {
+                break;
+            }
+        }
+        tiles
+    }
+
+    fn pull_tile(&self, tile: Tile, recorded: bool) -> Result<Parts, Error> {
+        let dtype = wide(self.dtype);
+        let Attention { features, over, scores, kept, .. } = self;
+        let joined = |axes: &[usize], more: &[usize]| -> Vec<usize> { axes.iter().chain(more).copied().collect() };
+        let queries: Vec<usize> = scores.iter().copied().filter(|axis| !over.contains(axis)).collect();
+        // Keys lie innermost.
+        let order = joined(&queries, over);
+        let product = {
+            let [q, k, _] = tile.operands.each_ref().map(|own| own.only(&joined(scores, features)));
+            q.map([&k], |build, q, [k]| {
+                let product = build.binary(Binary::Mul, q, k);
+                let scale = build.float(self.scale, build.kind(product));
+                build.binary(Binary::Mul, product, scale)
+            })
+        };
+        let sizes = &tile.dy.only(scores).sizes[..];
+        let mut score = along(sizes, &sum(product.clone(), &order, dtype, recorded)?, &order);
+        let bias = tile.bias.map(|bias| bias.only(scores));
+        if let Some(bias) = &bias {
+            score = score.map([bias], |build, score, [bias]| build.binary(Binary::Add, score, bias));
+        }
+        if let Some(mask) = tile.mask {
+            score = score.map([&mask.only(scores)], |build, score, [mask]| {
+                let none = build.float(f64::NEG_INFINITY, build.kind(score));
+                build.select(mask, score, none)
+            });
+        }
+        let shares = softmax(score, &order, over, dtype, recorded)?;
+        // Values and cotangents, over the loops of scores and results.
+        let all = joined(over, kept);
+        let (v, dy) = (tile.operands[2].only(&all), tile.dy.only(&all));
+        let share = along(&dy.sizes, &shares, &order);
+        let mut parts =
+            v.pull(&share.map([&dy], |build, share, [dy]| build.binary(Binary::Mul, share, dy)));
+        let slopes = sum(
+            v.map([&dy], |build, v, [dy]| build.binary(Binary::Mul, v, dy)),
+            &order,
+            dtype,
+            recorded,
+        )?;
+        let (share, slope) = (along(sizes, &shares, &order), along(sizes, &slopes, &order));
+        let weighed = share.map([&slope], |build, share, [slope]| build.binary(Binary::Mul, share, slope));
+        let total = along(sizes, &sum(weighed, &queries, dtype, recorded)?, &queries);
+        let given = share.map([&slope, &total], |build, share, [slope, total]| {
+            let difference = build.binary(Binary::Sub, slope, total);
+            build.binary(Binary::Mul, share, difference)
+        });
+        // (It is read several times.)
+        let given = sum(given, &order, dtype, recorded)?;
+        parts.extend(product.pull(&along(&product.sizes, &given, &order)));
+        if let Some(bias) = bias {
+            parts.extend(bias.pull(&along(sizes, &given, &order)));
+        }
+        Ok(parts)
+    }
+}
+
+/// Whether a mask lets all scores count.
+fn is_true(mask: &Field) -> bool {
+    mask.program.instruction(mask.program.result()) == Instruction::Constant(Number::Bool(true))
+}
+
+/// A part, added to the sum of those before.
+fn added<T: Output + Real>(
+    before: Option<Arc<dyn Held>>,
+    len: usize,
+    part: Part,
+) -> Result<Arc<dyn Held>, Error> {
+    let mut sum = match before {
+        None => filled::<T>(len)?,
+        Some(before) => {
+            let buffer = Buffer::<T>::of_held(&before).expect("the sum is of this type");
+            // (So that nobody shares the memory.)
+            drop(before);
+            buffer.into_vec()
+        }
+    };
+    add(&mut sum, &part)?;
+    Ok(Buffer::from(sum).held())
+}
+
+/// All elements of a node, as a part of its gradient.
+fn whole_part((node, sum): (Arc<Node>, Arc<dyn Held>)) -> (Arc<Node>, Part) {
+    let place = Place::strided(0, [1]);
+    let field = Field::held(&[sum.len()], &sum, place.clone());
+    (node, Part { field, place })
+}

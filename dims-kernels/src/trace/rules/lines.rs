@@ -1,0 +1,281 @@
+//! Work along lines: softmax, normalisations and scans.
+
+use super::recurrence::recurrence;
+use super::{Parts, along, constant, sum, wide};
+use crate::error::Error;
+use crate::machine::threads;
+use crate::memory::buffer::Buffer;
+use crate::program::Builder;
+use crate::program::Register;
+use crate::ops::code::{Binary, DType, LineWork, Unary};
+use crate::program::interpreter::Output;
+use crate::scalar::Real;
+use crate::scan;
+use crate::scan::pull::{Pulled, needs_input};
+use crate::trace::evaluate::{floats, mapped, stepped};
+use crate::trace::{Field, Held, Part, Place, Rule, Table, evaluate};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+/// Work along lines of a field; the result lies contiguously in an order of all loops.
+pub struct Along {
+    /// What is worked on.
+    pub field: Field,
+    /// The loops, as the result lies.
+    pub order: Vec<usize>,
+    /// The loops along a line.
+    pub lines: Vec<usize>,
+    /// The work.
+    pub work: LineWork,
+    /// The type of the result.
+    pub dtype: DType,
+}
+
+impl Rule for Along {
+    fn name(&self) -> &'static str {
+        "lines"
+    }
+
+    fn operands(&self) -> Vec<&Field> {
+        vec![&self.field]
+    }
+
+    fn take_operands(&mut self) -> Vec<Field> {
+        let operands = core::mem::take(&mut self.field.operands);
+        vec![Field { operands, ..self.field.clone() }]
+    }
+
+    fn pull(&self, value: &Arc<dyn Held>, cotangent: &Arc<dyn Held>, recorded: bool) -> Result<Parts, Error> {
+        let Along { field, order, lines, dtype, .. } = self;
+        let sizes = &field.sizes[..];
+        let (y, dy) = (along(sizes, value, order), along(sizes, cotangent, order));
+        if sizes.contains(&0) {
+            return Ok(field.pull(&dy));
+        }
+        let given = match self.work {
+            LineWork::Cumulate => {
+                along(sizes, &recurrence(None, dy, lines[0], order, true, *dtype, recorded)?, order)
+            }
+            LineWork::CumulateProduct => return self.product(&y, dy, recorded),
+            LineWork::CumulateLogSumExp => self.log_sum_exp(&y, dy, recorded)?,
+            LineWork::CumulateBest => along(sizes, &self.best(value, dy, recorded)?, order),
+            LineWork::Opaque => unreachable!("what has no derivative is not recorded"),
+            _ if recorded || !order[order.len() - lines.len()..].iter().all(|axis| lines.contains(axis)) => {
+                self.composed(&y, &dy, recorded)?
+            }
+            _ => along(sizes, &floats!(*dtype, fused(self, value, cotangent))?, order),
+        };
+        Ok(field.pull(&given))
+    }
+}
+
+/// The softmax of a field along some loops, which are the last ones of the order.
+pub(super) fn softmax(
+    field: Field,
+    order: &[usize],
+    lines: &[usize],
+    dtype: DType,
+    recorded: bool,
+) -> Result<Arc<dyn Held>, Error> {
+    fn computed<T: Output + Real>(rule: Along, is_traced: bool) -> Result<Arc<dyn Held>, Error> {
+        let mut data = mapped::<T>(&rule.field, &rule.order)?;
+        let len = rule.lines.iter().map(|&axis| rule.field.sizes[axis]).product();
+        if !data.is_empty() {
+            let threads = threads::parts(data.len());
+            scan::in_place(&mut data, len, 1, threads, scan::Softmax::<false>);
+        }
+        Ok(stepped(data, is_traced.then_some(rule)))
+    }
+    let is_traced = recorded && field.nodes().next().is_some();
+    let (order, lines) = (order.to_vec(), lines.to_vec());
+    let rule = Along { field, order, lines, work: LineWork::Softmax { log: false }, dtype };
+    floats!(dtype, computed(rule, is_traced))
+}
+
+/// The pull-back of lines of neighbours, in one go.
+fn fused<T: Output + Real>(
+    rule: &Along,
+    value: &Arc<dyn Held>,
+    cotangent: &Arc<dyn Held>,
+) -> Result<Arc<dyn Held>, Error> {
+    let elements = |held| Buffer::<T>::of_held(held).expect("the elements are of the result's type");
+    let (y, dy) = (elements(value), elements(cotangent));
+    let len = rule.lines.iter().map(|&axis| rule.field.sizes[axis]).product();
+    let pulled = |x: &[T]| Pulled { x, y: &y[..], dy: &dy[..], len, work: rule.work }.run();
+    let given = match rule.field.lying::<T>(&rule.order) {
+        _ if !needs_input(rule.work) => pulled(&[]),
+        Some((buffer, start)) => pulled(&buffer[start..][..y.len()]),
+        None => pulled(&mapped::<T>(&rule.field, &rule.order)?),
+    };
+    Ok(Buffer::from(given?).held())
+}
+
+/// A value times a constant.
+fn scaled(build: &mut Builder, value: Register, by: f64) -> Register {
+    let by = constant(build, value, by);
+    build.binary(Binary::Mul, value, by)
+}
+
+impl Along {
+    /// The pull-back as fields, whose sums over lines are computed one after the other.
+    fn composed(&self, y: &Field, dy: &Field, recorded: bool) -> Result<Field, Error> {
+        let Along { field, order, lines, .. } = self;
+        let sizes = &field.sizes[..];
+        let dtype = wide(self.dtype);
+        let kept: Vec<usize> = order.iter().copied().filter(|axis| !lines.contains(axis)).collect();
+        let count: f64 = lines.iter().map(|&axis| sizes[axis] as f64).product();
+        let total = |field: Field| Ok(along(sizes, &sum(field, &kept, dtype, recorded)?, &kept));
+        let product = |share: f64| {
+            y.map([dy], |build, y, [dy]| {
+                let product = build.binary(Binary::Mul, y, dy);
+                scaled(build, product, share)
+            })
+        };
+        let square = |share: f64| {
+            field.map([], |build, z, []| {
+                let square = build.unary(Unary::Square, z);
+                scaled(build, square, share)
+            })
+        };
+        Ok(match self.work {
+            LineWork::Softmax { log: false } => {
+                let total: Field = total(product(1.0))?;
+                y.map([dy, &total], |build, y, [dy, total]| {
+                    let difference = build.binary(Binary::Sub, dy, total);
+                    build.binary(Binary::Mul, y, difference)
+                })
+            }
+            LineWork::Softmax { log: true } => {
+                let total: Field = total(dy.clone())?;
+                y.map([dy, &total], |build, y, [dy, total]| {
+                    let share = build.unary(Unary::Exp, y);
+                    let share = build.binary(Binary::Mul, share, total);
+                    build.binary(Binary::Sub, dy, share)
+                })
+            }
+            LineWork::Standardize { eps } => {
+                let mean: Field = total(field.map([], |build, z, []| scaled(build, z, 1.0 / count)))?;
+                let var: Field = total(field.map([&mean], |build, z, [mean]| {
+                    let difference = build.binary(Binary::Sub, z, mean);
+                    let square = build.unary(Unary::Square, difference);
+                    scaled(build, square, 1.0 / count)
+                }))?;
+                let mean: Field = total(dy.map([], |build, dy, []| scaled(build, dy, 1.0 / count)))?;
+                let part: Field = total(product(1.0 / count))?;
+                y.map([dy, &var, &mean, &part], |build, y, [dy, var, mean, part]| {
+                    let difference = build.binary(Binary::Sub, dy, mean);
+                    let part = build.binary(Binary::Mul, y, part);
+                    let difference = build.binary(Binary::Sub, difference, part);
+                    let factor = root(build, var, eps);
+                    build.binary(Binary::Mul, difference, factor)
+                })
+            }
+            LineWork::RootMeanSquare { eps } => {
+                let mean: Field = total(square(1.0 / count))?;
+                let part: Field = total(product(1.0 / count))?;
+                y.map([dy, &mean, &part], |build, y, [dy, mean, part]| {
+                    let part = build.binary(Binary::Mul, y, part);
+                    let difference = build.binary(Binary::Sub, dy, part);
+                    let factor = root(build, mean, eps);
+                    build.binary(Binary::Mul, difference, factor)
+                })
+            }
+            LineWork::UnitLength { eps } => {
+                let squares: Field = total(square(1.0))?;
+                let part: Field = total(product(1.0))?;
+                y.map([dy, &squares, &part], |build, y, [dy, squares, part]| {
+                    let (eps, zero) = (constant(build, dy, eps), constant(build, dy, 0.0));
+                    let length = build.unary(Unary::Sqrt, squares);
+                    let short = build.binary(Binary::Le, length, eps);
+                    // (A root has no slope at 0: what is not taken is to be the root of a constant.)
+                    let one = constant(build, dy, 1.0);
+                    let squares = build.select(short, one, squares);
+                    let length = build.unary(Unary::Sqrt, squares);
+                    let length = build.select(short, eps, length);
+                    let part = build.select(short, zero, part);
+                    let part = build.binary(Binary::Mul, y, part);
+                    let difference = build.binary(Binary::Sub, dy, part);
+                    build.binary(Binary::Div, difference, length)
+                })
+            }
+            _ => unreachable!("scans have rules of their own"),
+        })
+    }
+
+    /// Running products: `dx[j] = y[j - 1] s[j]` with `s[j] = dy[j] + x[j + 1] s[j + 1]`, which is right where elements are 0.
+    fn product(&self, y: &Field, dy: Field, recorded: bool) -> Result<Parts, Error> {
+        let Along { field, order, lines, dtype, .. } = self;
+        let (sizes, axis) = (&field.sizes[..], lines[0]);
+        let rest = sizes[axis] - 1;
+        let later = field.slice(axis, 1, rest);
+        let s = recurrence(Some(later.clone()), dy, axis, order, true, wide(*dtype), recorded)?;
+        let s = along(sizes, &s, order);
+        let mut parts = field.slice(axis, 0, 1).pull(&s.slice(axis, 0, 1));
+        let given = s.slice(axis, 1, rest).map([&y.slice(axis, 0, rest)], |build, s, [before]| {
+            build.binary(Binary::Chain, s, before)
+        });
+        parts.extend(later.pull(&given));
+        Ok(parts)
+    }
+
+    /// Running logarithms of sums of exponentials: `dx[j] = e^(x[j] - y[j]) s[j]` with `s[j] = dy[j] + e^(y[j] - y[j + 1]) s[j + 1]`. No exponent is positive.
+    fn log_sum_exp(&self, y: &Field, dy: Field, recorded: bool) -> Result<Field, Error> {
+        let Along { field, order, lines, dtype, .. } = self;
+        let (sizes, axis) = (&field.sizes[..], lines[0]);
+        let rest = sizes[axis] - 1;
+        let share = |build: &mut Builder, x: Register, y: Register| {
+            // (Where the sum is 0, so is each share; the difference of the logarithms would be not-a-number.)
+            let (finite, zero) = (build.unary(Unary::IsFinite, y), constant(build, y, 0.0));
+            let shift = build.select(finite, y, zero);
+            let difference = build.binary(Binary::Sub, x, shift);
+            build.unary(Unary::Exp, difference)
+        };
+        let shares =
+            y.slice(axis, 0, rest).map([&y.slice(axis, 1, rest)], |build, x, [y]| share(build, x, y));
+        let s = recurrence(Some(shares), dy, axis, order, true, wide(*dtype), recorded)?;
+        let s = along(sizes, &s, order);
+        Ok(field.map([y, &s], |build, x, [y, s]| {
+            let share = share(build, x, y);
+            build.binary(Binary::Chain, s, share)
+        }))
+    }
+
+    /// Running extremes: each cotangent goes to where the element comes from.
+    fn best(&self, value: &Arc<dyn Held>, dy: Field, recorded: bool) -> Result<Arc<dyn Held>, Error> {
+        let Along { field, order, lines, dtype, .. } = self;
+        let sizes = &field.sizes[..];
+        let offsets = floats!(*dtype, sources(field, value, order, lines[0]))?;
+        let place = Place {
+            offset: 0,
+            strides: core::iter::repeat_n(0, sizes.len()).collect(),
+            table: Some(Table::new(offsets, sizes, order)),
+        };
+        evaluate(&[Part { field: dy, place }], value.len(), *dtype, recorded)
+    }
+}
+
+/// `1 / sqrt(value + eps)`
+fn root(build: &mut Builder, value: Register, eps: f64) -> Register {
+    let eps = constant(build, value, eps);
+    let raised = build.binary(Binary::Add, value, eps);
+    build.unary(Unary::Rsqrt, raised)
+}
+
+/// Where each element of running extremes comes from: it is the element itself if they are equal, else what the one before comes from.
+fn sources<T: Output + Real>(
+    field: &Field,
+    value: &Arc<dyn Held>,
+    order: &[usize],
+    axis: usize,
+) -> Result<Vec<isize>, Error> {
+    let x = mapped::<T>(field, order)?;
+    let y = Buffer::<T>::of_held(value).expect("the elements are of the result's type");
+    let inner = super::recurrence::inner(&field.sizes, order, axis);
+    let block = inner * field.sizes[axis];
+    let mut offsets: Vec<isize> = Vec::with_capacity(x.len());
+    for (at, (x, y)) in x.iter().zip(y.iter()).enumerate() {
+        let is_own = at % block < inner || x == y || x.is_nan();
+        offsets.push(if is_own { at as isize } else { offsets[at - inner] });
+    }
+    Ok(offsets)
+}

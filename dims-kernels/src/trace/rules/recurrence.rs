@@ -1,0 +1,122 @@
+//! Linear recurrences, which pull-backs of scans are made of.
+
+use super::{Parts, along};
+use crate::error::Error;
+use crate::ops::code::{Binary, DType};
+use crate::program::interpreter::Output;
+use crate::scalar::{Num, Real};
+use crate::trace::evaluate::{floats, mapped, stepped};
+use crate::trace::{Field, Held, Rule};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+/// `r[j] = b[j] + a[j - 1] r[j - 1]` along a loop, from its start; or `r[j] = b[j] + a[j] r[j + 1]` from its end. The result lies contiguously in an
+/// order of all loops.
+///
+/// The pull-back is the recurrence in the other direction, so gradients of any order are made of this step.
+pub struct Recurrence {
+    /// The factors between neighbours, one less than there are elements; 1 if there are none.
+    pub a: Option<Field>,
+    /// What is added.
+    pub b: Field,
+    /// The loop along which it runs.
+    pub axis: usize,
+    /// The loops, as the result lies.
+    pub order: Vec<usize>,
+    /// Whether it runs from the end.
+    pub backward: bool,
+    /// The type of the result.
+    pub dtype: DType,
+}
+
+/// The result of a [`Recurrence`].
+pub(super) fn recurrence(
+    a: Option<Field>,
+    b: Field,
+    axis: usize,
+    order: &[usize],
+    backward: bool,
+    dtype: DType,
+    recorded: bool,
+) -> Result<Arc<dyn Held>, Error> {
+    let is_traced = recorded && a.iter().chain([&b]).any(|field| field.nodes().next().is_some());
+    let rule = Recurrence { a, b, axis, order: order.to_vec(), backward, dtype };
+    floats!(dtype, computed(rule, is_traced))
+}
+
+/// How far apart neighbours along a loop lie, if elements lie contiguously in an order of the loops.
+pub(super) fn inner(sizes: &[usize], order: &[usize], axis: usize) -> usize {
+    order.iter().rev().take_while(|&&own| own != axis).map(|&axis| sizes[axis]).product()
+}
+
+fn computed<T: Output + Real>(rule: Recurrence, is_traced: bool) -> Result<Arc<dyn Held>, Error> {
+    let Recurrence { a, b, axis, order, backward, .. } = &rule;
+    let mut data = mapped::<T>(b, order)?;
+    let factors = match a {
+        Some(a) => Some(mapped::<T>(a, order)?),
+        None => None,
+    };
+    let (size, inner) = (b.sizes[*axis], inner(&b.sizes, order, *axis));
+    if !data.is_empty() {
+        let mut states = vec![T::Wide::ZERO; inner];
+        for (number, block) in data.chunks_exact_mut(size * inner).enumerate() {
+            for step in 0..size {
+                let at = if *backward { size - 1 - step } else { step };
+                let row = &mut block[at * inner..][..inner];
+                let between = if *backward { at } else { at.wrapping_sub(1) };
+                let factors = match &factors {
+                    Some(factors) if step > 0 => {
+                        Some(&factors[(number * (size - 1) + between) * inner..][..inner])
+                    }
+                    _ => None,
+                };
+                for (at, (value, state)) in row.iter_mut().zip(&mut states).enumerate() {
+                    let before = match factors {
+                        _ if step == 0 => T::Wide::ZERO,
+                        Some(factors) => factors[at].widen() * *state,
+                        None => *state,
+                    };
+                    *state = value.widen() + before;
+                    *value = T::narrow(*state);
+                }
+            }
+        }
+    }
+    Ok(stepped(data, is_traced.then_some(rule)))
+}
+
+impl Rule for Recurrence {
+    fn name(&self) -> &'static str {
+        "recurrence"
+    }
+
+    fn operands(&self) -> Vec<&Field> {
+        self.a.iter().chain([&self.b]).collect()
+    }
+
+    fn take_operands(&mut self) -> Vec<Field> {
+        let fields = self.a.iter_mut().chain([&mut self.b]);
+        fields
+            .map(|field| Field { operands: core::mem::take(&mut field.operands), ..field.clone() })
+            .collect()
+    }
+
+    fn pull(&self, value: &Arc<dyn Held>, cotangent: &Arc<dyn Held>, recorded: bool) -> Result<Parts, Error> {
+        let Recurrence { a, b, axis, order, backward, dtype } = self;
+        let sizes = &b.sizes[..];
+        let (r, dr) = (along(sizes, value, order), along(sizes, cotangent, order));
+        let s = recurrence(a.clone(), dr, *axis, order, !backward, *dtype, recorded)?;
+        let s = along(sizes, &s, order);
+        let mut parts = b.pull(&s);
+        if let Some(a) = a {
+            let rest = sizes[*axis].saturating_sub(1);
+            // The factor between two neighbours is that of the earlier one in the later one.
+            let (earlier, later) = if *backward { (1, 0) } else { (0, 1) };
+            let rest = |field: &Field, from: usize| field.slice(*axis, from.min(sizes[*axis]), rest);
+            let given = rest(&r, earlier)
+                .map([&rest(&s, later)], |build, r, [s]| build.binary(Binary::Mul, s, r));
+            parts.extend(a.pull(&given));
+        }
+        Ok(parts)
+    }
+}
