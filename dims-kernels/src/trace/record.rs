@@ -8,6 +8,7 @@ use crate::map::elementwise::collect;
 use crate::memory::allocate::reserve;
 use crate::memory::buffer::Buffer;
 use crate::memory::elements::Elements;
+use crate::ops::Own;
 use crate::ops::code::{Code, DType, Kind, Number};
 use crate::program::{Builder, Register};
 use crate::scalar::Element;
@@ -23,6 +24,8 @@ use smallvec::SmallVec;
 pub enum Unrecorded {
     /// An operation that programs do not know.
     Opaque(&'static str),
+    /// A user's operation without a derivative.
+    Own(&'static str),
     /// An index out of range, which running the expression reports.
     OutOfBounds,
     /// No memory.
@@ -42,6 +45,8 @@ pub struct Writer<'w> {
     rows: usize,
     opaque: Option<&'static str>,
     traced: bool,
+    /// Whether `opaque` is a user's operation.
+    own: bool,
 }
 
 struct Leaf<'w> {
@@ -72,7 +77,7 @@ struct Along<'a> {
 
 impl<'w> Default for Writer<'w> {
     fn default() -> Self {
-        Writer { build: Builder::new(), leaves: Vec::new(), rows: 0, opaque: None, traced: false }
+        Writer { build: Builder::new(), leaves: Vec::new(), rows: 0, opaque: None, traced: false, own: false }
     }
 }
 
@@ -134,6 +139,18 @@ impl<'w> Writer<'w> {
         self.build.operation(code, operands).unwrap_or_else(|| self.opaque(name))
     }
 
+    /// A user's operation.
+    pub fn call(&mut self, function: Own, name: &'static str, operands: &[Register]) -> Register {
+        match function {
+            Some(function) => self.build.call(&function, operands),
+            None => {
+                let value = self.opaque(name);
+                self.own |= self.opaque == Some(name);
+                value
+            }
+        }
+    }
+
     /// `if cond { a } else { b }`
     pub fn select(&mut self, cond: Register, a: Register, b: Register) -> Register {
         self.build.select(cond, a, b)
@@ -145,14 +162,24 @@ impl<'w> Writer<'w> {
         self.build.float(f64::NAN, Kind::F64)
     }
 
+    /// Whether an operand is traced.
+    pub fn is_traced(&self) -> bool {
+        self.traced
+    }
+
+    /// Asks for a field even if no operand is traced: one of several parts of a step.
+    pub fn keep(&mut self) {
+        self.traced = true;
+    }
+
     /// The field of the value, over loops of these sizes; nothing if no operand is traced.
     pub fn finish(self, value: Register, sizes: &[usize], rows: &Rows) -> Result<Option<Field>, Unrecorded> {
-        let Writer { build, leaves, opaque, traced, .. } = self;
+        let Writer { build, leaves, opaque, traced, own, .. } = self;
         if !traced {
             return Ok(None);
         }
         if let Some(name) = opaque {
-            return Err(Unrecorded::Opaque(name));
+            return Err(if own { Unrecorded::Own(name) } else { Unrecorded::Opaque(name) });
         }
         let mut operands: Vec<Operand> = Vec::with_capacity(leaves.len());
         // Indices are made of operands that have rows behind their own.
