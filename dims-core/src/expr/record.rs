@@ -295,6 +295,13 @@ mod recording {
         node(data, Step::Rule(Box::new(rule)))
     }
 
+    /// The same for what the backward pass computes, which has no place in the user's program.
+    pub(crate) fn node_of<T: Element>(data: Vec<T>, rule: impl Rule + 'static) -> Buffer<T> {
+        let dtype = DType::of::<T>().expect("what is recorded are floats");
+        let node = Node::new(dtype, data.len(), Step::Rule(Box::new(rule)), None);
+        Buffer::traced(data, node)
+    }
+
     #[track_caller]
     fn node<T: Element>(data: Vec<T>, step: Step) -> Buffer<T> {
         let dtype = DType::of::<T>().expect("what is recorded are floats");

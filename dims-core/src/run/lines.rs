@@ -22,6 +22,7 @@ use kernels::loops::nest::Nest;
 use kernels::loops::rows::Rows;
 use kernels::loops::steps::{Step, record};
 use kernels::machine::threads;
+use kernels::memory::buffer::Buffer;
 use kernels::scalar::Element;
 use kernels::scan::{self, Along};
 use smallvec::SmallVec;
@@ -193,8 +194,9 @@ pub(crate) fn along_lines<A: Computable, D: DimList, W: Along<A::Elem>>(
 }
 
 /// Elements that lie contiguously in an order of all axes, put into the order in which results lie.
+#[track_caller]
 pub(crate) fn arranged<T: Element, S: Dims, R: Rank>(
-    data: Vec<T>,
+    data: impl Into<Buffer<T>>,
     order: &[usize],
     sizes: &[usize],
 ) -> Result<Named<T, S, R>, DimError> {

@@ -76,6 +76,14 @@ pub enum ValuesMut<'l> {
     Int(&'l mut [isize]),
 }
 
+/// A float as an element; the default of types that programs do not know.
+pub fn element<T: Element>(value: f64) -> T {
+    match DType::of::<T>() {
+        Some(_) => Values::F64(&[value]).get(0),
+        None => T::default(),
+    }
+}
+
 /// A value as one of another type, which it is.
 #[inline(always)]
 fn same<T: Element, U: Element>(value: T) -> U {
@@ -98,11 +106,13 @@ impl Values<'_> {
                     #[cfg(feature = "half")]
                     DType::F16 => match self {
                         Values::F32(line) => same::<half::f16, T>(CastTo::cast_to(line[at])),
+                        Values::F64(line) => same::<half::f16, T>(CastTo::cast_to(line[at])),
                         _ => unreachable!("the register is one of floats"),
                     },
                     #[cfg(feature = "half")]
                     DType::Bf16 => match self {
                         Values::F32(line) => same::<half::bf16, T>(CastTo::cast_to(line[at])),
+                        Values::F64(line) => same::<half::bf16, T>(CastTo::cast_to(line[at])),
                         _ => unreachable!("the register is one of floats"),
                     },
                 }
@@ -152,49 +162,7 @@ impl ValuesMut<'_> {
 
 /// The derivatives of a [`ScalarOp`] by its operands: operations on the same elements.
 ///
-/// The derivative can have a derivative itself: then gradients of gradients go through it.
-///
-/// ```
-/// use typed_dims::custom::Derivative;
-/// use typed_dims::grad::{grad, hvp};
-/// use typed_dims::prelude::*;
-///
-/// dims! { pub struct In; }
-///
-/// /// `x^3`
-/// #[derive(Clone, Copy)]
-/// struct Cube;
-/// /// `3 x^2`
-/// #[derive(Clone, Copy)]
-/// struct CubeSlope;
-///
-/// impl ScalarOp<f64> for Cube {
-///     type Out = f64;
-///     const NAME: &'static str = "cube";
-///     fn apply<I: Isa>(self, x: f64) -> f64 {
-///         x * x * x
-///     }
-///     fn derivative(self) -> Option<Derivative<f64>> {
-///         Some(Derivative::of(CubeSlope))
-///     }
-/// }
-///
-/// impl ScalarOp<f64> for CubeSlope {
-///     type Out = f64;
-///     const NAME: &'static str = "cube slope";
-///     fn apply<I: Isa>(self, x: f64) -> f64 {
-///         3.0 * x * x
-///     }
-///     fn derivative(self) -> Option<Derivative<f64>> {
-///         Some(Derivative::from_fn(|x: f64| 6.0 * x))
-///     }
-/// }
-///
-/// let x = from_vec(In.of(2), vec![1.0, 2.0]);
-/// assert_eq!(grad(|x| x.apply(Cube).sum(In), &x).order(In), ndarray::array![3.0, 12.0]);
-/// let v = from_vec(In.of(2), vec![1.0, 10.0]);
-/// assert_eq!(hvp(|x| x.apply(Cube).sum(In), &x, &v).order(In), ndarray::array![6.0, 120.0]);
-/// ```
+/// A derivative can have a derivative itself: then gradients of gradients go through it.
 pub struct Derivative<Args> {
     partials: [Option<Arc<dyn Function>>; 2],
     marker: PhantomData<fn(Args)>,
