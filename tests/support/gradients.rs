@@ -1,0 +1,99 @@
+//! Derivatives compared with central differences: shared by the tests of gradients, each of which includes this file.
+
+use std::cell::{Cell, RefCell};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use typed_dims::grad::{jvp, vjp};
+use typed_dims::prelude::*;
+
+/// Half the distance of the two points of a difference.
+const STEP: f64 = 1e-5;
+
+/// How far a derivative may be from the difference, relative to 1 or to the greater of both.
+const TOLERANCE: f64 = 1e-6;
+
+/// Compares the derivatives of a function of tensors of `f64` with central differences: forward (`jvp`), reverse (`vjp`), and the products of its second
+/// derivative with directions, both forward over reverse and reverse over reverse.
+///
+/// The function is to be smooth around `at`: no maxima with ties, no `abs` near 0. Several tensors go in as a tuple, or as a struct of parameters.
+#[track_caller]
+pub fn check<P: Parameters, Y: Parameters>(f: impl Fn(&P) -> Y, at: &P) {
+    let value = f(at);
+    for seed in 0..2 {
+        let (v, w) = (noise(at, 10 + seed), noise(at, 20 + seed));
+        let u = noise(&value, 30 + seed);
+        let expected = difference(&f, at, &v);
+        let (seen, slope) = jvp(|x| f(x), at, &v);
+        assert_close("the value while it is traced", &seen, &value);
+        assert_close("jvp", &slope, &expected);
+        let (seen, pull) = vjp(|x| f(x), at);
+        assert_close("the value while it is traced", &seen, &value);
+        assert_near("vjp", dot(&pull(&u), &v), dot(&u, &expected));
+        // The second derivative of `<u, f>`, times a direction.
+        let gradient = |x: &P| vjp(|x| f(x), x).1(&u);
+        let expected = difference(gradient, at, &v);
+        assert_close("forward over reverse", &jvp(gradient, at, &v).1, &expected);
+        let (_, pull) = vjp(gradient, at);
+        assert_near("reverse over reverse", dot(&pull(&w), &v), dot(&w, &expected));
+    }
+}
+
+/// As [`check`], for `f`, and for `f` of something that is not linear: so second derivatives are not all zero where `f` is linear.
+#[track_caller]
+pub fn check_curved<S: Dims, Y: Parameters>(f: impl Fn(&Named<f64, S>) -> Y, at: &Named<f64, S>) {
+    check(|x| f(x), at);
+    check(|x: &Named<f64, S>| f(&x.sin().eval()), at);
+}
+
+/// Panics unless it is an error, which names the operation, that the function is computed of something traced.
+#[track_caller]
+pub fn assert_lost<P: Parameters, Y: Parameters>(operation: &str, f: impl Fn(&P) -> Y, at: &P) {
+    let result = catch_unwind(AssertUnwindSafe(|| vjp(|x| f(x), at).0));
+    let Err(payload) = result else { panic!("`{operation}` is computed as if it had no derivative") };
+    let text = payload.downcast_ref::<String>().expect("the message is text");
+    let expected = format!("no gradient can be taken through `{operation}`");
+    assert!(text.contains(&expected), "{text}\nis not\n{expected}");
+}
+
+/// Numbers between -1 and 1, of the sizes of a value.
+pub fn noise<P: Parameters>(like: &P, seed: u64) -> P {
+    let at = Cell::new(seed << 32);
+    like.map_elements(|_: f64| {
+        at.set(at.get() + 1);
+        let z = at.get().wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        (z >> 11) as f64 / (1_u64 << 52) as f64 - 1.0
+    })
+}
+
+/// The derivative in a direction, by values on both sides.
+pub fn difference<P: Parameters, Y: Parameters>(f: impl Fn(&P) -> Y, at: &P, direction: &P) -> Y {
+    let moved = |by: f64| f(&at.zip_elements(direction, |x: f64, v| x + by * v));
+    moved(STEP).zip_elements(&moved(-STEP), |a: f64, b| (a - b) / (2.0 * STEP))
+}
+
+/// The elements of two values at the same places.
+pub fn pairs<P: Parameters>(a: &P, b: &P) -> Vec<(f64, f64)> {
+    let all = RefCell::new(Vec::new());
+    a.zip_elements(b, |a: f64, b| {
+        all.borrow_mut().push((a, b));
+        a
+    });
+    all.into_inner()
+}
+
+fn dot<P: Parameters>(a: &P, b: &P) -> f64 {
+    pairs(a, b).into_iter().map(|(a, b)| a * b).sum()
+}
+
+/// Compares two values element by element.
+#[track_caller]
+pub fn assert_close<P: Parameters>(what: &str, found: &P, expected: &P) {
+    pairs(found, expected).into_iter().for_each(|(found, expected)| assert_near(what, found, expected));
+}
+
+#[track_caller]
+fn assert_near(what: &str, found: f64, expected: f64) {
+    let scale = found.abs().max(expected.abs()).max(1.0);
+    let near = (found - expected).abs() <= TOLERANCE * scale;
+    assert!(near, "{what}: {found} instead of {expected}");
+}
