@@ -143,6 +143,22 @@ pub enum DimError {
         /// Where it ran.
         origin: Origin,
     },
+    /// A function of the user's has no derivative.
+    NoOwnDerivative {
+        /// Its name.
+        operation: &'static str,
+        /// How one is given.
+        remedy: &'static str,
+        /// Where it ran.
+        origin: Origin,
+    },
+    /// A function with a derivative of its own takes a traced tensor that is none of its inputs.
+    NotAnInput {
+        /// The function.
+        operation: &'static str,
+        /// Where it was called.
+        origin: Origin,
+    },
     /// A loss does not depend on a parameter.
     Unused {
         /// The parameter, as `layers.3.weight`; empty for a single tensor.
@@ -233,6 +249,16 @@ impl fmt::Display for DimError {
             DimError::NoDerivative { operation, origin } => write!(
                 f,
                 "no gradient can be taken through `{operation}`{}: write `x.detach()` for the operand if none is wanted",
+                At(*origin)
+            ),
+            DimError::NoOwnDerivative { operation, remedy, origin } => write!(
+                f,
+                "no gradient can be taken through `{operation}`{}: {remedy}, or write `x.detach()` for the operand if none is wanted",
+                At(*origin)
+            ),
+            DimError::NotAnInput { operation, origin } => write!(
+                f,
+                "`{operation}`{} uses a tensor that a gradient is taken through and that is none of its inputs: add it to them, or write `x.detach()` if no gradient by it is wanted",
                 At(*origin)
             ),
             DimError::Unused { parameter } => {

@@ -27,6 +27,11 @@ pub enum Error {
         /// How many elements the result has.
         elements: usize,
     },
+    /// A pull-back failed.
+    PullBack {
+        /// Why.
+        what: String,
+    },
 }
 
 impl fmt::Display for Error {
@@ -35,6 +40,7 @@ impl fmt::Display for Error {
             Error::OutOfBounds { what, index, size, .. } => {
                 write!(f, "index {index} of {what} is out of range for an axis of size {size}")
             }
+            Error::PullBack { what } => f.write_str(what),
             Error::TooLarge { elements } => {
                 write!(f, "a result with {elements} elements does not fit into memory")
             }

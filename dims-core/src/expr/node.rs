@@ -86,7 +86,10 @@ impl<O: UnaryOp<A::Elem>, A: Expr> Expr for Unary<O, A> {
     #[cfg(feature = "std")]
     fn write<'w>(&'w self, writer: &mut Writer<'w>) -> Register {
         let a = self.a.write(writer);
-        writer.operation(self.op.code(), O::NAME, &[a])
+        match self.op.function() {
+            Some(own) => writer.call(own, O::NAME, &[a]),
+            None => writer.operation(self.op.code(), O::NAME, &[a]),
+        }
     }
 
     #[inline(always)]
@@ -190,7 +193,10 @@ impl<O: BinaryOp<A::Elem, B::Elem>, A: Expr, B: Expr> Expr for Binary<O, A, B> {
     fn write<'w>(&'w self, writer: &mut Writer<'w>) -> Register {
         let a = self.a.write(writer);
         let b = self.b.write(writer);
-        writer.operation(self.op.code(), O::NAME, &[a, b])
+        match self.op.function() {
+            Some(own) => writer.call(own, O::NAME, &[a, b]),
+            None => writer.operation(self.op.code(), O::NAME, &[a, b]),
+        }
     }
 
     #[inline(always)]

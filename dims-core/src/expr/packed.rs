@@ -45,7 +45,7 @@ pub trait Packable: Expr {
 impl<T: Element, S: Dims> Packable for Owned<T, S> {
     #[inline(always)]
     fn into_all(self) -> Result<Vec<T>, Self> {
-        Ok(self.into_vec())
+        if self.is_traced() { Err(self) } else { Ok(self.into_vec()) }
     }
 
     #[inline(always)]

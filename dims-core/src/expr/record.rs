@@ -33,11 +33,13 @@ mod recording {
     use core::panic::Location;
     use kernels::loops::nest::Nest;
     use kernels::loops::rows::Rows;
+    use kernels::memory::elements::Elements;
+    use kernels::program::Register;
     use kernels::program::code::{DType, LineWork, Reduction};
     pub(crate) use kernels::trace::Part;
     pub(crate) use kernels::trace::is_active;
     use kernels::trace::record::{Unrecorded, Writer};
-    use kernels::trace::{Field, Held, Node, Place, Rule, Step, Table, rules};
+    use kernels::trace::{Field, Held, Node, Place, Rule, Step, Table, registry, rules};
 
     /// The field of an expression whose result is traced.
     pub(crate) type Traced = Option<Box<Field>>;
@@ -116,7 +118,119 @@ mod recording {
         match field {
             Ok(field) => Ok(field.map(Box::new)),
             Err(Unrecorded::Memory(error)) => Err(error.into()),
+            Err(Unrecorded::Opaque("map")) => Err(underivable(
+                "map",
+                "an operation with a derivative is a `ScalarOp`, which `x.apply(op)` takes",
+            )),
             Err(Unrecorded::Opaque(operation)) => Err(lost(operation)),
+            Err(Unrecorded::Own(operation)) => {
+                Err(underivable(operation, "give it one, as `fn derivative` of its `ScalarOp`"))
+            }
+        }
+    }
+
+    /// The field that `write` writes, of operands with these strides along loops of these sizes, if one of them is traced.
+    #[cold]
+    #[inline(never)]
+    #[track_caller]
+    pub(crate) fn traced_by<'w, T: Element>(
+        sizes: &[usize],
+        rows: &Rows,
+        write: impl FnOnce(&mut Writer<'w>) -> Register,
+    ) -> Result<Traced, DimError> {
+        if DType::of::<T>().is_some_and(|dtype| !dtype.is_float()) {
+            return Ok(None);
+        }
+        let mut writer = Writer::new();
+        let mut value = write(&mut writer);
+        if DType::of::<T>().is_none() {
+            value = writer.opaque(core::any::type_name::<T>());
+        }
+        finished(writer.finish(value, sizes, rows))
+    }
+
+    /// A step whose pull-back is a function: of the value, its cotangent, whether the gradient is recorded, and which nodes are asked for.
+    pub(crate) struct Function<F> {
+        pub(crate) name: &'static str,
+        pub(crate) operands: Vec<Field>,
+        pub(crate) pull: F,
+    }
+
+    type Pulled = Result<Vec<(Arc<Node>, Part)>, kernels::error::Error>;
+
+    impl<F> Rule for Function<F>
+    where
+        F: Fn(&Arc<dyn Held>, &Arc<dyn Held>, bool, &dyn Fn(u64) -> bool) -> Pulled + Send + Sync,
+    {
+        fn name(&self) -> &'static str {
+            self.name
+        }
+
+        fn operands(&self) -> Vec<&Field> {
+            self.operands.iter().collect()
+        }
+
+        fn take_operands(&mut self) -> Vec<Field> {
+            core::mem::take(&mut self.operands)
+        }
+
+        fn pull(&self, value: &Arc<dyn Held>, cotangent: &Arc<dyn Held>, recorded: bool) -> Pulled {
+            self.pull_by(value, cotangent, recorded, &|_| true)
+        }
+
+        fn pull_by(
+            &self,
+            value: &Arc<dyn Held>,
+            cotangent: &Arc<dyn Held>,
+            recorded: bool,
+            asked: &dyn Fn(u64) -> bool,
+        ) -> Pulled {
+            (self.pull)(value, cotangent, recorded, asked)
+        }
+    }
+
+    /// The parts of a result that is put together of elements in memory, if some of these are traced.
+    pub(crate) struct Joining(Option<Vec<Part>>);
+
+    impl Joining {
+        /// No parts yet; `traced` says whether they are taken down.
+        pub(crate) fn new(traced: bool) -> Self {
+            Joining(traced.then(Vec::new))
+        }
+
+        /// Elements with these strides along loops of these sizes, which lie in the result at `start` with the strides `to`.
+        #[track_caller]
+        pub(crate) fn add<T: Element>(
+            &mut self,
+            sizes: &[usize],
+            (elements, from): (Elements<'_, T>, &[isize]),
+            (start, to): (isize, &[isize]),
+        ) -> Result<(), DimError> {
+            let Some(parts) = &mut self.0 else { return Ok(()) };
+            if sizes.contains(&0) {
+                return Ok(());
+            }
+            let mut rows = Rows::new(sizes.len());
+            rows.push().copy_from_slice(from);
+            let mut writer = Writer::new();
+            // (The sum of all parts is the result: those that are constant belong to it.)
+            writer.keep();
+            let value = writer.elements(elements, None);
+            let field = finished(writer.finish(value, sizes, &rows))?;
+            let strides = sizes.iter().zip(to).map(|(&size, &stride)| if size == 1 { 0 } else { stride });
+            parts.extend(field.map(|field| Part { field: *field, place: Place::strided(start, strides) }));
+            Ok(())
+        }
+
+        /// The result.
+        #[track_caller]
+        pub(crate) fn finish<T: Element>(self, data: Vec<T>) -> Buffer<T> {
+            match self.0 {
+                Some(parts) if DType::of::<T>().is_some_and(DType::is_float) => {
+                    node(data, Step::Parts(parts))
+                }
+                _ => data.into(),
+            }
         }
     }
 
@@ -125,6 +239,13 @@ mod recording {
     #[track_caller]
     pub(crate) fn lost(operation: &'static str) -> DimError {
         DimError::NoDerivative { operation, origin: Some(Location::caller()) }
+    }
+
+    /// The error of a user's function without a derivative.
+    #[cold]
+    #[track_caller]
+    pub(crate) fn underivable(operation: &'static str, remedy: &'static str) -> DimError {
+        DimError::NoOwnDerivative { operation, remedy, origin: Some(Location::caller()) }
     }
 
     /// Elements that were computed, contiguous in an order of all loops along which they vary, as a step of the program if that is recorded.
@@ -279,6 +400,13 @@ mod recording {
         node(data, Step::Rule(Box::new(rule)))
     }
 
+    /// The same for what the backward pass computes, which has no place in the user's program.
+    pub(crate) fn node_of<T: Element>(data: Vec<T>, rule: impl Rule + 'static) -> Buffer<T> {
+        let dtype = DType::of::<T>().expect("what is recorded are floats");
+        let node = Node::new(dtype, data.len(), Step::Rule(Box::new(rule)), None);
+        Buffer::traced(data, node)
+    }
+
     #[track_caller]
     fn node<T: Element>(data: Vec<T>, step: Step) -> Buffer<T> {
         let dtype = DType::of::<T>().expect("what is recorded are floats");
@@ -329,6 +457,13 @@ mod recording {
     ) -> Result<Vec<T>, DimError> {
         if is_active() && buffer.node().is_some() { Err(lost(operation)) } else { Ok(buffer.into_vec()) }
     }
+
+    /// The same for elements that are borrowed.
+    #[track_caller]
+    pub(crate) fn untraced_slice<T>(elements: &[T], operation: &'static str) -> Result<(), DimError> {
+        let traced = is_active() && !elements.is_empty() && registry::find(elements.as_ptr().cast()).is_some();
+        if traced { Err(lost(operation)) } else { Ok(()) }
+    }
 }
 
 /// Without the standard library nothing is recorded.
@@ -349,6 +484,38 @@ mod recording {
     #[inline(always)]
     pub(crate) fn mapped<T: Element>(data: Vec<T>, _: Traced, _: &[usize]) -> Buffer<T> {
         data.into()
+    }
+
+    pub(crate) fn lost(operation: &'static str) -> DimError {
+        DimError::NoDerivative { operation, origin: None }
+    }
+
+    #[inline(always)]
+    pub(crate) fn untraced_slice<T>(_: &[T], _: &'static str) -> Result<(), DimError> {
+        Ok(())
+    }
+
+    pub(crate) struct Joining;
+
+    impl Joining {
+        pub(crate) fn new(_: bool) -> Self {
+            Joining
+        }
+
+        #[inline(always)]
+        pub(crate) fn add<T: Element>(
+            &mut self,
+            _: &[usize],
+            _: (kernels::memory::elements::Elements<'_, T>, &[isize]),
+            _: (isize, &[isize]),
+        ) -> Result<(), DimError> {
+            Ok(())
+        }
+
+        #[inline(always)]
+        pub(crate) fn finish<T: Element>(self, data: Vec<T>) -> Buffer<T> {
+            data.into()
+        }
     }
 
     #[inline(always)]

@@ -13,7 +13,7 @@ use crate::grad::parameters::{Path, Walk};
 )]
 pub trait Inputs: Copy + for<'t> Lend<'t, Owned = <Self as Inputs>::Value> {
     /// The values, owned.
-    type Value;
+    type Value: Parameters;
     /// [`Parameters::walk`] of the values.
     #[doc(hidden)]
     fn walk<W: Walk<1>>(self, path: &mut Path, walk: &mut W) -> Result<Self::Value, W::Error>;

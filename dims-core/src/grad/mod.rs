@@ -28,6 +28,8 @@
 pub mod parameters;
 
 #[cfg(feature = "std")]
+mod custom;
+#[cfg(feature = "std")]
 mod forward;
 #[cfg(feature = "std")]
 mod inputs;
@@ -40,6 +42,8 @@ mod reverse;
 #[cfg(feature = "std")]
 mod variables;
 
+#[cfg(feature = "std")]
+pub use custom::{checkpoint, custom_vjp, try_checkpoint, try_custom_vjp};
 #[cfg(feature = "std")]
 pub use forward::{hvp, jvp, try_hvp, try_jvp};
 #[cfg(feature = "std")]

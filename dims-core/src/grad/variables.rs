@@ -52,6 +52,11 @@ impl Elements {
         place as usize
     }
 
+    /// Its elements along its axes.
+    pub(super) fn field(&self) -> Field {
+        Field::held(&self.sizes, &self.held, self.place.clone())
+    }
+
     /// Its elements as they would lie in the memory of another tensor with the same sizes.
     pub(super) fn lying_as(&self, other: &Elements) -> Result<Arc<dyn Held>, DimError> {
         let field = Field::held(&self.sizes, &self.held, self.place.clone());

@@ -45,6 +45,11 @@ pub trait Memory: sealed::Memory + Sized {
     /// The elements alone.
     #[doc(hidden)]
     fn release<S: Dims>(tensor: Self::Tensor<S>) -> Self;
+    /// The same elements with other axes.
+    #[doc(hidden)]
+    fn with_axes<S: Dims, N: Dims>(tensor: Self::Tensor<S>, order: &[usize], sizes: &[usize]) -> Self::Tensor<N> {
+        Self::release::<S>(tensor).store(order, sizes)
+    }
     #[doc(hidden)]
     fn count(&self) -> usize;
     /// The elements as they lie.
@@ -77,6 +82,12 @@ impl<T: Element> Memory for Vec<T> {
     #[inline]
     fn release<S: Dims>(tensor: Owned<T, S>) -> Vec<T> {
         tensor.into_vec()
+    }
+
+    /// (A recorded program may know the memory, which so stays the same.)
+    #[inline]
+    fn with_axes<S: Dims, N: Dims>(tensor: Owned<T, S>, order: &[usize], sizes: &[usize]) -> Owned<T, N> {
+        Owned::in_order(tensor.into_buffer(), order, sizes)
     }
 
     #[inline]

@@ -27,7 +27,7 @@ use crate::convert::{AxisDims, Length};
 use crate::dim::DimList;
 use crate::error::{At, DimError, unwrap};
 use crate::expr::evaluate::{evaluate, evaluate_typed, typed_operands};
-use crate::expr::record::untraced;
+use crate::expr::record::{is_active, untraced_slice};
 use crate::expr::{Expr, Operand};
 use crate::named::Named;
 use crate::order::ArrayRank;
@@ -35,7 +35,7 @@ use crate::plan::axes::AxisList;
 use crate::rank::{Rank, Rank0};
 use crate::set::list::List;
 use crate::set::{Dims, DimsOf, SetOf};
-use crate::storage::Place;
+use crate::storage::{Owned, Place};
 use crate::tensor::{AsTensor, BorrowedExpr, Computable, NamedOf};
 use alloc::vec::Vec;
 use core::fmt;
@@ -145,11 +145,10 @@ pub trait Lay: Computable<Rank = Rank0> {
         } else {
             evaluate::<Self::Dims, Rank0, _>(tensor.expr, &shape, order)?
         };
-        let data = untraced(data, "laid")?;
         let sizes = shape.sizes_in(order);
         // The set of the dims named is that of the tensor, as none is left.
         let order = const { &order_of::<D, <InOrder<D> as SetOf>::Set>() }.as_slice();
-        Ok(Laid::of(data, order, &sizes))
+        Ok(Laid(Named::from_expr(Owned::in_order(data, order, &sizes))))
     }
 }
 
@@ -361,8 +360,23 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
     }
 
     /// The elements as they lie.
+    ///
+    /// # Panics
+    ///
+    /// If a gradient is taken through the tensor: numbers are no part of the program that is recorded. `x.detach()` has the same ones.
+    #[track_caller]
     pub fn as_slice(&self) -> &[T] {
+        self.leaves("as_slice");
         M::elements(&self.0.expr)
+    }
+
+    /// Panics if a recorded program knows the elements, which are to leave it.
+    #[inline(always)]
+    #[track_caller]
+    fn leaves(&self, operation: &'static str) {
+        if is_active() {
+            unwrap(untraced_slice(M::elements(&self.0.expr), operation));
+        }
     }
 
     /// The elements as they lie, to change them.
@@ -375,7 +389,7 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
 
     /// The same elements, borrowed.
     pub fn view(&self) -> Laid<T, L, &[T]> {
-        Laid::of(self.as_slice(), Self::ORDER.as_slice(), &self.sizes())
+        Laid::of(M::elements(&self.0.expr), Self::ORDER.as_slice(), &self.sizes())
     }
 
     /// The same elements, borrowed to change them.
@@ -388,11 +402,17 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
     }
 
     /// The elements as an ndarray view with the same axes. Nothing is copied.
+    ///
+    /// # Panics
+    ///
+    /// If a gradient is taken through the tensor: see [`as_slice`](Laid::as_slice).
+    #[track_caller]
     pub fn as_array(&self) -> ArrayView<'_, T, NdOfList<L>>
     where
         ListOf<L>: Length,
     {
-        let view = ArrayView::from_shape(self.sizes(), self.as_slice())
+        self.leaves("as_array");
+        let view = ArrayView::from_shape(self.sizes(), M::elements(&self.0.expr))
             .expect("the sizes are those of the elements");
         view.into_dimensionality().expect("each dim is an axis")
     }
@@ -448,15 +468,27 @@ pub type NdOfList<L> = <<ListOf<L> as Length>::Rank as Rank>::Nd;
 
 impl<T: Element, L: SetOf + Dims> Laid<T, L> {
     /// The elements as they lie, for good. Nothing is copied.
+    ///
+    /// # Panics
+    ///
+    /// If a gradient is taken through the tensor: see [`as_slice`](Laid::as_slice).
+    #[track_caller]
     pub fn into_vec(self) -> Vec<T> {
+        self.leaves("into_vec");
         Vec::release::<L::Set>(self.0.expr)
     }
 
     /// The elements as an ndarray array with the same axes in standard layout. Nothing is copied.
+    ///
+    /// # Panics
+    ///
+    /// If a gradient is taken through the tensor: see [`as_slice`](Laid::as_slice).
+    #[track_caller]
     pub fn into_array(self) -> <<ListOf<L> as Length>::Rank as ArrayRank>::Array<T>
     where
         ListOf<L>: Length<Rank: ArrayRank>,
     {
+        self.leaves("into_array");
         let sizes = self.sizes();
         <<ListOf<L> as Length>::Rank as ArrayRank>::array(self.into_vec(), &sizes)
     }
@@ -464,11 +496,22 @@ impl<T: Element, L: SetOf + Dims> Laid<T, L> {
 
 impl<'a, T: Element, L: SetOf + Dims> Laid<T, L, &'a [T]> {
     /// The elements as they lie, for as long as they are borrowed.
+    ///
+    /// # Panics
+    ///
+    /// If a gradient is taken through the tensor: see [`as_slice`](Laid::as_slice).
+    #[track_caller]
     pub fn into_slice(self) -> &'a [T] {
+        self.leaves("into_slice");
         <&[T]>::release::<L::Set>(self.0.expr)
     }
 
     /// The elements as an ndarray view with the same axes, for as long as they are borrowed. Nothing is copied.
+    ///
+    /// # Panics
+    ///
+    /// If a gradient is taken through the tensor: see [`as_slice`](Laid::as_slice).
+    #[track_caller]
     pub fn into_array(self) -> ArrayView<'a, T, NdOfList<L>>
     where
         ListOf<L>: Length,

@@ -5,6 +5,7 @@ use crate::bind::split::sizes_of;
 use crate::brand::Rest;
 use crate::dim::{DimList, DimRef};
 use crate::error::{DimError, list_sizes, unwrap};
+use crate::named::Named;
 use crate::plan::axes::AxisList;
 use crate::plan::shape::volume;
 use crate::restructure::names::PartsOf;
@@ -89,7 +90,7 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
     /// The same elements with other axes, in the order in which they lie.
     fn with_axes<N: SetOf + Dims>(self, sizes: &[usize]) -> Laid<T, N, M> {
         let order = const { &AxisList::of(N::KEYS, <N::Set as Dims>::KEYS) }.as_slice();
-        Laid::of(M::release::<L::Set>(self.0.expr), order, sizes)
+        Laid(Named::from_expr(M::with_axes::<L::Set, N::Set>(self.0.expr, order, sizes)))
     }
 }
 

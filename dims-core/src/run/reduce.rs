@@ -2,7 +2,7 @@
 
 use crate::dim::DimList;
 use crate::error::{DimError, unwrap};
-use crate::expr::evaluate::{at_once, laid_out, laid_out_in};
+use crate::expr::evaluate::{at_once, computed, laid_out, laid_out_in};
 use crate::expr::record::{self, is_active, mapped, traced};
 use crate::expr::{Expr, Factors};
 use crate::named::Named;
@@ -264,6 +264,16 @@ pub(crate) fn evaluated<A: Computable>(tensor: A) -> Result<Evaluated<A>, DimErr
         Ok(data) => Ok(Named::from_expr(data)),
         Err(expr) => planned_eval(NamedOf::<A>::from_expr(expr)),
     }
+}
+
+/// The values of a tensor, traced no more.
+#[track_caller]
+fn detached<A: Computable>(tensor: A) -> Result<Evaluated<A>, DimError> {
+    let tensor = tensor.into_named();
+    let shape = tensor.unified_shape()?;
+    let order = AxisList::in_memory_of::<A::Dims, A::Rank>().as_slice();
+    let data = computed::<A::Dims, A::Rank, _>(tensor.expr, &shape, order)?;
+    Ok(Named::from_expr(Owned::laid_out(data, &shape.sizes_in(order))))
 }
 
 /// [`Reductions::try_log_softmax`], where the types need not say that each dim has a size.
@@ -744,6 +754,36 @@ pub trait Reductions: AsTensor {
     #[rustfmt::skip] // rustc quotes the line
     fn eval(self) -> Evaluated<Self> where Self: Evaluable {
         unwrap(self.try_eval())
+    }
+
+    /// The values of the tensor, in a tensor of their own that is a constant to gradients: none is taken through it.
+    ///
+    /// ```
+    /// use typed_dims::grad::grad;
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims! { pub struct In; }
+    /// let x = from_vec(In.of(2), vec![1.0, 2.0]);
+    /// let dx = grad(|x| (x.detach() * x).sum(In), &x);            // not 2 x
+    /// assert_eq!(dx.order(In), ndarray::array![1.0, 2.0]);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If operands have different sizes for one dim, or an index is out of range.
+    #[track_caller]
+    #[rustfmt::skip] // rustc quotes the line
+    fn detach(self) -> Evaluated<Self> where Self: Evaluable {
+        unwrap(self.try_detach())
+    }
+
+    /// As [`detach`](Reductions::detach), but what sizes decide is an error.
+    #[track_caller]
+    fn try_detach(self) -> Result<Evaluated<Self>, DimError>
+    where
+        Self: Evaluable,
+    {
+        detached(self)
     }
 
     /// As [`eval`](Reductions::eval), but what sizes decide is an error.

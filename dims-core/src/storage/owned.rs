@@ -274,6 +274,12 @@ impl<T, S: Dims, R: Rank> Owned<T, S, R> {
         self.data.into_vec()
     }
 
+    /// The memory of all elements.
+    #[inline(always)]
+    pub(crate) fn into_buffer(self) -> Buffer<T> {
+        self.data
+    }
+
     /// Whether the elements lie contiguously in this order of axes (dims first, then positional axes), and nothing else with them.
     #[inline(always)]
     pub(crate) fn is_contiguous(&self, order: &[usize]) -> bool {

@@ -7,12 +7,15 @@
 pub mod code;
 pub(crate) mod compiled;
 pub mod custom;
+pub mod function;
 pub mod math;
 pub mod special;
 
 pub use crate::machine::isa::Isa;
 use crate::ops::code::{Binary, Code, DType, Number, Unary};
+use crate::ops::function::Function;
 use crate::scalar::*;
+use alloc::sync::Arc;
 
 /// What is an operation of the library. Kernels run operations on several threads where [`UnaryOp::PARALLEL`] says that they may, and
 /// trust that: so users' operations come in through [`ScalarOp`](custom::ScalarOp), which asks for what threads need.
@@ -20,6 +23,9 @@ mod sealed {
     pub trait Operation {}
 }
 pub(crate) use sealed::Operation;
+
+/// A user's own operation as a function of recorded programs; nothing if it has no derivative, or if programs do not know its types.
+pub type Own = Option<Arc<dyn Function>>;
 
 /// An operation on one element. (Users' own are [`ScalarOp`](custom::ScalarOp)s.)
 #[diagnostic::on_unimplemented(
@@ -46,6 +52,11 @@ pub trait UnaryOp<A>: Operation {
     #[inline]
     fn code(&self) -> Code {
         Code::Opaque
+    }
+    /// The operation as a function, if it is a user's own.
+    #[inline]
+    fn function(&self) -> Option<Own> {
+        None
     }
 }
 
@@ -82,6 +93,11 @@ pub trait BinaryOp<A, B>: Operation {
     #[inline]
     fn code(&self) -> Code {
         Code::Opaque
+    }
+    /// The operation as a function, if it is a user's own.
+    #[inline]
+    fn function(&self) -> Option<Own> {
+        None
     }
     /// Adds the factors of both operands to a list, if the operation is the product.
     #[doc(hidden)]

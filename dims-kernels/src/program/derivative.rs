@@ -6,6 +6,7 @@
 
 use crate::ops::code::{Binary, Kind, Number, Unary};
 use crate::program::{Builder, Instruction, Program, Register};
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::f64::consts::{FRAC_2_SQRT_PI, LN_2, LN_10, PI};
 
@@ -74,6 +75,20 @@ pub fn pulled_back(program: &Program, operand: u32, cotangent: u32) -> Option<Pr
                 let value = build.cast_kind(program.kind(a), adjoint);
                 add(&mut build, a, Some(value));
             }
+            Instruction::Call(number, a, b) => {
+                let function = Arc::clone(program.functions().get(number));
+                for (at, to) in [a, b].into_iter().enumerate().take(function.operands()) {
+                    if !depends[to as usize] {
+                        continue;
+                    }
+                    let slope = function.derivative(at).unwrap_or_else(|| underivable(function.name()));
+                    let slope = build.call(&slope, &[a, b]);
+                    let slope = build.cast_kind(program.kind(own), slope);
+                    let value = build.binary(Binary::Chain, adjoint, slope);
+                    let value = build.cast_kind(program.kind(to), value);
+                    add(&mut build, to, Some(value));
+                }
+            }
         }
     }
     let result = result?;
@@ -81,6 +96,14 @@ pub fn pulled_back(program: &Program, operand: u32, cotangent: u32) -> Option<Pr
         return None;
     }
     Some(build.finish(result))
+}
+
+/// (An operation without a derivative is not recorded: this is the derivative of one, in a gradient of a gradient.)
+#[cold]
+fn underivable(name: &str) -> ! {
+    panic!(
+        "no gradient of a gradient can be taken here: `{name}` has no derivative; `Derivative::of(op)` takes an operation that can have one"
+    )
 }
 
 fn is_float(kind: Kind) -> bool {

@@ -4,6 +4,7 @@ use crate::load::{Faults, Kernel, TILE, Tile};
 use crate::loops::nest::{Operands, Row};
 use crate::machine::isa::{Isa, Task, dispatch};
 use crate::ops::code::{Binary, DType, Kind, Number, Unary, each_dtype, integer_bounds};
+use crate::ops::function::{Values, ValuesMut};
 use crate::program::{Instruction, Program, Register};
 use crate::scalar::{CastTo, Element};
 use alloc::vec::Vec;
@@ -369,6 +370,21 @@ impl Task for Execute<'_> {
             }
             match instruction {
                 Instruction::Load(_) | Instruction::Position(_) => {}
+                Instruction::Call(number, a, b) => {
+                    let line = |register: Register| match kind_of(register) {
+                        Kind::F32 => Values::F32(line!(register)),
+                        Kind::F64 => Values::F64(line!(register)),
+                        Kind::Bool => Values::Bool(line!(register)),
+                        Kind::Int => Values::Int(line!(register)),
+                    };
+                    let out = match kind {
+                        Kind::F32 => ValuesMut::F32(out!()),
+                        Kind::F64 => ValuesMut::F64(out!()),
+                        Kind::Bool => ValuesMut::Bool(out!()),
+                        Kind::Int => ValuesMut::Int(out!()),
+                    };
+                    program.functions().get(number).run(line(a), line(b), out);
+                }
                 Instruction::Constant(number) => match (number, kind) {
                     (Number::Float(value), Kind::F32) => fill::<f32>(out!(), CastTo::<f32>::cast_to(value)),
                     (Number::Float(value), _) => fill::<f64>(out!(), value),

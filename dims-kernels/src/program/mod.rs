@@ -9,6 +9,8 @@ pub mod interpreter;
 
 pub use crate::ops::code;
 use crate::ops::code::{Binary, Code, DType, Kind, Number, Unary};
+use crate::ops::function::{self, Function, Functions};
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 /// The number of an instruction, which stands for its value.
@@ -31,6 +33,8 @@ pub enum Instruction {
     Select(Register, Register, Register),
     /// A value in another type.
     Cast(DType, Register),
+    /// The function of this number, of two values; the second is the first one again if it takes one.
+    Call(u32, Register, Register),
 }
 
 impl Instruction {
@@ -39,7 +43,7 @@ impl Instruction {
         let inputs = match self {
             Instruction::Load(_) | Instruction::Position(_) | Instruction::Constant(_) => [None; 3],
             Instruction::Unary(_, a) | Instruction::Cast(_, a) => [Some(a), None, None],
-            Instruction::Binary(_, a, b) => [Some(a), Some(b), None],
+            Instruction::Binary(_, a, b) | Instruction::Call(_, a, b) => [Some(a), Some(b), None],
             Instruction::Select(a, b, c) => [Some(a), Some(b), Some(c)],
         };
         inputs.into_iter().flatten()
@@ -51,6 +55,7 @@ impl Instruction {
 pub struct Program {
     instructions: Vec<Instruction>,
     kinds: Vec<Kind>,
+    functions: Functions,
     result: Register,
 }
 
@@ -63,6 +68,11 @@ impl Program {
     /// What the value of an instruction is.
     pub fn kind(&self, register: Register) -> Kind {
         self.kinds[register as usize]
+    }
+
+    /// The functions that the program calls.
+    pub fn functions(&self) -> &Functions {
+        &self.functions
     }
 
     /// The value that the program yields.
@@ -241,6 +251,13 @@ impl Builder {
         }
     }
 
+    /// A function of one value, or of two.
+    pub fn call(&mut self, function: &Arc<dyn Function>, operands: &[Register]) -> Register {
+        let number = self.program.functions.number(function);
+        let (a, b) = (operands[0], operands[operands.len() - 1]);
+        self.push(Instruction::Call(number, a, b), function::kind(&**function))
+    }
+
     /// An operation of the table; nothing if programs do not know it.
     pub fn operation(&mut self, code: Code, operands: &[Register]) -> Option<Register> {
         match (code, operands) {
@@ -272,6 +289,9 @@ impl Builder {
                 Instruction::Binary(op, a, b) => self.binary(op, at(a), at(b)),
                 Instruction::Select(cond, a, b) => self.select(at(cond), at(a), at(b)),
                 Instruction::Cast(to, a) => self.cast(to, at(a)),
+                Instruction::Call(number, a, b) => {
+                    self.call(program.functions.get(number), &[at(a), at(b)])
+                }
             };
             own.push(register);
         }
@@ -280,7 +300,7 @@ impl Builder {
 
     /// The program that yields this value, without instructions that it does not need.
     pub fn finish(self, result: Register) -> Program {
-        let Program { instructions, kinds, .. } = self.program;
+        let Program { instructions, kinds, functions, .. } = self.program;
         let mut needed = vec![false; instructions.len()];
         needed[result as usize] = true;
         for at in (0..instructions.len()).rev() {
@@ -289,7 +309,7 @@ impl Builder {
             }
         }
         let mut number = vec![0; instructions.len()];
-        let mut program = Program::default();
+        let mut program = Program { functions, ..Program::default() };
         for (at, instruction) in instructions.into_iter().enumerate() {
             if !needed[at] {
                 continue;
@@ -301,6 +321,7 @@ impl Builder {
                 Instruction::Binary(op, a, b) => Instruction::Binary(op, own(a), own(b)),
                 Instruction::Select(a, b, c) => Instruction::Select(own(a), own(b), own(c)),
                 Instruction::Cast(to, a) => Instruction::Cast(to, own(a)),
+                Instruction::Call(number, a, b) => Instruction::Call(number, own(a), own(b)),
                 leaf => leaf,
             });
             program.kinds.push(kinds[at]);

@@ -65,7 +65,9 @@ pub fn gradients(
                 }
                 pulled
             }
-            Step::Rule(rule) => rule.pull(&value, &cotangent, recorded)?,
+            Step::Rule(rule) => {
+                rule.pull_by(&value, &cotangent, recorded, &|id| reach.is_on_way(id))?
+            }
         };
         let sources = node.sources();
         for (node, part) in pulled {

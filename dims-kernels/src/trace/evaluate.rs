@@ -411,6 +411,13 @@ impl Program {
                 Instruction::Binary(op, a, b) => format!("{op:?}({}, {})", inner(a), inner(b)).to_lowercase(),
                 Instruction::Select(c, a, b) => format!("select({}, {}, {})", inner(c), inner(a), inner(b)),
                 Instruction::Cast(_, a) => format!("cast({})", inner(a)),
+                Instruction::Call(number, a, b) => {
+                    let function = program.functions().get(number);
+                    match function.operands() {
+                        1 => format!("{}({})", function.name(), inner(a)),
+                        _ => format!("{}({}, {})", function.name(), inner(a), inner(b)),
+                    }
+                }
             }
         }
         words(self, self.result(), 0)
@@ -489,23 +496,25 @@ pub(crate) fn product(
 }
 
 /// Elements that a rule computed, as a step of the program.
-pub(crate) fn with_rule(
+pub fn with_rule(
     held: Arc<dyn Held>,
     rule: impl crate::trace::Rule + 'static,
 ) -> Result<Arc<dyn Held>, Error> {
-    fn of<T: Output + Real>(held: &Arc<dyn Held>, step: Step) -> Arc<dyn Held> {
-        let data = Buffer::<T>::of_held(held).expect("the elements are of this type").into_vec();
+    fn of<T: Output + Real>(held: Arc<dyn Held>, step: Step) -> Arc<dyn Held> {
+        let buffer = Buffer::<T>::of_held(&held).expect("the elements are of this type");
+        drop(held);
+        let data = buffer.into_vec();
         let dtype = DType::of::<T>().expect("floats are known");
         let node = Node::new(dtype, data.len(), step, None);
         Buffer::traced(data, node).held()
     }
     let step = Step::Rule(alloc::boxed::Box::new(rule));
     Ok(match held.dtype() {
-        Some(DType::F64) => of::<f64>(&held, step),
+        Some(DType::F64) => of::<f64>(held, step),
         #[cfg(feature = "half")]
-        Some(DType::F16) => of::<half::f16>(&held, step),
+        Some(DType::F16) => of::<half::f16>(held, step),
         #[cfg(feature = "half")]
-        Some(DType::Bf16) => of::<half::bf16>(&held, step),
-        _ => of::<f32>(&held, step),
+        Some(DType::Bf16) => of::<half::bf16>(held, step),
+        _ => of::<f32>(held, step),
     })
 }

@@ -22,7 +22,7 @@ pub mod rules;
 pub use crate::memory::held::Held;
 pub use crate::memory::registry::{self, is_active};
 pub use backward::{Gradients, gradients};
-pub use evaluate::evaluate;
+pub use evaluate::{evaluate, with_rule};
 pub use field::Field;
 
 use crate::error::{Error, Origin};
@@ -255,6 +255,17 @@ pub trait Rule: Send + Sync {
         cotangent: &Arc<dyn Held>,
         recorded: bool,
     ) -> Result<Vec<(Arc<Node>, Part)>, Error>;
+
+    /// The same, for nodes that are asked for: others need not be there.
+    fn pull_by(
+        &self,
+        value: &Arc<dyn Held>,
+        cotangent: &Arc<dyn Held>,
+        recorded: bool,
+        _asked: &dyn Fn(u64) -> bool,
+    ) -> Result<Vec<(Arc<Node>, Part)>, Error> {
+        self.pull(value, cotangent, recorded)
+    }
 }
 
 /// One step of a recorded program.

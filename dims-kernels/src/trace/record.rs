@@ -8,6 +8,7 @@ use crate::map::elementwise::collect;
 use crate::memory::allocate::reserve;
 use crate::memory::buffer::Buffer;
 use crate::memory::elements::Elements;
+use crate::ops::Own;
 use crate::ops::code::{Code, DType, Kind, Number};
 use crate::program::{Builder, Register};
 use crate::scalar::Element;
@@ -23,6 +24,8 @@ use smallvec::SmallVec;
 pub enum Unrecorded {
     /// An operation that programs do not know.
     Opaque(&'static str),
+    /// A user's operation without a derivative.
+    Own(&'static str),
     /// No memory.
     Memory(Error),
 }
@@ -40,6 +43,8 @@ pub struct Writer<'w> {
     rows: usize,
     opaque: Option<&'static str>,
     traced: bool,
+    /// Whether `opaque` is a user's operation.
+    own: bool,
 }
 
 struct Leaf<'w> {
@@ -77,7 +82,7 @@ struct Along<'a> {
 
 impl<'w> Default for Writer<'w> {
     fn default() -> Self {
-        Writer { build: Builder::new(), leaves: Vec::new(), rows: 0, opaque: None, traced: false }
+        Writer { build: Builder::new(), leaves: Vec::new(), rows: 0, opaque: None, traced: false, own: false }
     }
 }
 
@@ -139,6 +144,18 @@ impl<'w> Writer<'w> {
         self.build.operation(code, operands).unwrap_or_else(|| self.opaque(name))
     }
 
+    /// A user's operation.
+    pub fn call(&mut self, function: Own, name: &'static str, operands: &[Register]) -> Register {
+        match function {
+            Some(function) => self.build.call(&function, operands),
+            None => {
+                let value = self.opaque(name);
+                self.own |= self.opaque == Some(name);
+                value
+            }
+        }
+    }
+
     /// `if cond { a } else { b }`
     pub fn select(&mut self, cond: Register, a: Register, b: Register) -> Register {
         self.build.select(cond, a, b)
@@ -160,6 +177,11 @@ impl<'w> Writer<'w> {
         self.opaque
     }
 
+    /// Asks for a field even if no operand is traced: one of several parts of a step.
+    pub fn keep(&mut self) {
+        self.traced = true;
+    }
+
     /// The field of the value, over loops of these sizes; nothing if no operand is traced.
     pub fn finish(self, value: Register, sizes: &[usize], rows: &Rows) -> Result<Option<Field>, Unrecorded> {
         if self.traced { self.finish_any(value, sizes, rows).map(Some) } else { Ok(None) }
@@ -167,9 +189,9 @@ impl<'w> Writer<'w> {
 
     /// The same, whether an operand is traced or not.
     pub fn finish_any(self, value: Register, sizes: &[usize], rows: &Rows) -> Result<Field, Unrecorded> {
-        let Writer { build, leaves, opaque, .. } = self;
+        let Writer { build, leaves, opaque, own, .. } = self;
         if let Some(name) = opaque {
-            return Err(Unrecorded::Opaque(name));
+            return Err(if own { Unrecorded::Own(name) } else { Unrecorded::Opaque(name) });
         }
         let mut operands: Vec<Operand> = Vec::with_capacity(leaves.len());
         // Indices are made of operands that have rows behind their own.

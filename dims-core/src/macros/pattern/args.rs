@@ -5,10 +5,12 @@ use super::input::{InMemory, Input, ListItem, Memory, Values};
 use super::join::Arrays;
 use super::layout::{Layout, contiguous};
 use super::rank::{AnyRank, HasAtLeast, HasExactly};
+use super::recorded::traced_alone;
 use super::solve::solve;
 use crate::bind::source::RankDyn;
 use crate::error::DimError;
 use crate::expr::Factors;
+use crate::expr::record::mapped;
 use crate::plan::direct;
 use crate::plan::shape::Shape;
 use crate::rank::*;
@@ -23,7 +25,14 @@ use kernels::loops::rows::Rows;
 use kernels::memory::axes::Axis;
 use kernels::memory::elements::Elements;
 use kernels::ops::Mul;
+#[cfg(feature = "std")]
+use kernels::program::{
+    Register,
+    code::{Binary, Code},
+};
 use kernels::scalar::{Element, Num};
+#[cfg(feature = "std")]
+use kernels::trace::record::Writer;
 use smallvec::SmallVec;
 
 /// The elements `V` of an operand whose number of axes fits its part of the pattern. `S` are its dims, and `Rest` is what `...` stands for.
@@ -197,6 +206,10 @@ pub trait ValueList<T: Element> {
     /// In words.
     fn describe(&self) -> String;
 
+    /// The product of `left` and all operands as a program, for operands in the order of their [`rows`](ValueList::rows).
+    #[cfg(feature = "std")]
+    fn write<'s>(&'s self, left: Option<Register>, writer: &mut Writer<'s>) -> Register;
+
     /// What reads the product of `K` and all operands.
     type Times<'k, K: Kernel<Elem = T>>: Kernel<Elem = T>
     where
@@ -270,6 +283,11 @@ impl<T: Element> ValueList<T> for End {
 
     fn describe(&self) -> String {
         String::new()
+    }
+
+    #[cfg(feature = "std")]
+    fn write<'s>(&'s self, left: Option<Register>, _: &mut Writer<'s>) -> Register {
+        left.expect("there is an operand")
     }
 
     type Times<'k, K: Kernel<Elem = T>>
@@ -390,7 +408,9 @@ impl<T: Element, V: Values<Elem = T>, L: ValueList<T>> ValueList<T> for (V, L) {
                 let len = shape.volume(order.iter().copied(), size_of::<T>())?;
                 let mut rows = Rows::new(sizes.len());
                 self.0.rows::<U>(shape, &mut rows);
+                let traced = traced_alone(sizes, &rows, &self.0)?;
                 let data = self.0.collect(&Nest::map(sizes, &order, &rows), len)?;
+                let data = mapped(data, traced, &order);
                 let items = [(Elements::of_slice(&data), contiguous(sizes))].into_iter().collect();
                 each(0, &Arrays { items, is_list: false })?;
             }
@@ -401,6 +421,16 @@ impl<T: Element, V: Values<Elem = T>, L: ValueList<T>> ValueList<T> for (V, L) {
     fn describe(&self) -> String {
         let rest = self.1.describe();
         if rest.is_empty() { self.0.describe() } else { format!("{}, {rest}", self.0.describe()) }
+    }
+
+    #[cfg(feature = "std")]
+    fn write<'s>(&'s self, left: Option<Register>, writer: &mut Writer<'s>) -> Register {
+        let own = self.0.write(writer);
+        let product = match left {
+            Some(left) => writer.operation(Code::Binary(Binary::Mul), "*", &[left, own]),
+            None => own,
+        };
+        self.1.write(Some(product), writer)
     }
 
     type Times<'k, K: Kernel<Elem = T>>

@@ -5,9 +5,11 @@ use super::data::{Given, Pattern, Slot};
 use super::direct::{Bound, MOST};
 use super::layout::{Layout, List};
 use super::rank::{OutRank, ResultOf};
+use super::recorded::{result, traced};
 use crate::error::DimError;
 use crate::expr::Factors;
 use crate::expr::evaluate::few;
+use crate::expr::record::{self, is_active};
 use crate::plan::direct::Memory;
 use crate::plan::shape::{Shape, volume};
 use crate::set::Dims;
@@ -19,10 +21,12 @@ use kernels::copy::collect_few;
 use kernels::load::Kernel;
 use kernels::loops::nest::{Nest, Parts};
 use kernels::loops::rows::Rows;
-use kernels::loops::steps::{Loops, ProductDims, Step, record};
+use kernels::loops::steps::{Loops, ProductDims, Step, record as note};
 use kernels::machine::threads;
 use kernels::map::elementwise::collect_memory;
+use kernels::memory::buffer::Buffer;
 use kernels::memory::elements::Elements;
+use kernels::program::code::Reduction;
 use kernels::reduce::reducers::Sum;
 use kernels::scalar::Num;
 use smallvec::SmallVec;
@@ -47,7 +51,8 @@ where
     O::Rank: ResultOf<T, L::Dims>,
 {
     let mut values = operands.values();
-    if let Some(roles) = &pattern.roles
+    if !is_active()
+        && let Some(roles) = &pattern.roles
         && let Some((a, b)) = values.pair()
         && [a.1.len(), b.1.len()] == [pattern.inputs[0].len(), pattern.inputs[1].len()]
         && let Some(result) = roles.run(a, b, || product_dims(pattern))
@@ -58,7 +63,7 @@ where
         return Ok(<O::Rank as ResultOf<T, L::Dims>>::build(data, &sizes[..pattern.output.len()]));
     }
     let (data, sizes) = planned::<T, L::Dims>(pattern, &mut values, given)?;
-    Ok(<O::Rank as ResultOf<T, L::Dims>>::build(data, &sizes))
+    result::<T, L::Dims, O::Rank>(data, &sizes, "einsum!")
 }
 
 /// The name of an axis, for plans: axes behind those of the pattern have none.
@@ -90,13 +95,14 @@ fn planned<T: Num, U: Dims>(
     pattern: &'static Pattern,
     values: &mut impl ValueList<T>,
     given: &[Given],
-) -> Result<(Vec<T>, SmallVec<[usize; MOST]>), DimError> {
+) -> Result<(Buffer<T>, SmallVec<[usize; MOST]>), DimError> {
     values.settle()?;
     let mut memories = Memories::new();
-    if values.memories(&mut memories)
-        && let Some(found) = direct(pattern, given, &*values, &memories)
+    if !is_active()
+        && values.memories(&mut memories)
+        && let Some((data, sizes)) = direct(pattern, given, &*values, &memories)
     {
-        return Ok(found);
+        return Ok((data.into(), sizes));
     }
     drop(memories);
     let (data, sizes) = run::<T, U>(pattern, given, &*values)?;
@@ -165,7 +171,7 @@ fn few_products<T: Num>(
     if others.is_empty() {
         return few(*first, &axes, len).ok();
     }
-    record(|| Step::Elementwise {
+    note(|| Step::Elementwise {
         expression: values.describe(),
         loops: Loops::new::<T>(&Nest::map(bound.sizes(), bound.loops.kept, &bound.rows), len, 1),
     });
@@ -183,9 +189,10 @@ fn run<T: Num, U: Dims>(
     pattern: &'static Pattern,
     given: &[Given],
     values: &impl ValueList<T>,
-) -> Result<(Vec<T>, List), DimError> {
+) -> Result<(Buffer<T>, List), DimError> {
     let (shapes, layout) = unify::<T, U>(pattern, given, values)?;
     let rows = lay_out::<T, U>(&layout, &shapes, values)?;
+    let traced = if pattern.inputs.is_empty() { None } else { traced::<T, T>(&layout.sizes, &rows, values)? };
     let sizes = layout.shape(pattern.output)?;
     let kept = layout.order(pattern.output);
     let len = volume(sizes.iter().copied(), size_of::<T>()).ok_or_else(|| too_large(pattern, &sizes))?;
@@ -198,7 +205,8 @@ fn run<T: Num, U: Dims>(
         DimError::TooLarge { .. } => too_large(pattern, &sizes),
         error => error,
     })?;
-    Ok((data, sizes))
+    let reduced: List = (0..layout.sizes.len()).filter(|axis| !kept.contains(axis)).collect();
+    Ok((record::reduced(data, traced, &kept, &reduced, Reduction::Sum, "einsum!")?, sizes))
 }
 
 #[cold]
@@ -347,7 +355,7 @@ fn summed<T: Num>(
     count: usize,
 ) -> Result<Vec<T>, DimError> {
     let work = if parallel(values) { len.saturating_mul(count) } else { 0 };
-    record(|| Step::Reduce {
+    note(|| Step::Reduce {
         reduction: "sum",
         expression: values.describe(),
         loops: Loops::new::<T>(nest, len, threads::parts(work)),

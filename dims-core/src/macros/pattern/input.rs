@@ -2,6 +2,7 @@
 //! numbers, lists of arrays, and tensors.
 
 use super::rank::AnyRank;
+use super::recorded::constant;
 use crate::bind::source::{Axes, Nested};
 use crate::error::DimError;
 use crate::expr::{Expr, Factors};
@@ -27,7 +28,11 @@ use kernels::map::elementwise::collect_memory;
 use kernels::memory::allocate::reserve;
 use kernels::memory::axes::Axis;
 use kernels::memory::elements::Elements;
+#[cfg(feature = "std")]
+use kernels::program::Register;
 use kernels::scalar::{Element, Num};
+#[cfg(feature = "std")]
+use kernels::trace::record::Writer;
 use ndarray::{ArrayBase, Data};
 use smallvec::SmallVec;
 
@@ -96,6 +101,10 @@ pub trait Values {
 
     /// The elements in words, for plans.
     fn describe(&self) -> String;
+
+    /// The elements as a program, with operands in the order of their [`rows`](Values::rows).
+    #[cfg(feature = "std")]
+    fn write<'w>(&'w self, writer: &mut Writer<'w>) -> Register;
 
     /// Puts the arrays of a list into one, for what reads all of them at once.
     fn settle(&mut self) -> Result<(), DimError> {
@@ -272,6 +281,17 @@ impl<T: Element> Values for Memory<'_, T> {
         "array".into()
     }
 
+    #[cfg(feature = "std")]
+    fn write<'w>(&'w self, writer: &mut Writer<'w>) -> Register {
+        // (A list is copied array by array, and here only asked whether it is traced.)
+        if let Some(items) = &self.list {
+            items.iter().for_each(|(held, _)| {
+                writer.elements(held.elements(), None);
+            });
+        }
+        writer.elements(self.elements(), None)
+    }
+
     #[inline]
     fn settle(&mut self) -> Result<(), DimError> {
         if self.list.is_none() && self.fault.is_none() {
@@ -298,6 +318,7 @@ impl<T: Element> Memory<'_, T> {
         let mut data = reserve(len)?;
         if len > 0 {
             for (held, axes) in &*items {
+                constant(held.elements(), "a list of arrays")?;
                 let item = Memory::new((held.elements(), axes.clone()));
                 let mut rows = Rows::new(axes.len());
                 item.row(&mut rows);
@@ -402,6 +423,11 @@ impl<E: Expr, S: Dims, R: Rank> Values for Lazy<'_, E, S, R> {
 
     fn describe(&self) -> String {
         self.expr.describe()
+    }
+
+    #[cfg(feature = "std")]
+    fn write<'w>(&'w self, writer: &mut Writer<'w>) -> Register {
+        self.expr.write(writer)
     }
 }
 

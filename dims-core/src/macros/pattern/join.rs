@@ -5,7 +5,9 @@ use super::data::{Pattern, Piece, Slot, Term};
 use super::direct::{Bound, MOST};
 use super::input::ListItem;
 use super::layout::{Layout, List, contiguous};
+use super::recorded::is_traced;
 use crate::error::DimError;
+use crate::expr::record::Joining;
 use crate::plan::shape::Shape;
 use crate::set::Dims;
 use alloc::vec::Vec;
@@ -15,6 +17,7 @@ use kernels::loops::rows::Rows;
 use kernels::loops::steps::{Loops, Step, record};
 use kernels::memory::allocate::{InParts, reserve};
 use kernels::memory::axes::Axis;
+use kernels::memory::buffer::Buffer;
 use kernels::memory::elements::Elements;
 use kernels::scalar::Element;
 use smallvec::SmallVec;
@@ -61,30 +64,32 @@ pub fn needs_joining<T: Element>(pattern: &Pattern, values: &impl ValueList<T>) 
 }
 
 /// The elements of the result, copied piece by piece.
+#[track_caller]
 pub fn joined<T: Element, U: Dims>(
     layout: &Layout,
     shapes: &[Shape],
     values: &impl ValueList<T>,
     sizes: &[usize],
     len: usize,
-) -> Result<Vec<T>, DimError> {
+) -> Result<Buffer<T>, DimError> {
     let pattern = layout.pattern;
     let pieces = if pattern.pieces.is_empty() { WHOLE } else { pattern.pieces };
     // Memory of zeros costs nothing where it is new, and a place that no piece covered would have a value.
     drop(reserve::<T>(len)?);
     let mut out = vec![T::default(); len];
     if len == 0 {
-        return Ok(out);
+        return Ok(out.into());
     }
     let strides = contiguous(sizes);
+    let mut joining = Joining::new(is_traced(values));
     values.arrays::<U>(shapes, &mut |operand, arrays| {
         for piece in pieces.iter().filter(|piece| piece.input == operand) {
             Copying { layout, piece, sizes, strides: &strides, own: shapes[operand].positional() }
-                .run(arrays, &mut out)?;
+                .run(arrays, &mut out, &mut joining)?;
         }
         Ok(())
     })?;
-    Ok(out)
+    Ok(joining.finish(out))
 }
 
 /// The same for a list of arrays that lie alike, under a pattern that names all axes: what differs from one array to the next is where
@@ -154,7 +159,13 @@ struct Copying<'a> {
 }
 
 impl Copying<'_> {
-    fn run<T: Element>(&self, arrays: &Arrays<'_, T>, out: &mut [T]) -> Result<(), DimError> {
+    #[track_caller]
+    fn run<T: Element>(
+        &self,
+        arrays: &Arrays<'_, T>,
+        out: &mut [T],
+        joining: &mut Joining,
+    ) -> Result<(), DimError> {
         let Copying { layout, piece, sizes, strides, own } = *self;
         let (slots, output) = (layout.pattern.inputs[piece.input], layout.pattern.output);
         let loops = layout.sizes.len();
@@ -191,6 +202,9 @@ impl Copying<'_> {
                 target as usize,
                 (to.strides, &nest.sizes),
             );
+            let along = |axis: usize| if rest.contains(&axis) { layout.sizes[axis] } else { 1 };
+            let sizes: List = (0..loops).map(along).collect();
+            joining.add(&sizes, (elements.moved(source), rows.row(0)), (target, rows.row(1)))?;
         }
         Ok(())
     }

@@ -15,6 +15,7 @@ pub mod pack;
 pub mod parts;
 pub mod path;
 pub mod rank;
+mod recorded;
 pub mod reductions;
 pub mod sizes;
 pub mod solve;

@@ -3,6 +3,7 @@
 use super::args::{Arg, Taking};
 use super::input::{InMemory, Input, Memory, SameElem, Values};
 use super::rank::{AnyRank, HasAtLeast, ResultOf};
+use super::recorded::constant;
 use crate::bind::source::RankDyn;
 use crate::error::DimError;
 use crate::plan::shape::volume;
@@ -243,6 +244,7 @@ where
     let mut total = 0_usize;
     for array in &mut arrays {
         array.settle()?;
+        constant(array.elements(), "pack!")?;
         let (_, within, _) = around(pattern, &array.axes)?;
         let count = volume(within.iter().map(|axis| axis.size), 1).and_then(|count| total.checked_add(count));
         total = count.ok_or_else(|| DimError::TooLarge { dims: format!("`{}`", pattern.text) })?;
@@ -521,6 +523,7 @@ where
 {
     let mut packed = packed.values;
     packed.settle()?;
+    constant(packed.elements(), "unpack!")?;
     let (before, named) = (pattern.before.len(), pattern.named());
     if packed.axes.len() != named + 1 {
         return Err(DimError::PatternRank { found: packed.axes.len(), named: named + 1, spread: false });

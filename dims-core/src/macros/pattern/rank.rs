@@ -2,11 +2,15 @@
 
 use crate::bind::at::Is;
 use crate::bind::source::RankDyn;
+use crate::error::DimError;
+use crate::expr::record::untraced;
 use crate::order::Ordered;
 use crate::rank::*;
 use crate::set::Dims;
 use crate::storage::array::array;
 use alloc::vec::Vec;
+use kernels::memory::buffer::Buffer;
+use kernels::scalar::Element;
 use ndarray::{ArrayD, IxDyn};
 
 /// A number of axes: known to rustc ([`Rank0`] to [`Rank26`]), or to the run alone ([`RankDyn`]).
@@ -103,6 +107,9 @@ pub trait ResultOf<T, S: Dims>: AnyRank {
     type Out;
     #[doc(hidden)]
     fn build(data: Vec<T>, sizes: &[usize]) -> Self::Out;
+    /// As `build`, of elements that may be traced if the result is a tensor.
+    #[doc(hidden)]
+    fn build_recorded(data: Buffer<T>, sizes: &[usize]) -> Result<Self::Out, DimError>;
 }
 
 #[diagnostic::do_not_recommend]
@@ -113,14 +120,25 @@ impl<T, R: Rank, S: Dims + Ordered<T, R>> ResultOf<T, S> for R {
     fn build(data: Vec<T>, sizes: &[usize]) -> S::Out {
         S::build(data, sizes)
     }
+
+    #[inline]
+    #[track_caller]
+    fn build_recorded(data: Buffer<T>, sizes: &[usize]) -> Result<S::Out, DimError> {
+        S::build_recorded(data, sizes)
+    }
 }
 
 #[diagnostic::do_not_recommend]
-impl<T> ResultOf<T, ()> for RankDyn {
+impl<T: Element> ResultOf<T, ()> for RankDyn {
     type Out = ArrayD<T>;
 
     #[inline]
     fn build(data: Vec<T>, sizes: &[usize]) -> ArrayD<T> {
         array(IxDyn(sizes), data)
+    }
+
+    #[track_caller]
+    fn build_recorded(data: Buffer<T>, sizes: &[usize]) -> Result<ArrayD<T>, DimError> {
+        Ok(array(IxDyn(sizes), untraced(data, "a pattern")?))
     }
 }

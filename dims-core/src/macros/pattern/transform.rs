@@ -8,21 +8,25 @@ use super::input::Values;
 use super::join::{self, needs_joining};
 use super::layout::{Layout, List};
 use super::rank::{OutRank, ResultOf};
+use super::recorded::{is_traced, result, traced};
 use super::reductions::Reduction;
 use crate::error::DimError;
 use crate::expr::evaluate::few;
+use crate::expr::record::{self, is_active, lost, mapped};
 use crate::plan::shape::volume;
 use crate::set::Dims;
 use alloc::vec::Vec;
 use kernels::load::Kernel;
 use kernels::loops::nest::{Nest, Parts};
-use kernels::loops::steps::{Loops, Step, record};
+use kernels::loops::steps::{Loops, Step, record as note};
 use kernels::machine::threads;
+use kernels::memory::buffer::Buffer;
 use kernels::reduce::{Reducer, reduce as run_reduction};
 use kernels::scalar::Element;
 
 /// The elements of the operands along the axes of the output: permuted, split, merged, repeated, or put together of several.
 #[inline(always)]
+#[track_caller]
 pub fn rearrange<O, T, L>(
     pattern: &'static Pattern,
     operands: L,
@@ -39,6 +43,7 @@ where
 
 /// [`rearrange`] of the elements of its operands.
 #[inline]
+#[track_caller]
 fn rearrange_of<O, T, L>(
     pattern: &'static Pattern,
     values: &L::Values,
@@ -50,7 +55,8 @@ where
     O: OutRank<L::Rest>,
     O::Rank: ResultOf<T, L::Dims>,
 {
-    if pattern.pieces.is_empty()
+    if !is_active()
+        && pattern.pieces.is_empty()
         && let Some((elements, axes)) = values.first()
         && let Some(loops) = &pattern.loops
         && let mut bound = Bound::new(loops, pattern.axes.len())
@@ -66,7 +72,8 @@ where
         let data = data.map_err(|error| named(error, pattern, &sizes))?;
         return Ok(<O::Rank as ResultOf<T, L::Dims>>::build(data, &sizes));
     }
-    if pattern.pieces.is_empty()
+    if !is_active()
+        && pattern.pieces.is_empty()
         && let Some((axes, items)) = values.first_list()
         && let Some(loops) = &pattern.loops
         && let mut bound = Bound::new(loops, pattern.axes.len())
@@ -76,15 +83,16 @@ where
         return Ok(<O::Rank as ResultOf<T, L::Dims>>::build(data, &sizes));
     }
     let (data, sizes) = moved::<T, L::Dims>(pattern, given, values)?;
-    Ok(<O::Rank as ResultOf<T, L::Dims>>::build(data, &sizes))
+    result::<T, L::Dims, O::Rank>(data, &sizes, "rearrange!")
 }
 
 /// The elements and the sizes of the result.
+#[track_caller]
 fn moved<T: Element, U: Dims>(
     pattern: &'static Pattern,
     given: &[Given],
     values: &impl ValueList<T>,
-) -> Result<(Vec<T>, List), DimError> {
+) -> Result<(Buffer<T>, List), DimError> {
     let (shapes, layout) = unify::<T, U>(pattern, given, values)?;
     let sizes = layout.shape(pattern.output)?;
     let len = volume(sizes.iter().copied(), size_of::<T>()).ok_or_else(|| too_large(pattern, &sizes))?;
@@ -93,9 +101,11 @@ fn moved<T: Element, U: Dims>(
         return Ok((data, sizes));
     }
     let rows = lay_out::<T, U>(&layout, &shapes, values)?;
-    let nest = Nest::map(&layout.sizes, &layout.order(pattern.output), &rows);
+    let order = layout.order(pattern.output);
+    let traced = traced::<T, T>(&layout.sizes, &rows, values)?;
+    let nest = Nest::map(&layout.sizes, &order, &rows);
     let data = values.collect_first(&nest, len).map_err(|error| named(error, pattern, &sizes))?;
-    Ok((data, sizes))
+    Ok((mapped(data, traced, &order), sizes))
 }
 
 /// The error of a run: where memory was short, the result's sizes are named.
@@ -108,6 +118,7 @@ pub(super) fn named(error: DimError, pattern: &Pattern, sizes: &[usize]) -> DimE
 
 /// Combines the elements along all axes that the output has not.
 #[inline(always)]
+#[track_caller]
 pub fn reduce<O, T, L, V, Q: Reduction<T>>(
     pattern: &'static Pattern,
     reduction: Q,
@@ -126,6 +137,7 @@ where
 
 /// [`reduce`] of the elements of its operand.
 #[inline]
+#[track_caller]
 fn reduce_of<O, T, L, V, Q: Reduction<T>>(
     pattern: &'static Pattern,
     reduction: Q,
@@ -140,7 +152,8 @@ where
     O::Rank: ResultOf<Q::Out, L::Dims>,
 {
     values.settle()?;
-    if let Some((_, axes)) = values.first()
+    if !is_active()
+        && let Some((_, axes)) = values.first()
         && let Some(loops) = &pattern.loops
         && let mut bound = Bound::new(loops, pattern.axes.len())
         && bound.bind(pattern, given, [axes].into_iter())
@@ -155,17 +168,18 @@ where
     }
     let refuses = Q::NEEDS_ELEMENTS;
     let (data, sizes) = reduced::<T, L::Dims, _, _>(pattern, reduction.reducer(), refuses, given, values)?;
-    Ok(<O::Rank as ResultOf<Q::Out, L::Dims>>::build(data, &sizes))
+    result::<Q::Out, L::Dims, O::Rank>(data, &sizes, "reduce!")
 }
 
 /// The elements and the sizes of the result.
+#[track_caller]
 fn reduced<T: Element, U: Dims, V: Values<Elem = T>, R: Reducer<T, Out: Element>>(
     pattern: &'static Pattern,
     reducer: R,
     needs_elements: bool,
     given: &[Given],
     values: &(V, End),
-) -> Result<(Vec<R::Out>, List), DimError> {
+) -> Result<(Buffer<R::Out>, List), DimError> {
     let (shapes, layout) = unify::<T, U>(pattern, given, values)?;
     let rows = lay_out::<T, U>(&layout, &shapes, values)?;
     let sizes = layout.shape(pattern.output)?;
@@ -179,9 +193,10 @@ fn reduced<T: Element, U: Dims, V: Values<Elem = T>, R: Reducer<T, Out: Element>
         let dims: Vec<_> = dims.map(|axis| format!("`{}`", pattern.axes[axis])).collect();
         return Err(DimError::EmptyReduction { op: R::NAME, dims: format!("axes {}", dims.join(", ")) });
     }
+    let traced = traced::<T, R::Out>(&layout.sizes, &rows, values)?;
     let nest = Nest::reduce(&layout.sizes, &kept, &reduced, &rows);
     let data = combined(values, &nest, len, count, reducer).map_err(|error| named(error, pattern, &sizes))?;
-    Ok((data, sizes))
+    Ok((record::reduced(data, traced, &kept, &reduced, reducer.derivative(), R::NAME)?, sizes))
 }
 
 /// The reduction of the operand along the loops of a nest.
@@ -193,7 +208,7 @@ fn combined<T: Element, V: Values<Elem = T>, R: Reducer<T, Out: Element>>(
     reducer: R,
 ) -> Result<Vec<R::Out>, DimError> {
     let work = if V::Kernel::<'_>::PARALLEL { len.saturating_mul(count) } else { 0 };
-    record(|| Step::Reduce {
+    note(|| Step::Reduce {
         reduction: R::NAME,
         expression: values.0.describe(),
         loops: Loops::new::<R::Out>(nest, len, threads::parts(work)),
@@ -206,6 +221,7 @@ fn combined<T: Element, V: Values<Elem = T>, R: Reducer<T, Out: Element>>(
 
 /// As [`reduce`], by any function of the elements along the reduced axes, which come in the order in which the operand has them.
 #[inline]
+#[track_caller]
 #[rustfmt::skip] // rustc quotes the line
 pub fn reduce_by<O, T: Element, U: Element, L: Args<T, Values = (V, End)>, V: Values<Elem = T>, F: FnMut(&[T]) -> U>(
     pattern: &'static Pattern,
@@ -219,6 +235,9 @@ where
 {
     let mut values = operands.values();
     values.settle()?;
+    if is_traced(&values) {
+        return Err(lost("a function in `reduce!`"));
+    }
     let (elements, count, sizes) = gathered::<T, L::Dims, _>(pattern, given, &values)?;
     let parts = (0..volume(sizes.iter().copied(), size_of::<U>())
         .ok_or_else(|| too_large(pattern, &sizes))?)

@@ -2,14 +2,17 @@
 //!
 //! [`docs/custom-operators.md`](https://github.com/typed-dims/typed-dims/blob/main/docs/custom-operators.md) shows both.
 
+mod pull_back;
 mod several;
 
+pub use pull_back::{PullBack, PullBackOf};
+
 pub use several::{
-    Arguments, ArraysOp, ArraysOut, Examples, Takes, Tensors, WithAxes, apply_arrays, try_apply_arrays,
+    Arguments, ArraysOp, ArraysOut, Examples, PullBacks, PullBacksOf, Takes, Tensors, WithAxes, apply_arrays, try_apply_arrays,
 };
 
 use crate::error::{DimError, unwrap};
-use crate::expr::evaluate::evaluate_in;
+use crate::expr::evaluate::evaluate;
 use crate::expr::{Binary, Operand, Unary};
 use crate::named::Named;
 use crate::plan::axes::AxisList;
@@ -21,7 +24,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use kernels::loops::steps::{Step, record};
 use kernels::ops::custom::Custom;
-pub use kernels::ops::custom::ScalarOp;
+pub use kernels::ops::custom::{Derivative, ScalarOp};
 use kernels::scalar::Element;
 use ndarray::{Array, ArrayD, ArrayView, ArrayViewD, IxDyn};
 
@@ -67,6 +70,48 @@ pub trait ArrayOp<T: Element> {
     /// The operation on many examples at once, one behind the other along axis 0 of `x` and of the result; `None` where there is no
     /// rule for that.
     fn batch(&self, _x: ArrayViewD<'_, T>) -> Option<ArrayD<Self::Elem>> {
+        None
+    }
+
+    /// How gradients go through the operation. Without it, a gradient through it is an error.
+    ///
+    /// It is for first derivatives, and for directional ones (`jvp`), which call it once for each element of the result. A function with derivatives of
+    /// higher order is a function of tensors: see [`custom_vjp`](crate::grad::custom_vjp).
+    ///
+    /// ```
+    /// use typed_dims::custom::PullBackOf;
+    /// use typed_dims::grad::grad;
+    /// use typed_dims::ndarray::{Array1, ArrayView1};
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims! { pub struct Batch; pub struct In; }
+    ///
+    /// /// Each element times the sum of all.
+    /// struct TimesSum;
+    ///
+    /// impl ArrayOp<f64> for TimesSum {
+    ///     type In = U1;
+    ///     type Out = U1;
+    ///     type Elem = f64;
+    ///     const NAME: &'static str = "times_sum";
+    ///
+    ///     fn one(&self, x: ArrayView1<'_, f64>) -> Array1<f64> {
+    ///         &x * x.sum()
+    ///     }
+    ///
+    ///     fn pull_back(&self) -> Option<PullBackOf<Self, f64>> {
+    ///         Some(PullBackOf::<Self, f64>::new(|x, _y, dy| &dy * x.sum() + dy.dot(&x)))
+    ///     }
+    /// }
+    ///
+    /// let x = from_vec((Batch.of(2), In.of(2)), vec![1.0, 2.0, 3.0, 4.0]);
+    /// let dx = grad(|x| x.order(In).apply_array(TimesSum).at(In).sum((Batch, In)), &x);
+    /// assert_eq!(dx.order((Batch, In)), ndarray::array![[6.0, 6.0], [14.0, 14.0]]);
+    /// ```
+    fn pull_back(&self) -> Option<PullBackOf<Self, T>>
+    where
+        Self: Sized,
+    {
         None
     }
 }
@@ -141,6 +186,7 @@ pub trait ApplyOp: AsTensor {
     }
 
     /// As [`apply_array`](ApplyOp::apply_array), but what sizes decide is an error; so are results of different shapes.
+    #[track_caller]
     fn try_apply_array<O: ArrayOp<Self::Elem, In: RankOf<Rank = N>>, N: AxesOf<Self::Rank>>(
         self,
         op: O,
@@ -154,12 +200,13 @@ pub trait ApplyOp: AsTensor {
 
 impl<A: AsTensor> ApplyOp for A {}
 
+#[track_caller]
 fn apply_array<A: Computable, O: ArrayOp<A::Elem>>(tensor: A, op: O) -> Result<ArrayOut<O, A>, DimError> {
     let tensor = tensor.into_named();
     let shape = tensor.unified_shape()?;
     let order = AxisList::in_memory_of::<A::Dims, A::Rank>().as_slice();
     let named = order.len() - <A::Rank as Rank>::N;
-    let data = evaluate_in::<A::Dims, A::Rank, _>(tensor.expr, &shape, order, "apply_over")?;
+    let data = evaluate::<A::Dims, A::Rank, _>(tensor.expr, &shape, order)?;
     let sizes = shape.sizes_in(order);
     let (dims, axes) = sizes.split_at(named);
     let calls: usize = dims.iter().product();
@@ -198,6 +245,14 @@ fn apply_array<A: Computable, O: ArrayOp<A::Elem>>(tensor: A, op: O) -> Result<A
             record(|| Step::Calls { function: O::NAME, calls, steps: Vec::new(), bytes });
             (out, found.unwrap_or_default())
         }
+    };
+    #[cfg(feature = "std")]
+    let out = if data.is_traced() {
+        let pull = op.pull_back().map(|own| own.function);
+        let (x_shape, y_shape) = (axes.to_vec(), found.clone());
+        pull_back::Run { name: O::NAME, calls, x: data.clone(), x_shape, y_shape, pull }.result(out)?
+    } else {
+        out.into()
     };
     let mut sizes = dims.to_vec();
     sizes.append(&mut found);

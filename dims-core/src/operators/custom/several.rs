@@ -2,7 +2,7 @@
 
 use super::{AxesOf, NdOf};
 use crate::error::{DimError, unwrap};
-use crate::expr::evaluate::evaluate_in;
+use crate::expr::evaluate::evaluate;
 use crate::named::Named;
 use crate::plan::axes::AxisList;
 use crate::plan::shape::{Shape, volume};
@@ -13,8 +13,11 @@ use crate::tensor::{AsTensor, Computable};
 use crate::types::tuples::nested;
 use alloc::string::String;
 use alloc::vec::Vec;
+use alloc::sync::Arc;
+use core::marker::PhantomData;
 use kernels::loops::nest::Odometer;
 use kernels::loops::steps::{Step, record};
+use kernels::memory::buffer::Buffer;
 use kernels::scalar::Element;
 use ndarray::{Array, ArrayD, ArrayView, ArrayViewD, Axis, CowArray, IxDyn};
 
@@ -76,6 +79,60 @@ pub trait ArraysOp<Args: Arguments> {
     fn batch(&self, _arrays: <Args as Arguments>::Examples<'_>) -> Option<ArrayD<Self::Elem>> {
         None
     }
+
+    /// How gradients go through the operation: as [`ArrayOp::pull_back`](super::ArrayOp::pull_back), with a tuple of arrays in the place of one. Without it, a
+    /// gradient through the operation is an error. It is for first derivatives in reverse mode.
+    ///
+    /// The gradient of an array of integers or truth values is not looked at.
+    fn pull_back(&self) -> Option<PullBacksOf<Self, Args>>
+    where
+        Self: Sized,
+    {
+        None
+    }
+}
+
+/// The pull-back of an operation on several arrays, for one example: of the arrays, the result `y`, and its cotangent `dy` it makes the cotangents of the arrays,
+/// which have their shapes. [`ArraysOp::pull_back`] returns it.
+pub struct PullBacks<Args: Arguments, In: Takes<Args>, E: Element, Out: RankOf> {
+    function: Pulls<Args, E>,
+    marker: PhantomData<fn() -> (In, Out)>,
+}
+
+/// The pull-back of the operation `O` on arrays of `Args`.
+pub type PullBacksOf<O, Args> =
+    PullBacks<Args, <O as ArraysOp<Args>>::In, <O as ArraysOp<Args>>::Elem, <O as ArraysOp<Args>>::Out>;
+
+/// The same, of arrays whose ranks are not in the type: of all tensors, the position of an example, its result, and the cotangent. The gradients go to the end of
+/// those of other examples, and the result says whether they have the shapes of the arrays.
+type Pulls<Args, E> = Arc<
+    dyn Fn(
+            &<Args as Arguments>::Held,
+            &[usize],
+            ArrayViewD<'_, E>,
+            ArrayViewD<'_, E>,
+            &mut <Args as Arguments>::Flat,
+        ) -> bool
+        + Send
+        + Sync,
+>;
+
+impl<Args: Arguments, In: Takes<Args> + 'static, E: Element, Out: RankOf + 'static> PullBacks<Args, In, E, Out> {
+    /// The pull-back that this function computes.
+    pub fn new<F>(f: F) -> Self
+    where
+        F: Fn(In::Views<'_>, ArrayView<'_, E, NdOf<Out>>, ArrayView<'_, E, NdOf<Out>>) -> In::Arrays
+            + Send
+            + Sync
+            + 'static,
+    {
+        let same = "the ranks are the same";
+        let function: Pulls<Args, E> = Arc::new(move |held, at, y, dy, flat| {
+            let y = y.into_dimensionality().expect(same);
+            In::flatten(f(In::views(held, at), y, dy.into_dimensionality().expect(same)), held, flat)
+        });
+        PullBacks { function, marker: PhantomData }
+    }
 }
 
 /// One argument of [`ArraysOp::batch`]: the arrays of all examples.
@@ -128,7 +185,7 @@ const ABSENT: usize = 0;
 
 /// A tensor in memory, its positional axes innermost: the arrays of all positions of its dims.
 pub struct WholeTensor<T> {
-    data: Vec<T>,
+    data: Buffer<T>,
     /// How far apart, in arrays, those of neighbours along each dim of all tensors are: at least 1, or [`ABSENT`].
     strides: Axes,
     /// The sizes of the positional axes.
@@ -149,7 +206,7 @@ impl<T: Element> WholeTensor<T> {
         let named = own.len();
         let in_memory: Axes = own.iter().copied().chain(named..named + <A::Rank as Rank>::N).collect();
         let sizes = shape.sizes_in(&in_memory);
-        let data = evaluate_in::<A::Dims, A::Rank, _>(tensor.expr, &shape, &in_memory, "apply_over")?;
+        let data = evaluate::<A::Dims, A::Rank, _>(tensor.expr, &shape, &in_memory)?;
         let mut strides: Axes = order.iter().map(|_| ABSENT).collect();
         let mut step: usize = 1;
         for (&axis, &size) in own.iter().zip(&sizes).rev() {
@@ -169,14 +226,20 @@ impl<T: Element> WholeTensor<T> {
 }
 
 /// The types of the elements of 2 to 6 tensors, as a tuple.
-pub trait Arguments {
+pub trait Arguments: 'static {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
     /// What [`ArraysOp::batch`] gets: [`Examples`] of each tensor.
     type Examples<'a>;
     /// The tensors in memory.
     #[doc(hidden)]
-    type Held;
+    type Held: Send + Sync;
+    /// Elements for each tensor.
+    #[doc(hidden)]
+    type Flat: Default;
+    /// Calls a function with each tensor, and its elements.
+    #[doc(hidden)]
+    fn each<V: Visit>(held: &Self::Held, flat: Self::Flat, visit: &mut V);
     #[doc(hidden)]
     fn examples<'a>(held: &'a Self::Held, counts: &'a [usize]) -> Self::Examples<'a>;
 }
@@ -191,8 +254,20 @@ pub trait Takes<Args: Arguments> {
     const SEAL: crate::seal::Seal;
     /// The arrays of one example, as a tuple of `ArrayView`s.
     type Views<'a>;
+    /// The same, owned.
+    type Arrays;
     #[doc(hidden)]
     fn views<'a>(held: &'a Args::Held, at: &[usize]) -> Self::Views<'a>;
+    /// Appends the elements of each array to those of its tensor; whether the shapes are those of its arrays.
+    #[doc(hidden)]
+    fn flatten(arrays: Self::Arrays, held: &Args::Held, flat: &mut Args::Flat) -> bool;
+}
+
+/// What is done with each of several tensors.
+#[doc(hidden)]
+pub trait Visit {
+    /// With one tensor, and elements that belong to it.
+    fn visit<T: Element>(&mut self, whole: &WholeTensor<T>, elements: Vec<T>);
 }
 
 /// 2 to 6 tensors, as a tuple.
@@ -252,6 +327,7 @@ pub fn apply_arrays<X: Tensors + WithAxes<O::In>, O: ArraysOp<X::Elems>>(
 ///
 /// If the tensors have different sizes for a dim, if the results of single examples have different shapes, or if there is no example and
 /// no rule for batches, so that nothing says how large results are.
+#[track_caller]
 pub fn try_apply_arrays<X: Tensors + WithAxes<O::In>, O: ArraysOp<X::Elems>>(
     tensors: X,
     op: O,
@@ -301,9 +377,115 @@ pub fn try_apply_arrays<X: Tensors + WithAxes<O::In>, O: ArraysOp<X::Elems>>(
             (out, found.unwrap_or_default())
         }
     };
+    #[cfg(feature = "std")]
+    let out = recorded::result::<X::Elems, O::Elem>(
+        O::NAME,
+        (held, &counts),
+        (out, &found),
+        op.pull_back().map(|own| own.function),
+    )?;
     let sizes: Axes = counts.iter().chain(&found).copied().collect();
     let order: Axes = dims.iter().copied().chain(named..named + rank).collect();
     arranged(out, &order, &sizes)
+}
+
+#[cfg(feature = "std")]
+mod recorded {
+    use super::super::pull_back::{failed, whole};
+    use super::*;
+    use crate::expr::record::{Function, is_active, ruled, underivable};
+    use kernels::program::code::DType;
+    use kernels::trace::{Field, Held, Node, Part, Place};
+
+    /// Which tensors are traced.
+    #[derive(Default)]
+    struct Traced {
+        operands: Vec<Field>,
+    }
+
+    impl Visit for Traced {
+        fn visit<T: Element>(&mut self, tensor: &WholeTensor<T>, _: Vec<T>) {
+            if tensor.data.node().is_some() && DType::of::<T>().is_some_and(DType::is_float) {
+                self.operands.push(whole(&tensor.data));
+            }
+        }
+    }
+
+    /// The gradients by traced tensors: where one lacks a dim, those of all examples along it are added.
+    struct Parts<'a> {
+        counts: &'a [usize],
+        parts: Vec<(Arc<Node>, Part)>,
+    }
+
+    impl Visit for Parts<'_> {
+        fn visit<T: Element>(&mut self, tensor: &WholeTensor<T>, elements: Vec<T>) {
+            let (Some(node), true) = (tensor.data.node(), DType::of::<T>().is_some_and(DType::is_float)) else {
+                return;
+            };
+            let len: usize = tensor.axes.iter().product();
+            let sizes: Axes = self.counts.iter().copied().chain([len]).collect();
+            let order: Axes = (0..sizes.len()).collect();
+            let strides = tensor.strides.iter().map(|&stride| (stride * len) as isize).chain([1]);
+            let strides = sizes.iter().zip(strides).map(|(&size, stride)| if size == 1 { 0 } else { stride });
+            let held = Buffer::from(elements).held();
+            let field = Field::held(&sizes, &held, Place::contiguous(&sizes, &order));
+            let place = Place::strided(0, strides);
+            self.parts.push((Arc::clone(node), Part { field, place }));
+        }
+    }
+
+    /// The results, as a step of the program if a tensor is traced.
+    #[track_caller]
+    pub(super) fn result<Args: Arguments, E: Element>(
+        name: &'static str,
+        (held, counts): (Args::Held, &[usize]),
+        (out, shape): (Vec<E>, &[usize]),
+        pull: Option<Pulls<Args, E>>,
+    ) -> Result<Buffer<E>, DimError> {
+        if !is_active() || DType::of::<E>().is_some_and(|dtype| !dtype.is_float()) {
+            return Ok(out.into());
+        }
+        let mut traced = Traced::default();
+        Args::each(&held, Args::Flat::default(), &mut traced);
+        if traced.operands.is_empty() {
+            return Ok(out.into());
+        }
+        let (Some(pull), Some(_)) = (pull, DType::of::<E>()) else {
+            let remedy = "give the operation a pull-back, as `fn pull_back` of its `ArraysOp`";
+            return Err(underivable(name, remedy));
+        };
+        let (counts, shape) = (Axes::from_slice(counts), Axes::from_slice(shape));
+        let pull = move |value: &Arc<dyn Held>,
+                         cotangent: &Arc<dyn Held>,
+                         recorded: bool,
+                         _: &dyn Fn(u64) -> bool| {
+            if recorded {
+                return Err(failed(format!(
+                    "the pull-back of `{name}` is no function of tensors, so there are only its first derivatives in reverse mode; `custom_vjp` takes one that is"
+                )));
+            }
+            let known = "the elements are of this type";
+            let y = Buffer::<E>::of_held(value).expect(known);
+            let dy = Buffer::<E>::of_held(cotangent).expect(known);
+            let len: usize = shape.iter().product();
+            let (mut flat, mut call, mut fits) = (Args::Flat::default(), 0, true);
+            each(&counts, |at| {
+                let own = call * len..(call + 1) * len;
+                let (y, dy) = (view(&shape, &y[own.clone()]), view(&shape, &dy[own]));
+                fits &= pull(&held, at, y, dy, &mut flat);
+                call += 1;
+            });
+            if !fits {
+                return Err(failed(format!(
+                    "the pull-back of `{name}` yields arrays of other shapes than those that the operation takes"
+                )));
+            }
+            let mut parts = Parts { counts: &counts, parts: Vec::new() };
+            Args::each(&held, flat, &mut parts);
+            Ok(parts.parts)
+        };
+        Ok(ruled(out, Function { name: "an operation on arrays", operands: traced.operands, pull }))
+    }
 }
 
 macro_rules! tuples {
@@ -312,6 +494,11 @@ macro_rules! tuples {
             const SEAL: crate::seal::Seal = crate::seal::SEAL;
             type Examples<'a> = ($(Examples<'a, $a>,)*);
             type Held = ($(WholeTensor<$a>,)*);
+            type Flat = ($(Vec<$a>,)*);
+
+            fn each<V: Visit>(held: &Self::Held, flat: Self::Flat, visit: &mut V) {
+                $(visit.visit(&held.$at, flat.$at);)*
+            }
 
             fn examples<'a>(held: &'a Self::Held, counts: &'a [usize]) -> Self::Examples<'a> {
                 ($(Examples { whole: &held.$at, counts },)*)
@@ -322,6 +509,16 @@ macro_rules! tuples {
         impl<$($a: Element, $n: RankOf),*> Takes<($($a,)*)> for ($($n,)*) {
             const SEAL: crate::seal::Seal = crate::seal::SEAL;
             type Views<'a> = ($(ArrayView<'a, $a, NdOf<$n>>,)*);
+            type Arrays = ($(Array<$a, NdOf<$n>>,)*);
+
+            fn flatten(arrays: Self::Arrays, held: &($(WholeTensor<$a>,)*), flat: &mut ($(Vec<$a>,)*)) -> bool {
+                let mut same = true;
+                $({
+                    same &= arrays.$at.shape() == &held.$at.axes[..];
+                    flat.$at.extend(arrays.$at.iter().copied());
+                })*
+                same
+            }
 
             fn views<'a>(held: &'a ($(WholeTensor<$a>,)*), at: &[usize]) -> Self::Views<'a> {
                 ($({

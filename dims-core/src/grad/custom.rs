@@ -1,0 +1,405 @@
+//! Functions with a pull-back of their own, and functions that run again in the backward pass.
+
+use crate::error::{DimError, unwrap};
+use crate::expr::evaluate::computed;
+use crate::expr::record::Function;
+use crate::grad::inputs::Inputs;
+use crate::grad::parameters::{Mismatch, Parameters, Path, Walk, is_learned, same_sizes};
+use crate::grad::variables::{Cloned, Collected, Detached, Elements, Pairs, Variables};
+use crate::named::Named;
+use crate::plan::axes::AxisList;
+use crate::rank::Rank;
+use crate::set::Dims;
+use crate::storage::Owned;
+use crate::storage::axes::AxisBlock;
+use alloc::string::ToString;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::panic::Location;
+use kernels::error::{Error, Origin};
+use kernels::memory::axes::Axis;
+use kernels::memory::buffer::Buffer;
+use kernels::program::code::DType;
+use kernels::scalar::Element;
+use kernels::trace::{Field, Held, Node, Part, Place, Rule, evaluate, gradients, with_rule};
+use smallvec::SmallVec;
+
+/// A function with a pull-back of its own: the value is `f(inputs)`, and the gradient by the inputs is what `pull_back` makes of the inputs, the value, and
+/// the cotangent of the value.
+///
+/// `f` runs once, and nothing of it is recorded. `pull_back` runs in each backward pass; it is recorded where gradients of gradients are taken, so it
+/// has derivatives itself as far as the operations in it do.
+///
+/// Everything that the value depends on by a gradient is among the inputs. Both functions are `'static`: a closure owns what it captures (clones of tensors
+/// share their elements), and dims are declared ones.
+///
+/// ```
+/// use typed_dims::grad::{custom_vjp, grad};
+/// use typed_dims::prelude::*;
+///
+/// dims! { pub struct In; }
+///
+/// /// Rounds, with the gradient of the identity: a straight-through estimator.
+/// fn rounded(x: &Tensor<f64, (In,)>) -> Tensor<f64, (In,)> {
+///     custom_vjp(|x| x.round().eval(), |_, _, dy| dy.clone(), x)
+/// }
+///
+/// let x = from_vec(In.of(2), vec![0.4, 1.6]);
+/// let dx = grad(|x| (rounded(x) * x).sum(In), &x);
+/// assert_eq!(dx.order(In), ndarray::array![0.4, 3.6]);
+/// ```
+///
+/// # Panics
+///
+/// Where [`try_custom_vjp`] returns an error; and in the backward pass, if the gradient has other sizes than the inputs.
+#[track_caller]
+pub fn custom_vjp<P: Inputs<Value: Send + Sync + 'static>, Y: Parameters + Send + Sync + 'static>(
+    f: impl FnOnce(&P::Value) -> Y,
+    pull_back: impl Fn(&P::Value, &Y, &Y) -> P::Value + Send + Sync + 'static,
+    inputs: P,
+) -> Y {
+    unwrap(try_custom_vjp(f, pull_back, inputs))
+}
+
+/// As [`custom_vjp`], but what can go wrong before the backward pass is an error.
+///
+/// # Errors
+///
+/// If the value depends on a traced tensor that is not among the inputs, or there is no memory.
+#[track_caller]
+pub fn try_custom_vjp<P: Inputs<Value: Send + Sync + 'static>, Y: Parameters + Send + Sync + 'static>(
+    f: impl FnOnce(&P::Value) -> Y,
+    pull_back: impl Fn(&P::Value, &Y, &Y) -> P::Value + Send + Sync + 'static,
+    inputs: P,
+) -> Result<Y, DimError> {
+    let call = Call { operation: "custom_vjp", origin: Some(Location::caller()) };
+    let pull = move |inputs: &P::Value, value: &dyn Fn() -> Result<Y, DimError>, cotangent: &Y, recorded: bool| {
+        if recorded {
+            return Ok(pull_back(inputs, &value()?, cotangent));
+        }
+        let constants = P::walk_value(inputs, &mut Path::new(), &mut Detached)?;
+        let gradient = pull_back(&constants, &value()?, cotangent);
+        call.check_constant(&gradient)?;
+        Ok(gradient)
+    };
+    call.run(f, pull, inputs)
+}
+
+/// `f(inputs)`, which keeps the inputs alone for the backward pass, and runs `f` again there: memory for time.
+///
+/// The gradient is the same as that of `f` itself. As for [`custom_vjp`], everything that the value depends on by a gradient is among the inputs, `f` is
+/// `'static`, and dims are declared ones. `f` must yield the same each time: random numbers come from a seed.
+///
+/// ```
+/// use typed_dims::grad::{checkpoint, grad};
+/// use typed_dims::prelude::*;
+///
+/// dims! { pub struct In; }
+/// type Line = Tensor<f64, (In,)>;
+///
+/// let (x, w) = (from_vec(In.of(2), vec![0.5, -1.0]), from_vec(In.of(2), vec![2.0, 3.0]));
+/// fn layer(x: &Line, w: &Line) -> Line {
+///     (x * w).tanh().eval()
+/// }
+/// let dw = grad(|w| checkpoint(|(x, w)| layer(x, w), (&x, w)).sum(In), &w);
+/// assert_eq!(dw.order(In), grad(|w| layer(&x, w).sum(In), &w).order(In));
+/// ```
+///
+/// # Panics
+///
+/// Where [`try_checkpoint`] returns an error.
+#[track_caller]
+pub fn checkpoint<P: Inputs<Value: Send + Sync + 'static>, Y: Parameters + Send + Sync + 'static>(
+    f: impl Fn(&P::Value) -> Y + Send + Sync + 'static,
+    inputs: P,
+) -> Y {
+    unwrap(try_checkpoint(f, inputs))
+}
+
+/// As [`checkpoint`], but what can go wrong before the backward pass is an error.
+///
+/// # Errors
+///
+/// If the value depends on a traced tensor that is not among the inputs, or there is no memory.
+#[track_caller]
+pub fn try_checkpoint<P: Inputs<Value: Send + Sync + 'static>, Y: Parameters + Send + Sync + 'static>(
+    f: impl Fn(&P::Value) -> Y + Send + Sync + 'static,
+    inputs: P,
+) -> Result<Y, DimError> {
+    let call = Call { operation: "checkpoint", origin: Some(Location::caller()) };
+    let f = Arc::new(f);
+    let again = Arc::clone(&f);
+    let pull = move |inputs: &P::Value, _: &dyn Fn() -> Result<Y, DimError>, cotangent: &Y, recorded: bool| {
+        // The gradient is constant unless it is recorded: then the variables depend on the inputs.
+        let constants;
+        let inputs = if recorded {
+            inputs
+        } else {
+            constants = P::walk_value(inputs, &mut Path::new(), &mut Detached)?;
+            &constants
+        };
+        let mut variables = Variables::default();
+        let traced = P::walk_value(inputs, &mut Path::new(), &mut variables)?;
+        let value = again(&traced);
+        let mut pairs = Pairs::default();
+        Y::walk([&value, cotangent], &mut Path::new(), &mut pairs)?;
+        let mut found = gradients(&pairs.0, &variables.nodes, &[], recorded)?;
+        let nodes = variables.nodes.iter();
+        let collected = &mut Collected { gradients: &mut found, nodes, unused: true };
+        P::walk_value(&traced, &mut Path::new(), collected)
+    };
+    call.run(|inputs| f(inputs), pull, inputs)
+}
+
+/// A call of one of these functions.
+#[derive(Clone, Copy)]
+struct Call {
+    operation: &'static str,
+    origin: Origin,
+}
+
+impl Call {
+    /// An error if a value that is to be constant is traced.
+    fn check_constant<Y: Parameters>(self, value: &Y) -> Result<(), DimError> {
+        let mut found = IsTraced(false);
+        Y::walk([value], &mut Path::new(), &mut found)?;
+        let Call { operation, origin } = self;
+        if found.0 { Err(DimError::NotAnInput { operation, origin }) } else { Ok(()) }
+    }
+
+    /// The value of `f`, as a step whose pull-back is `pull`: of the inputs, the value, its cotangent, and whether the gradient is recorded.
+    fn run<P: Inputs<Value: Send + Sync + 'static>, Y: Parameters + Send + Sync + 'static>(
+        self,
+        f: impl FnOnce(&P::Value) -> Y,
+        pull: impl Fn(&P::Value, &dyn Fn() -> Result<Y, DimError>, &Y, bool) -> Result<P::Value, DimError>
+        + Send
+        + Sync
+        + 'static,
+        inputs: P,
+    ) -> Result<Y, DimError> {
+        let inputs = inputs.walk(&mut Path::new(), &mut Cloned)?;
+        let mut operands = Operands::default();
+        P::walk_value(&inputs, &mut Path::new(), &mut operands)?;
+        if operands.0.iter().all(|own| own.held.node().is_none()) {
+            return Ok(f(&inputs));
+        }
+        let constants = P::walk_value(&inputs, &mut Path::new(), &mut Detached)?;
+        let value = f(&constants);
+        drop(constants);
+        self.check_constant(&value)?;
+        let mut flat = Flat::default();
+        let template = Y::walk([&value], &mut Path::new(), &mut flat)?;
+        let operation = self.operation;
+        let rule = Function {
+            name: operation,
+            operands: operands.0.iter().map(Elements::field).collect(),
+            pull: move |value: &Arc<dyn Held>,
+                        cotangent: &Arc<dyn Held>,
+                        recorded: bool,
+                        asked: &dyn Fn(u64) -> bool| {
+                let pulled = || -> Result<_, DimError> {
+                    let filled = |flat| {
+                        Y::walk([&template], &mut Path::new(), &mut Filled { flat, start: 0, recorded })
+                    };
+                    let (value, cotangent) = (|| filled(value), filled(cotangent)?);
+                    let gradient = pull(&inputs, &value, &cotangent, recorded)?;
+                    let mut parts = Parts { parts: Vec::new(), asked };
+                    P::walk_pair([&inputs, &gradient], &mut Path::new(), &mut parts)?;
+                    Ok(parts.parts)
+                };
+                pulled().map_err(|error| Error::PullBack { what: error.to_string() })
+            },
+        };
+        let Some(whole) = flat.memory(rule)? else { return Ok(value) };
+        Y::walk([&value], &mut Path::new(), &mut Filled { flat: &whole, start: 0, recorded: true })
+    }
+}
+
+/// All floats of a value, as they are.
+#[derive(Default)]
+struct Operands(Vec<Elements>);
+
+impl Walk<1> for Operands {
+    type Error = DimError;
+
+    fn tensor<T: Element, S: Dims, R: Rank>(
+        &mut self,
+        _: &Path,
+        [tensor]: [&Named<T, S, R>; 1],
+    ) -> Result<Named<T, S, R>, DimError> {
+        if is_learned::<T>() {
+            self.0.push(Elements::of(&tensor.expr));
+        }
+        Ok(tensor.clone())
+    }
+
+    fn mismatch(&mut self, path: &Path, what: Mismatch) -> DimError {
+        what.at(path)
+    }
+}
+
+/// Whether a tensor of a value is traced.
+struct IsTraced(bool);
+
+impl Walk<1> for IsTraced {
+    type Error = DimError;
+
+    fn tensor<T: Element, S: Dims, R: Rank>(
+        &mut self,
+        _: &Path,
+        [tensor]: [&Named<T, S, R>; 1],
+    ) -> Result<Named<T, S, R>, DimError> {
+        self.0 |= tensor.expr.is_traced();
+        Ok(tensor.clone())
+    }
+
+    fn mismatch(&mut self, path: &Path, what: Mismatch) -> DimError {
+        what.at(path)
+    }
+}
+
+/// The floats of a value, one tensor behind the other. The walk yields tensors of the same sizes that have hardly any memory.
+#[derive(Default)]
+struct Flat {
+    tensors: Vec<(Arc<dyn Held>, DType)>,
+}
+
+impl Flat {
+    /// The type that holds the elements of all.
+    fn dtype(&self) -> Option<DType> {
+        let (_, first) = *self.tensors.first()?;
+        Some(if self.tensors.iter().all(|&(_, own)| own == first) { first } else { DType::F64 })
+    }
+
+    /// All elements as one buffer, which `rule` computed.
+    fn memory(
+        mut self,
+        rule: impl Rule + 'static,
+    ) -> Result<Option<Arc<dyn Held>>, DimError> {
+        let Some(dtype) = self.dtype() else { return Ok(None) };
+        if let [_] = self.tensors[..]
+            && let Some((held, _)) = self.tensors.pop()
+        {
+            return Ok(Some(with_rule(held, rule)?));
+        }
+        let mut parts = Vec::new();
+        let mut len = 0;
+        for (held, _) in &self.tensors {
+            let field = Field::held(&[held.len()], held, Place::strided(0, [1]));
+            parts.push(Part { field, place: Place::strided(len as isize, [1]) });
+            len += held.len();
+        }
+        Ok(Some(with_rule(evaluate(&parts, len, dtype, false)?, rule)?))
+    }
+}
+
+/// The axes of a tensor, dims first.
+fn axes<T, S: Dims, R: Rank>(tensor: &Owned<T, S, R>) -> SmallVec<[Axis; 8]> {
+    tensor.named().as_slice().iter().chain(tensor.positional().as_slice()).copied().collect()
+}
+
+impl Walk<1> for Flat {
+    type Error = DimError;
+
+    fn tensor<T: Element, S: Dims, R: Rank>(
+        &mut self,
+        _: &Path,
+        [tensor]: [&Named<T, S, R>; 1],
+    ) -> Result<Named<T, S, R>, DimError> {
+        if !is_learned::<T>() {
+            return Ok(tensor.clone());
+        }
+        let shape = tensor.unified_shape()?;
+        let order = AxisList::in_memory_of::<S, R>().as_slice();
+        let data = computed::<S, R, _>(&tensor.expr, &shape, order)?;
+        let dtype = DType::of::<T>().expect("floats are known");
+        self.tensors.push((Buffer::from(data).held(), dtype));
+        let still = |axes: &[Axis]| axes.iter().map(|axis| Axis::new(axis.size, 0)).collect::<SmallVec<[Axis; 8]>>();
+        let (mut named, mut positional) = (*tensor.expr.named(), *tensor.expr.positional());
+        named.as_mut_slice().copy_from_slice(&still(tensor.expr.named().as_slice()));
+        positional.as_mut_slice().copy_from_slice(&still(tensor.expr.positional().as_slice()));
+        let one = vec![T::default()];
+        Ok(Named::from_expr(Owned::strided(one, 0, named, positional, None)))
+    }
+
+    fn mismatch(&mut self, path: &Path, what: Mismatch) -> DimError {
+        what.at(path)
+    }
+}
+
+/// The floats of a value from a flat buffer, which has them in the order of [`Flat`].
+struct Filled<'h> {
+    flat: &'h Arc<dyn Held>,
+    start: usize,
+    /// Whether the tensors are traced if the buffer is.
+    recorded: bool,
+}
+
+impl Walk<1> for Filled<'_> {
+    type Error = DimError;
+
+    fn tensor<T: Element, S: Dims, R: Rank>(
+        &mut self,
+        _: &Path,
+        [tensor]: [&Named<T, S, R>; 1],
+    ) -> Result<Named<T, S, R>, DimError> {
+        if !is_learned::<T>() {
+            return Ok(tensor.clone());
+        }
+        let axes = axes(&tensor.expr);
+        let order = AxisList::in_memory_of::<S, R>().as_slice();
+        let sizes: SmallVec<[usize; 8]> = order.iter().map(|&at| axes[at].size).collect();
+        let len: usize = sizes.iter().product();
+        let own = if self.start == 0 && len == self.flat.len() && self.recorded == self.flat.node().is_some() {
+            Buffer::<T>::of_held(self.flat)
+        } else {
+            None
+        };
+        let buffer = match own {
+            Some(buffer) => buffer,
+            None => {
+                let field = Field::held(&[len], self.flat, Place::strided(self.start as isize, [1]));
+                let part = Part { field, place: Place::strided(0, [1]) };
+                let dtype = DType::of::<T>().expect("floats are known");
+                let held = evaluate(&[part], len, dtype, self.recorded)?;
+                Buffer::of_held(&held).expect("a buffer of this type was asked for")
+            }
+        };
+        self.start += len;
+        Ok(Named::from_expr(Owned::laid_out(buffer, &sizes)))
+    }
+
+    fn mismatch(&mut self, path: &Path, what: Mismatch) -> DimError {
+        what.at(path)
+    }
+}
+
+/// The gradients by inputs, as parts.
+struct Parts<'a> {
+    parts: Vec<(Arc<Node>, Part)>,
+    asked: &'a dyn Fn(u64) -> bool,
+}
+
+impl Walk<2> for Parts<'_> {
+    type Error = DimError;
+
+    fn tensor<T: Element, S: Dims, R: Rank>(
+        &mut self,
+        path: &Path,
+        [input, gradient]: [&Named<T, S, R>; 2],
+    ) -> Result<Named<T, S, R>, DimError> {
+        if is_learned::<T>() {
+            same_sizes(path, [input, gradient])?;
+            let input = Elements::of(&input.expr);
+            if let Some(node) = input.held.node().filter(|node| (self.asked)(node.id)) {
+                let field = Elements::of(&gradient.expr).field();
+                self.parts.push((Arc::clone(node), Part { field, place: input.place().clone() }));
+            }
+        }
+        Ok(gradient.clone())
+    }
+
+    fn mismatch(&mut self, path: &Path, what: Mismatch) -> DimError {
+        what.at(path)
+    }
+}

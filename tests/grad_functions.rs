@@ -1,0 +1,659 @@
+//! Gradients through macros, batching, layouts, users' operations, and functions with a pull-back of their own.
+
+#[path = "support/gradients.rs"]
+mod gradients;
+
+use gradients::{assert_close, assert_lost, check, noise};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use typed_dims::custom::{Derivative, PullBackOf, PullBacksOf, apply_arrays};
+use typed_dims::grad::{checkpoint, custom_vjp, grad, hvp, jvp, try_checkpoint, vjp};
+use typed_dims::ndarray::{Array0, ArrayView1, ArrayView2, arr0};
+use typed_dims::prelude::*;
+use typed_dims::rank::U0;
+
+dims! {
+    pub struct I;
+    pub struct J;
+    pub struct K;
+    pub struct L;
+    pub struct M;
+}
+
+type Matrix = Tensor<f64, (I, J)>;
+type Cube = Tensor<f64, (I, J, K)>;
+
+/// Numbers between 0.5 and 1.5: nothing has a kink there.
+fn positive<P: Parameters>(like: &P, seed: u64) -> P {
+    noise(like, seed).map_elements(|x: f64| 1.0 + 0.5 * x)
+}
+
+fn matrix(i: usize, j: usize) -> Matrix {
+    positive(&zeros((I.of(i), J.of(j))), 1)
+}
+
+fn cube(i: usize, j: usize, k: usize) -> Cube {
+    positive(&zeros((I.of(i), J.of(j), K.of(k))), 2)
+}
+
+/// The message of the panic.
+#[track_caller]
+fn message<T>(f: impl FnOnce() -> T) -> String {
+    let Err(payload) = catch_unwind(AssertUnwindSafe(f)) else { panic!("no panic") };
+    *payload.downcast::<String>().expect("the message is text")
+}
+
+mod patterns {
+    use super::*;
+
+    #[test]
+    fn rearrangements() {
+        for x in [cube(2, 4, 3), cube(1, 4, 1), cube(0, 4, 3)] {
+            check(|x: &Cube| rearrange!((x * x).order((J, K)), j k -> k j), &x);
+            check(|x: &Cube| rearrange!((x * x).order((J, K)), (a b) k -> (k b) a, a = 2), &x);
+            check(|x: &Cube| rearrange!(x.sin().order((J, K)), j k -> j 1 k), &x);
+            check(|x: &Cube| repeat!((x * x).order((J, K)), j k -> j (r k) r2, r = 2, r2 = 3), &x);
+        }
+        // Views, and lazy operands.
+        check(|x: &Cube| rearrange!(x.slice(J, 1..).exp().order((J, K)), j k -> (k j)), &cube(2, 3, 2));
+        check(|x: &Cube| rearrange!(x.order((J, K)), ... k -> k ...), &cube(2, 3, 2));
+    }
+
+    #[test]
+    fn diagonals() {
+        let x: Tensor<f64, (I, J)> = matrix(2, 9);
+        check(|x: &Matrix| einsum!("ii->i", x.unflatten(J, (K.of(3), L)).order((K, L))), &x);
+    }
+
+    #[test]
+    fn joins() {
+        let (x, y) = (cube(2, 2, 3), positive(&zeros((I.of(2), L.of(4), K.of(3))), 3));
+        check(
+            |(x, y): &(Cube, Tensor<f64, (I, L, K)>)| {
+                rearrange!((x * x).order((J, K)), y.sin().order((L, K)), a k, b k -> k (a + b))
+            },
+            &(x, y),
+        );
+        // One of them is constant.
+        let y = positive(&zeros((I.of(2), L.of(4), K.of(3))), 4);
+        check(
+            |x: &Cube| rearrange!(x.sin().order((J, K)), (&y).order((L, K)), a k, b k -> (b + a) k),
+            &cube(2, 2, 3),
+        );
+        // And back.
+        check(
+            |x: &Cube| {
+                let x = x.sin().order((J, K));
+                rearrange!(x, (a + b) k -> a k, b k, a = 1).1
+            },
+            &cube(2, 4, 3),
+        );
+    }
+
+    #[test]
+    fn reductions() {
+        for x in [cube(2, 3, 4), cube(1, 1, 1), cube(3, 5, 2)] {
+            check(|x: &Cube| reduce!((x * x).order((J, K)), j k -> k, sum), &x);
+            check(|x: &Cube| reduce!(x.exp().order((J, K)), j k -> j, mean), &x);
+            check(|x: &Cube| reduce!(x.exp().order((J, K)), j k -> j, prod), &x);
+            check(|x: &Cube| reduce!(x.order((J, K)), j k -> j, max), &x);
+            check(|x: &Cube| reduce!(x.order((J, K)), j k -> , min), &x);
+            check(|x: &Cube| reduce!(x.order((J, K)), j k -> k, logsumexp), &x);
+            check(|x: &Cube| reduce!(x.order((J, K)), j k -> , norm), &x);
+        }
+        let x = cube(2, 3, 4);
+        check(|x: &Cube| reduce!(x.order((J, K)), j k -> k, var), &x);
+        check(|x: &Cube| reduce!(x.order((J, K)), j (a k) -> a, std, a = 2), &x);
+    }
+
+    #[test]
+    fn sums_of_products() {
+        let (x, y) = (cube(2, 3, 4), positive(&zeros((I.of(2), K.of(4), L.of(5))), 5));
+        type Both = (Cube, Tensor<f64, (I, K, L)>);
+        let both = (x, y);
+        check(|(x, y): &Both| einsum!("jk,kl->jl", x.order((J, K)), y.order((K, L))), &both);
+        check(|(x, y): &Both| einsum!("jk,kl->l", x.sin().order((J, K)), y.exp().order((K, L))), &both);
+        check(|(x, y): &Both| einsum!("jk,kl,jk->", x.order((J, K)), y.order((K, L)), x.order((J, K))), &both);
+        // A matrix of numbers, and one of the loops that nothing varies along.
+        let a = ndarray::array![[1.0, 2.0, -1.0], [0.5, 0.0, 3.0]];
+        check(|x: &Cube| einsum!("aj,jk->ak", a, x.order((J, K))), &both.0);
+    }
+
+    #[test]
+    fn arrays_are_no_part_of_it() {
+        let x = cube(2, 3, 4);
+        let laid = |x: &Cube| x.laid((I, J, K));
+        assert_lost("as_array", |x: &Cube| full::<f64, _>(I.of(1), einsum!("ijk->", laid(x).as_array())), &x);
+        let text = message(|| {
+            grad(|x: &Tensor<f64, (I,)>| {
+                let sum: f64 = einsum!("i->", x.order(I));
+                (x * sum).sum(I)
+            }, &positive(&zeros(I.of(3)), 1))
+        });
+        assert!(text.contains("no gradient can be taken through `order`"), "{text}");
+        assert_lost(
+            "a function in `reduce!`",
+            |x: &Cube| reduce!(x.order((J, K)), j k -> j, |line: &[f64]| line[0]),
+            &x,
+        );
+    }
+}
+
+mod batching {
+    use super::*;
+
+    /// Sums of products of neighbours, for one example.
+    #[batched]
+    fn energy(x: &Tensor<f64, (J,)>) -> Tensor<f64, ()> {
+        (x * x.tanh()).sum(J)
+    }
+
+    #[batched]
+    fn normed(x: &Tensor<f64, (J,)>, w: &Tensor<f64, (J,)>) -> Tensor<f64, (J,)> {
+        let weighted = x * w;
+        (&weighted / weighted.norm(J)).eval()
+    }
+
+    #[test]
+    fn functions_with_further_dims() {
+        check(|x: &Matrix| energy(x), &matrix(3, 4));
+        check(|x: &Cube| energy(x), &cube(2, 3, 4));
+        let w = positive(&zeros(J.of(4)), 3);
+        check(|(x, w): &(Matrix, Tensor<f64, (J,)>)| normed(x, w), &(matrix(3, 4), w));
+        check(|x: &Matrix| batched(I, x, |x| x.exp().sum(J)), &matrix(3, 4));
+    }
+
+    #[test]
+    fn comprehensions() {
+        let both = (cube(2, 3, 4), positive(&zeros((I.of(2), K.of(4), L.of(2))), 3));
+        type Both = (Cube, Tensor<f64, (I, K, L)>);
+        check(
+            |(x, w): &Both| {
+                let (x, w) = (x.order((J, K)), w.order((K, L)));
+                tensor!([j, l] => sum[k](x[j, k].exp() * w[k, l]))
+            },
+            &both,
+        );
+        check(
+            |(x, w): &Both| {
+                let (x, w) = (x.order((J, K)), w.order((K, L)));
+                einsum!(x[j, k] * w[k, l] * x[j, k] => [l, j])
+            },
+            &both,
+        );
+        let x = &both.0;
+        check(
+            |x: &Cube| {
+                let x = x.order((J, K));
+                tensor!([j] => sum[k](if k > j { x[j, k] * x[j, k] } else { x[0, k].sin() }))
+            },
+            x,
+        );
+        let ids = ndarray::array![2usize, 0, 2];
+        check(
+            |x: &Cube| {
+                let x = x.order((J, K));
+                tensor!([k, j] => x[ids[j], k] + x[2 - j, k].exp())
+            },
+            x,
+        );
+        // Windows, and elements at computed places.
+        check(
+            |(x, w): &Both| {
+                let (x, w) = (x.order((J, K)), w.order((K, L)));
+                tensor!([j, t] => sum[l](x[j, t + l] * w[0, l]))
+            },
+            &both,
+        );
+        check(
+            |x: &Cube| {
+                let x = x.order((J, K));
+                gather!(x[_ k], ids[n] => n k)
+            },
+            x,
+        );
+        check(
+            |x: &Cube| {
+                let x = x.order((J, K));
+                tensor!([] => logsumexp[j, k](x[j, k] * 2.0))
+            },
+            x,
+        );
+    }
+
+    /// `ln(1 + exp(-y x.w))`, for one example.
+    fn logistic(w: &Tensor<f64, (J,)>, x: &Tensor<f64, (J,)>) -> Tensor<f64, ()> {
+        (-(w * x).sum(J)).exp().ln_1p().eval()
+    }
+
+    #[test]
+    fn a_loop_of_gradients() {
+        // A function of one example is mapped as a loop of calls.
+        let w = positive(&zeros(J.of(4)), 3);
+        let x = matrix(3, 4);
+        let each = vmap(|x: Tensor<f64, (J,)>| grad(|w| logistic(w, &x), &w), I)(&x);
+        let expected = |at: usize| {
+            let x = x.clone().index(I, at).eval();
+            grad(|w| logistic(w, &x), &w).order(J)
+        };
+        let each = each.order((I, J));
+        for at in 0..3 {
+            assert_eq!(each.row(at), expected(at));
+        }
+        // Gradients of such gradients.
+        check(
+            |w: &Tensor<f64, (J,)>| {
+                let w = w.clone();
+                vmap(move |x: Tensor<f64, (J,)>| grad(|w| logistic(w, &x), &w), I)(&x)
+            },
+            &w,
+        );
+    }
+
+    #[test]
+    fn gradients_under_bound_dims() {
+        // Each example has weights of its own, which share their memory: so the gradient has the dim of the examples.
+        let (w, x) = (positive(&zeros(J.of(4)), 3), matrix(3, 4));
+        let t = positive(&zeros(I.of(3)), 5);
+        let (each, plan) = explain(|| {
+            let own = w.clone().expand(I.of(3)).eval();
+            grad(|w| ((w * &x).sum(J) - &t).square().sum(I), &own)
+        });
+        let text = plan.to_string();
+        assert!(!text.contains("calls of"), "{text}");
+        let each = each.order((I, J));
+        for at in 0..3 {
+            let (x, t) = (x.clone().index(I, at).eval(), t.clone().index(I, at).eval());
+            let one = grad(|w| ((w * &x).sum(J) - &t).square(), &w).order(J);
+            assert!(each.row(at).iter().zip(&one).all(|(a, b): (&f64, &f64)| (a - b).abs() < 1e-12));
+        }
+    }
+}
+
+mod layouts {
+    use super::*;
+
+    #[test]
+    fn layouts_carry_the_trace() {
+        for x in [cube(2, 3, 4), cube(1, 3, 1), cube(2, 0, 4)] {
+            check(|x: &Cube| x.laid((K, I, J)).into_inner(), &x);
+            check(|x: &Cube| (x * x).laid((I, J, K)).into_inner(), &x);
+            check(|x: &Cube| (x.laid((K, J, I)).sin() * x).sum(J), &x);
+            check(|x: &Cube| (&x.laid((K, J, I)) * x.laid((K, J, I))).laid((K, J, I)).into_inner(), &x);
+            check(|x: &Cube| x.sin().laid((K, J, I)).flatten((J, I), L).into_inner(), &x);
+            check(|x: &Cube| (x.laid((I, J, K)).view() * x).sum((I, K)), &x);
+            check(|x: &Cube| (-x.laid((I, J, K)).view()).exp().eval(), &x);
+        }
+        let x = cube(2, 6, 4);
+        check(|x: &Cube| x.exp().laid((I, J, K)).unflatten(J, (L, M.of(2))).sum(M), &x);
+        // An owned tensor that lies so is not copied.
+        check(|x: &Cube| (x.clone().laid((I, J, K)) * 2.0).laid((I, J, K)).into_inner(), &x);
+    }
+
+    #[test]
+    fn products_of_layouts() {
+        let (a, b) = (matrix(3, 4), positive(&zeros((J.of(4), K.of(5))), 3));
+        check(
+            |(a, b): &(Matrix, Tensor<f64, (J, K)>)| (a.laid((I, J)) * b.laid((J, K))).sum(J),
+            &(a, b),
+        );
+    }
+
+    #[test]
+    fn numbers_leave_the_program() {
+        let x = cube(2, 3, 4);
+        let to = |sum: f64| full::<f64, _>(I.of(1), sum);
+        assert_lost("as_slice", |x: &Cube| to(x.laid((I, J, K)).as_slice()[0]), &x);
+        assert_lost("into_vec", |x: &Cube| to(x.laid((I, J, K)).into_vec()[0]), &x);
+        assert_lost("into_array", |x: &Cube| to(x.laid((I, J, K)).into_array()[[0, 0, 0]]), &x);
+        assert_lost("into_slice", |x: &Cube| to(x.laid((I, J, K)).view().into_slice()[0]), &x);
+    }
+}
+
+mod operations {
+    use super::*;
+
+    /// `x^n`, of which each derivative is one of these with a factor.
+    #[derive(Clone, Copy)]
+    struct Power {
+        n: i32,
+        factor: f64,
+    }
+
+    impl ScalarOp<f64> for Power {
+        type Out = f64;
+        const NAME: &'static str = "power";
+
+        fn apply<I: Isa>(self, x: f64) -> f64 {
+            self.factor * x.powi(self.n)
+        }
+
+        fn derivative(self) -> Option<Derivative<f64>> {
+            Some(Derivative::of(Power { n: self.n - 1, factor: self.factor * f64::from(self.n) }))
+        }
+    }
+
+    /// `sin(a) * b`
+    #[derive(Clone, Copy)]
+    struct SinTimes;
+    /// `cos(a) * b`
+    #[derive(Clone, Copy)]
+    struct CosTimes;
+    /// `sin(a)`
+    #[derive(Clone, Copy)]
+    struct SinOf;
+
+    macro_rules! op {
+        ($name:ident, $text:literal, |$a:ident, $b:ident| $value:expr, $derivative:expr) => {
+            impl ScalarOp<(f64, f64)> for $name {
+                type Out = f64;
+                const NAME: &'static str = $text;
+
+                fn apply<I: Isa>(self, ($a, $b): (f64, f64)) -> f64 {
+                    $value
+                }
+
+                fn derivative(self) -> Option<Derivative<(f64, f64)>> {
+                    Some($derivative)
+                }
+            }
+        };
+    }
+
+    op!(SinTimes, "sin_times", |a, b| a.sin() * b, Derivative::of_each(CosTimes, SinOf));
+    op!(CosTimes, "cos_times", |a, b| a.cos() * b, Derivative::from_fns(|(a, b): (f64, f64)| -a.sin() * b, |(a, _): (f64, f64)| a.cos()));
+    op!(SinOf, "sin_of", |a, _b| a.sin(), Derivative::from_fns(|(a, _): (f64, f64)| a.cos(), |_: (f64, f64)| 0.0));
+
+    #[test]
+    fn scalar_operations_have_derivatives() {
+        for x in [cube(2, 3, 4), cube(1, 0, 2), cube(3, 7, 31)] {
+            check(|x: &Cube| x.apply(Power { n: 5, factor: 2.0 }).eval(), &x);
+            check(|x: &Cube| (x.exp().apply(Power { n: 3, factor: 1.0 }) * x).sum(J), &x);
+            check(|x: &Cube| x.apply_with(x.tanh(), SinTimes).eval(), &x);
+        }
+        let both = (matrix(3, 4), positive(&zeros(J.of(4)), 3));
+        check(|(x, w): &(Matrix, Tensor<f64, (J,)>)| (x * 2.0).apply_with(w, SinTimes).eval(), &both);
+    }
+
+    /// Half precision and `f32` are computed in their own types.
+    #[derive(Clone, Copy)]
+    struct Square;
+
+    impl<T: Real> ScalarOp<T> for Square {
+        type Out = T;
+        const NAME: &'static str = "own_square";
+
+        fn apply<I: Isa>(self, x: T) -> T {
+            x * x
+        }
+
+        fn derivative(self) -> Option<Derivative<T>> {
+            Some(Derivative::from_fn(|x: T| x + x))
+        }
+    }
+
+    #[test]
+    fn scalar_operations_of_other_types() {
+        let x = from_vec(I.of(3), vec![1.5f32, -2.0, 0.25]);
+        let dx = grad(|x| x.apply(Square).sum(I), &x);
+        assert_eq!(dx.order(I), ndarray::array![3.0f32, -4.0, 0.5]);
+        // First order is all that a closure has.
+        let text = message(|| hvp(|x| x.apply(Square).sum(I), &x, &x));
+        assert!(text.contains("`the derivative of an operation` has no derivative"), "{text}");
+    }
+
+    #[derive(Clone, Copy)]
+    struct Odd;
+
+    impl ScalarOp<f64> for Odd {
+        type Out = f64;
+        const NAME: &'static str = "odd";
+
+        fn apply<I: Isa>(self, x: f64) -> f64 {
+            x * x * x
+        }
+    }
+
+    /// Whether it is greater than 1: no derivative is needed.
+    #[derive(Clone, Copy)]
+    struct IsLarge;
+
+    impl ScalarOp<f64> for IsLarge {
+        type Out = bool;
+        const NAME: &'static str = "is_large";
+
+        fn apply<I: Isa>(self, x: f64) -> bool {
+            x > 1.0
+        }
+    }
+
+    #[test]
+    fn without_a_derivative_it_is_an_error() {
+        let x = matrix(3, 4);
+        let text = message(|| vjp(|x: &Matrix| x.apply(Odd).eval(), &x));
+        assert!(
+            text.contains("no gradient can be taken through `odd`")
+                && text.contains("give it one, as `fn derivative` of its `ScalarOp`, or write `x.detach()`"),
+            "{text}"
+        );
+        let text = message(|| vjp(|x: &Matrix| x.map(|x| x * 2.0).eval(), &x));
+        assert!(text.contains("an operation with a derivative is a `ScalarOp`"), "{text}");
+        check(|x: &Matrix| select(x.apply(IsLarge), x * x, x.exp()).eval(), &x);
+    }
+
+    /// Each element times the sum of all.
+    struct TimesSum;
+
+    impl ArrayOp<f64> for TimesSum {
+        type In = U1;
+        type Out = U1;
+        type Elem = f64;
+        const NAME: &'static str = "times_sum";
+
+        fn one(&self, x: ArrayView1<'_, f64>) -> Array1<f64> {
+            &x * x.sum()
+        }
+
+        fn pull_back(&self) -> Option<PullBackOf<Self, f64>> {
+            Some(PullBackOf::<Self, f64>::new(|x, _, dy| &dy * x.sum() + dy.dot(&x)))
+        }
+    }
+
+    struct Largest;
+
+    impl ArrayOp<f64> for Largest {
+        type In = U1;
+        type Out = U0;
+        type Elem = f64;
+        const NAME: &'static str = "largest";
+
+        fn one(&self, x: ArrayView1<'_, f64>) -> Array0<f64> {
+            arr0(x.iter().copied().fold(f64::MIN, f64::max))
+        }
+    }
+
+    /// The gradient of `<u, f>` by differences, and by reverse and forward mode.
+    #[track_caller]
+    fn check_first<P: Parameters, Y: Parameters>(f: impl Fn(&P) -> Y, at: &P, forward: bool) {
+        let v = noise(at, 5);
+        let expected = gradients::difference(&f, at, &v);
+        let (y, pull) = vjp(|x| f(x), at);
+        let u = noise(&y, 6);
+        let dot = |a: f64, b: f64| a * b;
+        let sum = |pairs: Vec<(f64, f64)>| pairs.into_iter().map(|(a, b)| dot(a, b)).sum::<f64>();
+        let (a, b) = (sum(gradients::pairs(&pull(&u), &v)), sum(gradients::pairs(&u, &expected)));
+        assert!((a - b).abs() <= 1e-6 * b.abs().max(1.0), "{a} instead of {b}");
+        if forward {
+            assert_close("jvp", &jvp(|x| f(x), at, &v).1, &expected);
+        }
+    }
+
+    #[test]
+    fn operations_on_arrays_have_pull_backs() {
+        for x in [cube(2, 3, 4), cube(1, 1, 1), cube(2, 3, 1)] {
+            check_first(|x: &Cube| x.exp().order(K).apply_array(TimesSum).at(K).eval(), &x, true);
+            check_first(|x: &Cube| (x.order(I).apply_array(TimesSum).at(I) * x).sum(J), &x, true);
+        }
+        let x = cube(2, 3, 4);
+        let text = message(|| vjp(|x: &Cube| x.order(K).apply_array(Largest), &x));
+        assert!(
+            text.contains("no gradient can be taken through `largest`")
+                && text.contains("as `fn pull_back` of its `ArrayOp`"),
+            "{text}"
+        );
+        let text = message(|| hvp(|x: &Cube| x.order(K).apply_array(TimesSum).at(K).sum((I, J, K)), &x, &x));
+        assert!(text.contains("no gradient of a gradient can be taken through `times_sum`"), "{text}");
+    }
+
+    /// Solves `a x = b` for a triangular `a`.
+    struct SolveLower;
+
+    impl ArraysOp<(f64, f64)> for SolveLower {
+        type In = (U2, U1);
+        type Out = U1;
+        type Elem = f64;
+        const NAME: &'static str = "solve_lower";
+
+        fn one(&self, (a, b): (ArrayView2<'_, f64>, ArrayView1<'_, f64>)) -> Array1<f64> {
+            let mut x = b.to_owned();
+            for i in 0..x.len() {
+                let known: f64 = (0..i).map(|j| a[[i, j]] * x[j]).sum();
+                x[i] = (x[i] - known) / a[[i, i]];
+            }
+            x
+        }
+
+        /// `db` solves `a^T db = dx`, and `da = -db x^T`.
+        fn pull_back(&self) -> Option<PullBacksOf<Self, (f64, f64)>> {
+            Some(PullBacksOf::<Self, (f64, f64)>::new(|(a, _), x, dx| {
+                let n = x.len();
+                let mut db = dx.to_owned();
+                for i in (0..n).rev() {
+                    let known: f64 = (i + 1..n).map(|j| a[[j, i]] * db[j]).sum();
+                    db[i] = (db[i] - known) / a[[i, i]];
+                }
+                let da = Array2::from_shape_fn((n, n), |(i, j)| if j <= i { -db[i] * x[j] } else { 0.0 });
+                (da, db)
+            }))
+        }
+    }
+
+    #[test]
+    fn operations_on_several_arrays_have_pull_backs() {
+        // Each of them lacks a dim of the other.
+        type Both = (Cube, Tensor<f64, (J, L)>);
+        let solve = |(a, b): &Both| apply_arrays((a.order((J, K)), b.order(J)), SolveLower).at(J).eval();
+        let b = positive(&zeros((J.of(3), L.of(4))), 7);
+        check_first(solve, &(cube(2, 3, 3), b.clone()), false);
+        // And both have one.
+        let a = cube(2, 3, 3);
+        let one = |b: &Matrix| apply_arrays((a.clone().order((J, K)), b.exp().order(J)), SolveLower).at(J).sum(I);
+        check_first(one, &matrix(2, 3), false);
+    }
+}
+
+mod cuts {
+    use super::*;
+
+    #[test]
+    fn detached_values_are_constants() {
+        let x = &matrix(3, 4);
+        let dx = grad(|x| (x.detach() * x).sum((I, J)), x);
+        assert_eq!(dx.order((I, J)), x.order((I, J)));
+        let dx = grad(|x| ((x * 2.0).exp().detach() * x).sum((I, J)), x);
+        assert_eq!(dx.order((I, J)), (x * 2.0).exp().order((I, J)));
+        let dx = grad(|x| (x.slice(J, 1..).detach().sum(J) * x).sum((I, J)) + x.clone().detach().sum((I, J)), x);
+        let expected = x.slice(J, 1..).sum(J) + zeros::<f64, _>(J.of(4));
+        assert_eq!(dx.order((I, J)), expected.order((I, J)));
+        // Numbers can leave a program then.
+        let dx = grad(|x| { let sum: f64 = x.sum((I, J)).detach().order(()); (x * sum).sum((I, J)) }, x);
+        assert!(dx.order((I, J)).iter().all(|&dx| dx == x.sum((I, J)).order(())));
+    }
+
+    type Pair = (Matrix, Tensor<f64, (J,)>);
+
+    #[test]
+    fn functions_with_pull_backs_of_their_own() {
+        // Right to any order, as its pull-back is made of tensor operations.
+        let own = |(x, w): &Pair| {
+            custom_vjp(
+                |(x, w)| (x * w).exp().eval(),
+                |(x, w), y, dy| ((dy * y * w).eval(), (dy * y * x).sum(I)),
+                (x, w),
+            )
+        };
+        let both = (matrix(3, 4), positive(&zeros(J.of(4)), 3));
+        check(own, &both);
+        check(|both: &Pair| (own(both) * &both.0).sum(J), &both);
+        // Several results, one of which is used.
+        let two = |x: &Matrix| {
+            custom_vjp(
+                |x| (x.sin().eval(), (x * x).sum(J)),
+                |x, _, (ds, dq)| (ds * x.cos() + x * dq * 2.0).eval(),
+                x,
+            )
+        };
+        check(two, &both.0);
+        check(|x: &Matrix| two(x).1, &both.0);
+        // Another gradient than the function's.
+        let dx = grad(|x| custom_vjp(|x| x.round().eval(), |_, _, dy| (dy * 3.0).eval(), x).sum((I, J)), &both.0);
+        assert!(dx.order((I, J)).iter().all(|&dx| dx == 3.0));
+    }
+
+    #[test]
+    fn what_is_none_of_the_inputs_is_an_error() {
+        let both = (matrix(3, 4), positive(&zeros(J.of(4)), 3));
+        let text = message(|| {
+            vjp(|(x, w): &Pair| {
+                let w = w.clone();
+                checkpoint(move |x| (x * &w).eval(), x)
+            }, &both)
+        });
+        assert!(text.contains("`checkpoint`") && text.contains("none of its inputs"), "{text}");
+        let text = message(|| {
+            vjp(|(x, w): &Pair| custom_vjp(|x| (x * w).eval(), |_, _, dy| dy.clone(), x), &both)
+        });
+        assert!(text.contains("`custom_vjp`") && text.contains("none of its inputs"), "{text}");
+    }
+
+    #[test]
+    fn checkpoints_have_the_same_gradients() {
+        let layer = |(x, w): &Pair| (x * w).tanh().softmax(J);
+        let both = (matrix(3, 4), positive(&zeros(J.of(4)), 3));
+        check(|(x, w): &Pair| checkpoint(layer, (x, w)), &both);
+        check(
+            |(x, w): &Pair| {
+                let mut x = x.clone();
+                for _ in 0..3 {
+                    x = checkpoint(layer, (&x, w));
+                }
+                (x * w).sum(J)
+            },
+            &both,
+        );
+        // Nothing is traced: it is the function itself.
+        let y = try_checkpoint(layer, (&both.0, &both.1)).unwrap();
+        assert_eq!(y.order((I, J)), layer(&both).order((I, J)));
+        // One in another.
+        check(
+            |(x, w): &Pair| checkpoint(move |(x, w): &Pair| checkpoint(layer, (&checkpoint(layer, (x, w)), w)), (x, w)),
+            &both,
+        );
+    }
+
+    /// A long chain of checkpoints is dropped without recursion.
+    #[test]
+    fn long_chains() {
+        let x = matrix(1, 1);
+        let dx = grad(
+            |x| {
+                let mut y = x.clone();
+                for _ in 0..20_000 {
+                    y = checkpoint(|y: &Matrix| (y * 1.0).eval(), &y);
+                }
+                y.sum((I, J))
+            },
+            &x,
+        );
+        assert_eq!(dx.order((I, J))[[0, 0]], 1.0);
+    }
+}
