@@ -9,7 +9,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use std::thread;
 
-const STEPS: usize = 1_000_000;
+const STEPS: usize = 100_000;
 
 fn on_a_small_stack<T: Send>(f: impl FnOnce() -> T + Send) -> T {
     thread::scope(|scope| {
@@ -62,7 +62,7 @@ impl Rule for Same {
 fn of_parts_are_dropped_without_recursion() {
     on_a_small_stack(|| {
         let mut last = variable();
-        for _ in 0..STEPS {
+        for _ in 0..1_000_000 {
             last = next(&last.held());
         }
         drop(last);
@@ -87,7 +87,7 @@ fn with_shared_operands_are_dropped_once() {
     on_a_small_stack(|| {
         let (first, shared) = (variable(), variable());
         let mut last = first.clone();
-        for _ in 0..STEPS / 10 {
+        for _ in 0..STEPS {
             let held = last.held();
             let field = read(&held).map([&read(&shared.held())], |build, a, [b]| {
                 build.binary(crate::ops::code::Binary::Mul, a, b)
@@ -109,7 +109,7 @@ fn with_shared_operands_are_dropped_once() {
 fn whose_last_elements_are_taken() {
     on_a_small_stack(|| {
         let mut last = variable();
-        for _ in 0..STEPS / 4 {
+        for _ in 0..STEPS {
             last = next(&last.held());
         }
         assert_eq!(last.into_vec(), [1.0, 1.0]);
@@ -121,7 +121,7 @@ fn have_gradients() {
     on_a_small_stack(|| {
         let first = variable();
         let mut last = first.clone();
-        for _ in 0..STEPS / 10 {
+        for _ in 0..STEPS {
             last = next(&last.held());
         }
         let node = Arc::clone(first.node().expect("a variable"));

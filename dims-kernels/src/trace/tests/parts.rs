@@ -287,7 +287,7 @@ where
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(3000))]
+    #![proptest_config(ProptestConfig::with_cases(1000))]
 
     #[test]
     fn a_part_is_its_loops(part in drawn(0..6)) {
@@ -307,7 +307,7 @@ proptest! {
 
 #[cfg(feature = "half")]
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(500))]
+    #![proptest_config(ProptestConfig::with_cases(200))]
 
     /// Sums are accumulated in single precision, and rounded once.
     #[test]
@@ -330,7 +330,7 @@ fn half_precisions_accumulate_in_single_precision() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(150))]
+    #![proptest_config(ProptestConfig::with_cases(60))]
 
     /// Loops as long as tiles, and sums of products that are worth a contraction.
     #[test]
