@@ -127,11 +127,13 @@ impl<T: Send + Sync + 'static> Held for Last<T> {
         self.mark.as_ref()
     }
 
-    fn take_mark(&mut self) -> Option<Mark> {
-        if self.mark.is_some() {
-            registry::remove(self.start());
+    fn into_mark(self: Arc<Self>) -> Option<Mark> {
+        // (The registry has a weak count, so nobody can borrow the value exclusively; the last one can take it.)
+        let mut last = Arc::into_inner(self)?;
+        if last.mark.is_some() {
+            registry::remove(last.start());
         }
-        self.mark.take()
+        last.mark.take()
     }
 
     fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {

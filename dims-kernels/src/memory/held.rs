@@ -23,8 +23,8 @@ pub trait Held: Send + Sync {
     fn bytes(&self) -> usize;
     /// What is known of the memory.
     fn mark(&self) -> Option<&Mark>;
-    /// The same, taken away.
-    fn take_mark(&mut self) -> Option<Mark>;
+    /// The same, if nobody else has the memory, which is freed.
+    fn into_mark(self: Arc<Self>) -> Option<Mark>;
     /// The memory in its type.
     fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
 }

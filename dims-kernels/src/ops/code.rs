@@ -89,6 +89,11 @@ impl DType {
         each_dtype!(bytes!())
     }
 
+    /// Whether elements are integers of fewer bits than the registers that hold them: what is computed of them wraps around earlier.
+    pub(crate) fn is_narrow(self) -> bool {
+        self.kind() == Kind::Int && self.bytes() < size_of::<isize>()
+    }
+
     /// Whether elements are floats, which have derivatives.
     pub fn is_float(self) -> bool {
         matches!(self.kind(), Kind::F32 | Kind::F64)
@@ -235,6 +240,11 @@ macro_rules! unary_codes {
                 }
             }
 
+            /// Whether the result for integers of a type may be none of the type.
+            pub(crate) fn leaves_type(self) -> bool {
+                matches!(self, Unary::Neg | Unary::Abs | Unary::Square | Unary::Not | Unary::LeakyRelu(_))
+            }
+
             /// Runs the operation along a line of integers.
             #[inline(always)]
             pub(crate) fn integers<I: Isa>(self, a: &[isize], out: &mut [isize]) {
@@ -299,6 +309,12 @@ macro_rules! binary_codes {
                 matches!(self, Binary::Add | Binary::Mul | Binary::Chain)
             }
 
+            /// Whether the result for integers of a type may be none of the type.
+            pub(crate) fn leaves_type(self) -> bool {
+                use Binary::{Add, Div, FloorDiv, Mul, SquaredError, Sub};
+                matches!(self, Add | Sub | Mul | Div | FloorDiv | SquaredError)
+            }
+
             /// Runs the operation along lines of floats.
             #[inline(always)]
             pub(crate) fn floats<I: Isa, T: Real>(self, a: &[T], b: &[T], out: &mut [T]) {
@@ -329,9 +345,14 @@ macro_rules! binary_codes {
             /// Runs the operation along lines of integers.
             #[inline(always)]
             pub(crate) fn integers<I: Isa>(self, a: &[isize], b: &[isize], out: &mut [isize]) {
+                #[allow(unreachable_patterns)] // those that are written out above the others
                 match self {
+                    // A quotient by 0 is one that nobody takes: what the program was recorded of has panicked otherwise.
+                    Binary::Div => both(a, b, out, |a, b| if b == 0 { 0 } else { a.wrapping_div(b) }),
+                    Binary::Rem => both(a, b, out, |a, b| if b == 0 { 0 } else { a.wrapping_rem(b) }),
+                    Binary::Remainder => both(a, b, out, |a, b| if b == 0 { 0 } else { special::remainder(a, b) }),
+                    Binary::FloorDiv => both(a, b, out, |a, b| if b == 0 { 0 } else { special::floor_div(a, b) }),
                     $(Binary::$number => both(a, b, out, |a, b| BinaryOp::<isize, isize>::apply::<I>(&ops::$number, a, b)),)*
-                    Binary::FloorDiv => both(a, b, out, |a, b| BinaryOp::<isize, isize>::apply::<I>(&ops::FloorDiv, a, b)),
                     Binary::And => both(a, b, out, |a, b| a & b),
                     Binary::Or => both(a, b, out, |a, b| a | b),
                     Binary::Xor => both(a, b, out, |a, b| a ^ b),

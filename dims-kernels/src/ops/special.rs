@@ -123,7 +123,9 @@ pub fn remainder<T: Ordered>(a: T, b: T) -> T {
 /// The quotient, rounded down.
 #[inline(always)]
 pub fn floor_div<T: Ordered>(a: T, b: T) -> T {
-    a.sub(remainder(a, b)).div(b)
+    // (`a - remainder` may not fit into the type.)
+    let (quotient, rest) = (a.div(b), a.rem(b));
+    if rest != T::ZERO && (rest < T::ZERO) != (b < T::ZERO) { quotient.sub(T::ONE) } else { quotient }
 }
 
 /// `(a - b)^2`, rounded once.

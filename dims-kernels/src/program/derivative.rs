@@ -359,14 +359,17 @@ fn unary(build: &mut Builder, op: Unary, a: Register, y: Register) -> Option<Reg
             t.square(tanh)
         }
         Unary::Sinc => {
-            // (cos(pi a) - sinc(a)) / a, and 0 at 0.
+            // (cos(pi a) - sinc(a)) / a; near 0, where these are nearly equal, its series.
             let angle = t.scaled(a, PI);
             let cos = t.of(Unary::Cos, angle);
             let difference = t.sub(cos, y);
             let slope = t.div(difference, a);
-            let at_0 = t.is_to(Binary::Eq, a, 0.0);
-            let zero = t.c(0.0);
-            t.pick(at_0, zero, slope)
+            let square = t.square(a);
+            let cubic = t.scaled(square, PI * PI * PI * PI / 30.0);
+            let factor = t.plus(cubic, -PI * PI / 3.0);
+            let (series, size) = (t.mul(a, factor), t.of(Unary::Abs, a));
+            let is_near = t.is_to(Binary::Lt, size, 1e-3);
+            t.pick(is_near, series, slope)
         }
         Unary::ToDegrees => t.c(180.0 / PI),
         Unary::ToRadians => t.c(PI / 180.0),
@@ -446,26 +449,44 @@ fn share(t: &mut Terms<'_>, op: Binary, a: Register, b: Register) -> Register {
     t.pick(is, one, other)
 }
 
+/// As `share`; of a number and not-a-number, the number has it.
+fn share_of_numbers(t: &mut Terms<'_>, op: Binary, a: Register, b: Register) -> Register {
+    let (own, one) = (share(t, op, a, b), t.c(1.0));
+    let (here, there) = (t.of(Unary::IsNan, a), t.of(Unary::IsNan, b));
+    let zero = t.c(0.0);
+    let number = t.pick(there, one, own);
+    t.pick(here, zero, number)
+}
+
+/// `a / y`, and 0 where the length `y` is 0.
+fn share_of_length(t: &mut Terms<'_>, a: Register, y: Register) -> Register {
+    let (slope, none, zero) = (t.div(a, y), t.is_to(Binary::Eq, y, 0.0), t.c(0.0));
+    t.pick(none, zero, slope)
+}
+
 fn left(t: &mut Terms<'_>, op: Binary, a: Register, b: Register, y: Register) -> Option<Register> {
     Some(match op {
         Binary::Add | Binary::Offset | Binary::Sub | Binary::Rem | Binary::Remainder => t.c(1.0),
         Binary::Mul | Binary::Chain => b,
         Binary::Div => t.of(Unary::Recip, b),
-        Binary::Maximum | Binary::Fmax => share(t, Binary::Gt, a, b),
-        Binary::Minimum | Binary::Fmin => share(t, Binary::Lt, a, b),
+        Binary::Maximum => share(t, Binary::Gt, a, b),
+        Binary::Minimum => share(t, Binary::Lt, a, b),
+        Binary::Fmax => share_of_numbers(t, Binary::Gt, a, b),
+        Binary::Fmin => share_of_numbers(t, Binary::Lt, a, b),
         Binary::Powf => {
-            // b a^(b - 1), and 0 for an exponent of 0.
+            // b a^(b - 1), and 0 for 0^0.
             let less = t.plus(b, -1.0);
             let power = t.is(Binary::Powf, a, less);
             let slope = t.mul(b, power);
-            let (none, zero) = (t.is_to(Binary::Eq, b, 0.0), t.c(0.0));
+            let (base, exponent) = (t.is_to(Binary::Eq, a, 0.0), t.is_to(Binary::Eq, b, 0.0));
+            let (none, zero) = (t.is(Binary::And, base, exponent), t.c(0.0));
             t.pick(none, zero, slope)
         }
         Binary::Atan2 => {
             let square = squares(t, a, b);
             t.div(b, square)
         }
-        Binary::Hypot => t.div(a, y),
+        Binary::Hypot => share_of_length(t, a, y),
         Binary::Copysign => {
             let (sign, signs) = (t.of(Unary::Signum, a), t.of(Unary::Signum, y));
             t.mul(sign, signs)
@@ -475,8 +496,10 @@ fn left(t: &mut Terms<'_>, op: Binary, a: Register, b: Register, y: Register) ->
             t.of(Unary::Sigmoid, difference)
         }
         Binary::Xlogy => {
-            // 0 where `a` is, as the value is.
-            let (ln, none, zero) = (t.of(Unary::Ln, b), t.is_to(Binary::Eq, a, 0.0), t.c(0.0));
+            // ln(b), and 0 where the value is 0 although that is infinite or not-a-number.
+            let ln = t.of(Unary::Ln, b);
+            let (factor, base) = (t.is_to(Binary::Eq, a, 0.0), t.is_to(Binary::Le, b, 0.0));
+            let (none, zero) = (t.is(Binary::And, factor, base), t.c(0.0));
             t.pick(none, zero, ln)
         }
         Binary::Heaviside => return None,
@@ -533,8 +556,10 @@ fn right(t: &mut Terms<'_>, op: Binary, a: Register, b: Register, y: Register) -
             let whole = t.of(if op == Binary::Rem { Unary::Trunc } else { Unary::Floor }, quotient);
             t.of(Unary::Neg, whole)
         }
-        Binary::Maximum | Binary::Fmax => share(t, Binary::Gt, b, a),
-        Binary::Minimum | Binary::Fmin => share(t, Binary::Lt, b, a),
+        Binary::Maximum => share(t, Binary::Gt, b, a),
+        Binary::Minimum => share(t, Binary::Lt, b, a),
+        Binary::Fmax => share_of_numbers(t, Binary::Gt, b, a),
+        Binary::Fmin => share_of_numbers(t, Binary::Lt, b, a),
         Binary::Powf => {
             // y ln(a), and 0 for a base of 0 with an exponent that is not negative.
             let ln = t.of(Unary::Ln, a);
@@ -548,12 +573,18 @@ fn right(t: &mut Terms<'_>, op: Binary, a: Register, b: Register, y: Register) -
             let quotient = t.div(a, square);
             t.of(Unary::Neg, quotient)
         }
-        Binary::Hypot => t.div(b, y),
+        Binary::Hypot => share_of_length(t, b, y),
         Binary::LogAddExp => {
             let difference = t.sub(b, a);
             t.of(Unary::Sigmoid, difference)
         }
-        Binary::Xlogy => t.div(a, b),
+        Binary::Xlogy => {
+            // a / b, and 0 where both are.
+            let (slope, factor, base) =
+                (t.div(a, b), t.is_to(Binary::Eq, a, 0.0), t.is_to(Binary::Eq, b, 0.0));
+            let (none, zero) = (t.is(Binary::And, factor, base), t.c(0.0));
+            t.pick(none, zero, slope)
+        }
         Binary::Heaviside => {
             let at_0 = t.is_to(Binary::Eq, a, 0.0);
             t.choose(at_0, 1.0, 0.0)

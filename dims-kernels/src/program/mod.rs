@@ -38,6 +38,16 @@ pub enum Instruction {
 }
 
 impl Instruction {
+    /// Whether two instructions yield the same: 0 and -0 are two constants, and not-a-number is one.
+    fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Instruction::Constant(Number::Float(a)), Instruction::Constant(Number::Float(b))) => {
+                a.to_bits() == b.to_bits()
+            }
+            _ => self == other,
+        }
+    }
+
     /// The values that the instruction reads.
     pub(crate) fn inputs(self) -> impl Iterator<Item = Register> {
         let inputs = match self {
@@ -122,6 +132,8 @@ impl Program {
 #[derive(Clone, Debug, Default)]
 pub struct Builder {
     program: Program,
+    /// Registers with integers of fewer bits than they have, and the type of these.
+    narrow: Vec<(Register, DType)>,
 }
 
 impl Builder {
@@ -132,7 +144,7 @@ impl Builder {
 
     /// Goes on with a program.
     pub fn from_program(program: Program) -> Self {
-        Builder { program }
+        Builder { program, narrow: Vec::new() }
     }
 
     /// The kind of a value.
@@ -145,9 +157,9 @@ impl Builder {
     }
 
     fn push(&mut self, instruction: Instruction, kind: Kind) -> Register {
-        let same =
-            |at: &usize| self.program.instructions[*at] == instruction && self.program.kinds[*at] == kind;
-        // (Not-a-number is no equal of itself, and so is written again.)
+        let same = |at: &usize| {
+            self.program.instructions[*at].is_same(&instruction) && self.program.kinds[*at] == kind
+        };
         if let Some(at) = (0..self.program.instructions.len()).find(same) {
             return at as Register;
         }
@@ -158,7 +170,35 @@ impl Builder {
 
     /// The element of an operand of this type.
     pub fn load(&mut self, operand: u32, dtype: DType) -> Register {
-        self.push(Instruction::Load(operand), dtype.kind())
+        let register = self.push(Instruction::Load(operand), dtype.kind());
+        self.of_type(register, dtype)
+    }
+
+    /// Notes the type of integers.
+    fn of_type(&mut self, register: Register, dtype: DType) -> Register {
+        if dtype.is_narrow() && self.narrow_type(register).is_none() {
+            self.narrow.push((register, dtype));
+        }
+        register
+    }
+
+    /// The type of integers that have fewer bits than their register.
+    fn narrow_type(&self, register: Register) -> Option<DType> {
+        self.narrow.iter().find(|(own, _)| *own == register).map(|&(_, dtype)| dtype)
+    }
+
+    /// The result of an operation on integers of a type, which wraps around as the type does.
+    fn wrapped(&mut self, result: Register, dtype: Option<DType>, leaves_type: bool) -> Register {
+        match dtype {
+            Some(dtype) if self.kind(result) == Kind::Int => {
+                if leaves_type {
+                    self.cast(dtype, result)
+                } else {
+                    self.of_type(result, dtype)
+                }
+            }
+            _ => result,
+        }
     }
 
     /// The element of an operand, in a register of this kind.
@@ -198,7 +238,11 @@ impl Builder {
         if let (Unary::Neg, Instruction::Unary(Unary::Neg, inner)) = (op, self.instruction(a)) {
             return inner;
         }
-        self.push(Instruction::Unary(op, a), kind)
+        let result = self.push(Instruction::Unary(op, a), kind);
+        if matches!(op, Unary::FromEnd(_)) {
+            return result;
+        }
+        self.wrapped(result, self.narrow_type(a), op.leaves_type())
     }
 
     /// An operation on two values.
@@ -222,7 +266,9 @@ impl Builder {
             }
             _ => {}
         }
-        self.push(Instruction::Binary(op, a, b), kind)
+        let result = self.push(Instruction::Binary(op, a, b), kind);
+        // (A constant has the type of the other operand.)
+        self.wrapped(result, self.narrow_type(a).or(self.narrow_type(b)), op.leaves_type())
     }
 
     /// `if cond { a } else { b }`
@@ -230,15 +276,21 @@ impl Builder {
         if a == b {
             return a;
         }
-        self.push(Instruction::Select(cond, a, b), self.kind(a))
+        let result = self.push(Instruction::Select(cond, a, b), self.kind(a));
+        self.wrapped(result, self.narrow_type(a).or(self.narrow_type(b)), false)
     }
 
     /// A value in another type.
     pub fn cast(&mut self, to: DType, a: Register) -> Register {
-        if self.kind(a) == to.kind() && to.is_float() {
+        let is_same = match to.kind() {
+            Kind::Int => self.kind(a) == Kind::Int && self.narrow_type(a) == to.is_narrow().then_some(to),
+            kind => self.kind(a) == kind,
+        };
+        if is_same {
             return a;
         }
-        self.push(Instruction::Cast(to, a), to.kind())
+        let result = self.push(Instruction::Cast(to, a), to.kind());
+        self.of_type(result, to)
     }
 
     /// A float in a register of this kind.
@@ -264,6 +316,8 @@ impl Builder {
             (Code::Unary(op), &[a]) => Some(self.unary(op, a)),
             (Code::Binary(op), &[a, b]) => Some(self.binary(op, a, b)),
             (Code::Cast(to), &[a]) => Some(self.cast(to, a)),
+            // An integer as an index.
+            (Code::Same, &[a]) if self.kind(a) == Kind::Int => Some(self.cast(DType::Isize, a)),
             (Code::Same, &[a]) | (Code::Left, &[a, _]) | (Code::Right, &[_, a]) => Some(a),
             _ => None,
         }

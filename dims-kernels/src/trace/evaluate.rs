@@ -64,12 +64,23 @@ pub fn evaluate(parts: &[Part], len: usize, dtype: DType, recorded: bool) -> Res
 }
 
 fn held<T: Output + Real>(parts: &[Part], len: usize, recorded: bool) -> Result<Arc<dyn Held>, Error> {
-    let data = sum_of::<T>(parts, len)?;
+    let data = summed_up::<T>(parts, len)?;
     if recorded && parts.iter().any(|part| part.field.nodes().next().is_some()) {
         let dtype = DType::of::<T>().expect("floats are known");
         return Ok(Buffer::traced(data, Node::new(dtype, len, Step::Parts(parts.to_vec()), None)).held());
     }
     Ok(Buffer::from(data).held())
+}
+
+/// The sum; of half precisions in single precision, rounded once, where several terms come together.
+fn summed_up<T: Output + Real>(parts: &[Part], len: usize) -> Result<Vec<T>, Error> {
+    let is_half = size_of::<T>() < size_of::<f32>();
+    if !is_half || matches!(parts, [part] if covers(&part.place, &part.field.sizes, len)) {
+        return sum_of::<T>(parts, len);
+    }
+    let mut out = reserve(len)?;
+    out.extend(sum_of::<f32>(parts, len)?.into_iter().map(|x| T::of(f64::from(x))));
+    Ok(out)
 }
 
 fn sum_of<T: Output + Real>(parts: &[Part], len: usize) -> Result<Vec<T>, Error> {

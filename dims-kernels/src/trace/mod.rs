@@ -18,6 +18,8 @@ mod evaluate;
 pub mod field;
 pub mod record;
 pub mod rules;
+#[cfg(test)]
+mod tests;
 
 pub use crate::memory::held::Held;
 pub use crate::memory::registry::{self, is_active};
@@ -333,16 +335,9 @@ impl Drop for Node {
         let mut open = Vec::new();
         take(&mut self.step, &mut open);
         while let Some(source) = open.pop() {
-            let node = match source {
-                Source::Memory(mut held) => Arc::get_mut(&mut held)
-                    .and_then(|held| held.take_mark())
-                    .and_then(|mark| mark.downcast::<Arc<Node>>().ok())
-                    .map(|node| *node),
-                Source::Position => None,
-            };
-            if let Some(mut node) = node
-                && let Some(node) = Arc::get_mut(&mut node)
-            {
+            let Source::Memory(held) = source else { continue };
+            let node = held.into_mark().and_then(|mark| mark.downcast::<Arc<Node>>().ok());
+            if let Some(mut node) = node.and_then(|node| Arc::into_inner(*node)) {
                 take(&mut node.step, &mut open);
             }
         }

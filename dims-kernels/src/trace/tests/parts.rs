@@ -1,0 +1,414 @@
+//! `out[place] += program(operands)` against slow loops: any strides, overlaps, tables, and sizes, 0 among them.
+
+use crate::memory::buffer::Buffer;
+use crate::ops::code::{Binary, DType, Unary};
+use crate::program::{Builder, Register};
+use crate::scalar::CastTo;
+use crate::trace::{Field, Held, Node, Operand, Part, Place, Source, Step, Table, evaluate};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use proptest::prelude::*;
+
+/// Where elements lie, as data of a test.
+#[derive(Clone, Debug)]
+struct Lying {
+    strides: Vec<isize>,
+    /// The loops that a table has, and seeds of its offsets.
+    table: Option<(Vec<usize>, u64)>,
+}
+
+/// What is computed of three operands.
+#[derive(Clone, Copy, Debug)]
+enum Formula {
+    First,
+    Product,
+    Triple,
+    Scaled,
+    SquareTimes,
+    Mixed,
+    Position,
+    Constant,
+}
+
+impl Formula {
+    const ALL: [Formula; 8] = [
+        Formula::First,
+        Formula::Product,
+        Formula::Triple,
+        Formula::Scaled,
+        Formula::SquareTimes,
+        Formula::Mixed,
+        Formula::Position,
+        Formula::Constant,
+    ];
+
+    fn write(self, build: &mut Builder, dtype: DType) -> Register {
+        let kind = dtype.kind();
+        let [a, b, c] = [0, 1, 2].map(|number| build.load(number, dtype));
+        match self {
+            Formula::First => a,
+            Formula::Product => build.binary(Binary::Mul, a, b),
+            Formula::Triple => {
+                let product = build.binary(Binary::Chain, b, c);
+                build.binary(Binary::Mul, a, product)
+            }
+            Formula::Scaled => {
+                let (half, negative) = (build.float(0.5, kind), build.unary(Unary::Neg, b));
+                let scaled = build.binary(Binary::Mul, half, a);
+                build.binary(Binary::Mul, scaled, negative)
+            }
+            Formula::SquareTimes => {
+                let square = build.unary(Unary::Square, a);
+                build.binary(Binary::Mul, square, b)
+            }
+            Formula::Mixed => {
+                let product = build.binary(Binary::Mul, b, c);
+                let sum = build.binary(Binary::Add, a, product);
+                let on = build.binary(Binary::Gt, b, c);
+                build.select(on, sum, c)
+            }
+            Formula::Position => {
+                let at = build.position(3);
+                let at = build.cast(dtype, at);
+                build.binary(Binary::Mul, at, b)
+            }
+            Formula::Constant => build.float(2.0, kind),
+        }
+    }
+
+    fn value(self, [a, b, c]: [f64; 3], position: isize) -> f64 {
+        match self {
+            Formula::First => a,
+            Formula::Product => a * b,
+            Formula::Triple => a * b * c,
+            Formula::Scaled => 0.5 * a * -b,
+            Formula::SquareTimes => a * a * b,
+            Formula::Mixed if b > c => a + b * c,
+            Formula::Mixed => c,
+            Formula::Position => position as f64 * b,
+            Formula::Constant => 2.0,
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Drawn {
+    formula: Formula,
+    sizes: Vec<usize>,
+    operands: Vec<Lying>,
+    place: Lying,
+    seed: u64,
+}
+
+fn lying(loops: usize) -> impl Strategy<Value = Lying> {
+    let stride = prop_oneof![3 => Just(0isize), 3 => Just(1isize), 4 => -4..=9isize];
+    let table = proptest::option::weighted(
+        0.3,
+        (proptest::collection::vec(0..loops.max(1), 0..=loops), any::<u64>()),
+    );
+    (proptest::collection::vec(stride, loops), table).prop_map(move |(strides, table)| Lying {
+        strides,
+        table: table.map(|(mut order, seed)| {
+            order.retain(|&axis| axis < loops);
+            let mut own = Vec::new();
+            order.into_iter().for_each(|axis| {
+                if !own.contains(&axis) {
+                    own.push(axis)
+                }
+            });
+            (own, seed)
+        }),
+    })
+}
+
+/// Loops that lie contiguously in a random order, over some of them: what most steps are.
+fn contiguous(sizes: Vec<usize>) -> impl Strategy<Value = Lying> {
+    let all: Vec<usize> = (0..sizes.len()).collect();
+    proptest::sample::subsequence(all.clone(), 0..=all.len()).prop_shuffle().prop_map(move |order| Lying {
+        strides: Place::contiguous(&sizes, &order).strides.to_vec(),
+        table: None,
+    })
+}
+
+fn either(sizes: Vec<usize>) -> impl Strategy<Value = Lying> {
+    prop_oneof![lying(sizes.len()), contiguous(sizes)]
+}
+
+fn drawn(size: core::ops::Range<usize>) -> impl Strategy<Value = Drawn> {
+    proptest::collection::vec(prop_oneof![1 => Just(1usize), 6 => size], 0..4).prop_flat_map(|sizes| {
+        let operands: Vec<_> = (0..4).map(|_| either(sizes.clone())).collect();
+        (
+            proptest::sample::select(&Formula::ALL[..]),
+            Just(sizes.clone()),
+            operands,
+            either(sizes),
+            any::<u64>(),
+        )
+            .prop_map(|(formula, sizes, operands, place, seed)| Drawn {
+                formula,
+                sizes,
+                operands,
+                place,
+                seed,
+            })
+    })
+}
+
+/// All positions of loops.
+fn positions(sizes: &[usize]) -> Vec<Vec<usize>> {
+    sizes.iter().fold(vec![vec![]], |all, &size| {
+        let more = |at: &Vec<usize>| (0..size).map(|x| [&at[..], &[x]].concat()).collect::<Vec<_>>();
+        all.iter().flat_map(more).collect()
+    })
+}
+
+impl Lying {
+    /// The place, the element at each position, and how many elements there must be.
+    fn place(&self, sizes: &[usize]) -> (Place, Vec<usize>, usize) {
+        let offsets = |order: &[usize], seed: u64| -> Vec<isize> {
+            let len: usize = order.iter().map(|&axis| sizes[axis]).product();
+            (0..len as u64)
+                .map(|at| ((seed ^ at.wrapping_mul(0x9E37_79B9_7F4A_7C15)) >> 33) as isize % 11 - 3)
+                .collect()
+        };
+        let table = self.table.as_ref().map(|(order, seed)| (order, offsets(order, *seed)));
+        let along = |strides: &[isize], at: &[usize]| -> isize {
+            at.iter().zip(strides).map(|(&at, &stride)| at as isize * stride).sum()
+        };
+        let at = |at: &Vec<usize>| {
+            let moved = table.as_ref().map_or(0, |(order, offsets)| {
+                offsets[order.iter().fold(0, |all, &axis| all * sizes[axis] + at[axis])]
+            });
+            along(&self.strides, at) + moved
+        };
+        let at: Vec<isize> = positions(sizes).iter().map(at).collect();
+        // Room for what loops and tables reach, whether or not they reach it at the same time.
+        let reach =
+            sizes.iter().zip(&self.strides).map(|(&size, &stride)| size.saturating_sub(1) as isize * stride);
+        let least = reach.clone().filter(|&far| far < 0).sum::<isize>() - 3;
+        let most = reach.filter(|&far| far > 0).sum::<isize>() + 7;
+        let mut place = Place::strided(-least, self.strides.iter().copied());
+        if self.table.is_none() && self.strides.iter().all(|&stride| stride >= 0) {
+            place.offset = 0;
+        }
+        place.table = table.map(|(order, offsets)| Table::new(offsets, sizes, order));
+        let start = place.offset;
+        let len = if start == 0 {
+            sizes
+                .iter()
+                .zip(&self.strides)
+                .fold(1, |len, (&size, &stride)| len + size.saturating_sub(1) * stride as usize)
+        } else {
+            (most - least + 1) as usize
+        };
+        (place, at.into_iter().map(|at| (at + start) as usize).collect(), len)
+    }
+}
+
+impl Drawn {
+    /// The part, and what it adds by slow loops: with elements of the type `T`.
+    fn part<T: crate::scalar::Element>(&self, len: usize) -> (Part, Vec<(usize, f64)>)
+    where
+        f64: CastTo<T>,
+        T: CastTo<f64>,
+    {
+        let dtype = DType::of::<T>().expect("floats are known");
+        let sizes = &self.sizes[..];
+        let mut operands = Vec::new();
+        let mut values: Vec<Vec<f64>> = Vec::new();
+        for (number, own) in self.operands[..3].iter().enumerate() {
+            let (place, at, len) = own.place(sizes);
+            let data: Vec<T> = (0..len)
+                .map(|at| {
+                    let mixed = (self.seed ^ (number as u64) << 7)
+                        .wrapping_add(at as u64)
+                        .wrapping_mul(0x9E37_79B9_7F4A_7C15);
+                    CastTo::<T>::cast_to((mixed >> 44) as f64 / f64::from(1 << 19) - 1.0)
+                })
+                .collect();
+            values.push(at.iter().map(|&at| data[at].cast_to()).collect());
+            operands.push(Operand { source: Source::Memory(Buffer::from(data).held()), place });
+        }
+        let strides = self.operands[3].strides.clone();
+        let counted: Vec<isize> = positions(sizes)
+            .iter()
+            .map(|at| 2 + at.iter().zip(&strides).map(|(&at, &stride)| at as isize * stride).sum::<isize>())
+            .collect();
+        operands.push(Operand { source: Source::Position, place: Place::strided(2, strides) });
+        let mut build = Builder::new();
+        let result = self.formula.write(&mut build, dtype);
+        let field = Field { sizes: sizes.into(), program: Arc::new(build.finish(result)), operands };
+        // (Without operands that the program does not read, as recorded fields are.)
+        let field = field.map([], |_, value, []| value);
+        let (mut place, at, own) = self.place.place(sizes);
+        let moved = (len - own).min(3) as isize * isize::from(place.offset != 0);
+        place.offset += moved;
+        let added = at.iter().enumerate().map(|(n, &at)| {
+            (at + moved as usize, self.formula.value([0, 1, 2].map(|own| values[own][n]), counted[n]))
+        });
+        (Part { field, place }, added.collect())
+    }
+
+    fn len(&self) -> usize {
+        self.place.place(&self.sizes).2
+    }
+}
+
+/// Runs parts, and compares with the loops.
+fn check<T: crate::scalar::Element>(parts: &[Drawn], epsilon: f64) -> Result<(), TestCaseError>
+where
+    f64: CastTo<T>,
+    T: CastTo<f64>,
+{
+    let len = parts.iter().map(Drawn::len).max().unwrap_or(5);
+    let (parts, added): (Vec<Part>, Vec<_>) = parts.iter().map(|own| own.part::<T>(len)).unzip();
+    let (mut expected, mut size) = (vec![0.0; len], vec![1.0; len]);
+    for &(at, value) in added.iter().flatten() {
+        expected[at] += value;
+        size[at] += f64::abs(value);
+    }
+    let dtype = DType::of::<T>().expect("floats are known");
+    let found = evaluate(&parts, len, dtype, true).expect("there is memory");
+    prop_assert!(found.node().is_none(), "nothing is traced");
+    let found = Buffer::<T>::of_held(&found).expect("elements of the type");
+    prop_assert_eq!(found.len(), len);
+    for at in 0..len {
+        let value: f64 = found[at].cast_to();
+        prop_assert!(
+            (value - expected[at]).abs() <= epsilon * size[at],
+            "{} at {}: {} is not {}",
+            len,
+            at,
+            value,
+            expected[at]
+        );
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1000))]
+
+    #[test]
+    fn a_part_is_its_loops(part in drawn(0..6)) {
+        check::<f64>(&[part], 1e-13)?;
+    }
+
+    #[test]
+    fn parts_are_added(parts in proptest::collection::vec(drawn(0..4), 0..4)) {
+        check::<f64>(&parts, 1e-13)?;
+    }
+
+    #[test]
+    fn in_single_precision(parts in proptest::collection::vec(drawn(0..5), 1..3)) {
+        check::<f32>(&parts, 1e-6)?;
+    }
+}
+
+#[cfg(feature = "half")]
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    /// Sums are accumulated in single precision, and rounded once.
+    #[test]
+    fn in_half_precisions(parts in proptest::collection::vec(drawn(0..5), 1..3)) {
+        check::<half::f16>(&parts, 1.0 / 1024.0)?;
+        check::<half::bf16>(&parts, 1.0 / 128.0)?;
+    }
+}
+
+/// Half precisions would not get beyond a few thousand in steps of 1.
+#[cfg(feature = "half")]
+#[test]
+fn half_precisions_accumulate_in_single_precision() {
+    let held = Buffer::from(vec![half::f16::ONE; 3000]).held();
+    let mut place = Place::strided(0, [0]);
+    place.table = Some(Table::new(vec![0; 3000], &[3000], &[0]));
+    let part = Part { field: Field::held(&[3000], &held, Place::strided(0, [1])), place };
+    let found = evaluate(&[part], 2, DType::F16, false).unwrap();
+    assert_eq!(Buffer::<half::f16>::of_held(&found).unwrap()[..], [3000.0, 0.0].map(half::f16::from_f32));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    /// Loops as long as tiles, and sums of products that are worth a contraction.
+    #[test]
+    fn large_parts_are_their_loops(part in drawn(9..40)) {
+        check::<f64>(&[part], 1e-12)?;
+    }
+}
+
+/// Products of matrices in all orders, whose factors are computed first or lie in memory.
+#[test]
+fn products_of_matrices() {
+    let sizes = [33, 70, 41];
+    for kept in [[0, 2], [2, 0], [0, 1], [1, 2]] {
+        for formula in [Formula::Product, Formula::Scaled, Formula::SquareTimes, Formula::Triple] {
+            let lying = |order: &[usize]| Lying {
+                strides: Place::contiguous(&sizes, order).strides.to_vec(),
+                table: None,
+            };
+            let part = Drawn {
+                formula,
+                sizes: sizes.to_vec(),
+                operands: vec![lying(&[0, 1]), lying(&[1, 2]), lying(&[2]), lying(&[])],
+                place: lying(&kept),
+                seed: 7,
+            };
+            check::<f64>(&[part], 1e-12).unwrap_or_else(|error| panic!("{formula:?} {kept:?}: {error}"));
+        }
+    }
+}
+
+/// A sum along loops on which nothing depends is a product with their count, and of no elements it is 0.
+#[test]
+fn loops_on_which_nothing_depends() {
+    let held = Buffer::from(vec![1.5f64, 2.0]).held();
+    for (size, expected) in [(0, [0.0, 0.0]), (1, [1.5, 2.0]), (1000, [1500.0, 2000.0])] {
+        let field = Field::held(&[2, size], &held, Place::strided(0, [1, 0]));
+        let part = Part { field, place: Place::strided(0, [1, 0]) };
+        let found = evaluate(&[part], 2, DType::F64, false).unwrap();
+        assert_eq!(Buffer::<f64>::of_held(&found).unwrap()[..], expected);
+    }
+    let found = evaluate(&[], 3, DType::F32, false).unwrap();
+    assert_eq!(Buffer::<f32>::of_held(&found).unwrap()[..], [0.0; 3]);
+}
+
+/// Places outside of the elements are no undefined behaviour.
+#[test]
+fn places_outside_are_refused() {
+    let held = Buffer::from(vec![1.0f64; 6]).held();
+    let run = |place: Place, out: Place, len: usize| {
+        let field = Field::held(&[2, 3], &held, place);
+        let run = move || evaluate(&[Part { field, place: out }], len, DType::F64, false).map(|_| ());
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(run))
+    };
+    let inside = || Place::strided(0, [3, 1]);
+    assert!(run(inside(), inside(), 6).is_ok());
+    assert!(run(Place::strided(1, [3, 1]), inside(), 6).is_err());
+    assert!(run(Place::strided(0, [3, -1]), inside(), 6).is_err());
+    assert!(run(Place::strided(0, [isize::MAX, isize::MAX]), inside(), 6).is_err());
+    assert!(run(inside(), inside(), 5).is_err());
+    let mut table = inside();
+    table.table = Some(Table::new(vec![0, 1], &[2, 3], &[0]));
+    assert!(run(table.clone(), inside(), 6).is_err());
+    assert!(run(inside(), table, 6).is_err());
+}
+
+/// What is computed of traced elements is traced if that is asked for, else not.
+#[test]
+fn traces_are_recorded_on_demand() {
+    let node = Node::new(DType::F64, 3, Step::Variable, None);
+    let traced = Buffer::traced(vec![1.0f64, 2.0, 3.0], node);
+    let part = Part {
+        field: Field::held(&[3], &traced.held(), Place::strided(0, [1])),
+        place: Place::strided(2, [-1]),
+    };
+    for recorded in [false, true] {
+        let found = evaluate(core::slice::from_ref(&part), 3, DType::F64, recorded).unwrap();
+        assert_eq!(found.node().is_some(), recorded);
+        assert_eq!(Buffer::<f64>::of_held(&found).unwrap()[..], [3.0, 2.0, 1.0]);
+    }
+    let _: Arc<dyn Held> = traced.held();
+}

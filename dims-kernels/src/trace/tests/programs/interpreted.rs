@@ -1,0 +1,421 @@
+//! The interpreter yields what the operations of the table do: every operation, element type, and line length.
+
+use super::{Random, held, run, written};
+use crate::machine::isa::{Isa, Task, dispatch};
+use crate::ops::{self, BinaryOp, UnaryOp};
+use crate::ops::code::{Binary, Code, DType, Number, Unary};
+use crate::program::interpreter::Output;
+use crate::scalar::{CastTo, Element, Real};
+use alloc::vec::Vec;
+use core::fmt::Debug;
+
+/// Around the lengths of tiles.
+const LENGTHS: [usize; 8] = [1, 7, 64, 511, 512, 513, 1025, 1536];
+
+/// An operation of the table along a line, with the instructions that the interpreter has.
+struct Each<'a, O, A>(&'a O, &'a [A]);
+
+impl<O: UnaryOp<A>, A: Copy> Task for Each<'_, O, A> {
+    type Out = Vec<O::Out>;
+
+    #[inline(always)]
+    fn run<I: Isa>(self) -> Vec<O::Out> {
+        self.1.iter().map(|&a| self.0.apply::<I>(a)).collect()
+    }
+}
+
+struct Both<'a, O, A>(&'a O, &'a [A], &'a [A]);
+
+impl<O: BinaryOp<A, A>, A: Copy> Task for Both<'_, O, A> {
+    type Out = Vec<O::Out>;
+
+    #[inline(always)]
+    fn run<I: Isa>(self) -> Vec<O::Out> {
+        self.1.iter().zip(self.2).map(|(&a, &b)| self.0.apply::<I>(a, b)).collect()
+    }
+}
+
+/// Elements that are compared: floats up to rounding, all others as they are.
+trait Compared: Element + PartialEq {
+    fn is_near(self, other: Self) -> bool {
+        self == other
+    }
+}
+
+macro_rules! compared {
+    ($($float:ty, $epsilon:expr;)*) => {$(
+        impl Compared for $float {
+            fn is_near(self, other: Self) -> bool {
+                let (a, b) = (f64::from(self), f64::from(other));
+                a == b || (a.is_nan() && b.is_nan()) || (a - b).abs() <= $epsilon * b.abs().max(1e-3)
+            }
+        }
+    )*};
+    ($($other:ty)*) => { $(impl Compared for $other {})* };
+}
+
+compared! { f32, 4.0 * f64::from(f32::EPSILON); f64, 4.0 * f64::EPSILON; }
+compared! { bool isize }
+// (A program computes in single precision, and the table rounds once.)
+#[cfg(feature = "half")]
+compared! { half::f16, 1.0 / 1024.0; half::bf16, 1.0 / 128.0; }
+
+#[track_caller]
+fn assert_same<T: Compared>(found: &[T], expected: &[T], what: &dyn Debug) {
+    assert_eq!(found.len(), expected.len(), "{what:?}");
+    for (at, (&found, &expected)) in found.iter().zip(expected).enumerate() {
+        assert!(found.is_near(expected), "{what:?} at {at}: {found:?} is not {expected:?}");
+    }
+}
+
+fn dtype<T: 'static>() -> DType {
+    DType::of::<T>().expect("a type that programs know")
+}
+
+fn floats<T: Element>(random: &mut Random, len: usize) -> Vec<T>
+where
+    f64: CastTo<T>,
+{
+    let special = [0.0, -0.0, 1.0, -1.0, 0.5, f64::NAN, f64::INFINITY, -2.5, 3.0, 6.0];
+    let mut value = |at: usize| {
+        if at % 11 == 10 { special[at / 11 % special.len()] } else { random.float(-4.0, 4.0) }
+    };
+    (0..len).map(|at| value(at).cast_to()).collect()
+}
+
+/// An operation on floats that yields floats.
+fn unary_floats<T: Compared + Output + Real, O: UnaryOp<T, Out = T> + Debug>(op: O)
+where
+    f64: CastTo<T>,
+{
+    let code = op.code();
+    let program = written(|build| {
+        let a = build.load(0, dtype::<T>());
+        build.operation(code, &[a]).expect("an operation that programs know")
+    });
+    for len in LENGTHS {
+        let a = floats::<T>(&mut Random(len as u64), len);
+        assert_same(
+            &run::<T>(&program, &[held(&a)], len),
+            &dispatch(Each(&op, &a)),
+            &(&op, dtype::<T>(), len),
+        );
+    }
+}
+
+/// One that yields truth values: as numbers, 0 and 1.
+fn unary_tests<T: Real, O: UnaryOp<T, Out = bool> + Debug>(op: O)
+where
+    f64: CastTo<T>,
+{
+    let code = op.code();
+    let program = written(|build| {
+        let a = build.load(0, dtype::<T>());
+        let test = build.operation(code, &[a]).expect("an operation that programs know");
+        build.cast(DType::Isize, test)
+    });
+    for len in LENGTHS {
+        let a = floats::<T>(&mut Random(len as u64), len);
+        let expected: Vec<isize> = dispatch(Each(&op, &a)).into_iter().map(isize::from).collect();
+        assert_same(&run::<isize>(&program, &[held(&a)], len), &expected, &(&op, dtype::<T>(), len));
+    }
+}
+
+fn binary_floats<T: Compared + Output + Real, O: BinaryOp<T, T, Out = T> + Debug>(op: O)
+where
+    f64: CastTo<T>,
+{
+    let code = op.code();
+    let program = written(|build| {
+        let (a, b) = (build.load(0, dtype::<T>()), build.load(1, dtype::<T>()));
+        build.operation(code, &[a, b]).expect("an operation that programs know")
+    });
+    for len in LENGTHS {
+        let mut random = Random(len as u64);
+        let (a, b) = (floats::<T>(&mut random, len), floats::<T>(&mut random, len));
+        let found = run::<T>(&program, &[held(&a), held(&b)], len);
+        assert_same(&found, &dispatch(Both(&op, &a, &b)), &(&op, dtype::<T>(), len));
+    }
+}
+
+/// A comparison, or an operation on truth values.
+fn binary_tests<T: Element, O: BinaryOp<T, T, Out = bool> + Debug>(
+    op: O,
+    draw: fn(&mut Random, usize) -> Vec<T>,
+) {
+    let code = op.code();
+    let program = written(|build| {
+        let (a, b) = (build.load(0, dtype::<T>()), build.load(1, dtype::<T>()));
+        let test = build.operation(code, &[a, b]).expect("an operation that programs know");
+        build.cast(DType::Isize, test)
+    });
+    for len in LENGTHS {
+        let mut random = Random(len as u64);
+        let (a, b) = (draw(&mut random, len), draw(&mut random, len));
+        let expected: Vec<isize> = dispatch(Both(&op, &a, &b)).into_iter().map(isize::from).collect();
+        let found = run::<isize>(&program, &[held(&a), held(&b)], len);
+        assert_same(&found, &expected, &(&op, dtype::<T>(), len));
+    }
+}
+
+/// All operations on one element: a new one must be added here.
+macro_rules! unary_table {
+    (floats: $($name:ident)*; constants: $($with:ident($($c:literal)*))*; tests: $($test:ident)*; others: [$($other:pat_param)|*]) => {
+        #[allow(dead_code)]
+        fn is_in_the_table(op: Unary) {
+            match op {
+                $(Unary::$name => {})*
+                $(Unary::$with(..) => {})*
+                $(Unary::$test => {})*
+                $($other)|* => {}
+            }
+        }
+
+        fn all_unary<T: Compared + Output + Real>()
+        where
+            f64: CastTo<T>,
+        {
+            let c = |value: f64| -> T { value.cast_to() };
+            let _ = &c;
+            $(unary_floats::<T, _>(ops::$name);)*
+            $(unary_floats::<T, _>(ops::$with($(c($c)),*));)*
+            $(unary_tests::<T, _>(ops::$test);)*
+            for n in [-3, -1, 0, 1, 2, 3, 7] {
+                unary_floats::<T, _>(ops::Powi(n));
+            }
+        }
+    };
+}
+
+unary_table! {
+    floats: Exp ExpM1 Ln Ln1p Log2 Log10 Exp2 Sqrt Cbrt Rsqrt Recip Sin Cos Tan Asin Acos Atan Sinh Cosh Tanh Asinh Acosh Atanh Erf
+        Floor Ceil Round Trunc Fract Sigmoid Silu Gelu Softplus Erfc LnGamma Logit LnSigmoid Selu Mish HardSigmoid HardSwish Softsign
+        TanhShrink GeluTanh Sinc RoundTiesEven ToDegrees ToRadians Neg Abs Square Signum Relu Relu6;
+    constants: Clamp(-1.0 2.0) LeakyRelu(0.25) Elu(0.5) Celu(0.5) HardShrink(1.0) SoftShrink(1.0) NanTo(7.0);
+    tests: IsInfinite Signbit IsNan IsFinite;
+    // Of integers, and derivatives alone.
+    others: [Unary::Not | Unary::FromEnd(_) | Unary::Powi(_) | Unary::Polygamma(_)]
+}
+
+/// All operations on two elements.
+macro_rules! binary_table {
+    (floats: $($name:ident)*; constants: $($with:ident($c:literal))*; compare: $($test:ident)*; others: [$($other:pat_param)|*]) => {
+        #[allow(dead_code)]
+        fn are_in_the_table(op: Binary) {
+            match op {
+                $(Binary::$name => {})*
+                $(Binary::$with(..) => {})*
+                $(Binary::$test => {})*
+                $($other)|* => {}
+            }
+        }
+
+        fn all_binary<T: Compared + Output + Real>()
+        where
+            f64: CastTo<T>,
+        {
+            $(binary_floats::<T, _>(ops::$name);)*
+            $(binary_floats::<T, _>(ops::$with(CastTo::<T>::cast_to($c)));)*
+            $(binary_tests::<T, _>(ops::$test, floats::<T>);)*
+        }
+    };
+}
+
+binary_table! {
+    floats: Powf Atan2 Hypot Copysign LogAddExp Xlogy AbsoluteError Bce BceWithLogits KlDiv
+        Add Offset Sub Mul Div Rem Maximum Minimum Remainder Fmax Fmin Heaviside SquaredError;
+    constants: Huber(1.5) SmoothL1(0.5) Lerp(0.25);
+    compare: Lt Le Gt Ge Eq Ne;
+    // Of integers, and products of derivatives.
+    others: [Binary::FloorDiv | Binary::And | Binary::Or | Binary::Xor | Binary::Chain]
+}
+
+#[test]
+fn operations_on_floats() {
+    all_unary::<f32>();
+    all_unary::<f64>();
+    all_binary::<f32>();
+    all_binary::<f64>();
+}
+
+#[cfg(feature = "half")]
+#[test]
+fn operations_on_half_precisions() {
+    all_unary::<half::f16>();
+    all_unary::<half::bf16>();
+    all_binary::<half::f16>();
+    all_binary::<half::bf16>();
+}
+
+fn booleans(random: &mut Random, len: usize) -> Vec<bool> {
+    (0..len).map(|_| random.next().is_multiple_of(2)).collect()
+}
+
+#[test]
+fn operations_on_truth_values() {
+    binary_tests(ops::And, booleans);
+    binary_tests(ops::Or, booleans);
+    binary_tests(ops::Xor, booleans);
+    binary_tests(ops::Lt, booleans);
+    binary_tests(ops::Le, booleans);
+    binary_tests(ops::Gt, booleans);
+    binary_tests(ops::Ge, booleans);
+    binary_tests(ops::Eq, booleans);
+    binary_tests(ops::Ne, booleans);
+    let program = written(|build| {
+        let a = build.load(0, DType::Bool);
+        let not = build.unary(Unary::Not, a);
+        build.cast(DType::Isize, not)
+    });
+    let a = booleans(&mut Random(1), 600);
+    let expected: Vec<isize> = a.iter().map(|&a| isize::from(!a)).collect();
+    assert_eq!(run::<isize>(&program, &[held(&a)], 600), expected);
+}
+
+/// Integers of the whole range of their type: they wrap around in it, though registers are wider.
+macro_rules! integers {
+    ($($t:ident: $($signed:ident)*;)*) => {$(
+        #[test]
+        fn $t() {
+            type T = $t;
+            fn draw(random: &mut Random, len: usize) -> Vec<T> {
+                (0..len).map(|at| if at % 3 == 0 { (random.next() % 7) as T } else { random.next() as T }).collect()
+            }
+            fn unary(op: impl UnaryOp<T, Out = T> + Debug) {
+                let code = op.code();
+                let program = written(|build| {
+                    let a = build.load(0, dtype::<T>());
+                    build.operation(code, &[a]).expect("an operation that programs know")
+                });
+                for len in LENGTHS {
+                    let a = draw(&mut Random(len as u64), len);
+                    let expected: Vec<isize> = dispatch(Each(&op, &a)).into_iter().map(|a| a as isize).collect();
+                    assert_same(&run::<isize>(&program, &[held(&a)], len), &expected, &(&op, len));
+                }
+            }
+            fn binary(op: impl BinaryOp<T, T, Out = T> + Debug) {
+                let code = op.code();
+                let program = written(|build| {
+                    let (a, b) = (build.load(0, dtype::<T>()), build.load(1, dtype::<T>()));
+                    build.operation(code, &[a, b]).expect("an operation that programs know")
+                });
+                for len in LENGTHS {
+                    let mut random = Random(len as u64);
+                    let (a, mut b) = (draw(&mut random, len), draw(&mut random, len));
+                    if matches!(code, Code::Binary(Binary::Div | Binary::Rem | Binary::Remainder | Binary::FloorDiv)) {
+                        b.iter_mut().for_each(|b| *b = (*b).max(1));
+                    }
+                    let expected: Vec<isize> = dispatch(Both(&op, &a, &b)).into_iter().map(|a| a as isize).collect();
+                    let found = run::<isize>(&program, &[held(&a), held(&b)], len);
+                    assert_same(&found, &expected, &(&op, len));
+                }
+            }
+            $(unary(ops::$signed);)*
+            unary(ops::Square);
+            unary(ops::Signum);
+            unary(ops::Relu);
+            unary(ops::Relu6);
+            unary(ops::Not);
+            unary(ops::Clamp(2 as T, 5 as T));
+            unary(ops::LeakyRelu(3 as T));
+            binary(ops::Add);
+            binary(ops::Sub);
+            binary(ops::Mul);
+            binary(ops::Div);
+            binary(ops::Rem);
+            binary(ops::Remainder);
+            binary(ops::FloorDiv);
+            binary(ops::Maximum);
+            binary(ops::Minimum);
+            binary(ops::Fmax);
+            binary(ops::Fmin);
+            binary(ops::Heaviside);
+            binary(ops::SquaredError);
+            binary(ops::And);
+            binary(ops::Or);
+            binary(ops::Xor);
+            binary_tests(ops::Lt, draw);
+            binary_tests(ops::Le, draw);
+            binary_tests(ops::Gt, draw);
+            binary_tests(ops::Ge, draw);
+            binary_tests(ops::Eq, draw);
+            binary_tests(ops::Ne, draw);
+        }
+    )*};
+}
+
+mod integers {
+    use super::*;
+    integers! {
+        i8: Neg Abs; i16: Neg Abs; i32: Neg Abs; i64: Neg Abs; isize: Neg Abs; u8: ; u16: ; u32: ;
+    }
+}
+
+/// Indices that count from the end.
+#[test]
+fn indices_from_the_end() {
+    let program = written(|build| {
+        let a = build.load(0, DType::I32);
+        build.unary(Unary::FromEnd(5), a)
+    });
+    let a: Vec<i32> = (-8..8).collect();
+    let expected: Vec<isize> = (-8..8).map(|a| if (-5..0).contains(&a) { a + 5 } else { a }).collect();
+    assert_eq!(run::<isize>(&program, &[held(&a)], a.len()), expected);
+}
+
+/// `as` between all types. (What has fewer bits than single precision is not rounded to it in a program.)
+macro_rules! casts {
+    ($($from:ident)*; $to:tt) => { $(casts!(@from $from $to);)* };
+    (@from $from:ident [$($to:ident)*]) => {
+        let a: Vec<$from> = (0..700).map(|at| {
+            let special = [0.0, -1.0, 0.75, -0.75, 300.5, -70_000.25, 5e9, -5e9, 1e12, 127.0, 128.0, 255.0, 256.0, f64::NAN];
+            CastTo::<$from>::cast_to(special[at % special.len()])
+        }).collect();
+        $({
+            let program = written(|build| {
+                let a = build.load(0, dtype::<$from>());
+                let to = build.cast(dtype::<$to>(), a);
+                if dtype::<$to>().is_float() { build.cast(DType::F64, to) } else { build.cast(DType::Isize, to) }
+            });
+            if dtype::<$to>().is_float() {
+                let expected: Vec<f64> = a.iter().map(|&a| CastTo::<f64>::cast_to(CastTo::<$to>::cast_to(a))).collect();
+                assert_same(&run::<f64>(&program, &[held(&a)], a.len()), &expected, &(dtype::<$from>(), dtype::<$to>()));
+            } else {
+                let expected: Vec<isize> = a.iter().map(|&a| CastTo::<isize>::cast_to(CastTo::<$to>::cast_to(a))).collect();
+                assert_same(&run::<isize>(&program, &[held(&a)], a.len()), &expected, &(dtype::<$from>(), dtype::<$to>()));
+            }
+        })*
+    };
+}
+
+#[test]
+fn casts() {
+    casts!(f32 f64 bool i8 i16 i32 i64 isize u8 u16 u32 usize; [f32 f64 bool i8 i16 i32 i64 isize u8 u16 u32 usize]);
+}
+
+#[test]
+fn select_positions_and_constants() {
+    let program = written(|build| {
+        let (c, a, at) = (build.load(0, DType::Bool), build.load(1, DType::F64), build.position(2));
+        let (at, third) =
+            (build.cast(DType::F64, at), build.constant(Number::Float(1.0 / 3.0), DType::F64.kind()));
+        let sum = build.binary(Binary::Add, at, third);
+        build.select(c, a, sum)
+    });
+    use crate::trace::{Field, Operand, Place, Source, evaluate::mapped};
+    use alloc::sync::Arc;
+    for len in LENGTHS {
+        let mut random = Random(len as u64);
+        let (c, a) = (booleans(&mut random, len), floats::<f64>(&mut random, len));
+        let memory = |memory| Operand { source: Source::Memory(memory), place: Place::strided(0, [1]) };
+        let position = Operand { source: Source::Position, place: Place::strided(5, [2]) };
+        let field = Field {
+            sizes: [len].into_iter().collect(),
+            program: Arc::new(program.clone()),
+            operands: vec![memory(held(&c)), memory(held(&a)), position],
+        };
+        let expected: Vec<f64> =
+            (0..len).map(|at| if c[at] { a[at] } else { (5 + 2 * at) as f64 + 1.0 / 3.0 }).collect();
+        assert_same(&mapped::<f64>(&field, &[0]).unwrap(), &expected, &len);
+    }
+}
