@@ -66,7 +66,7 @@ struct Operand<'k> {
     source: Source,
     row: Row<'k>,
     table: Option<Row<'k>>,
-    /// A broadcast element is often the same for many tiles: from where the register was filled, and how far.
+    /// A broadcast element is often the same for many tiles: the element that the register was filled with, and how far.
     filled: (*const u8, usize),
 }
 
@@ -77,6 +77,8 @@ pub struct Interpreted<'k, T> {
     registers: Vec<Line>,
     slots: Slots,
     scratch: Vec<u64>,
+    /// How far lines of constants are filled.
+    constants: usize,
     result: Vec<T>,
     current: *const T,
     marker: PhantomData<&'k [T]>,
@@ -138,18 +140,21 @@ impl<'k, T: Output> Interpreted<'k, T> {
             registers,
             slots,
             scratch: Vec::new(),
+            constants: 0,
             result: Vec::new(),
             current: core::ptr::null(),
             marker: PhantomData,
         }
     }
 
+    #[inline(always)]
     fn run<I: Isa>(&mut self, tile: &Tile<'_>) {
         let len = tile.len;
-        let first = self.scratch.is_empty();
-        if first {
-            self.scratch = vec![0; self.slots.count * LINE];
+        if self.scratch.capacity() == 0 {
+            self.scratch.reserve_exact(self.slots.count * LINE);
         }
+        let constants = self.constants;
+        self.constants = constants.max(len);
         let scratch: *mut u64 = self.scratch.as_mut_ptr();
         for at in 0..self.program.instructions().len() {
             let place = scratch.wrapping_add(self.slots.of[at] as usize * LINE);
@@ -158,19 +163,12 @@ impl<'k, T: Output> Interpreted<'k, T> {
                 Instruction::Load(number) => self.operands[number as usize].load(tile, kind, place),
                 Instruction::Position(number) => self.operands[number as usize].count(tile, place),
                 // A line of constants stays.
-                Instruction::Constant(_) if !first => continue,
+                Instruction::Constant(_) if constants >= len => continue,
                 instruction => {
-                    let len = if matches!(instruction, Instruction::Constant(_)) { LINE } else { len };
                     // The register of the instruction is none of its inputs', which are still read; lines have `len` values of their
                     // instruction's kind; the scratch memory has room for `LINE` values of eight bytes in each slot.
-                    dispatch(Execute {
-                        program: self.program,
-                        registers: &self.registers,
-                        instruction,
-                        kind,
-                        place,
-                        len,
-                    });
+                    let registers = &self.registers;
+                    Execute { program: self.program, registers, instruction, kind, place, len }.run::<I>();
                     Line(place.cast())
                 }
             };
@@ -278,13 +276,11 @@ impl Operand<'_> {
         debug_assert_eq!(T::KIND, kind, "elements are loaded into registers of their kind");
         let start = self.source.start.cast::<T>().wrapping_offset(first);
         if table.is_none() && step == 0 {
-            if self.filled == (start.cast(), place as usize) && len <= LINE {
-                return Line(place.cast());
+            if self.filled.0 != start.cast() || self.filled.1 < len {
+                // SAFETY: every position of the nest is an element, by the contract of `Source::new`; the slot has room for a line.
+                unsafe { (0..len).for_each(|x| place.cast::<T::Register>().add(x).write((*start).register())) };
+                self.filled = (start.cast(), len);
             }
-            // SAFETY: every position of the nest is an element, by the contract of `Source::new`; the slot has room for a line, of
-            // which all is filled, as later tiles may be longer.
-            unsafe { (0..LINE).for_each(|x| place.cast::<T::Register>().add(x).write((*start).register())) };
-            self.filled = (start.cast(), place as usize);
             return Line(place.cast());
         }
         for x in 0..len {
@@ -338,7 +334,22 @@ impl Loads for bool {
 #[cfg(feature = "half")]
 loads! { half::f16, f32, F32; half::bf16, f32, F32; }
 
-/// One instruction along a line, for the instructions of the machine.
+/// A tile, for the instructions of the machine. (Loops over kernels are compiled for these as well, but a function as large as this is not inlined there.)
+struct RunTile<'r, 'k, T> {
+    kernel: &'r mut Interpreted<'k, T>,
+    tile: &'r Tile<'r>,
+}
+
+impl<T: Output> Task for RunTile<'_, '_, T> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run<I: Isa>(self) {
+        self.kernel.run::<I>(self.tile);
+    }
+}
+
+/// One instruction along a line.
 struct Execute<'r> {
     program: &'r Program,
     registers: &'r [Line],
@@ -348,9 +359,7 @@ struct Execute<'r> {
     len: usize,
 }
 
-impl Task for Execute<'_> {
-    type Out = ();
-
+impl Execute<'_> {
     #[inline(always)]
     fn run<I: Isa>(self) {
         let Execute { program, registers, instruction, kind, place, len } = self;
@@ -524,7 +533,7 @@ unsafe impl<T: Output> Kernel for Interpreted<'_, T> {
 
     #[inline(always)]
     fn load<I: Isa>(&mut self, tile: &Tile<'_>, _: &mut Faults) {
-        self.run::<I>(tile);
+        dispatch(RunTile { kernel: self, tile });
     }
 
     #[inline(always)]
