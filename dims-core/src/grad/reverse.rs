@@ -5,12 +5,12 @@ use crate::expr::record::lost;
 use crate::grad::inputs::{Inputs, Lend, LentOf};
 use crate::grad::loss::ScalarLoss;
 use crate::grad::parameters::{Parameters, Path};
-use crate::grad::variables::{Cloned, Collected, Detached, Elements, Pairs, Variables};
+use crate::grad::variables::{Collected, DetachedFrom, Elements, Pairs, Variables};
 use crate::named::Named;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use kernels::memory::buffer::Buffer;
-use kernels::trace::{Gradients, Node, gradients};
+use kernels::trace::{Gradients, Node, depends_on_others, gradients};
 
 /// The gradient of a loss: `d f / d by`, of the type of `by`.
 ///
@@ -118,7 +118,8 @@ fn differentiated<P: Inputs, L: ScalarLoss, X>(
     let traced = by.walk(&mut Path::new(), &mut variables)?;
     let (loss, beside) = f(<P as Lend<'_>>::lend(&traced));
     let loss: Named<L::Elem, ()> = loss.into_loss()?;
-    let value = (!has_outer(&variables.nodes)).then(|| loss.expr.all()[loss.expr.start()]);
+    let outer = loss.expr.buffer().node().is_some_and(|node| depends_on_others(node, &variables.nodes));
+    let value = (!outer).then(|| loss.expr.all()[loss.expr.start()]);
     let one = alloc::vec![<L::Elem as kernels::scalar::Num>::ONE; loss.expr.all().len()];
     let outputs = [(loss.expr.buffer().held(), Buffer::from(one).held())];
     let mut found = gradients(&outputs, &variables.nodes, &[], false)?;
@@ -213,16 +214,7 @@ pub fn try_vjp<P: Inputs, Y: Parameters>(
     Ok((shown, Pullback { traced, nodes, _elements: elements, value }))
 }
 
-/// Whether variables stand for tensors that others trace.
-pub(super) fn has_outer(nodes: &[Arc<Node>]) -> bool {
-    nodes.iter().any(|node| !node.inputs().is_empty())
-}
-
-/// The value of a function, as the caller gets it: traced, if others trace what it was computed of.
-pub(super) fn shown<Y: Parameters>(value: &Y, nodes: &[Arc<Node>]) -> Result<Y, DimError> {
-    if has_outer(nodes) {
-        Y::walk([value], &mut Path::new(), &mut Cloned)
-    } else {
-        Y::walk([value], &mut Path::new(), &mut Detached)
-    }
+/// The value of a function of variables, as the caller gets it: traced where it depends on what others trace.
+pub(super) fn shown<Y: Parameters>(value: &Y, variables: &[Arc<Node>]) -> Result<Y, DimError> {
+    Y::walk([value], &mut Path::new(), &mut DetachedFrom(variables))
 }

@@ -15,7 +15,7 @@ use kernels::memory::axes::Axis;
 use kernels::memory::buffer::Buffer;
 use kernels::program::code::DType;
 use kernels::scalar::Element;
-use kernels::trace::{Field, Gradients, Held, Loops, Node, Part, Place, Step, evaluate};
+use kernels::trace::{Field, Gradients, Held, Loops, Node, Part, Place, Step, depends_on_others, evaluate};
 
 /// One tensor as elements along loops.
 pub(super) struct Elements {
@@ -154,25 +154,6 @@ impl Walk<1> for Collected<'_> {
     }
 }
 
-/// The same values.
-pub(super) struct Cloned;
-
-impl Walk<1> for Cloned {
-    type Error = DimError;
-
-    fn tensor<T: Element, S: Dims, R: Rank>(
-        &mut self,
-        _: &Path,
-        [tensor]: [&Named<T, S, R>; 1],
-    ) -> Result<Named<T, S, R>, DimError> {
-        Ok(tensor.clone())
-    }
-
-    fn mismatch(&mut self, path: &Path, what: Mismatch) -> DimError {
-        what.at(path)
-    }
-}
-
 /// The floats of a value, and those of another of the same type and sizes in memory that lies alike.
 #[derive(Default)]
 pub(super) struct Pairs(pub(super) Vec<(Arc<dyn Held>, Arc<dyn Held>)>);
@@ -199,6 +180,25 @@ impl Walk<2> for Pairs {
     }
 }
 
+/// The same values.
+pub(super) struct Cloned;
+
+impl Walk<1> for Cloned {
+    type Error = DimError;
+
+    fn tensor<T: Element, S: Dims, R: Rank>(
+        &mut self,
+        _: &Path,
+        [tensor]: [&Named<T, S, R>; 1],
+    ) -> Result<Named<T, S, R>, DimError> {
+        Ok(tensor.clone())
+    }
+
+    fn mismatch(&mut self, path: &Path, what: Mismatch) -> DimError {
+        what.at(path)
+    }
+}
+
 /// The same values, traced no more.
 pub(super) struct Detached;
 
@@ -210,6 +210,29 @@ impl Walk<1> for Detached {
         _: &Path,
         [tensor]: [&Named<T, S, R>; 1],
     ) -> Result<Named<T, S, R>, DimError> {
+        Ok(Named::from_expr(detached(&tensor.expr)))
+    }
+
+    fn mismatch(&mut self, path: &Path, what: Mismatch) -> DimError {
+        what.at(path)
+    }
+}
+
+/// The same values, traced no more but for what depends on variables beside these.
+pub(super) struct DetachedFrom<'v>(pub(super) &'v [Arc<Node>]);
+
+impl Walk<1> for DetachedFrom<'_> {
+    type Error = DimError;
+
+    fn tensor<T: Element, S: Dims, R: Rank>(
+        &mut self,
+        _: &Path,
+        [tensor]: [&Named<T, S, R>; 1],
+    ) -> Result<Named<T, S, R>, DimError> {
+        let others = |node: &Arc<Node>| depends_on_others(node, self.0);
+        if tensor.expr.buffer().node().is_some_and(others) {
+            return Ok(tensor.clone());
+        }
         Ok(Named::from_expr(detached(&tensor.expr)))
     }
 

@@ -86,6 +86,12 @@ pub fn gradients(
     Ok(Gradients(found))
 }
 
+/// Whether a node depends on variables beside these.
+pub fn depends_on_others(node: &Arc<Node>, own: &[Arc<Node>]) -> bool {
+    let own: Vec<u64> = own.iter().map(|node| node.id).collect();
+    Reach::of(core::slice::from_ref(node), &own, &[]).others
+}
+
 /// The memory that a single part has as it is.
 fn whole(parts: &[Part]) -> Option<Arc<dyn Held>> {
     let [part] = parts else { return None };

@@ -23,7 +23,7 @@ mod tests;
 
 pub use crate::memory::held::Held;
 pub use crate::memory::registry::{self, is_active};
-pub use backward::{Gradients, gradients};
+pub use backward::{Gradients, depends_on_others, gradients};
 pub use evaluate::{evaluate, with_rule};
 pub use field::Field;
 
