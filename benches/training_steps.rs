@@ -111,7 +111,7 @@ fn run(rounds: usize) {
     for (examples, input, hidden) in [(32, 64, 32), (64, 64, 128), (256, 784, 512)] {
         let mlp = Mlp::new(input, hidden, 10);
         let x = randn::<f32, _>((Example.of(examples), Input.of(input)), 3);
-        let y = from_fn(Example.of(examples), |[e]: [usize; 1]| e % 10);
+        let y = from_fn(Example.of(examples), |e: usize| e % 10);
         print(
             &format!("mlp {examples}x{input}-{hidden}-10"),
             rounds,
@@ -141,7 +141,7 @@ fn run(rounds: usize) {
     }
     {
         let scores = randn::<f32, _>((Example.of(4096), Class.of(1024)), 1);
-        let labels = from_fn(Example.of(4096), |[e]: [usize; 1]| e % 1024);
+        let labels = from_fn(Example.of(4096), |e: usize| e % 1024);
         print(
             "cross entropy 4096x1024",
             rounds.min(8),
@@ -190,7 +190,7 @@ fn run(rounds: usize) {
     }
     {
         let table = randn::<f32, _>((Word.of(50_000), Feat.of(128)), 1);
-        let ids = from_fn(Example.of(4096), |[e]: [usize; 1]| e * 7919 % 50_000);
+        let ids = from_fn(Example.of(4096), |e: usize| e * 7919 % 50_000);
         let weight = randn::<f32, _>((Example.of(4096), Feat.of(128)), 2);
         print(
             "embedding 50000x128, 4096",

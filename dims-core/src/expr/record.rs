@@ -260,6 +260,7 @@ mod recording {
 
     #[cold]
     #[track_caller]
+    #[expect(clippy::boxed_local, reason = "callers are inlined, and hand a pointer on")]
     fn part<T: Element>(data: Vec<T>, field: Box<Field>, order: &[usize]) -> Buffer<T> {
         let place = Place::contiguous(&field.sizes, order);
         node(data, Step::Parts(vec![Part { field: *field, place }]))
@@ -284,6 +285,7 @@ mod recording {
 
     #[cold]
     #[track_caller]
+    #[expect(clippy::boxed_local, reason = "callers are inlined, and hand a pointer on")]
     fn reduction_of<T: Element>(
         data: Vec<T>,
         field: Box<Field>,

@@ -11,6 +11,7 @@
 use crate::brand::Brand;
 use crate::dim::Dim;
 use crate::error::{DimError, unwrap};
+use crate::expr::record;
 use crate::named::Named;
 use crate::rank::Rank0;
 use crate::run::lines::{Lines, arranged, axes_in};
@@ -128,7 +129,7 @@ pub trait Dynamic: AsTensor {
         Z: Dims,
         B: Brand,
     {
-        let lines = Lines::of::<Self, D>(self)?;
+        let lines = Lines::recorded::<Self, D>(self)?;
         lines.shape.check_all_given(&dims)?;
         let mask = Lines::of::<M, D>(mask)?;
         let (size, of_mask) = (
@@ -146,6 +147,9 @@ pub trait Dynamic: AsTensor {
         })?;
         let mut axes = axes_in::<Z, Self::Dims>(lines.order[..lines.kept].iter().copied());
         axes.push(Z::KEYS.position(&n.key()).expect("the new dim is one of the result's"));
+        let sizes = [lines.count(), lines.len(), found.len(), 1];
+        let moved = record::moved(&lines.data, sizes, found.iter().copied().enumerate());
+        let out = record::placed(out, moved);
         arranged(out, &axes, &lines.sizes(&[found.len()]))
     }
 
@@ -176,16 +180,18 @@ pub trait Dynamic: AsTensor {
         X: AllNamed,
         B: Brand,
     {
-        let lines = Lines::of::<Self, ()>(self)?;
+        let lines = Lines::recorded::<Self, ()>(self)?;
         lines.shape.check_all_given(&dims)?;
         let mut order: Vec<usize> = (0..lines.data.len()).collect();
         order.sort_by(|&a, &b| crate::sort::ascending(&lines.data[a], &lines.data[b]));
         let (mut values, mut counts, mut inverse) = (Vec::new(), Vec::<usize>::new(), vec![0; order.len()]);
+        let mut first = Vec::new();
         for at in order {
             let value = lines.data[at];
             let is_new = values.last().is_none_or(|last| crate::sort::ascending(last, &value).is_lt());
             if is_new {
                 values.push(value);
+                first.push(at);
                 counts.push(0);
             }
             *counts.last_mut().expect("a value has been found") += 1;
@@ -194,6 +200,10 @@ pub trait Dynamic: AsTensor {
         grown(n, values.len())?;
         let sizes = [values.len()];
         let inverse = arranged(inverse, &lines.order, &lines.sizes(&[]))?;
+        // (The derivative of a value is that of its first element.)
+        let all = [1, lines.data.len(), values.len(), 1];
+        let moved = record::moved(&lines.data, all, first.iter().copied().enumerate());
+        let values = record::placed(values, moved);
         Ok(Unique {
             values: arranged(values, &[0], &sizes)?,
             counts: arranged(counts, &[0], &sizes)?,

@@ -48,7 +48,7 @@ pub fn gradients(
     }
     let mut found = HashMap::new();
     while let Some((id, (node, value, parts))) = open.pop_last() {
-        let cotangent = match whole(&parts) {
+        let cotangent = match whole(&parts, node.len) {
             Some(memory) => memory,
             None => evaluate(&parts, node.len, node.dtype, recorded)?,
         };
@@ -65,9 +65,7 @@ pub fn gradients(
                 }
                 pulled
             }
-            Step::Rule(rule) => {
-                rule.pull_by(&value, &cotangent, recorded, &|id| reach.is_on_way(id))?
-            }
+            Step::Rule(rule) => rule.pull_by(&value, &cotangent, recorded, &|id| reach.is_on_way(id))?,
         };
         let sources = node.sources();
         for (node, part) in pulled {
@@ -92,13 +90,14 @@ pub fn depends_on_others(node: &Arc<Node>, own: &[Arc<Node>]) -> bool {
     Reach::of(core::slice::from_ref(node), &own, &[]).others
 }
 
-/// The memory that a single part has as it is.
-fn whole(parts: &[Part]) -> Option<Arc<dyn Held>> {
+/// The memory that a single part has as it is, if that is all of the `len` elements.
+fn whole(parts: &[Part], len: usize) -> Option<Arc<dyn Held>> {
     let [part] = parts else { return None };
     let [operand] = &part.field.operands[..] else { return None };
     let Source::Memory(memory) = &operand.source else { return None };
     let same = part.field.program.instructions().len() == 1
-        && part.field.sizes[..] == [memory.len()]
+        && memory.len() == len
+        && part.field.sizes[..] == [len]
         && operand.place.offset == 0
         && operand.place.table.is_none()
         && operand.place.strides[..] == [1]

@@ -474,13 +474,13 @@ where
     let outer: usize = sizes[..at].iter().product();
     sizes[at] = len;
     if size == 0 && len * outer * inner > 0 {
-        return Err(DimError::EmptyReduction { op: *name, dims: shape.describe([axis]) });
+        return Err(DimError::EmptyReduction { op: name, dims: shape.describe([axis]) });
     }
     let total = crate::plan::shape::volume(sizes.iter().copied(), size_of::<T>())
         .ok_or_else(|| DimError::TooLarge { dims: format!("dim `{}` = {len}", dim.name) })?;
     let mut out = kernels::memory::allocate::reserve(total)?;
     let bytes = total * size_of::<T>();
-    record(|| Step::Lines { work: *name, lines: outer, len: size * inner, bytes, threads: 1 });
+    record(|| Step::Lines { work: name, lines: outer, len: size * inner, bytes, threads: 1 });
     if total > 0 {
         let mut states: Vec<W> = Vec::with_capacity(inner);
         for block in data.chunks_exact(size * inner) {
