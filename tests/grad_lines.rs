@@ -290,8 +290,8 @@ fn attention_with_masks_and_biases() {
     check(alibi, &from_vec(Head.of(2), vec![0.5, 0.25]));
     // A mask that no program knows.
     let odd = |((q, k, v), _): &All| {
-        let mask = mask.map(|allowed| !allowed);
-        attention(q, k, v, Feat, Key, 0.7, mask.not())
+        let mask = (&mask).map(|allowed: bool| !allowed);
+        attention(q, k, v, Feat, Key, 0.7, !mask)
     };
     check(odd, &all);
 }

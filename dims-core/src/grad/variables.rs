@@ -86,7 +86,9 @@ impl Walk<1> for Variables {
             return Ok(tensor.clone());
         }
         let variable = variable(&tensor.expr)?;
-        self.nodes.push(Arc::clone(variable.buffer().node().expect("a variable is traced")));
+        // (A buffer without elements says of itself that it is not traced, if nothing else is.)
+        let held = variable.buffer().held();
+        self.nodes.push(Arc::clone(held.node().expect("a variable is traced")));
         self.elements.push(Elements::of(&variable));
         Ok(Named::from_expr(variable))
     }
