@@ -1,6 +1,7 @@
 //! Gradients through macros, batching, layouts, users' operations, and functions with a pull-back of their own.
 
 #[path = "support/gradients.rs"]
+#[allow(dead_code)]
 mod gradients;
 
 use gradients::{assert_close, assert_lost, check, noise};
@@ -12,11 +13,11 @@ use typed_dims::prelude::*;
 use typed_dims::rank::U0;
 
 dims! {
-    pub struct I;
-    pub struct J;
-    pub struct K;
-    pub struct L;
-    pub struct M;
+    struct I;
+    struct J;
+    struct K;
+    struct L;
+    struct M;
 }
 
 type Matrix = Tensor<f64, (I, J)>;
