@@ -415,7 +415,8 @@ mod recording {
     /// The same for elements that are borrowed.
     #[track_caller]
     pub(crate) fn untraced_slice<T>(elements: &[T], operation: &'static str) -> Result<(), DimError> {
-        let traced = is_active() && !elements.is_empty() && registry::find(elements.as_ptr().cast()).is_some();
+        let traced =
+            is_active() && !elements.is_empty() && registry::find(elements.as_ptr().cast()).is_some();
         if traced { Err(lost(operation)) } else { Ok(()) }
     }
 }
@@ -551,7 +552,10 @@ mod recording {
     }
 
     #[inline(always)]
-    pub(crate) fn is_traced<T: Element, U: Dims, E: Expr + ?Sized>(_: &E, _: &Shape) -> Result<bool, DimError> {
+    pub(crate) fn is_traced<T: Element, U: Dims, E: Expr + ?Sized>(
+        _: &E,
+        _: &Shape,
+    ) -> Result<bool, DimError> {
         Ok(false)
     }
 

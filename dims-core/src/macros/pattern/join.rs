@@ -83,8 +83,11 @@ pub fn joined<T: Element, U: Dims>(
     let mut joining = Joining::new(is_traced(values));
     values.arrays::<U>(shapes, &mut |operand, arrays| {
         for piece in pieces.iter().filter(|piece| piece.input == operand) {
-            Copying { layout, piece, sizes, strides: &strides, own: shapes[operand].positional() }
-                .run(arrays, &mut out, &mut joining)?;
+            Copying { layout, piece, sizes, strides: &strides, own: shapes[operand].positional() }.run(
+                arrays,
+                &mut out,
+                &mut joining,
+            )?;
         }
         Ok(())
     })?;

@@ -44,8 +44,7 @@ pub fn traced_alone<V: Values>(sizes: &[usize], rows: &Rows, values: &V) -> Resu
 #[track_caller]
 pub fn constant<T>(elements: Elements<'_, T>, operation: &'static str) -> Result<(), DimError> {
     #[cfg(feature = "std")]
-    if crate::expr::record::is_active()
-        && kernels::trace::registry::find(elements.as_ptr().cast()).is_some()
+    if crate::expr::record::is_active() && kernels::trace::registry::find(elements.as_ptr().cast()).is_some()
     {
         return Err(crate::expr::record::lost(operation));
     }
