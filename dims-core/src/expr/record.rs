@@ -33,7 +33,6 @@ mod recording {
     use core::panic::Location;
     use kernels::loops::nest::Nest;
     use kernels::loops::rows::Rows;
-    use kernels::memory::elements::Elements;
     use kernels::program::Register;
     use kernels::program::code::{DType, LineWork, Reduction};
     pub(crate) use kernels::trace::Part;
@@ -114,7 +113,7 @@ mod recording {
     }
 
     #[track_caller]
-    fn finished(field: Result<Option<Field>, Unrecorded>) -> Result<Traced, DimError> {
+    pub(crate) fn finished(field: Result<Option<Field>, Unrecorded>) -> Result<Traced, DimError> {
         match field {
             Ok(field) => Ok(field.map(Box::new)),
             Err(Unrecorded::Memory(error)) => Err(error.into()),
@@ -186,51 +185,6 @@ mod recording {
             asked: &dyn Fn(u64) -> bool,
         ) -> Pulled {
             (self.pull)(value, cotangent, recorded, asked)
-        }
-    }
-
-    /// The parts of a result that is put together of elements in memory, if some of these are traced.
-    pub(crate) struct Joining(Option<Vec<Part>>);
-
-    impl Joining {
-        /// No parts yet; `traced` says whether they are taken down.
-        pub(crate) fn new(traced: bool) -> Self {
-            Joining(traced.then(Vec::new))
-        }
-
-        /// Elements with these strides along loops of these sizes, which lie in the result at `start` with the strides `to`.
-        #[track_caller]
-        pub(crate) fn add<T: Element>(
-            &mut self,
-            sizes: &[usize],
-            (elements, from): (Elements<'_, T>, &[isize]),
-            (start, to): (isize, &[isize]),
-        ) -> Result<(), DimError> {
-            let Some(parts) = &mut self.0 else { return Ok(()) };
-            if sizes.contains(&0) {
-                return Ok(());
-            }
-            let mut rows = Rows::new(sizes.len());
-            rows.push().copy_from_slice(from);
-            let mut writer = Writer::new();
-            // (The sum of all parts is the result: those that are constant belong to it.)
-            writer.keep();
-            let value = writer.elements(elements, None);
-            let field = finished(writer.finish(value, sizes, &rows))?;
-            let strides = sizes.iter().zip(to).map(|(&size, &stride)| if size == 1 { 0 } else { stride });
-            parts.extend(field.map(|field| Part { field: *field, place: Place::strided(start, strides) }));
-            Ok(())
-        }
-
-        /// The result.
-        #[track_caller]
-        pub(crate) fn finish<T: Element>(self, data: Vec<T>) -> Buffer<T> {
-            match self.0 {
-                Some(parts) if DType::of::<T>().is_some_and(DType::is_float) => {
-                    node(data, Step::Parts(parts))
-                }
-                _ => data.into(),
-            }
         }
     }
 
@@ -410,7 +364,7 @@ mod recording {
     }
 
     #[track_caller]
-    fn node<T: Element>(data: Vec<T>, step: Step) -> Buffer<T> {
+    pub(crate) fn node<T: Element>(data: Vec<T>, step: Step) -> Buffer<T> {
         let dtype = DType::of::<T>().expect("what is recorded are floats");
         let node: Arc<Node> = Node::new(dtype, data.len(), step, Some(Location::caller()));
         Buffer::traced(data, node)
@@ -463,7 +417,8 @@ mod recording {
     /// The same for elements that are borrowed.
     #[track_caller]
     pub(crate) fn untraced_slice<T>(elements: &[T], operation: &'static str) -> Result<(), DimError> {
-        let traced = is_active() && !elements.is_empty() && registry::find(elements.as_ptr().cast()).is_some();
+        let traced =
+            is_active() && !elements.is_empty() && registry::find(elements.as_ptr().cast()).is_some();
         if traced { Err(lost(operation)) } else { Ok(()) }
     }
 }
@@ -495,29 +450,6 @@ mod recording {
     #[inline(always)]
     pub(crate) fn untraced_slice<T>(_: &[T], _: &'static str) -> Result<(), DimError> {
         Ok(())
-    }
-
-    pub(crate) struct Joining;
-
-    impl Joining {
-        pub(crate) fn new(_: bool) -> Self {
-            Joining
-        }
-
-        #[inline(always)]
-        pub(crate) fn add<T: Element>(
-            &mut self,
-            _: &[usize],
-            _: (kernels::memory::elements::Elements<'_, T>, &[isize]),
-            _: (isize, &[isize]),
-        ) -> Result<(), DimError> {
-            Ok(())
-        }
-
-        #[inline(always)]
-        pub(crate) fn finish<T: Element>(self, data: Vec<T>) -> Buffer<T> {
-            data.into()
-        }
     }
 
     #[inline(always)]
@@ -622,7 +554,10 @@ mod recording {
     }
 
     #[inline(always)]
-    pub(crate) fn is_traced<T: Element, U: Dims, E: Expr + ?Sized>(_: &E, _: &Shape) -> Result<bool, DimError> {
+    pub(crate) fn is_traced<T: Element, U: Dims, E: Expr + ?Sized>(
+        _: &E,
+        _: &Shape,
+    ) -> Result<bool, DimError> {
         Ok(false)
     }
 

@@ -73,15 +73,16 @@ pub fn try_custom_vjp<P: Inputs<Value: Send + Sync + 'static>, Y: Parameters + S
     inputs: P,
 ) -> Result<Y, DimError> {
     let call = Call { operation: "custom_vjp", origin: Some(Location::caller()) };
-    let pull = move |inputs: &P::Value, value: &dyn Fn() -> Result<Y, DimError>, cotangent: &Y, recorded: bool| {
-        if recorded {
-            return Ok(pull_back(inputs, &value()?, cotangent));
-        }
-        let constants = P::walk_value(inputs, &mut Path::new(), &mut Detached)?;
-        let gradient = pull_back(&constants, &value()?, cotangent);
-        call.check_constant(&gradient)?;
-        Ok(gradient)
-    };
+    let pull =
+        move |inputs: &P::Value, value: &dyn Fn() -> Result<Y, DimError>, cotangent: &Y, recorded: bool| {
+            if recorded {
+                return Ok(pull_back(inputs, &value()?, cotangent));
+            }
+            let constants = P::walk_value(inputs, &mut Path::new(), &mut Detached)?;
+            let gradient = pull_back(&constants, &value()?, cotangent);
+            call.check_constant(&gradient)?;
+            Ok(gradient)
+        };
     call.run(f, pull, inputs)
 }
 
@@ -129,25 +130,26 @@ pub fn try_checkpoint<P: Inputs<Value: Send + Sync + 'static>, Y: Parameters + S
     let call = Call { operation: "checkpoint", origin: Some(Location::caller()) };
     let f = Arc::new(f);
     let again = Arc::clone(&f);
-    let pull = move |inputs: &P::Value, _: &dyn Fn() -> Result<Y, DimError>, cotangent: &Y, recorded: bool| {
-        // The gradient is constant unless it is recorded: then the variables depend on the inputs.
-        let constants;
-        let inputs = if recorded {
-            inputs
-        } else {
-            constants = P::walk_value(inputs, &mut Path::new(), &mut Detached)?;
-            &constants
+    let pull =
+        move |inputs: &P::Value, _: &dyn Fn() -> Result<Y, DimError>, cotangent: &Y, recorded: bool| {
+            // The gradient is constant unless it is recorded: then the variables depend on the inputs.
+            let constants;
+            let inputs = if recorded {
+                inputs
+            } else {
+                constants = P::walk_value(inputs, &mut Path::new(), &mut Detached)?;
+                &constants
+            };
+            let mut variables = Variables::default();
+            let traced = P::walk_value(inputs, &mut Path::new(), &mut variables)?;
+            let value = again(&traced);
+            let mut pairs = Pairs::default();
+            Y::walk([&value, cotangent], &mut Path::new(), &mut pairs)?;
+            let mut found = gradients(&pairs.0, &variables.nodes, &[], recorded)?;
+            let nodes = variables.nodes.iter();
+            let collected = &mut Collected { gradients: &mut found, nodes, unused: true };
+            P::walk_value(&traced, &mut Path::new(), collected)
         };
-        let mut variables = Variables::default();
-        let traced = P::walk_value(inputs, &mut Path::new(), &mut variables)?;
-        let value = again(&traced);
-        let mut pairs = Pairs::default();
-        Y::walk([&value, cotangent], &mut Path::new(), &mut pairs)?;
-        let mut found = gradients(&pairs.0, &variables.nodes, &[], recorded)?;
-        let nodes = variables.nodes.iter();
-        let collected = &mut Collected { gradients: &mut found, nodes, unused: true };
-        P::walk_value(&traced, &mut Path::new(), collected)
-    };
     call.run(|inputs| f(inputs), pull, inputs)
 }
 
@@ -272,10 +274,7 @@ impl Flat {
     }
 
     /// All elements as one buffer, which `rule` computed.
-    fn memory(
-        mut self,
-        rule: impl Rule + 'static,
-    ) -> Result<Option<Arc<dyn Held>>, DimError> {
+    fn memory(mut self, rule: impl Rule + 'static) -> Result<Option<Arc<dyn Held>>, DimError> {
         let Some(dtype) = self.dtype() else { return Ok(None) };
         if let [_] = self.tensors[..]
             && let Some((held, _)) = self.tensors.pop()
@@ -314,7 +313,8 @@ impl Walk<1> for Flat {
         let data = computed::<S, R, _>(&tensor.expr, &shape, order)?;
         let dtype = DType::of::<T>().expect("floats are known");
         self.tensors.push((Buffer::from(data).held(), dtype));
-        let still = |axes: &[Axis]| axes.iter().map(|axis| Axis::new(axis.size, 0)).collect::<SmallVec<[Axis; 8]>>();
+        let still =
+            |axes: &[Axis]| axes.iter().map(|axis| Axis::new(axis.size, 0)).collect::<SmallVec<[Axis; 8]>>();
         let (mut named, mut positional) = (*tensor.expr.named(), *tensor.expr.positional());
         named.as_mut_slice().copy_from_slice(&still(tensor.expr.named().as_slice()));
         positional.as_mut_slice().copy_from_slice(&still(tensor.expr.positional().as_slice()));
@@ -350,7 +350,8 @@ impl Walk<1> for Filled<'_> {
         let order = AxisList::in_memory_of::<S, R>().as_slice();
         let sizes: SmallVec<[usize; 8]> = order.iter().map(|&at| axes[at].size).collect();
         let len: usize = sizes.iter().product();
-        let own = if self.start == 0 && len == self.flat.len() && self.recorded == self.flat.node().is_some() {
+        let own = if self.start == 0 && len == self.flat.len() && self.recorded == self.flat.node().is_some()
+        {
             Buffer::<T>::of_held(self.flat)
         } else {
             None

@@ -85,10 +85,8 @@ impl Walk<1> for Variables {
         if !is_learned::<T>() {
             return Ok(tensor.clone());
         }
-        let variable = variable(&tensor.expr)?;
-        // (Not `Buffer::node`, which finds none while no element anywhere is traced: there may be none.)
-        let held = variable.buffer().held();
-        self.nodes.push(Arc::clone(held.node().expect("a variable is traced")));
+        let (variable, node) = variable(&tensor.expr)?;
+        self.nodes.push(node);
         self.elements.push(Elements::of(&variable));
         Ok(Named::from_expr(variable))
     }
@@ -98,8 +96,10 @@ impl Walk<1> for Variables {
     }
 }
 
-/// A copy of a tensor that is a variable. Of a traced tensor it depends as an identity.
-fn variable<T: Element, S: Dims, R: Rank>(tensor: &Owned<T, S, R>) -> Result<Owned<T, S, R>, DimError> {
+/// A copy of a tensor that is a variable, and its node. Of a traced tensor it depends as an identity.
+fn variable<T: Element, S: Dims, R: Rank>(
+    tensor: &Owned<T, S, R>,
+) -> Result<(Owned<T, S, R>, Arc<Node>), DimError> {
     let axes = || tensor.named().as_slice().iter().chain(tensor.positional().as_slice());
     let repeats = |axis: &Axis| axis.size > 1 && axis.stride == 0;
     // (Without elements, all strides are 0.)
@@ -120,7 +120,7 @@ fn variable<T: Element, S: Dims, R: Rank>(tensor: &Owned<T, S, R>) -> Result<Own
         }
     };
     let node = Node::new(dtype, data.len(), step, None);
-    Ok(tensor.with_buffer(Buffer::traced(data, node)))
+    Ok((tensor.with_buffer(Buffer::traced(data, Arc::clone(&node))), node))
 }
 
 /// The gradients by variables, in the order of the walk that made them.

@@ -47,7 +47,11 @@ pub trait Memory: sealed::Memory + Sized {
     fn release<S: Dims>(tensor: Self::Tensor<S>) -> Self;
     /// The same elements with other axes.
     #[doc(hidden)]
-    fn with_axes<S: Dims, N: Dims>(tensor: Self::Tensor<S>, order: &[usize], sizes: &[usize]) -> Self::Tensor<N> {
+    fn with_axes<S: Dims, N: Dims>(
+        tensor: Self::Tensor<S>,
+        order: &[usize],
+        sizes: &[usize],
+    ) -> Self::Tensor<N> {
         Self::release::<S>(tensor).store(order, sizes)
     }
     #[doc(hidden)]

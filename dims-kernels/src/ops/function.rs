@@ -1,8 +1,8 @@
 //! Users' operations in programs: functions of one or two values that the table of operations does not have.
 
 use crate::machine::isa::{Isa, Task, dispatch};
-use crate::ops::custom::ScalarOp;
 use crate::ops::code::{DType, Kind, each_dtype};
+use crate::ops::custom::ScalarOp;
 use crate::scalar::{CastTo, Element};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -312,7 +312,10 @@ impl<A: Element, B: Element, O: ScalarOp<(A, B)>> Task for LineOfTwo<'_, O, A, B
 }
 
 /// The function of an operation whose result depends on its operands by floats only where it has a derivative.
-pub(crate) fn with_derivative(function: Option<Arc<dyn Function>>, floats: [bool; 2]) -> Option<Arc<dyn Function>> {
+pub(crate) fn with_derivative(
+    function: Option<Arc<dyn Function>>,
+    floats: [bool; 2],
+) -> Option<Arc<dyn Function>> {
     let function = function?;
     if !function.dtype().is_float() {
         return Some(function);

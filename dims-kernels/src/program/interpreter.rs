@@ -179,12 +179,18 @@ impl<'k, T: Output> Interpreted<'k, T> {
         self.current = if same { T::take(result) } else { core::ptr::null() };
         if self.current.is_null() {
             self.result.clear();
-            // SAFETY: the result is a line of `len` values of its kind.
             match self.program.kind(self.program.result()) {
                 Kind::F64 => {
-                    self.result.extend(unsafe { result.slice::<f64>(len) }.iter().map(|&x| T::of(x)))
+                    // SAFETY: the result is a line of `len` values of its kind.
+                    let line = unsafe { result.slice::<f64>(len) };
+                    self.result.extend(line.iter().map(|&x| T::of(x)));
                 }
-                _ => self.result.extend(unsafe { result.slice::<f32>(len) }.iter().map(|&x| T::of(x.into()))),
+                Kind::F32 => {
+                    // SAFETY: as above.
+                    let line = unsafe { result.slice::<f32>(len) };
+                    self.result.extend(line.iter().map(|&x| T::of(x.into())));
+                }
+                Kind::Bool | Kind::Int => unreachable!("only floats are converted without a cast"),
             }
             self.current = self.result.as_ptr();
         }

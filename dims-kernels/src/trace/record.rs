@@ -177,11 +177,6 @@ impl<'w> Writer<'w> {
         self.opaque
     }
 
-    /// Asks for a field even if no operand is traced: one of several parts of a step.
-    pub fn keep(&mut self) {
-        self.traced = true;
-    }
-
     /// The field of the value, over loops of these sizes; nothing if no operand is traced.
     pub fn finish(self, value: Register, sizes: &[usize], rows: &Rows) -> Result<Option<Field>, Unrecorded> {
         if self.traced { self.finish_any(value, sizes, rows).map(Some) } else { Ok(None) }

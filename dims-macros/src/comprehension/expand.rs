@@ -128,7 +128,7 @@ fn size(step: &Step, names: &Names, lower: &mut Lower<'_>) -> TokenStream {
     let (operand, method, arguments) = match step {
         Step::Axis { operand, at, rank, of } => {
             let dim = &names.loops[*of];
-            (operand, "size", quote!(#at, #rank, #dim))
+            (operand, "size_loop", quote!(#at, #rank, #dim))
         }
         Step::Fit { operand, at, rank, index } => {
             let index = lower.linear(index);

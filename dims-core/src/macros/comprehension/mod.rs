@@ -161,16 +161,16 @@ pub trait Operands {
 
     /// The loop variable `dim` runs over axis `at` of all `rank`.
     #[track_caller]
-    fn try_size<B: Brand>(&self, at: usize, rank: usize, dim: &Dim<B>) -> Result<(), DimError> {
+    fn try_size_loop<B: Brand>(&self, at: usize, rank: usize, dim: &Dim<B>) -> Result<(), DimError> {
         let axes = self.open_axes();
         check_rank(axes.len(), rank)?;
         dim.try_set_size(axes[at].size)
     }
 
-    /// As [`try_size`](Operands::try_size), but panics.
+    /// As [`try_size_loop`](Operands::try_size_loop), but panics. (It is not called `size`, as tensors have a method of that name.)
     #[track_caller]
-    fn size<B: Brand>(&self, at: usize, rank: usize, dim: &Dim<B>) {
-        unwrap(self.try_size(at, rank, dim));
+    fn size_loop<B: Brand>(&self, at: usize, rank: usize, dim: &Dim<B>) {
+        unwrap(self.try_size_loop(at, rank, dim));
     }
 
     /// The one loop variable of `index` that has no size yet gets the greatest with which `index` stays within axis `at`.

@@ -5,9 +5,8 @@ use super::data::{Pattern, Piece, Slot, Term};
 use super::direct::{Bound, MOST};
 use super::input::ListItem;
 use super::layout::{Layout, List, contiguous};
-use super::recorded::is_traced;
+use super::recorded::{Joining, is_traced};
 use crate::error::DimError;
-use crate::expr::record::Joining;
 use crate::plan::shape::Shape;
 use crate::set::Dims;
 use alloc::vec::Vec;
@@ -84,8 +83,11 @@ pub fn joined<T: Element, U: Dims>(
     let mut joining = Joining::new(is_traced(values));
     values.arrays::<U>(shapes, &mut |operand, arrays| {
         for piece in pieces.iter().filter(|piece| piece.input == operand) {
-            Copying { layout, piece, sizes, strides: &strides, own: shapes[operand].positional() }
-                .run(arrays, &mut out, &mut joining)?;
+            Copying { layout, piece, sizes, strides: &strides, own: shapes[operand].positional() }.run(
+                arrays,
+                &mut out,
+                &mut joining,
+            )?;
         }
         Ok(())
     })?;

@@ -44,8 +44,7 @@ pub fn traced_alone<V: Values>(sizes: &[usize], rows: &Rows, values: &V) -> Resu
 #[track_caller]
 pub fn constant<T>(elements: Elements<'_, T>, operation: &'static str) -> Result<(), DimError> {
     #[cfg(feature = "std")]
-    if crate::expr::record::is_active()
-        && kernels::trace::registry::find(elements.as_ptr().cast()).is_some()
+    if crate::expr::record::is_active() && kernels::trace::registry::find(elements.as_ptr().cast()).is_some()
     {
         return Err(crate::expr::record::lost(operation));
     }
@@ -77,4 +76,91 @@ pub fn result<T: Element, S: Dims, N: ResultOf<T, S>>(
         return Ok(N::build(untraced(data, operation)?, sizes));
     }
     N::build_recorded(data, sizes)
+}
+
+pub use joining::Joining;
+
+#[cfg(feature = "std")]
+mod joining {
+    use super::*;
+    use crate::expr::record::{finished, node};
+    use alloc::vec::Vec;
+    use kernels::program::code::DType;
+    use kernels::trace::record::Writer;
+    use kernels::trace::{Part, Place, Step};
+
+    /// The parts of a result that is put together of elements in memory, if some of these are traced.
+    pub struct Joining(Option<Vec<Part>>);
+
+    impl Joining {
+        /// No parts yet; `traced` says whether they are taken down.
+        pub fn new(traced: bool) -> Self {
+            Joining(traced.then(Vec::new))
+        }
+
+        /// Elements with these strides along loops of these sizes, which lie in the result at `start` with the strides `to`.
+        #[track_caller]
+        pub fn add<T: Element>(
+            &mut self,
+            sizes: &[usize],
+            (elements, from): (Elements<'_, T>, &[isize]),
+            (start, to): (isize, &[isize]),
+        ) -> Result<(), DimError> {
+            let Some(parts) = &mut self.0 else { return Ok(()) };
+            if sizes.contains(&0) {
+                return Ok(());
+            }
+            let mut rows = Rows::new(sizes.len());
+            rows.push().copy_from_slice(from);
+            let mut writer = Writer::new();
+            let value = writer.elements(elements, None);
+            // (The sum of all parts is the result: those that are constant belong to it.)
+            let Some(field) = finished(writer.finish_any(value, sizes, &rows).map(Some))? else {
+                return Ok(());
+            };
+            let strides = sizes.iter().zip(to).map(|(&size, &stride)| if size == 1 { 0 } else { stride });
+            parts.push(Part { field: *field, place: Place::strided(start, strides) });
+            Ok(())
+        }
+
+        /// The result.
+        #[track_caller]
+        pub fn finish<T: Element>(self, data: Vec<T>) -> Buffer<T> {
+            match self.0 {
+                Some(parts) if DType::of::<T>().is_some_and(DType::is_float) => {
+                    node(data, Step::Parts(parts))
+                }
+                _ => data.into(),
+            }
+        }
+    }
+}
+
+#[cfg(not(feature = "std"))]
+mod joining {
+    use super::*;
+    use alloc::vec::Vec;
+
+    pub struct Joining;
+
+    impl Joining {
+        pub fn new(_: bool) -> Self {
+            Joining
+        }
+
+        #[inline(always)]
+        pub fn add<T: Element>(
+            &mut self,
+            _: &[usize],
+            _: (Elements<'_, T>, &[isize]),
+            _: (isize, &[isize]),
+        ) -> Result<(), DimError> {
+            Ok(())
+        }
+
+        #[inline(always)]
+        pub fn finish<T: Element>(self, data: Vec<T>) -> Buffer<T> {
+            data.into()
+        }
+    }
 }

@@ -8,7 +8,8 @@ mod several;
 pub use pull_back::{PullBack, PullBackOf};
 
 pub use several::{
-    Arguments, ArraysOp, ArraysOut, Examples, PullBacks, PullBacksOf, Takes, Tensors, WithAxes, apply_arrays, try_apply_arrays,
+    Arguments, ArraysOp, ArraysOut, Examples, PullBacks, PullBacksOf, Takes, Tensors, WithAxes, apply_arrays,
+    try_apply_arrays,
 };
 
 use crate::error::{DimError, unwrap};

@@ -56,14 +56,14 @@ pub(super) use recorded::*;
 #[cfg(feature = "std")]
 mod recorded {
     use super::*;
-    use crate::expr::record::{Function, node_of, ruled, underivable};
     use crate::error::DimError;
+    use crate::expr::record::{Function, node_of, ruled, underivable};
     use alloc::string::String;
     use alloc::vec::Vec;
     use kernels::error::Error;
     use kernels::memory::buffer::Buffer;
-    use kernels::program::code::{DType, Number};
     use kernels::ops::function::element;
+    use kernels::program::code::{DType, Number};
     use kernels::trace::{Field, Held, Node, Part, Place};
     use ndarray::IxDyn;
 

@@ -12,8 +12,8 @@ use crate::set::{Dims, Keys, Union};
 use crate::tensor::{AsTensor, Computable};
 use crate::types::tuples::nested;
 use alloc::string::String;
-use alloc::vec::Vec;
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::marker::PhantomData;
 use kernels::loops::nest::Odometer;
 use kernels::loops::steps::{Step, record};
@@ -117,7 +117,9 @@ type Pulls<Args, E> = Arc<
         + Sync,
 >;
 
-impl<Args: Arguments, In: Takes<Args> + 'static, E: Element, Out: RankOf + 'static> PullBacks<Args, In, E, Out> {
+impl<Args: Arguments, In: Takes<Args> + 'static, E: Element, Out: RankOf + 'static>
+    PullBacks<Args, In, E, Out>
+{
     /// The pull-back that this function computes.
     pub fn new<F>(f: F) -> Self
     where
@@ -419,7 +421,8 @@ mod recorded {
 
     impl Visit for Parts<'_> {
         fn visit<T: Element>(&mut self, tensor: &WholeTensor<T>, elements: Vec<T>) {
-            let (Some(node), true) = (tensor.data.node(), DType::of::<T>().is_some_and(DType::is_float)) else {
+            let (Some(node), true) = (tensor.data.node(), DType::of::<T>().is_some_and(DType::is_float))
+            else {
                 return;
             };
             let len: usize = tensor.axes.iter().product();

@@ -1,0 +1,80 @@
+//! What a gradient keeps in memory, counted by the allocator. (One test alone: others would be counted, too.)
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use typed_dims::grad::{checkpoint, grad};
+use typed_dims::prelude::*;
+
+/// The system's allocator, which counts the bytes that are in use.
+struct Counting;
+
+static USED: AtomicUsize = AtomicUsize::new(0);
+static MOST: AtomicUsize = AtomicUsize::new(0);
+
+// SAFETY: it is the system's allocator.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let used = USED.fetch_add(layout.size(), Ordering::Relaxed) + layout.size();
+        MOST.fetch_max(used, Ordering::Relaxed);
+        // SAFETY: the caller's promise.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        USED.fetch_sub(layout.size(), Ordering::Relaxed);
+        // SAFETY: the caller's promise.
+        unsafe { System.dealloc(memory, layout) };
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+dims! { struct I; }
+type Line = Tensor<f64, (I,)>;
+
+/// A result of `f`, and the most bytes that were in use meanwhile, beside those before.
+fn most<T>(f: impl FnOnce() -> T) -> (T, usize) {
+    let before = USED.load(Ordering::Relaxed);
+    MOST.store(before, Ordering::Relaxed);
+    let result = f();
+    (result, MOST.load(Ordering::Relaxed) - before)
+}
+
+/// Eight steps, each of which a gradient keeps.
+fn layer((x, w): &(Line, Line)) -> Line {
+    let mut y = x.clone();
+    for _ in 0..4 {
+        let scaled = (&y * w).eval();
+        y = scaled.tanh().eval();
+    }
+    y
+}
+
+#[test]
+fn checkpoints_keep_their_inputs_alone() {
+    const LAYERS: usize = 24;
+    let len = 4096;
+    let x = from_fn(I.of(len), |i| (i as f64).sin());
+    let w = from_fn(I.of(len), |i| 1.0 + (i as f64).cos() / 4.0);
+    let of = |checkpointed: bool| {
+        grad(
+            |w: &Line| {
+                let mut y = x.clone();
+                for _ in 0..LAYERS {
+                    y = if checkpointed { checkpoint(layer, (&y, w)) } else { layer(&(y, w.clone())) };
+                }
+                y.sum(I)
+            },
+            &w,
+        )
+    };
+    let (expected, all) = most(|| of(false));
+    let (found, kept) = most(|| of(true));
+    let pairs = found.order(I).into_iter().zip(expected.order(I));
+    pairs.for_each(|(a, b)| assert!((a - b).abs() <= 1e-12 * b.abs().max(1.0), "{a} is not {b}"));
+    let bytes = len * size_of::<f64>();
+    assert!(all >= 8 * LAYERS * bytes, "{all} bytes for all steps");
+    // The input of each layer, the steps of one, and the gradients on the way.
+    assert!(kept <= (2 * LAYERS + 40) * bytes && kept < all / 2, "{kept} bytes with checkpoints, {all} without");
+}
