@@ -145,7 +145,9 @@ fn run(rounds: usize) {
         print(
             "cross entropy 4096x1024",
             rounds.min(8),
-            &mut || drop(black_box(value_and_grad(|s| s.cross_entropy(Class, &labels).mean(Example), &scores))),
+            &mut || {
+                drop(black_box(value_and_grad(|s| s.cross_entropy(Class, &labels).mean(Example), &scores)))
+            },
             Some(&mut || {
                 let log_p = (&scores).log_softmax(Class);
                 let one_hot = (&labels).cast::<isize>().eq(Class).cast::<f32>();
@@ -162,10 +164,14 @@ fn run(rounds: usize) {
             "layer norm 4096x768",
             rounds.min(8),
             &mut || {
-                let f = |x: &Tensor<f32, (Example, Feat)>, g: &Tensor<f32, (Feat,)>, b: &Tensor<f32, (Feat,)>| {
-                    (x.layer_norm(Feat, 1e-5) * g + b).eval()
-                };
-                drop(black_box(grad(|(x, g, b)| (f(x, g, b) * &weight).sum((Example, Feat)), (&x, &gain, &bias))));
+                let f =
+                    |x: &Tensor<f32, (Example, Feat)>, g: &Tensor<f32, (Feat,)>, b: &Tensor<f32, (Feat,)>| {
+                        (x.layer_norm(Feat, 1e-5) * g + b).eval()
+                    };
+                drop(black_box(grad(
+                    |(x, g, b)| (f(x, g, b) * &weight).sum((Example, Feat)),
+                    (&x, &gain, &bias),
+                )));
             },
             None,
         );

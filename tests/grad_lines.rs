@@ -337,11 +337,8 @@ fn attention_over_several_dims_and_without_batches() {
     let q = noise(&zeros::<f64, _>((Query.of(3), L.of(2), Feat.of(4))), 1);
     let k = noise(&zeros::<f64, _>((Head.of(2), Key.of(3), Feat.of(4))), 2);
     let v = noise(&zeros::<f64, _>((Head.of(2), Key.of(3), Value.of(2), L.of(2))), 3);
-    type Several = (
-        Tensor<f64, (L, Query, Feat)>,
-        Tensor<f64, (Head, Key, Feat)>,
-        Tensor<f64, (L, Head, Key, Value)>,
-    );
+    type Several =
+        (Tensor<f64, (L, Query, Feat)>, Tensor<f64, (Head, Key, Feat)>, Tensor<f64, (L, Head, Key, Value)>);
     let all: Several = (q, k, v);
     check(|(q, k, v): &Several| attention(q, k, v, Feat, (Key, Head), 0.7, true), &all);
 }

@@ -76,5 +76,8 @@ fn checkpoints_keep_their_inputs_alone() {
     let bytes = len * size_of::<f64>();
     assert!(all >= 8 * LAYERS * bytes, "{all} bytes for all steps");
     // The input of each layer, the steps of one, and the gradients on the way.
-    assert!(kept <= (2 * LAYERS + 40) * bytes && kept < all / 2, "{kept} bytes with checkpoints, {all} without");
+    assert!(
+        kept <= (2 * LAYERS + 40) * bytes && kept < all / 2,
+        "{kept} bytes with checkpoints, {all} without"
+    );
 }

@@ -231,7 +231,9 @@ impl Machine<'_> {
             }
             _ if a > 2 => {
                 let weights = from_vec(C.of(2), vec![0.75, -0.5]);
-                Made::Matrix(((x.unfold(A, C.of(2), 1, 2) * weights).sum(C).softmax((A, B)) + y.mean(A)).eval())
+                Made::Matrix(
+                    ((x.unfold(A, C.of(2), 1, 2) * weights).sum(C).softmax((A, B)) + y.mean(A)).eval(),
+                )
             }
             _ => Nothing,
         }
@@ -306,13 +308,23 @@ impl Case {
         let gradient = pull(&cotangent);
         let (forward, scale) = dot(&slope, &flat(&cotangent));
         let (reverse, own_scale) = dot(&flat(&gradient), &flat(&(dx.clone(), dv.clone())));
-        assert!((forward - reverse).abs() <= 1e-10 * (1.0 + scale + own_scale), "forward {forward}, reverse {reverse}");
+        assert!(
+            (forward - reverse).abs() <= 1e-10 * (1.0 + scale + own_scale),
+            "forward {forward}, reverse {reverse}"
+        );
         // One element of the gradient by itself.
         let element = random.below(x.len());
-        let unit = from_vec((A.of(self.sizes.0), B.of(self.sizes.1)), (0..x.len()).map(|at| f64::from(u8::from(at == element))).collect());
+        let unit = from_vec(
+            (A.of(self.sizes.0), B.of(self.sizes.1)),
+            (0..x.len()).map(|at| f64::from(u8::from(at == element))).collect(),
+        );
         let expected = dot(&difference(&unit, &zeros(A.of(self.sizes.0))), &flat(&cotangent));
         let found = flat(&gradient)[element];
-        assert!((found - expected.0).abs() <= 1e-6 * (1.0 + expected.1), "element {element}: {found} is not {}", expected.0);
+        assert!(
+            (found - expected.0).abs() <= 1e-6 * (1.0 + expected.1),
+            "element {element}: {found} is not {}",
+            expected.0
+        );
         if self.seed % 4 == 0 {
             self.check_second_order((&x, &v), (&dx, &dv), &cotangent);
         }
@@ -327,8 +339,11 @@ impl Case {
         };
         let found = flat(&hvp(loss, (x, v), (dx, dv)));
         let gradient = |by: f64| flat(&grad(loss, (&(x + dx * by).eval(), &(v + dv * by).eval())));
-        let expected: Vec<f64> =
-            gradient(STEP).iter().zip(gradient(-STEP)).map(|(after, before)| (after - before) * (0.5 / STEP)).collect();
+        let expected: Vec<f64> = gradient(STEP)
+            .iter()
+            .zip(gradient(-STEP))
+            .map(|(after, before)| (after - before) * (0.5 / STEP))
+            .collect();
         assert_all_near(&found, &expected, 1e-5, "the second order");
     }
 }
@@ -350,7 +365,10 @@ fn assert_all_near(found: &[f64], expected: &[f64], tolerance: f64, what: &str) 
     assert_eq!(found.len(), expected.len(), "{what}");
     let scale = expected.iter().fold(1.0, |most: f64, x| most.max(x.abs()));
     for (at, (found, expected)) in found.iter().zip(expected).enumerate() {
-        assert!((found - expected).abs() <= tolerance * scale, "{what}, element {at}: {found} is not {expected}");
+        assert!(
+            (found - expected).abs() <= tolerance * scale,
+            "{what}, element {at}: {found} is not {expected}"
+        );
     }
 }
 

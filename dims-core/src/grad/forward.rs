@@ -91,7 +91,11 @@ pub fn try_jvp<P: Inputs, Y: Parameters>(
 ///
 /// Where [`try_hvp`] returns an error.
 #[track_caller]
-pub fn hvp<P: Inputs, L: ScalarLoss>(f: impl for<'t> FnOnce(LentOf<'t, P>) -> L, by: P, direction: P) -> P::Value {
+pub fn hvp<P: Inputs, L: ScalarLoss>(
+    f: impl for<'t> FnOnce(LentOf<'t, P>) -> L,
+    by: P,
+    direction: P,
+) -> P::Value {
     unwrap(try_hvp(f, by, direction))
 }
 

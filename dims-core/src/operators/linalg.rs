@@ -3,9 +3,9 @@
 use crate::assign::write_into;
 use crate::dim::{DimList, DimRef};
 use crate::error::{DimError, unwrap};
-use crate::expr::remap::{Along, Changes, term};
 use crate::expr::evaluate::laid_out;
 use crate::expr::record;
+use crate::expr::remap::{Along, Changes, term};
 use crate::expr::{Binary, Expr, Iota, Remap, Scalar, Select, Unary};
 use crate::named::{Named, position};
 use crate::plan::axes::AxisList;
@@ -513,11 +513,7 @@ impl<A: Computable> LinearAlgebra for A {}
 
 /// The cosine made of a product and of norms, each of which has a derivative.
 #[track_caller]
-fn composed_cosine<A, B, D, U, X>(
-    a: &A::Expr,
-    b: &B::Expr,
-    eps: A::Elem,
-) -> Result<Dotted<A, B, X>, DimError>
+fn composed_cosine<A, B, D, U, X>(a: &A::Expr, b: &B::Expr, eps: A::Elem) -> Result<Dotted<A, B, X>, DimError>
 where
     A: Computable<Elem: Real, Dims: Union<B::Dims, Out = U>>,
     B: Operable<A::Elem>,

@@ -284,7 +284,9 @@ impl Operand<'_> {
         if table.is_none() && step == 0 {
             if self.filled.0 != start.cast() || self.filled.1 < len {
                 // SAFETY: every position of the nest is an element, by the contract of `Source::new`; the slot has room for a line.
-                unsafe { (0..len).for_each(|x| place.cast::<T::Register>().add(x).write((*start).register())) };
+                unsafe {
+                    (0..len).for_each(|x| place.cast::<T::Register>().add(x).write((*start).register()))
+                };
                 self.filled = (start.cast(), len);
             }
             return Line(place.cast());

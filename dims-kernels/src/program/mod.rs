@@ -343,9 +343,7 @@ impl Builder {
                 Instruction::Binary(op, a, b) => self.binary(op, at(a), at(b)),
                 Instruction::Select(cond, a, b) => self.select(at(cond), at(a), at(b)),
                 Instruction::Cast(to, a) => self.cast(to, at(a)),
-                Instruction::Call(number, a, b) => {
-                    self.call(program.functions.get(number), &[at(a), at(b)])
-                }
+                Instruction::Call(number, a, b) => self.call(program.functions.get(number), &[at(a), at(b)]),
             };
             own.push(register);
         }

@@ -2,8 +2,8 @@
 
 use crate::error::Error;
 use crate::machine::isa::{Baseline, Isa};
-use crate::ops::special::small;
 use crate::ops::code::{LineWork, Number};
+use crate::ops::special::small;
 use crate::reduce::fold::{LANES, VECTOR, each, flat, fold, lanes, together};
 use crate::scalar::{Num, Real};
 use crate::scan::line::Line;

@@ -115,12 +115,7 @@ impl<T: Real> Task for Lines<'_, '_, T> {
 
 /// What `f` makes of the elements of two lines.
 #[inline(always)]
-fn write<T: Real>(
-    out: &mut [MaybeUninit<T>],
-    y: &[T],
-    dy: &[T],
-    f: impl Fn(T::Wide, T::Wide) -> T::Wide,
-) {
+fn write<T: Real>(out: &mut [MaybeUninit<T>], y: &[T], dy: &[T], f: impl Fn(T::Wide, T::Wide) -> T::Wide) {
     for ((out, &y), &dy) in out.iter_mut().zip(y).zip(dy) {
         out.write(T::narrow(f(y.widen(), dy.widen())));
     }

@@ -43,7 +43,10 @@ macro_rules! floats {
 pub(crate) use floats;
 
 /// Elements, which a rule computed if there is one.
-pub(crate) fn stepped<T: Output + Real>(data: Vec<T>, rule: Option<impl crate::trace::Rule + 'static>) -> Arc<dyn Held> {
+pub(crate) fn stepped<T: Output + Real>(
+    data: Vec<T>,
+    rule: Option<impl crate::trace::Rule + 'static>,
+) -> Arc<dyn Held> {
     let Some(rule) = rule else { return Buffer::from(data).held() };
     let dtype = DType::of::<T>().expect("floats are known");
     let node = Node::new(dtype, data.len(), Step::Rule(alloc::boxed::Box::new(rule)), None);
@@ -229,7 +232,8 @@ impl Memories {
         let sources = field.operands.iter().zip(&self.0).map(|(own, memory)| match memory {
             None => interpreter::Source::position(),
             Some(memory) => {
-                let table = own.place.table.as_ref().map(|table| table.offsets.as_ptr().wrapping_offset(table.start));
+                let table =
+                    own.place.table.as_ref().map(|table| table.offsets.as_ptr().wrapping_offset(table.start));
                 // SAFETY: all positions lie within the memory and the table, as `of` has asserted, and the row says the same strides; both are
                 // kept while the field is read.
                 unsafe { interpreter::Source::new(memory.start(), own.source.dtype(), table) }

@@ -167,7 +167,10 @@ impl Place {
         sizes.iter().zip(&self.strides).for_each(|(&size, &stride)| reach(size, stride));
         if let Some(table) = &self.table {
             let own = sizes.iter().copied().zip(table.strides.iter().copied());
-            assert!(is_within(table.offsets.len(), table.start as i128, own), "the loops stay within the table");
+            assert!(
+                is_within(table.offsets.len(), table.start as i128, own),
+                "the loops stay within the table"
+            );
             least += table.bounds.0 as i128;
             most += table.bounds.1 as i128;
         }

@@ -4,8 +4,8 @@ use super::lines::softmax;
 use super::{Parts, along, sum, wide};
 use crate::error::Error;
 use crate::memory::buffer::Buffer;
-use crate::program::Instruction;
 use crate::ops::code::{Binary, DType, Number};
+use crate::program::Instruction;
 use crate::program::interpreter::Output;
 use crate::scalar::Real;
 use crate::trace::evaluate::{add, filled, floats};
@@ -53,7 +53,9 @@ impl Rule for Attention {
 
     fn take_operands(&mut self) -> Vec<Field> {
         let fields = self.operands.iter_mut().chain(&mut self.mask).chain(&mut self.bias);
-        fields.map(|field| Field { operands: core::mem::take(&mut field.operands), ..field.clone() }).collect()
+        fields
+            .map(|field| Field { operands: core::mem::take(&mut field.operands), ..field.clone() })
+            .collect()
     }
 
     fn pull(&self, _: &Arc<dyn Held>, cotangent: &Arc<dyn Held>, recorded: bool) -> Result<Parts, Error> {
@@ -72,7 +74,9 @@ impl Rule for Attention {
         let mut sums: BTreeMap<u64, (Arc<Node>, Arc<dyn Held>)> = BTreeMap::new();
         for slices in tiles {
             let tile = whole.map(|field| {
-                slices.iter().fold(field.clone(), |field, slice| field.slice(slice.axis, slice.from, slice.len))
+                slices
+                    .iter()
+                    .fold(field.clone(), |field, slice| field.slice(slice.axis, slice.from, slice.len))
             });
             for (node, part) in self.pull_tile(tile, false)? {
                 let own = sums.remove(&node.id).map(|(_, sum)| sum);
@@ -115,9 +119,8 @@ impl Attention {
     /// Slices of the loops over batches and queries, so that each has few scores.
     fn tiles(&self, sizes: &[usize]) -> Vec<Vec<Slice>> {
         let [_, k, v] = &self.operands;
-        let is_query = |axis: &usize| {
-            ![k, v].iter().any(|own| own.operands.iter().any(|own| own.place.varies(*axis)))
-        };
+        let is_query =
+            |axis: &usize| ![k, v].iter().any(|own| own.operands.iter().any(|own| own.place.varies(*axis)));
         let mut loops: Vec<usize> =
             self.scores.iter().copied().filter(|axis| !self.over.contains(axis)).collect();
         // Batches come first: tiles of different ones read different keys.
@@ -134,10 +137,7 @@ impl Attention {
             let slices: Vec<Slice> =
                 slices.map(|from| Slice { axis, from, len: len.min(sizes[axis] - from) }).collect();
             let both = |tile: &Vec<Slice>, slice: &Slice| tile.iter().chain([slice]).cloned().collect();
-            tiles = tiles
-                .iter()
-                .flat_map(|tile| slices.iter().map(move |slice| both(tile, slice)))
-                .collect();
+            tiles = tiles.iter().flat_map(|tile| slices.iter().map(move |slice| both(tile, slice))).collect();
             if len > 1 {
                 break;
             }
@@ -148,7 +148,8 @@ impl Attention {
     fn pull_tile(&self, tile: Tile, recorded: bool) -> Result<Parts, Error> {
         let dtype = wide(self.dtype);
         let Attention { features, over, scores, kept, .. } = self;
-        let joined = |axes: &[usize], more: &[usize]| -> Vec<usize> { axes.iter().chain(more).copied().collect() };
+        let joined =
+            |axes: &[usize], more: &[usize]| -> Vec<usize> { axes.iter().chain(more).copied().collect() };
         let queries: Vec<usize> = scores.iter().copied().filter(|axis| !over.contains(axis)).collect();
         // Keys lie innermost.
         let order = joined(&queries, over);
@@ -177,14 +178,9 @@ impl Attention {
         let all = joined(over, kept);
         let (v, dy) = (tile.operands[2].only(&all), tile.dy.only(&all));
         let share = along(&dy.sizes, &shares, &order);
-        let mut parts =
-            v.pull(&share.map([&dy], |build, share, [dy]| build.binary(Binary::Mul, share, dy)));
-        let slopes = sum(
-            v.map([&dy], |build, v, [dy]| build.binary(Binary::Mul, v, dy)),
-            &order,
-            dtype,
-            recorded,
-        )?;
+        let mut parts = v.pull(&share.map([&dy], |build, share, [dy]| build.binary(Binary::Mul, share, dy)));
+        let slopes =
+            sum(v.map([&dy], |build, v, [dy]| build.binary(Binary::Mul, v, dy)), &order, dtype, recorded)?;
         let (share, slope) = (along(sizes, &shares, &order), along(sizes, &slopes, &order));
         let weighed = share.map([&slope], |build, share, [slope]| build.binary(Binary::Mul, share, slope));
         let total = along(sizes, &sum(weighed, &queries, dtype, recorded)?, &queries);

@@ -5,9 +5,9 @@ use super::{Parts, along, constant, sum, wide};
 use crate::error::Error;
 use crate::machine::threads;
 use crate::memory::buffer::Buffer;
+use crate::ops::code::{Binary, DType, LineWork, Unary};
 use crate::program::Builder;
 use crate::program::Register;
-use crate::ops::code::{Binary, DType, LineWork, Unary};
 use crate::program::interpreter::Output;
 use crate::scalar::Real;
 use crate::scan;
@@ -211,9 +211,9 @@ impl Along {
         let s = recurrence(Some(later.clone()), dy, axis, order, true, wide(*dtype), recorded)?;
         let s = along(sizes, &s, order);
         let mut parts = field.slice(axis, 0, 1).pull(&s.slice(axis, 0, 1));
-        let given = s.slice(axis, 1, rest).map([&y.slice(axis, 0, rest)], |build, s, [before]| {
-            build.binary(Binary::Chain, s, before)
-        });
+        let given = s
+            .slice(axis, 1, rest)
+            .map([&y.slice(axis, 0, rest)], |build, s, [before]| build.binary(Binary::Chain, s, before));
         parts.extend(later.pull(&given));
         Ok(parts)
     }

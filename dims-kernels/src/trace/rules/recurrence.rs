@@ -113,8 +113,8 @@ impl Rule for Recurrence {
             // The factor between two neighbours is that of the earlier one in the later one.
             let (earlier, later) = if *backward { (1, 0) } else { (0, 1) };
             let rest = |field: &Field, from: usize| field.slice(*axis, from.min(sizes[*axis]), rest);
-            let given = rest(&r, earlier)
-                .map([&rest(&s, later)], |build, r, [s]| build.binary(Binary::Mul, s, r));
+            let given =
+                rest(&r, earlier).map([&rest(&s, later)], |build, r, [s]| build.binary(Binary::Mul, s, r));
             parts.extend(a.pull(&given));
         }
         Ok(parts)

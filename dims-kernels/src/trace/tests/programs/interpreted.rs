@@ -2,8 +2,8 @@
 
 use super::{Random, held, run, written};
 use crate::machine::isa::{Isa, Task, dispatch};
-use crate::ops::{self, BinaryOp, UnaryOp};
 use crate::ops::code::{Binary, Code, DType, Number, Unary};
+use crate::ops::{self, BinaryOp, UnaryOp};
 use crate::program::interpreter::Output;
 use crate::scalar::{CastTo, Element, Real};
 use alloc::vec::Vec;
