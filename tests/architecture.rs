@@ -89,13 +89,16 @@ const NAMED_TWICE: &[(&str, &[&str])] = &[
     (
         "kernels have the same notion, without dims",
         &[
-            "Along", "Axes", "Indices", "Layout", "Operand", "Operands", "Pair", "Pairs", "Parts", "Roles",
-            "Seal", "Step",
+            "Along", "Axes", "Binary", "Indices", "Layout", "Operand", "Operands", "Pair", "Pairs", "Parts", "Roles",
+            "Seal", "Step", "Unary",
         ],
     ),
     (
         "kernels have another notion; no type of theirs is in users' messages",
-        &["Batch", "Buffer", "Fault", "FromEnd", "InMemory", "Left", "Loops", "Path"],
+        &[
+            "Batch", "Buffer", "Fault", "FromEnd", "InMemory", "Kind", "Left", "Loops", "Path", "Place", "Reduced",
+            "Reduction", "Run", "Source", "Values",
+        ],
     ),
     ("traits of the public interface, at paths of their own", &["Element", "Ordered"]),
     (

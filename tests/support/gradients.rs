@@ -17,11 +17,17 @@ const TOLERANCE: f64 = 1e-6;
 /// The function is to be smooth around `at`: no maxima with ties, no `abs` near 0. Several tensors go in as a tuple, or as a struct of parameters.
 #[track_caller]
 pub fn check<P: Parameters, Y: Parameters>(f: impl Fn(&P) -> Y, at: &P) {
+    checked(&f, at);
+}
+
+/// (Apart, as it is compiled once for each pair of types, not once for each function.)
+#[track_caller]
+fn checked<P: Parameters, Y: Parameters>(f: &dyn Fn(&P) -> Y, at: &P) {
     let value = f(at);
     for seed in 0..2 {
         let (v, w) = (noise(at, 10 + seed), noise(at, 20 + seed));
         let u = noise(&value, 30 + seed);
-        let expected = difference(&f, at, &v);
+        let expected = difference(f, at, &v);
         let (seen, slope) = jvp(|x| f(x), at, &v);
         assert_close("the value while it is traced", &seen, &value);
         assert_close("jvp", &slope, &expected);
@@ -30,7 +36,7 @@ pub fn check<P: Parameters, Y: Parameters>(f: impl Fn(&P) -> Y, at: &P) {
         assert_near("vjp", dot(&pull(&u), &v), dot(&u, &expected));
         // The second derivative of `<u, f>`, times a direction.
         let gradient = |x: &P| vjp(|x| f(x), x).1(&u);
-        let expected = difference(gradient, at, &v);
+        let expected = difference(&gradient, at, &v);
         assert_close("forward over reverse", &jvp(gradient, at, &v).1, &expected);
         let (_, pull) = vjp(gradient, at);
         assert_near("reverse over reverse", dot(&pull(&w), &v), dot(&w, &expected));
@@ -47,6 +53,11 @@ pub fn check_curved<S: Dims, Y: Parameters>(f: impl Fn(&Named<f64, S>) -> Y, at:
 /// Panics unless it is an error, which names the operation, that the function is computed of something traced.
 #[track_caller]
 pub fn assert_lost<P: Parameters, Y: Parameters>(operation: &str, f: impl Fn(&P) -> Y, at: &P) {
+    lost(operation, &f, at);
+}
+
+#[track_caller]
+fn lost<P: Parameters, Y: Parameters>(operation: &str, f: &dyn Fn(&P) -> Y, at: &P) {
     let result = catch_unwind(AssertUnwindSafe(|| vjp(|x| f(x), at).0));
     let Err(payload) = result else { panic!("`{operation}` is computed as if it had no derivative") };
     let text = payload.downcast_ref::<String>().expect("the message is text");
@@ -66,7 +77,7 @@ pub fn noise<P: Parameters>(like: &P, seed: u64) -> P {
 }
 
 /// The derivative in a direction, by values on both sides.
-pub fn difference<P: Parameters, Y: Parameters>(f: impl Fn(&P) -> Y, at: &P, direction: &P) -> Y {
+pub fn difference<P: Parameters, Y: Parameters>(f: &dyn Fn(&P) -> Y, at: &P, direction: &P) -> Y {
     let moved = |by: f64| f(&at.zip_elements(direction, |x: f64, v| x + by * v));
     moved(STEP).zip_elements(&moved(-STEP), |a: f64, b| (a - b) / (2.0 * STEP))
 }

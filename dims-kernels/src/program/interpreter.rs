@@ -16,16 +16,16 @@ pub trait Output: Element {
     /// The kind of register that the result is in.
     const KIND: Kind;
     /// Takes a result from its register, where it lies there as it is.
-    fn take(line: Line) -> *const Self;
+    fn take(line: RegisterLine) -> *const Self;
     /// A float in this type.
     fn of(value: f64) -> Self;
 }
 
 /// A line in a register.
 #[derive(Clone, Copy)]
-pub struct Line(*const u8);
+pub struct RegisterLine(*const u8);
 
-impl Line {
+impl RegisterLine {
     /// # Safety
     ///
     /// The register holds `len` values of this type.
@@ -38,14 +38,14 @@ impl Line {
 
 /// Elements that a program reads: where they begin, and of which type they are.
 #[derive(Clone, Copy)]
-pub struct Source {
+pub struct OperandSource {
     start: *const u8,
     dtype: DType,
     /// Offsets, in elements, that are added to the strides', if the elements are at places from a table: the rows of strides has one more for it.
     table: Option<*const isize>,
 }
 
-impl Source {
+impl OperandSource {
     /// Elements from `start` on.
     ///
     /// # Safety
@@ -53,17 +53,17 @@ impl Source {
     /// As long as a kernel reads it, `start` offset by the row of strides, and by the table's elements along the row after it, is an
     /// initialised element of the type `dtype` for each position of the nest.
     pub unsafe fn new(start: *const u8, dtype: DType, table: Option<*const isize>) -> Self {
-        Source { start, dtype, table }
+        OperandSource { start, dtype, table }
     }
 
     /// An operand without memory: a position.
     pub fn position() -> Self {
-        Source { start: core::ptr::null(), dtype: DType::Isize, table: None }
+        OperandSource { start: core::ptr::null(), dtype: DType::Isize, table: None }
     }
 }
 
 struct Operand<'k> {
-    source: Source,
+    source: OperandSource,
     row: Row<'k>,
     table: Option<Row<'k>>,
     /// A broadcast element is often the same for many tiles: the element that the register was filled with, and how far.
@@ -74,7 +74,7 @@ struct Operand<'k> {
 pub struct Interpreted<'k, T> {
     program: &'k Program,
     operands: SmallVec<[Operand<'k>; 6]>,
-    registers: Vec<Line>,
+    registers: Vec<RegisterLine>,
     slots: Slots,
     scratch: Vec<u64>,
     /// How far lines of constants are filled.
@@ -123,7 +123,7 @@ impl Slots {
 
 impl<'k, T: Output> Interpreted<'k, T> {
     /// The program over a nest: `sources` has one entry for each operand, and `operands` the rows, one more for each table.
-    pub fn new(program: &'k Program, sources: &[Source], operands: &mut Operands<'k>) -> Self {
+    pub fn new(program: &'k Program, sources: &[OperandSource], operands: &mut Operands<'k>) -> Self {
         let operands = sources
             .iter()
             .map(|&source| {
@@ -133,7 +133,7 @@ impl<'k, T: Output> Interpreted<'k, T> {
             })
             .collect();
         let slots = Slots::new(program);
-        let registers = vec![Line(core::ptr::null()); program.instructions().len()];
+        let registers = vec![RegisterLine(core::ptr::null()); program.instructions().len()];
         Interpreted {
             program,
             operands,
@@ -169,7 +169,7 @@ impl<'k, T: Output> Interpreted<'k, T> {
                     // instruction's kind; the scratch memory has room for `LINE` values of eight bytes in each slot.
                     let registers = &self.registers;
                     Execute { program: self.program, registers, instruction, kind, place, len }.run::<I>();
-                    Line(place.cast())
+                    RegisterLine(place.cast())
                 }
             };
             self.registers[at] = line;
@@ -202,7 +202,7 @@ macro_rules! outputs {
         impl Output for $t {
             const KIND: Kind = Kind::$kind;
             #[inline(always)]
-            fn take($line: Line) -> *const Self {
+            fn take($line: RegisterLine) -> *const Self {
                 $take
             }
             #[inline(always)]
@@ -231,17 +231,17 @@ impl Operand<'_> {
     }
 
     /// Positions along the loops.
-    fn count(&mut self, tile: &Tile<'_>, place: *mut u64) -> Line {
+    fn count(&mut self, tile: &Tile<'_>, place: *mut u64) -> RegisterLine {
         let (first, step) = (Self::offset(&self.row, tile.at), self.row.strides.last().copied().unwrap_or(0));
         for x in 0..tile.len {
             // SAFETY: the slot has room for a line.
             unsafe { place.cast::<isize>().add(x).write(first + x as isize * step) };
         }
-        Line(place.cast())
+        RegisterLine(place.cast())
     }
 
     /// The elements of a tile in a register: where they are, if they are neighbours of the register's type.
-    fn load(&mut self, tile: &Tile<'_>, kind: Kind, place: *mut u64) -> Line {
+    fn load(&mut self, tile: &Tile<'_>, kind: Kind, place: *mut u64) -> RegisterLine {
         let (first, step) = (Self::offset(&self.row, tile.at), self.row.strides.last().copied().unwrap_or(0));
         let table = self.source.table.zip(self.table).map(|(start, row)| {
             let first = Self::offset(&row, tile.at);
@@ -255,7 +255,7 @@ impl Operand<'_> {
             } else {
                 1
             };
-            return Line(self.source.start.wrapping_offset(first * bytes));
+            return RegisterLine(self.source.start.wrapping_offset(first * bytes));
         }
         macro_rules! load {
             ($($name:ident $t:ty,)*) => {
@@ -278,18 +278,18 @@ impl Operand<'_> {
         len: usize,
         kind: Kind,
         place: *mut u64,
-    ) -> Line {
+    ) -> RegisterLine {
         debug_assert_eq!(T::KIND, kind, "elements are loaded into registers of their kind");
         let start = self.source.start.cast::<T>().wrapping_offset(first);
         if table.is_none() && step == 0 {
             if self.filled.0 != start.cast() || self.filled.1 < len {
-                // SAFETY: every position of the nest is an element, by the contract of `Source::new`; the slot has room for a line.
+                // SAFETY: every position of the nest is an element, by the contract of `OperandSource::new`; the slot has room for a line.
                 unsafe {
                     (0..len).for_each(|x| place.cast::<T::Register>().add(x).write((*start).register()))
                 };
                 self.filled = (start.cast(), len);
             }
-            return Line(place.cast());
+            return RegisterLine(place.cast());
         }
         for x in 0..len {
             // SAFETY: as above, and of the table.
@@ -302,7 +302,7 @@ impl Operand<'_> {
                 place.cast::<T::Register>().add(x).write(value.register());
             }
         }
-        Line(place.cast())
+        RegisterLine(place.cast())
     }
 }
 
@@ -360,7 +360,7 @@ impl<T: Output> Task for RunTile<'_, '_, T> {
 /// One instruction along a line.
 struct Execute<'r> {
     program: &'r Program,
-    registers: &'r [Line],
+    registers: &'r [RegisterLine],
     instruction: Instruction,
     kind: Kind,
     place: *mut u64,
@@ -478,7 +478,7 @@ impl Execute<'_> {
 unsafe fn compare<I: Isa>(
     op: Binary,
     kind: Kind,
-    registers: &[Line],
+    registers: &[RegisterLine],
     (a, b): (Register, Register),
     place: *mut u64,
     len: usize,

@@ -228,15 +228,15 @@ impl Memories {
     }
 
     /// The operands of a program.
-    fn sources(&self, field: &Field) -> SmallVec<[interpreter::Source; 6]> {
+    fn sources(&self, field: &Field) -> SmallVec<[interpreter::OperandSource; 6]> {
         let sources = field.operands.iter().zip(&self.0).map(|(own, memory)| match memory {
-            None => interpreter::Source::position(),
+            None => interpreter::OperandSource::position(),
             Some(memory) => {
                 let table =
                     own.place.table.as_ref().map(|table| table.offsets.as_ptr().wrapping_offset(table.start));
                 // SAFETY: all positions lie within the memory and the table, as `of` has asserted, and the row says the same strides; both are
                 // kept while the field is read.
-                unsafe { interpreter::Source::new(memory.start(), own.source.dtype(), table) }
+                unsafe { interpreter::OperandSource::new(memory.start(), own.source.dtype(), table) }
             }
         });
         sources.collect()
