@@ -156,7 +156,7 @@ mod batching {
     #[batched]
     fn normed(x: &Tensor<f64, (J,)>, w: &Tensor<f64, (J,)>) -> Tensor<f64, (J,)> {
         let weighted = x * w;
-        (&weighted / weighted.norm(J)).eval()
+        (weighted / weighted.norm(J)).eval()
     }
 
     #[test]
