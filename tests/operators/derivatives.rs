@@ -44,11 +44,13 @@ const ZERO: &[&str] = &[
     "argmax",
     "argmin",
     "argsort",
+    "argsort_descending",
+    "topk_positions",
+    "unique_counts",
+    "unique_inverse",
     "cast",
     "iota",
     "one_hot",
-    "searchsorted",
-    "bucketize",
     // Shapes alone are read.
     "full_like",
     "rand_like_of",
@@ -249,7 +251,12 @@ fn compare(call: &Call<'_>, is_zero: bool, random: &mut Random, context: &dyn Fn
     let (y, pull) = vjp(|memory| call.floats(memory), &call.memory);
     assert_eq!(y.size(Flat), len, "{}", context());
     for (found, expected) in values(&y).iter().zip(&values(&value)) {
-        assert_near(*found, *expected, 1.0, &|| format!("the value of {}", context()));
+        let is_same = found == expected || (found.is_nan() && expected.is_nan());
+        assert!(
+            is_same || (found - expected).abs() <= 1e-12 * (1.0 + expected.abs()),
+            "the value of {}",
+            context()
+        );
     }
     let cotangent = drawn(len, random);
     let gradient = pull(&cotangent);
@@ -266,7 +273,7 @@ fn compare(call: &Call<'_>, is_zero: bool, random: &mut Random, context: &dyn Fn
         assert!(is_0(&gradient) && slope.iter().all(|&x| x == 0.0), "{} is not constant", context());
     }
     let (forward, reverse) = ((&slope * &values(&cotangent)).sum(), dot(&gradient, &direction));
-    let scale = (&slope * &values(&cotangent)).mapv(f64::abs).sum();
+    let scale = 1e-6 + (&slope * &values(&cotangent)).mapv(f64::abs).sum();
     assert_near(reverse, forward, scale, &|| format!("reverse beside forward mode of {}", context()));
     // Single elements, those that are not read among them.
     for (number, x) in call.memory.iter().enumerate().filter(|(_, x)| !x.is_empty()) {

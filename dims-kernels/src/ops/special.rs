@@ -215,6 +215,12 @@ fn polygamma_f64(n: u32, x: f64) -> f64 {
     let order = n as i32 - 1;
     let sign = if order % 2 == 0 { 1.0 } else { -1.0 };
     let factorial: f64 = (1..=order).map(f64::from).product();
+    if x < -32.0 {
+        // Most steps of the recurrence at once: their sum is a difference of values on the other side of 0.
+        let near = x + (Float::floor(-x) - 16.0);
+        let steps = polygamma_f64(n, 1.0 - x) - polygamma_f64(n, 1.0 - near);
+        return polygamma_f64(n, near) + sign * steps;
+    }
     let (mut x, mut sum) = (x, 0.0);
     while x < 16.0 + f64::from(order) {
         sum -= sign * factorial / Float::powi(x, order + 1);
@@ -257,6 +263,12 @@ mod tests {
             (2, 0.5, pi_square / 2.0),
             (3, 1.0, -2.404_113_806_319_188_6),
             (4, 1.0, pi_square * pi_square / 15.0),
+            // By reflection, as the cotangent is 0 there, and the sine -1 or 1.
+            (1, -40.5, polygamma::<f64>(1, 41.5)),
+            (2, -40.5, pi_square - polygamma::<f64>(2, 41.5)),
+            (1, -1e9 - 0.5, polygamma::<f64>(1, 1e9 + 1.5)),
+            (2, -1e9 - 0.5, pi_square - polygamma::<f64>(2, 1e9 + 1.5)),
+            (3, -33.5, polygamma::<f64>(3, 34.5)),
         ] {
             let found = polygamma::<f64>(n, x);
             assert!(

@@ -378,7 +378,7 @@ fn unary(build: &mut Builder, op: Unary, a: Register, y: Register) -> Option<Reg
             1 => t.c(1.0),
             2 => t.scaled(a, 2.0),
             n => {
-                let power = t.of(Unary::Powi(n - 1), a);
+                let power = t.of(Unary::Powi(n.saturating_sub(1)), a);
                 t.scaled(power, f64::from(n))
             }
         },

@@ -268,8 +268,14 @@ fn rows(field: &Field) -> Rows {
 
 /// The elements of a field, contiguous in an order of loops; it does not vary along others.
 pub(crate) fn mapped<T: Output>(field: &Field, order: &[usize]) -> Result<Vec<T>, Error> {
-    let memories = Memories::of(field);
     let len = order.iter().map(|&axis| field.sizes[axis]).product();
+    if field.sizes.contains(&0) {
+        // Operands may have no elements, and the loops of the order may run all the same.
+        let mut out = reserve(len)?;
+        out.resize(len, T::default());
+        return Ok(out);
+    }
+    let memories = Memories::of(field);
     if let Some((number, operand)) = field.plain::<T>() {
         let mut rows = Rows::new(field.sizes.len());
         rows.push().copy_from_slice(&operand.place.strides);

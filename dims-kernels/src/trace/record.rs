@@ -190,16 +190,15 @@ impl<'w> Writer<'w> {
         }
         let mut operands: Vec<Operand> = Vec::with_capacity(leaves.len());
         // Indices are made of operands that have rows behind their own.
-        for (number, leaf) in leaves.iter().enumerate().rev() {
+        for leaf in leaves.iter().rev() {
             let strides = rows.row(leaf.row);
             let offset = rows.offsets()[leaf.row];
             let later = |at: u32| (leaves.len() - 1) as u32 - at;
-            let table = if leaf.indices.is_empty() {
+            let table = if leaf.indices.is_empty() || sizes.contains(&0) {
                 None
             } else {
                 Some(table(leaf, &build, &operands, sizes, &later)?)
             };
-            let _ = number;
             operands.push(leaf.operand(sizes, offset, strides, table)?);
         }
         operands.reverse();
@@ -256,7 +255,8 @@ impl Leaf<'_> {
         strides: &[isize],
         table: Option<(Vec<isize>, SmallVec<[usize; 8]>)>,
     ) -> Result<Operand, Unrecorded> {
-        if !sizes.contains(&0) && self.indices.iter().any(|&(_, _, size)| size == 0) {
+        let is_empty = sizes.contains(&0);
+        if !is_empty && self.indices.iter().any(|&(_, _, size)| size == 0) {
             // There is no element, so none is taken.
             return Ok(self.nothing(sizes));
         }
@@ -270,6 +270,8 @@ impl Leaf<'_> {
                 place.table = table.map(|(offsets, order)| Table::new(offsets, sizes, &order));
                 Operand { source: Source::Memory(Arc::clone(held)), place }
             }
+            // (Arrays without elements have strides of 0, also along axes without elements.)
+            Memory::Borrowed(_) if is_empty => self.nothing(sizes),
             Memory::Borrowed(copy) => {
                 let strides: SmallVec<[isize; 8]> = strides().collect();
                 let in_table = |axis: &usize| table.as_ref().is_some_and(|(_, order)| order.contains(axis));

@@ -375,6 +375,15 @@ fn loops_on_which_nothing_depends() {
     assert_eq!(Buffer::<f32>::of_held(&found).unwrap()[..], [0.0; 3]);
 }
 
+/// Nothing is read of memory without elements, even where the loop that has none is not one of the order.
+#[test]
+fn fields_without_elements() {
+    let held = Buffer::from(Vec::<f64>::new()).held();
+    let field = Field::held(&[3, 0], &held, Place::strided(0, [1, 0]));
+    assert_eq!(crate::trace::evaluate::mapped::<f64>(&field, &[0]).unwrap(), [0.0; 3]);
+    assert_eq!(crate::trace::evaluate::mapped::<f64>(&field, &[0, 1]).unwrap(), []);
+}
+
 /// Places outside of the elements are no undefined behaviour.
 #[test]
 fn places_outside_are_refused() {
