@@ -8,7 +8,6 @@
 #![allow(clippy::useless_conversion, clippy::reversed_empty_ranges)]
 
 mod check;
-mod derivatives;
 mod docs;
 mod loops;
 mod table;
@@ -47,7 +46,6 @@ dims! {
     pub(crate) struct R;
     pub(crate) struct V;
     pub(crate) struct Inner;
-    pub(crate) struct Flat;
 }
 
 /// How many elements the dims of entries have, unless an entry needs others.
