@@ -285,28 +285,14 @@ fn linear_maps() {
         let bias = noise(&zeros::<f64, _>(L.of(2)), 3);
         let all: (X, Weights, Tensor<f64, (L,)>) = (x, weight, bias);
         let f = |(x, weight, bias): &(X, Weights, Tensor<f64, (L,)>)| {
-            let map = Linear::<(K,), (L,), f64> { weight: weight.clone(), bias: bias.clone() };
+            let map = typed_dims::nn::linear::Linear::<(K,), (L,), f64> {
+                weight: weight.clone(),
+                bias: bias.clone(),
+            };
             map.apply(x)
         };
         check(f, &all);
     }
-}
-
-#[test]
-fn functions_over_time() {
-    let x = tensor([2, 4, 3], 1);
-    let weight = noise(&zeros::<f64, _>((K.of(3), L.of(3))), 2);
-    let all: (X, Weights) = (x, weight);
-    let f = |(x, weight): &(X, Weights)| {
-        let start = zeros::<f64, _>((I.of(2), K.of(3)));
-        let step = |state: Tensor<f64, (I, K)>, x: _| {
-            let next = ((state * weight).sum(K).rename(L, K) + x).tanh().eval();
-            (next.clone(), next)
-        };
-        let (last, all) = scan(x, J, start, step);
-        (last * all).eval()
-    };
-    check(f, &all);
 }
 
 #[test]
