@@ -16,6 +16,8 @@ use ndarray::{Array, ArrayD, ArrayView, ArrayViewD};
 ///
 /// which has the shape of `x`. [`ArrayOp::pull_back`] returns it.
 pub struct PullBack<T: Element, In: RankOf, E: Element, Out: RankOf> {
+    // (Nothing is recorded without the standard library.)
+    #[cfg_attr(not(feature = "std"), allow(dead_code))]
     pub(super) function: Pull<T, E>,
     marker: PhantomData<fn() -> (In, Out)>,
 }

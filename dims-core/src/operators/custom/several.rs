@@ -95,6 +95,8 @@ pub trait ArraysOp<Args: Arguments> {
 /// The pull-back of an operation on several arrays, for one example: of the arrays, the result `y`, and its cotangent `dy` it makes the cotangents of the arrays,
 /// which have their shapes. [`ArraysOp::pull_back`] returns it.
 pub struct PullBacks<Args: Arguments, In: Takes<Args>, E: Element, Out: RankOf> {
+    // (Nothing is recorded without the standard library.)
+    #[cfg_attr(not(feature = "std"), allow(dead_code))]
     function: Pulls<Args, E>,
     marker: PhantomData<fn() -> (In, Out)>,
 }
