@@ -138,7 +138,7 @@ unary_slopes! {
 /// The derivatives of operations on two operands, up to the second order.
 macro_rules! binary_slopes {
     (others: [$($other:pat_param)|*]; $($name:ident $(($c:expr))? in $low:literal .. $high:literal, $from:literal .. $to:literal;)*) => {
-        #[allow(dead_code)]
+        #[allow(dead_code, unreachable_patterns)] // one name is listed for several ranges
         fn are_listed(op: Binary) {
             match op {
                 $(Binary::$name { .. } => {})*
