@@ -1,5 +1,6 @@
 //! Elements that a tensor owns, and that its clones share with it until one of them is changed.
 
+#[cfg(feature = "std")]
 use crate::memory::held::{Held, Mark};
 #[cfg(feature = "std")]
 use crate::memory::pool::recycle;
@@ -225,6 +226,7 @@ impl<T> Buffer<T> {
         };
         match Arc::try_unwrap(ManuallyDrop::into_inner(shared)) {
             Ok(last) => {
+                #[cfg_attr(not(feature = "std"), allow(unused_mut))]
                 let mut last = ManuallyDrop::new(last);
                 #[cfg(feature = "std")]
                 if last.mark.is_some() {
