@@ -6,6 +6,7 @@ mod gradients;
 
 use gradients::{check, noise};
 use typed_dims::grad::{grad, vjp};
+use typed_dims::nn::linear::Linear;
 use typed_dims::prelude::*;
 
 dims! { struct I; struct J; struct K; struct L; }
@@ -277,6 +278,22 @@ fn linear_maps() {
         };
         check(f, &all);
     }
+}
+
+#[test]
+fn functions_over_time() {
+    let x = tensor([2, 4, 3], 1);
+    let weight = noise(&zeros::<f64, _>((K.of(3), L.of(3))), 2);
+    let all: (X, Weights) = (x, weight);
+    let f = |(x, weight): &(X, Weights)| {
+        let start = zeros::<f64, _>((I.of(2), K.of(3)));
+        let (last, all) = scan(x, J, start, |state: Tensor<f64, (I, K)>, x| {
+            let next = ((state * weight).sum(K).rename(L, K) + x).tanh().eval();
+            (next.clone(), next)
+        });
+        (last * all).eval()
+    };
+    check(f, &all);
 }
 
 #[test]
