@@ -6,7 +6,6 @@ mod gradients;
 
 use gradients::{check, noise};
 use typed_dims::grad::{grad, vjp};
-use typed_dims::nn::linear::Linear;
 use typed_dims::prelude::*;
 
 dims! { struct I; struct J; struct K; struct L; }
@@ -369,5 +368,32 @@ fn formulas() {
         let factor = ((&x - x.mean(K)).square().mean(K) + 1e-3).rsqrt();
         let expected = factor * (&dy - dy.mean(K) - &y * (&y * &dy).mean(K));
         close(&pull(&dy), &expected.eval());
+    }
+}
+
+#[test]
+fn single_precision() {
+    let (x, dy) = (tensor([2, 5, 600], 1), tensor([2, 5, 600], 2));
+    let (x32, dy32) = ((&x).cast::<f32>().eval(), (&dy).cast::<f32>().eval());
+    let close = |a: Tensor<f32, (I, J, K)>, b: X| {
+        let worst = (a.cast::<f64>() - b).abs().max((I, J, K)).order(());
+        assert!(worst < 1e-4, "{worst}");
+    };
+    macro_rules! both {
+        ($($f:expr;)*) => {$(
+            close(vjp($f, &x32).1(&dy32), vjp($f, &x).1(&dy));
+        )*};
+    }
+    both! {
+        |x| x.softmax(K);
+        |x| x.log_softmax(K);
+        |x| x.layer_norm(K, 1e-3);
+        |x| x.rms_norm((J, K), 1e-3);
+        |x| x.normalize(K, 1e-3);
+        |x| x.cumsum(J);
+        |x| x.cumprod(J);
+        |x| x.logcumsumexp(K);
+        |x| x.cummax(K);
+        |x| x.sort(K);
     }
 }
