@@ -397,3 +397,31 @@ fn single_precision() {
         |x| x.sort(K);
     }
 }
+
+#[cfg(feature = "half")]
+#[test]
+fn half_precision() {
+    use half::f16;
+    let line = |seed| noise(&zeros::<f64, _>(I.of(40)), seed);
+    let (x, dy) = ((line(1) * 0.3 + 1.0).eval(), line(2));
+    let (x16, dy16) = ((&x).cast::<f16>().eval(), (&dy).cast::<f16>().eval());
+    macro_rules! both {
+        ($($f:expr;)*) => {$(
+            let (found, expected) = (vjp($f, &x16).1(&dy16), vjp($f, &x).1(&dy));
+            let scale = (&expected).abs().max(I).order(()).max(1.0);
+            let worst = (found.cast::<f64>() - expected).abs().max(I).order(()) / scale;
+            assert!(worst < 2e-2, "{worst}");
+        )*};
+    }
+    both! {
+        |x| x.softmax(I);
+        |x| x.log_softmax(I);
+        |x| x.rms_norm(I, Default::default());
+        |x| x.layer_norm(I, Default::default());
+        |x| x.cumsum(I);
+        |x| x.cumprod(I);
+        |x| x.logcumsumexp(I);
+        |x| x.cummax(I);
+        |x| x.sort(I);
+    }
+}

@@ -1,6 +1,7 @@
 //! The backward pass: steps from the last one to the first, each of which adds to the gradients of what it read.
 
 use crate::error::Error;
+use crate::trace::evaluate::covers;
 use crate::trace::{Field, Held, Node, Part, Place, Source, Step, evaluate};
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
@@ -48,7 +49,7 @@ pub fn gradients(
     }
     let mut found = HashMap::new();
     while let Some((id, (node, value, parts))) = open.pop_last() {
-        let cotangent = match whole(&parts, node.len) {
+        let cotangent = match whole(&parts, &node) {
             Some(memory) => memory,
             None => evaluate(&parts, node.len, node.dtype, recorded)?,
         };
@@ -90,20 +91,18 @@ pub fn depends_on_others(node: &Arc<Node>, own: &[Arc<Node>]) -> bool {
     Reach::of(core::slice::from_ref(node), &own, &[]).others
 }
 
-/// The memory that a single part has as it is, if that is all of the `len` elements.
-fn whole(parts: &[Part], len: usize) -> Option<Arc<dyn Held>> {
-    let [part] = parts else { return None };
-    let [operand] = &part.field.operands[..] else { return None };
+/// The memory that a single part has as it is, if that has the elements and the type of the node.
+fn whole(parts: &[Part], node: &Node) -> Option<Arc<dyn Held>> {
+    let [Part { field, place }] = parts else { return None };
+    let [operand] = &field.operands[..] else { return None };
     let Source::Memory(memory) = &operand.source else { return None };
-    let same = part.field.program.instructions().len() == 1
-        && memory.len() == len
-        && part.field.sizes[..] == [len]
-        && operand.place.offset == 0
-        && operand.place.table.is_none()
-        && operand.place.strides[..] == [1]
-        && part.place.table.is_none()
-        && part.place.offset == 0
-        && part.place.strides[..] == [1];
+    let same = field.program.instructions().len() == 1
+        && memory.dtype() == Some(node.dtype)
+        && memory.len() == node.len
+        && covers(place, &field.sizes, node.len)
+        && covers(&operand.place, &field.sizes, node.len)
+        && (0..field.sizes.len())
+            .all(|axis| field.sizes[axis] == 1 || place.strides[axis] == operand.place.strides[axis]);
     same.then(|| Arc::clone(memory))
 }
 

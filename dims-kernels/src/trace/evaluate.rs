@@ -139,7 +139,7 @@ fn kept(place: &Place, sizes: &[usize]) -> Order {
 }
 
 /// Whether a place is each of `len` elements once, in the order of its loops.
-fn covers(place: &Place, sizes: &[usize], len: usize) -> bool {
+pub(super) fn covers(place: &Place, sizes: &[usize], len: usize) -> bool {
     if place.table.is_some() || place.offset != 0 {
         return false;
     }
