@@ -54,7 +54,7 @@ impl Mlp {
         let hidden = ((x * &self.w1).sum(Input) + &self.b1).relu().eval();
         let log_p = ((&hidden * &self.w2).sum(Hidden) + &self.b2).log_softmax(Class);
         let one_hot = y.cast::<isize>().eq(Class).cast::<f32>();
-        let loss = -(&log_p * &one_hot).sum(Class).mean(Example).order(());
+        let loss = -(&log_p * one_hot).sum(Class).mean(Example).order(());
         let d_scores = ((log_p.exp() - one_hot) / x.size(Example) as f32).eval();
         let d_hidden = select((&hidden).gt(0.0), (&d_scores * &self.w2).sum(Class), 0.0).eval();
         let gradient = Mlp {
@@ -151,7 +151,7 @@ fn run(rounds: usize) {
             Some(&mut || {
                 let log_p = (&scores).log_softmax(Class);
                 let one_hot = (&labels).cast::<isize>().eq(Class).cast::<f32>();
-                let loss = -(&log_p * &one_hot).sum(Class).mean(Example).order(());
+                let loss = -(&log_p * one_hot).sum(Class).mean(Example).order(());
                 black_box((loss, ((log_p.exp() - one_hot) / 4096.0).eval()));
             }),
         );

@@ -248,21 +248,31 @@ struct Last {
     paths: Vec<(String, Vec<Segment>)>,
 }
 
+/// Why a walk of [`Last`] ended.
+#[derive(Debug, PartialEq)]
+struct Ended(String);
+
+impl From<DimError> for Ended {
+    fn from(error: DimError) -> Self {
+        Ended(error.to_string())
+    }
+}
+
 impl Walk<3> for Last {
-    type Error = String;
+    type Error = Ended;
 
     fn tensor<T: Element, S: Dims, R: Rank>(
         &mut self,
         path: &Path,
         of: [&Named<T, S, R>; 3],
-    ) -> Result<Named<T, S, R>, String> {
+    ) -> Result<Named<T, S, R>, Ended> {
         self.paths.push((path.to_string(), path.segments().to_vec()));
         let largest = of.map(|tensor| tensor.len()).into_iter().max().unwrap();
-        if largest > self.most { Err(format!("{path} is too large")) } else { Ok(of[2].clone()) }
+        if largest > self.most { Err(Ended(format!("{path} is too large"))) } else { Ok(of[2].clone()) }
     }
 
-    fn mismatch(&mut self, path: &Path, what: Mismatch) -> String {
-        format!("{path}: {what:?}")
+    fn mismatch(&mut self, path: &Path, what: Mismatch) -> Ended {
+        Ended(format!("{path}: {what:?}"))
     }
 }
 
@@ -285,10 +295,10 @@ fn a_walk_goes_through_several_values() {
 
     // An error ends the walk, wherever it is.
     let (result, paths) = walk(11, [a, b, c]);
-    assert_eq!((result.err(), paths.len()), (Some("up.weight is too large".to_owned()), 1));
+    assert_eq!((result.err(), paths.len()), (Some(Ended("up.weight is too large".to_owned())), 1));
     let other = network(1.0, 2);
     let (result, paths) = walk(100, [a, b, &other]);
-    assert_eq!(result.err().unwrap(), "scales: Length { first: 1, other: 2 }");
+    assert_eq!(result.err().unwrap().0, "scales: Length { first: 1, other: 2 }");
     assert_eq!(paths.len(), 2);
 }
 
@@ -297,7 +307,7 @@ fn an_error_in_an_array_ends_the_walk() {
     let x = [2, 9, 1, 9].map(|n| ones::<f32, _>(In.of(n)));
     let mut walker = Last { most: 8, paths: Vec::new() };
     let result = Parameters::walk([&x, &x, &x], &mut Path::new(), &mut walker);
-    assert_eq!(result.err().unwrap(), "1 is too large");
+    assert_eq!(result.err().unwrap().0, "1 is too large");
     assert_eq!(walker.paths.len(), 2);
 }
 

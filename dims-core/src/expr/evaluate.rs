@@ -26,7 +26,7 @@ use kernels::memory::buffer::Buffer;
 use kernels::memory::elements::Elements;
 use kernels::scalar::Element;
 
-/// The elements of an expression, contiguous in an order of all its loop axes, for what has no derivative: it is an error if an operand is traced.
+/// The elements of an expression, contiguous in an order of all its loop axes. Fails if an operand is traced: `operation` has no derivative.
 #[inline]
 #[track_caller]
 pub(crate) fn evaluate_in<S: Dims, R: Rank, E: Expr>(

@@ -1,12 +1,14 @@
-//! Recording of what runs with a traced operand: for gradients.
+//! Records the expressions that run with a traced operand, for gradients.
 //!
 //! While nothing is traced, an expression that runs tests one flag. Else it writes its program ([`Expr::write`]), and if an operand is
-//! traced, what it yields becomes a step of the recorded program.
+//! traced, the result becomes a step of the recorded program.
 
 use crate::error::DimError;
 use crate::expr::Expr;
 use crate::plan::shape::Shape;
-use crate::rank::{Rank, Rank0};
+use crate::rank::Rank;
+#[cfg(feature = "std")]
+use crate::rank::Rank0;
 use crate::set::Dims;
 use alloc::vec::Vec;
 use kernels::memory::buffer::Buffer;
@@ -370,7 +372,7 @@ mod recording {
         Buffer::traced(data, node)
     }
 
-    /// What was written to places of a result, as far as it is traced. Values without a trace have no gradient, and are no parts.
+    /// The traced values that were written to places of a result. Untraced values have no gradient and are not listed.
     pub(crate) type Parts = Vec<Part>;
 
     /// The part of a result that a field is: the element at a position goes `offset` elements behind the first one, and the position's strides
@@ -388,7 +390,7 @@ mod recording {
         if parts.is_empty() { data.into() } else { node(data, Step::Parts(parts)) }
     }
 
-    /// An error, if an operand of the expression is traced: what it yields leaves the program that is recorded.
+    /// Fails if an operand of the expression is traced: the result leaves the recorded program.
     #[inline(always)]
     #[track_caller]
     pub(crate) fn refuse<T: Element, U: Dims, R: Rank, E: Expr + ?Sized>(

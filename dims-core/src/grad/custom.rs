@@ -4,7 +4,7 @@ use crate::error::{DimError, unwrap};
 use crate::expr::evaluate::computed;
 use crate::expr::record::Function;
 use crate::grad::inputs::Inputs;
-use crate::grad::parameters::{Mismatch, Parameters, Path, Walk, is_learned, same_sizes};
+use crate::grad::parameters::{Parameters, Path, Walk, is_learned, same_sizes};
 use crate::grad::variables::{Cloned, Collected, Detached, Elements, Pairs, Variables};
 use crate::named::Named;
 use crate::plan::axes::AxisList;
@@ -30,7 +30,7 @@ use smallvec::SmallVec;
 /// `f` runs once, and nothing of it is recorded. `pull_back` runs in each backward pass; it is recorded where gradients of gradients are taken, so it
 /// has derivatives itself as far as the operations in it do.
 ///
-/// Everything that the value depends on by a gradient is among the inputs. Both functions are `'static`: a closure owns what it captures (clones of tensors
+/// All tensors through which a gradient flows must be among the inputs. Both functions are `'static`: a closure owns what it captures (clones of tensors
 /// share their elements), and dims are declared ones.
 ///
 /// ```
@@ -234,10 +234,6 @@ impl Walk<1> for Operands {
         }
         Ok(tensor.clone())
     }
-
-    fn mismatch(&mut self, path: &Path, what: Mismatch) -> DimError {
-        what.at(path)
-    }
 }
 
 /// Whether a tensor of a value is traced.
@@ -253,10 +249,6 @@ impl Walk<1> for IsTraced {
     ) -> Result<Named<T, S, R>, DimError> {
         self.0 |= tensor.expr.is_traced();
         Ok(tensor.clone())
-    }
-
-    fn mismatch(&mut self, path: &Path, what: Mismatch) -> DimError {
-        what.at(path)
     }
 }
 
@@ -321,10 +313,6 @@ impl Walk<1> for Flat {
         let one = vec![T::default()];
         Ok(Named::from_expr(Owned::strided(one, 0, named, positional, None)))
     }
-
-    fn mismatch(&mut self, path: &Path, what: Mismatch) -> DimError {
-        what.at(path)
-    }
 }
 
 /// The floats of a value from a flat buffer, which has them in the order of [`Flat`].
@@ -369,10 +357,6 @@ impl Walk<1> for Filled<'_> {
         self.start += len;
         Ok(Named::from_expr(Owned::laid_out(buffer, &sizes)))
     }
-
-    fn mismatch(&mut self, path: &Path, what: Mismatch) -> DimError {
-        what.at(path)
-    }
 }
 
 /// The gradients by inputs, as parts.
@@ -398,9 +382,5 @@ impl Walk<2> for Parts<'_> {
             }
         }
         Ok(gradient.clone())
-    }
-
-    fn mismatch(&mut self, path: &Path, what: Mismatch) -> DimError {
-        what.at(path)
     }
 }

@@ -31,7 +31,7 @@ pub trait Inputs: Copy + for<'t> Lend<'t, Owned = <Self as Inputs>::Value> {
         path: &mut Path,
         walk: &mut W,
     ) -> Result<Self::Value, W::Error>;
-    /// A value, and what is given beside it.
+    /// A value, and these inputs.
     #[doc(hidden)]
     fn walk_with<W: Walk<2>>(
         self,

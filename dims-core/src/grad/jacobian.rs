@@ -122,7 +122,7 @@ pub fn try_jacobian<T: Real, S: Dims, O: JacobianOf<S>>(
     Ok(Named::from_expr(Owned::in_order(data, &order, &sizes)))
 }
 
-/// All second derivatives of a loss: `out[i, j] = d^2 f / d by[i] d by[j]`. A tensor has a dim once, so the dims `old` of the input have the names `new` along the rows.
+/// All second derivatives of a loss: `out[i, j] = d^2 f / d by[i] d by[j]`. A tensor has a dim once, so the dims `old` of the input, a tuple, have the names `new` along the rows.
 ///
 /// ```
 /// use typed_dims::grad::hessian;
@@ -130,7 +130,7 @@ pub fn try_jacobian<T: Real, S: Dims, O: JacobianOf<S>>(
 ///
 /// dims! { pub struct In; pub struct In2; }
 /// let x = from_vec(In.of(2), vec![1.0, 2.0]);
-/// let h: Tensor<f64, (In, In2)> = hessian(|x| (x * x * x).sum(In), &x, In, In2);
+/// let h: Tensor<f64, (In, In2)> = hessian(|x| (x * x * x).sum(In), &x, (In,), (In2,));
 /// assert_eq!(h.order((In2, In)), ndarray::array![[6.0, 0.0], [0.0, 12.0]]);
 /// ```
 ///

@@ -1,6 +1,6 @@
 //! Gradients of functions of tensors.
 //!
-//! A function is differentiated as it is: it is called once with tensors that are traced, what runs is recorded
+//! A function is differentiated as it is: it is called once with traced tensors, and the operations that run are recorded
 //! ([`kernels::trace`]), and the steps are gone through from the last one to the first.
 //!
 //! ```
@@ -21,7 +21,7 @@
 //!
 //! * The gradient of a parameter has its type. [`Parameters`] says which tensors a value is made of.
 //! * Tensors that the function takes from elsewhere are constants.
-//! * Comparisons, rounding and integers have no slope; what is computed of them is constant, too.
+//! * Comparisons, rounding and integers have no slope; values computed from them are constants.
 //! * What leaves the recorded program is an error, not a gradient of zero: arrays (`order`), numbers, files, closures (`map`). `x.detach()` says that
 //!   none is wanted.
 

@@ -118,10 +118,6 @@ pub trait Parameters: Sized {
                 self.0.push(path.to_string());
                 Ok(tensor.clone())
             }
-
-            fn mismatch(&mut self, path: &Path, what: Mismatch) -> DimError {
-                what.at(path)
-            }
         }
 
         let mut names = Names(Vec::new());
@@ -159,10 +155,6 @@ pub trait Parameters: Sized {
                 data.resize(len, T::default());
                 Ok(Named::from_expr(Owned::in_order(data, &order, &shape.sizes_in(&order))))
             }
-
-            fn mismatch(&mut self, path: &Path, what: Mismatch) -> DimError {
-                what.at(path)
-            }
         }
 
         Self::walk([self], &mut Path::new(), &mut Zeros)
@@ -194,10 +186,6 @@ pub trait Parameters: Sized {
                 }
                 let f = |a: U| same::<T, U>((self.0)(same(a)));
                 like(tensor, Unary { op: Map(f), a: &tensor.expr })
-            }
-
-            fn mismatch(&mut self, path: &Path, what: Mismatch) -> DimError {
-                what.at(path)
             }
         }
 
@@ -234,10 +222,6 @@ pub trait Parameters: Sized {
                 let f = |a: U, b: U| same::<T, U>((self.0)(same(a), same(b)));
                 like(a, Binary { op: Map(f), a: &a.expr, b: &b.expr })
             }
-
-            fn mismatch(&mut self, path: &Path, what: Mismatch) -> DimError {
-                what.at(path)
-            }
         }
 
         Self::walk([self, other], &mut Path::new(), &mut Pairs(f, PhantomData))
@@ -248,7 +232,7 @@ pub trait Parameters: Sized {
 ///
 /// ```
 /// use typed_dims::grad::Parameters;
-/// use typed_dims::grad::parameters::{Mismatch, Path, Walk};
+/// use typed_dims::grad::parameters::{Path, Walk};
 /// use typed_dims::prelude::*;
 /// use typed_dims::rank::Rank;
 /// use typed_dims::scalar::Element;
@@ -267,10 +251,6 @@ pub trait Parameters: Sized {
 ///         self.0.push(format!("{path}: {} and {}", a.len(), b.len()));
 ///         Ok(a.clone())
 ///     }
-///
-///     fn mismatch(&mut self, path: &Path, what: Mismatch) -> DimError {
-///         what.at(path)
-///     }
 /// }
 ///
 /// dims! { pub struct In; }
@@ -285,7 +265,7 @@ pub trait Parameters: Sized {
 /// ```
 pub trait Walk<const N: usize> {
     /// Why a walk ends early.
-    type Error;
+    type Error: From<DimError>;
 
     /// The tensor of the new value, from the tensors `of` the given values. Their sizes may differ. [`is_learned`] tells whether tensors of `T` are learned.
     fn tensor<T: Element, S: Dims, R: Rank>(
@@ -295,7 +275,9 @@ pub trait Walk<const N: usize> {
     ) -> Result<Named<T, S, R>, Self::Error>;
 
     /// The error of values that do not have the same parts: see [`Mismatch::at`].
-    fn mismatch(&mut self, path: &Path, what: Mismatch) -> Self::Error;
+    fn mismatch(&mut self, path: &Path, what: Mismatch) -> Self::Error {
+        what.at(path).into()
+    }
 }
 
 /// A field, as `#[derive(Parameters)]` needs it. All [`Parameters`] can be one; the trait is apart, and does not extend that one, for the sake of its message.
@@ -425,10 +407,6 @@ impl Walk<1> for Totals {
         };
         *self = Totals { elements, bytes };
         Ok(tensor.clone())
-    }
-
-    fn mismatch(&mut self, path: &Path, what: Mismatch) -> DimError {
-        what.at(path)
     }
 }
 

@@ -39,7 +39,7 @@ pub fn grad<P: Inputs, L: ScalarLoss>(f: impl for<'t> FnOnce(LentOf<'t, P>) -> L
 ///
 /// # Errors
 ///
-/// If the loss does not depend on a parameter, or what is computed does not fit into memory. (Where `f` runs something that has no derivative, that panics, unless `f` uses
+/// If the loss does not depend on a parameter, or a result does not fit into memory. (An operation without a derivative panics in `f`, unless `f` uses
 /// the `try_` form.)
 #[track_caller]
 pub fn try_grad<P: Inputs, L: ScalarLoss>(
@@ -108,7 +108,7 @@ pub fn try_value_and_grad_with<P: Inputs, L: ScalarLoss, X>(
     Ok((value, gradient, beside))
 }
 
-/// The loss, unless others trace what it is computed of, and the gradient.
+/// The loss, unless it depends on variables of an outer gradient, and the gradient.
 #[track_caller]
 fn differentiated<P: Inputs, L: ScalarLoss, X>(
     f: impl for<'t> FnOnce(LentOf<'t, P>) -> (L, X),

@@ -2,7 +2,7 @@
 
 use crate::error::DimError;
 use crate::expr::evaluate::laid_out;
-use crate::grad::parameters::{Mismatch, Path, Walk, is_learned};
+use crate::grad::parameters::{Path, Walk, is_learned};
 use crate::named::Named;
 use crate::rank::Rank;
 use crate::set::Dims;
@@ -90,10 +90,6 @@ impl Walk<1> for Variables {
         self.elements.push(Elements::of(&variable));
         Ok(Named::from_expr(variable))
     }
-
-    fn mismatch(&mut self, path: &Path, what: Mismatch) -> DimError {
-        what.at(path)
-    }
 }
 
 /// A copy of a tensor that is a variable, and its node. Of a traced tensor it depends as an identity.
@@ -150,10 +146,6 @@ impl Walk<1> for Collected<'_> {
         };
         Ok(Named::from_expr(tensor.expr.with_buffer(gradient)))
     }
-
-    fn mismatch(&mut self, path: &Path, what: Mismatch) -> DimError {
-        what.at(path)
-    }
 }
 
 /// The floats of a value, and those of another of the same type and sizes in memory that lies alike.
@@ -176,10 +168,6 @@ impl Walk<2> for Pairs {
         }
         Ok(value.clone())
     }
-
-    fn mismatch(&mut self, path: &Path, what: Mismatch) -> DimError {
-        what.at(path)
-    }
 }
 
 /// The same values.
@@ -195,10 +183,6 @@ impl Walk<1> for Cloned {
     ) -> Result<Named<T, S, R>, DimError> {
         Ok(tensor.clone())
     }
-
-    fn mismatch(&mut self, path: &Path, what: Mismatch) -> DimError {
-        what.at(path)
-    }
 }
 
 /// The same values, traced no more.
@@ -213,10 +197,6 @@ impl Walk<1> for Detached {
         [tensor]: [&Named<T, S, R>; 1],
     ) -> Result<Named<T, S, R>, DimError> {
         Ok(Named::from_expr(detached(&tensor.expr)))
-    }
-
-    fn mismatch(&mut self, path: &Path, what: Mismatch) -> DimError {
-        what.at(path)
     }
 }
 
@@ -236,10 +216,6 @@ impl Walk<1> for DetachedFrom<'_> {
             return Ok(tensor.clone());
         }
         Ok(Named::from_expr(detached(&tensor.expr)))
-    }
-
-    fn mismatch(&mut self, path: &Path, what: Mismatch) -> DimError {
-        what.at(path)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Which kernel computes a product: one `match` on the element type, the sizes and the strides.
 //!
-//! The thresholds are in [`params`](crate::machine::params), with their measurements.
+//! The thresholds are in `machine::params`, with their measurements.
 
 #[cfg(feature = "blas")]
 use crate::gemm::blas;
@@ -17,8 +17,7 @@ use num_complex::{Complex32, Complex64};
 
 /// The algorithm that computes a product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(not(feature = "blas"), allow(dead_code))]
-#[cfg_attr(not(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2"))), allow(dead_code))]
+#[allow(dead_code)] // Not every target and set of features has all routes.
 pub enum Route {
     /// A CBLAS that the user has installed.
     Blas,

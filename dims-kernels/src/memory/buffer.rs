@@ -61,7 +61,7 @@ impl<T> Memory<T> {
 /// The memory of several buffers, dropped with the last of them.
 struct Last<T> {
     memory: Memory<T>,
-    /// What is known of the memory beside its elements.
+    /// The mark of the memory.
     #[cfg(feature = "std")]
     mark: Option<Mark>,
 }
@@ -145,7 +145,7 @@ impl<T: Send + Sync + 'static> Held for Last<T> {
 /// Buffers with marked memory.
 #[cfg(feature = "std")]
 impl<T: Send + Sync + 'static> Buffer<T> {
-    /// Elements in memory of which something is known.
+    /// Elements in marked memory.
     pub fn marked(data: Vec<T>, mark: Mark) -> Self {
         let buffer = Buffer::from(data);
         let last = Arc::new(Last { memory: buffer.memory.copy(), mark: Some(mark) });
@@ -168,7 +168,7 @@ impl<T: Send + Sync + 'static> Buffer<T> {
         Some(Buffer { memory: last.memory.copy(), shared: AtomicPtr::new(Arc::into_raw(last).cast_mut()) })
     }
 
-    /// What is known of the memory.
+    /// The mark of the memory.
     #[inline]
     pub fn mark(&self) -> Option<&Mark> {
         if !registry::is_active() {

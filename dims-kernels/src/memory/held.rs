@@ -1,10 +1,10 @@
-//! Shared memory, whatever its element type, and what is known of it beside its elements.
+//! Shared memory of any element type, and its mark.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::any::{Any, TypeId};
 
-/// What is known of shared memory beside its elements: the step of a recorded program that computed them. (Higher layers say of which type it is.)
+/// The mark of shared memory: the step of a recorded program that computed the elements. (Its type is defined in a higher layer.)
 pub type Mark = Box<dyn Any + Send + Sync>;
 
 /// Shared memory, whatever its element type.
@@ -21,7 +21,7 @@ pub trait Held: Send + Sync {
     fn element(&self) -> TypeId;
     /// The bytes of all elements.
     fn bytes(&self) -> usize;
-    /// What is known of the memory.
+    /// The mark.
     fn mark(&self) -> Option<&Mark>;
     /// The same, if nobody else has the memory, which is freed.
     fn into_mark(self: Arc<Self>) -> Option<Mark>;

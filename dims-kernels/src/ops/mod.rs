@@ -4,6 +4,7 @@
 //! (fusion, broadcasting, batching, methods on tensors) is derived from that. Further facts about
 //! an operation (its derivative, its name in other systems) belong into the same line.
 
+#[doc(hidden)] // (Else rustc would write `Exp` with its path: there is one as data, too.)
 pub mod code;
 pub(crate) mod compiled;
 pub mod custom;

@@ -12,6 +12,7 @@ use crate::seal::SEAL;
 use alloc::vec::Vec;
 use num_traits::Float;
 
+#[cfg(feature = "std")] // for pull-backs
 impl<T: Real> Standardize<T> {
     /// `1 / sqrt(var + eps)`
     #[inline(always)]

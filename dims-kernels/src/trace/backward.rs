@@ -1,4 +1,4 @@
-//! The backward pass: steps from the last one to the first, each of which adds to the gradients of what it read.
+//! The backward pass: steps from the last one to the first. Each adds to the gradients of its operands.
 
 use crate::error::Error;
 use crate::trace::evaluate::covers;
@@ -34,7 +34,7 @@ pub fn gradients(
     let reach = Reach::of(&roots, &targets, &own);
     let recorded =
         always_record || reach.others || outputs.iter().any(|(_, cotangent)| cotangent.node().is_some());
-    // What is to be added to the gradient of each node, the last step first.
+    // The parts of the gradient of each node, the last step first.
     let mut open: BTreeMap<u64, (Arc<Node>, Arc<dyn Held>, Vec<Part>)> = BTreeMap::new();
     for (output, cotangent) in outputs {
         let Some(node) = output.node() else { continue };

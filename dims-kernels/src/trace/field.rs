@@ -12,7 +12,7 @@ use alloc::vec::Vec;
 pub struct Field {
     /// How often each loop runs.
     pub sizes: Loops<usize>,
-    /// What is computed.
+    /// The program.
     pub program: Arc<Program>,
     /// Of what.
     pub operands: Vec<Operand>,

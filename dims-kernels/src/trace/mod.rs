@@ -225,7 +225,7 @@ pub struct Operand {
 /// `out[place] += program(operands)`, over the loops of the field.
 #[derive(Clone)]
 pub struct Part {
-    /// What is added.
+    /// The summand.
     pub field: Field,
     /// Where.
     pub place: Place,
@@ -253,7 +253,7 @@ pub trait Rule: Send + Sync {
     fn take_operands(&mut self) -> Vec<Field>;
 
     /// The gradient: for fields of the step, the parts `d operand += ..`. `value` are the elements that the step yielded, `cotangent` has one element for each of them.
-    /// `recorded` says whether what is computed here is to be recorded as well.
+    /// `recorded` says whether the pull-back is recorded as well.
     fn pull(
         &self,
         value: &Arc<dyn Held>,

@@ -42,7 +42,7 @@ fn constant(build: &mut Builder, like: Register, value: f64) -> Register {
 
 /// A reduction of a field over some loops; the result lies contiguously in the order of the others.
 pub struct Reduced {
-    /// What is reduced.
+    /// The operand.
     pub field: Field,
     /// The loops of the result.
     pub kept: Vec<usize>,

@@ -74,7 +74,7 @@ impl<T: Value> Placed<T> {
                 strides[axis] = -strides[axis];
                 origin += last;
             }
-            step = last + step;
+            step += last;
             if choices.once_in(4) {
                 step += choices.within(1, 40);
             }

@@ -86,7 +86,7 @@ where
         let product: Named<T, X::All, Rank0, _> = Named::from_expr(product);
         let mut out = unwrap(sum::<Named<T, X::All, Rank0, _>, I, Z>(&product.expr));
         if crate::expr::record::is_active() {
-            // (What is traced is not changed in place.)
+            // (Traced tensors are not changed in place.)
             let sum = Binary { op: ops::Add, a: &out.expr, b: &self.bias.expr };
             return unwrap(crate::reduce::evaluated(Named::<T, Z, Rank0, _>::from_expr(sum)));
         }

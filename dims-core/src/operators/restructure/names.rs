@@ -123,12 +123,6 @@ macro_rules! names_each {
     };
 }
 
-/// One dim by itself.
-impl<Old: DimRef, New: DimRef + KeepsRole<Old>> NamesEach<Old> for New where
-    <Old::Brand as Brand>::Size: SameSize<<New::Brand as Brand>::Size, Old::Brand, New::Brand>
-{
-}
-
 names_each!(A P);
 names_each!(A P, B Q);
 names_each!(A P, B Q, C R);

@@ -19,7 +19,7 @@ use alloc::vec::Vec;
 
 /// Work along lines of a field; the result lies contiguously in an order of all loops.
 pub struct Along {
-    /// What is worked on.
+    /// The operand.
     pub field: Field,
     /// The loops, as the result lies.
     pub order: Vec<usize>,

@@ -207,10 +207,10 @@ impl Lying {
 
 impl Drawn {
     /// The part, and what it adds by slow loops: with elements of the type `T`.
-    fn part<T: crate::scalar::Element>(&self, len: usize) -> (Part, Vec<(usize, f64)>)
+    fn part<T>(&self, len: usize) -> (Part, Vec<(usize, f64)>)
     where
         f64: CastTo<T>,
-        T: CastTo<f64>,
+        T: crate::scalar::Element + CastTo<f64>,
     {
         let dtype = DType::of::<T>().expect("floats are known");
         let sizes = &self.sizes[..];
@@ -255,10 +255,10 @@ impl Drawn {
 }
 
 /// Runs parts, and compares with the loops.
-fn check<T: crate::scalar::Element>(parts: &[Drawn], epsilon: f64) -> Result<(), TestCaseError>
+fn check<T>(parts: &[Drawn], epsilon: f64) -> Result<(), TestCaseError>
 where
     f64: CastTo<T>,
-    T: CastTo<f64>,
+    T: crate::scalar::Element + CastTo<f64>,
 {
     let len = parts.iter().map(Drawn::len).max().unwrap_or(5);
     let (parts, added): (Vec<Part>, Vec<_>) = parts.iter().map(|own| own.part::<T>(len)).unzip();
