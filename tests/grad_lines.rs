@@ -209,6 +209,22 @@ fn distances_and_angles() {
 }
 
 #[test]
+fn matrices() {
+    let square = |sizes| tensor(sizes, 4);
+    for sizes in [[3, 3, 2], [1, 1, 1], [2, 2, 0]] {
+        check(|x: &X| (x.trace(I, J) * x).eval(), &square(sizes));
+        check(|x: &X| ((&x).diagonal(I, J, 0).square().sum(I) * x).eval(), &square(sizes));
+    }
+    for sizes in SIZES {
+        check(|x: &X| (x.tril(I, J, 0) * x.triu(I, J, 1) + x.tril(J, K, -1)).eval(), &square(sizes));
+    }
+    for sizes in [[2, 3, 2], [1, 1, 1], [2, 0, 3]] {
+        check(|x: &X| (x * 1.0).diag_embed(J, L), &square(sizes));
+        check(|x: &X| (x * x).diag_embed(K, L), &square(sizes));
+    }
+}
+
+#[test]
 fn losses() {
     for sizes in [[2, 5, 3], [3, 1, 2], [2, 0, 3], [1, 600, 1]] {
         let (x, y) = (tensor(sizes, 1), tensor(sizes, 2));

@@ -6,9 +6,10 @@ use crate::grad::loss::ScalarLoss;
 use crate::grad::parameters::{Parameters, Path};
 use crate::grad::reverse::{collected, shown};
 use crate::grad::variables::{Collected, Pairs, Variables};
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use kernels::memory::buffer::Buffer;
-use kernels::trace::gradients;
+use kernels::trace::{Gradients, Held, Node, gradients};
 
 /// The value of a function, and its directional derivative: `d f(by + t * direction) / d t` at `t = 0`.
 ///
@@ -57,14 +58,7 @@ pub fn try_jvp<P: Inputs, Y: Parameters>(
     let mut pairs = Pairs::default();
     Y::walk([&value, &cotangent], &mut Path::new(), &mut pairs)?;
     let mut found = gradients(&pairs.0, &variables.nodes, &cotangents.nodes, true)?;
-    let mut given = Pairs::default();
-    direction.walk_with(&traced, &mut Path::new(), &mut given)?;
-    let outputs: Vec<_> = variables
-        .nodes
-        .iter()
-        .zip(given.0)
-        .filter_map(|(node, (_, direction))| Some((found.take(node)?, direction)))
-        .collect();
+    let outputs = towards::<P>(direction, &traced, &mut found, &variables.nodes)?;
     let mut slopes = gradients(&outputs, &cotangents.nodes, &variables.nodes, false)?;
     let nodes = cotangents.nodes.iter();
     let slope = Y::walk(
@@ -116,14 +110,20 @@ pub fn try_hvp<P: Inputs, L: ScalarLoss>(
     let one = alloc::vec![<L::Elem as kernels::scalar::Num>::ONE; loss.expr.all().len()];
     let outputs = [(loss.expr.buffer().held(), Buffer::from(one).held())];
     let mut found = gradients(&outputs, &variables.nodes, &[], true)?;
-    let mut given = Pairs::default();
-    direction.walk_with(&traced, &mut Path::new(), &mut given)?;
-    let outputs: Vec<_> = variables
-        .nodes
-        .iter()
-        .zip(given.0)
-        .filter_map(|(node, (_, direction))| Some((found.take(node)?, direction)))
-        .collect();
+    let outputs = towards::<P>(direction, &traced, &mut found, &variables.nodes)?;
     let mut products = gradients(&outputs, &variables.nodes, &[], false)?;
     collected::<P>(&traced, &mut products, &variables.nodes, true)
+}
+
+/// The gradients by variables, each with the direction of its variable as the cotangent.
+fn towards<P: Inputs>(
+    direction: P,
+    traced: &P::Value,
+    found: &mut Gradients,
+    variables: &[Arc<Node>],
+) -> Result<Vec<(Arc<dyn Held>, Arc<dyn Held>)>, DimError> {
+    let mut given = Pairs::default();
+    direction.walk_with(traced, &mut Path::new(), &mut given)?;
+    let pairs = variables.iter().zip(given.0);
+    Ok(pairs.filter_map(|(node, (_, direction))| Some((found.take(node)?, direction))).collect())
 }

@@ -41,6 +41,12 @@ struct Memory<T> {
 }
 
 impl<T> Memory<T> {
+    /// How many bytes the elements take.
+    #[cfg(feature = "std")]
+    fn bytes(&self) -> usize {
+        self.len * size_of::<T>()
+    }
+
     #[inline(always)]
     fn copy(&self) -> Self {
         Memory { start: self.start, len: self.len, capacity: self.capacity }
@@ -92,7 +98,7 @@ impl<T> Drop for Last<T> {
     fn drop(&mut self) {
         #[cfg(feature = "std")]
         if self.mark.is_some() {
-            registry::remove(self.memory.start.as_ptr().cast());
+            registry::remove(self.memory.start.as_ptr().cast(), self.memory.bytes());
         }
         // SAFETY: an `Arc` drops its value once, when nobody has it any more.
         recycle(unsafe { self.memory.copy().into_vec() });
@@ -121,7 +127,7 @@ impl<T: Send + Sync + 'static> Held for Last<T> {
     }
 
     fn bytes(&self) -> usize {
-        self.memory.len * size_of::<T>()
+        self.memory.bytes()
     }
 
     fn mark(&self) -> Option<&Mark> {
@@ -132,7 +138,7 @@ impl<T: Send + Sync + 'static> Held for Last<T> {
         // (The registry has a weak count, so nobody can borrow the value exclusively; the last one can take it.)
         let mut last = Arc::into_inner(self)?;
         if last.mark.is_some() {
-            registry::remove(last.start());
+            registry::remove(last.start(), last.memory.bytes());
         }
         last.mark.take()
     }
@@ -230,7 +236,7 @@ impl<T> Buffer<T> {
                 let mut last = ManuallyDrop::new(last);
                 #[cfg(feature = "std")]
                 if last.mark.is_some() {
-                    registry::remove(last.memory.start.as_ptr().cast());
+                    registry::remove(last.memory.start.as_ptr().cast(), last.memory.bytes());
                     drop(last.mark.take());
                 }
                 // SAFETY: this was the last one who had the memory, and it is not dropped.

@@ -18,25 +18,24 @@ pub fn is_active() -> bool {
     ACTIVE.load(Ordering::Relaxed) != 0
 }
 
-/// Notes that memory is marked. (Memory without elements has no address of its own.)
+/// Notes that memory is marked. Memory without elements has no address of its own, so it is counted, and not found.
 pub(crate) fn insert(held: &Arc<dyn Held>) {
+    ACTIVE.fetch_add(1, Ordering::Relaxed);
     if held.bytes() == 0 {
         return;
     }
     let start = held.start() as usize;
     let end = start + held.bytes();
     let mut memory = MEMORY.write().unwrap_or_else(PoisonError::into_inner);
-    if memory.insert(start, (end, Arc::downgrade(held))).is_none() {
-        ACTIVE.fetch_add(1, Ordering::Relaxed);
-    }
+    memory.insert(start, (end, Arc::downgrade(held)));
 }
 
-/// Forgets it, before the memory is freed.
-pub(crate) fn remove(start: *const u8) {
-    let mut memory = MEMORY.write().unwrap_or_else(PoisonError::into_inner);
-    if memory.remove(&(start as usize)).is_some() {
-        ACTIVE.fetch_sub(1, Ordering::Relaxed);
+/// Forgets marked memory of so many bytes, once, before it is freed.
+pub(crate) fn remove(start: *const u8, bytes: usize) {
+    if bytes != 0 {
+        MEMORY.write().unwrap_or_else(PoisonError::into_inner).remove(&(start as usize));
     }
+    ACTIVE.fetch_sub(1, Ordering::Relaxed);
 }
 
 /// The marked memory in which an element lies.

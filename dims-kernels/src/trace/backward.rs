@@ -134,14 +134,13 @@ impl Reach {
             }
             reach.on_way.insert(node.id, false);
             let is_own = targets.contains(&node.id) || own.contains(&node.id);
-            if is_own != matches!(node.step, Step::Variable) || node.id < least {
-                // A variable of others, or one that stands for something traced; a step before all variables is traced because of others.
-                if is_own || matches!(node.step, Step::Variable) || node.id < least {
-                    reach.others = true;
-                }
-                if !is_own && (matches!(node.step, Step::Variable) || node.id < least) {
-                    continue;
-                }
+            let is_variable = matches!(node.step, Step::Variable);
+            // A variable of others ends the way, and so does a step before all own variables: it is traced because of others.
+            let ends = !is_own && (is_variable || node.id < least);
+            // An own variable with operands stands for a tensor that others trace.
+            reach.others |= ends || is_own && !is_variable;
+            if ends {
+                continue;
             }
             open.push((node, true));
             open.extend(node.inputs().into_iter().map(|input| (input, false)));
