@@ -41,6 +41,19 @@ fn moved_along_a_dim() {
     along_i!([0, 1, 5], |x| x.flip(I).eval());
 }
 
+/// Along a dim on which no element depends, a sum is a product with its size, also where the gradient of the elements is that of the sum alone.
+#[test]
+fn sums_of_broadcast_elements() {
+    let broadcast = |x: &Tensor<f64, (I,)>| -> Tensor<f64, (I,)> {
+        let column = ndarray::ArrayView2::from_shape((x.size(I), 1), x.memory()).unwrap();
+        column.broadcast((x.size(I), 4)).unwrap().at((I, J)).sum(J).eval()
+    };
+    let x = randn(I.of(3), 1);
+    check(broadcast, &x);
+    let (_, pull) = typed_dims::grad::vjp(broadcast, &x);
+    assert_eq!(pull(&ones(I.of(3))).memory(), [4.0; 3]);
+}
+
 #[test]
 fn repeated() {
     along_i!([0, 1, 5], |x| x.repeat(I, 3));

@@ -4,25 +4,25 @@ use crate::table::{Case, Operator};
 use crate::value::{Argument, Domain, Elements, Layout, Random};
 
 /// Sizes of dims, by name.
-struct Sizes(Vec<(&'static str, usize)>);
+pub struct Sizes(Vec<(&'static str, usize)>);
 
 impl Sizes {
-    fn usual() -> Self {
+    pub fn usual() -> Self {
         Sizes(crate::SIZES.to_vec())
     }
 
-    fn of(&self, name: &str) -> usize {
+    pub fn of(&self, name: &str) -> usize {
         self.0.iter().find(|(own, _)| *own == name).unwrap_or_else(|| panic!("no size for {name}")).1
     }
 
-    fn with(mut self, name: &str, size: usize) -> Self {
+    pub fn with(mut self, name: &str, size: usize) -> Self {
         self.0.iter_mut().filter(|(own, _)| *own == name).for_each(|entry| entry.1 = size);
         self
     }
 }
 
 /// The dims of the `at`th argument in the `run`th way to call an operator.
-fn dims_of(operator: &Operator, run: usize, at: usize) -> Vec<&'static str> {
+pub fn dims_of(operator: &Operator, run: usize, at: usize) -> Vec<&'static str> {
     let own = operator.parameters[at].dims.iter().copied();
     let outer = (run == 1 && at == 0).then_some("Outer");
     let inner = (run == 1 && !operator.parameters[at].alone).then_some("Inner");
@@ -91,6 +91,20 @@ fn compare(operator: &Operator, case: &Case, run: usize, arguments: &[Argument],
     }
 }
 
+/// The dims whose sizes may be any.
+pub fn free_dims(operator: &Operator) -> Vec<&'static str> {
+    let mut dims: Vec<_> = operator.parameters.iter().flat_map(|parameter| parameter.dims).copied().collect();
+    dims.sort();
+    dims.dedup();
+    dims.retain(|dim| !operator.keep.contains(dim));
+    dims
+}
+
+/// Whether there may be no elements along a dim: no positions lie along it.
+pub fn can_be_empty(operator: &Operator, dim: &'static str) -> bool {
+    !operator.parameters.iter().any(|own| own.domain == Domain::Below(dim))
+}
+
 /// Runs an operator in every way.
 pub fn check(operator: &Operator) {
     assert!(!operator.cases.is_empty(), "{} has no element types", operator.name);
@@ -105,14 +119,9 @@ pub fn check(operator: &Operator) {
         for layout in Layout::ALL {
             run_all(&Sizes::usual(), layout, &format!("{layout:?}"));
         }
-        let mut dims: Vec<_> = operator.parameters.iter().flat_map(|parameter| parameter.dims).collect();
-        dims.sort();
-        dims.dedup();
-        let free = dims.iter().filter(|dim| !operator.keep.contains(dim));
-        let bounds =
-            |dim: &&'static str| operator.parameters.iter().any(|own| own.domain == Domain::Below(dim));
-        for dim in free.clone().copied().chain([&"Outer", &"Inner"]) {
-            if !bounds(dim) {
+        let free = free_dims(operator);
+        for dim in free.iter().copied().chain(["Outer", "Inner"]) {
+            if can_be_empty(operator, dim) {
                 run_all(
                     &Sizes::usual().with(dim, 0),
                     Layout::Contiguous,
@@ -121,7 +130,7 @@ pub fn check(operator: &Operator) {
             }
             run_all(&Sizes::usual().with(dim, 1), Layout::Contiguous, &format!("one element along {dim}"));
         }
-        let ones = free.fold(Sizes::usual(), |sizes, dim| sizes.with(dim, 1));
+        let ones = free.into_iter().fold(Sizes::usual(), |sizes, dim| sizes.with(dim, 1));
         run_all(&ones, Layout::Transposed, "one element along each dim");
     }
     for (at, error) in operator.errors.iter().enumerate() {

@@ -1,5 +1,6 @@
 //! `docs/operators.md`, written from the entries, and the counts in the README beside this file.
 
+use crate::derivatives::{Derivative, derivative};
 use crate::families;
 use crate::table::{Family, Operator};
 use std::collections::BTreeSet;
@@ -20,18 +21,24 @@ fn row(operator: &Operator) -> String {
         .iter()
         .map(|own| format!("{}: {}[{}]", own.name, own.elem, own.dims.join(" ")))
         .collect();
+    let slope = match derivative(operator) {
+        Derivative::Yes => "yes".to_owned(),
+        Derivative::Zero => "zero".to_owned(),
+        Derivative::None { reason, .. } => format!("none: {reason}"),
+    };
     let names = operator.names.map(|name| if name.is_empty() { "-".into() } else { format!("`{name}`") });
     let code =
         |text: &str| constants(&text.split_whitespace().collect::<Vec<_>>().join(" ")).replace('|', "\\|");
     let errors: Vec<String> = operator.errors.iter().map(|error| format!("\"{}\"", error().1)).collect();
     format!(
-        "| `{}` | {} | {} → [{}] | {} | {} | {} | {} | {} | {} |",
+        "| `{}` | {} | {} → [{}] | {} | {} | {} | {} | {} | {} | {} |",
         code(operator.call),
         operator.doc.trim().replace('|', "\\|"),
         inputs.join(", "),
         operator.out.join(" "),
         if operator.refuses { "all".into() } else { set(operator.along) },
         operator.dtypes.join(", ").replace('<', "\\<"), // a page takes `<f64>` for HTML
+        slope,
         if errors.is_empty() { "-".into() } else { errors.join("; ").replace('|', "\\|") },
         names[0],
         names[1],
@@ -108,11 +115,13 @@ fn page() -> String {
          result those behind the arrow; every operator takes tensors with any further dims as well, different ones for each \
          argument, and loops over them. *Along* are the dims that it treats specially; where that is *all*, further dims are refused, because how large the result is depends on all \
          elements. *Element types* are those that the tests run; \
-         operations on single elements of `f16` and `bf16`, with the feature `half`, compute in `f32` and round their result once.\n"
+         operations on single elements of `f16` and `bf16`, with the feature `half`, compute in `f32` and round their result once. \
+         The *derivative* is `zero` where values are constant piece by piece, or no floats; `none` is an error that names the operation, and `yes` has been \
+         compared with differences in `f64`, in reverse and in forward mode and in second order.\n"
     );
     page.push_str(TYPES);
     for Family { title, about, operators } in &families {
-        write!(page, "\n## {title}\n\n{about}\n\n| call | computes | dims | along | element types | errors | PyTorch | JAX | NumPy |\n|---|---|---|---|---|---|---|---|---|\n").unwrap();
+        write!(page, "\n## {title}\n\n{about}\n\n| call | computes | dims | along | element types | derivative | errors | PyTorch | JAX | NumPy |\n|---|---|---|---|---|---|---|---|---|---|\n").unwrap();
         for operator in operators {
             writeln!(page, "{}", row(operator)).unwrap();
         }

@@ -8,6 +8,7 @@
 #![allow(clippy::useless_conversion, clippy::reversed_empty_ranges)]
 
 mod check;
+mod derivatives;
 mod docs;
 mod loops;
 mod table;
@@ -46,6 +47,7 @@ dims! {
     pub(crate) struct R;
     pub(crate) struct V;
     pub(crate) struct Inner;
+    pub(crate) struct Flat;
 }
 
 /// How many elements the dims of entries have, unless an entry needs others.

@@ -1,5 +1,6 @@
 //! What an entry is, and the macros with which entries are written.
 
+use crate::derivatives::{Given, Outcome};
 use crate::value::{Argument, Domain, Elements, Layout, Random};
 
 /// Operators that belong together.
@@ -45,6 +46,19 @@ pub struct Case {
     pub loops: fn(&[Elements]) -> Elements,
 }
 
+/// A call of an operator on arguments some of which are variables.
+pub type Slope = fn(&[Given<'_>]) -> Outcome;
+
+/// An operator in double precision, to be differentiated.
+pub struct Slopes {
+    /// Random arguments, as in [`Case`].
+    pub draw: Vec<Draw>,
+    /// Which arguments are floats.
+    pub floats: Vec<bool>,
+    /// The operator on arguments as they are, and with further dims, as in [`Case`].
+    pub runs: Vec<Slope>,
+}
+
 /// An input that is refused, and the message.
 pub type Refusal = fn() -> (Option<String>, &'static str);
 
@@ -68,6 +82,8 @@ pub struct Operator {
     pub dtypes: Vec<&'static str>,
     /// The element types, those of features only with them.
     pub cases: Vec<Case>,
+    /// How its derivative is tested, if its first element type is a float.
+    pub slopes: Option<Slopes>,
     /// Whether further dims are refused, because its result has as many elements as the arguments' elements decide.
     pub refuses: bool,
     /// Inputs that are errors, with their messages.
@@ -125,6 +141,7 @@ macro_rules! operators {
                             $($crate::operator!(@cases cases, single $t, $params, $out, $call, $loops);)*
                             cases
                         },
+                        slopes: $crate::operator!(@slopes $first, $params, $out, $call),
                         refuses: $crate::operator!(@refuses $params),
                         errors: vec![$($(
                             (|| (($error).err().map(|error| error.to_string()), $message)) as $crate::table::Refusal
@@ -136,6 +153,11 @@ macro_rules! operators {
                 #[test]
                 fn is_right() {
                     $crate::check::check(&entry());
+                }
+
+                #[test]
+                fn has_its_derivative() {
+                    $crate::derivatives::check(&entry());
                 }
             }
         )*
@@ -277,6 +299,61 @@ macro_rules! operator {
                 }
             },
         }
+    };
+    // Nothing is given, or no floats: there is nothing to differentiate by.
+    (@slopes $t:ident, (), $out:tt, $call:expr) => { None };
+    (@slopes f32, $params:tt, $out:tt, $call:expr) => { Some($crate::operator!(@slope $params, $out, $call)) };
+    (@slopes f64, $params:tt, $out:tt, $call:expr) => { Some($crate::operator!(@slope $params, $out, $call)) };
+    (@slopes $t:ident, $params:tt, $out:tt, $call:expr) => { None };
+    (@slope (apart $($params:tt)*), $out:tt, $call:expr) => { $crate::operator!(@slope single ($($params)*), $out, $call) };
+    (@slope (alone $($params:tt)*), $out:tt, $call:expr) => { $crate::operator!(@slope single ($($params)*), $out, $call) };
+    (@slope single ($($x:ident: $e:tt [$($d:ident)*] $(@ $alone:ident)? $(in $domain:expr)?),*), $out:tt, $call:expr) => {{
+        type T = f64;
+        $crate::table::Slopes {
+            draw: vec![$($crate::value::Argument::random::<$e> as $crate::table::Draw),*],
+            floats: vec![$($crate::operator!(@is_float $e)),*],
+            runs: vec![
+                (|given| {
+                    let mut given = given.iter();
+                    $(let $x = given.next().expect("an argument").view::<$e>(); let $x = $x.at(($($d,)*));)*
+                    $crate::operator!(@outcome $call, $out)
+                }) as $crate::table::Slope,
+            ],
+        }
+    }};
+    (@slope ($x:ident: $e:tt [$($d:ident)*] $(in $domain:expr)?
+            $(, $y:ident: $ye:tt [$($yd:ident)*] $(@ $alone:ident)? $(in $ydomain:expr)?)*),
+        [$($out:ident)*], $call:expr) => {{
+        type T = f64;
+        $crate::table::Slopes {
+            draw: vec![$crate::value::Argument::random::<$e> as $crate::table::Draw $(, $crate::value::Argument::random::<$ye> as $crate::table::Draw)*],
+            floats: vec![$crate::operator!(@is_float $e) $(, $crate::operator!(@is_float $ye))*],
+            runs: vec![
+                (|given| {
+                    let mut given = given.iter();
+                    let $x = given.next().expect("an argument").view::<$e>();
+                    let $x = $x.at(($($d,)*));
+                    $(let $y = given.next().expect("an argument").view::<$ye>(); let $y = $y.at(($($yd,)*));)*
+                    $crate::operator!(@outcome $call, [$($out)*])
+                }) as $crate::table::Slope,
+                (|given| {
+                    let mut given = given.iter();
+                    let $x = given.next().expect("an argument").view::<$e>();
+                    let $x = $x.at((Outer, $($d,)* Inner));
+                    $(
+                        let $y = given.next().expect("an argument").view::<$ye>();
+                        let $y = $crate::operator!(@inner $y [$($yd)*] $($alone)?);
+                    )*
+                    $crate::operator!(@outcome $call, [Outer $($out)* Inner])
+                }) as $crate::table::Slope,
+            ],
+        }
+    }};
+    (@is_float T) => { true };
+    (@is_float $e:tt) => { false };
+    (@outcome $call:expr, []) => { $crate::derivatives::IntoOutcome::into_outcome((zeros::<f64, _>($crate::Flat.of(1)) + ($call)).eval()) };
+    (@outcome $call:expr, [$($out:ident)*]) => {
+        $crate::derivatives::IntoOutcome::into_outcome(($call).flatten(($($out,)*), $crate::Flat).eval())
     };
     (@inner $y:ident [$($d:ident)*] alone) => { $y.at(($($d,)*)) };
     (@inner $y:ident [$($d:ident)*]) => { $y.at(($($d,)* Inner)) };

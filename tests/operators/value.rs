@@ -1,6 +1,6 @@
 //! Arrays whose element type only the run knows, and the ways in which they lie in memory.
 
-use ndarray::{Array, ArrayD, ArrayViewD, Axis, Dimension, IxDyn, Slice};
+use ndarray::{Array, ArrayBase, ArrayD, ArrayViewD, Axis, Dimension, IxDyn, RawData, Slice};
 use num_complex::Complex;
 use typed_dims::scalar::CastTo;
 
@@ -59,6 +59,10 @@ pub trait Dtype: Copy + Default + std::fmt::Debug + 'static {
     fn draw(random: &mut Random, domain: Domain, limit: usize) -> Self;
     /// Whether two results are the same but for rounding.
     fn close(self, other: Self) -> bool;
+    /// An array of `f64` as one of this type, which it has.
+    fn of_f64(array: ArrayViewD<'_, f64>) -> ArrayViewD<'_, Self> {
+        unreachable!("{array} has elements of the type {}", Self::NAME)
+    }
 }
 
 /// The elements of an array, by type.
@@ -101,7 +105,7 @@ macro_rules! each {
 }
 
 macro_rules! dtypes {
-    ($($t:ty, $variant:ident, $name:literal, $loops:ty, |$random:ident, $domain:ident, $limit:ident| $draw:expr, |$a:ident, $b:ident| $close:expr;)*) => {$(
+    ($($t:ty, $variant:ident, $name:literal, $loops:ty, |$random:ident, $domain:ident, $limit:ident| $draw:expr, |$a:ident, $b:ident| $close:expr $(, |$array:ident|)?;)*) => {$(
         impl Dtype for $t {
             const NAME: &'static str = $name;
             type Loops = $loops;
@@ -114,6 +118,7 @@ macro_rules! dtypes {
             }
             fn draw($random: &mut Random, $domain: Domain, $limit: usize) -> Self { $draw }
             fn close(self, other: Self) -> bool { let ($a, $b) = (self, other); $close }
+            $(fn of_f64($array: ArrayViewD<'_, f64>) -> ArrayViewD<'_, Self> { $array })?
         }
     )*};
 }
@@ -152,7 +157,7 @@ fn integer(random: &mut Random, domain: Domain, limit: usize) -> i64 {
 
 dtypes! {
     f32, F32, "f32", f32, |random, domain, _limit| float(random, domain) as f32, |a, b| near(a.into(), b.into(), 1e-5);
-    f64, F64, "f64", f64, |random, domain, _limit| float(random, domain), |a, b| near(a, b, 1e-12);
+    f64, F64, "f64", f64, |random, domain, _limit| float(random, domain), |a, b| near(a, b, 1e-12), |array|;
     i32, I32, "i32", i32, |random, domain, limit| integer(random, domain, limit) as i32, |a, b| a == b;
     i64, I64, "i64", i64, |random, domain, limit| integer(random, domain, limit), |a, b| a == b;
     u8, U8, "u8", u8, |random, domain, limit| integer(random, domain, limit).unsigned_abs() as u8, |a, b| a == b;
@@ -294,6 +299,38 @@ impl Layout {
         Layout::Broadcast,
         Layout::BroadcastLast,
     ];
+
+    /// The sizes of an array in the standard layout, to which `apply` gives this layout.
+    pub fn sizes_in_memory(self, shape: &[usize]) -> Vec<usize> {
+        let mut sizes = shape.to_vec();
+        let repeated = match self {
+            Layout::Broadcast => sizes.first_mut(),
+            Layout::BroadcastLast => sizes.last_mut(),
+            _ => None,
+        };
+        if let Some(size) = repeated {
+            *size = 1;
+        }
+        if self == Layout::Sliced {
+            sizes.iter_mut().for_each(|size| *size = 2 * *size + 1);
+        }
+        if self == Layout::Transposed {
+            sizes.reverse();
+        }
+        sizes
+    }
+
+    /// The array in this layout, but for axes that repeat an element, which have one.
+    pub fn apply<S: RawData>(self, mut array: ArrayBase<S, IxDyn>) -> ArrayBase<S, IxDyn> {
+        for axis in (0..array.ndim()).map(Axis) {
+            match self {
+                Layout::Sliced => array.slice_axis_inplace(axis, Slice::new(1, None, 2)),
+                Layout::Reversed => array.invert_axis(axis),
+                _ => {}
+            }
+        }
+        if self == Layout::Transposed { array.reversed_axes() } else { array }
+    }
 }
 
 /// An argument: elements, and memory in which they lie in a certain way.
@@ -312,33 +349,9 @@ impl Argument {
         domain: Domain,
         limit: usize,
     ) -> Argument {
-        let mut sizes = shape.to_vec();
-        let repeated = match layout {
-            Layout::Broadcast => sizes.first_mut(),
-            Layout::BroadcastLast => sizes.last_mut(),
-            _ => None,
-        };
-        if let Some(size) = repeated {
-            *size = 1;
-        }
-        if layout == Layout::Sliced {
-            sizes.iter_mut().for_each(|size| *size = 2 * *size + 1);
-        }
-        if layout == Layout::Transposed {
-            sizes.reverse();
-        }
-        let mut array = ArrayD::from_shape_simple_fn(IxDyn(&sizes), || T::draw(random, domain, limit));
-        for axis in (0..sizes.len()).map(Axis) {
-            match layout {
-                Layout::Sliced => array.slice_axis_inplace(axis, Slice::new(1, None, 2)),
-                Layout::Reversed => array.invert_axis(axis),
-                _ => {}
-            }
-        }
-        if layout == Layout::Transposed {
-            array = array.reversed_axes();
-        }
-        Argument { shape: shape.to_vec(), memory: T::wrap(array) }
+        let sizes = layout.sizes_in_memory(shape);
+        let array = ArrayD::from_shape_simple_fn(IxDyn(&sizes), || T::draw(random, domain, limit));
+        Argument { shape: shape.to_vec(), memory: T::wrap(layout.apply(array)) }
     }
 
     /// Elements in the standard layout.

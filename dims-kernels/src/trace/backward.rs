@@ -101,8 +101,11 @@ fn whole(parts: &[Part], node: &Node) -> Option<Arc<dyn Held>> {
         && memory.len() == node.len
         && covers(place, &field.sizes, node.len)
         && covers(&operand.place, &field.sizes, node.len)
-        && (0..field.sizes.len())
-            .all(|axis| field.sizes[axis] == 1 || place.strides[axis] == operand.place.strides[axis]);
+        // (A loop along which nothing varies is a sum.)
+        && (0..field.sizes.len()).all(|axis| {
+            let stride = place.strides[axis];
+            field.sizes[axis] == 1 || stride != 0 && stride == operand.place.strides[axis]
+        });
     same.then(|| Arc::clone(memory))
 }
 

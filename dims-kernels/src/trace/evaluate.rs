@@ -205,7 +205,10 @@ impl Field {
         let (_, operand) = self.plain::<T>()?;
         let Source::Memory(held) = &operand.source else { return None };
         let lying = Place::contiguous(&self.sizes, order);
-        let same = |axis: usize| self.sizes[axis] == 1 || operand.place.strides[axis] == lying.strides[axis];
+        let same = |axis: usize| {
+            let stride = operand.place.strides[axis];
+            self.sizes[axis] == 1 || stride != 0 && stride == lying.strides[axis]
+        };
         if !(0..self.sizes.len()).all(same) {
             return None;
         }

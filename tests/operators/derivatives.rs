@@ -1,0 +1,385 @@
+//! The derivative of every operator: by reverse and forward mode, against central differences, in double precision.
+
+use crate::Flat;
+use crate::check::{Sizes, can_be_empty, dims_of, free_dims};
+use crate::table::{Operator, Slope, Slopes};
+use crate::value::{Argument, Domain, Dtype, Layout, Random};
+use ndarray::{Array1, ArrayViewD, IxDyn};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use typed_dims::grad::{hvp, jvp, vjp};
+use typed_dims::prelude::*;
+
+/// What there is to say about the derivative of an operator.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Derivative {
+    /// It has one.
+    Yes,
+    /// It is 0 wherever there is one: values are constant piece by piece, or no floats.
+    Zero,
+    /// There is none, for a reason: it is an error that names the operation.
+    None { operation: &'static str, reason: &'static str },
+}
+
+/// Operators whose derivative is 0, though their first element type is a float.
+const ZERO: &[&str] = &[
+    // Constant piece by piece.
+    "floor",
+    "ceil",
+    "round",
+    "trunc",
+    "round_ties_even",
+    "signum",
+    "heaviside",
+    // Truth values, positions and integers.
+    "is_nan",
+    "is_finite",
+    "is_infinite",
+    "signbit",
+    "lt",
+    "le",
+    "gt",
+    "ge",
+    "eq",
+    "ne",
+    "argmax",
+    "argmin",
+    "argsort",
+    "argsort_descending",
+    "topk_positions",
+    "unique_counts",
+    "unique_inverse",
+    "cast",
+    "iota",
+    "one_hot",
+    // Shapes alone are read.
+    "full_like",
+    "rand_like_of",
+    "randn_like_of",
+];
+
+/// Operators without a derivative: the operation that the error names, and why.
+const NONE: &[(&str, &str, &str)] = &[
+    ("map", "map", "a closure; an operation of one's own can have one"),
+    ("zip_map", "zip_map", "a closure; an operation of one's own can have one"),
+];
+
+/// Operators of complex numbers.
+const COMPLEX: &[&str] = &["exp_complex"];
+
+/// Operators that have no derivative yet: each is an error, until its rule is there and the line goes.
+const TO_DO: &[&str] = &[];
+
+/// The derivative of an operator.
+pub fn derivative(operator: &Operator) -> Derivative {
+    let name = operator.name;
+    if let Some((_, operation, reason)) = NONE.iter().find(|(own, ..)| *own == name) {
+        return Derivative::None { operation, reason };
+    }
+    if TO_DO.contains(&name) {
+        return Derivative::None { operation: "", reason: "to do" };
+    }
+    if COMPLEX.contains(&name) {
+        return Derivative::None { operation: "", reason: "complex numbers" };
+    }
+    if ZERO.contains(&name) || operator.slopes.is_none() { Derivative::Zero } else { Derivative::Yes }
+}
+
+/// An argument: a variable, or a constant.
+pub enum Given<'a> {
+    /// The elements of a variable where they lie, and the sizes, to which axes of one element are lengthened.
+    Variable(ArrayViewD<'a, f64>, &'a [usize]),
+    /// What no derivative is taken by.
+    Constant(&'a Argument),
+}
+
+impl Given<'_> {
+    /// The elements, of the type that they have.
+    pub fn view<T: Dtype>(&self) -> ArrayViewD<'_, T> {
+        match self {
+            Given::Variable(elements, shape) => {
+                T::of_f64(elements.broadcast(IxDyn(shape)).expect("the memory has these sizes or 1"))
+            }
+            Given::Constant(argument) => argument.view(),
+        }
+    }
+}
+
+/// Elements in the order of the dims of the result.
+type Elements = Tensor<f64, (Flat,)>;
+
+/// What a call yields.
+pub enum Outcome {
+    /// Floats, which can be differentiated.
+    Floats(Elements),
+    /// Others, which are no part of a recorded program.
+    Others,
+}
+
+/// The result of a call as an outcome.
+pub trait IntoOutcome {
+    fn into_outcome(self) -> Outcome;
+}
+
+impl IntoOutcome for Elements {
+    fn into_outcome(self) -> Outcome {
+        Outcome::Floats(self)
+    }
+}
+
+macro_rules! others {
+    ($($t:ty)*) => {$(
+        impl IntoOutcome for Tensor<$t, (Flat,)> {
+            fn into_outcome(self) -> Outcome {
+                // (An error if they were traced.)
+                let _ = self.order(Flat);
+                Outcome::Others
+            }
+        }
+    )*};
+}
+
+others! { bool i64 isize usize f32 }
+
+/// The variables and constants of a call.
+struct Call<'a> {
+    slopes: &'a Slopes,
+    run: Slope,
+    /// The elements of the variables, as they lie in memory.
+    memory: Vec<Elements>,
+    constants: Vec<Argument>,
+    shapes: Vec<Vec<usize>>,
+    layouts: Vec<Layout>,
+}
+
+impl<'a> Call<'a> {
+    fn draw(
+        operator: &Operator,
+        slopes: &'a Slopes,
+        run: usize,
+        sizes: &Sizes,
+        layout: Layout,
+        random: &mut Random,
+    ) -> Self {
+        let mut call = Call {
+            slopes,
+            run: slopes.runs[run],
+            memory: Vec::new(),
+            constants: Vec::new(),
+            shapes: Vec::new(),
+            layouts: Vec::new(),
+        };
+        for (at, parameter) in operator.parameters.iter().enumerate() {
+            let shape: Vec<usize> = dims_of(operator, run, at).iter().map(|dim| sizes.of(dim)).collect();
+            let limit = if let Domain::Below(dim) = parameter.domain { sizes.of(dim) } else { 0 };
+            let layout = Layout::ALL[(layout as usize + at) % Layout::ALL.len()];
+            // Where elements are equal, there are kinks.
+            let domain = if parameter.domain == Domain::Ties { Domain::Any } else { parameter.domain };
+            if slopes.floats[at] {
+                let len = layout.sizes_in_memory(&shape).iter().product();
+                let data = (0..len).map(|_| f64::draw(random, domain, limit)).collect();
+                call.memory.push(from_vec(Flat.of(len), data));
+            } else {
+                call.constants.push(slopes.draw[at](&shape, layout, random, domain, limit));
+            }
+            call.shapes.push(shape);
+            call.layouts.push(layout);
+        }
+        call
+    }
+
+    fn outcome(&self, memory: &[Elements]) -> Outcome {
+        let (mut memory, mut constants) = (memory.iter(), self.constants.iter());
+        let given: Vec<Given<'_>> = (0..self.shapes.len())
+            .map(|at| {
+                if !self.slopes.floats[at] {
+                    return Given::Constant(constants.next().expect("a constant"));
+                }
+                let (shape, layout) = (&self.shapes[at], self.layouts[at]);
+                let own = layout.sizes_in_memory(shape);
+                let all = ArrayViewD::from_shape(own, memory.next().expect("a variable").memory())
+                    .expect("all elements");
+                Given::Variable(layout.apply(all), shape)
+            })
+            .collect();
+        (self.run)(&given)
+    }
+
+    /// The floats that the call yields; none if it yields others.
+    fn floats(&self, memory: &[Elements]) -> Elements {
+        match self.outcome(memory) {
+            Outcome::Floats(elements) => elements,
+            Outcome::Others => zeros(Flat.of(0)),
+        }
+    }
+
+    /// The variables, moved in a direction.
+    fn moved(&self, direction: &[Elements], by: f64) -> Vec<Elements> {
+        self.memory.iter().zip(direction).map(|(x, v)| (x + v * by).eval()).collect()
+    }
+
+    fn direction(&self, random: &mut Random) -> Vec<Elements> {
+        self.memory.iter().map(|x| drawn(x.size(Flat), random)).collect()
+    }
+}
+
+fn drawn(len: usize, random: &mut Random) -> Elements {
+    from_vec(Flat.of(len), (0..len).map(|_| f64::draw(random, Domain::Any, 0)).collect())
+}
+
+fn values(elements: &Elements) -> Array1<f64> {
+    elements.view().order(Flat)
+}
+
+fn dot(a: &[Elements], b: &[Elements]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| (&values(a) * &values(b)).sum()).sum()
+}
+
+#[track_caller]
+fn assert_near(found: f64, expected: f64, scale: f64, what: &dyn Fn() -> String) {
+    let is_near =
+        (found - expected).abs() <= 1e-6 * (scale + expected.abs()) || (found.is_nan() && expected.is_nan());
+    assert!(is_near, "{}: {found} is not {expected}", what());
+}
+
+/// How far differences go.
+const STEP: f64 = 1e-5;
+
+/// Reverse and forward mode against differences, and against each other.
+fn compare(call: &Call<'_>, is_zero: bool, random: &mut Random, context: &dyn Fn() -> String) {
+    let value = call.floats(&call.memory);
+    let len = value.size(Flat);
+    let (y, pull) = vjp(|memory| call.floats(memory), &call.memory);
+    assert_eq!(y.size(Flat), len, "{}", context());
+    for (found, expected) in values(&y).iter().zip(&values(&value)) {
+        let is_same = found == expected || (found.is_nan() && expected.is_nan());
+        assert!(
+            is_same || (found - expected).abs() <= 1e-12 * (1.0 + expected.abs()),
+            "the value of {}",
+            context()
+        );
+    }
+    let cotangent = drawn(len, random);
+    let gradient = pull(&cotangent);
+    let direction = call.direction(random);
+    let (_, slope) = jvp(|memory| call.floats(memory), &call.memory, &direction);
+    let (after, before) = (call.moved(&direction, STEP), call.moved(&direction, -STEP));
+    let difference = (call.floats(&after) - call.floats(&before)) * (0.5 / STEP);
+    let (slope, difference, value) = (values(&slope), difference.order(Flat), values(&value));
+    for (at, (&found, &expected)) in slope.iter().zip(&difference).enumerate() {
+        // A mean or a maximum of no elements has no difference.
+        if !value[at].is_finite() {
+            continue;
+        }
+        assert_near(found, expected, 1.0, &|| format!("forward, element {at} of {}", context()));
+    }
+    let is_0 = |elements: &[Elements]| elements.iter().all(|own| values(own).iter().all(|&x| x == 0.0));
+    if is_zero {
+        assert!(is_0(&gradient) && slope.iter().all(|&x| x == 0.0), "{} is not constant", context());
+    }
+    let (forward, reverse) = ((&slope * &values(&cotangent)).sum(), dot(&gradient, &direction));
+    let scale = 1e-6 + (&slope * &values(&cotangent)).mapv(f64::abs).sum();
+    assert_near(reverse, forward, scale, &|| format!("reverse beside forward mode of {}", context()));
+    // Single elements, those that are not read among them.
+    for (number, x) in call.memory.iter().enumerate().filter(|(_, x)| !x.is_empty()) {
+        for _ in 0..2 {
+            let element = random.next() as usize % x.len();
+            let unit = |own: usize, len: usize| {
+                from_vec(
+                    Flat.of(len),
+                    (0..len).map(|at| f64::from(u8::from(own == number && at == element))).collect(),
+                )
+            };
+            let unit: Vec<Elements> =
+                call.memory.iter().enumerate().map(|(own, x)| unit(own, x.len())).collect();
+            let (after, before) = (call.moved(&unit, STEP), call.moved(&unit, -STEP));
+            let difference = (values(&call.floats(&after)) - values(&call.floats(&before))) * (0.5 / STEP);
+            let (expected, found) = ((&difference * &values(&cotangent)).sum(), dot(&gradient, &unit));
+            let scale = 1.0 + (&difference * &values(&cotangent)).mapv(f64::abs).sum();
+            assert_near(found, expected, scale, &|| {
+                format!("reverse, element {element} of argument {number} of {}", context())
+            });
+        }
+    }
+}
+
+/// The product with the Hessian of a loss, against differences of gradients.
+fn compare_second_order(call: &Call<'_>, random: &mut Random, context: &dyn Fn() -> String) {
+    let cotangent = drawn(call.floats(&call.memory).size(Flat), random);
+    let direction = call.direction(random);
+    let found = hvp(|memory| (call.floats(memory).sin() * &cotangent).sum(Flat), &call.memory, &direction);
+    let gradient = |memory: Vec<Elements>| {
+        let (y, pull) = vjp(|memory| call.floats(memory), &memory);
+        pull(&(y.cos() * &cotangent).eval())
+    };
+    let (after, before) = (gradient(call.moved(&direction, STEP)), gradient(call.moved(&direction, -STEP)));
+    for ((found, after), before) in found.iter().zip(&after).zip(&before) {
+        let expected = (values(after) - values(before)) * (0.5 / STEP);
+        let scale = 1.0 + expected.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
+        for (at, (&found, &expected)) in values(found).iter().zip(&expected).enumerate() {
+            assert_near(found, expected, 10.0 * scale, &|| {
+                format!("the second order, element {at} of {}", context())
+            });
+        }
+    }
+}
+
+/// The text of the error of a call whose arguments are variables.
+fn error(call: &Call<'_>) -> Option<String> {
+    let run = || vjp(|memory| call.floats(memory), &call.memory).0;
+    let payload = catch_unwind(AssertUnwindSafe(run)).err()?;
+    Some(payload.downcast_ref::<String>().cloned().unwrap_or_else(|| "a panic without a text".into()))
+}
+
+/// Tests that the derivative of an operator is what the table says.
+pub fn check(operator: &Operator) {
+    let Some(slopes) = &operator.slopes else { return };
+    let name = operator.name;
+    let derivative = derivative(operator);
+    let mut random = Random(3);
+    if let Derivative::None { operation, .. } = derivative {
+        for run in 0..slopes.runs.len() {
+            let call = Call::draw(operator, slopes, run, &Sizes::usual(), Layout::Contiguous, &mut random);
+            let error =
+                error(&call).unwrap_or_else(|| panic!("`{name}` has a derivative: strike it off the list"));
+            let expected = format!("no gradient can be taken through `{operation}");
+            assert!(error.contains(&expected), "{name}: {error}");
+        }
+        return;
+    }
+    let mut compare_all = |sizes: &Sizes, layout: Layout, what: &str| {
+        for run in 0..slopes.runs.len() {
+            let call = Call::draw(operator, slopes, run, sizes, layout, &mut random);
+            let further = if run == 0 { "no" } else { "two" };
+            let context = || format!("`{name}`, {what}, {further} further dims");
+            compare(&call, derivative == Derivative::Zero, &mut random, &context);
+            if run == 0 && layout == Layout::Sliced {
+                compare_second_order(&call, &mut random, &context);
+            }
+        }
+    };
+    for layout in Layout::ALL {
+        compare_all(&Sizes::usual(), layout, &format!("{layout:?}"));
+    }
+    for dim in free_dims(operator).into_iter().chain(["Outer", "Inner"]) {
+        if can_be_empty(operator, dim) {
+            compare_all(
+                &Sizes::usual().with(dim, 0),
+                Layout::Contiguous,
+                &format!("no elements along {dim}"),
+            );
+        }
+        compare_all(&Sizes::usual().with(dim, 1), Layout::Contiguous, &format!("one element along {dim}"));
+    }
+}
+
+/// The lists have no names that are none.
+#[test]
+fn lists_name_operators() {
+    let families = crate::families();
+    let is_one =
+        |name: &str| families.iter().flat_map(|family| &family.operators).any(|own| own.name == name);
+    let none = NONE.iter().map(|(name, ..)| name);
+    for name in ZERO.iter().chain(none).chain(COMPLEX).chain(TO_DO) {
+        assert!(is_one(name), "there is no operator `{name}`");
+    }
+}
