@@ -5,7 +5,7 @@ use crate::expr::record::lost;
 use crate::grad::inputs::{Inputs, Lend, LentOf};
 use crate::grad::loss::ScalarLoss;
 use crate::grad::parameters::{Parameters, Path};
-use crate::grad::variables::{Collected, DetachedFrom, Elements, Pairs, Variables};
+use crate::grad::variables::{Collected, Detached, Elements, Pairs, Variables};
 use crate::named::Named;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -216,5 +216,5 @@ pub fn try_vjp<P: Inputs, Y: Parameters>(
 
 /// The value of a function of variables, as the caller gets it: traced where it depends on what others trace.
 pub(super) fn shown<Y: Parameters>(value: &Y, variables: &[Arc<Node>]) -> Result<Y, DimError> {
-    Y::walk([value], &mut Path::new(), &mut DetachedFrom(variables))
+    Y::walk([value], &mut Path::new(), &mut Detached(|node: &Arc<Node>| !depends_on_others(node, variables)))
 }

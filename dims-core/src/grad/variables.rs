@@ -15,7 +15,7 @@ use kernels::memory::axes::Axis;
 use kernels::memory::buffer::Buffer;
 use kernels::program::code::DType;
 use kernels::scalar::Element;
-use kernels::trace::{Field, Gradients, Held, Loops, Node, Part, Place, Step, depends_on_others, evaluate};
+use kernels::trace::{Field, Gradients, Held, Loops, Node, Part, Place, Step, evaluate};
 
 /// One tensor as elements along loops.
 pub(super) struct Elements {
@@ -170,25 +170,16 @@ impl Walk<2> for Pairs {
     }
 }
 
-/// The same values.
-pub(super) struct Cloned;
+/// The same values; what is traced by nodes like these is traced no more.
+pub(super) struct Detached<F>(pub(super) F);
 
-impl Walk<1> for Cloned {
-    type Error = DimError;
-
-    fn tensor<T: Element, S: Dims, R: Rank>(
-        &mut self,
-        _: &Path,
-        [tensor]: [&Named<T, S, R>; 1],
-    ) -> Result<Named<T, S, R>, DimError> {
-        Ok(tensor.clone())
+impl Detached<fn(&Arc<Node>) -> bool> {
+    pub(super) fn all() -> Self {
+        Detached(|_| true)
     }
 }
 
-/// The same values, traced no more.
-pub(super) struct Detached;
-
-impl Walk<1> for Detached {
+impl<F: Fn(&Arc<Node>) -> bool> Walk<1> for Detached<F> {
     type Error = DimError;
 
     fn tensor<T: Element, S: Dims, R: Rank>(
@@ -196,23 +187,7 @@ impl Walk<1> for Detached {
         _: &Path,
         [tensor]: [&Named<T, S, R>; 1],
     ) -> Result<Named<T, S, R>, DimError> {
-        Ok(Named::from_expr(detached(&tensor.expr)))
-    }
-}
-
-/// The same values, traced no more but for what depends on variables beside these.
-pub(super) struct DetachedFrom<'v>(pub(super) &'v [Arc<Node>]);
-
-impl Walk<1> for DetachedFrom<'_> {
-    type Error = DimError;
-
-    fn tensor<T: Element, S: Dims, R: Rank>(
-        &mut self,
-        _: &Path,
-        [tensor]: [&Named<T, S, R>; 1],
-    ) -> Result<Named<T, S, R>, DimError> {
-        let others = |node: &Arc<Node>| depends_on_others(node, self.0);
-        if tensor.expr.buffer().node().is_some_and(others) {
+        if tensor.expr.buffer().node().is_some_and(|node| !(self.0)(node)) {
             return Ok(tensor.clone());
         }
         Ok(Named::from_expr(detached(&tensor.expr)))
