@@ -2,18 +2,19 @@
 
 use crate::grad::Parameters;
 use crate::grad::parameters::{Path, Walk};
+use crate::named::Named;
+use crate::rank::Rank;
+use crate::set::Dims;
 
 /// By what a gradient is taken: a reference to [`Parameters`], or a tuple of such.
 ///
 /// The function gets the same: `|w| ..` for `&w`, `|(w, b)| ..` for `(&w, &b)`. The gradient is owned: of the type of `w`, or a tuple.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is not a reference to parameters",
-    label = "a gradient is taken by a reference to a tensor or to a struct with `#[derive(Parameters)]`, or by a tuple of such references: `&w`, `(&w, &b)`",
-    note = "an expression is computed first, by `x.eval()`"
+    message = "no derivative can be taken by `{Self}`",
+    label = "expected a reference to a tensor that owns its elements, or to a struct with `#[derive(Parameters)]`, or a tuple of such references: `&w`, `(&w, &b)`",
+    note = "an expression is computed first, by `x.eval()`; a number is a tensor without dims, `full((), x)`"
 )]
-pub trait Inputs: Copy + for<'t> Lend<'t, Owned = <Self as Inputs>::Value> {
-    /// The values, owned.
-    type Value: Parameters;
+pub trait Inputs: Copy + Referring<Value: Parameters> + for<'t> Lend<'t> {
     /// [`Parameters::walk`] of the values.
     #[doc(hidden)]
     fn walk<W: Walk<1>>(self, path: &mut Path, walk: &mut W) -> Result<Self::Value, W::Error>;
@@ -41,22 +42,32 @@ pub trait Inputs: Copy + for<'t> Lend<'t, Owned = <Self as Inputs>::Value> {
     ) -> Result<Self::Value, W::Error>;
 }
 
+/// The values that [`Inputs`] refer to, owned.
+///
+/// This trait and [`Lend`] are implemented for all references, and for parameters without the `&`, though no gradient is taken by these: so a wrong input is one
+/// error, that of [`Inputs`], and what is computed through the other two gives none besides.
+pub trait Referring {
+    /// The values.
+    type Value;
+}
+
 /// [`Inputs`], as the function gets them for the lifetime `'t`. (The last parameter says that they live so long.)
-pub trait Lend<'t, Lives = &'t Self> {
-    /// The values, owned.
-    type Owned;
-    /// References to them.
+pub trait Lend<'t, Lives = &'t Self>: Referring {
+    /// References to the values.
     type Lent;
     #[doc(hidden)]
-    fn lend(value: &'t Self::Owned) -> Self::Lent;
+    fn lend(value: &'t Self::Value) -> Self::Lent;
 }
 
 /// What the function gets.
 pub type LentOf<'t, P> = <P as Lend<'t>>::Lent;
 
+impl<P> Referring for &P {
+    type Value = P;
+}
+
 #[diagnostic::do_not_recommend]
 impl<'t, P> Lend<'t> for &P {
-    type Owned = P;
     type Lent = &'t P;
 
     fn lend(value: &'t P) -> &'t P {
@@ -64,10 +75,21 @@ impl<'t, P> Lend<'t> for &P {
     }
 }
 
+impl<T, S: Dims, R: Rank, E> Referring for Named<T, S, R, E> {
+    type Value = Self;
+}
+
+#[diagnostic::do_not_recommend]
+impl<'t, T, S: Dims, R: Rank, E> Lend<'t> for Named<T, S, R, E> {
+    type Lent = &'t Self;
+
+    fn lend(value: &'t Self) -> &'t Self {
+        value
+    }
+}
+
 #[diagnostic::do_not_recommend]
 impl<P: Parameters> Inputs for &P {
-    type Value = P;
-
     fn walk<W: Walk<1>>(self, path: &mut Path, walk: &mut W) -> Result<P, W::Error> {
         P::walk([self], path, walk)
     }
@@ -87,20 +109,21 @@ impl<P: Parameters> Inputs for &P {
 
 macro_rules! tuples {
     ($($p:ident $n:tt)*) => {
+        impl<$($p: Referring),*> Referring for ($($p,)*) {
+            type Value = ($($p::Value,)*);
+        }
+
         #[diagnostic::do_not_recommend]
         impl<'t, $($p: Lend<'t>),*> Lend<'t> for ($($p,)*) {
-            type Owned = ($($p::Owned,)*);
             type Lent = ($($p::Lent,)*);
 
-            fn lend(value: &'t Self::Owned) -> Self::Lent {
+            fn lend(value: &'t Self::Value) -> Self::Lent {
                 ($($p::lend(&value.$n),)*)
             }
         }
 
         #[diagnostic::do_not_recommend]
         impl<$($p: Inputs),*> Inputs for ($($p,)*) {
-            type Value = ($(<$p as Inputs>::Value,)*);
-
             fn walk<W: Walk<1>>(self, path: &mut Path, walk: &mut W) -> Result<Self::Value, W::Error> {
                 Ok(($(path.index($n, |path| self.$n.walk(path, walk))?,)*))
             }

@@ -1,6 +1,6 @@
 //! Reverse mode: gradients, and pull-backs.
 
-use crate::error::{DimError, unwrap};
+use crate::error::{DimError, Origin, unwrap};
 use crate::expr::record::lost;
 use crate::grad::inputs::{Inputs, Lend, LentOf};
 use crate::grad::loss::ScalarLoss;
@@ -9,6 +9,7 @@ use crate::grad::variables::{Collected, DetachedFrom, Elements, Pairs, Variables
 use crate::named::Named;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::panic::Location;
 use kernels::memory::buffer::Buffer;
 use kernels::trace::{Gradients, Node, depends_on_others, gradients};
 
@@ -123,7 +124,7 @@ fn differentiated<P: Inputs, L: ScalarLoss, X>(
     let one = alloc::vec![<L::Elem as kernels::scalar::Num>::ONE; loss.expr.all().len()];
     let outputs = [(loss.expr.buffer().held(), Buffer::from(one).held())];
     let mut found = gradients(&outputs, &variables.nodes, &[], false)?;
-    let gradient = collected::<P>(&traced, &mut found, &variables.nodes, false)?;
+    let gradient = collected::<P>(&traced, &mut found, &variables.nodes, Some(Location::caller()))?;
     Ok((value, gradient, beside))
 }
 
@@ -132,9 +133,9 @@ pub(super) fn collected<P: Inputs>(
     traced: &P::Value,
     gradients: &mut Gradients,
     nodes: &[Arc<Node>],
-    unused: bool,
+    refused: Origin,
 ) -> Result<P::Value, DimError> {
-    P::walk_value(traced, &mut Path::new(), &mut Collected { gradients, nodes: nodes.iter(), unused })
+    P::walk_value(traced, &mut Path::new(), &mut Collected { gradients, nodes: nodes.iter(), refused })
 }
 
 /// What [`vjp`] returns beside the value: takes a cotangent of the value back to one of the inputs.
@@ -165,7 +166,7 @@ impl<P: Inputs, Y: Parameters> Pullback<P, Y> {
         let mut pairs = Pairs::default();
         Y::walk([&self.value, cotangent], &mut Path::new(), &mut pairs)?;
         let mut found = gradients(&pairs.0, &self.nodes, &[], false)?;
-        collected::<P>(&self.traced, &mut found, &self.nodes, true)
+        collected::<P>(&self.traced, &mut found, &self.nodes, None)
     }
 }
 
