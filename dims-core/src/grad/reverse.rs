@@ -105,7 +105,7 @@ pub fn try_value_and_grad_with<P: Inputs, L: ScalarLoss, X>(
 ) -> Result<(L::Elem, P::Value, X), DimError> {
     let (value, gradient, beside) = differentiated(f, by)?;
     // (A number is no part of a program that others record.)
-    let value = value.ok_or_else(|| lost("value_and_grad"))?;
+    let Some(value) = value else { return Err(lost("value_and_grad")) };
     Ok((value, gradient, beside))
 }
 
