@@ -2,14 +2,13 @@
 
 use crate::error::{DimError, Origin, unwrap};
 use crate::grad::inputs::{Inputs, Lend, LentOf};
-use crate::grad::loss::ScalarLoss;
+use crate::grad::loss::{Loss, ScalarLoss};
 use crate::grad::parameters::{Parameters, Path};
 use crate::grad::reverse::{collected, shown};
 use crate::grad::variables::{Collected, Directed, Pairs, Variables};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::panic::Location;
-use kernels::memory::buffer::Buffer;
 use kernels::trace::{Gradients, Held, Node, gradients};
 
 /// The value of a function, and its directional derivative: `d f(by + t * direction) / d t` at `t = 0`.
@@ -107,9 +106,8 @@ pub fn try_hvp<P: Inputs, L: ScalarLoss>(
 ) -> Result<P::Value, DimError> {
     let mut variables = Variables::default();
     let traced = by.walk(&mut Path::new(), &mut variables)?;
-    let loss = f(<P as Lend<'_>>::lend(&traced)).into_loss()?;
-    let one = alloc::vec![<L::Elem as kernels::scalar::Num>::ONE; loss.expr.all().len()];
-    let outputs = [(loss.expr.buffer().held(), Buffer::from(one).held())];
+    let Loss { held, one, .. } = f(<P as Lend<'_>>::lend(&traced)).into_loss()?;
+    let outputs = [(held, one)];
     let mut found = gradients(&outputs, &variables.nodes, &[], true)?;
     let here = Some(Location::caller());
     let outputs = towards::<P>(direction, &traced, &mut found, &variables.nodes, here)?;

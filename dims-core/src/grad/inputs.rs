@@ -1,10 +1,15 @@
 //! By what gradients are taken.
 
+use crate::batch::seal::EndsInRest;
+use crate::brand::Rest;
 use crate::grad::Parameters;
 use crate::grad::parameters::{Path, Walk};
 use crate::named::Named;
 use crate::rank::Rank;
+use crate::reduce::Reductions;
 use crate::set::Dims;
+use crate::storage::View;
+use kernels::scalar::Element;
 
 /// By what a gradient is taken: a reference to [`Parameters`], or a tuple of such.
 ///
@@ -75,17 +80,79 @@ impl<'t, P> Lend<'t> for &P {
     }
 }
 
-impl<T, S: Dims, R: Rank, E> Referring for Named<T, S, R, E> {
+impl<T, S: Dims, R: Rank> Referring for Named<T, S, R> {
     type Value = Self;
 }
 
 #[diagnostic::do_not_recommend]
-impl<'t, T, S: Dims, R: Rank, E> Lend<'t> for Named<T, S, R, E> {
+impl<'t, T, S: Dims, R: Rank> Lend<'t> for Named<T, S, R> {
     type Lent = &'t Self;
 
     fn lend(value: &'t Self) -> &'t Self {
         value
     }
+}
+
+/// A view is a reference to a tensor, with other axes: the function gets a tensor in memory of its own. (What `#[batched]` hands to a body are views.)
+impl<T, S: Dims, R: Rank> Referring for Named<T, S, R, View<'_, T, S, R>> {
+    type Value = Named<T, S, R>;
+}
+
+#[diagnostic::do_not_recommend]
+impl<'t, T, S: Dims, R: Rank> Lend<'t> for Named<T, S, R, View<'_, T, S, R>> {
+    type Lent = &'t Named<T, S, R>;
+
+    fn lend(value: &'t Named<T, S, R>) -> &'t Named<T, S, R> {
+        value
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Element, S: Dims, R: Rank> Inputs for Named<T, S, R, View<'_, T, S, R>> {
+    fn walk<W: Walk<1>>(self, path: &mut Path, walk: &mut W) -> Result<Named<T, S, R>, W::Error> {
+        Parameters::walk([&self.try_eval()?], path, walk)
+    }
+
+    fn walk_value<W: Walk<1>>(
+        value: &Named<T, S, R>,
+        path: &mut Path,
+        walk: &mut W,
+    ) -> Result<Named<T, S, R>, W::Error> {
+        Parameters::walk([value], path, walk)
+    }
+
+    fn walk_pair<W: Walk<2>>(
+        values: [&Named<T, S, R>; 2],
+        path: &mut Path,
+        walk: &mut W,
+    ) -> Result<Named<T, S, R>, W::Error> {
+        Parameters::walk(values, path, walk)
+    }
+
+    fn walk_with<W: Walk<2>>(
+        self,
+        value: &Named<T, S, R>,
+        path: &mut Path,
+        walk: &mut W,
+    ) -> Result<Named<T, S, R>, W::Error> {
+        Parameters::walk([value, &self.try_eval()?], path, walk)
+    }
+}
+
+/// Tensors of each example: all of them have the rest `B`.
+#[diagnostic::on_unimplemented(
+    message = "the loss has the further dims of a batch, `Rest<{B}>`, and `{Self}` has not",
+    label = "the gradient of each example is taken by tensors that have `Rest<{B}>`: `&Tensor<f32, (.., Rest<{B}>)>`, or a tuple of such"
+)]
+pub trait OfEach<B> {}
+
+#[diagnostic::do_not_recommend]
+impl<B: Dims, T, S: Dims<List: EndsInRest<Rest = (Rest<B>,)>>, R: Rank> OfEach<B> for &Named<T, S, R> {}
+
+#[diagnostic::do_not_recommend]
+impl<'a, B: Dims, T, S: Dims<List: EndsInRest<Rest = (Rest<B>,)>>, R: Rank> OfEach<B>
+    for Named<T, S, R, View<'a, T, S, R>>
+{
 }
 
 #[diagnostic::do_not_recommend]
@@ -109,6 +176,9 @@ impl<P: Parameters> Inputs for &P {
 
 macro_rules! tuples {
     ($($p:ident $n:tt)*) => {
+        #[diagnostic::do_not_recommend]
+        impl<Z, $($p: OfEach<Z>),*> OfEach<Z> for ($($p,)*) {}
+
         impl<$($p: Referring),*> Referring for ($($p,)*) {
             type Value = ($($p::Value,)*);
         }

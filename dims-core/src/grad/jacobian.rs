@@ -3,7 +3,7 @@
 use crate::error::{DimError, unwrap};
 use crate::grad::loss::ScalarLoss;
 use crate::grad::parameters::{Path, Walk};
-use crate::grad::reverse::try_grad;
+use crate::grad::reverse::differentiated;
 use crate::grad::variables::{Elements, Variables};
 use crate::named::Named;
 use crate::plan::axes::AxisList;
@@ -169,10 +169,13 @@ where
     let mut failed = None;
     let rows = try_jacobian(
         |by: &Named<T, S>| {
-            let gradient = try_grad(|by| f(by), by).unwrap_or_else(|error| {
-                failed = Some(error);
-                by.clone()
-            });
+            let gradient = match differentiated::<_, (), L, ()>(|by| (f(by), ()), by) {
+                Ok((_, gradient, ())) => gradient,
+                Err(error) => {
+                    failed = Some(error);
+                    by.clone()
+                }
+            };
             unwrap(unwrap(gradient.try_rename_all(old, new)).try_eval())
         },
         by,
