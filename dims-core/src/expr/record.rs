@@ -119,13 +119,15 @@ mod recording {
         match field {
             Ok(field) => Ok(field.map(Box::new)),
             Err(Unrecorded::Memory(error)) => Err(error.into()),
-            Err(Unrecorded::Opaque("map")) => Err(underivable(
-                "map",
-                "an operation with a derivative is a `ScalarOp`, which `x.apply(op)` takes",
-            )),
+            Err(Unrecorded::Opaque("map")) => {
+                Err(underivable("map", "give it a derivative, as a `ScalarOp` for `x.apply(op)`"))
+            }
+            Err(Unrecorded::Opaque("zip_map")) => {
+                Err(underivable("zip_map", "give it a derivative, as a `ScalarOp` for `x.apply_with(y, op)`"))
+            }
             Err(Unrecorded::Opaque(operation)) => Err(lost(operation)),
             Err(Unrecorded::Own(operation)) => {
-                Err(underivable(operation, "give it one, as `fn derivative` of its `ScalarOp`"))
+                Err(underivable(operation, "give it a derivative, as `fn derivative` of its `ScalarOp`"))
             }
         }
     }

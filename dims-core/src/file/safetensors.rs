@@ -151,6 +151,7 @@ impl Writer {
     ///
     /// If there is a tensor of that name already, if two of its dims have one name, if the format does not have the elements (complex
     /// numbers of `f64`), or if its sizes do not fit together.
+    #[track_caller]
     pub fn put<A>(&mut self, name: &str, tensor: A) -> Result<&mut Self, FileError>
     where
         A: Computable<Rank = Rank0, Elem: Stored>,
@@ -171,8 +172,12 @@ impl Writer {
         let tensor = tensor.into_named();
         let shape = tensor.unified_shape()?;
         let order: Vec<usize> = (0..shape.sizes().len()).collect();
-        let data =
-            crate::expr::evaluate::evaluate_in::<A::Dims, A::Rank, _>(tensor.expr, &shape, &order, "tensor")?;
+        let data = crate::expr::evaluate::evaluate_in::<A::Dims, A::Rank, _>(
+            tensor.expr,
+            &shape,
+            &order,
+            "safetensors::Writer::put",
+        )?;
         self.metadata.insert(names_of(name), names);
         self.tensors.push((name.into(), dtype, shape.sizes().to_vec(), encoded(&data)));
         Ok(self)

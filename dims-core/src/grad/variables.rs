@@ -1,6 +1,6 @@
 //! Tensors as variables of a recorded program, and the gradients by them.
 
-use crate::error::DimError;
+use crate::error::{DimError, Origin};
 use crate::expr::evaluate::laid_out;
 use crate::grad::parameters::{Path, Walk, is_learned};
 use crate::named::Named;
@@ -123,8 +123,8 @@ fn variable<T: Element, S: Dims, R: Rank>(
 pub(super) struct Collected<'g> {
     pub(super) gradients: &'g mut Gradients,
     pub(super) nodes: core::slice::Iter<'g, Arc<Node>>,
-    /// Whether the gradient by a variable that the outputs do not depend on is zero; else it is an error.
-    pub(super) unused: bool,
+    /// Where the gradient is taken, if it is an error that the outputs do not depend on a variable; else the gradient by it is zero.
+    pub(super) refused: Origin,
 }
 
 impl Walk<1> for Collected<'_> {
@@ -141,10 +141,41 @@ impl Walk<1> for Collected<'_> {
         let node = self.nodes.next().expect("one variable for each tensor");
         let gradient = match self.gradients.take(node) {
             Some(held) => Buffer::of_held(&held).expect("a gradient has the type of its variable"),
-            None if self.unused || node.len == 0 => vec![T::default(); node.len].into(),
-            None => return Err(DimError::Unused { parameter: path.to_string() }),
+            None if self.refused.is_none() || node.len == 0 => vec![T::default(); node.len].into(),
+            None => return Err(DimError::Unused { parameter: path.to_string(), origin: self.refused }),
         };
         Ok(Named::from_expr(tensor.expr.with_buffer(gradient)))
+    }
+}
+
+/// The gradients by variables, each with a direction of the variable as the cotangent.
+pub(super) struct Directed<'g> {
+    pub(super) gradients: &'g mut Gradients,
+    pub(super) nodes: core::slice::Iter<'g, Arc<Node>>,
+    /// As in [`Collected`].
+    pub(super) refused: Origin,
+    pub(super) pairs: Vec<(Arc<dyn Held>, Arc<dyn Held>)>,
+}
+
+impl Walk<2> for Directed<'_> {
+    type Error = DimError;
+
+    fn tensor<T: Element, S: Dims, R: Rank>(
+        &mut self,
+        path: &Path,
+        both: [&Named<T, S, R>; 2],
+    ) -> Result<Named<T, S, R>, DimError> {
+        let mut pair = Pairs::default();
+        let variable = pair.tensor(path, both)?;
+        if let Some((_, direction)) = pair.0.pop() {
+            let node = self.nodes.next().expect("one variable for each tensor");
+            match self.gradients.take(node) {
+                Some(gradient) => self.pairs.push((gradient, direction)),
+                None if self.refused.is_none() || node.len == 0 => {}
+                None => return Err(DimError::Unused { parameter: path.to_string(), origin: self.refused }),
+            }
+        }
+        Ok(variable)
     }
 }
 

@@ -138,11 +138,11 @@ impl Reach {
             reach.on_way.insert(node.id, false);
             let is_own = targets.contains(&node.id) || own.contains(&node.id);
             let is_variable = matches!(node.step, Step::Variable);
-            // A variable of others ends the way, and so does a step before all own variables: it is traced because of others.
-            let ends = !is_own && (is_variable || node.id < least);
+            // A step before all own variables is traced because of others. A variable after them is of a call within the function, which has ended: it is a constant.
+            let of_others = !is_own && node.id < least;
             // An own variable with operands stands for a tensor that others trace.
-            reach.others |= ends || is_own && !is_variable;
-            if ends {
+            reach.others |= of_others || is_own && !is_variable;
+            if of_others || !is_own && is_variable {
                 continue;
             }
             open.push((node, true));

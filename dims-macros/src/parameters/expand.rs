@@ -37,11 +37,29 @@ fn implementation(input: &DeriveInput, parts: &[Part]) -> TokenStream {
     implemented(input, &generics, &quote!(::core::result::Result::Ok(#ident { #(#members: #values),* })))
 }
 
-/// The impl, with the body of its method. (A struct can have parameters of its own, so those of the method have long names.)
+/// The impl, with the body of its method, and those of the traits of `grad::inputs`. (A struct can have parameters of its own, so those of the method have long names.)
 fn implemented(input: &DeriveInput, generics: &Generics, body: &TokenStream) -> TokenStream {
     let ident = &input.ident;
     let (impl_generics, own_generics, bounds) = generics.split_for_impl();
+    let mut lent = generics.clone();
+    lent.params.insert(0, parse_quote!('parameters_lent));
+    let lent = lent.split_for_impl().0;
     quote! {
+        #[automatically_derived]
+        impl #impl_generics ::typed_dims::grad::inputs::Referring for #ident #own_generics #bounds {
+            type Value = Self;
+        }
+
+        #[automatically_derived]
+        #[diagnostic::do_not_recommend]
+        impl #lent ::typed_dims::grad::inputs::Lend<'parameters_lent> for #ident #own_generics #bounds {
+            type Lent = &'parameters_lent Self;
+
+            fn lend(value: &'parameters_lent Self) -> &'parameters_lent Self {
+                value
+            }
+        }
+
         #[automatically_derived]
         #[diagnostic::do_not_recommend]
         impl #impl_generics ::typed_dims::grad::Parameters for #ident #own_generics #bounds {
