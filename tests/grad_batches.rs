@@ -71,6 +71,10 @@ mod per_example {
         // Forward and backward one product each, batched over the examples.
         let products = plan.steps.iter().filter(|step| matches!(step, Step::Product { batch: 4, .. }));
         assert_eq!(products.count(), 2, "{plan}");
+        // Steps of the gradient have the names of dims, and the place of the step that they are the gradient of.
+        let text = plan.to_string();
+        let expected = "(Example, Out, Seq) x (Example, Seq, Feat) -> (Example, Feat, Out): 20 x 50 x 30, 4 times (gradient, at tests/grad_batches.rs:";
+        assert!(text.contains(expected), "{text}");
         let expected = (&x * (&x * &w).sum(Feat) * 2.0).sum(Seq);
         assert_close("per example", &dw, &expected);
     }

@@ -30,11 +30,13 @@ pub(crate) fn is_active() -> bool {
 #[cfg(feature = "std")]
 mod recording {
     use super::*;
+    use crate::plan::explain;
     use alloc::boxed::Box;
     use alloc::sync::Arc;
     use core::panic::Location;
     use kernels::loops::nest::Nest;
     use kernels::loops::rows::Rows;
+    use kernels::loops::steps::is_recording;
     use kernels::program::Register;
     use kernels::program::code::{DType, LineWork, Reduction};
     pub(crate) use kernels::trace::Part;
@@ -101,7 +103,12 @@ mod recording {
         if DType::of::<T>().is_none() {
             value = writer.opaque(core::any::type_name::<T>());
         }
-        finished(writer.finish(value, shape.sizes(), &rows))
+        let mut traced = finished(writer.finish(value, shape.sizes(), &rows))?;
+        if let (Some(field), true) = (&mut traced, is_recording()) {
+            let names = (0..shape.sizes().len()).map(|axis| explain::name(&U::KEYS, axis));
+            field.names = Some(names.collect());
+        }
+        Ok(traced)
     }
 
     /// Whether an operand of an expression that yields floats is traced.

@@ -2,7 +2,7 @@
 
 use crate::error::{DimError, Origin, unwrap};
 use crate::grad::inputs::{Inputs, Lend, LentOf};
-use crate::grad::loss::{Loss, ScalarLoss};
+use crate::grad::loss::{LossInMemory, ScalarLoss};
 use crate::grad::parameters::{Parameters, Path};
 use crate::grad::reverse::{collected, shown};
 use crate::grad::variables::{Collected, Directed, Pairs, Variables};
@@ -106,7 +106,7 @@ pub fn try_hvp<P: Inputs, L: ScalarLoss>(
 ) -> Result<P::Value, DimError> {
     let mut variables = Variables::default();
     let traced = by.walk(&mut Path::new(), &mut variables)?;
-    let Loss { held, one, .. } = f(<P as Lend<'_>>::lend(&traced)).into_loss()?;
+    let LossInMemory { held, one, .. } = f(<P as Lend<'_>>::lend(&traced)).into_loss()?;
     let outputs = [(held, one)];
     let mut found = gradients(&outputs, &variables.nodes, &[], true)?;
     let here = Some(Location::caller());

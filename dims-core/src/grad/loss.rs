@@ -25,12 +25,12 @@ use kernels::trace::Held;
 )]
 pub trait ScalarLoss<P = ()>: LossTensor<Elem: LossElem, Dims: NoneReduced<P>> {
     #[doc(hidden)]
-    fn into_loss(self) -> Result<Loss<Self::Elem>, DimError>;
+    fn into_loss(self) -> Result<LossInMemory<Self::Elem>, DimError>;
 }
 
 impl<P, L: LossTensor<Elem: LossElem, Dims: NoneReduced<P>>> ScalarLoss<P> for L {
     #[track_caller]
-    fn into_loss(self) -> Result<Loss<L::Elem>, DimError> {
+    fn into_loss(self) -> Result<LossInMemory<L::Elem>, DimError> {
         let loss = evaluated(self.tensor())?;
         let elements = Elements::of(&loss.expr);
         let mut one = alloc::vec![L::Elem::ZERO; elements.held.len()];
@@ -40,12 +40,12 @@ impl<P, L: LossTensor<Elem: LossElem, Dims: NoneReduced<P>>> ScalarLoss<P> for L
             value = Some(loss.expr.all()[at]);
             one[at] = L::Elem::ONE;
         }
-        Ok(Loss { value, held: elements.held, one: Buffer::from(one).held() })
+        Ok(LossInMemory { value, held: elements.held, one: Buffer::from(one).held() })
     }
 }
 
 /// A loss in memory.
-pub struct Loss<T> {
+pub struct LossInMemory<T> {
     /// Its element, the last one if there are several.
     pub(super) value: Option<T>,
     /// The memory.
@@ -81,7 +81,8 @@ impl<T: Element, S: Dims, E: Expr<Elem = T>> LossTensor for Named<T, S, Rank0, E
 /// No dims: the loss is reduced. By [`OfEach`] example also `Rest<B>`.
 #[diagnostic::on_unimplemented(
     message = "the loss has the dims `{Self}` left",
-    label = "a gradient is that of one number: reduce the loss over these dims, for example `.mean({Self})`"
+    label = "a gradient is that of one number: reduce the loss over these dims, for example `.mean({Self})`",
+    note = "the further dims of a batch, `Rest<B>`, may stay where `grad` is taken by tensors that have them; for values take `vjp`"
 )]
 pub trait NoneReduced<P = ()> {}
 

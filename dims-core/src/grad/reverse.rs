@@ -3,7 +3,7 @@
 use crate::error::{DimError, Origin, unwrap};
 use crate::expr::record::lost;
 use crate::grad::inputs::{Inputs, Lend, LentOf};
-use crate::grad::loss::{Loss, ScalarLoss};
+use crate::grad::loss::{LossInMemory, ScalarLoss};
 use crate::grad::parameters::{Parameters, Path};
 use crate::grad::variables::{Collected, Detached, Elements, Pairs, Variables};
 use alloc::sync::Arc;
@@ -116,7 +116,7 @@ pub(super) fn differentiated<P: Inputs, Q, L: ScalarLoss<Q>, X>(
     let mut variables = Variables::default();
     let traced = by.walk(&mut Path::new(), &mut variables)?;
     let (loss, beside) = f(<P as Lend<'_>>::lend(&traced));
-    let Loss { value, held, one } = loss.into_loss()?;
+    let LossInMemory { value, held, one } = loss.into_loss()?;
     let outer = held.node().is_some_and(|node| depends_on_others(node, &variables.nodes));
     let value = value.filter(|_| !outer);
     let outputs = [(held, one)];

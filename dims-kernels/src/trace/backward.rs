@@ -1,6 +1,7 @@
 //! The backward pass: steps from the last one to the first. Each adds to the gradients of its operands.
 
-use crate::error::Error;
+use crate::error::{Error, Origin};
+use crate::loops::steps::Backward;
 use crate::trace::evaluate::covers;
 use crate::trace::{Field, Held, Node, Part, Place, Source, Step, evaluate};
 use alloc::collections::BTreeMap;
@@ -34,8 +35,8 @@ pub fn gradients(
     let reach = Reach::of(&roots, &targets, &own);
     let recorded =
         always_record || reach.others || outputs.iter().any(|(_, cotangent)| cotangent.node().is_some());
-    // The parts of the gradient of each node, the last step first.
-    let mut open: BTreeMap<u64, (Arc<Node>, Arc<dyn Held>, Vec<Part>)> = BTreeMap::new();
+    // The parts of the gradient of each node, the last step first, and the place of a step that they come from.
+    let mut open: BTreeMap<u64, (Arc<Node>, Arc<dyn Held>, Vec<Part>, Origin)> = BTreeMap::new();
     for (output, cotangent) in outputs {
         let Some(node) = output.node() else { continue };
         if !reach.is_on_way(node.id) {
@@ -44,14 +45,18 @@ pub fn gradients(
         let sizes = [node.len];
         let place = Place::strided(0, [1]);
         let field = Field::held(&sizes, cotangent, place.clone());
-        let entry = open.entry(node.id).or_insert_with(|| (Arc::clone(node), Arc::clone(output), Vec::new()));
+        let new = || (Arc::clone(node), Arc::clone(output), Vec::new(), node.origin);
+        let entry = open.entry(node.id).or_insert_with(new);
         entry.2.push(Part { field, place });
     }
     let mut found = HashMap::new();
-    while let Some((id, (node, value, parts))) = open.pop_last() {
+    while let Some((id, (node, value, parts, from))) = open.pop_last() {
         let cotangent = match whole(&parts, &node) {
             Some(memory) => memory,
-            None => evaluate(&parts, node.len, node.dtype, recorded)?,
+            None => {
+                let _explained = Backward::of(from);
+                evaluate(&parts, node.len, node.dtype, recorded)?
+            }
         };
         if targets.contains(&id) {
             found.insert(id, Arc::clone(&cotangent));
@@ -66,9 +71,12 @@ pub fn gradients(
                 }
                 pulled
             }
-            Step::Rule(rule) => rule.pull_by(&value, &cotangent, recorded, &|id| reach.is_on_way(id))?,
+            Step::Rule(rule) => {
+                let _explained = Backward::of(node.origin);
+                rule.pull_by(&value, &cotangent, recorded, &|id| reach.is_on_way(id))?
+            }
         };
-        let sources = node.sources();
+        let (sources, origin) = (node.sources(), node.origin);
         for (node, part) in pulled {
             if !reach.is_on_way(node.id) {
                 continue;
@@ -79,7 +87,7 @@ pub fn gradients(
             }
             let read = sources.iter().find(|held| held.node().is_some_and(|own| own.id == node.id));
             let value = Arc::clone(read.expect("the gradient is by what the step has read"));
-            open.insert(node.id, (node, value, vec![part]));
+            open.insert(node.id, (node, value, vec![part], origin));
         }
     }
     Ok(Gradients(found))

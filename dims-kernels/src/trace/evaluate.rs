@@ -53,6 +53,9 @@ pub(crate) fn stepped<T: Output + Real>(
     Buffer::traced(data, node).held()
 }
 
+/// Loops without names, as plans show them.
+const UNNAMED: [&str; 10] = ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"];
+
 /// The sum of parts over `len` zeros. If it is `recorded` and an operand is traced, so is the result.
 pub fn evaluate(parts: &[Part], len: usize, dtype: DType, recorded: bool) -> Result<Arc<dyn Held>, Error> {
     match dtype {
@@ -385,7 +388,9 @@ fn contracted<T: Output + Real>(
         });
     }
     let scale = <T as num_traits::NumCast>::from(scale).unwrap_or_else(T::nan);
-    let axes = LoopAxes { sizes: &own, name: &|_| "axis" };
+    let unnamed = |axis: usize| UNNAMED.get(axis).copied().unwrap_or("..");
+    let name = |axis: usize| field.names.as_ref().map_or_else(|| unnamed(axis), |names| names[axis]);
+    let axes = LoopAxes { sizes: &own, name: &name };
     let data = compiled::contract(operands, scale, axes, order)?;
     Ok(Some(Dense { data, order: order.into() }))
 }

@@ -16,6 +16,8 @@ pub struct Field {
     pub program: Arc<Program>,
     /// Of what.
     pub operands: Vec<Operand>,
+    /// What the loops are called, if steps are explained.
+    pub names: Option<Arc<[&'static str]>>,
 }
 
 /// The number of a cotangent, before it has a place among the operands.
@@ -30,6 +32,7 @@ impl Field {
             sizes: sizes.into(),
             program: Arc::new(build.finish(register)),
             operands: vec![Operand { source, place }],
+            names: None,
         }
     }
 
@@ -119,6 +122,7 @@ impl Field {
             }
             let Some(program) = pulled_back(&self.program, number as u32, COTANGENT) else { continue };
             let mut merged = Merged::new(&self.sizes);
+            merged.names.clone_from(&self.names);
             let own: Vec<u32> = self.operands.iter().map(|own| merged.operand(own)).collect();
             let given = merged.add(cotangent);
             let mut build = core::mem::take(&mut merged.build);
@@ -144,11 +148,12 @@ struct Merged {
     sizes: Loops<usize>,
     build: Builder,
     operands: Vec<Operand>,
+    names: Option<Arc<[&'static str]>>,
 }
 
 impl Merged {
     fn new(sizes: &[usize]) -> Self {
-        Merged { sizes: sizes.into(), build: Builder::new(), operands: Vec::new() }
+        Merged { sizes: sizes.into(), build: Builder::new(), operands: Vec::new(), names: None }
     }
 
     /// The number of an operand.
@@ -164,6 +169,9 @@ impl Merged {
     /// The elements of a field.
     fn add(&mut self, field: &Field) -> Register {
         assert_eq!(self.sizes, field.sizes, "fields are over the same loops");
+        if self.names.is_none() {
+            self.names.clone_from(&field.names);
+        }
         let own: Vec<u32> = field.operands.iter().map(|own| self.operand(own)).collect();
         let program = (*field.program).clone().with_operands(|number| own[number as usize]);
         self.build.inline(&program, &mut |_, _, _| None)
@@ -181,7 +189,7 @@ impl Merged {
             }
         }
         let program = Arc::new(program.with_operands(|number| numbers[number as usize]));
-        Field { sizes: self.sizes, program, operands }
+        Field { sizes: self.sizes, program, operands, names: self.names }
     }
 }
 
