@@ -65,6 +65,8 @@ pub mod file;
 pub mod foreign;
 pub mod grad;
 pub mod stream;
+mod training;
+pub use training::optim;
 
 #[cfg(feature = "blas")]
 pub use kernels::blas;

@@ -1,0 +1,3 @@
+//! The step of a training: optimizers, schedules, and what is kept between steps.
+
+pub mod optim;
