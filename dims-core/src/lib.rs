@@ -66,6 +66,8 @@ pub mod foreign;
 pub mod grad;
 pub mod stream;
 mod training;
+#[cfg(feature = "safetensors")]
+pub use training::checkpoint;
 pub use training::optim;
 
 #[cfg(feature = "blas")]
