@@ -217,6 +217,7 @@ pub mod prelude {
     pub use crate::nn::norm::Normalization as _;
     pub use crate::nn::pool::Pooling as _;
     pub use crate::ops::Isa;
+    pub use crate::optim::Optimizer as _;
     pub use crate::order::OrderExt as _;
     #[cfg(feature = "std")]
     pub use crate::plan::explain::explain;

@@ -72,8 +72,9 @@ const CORE: Crate = Crate {
         &["file"],
         &["foreign"],
         &["grad"],
+        &["training"],
     ],
-    leaves: &["stream", "draw", "file", "foreign", "grad"],
+    leaves: &["stream", "draw", "foreign", "training"],
     calls_up: &[],
     may_be_unsafe: &[
         "types/axes.rs",     // blocks of axes as slices

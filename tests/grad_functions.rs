@@ -467,7 +467,9 @@ mod operations {
         let text = message(|| vjp(|x: &Matrix| x.apply(Odd).eval(), &x));
         assert!(
             text.contains("no gradient can be taken through `odd`")
-                && text.contains("give it a derivative, as `fn derivative` of its `ScalarOp`, or write `x.detach()`"),
+                && text.contains(
+                    "give it a derivative, as `fn derivative` of its `ScalarOp`, or write `x.detach()`"
+                ),
             "{text}"
         );
         let text = message(|| vjp(|x: &Matrix| x.map(|x| x * 2.0).eval(), &x));

@@ -65,6 +65,10 @@ pub mod file;
 pub mod foreign;
 pub mod grad;
 pub mod stream;
+mod training;
+#[cfg(feature = "safetensors")]
+pub use training::checkpoint;
+pub use training::optim;
 
 #[cfg(feature = "blas")]
 pub use kernels::blas;

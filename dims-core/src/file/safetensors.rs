@@ -4,7 +4,7 @@ use super::element::{Kind, Stored, encoded};
 use super::names::{read, shortened, written};
 use super::{Buffer, Entry, FileError};
 use crate::rank::Rank0;
-use crate::set::Dims;
+use crate::set::{DimKey, Dims};
 use crate::tensor::Computable;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -99,6 +99,11 @@ impl<B: AsRef<[u8]>> Reader<B> {
         names
     }
 
+    /// An entry of the metadata, as [`Writer::note`] adds it.
+    pub fn note(&self, name: &str) -> Option<&str> {
+        self.metadata.metadata().as_ref()?.get(name).map(String::as_str)
+    }
+
     /// The tensor of that name.
     ///
     /// # Errors
@@ -156,19 +161,6 @@ impl Writer {
     where
         A: Computable<Rank = Rank0, Elem: Stored>,
     {
-        let invalid = |what: String| FileError::Unwritable { what };
-        if name == "__metadata__" {
-            return Err(invalid("`__metadata__` is the format's own name, not that of a tensor".into()));
-        }
-        if self.tensors.iter().any(|(other, ..)| other == name) {
-            return Err(invalid(format!("`{name}` is in the file already")));
-        }
-        let dtype = dtype(A::Elem::KIND)
-            .ok_or_else(|| invalid(format!("safetensors has no elements of type `{}`", A::Elem::NAME)))?;
-        if self.metadata.contains_key(&names_of(name)) {
-            return Err(invalid(format!("`{}` is in the metadata already", names_of(name))));
-        }
-        let names = written(A::Dims::KEYS.as_slice().iter())?;
         let tensor = tensor.into_named();
         let shape = tensor.unified_shape()?;
         let order: Vec<usize> = (0..shape.sizes().len()).collect();
@@ -178,9 +170,34 @@ impl Writer {
             &order,
             "safetensors::Writer::put",
         )?;
-        self.metadata.insert(names_of(name), names);
-        self.tensors.push((name.into(), dtype, shape.sizes().to_vec(), encoded(&data)));
+        self.put_elements(name, A::Dims::KEYS.as_slice(), shape.sizes(), &data)?;
         Ok(self)
+    }
+
+    /// Adds the elements of a tensor with these dims and sizes, the last dim fastest.
+    pub(crate) fn put_elements<T: Stored>(
+        &mut self,
+        name: &str,
+        keys: &[DimKey],
+        sizes: &[usize],
+        data: &[T],
+    ) -> Result<(), FileError> {
+        let invalid = |what: String| FileError::Unwritable { what };
+        if name == "__metadata__" {
+            return Err(invalid("`__metadata__` is the format's own name, not that of a tensor".into()));
+        }
+        if self.tensors.iter().any(|(other, ..)| other == name) {
+            return Err(invalid(format!("`{name}` is in the file already")));
+        }
+        let dtype = dtype(T::KIND)
+            .ok_or_else(|| invalid(format!("safetensors has no elements of type `{}`", T::NAME)))?;
+        if self.metadata.contains_key(&names_of(name)) {
+            return Err(invalid(format!("`{}` is in the metadata already", names_of(name))));
+        }
+        let names = written(keys.iter())?;
+        self.metadata.insert(names_of(name), names);
+        self.tensors.push((name.into(), dtype, sizes.to_vec(), encoded(data)));
+        Ok(())
     }
 
     /// Adds an entry to the metadata: text under a name.
