@@ -105,7 +105,7 @@ mod recording {
         }
         let mut traced = finished(writer.finish(value, shape.sizes(), &rows))?;
         if let (Some(field), true) = (&mut traced, is_recording()) {
-            let names = (0..shape.sizes().len()).map(|axis| explain::name(&U::KEYS, axis));
+            let names = (0..shape.sizes().len()).map(|axis| explain::name(U::KEYS, axis));
             field.names = Some(names.collect());
         }
         Ok(traced)
