@@ -17,7 +17,7 @@ use kernels::scalar::Element;
 #[diagnostic::on_unimplemented(
     message = "no derivative can be taken by `{Self}`",
     label = "expected a reference to a tensor that owns its elements, or to a struct with `#[derive(Parameters)]`, or a tuple of such references: `&w`, `(&w, &b)`",
-    note = "an expression is computed first, by `x.eval()`; a number is a tensor without dims, `full((), x)`"
+    note = "an expression is computed first, by `x.eval()`; a number is a tensor without dims, `full((), x)`; of a `&mut` reference `w`, take `&*w`"
 )]
 pub trait Inputs: Copy + Referring<Value: Parameters> + for<'t> Lend<'t> {
     /// [`Parameters::walk`] of the values.
@@ -49,7 +49,7 @@ pub trait Inputs: Copy + Referring<Value: Parameters> + for<'t> Lend<'t> {
 
 /// The values that [`Inputs`] refer to, owned.
 ///
-/// This trait and [`Lend`] are implemented for all references, and for parameters without the `&`, though no gradient is taken by these: so a wrong input is one
+/// This trait and [`Lend`] are implemented for all references, also `&mut`, and for parameters without the `&`, though no gradient is taken by these: so a wrong input is one
 /// error, that of [`Inputs`], and what is computed through the other two gives none besides.
 pub trait Referring {
     /// The values.
@@ -73,6 +73,19 @@ impl<P> Referring for &P {
 
 #[diagnostic::do_not_recommend]
 impl<'t, P> Lend<'t> for &P {
+    type Lent = &'t P;
+
+    fn lend(value: &'t P) -> &'t P {
+        value
+    }
+}
+
+impl<P> Referring for &mut P {
+    type Value = P;
+}
+
+#[diagnostic::do_not_recommend]
+impl<'t, P> Lend<'t> for &mut P {
     type Lent = &'t P;
 
     fn lend(value: &'t P) -> &'t P {
