@@ -62,7 +62,7 @@ fn train<O: Optimizer<Network>>(network: &mut Network, optimizer: &mut O, steps:
             let out = (hidden.eval() * &network.down[0].weight).sum(Hidden);
             (out - 1.0).square().mean((Example, Out))
         };
-        let (_, gradient) = value_and_grad(loss, network);
+        let (_, gradient) = value_and_grad(loss, &*network);
         optimizer.step(network, &gradient);
     }
 }
