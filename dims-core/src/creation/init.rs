@@ -236,8 +236,8 @@ where
         // The method of Gram and Schmidt; the second pass removes what rounding has left.
         for _ in 0..2 {
             for other in done.chunks_exact(len) {
-                let along: f64 = vector.iter().zip(&*other).map(|(a, b)| a * b).sum();
-                vector.iter_mut().zip(&*other).for_each(|(a, b)| *a -= along * b);
+                let along: f64 = vector.iter().zip(other).map(|(a, b)| a * b).sum();
+                vector.iter_mut().zip(other).for_each(|(a, b)| *a -= along * b);
             }
         }
         let norm = Float::sqrt(vector.iter().map(|a| a * a).sum::<f64>());

@@ -307,8 +307,8 @@ pub fn try_bernoulli<A: Computable<Elem: Real>>(
 ///
 /// dims! { struct Example; struct Feat; }
 /// let x = from_fn((Example.of(3), Feat.of(2)), |(example, _)| example as f32);
-/// let shuffled = x.at((permutation(Example.of(3), 1), Feat));
-/// # let _ = shuffled;
+/// let shuffled = x.take(Example, permutation(Example.of(3), 1)).eval();
+/// assert_eq!(shuffled.sum((Example, Feat)).order(()), 6.0);
 /// ```
 ///
 /// # Panics
