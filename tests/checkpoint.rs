@@ -225,3 +225,34 @@ fn what_cannot_be_written_is_an_error() {
         "cannot be written: `x` is in the file already"
     );
 }
+
+#[cfg(feature = "half")]
+#[test]
+fn half_precision_is_written_and_read() {
+    use half::f16;
+    let first = network(5, 1);
+    let mut checkpoint = Checkpoint::new();
+    checkpoint.put_f16("network", &first).unwrap();
+    let saved = Saved::new(checkpoint.to_bytes().unwrap()).unwrap();
+    let mut second = network(5, 2);
+    assert_eq!(
+        faults(saved.load("network", &mut second))[0],
+        "`network.up.weight` has elements of type F16, not f32"
+    );
+    let saved = saved.converting_floats();
+    saved.load("network", &mut second).unwrap();
+    let rounded = first.map_elements(|a: f32| f16::from_f32(a).to_f32());
+    assert_eq!(bits(&second), bits(&rounded));
+    assert_eq!(second.ids.order(Token), first.ids.order(Token));
+    let mut up =
+        Layer16 { weight: full((In.of(3), Hidden.of(5)), f16::ZERO), bias: full(Hidden.of(5), f16::ZERO) };
+    saved.load("network.up", &mut up).unwrap();
+    assert_eq!(up.weight, first.up.weight.cast::<f16>().eval());
+}
+
+#[cfg(feature = "half")]
+#[derive(Parameters)]
+struct Layer16 {
+    weight: Tensor<half::f16, (In, Hidden)>,
+    bias: Tensor<half::f16, (Hidden,)>,
+}

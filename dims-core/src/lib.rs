@@ -40,7 +40,7 @@ mod run;
 pub use run::{assign, order, reduce};
 
 mod creation;
-pub use creation::{convert, create, random};
+pub use creation::{convert, create, init, random};
 
 pub mod batch;
 

@@ -132,7 +132,7 @@ impl<'f> Entry<'f> {
 
     /// The elements as the nearest floats of type `T`, if both the file's and these are floats.
     #[cfg(feature = "safetensors")]
-    pub(super) fn converted<T: Stored>(&self) -> Result<Option<Vec<T>>, FileError> {
+    pub(crate) fn converted<T: Stored>(&self) -> Result<Option<Vec<T>>, FileError> {
         match self.kind {
             Some(Kind::Float(4)) => self.converted_from::<f32, T>(),
             Some(Kind::Float(8)) => self.converted_from::<f64, T>(),

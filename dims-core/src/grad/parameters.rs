@@ -82,7 +82,7 @@ pub trait Parameters: Sized {
     ///
     /// The first error of `visit`.
     #[doc(hidden)]
-    fn visit<const M: usize, const N: usize, V: Visit<M, N>>(
+    fn visit<const M: usize, const N: usize, V: Visitor<M, N>>(
         changed: [&mut Self; M],
         read: [&Self; N],
         path: &mut Path,
@@ -299,7 +299,7 @@ pub trait Walk<const N: usize> {
 ///
 /// ```
 /// use typed_dims::grad::Parameters;
-/// use typed_dims::grad::parameters::{Path, Visit};
+/// use typed_dims::grad::parameters::{Path, Visitor};
 /// use typed_dims::prelude::*;
 /// use typed_dims::rank::Rank;
 /// use typed_dims::scalar::Element;
@@ -307,7 +307,7 @@ pub trait Walk<const N: usize> {
 /// /// Takes the tensors of another value, if their sizes are the same.
 /// struct Replace;
 ///
-/// impl Visit<1, 1> for Replace {
+/// impl Visitor<1, 1> for Replace {
 ///     type Error = DimError;
 ///
 ///     fn tensor<T: Element, S: Dims, R: Rank>(
@@ -330,7 +330,7 @@ pub trait Walk<const N: usize> {
 /// assert_eq!((a.0.sum(In).order(()), a.1.sum(In).order(())), (3.0, 0.0));
 /// # Ok::<(), DimError>(())
 /// ```
-pub trait Visit<const M: usize, const N: usize> {
+pub trait Visitor<const M: usize, const N: usize> {
     /// Why a visit ends early.
     type Error: From<DimError>;
 
@@ -365,7 +365,7 @@ pub trait ParameterField: Sized {
     ) -> Result<Self, W::Error>;
 
     /// [`Parameters::visit`] of a field of this name.
-    fn visit_field<const M: usize, const N: usize, V: Visit<M, N>>(
+    fn visit_field<const M: usize, const N: usize, V: Visitor<M, N>>(
         changed: [&mut Self; M],
         read: [&Self; N],
         name: &'static str,
@@ -387,7 +387,7 @@ impl<P: Parameters> ParameterField for P {
     }
 
     #[inline]
-    fn visit_field<const M: usize, const N: usize, V: Visit<M, N>>(
+    fn visit_field<const M: usize, const N: usize, V: Visitor<M, N>>(
         changed: [&mut Self; M],
         read: [&Self; N],
         name: &'static str,
@@ -516,7 +516,7 @@ impl<T: Element, S: Dims, R: Rank> Parameters for Named<T, S, R> {
         walk.tensor(path, of)
     }
 
-    fn visit<const M: usize, const N: usize, V: Visit<M, N>>(
+    fn visit<const M: usize, const N: usize, V: Visitor<M, N>>(
         changed: [&mut Self; M],
         read: [&Self; N],
         path: &mut Path,

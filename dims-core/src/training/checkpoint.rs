@@ -46,7 +46,7 @@ use crate::file::load::{Fault, LoadError};
 use crate::file::safetensors::{Reader, Writer};
 use crate::file::{Buffer, Entry, FileError};
 use crate::grad::Parameters;
-use crate::grad::parameters::{Path, Visit, Walk, is_learned};
+use crate::grad::parameters::{Path, Visitor, Walk, is_learned};
 use crate::named::Named;
 use crate::optim::Optimizer;
 use crate::rank::Rank;
@@ -55,6 +55,8 @@ use crate::storage::Owned;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::any::{Any, type_name};
+#[cfg(feature = "half")]
+use half::f16;
 use kernels::scalar::Element;
 use num_complex::Complex;
 use std::collections::BTreeSet;
@@ -77,7 +79,19 @@ impl Checkpoint {
     ///
     /// If a tensor has positional axes, two dims of one name, or elements that the format does not have; or if there is a tensor of its name already.
     pub fn put<P: Parameters>(&mut self, name: &str, parameters: &P) -> Result<&mut Self, FileError> {
-        self.put_where(name, parameters, false)?;
+        self.put_where(name, parameters, Which { learned: false, half: false })?;
+        Ok(self)
+    }
+
+    /// As [`put`](Checkpoint::put), with each float of type `f32` or `f64` as the nearest one of type `f16`: for inference, in half the space or less.
+    /// [`Saved::converting_floats`] reads them as any floats.
+    ///
+    /// # Errors
+    ///
+    /// As for [`put`](Checkpoint::put).
+    #[cfg(feature = "half")]
+    pub fn put_f16<P: Parameters>(&mut self, name: &str, parameters: &P) -> Result<&mut Self, FileError> {
+        self.put_where(name, parameters, Which { learned: false, half: true })?;
         Ok(self)
     }
 
@@ -93,13 +107,13 @@ impl Checkpoint {
     ) -> Result<&mut Self, FileError> {
         self.file.note(&steps_of(name), &optimizer.steps().to_string())?;
         for (moment, value) in optimizer.moments().iter().zip(optimizer.state().moments()) {
-            self.put_where(&below(name, moment), value, true)?;
+            self.put_where(&below(name, moment), value, Which { learned: true, half: false })?;
         }
         Ok(self)
     }
 
-    fn put_where<P: Parameters>(&mut self, name: &str, value: &P, learned: bool) -> Result<(), FileError> {
-        P::visit([], [value], &mut Path::new(), &mut Writing { file: &mut self.file, name, learned })
+    fn put_where<P: Parameters>(&mut self, name: &str, value: &P, which: Which) -> Result<(), FileError> {
+        P::visit([], [value], &mut Path::new(), &mut Writing { file: &mut self.file, name, which })
     }
 
     /// The bytes of the file.
@@ -124,6 +138,7 @@ impl Checkpoint {
 /// A file to be read.
 pub struct Saved<B = Buffer> {
     file: Reader<B>,
+    converting: bool,
 }
 
 impl Saved {
@@ -133,7 +148,7 @@ impl Saved {
     ///
     /// If it cannot be read, or is not a valid one.
     pub fn open(path: impl AsRef<std::path::Path>) -> Result<Self, FileError> {
-        Ok(Saved { file: Reader::open(path)? })
+        Ok(Saved { file: Reader::open(path)?, converting: false })
     }
 }
 
@@ -144,7 +159,13 @@ impl<B: AsRef<[u8]>> Saved<B> {
     ///
     /// If it is not a valid one.
     pub fn new(bytes: B) -> Result<Self, FileError> {
-        Ok(Saved { file: Reader::new(bytes)? })
+        Ok(Saved { file: Reader::new(bytes)?, converting: false })
+    }
+
+    /// Lets [`load`](Saved::load) read floats as floats of another type: each becomes the nearest one. Without this, other types of elements are an error.
+    #[must_use]
+    pub fn converting_floats(self) -> Self {
+        Saved { converting: true, ..self }
     }
 
     /// Replaces all tensors of a value by those below the name.
@@ -192,8 +213,14 @@ impl<B: AsRef<[u8]>> Saved<B> {
     }
 
     fn read<P: Parameters>(&self, name: &str, like: &P, learned: bool) -> Result<P, LoadError> {
-        let mut reading =
-            Reading { file: &self.file, name, learned, taken: BTreeSet::new(), faults: Vec::new() };
+        let mut reading = Reading {
+            file: &self.file,
+            name,
+            learned,
+            converting: self.converting,
+            taken: BTreeSet::new(),
+            faults: Vec::new(),
+        };
         let value = P::walk([like], &mut Path::new(), &mut reading);
         let Reading { taken, mut faults, .. } = reading;
         for tensor in self.file.tensors() {
@@ -261,14 +288,23 @@ macro_rules! stored_types {
     };
 }
 
+/// What is written.
+#[derive(Clone, Copy)]
+struct Which {
+    /// Whether tensors that are not learned are left out.
+    learned: bool,
+    /// Whether floats are written as `f16`.
+    #[cfg_attr(not(feature = "half"), allow(dead_code))]
+    half: bool,
+}
+
 struct Writing<'w> {
     file: &'w mut Writer,
     name: &'w str,
-    /// Whether tensors that are not learned are left out.
-    learned: bool,
+    which: Which,
 }
 
-impl Visit<0, 1> for Writing<'_> {
+impl Visitor<0, 1> for Writing<'_> {
     type Error = FileError;
 
     fn tensor<T: Element, S: Dims, R: Rank>(
@@ -277,7 +313,7 @@ impl Visit<0, 1> for Writing<'_> {
         _: [&mut Named<T, S, R>; 0],
         [tensor]: [&Named<T, S, R>; 1],
     ) -> Result<(), FileError> {
-        if self.learned && !is_learned::<T>() {
+        if self.which.learned && !is_learned::<T>() {
             return Ok(());
         }
         let name = below(self.name, &path.to_string());
@@ -290,6 +326,18 @@ impl Visit<0, 1> for Writing<'_> {
         let data = evaluate_in::<S, R, _>(&tensor.expr, &shape, &order, "put")?;
         let data: &dyn Any = &data;
         let keys = S::KEYS.as_slice();
+        #[cfg(feature = "half")]
+        if self.which.half {
+            let singles =
+                data.downcast_ref::<Vec<f32>>().map(|data| data.iter().map(|&a| f16::from_f32(a)).collect());
+            let doubles = || {
+                data.downcast_ref::<Vec<f64>>().map(|data| data.iter().map(|&a| f16::from_f64(a)).collect())
+            };
+            let halves: Option<Vec<f16>> = singles.or_else(doubles);
+            if let Some(halves) = halves {
+                return self.file.put_elements(&name, keys, shape.sizes(), &halves);
+            }
+        }
         macro_rules! put {
             ($t:ty) => {
                 if let Some(data) = data.downcast_ref::<Vec<$t>>() {
@@ -308,6 +356,7 @@ struct Reading<'r, B> {
     name: &'r str,
     /// Whether tensors that are not learned are left out.
     learned: bool,
+    converting: bool,
     taken: BTreeSet<String>,
     faults: Vec<Fault>,
 }
@@ -335,7 +384,8 @@ impl<B: AsRef<[u8]>> Walk<1> for Reading<'_, B> {
         let found = match self.file.get(&name) {
             Ok(entry) => {
                 self.taken.insert(name.clone());
-                read::<T, S, R>(&name, &entry, shape.sizes(), expected)
+                let converting = self.converting && !self.learned;
+                read::<T, S, R>(&name, &entry, shape.sizes(), converting, expected)
             }
             Err(FileError::Missing { .. }) => {
                 let elements = type_name::<T>().rsplit("::").next().unwrap_or_default();
@@ -359,6 +409,7 @@ fn read<T: Element, S: Dims, R: Rank>(
     name: &str,
     entry: &Entry<'_>,
     sizes: &[usize],
+    converting: bool,
     expected: impl Fn() -> String,
 ) -> Result<Named<T, S, R>, Vec<Fault>> {
     let keys = S::KEYS.as_slice();
@@ -390,7 +441,13 @@ fn read<T: Element, S: Dims, R: Rank>(
     macro_rules! get {
         ($t:ty) => {
             if let Some(place) = place.downcast_mut::<Vec<$t>>() {
-                *place = entry.elements::<$t>().map_err(|error| match error {
+                let found = match entry.elements::<$t>() {
+                    Err(error @ FileError::Elements { .. }) if converting => {
+                        entry.converted::<$t>().and_then(|found| found.ok_or(error))
+                    }
+                    found => found,
+                };
+                *place = found.map_err(|error| match error {
                     FileError::Elements { file, wanted, .. } => {
                         vec![Fault::Element { name: name(), expected: wanted, found: file }]
                     }

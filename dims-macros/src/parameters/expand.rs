@@ -85,7 +85,7 @@ fn implemented(
             fn visit<
                 const PARAMETERS_CHANGED: usize,
                 const PARAMETERS_READ: usize,
-                ParametersVisit: ::typed_dims::grad::parameters::Visit<PARAMETERS_CHANGED, PARAMETERS_READ>,
+                ParametersVisit: ::typed_dims::grad::parameters::Visitor<PARAMETERS_CHANGED, PARAMETERS_READ>,
             >(
                 mut changed: [&mut Self; PARAMETERS_CHANGED],
                 read: [&Self; PARAMETERS_READ],

@@ -1,6 +1,6 @@
 //! The types that are made of tensors because their parts are.
 
-use super::{Mismatch, ParameterField, Parameters, Path, Visit, Walk};
+use super::{Mismatch, ParameterField, Parameters, Path, Visitor, Walk};
 use crate::dim::DimList;
 use crate::nn::linear::Linear;
 use crate::set::{Dims, Union};
@@ -25,7 +25,7 @@ impl<P: Parameters> Parameters for Vec<P> {
         (0..first).map(part).collect()
     }
 
-    fn visit<const M: usize, const N: usize, V: Visit<M, N>>(
+    fn visit<const M: usize, const N: usize, V: Visitor<M, N>>(
         mut changed: [&mut Self; M],
         read: [&Self; N],
         path: &mut Path,
@@ -68,7 +68,7 @@ impl<P: Parameters, const LEN: usize> Parameters for [P; LEN] {
         }
     }
 
-    fn visit<const M: usize, const N: usize, V: Visit<M, N>>(
+    fn visit<const M: usize, const N: usize, V: Visitor<M, N>>(
         mut changed: [&mut Self; M],
         read: [&Self; N],
         path: &mut Path,
@@ -102,7 +102,7 @@ impl<P: Parameters> Parameters for Option<P> {
         P::walk(parts, path, walk).map(Some)
     }
 
-    fn visit<const M: usize, const N: usize, V: Visit<M, N>>(
+    fn visit<const M: usize, const N: usize, V: Visitor<M, N>>(
         changed: [&mut Self; M],
         read: [&Self; N],
         path: &mut Path,
@@ -132,7 +132,7 @@ impl<P: Parameters> Parameters for Box<P> {
         P::walk(of.map(|of| &**of), path, walk).map(Box::new)
     }
 
-    fn visit<const M: usize, const N: usize, V: Visit<M, N>>(
+    fn visit<const M: usize, const N: usize, V: Visitor<M, N>>(
         changed: [&mut Self; M],
         read: [&Self; N],
         path: &mut Path,
@@ -149,7 +149,7 @@ impl<T: ?Sized> Parameters for PhantomData<T> {
         Ok(PhantomData)
     }
 
-    fn visit<const M: usize, const N: usize, V: Visit<M, N>>(
+    fn visit<const M: usize, const N: usize, V: Visitor<M, N>>(
         _: [&mut Self; M],
         _: [&Self; N],
         _: &mut Path,
@@ -166,7 +166,7 @@ impl Parameters for () {
         Ok(())
     }
 
-    fn visit<const M: usize, const N: usize, V: Visit<M, N>>(
+    fn visit<const M: usize, const N: usize, V: Visitor<M, N>>(
         _: [&mut Self; M],
         _: [&Self; N],
         _: &mut Path,
@@ -184,7 +184,7 @@ macro_rules! tuples {
                 Ok(($(path.index($n, |path| $p::walk(of.map(|of| &of.$n), path, walk))?,)*))
             }
 
-            fn visit<const M: usize, const N: usize, V: Visit<M, N>>(
+            fn visit<const M: usize, const N: usize, V: Visitor<M, N>>(
                 mut changed: [&mut Self; M],
                 read: [&Self; N],
                 path: &mut Path,
@@ -219,7 +219,7 @@ where
         Ok(Linear { weight, bias })
     }
 
-    fn visit<const M: usize, const N: usize, V: Visit<M, N>>(
+    fn visit<const M: usize, const N: usize, V: Visitor<M, N>>(
         mut changed: [&mut Self; M],
         read: [&Self; N],
         path: &mut Path,

@@ -3,7 +3,7 @@
 use super::update::{Copied, lying_otherwise, number, update};
 use crate::error::{DimError, unwrap};
 use crate::grad::Parameters;
-use crate::grad::parameters::{Path, Visit, is_learned, order_in_memory};
+use crate::grad::parameters::{Path, Visitor, is_learned, order_in_memory};
 use crate::named::Named;
 use crate::rank::Rank;
 use crate::set::Dims;
@@ -252,7 +252,7 @@ impl Formula<1, 1> for Blend {
 /// The sum of the squares of all learned elements.
 struct Squares(f64);
 
-impl Visit<0, 1> for Squares {
+impl Visitor<0, 1> for Squares {
     type Error = DimError;
 
     fn tensor<T: Element, S: Dims, R: Rank>(

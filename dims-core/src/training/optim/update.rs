@@ -3,7 +3,7 @@
 use crate::error::DimError;
 use crate::expr::evaluate::laid_out_in;
 use crate::grad::Parameters;
-use crate::grad::parameters::{Path, Visit, Walk, is_learned, order_in_memory, same_sizes};
+use crate::grad::parameters::{Path, Visitor, Walk, is_learned, order_in_memory, same_sizes};
 use crate::named::Named;
 use crate::rank::Rank;
 use crate::set::Dims;
@@ -59,7 +59,7 @@ pub(super) fn is_any(parts: &[String], path: &Path) -> bool {
 
 struct SameSizes;
 
-impl Visit<0, 2> for SameSizes {
+impl Visitor<0, 2> for SameSizes {
     type Error = DimError;
 
     fn tensor<T: Element, S: Dims, R: Rank>(
@@ -77,7 +77,7 @@ struct InPlace<'f, F> {
     frozen: &'f [String],
 }
 
-impl<F: Formula<M, N>, const M: usize, const N: usize> Visit<M, N> for InPlace<'_, F> {
+impl<F: Formula<M, N>, const M: usize, const N: usize> Visitor<M, N> for InPlace<'_, F> {
     type Error = DimError;
 
     fn tensor<T: Element, S: Dims, R: Rank>(
