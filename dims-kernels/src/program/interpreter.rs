@@ -72,7 +72,7 @@ struct Operand<'k> {
 
 /// A value that is written to memory, beside that which a program yields.
 #[derive(Clone, Copy)]
-pub struct Beside<T> {
+pub struct ExtraOutput<T> {
     /// The register of the value.
     pub value: Register,
     /// Where its element at the origin of the loops goes.
@@ -85,7 +85,7 @@ pub struct Interpreted<'k, T> {
     /// The register that is yielded.
     value: Register,
     /// Values that are written to memory, all along the same row.
-    beside: &'k [Beside<T>],
+    beside: &'k [ExtraOutput<T>],
     written: Row<'k>,
     operands: SmallVec<[Operand<'k>; 6]>,
     registers: Vec<RegisterLine>,
@@ -152,7 +152,7 @@ impl<'k, T: Output> Interpreted<'k, T> {
     pub unsafe fn with_values(
         program: &'k Program,
         value: Register,
-        beside: &'k [Beside<T>],
+        beside: &'k [ExtraOutput<T>],
         sources: &[OperandSource],
         rows: &mut Operands<'k>,
     ) -> Self {
@@ -210,7 +210,7 @@ impl<'k, T: Output> Interpreted<'k, T> {
             };
             self.registers[at] = line;
         }
-        for &Beside { value, start } in self.beside {
+        for &ExtraOutput { value, start } in self.beside {
             let place = start.wrapping_offset(Operand::offset(&self.written, tile.at));
             debug_assert_eq!(self.program.kind(value), T::KIND, "values are written as they are");
             // SAFETY: the register has `len` values of the kind of `T`; the places are those of the tile, whose innermost loop the nest lays out as neighbours, as it

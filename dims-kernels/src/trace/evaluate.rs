@@ -14,7 +14,7 @@ use crate::memory::axes::Axis;
 use crate::memory::buffer::Buffer;
 use crate::memory::elements::Elements;
 use crate::ops::code::{DType, Number};
-use crate::program::interpreter::{self, Beside, Interpreted, Output};
+use crate::program::interpreter::{self, ExtraOutput, Interpreted, Output};
 use crate::program::{Instruction, Program, Register};
 use crate::reduce::{InMemory, reduce, reducers};
 use crate::scalar::{Num, Real};
@@ -325,10 +325,10 @@ pub(crate) fn together(
         });
         let (&first, others) = values.split_first().expect("a value is asked for");
         let mut beside: Vec<Vec<T>> = others.iter().map(|_| reserve(len)).collect::<Result<_, _>>()?;
-        let places: Vec<Beside<T>> = others
+        let places: Vec<ExtraOutput<T>> = others
             .iter()
             .zip(&mut beside)
-            .map(|(&value, data)| Beside { value, start: data.as_mut_ptr() })
+            .map(|(&value, data)| ExtraOutput { value, start: data.as_mut_ptr() })
             .collect();
         let parts = nest.split(0, threads);
         let kernel = |nest| {

@@ -114,11 +114,11 @@ impl Field {
 
     /// The parts of the gradient: what the cotangent, which has an element for each of the field's, adds to that of each traced operand.
     pub fn pull(&self, cotangent: &Field) -> Vec<(Arc<Node>, Part)> {
-        self.pull_by(cotangent, &|_| true).map_or_else(Vec::new, Pulled::parts)
+        self.pull_by(cotangent, &|_| true).map_or_else(Vec::new, FieldGradients::parts)
     }
 
     /// The same for nodes that are asked for, as one program; nothing if the field depends on none of them.
-    pub(crate) fn pull_by(&self, cotangent: &Field, asked: &dyn Fn(u64) -> bool) -> Option<Pulled> {
+    pub(crate) fn pull_by(&self, cotangent: &Field, asked: &dyn Fn(u64) -> bool) -> Option<FieldGradients> {
         let traced = |operand: &Operand| {
             operand.source.dtype().is_float() && operand.source.node().is_some_and(|node| asked(node.id))
         };
@@ -147,7 +147,7 @@ impl Field {
             let node = operand.source.node().expect("the operand is traced");
             (Arc::clone(node), value, operand.place.clone())
         });
-        Some(Pulled { pulled: pulled.collect(), field })
+        Some(FieldGradients { pulled: pulled.collect(), field })
     }
 
     /// The field of another value of the program, without operands that it does not need.
@@ -166,17 +166,17 @@ impl Field {
 }
 
 /// The gradients of a field by some of its operands, as values of one program.
-pub(crate) struct Pulled {
+pub(crate) struct FieldGradients {
     /// The program, and its operands.
     field: Field,
     /// The node of each operand, the value of its gradient, and where that is added.
     pulled: Vec<(Arc<Node>, Register, Place)>,
 }
 
-impl Pulled {
+impl FieldGradients {
     /// Each as a part with a program of its own.
     pub(crate) fn parts(self) -> Vec<(Arc<Node>, Part)> {
-        let Pulled { field, pulled } = self;
+        let FieldGradients { field, pulled } = self;
         if let [(_, _, _)] = &pulled[..] {
             return pulled
                 .into_iter()
