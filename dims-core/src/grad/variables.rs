@@ -11,6 +11,7 @@ use crate::storage::axes::AxisBlock;
 use alloc::string::ToString;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use kernels::memory::allocate::reserve;
 use kernels::memory::axes::Axis;
 use kernels::memory::buffer::Buffer;
 use kernels::program::code::DType;
@@ -105,7 +106,7 @@ fn variable<T: Element, S: Dims, R: Rank>(
         let dense = laid_out::<S, R, _>(tensor, &shape)?;
         return variable(&dense);
     }
-    let (data, held) = (tensor.all().to_vec(), tensor.buffer().held());
+    let (data, held) = (copied(tensor.all())?, tensor.buffer().held());
     let dtype = DType::of::<T>().expect("floats are known");
     let step = match held.node() {
         None => Step::Variable,
@@ -117,6 +118,13 @@ fn variable<T: Element, S: Dims, R: Rank>(
     };
     let node = Node::new(dtype, data.len(), step, None);
     Ok((tensor.with_buffer(Buffer::traced(data, Arc::clone(&node))), node))
+}
+
+/// A copy in memory from the pool, or an error if there is none.
+fn copied<T: Element>(elements: &[T]) -> Result<Vec<T>, DimError> {
+    let mut data = reserve(elements.len())?;
+    data.extend_from_slice(elements);
+    Ok(data)
 }
 
 /// The gradients by variables, in the order of the walk that made them.

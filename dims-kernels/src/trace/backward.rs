@@ -51,29 +51,30 @@ pub fn gradients(
     }
     let mut found = HashMap::new();
     while let Some((id, (node, value, parts, from))) = open.pop_last() {
-        let cotangent = match whole(&parts, &node) {
-            Some(memory) => memory,
-            None => {
-                let _explained = Backward::of(from);
-                evaluate(&parts, node.len, node.dtype, recorded)?
-            }
-        };
-        if targets.contains(&id) {
-            found.insert(id, Arc::clone(&cotangent));
-        }
-        let pulled = match &node.step {
-            Step::Variable => Vec::new(),
-            Step::Parts(parts) => {
-                let mut pulled = Vec::new();
-                for part in parts {
-                    let given = Field::held(&part.field.sizes, &cotangent, part.place.clone());
-                    pulled.extend(part.field.pull_by(&given, &|id| reach.is_on_way(id)));
-                }
-                pulled
-            }
-            Step::Rule(rule) => {
+        let is_on_way = |id| reach.is_on_way(id);
+        let pulled_parts = match &node.step {
+            Step::Rule(rule) if !recorded && !targets.contains(&id) => {
                 let _explained = Backward::of(node.origin);
-                rule.pull_by(&value, &cotangent, recorded, &|id| reach.is_on_way(id))?
+                rule.pull_parts(&value, &parts)?
+            }
+            _ => None,
+        };
+        let pulled = match pulled_parts {
+            Some(pulled) => pulled,
+            None => {
+                let cotangent = match whole(&parts, &node) {
+                    Some(memory) => memory,
+                    None => {
+                        let _explained = Backward::of(from);
+                        evaluate(&parts, node.len, node.dtype, recorded)?
+                    }
+                };
+                // (What the parts were made of is needed no more.)
+                drop(parts);
+                if targets.contains(&id) {
+                    found.insert(id, Arc::clone(&cotangent));
+                }
+                pull(&node, &value, &cotangent, recorded, &is_on_way)?
             }
         };
         let (sources, origin) = (node.sources(), node.origin);
@@ -91,6 +92,32 @@ pub fn gradients(
         }
     }
     Ok(Gradients(found))
+}
+
+/// What a step adds to the gradients of its operands that are asked for.
+fn pull(
+    node: &Node,
+    value: &Arc<dyn Held>,
+    cotangent: &Arc<dyn Held>,
+    recorded: bool,
+    asked: &dyn Fn(u64) -> bool,
+) -> Result<Vec<(Arc<Node>, Part)>, Error> {
+    let _explained = Backward::of(node.origin);
+    let parts = match &node.step {
+        Step::Variable => return Ok(Vec::new()),
+        Step::Rule(rule) => return rule.pull_by(value, cotangent, recorded, asked),
+        Step::Parts(parts) => parts,
+    };
+    let mut pulled = Vec::new();
+    for Part { field, place } in parts {
+        let given = Field::held(&field.sizes, cotangent, place.clone());
+        match field.pull_by(&given, asked) {
+            Some(own) if recorded => pulled.extend(own.parts()),
+            Some(own) => pulled.extend(own.shared()?),
+            None => {}
+        }
+    }
+    Ok(pulled)
 }
 
 /// Whether a node depends on variables beside these.

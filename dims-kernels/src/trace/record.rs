@@ -204,8 +204,8 @@ impl<'w> Writer<'w> {
         operands.reverse();
         let field =
             Field { sizes: sizes.into(), program: Arc::new(build.finish(value)), operands, names: None };
-        // (Operands of indices alone are read no more.)
-        Ok(field.map([], |_, value, []| value))
+        // Operands of indices alone are read no more, and equal ones are one.
+        Ok(if field.has_distinct_operands() { field } else { field.map([], |_, value, []| value) })
     }
 }
 
