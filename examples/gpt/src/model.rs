@@ -14,6 +14,12 @@ dims! {
     pub struct Token;
     /// Places that a token attends to.
     pub struct Key;
+    /// Characters of the vocabulary.
+    pub struct Char;
+    /// Features of a token.
+    pub struct Width;
+    /// Features between the two halves of a feed-forward network.
+    pub struct Inner;
     /// Heads of attention.
     pub struct Head;
     /// The two coordinates of each plane that RoPE turns.
@@ -22,12 +28,6 @@ dims! {
     pub struct Plane;
     /// Features of a value.
     pub struct Feat;
-    /// Features of a token.
-    pub struct Width;
-    /// Features between the two halves of a feed-forward network.
-    pub struct Inner;
-    /// Characters of the vocabulary.
-    pub struct Char;
 }
 
 /// Characters of texts, as positions in the vocabulary.
@@ -114,7 +114,7 @@ pub struct Attention {
     /// Makes values.
     pub value: Tensor<f32, (Width, Head, Feat)>,
     /// Maps what the heads found to features of the token.
-    pub out: Tensor<f32, (Head, Feat, Width)>,
+    pub out: Tensor<f32, (Width, Head, Feat)>,
 }
 
 impl Attention {
@@ -170,7 +170,7 @@ pub struct SwiGlu {
     /// Makes features.
     pub up: Tensor<f32, (Width, Inner)>,
     /// Maps them back.
-    pub down: Tensor<f32, (Inner, Width)>,
+    pub down: Tensor<f32, (Width, Inner)>,
 }
 
 impl SwiGlu {
