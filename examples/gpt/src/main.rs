@@ -40,6 +40,8 @@ enum Command {
     Train(Train),
     /// Writes, after a training
     Sample(Sample),
+    /// Keeps the weights of a fresh training and its passages, for `python/train.py`
+    Export(Train),
 }
 
 #[derive(Args)]
@@ -94,6 +96,7 @@ fn main() -> ExitCode {
     let done = match command {
         Command::Train(args) => train(&args, &out),
         Command::Sample(args) => write(&args, &out),
+        Command::Export(args) => export(&args, &out),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -108,13 +111,18 @@ fn checkpoint(out: &Path) -> PathBuf {
     out.join("checkpoint.safetensors")
 }
 
-fn train(args: &Train, out: &Path) -> Result<(), Box<dyn Error>> {
+fn checked(args: &Train) -> Result<(), String> {
     if args.heads == 0 || args.width == 0 || !args.width.is_multiple_of(2 * args.heads) {
-        return Err(format!("a width of {} is no multiple of twice {} heads", args.width, args.heads).into());
+        return Err(format!("a width of {} is no multiple of twice {} heads", args.width, args.heads));
     }
     if args.layers == 0 || args.context == 0 || args.batch == 0 {
         return Err("layers, context and batch are at least 1".into());
     }
+    Ok(())
+}
+
+fn train(args: &Train, out: &Path) -> Result<(), Box<dyn Error>> {
+    checked(args)?;
     std::fs::create_dir_all(out)?;
     let text = bible()?;
     let mut training = if args.resume { Training::open(&checkpoint(out))? } else { fresh(args, &text) };
@@ -167,6 +175,16 @@ fn fresh(args: &Train, text: &str) -> Training {
     let warm_up = steps / 15;
     let options = Options { layers, heads, width, inner, context, batch, steps, warm_up, rate, seed };
     Training::new(options, Vocabulary::of(text))
+}
+
+fn export(args: &Train, out: &Path) -> Result<(), Box<dyn Error>> {
+    checked(args)?;
+    std::fs::create_dir_all(out)?;
+    let text = bible()?;
+    let training = fresh(args, &text);
+    let corpus = Corpus::new(training.vocabulary.encode(&text)?);
+    training.save(&checkpoint(out))?;
+    training.export(&corpus, args.steps, &out.join("passages.safetensors"))
 }
 
 /// Writes the checkpoint, the measurements and the picture.

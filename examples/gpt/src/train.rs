@@ -116,6 +116,17 @@ impl Training {
         Ok(())
     }
 
+    /// Writes the passages of the next `steps` steps, each as `texts.N` and `next.N`, for a training of the same weights by another program.
+    pub fn export(&self, corpus: &Corpus, steps: usize, path: &Path) -> Result<(), Box<dyn Error>> {
+        let Options { batch, context, seed, .. } = self.options;
+        let mut file = Writer::new();
+        for step in self.steps()..self.steps() + steps {
+            let (texts, next) = passages(&corpus.training, batch, context, seed, step as u64);
+            file.put(&format!("texts.{step}"), texts)?.put(&format!("next.{step}"), next)?;
+        }
+        Ok(file.save(path)?)
+    }
+
     /// Reads what [`save`](Training::save) wrote.
     pub fn open(path: &Path) -> Result<Self, Box<dyn Error>> {
         #[derive(Load)]

@@ -22,7 +22,8 @@ pub fn with_margin(images: &crate::model::Images) -> Maps {
 pub fn varied(images: &Maps, rng: &mut impl Rng) -> Maps {
     let moved = |at: usize| {
         let image = images.view().index(Example, at as isize);
-        let (down, right) = (rng.random_range(-1..=1), rng.random_range(-1..=1));
+        let mut by = || rng.random_range(-1_i32..=1) as isize;
+        let (down, right) = (by(), by());
         image.roll(Row, down).roll(Column, right)
     };
     let images: Vec<_> = (0..images.size(Example)).map(moved).collect();
