@@ -3,7 +3,7 @@
 
     cargo run --release -p gpt -- train --steps 500 --out target/gpt-500
     cargo run --release -p gpt -- export --steps 500 --out target/gpt-export
-    venv/bin/python examples/gpt/python/train.py target/gpt-export target/gpt-500/loss.csv     # needs torch and numpy
+    venv/bin/python examples/gpt/python/train.py target/gpt-export target/gpt-500/loss.csv     # needs torch
 """
 
 import csv
@@ -13,7 +13,6 @@ import struct
 import sys
 from pathlib import Path
 
-import numpy as np
 import torch
 import torch.nn.functional as F
 
@@ -26,11 +25,12 @@ def read(path):
     (size,) = struct.unpack("<Q", data[:8])
     header = json.loads(data[8 : 8 + size])
     notes = header.pop("__metadata__")
-    kinds = {"F32": np.float32, "U32": np.uint32}
+    kinds = {"F32": torch.float32, "U32": torch.int32}
     arrays = {}
     for name, entry in header.items():
         start, end = (8 + size + at for at in entry["data_offsets"])
-        arrays[name] = np.frombuffer(data[start:end], kinds[entry["dtype"]]).reshape(entry["shape"])
+        array = torch.frombuffer(bytearray(data[start:end]), dtype=kinds[entry["dtype"]])
+        arrays[name] = array.reshape(entry["shape"])
     return arrays, notes
 
 
@@ -81,7 +81,7 @@ def main(folder, losses):
     passages, _ = read(Path(folder) / "passages.safetensors")
     options = json.loads(notes["options"])
     weights = {
-        name.removeprefix("gpt."): torch.tensor(array).requires_grad_()
+        name.removeprefix("gpt."): array.requires_grad_()
         for name, array in arrays.items()
         if name.startswith("gpt.")
     }
@@ -90,7 +90,7 @@ def main(folder, losses):
     steps = min(len(expected), len(passages) // 2)
     greatest = 0.0
     for step in range(steps):
-        texts, following = (torch.tensor(passages[f"{name}.{step}"].astype(np.int64)) for name in ("texts", "next"))
+        texts, following = (passages[f"{name}.{step}"].long() for name in ("texts", "next"))
         for group in optimizer.param_groups:
             group["lr"] = rate(options, step)
         optimizer.zero_grad()

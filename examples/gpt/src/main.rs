@@ -156,8 +156,13 @@ fn train(args: &Train, out: &Path) -> Result<(), Box<dyn Error>> {
         bar.set_message(format!("loss {loss:.3}, {tokens_per_second:.0} tokens/s"));
         bar.inc(1);
         if let Some(test_loss) = test_loss {
-            let line = format!("step {step}: loss {loss:.4}, test {test_loss:.4}, {tokens_per_second:.0} tokens/s");
-            if bar.is_hidden() { println!("{line}") } else { bar.println(line) }
+            let line =
+                format!("step {step}: loss {loss:.4}, test {test_loss:.4}, {tokens_per_second:.0} tokens/s");
+            if bar.is_hidden() {
+                println!("{line}")
+            } else {
+                bar.println(line)
+            }
             keep(&training, &lines, out)?;
         }
     }

@@ -82,9 +82,8 @@ pub struct Rope {
 impl Rope {
     /// The angles for `count` places from `start` on: `place * BASE^(-plane / planes)`.
     pub fn new(start: usize, count: usize, planes: usize) -> Self {
-        let angle = |token: usize, plane: usize| {
-            (start + token) as f32 * BASE.powf(-(plane as f32) / planes as f32)
-        };
+        let angle =
+            |token: usize, plane: usize| (start + token) as f32 * BASE.powf(-(plane as f32) / planes as f32);
         let (token, plane) = (Token.of(count), Plane.of(planes));
         Rope {
             cos: from_fn((token, plane), |(t, p)| angle(t, p).cos()),
@@ -141,7 +140,10 @@ impl Attention {
         let query = rope.turn(&(x * &self.query).sum(Width));
         let key = rope.turn(&(x * &self.key).sum(Width));
         let value: Values = (x * &self.value).sum(Width);
-        past.keys.slice_mut(s![.., .., start..end, .., ..]).at_mut((Batch, Head, Token, Side, Plane)).assign(key);
+        past.keys
+            .slice_mut(s![.., .., start..end, .., ..])
+            .at_mut((Batch, Head, Token, Side, Plane))
+            .assign(key);
         past.values.slice_mut(s![.., .., start..end, ..]).at_mut((Batch, Head, Token, Feat)).assign(value);
         let (keys, values) =
             (past.keys.slice(s![.., .., ..end, .., ..]), past.values.slice(s![.., .., ..end, ..]));

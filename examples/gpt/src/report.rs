@@ -49,14 +49,17 @@ pub fn draw(path: &Path, lines: &[Line]) -> Result<(), Box<dyn Error>> {
         .x_label_area_size(40)
         .y_label_area_size(48)
         .build_cartesian_2d(0..steps, 0.0..highest)?;
-    chart.configure_mesh().x_desc("step").y_desc("loss, nats per character").light_line_style(WHITE).draw()?;
+    chart
+        .configure_mesh()
+        .x_desc("step")
+        .y_desc("loss, nats per character")
+        .light_line_style(WHITE)
+        .draw()?;
     let training = lines.iter().map(|line| (line.step, line.loss));
     let test = lines.iter().filter_map(|line| Some((line.step, line.test_loss?)));
-    let key = |colour: RGBColor| move |(x, y)| PathElement::new([(x, y), (x + 16, y)], colour.stroke_width(2));
-    chart
-        .draw_series(LineSeries::new(training, BLUE.mix(0.6)))?
-        .label("training")
-        .legend(key(BLUE));
+    let key =
+        |colour: RGBColor| move |(x, y)| PathElement::new([(x, y), (x + 16, y)], colour.stroke_width(2));
+    chart.draw_series(LineSeries::new(training, BLUE.mix(0.6)))?.label("training").legend(key(BLUE));
     chart.draw_series(LineSeries::new(test, RED.stroke_width(2)))?.label("test").legend(key(RED));
     chart.configure_series_labels().border_style(BLACK).background_style(WHITE).draw()?;
     area.present()?;

@@ -25,7 +25,12 @@ pub struct Options {
 /// # Panics
 ///
 /// If there is no text, the texts are empty or differ in length, or the context is shorter than 2.
-pub fn sample(gpt: &Gpt, texts: &[Vec<u32>], options: Options, mut heard: impl FnMut(&[u32])) -> Vec<Vec<u32>> {
+pub fn sample(
+    gpt: &Gpt,
+    texts: &[Vec<u32>],
+    options: Options,
+    mut heard: impl FnMut(&[u32]),
+) -> Vec<Vec<u32>> {
     let Options { count, temperature, context, seed } = options;
     assert!(context >= 2, "a context of {context} has no room for a character and the next one");
     let mut texts = texts.to_vec();

@@ -35,7 +35,8 @@ pub struct Vocabulary(Vec<char>);
 impl Vocabulary {
     /// The characters of a text, sorted.
     pub fn of(text: &str) -> Self {
-        let mut chars: Vec<char> = text.chars().collect::<std::collections::BTreeSet<_>>().into_iter().collect();
+        let mut chars: Vec<char> =
+            text.chars().collect::<std::collections::BTreeSet<_>>().into_iter().collect();
         chars.shrink_to_fit();
         Vocabulary(chars)
     }

@@ -99,7 +99,8 @@ fn the_gradient_is_the_slope() {
         });
         f32::sqrt(total.get())
     };
-    let loss = |by: f32| gpt.zip_elements(&gradient, |w: f32, g| w + by / length * g).loss(&texts, &next).order(());
+    let loss =
+        |by: f32| gpt.zip_elements(&gradient, |w: f32, g| w + by / length * g).loss(&texts, &next).order(());
     let step = 1e-2;
     let slope = (loss(step) - loss(-step)) / (2.0 * step);
     assert!((slope - length).abs() < 0.01 * length, "{slope} {length}");

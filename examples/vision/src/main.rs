@@ -57,8 +57,7 @@ fn run(args: &Args) -> Result<(), Box<dyn Error>> {
     std::fs::create_dir_all(&args.out)?;
     let training = digits.len() / 2;
     println!("{} images: {training} to train on, {} to test with", digits.len(), digits.len() - training);
-    let options =
-        Options { seed, epochs: epochs.into(), channels: channels.into(), blocks: blocks.into() };
+    let options = Options { seed, epochs: epochs.into(), channels: channels.into(), blocks: blocks.into() };
     let bar = progress(options.epochs);
     let mut lines = Vec::new();
     let (network, accuracy) = train::run(&digits, options, |line| {

@@ -55,7 +55,12 @@ impl Network {
         let seed = seed << 16;
         let blocks = (0..blocks).map(|at| Block::random(channels, seed + 2 * at as u64 + 2)).collect();
         let weight = randn((Channel.of(channels), Class), seed) * (1.0 / channels as f32).sqrt();
-        Network { stem: Conv::random(1, channels, seed + 1), blocks, weight: weight.eval(), bias: zeros(Class) }
+        Network {
+            stem: Conv::random(1, channels, seed + 1),
+            blocks,
+            weight: weight.eval(),
+            bias: zeros(Class),
+        }
     }
 
     /// Scores of the classes of each image.
