@@ -99,9 +99,18 @@ impl<B: AsRef<[u8]>> Reader<B> {
         names
     }
 
-    /// An entry of the metadata, as [`Writer::note`] adds it.
+    /// The text under a name in the metadata, as [`Writer::note`] puts it there.
+    ///
+    /// ```
+    /// use typed_dims::file::safetensors::{Reader, Writer};
+    ///
+    /// let bytes = Writer::new().note("steps", "500")?.to_bytes()?;
+    /// let file = Reader::new(bytes)?;
+    /// assert_eq!((file.note("steps"), file.note("seed")), (Some("500"), None));
+    /// # Ok::<(), typed_dims::file::FileError>(())
+    /// ```
     pub fn note(&self, name: &str) -> Option<&str> {
-        self.metadata.metadata().as_ref()?.get(name).map(String::as_str)
+        Some(self.metadata.metadata().as_ref()?.get(name)?.as_str())
     }
 
     /// The tensor of that name.

@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+"""The same training in PyTorch: from the same weights, on the same passages. Compares the losses.
+
+    cargo run --release -p gpt -- train --steps 500 --out target/gpt-500
+    cargo run --release -p gpt -- export --steps 500 --out target/gpt-export
+    venv/bin/python examples/gpt/python/train.py target/gpt-export target/gpt-500/loss.csv     # needs torch
+"""
+
+import csv
+import json
+import math
+import struct
+import sys
+from pathlib import Path
+
+import torch
+import torch.nn.functional as F
+
+EPSILON, BASE = 1e-5, 10_000.0
+
+
+def read(path):
+    """The tensors and the metadata of a file of safetensors."""
+    data = Path(path).read_bytes()
+    (size,) = struct.unpack("<Q", data[:8])
+    header = json.loads(data[8 : 8 + size])
+    notes = header.pop("__metadata__")
+    kinds = {"F32": torch.float32, "U32": torch.int32}
+    arrays = {}
+    for name, entry in header.items():
+        start, end = (8 + size + at for at in entry["data_offsets"])
+        array = torch.frombuffer(bytearray(data[start:end]), dtype=kinds[entry["dtype"]])
+        arrays[name] = array.reshape(entry["shape"])
+    return arrays, notes
+
+
+def norm(x, gain):
+    return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + EPSILON) * gain
+
+
+def turn(x, cos, sin):
+    """RoPE: x has the axes batch, token, head, side, plane."""
+    a, b = x.unbind(-2)
+    return torch.stack((a * cos - b * sin, b * cos + a * sin), -2)
+
+
+def loss(weights, texts, following, layers):
+    token = torch.arange(texts.shape[1], dtype=torch.float32)
+    planes = weights["layers.0.attention.query"].shape[-1]
+    angle = token[:, None] * BASE ** (-torch.arange(planes, dtype=torch.float32) / planes)
+    cos, sin = angle.cos()[:, None, :], angle.sin()[:, None, :]
+    x = weights["chars"][texts]
+    for at in range(layers):
+        w = {name: weights[f"layers.{at}.{name}"] for name in LAYER}
+        y = norm(x, w["attention_norm.gain"])
+        query = turn(torch.einsum("btw,whsp->bthsp", y, w["attention.query"]), cos, sin).flatten(-2)
+        key = turn(torch.einsum("btw,whsp->bthsp", y, w["attention.key"]), cos, sin).flatten(-2)
+        value = torch.einsum("btw,whf->bthf", y, w["attention.value"])
+        heads = (part.transpose(1, 2) for part in (query, key, value))
+        found = F.scaled_dot_product_attention(*heads, is_causal=True)
+        x = x + torch.einsum("bhtf,whf->btw", found, w["attention.out"])
+        y = norm(x, w["glu_norm.gain"])
+        x = x + (F.silu(y @ w["glu.gate"]) * (y @ w["glu.up"])) @ w["glu.down"].T
+    scores = norm(x, weights["norm.gain"]) @ weights["chars"].T
+    return F.cross_entropy(scores.flatten(0, 1), following.flatten())
+
+
+LAYER = ["attention_norm.gain", "attention.query", "attention.key", "attention.value", "attention.out"]
+LAYER += ["glu_norm.gain", "glu.gate", "glu.up", "glu.down"]
+
+
+def rate(options, at):
+    if at < options["warm_up"]:
+        return options["rate"] * (at + 1) / options["warm_up"]
+    done = (at - options["warm_up"]) / max(options["steps"] - options["warm_up"], 1)
+    return options["rate"] * (0.1 + 0.45 * (1 + math.cos(math.pi * min(done, 1))))
+
+
+def main(folder, losses):
+    arrays, notes = read(Path(folder) / "checkpoint.safetensors")
+    passages, _ = read(Path(folder) / "passages.safetensors")
+    options = json.loads(notes["options"])
+    weights = {
+        name.removeprefix("gpt."): array.requires_grad_()
+        for name, array in arrays.items()
+        if name.startswith("gpt.")
+    }
+    optimizer = torch.optim.AdamW(weights.values(), betas=(0.9, 0.99), eps=1e-8, weight_decay=0.1)
+    expected = [float(line["loss"]) for line in csv.DictReader(open(losses))]
+    steps = min(len(expected), len(passages) // 2)
+    greatest = 0.0
+    for step in range(steps):
+        texts, following = (passages[f"{name}.{step}"].long() for name in ("texts", "next"))
+        for group in optimizer.param_groups:
+            group["lr"] = rate(options, step)
+        optimizer.zero_grad()
+        value = loss(weights, texts, following, options["layers"])
+        value.backward()
+        optimizer.step()
+        difference = abs(value.item() - expected[step])
+        greatest = max(greatest, difference)
+        if step in (0, 1, 9) or (step + 1) % 50 == 0:
+            print(f"step {step + 1}: {value.item():.5f} here, {expected[step]:.5f} there, difference {difference:.1e}", flush=True)
+    print(f"greatest difference of {steps} steps: {greatest:.1e}")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

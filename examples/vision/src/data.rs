@@ -1,0 +1,31 @@
+//! The images, and variations of them.
+
+use crate::layers::{Channel, Column, Example, Maps, Row};
+pub use digits::{BadFile, Digits};
+use rand::Rng;
+use typed_dims::prelude::*;
+
+#[path = "../../digits/data.rs"]
+mod digits;
+
+/// Rows and columns of an image in the file.
+const SIDE: usize = 8;
+
+/// Images as rows and columns, with a white margin of one pixel.
+pub fn with_margin(images: &crate::model::Images) -> Maps {
+    let pixels = images.view().order((Example, crate::model::Pixel));
+    let maps = rearrange!(pixels, n (h w) -> n 1 h w, h = SIDE);
+    maps.into_tensor((Example, Channel, Row, Column)).pad((Row, Column), 1, 1, Pad::Constant(0.0)).eval()
+}
+
+/// Each image moved by up to a pixel along rows and columns. What leaves an image is its margin.
+pub fn varied(images: &Maps, rng: &mut impl Rng) -> Maps {
+    let moved = |at: usize| {
+        let image = images.view().index(Example, at as isize);
+        let mut by = || rng.random_range(-1_i32..=1) as isize;
+        let (down, right) = (by(), by());
+        image.roll(Row, down).roll(Column, right)
+    };
+    let images: Vec<_> = (0..images.size(Example)).map(moved).collect();
+    stack(Example, images)
+}

@@ -1,0 +1,103 @@
+//! A residual network (K. He et al., 2016).
+
+pub use crate::layers::Example;
+use crate::layers::{Channel, Column, Conv, Maps, Mode, Row};
+use typed_dims::grad::value_and_grad_with;
+use typed_dims::prelude::*;
+
+dims! {
+    /// Pixels of an image in the file, row by row.
+    pub struct Pixel = 64;
+    /// What an image can show.
+    pub struct Class = 10;
+}
+
+/// Images as they are in the file, each pixel between 0 (white) and 1 (black).
+pub type Images = Tensor<f32, (Example, Pixel)>;
+
+/// What each image shows: an index along [`Class`].
+pub type Labels = Tensor<isize, (Example,)>;
+
+/// `y = relu(x + second(relu(first(x))))`
+#[derive(Clone, Parameters)]
+struct Block {
+    first: Conv,
+    second: Conv,
+}
+
+impl Block {
+    fn random(channels: usize, seed: u64) -> Self {
+        Block {
+            first: Conv::random(channels, channels, seed),
+            second: Conv::random(channels, channels, seed + 1),
+        }
+    }
+
+    fn apply(&self, x: &Maps, mode: &mut Mode) -> Maps {
+        let inner = self.first.apply(x, mode).relu().eval();
+        (x + self.second.apply(&inner, mode)).relu().eval()
+    }
+}
+
+/// The weights of the network; also its gradient.
+#[derive(Clone, Parameters)]
+pub struct Network {
+    stem: Conv,
+    /// At the resolution of the images, and at half of it.
+    blocks: Vec<Block>,
+    weight: Tensor<f32, (Channel, Class)>,
+    bias: Tensor<f32, (Class,)>,
+}
+
+impl Network {
+    /// Random weights.
+    pub fn random(channels: usize, blocks: usize, seed: u64) -> Self {
+        let seed = seed << 16;
+        let blocks = (0..blocks).map(|at| Block::random(channels, seed + 2 * at as u64 + 2)).collect();
+        let weight = randn((Channel.of(channels), Class), seed) * (1.0 / channels as f32).sqrt();
+        Network {
+            stem: Conv::random(1, channels, seed + 1),
+            blocks,
+            weight: weight.eval(),
+            bias: zeros(Class),
+        }
+    }
+
+    /// Scores of the classes of each image.
+    pub fn scores(&self, images: &Maps, mode: &mut Mode) -> Tensor<f32, (Example, Class)> {
+        let mut x = self.stem.apply(images, mode).relu().eval();
+        for (at, block) in self.blocks.iter().enumerate() {
+            if at == self.blocks.len() / 2 {
+                x = x.max_pool((Row, Column), 2, &Window::new().stride(2));
+            }
+            x = block.apply(&x, mode);
+        }
+        ((x.mean((Row, Column)) * &self.weight).sum(Channel) + &self.bias).eval()
+    }
+
+    /// The most likely class of each image.
+    pub fn classify(&self, images: &Maps) -> Labels {
+        self.scores(images, &mut Mode::Test).argmax(Class).cast().eval()
+    }
+
+    /// The mean cross-entropy of a batch, and its derivative by every weight. The running moments take up those of the batch.
+    pub fn gradient(&mut self, images: &Maps, labels: &Labels) -> (f32, Network) {
+        let (loss, gradient, mode) = value_and_grad_with(
+            |network| {
+                let mut mode = Mode::Training(Vec::new());
+                let scores = network.scores(images, &mut mode);
+                (scores.cross_entropy(Class, labels).mean(Example), mode)
+            },
+            &*self,
+        );
+        if let Mode::Training(moments) = mode {
+            let mut moments = moments.into_iter();
+            self.stem.remember(&mut moments);
+            for block in &mut self.blocks {
+                block.first.remember(&mut moments);
+                block.second.remember(&mut moments);
+            }
+        }
+        (loss, gradient)
+    }
+}

@@ -1,0 +1,48 @@
+//! The measurements of a training: lines of CSV, and a picture of the loss.
+
+use plotters::prelude::*;
+use std::error::Error;
+use std::path::Path;
+
+/// What is measured after an epoch.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Line {
+    /// Epochs made.
+    pub epoch: usize,
+    /// The mean loss of the epoch.
+    pub loss: f32,
+    /// The share of test images that are read correctly.
+    pub accuracy: f64,
+}
+
+/// Writes all lines.
+pub fn write(path: &Path, lines: &[Line]) -> Result<(), Box<dyn Error>> {
+    let mut file = csv::Writer::from_path(path)?;
+    file.write_record(["epoch", "loss", "accuracy"])?;
+    for Line { epoch, loss, accuracy } in lines {
+        file.write_record([epoch.to_string(), loss.to_string(), accuracy.to_string()])?;
+    }
+    Ok(file.flush()?)
+}
+
+/// Draws the loss and the share of errors over the epochs.
+pub fn draw(path: &Path, lines: &[Line]) -> Result<(), Box<dyn Error>> {
+    let epochs = lines.last().map_or(1, |line| line.epoch);
+    let area = SVGBackend::new(path, (720, 360)).into_drawing_area();
+    area.fill(&WHITE)?;
+    let mut chart = ChartBuilder::on(&area)
+        .margin(12)
+        .x_label_area_size(40)
+        .y_label_area_size(48)
+        .build_cartesian_2d(0..epochs, (0.0005_f64..2.0).log_scale())?;
+    chart.configure_mesh().x_desc("epoch").light_line_style(WHITE).draw()?;
+    let key =
+        |colour: RGBColor| move |(x, y)| PathElement::new([(x, y), (x + 16, y)], colour.stroke_width(2));
+    let loss = lines.iter().map(|line| (line.epoch, f64::from(line.loss)));
+    chart.draw_series(LineSeries::new(loss, BLUE.stroke_width(2)))?.label("training loss").legend(key(BLUE));
+    let errors = lines.iter().map(|line| (line.epoch, 1.0 - line.accuracy));
+    chart.draw_series(LineSeries::new(errors, RED.stroke_width(2)))?.label("test errors").legend(key(RED));
+    chart.configure_series_labels().border_style(BLACK).background_style(WHITE).draw()?;
+    area.present()?;
+    Ok(())
+}

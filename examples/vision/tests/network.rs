@@ -1,0 +1,75 @@
+//! The network on a few random images.
+
+use typed_dims::prelude::*;
+use vision::layers::{Channel, Column, Example, Maps, Mode, Row};
+use vision::model::{Class, Labels, Network};
+
+fn images(count: usize) -> (Maps, Labels) {
+    let images = rand((Example.of(count), Channel.of(1), Row.of(10), Column.of(10)), 5);
+    (images, from_fn(Example.of(count), |e: usize| (e % Class::SIZE) as isize))
+}
+
+/// Puts down the moments of one batch many times, so that the running moments are nearly those of the batch.
+fn trained(steps: usize) -> (Network, Vec<f32>) {
+    let (images, labels) = images(6);
+    let mut network = Network::random(4, 2, 1);
+    let mut losses = Vec::new();
+    for _ in 0..steps {
+        let (loss, gradient) = network.gradient(&images, &labels);
+        network = network.zip_elements(&gradient, |w: f32, g| w - 0.05 * g);
+        losses.push(loss);
+    }
+    (network, losses)
+}
+
+#[test]
+fn the_loss_falls() {
+    let (_, losses) = trained(200);
+    assert!(losses[199] < 0.3 * losses[0], "{losses:?}");
+}
+
+#[test]
+fn after_training_each_image_is_read_on_its_own() {
+    let (network, _) = trained(10);
+    let (images, _) = images(6);
+    let together = network.scores(&images, &mut Mode::Test);
+    let first = images.view().slice(Example, ..1).eval();
+    let alone = network.scores(&first, &mut Mode::Test);
+    let difference = (alone - together.slice(Example, ..1)).abs().max((Example, Class)).order(());
+    assert!(difference < 1e-5, "{difference}");
+}
+
+#[test]
+fn running_moments_approach_those_of_the_batch() {
+    let (images, labels) = images(6);
+    let mut network = Network::random(4, 2, 1);
+    let in_training = network.scores(&images, &mut Mode::Training(Vec::new()));
+    let distance = |network: &Network| {
+        (network.scores(&images, &mut Mode::Test) - &in_training).abs().max((Example, Class)).order(())
+    };
+    let before = distance(&network);
+    for _ in 0..150 {
+        network.gradient(&images, &labels); // keeps the weights
+    }
+    assert!(distance(&network) < 1e-3 * before, "{before} {}", distance(&network));
+}
+
+#[test]
+fn the_gradient_is_the_slope() {
+    let (images, labels) = images(6);
+    let network = Network::random(4, 2, 1);
+    let (_, gradient) = network.clone().gradient(&images, &labels);
+    let total = std::cell::Cell::new(0.0);
+    gradient.map_elements(|g: f32| {
+        total.set(total.get() + g * g);
+        g
+    });
+    let length = f32::sqrt(total.get());
+    let loss = |by: f32| {
+        let moved = network.zip_elements(&gradient, |w: f32, g| w + by / length * g);
+        moved.clone().gradient(&images, &labels).0
+    };
+    let step = 1e-3;
+    let slope = (loss(step) - loss(-step)) / (2.0 * step);
+    assert!((slope - length).abs() < 0.02 * length, "{slope} {length}");
+}
