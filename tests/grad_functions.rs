@@ -496,7 +496,7 @@ mod operations {
             "{text}"
         );
         let text = message(|| vjp(|x: &Matrix| x.map(|x| x * 2.0).eval(), &x));
-        assert!(text.contains("an operation with a derivative is a `ScalarOp`"), "{text}");
+        assert!(text.contains("give it a derivative, as a `ScalarOp` for `x.apply(op)`"), "{text}");
         check(|x: &Matrix| select(x.apply(IsLarge), x * x, x.exp()).eval(), &x);
     }
 

@@ -334,7 +334,11 @@ impl Case {
             let (matrix, vector) = self.run(inputs, None);
             ((matrix.sin() * u).sum((A, B)) + (vector.sin() * w).sum(A)).eval()
         };
-        let found = flat(&hvp(loss, (x, v), (dx, dv)));
+        // (With a linear term: a loss that does not depend on a parameter is an error.)
+        let with_linear = |inputs: (&Matrix, &Vector)| -> Tensor<f64, ()> {
+            (loss(inputs) + inputs.0.sum((A, B)) + inputs.1.sum(A)).eval()
+        };
+        let found = flat(&hvp(with_linear, (x, v), (dx, dv)));
         // (A loss that does not depend on a parameter has no gradient by it, but a pull-back.)
         let gradient = |by: f64| {
             let (x, v) = ((x + dx * by).eval(), (v + dv * by).eval());

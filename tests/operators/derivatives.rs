@@ -306,7 +306,12 @@ fn compare(call: &Call<'_>, is_zero: bool, random: &mut Random, context: &dyn Fn
 fn compare_second_order(call: &Call<'_>, random: &mut Random, context: &dyn Fn() -> String) {
     let cotangent = drawn(call.floats(&call.memory).size(Flat), random);
     let direction = call.direction(random);
-    let found = hvp(|memory| (call.floats(memory).sin() * &cotangent).sum(Flat), &call.memory, &direction);
+    // (With a linear term: a loss that does not depend on a variable is an error.)
+    let loss = |memory: &Vec<Elements>| -> Tensor<f64, ()> {
+        let linear = memory.iter().fold(zeros(()), |sum, x| (sum + x.sum(Flat)).eval());
+        ((call.floats(memory).sin() * &cotangent).sum(Flat) + linear).eval()
+    };
+    let found = hvp(loss, &call.memory, &direction);
     let gradient = |memory: Vec<Elements>| {
         let (y, pull) = vjp(|memory| call.floats(memory), &memory);
         pull(&(y.cos() * &cotangent).eval())
