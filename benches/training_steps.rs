@@ -1,12 +1,52 @@
 //! Training steps, value and gradient without an optimizer: `value_and_grad` beside the same backward pass written by hand in typed dims.
 //!
-//! `cargo bench --bench training_steps -- [rounds]` prints the least time of each in microseconds, on one thread; both take turns.
-//! `benches/python/training_steps.py` has the same steps in PyTorch and JAX.
+//! `cargo bench --bench training_steps -- [rounds] [part of a name]` prints the least processor time of each in microseconds, on one thread; both take turns. It also
+//! prints how many MiB a step has allocated at most, beside what lives before it. `benches/python/training_steps.py` has the same steps in PyTorch and JAX.
 
+use std::alloc::{GlobalAlloc, Layout, System};
 use std::hint::black_box;
-use std::time::Instant;
-use typed_dims::grad::{grad, value_and_grad};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+use typed_dims::grad::value_and_grad;
 use typed_dims::prelude::*;
+
+/// The system's allocator, which counts the bytes that live.
+struct Counting;
+
+static LIVE: AtomicUsize = AtomicUsize::new(0);
+static PEAK: AtomicUsize = AtomicUsize::new(0);
+
+// SAFETY: everything is the system's.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let live = LIVE.fetch_add(layout.size(), Ordering::Relaxed) + layout.size();
+        if live > PEAK.load(Ordering::Relaxed) {
+            PEAK.store(live, Ordering::Relaxed);
+        }
+        // SAFETY: the caller's promise.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, start: *mut u8, layout: Layout) {
+        LIVE.fetch_sub(layout.size(), Ordering::Relaxed);
+        // SAFETY: the caller's promise.
+        unsafe { System.dealloc(start, layout) };
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// The most bytes that a step has at once, beside those from before. (The pool of memory is empty.)
+fn peak(step: &mut dyn FnMut()) -> usize {
+    typed_dims::storage::memory::set_pool_limit(0);
+    let before = LIVE.load(Ordering::Relaxed);
+    PEAK.store(before, Ordering::Relaxed);
+    step();
+    let peak = PEAK.load(Ordering::Relaxed) - before;
+    typed_dims::storage::memory::set_pool_limit(POOL);
+    peak
+}
 
 dims! {
     struct Example;
@@ -20,6 +60,19 @@ dims! {
     struct Key;
     struct Feat;
     struct Word;
+    struct Model;
+    struct Out;
+    struct Wide;
+    struct Step;
+    struct Gate;
+    struct State;
+    struct Next;
+    struct Channel;
+    struct Filter;
+    struct H;
+    struct W;
+    struct Kh;
+    struct Kw;
 }
 
 #[derive(Parameters)]
@@ -67,66 +120,210 @@ impl Mlp {
     }
 }
 
+/// A transformer block with normalisation before each half: attention of several heads, and two linear maps with `gelu` between them.
+#[derive(Parameters)]
+struct Block {
+    gain: [Tensor<f32, (Model,)>; 2],
+    bias: [Tensor<f32, (Model,)>; 2],
+    query: Tensor<f32, (Head, Feat, Model)>,
+    key: Tensor<f32, (Head, Feat, Model)>,
+    value: Tensor<f32, (Head, Feat, Model)>,
+    out: Tensor<f32, (Head, Feat, Out)>,
+    wide: Tensor<f32, (Model, Wide)>,
+    wide_bias: Tensor<f32, (Wide,)>,
+    narrow: Tensor<f32, (Wide, Out)>,
+    narrow_bias: Tensor<f32, (Out,)>,
+}
+
+type Tokens = Tensor<f32, (Batch, Query, Model)>;
+
+impl Block {
+    fn new(model: usize, heads: usize) -> Self {
+        let (head, feat, wide) = (Head.of(heads), Feat.of(model / heads), Wide.of(4 * model));
+        let small = |w: f32| 0.05 * w;
+        let projection = |seed| randn::<f32, _>((head, feat, Model.of(model)), seed).map_elements(small);
+        Block {
+            gain: [ones(Model.of(model)), ones(Model.of(model))],
+            bias: [zeros(Model.of(model)), zeros(Model.of(model))],
+            query: projection(1),
+            key: projection(2),
+            value: projection(3),
+            out: randn::<f32, _>((head, feat, Out.of(model)), 4).map_elements(small),
+            wide: randn::<f32, _>((Model.of(model), wide), 5).map_elements(small),
+            wide_bias: zeros(wide),
+            narrow: randn::<f32, _>((wide, Out.of(model)), 6).map_elements(small),
+            narrow_bias: zeros(Out.of(model)),
+        }
+    }
+
+    fn loss(&self, x: &Tokens, target: &Tokens) -> Tensor<f32, ()> {
+        let normal = (x.layer_norm(Model, 1e-5) * &self.gain[0] + &self.bias[0]).eval();
+        let q = (&normal * &self.query).sum(Model);
+        let normal = normal.rename(Query, Key).eval();
+        let (k, v) = ((&normal * &self.key).sum(Model), (&normal * &self.value).sum(Model));
+        let scale = (self.query.size(Feat) as f32).powf(-0.5);
+        let heads = attention(&q, &k, &v, Feat, Key, scale, true);
+        let x = (x + (heads * &self.out).sum((Head, Feat)).rename(Out, Model)).eval();
+        let normal = ((&x).layer_norm(Model, 1e-5) * &self.gain[1] + &self.bias[1]).eval();
+        let wide = ((normal * &self.wide).sum(Model) + &self.wide_bias).gelu_tanh().eval();
+        let narrow = ((wide * &self.narrow).sum(Wide) + &self.narrow_bias).rename(Out, Model);
+        (x + narrow).mse_loss(target).mean((Batch, Query, Model))
+    }
+}
+
+/// A long short-term memory: the input, forget, cell and output gates lie along `Gate`.
+#[derive(Parameters)]
+struct Lstm {
+    input: Tensor<f32, (Input, Gate, Next)>,
+    recurrent: Tensor<f32, (State, Gate, Next)>,
+    bias: Tensor<f32, (Gate, Next)>,
+}
+
+impl Lstm {
+    fn new(input: usize, state: usize) -> Self {
+        let (gate, next) = (Gate.of(4), Next.of(state));
+        Lstm {
+            input: randn::<f32, _>((Input.of(input), gate, next), 1).map_elements(|w: f32| 0.05 * w),
+            recurrent: randn::<f32, _>((State.of(state), gate, next), 2).map_elements(|w: f32| 0.05 * w),
+            bias: zeros((gate, next)),
+        }
+    }
+
+    fn loss(&self, x: &Tensor<f32, (Step, Example, Input)>) -> Tensor<f32, ()> {
+        let inputs = ((x * &self.input).sum(Input) + &self.bias).eval();
+        let (examples, state) = (Example.of(x.size(Example)), self.bias.size(Next));
+        let mut h = zeros::<f32, _>((examples, State.of(state)));
+        let mut c = zeros::<f32, _>((examples, Next.of(state)));
+        for step in 0..x.size(Step) {
+            let gates = ((&h * &self.recurrent).sum(State) + (&inputs).index(Step, step)).eval();
+            let gate = |at: usize| (&gates).index(Gate, at);
+            c = (gate(1).sigmoid() * &c + gate(0).sigmoid() * gate(2).tanh()).eval();
+            h = (gate(3).sigmoid() * (&c).tanh()).rename(Next, State).eval();
+        }
+        h.square().sum((Example, State))
+    }
+}
+
+/// A convolution, batch normalisation and `relu`.
+#[derive(Parameters)]
+struct ConvBlock {
+    weight: Tensor<f32, (Channel, Filter, Kh, Kw)>,
+    gain: Tensor<f32, (Filter,)>,
+    bias: Tensor<f32, (Filter,)>,
+}
+
+impl ConvBlock {
+    fn loss(
+        &self,
+        x: &Tensor<f32, (Batch, Channel, H, W)>,
+        weight: &Tensor<f32, (Batch, Filter, H, W)>,
+    ) -> Tensor<f32, ()> {
+        let y = conv(x, &self.weight, Channel, (H, W), (Kh, Kw), &Window::new().padding(1));
+        let normal = y.batch_norm((Batch, H, W), 1e-5).output;
+        ((normal * &self.gain + &self.bias).relu() * weight).sum((Batch, Filter, H, W))
+    }
+}
+
+/// How much memory the pool holds, as without a limit of one's own.
+const POOL: usize = 64 << 20;
+
+/// The processor time that this thread has taken: other programs on the machine count less than by the clock.
+fn processor_time() -> Duration {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the call writes to the struct alone.
+    let status = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
+    assert_eq!(status, 0, "threads have clocks");
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+fn seconds(run: impl FnOnce()) -> f64 {
+    let start = processor_time();
+    run();
+    (processor_time() - start).as_secs_f64()
+}
+
 /// The least times of steps that take turns, in microseconds.
 fn race(rounds: usize, steps: &mut [&mut dyn FnMut()]) -> Vec<f64> {
     let mut least = vec![f64::INFINITY; steps.len()];
     let mut calls = vec![1_u32; steps.len()];
     for (step, calls) in steps.iter_mut().zip(&mut calls) {
         step();
-        let start = Instant::now();
-        step();
-        *calls = (0.005 / start.elapsed().as_secs_f64()).clamp(1.0, 10_000.0) as u32;
+        *calls = (0.005 / seconds(&mut *step)).clamp(1.0, 10_000.0) as u32;
     }
     for _ in 0..rounds {
         for ((step, &calls), least) in steps.iter_mut().zip(&calls).zip(&mut least) {
-            let start = Instant::now();
-            (0..calls).for_each(|_| step());
-            *least = least.min(start.elapsed().as_secs_f64() / f64::from(calls) * 1e6);
+            let time = seconds(|| (0..calls).for_each(|_| step()));
+            *least = least.min(time / f64::from(calls) * 1e6);
         }
     }
     least
 }
 
-fn print(name: &str, rounds: usize, traced: &mut dyn FnMut(), by_hand: Option<&mut dyn FnMut()>) {
-    match by_hand {
-        Some(by_hand) => {
-            let times = race(rounds, &mut [traced, by_hand]);
-            println!("{name:<28} {:>10.1} {:>10.1} {:>8.2}", times[0], times[1], times[0] / times[1]);
-        }
-        None => {
-            let times = race(rounds, &mut [traced]);
-            println!("{name:<28} {:>10.1} {:>10} {:>8}", times[0], "", "");
-        }
+/// Which steps run, and how often.
+struct Bench {
+    rounds: usize,
+    part: String,
+}
+
+impl Bench {
+    fn is_asked(&self, name: &str) -> bool {
+        name.contains(&self.part)
+    }
+
+    fn print(&self, name: &str, traced: &mut dyn FnMut(), by_hand: Option<&mut dyn FnMut()>) {
+        let memory = peak(traced) as f64 / f64::from(1 << 20);
+        let times = match by_hand {
+            Some(by_hand) => race(self.rounds, &mut [traced, by_hand]),
+            None => race(self.rounds, &mut [traced]),
+        };
+        let (beside, ratio) = match times[..] {
+            [traced, by_hand] => (format!("{by_hand:.1}"), format!("{:.2}", traced / by_hand)),
+            _ => (String::new(), String::new()),
+        };
+        println!("{name:<28} {:>10.1} {beside:>10} {ratio:>8} {memory:>10.2}", times[0]);
     }
 }
 
 fn main() {
-    let rounds = std::env::args().skip(1).find_map(|argument| argument.parse().ok()).unwrap_or(20);
+    let words = || std::env::args().skip(1).filter(|word| !word.starts_with('-'));
+    let rounds = words().find_map(|word| word.parse().ok()).unwrap_or(20);
+    let part = words().find(|word| word.parse::<usize>().is_err()).unwrap_or_default();
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("one thread can be had");
-    pool.install(|| run(rounds));
+    pool.install(|| run(&Bench { rounds, part }));
 }
 
-fn run(rounds: usize) {
-    println!("{:<28} {:>10} {:>10} {:>8}", "step, microseconds", "grad", "by hand", "ratio");
+fn run(bench: &Bench) {
+    println!(
+        "{:<28} {:>10} {:>10} {:>8} {:>10}",
+        "step, microseconds", "grad", "by hand", "ratio", "peak MiB"
+    );
+    elementwise(bench);
+    networks(bench);
+    lookups_and_loops(bench);
+}
+
+fn elementwise(bench: &Bench) {
     for (examples, input, hidden) in [(32, 64, 32), (64, 64, 128), (256, 784, 512)] {
+        let name = format!("mlp {examples}x{input}-{hidden}-10");
+        if !bench.is_asked(&name) {
+            continue;
+        }
         let mlp = Mlp::new(input, hidden, 10);
         let x = randn::<f32, _>((Example.of(examples), Input.of(input)), 3);
         let y = from_fn(Example.of(examples), |e: usize| e % 10);
-        print(
-            &format!("mlp {examples}x{input}-{hidden}-10"),
-            rounds,
+        bench.print(
+            &name,
             &mut || drop(black_box(value_and_grad(|mlp| mlp.loss(&x, &y), &mlp))),
             Some(&mut || drop(black_box(mlp.by_hand(&x, &y)))),
         );
     }
-    {
+    if bench.is_asked("chain of 10^6") {
         let [a, b, c] = [1, 2, 3].map(|seed| randn::<f32, _>(N.of(1_000_000), seed));
         let chain = |a: &Tensor<f32, (N,)>, b: &Tensor<f32, (N,)>, c: &Tensor<f32, (N,)>| {
             ((a * b + c).tanh() * a.sigmoid()).sum(N)
         };
-        print(
+        bench.print(
             "chain of 10^6",
-            rounds.min(8),
             &mut || drop(black_box(value_and_grad(|(a, b, c)| chain(a, b, c), (&a, &b, &c)))),
             Some(&mut || {
                 let loss = chain(&a, &b, &c).order(());
@@ -139,52 +336,61 @@ fn run(rounds: usize) {
             }),
         );
     }
-    {
+    if bench.is_asked("cross entropy 4096x1024") {
         let scores = randn::<f32, _>((Example.of(4096), Class.of(1024)), 1);
         let labels = from_fn(Example.of(4096), |e: usize| e % 1024);
-        print(
+        bench.print(
             "cross entropy 4096x1024",
-            rounds.min(8),
             &mut || {
                 drop(black_box(value_and_grad(|s| s.cross_entropy(Class, &labels).mean(Example), &scores)))
             },
             Some(&mut || {
                 let log_p = (&scores).log_softmax(Class);
                 let one_hot = (&labels).cast::<isize>().eq(Class).cast::<f32>();
-                let loss = -(&log_p * one_hot).sum(Class).mean(Example).order(());
+                let loss = (&log_p).nll_loss(Class, &labels).mean(Example).order(());
                 black_box((loss, ((log_p.exp() - one_hot) / 4096.0).eval()));
             }),
         );
     }
-    {
+    if bench.is_asked("layer norm 4096x768") {
         let x = randn::<f32, _>((Example.of(4096), Feat.of(768)), 1);
         let (gain, bias) = (ones::<f32, _>(Feat.of(768)), zeros::<f32, _>(Feat.of(768)));
         let weight = randn::<f32, _>((Example.of(4096), Feat.of(768)), 2);
-        print(
+        bench.print(
             "layer norm 4096x768",
-            rounds.min(8),
             &mut || {
-                let f =
-                    |x: &Tensor<f32, (Example, Feat)>, g: &Tensor<f32, (Feat,)>, b: &Tensor<f32, (Feat,)>| {
-                        (x.layer_norm(Feat, 1e-5) * g + b).eval()
-                    };
-                drop(black_box(grad(
-                    |(x, g, b)| (f(x, g, b) * &weight).sum((Example, Feat)),
+                drop(black_box(value_and_grad(
+                    |(x, g, b)| {
+                        let y = (x.layer_norm(Feat, 1e-5) * g + b).eval();
+                        (y * &weight).sum((Example, Feat))
+                    },
                     (&x, &gain, &bias),
                 )));
             },
-            None,
+            Some(&mut || {
+                let normal = (&x).layer_norm(Feat, 1e-5);
+                let loss = ((&normal * &gain + &bias) * &weight).sum((Example, Feat)).order(());
+                let d_bias = weight.sum(Example);
+                let d_gain = (&weight * &normal).sum(Example);
+                let slope = (&weight * &gain).eval();
+                let factor = ((&x).var(Feat) + 1e-5).rsqrt().eval();
+                let (mean, along) = (slope.mean(Feat), (&slope * &normal).mean(Feat));
+                let dx = ((slope - mean - normal * along) * factor).eval();
+                black_box((loss, dx, d_gain, d_bias));
+            }),
         );
     }
-    {
+}
+
+fn networks(bench: &Bench) {
+    if bench.is_asked("attention 4x8x256x64 causal") {
         let q = randn::<f32, _>((Batch.of(4), Head.of(8), Query.of(256), Feat.of(64)), 1);
         let k = randn::<f32, _>((Batch.of(4), Head.of(8), Key.of(256), Feat.of(64)), 2);
         let v = randn::<f32, _>((Batch.of(4), Head.of(8), Key.of(256), Feat.of(64)), 3);
-        print(
+        bench.print(
             "attention 4x8x256x64 causal",
-            rounds.min(8),
             &mut || {
-                drop(black_box(grad(
+                drop(black_box(value_and_grad(
                     |(q, k, v)| {
                         attention(q, k, v, Feat, Key, 0.125, Key.le(Query)).sum((Batch, Head, Query, Feat))
                     },
@@ -194,24 +400,59 @@ fn run(rounds: usize) {
             None,
         );
     }
-    {
-        let table = randn::<f32, _>((Word.of(50_000), Feat.of(128)), 1);
-        let ids = from_fn(Example.of(4096), |e: usize| e * 7919 % 50_000);
-        let weight = randn::<f32, _>((Example.of(4096), Feat.of(128)), 2);
-        print(
-            "embedding 50000x128, 4096",
-            rounds.min(8),
-            &mut || drop(black_box(grad(|t| (t.take(Word, &ids) * &weight).sum((Example, Feat)), &table))),
+    if bench.is_asked("transformer block 4x128x256") {
+        let block = Block::new(256, 8);
+        let tokens = |seed| randn::<f32, _>((Batch.of(4), Query.of(128), Model.of(256)), seed);
+        let (x, target) = (tokens(7), tokens(8));
+        bench.print(
+            "transformer block 4x128x256",
+            &mut || drop(black_box(value_and_grad(|block| block.loss(&x, &target), &block))),
             None,
         );
     }
-    {
-        // A damped oscillator of 64 particles, 100 explicit steps.
+    if bench.is_asked("conv block 8x32x28x28") {
+        let weight = randn::<f32, _>((Channel.of(32), Filter.of(32), Kh.of(3), Kw.of(3)), 1);
+        let block = ConvBlock { weight, gain: ones(Filter.of(32)), bias: zeros(Filter.of(32)) };
+        let x = randn::<f32, _>((Batch.of(8), Channel.of(32), H.of(28), W.of(28)), 2);
+        let weight = randn::<f32, _>((Batch.of(8), Filter.of(32), H.of(28), W.of(28)), 3);
+        bench.print(
+            "conv block 8x32x28x28",
+            &mut || drop(black_box(value_and_grad(|(block, x)| block.loss(x, &weight), (&block, &x)))),
+            None,
+        );
+    }
+    if bench.is_asked("lstm 32 steps of 32x128") {
+        let lstm = Lstm::new(128, 128);
+        let x = randn::<f32, _>((Step.of(32), Example.of(32), Input.of(128)), 3);
+        bench.print(
+            "lstm 32 steps of 32x128",
+            &mut || drop(black_box(value_and_grad(|lstm| lstm.loss(&x), &lstm))),
+            None,
+        );
+    }
+}
+
+fn lookups_and_loops(bench: &Bench) {
+    if bench.is_asked("embedding 50000x128, 4096") {
+        let table = randn::<f32, _>((Word.of(50_000), Feat.of(128)), 1);
+        let ids = from_fn(Example.of(4096), |e: usize| e * 7919 % 50_000);
+        let weight = randn::<f32, _>((Example.of(4096), Feat.of(128)), 2);
+        bench.print(
+            "embedding 50000x128, 4096",
+            &mut || {
+                let loss =
+                    |t: &Tensor<f32, (Word, Feat)>| (t.take(Word, &ids) * &weight).sum((Example, Feat));
+                drop(black_box(value_and_grad(|t| loss(t), &table)));
+            },
+            None,
+        );
+    }
+    if bench.is_asked("100 steps of 64 oscillators") {
+        // Damped oscillators, explicit steps.
         let x = randn::<f32, _>(N.of(64), 1);
         let stiffness = randn::<f32, _>(N.of(64), 2).square().eval();
-        print(
+        bench.print(
             "100 steps of 64 oscillators",
-            rounds,
             &mut || {
                 drop(black_box(value_and_grad(
                     |k| {

@@ -9,6 +9,7 @@
 use std::error::Error;
 use std::path::PathBuf;
 use typed_dims::einsum_path;
+use typed_dims::grad::grad;
 use typed_dims::prelude::*;
 
 dims! {
@@ -39,6 +40,17 @@ fn network() -> String {
     plan.to_svg()
 }
 
+/// The same with the gradient by the first layer.
+fn training() -> String {
+    let x = ones::<f32, _>((Token.of(8), Width.of(16)));
+    let (up, bias) = (ones::<f32, _>((Width.of(16), Hidden.of(32))), ones::<f32, _>(Hidden.of(32)));
+    let loss = |up: &Tensor<f32, (Width, Hidden)>| {
+        let hidden = ((&x * up).sum(Width) + &bias).relu();
+        hidden.square().sum((Token, Hidden))
+    };
+    explain(|| grad(loss, &up)).1.to_svg()
+}
+
 /// Four matrices in a row, the outer ones thin: from which end they are multiplied decides what it costs.
 fn chain() -> String {
     let a = Array2::<f32>::ones((4, 200));
@@ -47,8 +59,9 @@ fn chain() -> String {
     einsum_path!("ij,jk,kl,lm->im", a, b, c, d).to_svg()
 }
 
-fn drawn() -> [(&'static str, String); 3] {
-    [("heat.svg", distances(12).to_svg(Token, Key)), ("plan.svg", network()), ("path.svg", chain())]
+fn drawn() -> [(&'static str, String); 4] {
+    let heat = distances(12).to_svg(Token, Key);
+    [("heat.svg", heat), ("plan.svg", network()), ("path.svg", chain()), ("gradient.svg", training())]
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -72,16 +85,19 @@ mod tests {
             let document = roxmltree::Document::parse(svg).unwrap();
             document.descendants().filter(|node| node.attribute("class") == Some(class)).count()
         };
-        let [heat, plan, path] = drawn().map(|(_, svg)| svg);
+        let [heat, plan, path, gradient] = drawn().map(|(_, svg)| svg);
         assert_eq!(count(&heat, "cell"), 12 * 12);
         assert!(count(&plan, "box") >= 2, "two products at least");
         assert_eq!(count(&path, "box"), 4 + 3);
+        assert!(count(&gradient, "gradient") >= 1, "a product at least");
     }
 
     #[test]
     fn the_guide_shows_them() {
-        // What the plan says of threads and kernels depends on the machine.
-        for (name, svg) in drawn().into_iter().filter(|(name, _)| *name != "plan.svg") {
+        // What plans say of threads and kernels depends on the machine.
+        for (name, svg) in
+            drawn().into_iter().filter(|(name, _)| !["plan.svg", "gradient.svg"].contains(name))
+        {
             let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("docs/book/src/pictures").join(name);
             assert_eq!(std::fs::read_to_string(path).unwrap(), svg, "draw {name} anew");
         }

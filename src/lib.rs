@@ -58,6 +58,7 @@
 //!   norms, and [`nn`] has convolutions, pooling, normalisation and losses. `docs/operators.md` lists all operators, with their names
 //!   in PyTorch, JAX and NumPy; with [`custom`] you define operators of your own.
 //! * `#[derive(Parameters)]` makes [`Parameters`](grad::Parameters) of a struct of tensors: their names, elements and zeros at once.
+//!   [`optim`] changes them by their gradient, [`init`] makes their first values, and `checkpoint` (with `safetensors`) saves and loads them.
 //! * [`Stream`](stream::Stream) is a tensor with a data dimension, for hardware that streams one dim.
 //! * [`Tensor`](named::Tensor) is the type to write in signatures, [`Named`](named::Named) the one that messages show.
 //!   A function that takes a tensor with further dims of its caller says `Tensor<f32, (Seq, Rest<B>)>`: see
@@ -217,6 +218,7 @@ pub mod prelude {
     pub use crate::nn::norm::Normalization as _;
     pub use crate::nn::pool::Pooling as _;
     pub use crate::ops::Isa;
+    pub use crate::optim::Optimizer as _;
     pub use crate::order::OrderExt as _;
     #[cfg(feature = "std")]
     pub use crate::plan::explain::explain;
@@ -287,6 +289,10 @@ pub mod guide {
 
     #[doc = include_str!("../docs/book/src/batching.md")]
     pub struct Batching;
+
+    #[cfg(feature = "safetensors")]
+    #[doc = include_str!("../docs/book/src/training.md")]
+    pub struct Training;
 
     #[doc = include_str!("../docs/book/src/macros.md")]
     pub struct Macros;

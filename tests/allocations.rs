@@ -209,3 +209,23 @@ fn clones_share_their_elements() {
     assert_eq!(doubled.index(Row, 1).order(Column), &first * 2.0);
     assert_eq!(allocations(bytes / 4, || drop((x * 2.0).eval())), NONE);
 }
+
+#[test]
+fn a_step_of_an_optimizer_allocates_its_state() {
+    use typed_dims::optim::{AdamW, clip_by_global_norm};
+    dims! { struct In; struct Out; }
+    let mut parameters = vec![(ones::<f32, _>((In.of(30), Out.of(40))), Some(ones::<f32, _>(Out.of(40))))];
+    let mut gradient = parameters.clone();
+    gradient[0].0 += 1.0; // in memory of its own, as gradients are
+    gradient[0].1 = Some(full(Out.of(40), 2.0));
+    let mut optimizer = AdamW::new(0.1);
+    let bytes = [4 * 30 * 40, 4 * 40];
+    let found = allocations(bytes[1], || optimizer.step(&mut parameters, &gradient));
+    let moments = found.iter().filter(|found| bytes.contains(found)).count();
+    assert_eq!(moments, 4, "{found:?}");
+    let found = allocations(0, || {
+        clip_by_global_norm(&mut gradient, 1.0);
+        optimizer.step(&mut parameters, &gradient);
+    });
+    assert_eq!(found, NONE);
+}

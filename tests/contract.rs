@@ -453,3 +453,109 @@ mod dims_are_values {
         assert_eq!(a.at((i + 1) % n).order(i), array![2, 3, 1]);
     }
 }
+
+mod gradients {
+    use super::*;
+    use typed_dims::grad::{checkpoint, grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp};
+
+    dims! {
+        struct Example; struct Pixel; struct Hidden; struct Class;
+        struct In; struct In2; struct Out;
+    }
+
+    type Images = Tensor<f32, (Example, Pixel)>;
+    type Labels = Tensor<usize, (Example,)>;
+
+    #[derive(Parameters)]
+    struct Network {
+        w1: Tensor<f32, (Pixel, Hidden)>,
+        b1: Tensor<f32, (Hidden,)>,
+        w2: Tensor<f32, (Hidden, Class)>,
+        b2: Tensor<f32, (Class,)>,
+    }
+
+    fn loss(net: &Network, x: &Images, y: &Labels) -> Tensor<f32, ()> {
+        let hidden = ((x * &net.w1).sum(Pixel) + &net.b1).relu();
+        let scores = (hidden * &net.w2).sum(Hidden) + &net.b2;
+        scores.cross_entropy(Class, y).mean(Example)
+    }
+
+    #[test]
+    fn the_gradient_of_a_network_is_a_network() {
+        let images: Images = randn((Example.of(4), Pixel.of(6)), 1);
+        let labels: Labels = from_vec(Example.of(4), vec![2, 0, 1, 2]);
+        let network = Network {
+            w1: randn((Pixel.of(6), Hidden.of(5)), 2),
+            b1: randn(Hidden.of(5), 3),
+            w2: randn((Hidden.of(5), Class.of(3)), 4),
+            b2: randn(Class.of(3), 5),
+        };
+        let (value, gradient): (f32, Network) = value_and_grad(|net| loss(net, &images, &labels), &network);
+        assert_eq!(value, loss(&network, &images, &labels).order(()));
+        // The same by hand: what cross-entropy gives back is `(softmax - one hot) / n`.
+        let before = ((&images * &network.w1).sum(Pixel) + &network.b1).eval();
+        let hidden = (&before).relu().eval();
+        let scores = ((&hidden * &network.w2).sum(Hidden) + &network.b2).eval();
+        let hot = labels.one_hot::<f32, _>(Class.of(3));
+        let d_scores = ((scores.softmax(Class) - hot) / 4.0).eval();
+        let d_before = (select(before.gt(0.0), 1.0, 0.0) * (&d_scores * &network.w2).sum(Class)).eval();
+        let near = |found: ndarray::ArrayD<f32>, expected: ndarray::ArrayD<f32>| {
+            assert!(found.iter().zip(&expected).all(|(a, b)| (a - b).abs() < 1e-6), "{found} {expected}");
+        };
+        near(gradient.b2.order(Class).into_dyn(), (&d_scores).sum(Example).order(Class).into_dyn());
+        near(
+            gradient.w2.order((Hidden, Class)).into_dyn(),
+            (&hidden * &d_scores).sum(Example).order((Hidden, Class)).into_dyn(),
+        );
+        near(gradient.b1.order(Hidden).into_dyn(), (&d_before).sum(Example).order(Hidden).into_dyn());
+        near(
+            gradient.w1.order((Pixel, Hidden)).into_dyn(),
+            (&images * &d_before).sum(Example).order((Pixel, Hidden)).into_dyn(),
+        );
+    }
+
+    #[test]
+    fn every_call() {
+        let images: Tensor<f32, (Example, Pixel)> = randn((Example.of(4), Pixel.of(6)), 1);
+        let w: Tensor<f32, (Pixel, Hidden)> = randn((Pixel.of(6), Hidden.of(5)), 2);
+        let dw: Tensor<f32, (Pixel, Hidden)> = grad(|w| (&images * w).sum((Example, Pixel, Hidden)), &w);
+        let sums = (&images).sum(Example).expand(Hidden.of(5)).eval();
+        let difference: f32 = (&dw - &sums).abs().max((Pixel, Hidden)).order(());
+        assert!(difference < 1e-6);
+
+        let b: Tensor<f32, (Hidden,)> = zeros(Hidden.of(5));
+        let (dw, db) = grad(|(w, b)| ((&images * w).sum(Pixel) + b).sum((Example, Hidden)), (&w, &b));
+        let (dw, db): (Tensor<f32, (Pixel, Hidden)>, Tensor<f32, (Hidden,)>) = (dw, db);
+        assert_eq!((dw.size(Pixel), db.order(Hidden)), (6, array![4., 4., 4., 4., 4.]));
+
+        let weight = from_vec((In.of(2), Out.of(3)), vec![1.0_f32, 2.0, 3.0, 4.0, 5.0, 6.0]);
+        fn squares(weight: &Tensor<f32, (In, Out)>, x: &Tensor<f32, (In,)>) -> Tensor<f32, (Out,)> {
+            (weight * x).sum(In).square().eval()
+        }
+        let f = |x: &Tensor<f32, (In,)>| squares(&weight, x);
+        let x = from_vec(In.of(2), vec![1.0_f32, -1.0]);
+        let dx = from_vec(In.of(2), vec![1.0_f32, 0.0]);
+        let (y, pullback) = vjp(|x| f(x), &x);
+        assert_eq!(y.order(Out), array![9.0, 9.0, 9.0]);
+        let dy: Tensor<f32, (Out,)> = ones(Out.of(3));
+        let found: Tensor<f32, (In,)> = pullback(&dy);
+        assert_eq!(found.order(In), array![-36.0, -90.0]);
+        let (y, dy) = jvp(|x| f(x), &x, &dx);
+        assert_eq!((y.order(Out), dy.order(Out)), (array![9.0, 9.0, 9.0], array![-6.0, -12.0, -18.0]));
+        let hv: Tensor<f32, (In,)> = hvp(|x| f(x).sum(Out), &x, &dx);
+        assert_eq!(hv.order(In), array![28.0, 64.0]);
+        let j: Tensor<f32, (Out, In)> = jacobian(|x: &Tensor<f32, (In,)>| f(x), &x);
+        assert_eq!(j.order((Out, In)), array![[-6.0, -24.0], [-12.0, -30.0], [-18.0, -36.0]]);
+        let h: Tensor<f32, (In, In2)> = hessian(|x| f(x).sum(Out), &x, (In,), (In2,));
+        assert_eq!(h.order((In, In2)), array![[28.0, 64.0], [64.0, 154.0]]);
+        let kept = grad(|x| checkpoint(|x: &Tensor<f32, (In,)>| (x * x).eval(), x).sum(In), &x);
+        assert_eq!(kept.order(In), array![2.0, -2.0]);
+        // A constant by `detach`: the derivative of `x * c` is `c`.
+        assert_eq!(grad(|x| (x * x.detach()).sum(In), &x).order(In), array![1.0, -1.0]);
+        // Per example: `vmap` of a gradient.
+        let xs = from_vec((Example.of(2), In.of(2)), vec![1.0_f32, -1.0, 0.0, 1.0]);
+        let all: Tensor<f32, (Example, In)> =
+            vmap(|x: Tensor<f32, (In,)>| grad(|x| (x * x).sum(In), &x), Example)(&xs);
+        assert_eq!(all.order((Example, In)), array![[2.0, -2.0], [0.0, 2.0]]);
+    }
+}

@@ -88,8 +88,7 @@ fn arrays_are_no_part_of_it() {
     assert!(text.contains("no gradient can be taken through `order`"), "{text}");
     let y = from_vec(J.of(2), vec![1.0, 2.0]);
     let error = typed_dims::grad::try_grad(|(x, _)| x.sum(I), (&x, &y)).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "the loss does not depend on the parameter `1`, so there is no gradient by it"
-    );
+    let text =
+        "the loss does not depend on the parameter `1`, so there is no gradient by it (at tests/grad.rs:";
+    assert!(error.to_string().starts_with(text), "{error}");
 }

@@ -9,7 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use typed_dims::custom::{Derivative, PullBackOf, PullBacksOf, apply_arrays};
 use typed_dims::grad::{checkpoint, custom_vjp, grad, hvp, jvp, try_checkpoint, vjp};
 use typed_dims::ndarray::{Array0, ArrayView1, ArrayView2, arr0};
-use typed_dims::plan::explain::Step;
+use typed_dims::plan::explain::{Plan, Step};
 use typed_dims::prelude::*;
 use typed_dims::rank::U0;
 
@@ -297,6 +297,29 @@ mod batching {
     }
 }
 
+/// The gradients by all operands of a fused expression are computed in one pass, and a sum of one of them reads that.
+#[test]
+fn gradients_by_several_operands_are_one_pass() {
+    type Three = (Matrix, Matrix, Matrix);
+    type Two = (Matrix, Tensor<f64, (J,)>);
+    let three = (matrix(3, 4), matrix(3, 4).exp().eval(), matrix(3, 4).ln().eval());
+    let two = (matrix(3, 4), positive(&zeros(J.of(4)), 3));
+    fn fused((a, b, c): &Three) -> Tensor<f64, ()> {
+        ((a * b + c).tanh() * a.sigmoid()).sum((I, J))
+    }
+    fn biased((a, b): &Two) -> Tensor<f64, ()> {
+        let biased = (a + b).tanh().eval();
+        (&biased * &biased).sum((I, J))
+    }
+    check(fused, &three);
+    check(biased, &two);
+    let passes =
+        |plan: Plan| plan.steps.iter().filter(|step| matches!(step, Step::Elementwise { .. })).count();
+    assert_eq!(passes(explain(|| grad(fused, &three)).1), 1);
+    // One pass forward, one for the square, and one for the sum of the matrix and the bias.
+    assert_eq!(passes(explain(|| grad(biased, &two)).1), 3);
+}
+
 mod layouts {
     use super::*;
 
@@ -467,7 +490,9 @@ mod operations {
         let text = message(|| vjp(|x: &Matrix| x.apply(Odd).eval(), &x));
         assert!(
             text.contains("no gradient can be taken through `odd`")
-                && text.contains("give it one, as `fn derivative` of its `ScalarOp`, or write `x.detach()`"),
+                && text.contains(
+                    "give it a derivative, as `fn derivative` of its `ScalarOp`, or write `x.detach()`"
+                ),
             "{text}"
         );
         let text = message(|| vjp(|x: &Matrix| x.map(|x| x * 2.0).eval(), &x));

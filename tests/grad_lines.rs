@@ -246,6 +246,27 @@ fn losses() {
     }
 }
 
+/// Of many classes few have a cotangent, which is not spread over zeros.
+#[test]
+fn cross_entropies_of_many_classes() {
+    for sizes in [[3, 40, 2], [1, 9, 4]] {
+        let x = tensor(sizes, 1);
+        let labels = zeros::<isize, _>((I.of(sizes[0]), K.of(sizes[2])));
+        let labels = ((&labels + I * 7 + K) % sizes[1] as isize).eval();
+        let fewer = (&labels).clamp(0, 6).eval();
+        let weight = (&labels + 1).cast::<f64>().eval();
+        check(|x: &X| x.cross_entropy(J, &labels).eval(), &x);
+        check(|x: &X| (x.cross_entropy(J, &labels) * &weight).sum((I, K)), &x);
+        check(|x: &X| (x * x.exp()).cross_entropy(J, &labels).eval(), &x);
+        check(|x: &X| x.slice(J, 1..8).cross_entropy(J, &fewer).eval(), &x);
+        check(|x: &X| x.eval_in((I, K, J)).cross_entropy(J, &labels).eval(), &x);
+        check(|x: &X| x.eval_in((J, I, K)).cross_entropy(J, &labels).eval(), &x);
+        check(|x: &X| x.log_softmax(J).index(J, 3).eval(), &x);
+        check(|x: &X| (x.log_softmax(J).index(J, 3) + x.sum(J)).eval(), &x);
+        check(|x: &X| x.log_softmax((I, J)).slice(J, 2..4).sum(J), &x);
+    }
+}
+
 dims! { struct Head; struct Query; struct Key; struct Feat; struct Value; }
 
 type Queries = Tensor<f64, (Head, Query, Feat)>;
@@ -345,25 +366,42 @@ fn attention_over_several_dims_and_without_batches() {
     check(|(q, k, v): &Several| attention(q, k, v, Feat, (Key, Head), 0.7, true), &all);
 }
 
-/// Attention in several tiles, beside the operations written out.
-#[test]
-fn attention_in_tiles() {
-    for [heads, queries, keys] in [[2, 300, 220], [1, 600, 220], [1, 2, 70_000]] {
-        let (q, k, v) = attended(heads, queries, keys, 2);
+/// The greatest differences between the gradients of attention and those of the operations written out.
+macro_rules! differences {
+    ($all:expr, $mask:expr) => {{
+        let (q, k, v) = $all;
         let dy = noise(&q, 5);
-        let mask = || Query.ge(Key) | Key.lt(40);
-        let found = vjp(|(q, k, v)| attention(q, k, v, Feat, Key, 0.7, mask()), (&q, &k, &v)).1(&dy);
+        let found = vjp(|(q, k, v)| attention(q, k, v, Feat, Key, 0.7, $mask), (&q, &k, &v)).1(&dy);
         let written_out = |(q, k, v): (&Queries, &Keys, &Keys)| {
             let scores = (q * k).sum(Feat) * 0.7;
-            let shares = mask().select(scores, f64::NEG_INFINITY).softmax(Key);
+            let shares = $mask.select(scores, f64::NEG_INFINITY).softmax(Key);
             (shares * v).sum(Key)
         };
         let expected = vjp(written_out, (&q, &k, &v)).1(&dy);
-        let worst = [
+        [
             (found.0 - expected.0).abs().max((Head, Query, Feat)).order(()),
             (found.1 - expected.1).abs().max((Head, Key, Feat)).order(()),
             (found.2 - expected.2).abs().max((Head, Key, Feat)).order(()),
-        ];
+        ]
+    }};
+}
+
+/// Attention in several tiles.
+#[test]
+fn attention_in_tiles() {
+    for [heads, queries, keys] in [[2, 300, 220], [1, 600, 220], [1, 2, 70_000]] {
+        let worst = differences!(attended(heads, queries, keys, 2), Query.ge(Key) | Key.lt(40));
+        assert!(worst.iter().all(|&worst| worst < 1e-10), "{worst:?}");
+    }
+}
+
+/// Tiles have the keys alone that count for one of their queries.
+#[test]
+fn attention_in_windows() {
+    for [heads, queries, keys] in [[3, 300, 220], [1, 65, 90], [2, 128, 30]] {
+        let near = |(query, key): (usize, usize)| (query * keys / queries).abs_diff(key) < 9;
+        let mask = from_fn((Query.of(queries), Key.of(keys)), near).eval();
+        let worst = differences!(attended(heads, queries, keys, 2), &mask);
         assert!(worst.iter().all(|&worst| worst < 1e-10), "{worst:?}");
     }
 }

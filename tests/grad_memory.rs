@@ -30,7 +30,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-dims! { struct I; }
+dims! { struct I; struct J; }
 type Line = Tensor<f64, (I,)>;
 
 /// A result of `f`, and the most bytes that were in use meanwhile, beside those before.
@@ -52,6 +52,20 @@ fn layer((x, w): &(Line, Line)) -> Line {
 }
 
 #[test]
+fn bytes() {
+    checkpoints_keep_their_inputs_alone();
+    cotangents_of_few_elements_are_not_spread();
+}
+
+/// Of each line of a cross entropy one element has a cotangent, so there are the copy of the parameter, the logarithms of its shares, and the gradient.
+fn cotangents_of_few_elements_are_not_spread() {
+    let scores = from_fn((I.of(60), J.of(500)), |(i, j)| ((i * 500 + j) as f64).sin());
+    let labels = from_fn(I.of(60), |i| 7 * i % 500);
+    let (_, most) = most(|| grad(|x| x.cross_entropy(J, &labels).mean(I), &scores));
+    let bytes = 60 * 500 * size_of::<f64>();
+    assert!(most < 7 * bytes / 2, "{most} bytes for scores of {bytes}");
+}
+
 fn checkpoints_keep_their_inputs_alone() {
     const LAYERS: usize = 24;
     let len = 4096;

@@ -83,10 +83,27 @@ fn a_plan_has_a_box_for_each_step_and_texts_are_escaped() {
         bytes: 8,
         threads: 1,
     };
-    let plan = typed_dims::plan::explain::Plan { steps: vec![step], places: vec![None] };
+    let plan = typed_dims::plan::explain::Plan { steps: vec![step], ..Default::default() };
     let svg = plan.to_svg();
     let document = Document::parse(&svg).expect("a document");
     assert!(title(of_class(&document, "box")[0]).starts_with("<a> & \"b\"\u{fffd} of 1 lines of 2"));
+}
+
+#[test]
+fn steps_of_a_gradient_say_so() {
+    dims!(i = 3, j = 4);
+    let (x, w) = (ones::<f64, _>((i, j)), ones(j));
+    let (_, plan) = explain(|| typed_dims::grad::grad(|w| (&x * w).sum(j).exp().sum(i), &w));
+    let svg = plan.to_svg();
+    let document = Document::parse(&svg).expect("a document");
+    let gradients = plan.backward.iter().filter(|&&is| is).count();
+    assert_eq!(of_class(&document, "gradient").len(), gradients);
+    assert_eq!(of_class(&document, "box").len(), plan.steps.len() - gradients);
+    assert!(gradients > 0 && gradients < plan.steps.len(), "{plan}");
+    let said = |text: &str| {
+        document.root().descendants().any(|node| node.text().is_some_and(|own| own.starts_with(text)))
+    };
+    assert!(said("gradient, at tests/pictures.rs:"), "{svg}");
 }
 
 #[test]

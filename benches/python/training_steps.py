@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
 """Training steps (value and gradient, no optimizer) in PyTorch and JAX: the cases of `cargo bench --bench training_steps`.
 
-    venv/bin/python benches/python/training_steps.py            # one thread; least time of each in microseconds
+    venv/bin/python benches/python/training_steps.py [part of a name]     # one thread; least processor time of each in microseconds
+
+`--compiled` adds a column for `torch.compile`, which takes a C++ compiler. The last column is the most memory that a step of eager PyTorch allocates.
 """
 
 import os
+import sys
 import time
 
 os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")
@@ -22,15 +25,15 @@ def normal(*shape):
 
 def least(step, rounds=20):
     step()
-    start = time.perf_counter()
+    start = time.process_time()
     step()
-    calls = int(min(max(0.005 / (time.perf_counter() - start), 1), 10_000))
+    calls = int(min(max(0.005 / (time.process_time() - start), 1), 10_000))
     best = float("inf")
     for _ in range(rounds):
-        start = time.perf_counter()
+        start = time.process_time()
         for _ in range(calls):
             step()
-        best = min(best, (time.perf_counter() - start) / calls)
+        best = min(best, (time.process_time() - start) / calls)
     return best * 1e6
 
 
@@ -88,17 +91,68 @@ def jax_steps():
 
     start, stiffness = jnp.asarray(normal(64)), jnp.asarray(normal(64) ** 2)
     steps["100 steps of 64 oscillators"] = compiled(oscillators, stiffness)
+    block = [0.05 * jnp.asarray(normal(*shape)) for shape in BLOCK]
+    x, target = jnp.asarray(normal(4, 128, 256)), jnp.asarray(normal(4, 128, 256))
+
+    def block_loss(g1, b1, wq, wk, wv, wo, g2, b2, w1, c1, w2, c2):
+        def norm(x, g, b):
+            mean = x.mean(-1, keepdims=True)
+            var = ((x - mean) ** 2).mean(-1, keepdims=True)
+            return (x - mean) * jax.lax.rsqrt(var + 1e-5) * g + b
+
+        n = norm(x, g1, b1)
+        q, k, v = (jnp.einsum("btm,mhf->bhtf", n, w.reshape(256, 8, 32)) for w in (wq, wk, wv))
+        shares = jax.nn.softmax(jnp.einsum("bhqf,bhkf->bhqk", q, k) * 32**-0.5)
+        y = x + jnp.einsum("bhqk,bhkf->bqhf", shares, v).reshape(4, 128, 256) @ wo
+        z = y + jax.nn.gelu(norm(y, g2, b2) @ w1 + c1, approximate=True) @ w2 + c2
+        return ((z - target) ** 2).mean()
+
+    steps["transformer block 4x128x256"] = compiled(block_loss, *block)
+    image, weight3, image_weight = (jnp.asarray(normal(*shape)) for shape in CONV)
+
+    def conv_loss(w, g, b, x):
+        y = jax.lax.conv_general_dilated(x, w, (1, 1), "SAME")
+        mean = y.mean((0, 2, 3), keepdims=True)
+        var = ((y - mean) ** 2).mean((0, 2, 3), keepdims=True)
+        y = (y - mean) * jax.lax.rsqrt(var + 1e-5) * g[:, None, None] + b[:, None, None]
+        return (jax.nn.relu(y) * image_weight).sum()
+
+    steps["conv block 8x32x28x28"] = compiled(conv_loss, weight3, jnp.ones(32), jnp.zeros(32), image)
+    sequence = jnp.asarray(normal(32, 32, 128))
+
+    def lstm_loss(w, u, b):
+        def cell(state, x):
+            h, c = state
+            i, f, g, o = jnp.split(x + h @ u, 4, axis=1)
+            c = jax.nn.sigmoid(f) * c + jax.nn.sigmoid(i) * jnp.tanh(g)
+            return (jax.nn.sigmoid(o) * jnp.tanh(c), c), None
+
+        (h, _), _ = jax.lax.scan(cell, (jnp.zeros((32, 128)), jnp.zeros((32, 128))), sequence @ w + b)
+        return (h * h).sum()
+
+    w, u = (0.05 * jnp.asarray(normal(128, 512)) for _ in range(2))
+    steps["lstm 32 steps of 32x128"] = compiled(lstm_loss, w, u, jnp.zeros(512))
     return steps
 
 
-def torch_steps():
+# The parameters of a transformer block: gains, biases and weights as they are used.
+BLOCK = [(256,), (256,), (256, 256), (256, 256), (256, 256), (256, 256), (256,), (256,), (256, 1024), (1024,), (1024, 256), (256,)]
+# An image, a weight, and what the result is multiplied by.
+CONV = [(8, 32, 28, 28), (32, 32, 3, 3), (8, 32, 28, 28)]
+
+
+def torch_steps(compiled=False):
     import torch
     from torch.nn import functional
 
     torch.set_num_threads(1)
-    tensor = torch.from_numpy
+
+    def tensor(array):
+        # (Old wheels of PyTorch do not read arrays of new NumPy.)
+        return torch.frombuffer(bytearray(array.tobytes()), dtype=torch.float32).reshape(array.shape)
 
     def step_of(loss, *by):
+        loss = torch.compile(loss) if compiled else loss
         by = [own.requires_grad_() for own in by]
 
         def step():
@@ -140,20 +194,81 @@ def torch_steps():
         return (x * x).sum()
 
     steps["100 steps of 64 oscillators"] = step_of(oscillators, stiffness)
+    block = [0.05 * tensor(normal(*shape)) for shape in BLOCK]
+    tokens, target = tensor(normal(4, 128, 256)), tensor(normal(4, 128, 256))
+
+    def block_loss(g1, b1, wq, wk, wv, wo, g2, b2, w1, c1, w2, c2):
+        n = functional.layer_norm(tokens, (256,), g1, b1)
+        q, k, v = ((n @ w).reshape(4, 128, 8, 32).transpose(1, 2) for w in (wq, wk, wv))
+        heads = functional.scaled_dot_product_attention(q, k, v)
+        y = tokens + heads.transpose(1, 2).reshape(4, 128, 256) @ wo
+        wide = functional.gelu(functional.layer_norm(y, (256,), g2, b2) @ w1 + c1, approximate="tanh")
+        return functional.mse_loss(y + wide @ w2 + c2, target)
+
+    steps["transformer block 4x128x256"] = step_of(block_loss, *block)
+    image, weight3, image_weight = (tensor(normal(*shape)) for shape in CONV)
+
+    def conv_loss(w, g, b, x):
+        y = functional.batch_norm(functional.conv2d(x, w, padding=1), None, None, g, b, training=True)
+        return (torch.relu(y) * image_weight).sum()
+
+    steps["conv block 8x32x28x28"] = step_of(conv_loss, weight3, torch.ones(32), torch.zeros(32), image)
+    sequence = tensor(normal(32, 32, 128))
+
+    def lstm_loss(w, u, b):
+        inputs = sequence @ w + b
+        h, c = torch.zeros(32, 128), torch.zeros(32, 128)
+        for step in range(32):
+            i, f, g, o = (inputs[step] + h @ u).chunk(4, 1)
+            c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
+            h = torch.sigmoid(o) * torch.tanh(c)
+        return (h * h).sum()
+
+    w, u = (0.05 * tensor(normal(128, 512)) for _ in range(2))
+    steps["lstm 32 steps of 32x128"] = step_of(lstm_loss, w, u, torch.zeros(512))
     return steps
 
 
+def torch_peak(step):
+    """The most bytes that are allocated at once, in MiB."""
+    import torch
+
+    step()
+    with torch.profiler.profile(profile_memory=True, record_shapes=False) as profile:
+        step()
+    live = peak = 0
+    for event in profile.profiler.kineto_results.events():
+        if event.name() == "[memory]":
+            live += event.nbytes()
+            peak = max(peak, live)
+    return peak / 2**20
+
+
 def main():
+    words = [word for word in sys.argv[1:] if not word.startswith("--")]
+    part = words[0] if words else ""
+    makers = {"jax": jax_steps, "torch": torch_steps}
+    if "--compiled" in sys.argv:
+        makers["compiled"] = lambda: torch_steps(compiled=True)
     columns = {}
-    for name, steps in [("jax", jax_steps), ("torch", torch_steps)]:
+    for name, maker in makers.items():
         try:
-            columns[name] = {case: least(step) for case, step in steps().items()}
+            steps = {case: step for case, step in maker().items() if part in case}
         except ImportError as error:
             print(f"{name} is not installed: {error}")
+            continue
+        columns[name] = {}
+        for case, step in steps.items():
+            try:
+                columns[name][case] = f"{least(step):.1f}"
+            except Exception as error:  # (A compiler may be missing, or may not know an operation.)
+                print(f"{name}, {case}: {type(error).__name__}")
+        if name == "torch":
+            columns["MiB"] = {case: f"{torch_peak(step):.2f}" for case, step in steps.items()}
     cases = dict.fromkeys(case for column in columns.values() for case in column)
     print(f"{'step, microseconds':<28}" + "".join(f"{name:>12}" for name in columns))
     for case in cases:
-        print(f"{case:<28}" + "".join(f"{column[case]:>12.1f}" for column in columns.values()))
+        print(f"{case:<28}" + "".join(f"{column.get(case, '-'):>12}" for column in columns.values()))
 
 
 if __name__ == "__main__":

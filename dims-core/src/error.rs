@@ -163,6 +163,8 @@ pub enum DimError {
     Unused {
         /// The parameter, as `layers.3.weight`; empty for a single tensor.
         parameter: String,
+        /// Where the gradient was taken.
+        origin: Origin,
     },
     /// The sizes of an operation's parts do not fit together.
     Shape {
@@ -248,12 +250,12 @@ impl fmt::Display for DimError {
             }
             DimError::NoDerivative { operation, origin } => write!(
                 f,
-                "no gradient can be taken through `{operation}`{}: write `x.detach()` for the operand if none is wanted",
+                "no gradient can be taken through `{operation}`{}: compute with tensors and operators that have a derivative, or write `x.detach()` for its operand if no gradient is wanted",
                 At(*origin)
             ),
             DimError::NoOwnDerivative { operation, remedy, origin } => write!(
                 f,
-                "no gradient can be taken through `{operation}`{}: {remedy}, or write `x.detach()` for the operand if none is wanted",
+                "no gradient can be taken through `{operation}`{}: {remedy}, or write `x.detach()` for its operand if no gradient is wanted",
                 At(*origin)
             ),
             DimError::NotAnInput { operation, origin } => write!(
@@ -261,13 +263,17 @@ impl fmt::Display for DimError {
                 "`{operation}`{} uses a tensor that a gradient is taken through and that is none of its inputs: add it to them, or write `x.detach()` if no gradient by it is wanted",
                 At(*origin)
             ),
-            DimError::Unused { parameter } => {
-                let name = if parameter.is_empty() {
-                    "the parameter".into()
-                } else {
-                    format!("the parameter `{parameter}`")
+            DimError::Unused { parameter, origin } => {
+                let (name, constant) = match parameter.as_str() {
+                    "" => ("the parameter".into(), ""),
+                    name => (format!("the parameter `{name}`"), ", mark its field `#[parameters(constant)]`"),
                 };
-                write!(f, "the loss does not depend on {name}, so there is no gradient by it")
+                write!(
+                    f,
+                    "the loss does not depend on {name}, so there is no gradient by it{}: use it{constant}, or take the gradient by \
+                     `vjp`, which is 0 there",
+                    At(*origin)
+                )
             }
             DimError::Shape { what } => f.write_str(what),
         }

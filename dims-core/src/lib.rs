@@ -40,7 +40,7 @@ mod run;
 pub use run::{assign, order, reduce};
 
 mod creation;
-pub use creation::{convert, create, random};
+pub use creation::{convert, create, init, random};
 
 pub mod batch;
 
@@ -65,6 +65,10 @@ pub mod file;
 pub mod foreign;
 pub mod grad;
 pub mod stream;
+mod training;
+#[cfg(feature = "safetensors")]
+pub use training::checkpoint;
+pub use training::optim;
 
 #[cfg(feature = "blas")]
 pub use kernels::blas;

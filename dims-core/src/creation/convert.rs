@@ -174,11 +174,13 @@ pub(crate) fn contiguous<T, R, L: AxisDims<R>>(
 }
 
 /// The elements of a tensor that has the dims `D` and no others, contiguous in their order or (`by_columns`) in the opposite one; and the
-/// sizes in their order. An owned tensor that lies so gives up its memory.
+/// sizes in their order. An owned tensor that lies so gives up its memory. It is an error of the operation if the tensor is traced.
+#[track_caller]
 pub(crate) fn elements_in<A, D, X>(
     tensor: A,
     dims: &D,
     by_columns: bool,
+    operation: &'static str,
 ) -> Result<(Vec<A::Elem>, Vec<usize>), DimError>
 where
     A: crate::tensor::Computable<Rank = Rank0>,
@@ -195,6 +197,6 @@ where
         order.reverse();
     }
     let data =
-        crate::expr::evaluate::evaluate_in::<A::Dims, Rank0, _>(tensor.expr, &shape, &order, "matrix")?;
+        crate::expr::evaluate::evaluate_in::<A::Dims, Rank0, _>(tensor.expr, &shape, &order, operation)?;
     Ok((data, sizes))
 }

@@ -163,7 +163,7 @@ macro_rules! usize_for {
 each_tuple!(sized_lists);
 
 /// The dims as written, with their sizes.
-fn sizes<D: SizedDims>(dims: &D) -> Result<SmallVec<[(DimKey, usize); 8]>, DimError> {
+pub(super) fn sizes<D: SizedDims>(dims: &D) -> Result<SmallVec<[(DimKey, usize); 8]>, DimError> {
     let mut sizes = SmallVec::new();
     let mut failed = None;
     dims.each(|key, size| match size {

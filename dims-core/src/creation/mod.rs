@@ -2,4 +2,5 @@
 
 pub mod convert;
 pub mod create;
+pub mod init;
 pub mod random;

@@ -3,7 +3,7 @@
 //! The number that a seed gives at a position is a hash of both: it is the same on every machine, whatever the number of threads, and no generator
 //! has to be carried along. The hash is splitmix64: G. L. Steele, D. Lea, C. H. Flood, 2014, "Fast splittable pseudorandom number generators".
 
-use crate::create::{SizedDims, try_from_fn};
+use crate::create::{SizedDims, Written, try_from_fn};
 use crate::dim::DimRef;
 use crate::error::{DimError, unwrap};
 use crate::expr::evaluate::computed;
@@ -28,6 +28,10 @@ pub(crate) enum Stream {
     Normal = 0x9E37_79B9_7F4A_7C15,
     Dropout = 0x243F_6A88_85A3_08D3,
     Categorical = 0x1319_8A2E_0370_7344,
+    Bernoulli = 0xA409_3822_299F_31D0,
+    Permutation = 0x082E_FA98_EC4E_6C89,
+    Split = 0x4528_21E6_38D0_1377,
+    Truncated = 0xBE54_66CF_34E9_0C6C,
 }
 
 /// The `at`th number of a seed.
@@ -49,7 +53,7 @@ pub(crate) fn unit(stream: Stream, seed: u64, at: u64) -> f64 {
     (bits(stream, seed, at) >> 11) as f64 / (1u64 << 53) as f64
 }
 
-fn narrowed<T: Real>(value: f64) -> T {
+pub(super) fn narrowed<T: Real>(value: f64) -> T {
     <T as num_traits::NumCast>::from(value).expect("a float can be any float, rounded")
 }
 
@@ -71,7 +75,10 @@ pub fn try_rand<T: Real, D: SizedDims>(dims: D, seed: u64) -> Result<Named<T, D:
 }
 
 /// A tensor of numbers that are drawn one after the other, in the order in which the dims are written.
-fn drawn<T: Real, D: SizedDims>(dims: D, draw: impl Fn(u64) -> T) -> Result<Named<T, D::Set>, DimError> {
+pub(super) fn drawn<T: Real, D: SizedDims>(
+    dims: D,
+    draw: impl Fn(u64) -> T,
+) -> Result<Named<T, D::Set>, DimError> {
     let mut numbers = 0..;
     try_from_fn(dims, |_| draw(numbers.next().expect("a tensor has fewer elements than there are numbers")))
 }
@@ -100,10 +107,27 @@ pub fn try_randn<T: Real, D: SizedDims>(dims: D, seed: u64) -> Result<Named<T, D
 
 /// The `at`th number of a seed with a normal distribution.
 fn normal<T: Real>(seed: u64, at: u64) -> T {
+    narrowed(deviate(Stream::Normal, seed, at))
+}
+
+/// The `at`th number of a seed with a normal distribution, of mean 0 and variance 1.
+pub(super) fn deviate(stream: Stream, seed: u64, at: u64) -> f64 {
     // G. E. P. Box, M. E. Muller, 1958, "A note on the generation of random normal deviates".
-    let unit = |at| unit(Stream::Normal, seed, at);
-    let (u, v) = (1.0 - unit(2 * at), unit(2 * at + 1));
-    narrowed(Float::sqrt(-2.0 * Float::ln(u)) * Float::cos(core::f64::consts::TAU * v))
+    let (u, v) = (1.0 - unit(stream, seed, 2 * at), unit(stream, seed, 2 * at + 1));
+    Float::sqrt(-2.0 * Float::ln(u)) * Float::cos(core::f64::consts::TAU * v)
+}
+
+/// The `at`th of many seeds that one seed stands for: one for each parameter of a network, or for each step of a training.
+///
+/// ```
+/// use typed_dims::random::split;
+///
+/// let seeds = [0, 1, 2].map(|at| split(7, at));
+/// assert!(seeds[0] != seeds[1] && seeds[1] != seeds[2]);
+/// assert_eq!(split(7, 2), seeds[2]);
+/// ```
+pub fn split(seed: u64, at: u64) -> u64 {
+    bits(Stream::Split, seed, at)
 }
 
 /// Elements that are drawn from a distribution by a generator of the crate `rand`, in the order in which the dims are written, the last one fastest.
@@ -229,4 +253,83 @@ where
     let sizes = shape.sizes_in(order);
     let scores: Named<A::Elem, A::Dims, A::Rank> = Named::from_expr(Owned::laid_out(data, &sizes));
     scores.try_argmax(dim)
+}
+
+/// `true` with the probability that the tensor has at each position, else `false`.
+///
+/// The result follows from the seed and from the position in the order of the set of dims, further dims of the caller (`Rest<B>`) among them.
+///
+/// ```
+/// use typed_dims::random::bernoulli;
+/// use typed_dims::prelude::*;
+///
+/// dims! { struct Feat; }
+/// let p = from_vec(Feat.of(3), vec![0.0, 1.0, 0.0]);
+/// assert_eq!(bernoulli(&p, 7).order(Feat), ndarray::array![false, true, false]);
+/// ```
+///
+/// # Panics
+///
+/// Where [`try_bernoulli`] returns an error.
+#[track_caller]
+pub fn bernoulli<A: Computable<Elem: Real>>(p: A, seed: u64) -> Named<bool, A::Dims, A::Rank> {
+    unwrap(try_bernoulli(p, seed))
+}
+
+/// As [`bernoulli`], but what sizes decide is an error; so is a probability that is not between 0 and 1.
+pub fn try_bernoulli<A: Computable<Elem: Real>>(
+    p: A,
+    seed: u64,
+) -> Result<Named<bool, A::Dims, A::Rank>, DimError> {
+    let tensor = p.into_named();
+    let shape = tensor.unified_shape()?;
+    let order = AxisList::in_memory_of::<A::Dims, A::Rank>().as_slice();
+    // (Without a trace: a `bool` has no derivative.)
+    let p = computed::<A::Dims, A::Rank, _>(tensor.expr, &shape, order)?;
+    let probability = |at: usize| num_traits::NumCast::from(p[at]).unwrap_or(f64::NAN);
+    if let Some(p) = (0..p.len()).map(probability).find(|p| !(0.0..=1.0).contains(p)) {
+        let what = format!("bernoulli with the probability {p}, which is not between 0 and 1");
+        return Err(DimError::Shape { what });
+    }
+    let is_drawn = |at: usize| unit(Stream::Bernoulli, seed, at as u64) < probability(at);
+    let data = from_fn(p.len(), is_drawn).map_err(|error| shape.name_dims(error.into(), order))?;
+    let sizes = shape.sizes_in(order);
+    Ok(Named::from_expr(Owned::laid_out(data, &sizes)))
+}
+
+/// The indices of a dim in random order, each order with the same probability: `permutation(Example.of(100), seed)`.
+///
+/// (R. Durstenfeld, 1964, "Algorithm 235: Random permutation".) One order for each position of other dims is `rand_like(&x, seed).argsort(Feat)`.
+///
+/// ```
+/// use typed_dims::random::permutation;
+/// use typed_dims::prelude::*;
+///
+/// dims! { struct Example; struct Feat; }
+/// let x = from_fn((Example.of(3), Feat.of(2)), |(example, _)| example as f32);
+/// let shuffled = x.take(Example, permutation(Example.of(3), 1)).eval();
+/// assert_eq!(shuffled.sum((Example, Feat)).order(()), 6.0);
+/// ```
+///
+/// # Panics
+///
+/// If it does not fit into memory.
+#[track_caller]
+pub fn permutation<D: SizedDims + Written<Index = usize>>(dim: D, seed: u64) -> Named<usize, D::Set> {
+    unwrap(try_permutation(dim, seed))
+}
+
+/// As [`permutation`], but what sizes decide is an error.
+pub fn try_permutation<D>(dim: D, seed: u64) -> Result<Named<usize, D::Set>, DimError>
+where
+    D: SizedDims + Written<Index = usize>,
+{
+    let mut permutation = try_from_fn(dim, |at| at)?;
+    let indices = permutation.expr.all_mut();
+    for at in (1..indices.len()).rev() {
+        // (The upper half of a product: even up to a part in 2^64 for each index.)
+        let below = u128::from(bits(Stream::Permutation, seed, at as u64)) * (at as u128 + 1);
+        indices.swap(at, (below >> 64) as usize);
+    }
+    Ok(permutation)
 }

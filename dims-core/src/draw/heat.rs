@@ -140,7 +140,7 @@ impl Map {
         D: DimsOf<A::Dims, X>,
         X: Dims,
     {
-        let (elements, sizes) = elements_in::<A, D, X>(tensor, dims, false)?;
+        let (elements, sizes) = elements_in::<A, D, X>(tensor, dims, false, "draw")?;
         let elements: Vec<f64> = elements.into_iter().map(CastTo::cast_to).collect();
         let finite = || elements.iter().copied().filter(|value| value.is_finite());
         let least = finite().fold(f64::INFINITY, f64::min);

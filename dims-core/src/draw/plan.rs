@@ -13,7 +13,7 @@ const WIDEST: usize = 100;
 
 impl Plan {
     /// The plan as an SVG document: a box for each step, one below the other in the order in which they run; a bar beside each says which share of
-    /// all bytes it writes. Steps of calls stand to the right of them.
+    /// all bytes it writes. Steps of calls stand to the right of them. Steps of a gradient have another colour, and say of which step of the program.
     ///
     /// ```text
     /// let (_, plan) = explain(|| (a.at((i, k)) * b.at((k, j))).sum(k));
@@ -23,18 +23,27 @@ impl Plan {
         let mut svg = Svg::default();
         let caption = format!("{} bytes written, {} flops in products", self.bytes(), self.flops());
         svg.text(true, 8, LINE, &caption);
-        steps(&mut svg, &self.steps, self.bytes(), 8, LINE + 12);
+        let gradient = |at: usize| self.backward.get(at).is_some_and(|&is| is).then(|| self.place(at));
+        steps(&mut svg, (&self.steps, &gradient), self.bytes(), 8, LINE + 12);
         svg.finish("plan")
     }
 }
 
-/// Boxes from (`left`, `top`) downwards; where they end.
-fn steps(svg: &mut Svg, steps: &[Step], all: usize, left: usize, mut top: usize) -> usize {
+/// Boxes from (`left`, `top`) downwards; where they end. Steps of a gradient have a place.
+fn steps(
+    svg: &mut Svg,
+    (steps, gradient): (&[Step], &dyn Fn(usize) -> Option<String>),
+    all: usize,
+    left: usize,
+    mut top: usize,
+) -> usize {
     const BAR: usize = 6;
     let mut above = None;
-    for step in steps {
-        let text = step.to_string();
-        let lines: Vec<String> = text.lines().map(|line| shortened(line.trim())).collect();
+    for (number, step) in steps.iter().enumerate() {
+        let (text, place) = (step.to_string(), gradient(number));
+        let mut lines: Vec<String> = text.lines().map(|line| shortened(line.trim())).collect();
+        lines.extend(place.as_deref().map(|place| place.trim_matches([' ', '(', ')']).to_owned()));
+        let class = if place.is_some() { "gradient" } else { "box" };
         let wide =
             |(at, line): (usize, &String)| if at == 0 { CHARACTER } else { SMALL } * line.chars().count();
         let longest = lines.iter().enumerate().map(wide).max().unwrap_or(0);
@@ -42,7 +51,7 @@ fn steps(svg: &mut Svg, steps: &[Step], all: usize, left: usize, mut top: usize)
         if let Some(above) = above {
             svg.line([(left + 24, above), (left + 24, top)]);
         }
-        svg.rect("box", [left, top, width, height], "", &text);
+        svg.rect(class, [left, top, width, height], "", &text);
         let share = step.bytes() as f64 / all.max(1) as f64;
         let title = format!("{} of {all} bytes", step.bytes());
         let bar = Float::round(height as f64 * share) as usize;
@@ -57,7 +66,7 @@ fn steps(svg: &mut Svg, steps: &[Step], all: usize, left: usize, mut top: usize)
             && !inner.is_empty()
         {
             svg.line([(left + 24, bottom), (left + 24, top + LINE), (left + 40, top + LINE)]);
-            top = self::steps(svg, inner, all, left + 40, top);
+            top = self::steps(svg, (inner, &|_| None), all, left + 40, top);
         }
     }
     top

@@ -60,7 +60,8 @@ impl Svg {
              <style>.typed-dims text {{ font: 13px monospace; fill: #222; white-space: pre }} \
              .typed-dims .small {{ font-size: 11px; fill: #555 }} .typed-dims polyline {{ stroke: #888; fill: none }} \
              .typed-dims .frame {{ stroke: #888; fill: none }} \
-             .typed-dims .box {{ fill: #eef3fa; stroke: #5b7fb0 }} .typed-dims .share {{ fill: #5b7fb0 }}</style>\n\
+             .typed-dims .box {{ fill: #eef3fa; stroke: #5b7fb0 }} \
+             .typed-dims .gradient {{ fill: #fbf1e6; stroke: #b07f5b }} .typed-dims .share {{ fill: #5b7fb0 }}</style>\n\
              <rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n{body}</svg>\n",
             Escaped(name)
         )

@@ -30,11 +30,13 @@ pub(crate) fn is_active() -> bool {
 #[cfg(feature = "std")]
 mod recording {
     use super::*;
+    use crate::plan::explain;
     use alloc::boxed::Box;
     use alloc::sync::Arc;
     use core::panic::Location;
     use kernels::loops::nest::Nest;
     use kernels::loops::rows::Rows;
+    use kernels::loops::steps::is_recording;
     use kernels::program::Register;
     use kernels::program::code::{DType, LineWork, Reduction};
     pub(crate) use kernels::trace::Part;
@@ -101,7 +103,12 @@ mod recording {
         if DType::of::<T>().is_none() {
             value = writer.opaque(core::any::type_name::<T>());
         }
-        finished(writer.finish(value, shape.sizes(), &rows))
+        let mut traced = finished(writer.finish(value, shape.sizes(), &rows))?;
+        if let (Some(field), true) = (&mut traced, is_recording()) {
+            let names = (0..shape.sizes().len()).map(|axis| explain::name(U::KEYS, axis));
+            field.names = Some(names.collect());
+        }
+        Ok(traced)
     }
 
     /// Whether an operand of an expression that yields floats is traced.
@@ -119,13 +126,15 @@ mod recording {
         match field {
             Ok(field) => Ok(field.map(Box::new)),
             Err(Unrecorded::Memory(error)) => Err(error.into()),
-            Err(Unrecorded::Opaque("map")) => Err(underivable(
-                "map",
-                "an operation with a derivative is a `ScalarOp`, which `x.apply(op)` takes",
-            )),
+            Err(Unrecorded::Opaque("map")) => {
+                Err(underivable("map", "give it a derivative, as a `ScalarOp` for `x.apply(op)`"))
+            }
+            Err(Unrecorded::Opaque("zip_map")) => {
+                Err(underivable("zip_map", "give it a derivative, as a `ScalarOp` for `x.apply_with(y, op)`"))
+            }
             Err(Unrecorded::Opaque(operation)) => Err(lost(operation)),
             Err(Unrecorded::Own(operation)) => {
-                Err(underivable(operation, "give it one, as `fn derivative` of its `ScalarOp`"))
+                Err(underivable(operation, "give it a derivative, as `fn derivative` of its `ScalarOp`"))
             }
         }
     }

@@ -94,8 +94,13 @@ impl<'f> Entry<'f> {
     }
 
     fn owned<T: Stored, S: Dims>(&self, order: &[usize]) -> Result<Named<T, S>, FileError> {
+        Ok(self.of_elements(self.elements()?, order))
+    }
+
+    /// The elements, as they lie in the file.
+    pub(crate) fn elements<T: Stored>(&self) -> Result<Vec<T>, FileError> {
         self.check_elements::<T>()?;
-        Ok(self.of_elements(element::decoded(self.bytes, self.foreign)?, order))
+        element::decoded(self.bytes, self.foreign)
     }
 
     /// The tensor of these elements, which are those of the file.
@@ -127,7 +132,7 @@ impl<'f> Entry<'f> {
 
     /// The elements as the nearest floats of type `T`, if both the file's and these are floats.
     #[cfg(feature = "safetensors")]
-    pub(super) fn converted<T: Stored>(&self) -> Result<Option<Vec<T>>, FileError> {
+    pub(crate) fn converted<T: Stored>(&self) -> Result<Option<Vec<T>>, FileError> {
         match self.kind {
             Some(Kind::Float(4)) => self.converted_from::<f32, T>(),
             Some(Kind::Float(8)) => self.converted_from::<f64, T>(),
@@ -170,7 +175,7 @@ impl<'f> Entry<'f> {
     }
 
     /// Where each of the file's axes stands in the set `S`, by their names.
-    pub(super) fn named<S: Dims>(&self) -> Result<Positions, FileError> {
+    pub(crate) fn named<S: Dims>(&self) -> Result<Positions, FileError> {
         let keys = S::KEYS.as_slice();
         let Some(names) = &self.names else {
             let why = "the file does not name its axes, so say their order: `load_as` or `view_as`";
@@ -257,7 +262,7 @@ impl<'f> Entry<'f> {
     }
 
     /// The axes with their names and sizes.
-    pub(super) fn described(&self) -> String {
+    pub(crate) fn described(&self) -> String {
         const MOST: usize = 40;
         let axis = |(at, size): (usize, &usize)| match &self.names {
             Some(names) => {

@@ -298,6 +298,7 @@ fn descr(kind: Kind) -> Option<String> {
 /// # Errors
 ///
 /// If two of its dims have one name, if numpy does not have its elements (`bf16`), or if its sizes do not fit together.
+#[track_caller]
 pub fn to_bytes<A>(tensor: A) -> Result<Vec<u8>, FileError>
 where
     A: Computable<Rank = Rank0, Elem: Stored>,
@@ -336,6 +337,7 @@ where
 /// # Errors
 ///
 /// As for [`to_bytes`], and if the file cannot be written.
+#[track_caller]
 pub fn save<A>(path: impl AsRef<Path>, tensor: A) -> Result<(), FileError>
 where
     A: Computable<Rank = Rank0, Elem: Stored>,

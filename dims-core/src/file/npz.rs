@@ -184,6 +184,7 @@ impl Writer {
     /// # Errors
     ///
     /// If there is a tensor of that name already, and as for [`npy::to_bytes`].
+    #[track_caller]
     pub fn put<A>(&mut self, name: &str, tensor: A) -> Result<&mut Self, FileError>
     where
         A: Computable<Rank = Rank0, Elem: Stored>,

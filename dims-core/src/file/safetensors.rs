@@ -4,7 +4,7 @@ use super::element::{Kind, Stored, encoded};
 use super::names::{read, shortened, written};
 use super::{Buffer, Entry, FileError};
 use crate::rank::Rank0;
-use crate::set::Dims;
+use crate::set::{DimKey, Dims};
 use crate::tensor::Computable;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -165,10 +165,32 @@ impl Writer {
     ///
     /// If there is a tensor of that name already, if two of its dims have one name, if the format does not have the elements (complex
     /// numbers of `f64`), or if its sizes do not fit together.
+    #[track_caller]
     pub fn put<A>(&mut self, name: &str, tensor: A) -> Result<&mut Self, FileError>
     where
         A: Computable<Rank = Rank0, Elem: Stored>,
     {
+        let tensor = tensor.into_named();
+        let shape = tensor.unified_shape()?;
+        let order: Vec<usize> = (0..shape.sizes().len()).collect();
+        let data = crate::expr::evaluate::evaluate_in::<A::Dims, A::Rank, _>(
+            tensor.expr,
+            &shape,
+            &order,
+            "safetensors::Writer::put",
+        )?;
+        self.put_elements(name, A::Dims::KEYS.as_slice(), shape.sizes(), &data)?;
+        Ok(self)
+    }
+
+    /// Adds the elements of a tensor with these dims and sizes, the last dim fastest.
+    pub(crate) fn put_elements<T: Stored>(
+        &mut self,
+        name: &str,
+        keys: &[DimKey],
+        sizes: &[usize],
+        data: &[T],
+    ) -> Result<(), FileError> {
         let invalid = |what: String| FileError::Unwritable { what };
         if name == "__metadata__" {
             return Err(invalid("`__metadata__` is the format's own name, not that of a tensor".into()));
@@ -176,20 +198,15 @@ impl Writer {
         if self.tensors.iter().any(|(other, ..)| other == name) {
             return Err(invalid(format!("`{name}` is in the file already")));
         }
-        let dtype = dtype(A::Elem::KIND)
-            .ok_or_else(|| invalid(format!("safetensors has no elements of type `{}`", A::Elem::NAME)))?;
+        let dtype = dtype(T::KIND)
+            .ok_or_else(|| invalid(format!("safetensors has no elements of type `{}`", T::NAME)))?;
         if self.metadata.contains_key(&names_of(name)) {
             return Err(invalid(format!("`{}` is in the metadata already", names_of(name))));
         }
-        let names = written(A::Dims::KEYS.as_slice().iter())?;
-        let tensor = tensor.into_named();
-        let shape = tensor.unified_shape()?;
-        let order: Vec<usize> = (0..shape.sizes().len()).collect();
-        let data =
-            crate::expr::evaluate::evaluate_in::<A::Dims, A::Rank, _>(tensor.expr, &shape, &order, "tensor")?;
+        let names = written(keys.iter())?;
         self.metadata.insert(names_of(name), names);
-        self.tensors.push((name.into(), dtype, shape.sizes().to_vec(), encoded(&data)));
-        Ok(self)
+        self.tensors.push((name.into(), dtype, sizes.to_vec(), encoded(data)));
+        Ok(())
     }
 
     /// Adds an entry to the metadata: text under a name.

@@ -101,11 +101,12 @@ pub trait IntoCandle: Computable<Rank = Rank0, Elem: WithDType> {
     }
 
     /// As [`into_candle`](IntoCandle::into_candle), but what sizes decide is an error.
+    #[track_caller]
     fn try_into_candle<D: DimsOf<Self::Dims, X> + Counted, X: LaidWhole<D>>(
         self,
         dims: D,
     ) -> Result<Tensor, DimError> {
-        let (data, sizes) = elements_in::<Self, D, X>(self, &dims, false)?;
+        let (data, sizes) = elements_in::<Self, D, X>(self, &dims, false, "into_candle")?;
         Tensor::from_vec(data, sizes, &Device::Cpu).map_err(|error| of_candle(&error))
     }
 }

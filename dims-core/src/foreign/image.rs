@@ -153,7 +153,7 @@ pub trait IntoImage: Computable<Rank = Rank0> {
         M: Lined<Self::Elem, D::Count>,
     {
         let origin = Some(Location::caller());
-        let (data, sizes) = elements_in::<Self, D, X>(self, &dims, false)?;
+        let (data, sizes) = elements_in::<Self, D, X>(self, &dims, false, "into_image")?;
         let names: Vec<&'static str> = <D as DimList>::KEYS.as_slice().iter().map(|key| key.name).collect();
         M::of_lines(data, &sizes, &names, origin)
     }

@@ -108,7 +108,7 @@ pub trait IntoMdarray: Computable<Rank = Rank0> {
         dims: D,
     ) -> Result<Array<Self::Elem, S>, DimError> {
         let second_origin: Origin = Some(Location::caller());
-        let (data, sizes) = elements_in::<Self, D, X>(self, &dims, false)?;
+        let (data, sizes) = elements_in::<Self, D, X>(self, &dims, false, "into_mdarray")?;
         for ((&first, &fixed), key) in sizes.iter().zip(S::FIXED).zip(<D as DimList>::KEYS.as_slice()) {
             if let Some(second) = fixed
                 && first != second

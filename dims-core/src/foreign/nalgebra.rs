@@ -170,7 +170,7 @@ pub trait IntoMatrix: Computable<Rank = Rank0> {
         M: Columnar<Self::Elem, D::Count>,
     {
         let origin = Some(Location::caller());
-        let (data, sizes) = elements_in::<Self, D, X>(self, &dims, true)?;
+        let (data, sizes) = elements_in::<Self, D, X>(self, &dims, true, "into_matrix")?;
         let names: Vec<&'static str> = <D as DimList>::KEYS.as_slice().iter().map(|key| key.name).collect();
         M::of_columns(data, &sizes, &names, origin)
     }

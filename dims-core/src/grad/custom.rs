@@ -5,7 +5,7 @@ use crate::expr::evaluate::computed;
 use crate::expr::record::Function;
 use crate::grad::inputs::Inputs;
 use crate::grad::parameters::{Parameters, Path, Walk, is_learned, same_sizes};
-use crate::grad::variables::{Cloned, Collected, Detached, Elements, Pairs, Variables};
+use crate::grad::variables::{Collected, Detached, Elements, Pairs, Variables};
 use crate::named::Named;
 use crate::plan::axes::AxisList;
 use crate::rank::Rank;
@@ -78,7 +78,7 @@ pub fn try_custom_vjp<P: Inputs<Value: Send + Sync + 'static>, Y: Parameters + S
             if recorded {
                 return Ok(pull_back(inputs, &value()?, cotangent));
             }
-            let constants = P::walk_value(inputs, &mut Path::new(), &mut Detached)?;
+            let constants = P::walk_value(inputs, &mut Path::new(), &mut Detached::all())?;
             let gradient = pull_back(&constants, &value()?, cotangent);
             call.check_constant(&gradient)?;
             Ok(gradient)
@@ -137,7 +137,7 @@ pub fn try_checkpoint<P: Inputs<Value: Send + Sync + 'static>, Y: Parameters + S
             let inputs = if recorded {
                 inputs
             } else {
-                constants = P::walk_value(inputs, &mut Path::new(), &mut Detached)?;
+                constants = P::walk_value(inputs, &mut Path::new(), &mut Detached::all())?;
                 &constants
             };
             let mut variables = Variables::default();
@@ -147,7 +147,7 @@ pub fn try_checkpoint<P: Inputs<Value: Send + Sync + 'static>, Y: Parameters + S
             Y::walk([&value, cotangent], &mut Path::new(), &mut pairs)?;
             let mut found = gradients(&pairs.0, &variables.nodes, &[], recorded)?;
             let nodes = variables.nodes.iter();
-            let collected = &mut Collected { gradients: &mut found, nodes, unused: true };
+            let collected = &mut Collected { gradients: &mut found, nodes, refused: None };
             P::walk_value(&traced, &mut Path::new(), collected)
         };
     call.run(|inputs| f(inputs), pull, inputs)
@@ -163,10 +163,10 @@ struct Call {
 impl Call {
     /// An error if a value that is to be constant is traced.
     fn check_constant<Y: Parameters>(self, value: &Y) -> Result<(), DimError> {
-        let mut found = IsTraced(false);
-        Y::walk([value], &mut Path::new(), &mut found)?;
+        let mut floats = Floats::default();
+        Y::walk([value], &mut Path::new(), &mut floats)?;
         let Call { operation, origin } = self;
-        if found.0 { Err(DimError::NotAnInput { operation, origin }) } else { Ok(()) }
+        if floats.are_traced() { Err(DimError::NotAnInput { operation, origin }) } else { Ok(()) }
     }
 
     /// The value of `f`, as a step whose pull-back is `pull`: of the inputs, the value, its cotangent, and whether the gradient is recorded.
@@ -179,13 +179,12 @@ impl Call {
         + 'static,
         inputs: P,
     ) -> Result<Y, DimError> {
-        let inputs = inputs.walk(&mut Path::new(), &mut Cloned)?;
-        let mut operands = Operands::default();
-        P::walk_value(&inputs, &mut Path::new(), &mut operands)?;
-        if operands.0.iter().all(|own| own.held.node().is_none()) {
+        let mut operands = Floats::default();
+        let inputs = inputs.walk(&mut Path::new(), &mut operands)?;
+        if !operands.are_traced() {
             return Ok(f(&inputs));
         }
-        let constants = P::walk_value(&inputs, &mut Path::new(), &mut Detached)?;
+        let constants = P::walk_value(&inputs, &mut Path::new(), &mut Detached::all())?;
         let value = f(&constants);
         drop(constants);
         self.check_constant(&value)?;
@@ -217,11 +216,17 @@ impl Call {
     }
 }
 
-/// All floats of a value, as they are.
+/// The floats of a value. The walk yields the same value.
 #[derive(Default)]
-struct Operands(Vec<Elements>);
+struct Floats(Vec<Elements>);
 
-impl Walk<1> for Operands {
+impl Floats {
+    fn are_traced(&self) -> bool {
+        self.0.iter().any(|own| own.held.node().is_some())
+    }
+}
+
+impl Walk<1> for Floats {
     type Error = DimError;
 
     fn tensor<T: Element, S: Dims, R: Rank>(
@@ -232,22 +237,6 @@ impl Walk<1> for Operands {
         if is_learned::<T>() {
             self.0.push(Elements::of(&tensor.expr));
         }
-        Ok(tensor.clone())
-    }
-}
-
-/// Whether a tensor of a value is traced.
-struct IsTraced(bool);
-
-impl Walk<1> for IsTraced {
-    type Error = DimError;
-
-    fn tensor<T: Element, S: Dims, R: Rank>(
-        &mut self,
-        _: &Path,
-        [tensor]: [&Named<T, S, R>; 1],
-    ) -> Result<Named<T, S, R>, DimError> {
-        self.0 |= tensor.expr.is_traced();
         Ok(tensor.clone())
     }
 }

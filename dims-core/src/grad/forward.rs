@@ -1,14 +1,14 @@
 //! Forward mode, and products with Hessians: gradients of gradients.
 
-use crate::error::{DimError, unwrap};
+use crate::error::{DimError, Origin, unwrap};
 use crate::grad::inputs::{Inputs, Lend, LentOf};
-use crate::grad::loss::ScalarLoss;
+use crate::grad::loss::{LossInMemory, ScalarLoss};
 use crate::grad::parameters::{Parameters, Path};
 use crate::grad::reverse::{collected, shown};
-use crate::grad::variables::{Collected, Pairs, Variables};
+use crate::grad::variables::{Collected, Directed, Pairs, Variables};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use kernels::memory::buffer::Buffer;
+use core::panic::Location;
 use kernels::trace::{Gradients, Held, Node, gradients};
 
 /// The value of a function, and its directional derivative: `d f(by + t * direction) / d t` at `t = 0`.
@@ -58,13 +58,13 @@ pub fn try_jvp<P: Inputs, Y: Parameters>(
     let mut pairs = Pairs::default();
     Y::walk([&value, &cotangent], &mut Path::new(), &mut pairs)?;
     let mut found = gradients(&pairs.0, &variables.nodes, &cotangents.nodes, true)?;
-    let outputs = towards::<P>(direction, &traced, &mut found, &variables.nodes)?;
+    let outputs = towards::<P>(direction, &traced, &mut found, &variables.nodes, None)?;
     let mut slopes = gradients(&outputs, &cotangents.nodes, &variables.nodes, false)?;
     let nodes = cotangents.nodes.iter();
     let slope = Y::walk(
         [&cotangent],
         &mut Path::new(),
-        &mut Collected { gradients: &mut slopes, nodes, unused: true },
+        &mut Collected { gradients: &mut slopes, nodes, refused: None },
     )?;
     Ok((shown(&value, &variables.nodes)?, slope))
 }
@@ -106,24 +106,24 @@ pub fn try_hvp<P: Inputs, L: ScalarLoss>(
 ) -> Result<P::Value, DimError> {
     let mut variables = Variables::default();
     let traced = by.walk(&mut Path::new(), &mut variables)?;
-    let loss = f(<P as Lend<'_>>::lend(&traced)).into_loss()?;
-    let one = alloc::vec![<L::Elem as kernels::scalar::Num>::ONE; loss.expr.all().len()];
-    let outputs = [(loss.expr.buffer().held(), Buffer::from(one).held())];
+    let LossInMemory { held, one, .. } = f(<P as Lend<'_>>::lend(&traced)).into_loss()?;
+    let outputs = [(held, one)];
     let mut found = gradients(&outputs, &variables.nodes, &[], true)?;
-    let outputs = towards::<P>(direction, &traced, &mut found, &variables.nodes)?;
+    let here = Some(Location::caller());
+    let outputs = towards::<P>(direction, &traced, &mut found, &variables.nodes, here)?;
     let mut products = gradients(&outputs, &variables.nodes, &[], false)?;
-    collected::<P>(&traced, &mut products, &variables.nodes, true)
+    collected::<P>(&traced, &mut products, &variables.nodes, None)
 }
 
 /// The gradients by variables, each with the direction of its variable as the cotangent.
 fn towards<P: Inputs>(
     direction: P,
     traced: &P::Value,
-    found: &mut Gradients,
+    gradients: &mut Gradients,
     variables: &[Arc<Node>],
+    refused: Origin,
 ) -> Result<Vec<(Arc<dyn Held>, Arc<dyn Held>)>, DimError> {
-    let mut given = Pairs::default();
-    direction.walk_with(traced, &mut Path::new(), &mut given)?;
-    let pairs = variables.iter().zip(given.0);
-    Ok(pairs.filter_map(|(node, (_, direction))| Some((found.take(node)?, direction))).collect())
+    let mut directed = Directed { gradients, nodes: variables.iter(), refused, pairs: Vec::new() };
+    direction.walk_with(traced, &mut Path::new(), &mut directed)?;
+    Ok(directed.pairs)
 }

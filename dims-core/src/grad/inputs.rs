@@ -1,19 +1,25 @@
 //! By what gradients are taken.
 
+use crate::batch::seal::EndsInRest;
+use crate::brand::Rest;
 use crate::grad::Parameters;
 use crate::grad::parameters::{Path, Walk};
+use crate::named::Named;
+use crate::rank::Rank;
+use crate::reduce::Reductions;
+use crate::set::Dims;
+use crate::storage::View;
+use kernels::scalar::Element;
 
 /// By what a gradient is taken: a reference to [`Parameters`], or a tuple of such.
 ///
 /// The function gets the same: `|w| ..` for `&w`, `|(w, b)| ..` for `(&w, &b)`. The gradient is owned: of the type of `w`, or a tuple.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is not a reference to parameters",
-    label = "a gradient is taken by a reference to a tensor or to a struct with `#[derive(Parameters)]`, or by a tuple of such references: `&w`, `(&w, &b)`",
-    note = "an expression is computed first, by `x.eval()`"
+    message = "no derivative can be taken by `{Self}`",
+    label = "expected a reference to a tensor that owns its elements, or to a struct with `#[derive(Parameters)]`, or a tuple of such references: `&w`, `(&w, &b)`",
+    note = "an expression is computed first, by `x.eval()`; a number is a tensor without dims, `full((), x)`; of a `&mut` reference `w`, take `&*w`"
 )]
-pub trait Inputs: Copy + for<'t> Lend<'t, Owned = <Self as Inputs>::Value> {
-    /// The values, owned.
-    type Value: Parameters;
+pub trait Inputs: Copy + Referring<Value: Parameters> + for<'t> Lend<'t> {
     /// [`Parameters::walk`] of the values.
     #[doc(hidden)]
     fn walk<W: Walk<1>>(self, path: &mut Path, walk: &mut W) -> Result<Self::Value, W::Error>;
@@ -41,22 +47,32 @@ pub trait Inputs: Copy + for<'t> Lend<'t, Owned = <Self as Inputs>::Value> {
     ) -> Result<Self::Value, W::Error>;
 }
 
+/// The values that [`Inputs`] refer to, owned.
+///
+/// This trait and [`Lend`] are implemented for all references, also `&mut`, and for parameters without the `&`, though no gradient is taken by these: so a wrong input is one
+/// error, that of [`Inputs`], and what is computed through the other two gives none besides.
+pub trait Referring {
+    /// The values.
+    type Value;
+}
+
 /// [`Inputs`], as the function gets them for the lifetime `'t`. (The last parameter says that they live so long.)
-pub trait Lend<'t, Lives = &'t Self> {
-    /// The values, owned.
-    type Owned;
-    /// References to them.
+pub trait Lend<'t, Lives = &'t Self>: Referring {
+    /// References to the values.
     type Lent;
     #[doc(hidden)]
-    fn lend(value: &'t Self::Owned) -> Self::Lent;
+    fn lend(value: &'t Self::Value) -> Self::Lent;
 }
 
 /// What the function gets.
 pub type LentOf<'t, P> = <P as Lend<'t>>::Lent;
 
+impl<P> Referring for &P {
+    type Value = P;
+}
+
 #[diagnostic::do_not_recommend]
 impl<'t, P> Lend<'t> for &P {
-    type Owned = P;
     type Lent = &'t P;
 
     fn lend(value: &'t P) -> &'t P {
@@ -64,10 +80,96 @@ impl<'t, P> Lend<'t> for &P {
     }
 }
 
+impl<P> Referring for &mut P {
+    type Value = P;
+}
+
+#[diagnostic::do_not_recommend]
+impl<'t, P> Lend<'t> for &mut P {
+    type Lent = &'t P;
+
+    fn lend(value: &'t P) -> &'t P {
+        value
+    }
+}
+
+impl<T, S: Dims, R: Rank> Referring for Named<T, S, R> {
+    type Value = Self;
+}
+
+#[diagnostic::do_not_recommend]
+impl<'t, T, S: Dims, R: Rank> Lend<'t> for Named<T, S, R> {
+    type Lent = &'t Self;
+
+    fn lend(value: &'t Self) -> &'t Self {
+        value
+    }
+}
+
+/// A view is a reference to a tensor, with other axes: the function gets a tensor in memory of its own. (What `#[batched]` hands to a body are views.)
+impl<T, S: Dims, R: Rank> Referring for Named<T, S, R, View<'_, T, S, R>> {
+    type Value = Named<T, S, R>;
+}
+
+#[diagnostic::do_not_recommend]
+impl<'t, T, S: Dims, R: Rank> Lend<'t> for Named<T, S, R, View<'_, T, S, R>> {
+    type Lent = &'t Named<T, S, R>;
+
+    fn lend(value: &'t Named<T, S, R>) -> &'t Named<T, S, R> {
+        value
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Element, S: Dims, R: Rank> Inputs for Named<T, S, R, View<'_, T, S, R>> {
+    fn walk<W: Walk<1>>(self, path: &mut Path, walk: &mut W) -> Result<Named<T, S, R>, W::Error> {
+        Parameters::walk([&self.try_eval()?], path, walk)
+    }
+
+    fn walk_value<W: Walk<1>>(
+        value: &Named<T, S, R>,
+        path: &mut Path,
+        walk: &mut W,
+    ) -> Result<Named<T, S, R>, W::Error> {
+        Parameters::walk([value], path, walk)
+    }
+
+    fn walk_pair<W: Walk<2>>(
+        values: [&Named<T, S, R>; 2],
+        path: &mut Path,
+        walk: &mut W,
+    ) -> Result<Named<T, S, R>, W::Error> {
+        Parameters::walk(values, path, walk)
+    }
+
+    fn walk_with<W: Walk<2>>(
+        self,
+        value: &Named<T, S, R>,
+        path: &mut Path,
+        walk: &mut W,
+    ) -> Result<Named<T, S, R>, W::Error> {
+        Parameters::walk([value, &self.try_eval()?], path, walk)
+    }
+}
+
+/// Tensors of each example: all of them have the rest `B`.
+#[diagnostic::on_unimplemented(
+    message = "the loss has the further dims of a batch, `Rest<{B}>`, and `{Self}` has not",
+    label = "the gradient of each example is taken by tensors that have `Rest<{B}>`: `&Tensor<f32, (.., Rest<{B}>)>`, or a tuple of such"
+)]
+pub trait OfEach<B> {}
+
+#[diagnostic::do_not_recommend]
+impl<B: Dims, T, S: Dims<List: EndsInRest<Rest = (Rest<B>,)>>, R: Rank> OfEach<B> for &Named<T, S, R> {}
+
+#[diagnostic::do_not_recommend]
+impl<'a, B: Dims, T, S: Dims<List: EndsInRest<Rest = (Rest<B>,)>>, R: Rank> OfEach<B>
+    for Named<T, S, R, View<'a, T, S, R>>
+{
+}
+
 #[diagnostic::do_not_recommend]
 impl<P: Parameters> Inputs for &P {
-    type Value = P;
-
     fn walk<W: Walk<1>>(self, path: &mut Path, walk: &mut W) -> Result<P, W::Error> {
         P::walk([self], path, walk)
     }
@@ -88,19 +190,23 @@ impl<P: Parameters> Inputs for &P {
 macro_rules! tuples {
     ($($p:ident $n:tt)*) => {
         #[diagnostic::do_not_recommend]
+        impl<Z, $($p: OfEach<Z>),*> OfEach<Z> for ($($p,)*) {}
+
+        impl<$($p: Referring),*> Referring for ($($p,)*) {
+            type Value = ($($p::Value,)*);
+        }
+
+        #[diagnostic::do_not_recommend]
         impl<'t, $($p: Lend<'t>),*> Lend<'t> for ($($p,)*) {
-            type Owned = ($($p::Owned,)*);
             type Lent = ($($p::Lent,)*);
 
-            fn lend(value: &'t Self::Owned) -> Self::Lent {
+            fn lend(value: &'t Self::Value) -> Self::Lent {
                 ($($p::lend(&value.$n),)*)
             }
         }
 
         #[diagnostic::do_not_recommend]
         impl<$($p: Inputs),*> Inputs for ($($p,)*) {
-            type Value = ($(<$p as Inputs>::Value,)*);
-
             fn walk<W: Walk<1>>(self, path: &mut Path, walk: &mut W) -> Result<Self::Value, W::Error> {
                 Ok(($(path.index($n, |path| self.$n.walk(path, walk))?,)*))
             }

@@ -3,7 +3,7 @@
 use crate::error::{DimError, unwrap};
 use crate::grad::loss::ScalarLoss;
 use crate::grad::parameters::{Path, Walk};
-use crate::grad::reverse::try_grad;
+use crate::grad::reverse::differentiated;
 use crate::grad::variables::{Elements, Variables};
 use crate::named::Named;
 use crate::plan::axes::AxisList;
@@ -21,19 +21,17 @@ use kernels::trace::{Field, Part, Place, evaluate, gradients};
 use smallvec::SmallVec;
 
 /// The dims of a Jacobian: those of the output and of the input, which must be others.
-pub trait JacobianOf<S: Dims>: Dims {
-    /// All of them.
-    type Out: Dims;
-}
+pub trait JacobianOf<S: Dims>: Union<S> {}
 
-#[diagnostic::do_not_recommend]
 impl<O: Union<S>, S: Dims> JacobianOf<S> for O
 where
     O::List: Shares<S::List>,
     NoDim<Common<O, S>>: OncePerDim<Common<O, S>>,
 {
-    type Out = <O as Union<S>>::Out;
 }
+
+/// All of them. (Of any two sets, so that a dim that both have is one error.)
+pub type JacobianDims<O, S> = <O as Union<S>>::Out;
 
 /// The first dim that both sets have.
 type Common<O, S> = <<O as Dims>::List as Shares<<S as Dims>::List>>::Found;
@@ -41,7 +39,7 @@ type Common<O, S> = <<O as Dims>::List as Shares<<S as Dims>::List>>::Found;
 /// No dim is one of the output and of the input.
 #[diagnostic::on_unimplemented(
     message = "the Jacobian would have the dim `{D}` twice",
-    label = "`{D}` is a dim of the output and of the input: rename it in the output, `y.rename({D}, other)`"
+    label = "`{D}` is a dim of the output and of the input: rename it in the output, `y.rename({D}, other)`, or give the rows of a Hessian another name"
 )]
 pub trait OncePerDim<D> {}
 
@@ -70,7 +68,7 @@ impl<D> OncePerDim<D> for True {}
 pub fn jacobian<T: Real, S: Dims, O: JacobianOf<S>>(
     f: impl FnOnce(&Named<T, S>) -> Named<T, O>,
     by: &Named<T, S>,
-) -> Named<T, O::Out> {
+) -> Named<T, JacobianDims<O, S>> {
     unwrap(try_jacobian(f, by))
 }
 
@@ -83,7 +81,7 @@ pub fn jacobian<T: Real, S: Dims, O: JacobianOf<S>>(
 pub fn try_jacobian<T: Real, S: Dims, O: JacobianOf<S>>(
     f: impl FnOnce(&Named<T, S>) -> Named<T, O>,
     by: &Named<T, S>,
-) -> Result<Named<T, O::Out>, DimError> {
+) -> Result<Named<T, JacobianDims<O, S>>, DimError> {
     let mut variables = Variables::default();
     let traced = variables.tensor(&Path::new(), [by])?;
     let value = f(&traced);
@@ -92,7 +90,7 @@ pub fn try_jacobian<T: Real, S: Dims, O: JacobianOf<S>>(
     // The result lies as the output's dims, then the input's, in the order of each set.
     let order: SmallVec<[usize; 8]> = [O::KEYS, S::KEYS]
         .into_iter()
-        .flat_map(|keys| AxisList::of(keys, <O::Out as Dims>::KEYS).as_slice().to_vec())
+        .flat_map(|keys| AxisList::of(keys, <JacobianDims<O, S> as Dims>::KEYS).as_slice().to_vec())
         .collect();
     let sizes: SmallVec<[usize; 8]> = shape.sizes().iter().chain(input.sizes()).copied().collect();
     let len = crate::plan::shape::volume(sizes.iter().copied(), size_of::<T>()).ok_or_else(|| {
@@ -138,20 +136,13 @@ pub fn try_jacobian<T: Real, S: Dims, O: JacobianOf<S>>(
 ///
 /// Where [`try_hessian`] returns an error.
 #[track_caller]
-pub fn hessian<T, S, L, Old, New, X>(
+#[rustfmt::skip] // rustc quotes from here the function and the bound that is not met: in one line, if they stand in one.
+pub fn hessian<T: Real, S: Dims, L: ScalarLoss, Old: DimsOf<S, X> + Copy, X: Dims, New: NamesFor<Old, S, X, Out: JacobianOf<S>> + Copy>(
     f: impl Fn(&Named<T, S>) -> L,
     by: &Named<T, S>,
     old: Old,
     new: New,
-) -> Named<T, <New::Out as JacobianOf<S>>::Out>
-where
-    T: Real,
-    S: Dims,
-    L: ScalarLoss,
-    Old: DimsOf<S, X> + Copy,
-    X: Dims,
-    New: NamesFor<Old, S, X, Out: JacobianOf<S>> + Copy,
-{
+) -> Named<T, JacobianDims<New::Out, S>> {
     unwrap(try_hessian(f, by, old, new))
 }
 
@@ -166,7 +157,7 @@ pub fn try_hessian<T, S, L, Old, New, X>(
     by: &Named<T, S>,
     old: Old,
     new: New,
-) -> Result<Named<T, <New::Out as JacobianOf<S>>::Out>, DimError>
+) -> Result<Named<T, JacobianDims<New::Out, S>>, DimError>
 where
     T: Real,
     S: Dims,
@@ -178,10 +169,13 @@ where
     let mut failed = None;
     let rows = try_jacobian(
         |by: &Named<T, S>| {
-            let gradient = try_grad(|by| f(by), by).unwrap_or_else(|error| {
-                failed = Some(error);
-                by.clone()
-            });
+            let gradient = match differentiated::<_, (), L, ()>(|by| (f(by), ()), by) {
+                Ok((_, gradient, ())) => gradient,
+                Err(error) => {
+                    failed = Some(error);
+                    by.clone()
+                }
+            };
             unwrap(unwrap(gradient.try_rename_all(old, new)).try_eval())
         },
         by,

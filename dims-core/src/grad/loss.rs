@@ -1,51 +1,102 @@
 //! What a gradient is taken of.
 
+use crate::brand::Rest;
 use crate::error::DimError;
 use crate::expr::Expr;
+use crate::grad::inputs::OfEach;
+use crate::grad::variables::Elements;
 use crate::named::Named;
 use crate::rank::Rank0;
 use crate::reduce::evaluated;
 use crate::set::Dims;
-use kernels::scalar::Real;
+use alloc::sync::Arc;
+use kernels::memory::buffer::Buffer;
+use kernels::scalar::{Element, Num, Real};
+use kernels::trace::Held;
 
 /// A loss: one float, as a tensor without dims.
+///
+/// All results that have no dims and floats as elements; each of the two conditions has a message of its own. Where a gradient is taken by `P`, and `P` has the
+/// further dims of a batch, the loss can have these as well: then it is one float for each example, and so is the gradient.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a loss",
-    label = "a loss is a tensor of one float: reduce it over all of its dims, `.sum(..)` or `.mean(..)`",
-    note = "a number, as `order(())` yields, has left the program of which gradients are taken"
+    label = "the function must return a tensor of one float, as `.sum(..)` or `.mean(..)` over all dims does",
+    note = "a number, as `order(())` yields, carries no gradient: return the tensor itself"
 )]
-pub trait ScalarLoss {
-    /// The type of the float.
-    type Elem: Real;
+pub trait ScalarLoss<P = ()>: LossTensor<Elem: LossElem, Dims: NoneReduced<P>> {
     #[doc(hidden)]
-    fn into_loss(self) -> Result<Named<Self::Elem, ()>, DimError>;
+    fn into_loss(self) -> Result<LossInMemory<Self::Elem>, DimError>;
 }
 
-#[diagnostic::do_not_recommend]
-impl<T: LossElem, S: Dims + NoneReduced, E: Expr<Elem = T>> ScalarLoss for Named<T, S, Rank0, E> {
-    type Elem = T;
-
+impl<P, L: LossTensor<Elem: LossElem, Dims: NoneReduced<P>>> ScalarLoss<P> for L {
     #[track_caller]
-    fn into_loss(self) -> Result<Named<T, ()>, DimError> {
-        let loss = evaluated(self)?;
-        Ok(Named::from_expr(loss.expr.with_dims::<()>(&[], |_| 1)))
+    fn into_loss(self) -> Result<LossInMemory<L::Elem>, DimError> {
+        let loss = evaluated(self.tensor())?;
+        let elements = Elements::of(&loss.expr);
+        let mut one = alloc::vec![L::Elem::ZERO; elements.held.len()];
+        let mut value = None;
+        for number in 0..elements.sizes().iter().product() {
+            let at = elements.at(number);
+            value = Some(loss.expr.all()[at]);
+            one[at] = L::Elem::ONE;
+        }
+        Ok(LossInMemory { value, held: elements.held, one: Buffer::from(one).held() })
     }
 }
 
-/// No dims: the loss is reduced.
-#[diagnostic::on_unimplemented(
-    message = "the loss has the dims `{Self}` left",
-    label = "a gradient is taken of one number: reduce the loss over them, for example `.mean({Self})`"
-)]
-pub trait NoneReduced {}
+/// A loss in memory.
+pub struct LossInMemory<T> {
+    /// Its element, the last one if there are several.
+    pub(super) value: Option<T>,
+    /// The memory.
+    pub(super) held: Arc<dyn Held>,
+    /// The cotangent of the sum of all elements.
+    pub(super) one: Arc<dyn Held>,
+}
+
+/// A tensor that a function returns: of any dims and elements, computed or not.
+pub trait LossTensor {
+    /// The type of its elements.
+    type Elem: Element;
+    /// Its dims.
+    type Dims: Dims;
+    /// The expression that computes it.
+    #[doc(hidden)]
+    type Expr: Expr<Elem = Self::Elem>;
+    #[doc(hidden)]
+    fn tensor(self) -> Named<Self::Elem, Self::Dims, Rank0, Self::Expr>;
+}
 
 #[diagnostic::do_not_recommend]
-impl NoneReduced for () {}
+impl<T: Element, S: Dims, E: Expr<Elem = T>> LossTensor for Named<T, S, Rank0, E> {
+    type Elem = T;
+    type Dims = S;
+    type Expr = E;
+
+    fn tensor(self) -> Self {
+        self
+    }
+}
+
+/// No dims: the loss is reduced. By [`OfEach`] example also `Rest<B>`.
+#[diagnostic::on_unimplemented(
+    message = "the loss has the dims `{Self}` left",
+    label = "a gradient is that of one number: reduce the loss over these dims, for example `.mean({Self})`",
+    note = "the further dims of a batch, `Rest<B>`, may stay where `grad` is taken by tensors that have them; for values take `vjp`"
+)]
+pub trait NoneReduced<P = ()> {}
+
+#[diagnostic::do_not_recommend]
+impl<P> NoneReduced<P> for () {}
+
+/// The further dims of a batch: examples do not depend on one another, so the gradient of each is part of that of their sum.
+#[diagnostic::do_not_recommend]
+impl<B: Dims, P: OfEach<B>> NoneReduced<P> for (Rest<B>,) {}
 
 /// The element types of losses: floats.
 #[diagnostic::on_unimplemented(
-    message = "a loss of `{Self}` has no gradient",
-    label = "floats are needed here: cast what it is computed of, `.cast::<f32>()`"
+    message = "a loss of type `{Self}` has no gradient",
+    label = "only floats have gradients: cast integers before computing with them, `.cast::<f32>()`; indices, as of `argmax`, and counts have none"
 )]
 pub trait LossElem: Real {}
 

@@ -25,14 +25,14 @@
 //! * What leaves the recorded program is an error, not a gradient of zero: arrays (`order`), numbers, files, closures (`map`). `x.detach()` says that
 //!   none is wanted.
 
+#[doc(hidden)]
+pub mod inputs;
 pub mod parameters;
 
 #[cfg(feature = "std")]
 mod custom;
 #[cfg(feature = "std")]
 mod forward;
-#[cfg(feature = "std")]
-mod inputs;
 #[cfg(feature = "std")]
 mod jacobian;
 #[cfg(feature = "std")]
@@ -46,7 +46,6 @@ mod variables;
 pub use custom::{checkpoint, custom_vjp, try_checkpoint, try_custom_vjp};
 #[cfg(feature = "std")]
 pub use forward::{hvp, jvp, try_hvp, try_jvp};
-#[cfg(feature = "std")]
 pub use inputs::Inputs;
 #[cfg(feature = "std")]
 pub use jacobian::{hessian, jacobian, try_hessian, try_jacobian};

@@ -76,6 +76,19 @@ pub trait Parameters: Sized {
         walk: &mut W,
     ) -> Result<Self, W::Error>;
 
+    /// Calls `visit` with each tensor of the values: those to be changed, and those to be read. Constants are not visited.
+    ///
+    /// # Errors
+    ///
+    /// The first error of `visit`.
+    #[doc(hidden)]
+    fn visit<const M: usize, const N: usize, V: Visitor<M, N>>(
+        changed: [&mut Self; M],
+        read: [&Self; N],
+        path: &mut Path,
+        visit: &mut V,
+    ) -> Result<(), V::Error>;
+
     /// How many elements all tensors have together.
     ///
     /// # Panics
@@ -280,6 +293,61 @@ pub trait Walk<const N: usize> {
     }
 }
 
+/// A function over the tensors of `M` values of one type, which it can change, and of `N` further ones.
+///
+/// Where a [`Walk`] makes a new value, this changes values in place, or only looks at them (`M` is 0).
+///
+/// ```
+/// use typed_dims::grad::Parameters;
+/// use typed_dims::grad::parameters::{Path, Visitor};
+/// use typed_dims::prelude::*;
+/// use typed_dims::rank::Rank;
+/// use typed_dims::scalar::Element;
+///
+/// /// Takes the tensors of another value, if their sizes are the same.
+/// struct Replace;
+///
+/// impl Visitor<1, 1> for Replace {
+///     type Error = DimError;
+///
+///     fn tensor<T: Element, S: Dims, R: Rank>(
+///         &mut self,
+///         _: &Path,
+///         [a]: [&mut Named<T, S, R>; 1],
+///         [b]: [&Named<T, S, R>; 1],
+///     ) -> Result<(), DimError> {
+///         if a.dims() == b.dims() {
+///             *a = b.clone();
+///         }
+///         Ok(())
+///     }
+/// }
+///
+/// dims! { pub struct In; }
+/// let mut a = (zeros::<f32, _>(In.of(3)), zeros::<f32, _>(In.of(4)));
+/// let b = (ones(In.of(3)), ones(In.of(5)));
+/// Parameters::visit([&mut a], [&b], &mut Path::new(), &mut Replace)?;
+/// assert_eq!((a.0.sum(In).order(()), a.1.sum(In).order(())), (3.0, 0.0));
+/// # Ok::<(), DimError>(())
+/// ```
+pub trait Visitor<const M: usize, const N: usize> {
+    /// Why a visit ends early.
+    type Error: From<DimError>;
+
+    /// Changes the tensors of the first values. All sizes may differ.
+    fn tensor<T: Element, S: Dims, R: Rank>(
+        &mut self,
+        path: &Path,
+        changed: [&mut Named<T, S, R>; M],
+        read: [&Named<T, S, R>; N],
+    ) -> Result<(), Self::Error>;
+
+    /// The error of values that do not have the same parts: see [`Mismatch::at`].
+    fn mismatch(&mut self, path: &Path, what: Mismatch) -> Self::Error {
+        what.at(path).into()
+    }
+}
+
 /// A field, as `#[derive(Parameters)]` needs it. All [`Parameters`] can be one; the trait is apart, and does not extend that one, for the sake of its message.
 #[doc(hidden)]
 #[diagnostic::on_unimplemented(
@@ -295,6 +363,15 @@ pub trait ParameterField: Sized {
         path: &mut Path,
         walk: &mut W,
     ) -> Result<Self, W::Error>;
+
+    /// [`Parameters::visit`] of a field of this name.
+    fn visit_field<const M: usize, const N: usize, V: Visitor<M, N>>(
+        changed: [&mut Self; M],
+        read: [&Self; N],
+        name: &'static str,
+        path: &mut Path,
+        visit: &mut V,
+    ) -> Result<(), V::Error>;
 }
 
 #[diagnostic::do_not_recommend]
@@ -307,6 +384,17 @@ impl<P: Parameters> ParameterField for P {
         walk: &mut W,
     ) -> Result<Self, W::Error> {
         path.field(name, |path| P::walk(of, path, walk))
+    }
+
+    #[inline]
+    fn visit_field<const M: usize, const N: usize, V: Visitor<M, N>>(
+        changed: [&mut Self; M],
+        read: [&Self; N],
+        name: &'static str,
+        path: &mut Path,
+        visit: &mut V,
+    ) -> Result<(), V::Error> {
+        path.field(name, |path| P::visit(changed, read, path, visit))
     }
 }
 
@@ -341,7 +429,7 @@ fn same<A: Element, B: Element>(value: A) -> B {
 }
 
 /// All tensors have the same sizes, or an error that names the part.
-pub(super) fn same_sizes<T: Element, S: Dims, R: Rank, const N: usize>(
+pub(crate) fn same_sizes<T: Element, S: Dims, R: Rank, const N: usize>(
     path: &Path,
     of: [&Named<T, S, R>; N],
 ) -> Result<(), DimError> {
@@ -365,7 +453,7 @@ pub(super) fn same_sizes<T: Element, S: Dims, R: Rank, const N: usize>(
 }
 
 /// All axes, from the outermost one in memory to the innermost.
-fn order_in_memory<T, S: Dims, R: Rank>(tensor: &Named<T, S, R>) -> SmallVec<[usize; 8]> {
+pub(crate) fn order_in_memory<T, S: Dims, R: Rank>(tensor: &Named<T, S, R>) -> SmallVec<[usize; 8]> {
     let axes = || tensor.expr.named().as_slice().iter().chain(tensor.expr.positional().as_slice());
     let strides: SmallVec<[usize; 8]> = axes().map(|axis| axis.stride.unsigned_abs()).collect();
     let mut order: SmallVec<[usize; 8]> = (0..strides.len()).collect();
@@ -426,5 +514,14 @@ impl<T: Element, S: Dims, R: Rank> Parameters for Named<T, S, R> {
     ) -> Result<Self, W::Error> {
         const { assert!(N > 0, "a walk is along one value or more") };
         walk.tensor(path, of)
+    }
+
+    fn visit<const M: usize, const N: usize, V: Visitor<M, N>>(
+        changed: [&mut Self; M],
+        read: [&Self; N],
+        path: &mut Path,
+        visit: &mut V,
+    ) -> Result<(), V::Error> {
+        visit.tensor(path, changed, read)
     }
 }

@@ -1,15 +1,14 @@
 //! Reverse mode: gradients, and pull-backs.
 
-use crate::error::{DimError, unwrap};
+use crate::error::{DimError, Origin, unwrap};
 use crate::expr::record::lost;
 use crate::grad::inputs::{Inputs, Lend, LentOf};
-use crate::grad::loss::ScalarLoss;
+use crate::grad::loss::{LossInMemory, ScalarLoss};
 use crate::grad::parameters::{Parameters, Path};
-use crate::grad::variables::{Collected, DetachedFrom, Elements, Pairs, Variables};
-use crate::named::Named;
+use crate::grad::variables::{Collected, Detached, Elements, Pairs, Variables};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use kernels::memory::buffer::Buffer;
+use core::panic::Location;
 use kernels::trace::{Gradients, Node, depends_on_others, gradients};
 
 /// The gradient of a loss: `d f / d by`, of the type of `by`.
@@ -31,7 +30,7 @@ use kernels::trace::{Gradients, Node, depends_on_others, gradients};
 ///
 /// Where [`try_grad`] returns an error.
 #[track_caller]
-pub fn grad<P: Inputs, L: ScalarLoss>(f: impl for<'t> FnOnce(LentOf<'t, P>) -> L, by: P) -> P::Value {
+pub fn grad<P: Inputs, L: ScalarLoss<P>>(f: impl for<'t> FnOnce(LentOf<'t, P>) -> L, by: P) -> P::Value {
     unwrap(try_grad(f, by))
 }
 
@@ -42,11 +41,11 @@ pub fn grad<P: Inputs, L: ScalarLoss>(f: impl for<'t> FnOnce(LentOf<'t, P>) -> L
 /// If the loss does not depend on a parameter, or a result does not fit into memory. (An operation without a derivative panics in `f`, unless `f` uses
 /// the `try_` form.)
 #[track_caller]
-pub fn try_grad<P: Inputs, L: ScalarLoss>(
+pub fn try_grad<P: Inputs, L: ScalarLoss<P>>(
     f: impl for<'t> FnOnce(LentOf<'t, P>) -> L,
     by: P,
 ) -> Result<P::Value, DimError> {
-    differentiated(|by| (f(by), ()), by).map(|(_, gradient, ())| gradient)
+    differentiated::<P, P, L, ()>(|by| (f(by), ()), by).map(|(_, gradient, ())| gradient)
 }
 
 /// The loss and its gradient.
@@ -102,28 +101,27 @@ pub fn try_value_and_grad_with<P: Inputs, L: ScalarLoss, X>(
     f: impl for<'t> FnOnce(LentOf<'t, P>) -> (L, X),
     by: P,
 ) -> Result<(L::Elem, P::Value, X), DimError> {
-    let (value, gradient, beside) = differentiated(f, by)?;
+    let (value, gradient, beside) = differentiated::<P, (), L, X>(f, by)?;
     // (A number is no part of a program that others record.)
-    let value = value.ok_or_else(|| lost("value_and_grad"))?;
+    let Some(value) = value else { return Err(lost("value_and_grad")) };
     Ok((value, gradient, beside))
 }
 
 /// The loss, unless it depends on variables of an outer gradient, and the gradient.
 #[track_caller]
-fn differentiated<P: Inputs, L: ScalarLoss, X>(
+pub(super) fn differentiated<P: Inputs, Q, L: ScalarLoss<Q>, X>(
     f: impl for<'t> FnOnce(LentOf<'t, P>) -> (L, X),
     by: P,
 ) -> Result<(Option<L::Elem>, P::Value, X), DimError> {
     let mut variables = Variables::default();
     let traced = by.walk(&mut Path::new(), &mut variables)?;
     let (loss, beside) = f(<P as Lend<'_>>::lend(&traced));
-    let loss: Named<L::Elem, ()> = loss.into_loss()?;
-    let outer = loss.expr.buffer().node().is_some_and(|node| depends_on_others(node, &variables.nodes));
-    let value = (!outer).then(|| loss.expr.all()[loss.expr.start()]);
-    let one = alloc::vec![<L::Elem as kernels::scalar::Num>::ONE; loss.expr.all().len()];
-    let outputs = [(loss.expr.buffer().held(), Buffer::from(one).held())];
+    let LossInMemory { value, held, one } = loss.into_loss()?;
+    let outer = held.node().is_some_and(|node| depends_on_others(node, &variables.nodes));
+    let value = value.filter(|_| !outer);
+    let outputs = [(held, one)];
     let mut found = gradients(&outputs, &variables.nodes, &[], false)?;
-    let gradient = collected::<P>(&traced, &mut found, &variables.nodes, false)?;
+    let gradient = collected::<P>(&traced, &mut found, &variables.nodes, Some(Location::caller()))?;
     Ok((value, gradient, beside))
 }
 
@@ -132,9 +130,9 @@ pub(super) fn collected<P: Inputs>(
     traced: &P::Value,
     gradients: &mut Gradients,
     nodes: &[Arc<Node>],
-    unused: bool,
+    refused: Origin,
 ) -> Result<P::Value, DimError> {
-    P::walk_value(traced, &mut Path::new(), &mut Collected { gradients, nodes: nodes.iter(), unused })
+    P::walk_value(traced, &mut Path::new(), &mut Collected { gradients, nodes: nodes.iter(), refused })
 }
 
 /// What [`vjp`] returns beside the value: takes a cotangent of the value back to one of the inputs.
@@ -165,7 +163,7 @@ impl<P: Inputs, Y: Parameters> Pullback<P, Y> {
         let mut pairs = Pairs::default();
         Y::walk([&self.value, cotangent], &mut Path::new(), &mut pairs)?;
         let mut found = gradients(&pairs.0, &self.nodes, &[], false)?;
-        collected::<P>(&self.traced, &mut found, &self.nodes, true)
+        collected::<P>(&self.traced, &mut found, &self.nodes, None)
     }
 }
 
@@ -216,5 +214,5 @@ pub fn try_vjp<P: Inputs, Y: Parameters>(
 
 /// The value of a function of variables, as the caller gets it: traced where it depends on what others trace.
 pub(super) fn shown<Y: Parameters>(value: &Y, variables: &[Arc<Node>]) -> Result<Y, DimError> {
-    Y::walk([value], &mut Path::new(), &mut DetachedFrom(variables))
+    Y::walk([value], &mut Path::new(), &mut Detached(|node: &Arc<Node>| !depends_on_others(node, variables)))
 }

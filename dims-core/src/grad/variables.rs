@@ -1,6 +1,6 @@
 //! Tensors as variables of a recorded program, and the gradients by them.
 
-use crate::error::DimError;
+use crate::error::{DimError, Origin};
 use crate::expr::evaluate::laid_out;
 use crate::grad::parameters::{Path, Walk, is_learned};
 use crate::named::Named;
@@ -11,11 +11,12 @@ use crate::storage::axes::AxisBlock;
 use alloc::string::ToString;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use kernels::memory::allocate::reserve;
 use kernels::memory::axes::Axis;
 use kernels::memory::buffer::Buffer;
 use kernels::program::code::DType;
 use kernels::scalar::Element;
-use kernels::trace::{Field, Gradients, Held, Loops, Node, Part, Place, Step, depends_on_others, evaluate};
+use kernels::trace::{Field, Gradients, Held, Loops, Node, Part, Place, Step, evaluate};
 
 /// One tensor as elements along loops.
 pub(super) struct Elements {
@@ -105,7 +106,7 @@ fn variable<T: Element, S: Dims, R: Rank>(
         let dense = laid_out::<S, R, _>(tensor, &shape)?;
         return variable(&dense);
     }
-    let (data, held) = (tensor.all().to_vec(), tensor.buffer().held());
+    let (data, held) = (copied(tensor.all())?, tensor.buffer().held());
     let dtype = DType::of::<T>().expect("floats are known");
     let step = match held.node() {
         None => Step::Variable,
@@ -119,12 +120,19 @@ fn variable<T: Element, S: Dims, R: Rank>(
     Ok((tensor.with_buffer(Buffer::traced(data, Arc::clone(&node))), node))
 }
 
+/// A copy in memory from the pool, or an error if there is none.
+fn copied<T: Element>(elements: &[T]) -> Result<Vec<T>, DimError> {
+    let mut data = reserve(elements.len())?;
+    data.extend_from_slice(elements);
+    Ok(data)
+}
+
 /// The gradients by variables, in the order of the walk that made them.
 pub(super) struct Collected<'g> {
     pub(super) gradients: &'g mut Gradients,
     pub(super) nodes: core::slice::Iter<'g, Arc<Node>>,
-    /// Whether the gradient by a variable that the outputs do not depend on is zero; else it is an error.
-    pub(super) unused: bool,
+    /// Where the gradient is taken, if it is an error that the outputs do not depend on a variable; else the gradient by it is zero.
+    pub(super) refused: Origin,
 }
 
 impl Walk<1> for Collected<'_> {
@@ -141,10 +149,41 @@ impl Walk<1> for Collected<'_> {
         let node = self.nodes.next().expect("one variable for each tensor");
         let gradient = match self.gradients.take(node) {
             Some(held) => Buffer::of_held(&held).expect("a gradient has the type of its variable"),
-            None if self.unused || node.len == 0 => vec![T::default(); node.len].into(),
-            None => return Err(DimError::Unused { parameter: path.to_string() }),
+            None if self.refused.is_none() || node.len == 0 => vec![T::default(); node.len].into(),
+            None => return Err(DimError::Unused { parameter: path.to_string(), origin: self.refused }),
         };
         Ok(Named::from_expr(tensor.expr.with_buffer(gradient)))
+    }
+}
+
+/// The gradients by variables, each with a direction of the variable as the cotangent.
+pub(super) struct Directed<'g> {
+    pub(super) gradients: &'g mut Gradients,
+    pub(super) nodes: core::slice::Iter<'g, Arc<Node>>,
+    /// As in [`Collected`].
+    pub(super) refused: Origin,
+    pub(super) pairs: Vec<(Arc<dyn Held>, Arc<dyn Held>)>,
+}
+
+impl Walk<2> for Directed<'_> {
+    type Error = DimError;
+
+    fn tensor<T: Element, S: Dims, R: Rank>(
+        &mut self,
+        path: &Path,
+        both: [&Named<T, S, R>; 2],
+    ) -> Result<Named<T, S, R>, DimError> {
+        let mut pair = Pairs::default();
+        let variable = pair.tensor(path, both)?;
+        if let Some((_, direction)) = pair.0.pop() {
+            let node = self.nodes.next().expect("one variable for each tensor");
+            match self.gradients.take(node) {
+                Some(gradient) => self.pairs.push((gradient, direction)),
+                None if self.refused.is_none() || node.len == 0 => {}
+                None => return Err(DimError::Unused { parameter: path.to_string(), origin: self.refused }),
+            }
+        }
+        Ok(variable)
     }
 }
 
@@ -170,25 +209,16 @@ impl Walk<2> for Pairs {
     }
 }
 
-/// The same values.
-pub(super) struct Cloned;
+/// The same values; what is traced by nodes like these is traced no more.
+pub(super) struct Detached<F>(pub(super) F);
 
-impl Walk<1> for Cloned {
-    type Error = DimError;
-
-    fn tensor<T: Element, S: Dims, R: Rank>(
-        &mut self,
-        _: &Path,
-        [tensor]: [&Named<T, S, R>; 1],
-    ) -> Result<Named<T, S, R>, DimError> {
-        Ok(tensor.clone())
+impl Detached<fn(&Arc<Node>) -> bool> {
+    pub(super) fn all() -> Self {
+        Detached(|_| true)
     }
 }
 
-/// The same values, traced no more.
-pub(super) struct Detached;
-
-impl Walk<1> for Detached {
+impl<F: Fn(&Arc<Node>) -> bool> Walk<1> for Detached<F> {
     type Error = DimError;
 
     fn tensor<T: Element, S: Dims, R: Rank>(
@@ -196,23 +226,7 @@ impl Walk<1> for Detached {
         _: &Path,
         [tensor]: [&Named<T, S, R>; 1],
     ) -> Result<Named<T, S, R>, DimError> {
-        Ok(Named::from_expr(detached(&tensor.expr)))
-    }
-}
-
-/// The same values, traced no more but for what depends on variables beside these.
-pub(super) struct DetachedFrom<'v>(pub(super) &'v [Arc<Node>]);
-
-impl Walk<1> for DetachedFrom<'_> {
-    type Error = DimError;
-
-    fn tensor<T: Element, S: Dims, R: Rank>(
-        &mut self,
-        _: &Path,
-        [tensor]: [&Named<T, S, R>; 1],
-    ) -> Result<Named<T, S, R>, DimError> {
-        let others = |node: &Arc<Node>| depends_on_others(node, self.0);
-        if tensor.expr.buffer().node().is_some_and(others) {
+        if tensor.expr.buffer().node().is_some_and(|node| !(self.0)(node)) {
             return Ok(tensor.clone());
         }
         Ok(Named::from_expr(detached(&tensor.expr)))

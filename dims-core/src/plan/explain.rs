@@ -3,7 +3,8 @@
 use crate::error::At;
 use crate::error::Origin;
 use crate::set::Keys;
-use alloc::string::ToString;
+use alloc::format;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
 use kernels::loops::steps::total;
@@ -24,14 +25,26 @@ pub(crate) fn name(keys: &Keys, axis: usize) -> &'static str {
 pub struct Plan {
     /// The steps.
     pub steps: Vec<Step>,
-    /// For each step the place in the program that asked for it, where that is known.
+    /// For each step the place in the program that asked for it, where that is known; for a gradient, the place of what it is the gradient of.
     pub places: Vec<Origin>,
+    /// For each step whether it computes a gradient.
+    pub backward: Vec<bool>,
 }
 
 impl Plan {
     /// Bytes of all results, intermediate ones and packed operands included.
     pub fn bytes(&self) -> usize {
         self.steps.iter().map(Step::bytes).sum()
+    }
+
+    /// Where a step comes from, as it stands behind the step.
+    pub(crate) fn place(&self, step: usize) -> String {
+        let at = At(self.places.get(step).copied().flatten()).to_string();
+        match (self.backward.get(step), at.strip_prefix(" (")) {
+            (Some(true), Some(at)) => format!(" (gradient, {at}"),
+            (Some(true), None) => " (gradient)".to_string(),
+            _ => at,
+        }
     }
 
     /// Multiplications and additions of all matrix products, each counted as one operation; [`usize::MAX`] if there are more.
@@ -46,8 +59,7 @@ impl fmt::Display for Plan {
             // The place stands behind the first line of the step.
             let text = step.to_string();
             let (first, others) = text.split_once('\n').unwrap_or((&text, ""));
-            let place = At(self.places.get(at).copied().flatten());
-            writeln!(f, "{}. {first}{place}", at + 1)?;
+            writeln!(f, "{}. {first}{}", at + 1, self.place(at))?;
             if !others.is_empty() {
                 writeln!(f, "{others}")?;
             }
@@ -70,17 +82,31 @@ impl fmt::Display for Plan {
 /// ```
 ///
 /// A product is written with the dims of both operands and of the result, then its rows, sum and columns. A step ends with the place that asked for it, where the
-/// call says that: those of `Operator` syntax, `x += &y`, do not.
+/// call says that: those of `Operator` syntax, `x += &y`, do not. Steps of a [gradient](crate::grad) say so, and name the place of the step that they are the
+/// gradient of:
+///
+/// ```
+/// use typed_dims::grad::grad;
+/// use typed_dims::prelude::*;
+///
+/// dims! { pub struct Example; pub struct In; pub struct Out; }
+/// let (x, w) = (ones::<f32, _>((Example.of(32), In.of(16))), ones((In.of(16), Out.of(8))));
+/// let (_, plan) = explain(|| grad(|w| (&x * w).sum(In).square().sum((Example, Out)), &w));
+/// assert_eq!(plan.backward.first(), Some(&false));
+/// assert_eq!(plan.backward.last(), Some(&true)); // the product of `x` and the cotangent
+/// ```
 ///
 /// Calls can be nested; each sees its own steps. What is recorded belongs to a thread, so this needs the feature `std`.
 #[cfg(feature = "std")]
 pub fn explain<T>(f: impl FnOnce() -> T) -> (T, Plan) {
     let (result, placed) = kernels::loops::steps::recorded(f);
-    let (steps, mut places): (Vec<Step>, Vec<Origin>) = placed.into_iter().unzip();
+    let backward = placed.iter().map(|placed| placed.is_backward).collect();
+    let (steps, mut places): (Vec<Step>, Vec<Origin>) =
+        placed.into_iter().map(|placed| (placed.step, placed.place)).unzip();
     // Calls inside the library are no place in the program.
     const OWN: &str = file!();
     let sources = &OWN[..OWN.len() - "plan/explain.rs".len()];
     let in_program = |place: Origin| place.filter(|place| !place.file().starts_with(sources));
     places.iter_mut().for_each(|place| *place = in_program(*place));
-    (result, Plan { steps, places })
+    (result, Plan { steps, places, backward })
 }

@@ -264,13 +264,22 @@ impl fmt::Display for Loops {
     }
 }
 
-/// A step, and the place in the program that asked for it.
+/// A step, and where it comes from.
 #[cfg(feature = "std")]
-pub type Placed = (Step, Origin);
+#[derive(Clone, Debug)]
+pub struct Placed {
+    /// The step.
+    pub step: Step,
+    /// The place in the program that asked for it, or for the step whose gradient it computes.
+    pub place: Origin,
+    /// Whether it computes a gradient.
+    pub is_backward: bool,
+}
 
 #[cfg(feature = "std")]
 std::thread_local! {
     static RECORDING: Cell<bool> = const { Cell::new(false) };
+    static BACKWARD: Cell<Option<Origin>> = const { Cell::new(None) };
     static STEPS: RefCell<Vec<Placed>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -292,7 +301,7 @@ pub fn aside<T>(f: impl FnOnce() -> T) -> (T, Vec<Step>) {
     }
     let outer = Outer { recording: true, steps: STEPS.take() };
     let result = f();
-    let steps = STEPS.take().into_iter().map(|(step, _)| step).collect();
+    let steps = STEPS.take().into_iter().map(|placed| placed.step).collect();
     drop(outer);
     (result, steps)
 }
@@ -323,6 +332,31 @@ impl Drop for Outer {
     }
 }
 
+/// Whether steps are taken down on this thread.
+#[cfg(feature = "std")]
+pub fn is_recording() -> bool {
+    RECORDING.get()
+}
+
+/// While it lives, the steps that this thread takes down compute the gradient of a step that the program asked for at a place.
+#[cfg(feature = "std")]
+pub struct Backward(Option<Origin>);
+
+#[cfg(feature = "std")]
+impl Backward {
+    /// The gradient of the step at this place.
+    pub fn of(place: Origin) -> Self {
+        Backward(BACKWARD.replace(Some(place)))
+    }
+}
+
+#[cfg(feature = "std")]
+impl Drop for Backward {
+    fn drop(&mut self) {
+        BACKWARD.set(self.0);
+    }
+}
+
 /// Takes down a step, if anyone asked for it. Where it was asked for is known if all that was called on the way here tracks its caller.
 #[inline(always)]
 #[track_caller]
@@ -343,7 +377,9 @@ fn take_down(step: Step, place: &'static Location<'static>) {
     const OWN: &str = file!();
     let sources = &OWN[..OWN.len() - "loops/steps.rs".len()];
     let place = (!place.file().starts_with(sources)).then_some(place);
-    STEPS.with_borrow_mut(|steps| steps.push((step, place)));
+    let backward = BACKWARD.get();
+    let (place, is_backward) = (place.or(backward.flatten()), backward.is_some());
+    STEPS.with_borrow_mut(|steps| steps.push(Placed { step, place, is_backward }));
 }
 
 /// An element as it stands in an expression.

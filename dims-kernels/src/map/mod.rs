@@ -1,5 +1,6 @@
 //! Elementwise passes: to new memory, and to memory that is there.
 
 pub mod elementwise;
+pub mod in_place;
 pub(crate) mod lines;
 pub mod update;

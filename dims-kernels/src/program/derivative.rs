@@ -10,28 +10,30 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::f64::consts::{FRAC_2_SQRT_PI, LN_2, LN_10, PI};
 
-/// The program `cotangent * d program / d operand`, where the cotangent is an operand of its own; nothing if the program does not depend on the operand by floats.
+/// A program with the values `cotangent * d program / d operand` for some operands, where the cotangent is an operand of its own: the position of each operand in the list,
+/// and the register of its value. Operands on which the program does not depend by floats are left out.
 ///
 /// An operand that is read several times counts as one.
-pub fn pulled_back(program: &Program, operand: u32, cotangent: u32) -> Option<Program> {
+pub fn pulled_back(program: &Program, operands: &[u32], cotangent: u32) -> (Program, Vec<(usize, Register)>) {
     let instructions = program.instructions();
-    // What depends on the operand.
+    let asked = |number: u32| operands.iter().position(|&operand| operand == number);
+    // What depends on the operands.
     let mut depends = vec![false; instructions.len()];
     for (at, instruction) in instructions.iter().enumerate() {
         depends[at] = is_float(program.kind(at as Register))
             && match *instruction {
-                Instruction::Load(number) => number == operand,
+                Instruction::Load(number) => asked(number).is_some(),
                 Instruction::Select(_, a, b) => depends[a as usize] || depends[b as usize],
                 other => other.inputs().any(|input| depends[input as usize]),
             };
     }
     if !depends[program.result() as usize] {
-        return None;
+        return (Program::default(), Vec::new());
     }
     let mut build = Builder::from_program(program.clone());
     let mut adjoints: Vec<Option<Register>> = vec![None; instructions.len()];
     adjoints[program.result() as usize] = Some(build.load_as(cotangent, program.kind(program.result())));
-    let mut result: Option<Register> = None;
+    let mut results: Vec<Option<Register>> = vec![None; operands.len()];
     for at in (0..instructions.len()).rev() {
         let (Some(adjoint), true) = (adjoints[at], depends[at]) else { continue };
         let own = at as Register;
@@ -44,8 +46,9 @@ pub fn pulled_back(program: &Program, operand: u32, cotangent: u32) -> Option<Pr
             });
         };
         match instructions[at] {
-            Instruction::Load(_) => {
-                result = Some(match result {
+            Instruction::Load(number) => {
+                let result = &mut results[asked(number).expect("it depends on an operand")];
+                *result = Some(match *result {
                     Some(sum) => build.binary(Binary::Add, sum, adjoint),
                     None => adjoint,
                 });
@@ -91,11 +94,18 @@ pub fn pulled_back(program: &Program, operand: u32, cotangent: u32) -> Option<Pr
             }
         }
     }
-    let result = result?;
-    if matches!(build.instruction(result), Instruction::Constant(Number::Float(0.0))) {
-        return None;
+    let is_zero =
+        |result: Register| matches!(build.instruction(result), Instruction::Constant(Number::Float(0.0)));
+    let (own, results): (Vec<usize>, Vec<Register>) = results
+        .into_iter()
+        .enumerate()
+        .filter_map(|(at, result)| Some((at, result.filter(|&result| !is_zero(result))?)))
+        .unzip();
+    if results.is_empty() {
+        return (Program::default(), Vec::new());
     }
-    Some(build.finish(result))
+    let (program, results) = build.finish_all(&results);
+    (program, own.into_iter().zip(results).collect())
 }
 
 /// (An operation without a derivative is not recorded: this is the derivative of one, in a gradient of a gradient.)

@@ -70,9 +70,23 @@ struct Operand<'k> {
     filled: (*const u8, usize),
 }
 
+/// A value that is written to memory, beside that which a program yields.
+#[derive(Clone, Copy)]
+pub struct ExtraOutput<T> {
+    /// The register of the value.
+    pub value: Register,
+    /// Where its element at the origin of the loops goes.
+    pub start: *mut T,
+}
+
 /// A program, run tile by tile over a nest. The result is converted to `T`.
 pub struct Interpreted<'k, T> {
     program: &'k Program,
+    /// The register that is yielded.
+    value: Register,
+    /// Values that are written to memory, all along the same row.
+    beside: &'k [ExtraOutput<T>],
+    written: Row<'k>,
     operands: SmallVec<[Operand<'k>; 6]>,
     registers: Vec<RegisterLine>,
     slots: Slots,
@@ -95,13 +109,13 @@ struct Slots {
 const LINE: usize = TILE;
 
 impl Slots {
-    fn new(program: &Program) -> Self {
+    fn new(program: &Program, results: impl Iterator<Item = Register>) -> Self {
         let instructions = program.instructions();
         let mut last = vec![0; instructions.len()];
         for (at, instruction) in instructions.iter().enumerate() {
             instruction.inputs().for_each(|input| last[input as usize] = at);
         }
-        last[program.result() as usize] = usize::MAX;
+        results.for_each(|result| last[result as usize] = usize::MAX);
         let (mut free, mut of, mut count) = (Vec::new(), Vec::with_capacity(instructions.len()), 0);
         for (at, instruction) in instructions.iter().enumerate() {
             // Loads and constants keep their register: what is the same for the next tile is not written again.
@@ -124,18 +138,40 @@ impl Slots {
 impl<'k, T: Output> Interpreted<'k, T> {
     /// The program over a nest: `sources` has one entry for each operand, and `operands` the rows, one more for each table.
     pub fn new(program: &'k Program, sources: &[OperandSource], operands: &mut Operands<'k>) -> Self {
+        // SAFETY: nothing is written beside the result.
+        unsafe { Self::with_values(program, program.result(), &[], sources, operands) }
+    }
+
+    /// The same for another value than the program's result, with values that are written `beside`: the nest has one more row of strides, that of their places, if there are
+    /// any.
+    ///
+    /// # Safety
+    ///
+    /// As long as the kernel runs, each place of `beside` offset by that row can be written for each position of the nest, and nothing else accesses it. The
+    /// values are of the kind of `T`.
+    pub unsafe fn with_values(
+        program: &'k Program,
+        value: Register,
+        beside: &'k [ExtraOutput<T>],
+        sources: &[OperandSource],
+        rows: &mut Operands<'k>,
+    ) -> Self {
         let operands = sources
             .iter()
             .map(|&source| {
-                let row = operands.next_row();
-                let table = source.table.map(|_| operands.next_row());
+                let row = rows.next_row();
+                let table = source.table.map(|_| rows.next_row());
                 Operand { source, row, table, filled: (core::ptr::null(), 0) }
             })
             .collect();
-        let slots = Slots::new(program);
+        let written = if beside.is_empty() { Row::new(&[]) } else { rows.next_row() };
+        let slots = Slots::new(program, beside.iter().map(|beside| beside.value).chain([value]));
         let registers = vec![RegisterLine(core::ptr::null()); program.instructions().len()];
         Interpreted {
             program,
+            value,
+            beside,
+            written,
             operands,
             registers,
             slots,
@@ -174,12 +210,22 @@ impl<'k, T: Output> Interpreted<'k, T> {
             };
             self.registers[at] = line;
         }
-        let result = self.registers[self.program.result() as usize];
-        let same = self.program.kind(self.program.result()) == T::KIND;
+        for &ExtraOutput { value, start } in self.beside {
+            let place = start.wrapping_offset(Operand::offset(&self.written, tile.at));
+            debug_assert_eq!(self.program.kind(value), T::KIND, "values are written as they are");
+            // SAFETY: the register has `len` values of the kind of `T`; the places are those of the tile, whose innermost loop the nest lays out as neighbours, as it
+            // does the result.
+            unsafe {
+                let line: &[T] = self.registers[value as usize].slice(len);
+                core::ptr::copy_nonoverlapping(line.as_ptr(), place, len);
+            }
+        }
+        let result = self.registers[self.value as usize];
+        let same = self.program.kind(self.value) == T::KIND;
         self.current = if same { T::take(result) } else { core::ptr::null() };
         if self.current.is_null() {
             self.result.clear();
-            match self.program.kind(self.program.result()) {
+            match self.program.kind(self.value) {
                 Kind::F64 => {
                     // SAFETY: the result is a line of `len` values of its kind.
                     let line = unsafe { result.slice::<f64>(len) };
@@ -531,7 +577,7 @@ fn wrap(to: DType, a: &[isize], out: &mut [isize]) {
     wrap!(I8 i8, I16 i16, I32 i32, I64 i64, Isize isize, U8 u8, U16 u16, U32 u32, U64 u64, Usize usize,)
 }
 
-// SAFETY: it yields no places; a tile's elements are in a line that was computed for all of them; sources are read alone, and a program is
+// SAFETY: it yields no places for others to write to, and those that it writes are its own, as `with_values` demands; a tile's elements are in a line that was computed for all of them; sources are read alone, and a program is
 // plain data.
 unsafe impl<T: Output> Kernel for Interpreted<'_, T> {
     type Elem = T;

@@ -330,6 +330,15 @@ impl Builder {
         program: &Program,
         operand: &mut dyn FnMut(&mut Self, u32, Kind) -> Option<Register>,
     ) -> Register {
+        self.inline_all(program, operand)[program.result as usize]
+    }
+
+    /// As [`inline`](Builder::inline), but returns the value of each instruction.
+    pub(crate) fn inline_all(
+        &mut self,
+        program: &Program,
+        operand: &mut dyn FnMut(&mut Self, u32, Kind) -> Option<Register>,
+    ) -> Vec<Register> {
         let mut own: Vec<Register> = Vec::with_capacity(program.instructions.len());
         for (&instruction, &kind) in program.instructions.iter().zip(&program.kinds) {
             let at = |register: Register| own[register as usize];
@@ -347,14 +356,19 @@ impl Builder {
             };
             own.push(register);
         }
-        own[program.result as usize]
+        own
     }
 
     /// The program that yields this value, without instructions that it does not need.
     pub fn finish(self, result: Register) -> Program {
+        self.finish_all(&[result]).0
+    }
+
+    /// The program with these values, without instructions that none of them needs, and their registers. It yields the first one.
+    pub(crate) fn finish_all(self, results: &[Register]) -> (Program, Vec<Register>) {
         let Program { instructions, kinds, functions, .. } = self.program;
         let mut needed = vec![false; instructions.len()];
-        needed[result as usize] = true;
+        results.iter().for_each(|&result| needed[result as usize] = true);
         for at in (0..instructions.len()).rev() {
             if needed[at] {
                 instructions[at].inputs().for_each(|input| needed[input as usize] = true);
@@ -378,7 +392,8 @@ impl Builder {
             });
             program.kinds.push(kinds[at]);
         }
-        program.result = number[result as usize];
-        program
+        let results: Vec<Register> = results.iter().map(|&result| number[result as usize]).collect();
+        program.result = results[0];
+        (program, results)
     }
 }

@@ -1,6 +1,7 @@
 //! The backward pass: steps from the last one to the first. Each adds to the gradients of its operands.
 
-use crate::error::Error;
+use crate::error::{Error, Origin};
+use crate::loops::steps::Backward;
 use crate::trace::evaluate::covers;
 use crate::trace::{Field, Held, Node, Part, Place, Source, Step, evaluate};
 use alloc::collections::BTreeMap;
@@ -34,8 +35,8 @@ pub fn gradients(
     let reach = Reach::of(&roots, &targets, &own);
     let recorded =
         always_record || reach.others || outputs.iter().any(|(_, cotangent)| cotangent.node().is_some());
-    // The parts of the gradient of each node, the last step first.
-    let mut open: BTreeMap<u64, (Arc<Node>, Arc<dyn Held>, Vec<Part>)> = BTreeMap::new();
+    // The parts of the gradient of each node, the last step first, and the place of a step that they come from.
+    let mut open: BTreeMap<u64, (Arc<Node>, Arc<dyn Held>, Vec<Part>, Origin)> = BTreeMap::new();
     for (output, cotangent) in outputs {
         let Some(node) = output.node() else { continue };
         if !reach.is_on_way(node.id) {
@@ -44,31 +45,39 @@ pub fn gradients(
         let sizes = [node.len];
         let place = Place::strided(0, [1]);
         let field = Field::held(&sizes, cotangent, place.clone());
-        let entry = open.entry(node.id).or_insert_with(|| (Arc::clone(node), Arc::clone(output), Vec::new()));
+        let new = || (Arc::clone(node), Arc::clone(output), Vec::new(), node.origin);
+        let entry = open.entry(node.id).or_insert_with(new);
         entry.2.push(Part { field, place });
     }
     let mut found = HashMap::new();
-    while let Some((id, (node, value, parts))) = open.pop_last() {
-        let cotangent = match whole(&parts, &node) {
-            Some(memory) => memory,
-            None => evaluate(&parts, node.len, node.dtype, recorded)?,
-        };
-        if targets.contains(&id) {
-            found.insert(id, Arc::clone(&cotangent));
-        }
-        let pulled = match &node.step {
-            Step::Variable => Vec::new(),
-            Step::Parts(parts) => {
-                let mut pulled = Vec::new();
-                for part in parts {
-                    let given = Field::held(&part.field.sizes, &cotangent, part.place.clone());
-                    pulled.extend(part.field.pull_by(&given, &|id| reach.is_on_way(id)));
-                }
-                pulled
+    while let Some((id, (node, value, parts, from))) = open.pop_last() {
+        let is_on_way = |id| reach.is_on_way(id);
+        let pulled_parts = match &node.step {
+            Step::Rule(rule) if !recorded && !targets.contains(&id) => {
+                let _explained = Backward::of(node.origin);
+                rule.pull_parts(&value, &parts)?
             }
-            Step::Rule(rule) => rule.pull_by(&value, &cotangent, recorded, &|id| reach.is_on_way(id))?,
+            _ => None,
         };
-        let sources = node.sources();
+        let pulled = match pulled_parts {
+            Some(pulled) => pulled,
+            None => {
+                let cotangent = match whole(&parts, &node) {
+                    Some(memory) => memory,
+                    None => {
+                        let _explained = Backward::of(from);
+                        evaluate(&parts, node.len, node.dtype, recorded)?
+                    }
+                };
+                // (What the parts were made of is needed no more.)
+                drop(parts);
+                if targets.contains(&id) {
+                    found.insert(id, Arc::clone(&cotangent));
+                }
+                pull(&node, &value, &cotangent, recorded, &is_on_way)?
+            }
+        };
+        let (sources, origin) = (node.sources(), node.origin);
         for (node, part) in pulled {
             if !reach.is_on_way(node.id) {
                 continue;
@@ -79,10 +88,36 @@ pub fn gradients(
             }
             let read = sources.iter().find(|held| held.node().is_some_and(|own| own.id == node.id));
             let value = Arc::clone(read.expect("the gradient is by what the step has read"));
-            open.insert(node.id, (node, value, vec![part]));
+            open.insert(node.id, (node, value, vec![part], origin));
         }
     }
     Ok(Gradients(found))
+}
+
+/// What a step adds to the gradients of its operands that are asked for.
+fn pull(
+    node: &Node,
+    value: &Arc<dyn Held>,
+    cotangent: &Arc<dyn Held>,
+    recorded: bool,
+    asked: &dyn Fn(u64) -> bool,
+) -> Result<Vec<(Arc<Node>, Part)>, Error> {
+    let _explained = Backward::of(node.origin);
+    let parts = match &node.step {
+        Step::Variable => return Ok(Vec::new()),
+        Step::Rule(rule) => return rule.pull_by(value, cotangent, recorded, asked),
+        Step::Parts(parts) => parts,
+    };
+    let mut pulled = Vec::new();
+    for Part { field, place } in parts {
+        let given = Field::held(&field.sizes, cotangent, place.clone());
+        match field.pull_by(&given, asked) {
+            Some(own) if recorded => pulled.extend(own.parts()),
+            Some(own) => pulled.extend(own.shared()?),
+            None => {}
+        }
+    }
+    Ok(pulled)
 }
 
 /// Whether a node depends on variables beside these.
@@ -138,11 +173,11 @@ impl Reach {
             reach.on_way.insert(node.id, false);
             let is_own = targets.contains(&node.id) || own.contains(&node.id);
             let is_variable = matches!(node.step, Step::Variable);
-            // A variable of others ends the way, and so does a step before all own variables: it is traced because of others.
-            let ends = !is_own && (is_variable || node.id < least);
+            // A step before all own variables is traced because of others. A variable after them is of a call within the function, which has ended: it is a constant.
+            let of_others = !is_own && node.id < least;
             // An own variable with operands stands for a tensor that others trace.
-            reach.others |= ends || is_own && !is_variable;
-            if ends {
+            reach.others |= of_others || is_own && !is_variable;
+            if of_others || !is_own && is_variable {
                 continue;
             }
             open.push((node, true));

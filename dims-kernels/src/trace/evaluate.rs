@@ -14,8 +14,8 @@ use crate::memory::axes::Axis;
 use crate::memory::buffer::Buffer;
 use crate::memory::elements::Elements;
 use crate::ops::code::{DType, Number};
-use crate::program::interpreter::{self, Interpreted, Output};
-use crate::program::{Builder, Instruction, Program};
+use crate::program::interpreter::{self, ExtraOutput, Interpreted, Output};
+use crate::program::{Instruction, Program, Register};
 use crate::reduce::{InMemory, reduce, reducers};
 use crate::scalar::{Num, Real};
 use crate::seal::SEAL;
@@ -24,7 +24,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use smallvec::SmallVec;
 
-type Order = SmallVec<[usize; 8]>;
+pub(crate) type Order = SmallVec<[usize; 8]>;
 
 /// Calls a function that is generic in the element type, for that of floats.
 macro_rules! floats {
@@ -52,6 +52,9 @@ pub(crate) fn stepped<T: Output + Real>(
     let node = Node::new(dtype, data.len(), Step::Rule(alloc::boxed::Box::new(rule)), None);
     Buffer::traced(data, node).held()
 }
+
+/// Loops without names, as plans show them.
+const UNNAMED: [&str; 10] = ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"];
 
 /// The sum of parts over `len` zeros. If it is `recorded` and an operand is traced, so is the result.
 pub fn evaluate(parts: &[Part], len: usize, dtype: DType, recorded: bool) -> Result<Arc<dyn Held>, Error> {
@@ -129,7 +132,7 @@ pub(crate) fn filled<T: Output + Real>(len: usize) -> Result<Vec<T>, Error> {
 }
 
 /// The loops along which a place varies, from the greatest stride to the least; those of a table come first.
-fn kept(place: &Place, sizes: &[usize]) -> Order {
+pub(crate) fn kept(place: &Place, sizes: &[usize]) -> Order {
     let mut order: Order = (0..sizes.len()).filter(|&axis| sizes[axis] != 1 && place.varies(axis)).collect();
     order.sort_by_key(|&axis| {
         let table = place.table.as_ref().is_some_and(|table| table.strides[axis] != 0);
@@ -300,6 +303,66 @@ pub(crate) fn mapped<T: Output>(field: &Field, order: &[usize]) -> Result<Vec<T>
     collect_parts(&parts, |nest| Interpreted::<T>::new(&field.program, &sources, &mut nest.operands()), len)
 }
 
+/// Several values of a field's program, each contiguous in an order of all loops, computed in one pass.
+pub(crate) fn together(
+    field: &Field,
+    values: &[Register],
+    order: &[usize],
+    dtype: DType,
+) -> Result<Vec<Arc<dyn Held>>, Error> {
+    fn of<T: Output + Real>(
+        field: &Field,
+        values: &[Register],
+        order: &[usize],
+    ) -> Result<Vec<Arc<dyn Held>>, Error> {
+        let len = order.iter().map(|&axis| field.sizes[axis]).product();
+        if len == 0 {
+            return Ok(values.iter().map(|_| Buffer::from(Vec::<T>::new()).held()).collect());
+        }
+        let memories = Memories::of(field);
+        let mut rows = rows(field);
+        rows.push().copy_from_slice(&Place::contiguous(&field.sizes, order).strides);
+        let nest = Nest::map(&field.sizes, order, &rows);
+        let sources = memories.sources(field);
+        let threads = threads::parts(len);
+        record(|| Explained::Elementwise {
+            expression: field.program.describe(),
+            loops: StepLoops::new::<T>(&nest, len, threads),
+        });
+        let (&first, others) = values.split_first().expect("a value is asked for");
+        let mut beside: Vec<Vec<T>> = others.iter().map(|_| reserve(len)).collect::<Result<_, _>>()?;
+        let places: Vec<ExtraOutput<T>> = others
+            .iter()
+            .zip(&mut beside)
+            .map(|(&value, data)| ExtraOutput { value, start: data.as_mut_ptr() })
+            .collect();
+        let parts = nest.split(0, threads);
+        let kernel = |nest| {
+            // SAFETY: the last row has the strides of a result of `len` elements, for which each of the places has room; parts of the nest have
+            // places of their own, and nothing reads these before the pass is over. The caller's values are of this kind.
+            unsafe {
+                Interpreted::<T>::with_values(
+                    &field.program,
+                    first,
+                    &places,
+                    &sources,
+                    &mut Nest::operands(nest),
+                )
+            }
+        };
+        let data = collect_parts(&parts, kernel, len)?;
+        for data in &mut beside {
+            // SAFETY: the pass has loaded the tile of each position, as it took the elements of the first result from there, and has written those of the others then.
+            unsafe { data.set_len(len) };
+        }
+        Ok(core::iter::once(data).chain(beside).map(|data| Buffer::from(data).held()).collect())
+    }
+    match dtype {
+        DType::F64 => of::<f64>(field, values, order),
+        _ => of::<f32>(field, values, order),
+    }
+}
+
 /// The sums of a field over some loops, contiguous in an order of the others.
 fn summed<T: Output + Real>(field: &Field, order: &[usize], reduced: &[usize]) -> Result<Vec<T>, Error> {
     let memories = Memories::of(field);
@@ -344,7 +407,7 @@ fn contracted<T: Output + Real>(
         return Ok(None);
     }
     let sizes = &field.sizes[..];
-    let fields: Vec<Field> = factors.into_iter().map(|program| field.with_program(program)).collect();
+    let fields: SmallVec<[Field; 4]> = factors.into_iter().map(|value| field.with_result(value)).collect();
     let support = |own: &Field| -> Axes {
         (0..sizes.len())
             .filter(|&axis| sizes[axis] != 1 && own.operands.iter().any(|own| own.place.varies(axis)))
@@ -385,24 +448,18 @@ fn contracted<T: Output + Real>(
         });
     }
     let scale = <T as num_traits::NumCast>::from(scale).unwrap_or_else(T::nan);
-    let axes = LoopAxes { sizes: &own, name: &|_| "axis" };
+    let unnamed = |axis: usize| UNNAMED.get(axis).copied().unwrap_or("..");
+    let name = |axis: usize| field.names.as_ref().map_or_else(|| unnamed(axis), |names| names[axis]);
+    let axes = LoopAxes { sizes: &own, name: &name };
     let data = compiled::contract(operands, scale, axes, order)?;
     Ok(Some(Dense { data, order: order.into() }))
 }
 
-impl Field {
-    /// Another program over the same operands, without those that it does not read.
-    fn with_program(&self, program: Program) -> Field {
-        let all = Field { program: Arc::new(program), ..self.clone() };
-        all.map([], |_, register, []| register)
-    }
-}
-
 impl Program {
-    /// The factors that the result is a product of, each as a program, and the constant factor.
-    fn factors(&self) -> (Vec<Program>, f64) {
-        let (mut factors, mut scale) = (Vec::new(), 1.0);
-        let mut open = vec![self.result()];
+    /// The factors that the result is a product of, and the constant factor.
+    fn factors(&self) -> (SmallVec<[Register; 4]>, f64) {
+        let (mut factors, mut scale) = (SmallVec::new(), 1.0);
+        let mut open: SmallVec<[Register; 8]> = SmallVec::from_slice(&[self.result()]);
         while let Some(register) = open.pop() {
             use crate::ops::code::{Binary, Unary};
             match self.instruction(register) {
@@ -413,7 +470,7 @@ impl Program {
                     open.push(a);
                 }
                 Instruction::Unary(Unary::Square, a) => open.extend([a, a]),
-                _ => factors.push(Builder::from_program(self.clone()).finish(register)),
+                _ => factors.push(register),
             }
         }
         (factors, scale)

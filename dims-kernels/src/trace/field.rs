@@ -1,8 +1,10 @@
 //! Fields: a program over operands along loops, which has an element for each position.
 
-use crate::ops::code::Kind;
+use crate::error::Error;
+use crate::ops::code::{DType, Kind};
 use crate::program::derivative::pulled_back;
-use crate::program::{Builder, Program, Register};
+use crate::program::{Builder, Instruction, Program, Register};
+use crate::trace::evaluate::{kept, together};
 use crate::trace::{Held, Loops, Node, Operand, Part, Place, Source};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -16,6 +18,8 @@ pub struct Field {
     pub program: Arc<Program>,
     /// Of what.
     pub operands: Vec<Operand>,
+    /// What the loops are called, if steps are explained.
+    pub names: Option<Arc<[&'static str]>>,
 }
 
 /// The number of a cotangent, before it has a place among the operands.
@@ -30,6 +34,7 @@ impl Field {
             sizes: sizes.into(),
             program: Arc::new(build.finish(register)),
             operands: vec![Operand { source, place }],
+            names: None,
         }
     }
 
@@ -41,6 +46,14 @@ impl Field {
     /// The nodes that the field reads floats of, as gradients go through no others.
     pub fn nodes(&self) -> impl Iterator<Item = &Arc<Node>> {
         self.operands.iter().filter(|own| own.source.dtype().is_float()).filter_map(|own| own.source.node())
+    }
+
+    /// Whether the program reads all operands, and no two of them are the same.
+    pub(crate) fn has_distinct_operands(&self) -> bool {
+        self.operands.iter().enumerate().all(|(at, own)| {
+            let same = |other: &Operand| own.source.is_same(&other.source) && own.place.is_same(&other.place);
+            self.program.reads(at as u32) && !self.operands[..at].iter().any(same)
+        })
     }
 
     /// What the operands read.
@@ -104,38 +117,128 @@ impl Field {
 
     /// The parts of the gradient: what the cotangent, which has an element for each of the field's, adds to that of each traced operand.
     pub fn pull(&self, cotangent: &Field) -> Vec<(Arc<Node>, Part)> {
-        self.pull_by(cotangent, &|_| true)
+        self.pull_by(cotangent, &|_| true).map_or_else(Vec::new, FieldGradients::parts)
     }
 
-    /// The same, for nodes that are asked for.
-    pub(crate) fn pull_by(&self, cotangent: &Field, asked: &dyn Fn(u64) -> bool) -> Vec<(Arc<Node>, Part)> {
-        let mut parts = Vec::new();
-        for (number, operand) in self.operands.iter().enumerate() {
-            let (true, Some(node)) = (operand.source.dtype().is_float(), operand.source.node()) else {
-                continue;
-            };
-            if !asked(node.id) {
-                continue;
-            }
-            let Some(program) = pulled_back(&self.program, number as u32, COTANGENT) else { continue };
-            let mut merged = Merged::new(&self.sizes);
-            let own: Vec<u32> = self.operands.iter().map(|own| merged.operand(own)).collect();
-            let given = merged.add(cotangent);
-            let mut build = core::mem::take(&mut merged.build);
-            let result = build.inline(&program, &mut |build, number, kind| {
-                Some(if number == COTANGENT {
-                    build.cast_kind(kind, given)
-                } else {
-                    build.load_as(own[number as usize], kind)
-                })
-            });
-            merged.build = build;
-            parts.push((
-                Arc::clone(node),
-                Part { field: merged.finish(result), place: operand.place.clone() },
-            ));
+    /// The same for nodes that are asked for, as one program; nothing if the field depends on none of them.
+    pub(crate) fn pull_by(&self, cotangent: &Field, asked: &dyn Fn(u64) -> bool) -> Option<FieldGradients> {
+        let traced = |operand: &Operand| {
+            operand.source.dtype().is_float() && operand.source.node().is_some_and(|node| asked(node.id))
+        };
+        let numbers: Vec<u32> =
+            (0..self.operands.len() as u32).filter(|&at| traced(&self.operands[at as usize])).collect();
+        let (program, results) = pulled_back(&self.program, &numbers, COTANGENT);
+        if results.is_empty() {
+            return None;
         }
-        parts
+        let mut merged = Merged::new(&self.sizes);
+        merged.names.clone_from(&self.names);
+        let own: Vec<u32> = self.operands.iter().map(|own| merged.operand(own)).collect();
+        let given = merged.add(cotangent);
+        let registers = merged.build.inline_all(&program, &mut |build, number, kind| {
+            Some(if number == COTANGENT {
+                build.cast_kind(kind, given)
+            } else {
+                build.load_as(own[number as usize], kind)
+            })
+        });
+        let (own, values): (Vec<&Operand>, Vec<Register>) = results
+            .into_iter()
+            .map(|(at, value)| (&self.operands[numbers[at] as usize], registers[value as usize]))
+            .unzip();
+        let (field, values) = merged.finish_all(&values);
+        let pulled = own.into_iter().zip(values).map(|(operand, value)| {
+            let node = operand.source.node().expect("the operand is traced");
+            (Arc::clone(node), value, operand.place.clone())
+        });
+        Some(FieldGradients { pulled: pulled.collect(), field })
+    }
+
+    /// The field of another value of the program, without operands that it does not need.
+    pub(crate) fn with_result(&self, value: Register) -> Field {
+        if let Instruction::Load(number) = self.program.instruction(value) {
+            let Operand { source, place } = self.operands[number as usize].clone();
+            return Field::of(&self.sizes, source, place);
+        }
+        let merged = Merged {
+            sizes: self.sizes.clone(),
+            build: Builder::from_program((*self.program).clone()),
+            operands: self.operands.clone(),
+            names: self.names.clone(),
+        };
+        merged.finish_all(&[value]).0
+    }
+}
+
+/// The gradients of a field by some of its operands, as values of one program.
+pub(crate) struct FieldGradients {
+    /// The program, and its operands.
+    field: Field,
+    /// The node of each operand, the value of its gradient, and where that is added.
+    pulled: Vec<(Arc<Node>, Register, Place)>,
+}
+
+impl FieldGradients {
+    /// Each as a part with a program of its own.
+    pub(crate) fn parts(self) -> Vec<(Arc<Node>, Part)> {
+        let FieldGradients { field, pulled } = self;
+        if let [(_, _, _)] = &pulled[..] {
+            return pulled
+                .into_iter()
+                .map(|(node, _, place)| (node, Part { field: field.clone(), place }))
+                .collect();
+        }
+        let part = |value, place| Part { field: field.with_result(value), place };
+        pulled.into_iter().map(|(node, value, place)| (node, part(value, place))).collect()
+    }
+
+    /// The same, where values that all loops yield for themselves are computed in one pass if there are several of them, or if a sum reads one as well.
+    pub(crate) fn shared(self) -> Result<Vec<(Arc<Node>, Part)>, Error> {
+        let sizes = &self.field.sizes[..];
+        let is_load = |value| matches!(self.field.program.instruction(value), Instruction::Load(_));
+        // The loops of the first value with an element for each position, as these lie.
+        let whole = |place: &Place| {
+            place.table.is_none() && (0..sizes.len()).all(|axis| sizes[axis] == 1 || place.strides[axis] != 0)
+        };
+        let Some((_, _, place)) =
+            self.pulled.iter().find(|(_, value, place)| whole(place) && !is_load(*value))
+        else {
+            return Ok(self.parts());
+        };
+        let order = kept(place, sizes);
+        let mut values: Vec<Register> = Vec::new();
+        for (_, value, place) in &self.pulled {
+            if whole(place) && !is_load(*value) && kept(place, sizes) == order && !values.contains(value) {
+                values.push(*value);
+            }
+        }
+        let readers = self.pulled.iter().filter(|(_, value, _)| values.contains(value)).count();
+        let kind = self.field.program.kind(values[0]);
+        let is_same = self.pulled.iter().all(|(node, value, _)| {
+            node.dtype == self.pulled[0].0.dtype && self.field.program.kind(*value) == kind
+        });
+        if readers < 2 || !is_same || node_kind(&self.pulled[0].0) != Some(kind) {
+            return Ok(self.parts());
+        }
+        let computed = together(&self.field, &values, &order, self.pulled[0].0.dtype)?;
+        let place = Place::contiguous(sizes, &order);
+        let parts = self.pulled.into_iter().map(|(node, value, own)| {
+            let field = match values.iter().position(|&computed| computed == value) {
+                Some(at) => Field::held(&self.field.sizes, &computed[at], place.clone()),
+                None => self.field.with_result(value),
+            };
+            (node, Part { field, place: own })
+        });
+        Ok(parts.collect())
+    }
+}
+
+/// The kind of register that has the elements of a node as they are.
+fn node_kind(node: &Node) -> Option<Kind> {
+    match node.dtype {
+        DType::F32 => Some(Kind::F32),
+        DType::F64 => Some(Kind::F64),
+        _ => None,
     }
 }
 
@@ -144,11 +247,12 @@ struct Merged {
     sizes: Loops<usize>,
     build: Builder,
     operands: Vec<Operand>,
+    names: Option<Arc<[&'static str]>>,
 }
 
 impl Merged {
     fn new(sizes: &[usize]) -> Self {
-        Merged { sizes: sizes.into(), build: Builder::new(), operands: Vec::new() }
+        Merged { sizes: sizes.into(), build: Builder::new(), operands: Vec::new(), names: None }
     }
 
     /// The number of an operand.
@@ -164,6 +268,9 @@ impl Merged {
     /// The elements of a field.
     fn add(&mut self, field: &Field) -> Register {
         assert_eq!(self.sizes, field.sizes, "fields are over the same loops");
+        if self.names.is_none() {
+            self.names.clone_from(&field.names);
+        }
         let own: Vec<u32> = field.operands.iter().map(|own| self.operand(own)).collect();
         let program = (*field.program).clone().with_operands(|number| own[number as usize]);
         self.build.inline(&program, &mut |_, _, _| None)
@@ -171,7 +278,12 @@ impl Merged {
 
     /// The field that yields this value, without operands that it does not read.
     fn finish(self, result: Register) -> Field {
-        let program = self.build.finish(result);
+        self.finish_all(&[result]).0
+    }
+
+    /// The field with these values, without operands that none of them reads, and their registers.
+    fn finish_all(self, results: &[Register]) -> (Field, Vec<Register>) {
+        let (program, results) = self.build.finish_all(results);
         let mut numbers = vec![0; self.operands.len()];
         let mut operands = Vec::new();
         for (at, operand) in self.operands.into_iter().enumerate() {
@@ -181,7 +293,7 @@ impl Merged {
             }
         }
         let program = Arc::new(program.with_operands(|number| numbers[number as usize]));
-        Field { sizes: self.sizes, program, operands }
+        (Field { sizes: self.sizes, program, operands, names: self.names }, results)
     }
 }
 

@@ -180,6 +180,16 @@ impl Place {
         );
     }
 
+    /// The line of `len` elements that each element is on, if the loops go from line to line in equal steps; which element it is, a table can say.
+    fn of_lines(&self, sizes: &[usize], len: usize) -> Option<Place> {
+        let len = isize::try_from(len).ok()?;
+        let (line, at) = (self.offset.div_euclid(len), self.offset.rem_euclid(len));
+        let (least, greatest) = self.table.as_ref().map_or((0, 0), |table| table.bounds);
+        let is_whole = (0..sizes.len()).all(|axis| sizes[axis] == 1 || self.strides[axis] % len == 0);
+        let strides = self.strides.iter().map(|stride| stride / len);
+        (is_whole && at + least >= 0 && at + greatest < len).then(|| Place::strided(line, strides))
+    }
+
     /// Whether the elements differ along a loop.
     pub fn varies(&self, axis: usize) -> bool {
         self.strides[axis] != 0 || self.table.as_ref().is_some_and(|table| table.strides[axis] != 0)
@@ -270,6 +280,15 @@ pub trait Rule: Send + Sync {
         _asked: &dyn Fn(u64) -> bool,
     ) -> Result<Vec<(Arc<Node>, Part)>, Error> {
         self.pull(value, cotangent, recorded)
+    }
+
+    /// The gradient for a cotangent that is the sum of parts which lie at few places, if the step can use that: then no zeros are written and read. It is not recorded.
+    fn pull_parts(
+        &self,
+        _value: &Arc<dyn Held>,
+        _parts: &[Part],
+    ) -> Result<Option<Vec<(Arc<Node>, Part)>>, Error> {
+        Ok(None)
     }
 }
 

@@ -202,9 +202,10 @@ impl<'w> Writer<'w> {
             operands.push(leaf.operand(sizes, offset, strides, table)?);
         }
         operands.reverse();
-        let field = Field { sizes: sizes.into(), program: Arc::new(build.finish(value)), operands };
-        // (Operands of indices alone are read no more.)
-        Ok(field.map([], |_, value, []| value))
+        let field =
+            Field { sizes: sizes.into(), program: Arc::new(build.finish(value)), operands, names: None };
+        // Operands of indices alone are read no more, and equal ones are one.
+        Ok(if field.has_distinct_operands() { field } else { field.map([], |_, value, []| value) })
     }
 }
 
@@ -218,7 +219,8 @@ fn table(
 ) -> Result<(Vec<isize>, SmallVec<[usize; 8]>), Unrecorded> {
     let fields = leaf.indices.iter().map(|&(index, ..)| {
         let program = build.clone().finish(index).with_operands(number);
-        let field = Field { sizes: sizes.into(), program: Arc::new(program), operands: later.to_vec() };
+        let field =
+            Field { sizes: sizes.into(), program: Arc::new(program), operands: later.to_vec(), names: None };
         field.map([], |_, value, []| value)
     });
     let fields: SmallVec<[Field; 1]> = fields.collect();

@@ -14,7 +14,8 @@ pub fn expand(input: &DeriveInput) -> Result<TokenStream> {
         Err(error) => {
             // With an impl, uses of the struct give no errors besides.
             let error = error.into_compile_error();
-            let stub = implemented(input, &input.generics, &quote!(::core::unreachable!()));
+            let unreachable = quote!(::core::unreachable!());
+            let stub = implemented(input, &input.generics, &unreachable, &unreachable);
             Ok(quote!(#error #stub))
         }
     }
@@ -34,14 +35,40 @@ fn implementation(input: &DeriveInput, parts: &[Part]) -> TokenStream {
     let ident = &input.ident;
     let members = parts.iter().map(|part| &part.member);
     let values = parts.iter().map(value);
-    implemented(input, &generics, &quote!(::core::result::Result::Ok(#ident { #(#members: #values),* })))
+    let walk = quote!(::core::result::Result::Ok(#ident { #(#members: #values),* }));
+    let visits = parts.iter().filter(|part| !part.is_constant).map(visited);
+    let visit = quote!(#(#visits)* ::core::result::Result::Ok(()));
+    implemented(input, &generics, &walk, &visit)
 }
 
-/// The impl, with the body of its method. (A struct can have parameters of its own, so those of the method have long names.)
-fn implemented(input: &DeriveInput, generics: &Generics, body: &TokenStream) -> TokenStream {
+/// The impl, with the bodies of its methods, and those of the traits of `grad::inputs`. (A struct can have parameters of its own, so those of the methods have long names.)
+fn implemented(
+    input: &DeriveInput,
+    generics: &Generics,
+    walk: &TokenStream,
+    visit: &TokenStream,
+) -> TokenStream {
     let ident = &input.ident;
     let (impl_generics, own_generics, bounds) = generics.split_for_impl();
+    let mut lent = generics.clone();
+    lent.params.insert(0, parse_quote!('parameters_lent));
+    let lent = lent.split_for_impl().0;
     quote! {
+        #[automatically_derived]
+        impl #impl_generics ::typed_dims::grad::inputs::Referring for #ident #own_generics #bounds {
+            type Value = Self;
+        }
+
+        #[automatically_derived]
+        #[diagnostic::do_not_recommend]
+        impl #lent ::typed_dims::grad::inputs::Lend<'parameters_lent> for #ident #own_generics #bounds {
+            type Lent = &'parameters_lent Self;
+
+            fn lend(value: &'parameters_lent Self) -> &'parameters_lent Self {
+                value
+            }
+        }
+
         #[automatically_derived]
         #[diagnostic::do_not_recommend]
         impl #impl_generics ::typed_dims::grad::Parameters for #ident #own_generics #bounds {
@@ -51,7 +78,21 @@ fn implemented(input: &DeriveInput, generics: &Generics, body: &TokenStream) -> 
                 path: &mut ::typed_dims::grad::parameters::Path,
                 walk: &mut ParametersWalk,
             ) -> ::core::result::Result<Self, ParametersWalk::Error> {
-                #body
+                #walk
+            }
+
+            #[allow(unused_mut, unused_variables)] // of a struct without parameters
+            fn visit<
+                const PARAMETERS_CHANGED: usize,
+                const PARAMETERS_READ: usize,
+                ParametersVisit: ::typed_dims::grad::parameters::Visitor<PARAMETERS_CHANGED, PARAMETERS_READ>,
+            >(
+                mut changed: [&mut Self; PARAMETERS_CHANGED],
+                read: [&Self; PARAMETERS_READ],
+                path: &mut ::typed_dims::grad::parameters::Path,
+                visit: &mut ParametersVisit,
+            ) -> ::core::result::Result<(), ParametersVisit::Error> {
+                #visit
             }
         }
     }
@@ -66,5 +107,14 @@ fn value(Part { member, ty, is_constant }: &Part) -> TokenStream {
         <#ty as ::typed_dims::grad::parameters::ParameterField>::walk_field(
             of.map(|of| &of.#member), #name, path, walk,
         )?
+    }
+}
+
+fn visited(Part { member, ty, .. }: &Part) -> TokenStream {
+    let name = name(member);
+    quote_spanned! {ty.span()=>
+        <#ty as ::typed_dims::grad::parameters::ParameterField>::visit_field(
+            changed.each_mut().map(|of| &mut of.#member), read.map(|of| &of.#member), #name, path, visit,
+        )?;
     }
 }

@@ -11,7 +11,7 @@ pub struct LoadError {
 }
 
 impl LoadError {
-    pub(super) fn new(faults: Vec<Fault>) -> Self {
+    pub(crate) fn new(faults: Vec<Fault>) -> Self {
         LoadError { faults }
     }
 

@@ -1,6 +1,6 @@
 //! The types that are made of tensors because their parts are.
 
-use super::{Mismatch, ParameterField, Parameters, Path, Walk};
+use super::{Mismatch, ParameterField, Parameters, Path, Visitor, Walk};
 use crate::dim::DimList;
 use crate::nn::linear::Linear;
 use crate::set::{Dims, Union};
@@ -23,6 +23,26 @@ impl<P: Parameters> Parameters for Vec<P> {
         }
         let part = |at| path.index(at, |path| P::walk(of.map(|of| &of[at]), path, walk));
         (0..first).map(part).collect()
+    }
+
+    fn visit<const M: usize, const N: usize, V: Visitor<M, N>>(
+        mut changed: [&mut Self; M],
+        read: [&Self; N],
+        path: &mut Path,
+        visit: &mut V,
+    ) -> Result<(), V::Error> {
+        let mut lens = changed.iter().map(|of| of.len()).chain(read.iter().map(|of| of.len()));
+        let first = lens.next().unwrap_or(0);
+        if let Some(other) = lens.find(|&len| len != first) {
+            return Err(visit.mismatch(path, Mismatch::Length { first, other }));
+        }
+        for at in 0..first {
+            path.index(at, |path| {
+                let changed = changed.each_mut().map(|of| &mut of[at]);
+                P::visit(changed, read.map(|of| &of[at]), path, visit)
+            })?;
+        }
+        Ok(())
     }
 }
 
@@ -47,6 +67,21 @@ impl<P: Parameters, const LEN: usize> Parameters for [P; LEN] {
             None => Ok(parts.map(|part| part.expect("no part failed"))),
         }
     }
+
+    fn visit<const M: usize, const N: usize, V: Visitor<M, N>>(
+        mut changed: [&mut Self; M],
+        read: [&Self; N],
+        path: &mut Path,
+        visit: &mut V,
+    ) -> Result<(), V::Error> {
+        for at in 0..LEN {
+            path.index(at, |path| {
+                let changed = changed.each_mut().map(|of| &mut of[at]);
+                P::visit(changed, read.map(|of| &of[at]), path, visit)
+            })?;
+        }
+        Ok(())
+    }
 }
 
 #[diagnostic::do_not_recommend]
@@ -66,6 +101,25 @@ impl<P: Parameters> Parameters for Option<P> {
         let parts = of.map(|of| of.as_ref().expect("all are there if the first one is"));
         P::walk(parts, path, walk).map(Some)
     }
+
+    fn visit<const M: usize, const N: usize, V: Visitor<M, N>>(
+        changed: [&mut Self; M],
+        read: [&Self; N],
+        path: &mut Path,
+        visit: &mut V,
+    ) -> Result<(), V::Error> {
+        let mut present = changed.iter().map(|of| of.is_some()).chain(read.iter().map(|of| of.is_some()));
+        let first = present.next().unwrap_or(false);
+        if present.any(|other| other != first) {
+            return Err(visit.mismatch(path, Mismatch::Presence { first }));
+        }
+        if !first {
+            return Ok(());
+        }
+        let changed = changed.map(|of| of.as_mut().expect("all are there if the first one is"));
+        let read = read.map(|of| of.as_ref().expect("all are there if the first one is"));
+        P::visit(changed, read, path, visit)
+    }
 }
 
 #[diagnostic::do_not_recommend]
@@ -77,6 +131,15 @@ impl<P: Parameters> Parameters for Box<P> {
     ) -> Result<Self, W::Error> {
         P::walk(of.map(|of| &**of), path, walk).map(Box::new)
     }
+
+    fn visit<const M: usize, const N: usize, V: Visitor<M, N>>(
+        changed: [&mut Self; M],
+        read: [&Self; N],
+        path: &mut Path,
+        visit: &mut V,
+    ) -> Result<(), V::Error> {
+        P::visit(changed.map(|of| &mut **of), read.map(|of| &**of), path, visit)
+    }
 }
 
 /// No tensors.
@@ -85,12 +148,30 @@ impl<T: ?Sized> Parameters for PhantomData<T> {
     fn walk<const N: usize, W: Walk<N>>(_: [&Self; N], _: &mut Path, _: &mut W) -> Result<Self, W::Error> {
         Ok(PhantomData)
     }
+
+    fn visit<const M: usize, const N: usize, V: Visitor<M, N>>(
+        _: [&mut Self; M],
+        _: [&Self; N],
+        _: &mut Path,
+        _: &mut V,
+    ) -> Result<(), V::Error> {
+        Ok(())
+    }
 }
 
 /// No tensors.
 #[diagnostic::do_not_recommend]
 impl Parameters for () {
     fn walk<const N: usize, W: Walk<N>>(_: [&Self; N], _: &mut Path, _: &mut W) -> Result<Self, W::Error> {
+        Ok(())
+    }
+
+    fn visit<const M: usize, const N: usize, V: Visitor<M, N>>(
+        _: [&mut Self; M],
+        _: [&Self; N],
+        _: &mut Path,
+        _: &mut V,
+    ) -> Result<(), V::Error> {
         Ok(())
     }
 }
@@ -101,6 +182,19 @@ macro_rules! tuples {
         impl<$($p: Parameters),*> Parameters for ($($p,)*) {
             fn walk<const N: usize, W: Walk<N>>(of: [&Self; N], path: &mut Path, walk: &mut W) -> Result<Self, W::Error> {
                 Ok(($(path.index($n, |path| $p::walk(of.map(|of| &of.$n), path, walk))?,)*))
+            }
+
+            fn visit<const M: usize, const N: usize, V: Visitor<M, N>>(
+                mut changed: [&mut Self; M],
+                read: [&Self; N],
+                path: &mut Path,
+                visit: &mut V,
+            ) -> Result<(), V::Error> {
+                $(path.index($n, |path| {
+                    let changed = changed.each_mut().map(|of| &mut of.$n);
+                    $p::visit(changed, read.map(|of| &of.$n), path, visit)
+                })?;)*
+                Ok(())
             }
         }
     };
@@ -123,5 +217,17 @@ where
         let weight = ParameterField::walk_field(of.map(|of| &of.weight), "weight", path, walk)?;
         let bias = ParameterField::walk_field(of.map(|of| &of.bias), "bias", path, walk)?;
         Ok(Linear { weight, bias })
+    }
+
+    fn visit<const M: usize, const N: usize, V: Visitor<M, N>>(
+        mut changed: [&mut Self; M],
+        read: [&Self; N],
+        path: &mut Path,
+        visit: &mut V,
+    ) -> Result<(), V::Error> {
+        let weights = changed.each_mut().map(|of| &mut of.weight);
+        ParameterField::visit_field(weights, read.map(|of| &of.weight), "weight", path, visit)?;
+        let biases = changed.map(|of| &mut of.bias);
+        ParameterField::visit_field(biases, read.map(|of| &of.bias), "bias", path, visit)
     }
 }

@@ -8,7 +8,7 @@ use crate::ops::code::{Binary, DType, Number};
 use crate::program::Instruction;
 use crate::program::interpreter::Output;
 use crate::scalar::Real;
-use crate::trace::evaluate::{add, filled, floats};
+use crate::trace::evaluate::{add, filled, floats, mapped};
 use crate::trace::{Field, Held, Node, Part, Place, Rule};
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
@@ -42,6 +42,9 @@ pub struct Attention {
 /// or nearly so.)
 const TILE: usize = 1 << 17;
 
+/// How many queries a tile has at most where there is a mask.
+const QUERIES: usize = 64;
+
 impl Rule for Attention {
     fn name(&self) -> &'static str {
         "attention"
@@ -73,11 +76,10 @@ impl Rule for Attention {
         }
         let mut sums: BTreeMap<u64, (Arc<Node>, Arc<dyn Held>)> = BTreeMap::new();
         for slices in tiles {
-            let tile = whole.map(|field| {
-                slices
-                    .iter()
-                    .fold(field.clone(), |field, slice| field.slice(slice.axis, slice.from, slice.len))
-            });
+            let mut tile = whole.map(|field| cut(field, &slices));
+            if let Some(keys) = tile.keys(&self.over)? {
+                tile = tile.map(|field| cut(field, core::slice::from_ref(&keys)));
+            }
             for (node, part) in self.pull_tile(tile, false)? {
                 let own = sums.remove(&node.id).map(|(_, sum)| sum);
                 let sum = floats!(wide(node.dtype), added(own, node.len, part))?;
@@ -94,6 +96,11 @@ struct Slice {
     axis: usize,
     from: usize,
     len: usize,
+}
+
+/// A field at some positions of its loops.
+fn cut(field: &Field, slices: &[Slice]) -> Field {
+    slices.iter().fold(field.clone(), |field, slice| field.slice(slice.axis, slice.from, slice.len))
 }
 
 /// The operands and cotangents of some of the queries.
@@ -113,6 +120,29 @@ impl Tile {
             dy: f(&self.dy),
         }
     }
+
+    /// The keys from the first to the last that count for any of the queries, if these are not all. (A query for which none counts yields not-a-number, and so do then all
+    /// of its gradients.)
+    fn keys(&self, over: &[usize]) -> Result<Option<Slice>, Error> {
+        let (&[axis], Some(mask)) = (over, &self.mask) else { return Ok(None) };
+        let varies = |axis: usize| mask.operands.iter().any(|own| own.place.varies(axis));
+        if !varies(axis) {
+            return Ok(None);
+        }
+        let others = (0..mask.sizes.len()).filter(|&own| own != axis && varies(own));
+        let order: Vec<usize> = others.chain([axis]).collect();
+        let counts = mask.map([], |build, mask, []| build.cast(DType::Isize, mask));
+        let (mut first, mut end) = (usize::MAX, 0);
+        for line in mapped::<isize>(&counts, &order)?.chunks(mask.sizes[axis]) {
+            let counts = |&count: &isize| count != 0;
+            let (Some(from), Some(to)) = (line.iter().position(counts), line.iter().rposition(counts)) else {
+                return Ok(None);
+            };
+            (first, end) = (first.min(from), end.max(to + 1));
+        }
+        let len = end.saturating_sub(first);
+        Ok((len > 0 && len < mask.sizes[axis]).then_some(Slice { axis, from: first, len }))
+    }
 }
 
 impl Attention {
@@ -125,6 +155,21 @@ impl Attention {
             self.scores.iter().copied().filter(|axis| !self.over.contains(axis)).collect();
         // Batches come first: tiles of different ones read different keys.
         loops.sort_by_key(is_query);
+        let queries = loops.iter().copied().rfind(|axis| is_query(axis) && sizes[*axis] > QUERIES);
+        let (Some(axis), true) = (queries, self.mask.as_ref().is_some_and(|mask| !is_true(mask))) else {
+            return self.tiles_of(sizes, &loops);
+        };
+        // Few queries at a time have fewer keys that count for any of them.
+        let mut few = sizes.to_vec();
+        few[axis] = QUERIES;
+        let tiles = self.tiles_of(&few, &loops);
+        let from = (0..sizes[axis]).step_by(QUERIES);
+        let rest = from.map(|from| Slice { axis, from, len: sizes[axis] - from });
+        rest.flat_map(|rest| tiles.iter().filter_map(move |tile| moved(tile, &rest))).collect()
+    }
+
+    /// The same for loops in this order.
+    fn tiles_of(&self, sizes: &[usize], loops: &[usize]) -> Vec<Vec<Slice>> {
         let volume = |axes: &[usize]| axes.iter().map(|&axis| sizes[axis]).product::<usize>();
         if volume(&self.scores) == 0 {
             return Vec::new();
@@ -196,6 +241,20 @@ impl Attention {
         }
         Ok(parts)
     }
+}
+
+/// The slices of a tile, those of the axis moved to where `rest` begins; nothing if they are behind its end.
+fn moved(tile: &[Slice], rest: &Slice) -> Option<Vec<Slice>> {
+    let mut tile = tile.to_vec();
+    match tile.iter_mut().find(|slice| slice.axis == rest.axis) {
+        Some(slice) => {
+            let left = rest.len.checked_sub(slice.from).filter(|&left| left > 0)?;
+            slice.len = slice.len.min(left);
+            slice.from += rest.from;
+        }
+        None => tile.push(Slice { len: rest.len.min(QUERIES), ..rest.clone() }),
+    }
+    Some(tile)
 }
 
 /// Whether a mask lets all scores count.

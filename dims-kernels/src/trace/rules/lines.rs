@@ -67,6 +67,40 @@ impl Rule for Along {
         };
         Ok(field.pull(&given))
     }
+
+    /// Logarithms of a softmax: `dx = dy - e^y * (the line's sum of dy)`. Where few elements have a cotangent, as those of the classes in a cross entropy, the second term is all that is computed for the others.
+    fn pull_parts(&self, value: &Arc<dyn Held>, parts: &[Part]) -> Result<Option<Parts>, Error> {
+        let Along { field, order, lines, work, dtype } = self;
+        let sizes = &field.sizes[..];
+        let ([part], LineWork::Softmax { log: true }) = (parts, *work) else { return Ok(None) };
+        let count = part.field.sizes.iter().try_fold(1, |count: usize, &size| count.checked_mul(size));
+        let is_few = count.is_some_and(|count| count <= value.len() / 8);
+        let (outer, inner) = order.split_at(order.len() - lines.len());
+        if sizes.contains(&0) || !is_few || !inner.iter().all(|axis| lines.contains(axis)) {
+            return Ok(None);
+        }
+        let start = match *dtype {
+            DType::F32 => field.lying::<f32>(order).map(|(_, start)| start),
+            DType::F64 => field.lying::<f64>(order).map(|(_, start)| start),
+            _ => None,
+        };
+        let len = lines.iter().map(|&axis| sizes[axis]).product();
+        let (Some(start), Some(place)) = (start, part.place.of_lines(&part.field.sizes, len)) else {
+            return Ok(None);
+        };
+        let total = Part { field: part.field.clone(), place };
+        let total = along(sizes, &evaluate(&[total], value.len() / len, *dtype, false)?, outer);
+        let others = along(sizes, value, order).map([&total], |build, y, [total]| {
+            let (share, total) = (build.unary(Unary::Exp, y), build.unary(Unary::Neg, total));
+            build.binary(Binary::Mul, share, total)
+        });
+        let mut pulled = field.pull(&others);
+        let mut own = part.clone();
+        own.place.offset += start as isize;
+        let node = field.nodes().next().expect("the operand is traced");
+        pulled.push((Arc::clone(node), own));
+        Ok(Some(pulled))
+    }
 }
 
 /// The softmax of a field along some loops, which are the last ones of the order.

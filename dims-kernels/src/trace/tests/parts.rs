@@ -237,7 +237,8 @@ impl Drawn {
         operands.push(Operand { source: Source::Position, place: Place::strided(2, strides) });
         let mut build = Builder::new();
         let result = self.formula.write(&mut build, dtype);
-        let field = Field { sizes: sizes.into(), program: Arc::new(build.finish(result)), operands };
+        let field =
+            Field { sizes: sizes.into(), program: Arc::new(build.finish(result)), operands, names: None };
         // (Without operands that the program does not read, as recorded fields are.)
         let field = field.map([], |_, value, []| value);
         let (mut place, at, own) = self.place.place(sizes);

@@ -2,12 +2,18 @@
 
 use super::{held, run, written};
 use crate::ops::code::{Binary, DType, Kind, Unary};
-use crate::program::derivative::pulled_back;
+use crate::program::derivative;
 use crate::program::{Builder, Program, Register};
 use alloc::vec::Vec;
 
 /// The number of the cotangent.
 const COTANGENT: u32 = 2;
+
+/// The cotangent times the derivative by an operand; nothing where that is 0 everywhere.
+fn pulled_back(program: &Program, operand: u32, cotangent: u32) -> Option<Program> {
+    let (program, results) = derivative::pulled_back(program, &[operand], cotangent);
+    (!results.is_empty()).then_some(program)
+}
 
 /// The derivative by an operand, for a cotangent of 1; nothing where it is 0 everywhere.
 fn slope(program: &Program, operand: u32) -> Option<Program> {

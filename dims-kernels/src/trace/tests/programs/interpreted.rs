@@ -413,6 +413,7 @@ fn select_positions_and_constants() {
             sizes: [len].into_iter().collect(),
             program: Arc::new(program.clone()),
             operands: vec![memory(held(&c)), memory(held(&a)), position],
+            names: None,
         };
         let expected: Vec<f64> =
             (0..len).map(|at| if c[at] { a[at] } else { (5 + 2 * at) as f64 + 1.0 / 3.0 }).collect();

@@ -30,7 +30,12 @@ fn run<T: Output>(program: &Program, operands: &[Arc<dyn Held>], len: usize) -> 
         place: Place::strided(0, [1]),
     };
     let operands = operands.iter().map(operand).collect();
-    let field = Field { sizes: [len].into_iter().collect(), program: Arc::new(program.clone()), operands };
+    let field = Field {
+        sizes: [len].into_iter().collect(),
+        program: Arc::new(program.clone()),
+        operands,
+        names: None,
+    };
     mapped::<T>(&field, &[0]).expect("there is memory")
 }
 

@@ -1,0 +1,259 @@
+//! First values of parameters, from a seed.
+//!
+//! The number of inputs of a weight (its *fan-in*) is the product of the sizes of the dims over which the layer sums, and the number of outputs (*fan-out*) that of those which it makes: the caller names
+//! them.
+//!
+//! ```
+//! use typed_dims::init::{he_normal, xavier_uniform};
+//! use typed_dims::prelude::*;
+//! use typed_dims::random::split;
+//!
+//! dims! { struct Channel; struct Filter; struct Kh = 3; struct Kw = 3; struct Hidden; }
+//!
+//! #[derive(Parameters)]
+//! struct Network {
+//!     conv: Tensor<f32, (Channel, Filter, Kh, Kw)>,
+//!     out: Tensor<f32, (Filter, Hidden)>,
+//! }
+//!
+//! let seed = 1;
+//! let network = Network {
+//!     conv: he_normal((Channel.of(8), Filter.of(16), Kh, Kw), (Channel, Kh, Kw), split(seed, 0)),
+//!     out: xavier_uniform((Filter.of(16), Hidden.of(4)), Filter, Hidden, split(seed, 1)),
+//! };
+//! assert!(network.out.abs().max((Filter, Hidden)).order(()) <= (6.0_f32 / 20.0).sqrt());
+//! ```
+//!
+//! The same seed gives the same numbers, in the order in which the dims are written. Give each parameter a seed of its own, by [`split`](crate::random::split).
+
+use crate::create::{SizedDims, sizes};
+use crate::dim::DimList;
+use crate::error::{DimError, unwrap};
+use crate::named::Named;
+use crate::random::{Stream, deviate, drawn, narrowed, unit};
+use crate::set::{Dims, DimsOf};
+use kernels::memory::allocate;
+use kernels::scalar::Real;
+use num_traits::Float;
+
+/// The product of the sizes of some of the dims.
+fn fan<D: SizedDims, F: DimList>(dims: &D, _: &F) -> Result<f64, DimError> {
+    let sizes = sizes(dims)?;
+    let of = |key| sizes.iter().find(|(own, _)| own.same(key)).map_or(1, |&(_, size)| size);
+    Ok(F::KEYS.as_slice().iter().map(|key| of(key) as f64).product())
+}
+
+/// Numbers with a normal distribution of mean 0.
+fn normal<T: Real, D: SizedDims>(dims: D, deviation: f64, seed: u64) -> Result<Named<T, D::Set>, DimError> {
+    drawn(dims, |at| narrowed(deviation * deviate(Stream::Normal, seed, at)))
+}
+
+/// Numbers that are drawn evenly between `-most` and `most`.
+fn uniform<T: Real, D: SizedDims>(dims: D, most: f64, seed: u64) -> Result<Named<T, D::Set>, DimError> {
+    drawn(dims, |at| narrowed(most * (2.0 * unit(Stream::Uniform, seed, at) - 1.0)))
+}
+
+macro_rules! by_fan_in {
+    ($($(#[$doc:meta])* $name:ident $try_name:ident $draw:ident $gain:literal;)*) => {$(
+        $(#[$doc])*
+        ///
+        /// # Panics
+        ///
+        /// If a dim has two sizes, or the tensor does not fit into memory.
+        #[track_caller]
+        pub fn $name<T, D, F, X>(dims: D, fan_in: F, seed: u64) -> Named<T, D::Set>
+        where
+            T: Real,
+            D: SizedDims,
+            F: DimList + DimsOf<D::Set, X>,
+            X: Dims,
+        {
+            unwrap($try_name(dims, fan_in, seed))
+        }
+
+        #[doc = concat!("As [`", stringify!($name), "`], but what sizes decide is an error.")]
+        pub fn $try_name<T, D, F, X>(dims: D, fan_in: F, seed: u64) -> Result<Named<T, D::Set>, DimError>
+        where
+            T: Real,
+            D: SizedDims,
+            F: DimList + DimsOf<D::Set, X>,
+            X: Dims,
+        {
+            let scale = Float::sqrt($gain / fan(&dims, &fan_in)?);
+            $draw(dims, scale, seed)
+        }
+    )*};
+}
+
+by_fan_in! {
+    /// Numbers with a normal distribution of mean 0 and variance `2 / fan_in`, for layers before a `relu`.
+    ///
+    /// (K. He and others, 2015, "Delving deep into rectifiers".)
+    he_normal try_he_normal normal 2.0;
+    /// Numbers that are drawn evenly between `-sqrt(6 / fan_in)` and `sqrt(6 / fan_in)`, so that their variance is that of [`he_normal`].
+    he_uniform try_he_uniform uniform 6.0;
+    /// Numbers with a normal distribution of mean 0 and variance `1 / fan_in`.
+    ///
+    /// (Y. LeCun and others, 1998, "Efficient backprop".)
+    lecun_normal try_lecun_normal normal 1.0;
+    /// Numbers that are drawn evenly between `-sqrt(3 / fan_in)` and `sqrt(3 / fan_in)`, so that their variance is that of [`lecun_normal`].
+    lecun_uniform try_lecun_uniform uniform 3.0;
+}
+
+macro_rules! by_both {
+    ($($(#[$doc:meta])* $name:ident $try_name:ident $draw:ident $gain:literal;)*) => {$(
+        $(#[$doc])*
+        ///
+        /// # Panics
+        ///
+        /// If a dim has two sizes, or the tensor does not fit into memory.
+        #[track_caller]
+        pub fn $name<T, D, I, O, X, Y>(dims: D, fan_in: I, fan_out: O, seed: u64) -> Named<T, D::Set>
+        where
+            T: Real,
+            D: SizedDims,
+            I: DimList + DimsOf<D::Set, X>,
+            O: DimList + DimsOf<D::Set, Y>,
+            X: Dims,
+            Y: Dims,
+        {
+            unwrap($try_name(dims, fan_in, fan_out, seed))
+        }
+
+        #[doc = concat!("As [`", stringify!($name), "`], but what sizes decide is an error.")]
+        pub fn $try_name<T, D, I, O, X, Y>(
+            dims: D,
+            fan_in: I,
+            fan_out: O,
+            seed: u64,
+        ) -> Result<Named<T, D::Set>, DimError>
+        where
+            T: Real,
+            D: SizedDims,
+            I: DimList + DimsOf<D::Set, X>,
+            O: DimList + DimsOf<D::Set, Y>,
+            X: Dims,
+            Y: Dims,
+        {
+            let scale = Float::sqrt($gain / (fan(&dims, &fan_in)? + fan(&dims, &fan_out)?));
+            $draw(dims, scale, seed)
+        }
+    )*};
+}
+
+by_both! {
+    /// Numbers with a normal distribution of mean 0 and variance `2 / (fan_in + fan_out)`.
+    ///
+    /// (X. Glorot, Y. Bengio, 2010, "Understanding the difficulty of training deep feedforward neural networks".)
+    xavier_normal try_xavier_normal normal 2.0;
+    /// Numbers that are drawn evenly between `-a` and `a`, where `a = sqrt(6 / (fan_in + fan_out))`, so that their variance is that of [`xavier_normal`].
+    xavier_uniform try_xavier_uniform uniform 6.0;
+}
+
+/// Numbers with a normal distribution of mean 0 and a standard deviation, drawn again as long as they are more than two deviations from 0.
+///
+/// (Their own deviation is 0.88 of the given one.)
+///
+/// ```
+/// use typed_dims::init::truncated_normal;
+/// use typed_dims::prelude::*;
+///
+/// dims! { struct Token; struct Feat; }
+/// let embedding = truncated_normal::<f32, _>((Token.of(50), Feat.of(8)), 0.02, 1);
+/// assert!(embedding.abs().max((Token, Feat)).order(()) <= 0.04);
+/// ```
+///
+/// # Panics
+///
+/// If a dim has two sizes, or the tensor does not fit into memory.
+#[track_caller]
+pub fn truncated_normal<T: Real, D: SizedDims>(dims: D, deviation: f64, seed: u64) -> Named<T, D::Set> {
+    unwrap(try_truncated_normal(dims, deviation, seed))
+}
+
+/// As [`truncated_normal`], but what sizes decide is an error.
+pub fn try_truncated_normal<T: Real, D: SizedDims>(
+    dims: D,
+    deviation: f64,
+    seed: u64,
+) -> Result<Named<T, D::Set>, DimError> {
+    drawn(dims, |at| {
+        // Each try has a seed of its own.
+        let mut tries = (0..).map(|tried| deviate(Stream::Truncated, crate::random::split(seed, tried), at));
+        narrowed(
+            deviation * tries.find(|value| Float::abs(*value) <= 2.0).expect("a try succeeds in the end"),
+        )
+    })
+}
+
+/// A matrix with orthonormal rows or columns, whichever are fewer, drawn evenly from all such matrices. Its rows are the positions of the dims `rows`, its columns those of all others.
+///
+/// (A. M. Saxe, J. L. McClelland, S. Ganguli, 2014, "Exact solutions to the nonlinear dynamics of learning in deep linear neural networks".)
+///
+/// ```
+/// use typed_dims::init::orthogonal;
+/// use typed_dims::prelude::*;
+///
+/// dims! { struct In; struct Out; struct Other; }
+/// let w = orthogonal::<f64, _, _, _>((In.of(5), Out.of(3)), In, 1);
+/// let products = (&w * w.view().rename(Out, Other)).sum(In).order((Out, Other));
+/// assert!(products.iter().zip(&Array2::<f64>::eye(3)).all(|(a, b)| (a - b).abs() < 1e-12));
+/// ```
+///
+/// # Panics
+///
+/// If a dim has two sizes, or the tensor does not fit into memory.
+#[track_caller]
+pub fn orthogonal<T, D, F, X>(dims: D, rows: F, seed: u64) -> Named<T, D::Set>
+where
+    T: Real,
+    D: SizedDims,
+    F: DimList + DimsOf<D::Set, X>,
+    X: Dims,
+{
+    unwrap(try_orthogonal(dims, rows, seed))
+}
+
+/// As [`orthogonal`], but what sizes decide is an error.
+pub fn try_orthogonal<T, D, F, X>(dims: D, _: F, seed: u64) -> Result<Named<T, D::Set>, DimError>
+where
+    T: Real,
+    D: SizedDims,
+    F: DimList + DimsOf<D::Set, X>,
+    X: Dims,
+{
+    let sizes = sizes(&dims)?;
+    let is_row = |at: usize| F::KEYS.as_slice().iter().any(|key| key.same(&sizes[at].0));
+    let count = |row: bool| (0..sizes.len()).filter(|&at| is_row(at) == row).map(|at| sizes[at].1).product();
+    let (rows, columns): (usize, usize) = (count(true), count(false));
+    let (number, len) = (rows.min(columns), rows.max(columns));
+    // As many numbers as elements, so this fits into memory where the result does, up to the size of an element.
+    let draw = |at: usize| deviate(Stream::Normal, seed, at as u64);
+    let mut vectors = allocate::from_fn(number * len, draw)?;
+    for at in 0..number {
+        let (done, rest) = vectors.split_at_mut(at * len);
+        let vector = &mut rest[..len];
+        // The method of Gram and Schmidt; the second pass removes what rounding has left.
+        for _ in 0..2 {
+            for other in done.chunks_exact(len) {
+                let along: f64 = vector.iter().zip(other).map(|(a, b)| a * b).sum();
+                vector.iter_mut().zip(other).for_each(|(a, b)| *a -= along * b);
+            }
+        }
+        let norm = Float::sqrt(vector.iter().map(|a| a * a).sum::<f64>());
+        vector.iter_mut().for_each(|a| *a /= norm);
+    }
+    drawn(dims, |at| {
+        // The position as a row and a column, the dims that are written last counted fastest.
+        let (mut at, mut row, mut column, mut step) = (at as usize, 0, 0, (1, 1));
+        for (axis, &(_, size)) in sizes.iter().enumerate().rev() {
+            let (place, step) =
+                if is_row(axis) { (&mut row, &mut step.0) } else { (&mut column, &mut step.1) };
+            *place += at % size * *step;
+            *step *= size;
+            at /= size;
+        }
+        let (vector, element) = if rows <= columns { (row, column) } else { (column, row) };
+        narrowed(vectors[vector * len + element])
+    })
+}

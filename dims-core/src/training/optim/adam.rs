@@ -1,0 +1,136 @@
+//! Adam and AdamW.
+
+use super::update::{number, update};
+use super::{Optimizer, Schedule, State, with_state};
+use crate::error::DimError;
+use crate::grad::Parameters;
+use kernels::map::in_place::Formula;
+use kernels::scalar::Real;
+use num_traits::Float;
+
+/// What both have in common.
+#[derive(Clone, Copy, Debug)]
+struct Moments {
+    betas: (f64, f64),
+    epsilon: f64,
+    weight_decay: f64,
+}
+
+impl Moments {
+    fn new(weight_decay: f64) -> Self {
+        Moments { betas: (0.9, 0.999), epsilon: 1e-8, weight_decay }
+    }
+
+    fn step<P: Parameters>(
+        &self,
+        state: &mut State<P>,
+        rate: f64,
+        decoupled: bool,
+        parameters: &mut P,
+        gradient: &P,
+    ) -> Result<(), DimError> {
+        let Moments { betas: (beta1, beta2), epsilon, weight_decay } = *self;
+        let steps = state.steps + 1;
+        let correction = |beta: f64| 1.0 - Float::powf(beta, steps as f64);
+        let formula = Adaptive {
+            step: rate / correction(beta1),
+            new_mean: 1.0 - beta1,
+            old_square: beta2,
+            new_square: 1.0 - beta2,
+            correction: Float::sqrt(correction(beta2)),
+            epsilon,
+            in_gradient: if decoupled { 0.0 } else { weight_decay },
+            kept: if decoupled { 1.0 - rate * weight_decay } else { 1.0 },
+        };
+        let frozen = state.frozen.clone();
+        let [mean, square] = state.moments_for(parameters)?;
+        update(formula, [parameters, mean, square], [gradient], &frozen)?;
+        state.steps = steps;
+        Ok(())
+    }
+}
+
+macro_rules! adam {
+    ($(#[$doc:meta])* $name:ident, $weight_decay:literal, $decoupled:literal, $(#[$decay:meta])*) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug)]
+        pub struct $name<P> {
+            state: State<P>,
+            moments: Moments,
+        }
+
+        impl<P: Parameters> $name<P> {
+            /// Steps with a learning rate: a number, or a [`Schedule`].
+            pub fn new(rate: impl Into<Schedule>) -> Self {
+                $name { state: State::new(rate.into()), moments: Moments::new($weight_decay) }
+            }
+
+            /// Which shares of the means of `g` and of `g^2` stay at each step; 0.9 and 0.999 unless they are set.
+            #[must_use]
+            pub fn betas(self, beta1: f64, beta2: f64) -> Self {
+                $name { moments: Moments { betas: (beta1, beta2), ..self.moments }, ..self }
+            }
+
+            /// What is added to the denominator; 1e-8 unless it is set.
+            #[must_use]
+            pub fn epsilon(self, epsilon: f64) -> Self {
+                $name { moments: Moments { epsilon, ..self.moments }, ..self }
+            }
+
+            $(#[$decay])*
+            #[must_use]
+            pub fn weight_decay(self, weight_decay: f64) -> Self {
+                $name { moments: Moments { weight_decay, ..self.moments }, ..self }
+            }
+        }
+
+        impl<P: Parameters> Optimizer<P> for $name<P> {
+            fn try_step(&mut self, parameters: &mut P, gradient: &P) -> Result<(), DimError> {
+                let rate = self.rate();
+                self.moments.step(&mut self.state, rate, $decoupled, parameters, gradient)
+            }
+
+            with_state!(|_| &["mean", "square"]);
+        }
+    };
+}
+
+adam! {
+    /// `m = beta1 * m + (1 - beta1) * g`, `v = beta2 * v + (1 - beta2) * g^2`, then `p -= rate * (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + epsilon)`
+    /// at step `t`, counted from 1, where `g` is the gradient. This is `torch.optim.Adam`.
+    ///
+    /// (D. P. Kingma, J. Ba, 2015, "Adam: A method for stochastic optimization".)
+    Adam, 0.0, false,
+    /// Adds so much of each parameter to its gradient; 0 unless it is set.
+}
+
+adam! {
+    /// [`Adam`] whose weight decay is apart from the moments: `p -= rate * weight_decay * p` at each step. This is `torch.optim.AdamW`.
+    ///
+    /// (I. Loshchilov, F. Hutter, 2019, "Decoupled weight decay regularization".)
+    AdamW, 0.01, true,
+    /// How much of each parameter goes at each step, times the learning rate; 0.01 unless it is set.
+}
+
+struct Adaptive {
+    step: f64,
+    new_mean: f64,
+    old_square: f64,
+    new_square: f64,
+    correction: f64,
+    epsilon: f64,
+    in_gradient: f64,
+    kept: f64,
+}
+
+impl Formula<3, 1> for Adaptive {
+    #[inline(always)]
+    fn apply<F: Real>(&self, [p, mean, square]: [F; 3], [g]: [F; 1]) -> [F; 3] {
+        let g = g + number::<F>(self.in_gradient) * p;
+        let p = p * number::<F>(self.kept);
+        let mean = mean + number::<F>(self.new_mean) * (g - mean);
+        let square = number::<F>(self.old_square) * square + number::<F>(self.new_square) * g * g;
+        let scale = Float::sqrt(square) / number::<F>(self.correction) + number::<F>(self.epsilon);
+        [p - number::<F>(self.step) * (mean / scale), mean, square]
+    }
+}

@@ -1,0 +1,296 @@
+//! Gradients that are limited and summed, and averages of parameters.
+
+use super::update::{Copied, lying_otherwise, number, update};
+use crate::error::{DimError, unwrap};
+use crate::grad::Parameters;
+use crate::grad::parameters::{Path, Visitor, is_learned, order_in_memory};
+use crate::named::Named;
+use crate::rank::Rank;
+use crate::set::Dims;
+use kernels::map::in_place::{Formula, slice_as};
+use kernels::scalar::{Element, Real};
+use num_traits::{Float, NumCast};
+
+/// The norm of all learned tensors together: the square root of the sum of the squares of all elements, computed in `f64`.
+///
+/// # Panics
+///
+/// If a copy of a tensor whose elements are not contiguous does not fit into memory.
+#[track_caller]
+pub fn global_norm<P: Parameters>(of: &P) -> f64 {
+    unwrap(try_global_norm(of))
+}
+
+/// As [`global_norm`], but returns an error where that panics.
+pub fn try_global_norm<P: Parameters>(of: &P) -> Result<f64, DimError> {
+    let mut squares = Squares(0.0);
+    P::visit([], [of], &mut Path::new(), &mut squares)?;
+    Ok(Float::sqrt(squares.0))
+}
+
+/// Multiplies the gradient by `most / norm` if its [`global_norm`] is larger than `most`, and returns the norm that it had.
+///
+/// A norm that is infinite or not-a-number makes all elements not-a-number or 0: look at the result before the step.
+///
+/// ```
+/// use typed_dims::optim::clip_by_global_norm;
+/// use typed_dims::prelude::*;
+///
+/// dims! { struct Feature; }
+/// let mut gradient = (full::<f32, _>(Feature.of(9), 1.0), full::<f32, _>((), 4.0));
+/// assert_eq!(clip_by_global_norm(&mut gradient, 1.0), 5.0);
+/// assert!((gradient.1.order(()) - 0.8).abs() < 1e-6);
+/// ```
+///
+/// # Panics
+///
+/// As for [`global_norm`].
+#[track_caller]
+pub fn clip_by_global_norm<P: Parameters>(gradient: &mut P, most: f64) -> f64 {
+    unwrap(try_clip_by_global_norm(gradient, most))
+}
+
+/// As [`clip_by_global_norm`], but returns an error where that panics.
+pub fn try_clip_by_global_norm<P: Parameters>(gradient: &mut P, most: f64) -> Result<f64, DimError> {
+    let norm = try_global_norm(gradient)?;
+    // (So that not-a-number is not taken for a small norm.)
+    let is_within = norm <= most;
+    if !is_within {
+        update(Scale(most / norm), [gradient], [], &[])?;
+    }
+    Ok(norm)
+}
+
+/// Limits each element of the gradient to `-most ..= most`. Not-a-number stays.
+///
+/// # Panics
+///
+/// As for [`global_norm`].
+#[track_caller]
+pub fn clip_by_value<P: Parameters>(gradient: &mut P, most: f64) {
+    unwrap(try_clip_by_value(gradient, most));
+}
+
+/// As [`clip_by_value`], but returns an error where that panics.
+pub fn try_clip_by_value<P: Parameters>(gradient: &mut P, most: f64) -> Result<(), DimError> {
+    update(Limit(most), [gradient], [], &[])
+}
+
+/// The mean of the gradients of several batches, for one step.
+///
+/// ```
+/// use typed_dims::optim::Accumulator;
+/// use typed_dims::prelude::*;
+///
+/// dims! { struct Feature; }
+/// let mut gradients = Accumulator::new();
+/// for value in [1.0, 2.0, 6.0] {
+///     gradients.add(full::<f32, _>(Feature.of(2), value));
+/// }
+/// assert_eq!(gradients.count(), 3);
+/// let mean = gradients.take().expect("there were three");
+/// assert_eq!(mean.order(Feature), ndarray::array![3.0, 3.0]);
+/// assert!(gradients.take().is_none());
+/// ```
+#[derive(Clone, Debug)]
+pub struct Accumulator<P> {
+    sum: Option<P>,
+    count: u64,
+}
+
+impl<P> Default for Accumulator<P> {
+    fn default() -> Self {
+        Accumulator { sum: None, count: 0 }
+    }
+}
+
+impl<P: Parameters> Accumulator<P> {
+    /// No gradients yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// How many gradients were added since the last [`take`](Accumulator::take).
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Adds a gradient. The first one is kept as it is.
+    ///
+    /// # Panics
+    ///
+    /// If it differs from those before in the length of a `Vec`, in whether an `Option` is `None`, or in the size of a dim.
+    #[track_caller]
+    pub fn add(&mut self, gradient: P) {
+        unwrap(self.try_add(gradient));
+    }
+
+    /// As [`add`](Accumulator::add), but what differs is an error; then the sum is as before.
+    pub fn try_add(&mut self, gradient: P) -> Result<(), DimError> {
+        match &mut self.sum {
+            Some(sum) => update(Sum, [sum], [&gradient], &[])?,
+            None => self.sum = Some(gradient),
+        }
+        self.count += 1;
+        Ok(())
+    }
+
+    /// The mean of the gradients, and begins anew; `None` if there are none.
+    ///
+    /// # Panics
+    ///
+    /// If a copy of a tensor whose elements are not contiguous does not fit into memory.
+    #[track_caller]
+    pub fn take(&mut self) -> Option<P> {
+        let mut sum = self.sum.take()?;
+        let count = core::mem::take(&mut self.count);
+        unwrap(update(Scale(1.0 / count as f64), [&mut sum], [], &[]));
+        Some(sum)
+    }
+}
+
+/// The exponential moving average of parameters: `average = decay * average + (1 - decay) * p` at each update, from the first parameters on.
+///
+/// ```
+/// use typed_dims::optim::Average;
+/// use typed_dims::prelude::*;
+///
+/// dims! { struct Feature; }
+/// let mut average = Average::new(0.75);
+/// average.update(&full::<f32, _>(Feature.of(2), 4.0));
+/// average.update(&full::<f32, _>(Feature.of(2), 8.0));
+/// assert_eq!(average.value().expect("two updates").view().order(Feature)[0], 5.0);
+/// ```
+#[derive(Clone, Debug)]
+pub struct Average<P> {
+    decay: f64,
+    value: Option<P>,
+}
+
+impl<P: Parameters> Average<P> {
+    /// An average that keeps the share `decay` at each update.
+    pub fn new(decay: f64) -> Self {
+        Average { decay, value: None }
+    }
+
+    /// Takes parameters into the average. The first ones are the average themselves.
+    ///
+    /// # Panics
+    ///
+    /// If they differ from those before in the length of a `Vec`, in whether an `Option` is `None`, or in the size of a dim.
+    #[track_caller]
+    pub fn update(&mut self, parameters: &P) {
+        unwrap(self.try_update(parameters));
+    }
+
+    /// As [`update`](Average::update), but what differs is an error; then the average is as before.
+    pub fn try_update(&mut self, parameters: &P) -> Result<(), DimError> {
+        match &mut self.value {
+            Some(value) => update(Blend(self.decay), [value], [parameters], &[]),
+            None => {
+                // (With memory of its own, so that the next step of the parameters copies nothing.)
+                self.value = Some(P::walk([parameters], &mut Path::new(), &mut Copied)?);
+                Ok(())
+            }
+        }
+    }
+
+    /// The average; `None` before the first update.
+    pub fn value(&self) -> Option<&P> {
+        self.value.as_ref()
+    }
+
+    /// The average; `None` before the first update.
+    pub fn into_value(self) -> Option<P> {
+        self.value
+    }
+}
+
+struct Scale(f64);
+
+impl Formula<1, 0> for Scale {
+    #[inline(always)]
+    fn apply<F: Real>(&self, [a]: [F; 1], []: [F; 0]) -> [F; 1] {
+        [a * number::<F>(self.0)]
+    }
+}
+
+struct Limit(f64);
+
+impl Formula<1, 0> for Limit {
+    #[inline(always)]
+    fn apply<F: Real>(&self, [a]: [F; 1], []: [F; 0]) -> [F; 1] {
+        let most = number::<F>(self.0);
+        [if a > most {
+            most
+        } else if a < -most {
+            -most
+        } else {
+            a
+        }]
+    }
+}
+
+struct Sum;
+
+impl Formula<1, 1> for Sum {
+    #[inline(always)]
+    fn apply<F: Real>(&self, [a]: [F; 1], [b]: [F; 1]) -> [F; 1] {
+        [a + b]
+    }
+}
+
+struct Blend(f64);
+
+impl Formula<1, 1> for Blend {
+    #[inline(always)]
+    fn apply<F: Real>(&self, [a]: [F; 1], [b]: [F; 1]) -> [F; 1] {
+        [number::<F>(self.0) * a + number::<F>(1.0 - self.0) * b]
+    }
+}
+
+/// The sum of the squares of all learned elements.
+struct Squares(f64);
+
+impl Visitor<0, 1> for Squares {
+    type Error = DimError;
+
+    fn tensor<T: Element, S: Dims, R: Rank>(
+        &mut self,
+        _: &Path,
+        _: [&mut Named<T, S, R>; 0],
+        [tensor]: [&Named<T, S, R>; 1],
+    ) -> Result<(), DimError> {
+        if !is_learned::<T>() {
+            return Ok(());
+        }
+        let copy = lying_otherwise(tensor, &order_in_memory(tensor))?;
+        let elements = copy.as_ref().unwrap_or(tensor).expr.all();
+        let mut sum = squares::<T, f32>(elements).or_else(|| squares::<T, f64>(elements));
+        #[cfg(feature = "half")]
+        {
+            sum = sum.or_else(|| squares::<T, half::f16>(elements));
+            sum = sum.or_else(|| squares::<T, half::bf16>(elements));
+        }
+        self.0 += sum.take().expect("floats are of one of these types");
+        Ok(())
+    }
+}
+
+/// The sum of squares, if the elements are of type `U`.
+fn squares<T: Element, U: Real>(elements: &[T]) -> Option<f64> {
+    /// Sums next to one another, which the compiler adds to at once.
+    const LANES: usize = 8;
+    let square = |a: U| {
+        let a: f64 = NumCast::from(a).expect("a float fits into f64");
+        a * a
+    };
+    let (chunks, rest) = slice_as::<T, U>(elements)?.as_chunks::<LANES>();
+    let mut sums = [0.0; LANES];
+    for chunk in chunks {
+        for (sum, &a) in sums.iter_mut().zip(chunk) {
+            *sum += square(a);
+        }
+    }
+    Some(sums.iter().sum::<f64>() + rest.iter().map(|&a| square(a)).sum::<f64>())
+}

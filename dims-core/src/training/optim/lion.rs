@@ -1,0 +1,76 @@
+//! Lion.
+
+use super::update::{number, update};
+use super::{Optimizer, Schedule, State, with_state};
+use crate::error::DimError;
+use crate::grad::Parameters;
+use kernels::map::in_place::Formula;
+use kernels::scalar::Real;
+
+/// `p -= rate * (sign(beta1 * m + (1 - beta1) * g) + weight_decay * p)`, then `m = beta2 * m + (1 - beta2) * g`, where `g` is the gradient. This is
+/// `optax.lion`.
+///
+/// (X. Chen and others, 2023, "Symbolic discovery of optimization algorithms". They advise a rate three to ten times smaller than AdamW's, and a weight decay as
+/// many times larger.)
+#[derive(Clone, Debug)]
+pub struct Lion<P> {
+    state: State<P>,
+    betas: (f64, f64),
+    weight_decay: f64,
+}
+
+impl<P: Parameters> Lion<P> {
+    /// Steps with a learning rate: a number, or a [`Schedule`].
+    pub fn new(rate: impl Into<Schedule>) -> Self {
+        Lion { state: State::new(rate.into()), betas: (0.9, 0.99), weight_decay: 0.001 }
+    }
+
+    /// Which shares of the mean of `g` stay, for the step and for the next mean; 0.9 and 0.99 unless they are set.
+    #[must_use]
+    pub fn betas(self, beta1: f64, beta2: f64) -> Self {
+        Lion { betas: (beta1, beta2), ..self }
+    }
+
+    /// How much of each parameter goes at each step, times the learning rate; 0.001 unless it is set.
+    #[must_use]
+    pub fn weight_decay(self, weight_decay: f64) -> Self {
+        Lion { weight_decay, ..self }
+    }
+}
+
+impl<P: Parameters> Optimizer<P> for Lion<P> {
+    fn try_step(&mut self, parameters: &mut P, gradient: &P) -> Result<(), DimError> {
+        let Lion { betas, weight_decay, .. } = *self;
+        let formula = Signs { rate: self.rate(), betas, weight_decay };
+        let frozen = self.state.frozen.clone();
+        let [mean] = self.state.moments_for(parameters)?;
+        update(formula, [parameters, mean], [gradient], &frozen)?;
+        self.state.steps += 1;
+        Ok(())
+    }
+
+    with_state!(|_| &["mean"]);
+}
+
+struct Signs {
+    rate: f64,
+    betas: (f64, f64),
+    weight_decay: f64,
+}
+
+impl Formula<2, 1> for Signs {
+    #[inline(always)]
+    fn apply<F: Real>(&self, [p, mean]: [F; 2], [g]: [F; 1]) -> [F; 2] {
+        let mix = |beta: f64| number::<F>(1.0 - beta) * g + number::<F>(beta) * mean;
+        let direction = mix(self.betas.0);
+        // (Neither greater nor less are 0 and not-a-number, which stay.)
+        let sign = if direction > F::ZERO {
+            F::ONE
+        } else if direction < F::ZERO {
+            -F::ONE
+        } else {
+            direction
+        };
+        [p - number::<F>(self.rate) * (sign + number::<F>(self.weight_decay) * p), mix(self.betas.1)]
+    }
+}

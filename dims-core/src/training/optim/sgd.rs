@@ -1,0 +1,99 @@
+//! Stochastic gradient descent.
+
+use super::update::{number, update};
+use super::{Optimizer, Schedule, State, with_state};
+use crate::error::DimError;
+use crate::grad::Parameters;
+use kernels::map::in_place::Formula;
+use kernels::scalar::Real;
+
+/// Gradient descent, with momentum if it is given one: `velocity = momentum * velocity + g`, then `p -= rate * velocity`, where `g` is the gradient.
+///
+/// With [`nesterov`](Sgd::nesterov) the step is `p -= rate * (g + momentum * velocity)`; with [`weight_decay`](Sgd::weight_decay) `weight_decay * p` is added to `g` first. This is `torch.optim.SGD`.
+///
+/// ```
+/// use typed_dims::optim::Sgd;
+/// use typed_dims::prelude::*;
+///
+/// dims! { struct Feature; }
+/// let (mut w, gradient) = (ones::<f32, _>(Feature.of(2)), full(Feature.of(2), 0.5));
+/// let mut optimizer = Sgd::new(0.1).momentum(0.9);
+/// optimizer.step(&mut w, &gradient); // by 0.1 * 0.5
+/// optimizer.step(&mut w, &gradient); // by 0.1 * (0.9 * 0.5 + 0.5)
+/// assert!((w.order(Feature)[0] - 0.855).abs() < 1e-6);
+/// ```
+#[derive(Clone, Debug)]
+pub struct Sgd<P> {
+    state: State<P>,
+    momentum: f64,
+    nesterov: bool,
+    weight_decay: f64,
+}
+
+impl<P: Parameters> Sgd<P> {
+    /// Descent with a learning rate: a number, or a [`Schedule`].
+    pub fn new(rate: impl Into<Schedule>) -> Self {
+        Sgd { state: State::new(rate.into()), momentum: 0.0, nesterov: false, weight_decay: 0.0 }
+    }
+
+    /// Which share of the velocity stays at each step; 0 unless it is set.
+    #[must_use]
+    pub fn momentum(self, momentum: f64) -> Self {
+        Sgd { momentum, ..self }
+    }
+
+    /// Looks ahead along the velocity, after Nesterov.
+    #[must_use]
+    pub fn nesterov(self) -> Self {
+        Sgd { nesterov: true, ..self }
+    }
+
+    /// Adds so much of each parameter to its gradient; 0 unless it is set.
+    #[must_use]
+    pub fn weight_decay(self, weight_decay: f64) -> Self {
+        Sgd { weight_decay, ..self }
+    }
+}
+
+impl<P: Parameters> Optimizer<P> for Sgd<P> {
+    fn try_step(&mut self, parameters: &mut P, gradient: &P) -> Result<(), DimError> {
+        let Sgd { momentum, nesterov, weight_decay, .. } = *self;
+        let formula = Descent { rate: self.rate(), momentum, nesterov, weight_decay };
+        let frozen = self.state.frozen.clone();
+        if momentum == 0.0 {
+            update(formula, [parameters], [gradient], &frozen)?;
+        } else {
+            let [velocity] = self.state.moments_for(parameters)?;
+            update(formula, [parameters, velocity], [gradient], &frozen)?;
+        }
+        self.state.steps += 1;
+        Ok(())
+    }
+
+    with_state!(|sgd| if sgd.momentum == 0.0 { &[] } else { &["velocity"] });
+}
+
+struct Descent {
+    rate: f64,
+    momentum: f64,
+    nesterov: bool,
+    weight_decay: f64,
+}
+
+impl Formula<1, 1> for Descent {
+    #[inline(always)]
+    fn apply<F: Real>(&self, [p]: [F; 1], [g]: [F; 1]) -> [F; 1] {
+        [p - number::<F>(self.rate) * (g + number::<F>(self.weight_decay) * p)]
+    }
+}
+
+impl Formula<2, 1> for Descent {
+    #[inline(always)]
+    fn apply<F: Real>(&self, [p, velocity]: [F; 2], [g]: [F; 1]) -> [F; 2] {
+        let momentum = number::<F>(self.momentum);
+        let g = g + number::<F>(self.weight_decay) * p;
+        let velocity = momentum * velocity + g;
+        let step = if self.nesterov { g + momentum * velocity } else { velocity };
+        [p - number::<F>(self.rate) * step, velocity]
+    }
+}

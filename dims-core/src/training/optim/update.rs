@@ -1,0 +1,166 @@
+//! A formula over the tensors of several values, in place.
+
+use crate::error::DimError;
+use crate::expr::evaluate::laid_out_in;
+use crate::grad::Parameters;
+use crate::grad::parameters::{Path, Visitor, Walk, is_learned, order_in_memory, same_sizes};
+use crate::named::Named;
+use crate::rank::Rank;
+use crate::set::Dims;
+use alloc::string::{String, ToString};
+use core::any::TypeId;
+use core::array::from_fn;
+use kernels::map::in_place::{self, Formula, slice_as, slice_as_mut};
+use kernels::scalar::{Element, Real};
+use num_traits::NumCast;
+
+/// A number of the formula in the type of the elements.
+#[inline(always)]
+pub(super) fn number<F: Real>(value: f64) -> F {
+    <F as NumCast>::from(value).expect("a float can be any float, rounded")
+}
+
+/// Changes the learned tensors of the first values by the formula, but for those that are frozen. What differs in its sizes is an error, and nothing is changed then.
+pub(super) fn update<P: Parameters, F: Formula<M, N>, const M: usize, const N: usize>(
+    formula: F,
+    changed: [&mut P; M],
+    read: [&P; N],
+    frozen: &[String],
+) -> Result<(), DimError> {
+    let Some(first) = changed.first().map(|value| &**value) else { return Ok(()) };
+    let others = changed.iter().skip(1).map(|value| &**value).chain(read);
+    for other in others {
+        P::visit([], [first, other], &mut Path::new(), &mut SameSizes)?;
+    }
+    if !frozen.is_empty() {
+        let names = first.names();
+        if let Some(name) = frozen.iter().find(|frozen| !names.iter().any(|name| is_in(frozen, name))) {
+            return Err(DimError::Shape {
+                what: format!("no parameter has the name `{name}`, which is frozen"),
+            });
+        }
+    }
+    P::visit(changed, read, &mut Path::new(), &mut InPlace { formula, frozen })
+}
+
+/// Whether a name is `part`, or begins with it and a dot.
+fn is_in(part: &str, name: &str) -> bool {
+    name.strip_prefix(part).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+}
+
+/// Whether a tensor is one of these parts, or belongs to one.
+pub(super) fn is_any(parts: &[String], path: &Path) -> bool {
+    if parts.is_empty() {
+        return false;
+    }
+    let name = path.to_string();
+    parts.iter().any(|part| is_in(part, &name))
+}
+
+struct SameSizes;
+
+impl Visitor<0, 2> for SameSizes {
+    type Error = DimError;
+
+    fn tensor<T: Element, S: Dims, R: Rank>(
+        &mut self,
+        path: &Path,
+        _: [&mut Named<T, S, R>; 0],
+        read: [&Named<T, S, R>; 2],
+    ) -> Result<(), DimError> {
+        same_sizes(path, read)
+    }
+}
+
+struct InPlace<'f, F> {
+    formula: F,
+    frozen: &'f [String],
+}
+
+impl<F: Formula<M, N>, const M: usize, const N: usize> Visitor<M, N> for InPlace<'_, F> {
+    type Error = DimError;
+
+    fn tensor<T: Element, S: Dims, R: Rank>(
+        &mut self,
+        path: &Path,
+        mut changed: [&mut Named<T, S, R>; M],
+        read: [&Named<T, S, R>; N],
+    ) -> Result<(), DimError> {
+        if !is_learned::<T>() || is_any(self.frozen, path) {
+            return Ok(());
+        }
+        let Some(first) = changed.first() else { return Ok(()) };
+        let order = order_in_memory(first);
+        for tensor in &mut changed {
+            if let Some(copy) = lying_otherwise(tensor, &order)? {
+                **tensor = copy;
+            }
+        }
+        let mut copies: [Option<Named<T, S, R>>; N] = from_fn(|_| None);
+        for (copy, tensor) in copies.iter_mut().zip(read) {
+            *copy = lying_otherwise(tensor, &order)?;
+        }
+        let read = from_fn(|at| copies[at].as_ref().unwrap_or(read[at]).expr.all());
+        let changed = changed.map(|tensor| tensor.expr.all_mut());
+        let id = TypeId::of::<T>();
+        if id == TypeId::of::<f32>() {
+            apply::<T, f32, F, M, N>(&self.formula, changed, read);
+        } else if id == TypeId::of::<f64>() {
+            apply::<T, f64, F, M, N>(&self.formula, changed, read);
+        } else {
+            #[cfg(feature = "half")]
+            if id == TypeId::of::<half::f16>() {
+                apply::<T, half::f16, F, M, N>(&self.formula, changed, read);
+            } else {
+                apply::<T, half::bf16, F, M, N>(&self.formula, changed, read);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A copy of `elements`, which has the sizes of the tensor, with the axes in the order in which those of the tensor lie.
+pub(super) fn copied<T: Element, S: Dims, R: Rank>(
+    tensor: &Named<T, S, R>,
+    elements: &Named<T, S, R>,
+) -> Result<Named<T, S, R>, DimError> {
+    let shape = tensor.unified_shape()?;
+    Ok(Named::from_expr(laid_out_in::<S, R, _>(&elements.expr, &shape, &order_in_memory(tensor))?))
+}
+
+/// A copy of a value, with memory of its own.
+pub(super) struct Copied;
+
+impl Walk<1> for Copied {
+    type Error = DimError;
+
+    fn tensor<T: Element, S: Dims, R: Rank>(
+        &mut self,
+        _: &Path,
+        [tensor]: [&Named<T, S, R>; 1],
+    ) -> Result<Named<T, S, R>, DimError> {
+        copied(tensor, tensor)
+    }
+}
+
+/// A copy with the elements contiguous in this order of axes, if they are not.
+pub(super) fn lying_otherwise<T: Element, S: Dims, R: Rank>(
+    tensor: &Named<T, S, R>,
+    order: &[usize],
+) -> Result<Option<Named<T, S, R>>, DimError> {
+    if tensor.expr.is_contiguous(order) {
+        return Ok(None);
+    }
+    let shape = tensor.unified_shape()?;
+    Ok(Some(Named::from_expr(laid_out_in::<S, R, _>(&tensor.expr, &shape, order)?)))
+}
+
+fn apply<T: Element, U: Real, F: Formula<M, N>, const M: usize, const N: usize>(
+    formula: &F,
+    changed: [&mut [T]; M],
+    read: [&[T]; N],
+) {
+    let same = "the types were compared";
+    let changed = changed.map(|slice| slice_as_mut::<T, U>(slice).expect(same));
+    in_place::apply(formula, changed, read.map(|slice| slice_as::<T, U>(slice).expect(same)));
+}

@@ -1,0 +1,258 @@
+//! Parameters and optimizers in files: what was trained is saved, and a training goes on from it.
+
+#![cfg(feature = "safetensors")]
+
+use typed_dims::checkpoint::{Checkpoint, Saved};
+use typed_dims::file::load::LoadError;
+use typed_dims::file::safetensors;
+use typed_dims::grad::value_and_grad;
+use typed_dims::optim::{Adam, Lion, Optimizer, Schedule, Sgd};
+use typed_dims::prelude::*;
+
+dims! {
+    struct Example;
+    struct In;
+    struct Hidden;
+    struct Out = 2;
+    struct Token;
+}
+
+#[derive(Parameters, Clone)]
+struct Layer<I: AnyDim + Before<O>, O: AnyDim + After<I>> {
+    weight: Tensor<f32, (I, O)>,
+    bias: Option<Tensor<f32, (O,)>>,
+}
+
+#[derive(Parameters, Clone)]
+struct Network {
+    up: Layer<In, Hidden>,
+    down: Vec<Layer<Hidden, Out>>,
+    ids: Tensor<usize, (Token,)>,
+    mask: Tensor<bool, (Token,)>,
+    #[parameters(constant)]
+    rate: f32,
+}
+
+fn network(hidden: usize, seed: u64) -> Network {
+    Network {
+        up: Layer {
+            weight: randn((In.of(3), Hidden.of(hidden)), seed),
+            bias: Some(randn(Hidden.of(hidden), seed + 1)),
+        },
+        down: vec![Layer { weight: randn((Hidden.of(hidden), Out), seed + 2), bias: None }],
+        ids: from_fn(Token.of(4), |at| at + seed as usize),
+        mask: from_fn(Token.of(4), |at| at % 2 == seed as usize % 2),
+        rate: 0.5,
+    }
+}
+
+/// All elements, as bits.
+fn bits(network: &Network) -> Vec<u32> {
+    let mut all: Vec<f32> = network.up.weight.view().order((In, Hidden)).into_iter().collect();
+    all.extend(network.up.bias.as_ref().unwrap().view().order(Hidden));
+    all.extend(network.down[0].weight.view().order((Hidden, Out)));
+    all.into_iter().map(f32::to_bits).collect()
+}
+
+fn train<O: Optimizer<Network>>(network: &mut Network, optimizer: &mut O, steps: usize) {
+    let x = randn::<f32, _>((Example.of(8), In.of(3)), 5);
+    for _ in 0..steps {
+        let loss = |network: &Network| {
+            let hidden = ((&x * &network.up.weight).sum(In) + network.up.bias.as_ref().unwrap()).tanh();
+            let out = (hidden.eval() * &network.down[0].weight).sum(Hidden);
+            (out - 1.0).square().mean((Example, Out))
+        };
+        let (_, gradient) = value_and_grad(loss, &*network);
+        optimizer.step(network, &gradient);
+    }
+}
+
+fn bytes(network: &Network) -> Vec<u8> {
+    Checkpoint::new().put("network", network).unwrap().to_bytes().unwrap()
+}
+
+/// The lines of an error, without the first one.
+fn faults(result: Result<(), LoadError>) -> Vec<String> {
+    let text = result.expect_err("it does not fit").to_string();
+    text.lines().skip(1).map(|line| line.trim().to_owned()).collect()
+}
+
+#[test]
+fn values_come_back() {
+    let first = network(5, 1);
+    let mut second = network(5, 2);
+    Saved::new(bytes(&first)).unwrap().load("network", &mut second).unwrap();
+    assert_eq!(bits(&second), bits(&first));
+    assert_eq!(second.ids.order(Token), first.ids.order(Token));
+    assert_eq!(second.mask.order(Token), first.mask.order(Token));
+}
+
+#[test]
+fn a_training_goes_on_bit_for_bit() {
+    fn resumed<O: Optimizer<Network>>(optimizer: impl Fn() -> O) {
+        let (mut whole, mut one) = (network(5, 1), optimizer());
+        train(&mut whole, &mut one, 10);
+
+        let (mut first, mut one) = (network(5, 1), optimizer());
+        train(&mut first, &mut one, 4);
+        let mut checkpoint = Checkpoint::new();
+        checkpoint.put("network", &first).unwrap().put_optimizer("optimizer", &one).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("training.safetensors");
+        checkpoint.save(&path).unwrap();
+
+        let (mut second, mut other) = (network(5, 9), optimizer());
+        let saved = Saved::open(&path).unwrap();
+        saved.load("network", &mut second).unwrap();
+        saved.load_optimizer("optimizer", &mut other, &second).unwrap();
+        assert_eq!(other.steps(), 4);
+        train(&mut second, &mut other, 6);
+        assert_eq!(bits(&second), bits(&whole));
+    }
+    resumed(|| Adam::new(Schedule::cosine(0.1, 10).warm_up(3)));
+    resumed(|| Lion::new(0.01));
+    resumed(|| Sgd::new(0.01).momentum(0.9));
+    resumed(|| Sgd::new(0.01));
+}
+
+#[test]
+fn an_optimizer_without_steps_is_saved_as_such() {
+    let value = network(5, 1);
+    let mut checkpoint = Checkpoint::new();
+    checkpoint.put_optimizer("optimizer", &Adam::<Network>::new(0.1)).unwrap();
+    let saved = Saved::new(checkpoint.to_bytes().unwrap()).unwrap();
+    let mut optimizer = Adam::new(0.1);
+    train(&mut value.clone(), &mut optimizer, 1);
+    saved.load_optimizer("optimizer", &mut optimizer, &value).unwrap();
+    assert_eq!((optimizer.steps(), optimizer.state().moments().len()), (0, 0));
+    assert_eq!(
+        faults(saved.load_optimizer("other", &mut optimizer, &value)),
+        ["`other` cannot be read: the file has no optimizer of this name"]
+    );
+}
+
+#[test]
+fn files_have_names_of_tensors_and_dims() {
+    let file = safetensors::Reader::new(bytes(&network(5, 1))).unwrap();
+    assert_eq!(
+        file.tensors(),
+        ["network.down.0.weight", "network.ids", "network.mask", "network.up.bias", "network.up.weight"]
+    );
+    assert_eq!(file.note("dims of network.up.weight"), Some("In, Hidden"));
+    assert_eq!(file.note("dims of network.down.0.weight"), Some("Hidden, Out = 2"));
+    let weight: Tensor<f32, (In, Hidden)> = file.get("network.up.weight").unwrap().load().unwrap();
+    assert_eq!(weight, network(5, 1).up.weight);
+}
+
+#[test]
+fn axes_without_names_are_in_the_order_of_the_dims() {
+    let other = safetensors_without_names();
+    let mut layer = Layer::<In, Hidden> { weight: zeros((In.of(2), Hidden.of(3))), bias: None };
+    Saved::new(other).unwrap().load("", &mut layer).unwrap();
+    assert_eq!(layer.weight.order((In, Hidden)), ndarray::array![[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]);
+}
+
+/// A file such as Python writes.
+fn safetensors_without_names() -> Vec<u8> {
+    use ::safetensors::tensor::{Dtype, TensorView, serialize};
+    let elements: Vec<u8> = (0..6u8).flat_map(|at| f32::from(at).to_le_bytes()).collect();
+    let view = TensorView::new(Dtype::F32, vec![2, 3], &elements).unwrap();
+    serialize([("weight", view)], None).unwrap()
+}
+
+#[test]
+fn all_that_does_not_fit_is_listed_and_nothing_changes() {
+    #[derive(Parameters, Clone)]
+    struct Other {
+        up: Layer<In, Hidden>,
+        down: Vec<Tensor<f32, (Hidden, Out)>>,
+        ids: Tensor<i32, (Token,)>,
+        mask: Tensor<bool, (Hidden,)>,
+    }
+    let saved = Saved::new(bytes(&network(5, 1))).unwrap();
+    let mut other = Other {
+        up: Layer { weight: zeros((In.of(4), Hidden.of(6))), bias: None },
+        down: vec![zeros((Hidden.of(5), Out))],
+        ids: zeros(Token.of(4)),
+        mask: full(Hidden.of(4), false),
+    };
+    let before = other.up.weight.clone();
+    assert_eq!(
+        faults(saved.load("network", &mut other)),
+        [
+            "`network.up.weight` has size 3 for dim `In`, which has size 4",
+            "`network.up.weight` has size 5 for dim `Hidden`, which has size 6",
+            "`network.down.0` is missing: expected f32 (Hidden = 5, Out = 2)",
+            "`network.ids` has elements of type U64, not i32",
+            "`network.mask` has the axes (Token = 4), but its field the axes (Hidden = 4)",
+            "`network.down.0.weight` of sizes [5, 2] is not used by any field",
+            "`network.up.bias` of sizes [5] is not used by any field",
+        ]
+    );
+    assert_eq!(other.up.weight, before);
+    // A longer name is not below a shorter one.
+    assert!(faults(saved.load("net", &mut other)).iter().all(|fault| fault.contains("is missing")));
+}
+
+#[test]
+fn moments_of_other_sizes_are_refused() {
+    let (mut value, mut optimizer) = (network(5, 1), Adam::new(0.1));
+    train(&mut value, &mut optimizer, 2);
+    let mut checkpoint = Checkpoint::new();
+    checkpoint.put_optimizer("adam", &optimizer).unwrap();
+    let saved = Saved::new(checkpoint.to_bytes().unwrap()).unwrap();
+    let mut other = Adam::new(0.1);
+    let found = faults(saved.load_optimizer("adam", &mut other, &network(6, 1)));
+    assert_eq!(found.len(), 6, "{found:?}");
+    assert_eq!(found[0], "`adam.mean.up.weight` has size 5 for dim `Hidden`, which has size 6");
+    assert_eq!(other.steps(), 0);
+}
+
+#[test]
+fn what_cannot_be_written_is_an_error() {
+    let error = |result: Result<(), typed_dims::file::FileError>| result.unwrap_err().to_string();
+    let positional = Array2::from_elem((1, 5), 1.0).at((.., ..)).eval();
+    let put = |value: &(Tensor<f64, (), U2>,)| Checkpoint::new().put("x", value).map(|_| ());
+    assert_eq!(
+        error(put(&(positional,))),
+        "cannot be written: `x.0` has positional axes: give each of them a dim"
+    );
+    let mut checkpoint = Checkpoint::new();
+    let value = ones::<f32, _>(In.of(2));
+    checkpoint.put("x", &value).unwrap();
+    assert_eq!(
+        error(checkpoint.put("x", &value).map(|_| ())),
+        "cannot be written: `x` is in the file already"
+    );
+}
+
+#[cfg(feature = "half")]
+#[test]
+fn half_precision_is_written_and_read() {
+    use half::f16;
+    let first = network(5, 1);
+    let mut checkpoint = Checkpoint::new();
+    checkpoint.put_f16("network", &first).unwrap();
+    let saved = Saved::new(checkpoint.to_bytes().unwrap()).unwrap();
+    let mut second = network(5, 2);
+    assert_eq!(
+        faults(saved.load("network", &mut second))[0],
+        "`network.up.weight` has elements of type F16, not f32"
+    );
+    let saved = saved.converting_floats();
+    saved.load("network", &mut second).unwrap();
+    let rounded = first.map_elements(|a: f32| f16::from_f32(a).to_f32());
+    assert_eq!(bits(&second), bits(&rounded));
+    assert_eq!(second.ids.order(Token), first.ids.order(Token));
+    let mut up =
+        Layer16 { weight: full((In.of(3), Hidden.of(5)), f16::ZERO), bias: full(Hidden.of(5), f16::ZERO) };
+    saved.load("network.up", &mut up).unwrap();
+    assert_eq!(up.weight, first.up.weight.cast::<f16>().eval());
+}
+
+#[cfg(feature = "half")]
+#[derive(Parameters)]
+struct Layer16 {
+    weight: Tensor<half::f16, (In, Hidden)>,
+    bias: Tensor<half::f16, (Hidden,)>,
+}

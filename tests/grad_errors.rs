@@ -1,0 +1,235 @@
+//! Messages of gradients that cannot be taken: they name the operation and its line, or the parameter, and a way out.
+
+use ndarray::{ArrayView1, array};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use typed_dims::file::{npy, npz, safetensors};
+use typed_dims::grad::{grad, hvp, try_grad, try_jvp, try_vjp, value_and_grad, vjp};
+use typed_dims::prelude::*;
+
+dims! { struct I; struct J; struct K; struct Pixel; struct Class; }
+
+type X = Tensor<f64, (I, J)>;
+
+fn x() -> X {
+    from_vec((I.of(2), J.of(3)), vec![0.5, -1.0, 2.0, 0.25, 3.0, -0.75])
+}
+
+/// The message of the panic, and the line of this file that it names.
+#[track_caller]
+fn panic_of<T>(f: impl FnOnce() -> T) -> (String, u32) {
+    let Err(payload) = catch_unwind(AssertUnwindSafe(f)) else { panic!("no panic") };
+    let text = *payload.downcast::<String>().expect("the message is text");
+    let place = text.split("(at tests/grad_errors.rs:").nth(1).and_then(|rest| rest.split(':').next());
+    let line = place.and_then(|line| line.parse().ok());
+    (text.clone(), line.unwrap_or_else(|| panic!("no line of this file: {text}")))
+}
+
+/// Panics unless the gradient of a function is refused: at the operation, in a line of the call.
+macro_rules! assert_refused {
+    ($operation:literal, $f:expr) => {{
+        let f = $f;
+        let (text, line) = panic_of(|| vjp(f, &x()).0);
+        let expected = concat!("no gradient can be taken through `", $operation, "` (at ");
+        assert!(text.starts_with(expected), "{text}\ndoes not start with\n{expected}");
+        assert!(text.contains("write `x.detach()` for its operand"), "{text}");
+        let lines = line!()..=line!() + LINES;
+        assert!(lines.contains(&line), "{text}\nis not at a line in {lines:?}");
+    }};
+}
+
+/// The most lines of a call of `assert_refused`.
+const LINES: u32 = 8;
+
+#[test]
+fn arrays_and_numbers() {
+    assert_refused!("order", |x: &X| {
+        let _: Array2<f64> = x.order((I, J));
+        x.exp().eval()
+    });
+    assert_refused!("order", |x: &X| {
+        let sum: f64 = x.sum((I, J)).order(());
+        (x * sum).eval()
+    });
+    assert_refused!("order", |x: &X| {
+        let (weights, bias) = (array![1.0, 2.0, 3.0], x.index(J, 0).order(I));
+        (x * weights.at(J) + bias.at(I)).eval()
+    });
+    assert_refused!("order_into", |x: &X| {
+        let mut out = Array2::zeros((2, 3));
+        x.order_into(&mut out, (I, J));
+        x.exp().eval()
+    });
+    assert_refused!("sum_into", |x: &X| {
+        let mut out = Array1::zeros(2);
+        x.sum_into(J, &mut out, I);
+        x.exp().eval()
+    });
+}
+
+#[test]
+fn memory_of_others() {
+    assert_refused!("assign", |x: &X| {
+        let mut out = Array2::zeros((2, 3));
+        out.at_mut((I, J)).assign(x);
+        x.exp().eval()
+    });
+    assert_refused!("add_assign", |x: &X| {
+        let mut out = Array1::zeros(2);
+        out.at_mut(I).add_assign(x.sum(J));
+        x.exp().eval()
+    });
+    assert_refused!("sub_assign", |x: &X| {
+        let mut other = ones((I.of(2), J.of(3)));
+        other -= x;
+        other
+    });
+}
+
+#[test]
+fn files() {
+    let dir = tempfile::tempdir().unwrap();
+    assert_refused!("npy", |x: &X| {
+        npy::save(dir.path().join("x.npy"), x).unwrap_or_else(|error| panic!("{error}"));
+        x.exp().eval()
+    });
+    assert_refused!("npy", |x: &X| {
+        npz::Writer::new().put("x", x * 2.0).unwrap_or_else(|error| panic!("{error}"));
+        x.exp().eval()
+    });
+    assert_refused!("safetensors::Writer::put", |x: &X| {
+        safetensors::Writer::new().put("x", x).unwrap_or_else(|error| panic!("{error}"));
+        x.exp().eval()
+    });
+}
+
+#[test]
+fn other_crates() {
+    assert_refused!("into_matrix", |x: &X| {
+        let matrix: nalgebra::DMatrix<f64> = x.into_matrix((I, J));
+        (x * matrix[(0, 0)]).eval()
+    });
+    assert_refused!("into_candle", |x: &X| {
+        x.into_candle((I, J));
+        x.exp().eval()
+    });
+}
+
+/// `x^2`, without a derivative.
+#[derive(Clone, Copy)]
+struct Squared;
+
+impl ScalarOp<f64> for Squared {
+    type Out = f64;
+    const NAME: &'static str = "squared";
+
+    fn apply<A: Isa>(self, x: f64) -> f64 {
+        x * x
+    }
+}
+
+/// Twice a vector, without a pull-back.
+struct Doubled;
+
+impl ArrayOp<f64> for Doubled {
+    type In = U1;
+    type Out = U1;
+    type Elem = f64;
+    const NAME: &'static str = "doubled";
+
+    fn one(&self, x: ArrayView1<'_, f64>) -> Array1<f64> {
+        &x * 2.0
+    }
+}
+
+#[test]
+fn functions_of_the_user() {
+    assert_refused!("map", |x: &X| x.map(|x: f64| x * x).eval());
+    assert_refused!("zip_map", |x: &X| x.zip_map(2.0, |x: f64, y: f64| x * y).eval());
+    assert_refused!("squared", |x: &X| x.apply(Squared).eval());
+    assert_refused!("doubled", |x: &X| x.order(J).apply_array(Doubled).at(J).eval());
+}
+
+#[test]
+fn what_does_not_use_the_gradient_is_no_error() {
+    let scale = |x: &X| x.detach().sum((I, J)).order(());
+    let dx = grad(|x| (x * scale(x)).sum((I, J)), &x());
+    assert_eq!(dx.order((I, J)), Array2::from_elem((2, 3), scale(&x())));
+    // Positions and comparisons are constants, so they may leave.
+    let dx = grad(|x| x.index(J, 0).index(I, x.index(J, 0).argmax(I).order(()) as isize).eval(), &x());
+    assert_eq!(dx.order((I, J)), array![[1.0, 0.0, 0.0], [0.0, 0.0, 0.0]]);
+}
+
+#[derive(Parameters)]
+struct Layer {
+    weight: Tensor<f64, (Pixel, Class)>,
+    bias: Tensor<f64, (Class,)>,
+}
+
+#[derive(Parameters)]
+struct Model {
+    layers: Vec<Layer>,
+    scale: Option<Tensor<f64, (Class,)>>,
+}
+
+fn model() -> Model {
+    let layer = || Layer { weight: ones((Pixel.of(2), Class.of(3))), bias: zeros(Class.of(3)) };
+    Model { layers: vec![layer(), layer()], scale: Some(ones(Class.of(3))) }
+}
+
+#[test]
+fn a_parameter_that_is_not_used() {
+    let image = from_vec(Pixel.of(2), vec![1.0, 2.0]);
+    let scores = |layer: &Layer| ((&image * &layer.weight).sum(Pixel) + &layer.bias).eval();
+    let loss = |model: &Model| {
+        let (first, second) = (scores(&model.layers[0]), (&image * &model.layers[1].weight).sum(Pixel));
+        (first * second * model.scale.as_ref().unwrap()).sum(Class)
+    };
+    let (text, line) = panic_of(|| grad(loss, &model()));
+    assert_eq!(line, line!() - 1);
+    let expected =
+        "the loss does not depend on the parameter `layers.1.bias`, so there is no gradient by it (at ";
+    assert!(text.starts_with(expected), "{text}");
+    let remedy =
+        "use it, mark its field `#[parameters(constant)]`, or take the gradient by `vjp`, which is 0 there";
+    assert!(text.ends_with(remedy), "{text}");
+    // Only by way of what was detached.
+    let through =
+        |model: &Model| (scores(&model.layers[0]) * model.scale.as_ref().unwrap().detach()).sum(Class);
+    let text = try_grad(through, &model()).err().unwrap().to_string();
+    assert!(text.contains("`layers.1.weight`"), "{text}");
+    // Among several.
+    let (text, _) = panic_of(|| value_and_grad(|(x, _)| x.sum((I, J)), (&x(), &x())));
+    assert!(text.contains("the parameter `1`"), "{text}");
+    let (text, _) = panic_of(|| grad(|_| full((), 1.0), &x()));
+    assert!(text.starts_with("the loss does not depend on the parameter, so there"), "{text}");
+    let (text, _) = panic_of(|| hvp(|_: &X| full((), 1.0), &x(), &x()));
+    assert!(text.starts_with("the loss does not depend on the parameter, so there"), "{text}");
+    // Of a value, it is 0.
+    let model = model();
+    let (_, pull) = vjp(loss, &model);
+    let [first, second] = pull(&full((), 1.0)).layers.try_into().ok().unwrap();
+    assert_eq!(second.bias.order(Class), array![0.0, 0.0, 0.0]);
+    assert_eq!(first.bias.order(Class), array![3.0, 3.0, 3.0]);
+}
+
+#[test]
+fn sizes_of_cotangents_and_directions() {
+    let other = ones((I.of(2), J.of(4)));
+    let x = x();
+    let (_, pull) = try_vjp(|x| x.exp().eval(), &x).unwrap();
+    let text = pull.try_call(&other).unwrap_err().to_string();
+    assert!(text.contains("dim `J`") && text.contains('3') && text.contains('4'), "{text}");
+    let text = try_jvp(|x| x.exp().eval(), &x, &other).unwrap_err().to_string();
+    assert!(text.contains("dim `J`") && text.contains('3') && text.contains('4'), "{text}");
+    let mut direction = model();
+    direction.layers[1].bias = ones(Class.of(2));
+    let text =
+        try_jvp(|model: &Model| (&model.layers[0].bias).exp().eval(), &model(), &direction).err().unwrap();
+    let text = text.to_string();
+    assert!(text.contains("`layers.1.bias`") && text.contains("`Class`"), "{text}");
+    direction.layers.truncate(1);
+    let (first, second) = (model(), direction);
+    let text = try_jvp(|model: &Model| (&model.layers[0].bias).exp().eval(), &first, &second).err().unwrap();
+    let text = text.to_string();
+    assert!(text.contains("`layers`") && text.contains('2') && text.contains('1'), "{text}");
+}

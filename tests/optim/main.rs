@@ -1,0 +1,368 @@
+//! Optimizers, schedules and what belongs to them: numbers of PyTorch and optax (`reference.json`, written by `reference.py`), and what must hold besides.
+
+use serde_json::Value;
+use std::f64::consts::TAU;
+use typed_dims::optim::{
+    Accumulator, Adam, AdamW, Average, Lion, Optimizer, Schedule, Sgd, clip_by_global_norm, clip_by_value,
+    global_norm,
+};
+use typed_dims::prelude::*;
+
+dims! {
+    struct Row;
+    struct Column;
+    struct Token;
+}
+
+type Matrix<T> = Tensor<T, (Row, Column)>;
+
+fn reference() -> Value {
+    serde_json::from_str(include_str!("reference.json")).expect("JSON")
+}
+
+fn numbers(value: &Value) -> Vec<f64> {
+    value.as_array().expect("a list").iter().map(|number| number.as_f64().expect("a number")).collect()
+}
+
+fn noise(at: usize, step: usize) -> f64 {
+    (1.7 * at as f64 + 0.9 * step as f64).sin()
+}
+
+fn matrix<T: Real>(f: impl Fn(usize) -> f64) -> Matrix<T> {
+    from_fn((Row.of(3), Column.of(4)), |(row, column)| T::from(f(4 * row + column)).unwrap())
+}
+
+fn first<T: Real>() -> Matrix<T> {
+    matrix(|at| (0.6 * at as f64).cos())
+}
+
+fn elements<T: Real>(tensor: &Matrix<T>) -> Vec<f64> {
+    tensor.view().order((Row, Column)).iter().map(|a| a.to_f64().unwrap()).collect()
+}
+
+/// Runs 100 steps, and compares the parameters with those of the reference.
+fn compare<T: Real>(name: &str, kind: &str, most: f64, mut optimizer: impl Optimizer<Matrix<T>>) {
+    let expected = &reference()[kind][name];
+    let mut p = first::<T>();
+    for step in 1..=100 {
+        let noise = matrix::<T>(|at| noise(at, step));
+        let gradient = (&p * T::from(0.3).unwrap() + noise).eval();
+        optimizer.step(&mut p, &gradient);
+        if let Some(expected) = expected.get(step.to_string()) {
+            for (found, expected) in elements(&p).into_iter().zip(numbers(expected)) {
+                let error = (found - expected).abs();
+                assert!(error < most, "{name} of {kind}, step {step}: {found} instead of {expected}");
+            }
+        }
+    }
+    assert!(expected.get("100").is_some(), "the reference has {name}");
+    assert_eq!(optimizer.steps(), 100);
+}
+
+/// All optimizers that PyTorch has.
+fn compare_all<T: Real>(kind: &str, most: f64) {
+    compare::<T>("sgd", kind, most, Sgd::new(0.05));
+    let momentum = Sgd::new(0.05).momentum(0.9).weight_decay(0.02);
+    compare::<T>("momentum", kind, most, momentum.clone());
+    compare::<T>("nesterov", kind, most, momentum.nesterov());
+    compare::<T>("adam", kind, most, Adam::new(0.03));
+    let adam = Adam::new(0.03).betas(0.8, 0.95).epsilon(1e-6).weight_decay(0.1);
+    compare::<T>("adam_decay", kind, most, adam);
+    compare::<T>("adamw", kind, most, AdamW::new(0.03));
+    let adamw = AdamW::new(0.03).betas(0.8, 0.95).epsilon(1e-6).weight_decay(0.1);
+    compare::<T>("adamw_decay", kind, most, adamw);
+}
+
+#[test]
+fn optimizers_agree_with_pytorch_in_double_precision() {
+    compare_all::<f64>("f64", 1e-12);
+}
+
+#[test]
+fn optimizers_agree_with_pytorch_in_single_precision() {
+    compare_all::<f32>("f32", 2e-6);
+}
+
+#[test]
+fn lion_agrees_with_optax() {
+    compare::<f64>("lion", "f64", 1e-12, Lion::new(0.01).weight_decay(0.001));
+    compare::<f64>("lion_decay", "f64", 1e-12, Lion::new(0.01).betas(0.8, 0.95).weight_decay(0.1));
+}
+
+#[test]
+fn schedules_agree_with_pytorch() {
+    let schedules = [
+        ("cosine", Schedule::cosine_to(0.5, 0.01, 100)),
+        ("step", Schedule::step(0.5, 30, 0.1)),
+        ("one_cycle", Schedule::one_cycle(0.5, 101)),
+    ];
+    let reference = reference();
+    for (name, schedule) in schedules {
+        let expected = numbers(&reference["schedules"][name]);
+        assert_eq!(expected.len(), 100);
+        for (step, expected) in expected.into_iter().enumerate() {
+            let found = schedule.at(step as u64);
+            assert!((found - expected).abs() < 1e-12, "{name}, step {step}: {found} instead of {expected}");
+        }
+    }
+}
+
+#[test]
+fn a_warm_up_comes_before_the_schedule() {
+    let rates = |schedule: Schedule| [0, 1, 2, 3, 4].map(|step| schedule.at(step));
+    assert_eq!(rates(Schedule::constant(0.5).warm_up(2)), [0.25, 0.5, 0.5, 0.5, 0.5]);
+    assert_eq!(rates(Schedule::step(1.0, 1, 0.5).warm_up(2)), [0.5, 1.0, 1.0, 0.5, 0.25]);
+    // The end of each is its last rate for good.
+    assert_eq!(Schedule::cosine(1.0, 0).at(0), 0.0);
+    assert_eq!(Schedule::one_cycle(1.0, 10).at(9), Schedule::one_cycle(1.0, 10).at(1000));
+}
+
+#[test]
+fn a_schedule_gives_the_rate_of_each_step() {
+    let mut optimizer = Sgd::new(Schedule::step(1.0, 2, 0.5));
+    let (mut p, gradient) = (zeros::<f64, _>(Row.of(1)), ones::<f64, _>(Row.of(1)));
+    for _ in 0..4 {
+        optimizer.step(&mut p, &gradient);
+    }
+    assert_eq!(p.view().order(Row)[0], -(1.0 + 1.0 + 0.5 + 0.5));
+    assert_eq!(optimizer.rate(), 0.25);
+    optimizer.set_rate(3.0);
+    optimizer.step(&mut p, &gradient);
+    assert_eq!(p.order(Row)[0], -6.0);
+}
+
+#[test]
+fn clipping_agrees_with_pytorch() {
+    let expected = &reference()["clipped"];
+    let mut gradient = matrix::<f64>(|at| noise(at, 1));
+    let norm = clip_by_global_norm(&mut gradient, 0.7);
+    assert!((norm - expected["norm"].as_f64().unwrap()).abs() < 1e-12);
+    // (PyTorch adds 1e-6 to the norm.)
+    for (found, expected) in elements(&gradient).into_iter().zip(numbers(&expected["gradient"])) {
+        assert!((found - expected).abs() < 1e-6, "{found} instead of {expected}");
+    }
+    assert!((global_norm(&gradient) - 0.7).abs() < 1e-12);
+}
+
+#[test]
+fn a_small_gradient_is_not_clipped() {
+    let mut gradient = (matrix::<f32>(|at| at as f64), full(Row.of(2), 3usize));
+    let before = elements(&gradient.0);
+    let norm = clip_by_global_norm(&mut gradient, 1000.0);
+    assert!((norm - 506f64.sqrt()).abs() < 1e-6, "integers do not count");
+    assert_eq!(elements(&gradient.0), before);
+    gradient.0 = matrix(|_| f64::NAN);
+    assert!(clip_by_global_norm(&mut gradient, 1000.0).is_nan());
+}
+
+#[test]
+fn values_are_clipped() {
+    let mut gradient = from_vec(Row.of(4), vec![-3.0_f32, 0.5, 3.0, f32::NAN]);
+    clip_by_value(&mut gradient, 1.0);
+    let clipped = gradient.order(Row);
+    assert_eq!((clipped[0], clipped[1], clipped[2]), (-1.0, 0.5, 1.0));
+    assert!(clipped[3].is_nan());
+}
+
+#[test]
+fn the_average_agrees_with_pytorch() {
+    let mut average = Average::new(0.9);
+    for step in 1..=20 {
+        average.update(&matrix::<f64>(|at| noise(at, step)));
+    }
+    let found = elements(&average.into_value().unwrap());
+    for (found, expected) in found.into_iter().zip(numbers(&reference()["averaged"])) {
+        assert!((found - expected).abs() < 1e-12, "{found} instead of {expected}");
+    }
+}
+
+#[test]
+fn an_average_keeps_what_is_not_learned() {
+    let mut average = Average::new(0.5);
+    let value = (ones::<f32, _>(Row.of(2)), from_vec(Token.of(2), vec![7usize, 8]));
+    average.update(&value);
+    average.update(&value);
+    assert_eq!(average.value().unwrap().1.view().order(Token), ndarray::array![7, 8]);
+}
+
+#[test]
+fn gradients_are_accumulated() {
+    let mut gradients = Accumulator::new();
+    for step in 1..=5 {
+        gradients.add(matrix::<f64>(|at| noise(at, step)));
+    }
+    let mean = elements(&gradients.take().unwrap());
+    for (at, mean) in mean.into_iter().enumerate() {
+        let expected = (1..=5).map(|step| noise(at, step)).sum::<f64>() / 5.0;
+        assert!((mean - expected).abs() < 1e-15);
+    }
+    assert_eq!(gradients.count(), 0);
+}
+
+#[derive(Parameters, Clone)]
+struct Network {
+    embedding: Tensor<f32, (Token, Column)>,
+    layers: Vec<Layer>,
+    ids: Tensor<usize, (Token,)>,
+    #[parameters(constant)]
+    depth: f32,
+}
+
+#[derive(Parameters, Clone)]
+struct Layer {
+    weight: Tensor<f32, (Row, Column)>,
+    bias: Option<Tensor<f32, (Row,)>>,
+}
+
+fn network(rows: usize) -> Network {
+    let layer = |seed| Layer {
+        weight: randn((Row.of(rows), Column.of(4)), seed),
+        bias: (seed > 1).then(|| randn(Row.of(rows), 10 * seed)),
+    };
+    Network {
+        embedding: randn((Token.of(5), Column.of(4)), 7),
+        layers: (1..=3).map(layer).collect(),
+        ids: arange(Token.of(5), 0, 1),
+        depth: 0.5,
+    }
+}
+
+fn all(network: &Network) -> Vec<f32> {
+    let mut all = network.embedding.view().order((Token, Column)).into_iter().collect::<Vec<_>>();
+    for layer in &network.layers {
+        all.extend(layer.weight.view().order((Row, Column)));
+        all.extend(layer.bias.iter().flat_map(|bias| bias.view().order(Row)));
+    }
+    all
+}
+
+#[test]
+fn every_learned_tensor_takes_the_step() {
+    let mut value = network(3);
+    let gradient = value.map_elements(|p: f32| p.sin());
+    let expected = value.zip_elements(&gradient, |p: f32, g| p - 0.5 * g);
+    Sgd::new(0.5).step(&mut value, &gradient);
+    assert_eq!(all(&value), all(&expected));
+    assert_eq!((value.ids.order(Token)[3], value.depth), (3, 0.5));
+}
+
+#[test]
+fn parts_are_frozen_by_name() {
+    let before = network(3);
+    let gradient = before.map_elements(|_: f32| 1.0);
+    let mut value = before.clone();
+    let mut optimizer = Adam::new(0.1);
+    optimizer.freeze("layers.1");
+    optimizer.freeze("embedding");
+    optimizer.step(&mut value, &gradient);
+    let same = |a: &Network, b: &Network, name: &str| {
+        let element = |network: &Network| match name {
+            "embedding" => network.embedding.view().order((Token, Column))[[0, 0]],
+            "bias" => network.layers[1].bias.as_ref().unwrap().view().order(Row)[0],
+            _ => network.layers[name.parse::<usize>().unwrap()].weight.view().order((Row, Column))[[0, 0]],
+        };
+        element(a) == element(b)
+    };
+    let kept = ["embedding", "0", "1", "bias", "2"].map(|name| same(&before, &value, name));
+    assert_eq!(kept, [true, false, true, true, false]);
+    // The moments of a part that changes again begin with zeros.
+    optimizer.unfreeze("layers.1");
+    optimizer.step(&mut value, &gradient);
+    assert!(
+        !same(&before, &value, "1") && !same(&before, &value, "bias") && same(&before, &value, "embedding")
+    );
+    optimizer.freeze("layers.7");
+    let error = optimizer.try_step(&mut value, &gradient).unwrap_err();
+    assert_eq!(error.to_string(), "no parameter has the name `layers.7`, which is frozen");
+}
+
+#[test]
+fn values_that_do_not_fit_change_nothing() {
+    let mut value = network(3);
+    let mut optimizer = AdamW::new(0.1);
+    let mut gradient = value.map_elements(|_: f32| 1.0);
+    optimizer.step(&mut value, &gradient);
+    let before = all(&value);
+    gradient.layers[2].weight = ones((Row.of(2), Column.of(4)));
+    let error = optimizer.try_step(&mut value, &gradient).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the values of `layers.2.weight` differ: dim `Row` has size 3 in one, 2 in another"
+    );
+    gradient.layers.truncate(1);
+    let error = optimizer.try_step(&mut value, &gradient).unwrap_err();
+    assert_eq!(error.to_string(), "the values of `layers` differ: one has the length 3, another 1");
+    // The state belongs to parameters of these sizes.
+    let mut larger = network(4);
+    let gradient = larger.map_elements(|_: f32| 1.0);
+    let error = optimizer.try_step(&mut larger, &gradient).unwrap_err();
+    assert!(error.to_string().contains("dim `Row` has size 4 in one, 3 in another"), "{error}");
+    assert_eq!((all(&value), optimizer.steps()), (before, 1));
+}
+
+#[test]
+#[should_panic(expected = "the first is `None`, another is not")]
+fn the_short_form_panics_with_the_text() {
+    let mut value = network(3);
+    let mut gradient = value.clone();
+    gradient.layers[0].bias = Some(ones(Row.of(3)));
+    Sgd::new(0.1).step(&mut value, &gradient);
+}
+
+#[test]
+fn a_clone_keeps_its_elements() {
+    let mut value = network(3);
+    let (kept, before) = (value.clone(), all(&value));
+    let gradient = value.map_elements(|_: f32| 1.0);
+    Sgd::new(0.1).step(&mut value, &gradient);
+    assert_eq!(all(&kept), before);
+    assert_ne!(all(&value), before);
+}
+
+#[test]
+fn the_order_in_memory_does_not_matter() {
+    let number = |i: usize, j: usize| (0.3 * i as f64 + j as f64).sin();
+    // Elements of a part of an array, some backwards.
+    let array = Array2::from_shape_fn((9, 5), |(i, j)| number(i, j));
+    let part = array.slice_move(ndarray::s![..;-2, 1..]);
+    let dense = part.as_standard_layout().into_owned();
+    let transposed = dense.t().as_standard_layout().into_owned();
+    let gradient = dense.mapv(|a| a * TAU);
+    let step = |mut p: Matrix<f64>, gradient: Matrix<f64>| {
+        let mut optimizer = Adam::new(0.1);
+        for _ in 0..3 {
+            optimizer.step(&mut p, &gradient);
+        }
+        p.order((Row, Column))
+    };
+    let expected = step(dense.into_tensor((Row, Column)), gradient.clone().into_tensor((Row, Column)));
+    let other = gradient.t().as_standard_layout().into_owned();
+    assert_eq!(step(part.into_tensor((Row, Column)), gradient.into_tensor((Row, Column))), expected);
+    assert_eq!(step(transposed.into_tensor((Column, Row)), other.into_tensor((Column, Row))), expected);
+}
+
+#[test]
+fn large_tensors_take_the_same_step_as_small_ones() {
+    let n = 300_007;
+    let number = |at: usize| (0.37 * at as f64).sin();
+    let mut large = from_fn(Row.of(n), |at| number(at) as f32);
+    let gradient = from_fn(Row.of(n), |at| number(at + 1) as f32);
+    let mut optimizer = AdamW::new(0.1);
+    optimizer.step(&mut large, &gradient);
+    let large = large.order(Row);
+    for at in [0, 1, n / 3, n / 2 - 1, n / 2, n / 2 + 1, n - 1] {
+        let mut small = full(Row.of(1), number(at) as f32);
+        AdamW::new(0.1).step(&mut small, &full(Row.of(1), number(at + 1) as f32));
+        assert_eq!(large[at], small.order(Row)[0]);
+    }
+}
+
+#[cfg(feature = "half")]
+#[test]
+fn half_precision_is_rounded_once() {
+    let mut p = full(Row.of(3), half::f16::from_f32(1.0));
+    let gradient = full(Row.of(3), half::f16::from_f32(0.3));
+    Sgd::new(0.1).step(&mut p, &gradient);
+    let expected = half::f16::from_f32(1.0 - 0.1 * half::f16::from_f32(0.3).to_f32());
+    assert_eq!(p.order(Row)[2], expected);
+}

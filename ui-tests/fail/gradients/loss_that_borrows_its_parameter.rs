@@ -1,0 +1,11 @@
+//~ words: lifetime may not live long enough | return type of closure
+use typed_dims::grad::grad;
+use typed_dims::prelude::*;
+
+dims! { pub struct Pixel; }
+
+fn main() {
+    let weight = ones::<f32, _>(Pixel.of(2));
+    let slope = grad(|weight: &Tensor<f32, (Pixel,)>| weight.index(Pixel, 0), &weight);
+    println!("{slope}");
+}
