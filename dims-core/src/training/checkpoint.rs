@@ -116,6 +116,16 @@ impl Checkpoint {
         P::visit([], [value], &mut Path::new(), &mut Writing { file: &mut self.file, name, which })
     }
 
+    /// Adds an entry to the metadata: text under a name, such as the options of a training.
+    ///
+    /// # Errors
+    ///
+    /// If there is an entry of that name already.
+    pub fn note(&mut self, name: &str, text: &str) -> Result<&mut Self, FileError> {
+        self.file.note(name, text)?;
+        Ok(self)
+    }
+
     /// The bytes of the file.
     ///
     /// # Errors
@@ -166,6 +176,11 @@ impl<B: AsRef<[u8]>> Saved<B> {
     #[must_use]
     pub fn converting_floats(self) -> Self {
         Saved { converting: true, ..self }
+    }
+
+    /// The text under a name in the metadata, as [`Checkpoint::note`] adds it.
+    pub fn note(&self, name: &str) -> Option<&str> {
+        self.file.note(name)
     }
 
     /// Replaces all tensors of a value by those below the name.

@@ -1,10 +1,9 @@
 //! A decoder in declared dims, trained from nothing on a text, and sampled with a cache.
 //!
-//! [`model`] is the decoder, [`optim`] changes its weights, [`text`] has the characters; [`train`] is a training that can be kept in a file, [`report`] has its
+//! [`model`] is the decoder, [`text`] has the characters; [`train`] is a training that can be kept in a file, [`report`] has its
 //! measurements, and [`sample`] lets the decoder write.
 
 pub mod model;
-pub mod optim;
 pub mod report;
 pub mod sample;
 pub mod text;

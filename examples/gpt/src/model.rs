@@ -60,7 +60,7 @@ pub struct Sizes {
 }
 
 /// `y[.., Width] = x[.., Width] / sqrt(mean of x^2 over Width) * gain[Width]`
-#[derive(Clone, Parameters, Load)]
+#[derive(Clone, Parameters)]
 pub struct RmsNorm {
     /// The factor of each feature.
     pub gain: Tensor<f32, (Width,)>,
@@ -104,7 +104,7 @@ type Queries = Tensor<f32, (Batch, Token, Head, Side, Plane)>;
 type Values = Tensor<f32, (Batch, Token, Head, Feat)>;
 
 /// Attention to a token itself and to those before it.
-#[derive(Clone, Parameters, Load)]
+#[derive(Clone, Parameters)]
 pub struct Attention {
     /// Makes queries.
     pub query: Tensor<f32, (Width, Head, Side, Plane)>,
@@ -165,7 +165,7 @@ fn scale(query: &Queries) -> f32 {
 }
 
 /// `y = down(silu(gate(x)) * up(x))`
-#[derive(Clone, Parameters, Load)]
+#[derive(Clone, Parameters)]
 pub struct SwiGlu {
     /// Decides which features pass.
     pub gate: Tensor<f32, (Width, Inner)>,
@@ -183,7 +183,7 @@ impl SwiGlu {
 }
 
 /// A layer: attention, then a feed-forward network, each added to its input.
-#[derive(Clone, Parameters, Load)]
+#[derive(Clone, Parameters)]
 pub struct Layer {
     /// Before the attention.
     pub attention_norm: RmsNorm,
@@ -203,7 +203,7 @@ impl Layer {
 }
 
 /// The weights of a decoder; also its gradient, and moments of that.
-#[derive(Clone, Parameters, Load)]
+#[derive(Clone, Parameters)]
 pub struct Gpt {
     /// What each character is, and what predicts it.
     pub chars: Tensor<f32, (Char, Width)>,

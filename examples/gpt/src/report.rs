@@ -15,7 +15,7 @@ pub struct Line {
     /// The loss of passages that are not learned from, where it was measured.
     pub test_loss: Option<f32>,
     /// The rate of the step.
-    pub rate: f32,
+    pub rate: f64,
     /// Characters learned from per second.
     pub tokens_per_second: f64,
 }

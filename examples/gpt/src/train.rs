@@ -1,14 +1,13 @@
 //! A training: what it has decided, what it has learned, and how both are kept in a file.
 
-use crate::model::{Char, Gpt, Sizes};
-use crate::optim::{AdamW, Schedule};
+use crate::model::{Gpt, Sizes};
 use crate::text::{Corpus, Vocabulary, passages};
 use serde::{Deserialize, Serialize};
 use std::error::Error;
 use std::path::Path;
-use typed_dims::file::FileError;
-use typed_dims::file::load::Weights;
-use typed_dims::file::safetensors::{Reader, Writer};
+use typed_dims::checkpoint::{Checkpoint, Saved};
+use typed_dims::file::safetensors::Writer;
+use typed_dims::optim::{AdamW, Optimizer, Schedule};
 use typed_dims::prelude::*;
 
 /// What a training is asked to do.
@@ -37,8 +36,13 @@ pub struct Options {
 }
 
 impl Options {
-    fn schedule(&self) -> Schedule {
-        Schedule { rate: self.rate, warm_up: self.warm_up, steps: self.steps }
+    /// An optimizer that has made no step: AdamW, whose rate warms up and then follows half a cosine down to a tenth.
+    fn optimizer(&self) -> AdamW<Gpt> {
+        let (rate, warm_up) = (f64::from(self.rate), self.warm_up as u64);
+        let steps = (self.steps as u64).saturating_sub(warm_up).max(1);
+        AdamW::new(Schedule::cosine_to(rate, 0.1 * rate, steps).warm_up(warm_up))
+            .betas(0.9, 0.99)
+            .weight_decay(0.1)
     }
 
     fn sizes(&self, chars: usize) -> Sizes {
@@ -62,17 +66,17 @@ impl Training {
     /// A training that has made no step.
     pub fn new(options: Options, vocabulary: Vocabulary) -> Self {
         let gpt = Gpt::random(options.sizes(vocabulary.len()), options.seed);
-        Training { options, vocabulary, optimizer: AdamW::new(&gpt), gpt }
+        Training { options, vocabulary, optimizer: options.optimizer(), gpt }
     }
 
     /// How many steps it has made.
     pub fn steps(&self) -> usize {
-        self.optimizer.steps
+        self.optimizer.steps() as usize
     }
 
     /// The rate of the next step.
-    pub fn rate(&self) -> f32 {
-        self.options.schedule().rate(self.steps())
+    pub fn rate(&self) -> f64 {
+        self.optimizer.rate()
     }
 
     /// Characters that a step learns from.
@@ -85,8 +89,7 @@ impl Training {
         let Options { batch, context, seed, .. } = self.options;
         let (texts, next) = passages(&corpus.training, batch, context, seed, self.steps() as u64);
         let (loss, gradient) = self.gpt.gradient(&texts, &next);
-        let rate = self.rate();
-        self.optimizer.step(&mut self.gpt, &gradient, rate);
+        self.optimizer.step(&mut self.gpt, &gradient);
         loss
     }
 
@@ -103,13 +106,11 @@ impl Training {
 
     /// Writes all that is needed to go on. The file is replaced as a whole, so that a crash leaves the old one.
     pub fn save(&self, path: &Path) -> Result<(), Box<dyn Error>> {
-        let mut file = Writer::new();
-        put(&mut file, "gpt", &self.gpt)?;
-        put(&mut file, "first", &self.optimizer.first)?;
-        put(&mut file, "second", &self.optimizer.second)?;
-        file.note("steps", &self.steps().to_string())?;
-        file.note("vocabulary", &String::from(&self.vocabulary))?;
-        file.note("options", &serde_json::to_string(&self.options)?)?;
+        let mut file = Checkpoint::new();
+        file.put("gpt", &self.gpt)?
+            .put_optimizer("optimizer", &self.optimizer)?
+            .note("vocabulary", &String::from(&self.vocabulary))?
+            .note("options", &serde_json::to_string(&self.options)?)?;
         let unfinished = path.with_extension("unfinished");
         file.save(&unfinished)?;
         std::fs::rename(unfinished, path)?;
@@ -129,40 +130,12 @@ impl Training {
 
     /// Reads what [`save`](Training::save) wrote.
     pub fn open(path: &Path) -> Result<Self, Box<dyn Error>> {
-        #[derive(Load)]
-        struct Tensors {
-            gpt: Gpt,
-            first: Gpt,
-            second: Gpt,
-        }
-
-        let file = Reader::open(path)?;
+        let file = Saved::open(path)?;
         let note = |name| file.note(name).ok_or_else(|| format!("{}: no `{name}` in it", path.display()));
-        let steps = note("steps")?.parse()?;
-        let options = serde_json::from_str(note("options")?)?;
-        let vocabulary = Vocabulary::of(note("vocabulary")?);
-        let Tensors { gpt, first, second } = Weights::of(&file)?.load()?;
-        if gpt.chars.size(Char) != vocabulary.len() {
-            return Err(format!("{}: the vocabulary is not that of the weights", path.display()).into());
-        }
-        Ok(Training { options, vocabulary, gpt, optimizer: AdamW { first, second, steps } })
+        let options: Options = serde_json::from_str(note("options")?)?;
+        let mut training = Training::new(options, Vocabulary::of(note("vocabulary")?));
+        file.load("gpt", &mut training.gpt)?;
+        file.load_optimizer("optimizer", &mut training.optimizer, &training.gpt)?;
+        Ok(training)
     }
-}
-
-fn put(file: &mut Writer, name: &str, gpt: &Gpt) -> Result<(), FileError> {
-    file.put(&format!("{name}.chars"), &gpt.chars)?;
-    file.put(&format!("{name}.norm.gain"), &gpt.norm.gain)?;
-    for (at, layer) in gpt.layers.iter().enumerate() {
-        let name = |field: &str| format!("{name}.layers.{at}.{field}");
-        file.put(&name("attention_norm.gain"), &layer.attention_norm.gain)?
-            .put(&name("attention.query"), &layer.attention.query)?
-            .put(&name("attention.key"), &layer.attention.key)?
-            .put(&name("attention.value"), &layer.attention.value)?
-            .put(&name("attention.out"), &layer.attention.out)?
-            .put(&name("glu_norm.gain"), &layer.glu_norm.gain)?
-            .put(&name("glu.gate"), &layer.glu.gate)?
-            .put(&name("glu.up"), &layer.glu.up)?
-            .put(&name("glu.down"), &layer.glu.down)?;
-    }
-    Ok(())
 }

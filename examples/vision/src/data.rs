@@ -5,6 +5,7 @@ pub use digits::{BadFile, Digits};
 use rand::Rng;
 use typed_dims::prelude::*;
 
+#[allow(clippy::len_without_is_empty)] // `read` refuses files without images
 #[path = "../../digits/data.rs"]
 mod digits;
 
