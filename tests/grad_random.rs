@@ -322,7 +322,7 @@ impl Case {
             "element {element}: {found} is not {}",
             expected.0
         );
-        if self.seed % 4 == 0 {
+        if self.seed.is_multiple_of(4) {
             self.check_second_order((&x, &v), (&dx, &dv), &cotangent);
         }
         true
