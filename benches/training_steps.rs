@@ -373,7 +373,7 @@ fn elementwise(bench: &Bench) {
                 let d_bias = weight.sum(Example);
                 let d_gain = (&weight * &normal).sum(Example);
                 let slope = (&weight * &gain).eval();
-                let factor = ((&x).var(Feat) + 1e-5).rsqrt().eval();
+                let factor = (x.var(Feat) + 1e-5).rsqrt().eval();
                 let (mean, along) = (slope.mean(Feat), (&slope * &normal).mean(Feat));
                 let dx = ((slope - mean - normal * along) * factor).eval();
                 black_box((loss, dx, d_gain, d_bias));

@@ -502,12 +502,12 @@ mod gradients {
         let near = |found: ndarray::ArrayD<f32>, expected: ndarray::ArrayD<f32>| {
             assert!(found.iter().zip(&expected).all(|(a, b)| (a - b).abs() < 1e-6), "{found} {expected}");
         };
-        near(gradient.b2.order(Class).into_dyn(), (&d_scores).sum(Example).order(Class).into_dyn());
+        near(gradient.b2.order(Class).into_dyn(), d_scores.sum(Example).order(Class).into_dyn());
         near(
             gradient.w2.order((Hidden, Class)).into_dyn(),
             (&hidden * &d_scores).sum(Example).order((Hidden, Class)).into_dyn(),
         );
-        near(gradient.b1.order(Hidden).into_dyn(), (&d_before).sum(Example).order(Hidden).into_dyn());
+        near(gradient.b1.order(Hidden).into_dyn(), d_before.sum(Example).order(Hidden).into_dyn());
         near(
             gradient.w1.order((Pixel, Hidden)).into_dyn(),
             (&images * &d_before).sum(Example).order((Pixel, Hidden)).into_dyn(),
@@ -519,7 +519,7 @@ mod gradients {
         let images: Tensor<f32, (Example, Pixel)> = randn((Example.of(4), Pixel.of(6)), 1);
         let w: Tensor<f32, (Pixel, Hidden)> = randn((Pixel.of(6), Hidden.of(5)), 2);
         let dw: Tensor<f32, (Pixel, Hidden)> = grad(|w| (&images * w).sum((Example, Pixel, Hidden)), &w);
-        let sums = (&images).sum(Example).expand(Hidden.of(5)).eval();
+        let sums = images.sum(Example).expand(Hidden.of(5)).eval();
         let difference: f32 = (&dw - &sums).abs().max((Pixel, Hidden)).order(());
         assert!(difference < 1e-6);
 
